@@ -1,0 +1,39 @@
+"""Builds golden cases: runs a function of PyTorch on given tensors and keeps inputs, outputs and gradients."""
+
+import torch
+
+
+def exact(x):
+    """x as float64 whose every element is a float32: what is stored is what was computed with."""
+    return x.float().double()
+
+
+def record(fn, inputs, params=None, grad=None, generator=None, outputs=("y",)):
+    """Runs fn(**inputs, **params) and returns the case's tensors by name.
+
+    in.NAME and param.NAME are what went in, out.NAME what came out. With grad, a
+    list of names of inputs and parameters, up.NAME is a random upstream gradient
+    of each floating-point output and grad.NAME the gradients it causes.
+    """
+    params = params or {}
+    leaves = {n: t.clone() for n, t in {**inputs, **params}.items()}
+    for name in grad or ():
+        leaves[name].requires_grad_()
+    results = fn(**leaves)
+    results = results if isinstance(results, tuple) else (results,)
+    case = {f"in.{n}": leaves[n] for n in inputs}
+    case.update({f"param.{n}": leaves[n] for n in params})
+    case.update({f"out.{n}": r for n, r in zip(outputs, results, strict=True)})
+    if grad:
+        upstream = {n: exact(torch.randn(r.shape, generator=generator))
+                    for n, r in zip(outputs, results) if r.requires_grad}
+        total = sum((r * upstream[n]).sum() for n, r in zip(outputs, results) if n in upstream)
+        gradients = torch.autograd.grad(total, [leaves[n] for n in grad])
+        case.update({f"up.{n}": u for n, u in upstream.items()})
+        case.update({f"grad.{n}": g for n, g in zip(grad, gradients)})
+    return {n: t.detach() for n, t in case.items()}
+
+
+def narrow(tensors):
+    """Float64 tensors as float32, rounded once; the others as they are."""
+    return {n: t.float() if t.dtype == torch.float64 else t for n, t in tensors.items()}

@@ -1,0 +1,40 @@
+//go:build !purego
+
+#include "textflag.h"
+
+// func walk(skip int, s *Site)
+//
+// A frame pointer points to the caller's frame pointer, which the return address
+// follows; this function has no frame, so the register holds that of Capture. The
+// chain ends with 0; one that does not rise, or leaves the stack (a callback from
+// C), ends it too.
+TEXT ·walk(SB), NOSPLIT|NOFRAME, $0-16
+	MOVD skip+0(FP), R0
+	MOVD s+8(FP), R1
+	MOVD 8(g), R2 // g.stack.hi, an offset the runtime shares with C
+	SUB  $16, R2
+	MOVD RSP, R4
+	SUB  $16, R4 // a frame pointer lies one word below its frame
+	MOVD R29, R3
+	MOVD $8, R5
+
+next:
+	CMP  R4, R3
+	BLS  done
+	CMP  R2, R3
+	BHI  done
+	MOVD 8(R3), R6
+	MOVD R3, R4
+	MOVD (R3), R3
+	SUBS $1, R0
+	BGE  next
+	MOVD.P R6, 8(R1)
+	SUBS $1, R5
+	BNE  next
+	RET
+
+done:
+	MOVD.P ZR, 8(R1)
+	SUBS $1, R5
+	BNE  done
+	RET

@@ -1,0 +1,24 @@
+//go:build (amd64 || arm64) && !purego
+
+package callsite
+
+// Capture records the chain of calls that leads to its caller, in which the first
+// skip frames are left out: with 0 the first entry is the call of Capture itself.
+// Frames are those of compiled functions, so a function that must be skipped must
+// not be inlined.
+//
+// It does not allocate, and is safe on every goroutine.
+//
+// The function is a frame of its own in every build: calls of assembly have a
+// wrapper's frame or none, depending on the caller's package.
+//
+//go:noinline
+func Capture(skip int, s *Site) { walk(skip, s) }
+
+// walk fills s with the return addresses of its caller and of the callers above,
+// after the first skip ones. It is assembly because the stack may move at any
+// instruction of Go code, but not there; and it stays within the goroutine's stack
+// whatever the chain holds.
+//
+//go:noescape
+func walk(skip int, s *Site)

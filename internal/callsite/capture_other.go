@@ -1,0 +1,12 @@
+//go:build (!amd64 && !arm64) || purego
+
+package callsite
+
+import "runtime"
+
+// Capture records the chain of calls that leads to its caller, in which the first
+// skip frames are left out: with 0 the first entry is the call of Capture itself.
+func Capture(skip int, s *Site) {
+	n := runtime.Callers(skip+2, s[:])
+	clear(s[n:])
+}

@@ -1,0 +1,199 @@
+package ir
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/warpline-ml/warpline/dtype"
+)
+
+// Act is an activation that a product may apply to its result.
+type Act uint8
+
+// The fused activations.
+const (
+	NoAct Act = iota
+	ActReLU
+	ActGELU
+	ActGELUTanh
+)
+
+var actNames = [...]string{"none", "relu", "gelu", "gelu_tanh"}
+
+// String is the activation's name in the text form.
+func (a Act) String() string { return actNames[a] }
+
+// Attr specialises an op's kernel. What varies from launch to launch (a rate, a scale, a random key) is in [Params].
+// Each code reads the fields that its comment names; the verifier rejects others that are set.
+type Attr struct {
+	Out    *Type          // result type, where operands do not determine it
+	DType  dtype.DType    // Cast
+	Axis   int8           // a dimension, never negative
+	Axes   uint16         // reduced dimensions, bit i for dimension i
+	Keep   bool           // reductions keep dimensions of size 1
+	Causal bool           // Attention: position i sees up to i
+	Act    Act            // Linear
+	Flag   Flag           // SGD, AdamW
+	Dims   [MaxRank]int32 // small sizes, in the order that the code's comment gives
+}
+
+// Flag selects a form of an optimizer's update.
+type Flag uint8
+
+// The forms of SGD and AdamW.
+const (
+	Nesterov Flag = 1 << iota // SGD looks ahead
+	Momentum                  // SGD keeps a buffer per parameter
+	First                     // SGD's first step: the buffer becomes the gradient
+	Coupled                   // weight decay is added to the gradient (Adam), not to the weight (AdamW)
+)
+
+// Op is an operation as data: a code, its attributes and the types of its operands. Ops are comparable.
+type Op struct {
+	Code Code
+	Attr Attr
+	n    uint8
+	in   [inline]*Type
+	rest *list // all operand types, when there are more than inline
+}
+
+const inline = 4
+
+// list is an interned list of types.
+type list struct{ types []*Type }
+
+var lists = struct {
+	sync.Mutex
+	byText map[string]*list
+}{byText: map[string]*list{}}
+
+// New makes an op over operand types. Verify or Infer tells whether it is a valid one.
+func New(code Code, attr Attr, in ...*Type) Op {
+	o := Op{Code: code, Attr: attr, n: uint8(min(len(in), inline+1))}
+	if len(in) <= inline {
+		copy(o.in[:], in)
+		return o
+	}
+	o.rest = internList(in)
+	return o
+}
+
+// internList returns the one list that holds these types. Lists are few (cat, multi-tensor updates); when they become
+// many, the table starts over, which costs a kernel cache misses and nothing else.
+func internList(in []*Type) *list {
+	var b strings.Builder
+	for _, t := range in {
+		fmt.Fprintf(&b, "%p,", t)
+	}
+	lists.Lock()
+	defer lists.Unlock()
+	if l := lists.byText[b.String()]; l != nil {
+		return l
+	}
+	if len(lists.byText) >= 1<<12 {
+		clear(lists.byText)
+	}
+	l := &list{types: append([]*Type(nil), in...)}
+	lists.byText[b.String()] = l
+	return l
+}
+
+// NumIn is the number of operands.
+func (o *Op) NumIn() int {
+	if o.rest != nil {
+		return len(o.rest.types)
+	}
+	return int(o.n)
+}
+
+// In is the type of operand i.
+func (o *Op) In(i int) *Type {
+	if o.rest != nil {
+		return o.rest.types[i]
+	}
+	if i >= int(o.n) {
+		panic(fmt.Sprintf("ir: operand %d of %s, which has %d", i, o.Code, o.n))
+	}
+	return o.in[i]
+}
+
+// Ins returns the operand types. The caller must not change them.
+func (o *Op) Ins() []*Type {
+	if o.rest != nil {
+		return o.rest.types
+	}
+	return o.in[:o.n]
+}
+
+// Hash mixes what usually tells ops apart. Equal ops have equal hashes.
+func (o *Op) Hash() uint64 {
+	const prime = 0x100000001b3
+	h := uint64(o.Code) | uint64(o.Attr.Axes)<<8 | uint64(uint8(o.Attr.Axis))<<24 | uint64(o.Attr.DType)<<32 | uint64(o.Attr.Flag)<<40 | uint64(o.Attr.Act)<<48
+	for _, t := range o.Ins() {
+		h = (h ^ t.id) * prime
+	}
+	if o.Attr.Out != nil {
+		h = (h ^ o.Attr.Out.id) * prime
+	}
+	if o.Attr.Dims != [MaxRank]int32{} {
+		for i := 0; i < MaxRank; i += 2 {
+			h = (h ^ uint64(uint32(o.Attr.Dims[i]))<<32 ^ uint64(uint32(o.Attr.Dims[i+1]))) * prime
+		}
+	}
+	return h ^ h>>29
+}
+
+// MaxParams is the number of launch parameters an op may have.
+const MaxParams = 10
+
+// Params are the scalars of one launch: float64 bits, or an integer where the code says so. A new value is no new
+// kernel. N counts those that are set.
+type Params struct {
+	Value [MaxParams]uint64
+	N     int
+}
+
+// Scalars makes parameters from numbers.
+func Scalars(v ...float64) (p Params) {
+	for i, f := range v {
+		p.Value[i] = Float(f)
+	}
+	p.N = len(v)
+	return p
+}
+
+// View reports whether the op only makes another type of the same storage.
+func (c Code) View() bool { return c >= Reshape && c <= Slice }
+
+// Random reports whether the op draws random numbers.
+func (c Code) Random() bool { return c >= Uniform && c <= RandInt || c == Dropout }
+
+// Elementwise reports whether the op computes each element of its single result from the elements at the same place.
+func (c Code) Elementwise() bool {
+	return c >= Copy && c <= Where && c != Dropout || c >= GELU && c <= SiLUGrad
+}
+
+// Fused reports whether the op has a lowering to simpler ones.
+func (c Code) Fused() bool { return c >= Linear && c < codeCount }
+
+// AnyStride reports whether engines take operands of this code with any strides. Others are made row-major first.
+func (c Code) AnyStride() bool {
+	return c >= Copy && c <= Where && c != Dropout || c >= Sum && c <= ReduceMin || c == MatMul
+}
+
+// String is the code's name in the text form.
+func (c Code) String() string {
+	if int(c) < len(table) && table[c].name != "" {
+		return table[c].name
+	}
+	return fmt.Sprintf("code(%d)", uint8(c))
+}
+
+// ViewOffset is the distance, in elements, from the operand's first element to the view's.
+func (o *Op) ViewOffset() int {
+	if o.Code != Slice || o.In(0).Size() == 0 || o.Attr.Dims[1] == 0 {
+		return 0
+	}
+	return int(o.Attr.Dims[0]) * o.In(0).Strides()[o.Attr.Axis]
+}

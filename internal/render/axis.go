@@ -1,0 +1,141 @@
+package render
+
+import (
+	"math"
+	"strconv"
+)
+
+// axis maps values to [0, 1].
+type axis struct {
+	low, high float64 // the ends; their decimal logarithms if log
+	log       bool
+	ticks     []tick
+}
+
+type tick struct {
+	at    float64 // in [0, 1]
+	label string
+}
+
+// huge bounds what is drawn, so that differences stay finite; a range below tiny
+// counts as a point.
+const (
+	huge = 1e300
+	tiny = 1e-290
+)
+
+// drawable reports whether v has a place on an axis.
+func drawable(v float64, log bool) bool {
+	return math.Abs(v) <= huge && (!log || v > 0)
+}
+
+// at returns v's place, NaN for a value that has none.
+func (a axis) at(v float64) float64 {
+	if !drawable(v, a.log) {
+		return math.NaN()
+	}
+	if a.log {
+		v = math.Log10(v)
+	}
+	return (v - a.low) / (a.high - a.low)
+}
+
+// newAxis covers the values between low and high, which are drawable, widened by a
+// fraction margin at both ends, with about n ticks.
+func newAxis(low, high float64, log bool, margin float64, n int) axis {
+	a := axis{low: low, high: high, log: log}
+	if log {
+		a.low, a.high = math.Log10(low), math.Log10(high)
+	}
+	widen := margin * (a.high - a.low)
+	if largest := max(math.Abs(a.low), math.Abs(a.high)); a.high-a.low <= max(1e-12*largest, tiny) {
+		widen = 0.5
+		if !log && largest > tiny {
+			widen = largest / 10
+		}
+	}
+	a.low -= widen
+	a.high += widen
+	if log {
+		a.ticks = a.logTicks(n)
+	}
+	if len(a.ticks) < 2 {
+		a.ticks = a.linearTicks(n)
+	}
+	return a
+}
+
+// linearTicks are multiples of 1, 2 or 5 times a power of ten.
+func (a axis) linearTicks(n int) []tick {
+	low, high := a.low, a.high
+	if a.log {
+		low, high = math.Pow(10, low), math.Pow(10, high)
+	}
+	step := niceStep((high - low) / float64(max(n, 2)))
+	var ticks []tick
+	first := math.Ceil(low/step - 1e-9)
+	for i := 0; i <= 2*n+2; i++ {
+		v := (first + float64(i)) * step
+		if v > high+1e-9*step {
+			break
+		}
+		if at := a.at(v); at >= -1e-9 && at <= 1+1e-9 {
+			ticks = append(ticks, tick{min(max(at, 0), 1), tickLabel(v, step, max(math.Abs(low), math.Abs(high)))})
+		}
+	}
+	return ticks
+}
+
+// niceStep rounds up to 1, 2 or 5 times a power of ten.
+func niceStep(x float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*power >= x*(1-1e-9) {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// logTicks are powers of ten, with 2 and 5 times them where there is room.
+func (a axis) logTicks(n int) []tick {
+	first, last := int(math.Ceil(a.low-1e-9)), int(math.Floor(a.high+1e-9))
+	every := max((last-first)/max(n, 1), 1)
+	steps := []float64{1}
+	if (last-first+1)*3 <= n+2 {
+		steps = []float64{1, 2, 5}
+	}
+	var ticks []tick
+	for e := first - 1; e <= last; e++ {
+		if (e-first)%every != 0 {
+			continue
+		}
+		for _, m := range steps {
+			v := m * math.Pow(10, float64(e))
+			if at := a.at(v); at >= -1e-9 && at <= 1+1e-9 {
+				ticks = append(ticks, tick{min(max(at, 0), 1), tickLabel(v, math.Pow(10, float64(e)), v)})
+			}
+		}
+	}
+	return ticks
+}
+
+// tickLabel formats v on an axis with the given step and largest value.
+func tickLabel(v, step, largest float64) string {
+	if math.Abs(v) < step/2 {
+		return "0"
+	}
+	suffix := ""
+	switch {
+	case largest >= 1e15 || step < 1e-4:
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	case largest >= 1e10:
+		v, step, suffix = v/1e9, step/1e9, "G"
+	case largest >= 1e7:
+		v, step, suffix = v/1e6, step/1e6, "M"
+	case largest >= 1e4:
+		v, step, suffix = v/1e3, step/1e3, "k"
+	}
+	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	return strconv.FormatFloat(v, 'f', decimals, 64) + suffix
+}

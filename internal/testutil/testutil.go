@@ -1,0 +1,148 @@
+// Package testutil holds what tests of several packages share: printed seeds,
+// golden files, closeness of slices, and a writer that fails.
+// It is imported from _test files only.
+package testutil
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Environment variables that steer tests.
+const (
+	// SeedEnv fixes the seed of [Rand], to repeat a failure.
+	SeedEnv = "WARPLINE_TEST_SEED"
+	// UpdateEnv, set to 1, makes [Golden] rewrite its files.
+	UpdateEnv = "WARPLINE_UPDATE"
+)
+
+// Rand returns a generator with a fresh seed, or with that of WARPLINE_TEST_SEED.
+// When the test fails, it logs the assignment that repeats it.
+func Rand(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if s := os.Getenv(SeedEnv); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("%s=%q: want an unsigned decimal number", SeedEnv, s)
+		}
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("repeat with %s=%d", SeedEnv, seed)
+		}
+	})
+	return rand.New(rand.NewPCG(seed, seed))
+}
+
+// Golden compares got with the file at path, usually in testdata. With
+// WARPLINE_UPDATE=1 it writes the file instead: the diff is then the review.
+func Golden(t testing.TB, path string, got []byte) {
+	t.Helper()
+	if os.Getenv(UpdateEnv) == "1" {
+		update(t, path, got)
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (make it with %s=1)", err, UpdateEnv)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (rewrite with %s=1): %s", path, UpdateEnv, firstDifference(got, want))
+	}
+}
+
+func update(t testing.TB, path string, got []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, got, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// firstDifference names the first line in which got and want differ.
+func firstDifference(got, want []byte) string {
+	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("line %d is\n\t%q, want\n\t%q", i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
+}
+
+// Close demands |got[i] − want[i]| ≤ atol + rtol·|want[i]| for every i, NaN only
+// where NaN is wanted and infinities equal. It reports the number of elements
+// outside and the one farthest outside, relative to its tolerance.
+func Close(t testing.TB, got, want []float64, rtol, atol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%d elements, want %d", len(got), len(want))
+		return
+	}
+	bad, worst, at := 0, 0.0, 0
+	for i := range got {
+		e := excess(got[i], want[i], atol+rtol*math.Abs(want[i]))
+		if e > 1 {
+			bad++
+		}
+		if e > worst {
+			worst, at = e, i
+		}
+	}
+	if bad > 0 {
+		t.Errorf("%d of %d elements differ; worst is [%d]: got %v, want %v, difference %.3g (%.3g times the tolerance; rtol %g, atol %g)",
+			bad, len(got), at, got[at], want[at], math.Abs(got[at]-want[at]), worst, rtol, atol)
+	}
+}
+
+// excess returns |got − want| in units of tol; above 1 is outside.
+func excess(got, want, tol float64) float64 {
+	switch {
+	case got == want || math.IsNaN(got) && math.IsNaN(want):
+		return 0
+	case math.IsNaN(got), math.IsNaN(want), math.IsInf(got, 0), math.IsInf(want, 0), tol == 0:
+		return math.Inf(1)
+	}
+	return math.Abs(got-want) / tol
+}
+
+// FailingWriter passes its first N bytes to W and then fails, within a write,
+// as a full disk does.
+type FailingWriter struct {
+	W   io.Writer // where bytes go; nil discards them
+	N   int64     // bytes left before the failure
+	Err error     // the failure; nil stands for syscall.ENOSPC
+}
+
+// Write implements [io.Writer].
+func (f *FailingWriter) Write(p []byte) (int, error) {
+	keep := min(int64(len(p)), f.N)
+	n, err := f.pass(p[:keep])
+	f.N -= int64(n)
+	switch {
+	case err != nil || n == len(p):
+		return n, err
+	case f.Err != nil:
+		return n, f.Err
+	}
+	return n, syscall.ENOSPC
+}
+
+func (f *FailingWriter) pass(p []byte) (int, error) {
+	if f.W == nil {
+		return len(p), nil
+	}
+	return f.W.Write(p)
+}
