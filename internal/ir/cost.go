@@ -6,7 +6,7 @@ package ir
 // every operand and result once; what a view repeats is counted once, what an op skips is not.
 func (o *Op) Cost() (flops, bytes int64) {
 	out, err := o.Infer()
-	if err != nil || o.Code.View() {
+	if err != nil || o.Code.View() || len(out) == 0 {
 		return 0, 0
 	}
 	return o.flops(out), o.bytes(out)

@@ -1,0 +1,3 @@
+module github.com/warpline-ml/warpline/internal/_asm
+
+go 1.26

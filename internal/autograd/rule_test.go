@@ -1,0 +1,371 @@
+package autograd_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/autograd"
+	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/lower/eager"
+	"github.com/warpline-ml/warpline/internal/testutil"
+)
+
+// call is a [autograd.Call] that refuses what the rule's Save did not name.
+type call struct {
+	op    *ir.Op
+	p     *ir.Params
+	in    []ir.Value
+	out   []ir.Value
+	grads []ir.Value
+	want  uint64
+	saves autograd.Saves
+}
+
+func (c *call) Op() *ir.Op          { return c.op }
+func (c *call) Params() *ir.Params  { return c.p }
+func (c *call) Grad(i int) ir.Value { return c.grads[i] }
+func (c *call) Want(i int) bool     { return c.want>>i&1 == 1 }
+
+func (c *call) In(i int) ir.Value {
+	if c.saves.In>>i&1 == 0 {
+		panic(fmt.Sprintf("%s: operand %d was not saved (want %b)", c.op.Code, i, c.want))
+	}
+	return c.in[i]
+}
+
+func (c *call) Out(i int) ir.Value {
+	if c.saves.Out>>i&1 == 0 {
+		panic(fmt.Sprintf("%s: result %d was not saved (want %b)", c.op.Code, i, c.want))
+	}
+	return c.out[i]
+}
+
+// tape records what a builder emits, so that gradients of gradients can be taken.
+type tape struct {
+	ir.Builder
+	calls []*call
+}
+
+func (t *tape) Emit(code ir.Code, attr ir.Attr, p ir.Params, in ...ir.Value) []ir.Value {
+	out := t.Builder.Emit(code, attr, p, in...)
+	op := ir.New(code, attr, types(in)...)
+	t.calls = append(t.calls, &call{op: &op, p: &p, in: slices.Clone(in), out: out})
+	return out
+}
+
+func types(vs []ir.Value) []*ir.Type {
+	ts := make([]*ir.Type, len(vs))
+	for i, v := range vs {
+		ts[i] = v.Type()
+	}
+	return ts
+}
+
+// run calls the rule of c for the operands in want.
+func (c *call) run(b ir.B, want uint64) []ir.Value {
+	r := autograd.Of(c.op.Code)
+	c.want, c.saves = want, autograd.Saves{}
+	if r.Save != nil {
+		c.saves = r.Save(c.op, want)
+	}
+	return r.Grad(b, c)
+}
+
+// backward follows the tape from the seeded gradients to the leaves and returns theirs.
+func (t *tape) backward(seeds map[ir.Value]ir.Value, leaves []ir.Value) []ir.Value {
+	reach := map[ir.Value]bool{}
+	for _, v := range leaves {
+		reach[v] = true
+	}
+	calls := slices.Clone(t.calls)
+	wants := make([]uint64, len(calls))
+	for i, c := range calls {
+		for j, v := range c.in {
+			if reach[v] && v.Type().DType.IsFloat() {
+				wants[i] |= 1 << j
+			}
+		}
+		for _, v := range c.out {
+			reach[v] = wants[i] != 0
+		}
+	}
+	b := ir.B{Builder: t}
+	for i, c := range slices.Backward(calls) {
+		c.grads = make([]ir.Value, len(c.out))
+		live := false
+		for j, v := range c.out {
+			c.grads[j] = seeds[v]
+			live = live || seeds[v] != nil
+		}
+		if !live || wants[i] == 0 {
+			continue
+		}
+		if autograd.Of(c.op.Code) == nil {
+			panic(fmt.Sprintf("%s has no rule", c.op.Code))
+		}
+		for j, g := range c.run(b, wants[i]) {
+			if g == nil {
+				continue
+			}
+			if old := seeds[c.in[j]]; old != nil {
+				g = b.Add(old, g)
+			}
+			seeds[c.in[j]] = g
+		}
+	}
+	out := make([]ir.Value, len(leaves))
+	for i, v := range leaves {
+		out[i] = seeds[v]
+	}
+	return out
+}
+
+// dot is Σ x·y.
+func dot(x, y []float64) (s float64) {
+	for i := range x {
+		s += x[i] * y[i]
+	}
+	return s
+}
+
+// difference is the derivative of f with respect to each element of x by central differences.
+func difference(x []float64, f func() float64) []float64 {
+	const h = 1e-5
+	d := make([]float64, len(x))
+	for i, v := range x {
+		x[i] = v + h
+		hi := f()
+		x[i] = v - h
+		lo := f()
+		x[i] = v
+		d[i] = (hi - lo) / (2 * h)
+	}
+	return d
+}
+
+// leaves are the operands of a case that get a gradient.
+func (tc *testCase) leaves(op *ir.Op) (at []int) {
+	for i := range op.NumIn() {
+		if op.In(i).DType.IsFloat() && !slices.Contains(tc.frozen, i) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func TestRules(t *testing.T) {
+	checked := map[ir.Code]bool{}
+	rng := testutil.Rand(t)
+	for _, tc := range cases() {
+		t.Run(tc.name(), func(t *testing.T) {
+			in := tc.make(rng)
+			first(t, &tc, in, rng)
+			if tc.second {
+				second(t, &tc, in, rng)
+			}
+		})
+		checked[tc.code] = true
+	}
+	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		switch reason, has := without[code], autograd.Of(code) != nil; {
+		case has && reason != "":
+			t.Errorf("%s has a rule, and is listed without one: %s", code, reason)
+		case !has && reason == "":
+			t.Errorf("%s has neither a rule nor a reason to have none", code)
+		case has && !checked[code]:
+			t.Errorf("the rule of %s is not checked", code)
+		}
+	}
+}
+
+// first checks the gradient of each operand against finite differences, wanted alone and with the others.
+func first(t *testing.T, tc *testCase, in []ir.Value, rng *rand.Rand) {
+	b := ir.B{Builder: eager.Builder{}}
+	op := ir.New(tc.code, tc.attr, types(in)...)
+	out := b.Emit(tc.code, tc.attr, tc.p, in...)
+	seed := random(rng, out[0].Type())
+	grads := make([]ir.Value, len(out))
+	grads[0] = seed
+	var all uint64
+	for _, i := range tc.leaves(&op) {
+		all |= 1 << i
+	}
+	c := &call{op: &op, p: &tc.p, in: in, out: out, grads: grads}
+	together := c.run(b, all)
+	for _, i := range tc.leaves(&op) {
+		want := difference(eager.Data(in[i]), func() float64 {
+			return dot(eager.Data(b.Emit(tc.code, tc.attr, tc.p, tc.derived(in)...)[0]), eager.Data(seed))
+		})
+		alone := c.run(b, 1<<i)
+		for j, g := range alone {
+			if j != i && g != nil {
+				t.Errorf("operand %d wanted, and %d got a gradient", i, j)
+			}
+		}
+		for _, g := range [...]ir.Value{alone[i], together[i]} {
+			same(t, fmt.Sprintf("operand %d", i), g, in[i], want)
+		}
+	}
+}
+
+// same checks a gradient's type and values; nil counts as zeros.
+func same(t *testing.T, what string, g, x ir.Value, want []float64) {
+	t.Helper()
+	got := make([]float64, x.Type().Size())
+	if g != nil {
+		if g.Type().DType != x.Type().DType || !g.Type().SameShape(x.Type()) {
+			t.Errorf("%s: gradient %s of %s", what, g.Type(), x.Type())
+			return
+		}
+		got = eager.Data(g)
+	}
+	t.Log(what)
+	testutil.Close(t, got, want, 1e-6, 1e-7)
+}
+
+// second checks the gradient of Σ u·(first gradients) with respect to operands and seed.
+func second(t *testing.T, tc *testCase, in []ir.Value, rng *rand.Rand) {
+	op := ir.New(tc.code, tc.attr, types(in)...)
+	at := tc.leaves(&op)
+	var seed ir.Value
+	var us []ir.Value
+	// sum runs forward and backward and returns the tape with the first gradients.
+	sum := func() (*tape, []ir.Value) {
+		tp := &tape{Builder: eager.Builder{}}
+		out := tp.Emit(tc.code, tc.attr, tc.p, in...)
+		if seed == nil {
+			seed = random(rng, out[0].Type())
+		}
+		leaves := make([]ir.Value, len(at))
+		for i, j := range at {
+			leaves[i] = in[j]
+		}
+		return tp, tp.backward(map[ir.Value]ir.Value{out[0]: seed}, leaves)
+	}
+	tp, grads := sum()
+	seeds := map[ir.Value]ir.Value{}
+	for _, j := range at {
+		us = append(us, random(rng, in[j].Type()))
+	}
+	for i, g := range grads {
+		if g == nil {
+			continue
+		}
+		if seeds[g] != nil {
+			seeds[g] = ir.B{Builder: tp}.Add(seeds[g], us[i])
+		} else {
+			seeds[g] = us[i]
+		}
+	}
+	leaves := []ir.Value{seed}
+	for _, j := range at {
+		leaves = append(leaves, in[j])
+	}
+	got := tp.backward(seeds, leaves)
+	for i, leaf := range leaves {
+		want := difference(eager.Data(leaf), func() (s float64) {
+			_, grads := sum()
+			for k, g := range grads {
+				if g != nil {
+					s += dot(eager.Data(g), eager.Data(us[k]))
+				}
+			}
+			return s
+		})
+		same(t, fmt.Sprintf("second derivative, leaf %d", i), got[i], leaf, want)
+	}
+}
+
+// TestDTypes runs every rule on types alone, in each floating dtype, with a gradient of every operand wanted.
+func TestDTypes(t *testing.T) {
+	rng := testutil.Rand(t)
+	b := ir.B{Builder: typesOnly{}}
+	for _, tc := range cases() {
+		for _, dt := range []dtype.DType{dtype.F32, dtype.F16, dtype.BF16} {
+			in := tc.retype(tc.make(rng), dt)
+			op := ir.New(tc.code, tc.attrAs(dt), types(in)...)
+			out := b.Emit(tc.code, op.Attr, tc.p, in...)
+			grads := make([]ir.Value, len(out))
+			grads[0] = out[0]
+			c := &call{op: &op, p: &tc.p, in: in, out: out, grads: grads}
+			for i, g := range c.run(b, 1<<op.NumIn()-1) {
+				switch {
+				case g == nil:
+				case !op.In(i).DType.IsFloat():
+					t.Errorf("%s: operand %d, %s, got a gradient", tc.name(), i, op.In(i))
+				case g.Type().DType != op.In(i).DType || !g.Type().SameShape(op.In(i)):
+					t.Errorf("%s: gradient %s of %s", tc.name(), g.Type(), op.In(i))
+				}
+			}
+		}
+	}
+}
+
+// typesOnly is a builder that infers types and computes nothing.
+type typesOnly struct{}
+
+type typed struct{ t *ir.Type }
+
+func (v typed) Type() *ir.Type { return v.t }
+
+func (typesOnly) Emit(code ir.Code, attr ir.Attr, _ ir.Params, in ...ir.Value) []ir.Value {
+	op := ir.New(code, attr, types(in)...)
+	ts, err := op.Infer()
+	if err != nil {
+		panic(err)
+	}
+	out := make([]ir.Value, len(ts))
+	for i, t := range ts {
+		out[i] = typed{t}
+	}
+	return out
+}
+
+// TestConventions pins the values at kinks and zeros, where finite differences say nothing.
+func TestConventions(t *testing.T) {
+	for _, tc := range []struct {
+		code ir.Code
+		p    ir.Params
+		in   [][]float64
+		want [][]float64 // of each operand, for gradients of 1
+	}{
+		{ir.Abs, ir.Params{}, [][]float64{{-2, 0, 3}}, [][]float64{{-1, 0, 1}}},
+		{ir.ReLU, ir.Params{}, [][]float64{{-1, 0, 2}}, [][]float64{{0, 0, 1}}},
+		{ir.Clamp, ir.Scalars(-1, 2), [][]float64{{-2, -1, 0, 2, 3}}, [][]float64{{0, 0, 1, 0, 0}}},
+		{ir.Clamp, ir.Scalars(math.Inf(-1), 2), [][]float64{{-2, 2, 3, math.Inf(-1)}}, [][]float64{{1, 0, 0, 1}}},
+		{ir.PowScalar, ir.Scalars(0), [][]float64{{0, 2}}, [][]float64{{0, 0}}},
+		{ir.PowScalar, ir.Scalars(1), [][]float64{{0, 2}}, [][]float64{{1, 1}}},
+		{ir.Pow, ir.Params{}, [][]float64{{0, 0, 2}, {0, 2, 0}}, [][]float64{{0, 0, 0}, {0, 0, math.Ln2}}},
+		{ir.Maximum, ir.Params{}, [][]float64{{1, 2, 5}, {1, 3, 4}}, [][]float64{{0.5, 0, 1}, {0.5, 1, 0}}},
+		{ir.Minimum, ir.Params{}, [][]float64{{1, 2, 5}, {1, 3, 4}}, [][]float64{{0.5, 1, 0}, {0.5, 0, 1}}},
+	} {
+		b := ir.B{Builder: eager.Builder{}}
+		var in []ir.Value
+		for _, v := range tc.in {
+			in = append(in, eager.New(ir.Dense(dtype.F64, len(v)), slices.Clone(v)))
+		}
+		op := ir.New(tc.code, ir.Attr{}, types(in)...)
+		out := b.Emit(tc.code, ir.Attr{}, tc.p, in...)
+		ones := b.Full(out[0].Type(), 1)
+		c := &call{op: &op, p: &tc.p, in: in, out: out, grads: []ir.Value{ones}}
+		for i, g := range c.run(b, 1<<len(in)-1) {
+			t.Log(tc.code, i)
+			testutil.Close(t, eager.Data(g), tc.want[i], 1e-12, 0)
+		}
+	}
+}
+
+// TestTies: an extreme that occurs more than once shares its gradient.
+func TestTies(t *testing.T) {
+	b := ir.B{Builder: eager.Builder{}}
+	x := eager.New(ir.Dense(dtype.F64, 2, 3), []float64{4, 4, 1, 2, 5, 5})
+	attr := ir.Attr{Axes: 1 << 1}
+	op := ir.New(ir.ReduceMax, attr, x.Type())
+	out := b.Emit(ir.ReduceMax, attr, ir.Params{}, x)
+	c := &call{op: &op, p: &ir.Params{}, in: []ir.Value{x}, out: out, grads: []ir.Value{eager.New(ir.Dense(dtype.F64, 2), []float64{2, 3})}}
+	testutil.Close(t, eager.Data(c.run(b, 1)[0]), []float64{1, 1, 0, 0, 1.5, 1.5}, 0, 0)
+}

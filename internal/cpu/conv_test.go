@@ -1,0 +1,111 @@
+package cpu
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/testutil"
+)
+
+// convCase is x[n,c,h,w], o results of a kernel kh×kw, and the attributes.
+type convCase struct {
+	n, c, h, w, o, kh, kw int
+	ir.Conv
+}
+
+var convCases = []convCase{
+	{1, 1, 1, 1, 1, 1, 1, ir.Conv{StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1, Groups: 1}},
+	{3, 1, 7, 9, 4, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},
+	{0, 2, 5, 5, 3, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},
+	{2, 4, 6, 5, 6, 3, 2, ir.Conv{StrideH: 2, StrideW: 1, PadH: 1, PadW: 2, DilationH: 1, DilationW: 2, Groups: 2}},
+	{2, 3, 8, 7, 5, 1, 1, ir.Conv{StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1, Groups: 1}},
+	{2, 3, 8, 7, 2, 1, 1, ir.Conv{StrideH: 2, StrideW: 3, DilationH: 1, DilationW: 1, Groups: 1}},
+	{2, 3, 5, 5, 3, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 3}},
+	{1, 2, 4, 4, 2, 5, 5, ir.Conv{StrideH: 1, StrideW: 1, PadH: 2, PadW: 2, DilationH: 1, DilationW: 1, Groups: 1}},
+	{1, 2, 3, 2, 2, 5, 5, ir.Conv{StrideH: 1, StrideW: 1, PadH: 2, PadW: 2, DilationH: 1, DilationW: 1, Groups: 1}},
+	{1, 2, 9, 9, 2, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 3, PadW: 3, DilationH: 3, DilationW: 3, Groups: 1}},
+	{1, 1, 4, 4, 1, 2, 2, ir.Conv{StrideH: 1, StrideW: 1, PadH: 3, PadW: 2, DilationH: 1, DilationW: 1, Groups: 1}},
+	{2, 1, 9, 11, 2, 7, 7, ir.Conv{StrideH: 2, StrideW: 2, PadH: 3, PadW: 3, DilationH: 1, DilationW: 1, Groups: 1}},
+	{1, 0, 4, 4, 2, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},
+	{1, 2, 0, 4, 2, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 2, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},
+}
+
+func (c convCase) types(dt dtype.DType) (x, w, b *ir.Type) {
+	return ir.Dense(dt, c.n, c.c, c.h, c.w), ir.Dense(dt, c.o, c.c/c.Groups, c.kh, c.kw), ir.Dense(dt, c.o)
+}
+
+// out is the height and width of the result.
+func (c convCase) out() (oh, ow int) {
+	return (c.h+2*c.PadH-c.DilationH*(c.kh-1)-1)/c.StrideH + 1, (c.w+2*c.PadW-c.DilationW*(c.kw-1)-1)/c.StrideW + 1
+}
+
+// visit calls f for each product in a convolution with the places of its result, input and weight.
+func (c convCase) visit(f func(y, x, w int)) {
+	oh, ow := c.out()
+	cg, og := c.c/c.Groups, c.o/c.Groups
+	for y := range c.n * c.o * oh * ow {
+		n, o, r, col := y/(c.o*oh*ow), y/(oh*ow)%c.o, y/ow%oh, y%ow
+		for tap := range cg * c.kh * c.kw {
+			i, kr, kc := tap/(c.kh*c.kw), tap/c.kw%c.kh, tap%c.kw
+			h, w := r*c.StrideH-c.PadH+kr*c.DilationH, col*c.StrideW-c.PadW+kc*c.DilationW
+			if h >= 0 && h < c.h && w >= 0 && w < c.w {
+				f(y, ((n*c.c+o/og*cg+i)*c.h+h)*c.w+w, o*cg*c.kh*c.kw+tap)
+			}
+		}
+	}
+}
+
+func TestConv(t *testing.T) {
+	r := testutil.Rand(t)
+	cases := append(convCases, convCase{2, 40, 33, 30, 7, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}}, // several tiles
+		convCase{2, 40, 33, 30, 2, 3, 3, ir.Conv{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 2}})
+	for _, dt := range floatTypes {
+		for _, c := range cases {
+			tx, tw, tb := c.types(dt)
+			x, w, b := normals(t, r, 1, tx), normals(t, r, 1, tw), normals(t, r, 1, tb)
+			oh, ow := c.out()
+			g := normals(t, r, 1, ir.Dense(dt, c.n, c.o, oh, ow))
+			plain, biased := make([]float64, g.t.Size()), make([]float64, g.t.Size())
+			dx, dw := make([]float64, tx.Size()), make([]float64, tw.Size())
+			c.visit(func(i, j, k int) {
+				plain[i] += x.v[j] * w.v[k]
+				dx[j] += g.v[i] * w.v[k]
+				dw[k] += g.v[i] * x.v[j]
+			})
+			for i, v := range plain {
+				biased[i] = v + b.v[i/(oh*ow)%c.o]
+			}
+			name, a := fmt.Sprint(c), c.Attr()
+			near(t, name, evaluate(t, ir.Conv2d, a, ir.Params{}, x, w)[0], plain, 2e-6, 20, 0.51)
+			near(t, name+" bias", evaluate(t, ir.Conv2d, a, ir.Params{}, x, w, b)[0], biased, 2e-6, 20, 0.51)
+			a.Out = tx
+			near(t, name+" dx", evaluate(t, ir.Conv2dGradInput, a, ir.Params{}, g, w)[0], dx, 2e-6, 20, 0.51)
+			a.Out = tw
+			near(t, name+" dw", evaluate(t, ir.Conv2dGradWeight, a, ir.Params{}, g, x)[0], dw, 2e-6, 40, 0.51)
+		}
+	}
+}
+
+func BenchmarkConv(b *testing.B) {
+	three := ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}
+	one := ir.Conv{StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1, Groups: 1}
+	two := three
+	two.StrideH, two.StrideW = 2, 2
+	for _, c := range []convCase{{64, 1, 28, 28, 16, 3, 3, three}, {64, 16, 28, 28, 32, 3, 3, three}, {64, 16, 14, 14, 32, 3, 3, three},
+		{2, 64, 56, 56, 64, 3, 3, three}, {2, 512, 7, 7, 512, 3, 3, three}, {2, 64, 56, 56, 128, 3, 3, two}, {2, 256, 56, 56, 64, 1, 1, one}} {
+		x, w, bias := c.types(dtype.F32)
+		oh, ow := c.out()
+		g := ir.Dense(dtype.F32, c.n, c.o, oh, ow)
+		work := 2 * g.Size() * c.c * c.kh * c.kw
+		a := c.Attr()
+		b.Run(fmt.Sprint(c.n, c.c, c.h, c.o, c.kh, c.StrideH), func(b *testing.B) {
+			b.Run("y", func(b *testing.B) { rate(b, "GFLOP/s", work, ir.Conv2d, a, ir.Params{}, x, w, bias) })
+			a.Out = x
+			b.Run("dx", func(b *testing.B) { rate(b, "GFLOP/s", work, ir.Conv2dGradInput, a, ir.Params{}, g, w) })
+			a.Out = w
+			b.Run("dw", func(b *testing.B) { rate(b, "GFLOP/s", work, ir.Conv2dGradWeight, a, ir.Params{}, g, x) })
+		})
+	}
+}

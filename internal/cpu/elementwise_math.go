@@ -1,0 +1,119 @@
+package cpu
+
+import (
+	"math"
+
+	"github.com/warpline-ml/warpline/internal/cpu/kernels"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+func init() {
+	floats(ir.Floor, grainCheap, eachFloat[float32](math.Floor), eachFloat[float64](math.Floor))
+	floats(ir.Ceil, grainCheap, eachFloat[float32](math.Ceil), eachFloat[float64](math.Ceil))
+	floats(ir.Round, grainCheap, eachFloat[float32](math.RoundToEven), eachFloat[float64](math.RoundToEven))
+	floats(ir.Trunc, grainCheap, eachFloat[float32](math.Trunc), eachFloat[float64](math.Trunc))
+	floats(ir.Sqrt, grainCheap, squareRoot, squareRoot)
+	floats(ir.Rsqrt, grainCheap, inverseRoot, inverseRoot)
+	floats(ir.Exp, grainMath, unary(kernels.Exp), eachFloat[float64](math.Exp))
+	floats(ir.Expm1, grainMath, unary(kernels.Expm1), eachFloat[float64](math.Expm1))
+	floats(ir.Log, grainMath, unary(kernels.Log), eachFloat[float64](math.Log))
+	floats(ir.Log1p, grainMath, unary(kernels.Log1p), eachFloat[float64](math.Log1p))
+	floats(ir.Sin, grainMath, unary(kernels.Sin), eachFloat[float64](math.Sin))
+	floats(ir.Cos, grainMath, unary(kernels.Cos), eachFloat[float64](math.Cos))
+	floats(ir.Tanh, grainMath, unary(kernels.Tanh), eachFloat[float64](math.Tanh))
+	floats(ir.Sigmoid, grainMath, unary(kernels.Sigmoid), eachFloat[float64](kernels.Sigmoid64))
+	floats(ir.Erf, grainMath, unary(kernels.Erf), eachFloat[float64](math.Erf))
+	floats(ir.GELU, grainMath, unary(kernels.GELU), eachFloat[float64](kernels.GELU64))
+	floats(ir.GELUTanh, grainMath, unary(kernels.GELUTanh), eachFloat[float64](kernels.GELUTanh64))
+	floats(ir.SiLU, grainMath, unary(kernels.SiLU), eachFloat[float64](kernels.SiLU64))
+
+	floats(ir.ReLUGrad, grainCheap, reluGrad, reluGrad)
+	floats(ir.GELUGrad, grainMath, binary(kernels.GELUGrad), eachPair[float64](kernels.GELUGrad64))
+	floats(ir.GELUTanhGrad, grainMath, binary(kernels.GELUTanhGrad), eachPair[float64](kernels.GELUTanhGrad64))
+	floats(ir.SiLUGrad, grainMath, binary(kernels.SiLUGrad), eachPair[float64](kernels.SiLUGrad64))
+
+	floats(ir.PowScalar, grainMath, powScalar, powScalar)
+	floats(ir.Pow, grainMath, eachPair[float32](math.Pow), eachPair[float64](math.Pow))
+	floats(ir.Lerp, grainCheap, lerp, lerp)
+}
+
+func floats(code ir.Code, grain int, f32 pass[float32, float32], f64 pass[float64, float64]) {
+	offer(floatPasses{grain, f32, f64}.prepare, code)
+}
+
+func unary[T float](f func(dst, x []T)) pass[T, T] {
+	return func(dst, x, _ []T, _, _ float64) { f(dst, x) }
+}
+
+func binary[T float](f func(dst, x, y []T)) pass[T, T] {
+	return func(dst, x, y []T, _, _ float64) { f(dst, x, y) }
+}
+
+func eachFloat[T float](f func(float64) float64) pass[T, T] {
+	return func(dst, x, _ []T, _, _ float64) {
+		for i, v := range x {
+			dst[i] = T(f(float64(v)))
+		}
+	}
+}
+
+func eachPair[T float](f func(x, y float64) float64) pass[T, T] {
+	return func(dst, x, y []T, _, _ float64) {
+		for i, v := range x {
+			dst[i] = T(f(float64(v), float64(y[i])))
+		}
+	}
+}
+
+// squareRoot and inverseRoot are one instruction or two when the compiler sees the call.
+
+func squareRoot[T float](dst, x, _ []T, _, _ float64) {
+	for i, v := range x {
+		dst[i] = T(math.Sqrt(float64(v)))
+	}
+}
+
+func inverseRoot[T float](dst, x, _ []T, _, _ float64) {
+	for i, v := range x {
+		dst[i] = T(1 / math.Sqrt(float64(v)))
+	}
+}
+
+func reluGrad[T float](dst, y, g []T, _, _ float64) {
+	dst, g = dst[:len(y)], g[:len(y)]
+	for i, v := range y {
+		d := g[i]
+		if !(v > 0) {
+			d = 0
+		}
+		dst[i] = d
+	}
+}
+
+func lerp[T float](dst, x, y []T, p, _ float64) {
+	w := T(p)
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] + w*(y[i]-x[i])
+	}
+}
+
+// powScalar has short ways for the exponents of norms, losses and optimizers.
+func powScalar[T float](dst, x, _ []T, p, _ float64) {
+	switch p {
+	case 2:
+		mul(dst, x, x, 0, 0)
+	case 3:
+		for i, v := range x {
+			dst[i] = v * v * v
+		}
+	case -1:
+		for i, v := range x {
+			dst[i] = 1 / v
+		}
+	default:
+		for i, v := range x {
+			dst[i] = T(math.Pow(float64(v), p))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// Package kernels computes on host memory: the loops behind the operations of
+// the CPU engine.
+//
+// A kernel has one result. It depends on the shapes, the strides and the level
+// of cpufeat, but neither on the number of threads nor on what else is
+// computed in the same call.
+package kernels
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/cpufeat"
+)
+
+//go:generate go run -C ../../_asm . ../cpu/kernels
+
+// Float is an element type of matrix products.
+type Float interface{ float32 | float64 }
+
+// A Product is C = Act(A·B [+ C] + Bias) for an M×K matrix A and a K×N matrix
+// B. Element (i, l) of A is A[i*ARow+l*ACol] and that of B and C alike, where
+// the columns of C are adjacent. Strides are not negative, so that transposed
+// and broadcast operands need no copy. C must not overlap A, B or Bias.
+//
+// Sums are formed in T. If K is 0 the product A·B is zero.
+type Product[T Float] struct {
+	M, N, K    int
+	A          []T
+	ARow, ACol int
+	B          []T
+	BRow, BCol int
+	C          []T
+	CRow       int
+	Accumulate bool // add to what C holds
+	Bias       []T  // nil, or a value for each of the N columns
+	Act        Activation
+}
+
+// A BatchDim is a dimension of a batch of products: its size, and the
+// distances in elements between neighbours in A, B and C. A distance of 0
+// shares A or B.
+type BatchDim struct{ Size, A, B, C int }
+
+// Gemm computes p. It panics if p reaches beyond its slices.
+func Gemm[T Float](p *Product[T]) { GemmBatch(p, nil) }
+
+// GemmBatch computes p for every index of the batch, the same bits as that
+// many calls of Gemm would. The products must not overlap in C.
+func GemmBatch[T Float](p *Product[T], batch []BatchDim) {
+	p.check(batch)
+	count := 1
+	for _, d := range batch {
+		count *= d.Size
+	}
+	if count == 0 || p.M == 0 || p.N == 0 {
+		return
+	}
+	if q, ok := any(p).(*Product[float32]); ok && multiplyAssembly(q, batch, count) {
+		return
+	}
+	multiplyGo(p, batch, count)
+}
+
+// Ceiling measures the rate of one thread, in multiply-adds of float32 a
+// second, that no kernel of the level can pass. It takes some milliseconds, and
+// is 0 for the generic level.
+func Ceiling(l cpufeat.Level) float64 {
+	start := time.Now()
+	work := ceiling(l, ceilingTurns)
+	return work / time.Since(start).Seconds()
+}
+
+const ceilingTurns = 50000
+
+// check panics unless the product lies within its slices.
+func (p *Product[T]) check(batch []BatchDim) {
+	var a, b, c int // offsets of the last product
+	for _, d := range batch {
+		if d.Size < 0 || d.A < 0 || d.B < 0 || d.C < 0 {
+			panic(fmt.Sprintf("kernels: bad dimension of a batch of products: %+v", d))
+		}
+		if d.Size == 0 {
+			return
+		}
+		a, b, c = a+(d.Size-1)*d.A, b+(d.Size-1)*d.B, c+(d.Size-1)*d.C
+	}
+	checkMatrix("A", p.M, p.K, p.ARow, p.ACol, a, len(p.A))
+	checkMatrix("B", p.K, p.N, p.BRow, p.BCol, b, len(p.B))
+	checkMatrix("C", p.M, p.N, p.CRow, 1, c, len(p.C))
+	if p.M > 1 && p.CRow < p.N {
+		panic(fmt.Sprintf("kernels: rows of %d columns of C are %d elements apart", p.N, p.CRow))
+	}
+	if p.Bias != nil && len(p.Bias) < p.N {
+		panic(fmt.Sprintf("kernels: bias of %d for %d columns", len(p.Bias), p.N))
+	}
+}
+
+func checkMatrix(name string, rows, cols, row, col, offset, n int) {
+	if rows < 0 || cols < 0 || row < 0 || col < 0 ||
+		rows > 0 && cols > 0 && offset+(rows-1)*row+(cols-1)*col >= n {
+		panic(fmt.Sprintf("kernels: %s is %d×%d with strides %d and %d from %d, but has %d elements", name, rows, cols, row, col, offset, n))
+	}
+}
+
+// position returns the offsets of product i of a batch, the last dimension
+// running fastest.
+func position(batch []BatchDim, i int) (a, b, c int) {
+	for d := len(batch) - 1; d >= 0; d-- {
+		at := i % batch[d].Size
+		i /= batch[d].Size
+		a, b, c = a+at*batch[d].A, b+at*batch[d].B, c+at*batch[d].C
+	}
+	return a, b, c
+}
+
+// element is product i of a batch of p.
+func (p *Product[T]) element(batch []BatchDim, i int) Product[T] {
+	q := *p
+	a, b, c := position(batch, i)
+	if p.K > 0 { // otherwise A and B may be empty
+		q.A, q.B = p.A[a:], p.B[b:]
+	}
+	q.C = p.C[c:]
+	return q
+}
+
+// finish applies the bias of the columns from left on, and the activation, to
+// a part of a row of C.
+func (p *Product[T]) finish(c []T, left int) {
+	if p.Bias != nil {
+		for j, v := range p.Bias[left : left+len(c)] {
+			c[j] += v
+		}
+	}
+	Activate(p.Act, c)
+}
+
+func ceilDiv(n, d int) int { return (n + d - 1) / d }

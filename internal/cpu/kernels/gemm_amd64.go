@@ -1,0 +1,381 @@
+//go:build !purego
+
+package kernels
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/warpline-ml/warpline/internal/hostmem"
+	"github.com/warpline-ml/warpline/internal/par"
+)
+
+// Products by micro-kernels. k is split into slices. For each, A is packed
+// into panels of up to 14 rows and B into panels of 32 columns (6 and 16 with
+// AVX2), and then the tiles of C are computed. An operand that is read too few
+// times to pay for packing is used as it lies.
+//
+// Every element of C is one chain of multiply-adds per slice, in the order of
+// k, so it has the same bits whichever tile, block or thread computes it.
+
+// The parameters were measured on Zen 4, near which they are flat.
+const (
+	blockM       = 2048    // most rows packed at a time; bounds the buffer of A
+	blockN       = 512     // most columns packed at a time; a slice of them stays in the caches
+	leastParts   = 32      // parts to split a block in, if its size allows
+	neverPackB   = 28      // up to so many rows of C, B is not packed for its distances,
+	packRows     = 512     // above as many always
+	packCols     = 512     // above as many columns of C, A is always packed
+	farStep      = 4096    // and below that if its lines, so many bytes apart, fall into one set of the cache
+	parallelWork = 1 << 19 // least multiply-adds to share
+	batchWork    = 1 << 22 // least multiply-adds of a product in a batch to share it alone
+)
+
+// span is a range of indexes.
+type span struct{ from, n int }
+
+// split divides n things in parts that differ by one at most.
+type split struct{ n, parts int }
+
+func splitBy(n, most int) split { return split{n, max(1, ceilDiv(n, most))} }
+
+// part returns part i: the first ones are the larger ones.
+func (s split) part(i int) span {
+	n, more := s.n/s.parts, s.n%s.parts
+	if i < more {
+		return span{(n + 1) * i, n + 1}
+	}
+	return span{n*i + more, n}
+}
+
+// A product is a multiplication under way. It is used again for later ones:
+// its buffers and functions cost too much to make for each.
+type product struct {
+	source       Product[float32] // also keeps the operands alive
+	batch        []BatchDim
+	set          *kernelSet
+	shared       bool // use all threads
+	a, b         operand
+	packA, packB bool
+	c, bias      unsafe.Pointer
+	cs           int // bytes between rows of C
+	first, last  int // flags of the first and the last slice of k
+
+	// The piece of the product that is being worked on, and how.
+	rows, cols, steps span
+	flags             int   // of its tiles
+	finish            bool  // apply what the micro-kernels do not
+	heights           split // rows in panels
+	packNow           [2]bool
+	across            int // parts that share a panel of A
+
+	vector vectorProduct
+
+	bufA, bufB hostmem.Block
+	// The loops of the phases, made once.
+	packLoop, computeLoop, vectorLoop, batchLoop func(lo, hi int)
+}
+
+// idle holds the products that are not in use: as many as ever ran at once.
+var idle struct {
+	sync.Mutex
+	list []*product
+}
+
+func acquire() *product {
+	idle.Lock()
+	defer idle.Unlock()
+	if n := len(idle.list); n > 0 {
+		p := idle.list[n-1]
+		idle.list = idle.list[:n-1]
+		return p
+	}
+	p := new(product)
+	p.packLoop, p.computeLoop, p.vectorLoop, p.batchLoop = p.packParts, p.computeParts, p.vectorParts, p.batchParts
+	return p
+}
+
+// release returns p to the list, without the operands.
+func (p *product) release() {
+	p.source, p.vector = Product[float32]{}, vectorProduct{}
+	p.a, p.b, p.c, p.bias = operand{}, operand{}, nil, nil
+	idle.Lock()
+	defer idle.Unlock()
+	idle.list = append(idle.list, p)
+}
+
+// multiplyAssembly computes a batch of products if the level has
+// micro-kernels. It reports whether it did.
+func multiplyAssembly(q *Product[float32], batch []BatchDim, count int) bool {
+	set := activeSet()
+	if set == nil {
+		return false
+	}
+	p := acquire()
+	defer p.release()
+	p.source, p.set = *q, set
+	p.batch = append(p.batch[:0], batch...)
+	work := q.M * q.N * q.K
+	if count > 1 && work < batchWork {
+		p.shareBatch(count, work)
+		return true
+	}
+	for i := range count {
+		e := q.element(batch, i)
+		p.element(&e, work >= parallelWork)
+	}
+	return true
+}
+
+// shareBatch runs products that are too small to be shared one by one.
+func (p *product) shareBatch(count, work int) {
+	if count*work < parallelWork {
+		p.batchParts(0, count)
+		return
+	}
+	par.For(count, ceilDiv(parallelWork/4, max(work, 1)), p.batchLoop)
+}
+
+// batchParts computes the products from lo to hi of a batch.
+func (p *product) batchParts(lo, hi int) {
+	q := acquire()
+	defer q.release()
+	q.set = p.set
+	for i := lo; i < hi; i++ {
+		e := p.source.element(p.batch, i)
+		q.element(&e, false)
+	}
+}
+
+// element computes one product. Where the system has no memory for the
+// buffers, Go does it without.
+func (p *product) element(e *Product[float32], shared bool) {
+	p.source, p.shared = *e, shared
+	if p.row() {
+		return
+	}
+	if !p.prepare() {
+		multiplyGo(e, nil, 1)
+		return
+	}
+	p.run()
+}
+
+// prepare decides what to pack, and makes the buffers. It reports whether
+// there was memory for them.
+func (p *product) prepare() bool {
+	q, lanes := &p.source, p.set.lanes()
+	p.a, p.b = operandOf(q.A, q.ARow, q.ACol), operandOf(q.B, q.BCol, q.BRow)
+	if q.K == 0 { // nothing to read: form no addresses outside of A and B
+		p.a, p.b = operand{}, operand{}
+	}
+	p.c, p.cs = unsafe.Pointer(unsafe.SliceData(q.C)), 4*q.CRow
+	p.bias = unsafe.Pointer(unsafe.SliceData(q.Bias))
+	p.first, p.last = 0, 0
+	if q.Accumulate {
+		p.first = accumulate
+	}
+	if q.Bias != nil {
+		p.last |= addBias
+	}
+	if q.Act == ActReLU {
+		p.last |= relu
+	}
+	p.packA = q.N > packCols || q.N > lanes && max(p.a.lane, p.a.step) >= farStep ||
+		p.a.lane != 4 && p.a.step != 4
+	p.packB = q.M > packRows || q.M > neverPackB && p.b.step >= farStep ||
+		p.b.lane != 4 // the kernels read vectors of B
+	return p.growBuffers()
+}
+
+// slices splits k, and tall and wide the rows and the panels of B.
+func (p *product) slices() split {
+	if !p.packB { // its lines are read in haste, from the second cache at best
+		return splitBy(p.source.K, p.set.stepsK/2)
+	}
+	return splitBy(p.source.K, p.set.stepsK)
+}
+
+func (p *product) tall() split { return splitBy(p.source.M, blockM) }
+
+func (p *product) wide() split {
+	lanes := p.set.lanes()
+	return splitBy(ceilDiv(p.source.N, lanes), blockN/lanes)
+}
+
+func (p *product) growBuffers() bool {
+	most := p.slices().part(0).n
+	ok := true
+	if p.packA {
+		panels := ceilDiv(p.tall().part(0).n, p.set.height)
+		ok = grow(&p.bufA, 4*p.set.laneA*most*panels)
+	}
+	if p.packB || p.source.N%p.set.vector != 0 {
+		ok = grow(&p.bufB, 4*p.set.lanes()*most*p.wide().part(0).n) && ok
+	}
+	return ok
+}
+
+// grow makes a buffer hold n bytes; what it held is lost. It reports whether
+// there was memory.
+func grow(b *hostmem.Block, n int) bool {
+	if n <= b.Size {
+		return true
+	}
+	bigger, err := hostmem.Alloc(n)
+	if err != nil {
+		return false
+	}
+	if err := b.Free(); err != nil {
+		panic(err) // the block is our own: only a bug can make it unknown to the system
+	}
+	*b = bigger
+	return true
+}
+
+// run walks over the product in pieces whose packed operands fit in the
+// buffers, all of them for one slice of k before the next.
+func (p *product) run() {
+	slices := p.slices()
+	for s := range slices.parts {
+		p.steps = slices.part(s)
+		p.flags, p.finish = accumulate, false
+		if s == 0 {
+			p.flags = p.first
+		}
+		if s == slices.parts-1 {
+			p.flags |= p.last
+			p.finish = p.source.Act > ActReLU
+		}
+		p.slice()
+	}
+}
+
+// slice computes one slice of k.
+func (p *product) slice() {
+	tall, wide, lanes := p.tall(), p.wide(), p.set.lanes()
+	for i := range tall.parts {
+		p.rows = tall.part(i)
+		p.heights = splitBy(p.rows.n, p.set.height)
+		for j := range wide.parts {
+			panels := wide.part(j)
+			left := panels.from * lanes
+			p.cols = span{left, min(panels.n*lanes, p.source.N-left)}
+			p.packNow = [2]bool{p.packA && j == 0, p.packB || p.cols.n%p.set.vector != 0}
+			p.across = min(panels.n, ceilDiv(leastParts, p.heights.parts))
+			p.phase(p.panelsToPack(), p.packLoop)
+			p.phase(p.heights.parts*p.across, p.computeLoop)
+		}
+	}
+}
+
+// phase runs a loop over parts.
+func (p *product) phase(parts int, loop func(lo, hi int)) {
+	if p.shared {
+		par.For(parts, 1, loop)
+	} else if parts > 0 {
+		loop(0, parts)
+	}
+}
+
+// panelsB is the number of panels of B in the piece, and firstB the first one
+// that is packed: the last one at least if its columns fill no vector.
+func (p *product) panelsB() int { return ceilDiv(p.cols.n, p.set.lanes()) }
+
+func (p *product) firstB() int {
+	if p.packB {
+		return 0
+	}
+	return p.panelsB() - 1
+}
+
+func (p *product) panelsToPack() int {
+	n := 0
+	if p.packNow[0] {
+		n += p.heights.parts
+	}
+	if p.packNow[1] {
+		n += p.panelsB() - p.firstB()
+	}
+	return n
+}
+
+// packParts packs panels of A and, after them, of B.
+func (p *product) packParts(lo, hi int) {
+	panelsA := 0
+	if p.packNow[0] {
+		panelsA = p.heights.parts
+	}
+	lanes := p.set.lanes()
+	for i := lo; i < hi; i++ {
+		if i < panelsA {
+			rows := p.heights.part(i)
+			p.a.pack(p.panelA(i), p.set, p.set.laneA, span{p.rows.from + rows.from, rows.n}, p.steps)
+			continue
+		}
+		j := i - panelsA + p.firstB()
+		p.b.pack(p.panelB(j), p.set, lanes, span{p.cols.from + j*lanes, min(lanes, p.cols.n-j*lanes)}, p.steps)
+	}
+}
+
+func (p *product) panelA(i int) unsafe.Pointer {
+	return unsafe.Add(hostmem.Pointer(p.bufA.Addr), 4*p.set.laneA*p.steps.n*i)
+}
+
+func (p *product) panelB(j int) unsafe.Pointer {
+	return unsafe.Add(hostmem.Pointer(p.bufB.Addr), 4*p.set.lanes()*p.steps.n*(j-p.firstB()))
+}
+
+// computeParts computes parts of the piece: a panel of A by some panels of B
+// each.
+func (p *product) computeParts(lo, hi int) {
+	columns := split{p.panelsB(), p.across}
+	for i := lo; i < hi; i++ {
+		p.compute(i%p.heights.parts, columns.part(i/p.heights.parts))
+	}
+}
+
+// compute multiplies panel i of A with some panels of B, which come from the
+// second cache while the panel of A stays in the first.
+func (p *product) compute(i int, panels span) {
+	rows, lanes := p.heights.part(i), p.set.lanes()
+	top := p.rows.from + rows.from
+	t := tile{k: p.steps.n, flags: p.flags, cs: p.cs, rows: rows.n}
+	p.locateA(&t, i, top)
+	for j := panels.from; j < panels.from+panels.n; j++ {
+		left, width := p.cols.from+j*lanes, min(lanes, p.cols.n-j*lanes)
+		if p.packB || width%p.set.vector != 0 {
+			t.b, t.bs = p.panelB(j), 4*lanes
+		} else {
+			t.b, t.bs = p.b.at(left, p.steps.from), p.b.step
+		}
+		t.c = unsafe.Add(p.c, top*p.cs+4*left)
+		if p.bias != nil {
+			t.bias = unsafe.Add(p.bias, 4*left)
+		}
+		t.vectors, t.mask = ceilDiv(width, p.set.vector), uint32(1<<width-1)
+		if p.set.masks || width%p.set.vector == 0 {
+			p.set.compute(&t)
+		} else {
+			p.set.around(&t, width)
+		}
+		if p.finish {
+			for i := range rows.n {
+				Activate(p.source.Act, t.row(i, width))
+			}
+		}
+	}
+}
+
+// locateA tells the tile where panel i of A is, whose first row is top.
+func (p *product) locateA(t *tile, i, top int) {
+	switch {
+	case p.packA:
+		t.a, t.as = p.panelA(i), 4*p.set.laneA
+	case p.a.step == 4:
+		t.a, t.as = p.a.at(top, p.steps.from), p.a.lane
+		t.flags |= byRows
+	default:
+		t.a, t.as = p.a.at(top, p.steps.from), p.a.step
+	}
+}

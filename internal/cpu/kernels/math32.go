@@ -1,0 +1,229 @@
+package kernels
+
+import "math"
+
+// The elementary functions of float32, over slices: dst[i] = f(x[i]), in place where dst is x.
+//
+// They compute in float64, where one rounding at the end is nearly all of the error (below 0.52 ulp, erf and its
+// relatives below 0.6) and no care for cancellation is needed; scalar float64 costs no more than float32. All are free
+// of branches on values of ordinary size. Rare arguments (huge, NaN, infinite) go to package math.
+
+// The core of the exponential: x = (32·k + j)·ln2/32 + r with |r| ≤ ln2/64 (Tang 1989; the layout of the table is that
+// of ARM's optimized routines: entry j is the bits of 2^(j/32) less j·2^47, so that adding (32·k+j)·2^47 gives those of
+// 2^(k+j/32)).
+const (
+	expBits    = 5
+	expSize    = 1 << expBits
+	magic      = 3 << 51 // adding it rounds to an integer, which the low bits then hold
+	expPerUnit = expSize / math.Ln2
+	expStep    = math.Ln2 / expSize
+)
+
+var expTable = func() (t [expSize]uint64) {
+	for j := range t {
+		t[j] = math.Float64bits(math.Exp2(float64(j)/expSize)) - uint64(j)<<(52-expBits)
+	}
+	return t
+}()
+
+// expLimit bounds the magnitude of the cores' arguments. Beyond it float32 has only the limits 0 and infinity.
+const expLimit = 700
+
+// expCore is eˣ for |x| ≤ expLimit, with a relative error below 6e-10.
+func expCore(x float64) float64 {
+	t := x*expPerUnit + magic
+	k := math.Float64bits(t)
+	r := x - (t-magic)*expStep
+	s := math.Float64frombits(expTable[k%expSize] + k<<(52-expBits))
+	return s + s*(r+r*r*(0.5+r*(1./6)))
+}
+
+// expm1Core is eˣ-1 for |x| ≤ expLimit, with a relative error below 2e-10, near 0 too: there s is exactly 1.
+func expm1Core(x float64) float64 {
+	t := x*expPerUnit + magic
+	k := math.Float64bits(t)
+	r := x - (t-magic)*expStep
+	s := math.Float64frombits(expTable[k%expSize] + k<<(52-expBits))
+	return (s - 1) + s*(r+r*r*(0.5+r*(1./6+r*(1./24))))
+}
+
+// ordinary reports whether |v| < limit, false for NaN.
+func ordinary(v, limit float32) bool { return v < limit && v > -limit }
+
+// signed gives y, which is not negative or has x's sign, the sign of x: ±0 keep theirs.
+func signed(y float64, x float32) float32 {
+	return math.Float32frombits(math.Float32bits(float32(y)) | math.Float32bits(x)&(1<<31))
+}
+
+// Exp is eˣ.
+func Exp(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		if ordinary(v, expLimit) {
+			dst[i] = float32(expCore(float64(v)))
+		} else {
+			dst[i] = float32(math.Exp(float64(v)))
+		}
+	}
+}
+
+// Expm1 is eˣ-1, accurate near 0.
+func Expm1(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		if ordinary(v, expLimit) {
+			dst[i] = signed(expm1Core(float64(v)), v)
+		} else {
+			dst[i] = float32(math.Expm1(float64(v)))
+		}
+	}
+}
+
+// Tanh is (e²ˣ-1)/(e²ˣ+1).
+func Tanh(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		if ordinary(v, expLimit/2) {
+			q := expm1Core(2 * float64(v))
+			dst[i] = signed(q/(q+2), v)
+		} else {
+			dst[i] = float32(math.Tanh(float64(v)))
+		}
+	}
+}
+
+// Sigmoid is 1/(1+e⁻ˣ).
+func Sigmoid(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = float32(sigmoid(v))
+	}
+}
+
+// sigmoid takes any argument.
+func sigmoid(v float32) float64 {
+	if ordinary(v, expLimit) {
+		return 1 / (1 + expCore(-float64(v)))
+	}
+	return 1 / (1 + math.Exp(-float64(v)))
+}
+
+// The core of the logarithm: z = 2ᵏ·c·(1+r) for the middle c of one of 32 intervals of [0.699, 1.398), except that c is
+// 1 in the one that holds it, so that ln z is a polynomial of z-1 there.
+const (
+	logBits = 5
+	logSize = 1 << logBits
+	logLow  = 0x3fe6600000000000
+)
+
+var logTable = func() (t [logSize]struct{ inverse, log float64 }) {
+	for i := range t {
+		lo := math.Float64frombits(logLow + uint64(i)<<(52-logBits))
+		hi := math.Float64frombits(logLow + uint64(i+1)<<(52-logBits))
+		c := (lo + hi) / 2
+		if lo <= 1 && 1 < hi {
+			c = 1
+		}
+		t[i].inverse = 1 / c
+		t[i].log = -math.Log(t[i].inverse)
+	}
+	return t
+}()
+
+// logCore is ln z for a positive normal z, with a relative error below 2e-9.
+func logCore(z float64) float64 {
+	b := math.Float64bits(z)
+	t := b - logLow
+	e := &logTable[t>>(52-logBits)%logSize]
+	k := float64(int64(t) >> 52)
+	r := math.Float64frombits(b-t&(0xfff<<52))*e.inverse - 1
+	r2 := r * r
+	return (k*math.Ln2 + e.log) + (r + r2*(-0.5+r*(1./3)+r2*(-0.25+r*0.2)))
+}
+
+// Log is ln x: NaN below 0, -Inf at 0.
+func Log(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		if v > 0 && v <= math.MaxFloat32 {
+			dst[i] = float32(logCore(float64(v)))
+		} else {
+			dst[i] = float32(math.Log(float64(v)))
+		}
+	}
+}
+
+// Log1p is ln(1+x), accurate near 0.
+func Log1p(dst, x []float32) {
+	const small = 1. / (1 << 13)
+	dst = dst[:len(x)]
+	for i, v := range x {
+		switch z := float64(v); {
+		case v > -small && v < small:
+			dst[i] = signed(z*(1-z*(0.5-z*(1./3))), v)
+		case v > -1 && v <= math.MaxFloat32:
+			dst[i] = float32(logCore(1 + z))
+		default:
+			dst[i] = float32(math.Log1p(z))
+		}
+	}
+}
+
+// trigLimit bounds the arguments whose quarter turns the two parts of π/2 below take off exactly: the first has 33 bits.
+const trigLimit = 1 << 20
+
+// quarters returns v less the nearest multiple q of π/2.
+func quarters(v float32) (r float64, q uint64) {
+	const (
+		high = 1.57079632673412561417e+00
+		low  = 6.07710050650619224932e-11
+	)
+	x := float64(v)
+	t := x*(2/math.Pi) + magic
+	n := t - magic
+	return (x - n*high) - n*low, math.Float64bits(t)
+}
+
+// sinCore and cosCore are FreeBSD's k_sinf.c and k_cosf.c, for |x| ≤ π/4.
+func sinCore(x float64) float64 {
+	z := x * x
+	return x * (1 + z*((-0.166666666416265235595+z*0.0083333293858894631756)+z*z*(-0.000198393348360966317347+z*0.0000027183114939898219064)))
+}
+
+func cosCore(x float64) float64 {
+	z := x * x
+	w := z * z
+	return ((1 - z*0.499999997251031003120) + w*0.0416666233237390631894) + (w*z)*(-0.00138867637746099294692+z*0.0000243904487962774090654)
+}
+
+// turned is sin(r + q·π/2). The bits are chosen by masks: q is as good as random to a branch predictor.
+func turned(r float64, q uint64) float64 {
+	s, c := math.Float64bits(sinCore(r)), math.Float64bits(cosCore(r))
+	return math.Float64frombits(s ^ (s^c)&-(q&1) ^ q>>1<<63)
+}
+
+// Sin is the sine of x in radians.
+func Sin(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		if ordinary(v, trigLimit) {
+			r, q := quarters(v)
+			dst[i] = float32(turned(r, q))
+		} else {
+			dst[i] = float32(math.Sin(float64(v)))
+		}
+	}
+}
+
+// Cos is the cosine of x in radians.
+func Cos(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		if ordinary(v, trigLimit) {
+			r, q := quarters(v)
+			dst[i] = float32(turned(r, q+1))
+		} else {
+			dst[i] = float32(math.Cos(float64(v)))
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package cpu
+
+import (
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+func init() {
+	offer(prepareFull, ir.Full)
+	offer(prepareIota, ir.Iota)
+	offer(prepareCast, ir.Cast)
+	offer(bySize{copied[uint8], copied[uint16], copied[uint32], copied[uint64]}.prepare, ir.Copy)
+}
+
+// bySize is a kernel that moves elements without looking at them, for each size an element may have.
+type bySize struct {
+	b1, b2, b4, b8 func(k *device.Kernel) run
+}
+
+func (f bySize) prepare(k *device.Kernel) (run, error) {
+	switch k.Out[0].DType.Size() {
+	case 1:
+		return f.b1(k), nil
+	case 2:
+		return f.b2(k), nil
+	case 4:
+		return f.b4(k), nil
+	}
+	return f.b8(k), nil
+}
+
+// producer writes a result without operands.
+type producer[T any] struct {
+	chunks *loop[production]
+	n      int
+	grain  int
+	out    sink[T]
+	write  func(dst []T, lo int, p *device.Params) // elements lo, lo+1, …
+}
+
+type production struct {
+	args []device.Arg
+	p    *device.Params
+}
+
+func produced[T any](k *device.Kernel, grain int, out sink[T], write func(dst []T, lo int, p *device.Params)) run {
+	f := &producer[T]{nil, k.Out[0].Size(), grain, out, write}
+	f.chunks = newLoop(f.span)
+	return f.run
+}
+
+func (f *producer[T]) run(args []device.Arg, p *device.Params) error {
+	c := production{args, p}
+	if f.n > f.grain {
+		f.chunks.run(f.n, f.grain, c)
+	} else {
+		f.span(&c, 0, f.n)
+	}
+	return nil
+}
+
+func (f *producer[T]) span(c *production, lo, hi int) {
+	s := borrow()
+	defer s.giveBack()
+	for ; lo < hi; lo += tile {
+		dst := f.out.begin(c.args[0], lo, slot[T](s, slotOut, min(tile, hi-lo)))
+		f.write(dst, lo, c.p)
+		f.out.commit(c.args[0], lo, dst, s)
+	}
+}
+
+func prepareFull(k *device.Kernel) (run, error) {
+	switch k.Out[0].DType {
+	case dtype.F32:
+		return filled[float32](k), nil
+	case dtype.F64:
+		return filled[float64](k), nil
+	case dtype.F16:
+		return filled[dtype.Float16](k), nil
+	case dtype.BF16:
+		return filled[dtype.BFloat16](k), nil
+	case dtype.I64:
+		return filled[int64](k), nil
+	case dtype.I32:
+		return filled[int32](k), nil
+	case dtype.U8:
+		return filled[uint8](k), nil
+	}
+	return filled[bool](k), nil
+}
+
+func filled[T dtype.Element](k *device.Kernel) run {
+	return produced(k, grainCheap, nativeOf[T](k.Out[0]), func(dst []T, _ int, p *device.Params) {
+		fill(dst, converted[T](scalar(p, 0)))
+	})
+}
+
+// converted is a parameter as an element.
+func converted[T dtype.Element](p float64) T {
+	var v [1]T
+	dtype.Convert(v[:], []float64{p})
+	return v[0]
+}
+
+func prepareIota(k *device.Kernel) (run, error) {
+	switch k.Out[0].DType {
+	case dtype.F32:
+		return counted[float32](k), nil
+	case dtype.F64:
+		return counted[float64](k), nil
+	case dtype.F16:
+		return counted[dtype.Float16](k), nil
+	case dtype.BF16:
+		return counted[dtype.BFloat16](k), nil
+	case dtype.I64:
+		return counted[int64](k), nil
+	case dtype.I32:
+		return counted[int32](k), nil
+	}
+	return counted[uint8](k), nil
+}
+
+// counted computes in float64, exact up to 2⁵³, and converts once.
+func counted[T dtype.Element](k *device.Kernel) run {
+	return produced(k, grainMath, nativeOf[T](k.Out[0]), func(dst []T, lo int, p *device.Params) {
+		first, step := scalar(p, 0), scalar(p, 1)
+		var part [64]float64
+		for len(dst) > 0 {
+			n := min(len(part), len(dst))
+			for i := range part[:n] {
+				part[i] = first + float64(float64(lo+i)*step)
+			}
+			dtype.Convert(dst, part[:n])
+			dst, lo = dst[n:], lo+n
+		}
+	})
+}
+
+func prepareCast(k *device.Kernel) (run, error) {
+	switch k.Op.In(0).DType {
+	case dtype.F32:
+		return castFrom[float32](k), nil
+	case dtype.F64:
+		return castFrom[float64](k), nil
+	case dtype.F16:
+		return castFrom[dtype.Float16](k), nil
+	case dtype.BF16:
+		return castFrom[dtype.BFloat16](k), nil
+	case dtype.I64:
+		return castFrom[int64](k), nil
+	case dtype.I32:
+		return castFrom[int32](k), nil
+	case dtype.U8:
+		return castFrom[uint8](k), nil
+	}
+	return castFrom[bool](k), nil
+}
+
+func castFrom[S dtype.Element](k *device.Kernel) run {
+	switch k.Out[0].DType {
+	case dtype.F32:
+		return cast[float32, S](k)
+	case dtype.F64:
+		return cast[float64, S](k)
+	case dtype.F16:
+		return cast[dtype.Float16, S](k)
+	case dtype.BF16:
+		return cast[dtype.BFloat16, S](k)
+	case dtype.I64:
+		return cast[int64, S](k)
+	case dtype.I32:
+		return cast[int32, S](k)
+	case dtype.U8:
+		return cast[uint8, S](k)
+	}
+	return cast[bool, S](k)
+}
+
+func cast[D, S dtype.Element](k *device.Kernel) run {
+	m := &mapping[D, S]{grain: grainCheap, out: nativeOf[D](k.Out[0]), x: nativeOf[S](k.Op.In(0))}
+	m.direct = k.Op.In(0).IsDense()
+	m.pass = func(dst []D, x, _ []S, _, _ float64) { dtype.Convert(dst, x) }
+	return m.kernel(k)
+}

@@ -1,0 +1,173 @@
+package cpu
+
+import (
+	"math"
+
+	"github.com/warpline-ml/warpline/internal/cpu/kernels"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/par"
+)
+
+func init() {
+	offer(forFloats(prepareNorm[float32](true), prepareNorm[float64](true)), ir.LayerNorm)
+	offer(forFloats(prepareNorm[float32](false), prepareNorm[float64](false)), ir.RMSNorm)
+	offer(forFloats(prepareNormGrad[float32](true), prepareNormGrad[float64](true)), ir.LayerNormGrad)
+	offer(forFloats(prepareNormGrad[float32](false), prepareNormGrad[float64](false)), ir.RMSNormGrad)
+}
+
+// normArgs are of one launch: x[r,d], a mean (not in RMSNorm) and 1/√(var+eps) per row, a weight and a bias per column,
+// either of which may be nil.
+type normArgs[T any] struct {
+	y, x, g, mean, rstd, w, b []T
+	eps                       float64
+	parts, dw, db             []T
+}
+
+// prepareNorm is LayerNorm if centred, else RMSNorm. Statistics take two passes in float64.
+func prepareNorm[T kernels.Float](centred bool) prepare {
+	return func(k *device.Kernel) (run, error) {
+		x := k.Op.In(0)
+		r, d := x.Dim(0), x.Dim(1)
+		rows := newLoop(func(a *normArgs[T], lo, hi int) {
+			for i := lo; i < hi; i++ {
+				normRow(a, i, d, centred)
+			}
+		})
+		return func(args []device.Arg, p *device.Params) error {
+			a := normArgs[T]{y: elems[T](args[0], x), eps: scalar(p, 0)}
+			if args = args[1:]; centred {
+				a.mean, args = values[T](args[0], r), args[1:]
+			}
+			a.rstd, a.x = values[T](args[0], r), elems[T](args[1], x)
+			if k.Op.NumIn() > 1 {
+				a.w = values[T](args[2], d)
+			}
+			if k.Op.NumIn() > 2 {
+				a.b = values[T](args[3], d)
+			}
+			rows.run(r, grainOf(3*d), a)
+			return nil
+		}, nil
+	}
+}
+
+func normRow[T kernels.Float](a *normArgs[T], i, d int, centred bool) {
+	x, y := a.x[i*d:][:d], a.y[i*d:][:d]
+	var m float64
+	if centred {
+		m = sumOf(x) / float64(d)
+		a.mean[i] = T(m)
+	}
+	rstd := T(1 / math.Sqrt(deviation(x, m)/float64(d)+a.eps))
+	a.rstd[i] = rstd
+	mean := T(m)
+	switch {
+	case a.b != nil:
+		for j, v := range x {
+			y[j] = (v-mean)*rstd*a.w[j] + a.b[j]
+		}
+	case a.w != nil:
+		for j, v := range x {
+			y[j] = (v - mean) * rstd * a.w[j]
+		}
+	default:
+		for j, v := range x {
+			y[j] = (v - mean) * rstd
+		}
+	}
+}
+
+// normParts is in how many ranges the rows are cut for the gradients of weight and bias; each has sums of its own.
+const normParts = 32
+
+// prepareNormGrad computes, with x̂ = (x-mean)·rstd and h = g·w, per row
+// dx = rstd·(h - mean(h) - x̂·mean(h·x̂)), without mean(h) for RMSNorm, and per column dw = Σ g·x̂ and db = Σ g.
+func prepareNormGrad[T kernels.Float](centred bool) prepare {
+	return func(k *device.Kernel) (run, error) {
+		x := k.Op.In(1)
+		r, d := x.Dim(0), x.Dim(1)
+		grain := max((r+normParts-1)/normParts, grainOf(8*d))
+		parts, size := par.Chunks(r, grain)
+		sums := newBuffers[float64](2 * d)
+		rows := newLoop(func(a *normArgs[T], lo, hi int) {
+			b := sums.get()
+			defer sums.put(b)
+			clear(*b)
+			for i := lo; i < hi; i++ {
+				normGradRow(a, i, d, centred, *b)
+			}
+			for j, v := range *b {
+				a.parts[lo/size*2*d+j] = T(v)
+			}
+		})
+		join := newLoop(func(a *normArgs[T], lo, hi int) { joinParts(a, parts, d, lo, hi) })
+		k.Workspace = int64(parts) * int64(2*d) * int64(x.DType.Size())
+		return func(args []device.Arg, _ *device.Params) error {
+			a := normArgs[T]{y: elems[T](args[0], x), dw: values[T](args[1], d)}
+			if args = args[2:]; centred {
+				a.db, args = values[T](args[0], d), args[1:]
+			}
+			a.g, a.x = elems[T](args[0], x), elems[T](args[1], x)
+			if args = args[2:]; centred {
+				a.mean, args = values[T](args[0], r), args[1:]
+			}
+			a.rstd, args = values[T](args[0], r), args[1:]
+			if k.Op.NumIn() > 4 || !centred && k.Op.NumIn() > 3 {
+				a.w, args = values[T](args[0], d), args[1:]
+			}
+			if parts*d > 0 {
+				a.parts = workspace[T](args[0], 0, parts*2*d)
+			}
+			rows.run(r, grain, a)
+			join.run(d, 1<<10, a)
+			return nil
+		}, nil
+	}
+}
+
+// normGradRow writes dx of a row and adds to sums: db, then dw.
+func normGradRow[T kernels.Float](a *normArgs[T], i, d int, centred bool, sums []float64) {
+	x, g, dx := a.x[i*d:][:d], a.g[i*d:][:d], a.y[i*d:][:d]
+	rstd, mean := a.rstd[i], T(0)
+	if centred {
+		mean = a.mean[i]
+	}
+	db, dw := sums[:d], sums[d:][:d]
+	var h1, h2 float64
+	for j, v := range x {
+		n, h := float64((v-mean)*rstd), float64(g[j])
+		db[j] += h
+		dw[j] += h * n
+		if a.w != nil {
+			h *= float64(a.w[j])
+		}
+		h1 += h
+		h2 += h * n
+	}
+	if !centred {
+		h1 = 0
+	}
+	m1, m2 := T(h1/float64(d)), T(h2/float64(d))
+	for j, v := range x {
+		h := g[j]
+		if a.w != nil {
+			h *= a.w[j]
+		}
+		dx[j] = rstd * (h - m1 - (v-mean)*rstd*m2)
+	}
+}
+
+// joinParts adds the sums of the ranges in their order, for columns lo to hi.
+func joinParts[T kernels.Float](a *normArgs[T], parts, d, lo, hi int) {
+	for j := lo; j < hi; j++ {
+		var db, dw float64
+		for p := range parts {
+			db += float64(a.parts[2*p*d+j])
+			dw += float64(a.parts[(2*p+1)*d+j])
+		}
+		if a.dw[j] = T(dw); a.db != nil {
+			a.db[j] = T(db)
+		}
+	}
+}

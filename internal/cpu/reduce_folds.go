@@ -1,0 +1,230 @@
+package cpu
+
+import (
+	"math"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+func init() {
+	offer(prepareSum, ir.Sum)
+	offer(prepareProd, ir.Prod)
+	offer(prepareExtreme(math.Inf(-1), maxFolder[float32], maxFolder[float64], maxFolder[int64], maxFolder[int32], maxFolder[uint8]), ir.ReduceMax)
+	offer(prepareExtreme(math.Inf(1), minFolder[float32], minFolder[float64], minFolder[int64], minFolder[int32], minFolder[uint8]), ir.ReduceMin)
+}
+
+func prepareSum(k *device.Kernel) (run, error) {
+	switch dt := k.Op.In(0).DType; dt {
+	case dtype.F32, dtype.F16, dtype.BF16:
+		return reduced(k, sumFloats[float32]())
+	case dtype.F64:
+		return reduced(k, sumFloats[float64]())
+	case dtype.I64:
+		return reduced(k, sumIntegers[int64]())
+	case dtype.I32:
+		return reduced(k, sumIntegers[int32]())
+	case dtype.U8:
+		return reduced(k, sumIntegers[uint8]())
+	default:
+		return nil, unsupported(&k.Op, dt)
+	}
+}
+
+func prepareProd(k *device.Kernel) (run, error) {
+	switch dt := k.Op.In(0).DType; dt {
+	case dtype.F32, dtype.F16, dtype.BF16:
+		return reduced(k, product[float32, float64]())
+	case dtype.F64:
+		return reduced(k, product[float64, float64]())
+	case dtype.I64:
+		return reduced(k, product[int64, int64]())
+	case dtype.I32:
+		return reduced(k, product[int32, int32]())
+	case dtype.U8:
+		return reduced(k, product[uint8, uint8]())
+	default:
+		return nil, unsupported(&k.Op, dt)
+	}
+}
+
+// prepareExtreme makes the kernels of ReduceMax and ReduceMin from the value that loses to every other.
+func prepareExtreme(worst float64, f32 func(float32) folder[float32, float32], f64 func(float64) folder[float64, float64],
+	i64 func(int64) folder[int64, int64], i32 func(int32) folder[int32, int32], u8 func(uint8) folder[uint8, uint8]) prepare {
+	return func(k *device.Kernel) (run, error) {
+		switch k.Op.In(0).DType {
+		case dtype.F32, dtype.F16, dtype.BF16:
+			return reduced(k, f32(float32(worst)))
+		case dtype.F64:
+			return reduced(k, f64(worst))
+		case dtype.I64:
+			return reduced(k, i64(numberOf[int64](worst)))
+		case dtype.I32:
+			return reduced(k, i32(numberOf[int32](worst)))
+		}
+		return reduced(k, u8(uint8(min(max(worst, 0), math.MaxUint8)))) // of u8 and bool
+	}
+}
+
+func same[A any](a A) A { return a }
+
+// sumFloats adds groups of at most 256 elements in T and those sums in float64: rounding errors stay below 40 ulps of
+// the sum of magnitudes for any length, and are a few ulps in practice.
+func sumFloats[T float]() folder[T, float64] {
+	return folder[T, float64]{
+		row: func(acc float64, x []T) float64 {
+			for len(x) > sumGroup {
+				acc += float64(sumLanes(x[:sumGroup]))
+				x = x[sumGroup:]
+			}
+			return acc + float64(sumLanes(x))
+		},
+		column: sumColumns[T],
+		merge:  func(a, b float64) float64 { return a + b },
+		finish: func(a float64) T { return T(a) },
+	}
+}
+
+const sumGroup = 256
+
+// sumLanes adds in eight independent lanes, which hides the latency of addition and shortens each chain of roundings.
+func sumLanes[T float](x []T) T {
+	var a0, a1, a2, a3, a4, a5, a6, a7 T
+	for len(x) >= 8 {
+		a0 += x[0]
+		a1 += x[1]
+		a2 += x[2]
+		a3 += x[3]
+		a4 += x[4]
+		a5 += x[5]
+		a6 += x[6]
+		a7 += x[7]
+		x = x[8:]
+	}
+	for _, v := range x {
+		a0 += v
+	}
+	return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+}
+
+// sumColumns adds four rows in T, pairwise, before it adds to the accumulators.
+func sumColumns[T float](acc []float64, x []T, rows, stride int) {
+	n := len(acc)
+	for ; rows >= 4; rows -= 4 {
+		a, b, c, d := x[:n], x[stride:][:n], x[2*stride:][:n], x[3*stride:][:n]
+		for i := range acc {
+			acc[i] += float64((a[i] + b[i]) + (c[i] + d[i]))
+		}
+		if rows == 4 {
+			return
+		}
+		x = x[4*stride:]
+	}
+	for ; rows > 0; rows-- {
+		for i, v := range x[:n] {
+			acc[i] += float64(v)
+		}
+		if rows > 1 {
+			x = x[stride:]
+		}
+	}
+}
+
+func sumIntegers[T integer]() folder[T, T] {
+	return folder[T, T]{
+		row: func(acc T, x []T) T {
+			for _, v := range x {
+				acc += v
+			}
+			return acc
+		},
+		column: columnsOf(func(acc, x []T) {
+			for i, v := range x {
+				acc[i] += v
+			}
+		}),
+		merge:  func(a, b T) T { return a + b },
+		finish: same[T],
+	}
+}
+
+// columnsOf makes a column fold from that of one row.
+func columnsOf[T, A any](row func(acc []A, x []T)) func(acc []A, x []T, rows, stride int) {
+	return func(acc []A, x []T, rows, stride int) {
+		for r := range rows {
+			row(acc, x[r*stride:][:len(acc)])
+		}
+	}
+}
+
+// product multiplies in A, which for float32 is float64: it neither overflows before the end nor loses digits.
+func product[T, A number]() folder[T, A] {
+	return folder[T, A]{
+		identity: 1,
+		row: func(acc A, x []T) A {
+			for _, v := range x {
+				acc *= A(v)
+			}
+			return acc
+		},
+		column: columnsOf(func(acc []A, x []T) {
+			for i, v := range x {
+				acc[i] *= A(v)
+			}
+		}),
+		merge:  func(a, b A) A { return a * b },
+		finish: func(a A) T { return T(a) },
+	}
+}
+
+// above reports whether v replaces the largest value so far: it is larger, or the first NaN.
+func above[T number](v, best T) bool { return !(v <= best) && best == best }
+
+func below[T number](v, best T) bool { return !(v >= best) && best == best }
+
+func maxFolder[T number](lowest T) folder[T, T] {
+	return folder[T, T]{
+		identity: lowest,
+		row: func(acc T, x []T) T {
+			for _, v := range x {
+				if above(v, acc) {
+					acc = v
+				}
+			}
+			return acc
+		},
+		column: columnsOf(func(acc, x []T) {
+			for i, v := range x {
+				if above(v, acc[i]) {
+					acc[i] = v
+				}
+			}
+		}),
+		merge:  func(a, b T) T { return max(a, b) },
+		finish: same[T],
+	}
+}
+
+func minFolder[T number](highest T) folder[T, T] {
+	return folder[T, T]{
+		identity: highest,
+		row: func(acc T, x []T) T {
+			for _, v := range x {
+				if below(v, acc) {
+					acc = v
+				}
+			}
+			return acc
+		},
+		column: columnsOf(func(acc, x []T) {
+			for i, v := range x {
+				if below(v, acc[i]) {
+					acc[i] = v
+				}
+			}
+		}),
+		merge:  func(a, b T) T { return min(a, b) },
+		finish: same[T],
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !purego
+
+package cpufeat
+
+import "runtime"
+
+const assembly = runtime.GOARCH == "amd64"

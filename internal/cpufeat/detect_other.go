@@ -1,0 +1,5 @@
+//go:build purego || !amd64
+
+package cpufeat
+
+func detect() []Level { return []Level{Generic} }

@@ -1,0 +1,259 @@
+package device
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Allocator hands out a device's memory through a cache, in PyTorch's way: requests are rounded, small and large ones
+// have pools of their own, a pool gets segments from the device, blocks are split off them and merged again, and
+// segments go back only on demand. It keeps PyTorch's counters, exactly. All methods may be called by several
+// goroutines at once.
+type Allocator struct {
+	dev  Device
+	name string
+	info Info
+
+	mu       sync.Mutex
+	cfg      Config
+	limit    int64 // bytes that may be reserved
+	small    pool
+	large    pool
+	segments map[uint64]*Block // first block, by address
+	spares   *Block
+	empty    Block  // what requests of 0 bytes get
+	pending  []fifo // by queue
+	waiting  int    // events in them
+	failIn   int    // allocations until one fails by order; 0: none
+	poison   bool
+	stats    Stats
+}
+
+// NewAllocator returns an allocator over the raw memory of a device, without a limit. It panics if cfg does not pass
+// its check.
+func NewAllocator(dev Device, cfg Config) *Allocator {
+	if err := cfg.Check(); err != nil {
+		panic(err.Error())
+	}
+	info := dev.Info()
+	a := &Allocator{
+		dev: dev, name: info.Name, info: info,
+		cfg:      cfg.withDefaults(),
+		limit:    unlimited,
+		small:    pool{kind: SmallPool},
+		large:    pool{kind: LargePool},
+		segments: map[uint64]*Block{},
+	}
+	a.empty = Block{owner: a, mem: Mem{Host: info.Host}}
+	a.stats.MaxSplitSize = -1
+	if cfg.MaxSplit > 0 {
+		a.stats.MaxSplitSize = cfg.MaxSplit
+	}
+	return a
+}
+
+// Device is the device whose memory is handed out.
+func (a *Allocator) Device() Device { return a.dev }
+
+// request is an allocation on its way.
+type request struct {
+	asked int64
+	size  int64 // of the block
+	queue int
+	pool  *pool
+}
+
+func (a *Allocator) request(n int64, queue int) request {
+	r := request{asked: n, size: a.cfg.round(n), queue: queue, pool: &a.large}
+	if r.size <= smallLimit {
+		r.pool = &a.small
+	}
+	return r
+}
+
+// Alloc returns a block of at least n bytes for work of a queue, a small number that the caller gives each of its
+// queues. A request of 0 bytes gets a block without memory, which is not counted. The error is an [*OOMError] when neither
+// the cache, the device, [Config.Reclaim] nor the device after giving up the whole cache had the memory.
+func (a *Allocator) Alloc(n int64, queue int) (*Block, error) {
+	if n == 0 {
+		return &a.empty, nil
+	}
+	if n < 0 || queue < 0 || queue >= maxQueues {
+		return nil, fmt.Errorf("device: cannot allocate %d bytes for queue %d: want a size above 0 and a queue below %d", n, queue, maxQueues)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting > 0 {
+		if err := a.processEvents(false); err != nil {
+			return nil, err
+		}
+	}
+	if n >= maxRequest || a.failIn > 0 && a.failNow() {
+		return nil, a.outOfMemory(n, queue)
+	}
+	r := a.request(n, queue)
+	b := a.fit(&r)
+	if b == nil {
+		var err error
+		if b, err = a.miss(&r); err != nil {
+			return nil, err
+		}
+	}
+	a.take(b, &r)
+	return b, nil
+}
+
+// fit takes the best free block out of its pool, or returns nil.
+func (a *Allocator) fit(r *request) *Block {
+	b := r.pool.fit(r.queue, r.size)
+	if b == nil {
+		return nil
+	}
+	most := a.cfg.MaxSplit
+	if r.size < most && b.mem.Size >= most || r.size >= most && b.mem.Size >= r.size+a.cfg.MaxNonSplitRounding {
+		return nil
+	}
+	r.pool.remove(b)
+	return b
+}
+
+// take hands out a block that is in no set, cut to size.
+func (a *Allocator) take(b *Block, r *request) {
+	kind, was := r.pool.kind, b.isSplit()
+	switch rest := b.mem.Size - r.size; {
+	case a.splits(r, rest):
+		r.pool.insert(a.split(b, r.size))
+		if was {
+			a.stats.InactiveSplitBytes.sub(kind, r.size)
+		} else {
+			a.stats.InactiveSplitBytes.add(kind, rest)
+			a.stats.InactiveSplit.add(kind, 1)
+		}
+	case was:
+		a.stats.InactiveSplitBytes.sub(kind, b.mem.Size)
+		a.stats.InactiveSplit.sub(kind, 1)
+	}
+	b.state, b.requested = live, r.asked
+	a.stats.Allocation.add(kind, 1)
+	a.stats.AllocatedBytes.add(kind, b.mem.Size)
+	a.stats.Active.add(kind, 1)
+	a.stats.ActiveBytes.add(kind, b.mem.Size)
+	a.stats.RequestedBytes.add(kind, r.asked)
+	if b.mem.Size >= a.cfg.MaxSplit {
+		a.stats.OversizeAllocations.add(1)
+	}
+	if a.poison {
+		a.checkPoison(b)
+	}
+}
+
+// splits reports whether a block that is larger than the request by rest is cut. Large blocks are only for a rest of
+// more than 1 MiB: what would remain is of little use to the large pool.
+func (a *Allocator) splits(r *request, rest int64) bool {
+	if r.pool.kind == SmallPool {
+		return rest >= minBlock
+	}
+	return r.size < a.cfg.MaxSplit && rest > smallLimit
+}
+
+// Free gives a block back. Work on the block's own queue may still be underway; other queues that use it must have been
+// named by [Allocator.RecordUse]. It panics if the block is not in use.
+func (a *Allocator) Free(b *Block) {
+	if b == &a.empty {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wantLive(b, "freed")
+	kind := b.pool.kind
+	a.stats.Allocation.sub(kind, 1)
+	a.stats.AllocatedBytes.sub(kind, b.mem.Size)
+	if b.mem.Size >= a.cfg.MaxSplit {
+		a.stats.OversizeAllocations.sub(1)
+	}
+	if len(b.uses) > 0 {
+		a.deferFree(b)
+		return
+	}
+	a.release(b)
+}
+
+func (a *Allocator) wantLive(b *Block, what string) {
+	if b.owner != a || b.state != live {
+		panic(fmt.Sprintf("device: a block of %d bytes at %#x is %s, but it is not in use on %s", b.mem.Size, b.mem.Addr, what, a.name))
+	}
+}
+
+// release puts a block that nothing uses any more into its pool.
+func (a *Allocator) release(b *Block) {
+	if a.poison {
+		fillPoison(b.mem)
+	}
+	kind, size, requested := b.pool.kind, b.mem.Size, b.requested
+	b.requested = 0
+	b, blocks, bytes := a.merge(b)
+	b.pool.insert(b)
+	blocks, bytes = -blocks, -bytes
+	if b.isSplit() {
+		blocks, bytes = blocks+1, bytes+b.mem.Size
+	}
+	a.stats.InactiveSplit.move(kind, blocks)
+	a.stats.InactiveSplitBytes.move(kind, bytes)
+	a.stats.Active.sub(kind, 1)
+	a.stats.ActiveBytes.sub(kind, size)
+	a.stats.RequestedBytes.sub(kind, requested)
+}
+
+// SetLimit sets how many bytes the allocator may have reserved from the device; 0 lifts the limit. What is reserved
+// beyond it stays so until it is freed and the cache emptied.
+func (a *Allocator) SetLimit(bytes int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limit = bytes
+	if bytes <= 0 {
+		a.limit = unlimited
+	}
+}
+
+// Limit is the limit in bytes, 0 when there is none.
+func (a *Allocator) Limit() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.limit == unlimited {
+		return 0
+	}
+	return a.limit
+}
+
+// SetFraction limits the allocator to a part, from 0 to 1, of the device's memory.
+func (a *Allocator) SetFraction(f float64) error {
+	if !(f >= 0 && f <= 1) {
+		return fmt.Errorf("device: a memory fraction of %v for %s: want 0 to 1", f, a.name)
+	}
+	if a.info.Memory <= 0 {
+		return fmt.Errorf("device: %s has no memory size of its own to take a fraction of: set a limit in bytes", a.name)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limit = int64(f * float64(a.info.Memory))
+	return nil
+}
+
+// EmptyCache waits for outstanding events and returns every unused segment to the device.
+func (a *Allocator) EmptyCache() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.releaseAll()
+}
+
+// FailAt makes the k-th allocation from now, 1 for the next, fail once as out of memory: for tests. 0 calls it off.
+func (a *Allocator) FailAt(k int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.failIn = k
+}
+
+func (a *Allocator) failNow() bool {
+	a.failIn--
+	return a.failIn == 0
+}

@@ -1,0 +1,104 @@
+// Package device has the two interfaces that every engine fills: a [Device] of six methods and a [Queue] of six. Work is
+// described by [ir.Op]; engines never grow when an op is added. The caching [Allocator] and the registry of engines are
+// shared by all.
+package device
+
+import (
+	"errors"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// ErrUnsupported is what Prepare returns, wrapped, for an op the engine has no kernel for: the caller lowers it to
+// simpler ops or reports it.
+var ErrUnsupported = errors.New("no kernel for this operation")
+
+// ErrOutOfMemory is what Alloc returns, wrapped, when the device has no memory left.
+var ErrOutOfMemory = errors.New("out of device memory")
+
+// Info describes a device: plain data.
+type Info struct {
+	Name      string // as Open takes it: "cpu", "null:a100-80"
+	Model     string // what the hardware calls itself
+	Memory    int64  // bytes in all; 0 when the host decides
+	Alignment int64  // of raw allocations, in bytes
+	DTypes    []dtype.DType
+	Compute   [2]int // compute capability, zero where there is none
+	Host      bool   // the host reads its memory directly
+	Null      bool   // it has no memory and computes nothing
+}
+
+// Mem is memory of a device or of the host, by address. It is a name, not an owner.
+type Mem struct {
+	Addr uint64
+	Size int64 // bytes
+	Host bool  // in host memory
+}
+
+// Arg is an operand of a launch: memory and an offset in bytes.
+type Arg struct {
+	Mem    Mem
+	Offset int64
+}
+
+// Kernel is an op made ready for a device. It may be launched by several goroutines at once.
+type Kernel struct {
+	Op        ir.Op
+	Out       []*ir.Type
+	Workspace int64 // bytes of scratch memory a launch needs
+	FLOPs     int64
+	Bytes     int64 // read and written
+	Impl      any   // the engine's own
+}
+
+// Param is a scalar of a launch, or a cell in device memory that holds it (in captured steps).
+type Param struct {
+	Value uint64
+	Cell  Mem
+}
+
+// Params are the scalars of a launch and what it is attributed to. A launch keeps neither Params nor arguments.
+type Params struct {
+	P      [ir.MaxParams]Param
+	N      int
+	Site   *callsite.Site // where the user's program asked for it; nil when not recorded
+	Module string         // path of the parameter among its operands, or ""
+}
+
+// Set stores the launch parameters of an op.
+func (p *Params) Set(v *ir.Params) {
+	for i := range v.N {
+		p.P[i] = Param{Value: v.Value[i]}
+	}
+	p.N = v.N
+}
+
+// Device is one place that computes.
+type Device interface {
+	Info() Info
+	Alloc(n int64) (Mem, error) // raw, uncached
+	Free(Mem)
+	Prepare(op ir.Op) (*Kernel, error)
+	NewQueue() (Queue, error)
+	Close() error
+}
+
+// Event is a point in a queue's work.
+type Event interface {
+	Done() (bool, error)
+}
+
+// Queue runs work in order, asynchronously by contract. Its methods may be called by one goroutine at a time.
+type Queue interface {
+	// Launch starts a kernel; args are its outputs, its inputs, and its workspace if it needs one. It keeps neither
+	// args nor p.
+	Launch(k *Kernel, args []Arg, p *Params) error
+	// Copy moves n bytes; whether between host and device follows from the Mems.
+	Copy(dst, src Arg, n int64) error
+	Record() (Event, error)
+	Wait(Event) error
+	Sync() error
+	Close() error
+}

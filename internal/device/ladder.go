@@ -1,0 +1,162 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+)
+
+// miss finds memory for a request that no cached block fits. It tries, in order: what the program no longer reaches,
+// another segment, again what is no longer reached (thoroughly), cached oversize blocks, the whole cache.
+func (a *Allocator) miss(r *request) (*Block, error) {
+	if b := a.reclaim(r, false); b != nil {
+		return b, nil
+	}
+	if a.cfg.GCThreshold > 0 && a.limit < unlimited {
+		a.collect()
+	}
+	if b, err := a.grow(r); b != nil || err != nil {
+		return b, err
+	}
+	if b := a.reclaim(r, true); b != nil {
+		return b, nil
+	}
+	if a.releaseOversize(r) {
+		if b, err := a.grow(r); b != nil || err != nil {
+			return b, err
+		}
+	}
+	if err := a.releaseAll(); err != nil {
+		return nil, err
+	}
+	a.stats.NumAllocRetries++
+	if b, err := a.grow(r); b != nil || err != nil {
+		return b, err
+	}
+	return nil, a.outOfMemory(r.asked, r.queue)
+}
+
+// reclaim lets the owner of the memory free what it can, and looks again.
+func (a *Allocator) reclaim(r *request, final bool) *Block {
+	if a.cfg.Reclaim == nil || !a.unlocked(func() bool { return a.cfg.Reclaim(r.size, final) }) {
+		return nil
+	}
+	return a.fit(r)
+}
+
+func (a *Allocator) unlocked(f func() bool) bool {
+	a.mu.Unlock()
+	defer a.mu.Lock()
+	return f()
+}
+
+// grow asks the device for a segment. It returns nil, and no error, when there is no memory for it.
+func (a *Allocator) grow(r *request) (*Block, error) {
+	size := segmentFor(r.size)
+	if size > a.limit-a.stats.ReservedBytes.All.Current {
+		return nil, nil
+	}
+	mem, err := a.dev.Alloc(size)
+	if errors.Is(err, ErrOutOfMemory) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("device: %s, asked for %d bytes: %w", a.name, size, err)
+	}
+	b := a.newBlock()
+	b.mem, b.pool, b.queue = Mem{Addr: mem.Addr, Size: size, Host: mem.Host}, r.pool, r.queue
+	a.segments[mem.Addr] = b
+	if a.poison {
+		fillPoison(b.mem)
+	}
+	a.stats.NumDeviceAlloc++
+	a.stats.Segment.add(r.pool.kind, 1)
+	a.stats.ReservedBytes.add(r.pool.kind, size)
+	if size >= a.cfg.MaxSplit {
+		a.stats.OversizeSegments.add(1)
+	}
+	return b, nil
+}
+
+// shrink returns a free block that is a whole segment to the device.
+func (a *Allocator) shrink(b *Block) {
+	b.pool.remove(b)
+	delete(a.segments, b.mem.Addr)
+	a.dev.Free(b.mem)
+	a.stats.NumDeviceFree++
+	a.stats.Segment.sub(b.pool.kind, 1)
+	a.stats.ReservedBytes.sub(b.pool.kind, b.mem.Size)
+	if b.mem.Size >= a.cfg.MaxSplit {
+		a.stats.OversizeSegments.sub(1)
+	}
+	a.recycle(b)
+}
+
+// releaseAll returns every unused segment to the device.
+func (a *Allocator) releaseAll() error {
+	a.stats.NumSyncAllStreams++
+	if err := a.processEvents(true); err != nil {
+		return err
+	}
+	for _, p := range []*pool{&a.large, &a.small} {
+		for _, b := range p.sorted() {
+			if !b.isSplit() {
+				a.shrink(b)
+			}
+		}
+	}
+	return nil
+}
+
+// releaseOversize returns cached blocks of MaxSplit or more: the smallest one of the request's queue that covers it, or
+// else the largest ones until they add up to it. It reports whether they did.
+func (a *Allocator) releaseOversize(r *request) bool {
+	most := a.cfg.MaxSplit
+	if most == unlimited || r.pool.kind == SmallPool {
+		return false
+	}
+	if b := a.large.fit(r.queue, max(r.size, most)); b != nil && !b.isSplit() {
+		a.shrink(b)
+		return true
+	}
+	freed := int64(0)
+	all := a.large.of(r.queue).sorted()
+	for i := len(all) - 1; i >= 0 && freed < r.size && all[i].mem.Size >= most; i-- {
+		if !all[i].isSplit() {
+			freed += all[i].mem.Size
+			a.shrink(all[i])
+		}
+	}
+	return freed >= r.size
+}
+
+// collect returns unused large segments, those first that have been free for the most lookups, until what is reserved
+// falls to the threshold.
+func (a *Allocator) collect() {
+	target := a.stats.ReservedBytes.All.Current - int64(a.cfg.GCThreshold*float64(a.limit))
+	if target <= 0 {
+		return
+	}
+	var unused []*Block
+	total := uint64(0)
+	for _, b := range a.large.sorted() {
+		if !b.isSplit() {
+			unused = append(unused, b)
+			total += a.large.lookups - b.born
+		}
+	}
+	for target > 0 && len(unused) > 0 {
+		mean := total / uint64(len(unused))
+		var younger []*Block
+		for _, b := range unused {
+			age := a.large.lookups - b.born
+			if age < mean {
+				younger = append(younger, b)
+				continue
+			}
+			total -= age
+			target -= b.mem.Size
+			a.shrink(b)
+		}
+		unused = younger
+	}
+}

@@ -1,0 +1,78 @@
+package device
+
+import "fmt"
+
+// OOMError is an allocation that failed because the memory is used up. Sizes are bytes. It wraps [ErrOutOfMemory].
+type OOMError struct {
+	Device      string
+	Queue       int
+	Asked       int64 // by the caller
+	Segment     int64 // of the device, for it
+	Total       int64 // memory of the device; 0 when unknown
+	Limit       int64 // set for this allocator; 0 when none is
+	Allocated   int64 // in use
+	Active      int64 // in use or waiting for other queues
+	Reserved    int64 // got from the device: in use and cached
+	LargestFree int64 // the largest cached block of any queue
+	Free        int64 // what the device, or the limit, still has to give; -1 when unknown
+}
+
+// Unwrap returns [ErrOutOfMemory].
+func (e *OOMError) Unwrap() error { return ErrOutOfMemory }
+
+// Error says what was asked for, what there is and who has it, in one line.
+func (e *OOMError) Error() string {
+	s := fmt.Sprintf("%v: tried to allocate %s on %s", ErrOutOfMemory, FormatBytes(e.Asked), e.Device)
+	if e.Asked >= maxRequest {
+		return s + ", which is more than 1 EiB"
+	}
+	if e.Total > 0 {
+		s += fmt.Sprintf(" with %s in all", FormatBytes(e.Total))
+	}
+	if e.Limit > 0 {
+		s += fmt.Sprintf(", limited to %s", FormatBytes(e.Limit))
+	}
+	if e.Free >= 0 {
+		s += fmt.Sprintf(", of which %s are free", FormatBytes(e.Free))
+	}
+	return s + fmt.Sprintf("; %s are allocated, %s reserved but unused (largest piece %s); use a smaller batch or recompute",
+		FormatBytes(e.Allocated), FormatBytes(e.Reserved-e.Allocated), FormatBytes(e.LargestFree))
+}
+
+// FormatBytes prints a size with two decimals and the largest unit up to GiB that is not above it.
+func FormatBytes(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.2f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+}
+
+func (a *Allocator) outOfMemory(asked int64, queue int) error {
+	a.stats.NumOOMs++
+	e := &OOMError{
+		Device: a.name, Queue: queue, Asked: asked,
+		Segment:     asked,
+		Total:       a.info.Memory,
+		Allocated:   a.stats.AllocatedBytes.All.Current,
+		Active:      a.stats.ActiveBytes.All.Current,
+		Reserved:    a.stats.ReservedBytes.All.Current,
+		LargestFree: max(a.small.largest(), a.large.largest()),
+		Free:        -1,
+	}
+	if asked < maxRequest {
+		e.Segment = segmentFor(a.cfg.round(asked))
+	}
+	if e.Total > 0 {
+		e.Free = max(0, e.Total-e.Reserved)
+	}
+	if a.limit < unlimited {
+		e.Limit = a.limit
+		e.Free = max(0, a.limit-e.Reserved)
+	}
+	return e
+}

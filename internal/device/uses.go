@@ -1,0 +1,104 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// fifo is the events recorded on one queue, oldest first, and the blocks that wait for them.
+type fifo struct {
+	items []use
+	head  int
+}
+
+// use is a freed block whose memory another queue may still use. The event is nil when it could not be recorded yet.
+type use struct {
+	event Event
+	block *Block
+}
+
+func (f *fifo) pop() {
+	f.items[f.head] = use{}
+	f.head++
+	if f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+	}
+}
+
+// RecordUse says that work on another queue uses the block. Once freed, it stays active until the work that the queue
+// has been given by then is done.
+func (a *Allocator) RecordUse(b *Block, queue int) {
+	if b == &a.empty || queue == b.queue {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wantLive(b, "used")
+	if !slices.Contains(b.uses, queue) {
+		b.uses = append(b.uses, queue)
+	}
+}
+
+// deferFree records an event on every queue that uses a freed block. What cannot be recorded is tried again by
+// processEvents, which can return the error.
+func (a *Allocator) deferFree(b *Block) {
+	b.state = waiting
+	for _, q := range b.uses {
+		for len(a.pending) <= q {
+			a.pending = append(a.pending, fifo{})
+		}
+		e, _ := a.record(q)
+		a.pending[q].items = append(a.pending[q].items, use{e, b})
+		a.waiting++
+		b.pending++
+	}
+	b.uses = b.uses[:0]
+}
+
+func (a *Allocator) record(queue int) (Event, error) {
+	if a.cfg.Events == nil {
+		return nil, errors.New("the allocator has been given no events")
+	}
+	return a.cfg.Events(queue)
+}
+
+// processEvents frees blocks whose events are done; with wait, all that are waiting.
+func (a *Allocator) processEvents(wait bool) error {
+	for q := range a.pending {
+		f := &a.pending[q]
+		for f.head < len(f.items) {
+			u := &f.items[f.head]
+			done, err := a.settle(u, q, wait)
+			if err != nil {
+				return fmt.Errorf("device: %s, queue %d, with %d bytes freed behind its work: %w", a.name, q, u.block.mem.Size, err)
+			}
+			if !done {
+				break
+			}
+			b := u.block
+			f.pop()
+			a.waiting--
+			if b.pending--; b.pending == 0 {
+				a.release(b)
+			}
+		}
+	}
+	return nil
+}
+
+func (a *Allocator) settle(u *use, queue int, wait bool) (done bool, err error) {
+	if u.event == nil {
+		if u.event, err = a.record(queue); err != nil {
+			return false, err
+		}
+	}
+	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
+		done, err = u.event.Done()
+		if done || err != nil || !wait {
+			return done, err
+		}
+		time.Sleep(pause)
+	}
+}

@@ -1,0 +1,287 @@
+package lower_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/lower"
+	"github.com/warpline-ml/warpline/internal/lower/eager"
+	"github.com/warpline-ml/warpline/internal/testutil"
+)
+
+// primitives is a builder that refuses fused ops.
+type primitives struct{ ir.Builder }
+
+func (p primitives) Emit(code ir.Code, attr ir.Attr, params ir.Params, in ...ir.Value) []ir.Value {
+	if code.Fused() {
+		panic(fmt.Sprintf("a lowering emitted %s", code))
+	}
+	return p.Builder.Emit(code, attr, params, in...)
+}
+
+// typesOnly is a builder that infers types and computes nothing.
+type typesOnly struct{}
+
+type typed struct{ t *ir.Type }
+
+func (v typed) Type() *ir.Type { return v.t }
+
+func (typesOnly) Emit(code ir.Code, attr ir.Attr, _ ir.Params, in ...ir.Value) []ir.Value {
+	op := ir.New(code, attr, types(in)...)
+	ts, err := op.Infer()
+	if err != nil {
+		panic(err)
+	}
+	out := make([]ir.Value, len(ts))
+	for i, t := range ts {
+		out[i] = typed{t}
+	}
+	return out
+}
+
+func types(vs []ir.Value) []*ir.Type {
+	ts := make([]*ir.Type, len(vs))
+	for i, v := range vs {
+		ts[i] = v.Type()
+	}
+	return ts
+}
+
+// TestLowerings compares each lowering with the reference of the fused op, and its result types with the shape rule in
+// each floating dtype.
+func TestLowerings(t *testing.T) {
+	rng := testutil.Rand(t)
+	checked := map[ir.Code]bool{}
+	for i, tc := range cases() {
+		checked[tc.code] = true
+		t.Run(fmt.Sprintf("%s/%d", tc.code, i), func(t *testing.T) {
+			in := tc.make(rng)
+			want := eager.Builder{}.Emit(tc.code, tc.attr, tc.p, in...)
+			op := ir.New(tc.code, tc.attr, types(in)...)
+			got := lower.Of(tc.code)(ir.B{Builder: primitives{eager.Builder{}}}, &op, &tc.p, in)
+			if len(got) != len(want) {
+				t.Fatalf("%d results, want %d", len(got), len(want))
+			}
+			for i := range want {
+				if g, w := got[i].Type(), want[i].Type(); g.DType != w.DType || !g.SameShape(w) {
+					t.Errorf("result %d is %s, want %s", i, g, w)
+				}
+				testutil.Close(t, eager.Data(got[i]), eager.Data(want[i]), 1e-10, 1e-12)
+			}
+			for _, dt := range []dtype.DType{dtype.F32, dtype.F16, dtype.BF16} {
+				checkTypes(t, &tc, in, dt)
+			}
+		})
+	}
+	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		if has := lower.Of(code) != nil; has != code.Fused() || has != checked[code] {
+			t.Errorf("%s: fused %t, lowered %t, checked %t", code, code.Fused(), has, checked[code])
+		}
+	}
+}
+
+func checkTypes(t *testing.T, tc *testCase, in []ir.Value, dt dtype.DType) {
+	in = tc.retype(in, dt)
+	op := ir.New(tc.code, tc.attr, types(in)...)
+	want, err := op.Infer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range lower.Of(tc.code)(ir.B{Builder: typesOnly{}}, &op, &tc.p, in) {
+		if v.Type().DType != want[i].DType || !v.Type().SameShape(want[i]) {
+			t.Errorf("%s: result %d is %s, want %s", dt, i, v.Type(), want[i])
+		}
+	}
+}
+
+// TestHidden pins what fully masked rows give, apart from the reference.
+func TestHidden(t *testing.T) {
+	b := ir.B{Builder: eager.Builder{}}
+	inf := math.Inf(-1)
+	q := eager.New(ir.Dense(dtype.F64, 1, 1, 2, 1), []float64{1, 2})
+	k := eager.New(ir.Dense(dtype.F64, 1, 1, 2, 1), []float64{3, 4})
+	mask := eager.New(ir.Dense(dtype.F64, 1, 1, 2, 2), []float64{inf, inf, 0, inf})
+	in := []ir.Value{q, k, k, mask}
+	p := ir.Scalars(1)
+	op := ir.New(ir.Attention, ir.Attr{}, types(in)...)
+	out := lower.Of(ir.Attention)(b, &op, &p, in)
+	testutil.Close(t, eager.Data(out[0]), []float64{0, 3}, 0, 0)
+	testutil.Close(t, eager.Data(out[1]), []float64{inf, 6}, 0, 0)
+
+	g := b.Full(out[0].Type(), 1)
+	in = []ir.Value{g, q, k, k, out[0], out[1], mask}
+	op = ir.New(ir.AttentionGrad, ir.Attr{}, types(in)...)
+	grads := lower.Of(ir.AttentionGrad)(b, &op, &p, in)
+	testutil.Close(t, eager.Data(grads[0]), []float64{0, 0}, 0, 0)
+	testutil.Close(t, eager.Data(grads[2]), []float64{1, 0}, 0, 0)
+}
+
+// testCase is one use of a fused op.
+type testCase struct {
+	code ir.Code
+	attr ir.Attr
+	p    ir.Params
+	args []arg
+}
+
+type arg struct {
+	shape []int
+	dt    dtype.DType // F64 when not set
+	wide  bool        // keeps statistics' precision in 16-bit forms of the case
+	fill  func(r *rand.Rand) float64
+}
+
+func (tc *testCase) make(r *rand.Rand) []ir.Value {
+	in := make([]ir.Value, len(tc.args))
+	for i, a := range tc.args {
+		dt := a.dt
+		if dt == dtype.Invalid {
+			dt = dtype.F64
+		}
+		t := ir.Dense(dt, a.shape...)
+		v := make([]float64, t.Size())
+		for j := range v {
+			v[j] = a.fill(r)
+		}
+		in[i] = eager.New(t, v)
+	}
+	return in
+}
+
+func (tc *testCase) retype(in []ir.Value, dt dtype.DType) []ir.Value {
+	out := make([]ir.Value, len(in))
+	for i, v := range in {
+		t := v.Type()
+		switch {
+		case t.DType != dtype.F64:
+		case tc.args[i].wide:
+			t = t.As(ir.Wide(dt))
+		default:
+			t = t.As(dt)
+		}
+		out[i] = typed{t}
+	}
+	return out
+}
+
+func num(shape ...int) arg { return arg{shape: shape, fill: (*rand.Rand).NormFloat64} }
+
+func stat(shape ...int) arg { return arg{shape: shape, fill: (*rand.Rand).NormFloat64, wide: true} }
+
+func positive(shape ...int) arg {
+	return arg{shape: shape, fill: func(r *rand.Rand) float64 { return 0.3 + r.Float64() }}
+}
+
+func variance(shape ...int) arg {
+	a := positive(shape...)
+	a.wide = true
+	return a
+}
+
+func index(n int, shape ...int) arg {
+	return arg{shape: shape, dt: dtype.I64, fill: func(r *rand.Rand) float64 { return float64(r.IntN(n)) }}
+}
+
+func seen(shape ...int) arg {
+	return arg{shape: shape, dt: dtype.Bool, fill: func(r *rand.Rand) float64 { return float64(min(r.IntN(3), 1)) }}
+}
+
+// masking is an additive mask that hides about half of the keys, now and then all of a short row.
+func masking(shape ...int) arg {
+	return arg{shape: shape, fill: func(r *rand.Rand) float64 {
+		if r.IntN(2) == 0 {
+			return math.Inf(-1)
+		}
+		return r.NormFloat64()
+	}}
+}
+
+func cases() []testCase {
+	var all []testCase
+	for _, act := range []ir.Act{ir.NoAct, ir.ActReLU, ir.ActGELU, ir.ActGELUTanh} {
+		all = append(all,
+			testCase{ir.Linear, ir.Attr{Act: act}, ir.Params{}, []arg{num(2, 3, 5), num(7, 5), num(7)}},
+			testCase{ir.Linear, ir.Attr{Act: act}, ir.Params{}, []arg{num(5), num(1, 5)}})
+	}
+	for _, code := range []ir.Code{ir.GELU, ir.GELUTanh, ir.SiLU, ir.Softmax, ir.LogSoftmax} {
+		all = append(all,
+			testCase{code, ir.Attr{}, ir.Params{}, []arg{num(3, 1, 7)}},
+			testCase{code, ir.Attr{}, ir.Params{}, []arg{num(2, 0)}},
+			testCase{code, ir.Attr{}, ir.Params{}, []arg{num()}})
+	}
+	for _, code := range []ir.Code{ir.Softmax, ir.LogSoftmax} {
+		all = append(all, testCase{code, ir.Attr{}, ir.Params{}, []arg{masking(7, 3)}})
+	}
+	for _, code := range []ir.Code{ir.ReLUGrad, ir.GELUGrad, ir.GELUTanhGrad, ir.SiLUGrad, ir.SoftmaxGrad, ir.LogSoftmaxGrad} {
+		all = append(all,
+			testCase{code, ir.Attr{}, ir.Params{}, []arg{num(3, 7), num(3, 7)}},
+			testCase{code, ir.Attr{}, ir.Params{}, []arg{num(0, 3), num(0, 3)}})
+	}
+	all = append(all, lossCases()...)
+	all = append(all, normCases()...)
+	all = append(all, attentionCases()...)
+	return append(all, updateCases()...)
+}
+
+func lossCases() (all []testCase) {
+	for _, p := range []ir.Params{ir.Scalars(0, -100), ir.Scalars(0.1, 2)} {
+		all = append(all,
+			testCase{ir.CrossEntropy, ir.Attr{}, p, []arg{num(11, 5), index(5, 11)}},
+			testCase{ir.CrossEntropy, ir.Attr{}, p, []arg{num(2, 3), {shape: []int{2}, dt: dtype.I64, fill: func(*rand.Rand) float64 { return math.Float64frombits(p.Value[1]) }}}},
+			testCase{ir.CrossEntropyGrad, ir.Attr{}, p, []arg{num(11, 5), index(5, 11), stat(11), stat(11)}})
+	}
+	return all
+}
+
+func normCases() []testCase {
+	eps := ir.Scalars(1e-3)
+	none := ir.Params{}
+	return []testCase{
+		{ir.LayerNorm, ir.Attr{}, eps, []arg{num(3, 5)}},
+		{ir.LayerNorm, ir.Attr{}, eps, []arg{num(3, 1), num(1)}},
+		{ir.LayerNorm, ir.Attr{}, eps, []arg{num(3, 5), num(5), num(5)}},
+		{ir.LayerNormGrad, ir.Attr{}, none, []arg{num(3, 5), num(3, 5), stat(3), variance(3)}},
+		{ir.LayerNormGrad, ir.Attr{}, none, []arg{num(3, 5), num(3, 5), stat(3), variance(3), num(5)}},
+		{ir.RMSNorm, ir.Attr{}, eps, []arg{num(3, 5)}},
+		{ir.RMSNorm, ir.Attr{}, eps, []arg{num(3, 5), num(5)}},
+		{ir.RMSNormGrad, ir.Attr{}, none, []arg{num(3, 5), num(3, 5), variance(3)}},
+		{ir.RMSNormGrad, ir.Attr{}, none, []arg{num(3, 5), num(3, 5), variance(3), num(5)}},
+		{ir.BatchNorm, ir.Attr{}, eps, []arg{num(3, 2, 5), stat(2), stat(2)}},
+		{ir.BatchNormGrad, ir.Attr{}, eps, []arg{num(3, 2, 5), num(3, 2, 5), stat(2), variance(2), stat(2)}},
+		{ir.BatchNormEval, ir.Attr{}, eps, []arg{num(3, 2, 5), stat(2), variance(2), stat(2), stat(2)}},
+	}
+}
+
+func attentionCases() (all []testCase) {
+	p := ir.Scalars(0.6)
+	q, k, v := num(2, 1, 3, 4), num(2, 1, 2, 4), num(2, 1, 2, 5)
+	g, lse := num(2, 1, 3, 5), stat(2, 1, 3)
+	for _, causal := range []bool{false, true} {
+		a := ir.Attr{Causal: causal}
+		for _, masks := range [][]arg{nil, {seen(2, 1, 3, 2)}, {masking(2, 1, 3, 2)}} {
+			all = append(all,
+				testCase{ir.Attention, a, p, append([]arg{q, k, v}, masks...)},
+				testCase{ir.AttentionGrad, a, p, append([]arg{g, q, k, v, g, lse}, masks...)})
+		}
+	}
+	return append(all, testCase{ir.Attention, ir.Attr{}, p, []arg{q, num(2, 1, 0, 4), num(2, 1, 0, 5)}})
+}
+
+func updateCases() []testCase {
+	scale, w, s, one := stat(), num(3, 5), positive(3, 5), num()
+	sgd, adam := ir.Scalars(0.1, 0.9, 0.01), ir.Scalars(0.01, 0.9, 0.99, 1e-8, 0.1, 0.271, 0.0297)
+	all := []testCase{
+		{ir.SumSquares, ir.Attr{}, ir.Params{}, []arg{num(3, 5), num(), num(0, 2)}},
+		{ir.SGD, ir.Attr{}, sgd, []arg{scale, w, w, one, one}},
+		{ir.AdamW, ir.Attr{}, adam, []arg{scale, w, w, w, s, one, one, one, positive()}},
+		{ir.AdamW, ir.Attr{Flag: ir.Coupled}, adam, []arg{scale, w, w, w, s}},
+	}
+	for _, f := range []ir.Flag{0, ir.First, ir.Nesterov, ir.First | ir.Nesterov} {
+		all = append(all, testCase{ir.SGD, ir.Attr{Flag: f | ir.Momentum}, sgd, []arg{scale, w, w, w, one, one, one}})
+	}
+	return all
+}

@@ -1,0 +1,150 @@
+// Package null is a device without memory or arithmetic. It hands out addresses in a space as large as the memory of a
+// card and counts what it is asked to compute, so a program can be run for its memory and its work alone.
+//
+// What is copied to the host is zeros: a value read from this device says nothing, and neither does what the program
+// derives from it.
+package null
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/hostmem"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+func init() {
+	device.Register("null", device.Engine{Cards: cards.Names(), Open: open})
+}
+
+// alignment of addresses in bytes, as a CUDA driver's.
+const alignment = 512
+
+// base keeps address 0 free and makes addresses easy to tell from the host's.
+const base = 1 << 56
+
+// Counts is the work a device has been given.
+type Counts struct {
+	Kernels     int64
+	FLOPs       int64
+	Bytes       int64 // read and written by kernels
+	Copies      int64
+	CopiedBytes int64
+}
+
+// Device imitates the memory of a card.
+type Device struct {
+	info  device.Info
+	mu    sync.Mutex
+	space *space
+
+	kernels, flops, bytes, copies, copied atomic.Int64
+}
+
+func open(n device.Name) (device.Device, error) {
+	c, ok := cards.Find(cmp.Or(n.Card, cards.Default))
+	if !ok {
+		return nil, fmt.Errorf("there is no card %q", n.Card)
+	}
+	return New(n.String(), c), nil
+}
+
+// New returns a device that imitates a card and calls itself name.
+func New(name string, c cards.Card) *Device {
+	return &Device{
+		info: device.Info{
+			Name: name, Model: c.Model + " (not there)", Memory: c.Memory, Alignment: alignment,
+			DTypes: dtype.All(), Compute: c.Compute, Null: true,
+		},
+		space: newSpace(base, c.Memory),
+	}
+}
+
+// Info describes the device.
+func (d *Device) Info() device.Info { return d.info }
+
+// Alloc takes addresses at the first place with room for n bytes.
+func (d *Device) Alloc(n int64) (device.Mem, error) {
+	if n <= 0 {
+		return device.Mem{}, fmt.Errorf("null: cannot allocate %d bytes", n)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	addr, ok := d.space.take((n + alignment - 1) &^ (alignment - 1))
+	if !ok {
+		return device.Mem{}, fmt.Errorf("%s has no %d bytes in one piece: %w", d.info.Name, n, device.ErrOutOfMemory)
+	}
+	return device.Mem{Addr: addr, Size: n}, nil
+}
+
+// Free gives addresses back. It panics if they are not allocated.
+func (d *Device) Free(m device.Mem) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.space.give(m.Addr, (m.Size+alignment-1)&^(alignment-1)) {
+		panic(fmt.Sprintf("null: %d bytes at %#x are freed, but were not allocated", m.Size, m.Addr))
+	}
+}
+
+// Prepare accepts every valid op.
+func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
+	out, err := op.Infer()
+	if err != nil {
+		return nil, err
+	}
+	k := &device.Kernel{Op: op, Out: out}
+	k.FLOPs, k.Bytes = op.Cost()
+	return k, nil
+}
+
+// NewQueue returns a queue on which everything is done at once.
+func (d *Device) NewQueue() (device.Queue, error) { return queue{d}, nil }
+
+// Close does nothing.
+func (d *Device) Close() error { return nil }
+
+// Counts returns the work given since the start.
+func (d *Device) Counts() Counts {
+	return Counts{d.kernels.Load(), d.flops.Load(), d.bytes.Load(), d.copies.Load(), d.copied.Load()}
+}
+
+type queue struct{ d *Device }
+
+func (q queue) Launch(k *device.Kernel, args []device.Arg, _ *device.Params) error {
+	if want := len(k.Out) + k.Op.NumIn(); len(args) != want {
+		return fmt.Errorf("null: %s has %d arguments, want %d", k.Op.Code, len(args), want)
+	}
+	q.d.kernels.Add(1)
+	q.d.flops.Add(k.FLOPs)
+	q.d.bytes.Add(k.Bytes)
+	return nil
+}
+
+// Copy counts, and writes zeros where the destination is the host's.
+func (q queue) Copy(dst, src device.Arg, n int64) error {
+	for _, a := range []device.Arg{dst, src} {
+		if n < 0 || a.Offset < 0 || n > a.Mem.Size-a.Offset {
+			return fmt.Errorf("null: copy of %d bytes at %d of a memory of %d", n, a.Offset, a.Mem.Size)
+		}
+	}
+	q.d.copies.Add(1)
+	q.d.copied.Add(n)
+	if dst.Mem.Host {
+		clear(hostmem.Bytes(uintptr(dst.Mem.Addr)+uintptr(dst.Offset), int(n)))
+	}
+	return nil
+}
+
+type done struct{}
+
+func (done) Done() (bool, error) { return true, nil }
+
+func (q queue) Record() (device.Event, error) { return done{}, nil }
+func (q queue) Wait(device.Event) error       { return nil }
+func (q queue) Sync() error                   { return nil }
+func (q queue) Close() error                  { return nil }

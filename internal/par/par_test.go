@@ -1,0 +1,218 @@
+package par
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// withThreads sets the number of threads for one test.
+func withThreads(t testing.TB, n int) {
+	before := Threads()
+	SetThreads(n)
+	t.Cleanup(func() { SetThreads(before) })
+}
+
+func TestChunks(t *testing.T) {
+	for _, n := range []int{-3, 0, 1, 2, 7, 64, 1000, 65535, 65536, 1 << 30, int(^uint(0) >> 1)} {
+		for _, grain := range []int{-1, 0, 1, 3, 64, 1 << 20, int(^uint(0) >> 1)} {
+			count, size := Chunks(n, grain)
+			if n <= 0 {
+				if count != 0 || size < 1 {
+					t.Errorf("Chunks(%d, %d) = %d, %d", n, grain, count, size)
+				}
+				continue
+			}
+			if count < 1 || count > maxChunks || size < max(grain, 1) || (count-1)*size >= n || n-(count-1)*size > size {
+				t.Errorf("Chunks(%d, %d) = %d, %d", n, grain, count, size)
+			}
+		}
+	}
+}
+
+// TestForCovers checks that each index is visited once, in the chunks that
+// Chunks tells, whatever the number of threads.
+func TestForCovers(t *testing.T) {
+	for _, th := range []int{1, 2} {
+		withThreads(t, th)
+		for _, n := range []int{0, 1, 2, 13, 1000, 70001} {
+			for _, grain := range []int{0, 1, 3, 100, 1 << 20} {
+				_, size := Chunks(n, grain)
+				visits := make([]int32, n)
+				For(n, grain, func(lo, hi int) {
+					if lo%size != 0 || hi != min(lo+size, n) {
+						t.Errorf("n %d, grain %d: chunk %d to %d", n, grain, lo, hi)
+					}
+					for i := lo; i < hi; i++ {
+						visits[i]++
+					}
+				})
+				for i, v := range visits {
+					if v != 1 {
+						t.Fatalf("n %d, grain %d: index %d visited %d times", n, grain, i, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPool runs loops of changing size one after the other, so that workers
+// come late, sleep and wake, on more workers than there may be processors.
+func TestPool(t *testing.T) {
+	p := newPool(4)
+	defer p.close()
+	var visits [64]atomic.Int32
+	for round := range 5000 {
+		count := 1 + round%64
+		p.run(loop{count, 1, func(lo, _ int) { visits[lo].Add(1) }}, count)
+		for i := range visits {
+			want := int32(0)
+			if i < count {
+				want = 1
+			}
+			if v := visits[i].Swap(0); v != want {
+				t.Fatalf("round %d: chunk %d of %d ran %d times", round, i, count, v)
+			}
+		}
+		if round%500 == 0 {
+			time.Sleep(200 * time.Microsecond) // lets the workers sleep
+		}
+	}
+}
+
+// TestWorkersWork checks that a worker takes part: the two chunks meet.
+func TestWorkersWork(t *testing.T) {
+	p := newPool(2)
+	defer p.close()
+	for range 20 {
+		var arrived atomic.Int32
+		p.run(loop{2, 1, func(int, int) {
+			for arrived.Add(1); arrived.Load() < 2; {
+				runtime.Gosched()
+			}
+		}}, 2)
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+func TestPanicReachesCaller(t *testing.T) {
+	cause := errors.New("cause")
+	for _, p := range []*pool{newPool(1), newPool(3)} {
+		for bad := range 8 {
+			var ran atomic.Int32
+			got := func() (v any) {
+				defer func() { v = recover() }()
+				p.run(loop{8, 1, func(lo, _ int) {
+					ran.Add(1)
+					if lo == bad {
+						panic(cause)
+					}
+				}}, 8)
+				return nil
+			}()
+			if got != cause {
+				t.Fatalf("panic value %v, want %v", got, cause)
+			}
+			if len(p.workers) > 0 && ran.Load() != 8 {
+				t.Fatalf("%d chunks ran, want 8", ran.Load())
+			}
+		}
+		p.run(loop{4, 1, func(int, int) {}}, 4) // the pool still works, and forgot the panic
+		p.close()
+	}
+}
+
+func TestPanicReleasesTheWorkers(t *testing.T) {
+	withThreads(t, 2)
+	for range 3 {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			For(4, 1, func(int, int) { panic("x") })
+		}()
+	}
+	if !owner.TryLock() {
+		t.Fatal("the pool is still owned")
+	}
+	owner.Unlock()
+}
+
+// TestNestedAndConcurrent runs loops in loops from several goroutines, while
+// the number of threads changes.
+func TestNestedAndConcurrent(t *testing.T) {
+	withThreads(t, 2)
+	var w sync.WaitGroup
+	for range 4 {
+		w.Go(func() {
+			for range 50 {
+				var sum atomic.Int64
+				For(10, 3, func(lo, hi int) {
+					For(hi-lo, 1, func(a, b int) { sum.Add(int64(b - a)) })
+				})
+				if sum.Load() != 10 {
+					t.Errorf("%d steps, want 10", sum.Load())
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		SetThreads(1 + i%2)
+		time.Sleep(50 * time.Microsecond)
+	}
+	w.Wait()
+}
+
+func TestSetThreads(t *testing.T) {
+	withThreads(t, 1)
+	most := runtime.GOMAXPROCS(0)
+	for n, want := range map[int]int{-1: 1, 0: 1, 1: 1, 2: min(2, most), 1 << 20: most} {
+		SetThreads(n)
+		if got := Threads(); got != want {
+			t.Errorf("SetThreads(%d): %d threads, want %d", n, got, want)
+		}
+	}
+}
+
+// TestWorkersEnd checks that the goroutines of a closed pool return, asleep
+// or not.
+func TestWorkersEnd(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for i := range 40 {
+		p := newPool(3)
+		p.run(loop{3, 1, func(int, int) {}}, 3)
+		if i%2 == 0 {
+			time.Sleep(200 * time.Microsecond)
+		}
+		p.close()
+	}
+	for range 1000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+func TestNoAllocations(t *testing.T) {
+	withThreads(t, 2)
+	f := func(int, int) {}
+	if n := testing.AllocsPerRun(100, func() { For(8, 1, f) }); n != 0 {
+		t.Errorf("%v allocations in a loop", n)
+	}
+}
+
+// BenchmarkFor is the cost of a loop of two empty chunks.
+func BenchmarkFor(b *testing.B) {
+	f := func(int, int) {}
+	for b.Loop() {
+		For(2, 1, f)
+	}
+}

@@ -1,0 +1,145 @@
+package ref
+
+import (
+	"fmt"
+
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+func init() {
+	set(gather, ir.Gather)
+	set(scatterAdd, ir.ScatterAdd)
+	set(embedding, ir.Embedding)
+	set(embeddingGrad, ir.EmbeddingGrad)
+	set(cat, ir.Cat)
+	set(pad, ir.Pad)
+}
+
+func (c *call) outside(i int64, n int) error {
+	return fmt.Errorf("ref: %s: index %d is outside of [0, %d)", c.op.Code, i, n)
+}
+
+// along lists, for each index of idx, the place in x that it names along the axis.
+func (c *call) along(x, idx *Array) (places []int, err error) {
+	i := 0
+	from := make([]int, x.Type.Rank())
+	each(idx.Type.Shape(), func(at []int) {
+		v := idx.int(i)
+		i++
+		if v < 0 || v >= int64(x.dim(c.axis())) {
+			err = c.outside(v, x.dim(c.axis()))
+			return
+		}
+		copy(from, at)
+		from[c.axis()] = int(v)
+		places = append(places, place(x.Type.Shape(), from))
+	})
+	return places, err
+}
+
+func gather(c *call) ([]Array, error) {
+	places, err := c.along(&c.in[0], &c.in[1])
+	if err != nil {
+		return nil, err
+	}
+	return c.pick(&c.in[0], places, 0)
+}
+
+// added is the result of adding the elements of src to x at places.
+func (c *call) added(x, src *Array, places []int) ([]Array, error) {
+	if integral(x.Type.DType) {
+		v := make([]int64, len(x.Data))
+		for i := range v {
+			v[i] = x.int(i)
+		}
+		for i, to := range places {
+			v[to] += src.int(i)
+		}
+		return c.ints(v)
+	}
+	v := append([]float64(nil), x.Data...)
+	for i, to := range places {
+		v[to] += src.Data[i]
+	}
+	return c.one(v)
+}
+
+func scatterAdd(c *call) ([]Array, error) {
+	places, err := c.along(&c.in[0], &c.in[1])
+	if err != nil {
+		return nil, err
+	}
+	return c.added(&c.in[0], &c.in[2], places)
+}
+
+// lines lists the places in a table of n rows of d numbers that indices name.
+func (c *call) lines(idx *Array, n, d int) (places []int, err error) {
+	for i := range idx.Data {
+		v := idx.int(i)
+		if v < 0 || v >= int64(n) {
+			return nil, c.outside(v, n)
+		}
+		for j := range d {
+			places = append(places, int(v)*d+j)
+		}
+	}
+	return places, nil
+}
+
+func embedding(c *call) ([]Array, error) {
+	places, err := c.lines(&c.in[1], c.in[0].dim(0), c.in[0].dim(1))
+	if err != nil {
+		return nil, err
+	}
+	return c.pick(&c.in[0], places, 0)
+}
+
+func embeddingGrad(c *call) ([]Array, error) {
+	w := c.out[0]
+	places, err := c.lines(&c.in[1], w.Dim(0), w.Dim(1))
+	if err != nil {
+		return nil, err
+	}
+	return c.added(&Array{Type: w, Data: make([]float64, w.Size())}, &c.in[0], places)
+}
+
+func cat(c *call) ([]Array, error) {
+	all := Array{Type: c.out[0]}
+	from := make([]int, c.out[0].Size())
+	start := 0
+	for _, a := range c.in {
+		i := len(all.Data)
+		each(a.Type.Shape(), func(at []int) {
+			to := append([]int(nil), at...)
+			to[c.axis()] += start
+			from[place(c.out[0].Shape(), to)] = i
+			i++
+		})
+		for j := range a.Data {
+			if integral(a.Type.DType) {
+				all.Int = append(all.Int, a.int(j))
+			}
+		}
+		all.Data = append(all.Data, a.Data...)
+		start += a.dim(c.axis())
+	}
+	return c.pick(&all, from, 0)
+}
+
+func pad(c *call) ([]Array, error) {
+	before, step := int(c.op.Attr.Dims[0]), int(c.op.Attr.Dims[2])+1
+	x := &c.in[0]
+	filler := convertFloats(ir.Dense(x.Type.DType), []float64{c.scalar(0)})
+	from := make([]int, c.out[0].Size())
+	for i := range from {
+		from[i] = -1
+	}
+	i := 0
+	each(x.Type.Shape(), func(at []int) {
+		to := append([]int(nil), at...)
+		to[c.axis()] = before + step*at[c.axis()]
+		from[place(c.out[0].Shape(), to)] = i
+		i++
+	})
+	return c.pick(x, from, filler.Data[0])
+}

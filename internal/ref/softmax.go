@@ -1,0 +1,143 @@
+package ref
+
+import (
+	"math"
+
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+func init() {
+	set(softmax, ir.Softmax)
+	set(logSoftmax, ir.LogSoftmax)
+	set(softmaxGrad, ir.SoftmaxGrad)
+	set(logSoftmaxGrad, ir.LogSoftmaxGrad)
+	set(crossEntropy, ir.CrossEntropy)
+	set(crossEntropyGrad, ir.CrossEntropyGrad)
+}
+
+// logSumExp is -Inf for nothing and for -Inf throughout.
+func logSumExp(x []float64) float64 {
+	m := math.Inf(-1)
+	for _, v := range x {
+		m = max(m, v)
+	}
+	if math.IsInf(m, -1) {
+		return m
+	}
+	var sum float64
+	for _, v := range x {
+		sum += math.Exp(v - m)
+	}
+	return m + math.Log(sum)
+}
+
+// byRow applies f to corresponding rows of the operands and the result.
+func (c *call) byRow(f func(y, a, b []float64)) ([]Array, error) {
+	m, n := rows(&c.in[0])
+	y := make([]float64, m*n)
+	last := c.in[len(c.in)-1].Data
+	for i := range m {
+		lo, hi := i*n, (i+1)*n
+		f(y[lo:hi], c.in[0].Data[lo:hi], last[lo:hi])
+	}
+	return c.one(y)
+}
+
+// softmax of -Inf throughout is NaN.
+func softmax(c *call) ([]Array, error) {
+	return c.byRow(func(y, x, _ []float64) {
+		lse := logSumExp(x)
+		for i, v := range x {
+			y[i] = math.Exp(v - lse)
+		}
+	})
+}
+
+func logSoftmax(c *call) ([]Array, error) {
+	return c.byRow(func(y, x, _ []float64) {
+		lse := logSumExp(x)
+		for i, v := range x {
+			y[i] = v - lse
+		}
+	})
+}
+
+func softmaxGrad(c *call) ([]Array, error) {
+	return c.byRow(func(dx, y, g []float64) {
+		var along float64
+		for i := range y {
+			along += y[i] * g[i]
+		}
+		for i := range y {
+			dx[i] = y[i] * (g[i] - along)
+		}
+	})
+}
+
+func logSoftmaxGrad(c *call) ([]Array, error) {
+	return c.byRow(func(dx, y, g []float64) {
+		var sum float64
+		for _, v := range g {
+			sum += v
+		}
+		for i := range y {
+			dx[i] = g[i] - math.Exp(y[i])*sum
+		}
+	})
+}
+
+// label is the class of row i, or ignored.
+func (c *call) label(i int) (class int, ignored bool, err error) {
+	v, n := c.in[1].int(i), c.in[0].dim(1)
+	if float64(v) == c.scalar(1) {
+		return 0, true, nil
+	}
+	if v < 0 || v >= int64(n) {
+		return 0, false, c.outside(v, n)
+	}
+	return int(v), false, nil
+}
+
+func crossEntropy(c *call) ([]Array, error) {
+	smoothing := c.scalar(0)
+	m, n := rows(&c.in[0])
+	loss, lse := make([]float64, m), make([]float64, m)
+	for i := range m {
+		x := c.in[0].Data[i*n : (i+1)*n]
+		lse[i] = logSumExp(x)
+		class, ignored, err := c.label(i)
+		if err != nil {
+			return nil, err
+		}
+		if ignored {
+			continue
+		}
+		loss[i] = lse[i] - (1-smoothing)*x[class]
+		if smoothing != 0 {
+			for _, v := range x {
+				loss[i] -= smoothing / float64(n) * v
+			}
+		}
+	}
+	return c.results(loss, lse)
+}
+
+func crossEntropyGrad(c *call) ([]Array, error) {
+	smoothing := c.scalar(0)
+	m, n := rows(&c.in[0])
+	dx := make([]float64, m*n)
+	for i := range m {
+		class, ignored, err := c.label(i)
+		if err != nil {
+			return nil, err
+		}
+		for j := 0; j < n && !ignored; j++ {
+			target := smoothing / float64(n)
+			if j == class {
+				target += 1 - smoothing
+			}
+			dx[i*n+j] = (math.Exp(c.in[0].Data[i*n+j]-c.in[2].Data[i]) - target) * c.in[3].Data[i]
+		}
+	}
+	return c.one(dx)
+}

@@ -1,0 +1,377 @@
+package tensor
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// pass is one walk over a graph.
+type pass struct {
+	id      uint64
+	dev     *Device
+	env     *Env           // of the gradients, while they are on their way
+	out     *Env           // of those that are returned
+	scope   *scope         // of temporaries; nil when recording
+	only    map[*leaf]bool // nil: every leaf
+	grads   map[*leaf]*Tensor
+	order   []*node
+	pending map[*leaf]int     // edges to a leaf that have not been walked
+	sums    map[*leaf]*Tensor // what has reached a leaf so far
+	stops   []string          // where recording ended, for the error about no parameter
+}
+
+// Backward adds the gradients of t, one number, to the parameters (or only to those given), and releases what the graph
+// made, down to the head: t itself and what leads to it from the first op on each path that a parameter feeds.
+func (t *Tensor) Backward(only ...iter.Seq2[string, *Tensor]) { t.backward(false, only) }
+
+// BackwardRetain keeps the graph and its values, for another Backward.
+func (t *Tensor) BackwardRetain(only ...iter.Seq2[string, *Tensor]) { t.backward(true, only) }
+
+func (t *Tensor) backward(retain bool, only []iter.Seq2[string, *Tensor]) {
+	var set map[*leaf]bool
+	if len(only) > 0 {
+		set = map[*leaf]bool{}
+		for _, seq := range only {
+			for _, p := range seq {
+				set[p.leaf] = true
+			}
+		}
+	}
+	t.walk(set, nil, false, retain)
+}
+
+// Grad returns the gradients of y, one number, with respect to leaves, in y's modes, and keeps the graph. A leaf that y
+// does not depend on gets zeros.
+func Grad(y *Tensor, x ...*Tensor) []*Tensor { return gradOf(y, x, false) }
+
+// GradGraph records the gradients too, for a second derivative.
+func GradGraph(y *Tensor, x ...*Tensor) []*Tensor { return gradOf(y, x, true) }
+
+func gradOf(y *Tensor, x []*Tensor, record bool) []*Tensor {
+	set, grads := map[*leaf]bool{}, map[*leaf]*Tensor{}
+	for _, t := range x {
+		if t.leaf == nil {
+			raise("Grad", "call x.RequireGrad() before it is used", "%s from %s at %s is not a leaf", t.typ, t.st.rec.code, t.st.rec.site.String())
+		}
+		set[t.leaf] = true
+	}
+	y.walk(set, grads, record, true)
+	out := make([]*Tensor, len(x))
+	for i, t := range x {
+		if out[i] = grads[t.leaf]; out[i] == nil {
+			out[i] = y.env.full(t.typ.AsDense(), 0)
+		}
+	}
+	return out
+}
+
+func (t *Tensor) walk(only map[*leaf]bool, grads map[*leaf]*Tensor, record, retain bool) {
+	t.alive("Backward")
+	if t.Size() != 1 {
+		raise("Backward", "reduce it first: Mean() or Sum()", "shape %v is not one number", t.Shape())
+	}
+	if t.node == nil {
+		raise("Backward", "an operand must be a parameter or leaf, in an env that records", "nothing was recorded: the result of %s at %s carries no graph", t.st.rec.code, t.st.rec.site.String())
+	}
+	d := t.env.dev
+	p := &pass{id: passes.Add(1), dev: d, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
+	p.plan(t.node)
+	if len(p.pending) == 0 {
+		p.noLeaf()
+	}
+	env := Env{dev: d, scope: t.env.live(), grad: off, queue: t.node.queue}
+	if record {
+		env.grad = on
+	} else {
+		p.scope = newScope(d, env.scope, 0)
+		p.scope.block = true
+		env.scope = p.scope
+		defer p.scope.end(internal)
+	}
+	p.env = &env
+	if !retain {
+		p.head(t)
+	}
+	seed := p.env.full(t.typ.AsDense(), 1)
+	seed.st.rec.uses = 1
+	t.node.put(int(t.out), seed)
+	slices.SortFunc(p.order, func(a, b *node) int { return cmp.Compare(b.seq, a.seq) })
+	defer p.clear()
+	for _, n := range p.order {
+		p.step(n)
+		if !retain {
+			n.finish(d)
+		}
+	}
+}
+
+// clear forgets pending gradients, which an error may have left.
+func (p *pass) clear() {
+	for _, n := range p.order {
+		n.grads = nil
+	}
+}
+
+func (p *pass) noLeaf() {
+	why := "its parameters are frozen, or not among those given"
+	if len(p.stops) > 0 {
+		why = "recording stopped at " + p.stops[0]
+	}
+	raise("Backward", "use the parameters in an env that records, and not Detach", "no parameter is reached: %s", why)
+}
+
+// plan marks the nodes and edges that lead to a wanted leaf.
+func (p *pass) plan(n *node) bool {
+	if n.pass == p.id {
+		return n.wanted
+	}
+	if n.ran {
+		raise("Backward", "use BackwardRetain the first time", "this graph was already walked, and its values released, at %s", n.name())
+	}
+	if why := n.scope.closed.Load(); why != nil {
+		raise("Backward", why.hint, "this graph was ended by %s", why.by)
+	}
+	n.pass, n.wanted, n.grads = p.id, false, nil
+	for i := range n.in {
+		e := &n.in[i]
+		switch {
+		case e.node != nil:
+			e.want = p.plan(e.node)
+		case e.leaf != nil:
+			e.want = !e.leaf.frozen.Load() && (p.only == nil || p.only[e.leaf])
+			if e.want {
+				p.pending[e.leaf]++
+			}
+		default:
+			e.want = false
+			if len(n.outs) > 0 {
+				p.stops = append(p.stops, n.name()+" at "+n.outs[0].site.String())
+			}
+		}
+		n.wanted = n.wanted || e.want
+	}
+	if n.wanted {
+		p.order = append(p.order, n)
+	}
+	return n.wanted
+}
+
+// head exempts what stays readable: from t down to the first op on each path that is fed by parameters. Values that
+// were made of parameters alone, in an outer scope, join t's scope, or nothing would ever end them.
+func (p *pass) head(t *Tensor) {
+	todo, scope := []*node{t.node}, t.env.live()
+	p.dev.mu.Lock()
+	defer p.dev.mu.Unlock()
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if n == nil || n.headPass == p.id {
+			continue
+		}
+		n.headPass = p.id
+		for _, r := range n.outs {
+			if r.made && !r.exempt && r.gone.Load() == nil {
+				r.exempt = true
+				if r.scope.Load().opened < scope.opened {
+					scope.adopt(r)
+				}
+			}
+		}
+		if !n.fed {
+			for _, e := range n.in {
+				todo = append(todo, e.node)
+			}
+		}
+	}
+}
+
+func (n *node) put(out int, g *Tensor) {
+	if n.grads == nil {
+		n.grads = n.gradBuf[:1]
+		if len(n.outs) > 1 {
+			n.grads = make([]*Tensor, len(n.outs))
+		}
+		clear(n.grads)
+	}
+	n.grads[out] = g
+}
+
+// step runs one node's rule and hands its gradients on; temporaries go at once.
+func (p *pass) step(n *node) {
+	var gs []*Tensor
+	if n.grads != nil {
+		p.callHooks(n)
+		gs = p.rule(n)
+		for i, g := range gs {
+			if ed := n.in[i]; ed.node != nil && ed.want && g != nil {
+				p.add(ed.node, int(ed.out), g)
+			}
+		}
+		for _, g := range n.grads {
+			if g != nil {
+				g.st.rec.uses--
+			}
+		}
+		n.grads = nil
+	}
+	for i := range n.in {
+		if ed := &n.in[i]; ed.leaf != nil && ed.want {
+			var g *Tensor
+			if i < len(gs) {
+				g = gs[i]
+			}
+			p.reach(ed.leaf, g)
+		}
+	}
+	p.sweep()
+}
+
+func (p *pass) callHooks(n *node) {
+	for _, h := range n.hooks {
+		old := n.grads[h.out]
+		if old == nil {
+			continue
+		}
+		if g := h.f(old); g != nil && g != old {
+			p.checkHook(g, old.typ)
+			g.st.rec.uses++
+			old.st.rec.uses--
+			n.grads[h.out] = g
+		}
+	}
+}
+
+func (p *pass) checkHook(g *Tensor, want *ir.Type) {
+	if g.DType() != want.DType || !slices.Equal(g.Shape(), want.Shape()) {
+		raise("OnGrad", "a hook returns the gradient's shape and dtype", "a hook returned %s for %s", g.typ, want)
+	}
+}
+
+// rule runs the gradient rule of one node.
+func (p *pass) rule(n *node) []*Tensor {
+	if n.call != nil {
+		return n.call.backward(n, p.env)
+	}
+	values := n.plan.rule.Grad(ir.B{Builder: &builder{env: p.env}}, &nodeCall{n, p.env})
+	out := make([]*Tensor, len(values))
+	for i, v := range values {
+		if v != nil {
+			out[i] = v.(*Tensor)
+		}
+	}
+	return out
+}
+
+// sweep releases temporaries that no pending gradient needs.
+func (p *pass) sweep() {
+	if p.scope == nil {
+		return
+	}
+	p.dev.mu.Lock()
+	for i := len(p.scope.records) - 1; i >= 0; i-- {
+		if r := p.scope.records[i]; r.uses <= 0 {
+			p.dev.release(r, internal)
+		}
+	}
+	p.dev.mu.Unlock()
+}
+
+func (p *pass) plus(a, b *Tensor) *Tensor {
+	in := [2]*Tensor{a, b}
+	var out [1]*Tensor
+	exec(p.env, ir.Add, &ir.Attr{}, &ir.Params{}, in[:], out[:])
+	return out[0]
+}
+
+// add sums a gradient into a node's pending one.
+func (p *pass) add(n *node, out int, g *Tensor) {
+	g.st.rec.uses++
+	if n.grads == nil || n.grads[out] == nil {
+		n.put(out, g)
+		return
+	}
+	old := n.grads[out]
+	n.grads[out] = p.plus(old, g)
+	n.grads[out].st.rec.uses++
+	old.st.rec.uses--
+	g.st.rec.uses--
+}
+
+// reach is one edge to a leaf: g, which may be nil, joins its sum, and the last edge delivers it.
+func (p *pass) reach(l *leaf, g *Tensor) {
+	if g != nil {
+		g.st.rec.uses++
+		if old := p.sums[l]; old != nil {
+			sum := p.plus(old, g)
+			sum.st.rec.uses++
+			old.st.rec.uses--
+			g.st.rec.uses--
+			g = sum
+		}
+		p.sums[l] = g
+	}
+	if p.pending[l]--; p.pending[l] > 0 {
+		return
+	}
+	if g = p.sums[l]; g != nil {
+		delete(p.sums, l)
+		p.deliver(l, g)
+	}
+}
+
+// deliver gives a complete gradient to a leaf.
+func (p *pass) deliver(l *leaf, g *Tensor) {
+	for _, f := range l.hooks {
+		if h := f(g); h != nil && h != g {
+			p.checkHook(h, g.typ)
+			h.st.rec.uses++
+			g.st.rec.uses--
+			g = h
+		}
+	}
+	g.st.rec.uses--
+	switch {
+	case p.grads != nil:
+		p.grads[l] = p.returned(g)
+		return
+	case l.grad != nil:
+		l.value.env.into(ir.Add, ir.Attr{}, ir.Params{}, l.grad, l.grad, g)
+		l.grad.st.rec.version.Add(1)
+	case l.buffer != nil:
+		l.value.env.into(ir.Copy, ir.Attr{Out: l.buffer.typ}, ir.Params{}, l.buffer, g)
+		l.buffer.st.rec.version.Add(1)
+		l.grad = l.buffer
+	default:
+		l.grad = p.own(g, l.value.env)
+	}
+	for _, f := range l.after {
+		f(l.value)
+	}
+}
+
+// returned is a gradient that Grad gives back, in y's modes.
+func (p *pass) returned(g *Tensor) *Tensor {
+	c := *g
+	if p.scope != nil {
+		c = *p.own(g, p.env.inScope(p.scope.parent))
+	}
+	c.env = p.out.inScope(c.env.scope)
+	return &c
+}
+
+// own moves a temporary to env, or copies what others use too.
+func (p *pass) own(g *Tensor, env *Env) *Tensor {
+	r := g.st.rec
+	if r.scope.Load() != p.scope || r.uses > 0 || g.Bytes() != r.bytes || !g.typ.IsDense() {
+		return g.copyTo(env)
+	}
+	p.dev.mu.Lock()
+	env.live().inherit(r)
+	p.dev.mu.Unlock()
+	c := *g
+	c.env, c.node = env, nil
+	return &c
+}

@@ -1,0 +1,115 @@
+package tensor
+
+import (
+	"reflect"
+
+	"github.com/warpline-ml/warpline/internal/rng"
+)
+
+// Do opens a scope in e's modes and runs f in it. What f returns gets e's scope and modes; the rest is released. A nil
+// result is allowed.
+func (e *Env) Do(f func(*Env) *Tensor) *Tensor { return Do(e, f) }
+
+// Try is Do with an error in place of a panic about tensors ([*Error]) or memory ([*OOMError]). It does not undo
+// gradients (opt.Discard does) or writes to buffers.
+func (e *Env) Try(f func(*Env) *Tensor) (*Tensor, error) { return Try(e, f) }
+
+// Do is [Env.Do] for any pointer, struct, slice or map of tensors.
+func Do[T any](e *Env, f func(*Env) T) T { return doKeyed(e, rng.Fold(e.draw(), 0), false, f) }
+
+func doKeyed[T any](e *Env, key rng.Key, again bool, f func(*Env) T) T {
+	parent := e.live()
+	s := newScope(e.dev, parent, key)
+	s.block = true
+	defer s.end(blockEnd)
+	inner := *e
+	inner.scope, inner.seeded, inner.again = s, nil, e.again || again
+	out := f(&inner)
+	outer := e.inScope(parent)
+	eachTensor(reflect.ValueOf(out), map[any]bool{}, func(t *Tensor) { s.handOver(t, outer) })
+	return out
+}
+
+// Try is [Env.Try] for any pointer, struct, slice or map of tensors.
+func Try[T any](e *Env, f func(*Env) T) (out T, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *Error:
+			err = p
+		case *OOMError:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
+	return Do(e, f), nil
+}
+
+// handOver gives a returned value, and what its graph needs, to the enclosing scope.
+func (s *scope) handOver(t *Tensor, outer *Env) {
+	d := s.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t.env.scope == s {
+		t.env = outer
+	}
+	if t.st.rec.scope.Load() == s {
+		outer.scope.inherit(t.st.rec)
+	}
+	s.handGraph(t.node, outer.scope)
+}
+
+func (s *scope) handGraph(n *node, to *scope) {
+	if n == nil || n.scope != s {
+		return
+	}
+	n.scope = to
+	for i := range n.keep {
+		k := &n.keep[i]
+		if k.st != nil && k.st.rec.scope.Load() == s {
+			to.inherit(k.st.rec)
+		}
+		if k.outer != nil && !k.outer.done {
+			k.outer.scope = to
+			to.outer = append(to.outer, k.outer)
+		}
+	}
+	for _, e := range n.in {
+		s.handGraph(e.node, to)
+	}
+}
+
+var tensorType = reflect.TypeFor[*Tensor]()
+
+// eachTensor finds the tensors in pointers, structs, slices and maps.
+func eachTensor(v reflect.Value, seen map[any]bool, f func(*Tensor)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() || seen[v.Interface()] {
+			return
+		}
+		seen[v.Interface()] = true
+		if v.Type() == tensorType {
+			f(v.Interface().(*Tensor))
+			return
+		}
+		eachTensor(v.Elem(), seen, f)
+	case reflect.Interface:
+		eachTensor(v.Elem(), seen, f)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				eachTensor(v.Field(i), seen, f)
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			eachTensor(v.Index(i), seen, f)
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			eachTensor(v.MapIndex(k), seen, f)
+		}
+	}
+}

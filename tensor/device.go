@@ -1,0 +1,217 @@
+package tensor
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
+	_ "github.com/warpline-ml/warpline/internal/engines" // registers the engines by name
+)
+
+// Device is a place where values live, with its caching allocator, its queues and the book of open scopes.
+// It may be used by several goroutines at once.
+type Device struct {
+	name  string
+	dev   device.Device
+	info  device.Info
+	alloc *device.Allocator
+	plans [planSlots]atomic.Pointer[opPlan]
+	first *queue
+	base  *Env // the env that parameters set: device and root scope
+
+	queues atomic.Pointer[[]*queue] // by id; replaced whole
+
+	mu          sync.Mutex // guards everything below, and every record's place and flags
+	inUse       int64      // bytes asked for and not released
+	peak        int64
+	failAt      int // out-of-memory injection: fail this many allocations from now (0: never)
+	failed      bool
+	open        map[*scope]struct{}
+	paceScope   int64 // scopeOnly after the last collection
+	paceAll     int64 // inUse after the last collection
+	floor       int64 // least growth between collections
+	collections int
+	collecting  bool
+	collected   *sync.Cond
+
+	handed    atomic.Int64 // queues handed out a second time
+	scopeOnly atomic.Int64 // bytes that scopes own and no graph holds
+
+	unknownMu sync.Mutex
+	unknown   map[string]int // reads of values that nothing computed, by line of the program
+}
+
+var devices = struct {
+	sync.Mutex
+	byName map[string]*Device
+}{byName: map[string]*Device{}}
+
+// Open returns the root env of a device: "cpu", "null:a100-80", "null:1", "cuda:0". The same name gives the same device.
+// The env records and trains.
+func Open(name string) (*Env, error) {
+	d, err := openDevice(name)
+	if err != nil {
+		return nil, err
+	}
+	return d.base, nil
+}
+
+// Fresh returns the root env of a device of its own: unlike Open it shares no scope, queue or counter with others of
+// the same name. Tests and measurements use it.
+func Fresh(name string) (*Env, error) {
+	raw, canonical, err := device.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDevice(canonical, raw)
+	if err != nil {
+		return nil, err
+	}
+	return d.base, nil
+}
+
+func openDevice(name string) (*Device, error) {
+	raw, canonical, err := device.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	devices.Lock()
+	defer devices.Unlock()
+	if d := devices.byName[canonical]; d != nil {
+		return d, nil
+	}
+	d, err := newDevice(canonical, raw)
+	if err == nil {
+		devices.byName[canonical] = d
+	}
+	return d, err
+}
+
+func newDevice(name string, raw device.Device) (*Device, error) {
+	d := &Device{name: name, dev: raw, info: raw.Info(), floor: paceFloor, open: map[*scope]struct{}{}, unknown: map[string]int{}}
+	d.collected = sync.NewCond(&d.mu)
+	d.queues.Store(new([]*queue))
+	d.alloc = device.NewAllocator(raw, device.Config{Events: d.eventOn})
+	q, err := raw.NewQueue()
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	d.first = d.addQueue(q)
+	d.base = &Env{dev: d, scope: newScope(d, nil, rootKey)}
+	return d, nil
+}
+
+// Best returns the root env of the best device this process can use: a GPU that works, else the CPU.
+func Best() *Env {
+	for _, name := range device.Preferred() {
+		if e, err := Open(name); err == nil {
+			return e
+		}
+	}
+	panic("BUG: the CPU cannot be opened")
+}
+
+// Name is the device's name, as Open takes it.
+func (d *Device) Name() string { return d.name }
+
+// Info describes the hardware.
+func (d *Device) Info() string {
+	if d.info.Model == "" {
+		return d.name
+	}
+	return d.name + " (" + d.info.Model + ")"
+}
+
+// Computes tells whether the device computes values, which the null device does not.
+func (d *Device) Computes() bool { return !d.info.Null }
+
+// Collect releases now what no handle reaches.
+func (d *Device) Collect() {
+	d.mu.Lock()
+	d.collect()
+	d.mu.Unlock()
+}
+
+// SetLimit makes allocations beyond n bytes fail; 0 lifts the limit.
+func (d *Device) SetLimit(n int64) { d.alloc.SetLimit(n) }
+
+func (d *Device) limit() int64 {
+	if n := d.alloc.Limit(); n > 0 {
+		return n
+	}
+	return d.info.Memory
+}
+
+// FailAt makes the k-th allocation from now fail once, as out of memory; 0 takes that back. For tests.
+func (d *Device) FailAt(k int) {
+	d.mu.Lock()
+	d.failAt, d.failed = k, false
+	d.mu.Unlock()
+}
+
+// Poison fills released memory with NaN, and checks before reuse that nobody wrote to it. For tests.
+func (d *Device) Poison(on bool) error { return d.alloc.Poison(on) }
+
+// Unknown lists the lines of the program that read values which a device without arithmetic did not compute, with how
+// often. What depended on them (a branch, a learning rate) may go another way on a real device.
+func (d *Device) Unknown() map[string]int {
+	d.unknownMu.Lock()
+	defer d.unknownMu.Unlock()
+	out := make(map[string]int, len(d.unknown))
+	for k, v := range d.unknown {
+		out[k] = v
+	}
+	return out
+}
+
+func (d *Device) noteUnknown() {
+	var site callsite.Site
+	callsite.Capture(2, &site)
+	d.unknownMu.Lock()
+	d.unknown[site.String()]++
+	d.unknownMu.Unlock()
+}
+
+// Memory is a snapshot of a device's memory, in bytes.
+type Memory struct {
+	Allocated   device.Stat // blocks handed out, rounded
+	Reserved    device.Stat // segments taken from the device
+	Requested   device.Stat // what programs asked for
+	Active      device.Stat // blocks handed out or waiting for a queue
+	Used        int64       // requested and not released: the sum of live storages
+	Peak        int64       // the most of Used since ResetPeak
+	ScopeOnly   int64       // of Used, what no graph holds
+	Scopes      int         // open scopes
+	Collections int         // runs of the collector that allocation asked for
+}
+
+// Memory reports what is in use.
+func (d *Device) Memory() Memory {
+	s := d.alloc.Stats()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return Memory{Allocated: s.AllocatedBytes.All, Reserved: s.ReservedBytes.All, Requested: s.RequestedBytes.All, Active: s.ActiveBytes.All,
+		Used: d.inUse, Peak: d.peak, ScopeOnly: d.scopeOnly.Load(), Scopes: len(d.open), Collections: d.collections}
+}
+
+// String prints the counters on one line.
+func (m Memory) String() string {
+	return fmt.Sprintf("allocated %s (peak %s), reserved %s (peak %s), requested %s, active %s", bytesText(m.Allocated.Current),
+		bytesText(m.Allocated.Peak), bytesText(m.Reserved.Current), bytesText(m.Reserved.Peak), bytesText(m.Requested.Current), bytesText(m.Active.Current))
+}
+
+// MemorySummary is the allocator's table, in PyTorch's layout.
+func (d *Device) MemorySummary() string { return d.alloc.Summary() }
+
+// ResetPeak starts a new measurement of the peaks and of the number of collections.
+func (d *Device) ResetPeak() {
+	d.alloc.ResetPeak()
+	d.mu.Lock()
+	d.peak, d.collections = d.inUse, 0
+	d.mu.Unlock()
+}
+
+// EmptyCache gives memory that no value uses back to the device.
+func (d *Device) EmptyCache() error { return d.alloc.EmptyCache() }

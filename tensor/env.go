@@ -1,0 +1,230 @@
+package tensor
+
+import (
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/rng"
+)
+
+// Env says where and how: device, queue, gradient recording, training or evaluation, precision policy, scope and random
+// path. It is immutable and may be used by several goroutines. Unset fields override nothing.
+type Env struct {
+	dev    *Device
+	scope  *scope
+	queue  *queue // nil: the device's first
+	grad   mode
+	train  mode
+	policy dtype.DType // Invalid: none
+	again  bool        // the second run of a Recompute
+	seeded *stream     // own random path, from Seed or Replica
+}
+
+type mode uint8
+
+// A joined mode is the larger of two: off wins over on, which wins over unset.
+const (
+	unset mode = iota
+	on
+	off
+)
+
+func (e *Env) with(change func(*Env)) *Env {
+	c := *e
+	change(&c)
+	return &c
+}
+
+// Device tells where values made in e live.
+func (e *Env) Device() *Device { return e.dev }
+
+// NoGrad derives an env in which parameters and leaves start no graph.
+func (e *Env) NoGrad() *Env { return e.with(func(c *Env) { c.grad = off }) }
+
+// Grad derives an env that records, inside a no-grad one too.
+func (e *Env) Grad() *Env { return e.with(func(c *Env) { c.grad = on }) }
+
+// Train derives an env for training: dropout and batch statistics are on.
+func (e *Env) Train() *Env { return e.with(func(c *Env) { c.train = on }) }
+
+// Eval derives an env for evaluation: no dropout, running statistics.
+func (e *Env) Eval() *Env { return e.with(func(c *Env) { c.train = off }) }
+
+// Autocast derives an env whose products (MatMul, Linear, Conv2d, Attention) run in dt, F16 or BF16, while operations
+// that need range run in f32. The policy is PyTorch's. Float64 values are never touched. F32 switches casting off.
+func (e *Env) Autocast(dt dtype.DType) *Env {
+	if dt != dtype.F16 && dt != dtype.BF16 && dt != dtype.F32 {
+		raise("Autocast", "use dtype.BF16 or dtype.F16", "%s is no 16-bit floating dtype", dt)
+	}
+	return e.with(func(c *Env) { c.policy = dt })
+}
+
+// On derives an env whose operations run on q.
+func (e *Env) On(q *Queue) *Env {
+	if q.q.dev != e.dev {
+		raise("On", "make the queue with env.NewQueue()", "queue on %s, env on %s", q.q.dev.name, e.dev.name)
+	}
+	return e.with(func(c *Env) { c.queue = q.q })
+}
+
+// Seed derives an env with its own random path, which depends on k only.
+func (e *Env) Seed(k uint64) *Env {
+	return e.with(func(c *Env) { c.seeded = &stream{key: rng.Fold(seedKey, k)} })
+}
+
+// Replica derives an env for one of several copies that train side by side: its random path is folded with i, and it
+// has a queue of its own.
+func (e *Env) Replica(i int) *Env {
+	q := e.NewQueue()
+	return e.with(func(c *Env) {
+		c.seeded = &stream{key: rng.Fold(rng.Fold(e.key(), replicaPath), uint64(i))}
+		c.queue = q.q
+	})
+}
+
+// Training tells whether dropout and batch statistics are on.
+func (e *Env) Training() bool { return e.train != off }
+
+// Recording tells whether a parameter used here starts a graph.
+func (e *Env) Recording() bool { return e.grad != off }
+
+// Recomputing tells whether this is the second run of a Recompute, in which buffers are not written.
+func (e *Env) Recomputing() bool { return e.again }
+
+// live returns the scope that new values join: a closed block stands for what encloses it.
+func (e *Env) live() *scope {
+	s := e.scope
+	for s.closed.Load() != nil {
+		if !s.block {
+			raise("make", "use the current batch's Env", "this env's batch has ended")
+		}
+		s = s.parent
+	}
+	return s
+}
+
+// on returns the queue that operations of e run on.
+func (e *Env) onQueue() *queue {
+	if e.queue != nil {
+		return e.queue
+	}
+	return e.dev.first
+}
+
+func later(a, b *scope) *scope {
+	if b.opened > a.opened {
+		return b
+	}
+	return a
+}
+
+// overlay is x.In(over): over's set modes, and the later-opened of both scopes. An outer scope never takes a value
+// back, so x.In(root.NoGrad()) inside a batch stays in the batch.
+func (e *Env) overlay(over *Env) *Env {
+	if e.dev != over.dev {
+		raise("In", "x.To(env) copies", "value on %s, env on %s", e.dev.name, over.dev.name)
+	}
+	c := *e
+	if over.queue != nil {
+		c.queue = over.queue
+	}
+	if over.grad != unset {
+		c.grad = over.grad
+	}
+	if over.train != unset {
+		c.train = over.train
+	}
+	if over.policy != dtype.Invalid {
+		c.policy = over.policy
+	}
+	c.again = c.again || over.again
+	if over.seeded != nil {
+		c.seeded = over.seeded
+	}
+	if c.scope = later(e.scope, over.scope); c.scope != e.scope && over.seeded == nil {
+		c.seeded = nil
+	}
+	if c == *e {
+		return e
+	}
+	return &c
+}
+
+// join is the env of a result of two operands. Parameters set only device and root scope; a graph's modes count before
+// those of constants.
+func join(op string, a, b *Tensor) *Env {
+	if a.env == b.env {
+		return a.env
+	}
+	if a.env.dev != b.env.dev {
+		raise(op, "x.To(env) copies", "operands on two devices: %s on %s, %s on %s", a.typ, a.env.dev.name, b.typ, b.env.dev.name)
+	}
+	switch {
+	case b.param:
+		return a.env
+	case a.param:
+		return b.env
+	}
+	scope := later(a.env.scope, b.env.scope)
+	if (a.node != nil) != (b.node != nil) {
+		e := a.env
+		if b.node != nil {
+			e = b.env
+		}
+		return e.inScope(scope)
+	}
+	return joinModes(op, a.env, b.env, scope)
+}
+
+func joinModes(op string, a, b *Env, scope *scope) *Env {
+	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, queue: a.queue, again: a.again || b.again}
+	if c.policy == dtype.Invalid {
+		c.policy = b.policy
+	} else if b.policy != dtype.Invalid && b.policy != c.policy {
+		raise(op, "x.In(env.Autocast(…)) chooses one", "operands with two precision policies, %s and %s", c.policy, b.policy)
+	}
+	if c.queue == nil || b.queue != nil && b.queue.id > c.queue.id {
+		c.queue = b.queue
+	}
+	if c.seeded = b.seeded; scope == a.scope && a.seeded != nil {
+		c.seeded = a.seeded
+	}
+	for _, e := range [2]*Env{a, b} {
+		if c == *e {
+			return e
+		}
+	}
+	return &c
+}
+
+// joinAll is join over any number of operands; nil ones do not count.
+func joinAll(op string, in []*Tensor) *Env {
+	var acc Tensor
+	for _, t := range in {
+		switch {
+		case t == nil:
+		case acc.env == nil:
+			acc = *t
+		default:
+			acc.env = join(op, &acc, t)
+			acc.param = acc.param && t.param
+			if acc.node == nil {
+				acc.node = t.node
+			}
+		}
+	}
+	return acc.env
+}
+
+func (e *Env) inScope(s *scope) *Env {
+	if e.scope == s {
+		return e
+	}
+	c := *e
+	c.scope = s
+	return &c
+}
+
+// NewQueue makes a queue: work on it runs beside that of other queues, in its own order.
+func (e *Env) NewQueue() *Queue { return &Queue{e.dev.newQueue()} }
+
+// Sync waits for everything asked of e's device. It is a sync point.
+func (e *Env) Sync() { e.dev.sync() }

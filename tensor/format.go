@@ -1,0 +1,87 @@
+package tensor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/warpline-ml/warpline/dtype"
+)
+
+// Info is one line: dtype, shape, strides when they matter, device, bytes and what is recorded.
+func (t *Tensor) Info() string {
+	s := fmt.Sprintf("%s on %s, %s", t.typ, t.env.dev.name, bytesText(t.Bytes()))
+	switch {
+	case t.IsParam():
+		s += ", parameter"
+		if t.Frozen() {
+			s += " (frozen)"
+		}
+	case t.param:
+		s += ", buffer"
+	case t.leaf != nil:
+		s += ", leaf"
+	case t.node != nil:
+		s += ", from " + t.node.name()
+	}
+	return s
+}
+
+// most is how many entries of a dimension are printed before the middle is left out.
+const (
+	most = 8
+	ends = 3
+)
+
+// String prints the values, as a sync point, with the middle of long dimensions left out.
+func (t *Tensor) String() string {
+	if t.st.rec.gone.Load() != nil {
+		return fmt.Sprintf("%s, released by %s", t.typ, t.st.rec.gone.Load().by)
+	}
+	var b strings.Builder
+	values := t.floats()
+	print := func(i int) string { return formatValue(values[i], t.DType()) }
+	writeNested(&b, t.Shape(), 0, len(values), 1, print)
+	b.WriteString("  ")
+	b.WriteString(t.typ.AsDense().String())
+	return b.String()
+}
+
+func formatValue(v float64, dt dtype.DType) string {
+	switch {
+	case dt == dtype.Bool:
+		return strconv.FormatBool(v != 0)
+	case dt.IsFloat():
+		return strconv.FormatFloat(v, 'g', 5, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// writeNested prints n values from index lo on in brackets, one level for each dimension.
+func writeNested(b *strings.Builder, shape []int, lo, n, depth int, print func(int) string) {
+	if len(shape) == 0 {
+		b.WriteString(print(lo))
+		return
+	}
+	b.WriteByte('[')
+	step := n / max(shape[0], 1)
+	for i := 0; i < shape[0]; i++ {
+		if i > 0 {
+			b.WriteString(separator(len(shape), depth))
+		}
+		if shape[0] > most && i == ends {
+			b.WriteString("…")
+			i = shape[0] - ends - 1
+			continue
+		}
+		writeNested(b, shape[1:], lo+i*step, step, depth+1, print)
+	}
+	b.WriteByte(']')
+}
+
+func separator(rank, depth int) string {
+	if rank == 1 {
+		return " "
+	}
+	return "\n" + strings.Repeat(" ", depth)
+}

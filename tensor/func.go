@@ -1,0 +1,87 @@
+package tensor
+
+// Func is an operation of one's own with its own gradient.
+type Func struct {
+	// Forward computes the results; nothing in it is recorded. c.Save keeps values for Backward.
+	Forward func(c *Call, in []*Tensor) []*Tensor
+	// Backward gives a gradient for each operand, or nil; a nil entry of grads is a result that no gradient reached.
+	Backward func(c *Call, grads []*Tensor) []*Tensor
+}
+
+// Call is one use of a Func.
+type Call struct {
+	f     Func
+	saved []*Tensor
+	node  *node
+	env   *Env
+	in    []*Tensor
+}
+
+// Save keeps values for Backward.
+func (c *Call) Save(t ...*Tensor) { c.saved = append(c.saved, t...) }
+
+// Saved returns what Save kept, in order.
+func (c *Call) Saved() []*Tensor {
+	out := make([]*Tensor, len(c.node.keep))
+	for i := range c.node.keep {
+		out[i] = c.node.open(&c.node.keep[i], c.env)
+	}
+	return out
+}
+
+// Want tells whether operand i wants a gradient.
+func (c *Call) Want(i int) bool { return c.node.in[i].want }
+
+// Apply runs the operation in a block that does not record; its results are one node of the graph.
+func (f Func) Apply(in ...*Tensor) []*Tensor {
+	env := joinAll("Func", in)
+	env = env.inScope(env.live())
+	c := &Call{f: f}
+	type result struct{ Out, Saved []*Tensor }
+	r := Do(env, func(e *Env) result {
+		c.in = make([]*Tensor, len(in))
+		for i, t := range in {
+			c.in[i] = t.quiet()
+			c.in[i].env = e.NoGrad()
+		}
+		out := f.Forward(c, c.in)
+		return result{out, c.saved}
+	})
+	recorded := false
+	for _, t := range in {
+		_, ok := t.edge(env)
+		recorded = recorded || ok
+	}
+	for _, t := range r.Out {
+		t.env = env
+	}
+	if recorded {
+		n := newNode(env, in)
+		n.call = c
+		for _, t := range r.Saved {
+			n.save(t, c.origin(t))
+		}
+		n.attach(in, r.Out)
+	}
+	c.in, c.saved = nil, nil
+	return r.Out
+}
+
+// origin finds the input that a saved value is, so that second derivatives go through it.
+func (c *Call) origin(t *Tensor) int16 {
+	for i, in := range c.in {
+		if in == t {
+			return int16(i)
+		}
+	}
+	return fromFunc
+}
+
+func (c *Call) backward(n *node, e *Env) []*Tensor {
+	c.node, c.env = n, e
+	out := c.f.Backward(c, n.grads)
+	if len(out) > len(n.in) {
+		raise("Func", "return one gradient for each operand", "Backward returned %d gradients for %d operands", len(out), len(n.in))
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+package tensor
+
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// Gather picks along a dimension: out[…i…] = t[…idx[…i…]…]. idx has t's rank.
+func (t *Tensor) Gather(axis int, idx *Tensor) *Tensor {
+	return apply2(ir.Gather, ir.Attr{Axis: int8(t.axis("Gather", axis))}, ir.Params{}, t, idx.Cast(dtype.I64))
+}
+
+// ScatterAdd is t with src added at idx along a dimension.
+func (t *Tensor) ScatterAdd(axis int, idx, src *Tensor) *Tensor {
+	return apply3(ir.ScatterAdd, ir.Attr{Axis: int8(t.axis("ScatterAdd", axis))}, ir.Params{}, t, idx.Cast(dtype.I64), src.Cast(t.DType()))
+}
+
+// Embedding picks rows of the table t[v,d]: out[…] = t[idx[…]].
+func (t *Tensor) Embedding(idx *Tensor) *Tensor {
+	return apply2(ir.Embedding, ir.Attr{}, ir.Params{}, t, idx.Cast(dtype.I64))
+}
+
+// IndexSelect picks entries of a dimension by a list of indices.
+func (t *Tensor) IndexSelect(axis int, idx *Tensor) *Tensor {
+	axis = t.axis("IndexSelect", axis)
+	if idx.Rank() != 1 {
+		raise("IndexSelect", "give a list of indices", "indices of shape %v", idx.Shape())
+	}
+	front := t.Transpose(0, axis)
+	rest := slices.Clone(front.Shape()[1:])
+	rows := front.Reshape(front.Dim(0), -1).Embedding(idx)
+	return rows.Reshape(append([]int{idx.Dim(0)}, rest...)...).Transpose(0, axis)
+}

@@ -1,0 +1,199 @@
+package tensor
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// leaf is what a graph ends in: a parameter, or a value of RequireGrad. It may be used by one training loop at a time.
+type leaf struct {
+	value  *Tensor
+	grad   *Tensor
+	buffer *Tensor // where gradients are written, when the caller gave one
+	frozen atomic.Bool
+	name   atomic.Pointer[string]
+	hooks  []func(*Tensor) *Tensor
+	after  []func(*Tensor)
+}
+
+func (l *leaf) path() string {
+	if s := l.name.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// NewParam makes t's value a parameter: it lives in the device's root scope and records wherever recording is on.
+// Layers call it through nn.NewParam.
+func NewParam(t *Tensor) *Tensor {
+	if !t.DType().IsFloat() {
+		raise("NewParam", "parameters are floating; tag other state as a buffer", "%s has no gradient", t.typ)
+	}
+	p := t.copyTo(t.env.dev.base)
+	p.param, p.leaf = true, &leaf{value: p}
+	return p
+}
+
+// NewBuffer copies t into the root scope as state that no gradient reaches: running statistics, masks.
+func NewBuffer(t *Tensor) *Tensor {
+	b := t.copyTo(t.env.dev.base)
+	b.param = true
+	return b
+}
+
+// IsParam tells whether t was made by NewParam.
+func (t *Tensor) IsParam() bool { return t.leaf != nil && t.param }
+
+// IsBuffer tells whether t was made by NewBuffer.
+func (t *Tensor) IsBuffer() bool { return t.leaf == nil && t.param }
+
+// SetPath names a parameter by its place in a model: launches that read it are attributed to the path.
+func (t *Tensor) SetPath(path string) {
+	if l := t.leaf; l != nil && l.path() != path {
+		l.name.Store(&path)
+	}
+}
+
+// Path is what SetPath set.
+func (t *Tensor) Path() string {
+	if t.leaf == nil {
+		return ""
+	}
+	return t.leaf.path()
+}
+
+// Freeze makes a parameter a constant, or lets it learn again.
+func (t *Tensor) Freeze(frozen bool) {
+	if t.leaf == nil {
+		raise("Freeze", "only parameters and leaves learn", "%s is neither", t.typ)
+	}
+	t.leaf.frozen.Store(frozen)
+}
+
+// Frozen tells whether a parameter is a constant.
+func (t *Tensor) Frozen() bool { return t.leaf != nil && t.leaf.frozen.Load() }
+
+// Grad returns the gradient of a parameter or leaf that Backward left, or nil.
+func (t *Tensor) Grad() *Tensor {
+	if t.leaf == nil {
+		return nil
+	}
+	return t.leaf.grad
+}
+
+// DropGrad lets go of a gradient.
+func (t *Tensor) DropGrad() {
+	if t.leaf == nil || t.leaf.grad == nil {
+		return
+	}
+	if t.leaf.grad.st != bufferStorage(t.leaf) {
+		t.env.dev.drop(t.leaf.grad.st.rec, stepped)
+	}
+	t.leaf.grad = nil
+}
+
+func bufferStorage(l *leaf) *storage {
+	if l.buffer == nil {
+		return nil
+	}
+	return l.buffer.st
+}
+
+// GradInto makes Backward write a parameter's gradient into buf, a row-major value of its shape and dtype in the root
+// scope, such as a slice of a communication bucket; nil takes that back.
+func (t *Tensor) GradInto(buf *Tensor) {
+	if t.leaf == nil {
+		raise("GradInto", "only parameters and leaves have gradients", "%s is neither", t.typ)
+	}
+	if buf != nil && (buf.typ != t.typ.AsDense() || buf.env.dev != t.env.dev) {
+		raise("GradInto", "the buffer has the parameter's shape, dtype and device", "buffer %s for %s", buf.typ, t.typ)
+	}
+	t.DropGrad()
+	t.leaf.buffer = buf
+}
+
+// OnGrad calls f with the gradient of t's value, once per Backward when it is complete and before it flows on. What f
+// returns takes its place; nil leaves it. On a leaf it runs before accumulation. Hooks run in order of registration.
+func (t *Tensor) OnGrad(f func(g *Tensor) *Tensor) {
+	switch {
+	case t.node != nil:
+		t.node.hooks = append(t.node.hooks, hook{t.out, f})
+	case t.leaf != nil:
+		t.leaf.hooks = append(t.leaf.hooks, f)
+	default:
+		raise("OnGrad", "only recorded values and leaves have gradients", "%s at %s carries no graph", t.typ, t.st.rec.site.String())
+	}
+}
+
+// AfterGrad calls f with the parameter after Backward has added to its gradient, once per Backward.
+func (t *Tensor) AfterGrad(f func(p *Tensor)) {
+	if t.leaf == nil {
+		raise("AfterGrad", "only parameters and leaves accumulate gradients", "%s is neither", t.typ)
+	}
+	t.leaf.after = append(t.leaf.after, f)
+}
+
+// Replace puts u's value behind the handle of a parameter or buffer, which keeps its identity: optimizers and modules
+// that hold it see the new value. It serves moving a model and loading weights. Shapes must agree. A gradient is
+// dropped.
+func (t *Tensor) Replace(u *Tensor) {
+	if !t.param {
+		raise("Replace", "use CopyInPlace on other values", "%s is neither parameter nor buffer", t.typ)
+	}
+	if !slices.Equal(t.Shape(), u.Shape()) {
+		raise("Replace", "the shapes must agree", "shape %v in place of %v", u.Shape(), t.Shape())
+	}
+	t.DropGrad()
+	fresh := u.copyTo(u.env.dev.base)
+	old := *t
+	t.st, t.typ, t.off, t.env = fresh.st, fresh.typ, fresh.off, fresh.env
+	old.env.dev.drop(old.st.rec, replaced)
+}
+
+// Slot holds a value from turn to turn. Set it before Backward.
+type Slot struct{ cur *Tensor }
+
+// Get returns the value in e, the batch's env, or nil. Without e, what is computed from it and parameters would stay in
+// the root scope.
+func (s *Slot) Get(e *Env) *Tensor {
+	if s.cur == nil {
+		return nil
+	}
+	return s.cur.In(e)
+}
+
+// Set keeps t and lets the old value go, once no live graph holds it.
+func (s *Slot) Set(t *Tensor) {
+	old := s.cur
+	s.cur = t.Keep()
+	if old == nil || old.st.rec == s.cur.st.rec {
+		return
+	}
+	d, r := old.env.dev, old.st.rec
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.orphan = true; r.holds.Load() == 0 {
+		d.release(r, slotSet)
+	}
+}
+
+// into launches an op whose result is written into dst.
+func (e *Env) into(code ir.Code, attr ir.Attr, p ir.Params, dst *Tensor, in ...*Tensor) {
+	var types [4]*ir.Type
+	list := types[:0]
+	for _, t := range in {
+		list = append(list, t.typ)
+	}
+	op := ir.New(code, attr, list...)
+	pl := e.dev.plan(&op)
+	if pl.kernel == nil || pl.out[0] != dst.typ {
+		var out [1]*Tensor
+		exec(e, code, &attr, &p, in, out[:])
+		e.into(ir.Copy, ir.Attr{Out: dst.typ}, ir.Params{}, dst, out[0].quiet())
+		return
+	}
+	out := [1]*Tensor{dst}
+	e.launch(pl, &p, in, out[:])
+}

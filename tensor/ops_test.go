@@ -1,0 +1,237 @@
+package tensor_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// normal draws a float64 value of a shape, away from 0 and from ties.
+func normal(env *tensor.Env, t *testing.T, shape ...int) *tensor.Tensor {
+	r := testutil.Rand(t)
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = r.NormFloat64()
+		v[i] += math.Copysign(0.2, v[i])
+	}
+	return tensor.From(env, v, shape...)
+}
+
+// TestGradients checks what the methods build from ops: broadcasting, views, promotion. The ops themselves are checked
+// by package conform.
+func TestGradients(t *testing.T) {
+	type in = []*tensor.Tensor
+	cases := []struct {
+		name   string
+		shapes [][]int
+		second bool
+		f      func(x in) *tensor.Tensor
+	}{
+		{"add broadcast", [][]int{{2, 3}, {3}}, true, func(x in) *tensor.Tensor { return x[0].Add(x[1]).Square() }},
+		{"sub column", [][]int{{2, 3}, {2, 1}}, true, func(x in) *tensor.Tensor { return x[0].Sub(x[1]).Square() }},
+		{"mul scalar", [][]int{{4}, {}}, true, func(x in) *tensor.Tensor { return x[0].Mul(x[1]) }},
+		{"div", [][]int{{2, 2}, {2, 2}}, true, func(x in) *tensor.Tensor { return x[0].Div(x[1]) }},
+		{"pow", [][]int{{3}, {3}}, true, func(x in) *tensor.Tensor { return x[0].Abs().Pow(x[1]) }},
+		{"pow scalar", [][]int{{3}}, true, func(x in) *tensor.Tensor { return x[0].PowScalar(3) }},
+		{"lerp", [][]int{{3}, {3}}, true, func(x in) *tensor.Tensor { return x[0].Lerp(x[1], 0.3).Square() }},
+		{"maximum", [][]int{{5}, {5}}, false, func(x in) *tensor.Tensor { return x[0].Maximum(x[1]) }},
+		{"where", [][]int{{2, 3}, {3}}, true, func(x in) *tensor.Tensor { return tensor.Where(x[0].Gt(x[1]), x[0].Square(), x[1]) }},
+		{"clamp", [][]int{{9}}, false, func(x in) *tensor.Tensor { return x[0].Clamp(-0.5, 0.7) }},
+		{"activations", [][]int{{7}}, true, func(x in) *tensor.Tensor {
+			return x[0].GELU().Add(x[0].SiLU()).Add(x[0].GELUTanh()).Add(x[0].Sigmoid()).Add(x[0].Tanh())
+		}},
+		{"mean of dims", [][]int{{2, 3, 4}}, true, func(x in) *tensor.Tensor { return x[0].Square().Mean(0, 2) }},
+		{"var", [][]int{{3, 5}}, true, func(x in) *tensor.Tensor { return x[0].Var(1, 1) }},
+		{"prod", [][]int{{2, 3}}, false, func(x in) *tensor.Tensor { return x[0].Prod(1) }},
+		{"max", [][]int{{3, 5}}, false, func(x in) *tensor.Tensor { return x[0].Max(1) }},
+		{"logsumexp", [][]int{{3, 5}}, true, func(x in) *tensor.Tensor { return x[0].LogSumExp(0) }},
+		{"cumsum", [][]int{{3, 5}}, true, func(x in) *tensor.Tensor { return x[0].CumSum(1).Square() }},
+		{"matmul", [][]int{{2, 3}, {3, 4}}, true, func(x in) *tensor.Tensor { return x[0].MatMul(x[1]) }},
+		{"matmul batched", [][]int{{5, 1, 2, 3}, {2, 3, 2}}, true, func(x in) *tensor.Tensor { return x[0].MatMul(x[1]) }},
+		{"matmul vectors", [][]int{{3}, {3}}, true, func(x in) *tensor.Tensor { return x[0].MatMul(x[1]) }},
+		{"matmul row", [][]int{{3}, {3, 2}}, true, func(x in) *tensor.Tensor { return x[0].MatMul(x[1]) }},
+		{"matmul many rows", [][]int{{2, 2, 3}, {3, 2}}, true, func(x in) *tensor.Tensor { return x[0].MatMul(x[1]) }},
+		{"linear", [][]int{{2, 2, 3}, {4, 3}, {4}}, false, func(x in) *tensor.Tensor { return x[0].Linear(x[1], x[2]) }},
+		{"conv2d", [][]int{{2, 4, 5, 4}, {6, 2, 3, 2}, {6}}, false, func(x in) *tensor.Tensor {
+			return x[0].Conv2d(x[1], x[2], tensor.Conv{Stride: [2]int{2, 1}, Padding: [2]int{1, 1}, Groups: 2})
+		}},
+		{"pools", [][]int{{1, 2, 5, 5}}, false, func(x in) *tensor.Tensor {
+			p := tensor.Pool{Kernel: [2]int{3, 2}, Stride: [2]int{2, 1}, Padding: [2]int{1, 1}}
+			return x[0].MaxPool2d(p).Add(x[0].AvgPool2d(p))
+		}},
+		{"softmax", [][]int{{2, 3, 2}}, true, func(x in) *tensor.Tensor { return x[0].Softmax(1) }},
+		{"log softmax", [][]int{{2, 3}}, true, func(x in) *tensor.Tensor { return x[0].LogSoftmax(-1) }},
+		{"layer norm", [][]int{{3, 2, 4}, {2, 4}, {2, 4}}, false, func(x in) *tensor.Tensor { return x[0].LayerNorm(x[1], x[2], 1e-5) }},
+		{"rms norm", [][]int{{3, 4}, {4}}, false, func(x in) *tensor.Tensor { return x[0].RMSNorm(x[1], 1e-5) }},
+		{"batch norm", [][]int{{3, 2, 2, 2}, {2}, {2}}, false, func(x in) *tensor.Tensor {
+			y, _, _ := x[0].BatchNorm(x[1], x[2], 1e-5)
+			return y
+		}},
+		{"attention", [][]int{{1, 2, 4, 3}, {1, 2, 4, 3}, {1, 2, 4, 5}}, false, func(x in) *tensor.Tensor {
+			return tensor.Attention(x[0], x[1], x[2], tensor.Mask{Causal: true})
+		}},
+		{"views", [][]int{{4, 6}}, true, func(x in) *tensor.Tensor {
+			return x[0].Reshape(2, 2, 3, 2).Permute(2, 0, 3, 1).SliceStep(0, 0, 3, 2).Select(1, 1).Flatten(0).Square()
+		}},
+		{"cat and stack", [][]int{{2, 3}, {2, 3}}, true, func(x in) *tensor.Tensor {
+			return tensor.Cat(0, tensor.Cat(1, x[0], x[1]), tensor.Stack(2, x[0], x[1]).Reshape(2, 6)).Square()
+		}},
+		{"split and pad", [][]int{{5, 2}}, true, func(x in) *tensor.Tensor {
+			s := x[0].Split(0, 2, 3)
+			return s[0].Pad(0, 1, 0, 2).Mul(s[1])
+		}},
+		{"expand", [][]int{{3, 1}}, true, func(x in) *tensor.Tensor { return x[0].Expand(2, -1, 4).Square() }},
+		{"gather", [][]int{{3, 4}}, true, func(x in) *tensor.Tensor {
+			return x[0].Gather(1, tensor.From(x[0].Env(), []int64{0, 3, 3, 1, 2, 2}, 3, 2)).Square()
+		}},
+		{"scatter add", [][]int{{3, 4}, {3, 2}}, true, func(x in) *tensor.Tensor {
+			return x[0].ScatterAdd(1, tensor.From(x[0].Env(), []int64{0, 3, 3, 3, 2, 2}, 3, 2), x[1]).Square()
+		}},
+		{"embedding", [][]int{{5, 3}}, false, func(x in) *tensor.Tensor {
+			return x[0].Embedding(tensor.From(x[0].Env(), []int64{4, 0, 4}, 3)).Square()
+		}},
+		{"index select", [][]int{{2, 5}}, false, func(x in) *tensor.Tensor {
+			return x[0].IndexSelect(1, tensor.From(x[0].Env(), []int64{4, 0, 4}, 3)).Square()
+		}},
+		{"recompute", [][]int{{4}}, false, func(x in) *tensor.Tensor {
+			return tensor.Recompute(x[0].Square(), func(y *tensor.Tensor) *tensor.Tensor { return y.Exp().Sin() })
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			env := open(t)
+			x := make(in, len(c.shapes))
+			for i, s := range c.shapes {
+				x[i] = normal(env, t, s...).Scale(1 / float64(i+1))
+			}
+			if err := tensor.GradCheck(c.f, x, tensor.GradCheckConfig{Second: c.second, RTol: 1e-4, ATol: 1e-6}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestGradCheckFindsAWrongGradient(t *testing.T) {
+	env := open(t)
+	wrong := tensor.Func{
+		Forward: func(c *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor { return []*tensor.Tensor{in[0].Square()} },
+		Backward: func(c *tensor.Call, g []*tensor.Tensor) []*tensor.Tensor {
+			return []*tensor.Tensor{g[0].Scale(2)}
+		},
+	}
+	err := tensor.GradCheck(func(x []*tensor.Tensor) *tensor.Tensor { return wrong.Apply(x[0])[0] }, []*tensor.Tensor{normal(env, t, 3)}, tensor.GradCheckConfig{})
+	if err == nil {
+		t.Error("a wrong gradient passed")
+	}
+}
+
+func TestShapeErrorsNameBothShapesAndTheLine(t *testing.T) {
+	env := open(t)
+	a, b := env.Zeros(2, 3), env.Zeros(4, 5)
+	for _, c := range []struct {
+		f     func()
+		words []string
+	}{
+		{func() { a.Add(b) }, []string{"add", "[2 3]", "[4 5]"}},
+		{func() { a.MatMul(b) }, []string{"MatMul", "[2 3]", "[4 5]", "3 columns meet 4 rows"}},
+		{func() { a.Linear(b, nil) }, []string{"Linear", "[2 3]", "[4 5]"}},
+		{func() { a.Reshape(5) }, []string{"Reshape", "[2 3]", "[5]"}},
+		{func() { a.Sum(2) }, []string{"dimension 2", "[2 3]"}},
+		{func() { a.Select(1, 3) }, []string{"index 3", "[2 3]"}},
+		{func() { a.Slice(0, 1, 4) }, []string{"[1:4:1]", "[2 3]"}},
+		{func() { tensor.Cat(0, a, b) }, []string{"cat", "[2 3]", "[4 5]"}},
+		{func() { a.Item() }, []string{"Item", "[2 3]", "6 values"}},
+		{func() { tensor.Data[float64](a) }, []string{"f32[2,3]", "f64"}},
+		{func() { tensor.From(env, []float32{1}, 2) }, []string{"1 values", "[2]"}},
+		{func() { a.Backward() }, []string{"Backward", "[2 3]"}},
+		{func() { a.CrossEntropy(b, 0, -100) }, []string{"CrossEntropy", "[2 3]", "[4 5]"}},
+		{func() { env.Zeros(-1) }, []string{"negative"}},
+		{func() { a.Gather(0, env.RandInt(5, 9, 1, 3)) }, []string{"gather", "index"}},
+		{func() { a.Conv2d(b, nil, tensor.Conv{}) }, []string{"conv2d", "[2 3]", "[4 5]"}},
+	} {
+		fails(t, env, c.f, append(c.words, "ops_test.go")...)
+	}
+}
+
+func TestPromotion(t *testing.T) {
+	env := open(t)
+	i, f, d, b := env.RandInt(0, 5, 3), env.Ones(3), env.FullOf(dtype.F64, 1), env.FullOf(dtype.Bool, 1, 3)
+	h := env.FullOf(dtype.BF16, 1, 3)
+	for _, c := range []struct {
+		got  *tensor.Tensor
+		want dtype.DType
+	}{
+		{i.Add(f), dtype.F32}, {f.Mul(d), dtype.F32}, {i.Add(d), dtype.F64}, {b.Add(b), dtype.I64}, {i.Div(i), dtype.F32},
+		{h.Add(f), dtype.F32}, {h.Mul(i), dtype.BF16}, {i.Sum(), dtype.I64}, {b.Sum(), dtype.I64}, {i.Mean(), dtype.F32}, {i.Scale(2), dtype.I64},
+		{i.Scale(0.5), dtype.F32}, {i.Lt(f), dtype.Bool}, {f.ArgMax(0), dtype.I64}, {tensor.Where(b, i, f), dtype.F32},
+	} {
+		if c.got.DType() != c.want {
+			t.Errorf("%s, want %s", c.got.DType(), c.want)
+		}
+	}
+}
+
+func TestAutocastPolicy(t *testing.T) {
+	env := open(t)
+	w := tensor.NewParam(env.Randn(4, 4))
+	amp := env.Autocast(dtype.BF16)
+	turn(amp, 1, func(e *tensor.Env) {
+		x := e.Randn(2, 4)
+		y := x.Linear(w, nil)
+		if y.DType() != dtype.BF16 || y.Softmax(1).DType() != dtype.F32 || y.ReLU().DType() != dtype.BF16 || y.Add(x).DType() != dtype.F32 {
+			t.Error("policy:", y.DType(), y.Softmax(1).DType(), y.ReLU().DType(), y.Add(x).DType())
+		}
+		if d := x.Cast(dtype.F64); d.MatMul(d.Transpose(0, 1)).DType() != dtype.F64 {
+			t.Error("float64 is never touched")
+		}
+		y.Square().Mean().Backward()
+		if w.Grad().DType() != dtype.F32 {
+			t.Error("gradients have the parameter's dtype, not", w.Grad().DType())
+		}
+	})
+}
+
+func TestStringAndInfo(t *testing.T) {
+	env := open(t)
+	for _, c := range []struct {
+		got  fmt.Stringer
+		want string
+	}{
+		{tensor.From(env, []float32{1, 2.5, -3, 4}, 2, 2), "[[1 2.5]\n [-3 4]]  f32[2,2]"},
+		{env.Arange(20), "[0 1 2 … 17 18 19]  i64[20]"},
+		{env.FullOf(dtype.Bool, 1), "true  bool[]"},
+		{env.Zeros(0, 3), "[]  f32[0,3]"},
+	} {
+		if c.got.String() != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+	if got := tensor.NewParam(env.Ones(2)).Info(); got != "f32[2] on cpu, 8 B, parameter" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAwkwardShapes(t *testing.T) {
+	env := open(t)
+	empty := env.Zeros(0, 3)
+	equal(t, "sum of nothing", empty.Sum(), 0)
+	equal(t, "product with an empty one", env.Ones(2, 0).MatMul(env.Ones(0, 2)), 0, 0, 0, 0)
+	if s := tensor.Cat(0, empty, env.Ones(1, 3)).Shape(); !slices.Equal(s, []int{1, 3}) {
+		t.Error(s)
+	}
+	equal(t, "scalar", env.Full(2).Add(env.Full(3)), 5)
+	w := tensor.NewParam(empty.Cast(dtype.F64))
+	w.In(env).Sum().Backward()
+	if w.Grad().Size() != 0 {
+		t.Error("gradient of nothing")
+	}
+}

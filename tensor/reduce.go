@@ -1,0 +1,112 @@
+package tensor
+
+import (
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// axes is the bit set of the named dimensions, all when none is named.
+func (t *Tensor) axes(op string, list []int) uint16 {
+	if len(list) == 0 {
+		return 1<<t.Rank() - 1
+	}
+	var set uint16
+	for _, i := range list {
+		bit := uint16(1) << t.axis(op, i)
+		if set&bit != 0 {
+			raise(op, "name each dimension once", "dimension %d twice in %v", i, list)
+		}
+		set |= bit
+	}
+	return set
+}
+
+func (t *Tensor) reduce(code ir.Code, axes []int) *Tensor {
+	return t.apply1(code, ir.Attr{Axes: t.axes(code.String(), axes)}, ir.Params{})
+}
+
+// summed is t in the dtype that sums have: i64 for integers and bool.
+func (t *Tensor) summed() *Tensor {
+	if t.DType().IsFloat() {
+		return t
+	}
+	return t.Cast(dtype.I64)
+}
+
+// Sum adds over the named dimensions, all when none is named. Integers add in i64.
+func (t *Tensor) Sum(axes ...int) *Tensor { return t.summed().reduce(ir.Sum, axes) }
+
+// Prod multiplies over the named dimensions.
+func (t *Tensor) Prod(axes ...int) *Tensor { return t.summed().reduce(ir.Prod, axes) }
+
+// Mean is the average over the named dimensions, of floating values.
+func (t *Tensor) Mean(axes ...int) *Tensor {
+	t = t.floated()
+	return t.Sum(axes...).Scale(1 / float64(t.count("Mean", axes)))
+}
+
+// count is the number of elements that a reduction joins.
+func (t *Tensor) count(op string, axes []int) int {
+	set, n := t.axes(op, axes), 1
+	for i, d := range t.Shape() {
+		if set>>i&1 == 1 {
+			n *= d
+		}
+	}
+	return n
+}
+
+// Var is the variance over the named dimensions: squared distances from the mean over count-correction (1: unbiased).
+func (t *Tensor) Var(correction int, axes ...int) *Tensor {
+	t = t.floated()
+	set := t.axes("Var", axes)
+	mean := t.Mean(axes...)
+	d := t.Sub(mean.Reshape(keepShape(t.Shape(), set)...))
+	return d.Square().Sum(axes...).Scale(1 / float64(max(t.count("Var", axes)-correction, 0)))
+}
+
+// keepShape is a shape with size 1 in the dimensions of a bit set.
+func keepShape(shape []int, set uint16) []int {
+	out := make([]int, len(shape))
+	for i, d := range shape {
+		if out[i] = d; set>>i&1 == 1 {
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+// Max is the largest value over the named dimensions; NaN wins.
+func (t *Tensor) Max(axes ...int) *Tensor { return t.reduce(ir.ReduceMax, axes) }
+
+// Min is the smallest value over the named dimensions; NaN wins.
+func (t *Tensor) Min(axes ...int) *Tensor { return t.reduce(ir.ReduceMin, axes) }
+
+// Any tells whether a value differs from 0 over the named dimensions.
+func (t *Tensor) Any(axes ...int) *Tensor { return t.truth().Max(axes...) }
+
+// All tells whether every value differs from 0 over the named dimensions.
+func (t *Tensor) All(axes ...int) *Tensor { return t.truth().Min(axes...) }
+
+// ArgMax is the i64 index of the largest value along a dimension, which it drops: the first of equals; NaN wins.
+func (t *Tensor) ArgMax(axis int) *Tensor { return t.along(ir.ArgMax, axis) }
+
+// ArgMin is the i64 index of the smallest value along a dimension, which it drops.
+func (t *Tensor) ArgMin(axis int) *Tensor { return t.along(ir.ArgMin, axis) }
+
+func (t *Tensor) along(code ir.Code, axis int) *Tensor {
+	return t.counted().apply1(code, ir.Attr{Axis: int8(t.axis(code.String(), axis))}, ir.Params{})
+}
+
+// CumSum adds up along a dimension. Integers add in i64.
+func (t *Tensor) CumSum(axis int) *Tensor { return t.summed().along(ir.CumSum, axis) }
+
+// LogSumExp is log Σ eᵗ over one dimension, without overflow.
+func (t *Tensor) LogSumExp(axis int) *Tensor {
+	t = t.floated()
+	set := uint16(1) << t.axis("LogSumExp", axis)
+	top := t.quiet().Max(axis)
+	top = Where(top.Abs().Eq(top.FullLike(inf)), top.ZerosLike(), top)
+	keep := keepShape(t.Shape(), set)
+	return t.Sub(top.Reshape(keep...)).Exp().Sum(axis).Log().Add(top)
+}

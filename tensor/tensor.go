@@ -1,0 +1,314 @@
+// Package tensor has n-dimensional values that carry where and how they are computed, with automatic gradients.
+//
+// A [Tensor] is a handle: it owns nothing. Storages are owned by scopes (a batch, a block, the root), by the graph that
+// Backward will walk, and by operations in flight. Every operation is an op described as data that the env's device
+// runs; the rules are in docs/architecture.md.
+package tensor
+
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// Tensor is a handle on a value. Reading is safe from several goroutines, operations in place are not.
+type Tensor struct {
+	st    *storage
+	typ   *ir.Type
+	off   int // of the first element, in elements
+	env   *Env
+	node  *node // the graph behind it, if any
+	leaf  *leaf // where its gradient goes, if it is a leaf
+	out   int8  // which result of node this is
+	param bool  // joins as a parameter: sets only device and root scope
+}
+
+// make allocates a row-major value in e.
+func (e *Env) make(code ir.Code, t *ir.Type) *Tensor {
+	s := e.scope
+	if s.closed.Load() != nil {
+		s = e.live()
+		e = e.inScope(s)
+	}
+	return &Tensor{st: s.newStorage(t.Bytes(), code, e.onQueue()), typ: t, env: e}
+}
+
+func checkShape(op string, shape []int) {
+	if err := ir.CheckShape(shape); err != nil {
+		raise(op, "check the sizes", "%v", err)
+	}
+}
+
+// From copies data into a new tensor of the given shape.
+func From[T dtype.Element](e *Env, data []T, shape ...int) *Tensor {
+	checkShape("From", shape)
+	typ := ir.Dense(dtype.Of[T](), shape...)
+	if typ.Size() != len(data) {
+		raise("From", "give as many values as the shape has", "%d values for shape %v", len(data), shape)
+	}
+	t := e.make(ir.Copy, typ)
+	write(t, data)
+	return t
+}
+
+// Zeros makes a float32 tensor of zeros.
+func (e *Env) Zeros(shape ...int) *Tensor { return e.Full(0, shape...) }
+
+// Ones makes a float32 tensor of ones.
+func (e *Env) Ones(shape ...int) *Tensor { return e.Full(1, shape...) }
+
+// Full makes a float32 tensor of one value.
+func (e *Env) Full(v float64, shape ...int) *Tensor { return e.FullOf(dtype.F32, v, shape...) }
+
+// FullOf makes a tensor of one value, of any dtype.
+func (e *Env) FullOf(dt dtype.DType, v float64, shape ...int) *Tensor {
+	checkShape("Full", shape)
+	return e.full(ir.Dense(dt, shape...), v)
+}
+
+func (e *Env) full(t *ir.Type, v float64) *Tensor {
+	return e.create(ir.Full, t, ir.Scalars(v))
+}
+
+// Arange makes the int64 numbers 0 … n-1.
+func (e *Env) Arange(n int) *Tensor {
+	checkShape("Arange", []int{n})
+	return e.create(ir.Iota, ir.Dense(dtype.I64, n), ir.Scalars(0, 1))
+}
+
+// Rand makes float32 numbers uniform in [0, 1).
+func (e *Env) Rand(shape ...int) *Tensor { return e.random("Rand", ir.Uniform, dtype.F32, shape, 0, 1) }
+
+// Randn makes float32 numbers of the standard normal distribution.
+func (e *Env) Randn(shape ...int) *Tensor {
+	return e.random("Randn", ir.Normal, dtype.F32, shape, 0, 1)
+}
+
+// RandInt makes int64 numbers uniform in [lo, hi).
+func (e *Env) RandInt(lo, hi int, shape ...int) *Tensor {
+	if hi <= lo {
+		raise("RandInt", "give lo < hi", "no integers in [%d, %d)", lo, hi)
+	}
+	return e.random("RandInt", ir.RandInt, dtype.I64, shape, float64(lo), float64(hi))
+}
+
+func (e *Env) random(op string, code ir.Code, dt dtype.DType, shape []int, a, b float64) *Tensor {
+	checkShape(op, shape)
+	p := ir.Scalars(a, b, 0)
+	p.Value[2] = uint64(e.draw())
+	return e.create(code, ir.Dense(dt, shape...), p)
+}
+
+// ZerosLike makes zeros in t's env, shape and dtype.
+func (t *Tensor) ZerosLike() *Tensor { return t.env.full(t.typ.AsDense(), 0) }
+
+// FullLike makes a tensor of one value in t's env, shape and dtype.
+func (t *Tensor) FullLike(v float64) *Tensor { return t.env.full(t.typ.AsDense(), v) }
+
+// Env tells where t lives and in which modes.
+func (t *Tensor) Env() *Env { return t.env }
+
+// Shape returns the sizes, outermost first; do not change it.
+func (t *Tensor) Shape() []int { return t.typ.Shape() }
+
+// Rank is the number of dimensions.
+func (t *Tensor) Rank() int { return t.typ.Rank() }
+
+// Dim is the size of dimension i; negative i counts from the last.
+func (t *Tensor) Dim(i int) int { return t.typ.Dim(t.axis("Dim", i)) }
+
+// Size is the number of elements.
+func (t *Tensor) Size() int { return t.typ.Size() }
+
+// Bytes is the number of bytes of the elements.
+func (t *Tensor) Bytes() int64 { return t.typ.Bytes() }
+
+// DType is the element type.
+func (t *Tensor) DType() dtype.DType { return t.typ.DType }
+
+// Type describes dtype, shape and strides; gradient rules and lowerings read it.
+func (t *Tensor) Type() *ir.Type { return t.typ }
+
+// Recorded tells whether t carries a graph.
+func (t *Tensor) Recorded() bool { return t.node != nil }
+
+// axis resolves a dimension that may count from the last.
+func (t *Tensor) axis(op string, i int) int {
+	n := t.typ.Rank()
+	if i < -n || i >= n {
+		raise(op, "dimensions count from 0, or from -1 at the end", "dimension %d of shape %v", i, t.Shape())
+	}
+	if i < 0 {
+		i += n
+	}
+	return i
+}
+
+// In returns the same value, with the same graph, in e's set modes and in the later-opened of both scopes.
+func (t *Tensor) In(e *Env) *Tensor {
+	c := *t
+	c.env, c.param = t.env.overlay(e), false
+	return &c
+}
+
+// Detach returns the same value without its graph. Backward then leaves the value to its scope.
+func (t *Tensor) Detach() *Tensor {
+	t.alive("Detach")
+	c := *t
+	c.node, c.leaf, c.param = nil, nil, false
+	if t.node != nil {
+		t.env.dev.exempt(t.st.rec, nil)
+	}
+	return &c
+}
+
+// Keep returns a detached handle in the root scope, so that the value outlives its batch. A view, and a value that is
+// there already, is copied. Call it before Backward.
+func (t *Tensor) Keep() *Tensor {
+	t.alive("Keep")
+	base := t.env.dev.base
+	rec := t.st.rec
+	if rec.scope.Load() == base.scope || t.Bytes() != rec.bytes {
+		return t.copyTo(base)
+	}
+	t.env.dev.exempt(rec, base.scope)
+	c := *t
+	c.node, c.leaf, c.param, c.env = nil, nil, false, base
+	return &c
+}
+
+// RequireGrad returns a new handle on t's value that is a leaf: gradients can be taken with respect to it.
+func (t *Tensor) RequireGrad() *Tensor {
+	if !t.DType().IsFloat() {
+		raise("RequireGrad", "convert it with Cast", "%s has no gradient", t.typ)
+	}
+	c := t.Detach()
+	c.leaf = &leaf{value: c}
+	return c
+}
+
+// copyTo copies t into a new row-major value of e, which is on t's device, without recording.
+func (t *Tensor) copyTo(e *Env) *Tensor {
+	quiet := *t
+	quiet.node, quiet.leaf, quiet.param, quiet.env = nil, nil, false, e
+	return quiet.apply1(ir.Copy, ir.Attr{}, ir.Params{})
+}
+
+// To copies t to e's device, in e's scope and modes. On t's own device it is In. The copy is a constant.
+func (t *Tensor) To(e *Env) *Tensor {
+	t.alive("To")
+	if t.env.dev == e.dev {
+		return t.In(e)
+	}
+	src := t.quiet().Contiguous()
+	dst := e.make(ir.Copy, src.typ)
+	src.transfer(dst)
+	return dst
+}
+
+// Data copies the values out into a Go slice. It is a sync point. The element type must be t's dtype, and t must be in
+// host memory: y.To(cpu) moves it there.
+func Data[T dtype.Element](t *Tensor) []T {
+	t.alive("Data")
+	if dtype.Of[T]() != t.DType() {
+		raise("Data", "name its element type, or convert with Cast", "%s read as %s", t.typ, dtype.Of[T]())
+	}
+	if info := &t.env.dev.info; !info.Host && !info.Null {
+		raise("Data", "move it first: y.To(cpu)", "%s is on %s, not in host memory", t.typ, t.env.dev.name)
+	}
+	return read[T](t)
+}
+
+// quiet is t as a constant for reading: unlike Detach it does not take the value out of Backward's reach.
+func (t *Tensor) quiet() *Tensor {
+	c := *t
+	c.node, c.leaf, c.param = nil, nil, false
+	return &c
+}
+
+// Item returns the only value as a float64. It is a sync point. On a device without arithmetic it is 0, and the device
+// remembers that the program saw a value that nothing computed.
+func (t *Tensor) Item() float64 {
+	t.alive("Item")
+	if t.Size() != 1 {
+		raise("Item", "reduce it first, or read it with Data", "shape %v has %d values", t.Shape(), t.Size())
+	}
+	return t.floats()[0]
+}
+
+// floats reads any dtype as float64.
+func (t *Tensor) floats() []float64 {
+	switch t.DType() {
+	case dtype.F32:
+		return widen(read[float32](t))
+	case dtype.F64:
+		return read[float64](t)
+	case dtype.F16:
+		return widen(read[dtype.Float16](t))
+	case dtype.BF16:
+		return widen(read[dtype.BFloat16](t))
+	case dtype.I64:
+		return widen(read[int64](t))
+	case dtype.I32:
+		return widen(read[int32](t))
+	case dtype.U8:
+		return widen(read[uint8](t))
+	}
+	return widen(read[bool](t))
+}
+
+func widen[T dtype.Element](s []T) []float64 {
+	out := make([]float64, len(s))
+	dtype.Convert(out, s)
+	return out
+}
+
+// Floats copies the values out as float64, whatever the dtype and wherever t lives. It is a sync point.
+func (t *Tensor) Floats() []float64 {
+	t.alive("Floats")
+	return t.floats()
+}
+
+// Pending is a value on its way to the host.
+type Pending struct {
+	host  []float64
+	t     *Tensor
+	event device.Event
+}
+
+// Later asks for the only value without waiting for it. Ask before Backward or the end of the batch.
+func (t *Tensor) Later() *Pending {
+	t.alive("Later")
+	if t.Size() != 1 {
+		raise("Later", "reduce it first", "shape %v has %d values", t.Shape(), t.Size())
+	}
+	p := &Pending{t: t.Keep()}
+	p.event = t.env.onQueue().record()
+	return p
+}
+
+// Ready tells whether Value would return at once.
+func (p *Pending) Ready() bool {
+	if p.host != nil {
+		return true
+	}
+	done, err := p.event.Done()
+	if err != nil {
+		raiseErr("Later", "", err)
+	}
+	return done
+}
+
+// Value waits for the value and returns it. It is a sync point unless Ready.
+func (p *Pending) Value() float64 {
+	if p.host == nil {
+		p.host = p.t.floats()
+		p.t = nil
+	}
+	return p.host[0]
+}
+
+// SameShape reports whether t and u have equal sizes.
+func (t *Tensor) SameShape(u *Tensor) bool { return slices.Equal(t.Shape(), u.Shape()) }
