@@ -129,11 +129,11 @@ func clampFloat[T float](dst, x, _ []T, p, q float64) {
 	}
 }
 
-// clampInt compares with bounds that are rounded into the range of T: every integer is above -Inf.
+// clampInt moves the bounds into the range of T: every integer is above -Inf.
 func clampInt[T integer](dst, x, _ []T, p, q float64) {
 	dt := dtype.Of[T]()
-	lo := numberOf[T](min(max(math.Ceil(p), dt.Lowest()), dt.Max()))
-	hi := numberOf[T](min(max(math.Floor(q), dt.Lowest()), dt.Max()))
+	lo := numberOf[T](min(max(p, dt.Lowest()), dt.Max()))
+	hi := numberOf[T](min(max(q, dt.Lowest()), dt.Max()))
 	for i, v := range x {
 		dst[i] = min(max(v, lo), hi)
 	}

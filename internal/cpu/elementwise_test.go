@@ -110,13 +110,17 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// wrapped is an integer value as two's complement holds it.
-func wrapped(dt dtype.DType, v float64) float64 {
-	switch dt {
-	case dtype.I32:
+// held is a value as a dtype holds it, but for rounding: integers truncated and wrapped, large numbers infinite.
+func held(dt dtype.DType, v float64) float64 {
+	switch {
+	case dt == dtype.I64:
+		return float64(int64(v))
+	case dt == dtype.I32:
 		return float64(int32(int64(v)))
-	case dtype.U8:
+	case dt == dtype.U8:
 		return float64(uint8(int64(v)))
+	case math.Abs(v) > dt.Max()*(1+dt.Epsilon()/4):
+		return math.Inf(int(signOf(v)))
 	}
 	return v
 }
@@ -145,7 +149,7 @@ func TestElementwise(t *testing.T) {
 					for _, v := range got.in {
 						a = append(a, v[j])
 					}
-					want[j] = wrapped(dt, c.want(a, c.params))
+					want[j] = held(dt, c.want(a, c.params))
 				}
 				compare(t, op, got.out[0], want, precision(dt), 2)
 			}

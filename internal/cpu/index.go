@@ -70,17 +70,11 @@ func (v *lines) starts(dst []int, i, l int) {
 	}
 }
 
-// launch runs a body over the strips and reports the first index out of range.
-func (v *lines) launch(chunks *loop[indexCall], body func(c *indexCall, lo, hi int), args []device.Arg, idx device.Arg) error {
-	c := indexCall{args: args}
-	count := v.outer * v.perRow
-	if work := v.outer * v.n * v.inner; work > grainCheap {
-		c = chunks.run(count, max(1, grainCheap*count/work), c)
-	} else if work > 0 {
-		body(&c, 0, count)
-	}
+// launch runs the chunks over all strips and reports the first index out of range.
+func (v *lines) launch(chunks *loop[indexCall], args []device.Arg) error {
+	c := chunks.run(v.outer*v.perRow, v.grain(), indexCall{args: args})
 	if place, ok := c.bad.first(); ok {
-		return outOfRange(&v.op, v.idx, elems[int64](idx, v.idx), place, int(v.op.Attr.Axis), v.size)
+		return outOfRange(&v.op, v.idx, elems[int64](args[2], v.idx), place, int(v.op.Attr.Axis), v.size)
 	}
 	return nil
 }
@@ -96,7 +90,7 @@ func gathered[T any](k *device.Kernel) run {
 	g := &gathering[T]{lines: linesOf(&k.Op, k.Op.In(0), k.Op.In(1)), total: k.Op.In(0).Size()}
 	g.chunks = newLoop(g.cover)
 	return func(args []device.Arg, _ *device.Params) error {
-		return g.launch(g.chunks, g.cover, args, args[2])
+		return g.launch(g.chunks, args)
 	}
 }
 
@@ -151,7 +145,7 @@ func scattered[T number](k *device.Kernel) run {
 	g.chunks = newLoop(g.cover)
 	return func(args []device.Arg, _ *device.Params) error {
 		copy(values[T](args[0], g.total), values[T](args[1], g.total))
-		return g.launch(g.chunks, g.cover, args, args[2])
+		return g.launch(g.chunks, args)
 	}
 }
 

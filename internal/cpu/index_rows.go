@@ -28,12 +28,7 @@ func prepareEmbedding(k *device.Kernel) (run, error) {
 }
 
 func (e *embedding) run(args []device.Arg, _ *device.Params) error {
-	c := indexCall{args: args}
-	if grain := 4 * grainCheap / max(e.bytes, 1); e.n > grain {
-		c = e.chunks.run(e.n, grain, c)
-	} else {
-		e.span(&c, 0, e.n)
-	}
+	c := e.chunks.run(e.n, max(1, 4*grainCheap/max(e.bytes, 1)), indexCall{args: args})
 	if place, ok := c.bad.first(); ok {
 		return outOfRange(&e.op, e.op.In(1), values[int64](args[2], e.n), place, 0, e.rows)
 	}

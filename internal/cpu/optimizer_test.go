@@ -166,8 +166,8 @@ func TestOptimizerCopies(t *testing.T) {
 		buf := 0.5*v[2][i] + v[1][i]
 		v[3][i], v[2][i] = v[0][i]-0.5*buf, buf
 	}
-	near(t, "p", value{x, got.out[0]}, v[3], 1e-6, 1, 0)
-	near(t, "buf", value{x, got.out[1]}, v[2], 1e-6, 1, 0)
+	near(t, "p", value{x, got[0]}, v[3], 1e-6, 1, 0)
+	near(t, "buf", value{x, got[1]}, v[2], 1e-6, 1, 0)
 }
 
 // A launch in steady state leaves the Go heap alone.

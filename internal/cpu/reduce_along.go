@@ -28,7 +28,7 @@ func alongOf(t *ir.Type, axis int8) along {
 	return v
 }
 
-// strips cuts the lines along the dimension into strips of neighbours, for one chunk or several.
+// strips cuts the lines along the dimension into strips of neighbours.
 type strips struct {
 	along
 	width, perRow int
@@ -48,14 +48,14 @@ func (s *strips) each(lo, hi int, f func(i, l, n int)) {
 	}
 }
 
-// spread runs a body over all strips, on the workers where the work is large.
-func (s *strips) spread(chunks *loop[[]device.Arg], body func(a *[]device.Arg, lo, hi int), args []device.Arg) {
-	count := s.outer * s.perRow
-	if work := s.outer * s.n * s.inner; work > grainCheap {
-		chunks.run(count, max(1, grainCheap*count/work), args)
-	} else if work > 0 {
-		body(&args, 0, count)
-	}
+// spread runs the chunks over all strips.
+func (s *strips) spread(chunks *loop[[]device.Arg], args []device.Arg) {
+	chunks.run(s.outer*s.perRow, s.grain(), args)
+}
+
+// grain is the number of strips that make a chunk.
+func (s *strips) grain() int {
+	return max(1, grainCheap/max(1, s.n*s.width))
 }
 
 // searching is ArgMax or ArgMin: the first of equals, and the first NaN before all.
@@ -129,7 +129,7 @@ func searched[T number](k *device.Kernel, find func(x []T, best T, at, j int64) 
 	a := &searching[T]{strips: stripsOf(alongOf(x, k.Op.Attr.Axis)), x: sourceOf[T](x), find: find, better: better}
 	a.chunks = newLoop(a.span)
 	return func(args []device.Arg, _ *device.Params) error {
-		a.spread(a.chunks, a.span, args)
+		a.spread(a.chunks, args)
 		return nil
 	}
 }
@@ -204,7 +204,7 @@ func summed[T, A number](k *device.Kernel) run {
 	c := &summing[T, A]{strips: stripsOf(alongOf(x, k.Op.Attr.Axis)), x: sourceOf[T](x), out: sinkOf[T](k.Out[0])}
 	c.chunks = newLoop(c.span)
 	return func(args []device.Arg, _ *device.Params) error {
-		c.spread(c.chunks, c.span, args)
+		c.spread(c.chunks, args)
 		return nil
 	}
 }

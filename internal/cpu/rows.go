@@ -53,30 +53,36 @@ func deviation[T kernels.Float](x []T, m float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// largest is the largest element that is no NaN, -∞ without one.
+// largest is the largest element, or perhaps NaN if there is one; -∞ of nothing.
 func largest[T kernels.Float](x []T) T {
-	low := T(math.Inf(-1))
+	if f, ok := any(x).([]float32); ok {
+		return T(largest32(f))
+	}
+	m := T(math.Inf(-1))
+	for _, v := range x {
+		m = max(m, v)
+	}
+	return m
+}
+
+// largest32 compares bit patterns as integers, which takes no branch. A NaN counts as more than +∞ or less than -∞.
+func largest32(x []float32) float32 {
+	low := ordered(float32(math.Inf(-1)))
 	a, b, c, d := low, low, low, low
 	for ; len(x) >= 4; x = x[4:] {
-		if x[0] > a {
-			a = x[0]
-		}
-		if x[1] > b {
-			b = x[1]
-		}
-		if x[2] > c {
-			c = x[2]
-		}
-		if x[3] > d {
-			d = x[3]
-		}
+		a, b, c, d = max(a, ordered(x[0])), max(b, ordered(x[1])), max(c, ordered(x[2])), max(d, ordered(x[3]))
 	}
 	for _, v := range x {
-		if v > a {
-			a = v
-		}
+		a = max(a, ordered(v))
 	}
-	return max(max(a, b), max(c, d))
+	m := max(a, b, c, d)
+	return math.Float32frombits(uint32(m ^ m>>31&math.MaxInt32))
+}
+
+// ordered gives integers in the order of the numbers.
+func ordered(v float32) int32 {
+	b := int32(math.Float32bits(v))
+	return b ^ b>>31&math.MaxInt32
 }
 
 // expInto stores exp(x - shift) in y, which may be x, and returns the sum.

@@ -25,9 +25,11 @@ func init() {
 
 // unmoved keeps the elements in their order.
 func unmoved(c *call) ([]Array, error) {
-	a := c.in[0]
-	a.Type = c.out[0]
-	return []Array{a}, nil
+	from := make([]int, len(c.in[0].Data))
+	for i := range from {
+		from[i] = i
+	}
+	return c.pick(&c.in[0], from, 0)
 }
 
 // moved takes each element of the result from the place that f gives for its index.
@@ -167,16 +169,13 @@ func uniform(c *call) ([]Array, error) {
 		}
 		var v [1]float32
 		rng.FillUniform32(v[:], key, uint64(i), float32(lo), float32(hi))
-		return below16(c.out[0].DType, float64(v[0]), hi)
+		return below16(c.out[0].DType, float64(v[0]), lo, hi)
 	})
 }
 
-// below16 is v, or the largest value of a 16-bit dtype below hi where v rounds to hi.
-func below16(dt dtype.DType, v, hi float64) float64 {
-	if dt == dtype.F32 {
-		return v
-	}
-	for convertFloats(ir.Dense(dt), []float64{v}).Data[0] >= hi {
+// below16 is v, or of a 16-bit dtype something that rounds to the largest value below hi where v rounds to hi.
+func below16(dt dtype.DType, v, lo, hi float64) float64 {
+	for dt != dtype.F32 && lo < hi && convertFloats(ir.Dense(dt), []float64{v}).Data[0] >= hi {
 		v -= math.Abs(v) * dt.Epsilon() / 4
 	}
 	return v

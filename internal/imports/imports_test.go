@@ -1,0 +1,201 @@
+// Package imports keeps the direction of imports between the folders of the house.
+package imports
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/warpline-ml/warpline/"
+
+// rules say what may import what: in "a, b < c" c may import a and b, and all that they may import. A package that no
+// rule names may import nothing of the module.
+//
+// This is a statement of policy. Do not relax it to make a build pass: when a rule is in the way, move the code or
+// write down in docs/why.md why the house changes.
+const rules = `
+	NONE
+	< dtype, internal/rng, internal/render, internal/callsite, internal/durable,
+	  internal/safetensors, internal/npy, internal/idxfile, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil;
+
+	dtype < internal/ir;
+	internal/ir < internal/autograd, internal/lower;
+	internal/ir, dtype, internal/rng < internal/ref;
+
+	internal/ir, internal/callsite, internal/render < internal/device;
+	internal/hostmem, internal/cpufeat < internal/par;
+	internal/par, internal/cpufeat, internal/hostmem, dtype < internal/cpu/kernels;
+	internal/device, internal/cpu/kernels, internal/rng < internal/cpu;
+	internal/device, internal/cards < internal/null;
+
+	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
+	internal/conform, internal/testutil < internal/device/devicetest;
+
+	internal/cpu, internal/null < internal/engines;
+	internal/engines, internal/autograd, internal/lower, internal/render, internal/rng, internal/hostmem < tensor;
+	tensor < nn;
+	nn < optim, model;
+	tensor, internal/durable < data;
+	data < data/tokens, data/text, data/npz, data/idx, data/digits;
+	internal/idxfile < data/idx;
+	internal/npy < data/npz;
+	internal/hostmem < data/tokens;
+	internal/rng < data/digits, data/text, data/tokens, model;
+	nn, data < metric;
+	nn, optim, data, internal/safetensors, internal/durable, internal/hostmem < ckpt;
+	data/tokens, data/text, data/npz, data/idx, data/digits, metric, ckpt, model, optim < train;
+	train < cmd/warpline;
+
+	data/digits, metric, optim, model, ckpt < examples;
+	NONE < bench/gemm;
+	internal/cpu/kernels < bench/gemm;
+`
+
+// unsafeIn are the only packages that may import unsafe.
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/dl", "internal/device", "internal/gpusim", "internal/hostmem", "internal/callsite", "internal/nvkernel"}
+
+// never lists imports that a package must not have at all.
+var never = map[string][]string{
+	"internal/ir":       {"os", "net", "unsafe"},
+	"internal/autograd": {"os", "net", "unsafe"},
+	"internal/lower":    {"os", "net", "unsafe"},
+}
+
+// only lists outside modules and the packages that may import them; nobody else may.
+var only = map[string][]string{
+	"golang.org/x/sys":              {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "cmd/warpline"},
+	"github.com/spf13/cobra":        {"cmd/warpline"},
+	"github.com/charmbracelet":      {"cmd/warpline"},
+	"charm.land":                    {"cmd/warpline"},
+	"github.com/klauspost/compress": {"internal/npy", "internal/idxfile"},
+	"github.com/ebitengine/purego":  {"internal/dl"},
+	"github.com/google/pprof":       {"prof"},
+	"gonum.org/v1/gonum":            {"tensor"},
+	"github.com/prometheus":         {"cmd/warpline"},
+}
+
+// forTests may be imported by test files only.
+var forTests = []string{"internal/testutil", "internal/device/devicetest"}
+
+type pkg struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+}
+
+func list(t *testing.T) []pkg {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %s", exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var pkgs []pkg
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// parse turns the rules into the direct edges of each package.
+func parse(t *testing.T) map[string][]string {
+	edges := map[string][]string{}
+	for _, rule := range strings.Split(rules, ";") {
+		if rule = strings.TrimSpace(rule); rule == "" {
+			continue
+		}
+		low, high, ok := strings.Cut(rule, "<")
+		if !ok {
+			t.Fatalf("rule %q has no <", rule)
+		}
+		for _, h := range names(high) {
+			edges[h] = append(edges[h], names(low)...)
+		}
+	}
+	return edges
+}
+
+func names(list string) []string {
+	var out []string
+	for _, n := range strings.Split(list, ",") {
+		out = append(out, strings.TrimSpace(n))
+	}
+	return out
+}
+
+// reach is all that p may import.
+func reach(edges map[string][]string, p string, seen map[string]bool) map[string]bool {
+	for _, q := range edges[p] {
+		if !seen[q] {
+			seen[q] = true
+			reach(edges, q, seen)
+		}
+	}
+	return seen
+}
+
+func TestImports(t *testing.T) {
+	edges := parse(t)
+	for p := range edges {
+		if reach(edges, p, map[string]bool{})[p] {
+			t.Fatalf("the rules let %s import itself", p)
+		}
+	}
+	pkgs := list(t)
+	if len(pkgs) < 20 {
+		t.Fatalf("go list found %d packages", len(pkgs))
+	}
+	for _, p := range pkgs {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		allowed := reach(edges, name, map[string]bool{})
+		for _, imp := range p.Imports {
+			check(t, name, imp, allowed)
+		}
+	}
+}
+
+func check(t *testing.T, name, imp string, allowed map[string]bool) {
+	own, inside := strings.CutPrefix(imp, module)
+	switch {
+	case inside && !allowed[own]:
+		t.Errorf("%s imports %s, which no rule allows", name, own)
+	case inside && slices.Contains(forTests, own) && !slices.Contains(forTests, name):
+		t.Errorf("%s imports %s outside of its tests", name, own)
+	case imp == "unsafe" && !slices.Contains(unsafeIn, name):
+		t.Errorf("%s imports unsafe", name)
+	case !inside && strings.Contains(strings.Split(imp, "/")[0], "."):
+		checkOutside(t, name, imp)
+	}
+	for _, bad := range never[name] {
+		if imp == bad || strings.HasPrefix(imp, bad+"/") {
+			t.Errorf("%s imports %s; it must stay pure", name, imp)
+		}
+	}
+}
+
+func checkOutside(t *testing.T, name, imp string) {
+	for prefix, users := range only {
+		if strings.HasPrefix(imp, prefix) {
+			if !slices.Contains(users, name) {
+				t.Errorf("%s imports %s, which only %v may", name, imp, users)
+			}
+			return
+		}
+	}
+	t.Errorf("%s imports %s, a module that no rule names", name, imp)
+}
