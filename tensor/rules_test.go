@@ -188,7 +188,7 @@ func TestTryReleasesAfterOutOfMemory(t *testing.T) {
 		before := e.Device().Memory()
 		e.Device().SetLimit(before.Reserved.Current + 1<<20)
 		defer e.Device().SetLimit(0)
-		_, err := e.Try(func(e *tensor.Env) *tensor.Tensor { return e.Ones(1<<20).Add(e.Ones(1 << 20)) })
+		_, err := e.Try(func(e *tensor.Env) *tensor.Tensor { return e.Ones(1 << 20).Add(e.Ones(1 << 20)) })
 		var oom *tensor.OOMError
 		if !errors.As(err, &oom) {
 			t.Fatal(err)

@@ -209,13 +209,13 @@ func (t *Tensor) To(e *Env) *Tensor {
 }
 
 // Data copies the values out into a Go slice. It is a sync point. The element type must be t's dtype, and t must be in
-// host memory: y.To(cpu) moves it there.
+// host memory: y.To(cpu) moves it there. Floats reads any dtype from any device.
 func Data[T dtype.Element](t *Tensor) []T {
 	t.alive("Data")
 	if dtype.Of[T]() != t.DType() {
 		raise("Data", "name its element type, or convert with Cast", "%s read as %s", t.typ, dtype.Of[T]())
 	}
-	if info := &t.env.dev.info; !info.Host && !info.Null {
+	if !t.env.dev.info.Host {
 		raise("Data", "move it first: y.To(cpu)", "%s is on %s, not in host memory", t.typ, t.env.dev.name)
 	}
 	return read[T](t)

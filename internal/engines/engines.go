@@ -4,6 +4,7 @@ package engines
 import (
 	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/device"
+	_ "github.com/warpline-ml/warpline/internal/null" // registers itself
 )
 
 func init() {

@@ -1,0 +1,37 @@
+package examples
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// EMA keeps an exponential moving average of the weights, and a running sum of losses, by writing in place. Writing in
+// place never starts a graph, so no mode is needed.
+func EMA(env *tensor.Env, steps int, w io.Writer) error {
+	model := nn.NewLinear(env, 4, 3)
+	average := nn.Clone(model)
+	opt := optim.NewSGD(nn.Params(model), optim.SGDConfig{LR: 1e-2})
+	total := env.Zeros()
+	want := average.Weight.Floats()[0]
+	for b, err := range data.Batches(env, blobs(60), data.Config{Size: 10, Steps: steps}) {
+		if err != nil {
+			return err
+		}
+		loss := nn.CrossEntropy(model.Forward(b.X), b.Y)
+		loss.Backward()
+		opt.Step()
+		average.Weight.LerpInPlace(model.Weight, 0.01)
+		average.Bias.LerpInPlace(model.Bias, 0.01)
+		total.AddInPlace(loss.Detach())
+		want += 0.01 * (model.Weight.Floats()[0] - want)
+	}
+	off := math.Abs(average.Weight.Floats()[0] - want)
+	fmt.Fprintf(w, "the average is right to 1e-4: %v; losses add up to a finite number: %v\n", off < 1e-4, !math.IsNaN(total.Item()))
+	return nil
+}
