@@ -278,13 +278,13 @@ type Pending struct {
 	event device.Event
 }
 
-// Later asks for the only value without waiting for it. Ask before Backward or the end of the batch.
+// Later asks for the only value without waiting for it, and keeps a copy until Value is called.
 func (t *Tensor) Later() *Pending {
 	t.alive("Later")
 	if t.Size() != 1 {
 		raise("Later", "reduce it first", "shape %v has %d values", t.Shape(), t.Size())
 	}
-	p := &Pending{t: t.Keep()}
+	p := &Pending{t: t.quiet().copyTo(t.env.dev.base)}
 	p.event = t.env.onQueue().record()
 	return p
 }
@@ -305,6 +305,7 @@ func (p *Pending) Ready() bool {
 func (p *Pending) Value() float64 {
 	if p.host == nil {
 		p.host = p.t.floats()
+		p.t.env.dev.drop(p.t.st.rec, internal)
 		p.t = nil
 	}
 	return p.host[0]

@@ -1,0 +1,109 @@
+package tensor_test
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// block is six ops with a weight, as a layer has them.
+func block(x, w *tensor.Tensor) *tensor.Tensor {
+	h := x.MatMul(w).GELU().Scale(0.5)
+	return h.Sub(x).Tanh().Add(x)
+}
+
+// TestEvaluationMemory passes through 24 blocks in one scope and bounds the peak: without a graph the only thing that
+// ends a value is the collector, paced by bytes.
+func TestEvaluationMemory(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		device string
+		n      int // activations and weights are n×n float32
+	}{{"4 KiB", "cpu", 32}, {"4 MiB", "null:a100-80", 1024}} {
+		t.Run(c.name, func(t *testing.T) {
+			env, err := tensor.Fresh(c.device)
+			if err != nil {
+				t.Fatal(err)
+			}
+			weights := make([]*tensor.Tensor, 24)
+			for i := range weights {
+				weights[i] = tensor.NewParam(env.Ones(c.n, c.n))
+			}
+			env.Device().Collect()
+			size := int64(4 * c.n * c.n)
+			weighted := env.Device().Memory().Allocated.Current
+			env.Device().ResetPeak()
+			turn(env.NoGrad().Eval(), 1, func(e *tensor.Env) {
+				x := e.Ones(c.n, c.n)
+				for _, w := range weights {
+					x = block(x, w)
+				}
+			})
+			live := 4 * size // x, h, the result and scratch memory of the product
+			bound := (weighted+live)*3/2 + 8<<20
+			if m := env.Device().Memory(); m.Allocated.Peak > bound {
+				t.Errorf("peak %d bytes after %d collections, bound %d", m.Allocated.Peak, m.Collections, bound)
+			}
+			runtime.KeepAlive(weights)
+		})
+	}
+}
+
+// TestEveryAllocationMayFail lets each allocation of a step fail in turn: nothing leaks and the next step works.
+func TestEveryAllocationMayFail(t *testing.T) {
+	env := open(t)
+	w, v := param(env, 1, 2, 3), param(env, 0.5, -1, 2)
+	step := func(e *tensor.Env) {
+		x := w.In(e).Exp()
+		y := tensor.Recompute(x, func(x *tensor.Tensor) *tensor.Tensor { return x.Mul(v).Sigmoid() })
+		z := e.Do(func(e *tensor.Env) *tensor.Tensor { return y.In(e).Square().Add(x) })
+		tensor.Stack(0, z, y).Softmax(1).Log().Sum(0).Mul(v).Sum().Backward()
+		w.DropGrad()
+		v.DropGrad()
+	}
+	turn(env, 0, step)
+	env.Device().Collect()
+	want := env.Device().Memory()
+	for k := 1; ; k++ {
+		env.Device().FailAt(k)
+		_, err := env.Try(func(*tensor.Env) *tensor.Tensor { turn(env, k, step); return nil })
+		w.DropGrad()
+		v.DropGrad()
+		env.Device().FailAt(0)
+		if err == nil {
+			if k < 20 {
+				t.Errorf("only %d allocations in a step", k)
+			}
+			break
+		}
+		var oom *tensor.OOMError
+		if !errors.As(err, &oom) {
+			t.Fatal(err)
+		}
+		if m := env.Device().Memory(); m.Used != want.Used || m.Scopes != want.Scopes || m.ScopeOnly != want.ScopeOnly {
+			t.Fatalf("after failure %d: %+v, want %+v", k, m, want)
+		}
+	}
+	turn(env, 0, step)
+}
+
+func TestFlatMemory(t *testing.T) {
+	env := open(t)
+	w := tensor.NewParam(env.Randn(16, 16))
+	var early tensor.Memory
+	for i := range 500 {
+		turn(env, i, func(e *tensor.Env) {
+			x := e.Randn(8, 16)
+			x.MatMul(w).GELU().MatMul(w.In(e).Transpose(0, 1)).Sub(x).Square().Mean().Backward()
+			w.DropGrad()
+		})
+		if i == 20 {
+			early = env.Device().Memory()
+		}
+	}
+	if m := env.Device().Memory(); m.Used != early.Used || m.Allocated.Current != early.Allocated.Current || m.Peak != early.Peak || m.Reserved.Current != early.Reserved.Current {
+		t.Errorf("%+v after 500 turns, %+v after 20", m, early)
+	}
+}
