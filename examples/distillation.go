@@ -14,7 +14,7 @@ import (
 // leaves nothing behind but its answer; no mode leaks out of the block.
 func Distillation(env *tensor.Env, steps int, w io.Writer) error {
 	teacher, student := mlp(env, 4, 16, 3), mlp(env, 4, 16, 3)
-	opt := optim.NewAdam(nn.Params(student), optim.AdamConfig{LR: 1e-2})
+	opt := optim.NewAdam(nn.Params(student), optim.AdamWConfig{LR: 1e-2})
 	var first, last float64
 	for b, err := range data.Batches(env, blobs(60), data.Config{Size: 10, Steps: steps}) {
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 func FrozenBackbone(env *tensor.Env, steps int, w io.Writer) error {
 	backbone, head := mlp(env, 4, 16, 8), nn.NewLinear(env, 8, 3)
 	model := nn.Sequential{nn.Frozen(backbone), nn.EvalMode(nn.Dropout{P: 0.5}), nn.ReLU{}, head}
-	opt := optim.NewAdam(nn.Params(head), optim.AdamConfig{LR: 1e-2})
+	opt := optim.NewAdam(nn.Params(head), optim.AdamWConfig{LR: 1e-2})
 	before := backbone[0].(*nn.Linear).Weight.Floats()
 	for b, err := range data.Batches(env, blobs(300), data.Config{Size: 10, Steps: steps}) {
 		if err != nil {

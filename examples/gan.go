@@ -14,8 +14,8 @@ import (
 // that none of its gradient stays in the discriminator.
 func GAN(env *tensor.Env, steps int, w io.Writer) error {
 	generator, critic := mlp(env, 2, 16, 4), mlp(env, 4, 16, 1)
-	optG := optim.NewAdam(nn.Params(generator), optim.AdamConfig{LR: 1e-3})
-	optC := optim.NewAdam(nn.Params(critic), optim.AdamConfig{LR: 1e-3})
+	optG := optim.NewAdam(nn.Params(generator), optim.AdamWConfig{LR: 1e-3})
+	optC := optim.NewAdam(nn.Params(critic), optim.AdamWConfig{LR: 1e-3})
 	stray := 0
 	for b, err := range data.Batches(env, blobs(60), data.Config{Size: 10, Steps: steps}) {
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 // value does not, and says so.
 func MetricAfterStep(env *tensor.Env, steps int, w io.Writer) error {
 	model := mlp(env, 4, 16, 3)
-	opt := optim.NewAdam(nn.Params(model), optim.AdamConfig{LR: 1e-2})
+	opt := optim.NewAdam(nn.Params(model), optim.AdamWConfig{LR: 1e-2})
 	hits, n := 0.0, 0
 	var released error
 	for b, err := range data.Batches(env, blobs(60), data.Config{Size: 10, Steps: steps}) {

@@ -20,7 +20,7 @@ func Microbatches(env *tensor.Env, steps int, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		env.Device().SetLimit(env.Device().Memory().Used + 60<<10)
+		env.Device().SetLimit(env.Device().Memory().Used + 40<<10)
 		for {
 			_, err := b.Env.Try(func(*tensor.Env) *tensor.Tensor {
 				for mb := range data.Split(b, parts) {

@@ -13,7 +13,7 @@ import (
 // GradientPenalty trains a critic whose gradient with respect to its input shall have length 1: a second derivative.
 func GradientPenalty(env *tensor.Env, steps int, w io.Writer) error {
 	critic := nn.Sequential{nn.NewLinear(env, 4, 8), nn.Tanh{}, nn.NewLinear(env, 8, 1)}
-	opt := optim.NewAdam(nn.Params(critic), optim.AdamConfig{LR: 1e-2})
+	opt := optim.NewAdam(nn.Params(critic), optim.AdamWConfig{LR: 1e-2})
 	var last float64
 	for b, err := range data.Batches(env, blobs(60), data.Config{Size: 6, Steps: steps}) {
 		if err != nil {

@@ -29,7 +29,7 @@ func (c *cell) run(x, state *tensor.Tensor, n int) *tensor.Tensor {
 // value beyond its batch, without its graph.
 func Recurrent(env *tensor.Env, steps int, w io.Writer) error {
 	net := &cell{In: nn.NewLinear(env, 4, 8), Rec: nn.NewLinear(env, 8, 8), Out: nn.NewLinear(env, 8, 3)}
-	opt := optim.NewAdam(nn.Params(net), optim.AdamConfig{LR: 1e-2})
+	opt := optim.NewAdam(nn.Params(net), optim.AdamWConfig{LR: 1e-2})
 	var hidden tensor.Slot
 	hidden.Set(env.Zeros(10, 8))
 	var first, last float64

@@ -26,7 +26,7 @@ func Replicas(env *tensor.Env, steps int, w io.Writer) error {
 
 func replica(env *tensor.Env, steps int) (last float64, err error) {
 	model := nn.Sequential{nn.NewLinear(env, 4, 8), nn.ReLU{}, nn.Dropout{P: 0.1}, nn.NewLinear(env, 8, 3)}
-	opt := optim.NewAdam(nn.Params(model), optim.AdamConfig{LR: 1e-2})
+	opt := optim.NewAdam(nn.Params(model), optim.AdamWConfig{LR: 1e-2})
 	for b, err := range data.Batches(env, blobs(60), data.Config{Size: 10, Steps: steps}) {
 		if err != nil {
 			return 0, err

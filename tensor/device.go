@@ -26,7 +26,8 @@ type Device struct {
 	mu          sync.Mutex // guards everything below, and every record's place and flags
 	inUse       int64      // bytes asked for and not released
 	peak        int64
-	failAt      int // out-of-memory injection: fail this many allocations from now (0: never)
+	most        int64 // limit of inUse; 0: none
+	failAt      int   // out-of-memory injection: fail this many allocations from now (0: never)
 	failed      bool
 	open        map[*scope]struct{}
 	paceScope   int64 // scopeOnly after the last collection
@@ -134,12 +135,19 @@ func (d *Device) Collect() {
 	d.mu.Unlock()
 }
 
-// SetLimit makes allocations beyond n bytes fail; 0 lifts the limit.
-func (d *Device) SetLimit(n int64) { d.alloc.SetLimit(n) }
+// SetLimit makes allocations fail, as out of memory, that would bring the bytes in use beyond n; 0 lifts the limit.
+func (d *Device) SetLimit(n int64) {
+	d.mu.Lock()
+	d.most = n
+	d.mu.Unlock()
+}
 
+// limit is what an out-of-memory error reports as available in all.
 func (d *Device) limit() int64 {
-	if n := d.alloc.Limit(); n > 0 {
-		return n
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.most > 0 {
+		return d.most
 	}
 	return d.info.Memory
 }

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"sync/atomic"
@@ -112,8 +113,11 @@ func (s *scope) watched(n int64) *storage {
 	return st
 }
 
-// errInjected is the failure that FailAt asks for.
-var errInjected = errors.New("failure injected by FailAt")
+// errInjected is the failure that FailAt asks for, errLimit that of SetLimit.
+var (
+	errInjected = errors.New("failure injected by FailAt")
+	errLimit    = fmt.Errorf("%w: the limit set is reached", device.ErrOutOfMemory)
+)
 
 // take allocates from the caching allocator; d.mu is held. An injected failure is not cured by a collection.
 func (d *Device) take(n int64, q *queue) (*device.Block, error) {
@@ -128,6 +132,9 @@ func (d *Device) take(n int64, q *queue) (*device.Block, error) {
 	}
 	if n == 0 {
 		return nil, nil
+	}
+	if d.most > 0 && d.inUse+n > d.most {
+		return nil, errLimit
 	}
 	return d.alloc.Alloc(n, q.id)
 }

@@ -103,6 +103,7 @@ func TestOpenTriesAgain(t *testing.T) {
 	defer func() {
 		registry.Lock()
 		delete(registry.engines, "flaky")
+		delete(registry.devices, Name{Kind: "flaky"})
 		registry.Unlock()
 	}()
 	if _, _, err := Open("flaky"); !errors.Is(err, fails) || !strings.Contains(err.Error(), "flaky:0") {

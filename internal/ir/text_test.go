@@ -61,7 +61,7 @@ func randomOp(r *rand.Rand) Op {
 
 func TestTextRoundTrip(t *testing.T) {
 	r := testutil.Rand(t)
-	for range 20000 {
+	for range 10000 {
 		o := randomOp(r)
 		got, err := Parse(o.String())
 		if err != nil || got != o {

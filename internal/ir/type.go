@@ -63,7 +63,7 @@ func Strided(dt dtype.DType, shape, strides []int) *Type {
 	}
 	k := key{dt: dt, rank: uint8(len(shape))}
 	copy(k.shape[:], shape)
-	copy(k.strides[:], strides)
+	canonical(k.strides[:len(shape)], shape, strides)
 	interned.RLock()
 	t := interned.types[k].Value()
 	interned.RUnlock()
@@ -83,6 +83,19 @@ func Strided(dt dtype.DType, shape, strides []int) *Type {
 		sweepTypes()
 	}
 	return t
+}
+
+// canonical copies strides so that types with the same elements in the same places are one: a dimension of size 1 gets
+// the stride it has in row-major order over those after it.
+func canonical(dst, shape, strides []int) {
+	step := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		dst[i] = strides[i]
+		if shape[i] == 1 {
+			dst[i] = step
+		}
+		step = dst[i] * max(shape[i], 1)
+	}
 }
 
 func newType(k key) *Type {

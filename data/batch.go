@@ -1,0 +1,94 @@
+// Package data makes batches of data sets: each batch is a scope that lives for one turn of a loop.
+//
+//	for b, err := range data.Batches(env, src, data.Config{Size: 128, Shuffle: true}) {
+//		…
+//	}
+//
+// A data set is a [Source] of samples. Workers prepare the rows of the batches ahead in host memory, in order; the
+// tensors are made when a batch is handed out, one upload for each field. What a batch holds, and what is drawn for it,
+// depends on the env's random path, the loader's name, the epoch and the batch only: not on workers or timing.
+package data
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Turn is what a batch type embeds: one turn of a loop. When the loop goes on, and on break and panic, everything made
+// in Env is released. Several goroutines may use a turn at once.
+type Turn struct {
+	Env *tensor.Env // where values of this turn are made
+
+	scope    tensor.Scope
+	ended    *bool
+	fraction float64
+	state    State
+}
+
+// Hold keeps the turn's values for a goroutine that still works on them, until release is called.
+func (t *Turn) Hold() (release func()) { return t.scope.Hold() }
+
+// Fraction is this batch's share of the rows of the batch it was split from, 1 for a whole batch.
+func (t *Turn) Fraction() float64 { return t.fraction }
+
+// State is the loader's position after this batch.
+func (t *Turn) State() State { return t.state }
+
+func (t *Turn) turn() *Turn { return t }
+
+// end closes the turn, once. Only the goroutine of the loop calls it.
+func (t *Turn) end() {
+	if !*t.ended {
+		*t.ended = true
+		t.scope.End()
+	}
+}
+
+func openTurn(env *tensor.Env, path ...uint64) Turn {
+	e, s := env.Scope(path...)
+	return Turn{Env: e, scope: s, ended: new(bool), fraction: 1}
+}
+
+// State is a position in a run over a data set. To go on from it, give the loader its Epoch and, as Skip, its Batch.
+type State struct {
+	Epoch int `json:"epoch"`
+	Batch int `json:"batch"` // batches of the epoch that are done
+}
+
+// Batch is any pointer to a struct that embeds [Turn]. Its exported fields of type *tensor.Tensor, those of embedded
+// structs included, are what a [Source] fills; it may have others.
+type Batch interface{ turn() *Turn }
+
+// Pair is the common batch: inputs and labels.
+type Pair struct {
+	Turn
+	X, Y *tensor.Tensor
+}
+
+// tensorFields are the places of a batch type's tensors, found once.
+type tensorFields struct {
+	names []string
+	index [][]int
+}
+
+var (
+	layouts    sync.Map // reflect.Type to *tensorFields
+	tensorType = reflect.TypeFor[*tensor.Tensor]()
+	turnType   = reflect.TypeFor[Turn]()
+)
+
+func fieldsOf(t reflect.Type) *tensorFields {
+	if l, ok := layouts.Load(t); ok {
+		return l.(*tensorFields)
+	}
+	l := &tensorFields{}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Type == tensorType && f.IsExported() {
+			l.names, l.index = append(l.names, f.Name), append(l.index, f.Index)
+		}
+	}
+	layouts.Store(t, l)
+	return l
+}

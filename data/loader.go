@@ -1,0 +1,146 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"reflect"
+
+	"github.com/warpline-ml/warpline/internal/rng"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// pointer is *B, which must be a batch.
+type pointer[B any] interface {
+	*B
+	Batch
+}
+
+// Batches yields the batches of a data set, each in a scope of its own that ends when the loop goes on. A sample that
+// cannot be read gives a [SampleError] in its batch's place; the loop may go on to the next batch. After other errors
+// (of the configuration, of the context) there are no more. The sequence may be walked several times, and its workers
+// live as long as a walk.
+func Batches[B any, P pointer[B]](env *tensor.Env, src Source[B], c Config) iter.Seq2[*B, error] {
+	return func(yield func(*B, error) bool) {
+		l, err := newLoader[B, P](env, src, c)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer l.feed.stop()
+		l.run(yield)
+	}
+}
+
+// loader is one walk over a data set.
+type loader[B any, P pointer[B]] struct {
+	env    *tensor.Env
+	ctx    context.Context
+	name   uint64 // the loader's step in the random path
+	plan   *plan
+	feed   *feed[B]
+	fields *tensorFields
+}
+
+func newLoader[B any, P pointer[B]](env *tensor.Env, src Source[B], c Config) (*loader[B, P], error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	l := &loader[B, P]{env: env, ctx: c.Context, name: nameKey(c.Name), fields: fieldsOf(reflect.TypeFor[B]())}
+	if l.ctx == nil {
+		l.ctx = context.Background()
+	}
+	key := func(path ...uint64) rng.Key { return rng.Key(env.Key(append([]uint64{l.name}, path...)...)) }
+	var err error
+	if l.plan, err = newPlan(c, src.Len(), key); err != nil {
+		return nil, err
+	}
+	fields, rows := src.Fields(), l.plan.rows()
+	if err := l.fields.check(reflect.TypeFor[B](), fields, rows); err != nil {
+		return nil, err
+	}
+	workers := c.workers(inMemory(src))
+	l.feed = newFeed(src, fields, rows, workers, max(1, min(workers*c.ahead(), l.plan.left)))
+	return l, nil
+}
+
+func nameKey(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return h.Sum64()
+}
+
+// maxElements bounds a tensor of a batch, 32 GiB of float32: beyond it a size is a mistake.
+const maxElements = 1 << 33
+
+// check compares what a source offers with the batch's fields.
+func (l *tensorFields) check(batch reflect.Type, fields []Field, rows int) error {
+	if len(fields) != len(l.names) {
+		return fmt.Errorf("data: the source fills %d tensors, %v has %d %v", len(fields), batch, len(l.names), l.names)
+	}
+	for i, f := range fields {
+		if !f.DType.Valid() {
+			return fmt.Errorf("data: the source names no dtype for %v.%s", batch, l.names[i])
+		}
+		left := maxElements / max(rows, 1)
+		for _, d := range f.Shape {
+			if d < 0 {
+				return fmt.Errorf("data: the source gives %v.%s the shape %v", batch, l.names[i], f.Shape)
+			}
+			left /= max(d, 1)
+		}
+		if left == 0 {
+			return fmt.Errorf("data: %d samples of shape %v are too many for a batch; give a smaller size", rows, f.Shape)
+		}
+	}
+	return nil
+}
+
+// run hands out the batches in order.
+func (l *loader[B, P]) run(yield func(*B, error) bool) {
+	for i := range l.feed.ring {
+		l.order(l.feed.ring[i])
+	}
+	for {
+		s := l.feed.head()
+		if !s.busy {
+			return
+		}
+		if !l.feed.wait(l.ctx, s) {
+			yield(nil, fmt.Errorf("data: stopped before epoch %d, batch %d: %w", s.at.Epoch, s.at.Batch, context.Cause(l.ctx)))
+			return
+		}
+		if !l.turn(s, yield) {
+			return
+		}
+	}
+}
+
+// order gives a slot the next batch to prepare, if there is one.
+func (l *loader[B, P]) order(s *slot[B]) {
+	if s.at, s.samples, s.busy = l.plan.next(s.samples); s.busy {
+		s.key = l.plan.key(uint64(s.at.Epoch), uint64(s.at.Batch))
+		l.feed.submit(s)
+	}
+}
+
+// turn is one turn of the user's loop: its scope ends on return, break and panic alike. The slot goes back to work
+// before the user gets the batch.
+func (l *loader[B, P]) turn(s *slot[B], yield func(*B, error) bool) bool {
+	if err := s.err; err != nil {
+		l.order(s)
+		return yield(nil, err)
+	}
+	t := openTurn(l.env, l.name, uint64(s.at.Epoch), uint64(s.at.Batch))
+	defer t.end()
+	t.state = l.plan.normal(State{s.at.Epoch, s.at.Batch + 1})
+	b := s.batch
+	*P(b).turn() = t
+	v := reflect.ValueOf(b).Elem()
+	for i, c := range s.columns {
+		v.FieldByIndex(l.fields.index[i]).Set(reflect.ValueOf(c.upload(t.Env, len(s.samples))))
+	}
+	l.order(s)
+	return yield(b, nil)
+}

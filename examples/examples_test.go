@@ -1,0 +1,125 @@
+package examples
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+var turns = flag.Int("turns", 2000, "turns of the memory test")
+
+func fresh(t *testing.T, device string) *tensor.Env {
+	t.Helper()
+	env, err := tensor.Fresh(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+func each(t *testing.T, f func(t *testing.T, name string, p Program)) {
+	for name, p := range Programs {
+		t.Run(name, func(t *testing.T) { f(t, name, p) })
+	}
+}
+
+// TestOutput runs every program to the output that it is documented with.
+func TestOutput(t *testing.T) {
+	each(t, func(t *testing.T, name string, p Program) {
+		env := fresh(t, "cpu")
+		if err := env.Device().Poison(true); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := p(env, 300, &out); err != nil {
+			t.Fatal(err)
+		}
+		testutil.Golden(t, filepath.Join("testdata", name+".txt"), out.Bytes())
+	})
+}
+
+// TestNullDevice runs every program on a device without arithmetic. Programs that decide by values go another way there,
+// but none fails.
+func TestNullDevice(t *testing.T) {
+	each(t, func(t *testing.T, name string, p Program) {
+		var out bytes.Buffer
+		if err := p(fresh(t, "null:a100-80"), 5, &out); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestAnyDeviceNeedsTheSameMemory(t *testing.T) {
+	var outs [2]bytes.Buffer
+	for i, name := range []string{"cpu", "null:a100-80"} {
+		if err := AnyDevice(fresh(t, name), 5, &outs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if outs[0].String() != outs[1].String() {
+		t.Errorf("cpu says %q, null says %q", &outs[0], &outs[1])
+	}
+}
+
+// counter is a writer that runs a function; programs write once, at their end.
+type counter func()
+
+func (c counter) Write(p []byte) (int, error) { c(); return len(p), nil }
+
+// TestFlatMemory compares what is in use at the end of a run of 20 turns with the end of one of 2,000.
+func TestFlatMemory(t *testing.T) {
+	n := *turns
+	if testing.Short() {
+		n = 200
+	}
+	each(t, func(t *testing.T, name string, p Program) {
+		env := fresh(t, "cpu")
+		if err := env.Device().Poison(true); err != nil {
+			t.Fatal(err)
+		}
+		used := func(steps int) (m tensor.Memory) {
+			if err := p(env, steps, counter(func() { m = env.Device().Memory() })); err != nil {
+				t.Fatal(err)
+			}
+			env.Device().Collect() // the models of the run go
+			return m
+		}
+		used(20) // workers, pages and buffers that stay
+		early, rss := used(20), resident()
+		late := used(n)
+		if late.Used != early.Used || late.Allocated.Current != early.Allocated.Current {
+			t.Errorf("%d bytes used after %d turns, %d after 20", late.Used, n, early.Used)
+		}
+		if late.Scopes != early.Scopes {
+			t.Errorf("%d scopes open after %d turns, %d after 20", late.Scopes, n, early.Scopes)
+		}
+		if grown := resident() - rss; rss > 0 && grown > max(16<<20, rss/50) {
+			t.Errorf("resident memory grew by %d bytes", grown)
+		}
+	})
+}
+
+// resident is the process's resident memory in bytes, 0 where the system does not tell.
+func resident() int {
+	runtime.GC()
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var pages int
+	for i, f := range strings.Fields(string(data)) {
+		if i == 1 {
+			for _, c := range f {
+				pages = pages*10 + int(c-'0')
+			}
+		}
+	}
+	return pages * os.Getpagesize()
+}

@@ -1,0 +1,157 @@
+package metric
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+func freshEnv(t *testing.T) *tensor.Env {
+	t.Helper()
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Device().Poison(true)
+	return env
+}
+
+// identity gives its input as logits, and sees in which modes it runs.
+type identity struct{ t *testing.T }
+
+func (m identity) Forward(x *tensor.Tensor) *tensor.Tensor {
+	if x.Env().Training() || x.Env().Recording() {
+		m.t.Error("evaluation trains or records")
+	}
+	return x
+}
+
+// logits are random rows of c values and labels, with the sums that a metric must find, computed apart.
+func logits(t *testing.T, n, c int) (x []float32, y []int64, right int, loss float64) {
+	r := testutil.Rand(t)
+	for range n {
+		row := make([]float64, c)
+		best, sum := 0, 0.0
+		for j := range row {
+			v := float32(r.NormFloat64())
+			x, row[j] = append(x, v), float64(v)
+			if row[j] > row[best] {
+				best = j
+			}
+			sum += math.Exp(row[j])
+		}
+		label := r.IntN(c)
+		y = append(y, int64(label))
+		loss += math.Log(sum) - row[label]
+		if best == label {
+			right++
+		}
+	}
+	return x, y, right, loss / float64(n)
+}
+
+func TestEvaluate(t *testing.T) {
+	env := freshEnv(t)
+	for _, n := range []int{1, 255, 256, 700} {
+		x, y, right, loss := logits(t, n, 7)
+		s, err := Evaluate(env, identity{t}, data.InMemory(x, []int{7}, y))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := float64(right) / float64(n); s.Accuracy != want || s.Samples != n {
+			t.Errorf("%d samples: accuracy %v of %d, want %v", n, s.Accuracy, s.Samples, want)
+		}
+		testutil.Close(t, []float64{s.Loss}, []float64{loss}, 1e-5, 0)
+		if got := Accuracy(env, identity{t}, data.InMemory(x, []int{7}, y)); got != s.Accuracy {
+			t.Errorf("Accuracy %v, Evaluate %v", got, s.Accuracy)
+		}
+	}
+	if s, err := Evaluate(env, identity{t}, data.InMemory(nil, []int{7}, nil)); err != nil || !math.IsNaN(s.Accuracy) {
+		t.Errorf("empty set: %v, %v", s, err)
+	}
+}
+
+func TestEvaluateBadSet(t *testing.T) {
+	env := freshEnv(t)
+	broken := data.InMemory(make([]float32, 5), []int{7}, []int64{0})
+	if _, err := Evaluate(env, identity{t}, broken); err == nil {
+		t.Error("a broken set is no error")
+	}
+	_, err := env.Try(func(env *tensor.Env) *tensor.Tensor {
+		Accuracy(env, identity{t}, broken)
+		return nil
+	})
+	if e := (*tensor.Error)(nil); !errors.As(err, &e) || !strings.Contains(e.Text, "5 values") {
+		t.Errorf("Accuracy of a broken set: %v", err)
+	}
+}
+
+func TestMean(t *testing.T) {
+	env := freshEnv(t)
+	var m Mean
+	if !math.IsNaN(m.Value()) {
+		t.Error("an empty mean is a number")
+	}
+	w := nn.NewParam(env.Ones())
+	want := 0.0
+	for i := range 5 {
+		e, scope := env.Scope(uint64(i))
+		loss := w.In(e).Scale(float64(i)) // recorded
+		m.Add(loss, i+1)
+		want += float64(i * (i + 1))
+		loss.Backward() // reads what Add must not have changed
+		scope.End()
+	}
+	if got := m.Value(); got != want/15 || m.Count() != 15 {
+		t.Errorf("mean %v of %d, want %v of 15", got, m.Count(), want/15)
+	}
+	if m.Reset(); m.Count() != 0 {
+		t.Error("Reset keeps samples")
+	}
+	var p Perplexity
+	p.Add(env.Full(math.Log(8)), 3)
+	p.Add(env.Full(math.Log(2)), 3)
+	testutil.Close(t, []float64{p.Value()}, []float64{4}, 1e-6, 0)
+}
+
+func TestConfusion(t *testing.T) {
+	env := freshEnv(t)
+	c := NewConfusion(env, 3)
+	want := [][]int{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}
+	r := testutil.Rand(t)
+	for _, n := range []int{1, 50, 0, 13} {
+		x, y := make([]float32, 3*n), make([]int64, n)
+		for i := range y {
+			y[i] = int64(r.IntN(2)) // class 2 never occurs
+			p := r.IntN(3)
+			x[3*i+p] = 1
+			want[y[i]][p]++
+		}
+		c.Add(tensor.From(env, x, n, 3), tensor.From(env, y, n))
+	}
+	got := c.Counts()
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("row %d: %v, want %v", i, got[i], want[i])
+		}
+	}
+	if a, w := c.Accuracy(), float64(want[0][0]+want[1][1])/64; a != w {
+		t.Errorf("accuracy %v, want %v", a, w)
+	}
+	if rec := c.Recall(); !math.IsNaN(rec[2]) || rec[0] != ratio(want[0][0], want[0][0]+want[0][1]+want[0][2]) {
+		t.Errorf("recall %v of %v", rec, want)
+	}
+	if pre := c.Precision(); pre[1] != ratio(want[1][1], want[0][1]+want[1][1]) {
+		t.Errorf("precision %v of %v", pre, want)
+	}
+	if lines := strings.Count(c.String(), "\n"); lines != 5 {
+		t.Errorf("%d lines:\n%s", lines, c)
+	}
+}

@@ -1,0 +1,91 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Attention is multi-head self-attention over [batch, positions, width]: one product gives queries, keys and values, each
+// head computes softmax(q·kᵀ/√d)·v on its share d of the width, one more product mixes the heads. Names are GPT-2's.
+type Attention struct {
+	QKV     *Linear `nn:"c_attn"` // width to 3·width: queries, keys, values
+	Proj    *Linear `nn:"c_proj"` // width to width
+	Heads   int
+	Causal  bool    // a position sees itself and those before it
+	Dropout float64 // of the weights, while training
+}
+
+// AttentionConfig describes an attention layer.
+type AttentionConfig struct {
+	Heads   int // divides the width
+	Causal  bool
+	Dropout float64
+	NoBias  bool
+}
+
+// NewAttention initialises as PyTorch's MultiheadAttention: the first weight uniform in ±√(6/(width+3·width)), the
+// second in ±1/√width, biases zero.
+func NewAttention(env *tensor.Env, width int, c AttentionConfig) *Attention {
+	if c.Heads < 1 || width%c.Heads != 0 {
+		tensor.Raise("nn.NewAttention", "the width must be a multiple of the heads", "width %d in %d heads", width, c.Heads)
+	}
+	l := &Attention{Heads: c.Heads, Causal: c.Causal, Dropout: c.Dropout}
+	l.QKV = &Linear{Weight: uniform(env, math.Sqrt(6/(4*float64(width))), 3*width, width)}
+	l.Proj = NewLinearNoBias(env, width, width)
+	if !c.NoBias {
+		l.QKV.Bias, l.Proj.Bias = NewParam(env.Zeros(3*width)), NewParam(env.Zeros(width))
+	}
+	return l
+}
+
+// Forward attends to all positions, or the earlier ones when Causal.
+func (l *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return l.ForwardMasked(x, nil) }
+
+// ForwardMasked attends only to keys that take part: keys is bool [batch, positions], true for those; nil means all. A
+// position that sees no key gets zeros before the last product.
+func (l *Attention) ForwardMasked(x, keys *tensor.Tensor) *tensor.Tensor {
+	if x.Rank() != 3 {
+		tensor.Raise("nn.Attention", "give [batch, positions, width]", "input of shape %v", x.Shape())
+	}
+	b, t, width := x.Dim(0), x.Dim(1), x.Dim(2)
+	qkv := l.QKV.Forward(x).Reshape(b, t, 3, l.Heads, width/l.Heads).Permute(2, 0, 3, 1, 4)
+	if keys != nil {
+		keys = keys.Reshape(b, 1, 1, t)
+	}
+	y := l.attend(qkv.Select(0, 0), qkv.Select(0, 1), qkv.Select(0, 2), keys)
+	y = l.Proj.Forward(y.Permute(0, 2, 1, 3).Reshape(b, t, width))
+	return note(l, x, y)
+}
+
+// attend is the fused operation where it does the same; it has no dropout of weights.
+func (l *Attention) attend(q, k, v, keys *tensor.Tensor) *tensor.Tensor {
+	if l.Dropout == 0 || !q.Env().Training() {
+		return tensor.Attention(q, k, v, tensor.Mask{Causal: l.Causal, Keys: keys})
+	}
+	scores := q.MatMul(k.Transpose(-2, -1)).Scale(1 / math.Sqrt(float64(q.Dim(-1))))
+	seen := l.seen(q.Env(), q.Dim(-2), keys)
+	if seen == nil {
+		return scores.Softmax(-1).Dropout(l.Dropout).MatMul(v)
+	}
+	// The floor is finite, so that a row that sees nothing has a gradient of 0 and not NaN.
+	weights := tensor.Where(seen, scores, scores.Env().FullOf(scores.DType(), -6e4)).Softmax(-1)
+	weights = tensor.Where(seen, weights, weights.Env().FullOf(weights.DType(), 0))
+	return weights.Dropout(l.Dropout).MatMul(v)
+}
+
+// seen is the mask of t queries by keys, true where a query sees a key; nil when all do.
+func (l *Attention) seen(env *tensor.Env, t int, keys *tensor.Tensor) *tensor.Tensor {
+	if !l.Causal {
+		return keys
+	}
+	at := env.Arange(t)
+	causal := at.Unsqueeze(1).Ge(at)
+	if keys == nil {
+		return causal
+	}
+	return causal.And(keys)
+}
+
+// products counts those of scores and values; the layers inside count their own.
+func (l *Attention) products(x, _ *tensor.Tensor) int { return 2 * x.Size() * x.Dim(1) }

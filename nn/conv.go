@@ -1,0 +1,78 @@
+package nn
+
+import "github.com/warpline-ml/warpline/tensor"
+
+// Conv2d is the two-dimensional convolution (cross-correlation): [n, in, h, w] to [n, out, h', w'], where
+// h' = ⌊(h + 2·padding - dilation·(kernel-1) - 1) / stride⌋ + 1.
+type Conv2d struct {
+	Weight *tensor.Tensor `nn:"weight"` // [out, in/groups, kernel, kernel]
+	Bias   *tensor.Tensor `nn:"bias"`   // [out], or nil
+	tensor.Conv
+}
+
+// ConvConfig describes a square convolution. Zero fields mean stride 1, padding 0, dilation 1, one group, a bias.
+type ConvConfig struct {
+	Stride, Padding, Dilation, Groups int
+	NoBias                            bool
+}
+
+// NewConv2d makes a layer with a kernel×kernel window; for uneven windows change its Conv and Weight. Weight and bias are
+// drawn uniformly from ±1/√(in/groups·kernel²).
+func NewConv2d(env *tensor.Env, in, out, kernel int, c ConvConfig) *Conv2d {
+	groups := max(c.Groups, 1)
+	if in%groups != 0 || out%groups != 0 {
+		tensor.Raise("nn.NewConv2d", "both must be multiples of the groups", "%d inputs and %d outputs in %d groups", in, out, groups)
+	}
+	bound := fanBound(in / groups * kernel * kernel)
+	l := &Conv2d{Weight: uniform(env, bound, out, in/groups, kernel, kernel), Conv: tensor.Conv{
+		Stride: square(c.Stride), Padding: square(c.Padding), Dilation: square(c.Dilation), Groups: groups}}
+	if !c.NoBias {
+		l.Bias = uniform(env, bound, out)
+	}
+	return l
+}
+
+func square(n int) [2]int { return [2]int{n, n} }
+
+// Forward applies the layer.
+func (l *Conv2d) Forward(x *tensor.Tensor) *tensor.Tensor {
+	return note(l, x, x.Conv2d(l.Weight, l.Bias, l.Conv))
+}
+
+func (l *Conv2d) products(_, y *tensor.Tensor) int {
+	return y.Size() * l.Weight.Size() / max(l.Weight.Dim(0), 1)
+}
+
+// MaxPool2d is the largest value of each window: [n, c, h, w] to [n, c, h', w']. Stride 0 means the kernel's size.
+type MaxPool2d struct{ Kernel, Stride, Padding int }
+
+// Forward pools.
+func (l MaxPool2d) Forward(x *tensor.Tensor) *tensor.Tensor {
+	return x.MaxPool2d(tensor.Pool{Kernel: square(l.Kernel), Stride: square(l.Stride), Padding: square(l.Padding)})
+}
+
+// AvgPool2d is the average of each window. Stride 0 means the kernel's size. Padding counts as zeros, unless
+// ExcludePadding averages over what lies inside the input.
+type AvgPool2d struct {
+	Kernel, Stride, Padding int
+	ExcludePadding          bool
+}
+
+// Forward pools.
+func (l AvgPool2d) Forward(x *tensor.Tensor) *tensor.Tensor {
+	pool := tensor.Pool{Kernel: square(l.Kernel), Stride: square(l.Stride), Padding: square(l.Padding)}
+	y := x.AvgPool2d(pool)
+	if !l.ExcludePadding || l.Padding == 0 {
+		return y
+	}
+	inside := x.Env().FullOf(x.DType(), 1, 1, 1, x.Dim(2), x.Dim(3)).AvgPool2d(pool)
+	return y.Div(inside)
+}
+
+// GlobalAvgPool averages each channel: [n, c, h, w] to [n, c, 1, 1].
+type GlobalAvgPool struct{}
+
+// Forward averages.
+func (GlobalAvgPool) Forward(x *tensor.Tensor) *tensor.Tensor {
+	return x.Mean(-2, -1).Unsqueeze(-1).Unsqueeze(-1)
+}

@@ -1,0 +1,241 @@
+package nn
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/testutil/golden"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// freshEnv is a CPU of the test's own.
+func freshEnv(t testing.TB) *tensor.Env {
+	t.Helper()
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Device().Poison(true)
+	return env
+}
+
+// attrs are a golden case's attributes; numbers come as float64, lists as []any.
+type attrs map[string]any
+
+func (a attrs) number(key string, or float64) float64 {
+	if v, ok := a[key].(float64); ok {
+		return v
+	}
+	return or
+}
+
+func (a attrs) pair(key string, or int) [2]int {
+	switch v := a[key].(type) {
+	case float64:
+		return [2]int{int(v), int(v)}
+	case []any:
+		return [2]int{int(v[0].(float64)), int(v[1].(float64))}
+	}
+	return [2]int{or, or}
+}
+
+type goldenCase struct {
+	Name, Layer string
+	Attrs       attrs
+	t           map[string]*tensor.Tensor
+	params      map[string]*tensor.Tensor
+}
+
+func (c *goldenCase) input(name string) *tensor.Tensor { return c.t["in."+name] }
+
+// param is a parameter with the case's value, nil if the case has none.
+func (c *goldenCase) param(name string) *tensor.Tensor {
+	v := c.t["param."+name]
+	if v == nil {
+		return nil
+	}
+	p := NewParam(v)
+	c.params[name] = p
+	return p
+}
+
+// forward computes a case's outputs from inputs that are leaves.
+type forward func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor
+
+// one is a forward of a module on x.
+func one(build func(c *goldenCase) Module) forward {
+	return func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+		return []*tensor.Tensor{build(c).Forward(in["x"])}
+	}
+}
+
+func value(m Module) forward { return one(func(*goldenCase) Module { return m }) }
+
+var forwards = map[string]forward{
+	"Linear": one(func(c *goldenCase) Module { return &Linear{c.param("weight"), c.param("bias")} }),
+	"Conv2d": one(func(c *goldenCase) Module {
+		return &Conv2d{c.param("weight"), c.param("bias"), tensor.Conv{Stride: c.Attrs.pair("stride", 1), Padding: c.Attrs.pair("padding", 0),
+			Dilation: c.Attrs.pair("dilation", 1), Groups: int(c.Attrs.number("groups", 1))}}
+	}),
+	"BatchNorm1d": batchNorm,
+	"BatchNorm2d": batchNorm,
+	"LayerNorm": one(func(c *goldenCase) Module {
+		return &LayerNorm{c.param("weight"), c.param("bias"), c.Attrs.number("eps", 0)}
+	}),
+	"RMSNorm": one(func(c *goldenCase) Module { return &RMSNorm{c.param("weight"), c.Attrs.number("eps", 0)} }),
+	"Embedding": func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+		return []*tensor.Tensor{(&Embedding{c.param("weight")}).Forward(in["index"])}
+	},
+	"MaxPool2d": one(func(c *goldenCase) Module {
+		return MaxPool2d{int(c.Attrs.number("kernel", 0)), int(c.Attrs.number("stride", 0)), int(c.Attrs.number("padding", 0))}
+	}),
+	"AvgPool2d": one(func(c *goldenCase) Module {
+		return AvgPool2d{int(c.Attrs.number("kernel", 0)), int(c.Attrs.number("stride", 0)), int(c.Attrs.number("padding", 0)), c.Attrs["count_include_pad"] == false}
+	}),
+	"AdaptiveAvgPool2d": value(GlobalAvgPool{}),
+	"ReLU":              value(ReLU{}),
+	"GELU": one(func(c *goldenCase) Module {
+		if c.Attrs["approximate"] == "tanh" {
+			return GELUTanh{}
+		}
+		return GELU{}
+	}),
+	"SiLU":    value(SiLU{}),
+	"Sigmoid": value(Sigmoid{}),
+	"Tanh":    value(Tanh{}),
+	"softmax": func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+		if dim := int(c.Attrs.number("dim", 0)); dim != -1 {
+			return []*tensor.Tensor{in["x"].Softmax(dim)}
+		}
+		return []*tensor.Tensor{Softmax{}.Forward(in["x"])}
+	},
+	"log_softmax": func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+		return []*tensor.Tensor{in["x"].LogSoftmax(int(c.Attrs.number("dim", 0)))}
+	},
+	"scaled_dot_product_attention":     attentionCase,
+	"MultiheadAttention":               multihead,
+	"cross_entropy":                    lossCase(CrossEntropy),
+	"mse_loss":                         lossCase(MSE),
+	"binary_cross_entropy_with_logits": lossCase(BCEWithLogits),
+}
+
+// batchNorm trains on two batches and evaluates on a third; the case checks the statistics that each update left.
+func batchNorm(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+	env := in["x1"].Env()
+	l := NewBatchNorm(env, int(c.Attrs.number("features", 0)))
+	l.Weight, l.Bias = c.param("weight"), c.param("bias")
+	l.RunningMean, l.RunningVar = tensor.NewBuffer(c.t["buffer.running_mean"]), tensor.NewBuffer(c.t["buffer.running_var"])
+	l.Eps, l.Momentum = c.Attrs.number("eps", 0), c.Attrs.number("momentum", 0)
+	y1 := l.Forward(in["x1"])
+	c.t["got.running_mean1"], c.t["got.running_var1"] = l.RunningMean.Clone(), l.RunningVar.Clone()
+	y2 := l.Forward(in["x2"])
+	c.t["got.running_mean2"], c.t["got.running_var2"] = l.RunningMean.Clone(), l.RunningVar.Clone()
+	return []*tensor.Tensor{y1, y2, l.Forward(in["x3"].In(env.Eval()))}
+}
+
+func attentionCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+	m := tensor.Mask{Causal: c.Attrs["is_causal"] == true, Keys: in["key_mask"]}
+	if m.Keys != nil {
+		m.Keys = m.Keys.Unsqueeze(1).Unsqueeze(1)
+	}
+	q := in["q"]
+	if s := c.Attrs.number("scale", 0); s != 0 { // Attention scales by 1/√5
+		q = q.Scale(s * 2.2360679774997896)
+	}
+	return []*tensor.Tensor{tensor.Attention(q, in["k"], in["v"], m)}
+}
+
+func multihead(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+	l := &Attention{
+		QKV:    &Linear{c.param("in_proj_weight"), c.param("in_proj_bias")},
+		Proj:   &Linear{c.param("out_proj.weight"), c.param("out_proj.bias")},
+		Heads:  int(c.Attrs.number("heads", 0)),
+		Causal: c.Attrs["causal"] == true,
+	}
+	if m := in["key_padding_mask"]; m != nil {
+		return []*tensor.Tensor{l.ForwardMasked(in["x"], m.Not())}
+	}
+	return []*tensor.Tensor{l.Forward(in["x"])}
+}
+
+func lossCase(f func(x, target *tensor.Tensor, opts ...LossOption) *tensor.Tensor) forward {
+	return func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+		opts := []LossOption{Smoothing(c.Attrs.number("label_smoothing", 0))}
+		switch c.Attrs["reduction"] {
+		case "sum":
+			opts = append(opts, Summed())
+		case "none":
+			opts = append(opts, Unreduced())
+		}
+		return []*tensor.Tensor{f(in["x"], in["target"], opts...)}
+	}
+}
+
+// TestGolden compares every layer and loss with PyTorch: outputs, gradients of inputs and parameters, buffers after.
+func TestGolden(t *testing.T) {
+	var index struct{ Cases []goldenCase }
+	golden.JSON(t, "testdata/index.json", &index)
+	if len(index.Cases) < 50 {
+		t.Fatalf("only %d cases", len(index.Cases))
+	}
+	for _, c := range index.Cases {
+		t.Run(c.Name, func(t *testing.T) { c.check(t) })
+	}
+}
+
+func (c *goldenCase) check(t *testing.T) {
+	env := freshEnv(t)
+	c.t, c.params = golden.Tensors(t, env, "testdata/"+c.Name+".safetensors"), map[string]*tensor.Tensor{}
+	in := map[string]*tensor.Tensor{}
+	for _, name := range slices.Sorted(maps.Keys(c.t)) {
+		if short, ok := strings.CutPrefix(name, "in."); ok {
+			in[short] = c.t[name]
+			if c.t["grad."+short] != nil {
+				in[short] = c.t[name].RequireGrad()
+			}
+		}
+	}
+	f := forwards[c.Layer]
+	if f == nil {
+		t.Fatalf("no layer for %s", c.Layer)
+	}
+	c.compare(t, in, f(c, in))
+}
+
+func (c *goldenCase) compare(t *testing.T, in map[string]*tensor.Tensor, out []*tensor.Tensor) {
+	var total *tensor.Tensor
+	for i, y := range out {
+		name := "y"
+		if len(out) > 1 {
+			name = fmt.Sprintf("y%d", i+1)
+		}
+		golden.Close(t, name, y, c.t["out."+name], 1e-5, 2e-6)
+		if up := c.t["up."+name]; up != nil {
+			part := y.Mul(up).Sum()
+			if total == nil {
+				total = part
+			} else {
+				total = total.Add(part)
+			}
+		}
+	}
+	total.Backward()
+	leaves := maps.Clone(in)
+	maps.Copy(leaves, c.params)
+	checked := 0
+	for name, want := range c.t {
+		if short, ok := strings.CutPrefix(name, "grad."); ok {
+			golden.Close(t, name, leaves[short].Grad(), want, 2e-5, 1e-5)
+			checked++
+		}
+		if short, ok := strings.CutPrefix(name, "got."); ok {
+			golden.Close(t, short, want, c.t["out."+short], 1e-5, 1e-6)
+		}
+	}
+	if checked == 0 {
+		t.Error("no gradient was checked")
+	}
+}

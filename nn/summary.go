@@ -1,0 +1,162 @@
+package nn
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Table is what [Summary] returns: the layers of a model in the order in which they ran, then tensors of its own.
+type Table struct{ Rows []Row }
+
+// Row is one use of a layer, or a parameter that belongs to no layer of this package.
+type Row struct {
+	Path      string
+	Kind      string // "Linear"
+	Output    []int  // shape; nil for a parameter
+	Params    int    // elements of parameters that no row before has
+	Bytes     int64  // of these parameters
+	OutBytes  int64  // of the output
+	Products  int    // multiply-adds
+	Trainable int    // of Params, those that are not frozen
+}
+
+// Summary runs a model once on zeros of the given shape, on the model's device, in evaluation and without recording, and
+// tabulates its layers. Operations that are not layers, such as x.ReLU(), have no row. Nothing else may run the model
+// meanwhile.
+func Summary(model Module, shape ...int) Table {
+	w := walk("nn.Summary", model)
+	s := &spy{paths: w.modules, counted: map[*tensor.Tensor]bool{}}
+	s.forward(model, shape, w.entries)
+	for _, e := range w.each(isParameter) {
+		if !s.counted[e.t] {
+			r := Row{Path: e.path, Kind: "parameter"}
+			s.own(&r, e.t)
+			s.rows = append(s.rows, r)
+		}
+	}
+	return Table{s.rows}
+}
+
+// spy sees what layers compute. Layers are known by identity, so that other models are not seen.
+type spy struct {
+	paths   map[any]string
+	mu      sync.Mutex
+	rows    []Row
+	counted map[*tensor.Tensor]bool
+}
+
+var (
+	spying sync.Mutex // one Summary at a time
+	active atomic.Pointer[spy]
+)
+
+func (s *spy) forward(model Module, shape []int, entries []entry) {
+	env := tensor.Best()
+	if len(entries) > 0 {
+		env = entries[0].t.Env()
+	}
+	// A scope, and not Do: a summary must not change the random numbers of the program.
+	env, scope := env.NoGrad().Eval().Scope()
+	defer scope.End()
+	spying.Lock()
+	defer spying.Unlock()
+	active.Store(s)
+	defer active.Store(nil)
+	model.Forward(env.Zeros(shape...))
+}
+
+// note tells a running Summary what a layer computed, and returns y.
+func note(layer any, x, y *tensor.Tensor) *tensor.Tensor {
+	if s := active.Load(); s != nil {
+		s.see(layer, layer, x, y)
+	}
+	return y
+}
+
+// noteElement does so for layers that are plain values and have no identity of their own, such as ReLU{}.
+func noteElement(slot *Module, x, y *tensor.Tensor) {
+	if s := active.Load(); s != nil && reflect.TypeOf(*slot).Kind() != reflect.Pointer {
+		s.see(slot, *slot, x, y)
+	}
+}
+
+func (s *spy) see(key, layer any, x, y *tensor.Tensor) {
+	path, ok := s.paths[key]
+	if _, wrap := layer.(wrapped); !ok || wrap {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := Row{Path: path, Kind: kind(layer), Output: y.Shape(), OutBytes: y.Bytes()}
+	if m, ok := layer.(interface {
+		products(x, y *tensor.Tensor) int
+	}); ok {
+		r.Products = m.products(x, y)
+	}
+	for _, e := range walk("nn.Summary", layer).each(isParameter) {
+		if !s.counted[e.t] {
+			s.own(&r, e.t)
+		}
+	}
+	s.rows = append(s.rows, r)
+}
+
+// own counts a parameter in a row.
+func (s *spy) own(r *Row, p *tensor.Tensor) {
+	s.counted[p] = true
+	r.Params += p.Size()
+	r.Bytes += p.Bytes()
+	if !p.Frozen() {
+		r.Trainable += p.Size()
+	}
+}
+
+func kind(layer any) string {
+	name := fmt.Sprintf("%T", layer)
+	return strings.TrimPrefix(name[strings.LastIndexByte(name, '*')+1:], "nn.")
+}
+
+// Total adds the rows up.
+func (t Table) Total() Row {
+	sum := Row{Path: "total"}
+	for _, r := range t.Rows {
+		sum.Params += r.Params
+		sum.Bytes += r.Bytes
+		sum.OutBytes += r.OutBytes
+		sum.Products += r.Products
+		sum.Trainable += r.Trainable
+	}
+	return sum
+}
+
+// String is the table as text, at most 100 columns wide, with a line of totals.
+func (t Table) String() string {
+	out := render.Table{
+		Header: []string{"layer", "kind", "output", "parameters", "bytes", "output bytes", "multiply-adds"},
+		Right:  []bool{false, false, false, true, true, true, true},
+	}
+	for _, r := range t.Rows {
+		out.Rows = append(out.Rows, r.cells())
+	}
+	total := t.Total()
+	out.Rows = append(out.Rows, total.cells())
+	text := out.String(100)
+	if frozen := total.Params - total.Trainable; frozen > 0 {
+		text += fmt.Sprintf("%s parameters are frozen\n", render.Count(int64(frozen)))
+	}
+	return text
+}
+
+func (r Row) cells() []string {
+	shape := ""
+	if r.Output != nil {
+		shape = strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Output), " ", "×"), "[]")
+	}
+	return []string{r.Path, r.Kind, shape, render.Count(int64(r.Params)), render.Bytes(r.Bytes), render.Bytes(r.OutBytes), render.Count(int64(r.Products))}
+}

@@ -1,0 +1,54 @@
+package optim
+
+import (
+	"iter"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// AdamWConfig configures [AdamW] and [Adam]. Zero means PyTorch's default, given in the comments; a negative number
+// means 0.
+type AdamWConfig struct {
+	LR          float64 // 1e-3
+	Beta1       float64 // 0.9
+	Beta2       float64 // 0.999
+	Eps         float64 // 1e-8
+	WeightDecay float64 // AdamW: 0.01, Adam: 0
+	Clip        float64 // largest 2-norm of all gradients together; 0: they are not clipped
+	Rule        Rule    // rates of single parameters; nil: all the same
+}
+
+// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter, 2019). With g the gradient and t the number of the
+// parameter's update, from 1:
+//
+//	w = w · (1 - lr·decay)
+//	m = β₁·m + (1-β₁)·g
+//	v = β₂·v + (1-β₂)·g²
+//	w = w - lr/(1-β₁ᵗ) · m / (√(v/(1-β₂ᵗ)) + ε)
+type AdamW struct{ *core }
+
+// NewAdamW updates the given parameters.
+func NewAdamW(params iter.Seq2[string, *tensor.Tensor], c AdamWConfig) *AdamW {
+	return &AdamW{newAdam("optim.NewAdamW", params, c, optional(c.WeightDecay, 0.01), false)}
+}
+
+// Adam adds decay·w to the gradient instead of decaying w (Kingma and Ba, 2015).
+type Adam struct{ *core }
+
+// NewAdam updates the given parameters.
+func NewAdam(params iter.Seq2[string, *tensor.Tensor], c AdamWConfig) *Adam {
+	return &Adam{newAdam("optim.NewAdam", params, c, optional(c.WeightDecay, 0), true)}
+}
+
+func newAdam(op string, params iter.Seq2[string, *tensor.Tensor], c AdamWConfig, decay float64, coupled bool) *core {
+	o := newCore(op, params, optional(c.LR, 1e-3), decay, c.Clip, c.Rule, "exp_avg", "exp_avg_sq")
+	step := tensor.AdamWStep{Beta1: optional(c.Beta1, 0.9), Beta2: optional(c.Beta2, 0.999), Eps: optional(c.Eps, 1e-8), Coupled: coupled}
+	o.check("Beta1", step.Beta1, 0, 1)
+	o.check("Beta2", step.Beta2, 0, 1)
+	o.update = func(scale *tensor.Tensor, b *batch) {
+		s := step
+		s.LR, s.WeightDecay, s.Step = o.lr*b.rates.Scale, b.rates.WeightDecay, b.steps+1
+		tensor.AdamWInPlace(s, scale, b.p, b.g, b.keep[0], b.keep[1])
+	}
+	return o
+}

@@ -1,0 +1,144 @@
+// Package optim updates parameters by their gradients and lets go of these, so that there is nothing to zero.
+//
+//	opt := optim.NewAdamW(nn.Params(model), optim.AdamWConfig{LR: 1e-3, Clip: 1})
+//	loss.Backward()
+//	report := opt.Step()
+//
+// Formulas and defaults are PyTorch's. Parameters are updated by one fused operation per device, dtype and set of
+// rates. Moments live where their parameter does, in its device's root scope. A rate changes by SetLR, between steps:
+//
+//	schedule := optim.WarmupCosine(6e-4, 6e-5, 100, 5000)
+//	for step := range 5000 {
+//		opt.SetLR(schedule(step))
+//		…
+//	}
+//
+// A mistake panics with a [tensor.Error]. An optimizer may be used by one goroutine at a time.
+package optim
+
+import (
+	"iter"
+	"math"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Optimizer is what training loops and checkpoints need of an optimizer.
+type Optimizer interface {
+	// Step applies the gradients and drops them.
+	Step() Report
+	// Discard drops the gradients without applying them.
+	Discard()
+	// LR is the learning rate of the next Step.
+	LR() float64
+	// SetLR changes it.
+	SetLR(lr float64)
+	// State walks the tensors that resuming needs, as "path.exp_avg".
+	State() iter.Seq2[string, *tensor.Tensor]
+	// Counters are the whole numbers that resuming needs, as "path.step".
+	Counters() map[string]int
+	// Load puts back what State and Counters gave. Values may come from another device.
+	Load(tensors map[string]*tensor.Tensor, counters map[string]int) error
+}
+
+// Rates are a parameter's own settings. Scale multiplies the learning rate.
+type Rates struct{ Scale, WeightDecay float64 }
+
+// A Rule sets the rates of the parameter p with the given path. It is called once for each, with Scale 1 and the
+// optimizer's weight decay, and takes the place of parameter groups.
+type Rule func(path string, p *tensor.Tensor, r *Rates)
+
+// DecayMatricesOnly is the [Rule] that weight decay acts on parameters with two or more dimensions only, and not on
+// biases and the weights of norms, as in nanoGPT.
+func DecayMatricesOnly(_ string, p *tensor.Tensor, r *Rates) {
+	if p.Rank() < 2 {
+		r.WeightDecay = 0
+	}
+}
+
+// state is one parameter with what the optimizer keeps for it.
+type state struct {
+	name  string
+	p     *tensor.Tensor
+	rates Rates
+	keep  []*tensor.Tensor // as many as the optimizer has kinds of state; nil before the first step
+	steps int              // updates so far
+}
+
+// core is what all optimizers share.
+type core struct {
+	op     string
+	lr     float64
+	clip   float64
+	kinds  []string // of state, by PyTorch's names
+	states []*state
+	turns  int // Steps so far
+	norm   *tensor.Tensor
+	update func(scale *tensor.Tensor, b *batch)
+}
+
+// batch is what one fused update takes.
+type batch struct {
+	rates Rates
+	steps int // of each parameter, before this update
+	p, g  []*tensor.Tensor
+	keep  [][]*tensor.Tensor // by kind
+}
+
+func newCore(op string, params iter.Seq2[string, *tensor.Tensor], lr, decay, clip float64, rule Rule, kinds ...string) *core {
+	c := &core{op: op, lr: lr, clip: clip, kinds: kinds}
+	c.check("LR", lr, 0, math.Inf(1))
+	c.check("WeightDecay", decay, 0, math.Inf(1))
+	c.check("Clip", clip, 0, math.Inf(1))
+	seen := map[*tensor.Tensor]bool{}
+	for name, p := range params {
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		s := &state{name: name, p: p, rates: Rates{1, decay}, keep: make([]*tensor.Tensor, len(kinds))}
+		if rule != nil {
+			rule(name, p, &s.rates)
+		}
+		c.check("WeightDecay of "+name, s.rates.WeightDecay, 0, math.Inf(1))
+		c.states = append(c.states, s)
+	}
+	if len(c.states) == 0 {
+		tensor.Raise(op, "give nn.Params(model) of a model with parameters", "there are no parameters to update")
+	}
+	return c
+}
+
+// check panics unless lo ≤ v < hi.
+func (c *core) check(what string, v, lo, hi float64) {
+	if !(v >= lo && v < hi) {
+		tensor.Raise(c.op, "check the configuration", "%s is %v, not in [%v, %v)", what, v, lo, hi)
+	}
+}
+
+// optional is a setting whose zero stands for its default; none is negative.
+func optional(v, def float64) float64 {
+	switch {
+	case v == 0:
+		return def
+	case v < 0:
+		return 0
+	}
+	return v
+}
+
+// LR is the learning rate of the next Step.
+func (c *core) LR() float64 { return c.lr }
+
+// SetLR changes the learning rate. Each parameter's is multiplied by its [Rates].Scale.
+func (c *core) SetLR(lr float64) {
+	c.check("LR", lr, 0, math.Inf(1))
+	c.lr = lr
+}
+
+// Discard drops the gradients without applying them.
+func (c *core) Discard() {
+	for _, s := range c.states {
+		s.p.DropGrad()
+	}
+}

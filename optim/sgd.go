@@ -1,0 +1,45 @@
+package optim
+
+import (
+	"iter"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// SGDConfig configures [SGD]. Zero fields are PyTorch's defaults; a negative LR means 0.
+type SGDConfig struct {
+	LR          float64 // 0: 1e-3
+	Momentum    float64
+	WeightDecay float64
+	Nesterov    bool
+	Clip        float64 // largest 2-norm of all gradients together; 0: they are not clipped
+	Rule        Rule    // rates of single parameters; nil: all the same
+}
+
+// SGD is stochastic gradient descent, with momentum as PyTorch has it. With g the gradient plus decay·w:
+//
+//	buf = momentum·buf + g     (g alone in the first update)
+//	w = w - lr·buf             (Nesterov: w - lr·(g + momentum·buf))
+type SGD struct{ *core }
+
+// NewSGD updates the given parameters.
+func NewSGD(params iter.Seq2[string, *tensor.Tensor], c SGDConfig) *SGD {
+	var kinds []string
+	if c.Momentum != 0 {
+		kinds = []string{"momentum_buffer"}
+	}
+	o := newCore("optim.NewSGD", params, optional(c.LR, 1e-3), c.WeightDecay, c.Clip, c.Rule, kinds...)
+	o.check("Momentum", c.Momentum, 0, 1)
+	if c.Nesterov && c.Momentum == 0 {
+		tensor.Raise("optim.NewSGD", "set Momentum, 0.9 for example", "Nesterov without momentum")
+	}
+	o.update = func(scale *tensor.Tensor, b *batch) {
+		s := tensor.SGDStep{LR: o.lr * b.rates.Scale, Momentum: c.Momentum, WeightDecay: b.rates.WeightDecay, Nesterov: c.Nesterov, First: b.steps == 0}
+		if c.Momentum == 0 {
+			tensor.SGDInPlace(s, scale, b.p, b.g, nil)
+		} else {
+			tensor.SGDInPlace(s, scale, b.p, b.g, b.keep[0])
+		}
+	}
+	return &SGD{o}
+}

@@ -1,0 +1,103 @@
+package optim
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// State walks the tensors that resuming needs, by the parameter's path and PyTorch's name: "h.0.weight.exp_avg".
+// Parameters that had no update yet have none.
+func (c *core) State() iter.Seq2[string, *tensor.Tensor] {
+	return func(yield func(string, *tensor.Tensor) bool) {
+		for _, s := range c.states {
+			for i, t := range s.keep {
+				if s.steps > 0 && !yield(s.name+"."+c.kinds[i], t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Counters are the whole numbers that resuming needs: the updates of each parameter that had one, as "path.step", and
+// those of the optimizer, as "steps".
+func (c *core) Counters() map[string]int {
+	out := map[string]int{"steps": c.turns}
+	for _, s := range c.states {
+		if s.steps > 0 {
+			out[s.name+".step"] = s.steps
+		}
+	}
+	return out
+}
+
+// Load puts back what State and Counters gave, for the same parameters, on any device. When it fails, nothing was
+// changed. The learning rate is not part of it.
+func (c *core) Load(tensors map[string]*tensor.Tensor, counters map[string]int) error {
+	known := map[string]bool{"steps": true}
+	for _, s := range c.states {
+		if err := c.accepts(s, tensors, counters, known); err != nil {
+			return err
+		}
+	}
+	if err := noStrangers(known, tensors, counters); err != nil {
+		return err
+	}
+	for _, s := range c.states {
+		s.steps = counters[s.name+".step"]
+		for i, kind := range c.kinds {
+			s.keep[i] = nil
+			if s.steps > 0 {
+				s.keep[i] = s.p.ZerosLike().CopyInPlace(tensors[s.name+"."+kind].Detach().To(s.p.Env()))
+			}
+		}
+	}
+	c.turns = counters["steps"]
+	return nil
+}
+
+// accepts checks the state of one parameter and notes its names.
+func (c *core) accepts(s *state, tensors map[string]*tensor.Tensor, counters map[string]int, known map[string]bool) error {
+	known[s.name+".step"] = true
+	steps := counters[s.name+".step"]
+	if steps < 0 {
+		return fmt.Errorf("optimizer state: %s.step is %d", s.name, steps)
+	}
+	for _, kind := range c.kinds {
+		name := s.name + "." + kind
+		t := tensors[name]
+		switch {
+		case t == nil && steps > 0:
+			return fmt.Errorf("optimizer state: %s is missing, though %s has %d updates: saved by another optimizer?", name, s.name, steps)
+		case t != nil && !t.SameShape(s.p):
+			return fmt.Errorf("optimizer state: %s has shape %v, the parameter %v: saved by another model?", name, t.Shape(), s.p.Shape())
+		case t != nil && !t.DType().IsFloat():
+			return fmt.Errorf("optimizer state: %s is %s, not floating", name, t.DType())
+		}
+		known[name] = true
+	}
+	return nil
+}
+
+// noStrangers refuses state of parameters that are not there, or of another kind.
+func noStrangers(known map[string]bool, tensors map[string]*tensor.Tensor, counters map[string]int) error {
+	var strange []string
+	for name := range tensors {
+		if !known[name] {
+			strange = append(strange, name)
+		}
+	}
+	for name := range counters {
+		if !known[name] {
+			strange = append(strange, name)
+		}
+	}
+	if len(strange) == 0 {
+		return nil
+	}
+	slices.Sort(strange)
+	return fmt.Errorf("optimizer state: %s belongs to none of the parameters (%d such entries): saved by another model or optimizer?", strange[0], len(strange))
+}

@@ -1,0 +1,191 @@
+package optim
+
+import (
+	"math"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// patience is the number of Steps after which a parameter without any gradient so far is reported.
+const patience = 3
+
+// Report is what a Step did.
+type Report struct {
+	Skipped []string // parameters without a gradient this time; frozen ones do not count
+	Never   []string // those of them that never had one in three or more Steps: they are not part of the loss
+	c       *core
+	turn    int
+}
+
+// Norm is the 2-norm of all gradients together, before clipping. Reading it waits for the device; it can be read until
+// the next Step. It is 0 when there were no gradients.
+func (r Report) Norm() float64 {
+	if r.c == nil {
+		return 0
+	}
+	if r.turn != r.c.turns {
+		tensor.Raise("Report.Norm", "read it before the next Step", "the norm of step %d is gone after step %d", r.turn, r.c.turns)
+	}
+	if r.c.norm == nil {
+		return 0
+	}
+	return r.c.norm.Item()
+}
+
+// Finite tells whether all gradients were: a NaN or an infinity in one makes the norm so. It reads Norm.
+func (r Report) Finite() bool {
+	n := r.Norm()
+	return !math.IsNaN(n) && !math.IsInf(n, 0)
+}
+
+// Step applies the gradients and lets go of them. It allocates before it writes, so that after an out-of-memory the
+// parameters are as before and the gradients still there; Discard drops them.
+func (c *core) Step() Report {
+	r := Report{c: c, turn: c.turns + 1}
+	ready := c.ready(&r)
+	c.turns++
+	if len(ready) == 0 {
+		c.norm = nil
+		return r
+	}
+	batches := group(ready)
+	places := locate(batches)
+	defer places.end()
+	c.scales(places)
+	for _, b := range batches {
+		c.update(places.of(b).scale, b)
+	}
+	for _, s := range ready {
+		s.steps++
+		s.p.DropGrad()
+	}
+	return r
+}
+
+// ready lists the parameters with a gradient, with their state made, and reports the others.
+func (c *core) ready(r *Report) []*state {
+	list := make([]*state, 0, len(c.states))
+	for _, s := range c.states {
+		switch {
+		case s.p.Grad() != nil:
+			s.prepare()
+			list = append(list, s)
+		case s.p.Frozen():
+		default:
+			r.Skipped = append(r.Skipped, s.name)
+			if s.steps == 0 && c.turns+1 >= patience {
+				r.Never = append(r.Never, s.name)
+			}
+		}
+	}
+	return list
+}
+
+// prepare makes what the optimizer keeps for a parameter, or moves it to where the parameter is now.
+func (s *state) prepare() {
+	for i, k := range s.keep {
+		switch {
+		case k == nil:
+			s.keep[i] = s.p.ZerosLike()
+		case k.Env().Device() != s.p.Env().Device() || k.DType() != s.p.DType():
+			s.keep[i] = s.p.ZerosLike().CopyInPlace(k.To(s.p.Env()))
+		}
+	}
+}
+
+// group splits parameters by what one fused operation shares, in order of first appearance.
+func group(list []*state) []*batch {
+	type key struct {
+		device *tensor.Device
+		dt     dtype.DType
+		rates  Rates
+		steps  int
+	}
+	var out []*batch
+	byKey := map[key]*batch{}
+	for _, s := range list {
+		k := key{s.p.Env().Device(), s.p.DType(), s.rates, s.steps}
+		b := byKey[k]
+		if b == nil {
+			b = &batch{rates: s.rates, steps: s.steps, keep: make([][]*tensor.Tensor, len(s.keep))}
+			byKey[k] = b
+			out = append(out, b)
+		}
+		b.p, b.g = append(b.p, s.p), append(b.g, s.p.Grad())
+		for i, t := range s.keep {
+			b.keep[i] = append(b.keep[i], t)
+		}
+	}
+	return out
+}
+
+// place is the work of a Step on one device. Its env has a scope that ends with the Step; it is not that of a Do, because
+// a Step must not change the program's random numbers.
+type place struct {
+	env   *tensor.Env
+	scope tensor.Scope
+	grads []*tensor.Tensor
+	scale *tensor.Tensor // what gradients are multiplied by
+}
+
+// places are in the order of the parameters.
+type places []*place
+
+func locate(batches []*batch) (ps places) {
+	for _, b := range batches {
+		p := ps.of(b)
+		if p == nil {
+			p = &place{}
+			p.env, p.scope = b.p[0].Env().NoGrad().Scope()
+			ps = append(ps, p)
+		}
+		for _, g := range b.g {
+			p.grads = append(p.grads, g.In(p.env))
+		}
+	}
+	return ps
+}
+
+func (ps places) of(b *batch) *place {
+	for _, p := range ps {
+		if p.env.Device() == b.p[0].Env().Device() {
+			return p
+		}
+	}
+	return nil
+}
+
+func (ps places) end() {
+	for _, p := range ps {
+		p.scope.End()
+	}
+}
+
+// scales computes the norm of all gradients into its cell, and for each place the number that clipping multiplies them
+// by: min(1, Clip / (norm + 1e-6)), as clip_grad_norm_ does. Nothing waits for a value.
+func (c *core) scales(ps places) {
+	first := ps[0].env
+	square := tensor.SumSquares(ps[0].grads...)
+	for _, p := range ps[1:] {
+		square = square.Add(tensor.SumSquares(p.grads...).To(first))
+	}
+	norm := square.Sqrt()
+	c.keepNorm(norm)
+	scale := norm.FullLike(1)
+	if c.clip > 0 {
+		scale = scale.Scale(c.clip).Div(norm.AddScalar(1e-6)).Minimum(scale)
+	}
+	for _, p := range ps {
+		p.scale = scale.To(p.env)
+	}
+}
+
+// keepNorm writes the norm into the cell that reports read.
+func (c *core) keepNorm(norm *tensor.Tensor) {
+	if c.norm == nil || c.norm.Env().Device() != norm.Env().Device() || c.norm.DType() != norm.DType() {
+		c.norm = tensor.NewBuffer(norm)
+		return
+	}
+	c.norm.CopyInPlace(norm)
+}
