@@ -11,7 +11,7 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// freshEnv is a CPU of the test's own.
+// freshEnv is a CPU of the test's own, on which what is released turns into NaN.
 func freshEnv(t testing.TB) *tensor.Env {
 	t.Helper()
 	env, err := tensor.Fresh("cpu")

@@ -2,9 +2,11 @@ package nn
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -351,4 +353,33 @@ func TestTied(t *testing.T) {
 	if got := names(State(m)); !slices.Equal(got, []string{"wte.weight", "head.weight"}) {
 		t.Errorf("state %v", got)
 	}
+}
+
+// TestReplicas trains copies side by side, while a third model is summarised: each must do what it does alone.
+func TestReplicas(t *testing.T) {
+	env := freshEnv(t)
+	m := noisy(env)
+	alone := Clone(m)
+	for range 10 {
+		step(env, alone, 4, 2, 5, 5)
+	}
+	want := snapshot(alone)
+	var wg sync.WaitGroup
+	for range 3 {
+		c := Clone(m)
+		wg.Go(func() {
+			for range 10 {
+				step(env, c, 4, 2, 5, 5)
+			}
+			if !maps.EqualFunc(want, snapshot(c), slices.Equal) {
+				t.Error("a replica differs")
+			}
+		})
+	}
+	wg.Go(func() {
+		if s := Summary(Clone(m), 4, 2, 5, 5); len(s.Rows) != len(m) {
+			t.Errorf("%d rows for %d layers", len(s.Rows), len(m))
+		}
+	})
+	wg.Wait()
 }

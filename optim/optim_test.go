@@ -350,6 +350,11 @@ func TestMoves(t *testing.T) {
 		if !slices.Equal(values(m), values(want)) {
 			t.Error("moving the model changed its training")
 		}
+		for name, s := range opt.State() {
+			if s.Env().Device() != other.Device() {
+				t.Errorf("%s stayed behind", name)
+			}
+		}
 	})
 }
 
@@ -376,5 +381,23 @@ func TestBadConfigurations(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "_test.go:") {
 			t.Errorf("%s: %v", want, err)
 		}
+	}
+}
+
+// TestNullDevice takes steps where nothing is computed, as a plan does.
+func TestNullDevice(t *testing.T) {
+	env, err := tensor.Fresh("null:a100-80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := model(env)
+	opt := NewAdamW(nn.Params(m), AdamWConfig{Clip: 1})
+	for step := range 3 {
+		if r := train(env, m, opt, step); r.Norm() != 0 || r.Skipped != nil {
+			t.Errorf("norm %v, skipped %v", r.Norm(), r.Skipped)
+		}
+	}
+	if len(env.Device().Unknown()) == 0 {
+		t.Error("nobody noted that the norm was not computed")
 	}
 }

@@ -7,19 +7,16 @@
 package main
 
 import (
-	"bufio"
 	_ "embed"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/warpline-ml/warpline/bench/peer"
 	"github.com/warpline-ml/warpline/internal/cpu/kernels"
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/par"
@@ -69,20 +66,19 @@ func main() {
 		cpufeat.Set(l)
 	}
 	par.SetThreads(*threads)
-	var peer *torch
-	if *python != "" {
-		peer = start(*python)
-	}
+	torch := peer.Start(*python, script)
 	fmt.Printf("%s, level %v, %d threads; GFLOP/s, medians of %d turns [least, most]\n", cpufeat.Describe().Model, cpufeat.Active(), par.Threads(), *rounds)
 	for _, s := range shapes {
 		if *pick == "" || slices.Contains(strings.Split(*pick, ","), s.name) {
-			compare(s, peer)
+			compare(s, torch)
 		}
 	}
 }
 
+var bit = map[bool]int{true: 1}
+
 // compare measures a shape and prints a line.
-func compare(s shape, peer *torch) {
+func compare(s shape, torch *peer.Peer) {
 	p := s.product()
 	work := 2e-9 * float64(s.m) * float64(s.n) * float64(s.k)
 	turns := max(1, int(budget.Seconds()/seconds(&p, 1)))
@@ -90,17 +86,17 @@ func compare(s shape, peer *torch) {
 	for range *rounds {
 		ceilings = append(ceilings, 2e-9*kernels.Ceiling(cpufeat.Active()))
 		ours = append(ours, work/seconds(&p, turns))
-		if peer != nil {
-			theirs = append(theirs, work/peer.seconds(s, turns))
+		if torch != nil {
+			theirs = append(theirs, work/torch.Ask(s.m, s.n, s.k, bit[s.ta], bit[s.tb], par.Threads(), turns))
 			time.Sleep(20 * time.Millisecond) // until PyTorch's threads sleep
 		}
 	}
 	// The best turns are those that a busy machine disturbed least.
 	share := 100 * slices.Max(ours) / slices.Max(ceilings) / float64(par.Threads())
 	line := fmt.Sprintf("%-8s %s, %5.1f %% of the ceiling %.1f", s.name, spread(ours), share, slices.Max(ceilings))
-	if peer != nil {
+	if torch != nil {
 		line += fmt.Sprintf("; PyTorch %s, ratio %.2f, of the best turns %.2f",
-			spread(theirs), median(ours)/median(theirs), slices.Max(ours)/slices.Max(theirs))
+			spread(theirs), peer.Median(ours)/peer.Median(theirs), slices.Max(ours)/slices.Max(theirs))
 	}
 	fmt.Println(line)
 }
@@ -133,40 +129,6 @@ func seconds(p *kernels.Product[float32], turns int) float64 {
 	return time.Since(start).Seconds() / float64(turns)
 }
 
-func median(x []float64) float64 { return slices.Sorted(slices.Values(x))[len(x)/2] }
-
 func spread(x []float64) string {
-	return fmt.Sprintf("%6.1f [%.1f, %.1f]", median(x), slices.Min(x), slices.Max(x))
-}
-
-// torch is a process that measures PyTorch: a line of sizes in, seconds out.
-type torch struct {
-	in  io.Writer
-	out *bufio.Reader
-}
-
-func start(python string) *torch {
-	cmd := exec.Command(python, "-c", script)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		log.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		log.Fatalf("cannot start PyTorch: %v; give a Python that has it to -python", err)
-	}
-	return &torch{in, bufio.NewReader(out)}
-}
-
-func (t *torch) seconds(s shape, turns int) (x float64) {
-	bit := map[bool]int{true: 1}
-	fmt.Fprintln(t.in, s.m, s.n, s.k, bit[s.ta], bit[s.tb], par.Threads(), turns)
-	if _, err := fmt.Fscan(t.out, &x); err != nil {
-		log.Fatalf("no answer from PyTorch: %v; its own message is above", err)
-	}
-	return x
+	return fmt.Sprintf("%6.1f [%.1f, %.1f]", peer.Median(x), slices.Min(x), slices.Max(x))
 }

@@ -145,9 +145,7 @@ func (f *attending[T]) queries(a *attentionArgs[T], s *attentionSpace[T], head, 
 
 // scaled puts scale·q of a block in s.
 func (f *attending[T]) scaled(a *attentionArgs[T], s *attentionSpace[T], head, q0, q1 int) {
-	for i, v := range a.q[(head*f.t+q0)*f.d : (head*f.t+q1)*f.d] {
-		s.q[i] = v * a.scale
-	}
+	rescale(s.q, a.q[(head*f.t+q0)*f.d:(head*f.t+q1)*f.d], 0, a.scale, 0)
 }
 
 // score computes the scores of a block; those that a mask or causality hides are -∞.

@@ -63,15 +63,9 @@ func (f *attending[T]) blockGrad(a *attentionArgs[T], s *attentionSpace[T], b *s
 	gemm(n, f.e, rows, p.t(), g, a.dv[col*f.e:], f.e, true)
 	gemm(rows, n, f.e, g, v.t(), s.grads, n, false)
 	for i := range rows {
-		scoreGrad(s.grads[i*n:][:n], s.scores[i*n:][:n], s.delta[i])
+		ds := s.grads[i*n:][:n]
+		weigh(ds, s.scores[i*n:][:n], ds, s.delta[i])
 	}
 	gemm(rows, f.d, n, ds, rowsOf(a.k[col*f.d:], f.d), a.dq[row*f.d:], f.d, true)
 	gemm(n, f.d, rows, ds.t(), rowsOf(s.q, f.d), a.dk[col*f.d:], f.d, true)
-}
-
-// scoreGrad turns dp into p∘(dp - delta).
-func scoreGrad[T kernels.Float](dp, p []T, delta T) {
-	for i, v := range p {
-		dp[i] = v * (dp[i] - delta)
-	}
 }

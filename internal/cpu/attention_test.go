@@ -89,9 +89,13 @@ func (c attentionCase) inputs(tb testing.TB, r *rand.Rand, dt dtype.DType) []val
 
 func TestAttention(t *testing.T) {
 	r := testutil.Rand(t)
-	long := []attentionCase{{1, 2, 130, 70, 8, 16, false, 0}, {1, 1, 70, 600, 16, 8, false, 1}, {1, 1, 150, 530, 4, 4, true, 2}, {1, 2, 300, 300, 32, 32, true, 0}}
+	long := []attentionCase{{1, 2, 130, 70, 8, 16, false, 0}, {1, 1, 70, 600, 16, 8, false, 1}, {1, 1, 150, 530, 4, 4, true, 2}, {1, 2, 200, 300, 8, 32, true, 0}}
 	for _, dt := range floatTypes {
-		for _, c := range append(long, attentionCases...) {
+		cases := attentionCases
+		if dt == dtype.F32 {
+			cases = append(long, cases...)
+		}
+		for _, c := range cases {
 			name, in, scale := fmt.Sprint(c), c.inputs(t, r, dt), 1/math.Sqrt(float64(c.d))
 			var mask []float64
 			if c.mask > 0 {

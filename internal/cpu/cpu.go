@@ -62,6 +62,7 @@ func (engine) Prepare(op ir.Op) (*device.Kernel, error) {
 		return nil, fmt.Errorf("cpu: %s: %w", op.Code, device.ErrUnsupported)
 	}
 	k := &device.Kernel{Op: op, Out: out}
+	k.FLOPs, k.Bytes = op.Cost()
 	f, err := table[op.Code](k)
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)

@@ -390,3 +390,15 @@ func BenchmarkAdd4(b *testing.B) {
 	x := ir.Dense(dtype.F32, 4)
 	bench(b, ir.New(ir.Add, ir.Attr{}, x, x), ir.Params{})
 }
+
+func BenchmarkPrepare(b *testing.B) {
+	x := ir.Dense(dtype.F32, 64, 64)
+	op := ir.New(ir.Add, ir.Attr{}, x, x)
+	d := New()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := d.Prepare(op); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

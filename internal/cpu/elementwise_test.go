@@ -131,8 +131,11 @@ func TestElementwise(t *testing.T) {
 		for _, dt := range c.types {
 			for i := range 4 {
 				shape := randomShape(r)
-				if i == 0 {
-					shape = []int{130, 131} // more than a chunk
+				if i == 0 { // more than a chunk
+					shape = []int{70, 61}
+					if dt == c.types[0] {
+						shape = []int{130, 131}
+					}
 				}
 				x := randomView(r, dt, shape)
 				op := ir.New(c.code, ir.Attr{}, x)
@@ -246,7 +249,7 @@ func TestWhere(t *testing.T) {
 func TestElementwiseInPlace(t *testing.T) {
 	r := testutil.Rand(t)
 	for _, dt := range numberTypes {
-		for _, n := range []int{5, 3000, 40000} {
+		for _, n := range []int{5, 3000, 17000} {
 			x := ir.Dense(dt, n)
 			for _, op := range []ir.Op{ir.New(ir.Add, ir.Attr{}, x, x), ir.New(ir.Neg, ir.Attr{}, x), ir.New(ir.Maximum, ir.Attr{}, x, ir.Strided(dt, []int{n}, []int{0}))} {
 				in := [][]float64{numbersFor(r, x), numbersFor(r, x)}
@@ -315,10 +318,7 @@ func BenchmarkElementwise(b *testing.B) {
 	b.Run("add-row", func(b *testing.B) { bench(b, ir.New(ir.Add, ir.Attr{}, x, row), ir.Params{}) })
 	b.Run("add-transposed", func(b *testing.B) { bench(b, ir.New(ir.Add, ir.Attr{}, x, turned), ir.Params{}) })
 	b.Run("add-bf16", func(b *testing.B) { bench(b, ir.New(ir.Add, ir.Attr{}, h, h), ir.Params{}) })
+	b.Run("gelu", func(b *testing.B) { bench(b, ir.New(ir.GELU, ir.Attr{}, x), ir.Params{}) })
+	b.Run("tanh", func(b *testing.B) { bench(b, ir.New(ir.Tanh, ir.Attr{}, x), ir.Params{}) })
 	b.Run("affine", func(b *testing.B) { bench(b, ir.New(ir.Affine, ir.Attr{}, x), ir.Scalars(2, 1)) })
-	b.Run("copy-transposed", func(b *testing.B) { bench(b, ir.New(ir.Copy, ir.Attr{}, turned), ir.Params{}) })
-	b.Run("cast-bf16", func(b *testing.B) { bench(b, ir.New(ir.Cast, ir.Attr{DType: dtype.BF16}, x), ir.Params{}) })
-	b.Run("sum-all", func(b *testing.B) { bench(b, ir.New(ir.Sum, ir.Attr{Axes: 3}, x), ir.Params{}) })
-	b.Run("sum-rows", func(b *testing.B) { bench(b, ir.New(ir.Sum, ir.Attr{Axes: 2}, x), ir.Params{}) })
-	b.Run("sum-columns", func(b *testing.B) { bench(b, ir.New(ir.Sum, ir.Attr{Axes: 1}, x), ir.Params{}) })
 }

@@ -72,6 +72,9 @@ func (v *lines) starts(dst []int, i, l int) {
 
 // launch runs the chunks over all strips and reports the first index out of range.
 func (v *lines) launch(chunks *loop[indexCall], args []device.Arg) error {
+	if v.idx.Size() == 0 {
+		return nil
+	}
 	c := chunks.run(v.outer*v.perRow, v.grain(), indexCall{args: args})
 	if place, ok := c.bad.first(); ok {
 		return outOfRange(&v.op, v.idx, elems[int64](args[2], v.idx), place, int(v.op.Attr.Axis), v.size)

@@ -1,7 +1,7 @@
 package cpu
 
 import (
-	"sort"
+	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -51,7 +51,7 @@ func (j *joining) span(a *[]device.Arg, lo, hi int) {
 	for lo < hi {
 		row := lo / width
 		at := lo - row*width
-		i := sort.SearchInts(j.ends, at+1)
+		i, _ := slices.BinarySearch(j.ends, at+1)
 		start := 0
 		if i > 0 {
 			start = j.ends[i-1]

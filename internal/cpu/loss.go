@@ -92,9 +92,7 @@ func prepareCrossEntropyGrad[T kernels.Float](k *device.Kernel) (run, error) {
 			expInto(dx, a.x[i*c:][:c], a.lse[i])
 			even, g := T(a.smoothing/float64(c)), a.g[i]
 			dx[y] -= T(1 - a.smoothing)
-			for j, v := range dx {
-				dx[j] = g * (v - even)
-			}
+			rescale(dx, dx, even, g, 0)
 		}
 	})
 	return func(args []device.Arg, p *device.Params) error {

@@ -61,19 +61,23 @@ func normRow[T kernels.Float](a *normArgs[T], i, d int, centred bool) {
 	}
 	rstd := T(1 / math.Sqrt(deviation(x, m)/float64(d)+a.eps))
 	a.rstd[i] = rstd
-	mean := T(m)
-	switch {
-	case a.b != nil:
-		for j, v := range x {
-			y[j] = (v-mean)*rstd*a.w[j] + a.b[j]
-		}
-	case a.w != nil:
-		for j, v := range x {
-			y[j] = (v - mean) * rstd * a.w[j]
-		}
-	default:
-		for j, v := range x {
-			y[j] = (v - mean) * rstd
+	normalizeRow(y, x, a.w, a.b, T(m), rstd)
+}
+
+// normalizeRow stores (x-m)·s·w + b in y; w or both may be nil.
+func normalizeRow[T kernels.Float](y, x, w, b []T, m, s T) {
+	if w == nil {
+		rescale(y, x, m, s, 0)
+		return
+	}
+	if f, ok := any(x).([]float32); ok && b != nil {
+		kernels.RowNormalize(any(y).([]float32), f, any(w).([]float32), any(b).([]float32), float32(m), float32(s))
+		return
+	}
+	for j, v := range x {
+		y[j] = (v - m) * s * w[j]
+		if b != nil {
+			y[j] += b[j]
 		}
 	}
 }
@@ -104,20 +108,9 @@ func prepareNormGrad[T kernels.Float](centred bool) prepare {
 		join := newLoop(func(a *normArgs[T], lo, hi int) { joinParts(a, parts, d, lo, hi) })
 		k.Workspace = int64(parts) * int64(2*d) * int64(x.DType.Size())
 		return func(args []device.Arg, _ *device.Params) error {
-			a := normArgs[T]{y: elems[T](args[0], x), dw: values[T](args[1], d)}
-			if args = args[2:]; centred {
-				a.db, args = values[T](args[0], d), args[1:]
-			}
-			a.g, a.x = elems[T](args[0], x), elems[T](args[1], x)
-			if args = args[2:]; centred {
-				a.mean, args = values[T](args[0], r), args[1:]
-			}
-			a.rstd, args = values[T](args[0], r), args[1:]
-			if k.Op.NumIn() > 4 || !centred && k.Op.NumIn() > 3 {
-				a.w, args = values[T](args[0], d), args[1:]
-			}
+			a := normGradArgs[T](&k.Op, args, centred)
 			if parts*d > 0 {
-				a.parts = workspace[T](args[0], 0, parts*2*d)
+				a.parts = workspace[T](args[len(k.Out)+k.Op.NumIn()], 0, parts*2*d)
 			}
 			rows.run(r, grain, a)
 			join.run(d, 1<<10, a)
@@ -126,35 +119,58 @@ func prepareNormGrad[T kernels.Float](centred bool) prepare {
 	}
 }
 
+// normGradArgs names the arguments: dx, dw and perhaps db, then g, x, perhaps mean, rstd and perhaps w.
+func normGradArgs[T kernels.Float](op *ir.Op, args []device.Arg, centred bool) (a normArgs[T]) {
+	x := op.In(1)
+	r, d := x.Dim(0), x.Dim(1)
+	stats := 1
+	a.y, a.dw = elems[T](args[0], x), values[T](args[1], d)
+	if centred {
+		a.db, args, stats = values[T](args[2], d), args[1:], 2
+	}
+	a.g, a.x = elems[T](args[2], x), elems[T](args[3], x)
+	if centred {
+		a.mean, args = values[T](args[4], r), args[1:]
+	}
+	a.rstd = values[T](args[4], r)
+	if op.NumIn() > 2+stats {
+		a.w = values[T](args[5], d)
+	}
+	return a
+}
+
 // normGradRow writes dx of a row and adds to sums: db, then dw.
 func normGradRow[T kernels.Float](a *normArgs[T], i, d int, centred bool, sums []float64) {
 	x, g, dx := a.x[i*d:][:d], a.g[i*d:][:d], a.y[i*d:][:d]
-	rstd, mean := a.rstd[i], T(0)
+	rstd, mean := float64(a.rstd[i]), 0.
 	if centred {
-		mean = a.mean[i]
+		mean = float64(a.mean[i])
 	}
-	db, dw := sums[:d], sums[d:][:d]
-	var h1, h2 float64
-	for j, v := range x {
-		n, h := float64((v-mean)*rstd), float64(g[j])
-		db[j] += h
-		dw[j] += h * n
-		if a.w != nil {
-			h *= float64(a.w[j])
+	addRow(sums[:d], sums[d:], g, x, mean, rstd)
+	h := g
+	if a.w != nil {
+		for j, v := range g {
+			dx[j] = v * a.w[j]
 		}
-		h1 += h
-		h2 += h * n
+		h = dx
 	}
+	h1 := sumOf(h)
+	h2 := (dotOf(h, x) - mean*h1) * rstd
 	if !centred {
 		h1 = 0
 	}
-	m1, m2 := T(h1/float64(d)), T(h2/float64(d))
+	mix(dx, h, x, T(rstd), T(rstd*rstd*h2/float64(d)), T(mean), T(rstd*h1/float64(d)))
+}
+
+// addRow adds g to db and g·(x-m)·s to dw.
+func addRow[T kernels.Float](db, dw []float64, g, x []T, m, s float64) {
+	if f, ok := any(x).([]float32); ok {
+		kernels.RowGather(db, dw, any(g).([]float32), f, m, s)
+		return
+	}
 	for j, v := range x {
-		h := g[j]
-		if a.w != nil {
-			h *= a.w[j]
-		}
-		dx[j] = rstd * (h - m1 - (v-mean)*rstd*m2)
+		db[j] += float64(g[j])
+		dw[j] += float64(g[j]) * ((float64(v) - m) * s)
 	}
 }
 

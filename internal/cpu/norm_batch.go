@@ -64,10 +64,7 @@ func moments[T kernels.Float](g *channels, x []T, c int) (mean, variance float64
 func normalize[T kernels.Float](g *channels, a *batchArgs[T], c int, m, v float64) {
 	mean, scale, b := T(m), T(float64(a.w[c])/math.Sqrt(v+a.eps)), a.b[c]
 	for i := range g.n {
-		y := row(g, a.y, i, c)
-		for j, v := range row(g, a.x, i, c) {
-			y[j] = (v-mean)*scale + b
-		}
+		rescale(row(g, a.y, i, c), row(g, a.x, i, c), mean, scale, b)
 	}
 }
 
@@ -115,29 +112,14 @@ func batchGrad[T kernels.Float](g *channels, a *batchArgs[T], c int) {
 	dw *= rstd
 	a.db[c], a.dw[c] = T(db), T(dw)
 	scale := float64(a.w[c]) * rstd
-	// dx = p·g - q·(x-mean) - r
-	p, q, r, m := T(scale), T(scale*rstd*dw/g.count()), T(scale*db/g.count()), T(mean)
+	p, q, r := T(scale), T(scale*rstd*dw/g.count()), T(scale*db/g.count())
 	for i := range g.n {
-		dx, x := row(g, a.y, i, c), row(g, a.x, i, c)
-		for j, v := range row(g, a.g, i, c) {
-			dx[j] = p*v - q*(x[j]-m) - r
-		}
+		mix(row(g, a.y, i, c), row(g, a.g, i, c), row(g, a.x, i, c), p, q, T(mean), r)
 	}
 }
 
 // gradSums is Σ g and Σ g·(x-mean).
 func gradSums[T kernels.Float](g, x []T, mean float64) (s, p float64) {
-	var s1, p1 float64
-	for ; len(g) >= 2 && len(x) >= 2; g, x = g[2:], x[2:] {
-		u, v := float64(g[0]), float64(g[1])
-		s += u
-		s1 += v
-		p += u * (float64(x[0]) - mean)
-		p1 += v * (float64(x[1]) - mean)
-	}
-	for i, v := range g {
-		s += float64(v)
-		p += float64(v) * (float64(x[i]) - mean)
-	}
-	return s + s1, p + p1
+	s = sumOf(g)
+	return s, dotOf(g, x) - mean*s
 }

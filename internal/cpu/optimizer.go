@@ -267,19 +267,21 @@ func accumulate[T kernels.Float](buf *T, d, momentum T, flag ir.Flag) T {
 // rate, β1, β2, eps, decay, 1-β1ᵗ and 1-β2ᵗ.
 func adamW[T kernels.Float](u *update, x *[4][]T) {
 	rate, beta1, beta2, decay := u.p[0], u.p[1], u.p[2], u.p[4]
-	keep, coupled := T(1-rate*decay), T(0)
+	keep, coupled := 1-rate*decay, 0.
 	if u.flag&ir.Coupled != 0 {
-		keep, coupled = 1, T(decay)
+		keep, coupled = 1, decay
 	}
-	scale, rest1, b2, rest2 := T(u.scale), T(1-beta1), T(beta2), T(1-beta2)
-	eps, step, root := T(u.p[3]), T(rate/u.p[5]), T(math.Sqrt(u.p[6]))
-	p := x[0]
-	g, m, v := x[1][:len(p)], x[2][:len(p)], x[3][:len(p)]
-	for i, w := range p {
-		d := g[i]*scale + coupled*w
-		mean := m[i] + rest1*(d-m[i])
-		square := v[i]*b2 + rest2*d*d
-		m[i], v[i] = mean, square
-		p[i] = w*keep - step*mean/(T(math.Sqrt(float64(square)))/root+eps)
+	step, root := rate/u.p[5], math.Sqrt(u.p[6])
+	if f, ok := any(x).(*[4][]float32); ok {
+		kernels.Adam(f[0], f[1], f[2], f[3], &kernels.AdamRates{Scale: float32(u.scale), Coupled: float32(coupled), Rest1: float32(1 - beta1),
+			Beta2: float32(beta2), Rest2: float32(1 - beta2), Eps: float32(u.p[3]), Root: float32(root), Step: float32(step), Keep: float32(keep)})
+		return
+	}
+	for i, w := range x[0] {
+		d := float64(x[1][i])*u.scale + coupled*float64(w)
+		m := float64(x[2][i]) + (1-beta1)*(d-float64(x[2][i]))
+		v := float64(x[3][i])*beta2 + (1-beta2)*d*d
+		x[2][i], x[3][i] = T(m), T(v)
+		x[0][i] = T(float64(w)*keep - step*m/(math.Sqrt(v)/root+u.p[3]))
 	}
 }

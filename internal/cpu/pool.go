@@ -79,8 +79,9 @@ func (g *pooling) pairs() bool {
 	return g.Pool == ir.Pool{KernelH: 2, KernelW: 2, StrideH: 2, StrideW: 2}
 }
 
-// wins reports whether v takes the place of the largest so far: the first of equals stays, and so does the first NaN.
-func wins[T kernels.Float](v, best T) bool { return !(v <= best) && best == best }
+// wins reports whether v takes the place of the largest so far: the first of equals stays; of NaN the last does, as in
+// PyTorch.
+func wins[T kernels.Float](v, best T) bool { return v > best || v != v }
 
 func maxPairs[T kernels.Float](g *pooling, x, y []T, places []int64) {
 	for r := range g.oh {

@@ -63,7 +63,7 @@ func TestPool(t *testing.T) {
 			c.windows(func(y int, in []int) {
 				at := in[0]
 				for _, i := range in {
-					if v := x.v[at]; !math.IsNaN(v) && (x.v[i] > v || math.IsNaN(x.v[i])) {
+					if x.v[i] > x.v[at] || math.IsNaN(x.v[i]) {
 						at = i
 					}
 					davg[i] += g.v[y] / float64(c.KernelH*c.KernelW)

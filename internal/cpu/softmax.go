@@ -60,24 +60,15 @@ func softmaxRow[T kernels.Float](y, x, _ []T) {
 func logSoftmaxRow[T kernels.Float](y, x, _ []T) {
 	m := largest(x)
 	l := T(math.Log(expInto(y, x, m)))
-	for i, v := range x {
-		y[i] = v - m - l
-	}
+	rescale(y, x, m, 1, -l)
 }
 
 // softmaxGradRow is y·(g - Σ y·g).
-func softmaxGradRow[T kernels.Float](dx, y, g []T) {
-	s := T(dotOf(y, g))
-	for i, v := range y {
-		dx[i] = v * (g[i] - s)
-	}
-}
+func softmaxGradRow[T kernels.Float](dx, y, g []T) { weigh(dx, y, g, T(dotOf(y, g))) }
 
 // logSoftmaxGradRow is g - exp(y)·Σ g.
 func logSoftmaxGradRow[T kernels.Float](dx, y, g []T) {
 	s := T(sumOf(g))
 	expInto(dx, y, 0)
-	for i, v := range g {
-		dx[i] = v - dx[i]*s
-	}
+	mix(dx, g, dx, 1, s, 0, 0)
 }

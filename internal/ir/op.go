@@ -1,8 +1,9 @@
 package ir
 
 import (
+	"encoding/binary"
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -65,8 +66,8 @@ type list struct{ types []*Type }
 
 var lists = struct {
 	sync.Mutex
-	byText map[string]*list
-}{byText: map[string]*list{}}
+	byIDs map[string]*list
+}{byIDs: map[string]*list{}}
 
 // New makes an op over operand types. Verify or Infer tells whether it is a valid one.
 func New(code Code, attr Attr, in ...*Type) Op {
@@ -82,20 +83,20 @@ func New(code Code, attr Attr, in ...*Type) Op {
 // internList returns the one list that holds these types. Lists are few (cat, multi-tensor updates); when they become
 // many, the table starts over, which costs a kernel cache misses and nothing else.
 func internList(in []*Type) *list {
-	var b strings.Builder
+	k := make([]byte, 0, 8*len(in))
 	for _, t := range in {
-		fmt.Fprintf(&b, "%p,", t)
+		k = binary.LittleEndian.AppendUint64(k, t.id)
 	}
 	lists.Lock()
 	defer lists.Unlock()
-	if l := lists.byText[b.String()]; l != nil {
+	if l := lists.byIDs[string(k)]; l != nil {
 		return l
 	}
-	if len(lists.byText) >= 1<<12 {
-		clear(lists.byText)
+	if len(lists.byIDs) >= 1<<12 {
+		clear(lists.byIDs)
 	}
-	l := &list{types: append([]*Type(nil), in...)}
-	lists.byText[b.String()] = l
+	l := &list{types: slices.Clone(in)}
+	lists.byIDs[string(k)] = l
 	return l
 }
 

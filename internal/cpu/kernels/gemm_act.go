@@ -1,7 +1,5 @@
 package kernels
 
-import "math"
-
 // An Activation is a function that is applied to a product before it is stored.
 type Activation uint8
 
@@ -23,21 +21,18 @@ func Activate[T Float](act Activation, x []T) {
 			}
 		}
 	case ActGELU:
-		for i, v := range x {
-			x[i] = T(0.5 * float64(v) * (1 + math.Erf(float64(v)*(1/math.Sqrt2))))
-		}
+		activate(x, GELU, GELU64)
 	case ActGELUTanh:
-		for i, v := range x {
-			x[i] = T(geluTanh(float64(v)))
-		}
+		activate(x, GELUTanh, GELUTanh64)
 	}
 }
 
-const sqrtPi = 1.77245385090551602729816748334114518279754945612238712821380779
-
-// geluTanh uses (1 + tanh u)/2 = 1/(1 + exp(-2u)), which costs less and keeps
-// the relative error small where the value is.
-func geluTanh(x float64) float64 {
-	const c = 2 * math.Sqrt2 / sqrtPi // 2·√(2/π)
-	return x / (1 + math.Exp(-c*(x+0.044715*x*x*x)))
+func activate[T Float](x []T, narrow func(dst, x []float32), wide func(float64) float64) {
+	if f, ok := any(x).([]float32); ok {
+		narrow(f, f)
+		return
+	}
+	for i, v := range x {
+		x[i] = T(wide(float64(v)))
+	}
 }

@@ -5,8 +5,8 @@ import "math"
 // The elementary functions of float32, over slices: dst[i] = f(x[i]), in place where dst is x.
 //
 // They compute in float64, where one rounding at the end is nearly all of the error (below 0.52 ulp, erf and its
-// relatives below 0.6) and no care for cancellation is needed; scalar float64 costs no more than float32. All are free
-// of branches on values of ordinary size. Rare arguments (huge, NaN, infinite) go to package math.
+// relatives below 0.6) and no care for cancellation is needed; scalar float64 costs no more than float32. But for
+// erf and log1p near 0 there is no branch on ordinary values. Rare arguments (huge, NaN, infinite) go to package math.
 
 // The core of the exponential: x = (32·k + j)·ln2/32 + r with |r| ≤ ln2/64 (Tang 1989; the layout of the table is that
 // of ARM's optimized routines: entry j is the bits of 2^(j/32) less j·2^47, so that adding (32·k+j)·2^47 gives those of
@@ -47,22 +47,32 @@ func expm1Core(x float64) float64 {
 	return (s - 1) + s*(r+r*r*(0.5+r*(1./6+r*(1./24))))
 }
 
-// ordinary reports whether |v| < limit, false for NaN.
-func ordinary(v, limit float32) bool { return v < limit && v > -limit }
+// The loops below take care that the compiler converts an element in place, CVTSS2SD X0, X0 after a load: with another
+// destination the instruction waits for that register's old value (half of it stays), and each element for the one
+// before, which is three times slower. Hence the float32 is not used after its conversion, and rare arguments are
+// reloaded by a function of their own, whose call does not bind registers.
 
-// signed gives y, which is not negative or has x's sign, the sign of x: ±0 keep theirs.
-func signed(y float64, x float32) float32 {
-	return math.Float32frombits(math.Float32bits(float32(y)) | math.Float32bits(x)&(1<<31))
+// rare computes element i by package math.
+//
+//go:noinline
+func rare(dst, x []float32, i int, f func(float64) float64) { dst[i] = float32(f(float64(x[i]))) }
+
+// ordinary reports whether |z| < limit, false for NaN.
+func ordinary(z, limit float64) bool { return z < limit && z > -limit }
+
+// signed gives y, which is not negative or has z's sign, the sign of z: ±0 keep theirs.
+func signed(y, z float64) float32 {
+	return float32(math.Float64frombits(math.Float64bits(y) | math.Float64bits(z)&(1<<63)))
 }
 
 // Exp is eˣ.
 func Exp(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		if ordinary(v, expLimit) {
-			dst[i] = float32(expCore(float64(v)))
+		if z := float64(v); ordinary(z, expLimit) {
+			dst[i] = float32(expCore(z))
 		} else {
-			dst[i] = float32(math.Exp(float64(v)))
+			rare(dst, x, i, math.Exp)
 		}
 	}
 }
@@ -71,10 +81,10 @@ func Exp(dst, x []float32) {
 func Expm1(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		if ordinary(v, expLimit) {
-			dst[i] = signed(expm1Core(float64(v)), v)
+		if z := float64(v); ordinary(z, expLimit) {
+			dst[i] = signed(expm1Core(z), z)
 		} else {
-			dst[i] = float32(math.Expm1(float64(v)))
+			rare(dst, x, i, math.Expm1)
 		}
 	}
 }
@@ -83,11 +93,11 @@ func Expm1(dst, x []float32) {
 func Tanh(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		if ordinary(v, expLimit/2) {
-			q := expm1Core(2 * float64(v))
-			dst[i] = signed(q/(q+2), v)
+		if z := float64(v); ordinary(z, expLimit/2) {
+			q := expm1Core(2 * z)
+			dst[i] = signed(q/(q+2), z)
 		} else {
-			dst[i] = float32(math.Tanh(float64(v)))
+			rare(dst, x, i, math.Tanh)
 		}
 	}
 }
@@ -96,16 +106,12 @@ func Tanh(dst, x []float32) {
 func Sigmoid(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		dst[i] = float32(sigmoid(v))
+		if z := float64(v); ordinary(z, expLimit) {
+			dst[i] = float32(1 / (1 + expCore(-z)))
+		} else {
+			rare(dst, x, i, Sigmoid64)
+		}
 	}
-}
-
-// sigmoid takes any argument.
-func sigmoid(v float32) float64 {
-	if ordinary(v, expLimit) {
-		return 1 / (1 + expCore(-float64(v)))
-	}
-	return 1 / (1 + math.Exp(-float64(v)))
 }
 
 // The core of the logarithm: z = 2ᵏ·c·(1+r) for the middle c of one of 32 intervals of [0.699, 1.398), except that c is
@@ -130,25 +136,31 @@ var logTable = func() (t [logSize]struct{ inverse, log float64 }) {
 	return t
 }()
 
-// logCore is ln z for a positive normal z, with a relative error below 2e-9.
-func logCore(z float64) float64 {
+// The core is in two functions that are small enough to be inlined: ln z = base + logSeries(r) for a positive normal z,
+// with a relative error below 2e-9.
+
+func logParts(z float64) (r, base float64) {
 	b := math.Float64bits(z)
 	t := b - logLow
 	e := &logTable[t>>(52-logBits)%logSize]
-	k := float64(int64(t) >> 52)
-	r := math.Float64frombits(b-t&(0xfff<<52))*e.inverse - 1
+	r = math.Float64frombits(b-t&(0xfff<<52))*e.inverse - 1
+	return r, float64(int64(t)>>52)*math.Ln2 + e.log
+}
+
+func logSeries(r float64) float64 {
 	r2 := r * r
-	return (k*math.Ln2 + e.log) + (r + r2*(-0.5+r*(1./3)+r2*(-0.25+r*0.2)))
+	return r + r2*(-0.5+r*(1./3)+r2*(-0.25+r*0.2))
 }
 
 // Log is ln x: NaN below 0, -Inf at 0.
 func Log(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		if v > 0 && v <= math.MaxFloat32 {
-			dst[i] = float32(logCore(float64(v)))
+		if z := float64(v); z > 0 && z <= math.MaxFloat64 {
+			r, base := logParts(z)
+			dst[i] = float32(base + logSeries(r))
 		} else {
-			dst[i] = float32(math.Log(float64(v)))
+			rare(dst, x, i, math.Log)
 		}
 	}
 }
@@ -159,12 +171,13 @@ func Log1p(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
 		switch z := float64(v); {
-		case v > -small && v < small:
-			dst[i] = signed(z*(1-z*(0.5-z*(1./3))), v)
-		case v > -1 && v <= math.MaxFloat32:
-			dst[i] = float32(logCore(1 + z))
+		case ordinary(z, small):
+			dst[i] = signed(z*(1-z*(0.5-z*(1./3))), z)
+		case z > -1 && z <= math.MaxFloat64:
+			r, base := logParts(1 + z)
+			dst[i] = float32(base + logSeries(r))
 		default:
-			dst[i] = float32(math.Log1p(z))
+			rare(dst, x, i, math.Log1p)
 		}
 	}
 }
@@ -172,13 +185,12 @@ func Log1p(dst, x []float32) {
 // trigLimit bounds the arguments whose quarter turns the two parts of π/2 below take off exactly: the first has 33 bits.
 const trigLimit = 1 << 20
 
-// quarters returns v less the nearest multiple q of π/2.
-func quarters(v float32) (r float64, q uint64) {
+// quarters returns x less the nearest multiple q of π/2.
+func quarters(x float64) (r float64, q uint64) {
 	const (
 		high = 1.57079632673412561417e+00
 		low  = 6.07710050650619224932e-11
 	)
-	x := float64(v)
 	t := x*(2/math.Pi) + magic
 	n := t - magic
 	return (x - n*high) - n*low, math.Float64bits(t)
@@ -196,34 +208,24 @@ func cosCore(x float64) float64 {
 	return ((1 - z*0.499999997251031003120) + w*0.0416666233237390631894) + (w*z)*(-0.00138867637746099294692+z*0.0000243904487962774090654)
 }
 
-// turned is sin(r + q·π/2). The bits are chosen by masks: q is as good as random to a branch predictor.
-func turned(r float64, q uint64) float64 {
-	s, c := math.Float64bits(sinCore(r)), math.Float64bits(cosCore(r))
-	return math.Float64frombits(s ^ (s^c)&-(q&1) ^ q>>1<<63)
-}
-
 // Sin is the sine of x in radians.
-func Sin(dst, x []float32) {
-	dst = dst[:len(x)]
-	for i, v := range x {
-		if ordinary(v, trigLimit) {
-			r, q := quarters(v)
-			dst[i] = float32(turned(r, q))
-		} else {
-			dst[i] = float32(math.Sin(float64(v)))
-		}
-	}
-}
+func Sin(dst, x []float32) { turned(dst, x, 0, math.Sin) }
 
 // Cos is the cosine of x in radians.
-func Cos(dst, x []float32) {
+func Cos(dst, x []float32) { turned(dst, x, 1, math.Cos) }
+
+// turned is sin(x + ahead·π/2). The bits of sine or cosine are chosen by masks: the quarter is as good as random to a
+// branch predictor.
+func turned(dst, x []float32, ahead uint64, slow func(float64) float64) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		if ordinary(v, trigLimit) {
-			r, q := quarters(v)
-			dst[i] = float32(turned(r, q+1))
+		if z := float64(v); ordinary(z, trigLimit) {
+			r, q := quarters(z)
+			q += ahead
+			s, c := math.Float64bits(sinCore(r)), math.Float64bits(cosCore(r))
+			dst[i] = float32(math.Float64frombits(s ^ (s^c)&-(q&1) ^ q>>1<<63))
 		} else {
-			dst[i] = float32(math.Cos(float64(v)))
+			rare(dst, x, i, slow)
 		}
 	}
 }

@@ -4,62 +4,59 @@ import "math"
 
 // The error function and the activations made of it, of the sigmoid and of tanh, with their derivatives.
 
-// erfcLimit bounds |x| in erfcTail: above it the exponential leaves the range of its core.
+// erfcLimit bounds |x|: above it e^(-x²) leaves the range of expCore.
 const erfcLimit = 26
 
-// erfcTail is erfc z for 0 ≤ z ≤ erfcLimit, given e^(-z²): the smooth rest erfc(z)·e^(z²) is t·P(t) with t = 1/(1+0.4z).
-// P is a least-squares fit of relative error 2e-9 on Chebyshev nodes of 0 ≤ z ≤ 10.3 (the method of Shepherd and
-// Laframboise 1981); beyond, float32 has no such numbers.
-func erfcTail(z, exp float64) float64 {
-	t := 1 / (1 + 0.4*z)
+// erfc z = e^(-z²)·t·erfcRest(t) with t = 1/(1+0.4z), for z ≥ 0. The rest is a least-squares fit of relative error 2e-9
+// on Chebyshev nodes of 0 ≤ z ≤ 10.3 (the method of Shepherd and Laframboise 1981); beyond, float32 has no such numbers.
+func erfcRest(t float64) float64 {
 	t2 := t * t
 	t4 := t2 * t2
-	low := (0.225684971852932206 + t*0.225456150375421119) + t2*(0.209894835775281899+t*0.158282713100212519)
-	mid := (0.168981259425922809 - t*0.0383287706043189335) + t2*(0.152997338009793318-t*0.0786898478152888835)
-	high := (-0.0870287432465607858 + t*0.0818538011454353091) - t2*0.0191037099565431837
-	return exp * t * (low + t4*(mid+t4*high))
+	return erfcLow(t, t2) + t4*(erfcMiddle(t, t2)+t4*((-0.0870287432465607858+t*0.0818538011454353091)-t2*0.0191037099565431837))
+}
+
+func erfcLow(t, t2 float64) float64 {
+	return (0.225684971852932206 + t*0.225456150375421119) + t2*(0.209894835775281899+t*0.158282713100212519)
+}
+
+func erfcMiddle(t, t2 float64) float64 {
+	return (0.168981259425922809 - t*0.0383287706043189335) + t2*(0.152997338009793318-t*0.0786898478152888835)
 }
 
 // Erf is the error function.
 func Erf(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		dst[i] = erf(v)
+		switch z := float64(v); {
+		case ordinary(z, 0.5):
+			dst[i] = float32(erfSeries(z))
+		case ordinary(z, 4):
+			a := math.Abs(z)
+			t := 1 / (1 + 0.4*a)
+			dst[i] = signed(1-expCore(-a*a)*t*erfcRest(t), z)
+		default:
+			rare(dst, x, i, math.Erf)
+		}
 	}
 }
 
-func erf(v float32) float32 {
-	z := math.Abs(float64(v))
+// erfSeries is erf z for |z| ≤ 0.5: z times a least-squares fit in z² on Chebyshev nodes, of relative error 2e-11.
+func erfSeries(z float64) float64 {
 	u := z * z
-	switch {
-	case z < 0.5:
-		// Least squares on Chebyshev nodes of erf(z)/z in z², relative error 2e-11.
-		p := 1.12837916707842428 + u*(-0.376126384347209678+u*(0.112837707574962353+u*(-0.0268627411664715802+u*(0.00519841326790676039-u*0.000766001986121839816))))
-		return signed(z*p, v)
-	case z < 4:
-		return signed(1-erfcTail(z, expCore(-u)), v)
-	}
-	return float32(math.Erf(float64(v)))
-}
-
-// normal returns Φ(-|x|), the lower tail of the normal distribution, and e^(-x²/2), for |x| ≤ erfcLimit.
-func normal(x float64) (tail, exp float64) {
-	exp = expCore(-0.5 * x * x)
-	return 0.5 * erfcTail(math.Abs(x)*(1/math.Sqrt2), exp), exp
+	return z * (1.12837916707842428 + u*(-0.376126384347209678+u*(0.112837707574962353+u*(-0.0268627411664715802+u*(0.00519841326790676039-u*0.000766001986121839816)))))
 }
 
 // GELU is x·Φ(x).
 func GELU(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		z := float64(v)
-		if ordinary(v, erfcLimit) {
-			// x - x·tail above 0 and x·tail below, without a branch on the sign.
+		if z := float64(v); ordinary(z, erfcLimit) {
+			// x - x·Φ(-x) above 0 and x·Φ(x) below, without a branch on the sign.
 			a := math.Abs(z)
-			tail, _ := normal(z)
-			dst[i] = signed(0.5*(a+z)-a*tail, v)
+			t := 1 / (1 + (0.4/math.Sqrt2)*a)
+			dst[i] = signed(0.5*((a+z)-a*expCore(-0.5*a*a)*t*erfcRest(t)), z)
 		} else {
-			dst[i] = float32(GELU64(z))
+			rare(dst, x, i, GELU64)
 		}
 	}
 }
@@ -68,13 +65,13 @@ func GELU(dst, x []float32) {
 func GELUGrad(dst, x, g []float32) {
 	dst, g = dst[:len(x)], g[:len(x)]
 	for i, v := range x {
-		z := float64(v)
-		if ordinary(v, erfcLimit) {
-			tail, exp := normal(z)
-			cdf := 0.5 + math.Copysign(0.5-tail, z)
-			dst[i] = float32(float64(g[i]) * (cdf + z*exp*invSqrt2Pi))
+		if z := float64(v); ordinary(z, erfcLimit) {
+			e := expCore(-0.5 * z * z)
+			t := 1 / (1 + (0.4/math.Sqrt2)*math.Abs(z))
+			cdf := 0.5 + math.Copysign(0.5-0.5*e*t*erfcRest(t), z)
+			dst[i] = float32(float64(g[i]) * (cdf + z*e*invSqrt2Pi))
 		} else {
-			dst[i] = float32(GELUGrad64(z, float64(g[i])))
+			rarePair(dst, x, g, i, GELUGrad64)
 		}
 	}
 }
@@ -91,11 +88,10 @@ const (
 func GELUTanh(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		z := float64(v)
-		if ordinary(v, geluTanhLimit) {
+		if z := float64(v); ordinary(z, geluTanhLimit) {
 			dst[i] = float32(z / (1 + expCore(-twoSqrt2OverPi*z*(1+cubic*z*z))))
 		} else {
-			dst[i] = float32(GELUTanh64(z))
+			rare(dst, x, i, GELUTanh64)
 		}
 	}
 }
@@ -104,13 +100,12 @@ func GELUTanh(dst, x []float32) {
 func GELUTanhGrad(dst, x, g []float32) {
 	dst, g = dst[:len(x)], g[:len(x)]
 	for i, v := range x {
-		z := float64(v)
-		if ordinary(v, geluTanhLimit) {
+		if z := float64(v); ordinary(z, geluTanhLimit) {
 			u := z * z
 			s := 1 / (1 + expCore(-twoSqrt2OverPi*z*(1+cubic*u)))
 			dst[i] = float32(float64(g[i]) * (s + z*s*(1-s)*(twoSqrt2OverPi*(1+3*cubic*u))))
 		} else {
-			dst[i] = float32(GELUTanhGrad64(z, float64(g[i])))
+			rarePair(dst, x, g, i, GELUTanhGrad64)
 		}
 	}
 }
@@ -119,7 +114,11 @@ func GELUTanhGrad(dst, x, g []float32) {
 func SiLU(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		dst[i] = float32(float64(v) * sigmoid(v))
+		if z := float64(v); ordinary(z, expLimit) {
+			dst[i] = float32(z / (1 + expCore(-z)))
+		} else {
+			rare(dst, x, i, SiLU64)
+		}
 	}
 }
 
@@ -127,9 +126,20 @@ func SiLU(dst, x []float32) {
 func SiLUGrad(dst, x, g []float32) {
 	dst, g = dst[:len(x)], g[:len(x)]
 	for i, v := range x {
-		s := sigmoid(v)
-		dst[i] = float32(float64(g[i]) * (s * (1 + float64(v)*(1-s))))
+		if z := float64(v); ordinary(z, expLimit) {
+			s := 1 / (1 + expCore(-z))
+			dst[i] = float32(float64(g[i]) * (s * (1 + z*(1-s))))
+		} else {
+			rarePair(dst, x, g, i, SiLUGrad64)
+		}
 	}
+}
+
+// rarePair is [rare] for two operands.
+//
+//go:noinline
+func rarePair(dst, x, g []float32, i int, f func(x, g float64) float64) {
+	dst[i] = float32(f(float64(x[i]), float64(g[i])))
 }
 
 // The same functions of one float64, from package math.

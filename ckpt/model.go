@@ -1,0 +1,252 @@
+package ckpt
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/hostmem"
+	"github.com/warpline-ml/warpline/internal/safetensors"
+)
+
+// Transposer is a model whose published files hold some matrices transposed, as [in, out]: transformers keeps GPT-2's
+// products so. Files are written and read accordingly.
+type Transposer interface {
+	// Transposed tells it of the tensor with the given path.
+	Transposed(path string) bool
+}
+
+// Renamer is a model whose published files use other names than its paths.
+type Renamer interface {
+	// Path is the path of the tensor that files name so, or false for one that the model does without.
+	Path(name string) (path string, ok bool)
+}
+
+func transposed(model any, s *slot) bool {
+	m, ok := model.(Transposer)
+	return ok && s.t.Rank() == 2 && m.Transposed(s.name())
+}
+
+// SaveModel writes a model's parameters and buffers to a safetensors file under PyTorch's names and in its layout. A
+// tied tensor is written once. The file is complete or not there.
+func SaveModel(path string, model any) error {
+	return guarded(func() error {
+		return durable.WriteFile(path, func(w io.Writer) error { return writeModel(w, model) })
+	})
+}
+
+func writeModel(w io.Writer, model any) error {
+	var list []safetensors.Tensor
+	for _, s := range stateOf(model) {
+		list = append(list, entry(s.name(), s.t, transposed(model, s)))
+	}
+	return safetensors.Write(w, map[string]string{"format": "pt"}, list)
+}
+
+// LoadModel reads a model's parameters and buffers from a safetensors file, by name. The file must have all of them and
+// no others, in the model's shapes; floating-point values are converted to the model's dtype. When the model does not
+// have the names themselves, what published files add to them is understood:
+//
+//   - module. and _orig_mod. in front, of PyTorch's wrappers;
+//   - the first part that all of the model's paths share (transformer.) left out;
+//   - lm_head.weight for a tied wte.weight, which must be equal;
+//   - GPT-2's masks (attn.bias, attn.masked_bias), which are left;
+//   - BatchNorm's num_batches_tracked missing, which then stays as it is.
+//
+// A model may say more by the methods of [Renamer] and [Transposer]. When LoadModel fails, the model is unchanged unless
+// memory ran out.
+func LoadModel(path string, model any) error {
+	f, err := openTensors(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return guarded(func() error { return loadModel(f, model) })
+}
+
+// tensorFile is a mapped safetensors file.
+type tensorFile struct {
+	*safetensors.File
+	path string
+	data *hostmem.File
+}
+
+func openTensors(path string) (*tensorFile, error) {
+	data, err := hostmem.MapFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Parse(data.Bytes())
+	if err != nil {
+		data.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &tensorFile{f, path, data}, nil
+}
+
+func (f *tensorFile) Close() error { return f.data.Close() }
+
+func loadModel(f *tensorFile, model any) error {
+	slots := stateOf(model)
+	found, err := match(f, model, slots)
+	if err != nil {
+		return err
+	}
+	for i, s := range slots {
+		if found[i] == nil {
+			continue
+		}
+		if err := s.load(found[i], transposed(model, s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load puts a file's values behind the slot's handle.
+func (s *slot) load(in *safetensors.Entry, transposed bool) error {
+	e, turn := s.t.Env().Scope()
+	defer turn.End()
+	v, err := read(e, in, s.t.DType(), s.t.Shape(), transposed)
+	if err != nil {
+		return err
+	}
+	s.t.Replace(v)
+	return nil
+}
+
+// difference collects what a file has otherwise than a model.
+type difference struct{ missing, unexpected, other []string }
+
+// match finds each slot's entry, nil for those that keep their value, and checks that everything fits.
+func match(f *tensorFile, model any, slots []*slot) ([]*safetensors.Entry, error) {
+	var d difference
+	found := make([]*safetensors.Entry, len(slots))
+	name := naming(model, slots)
+	for i := range f.Entries {
+		in := &f.Entries[i]
+		at, known := name(in.Name)
+		switch {
+		case !known:
+			d.unexpected = append(d.unexpected, in.Name)
+		case at < 0:
+		case found[at] != nil && !same(found[at], in):
+			d.other = append(d.other, fmt.Sprintf("%s differs from %s, which the model ties", in.Name, found[at].Name))
+		case found[at] == nil:
+			found[at] = in
+		}
+	}
+	for i, s := range slots {
+		if in := found[i]; in != nil {
+			d.other = append(d.other, s.compare(in, transposed(model, s))...)
+		} else if !strings.HasSuffix(s.name(), "num_batches_tracked") {
+			d.missing = append(d.missing, s.name())
+		}
+	}
+	if text := d.text(); text != "" {
+		return nil, &MismatchError{f.path, "does not fit the model: " + text}
+	}
+	return found, nil
+}
+
+func same(a, b *safetensors.Entry) bool {
+	return a.DType == b.DType && slices.Equal(a.Shape, b.Shape) && bytes.Equal(a.Data(), b.Data())
+}
+
+// compare says how an entry does not fit the slot.
+func (s *slot) compare(in *safetensors.Entry, transposed bool) []string {
+	want := s.t.Shape()
+	if transposed {
+		want = []int{want[1], want[0]}
+	}
+	if !slices.Equal(in.Shape, want) {
+		return []string{fmt.Sprintf("%s has shape %v, the model's %v", in.Name, in.Shape, want)}
+	}
+	if from, err := dtype.Parse(in.DType); err != nil || !converts(from, s.t.DType()) {
+		return []string{fmt.Sprintf("%s is %s, the model's %s", in.Name, in.DType, s.t.DType())}
+	}
+	return nil
+}
+
+// text is one line, or empty without a difference.
+func (d *difference) text() string {
+	var parts []string
+	if len(d.missing) > 0 {
+		parts = append(parts, "missing "+some(d.missing))
+	}
+	if len(d.unexpected) > 0 {
+		parts = append(parts, "unexpected "+some(d.unexpected))
+	}
+	if len(d.other) > 0 {
+		parts = append(parts, some(d.other))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// some lists the first names.
+func some(list []string) string {
+	const most = 5
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+}
+
+// naming finds the slot that a file's name means: its number, or -1 for a tensor that is left out, or not known.
+func naming(model any, slots []*slot) func(name string) (at int, known bool) {
+	at := map[string]int{}
+	for i, s := range slots {
+		for _, n := range s.names {
+			at[n] = i
+		}
+	}
+	root, wte := sharedRoot(slots), headOf(slots)
+	own, renames := model.(Renamer)
+	return func(name string) (int, bool) {
+		if renames {
+			path, ok := own.Path(name)
+			if !ok {
+				return -1, true
+			}
+			name = path
+		}
+		if i, ok := at[name]; ok {
+			return i, true
+		}
+		name = strings.TrimPrefix(strings.TrimPrefix(name, "module."), "_orig_mod.")
+		for _, path := range []string{name, root + name} {
+			if i, ok := at[path]; ok {
+				return i, true
+			}
+		}
+		if name == "lm_head.weight" && wte >= 0 {
+			return wte, true
+		}
+		return -1, strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias")
+	}
+}
+
+// sharedRoot is the first part of all paths, with its dot, or empty.
+func sharedRoot(slots []*slot) string {
+	if len(slots) == 0 {
+		return ""
+	}
+	root, _, nested := strings.Cut(slots[0].name(), ".")
+	for _, s := range slots {
+		if !nested || !strings.HasPrefix(s.name(), root+".") {
+			return ""
+		}
+	}
+	return root + "."
+}
+
+// headOf is the token embedding that a tied lm_head.weight stands for, or -1.
+func headOf(slots []*slot) int {
+	return slices.IndexFunc(slots, func(s *slot) bool {
+		return s.name() == "wte.weight" || strings.HasSuffix(s.name(), ".wte.weight")
+	})
+}

@@ -1,0 +1,391 @@
+package ckpt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/hostmem"
+	"github.com/warpline-ml/warpline/internal/safetensors"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// State is a training run at the end of a step. Save writes it; Load and Latest put values behind Model and Optimizer,
+// which the program makes before, and fill in the rest.
+type State struct {
+	Step      int             // steps done
+	Loader    data.State      // where the loader goes on
+	Draws     uint64          // of the root env: env.Draws() and env.SetDraws
+	Extra     json.RawMessage // what the program adds, such as its configuration; nil for nothing
+	Model     any
+	Optimizer optim.Optimizer // nil: not part of the run
+}
+
+const (
+	formatName    = "warpline-checkpoint"
+	formatVersion = 1
+
+	folderPrefix  = "checkpoint-"
+	manifestFile  = "manifest.json"
+	modelFile     = "model.safetensors"
+	optimizerFile = "optimizer.safetensors"
+	sumsFile      = "SHA256SUMS"
+)
+
+// manifest is the JSON of a checkpoint.
+type manifest struct {
+	Format    string          `json:"format"`
+	Version   int             `json:"version"`
+	Step      int             `json:"step"`
+	Loader    data.State      `json:"loader"`
+	Draws     uint64          `json:"draws"`
+	Optimizer *numbers        `json:"optimizer,omitempty"`
+	Model     []signature     `json:"model"`
+	Extra     json.RawMessage `json:"extra,omitempty"`
+}
+
+// numbers are an optimizer's besides its tensors.
+type numbers struct {
+	LR       float64        `json:"lr"`
+	Counters map[string]int `json:"counters"`
+}
+
+// signature is what a tensor of the model must be for a checkpoint to be its own.
+type signature struct {
+	Name  string `json:"name"`
+	DType string `json:"dtype"`
+	Shape []int  `json:"shape"`
+}
+
+func (s signature) String() string { return fmt.Sprintf("%s %s%v", s.Name, s.DType, s.Shape) }
+
+func signatures(model any) []signature {
+	var list []signature
+	for name, t := range nn.State(model) {
+		list = append(list, signature{name, t.DType().String(), slices.Clone(t.Shape())})
+	}
+	return list
+}
+
+// Save writes the run as dir/checkpoint-N for its step N, in place of one that is there, and returns the path. On an
+// error nothing is left behind, and what was there stays.
+func Save(dir string, s *State) (path string, err error) { return save(dir, s, createFile) }
+
+// create opens a file of a checkpoint for writing; tests give one that fails.
+type create func(path string) (io.WriteCloser, error)
+
+func createFile(path string) (io.WriteCloser, error) { return os.Create(path) }
+
+func save(dir string, s *State, c create) (path string, err error) {
+	if s.Step < 0 {
+		return "", fmt.Errorf("checkpoint of step %d; steps count from 0", s.Step)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, folderPrefix+strconv.Itoa(s.Step))
+	err = guarded(func() error {
+		return durable.ReplaceDir(path, func(dir string) error { return s.fill(&writer{dir: dir, create: c}) })
+	})
+	return path, err
+}
+
+// fill writes the files of a checkpoint.
+func (s *State) fill(w *writer) error {
+	m := manifest{Format: formatName, Version: formatVersion, Step: s.Step, Loader: s.Loader, Draws: s.Draws, Model: signatures(s.Model), Extra: s.Extra}
+	w.file(modelFile, func(out io.Writer) error { return writeModel(out, s.Model) })
+	if s.Optimizer != nil {
+		m.Optimizer = &numbers{s.Optimizer.LR(), s.Optimizer.Counters()}
+		w.file(optimizerFile, func(out io.Writer) error {
+			var list []safetensors.Tensor
+			for name, t := range s.Optimizer.State() {
+				list = append(list, entry(name, t, false))
+			}
+			return safetensors.Write(out, nil, list)
+		})
+	}
+	w.file(manifestFile, func(out io.Writer) error {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", " ")
+		return enc.Encode(m)
+	})
+	sums := slices.Clone(w.sums.Bytes())
+	w.file(sumsFile, func(out io.Writer) error {
+		_, err := out.Write(sums)
+		return err
+	})
+	return w.err
+}
+
+// writer writes files into a folder and notes their checksums; after an error it does nothing.
+type writer struct {
+	dir    string
+	create create
+	sums   bytes.Buffer // lines of sha256sum
+	err    error
+}
+
+func (w *writer) file(name string, write func(io.Writer) error) {
+	if w.err != nil {
+		return
+	}
+	f, err := w.create(filepath.Join(w.dir, name))
+	if err != nil {
+		w.err = err
+		return
+	}
+	h := sha256.New()
+	err = write(io.MultiWriter(f, h))
+	if w.err = errors.Join(err, f.Close()); w.err == nil {
+		fmt.Fprintf(&w.sums, "%x  %s\n", h.Sum(nil), name)
+	}
+}
+
+// Load reads the checkpoint in the folder path. A *[CorruptError] says that it is damaged, a *[MismatchError] that it is
+// of another model, optimizer or version; nothing is changed then.
+func Load(path string, s *State) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	return guarded(func() error { return f.restore(s) })
+}
+
+// Latest reads the newest checkpoint of a folder that is not damaged, and returns its path. Each damaged one that it
+// passed over gives a warning. Without a checkpoint the error is [ErrNone]; when all are damaged, it is the newest's. A
+// checkpoint that does not match ends the search: older ones would be of another run.
+func Latest(dir string, s *State) (path string, warnings []error, err error) {
+	steps, err := list(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	if len(steps) == 0 {
+		return "", nil, fmt.Errorf("%s: %w; is it the folder of a run?", dir, ErrNone)
+	}
+	for _, n := range steps {
+		path = filepath.Join(dir, folderPrefix+strconv.Itoa(n))
+		err := Load(path, s)
+		var damage *CorruptError
+		if err == nil {
+			return path, warnings, nil
+		}
+		if !errors.As(err, &damage) {
+			return "", warnings, err
+		}
+		warnings = append(warnings, err)
+	}
+	return "", warnings[1:], warnings[0]
+}
+
+// list gives the steps of a folder's checkpoints, newest first.
+func list(dir string) ([]int, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var steps []int
+	for _, e := range entries {
+		digits, ok := strings.CutPrefix(e.Name(), folderPrefix)
+		if n, err := strconv.Atoi(digits); ok && err == nil && n >= 0 && strconv.Itoa(n) == digits {
+			steps = append(steps, n)
+		}
+	}
+	slices.Sort(steps)
+	slices.Reverse(steps)
+	return steps, nil
+}
+
+// folder is an open checkpoint whose checksums are right.
+type folder struct {
+	path     string
+	manifest manifest
+	model    *tensorFile
+	optim    *tensorFile // nil without an optimizer
+}
+
+func open(path string) (*folder, error) {
+	f := &folder{path: path}
+	if err := f.open(); err != nil {
+		f.close()
+		var other *MismatchError
+		if errors.As(err, &other) {
+			return nil, err
+		}
+		return nil, &CorruptError{path, err}
+	}
+	return f, nil
+}
+
+func (f *folder) open() error {
+	sums, err := readSums(filepath.Join(f.path, sumsFile))
+	if err != nil {
+		return err
+	}
+	raw, err := f.checked(manifestFile, sums)
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	if err := json.Unmarshal(raw.Bytes(), &f.manifest); err != nil {
+		return fmt.Errorf("%s: %w", manifestFile, err)
+	}
+	if m := &f.manifest; m.Format != formatName || m.Version != formatVersion {
+		return &MismatchError{f.path, fmt.Sprintf("format %q version %d; this program reads %q version %d", m.Format, m.Version, formatName, formatVersion)}
+	}
+	if f.model, err = f.tensors(modelFile, sums); err != nil || f.manifest.Optimizer == nil {
+		return err
+	}
+	f.optim, err = f.tensors(optimizerFile, sums)
+	return err
+}
+
+// tensors opens a safetensors file and compares its checksum.
+func (f *folder) tensors(name string, sums map[string]string) (*tensorFile, error) {
+	data, err := f.checked(name, sums)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := safetensors.Parse(data.Bytes())
+	if err != nil {
+		data.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &tensorFile{parsed, filepath.Join(f.path, name), data}, nil
+}
+
+// checked maps a file and compares its checksum.
+func (f *folder) checked(name string, sums map[string]string) (*hostmem.File, error) {
+	want, ok := sums[name]
+	if !ok {
+		return nil, fmt.Errorf("%s has no line for %s", sumsFile, name)
+	}
+	file, err := hostmem.MapFile(filepath.Join(f.path, name))
+	if err != nil {
+		return nil, err
+	}
+	if got := sumOf(sha256.New(), file.Bytes()); got != want {
+		file.Close()
+		return nil, fmt.Errorf("%s (%d bytes) does not match its checksum", name, len(file.Bytes()))
+	}
+	return file, nil
+}
+
+func sumOf(h hash.Hash, b []byte) string {
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// maxSums bounds the list of checksums, which has a few lines.
+const maxSums = 1 << 16
+
+func readSums(path string) (map[string]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSums))
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		if !ok || len(sum) != 2*sha256.Size {
+			return nil, fmt.Errorf("%s: %.80q is no checksum", sumsFile, line)
+		}
+		sums[name] = sum
+	}
+	return sums, nil
+}
+
+func (f *folder) close() {
+	for _, t := range []*tensorFile{f.model, f.optim} {
+		if t != nil {
+			t.Close()
+		}
+	}
+}
+
+// restore fills s. What can be wrong is checked before anything is changed.
+func (f *folder) restore(s *State) error {
+	m := &f.manifest
+	if err := f.fits(s); err != nil {
+		return err
+	}
+	if s.Optimizer != nil {
+		if err := f.restoreOptimizer(s.Optimizer); err != nil {
+			return &MismatchError{f.path, err.Error()}
+		}
+		s.Optimizer.SetLR(m.Optimizer.LR)
+	}
+	if err := loadModel(f.model, s.Model); err != nil {
+		return err
+	}
+	s.Step, s.Loader, s.Draws, s.Extra = m.Step, m.Loader, m.Draws, m.Extra
+	return nil
+}
+
+// fits compares the checkpoint with the program's model and optimizer.
+func (f *folder) fits(s *State) error {
+	there, here := f.manifest.Model, signatures(s.Model)
+	for i := range max(len(there), len(here)) {
+		a, b := at(there, i), at(here, i)
+		if a != b {
+			return &MismatchError{f.path, fmt.Sprintf("the checkpoint is of another model: it has %s where the model has %s", a, b)}
+		}
+	}
+	if (f.manifest.Optimizer == nil) != (s.Optimizer == nil) {
+		return &MismatchError{f.path, "one of checkpoint and program has an optimizer, the other has none"}
+	}
+	_, err := match(f.model, s.Model, stateOf(s.Model))
+	return err
+}
+
+func at(list []signature, i int) string {
+	if i < len(list) {
+		return list[i].String()
+	}
+	return "nothing more"
+}
+
+func (f *folder) restoreOptimizer(o optim.Optimizer) error {
+	host, err := tensor.Open("cpu")
+	if err != nil {
+		return err
+	}
+	e, turn := host.Scope()
+	defer turn.End()
+	tensors := map[string]*tensor.Tensor{}
+	for i := range f.optim.Entries {
+		in := &f.optim.Entries[i]
+		t, err := readAs(e, in)
+		if err != nil {
+			return err
+		}
+		tensors[in.Name] = t
+	}
+	return o.Load(tensors, f.manifest.Optimizer.Counters)
+}

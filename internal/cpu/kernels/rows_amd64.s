@@ -1,0 +1,376 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+
+DATA expRow<>+0(SB)/4, $-105.0           // below, exp is 0
+DATA expRow<>+4(SB)/4, $104.0            // above, it is infinite
+DATA expRow<>+8(SB)/4, $1.44269504088896341
+DATA expRow<>+12(SB)/4, $0.693359375     // ln2 in two parts
+DATA expRow<>+16(SB)/4, $-2.12194440e-4
+DATA expRow<>+20(SB)/4, $1.9875691500e-4 // the polynomial
+DATA expRow<>+24(SB)/4, $1.3981999507e-3
+DATA expRow<>+28(SB)/4, $8.3334519073e-3
+DATA expRow<>+32(SB)/4, $4.1665795894e-2
+DATA expRow<>+36(SB)/4, $1.6666665459e-1
+DATA expRow<>+40(SB)/4, $5.0000001201e-1
+DATA expRow<>+44(SB)/4, $1.0
+DATA expRow<>+48(SB)/4, $127             // bias of the exponent
+GLOBL expRow<>(SB), RODATA|NOPTR, $52
+
+// func rowExpAVX2(dst, x *float32, n int, shift float32) float64
+TEXT ·rowExpAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS shift+24(FP), Y15
+	VBROADCASTSS expRow<>+0(SB), Y6
+	VBROADCASTSS expRow<>+4(SB), Y7
+	VBROADCASTSS expRow<>+8(SB), Y8
+	VBROADCASTSS expRow<>+12(SB), Y9
+	VBROADCASTSS expRow<>+16(SB), Y10
+	VBROADCASTSS expRow<>+20(SB), Y11
+	VBROADCASTSS expRow<>+24(SB), Y12
+	VBROADCASTSS expRow<>+28(SB), Y13
+	VBROADCASTSS expRow<>+44(SB), Y14
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+
+exp:
+	VMOVUPS (SI), Y0
+	VSUBPS Y15, Y0, Y0
+	VMAXPS Y0, Y6, Y0       // the second source is kept where it is NaN
+	VMINPS Y0, Y7, Y0
+	VMULPS Y8, Y0, Y1
+	VROUNDPS $8, Y1, Y1
+	VFNMADD231PS Y9, Y1, Y0
+	VFNMADD231PS Y10, Y1, Y0
+	VMOVAPS Y11, Y3
+	VFMADD213PS Y12, Y0, Y3
+	VFMADD213PS Y13, Y0, Y3
+	VBROADCASTSS expRow<>+32(SB), Y2
+	VFMADD213PS Y2, Y0, Y3
+	VBROADCASTSS expRow<>+36(SB), Y2
+	VFMADD213PS Y2, Y0, Y3
+	VBROADCASTSS expRow<>+40(SB), Y2
+	VFMADD213PS Y2, Y0, Y3
+	VMULPS Y0, Y0, Y2
+	VFMADD213PS Y0, Y2, Y3
+	VADDPS Y14, Y3, Y3
+	VCVTPS2DQ Y1, Y1
+	VPSRAD $1, Y1, Y2       // 2ⁿ as two factors, for denormal results
+	VPSUBD Y2, Y1, Y1
+	VPBROADCASTD expRow<>+48(SB), Y0
+	VPADDD Y0, Y1, Y1
+	VPADDD Y0, Y2, Y2
+	VPSLLD $23, Y1, Y1
+	VPSLLD $23, Y2, Y2
+	VMULPS Y1, Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VMOVUPS Y3, (DI)
+	VCVTPS2PD X3, Y0
+	VADDPD Y0, Y4, Y4
+	VEXTRACTF128 $1, Y3, X3
+	VCVTPS2PD X3, Y0
+	VADDPD Y0, Y5, Y5
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JNZ exp
+
+	VADDPD Y5, Y4, Y4
+	VEXTRACTF128 $1, Y4, X5
+	VADDPD X5, X4, X4
+	VHADDPD X4, X4, X4
+	VMOVSD X4, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func rowMaxAVX2(x *float32, n int) float32
+TEXT ·rowMaxAVX2(SB), NOSPLIT, $0-20
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	VMOVUPS (SI), Y0
+	VMOVAPS Y0, Y1
+	TESTQ $8, CX
+	JZ max
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JZ maxEnd
+
+max:
+	VMAXPS (SI), Y0, Y0
+	VMAXPS 32(SI), Y1, Y1
+	ADDQ $64, SI
+	SUBQ $16, CX
+	JNZ max
+
+maxEnd:
+	VMAXPS Y1, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VMAXPS X1, X0, X0
+	VPERMILPS $0x4e, X0, X1
+	VMAXPS X1, X0, X0
+	VPERMILPS $0xb1, X0, X1
+	VMAXPS X1, X0, X0
+	VMOVSS X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func rowSquaresAVX2(x *float32, n int, m float64) float64
+TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-32
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	VBROADCASTSD m+16(FP), Y15
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+
+squares:
+	VCVTPS2PD (SI), Y0
+	VCVTPS2PD 16(SI), Y1
+	VSUBPD Y15, Y0, Y0
+	VSUBPD Y15, Y1, Y1
+	VFMADD231PD Y0, Y0, Y4
+	VFMADD231PD Y1, Y1, Y5
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JNZ squares
+
+	VADDPD Y5, Y4, Y4
+	VEXTRACTF128 $1, Y4, X5
+	VADDPD X5, X4, X4
+	VHADDPD X4, X4, X4
+	VMOVSD X4, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowDotAVX2(x, y *float32, n int) float64
+TEXT ·rowDotAVX2(SB), NOSPLIT, $0-32
+	MOVQ x+0(FP), SI
+	MOVQ y+8(FP), DI
+	MOVQ n+16(FP), CX
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+
+dot:
+	VCVTPS2PD (SI), Y0
+	VCVTPS2PD 16(SI), Y1
+	VCVTPS2PD (DI), Y2
+	VCVTPS2PD 16(DI), Y3
+	VFMADD231PD Y0, Y2, Y4
+	VFMADD231PD Y1, Y3, Y5
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JNZ dot
+
+	VADDPD Y5, Y4, Y4
+	VEXTRACTF128 $1, Y4, X5
+	VADDPD X5, X4, X4
+	VHADDPD X4, X4, X4
+	VMOVSD X4, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowSumAVX2(x *float32, n int) float64
+TEXT ·rowSumAVX2(SB), NOSPLIT, $0-24
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+
+sum:
+	VCVTPS2PD (SI), Y0
+	VCVTPS2PD 16(SI), Y1
+	VADDPD Y0, Y4, Y4
+	VADDPD Y1, Y5, Y5
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JNZ sum
+
+	VADDPD Y5, Y4, Y4
+	VEXTRACTF128 $1, Y4, X5
+	VADDPD X5, X4, X4
+	VHADDPD X4, X4, X4
+	VMOVSD X4, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func rowWeighAVX2(dst, y, v *float32, n int, s float32)
+TEXT ·rowWeighAVX2(SB), NOSPLIT, $0-36
+	MOVQ dst+0(FP), DI
+	MOVQ y+8(FP), SI
+	MOVQ v+16(FP), DX
+	MOVQ n+24(FP), CX
+	VBROADCASTSS s+32(FP), Y15
+
+weigh:
+	VMOVUPS (DX), Y0
+	VSUBPS Y15, Y0, Y0
+	VMULPS (SI), Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	ADDQ $32, DX
+	SUBQ $8, CX
+	JNZ weigh
+
+	VZEROUPPER
+	RET
+
+// func rowAffineAVX2(dst, x *float32, n int, m, s, b float32)
+TEXT ·rowAffineAVX2(SB), NOSPLIT, $0-36
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS m+24(FP), Y13
+	VBROADCASTSS s+28(FP), Y14
+	VBROADCASTSS b+32(FP), Y15
+
+affine:
+	VMOVUPS (SI), Y0
+	VSUBPS Y13, Y0, Y0
+	VFMADD213PS Y15, Y14, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JNZ affine
+
+	VZEROUPPER
+	RET
+
+// func rowNormalizeAVX2(dst, x, w, b *float32, n int, m, s float32)
+TEXT ·rowNormalizeAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ w+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ n+32(FP), CX
+	VBROADCASTSS m+40(FP), Y13
+	VBROADCASTSS s+44(FP), Y14
+
+normalize:
+	VMOVUPS (SI), Y0
+	VMOVUPS (BX), Y1
+	VSUBPS Y13, Y0, Y0
+	VMULPS Y14, Y0, Y0
+	VFMADD132PS (DX), Y1, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	ADDQ $32, DX
+	ADDQ $32, BX
+	SUBQ $8, CX
+	JNZ normalize
+
+	VZEROUPPER
+	RET
+
+// func rowMixAVX2(dst, v, x *float32, n int, p, q, m, r float32)
+TEXT ·rowMixAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ v+8(FP), DX
+	MOVQ x+16(FP), SI
+	MOVQ n+24(FP), CX
+	VBROADCASTSS p+32(FP), Y12
+	VBROADCASTSS q+36(FP), Y13
+	VBROADCASTSS m+40(FP), Y14
+	VBROADCASTSS r+44(FP), Y15
+
+mix:
+	VMOVUPS (DX), Y0
+	VMOVUPS (SI), Y1
+	VSUBPS Y14, Y1, Y1
+	VFMSUB213PS Y15, Y12, Y0
+	VFNMADD231PS Y13, Y1, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	ADDQ $32, DX
+	SUBQ $8, CX
+	JNZ mix
+
+	VZEROUPPER
+	RET
+
+// func rowGatherAVX2(db, dw *float64, v, x *float32, n int, m, s float64)
+TEXT ·rowGatherAVX2(SB), NOSPLIT, $0-56
+	MOVQ db+0(FP), BX
+	MOVQ dw+8(FP), DI
+	MOVQ v+16(FP), DX
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), CX
+	VBROADCASTSD m+40(FP), Y14
+	VBROADCASTSD s+48(FP), Y15
+
+gather:
+	VCVTPS2PD (DX), Y0
+	VCVTPS2PD (SI), Y1
+	VSUBPD Y14, Y1, Y1
+	VMULPD Y15, Y1, Y1
+	VADDPD (BX), Y0, Y2
+	VMOVUPD Y2, (BX)
+	VFMADD213PD (DI), Y0, Y1
+	VMOVUPD Y1, (DI)
+	ADDQ $16, SI
+	ADDQ $16, DX
+	ADDQ $32, BX
+	ADDQ $32, DI
+	SUBQ $4, CX
+	JNZ gather
+
+	VZEROUPPER
+	RET
+
+// func rowAdamAVX2(p, d, m, v *float32, n int, c *AdamRates)
+// Without fused operations, so that the bits are those of the loop in Go.
+TEXT ·rowAdamAVX2(SB), NOSPLIT, $0-48
+	MOVQ p+0(FP), DI
+	MOVQ d+8(FP), SI
+	MOVQ m+16(FP), BX
+	MOVQ v+24(FP), DX
+	MOVQ n+32(FP), CX
+	MOVQ c+40(FP), AX
+	VBROADCASTSS AdamRates_Scale(AX), Y7
+	VBROADCASTSS AdamRates_Coupled(AX), Y8
+	VBROADCASTSS AdamRates_Rest1(AX), Y9
+	VBROADCASTSS AdamRates_Beta2(AX), Y10
+	VBROADCASTSS AdamRates_Rest2(AX), Y11
+	VBROADCASTSS AdamRates_Eps(AX), Y12
+	VBROADCASTSS AdamRates_Root(AX), Y13
+	VBROADCASTSS AdamRates_Step(AX), Y14
+	VBROADCASTSS AdamRates_Keep(AX), Y15
+
+adam:
+	VMOVUPS (DI), Y0
+	VMULPS (SI), Y7, Y1
+	VMULPS Y0, Y8, Y2
+	VADDPS Y2, Y1, Y1       // d
+	VMOVUPS (BX), Y2
+	VSUBPS Y2, Y1, Y3
+	VMULPS Y3, Y9, Y3
+	VADDPS Y3, Y2, Y2       // m
+	VMOVUPS Y2, (BX)
+	VMULPS (DX), Y10, Y3
+	VMULPS Y1, Y11, Y4
+	VMULPS Y1, Y4, Y4
+	VADDPS Y4, Y3, Y3       // v
+	VMOVUPS Y3, (DX)
+	VSQRTPS Y3, Y3
+	VDIVPS Y13, Y3, Y3
+	VADDPS Y12, Y3, Y3
+	VMULPS Y2, Y14, Y2
+	VDIVPS Y3, Y2, Y2
+	VMULPS Y0, Y15, Y0
+	VSUBPS Y2, Y0, Y0       // p
+	VMOVUPS Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $32, BX
+	ADDQ $32, DX
+	SUBQ $8, CX
+	JNZ adam
+
+	VZEROUPPER
+	RET
