@@ -25,6 +25,7 @@ func TestConformance(t *testing.T) {
 					t.Errorf("%s: the bits depend on the number of threads", name)
 				}
 			}
+			t.Run("gradients", func(t *testing.T) { suite.RunGrads(t, cpu.New) })
 		})
 	}
 	t.Run("lowered", func(t *testing.T) { suite.RunLowered(t, cpu.New) })

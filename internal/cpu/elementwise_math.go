@@ -27,7 +27,7 @@ func init() {
 	floats(ir.GELUTanh, grainMath, unary(kernels.GELUTanh), eachFloat[float64](kernels.GELUTanh64))
 	floats(ir.SiLU, grainMath, unary(kernels.SiLU), eachFloat[float64](kernels.SiLU64))
 
-	floats(ir.ReLUGrad, grainCheap, reluGrad, reluGrad)
+	floats(ir.ReLUGrad, grainCheap, reluGrad, reluGrad64)
 	floats(ir.GELUGrad, grainMath, binary(kernels.GELUGrad), eachPair[float64](kernels.GELUGrad64))
 	floats(ir.GELUTanhGrad, grainMath, binary(kernels.GELUTanhGrad), eachPair[float64](kernels.GELUTanhGrad64))
 	floats(ir.SiLUGrad, grainMath, binary(kernels.SiLUGrad), eachPair[float64](kernels.SiLUGrad64))
@@ -79,7 +79,9 @@ func inverseRoot[T float](dst, x, _ []T, _, _ float64) {
 	}
 }
 
-func reluGrad[T float](dst, y, g []T, _, _ float64) {
+func reluGrad(dst, y, g []float32, _, _ float64) { kernels.ReLUGrad(dst, y, g) }
+
+func reluGrad64(dst, y, g []float64, _, _ float64) {
 	dst, g = dst[:len(y)], g[:len(y)]
 	for i, v := range y {
 		d := g[i]

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cpu/kernels"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
@@ -15,7 +16,7 @@ func init() {
 	numbers(ir.Neg, negate, negate, negate, negate, negate)
 	numbers(ir.Abs, absFloat, absFloat, absInt, absInt, absInt)
 	numbers(ir.Sign, sign, sign, sign, sign, sign)
-	numbers(ir.ReLU, relu, relu, relu, relu, relu)
+	numbers(ir.ReLU, relu32, relu, relu, relu, relu)
 	numbers(ir.Affine, affine, affine, affine, affine, affine)
 	numbers(ir.Clamp, clampFloat, clampFloat, clampInt, clampInt, clampInt)
 	numbers(ir.Axpy, axpy, axpy, axpy, axpy, axpy)
@@ -103,6 +104,8 @@ func sign[T number](dst, x, _ []T, _, _ float64) {
 		dst[i] = s
 	}
 }
+
+func relu32(dst, x, _ []float32, _, _ float64) { kernels.ReLU(dst, x) }
 
 func relu[T number](dst, x, _ []T, _, _ float64) {
 	dst = dst[:len(x)]

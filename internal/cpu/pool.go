@@ -83,25 +83,50 @@ func (g *pooling) pairs() bool {
 // PyTorch.
 func wins[T kernels.Float](v, best T) bool { return v > best || v != v }
 
+// maxPairs is the window of 2×2 without padding and overlap.
 func maxPairs[T kernels.Float](g *pooling, x, y []T, places []int64) {
 	for r := range g.oh {
 		at := 2 * r * g.w
 		top, low := x[at:][:2*g.ow], x[at+g.w:][:2*g.ow]
 		out, place := y[r*g.ow:][:g.ow], places[r*g.ow:][:g.ow]
+		if t, ok := any(top).([]float32); ok && pairs32(t, any(low).([]float32), any(out).([]float32), place, at, g.w) {
+			continue
+		}
 		for c := range out {
-			best, p := top[2*c], at+2*c
-			if v := top[2*c+1]; wins(v, best) {
-				best, p = v, at+2*c+1
-			}
-			if v := low[2*c]; wins(v, best) {
-				best, p = v, at+g.w+2*c
-			}
-			if v := low[2*c+1]; wins(v, best) {
-				best, p = v, at+g.w+2*c+1
-			}
-			out[c], place[c] = best, int64(p)
+			best, p := ofPairs(top[2*c], top[2*c+1], low[2*c], low[2*c+1])
+			out[c], place[c] = best, int64(at+2*c+p&1+p>>1*g.w)
 		}
 	}
+}
+
+// pairs32 is a row of windows; false when there may be a NaN among them.
+func pairs32(top, low, out []float32, place []int64, at, w int) bool {
+	var won [256]uint8
+	for lo := 0; lo < len(out); lo += len(won) {
+		n := min(len(won), len(out)-lo)
+		if !kernels.MaxPairs(out[lo:lo+n], won[:n], top[2*lo:], low[2*lo:]) {
+			return false
+		}
+		for c, p := range won[:n] {
+			place[lo+c] = int64(at + 2*(lo+c) + int(p&1) + int(p>>1)*w)
+		}
+	}
+	return true
+}
+
+// ofPairs is the winner of four and its place.
+func ofPairs[T kernels.Float](v0, v1, v2, v3 T) (best T, place int) {
+	best = v0
+	if wins(v1, best) {
+		best, place = v1, 1
+	}
+	if wins(v2, best) {
+		best, place = v2, 2
+	}
+	if wins(v3, best) {
+		best, place = v3, 3
+	}
+	return best, place
 }
 
 func maxWindows[T kernels.Float](g *pooling, x, y []T, places []int64) {
