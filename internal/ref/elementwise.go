@@ -7,7 +7,7 @@ import (
 )
 
 // Integer division truncates towards zero; it and the remainder give 0 where the divisor is 0. Parameters of integer
-// ops are converted towards zero, except the bounds of Clamp, which are rounded into the range.
+// ops are converted towards zero, the bounds of Clamp after they are moved into the dtype's range.
 
 var unaryFloat = map[ir.Code]func(x float64) float64{
 	ir.Neg: func(x float64) float64 { return -x }, ir.Abs: math.Abs, ir.Sign: sign, ir.ReLU: relu,
@@ -135,7 +135,7 @@ func clamp(c *call) ([]Array, error) {
 	lo, hi, dt := c.scalar(0), c.scalar(1), c.op.In(0).DType
 	within := func(p float64) int64 { return c.integer(min(max(p, dt.Lowest()), dt.Max())) }
 	return c.mapped(func(x, _ float64) float64 { return min(max(x, lo), hi) },
-		func(x, _ int64) int64 { return min(max(x, within(math.Ceil(lo))), within(math.Floor(hi))) })
+		func(x, _ int64) int64 { return min(max(x, within(lo)), within(hi)) })
 }
 
 func powScalar(c *call) ([]Array, error) {

@@ -1,6 +1,10 @@
 package ref
 
-import "github.com/warpline-ml/warpline/internal/ir"
+import (
+	"math"
+
+	"github.com/warpline-ml/warpline/internal/ir"
+)
 
 func init() {
 	set(sum, ir.Sum)
@@ -34,36 +38,89 @@ func fold(x *ir.Type, axes uint16, results int) [][]int {
 	return members
 }
 
-// folded combines the elements of each result, starting from an identity.
-func (c *call) folded(first int64, f func(a, b float64) float64, g func(a, b int64) int64) ([]Array, error) {
-	x := &c.in[0]
-	members := fold(x.Type, c.op.Attr.Axes, c.out[0].Size())
-	if integral(x.Type.DType) {
-		v := make([]int64, len(members))
-		for i, list := range members {
-			v[i] = first
-			for _, j := range list {
-				v[i] = g(v[i], x.int(j))
-			}
-		}
-		return c.ints(v)
+// total adds numbers with the rounding errors carried along (Neumaier's summation), so that the reference is right to
+// the last digit in f64 too.
+type total struct{ sum, lost float64 }
+
+func (t *total) add(v float64) {
+	s := t.sum + v
+	if math.Abs(t.sum) >= math.Abs(v) {
+		t.lost += t.sum - s + v
+	} else {
+		t.lost += v - s + t.sum
 	}
-	v := make([]float64, len(members))
-	for i, list := range members {
-		v[i] = float64(first)
+	t.sum = s
+}
+
+func (t *total) value() float64 {
+	if math.IsInf(t.sum, 0) || t.sum != t.sum {
+		return t.sum
+	}
+	return t.sum + t.lost
+}
+
+// folded combines the integers of each result, starting from an identity.
+func (c *call) folded(first int64, f func(a, b int64) int64) ([]Array, error) {
+	x := &c.in[0]
+	v := make([]int64, c.out[0].Size())
+	for i, list := range fold(x.Type, c.op.Attr.Axes, len(v)) {
+		v[i] = first
 		for _, j := range list {
-			v[i] = f(v[i], x.Data[j])
+			v[i] = f(v[i], x.int(j))
 		}
+	}
+	return c.ints(v)
+}
+
+// numbers computes each result from x and the places of its elements.
+func (c *call) numbers(f func(x []float64, list []int) float64) ([]Array, error) {
+	v := make([]float64, c.out[0].Size())
+	for i, list := range fold(c.in[0].Type, c.op.Attr.Axes, len(v)) {
+		v[i] = f(c.in[0].Data, list)
 	}
 	return c.one(v)
 }
 
 func sum(c *call) ([]Array, error) {
-	return c.folded(0, func(a, b float64) float64 { return a + b }, func(a, b int64) int64 { return a + b })
+	if integral(c.in[0].Type.DType) {
+		return c.folded(0, func(a, b int64) int64 { return a + b })
+	}
+	return c.numbers(func(x []float64, list []int) float64 {
+		var t total
+		for _, j := range list {
+			t.add(x[j])
+		}
+		return t.value()
+	})
+}
+
+// product multiplies with the rounding errors carried along.
+type product struct{ prod, lost float64 }
+
+func (p *product) mul(v float64) {
+	n := p.prod * v
+	p.lost = p.lost*v + math.FMA(p.prod, v, -n)
+	p.prod = n
+}
+
+func (p *product) value() float64 {
+	if lost := p.lost; lost-lost == 0 { // finite
+		return p.prod + lost
+	}
+	return p.prod
 }
 
 func prod(c *call) ([]Array, error) {
-	return c.folded(1, func(a, b float64) float64 { return a * b }, func(a, b int64) int64 { return a * b })
+	if integral(c.in[0].Type.DType) {
+		return c.folded(1, func(a, b int64) int64 { return a * b })
+	}
+	return c.numbers(func(x []float64, list []int) float64 {
+		p := product{prod: 1}
+		for _, j := range list {
+			p.mul(x[j])
+		}
+		return p.value()
+	})
 }
 
 // best is the place of the first element that none beats.
@@ -110,11 +167,13 @@ func cumSum(c *call) ([]Array, error) {
 		}
 		return c.ints(v)
 	}
-	v := make([]float64, len(x.Data))
+	v, along := make([]float64, len(x.Data)), make([]total, len(x.Data))
 	for i := range v {
-		if v[i] = x.Data[i]; !first(i) {
-			v[i] += v[i-inner]
+		if !first(i) {
+			along[i] = along[i-inner]
 		}
+		along[i].add(x.Data[i])
+		v[i] = along[i].value()
 	}
 	return c.one(v)
 }

@@ -15,20 +15,26 @@ func init() {
 	set(crossEntropyGrad, ir.CrossEntropyGrad)
 }
 
-// logSumExp is -Inf for nothing and for -Inf throughout.
+// logSumExp is m + log of the sum of exp(x-m), m the largest: -Inf for nothing and for -Inf throughout.
 func logSumExp(x []float64) float64 {
-	m := math.Inf(-1)
-	for _, v := range x {
-		m = max(m, v)
-	}
+	m, sum := shifted(x)
 	if math.IsInf(m, -1) {
 		return m
 	}
-	var sum float64
-	for _, v := range x {
-		sum += math.Exp(v - m)
-	}
 	return m + math.Log(sum)
+}
+
+// shifted returns the largest element m and the sum of exp(x-m).
+func shifted(x []float64) (m, sum float64) {
+	m = math.Inf(-1)
+	for _, v := range x {
+		m = max(m, v)
+	}
+	var t total
+	for _, v := range x {
+		t.add(math.Exp(v - m))
+	}
+	return m, t.value()
 }
 
 // byRow applies f to corresponding rows of the operands and the result.
@@ -46,18 +52,18 @@ func (c *call) byRow(f func(y, a, b []float64)) ([]Array, error) {
 // softmax of -Inf throughout is NaN.
 func softmax(c *call) ([]Array, error) {
 	return c.byRow(func(y, x, _ []float64) {
-		lse := logSumExp(x)
+		m, sum := shifted(x)
 		for i, v := range x {
-			y[i] = math.Exp(v - lse)
+			y[i] = math.Exp(v-m) / sum
 		}
 	})
 }
 
 func logSoftmax(c *call) ([]Array, error) {
 	return c.byRow(func(y, x, _ []float64) {
-		lse := logSumExp(x)
+		m, sum := shifted(x)
 		for i, v := range x {
-			y[i] = v - lse
+			y[i] = v - m - math.Log(sum)
 		}
 	})
 }

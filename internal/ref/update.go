@@ -13,13 +13,13 @@ func init() {
 }
 
 func sumSquares(c *call) ([]Array, error) {
-	var total float64
+	var t total
 	for _, a := range c.in {
 		for _, v := range a.Data {
-			total += v * v
+			t.add(v * v)
 		}
 	}
-	return c.one([]float64{total})
+	return c.one([]float64{t.value()})
 }
 
 // sgd is torch.optim.SGD with the gradient scaled first.
