@@ -27,14 +27,16 @@ const rules = `
 	internal/ir < internal/autograd, internal/lower;
 	internal/ir, dtype, internal/rng < internal/ref;
 
-	internal/ir, internal/callsite, internal/render < internal/device;
+	internal/ir, internal/callsite, internal/render, internal/hostmem < internal/device;
 	internal/hostmem, internal/cpufeat < internal/par;
-	internal/par, internal/cpufeat, internal/hostmem, dtype < internal/cpu/kernels;
+	internal/par, internal/cpufeat, internal/hostmem, internal/rng, dtype < internal/cpu/kernels;
 	internal/device, internal/cpu/kernels, internal/rng < internal/cpu;
 	internal/device, internal/cards < internal/null;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
-	internal/conform, internal/testutil < internal/device/devicetest;
+	internal/conform, internal/testutil, internal/cpufeat, internal/par < internal/device/devicetest;
+	internal/ref, internal/autograd, internal/lower < internal/lower/eager;
+	internal/safetensors, internal/testutil, tensor < internal/testutil/golden;
 
 	internal/cpu, internal/null < internal/engines;
 	internal/engines, internal/autograd, internal/lower, internal/render, internal/rng, internal/hostmem < tensor;
@@ -45,15 +47,17 @@ const rules = `
 	internal/idxfile < data/idx;
 	internal/npy < data/npz;
 	internal/hostmem < data/tokens;
+	data/tokens < data/text;
 	internal/rng < data/digits, data/text, data/tokens, model;
 	nn, data < metric;
 	nn, optim, data, internal/safetensors, internal/durable, internal/hostmem < ckpt;
 	data/tokens, data/text, data/npz, data/idx, data/digits, metric, ckpt, model, optim < train;
 	train < cmd/warpline;
 
-	data/digits, metric, optim, model, ckpt < examples;
-	NONE < bench/gemm;
-	internal/cpu/kernels < bench/gemm;
+	data/digits, metric, optim, model, ckpt < examples, examples/digits;
+	NONE < bench/peer;
+	internal/cpu/kernels, bench/peer < bench/gemm;
+	model, optim, bench/peer < bench/step;
 `
 
 // unsafeIn are the only packages that may import unsafe.
@@ -80,7 +84,7 @@ var only = map[string][]string{
 }
 
 // forTests may be imported by test files only.
-var forTests = []string{"internal/testutil", "internal/device/devicetest"}
+var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/device/devicetest", "internal/lower/eager"}
 
 type pkg struct {
 	ImportPath string
