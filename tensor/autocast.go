@@ -20,9 +20,9 @@ var castTable = [ir.Codes]uint8{
 	ir.LogSoftmax: castWide, ir.CrossEntropy: castWide, ir.LayerNorm: castWide, ir.RMSNorm: castWide,
 }
 
-// autocast replaces operands by casts of them. Values in f64, integers and bools stay.
-func autocast(policy dtype.DType, code ir.Code, in []*Tensor) {
-	to := policy
+// autocast replaces operands by casts of them in e, by e's policy. Values in f64, integers and bools stay.
+func autocast(e *Env, code ir.Code, in []*Tensor) {
+	to := e.policy
 	switch castTable[code] {
 	case 0:
 		return
@@ -31,7 +31,7 @@ func autocast(policy dtype.DType, code ir.Code, in []*Tensor) {
 	}
 	for i, t := range in {
 		if dt := t.DType(); dt.IsFloat() && dt != dtype.F64 && dt != to {
-			in[i] = t.Cast(to)
+			in[i] = t.inside(e).Cast(to)
 		}
 	}
 }

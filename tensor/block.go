@@ -67,8 +67,8 @@ func (s *scope) handGraph(n *node, to *scope) {
 	n.scope = to
 	for i := range n.keep {
 		k := &n.keep[i]
-		if k.st != nil && k.st.rec.scope.Load() == s {
-			to.inherit(k.st.rec)
+		if k.st != nil {
+			to.inheritHeld(s, k.st.rec)
 		}
 		if k.outer != nil && !k.outer.done {
 			k.outer.scope = to

@@ -112,7 +112,7 @@ func (e *Env) create(code ir.Code, typ *ir.Type, p ir.Params) *Tensor {
 // returns their number. The caller's slices are not kept.
 func run(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) int {
 	if e.policy != dtype.Invalid && e.policy != dtype.F32 {
-		autocast(e.policy, code, in)
+		autocast(e, code, in)
 	}
 	return exec(e, code, attr, p, in, out)
 }
@@ -125,7 +125,7 @@ func exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) 
 	for i, t := range in {
 		t.alive(code.String())
 		if dense && !t.typ.IsDense() {
-			t = t.Contiguous()
+			t = t.inside(e).Contiguous()
 			in[i] = t
 		}
 		list = append(list, t.typ)
@@ -144,9 +144,7 @@ func exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) 
 	if pl.rule != nil && len(in) > 0 {
 		recordOp(pl, p, e, in, out)
 	}
-	for _, t := range in {
-		runtime.KeepAlive(t) // Go may think an operand dead once its memory's address is known
-	}
+	runtime.KeepAlive(in)
 	return len(out)
 }
 
@@ -169,6 +167,8 @@ func (e *Env) launch(pl *opPlan, p *ir.Params, in, out []*Tensor) {
 		block = scratch.rec.block
 	}
 	err := q.launch(pl.kernel, out, in, block, p)
+	runtime.KeepAlive(in) // Go may think an operand dead once its memory's address is known
+	runtime.KeepAlive(out)
 	if scratch != nil {
 		e.dev.drop(scratch.rec, internal)
 	}

@@ -7,7 +7,10 @@ import (
 
 // binary applies an elementwise op after broadcasting the operands and promoting their dtypes as PyTorch does.
 func (t *Tensor) binary(code ir.Code, u *Tensor, p ir.Params) *Tensor {
-	t, u = promoted(t, u)
+	if t.DType() != u.DType() || !t.SameShape(u) {
+		t, u = together(code.String(), t, u)
+		t, u = promoted(t, u)
+	}
 	if !t.SameShape(u) {
 		shape, err := ir.Broadcast(t.Shape(), u.Shape())
 		if err != nil {
@@ -137,7 +140,9 @@ func (t *Tensor) truth() *Tensor { return t.Cast(dtype.Bool) }
 
 // Where is x where cond holds, else y, broadcast.
 func Where(cond, x, y *Tensor) *Tensor {
-	x, y = promoted(x, y)
+	in := allInside("where", cond, x, y)
+	cond = in[0]
+	x, y = promoted(in[1], in[2])
 	shape, err := ir.Broadcast(x.Shape(), y.Shape())
 	if err == nil {
 		shape, err = ir.Broadcast(shape, cond.Shape())

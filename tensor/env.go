@@ -165,9 +165,12 @@ func join(op string, a, b *Tensor) *Env {
 	}
 	scope := later(a.env.scope, b.env.scope)
 	if (a.node != nil) != (b.node != nil) {
-		e := a.env
+		e, other := a.env, b.env
 		if b.node != nil {
-			e = b.env
+			e, other = b.env, a.env
+		}
+		if other.again && !e.again {
+			e = e.with(func(c *Env) { c.again = true })
 		}
 		return e.inScope(scope)
 	}
@@ -184,15 +187,54 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 	if c.queue == nil || b.queue != nil && b.queue.id > c.queue.id {
 		c.queue = b.queue
 	}
-	if c.seeded = b.seeded; scope == a.scope && a.seeded != nil {
-		c.seeded = a.seeded
-	}
+	c.seeded = joinStreams(a, b, scope)
 	for _, e := range [2]*Env{a, b} {
 		if c == *e {
 			return e
 		}
 	}
 	return &c
+}
+
+// joinStreams is the random path of a joined env: that of the scope that wins. Of two own paths in one scope, the larger
+// key counts, so that operands commute.
+func joinStreams(a, b *Env, scope *scope) *stream {
+	switch {
+	case b.scope != scope || b.seeded == nil && a.scope == scope:
+		return a.seeded
+	case a.scope != scope || a.seeded == nil || b.seeded.key > a.seeded.key:
+		return b.seeded
+	}
+	return a.seeded
+}
+
+// inside is t as an operand in e, the env of the operation's result: what is made of it on the way there, a cast or an
+// expanded view, is recorded only where e records, and lives where the result does.
+func (t *Tensor) inside(e *Env) *Tensor {
+	if t.env == e {
+		return t
+	}
+	c := *t
+	c.env = e
+	return &c
+}
+
+// together is both operands in the env that they join in.
+func together(op string, t, u *Tensor) (*Tensor, *Tensor) {
+	e := join(op, t, u)
+	return t.inside(e), u.inside(e)
+}
+
+// allInside is the operands in the env that they join in; nil ones stay.
+func allInside(op string, in ...*Tensor) []*Tensor {
+	e := joinAll(op, in)
+	out := make([]*Tensor, len(in))
+	for i, t := range in {
+		if t != nil {
+			out[i] = t.inside(e)
+		}
+	}
+	return out
 }
 
 // joinAll is join over any number of operands; nil ones do not count.

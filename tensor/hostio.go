@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"runtime"
+
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/hostmem"
@@ -42,6 +44,7 @@ func read[T dtype.Element](t *Tensor) []T {
 		q.sync()
 		a := c.arg()
 		copy(s, hostmem.Slice[T](uintptr(a.Mem.Addr)+uintptr(a.Offset), len(s)))
+		runtime.KeepAlive(c)
 		return s
 	}
 	staged(c.Bytes(), func(host device.Arg) {
@@ -49,6 +52,7 @@ func read[T dtype.Element](t *Tensor) []T {
 		q.sync()
 		copy(s, hostmem.Slice[T](uintptr(host.Mem.Addr), len(s)))
 	})
+	runtime.KeepAlive(c)
 	return s
 }
 
@@ -59,6 +63,8 @@ func (t *Tensor) transfer(dst *Tensor) {
 	if n == 0 {
 		return
 	}
+	defer runtime.KeepAlive(t)
+	from.reads(t.st.rec)
 	from.sync()
 	switch {
 	case t.env.dev.info.Null:

@@ -14,7 +14,7 @@ func (t *Tensor) Gather(axis int, idx *Tensor) *Tensor {
 
 // ScatterAdd is t with src added at idx along a dimension.
 func (t *Tensor) ScatterAdd(axis int, idx, src *Tensor) *Tensor {
-	return apply3(ir.ScatterAdd, ir.Attr{Axis: int8(t.axis("ScatterAdd", axis))}, ir.Params{}, t, idx.Cast(dtype.I64), src.Cast(t.DType()))
+	return apply3(ir.ScatterAdd, ir.Attr{Axis: int8(t.axis("ScatterAdd", axis))}, ir.Params{}, t, idx.Cast(dtype.I64), src.inside(joinAll("ScatterAdd", []*Tensor{t, idx, src})).Cast(t.DType()))
 }
 
 // Embedding picks rows of the table t[v,d]: out[…] = t[idx[…]].
@@ -28,8 +28,9 @@ func (t *Tensor) IndexSelect(axis int, idx *Tensor) *Tensor {
 	if idx.Rank() != 1 {
 		raise("IndexSelect", "give a list of indices", "indices of shape %v", idx.Shape())
 	}
+	t, idx = together("IndexSelect", t, idx)
 	front := t.Transpose(0, axis)
 	rest := slices.Clone(front.Shape()[1:])
-	rows := front.Reshape(front.Dim(0), -1).Embedding(idx)
+	rows := front.rows("IndexSelect", len(rest)).Embedding(idx)
 	return rows.Reshape(append([]int{idx.Dim(0)}, rest...)...).Transpose(0, axis)
 }

@@ -16,6 +16,7 @@ func (t *Tensor) MatMul(u *Tensor) *Tensor {
 	if t.Rank() == 0 || u.Rank() == 0 {
 		raise("MatMul", "use Mul for a product with one number", "shapes %v and %v", t.Shape(), u.Shape())
 	}
+	t, u = together("MatMul", t, u)
 	t, u = promoted(t, u)
 	row, col := t.Rank() == 1, u.Rank() == 1
 	a, b := t, u
@@ -150,16 +151,20 @@ func (t *Tensor) rows(op string, n int) *Tensor {
 // LayerNorm normalises over the last dimensions, whose shape is w's, to mean 0 and variance 1, then scales by w and adds
 // b, which may be nil.
 func (t *Tensor) LayerNorm(w, b *Tensor, eps float64) *Tensor {
-	in := []*Tensor{t.rows("LayerNorm", w.Rank()), w.Flatten(0)}
-	if b != nil {
-		in = append(in, b.Flatten(0))
+	in := allInside("LayerNorm", t, w, b)
+	in[0], in[1] = in[0].rows("LayerNorm", w.Rank()), in[1].Flatten(0)
+	if b == nil {
+		in = in[:2]
+	} else {
+		in[2] = in[2].Flatten(0)
 	}
 	return apply(ir.LayerNorm, ir.Attr{}, ir.Scalars(eps), in...)[0].Reshape(t.Shape()...)
 }
 
 // RMSNorm divides by the root of the mean square over the last dimensions, whose shape is w's, and scales by w.
 func (t *Tensor) RMSNorm(w *Tensor, eps float64) *Tensor {
-	return apply(ir.RMSNorm, ir.Attr{}, ir.Scalars(eps), t.rows("RMSNorm", w.Rank()), w.Flatten(0))[0].Reshape(t.Shape()...)
+	t, w = together("RMSNorm", t, w)
+	return apply2(ir.RMSNorm, ir.Attr{}, ir.Scalars(eps), t.rows("RMSNorm", w.Rank()), w.Flatten(0)).Reshape(t.Shape()...)
 }
 
 // channels is t[n,c,…] as [n,c,s].
@@ -197,9 +202,9 @@ func Attention(q, k, v *Tensor, m Mask) *Tensor {
 	if q.Rank() != 4 || k.Rank() != 4 || v.Rank() != 4 {
 		raise("Attention", "operands are [batch, heads, positions, width]", "queries %v, keys %v, values %v", q.Shape(), k.Shape(), v.Shape())
 	}
-	in := []*Tensor{q, k, v}
-	if m.Keys != nil {
-		mask := m.Keys
+	in := allInside("Attention", q, k, v, m.Keys)
+	mask := in[3]
+	if in = in[:3]; mask != nil {
 		if mask.DType() != dtype.Bool {
 			mask = mask.Cast(q.DType())
 		}

@@ -39,10 +39,21 @@ func (t *Tensor) Sum(axes ...int) *Tensor { return t.summed().reduce(ir.Sum, axe
 // Prod multiplies over the named dimensions.
 func (t *Tensor) Prod(axes ...int) *Tensor { return t.summed().reduce(ir.Prod, axes) }
 
-// Mean is the average over the named dimensions, of floating values.
+// Mean is the average over the named dimensions, of floating values. 16-bit values are added up in f32.
 func (t *Tensor) Mean(axes ...int) *Tensor {
 	t = t.floated()
-	return t.Sum(axes...).Scale(1 / float64(t.count("Mean", axes)))
+	return t.widened().Sum(axes...).Scale(1 / float64(t.count("Mean", axes))).narrowed(t)
+}
+
+// widened is t in the dtype of its statistics: f32 for 16-bit values, whose sums overflow or lose the small terms.
+func (t *Tensor) widened() *Tensor { return t.Cast(ir.Wide(t.DType())) }
+
+// narrowed undoes widened; under a precision policy sums stay in f32.
+func (t *Tensor) narrowed(from *Tensor) *Tensor {
+	if p := t.env.policy; p == dtype.BF16 || p == dtype.F16 {
+		return t
+	}
+	return t.Cast(from.DType())
 }
 
 // count is the number of elements that a reduction joins.
@@ -59,10 +70,10 @@ func (t *Tensor) count(op string, axes []int) int {
 // Var is the variance over the named dimensions: squared distances from the mean over count-correction (1: unbiased).
 func (t *Tensor) Var(correction int, axes ...int) *Tensor {
 	t = t.floated()
-	set := t.axes("Var", axes)
-	mean := t.Mean(axes...)
-	d := t.Sub(mean.Reshape(keepShape(t.Shape(), set)...))
-	return d.Square().Sum(axes...).Scale(1 / float64(max(t.count("Var", axes)-correction, 0)))
+	set, x := t.axes("Var", axes), t.widened()
+	mean := x.Mean(axes...)
+	d := x.Sub(mean.Reshape(keepShape(t.Shape(), set)...))
+	return d.Square().Sum(axes...).Scale(1 / float64(max(t.count("Var", axes)-correction, 0))).narrowed(t)
 }
 
 // keepShape is a shape with size 1 in the dimensions of a bit set.

@@ -12,6 +12,7 @@ type scope struct {
 	dev    *Device
 	parent *scope
 	opened uint64 // later-opened wins a join
+	ended  atomic.Bool // by its opener; holders may keep it open
 	block  bool   // of Do or Try: when closed, its env stands for the parent's
 	key    rng.Key
 	draws  atomic.Uint64
@@ -75,6 +76,18 @@ func (s *scope) inherit(r *record) {
 	r.home.Store(s)
 }
 
+// inheritHeld takes over from a block what a node that leaves it holds. A value that was moved out before stays where
+// it is; only its graph comes along.
+func (s *scope) inheritHeld(from *scope, r *record) {
+	switch {
+	case r.scope.Load() == from:
+		s.inherit(r)
+	case r.home.Load() == from:
+		r.home.Store(s)
+		s.moved = append(s.moved, r)
+	}
+}
+
 func (s *scope) retain() {
 	s.dev.mu.Lock()
 	s.refs++
@@ -101,6 +114,9 @@ func (s *scope) endLocked(why *cause) {
 		}
 	}
 	for _, r := range s.moved {
+		if r.home.Load() != s {
+			continue // its graph went to another scope
+		}
 		for range r.homely.Swap(0) {
 			s.dev.unhold(r, nil)
 		}
@@ -136,5 +152,9 @@ func (s Scope) Hold() (release func()) {
 	}
 }
 
-// End closes the scope, unless somebody holds it.
-func (s Scope) End() { s.s.end(turnEnd) }
+// End closes the scope, unless somebody holds it. Only the first End counts.
+func (s Scope) End() {
+	if s.s.ended.CompareAndSwap(false, true) {
+		s.s.end(turnEnd)
+	}
+}

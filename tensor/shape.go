@@ -1,8 +1,10 @@
 package tensor
 
 import (
+	"math"
 	"slices"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
@@ -141,6 +143,9 @@ func (t *Tensor) SliceStep(axis, lo, hi, step int) *Tensor {
 	if from < 0 || to > d || from > to || step < 1 {
 		raise("Slice", "bounds must lie within the dimension, the step be positive", "[%d:%d:%d] of dimension %d of shape %v", lo, hi, step, axis, t.Shape())
 	}
+	if to > math.MaxInt32 || step > math.MaxInt32 {
+		raise("Slice", "reshape the dimension into two", "[%d:%d:%d] reaches beyond element 2^31 of dimension %d of shape %v", lo, hi, step, axis, t.Shape())
+	}
 	n := (to - from + step - 1) / step
 	if n == d && step == 1 {
 		return t
@@ -185,13 +190,10 @@ func Cat(axis int, ts ...*Tensor) *Tensor {
 	if len(ts) == 0 {
 		raise("Cat", "give at least one", "no tensors to join")
 	}
-	in := slices.Clone(ts)
+	in := allInside("Cat", ts...)
 	dt := in[0].DType()
 	for _, t := range in {
-		_, u := promoted(in[0], t)
-		if c := category(u.DType()); c > category(dt) || c == category(dt) && u.DType().Size() > dt.Size() {
-			dt = u.DType()
-		}
+		dt = dtype.Promote(dt, t.DType())
 	}
 	for i := range in {
 		in[i] = in[i].Cast(dt)
@@ -213,6 +215,9 @@ func Stack(axis int, ts ...*Tensor) *Tensor {
 
 // Pad puts before and after elements of value v around a dimension.
 func (t *Tensor) Pad(axis, before, after int, v float64) *Tensor {
+	if before < 0 || after < 0 || max(before, after) > math.MaxInt32 {
+		raise("Pad", "give numbers from 0 to 2^31-1; Slice cuts", "padding %d and %d of shape %v", before, after, t.Shape())
+	}
 	a := ir.Attr{Axis: int8(t.axis("Pad", axis)), Dims: [ir.MaxRank]int32{int32(before), int32(after)}}
 	return t.apply1(ir.Pad, a, ir.Scalars(v))
 }

@@ -23,6 +23,7 @@ type Tensor struct {
 	leaf  *leaf // where its gradient goes, if it is a leaf
 	out   int8  // which result of node this is
 	param bool  // joins as a parameter: sets only device and root scope
+	ver   uint32 // of the storage when node made this value
 }
 
 // make allocates a row-major value in e.
@@ -285,7 +286,7 @@ func (t *Tensor) Later() *Pending {
 		raise("Later", "reduce it first", "shape %v has %d values", t.Shape(), t.Size())
 	}
 	p := &Pending{t: t.quiet().copyTo(t.env.dev.base)}
-	p.event = t.env.onQueue().record()
+	p.event = p.t.env.onQueue().record()
 	return p
 }
 
