@@ -11,24 +11,19 @@ import (
 
 // TestConformance runs every op on every level, and what is large on one thread and on two, whose bits must be equal.
 func TestConformance(t *testing.T) {
-	suite := devicetest.New(t)
-	large := suite.Large()
-	defer par.SetThreads(par.Threads())
+	threads := par.Threads()
+	defer par.SetThreads(threads)
+	var variants []devicetest.Variant
 	for _, level := range cpufeat.Levels() {
-		t.Run(level.String(), func(t *testing.T) {
-			defer cpufeat.Set(level)()
-			par.SetThreads(1)
-			one := suite.Run(t, cpu.New)
-			par.SetThreads(2)
-			for name, sum := range large.Run(t, cpu.New) {
-				if sum != one[name] {
-					t.Errorf("%s: the bits depend on the number of threads", name)
-				}
+		use := func(n int) func() (restore func()) {
+			return func() (restore func()) {
+				par.SetThreads(n)
+				return cpufeat.Set(level)
 			}
-			t.Run("gradients", func(t *testing.T) { suite.RunGrads(t, cpu.New) })
-		})
+		}
+		one := level.String() + " on 1 thread"
+		variants = append(variants, devicetest.Variant{Name: one, Use: use(1)},
+			devicetest.Variant{Name: level.String() + " on 2 threads", Use: use(2), SameAs: one})
 	}
-	t.Run("lowered", func(t *testing.T) { suite.RunLowered(t, cpu.New) })
+	devicetest.Run(t, cpu.New, variants...)
 }
-
-func TestContract(t *testing.T) { devicetest.Contract(t, cpu.New) }

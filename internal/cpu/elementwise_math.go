@@ -16,7 +16,7 @@ func init() {
 	floats(ir.Rsqrt, grainCheap, inverseRoot, inverseRoot)
 	floats(ir.Exp, grainMath, unary(kernels.Exp), eachFloat[float64](math.Exp))
 	floats(ir.Expm1, grainMath, unary(kernels.Expm1), eachFloat[float64](math.Expm1))
-	floats(ir.Log, grainMath, unary(kernels.Log), eachFloat[float64](math.Log))
+	floats(ir.Log, grainMath, unary(kernels.Log), eachFloat[float64](logarithm))
 	floats(ir.Log1p, grainMath, unary(kernels.Log1p), eachFloat[float64](math.Log1p))
 	floats(ir.Sin, grainMath, unary(kernels.Sin), eachFloat[float64](math.Sin))
 	floats(ir.Cos, grainMath, unary(kernels.Cos), eachFloat[float64](math.Cos))
@@ -118,4 +118,12 @@ func powScalar[T float](dst, x, _ []T, p, _ float64) {
 			dst[i] = T(math.Pow(float64(v), p))
 		}
 	}
+}
+
+// logarithm repairs math.Log, whose assembly for amd64 takes subnormal numbers for larger ones (Go 1.26).
+func logarithm(x float64) float64 {
+	if x > 0 && x < 0x1p-1000 {
+		return math.Log(x*0x1p100) - 100*math.Ln2
+	}
+	return math.Log(x)
 }

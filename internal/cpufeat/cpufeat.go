@@ -5,6 +5,7 @@ package cpufeat
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"slices"
 	"sync/atomic"
 )
@@ -68,15 +69,16 @@ type Processor struct {
 	Features []string // instruction sets of interest, whatever the build tags
 }
 
-// Describe reads the properties of the processor from the system.
-func Describe() Processor {
+// Describe returns the properties of the processor, which it reads from the system once. The caller must not change the
+// list of features.
+var Describe = sync.OnceValue(func() Processor {
 	p := Processor{Threads: runtime.NumCPU(), Features: features()}
 	p.Model, p.Cores = system()
 	if p.Cores <= 0 {
 		p.Cores = p.Threads
 	}
 	return p
-}
+})
 
 // A feature is a named property of the processor.
 type feature struct {

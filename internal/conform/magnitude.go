@@ -1,0 +1,397 @@
+package conform
+
+import (
+	"math"
+
+	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/ref"
+)
+
+// magnitudes are what errors of a case's results are measured by; for a result that is nil, the result itself.
+func magnitudes(c *Case) [][]float64 {
+	out := make([][]float64, len(c.want))
+	if f := measures[c.Op.Code]; f != nil {
+		copy(out, f(c))
+	}
+	for i, m := range out {
+		if m == nil {
+			out[i] = absolute(c.want[i].Data)
+		}
+	}
+	return out
+}
+
+// measures has the rule of each code whose terms cancel.
+var measures [ir.Codes]func(c *Case) [][]float64
+
+func measure(f func(c *Case) [][]float64, codes ...ir.Code) {
+	for _, code := range codes {
+		measures[code] = f
+	}
+}
+
+func init() {
+	measure(positiveTerms(0), ir.Add, ir.Sum, ir.CumSum, ir.MatMul, ir.Linear, ir.Conv2d, ir.Conv2dGradInput, ir.Conv2dGradWeight, ir.AvgPool2d,
+		ir.AvgPool2dGrad, ir.MaxPool2dGrad, ir.ScatterAdd, ir.EmbeddingGrad, ir.Affine, ir.Axpy)
+	measure(positiveTerms(ir.Add), ir.Sub)
+	measure(elements(func(x, y, p float64) float64 { return (1 + math.Abs(p)) * (math.Abs(x) + math.Abs(y)) }), ir.Lerp)
+	measure(elements(func(x, _, _ float64) float64 { return math.Abs(x) }), ir.GELU, ir.GELUTanh)
+	measure(elements(func(x, g, _ float64) float64 { return math.Abs(g) * (1 + math.Abs(x)) }), ir.GELUGrad, ir.SiLUGrad)
+	measure(elements(cubic), ir.GELUTanhGrad)
+	measure(elements(func(x, y, _ float64) float64 { return math.Abs(x) + math.Abs(y) }), ir.Rem)
+	measure(elements(func(x, _, _ float64) float64 { return 1 + math.Abs(x) }), ir.Sin, ir.Cos)
+	measure(elements(func(x, y, _ float64) float64 { return amplified(x, y) }), ir.Pow)
+	measure(elements(func(x, _, p float64) float64 { return amplified(x, p) }), ir.PowScalar)
+	measure(logits, ir.Softmax, ir.LogSoftmax)
+	measure(softmaxGrads, ir.SoftmaxGrad, ir.LogSoftmaxGrad)
+	measure(entropies, ir.CrossEntropy)
+	measure(entropyGrads, ir.CrossEntropyGrad)
+	measure(rowNorms, ir.LayerNorm)
+	measure(rowNormGrads, ir.LayerNormGrad, ir.RMSNormGrad)
+	measure(channelNorms, ir.BatchNorm)
+	measure(channelGrads, ir.BatchNormGrad)
+	measure(channelEvals, ir.BatchNormEval)
+	measure(attentions, ir.Attention)
+	measure(attentionGrads, ir.AttentionGrad)
+	measure(sgds, ir.SGD)
+	measure(adams, ir.AdamW)
+}
+
+func absolute(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = math.Abs(v)
+	}
+	return out
+}
+
+// amplified is |x^y|·(1 + |y·log x|).
+func amplified(x, y float64) float64 {
+	v := math.Abs(math.Pow(x, y))
+	if l := math.Abs(y * math.Log(math.Abs(x))); l < math.MaxFloat64 {
+		return v * (1 + l)
+	}
+	return v
+}
+
+// cubic is the magnitude of GELUTanhGrad's terms, the largest of which is x·x² against 1 - tanh². Where that overflows
+// in f32, nothing can be asked.
+func cubic(x, g, _ float64) float64 {
+	if math.Abs(x) > 1e12 {
+		return math.Inf(1)
+	}
+	return math.Abs(g) * (1 + math.Abs(x)*(0.8+0.11*x*x))
+}
+
+// elements is the rule of an elementwise op in terms of x, y (0 when there is none) and p0.
+func elements(f func(x, y, p float64) float64) func(c *Case) [][]float64 {
+	return func(c *Case) [][]float64 {
+		out := make([]float64, len(c.want[0].Data))
+		for i := range out {
+			var y float64
+			if len(c.In) > 1 {
+				y = c.In[1].Data[i]
+			}
+			out[i] = f(c.In[0].Data[i], y, c.scalar(0))
+		}
+		return [][]float64{out}
+	}
+}
+
+func (c *Case) scalar(i int) float64 { return math.Float64frombits(c.Params.Value[i]) }
+
+// positiveTerms evaluates the op itself, or another one in its place, on absolute values.
+func positiveTerms(code ir.Code) func(c *Case) [][]float64 {
+	return func(c *Case) [][]float64 {
+		op := c.Op
+		if op.Attr.Act = ir.NoAct; code != 0 {
+			op.Code = code
+		}
+		in := make([]ref.Array, len(c.In))
+		for i, a := range c.In {
+			if in[i] = a; a.Type.DType.IsFloat() {
+				in[i] = ref.Floats(a.Type, absolute(a.Data)...)
+			}
+		}
+		p := c.Params
+		for i := range p.N {
+			p.Value[i] = ir.Float(math.Abs(c.scalar(i)))
+		}
+		out, err := ref.Eval(&op, &p, in)
+		if err != nil {
+			panic("conform: " + err.Error()) // the case itself has been evaluated
+		}
+		return [][]float64{absolute(out[0].Data)}
+	}
+}
+
+// byRow calls f for each row of n numbers.
+func byRow(size, n int, f func(lo, hi int)) {
+	for lo := 0; lo+n <= size && n > 0; lo += n {
+		f(lo, lo+n)
+	}
+}
+
+// lastDim is the length of rows; a single number is one row of one.
+func lastDim(t *ir.Type) int {
+	if t.Rank() == 0 {
+		return 1
+	}
+	return t.Dim(-1)
+}
+
+func largest(x []float64) float64 {
+	m := math.Inf(-1)
+	for _, v := range x {
+		m = max(m, v)
+	}
+	return m
+}
+
+// logits: the error of x - max is magnified by exp.
+func logits(c *Case) [][]float64 {
+	x := c.In[0].Data
+	out := make([]float64, len(x))
+	byRow(len(x), lastDim(c.In[0].Type), func(lo, hi int) {
+		m := largest(x[lo:hi])
+		for i := lo; i < hi; i++ {
+			d := math.Abs(x[i] - m)
+			if out[i] = 1 + d + math.Abs(c.want[0].Data[i]); c.Op.Code == ir.Softmax && !math.IsInf(d, 0) {
+				out[i] = c.want[0].Data[i] * (1 + d)
+			}
+		}
+	})
+	return [][]float64{out}
+}
+
+func softmaxGrads(c *Case) [][]float64 {
+	y, g := c.In[0].Data, c.In[1].Data
+	out := make([]float64, len(y))
+	byRow(len(y), lastDim(c.In[0].Type), func(lo, hi int) {
+		var plain, weighted float64
+		for i := lo; i < hi; i++ {
+			plain += math.Abs(g[i])
+			weighted += math.Abs(g[i] * y[i])
+		}
+		for i := lo; i < hi; i++ {
+			if c.Op.Code == ir.SoftmaxGrad {
+				out[i] = math.Abs(y[i]) * (math.Abs(g[i]) + weighted)
+			} else {
+				out[i] = math.Abs(g[i]) + math.Exp(y[i])*(1+math.Abs(y[i]))*plain
+			}
+		}
+	})
+	return [][]float64{out}
+}
+
+func entropies(c *Case) [][]float64 {
+	x := c.In[0].Data
+	var out []float64
+	byRow(len(x), c.In[0].Type.Dim(1), func(lo, hi int) {
+		out = append(out, 1+largest(absolute(x[lo:hi])))
+	})
+	return [][]float64{out, out}
+}
+
+func entropyGrads(c *Case) [][]float64 {
+	x, n := c.In[0].Data, c.In[0].Type.Dim(1)
+	out := make([]float64, len(x))
+	for i := range x {
+		d := x[i] - c.In[2].Data[i/n]
+		out[i] = (1 + math.Exp(d)*(1+math.Abs(d))) * math.Abs(c.In[3].Data[i/n])
+	}
+	return [][]float64{out}
+}
+
+func meanOf(x []float64) (m float64) {
+	for _, v := range x {
+		m += v / float64(len(x))
+	}
+	return m
+}
+
+// optional is element j of operand i, or a default.
+func (c *Case) optional(i, j int, otherwise float64) float64 {
+	if i < len(c.In) {
+		return c.In[i].Data[j]
+	}
+	return otherwise
+}
+
+// rowNorms: x - mean cancels.
+func rowNorms(c *Case) [][]float64 {
+	x, n := absolute(c.In[0].Data), c.In[0].Type.Dim(1)
+	y, mean := make([]float64, len(x)), []float64{}
+	byRow(len(x), n, func(lo, hi int) {
+		m := meanOf(x[lo:hi])
+		mean = append(mean, m)
+		for i := lo; i < hi; i++ {
+			y[i] = (x[i]+m)*c.want[2].Data[i/n]*math.Abs(c.optional(1, i-lo, 1)) + math.Abs(c.optional(2, i-lo, 0))
+		}
+	})
+	return [][]float64{y, mean, nil}
+}
+
+func rowNormGrads(c *Case) [][]float64 {
+	g, n, stat := absolute(c.In[0].Data), c.In[0].Type.Dim(1), 2
+	standard := absolute(c.In[1].Data)
+	if c.Op.Code == ir.LayerNormGrad {
+		stat = 3
+	}
+	dx, dw, db := make([]float64, len(g)), make([]float64, n), make([]float64, n)
+	byRow(len(g), n, func(lo, hi int) {
+		rstd := math.Abs(c.In[stat].Data[lo/n])
+		var a, b float64
+		for i := lo; i < hi; i++ {
+			if stat == 3 {
+				standard[i] += math.Abs(c.In[2].Data[lo/n])
+			}
+			standard[i] *= rstd
+			gw := g[i] * math.Abs(c.optional(stat+1, i-lo, 1))
+			a, b = a+gw/float64(n), b+gw*standard[i]/float64(n)
+			dw[i-lo] += g[i] * standard[i]
+			db[i-lo] += g[i]
+		}
+		for i := lo; i < hi; i++ {
+			dx[i] = rstd * (g[i]*math.Abs(c.optional(stat+1, i-lo, 1)) + a + standard[i]*b)
+		}
+	})
+	return [][]float64{dx, dw, db}[:len(c.want)]
+}
+
+// channelOf is the channel of element i of x[n,c,s].
+func channelOf(t *ir.Type, i int) int { return i / t.Dim(2) % t.Dim(1) }
+
+func channelNorms(c *Case) [][]float64 {
+	x, t := absolute(c.In[0].Data), c.In[0].Type
+	mean, y := make([]float64, t.Dim(1)), make([]float64, len(x))
+	for i, v := range x {
+		mean[channelOf(t, i)] += v / float64(t.Dim(0)*t.Dim(2))
+	}
+	for i, v := range x {
+		k := channelOf(t, i)
+		rstd := 1 / math.Sqrt(c.want[2].Data[k]+c.scalar(0))
+		y[i] = (v+mean[k])*rstd*math.Abs(c.In[1].Data[k]) + math.Abs(c.In[2].Data[k])
+	}
+	return [][]float64{y, mean, nil}
+}
+
+func channelGrads(c *Case) [][]float64 {
+	g, x, t := absolute(c.In[0].Data), absolute(c.In[1].Data), c.In[1].Type
+	n := float64(t.Dim(0) * t.Dim(2))
+	dx, dw, db := make([]float64, len(x)), make([]float64, t.Dim(1)), make([]float64, t.Dim(1))
+	standard := make([]float64, len(x))
+	rstd := func(k int) float64 { return 1 / math.Sqrt(c.In[3].Data[k]+c.scalar(0)) }
+	for i := range x {
+		k := channelOf(t, i)
+		standard[i] = (x[i] + math.Abs(c.In[2].Data[k])) * rstd(k)
+		dw[k] += g[i] * standard[i]
+		db[k] += g[i]
+	}
+	for i := range x {
+		k := channelOf(t, i)
+		dx[i] = math.Abs(c.In[4].Data[k]) * rstd(k) * (g[i] + db[k]/n + standard[i]*dw[k]/n)
+	}
+	return [][]float64{dx, dw, db}
+}
+
+func channelEvals(c *Case) [][]float64 {
+	x, t := absolute(c.In[0].Data), c.In[0].Type
+	for i := range x {
+		k := channelOf(t, i)
+		rstd := 1 / math.Sqrt(c.In[2].Data[k]+c.scalar(0))
+		x[i] = (x[i]+math.Abs(c.In[1].Data[k]))*rstd*math.Abs(c.In[3].Data[k]) + math.Abs(c.In[4].Data[k])
+	}
+	return [][]float64{x}
+}
+
+// scoreSizes are the sums |scale·q·k| of each query's keys, and their weights, given operands q and k, a mask and the
+// log-sum-exp of the scores.
+func (c *Case) scoreSizes(q, k ref.Array, mask int, lse []float64, f func(row, key int, size, weight float64)) {
+	t, s, d := q.Type.Dim(2), k.Type.Dim(2), q.Type.Dim(3)
+	for r := range lse {
+		for j := range s {
+			var size, score float64
+			key := r/t*s + j
+			for i := range d {
+				v := c.scalar(0) * q.Data[r*d+i] * k.Data[key*d+i]
+				size, score = size+math.Abs(v), score+v
+			}
+			if mask < len(c.In) && c.In[mask].Type.DType.IsFloat() {
+				score += c.In[mask].Data[r*s+j]
+			}
+			hidden := c.Op.Attr.Causal && j > r%t || mask < len(c.In) && !c.In[mask].Type.DType.IsFloat() && c.In[mask].Data[r*s+j] == 0
+			if w := math.Exp(score - lse[r]); !hidden && w == w {
+				f(r, key, 1+size+math.Abs(lse[r]), w)
+			}
+		}
+	}
+}
+
+func attentions(c *Case) [][]float64 {
+	e := c.In[2].Type.Dim(3)
+	o, lse := make([]float64, len(c.want[0].Data)), make([]float64, len(c.want[1].Data))
+	c.scoreSizes(c.In[0], c.In[1], 3, c.want[1].Data, func(r, key int, size, w float64) {
+		lse[r] = max(lse[r], size)
+		for i := range e {
+			o[r*e+i] += w * size * math.Abs(c.In[2].Data[key*e+i])
+		}
+	})
+	return [][]float64{o, lse}
+}
+
+func attentionGrads(c *Case) [][]float64 {
+	g, q, k, v, o := c.In[0], c.In[1], c.In[2], c.In[3], c.In[4]
+	d, e, scale := q.Type.Dim(3), v.Type.Dim(3), math.Abs(c.scalar(0))
+	dq, dk, dv := make([]float64, len(q.Data)), make([]float64, len(k.Data)), make([]float64, len(v.Data))
+	c.scoreSizes(q, k, 6, c.In[5].Data, func(r, key int, size, w float64) {
+		var ds float64
+		for i := range e {
+			gi := math.Abs(g.Data[r*e+i])
+			ds += gi * (math.Abs(v.Data[key*e+i]) + math.Abs(o.Data[r*e+i]))
+			dv[key*e+i] += w * size * gi
+		}
+		for i := range d {
+			dq[r*d+i] += scale * w * size * ds * math.Abs(k.Data[key*d+i])
+			dk[key*d+i] += scale * w * size * ds * math.Abs(q.Data[r*d+i])
+		}
+	})
+	return [][]float64{dq, dk, dv}
+}
+
+func sgds(c *Case) (out [][]float64) {
+	rate, momentum, decay := c.scalar(0), c.scalar(1), c.scalar(2)
+	group := 2
+	if c.Op.Attr.Flag&ir.Momentum != 0 {
+		group = 3
+	}
+	for i := 1; i < len(c.In); i += group {
+		p, buf := absolute(c.In[i].Data), make([]float64, len(c.In[i].Data))
+		for j, w := range p {
+			step := math.Abs(c.In[i+1].Data[j]*c.In[0].Data[0]) + decay*w
+			if buf[j] = step; group == 3 {
+				buf[j] += momentum * math.Abs(c.In[i+2].Data[j])
+			}
+			p[j] += rate * (1 + momentum) * buf[j]
+		}
+		if out = append(out, p); group == 3 {
+			out = append(out, buf)
+		}
+	}
+	return out
+}
+
+func adams(c *Case) (out [][]float64) {
+	rate, beta1, beta2, decay := c.scalar(0), c.scalar(1), c.scalar(2), c.scalar(4)
+	for i := 1; i < len(c.In); i += 4 {
+		p, m, v := absolute(c.In[i].Data), absolute(c.In[i+2].Data), absolute(c.In[i+3].Data)
+		for j, w := range p {
+			g := math.Abs(c.In[i+1].Data[j]*c.In[0].Data[0]) + decay*w
+			m[j] += (1 - beta1) * g
+			v[j] = beta2*v[j] + (1-beta2)*g*g
+			p[j] += rate * m[j] / c.scalar(5) / (math.Sqrt(v[j]/c.scalar(6)) + c.scalar(3))
+		}
+		out = append(out, p, m, v)
+	}
+	return out
+}

@@ -1,0 +1,227 @@
+package conform
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/lower"
+	"github.com/warpline-ml/warpline/internal/ref"
+)
+
+// Status is what became of a case.
+type Status uint8
+
+// The outcomes.
+const (
+	Passed      Status = iota
+	Failed             // a wrong result, a write outside, an error where none should be, or none where one should be
+	Lowered            // no kernel, and the op's lowering passed
+	Unsupported        // no kernel and no lowering
+	statuses
+)
+
+var statusNames = [...]string{"passed", "failed", "lowered", "unsupported"}
+
+// String is the outcome as a word.
+func (s Status) String() string { return statusNames[s] }
+
+// Result is the outcome of one case.
+type Result struct {
+	Case   *Case
+	Status Status
+	Err    error  // of a failure that no element shows
+	Worst  Worst  // the element that is farthest off
+	Sum    uint64 // of the results' bytes: equal for equal bits
+}
+
+// String is the case with its outcome, one line.
+func (r *Result) String() string {
+	s := fmt.Sprintf("%s: %s (%s), %s", r.Status, r.Case.Name, r.Case.Why, r.Case.Op.String())
+	switch {
+	case r.Err != nil:
+		return s + ": " + r.Err.Error()
+	case r.Status == Failed:
+		return s + ": " + r.Worst.String()
+	}
+	return s
+}
+
+// Runner runs cases on a device.
+type Runner struct {
+	dev    device.Device
+	bench  *bench
+	lowers *Launcher
+}
+
+// NewRunner returns a runner with queues of its own.
+func NewRunner(dev device.Device) (*Runner, error) {
+	b, err := newBench(dev)
+	if err != nil {
+		return nil, err
+	}
+	l, err := NewLauncher(dev)
+	if err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return &Runner{dev, b, l}, nil
+}
+
+// Close gives the runner's memory and queues back.
+func (r *Runner) Close() error { return errors.Join(r.bench.close(), r.lowers.Close()) }
+
+// Run runs one case.
+func (r *Runner) Run(c *Case) Result {
+	if c.Op.Code.View() {
+		return c.viewed()
+	}
+	k, err := r.dev.Prepare(c.Op)
+	switch {
+	case errors.Is(err, device.ErrUnsupported):
+		return r.Lower(c)
+	case err != nil:
+		return Result{Case: c, Status: Failed, Err: err}
+	}
+	got, sum, err := r.bench.launch(c, k)
+	if r.bench.null {
+		return c.judge(nil, exact, err)
+	}
+	if c.Fails {
+		if refused := new(refusal); errors.As(err, &refused) {
+			return Result{Case: c}
+		}
+		return Result{Case: c, Status: Failed, Err: fmt.Errorf("the launch must be an error, got %v", err)}
+	}
+	row, _ := Tolerance(c.Op.Code)
+	res := c.judge(got, row, err)
+	res.Sum = sum
+	return res
+}
+
+// judge compares results with the reference, unless the device has none.
+func (c *Case) judge(got []ref.Array, row Row, err error) Result {
+	res := Result{Case: c, Status: Failed, Err: err}
+	switch {
+	case err != nil:
+		return res
+	case got == nil:
+		res.Status = Passed
+		return res
+	}
+	if res.Worst, res.Err = c.compare(got, row); res.Err == nil && res.Worst.excess() <= 1 {
+		res.Status = Passed
+	}
+	return res
+}
+
+// viewed checks that the type and offset of a view name the elements that the reference does.
+func (c *Case) viewed() Result {
+	out, err := c.Op.Infer()
+	if err != nil {
+		return Result{Case: c, Status: Failed, Err: err}
+	}
+	from := min(c.Op.ViewOffset()*out[0].DType.Size(), len(c.image[0]))
+	return c.judge([]ref.Array{ref.Decode(c.image[0][from:], out[0])}, exact, nil)
+}
+
+// Lower runs the lowering of a case's op in place of its kernel. Simpler ops need not see a bad index: the lowering of a
+// case that must fail is only run.
+func (r *Runner) Lower(c *Case) Result {
+	rule := lower.Of(c.Op.Code)
+	if rule == nil {
+		return Result{Case: c, Status: Unsupported}
+	}
+	var got []ref.Array
+	err := r.lowers.Try(func() {
+		defer r.lowers.Release()
+		in := make([]ir.Value, len(c.In))
+		for i, a := range c.In {
+			in[i] = r.lowers.Put(c.Op.In(i), a)
+		}
+		for _, v := range rule(ir.B{Builder: r.lowers}, &c.Op, &c.Params, in) {
+			got = append(got, r.lowers.Get(v))
+		}
+	})
+	if c.Fails || r.bench.null && err == nil {
+		return Result{Case: c, Status: Lowered}
+	}
+	row, _ := Tolerance(c.Op.Code)
+	res := c.judge(got, row.lowered(c.Op.In(0).DType), err)
+	if res.Status == Passed {
+		res.Status = Lowered
+	}
+	return res
+}
+
+// Summary counts outcomes.
+type Summary struct {
+	Counts [ir.Codes][statuses]int
+}
+
+// Add counts a result.
+func (s *Summary) Add(r *Result) { s.Counts[r.Case.Op.Code][r.Status]++ }
+
+// Total is the number of cases of an outcome.
+func (s *Summary) Total(st Status) (n int) {
+	for _, c := range s.Counts {
+		n += c[st]
+	}
+	return n
+}
+
+// Codes lists the codes that have cases of an outcome.
+func (s *Summary) Codes(st Status) (list []ir.Code) {
+	for code, c := range s.Counts {
+		if c[st] > 0 {
+			list = append(list, ir.Code(code))
+		}
+	}
+	return list
+}
+
+// String is a table: a line per code, and the sums.
+func (s *Summary) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "op\t%s\t\n", strings.Join(statusNames[:], "\t"))
+	var sums [statuses]int
+	for code, c := range s.Counts {
+		if c == [statuses]int{} {
+			continue
+		}
+		line(w, ir.Code(code).String(), c)
+		for i, n := range c {
+			sums[i] += n
+		}
+	}
+	line(w, "all", sums)
+	w.Flush()
+	return b.String()
+}
+
+func line(w *tabwriter.Writer, name string, counts [statuses]int) {
+	fmt.Fprintf(w, "%s\t", name)
+	for _, n := range counts {
+		fmt.Fprintf(w, "%d\t", n)
+	}
+	fmt.Fprintln(w)
+}
+
+// Run runs cases on a device, tells each result, and returns the sums. Cases that [Cases] yields are dropped once they
+// have run. The error is one of the device's queues; that of a case is in its result.
+func Run(dev device.Device, cases iter.Seq[*Case], report func(Result)) (s Summary, err error) {
+	r, err := NewRunner(dev)
+	if err != nil {
+		return s, err
+	}
+	for c := range cases {
+		res := r.Run(c)
+		s.Add(&res)
+		report(res)
+	}
+	return s, r.Close()
+}
