@@ -20,7 +20,7 @@ type pass struct {
 	order   []*node
 	pending map[*leaf]int     // edges to a leaf that have not been walked
 	sums    map[*leaf]*Tensor // what has reached a leaf so far
-	stops   []string          // where recording ended, for the error about no parameter
+	stop    *node             // a node with a constant operand, for the error about no parameter
 }
 
 // Backward adds the gradients of t, one number, to the parameters (or only to those given), and releases what the graph
@@ -80,6 +80,9 @@ func (t *Tensor) walk(only map[*leaf]bool, grads map[*leaf]*Tensor, record, reta
 	p := &pass{id: passes.Add(1), dev: d, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
 	p.plan(t.node)
 	if len(p.pending) == 0 {
+		if grads != nil {
+			return // Grad gives zeros
+		}
 		p.noLeaf()
 	}
 	env := Env{dev: d, scope: t.env.live(), grad: off, queue: t.node.queue}
@@ -117,8 +120,8 @@ func (p *pass) clear() {
 
 func (p *pass) noLeaf() {
 	why := "its parameters are frozen, or not among those given"
-	if len(p.stops) > 0 {
-		why = "recording stopped at " + p.stops[0]
+	if p.stop != nil {
+		why = "recording stopped at " + p.stop.name() + " at " + p.stop.outs[0].site.String()
 	}
 	raise("Backward", "use the parameters in an env that records, and not Detach", "no parameter is reached: %s", why)
 }
@@ -147,8 +150,8 @@ func (p *pass) plan(n *node) bool {
 			}
 		default:
 			e.want = false
-			if len(n.outs) > 0 {
-				p.stops = append(p.stops, n.name()+" at "+n.outs[0].site.String())
+			if p.stop == nil && len(n.outs) > 0 {
+				p.stop = n
 			}
 		}
 		n.wanted = n.wanted || e.want
@@ -159,7 +162,7 @@ func (p *pass) plan(n *node) bool {
 	return n.wanted
 }
 
-// head exempts what stays readable: from t down to the first op on each path that is fed by parameters. Values that
+// head exempts what stays readable of the nodes that will be walked: from t down to the first op on each path that is fed by parameters. Values that
 // were made of parameters alone, in an outer scope, join t's scope, or nothing would ever end them.
 func (p *pass) head(t *Tensor) {
 	todo, scope := []*node{t.node}, t.env.live()
@@ -168,8 +171,8 @@ func (p *pass) head(t *Tensor) {
 	for len(todo) > 0 {
 		n := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if n == nil || n.headPass == p.id {
-			continue
+		if n == nil || n.headPass == p.id || !n.wanted {
+			continue // what is not walked keeps its graph, and its values their scope
 		}
 		n.headPass = p.id
 		for _, r := range n.outs {
@@ -206,8 +209,12 @@ func (p *pass) step(n *node) {
 		p.callHooks(n)
 		gs = p.rule(n)
 		for i, g := range gs {
-			if ed := n.in[i]; ed.node != nil && ed.want && g != nil {
+			switch ed := n.in[i]; {
+			case g == nil || !ed.want:
+			case ed.node != nil:
 				p.add(ed.node, int(ed.out), g)
+			default:
+				g.st.rec.uses++ // before any leaf takes it over: several operands may share one gradient
 			}
 		}
 		for _, g := range n.grads {
@@ -235,8 +242,7 @@ func (p *pass) callHooks(n *node) {
 		if old == nil {
 			continue
 		}
-		if g := h.f(old); g != nil && g != old {
-			p.checkHook(g, old.typ)
+		if g := p.callHook(h.f, old); g != old {
 			g.st.rec.uses++
 			old.st.rec.uses--
 			n.grads[h.out] = g
@@ -244,10 +250,21 @@ func (p *pass) callHooks(n *node) {
 	}
 }
 
-func (p *pass) checkHook(g *Tensor, want *ir.Type) {
-	if g.DType() != want.DType || !slices.Equal(g.Shape(), want.Shape()) {
-		raise("OnGrad", "a hook returns the gradient's shape and dtype", "a hook returned %s for %s", g.typ, want)
+// callHook returns what takes the place of g. Other operands may share g's storage, so a hook may not write to it.
+func (p *pass) callHook(f func(*Tensor) *Tensor, g *Tensor) *Tensor {
+	version := g.st.rec.version.Load()
+	h := f(g)
+	if g.st.rec.version.Load() != version {
+		raise("OnGrad", "return a new value: g.Scale(…)", "a hook changed its gradient %s in place", g.typ)
 	}
+	if h == nil {
+		return g
+	}
+	h.alive("OnGrad")
+	if h.DType() != g.DType() || !h.SameShape(g) || h.env.dev != p.dev {
+		raise("OnGrad", "a hook returns the gradient's shape, dtype and device", "a hook returned %s on %s for %s on %s", h.typ, h.env.dev.name, g.typ, p.dev.name)
+	}
+	return h
 }
 
 // rule runs the gradient rule of one node.
@@ -300,10 +317,10 @@ func (p *pass) add(n *node, out int, g *Tensor) {
 	g.st.rec.uses--
 }
 
-// reach is one edge to a leaf: g, which may be nil, joins its sum, and the last edge delivers it.
+// reach is one edge to a leaf: g, which may be nil and counts as used, joins the leaf's sum, and the last edge delivers
+// it.
 func (p *pass) reach(l *leaf, g *Tensor) {
 	if g != nil {
-		g.st.rec.uses++
 		if old := p.sums[l]; old != nil {
 			sum := p.plus(old, g)
 			sum.st.rec.uses++
@@ -325,8 +342,7 @@ func (p *pass) reach(l *leaf, g *Tensor) {
 // deliver gives a complete gradient to a leaf.
 func (p *pass) deliver(l *leaf, g *Tensor) {
 	for _, f := range l.hooks {
-		if h := f(g); h != nil && h != g {
-			p.checkHook(h, g.typ)
+		if h := p.callHook(f, g); h != g {
 			h.st.rec.uses++
 			g.st.rec.uses--
 			g = h

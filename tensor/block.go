@@ -65,6 +65,9 @@ func (s *scope) handGraph(n *node, to *scope) {
 		return
 	}
 	n.scope = to
+	if n.region != nil {
+		n.region.moveTo(s, to)
+	}
 	for i := range n.keep {
 		k := &n.keep[i]
 		if k.st != nil {
@@ -72,7 +75,7 @@ func (s *scope) handGraph(n *node, to *scope) {
 		}
 		if k.outer != nil && !k.outer.done {
 			k.outer.scope = to
-			to.outer = append(to.outer, k.outer)
+			to.holds(k.outer)
 		}
 	}
 	for _, e := range n.in {

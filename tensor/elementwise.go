@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"math"
+
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -65,16 +67,24 @@ func (t *Tensor) counted() *Tensor {
 	return t
 }
 
+// arithmetic is binary on numbers: two bools count as i64.
+func (t *Tensor) arithmetic(code ir.Code, u *Tensor, p ir.Params) *Tensor {
+	if t.DType() == dtype.Bool && u.DType() == dtype.Bool {
+		t, u = t.counted(), u.counted()
+	}
+	return t.binary(code, u, p)
+}
+
 func (t *Tensor) unary(code ir.Code) *Tensor { return t.apply1(code, ir.Attr{}, ir.Params{}) }
 
 // Add is t + u, broadcast.
-func (t *Tensor) Add(u *Tensor) *Tensor { return t.counted().binary(ir.Add, u.counted(), ir.Params{}) }
+func (t *Tensor) Add(u *Tensor) *Tensor { return t.arithmetic(ir.Add, u, ir.Params{}) }
 
 // Sub is t - u, broadcast.
-func (t *Tensor) Sub(u *Tensor) *Tensor { return t.counted().binary(ir.Sub, u.counted(), ir.Params{}) }
+func (t *Tensor) Sub(u *Tensor) *Tensor { return t.arithmetic(ir.Sub, u, ir.Params{}) }
 
 // Mul is t · u, broadcast.
-func (t *Tensor) Mul(u *Tensor) *Tensor { return t.counted().binary(ir.Mul, u.counted(), ir.Params{}) }
+func (t *Tensor) Mul(u *Tensor) *Tensor { return t.arithmetic(ir.Mul, u, ir.Params{}) }
 
 // Div is t / u, broadcast; integers divide as f32.
 func (t *Tensor) Div(u *Tensor) *Tensor {
@@ -88,7 +98,7 @@ func (t *Tensor) Div(u *Tensor) *Tensor {
 func (t *Tensor) Pow(u *Tensor) *Tensor { return t.floated().binary(ir.Pow, u.floated(), ir.Params{}) }
 
 // Rem is the remainder of t / u with the sign of u, broadcast.
-func (t *Tensor) Rem(u *Tensor) *Tensor { return t.counted().binary(ir.Rem, u.counted(), ir.Params{}) }
+func (t *Tensor) Rem(u *Tensor) *Tensor { return t.arithmetic(ir.Rem, u, ir.Params{}) }
 
 // Maximum is the larger of t and u, broadcast; NaN wins.
 func (t *Tensor) Maximum(u *Tensor) *Tensor { return t.binary(ir.Maximum, u, ir.Params{}) }
@@ -101,9 +111,12 @@ func (t *Tensor) Lerp(u *Tensor, f float64) *Tensor {
 	return t.floated().binary(ir.Lerp, u.floated(), ir.Scalars(f))
 }
 
-// AddScaled is t + f·u, broadcast.
+// AddScaled is t + f·u, broadcast; integers times a fraction become f32.
 func (t *Tensor) AddScaled(u *Tensor, f float64) *Tensor {
-	return t.counted().binary(ir.Axpy, u.counted(), ir.Scalars(f))
+	if !whole(f) && !t.DType().IsFloat() && !u.DType().IsFloat() {
+		t, u = t.floated(), u.floated()
+	}
+	return t.arithmetic(ir.Axpy, u, ir.Scalars(f))
 }
 
 // Eq tells where t = u, as bool.
@@ -162,20 +175,26 @@ func (t *Tensor) AddScalar(f float64) *Tensor { return t.affine(1, f) }
 // affine keeps the dtype when the numbers fit it: integers times a fraction become f32.
 func (t *Tensor) affine(a, b float64) *Tensor {
 	t = t.counted()
-	if a != float64(int64(a)) || b != float64(int64(b)) {
+	if !whole(a) || !whole(b) {
 		t = t.floated()
 	}
 	return t.apply1(ir.Affine, ir.Attr{}, ir.Scalars(a, b))
 }
+
+// whole reports whether f is an integer that i64 has.
+func whole(f float64) bool { return f == math.Trunc(f) && math.Abs(f) < 1<<63 }
 
 // PowScalar is t to the power p.
 func (t *Tensor) PowScalar(p float64) *Tensor {
 	return t.floated().apply1(ir.PowScalar, ir.Attr{}, ir.Scalars(p))
 }
 
-// Clamp limits values to [lo, hi].
+// Clamp limits values to [lo, hi]. Integers within bounds that are no integers become f32.
 func (t *Tensor) Clamp(lo, hi float64) *Tensor {
-	return t.counted().apply1(ir.Clamp, ir.Attr{}, ir.Scalars(lo, hi))
+	if t = t.counted(); !whole(lo) || !whole(hi) {
+		t = t.floated()
+	}
+	return t.apply1(ir.Clamp, ir.Attr{}, ir.Scalars(lo, hi))
 }
 
 // Square is t·t.

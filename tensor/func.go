@@ -1,5 +1,11 @@
 package tensor
 
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
 // Func is an operation of one's own with its own gradient.
 type Func struct {
 	// Forward computes the results; nothing in it is recorded. c.Save keeps values for Backward.
@@ -15,6 +21,7 @@ type Call struct {
 	node  *node
 	env   *Env
 	in    []*Tensor
+	types []*ir.Type // of the operands
 }
 
 // Save keeps values for Backward.
@@ -51,9 +58,12 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 	for _, t := range in {
 		_, ok := t.edge(env)
 		recorded = recorded || ok
+		c.types = append(c.types, t.typ)
 	}
-	for _, t := range r.Out {
+	for i, t := range r.Out {
+		t = t.quiet() // it may be a handle that Forward did not make
 		t.env = env
+		r.Out[i] = t
 	}
 	if recorded {
 		n := newNode(env, in)
@@ -82,6 +92,11 @@ func (c *Call) backward(n *node, e *Env) []*Tensor {
 	out := c.f.Backward(c, n.grads)
 	if len(out) > len(n.in) {
 		raise("Func", "return one gradient for each operand", "Backward returned %d gradients for %d operands", len(out), len(n.in))
+	}
+	for i, g := range out {
+		if t := c.types[i]; g != nil && (g.DType() != t.DType || !slices.Equal(g.Shape(), t.Shape()) || g.env.dev != n.scope.dev) {
+			raise("Func", "a gradient has its operand's shape, dtype and device", "Backward returned %s for operand %d, %s", g.typ, i, t)
+		}
 	}
 	return out
 }

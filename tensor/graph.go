@@ -81,6 +81,14 @@ func (t *Tensor) ofParams() bool {
 	return t.param || t.node != nil && t.node.paramOnly
 }
 
+// fresh refuses a recorded value that was written through another handle or view: t's graph does not know of the write.
+func (t *Tensor) fresh(op string) {
+	if t.node != nil && t.ver != t.st.rec.version.Load() {
+		raise(op, "use the handle that the write returned, or write into a Clone",
+			"the result of %s at %s was changed in place through another handle or view", t.st.rec.code, t.st.rec.site.String())
+	}
+}
+
 // recordOp appends an op to the graph, if an operand has one or starts one.
 func recordOp(pl *opPlan, p *ir.Params, e *Env, in, out []*Tensor) {
 	var want uint64
@@ -88,6 +96,7 @@ func recordOp(pl *opPlan, p *ir.Params, e *Env, in, out []*Tensor) {
 		if t.node == nil && t.leaf == nil {
 			continue
 		}
+		t.fresh(pl.op.Code.String())
 		if _, ok := t.edge(e); ok && t.DType().IsFloat() {
 			want |= 1 << min(i, 63)
 		}
@@ -134,7 +143,7 @@ func (n *node) attach(in, out []*Tensor) {
 		}
 		n.outs = append(n.outs, t.st.rec)
 		if t.DType().IsFloat() {
-			t.node, t.out = n, int8(i)
+			t.node, t.out, t.ver = n, int8(i), t.st.rec.version.Load()
 		}
 	}
 }
@@ -164,11 +173,24 @@ func (n *node) save(t *Tensor, from int16) {
 		} else {
 			k.outer = &hold{rec: r, scope: n.scope}
 			n.scope.dev.mu.Lock()
-			n.scope.outer = append(n.scope.outer, k.outer)
+			n.scope.holds(k.outer)
 			n.scope.dev.mu.Unlock()
 		}
 	}
 	n.keep = append(n.keep, k)
+}
+
+// letGo ends the hold on a kept value, unless its scope's end did; dev.mu is held.
+func (k *kept) letGo(d *Device, why *cause) {
+	switch {
+	case k.outer == nil:
+		k.st.rec.homely.Add(-1)
+	case k.outer.done:
+		return
+	default:
+		k.outer.done = true
+	}
+	d.unhold(k.st.rec, why)
 }
 
 func (n *node) name() string {
@@ -190,10 +212,12 @@ func (n *node) find(from int16) *kept {
 
 // open makes a handle on a kept value in env e; when Backward records, with its graph.
 func (n *node) open(k *kept, e *Env) *Tensor {
-	if n.region != nil && k.st == nil {
-		n.region.refill()
+	for r := n.region; r != nil && k.st == nil; r = n.region {
+		if r.refill(); r == n.region {
+			break // filled; otherwise a region within this one is next
+		}
 	}
-	t := &Tensor{st: k.st, typ: k.typ, off: k.off, env: e}
+	t := &Tensor{st: k.st, typ: k.typ, off: k.off, env: e, ver: k.version}
 	t.alive("Backward of " + n.name())
 	if v := k.st.rec.version.Load(); v != k.version {
 		raise("Backward", "change a copy, or call Backward first",
@@ -218,15 +242,9 @@ func (n *node) finish(d *Device) {
 	d.mu.Lock()
 	for i := range n.keep {
 		k := &n.keep[i]
-		if k.st == nil || !k.held || k.outer != nil && k.outer.done {
-			continue
+		if k.st != nil && k.held {
+			k.letGo(d, ranBack)
 		}
-		if k.outer != nil {
-			k.outer.done = true
-		} else {
-			k.st.rec.homely.Add(-1)
-		}
-		d.unhold(k.st.rec, ranBack)
 	}
 	for _, r := range n.outs {
 		d.dropMade(r, ranBack)

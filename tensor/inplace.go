@@ -16,8 +16,13 @@ func (t *Tensor) SubInPlace(u *Tensor) *Tensor { return t.inPlace(ir.Sub, ir.Par
 // MulInPlace multiplies by u.
 func (t *Tensor) MulInPlace(u *Tensor) *Tensor { return t.inPlace(ir.Mul, ir.Params{}, u) }
 
-// DivInPlace divides by u.
-func (t *Tensor) DivInPlace(u *Tensor) *Tensor { return t.inPlace(ir.Div, ir.Params{}, u) }
+// DivInPlace divides by u. Integers, whose quotients are f32, are refused.
+func (t *Tensor) DivInPlace(u *Tensor) *Tensor {
+	if !t.DType().IsFloat() {
+		raise("div in place", "use Div, whose result is f32", "quotients into %s", t.typ)
+	}
+	return t.inPlace(ir.Div, ir.Params{}, u)
+}
 
 // LerpInPlace moves t towards u by f.
 func (t *Tensor) LerpInPlace(u *Tensor, f float64) *Tensor {
@@ -26,15 +31,28 @@ func (t *Tensor) LerpInPlace(u *Tensor, f float64) *Tensor {
 
 // AddScaledInPlace adds f·u.
 func (t *Tensor) AddScaledInPlace(u *Tensor, f float64) *Tensor {
+	t.takes("axpy in place", f)
 	return t.inPlace(ir.Axpy, ir.Scalars(f), u)
 }
 
 // ScaleInPlace multiplies by f.
-func (t *Tensor) ScaleInPlace(f float64) *Tensor { return t.inPlace(ir.Affine, ir.Scalars(f, 0), nil) }
+func (t *Tensor) ScaleInPlace(f float64) *Tensor {
+	t.takes("affine in place", f)
+	return t.inPlace(ir.Affine, ir.Scalars(f, 0), nil)
+}
 
 // ClampInPlace limits values to [lo, hi].
 func (t *Tensor) ClampInPlace(lo, hi float64) *Tensor {
+	t.takes("clamp in place", lo)
+	t.takes("clamp in place", hi)
 	return t.inPlace(ir.Clamp, ir.Scalars(lo, hi), nil)
+}
+
+// takes refuses a fraction among integers, which would be cut off in silence.
+func (t *Tensor) takes(op string, f float64) {
+	if !whole(f) && !t.DType().IsFloat() {
+		raise(op, "convert with Cast", "the number %v with %s", f, t.typ)
+	}
 }
 
 // CopyInPlace writes u's values, broadcast to t's shape and converted to its dtype. A recorded u continues its graph.
@@ -42,7 +60,9 @@ func (t *Tensor) CopyInPlace(u *Tensor) *Tensor { return t.inPlace(ir.Copy, ir.P
 
 // FillInPlace writes v everywhere.
 func (t *Tensor) FillInPlace(v float64) *Tensor {
-	return t.CopyInPlace(t.env.full(ir.Dense(t.DType()), v))
+	number := t.env.full(ir.Dense(t.DType()), v)
+	defer t.env.dev.drop(number.st.rec, internal)
+	return t.CopyInPlace(number)
 }
 
 // inPlace writes code(t, u) into t; Copy writes u. It continues a graph but never starts one: parameters among the
@@ -50,30 +70,72 @@ func (t *Tensor) FillInPlace(v float64) *Tensor {
 func (t *Tensor) inPlace(code ir.Code, p ir.Params, u *Tensor) *Tensor {
 	op := code.String() + " in place"
 	t.alive(op)
-	if u != nil {
-		u = t.fitted(op, u)
-	}
-	t.mayWrite(op, u)
+	var given *storage
 	in := make([]*Tensor, 0, 2)
 	if code != ir.Copy {
 		in = append(in, t.constant())
 	}
 	if u != nil {
-		in = append(in, u.constant())
+		given = u.st
+		u = t.fitted(op, u)
+		in = append(in, u)
 	}
+	t.mayWrite(op, u)
 	attr := ir.Attr{}
 	if code == ir.Copy {
 		attr.Out = t.typ
 	}
+	pl := t.planOf(code, attr, in)
+	t.keepOld(pl, in)
 	t.env.into(code, attr, p, t.quiet(), quietAll(in)...)
 	t.st.rec.version.Add(1)
-	t.continueGraph(code, attr, p, in)
+	t.continueGraph(pl, p, in)
+	if u != nil && u.st != given && t.node == nil {
+		t.env.dev.drop(u.st.rec, internal)
+	}
 	return t
 }
 
-// fitted is u in t's dtype and shape.
+func (t *Tensor) planOf(code ir.Code, attr ir.Attr, in []*Tensor) *opPlan {
+	var types [2]*ir.Type
+	for i, u := range in {
+		types[i] = u.typ
+	}
+	op := ir.New(code, attr, types[:len(in)]...)
+	return t.env.dev.plan(&op)
+}
+
+// keepOld puts a copy in place of operands that the write destroys and the gradient rule needs.
+func (t *Tensor) keepOld(pl *opPlan, in []*Tensor) {
+	var want uint64
+	for i, u := range in {
+		if u.node != nil {
+			want |= 1 << i
+		}
+	}
+	if want == 0 || pl.rule == nil || pl.rule.Save == nil {
+		return
+	}
+	needed := pl.rule.Save(&pl.op, want).In
+	var old *Tensor
+	for i, u := range in {
+		if needed>>i&1 == 0 || u.st != t.st || u.typ != t.typ || u.off != t.off {
+			continue
+		}
+		if old == nil {
+			old = t.quiet().Clone()
+			old.st.rec.made = true
+		}
+		c := *u
+		c.st, c.typ, c.off, c.ver = old.st, old.typ, old.off, old.ver
+		in[i] = &c
+	}
+}
+
+// fitted is u in t's dtype and shape, a copy when it overlaps t. A leaf counts as a constant.
 func (t *Tensor) fitted(op string, u *Tensor) *Tensor {
 	u.alive(op)
+	u = u.constant()
 	if u.env.dev != t.env.dev {
 		raise(op, "x.To(env) copies", "operands on two devices: %s on %s, %s on %s", t.typ, t.env.dev.name, u.typ, u.env.dev.name)
 	}
@@ -84,7 +146,18 @@ func (t *Tensor) fitted(op string, u *Tensor) *Tensor {
 	if err != nil || !slices.Equal(shape, t.Shape()) {
 		raise(op, "the operand must broadcast to the receiver's shape", "shape %v into %v", u.Shape(), t.Shape())
 	}
+	if u.overlaps(t) {
+		u = u.Clone()
+	}
 	return u.Cast(t.DType()).expand(t.Shape())
+}
+
+// overlaps reports whether t and u share memory in another way than element by element.
+func (t *Tensor) overlaps(u *Tensor) bool {
+	if t.st != u.st || t.typ == u.typ && t.off == u.off {
+		return false
+	}
+	return t.off < u.off+u.typ.Span() && u.off < t.off+t.typ.Span()
 }
 
 // mayWrite refuses writes that would lose or outlive a graph.
@@ -95,6 +168,7 @@ func (t *Tensor) mayWrite(op string, u *Tensor) {
 		}
 	}
 	r := t.st.rec
+	t.fresh(op)
 	if t.node != nil && t.Bytes() != r.bytes {
 		raise(op, "work on the whole value, or on a copy", "a recorded view of shape %v", t.Shape())
 	}
@@ -103,6 +177,9 @@ func (t *Tensor) mayWrite(op string, u *Tensor) {
 	}
 	if t.leaf != nil || t.param {
 		raise(op, "use u.Detach()", "a recorded value would be written into a leaf")
+	}
+	if t.node == nil && t.Bytes() != r.bytes {
+		raise(op, "build the value with Cat, Stack or Where", "a recorded value would be written into a part of a value that carries no graph")
 	}
 	if t.node == nil && r.scope.Load().opened < u.node.scope.opened {
 		raise(op, "use u.Detach()", "a recorded value would be written into a value that outlives its graph")
@@ -125,23 +202,19 @@ func quietAll(in []*Tensor) []*Tensor {
 }
 
 // continueGraph records a write in place when t or the operand carries a graph.
-func (t *Tensor) continueGraph(code ir.Code, attr ir.Attr, p ir.Params, in []*Tensor) {
-	carried := false
-	types := make([]*ir.Type, len(in))
-	for i, u := range in {
-		types[i] = u.typ
-		carried = carried || u.node != nil
-	}
+func (t *Tensor) continueGraph(pl *opPlan, p ir.Params, in []*Tensor) {
 	t.node = nil
-	if !carried {
+	if !slices.ContainsFunc(in, func(u *Tensor) bool { return u.node != nil }) {
 		return
 	}
-	op := ir.New(code, attr, types...)
-	pl := t.env.dev.plan(&op)
-	out := [1]*Tensor{t}
-	if pl.rule == nil {
-		raise(code.String()+" in place", "", "it has no gradient")
+	for i, u := range in {
+		if u.st == t.st && u.node != nil {
+			c := *u
+			c.ver = t.st.rec.version.Load()
+			in[i] = &c
+		}
 	}
+	out := [1]*Tensor{t}
 	recordOp(pl, &p, t.env, in, out[:])
 	t.st.rec.made = true
 }

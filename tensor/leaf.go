@@ -183,7 +183,9 @@ func (s *Slot) Set(t *Tensor) {
 func (e *Env) into(code ir.Code, attr ir.Attr, p ir.Params, dst *Tensor, in ...*Tensor) {
 	var types [4]*ir.Type
 	list := types[:0]
+	dst.alive(code.String())
 	for _, t := range in {
+		t.alive(code.String())
 		list = append(list, t.typ)
 	}
 	op := ir.New(code, attr, list...)
@@ -192,6 +194,7 @@ func (e *Env) into(code ir.Code, attr ir.Attr, p ir.Params, dst *Tensor, in ...*
 		var out [1]*Tensor
 		exec(e, code, &attr, &p, in, out[:])
 		e.into(ir.Copy, ir.Attr{Out: dst.typ}, ir.Params{}, dst, out[0].quiet())
+		e.dev.drop(out[0].st.rec, internal)
 		return
 	}
 	out := [1]*Tensor{dst}

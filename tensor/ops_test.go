@@ -235,3 +235,33 @@ func TestAwkwardShapes(t *testing.T) {
 		t.Error("gradient of nothing")
 	}
 }
+
+func TestStatisticsOf16Bits(t *testing.T) {
+	env := open(t)
+	x := env.FullOf(dtype.F16, 1, 70000)
+	equal(t, "mean", x.Mean(), 1)
+	equal(t, "variance", env.FullOf(dtype.F16, 300, 4).Var(1), 0)
+	if dt := x.Mean().DType(); dt != dtype.F16 {
+		t.Errorf("mean of f16 is %s", dt)
+	}
+}
+
+func TestJoinedDTypes(t *testing.T) {
+	env := open(t)
+	n, h, b := env.Arange(1), env.FullOf(dtype.F16, 1, 1), env.FullOf(dtype.BF16, 1, 1)
+	if dt := tensor.Cat(0, n, h, b).DType(); dt != dtype.F32 {
+		t.Errorf("i64, f16 and bf16 join as %s", dt)
+	}
+	u, m := env.FullOf(dtype.U8, 1, 2), env.FullOf(dtype.Bool, 1, 2)
+	if dt := u.Add(m).DType(); dt != dtype.U8 {
+		t.Errorf("u8 + bool is %s", dt)
+	}
+	equal(t, "bool + bool", m.Add(m), 2, 2)
+}
+
+func TestBoundsBeyond31Bits(t *testing.T) {
+	env := open(t)
+	x := env.Ones(1).Expand(1 << 33)
+	fails(t, env, func() { x.Slice(0, 1<<32, 1<<32+10) }, "2^31")
+	fails(t, env, func() { env.Ones(2).Pad(0, 1<<32, 0, 0) }, "2^31")
+}

@@ -164,7 +164,7 @@ func (t *Tensor) LayerNorm(w, b *Tensor, eps float64) *Tensor {
 // RMSNorm divides by the root of the mean square over the last dimensions, whose shape is w's, and scales by w.
 func (t *Tensor) RMSNorm(w *Tensor, eps float64) *Tensor {
 	t, w = together("RMSNorm", t, w)
-	return apply2(ir.RMSNorm, ir.Attr{}, ir.Scalars(eps), t.rows("RMSNorm", w.Rank()), w.Flatten(0)).Reshape(t.Shape()...)
+	return apply(ir.RMSNorm, ir.Attr{}, ir.Scalars(eps), t.rows("RMSNorm", w.Rank()), w.Flatten(0))[0].Reshape(t.Shape()...)
 }
 
 // channels is t[n,c,…] as [n,c,s].

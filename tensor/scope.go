@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"slices"
 	"sync/atomic"
 	"weak"
 
@@ -11,9 +12,9 @@ import (
 type scope struct {
 	dev    *Device
 	parent *scope
-	opened uint64 // later-opened wins a join
+	opened uint64      // later-opened wins a join
 	ended  atomic.Bool // by its opener; holders may keep it open
-	block  bool   // of Do or Try: when closed, its env stands for the parent's
+	block  bool        // of Do or Try: when closed, its env stands for the parent's
 	key    rng.Key
 	draws  atomic.Uint64
 	closed atomic.Pointer[cause]
@@ -74,6 +75,15 @@ func (s *scope) adopt(r *record) {
 func (s *scope) inherit(r *record) {
 	s.adopt(r)
 	r.home.Store(s)
+}
+
+// holds lists h. The list forgets holds that ended before it grows, so that a scope may live through many graphs.
+func (s *scope) holds(h *hold) {
+	if len(s.outer) == cap(s.outer) {
+		s.outer = slices.DeleteFunc(s.outer, func(h *hold) bool { return h.done || h.scope != s })
+		s.outer = slices.Grow(s.outer, len(s.outer)+1)
+	}
+	s.outer = append(s.outer, h)
 }
 
 // inheritHeld takes over from a block what a node that leaves it holds. A value that was moved out before stays where

@@ -50,7 +50,7 @@ var (
 	stepped     = &cause{"Step, which consumes gradients", "read it before Step"}
 	slotSet     = &cause{"Slot.Set", "t.Keep() keeps the old value too"}
 	replaced    = &cause{"a new value for its parameter", "take the handle again from the model"}
-	internal    = &cause{"its operation, as a temporary", ""}
+	internal    = &cause{"its operation, as a temporary", "t.Keep() within the operation keeps it"}
 	unreachable = &cause{by: "a collection: no handle reached it"}
 )
 
@@ -140,10 +140,8 @@ func (d *Device) take(n int64, q *queue) (*device.Block, error) {
 }
 
 func (d *Device) outOfMemory(n int64, code ir.Code, err error) {
-	var site callsite.Site
-	callsite.Capture(3, &site)
 	m := d.Memory()
-	panic(&OOMError{Device: d.name, Op: code.String(), Line: site.String(), Asked: n, Allocated: m.Allocated.Current,
+	panic(&OOMError{Device: d.name, Op: code.String(), Line: userLine(), Asked: n, Allocated: m.Allocated.Current,
 		Reserved: m.Reserved.Current, Limit: d.limit(), Err: err})
 }
 

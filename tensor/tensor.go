@@ -19,10 +19,10 @@ type Tensor struct {
 	typ   *ir.Type
 	off   int // of the first element, in elements
 	env   *Env
-	node  *node // the graph behind it, if any
-	leaf  *leaf // where its gradient goes, if it is a leaf
-	out   int8  // which result of node this is
-	param bool  // joins as a parameter: sets only device and root scope
+	node  *node  // the graph behind it, if any
+	leaf  *leaf  // where its gradient goes, if it is a leaf
+	out   int8   // which result of node this is
+	param bool   // joins as a parameter: sets only device and root scope
 	ver   uint32 // of the storage when node made this value
 }
 

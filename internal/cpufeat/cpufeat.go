@@ -5,8 +5,8 @@ package cpufeat
 import (
 	"fmt"
 	"runtime"
-	"sync"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
