@@ -191,10 +191,31 @@ func (t *Tensor) PowScalar(p float64) *Tensor {
 
 // Clamp limits values to [lo, hi]. Integers within bounds that are no integers become f32.
 func (t *Tensor) Clamp(lo, hi float64) *Tensor {
-	if t = t.counted(); !whole(lo) || !whole(hi) {
+	t = t.counted()
+	if !t.DType().IsFloat() && (math.IsInf(lo, -1) || math.IsInf(hi, 1)) {
+		return t.bounded(lo, hi)
+	}
+	if !whole(lo) || !whole(hi) {
 		t = t.floated()
 	}
 	return t.apply1(ir.Clamp, ir.Attr{}, ir.Scalars(lo, hi))
+}
+
+// bounded is Clamp of integers, which have no infinity, by at most one bound.
+func (t *Tensor) bounded(lo, hi float64) *Tensor {
+	bound := hi
+	if math.IsInf(hi, 1) {
+		bound = lo
+	}
+	switch {
+	case math.IsInf(bound, 0):
+		return t
+	case !whole(bound):
+		return t.floated().Clamp(lo, hi)
+	case bound == lo:
+		return t.Maximum(t.env.full(ir.Dense(t.DType()), lo))
+	}
+	return t.Minimum(t.env.full(ir.Dense(t.DType()), hi))
 }
 
 // Square is t·t.

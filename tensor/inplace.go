@@ -333,7 +333,8 @@ func power(x float64, n int) float64 {
 	return y
 }
 
-// SumSquares is the sum of squares over all elements of all tensors: f64 if one of them is, else f32.
+// SumSquares is the sum of squares over all elements of all tensors, f64 if one of them is, else f32, in one launch. The
+// operands count as constants: a penalty that learns is t.Square().Sum().
 func SumSquares(ts ...*Tensor) *Tensor {
 	quiet := quietAll(ts)
 	if len(quiet) == 0 {

@@ -3,6 +3,7 @@ package tensor
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/internal/rng"
 )
@@ -16,6 +17,8 @@ type region struct {
 	key     rng.Key
 	nodes   []*node
 	hold    *hold
+	counter *atomic.Uint64 // of the enclosing random path
+	drawn   [2]uint64      // what it was before and after the first run
 	filled  bool
 	outer   *region // of which this one is a part
 	waiting int     // nodes that have not run
@@ -27,8 +30,11 @@ func Recompute(x *Tensor, f func(*Tensor) *Tensor) *Tensor {
 	env := x.env.inScope(x.env.live())
 	x.alive("Recompute")
 	r := &region{x: x, version: x.st.rec.version.Load(), f: f, env: env, key: rng.Fold(env.draw(), 0)}
+	r.counter = env.counter()
+	r.drawn[0] = r.counter.Load()
 	return doKeyed(env, r.key, false, func(e *Env) *Tensor {
 		y := f(x.In(e))
+		r.drawn[1] = r.counter.Load()
 		r.unchanged()
 		if r.nodes = nodesIn(y.node, e.scope); len(r.nodes) > 0 {
 			r.strip(e.scope)
@@ -91,6 +97,7 @@ func (r *region) refill() {
 	}
 	r.unchanged()
 	r.filled = true
+	defer r.rewind()()
 	doKeyed(r.env, r.key, true, func(e *Env) *Tensor {
 		y := r.f(r.x.In(e))
 		again := nodesIn(y.node, e.scope)
@@ -107,6 +114,16 @@ func (r *region) refill() {
 		}
 		return nil
 	})
+}
+
+// rewind lets the second run draw the same numbers for captured values of the enclosing scope, and returns what sets the
+// path forward again. A region's own numbers need none of it: they follow from its key.
+func (r *region) rewind() (forward func()) {
+	if r.drawn[0] == r.drawn[1] {
+		return func() {}
+	}
+	now := r.counter.Swap(r.drawn[0])
+	return func() { r.counter.Store(now) }
 }
 
 // takeOver gives n what a, its like in the second run, kept in scope s. A region within the region was stripped again:
