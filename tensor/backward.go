@@ -272,7 +272,9 @@ func (p *pass) rule(n *node) []*Tensor {
 	if n.call != nil {
 		return n.call.backward(n, p.env)
 	}
+	p.env.site = &n.outs[0].site // what a gradient costs belongs to the line of its op
 	values := n.plan.rule.Grad(ir.B{Builder: &builder{env: p.env}}, &nodeCall{n, p.env})
+	p.env.site = nil
 	out := make([]*Tensor, len(values))
 	for i, v := range values {
 		if v != nil {

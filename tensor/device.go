@@ -95,6 +95,9 @@ func newDevice(name string, raw device.Device) (*Device, error) {
 	d.collected = sync.NewCond(&d.mu)
 	d.queues.Store(new([]*queue))
 	d.alloc = device.NewAllocator(raw, device.Config{Events: d.eventOn})
+	if d.info.Host {
+		d.alloc.SetLimit(d.info.Memory) // the system would rather end the process than refuse
+	}
 	q, err := raw.NewQueue()
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/autograd"
+	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/internal/lower"
@@ -163,7 +164,7 @@ func (e *Env) launch(pl *opPlan, p *ir.Params, in, out []*Tensor) {
 	var block *device.Block
 	if pl.kernel.Workspace > 0 {
 		s := e.live()
-		scratch = s.newStorage(pl.kernel.Workspace, pl.op.Code, q)
+		scratch = s.newStorage(pl.kernel.Workspace, pl.op.Code, q, e.site)
 		block = scratch.rec.block
 	}
 	err := q.launch(pl.kernel, out, in, block, p)
@@ -191,6 +192,10 @@ func (e *Env) runLowered(pl *opPlan, p *ir.Params, in, out []*Tensor) {
 	defer s.end(internal)
 	inner := *e
 	inner.scope, inner.policy = s, dtype.Invalid
+	if inner.site == nil {
+		inner.site = new(callsite.Site)
+		callsite.Capture(1, inner.site)
+	}
 	values := make([]ir.Value, len(in))
 	for i, t := range in {
 		values[i] = t.quiet()

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/rng"
 )
 
@@ -13,9 +14,10 @@ type Env struct {
 	queue  *queue // nil: the device's first
 	grad   mode
 	train  mode
-	policy dtype.DType // Invalid: none
-	again  bool        // the second run of a Recompute
-	seeded *stream     // own random path, from Seed or Replica
+	policy dtype.DType    // Invalid: none
+	site   *callsite.Site // what the library's own operations are attributed to; nil: their callers
+	again  bool           // the second run of a Recompute
+	seeded *stream        // own random path, from Seed or Replica
 }
 
 type mode uint8

@@ -107,3 +107,12 @@ func TestFlatMemory(t *testing.T) {
 		t.Errorf("%+v after 500 turns, %+v after 20", m, early)
 	}
 }
+
+func TestMoreThanTheMachineHas(t *testing.T) {
+	env := open(t)
+	_, err := env.Try(func(e *tensor.Env) *tensor.Tensor { return e.Zeros(1 << 40) })
+	var oom *tensor.OOMError
+	if !errors.As(err, &oom) {
+		t.Errorf("4 TiB: %v", err)
+	}
+}

@@ -61,8 +61,9 @@ const (
 	allFloor   = 64 << 20
 )
 
-// newStorage allocates n bytes owned by s, ordered with q. It may run a collection first.
-func (s *scope) newStorage(n int64, code ir.Code, q *queue) *storage {
+// newStorage allocates n bytes owned by s, ordered with q, made at a site or, when that is nil, by the caller. It may run
+// a collection first.
+func (s *scope) newStorage(n int64, code ir.Code, q *queue, site *callsite.Site) *storage {
 	d := s.dev
 	d.mu.Lock()
 	if !d.collecting && d.due(n) {
@@ -87,7 +88,11 @@ func (s *scope) newStorage(n int64, code ir.Code, q *queue) *storage {
 	rec.home.Store(s)
 	d.scopeOnly.Add(n)
 	d.mu.Unlock()
-	callsite.Capture(2, &rec.site)
+	if site != nil {
+		rec.site = *site
+	} else {
+		callsite.Capture(2, &rec.site)
+	}
 	return st
 }
 

@@ -33,7 +33,7 @@ func (e *Env) make(code ir.Code, t *ir.Type) *Tensor {
 		s = e.live()
 		e = e.inScope(s)
 	}
-	return &Tensor{st: s.newStorage(t.Bytes(), code, e.onQueue()), typ: t, env: e}
+	return &Tensor{st: s.newStorage(t.Bytes(), code, e.onQueue(), e.site), typ: t, env: e}
 }
 
 func checkShape(op string, shape []int) {

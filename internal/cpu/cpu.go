@@ -23,7 +23,7 @@ type engine struct{}
 
 // Info describes the processor.
 func (engine) Info() device.Info {
-	return device.Info{Name: "cpu", Model: model(), Alignment: hostmem.Alignment, DTypes: dtype.All(), Host: true}
+	return device.Info{Name: "cpu", Model: model(), Memory: hostmem.Physical(), Alignment: hostmem.Alignment, DTypes: dtype.All(), Host: true}
 }
 
 // model is what the processor calls itself, or its architecture where the system does not tell.

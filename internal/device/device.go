@@ -22,7 +22,7 @@ var ErrOutOfMemory = errors.New("out of device memory")
 type Info struct {
 	Name      string // as Open takes it: "cpu", "null:a100-80"
 	Model     string // what the hardware calls itself
-	Memory    int64  // bytes in all; 0 when the host decides
+	Memory    int64  // bytes in all; 0 when the system does not tell
 	Alignment int64  // of raw allocations, in bytes
 	DTypes    []dtype.DType
 	Compute   [2]int // compute capability, zero where there is none

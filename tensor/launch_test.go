@@ -1,0 +1,82 @@
+package tensor_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/cpu"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// spy is a CPU that has no kernel for one code and notes what is launched.
+type spy struct {
+	device.Device
+	lacks    ir.Code
+	launches []string
+}
+
+// last is the spy that the engine of this name opens.
+var last *spy
+
+func init() {
+	device.Register("spy", device.Engine{Open: func(device.Name) (device.Device, error) {
+		last = &spy{Device: cpu.New(), lacks: ir.GELU}
+		return last, nil
+	}})
+}
+
+func (s *spy) Prepare(op ir.Op) (*device.Kernel, error) {
+	if op.Code == s.lacks {
+		return nil, device.ErrUnsupported
+	}
+	return s.Device.Prepare(op)
+}
+
+func (s *spy) NewQueue() (device.Queue, error) {
+	q, err := s.Device.NewQueue()
+	return spyQueue{q, s}, err
+}
+
+type spyQueue struct {
+	device.Queue
+	spy *spy
+}
+
+func (q spyQueue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) error {
+	q.spy.launches = append(q.spy.launches, k.Op.Code.String()+" "+p.Module+" "+p.Site.String())
+	return q.Queue.Launch(k, args, p)
+}
+
+// TestLaunches checks that a launch carries its call site and the path of the parameter among its operands, and that an
+// op without a kernel runs as its lowering on the same device.
+func TestLaunches(t *testing.T) {
+	env, err := tensor.Fresh("spy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tensor.NewParam(env.Ones(2))
+	w.SetPath("layer.weight")
+	last.launches = nil
+	x := env.Ones(2).Mul(w)
+	if len(last.launches) != 2 || !strings.HasPrefix(last.launches[0], "full  launch_test.go:") || !strings.HasPrefix(last.launches[1], "mul layer.weight launch_test.go:") {
+		t.Errorf("launches %q", last.launches)
+	}
+	last.launches = nil
+	y := x.GELU()
+	if len(last.launches) < 3 {
+		t.Errorf("the lowering of gelu launched %q", last.launches)
+	}
+	for _, l := range last.launches {
+		if !strings.Contains(l, "launch_test.go:") {
+			t.Errorf("launch %q has no line of the program", l)
+		}
+	}
+	equal(t, "gelu(1)", y, 0.8413447, 0.8413447)
+	if env.Device().Memory().Scopes != 1 {
+		t.Error("the lowering left a scope")
+	}
+	y.Sum().Backward()
+	equal(t, "gradient", w.Grad(), 1.0833155, 1.0833155)
+}
