@@ -49,8 +49,6 @@ type goldenCase struct {
 	params      map[string]*tensor.Tensor
 }
 
-func (c *goldenCase) input(name string) *tensor.Tensor { return c.t["in."+name] }
-
 // param is a parameter with the case's value, nil if the case has none.
 func (c *goldenCase) param(name string) *tensor.Tensor {
 	v := c.t["param."+name]
