@@ -1,0 +1,103 @@
+// Command warpline trains models, scores them and lets them write.
+//
+//	warpline train                  a convnet on drawn digits: the main job
+//	warpline eval runs/digits-1     score a run
+//	warpline sample runs/gpt-1      let a language model write
+//
+// People's text and pictures go to the standard output; with --json that has JSON lines and the text goes to the
+// standard error. The exit status is 0 when the work is done, 2 when it could not be done (one line says why, one what
+// to do), 130 when it was interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/warpline-ml/warpline/train"
+)
+
+// Exit statuses.
+const (
+	exitDone        = 0
+	exitFailed      = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := interruptible()
+	defer stop()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// interruptible is a context that the first Ctrl-C or SIGTERM cancels; the second ends the program.
+func interruptible() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	return ctx, cancel
+}
+
+// execute runs one command line and returns the exit status.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return guarded(stderr, func() int {
+		root := newRoot()
+		root.SetArgs(args)
+		root.SetOut(stdout)
+		root.SetErr(stderr)
+		cmd, err := root.ExecuteContextC(ctx)
+		return conclude(cmd, err, stderr)
+	})
+}
+
+// conclude says why a command failed, if it did.
+func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
+	var known *train.Error
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, train.ErrInterrupted):
+		return exitInterrupted
+	case errors.As(err, &known):
+		report(stderr, known.Text, known.Hint)
+	default:
+		report(stderr, err.Error(), fmt.Sprintf("%s --help shows what it takes", cmd.CommandPath()))
+	}
+	return exitFailed
+}
+
+// guarded turns a panic of f, which is a mistake of this program, into two lines.
+func guarded(stderr io.Writer, f func() int) (status int) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		report(stderr, fmt.Sprintf("a mistake in warpline itself: %v", v), "run it again with WARPLINE_DEBUG=1 and report what it prints")
+		if os.Getenv("WARPLINE_DEBUG") != "" {
+			stderr.Write(debug.Stack())
+		}
+		status = exitFailed
+	}()
+	return f()
+}
+
+// report writes one line of cause and one of what to do.
+func report(w io.Writer, cause, hint string) {
+	line := strings.NewReplacer("\r", "", "\n", " ", "\t", " ")
+	fmt.Fprintf(w, "error: %s\nhint: %s\n", line.Replace(strings.TrimSpace(cause)), line.Replace(strings.TrimSpace(hint)))
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/warpline-ml/warpline/train"
+)
+
+// beCommand, set in the environment, makes the test binary the command itself.
+const beCommand = "WARPLINE_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// decode reads JSON lines.
+func decode(t *testing.T, text string) (out []map[string]any) {
+	t.Helper()
+	for l := range strings.Lines(text) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(l), &v); err != nil {
+			t.Fatalf("%q: %v", l, err)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func has(t *testing.T, v map[string]any, keys ...string) {
+	t.Helper()
+	for _, k := range keys {
+		if _, ok := v[k]; !ok {
+			t.Errorf("%v lacks %q", v, k)
+		}
+	}
+	if len(v) != len(keys) {
+		t.Errorf("%v has %d entries, want %v", v, len(v), keys)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	r := newRoom(t)
+	r.npz("data.npz", images(bytesArray(30, 1, 6, 6)), marks(labels(30)))
+	args := []string{"train", "mlp", "--data", "data.npz", "--batch", "4", "--steps", "5", "--eval-every", "3", "--json"}
+	status, stdout, stderr := command(t.Context(), args...)
+	if status != exitDone {
+		t.Fatalf("status %d\n%s", status, stderr)
+	}
+	lines := decode(t, stdout)
+	if len(lines) != 7 {
+		t.Fatalf("%d lines:\n%s", len(lines), stdout)
+	}
+	for _, i := range []int{0, 1, 2, 4, 5} {
+		has(t, lines[i], "step", "loss", "ms")
+	}
+	has(t, lines[3], "score", "step", "val_loss", "accuracy")
+	has(t, lines[6], "final", "steps", "loss", "accuracy", "val_loss", "seconds", "peak_bytes")
+	if lines[5]["step"] != 5.0 || lines[5]["loss"] != lines[6]["loss"] || lines[6]["final"] != true {
+		t.Errorf("the end is\n%s", stdout)
+	}
+	if !strings.Contains(stderr, "held out") || !strings.Contains(stderr, "runs/mlp-1") {
+		t.Errorf("text for people:\n%s", stderr)
+	}
+
+	status, stdout, _ = command(t.Context(), "eval", "runs/mlp-1", "--json")
+	scored := decode(t, stdout)
+	if status != exitDone || len(scored) != 1 {
+		t.Fatalf("status %d\n%s", status, stdout)
+	}
+	has(t, scored[0], "final", "samples", "loss", "accuracy", "seconds", "peak_bytes")
+	if scored[0]["loss"] != lines[6]["val_loss"] || scored[0]["accuracy"] != lines[6]["accuracy"] {
+		t.Errorf("eval says %v, training said %v", scored[0], lines[6])
+	}
+}
+
+func TestPeople(t *testing.T) {
+	r := newRoom(t)
+	r.npz("data.npz", images(bytesArray(60, 1, 12, 12)), marks(labels(60)))
+	for range 2 {
+		status, stdout, stderr := command(t.Context(), "train", "--data", "data.npz", "--batch", "4", "--steps", "5")
+		if status != exitDone || stderr != "" {
+			t.Fatalf("status %d\n%s", status, stderr)
+		}
+		for _, want := range []string{"convolutional network", "step 5 of 5", "samples/s", "ETA", "accuracy", "weights", "activations", "peak in all", "─", "▄", "loss.svg", "warpline eval runs/digits-"} {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("no %q in\n%s", want, stdout)
+			}
+		}
+	}
+	for _, name := range []string{"config.json", "model.safetensors", "log.jsonl", "loss.svg", "checkpoint-5/manifest.json"} {
+		if _, err := os.Stat(filepath.Join("runs/digits-2", name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	r := newRoom(t)
+	r.file("data.txt", []byte(strings.Repeat("abc ", 100)))
+	r.good("train", "gpt", "--data", "data.txt", "--batch", "2", "--steps", "3", "--context", "8", "--layers", "1", "--heads", "2", "--width", "8", "--out", "run")
+	_, plain, _ := command(t.Context(), "sample", "run", "--prompt", "ab", "--length", "9", "--seed", "3")
+	if len(plain) != len("ab")+9+1 || !strings.HasPrefix(plain, "ab") {
+		t.Errorf("a sample of 9 after a prompt of 2: %q", plain)
+	}
+	_, stdout, _ := command(t.Context(), "sample", "run", "--prompt", "ab", "--length", "9", "--seed", "3", "--json")
+	lines := decode(t, stdout)
+	if len(lines) != 1 || lines[0]["text"] != plain[2:len(plain)-1] || lines[0]["tokens"] != 9.0 {
+		t.Errorf("as JSON: %s", stdout)
+	}
+	if _, _, stderr := command(t.Context(), "sample", "run", "--temperature", "0", "--top-k", "1"); stderr != "" {
+		t.Error(stderr)
+	}
+}
+
+// TestInterrupted stops a run by its context, as the first Ctrl-C does, and goes on.
+func TestInterrupted(t *testing.T) {
+	r := newRoom(t)
+	r.npz("data.npz", images(bytesArray(30, 1, 6, 6)), marks(labels(30)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	status, stdout, stderr := command(ctx, "train", "mlp", "--data", "data.npz", "--batch", "4", "--steps", "5", "--out", "run")
+	if status != exitInterrupted || stderr != "" || !strings.Contains(stdout, "interrupted after step 1") || !strings.Contains(stdout, "--resume --out run") {
+		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
+	}
+	r.good("train", "--resume", "--out", "run")
+	r.good("eval", "run")
+}
+
+// TestSignals sends a process what Ctrl-C sends: once it stops at a step and keeps a checkpoint, twice it stops.
+func TestSignals(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be sent Ctrl-C here: os.Process.Signal has no Interrupt on windows")
+	}
+	for _, second := range []bool{false, true} {
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0], "train", "--batch", "8", "--steps", "1000000", "--out", "run", "--json")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 1)); err != nil { // the first step
+			t.Fatal(err)
+		}
+		go func() { new(bytes.Buffer).ReadFrom(out) }()
+		cmd.Process.Signal(syscall.SIGINT)
+		if second {
+			cmd.Process.Signal(syscall.SIGINT)
+		}
+		cmd.Wait()
+		if status := cmd.ProcessState.ExitCode(); status != exitInterrupted {
+			t.Errorf("status %d", status)
+		}
+		found, err := filepath.Glob(dir + "/run/checkpoint-*/manifest.json")
+		if err != nil || !second && len(found) != 1 {
+			t.Errorf("checkpoints %v, %v", found, err)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"train", "--help"}, {"eval", "--help"}, {"sample", "--help"}, {"version", "--help"}, {}} {
+		status, stdout, _ := command(t.Context(), args...)
+		if status != exitDone || !strings.Contains(stdout, "Examples:\n  warpline ") {
+			t.Errorf("%q: status %d, no example in\n%s", args, status, stdout)
+		}
+	}
+	status, stdout, _ := command(t.Context(), "version", "--json")
+	if lines := decode(t, stdout); status != exitDone || len(lines) != 1 {
+		t.Errorf("version: %s", stdout)
+	}
+}
+
+// TestTerminal draws the live line, in one row that is wiped at the end.
+func TestTerminal(t *testing.T) {
+	var b bytes.Buffer
+	s := &screen{text: &b, terminal: true, width: 60}
+	s.Start(train.Start{Task: "digits", Steps: 3, Batch: 10, Train: 5})
+	for i := range 3 {
+		s.shown = time.Time{}
+		s.Step(train.Step{Step: i + 1, Loss: 2, MS: 20, Used: 1 << 20})
+	}
+	drawn := b.String()[strings.Index(b.String(), "\r"):]
+	if strings.Contains(drawn, "\n") || strings.Count(drawn, "\r\x1b[K") != 4 || !strings.HasSuffix(drawn, "\x1b[K") {
+		t.Errorf("drawn %q", drawn)
+	}
+	if !strings.Contains(drawn, "loss 2.0000") || !strings.Contains(drawn, "500 samples/s") || !strings.Contains(drawn, "ETA 40.0 ms") {
+		t.Errorf("drawn %q", drawn)
+	}
+}
+
+// TestMistake turns a panic of the library into two lines.
+func TestMistake(t *testing.T) {
+	var stderr bytes.Buffer
+	status := guarded(&stderr, func() int { panic("index out of range") })
+	if text := stderr.String(); status != exitFailed || strings.Count(text, "\n") != 2 || !strings.Contains(text, "index out of range") || !strings.Contains(text, "WARPLINE_DEBUG=1") {
+		t.Errorf("status %d\n%s", status, text)
+	}
+}
+
+func TestShrink(t *testing.T) {
+	p := train.Picture{Width: 65, Height: 40, Pixels: make([]float32, 65*40)}
+	for i := range p.Pixels {
+		p.Pixels[i] = 0.5
+	}
+	small := shrunk([]train.Picture{p})[0]
+	if small.Width != 21 || small.Height != 13 || len(small.Pixels) != 21*13 || small.Pixels[100] != 0.5 {
+		t.Errorf("%d×%d, %d pixels", small.Width, small.Height, len(small.Pixels))
+	}
+	dot := train.Picture{Width: 5, Height: 4, Pixels: make([]float32, 20)}
+	dot.Pixels[1*5+3] = 1
+	cut := trimmed([]train.Picture{dot, dot})
+	if len(cut) != 2 || cut[0].Width != 1 || cut[0].Height != 1 || cut[0].Pixels[0] != 1 {
+		t.Errorf("a dot is cut to %+v", cut)
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/warpline-ml/warpline/train"
+)
+
+const trainLong = `Train a model and leave it in a run folder.
+
+  digits    a small convnet on handwritten-like digits drawn on the fly (the default)
+  mlp       a classifier with one hidden layer, on the same data
+  gpt       GPT-2 on a text or on a file of tokens
+  resnet18  torchvision's ResNet-18 on pictures
+
+Defaults differ by task. The learning rate is constant unless --schedule says otherwise. Besides, digits has --lr 0.003
+and scores and saves a running mean of its weights (--average 0.99) unless it starts from --init or reads
+--order sequential.
+
+The run folder has config.json, tokenizer.json for text, model.safetensors with PyTorch's names, log.jsonl, loss.svg and
+checkpoints. Ctrl-C stops after the step under way and keeps a checkpoint, from which --resume goes on.`
+
+const trainExample = `  warpline train
+  warpline train digits --data mnist/ --epochs 5 --out runs/mnist
+  warpline train gpt --data input.txt --steps 2000
+  warpline train gpt --init gpt2/ --tokens train.bin --context 1024 --batch 4
+  warpline train --resume --out runs/mnist --steps 2000`
+
+func newTrain() *cobra.Command {
+	var c train.Config
+	cmd := &cobra.Command{
+		Use: "train [" + strings.Join(train.Tasks, "|") + "]", Short: "Train a model", Long: trainLong, Example: trainExample,
+		Args: cobra.MaximumNArgs(1),
+	}
+	trainFlags(cmd.Flags(), &c)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runTrain(cmd, args, &c) }
+	return cmd
+}
+
+func trainFlags(f *pflag.FlagSet, c *train.Config) {
+	f.SortFlags = false
+	f.StringVar(&c.Out, "out", "", "run folder (default runs/TASK-N)")
+	f.BoolVar(&c.Resume, "resume", false, "go on with the run in --out, up to --steps")
+	f.StringVar(&c.Init, "init", "", "weights to start from: a safetensors file, or a folder with config.json and model.safetensors")
+	f.StringVar(&c.Data, "data", "", "pictures: a folder of IDX files, IMAGES,LABELS or an .npz; gpt: a text file")
+	f.StringVar(&c.Tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
+	f.StringVar(&c.Device, "device", "", "where to train: cpu, null:CARD for memory figures only")
+	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU; results do not depend on it (default all)")
+	f.IntVar(&c.Steps, "steps", 0, "steps in all; wins over --epochs (digits 750, mlp 1000, gpt 1500, resnet18 300)")
+	f.IntVar(&c.Epochs, "epochs", 0, "passes over the training set")
+	f.IntVar(&c.Batch, "batch", 0, "samples of a step (digits and mlp 128, gpt 24, resnet18 32)")
+	f.Float64Var(&c.LR, "lr", 0, "learning rate (0.001, digits 0.003)")
+	f.StringVar(&c.Optimizer, "optimizer", "", "sgd, adam or adamw (default adamw)")
+	f.Float64Var(&c.Beta1, "beta1", 0, "of adam and adamw (default 0.9)")
+	f.Float64Var(&c.Beta2, "beta2", 0, "of adam and adamw (default 0.999)")
+	f.Float64Var(&c.Eps, "eps", 0, "of adam and adamw (default 1e-08)")
+	f.Float64Var(&c.Momentum, "momentum", 0, "of sgd")
+	f.Float64Var(&c.WeightDecay, "weight-decay", 0, "adamw: of tensors with two or more dimensions (default 0.01); others: of all (default 0)")
+	f.Float64Var(&c.Clip, "clip", 0, "largest norm of all gradients together; 0: any")
+	f.Float64Var(&c.Average, "average", 0, "score and save a running mean of the weights that keeps this share at each step; 0: the weights themselves")
+	f.StringVar(&c.Schedule, "schedule", "", "of the learning rate: constant, cosine or linear to 0 (default constant)")
+	f.IntVar(&c.ScheduleSteps, "schedule-steps", 0, "where cosine and linear end (default the first run's --steps)")
+	f.IntVar(&c.Warmup, "warmup", 0, "steps in which the learning rate rises")
+	f.Uint64Var(&c.Seed, "seed", 0, "of everything that is drawn")
+	f.StringVar(&c.Order, "order", "", "random, or sequential: batch by batch from the start, nothing held out (default random)")
+	f.IntVar(&c.EvalEvery, "eval-every", 0, "steps between scores on what is held out (default at the end)")
+	f.IntVar(&c.SaveEvery, "save-every", 0, "steps between checkpoints; 0: at the end (default 500)")
+	f.BoolVar(&c.AMP, "amp", false, "matrix products in bfloat16")
+	f.BoolVar(&c.Recompute, "recompute", false, "gpt: keep less for the backward pass and compute it again")
+	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees (default 64)")
+	f.IntVar(&c.Layers, "layers", 0, "gpt (default 4)")
+	f.IntVar(&c.Heads, "heads", 0, "gpt: of attention (default 4)")
+	f.IntVar(&c.Width, "width", 0, "gpt: of the layers (default 128)")
+	f.IntVar(&c.Vocab, "vocab", 0, "gpt: number of tokens that there are (default the text's)")
+	f.Float64Var(&c.Dropout, "dropout", 0, "gpt")
+}
+
+func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
+	c, err := merge(cmd.Flags(), args, given)
+	if err != nil {
+		return err
+	}
+	if c.Out == "" && !c.Resume {
+		if c.Out, err = freeFolder(c.Task); err != nil {
+			return err
+		}
+	}
+	s := newScreen(cmd)
+	result, err := train.Run(cmd.Context(), c, s)
+	if err != nil && !errors.Is(err, train.ErrInterrupted) {
+		s.clear()
+		return err
+	}
+	if failed := s.emit(result); failed != nil {
+		return failed
+	}
+	s.trained(result, err != nil)
+	return err
+}
+
+// merge puts the flags that were given over the task's defaults.
+func merge(f *pflag.FlagSet, args []string, given *train.Config) (train.Config, error) {
+	task := train.Tasks[0]
+	if len(args) > 0 {
+		task = args[0]
+	}
+	c, err := train.Defaults(task)
+	if err != nil {
+		return c, err
+	}
+	c.Given = map[string]bool{"task": len(args) > 0}
+	defaults := pflag.NewFlagSet("", pflag.ContinueOnError)
+	merged := c
+	trainFlags(defaults, &merged)
+	merged = c // making flags has written their own defaults
+	f.Visit(func(flag *pflag.Flag) {
+		if target := defaults.Lookup(flag.Name); target != nil && err == nil {
+			merged.Given[flag.Name] = true
+			err = target.Value.Set(flag.Value.String())
+		}
+	})
+	if len(args) == 0 {
+		delete(merged.Given, "task")
+	}
+	return merged, err
+}
+
+// freeFolder is the first of runs/TASK-1, runs/TASK-2 … that does not exist.
+func freeFolder(task string) (string, error) {
+	for n := 1; ; n++ {
+		dir := filepath.Join("runs", fmt.Sprintf("%s-%d", task, n))
+		_, err := os.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return dir, nil
+		}
+		if err != nil {
+			return "", &train.Error{Text: err.Error(), Hint: "give --out a folder that can be written", Err: err}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/warpline-ml/warpline/train"
+)
+
+func newEval() *cobra.Command {
+	var c train.EvalConfig
+	cmd := &cobra.Command{
+		Use: "eval RUN|WEIGHTS", Short: "Score a model on a data set",
+		Long: `Score a model on a whole data set. RUN is a run folder or a published model's with config.json; WEIGHTS is a
+safetensors file. Without --data it is what the run held out. Of a folder that has a test set, that is scored.`,
+		Example: "  warpline eval runs/digits-1\n  warpline eval runs/digits-1 --data mnist/ --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.From = args[0]
+			s := newScreen(cmd)
+			result, err := train.Evaluate(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			if err := s.emit(result); err != nil {
+				return err
+			}
+			s.evaluated(result)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&c.Data, "data", "", "pictures: a folder of IDX files, IMAGES,LABELS or an .npz; gpt: a text file")
+	f.StringVar(&c.Tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
+	f.IntVar(&c.Skip, "skip", 0, "samples (tokens of a text) at the start to leave out")
+	f.IntVar(&c.Heads, "heads", 0, "gpt: of attention, where a bare file of weights does not tell")
+	f.StringVar(&c.Device, "device", "cpu", "where to compute")
+	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU (default all)")
+	return cmd
+}
+
+func newSample() *cobra.Command {
+	var c train.SampleConfig
+	cmd := &cobra.Command{
+		Use: "sample RUN", Short: "Let a language model write",
+		Example: "  warpline sample runs/gpt-1 --prompt 'ROMEO:' --length 400",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.From = args[0]
+			return runSample(cmd, c)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&c.Prompt, "prompt", "", "text to go on with")
+	f.IntVar(&c.Length, "length", 300, "tokens to write")
+	f.Float64Var(&c.Temperature, "temperature", 0.8, "0: always the likeliest token; 1: as the model has it")
+	f.IntVar(&c.TopK, "top-k", 0, "choose among so many tokens; 0: all")
+	f.Uint64Var(&c.Seed, "seed", 0, "of the choices")
+	f.IntVar(&c.Heads, "heads", 0, "of attention, where a bare file of weights does not tell")
+	f.StringVar(&c.Device, "device", "cpu", "where to compute")
+	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU (default all)")
+	return cmd
+}
+
+func runSample(cmd *cobra.Command, c train.SampleConfig) error {
+	s := newScreen(cmd)
+	began := time.Now()
+	var text strings.Builder
+	n, err := train.Sample(cmd.Context(), c, func(piece string) error {
+		if text.Len() == 0 {
+			fmt.Fprint(s.text, c.Prompt)
+		}
+		text.WriteString(piece)
+		_, err := fmt.Fprint(s.text, piece)
+		return err
+	})
+	if n > 0 {
+		fmt.Fprintln(s.text)
+	}
+	if err != nil && !errors.Is(err, train.ErrInterrupted) {
+		return err
+	}
+	final := map[string]any{"final": true, "text": text.String(), "tokens": n, "seconds": time.Since(began).Seconds()}
+	if failed := s.emit(final); failed != nil {
+		return failed
+	}
+	return err
+}

@@ -1,0 +1,293 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Config is all that a run is told. Its JSON names are the command's flags. [Defaults] gives one that is complete.
+type Config struct {
+	Task   string `json:"task"`   // one of [Tasks]
+	Device string `json:"device"` // as tensor.Open takes it
+
+	Steps  int `json:"steps"`  // in all; 0: as many as Epochs take
+	Epochs int `json:"epochs"` // passes over the training set; Steps wins
+	Batch  int `json:"batch"`  // samples of a step
+
+	LR          float64 `json:"lr"`
+	Optimizer   string  `json:"optimizer"` // sgd, adam, adamw
+	Beta1       float64 `json:"beta1"`     // of adam and adamw, as the next two
+	Beta2       float64 `json:"beta2"`
+	Eps         float64 `json:"eps"`
+	Momentum    float64 `json:"momentum"`     // of sgd
+	WeightDecay float64 `json:"weight-decay"` // negative: 0.01 for adamw, else 0. adamw decays tensors of two or more dimensions, the others all
+	Clip        float64 `json:"clip"`         // largest norm of all gradients; 0: any
+	Average     float64 `json:"average"`      // what is saved and scored is a running mean of the weights that forgets 1-Average a step; 0: the weights
+
+	Schedule      string `json:"schedule"`       // constant, cosine, linear
+	ScheduleSteps int    `json:"schedule-steps"` // where cosine and linear reach 0; 0: Steps
+	Warmup        int    `json:"warmup"`         // steps in which the rate rises
+
+	Seed    uint64 `json:"seed"`
+	Threads int    `json:"threads"` // of the CPU; 0: all
+
+	Data   string `json:"data"`   // pictures: a folder of IDX files, IMAGES,LABELS or an .npz; text: a file. Empty: drawn digits
+	Tokens string `json:"tokens"` // gpt: a file of little-endian uint16 in place of Data
+	Init   string `json:"init"`   // weights to start from: a safetensors file, or a folder with config.json and model.safetensors
+	Out    string `json:"-"`      // the run folder; empty: nothing is written
+	Resume bool   `json:"-"`      // go on with the run in Out
+
+	EvalEvery int `json:"eval-every"` // steps between scores on what is held out; 0: at the end
+	SaveEvery int `json:"save-every"` // steps between checkpoints; 0: at the end
+
+	AMP       bool   `json:"amp"`       // products in bfloat16
+	Recompute bool   `json:"recompute"` // gpt: run each block again in the backward pass and keep nothing of it
+	Order     string `json:"order"`     // random, sequential
+
+	Context int     `json:"context"` // gpt, as the following
+	Layers  int     `json:"layers"`
+	Heads   int     `json:"heads"`
+	Width   int     `json:"width"`
+	Vocab   int     `json:"vocab"` // 0: the tokenizer's
+	Dropout float64 `json:"dropout"`
+
+	// Given are the settings, by JSON name, that somebody chose. Init and Resume refuse to contradict them; settings
+	// that are not given follow what is there.
+	Given map[string]bool `json:"-"`
+}
+
+// Tasks are what Run can train.
+var Tasks = []string{"digits", "mlp", "gpt", "resnet18"}
+
+// Defaults are the settings of a task. Those that are not about sizes and speed are PyTorch's.
+func Defaults(task string) (Config, error) {
+	c := Config{
+		Task: task, Device: "cpu", Steps: 1000, Batch: 128, LR: 1e-3, Optimizer: "adamw", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+		WeightDecay: -1, Schedule: "constant", SaveEvery: 500, Order: "random",
+		Context: 64, Layers: 4, Heads: 4, Width: 128,
+	}
+	switch task {
+	case "digits":
+		c.Steps, c.LR, c.Average = 750, 3e-3, 0.99
+	case "gpt":
+		c.Steps, c.Batch = 1500, 24
+	case "resnet18":
+		c.Batch, c.Steps = 32, 300
+	case "mlp":
+	default:
+		return c, fail("choose one of "+strings.Join(Tasks, ", "), "there is no task %q", task)
+	}
+	return c, nil
+}
+
+// bound is what a number must be.
+type bound struct {
+	name  string
+	value float64
+	least float64
+	open  bool    // least is excluded
+	below float64 // excluded
+}
+
+func (c *Config) bounds() []bound {
+	inf := math.Inf(1)
+	one := func(name string, v int) bound { return bound{name, float64(v), 1, false, inf} }
+	none := func(name string, v int) bound { return bound{name, float64(v), 0, false, inf} }
+	list := []bound{
+		one("batch", c.Batch), none("epochs", c.Epochs), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
+		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
+		{"lr", c.LR, 0, false, inf}, {"beta1", c.Beta1, 0, false, 1}, {"beta2", c.Beta2, 0, false, 1}, {"eps", c.Eps, 0, false, inf},
+		{"momentum", c.Momentum, 0, false, 1}, {"clip", c.Clip, 0, false, inf}, {"average", c.Average, 0, false, 1}, {"dropout", c.Dropout, 0, false, 1},
+		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width),
+	}
+	for name, v := range map[string]float64{"steps": float64(c.Steps), "epochs": float64(c.Epochs), "vocab": float64(c.Vocab)} {
+		list = append(list, bound{name, v, float64(btoi(c.Given[name])), false, inf})
+	}
+	if c.Given["weight-decay"] {
+		list = append(list, bound{"weight-decay", c.WeightDecay, 0, false, inf})
+	}
+	return list
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// check refuses settings that have no meaning, alone or together.
+func (c *Config) check() error {
+	for _, b := range c.bounds() {
+		if !(b.value >= b.least && b.value < b.below) {
+			return fail(b.hint(), "--%s is %v", b.name, b.value)
+		}
+	}
+	for _, choice := range []struct {
+		name, value string
+		of          []string
+	}{{"optimizer", c.Optimizer, []string{"sgd", "adam", "adamw"}}, {"schedule", c.Schedule, []string{"constant", "cosine", "linear"}}, {"order", c.Order, []string{"random", "sequential"}}} {
+		if !slices.Contains(choice.of, choice.value) {
+			return fail("choose one of "+strings.Join(choice.of, ", "), "--%s is %q", choice.name, choice.value)
+		}
+	}
+	if err := c.misplaced(); err != nil {
+		return err
+	}
+	return c.together()
+}
+
+func (b bound) hint() string {
+	if math.IsInf(b.below, 1) {
+		return fmt.Sprintf("give a number from %v up", b.least)
+	}
+	return fmt.Sprintf("give a number from %v to below %v", b.least, b.below)
+}
+
+// misplaced refuses settings that the task or the optimizer would ignore.
+func (c *Config) misplaced() error {
+	for _, rule := range []struct {
+		ok    bool
+		names string
+		of    string
+	}{
+		{c.Task == "gpt", "tokens context layers heads width vocab dropout recompute", "gpt"},
+		{c.Optimizer == "sgd", "momentum", "--optimizer sgd"},
+		{c.Optimizer != "sgd", "beta1 beta2 eps", "--optimizer adam and adamw"},
+		{c.Schedule != "constant", "schedule-steps", "--schedule cosine and linear"},
+	} {
+		for _, name := range strings.Fields(rule.names) {
+			if !rule.ok && c.Given[name] {
+				return fail(fmt.Sprintf("leave --%s out: it belongs to %s", name, rule.of), "--%s %v has no meaning for %s with %s and a %s schedule", name, c.value(name), c.Task, c.Optimizer, c.Schedule)
+			}
+		}
+	}
+	return nil
+}
+
+// together refuses settings that contradict each other.
+func (c *Config) together() error {
+	switch {
+	case c.Data != "" && c.Tokens != "":
+		return fail("give one of them", "--data %s and --tokens %s are two data sets", c.Data, c.Tokens)
+	case c.Task == "gpt" && c.Data == "" && c.Tokens == "":
+		return fail("give --data FILE.txt, or --tokens FILE with --vocab N", "gpt has no text to learn from")
+	case c.Resume && c.Out == "":
+		return fail("give --out RUN, the folder of the run to go on with", "--resume without --out")
+	case c.Resume && c.Given["init"]:
+		return fail("leave --init out: the checkpoint has the weights", "--resume and --init %s are two places to start from", c.Init)
+	case c.Task == "gpt" && c.Width%c.Heads != 0:
+		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
+	case c.Schedule != "constant" && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
+		return fail("give a shorter --warmup", "--warmup %d leaves nothing of --schedule-steps %d", c.Warmup, c.ScheduleSteps)
+	}
+	return nil
+}
+
+// settle fills in what follows from other settings.
+func (c *Config) settle() {
+	if c.WeightDecay < 0 {
+		c.WeightDecay = 0
+		if c.Optimizer == "adamw" {
+			c.WeightDecay = 0.01
+		}
+	}
+	if !c.Given["average"] && (c.Init != "" || c.Order == "sequential") {
+		c.Average = 0
+	}
+	for _, p := range []*string{&c.Data, &c.Tokens, &c.Init} {
+		*p = absolute(*p)
+	}
+}
+
+// absolute makes a path independent of the folder that a resume is started in. It may be two, joined by a comma.
+func absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	first, second, two := twoFiles(path)
+	abs, err := filepath.Abs(first)
+	if err != nil {
+		return path
+	}
+	if two {
+		return abs + "," + absolute(second)
+	}
+	return abs
+}
+
+// values are the settings by JSON name.
+func (c *Config) values() map[string]any {
+	out := map[string]any{}
+	v := reflect.ValueOf(*c)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Tag.Get("json"); name != "-" {
+			out[name] = v.Field(i).Interface()
+		}
+	}
+	return out
+}
+
+func (c *Config) value(name string) any { return c.values()[name] }
+
+// changeable are the settings that a resume may give anew: they do not touch the numbers of the steps that were done.
+var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute"}
+
+// resumed is the stored configuration of a run with what is given now.
+func (c *Config) resumed(stored *Config) (*Config, error) {
+	then, now := stored.values(), c.values()
+	for _, name := range slices.Sorted(maps.Keys(c.Given)) {
+		v, known := now[name]
+		if !known || slices.Contains(changeable, name) {
+			continue
+		}
+		if s, ok := v.(string); ok && (name == "data" || name == "tokens") {
+			v = absolute(s)
+		}
+		if then[name] != v {
+			return nil, fail("leave it out, or start another run", "--%s %v contradicts the run in %s, which has %v", name, v, c.Out, then[name])
+		}
+	}
+	r := *stored
+	for _, name := range changeable {
+		if c.Given[name] {
+			r.set(name, now[name])
+		}
+	}
+	if c.Given["epochs"] && !c.Given["steps"] {
+		r.Steps = 0
+	}
+	r.Out, r.Resume, r.Given = c.Out, true, c.Given
+	return &r, r.beyond(stored)
+}
+
+func (c *Config) set(name string, value any) {
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("json") == name {
+			v.Field(i).Set(reflect.ValueOf(value))
+		}
+	}
+}
+
+// beyond refuses steps after the end of a schedule that the first run set.
+func (c *Config) beyond(stored *Config) error {
+	if end := max(stored.ScheduleSteps, stored.Steps); c.Schedule != "constant" && c.Steps > end {
+		return fail(fmt.Sprintf("give --steps %d or fewer, or start another run with --schedule-steps %d", end, c.Steps),
+			"--steps %d contradicts the %s schedule of the run in %s, which ends at step %d", c.Steps, c.Schedule, c.Out, end)
+	}
+	return nil
+}
+
+// decode reads settings as values wrote them. Unknown ones are of another version.
+func (c *Config) decode(raw json.RawMessage) error {
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.DisallowUnknownFields()
+	return dec.Decode(c)
+}

@@ -1,0 +1,133 @@
+package train
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/metric"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Picture is a sample with what the model takes it for.
+type Picture struct {
+	Width, Height   int
+	Pixels          []float32 // grey, 0 to 1
+	Label, Foretold int
+}
+
+// scored is what an evaluation found.
+type scored struct {
+	loss     float64
+	accuracy *float64 // nil for text
+	samples  int
+	right    []Picture
+	wrong    []Picture
+}
+
+// evaluate runs a model over a whole set. Figures are means over samples, for text over tokens. It keeps up to show
+// pictures that were recognised and as many that were not.
+func evaluate(ctx context.Context, env *tensor.Env, m nn.Module, set source, batch, show int) (*scored, error) {
+	var loss, correct metric.Mean
+	s := &scored{}
+	for b, err := range set.turns(env.NoGrad().Eval(), data.Config{Size: batch, Name: "evaluate", Context: ctx}) {
+		if err != nil {
+			return nil, stopped(ctx, err)
+		}
+		logits, n := m.Forward(b.x), b.y.Size()
+		loss.Add(nn.CrossEntropy(logits, b.y), n)
+		s.samples += b.x.Dim(0)
+		if logits.Rank() == 2 {
+			correct.Sum(metric.Correct(logits, b.y), n)
+			s.look(b, logits, show)
+		}
+	}
+	s.loss = loss.Value()
+	if share := correct.Value(); !math.IsNaN(share) {
+		s.accuracy = &share
+	}
+	return s, nil
+}
+
+// stopped is err of a loader, which a cancelled context may have caused.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ErrInterrupted
+	}
+	return explain(err, "check the data")
+}
+
+// look keeps pictures of a batch.
+func (s *scored) look(b turn, logits *tensor.Tensor, show int) {
+	if len(s.right) >= show && len(s.wrong) >= show {
+		return
+	}
+	guess, labels := logits.ArgMax(-1).Floats(), b.y.Floats()
+	for i := range labels {
+		list := &s.right
+		if guess[i] != labels[i] {
+			list = &s.wrong
+		}
+		if len(*list) < show {
+			*list = append(*list, picture(b.x.Select(0, i), int(labels[i]), int(guess[i])))
+		}
+	}
+}
+
+// picture is sample x[channels, height, width] in grey, its values stretched to 0…1.
+func picture(x *tensor.Tensor, label, guess int) Picture {
+	p := Picture{Width: x.Dim(2), Height: x.Dim(1), Label: label, Foretold: guess}
+	grey := x.Mean(0).Floats()
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range grey {
+		low, high = min(low, v), max(high, v)
+	}
+	for _, v := range grey {
+		p.Pixels = append(p.Pixels, float32((v-low)/max(high-low, 1e-12)))
+	}
+	return p
+}
+
+// pictures mixes what was recognised and what was not, the latter last.
+func (s *scored) pictures(n int) []Picture {
+	wrong := s.wrong[:min(len(s.wrong), (n+1)/2)]
+	right := s.right[:min(len(s.right), n-len(wrong))]
+	return append(append([]Picture{}, right...), wrong...)
+}
+
+// EvalConfig says what Evaluate scores.
+type EvalConfig struct {
+	From    string // a run folder, a published model's folder, or a safetensors file
+	Device  string // as tensor.Open takes it
+	Data    string // as in [Config]; empty: what the run held out
+	Tokens  string // as in [Config]
+	Heads   int    // of a bare file of GPT weights; 0: as many as are 64 wide
+	Skip    int    // samples at the start of the data that are left out
+	Threads int    // of the CPU; 0: all
+}
+
+// Evaluate scores a model on a whole data set.
+func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
+	defer recovered(&err)
+	began := time.Now()
+	m, err := open(c.From, c.Device, c.Heads, c.Threads)
+	if err != nil {
+		return nil, err
+	}
+	set, err := m.data(&c)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{arch: m.arch}
+	s, err := evaluate(ctx, m.env, m.model, set, j.evalBatch(), gallery)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{
+		Final: true, Task: taskOf(m.arch.Kind), Model: m.arch.title(), Parameters: nn.Count(m.model), Samples: s.samples,
+		Loss: s.loss, Accuracy: s.accuracy, Seconds: time.Since(began).Seconds(), PeakBytes: m.env.Device().Memory().Allocated.Peak,
+		Pictures: s.pictures(gallery),
+	}, nil
+}

@@ -1,0 +1,256 @@
+package train
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/render"
+)
+
+// folder is a run folder that a run writes to. A nil one swallows everything.
+type folder struct {
+	dir string
+	log *os.File
+	buf *bufio.Writer
+}
+
+// createFolder makes the run folder with what is known before the first step. Nothing is left when it fails.
+func createFolder(r *run) (*folder, error) {
+	if r.Out == "" {
+		return nil, nil
+	}
+	hint := "give another --out"
+	if err := os.MkdirAll(filepath.Dir(r.Out), 0o777); err != nil {
+		return nil, explain(err, hint)
+	}
+	err := durable.ReplaceDir(r.Out, func(dir string) error {
+		if r.tokenizer != nil {
+			if err := r.tokenizer.Save(filepath.Join(dir, tokenizerFile)); err != nil {
+				return err
+			}
+		}
+		return writeConfig(dir, r)
+	})
+	if err != nil {
+		return nil, explain(err, hint)
+	}
+	return openLog(r.Out, hint)
+}
+
+func openLog(dir, hint string) (*folder, error) {
+	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, explain(err, hint)
+	}
+	return &folder{dir, f, bufio.NewWriter(f)}, nil
+}
+
+func writeConfig(dir string, r *run) error {
+	values, err := json.Marshal(r.values())
+	if err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(file{r.arch, &settings{settingsVersion, values}}, "", " ")
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, configFile), append(raw, '\n'))
+}
+
+func writeFile(path string, content []byte) error {
+	return durable.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// readRun reads the settings of a run.
+func readRun(dir string) (*Config, error) {
+	f, err := readConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	if f.Run == nil {
+		return nil, fail("give --out the folder of a run of this program", "%s holds a model and no run", dir)
+	}
+	var c Config
+	if err := c.decode(f.Run.Config); err != nil {
+		return nil, fail("use the program that wrote it", "%s: %v", filepath.Join(dir, configFile), err)
+	}
+	return &c, nil
+}
+
+// reopenFolder goes on with a run folder: its log is cut after the checkpoint's step.
+func reopenFolder(r *run) (*folder, []Step, []Score, error) {
+	hint := "give the folder of a run"
+	path := filepath.Join(r.Out, logFile)
+	raw, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil, explain(err, hint)
+	}
+	kept, steps, scores := cutLog(raw, r.done)
+	if err := errors.Join(writeFile(path, kept), writeConfig(r.Out, r)); err != nil {
+		return nil, nil, nil, explain(err, hint)
+	}
+	f, err := openLog(r.Out, hint)
+	return f, steps, scores, err
+}
+
+// line is any line of log.jsonl.
+type line struct {
+	Step
+	ValLoss  *float64 `json:"val_loss"`
+	Accuracy *float64 `json:"accuracy"`
+	Final    bool     `json:"final"`
+}
+
+// cutLog keeps the lines of a log up to a step, without those that a person has damaged.
+func cutLog(raw []byte, done int) (kept []byte, steps []Step, scores []Score) {
+	for text := range bytes.Lines(raw) {
+		var l line
+		if json.Unmarshal(text, &l) != nil || l.Final || l.Step.Step < 1 || l.Step.Step > done {
+			continue
+		}
+		kept = append(kept, text...)
+		if l.ValLoss != nil {
+			scores = append(scores, Score{l.Step.Step, *l.ValLoss, l.Accuracy})
+		} else {
+			steps = append(steps, l.Step)
+		}
+	}
+	return kept, steps, scores
+}
+
+// line adds a line to the log.
+func (f *folder) line(v any) error {
+	if f == nil {
+		return nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = f.buf.Write(append(raw, '\n'))
+	return explain(err, f.room())
+}
+
+func (f *folder) flush() error {
+	if f == nil {
+		return nil
+	}
+	return explain(f.buf.Flush(), f.room())
+}
+
+func (f *folder) close() error {
+	if f == nil {
+		return nil
+	}
+	return errors.Join(f.flush(), f.log.Close())
+}
+
+// discard takes the folder of a run back that made no step. What was not made here is left.
+func (f *folder) discard() {
+	if f == nil {
+		return
+	}
+	f.log.Close()
+	for _, name := range []string{configFile, tokenizerFile, logFile} {
+		os.Remove(filepath.Join(f.dir, name))
+	}
+	os.Remove(f.dir)
+}
+
+// checkpoints are the folders of checkpoints, oldest first.
+func (f *folder) checkpoints() []string {
+	if f == nil {
+		return nil
+	}
+	list, _ := filepath.Glob(filepath.Join(f.dir, "checkpoint-*"))
+	step := func(path string) int {
+		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(path), "checkpoint-"))
+		if err != nil {
+			return -1
+		}
+		return n
+	}
+	slices.SortFunc(list, func(a, b string) int { return step(a) - step(b) })
+	return list
+}
+
+func (f *folder) saved() bool { return len(f.checkpoints()) > 0 }
+
+// keptCheckpoints is how many a run folder has: the newest, and one to fall back to.
+const keptCheckpoints = 2
+
+// prune removes all but the newest checkpoints.
+func (f *folder) prune() error {
+	list := f.checkpoints()
+	for _, path := range list[:max(len(list)-keptCheckpoints, 0)] {
+		if err := os.RemoveAll(path); err != nil {
+			return explain(err, "remove it yourself")
+		}
+	}
+	return nil
+}
+
+// room is what to do when something cannot be written.
+func (f *folder) room() string {
+	if f.saved() {
+		return fmt.Sprintf("make room in %s and go on with --resume", f.dir)
+	}
+	return fmt.Sprintf("make room in %s, or give another --out", filepath.Dir(f.dir))
+}
+
+// finish writes the curve and the last line of the log.
+func (f *folder) finish(result *Result) error {
+	if f == nil {
+		return nil
+	}
+	svg := result.Curve().SVG(800, 420)
+	if err := writeFile(filepath.Join(f.dir, curveFile), []byte(svg)); err != nil {
+		return explain(err, f.room())
+	}
+	if err := f.line(result); err != nil {
+		return err
+	}
+	return f.flush()
+}
+
+// Curve is the diagram of the losses.
+func (r *Result) Curve() render.Plot {
+	p := render.Plot{Title: r.Task, XLabel: "step", YLabel: "loss", LogY: r.steep()}
+	loss := render.Series{Name: "training"}
+	for _, s := range r.Log {
+		loss.X, loss.Y = append(loss.X, float64(s.Step)), append(loss.Y, s.Loss)
+	}
+	p.Series = append(p.Series, loss)
+	if len(r.Scores) > 0 {
+		held := render.Series{Name: "held out"}
+		for _, s := range r.Scores {
+			held.X, held.Y = append(held.X, float64(s.Step)), append(held.Y, s.ValLoss)
+		}
+		p.Series = append(p.Series, held)
+	}
+	return p
+}
+
+// steep tells losses over more than an order of magnitude, which a logarithmic axis shows better.
+func (r *Result) steep() bool {
+	low, high := math.Inf(1), 0.0
+	for _, s := range r.Log {
+		low, high = min(low, s.Loss), max(high, s.Loss)
+	}
+	return low > 0 && high > 10*low
+}

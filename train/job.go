@@ -1,0 +1,226 @@
+package train
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"github.com/warpline-ml/warpline/ckpt"
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/data/text"
+	"github.com/warpline-ml/warpline/data/tokens"
+	"github.com/warpline-ml/warpline/model"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// job is a task made concrete: data and the description of the model that learns from it.
+type job struct {
+	arch      arch
+	weights   string // a file to start from, or empty
+	train     source
+	test      source          // nil: nothing is held out
+	tokenizer *text.Tokenizer // nil where there is no text
+	perEpoch  int             // training samples, tokens for text, over those of a step: steps of an epoch
+	wrap      data.Config     // the order of samples
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// newJob opens the data of a run and decides about its model.
+func newJob(c *Config) (*job, error) {
+	if c.Task == "gpt" {
+		return newText(c)
+	}
+	return newImages(c)
+}
+
+func newImages(c *Config) (*job, error) {
+	all, test, err := openImages(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	n, err := labels(c, all)
+	if err != nil {
+		return nil, err
+	}
+	shape := all.Fields()[0].Shape
+	j := &job{arch: imageArch(c.Task, model.ImageConfig{Channels: shape[0], Height: shape[1], Width: shape[2], Classes: n})}
+	if c.Init != "" {
+		if err := j.initImages(c, n); err != nil {
+			return nil, err
+		}
+	}
+	if err := j.arch.check(); err != nil {
+		return nil, fail("give other pictures", "%s: %v", c.Data, err)
+	}
+	train := all
+	if test == nil && c.Order == "random" {
+		train, test = data.Subset(all, 0, all.Len()-all.Len()/10), data.Subset(all, all.Len()-all.Len()/10, all.Len())
+	}
+	j.train = images{train}
+	if test != nil && test.Len() > 0 {
+		j.test = images{test}
+	}
+	// A short batch may have one sample, which has no variance to normalise by.
+	whole := j.arch.Kind == "resnet" && c.Order == "random" && train.Len() >= c.Batch
+	j.wrap = data.Config{Shuffle: c.Order == "random", Wrap: c.Order == "sequential", DropLast: whole}
+	j.perEpoch = (train.Len() + c.Batch - 1) / c.Batch
+	if whole {
+		j.perEpoch = train.Len() / c.Batch
+	}
+	return j, nil
+}
+
+// labels is the number of classes of a set. Drawn digits are not drawn for it.
+func labels(c *Config, src data.Source[data.Pair]) (int, error) {
+	if c.Data == "" {
+		return model.Digits.Classes, nil
+	}
+	const most = 1 << 16
+	n, err := classes(src, most)
+	return max(n, 2), err
+}
+
+// initImages takes the model from c.Init. Its pictures must be the data's.
+func (j *job) initImages(c *Config, labels int) error {
+	want := j.arch
+	a, weights, err := readArch(c.Init, want)
+	if err != nil {
+		return err
+	}
+	if a.Kind != want.Kind {
+		return fail(fmt.Sprintf("train %s with it", taskOf(a.Kind)), "%s is a %s, and %s trains a %s", c.Init, a.Kind, c.Task, want.Kind)
+	}
+	if a.Channels != want.Channels || a.Height != want.Height || a.ImageConfig.Width != want.ImageConfig.Width {
+		if a.Kind != "resnet" || a.Channels != want.Channels {
+			return fail("give data of the model's size", "%s takes pictures of %d×%d×%d, the data has %d×%d×%d", c.Init,
+				a.Channels, a.Height, a.ImageConfig.Width, want.Channels, want.Height, want.ImageConfig.Width)
+		}
+		a.Height, a.ImageConfig.Width = want.Height, want.ImageConfig.Width
+	}
+	if labels > a.Classes {
+		return fail("give data of these classes", "%s tells %d classes apart, the data has %d", c.Init, a.Classes, labels)
+	}
+	j.arch, j.weights = a, weights
+	return nil
+}
+
+func newText(c *Config) (*job, error) {
+	j := &job{arch: gptArch(model.GPTConfig{Vocab: c.Vocab, Context: c.Context, Layers: c.Layers, Heads: c.Heads, Width: c.Width})}
+	if c.Init != "" {
+		if err := j.initText(c); err != nil {
+			return nil, err
+		}
+	}
+	set, err := j.openText(c)
+	if err != nil {
+		return nil, err
+	}
+	j.arch.Dropout = c.Dropout
+	if err := j.arch.check(); err != nil {
+		return nil, fail("change the sizes", "%v", err)
+	}
+	return j, j.split(c, set)
+}
+
+// initText takes the model from c.Init. Sizes that are given must be its.
+func (j *job) initText(c *Config) error {
+	a, weights, err := readArch(c.Init, j.arch)
+	if err != nil {
+		return err
+	}
+	if a.Kind != "gpt2" {
+		return fail(fmt.Sprintf("train %s with it", taskOf(a.Kind)), "%s is a %s and no gpt2", c.Init, a.Kind)
+	}
+	for _, f := range []struct {
+		name     string
+		here, of int
+	}{{"context", c.Context, a.Context}, {"layers", c.Layers, a.Layers}, {"heads", c.Heads, a.Heads}, {"width", c.Width, a.GPTConfig.Width}, {"vocab", c.Vocab, a.Vocab}} {
+		if c.Given[f.name] && f.here != f.of {
+			return fail(fmt.Sprintf("leave --%s out", f.name), "--%s %d contradicts %s, which has %d", f.name, f.here, c.Init, f.of)
+		}
+	}
+	j.arch, j.weights = a, weights
+	c.Context, c.Layers, c.Heads, c.Width, c.Vocab = a.Context, a.Layers, a.Heads, a.GPTConfig.Width, a.Vocab
+	return nil
+}
+
+// openText opens the tokens, and the tokenizer where the data is text.
+func (j *job) openText(c *Config) (set *tokens.Set, err error) {
+	if c.Tokens != "" {
+		if j.arch.Vocab == 0 {
+			return nil, fail("give --vocab N, the number of tokens that there are", "--tokens %s without a vocabulary", c.Tokens)
+		}
+		set, err = tokens.Open(c.Tokens, j.arch.Vocab)
+		return set, explain(err, "give --tokens a file of little-endian uint16")
+	}
+	if j.tokenizer, set, err = openTokenizer(c, j.weights); err != nil {
+		return nil, explain(err, "give --data a text file")
+	}
+	n := j.tokenizer.Size()
+	if j.arch.Vocab == 0 {
+		j.arch.Vocab = n
+	}
+	if j.arch.Vocab != n {
+		return nil, fail("leave --vocab out, or give the text as --tokens", "a vocabulary of %d, and %s has %d different tokens", j.arch.Vocab, c.Data, n)
+	}
+	c.Vocab = n
+	return set, nil
+}
+
+// openTokenizer reads a text by the tokenizer beside the weights, or by its own: characters, or bytes where the file is
+// not UTF-8.
+func openTokenizer(c *Config, weights string) (*text.Tokenizer, *tokens.Set, error) {
+	if beside := filepath.Join(filepath.Dir(weights), tokenizerFile); weights != "" && isFile(beside) {
+		t, err := text.Load(beside)
+		if err != nil {
+			return nil, nil, err
+		}
+		set, err := t.Open(c.Data)
+		return t, set, err
+	}
+	raw, err := os.ReadFile(c.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if utf8.Valid(raw) {
+		return text.Open(c.Data, text.Characters)
+	}
+	return text.Open(c.Data, text.Bytes)
+}
+
+// split makes the training and the held-out part of a text.
+func (j *job) split(c *Config, set *tokens.Set) error {
+	step := c.Batch * j.arch.Context
+	j.perEpoch = max((set.Len()+step-1)/step, 1)
+	if c.Order == "sequential" {
+		src, err := set.Consecutive(j.arch.Context)
+		j.train, j.wrap = texts{src}, data.Config{Wrap: true}
+		return explain(err, "give more text, or a shorter --context")
+	}
+	cut := set.Len() - set.Len()/10
+	src, err := set.Part(0, cut).Windows(j.arch.Context)
+	if err != nil {
+		return explain(err, "give more text, or a shorter --context")
+	}
+	j.train, j.wrap = texts{src}, data.Config{Draw: true}
+	test, err := set.Part(cut, set.Len()).Blocks(j.arch.Context)
+	if err == nil { // a short text has too little for it
+		j.test = texts{test}
+	}
+	return nil
+}
+
+// build makes the model in env and loads what it starts from.
+func (j *job) build(env *tensor.Env) (nn.Module, error) {
+	m := j.arch.make(env)
+	if j.weights == "" {
+		return m, nil
+	}
+	return m, explain(ckpt.LoadModel(j.weights, m), "give weights of this model")
+}

@@ -1,0 +1,253 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/warpline-ml/warpline/ckpt"
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/data/text"
+	"github.com/warpline-ml/warpline/data/tokens"
+	"github.com/warpline-ml/warpline/internal/par"
+	"github.com/warpline-ml/warpline/model"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// opened is a model that was read for evaluation or sampling.
+type opened struct {
+	from      string
+	arch      arch
+	env       *tensor.Env
+	model     nn.Module
+	tokenizer *text.Tokenizer // nil where there is no text
+	run       *Config         // nil for weights that are no run's
+}
+
+// open reads a model from a run folder, a published model's folder or a safetensors file.
+func open(from, device string, heads, threads int) (*opened, error) {
+	if threads > 0 {
+		par.SetThreads(threads)
+	}
+	env, err := tensor.Open(device)
+	if err != nil {
+		return nil, explain(err, "give --device cpu")
+	}
+	env.Device().ResetPeak()
+	var like arch
+	if heads > 0 {
+		like.GPTConfig = &model.GPTConfig{Heads: heads}
+	}
+	a, weights, err := readArch(from, like)
+	if err != nil {
+		return nil, err
+	}
+	m := &opened{from: from, arch: a, env: env}
+	if info, err := os.Stat(from); err == nil && info.IsDir() {
+		if err := m.readFolder(); err != nil {
+			return nil, err
+		}
+	}
+	m.model = a.make(env)
+	if err := ckpt.LoadModel(weights, m.model); err != nil {
+		return nil, explain(err, "give a finished run: its folder has "+modelFile)
+	}
+	return m, nil
+}
+
+// readFolder reads what lies beside the weights.
+func (m *opened) readFolder() error {
+	if f, err := readConfig(m.from); err == nil && f.Run != nil {
+		if m.run, err = readRun(m.from); err != nil {
+			return err
+		}
+	}
+	path := filepath.Join(m.from, tokenizerFile)
+	if m.arch.GPTConfig == nil || !isFile(path) {
+		return nil
+	}
+	t, err := text.Load(path)
+	if err != nil {
+		return explain(err, "give the folder of a run")
+	}
+	m.tokenizer = t
+	return nil
+}
+
+// data opens the set to score: the one that is given, whole, or what the run held out.
+func (m *opened) data(c *EvalConfig) (source, error) {
+	if c.Skip < 0 {
+		return nil, fail("give a number from 0 up", "--skip is %d", c.Skip)
+	}
+	if c.Data != "" && c.Tokens != "" {
+		return nil, fail("give one of them", "--data %s and --tokens %s are two data sets", c.Data, c.Tokens)
+	}
+	given := c.Data != "" || c.Tokens != ""
+	if !given {
+		if m.run == nil && m.arch.GPTConfig != nil {
+			return nil, fail("give --data, or --tokens", "%s does not say what to score it on", m.from)
+		}
+		if m.run != nil {
+			c.Data, c.Tokens = m.run.Data, m.run.Tokens
+		}
+	}
+	if m.arch.GPTConfig != nil {
+		return m.text(c, !given && m.run.Order == "random")
+	}
+	return m.images(c, !given && m.run != nil && m.run.Order == "random")
+}
+
+// images opens pictures. Of a set that has a part for it, that part is scored; held asks for the last tenth of others.
+func (m *opened) images(c *EvalConfig, held bool) (source, error) {
+	if c.Tokens != "" {
+		return nil, fail("give --data", "--tokens %s are no pictures", c.Tokens)
+	}
+	set, test, err := openImages(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case test != nil:
+		set = test
+	case held:
+		set = data.Subset(set, set.Len()-set.Len()/10, set.Len())
+	}
+	if c.Skip >= set.Len() {
+		return nil, fail("skip fewer", "--skip %d leaves nothing of %d samples", c.Skip, set.Len())
+	}
+	if err := m.suits(c, set); err != nil {
+		return nil, err
+	}
+	return images{data.Subset(set, c.Skip, set.Len())}, nil
+}
+
+// suits compares pictures with what the model takes.
+func (m *opened) suits(c *EvalConfig, set data.Source[data.Pair]) error {
+	shape, a := set.Fields()[0].Shape, &m.arch
+	if shape[0] != a.Channels || a.Kind != "resnet" && (shape[1] != a.Height || shape[2] != a.ImageConfig.Width) {
+		return fail("give data of the model's size", "%s takes pictures of %d×%d×%d, the data has %d×%d×%d", m.from, a.Channels, a.Height, a.ImageConfig.Width, shape[0], shape[1], shape[2])
+	}
+	if c.Data == "" {
+		return nil
+	}
+	_, err := classes(set, a.Classes)
+	return err
+}
+
+// text opens a text or tokens; held asks for the last tenth.
+func (m *opened) text(c *EvalConfig, held bool) (source, error) {
+	var set *tokens.Set
+	var err error
+	switch {
+	case c.Tokens != "":
+		set, err = tokens.Open(c.Tokens, m.arch.Vocab)
+	case m.tokenizer == nil:
+		return nil, fail("give --tokens", "%s has no %s to read %s with", m.from, tokenizerFile, c.Data)
+	default:
+		set, err = m.tokenizer.Open(c.Data)
+	}
+	if err != nil {
+		return nil, explain(err, "give --data a text, or --tokens a file of little-endian uint16")
+	}
+	lo := c.Skip
+	if held {
+		lo = max(lo, set.Len()-set.Len()/10)
+	}
+	src, err := set.Part(lo, set.Len()).Blocks(m.arch.Context)
+	if err != nil {
+		return nil, explain(err, "give more text")
+	}
+	return texts{src}, nil
+}
+
+// SampleConfig says what Sample writes.
+type SampleConfig struct {
+	From        string // a run folder of a gpt
+	Device      string // as tensor.Open takes it
+	Prompt      string // text, or numbers of tokens where the folder has no tokenizer; empty: token 0
+	Length      int    // tokens to add
+	Temperature float64
+	TopK        int // 0: all
+	Seed        uint64
+	Threads     int // of the CPU; 0: all
+	Heads       int // of a bare file of weights; 0: as many as are 64 wide
+}
+
+// check refuses numbers without meaning.
+func (c *SampleConfig) check() error {
+	switch {
+	case c.Length < 1:
+		return fail("give a number from 1 up", "--length is %d", c.Length)
+	case !(c.Temperature >= 0 && c.Temperature < 1e6):
+		return fail("give a number from 0 up", "--temperature is %v", c.Temperature)
+	case c.TopK < 0:
+		return fail("give a number from 0 up", "--top-k is %d", c.TopK)
+	}
+	return nil
+}
+
+// Sample lets a language model go on with a prompt. write gets each piece as it is chosen; the number of tokens comes
+// back. It stops after the token under way when ctx is cancelled.
+func Sample(ctx context.Context, c SampleConfig, write func(piece string) error) (n int, err error) {
+	defer recovered(&err)
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	m, err := open(c.From, c.Device, c.Heads, c.Threads)
+	if err != nil {
+		return 0, err
+	}
+	g, ok := m.model.(*model.GPT)
+	if !ok {
+		return 0, fail("give the folder of a gpt", "%s is a %s, which writes no text", c.From, m.arch.Kind)
+	}
+	prompt, err := m.encode(c.Prompt)
+	if err != nil {
+		return 0, explain(err, "change --prompt")
+	}
+	g.Generate(m.env, prompt, c.Length, model.SampleConfig{Temperature: c.Temperature, TopK: c.TopK, Seed: c.Seed}, func(id int64) bool {
+		n++
+		var piece string
+		if piece, err = m.decode(id); err == nil {
+			err = write(piece)
+		}
+		return err == nil && ctx.Err() == nil
+	})
+	if err == nil && ctx.Err() != nil && n < c.Length {
+		err = ErrInterrupted
+	}
+	return n, err
+}
+
+func (m *opened) encode(prompt string) ([]int64, error) {
+	if prompt == "" {
+		return []int64{0}, nil
+	}
+	var out []int64
+	if m.tokenizer != nil {
+		ids, err := m.tokenizer.Encode(prompt)
+		for _, id := range ids {
+			out = append(out, int64(id))
+		}
+		return out, err
+	}
+	for _, word := range strings.Fields(prompt) {
+		id, err := strconv.ParseInt(word, 10, 64)
+		if err != nil || id < 0 || id >= int64(m.arch.Vocab) {
+			return nil, fail(fmt.Sprintf("give numbers below %d: the folder has no %s", m.arch.Vocab, tokenizerFile), "%q in the prompt is no token", word)
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+func (m *opened) decode(id int64) (string, error) {
+	if m.tokenizer == nil {
+		return strconv.FormatInt(id, 10) + " ", nil
+	}
+	return m.tokenizer.Decode(id)
+}

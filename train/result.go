@@ -1,0 +1,131 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/warpline-ml/warpline/model"
+	"github.com/warpline-ml/warpline/nn"
+)
+
+// Result is how a run or an evaluation ended. Its JSON is the last line of log.jsonl and of the command.
+type Result struct {
+	Final     bool     `json:"final"` // always true
+	Steps     int      `json:"steps,omitempty"`
+	Samples   int      `json:"samples,omitempty"` // of an evaluation
+	Loss      float64  `json:"loss"`              // of the last step; of an evaluation the mean over its samples
+	Accuracy  *float64 `json:"accuracy,omitempty"`
+	ValLoss   *float64 `json:"val_loss,omitempty"`
+	Seconds   float64  `json:"seconds"`
+	PeakBytes int64    `json:"peak_bytes"` // most bytes of tensors at once
+
+	Task       string    `json:"-"`
+	Model      string    `json:"-"`
+	Out        string    `json:"-"`
+	Computed   bool      `json:"-"` // false on a device without arithmetic, whose losses are 0
+	Parameters int       `json:"-"`
+	Products   int       `json:"-"` // multiply-adds of a forward pass of one picture; 0 for text
+	Memory     Memory    `json:"-"`
+	Log        []Step    `json:"-"`
+	Scores     []Score   `json:"-"`
+	Pictures   []Picture `json:"-"`
+	Text       string    `json:"-"` // written by a language model
+}
+
+// Memory is what a run needed, in bytes. Activations are the most that a forward pass kept for the backward one.
+type Memory struct{ Weights, Buffers, Gradients, Optimizer, Average, Activations, Peak int64 }
+
+// gallery is how many pictures a result has.
+const gallery = 6
+
+// finish saves what the run has come to and measures it. When ctx is cancelled it only saves, and the error beside the
+// result says so.
+func (r *run) finish(ctx context.Context) (*Result, error) {
+	if err := r.leave(); err != nil {
+		return nil, err
+	}
+	s, err := r.score(ctx, gallery)
+	if err != nil && !errors.Is(err, ErrInterrupted) {
+		return nil, err
+	}
+	out := &Result{
+		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Allocated.Peak,
+		Task: r.Task, Model: r.arch.title(), Out: r.Out, Computed: r.env.Device().Computes(), Parameters: nn.Count(r.model),
+		Memory: r.measure(), Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
+	}
+	if len(r.log) > 0 {
+		out.Loss = r.log[len(r.log)-1].Loss
+	}
+	if s != nil {
+		out.Accuracy, out.ValLoss, out.Pictures = s.accuracy, finite(s.loss), s.pictures(gallery)
+	}
+	out.Seconds = time.Since(r.began).Seconds()
+	if err := r.folder.finish(out); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return out, ErrInterrupted
+	}
+	return out, nil
+}
+
+// finite is a number that JSON can hold, or nil.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// products are the multiply-adds of a sample's forward pass, 0 for text.
+func (r *run) products() int {
+	c := r.arch.ImageConfig
+	if c == nil {
+		return 0
+	}
+	return nn.Summary(r.model, 1, c.Channels, c.Height, c.Width).Total().Products
+}
+
+// measure adds up the memory by kind.
+func (r *run) measure() Memory {
+	m := r.memory
+	m.Peak = r.env.Device().Memory().Allocated.Peak
+	for _, p := range nn.Params(r.model) {
+		m.Weights += p.Bytes()
+		if !p.Frozen() {
+			m.Gradients += p.Bytes()
+		}
+	}
+	for _, b := range nn.Buffers(r.model) {
+		m.Buffers += b.Bytes()
+	}
+	for _, t := range r.opt.State() {
+		m.Optimizer += t.Bytes()
+	}
+	if r.average != nil {
+		m.Average = m.Weights + m.Buffers
+	}
+	return m
+}
+
+// sampleTime bounds what a run writes at its end.
+const sampleTime = 3 * time.Second
+
+// sample lets a model of text write a little.
+func (r *run) sample(ctx context.Context) string {
+	g, ok := r.average.or(r.model).(*model.GPT)
+	if !ok || r.tokenizer == nil || !r.env.Device().Computes() || ctx.Err() != nil {
+		return ""
+	}
+	began := time.Now()
+	var text strings.Builder
+	g.Generate(r.env, []int64{0}, 200, model.SampleConfig{Temperature: 0.8, Seed: r.Seed}, func(id int64) bool {
+		piece, err := r.tokenizer.Decode(id)
+		text.WriteString(piece)
+		return err == nil && ctx.Err() == nil && time.Since(began) < sampleTime
+	})
+	return text.String()
+}

@@ -1,0 +1,118 @@
+package train
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/data/digits"
+	"github.com/warpline-ml/warpline/data/idx"
+	"github.com/warpline-ml/warpline/data/npz"
+	"github.com/warpline-ml/warpline/data/tokens"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// turn is a batch of any task: inputs and the classes to find.
+type turn struct {
+	env   *tensor.Env
+	x, y  *tensor.Tensor
+	state data.State // after it
+}
+
+// source is a data set of any task.
+type source interface {
+	len() int
+	turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error]
+}
+
+// images is a set of pictures with labels.
+type images struct{ data.Source[data.Pair] }
+
+func (s images) len() int { return s.Len() }
+
+func (s images) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
+	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) turn { return turn{b.Env, b.X, b.Y, b.State()} })
+}
+
+// texts is a set of runs of tokens.
+type texts struct{ data.Source[tokens.Batch] }
+
+func (s texts) len() int { return s.Len() }
+
+func (s texts) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
+	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) turn { return turn{b.Env, b.Tokens, b.Targets, b.State()} })
+}
+
+func turns[B any](seq iter.Seq2[*B, error], open func(*B) turn) iter.Seq2[turn, error] {
+	return func(yield func(turn, error) bool) {
+		for b, err := range seq {
+			var t turn
+			if err == nil {
+				t = open(b)
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// sizes of the set of drawn digits.
+const (
+	drawnTrain = 60_000
+	drawnTest  = 2_000
+)
+
+// openImages reads a set of pictures. test is nil when the set has no part of its own for it.
+func openImages(path string) (train, test data.Source[data.Pair], err error) {
+	pictures, labels, pair := twoFiles(path)
+	switch {
+	case path == "":
+		train, test = digits.Split(drawnTrain, drawnTest)
+		return train, test, nil
+	case pair:
+		train, err = idx.Open(pictures, labels)
+	case strings.HasSuffix(path, ".npz"):
+		train, err = npz.Open(path)
+	case isFile(path):
+		err = fmt.Errorf("%s is one file and no .npz", path)
+	default:
+		train, test, err = idx.OpenDir(path)
+	}
+	if err == nil && train.Len() == 0 {
+		err = fmt.Errorf("%s has no pictures", path)
+	}
+	return train, test, explain(err, "give --data a folder with MNIST's file names, IMAGES,LABELS in IDX, or an .npz with images and labels")
+}
+
+// twoFiles splits IMAGES,LABELS, unless that is the name of something.
+func twoFiles(path string) (images, labels string, ok bool) {
+	if _, err := os.Stat(path); err == nil {
+		return path, "", false
+	}
+	return strings.Cut(path, ",")
+}
+
+// classes is one more than the largest label of a set, of at most limit classes.
+func classes(src data.Source[data.Pair], limit int) (int, error) {
+	host, err := tensor.Open("cpu")
+	if err != nil {
+		return 0, err
+	}
+	most, at := int64(-1), 0
+	for b, err := range data.Batches(host.NoGrad(), src, data.Config{Size: 1024}) {
+		if err != nil {
+			return 0, explain(err, "check the files of --data")
+		}
+		for i, y := range tensor.Data[int64](b.Y) {
+			if y < 0 || y >= int64(limit) {
+				return 0, fail("relabel the data, or train a model of more classes", "label %d of sample %d is not one of the %d classes", y, at+i, limit)
+			}
+			most = max(most, y)
+		}
+		at += b.Y.Size()
+	}
+	return int(most) + 1, nil
+}

@@ -1,0 +1,299 @@
+// Package train runs whole trainings: the tasks of the command as a library. A run is described by a [Config], reports
+// to a [Watcher] while it goes, leaves a folder that evaluation, sampling and PyTorch read, and ends with a [Result].
+//
+//	c, err := train.Defaults("digits")
+//	c.Out = "runs/first"
+//	result, err := train.Run(ctx, c, nil)
+//
+// The run folder has config.json (the model as published ones describe theirs, and the settings), tokenizer.json where
+// there is text, model.safetensors under PyTorch's names, log.jsonl with a line for each step and one for the end,
+// loss.svg and the last two checkpoints. A run goes on from its newest one bit for bit as if it had not stopped.
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/warpline-ml/warpline/ckpt"
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/internal/par"
+	"github.com/warpline-ml/warpline/model"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Watcher is told what happens in a run, in order and in the goroutine of Run.
+type Watcher interface {
+	Start(s Start)
+	Step(s Step)
+	Score(s Score)
+	Note(text string) // something that a person should know
+}
+
+// Start is what is known before the first step.
+type Start struct {
+	Task, Model, Device string
+	Out                 string
+	Parameters          int
+	Train, Test         int // samples; for text, rows of Context tokens
+	Done, Steps, Batch  int // Done: steps before, of a run that goes on
+}
+
+// Step is a step that is done. Its JSON is a line of log.jsonl.
+type Step struct {
+	Step int     `json:"step"` // from 1
+	Loss float64 `json:"loss"`
+	MS   float64 `json:"ms"` // since the end of the step before
+
+	Used int64 `json:"-"` // bytes of tensors in use
+}
+
+// Score is what was measured on what is held out.
+type Score struct {
+	Step     int      `json:"step"`
+	ValLoss  float64  `json:"val_loss"`
+	Accuracy *float64 `json:"accuracy,omitempty"`
+}
+
+// silent is the Watcher of runs that nobody watches.
+type silent struct{}
+
+func (silent) Start(Start) {}
+func (silent) Step(Step)   {}
+func (silent) Score(Score) {}
+func (silent) Note(string) {}
+
+// run is a training that is under way.
+type run struct {
+	Config
+	*job
+	watch    Watcher
+	env      *tensor.Env // the root, with the run's random path
+	model    nn.Module
+	forward  nn.Module // model, recomputing if that is asked for
+	average  *average  // nil: none
+	opt      optim.Optimizer
+	schedule optim.Schedule
+	folder   *folder // nil: nothing is written
+	done     int
+	at       data.State
+	began    time.Time
+	last     time.Time // the end of the last step
+	log      []Step
+	scores   []Score
+	memory   Memory
+}
+
+// Run trains as c says. When ctx is cancelled it stops after the step that is under way, leaves a checkpoint and the
+// model, and returns ErrInterrupted beside the result so far. Errors are an [*Error] where somebody can mend them.
+func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err error) {
+	defer recovered(&err)
+	if watch == nil {
+		watch = silent{}
+	}
+	r := &run{Config: c, watch: watch, began: time.Now()}
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	defer r.folder.close()
+	defer func() {
+		if r.done == 0 { // an error, or a panic on its way to recovered
+			r.folder.discard()
+		}
+	}()
+	r.start()
+	err = r.train(ctx)
+	if err != nil && !errors.Is(err, ErrInterrupted) {
+		return nil, err
+	}
+	return r.finish(ctx)
+}
+
+// prepare does everything that can fail before anything is written.
+func (r *run) prepare() error {
+	stored, err := r.settled()
+	if err != nil {
+		return err
+	}
+	if r.Threads > 0 {
+		par.SetThreads(r.Threads)
+	}
+	root, err := tensor.Open(r.Device)
+	if err != nil {
+		return explain(err, "give --device cpu, or null:CARD for figures of memory")
+	}
+	r.env = root.Seed(r.Seed)
+	root.Device().ResetPeak()
+	if err := r.choose(stored); err != nil {
+		return err
+	}
+	if err := r.count(stored); err != nil {
+		return err
+	}
+	if r.model, err = r.build(r.env); err != nil {
+		return err
+	}
+	r.forward = r.model
+	if g, ok := r.model.(*model.GPT); ok && r.Recompute {
+		r.forward = recomputing{g}
+	}
+	r.average = newAverage(r.model, r.Average)
+	r.opt, r.schedule = optimizer(&r.Config, r.model), schedule(&r.Config)
+	return r.open(stored)
+}
+
+// choose opens the data and decides about the model. A run that goes on has its model described in its own folder, and
+// its weights in a checkpoint: what it started from may be gone.
+func (r *run) choose(stored *Config) (err error) {
+	if stored == nil {
+		r.job, err = newJob(&r.Config)
+		return err
+	}
+	c := r.Config
+	c.Init = r.Out
+	if r.job, err = newJob(&c); err != nil {
+		return err
+	}
+	r.job.weights, c.Init = "", r.Init
+	r.Config = c
+	return nil
+}
+
+// recomputing is a GPT that keeps nothing of its blocks.
+type recomputing struct{ *model.GPT }
+
+func (m recomputing) Forward(x *tensor.Tensor) *tensor.Tensor { return m.ForwardRecompute(x) }
+
+// settled checks and completes the settings. stored are those of the run to go on with, or nil.
+func (r *run) settled() (stored *Config, err error) {
+	if !r.Resume {
+		if err := r.check(); err != nil {
+			return nil, err
+		}
+		r.settle()
+		return nil, vacant(r.Out)
+	}
+	if r.Out == "" {
+		return nil, r.together()
+	}
+	if stored, err = readRun(r.Out); err != nil {
+		return nil, err
+	}
+	c, err := r.resumed(stored)
+	if err != nil {
+		return nil, err
+	}
+	r.Config = *c
+	return stored, r.check()
+}
+
+// count decides the number of steps and the horizon of the schedule.
+func (r *run) count(stored *Config) error {
+	if r.Epochs > 0 && !r.Given["steps"] && (stored == nil || r.Given["epochs"]) {
+		r.Steps = r.Epochs * r.perEpoch
+	}
+	if r.Schedule != "constant" && r.ScheduleSteps == 0 {
+		r.ScheduleSteps = r.Steps
+	}
+	if r.Schedule != "constant" && r.Warmup >= r.ScheduleSteps {
+		return fail("give a shorter --warmup", "--warmup %d leaves nothing of a schedule of %d steps", r.Warmup, r.ScheduleSteps)
+	}
+	if stored != nil {
+		return r.beyond(stored)
+	}
+	return nil
+}
+
+// optimizer makes the optimizer of a run. Rates of 0 are meant, so they must not be taken for defaults.
+func optimizer(c *Config, m nn.Module) optim.Optimizer {
+	meant := func(v float64) float64 {
+		if v == 0 {
+			return -1
+		}
+		return v
+	}
+	if c.Optimizer == "sgd" {
+		return optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: meant(c.LR), Momentum: c.Momentum, WeightDecay: c.WeightDecay, Clip: c.Clip})
+	}
+	a := optim.AdamWConfig{LR: meant(c.LR), Beta1: meant(c.Beta1), Beta2: meant(c.Beta2), Eps: meant(c.Eps), WeightDecay: meant(c.WeightDecay), Clip: c.Clip}
+	if c.Optimizer == "adam" {
+		return optim.NewAdam(nn.Params(m), a)
+	}
+	a.Rule = optim.DecayMatricesOnly
+	return optim.NewAdamW(nn.Params(m), a)
+}
+
+func schedule(c *Config) optim.Schedule {
+	horizon := c.ScheduleSteps - c.Warmup
+	s := optim.Constant(c.LR)
+	switch c.Schedule {
+	case "cosine":
+		s = optim.Cosine(c.LR, 0, horizon)
+	case "linear":
+		s = optim.Linear(c.LR, 0, horizon)
+	}
+	if c.Warmup == 0 {
+		return s
+	}
+	return optim.Warmup(c.Warmup, s)
+}
+
+// start tells the watcher what is about to happen.
+func (r *run) start() {
+	s := Start{
+		Task: r.Task, Model: r.arch.title(), Device: r.env.Device().Info(), Out: r.Out, Parameters: nn.Count(r.model),
+		Train: r.job.train.len(), Done: r.done, Steps: r.Steps, Batch: r.Batch,
+	}
+	if r.test != nil {
+		s.Test = r.test.len()
+	}
+	r.watch.Start(s)
+	r.last = time.Now()
+}
+
+// open makes the run folder, or goes on with the one that is there.
+func (r *run) open(stored *Config) error {
+	if stored == nil {
+		var err error
+		r.folder, err = createFolder(r)
+		return err
+	}
+	s := r.state()
+	path, warnings, err := ckpt.Latest(r.Out, s)
+	if err != nil {
+		return explain(err, "give --out the folder of a run that has a checkpoint")
+	}
+	for _, w := range warnings {
+		r.watch.Note(fmt.Sprintf("%v; going on from %s", w, path))
+	}
+	if s.Step > r.Steps {
+		return fail(fmt.Sprintf("give --steps %d or more", s.Step), "the run in %s has done %d steps, more than --steps %d", r.Out, s.Step, r.Steps)
+	}
+	r.done, r.at = s.Step, s.Loader
+	r.env.SetDraws(s.Draws)
+	if r.folder, r.log, r.scores, err = reopenFolder(r); err != nil {
+		return err
+	}
+	return nil
+}
+
+// vacant refuses an output folder that has something in it.
+func vacant(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return explain(err, "give another --out")
+	case len(entries) > 0:
+		return fail("give another --out, or --resume to go on with that run", "--out %s exists and is not empty", dir)
+	}
+	return nil
+}

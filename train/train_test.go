@@ -1,0 +1,501 @@
+package train_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/npy"
+	"github.com/warpline-ml/warpline/internal/safetensors"
+	"github.com/warpline-ml/warpline/internal/testutil/golden"
+	"github.com/warpline-ml/warpline/tensor"
+	"github.com/warpline-ml/warpline/train"
+)
+
+// recorder keeps what a run tells, and may cancel it after a step.
+type recorder struct {
+	start  train.Start
+	steps  []train.Step
+	scores []train.Score
+	notes  []string
+	after  int
+	cancel context.CancelFunc
+}
+
+func (r *recorder) Start(s train.Start) { r.start = s }
+func (r *recorder) Step(s train.Step) {
+	if r.steps = append(r.steps, s); r.cancel != nil && s.Step == r.after {
+		r.cancel()
+	}
+}
+func (r *recorder) Score(s train.Score) { r.scores = append(r.scores, s) }
+func (r *recorder) Note(text string)    { r.notes = append(r.notes, text) }
+
+// config is a task's defaults with changes, all of which count as given.
+func config(t *testing.T, task string, change map[string]any) train.Config {
+	t.Helper()
+	c, err := train.Defaults(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		t.Fatal(err)
+	}
+	c.Given = map[string]bool{}
+	for name := range change {
+		c.Given[name] = true
+	}
+	return c
+}
+
+func mustRun(t *testing.T, c train.Config) (*train.Result, *recorder) {
+	t.Helper()
+	r := &recorder{}
+	result, err := train.Run(t.Context(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, r
+}
+
+// pictures writes an npz of n samples of c×side×side in which a class is a bright column.
+func pictures(t *testing.T, n, c, side, classes int) string {
+	t.Helper()
+	images := &npy.Array{DType: "|u1", Shape: []int{n, c, side, side}, Data: make([]byte, n*c*side*side)}
+	labels := &npy.Array{DType: "|u1", Shape: []int{n}, Data: make([]byte, n)}
+	for i := range n {
+		labels.Data[i] = byte(i * 7 % classes)
+		for k := range c * side * side {
+			v := byte(i * 31 * (k + 3) % 97)
+			if k%side == int(labels.Data[i]) {
+				v += 150
+			}
+			images.Data[i*c*side*side+k] = v
+		}
+	}
+	return archive(t, images, labels)
+}
+
+func archive(t *testing.T, images, labels *npy.Array) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := npy.WriteZip(&b, []npy.Member{{Name: "images", Array: images}, {Name: "labels", Array: labels}}, false); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "data.npz")
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func within(t *testing.T, what string, got, want, rel float64) {
+	t.Helper()
+	if d := math.Abs(got-want) / math.Abs(want); !(d <= rel) {
+		t.Errorf("%s is %v, want %v: %.2g apart, at most %.2g", what, got, want, d, rel)
+	}
+}
+
+// tensors reads a safetensors file.
+func tensors(t *testing.T, path string) map[string]*tensor.Tensor {
+	t.Helper()
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return golden.Tensors(t, env, path)
+}
+
+// apart is |got - want| / |want|.
+func apart(got, want []float64) float64 {
+	var d, n float64
+	for i, w := range want {
+		d += (got[i] - w) * (got[i] - w)
+		n += w * w
+	}
+	if d == 0 {
+		return 0
+	}
+	return math.Sqrt(d / n)
+}
+
+// TestGPT2 is the run that bench/pytorch/gpt2_reference.py makes with transformers: folder in, folder out.
+func TestGPT2(t *testing.T) {
+	const dir = "../model/testdata/gpt2/"
+	var g struct {
+		Losses []float64
+		Hyper  struct{ LR, Beta1, Beta2, Eps, Clip float64 }
+	}
+	golden.JSON(t, dir+"golden.json", &g)
+	out := filepath.Join(t.TempDir(), "run")
+	c := config(t, "gpt", map[string]any{
+		"init": dir + "init", "tokens": dir + "tokens.bin", "optimizer": "adamw", "lr": g.Hyper.LR, "beta1": g.Hyper.Beta1, "beta2": g.Hyper.Beta2,
+		"eps": g.Hyper.Eps, "weight-decay": 0.1, "clip": g.Hyper.Clip, "order": "sequential", "batch": 8, "context": 32, "steps": 20,
+	})
+	c.Out = out
+	result, seen := mustRun(t, c)
+	for i, want := range g.Losses {
+		within(t, fmt.Sprintf("loss of step %d", i+1), seen.steps[i].Loss, want, 1e-5)
+	}
+	if mean(seen.steps[15:]) >= mean(seen.steps[:5]) {
+		t.Errorf("the loss does not fall: %v", seen.steps)
+	}
+	if result.Steps != 20 || result.ValLoss != nil {
+		t.Errorf("result %+v", result)
+	}
+	got, want := tensors(t, out+"/model.safetensors"), tensors(t, dir+"final.safetensors")
+	for name, w := range want {
+		if got[name] == nil || !got[name].SameShape(w) {
+			t.Fatalf("%s: %v, want %v", name, got[name], w.Shape())
+		}
+		if d := apart(got[name].Floats(), w.Floats()); d > 1e-3 {
+			t.Errorf("%s ends %.2g apart", name, d)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d tensors, want %d", len(got), len(want))
+	}
+}
+
+func mean(steps []train.Step) float64 {
+	sum := 0.0
+	for _, s := range steps {
+		sum += s.Loss
+	}
+	return sum / float64(len(steps))
+}
+
+// TestResNet is the thin run of bench/pytorch/resnet18_reference.py, from a bare file of weights, then an evaluation of
+// the run folder.
+func TestResNet(t *testing.T) {
+	const dir = "../model/testdata/resnet/"
+	var g struct {
+		LR, Momentum float64
+		Losses       []float64
+		Eval         struct{ Loss, Accuracy float64 }
+	}
+	golden.JSON(t, dir+"golden.json", &g)
+	raw, err := os.ReadFile(dir + "data.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := safetensors.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, _ := f.Lookup("images")
+	labels, _ := f.Lookup("labels")
+	data := archive(t, &npy.Array{DType: "<f4", Shape: images.Shape, Data: images.Data()}, &npy.Array{DType: "<i8", Shape: labels.Shape, Data: labels.Data()})
+	out := filepath.Join(t.TempDir(), "run")
+	c := config(t, "resnet18", map[string]any{
+		"init": dir + "init.safetensors", "data": data, "optimizer": "sgd", "momentum": g.Momentum, "lr": g.LR, "order": "sequential", "batch": 8, "steps": 6,
+	})
+	c.Out = out
+	_, seen := mustRun(t, c)
+	for i, want := range g.Losses {
+		within(t, fmt.Sprintf("loss of step %d", i+1), seen.steps[i].Loss, want, 1e-4)
+	}
+	first, want, got := tensors(t, dir+"init.safetensors"), tensors(t, dir+"final.safetensors"), tensors(t, out+"/model.safetensors")
+	for name, w := range want {
+		switch {
+		case strings.Contains(name, "running_"):
+			if d := apart(got[name].Floats(), w.Floats()); d > 2e-4 {
+				t.Errorf("%s ends %.2g apart", name, d)
+			}
+		case !strings.HasSuffix(name, "num_batches_tracked"):
+			if d := apart(difference(got[name], first[name]), difference(w, first[name])); d > 5e-2 {
+				t.Errorf("the update of %s is %.2g apart", name, d)
+			}
+		}
+	}
+	r, err := train.Evaluate(t.Context(), train.EvalConfig{From: out, Device: "cpu", Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "evaluation loss", r.Loss, g.Eval.Loss, 1e-4)
+	within(t, "accuracy", *r.Accuracy, g.Eval.Accuracy, 1e-9)
+}
+
+func difference(a, b *tensor.Tensor) []float64 {
+	out := a.Floats()
+	for i, v := range b.Floats() {
+		out[i] -= v
+	}
+	return out
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// stepsOf lists the steps of a log.
+func stepsOf(t *testing.T, dir string) (steps []int, finals int) {
+	t.Helper()
+	for text := range strings.Lines(read(t, dir+"/log.jsonl")) {
+		var l struct {
+			Step  int
+			Final bool
+		}
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if l.Final {
+			finals++
+		} else {
+			steps = append(steps, l.Step)
+		}
+	}
+	return steps, finals
+}
+
+// TestResume interrupts runs in several ways and goes on: the model's bytes are those of a run that went through.
+func TestResume(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text.txt")
+	if err := os.WriteFile(text, []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 20)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for name, settings := range map[string]map[string]any{
+		"mlp":     {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8},
+		"average": {"task": "digits", "data": pictures(t, 50, 1, 8, 3), "batch": 8, "schedule": "cosine", "schedule-steps": 40},
+		"drawn":   {"task": "digits", "batch": 4},
+		"norms":   {"task": "resnet18", "init": "../model/testdata/resnet/init.safetensors", "data": pictures(t, 12, 3, 16, 10), "batch": 2, "optimizer": "sgd", "momentum": 0.9, "average": 0.9},
+		"gpt":     {"task": "gpt", "data": text, "batch": 2, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "warmup": 30, "clip": 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			make := func(out string, steps, threads int) train.Config {
+				c := config(t, settings["task"].(string), settings)
+				c.Out, c.Steps, c.Threads = filepath.Join(dir, out), steps, threads
+				c.Given["steps"] = true
+				return c
+			}
+			mustRun(t, make("through", 40, 2))
+			want := read(t, dir+"/through/model.safetensors")
+
+			mustRun(t, make("parts", 20, 1))
+			c := make("parts", 40, 2)
+			c.Resume = true
+			delete(c.Given, "init")
+			mustRun(t, c)
+			if read(t, dir+"/parts/model.safetensors") != want {
+				t.Error("20 and 20 steps end elsewhere than 40")
+			}
+
+			ctx, cancel := context.WithCancel(t.Context())
+			_, err := train.Run(ctx, make("stopped", 40, 1), &recorder{after: 13, cancel: cancel})
+			if !errors.Is(err, train.ErrInterrupted) {
+				t.Fatalf("error %v, want an interruption", err)
+			}
+			c = config(t, settings["task"].(string), nil)
+			c.Out, c.Resume = filepath.Join(dir, "stopped"), true
+			mustRun(t, c)
+			if read(t, dir+"/stopped/model.safetensors") != want {
+				t.Error("13 and 27 steps end elsewhere than 40")
+			}
+			for _, out := range []string{"parts", "stopped"} {
+				steps, finals := stepsOf(t, filepath.Join(dir, out))
+				if len(steps) != 40 || !slices.IsSorted(steps) || steps[0] != 1 || steps[39] != 40 || finals != 1 {
+					t.Errorf("%s logs steps %v and %d ends", out, steps, finals)
+				}
+			}
+		})
+	}
+}
+
+// TestResumeAlone goes on with a run whose starting weights are gone.
+func TestResumeAlone(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 2})
+	c.Out = filepath.Join(t.TempDir(), "first")
+	mustRun(t, c)
+	next := config(t, "mlp", map[string]any{"data": c.Data, "init": c.Out, "batch": 8, "steps": 2})
+	next.Out = filepath.Join(t.TempDir(), "second")
+	mustRun(t, next)
+	if err := os.RemoveAll(c.Out); err != nil {
+		t.Fatal(err)
+	}
+	again := config(t, "mlp", map[string]any{"steps": 4})
+	again.Out, again.Resume = next.Out, true
+	if r, _ := mustRun(t, again); r.Steps != 4 {
+		t.Errorf("%d steps", r.Steps)
+	}
+}
+
+// TestFallBack goes on from the checkpoint before a damaged one, and says so.
+func TestFallBack(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 30, "save-every": 10})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	mustRun(t, c)
+	want := read(t, c.Out+"/model.safetensors")
+	damaged := c.Out + "/checkpoint-30/model.safetensors"
+	if err := os.Truncate(damaged, 100); err != nil {
+		t.Fatal(err)
+	}
+	c.Resume = true
+	_, seen := mustRun(t, c)
+	if len(seen.notes) != 1 || !strings.Contains(seen.notes[0], "checkpoint-20") || seen.start.Done != 20 {
+		t.Errorf("notes %q, from step %d", seen.notes, seen.start.Done)
+	}
+	if read(t, c.Out+"/model.safetensors") != want {
+		t.Error("the run ends elsewhere")
+	}
+	for _, name := range []string{"checkpoint-20", "checkpoint-30"} {
+		if _, err := os.Stat(filepath.Join(c.Out, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(c.Out + "/checkpoint-10"); err == nil {
+		t.Error("checkpoint-10 is still there")
+	}
+}
+
+// TestLearns trains every task on a small problem until it is solved.
+func TestLearns(t *testing.T) {
+	data := pictures(t, 120, 1, 8, 4)
+	for _, task := range []string{"digits", "mlp"} {
+		c := config(t, task, map[string]any{"data": data, "batch": 16, "steps": 60, "lr": 0.01, "eval-every": 25})
+		result, seen := mustRun(t, c)
+		if result.Accuracy == nil || *result.Accuracy < 0.9 || result.ValLoss == nil {
+			t.Errorf("%s: accuracy %v of what is held out", task, result.Accuracy)
+		}
+		if len(seen.scores) != 3 || seen.scores[0].Step != 25 || seen.scores[2].Step != 60 {
+			t.Errorf("%s: scores %+v", task, seen.scores)
+		}
+		if seen.start.Train != 108 || seen.start.Test != 12 {
+			t.Errorf("%s: %d samples, %d held out", task, seen.start.Train, seen.start.Test)
+		}
+		if len(result.Pictures) == 0 || len(result.Pictures[0].Pixels) != 64 {
+			t.Errorf("%s: pictures %v", task, result.Pictures)
+		}
+	}
+}
+
+// TestRunFolder reads what a run of text leaves: scores without data, samples, and the folder as a start of another.
+func TestRunFolder(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text.txt")
+	if err := os.WriteFile(text, []byte(strings.Repeat("abcdefgh ", 80)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := config(t, "gpt", map[string]any{"data": text, "batch": 4, "context": 16, "layers": 1, "heads": 2, "width": 32, "steps": 60, "lr": 0.01, "recompute": true})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	result, _ := mustRun(t, c)
+	if result.ValLoss == nil || *result.ValLoss > 0.5 || result.Text == "" {
+		t.Fatalf("validation loss %v, text %q", result.ValLoss, result.Text)
+	}
+	r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "loss of what was held out", r.Loss, *result.ValLoss, 1e-12)
+	var written strings.Builder
+	n, err := train.Sample(t.Context(), train.SampleConfig{From: c.Out, Device: "cpu", Prompt: "abc", Length: 20}, func(s string) error {
+		written.WriteString(s)
+		return nil
+	})
+	if err != nil || n != 20 || written.String() != "defgh abcdefgh abcde" {
+		t.Errorf("%d tokens %q, %v", n, written.String(), err)
+	}
+	var published struct {
+		Type   string `json:"model_type"`
+		Width  int    `json:"n_embd"`
+		Vocab  int    `json:"vocab_size"`
+		Layers int    `json:"n_layer"`
+	}
+	golden.JSON(t, c.Out+"/config.json", &published)
+	if published.Type != "gpt2" || published.Width != 32 || published.Vocab != 9 || published.Layers != 1 {
+		t.Errorf("config.json has %+v", published)
+	}
+	again := config(t, "gpt", map[string]any{"init": c.Out, "data": text, "batch": 4, "steps": 1, "width": 32})
+	_, seen := mustRun(t, again)
+	if seen.steps[0].Loss > 0.6 {
+		t.Errorf("going on from the folder starts at loss %v", seen.steps[0].Loss)
+	}
+	again.Width, again.Heads = 64, 2
+	if _, err := train.Run(t.Context(), again, nil); err == nil || !strings.Contains(err.Error(), "64") || !strings.Contains(err.Error(), "32") {
+		t.Errorf("another width: %v", err)
+	}
+}
+
+// TestNull runs without arithmetic: memory as on the CPU, losses 0, no model.
+func TestNull(t *testing.T) {
+	figures := func(device string) *train.Result {
+		c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 4, "device": device, "order": "sequential"})
+		c.Out = filepath.Join(t.TempDir(), "run")
+		r, _ := mustRun(t, c)
+		if _, err := os.Stat(c.Out + "/model.safetensors"); (err == nil) != (device == "cpu") {
+			t.Errorf("%s: model.safetensors: %v", device, err)
+		}
+		return r
+	}
+	null, cpu := figures("null:a100-80"), figures("cpu")
+	if null.Loss != 0 || null.Accuracy != nil || null.Computed {
+		t.Errorf("null: loss %v, accuracy %v", null.Loss, null.Accuracy)
+	}
+	if m, n := null.Memory, cpu.Memory; m.Activations != n.Activations || m.Weights != n.Weights || m.Optimizer != n.Optimizer || m.Weights == 0 || m.Activations == 0 {
+		t.Errorf("memory %+v, on the CPU %+v", m, n)
+	}
+}
+
+// TestNotANumber stops a run that diverges, and keeps what was good.
+func TestNotANumber(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3, "optimizer": "sgd", "save-every": 1})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	mustRun(t, c)
+	c = config(t, "mlp", map[string]any{"data": c.Data, "init": c.Out, "batch": 8, "steps": 9, "optimizer": "sgd", "lr": 1e37, "save-every": 1})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	_, err := train.Run(t.Context(), c, nil)
+	var known *train.Error
+	if !errors.As(err, &known) || !strings.Contains(known.Text, "at step") || !strings.Contains(known.Hint, "--lr") {
+		t.Fatalf("error %#v", err)
+	}
+	if steps, finals := stepsOf(t, c.Out); len(steps) == 0 || finals != 0 {
+		t.Errorf("the log has steps %v and %d ends", steps, finals)
+	}
+}
+
+// TestSteps: --steps wins over --epochs, and an epoch is a pass over what is not held out.
+func TestSteps(t *testing.T) {
+	data := pictures(t, 50, 1, 6, 3) // 45 to train on
+	c := config(t, "mlp", map[string]any{"data": data, "batch": 10, "epochs": 2})
+	if r, _ := mustRun(t, c); r.Steps != 10 {
+		t.Errorf("2 epochs are %d steps", r.Steps)
+	}
+	c = config(t, "mlp", map[string]any{"data": data, "batch": 10, "epochs": 2, "steps": 3})
+	if r, _ := mustRun(t, c); r.Steps != 3 {
+		t.Errorf("3 steps and 2 epochs are %d steps", r.Steps)
+	}
+	c = config(t, "mlp", map[string]any{"data": data, "batch": 10, "epochs": 2, "order": "sequential"})
+	r, seen := mustRun(t, c)
+	if r.Steps != 10 || seen.start.Test != 0 || r.Accuracy != nil {
+		t.Errorf("sequential: %d steps, %d held out", r.Steps, seen.start.Test)
+	}
+}
+
+// TestPrecision: --amp changes the numbers a little.
+func TestPrecision(t *testing.T) {
+	run := func(amp bool) float64 {
+		c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 5, "amp": amp})
+		r, _ := mustRun(t, c)
+		return r.Loss
+	}
+	exact, mixed := run(false), run(true)
+	if exact == mixed || math.Abs(exact-mixed) > 0.02 {
+		t.Errorf("loss %v in float32, %v with bfloat16 products", exact, mixed)
+	}
+}
