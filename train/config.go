@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/warpline-ml/warpline/tensor"
 )
 
 // Config is all that a run is told. Its JSON names are the command's flags. [Defaults] gives one that is complete.
@@ -68,7 +70,7 @@ var Tasks = []string{"digits", "mlp", "gpt", "resnet18"}
 // Defaults are the settings of a task. Those that are not about sizes and speed are PyTorch's.
 func Defaults(task string) (Config, error) {
 	c := Config{
-		Task: task, Device: "cpu", Steps: 1000, Batch: 128, LR: 1e-3, Optimizer: "adamw", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+		Task: task, Device: BestDevice(), Steps: 1000, Batch: 128, LR: 1e-3, Optimizer: "adamw", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
 		WeightDecay: -1, Schedule: "constant", SaveEvery: 500, Order: "random",
 		Context: 64, Layers: 4, Heads: 4, Width: 128,
 	}
@@ -291,3 +293,6 @@ func (c *Config) decode(raw json.RawMessage) error {
 	dec.DisallowUnknownFields()
 	return dec.Decode(c)
 }
+
+// BestDevice is the name of the best device this process can use: what every command takes unless it is told.
+func BestDevice() string { return tensor.Best().Device().Name() }

@@ -39,7 +39,7 @@ safetensors file. Without --data it is what the run held out. Of a folder that h
 	f.StringVar(&c.Tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
 	f.IntVar(&c.Skip, "skip", 0, "samples (tokens of a text) at the start to leave out")
 	f.IntVar(&c.Heads, "heads", 0, "gpt: of attention, where a bare file of weights does not tell")
-	f.StringVar(&c.Device, "device", "cpu", "where to compute")
+	f.StringVar(&c.Device, "device", train.BestDevice(), "where to compute")
 	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU (default all)")
 	return cmd
 }
@@ -63,7 +63,7 @@ func newSample() *cobra.Command {
 	f.IntVar(&c.TopK, "top-k", 0, "choose among so many tokens; 0: all")
 	f.Uint64Var(&c.Seed, "seed", 0, "of the choices")
 	f.IntVar(&c.Heads, "heads", 0, "of attention, where a bare file of weights does not tell")
-	f.StringVar(&c.Device, "device", "cpu", "where to compute")
+	f.StringVar(&c.Device, "device", train.BestDevice(), "where to compute")
 	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU (default all)")
 	return cmd
 }
