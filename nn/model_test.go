@@ -58,7 +58,7 @@ type gpt struct {
 	Absent  *Linear            `nn:"absent"`
 	Parent  any                `nn:"parent"`
 	Sizes   []int
-	private *tensor.Tensor
+	private *tensor.Tensor `nn:"-"`
 }
 
 func newGPT(env *tensor.Env) *gpt {
@@ -250,5 +250,24 @@ func TestToAndPreflight(t *testing.T) {
 	}
 	if _, err := DeviceOf(Sequential{ReLU{}}); err == nil {
 		t.Error("a model without tensors has a device")
+	}
+}
+
+func TestUnexportedLayersAreAnError(t *testing.T) {
+	env := freshEnv(t)
+	type hidden struct {
+		body *Linear
+		Head *Linear
+	}
+	_, err := env.Try(func(env *tensor.Env) *tensor.Tensor {
+		for range Params(&hidden{NewLinear(env, 2, 2), NewLinear(env, 2, 2)}) {
+			t.Error("a model with an unexported layer was walked")
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "body") || !strings.Contains(err.Error(), "export it") {
+		t.Error(err)
+	}
+	for range Params(&hidden{Head: NewLinear(env, 2, 2)}) { // an empty one holds nothing
 	}
 }

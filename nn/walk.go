@@ -121,7 +121,11 @@ func (w *walker) fields(v reflect.Value, path string, r role) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		tag, tagged := f.Tag.Lookup("nn")
-		if tag == "-" || !f.IsExported() && !(f.Anonymous && f.Type.Kind() == reflect.Struct) {
+		if tag == "-" {
+			continue
+		}
+		if !f.IsExported() && !(f.Anonymous && f.Type.Kind() == reflect.Struct) {
+			w.hidden(v.Field(i), v.Type(), f)
 			continue
 		}
 		name, option, _ := strings.Cut(tag, ",")
@@ -130,6 +134,29 @@ func (w *walker) fields(v reflect.Value, path string, r role) {
 		}
 		w.value(v.Field(i), join(path, name), w.role(option, r, join(path, name)))
 	}
+}
+
+// hidden refuses an unexported field that leads straight to tensors: its parameters would neither train nor be saved.
+func (w *walker) hidden(v reflect.Value, owner reflect.Type, f reflect.StructField) {
+	if w.loose || v.Kind() == reflect.Pointer && v.IsNil() {
+		return
+	}
+	if t := f.Type; t == tensorType || t.Kind() == reflect.Pointer && leads(t.Elem()) || leads(t) {
+		w.fail("export it, or tag it nn:\"-\" if it is no part of the model", "the field %s of %s is not exported: what it holds would neither train nor be saved", f.Name, owner)
+	}
+}
+
+// leads tells whether a struct has an exported field that is a tensor.
+func leads(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() && f.Type == tensorType {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *walker) role(option string, outer role, path string) role {

@@ -39,7 +39,7 @@ func (d *Device) plan(op *ir.Op) *opPlan {
 func (d *Device) newPlan(op ir.Op) *opPlan {
 	out, err := op.Infer()
 	if err != nil {
-		raise(op.Code.String(), "check shapes and dtypes of the operands", "%v", describe(err, &op))
+		raise(op.Code.String(), advice(&op), "%v", describe(err, &op))
 	}
 	p := &opPlan{op: op, out: out, rule: autograd.Of(op.Code)}
 	if op.Code.View() {
@@ -57,6 +57,16 @@ func (d *Device) newPlan(op ir.Op) *opPlan {
 		raise(op.Code.String(), "move the values to another device or convert their dtype", "%s cannot do %v: %v", d.name, op, err)
 	}
 	return p
+}
+
+// advice is what to do about operands that do not fit.
+func advice(op *ir.Op) string {
+	for _, t := range op.Ins() {
+		if t.DType != op.In(0).DType {
+			return "convert one with Cast"
+		}
+	}
+	return "go doc tensor says which shapes and dtypes it takes"
 }
 
 // describe drops the op's name, which Error prints already.

@@ -9,6 +9,7 @@ import (
 
 // binary applies an elementwise op after broadcasting the operands and promoting their dtypes as PyTorch does.
 func (t *Tensor) binary(code ir.Code, u *Tensor, p ir.Params) *Tensor {
+	present(t, u)
 	if t.DType() != u.DType() || !t.SameShape(u) {
 		t, u = together(code.String(), t, u)
 		t, u = promoted(t, u)
@@ -23,9 +24,17 @@ func (t *Tensor) binary(code ir.Code, u *Tensor, p ir.Params) *Tensor {
 	return apply2(code, ir.Attr{}, p, t, u)
 }
 
+// present refuses operands that are nil.
+func present(t, u *Tensor) {
+	if t == nil || u == nil {
+		raise("operation", "an optional layer or a map entry may be missing", "an operand is nil")
+	}
+}
+
 // promoted casts both to the dtype of an operation between them. A value without dimensions does not widen one that has
 // some, within its category.
 func promoted(t, u *Tensor) (*Tensor, *Tensor) {
+	present(t, u)
 	a, b := t.DType(), u.DType()
 	if a == b {
 		return t, u
@@ -53,6 +62,7 @@ func category(d dtype.DType) int {
 
 // floated is t in a floating dtype: integers and bools become f32, as PyTorch's functions of real numbers do.
 func (t *Tensor) floated() *Tensor {
+	present(t, t)
 	if t.DType().IsFloat() {
 		return t
 	}
@@ -61,6 +71,7 @@ func (t *Tensor) floated() *Tensor {
 
 // counted is t in a numeric dtype: bools become i64.
 func (t *Tensor) counted() *Tensor {
+	present(t, t)
 	if t.DType() == dtype.Bool {
 		return t.Cast(dtype.I64)
 	}
@@ -69,6 +80,7 @@ func (t *Tensor) counted() *Tensor {
 
 // arithmetic is binary on numbers: two bools count as i64.
 func (t *Tensor) arithmetic(code ir.Code, u *Tensor, p ir.Params) *Tensor {
+	present(t, u)
 	if t.DType() == dtype.Bool && u.DType() == dtype.Bool {
 		t, u = t.counted(), u.counted()
 	}

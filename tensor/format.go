@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -34,25 +35,47 @@ const (
 )
 
 // String prints the values, as a sync point, with the middle of long dimensions left out.
-func (t *Tensor) String() string {
+func (t *Tensor) String() string { return t.text('g', 5) }
+
+// Format prints with fmt's verbs: %v and %s as String does, %f, %e and %g with their precision for each value.
+func (t *Tensor) Format(f fmt.State, verb rune) {
+	digits, set := f.Precision()
+	switch verb {
+	case 'f', 'e', 'g':
+		if !set {
+			digits = -1
+		}
+		io.WriteString(f, t.text(byte(verb), digits))
+	case 'v', 's':
+		io.WriteString(f, t.String())
+	default:
+		fmt.Fprintf(f, "%%!%c(%s)", verb, t.typ)
+	}
+}
+
+// text prints the values as strconv.FormatFloat does.
+func (t *Tensor) text(format byte, digits int) string {
 	if t.st.rec.gone.Load() != nil {
 		return fmt.Sprintf("%s, released by %s", t.typ, t.st.rec.gone.Load().by)
 	}
+	if !t.env.dev.Computes() {
+		return fmt.Sprintf("%s, not computed on %s", t.typ, t.env.dev.name)
+	}
 	var b strings.Builder
 	values := t.floats()
-	print := func(i int) string { return formatValue(values[i], t.DType()) }
+	print := func(i int) string { return formatValue(values[i], t.DType(), format, digits) }
 	writeNested(&b, t.Shape(), 0, len(values), 1, print)
 	b.WriteString("  ")
 	b.WriteString(t.typ.AsDense().String())
 	return b.String()
 }
 
-func formatValue(v float64, dt dtype.DType) string {
+func formatValue(v float64, dt dtype.DType, format byte, digits int) string {
 	switch {
 	case dt == dtype.Bool:
 		return strconv.FormatBool(v != 0)
 	case dt.IsFloat():
-		return strconv.FormatFloat(v, 'g', 5, 64)
+		return strconv.FormatFloat(v, format, digits, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }

@@ -65,6 +65,9 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 		t.env = env
 		r.Out[i] = t
 	}
+	if recorded && f.Backward == nil {
+		raise("Func", "give it a Backward, or detach its operands", "an operand carries a graph and the operation has no gradient")
+	}
 	if recorded {
 		n := newNode(env, in)
 		n.call = c

@@ -9,17 +9,17 @@ import (
 
 // Gather picks along a dimension: out[…i…] = t[…idx[…i…]…]. idx has t's rank.
 func (t *Tensor) Gather(axis int, idx *Tensor) *Tensor {
-	return apply2(ir.Gather, ir.Attr{Axis: int8(t.axis("Gather", axis))}, ir.Params{}, t, idx.Cast(dtype.I64))
+	return apply2(ir.Gather, ir.Attr{Axis: int8(t.axis("Gather", axis))}, ir.Params{}, t, idx.indices("Gather"))
 }
 
 // ScatterAdd is t with src added at idx along a dimension.
 func (t *Tensor) ScatterAdd(axis int, idx, src *Tensor) *Tensor {
-	return apply3(ir.ScatterAdd, ir.Attr{Axis: int8(t.axis("ScatterAdd", axis))}, ir.Params{}, t, idx.Cast(dtype.I64), src.inside(joinAll("ScatterAdd", []*Tensor{t, idx, src})).Cast(t.DType()))
+	return apply3(ir.ScatterAdd, ir.Attr{Axis: int8(t.axis("ScatterAdd", axis))}, ir.Params{}, t, idx.indices("ScatterAdd"), src.inside(joinAll("ScatterAdd", []*Tensor{t, idx, src})).Cast(t.DType()))
 }
 
 // Embedding picks rows of the table t[v,d]: out[…] = t[idx[…]].
 func (t *Tensor) Embedding(idx *Tensor) *Tensor {
-	return apply2(ir.Embedding, ir.Attr{}, ir.Params{}, t, idx.Cast(dtype.I64))
+	return apply2(ir.Embedding, ir.Attr{}, ir.Params{}, t, idx.indices("Embedding"))
 }
 
 // IndexSelect picks entries of a dimension by a list of indices.
@@ -33,4 +33,12 @@ func (t *Tensor) IndexSelect(axis int, idx *Tensor) *Tensor {
 	rest := slices.Clone(front.Shape()[1:])
 	rows := front.rows("IndexSelect", len(rest)).Embedding(idx)
 	return rows.Reshape(append([]int{idx.Dim(0)}, rest...)...).Transpose(0, axis)
+}
+
+// indices is t as i64. Numbers with a fraction are no indices: they would be cut off in silence.
+func (t *Tensor) indices(op string) *Tensor {
+	if t.DType().IsFloat() || t.DType() == dtype.Bool {
+		raise(op, "convert with Cast(dtype.I64)", "indices and labels are integers, not %s", t.DType())
+	}
+	return t.Cast(dtype.I64)
 }

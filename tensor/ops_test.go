@@ -155,6 +155,15 @@ func TestShapeErrorsNameBothShapesAndTheLine(t *testing.T) {
 		{func() { a.Backward() }, []string{"Backward", "[2 3]"}},
 		{func() { a.CrossEntropy(b, 0, -100) }, []string{"CrossEntropy", "[2 3]", "[4 5]"}},
 		{func() { env.Zeros(-1) }, []string{"negative"}},
+		{func() { a.Add(nil) }, []string{"nil"}},
+		{func() { a.Linear(nil, nil) }, []string{"Linear", "nil"}},
+		{func() { a.Gather(1, a) }, []string{"Gather", "f32", "Cast"}},
+		{func() { a.Embedding(env.Ones(2)) }, []string{"Embedding", "f32", "Cast"}},
+		{func() { a.CrossEntropy(env.Ones(2), 0, -1) }, []string{"CrossEntropy", "f32", "Cast"}},
+		{func() { a.Linear(env.Ones(2, 3).Cast(dtype.F64), nil) }, []string{"linear", "f64", "f32", "Cast"}},
+		{func() {
+			tensor.Func{Forward: func(c *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor { return []*tensor.Tensor{in[0].Neg()} }}.Apply(tensor.NewParam(a))
+		}, []string{"Func", "Backward"}},
 		{func() { a.Gather(0, env.RandInt(5, 9, 1, 3)) }, []string{"gather", "index"}},
 		{func() { a.Conv2d(b, nil, tensor.Conv{}) }, []string{"conv2d", "[2 3]", "[4 5]"}},
 	} {
@@ -214,6 +223,16 @@ func TestStringAndInfo(t *testing.T) {
 		if c.got.String() != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
 		}
+	}
+	if got := fmt.Sprintf("%.1f|%d", env.Full(2, 2), env.Full(2, 2)); got != "[2.0 2.0]  f32[2]|%!d(f32[2])" {
+		t.Errorf("%q", got)
+	}
+	null, err := tensor.Fresh("null:a100-80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := null.Ones(2).String(); got != "f32[2], not computed on null:a100-80" {
+		t.Errorf("%q", got)
 	}
 	if got := tensor.NewParam(env.Ones(2)).Info(); got != "f32[2] on cpu, 8 B, parameter" {
 		t.Errorf("%q", got)

@@ -57,6 +57,9 @@ func (t *Tensor) product(u *Tensor) *Tensor {
 
 // Linear is t·wᵀ + b over the last dimension: w is [out, in] as PyTorch keeps it, b may be nil.
 func (t *Tensor) Linear(w, b *Tensor) *Tensor {
+	if t == nil || w == nil {
+		raise("Linear", "make layers with nn.NewLinear", "the input or the weight is nil")
+	}
 	if w.Rank() != 2 || t.Rank() == 0 || t.Dim(-1) != w.Dim(1) {
 		raise("Linear", "the last size of the input must be the weight's second", "input %v with weight %v", t.Shape(), w.Shape())
 	}
@@ -129,7 +132,7 @@ func (t *Tensor) CrossEntropy(labels *Tensor, smoothing float64, ignore int) *Te
 	if t.Rank() != 2 || labels.Rank() != 1 || labels.Dim(0) != t.Dim(0) {
 		raise("CrossEntropy", "logits are [rows, classes], labels [rows]", "logits %v with labels %v", t.Shape(), labels.Shape())
 	}
-	return apply(ir.CrossEntropy, ir.Attr{}, ir.Scalars(smoothing, float64(ignore)), t, labels.Cast(dtype.I64))[0]
+	return apply(ir.CrossEntropy, ir.Attr{}, ir.Scalars(smoothing, float64(ignore)), t, labels.indices("CrossEntropy"))[0]
 }
 
 // rows is t as a matrix whose rows are the last n dimensions.

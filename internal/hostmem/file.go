@@ -18,26 +18,26 @@ type File struct {
 func MapFile(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("hostmem: %w", err)
+		return nil, fmt.Errorf("%w", err)
 	}
 	defer f.Close() // the mapping outlives the descriptor
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("hostmem: %w", err)
+		return nil, fmt.Errorf("%w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("hostmem: cannot map %s: it is a %s, not a regular file", path, kind(info.Mode()))
+		return nil, fmt.Errorf("cannot map %s: it is a %s, not a regular file", path, kind(info.Mode()))
 	}
 	size := info.Size()
 	if size == 0 {
 		return &File{}, nil
 	}
 	if size > int64(maxSize) {
-		return nil, fmt.Errorf("hostmem: cannot map %s: its %d bytes exceed the address space", path, size)
+		return nil, fmt.Errorf("cannot map %s: its %d bytes exceed the address space", path, size)
 	}
 	data, mapped, err := mapFile(f, int(size))
 	if err != nil {
-		return nil, fmt.Errorf("hostmem: cannot map %s (%d bytes): %w", path, size, err)
+		return nil, fmt.Errorf("cannot map %s (%d bytes): %w", path, size, err)
 	}
 	if mapped {
 		files.Add(int64(pages(len(data))))
@@ -64,7 +64,7 @@ func (f *File) Close() error {
 		return nil
 	}
 	if err := unmapFile(data); err != nil {
-		return fmt.Errorf("hostmem: cannot unmap %d bytes: %w", len(data), err)
+		return fmt.Errorf("cannot unmap %d bytes: %w", len(data), err)
 	}
 	files.Add(-int64(pages(len(data))))
 	return nil

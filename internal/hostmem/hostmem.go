@@ -43,11 +43,11 @@ func Alloc(n int) (Block, error) {
 		return Block{}, nil
 	}
 	if n < 0 || n > maxSize {
-		return Block{}, fmt.Errorf("hostmem: cannot allocate %d bytes: size out of range", n)
+		return Block{}, fmt.Errorf("cannot allocate %d bytes: size out of range", n)
 	}
 	addr, err := mapAnonymous(pages(n))
 	if err != nil {
-		return Block{}, fmt.Errorf("hostmem: cannot allocate %d bytes: %w; use a smaller batch or model", n, err)
+		return Block{}, fmt.Errorf("cannot allocate %d bytes: %w; use a smaller batch or model", n, err)
 	}
 	anonymous.Add(int64(pages(n)))
 	return Block{addr, n}, nil
@@ -60,7 +60,7 @@ func (b Block) Free() error {
 		return nil
 	}
 	if err := unmapAnonymous(b.Addr, pages(b.Size)); err != nil {
-		return fmt.Errorf("hostmem: cannot free %d bytes at %#x: %w", b.Size, b.Addr, err)
+		return fmt.Errorf("cannot free %d bytes at %#x: %w", b.Size, b.Addr, err)
 	}
 	anonymous.Add(-int64(pages(b.Size)))
 	return nil
