@@ -247,7 +247,8 @@ func (a *arch) sizes() string {
 	return fmt.Sprintf("%s, hidden %d", s, a.Hidden)
 }
 
-// inspect reads the sizes of a model from the shapes in a safetensors file.
+// inspect reads the sizes of a model from the shapes in a safetensors file. What like does not say about a GPT is taken
+// from the description beside the file, if there is one.
 func inspect(path string, like arch) (arch, error) {
 	data, err := hostmem.MapFile(path)
 	if err != nil {
@@ -261,6 +262,11 @@ func inspect(path string, like arch) (arch, error) {
 	shapes := map[string][]int{}
 	for _, e := range f.Entries {
 		shapes[strings.TrimPrefix(strings.TrimPrefix(e.Name, "module."), "transformer.")] = e.Shape
+	}
+	if like.GPTConfig == nil && filepath.Base(path) == modelFile {
+		if f, err := readConfig(filepath.Dir(path)); err == nil {
+			like.GPTConfig = f.GPTConfig
+		}
 	}
 	a, err := recognise(shapes, like)
 	if err == nil {
@@ -328,12 +334,12 @@ func (a arch) sized(like arch) arch {
 	return a
 }
 
-// gptSizes reads GPT-2's sizes. The number of heads is like's, or that of published models, whose heads are 64 wide.
+// gptSizes reads GPT-2's sizes. What shapes do not tell is like's, or as in published models, whose heads are 64 wide.
 func gptSizes(shapes map[string][]int, like arch) arch {
 	c := model.GPTConfig{Vocab: shapes["wte.weight"][0], Width: shapes["wte.weight"][1], Context: shapes["wpe.weight"][0], Layers: count(shapes, "h.%d.ln_1.weight")}
 	c.Heads = max(c.Width/64, 1)
 	if like.GPTConfig != nil {
-		c.Heads = like.Heads
+		c.Heads, c.Eps = like.Heads, like.Eps
 	}
 	return gptArch(c)
 }

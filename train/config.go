@@ -97,10 +97,13 @@ type bound struct {
 	below float64 // excluded
 }
 
+// countless is above every whole number, so that products of two stay in range.
+const countless = 1 << 31
+
 func (c *Config) bounds() []bound {
 	inf := math.Inf(1)
-	one := func(name string, v int) bound { return bound{name, float64(v), 1, false, inf} }
-	none := func(name string, v int) bound { return bound{name, float64(v), 0, false, inf} }
+	one := func(name string, v int) bound { return bound{name, float64(v), 1, false, countless} }
+	none := func(name string, v int) bound { return bound{name, float64(v), 0, false, countless} }
 	list := []bound{
 		one("batch", c.Batch), none("epochs", c.Epochs), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
 		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
@@ -109,7 +112,7 @@ func (c *Config) bounds() []bound {
 		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width),
 	}
 	for name, v := range map[string]float64{"steps": float64(c.Steps), "epochs": float64(c.Epochs), "vocab": float64(c.Vocab)} {
-		list = append(list, bound{name, v, float64(btoi(c.Given[name])), false, inf})
+		list = append(list, bound{name, v, float64(btoi(c.Given[name])), false, countless})
 	}
 	if c.Given["weight-decay"] {
 		list = append(list, bound{"weight-decay", c.WeightDecay, 0, false, inf})
@@ -128,7 +131,7 @@ func btoi(b bool) int {
 func (c *Config) check() error {
 	for _, b := range c.bounds() {
 		if !(b.value >= b.least && b.value < b.below) {
-			return fail(b.hint(), "--%s is %v", b.name, b.value)
+			return fail(b.hint(), "--%s is %v", b.name, c.value(b.name))
 		}
 	}
 	for _, choice := range []struct {
@@ -149,7 +152,7 @@ func (b bound) hint() string {
 	if math.IsInf(b.below, 1) {
 		return fmt.Sprintf("give a number from %v up", b.least)
 	}
-	return fmt.Sprintf("give a number from %v to below %v", b.least, b.below)
+	return fmt.Sprintf("give a number from %.10g to below %.10g", b.least, b.below)
 }
 
 // misplaced refuses settings that the task or the optimizer would ignore.
@@ -184,7 +187,7 @@ func (c *Config) together() error {
 		return fail("give --out RUN, the folder of the run to go on with", "--resume without --out")
 	case c.Resume && c.Given["init"]:
 		return fail("leave --init out: the checkpoint has the weights", "--resume and --init %s are two places to start from", c.Init)
-	case c.Task == "gpt" && c.Width%c.Heads != 0:
+	case c.Task == "gpt" && c.Init == "" && c.Width%c.Heads != 0: // of Init's sizes, its own are checked
 		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
 	case c.Schedule != "constant" && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
 		return fail("give a shorter --warmup", "--warmup %d leaves nothing of --schedule-steps %d", c.Warmup, c.ScheduleSteps)

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -41,7 +42,7 @@ func recovered(err *error) {
 	switch v := recover().(type) {
 	case nil:
 	case *tensor.Error:
-		*err = &Error{v.Op + ": " + v.Text, v.Hint, v}
+		*err = &Error{v.Op + ": " + v.Text, cmp.Or(v.Hint, "check the data and the sizes of the model"), v}
 	case *tensor.OOMError:
 		*err = &Error{v.Error(), "give a smaller --batch, or --amp or --recompute", v}
 	default:

@@ -125,6 +125,9 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if finite(s.loss) == nil {
+		return nil, fail("check the data and the weights", "the loss of %s over %d samples is %v", c.From, s.samples, s.loss)
+	}
 	return &Result{
 		Final: true, Task: taskOf(m.arch.Kind), Model: m.arch.title(), Parameters: nn.Count(m.model), Samples: s.samples,
 		Loss: s.loss, Accuracy: s.accuracy, Seconds: time.Since(began).Seconds(), PeakBytes: m.env.Device().Memory().Allocated.Peak,

@@ -21,12 +21,14 @@ import (
 
 // folder is a run folder that a run writes to. A nil one swallows everything.
 type folder struct {
-	dir string
-	log *os.File
-	buf *bufio.Writer
+	dir  string
+	log  *os.File
+	buf  *bufio.Writer
+	made bool // by this run
 }
 
-// createFolder makes the run folder with what is known before the first step. Nothing is left when it fails.
+// createFolder makes the run folder with what is known before the first step, or fills an empty one, which may be a link
+// or a mount. Nothing is left when it fails. Of two runs that want the same folder, one fails.
 func createFolder(r *run) (*folder, error) {
 	if r.Out == "" {
 		return nil, nil
@@ -35,26 +37,47 @@ func createFolder(r *run) (*folder, error) {
 	if err := os.MkdirAll(filepath.Dir(r.Out), 0o777); err != nil {
 		return nil, explain(err, hint)
 	}
-	err := durable.ReplaceDir(r.Out, func(dir string) error {
-		if r.tokenizer != nil {
-			if err := r.tokenizer.Save(filepath.Join(dir, tokenizerFile)); err != nil {
-				return err
-			}
+	if info, err := os.Stat(r.Out); err == nil && info.IsDir() {
+		f, err := openLog(r.Out, os.O_CREATE|os.O_EXCL, hint)
+		if err != nil {
+			return nil, err
 		}
-		return writeConfig(dir, r)
+		if err := writeStart(r.Out, r); err != nil {
+			f.discard()
+			return nil, explain(err, hint)
+		}
+		return f, nil
+	}
+	err := durable.WriteDir(r.Out, func(dir string) error {
+		// The log, which claims a folder, is there from the start.
+		return errors.Join(writeFile(filepath.Join(dir, logFile), nil), writeStart(dir, r))
 	})
 	if err != nil {
 		return nil, explain(err, hint)
 	}
-	return openLog(r.Out, hint)
+	f, err := openLog(r.Out, 0, hint)
+	if err == nil {
+		f.made = true
+	}
+	return f, err
 }
 
-func openLog(dir, hint string) (*folder, error) {
-	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+func openLog(dir string, flag int, hint string) (*folder, error) {
+	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_WRONLY|os.O_APPEND|flag, 0o666)
 	if err != nil {
 		return nil, explain(err, hint)
 	}
-	return &folder{dir, f, bufio.NewWriter(f)}, nil
+	return &folder{dir: dir, log: f, buf: bufio.NewWriter(f)}, nil
+}
+
+// writeStart writes what is known before the first step.
+func writeStart(dir string, r *run) error {
+	if r.tokenizer != nil {
+		if err := r.tokenizer.Save(filepath.Join(dir, tokenizerFile)); err != nil {
+			return err
+		}
+	}
+	return writeConfig(dir, r)
 }
 
 func writeConfig(dir string, r *run) error {
@@ -92,7 +115,8 @@ func readRun(dir string) (*Config, error) {
 	return &c, nil
 }
 
-// reopenFolder goes on with a run folder: its log is cut after the checkpoint's step.
+// reopenFolder goes on with a run folder: its log is cut after the checkpoint's step, and what a crash left of a
+// checkpoint goes.
 func reopenFolder(r *run) (*folder, []Step, []Score, error) {
 	hint := "give the folder of a run"
 	path := filepath.Join(r.Out, logFile)
@@ -104,7 +128,10 @@ func reopenFolder(r *run) (*folder, []Step, []Score, error) {
 	if err := errors.Join(writeFile(path, kept), writeConfig(r.Out, r)); err != nil {
 		return nil, nil, nil, explain(err, hint)
 	}
-	f, err := openLog(r.Out, hint)
+	if err := durable.Sweep(r.Out); err != nil {
+		return nil, nil, nil, explain(err, "remove it yourself")
+	}
+	f, err := openLog(r.Out, 0, hint)
 	return f, steps, scores, err
 }
 
@@ -123,9 +150,9 @@ func cutLog(raw []byte, done int) (kept []byte, steps []Step, scores []Score) {
 		if json.Unmarshal(text, &l) != nil || l.Final || l.Step.Step < 1 || l.Step.Step > done {
 			continue
 		}
-		kept = append(kept, text...)
+		kept = append(append(kept, bytes.TrimRight(text, "\r\n")...), '\n')
 		if l.ValLoss != nil {
-			scores = append(scores, Score{l.Step.Step, *l.ValLoss, l.Accuracy})
+			scores = append(scores, Score{true, l.Step.Step, *l.ValLoss, l.Accuracy})
 		} else {
 			steps = append(steps, l.Step)
 		}
@@ -169,23 +196,32 @@ func (f *folder) discard() {
 	for _, name := range []string{configFile, tokenizerFile, logFile} {
 		os.Remove(filepath.Join(f.dir, name))
 	}
-	os.Remove(f.dir)
+	if f.made {
+		os.Remove(f.dir)
+	}
 }
+
+const checkpointPrefix = "checkpoint-"
+
+func checkpointName(step int) string { return checkpointPrefix + strconv.Itoa(step) }
 
 // checkpoints are the folders of checkpoints, oldest first.
 func (f *folder) checkpoints() []string {
 	if f == nil {
 		return nil
 	}
-	list, _ := filepath.Glob(filepath.Join(f.dir, "checkpoint-*"))
-	step := func(path string) int {
-		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(path), "checkpoint-"))
-		if err != nil {
-			return -1
+	entries, _ := os.ReadDir(f.dir)
+	var steps []int
+	for _, e := range entries {
+		if n, err := strconv.Atoi(strings.TrimPrefix(e.Name(), checkpointPrefix)); err == nil && e.Name() == checkpointName(n) {
+			steps = append(steps, n)
 		}
-		return n
 	}
-	slices.SortFunc(list, func(a, b string) int { return step(a) - step(b) })
+	slices.Sort(steps)
+	var list []string
+	for _, n := range steps {
+		list = append(list, filepath.Join(f.dir, checkpointName(n)))
+	}
 	return list
 }
 

@@ -44,7 +44,7 @@ func newImages(c *Config) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := labels(c, all)
+	n, err := labels(c, all, test)
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +76,24 @@ func newImages(c *Config) (*job, error) {
 	return j, nil
 }
 
-// labels is the number of classes of a set. Drawn digits are not drawn for it.
-func labels(c *Config, src data.Source[data.Pair]) (int, error) {
+// labels is the number of classes of the parts of a set, of which one may be nil. Drawn digits are not drawn for it.
+func labels(c *Config, parts ...data.Source[data.Pair]) (int, error) {
 	if c.Data == "" {
 		return model.Digits.Classes, nil
 	}
 	const most = 1 << 16
-	n, err := classes(src, most)
-	return max(n, 2), err
+	count := 2
+	for _, part := range parts {
+		if part == nil {
+			continue
+		}
+		n, err := classes(part, most)
+		if err != nil {
+			return 0, err
+		}
+		count = max(count, n)
+	}
+	return count, nil
 }
 
 // initImages takes the model from c.Init. Its pictures must be the data's.
@@ -130,7 +140,11 @@ func newText(c *Config) (*job, error) {
 
 // initText takes the model from c.Init. Sizes that are given must be its.
 func (j *job) initText(c *Config) error {
-	a, weights, err := readArch(c.Init, j.arch)
+	like := j.arch
+	if !c.Given["heads"] {
+		like.GPTConfig = nil
+	}
+	a, weights, err := readArch(c.Init, like)
 	if err != nil {
 		return err
 	}

@@ -112,11 +112,18 @@ func (r *run) score(ctx context.Context, show int) (*scored, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := Score{r.done, s.loss, s.accuracy}
+	r.last = time.Now()
+	if finite(s.loss) == nil {
+		r.watch.Note(fmt.Sprintf("after step %d the loss on what is held out is %v", r.done, s.loss))
+		return s, nil
+	}
+	e := Score{true, r.done, s.loss, s.accuracy}
 	r.scores = append(r.scores, e)
 	r.watch.Score(e)
-	r.last = time.Now()
-	return s, nil
+	if r.done == r.Steps {
+		return s, nil // the last line has it
+	}
+	return s, r.folder.line(e)
 }
 
 // evalBatch is how many samples are scored at once.
@@ -124,7 +131,8 @@ func (j *job) evalBatch() int {
 	if j.arch.GPTConfig != nil {
 		return max(1, 2048/j.arch.Context)
 	}
-	return 256
+	c := j.arch.ImageConfig
+	return samplesAtOnce([]int{c.Channels, c.Height, c.Width}, 256)
 }
 
 // save writes a checkpoint and drops all but the two newest.

@@ -116,6 +116,9 @@ func (m *opened) images(c *EvalConfig, held bool) (source, error) {
 	case held:
 		set = data.Subset(set, set.Len()-set.Len()/10, set.Len())
 	}
+	if set.Len() == 0 {
+		return nil, fail("give --data", "%s held out nothing to score", m.from)
+	}
 	if c.Skip >= set.Len() {
 		return nil, fail("skip fewer", "--skip %d leaves nothing of %d samples", c.Skip, set.Len())
 	}

@@ -95,6 +95,16 @@ func twoFiles(path string) (images, labels string, ok bool) {
 	return strings.Cut(path, ",")
 }
 
+// samplesAtOnce is how many samples of a shape are read together where nothing asks for a number: most, but no more than
+// 16 MiB of float32.
+func samplesAtOnce(shape []int, most int) int {
+	room := 4 << 20
+	for _, d := range shape {
+		room /= max(d, 1)
+	}
+	return max(1, min(most, room))
+}
+
 // classes is one more than the largest label of a set, of at most limit classes.
 func classes(src data.Source[data.Pair], limit int) (int, error) {
 	host, err := tensor.Open("cpu")
@@ -102,7 +112,7 @@ func classes(src data.Source[data.Pair], limit int) (int, error) {
 		return 0, err
 	}
 	most, at := int64(-1), 0
-	for b, err := range data.Batches(host.NoGrad(), src, data.Config{Size: 1024}) {
+	for b, err := range data.Batches(host.NoGrad(), src, data.Config{Size: samplesAtOnce(src.Fields()[0].Shape, 1024)}) {
 		if err != nil {
 			return 0, explain(err, "check the files of --data")
 		}

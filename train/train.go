@@ -6,7 +6,7 @@
 //	result, err := train.Run(ctx, c, nil)
 //
 // The run folder has config.json (the model as published ones describe theirs, and the settings), tokenizer.json where
-// there is text, model.safetensors under PyTorch's names, log.jsonl with a line for each step and one for the end,
+// there is text, model.safetensors under PyTorch's names, log.jsonl with a line for each step, score and the end,
 // loss.svg and the last two checkpoints. A run goes on from its newest one bit for bit as if it had not stopped.
 package train
 
@@ -52,8 +52,10 @@ type Step struct {
 	Used int64 `json:"-"` // bytes of tensors in use
 }
 
-// Score is what was measured on what is held out.
+// Score is what was measured on what is held out. Its JSON is a line of log.jsonl, but for the end's, which the last
+// line has.
 type Score struct {
+	Scored   bool     `json:"score"` // always true
 	Step     int      `json:"step"`
 	ValLoss  float64  `json:"val_loss"`
 	Accuracy *float64 `json:"accuracy,omitempty"`
@@ -182,6 +184,9 @@ func (r *run) settled() (stored *Config, err error) {
 	}
 	if stored, err = readRun(r.Out); err != nil {
 		return nil, err
+	}
+	if !(&folder{dir: r.Out}).saved() {
+		return nil, fail("start it anew, with another --out", "the run in %s has no checkpoint to go on from", r.Out)
 	}
 	c, err := r.resumed(stored)
 	if err != nil {

@@ -432,6 +432,40 @@ func TestRunFolder(t *testing.T) {
 	}
 }
 
+// TestHeads: a bare file of weights does not tell its heads. Those given count, then a description beside the file, then
+// the width of published models.
+func TestHeads(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "ids.bin")
+	if err := os.WriteFile(tokens, make([]byte, 400), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	first := config(t, "gpt", map[string]any{"tokens": tokens, "vocab": 5, "context": 8, "layers": 1, "heads": 6, "width": 192, "batch": 2, "steps": 1})
+	first.Out = filepath.Join(t.TempDir(), "run")
+	mustRun(t, first)
+	beside := filepath.Join(first.Out, "model.safetensors")
+	alone := filepath.Join(t.TempDir(), "alone.safetensors")
+	if err := os.WriteFile(alone, []byte(read(t, beside)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		init  string
+		heads int // 0: not given
+		want  string
+	}{{beside, 0, " 6 heads"}, {alone, 0, " 3 heads"}, {alone, 12, " 12 heads"}, {first.Out, 6, " 6 heads"}} {
+		settings := map[string]any{"tokens": tokens, "init": c.init, "batch": 2, "steps": 1}
+		if c.heads > 0 {
+			settings["heads"] = c.heads
+		}
+		if r, _ := mustRun(t, config(t, "gpt", settings)); !strings.Contains(r.Model, c.want) {
+			t.Errorf("%s with --heads %d is %s, want%s", filepath.Base(c.init), c.heads, r.Model, c.want)
+		}
+	}
+	r, err := train.Evaluate(t.Context(), train.EvalConfig{From: beside, Device: "cpu", Tokens: tokens})
+	if err != nil || !strings.Contains(r.Model, " 6 heads") {
+		t.Errorf("evaluated as %v, %v", r, err)
+	}
+}
+
 // TestNull runs without arithmetic: memory as on the CPU, losses 0, no model.
 func TestNull(t *testing.T) {
 	figures := func(device string) *train.Result {

@@ -151,6 +151,8 @@ func (r *room) furnish() {
 	r.npz("floatlabels.npz", images(bytesArray(2, 1, 6, 6)), marks(&npy.Array{DType: "<f4", Shape: []int{2}, Data: make([]byte, 8)}))
 	r.npz("negative.npz", images(bytesArray(2, 1, 6, 6)), marks(&npy.Array{DType: "|i1", Shape: []int{2}, Data: []byte{1, 0xff}}))
 	r.npz("classes.npz", images(bytesArray(30, 1, 6, 6)), marks(bytesArray(30)))
+	r.npz("five.npz", images(bytesArray(5, 1, 6, 6)), marks(labels(5)))
+	r.npz("nan.npz", images(&npy.Array{DType: "<f4", Shape: []int{2, 1, 6, 6}, Data: bytes.Repeat([]byte{0xff}, 288)}), marks(labels(2)))
 	whole, err := os.ReadFile("good.npz")
 	r.check(err)
 	r.file("cut.npz", whole[:len(whole)/2])
@@ -164,6 +166,10 @@ func (r *room) furnish() {
 	} {
 		r.file(dir+"/t10k-images-idx3-ubyte", files[0])
 		r.file(dir+"/t10k-labels-idx1-ubyte", files[1])
+	}
+	for name, y := range map[string]*npy.Array{"train": labels(30), "t10k": bytesArray(30)} { // of more classes
+		r.file("idxtest/"+name+"-images-idx3-ubyte", pictures)
+		r.file("idxtest/"+name+"-labels-idx1-ubyte", idx(y))
 	}
 	r.file("idxone/t10k-images-idx3-ubyte", pictures)
 	r.check(os.Mkdir("empty", 0o777))
@@ -179,6 +185,7 @@ func (r *room) furnish() {
 	r.file("ahead.bin", append([]byte{200, 0}, make([]byte, 4000)...))
 
 	r.good("train", "mlp", "--data", "good.npz", "--batch", "4", "--steps", "4", "--save-every", "2", "--out", "run")
+	r.good("train", "mlp", "--data", "five.npz", "--batch", "4", "--steps", "1", "--out", "five")
 	r.good("train", "mlp", "--data", "good.npz", "--batch", "4", "--steps", "4", "--schedule", "cosine", "--out", "cosine")
 	r.good("train", "gpt", "--data", "good.txt", "--batch", "2", "--steps", "1", "--context", "8", "--layers", "1", "--heads", "2", "--width", "8", "--out", "gpt")
 	r.weights()
@@ -292,9 +299,12 @@ var bad = []struct{ args, names string }{
 	{"train --batch 0", "--batch is 0"},
 	{"train --batch -3", "-3"},
 	{"train --batch 99999999999999999999", "99999999999999999999"},
+	{"train mlp --data good.npz --batch 9223372036854775807", "9223372036854775807"},
+	{"train gpt --data good.txt --batch 288230376151711744", "288230376151711744"}, // times a context of 64 it is 0
 	{"train --steps 0", "--steps is 0"},
 	{"train --steps -1", "-1"},
 	{"train --epochs 0", "--epochs is 0"},
+	{"train mlp --data good.npz --epochs 9223372036854775807", "9223372036854775807"},
 	{"train --lr -0.1", "-0.1"},
 	{"train --lr NaN", "NaN"},
 	{"train --lr Inf", "Inf"},
@@ -376,6 +386,7 @@ var bad = []struct{ args, names string }{
 	{"train mlp --data good.npz --init gpt", "gpt2"},
 	{"train mlp --data wide.npz --init run", "6×7"},
 	{"train mlp --data classes.npz --init run", "classes"},
+	{"train mlp --data idxtest --init run", "classes"},
 	{"train digits --data good.npz --init run", "mlp"},
 	{"train gpt --data good.txt --init run", "mlp"},
 	{"train gpt --data good.txt --init gpt --layers 7", "7"},
@@ -416,6 +427,9 @@ var bad = []struct{ args, names string }{
 	{"eval unfinished", "model.safetensors"},
 	{"eval run --data wide.npz", "6×7"},
 	{"eval run --data classes.npz", "classes"},
+	{"eval run --data nan.npz", "NaN"},
+	{"eval run --data nan.npz --json", "NaN"},
+	{"eval five", "five"},
 	{"eval run --skip -1", "-1"},
 	{"eval run --data good.npz --skip 30", "30"},
 	{"eval run --tokens ids.bin", "ids.bin"},

@@ -118,18 +118,12 @@ func (s *screen) progress(step train.Step) render.Progress {
 	return render.Progress{Label: fmt.Sprintf("step %d", step.Step), Done: int64(step.Step), Total: int64(s.start.Steps), Fields: fields}
 }
 
-// scoreLine is a score among JSON lines.
-type scoreLine struct {
-	Scored bool `json:"score"`
-	train.Score
-}
-
 // Score implements train.Watcher.
 func (s *screen) Score(score train.Score) {
 	if score.Step == s.start.Steps {
 		return // the result has it
 	}
-	s.emit(scoreLine{true, score})
+	s.emit(score)
 	s.clear()
 	fmt.Fprintf(s.text, "step %d: held out: %s\n", score.Step, figures(score.Accuracy, &score.ValLoss))
 }

@@ -18,6 +18,12 @@ import (
 	"strings"
 )
 
+// What names beside a destination begin and end with.
+const (
+	tempPrefix = ".warpline-"
+	tempSuffix = ".tmp"
+)
+
 // bufferSize keeps small writes, as of headers and log lines, from being system calls.
 const bufferSize = 64 << 10
 
@@ -162,6 +168,17 @@ func kind(m fs.FileMode) string {
 	return "a device"
 }
 
+// Sweep removes what writes that a crash cut off have left in the folder dir. Nothing may be writing there.
+func Sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
+		}
+	}
+	return err
+}
+
 func absent(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fs.ErrExist
@@ -172,7 +189,7 @@ func absent(path string) error {
 // tempName returns a fresh name in the folder of path, so that the rename stays
 // within one file system.
 func tempName(path string) string {
-	return filepath.Join(filepath.Dir(path), ".warpline-"+strings.ToLower(rand.Text()[:16])+".tmp")
+	return filepath.Join(filepath.Dir(path), tempPrefix+strings.ToLower(rand.Text()[:16])+tempSuffix)
 }
 
 // fill creates temp, with the permissions perm unless 0, and forces it to the disk.

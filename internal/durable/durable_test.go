@@ -232,3 +232,25 @@ func TestReplaceDirRestores(t *testing.T) {
 	}
 	wantTree(t, dir, "d/ d/a=1 d/sub/ d/sub/b=2")
 }
+
+func TestSweepRemovesWhatACrashLeft(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b")
+	for _, name := range []string{".warpline-abc.tmp/inner", ".warpline-keep/inner", "x.tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".warpline-def.tmp"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 || entries[0].Name() != ".warpline-keep" || entries[1].Name() != "x.tmp" {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+	if err := Sweep(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of no folder: %v", err)
+	}
+}
