@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -253,11 +254,33 @@ func (f *folder) open() error {
 	if m := &f.manifest; m.Format != formatName || m.Version != formatVersion {
 		return &MismatchError{f.path, fmt.Sprintf("format %q version %d; this program reads %q version %d", m.Format, m.Version, formatName, formatVersion)}
 	}
+	if err := f.manifest.plausible(); err != nil {
+		return fmt.Errorf("%s: %w", manifestFile, err)
+	}
 	if f.model, err = f.tensors(modelFile, sums); err != nil || f.manifest.Optimizer == nil {
 		return err
 	}
 	f.optim, err = f.tensors(optimizerFile, sums)
 	return err
+}
+
+// most bounds counts of steps, epochs and batches: no run comes near, and sums of two stay integers.
+const most = 1 << 48
+
+// plausible refuses counts that no run has.
+func (m *manifest) plausible() error {
+	counts := map[string]int{"step": m.Step, "epoch": m.Loader.Epoch, "batch": m.Loader.Batch}
+	if m.Optimizer != nil {
+		for name, n := range m.Optimizer.Counters {
+			counts["counter "+name] = n
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[name]; n < 0 || n > most {
+			return fmt.Errorf("%s is %d, which no run reaches", name, n)
+		}
+	}
+	return nil
 }
 
 // tensors opens a safetensors file and compares its checksum.

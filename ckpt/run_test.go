@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -171,13 +172,17 @@ var damages = map[string]struct {
 	"manifest, a digit changed": {edit(manifestFile, `"step": 2`, `"step": 3`), "does not match its checksum"},
 	"manifest missing":          {remove(manifestFile), "manifest.json"},
 	"manifest no JSON":          {signed(manifestFile, func(string) string { return "{" }), "unexpected end"},
-	"model no safetensors":      {signed(modelFile, func(s string) string { return s[:len(s)-1] }), "model.safetensors"},
-	"sums cut":                  {cut(sumsFile, 30), "is no checksum"},
-	"sums without a line":       {edit(sumsFile, manifestFile, "other.json"), "no line for manifest.json"},
-	"sums flipped":              {flip(sumsFile, 3), "does not match its checksum"},
-	"sums empty":                {cut(sumsFile, 0), "no line for"},
-	"sums missing":              {remove(sumsFile), "SHA256SUMS"},
-	"all files gone":            {func(t *testing.T, path string) { check(t, os.RemoveAll(path)); check(t, os.Mkdir(path, 0o777)) }, "SHA256SUMS"},
+	"negative step":             {signed(manifestFile, func(s string) string { return strings.Replace(s, `"step": `, `"step": -`, 1) }), "which no run reaches"},
+	"absurd epoch": {signed(manifestFile, func(s string) string {
+		return regexp.MustCompile(`"epoch": \d+`).ReplaceAllString(s, `"epoch": 9223372036854775807`)
+	}), "which no run reaches"},
+	"model no safetensors": {signed(modelFile, func(s string) string { return s[:len(s)-1] }), "model.safetensors"},
+	"sums cut":             {cut(sumsFile, 30), "is no checksum"},
+	"sums without a line":  {edit(sumsFile, manifestFile, "other.json"), "no line for manifest.json"},
+	"sums flipped":         {flip(sumsFile, 3), "does not match its checksum"},
+	"sums empty":           {cut(sumsFile, 0), "no line for"},
+	"sums missing":         {remove(sumsFile), "SHA256SUMS"},
+	"all files gone":       {func(t *testing.T, path string) { check(t, os.RemoveAll(path)); check(t, os.Mkdir(path, 0o777)) }, "SHA256SUMS"},
 	"a file in its place": {func(t *testing.T, path string) {
 		check(t, os.RemoveAll(path))
 		check(t, os.WriteFile(path, nil, 0o666))

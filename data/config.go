@@ -39,11 +39,16 @@ func (c *Config) check() error {
 		return fmt.Errorf("data: batch size %d; set Config.Size to at least 1", c.Size)
 	case c.Epoch < 0 || c.Skip < 0 || c.Steps < 0 || c.Prefetch < 0:
 		return fmt.Errorf("data: epoch %d, skip %d, steps %d, prefetch %d; none may be negative", c.Epoch, c.Skip, c.Steps, c.Prefetch)
+	case c.Epoch > most || c.Skip > most/c.Size || c.Steps > most/c.Size:
+		return fmt.Errorf("data: epoch %d, skip %d, steps %d of size %d: more than 2^48 samples", c.Epoch, c.Skip, c.Steps, c.Size)
 	case c.Shuffle && c.Draw || c.Shuffle && c.Wrap || c.Draw && c.Wrap:
 		return errors.New("data: Shuffle, Draw and Wrap are three orders; set one of them")
 	}
 	return nil
 }
+
+// most bounds the samples of a run, so that positions never overflow.
+const most = 1 << 48
 
 // maxChosen bounds the workers that are chosen automatically.
 const maxChosen = 8

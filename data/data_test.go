@@ -292,6 +292,7 @@ func TestBadUseIsAnError(t *testing.T) {
 	}{
 		"no size":        {data.Batches(env, counted(3), data.Config{}), "batch size 0"},
 		"negative size":  {data.Batches(env, counted(3), data.Config{Size: -4}), "batch size -4"},
+		"absurd skip":    {data.Batches(env, counted(3), data.Config{Size: 3, Wrap: true, Skip: math.MaxInt, Steps: 2}), "more than 2^48"},
 		"negative steps": {data.Batches(env, counted(3), data.Config{Size: 1, Steps: -1}), "none may be negative"},
 		"two orders":     {data.Batches(env, counted(3), data.Config{Size: 1, Shuffle: true, Wrap: true}), "set one of them"},
 		"nothing to go":  {data.Batches(env, counted(0), data.Config{Size: 1, Steps: 3}), "0 samples make no batch"},

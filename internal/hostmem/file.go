@@ -16,17 +16,20 @@ type File struct {
 // MapFile maps the file at path. An empty file has no bytes and is no error;
 // a directory or a device is one.
 func MapFile(path string) (*File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+		return nil, fmt.Errorf("cannot map %s: it is a %s, not a regular file", path, kind(info.Mode()))
+	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w", err)
+		return nil, err
 	}
 	defer f.Close() // the mapping outlives the descriptor
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("%w", err)
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("cannot map %s: it is a %s, not a regular file", path, kind(info.Mode()))
+		return nil, fmt.Errorf("cannot map %s: it is no regular file any more", path)
 	}
 	size := info.Size()
 	if size == 0 {
