@@ -1,0 +1,69 @@
+package optim_test
+
+import (
+	"fmt"
+
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+func Example() {
+	env := tensor.Best()
+	w := map[string]*tensor.Tensor{"w": nn.NewParam(env.Full(3))}
+	opt := optim.NewSGD(nn.Params(w), optim.SGDConfig{LR: 0.1})
+	for range 3 {
+		w["w"].Square().Backward()
+		opt.Step() // w -= 0.1 · 2w, and the gradient is gone
+		fmt.Printf("%.3f\n", w["w"].Item())
+	}
+	// Output:
+	// 2.400
+	// 1.920
+	// 1.536
+}
+
+func ExampleSchedule() {
+	env := tensor.Best()
+	model := nn.NewLinear(env, 4, 2)
+	opt := optim.NewAdamW(nn.Params(model), optim.AdamWConfig{
+		Clip: 1,                       // largest norm of all gradients together
+		Rule: optim.DecayMatricesOnly, // no weight decay for biases and norms
+	})
+	schedule := optim.WarmupCosine(1e-3, 1e-4, 2, 6)
+
+	for step := range 7 {
+		opt.SetLR(schedule(step))
+		model.Forward(env.Ones(8, 4)).Square().Mean().Backward()
+		opt.Step()
+		fmt.Printf("%.6f ", opt.LR())
+	}
+	// Output: 0.000333 0.000667 0.001000 0.000868 0.000550 0.000232 0.000100
+}
+
+func ExampleRule() {
+	env := tensor.Best()
+	model := map[string]*tensor.Tensor{"body": nn.NewParam(env.Ones()), "head": nn.NewParam(env.Ones())}
+	opt := optim.NewSGD(nn.Params(model), optim.SGDConfig{
+		LR: 0.1,
+		Rule: func(path string, p *tensor.Tensor, r *optim.Rates) {
+			if path == "body" {
+				r.Scale = 0.1 // a tenth of the learning rate
+			}
+		},
+	})
+	model["body"].Add(model["head"]).Backward() // both gradients are 1
+	opt.Step()
+	fmt.Printf("%.2f %.2f\n", model["body"].Item(), model["head"].Item())
+	// Output: 0.99 0.90
+}
+
+func ExampleReport() {
+	env := tensor.Best()
+	a, b := nn.NewParam(env.Full(3)), nn.NewParam(env.Full(4))
+	opt := optim.NewSGD(nn.Params([]*tensor.Tensor{a, b}), optim.SGDConfig{LR: 0.1})
+	a.Square().Backward()
+	report := opt.Step()
+	fmt.Println(report.Norm(), report.Finite(), report.Skipped)
+	// Output: 6 true [1]
+}
