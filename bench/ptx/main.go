@@ -1,0 +1,46 @@
+// Command ptx keeps internal/ptx and NVIDIA's ptxas in agreement. It is run by hand, with a ptxas from a throw-away
+// environment (the triton wheel carries one); nothing else in the repository needs ptxas.
+//
+//	go run ./bench/ptx -ptxas PATH forms > internal/ptx/forms.txt
+//	go run ./bench/ptx -ptxas PATH -seed 1 -n 20000 compare > bench/ptx/report.md
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	path := flag.String("ptxas", "ptxas", "path of ptxas, release 12.9")
+	seed := flag.Uint64("seed", 1, "seed of the mutations")
+	n := flag.Int("n", 20000, "number of mutated instructions")
+	flag.Parse()
+	if err := run(*path, flag.Arg(0), *seed, *n); err != nil {
+		fmt.Fprintln(os.Stderr, "ptx:", err)
+		os.Exit(1)
+	}
+}
+
+func run(path, command string, seed uint64, n int) error {
+	dir, err := os.MkdirTemp("", "ptx")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	a := &assembler{path: path, dir: dir}
+	var out []byte
+	switch command {
+	case "forms":
+		out, err = writeForms(a)
+	case "compare":
+		out, err = compare(a, seed, n)
+	default:
+		return fmt.Errorf("unknown command %q, expected forms or compare", command)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(out)
+	return err
+}

@@ -1,0 +1,307 @@
+package gpusim
+
+import (
+	"sync"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// variant is how a kernel is compiled.
+type variant struct {
+	poison      bool // follow registers that nobody wrote
+	independent bool // blocks end at memory operations, where lanes may part
+}
+
+// constant is a slot and the bits it holds.
+type constant struct {
+	i    int32
+	bits uint64
+}
+
+// code is a compiled kernel.
+type code struct {
+	kernel   *Kernel
+	blocks   []basic
+	slots    [banks]int
+	const32  []constant
+	const64  []constant
+	fixed    []special // set once for each warp
+	specials []special // set anew for each block of the grid
+	regs     int       // virtual registers, for poison
+	dynamic  int       // offset of dynamic shared memory
+	talks    bool      // has atomics, fences or strong accesses: other threads may wait for it, or it for them
+	async    bool      // has cp.async
+	pressure int
+	mu       sync.Mutex
+	idle     []*cta        // left by launches
+	predSlot map[int]int32 // of predicate registers, for poison
+}
+
+// basic is a basic block. The terminator decides what comes next; block len(blocks) is the exit.
+type basic struct {
+	ops     []op
+	term    terminator
+	next    int
+	targets []int
+	ipdom   int
+	n       int64 // instructions
+	classes [numClasses]uint32
+	memory  bool
+}
+
+type termKind uint8
+
+const (
+	termNext   termKind = iota
+	termJump            // to targets[0]
+	termBranch          // to targets[0] where the predicate holds, else to next
+	termIndex           // to targets[index]
+	termExit
+	termSync // wait for lanes of the warp, then run
+	termBar  // wait for warps of the block
+)
+
+// terminator ends a basic block.
+type terminator struct {
+	kind   termKind
+	p      int32 // the predicate of a branch or exit, -1 without
+	neg    bool
+	index  slot
+	need   func(w *warp) uint32 // the lanes that must arrive
+	run    op
+	warp   bool // bar.warp.sync: meets its like anywhere in the code
+	bar    *barOp
+	site   *site
+	poison op // checks what it reads; nil without
+}
+
+// class is a kind of instruction, for counting.
+type class uint8
+
+const (
+	classOther class = iota
+	classFloat32
+	classFloat64
+	classHalf
+	classInteger
+	classConvert
+	classMove
+	classSpecial
+	classLoad
+	classStore
+	classAtomic
+	classCopy
+	classShuffle
+	classTensor
+	classSync
+	classControl
+	numClasses
+)
+
+var classNames = [numClasses]string{"other", "float32", "float64", "half", "integer", "convert", "move", "special function", "load", "store",
+	"atomic", "async copy", "shuffle", "tensor", "sync", "control"}
+
+var classOf = map[string]class{"mov": classMove, "cvta": classMove, "selp": classMove, "slct": classMove, "cvt": classConvert,
+	"ex2": classSpecial, "lg2": classSpecial, "sin": classSpecial, "cos": classSpecial, "tanh": classSpecial, "rsqrt": classSpecial,
+	"ld": classLoad, "ldu": classLoad, "ldmatrix": classLoad, "st": classStore, "atom": classAtomic, "red": classAtomic, "cp": classCopy,
+	"shfl": classShuffle, "vote": classShuffle, "match": classShuffle, "redux": classShuffle, "movmatrix": classShuffle, "mma": classTensor,
+	"bar": classSync, "barrier": classSync, "membar": classSync, "fence": classSync,
+	"bra": classControl, "brx": classControl, "exit": classControl, "trap": classControl, "call": classControl}
+
+// classify counts arithmetic by type and the rest by opcode.
+func classify(in *ptx.Inst) class {
+	if c, ok := classOf[in.Op]; ok {
+		return c
+	}
+	switch t := in.Type(); {
+	case (in.Op == "rcp" || in.Op == "sqrt") && in.Has("approx"):
+		return classSpecial
+	case t == ptx.F32:
+		return classFloat32
+	case t == ptx.F64:
+		return classFloat64
+	case t.Kind() == ptx.KindFloat:
+		return classHalf
+	case t != ptx.NoType:
+		return classInteger
+	}
+	return classOther
+}
+
+// touchesMemory are the opcodes after which the independent schedule may switch.
+var touchesMemory = map[string]bool{"ld": true, "st": true, "atom": true, "red": true, "cp": true}
+
+// talking reports whether an instruction lets threads wait for each other outside barriers.
+func talking(in *ptx.Inst) bool {
+	switch in.Op {
+	case "atom", "red", "membar", "fence":
+		return true
+	case "ld", "st":
+		for _, m := range []string{"volatile", "relaxed", "acquire", "release", "mmio"} {
+			if in.Has(m) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compiled returns the code of a variant, compiling it on first use.
+func (k *Kernel) compiled(v variant) (*code, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c := k.code[v]; c != nil {
+		return c, nil
+	}
+	c, err := k.compile(v)
+	if err == nil {
+		k.code[v] = c
+	}
+	return c, err
+}
+
+func (k *Kernel) compile(v variant) (*code, error) {
+	f, err := flatten(k.prog, k.fn)
+	if err != nil {
+		return nil, err
+	}
+	use, err := scan(f)
+	if err != nil {
+		return nil, err
+	}
+	g := newGraph(f, func(in *finst) bool {
+		return endsBlock(in) || v.independent && touchesMemory[in.Op]
+	})
+	e, err := newEmitter(f, v)
+	if err != nil {
+		return nil, err
+	}
+	c := e.code
+	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(align(f.shared, dynamicAlign))
+	c.pressure = e.assign(g, use, v)
+	c.blocks = make([]basic, len(g.blocks))
+	for b := range g.blocks {
+		e.block(&c.blocks[b], g, b)
+	}
+	return c, e.err
+}
+
+// endsBlock is whether an instruction is a terminator.
+func endsBlock(in *finst) bool {
+	return in.Op == "bra" || in.Op == "exit" || converges[in.Op] && in.Op != "call"
+}
+
+// assign chooses slots. With poison each register has its own, so that what one left is not taken for another's.
+func (e *emitter) assign(g *graph, use []usage, v variant) (pressure int) {
+	width := make([]int, len(e.bank))
+	for r, b := range e.bank {
+		width[r] = [banks]int{1, 2, 0}[b]
+	}
+	ivs, pressure := intervals(g, use, width)
+	if v.poison {
+		e.code.predSlot = map[int]int32{}
+		for r, b := range e.bank {
+			e.slots[r] = int32(e.code.slots[b])
+			e.code.slots[b]++
+			if b == bankPred {
+				e.code.predSlot[r] = e.slots[r]
+			}
+		}
+		return pressure
+	}
+	e.slots, e.code.slots = allocate(ivs, e.bank)
+	return pressure
+}
+
+func (e *emitter) block(b *basic, g *graph, i int) {
+	x := g.blocks[i]
+	b.next, b.ipdom, b.n = i+1, g.ipdom[i], int64(x.end-x.start)
+	at := g.blocks[i].succ
+	for j := x.start; j < x.end && e.err == nil; j++ {
+		in := &e.f.code[j]
+		e.use = &usage{}
+		run := e.instruction(in)
+		b.classes[classify(in.Inst)]++
+		b.memory = b.memory || touchesMemory[in.Op]
+		e.code.talks = e.code.talks || talking(in.Inst)
+		e.code.async = e.code.async || in.Op == "cp"
+		if run != nil {
+			b.ops = append(b.ops, run)
+		}
+		if e.term != nil {
+			b.term = *e.term
+			b.targets = at
+		}
+	}
+}
+
+// poisoned follows registers that nobody wrote: a result is undefined in the lanes where an operand is. That such a
+// value is used as an address, a predicate of a branch or the data of a store is a finding.
+func (e *emitter) poisoned(run op) op {
+	u := *e.use
+	s := e.site
+	if e.term != nil {
+		e.poisonedTerm(u)
+	}
+	if e.term != nil || run == nil {
+		return run
+	}
+	sensitive := e.in.Op == "ld" || e.in.Op == "st" || e.in.Op == "atom" || e.in.Op == "red" || e.in.Op == "cp"
+	chooses := e.in.Op == "selp"
+	return func(w *warp) {
+		var bad uint32
+		for _, r := range u.uses {
+			bad |= w.undef[r]
+		}
+		mask := w.mask
+		if chooses {
+			bad = w.chosenUndef(u.uses, s.in)
+		}
+		if sensitive && bad&mask != 0 {
+			w.cta.note(w, s, bad&mask, Initcheck, "an address, predicate or value that was never written is used")
+			bad = 0
+		}
+		run(w)
+		for _, r := range u.defs {
+			w.undef[r] = w.undef[r]&^mask | bad&mask
+		}
+	}
+}
+
+// chosenUndef is the poison of selp: that of the operand taken, and of the predicate.
+func (w *warp) chosenUndef(uses []int, in *finst) uint32 {
+	var all uint32
+	for _, r := range uses {
+		all |= w.undef[r]
+	}
+	p, ok := in.Args[3].(*ptx.Reg)
+	if all == 0 || !ok {
+		return all
+	}
+	undef := func(o ptx.Operand) uint32 {
+		if r, ok := o.(*ptx.Reg); ok {
+			return w.undef[in.fr.reg+r.ID]
+		}
+		return 0
+	}
+	// With poison, registers have their own slots in order of their bank, so the predicate's can be read here.
+	pick := w.p[w.code.predSlot[in.fr.reg+p.ID]]
+	return undef(p) | undef(in.Args[1])&pick | undef(in.Args[2])&^pick
+}
+
+// poisonedTerm checks what a terminator reads and marks what it writes as written.
+func (e *emitter) poisonedTerm(u usage) {
+	s := e.site
+	e.term.poison = func(w *warp) {
+		var bad uint32
+		for _, r := range u.uses {
+			bad |= w.undef[r]
+		}
+		if bad&w.mask != 0 {
+			w.cta.note(w, s, bad&w.mask, Initcheck, "a register that was never written is used")
+		}
+		for _, r := range u.defs {
+			w.undef[r] &^= w.mask
+		}
+	}
+}

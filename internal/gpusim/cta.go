@@ -1,0 +1,403 @@
+package gpusim
+
+import (
+	"fmt"
+	"slices"
+)
+
+// cta is a block of the grid while it runs. (CTA, cooperative thread array, is PTX's word; block means a basic block
+// elsewhere in this package.)
+type cta struct {
+	grid    *grid
+	worker  *worker
+	kind    ctaKind
+	index   int // in the order of the grid
+	id      [3]uint32
+	warps   []*warp
+	alive   int
+	shared  []byte
+	written []byte // 1 for each byte of shared memory that was written, under initcheck
+	race    *race  // under racecheck
+	bars    [16]barrier
+	steps   int64
+	rand    uint64
+
+	fault    *Fault
+	findings []Finding
+	out      []byte // of vprintf
+
+	execs, lanes        []uint64
+	branches, divergent uint64
+	mem                 memoryCounts
+}
+
+// barrier is one of the sixteen barriers of a block.
+type barrier struct {
+	arrived int // threads that arrived without waiting, by bar.arrive
+	waiting int // warps that wait
+	count   int // threads expected; 0 for all
+}
+
+// barOp is a compiled bar or barrier instruction.
+type barOp struct {
+	id, count slot
+	hasCount  bool
+	arrive    bool
+	aligned   bool
+	reduce    func(w *warp, lanes uint32) uint32 // the lanes whose predicate holds; nil without .red
+	result    func(w *warp, count, threads int)  // writes the reduction
+}
+
+// random is a step of splitmix64, seeded by launch, seed and block.
+func (c *cta) random() uint64 {
+	c.rand += 0x9e3779b97f4a7c15
+	z := c.rand
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+const maxFindings = 64 // kinds per block; more of a kind are only counted
+
+// finding describes something at an instruction for the lowest of the lanes.
+func (c *cta) finding(w *warp, s *site, lane int, check Check, msg string) Finding {
+	f := Finding{Check: check, Kernel: c.grid.code.kernel.Name, Block: c.id, Msg: msg, Count: 1}
+	if w != nil {
+		f.Thread = c.grid.threadID(w.id*warpSize + uint32(lane))
+	}
+	if s != nil {
+		f.Line, f.Source, f.Inst = s.in.Pos.Line, s.source(), s.in.Name()
+	}
+	return f
+}
+
+// note records a finding after which the kernel goes on, if its check is on.
+func (c *cta) note(w *warp, s *site, lanes uint32, check Check, msg string) {
+	c.noteAt(w, s, lowest(lanes), check, msg, "", 0, 0, "")
+}
+
+func (c *cta) noteAt(w *warp, s *site, lane int, check Check, msg, space string, addr uint64, size int, alloc string) {
+	if c.grid.checks&check == 0 {
+		return
+	}
+	for i := range c.findings {
+		f := &c.findings[i]
+		if f.Check == check && f.Line == s.in.Pos.Line && f.Msg == msg {
+			f.Count++
+			return
+		}
+	}
+	if len(c.findings) == maxFindings {
+		return
+	}
+	f := c.finding(w, s, lane, check, msg)
+	f.Space, f.Addr, f.Size, f.Alloc = space, addr, size, alloc
+	c.findings = append(c.findings, f)
+}
+
+// stop ends the kernel with a fault.
+func (c *cta) stop(w *warp, s *site, lane int, code Code, check Check, format string, args ...any) {
+	if c.fault == nil {
+		c.fault = &Fault{code, c.finding(w, s, lane, check, fmt.Sprintf(format, args...))}
+	}
+}
+
+// pass gives each warp a turn. It reports whether any ran out its quantum; a block in which nothing can run is stopped.
+func (c *cta) pass() (spun bool) {
+	progress := false
+	for i := range c.warps {
+		w := c.warps[c.grid.order(i, len(c.warps))]
+		if w.live == 0 {
+			continue
+		}
+		p, s := w.run()
+		progress, spun = progress || p, spun || s
+		if c.fault != nil {
+			return false
+		}
+		if c.steps > c.grid.limit {
+			c.stop(w, w.here(), lowest(w.live), LaunchTimeout, 0, "the block executed more than %d instructions of warps", c.grid.limit)
+			return false
+		}
+	}
+	if !progress && c.alive > 0 {
+		c.deadlock()
+	}
+	return spun
+}
+
+// here is an instruction close to where the warp's first split stands; nil where that block just falls through.
+func (w *warp) here() *site {
+	if len(w.splits) == 0 || w.splits[0].pc >= len(w.code.blocks) {
+		return nil
+	}
+	return w.code.blocks[w.splits[0].pc].term.site
+}
+
+// deadlock stops a block whose warps all wait.
+func (c *cta) deadlock() {
+	for _, w := range c.warps {
+		for _, sp := range w.splits {
+			if sp.state == ready {
+				continue
+			}
+			t := w.code.blocks[sp.pc].term
+			what := "the other lanes of its warp"
+			if sp.state == atBar {
+				what = fmt.Sprintf("barrier %d", sp.bar)
+			}
+			c.note(w, t.site, sp.mask, Synccheck, "threads wait for "+what+", where others never arrive")
+			c.stop(w, t.site, lowest(sp.mask), LaunchTimeout, Synccheck, "deadlock: lanes %08x wait for %s, where others never arrive", sp.mask, what)
+			return
+		}
+	}
+	c.stop(nil, nil, 0, LaunchTimeout, Synccheck, "deadlock")
+}
+
+// barrier brings split s to a barrier of the block.
+func (w *warp) barrier(s int, b *basic) (int, bool) {
+	t, c, lane := b.term.bar, w.cta, lowest(w.mask)
+	id := uint32(w.get(t.id, lane))
+	count := 0
+	if t.hasCount {
+		count = int(uint32(w.get(t.count, lane)))
+	}
+	if id > 15 || count%warpSize != 0 || t.hasCount && count == 0 {
+		c.stop(w, b.term.site, lane, IllegalInstruction, Synccheck, "barrier %d for %d threads: the number goes to 15, the threads are a multiple of 32", id, count)
+		return 0, false
+	}
+	bar := &c.bars[id]
+	if (bar.waiting > 0 || bar.arrived > 0) && bar.count != count {
+		c.note(w, b.term.site, w.mask, Synccheck, fmt.Sprintf("barrier %d is used with %d and with %d threads at once", id, bar.count, count))
+	}
+	bar.count = count
+	if t.arrive {
+		if w.mask != w.live {
+			c.note(w, b.term.site, w.mask, Synccheck, "bar.arrive by a part of a warp")
+		}
+		bar.arrived += warpSize
+		if c.race != nil {
+			c.race.arrive(w, id)
+		}
+		c.complete(id)
+		return b.next, true
+	}
+	w.splits[s].state, w.splits[s].bar = atBar, id
+	w.arriveAtBarrier()
+	return 0, false
+}
+
+// arriveAtBarrier counts the warp in when all its live lanes wait at the same barrier.
+func (w *warp) arriveAtBarrier() {
+	var id uint32
+	var here uint32
+	pc := -1
+	for _, sp := range w.splits {
+		if sp.state != atBar || here != 0 && sp.bar != id {
+			return
+		}
+		id = sp.bar
+		here |= sp.mask
+		t := &w.code.blocks[sp.pc].term
+		if pc >= 0 && pc != sp.pc && t.bar.aligned {
+			w.cta.note(w, t.site, sp.mask, Synccheck, "lanes of one warp meet at different bar instructions")
+		}
+		pc = sp.pc
+	}
+	if here != w.live || here == 0 {
+		return
+	}
+	w.cta.bars[id].waiting++
+	if w.cta.race != nil {
+		w.cta.race.arrive(w, id)
+	}
+	w.cta.complete(id)
+}
+
+// warpExited may complete barriers that waited for all warps.
+func (c *cta) warpExited() {
+	c.alive--
+	for id := range c.bars {
+		if b := &c.bars[id]; b.waiting > 0 && b.count == 0 {
+			c.complete(uint32(id))
+		}
+	}
+}
+
+// complete lets the warps at a barrier go on once all are there.
+func (c *cta) complete(id uint32) {
+	b := &c.bars[id]
+	expected := b.count
+	if expected == 0 {
+		expected = c.alive * warpSize
+	}
+	if b.arrived+b.waiting*warpSize < expected || expected == 0 {
+		return
+	}
+	*b = barrier{}
+	holds, threads := 0, 0
+	c.eachWaiting(id, func(w *warp, sp *split, t *barOp) {
+		threads += popcount(sp.mask)
+		if t.reduce != nil {
+			holds += popcount(t.reduce(w, sp.mask))
+		}
+	})
+	c.eachWaiting(id, func(w *warp, sp *split, t *barOp) {
+		if t.result != nil {
+			w.mask = sp.mask
+			t.result(w, holds, threads)
+		}
+		sp.state, sp.pc = ready, w.code.blocks[sp.pc].next
+		if c.race != nil {
+			c.race.leave(w, id)
+		}
+	})
+	for _, w := range c.warps {
+		w.merge()
+	}
+	if c.race != nil {
+		c.race.reset(id)
+	}
+}
+
+func (c *cta) eachWaiting(id uint32, f func(w *warp, sp *split, t *barOp)) {
+	for _, w := range c.warps {
+		if w.live == 0 {
+			continue
+		}
+		for i := range w.splits {
+			if sp := &w.splits[i]; sp.state == atBar && sp.bar == id {
+				f(w, sp, w.code.blocks[sp.pc].term.bar)
+			}
+		}
+	}
+}
+
+// start readies the block for its place in the grid.
+func (c *cta) start(index int) {
+	g := c.grid
+	c.index = index
+	c.id = [3]uint32{uint32(index) % g.dims[0], uint32(index) / g.dims[0] % g.dims[1], uint32(index) / g.dims[0] / g.dims[1]}
+	c.rand = g.seed*0x632be59bd9b4e019 + uint64(index)
+	c.fault, c.findings, c.out, c.steps, c.bars = nil, nil, nil, 0, [16]barrier{}
+	c.alive = len(c.warps)
+	clear(c.shared)
+	if g.checks&Initcheck != 0 {
+		clear(c.written)
+		for i := range c.shared {
+			c.shared[i] = poisonByte
+		}
+	}
+	if c.race != nil {
+		c.race.start(c)
+	}
+	for i, w := range c.warps {
+		w.start(g.threads - i*warpSize)
+	}
+}
+
+// start readies a warp with so many threads left for it.
+func (w *warp) start(threads int) {
+	w.live = full
+	if threads < warpSize {
+		w.live = 1<<threads - 1
+	}
+	w.mask, w.cc, w.turn = w.live, 0, 0
+	w.splits = append(w.splits[:0], split{mask: w.live, node: -1})
+	w.nodes = w.nodes[:0]
+	if w.code.async {
+		for i := range w.async {
+			w.async[i] = asyncLane{pending: w.async[i].pending[:0]}
+		}
+	}
+	for i := range w.undef {
+		w.undef[i] = full
+	}
+	for _, s := range w.code.specials {
+		w.setSpecial(s)
+	}
+}
+
+// takeCTA gives a block to start again and again: one left by an earlier launch of the same kind, or a new one.
+func (g *grid) takeCTA(wk *worker) *cta {
+	k := g.code
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, c := range k.idle {
+		if len(c.shared) == g.shared && c.kind == g.kind() {
+			k.idle = slices.Delete(k.idle, i, i+1)
+			c.adopt(g, wk)
+			return c
+		}
+	}
+	c := newCTA(g)
+	c.adopt(g, wk)
+	return c
+}
+
+// ctaKind is what a block must have in common with a launch to serve it.
+type ctaKind struct {
+	block  [3]uint32
+	checks Check
+}
+
+func (g *grid) kind() ctaKind { return ctaKind{g.block, g.checks} }
+
+// adopt puts the block into a launch.
+func (c *cta) adopt(g *grid, wk *worker) {
+	c.grid, c.worker, c.execs, c.lanes = g, wk, wk.execs, wk.lanes
+	c.branches, c.divergent, c.mem = 0, 0, memoryCounts{}
+	for _, w := range c.warps {
+		for _, s := range g.code.fixed {
+			w.setSpecial(s)
+		}
+	}
+}
+
+// maxIdle bounds the blocks that a kernel keeps between launches.
+const maxIdle = 16
+
+// retire adds the block's counts to its worker's and keeps it for a later launch.
+func (c *cta) retire() {
+	c.worker.branches += c.branches
+	c.worker.divergent += c.divergent
+	c.worker.mem.add(c.mem)
+	k := c.grid.code
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.idle) < maxIdle {
+		c.grid, c.worker, c.execs, c.lanes = nil, nil, nil, nil
+		k.idle = append(k.idle, c)
+	}
+}
+
+func newCTA(g *grid) *cta {
+	n := (g.threads + warpSize - 1) / warpSize
+	c := &cta{grid: g, kind: g.kind(), shared: make([]byte, g.shared), warps: make([]*warp, n)}
+	if g.checks&Initcheck != 0 {
+		c.written = make([]byte, g.shared)
+	}
+	if g.checks&Racecheck != 0 {
+		c.race = newRace(g.shared, n)
+	}
+	for i := range c.warps {
+		c.warps[i] = newWarp(c, uint32(i))
+	}
+	return c
+}
+
+func newWarp(c *cta, id uint32) *warp {
+	k := c.grid.code
+	w := &warp{cta: c, code: k, id: id, r: make([]vec32, k.slots[bank32]), q: make([]vec64, k.slots[bank64]), p: make([]uint32, k.slots[bankPred])}
+	if c.grid.checks&Initcheck != 0 {
+		w.undef = make([]uint32, k.regs)
+	}
+	w.local = make([]byte, warpSize*k.kernel.Local)
+	for _, x := range k.const32 {
+		w.r[x.i] = vec32(slices.Repeat([]uint32{uint32(x.bits)}, warpSize))
+	}
+	for _, x := range k.const64 {
+		w.q[x.i] = vec64(slices.Repeat([]uint64{x.bits}, warpSize))
+	}
+	return w
+}

@@ -1,0 +1,21 @@
+// Package gpusim is a GPU in Go: it runs the PTX of sm_80 and later on the CPU, checks every memory access, and counts.
+//
+// A Device has memory; Load compiles a module for it, Launch runs one of its kernels. The parts, in the order in which
+// an instruction meets them:
+//
+//	flat.go      a kernel with its calls inlined, as one list of instructions
+//	emit*.go     an instruction becomes a Go closure over the 32 lanes of a warp
+//	alu*.go      the meaning of arithmetic: functions of one lane's bits, chosen by form
+//	cfg.go       basic blocks, post-dominators, liveness, register allocation
+//	code.go      a compiled kernel; poison of registers that nobody wrote (initcheck)
+//	warp.go      lanes that part and meet again
+//	cta.go       a block: its warps take turns, its barriers (synccheck), its findings
+//	race.go      accesses to shared memory that nothing orders (racecheck)
+//	launch.go    blocks across cores, the Report
+//
+// Warps run one at a time within a block, so a launch is deterministic for a seed. Kernels whose blocks talk to each
+// other (atomics, fences, strong accesses) run on one core, the rest on as many as Options allows.
+//
+// The semantics are those of NVIDIA's "PTX ISA" document. Approximate instructions are computed in float64 and rounded
+// once, which is within the error that the document allows; tensor cores have the two models of Numerics.
+package gpusim

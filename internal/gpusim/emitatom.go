@@ -1,0 +1,289 @@
+package gpusim
+
+import (
+	"fmt"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+const atomMods = "global shared shared::cta relaxed acquire release acq_rel cta gpu sys cluster noftz L2::cache_hint " +
+	"add min max inc dec cas exch and or xor"
+
+// atomTypes are the types of each operation.
+var atomTypes = map[string]string{
+	"add": "u32 s32 u64 s64 f32 f64 f16 f16x2 bf16 bf16x2", "min": "u32 s32 u64 s64", "max": "u32 s32 u64 s64", "inc": "u32", "dec": "u32",
+	"cas": "b16 b32 b64", "exch": "b32 b64", "and": "b32 b64", "or": "b32 b64", "xor": "b32 b64",
+}
+
+// atomic reads the operation and the type of an atom or red and checks the number of operands.
+func (e *emitter) atomic() (f lane, t ptx.Type, operands int) {
+	name := ""
+	for _, m := range e.in.Mods {
+		if atomTypes[m] != "" {
+			name = m
+		}
+	}
+	t, e.err = typed(e.in.Inst, atomMods, atomTypes[name])
+	if e.err != nil {
+		return nil, t, 0
+	}
+	operands = 1
+	if name == "cas" {
+		operands = 2
+	}
+	n := 1 + operands + int(b2u(e.in.Op == "atom"))
+	if hint := e.in.Has("L2::cache_hint"); len(e.in.Args) != n+int(b2u(hint)) {
+		e.fail("wants %d operands", n)
+		return nil, t, 0
+	}
+	f, e.err = atomLane(name, t)
+	return f, t, operands
+}
+
+// atom compiles atom and red: lanes act one after the other.
+func (e *emitter) atom() op {
+	f, t, operands := e.atomic()
+	if e.err != nil {
+		return nil
+	}
+	args, d := e.in.Args, slot{i: -1}
+	if e.in.Op == "atom" {
+		args = args[1:]
+	}
+	a, addr := e.memory(args[0], t.Size(), true)
+	a.atomic, a.strong = true, true
+	b := e.src(args[1], t)
+	c := b
+	if operands == 2 {
+		c = e.src(args[2], t)
+	}
+	if e.in.Op == "atom" {
+		d = e.dst(e.in.Args[0], t)
+	}
+	if a.space != ptx.Global && a.space != ptx.Shared && a.space != ptx.Generic {
+		e.fail("an atomic on .%s", a.space)
+	}
+	size := t.Size()
+	return func(w *warp) {
+		addr(w)
+		w.countAccess(a)
+		for m := w.mask; m != 0; m &= m - 1 {
+			i := lowest(m)
+			p := w.ref(a, i, w.addr[i])
+			if p == nil {
+				return
+			}
+			old := decode(p, size)
+			encode(p, size, f(old, w.get(b, i), w.get(c, i), 0))
+			if d.i >= 0 {
+				w.set(d, i, old)
+			}
+		}
+	}
+}
+
+// atomLane is the new value from the old one and the operands; arithmetic is that of the plain instructions.
+func atomLane(name string, t ptx.Type) (lane, error) {
+	ext := extend(t)
+	switch name {
+	case "inc":
+		return func(old, b, _, _ uint64) uint64 {
+			if old >= ext(b) {
+				return 0
+			}
+			return old + 1
+		}, nil
+	case "dec":
+		return func(old, b, _, _ uint64) uint64 {
+			if old == 0 || old > ext(b) {
+				return b
+			}
+			return old - 1
+		}, nil
+	case "cas":
+		return func(old, b, c, _ uint64) uint64 {
+			if old == ext(b) {
+				return c
+			}
+			return old
+		}, nil
+	case "exch":
+		return func(_, b, _, _ uint64) uint64 { return b }, nil
+	}
+	mods := []string{t.String()}
+	if t.Kind() == ptx.KindFloat {
+		mods = []string{"rn", t.String()}
+	}
+	fm, err := formOf(&ptx.Inst{Op: name, Mods: mods})
+	if err != nil {
+		return nil, fmt.Errorf("atomic %s: %w", name, err)
+	}
+	return fm.f, nil
+}
+
+// asyncLane is the copies of cp.async that a thread has under way.
+type asyncLane struct {
+	pending []asyncCopy
+	group   int // of the next copy; copies of group g are waited for by number
+}
+
+type asyncCopy struct {
+	group int
+	at    uint64 // in shared memory
+	data  [16]byte
+	size  int
+	site  *site
+}
+
+func (e *emitter) cp() op {
+	switch {
+	case !e.in.Has("async"):
+		e.fail("only cp.async")
+	case e.in.Has("commit_group"):
+		e.check("async commit_group")
+		return func(w *warp) {
+			for m := w.mask; m != 0; m &= m - 1 {
+				w.async[lowest(m)].group++
+			}
+		}
+	case e.in.Has("wait_all"):
+		e.check("async wait_all")
+		return func(w *warp) {
+			for m := w.mask; m != 0; m &= m - 1 {
+				w.async[lowest(m)].group++
+				w.finishAsync(lowest(m), 0)
+			}
+		}
+	case e.in.Has("wait_group"):
+		e.check("async wait_group")
+		return e.waitGroup()
+	default:
+		return e.asyncCopy()
+	}
+	return nil
+}
+
+func (e *emitter) waitGroup() op {
+	n, ok := e.arg(0).(*ptx.Imm)
+	if !ok || n.Int() < 0 || n.Int() > 1<<20 {
+		e.fail("wants a number")
+		return nil
+	}
+	keep := int(n.Int())
+	return func(w *warp) {
+		for m := w.mask; m != 0; m &= m - 1 {
+			w.finishAsync(lowest(m), keep)
+		}
+	}
+}
+
+// asyncCopy reads its source at once and writes shared memory when it is waited for, the latest moment that is legal;
+// with a seed, some copies arrive at once instead.
+func (e *emitter) asyncCopy() op {
+	e.check("async ca cg shared shared::cta global L2::64B L2::128B L2::256B L2::cache_hint")
+	e.arity(3, 5)
+	if e.err != nil {
+		return nil
+	}
+	n, ok := e.in.Args[2].(*ptx.Imm)
+	size := 0
+	if ok {
+		size = int(n.Int())
+	}
+	if size != 16 && (e.in.Has("cg") || size != 4 && size != 8) {
+		e.fail("copies 4, 8 or 16 bytes, .cg only 16")
+		return nil
+	}
+	to := &access{site: e.site, space: ptx.Shared, size: size, write: true}
+	from := &access{site: e.site, space: ptx.Global, size: size}
+	dst, src := e.address(e.in.Args[0], &to.space), e.address(e.in.Args[1], &from.space)
+	count, ignored := slot{i: -1}, int32(-1)
+	if len(e.in.Args) > 3 && !e.in.Has("L2::cache_hint") || len(e.in.Args) > 4 {
+		if r, ok := e.in.Args[3].(*ptx.Reg); ok && e.bank[e.in.fr.reg+r.ID] == bankPred {
+			ignored, _ = e.pred(r)
+		} else {
+			count = e.src(e.in.Args[3], ptx.U32)
+		}
+	}
+	if e.err != nil {
+		return nil
+	}
+	return func(w *warp) {
+		dst(w)
+		w.countAccess(to)
+		targets := w.addr
+		src(w)
+		w.countAccess(from)
+		for m := w.mask; m != 0 && w.cta.fault == nil; m &= m - 1 {
+			i := lowest(m)
+			n := size
+			if count.i >= 0 {
+				n = int(w.get(count, i))
+			}
+			if ignored >= 0 && w.p[ignored]>>i&1 == 1 {
+				n = 0
+			}
+			w.issueAsync(to, from, i, targets[i], n)
+		}
+	}
+}
+
+// issueAsync starts a copy of n bytes, followed by zeros up to the size of the destination.
+func (w *warp) issueAsync(to, from *access, lane int, target uint64, n int) {
+	c := asyncCopy{group: w.async[lane].group, at: target, size: to.size, site: to.site}
+	if n > to.size {
+		w.badAccess(from, lane, ptx.Global, w.addr[lane], LaunchFailed, "cp.async with more source bytes than it copies", "")
+		return
+	}
+	if !w.readAsync(from, lane, c.data[:n]) {
+		return
+	}
+	p := w.ref(to, lane, target)
+	if p == nil {
+		return
+	}
+	if w.cta.race != nil {
+		w.cta.race.markAsync(int(target), to.size)
+	}
+	if w.cta.grid.seed != 0 && w.cta.random()&1 == 0 {
+		copy(p, c.data[:c.size])
+	}
+	w.async[lane].pending = append(w.async[lane].pending, c)
+}
+
+// readAsync reads the source of a copy, which is aligned to the whole size even where only a part of it is read.
+func (w *warp) readAsync(from *access, lane int, data []byte) bool {
+	at, part := w.addr[lane], *from
+	if len(data) < from.size {
+		part.size = 1
+	}
+	if len(data) > 0 && at&uint64(from.size-1) != 0 {
+		w.badAccess(from, lane, ptx.Global, at, MisalignedAddress, "misaligned read", "")
+		return false
+	}
+	for i := 0; i < len(data); i += part.size {
+		p := w.ref(&part, lane, at+uint64(i))
+		if p == nil {
+			return false
+		}
+		copy(data[i:], p)
+	}
+	return true
+}
+
+// finishAsync completes the copies of a lane but for its newest keep groups.
+func (w *warp) finishAsync(lane, keep int) {
+	a := &w.async[lane]
+	kept := a.pending[:0]
+	for _, c := range a.pending {
+		if c.group >= a.group-keep {
+			kept = append(kept, c)
+			continue
+		}
+		copy(w.cta.shared[c.at:][:c.size], c.data[:c.size])
+		if w.cta.race != nil {
+			w.cta.race.arrived(w, lane, int(c.at), c.size)
+		}
+	}
+	a.pending = kept
+}

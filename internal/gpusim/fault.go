@@ -1,0 +1,111 @@
+package gpusim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Code is an error of the CUDA driver, with its number.
+type Code int
+
+// The codes that a launch or a memory operation may end with.
+const (
+	InvalidValue       Code = 1
+	OutOfMemory        Code = 2
+	InvalidPTX         Code = 218
+	NotFound           Code = 500
+	IllegalAddress     Code = 700
+	OutOfResources     Code = 701
+	LaunchTimeout      Code = 702
+	Assert             Code = 710
+	IllegalInstruction Code = 715
+	MisalignedAddress  Code = 716
+	LaunchFailed       Code = 719
+)
+
+var codeNames = map[Code]string{
+	InvalidValue: "invalid value", OutOfMemory: "out of memory", InvalidPTX: "invalid PTX", NotFound: "not found",
+	IllegalAddress: "illegal address", OutOfResources: "too many resources requested for launch", LaunchTimeout: "launch timed out",
+	Assert: "assertion failed", IllegalInstruction: "illegal instruction", MisalignedAddress: "misaligned address",
+	LaunchFailed: "launch failed",
+}
+
+func (c Code) String() string { return codeNames[c] }
+
+// Error is a request that the device refuses; it stays usable.
+type Error struct {
+	Code Code
+	Msg  string
+}
+
+func (e *Error) Error() string { return "gpusim: " + e.Code.String() + ": " + e.Msg }
+
+func refuse(c Code, format string, args ...any) error { return &Error{c, fmt.Sprintf(format, args...)} }
+
+// Fault is an error of a running kernel. It is sticky: until Reset, every later operation on the device returns it.
+type Fault struct {
+	Code    Code
+	Finding Finding
+}
+
+func (f *Fault) Error() string { return "gpusim: " + f.Code.String() + ": " + f.Finding.String() }
+
+// Check is a set of checks.
+type Check uint8
+
+// The checks. Memcheck is always on: an access outside an allocation stops the kernel, as hardware does at best.
+const (
+	Memcheck  Check = 1 << iota // out of bounds, misaligned, freed
+	Initcheck                   // reads of memory or registers that nobody wrote
+	Synccheck                   // barriers that some threads cannot reach, masks that lack the own lane
+	Racecheck                   // shared memory accesses of two threads without a barrier between them
+	AllChecks = Memcheck | Initcheck | Synccheck | Racecheck
+)
+
+var checkNames = []string{"memcheck", "initcheck", "synccheck", "racecheck"}
+
+func (c Check) String() string {
+	var names []string
+	for i, n := range checkNames {
+		if c>>i&1 == 1 {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// Finding is something that a check found.
+type Finding struct {
+	Check  Check // zero for a trap, an assertion or a limit
+	Kernel string
+	Block  [3]uint32
+	Thread [3]uint32
+	Line   int    // in the PTX file
+	Source string // "file:line" by .loc, empty without
+	Inst   string // the instruction's opcode
+	Msg    string // what happened
+	Space  string // of the access: global, shared, local, …; empty for other findings
+	Addr   uint64 // the address, or the offset in shared and local memory
+	Size   int    // of the access in bytes
+	Alloc  string // the allocation concerned, or the nearest: address range and tag
+	Count  int    // how often this check found something at this instruction
+}
+
+func (f Finding) String() string {
+	var b strings.Builder
+	if f.Check != 0 {
+		b.WriteString(f.Check.String() + ": ")
+	}
+	b.WriteString(f.Msg)
+	if f.Space != "" {
+		fmt.Fprintf(&b, " (%s address %#x, %d bytes)", f.Space, f.Addr, f.Size)
+	}
+	fmt.Fprintf(&b, " by thread %v of block %v in %s, %s at PTX line %d", f.Thread, f.Block, f.Kernel, f.Inst, f.Line)
+	if f.Source != "" {
+		b.WriteString(", " + f.Source)
+	}
+	if f.Alloc != "" {
+		b.WriteString("; " + f.Alloc)
+	}
+	return b.String()
+}

@@ -1,0 +1,388 @@
+package gpusim
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/warpline-ml/warpline/internal/par"
+)
+
+// Schedule is how the lanes of a warp are run.
+type Schedule uint8
+
+// The schedules. Independent lets lanes that parted meet only at instructions that wait for them, and switches between
+// them by chance at memory operations, as hardware since compute capability 7.0 may: a missing __syncwarp shows.
+const (
+	Reconverge Schedule = iota
+	Independent
+)
+
+// Numerics is a model of the tensor cores' arithmetic.
+type Numerics uint8
+
+// The models. Exact sums exact products in float64 and rounds once. Truncating aligns blocks of products and the
+// accumulator to the greatest exponent and drops what falls below 24 bits, as measured on A100 and H100.
+const (
+	Exact Numerics = iota
+	Truncating
+)
+
+// Options are those of one launch.
+type Options struct {
+	Checks    Check
+	Seed      uint64 // of the order of blocks, warps and lanes; 0 is the natural order
+	Schedule  Schedule
+	Numerics  Numerics
+	StepLimit int64 // instructions of all warps of one block; 0 means 1e10
+	Cores     int   // 0 means as many as par uses
+	Counters  bool  // count memory transactions too
+}
+
+// Counters is what a launch did.
+type Counters struct {
+	Instructions     uint64            // executed by warps
+	LaneInstructions uint64            // executed by lanes: a warp's count once for each active lane
+	ByClass          map[string]uint64 // warp instructions
+	Branches         uint64            // executed by warps
+	Divergent        uint64            // of them those whose lanes parted
+	GlobalRequests   uint64            // warp instructions that touched global memory
+	GlobalSectors    uint64            // of 32 bytes, that they touched
+	SharedRequests   uint64
+	SharedWavefronts uint64 // passes over the 32 banks that they took
+	SharedConflicts  uint64 // of them those beyond what the width of the accesses needs
+}
+
+// LaneUtilisation is the average share of active lanes, from 0 to 1.
+func (c Counters) LaneUtilisation() float64 {
+	return float64(c.LaneInstructions) / float64(max(c.Instructions, 1)) / warpSize
+}
+
+// Report is the outcome of a launch.
+type Report struct {
+	Findings  []Finding // in the order of blocks
+	Counters  Counters
+	Occupancy Occupancy
+	Registers int    // per thread, estimated from liveness
+	Shared    int    // bytes per block, static and dynamic
+	Output    []byte // of vprintf, in the order of blocks
+}
+
+// grid is a launch under way.
+type grid struct {
+	dev         *Device
+	code        *code
+	dims, block [3]uint32
+	threads     int
+	shared      int
+	params      []byte
+	checks      Check
+	seed        uint64
+	independent bool
+	numerics    Numerics
+	limit       int64
+	counters    bool
+	serial      uint64
+	total       int
+
+	next    atomic.Int64
+	failed  atomic.Int64 // the lowest index of a block that faulted
+	mu      sync.Mutex
+	results []result
+}
+
+// result is what a block leaves behind; only those that have something are kept.
+type result struct {
+	index    int
+	fault    *Fault
+	findings []Finding
+	out      []byte
+}
+
+// worker runs blocks on one core.
+type worker struct {
+	last                *allocation // the one accessed last
+	execs, lanes        []uint64
+	branches, divergent uint64
+	mem                 memoryCounts
+	tiles               [3]tile // of the mma under way
+}
+
+// Launch runs a kernel over a grid of blocks. The parameters are the bytes of the kernel's parameter buffer. A Fault is
+// sticky; any other error leaves the device usable. The Report is valid with a Fault too.
+func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params []byte, o Options) (*Report, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fault != nil {
+		return nil, d.fault
+	}
+	if err := d.admissible(k, gridDim, block, dynShared, params); err != nil {
+		return nil, err
+	}
+	v := variant{poison: o.Checks&Initcheck != 0, independent: o.Schedule == Independent}
+	c, err := k.compiled(v)
+	if err != nil {
+		return nil, err
+	}
+	d.serial++
+	g := newGrid(d, c, gridDim, block, dynShared, params, o)
+	occ := d.Card.Occupancy(c.pressure, g.threads, g.shared)
+	cores := o.Cores
+	if cores <= 0 {
+		cores = par.Threads()
+	}
+	var workers []*worker
+	if c.talks {
+		workers = []*worker{g.runTogether(max(occ.Blocks, 1) * d.Card.SMs)}
+	} else {
+		workers = g.runApart(min(cores, g.total))
+	}
+	rep := g.report(workers)
+	rep.Occupancy, rep.Registers, rep.Shared = occ, c.pressure, g.shared
+	if f := g.firstFault(); f != nil {
+		d.fault = f
+		return rep, f
+	}
+	return rep, nil
+}
+
+func newGrid(d *Device, c *code, gridDim, block [3]int, dynShared int, params []byte, o Options) *grid {
+	g := &grid{dev: d, code: c, params: slices.Clone(params), checks: o.Checks | Memcheck, seed: o.Seed, numerics: o.Numerics,
+		independent: o.Schedule == Independent, limit: o.StepLimit, counters: o.Counters, serial: d.serial, total: 1, threads: 1}
+	for i := range 3 {
+		g.dims[i], g.block[i] = uint32(gridDim[i]), uint32(block[i])
+		g.total *= gridDim[i]
+		g.threads *= block[i]
+	}
+	g.shared = c.kernel.Shared
+	if dynShared > 0 {
+		g.shared = c.dynamic + dynShared
+	}
+	if g.limit <= 0 {
+		g.limit = 1e10
+	}
+	g.failed.Store(int64(g.total))
+	return g
+}
+
+// admissible checks what the driver checks before a launch.
+func (d *Device) admissible(k *Kernel, gridDim, block [3]int, dynShared int, params []byte) error {
+	if k.prog.dev != d {
+		return refuse(InvalidValue, "kernel %s is loaded on another device", k.Name)
+	}
+	for i, most := range [3]int{1<<31 - 1, 65535, 65535} {
+		if gridDim[i] < 1 || gridDim[i] > most {
+			return refuse(InvalidValue, "a grid of %v blocks; dimension %d goes from 1 to %d", gridDim, i, most)
+		}
+	}
+	for i, most := range [3]int{1024, 1024, 64} {
+		if block[i] < 1 || block[i] > most {
+			return refuse(InvalidValue, "a block of %v threads; dimension %d goes from 1 to %d", block, i, most)
+		}
+	}
+	if gridDim[0] > 1<<40/gridDim[1]/gridDim[2] {
+		return refuse(InvalidValue, "a grid of %v blocks", gridDim)
+	}
+	n := block[0] * block[1] * block[2]
+	if n > d.Card.ThreadsPerBlock {
+		return refuse(InvalidValue, "a block of %v is %d threads, more than %d", block, n, d.Card.ThreadsPerBlock)
+	}
+	if n > k.MaxBlock || k.Required != [3]int{} && k.Required != block {
+		return refuse(InvalidValue, "a block of %v threads; %s was compiled for at most %d, exactly %v", block, k.Name, k.MaxBlock, k.Required)
+	}
+	if dynShared < 0 || k.Shared+dynShared > d.Card.SharedPerBlock {
+		return refuse(InvalidValue, "%d bytes of shared memory, %d of them dynamic; %s has %d per block", k.Shared+dynShared, dynShared, d.Card.Name, d.Card.SharedPerBlock)
+	}
+	if len(params) != k.Params {
+		return refuse(InvalidValue, "%d bytes of parameters; %s takes %d", len(params), k.Name, k.Params)
+	}
+	return nil
+}
+
+// runApart runs blocks that do not talk to each other, on several cores.
+func (g *grid) runApart(cores int) []*worker {
+	workers := make([]*worker, cores)
+	par.For(cores, 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			workers[i] = g.newWorker()
+			g.work(workers[i])
+		}
+	})
+	return workers
+}
+
+func (g *grid) work(wk *worker) {
+	c := g.takeCTA(wk)
+	for {
+		i := int(g.next.Add(1)) - 1
+		if i >= g.total {
+			break
+		}
+		index := g.order(i, g.total)
+		if int64(index) > g.failed.Load() {
+			continue
+		}
+		c.start(index)
+		for c.alive > 0 && c.fault == nil {
+			c.pass()
+		}
+		g.finish(c)
+	}
+	c.retire()
+}
+
+// runTogether runs blocks one by one on one core, but takes up another whenever the threads of the running ones use up
+// their turns, as a block that waits for another does.
+func (g *grid) runTogether(resident int) *worker {
+	wk := g.newWorker()
+	var running, idle []*cta
+	next := 0
+	for turn := 0; next < g.total || len(running) > 0; {
+		if len(running) == 0 || turn >= len(running) && next < g.total && len(running) < resident {
+			c := newOr(&idle, func() *cta { return g.takeCTA(wk) })
+			c.start(g.order(next, g.total))
+			next++
+			running = append(running, c)
+			turn = len(running) - 1
+		}
+		turn %= len(running)
+		c := running[turn]
+		spun := c.pass()
+		switch {
+		case c.fault != nil:
+			g.finish(c)
+			running = append(running, idle...)
+			for _, c := range running {
+				c.retire()
+			}
+			return wk
+		case c.alive == 0:
+			g.finish(c)
+			running = slices.Delete(running, turn, turn+1)
+			idle = append(idle, c)
+			turn = 0
+		case spun:
+			turn++
+		}
+	}
+	for _, c := range idle {
+		c.retire()
+	}
+	return wk
+}
+
+func newOr(idle *[]*cta, make func() *cta) *cta {
+	if n := len(*idle); n > 0 {
+		c := (*idle)[n-1]
+		*idle = (*idle)[:n-1]
+		return c
+	}
+	return make()
+}
+
+func (g *grid) newWorker() *worker {
+	n := len(g.code.blocks)
+	return &worker{execs: make([]uint64, n), lanes: make([]uint64, n)}
+}
+
+// finish keeps what a block leaves behind.
+func (g *grid) finish(c *cta) {
+	if c.fault == nil && len(c.findings) == 0 && len(c.out) == 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.results = append(g.results, result{c.index, c.fault, c.findings, c.out})
+	if c.fault != nil && int64(c.index) < g.failed.Load() {
+		g.failed.Store(int64(c.index))
+	}
+}
+
+// order is the i-th of n by the seed: a permutation by an affine map with a multiplier prime to n.
+func (g *grid) order(i, n int) int {
+	if g.seed == 0 || n < 2 {
+		return i
+	}
+	h := g.seed * 0x9e3779b97f4a7c15
+	step := int(h>>33)%n | 1
+	for gcd(step, n) != 1 {
+		step += 2
+	}
+	hi, lo := bits.Mul64(uint64(i), uint64(step%n))
+	return int((bits.Rem64(hi, lo, uint64(n)) + h>>40) % uint64(n))
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// threadID is the three-dimensional index of a thread in its block.
+func (g *grid) threadID(t uint32) [3]uint32 {
+	return [3]uint32{t % g.block[0], t / g.block[0] % g.block[1], t / g.block[0] / g.block[1]}
+}
+
+func (g *grid) firstFault() *Fault {
+	for _, r := range g.results {
+		if r.fault != nil {
+			return r.fault
+		}
+	}
+	return nil
+}
+
+// maxReported bounds the findings of a Report.
+const maxReported = 256
+
+// report puts together what blocks and workers left.
+func (g *grid) report(workers []*worker) *Report {
+	slices.SortFunc(g.results, func(a, b result) int { return cmp.Compare(a.index, b.index) })
+	rep := &Report{Counters: Counters{ByClass: map[string]uint64{}}}
+	for _, r := range g.results {
+		rep.Output = append(rep.Output, r.out...)
+		for _, f := range r.findings {
+			rep.add(f)
+		}
+		if r.fault != nil {
+			if r.fault.Finding.Check != 0 {
+				rep.add(r.fault.Finding)
+			}
+			break
+		}
+	}
+	c := &rep.Counters
+	for _, wk := range workers {
+		for b, n := range wk.execs {
+			x := &g.code.blocks[b]
+			c.Instructions += n * uint64(x.n)
+			c.LaneInstructions += wk.lanes[b] * uint64(x.n)
+			for k, m := range x.classes {
+				if m > 0 && n > 0 {
+					c.ByClass[classNames[k]] += n * uint64(m)
+				}
+			}
+		}
+		c.Branches += wk.branches
+		c.Divergent += wk.divergent
+		wk.mem.addTo(c)
+	}
+	return rep
+}
+
+// add keeps one finding of a kind: the same check at the same instruction.
+func (r *Report) add(f Finding) {
+	for i := range r.Findings {
+		x := &r.Findings[i]
+		if x.Check == f.Check && x.Line == f.Line && x.Msg == f.Msg {
+			x.Count += f.Count
+			return
+		}
+	}
+	if len(r.Findings) < maxReported {
+		r.Findings = append(r.Findings, f)
+	}
+}

@@ -1,0 +1,292 @@
+package gpusim
+
+import (
+	"math"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// fragment is how a matrix lies in the registers of a warp: element i of lane l stands at at(l, i). Elements are numbered
+// from the lowest bits of the first register on.
+type fragment struct {
+	registers int
+	bits      int // of an element
+	at        func(l, i int) (row, col int)
+}
+
+func (f *fragment) registerBits() int { return max(f.bits, 32) }
+
+// mmaShape is a form of mma.sync: D = A·B + C, A of m×k, B of k×n. The layouts know m and n.
+type mmaShape struct {
+	k       int
+	a, b, c fragment
+	block   int // products that are aligned together in the truncating model
+}
+
+// pairsC is the layout of accumulators: pairs of columns, rows g and g+8.
+func pairsC(l, i int) (int, int) { return l/4 + 8*(i>>1), 2*(l%4) + i&1 }
+
+// The layouts of the manual, with g = l/4 and q = l%4; B is given as (n, k).
+var (
+	a16k16 = fragment{4, 16, func(l, i int) (int, int) { return l/4 + 8*(i>>1&1), 2*(l%4) + i&1 + 8*(i>>2) }}
+	b16k16 = fragment{2, 16, func(l, i int) (int, int) { return l / 4, 2*(l%4) + i&1 + 8*(i>>1) }}
+	a16k8  = fragment{2, 16, func(l, i int) (int, int) { return l/4 + 8*(i>>1), 2*(l%4) + i&1 }}
+	b16k8  = fragment{1, 16, func(l, i int) (int, int) { return l / 4, 2*(l%4) + i }}
+	a32k8  = fragment{4, 32, func(l, i int) (int, int) { return l/4 + 8*(i&1), l%4 + 4*(i>>1) }}
+	b32k8  = fragment{2, 32, func(l, i int) (int, int) { return l / 4, l%4 + 4*i }}
+	a32k4  = fragment{2, 32, func(l, i int) (int, int) { return l/4 + 8*i, l % 4 }}
+	b32k4  = fragment{1, 32, func(l, i int) (int, int) { return l / 4, l % 4 }}
+	a8k32  = fragment{4, 8, func(l, i int) (int, int) { return l/4 + 8*(i>>2&1), 4*(l%4) + i&3 + 16*(i>>3) }}
+	b8k32  = fragment{2, 8, func(l, i int) (int, int) { return l / 4, 4*(l%4) + i&3 + 16*(i>>2) }}
+	a8k16  = fragment{2, 8, func(l, i int) (int, int) { return l/4 + 8*(i>>2), 4*(l%4) + i&3 }}
+	b8k16  = fragment{1, 8, func(l, i int) (int, int) { return l / 4, 4*(l%4) + i }}
+	a64k4  = fragment{1, 64, func(l, i int) (int, int) { return l / 4, l % 4 }}
+	c64    = fragment{2, 64, func(l, i int) (int, int) { return l / 4, 2*(l%4) + i }}
+	c32    = fragment{4, 32, pairsC}
+	c16    = fragment{2, 16, pairsC}
+)
+
+// mmaShapes is by shape and type of A.
+var mmaShapes = map[string]*mmaShape{
+	"m16n8k16.f16": {16, a16k16, b16k16, c32, 8}, "m16n8k16.bf16": {16, a16k16, b16k16, c32, 8},
+	"m16n8k8.f16": {8, a16k8, b16k8, c32, 8}, "m16n8k8.bf16": {8, a16k8, b16k8, c32, 8},
+	"m16n8k8.tf32": {8, a32k8, b32k8, c32, 4}, "m16n8k4.tf32": {4, a32k4, b32k4, c32, 4},
+	"m16n8k32.s8": {32, a8k32, b8k32, c32, 0}, "m16n8k32.u8": {32, a8k32, b8k32, c32, 0},
+	"m16n8k16.s8": {16, a8k16, b8k16, c32, 0}, "m16n8k16.u8": {16, a8k16, b8k16, c32, 0},
+	"m8n8k4.f64": {4, a64k4, a64k4, c64, 0},
+}
+
+// mma compiles mma.sync with row-major A and column-major B.
+func (e *emitter) mma() op {
+	shape := ""
+	for _, m := range e.in.Mods {
+		if strings.HasPrefix(m, "m") && strings.Contains(m, "n8k") {
+			shape = m
+		}
+	}
+	e.check("sync aligned row col satfinite rn " + shape)
+	e.arity(4, 4)
+	ts := e.in.Types()
+	if e.err != nil || len(ts) != 4 || !e.in.Has("row") || !e.in.Has("col") {
+		e.fail("wants .row.col and four types")
+		return nil
+	}
+	s := mmaShapes[shape+"."+ts[1].String()]
+	if s == nil || !mmaTypes(s, ts, e.in.Has("satfinite")) {
+		e.fail("not a form of sm_80 that is simulated")
+		return nil
+	}
+	sh := *s
+	cType := ptx.F32
+	switch {
+	case ts[0] == ptx.F16:
+		sh.c, cType = c16, ptx.F16
+	case ts[0] != ptx.F32:
+		cType = ts[0]
+	}
+	reg := ptx.B32
+	if cType == ptx.F64 {
+		reg = ptx.B64
+	}
+	a, b, c := e.fragment(1, &sh.a, reg), e.fragment(2, &sh.b, reg), e.fragment(3, &sh.c, reg)
+	var d []slot
+	for _, o := range e.list(e.in.Args[0], sh.c.registers) {
+		d = append(d, e.dst(o, reg))
+	}
+	if e.err != nil {
+		return nil
+	}
+	m := &mmaOp{&sh, valueOf(ts[1]), valueOf(ts[2]), valueOf(cType), cType, e.in.Has("satfinite"), a, b, c, d,
+		[3][]uint16{sh.a.positions(), sh.b.positions(), sh.c.positions()}}
+	return e.waitAll(m.run)
+}
+
+// mmaTypes checks the types of D, A, B and C.
+func mmaTypes(s *mmaShape, ts []ptx.Type, sat bool) bool {
+	integer := ts[1].Kind() != ptx.KindFloat
+	switch {
+	case integer:
+		return ts[0] == ptx.S32 && ts[3] == ptx.S32 && (ts[2] == ptx.S8 || ts[2] == ptx.U8)
+	case sat || ts[1] != ts[2] || ts[0] != ts[3]:
+		return false
+	case ts[1] == ptx.F64:
+		return ts[0] == ptx.F64
+	case ts[1] == ptx.F16:
+		return ts[0] == ptx.F32 || ts[0] == ptx.F16
+	}
+	return ts[0] == ptx.F32
+}
+
+func (e *emitter) fragment(i int, f *fragment, reg ptx.Type) []slot {
+	var s []slot
+	for _, o := range e.list(e.in.Args[i], f.registers) {
+		s = append(s, e.src(o, reg))
+	}
+	return s
+}
+
+// valueOf reads an element; integers are exact in float64.
+func valueOf(t ptx.Type) func(b uint64) float64 {
+	switch f := formatOf(t); f {
+	case nil:
+	case fmtBF16:
+		return func(b uint64) float64 { return float64(f32(uint32(b) << 16)) }
+	case fmtF32:
+		return func(b uint64) float64 { return float64(f32(uint32(b))) }
+	default:
+		return f.float
+	}
+	ext := extend(t)
+	return func(b uint64) float64 { return float64(int64(ext(b))) }
+}
+
+type mmaOp struct {
+	shape                  *mmaShape
+	valueA, valueB, valueC func(b uint64) float64
+	acc                    ptx.Type
+	sat                    bool
+	a, b, c, d             []slot
+	at                     [3][]uint16 // of A, B, C: where each element stands in a tile, by register, lane and place
+}
+
+// tile is a matrix of at most 16 rows, tileRow elements apart.
+type tile [16 * tileRow]float64
+
+const tileRow = 32
+
+// positions lists where the elements of a fragment stand.
+func (f *fragment) positions() []uint16 {
+	per := f.registerBits() / f.bits
+	var out []uint16
+	for r := range f.registers {
+		for l := range warpSize {
+			for j := range per {
+				row, col := f.at(l, r*per+j)
+				out = append(out, uint16(row*tileRow+col))
+			}
+		}
+	}
+	return out
+}
+
+// gather reads a matrix out of the lanes.
+func (f *fragment) gather(w *warp, regs []slot, at []uint16, value func(b uint64) float64, t *tile) {
+	per := f.registerBits() / f.bits
+	keep := uint64(math.MaxUint64) >> (64 - f.bits)
+	n := 0
+	for _, s := range regs {
+		for _, x := range w.wide(s, 0) {
+			for range per {
+				t[at[n]&(16*tileRow-1)] = value(x & keep)
+				n++
+				x >>= f.bits
+			}
+		}
+	}
+}
+
+func (m *mmaOp) run(w *warp) {
+	t := &w.cta.worker.tiles
+	m.shape.a.gather(w, m.a, m.at[0], m.valueA, &t[0])
+	m.shape.b.gather(w, m.b, m.at[1], m.valueB, &t[1])
+	m.shape.c.gather(w, m.c, m.at[2], m.valueC, &t[2])
+	var sum func(a, b []float64, c float64) uint64
+	switch {
+	case m.acc == ptx.S32:
+		sum = m.sumInt
+	case m.acc == ptx.F64:
+		sum = sumF64
+	case w.cta.grid.numerics == Truncating:
+		sum = m.sumTruncating
+	default:
+		sum = m.sumExact
+	}
+	f := &m.shape.c
+	per, k, at := f.registerBits()/f.bits, m.shape.k, m.at[2]
+	n := 0
+	for _, s := range m.d {
+		var out vec64
+		for l := range out {
+			for j := range per {
+				row, col := int(at[n]/tileRow), int(at[n]%tileRow)
+				out[l] |= sum(t[0][row*tileRow:][:k], t[1][col*tileRow:][:k], t[2][at[n]]) << (j * f.bits)
+				n++
+			}
+		}
+		w.put(s, &out)
+	}
+}
+
+// sumInt is exact, then wraps to 32 bits or saturates.
+func (m *mmaOp) sumInt(a, b []float64, c float64) uint64 {
+	s := int64(c)
+	for i, x := range a {
+		s += int64(x * b[i])
+	}
+	if m.sat {
+		return clampS32(s) & math.MaxUint32
+	}
+	return uint64(s) & math.MaxUint32
+}
+
+// sumF64 is a chain of fused multiply-adds, as the unit for double precision has.
+func sumF64(a, b []float64, c float64) uint64 {
+	for i, x := range a {
+		c = math.FMA(x, b[i], c)
+	}
+	return canon64(math.Float64bits(c))
+}
+
+// sumExact adds exact products in float64, in four chains, and rounds once at the end.
+func (m *mmaOp) sumExact(a, b []float64, c float64) uint64 {
+	var s0, s1, s2, s3 float64
+	b = b[:len(a)]
+	for i := 0; i+3 < len(a); i += 4 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+		s2 += a[i+2] * b[i+2]
+		s3 += a[i+3] * b[i+3]
+	}
+	s := (s0 + s1) + (s2 + s3) + c
+	if m.acc == ptx.F32 {
+		return uint64(canon32(float32(s)))
+	}
+	return fmtF16.round(s, rn)
+}
+
+// sumTruncating adds blocks of products to the accumulator as A100 and H100 do: all terms are aligned to the greatest
+// exponent and cut off below its 24th bit, then the sum is cut to float32 (Fasi et al., "Numerical behavior of NVIDIA
+// tensor cores", PeerJ CS 7:e330).
+func (m *mmaOp) sumTruncating(a, b []float64, c float64) uint64 {
+	for i := 0; i < len(a); i += m.shape.block {
+		n := min(m.shape.block, len(a)-i)
+		var terms [9]float64
+		for j := range n {
+			terms[j] = a[i+j] * b[i+j]
+		}
+		terms[n] = c
+		c = truncatedSum(terms[:n+1])
+	}
+	return formatOf(m.acc).round(c, rn)
+}
+
+func truncatedSum(terms []float64) float64 {
+	greatest := math.Inf(-1)
+	var plain float64
+	for _, t := range terms {
+		plain += t
+		if t != 0 {
+			greatest = max(greatest, float64(math.Ilogb(t)))
+		}
+	}
+	if plain != plain || math.IsInf(plain, 0) || math.IsInf(greatest, 0) {
+		return plain
+	}
+	unit := math.Ldexp(1, int(max(greatest-24, -1000)))
+	var s float64
+	for _, t := range terms {
+		s += math.Trunc(t / unit)
+	}
+	return fmtF32.float(fmtF32.round(s*unit, rz))
+}

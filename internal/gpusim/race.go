@@ -1,0 +1,262 @@
+package gpusim
+
+import (
+	"strconv"
+)
+
+// race finds accesses to shared memory by two threads, one of them a write, that nothing orders: no barrier of the
+// block between their warps, no bar.warp.sync between lanes of one warp.
+//
+// Warps have vector clocks, which barriers join; a warp's own clock advances with each barrier and each bar.warp.sync.
+// Within a warp, order keeps for each two lanes the clock at which they last met.
+type race struct {
+	bytes []shadow
+	clock [][]uint32
+	order [][warpSize][warpSize]uint32
+	bars  [16][]uint32
+	sync  map[int]*released // by address: what atomics and strong accesses published
+	multi []readers
+}
+
+// released is what threads knew when they last used an address to synchronise.
+type released struct {
+	clock []uint32
+	lanes map[uint32]*[warpSize]uint32 // by warp
+}
+
+// readers is who read a byte since it was written: by warp, lanes and the clock of the latest read.
+type readers struct {
+	lanes, clock []uint32
+}
+
+// shadow is the last write of a byte and the last read, or that several threads read it.
+type shadow struct {
+	writer, reader     uint16 // thread; many for several readers
+	multi              int32  // index of the several readers
+	wrote, read        uint32 // clock of its warp, 0 for never
+	atomic, async      bool
+	writerOf, readerOf *site
+}
+
+const many = ^uint16(0)
+
+func newRace(shared, warps int) *race {
+	r := &race{bytes: make([]shadow, shared), clock: make([][]uint32, warps), order: make([][warpSize][warpSize]uint32, warps)}
+	for i := range r.clock {
+		r.clock[i] = make([]uint32, warps)
+	}
+	for i := range r.bars {
+		r.bars[i] = make([]uint32, warps)
+	}
+	return r
+}
+
+// start forgets the block before.
+func (r *race) start(*cta) {
+	clear(r.bytes)
+	clear(r.order)
+	r.sync, r.multi = nil, r.multi[:0]
+	for i := range r.clock {
+		clear(r.clock[i])
+		r.clock[i][i] = 1
+	}
+	for i := range r.bars {
+		clear(r.bars[i])
+	}
+}
+
+// arrive publishes what the warp has done to a barrier.
+func (r *race) arrive(w *warp, id uint32) {
+	join(r.bars[id], r.clock[w.id])
+	r.tick(w)
+}
+
+// leave lets the warp see what those that arrived had done. Its own lanes have met as well.
+func (r *race) leave(w *warp, id uint32) {
+	join(r.clock[w.id], r.bars[id])
+	r.meet(w, full)
+}
+
+func (r *race) reset(id uint32) { clear(r.bars[id]) }
+
+func (r *race) tick(w *warp) { r.clock[w.id][w.id]++ }
+
+func join(a, b []uint32) {
+	for i, v := range b {
+		a[i] = max(a[i], v)
+	}
+}
+
+// meet orders the lanes of a mask: what each knows of any lane, all know.
+func (r *race) meet(w *warp, mask uint32) {
+	now := r.clock[w.id][w.id]
+	o := &r.order[w.id]
+	var known [warpSize]uint32
+	for m := mask; m != 0; m &= m - 1 {
+		i := lowest(m)
+		for j := range known {
+			known[j] = max(known[j], o[i][j])
+		}
+		known[i] = now
+	}
+	for m := mask; m != 0; m &= m - 1 {
+		o[lowest(m)] = known
+	}
+	r.tick(w)
+}
+
+// ordered is whether an access of a thread at a clock of its warp comes before what the lane does now.
+func (r *race) ordered(w *warp, lane int, thread uint16, clock uint32) bool {
+	other, l := int(thread)/warpSize, int(thread)%warpSize
+	if other != int(w.id) {
+		return r.clock[w.id][other] >= clock
+	}
+	return l == lane || r.order[w.id][lane][l] >= clock
+}
+
+// check looks at an access and records it.
+func (r *race) check(w *warp, a *access, lane, addr int) {
+	if a.strong {
+		r.synchronise(w, lane, addr)
+	}
+	for i := range a.size {
+		if a.used != 0 && a.used>>i&1 == 0 {
+			continue
+		}
+		same := a.plain && w.data[i] == w.cta.shared[addr+i]
+		if what, other := r.hazard(w, a, lane, &r.bytes[addr+i], same); what != "" {
+			w.cta.noteAt(w, a.site, lane, Racecheck, what+other, "shared", uint64(addr), a.size, sharedSize(w.cta))
+		}
+		r.record(w, a, lane, &r.bytes[addr+i])
+	}
+}
+
+// hazard says what is wrong with an access. That several threads write the same value is harmless, and compilers rely
+// on it.
+func (r *race) hazard(w *warp, a *access, lane int, b *shadow, same bool) (what, other string) {
+	kind := "read"
+	if a.write {
+		kind = "write"
+	}
+	if b.wrote != 0 {
+		switch {
+		case b.async:
+			return kind + " of bytes that cp.async may still be writing", lineOf(b.writerOf)
+		case !(a.strong && b.atomic) && !same && !r.ordered(w, lane, b.writer, b.wrote):
+			return kind + " after a write by another thread without a barrier between them", lineOf(b.writerOf)
+		}
+	}
+	if a.write && b.read != 0 && !a.strong {
+		if b.reader == many && !r.readersPast(w, lane, b) || b.reader != many && !r.ordered(w, lane, b.reader, b.read) {
+			return "write after a read by another thread without a barrier between them", lineOf(b.readerOf)
+		}
+	}
+	return "", ""
+}
+
+// readersPast is whether all of several readers come before what the lane does now.
+func (r *race) readersPast(w *warp, lane int, b *shadow) bool {
+	m := &r.multi[b.multi]
+	for v, lanes := range m.lanes {
+		if v == int(w.id) {
+			if !r.lanesPast(w, lane, lanes, m.clock[v]) {
+				return false
+			}
+		} else if lanes != 0 && r.clock[w.id][v] < m.clock[v] {
+			return false
+		}
+	}
+	return true
+}
+
+// lanesPast is whether accesses of lanes of the same warp come before what the lane does now.
+func (r *race) lanesPast(w *warp, lane int, lanes, clock uint32) bool {
+	for lanes &^= 1 << lane; lanes != 0; lanes &= lanes - 1 {
+		if r.order[w.id][lane][lowest(lanes)] < clock {
+			return false
+		}
+	}
+	return true
+}
+
+func lineOf(s *site) string {
+	if s == nil {
+		return ""
+	}
+	at := s.source()
+	if at != "" {
+		at = ", " + at
+	}
+	return " (the other is " + s.in.Name() + " at PTX line " + strconv.Itoa(s.in.Pos.Line) + at + ")"
+}
+
+func (r *race) record(w *warp, a *access, lane int, b *shadow) {
+	thread, now := uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id]
+	if a.write {
+		*b = shadow{writer: thread, wrote: now, atomic: a.strong, writerOf: a.site}
+		return
+	}
+	switch {
+	case b.read != 0 && b.reader == many:
+		r.addReader(w, lane, b, now)
+	case b.read != 0 && b.reader != thread && !r.ordered(w, lane, b.reader, b.read):
+		n := len(r.clock)
+		r.multi = append(r.multi, readers{make([]uint32, n), make([]uint32, n)})
+		m := &r.multi[len(r.multi)-1]
+		m.lanes[b.reader/warpSize], m.clock[b.reader/warpSize] = 1<<(b.reader%warpSize), b.read
+		b.reader, b.multi = many, int32(len(r.multi)-1)
+		r.addReader(w, lane, b, now)
+	default:
+		b.reader, b.read, b.readerOf = thread, now, a.site
+	}
+}
+
+// addReader forgets earlier readers of the warp that come before this one: what is after it is after them.
+func (r *race) addReader(w *warp, lane int, b *shadow, now uint32) {
+	m := &r.multi[b.multi]
+	if r.lanesPast(w, lane, m.lanes[w.id], m.clock[w.id]) {
+		m.lanes[w.id] = 0
+	}
+	m.lanes[w.id] |= 1 << lane
+	m.clock[w.id] = now
+}
+
+// synchronise makes atomics and strong accesses of one address order what comes before and after them.
+func (r *race) synchronise(w *warp, lane, addr int) {
+	if r.sync == nil {
+		r.sync = map[int]*released{}
+	}
+	s := r.sync[addr]
+	if s == nil {
+		s = &released{make([]uint32, len(r.clock)), map[uint32]*[warpSize]uint32{}}
+		r.sync[addr] = s
+	}
+	known := s.lanes[w.id]
+	if known == nil {
+		known = new([warpSize]uint32)
+		s.lanes[w.id] = known
+	}
+	join(r.clock[w.id], s.clock)
+	join(s.clock, r.clock[w.id])
+	mine := &r.order[w.id][lane]
+	join(mine[:], known[:])
+	copy(known[:], mine[:])
+	known[lane] = r.clock[w.id][w.id]
+	r.tick(w)
+}
+
+// markAsync marks bytes that a copy may write at any moment.
+func (r *race) markAsync(addr, size int) {
+	for i := range size {
+		r.bytes[addr+i].async = true
+	}
+}
+
+// arrived turns a copy that its thread waited for into a write by it.
+func (r *race) arrived(w *warp, lane, addr, size int) {
+	for i := range size {
+		if b := &r.bytes[addr+i]; b.async {
+			b.async, b.wrote, b.writer = false, r.clock[w.id][w.id], uint16(w.id*warpSize+uint32(lane))
+		}
+	}
+}

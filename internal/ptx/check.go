@@ -1,0 +1,245 @@
+package ptx
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxErrors bounds what Check reports of one module.
+const maxErrors = 100
+
+// targetSince gives the PTX version that first knew an architecture, measured with ptxas 12.9 and 13.4; the oldest that Check
+// takes is sm_70.
+var targetSince = map[string]Version{
+	"sm_70": {6, 0}, "sm_72": {6, 1}, "sm_75": {6, 3}, "sm_80": {7, 0}, "sm_86": {7, 1}, "sm_87": {7, 4}, "sm_88": {9, 0}, "sm_89": {7, 8},
+	"sm_90": {7, 8}, "sm_90a": {8, 0}, "sm_100": {8, 6}, "sm_100a": {8, 6}, "sm_100f": {8, 8}, "sm_101": {8, 6}, "sm_101a": {8, 6},
+	"sm_101f": {8, 8}, "sm_103": {8, 8}, "sm_103a": {8, 8}, "sm_103f": {8, 8}, "sm_110": {9, 0}, "sm_110a": {9, 0}, "sm_110f": {9, 0},
+	"sm_120": {8, 7}, "sm_120a": {8, 7}, "sm_120f": {8, 8}, "sm_121": {8, 8}, "sm_121a": {8, 8}, "sm_121f": {8, 8},
+}
+
+// laterFamilies are instructions whose forms the table does not list: they begin at sm_90 and are told apart by prefix only.
+var laterFamilies = []struct {
+	prefix string
+	need   need
+}{
+	{"cp.async.bulk", need{Version{8, 0}, Target{SM: 90}, 0}},
+	{"cp.reduce.async.bulk", need{Version{8, 0}, Target{SM: 90}, 0}},
+	{"wgmma", need{Version{8, 0}, Target{90, 'a'}, 90}},
+	{"multimem", need{Version{8, 1}, Target{SM: 90}, 0}},
+	{"red.async", need{Version{8, 1}, Target{SM: 90}, 0}},
+	{"st.async", need{Version{8, 1}, Target{SM: 90}, 0}},
+	{"st.bulk", need{Version{8, 6}, Target{SM: 100}, 0}},
+	{"tensormap", need{Version{8, 3}, Target{90, 'a'}, 0}},
+	{"clusterlaunchcontrol", need{Version{8, 6}, Target{SM: 100}, 0}},
+	{"tcgen05", need{Version{8, 6}, Target{100, 'a'}, 110}},
+	{"fence.proxy.tensormap::generic", need{Version{8, 3}, Target{SM: 90}, 0}},
+	{"prefetch.tensormap", need{Version{8, 0}, Target{SM: 90}, 0}},
+	{"prefetch.const.tensormap", need{Version{8, 0}, Target{SM: 90}, 0}},
+	{"prefetch.param.tensormap", need{Version{8, 0}, Target{SM: 90}, 0}},
+}
+
+// Check compares a module with what ptxas accepts: each instruction's form, the PTX version and target that it needs, and
+// its operands. It returns the findings in source order, at most a hundred; nil means none. What depends on run-time values
+// is not its affair.
+func Check(m *Module) []*Error {
+	c := &checker{m: m, known: map[string]*checked{}, funcs: map[string]*Func{}}
+	c.module()
+	for f := range m.Funcs() {
+		c.funcs[f.Name] = f
+	}
+	for f := range m.Funcs() {
+		c.f = f
+		for in := range f.Insts() {
+			if len(c.errs) >= maxErrors {
+				return c.errs
+			}
+			c.inst(in)
+		}
+	}
+	return c.errs
+}
+
+type checker struct {
+	m     *Module
+	f     *Func
+	errs  []*Error
+	funcs map[string]*Func
+	known map[string]*checked // by opcode with modifiers
+	name  []byte              // the current opcode with modifiers; reused
+}
+
+// checked is what is known of an opcode with its modifiers.
+type checked struct {
+	bad   string // the finding, if there is one
+	text  string
+	want  string
+	words []string
+	alts  [][]argSpec // nil for a family that is not checked further
+}
+
+func (c *checker) report(e *Error) { c.errs = append(c.errs, e) }
+
+func (c *checker) module() {
+	at := Pos{1, 1}
+	since, ok := targetSince[c.m.Target.String()]
+	if !ok {
+		c.report(&Error{Pos: at, Text: c.m.Target.String(), Msg: "unknown target", Want: "sm_70 or a later architecture"})
+	} else if c.m.Version.Less(since) {
+		c.report(&Error{Pos: at, Text: c.m.Target.String(), Msg: "target needs PTX " + since.String() + " or later"})
+	}
+	if c.m.AddressSize != 64 {
+		c.report(&Error{Pos: at, Msg: "addresses of 32 bits", Want: ".address_size 64"})
+	}
+}
+
+func (c *checker) inst(in *Inst) {
+	c.name = in.appendName(c.name[:0])
+	k := c.known[string(c.name)]
+	if k == nil {
+		k = c.form(in)
+		c.known[string(c.name)] = k
+	}
+	if k.bad != "" {
+		c.report(&Error{Pos: in.Pos, Text: k.text, Msg: k.bad, Want: k.want})
+		return
+	}
+	if in.Op == "call" {
+		c.call(in)
+		return
+	}
+	if k.alts != nil {
+		c.operands(in, k)
+	}
+}
+
+// form finds the variant that an opcode with modifiers is a form of.
+func (c *checker) form(in *Inst) *checked {
+	variants := grammar()[in.Op]
+	k := &checked{bad: "no such form of the instruction", text: in.Name()}
+	for _, v := range variants {
+		words, bad, ok := v.assign(in.Mods)
+		if !ok {
+			k.note(in, variants, bad)
+			continue
+		}
+		n, ok := v.need(words)
+		if !ok {
+			continue
+		}
+		if lack := n.met(c.m); lack != "" {
+			return &checked{bad: in.Op + " in this form " + lack + ", the module has PTX " + c.m.Version.String() + " and " + c.m.Target.String(), text: in.Name()}
+		}
+		return &checked{words: words, alts: resolved(v.operandsOf(words), words)}
+	}
+	if later := c.later(in); later != nil {
+		return later
+	}
+	if variants == nil {
+		return &checked{bad: "unknown instruction", text: in.Op}
+	}
+	return k
+}
+
+// resolved fills in the types of operand specifications, in a copy.
+func resolved(alts [][]argSpec, words []string) [][]argSpec {
+	out := make([][]argSpec, len(alts))
+	for i, alt := range alts {
+		out[i] = slices.Clone(alt)
+		for j := range alt {
+			out[i][j].t = alt[j].resolve(words)
+		}
+	}
+	return out
+}
+
+// note keeps the most telling reason why no variant took the modifiers: one that no variant knows.
+func (k *checked) note(in *Inst, variants []*variant, bad string) {
+	for _, v := range variants {
+		for _, s := range v.slots {
+			if slices.Contains(s.words, bad) {
+				return
+			}
+		}
+	}
+	if bad != "" {
+		k.bad = "unknown modifier of " + in.Op
+		k.text = "." + bad
+	}
+}
+
+// later recognises the families that the table leaves out.
+func (c *checker) later(in *Inst) *checked {
+	name := in.Name()
+	for _, l := range laterFamilies {
+		if name == l.prefix || strings.HasPrefix(name, l.prefix+".") {
+			if lack := l.need.met(c.m); lack != "" {
+				return &checked{bad: l.prefix + " " + lack + ", the module has PTX " + c.m.Version.String() + " and " + c.m.Target.String(), text: name}
+			}
+			return &checked{}
+		}
+	}
+	return nil
+}
+
+// need joins what the facets of a form ask for; ok is false if ptxas knows no such form.
+func (v *variant) need(words []string) (need, bool) {
+	n, ok := need{}, false
+	if v.op == "call" || v.op == "brx" {
+		return n, true
+	}
+	for facet := 1; facet <= v.facetCount(); facet++ {
+		one, found := forms().find(v.family(facet), v.key(words, facet))
+		if !found {
+			return n, false
+		}
+		if !ok {
+			n, ok = one, true
+		} else {
+			n = n.join(one)
+		}
+	}
+	return n, ok
+}
+
+// Canonical is the opcode with its modifiers in the order of the PTX manual, whatever order they were written in; ok is
+// false if the grammar does not know the form.
+func (in *Inst) Canonical() (name string, ok bool) {
+	for _, v := range grammar()[in.Op] {
+		words, _, ok := v.assign(in.Mods)
+		if !ok {
+			continue
+		}
+		if _, ok := v.need(words); ok {
+			name = in.Op
+			for _, w := range words {
+				if w != "" {
+					name += "." + w
+				}
+			}
+			return name, true
+		}
+	}
+	return in.Name(), false
+}
+
+// call compares a direct call with the declaration of its function.
+func (c *checker) call(in *Inst) {
+	call, _ := in.Call()
+	sym, direct := call.Target.(*Sym)
+	if !direct {
+		if call.Prototype == nil {
+			c.report(&Error{Pos: in.Pos, Text: in.String(), Msg: "indirect call without a prototype", Want: "the label of a .callprototype or .calltargets"})
+		}
+		return
+	}
+	f := c.funcs[sym.Name]
+	switch {
+	case sym.Var != nil || f == nil || f.Entry:
+		c.report(&Error{Pos: sym.Pos, Text: sym.Name, Msg: "not a device function", Want: "a .func"})
+	case len(call.Ret) != len(f.Ret):
+		c.report(&Error{Pos: in.Pos, Text: in.String(), Msg: "wrong number of results", Want: strconv.Itoa(len(f.Ret))})
+	case len(call.Args) != len(f.Params):
+		c.report(&Error{Pos: in.Pos, Text: in.String(), Msg: "wrong number of arguments", Want: strconv.Itoa(len(f.Params))})
+	}
+}

@@ -1,0 +1,151 @@
+package ptx
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCheckErrors(t *testing.T) {
+	const wantAddr = "an address [register + integer], or of a variable in the instruction's state space"
+	const has = ", the module has PTX 7.4 and sm_80"
+	for _, c := range []struct {
+		in   string
+		want Error
+	}{
+		{"frob.s32 %r1, %r2;", Error{Pos{10, 1}, "frob", "unknown instruction", ""}},
+		{"add.foo.s32 %r1, %r2, %r3;", Error{Pos{10, 1}, ".foo", "unknown modifier of add", ""}},
+		{"add.ftz.s32 %r1, %r2, %r3;", Error{Pos{10, 1}, "add.ftz.s32", "no such form of the instruction", ""}},
+		{"add.s32 %r1, %f1, %r3;", Error{Pos{10, 14}, "%f1", "bad operand 2 of add.s32", "a register for .s32 or an immediate"}},
+		{"add.f32 %f1, %f2, 1;", Error{Pos{10, 19}, "1", "bad operand 3 of add.f32", "a register for .f32 or an immediate"}},
+		{"add.s32 %r1, %r2;", Error{Pos{10, 1}, "add.s32 %r1, %r2", "too few operands", "3"}},
+		{"add.s32 %r1, %r2, %r3, %r4;", Error{Pos{10, 24}, "add.s32 %r1, %r2, %r3, %r4", "too many operands", "3"}},
+		{"elect.sync %r1|%p1, -1;", Error{Pos{10, 1}, "elect.sync", "elect in this form needs PTX 8.0 or later" + has, ""}},
+		{"add.bf16 %h1, %h2, %h3;", Error{Pos{10, 1}, "add.bf16", "add in this form needs PTX 7.8 or later" + has, ""}},
+		{"cp.async.bulk.commit_group;", Error{Pos{10, 1}, "cp.async.bulk.commit_group", "cp.async.bulk needs PTX 8.0 or later" + has, ""}},
+		{"ld.shared.b32 %r1, [gl];", Error{Pos{10, 20}, "[gl]", "bad operand 2 of ld.shared.b32", wantAddr}},
+		{"ld.global.b32 %r1, [%f1];", Error{Pos{10, 20}, "[%f1]", "bad operand 2 of ld.global.b32", wantAddr}},
+		{"ld.global.v2.b32 {%r1, %r2, %r3}, [%rd1];", Error{Pos{10, 18}, "{%r1, %r2, %r3}", "bad operand 1 of ld.global.v2.b32", "2 registers for .b32 in braces"}},
+		{"cp.async.cg.shared.global [%r1], [%rd1], 8;", Error{Pos{10, 42}, "8", "bad operand 3 of cp.async.cg.shared.global", "16"}},
+		{"cp.async.ca.shared.global [%r1], [%rd1], 4, 8;", Error{Pos{10, 45}, "8", "source size larger than the copy", "at most 4"}},
+		{"bar.sync 16;", Error{Pos{10, 10}, "16", "bad operand 1 of bar.sync", "a register, or an immediate in range"}},
+		{"mov.u32 %r1, %clock64;", Error{Pos{10, 14}, "%clock64", "bad operand 2 of mov.u32", "a register for .u32, an immediate, a special register or a variable"}},
+		{"call nope;", Error{}},
+	} {
+		m, err := Parse(frame(c.in))
+		if c.want.Msg == "" {
+			if err == nil {
+				t.Errorf("%s parses", c.in)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.in, err)
+			continue
+		}
+		errs := Check(m)
+		if len(errs) != 1 || *errs[0] != c.want {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", c.in, errs, &c.want)
+		}
+	}
+}
+
+// TestNeeds: the version and target bounds that the specification measured with ptxas.
+func TestNeeds(t *testing.T) {
+	for _, c := range []struct {
+		version, target, inst, lack string
+	}{
+		{"7.0", "sm_80", "cvt.rn.bf16.f32 %h1, %f1;", ""},
+		{"7.0", "sm_80", "cvt.f32.bf16 %f1, %h1;", "needs PTX 7.1"},
+		{"7.1", "sm_80", "cvt.f32.bf16 %f1, %h1;", ""},
+		{"7.3", "sm_80", "ld.global.L2::128B.b32 %r1, [%rd1];", "needs PTX 7.4"},
+		{"7.3", "sm_80", "ld.global.L1::no_allocate.b32 %r1, [%rd1];", "needs PTX 7.4"},
+		{"7.4", "sm_80", "ld.global.L1::no_allocate.L2::cache_hint.b32 %r1, [%rd1], %rd2;", ""},
+		{"7.4", "sm_75", "cp.async.wait_all;", "needs target sm_80"},
+		{"8.0", "sm_80", "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};", "needs target sm_90"},
+		{"7.8", "sm_90", "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};", ""},
+		{"8.0", "sm_90", "wgmma.fence.sync.aligned;", "needs target sm_90a"},
+		{"8.0", "sm_90a", "wgmma.fence.sync.aligned;", ""},
+		{"7.0", "sm_70", "redux.sync.add.s32 %r1, %r2, -1;", "target needs"},
+		{"7.0", "sm_86", "ret;", "target needs PTX 7.1"},
+	} {
+		text := strings.Replace(frame(c.inst), ".version 7.4\n.target sm_80", ".version "+c.version+"\n.target "+c.target, 1)
+		errs := Check(mustParse(t, text))
+		if c.lack == "" && errs != nil {
+			t.Errorf("%s in %s for %s: %v", c.inst, c.version, c.target, errs[0])
+		}
+		if c.lack != "" && c.target != "sm_70" && (len(errs) != 1 || !strings.Contains(errs[0].Msg, c.lack)) {
+			t.Errorf("%s in %s for %s: %v, want %q", c.inst, c.version, c.target, errs, c.lack)
+		}
+		if c.target == "sm_70" && errs == nil {
+			t.Errorf("%s accepted for sm_70", c.inst)
+		}
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"ld.b32.global %r1, [%rd1];", "ld.global.b32"},
+		{"add.f32.sat.rn.ftz %f1, %f2, %f3;", "add.rn.ftz.sat.f32"},
+		{"atom.u32.gpu.add.global.relaxed %r1, [%rd1], %r2;", "atom.relaxed.gpu.global.add.u32"},
+		{"cvt.f32.rn.s32 %f1, %r1;", "cvt.rn.f32.s32"},
+	} {
+		m := mustParse(t, frame(c.in))
+		if errs := Check(m); errs != nil {
+			t.Errorf("%s: %v", c.in, errs[0])
+		}
+		for in := range m.Func("k").Insts() {
+			if got, ok := in.Canonical(); !ok || got != c.want {
+				t.Errorf("%s: canonical form %s, %v; want %s", c.in, got, ok, c.want)
+			}
+			break
+		}
+	}
+}
+
+// TestTableIsUsed: each line of forms.txt belongs to a variant of the grammar, and the forms of every variant can be met.
+func TestTableIsUsed(t *testing.T) {
+	families := map[string]bool{}
+	for op, vs := range grammar() {
+		for _, v := range vs {
+			if v.op != op {
+				t.Errorf("%s filed under %s", v.op, op)
+			}
+			for facet := 1; facet <= v.facetCount(); facet++ {
+				families[v.family(facet)] = true
+				if forms().lines[v.family(facet)] == nil && op != "call" && op != "brx" {
+					t.Errorf("no form of %s", v.family(facet))
+				}
+			}
+		}
+	}
+	for f := range forms().lines {
+		if !families[f] {
+			t.Errorf("forms.txt has %s, the grammar has not", f)
+		}
+	}
+}
+
+// TestCandidates: a sample of the forms that the grammar can spell parses, and the table's verdict on a form is Check's.
+func TestCandidates(t *testing.T) {
+	module, body := CandidateDeclarations()
+	n, accepted := 0, 0
+	for c := range Candidates() {
+		if n++; n%83 != 0 || strings.Contains(c.Text, "%b128_") {
+			continue
+		}
+		m := mustParse(t, ".version 8.8\n.target sm_120\n.address_size 64\n"+module+".entry k(.param .align 16 .b8 vparam[64]) {\n"+body+c.Text+"\nTarget: ret; }")
+		need, ok := forms().find(c.Family, c.Key)
+		ok = ok && need.met(m) == ""
+		errs := Check(m)
+		if ok {
+			accepted++
+		}
+		// The other facets of a form hold their defaults here, so its own facet decides.
+		if ok != (errs == nil) {
+			t.Errorf("%s: table %v, check %v", c.Text, ok, errs)
+		}
+	}
+	if accepted < 50 {
+		t.Errorf("only %d of %d candidates accepted", accepted, n)
+	}
+}
