@@ -62,6 +62,7 @@ type file struct {
 type settings struct {
 	Version int             `json:"version"`
 	Config  json.RawMessage `json:"config"`
+	Text    string          `json:"text,omitempty"` // size and checksum of what a gpt learns from
 }
 
 const settingsVersion = 1

@@ -83,7 +83,7 @@ func Defaults(task string) (Config, error) {
 		c.Batch, c.Steps = 32, 300
 	case "mlp":
 	default:
-		return c, fail("choose one of "+strings.Join(Tasks, ", "), "there is no task %q", task)
+		return c, fail(meant(task, Tasks)+"choose one of "+strings.Join(Tasks, ", "), "there is no task %q", task)
 	}
 	return c, nil
 }
@@ -161,15 +161,16 @@ func (c *Config) misplaced() error {
 		ok    bool
 		names string
 		of    string
+		has   string
 	}{
-		{c.Task == "gpt", "tokens context layers heads width vocab dropout recompute", "gpt"},
-		{c.Optimizer == "sgd", "momentum", "--optimizer sgd"},
-		{c.Optimizer != "sgd", "beta1 beta2 eps", "--optimizer adam and adamw"},
-		{c.Schedule != "constant", "schedule-steps", "--schedule cosine and linear"},
+		{c.Task == "gpt", "tokens context layers heads width vocab dropout recompute", "gpt", "the task " + c.Task},
+		{c.Optimizer == "sgd", "momentum", "--optimizer sgd", "--optimizer " + c.Optimizer},
+		{c.Optimizer != "sgd", "beta1 beta2 eps", "--optimizer adam and adamw", "--optimizer " + c.Optimizer},
+		{c.Schedule != "constant", "schedule-steps", "--schedule cosine and linear", "a constant rate"},
 	} {
 		for _, name := range strings.Fields(rule.names) {
 			if !rule.ok && c.Given[name] {
-				return fail(fmt.Sprintf("leave --%s out: it belongs to %s", name, rule.of), "--%s %v has no meaning for %s with %s and a %s schedule", name, c.value(name), c.Task, c.Optimizer, c.Schedule)
+				return fail(fmt.Sprintf("leave --%s out", name), "--%s is for %s, and this run has %s", name, rule.of, rule.has)
 			}
 		}
 	}
@@ -183,14 +184,21 @@ func (c *Config) together() error {
 		return fail("give one of them", "--data %s and --tokens %s are two data sets", c.Data, c.Tokens)
 	case c.Task == "gpt" && c.Data == "" && c.Tokens == "":
 		return fail("give --data FILE.txt, or --tokens FILE with --vocab N", "gpt has no text to learn from")
-	case c.Resume && c.Out == "":
-		return fail("give --out RUN, the folder of the run to go on with", "--resume without --out")
-	case c.Resume && c.Given["init"]:
-		return fail("leave --init out: the checkpoint has the weights", "--resume and --init %s are two places to start from", c.Init)
 	case c.Task == "gpt" && c.Init == "" && c.Width%c.Heads != 0: // of Init's sizes, its own are checked
 		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
 	case c.Schedule != "constant" && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
 		return fail("give a shorter --warmup", "--warmup %d leaves nothing of --schedule-steps %d", c.Warmup, c.ScheduleSteps)
+	}
+	return nil
+}
+
+// resumable refuses a resume of nothing, and one that starts elsewhere.
+func (c *Config) resumable() error {
+	switch {
+	case c.Out == "":
+		return fail("give --out RUN, the folder of the run to go on with", "--resume without --out")
+	case c.Given["init"]:
+		return fail("leave --init out: the checkpoint has the weights", "--resume and --init %s are two places to start from", c.Init)
 	}
 	return nil
 }
@@ -255,7 +263,13 @@ func (c *Config) resumed(stored *Config) (*Config, error) {
 		if s, ok := v.(string); ok && (name == "data" || name == "tokens") {
 			v = absolute(s)
 		}
-		if then[name] != v {
+		switch {
+		case then[name] == v:
+		case name == "task":
+			return nil, fail("leave the task out, or start another run", "the run in %s trains %s, not %s", c.Out, then[name], v)
+		case then[name] == "":
+			return nil, fail("leave it out, or start another run", "--%s %v contradicts the run in %s, which has none", name, v, c.Out)
+		default:
 			return nil, fail("leave it out, or start another run", "--%s %v contradicts the run in %s, which has %v", name, v, c.Out, then[name])
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -35,6 +36,55 @@ func explain(err error, hint string) error {
 		return err
 	}
 	return &Error{err.Error(), hint, err}
+}
+
+// meant is "did you mean X? " when one of the names is at most two letters away from what was written.
+func meant(written string, names []string) string {
+	best, least := "", 3
+	for _, name := range names {
+		if d := distance(written, name); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "? "
+}
+
+// distance is Levenshtein's: the letters to insert, drop or change that lead from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := min(row[j], row[j+1]) + 1
+			if a[i] == b[j] {
+				d = min(d, diagonal)
+			} else {
+				d = min(d, diagonal+1)
+			}
+			diagonal, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}
+
+// openDevice is tensor.Open with a hint for who misspelt a name.
+func openDevice(name string) (*tensor.Env, error) {
+	env, err := tensor.Open(name)
+	if err == nil {
+		return env, nil
+	}
+	known := []string{"cpu"}
+	for _, card := range cards.Names() {
+		known = append(known, "null:"+card)
+	}
+	return nil, explain(err, meant(name, known)+"give --device cpu, or null:CARD for figures of memory")
 }
 
 // recovered turns panics about tensors and memory into errors. Others go on: they are mistakes of the library.

@@ -28,8 +28,8 @@ type scored struct {
 }
 
 // evaluate runs a model over a whole set. Figures are means over samples, for text over tokens. It keeps up to show
-// pictures that were recognised and as many that were not.
-func evaluate(ctx context.Context, env *tensor.Env, m nn.Module, set source, batch, show int) (*scored, error) {
+// pictures that were recognised and as many that were not, and tells progress.
+func evaluate(ctx context.Context, env *tensor.Env, m nn.Module, set source, batch, show int, progress func(done, of int)) (*scored, error) {
 	var loss, correct metric.Mean
 	s := &scored{}
 	for b, err := range set.turns(env.NoGrad().Eval(), data.Config{Size: batch, Name: "evaluate", Context: ctx}) {
@@ -43,6 +43,7 @@ func evaluate(ctx context.Context, env *tensor.Env, m nn.Module, set source, bat
 			correct.Sum(metric.Correct(logits, b.y), n)
 			s.look(b, logits, show)
 		}
+		progress(s.samples, set.len())
 	}
 	s.loss = loss.Value()
 	if share := correct.Value(); !math.IsNaN(share) {
@@ -106,13 +107,19 @@ type EvalConfig struct {
 	Heads   int    // of a bare file of GPT weights; 0: as many as are 64 wide
 	Skip    int    // samples at the start of the data that are left out
 	Threads int    // of the CPU; 0: all
+
+	Watch Watcher // told of progress and in notes; nil: nobody
 }
 
-// Evaluate scores a model on a whole data set.
+// Evaluate scores a model on a whole data set. The newest checkpoint stands for the model of a run that was cut off. On
+// a device without arithmetic only memory is measured.
 func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 	defer recovered(&err)
 	began := time.Now()
-	m, err := open(c.From, c.Device, c.Heads, c.Threads)
+	if c.Watch == nil {
+		c.Watch = silent{}
+	}
+	m, err := open(c.From, c.Device, c.Heads, c.Threads, c.Watch)
 	if err != nil {
 		return nil, err
 	}
@@ -121,16 +128,20 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 		return nil, err
 	}
 	j := &job{arch: m.arch}
-	s, err := evaluate(ctx, m.env, m.model, set, j.evalBatch(), gallery)
+	s, err := evaluate(ctx, m.env, m.model, set, j.evalBatch(), gallery, c.Watch.Scoring)
 	if err != nil {
 		return nil, err
 	}
 	if finite(s.loss) == nil {
 		return nil, fail("check the data and the weights", "the loss of %s over %d samples is %v", c.From, s.samples, s.loss)
 	}
-	return &Result{
+	out := &Result{
 		Final: true, Task: taskOf(m.arch.Kind), Model: m.arch.title(), Parameters: nn.Count(m.model), Samples: s.samples,
-		Loss: s.loss, Accuracy: s.accuracy, Seconds: time.Since(began).Seconds(), PeakBytes: m.env.Device().Memory().Allocated.Peak,
-		Pictures: s.pictures(gallery),
-	}, nil
+		Computed: m.env.Device().Computes(), Steps: m.step, Seconds: time.Since(began).Seconds(),
+		PeakBytes: m.env.Device().Memory().Allocated.Peak, Memory: modelMemory(m.env, m.model),
+	}
+	if out.Computed {
+		out.Loss, out.Accuracy, out.Pictures = s.loss, s.accuracy, s.pictures(gallery)
+	}
+	return out, nil
 }

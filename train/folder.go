@@ -85,7 +85,7 @@ func writeConfig(dir string, r *run) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.MarshalIndent(file{r.arch, &settings{settingsVersion, values}}, "", " ")
+	raw, err := json.MarshalIndent(file{r.arch, &settings{settingsVersion, values, r.text}}, "", " ")
 	if err != nil {
 		return err
 	}
@@ -254,9 +254,11 @@ func (f *folder) finish(result *Result) error {
 	if f == nil {
 		return nil
 	}
-	svg := result.Curve().SVG(800, 420)
-	if err := writeFile(filepath.Join(f.dir, curveFile), []byte(svg)); err != nil {
-		return explain(err, f.room())
+	if result.Computed {
+		svg := result.Curve().SVG(800, 420)
+		if err := writeFile(filepath.Join(f.dir, curveFile), []byte(svg)); err != nil {
+			return explain(err, f.room())
+		}
 	}
 	if err := f.line(result); err != nil {
 		return err
@@ -266,7 +268,7 @@ func (f *folder) finish(result *Result) error {
 
 // Curve is the diagram of the losses.
 func (r *Result) Curve() render.Plot {
-	p := render.Plot{Title: r.Task, XLabel: "step", YLabel: "loss", LogY: r.steep()}
+	p := render.Plot{Title: r.Task, XLabel: "step", WholeX: true, YLabel: "loss", LogY: r.steep()}
 	loss := render.Series{Name: "training"}
 	for _, s := range r.Log {
 		loss.X, loss.Y = append(loss.X, float64(s.Step)), append(loss.Y, s.Loss)

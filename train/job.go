@@ -1,6 +1,8 @@
 package train
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,7 +22,10 @@ type job struct {
 	arch      arch
 	weights   string // a file to start from, or empty
 	train     source
-	test      source          // nil: nothing is held out
+	test      source          // what is scored while training; nil: nothing is held out
+	held      int             // samples that are held out
+	tenth     bool            // they are the last tenth of the set
+	text      string          // fingerprint of the text or the tokens
 	tokenizer *text.Tokenizer // nil where there is no text
 	perEpoch  int             // training samples, tokens for text, over those of a step: steps of an epoch
 	wrap      data.Config     // the order of samples
@@ -61,10 +66,11 @@ func newImages(c *Config) (*job, error) {
 	train := all
 	if test == nil && c.Order == "random" {
 		train, test = data.Subset(all, 0, all.Len()-all.Len()/10), data.Subset(all, all.Len()-all.Len()/10, all.Len())
+		j.tenth = true
 	}
 	j.train = images{train}
 	if test != nil && test.Len() > 0 {
-		j.test = images{test}
+		j.test, j.held = images{test}, test.Len()
 	}
 	// A short batch may have one sample, which has no variance to normalise by.
 	whole := j.arch.Kind == "resnet" && c.Order == "random" && train.Len() >= c.Batch
@@ -131,6 +137,9 @@ func newText(c *Config) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if j.text, err = fingerprint(cmp.Or(c.Data, c.Tokens)); err != nil {
+		return nil, explain(err, "give a file that can be read")
+	}
 	j.arch.Dropout = c.Dropout
 	if err := j.arch.check(); err != nil {
 		return nil, fail("change the sizes", "%v", err)
@@ -187,8 +196,7 @@ func (j *job) openText(c *Config) (set *tokens.Set, err error) {
 	return set, nil
 }
 
-// openTokenizer reads a text by the tokenizer beside the weights, or by its own: characters, or bytes where the file is
-// not UTF-8.
+// openTokenizer reads a text by the tokenizer beside the weights, or by its own, of characters.
 func openTokenizer(c *Config, weights string) (*text.Tokenizer, *tokens.Set, error) {
 	if beside := filepath.Join(filepath.Dir(weights), tokenizerFile); weights != "" && isFile(beside) {
 		t, err := text.Load(beside)
@@ -202,10 +210,26 @@ func openTokenizer(c *Config, weights string) (*text.Tokenizer, *tokens.Set, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if utf8.Valid(raw) {
-		return text.Open(c.Data, text.Characters)
+	if err := isText(c.Data, raw); err != nil {
+		return nil, nil, err
 	}
-	return text.Open(c.Data, text.Bytes)
+	return text.Open(c.Data, text.Characters)
+}
+
+// isText refuses what nobody would want to learn letter by letter.
+func isText(path string, raw []byte) error {
+	hint := "convert it to UTF-8, or give tokens as little-endian uint16 with --tokens"
+	for i := 0; i < len(raw); {
+		r, n := utf8.DecodeRune(raw[i:])
+		if r == 0 || r == utf8.RuneError && n == 1 {
+			return fail(hint, "%s is no text: byte 0x%02x at offset %d", path, raw[i], i)
+		}
+		i += n
+	}
+	if first, n := utf8.DecodeRune(raw); n > 0 && len(bytes.Trim(raw, string(first))) == 0 {
+		return fail("give a text of at least two different characters", "%s has nothing to learn: all of it is %q", path, first)
+	}
+	return nil
 }
 
 // split makes the training and the held-out part of a text.
@@ -223,9 +247,10 @@ func (j *job) split(c *Config, set *tokens.Set) error {
 		return explain(err, "give more text, or a shorter --context")
 	}
 	j.train, j.wrap = texts{src}, data.Config{Draw: true}
-	test, err := set.Part(cut, set.Len()).Blocks(j.arch.Context)
+	test, err := newBlocks(set.Part(cut, set.Len()), j.arch.Context)
 	if err == nil { // a short text has too little for it
-		j.test = texts{test}
+		j.tenth, j.held = true, test.len()
+		j.test = test.some(mostBatches * j.evalBatch())
 	}
 	return nil
 }

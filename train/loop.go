@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -26,7 +27,7 @@ func (r *run) train(ctx context.Context) error {
 	c.Size, c.Steps, c.Epoch, c.Skip = r.Batch, r.Steps-r.done, r.at.Epoch, r.at.Batch
 	for b, err := range r.job.train.turns(env, c) {
 		if err != nil {
-			return explain(err, "check the data")
+			return &Error{err.Error(), "check the data", &dataError{err}}
 		}
 		if err := r.step(b); err != nil {
 			return err
@@ -59,6 +60,7 @@ func (r *run) step(b turn) error {
 	now := time.Now()
 	s := Step{Step: r.done, Loss: value, MS: float64(now.Sub(r.last)) / float64(time.Millisecond), Used: r.used()}
 	r.last = now
+	r.stepping += s.MS
 	r.log = append(r.log, s)
 	r.watch.Step(s)
 	for _, name := range report.Never {
@@ -108,7 +110,7 @@ func (r *run) score(ctx context.Context, show int) (*scored, error) {
 	if r.test == nil || !r.env.Device().Computes() {
 		return nil, nil
 	}
-	s, err := evaluate(ctx, r.env, r.average.or(r.model), r.test, r.evalBatch(), show)
+	s, err := evaluate(ctx, r.env, r.average.or(r.model), r.test, r.evalBatch(), show, r.watch.Scoring)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +163,25 @@ func (r *run) leave() error {
 	}
 	return explain(ckpt.SaveModel(filepath.Join(r.Out, modelFile), r.average.or(r.model)), r.folder.room())
 }
+
+// rescue keeps the steps before an error of the data, as an interruption does. Of an error of numbers they are no good.
+func (r *run) rescue(err error) error {
+	var bad *dataError
+	var known *Error
+	if !errors.As(err, &bad) || !errors.As(err, &known) || r.done == r.first || r.folder == nil || !r.env.Device().Computes() {
+		return err
+	}
+	if r.leave() != nil {
+		return err
+	}
+	known.Hint += fmt.Sprintf("; %s keeps the %d steps before, and --resume goes on from them", r.Out, r.done)
+	return known
+}
+
+// dataError marks what a loader gave in place of a batch.
+type dataError struct{ error }
+
+func (e *dataError) Unwrap() error { return e.error }
 
 // state is what a checkpoint holds.
 func (r *run) state() *ckpt.State {

@@ -1,7 +1,10 @@
 package train
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,16 +29,17 @@ type opened struct {
 	model     nn.Module
 	tokenizer *text.Tokenizer // nil where there is no text
 	run       *Config         // nil for weights that are no run's
+	step      int             // of the run's checkpoint, where that stands for its model; else 0
 }
 
 // open reads a model from a run folder, a published model's folder or a safetensors file.
-func open(from, device string, heads, threads int) (*opened, error) {
+func open(from, device string, heads, threads int, watch Watcher) (*opened, error) {
 	if threads > 0 {
 		par.SetThreads(threads)
 	}
-	env, err := tensor.Open(device)
+	env, err := openDevice(device)
 	if err != nil {
-		return nil, explain(err, "give --device cpu")
+		return nil, err
 	}
 	env.Device().ResetPeak()
 	var like arch
@@ -53,10 +57,44 @@ func open(from, device string, heads, threads int) (*opened, error) {
 		}
 	}
 	m.model = a.make(env)
+	if m.run != nil && !finished(from) {
+		return m, m.newest(watch)
+	}
 	if err := ckpt.LoadModel(weights, m.model); err != nil {
 		return nil, explain(err, "give a finished run: its folder has "+modelFile)
 	}
 	return m, nil
+}
+
+// finished tells whether model.safetensors is of a run's newest step: its log then has an end.
+func finished(dir string) bool {
+	raw, err := os.ReadFile(filepath.Join(dir, logFile))
+	if err != nil || !(&folder{dir: dir}).saved() {
+		return true // a copy without them
+	}
+	for text := range bytes.Lines(raw) {
+		var l line
+		if json.Unmarshal(text, &l) == nil && l.Final {
+			return true
+		}
+	}
+	return false
+}
+
+// newest takes the weights from the newest checkpoint of a run that was cut off.
+func (m *opened) newest(watch Watcher) error {
+	mean := newAverage(m.model, m.run.Average)
+	s := &ckpt.State{Model: &weights{m.model, mean.or(nil)}, Optimizer: optimizer(m.run, m.model)}
+	path, warnings, err := ckpt.Latest(m.from, s)
+	if err != nil {
+		return explain(err, "give a finished run: its folder has "+modelFile)
+	}
+	for _, w := range warnings {
+		watch.Note(fmt.Sprintf("%v; taking %s", w, path))
+	}
+	watch.Note(fmt.Sprintf("the run is not finished: this is step %d of %d, from %s; train --resume with --out %s goes on", s.Step, m.run.Steps, filepath.Base(path), m.from))
+	m.model, m.step = mean.or(m.model), s.Step
+	return nil
 }
 
 // readFolder reads what lies beside the weights.
@@ -95,10 +133,25 @@ func (m *opened) data(c *EvalConfig) (source, error) {
 			c.Data, c.Tokens = m.run.Data, m.run.Tokens
 		}
 	}
+	if given && m.learnt(c) {
+		c.Watch.Note("the samples that the run trained on are among these")
+	}
 	if m.arch.GPTConfig != nil {
 		return m.text(c, !given && m.run.Order == "random")
 	}
 	return m.images(c, !given && m.run != nil && m.run.Order == "random")
+}
+
+// learnt tells data that the run trained on, unless a part of it that was held out is scored.
+func (m *opened) learnt(c *EvalConfig) bool {
+	if m.run == nil || absolute(c.Data) != m.run.Data || absolute(c.Tokens) != m.run.Tokens {
+		return false
+	}
+	if m.arch.GPTConfig != nil {
+		return true
+	}
+	_, test, err := openImages(c.Data)
+	return err == nil && test == nil
 }
 
 // images opens pictures. Of a set that has a part for it, that part is scored; held asks for the last tenth of others.
@@ -160,11 +213,11 @@ func (m *opened) text(c *EvalConfig, held bool) (source, error) {
 	if held {
 		lo = max(lo, set.Len()-set.Len()/10)
 	}
-	src, err := set.Part(lo, set.Len()).Blocks(m.arch.Context)
+	src, err := newBlocks(set.Part(lo, set.Len()), m.arch.Context)
 	if err != nil {
-		return nil, explain(err, "give more text")
+		return nil, fail("give more text", "%s: %v", cmp.Or(c.Data, c.Tokens), err)
 	}
-	return texts{src}, nil
+	return src, nil
 }
 
 // SampleConfig says what Sample writes.
@@ -178,6 +231,8 @@ type SampleConfig struct {
 	Seed        uint64
 	Threads     int // of the CPU; 0: all
 	Heads       int // of a bare file of weights; 0: as many as are 64 wide
+
+	Watch Watcher // told in notes; nil: nobody
 }
 
 // check refuses numbers without meaning.
@@ -200,9 +255,15 @@ func Sample(ctx context.Context, c SampleConfig, write func(piece string) error)
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	m, err := open(c.From, c.Device, c.Heads, c.Threads)
+	if c.Watch == nil {
+		c.Watch = silent{}
+	}
+	m, err := open(c.From, c.Device, c.Heads, c.Threads, c.Watch)
 	if err != nil {
 		return 0, err
+	}
+	if !m.env.Device().Computes() {
+		return 0, fail("give --device cpu", "%s computes nothing, so it has no text to write", c.Device)
 	}
 	g, ok := m.model.(*model.GPT)
 	if !ok {

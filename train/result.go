@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/tensor"
 )
 
 // Result is how a run or an evaluation ended. Its JSON is the last line of log.jsonl and of the command.
@@ -16,7 +18,7 @@ type Result struct {
 	Final     bool     `json:"final"` // always true
 	Steps     int      `json:"steps,omitempty"`
 	Samples   int      `json:"samples,omitempty"` // of an evaluation
-	Loss      float64  `json:"loss"`              // of the last step; of an evaluation the mean over its samples
+	Loss      float64  `json:"loss"`              // of the last step; of an evaluation the mean over its samples; left out unless Computed
 	Accuracy  *float64 `json:"accuracy,omitempty"`
 	ValLoss   *float64 `json:"val_loss,omitempty"`
 	Seconds   float64  `json:"seconds"`
@@ -33,6 +35,22 @@ type Result struct {
 	Scores     []Score   `json:"-"`
 	Pictures   []Picture `json:"-"`
 	Text       string    `json:"-"` // written by a language model
+
+	Session  int     `json:"-"` // steps since the start or the resume
+	Stepping float64 `json:"-"` // seconds of them, without scoring
+	Held     int     `json:"-"` // samples that were scored
+}
+
+// MarshalJSON writes no loss where nothing was computed.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	type plain Result
+	if r.Computed {
+		return json.Marshal((*plain)(r))
+	}
+	return json.Marshal(struct {
+		*plain
+		Loss *float64 `json:"loss,omitempty"`
+	}{plain: (*plain)(r)})
 }
 
 // Memory is what a run needed, in bytes. Activations are the most that a forward pass kept for the backward one.
@@ -55,12 +73,13 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Allocated.Peak,
 		Task: r.Task, Model: r.arch.title(), Out: r.Out, Computed: r.env.Device().Computes(), Parameters: nn.Count(r.model),
 		Memory: r.measure(), Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
+		Session: r.done - r.first, Stepping: r.stepping / 1e3,
 	}
 	if len(r.log) > 0 {
 		out.Loss = r.log[len(r.log)-1].Loss
 	}
 	if s != nil {
-		out.Accuracy, out.ValLoss, out.Pictures = s.accuracy, finite(s.loss), s.pictures(gallery)
+		out.Accuracy, out.ValLoss, out.Pictures, out.Held = s.accuracy, finite(s.loss), s.pictures(gallery), s.samples
 	}
 	out.Seconds = time.Since(r.began).Seconds()
 	if err := r.folder.finish(out); err != nil {
@@ -91,22 +110,30 @@ func (r *run) products() int {
 
 // measure adds up the memory by kind.
 func (r *run) measure() Memory {
-	m := r.memory
-	m.Peak = r.env.Device().Memory().Allocated.Peak
+	m := modelMemory(r.env, r.model)
+	m.Activations = r.memory.Activations
 	for _, p := range nn.Params(r.model) {
-		m.Weights += p.Bytes()
 		if !p.Frozen() {
 			m.Gradients += p.Bytes()
 		}
-	}
-	for _, b := range nn.Buffers(r.model) {
-		m.Buffers += b.Bytes()
 	}
 	for _, t := range r.opt.State() {
 		m.Optimizer += t.Bytes()
 	}
 	if r.average != nil {
 		m.Average = m.Weights + m.Buffers
+	}
+	return m
+}
+
+// modelMemory is what a model takes without training, and the peak.
+func modelMemory(env *tensor.Env, model nn.Module) Memory {
+	m := Memory{Peak: env.Device().Memory().Allocated.Peak}
+	for _, p := range nn.Params(model) {
+		m.Weights += p.Bytes()
+	}
+	for _, b := range nn.Buffers(model) {
+		m.Buffers += b.Bytes()
 	}
 	return m
 }

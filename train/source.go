@@ -2,6 +2,8 @@ package train
 
 import (
 	"fmt"
+	"hash/crc32"
+	"io"
 	"iter"
 	"os"
 	"strings"
@@ -43,6 +45,96 @@ func (s texts) len() int { return s.Len() }
 
 func (s texts) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
 	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) turn { return turn{b.Env, b.Tokens, b.Targets, b.State()} })
+}
+
+// blocks are a text to score: rows of tokens that do not overlap, and a shorter one that has what is left.
+type blocks struct{ rows, rest texts } // a nil Source: none
+
+// mostBatches bounds what is scored of a long text while training.
+const mostBatches = 200
+
+// newBlocks cuts a set, all of whose tokens but the first are to be foretold, into rows.
+func newBlocks(set *tokens.Set, context int) (s blocks, err error) {
+	foretold := set.Len() - 1
+	whole, rest := foretold/context, foretold%context
+	if foretold < 1 {
+		return s, fmt.Errorf("%d tokens leave nothing to foretell; give at least 2", set.Len())
+	}
+	if whole > 0 {
+		if s.rows.Source, err = set.Blocks(context); err != nil {
+			return s, err
+		}
+	}
+	if rest > 0 {
+		s.rest.Source, err = set.Part(whole*context, set.Len()).Blocks(rest)
+	}
+	return s, err
+}
+
+func (s blocks) len() int {
+	n := 0
+	for _, part := range []texts{s.rows, s.rest} {
+		if part.Source != nil {
+			n += part.len()
+		}
+	}
+	return n
+}
+
+func (s blocks) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
+	return func(yield func(turn, error) bool) {
+		for _, part := range []texts{s.rows, s.rest} {
+			if part.Source == nil {
+				continue
+			}
+			for t, err := range part.turns(env, c) {
+				if !yield(t, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// some is the set, or if it has more than n rows so many of them, evenly spaced.
+func (s blocks) some(n int) source {
+	if s.len() <= n {
+		return s
+	}
+	return texts{spaced{s.rows.Source, n}}
+}
+
+// spaced are n samples of a set, evenly spaced.
+type spaced struct {
+	data.Source[tokens.Batch]
+	n int
+}
+
+func (s spaced) Len() int { return s.n }
+
+func (s spaced) Fill(b *tokens.Batch, row data.Row, i int) error {
+	return s.Source.Fill(b, row, i*s.Source.Len()/s.n)
+}
+
+// summed bounds what a checksum reads.
+const summed = 64 << 20
+
+// fingerprint tells whether a file is the one that it was: by its size, and a checksum of its first 64 MiB.
+func fingerprint(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	if _, err := io.Copy(sum, io.LimitReader(f, summed)); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d bytes with checksum %08x", info.Size(), sum.Sum32()), nil
 }
 
 func turns[B any](seq iter.Seq2[*B, error], open func(*B) turn) iter.Seq2[turn, error] {

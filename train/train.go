@@ -11,6 +11,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ type Watcher interface {
 	Start(s Start)
 	Step(s Step)
 	Score(s Score)
-	Note(text string) // something that a person should know
+	Scoring(done, of int) // samples, while something is scored
+	Note(text string)     // something that a person should know
 }
 
 // Start is what is known before the first step.
@@ -39,8 +41,11 @@ type Start struct {
 	Task, Model, Device string
 	Out                 string
 	Parameters          int
-	Train, Test         int // samples; for text, rows of Context tokens
-	Done, Steps, Batch  int // Done: steps before, of a run that goes on
+	Train, Test         int  // samples; for text, rows of Context tokens
+	Scored              int  // of Test, while training; less than Test for a long text
+	Tenth               bool // Test is the last tenth of the one set there is
+	Done, Steps, Batch  int  // Done: steps before, of a run that goes on
+	Computed            bool // false on a device without arithmetic, whose losses are 0
 }
 
 // Step is a step that is done. Its JSON is a line of log.jsonl.
@@ -64,10 +69,11 @@ type Score struct {
 // silent is the Watcher of runs that nobody watches.
 type silent struct{}
 
-func (silent) Start(Start) {}
-func (silent) Step(Step)   {}
-func (silent) Score(Score) {}
-func (silent) Note(string) {}
+func (silent) Start(Start)      {}
+func (silent) Step(Step)        {}
+func (silent) Score(Score)      {}
+func (silent) Scoring(_, _ int) {}
+func (silent) Note(string)      {}
 
 // run is a training that is under way.
 type run struct {
@@ -82,6 +88,8 @@ type run struct {
 	schedule optim.Schedule
 	folder   *folder // nil: nothing is written
 	done     int
+	first    int     // steps done before this session
+	stepping float64 // milliseconds of its steps
 	at       data.State
 	began    time.Time
 	last     time.Time // the end of the last step
@@ -110,7 +118,7 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 	r.start()
 	err = r.train(ctx)
 	if err != nil && !errors.Is(err, ErrInterrupted) {
-		return nil, err
+		return nil, r.rescue(err)
 	}
 	return r.finish(ctx)
 }
@@ -124,9 +132,9 @@ func (r *run) prepare() error {
 	if r.Threads > 0 {
 		par.SetThreads(r.Threads)
 	}
-	root, err := tensor.Open(r.Device)
+	root, err := openDevice(r.Device)
 	if err != nil {
-		return explain(err, "give --device cpu, or null:CARD for figures of memory")
+		return err
 	}
 	r.env = root.Seed(r.Seed)
 	root.Device().ResetPeak()
@@ -162,6 +170,18 @@ func (r *run) choose(stored *Config) (err error) {
 	}
 	r.job.weights, c.Init = "", r.Init
 	r.Config = c
+	return r.sameText()
+}
+
+// sameText refuses to go on with a text that is not the one that the run began with.
+func (r *run) sameText() error {
+	f, err := readConfig(r.Out)
+	if err != nil {
+		return err
+	}
+	if then := f.Run.Text; then != "" && then != r.text {
+		return fail("put the text back, or start another run", "%s has changed: it has %s, and the run in %s began with %s", cmp.Or(r.Data, r.Tokens), r.text, r.Out, then)
+	}
 	return nil
 }
 
@@ -179,8 +199,8 @@ func (r *run) settled() (stored *Config, err error) {
 		r.settle()
 		return nil, vacant(r.Out)
 	}
-	if r.Out == "" {
-		return nil, r.together()
+	if err := r.resumable(); err != nil {
+		return nil, err
 	}
 	if stored, err = readRun(r.Out); err != nil {
 		return nil, err
@@ -251,10 +271,10 @@ func schedule(c *Config) optim.Schedule {
 func (r *run) start() {
 	s := Start{
 		Task: r.Task, Model: r.arch.title(), Device: r.env.Device().Info(), Out: r.Out, Parameters: nn.Count(r.model),
-		Train: r.job.train.len(), Done: r.done, Steps: r.Steps, Batch: r.Batch,
+		Train: r.job.train.len(), Done: r.done, Steps: r.Steps, Batch: r.Batch, Computed: r.env.Device().Computes(),
 	}
 	if r.test != nil {
-		s.Test = r.test.len()
+		s.Test, s.Scored, s.Tenth = r.job.held, r.test.len(), r.job.tenth
 	}
 	r.watch.Start(s)
 	r.last = time.Now()
@@ -278,7 +298,7 @@ func (r *run) open(stored *Config) error {
 	if s.Step > r.Steps {
 		return fail(fmt.Sprintf("give --steps %d or more", s.Step), "the run in %s has done %d steps, more than --steps %d", r.Out, s.Step, r.Steps)
 	}
-	r.done, r.at = s.Step, s.Loader
+	r.done, r.first, r.at = s.Step, s.Step, s.Loader
 	r.env.SetDraws(s.Draws)
 	if r.folder, r.log, r.scores, err = reopenFolder(r); err != nil {
 		return err
@@ -298,7 +318,11 @@ func vacant(dir string) error {
 	case err != nil:
 		return explain(err, "give another --out")
 	case len(entries) > 0:
-		return fail("give another --out, or --resume to go on with that run", "--out %s exists and is not empty", dir)
+		hint := "give another --out"
+		if _, err := readRun(dir); err == nil {
+			hint += ", or --resume to go on with that run"
+		}
+		return &Error{Text: fmt.Sprintf("--out %s exists and is not empty", dir), Hint: hint, Err: os.ErrExist}
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ func (r *recorder) Step(s train.Step) {
 	}
 }
 func (r *recorder) Score(s train.Score) { r.scores = append(r.scores, s) }
+func (r *recorder) Scoring(_, _ int)    {}
 func (r *recorder) Note(text string)    { r.notes = append(r.notes, text) }
 
 // config is a task's defaults with changes, all of which count as given.

@@ -5,8 +5,8 @@
 //	warpline sample runs/gpt-1      let a language model write
 //
 // People's text and pictures go to the standard output; with --json that has JSON lines and the text goes to the
-// standard error. The exit status is 0 when the work is done, 2 when it could not be done (one line says why, one what
-// to do), 130 when it was interrupted.
+// standard error. The exit status is 0 when the work is done, 1 when sim found a mistake in a kernel, 2 when the work could
+// not be done (one line says why, one what to do), 130 when it was interrupted.
 package main
 
 import (
@@ -22,12 +22,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/warpline-ml/warpline/internal/simrun"
 	"github.com/warpline-ml/warpline/train"
 )
 
 // Exit statuses.
 const (
 	exitDone        = 0
+	exitFound       = 1
 	exitFailed      = 2
 	exitInterrupted = 130
 )
@@ -67,6 +69,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // conclude says why a command failed, if it did.
 func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 	var known *train.Error
+	var sim *simrun.Error
 	switch {
 	case err == nil:
 		return exitDone
@@ -74,6 +77,10 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 		return exitInterrupted
 	case errors.As(err, &known):
 		report(stderr, known.Text, known.Hint)
+	case errors.Is(err, errFindings):
+		return exitFound
+	case errors.As(err, &sim):
+		report(stderr, sim.Text, sim.Hint)
 	default:
 		report(stderr, err.Error(), fmt.Sprintf("%s --help shows what it takes", cmd.CommandPath()))
 	}

@@ -7,6 +7,7 @@ extern "C" __global__ void sum(const float *x, float *out, int n) {
 	int i = blockIdx.x * 256 + t;
 	part[t] = i < n ? x[i] : 0;
 	__syncthreads();
+#pragma unroll 1
 	for (int o = 128; o > 0; o >>= 1) {
 		if (t < o)
 			part[t] += part[t + o];

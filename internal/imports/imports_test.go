@@ -21,7 +21,7 @@ const module = "github.com/warpline-ml/warpline/"
 const rules = `
 	NONE
 	< dtype, internal/rng, internal/render, internal/callsite, internal/durable,
-	  internal/safetensors, internal/npy, internal/idxfile, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil;
+	  internal/safetensors, internal/npy, internal/idxfile, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx;
 
 	dtype < internal/ir;
 	internal/ir < internal/autograd, internal/lower;
@@ -32,6 +32,9 @@ const rules = `
 	internal/par, internal/cpufeat, internal/hostmem, internal/rng, dtype < internal/cpu/kernels;
 	internal/device, internal/cpu/kernels, internal/rng < internal/cpu;
 	internal/device, internal/cards < internal/null;
+
+	internal/ptx, internal/par, internal/cpufeat, internal/hostmem, internal/rng, internal/cards, dtype < internal/gpusim;
+	internal/gpusim, internal/npy, internal/render, internal/durable < internal/simrun;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
 	internal/conform, internal/testutil, internal/cpufeat, internal/par < internal/device/devicetest;
@@ -52,10 +55,11 @@ const rules = `
 	nn, data < metric;
 	nn, optim, data, internal/safetensors, internal/durable, internal/hostmem < ckpt;
 	data/tokens, data/text, data/npz, data/idx, data/digits, metric, ckpt, model, optim < train;
-	train < cmd/warpline;
+	train, internal/simrun < cmd/warpline;
 
 	data/digits, metric, optim, model, ckpt < examples, examples/digits;
 	NONE < bench/peer;
+	internal/ptx < bench/ptx;
 	internal/cpu/kernels, bench/peer < bench/gemm;
 	model, optim, bench/peer < bench/step;
 `
@@ -68,6 +72,7 @@ var never = map[string][]string{
 	"internal/ir":       {"os", "net", "unsafe"},
 	"internal/autograd": {"os", "net", "unsafe"},
 	"internal/lower":    {"os", "net", "unsafe"},
+	"internal/ptx":      {"os", "net", "unsafe"},
 }
 
 // only lists outside modules and the packages that may import them; nobody else may.

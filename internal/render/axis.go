@@ -71,7 +71,23 @@ func (a axis) linearTicks(n int) []tick {
 	if a.log {
 		low, high = math.Pow(10, low), math.Pow(10, high)
 	}
-	step := niceStep((high - low) / float64(max(n, 2)))
+	return a.multiples(niceStep((high-low)/float64(max(n, 2))), n)
+}
+
+// wholeTicks are linearTicks at whole numbers.
+func (a axis) wholeTicks(n int) []tick {
+	if a.log || a.high-a.low >= float64(max(n, 2)) {
+		return a.ticks
+	}
+	return a.multiples(1, n)
+}
+
+// multiples are ticks at the multiples of step.
+func (a axis) multiples(step float64, n int) []tick {
+	low, high := a.low, a.high
+	if a.log {
+		low, high = math.Pow(10, low), math.Pow(10, high)
+	}
 	var ticks []tick
 	first := math.Ceil(low/step - 1e-9)
 	for i := 0; i <= 2*n+2; i++ {

@@ -29,6 +29,7 @@ type Plot struct {
 	Title          string
 	XLabel, YLabel string
 	LogX, LogY     bool
+	WholeX         bool // x counts something: ticks are at whole numbers
 	Series         []Series
 }
 
@@ -46,7 +47,11 @@ func (p Plot) axes(xTicks, yTicks int) (x, y axis, ok bool) {
 	if !xs.any {
 		return x, y, false
 	}
-	return newAxis(xs.low, xs.high, p.LogX, 0, xTicks), newAxis(ys.low, ys.high, p.LogY, 0.04, yTicks), true
+	x = newAxis(xs.low, xs.high, p.LogX, 0, xTicks)
+	if p.WholeX {
+		x.ticks = x.wholeTicks(xTicks)
+	}
+	return x, newAxis(ys.low, ys.high, p.LogY, 0.04, yTicks), true
 }
 
 // span is the range of the values added to it.
@@ -199,7 +204,7 @@ func newCanvas(columns, rows int, color bool) *canvas {
 	return c
 }
 
-// curve draws series number index.
+// curve draws series number index. A point alone is a mark, which a dot would not be.
 func (c *canvas) curve(s Series, index int, x, y axis) {
 	width, height := 2*c.columns-1, 4*c.rows-1
 	broken := true
@@ -215,6 +220,9 @@ func (c *canvas) curve(s Series, index int, x, y axis) {
 			lastX, lastY = px, py
 		}
 		c.line(lastX, lastY, px, py, index)
+		if len(s.Y) == 1 {
+			c.marks[py/4*c.columns+px/2] = '●'
+		}
 		lastX, lastY, broken = px, py, false
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,49 @@ func TestTruncate(t *testing.T) {
 			t.Errorf("Truncate(%q, %d) = %q, want %q", c.s, c.width, got, c.want)
 		}
 	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		s             string
+		width, indent int
+		want          string
+	}{
+		{"", 5, 2, ""}, {"one two", 7, 2, "one two"}, {"one two", 6, 2, "one\n  two"}, {"  held  out", 8, 0, "  held\nout"}, {"a\n\nb c", 1, 0, "a\n\nb\nc"},
+		{"extraordinary word", 5, 1, "extraordinary\n word"}, {"日本 語", 4, 0, "日本\n語"},
+	} {
+		if got := Wrap(c.s, c.width, c.indent); got != c.want {
+			t.Errorf("Wrap(%q, %d, %d) = %q, want %q", c.s, c.width, c.indent, got, c.want)
+		}
+	}
+}
+
+func TestWholeTicks(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 9, 40, 1500} {
+		p := Plot{WholeX: true, Series: []Series{{}}}
+		for i := range n {
+			p.Series[0].X, p.Series[0].Y = append(p.Series[0].X, float64(i+1)), append(p.Series[0].Y, 1)
+		}
+		x, _, ok := p.axes(8, 5)
+		if !ok || len(x.ticks) == 0 {
+			t.Fatalf("%d steps: no ticks", n)
+		}
+		for _, tick := range x.ticks {
+			if _, err := strconv.Atoi(tick.label); err != nil {
+				t.Errorf("%d steps: a tick at %s", n, tick.label)
+			}
+		}
+	}
+}
+
+// TestDots: a point alone is seen, and a long curve has no dots.
+func TestDots(t *testing.T) {
+	long := Series{Y: make([]float64, 100)}
+	svg := Plot{Series: []Series{long, {X: []float64{50}, Y: []float64{1}}}}.SVG(400, 300)
+	if n := strings.Count(svg, "<circle"); n != 1 {
+		t.Errorf("%d dots, want that of the point alone", n)
+	}
+	wellFormed(t, svg)
 }
 
 func TestTable(t *testing.T) {

@@ -58,6 +58,7 @@ func (p Plot) SVG(width, height int) string {
 	for i, s := range p.Series {
 		if path := svgPath(s, x, y, area); ok && path != "" {
 			fmt.Fprintf(&b, `<path class="curve" stroke="%s" d="%s"/>`+"\n", strokes[i%len(strokes)], path)
+			svgDots(&b, s, x, y, area, strokes[i%len(strokes)])
 		}
 	}
 	b.WriteString("</svg>\n")
@@ -121,6 +122,21 @@ func escape(s string) string {
 		}
 		return r
 	}, s))
+}
+
+// fewPoints is how many points a curve has at most whose points are drawn.
+const fewPoints = 24
+
+// svgDots draws the points of a curve that has few: one alone would not be seen.
+func svgDots(b *strings.Builder, s Series, x, y axis, area box, color string) {
+	if len(s.Y) > fewPoints {
+		return
+	}
+	for i, v := range s.Y {
+		if fx, fy := x.at(s.x(i)), y.at(v); !math.IsNaN(fx) && !math.IsNaN(fy) {
+			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", area.x(fx), area.y(fy), color)
+		}
+	}
 }
 
 type point struct{ x, y float64 }
