@@ -23,24 +23,28 @@ const (
 // screen shows a run to people, and to machines if they asked. It is the run's train.Watcher.
 type screen struct {
 	json     *json.Encoder // nil: nobody asked
+	out      *output       // what text or json goes to; nil for notes alone
 	text     io.Writer
 	terminal bool // text is one
 	color    bool
 	width    int
 
-	start  train.Start
-	shown  time.Time
-	pace   float64 // milliseconds of a step, smoothed
-	loss   float64 // smoothed
-	failed error   // of writing JSON
+	start train.Start
+	shown time.Time
+	pace  float64 // milliseconds of a step, smoothed
+	loss  float64 // smoothed
+	took  float64 // milliseconds of all steps
 }
 
 func newScreen(cmd *cobra.Command) *screen {
-	s := &screen{text: cmd.OutOrStdout(), width: 80}
+	people := cmd.OutOrStdout()
+	s := &screen{out: &output{w: people}, width: 80}
+	s.text = s.out
 	if on, err := cmd.Flags().GetBool("json"); err == nil && on {
-		s.json, s.text = json.NewEncoder(cmd.OutOrStdout()), cmd.ErrOrStderr()
+		people = cmd.ErrOrStderr()
+		s.json, s.text = json.NewEncoder(s.out), people
 	}
-	if f, ok := s.text.(*os.File); ok {
+	if f, ok := people.(*os.File); ok {
 		if columns, ok := terminalWidth(f); ok {
 			s.terminal, s.width = os.Getenv("TERM") != "dumb", max(columns, 40)
 		}
@@ -54,10 +58,24 @@ func (s *screen) emit(v any) error {
 	if s.json == nil {
 		return nil
 	}
-	if s.failed == nil {
-		s.failed = s.json.Encode(v)
+	if s.out.err == nil {
+		if err := s.json.Encode(v); err != nil && s.out.err == nil {
+			return err // v is no JSON
+		}
 	}
-	return s.failed
+	return s.failure()
+}
+
+// failure is why the standard output could not be written, or nil.
+func (s *screen) failure() error { return s.out.failure("make room for it, or let it go elsewhere") }
+
+// say writes a paragraph, on a terminal broken at words.
+func (s *screen) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if s.terminal {
+		text = render.Wrap(text, s.width-1, 2)
+	}
+	fmt.Fprintln(s.text, text)
 }
 
 // clear wipes the live line.
@@ -70,21 +88,28 @@ func (s *screen) clear() {
 // Start implements train.Watcher.
 func (s *screen) Start(start train.Start) {
 	s.start = start
-	fmt.Fprintf(s.text, "%s: %s, %s parameters, on %s\n", start.Task, start.Model, render.Count(int64(start.Parameters)), start.Device)
+	s.say("%s: %s, %s parameters, on %s", start.Task, start.Model, render.Count(int64(start.Parameters)), start.Device)
 	held := ", nothing held out"
 	if start.Test > 0 {
 		held = fmt.Sprintf(", %d held out", start.Test)
+	}
+	if start.Tenth {
+		held += " (the last tenth of this one set)"
+	}
+	if start.Scored < start.Test {
+		held += fmt.Sprintf(", of which %d evenly spaced are scored here and all by eval", start.Scored)
 	}
 	from := ""
 	if start.Done > 0 {
 		from = fmt.Sprintf(" from step %d", start.Done)
 	}
-	fmt.Fprintf(s.text, "%d samples%s; %d steps of %d%s\n", start.Train, held, start.Steps, start.Batch, from)
+	s.say("%d samples%s; %d steps of %d%s", start.Train, held, start.Steps, start.Batch, from)
 }
 
 // Step implements train.Watcher.
 func (s *screen) Step(step train.Step) {
 	s.emit(step)
+	s.took += step.MS
 	// The first steps pay for what later ones find ready.
 	if n := step.Step - s.start.Done; n <= 3 {
 		s.pace, s.loss = step.MS, step.Loss
@@ -110,12 +135,35 @@ func (s *screen) Step(step train.Step) {
 
 func (s *screen) progress(step train.Step) render.Progress {
 	left := time.Duration(float64(s.start.Steps-step.Step) * s.pace * float64(time.Millisecond))
-	fields := []string{fmt.Sprintf("loss %.4f", s.loss)}
+	var fields []string
+	if s.start.Computed {
+		fields = append(fields, fmt.Sprintf("mean loss %.4f", s.loss))
+	}
 	if s.pace > 0 {
 		fields = append(fields, fmt.Sprintf("%s samples/s", render.Count(int64(1e3*float64(s.start.Batch)/s.pace))))
 	}
-	fields = append(fields, "ETA "+render.Duration(left), render.Bytes(step.Used))
+	when := "ETA " + render.Duration(left)
+	if step.Step == s.start.Steps {
+		when = "took " + render.Duration(seconds(s.took/1e3))
+	}
+	fields = append(fields, when, "memory "+render.Bytes(step.Used))
 	return render.Progress{Label: fmt.Sprintf("step %d", step.Step), Done: int64(step.Step), Total: int64(s.start.Steps), Fields: fields}
+}
+
+// Scoring implements train.Watcher.
+func (s *screen) Scoring(done, of int) {
+	now := time.Now()
+	line := fmt.Sprintf("scoring %d of %d samples", done, of)
+	switch {
+	case s.terminal && done == of:
+		s.clear()
+	case s.terminal && now.Sub(s.shown) >= redrawEvery:
+		fmt.Fprintf(s.text, "\r\x1b[K%s", render.Truncate(line, s.width-1))
+		s.shown = now
+	case !s.terminal && done < of && now.Sub(s.shown) >= plainEvery:
+		fmt.Fprintln(s.text, line)
+		s.shown = now
+	}
 }
 
 // Score implements train.Watcher.
@@ -125,13 +173,13 @@ func (s *screen) Score(score train.Score) {
 	}
 	s.emit(score)
 	s.clear()
-	fmt.Fprintf(s.text, "step %d: held out: %s\n", score.Step, figures(score.Accuracy, &score.ValLoss))
+	s.say("step %d: held out: %s", score.Step, figures(score.Accuracy, &score.ValLoss))
 }
 
 // Note implements train.Watcher.
 func (s *screen) Note(text string) {
 	s.clear()
-	fmt.Fprintf(s.text, "note: %s\n", text)
+	s.say("note: %s", text)
 }
 
 // figures are accuracy and loss, as far as there are any.
@@ -151,18 +199,18 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	w := s.text
 	s.clear()
 	if interrupted {
-		fmt.Fprintf(w, "interrupted after step %d; go on with: warpline train --resume --out %s\n", r.Steps, r.Out)
+		fmt.Fprintf(w, "interrupted after step %d; go on with: warpline train --resume --out %s\n", r.Steps, quoted(r.Out))
 		return
 	}
 	products := ""
 	if r.Products > 0 {
 		products = fmt.Sprintf(" and %s multiply-adds a picture", render.Count(int64(r.Products)))
 	}
-	fmt.Fprintf(w, "\n%s with %s parameters%s: %d steps in %s\n", r.Model, render.Count(int64(r.Parameters)), products, r.Steps, render.Duration(seconds(r.Seconds)))
+	s.say("\n%s with %s parameters%s: %s", r.Model, render.Count(int64(r.Parameters)), products, times(r))
 	if r.Computed {
 		fmt.Fprintf(w, "  training   loss %.4f at the last step\n", r.Loss)
 	} else {
-		fmt.Fprintf(w, "  nothing was computed: %s has no arithmetic, and no model is saved\n", s.start.Device)
+		s.say("  memory only: nothing was computed on %s, and no model is saved", s.start.Device)
 	}
 	if held := figures(r.Accuracy, r.ValLoss); held != "" {
 		fmt.Fprintf(w, "  held out   %s\n", held)
@@ -177,8 +225,21 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 		fmt.Fprintf(w, "\nIt writes:\n%s\n", r.Text)
 	}
 	if r.Computed && r.Out != "" {
-		fmt.Fprintf(w, "\n%s has the model, the log and loss.svg. Score it again: warpline eval %s\n", r.Out, r.Out)
+		fmt.Fprintln(w)
+		if held := figures(r.Accuracy, r.ValLoss); held != "" {
+			s.say("%s on %d samples held out", held, r.Held)
+		}
+		s.say("%s has the model, the log and loss.svg. Score it again:\n  warpline eval %s", r.Out, quoted(r.Out))
 	}
+}
+
+// times are the steps of this session and how long they took, and the whole.
+func times(r *train.Result) string {
+	text := fmt.Sprintf("%d steps in %s, %s with all else", r.Session, render.Duration(seconds(r.Stepping)), render.Duration(seconds(r.Seconds)))
+	if r.Session < r.Steps {
+		text += fmt.Sprintf("; %d steps since its start", r.Steps)
+	}
+	return text
 }
 
 // memory draws what a run needed, by kind.
@@ -200,9 +261,15 @@ func (s *screen) memory(m *train.Memory) {
 
 // evaluated shows a score.
 func (s *screen) evaluated(r *train.Result) {
-	loss := r.Loss
-	fmt.Fprintf(s.text, "%s, %s parameters\n%d samples in %s: %s\n", r.Model, render.Count(int64(r.Parameters)), r.Samples,
-		render.Duration(seconds(r.Seconds)), figures(r.Accuracy, &loss))
+	s.clear()
+	s.say("%s, %s parameters", r.Model, render.Count(int64(r.Parameters)))
+	found := fmt.Sprintf("%d samples in %s", r.Samples, render.Duration(seconds(r.Seconds)))
+	if !r.Computed {
+		s.say("%s: memory only: nothing was computed", found)
+		s.memory(&r.Memory)
+		return
+	}
+	s.say("%s: %s", found, figures(r.Accuracy, &r.Loss))
 	s.gallery(r.Pictures)
 }
 

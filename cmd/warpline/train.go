@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -88,22 +89,40 @@ func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
 	if err != nil {
 		return err
 	}
-	if c.Out == "" && !c.Resume {
-		if c.Out, err = freeFolder(c.Task); err != nil {
-			return err
-		}
-	}
 	s := newScreen(cmd)
-	result, err := train.Run(cmd.Context(), c, s)
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	s.out.stop = stop
+	result, err := trainSomewhere(ctx, c, s)
 	if err != nil && !errors.Is(err, train.ErrInterrupted) {
 		s.clear()
 		return err
 	}
-	if failed := s.emit(result); failed != nil {
+	if s.emit(result) == nil {
+		s.trained(result, err != nil)
+	}
+	if failed := s.out.failure("make room for it and go on with: warpline train --resume --out " + quoted(result.Out)); failed != nil {
 		return failed
 	}
-	s.trained(result, err != nil)
 	return err
+}
+
+// trainSomewhere chooses a run folder where none is given, and another one when a run beside takes it first.
+func trainSomewhere(ctx context.Context, c train.Config, s *screen) (*train.Result, error) {
+	if c.Out != "" || c.Resume {
+		return train.Run(ctx, c, s)
+	}
+	for {
+		out, err := freeFolder(c.Task)
+		if err != nil {
+			return nil, err
+		}
+		c.Out = out
+		result, err := train.Run(ctx, c, s)
+		if !errors.Is(err, fs.ErrExist) {
+			return result, err
+		}
+	}
 }
 
 // merge puts the flags that were given over the task's defaults.

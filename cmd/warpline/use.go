@@ -22,15 +22,17 @@ safetensors file. Without --data it is what the run held out. Of a folder that h
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.From = args[0]
 			s := newScreen(cmd)
+			c.Watch = s
 			result, err := train.Evaluate(cmd.Context(), c)
 			if err != nil {
+				s.clear()
 				return err
 			}
 			if err := s.emit(result); err != nil {
 				return err
 			}
 			s.evaluated(result)
-			return nil
+			return s.failure()
 		},
 	}
 	f := cmd.Flags()
@@ -70,6 +72,7 @@ func newSample() *cobra.Command {
 
 func runSample(cmd *cobra.Command, c train.SampleConfig) error {
 	s := newScreen(cmd)
+	c.Watch = &screen{text: cmd.ErrOrStderr()}
 	began := time.Now()
 	var text strings.Builder
 	n, err := train.Sample(cmd.Context(), c, func(piece string) error {
@@ -82,6 +85,9 @@ func runSample(cmd *cobra.Command, c train.SampleConfig) error {
 	})
 	if n > 0 {
 		fmt.Fprintln(s.text)
+	}
+	if failed := s.failure(); failed != nil {
+		return failed
 	}
 	if err != nil && !errors.Is(err, train.ErrInterrupted) {
 		return err
