@@ -177,6 +177,9 @@ func (r *room) furnish() {
 	r.file("good.txt", []byte(strings.Repeat("to be or not to be ", 40)))
 	r.file("empty.txt", nil)
 	r.file("short.txt", []byte("too short"))
+	r.file("nul.txt", []byte("abc\x00def"))
+	r.file("latin.txt", []byte("voil\xc3\xa0"[:4]+"e\xe9n"))
+	r.file("one.txt", bytes.Repeat([]byte("a"), 900))
 	r.file("odd.bin", make([]byte, 401))
 	r.file("empty.bin", nil)
 	ids := make([]byte, 4000)
@@ -188,6 +191,9 @@ func (r *room) furnish() {
 	r.good("train", "mlp", "--data", "five.npz", "--batch", "4", "--steps", "1", "--out", "five")
 	r.good("train", "mlp", "--data", "good.npz", "--batch", "4", "--steps", "4", "--schedule", "cosine", "--out", "cosine")
 	r.good("train", "gpt", "--data", "good.txt", "--batch", "2", "--steps", "1", "--context", "8", "--layers", "1", "--heads", "2", "--width", "8", "--out", "gpt")
+	r.file("good2.txt", []byte(strings.Repeat("to be or not to be ", 40)))
+	r.good("train", "gpt", "--data", "good2.txt", "--batch", "2", "--steps", "1", "--context", "8", "--layers", "1", "--heads", "2", "--width", "8", "--out", "retold")
+	r.file("good2.txt", []byte(strings.Repeat("or not to be to be ", 40)))
 	r.weights()
 	r.checkpoints()
 }
@@ -292,10 +298,11 @@ var bad = []struct{ args, names string }{
 	// The command line.
 	{"nonsense", "nonsense"},
 	{"train nonsense", "nonsense"},
+	{"train digit", "digit"},
 	{"train digits mlp", "2"},
 	{"train --nonsense", "nonsense"},
 	{"train --batch", "batch"},
-	{"train --batch many", "many"},
+	{"train --batch many", `--batch is "many", which is no whole number`},
 	{"train --batch 0", "--batch is 0"},
 	{"train --batch -3", "-3"},
 	{"train --batch 99999999999999999999", "99999999999999999999"},
@@ -322,12 +329,14 @@ var bad = []struct{ args, names string }{
 	{"train --device nowhere", "nowhere"},
 	{"train --device cpu:7", "cpu:7"},
 	{"train --device null:abacus", "abacus"},
+	{"train gpt --data good.txt --device null:gtx-1650 --layers 48 --width 4096", "out of memory on null:gtx-1650"},
 	// Settings that contradict each other.
 	{"train --momentum 0.9", "--momentum"},
 	{"train --optimizer sgd --beta1 0.5", "--beta1"},
 	{"train --schedule-steps 9", "--schedule-steps"},
 	{"train --schedule cosine --steps 10 --warmup 10", "10"},
 	{"train --context 8", "--context"},
+	{"train mlp --dropout 0.1", "--dropout is for gpt, and this run has the task mlp"},
 	{"train --recompute", "--recompute"},
 	{"train gpt", "gpt"},
 	{"train gpt --data good.txt --tokens ids.bin", "ids.bin"},
@@ -363,6 +372,9 @@ var bad = []struct{ args, names string }{
 	{"train mlp --data negative.npz", "-1"},
 	{"train gpt --data missing.txt", "missing.txt"},
 	{"train gpt --data empty.txt", "empty.txt"},
+	{"train gpt --data nul.txt", "nul.txt is no text: byte 0x00 at offset 3"},
+	{"train gpt --data latin.txt", "latin.txt is no text: byte 0xe9 at offset 5"},
+	{"train gpt --data one.txt", "one.txt"},
 	{"train gpt --data short.txt", "short.txt"},
 	{"train gpt --data empty", "empty"},
 	{"train gpt --tokens missing.bin --vocab 9", "missing.bin"},
@@ -408,7 +420,9 @@ var bad = []struct{ args, names string }{
 	{"train --out good.txt/run", "good.txt"},
 	{"train --resume --out missing", "missing"},
 	{"train --resume --out empty", "empty"},
-	{"train digits --resume --out run", "digits"},
+	{"train digits --resume --out run", "the run in run trains mlp, not digits"},
+	{"train --init five --resume --out run", "--init five"},
+	{"train --resume --out retold", "good2.txt"},
 	{"train --resume --out run --lr 0.5", "0.5"},
 	{"train --resume --out run --batch 5", "5"},
 	{"train --resume --out run --data wide.npz", "wide.npz"},
@@ -442,6 +456,7 @@ var bad = []struct{ args, names string }{
 	{"sample", "0"},
 	{"sample run", "mlp"},
 	{"sample gpt --prompt @", "@"},
+	{"sample gpt --device null:t4", "null:t4"},
 	{"sample gpt --length 0", "0"},
 	{"sample gpt --temperature -1", "-1"},
 	{"sample gpt --top-k -1", "-1"},

@@ -21,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/warpline-ml/warpline/internal/simrun"
 	"github.com/warpline-ml/warpline/train"
@@ -48,10 +49,19 @@ func interruptible() (context.Context, context.CancelFunc) {
 	go func() {
 		<-signals
 		cancel()
+		stopping(os.Stderr)
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
 	return ctx, cancel
+}
+
+// stopping answers the first Ctrl-C at once: a step may take long.
+func stopping(stderr *os.File) {
+	if _, ok := terminalWidth(stderr); ok {
+		fmt.Fprintln(stderr) // below the live line
+	}
+	fmt.Fprintln(stderr, "stopping after this step; again to stop now")
 }
 
 // execute runs one command line and returns the exit status.
@@ -69,6 +79,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // conclude says why a command failed, if it did.
 func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 	var known *train.Error
+	var value *pflag.InvalidValueError
 	var sim *simrun.Error
 	switch {
 	case err == nil:
@@ -81,10 +92,27 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 		return exitFound
 	case errors.As(err, &sim):
 		report(stderr, sim.Text, sim.Hint)
+	case errors.As(err, &value):
+		report(stderr, fmt.Sprintf("--%s is %q, which is no %s", value.GetFlag().Name, value.GetValue(), kind(value.GetFlag())), cmd.CommandPath()+" --help shows what it takes")
 	default:
 		report(stderr, err.Error(), fmt.Sprintf("%s --help shows what it takes", cmd.CommandPath()))
 	}
 	return exitFailed
+}
+
+// kind is what a flag takes, in words.
+func kind(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int":
+		return "whole number in range"
+	case "uint64":
+		return "whole number from 0 up in range"
+	case "float64":
+		return "number"
+	case "bool":
+		return "true or false"
+	}
+	return f.Value.Type()
 }
 
 // guarded turns a panic of f, which is a mistake of this program, into two lines.

@@ -148,6 +148,8 @@ func TestSignals(t *testing.T) {
 		dir := t.TempDir()
 		cmd := exec.Command(os.Args[0], "train", "--batch", "8", "--steps", "1000000", "--out", "run", "--json")
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1")
+		var said bytes.Buffer
+		cmd.Stderr = &said
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -164,6 +166,9 @@ func TestSignals(t *testing.T) {
 			cmd.Process.Signal(syscall.SIGINT)
 		}
 		cmd.Wait()
+		if !strings.Contains(said.String(), "stopping after this step; again to stop now\n") {
+			t.Errorf("said %q", said.String())
+		}
 		if status := cmd.ProcessState.ExitCode(); status != exitInterrupted {
 			t.Errorf("status %d", status)
 		}
@@ -190,14 +195,21 @@ func TestHelp(t *testing.T) {
 // TestTerminal draws the live line, in one row that is wiped at the end.
 func TestTerminal(t *testing.T) {
 	var b bytes.Buffer
-	s := &screen{text: &b, terminal: true, width: 60}
-	s.Start(train.Start{Task: "digits", Steps: 3, Batch: 10, Train: 5})
+	s := &screen{text: &b, terminal: true, width: 90}
+	s.Start(train.Start{Task: "digits", Steps: 3, Batch: 10, Train: 5, Computed: true})
 	for i := range 3 {
 		s.shown = time.Time{}
 		s.Step(train.Step{Step: i + 1, Loss: 2, MS: 20, Used: 1 << 20})
 	}
+	s.Scoring(256, 2000)
+	s.shown = time.Time{}
+	s.Scoring(512, 2000)
+	s.Scoring(2000, 2000)
 	drawn := b.String()[strings.Index(b.String(), "\r"):]
-	if strings.Contains(drawn, "\n") || strings.Count(drawn, "\r\x1b[K") != 4 || !strings.HasSuffix(drawn, "\x1b[K") {
+	if strings.Contains(drawn, "\n") || strings.Count(drawn, "\r\x1b[K") != 6 || !strings.Contains(drawn, "scoring 512 of 2000 samples") || !strings.HasSuffix(drawn, "\x1b[K") {
+		t.Errorf("drawn %q", drawn)
+	}
+	if strings.Contains(drawn, "ETA 0 ns") || !strings.Contains(drawn, "memory 1.00 MiB") {
 		t.Errorf("drawn %q", drawn)
 	}
 	if !strings.Contains(drawn, "loss 2.0000") || !strings.Contains(drawn, "500 samples/s") || !strings.Contains(drawn, "ETA 40.0 ms") {
@@ -228,5 +240,131 @@ func TestShrink(t *testing.T) {
 	cut := trimmed([]train.Picture{dot, dot})
 	if len(cut) != 2 || cut[0].Width != 1 || cut[0].Height != 1 || cut[0].Pixels[0] != 1 {
 		t.Errorf("a dot is cut to %+v", cut)
+	}
+}
+
+// full is a disk without room after some bytes.
+type full struct{ left int }
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.left -= len(b); f.left < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(b), nil
+}
+
+// TestFullOutput: a standard output that cannot be written stops a run at once, which keeps what it has done.
+func TestFullOutput(t *testing.T) {
+	r := newRoom(t)
+	r.npz("data.npz", images(bytesArray(30, 1, 6, 6)), marks(labels(30)))
+	for name, flags := range map[string][]string{"json": {"--json"}, "text": nil} {
+		var stderr bytes.Buffer
+		args := append([]string{"train", "mlp", "--data", "data.npz", "--batch", "4", "--steps", "1000000", "--out", name}, flags...)
+		status := execute(t.Context(), args, &full{150}, &stderr)
+		text := stderr.String()
+		if status != exitFailed || !strings.Contains(text, "no space left") || !strings.Contains(text, "--resume --out "+name) {
+			t.Errorf("%s: status %d\n%s", name, status, text)
+		}
+		if found, err := filepath.Glob(name + "/checkpoint-*/manifest.json"); len(found) != 1 || err != nil {
+			t.Errorf("%s: checkpoints %v, %v", name, found, err)
+		}
+		if status, stdout, _ := command(t.Context(), "eval", name); status != exitDone {
+			t.Errorf("%s: eval: %d\n%s", name, status, stdout)
+		}
+	}
+	for _, args := range [][]string{{"eval", "json"}, {"eval", "json", "--json"}, {"version", "--json"}} {
+		var stderr bytes.Buffer
+		if status := execute(t.Context(), args, &full{0}, &stderr); status != exitFailed || strings.Count(stderr.String(), "\n") != 2 {
+			t.Errorf("%q: status %d\n%s", args, status, stderr.String())
+		}
+	}
+}
+
+// TestMemoryOnly: a device without arithmetic gives figures of memory and nothing that looks like a result.
+func TestMemoryOnly(t *testing.T) {
+	r := newRoom(t)
+	r.npz("data.npz", images(bytesArray(30, 1, 6, 6)), marks(labels(30)))
+	r.good("train", "mlp", "--data", "data.npz", "--batch", "4", "--steps", "3", "--out", "run")
+	for _, args := range [][]string{
+		{"train", "mlp", "--data", "data.npz", "--batch", "4", "--steps", "3", "--device", "null:t4"}, {"eval", "run", "--device", "null:t4"},
+	} {
+		status, stdout, stderr := command(t.Context(), args...)
+		if status != exitDone || !strings.Contains(stdout, "memory only: nothing was computed") || !strings.Contains(stdout, "weights") || !strings.Contains(stdout, "peak in all") {
+			t.Errorf("%q: status %d\n%s%s", args, status, stdout, stderr)
+		}
+		for _, not := range []string{"accuracy", "loss", "▄"} {
+			if strings.Contains(stdout, not) {
+				t.Errorf("%q says %q:\n%s", args, not, stdout)
+			}
+		}
+		_, stdout, _ = command(t.Context(), append(args, "--json")...)
+		lines := decode(t, stdout)
+		last := lines[len(lines)-1]
+		if args[0] == "train" {
+			has(t, last, "final", "steps", "seconds", "peak_bytes")
+		} else {
+			has(t, last, "final", "samples", "seconds", "peak_bytes")
+		}
+	}
+	r.file("data.txt", []byte(strings.Repeat("abc ", 100)))
+	r.good("train", "gpt", "--data", "data.txt", "--batch", "2", "--steps", "1", "--context", "8", "--layers", "1", "--heads", "2", "--width", "8", "--out", "gpt")
+	status, stdout, stderr := command(t.Context(), "sample", "gpt", "--device", "null:t4")
+	if status != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 2 {
+		t.Errorf("sample: status %d\n%s\n%s", status, stdout, stderr)
+	}
+}
+
+func TestQuoted(t *testing.T) {
+	for path, want := range map[string]string{"runs/digits-1": "runs/digits-1", "my run": "'my run'", "it's": `'it'\''s'`, "": "''", "a;b": "'a;b'"} {
+		if got := quoted(path); got != want {
+			t.Errorf("%q is %s, want %s", path, got, want)
+		}
+	}
+}
+
+// TestHints: what is misspelt is guessed, and only a run is offered to be resumed.
+func TestHints(t *testing.T) {
+	r := newRoom(t)
+	r.npz("data.npz", images(bytesArray(30, 1, 6, 6)), marks(labels(30)))
+	r.good("train", "mlp", "--data", "data.npz", "--batch", "4", "--steps", "1", "--out", "run")
+	r.file("full/notes", nil)
+	for args, want := range map[string]string{
+		"train digts": "did you mean digits?", "train --device null:a100-8": "did you mean null:a100-80?", "train --device cpv": "did you mean cpu?",
+		"train nonsense": "hint: choose", "train --out full": "give another --out\n", "train --out run": "or --resume",
+	} {
+		if _, _, stderr := command(t.Context(), strings.Fields(args)...); !strings.Contains(stderr, want) {
+			t.Errorf("%s: no %q in\n%s", args, want, stderr)
+		}
+	}
+	for args, want := range map[string]bool{"eval run --data data.npz": true, "eval run": false} {
+		if _, stdout, _ := command(t.Context(), strings.Fields(args)...); strings.Contains(stdout, "note: the samples that the run trained on") != want {
+			t.Errorf("%s:\n%s", args, stdout)
+		}
+	}
+}
+
+// TestBesideEachOther: of runs that choose the same folder at the same time each gets one of its own.
+func TestBesideEachOther(t *testing.T) {
+	r := newRoom(t)
+	r.npz("data.npz", images(bytesArray(30, 1, 6, 6)), marks(labels(30)))
+	failed := make(chan string)
+	for range 4 {
+		go func() {
+			status, stdout, stderr := command(context.Background(), "train", "mlp", "--data", "data.npz", "--batch", "4", "--steps", "2")
+			if status == exitDone {
+				stdout = ""
+			}
+			failed <- stdout + stderr
+		}()
+	}
+	for range 4 {
+		if text := <-failed; text != "" {
+			t.Error(text)
+		}
+	}
+	for _, n := range []string{"1", "2", "3", "4"} {
+		if _, err := os.Stat("runs/mlp-" + n + "/model.safetensors"); err != nil {
+			t.Error(err)
+		}
 	}
 }

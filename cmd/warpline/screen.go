@@ -160,6 +160,8 @@ func (s *screen) Scoring(done, of int) {
 	case s.terminal && now.Sub(s.shown) >= redrawEvery:
 		fmt.Fprintf(s.text, "\r\x1b[K%s", render.Truncate(line, s.width-1))
 		s.shown = now
+	case !s.terminal && s.shown.IsZero():
+		s.shown = now // a short evaluation needs no progress
 	case !s.terminal && done < of && now.Sub(s.shown) >= plainEvery:
 		fmt.Fprintln(s.text, line)
 		s.shown = now

@@ -101,7 +101,11 @@ func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
 	if s.emit(result) == nil {
 		s.trained(result, err != nil)
 	}
-	if failed := s.out.failure("make room for it and go on with: warpline train --resume --out " + quoted(result.Out)); failed != nil {
+	hint := "make room for it; the run is whole, score it with: warpline eval "
+	if err != nil {
+		hint = "make room for it and go on with: warpline train --resume --out "
+	}
+	if failed := s.out.failure(hint + quoted(result.Out)); failed != nil {
 		return failed
 	}
 	return err

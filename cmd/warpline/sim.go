@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/simrun"
+	"github.com/warpline-ml/warpline/train"
+)
+
+// errFindings ends a run in which a check found something; it has been shown.
+var errFindings = errors.New("a check found something")
+
+func newSim() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sim", Short: "Run and check GPU kernels without a GPU",
+		Long: `Run a kernel's PTX on a simulated GPU that checks every access and counts. PTX is what clang and nvcc write for CUDA
+C++ and Triton for its kernels; docs/simulator.md has a first bug found in five minutes.`,
+		Example: "  warpline sim explain sum.ptx\n  warpline sim run sum.ptx --grid 4 --block 256 f32[1000]=1 f32[4] i32:1000",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSimRun(), newSimExplain(), newSimCards())
+	return cmd
+}
+
+const simRunLong = `Run one kernel under checks. After the file come the kernel's arguments in order:
+
+  @a.npy            a buffer with that content
+  bf16@q.npy        the same, converted from float32; f16@ too
+  f32[4096,128]     an uninitialised buffer
+  f32[4096]=0       a filled buffer
+  i32:5  f32:1e-5   a scalar
+  null              a null pointer
+
+Types: f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool. The exit status is 0 without a finding, 1 with one, 2 if the
+kernel could not be run. Memory accesses are always checked.`
+
+const simRunExample = `  warpline sim run add.ptx --grid 4 --block 256 @a.npy @b.npy f32[1000] i32:1000 --out 2=c.npy
+  warpline sim run softmax.ptx --meta softmax.json --grid 4 @x.npy f32[4,1000] i32:1000
+  warpline sim run sum.ptx --kernel sum --block 128 --check racecheck --seed 3 --json f32[128]=1 f32[1]`
+
+func newSimRun() *cobra.Command {
+	var c simrun.Config
+	cmd := &cobra.Command{
+		Use: "run FILE.ptx [ARGUMENT…]", Short: "Run a kernel under checks", Long: simRunLong, Example: simRunExample,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.File, c.Args = args[0], args[1:]
+			return runSim(cmd, c)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&c.Kernel, "kernel", "", "name of the kernel (default the only one)")
+	f.StringVar(&c.Grid, "grid", "", "blocks: X[,Y,Z] (default 1)")
+	f.StringVar(&c.Block, "block", "", "threads of a block: X[,Y,Z] (default what .reqntid or --meta says)")
+	f.IntVar(&c.Shared, "shared", 0, "bytes of dynamic shared memory (default what --meta says, else 0)")
+	f.StringVar(&c.Meta, "meta", "", "JSON file that Triton writes: kernel, warps, shared memory and scratch pointers")
+	f.StringVar(&c.Card, "card", cards.Default, "GPU to imitate; warpline sim cards lists them")
+	f.StringVar(&c.Checks, "check", "all", "all, none, or a list of memcheck, initcheck, synccheck, racecheck")
+	f.Uint64Var(&c.Seed, "seed", 0, "of the order of blocks, warps and lanes; 0: the natural one")
+	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, which a missing __syncwarp does not survive")
+	f.StringVar(&c.Numerics, "numerics", "exact", "of tensor cores: exact, or truncating as A100 and H100 do")
+	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e10)")
+	f.StringArrayVar(&c.Outs, "out", nil, "K=c.npy: write argument K, from 0, to a file; may be repeated")
+	return cmd
+}
+
+func runSim(cmd *cobra.Command, c simrun.Config) error {
+	switch given := cmd.Flags().Changed("shared"); {
+	case !given:
+		c.Shared = -1
+	case c.Shared < 0:
+		return &simrun.Error{Text: fmt.Sprintf("--shared is %d", c.Shared), Hint: "give a number of bytes, 0 or more"}
+	}
+	r, err := simrun.Run(cmd.Context(), c)
+	if err != nil && cmd.Context().Err() != nil {
+		return train.ErrInterrupted
+	}
+	if r != nil {
+		if failed := showSim(newScreen(cmd), r); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// showSim writes a result and turns findings into errFindings.
+func showSim(s *screen, r *simrun.Result) error {
+	for i := range r.Findings {
+		s.emit(&r.Findings[i])
+	}
+	if err := s.emit(r); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprint(s.text, r.Text(max(s.width, 100))); err != nil {
+		return err
+	}
+	if r.Found > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+func newSimExplain() *cobra.Command {
+	card := cards.Default
+	cmd := &cobra.Command{
+		Use: "explain FILE.ptx", Short: "List a file's kernels, their parameters, memory and instructions",
+		Example: "  warpline sim explain sum.ptx",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := simrun.Explain(args[0], card)
+			if err != nil {
+				return err
+			}
+			s := newScreen(cmd)
+			if err := s.emit(l); err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(s.text, l.Text(max(s.width, 100)))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&card, "card", card, "GPU to imitate")
+	return cmd
+}
+
+func newSimCards() *cobra.Command {
+	return &cobra.Command{
+		Use: "cards", Short: "List the GPUs that can be imitated",
+		Example: "  warpline sim cards",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s := newScreen(cmd)
+			list := simrun.Cards()
+			for _, c := range list {
+				if err := s.emit(c); err != nil {
+					return err
+				}
+			}
+			_, err := fmt.Fprint(s.text, simrun.CardsText(list, max(s.width, 100)))
+			return err
+		},
+	}
+}

@@ -1,0 +1,236 @@
+package simrun
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/npy"
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// argument is a word on the device.
+type argument struct {
+	word
+	addr uint64 // of a buffer
+}
+
+// typeText is a parameter's type as PTX has it: ".u64", ".b8[64]".
+func typeText(v *ptx.Var) string {
+	s := "." + v.Type.String()
+	if v.Vec > 0 {
+		s = fmt.Sprintf(".v%d %s", v.Vec, s)
+	}
+	if v.Dims != nil {
+		s += strings.ReplaceAll(fmt.Sprint(v.Dims), " ", "][")
+	}
+	return s
+}
+
+// wants says which words a parameter takes.
+func wants(v *ptx.Var) string {
+	size := v.Size()
+	switch {
+	case v.Dims != nil || v.Vec > 0:
+		if size <= 8 && size&(size-1) == 0 {
+			return fmt.Sprintf("a value of %d bytes", size)
+		}
+		return "a struct, which words cannot give"
+	case v.Ptr != nil:
+		return "a buffer or null"
+	case v.Type.Kind() == ptx.KindFloat:
+		return fmt.Sprintf("f%d:1.5", v.Type.Bits())
+	case v.Type.Size() == 8:
+		return "a buffer, null, i64:5 or u64:5"
+	case v.Type.Kind() == ptx.KindBits && v.Type.Bits() == 32:
+		return "i32:5, u32:5 or f32:1.5"
+	case v.Type.Kind() == ptx.KindBits && v.Type.Bits() == 16:
+		return "i16:5, u16:5, f16:1.5 or bf16:1.5"
+	}
+	return fmt.Sprintf("i%d:5 or u%d:5", v.Type.Bits(), v.Type.Bits())
+}
+
+// signature lists parameters with the words they take.
+func signature(fn *ptx.Func) string {
+	var parts []string
+	for i, v := range fn.Params {
+		parts = append(parts, fmt.Sprintf("%d %s: %s", i, typeText(v), wants(v)))
+	}
+	if parts == nil {
+		return "it takes none"
+	}
+	return "it takes " + strings.Join(parts, "; ")
+}
+
+// match checks number, size and kind of the words against the parameters.
+func match(fn *ptx.Func, words []word) error {
+	if len(words) != len(fn.Params) {
+		return fail(signature(fn), "%s has %d parameters, and %d arguments are given", fn.Name, len(fn.Params), len(words))
+	}
+	for i, v := range fn.Params {
+		w := &words[i]
+		if why := mismatch(w, v); why != "" {
+			return fail("parameter "+strconv.Itoa(i)+" takes "+wants(v), "argument %d, %q, %s, but parameter %s is %s of %d bytes",
+				i, w.text, why, v.Name, typeText(v), v.Size())
+		}
+	}
+	return nil
+}
+
+// mismatch says what keeps a word from being a parameter; empty if nothing does.
+func mismatch(w *word, v *ptx.Var) string {
+	array := v.Dims != nil || v.Vec > 0
+	if w.kind != scalar {
+		if array || v.Type.Size() != 8 || v.Type.Kind() == ptx.KindFloat {
+			return "is an address of 8 bytes"
+		}
+		return ""
+	}
+	float := w.elem.kind == 'f'
+	switch kind := v.Type.Kind(); {
+	case int64(w.elem.size) != v.Size():
+		return fmt.Sprintf("has %d bytes", w.elem.size)
+	case array:
+		return ""
+	case float && (kind == ptx.KindInt || kind == ptx.KindUint):
+		return "is a float"
+	case !float && kind == ptx.KindFloat:
+		return "is an integer"
+	}
+	return ""
+}
+
+// bind puts the words on the device and lays out the parameters.
+func (j *job) bind(words []word) error {
+	j.params = make([]byte, j.kernel.Params)
+	for i, w := range words {
+		a := argument{word: w}
+		value := w.value
+		if w.kind != scalar {
+			if err := j.place(i, &a); err != nil {
+				return refused(err)
+			}
+			value = binary.LittleEndian.AppendUint64(nil, a.addr)
+		}
+		copy(j.params[j.kernel.Offsets[i]:], value)
+		a.data = nil
+		j.args = append(j.args, a)
+	}
+	return nil
+}
+
+// place allocates and fills a buffer; null stays 0.
+func (j *job) place(i int, a *argument) (err error) {
+	if a.kind == null {
+		return nil
+	}
+	tag := fmt.Sprintf("argument %d, %s", i, a.describe())
+	if a.addr, err = j.dev.Alloc(a.bytes, tag); err != nil {
+		return err
+	}
+	data := a.data
+	if a.kind == newBuffer {
+		if a.value == nil {
+			return nil
+		}
+		data = bytes.Repeat(a.value, a.bytes/len(a.value))
+	}
+	return j.dev.Write(a.addr, data)
+}
+
+// out is an argument to write to a file.
+type out struct {
+	arg  int
+	path string
+}
+
+func parseOuts(list []string, words []word) (outs []out, err error) {
+	const hint = "give --out K=c.npy, where K is the number of a buffer, counted from 0"
+	taken := map[string]bool{}
+	for _, s := range list {
+		k, path, ok := strings.Cut(s, "=")
+		if !ok || path == "" {
+			return nil, fail(hint, "--out %s is not K=FILE", s)
+		}
+		n, err := strconv.Atoi(k)
+		switch {
+		case err != nil || n < 0:
+			return nil, fail(hint, "--out %s: %q is not the number of an argument", s, k)
+		case n >= len(words):
+			return nil, fail(hint, "--out %s: there are %d arguments, 0 to %d", s, len(words), len(words)-1)
+		case words[n].kind == scalar || words[n].kind == null:
+			return nil, fail(hint, "--out %s: argument %d, %q, is not a buffer", s, n, words[n].text)
+		case taken[path]:
+			return nil, fail("name another file", "--out %s: another argument goes to the same file", s)
+		}
+		taken[path] = true
+		outs = append(outs, out{n, path})
+	}
+	return outs, nil
+}
+
+// writeOuts writes the buffers that were asked for, and a short view of each into the result.
+func (j *job) writeOuts(r *Result) error {
+	for _, o := range j.outs {
+		a := &j.args[o.arg]
+		data := make([]byte, a.bytes)
+		if err := j.dev.Read(data, a.addr); err != nil {
+			return refused(err)
+		}
+		if n := j.unwritten(a); n > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("argument %d: %d of %d elements were never written", o.arg, n, len(data)/a.elem.size))
+		}
+		file := &npy.Array{DType: a.elem.numpy, Shape: a.shape, Data: data}
+		if a.elem.half() {
+			file.DType, file.Data = elems["f32"].numpy, widen(a.elem, data)
+		}
+		if err := durable.WriteFile(o.path, func(w io.Writer) error { return npy.Write(w, file) }); err != nil {
+			return fail("check the folder and the room on the disk", "cannot write: %v", err)
+		}
+		r.Outs = append(r.Outs, Out{Arg: o.arg, File: o.path, Type: a.elem.name, Shape: a.shape, First: first(elemOf(file.DType), file.Data)})
+	}
+	return nil
+}
+
+// unwritten counts the elements of a buffer that nobody wrote, as far as the device keeps book.
+func (j *job) unwritten(a *argument) (n int) {
+	if j.options.Checks&gpusim.Initcheck == 0 || j.dev.Written(a.addr, a.bytes) {
+		return 0
+	}
+	for at := 0; at < a.bytes; at += a.elem.size {
+		if !j.dev.Written(a.addr+uint64(at), a.elem.size) {
+			n++
+		}
+	}
+	return n
+}
+
+// shown is how many elements of a written buffer a result shows.
+const shown = 8
+
+// first is the first elements as text.
+func first(e elem, data []byte) (list []string) {
+	for at := 0; at < len(data) && len(list) < shown; at += e.size {
+		var b [8]byte
+		copy(b[:], data[at:at+e.size])
+		u := binary.LittleEndian.Uint64(b[:])
+		switch {
+		case e.kind == 'f' && e.size == 8:
+			list = append(list, fmt.Sprint(math.Float64frombits(u)))
+		case e.kind == 'f':
+			list = append(list, fmt.Sprint(math.Float32frombits(uint32(u))))
+		case e.kind == 'i':
+			shift := 64 - 8*e.size
+			list = append(list, fmt.Sprint(int64(u<<shift)>>shift))
+		default:
+			list = append(list, fmt.Sprint(u))
+		}
+	}
+	return list
+}

@@ -1,0 +1,187 @@
+package simrun
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/ptx"
+	"github.com/warpline-ml/warpline/internal/render"
+)
+
+// Listing is what a PTX file contains.
+type Listing struct {
+	File      string   `json:"file"`
+	Version   string   `json:"version"` // of PTX
+	Target    string   `json:"target"`
+	Functions int      `json:"functions"` // with a body that are no kernels
+	Dynamic   []string `json:"dynamic"`   // shared arrays without a size
+	Problem   string   `json:"problem"`   // why it cannot run; empty if it can
+	Kernels   []Kernel `json:"kernels"`
+}
+
+// Kernel is one kernel of a Listing. Registers and memory are known only if the file can run.
+type Kernel struct {
+	Name      string      `json:"name"`
+	Params    []Parameter `json:"params"`
+	Required  [3]int      `json:"reqntid"` // threads of a block; zero without
+	MaxBlock  int         `json:"max_block"`
+	Registers int         `json:"registers"` // per thread, estimated
+	Shared    int         `json:"shared_bytes"`
+	Local     int         `json:"local_bytes"`
+	Total     int         `json:"instructions"` // in the text
+	Mix       []Class     `json:"mix"`          // by opcode, the most frequent first
+}
+
+// Parameter is one parameter of a kernel.
+type Parameter struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Bytes int64  `json:"bytes"`
+	Takes string `json:"takes"` // the argument words that fit
+}
+
+// Explain reads a PTX file and says what it contains, for a card by name. The error is an *Error.
+func Explain(path, card string) (*Listing, error) {
+	c, err := findCard(card)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	m := f.module
+	l := &Listing{File: path, Version: fmt.Sprint(m.Version), Target: m.Target.String(), Dynamic: []string{}, Kernels: []Kernel{}}
+	prog, err := f.load(gpusim.NewDevice(c, false))
+	if err != nil {
+		l.Problem = err.Error()
+	}
+	for fn := range m.Funcs() {
+		if !fn.Entry && fn.Body != nil {
+			l.Functions++
+		}
+	}
+	for v := range m.Vars() {
+		if v.Space == ptx.Shared && v.Linkage == ptx.Extern {
+			l.Dynamic = append(l.Dynamic, v.Name)
+		}
+	}
+	for _, fn := range f.kernels() {
+		l.Kernels = append(l.Kernels, explain(fn, prog))
+	}
+	return l, nil
+}
+
+func explain(fn *ptx.Func, prog *gpusim.Program) Kernel {
+	k := Kernel{Name: fn.Name, Params: []Parameter{}}
+	for _, v := range fn.Params {
+		k.Params = append(k.Params, Parameter{v.Name, typeText(v), v.Size(), wants(v)})
+	}
+	mix := map[string]uint64{}
+	for in := range fn.Insts() {
+		k.Total++
+		mix[opcode(in)]++
+	}
+	k.Mix = classes(mix)
+	if prog != nil {
+		g := prog.Kernel(fn.Name)
+		k.Required, k.MaxBlock, k.Registers, k.Shared, k.Local = g.Required, g.MaxBlock, g.Registers, g.Shared, g.Local
+	}
+	return k
+}
+
+// opcode names an instruction for the mix: with the space for memory, with the type for the rest.
+func opcode(in *ptx.Inst) string {
+	if s := in.Space(); s != ptx.Generic {
+		return in.Op + "." + s.String()
+	}
+	if t := in.Type(); t != ptx.NoType {
+		return in.Op + "." + t.String()
+	}
+	return in.Op
+}
+
+// Text is the listing for people.
+func (l *Listing) Text(width int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: PTX %s for %s, %s, %s\n", l.File, l.Version, l.Target, plural(len(l.Kernels), "kernel"), plural(l.Functions, "function"))
+	if len(l.Dynamic) > 0 {
+		fmt.Fprintf(&b, "shared memory that --shared or --meta gives a size: %s\n", strings.Join(l.Dynamic, ", "))
+	}
+	if l.Problem != "" {
+		fmt.Fprintf(&b, "it cannot run: %s\n", l.Problem)
+	}
+	for i := range l.Kernels {
+		b.WriteString("\n" + l.Kernels[i].text(width, l.Problem == ""))
+	}
+	return b.String()
+}
+
+func (k *Kernel) text(width int, runs bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", k.Name)
+	t := render.Table{Header: []string{"", "parameter", "type", "bytes", "takes"}, Right: []bool{true, false, false, true, false}}
+	for i, p := range k.Params {
+		t.Rows = append(t.Rows, []string{fmt.Sprint(i), p.Name, p.Type, fmt.Sprint(p.Bytes), p.Takes})
+	}
+	if len(t.Rows) > 0 {
+		b.WriteString(t.String(width))
+	}
+	if runs {
+		block := fmt.Sprintf("up to %d threads", k.MaxBlock)
+		if k.Required != [3]int{} {
+			block = dims(k.Required) + " threads, no other"
+		}
+		fmt.Fprintf(&b, "block         %s\nregisters     %d a thread, estimated from liveness\nmemory        %d bytes shared a block, %d local a thread\n", block, k.Registers, k.Shared, k.Local)
+	}
+	fmt.Fprintf(&b, "instructions  %d in the text\n", k.Total)
+	line := " "
+	for _, c := range k.Mix {
+		line += fmt.Sprintf(" %s×%d", c.Name, c.Count)
+	}
+	b.WriteString(render.Wrap(line, width, 2) + "\n")
+	return b.String()
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Card is a model of GPU with what bounds a launch on it.
+type Card struct {
+	Name           string `json:"name"`
+	Model          string `json:"model"`
+	Memory         int64  `json:"memory_bytes"`
+	SMs            int    `json:"multiprocessors"`
+	Compute        string `json:"compute"` // capability
+	ThreadsPerSM   int    `json:"threads_per_multiprocessor"`
+	BlocksPerSM    int    `json:"blocks_per_multiprocessor"`
+	SharedPerSM    int    `json:"shared_per_multiprocessor_bytes"`
+	SharedPerBlock int    `json:"shared_per_block_bytes"`
+}
+
+// Cards lists every card that can be imitated.
+func Cards() (list []Card) {
+	for _, c := range cards.All {
+		g := gpusim.NewCard(c.Name, c.Memory, c.SMs, c.Compute)
+		list = append(list, Card{c.Name, c.Model, c.Memory, c.SMs, fmt.Sprintf("%d.%d", c.Compute[0], c.Compute[1]),
+			g.ThreadsPerSM, g.BlocksPerSM, g.SharedPerSM, g.SharedPerBlock})
+	}
+	return list
+}
+
+// CardsText is a table of the cards.
+func CardsText(list []Card, width int) string {
+	t := render.Table{Header: []string{"card", "model", "CC", "memory", "SMs", "threads/SM", "shared/SM", "a block"},
+		Right: []bool{false, false, true, true, true, true, true, true}}
+	for _, c := range list {
+		t.Rows = append(t.Rows, []string{c.Name, c.Model, c.Compute, render.Bytes(c.Memory), fmt.Sprint(c.SMs), fmt.Sprint(c.ThreadsPerSM),
+			render.Bytes(int64(c.SharedPerSM)), render.Bytes(int64(c.SharedPerBlock))})
+	}
+	return t.String(width)
+}

@@ -1,0 +1,265 @@
+package simrun
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// maxSource bounds the text files that are read, in bytes.
+const maxSource = 64 << 20
+
+// file is a PTX file and the sources that its .loc directives name.
+type file struct {
+	path    string
+	module  *ptx.Module
+	lines   []string
+	sources map[string][]string
+}
+
+// readFile reads a whole file of at most limit bytes.
+func readFile(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, fail("check the path", "cannot read %s: %v", path, err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return nil, fail("name a file in it", "cannot read %s: it is a folder", path)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fail("check the file", "cannot read %s: %v", path, err)
+	}
+	if int64(len(b)) > limit {
+		return nil, fail("use a smaller file", "%s has more than %d bytes", path, limit)
+	}
+	return b, nil
+}
+
+func openFile(path string) (*file, error) {
+	b, err := readFile(path, maxSource)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ptx.Parse(string(b))
+	if err != nil {
+		return nil, fail("PTX is what clang -S, nvcc --ptx or Triton's asm[\"ptx\"] give for a kernel", "%s", placed(path, err))
+	}
+	return &file{path: path, module: m, lines: strings.Split(string(b), "\n"), sources: map[string][]string{}}, nil
+}
+
+// placed puts the file's name in front of an error of package ptx, which starts with line and column.
+func placed(path string, err error) string {
+	if place, ok := strings.CutPrefix(err.Error(), "ptx:"); ok {
+		return path + ":" + place
+	}
+	return path + ": " + err.Error()
+}
+
+// load checks the module, as the assembler of a card would, and puts it on the device.
+func (f *file) load(d *gpusim.Device) (*gpusim.Program, error) {
+	if bad := ptx.Check(f.module); len(bad) > 0 {
+		return nil, fail("a card's driver would refuse the file too: correct it, or the .version and .target that it states", "%s", placed(f.path, bad[0]))
+	}
+	p, err := d.Load(f.module)
+	if err != nil {
+		return nil, fail("warpline sim explain says more; the simulator runs what code for sm_80 uses", "%s: %s", f.path, strings.TrimPrefix(err.Error(), "gpusim: "))
+	}
+	return p, nil
+}
+
+// kernels are those that can be launched.
+func (f *file) kernels() (list []*ptx.Func) {
+	for fn := range f.module.Funcs() {
+		if fn.Entry && fn.Body != nil {
+			list = append(list, fn)
+		}
+	}
+	return list
+}
+
+// choose finds the kernel that is meant.
+func (f *file) choose(name string, m *meta) (*ptx.Func, error) {
+	list := f.kernels()
+	if len(list) == 0 {
+		return nil, fail("compile a function that is marked __global__", "%s has no kernel", f.path)
+	}
+	if name == "" && m != nil {
+		name = m.Name
+	}
+	if name == "" && len(list) == 1 {
+		return list[0], nil
+	}
+	var names []string
+	for _, fn := range list {
+		if fn.Name == name {
+			return fn, nil
+		}
+		names = append(names, fn.Name)
+	}
+	if name == "" {
+		return nil, fail("choose one with --kernel: "+strings.Join(names, ", "), "%s has %d kernels", f.path, len(list))
+	}
+	return nil, fail("it has "+strings.Join(names, ", "), "%s has no kernel %q", f.path, name)
+}
+
+// line is the text of a line of the PTX file, counted from 1.
+func (f *file) line(n int) string { return nth(f.lines, n) }
+
+func nth(lines []string, n int) string {
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(strings.TrimSuffix(lines[n-1], "\r"))
+}
+
+// sourceLine is the text at "file:line", looked for where the path says and beside the PTX file; empty if it is not there.
+func (f *file) sourceLine(place string) string {
+	i := strings.LastIndexByte(place, ':')
+	if i < 0 {
+		return ""
+	}
+	n, err := strconv.Atoi(place[i+1:])
+	if err != nil {
+		return ""
+	}
+	name := place[:i]
+	lines, ok := f.sources[name]
+	if !ok {
+		for _, path := range []string{filepath.Join(filepath.Dir(f.path), name), name, filepath.Join(filepath.Dir(f.path), filepath.Base(name))} {
+			if b, err := readFile(path, maxSource); err == nil {
+				lines = strings.Split(string(b), "\n")
+				break
+			}
+		}
+		f.sources[name] = lines
+	}
+	return nth(lines, n)
+}
+
+// inlined is the "file:line" into which the source of a PTX line was inlined, empty if it was not.
+func (f *file) inlined(kernel string, line int) string {
+	fn := f.module.Func(kernel)
+	if fn == nil || fn.Body == nil {
+		return ""
+	}
+	var last *ptx.Loc
+	for _, s := range fn.Body.Stmts {
+		if l, ok := s.(*ptx.Loc); ok && l.Pos.Line <= line {
+			last = l
+		}
+	}
+	if last == nil || last.InlinedAt == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", f.module.FileName(last.InlinedAt.File), last.InlinedAt.Line)
+}
+
+// meta is what Triton writes beside a kernel, as far as a launch needs it.
+type meta struct {
+	Name           string `json:"name"`
+	Shared         int    `json:"shared"`
+	NumWarps       int    `json:"num_warps"`
+	NumCTAs        int    `json:"num_ctas"`
+	GlobalScratch  *int64 `json:"global_scratch_size"`  // bytes for each block
+	ProfileScratch *int64 `json:"profile_scratch_size"` // likewise
+}
+
+func readMeta(path string) (*meta, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := readFile(path, maxSource)
+	if err != nil {
+		return nil, err
+	}
+	const hint = "--meta takes the JSON file that Triton writes beside the PTX in its cache"
+	m := &meta{}
+	if err := json.Unmarshal(b, m); err != nil {
+		return nil, fail(hint, "%s is not Triton's metadata: %v", path, err)
+	}
+	switch {
+	case m.NumWarps < 1 || m.NumWarps > 32 || m.Shared < 0:
+		return nil, fail(hint, "%s is not Triton's metadata: num_warps is %d and shared %d", path, m.NumWarps, m.Shared)
+	case m.NumCTAs > 1:
+		return nil, fail("compile it with num_ctas=1", "%s: clusters of %d blocks cannot be run", path, m.NumCTAs)
+	}
+	return m, nil
+}
+
+// scratch appends the pointers to scratch memory that Triton adds to a kernel's parameters: null where it is not used.
+func (m *meta) scratch(words []word, fn *ptx.Func, grid [3]int) ([]word, error) {
+	if m == nil || m.GlobalScratch == nil || m.ProfileScratch == nil || len(words)+2 != len(fn.Params) {
+		return words, nil
+	}
+	for _, size := range []int64{*m.GlobalScratch, *m.ProfileScratch} {
+		w := word{text: "null", kind: null}
+		if size > 0 {
+			total := size
+			for _, n := range grid {
+				if total > maxBuffers/int64(n) {
+					return nil, fail("use a smaller --grid", "scratch memory of %d bytes for each of %v blocks is more than the %d bytes that a run may use", size, grid, int64(maxBuffers))
+				}
+				total *= int64(n)
+			}
+			w = word{text: "Triton's scratch memory", kind: newBuffer, elem: elems["u8"], shape: []int{int(total)}, bytes: int(total)}
+		}
+		words = append(words, w)
+	}
+	return words, nil
+}
+
+// dimensions settles grid, block and dynamic shared memory.
+func (j *job) dimensions(c Config, m *meta) (err error) {
+	j.grid = [3]int{1, 1, 1}
+	if c.Grid != "" {
+		if j.grid, err = parseDims("--grid", c.Grid); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.Block != "":
+		j.block, err = parseDims("--block", c.Block)
+	case j.kernel.Required != [3]int{}:
+		j.block = j.kernel.Required
+	case m != nil:
+		j.block = [3]int{32 * m.NumWarps, 1, 1}
+	default:
+		err = fail("give --block X[,Y,Z]", "%s does not say how many threads a block has", j.kernel.Name)
+	}
+	if j.shared = max(c.Shared, 0); c.Shared < 0 && m != nil {
+		j.shared = m.Shared
+	}
+	return err
+}
+
+func parseDims(flag, s string) (d [3]int, err error) {
+	d = [3]int{1, 1, 1}
+	parts := strings.Split(s, ",")
+	if len(parts) > 3 {
+		return d, fail("give one to three numbers, as in "+flag+" 128,2", "%s %s has %d numbers", flag, s, len(parts))
+	}
+	for i, p := range parts {
+		n, err := strconv.ParseInt(p, 10, 32)
+		if err != nil || n < 1 {
+			return d, fail("give one to three positive numbers, as in "+flag+" 128,2", "%s %s: %q is not a size", flag, s, p)
+		}
+		d[i] = int(n)
+	}
+	return d, nil
+}
+
+func dims(d [3]int) string { return fmt.Sprintf("%d×%d×%d", d[0], d[1], d[2]) }

@@ -1,0 +1,137 @@
+package simrun
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/gpusim"
+)
+
+// Finding is something that a check found, with the lines concerned.
+type Finding struct {
+	Finding    bool      `json:"finding"` // marks a JSON line: always true
+	Check      string    `json:"check"`   // or the driver's error for a trap, an assertion or a limit
+	Kernel     string    `json:"kernel"`
+	Block      [3]uint32 `json:"block"`
+	Thread     [3]uint32 `json:"thread"`
+	Line       int       `json:"ptx_line"`
+	PTX        string    `json:"ptx"`         // the text of that line
+	Source     string    `json:"source"`      // "file:line", empty without .loc
+	SourceText string    `json:"source_text"` // the text of that line, empty without the file
+	Inlined    string    `json:"inlined_at"`  // "file:line" into which the source was inlined; empty if it was not
+	Message    string    `json:"message"`
+	Space      string    `json:"space"`
+	Address    string    `json:"address"`    // hexadecimal: JSON's numbers hold 53 bits
+	Size       int       `json:"size"`       // bytes
+	Allocation string    `json:"allocation"` // concerned, or the nearest
+	Count      int       `json:"count"`
+
+	inlinedText string // the text of the line Inlined
+}
+
+// Class is the number of instructions of one class that warps executed.
+type Class struct {
+	Name  string `json:"name"`
+	Count uint64 `json:"count"`
+}
+
+// Out is a buffer that was written to a file.
+type Out struct {
+	Arg   int      `json:"arg"`
+	File  string   `json:"file"`
+	Type  string   `json:"type"` // on the device
+	Shape []int    `json:"shape"`
+	First []string `json:"first"` // elements
+}
+
+// Fault is the driver's error that ended a kernel.
+type Fault struct {
+	Code int    `json:"code"`
+	Name string `json:"name"`
+}
+
+// Occupancy is how many blocks of the kernel fit on a multiprocessor.
+type Occupancy struct {
+	Blocks  int     `json:"blocks"`
+	Warps   int     `json:"warps"`
+	Ratio   float64 `json:"ratio"` // of the warps that a multiprocessor holds
+	Limiter string  `json:"limiter"`
+}
+
+// Result is what a run found, counted and wrote.
+type Result struct {
+	Final            bool      `json:"final"` // marks the last JSON line: always true
+	Kernel           string    `json:"kernel"`
+	Card             string    `json:"card"`
+	Grid             [3]int    `json:"grid"`
+	Block            [3]int    `json:"block"`
+	Checks           string    `json:"checks"`
+	Findings         []Finding `json:"-"`
+	Found            int       `json:"findings"`
+	Fault            *Fault    `json:"fault"`
+	Instructions     uint64    `json:"instructions"`      // executed by warps
+	LaneInstructions uint64    `json:"lane_instructions"` // executed by lanes
+	Lanes            float64   `json:"lanes"`             // average share of active lanes
+	Classes          []Class   `json:"classes"`           // the most frequent first
+	Branches         uint64    `json:"branches"`
+	Divergent        uint64    `json:"divergent_branches"`
+	GlobalRequests   uint64    `json:"global_requests"`
+	GlobalSectors    uint64    `json:"global_sectors"` // of 32 bytes
+	SharedRequests   uint64    `json:"shared_requests"`
+	SharedWavefronts uint64    `json:"shared_wavefronts"`
+	BankConflicts    uint64    `json:"bank_conflicts"`
+	Registers        int       `json:"registers"`    // per thread, estimated
+	Shared           int       `json:"shared_bytes"` // per block
+	Occupancy        Occupancy `json:"occupancy"`
+	Output           string    `json:"output"` // of printf
+	Outs             []Out     `json:"outs"`
+	Notes            []string  `json:"notes"`
+}
+
+func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
+	c := rep.Counters
+	r := &Result{Final: true, Kernel: j.kernel.Name, Card: j.dev.Card.Name, Grid: j.grid, Block: j.block, Checks: j.options.Checks.String(),
+		Instructions: c.Instructions, LaneInstructions: c.LaneInstructions, Lanes: c.LaneUtilisation(), Classes: classes(c.ByClass),
+		Branches: c.Branches, Divergent: c.Divergent, GlobalRequests: c.GlobalRequests, GlobalSectors: c.GlobalSectors,
+		SharedRequests: c.SharedRequests, SharedWavefronts: c.SharedWavefronts, BankConflicts: c.SharedConflicts,
+		Registers: rep.Registers, Shared: rep.Shared, Occupancy: Occupancy(rep.Occupancy), Output: string(rep.Output),
+		Outs: []Out{}, Notes: []string{}}
+	for _, f := range rep.Findings {
+		r.Findings = append(r.Findings, j.finding(f, f.Check.String()))
+	}
+	if fault != nil {
+		r.Fault = &Fault{int(fault.Code), fault.Code.String()}
+		if fault.Finding.Check == 0 {
+			r.Findings = append(r.Findings, j.finding(fault.Finding, fault.Code.String()))
+		}
+	}
+	r.Found = len(r.Findings)
+	return r
+}
+
+func (j *job) finding(f gpusim.Finding, check string) Finding {
+	into := j.file.inlined(f.Kernel, f.Line)
+	return Finding{Finding: true, Check: check, Kernel: f.Kernel, Block: f.Block, Thread: f.Thread, Line: f.Line, PTX: j.file.line(f.Line),
+		Source: f.Source, SourceText: j.file.sourceLine(f.Source), Inlined: into, inlinedText: j.file.sourceLine(into),
+		Message: f.Msg, Space: f.Space, Address: fmt.Sprintf("%#x", f.Addr), Size: f.Size, Allocation: f.Alloc, Count: max(f.Count, 1)}
+}
+
+func classes(by map[string]uint64) []Class {
+	list := []Class{}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		list = append(list, Class{name, by[name]})
+	}
+	slices.SortStableFunc(list, func(a, b Class) int { return cmp.Compare(b.Count, a.Count) })
+	return list
+}
+
+// Summary is one line on what was found.
+func (r *Result) Summary() string {
+	if r.Found == 0 {
+		return "no finding by " + strings.ReplaceAll(r.Checks, ",", ", ")
+	}
+	return plural(r.Found, "finding")
+}

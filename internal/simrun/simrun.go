@@ -1,0 +1,217 @@
+// Package simrun runs one kernel of a PTX file on the simulated GPU, with arguments given as words, and reports what
+// the checks found and what the kernel did. It is what the command "warpline sim" does, as values.
+//
+//	word.go     an argument word: "@a.npy", "f32[4096]=0", "i32:5"
+//	bind.go     words against the kernel's parameters
+//	module.go   the PTX file, the choice of the kernel, Triton's metadata
+//	explain.go  what a PTX file contains
+//	text.go     results for people
+package simrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// Error is wrong use or bad input: what happened, and what to do.
+type Error struct{ Text, Hint string }
+
+func (e *Error) Error() string { return e.Text }
+
+func fail(hint, format string, args ...any) error { return &Error{fmt.Sprintf(format, args...), hint} }
+
+// Config says what to run.
+type Config struct {
+	File      string   // of PTX
+	Kernel    string   // empty: the file's only kernel
+	Grid      string   // X[,Y,Z] blocks; empty: one
+	Block     string   // X[,Y,Z] threads; empty: .reqntid, or the warps in Meta
+	Shared    int      // bytes of dynamic shared memory; negative: those in Meta, else none
+	Meta      string   // a JSON file of metadata, as Triton writes it; empty: none
+	Card      string   // a name of package cards
+	Checks    string   // all, none, or names with commas
+	Seed      uint64   // of the order of blocks, warps and lanes; 0: the natural order
+	Schedule  string   // reconverge or independent
+	Numerics  string   // of tensor cores: exact or truncating
+	StepLimit int64    // instructions of all warps of one block; 0: gpusim's
+	Args      []string // the kernel's arguments as words
+	Outs      []string // "K=c.npy": argument K, from 0, goes to c.npy
+}
+
+// Run runs the kernel. What the checks find is in the Result, without an error. An error is an *Error, or ctx's.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	j, err := prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := j.launch(ctx)
+	var fault *gpusim.Fault
+	if err != nil && !errors.As(err, &fault) {
+		return nil, refused(err)
+	}
+	r := j.result(rep, fault)
+	if fault != nil {
+		for _, o := range j.outs {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s is not written: the kernel did not end", o.path))
+		}
+		return r, nil
+	}
+	return r, j.writeOuts(r)
+}
+
+// job is a launch that has been checked as far as it can be without running it.
+type job struct {
+	file    *file
+	kernel  *gpusim.Kernel
+	dev     *gpusim.Device
+	grid    [3]int
+	block   [3]int
+	shared  int
+	options gpusim.Options
+	args    []argument
+	params  []byte
+	outs    []out
+}
+
+func prepare(c Config) (*job, error) {
+	o, err := options(c)
+	if err != nil {
+		return nil, err
+	}
+	card, err := findCard(c.Card)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFile(c.File)
+	if err != nil {
+		return nil, err
+	}
+	m, err := readMeta(c.Meta)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{file: f, options: o, dev: gpusim.NewDevice(card, o.Checks&gpusim.Initcheck != 0)}
+	fn, err := f.choose(c.Kernel, m)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := f.load(j.dev)
+	if err != nil {
+		return nil, err
+	}
+	j.kernel = prog.Kernel(fn.Name)
+	if err := j.dimensions(c, m); err != nil {
+		return nil, err
+	}
+	return j, j.bindAll(c, fn, m)
+}
+
+func (j *job) bindAll(c Config, fn *ptx.Func, m *meta) error {
+	words, err := parseWords(c.Args)
+	if err != nil {
+		return err
+	}
+	if words, err = m.scratch(words, fn, j.grid); err != nil {
+		return err
+	}
+	if err := match(fn, words); err != nil {
+		return err
+	}
+	if j.outs, err = parseOuts(c.Outs, words); err != nil {
+		return err
+	}
+	return j.bind(words)
+}
+
+func options(c Config) (o gpusim.Options, err error) {
+	o = gpusim.Options{Seed: c.Seed, StepLimit: c.StepLimit, Counters: true}
+	if o.Checks, err = ParseChecks(c.Checks); err != nil {
+		return o, err
+	}
+	switch c.Schedule {
+	case "", "reconverge":
+	case "independent":
+		o.Schedule = gpusim.Independent
+	default:
+		return o, fail("use --schedule reconverge or --schedule independent", "no schedule %q", c.Schedule)
+	}
+	switch c.Numerics {
+	case "", "exact":
+	case "truncating":
+		o.Numerics = gpusim.Truncating
+	default:
+		return o, fail("use --numerics exact or --numerics truncating", "no numerics %q", c.Numerics)
+	}
+	if c.StepLimit < 0 {
+		return o, fail("give a positive number, or 0 for the usual limit", "--step-limit is %d", c.StepLimit)
+	}
+	return o, nil
+}
+
+// allChecks are the single checks that exist.
+var allChecks = []gpusim.Check{gpusim.Memcheck, gpusim.Initcheck, gpusim.Synccheck, gpusim.Racecheck}
+
+// ParseChecks reads "all", "none" or a list of names with commas. Memcheck is always part of it.
+func ParseChecks(s string) (gpusim.Check, error) {
+	switch s {
+	case "", "all":
+		return gpusim.AllChecks, nil
+	case "none":
+		return gpusim.Memcheck, nil
+	}
+	set := gpusim.Memcheck
+	for name := range strings.SplitSeq(s, ",") {
+		i := slices.IndexFunc(allChecks, func(c gpusim.Check) bool { return c.String() == name })
+		if i < 0 {
+			return 0, fail("use --check all, none, or a list of "+strings.ReplaceAll(gpusim.AllChecks.String(), ",", ", "), "no check %q", name)
+		}
+		set |= allChecks[i]
+	}
+	return set, nil
+}
+
+func findCard(name string) (gpusim.Card, error) {
+	if name == "" {
+		name = cards.Default
+	}
+	c, ok := cards.Find(name)
+	if !ok {
+		return gpusim.Card{}, fail("warpline sim cards lists them: "+strings.Join(cards.Names(), ", "), "no card %q", name)
+	}
+	return gpusim.NewCard(c.Name, c.Memory, c.SMs, c.Compute), nil
+}
+
+// launch runs the kernel; it returns early, and leaves the kernel to itself, when ctx ends.
+func (j *job) launch(ctx context.Context) (*gpusim.Report, error) {
+	type outcome struct {
+		rep *gpusim.Report
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		rep, err := j.dev.Launch(j.kernel, j.grid, j.block, j.shared, j.params, j.options)
+		done <- outcome{rep, err}
+	}()
+	select {
+	case o := <-done:
+		return o.rep, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// refused is an error of the simulator that is not a finding.
+func refused(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	hint := "warpline sim explain shows what the file needs, warpline sim cards what a card has"
+	return &Error{strings.TrimPrefix(err.Error(), "gpusim: "), hint}
+}

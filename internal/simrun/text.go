@@ -1,0 +1,87 @@
+package simrun
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/render"
+)
+
+// Text is the result for people, in at most width columns where it is a table.
+func (r *Result) Text(width int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s blocks of %s threads on %s\n", r.Kernel, dims(r.Grid), dims(r.Block), r.Card)
+	if r.Output != "" {
+		fmt.Fprintf(&b, "\nprintf\n%s\n", strings.TrimRight(r.Output, "\n"))
+	}
+	for i := range r.Findings {
+		b.WriteString("\n" + r.Findings[i].Text())
+	}
+	if r.Fault != nil {
+		fmt.Fprintf(&b, "\nthe kernel was stopped: CUDA error %d, %s; the counts below are those up to there\n", r.Fault.Code, r.Fault.Name)
+	}
+	b.WriteString("\n" + r.counts(width))
+	for _, o := range r.Outs {
+		more := ""
+		if len(o.First) == shown {
+			more = " …"
+		}
+		fmt.Fprintf(&b, "argument %d, %s%s, is in %s: %s%s\n", o.Arg, o.Type, shapeText(o.Shape), o.File, strings.Join(o.First, " "), more)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	b.WriteString(r.Summary() + "\n")
+	return b.String()
+}
+
+// Text is the finding for people: several lines, the first with what happened.
+func (f *Finding) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", f.Check, f.Message)
+	if f.Count > 1 {
+		fmt.Fprintf(&b, " (%d times)", f.Count)
+	}
+	b.WriteByte('\n')
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-8s  %s\n", name, strings.TrimSpace(fmt.Sprintf(format, args...)))
+	}
+	if f.Source != "" {
+		line("source", "%s  %s", f.Source, f.SourceText)
+	}
+	if f.Inlined != "" {
+		line("", "inlined into %s  %s", f.Inlined, f.inlinedText)
+	}
+	line("PTX", "line %d  %s", f.Line, strings.ReplaceAll(f.PTX, "\t", " "))
+	line("thread", "%d,%d,%d of block %d,%d,%d in %s", f.Thread[0], f.Thread[1], f.Thread[2], f.Block[0], f.Block[1], f.Block[2], f.Kernel)
+	if f.Space != "" {
+		line("address", "%s %s, %d bytes", f.Space, f.Address, f.Size)
+	}
+	if f.Allocation != "" {
+		line("memory", "%s", f.Allocation)
+	}
+	return b.String()
+}
+
+func (r *Result) counts(width int) string {
+	t := render.Table{Right: []bool{false, true, false}}
+	row := func(name string, n uint64, format string, args ...any) {
+		t.Rows = append(t.Rows, []string{name, strconv.FormatUint(n, 10), fmt.Sprintf(format, args...)})
+	}
+	row("instructions", r.Instructions, "of warps; %d of lanes, %s of the lanes active", r.LaneInstructions, render.Percent(r.Lanes))
+	for _, c := range r.Classes {
+		row("  "+c.Name, c.Count, "%s", render.Percent(share(c.Count, r.Instructions)))
+	}
+	row("branches", r.Branches, "of warps; %d divergent", r.Divergent)
+	row("global requests", r.GlobalRequests, "%d sectors, %.2f a request", r.GlobalSectors, share(r.GlobalSectors, r.GlobalRequests))
+	row("shared requests", r.SharedRequests, "%d wavefronts, %.2f a request; %d bank conflicts", r.SharedWavefronts, share(r.SharedWavefronts, r.SharedRequests), r.BankConflicts)
+	row("registers", uint64(r.Registers), "a thread, estimated from liveness")
+	row("shared bytes", uint64(r.Shared), "a block")
+	o := r.Occupancy
+	row("occupancy", uint64(o.Warps), "warps of %d blocks on a multiprocessor, %s; limited by %s", o.Blocks, render.Percent(o.Ratio), o.Limiter)
+	return t.String(width)
+}
+
+// share is a/b, 0 where b is.
+func share(a, b uint64) float64 { return float64(a) / float64(max(b, 1)) }
