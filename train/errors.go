@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -94,7 +95,8 @@ func recovered(err *error) {
 	case *tensor.Error:
 		*err = &Error{v.Op + ": " + v.Text, cmp.Or(v.Hint, "check the data and the sizes of the model"), v}
 	case *tensor.OOMError:
-		*err = &Error{v.Error(), "give a smaller --batch, or --amp or --recompute", v}
+		text := fmt.Sprintf("out of memory on %s: %s asks for %s, and %s of %s are in use", v.Device, v.Op, render.Bytes(v.Asked), render.Bytes(v.Allocated), render.Bytes(v.Limit))
+		*err = &Error{text, "give a smaller --batch or a smaller model; for gpt also --recompute", v}
 	default:
 		panic(v)
 	}

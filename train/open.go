@@ -92,7 +92,7 @@ func (m *opened) newest(watch Watcher) error {
 	for _, w := range warnings {
 		watch.Note(fmt.Sprintf("%v; taking %s", w, path))
 	}
-	watch.Note(fmt.Sprintf("the run is not finished: this is step %d of %d, from %s; train --resume with --out %s goes on", s.Step, m.run.Steps, filepath.Base(path), m.from))
+	watch.Note(fmt.Sprintf("the run is not finished: this is step %d of %d, from %s; finish it with train --resume --out %s", s.Step, m.run.Steps, filepath.Base(path), m.from))
 	m.model, m.step = mean.or(m.model), s.Step
 	return nil
 }
