@@ -168,10 +168,10 @@ func (r *run) leave() error {
 func (r *run) rescue(err error) error {
 	var bad *dataError
 	var known *Error
-	if !errors.As(err, &bad) || !errors.As(err, &known) || r.done == r.first || r.folder == nil || !r.env.Device().Computes() {
+	if !errors.As(err, &bad) || !errors.As(err, &known) || r.done == r.first {
 		return err
 	}
-	if r.leave() != nil {
+	if r.folder == nil || !r.env.Device().Computes() || r.leave() != nil {
 		return err
 	}
 	known.Hint += fmt.Sprintf("; %s keeps the %d steps before, and --resume goes on from them", r.Out, r.done)

@@ -15,8 +15,8 @@ import (
 
 // Result is how a run or an evaluation ended. Its JSON is the last line of log.jsonl and of the command.
 type Result struct {
-	Final     bool     `json:"final"` // always true
-	Steps     int      `json:"steps,omitempty"`
+	Final     bool     `json:"final"`             // always true
+	Steps     int      `json:"steps,omitempty"`   // of an evaluation only where a checkpoint stands for the model
 	Samples   int      `json:"samples,omitempty"` // of an evaluation
 	Loss      float64  `json:"loss"`              // of the last step; of an evaluation the mean over its samples; left out unless Computed
 	Accuracy  *float64 `json:"accuracy,omitempty"`

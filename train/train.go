@@ -57,8 +57,8 @@ type Step struct {
 	Used int64 `json:"-"` // bytes of tensors in use
 }
 
-// Score is what was measured on what is held out. Its JSON is a line of log.jsonl, but for the end's, which the last
-// line has.
+// Score is what was measured on what is held out, of a long text on a part of it. Its JSON is a line of log.jsonl, but for
+// the end's, which the last line has.
 type Score struct {
 	Scored   bool     `json:"score"` // always true
 	Step     int      `json:"step"`
