@@ -109,8 +109,12 @@ func testReduce(t *testing.T, r *rand.Rand, op ir.Op) {
 			want = append(want, held(x.DType, foldOf(op.Code, g)))
 		}
 		scale = max(scale, 4+float64(len(g))/4)
-		if op.Code == ir.Sum && len(g) < 256 { // too few terms for their rounding errors to average out
-			scale = max(scale, magnitude(g))
+		switch m := magnitude(g); {
+		case op.Code != ir.Sum:
+		case len(g) < 256: // too few terms for their rounding errors to average out
+			scale = max(scale, m)
+		default: // terms of one sign, as a repeated element has: partial sums are as large as the result
+			scale = max(scale, 4*math.Abs(want[len(want)-1]))
 		}
 	}
 	compare(t, op, got.out[0], want, max(precision(x.DType), 1e-12), scale)
