@@ -8,6 +8,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
 	_ "github.com/warpline-ml/warpline/internal/engines" // registers the engines by name
+	"github.com/warpline-ml/warpline/internal/render"
 )
 
 // Device is a place where values live, with its caching allocator, its queues and the book of open scopes.
@@ -209,8 +210,8 @@ func (d *Device) Memory() Memory {
 
 // String prints the counters on one line.
 func (m Memory) String() string {
-	return fmt.Sprintf("allocated %s (peak %s), reserved %s (peak %s), requested %s, active %s", bytesText(m.Allocated.Current),
-		bytesText(m.Allocated.Peak), bytesText(m.Reserved.Current), bytesText(m.Reserved.Peak), bytesText(m.Requested.Current), bytesText(m.Active.Current))
+	return fmt.Sprintf("allocated %s (peak %s), reserved %s (peak %s), requested %s, active %s", render.Bytes(m.Allocated.Current),
+		render.Bytes(m.Allocated.Peak), render.Bytes(m.Reserved.Current), render.Bytes(m.Reserved.Peak), render.Bytes(m.Requested.Current), render.Bytes(m.Active.Current))
 }
 
 // MemorySummary is the allocator's table, in PyTorch's layout.

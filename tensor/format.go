@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/render"
 )
 
 // Info is one line: dtype, shape, strides when they matter, device, bytes and what is recorded.
 func (t *Tensor) Info() string {
-	s := fmt.Sprintf("%s on %s, %s", t.typ, t.env.dev.name, bytesText(t.Bytes()))
+	s := fmt.Sprintf("%s on %s, %s", t.typ, t.env.dev.name, render.Bytes(t.Bytes()))
 	switch {
 	case t.IsParam():
 		s += ", parameter"

@@ -7,7 +7,6 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
-	"github.com/warpline-ml/warpline/internal/render"
 )
 
 // Queue is an order of work on a device. Queues run side by side; where a value crosses from one to another, the wait
@@ -158,5 +157,3 @@ func (q *queue) launch(k *device.Kernel, out, in []*Tensor, scratch *device.Bloc
 	}
 	return q.q.Launch(k, q.args, &q.params)
 }
-
-func bytesText(n int64) string { return render.Bytes(n) }

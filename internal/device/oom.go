@@ -22,25 +22,26 @@ func (e *OOMError) Unwrap() error { return ErrOutOfMemory }
 
 // Error says what was asked for, what there is and who has it, in one line.
 func (e *OOMError) Error() string {
-	s := fmt.Sprintf("%v: tried to allocate %s on %s", ErrOutOfMemory, FormatBytes(e.Asked), e.Device)
+	s := fmt.Sprintf("%v: tried to allocate %s on %s", ErrOutOfMemory, formatBytes(e.Asked), e.Device)
 	if e.Asked >= maxRequest {
 		return s + ", which is more than 1 EiB"
 	}
 	if e.Total > 0 {
-		s += fmt.Sprintf(" with %s in all", FormatBytes(e.Total))
+		s += fmt.Sprintf(" with %s in all", formatBytes(e.Total))
 	}
 	if e.Limit > 0 {
-		s += fmt.Sprintf(", limited to %s", FormatBytes(e.Limit))
+		s += fmt.Sprintf(", limited to %s", formatBytes(e.Limit))
 	}
 	if e.Free >= 0 {
-		s += fmt.Sprintf(", of which %s are free", FormatBytes(e.Free))
+		s += fmt.Sprintf(", of which %s are free", formatBytes(e.Free))
 	}
 	return s + fmt.Sprintf("; %s are allocated, %s reserved but unused (largest piece %s); use a smaller batch or recompute",
-		FormatBytes(e.Allocated), FormatBytes(e.Reserved-e.Allocated), FormatBytes(e.LargestFree))
+		formatBytes(e.Allocated), formatBytes(e.Reserved-e.Allocated), formatBytes(e.LargestFree))
 }
 
-// FormatBytes prints a size with two decimals and the largest unit up to GiB that is not above it.
-func FormatBytes(n int64) string {
+// formatBytes prints a size as PyTorch does in this error: with two decimals, in the largest unit up to GiB that is not above
+// it.
+func formatBytes(n int64) string {
 	switch {
 	case n < 1<<10:
 		return fmt.Sprintf("%d bytes", n)

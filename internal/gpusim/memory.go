@@ -203,45 +203,6 @@ func (d *Device) Read(dst []byte, addr uint64) error {
 	return d.access(addr, len(dst), func(_ *allocation, p []byte) { copy(dst, p) })
 }
 
-// Fill repeats a pattern of 1, 2 or 4 bytes over n bytes.
-func (d *Device) Fill(addr uint64, pattern []byte, n int) error {
-	if w := len(pattern); w != 1 && w != 2 && w != 4 || n%w != 0 || addr%uint64(w) != 0 {
-		return refuse(InvalidValue, "fill of %d bytes at %#x with a pattern of %d", n, addr, len(pattern))
-	}
-	return d.access(addr, n, func(a *allocation, p []byte) {
-		for i := range p {
-			p[i] = pattern[i%len(pattern)]
-		}
-		a.mark(addr, n)
-	})
-}
-
-// Copy copies n bytes on the device; what was never written stays so. The ranges may overlap.
-func (d *Device) Copy(dst, src uint64, n int) error {
-	if n == 0 {
-		return nil
-	}
-	var err error
-	outer := d.access(src, n, func(from *allocation, p []byte) {
-		var to *allocation
-		var q []byte
-		if to, q, err = d.span(dst, n); err != nil {
-			return
-		}
-		copy(q, p)
-		switch {
-		case to.init != nil && from.init != nil:
-			copy(to.init[dst-to.lo:][:n], from.init[src-from.lo:][:n])
-		default:
-			to.mark(dst, n)
-		}
-	})
-	if outer != nil {
-		return outer
-	}
-	return err
-}
-
 func (d *Device) access(addr uint64, n int, f func(a *allocation, p []byte)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -284,13 +245,6 @@ func (a *allocation) written(addr uint64, n int) bool {
 		}
 	}
 	return true
-}
-
-// Used is the number of bytes allocated.
-func (d *Device) Used() int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.used
 }
 
 // Fault is the sticky error, or nil.

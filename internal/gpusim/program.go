@@ -138,22 +138,6 @@ func (p *Program) Kernel(name string) *Kernel {
 // Kernels lists the kernels in source order.
 func (p *Program) Kernels() []string { return p.order }
 
-// Global returns the address and size of a variable of the module.
-func (p *Program) Global(name string) (addr uint64, size int, err error) {
-	a := p.allocs[name]
-	if a == nil {
-		return 0, 0, refuse(NotFound, "no variable %q in the module", name)
-	}
-	return a.lo, int(a.hi - a.lo), nil
-}
-
-// Unload frees the variables of the module.
-func (p *Program) Unload() error {
-	p.dev.mu.Lock()
-	defer p.dev.mu.Unlock()
-	return p.free("Unload")
-}
-
 func (p *Program) free(by string) error {
 	var err error
 	for _, a := range p.allocs {
