@@ -224,6 +224,13 @@ func (d *Device) nearest(addr uint64) string {
 	if a := d.find(addr); a != nil {
 		return a.String()
 	}
+	switch {
+	case d.Owns(addr):
+	case addr-heapBase < maxDevices*heapSize:
+		return "the address is another device's, which is no peer or has no allocation there"
+	default:
+		return "the address is no device's"
+	}
 	i := d.above(addr)
 	var best *allocation
 	if i < len(d.allocs) {
