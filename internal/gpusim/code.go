@@ -31,6 +31,8 @@ type code struct {
 	dynamic  int       // offset of dynamic shared memory
 	talks    bool      // has atomics, fences or strong accesses: other threads may wait for it, or it for them
 	async    bool      // has cp.async
+	nc       bool      // has ld.global.nc
+	accesses []*access // to global memory, by access.id
 	pressure int
 	mu       sync.Mutex
 	idle     []*cta        // left by launches

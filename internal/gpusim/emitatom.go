@@ -128,11 +128,14 @@ type asyncLane struct {
 }
 
 type asyncCopy struct {
-	group int
-	at    uint64 // in shared memory
-	data  [16]byte
-	size  int
-	site  *site
+	group  int
+	from   uint64 // in global memory
+	read   int    // bytes from there; zeros follow
+	at     uint64 // in shared memory
+	data   [16]byte
+	size   int
+	landed bool // written to shared memory
+	site   *site
 }
 
 func (e *emitter) cp() op {
@@ -143,6 +146,7 @@ func (e *emitter) cp() op {
 		e.check("async commit_group")
 		return func(w *warp) {
 			for m := w.mask; m != 0; m &= m - 1 {
+				w.landSome(lowest(m))
 				w.async[lowest(m)].group++
 			}
 		}
@@ -177,8 +181,7 @@ func (e *emitter) waitGroup() op {
 	}
 }
 
-// asyncCopy reads its source at once and writes shared memory when it is waited for, the latest moment that is legal;
-// with a seed, some copies arrive at once instead.
+// asyncCopy issues copies, see async.go for when they act.
 func (e *emitter) asyncCopy() op {
 	e.check("async ca cg shared shared::cta global L2::64B L2::128B L2::256B L2::cache_hint")
 	e.arity(3, 5)
@@ -230,7 +233,7 @@ func (e *emitter) asyncCopy() op {
 
 // issueAsync starts a copy of n bytes, followed by zeros up to the size of the destination.
 func (w *warp) issueAsync(to, from *access, lane int, target uint64, n int) {
-	c := asyncCopy{group: w.async[lane].group, at: target, size: to.size, site: to.site}
+	c := asyncCopy{group: w.async[lane].group, from: w.addr[lane], read: n, at: target, size: to.size, site: to.site}
 	if n > to.size {
 		w.badAccess(from, lane, ptx.Global, w.addr[lane], LaunchFailed, "cp.async with more source bytes than it copies", "")
 		return
@@ -238,17 +241,17 @@ func (w *warp) issueAsync(to, from *access, lane int, target uint64, n int) {
 	if !w.readAsync(from, lane, c.data[:n]) {
 		return
 	}
-	p := w.ref(to, lane, target)
-	if p == nil {
+	if w.ref(to, lane, target) == nil {
 		return
 	}
 	if w.cta.race != nil {
 		w.cta.race.markAsync(int(target), to.size)
-	}
-	if w.cta.grid.seed != 0 && w.cta.random()&1 == 0 {
-		copy(p, c.data[:c.size])
+		if n > 0 {
+			w.cta.watchSource(c.from, n)
+		}
 	}
 	w.async[lane].pending = append(w.async[lane].pending, c)
+	w.landSome(lane)
 }
 
 // readAsync reads the source of a copy, which is aligned to the whole size even where only a part of it is read.
@@ -275,14 +278,18 @@ func (w *warp) readAsync(from *access, lane int, data []byte) bool {
 func (w *warp) finishAsync(lane, keep int) {
 	a := &w.async[lane]
 	kept := a.pending[:0]
+	w.landSome(lane)
 	for _, c := range a.pending {
 		if c.group >= a.group-keep {
 			kept = append(kept, c)
 			continue
 		}
-		copy(w.cta.shared[c.at:][:c.size], c.data[:c.size])
+		if !c.landed {
+			w.cta.land(&c)
+		}
 		if w.cta.race != nil {
 			w.cta.race.arrived(w, lane, int(c.at), c.size)
+			w.readSource(lane, &c)
 		}
 	}
 	a.pending = kept

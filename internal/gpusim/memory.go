@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/internal/hostmem"
 )
@@ -44,6 +45,7 @@ type allocation struct {
 	tag      string
 	freedBy  string
 	readOnly bool
+	marks    atomic.Pointer[sectors] // of the launch under way, see stale
 }
 
 func (a *allocation) String() string {
