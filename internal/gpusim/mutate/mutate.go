@@ -211,7 +211,7 @@ func (m *mutator) branch(b *ptx.Block, i int, in *ptx.Inst) {
 var offByOne = map[string]string{"lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "lo": "ls", "ls": "lo", "hi": "hs", "hs": "hi"}
 
 func (m *mutator) bound(in *ptx.Inst) {
-	if len(in.Mods) == 0 || in.Type().Kind() != ptx.KindInt {
+	if len(in.Mods) == 0 || in.Type().Kind() == ptx.KindFloat {
 		return
 	}
 	old, to := in.Mods[0], offByOne[in.Mods[0]]
