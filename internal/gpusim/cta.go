@@ -402,6 +402,9 @@ func newWarp(c *cta, id uint32) *warp {
 	for _, x := range k.const32 {
 		w.r[x.i] = vec32(slices.Repeat([]uint32{uint32(x.bits)}, warpSize))
 	}
+	for _, x := range k.constPred {
+		w.p[x.i] = uint32(x.bits)
+	}
 	for _, x := range k.const64 {
 		w.q[x.i] = vec64(slices.Repeat([]uint64{x.bits}, warpSize))
 	}
