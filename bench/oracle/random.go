@@ -99,34 +99,41 @@ func inputs(seed uint64) []byte {
 	return b
 }
 
-// simulate runs kernel i of a module under all checks.
-func simulate(m *ptx.Module, i int, in []byte, o gpusim.Options) ([]byte, error) {
-	d := gpusim.NewDevice(gpusim.A100(), true)
-	p, err := d.Load(m)
-	if err != nil {
+// simulator is a device with the module and its inputs.
+type simulator struct {
+	dev  *gpusim.Device
+	prog *gpusim.Program
+	src  uint64
+}
+
+func newSimulator(m *ptx.Module, in []byte) (*simulator, error) {
+	s := &simulator{dev: gpusim.NewDevice(gpusim.A100(), true)}
+	var err error
+	if s.prog, err = s.dev.Load(m); err != nil {
 		return nil, err
 	}
-	src, err := d.Alloc(len(in), "in")
-	if err != nil {
+	if s.src, err = s.dev.Alloc(len(in), "in"); err != nil {
 		return nil, err
 	}
-	if err := d.Write(src, in); err != nil {
-		return nil, err
-	}
+	return s, s.dev.Write(s.src, in)
+}
+
+// run runs kernel i under all checks.
+func (s *simulator) run(i int, o gpusim.Options) ([]byte, error) {
 	out := make([]byte, 4*threads*outWords)
-	dst, err := d.Alloc(len(out), "out")
+	dst, err := s.dev.Alloc(len(out), "out")
 	if err != nil {
 		return nil, err
 	}
-	params := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, src), dst)
-	rep, err := d.Launch(p.Kernel(fmt.Sprintf("k%d", i)), [3]int{1, 1, 1}, [3]int{threads, 1, 1}, 0, params, o)
+	params := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, s.src), dst)
+	rep, err := s.dev.Launch(s.prog.Kernel(fmt.Sprintf("k%d", i)), [3]int{1, 1, 1}, [3]int{threads, 1, 1}, 0, params, o)
 	if err != nil {
 		return nil, err
 	}
 	if len(rep.Findings) > 0 {
 		return nil, fmt.Errorf("finding: %v", rep.Findings[0])
 	}
-	return out, d.Read(out, dst)
+	return out, s.dev.Read(out, dst)
 }
 
 // tally counts comparisons.
@@ -148,10 +155,13 @@ func (t *tally) compare(seed uint64, x *compiled) error {
 				t.instructions++
 			}
 		}
-		single := one{m, m.Items}
+		sim, err := newSimulator(m, x.in)
+		if err != nil {
+			return fmt.Errorf("seed %d %s: %w", seed, levels[l], err)
+		}
 		for i := range x.n {
 			o := gpusim.Options{Checks: gpusim.AllChecks, Cores: 1, Seed: uint64(i % 4), Schedule: gpusim.Schedule(i / 2 % 2), StepLimit: 1e8}
-			got, err := simulate(single.only(i), i, x.in, o)
+			got, err := sim.run(i, o)
 			t.compared++
 			what := ""
 			if err != nil {
@@ -167,26 +177,6 @@ func (t *tally) compare(seed uint64, x *compiled) error {
 		}
 	}
 	return nil
-}
-
-// one narrows a module to a kernel, so that it need not be loaded whole for each.
-type one struct {
-	m   *ptx.Module
-	all []ptx.Item
-}
-
-func (s one) only(i int) *ptx.Module {
-	name := fmt.Sprintf("k%d", i)
-	m := *s.m
-	m.Items = nil
-	for _, it := range s.all {
-		f, ok := it.(*ptx.Func)
-		if ok && f.Entry && f.Name != name {
-			continue
-		}
-		m.Items = append(m.Items, it)
-	}
-	return &m
 }
 
 func firstDifference(a, b []byte) int {
@@ -207,7 +197,7 @@ func (c *config) random() ([]byte, error) {
 	t := &tally{}
 	for done := 0; done < c.n; done += batch {
 		seed := c.seed + uint64(done/batch)
-		x, err := c.compile(dir, seed, min(batch, c.n-done), 3)
+		x, err := c.compile(dir, seed, min(batch, c.n-done), 1+done/batch%3)
 		if err != nil {
 			return nil, err
 		}
