@@ -36,7 +36,7 @@ func (e *emitter) atomic() (f lane, t ptx.Type, operands int) {
 		e.fail("wants %d operands", n)
 		return nil, t, 0
 	}
-	f, e.err = atomLane(name, t)
+	f, e.err = atomLane(name, t, false)
 	return f, t, operands
 }
 
@@ -63,7 +63,10 @@ func (e *emitter) atom() op {
 	if a.space != ptx.Global && a.space != ptx.Shared && a.space != ptx.Generic {
 		e.fail("an atomic on .%s", a.space)
 	}
-	size := t.Size()
+	size, global := t.Size(), f
+	if t == ptx.F32 && e.in.Has("add") {
+		global, e.err = atomLane("add", t, true)
+	}
 	return func(w *warp) {
 		addr(w)
 		w.countAccess(a)
@@ -73,8 +76,11 @@ func (e *emitter) atom() op {
 			if p == nil {
 				return
 			}
-			old := decode(p, size)
-			encode(p, size, f(old, w.get(b, i), w.get(c, i), 0))
+			old, g := decode(p, size), f
+			if a.space == ptx.Global || a.space == ptx.Generic && spaceAt(w.addr[i]) == ptx.Global {
+				g = global
+			}
+			encode(p, size, g(old, w.get(b, i), w.get(c, i), 0))
 			if d.i >= 0 {
 				w.set(d, i, old)
 			}
@@ -82,8 +88,9 @@ func (e *emitter) atom() op {
 	}
 }
 
-// atomLane is the new value from the old one and the operands; arithmetic is that of the plain instructions.
-func atomLane(name string, t ptx.Type) (lane, error) {
+// atomLane is the new value from the old one and the operands; arithmetic is that of the plain instructions. On global
+// memory the sum of two f32 flushes subnormals.
+func atomLane(name string, t ptx.Type, flush bool) (lane, error) {
 	ext := extend(t)
 	switch name {
 	case "inc":
@@ -113,6 +120,9 @@ func atomLane(name string, t ptx.Type) (lane, error) {
 	mods := []string{t.String()}
 	if t.Kind() == ptx.KindFloat {
 		mods = []string{"rn", t.String()}
+	}
+	if flush {
+		mods = append(mods, "ftz")
 	}
 	fm, err := formOf(&ptx.Inst{Op: name, Mods: mods})
 	if err != nil {
