@@ -37,7 +37,7 @@ func (e *emitter) atomic() (f lane, t ptx.Type, operands int) {
 		e.fail("wants %d operands", n)
 		return nil, t, 0
 	}
-	f, e.err = atomLane(name, t)
+	f, e.err = atomLane(name, t, false)
 	return f, t, operands
 }
 
@@ -64,7 +64,10 @@ func (e *emitter) atom() op {
 	if a.space != ptx.Global && a.space != ptx.Shared && a.space != ptx.Generic {
 		e.fail("an atomic on .%s", a.space)
 	}
-	size := t.Size()
+	size, global := t.Size(), f
+	if t == ptx.F32 && e.in.Has("add") {
+		global, e.err = atomLane("add", t, true)
+	}
 	return func(w *warp) {
 		addr(w)
 		w.countAccess(a)
@@ -74,8 +77,11 @@ func (e *emitter) atom() op {
 			if p == nil {
 				return
 			}
-			old := decode(p, size)
-			encode(p, size, f(old, w.get(b, i), w.get(c, i), 0))
+			old, g := decode(p, size), f
+			if a.space == ptx.Global || a.space == ptx.Generic && spaceAt(w.addr[i]) == ptx.Global {
+				g = global
+			}
+			encode(p, size, g(old, w.get(b, i), w.get(c, i), 0))
 			if d.i >= 0 {
 				w.set(d, i, old)
 			}
@@ -83,8 +89,9 @@ func (e *emitter) atom() op {
 	}
 }
 
-// atomLane is the new value from the old one and the operands; arithmetic is that of the plain instructions.
-func atomLane(name string, t ptx.Type) (lane, error) {
+// atomLane is the new value from the old one and the operands; arithmetic is that of the plain instructions. On global
+// memory the sum of two f32 flushes subnormals.
+func atomLane(name string, t ptx.Type, flush bool) (lane, error) {
 	ext := extend(t)
 	switch name {
 	case "inc":
@@ -115,6 +122,9 @@ func atomLane(name string, t ptx.Type) (lane, error) {
 	if t.Kind() == ptx.KindFloat {
 		mods = []string{"rn", t.String()}
 	}
+	if flush {
+		mods = append(mods, "ftz")
+	}
 	fm, err := formOf(&ptx.Inst{Op: name, Mods: mods})
 	if err != nil {
 		return nil, fmt.Errorf("atomic %s: %w", name, err)
@@ -131,6 +141,7 @@ type asyncState struct {
 	group   int64          // of the next copy; groups are waited for by number
 	list    []asyncCopy
 	groups  *[warpSize]int64 // by lane, once they differ
+	watch   []asyncWatch     // by copy, what only Go asks
 }
 
 // asyncCopy is one instruction's copies of some lanes.
@@ -162,11 +173,13 @@ func (s *asyncState) add() *asyncCopy {
 		list := aligned[asyncCopy](max(first, 2*len(s.list)))
 		copy(list, s.list)
 		s.list, s.pending = list, unsafe.Pointer(&list[0])
+		s.watch = append(s.watch, make([]asyncWatch, len(list)-len(s.watch))...)
 		if s.groups == nil {
 			s.room = int64(len(list))
 		}
 	}
 	s.copies++
+	s.watch[s.copies-1].landed = 0
 	return &s.list[s.copies-1]
 }
 
@@ -193,8 +206,13 @@ func (e *emitter) cp() op {
 		e.fail("only cp.async")
 	case e.in.Has("commit_group"):
 		e.check("async commit_group")
-		e.encode(lanesCommit)
-		return func(w *warp) { w.async.commit(w.mask) }
+		if !e.v.seeded {
+			e.encode(lanesCommit)
+		}
+		return func(w *warp) {
+			w.landSome(w.mask)
+			w.async.commit(w.mask)
+		}
 	case e.in.Has("wait_all"):
 		e.check("async wait_all")
 		return func(w *warp) {
@@ -217,14 +235,13 @@ func (e *emitter) waitGroup() op {
 		return nil
 	}
 	keep := n.Int()
-	if !e.v.watched {
+	if !e.v.watched && !e.v.seeded {
 		e.encode(lanesWait)[atImm] = uint32(keep)
 	}
 	return func(w *warp) { w.finishAsync(w.mask, keep) }
 }
 
-// asyncCopy reads its source at once and writes shared memory when it is waited for, the latest moment that is legal;
-// with a seed, some copies arrive at once instead.
+// asyncCopy issues copies, see async.go for when they act.
 func (e *emitter) asyncCopy() op {
 	e.check("async ca cg shared shared::cta global L2::64B L2::128B L2::256B L2::cache_hint")
 	e.arity(3, 5)
@@ -256,7 +273,7 @@ func (e *emitter) asyncCopy() op {
 	if e.err != nil {
 		return nil
 	}
-	if size == 16 && count.i < 0 && ignored < 0 {
+	if size == 16 && count.i < 0 && ignored < 0 && !e.v.seeded {
 		e.encodeCopy(to, from, target, targetOff)
 	}
 	return func(w *warp) {
@@ -290,21 +307,21 @@ func (w *warp) issueAsync(to, from *access, lane int, target uint64, n int) {
 	if !w.readAsync(from, lane, data[:n]) {
 		return
 	}
-	p := w.ref(to, lane, target)
-	if p == nil {
+	if w.ref(to, lane, target) == nil {
 		return
 	}
 	if w.cta.race != nil {
 		w.cta.race.markAsync(int(target), to.size)
+		if n > 0 {
+			w.cta.watchSource(w.addr[lane], n)
+		}
 	}
-	if w.cta.grid.seed != 0 && w.cta.random()&1 == 0 {
-		copy(p, data[:to.size])
-	}
-	w.pendAsync(to, lane, target, &data)
+	w.pendAsync(to, lane, target, n, &data)
+	w.landSome(1 << lane)
 }
 
 // pendAsync records a copy, with those of other lanes by the same instruction where their groups agree.
-func (w *warp) pendAsync(to *access, lane int, target uint64, data *[16]byte) {
+func (w *warp) pendAsync(to *access, lane int, target uint64, n int, data *[16]byte) {
 	s := &w.async
 	var c *asyncCopy
 	if s.groups == nil && w.mask&(1<<lane-1) != 0 {
@@ -315,6 +332,8 @@ func (w *warp) pendAsync(to *access, lane int, target uint64, data *[16]byte) {
 	}
 	c.at[lane], c.data[lane] = uint32(target), *data
 	c.lanes |= 1 << lane
+	v := &s.watch[s.copies-1]
+	v.from[lane], v.read[lane], v.site = w.addr[lane], uint8(n), to.site
 }
 
 // readAsync reads the source of a copy, which is aligned to the whole size even where only a part of it is read.
@@ -339,26 +358,21 @@ func (w *warp) readAsync(from *access, lane int, data []byte) bool {
 
 // finishAsync completes the copies of some lanes but for their newest keep groups.
 func (w *warp) finishAsync(mask uint32, keep int64) {
+	w.landSome(mask)
 	s := &w.async
 	kept := int64(0)
 	for i := range s.copies {
 		c := &s.list[i]
 		for m := c.lanes & mask; m != 0; m &= m - 1 {
-			lane := lowest(m)
-			if c.group >= s.of(lane)-keep {
-				continue
-			}
-			c.lanes &^= 1 << lane
-			copy(w.cta.shared[c.at[lane]:][:c.size], c.data[lane][:])
-			if w.cta.race != nil {
-				w.cta.race.arrived(w, lane, int(c.at[lane]), int(c.size))
+			if lane := lowest(m); c.group < s.of(lane)-keep {
+				w.endAsync(int(i), lane)
 			}
 		}
 		if c.lanes == 0 {
 			continue
 		}
 		if kept < i {
-			s.list[kept] = *c
+			s.list[kept], s.watch[kept] = *c, s.watch[i]
 		}
 		kept++
 	}

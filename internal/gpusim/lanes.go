@@ -314,8 +314,7 @@ func overlap(a, b []slot) bool {
 	return slices.ContainsFunc(a, func(s slot) bool { return slices.Contains(b, s) })
 }
 
-// encodeCopy encodes cp.async of 16 bytes: the address last compiled is that of the source. With a seed a copy may arrive
-// at once, which is decided in Go.
+// encodeCopy encodes cp.async of 16 bytes: the address last compiled is that of the source.
 func (e *emitter) encodeCopy(to, from *access, target slot, off uint64) {
 	source, sourceOff := e.addr, e.addrOff
 	if source.bank != bank64 || !e.locate(from) {
