@@ -161,7 +161,7 @@ func (w *warp) runEngine(b int) bool {
 	c, k := w.cta, w.code
 	f := &c.worker.frame
 	f.r, f.q, f.p = unsafe.Pointer(unsafe.SliceData(w.r)), unsafe.Pointer(unsafe.SliceData(w.q)), unsafe.Pointer(unsafe.SliceData(w.p))
-	f.async = &w.async
+	f.async, f.tag = &w.async, 0
 	start := uintptr(unsafe.Pointer(&k.prog[0]))
 	for i := k.blocks[b].chain.start; ; {
 		k.engine.run(f, &k.prog[i])

@@ -253,6 +253,7 @@ func (e *emitter) block(b *basic, g *graph, i int) {
 			b.targets = at
 		}
 		e.append(i)
+		e.forgetTile()
 	}
 }
 

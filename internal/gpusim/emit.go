@@ -77,6 +77,8 @@ type emitter struct {
 
 	engine *engine        // for which forms in assembly are made; nil for none
 	vector []inst         // the form of the instruction under way; empty without
+	tileOf []slot         // A of the last mma
+	tag    uint32         // of those that share it
 	plain  op             // the instruction without poison
 	alias  map[int]*finst // registers that only ever hold what a constant slot does: what defines them
 

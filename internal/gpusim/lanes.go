@@ -40,6 +40,7 @@ type laneFrame struct {
 	async   *asyncState
 	pc      uintptr // of the instruction that Go must do
 	off     [warpSize]uint32
+	tag     uint32       // of the mma instructions that tile serves, 0 for none
 	tile    [256]float64 // A of the last mma, row by row
 	columns [128]float64 // B
 }
@@ -306,6 +307,20 @@ func (e *emitter) encodeMMA(shape string, m *mmaOp) {
 		for _, s := range list {
 			e.vector[place/len(inst{})][place%len(inst{})] = s.offset()
 			place++
+		}
+	}
+	if !slices.Equal(e.tileOf, m.a) {
+		e.tileOf = m.a
+		e.tag++
+	}
+	e.vector[1][7] = e.tag
+}
+
+// forgetTile ends the sharing of A by mma instructions if the one under way writes a part of it.
+func (e *emitter) forgetTile() {
+	for _, r := range e.use.defs {
+		if slices.ContainsFunc(e.tileOf, func(s slot) bool { return s.bank == e.bank[r] && s.i == e.slots[r] }) {
+			e.tileOf = nil
 		}
 	}
 }

@@ -192,8 +192,12 @@ func accessKernel(typ string, n int) string {
 		}
 		list += "}"
 	}
-	ld := func(space, addr string) string { return fmt.Sprintf("ld.%s%s.%s %s, [%s];\n", space, vec, typ, list, addr) }
-	st := func(space, addr string) string { return fmt.Sprintf("st.%s%s.%s [%s], %s;\n", space, vec, typ, addr, list) }
+	ld := func(space, addr string) string {
+		return fmt.Sprintf("ld.%s%s.%s %s, [%s];\n", space, vec, typ, list, addr)
+	}
+	st := func(space, addr string) string {
+		return fmt.Sprintf("st.%s%s.%s [%s], %s;\n", space, vec, typ, addr, list)
+	}
 	body := "ld.global.u64 %from, [%in]; ld.global.u64 %to, [%in+8]; ld.global.u32 %mid, [%in+16];\n" +
 		ld("global", fmt.Sprintf("%%from+%d", size)) + st("shared", "%mid") + "bar.sync 0;\n" + ld("shared", fmt.Sprintf("%%mid+%d", -size)) +
 		"bar.sync 0;\ncvt.u64.u32 %from, %mid;\n" + st("shared", fmt.Sprintf("%%from+%d", size)) + ld("shared", "%from") + st("global", "%to")

@@ -4989,8 +4989,10 @@ go104:
 	JMP leave512<>(SB)
 
 TEXT mmaBF16512<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same105
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same105
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VPMOVZXWD 0(BX), Y0
@@ -5364,8 +5366,10 @@ rows107:
 	JMP AX
 
 TEXT mmaF16512<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same108
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same108
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VCVTPH2PS 0(BX), Y0
@@ -5771,8 +5775,10 @@ rows110:
 	JMP AX
 
 TEXT mmaTF32512<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same111
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same111
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VBROADCASTSS low13<>(SB), X1
@@ -12694,8 +12700,10 @@ go277:
 	JMP leave256<>(SB)
 
 TEXT mmaBF16256<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same278
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same278
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VPMOVZXWD 0(BX), Y0
@@ -13253,8 +13261,10 @@ rows280:
 	JMP AX
 
 TEXT mmaF16256<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same281
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same281
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VCVTPH2PS 0(BX), Y0
@@ -13844,8 +13854,10 @@ rows283:
 	JMP AX
 
 TEXT mmaTF32256<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same284
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same284
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VBROADCASTSS low13<>(SB), X1
