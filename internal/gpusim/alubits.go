@@ -163,9 +163,6 @@ func logicForm(in *ptx.Inst) (form, error) {
 
 // lop3Form is any function of three bits, by its truth table.
 func lop3Form(in *ptx.Inst) (form, error) {
-	if in.Has("and") || in.Has("or") {
-		return form{}, notSupported(in, "the form with a predicate needs sm_70 and PTX 8.2")
-	}
 	_, err := typed(in, "", "b32")
 	return form{ptx.B32, []ptx.Type{ptx.B32, ptx.B32, ptx.B32, ptx.U32}, lop3}, err
 }

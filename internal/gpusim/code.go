@@ -25,26 +25,29 @@ type constant struct {
 
 // code is a compiled kernel.
 type code struct {
-	kernel   *Kernel
-	blocks   []basic
-	slots    [banks]int
-	const32  []constant
-	const64  []constant
-	fixed    []special // set once for each warp
-	launched []special // set anew for each launch
-	specials []special // set anew for each block of the grid
-	engine   *engine   // nil without assembly
-	prog     []inst    // the code of all blocks, for the engine
-	steps    []step    // by instruction of prog: the same in Go
-	regions  int
-	regs     int  // virtual registers, for poison
-	dynamic  int  // offset of dynamic shared memory
-	talks    bool // has atomics, fences or strong accesses: other threads may wait for it, or it for them
-	async    bool // has cp.async
-	pressure int
-	mu       sync.Mutex
-	idle     []*cta        // left by launches
-	predSlot map[int]int32 // of predicate registers, for poison
+	kernel    *Kernel
+	blocks    []basic
+	slots     [banks]int
+	const32   []constant
+	const64   []constant
+	constPred []constant
+	fixed     []special // set once for each warp
+	launched  []special // set anew for each launch
+	specials  []special // set anew for each block of the grid
+	engine    *engine   // nil without assembly
+	prog      []inst    // the code of all blocks, for the engine
+	steps     []step    // by instruction of prog: the same in Go
+	regions   int
+	regs      int       // virtual registers, for poison
+	dynamic   int       // offset of dynamic shared memory
+	talks     bool      // has atomics, fences or strong accesses: other threads may wait for it, or it for them
+	async     bool      // has cp.async
+	nc        bool      // has ld.global.nc
+	accesses  []*access // by access.id
+	pressure  int
+	mu        sync.Mutex
+	idle      []*cta        // left by launches
+	predSlot  map[int]int32 // of predicate registers, for poison
 }
 
 // basic is a basic block. The terminator decides what comes next; block len(blocks) is the exit.

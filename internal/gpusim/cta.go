@@ -16,8 +16,10 @@ type cta struct {
 	warps   []*warp
 	alive   int
 	shared  []byte
-	written []byte // 1 for each byte of shared memory that was written, under initcheck
-	race    *race  // under racecheck
+	written []byte       // 1 for each byte of shared memory that was written, under initcheck
+	race    *race        // under racecheck
+	reads   []sourceRead // of copies that are over, since the last barrier
+	sources []copySpan   // of copies by cp.async under way, under racecheck
 	bars    [16]barrier
 	steps   int64
 	rand    uint64
@@ -235,6 +237,9 @@ func (c *cta) complete(id uint32) {
 	if b.arrived+b.waiting*warpSize < expected || expected == 0 {
 		return
 	}
+	if b.count == 0 {
+		c.allPassed()
+	}
 	*b = barrier{}
 	holds, threads := 0, 0
 	c.eachWaiting(id, func(w *warp, sp *split, t *barOp) {
@@ -278,12 +283,13 @@ func (c *cta) eachWaiting(id uint32, f func(w *warp, sp *split, t *barOp)) {
 func (c *cta) start(index int) {
 	g := c.grid
 	c.index = index
-	c.id = [3]uint32{uint32(index) % g.dims[0], uint32(index) / g.dims[0] % g.dims[1], uint32(index) / g.dims[0] / g.dims[1]}
+	c.id = g.blockID(index)
 	c.rand = g.seed*0x632be59bd9b4e019 + uint64(index)
 	c.fault, c.findings, c.out, c.steps, c.bars = nil, nil, nil, 0, [16]barrier{}
 	c.tally.reset()
 	c.alive = len(c.warps)
 	clear(c.shared)
+	c.sources, c.reads = c.sources[:0], c.reads[:0]
 	if g.checks&Initcheck != 0 {
 		clear(c.written)
 		for i := range c.shared {
@@ -307,7 +313,7 @@ func (w *warp) start(threads int) {
 	w.mask, w.cc, w.turn = w.live, 0, 0
 	w.splits = append(w.splits[:0], split{mask: w.live, node: -1})
 	w.nodes = w.nodes[:0]
-	w.async.reset()
+	w.async.reset(w.cta.grid.seed != 0)
 	for i := range w.undef {
 		w.undef[i] = full
 	}
@@ -389,6 +395,9 @@ func newWarp(c *cta, id uint32) *warp {
 	w.local = make([]byte, warpSize*k.kernel.Local)
 	for _, x := range k.const32 {
 		w.r[x.i] = vec32(slices.Repeat([]uint32{uint32(x.bits)}, warpSize))
+	}
+	for _, x := range k.constPred {
+		w.p[x.i] = uint32(x.bits)
 	}
 	for _, x := range k.const64 {
 		w.q[x.i] = vec64(slices.Repeat([]uint64{x.bits}, warpSize))

@@ -322,8 +322,9 @@ const dynamicAlign = 16
 // constant is a slot that holds the same bits in all lanes.
 func (e *emitter) constant(bits uint64, t ptx.Type) slot {
 	if t == ptx.Pred {
-		e.fail("a constant predicate")
-		return slot{}
+		i := e.fresh(bankPred).i
+		e.code.constPred = append(e.code.constPred, constant{i, uint64(full) * b2u(bits != 0)})
+		return slot{bankPred, i, 1}
 	}
 	if t.Bits() > 32 {
 		i, ok := e.consts64[bits]

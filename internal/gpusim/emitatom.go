@@ -2,7 +2,6 @@ package gpusim
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -37,7 +36,7 @@ func (e *emitter) atomic() (f lane, t ptx.Type, operands int) {
 		e.fail("wants %d operands", n)
 		return nil, t, 0
 	}
-	f, e.err = atomLane(name, t)
+	f, e.err = atomLane(name, t, false)
 	return f, t, operands
 }
 
@@ -64,7 +63,10 @@ func (e *emitter) atom() op {
 	if a.space != ptx.Global && a.space != ptx.Shared && a.space != ptx.Generic {
 		e.fail("an atomic on .%s", a.space)
 	}
-	size := t.Size()
+	size, global := t.Size(), f
+	if t == ptx.F32 && e.in.Has("add") {
+		global, e.err = atomLane("add", t, true)
+	}
 	return func(w *warp) {
 		addr(w)
 		w.countAccess(a)
@@ -74,8 +76,11 @@ func (e *emitter) atom() op {
 			if p == nil {
 				return
 			}
-			old := decode(p, size)
-			encode(p, size, f(old, w.get(b, i), w.get(c, i), 0))
+			old, g := decode(p, size), f
+			if a.space == ptx.Global || a.space == ptx.Generic && spaceAt(w.addr[i]) == ptx.Global {
+				g = global
+			}
+			encode(p, size, g(old, w.get(b, i), w.get(c, i), 0))
 			if d.i >= 0 {
 				w.set(d, i, old)
 			}
@@ -83,8 +88,9 @@ func (e *emitter) atom() op {
 	}
 }
 
-// atomLane is the new value from the old one and the operands; arithmetic is that of the plain instructions.
-func atomLane(name string, t ptx.Type) (lane, error) {
+// atomLane is the new value from the old one and the operands; arithmetic is that of the plain instructions. On global
+// memory the sum of two f32 flushes subnormals.
+func atomLane(name string, t ptx.Type, flush bool) (lane, error) {
 	ext := extend(t)
 	switch name {
 	case "inc":
@@ -115,76 +121,14 @@ func atomLane(name string, t ptx.Type) (lane, error) {
 	if t.Kind() == ptx.KindFloat {
 		mods = []string{"rn", t.String()}
 	}
+	if flush {
+		mods = append(mods, "ftz")
+	}
 	fm, err := formOf(&ptx.Inst{Op: name, Mods: mods})
 	if err != nil {
 		return nil, fmt.Errorf("atomic %s: %w", name, err)
 	}
 	return fm.f, nil
-}
-
-// asyncState is the copies of cp.async that the lanes of a warp have under way, in the order of their issue. The assembly
-// uses the head of it while all lanes are in the same group.
-type asyncState struct {
-	pending unsafe.Pointer // to the first of list
-	copies  int64          // in list
-	room    int64          // the length of list; 0 keeps the assembly out
-	group   int64          // of the next copy; groups are waited for by number
-	list    []asyncCopy
-	groups  *[warpSize]int64 // by lane, once they differ
-}
-
-// asyncCopy is one instruction's copies of some lanes.
-type asyncCopy struct {
-	at    [warpSize]uint32 // in shared memory
-	data  [warpSize][16]byte
-	group int64
-	lanes uint32
-	size  uint32
-	_     [16]byte // the assembly moves 32 bytes at once
-}
-
-func (s *asyncState) reset() {
-	s.copies, s.group, s.groups, s.room = 0, 0, nil, int64(len(s.list))
-}
-
-// of is the group of a lane's next copy.
-func (s *asyncState) of(lane int) int64 {
-	if s.groups != nil {
-		return s.groups[lane]
-	}
-	return s.group
-}
-
-// add makes room for a copy.
-func (s *asyncState) add() *asyncCopy {
-	if int(s.copies) == len(s.list) {
-		const first = 8
-		list := aligned[asyncCopy](max(first, 2*len(s.list)))
-		copy(list, s.list)
-		s.list, s.pending = list, unsafe.Pointer(&list[0])
-		if s.groups == nil {
-			s.room = int64(len(list))
-		}
-	}
-	s.copies++
-	return &s.list[s.copies-1]
-}
-
-// commit ends the groups of some lanes.
-func (s *asyncState) commit(mask uint32) {
-	if s.groups == nil && mask == full {
-		s.group++
-		return
-	}
-	if s.groups == nil {
-		s.groups, s.room = new([warpSize]int64), 0
-		for i := range s.groups {
-			s.groups[i] = s.group
-		}
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		s.groups[lowest(m)]++
-	}
 }
 
 func (e *emitter) cp() op {
@@ -194,11 +138,11 @@ func (e *emitter) cp() op {
 	case e.in.Has("commit_group"):
 		e.check("async commit_group")
 		e.encode(lanesCommit)
-		return func(w *warp) { w.async.commit(w.mask) }
+		return func(w *warp) { w.commitAsync(w.mask) }
 	case e.in.Has("wait_all"):
 		e.check("async wait_all")
 		return func(w *warp) {
-			w.async.commit(w.mask)
+			w.commitAsync(w.mask)
 			w.finishAsync(w.mask, 0)
 		}
 	case e.in.Has("wait_group"):
@@ -223,8 +167,7 @@ func (e *emitter) waitGroup() op {
 	return func(w *warp) { w.finishAsync(w.mask, keep) }
 }
 
-// asyncCopy reads its source at once and writes shared memory when it is waited for, the latest moment that is legal;
-// with a seed, some copies arrive at once instead.
+// asyncCopy issues copies, see async.go for when they act.
 func (e *emitter) asyncCopy() op {
 	e.check("async ca cg shared shared::cta global L2::64B L2::128B L2::256B L2::cache_hint")
 	e.arity(3, 5)
@@ -256,6 +199,7 @@ func (e *emitter) asyncCopy() op {
 	if e.err != nil {
 		return nil
 	}
+	e.code.watch(to)
 	if size == 16 && count.i < 0 && ignored < 0 {
 		e.encodeCopy(to, from, target, targetOff)
 	}
@@ -290,31 +234,17 @@ func (w *warp) issueAsync(to, from *access, lane int, target uint64, n int) {
 	if !w.readAsync(from, lane, data[:n]) {
 		return
 	}
-	p := w.ref(to, lane, target)
-	if p == nil {
+	if w.ref(to, lane, target) == nil {
 		return
 	}
 	if w.cta.race != nil {
 		w.cta.race.markAsync(int(target), to.size)
+		if n > 0 {
+			w.cta.watchSource(w.addr[lane], n)
+		}
 	}
-	if w.cta.grid.seed != 0 && w.cta.random()&1 == 0 {
-		copy(p, data[:to.size])
-	}
-	w.pendAsync(to, lane, target, &data)
-}
-
-// pendAsync records a copy, with those of other lanes by the same instruction where their groups agree.
-func (w *warp) pendAsync(to *access, lane int, target uint64, data *[16]byte) {
-	s := &w.async
-	var c *asyncCopy
-	if s.groups == nil && w.mask&(1<<lane-1) != 0 {
-		c = &s.list[s.copies-1]
-	} else {
-		c = s.add()
-		c.group, c.lanes, c.size = s.of(lane), 0, uint32(to.size)
-	}
-	c.at[lane], c.data[lane] = uint32(target), *data
-	c.lanes |= 1 << lane
+	w.pendAsync(to, lane, target, w.addr[lane], n, &data)
+	w.landSome(lane)
 }
 
 // readAsync reads the source of a copy, which is aligned to the whole size even where only a part of it is read.
@@ -335,32 +265,4 @@ func (w *warp) readAsync(from *access, lane int, data []byte) bool {
 		copy(data[i:], p)
 	}
 	return true
-}
-
-// finishAsync completes the copies of some lanes but for their newest keep groups.
-func (w *warp) finishAsync(mask uint32, keep int64) {
-	s := &w.async
-	kept := int64(0)
-	for i := range s.copies {
-		c := &s.list[i]
-		for m := c.lanes & mask; m != 0; m &= m - 1 {
-			lane := lowest(m)
-			if c.group >= s.of(lane)-keep {
-				continue
-			}
-			c.lanes &^= 1 << lane
-			copy(w.cta.shared[c.at[lane]:][:c.size], c.data[lane][:])
-			if w.cta.race != nil {
-				w.cta.race.arrived(w, lane, int(c.at[lane]), int(c.size))
-			}
-		}
-		if c.lanes == 0 {
-			continue
-		}
-		if kept < i {
-			s.list[kept] = *c
-		}
-		kept++
-	}
-	s.copies = kept
 }

@@ -17,6 +17,8 @@ type access struct {
 	atomic bool
 	strong bool   // volatile, relaxed, acquire, release
 	plain  bool   // a store, whose bytes are in w.data
+	nc     bool   // a load by way of the cache that is not coherent
+	id     int    // in code.accesses, for global memory
 	used   uint32 // by the pragma used_bytes_mask: bytes that matter; 0 for all
 	region int    // of the assembly; 0 without
 }
@@ -96,11 +98,12 @@ func (e *emitter) symbol(b *ptx.Sym, space *ptx.Space) uint64 {
 // memory reads what ld, st, atom and red have in common.
 func (e *emitter) memory(o ptx.Operand, size int, write bool) (*access, op) {
 	a := &access{site: e.site, space: e.in.Space(), size: size, write: write, used: e.in.used}
-	a.strong = talking(e.in.Inst)
+	a.strong, a.nc = talking(e.in.Inst), e.in.Has("nc") || e.in.Op == "ldu"
 	addr := e.address(o, &a.space)
 	if a.space == ptx.SharedCluster {
 		a.space = ptx.Shared
 	}
+	e.code.watch(a)
 	return a, addr
 }
 
@@ -303,7 +306,7 @@ func (w *warp) area(a *access) []byte {
 			}
 			c.worker.last = al
 		}
-		if mem, base = al.data, al.lo; al.init != nil {
+		if mem, base = al.data, al.lo; al.init != nil || a.watched(c.grid) || a.write && len(c.sources) > 0 {
 			return nil
 		}
 		c.worker.remember(a, al)
@@ -451,6 +454,12 @@ func (w *warp) refGlobal(a *access, lane int, addr uint64) []byte {
 	}
 	if al.init != nil {
 		w.checkInit(a, lane, addr, al)
+	}
+	if a.watched(w.cta.grid) {
+		w.cta.grid.stale.touch(w, a, lane, al, addr)
+	}
+	if a.write && len(w.cta.sources) > 0 {
+		w.checkSource(a, lane, al, addr)
 	}
 	return al.data[addr-al.lo:][:a.size]
 }

@@ -13,7 +13,7 @@ var emitters map[string]func(e *emitter) op
 func init() {
 	emitters = map[string]func(e *emitter) op{
 		"mov": (*emitter).mov, "cvta": (*emitter).cvta, "isspacep": (*emitter).isspacep, "testp": (*emitter).testp,
-		"setp": (*emitter).setp, "set": (*emitter).set, "selp": (*emitter).selp,
+		"setp": (*emitter).setp, "lop3": (*emitter).lop3, "set": (*emitter).set, "selp": (*emitter).selp,
 		"addc": (*emitter).carry, "subc": (*emitter).carry, "madc": (*emitter).carry,
 		"bra": (*emitter).bra, "brx": (*emitter).brx, "exit": (*emitter).exit, "trap": (*emitter).trap, "brkpt": (*emitter).trap,
 		"call": (*emitter).builtin, "nanosleep": (*emitter).nanosleep, "pmevent": (*emitter).nothing,
@@ -261,6 +261,9 @@ func (e *emitter) combine(arg int) func(w *warp, m uint32) uint32 {
 }
 
 func (e *emitter) setp() op {
+	if packed(e.in.Type()) {
+		return e.setpPacked()
+	}
 	cmp, t, err := comparison(e.in.Inst)
 	if err != nil {
 		e.err = err
@@ -268,10 +271,6 @@ func (e *emitter) setp() op {
 	}
 	e.arity(3, 4)
 	if e.err != nil {
-		return nil
-	}
-	if packed(t) {
-		e.fail("packed comparisons")
 		return nil
 	}
 	a, b := e.src(e.in.Args[1], t), e.src(e.in.Args[2], t)
@@ -321,6 +320,9 @@ func (e *emitter) set() op {
 		e.fail("wants two types")
 		return nil
 	}
+	if packed(ts[1]) {
+		return e.setPacked(ts[0])
+	}
 	plain := *e.in.Inst
 	plain.Mods = nil
 	dropped := false
@@ -332,8 +334,9 @@ func (e *emitter) set() op {
 		plain.Mods = append(plain.Mods, m)
 	}
 	cmp, t, err := comparison(&plain)
-	yes := map[ptx.Type]uint64{ptx.U32: math.MaxUint32, ptx.S32: math.MaxUint32, ptx.F32: 0x3f800000}[ts[0]]
-	if err != nil || yes == 0 || packed(t) {
+	yes := map[ptx.Type]uint64{ptx.U32: math.MaxUint32, ptx.S32: math.MaxUint32, ptx.F32: 0x3f800000,
+		ptx.U16: math.MaxUint16, ptx.S16: math.MaxUint16, ptx.F16: 0x3c00, ptx.BF16: 0x3f80}[ts[0]]
+	if err != nil || yes == 0 {
 		e.fail("not a form of set that is simulated")
 		return nil
 	}

@@ -58,7 +58,7 @@ const (
 	Memcheck  Check = 1 << iota // out of bounds, misaligned, freed
 	Initcheck                   // reads of memory or registers that nobody wrote
 	Synccheck                   // barriers that some threads cannot reach, masks that lack the own lane
-	Racecheck                   // shared memory accesses of two threads without a barrier between them
+	Racecheck                   // shared memory accesses of two threads without a barrier between them; writes to what ld.global.nc or cp.async reads
 	AllChecks = Memcheck | Initcheck | Synccheck | Racecheck
 )
 

@@ -87,6 +87,7 @@ type grid struct {
 	counters    bool
 	serial      uint64
 	total       int
+	stale       *stale // nil without ld.global.nc or racecheck
 
 	next    atomic.Int64
 	failed  atomic.Int64 // the lowest index of a block that faulted
@@ -173,6 +174,7 @@ func newGrid(d *Device, c *code, gridDim, block [3]int, dynShared int, params []
 		g.limit = 1e10
 	}
 	g.failed.Store(int64(g.total))
+	g.stale = newStale(c, o.Checks)
 	return g
 }
 
@@ -335,6 +337,12 @@ func gcd(a, b int) int {
 	return a
 }
 
+// blockID is the three-dimensional index of a block in the grid.
+func (g *grid) blockID(i int) [3]uint32 {
+	b := uint32(i)
+	return [3]uint32{b % g.dims[0], b / g.dims[0] % g.dims[1], b / g.dims[0] / g.dims[1]}
+}
+
 // threadID is the three-dimensional index of a thread in its block.
 func (g *grid) threadID(t uint32) [3]uint32 {
 	return [3]uint32{t % g.block[0], t / g.block[0] % g.block[1], t / g.block[0] / g.block[1]}
@@ -371,6 +379,11 @@ func (g *grid) report(workers []*worker) *Report {
 			}
 			counted = []*tally{&r.tally}
 			break
+		}
+	}
+	if g.stale != nil {
+		for _, f := range g.stale.findings(g) {
+			rep.add(f)
 		}
 	}
 	for _, t := range counted {

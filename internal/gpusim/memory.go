@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/internal/hostmem"
 )
@@ -52,6 +53,7 @@ type allocation struct {
 	tag      string
 	freedBy  string
 	readOnly bool
+	marks    atomic.Pointer[sectors] // of the launch under way, see stale
 }
 
 func (a *allocation) String() string {

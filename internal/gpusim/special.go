@@ -33,9 +33,9 @@ var specialRegs = func() map[string]specialReg {
 		"lanemask_gt":       {perWarp, 32, func(_ *warp, lane uint32) uint64 { return 1<<32 - 2<<lane }, false},
 		"total_smem_size":   {perWarp, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.grid.shared) }, true},
 		"dynamic_smem_size": {perWarp, 32, func(w *warp, _ uint32) uint64 { return uint64(max(w.cta.grid.shared-w.code.dynamic, 0)) }, true},
-		"clock":             {always, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.steps) }, true},
+		"clock":             {always, 32, func(w *warp, _ uint32) uint64 { return w.tick() }, true},
 		"clock_hi":          {always, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.steps) >> 32 }, true},
-		"clock64":           {always, 64, func(w *warp, _ uint32) uint64 { return uint64(w.cta.steps) }, true},
+		"clock64":           {always, 64, func(w *warp, _ uint32) uint64 { return w.tick() }, true},
 		"globaltimer":       {always, 64, func(w *warp, _ uint32) uint64 { return w.nanoseconds() }, true},
 		"globaltimer_lo":    {always, 32, func(w *warp, _ uint32) uint64 { return w.nanoseconds() & 0xffffffff }, true},
 		"globaltimer_hi":    {always, 32, func(w *warp, _ uint32) uint64 { return w.nanoseconds() >> 32 }, true},
@@ -53,3 +53,9 @@ var specialRegs = func() map[string]specialReg {
 
 // nanoseconds is a clock that depends on nothing but what the block has executed: one instruction is one nanosecond.
 func (w *warp) nanoseconds() uint64 { return w.cta.grid.serial<<32 + uint64(w.cta.steps) }
+
+// tick reads the clock, which is the number of instructions that the block has run and rises with each read.
+func (w *warp) tick() uint64 {
+	w.cta.steps++
+	return uint64(w.cta.steps)
+}

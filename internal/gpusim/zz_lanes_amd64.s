@@ -4038,6 +4038,7 @@ read93:
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
 	MOVL $16, asyncCopy_size(R13)
+	MOVL $0, asyncCopy_landed(R13)
 	INCQ asyncState_copies(R15)
 	SUBQ $32, R8
 	ADDQ $64, R8
@@ -4225,6 +4226,7 @@ read96:
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
 	MOVL $16, asyncCopy_size(R13)
+	MOVL $0, asyncCopy_landed(R13)
 	INCQ asyncState_copies(R15)
 	SUBQ $32, R8
 	ADDQ $64, R8
@@ -11257,6 +11259,7 @@ read266:
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
 	MOVL $16, asyncCopy_size(R13)
+	MOVL $0, asyncCopy_landed(R13)
 	INCQ asyncState_copies(R15)
 	SUBQ $32, R8
 	ADDQ $64, R8
@@ -11490,6 +11493,7 @@ read269:
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
 	MOVL $16, asyncCopy_size(R13)
+	MOVL $0, asyncCopy_landed(R13)
 	INCQ asyncState_copies(R15)
 	SUBQ $32, R8
 	ADDQ $64, R8

@@ -254,3 +254,139 @@ KERNEL forever(int *x) {
 	while (*(volatile int *)x == 0)
 		;
 }
+
+#define SYNCWARP() __nvvm_bar_warp_sync(~0u)
+#define BAR_SYNC(b, n) asm volatile("bar.sync %0, %1;" ::"n"(b), "n"(n) : "memory")
+#define BAR_ARRIVE(b, n) asm volatile("bar.arrive %0, %1;" ::"n"(b), "n"(n) : "memory")
+
+// A warp for each 32×32 tile, which no other warp touches: two of them one after the other.
+KERNEL warptranspose(const float *x, float *y) {
+	__shared__ float tile[2][32][33];
+	int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+	for (int p = 0; p < 2; p++) {
+		int at = ((blockIdx.x * 2 + warp) * 2 + p) * 1024;
+		for (int r = 0; r < 32; r++)
+			tile[warp][r][lane] = x[at + 32 * r + lane];
+		SYNCWARP();
+		for (int r = 0; r < 32; r++)
+			y[at + 32 * r + lane] = tile[warp][lane][r];
+		SYNCWARP();
+	}
+}
+
+// Means of three neighbours; tiles of 128 with a halo in two stages of cp.async; n a multiple of 4.
+KERNEL smooth(const float *x, float *y, int n) {
+	__shared__ __align__(16) float buf[2][136];
+	int t = threadIdx.x;
+	auto fetch = [&](int stage, int tile) {
+		if (t >= 34)
+			return;
+		int from = tile * 128 - 4 + 4 * t;
+		if (from >= 0 && from < n)
+			CP16(sharedAddress(&buf[stage][4 * t]), x + from);
+		else
+			*(float4v *)&buf[stage][4 * t] = 0;
+	};
+	fetch(0, blockIdx.x);
+	COMMIT();
+	for (int tile = blockIdx.x, s = 0; tile * 128 < n; tile += gridDim.x, s ^= 1) {
+		if ((tile + gridDim.x) * 128 < n)
+			fetch(s ^ 1, tile + gridDim.x);
+		COMMIT();
+		WAIT(1);
+		__syncthreads();
+		int i = tile * 128 + t;
+		if (i < n)
+			y[i] = (buf[s][t + 3] + buf[s][t + 4] + buf[s][t + 5]) * 0.33333334f;
+		__syncthreads();
+	}
+	WAIT(0);
+}
+
+// Warp 0 hands rows of 32 to warp 1 by two named barriers; m rows.
+KERNEL handoff(const float *x, float *y, int m) {
+	__shared__ float row[32];
+	int lane = threadIdx.x & 31;
+	if (threadIdx.x < 32) {
+		for (int k = 0; k < m; k++) {
+			BAR_SYNC(2, 64);
+			row[lane] = x[32 * k + lane];
+			BAR_ARRIVE(1, 64);
+		}
+	} else {
+		BAR_ARRIVE(2, 64);
+		for (int k = 0; k < m; k++) {
+			BAR_SYNC(1, 64);
+			y[32 * k + lane] = row[31 - lane];
+			if (k + 1 < m)
+				BAR_ARRIVE(2, 64);
+		}
+	}
+}
+
+// Sums n values: each block a part, the last block to finish the whole. The ticket must be 0, and is again.
+KERNEL total(const float *x, volatile float *parts, int *ticket, float *out, int n) {
+	__shared__ float part[128];
+	__shared__ int last;
+	int t = threadIdx.x;
+	float s = 0;
+	for (int i = blockIdx.x * 128 + t; i < n; i += gridDim.x * 128)
+		s += x[i];
+	part[t] = s;
+	__syncthreads();
+	for (int o = 64; o > 0; o >>= 1) {
+		if (t < o)
+			part[t] += part[t + o];
+		__syncthreads();
+	}
+	if (t == 0) {
+		parts[blockIdx.x] = part[0];
+		__nvvm_membar_gl();
+		last = __nvvm_atom_add_gen_i(ticket, 1) == (int)gridDim.x - 1;
+	}
+	__syncthreads();
+	if (last && t == 0) {
+		float sum = 0;
+		for (int i = 0; i < (int)gridDim.x; i++)
+			sum += parts[i];
+		*out = sum;
+		*ticket = 0;
+	}
+}
+
+// The greatest of each row of up to 16 values, by half a warp.
+KERNEL rowmax(const float *x, float *y, int rows, int cols) {
+	int lane = threadIdx.x, row = blockIdx.x;
+	if (lane < 16) {
+		float v = lane < cols ? x[row * cols + lane] : -1e30f;
+		for (int o = 8; o > 0; o >>= 1) {
+			float w = __nvvm_shfl_sync_bfly_f32(0xffff, v, o, 31);
+			v = w > v ? w : v;
+		}
+		if (lane == 0)
+			y[row] = v;
+	}
+}
+
+// Rows of a table, or zeros where the id is none of its rows.
+KERNEL embed(const int *ids, const float *table, float *y, int tokens, int rows, int cols) {
+	int token = blockIdx.x * blockDim.y + threadIdx.y;
+	if (token >= tokens)
+		return;
+	int id = ids[token];
+	for (int c = threadIdx.x; c < cols; c += blockDim.x)
+		y[token * cols + c] = id >= 0 && id < rows ? table[id * cols + c] : 0;
+}
+
+// Sums of 3×3 neighbourhoods, zeros outside.
+KERNEL box(const float *x, float *y, int h, int w) {
+	int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
+	if (r >= h || c >= w)
+		return;
+	float s = 0;
+	for (int i = r - 1; i <= r + 1; i++)
+		for (int j = c - 1; j <= c + 1; j++)
+			if (i >= 0 && i < h && j >= 0 && j < w)
+				s += x[i * w + j];
+	y[r * w + c] = s;
+}

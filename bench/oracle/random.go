@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+type config struct {
+	clang string
+	seed  uint64
+	n     int
+}
+
+// batch is how many kernels are compiled together.
+const batch = 50
+
+var levels = []string{"-O0", "-O1", "-O3"}
+
+// compiled is a file of kernels with its PTX by level, and what the host computes for one set of inputs.
+type compiled struct {
+	n     int
+	ptx   [][]byte
+	in    []byte
+	wants [][]byte
+}
+
+// compile generates n kernels and lets clang translate and the host run them.
+func (c *config) compile(dir string, seed uint64, n, depth int) (*compiled, error) {
+	src := filepath.Join(dir, "k.cpp")
+	if err := os.WriteFile(src, []byte(program(seed, n, depth)+driver(n)), 0o600); err != nil {
+		return nil, err
+	}
+	x := &compiled{n: n, in: inputs(seed)}
+	for _, level := range levels {
+		out, err := c.output(nil, c.clang, "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_80", "-Xclang", "-target-feature",
+			"-Xclang", "+ptx74", level, "-ffp-contract=off", "-fwrapv", "-w", "-S", src, "-o", "-")
+		if err != nil {
+			return nil, err
+		}
+		x.ptx = append(x.ptx, out)
+	}
+	exe := filepath.Join(dir, "k")
+	args := []string{"-O1", "-ffp-contract=off", "-fwrapv", "-w", src, "-o", exe, "-lm"}
+	if runtime.GOARCH == "amd64" {
+		args = append(args, "-mfma", "-mf16c", "-msse4.1")
+	}
+	if _, err := c.output(nil, c.clang, args...); err != nil {
+		return nil, err
+	}
+	out, err := c.output(x.in, exe)
+	if err != nil {
+		return nil, err
+	}
+	for i := range n {
+		x.wants = append(x.wants, out[i*4*threads*outWords:][:4*threads*outWords])
+	}
+	return x, nil
+}
+
+func (c *config) output(in []byte, name string, args ...string) ([]byte, error) {
+	cmd := exec.Command(name, args...)
+	var errs bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", name, err, errs.String())
+	}
+	return out, nil
+}
+
+// inputs are random words, a third of them edges of integers and floats.
+func inputs(seed uint64) []byte {
+	r := rand.New(rand.NewPCG(seed, 4))
+	edges := []uint32{0, 1, 2, 31, 32, 1<<31 - 1, 1 << 31, math.MaxUint32, 0x7f800000, 0xff800000, 0x7fc00000, 0x3f800000, 0xbf800000, 1 << 23, 1<<23 - 1, 0x7f7fffff}
+	var b []byte
+	for range threads * inWords {
+		v := r.Uint32() >> r.IntN(32)
+		switch r.IntN(3) {
+		case 0:
+			v = edges[r.IntN(len(edges))]
+		case 1:
+			v = math.Float32bits(float32(r.NormFloat64() * math.Exp2(float64(r.IntN(40)-20))))
+		}
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+// simulator is a device with the module and its inputs.
+type simulator struct {
+	dev  *gpusim.Device
+	prog *gpusim.Program
+	src  uint64
+}
+
+func newSimulator(m *ptx.Module, in []byte) (*simulator, error) {
+	s := &simulator{dev: gpusim.NewDevice(gpusim.A100(), true)}
+	var err error
+	if s.prog, err = s.dev.Load(m); err != nil {
+		return nil, err
+	}
+	if s.src, err = s.dev.Alloc(len(in), "in"); err != nil {
+		return nil, err
+	}
+	return s, s.dev.Write(s.src, in)
+}
+
+// run runs kernel i under all checks.
+func (s *simulator) run(i int, o gpusim.Options) ([]byte, error) {
+	out := make([]byte, 4*threads*outWords)
+	dst, err := s.dev.Alloc(len(out), "out")
+	if err != nil {
+		return nil, err
+	}
+	params := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, s.src), dst)
+	rep, err := s.dev.Launch(s.prog.Kernel(fmt.Sprintf("k%d", i)), [3]int{1, 1, 1}, [3]int{threads, 1, 1}, 0, params, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(rep.Findings) > 0 {
+		return nil, fmt.Errorf("finding: %v", rep.Findings[0])
+	}
+	return out, s.dev.Read(out, dst)
+}
+
+// tally counts comparisons.
+type tally struct {
+	compared     int
+	instructions int
+	differences  []string
+}
+
+// compare runs all kernels of a file, each schedule in turn.
+func (t *tally) compare(seed uint64, x *compiled) error {
+	for l, text := range x.ptx {
+		m, err := ptx.Parse(string(text))
+		if err != nil {
+			return fmt.Errorf("seed %d %s: %w", seed, levels[l], err)
+		}
+		for f := range m.Funcs() {
+			for range f.Insts() {
+				t.instructions++
+			}
+		}
+		sim, err := newSimulator(m, x.in)
+		if err != nil {
+			return fmt.Errorf("seed %d %s: %w", seed, levels[l], err)
+		}
+		for i := range x.n {
+			o := gpusim.Options{Checks: gpusim.AllChecks, Cores: 1, Seed: uint64(i % 4), Schedule: gpusim.Schedule(i / 2 % 2), StepLimit: 1e8}
+			got, err := sim.run(i, o)
+			t.compared++
+			what := ""
+			if err != nil {
+				what = err.Error()
+			} else if j := firstDifference(got, x.wants[i]); j >= 0 {
+				what = fmt.Sprintf("thread %d word %d is %#x, the host has %#x", j/outWords, j%outWords,
+					binary.LittleEndian.Uint32(got[4*j:]), binary.LittleEndian.Uint32(x.wants[i][4*j:]))
+			}
+			if what != "" {
+				t.differences = append(t.differences, fmt.Sprintf("seed %d, k%d at %s: %s", seed, i, levels[l], what))
+				fmt.Fprintln(os.Stderr, t.differences[len(t.differences)-1])
+			}
+		}
+	}
+	return nil
+}
+
+func firstDifference(a, b []byte) int {
+	for i := 0; i < len(a); i += 4 {
+		if !bytes.Equal(a[i:i+4], b[i:i+4]) {
+			return i / 4
+		}
+	}
+	return -1
+}
+
+func (c *config) random() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "oracle")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	t := &tally{}
+	for done := 0; done < c.n; done += batch {
+		seed := c.seed + uint64(done/batch)
+		x, err := c.compile(dir, seed, min(batch, c.n-done), 1+done/batch%3)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.compare(seed, x); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(os.Stderr, "%d comparisons, %d differences\n", t.compared, len(t.differences))
+	}
+	version, err := c.output(nil, c.clang, "--version")
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := strings.Cut(string(version), "\n")
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `# Random kernels: this machine against the simulator
+
+Made by `+"`go run ./bench/oracle -seed %d -n %d random`"+` with %s on %s.
+
+Each kernel is C++ of integers and floats of 32 and 64 bits, conversions between them and to halves, branches, loops,
+switches, local arrays, and shared memory between barriers, drawn by a seed. clang compiles it for this machine at -O1 and
+to PTX at %s, contraction off. The simulator runs the PTX for a block of %d threads under all checks, with
+four seeds and both schedules in turn; every word must be equal and no check may find anything.
+
+| | |
+|---|---|
+| kernels | %d |
+| comparisons | %d |
+| words compared | %d |
+| PTX instructions | %d |
+| differences or findings | %d |
+`, c.seed, c.n, first, runtime.GOARCH, strings.Join(levels, ", "), threads, c.n, t.compared, t.compared*threads*outWords, t.instructions, len(t.differences))
+	for _, d := range t.differences {
+		fmt.Fprintf(&b, "\n* %s\n", d)
+	}
+	return b.Bytes(), nil
+}
+
+// bare drops comments and indentation.
+func bare(text []byte) []byte {
+	var b bytes.Buffer
+	for line := range bytes.Lines(text) {
+		line, _, _ = bytes.Cut(line, []byte("//"))
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			b.Write(line)
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes()
+}
+
+// golden writes testdata for the simulator's own tests: PTX by level, inputs, and a hash of each answer of the host.
+func (c *config) golden() error {
+	dir, err := os.MkdirTemp("", "oracle")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	x, err := c.compile(dir, c.seed, c.n, 1)
+	if err != nil {
+		return err
+	}
+	to := filepath.Join("internal", "gpusim", "testdata", "random")
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for l, text := range x.ptx {
+		var b bytes.Buffer
+		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if err != nil {
+			return err
+		}
+		if _, err := z.Write(bare(text)); err != nil {
+			return err
+		}
+		if err := z.Close(); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, "k"+levels[l]+".ptx.gz"), b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	var hashes bytes.Buffer
+	for i, w := range x.wants {
+		h := fnv.New64a()
+		h.Write(w)
+		fmt.Fprintf(&hashes, "k%d %016x\n", i, h.Sum64())
+	}
+	if err := os.WriteFile(filepath.Join(to, "answers.txt"), hashes.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(to, "inputs.bin"), x.in, 0o644)
+}

@@ -1,0 +1,77 @@
+package mutate
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestCampaign tries a sample of the mutants of the test kernels, all of them with WARPLINE_MUTANTS=all. bench/oracle
+// writes the report.
+func TestCampaign(t *testing.T) {
+	src, err := os.ReadFile("../testdata/kernels.ptx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := 4
+	if os.Getenv("WARPLINE_MUTANTS") == "all" {
+		every = 1
+	}
+	s := TestSuite(string(src))
+	results, err := s.Run(every)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Judge(results, every == 1); err != nil {
+		t.Error(err)
+	}
+}
+
+const skewed = `.version 7.4
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u32 n) {
+	.reg .b64 %a, %b; .reg .b32 %i, %n, %v; .reg .pred %p;
+	ld.param.u64 %a, [x]; ld.param.u32 %n, [n];
+	mov.u32 %i, %tid.x; mul.wide.u32 %b, %i, 4; add.s64 %a, %a, %b;
+	setp.lt.u32 %p, %i, %n;
+	@%p ld.global.u32 %v, [%a];
+	@%p add.u32 %v, %v, 1;
+	@%p st.global.u32 [%a], %v;
+	ret;
+}`
+
+// TestOracle: the oracle of bounds sees reads and writes beyond a buffer without memcheck, and Judge what is missed.
+func TestOracle(t *testing.T) {
+	c := &Case{Kernel: "k", Grid: row(1), Block: row(32), Args: []any{In(make([]uint32, 20)), int32(20)}}
+	s := &Suite{Name: "skewed", Source: skewed, Cases: []*Case{c}}
+	results, err := s.Run(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 3 { // the comparison, and the guards of load and store
+		t.Fatalf("%d mutants", len(results))
+	}
+	for _, r := range results {
+		if r.Outcome != Reported || r.By != "memcheck" {
+			t.Errorf("%s: %+v", r.ID, r.Verdict)
+		}
+		if leaves := r.Kind == Bound || strings.Contains(r.What, "st."); r.Leaves != leaves {
+			t.Errorf("%s: leaves %v", r.ID, r.Leaves) // a load whose value nobody keeps cannot be seen from outside
+		}
+	}
+	results[0].Missed, results[1].Outcome, results[2].Outcome = true, Values, Survived
+	err = s.Judge(results, true)
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Error(err)
+	}
+	s.Known = map[string]string{results[1].ID: "in bounds", results[2].ID: "equivalent", "k bound 9: none": "gone"}
+	results[1].Known, results[2].Known, results[0].Missed = "in bounds", "equivalent", false
+	err = s.Judge(results, true)
+	if err == nil || !strings.Contains(err.Error(), `"k bound 9: none"`) || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+	if _, err := Open(skewed, &Case{Kernel: "k", Grid: row(1), Block: row(32), Args: []any{In(make([]uint32, 19)), int32(20)}}); err == nil {
+		t.Error("a kernel that is wrong was taken for correct")
+	}
+}
