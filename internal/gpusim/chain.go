@@ -42,6 +42,10 @@ func (e *emitter) append(block int) {
 		n = 1
 		e.vector = append(e.vector, inst{uint32(lanesLeave)})
 	}
+	if e.v.watched && e.watch != nil && e.vector[0][0] != uint32(lanesLeave) {
+		c.prog, c.steps = append(c.prog, inst{uint32(lanesLeave)}), append(c.steps, step{e.watch, 1, block})
+		run = seen(run)
+	}
 	c.prog = append(c.prog, e.vector...)
 	c.steps = append(c.steps, step{run, n, block})
 	for range n - 1 {

@@ -200,7 +200,8 @@ func (e *emitter) asyncCopy() op {
 		return nil
 	}
 	e.code.watch(to)
-	if size == 16 && count.i < 0 && ignored < 0 {
+	plain := size == 16 && count.i < 0 && ignored < 0
+	if plain {
 		e.encodeCopy(to, from, target, targetOff)
 	}
 	return func(w *warp) {
@@ -209,7 +210,10 @@ func (e *emitter) asyncCopy() op {
 		targets := w.addr
 		src(w)
 		w.countAccess(from)
-		w.area(from) // for its memory of the allocation
+		if plain && w.mask == full && w.async.groups == nil && to.space == ptx.Shared && from.space == ptx.Global {
+			w.copyAll(to, from, &targets)
+			return
+		}
 		for m := w.mask; m != 0 && w.cta.fault == nil; m &= m - 1 {
 			i := lowest(m)
 			n := size

@@ -238,7 +238,7 @@ func (e *emitter) encodeAccess(a *access, of32, of64 lanesOp, regs ...slot) {
 
 // locate gives an access its region. False is for those that only Go does.
 func (e *emitter) locate(a *access) bool {
-	if e.engine == nil || e.v.watched || a.used != 0 || e.addrOff+1<<31 >= 1<<32 {
+	if e.engine == nil || a.used != 0 || e.addrOff+1<<31 >= 1<<32 {
 		return false
 	}
 	switch {
@@ -333,7 +333,7 @@ func overlap(a, b []slot) bool {
 // at once, which is decided in Go.
 func (e *emitter) encodeCopy(to, from *access, target slot, off uint64) {
 	source, sourceOff := e.addr, e.addrOff
-	if source.bank != bank64 || !e.locate(from) {
+	if source.bank != bank64 || e.v.watched || !e.locate(from) {
 		return
 	}
 	e.addr, e.addrOff = target, off
