@@ -103,6 +103,10 @@ func (w *warp) finishAsync(mask uint32, keep int64) {
 	kept := int64(0)
 	for i := range s.copies {
 		c := &s.list[i]
+		if c.lanes == full && c.landed == 0 && c.size == 16 && mask == full && s.groups == nil && c.group < s.group-keep {
+			w.arriveAll(c)
+			continue
+		}
 		for m := c.lanes & mask; m != 0; m &= m - 1 {
 			if lane := lowest(m); c.group < s.of(lane)-keep {
 				w.arriveAsync(c, lane)
@@ -119,13 +123,28 @@ func (w *warp) finishAsync(mask uint32, keep int64) {
 	s.copies = kept
 }
 
+// arriveAll ends a copy of 16 bytes by the whole warp.
+func (w *warp) arriveAll(c *asyncCopy) {
+	shared := w.cta.shared
+	for i, at := range &c.at {
+		*(*[16]byte)(shared[at:]) = c.data[i]
+	}
+	if r := w.cta.race; r != nil {
+		for i, at := range &c.at {
+			r.arrived(w, i, int(at), 16)
+		}
+		w.readSource(full, c)
+	}
+	c.lanes = 0
+}
+
 // arriveAsync ends a lane's part of a copy.
 func (w *warp) arriveAsync(c *asyncCopy, lane int) {
 	w.cta.land(c, lane)
 	c.lanes &^= 1 << lane
 	if w.cta.race != nil {
 		w.cta.race.arrived(w, lane, int(c.at[lane]), int(c.size))
-		w.readSource(lane, c)
+		w.readSource(1<<lane, c)
 	}
 }
 
@@ -135,17 +154,18 @@ type copySpan struct {
 	lo, hi uint64
 }
 
-// sourceRead is a copy that its thread has waited for: others may write its source only behind a barrier.
+// sourceRead is lanes' parts of a copy that they have waited for: others may write its source only behind a barrier.
 type sourceRead struct {
-	from   uint64
-	read   int
-	thread uint16
-	clock  uint32
-	site   *site
+	from  [warpSize]uint64
+	read  [warpSize]uint8
+	lanes uint32
+	warp  uint32
+	clock uint32
+	site  *site
 }
 
 // maxSourceReads bounds what a block remembers between barriers.
-const maxSourceReads = 1 << 16
+const maxSourceReads = 1 << 13
 
 // watchSource widens the span of the source's allocation.
 func (c *cta) watchSource(addr uint64, size int) {
@@ -187,19 +207,22 @@ func (w *warp) readerOf(lane int, lo, hi uint64) *site {
 		}
 	}
 	for i := range c.reads {
-		if r := &c.reads[i]; r.from < hi && r.from+uint64(r.read) > lo && !c.race.ordered(w, lane, r.thread, r.clock) {
-			return r.site
+		r := &c.reads[i]
+		for m := r.lanes; m != 0; m &= m - 1 {
+			l := lowest(m)
+			if r.from[l] < hi && r.from[l]+uint64(r.read[l]) > lo && !c.race.ordered(w, lane, uint16(r.warp*warpSize+uint32(l)), r.clock) {
+				return r.site
+			}
 		}
 	}
 	return nil
 }
 
-// readSource remembers that a copy of the lane is over.
-func (w *warp) readSource(lane int, p *asyncCopy) {
+// readSource remembers that a copy of some lanes is over.
+func (w *warp) readSource(lanes uint32, p *asyncCopy) {
 	c := w.cta
-	if p.read[lane] > 0 && len(c.reads) < maxSourceReads {
-		thread := w.id*warpSize + uint32(lane)
-		c.reads = append(c.reads, sourceRead{p.from[lane], int(p.read[lane]), uint16(thread), c.race.clock[w.id][w.id], w.code.accesses[p.access].site})
+	if len(c.reads) < maxSourceReads {
+		c.reads = append(c.reads, sourceRead{p.from, p.read, lanes, w.id, c.race.clock[w.id][w.id], w.code.accesses[p.access].site})
 	}
 }
 

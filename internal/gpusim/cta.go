@@ -263,6 +263,9 @@ func (c *cta) complete(id uint32) {
 	}
 	if c.race != nil {
 		c.race.reset(id)
+		if expected == len(c.warps)*warpSize {
+			c.race.passed()
+		}
 	}
 }
 

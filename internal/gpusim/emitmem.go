@@ -475,6 +475,9 @@ func (w *warp) refGlobal(a *access, lane int, addr uint64) []byte {
 // checkInit follows which bytes of an allocation have been written.
 func (w *warp) checkInit(a *access, lane int, addr uint64, al *allocation) {
 	written := al.init[addr-al.lo:][:a.size]
+	if !a.write && allSet(written) {
+		return
+	}
 	if !a.write || a.atomic {
 		if i := unwritten(written, a.used); i >= 0 {
 			w.cta.noteAt(w, a.site, lane, Initcheck, "read of memory that was never written", "global", addr, a.size, al.String())

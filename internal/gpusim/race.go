@@ -21,6 +21,7 @@ type race struct {
 	sync  map[int]*released // by address: what atomics and strong accesses published
 	multi []readers
 	free  []int32 // of multi
+	epoch uint32  // one more with each barrier that all threads passed: what is from before comes before
 }
 
 // released is what threads knew when they last used an address to synchronise.
@@ -39,6 +40,7 @@ type shadow struct {
 	writer, reader     uint16 // thread; many for several readers
 	multi              int32  // index of the several readers
 	wrote, read        uint32 // clock of its warp, 0 for never
+	wroteIn, readIn    uint32 // epoch
 	atomic, async      bool
 	split              bool // what is known is kept for its parts
 	writerOf, readerOf *site
@@ -63,6 +65,7 @@ func newRace(shared, warps int) *race {
 
 // start forgets the block before.
 func (r *race) start(*cta) {
+	r.epoch = 1
 	clear(r.vectors)
 	clear(r.order)
 	r.sync, r.free = nil, r.free[:0]
@@ -91,6 +94,9 @@ func (r *race) leave(w *warp, id uint32) {
 }
 
 func (r *race) reset(id uint32) { clear(r.bars[id]) }
+
+// passed notes that all threads of the block passed a barrier.
+func (r *race) passed() { r.epoch++ }
 
 func (r *race) tick(w *warp) { r.clock[w.id][w.id]++ }
 
@@ -152,6 +158,34 @@ func (r *race) check(w *warp, a *access, lane, addr int) {
 	if a.write && a.used == 0 {
 		r.join(addr, a.size)
 	}
+}
+
+// readVector is check for a plain read of a vector whose write comes before by a barrier of the whole block; false for any
+// other.
+func (r *race) readVector(w *warp, a *access, lane, at int) bool {
+	v := &r.vectors[at/vectorSize]
+	if v.split || v.async || v.wrote == 0 || v.wroteIn >= r.epoch {
+		return false
+	}
+	if v.readIn >= r.epoch {
+		r.record(w, a, lane, v)
+		return true
+	}
+	r.forget(v)
+	v.reader, v.read, v.readIn, v.readerOf = uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id], r.epoch, a.site
+	return true
+}
+
+// copyVector is check for the write of a vector by cp.async, which may happen from now on; false where what was there does
+// not come before by a barrier of the whole block.
+func (r *race) copyVector(w *warp, a *access, lane, at int) bool {
+	v := &r.vectors[at/vectorSize]
+	if v.split || v.async || v.wroteIn >= r.epoch || v.readIn >= r.epoch {
+		return false
+	}
+	r.forget(v)
+	*v = shadow{writer: uint16(w.id*warpSize + uint32(lane)), wrote: r.clock[w.id][w.id], wroteIn: r.epoch, async: true, writerOf: a.site}
+	return true
 }
 
 // part is the largest unit that starts at an address, has at most left bytes and is not split, and its size.
@@ -287,9 +321,10 @@ func (r *race) record(w *warp, a *access, lane int, b *shadow) {
 	thread, now := uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id]
 	if a.write {
 		r.forget(b)
-		*b = shadow{writer: thread, wrote: now, atomic: a.strong, writerOf: a.site}
+		*b = shadow{writer: thread, wrote: now, wroteIn: r.epoch, atomic: a.strong, writerOf: a.site}
 		return
 	}
+	b.readIn = r.epoch
 	switch {
 	case b.read != 0 && b.reader == many:
 		r.addReader(w, lane, b, now)
@@ -352,7 +387,7 @@ func (r *race) arrived(w *warp, lane, addr, size int) {
 	for end := addr + size; addr < end; {
 		b, n := r.part(addr, end-addr)
 		if b.async {
-			b.async, b.wrote, b.writer = false, r.clock[w.id][w.id], uint16(w.id*warpSize+uint32(lane))
+			b.async, b.wrote, b.wroteIn, b.writer = false, r.clock[w.id][w.id], r.epoch, uint16(w.id*warpSize+uint32(lane))
 		}
 		addr += n
 	}

@@ -2,6 +2,7 @@ package gpusim
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -52,8 +53,12 @@ func (w *warp) watchShared(a *access, fill func(w *warp, lane int)) {
 	if c.race == nil && c.written == nil {
 		return
 	}
+	fast := c.race != nil && a.size == vectorSize && !a.write && !a.strong && a.used == 0
 	for m := w.mask; m != 0; m &= m - 1 {
 		i := lowest(m)
+		if fast && c.race.readVector(w, a, i, w.off[i]) {
+			continue // what was written as a whole is known
+		}
 		if fill != nil {
 			fill(w, i)
 		}
@@ -172,19 +177,40 @@ func (w *warp) copyAll(to, from *access, targets *vec64) {
 	}
 	source, sources := w.off, w.addr
 	w.addr = *targets
-	w.watchShared(to, nil)
-	if c.fault != nil {
+	if !w.watchCopy(to) {
 		return
 	}
 	p := w.async.add()
-	p.group, p.lanes, p.landed, p.size, p.access, p.from = w.async.group, full, 0, 16, int32(to.id), sources
+	p.group, p.lanes, p.landed, p.size, p.access = w.async.group, full, 0, 16, int32(to.id)
 	for i, at := range &source {
-		p.at[i], p.read[i] = uint32(w.off[i]), 16
-		copy(p.data[i][:], al.data[at:])
-		if c.race != nil {
-			c.race.markAsync(w.off[i], 16)
-			c.watchSource(sources[i], 16)
-		}
+		p.at[i], p.data[i] = uint32(w.off[i]), [16]byte(al.data[at:])
+	}
+	if c.race != nil {
+		p.from, p.read = sources, wholeCopy
+		c.watchSource(slices.Min(sources[:]), 0)
+		c.watchSource(slices.Max(sources[:]), 16)
 	}
 	w.landByChance(full)
+}
+
+// wholeCopy is that each lane of a copy reads 16 bytes.
+var wholeCopy = [warpSize]uint8(slices.Repeat([]uint8{16}, warpSize))
+
+// watchCopy checks the targets of a copy, in w.addr. It reports whether the kernel goes on.
+func (w *warp) watchCopy(to *access) bool {
+	c := w.cta
+	if len(c.shared) < 16 || !w.offsets(0, uint64(len(c.shared)-16), 15) {
+		w.one(to)
+		return c.fault == nil
+	}
+	for i, at := range &w.off {
+		if c.race != nil && !c.race.copyVector(w, to, i, at) {
+			c.race.check(w, to, i, at)
+			c.race.markAsync(at, 16)
+		}
+		if c.written != nil {
+			set(c.written[at:][:16])
+		}
+	}
+	return true
 }
