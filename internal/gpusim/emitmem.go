@@ -330,15 +330,17 @@ func (w *warp) area(a *access) []byte {
 
 // offsets fills w.off and reports whether all are at most last and aligned; lanes that are off get 0.
 func (w *warp) offsets(base, last, low uint64) bool {
-	var bad bool
-	if w.mask == full {
+	if w.mask == full && last < 1<<62 {
+		var beyond, all uint64 // the highest bit of beyond is set by an offset above last
 		for i, v := range &w.addr {
 			v -= base
-			bad = bad || v > last || v&low != 0
+			beyond |= (last - v) | v
+			all |= v
 			w.off[i] = int(v)
 		}
-		return !bad
+		return beyond>>63 == 0 && all&low == 0
 	}
+	var bad bool
 	w.off = [warpSize]int{}
 	for m := w.mask; m != 0; m &= m - 1 {
 		i := lowest(m)

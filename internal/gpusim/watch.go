@@ -130,11 +130,8 @@ func (w *warp) watchGlobal(a *access) *allocation {
 	}
 	c.worker.last = al
 	c.worker.remember(a, al)
-	if al.init != nil && !w.row(a, al) {
-		for m := w.mask; m != 0; m &= m - 1 {
-			i := lowest(m)
-			w.checkInit(a, i, w.addr[i], al)
-		}
+	if al.init != nil {
+		w.watchInit(a, al)
 	}
 	if stale, source := a.watched(c.grid), a.write && len(c.sources) > 0; stale || source {
 		for m := w.mask; m != 0; m &= m - 1 {
@@ -150,22 +147,30 @@ func (w *warp) watchGlobal(a *access) *allocation {
 	return al
 }
 
-// row is checkInit at once for a warp whose accesses follow each other. It is false where lanes must be looked at.
-func (w *warp) row(a *access, al *allocation) bool {
+// watchInit is checkInit for the active lanes, whose offsets are in w.off; of those whose accesses follow each other, at
+// once.
+func (w *warp) watchInit(a *access, al *allocation) {
 	if w.mask != full || a.used != 0 || a.atomic {
-		return false
+		for m := w.mask; m != 0; m &= m - 1 {
+			i := lowest(m)
+			w.checkInit(a, i, w.addr[i], al)
+		}
+		return
 	}
-	for i, at := range &w.off {
-		if at != w.off[0]+i*a.size {
-			return false
+	for i := 0; i < warpSize; {
+		from, first := i, w.off[i]
+		for i++; i < warpSize && w.off[i] == w.off[i-1]+a.size; i++ {
+		}
+		span := al.init[first:][:(i-from)*a.size]
+		switch {
+		case a.write:
+			set(span)
+		case !allSet(span):
+			for ; from < i; from++ {
+				w.checkInit(a, from, w.addr[from], al)
+			}
 		}
 	}
-	span := al.init[w.off[0]:][:warpSize*a.size]
-	if a.write {
-		set(span)
-		return true
-	}
-	return allSet(span)
 }
 
 // copyAll is cp.async of 16 bytes by the whole warp, from the addresses in w.addr.
