@@ -230,10 +230,10 @@ func TestTalk(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	for body, want := range map[string]string{
-		"wgmma.fence.sync.aligned;":                                   "wgmma.fence.sync.aligned is not supported",
+		"wgmma.fence.sync.aligned;":                                   "wgmma needs PTX 8.0",
 		"mov.u32 %lane, %warpspeed;":                                  "",
 		"add.rn.f16 %lane, %lane, %lane;":                             "",
-		"cvt.rn.satfinite.e4m3x2.f32 %lane, 0f00000000, 0f00000000;":  "not a conversion of sm_80",
+		"cvt.rn.satfinite.e4m3x2.f32 %lane, 0f00000000, 0f00000000;":  "needs PTX 8.1",
 		"tex.1d.v4.f32.s32 {%lane,%lane,%lane,%lane}, [in, {%lane}];": "",
 		"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%lane], {%lane};":  "stmatrix",
 	} {
