@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -267,5 +268,22 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 	if r.dev.Fault() != nil {
 		t.Error("a refused launch left a fault")
+	}
+}
+
+// TestStop ends a kernel that never does, on one core and where blocks wait for each other.
+func TestStop(t *testing.T) {
+	for name, body := range map[string]string{"apart": "", "together": "atom.global.add.u32 %lane, [%in], 1;"} {
+		r := newRig(t, wrap("", body+"L: bra L;"), false)
+		stop := make(chan struct{})
+		time.AfterFunc(20*time.Millisecond, func() { close(stop) })
+		k := r.prog.Kernel("k")
+		rep, err := r.dev.Launch(k, d1(4), d1(64), 0, pack(k, r.alloc(4096, "in"), r.alloc(4096, "out")), Options{Stop: stop})
+		if !errors.Is(err, ErrStopped) || rep.Counters.Instructions == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := r.dev.Alloc(4, "after"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -16,12 +16,12 @@ import (
 type race struct {
 	vectors, words, bytes []shadow
 	clock                 [][]uint32
-	order [][warpSize][warpSize]uint32
-	bars  [16][]uint32
-	sync  map[int]*released // by address: what atomics and strong accesses published
-	multi []readers
-	free  []int32 // of multi
-	epoch uint32  // one more with each barrier that all threads passed: what is from before comes before
+	order                 [][warpSize][warpSize]uint32
+	bars                  [16][]uint32
+	sync                  map[int]*released // by address: what atomics and strong accesses published
+	multi                 []readers
+	free                  []int32 // of multi
+	epoch                 uint32  // one more with each barrier that all threads passed: what is from before comes before
 }
 
 // released is what threads knew when they last used an address to synchronise.

@@ -30,7 +30,7 @@ type warp struct {
 	local []byte
 	async asyncState
 
-	seen   bool // the access under way has been checked and counted
+	seen bool // the access under way has been checked and counted
 
 	splits []split
 	nodes  []node
