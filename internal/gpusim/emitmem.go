@@ -158,6 +158,10 @@ func (e *emitter) load() op {
 		addr(w)
 		w.countAccess(a)
 		if mem := w.area(a); mem != nil && size == 4 && !signed {
+			if w.row && len(d) == 1 && d[0].bank == bank32 {
+				loadRow(&w.r[d[0].i], mem[w.off[0]:])
+				return
+			}
 			for j, x := range d {
 				w.loadWords(x, mem[4*j:])
 			}
@@ -249,6 +253,10 @@ func (e *emitter) store() op {
 		addr(w)
 		w.countAccess(a)
 		if mem := w.area(a); mem != nil && size == 4 {
+			if w.row && len(s) == 1 && s[0].bank == bank32 {
+				storeRow(mem[w.off[0]:], &w.r[s[0].i])
+				return
+			}
 			for j, x := range s {
 				w.storeWords(x, mem[4*j:])
 			}
@@ -328,20 +336,25 @@ func (w *warp) area(a *access) []byte {
 	return mem
 }
 
-// offsets fills w.off and reports whether all are at most last and aligned; lanes that are off get 0.
+// offsets fills w.off and reports whether all are at most last and aligned; lanes that are off get 0. It sets w.row if
+// the accesses of a whole warp follow each other.
 func (w *warp) offsets(base, last, low uint64) bool {
 	if w.mask == full && last < 1<<62 {
-		var beyond, all uint64 // the highest bit of beyond is set by an offset above last
+		var beyond, all, apart uint64 // the highest bit of beyond is set by an offset above last
+		next := w.addr[0]
 		for i, v := range &w.addr {
+			apart |= v ^ next
+			next += low + 1
 			v -= base
 			beyond |= (last - v) | v
 			all |= v
 			w.off[i] = int(v)
 		}
+		w.row = apart == 0
 		return beyond>>63 == 0 && all&low == 0
 	}
 	var bad bool
-	w.off = [warpSize]int{}
+	w.off, w.row = [warpSize]int{}, false
 	for m := w.mask; m != 0; m &= m - 1 {
 		i := lowest(m)
 		v := w.addr[i] - base
@@ -349,6 +362,21 @@ func (w *warp) offsets(base, last, low uint64) bool {
 		w.off[i] = int(v)
 	}
 	return !bad
+}
+
+// loadRow loads 4 bytes for each lane, one after the other.
+func loadRow(d *vec32, mem []byte) {
+	mem = mem[:4*warpSize]
+	for i := range d {
+		d[i] = binary.LittleEndian.Uint32(mem[4*i:])
+	}
+}
+
+func storeRow(mem []byte, s *vec32) {
+	mem = mem[:4*warpSize]
+	for i, v := range s {
+		binary.LittleEndian.PutUint32(mem[4*i:], v)
+	}
 }
 
 // loadWords loads 4 bytes for each lane, at w.off in mem.

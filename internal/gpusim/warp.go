@@ -42,6 +42,7 @@ type warp struct {
 	addr vec64
 	data [16]byte      // what the lane is about to store
 	off  [warpSize]int // of addresses within the memory that area found
+	row  bool          // these follow each other
 }
 
 type splitState uint8
