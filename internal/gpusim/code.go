@@ -46,7 +46,8 @@ type code struct {
 	accesses  []*access // by access.id
 	pressure  int
 	mu        sync.Mutex
-	idle      []*cta        // left by launches
+	idle      []*cta // left by launches
+	workers   []*worker
 	predSlot  map[int]int32 // of predicate registers, for poison
 }
 

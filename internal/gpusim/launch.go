@@ -153,6 +153,9 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 		workers = g.runApart(min(cores, g.total))
 	}
 	rep := g.report(workers)
+	for _, wk := range workers {
+		g.dismiss(wk)
+	}
 	rep.Occupancy, rep.Registers, rep.Shared = occ, c.pressure, g.shared
 	if g.stopped.Load() {
 		return rep, ErrStopped
@@ -230,7 +233,7 @@ func (g *grid) runApart(cores int) []*worker {
 	workers := make([]*worker, cores)
 	par.For(cores, 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			workers[i] = g.newWorker()
+			workers[i] = g.takeWorker()
 			g.work(workers[i])
 		}
 	})
@@ -260,7 +263,7 @@ func (g *grid) work(wk *worker) {
 // runTogether runs blocks one by one on one core, but takes up another whenever the threads of the running ones use up
 // their turns, as a block that waits for another does.
 func (g *grid) runTogether(resident int) *worker {
-	wk := g.newWorker()
+	wk := g.takeWorker()
 	var running, idle []*cta
 	next := 0
 	for turn := 0; next < g.total || len(running) > 0; {
@@ -316,8 +319,31 @@ func newOr(idle *[]*cta, make func() *cta) *cta {
 	return make()
 }
 
-func (g *grid) newWorker() *worker {
-	return &worker{tally: newTally(g.code), regions: make([]region, g.code.regions)}
+// takeWorker gives a worker left by an earlier launch of the kernel, or a new one.
+func (g *grid) takeWorker() *worker {
+	k := g.code
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := len(k.workers)
+	if n == 0 {
+		return &worker{tally: newTally(k), regions: make([]region, k.regions)}
+	}
+	wk := k.workers[n-1]
+	k.workers = k.workers[:n-1]
+	return wk
+}
+
+// dismiss forgets what a worker knows of a launch and keeps it for a later one.
+func (g *grid) dismiss(wk *worker) {
+	k := g.code
+	wk.tally.reset()
+	clear(wk.regions)
+	wk.last, wk.bound, wk.frame.shared = nil, nil, nil
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.workers) < maxIdle {
+		k.workers = append(k.workers, wk)
+	}
 }
 
 // finish keeps what a block leaves behind.
