@@ -152,7 +152,11 @@ func (e *emitter) load() op {
 	signed := t.Kind() == ptx.KindInt && slices.ContainsFunc(d, func(x slot) bool { return int(x.bits) > t.Bits() })
 	if !signed {
 		e.encodeLoad(a, t, d)
-		e.watcher(a, addr, full, nil)
+		if a.size == vectorSize && n == 4 {
+			e.reviewer(a, warpSize)
+		} else {
+			e.watcher(a, addr, full, nil)
+		}
 	}
 	return func(w *warp) {
 		addr(w)
@@ -319,10 +323,10 @@ func (w *warp) area(a *access) []byte {
 			}
 			c.worker.last = al
 		}
+		c.worker.remember(a, al)
 		if mem, base = al.data, al.lo; !w.seen && (al.init != nil || a.watched(c.grid) || a.write && len(c.sources) > 0) {
 			return nil
 		}
-		c.worker.remember(a, al)
 	case ptx.Shared:
 		if mem = c.shared; !w.seen && (c.race != nil || c.written != nil) {
 			return nil

@@ -49,7 +49,7 @@ type laneFrame struct {
 type region struct {
 	lo, limit uint64
 	data      unsafe.Pointer
-	_         uint64
+	alloc     *allocation // nil for shared memory
 }
 
 // sharedRegions are the regions of shared memory, by the logarithm of the size of an access. Those of instructions that
@@ -333,7 +333,7 @@ func overlap(a, b []slot) bool {
 // at once, which is decided in Go.
 func (e *emitter) encodeCopy(to, from *access, target slot, off uint64) {
 	source, sourceOff := e.addr, e.addrOff
-	if source.bank != bank64 || e.v.watched || !e.locate(from) {
+	if source.bank != bank64 || !e.locate(from) {
 		return
 	}
 	e.addr, e.addrOff = target, off

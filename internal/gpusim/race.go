@@ -160,20 +160,29 @@ func (r *race) check(w *warp, a *access, lane, addr int) {
 	}
 }
 
-// readVector is check for a plain read of a vector whose write comes before by a barrier of the whole block; false for any
-// other.
-func (r *race) readVector(w *warp, a *access, lane, at int) bool {
-	v := &r.vectors[at/vectorSize]
-	if v.split || v.async || v.wrote == 0 || v.wroteIn >= r.epoch {
-		return false
+// readVectors is check for plain reads of vectors by the first lanes, where what was written comes before by a barrier of
+// the whole block. It returns the lanes for which it is not that simple.
+func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
+	if a.strong || a.used != 0 {
+		return full
 	}
-	if v.readIn >= r.epoch {
-		r.record(w, a, lane, v)
-		return true
+	epoch, now, first := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize)
+	for i, at := range off {
+		v := &r.vectors[at/vectorSize]
+		switch {
+		case v.split || v.async || v.wrote == 0 || v.wroteIn >= epoch:
+			rest |= 1 << i
+		case v.readIn < epoch:
+			r.forget(v)
+			v.reader, v.read, v.readIn, v.readerOf = first+uint16(i), now, epoch, a.site
+		case v.reader == many && r.multi[v.multi].lanes[w.id] == 0:
+			m := &r.multi[v.multi]
+			m.lanes[w.id], m.clock[w.id] = 1<<i, now
+		default:
+			r.record(w, a, i, v)
+		}
 	}
-	r.forget(v)
-	v.reader, v.read, v.readIn, v.readerOf = uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id], r.epoch, a.site
-	return true
+	return rest
 }
 
 // copyVector is check for the write of a vector by cp.async, which may happen from now on; false where what was there does
@@ -379,6 +388,18 @@ func (r *race) markAsync(addr, size int) {
 		b, n := r.part(addr, end-addr)
 		b.async = true
 		addr += n
+	}
+}
+
+// arrivedVectors is arrived for the vectors that a copy by a whole warp wrote.
+func (r *race) arrivedVectors(w *warp, at *[warpSize]uint32) {
+	now, first := r.clock[w.id][w.id], uint16(w.id*warpSize)
+	for i, at := range at {
+		if v := &r.vectors[at/vectorSize]; !v.split && v.async {
+			v.async, v.wrote, v.wroteIn, v.writer = false, now, r.epoch, first+uint16(i)
+		} else {
+			r.arrived(w, i, int(at), vectorSize)
+		}
 	}
 }
 
