@@ -127,7 +127,6 @@ func (e *emitter) fail(format string, args ...any) {
 // instruction compiles one instruction; nil for one that only ends a block.
 func (e *emitter) instruction(in *finst) op {
 	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review = in, nil, nil, e.vector[:0], nil, nil, nil
-	e.watch = nil
 	e.site = &site{in, e.f.prog}
 	if e.use == nil {
 		e.use = &usage{}

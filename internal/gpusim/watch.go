@@ -96,19 +96,21 @@ func (w *warp) reviewCopy(to, from *access) {
 		w.follow(from, al)
 	}
 	p.access = int32(to.id)
-	for i, at := range &p.at {
-		if c.race != nil && !c.race.copyVector(w, to, i, int(at)) {
-			c.race.check(w, to, i, int(at))
-			c.race.markAsync(int(at), vectorSize)
-		}
-		if c.written != nil {
+	if c.written != nil {
+		for _, at := range &p.at {
 			set(c.written[at:][:vectorSize])
 		}
 	}
-	if c.race != nil {
-		c.worker.last = al
-		w.sourceOf(p)
+	if c.race == nil {
+		return
 	}
+	for m := c.race.copyVectors(w, to, &p.at); m != 0; m &= m - 1 {
+		i := lowest(m)
+		c.race.check(w, to, i, int(p.at[i]))
+		c.race.markAsync(int(p.at[i]), vectorSize)
+	}
+	c.worker.last = al
+	w.sourceOf(p)
 }
 
 // sourceOf records the source of a copy by the whole warp, at the addresses in w.addr.
