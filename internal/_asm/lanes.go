@@ -207,7 +207,9 @@ func bank(size int) string {
 }
 
 // at addresses a part of an operand.
-func at(offset int, size int, reg string) string { return fmt.Sprintf("%d(%s)(%s*1)", offset, bank(size), reg) }
+func at(offset int, size int, reg string) string {
+	return fmt.Sprintf("%d(%s)(%s*1)", offset, bank(size), reg)
+}
 
 // simple is a handler of one instruction over 2 operands of a size: d = a op b.
 func simple(name, doc string, size int, op512, op256 string) handler {

@@ -20,7 +20,7 @@ type chain struct {
 
 // step is an instruction of a chain in Go.
 type step struct {
-	run   op // nil at the end of a chain
+	run   op  // nil at the end of a chain
 	words int // of prog, with the review that it makes needless
 	block int
 }

@@ -41,8 +41,8 @@ type laneFrame struct {
 	pc      uintptr // of the instruction that Go must do
 	off     [warpSize]uint32
 	tag     uint32       // of the mma instructions that tile serves, 0 for none
-	tile    [256]float64 // A of the last mma, row by row
-	columns [128]float64 // B
+	tile    [256]float64 //lint:ignore U1000 the assembly keeps A of the last mma there, row by row
+	columns [128]float64 //lint:ignore U1000 and B
 }
 
 // region is memory that an instruction may access: addresses from lo on, less than limit from it, at data.
