@@ -16,6 +16,7 @@ type asyncState struct {
 	list    []asyncCopy
 	groups  *[warpSize]int64 // by lane, once they differ
 	chance  bool             // a write may fall on any moment
+	odd     bool             // a copy under way is not one of 16 bytes by the whole warp, which is all the assembly ends
 }
 
 // asyncCopy is one instruction's copies of some lanes.
@@ -34,8 +35,13 @@ type asyncCopy struct {
 
 // reset forgets all copies. Where they land by chance, the assembly is kept out.
 func (s *asyncState) reset(chance bool) {
-	s.copies, s.group, s.groups, s.chance, s.room = 0, 0, nil, chance, 0
-	if !chance {
+	s.copies, s.group, s.groups, s.chance, s.odd = 0, 0, nil, chance, false
+	s.admit()
+}
+
+// admit lets the assembly in, or keeps it out.
+func (s *asyncState) admit() {
+	if s.room = 0; s.groups == nil && !s.chance && !s.odd {
 		s.room = int64(len(s.list))
 	}
 }
@@ -55,9 +61,7 @@ func (s *asyncState) add() *asyncCopy {
 		list := aligned[asyncCopy](max(first, 2*len(s.list)))
 		copy(list, s.list)
 		s.list, s.pending = list, unsafe.Pointer(&list[0])
-		if s.groups == nil && !s.chance {
-			s.room = int64(len(list))
-		}
+		s.admit()
 	}
 	s.copies++
 	return &s.list[s.copies-1]
@@ -72,7 +76,8 @@ func (w *warp) commitAsync(mask uint32) {
 		return
 	}
 	if s.groups == nil {
-		s.groups, s.room = new([warpSize]int64), 0
+		s.groups = new([warpSize]int64)
+		s.admit()
 		for i := range s.groups {
 			s.groups[i] = s.group
 		}
@@ -94,6 +99,10 @@ func (w *warp) pendAsync(to *access, lane int, target, from uint64, read int, da
 	}
 	c.at[lane], c.data[lane], c.from[lane], c.read[lane] = uint32(target), *data, from, uint8(read)
 	c.lanes |= 1 << lane
+	if !s.odd && (to.size != 16 || w.mask != full) {
+		s.odd = true
+		s.admit()
+	}
 }
 
 // finishAsync completes the copies of some lanes but for their newest keep groups.
@@ -120,7 +129,10 @@ func (w *warp) finishAsync(mask uint32, keep int64) {
 		}
 		kept++
 	}
-	s.copies = kept
+	if s.copies = kept; kept == 0 && s.odd {
+		s.odd = false
+		s.admit()
+	}
 }
 
 // arriveAll ends a copy of 16 bytes by the whole warp.

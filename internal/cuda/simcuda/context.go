@@ -176,6 +176,8 @@ func (s *System) enablePeer(peer driver.Context) driver.Result {
 			return c.refuse(driver.InvalidContext, "there is no context %#x", uintptr(peer))
 		case p == c:
 			return c.refuse(driver.InvalidDevice, "device %d is no peer of itself", c.dev.ordinal)
+		case !s.peerable():
+			return c.refuse(driver.PeerAccessUnsupported, "%s cards do not reach each other's memory", s.card.Model)
 		}
 		for _, q := range c.peers {
 			if q == p {

@@ -3,6 +3,7 @@ package simcuda
 import (
 	"fmt"
 	"hash/fnv"
+	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/gpusim"
@@ -247,5 +248,8 @@ func (s *System) deviceCanAccessPeer(d, peer driver.Device) (bool, driver.Result
 	if _, r := s.device(peer); r != driver.Success {
 		return false, r
 	}
-	return d != peer, driver.Success
+	return d != peer && s.peerable(), driver.Success
 }
+
+// peerable reports whether the cards reach each other's memory: GeForce cards do not, but for some joined by a bridge.
+func (s *System) peerable() bool { return !strings.HasPrefix(s.card.Model, "GeForce") }

@@ -359,10 +359,8 @@ func TestInit(t *testing.T) {
 	if n, res := a.DeviceGetCount(); n != 3 || res != driver.Success {
 		t.Error(n, res)
 	}
-	for _, text := range []string{"", "h900"} {
-		if _, err := New(Config{Card: text, Devices: 17}); err == nil {
-			t.Errorf("card %q, 17 devices", text)
-		}
+	if _, err := New(Config{Devices: 17}); err == nil {
+		t.Error("17 devices")
 	}
 	if _, err := New(Config{Card: "h900"}); err == nil || !strings.Contains(err.Error(), `"h900"`) || !strings.Contains(err.Error(), "a100-80") {
 		t.Error(err)
@@ -415,7 +413,7 @@ func TestCards(t *testing.T) {
 		if _, res := a.DeviceGetAttribute(driver.WarpSize, 2); res != driver.InvalidDevice {
 			t.Error(res)
 		}
-		if ok, res := a.DeviceCanAccessPeer(0, 1); !ok || res != driver.Success {
+		if ok, res := a.DeviceCanAccessPeer(0, 1); ok == strings.HasPrefix(card.Model, "GeForce") || res != driver.Success {
 			t.Error(ok, res)
 		}
 		if ok, _ := a.DeviceCanAccessPeer(1, 1); ok {

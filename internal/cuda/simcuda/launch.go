@@ -60,8 +60,8 @@ func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) 
 		return c.refuse(driver.InvalidValue, "%s: a block of %v is %d threads, more than %d", k.Name, cfg.Block, threads, card.ThreadsPerBlock)
 	case k.Required != [3]int{} && k.Required != ints(cfg.Block):
 		return c.refuse(driver.InvalidValue, "%s: a block of %v threads; the kernel was compiled for %v and no other", k.Name, cfg.Block, k.Required)
-	case threads > f.maxThreads():
-		return c.refuse(driver.OutOfResources, "%s: a block of %d threads; with %d registers a thread and its .maxntid it can have %d", k.Name, threads, f.registers, f.maxThreads())
+	case threads > f.threads:
+		return c.refuse(driver.OutOfResources, "%s: a block of %d threads; with %d registers a thread and its .maxntid it can have %d", k.Name, threads, f.registers, f.threads)
 	case int64(cfg.Shared) > int64(f.dynamic):
 		return c.refuse(driver.InvalidValue, "%s: %d bytes of dynamic shared memory; %d are set, and FuncSetAttribute allows up to %d", k.Name, cfg.Shared, f.dynamic, card.SharedPerBlock-k.Shared)
 	case params != k.Params:

@@ -23,6 +23,7 @@ type function struct {
 	mod       *module
 	kernel    *gpusim.Kernel
 	registers int // per thread, as the compiler bounds them
+	threads   int // that a block may have
 	dynamic   int // bytes of dynamic shared memory that a launch may ask for
 	carveout  int
 }
@@ -175,6 +176,7 @@ func (s *System) moduleFunction(h driver.Module, name string) (fh driver.Functio
 		}
 		f := &function{mod: m, kernel: k, carveout: -1, dynamic: maxStaticShared - k.Shared}
 		f.registers = bounded(k, c.dev.sim.Card)
+		f.threads = maxThreads(k, f.registers, c.dev.sim.Card)
 		fh = driver.Function(s.handle())
 		m.funcs[name], s.funcs[fh] = fh, f
 		return driver.Success
@@ -190,6 +192,15 @@ func bounded(k *gpusim.Kernel, card gpusim.Card) int {
 		n = min(n, card.RegistersPerSM/(warps*32)/8*8)
 	}
 	return max(n, 1)
+}
+
+// maxThreads is the largest block whose registers fit on a multiprocessor.
+func maxThreads(k *gpusim.Kernel, registers int, card gpusim.Card) int {
+	n := min(k.MaxBlock, card.ThreadsPerBlock)
+	for n > 32 && card.Occupancy(registers, n, 0).Blocks == 0 {
+		n = (n - 1) / 32 * 32
+	}
+	return n
 }
 
 func (s *System) moduleGlobal(h driver.Module, name string) (p driver.Ptr, n int64, r driver.Result) {
@@ -242,7 +253,7 @@ func (f *function) attribute(a driver.FuncAttribute) (int, bool) {
 	card := &f.mod.ctx.dev.sim.Card
 	switch a {
 	case driver.FuncMaxThreadsPerBlock:
-		return f.maxThreads(), true
+		return f.threads, true
 	case driver.FuncSharedSize:
 		return f.kernel.Shared, true
 	case driver.FuncConstSize:
@@ -261,16 +272,6 @@ func (f *function) attribute(a driver.FuncAttribute) (int, bool) {
 		return f.carveout, true
 	}
 	return 0, false
-}
-
-// maxThreads is the largest block whose registers fit on a multiprocessor.
-func (f *function) maxThreads() int {
-	card := f.mod.ctx.dev.sim.Card
-	n := min(f.kernel.MaxBlock, card.ThreadsPerBlock)
-	for n > 32 && card.Occupancy(f.registers, n, 0).Blocks == 0 {
-		n = (n - 1) / 32 * 32
-	}
-	return n
 }
 
 // funcSetAttribute takes the two attributes that can be set.
@@ -305,7 +306,7 @@ func (s *System) occupancy(h driver.Function, block int, dynamic int64) (n int, 
 		if block < 1 || dynamic < 0 {
 			return c.refuse(driver.InvalidValue, "the occupancy of blocks of %d threads with %d bytes of dynamic shared memory", block, dynamic)
 		}
-		if block <= f.maxThreads() && int64(f.kernel.Shared)+dynamic <= int64(card.SharedPerBlock) {
+		if block <= f.threads && int64(f.kernel.Shared)+dynamic <= int64(card.SharedPerBlock) {
 			n = card.Occupancy(f.registers, block, f.kernel.Shared+int(dynamic)).Blocks
 		}
 		return driver.Success

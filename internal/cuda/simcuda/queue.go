@@ -55,11 +55,12 @@ func (s *System) enqueue(st *stream, run func() int64, deps ...*op) *op {
 		o.after(c.legacy.last)
 	}
 	st.last = o
+	if !s.cfg.LateEffects {
+		o.exec()
+		return o
+	}
 	st.pending = append(st.pending, o)
-	switch {
-	case !s.cfg.LateEffects:
-		s.force(o)
-	case len(st.pending) > maxPending || s.cfg.Seed != 0 && s.priority(o)%8 == 0:
+	if len(st.pending) > maxPending || s.cfg.Seed != 0 && s.priority(o)%8 == 0 {
 		s.force(st.pending[0])
 	}
 	return o
@@ -102,7 +103,8 @@ func (s *System) force(ops ...*op) {
 		i := s.choose(list)
 		st := list[i]
 		st.pending[0].exec()
-		st.pending = slices.Delete(st.pending, 0, 1)
+		st.pending[0] = nil
+		st.pending = st.pending[1:]
 		if len(st.pending) == 0 || st.pending[0].seq > st.want {
 			st.want = 0
 			list = slices.Delete(list, i, i+1)
@@ -171,10 +173,15 @@ func (o *op) exec() {
 	o.done, o.deps, o.run = true, nil, nil
 }
 
+// bury forgets destroyed streams that are empty.
+func (c *context) bury() {
+	c.queues = slices.DeleteFunc(c.queues, func(q *stream) bool { return q.dead && len(q.pending) == 0 })
+}
+
 // tails is the last work of every stream of the context.
 func (c *context) tails() []*op {
 	var ops []*op
-	c.queues = slices.DeleteFunc(c.queues, func(q *stream) bool { return q.dead && len(q.pending) == 0 })
+	c.bury()
 	for _, q := range c.queues {
 		ops = append(ops, q.last)
 	}

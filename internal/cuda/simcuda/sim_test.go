@@ -95,6 +95,7 @@ type rig struct {
 
 func newRig(t testing.TB, c Config) *rig {
 	t.Helper()
+	before := hostmem.Mapped()
 	s, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -119,8 +120,8 @@ func newRig(t testing.TB, c Config) *rig {
 		for d := range r.ctx {
 			r.api.DevicePrimaryCtxReset(driver.Device(d))
 		}
-		if n := hostmem.Mapped().Anonymous; n != 0 {
-			t.Errorf("%d bytes of host memory are still mapped", n)
+		if now := hostmem.Mapped(); now != before {
+			t.Errorf("host memory is still mapped: %+v, before %+v", now, before)
 		}
 	})
 	return r

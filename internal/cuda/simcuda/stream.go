@@ -69,6 +69,7 @@ func (s *System) streamDestroy(h driver.Stream) driver.Result {
 		}
 		st.dead = true
 		delete(s.streams, h)
+		st.ctx.bury()
 		return driver.Success
 	})
 }
