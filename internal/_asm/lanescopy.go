@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 // copies lists cp.async. A copy that is under way is a record in the frame: the offsets in shared memory, then 16 bytes
 // for each lane. The frame counts groups; the copies of finished groups are written by the wait.
 func copies() []handler {
@@ -54,11 +56,20 @@ func (f *file) copySource(l *level, back string) {
 	f.leaving = back
 	f.offsets(l, spaces[1], 16, l.vectors())
 	f.spill(l, l.vectors())
+	single, done := f.label("single"), f.label("copied")
+	f.quads(l, single)
+	for i := range 8 {
+		f.op("MOVL laneFrame_off+%d(R9), AX", 16*i)
+		f.move64(l, i, "(R11)(AX*1)", fmt.Sprintf("asyncCopy_data+%d(R13)", 64*i))
+	}
+	f.op("JMP %s", done)
+	f.mark(single)
 	for i := range 32 {
 		f.op("MOVL laneFrame_off+%d(R9), AX", 4*i)
 		f.op("VMOVUPS (R11)(AX*1), X%d", i%8)
 		f.op("VMOVUPS X%d, asyncCopy_data+%d(R13)", i%8, 16*i)
 	}
+	f.mark(done)
 	f.leaving = outer
 	over := f.label("read")
 	f.op("JMP %s", over)
@@ -66,6 +77,35 @@ func (f *file) copySource(l *level, back string) {
 	f.op("SUBQ $32, R8")
 	f.op("JMP %s", f.exit())
 	f.mark(over)
+}
+
+// quads jumps unless in each four lanes the offsets, in registers 0, 1, …, are 16 bytes apart.
+func (f *file) quads(l *level, apart string) {
+	f.op("VMOVUPS quads<>(SB), %s", l.r(6))
+	for h := range l.vectors() {
+		f.op("VPSHUFD $0, %s, %s", l.r(h), l.r(4))
+		f.op("VPSUBD %s, %s, %s", l.r(4), l.r(h), l.r(5))
+		f.equal(l, 5, 6, apart)
+	}
+}
+
+// move64 copies 64 bytes; i makes the registers differ from those of the moves before.
+func (f *file) move64(l *level, i int, from, to string) {
+	if l.wide() {
+		f.op("VMOVUPS %s, Z%d", from, i)
+		f.op("VMOVUPS Z%d, %s", i, to)
+		return
+	}
+	second := func(place string) string {
+		if place[0] == '(' {
+			return "32" + place
+		}
+		return "32+" + place
+	}
+	f.op("VMOVUPS %s, Y%d", from, i)
+	f.op("VMOVUPS Y%d, %s", i, to)
+	f.op("VMOVUPS %s, Y%d", second(from), i)
+	f.op("VMOVUPS Y%d, %s", i, second(to))
 }
 
 // wait writes finished copies to shared memory, oldest first, and moves the others down.
@@ -86,11 +126,23 @@ func wait(f *file, l *level) bool {
 	f.op("JGE %s", done)
 	f.op("CMPQ asyncCopy_group(R13), DX")
 	f.op("JGE %s", done)
+	single, written := f.label("single"), f.label("written")
+	for h := range l.vectors() {
+		f.op("VMOVUPS asyncCopy_at+%d(R13), %s", h*l.bytes, l.r(h))
+	}
+	f.quads(l, single)
+	for i := range 8 {
+		f.op("MOVL asyncCopy_at+%d(R13), AX", 16*i)
+		f.move64(l, i, fmt.Sprintf("asyncCopy_data+%d(R13)", 64*i), "(R11)(AX*1)")
+	}
+	f.op("JMP %s", written)
+	f.mark(single)
 	for i := range 32 {
 		f.op("MOVL asyncCopy_at+%d(R13), AX", 4*i)
 		f.op("VMOVUPS asyncCopy_data+%d(R13), X%d", 16*i, i%8)
 		f.op("VMOVUPS X%d, (R11)(AX*1)", i%8)
 	}
+	f.mark(written)
 	f.op("ADDQ $asyncCopy__size, R13")
 	f.op("INCQ BX")
 	f.op("JMP %s", top)
