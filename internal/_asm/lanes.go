@@ -171,6 +171,7 @@ func (f *file) constants() {
 	for _, n := range []int{2, 4, 8, 16} {
 		f.data32(fmt.Sprintf("by%d", n), vector(16, func(i int) int { return n * i }))
 	}
+	f.data32("quads", vector(16, func(i int) int { return i % 4 * 16 }))
 	for j := range 4 {
 		f.data32(fmt.Sprintf("of4x%d", j), vector(16, func(i int) int { return (4*i + j) & 31 }))
 	}

@@ -113,6 +113,9 @@ func (c *cta) pass() (spun bool) {
 		if w.live == 0 {
 			continue
 		}
+		if c.grid.isStopped() {
+			return false
+		}
 		p, s := w.run()
 		progress, spun = progress || p, spun || s
 		if c.fault != nil {
