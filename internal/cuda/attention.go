@@ -112,13 +112,14 @@ func (a *attention) width() int {
 }
 
 // headTiling is how the attention_tiled kernels of a dtype and width cut their work: the rows of a result that a block
-// owns, the rows of the other side that it takes at once, and whether it passes weights through shared memory. It is that
-// of the Kits in the kernels' sources.
+// owns, the rows of the other side that it takes at once, and whether it passes weights through shared memory. The Kits
+// in the kernels' sources say the same.
 type headTiling struct {
 	width, rows, loop int
 	passes            bool
 }
 
+// forwardTiling is that of attention_tiled.
 func forwardTiling(dt dtype.DType, width int) headTiling {
 	switch {
 	case dt != dtype.F32 && width == 128:
@@ -131,6 +132,7 @@ func forwardTiling(dt dtype.DType, width int) headTiling {
 	return headTiling{width, 64, 32, true}
 }
 
+// gradTiling is that of the gradient's kernels.
 func gradTiling(dt dtype.DType, width int) headTiling {
 	switch {
 	case dt != dtype.F32:

@@ -128,7 +128,7 @@ func TestAttentionSizes(t *testing.T) {
 		config simcuda.Config
 		dtypes []dtype.DType
 	}{
-		{simcuda.Config{Checks: gpusim.AllChecks}, []dtype.DType{dtype.F32, dtype.F16, dtype.BF16}},
+		{simcuda.Config{Checks: gpusim.AllChecks}, []dtype.DType{dtype.F32, dtype.BF16}},
 		{simcuda.Config{Numerics: gpusim.Truncating}, []dtype.DType{dtype.F16, dtype.BF16}},
 	} {
 		dev := opener(t, c.config)()

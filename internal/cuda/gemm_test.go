@@ -314,3 +314,21 @@ func (d *bareDevice) runWith(t *testing.T, dt dtype.DType, a, b reference.Array,
 	}
 	return reference.Decode(image, out)
 }
+
+// TestSchedules cuts a product in parts and demands the same bits of every order of blocks and warps.
+func TestSchedules(t *testing.T) {
+	r := testutil.Rand(t)
+	for _, dt := range []dtype.DType{dtype.F32, dtype.BF16} {
+		a, b := randomMatrix(r, dt, 70, 1100, false), randomMatrix(r, dt, 1100, 90, true)
+		_, small := tilings(dt)
+		var first []float64
+		for i, o := range []gpusim.Options{{}, {Seed: 1, Cores: 2}, {Seed: 2, Schedule: gpusim.Independent}} {
+			got := newBareDevice(o).run(t, dt, small, 3, a, b).Data
+			if i == 0 {
+				first = got
+			} else if !slices.Equal(got, first) {
+				t.Errorf("%s: the bits of schedules %+v and none differ", dt, o)
+			}
+		}
+	}
+}

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -115,8 +114,8 @@ func (p *product) plan(b *builder, dt dtype.DType) error {
 		return nil
 	}
 	_, small := tilings(dt)
-	if most := math.MaxInt32 / 4; p.m > most || p.n > most || p.k > most || p.batches() > most || p.tiles(small) > most {
-		return fmt.Errorf("%d products of [%d,%d] by [%d,%d], sizes over 2^29: %w", p.batches(), p.m, p.k, p.k, p.n, device.ErrUnsupported)
+	if most := 1 << 28; p.m > most || p.n > most || p.k > most || p.batches() > most || p.tiles(small) > most {
+		return fmt.Errorf("%d products of [%d,%d] by [%d,%d], sizes over 2^28: %w", p.batches(), p.m, p.k, p.k, p.n, device.ErrUnsupported)
 	}
 	switch n, small := p.m*p.n*p.batches(), p.m <= anySide && p.n <= anySide; {
 	case n <= dotElements && n*p.k <= dotProducts:
@@ -218,8 +217,8 @@ func sumParts(b *builder, dt dtype.DType, c, parts ref, bias param, perBatch, si
 	b.linear(suffixed("gemm_sum", dt), size, 256, pointer(c), pointer(parts), bias, i64(perBatch), i64(size), i32(cols), i32(splits), i32(int(act)))
 }
 
-// tileGrid is the grid of a kernel that walks over tiles.
-func tileGrid(tiles int) [3]int { return [3]int{min(tiles, math.MaxInt32), 1, 1} }
+// tileGrid is the grid of a kernel that walks over tiles: each has a block unless they are very many.
+func tileGrid(tiles int) [3]int { return [3]int{min(tiles, 1<<20), 1, 1} }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 

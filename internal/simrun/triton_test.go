@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/npy"
 	"github.com/warpline-ml/warpline/internal/testutil"
 )
@@ -23,8 +24,8 @@ type tritonRun struct {
 	allow        []float64 // the error of each result
 	mma          bool      // in tensor cores, hence to be run with truncating sums too
 
-	dir string
-	r   *rand.Rand
+	t *testing.T
+	r *rand.Rand
 }
 
 // TestTriton runs kernels of Triton under all checks, on sizes that are no multiple of a block, in several schedules:
@@ -46,29 +47,28 @@ func TestTriton(t *testing.T) {
 	for name, prepare := range makers {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			k := &tritonRun{kernel: filepath.Join(dir, name), r: r}
+			k := &tritonRun{kernel: filepath.Join(dir, name), t: t, r: r}
 			prepare(k)
-			k.run(t)
+			k.run()
 		})
 	}
 }
 
-func (k *tritonRun) run(t *testing.T) {
-	t.Helper()
-	natural := k.launch(t, Config{})
+func (k *tritonRun) run() {
+	natural := k.launch(Config{})
 	for _, c := range []Config{{Seed: 1, Schedule: "independent"}, {Seed: 2}} {
-		if got := k.launch(t, c); !bytes.Equal(got, natural) {
-			t.Errorf("seed %d: other bits than in the natural order", c.Seed)
+		if got := k.launch(c); !bytes.Equal(got, natural) {
+			k.t.Errorf("seed %d: other bits than in the natural order", c.Seed)
 		}
 	}
 	if k.mma {
-		k.launch(t, Config{Numerics: "truncating"})
+		k.launch(Config{Numerics: "truncating"})
 	}
 }
 
 // launch does what warpline sim run --meta does, and returns the results.
-func (k *tritonRun) launch(t *testing.T, c Config) []byte {
-	t.Helper()
+func (k *tritonRun) launch(c Config) []byte {
+	t := k.t
 	c.File, c.Meta, c.Shared, c.Checks = k.kernel+".ptx", k.kernel+".json", -1, "all"
 	c.Grid, c.Args, c.Outs = k.grid, k.args, []string{fmt.Sprintf("%d=out.npy", k.out)}
 	res, err := Run(t.Context(), c)
@@ -89,14 +89,13 @@ func (k *tritonRun) launch(t *testing.T, c Config) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.compare(t, a)
+	k.compare(a)
 	return a.Data
 }
 
-func (k *tritonRun) compare(t *testing.T, a *npy.Array) {
-	t.Helper()
+func (k *tritonRun) compare(a *npy.Array) {
 	if len(a.Data) != 4*len(k.want) {
-		t.Fatalf("%d bytes for %d results", len(a.Data), len(k.want))
+		k.t.Fatalf("%d bytes for %d results", len(a.Data), len(k.want))
 	}
 	for i, want := range k.want {
 		bits := binary.LittleEndian.Uint32(a.Data[4*i:])
@@ -105,7 +104,7 @@ func (k *tritonRun) compare(t *testing.T, a *npy.Array) {
 			got = float64(int32(bits))
 		}
 		if !(math.Abs(got-want) <= k.allow[i]) {
-			t.Fatalf("element %d is %g, want %g ± %g", i, got, want, k.allow[i])
+			k.t.Fatalf("element %d is %g, want %g ± %g", i, got, want, k.allow[i])
 		}
 	}
 }
@@ -129,10 +128,10 @@ func (k *tritonRun) buffer(typ string, data []float64, shape ...int) {
 	var b bytes.Buffer
 	name := fmt.Sprintf("%d.npy", len(k.args))
 	if err := npy.Write(&b, a); err != nil {
-		panic(err) // a mistake in the test
+		k.t.Fatal(err)
 	}
 	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-		panic(err)
+		k.t.Fatal(err)
 	}
 	k.args = append(k.args, typ+"@"+name)
 }
@@ -159,11 +158,11 @@ func (k *tritonRun) normals(n int) []float64 {
 	return x
 }
 
-// eighths are n numbers with at most 7 significant bits, which every type of tensor cores has, and so have their products.
-func (k *tritonRun) eighths(n int) []float64 {
-	x := make([]float64, n)
+// short are n normal numbers of 8 significant bits, which every type of tensor cores has, so that products are exact.
+func (k *tritonRun) short(n int) []float64 {
+	x := k.normals(n)
 	for i := range x {
-		x[i] = float64(k.r.IntN(63)-31) / 16
+		x[i] = dtype.BF16FromFloat64(x[i]).Float64()
 	}
 	return x
 }
@@ -287,10 +286,10 @@ func cumSum(k *tritonRun) {
 	}
 }
 
-// matMul is A[M,K] by B[K,N] of numbers whose products are exact, so that only sums and the result are rounded.
+// matMul is A[M,K] by B[K,N]. Products are exact, so that only sums and the result are rounded, or cut off.
 func matMul(typ string, m, n, depth int) func(k *tritonRun) {
 	return func(k *tritonRun) {
-		a, b := k.eighths(m*depth), k.eighths(depth*n)
+		a, b := k.short(m*depth), k.short(depth*n)
 		k.mma, k.grid = true, fmt.Sprintf("%d,%d", (m+63)/64, (n+31)/32)
 		k.buffer(typ, a, m, depth)
 		k.buffer(typ, b, depth, n)
@@ -303,7 +302,7 @@ func matMul(typ string, m, n, depth int) func(k *tritonRun) {
 					p := a[i*depth+l] * b[l*n+j]
 					sum, size = sum+p, size+math.Abs(p)
 				}
-				k.expect(sum, 32*ulp32*size+half(typ)*math.Abs(sum))
+				k.expect(sum, 8*ulp32*size+half(typ)*math.Abs(sum))
 			}
 		}
 	}
@@ -315,7 +314,7 @@ func attention(typ string) func(k *tritonRun) {
 		const heads, rows, width, scale = 2, 77, 32, 0.25
 		var x [3][]float64
 		for i := range x {
-			x[i] = k.eighths(heads * rows * width)
+			x[i] = k.short(heads * rows * width)
 			k.buffer(typ, x[i], heads, rows, width)
 		}
 		k.mma, k.grid = true, fmt.Sprint("2,", heads)

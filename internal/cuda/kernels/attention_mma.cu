@@ -4,7 +4,8 @@
 // product wants them: nothing goes through shared memory but the tiles.
 //
 // Weights and gradients of scores are rounded to two 16-bit numbers each, a large and a small part, whose products are both
-// added: results are as accurate as those of float32 weights, for half as many mma again.
+// added: results are as accurate as those of float32 weights, for half as many mma again. In float16 a gradient of a score
+// beyond 65504 is infinite, as it is in PyTorch; scaling of the loss backs off then.
 //
 //warpline:module attention_mma_32_f16 -DELEM=f16 -DWIDTH=32 -DMASKED=false -DNAME(op)=op##_32_f16
 //warpline:module attention_mma_32_masked_f16 -DELEM=f16 -DWIDTH=32 -DMASKED=true -DNAME(op)=op##_32_masked_f16

@@ -1,5 +1,6 @@
 // What moves elements without looking into them: Gather, Embedding and Pad, for elements of 1, 2, 4 and 8 bytes. A
-// thread makes an element of the result, or 16 bytes of a row where its length and place allow.
+// thread makes an element of the result, or 16 bytes of a row where its length and place allow. Where an index is out of
+// range the result is zeros.
 //
 //warpline:module index_b8 -DT=u8 -DNAME(op)=op##_b8
 //warpline:module index_b16 -DT=u16 -DNAME(op)=op##_b16
@@ -7,15 +8,14 @@
 //warpline:module index_b64 -DT=u64 -DNAME(op)=op##_b64
 #include "index.cuh"
 
-
 // gather takes out[…i…] from x[…idx[…i…]…]; start is where x has index 0, in the order of idx.
 KERNEL(256) NAME(gather)(T *out, const T *__restrict__ x, const i64 *__restrict__ idx, i64 n, i64 size, i64 step, Strided start, Fault *fault, u32 launch) {
 	for (i64 i = globalThread(); i < n; i += globalThreads()) {
 		i64 v = idx[i];
-		if (u64(v) >= u64(size))
+		bool in = u64(v) < u64(size);
+		if (!in)
 			outOfRange(fault, launch, v, size);
-		else
-			out[i] = x[start.at(i) + v * step];
+		out[i] = in ? x[start.at(i) + v * step] : T();
 	}
 }
 
@@ -28,10 +28,10 @@ struct Rows {
 template <class V> DEVICE void takeRows(V *out, const V *w, const i64 *idx, i64 n, i64 size, const Divisor64 &width, Fault *fault, u32 launch) {
 	for (i64 i = globalThread(); i < n * i64(width.by); i += globalThreads()) {
 		i64 column = i, row = width.split(column), v = idx[row];
-		if (u64(v) < u64(size))
-			out[i] = w[v * width.by + column];
-		else if (column == 0)
+		bool in = u64(v) < u64(size);
+		if (!in && column == 0)
 			outOfRange(fault, launch, v, size);
+		out[i] = in ? w[v * width.by + column] : V();
 	}
 }
 

@@ -1,0 +1,94 @@
+package cuda_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/conform"
+	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
+	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/testutil"
+)
+
+// runCases runs conformance cases on a simulated machine of its own, which a finding fails, and returns the sums of the
+// results' bytes in the order of the cases.
+func runCases(t *testing.T, c simcuda.Config, cases []*conform.Case) []uint64 {
+	t.Helper()
+	dev := opener(t, c)()
+	r, err := conform.NewRunner(dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := make([]uint64, len(cases))
+	for i, k := range cases {
+		res := r.Run(k)
+		if sums[i] = res.Sum; res.Status == conform.Failed || res.Status == conform.Unsupported {
+			t.Error(res.String())
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := dev.Close(); err != nil {
+		t.Error(err)
+	}
+	return sums
+}
+
+// TestTruncating: products are within tolerance when tensor cores cut sums off, as those of A100 and H100 do, instead of
+// rounding them.
+func TestTruncating(t *testing.T) {
+	codes := []ir.Code{ir.MatMul, ir.Linear, ir.Conv2d, ir.Conv2dGradInput, ir.Conv2dGradWeight, ir.Attention, ir.AttentionGrad}
+	wide := []ir.Code{ir.Linear, ir.Attention, ir.AttentionGrad}
+	seed := testutil.Rand(t).Uint64()
+	for _, code := range codes {
+		t.Run(code.String(), func(t *testing.T) {
+			all := conform.Cases(conform.Options{Seed: seed, Short: true, Codes: []ir.Code{code}})
+			cases := slices.DeleteFunc(slices.Collect(all), func(c *conform.Case) bool {
+				switch c.Op.In(0).DType {
+				case dtype.BF16, dtype.F16:
+					return false
+				case dtype.F32:
+					return !slices.Contains(wide, code)
+				}
+				return true
+			})
+			if len(cases) == 0 {
+				t.Fatal("no case")
+			}
+			cut := runCases(t, simcuda.Config{Checks: gpusim.AllChecks, Numerics: gpusim.Truncating}, cases)
+			if code == ir.MatMul && slices.Equal(cut, runCases(t, simcuda.Config{}, cases)) {
+				t.Error("the same bits as with exact sums: no tensor core took part")
+			}
+		})
+	}
+}
+
+// TestOrders: the order of blocks, warps and lanes shows in no result and makes for no finding. Each of three orders takes
+// one of six cases.
+func TestOrders(t *testing.T) {
+	codes := []ir.Code{ir.Copy, ir.Cat, ir.Sum, ir.ArgMax, ir.CumSum, ir.Softmax, ir.LayerNorm, ir.LayerNormGrad, ir.BatchNorm,
+		ir.CrossEntropy, ir.SumSquares, ir.EmbeddingGrad, ir.ScatterAdd, ir.MatMul, ir.Conv2dGradWeight, ir.Attention, ir.AttentionGrad}
+	r := testutil.Rand(t)
+	options := conform.Options{Seed: r.Uint64(), Short: true, Codes: codes}
+	orders := []simcuda.Config{{Seed: 1}, {Seed: 2, Schedule: gpusim.Independent}, {Seed: 3}}
+	parts := make([][]*conform.Case, 2*len(orders))
+	at := r.IntN(len(parts))
+	for c := range conform.Cases(options) {
+		if dt := c.Op.In(0).DType; dt.IsFloat() && dt != dtype.F64 {
+			parts[at%len(parts)] = append(parts[at%len(parts)], c)
+			at++
+		}
+	}
+	for i, order := range orders {
+		order.Checks = gpusim.AllChecks
+		natural := runCases(t, simcuda.Config{}, parts[i])
+		for j, sum := range runCases(t, order, parts[i]) {
+			if sum != natural[j] {
+				t.Errorf("seed %d: other bits than in the natural order: %s", order.Seed, parts[i][j].Name)
+			}
+		}
+	}
+}
