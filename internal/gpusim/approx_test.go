@@ -9,6 +9,9 @@ import (
 func spreadBits(f oracleFormat) []uint64 {
 	out := f.edges()
 	step := uint64(1)<<f.mant/7 + 3
+	if f.width() == 64 {
+		step *= 41
+	}
 	for b := uint64(1); b < uint64(2*f.bias+1)<<f.mant; b += step {
 		out = append(out, b, b|1<<(f.width()-1))
 	}

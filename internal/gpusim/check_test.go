@@ -19,14 +19,8 @@ func runMutant(t *testing.T, src, kernel string, o Options) (*Report, error) {
 		return r.try("reduce", d1(1), d1(256), o, r.upload(randoms(999, 1), "x"), r.alloc(4, "out"), int32(999))
 	case "scan":
 		return r.try("scan", d1(1), d1(256), o, r.upload(make([]uint32, 256), "x"), r.alloc(4*256, "y"))
-	case "layernorm":
-		x := r.upload(randoms(300, 1), "x")
-		return r.try("layernorm", d1(1), d1(256), o, x, x, x, r.alloc(1200, "y"), int32(300))
 	case "transpose":
 		return r.try("transpose", d2(2, 2), d2(32, 8), o, r.upload(randoms(50*37, 1), "x"), r.alloc(4*50*37, "y"), int32(50), int32(37))
-	case "sgemm":
-		x := r.upload(randoms(64*64, 1), "x")
-		return r.try("sgemm", d2(1, 1), d1(256), o, x, x, r.alloc(4*64*64, "c"), int32(64), int32(64), int32(64))
 	case "gemm_bf16":
 		x := r.upload(make([]uint16, 96*128), "x")
 		return r.try("gemm_bf16", d2(1, 1), d1(128), o, x, x, r.alloc(4*64*64, "c"), int32(64), int32(64), int32(128))
@@ -35,7 +29,7 @@ func runMutant(t *testing.T, src, kernel string, o Options) (*Report, error) {
 	return nil, nil
 }
 
-// TestMutants breaks correct kernels: each check must see what was done, and where.
+// TestMutants breaks correct kernels: each check must see what was done. Package mutate does so at large.
 func TestMutants(t *testing.T) {
 	src := source(t)
 	for _, m := range []struct {
@@ -44,18 +38,9 @@ func TestMutants(t *testing.T) {
 		check            Check
 	}{
 		{"reduce", "bar.sync \t0;", "", 1, Racecheck},
-		{"reduce", "bar.sync \t0;", "", 2, Racecheck},
-		{"scan", "bar.sync \t0;", "", 1, Racecheck},
-		{"scan", "bar.sync \t0;", "", 2, Racecheck},
-		{"layernorm", "bar.sync \t0;", "", 1, Racecheck},
 		{"transpose", "bar.sync \t0;", "", 1, Racecheck},
-		{"sgemm", "bar.sync \t0;", "", 1, Racecheck},
-		{"sgemm", "bar.sync \t0;", "", 2, Racecheck},
-		{"gemm_bf16", "bar.sync \t0;", "", 1, Racecheck},
-		{"gemm_bf16", "cp.async.wait_group 1", "cp.async.wait_group 2", 1, Racecheck},
 		{"gemm_bf16", "cp.async.wait_group 1;", "", 1, Racecheck},
 		{"add", "setp.ge.s32", "setp.gt.s32", 1, Memcheck},
-		{"transpose", "setp.ge.s32", "setp.gt.s32", 6, Memcheck},
 		{"reduce", "st.shared.f32", "//", 1, Initcheck},
 		{"scan", "st.shared.u32", "//", 1, Initcheck},
 		{"add", "mov.u32 \t%r2", "//", 1, Initcheck},
