@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -10,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -138,6 +140,7 @@ func (s *simulator) run(i int, o gpusim.Options) ([]byte, error) {
 
 // tally counts comparisons.
 type tally struct {
+	kernels      int
 	compared     int
 	instructions int
 	differences  []string
@@ -188,6 +191,7 @@ func firstDifference(a, b []byte) int {
 	return -1
 }
 
+// random compares c.n kernels, or as many as there is time for until an interrupt, and returns a row of the report.
 func (c *config) random() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "oracle")
 	if err != nil {
@@ -195,7 +199,9 @@ func (c *config) random() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	t := &tally{}
-	for done := 0; done < c.n; done += batch {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	for done := 0; done < c.n && ctx.Err() == nil; done += batch {
 		seed := c.seed + uint64(done/batch)
 		x, err := c.compile(dir, seed, min(batch, c.n-done), 1+done/batch%3)
 		if err != nil {
@@ -204,35 +210,11 @@ func (c *config) random() ([]byte, error) {
 		if err := t.compare(seed, x); err != nil {
 			return nil, err
 		}
+		t.kernels += x.n
 		fmt.Fprintf(os.Stderr, "%d comparisons, %d differences\n", t.compared, len(t.differences))
 	}
-	version, err := c.output(nil, c.clang, "--version")
-	if err != nil {
-		return nil, err
-	}
-	first, _, _ := strings.Cut(string(version), "\n")
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `# Random kernels: this machine against the simulator
-
-Made by `+"`go run ./bench/oracle -seed %d -n %d random`"+` with %s on %s.
-
-Each kernel is C++ of integers and floats of 32 and 64 bits, conversions between them and to halves, branches, loops,
-switches, local arrays, and shared memory between barriers, drawn by a seed. clang compiles it for this machine at -O1 and
-to PTX at %s, contraction off. The simulator runs the PTX for a block of %d threads under all checks, with
-four seeds and both schedules in turn; every word must be equal and no check may find anything.
-
-| | |
-|---|---|
-| kernels | %d |
-| comparisons | %d |
-| words compared | %d |
-| PTX instructions | %d |
-| differences or findings | %d |
-`, c.seed, c.n, first, runtime.GOARCH, strings.Join(levels, ", "), threads, c.n, t.compared, t.compared*threads*outWords, t.instructions, len(t.differences))
-	for _, d := range t.differences {
-		fmt.Fprintf(&b, "\n* %s\n", d)
-	}
-	return b.Bytes(), nil
+	return []byte(fmt.Sprintf("| %d | %d | %d | %d | %d | %d |\n%s", c.seed, t.kernels, t.compared, t.compared*threads*outWords, t.instructions,
+		len(t.differences), strings.Join(t.differences, "\n"))), nil
 }
 
 // bare drops comments and indentation.
