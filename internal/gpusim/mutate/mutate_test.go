@@ -9,7 +9,10 @@ import (
 // TestCampaign tries a sample of the mutants of the test kernels, all of them with WARPLINE_MUTANTS=all. bench/oracle
 // writes the report.
 func TestCampaign(t *testing.T) {
-	src, err := os.ReadFile("../testdata/kernels.ptx")
+	suites, err := TestSuites(func(name string) (string, error) {
+		b, err := os.ReadFile("../testdata/" + name)
+		return string(b), err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,13 +20,14 @@ func TestCampaign(t *testing.T) {
 	if os.Getenv("WARPLINE_MUTANTS") == "all" {
 		every = 1
 	}
-	s := TestSuite(string(src))
-	results, err := s.Run(every)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Judge(results, every == 1); err != nil {
-		t.Error(err)
+	for _, s := range suites {
+		results, err := s.Run(every)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Judge(results, every == 1); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

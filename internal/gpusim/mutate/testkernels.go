@@ -2,12 +2,15 @@ package mutate
 
 import (
 	_ "embed" // the reasons
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 )
 
-// TestKernels are launches of the kernels in internal/gpusim/testdata/kernels.ptx. Shapes are no multiples of the tiles
+// testKernels are launches of the kernels in internal/gpusim/testdata/kernels.ptx. Shapes are no multiples of the tiles
 // where the kernel allows it, so that its guards matter; where one launch cannot make all of them matter, there are more.
-func TestKernels() []*Case {
+func testKernels() []*Case {
 	x := floats(64 * 128)
 	return []*Case{
 		{Kernel: "add", Grid: row(2), Block: row(64), Args: []any{In(x[:100]), In(x[100:200]), Out(400), int32(100)}},
@@ -87,10 +90,40 @@ func halvesOf(n int) []uint16 {
 	return out
 }
 
+// predicatedKernels are launches of the kernels in internal/gpusim/testdata/predicated.ptx.
+func predicatedKernels() []*Case {
+	x := floats(1000)
+	return []*Case{
+		{Kernel: "maskedadd", Grid: row(2), Block: row(32), Args: []any{In(x[:180]), In(x[180:360]), Out(720), int32(180)}},
+		{Kernel: "maskedsum", Grid: row(1), Block: row(128), Args: []any{In(x[:100]), In(make([]uint32, 2)), int32(100)}},
+		{Kernel: "staged", Grid: row(1), Block: row(32), Args: []any{In(x[:600]), Out(2400), int32(600)}},
+		{Kernel: "staged", Grid: row(1), Block: row(32), Args: []any{In(x[:40]), Out(160), int32(40)}},
+	}
+}
+
 //go:embed known.txt
 var known string
 
-// TestSuite is the suite of TestKernels, given the text of their module.
-func TestSuite(source string) *Suite {
-	return &Suite{Name: "internal/gpusim/testdata/kernels.ptx", Source: source, Cases: TestKernels(), Known: ReadKnown(known)}
+// TestSuites are the suites of the simulator's own test kernels. read gives the text of a file in
+// internal/gpusim/testdata.
+func TestSuites(read func(name string) (string, error)) ([]*Suite, error) {
+	var all []*Suite
+	for _, s := range []*Suite{{Name: "kernels.ptx", Cases: testKernels()}, {Name: "predicated.ptx", Cases: predicatedKernels()}} {
+		var err error
+		if s.Source, err = read(s.Name); err != nil {
+			return nil, err
+		}
+		s.Known = s.ofMine(ReadKnown(known))
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// ofMine keeps what is known of the suite's kernels.
+func (s *Suite) ofMine(known map[string]string) map[string]string {
+	maps.DeleteFunc(known, func(id, _ string) bool {
+		name, _, _ := strings.Cut(id, " ")
+		return !slices.ContainsFunc(s.Cases, func(c *Case) bool { return c.Kernel == name })
+	})
+	return known
 }
