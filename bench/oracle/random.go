@@ -55,7 +55,7 @@ func (c *config) compile(dir string, seed uint64, n, depth int) (*compiled, erro
 		x.ptx = append(x.ptx, out)
 	}
 	exe := filepath.Join(dir, "k")
-	args := []string{"-O1", "-ffp-contract=off", "-fwrapv", "-w", src, "-o", exe, "-lm"}
+	args := []string{"-O0", "-ffp-contract=off", "-fwrapv", "-w", src, "-o", exe, "-lm"}
 	if runtime.GOARCH == "amd64" {
 		args = append(args, "-mfma", "-mf16c", "-msse4.1")
 	}
