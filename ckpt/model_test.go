@@ -24,7 +24,7 @@ import (
 
 func fresh(t *testing.T) *tensor.Env {
 	t.Helper()
-	env, err := tensor.Fresh("cpu")
+	env, err := tensor.Fresh(testutil.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type run struct {
 
 func newRun(t *testing.T, hidden int) *run {
 	t.Helper()
-	env, err := tensor.Fresh("cpu")
+	env, err := tensor.Fresh(testutil.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/internal/testutil/golden"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
@@ -14,7 +15,7 @@ import (
 )
 
 func open(t *testing.T) *tensor.Env {
-	env, err := tensor.Fresh("cpu")
+	env, err := tensor.Fresh(testutil.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

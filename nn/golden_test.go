@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/internal/testutil/golden"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -14,7 +15,7 @@ import (
 // freshEnv is a CPU of the test's own, on which what is released turns into NaN.
 func freshEnv(t testing.TB) *tensor.Env {
 	t.Helper()
-	env, err := tensor.Fresh("cpu")
+	env, err := tensor.Fresh(testutil.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

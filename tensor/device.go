@@ -41,6 +41,8 @@ type Device struct {
 	handed    atomic.Int64 // queues handed out a second time
 	scopeOnly atomic.Int64 // bytes that scopes own and no graph holds
 
+	syncs syncBook
+
 	unknownMu sync.Mutex
 	unknown   map[string]int // reads of values that nothing computed, by line of the program
 }
@@ -95,17 +97,40 @@ func newDevice(name string, raw device.Device) (*Device, error) {
 	d := &Device{name: name, dev: raw, info: raw.Info(), floor: paceFloor, open: map[*scope]struct{}{}, unknown: map[string]int{}}
 	d.collected = sync.NewCond(&d.mu)
 	d.queues.Store(new([]*queue))
-	d.alloc = device.NewAllocator(raw, device.Config{Events: d.eventOn})
-	if d.info.Host {
-		d.alloc.SetLimit(d.info.Memory) // the system would rather end the process than refuse
+	var err error
+	if d.syncs.policy, err = waitsFromEnvironment(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	q, err := raw.NewQueue()
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
+	d.alloc = device.NewAllocator(raw, d.allocation(q))
+	if d.info.Host {
+		d.alloc.SetLimit(d.info.Memory) // the system would rather end the process than refuse
+	}
 	d.first = d.addQueue(q)
 	d.base = &Env{dev: d, scope: newScope(d, nil, rootKey)}
 	return d, nil
+}
+
+// noter is a queue of a device that checks accesses: it is told what the allocator does with its memory.
+type noter interface {
+	Checked() bool
+	Note(m device.Mem, inUse bool, tag string) error
+}
+
+// allocation configures the allocator of a device whose queues are like q.
+func (d *Device) allocation(q device.Queue) device.Config {
+	c := device.Config{Events: d.eventOn}
+	if n, ok := q.(noter); ok && n.Checked() {
+		c.Note = func(id int, m device.Mem, inUse bool) {
+			q := (*d.queues.Load())[id]
+			// An error here is one of earlier work, which the next call on the queue reports.
+			_ = q.q.(noter).Note(m, inUse, userLine())
+		}
+	}
+	return c
 }
 
 // Best returns the root env of the best device this process can use: a GPU that works, else the CPU.

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
 // open returns a CPU of the test's own, on poisoned memory.
 func open(t testing.TB) *tensor.Env {
 	t.Helper()
-	env, err := tensor.Fresh("cpu")
+	env, err := tensor.Fresh(testutil.Device())
 	if err != nil {
 		t.Fatal(err)
 	}

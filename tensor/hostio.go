@@ -22,7 +22,6 @@ func write[T any](t *Tensor, data []T) {
 	staged(t.Bytes(), func(host device.Arg) {
 		copy(hostmem.Slice[T](uintptr(host.Mem.Addr), len(data)), data)
 		q.copy(t.arg(), host, t.Bytes())
-		q.sync()
 	})
 }
 
@@ -47,6 +46,7 @@ func read[T dtype.Element](t *Tensor) []T {
 		runtime.KeepAlive(c)
 		return s
 	}
+	d.waits(whatRead)
 	staged(c.Bytes(), func(host device.Arg) {
 		q.copy(host, c.arg(), c.Bytes())
 		q.sync()
@@ -56,7 +56,8 @@ func read[T dtype.Element](t *Tensor) []T {
 	return s
 }
 
-// transfer copies t, which is row-major, into dst on another device.
+// transfer copies t, which is row-major, into dst on another device. The host waits, except for a copy from its own
+// memory.
 func (t *Tensor) transfer(dst *Tensor) {
 	n := t.Bytes()
 	from, to := t.env.onQueue(), dst.env.onQueue()
@@ -65,6 +66,7 @@ func (t *Tensor) transfer(dst *Tensor) {
 	}
 	defer runtime.KeepAlive(t)
 	from.reads(t.st.rec)
+	t.env.dev.waits(whatCopy)
 	from.sync()
 	switch {
 	case t.env.dev.info.Null:
@@ -72,18 +74,37 @@ func (t *Tensor) transfer(dst *Tensor) {
 		write(dst, make([]byte, n))
 	case t.env.dev.info.Host || dst.env.dev.info.Null:
 		to.copy(dst.arg(), t.arg(), n)
-		to.sync()
 	case dst.env.dev.info.Host:
 		from.copy(dst.arg(), t.arg(), n)
 		from.sync()
+	case to.copyFrom(dst.arg(), t.env.dev.dev, t.arg(), n):
+		to.sync() // t's memory may be given back once its own queue is idle
 	default:
 		staged(n, func(host device.Arg) {
 			from.copy(host, t.arg(), n)
 			from.sync()
 			to.copy(dst.arg(), host, n)
-			to.sync()
 		})
 	}
+}
+
+// peer is a queue that copies from other devices of its engine; false if it cannot.
+type peer interface {
+	CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error)
+}
+
+func (q *queue) copyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) bool {
+	p, ok := q.q.(peer)
+	if !ok {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ok, err := p.CopyFrom(dst, from, src, n)
+	if err != nil {
+		raiseErr("copy", "", err)
+	}
+	return ok
 }
 
 func (q *queue) copy(dst, src device.Arg, n int64) {

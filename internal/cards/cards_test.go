@@ -22,9 +22,18 @@ func TestCards(t *testing.T) {
 		if count.MatchString(c.Name) || slices.Contains(Names()[:i], c.Name) {
 			t.Errorf("card %q has a bad name or one that another has", c.Name)
 		}
-		if c.Memory < GiB || c.SMs < 1 || c.Compute[0] < 5 || c.Source == "" || c.Model == "" {
+		if c.Memory < GiB || c.SMs < 1 || c.Compute[0] < 5 || c.Source == "" || c.Model == "" || c.L2 < mib || c.Link < 1 {
 			t.Errorf("%+v lacks a fact", c)
 		}
+	}
+	// Clocks of memory and chip are known to lie in these ranges, so that a slip in a column shows.
+	for _, c := range All {
+		if k := c.MemoryClock(); k < 800_000 || k > 15_000_000 || c.Clock < 1400 || c.Clock > 2600 {
+			t.Errorf("%s: memory at %d kHz, multiprocessors at %d MHz", c.Name, k, c.Clock)
+		}
+	}
+	if c, _ := Find("rtx-4090"); c.MemoryClock() != 10_500_000 {
+		t.Error(c.MemoryClock())
 	}
 	if c, ok := Find(Default); !ok || c.Name != Default {
 		t.Error(c, ok)

@@ -145,6 +145,9 @@ func (a *Allocator) take(b *Block, r *request) {
 	if a.poison {
 		a.checkPoison(b)
 	}
+	if a.cfg.Note != nil {
+		a.cfg.Note(b.queue, Mem{Addr: b.mem.Addr, Size: r.asked}, true)
+	}
 }
 
 // splits reports whether a block that is larger than the request by rest is cut. Large blocks are only for a rest of
@@ -188,6 +191,9 @@ func (a *Allocator) wantLive(b *Block, what string) {
 func (a *Allocator) release(b *Block) {
 	if a.poison {
 		fillPoison(b.mem)
+	}
+	if a.cfg.Note != nil {
+		a.cfg.Note(b.queue, b.mem, false)
 	}
 	kind, size, requested := b.pool.kind, b.mem.Size, b.requested
 	b.requested = 0

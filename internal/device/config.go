@@ -35,6 +35,9 @@ type Config struct {
 	GCThreshold float64
 	// Events records an event behind all work that a queue has been given. It is needed for [Allocator.RecordUse].
 	Events func(queue int) (Event, error)
+	// Note is told of each block that is handed out or put back, for checks that would otherwise see segments only. It is
+	// called with the allocator's lock held and must not call back.
+	Note func(queue int, m Mem, inUse bool)
 	// Reclaim frees what the program no longer reaches, and reports whether it freed anything. It is called, with no
 	// lock held, when no cached block fits; final is set when the device has refused too, just before cached memory is
 	// given back. It may call Free, not Alloc.

@@ -95,7 +95,8 @@ type Queue interface {
 	// Launch starts a kernel; args are its outputs, its inputs, and its workspace if it needs one. It keeps neither
 	// args nor p.
 	Launch(k *Kernel, args []Arg, p *Params) error
-	// Copy moves n bytes; whether between host and device follows from the Mems.
+	// Copy moves n bytes; whether between host and device follows from the Mems. A copy from host memory has read its
+	// source when it returns; one to host memory is there after the next Sync.
 	Copy(dst, src Arg, n int64) error
 	Record() (Event, error)
 	Wait(Event) error

@@ -48,15 +48,31 @@ func (w *warp) checkSource(a *access, lane int, al *allocation, addr uint64) {
 	}
 }
 
+// asyncWatch is what the checks and the schedules ask of an [asyncCopy].
+type asyncWatch struct {
+	from   [warpSize]uint64 // in global memory
+	read   [warpSize]uint8  // bytes from there; zeros follow
+	landed uint32           // lanes whose copy is written to shared memory
+	site   *site
+}
+
+// meets reports whether a lane whose copy is under way reads of [lo, hi).
+func (v *asyncWatch) meets(lanes uint32, lo, hi uint64) bool {
+	for m := lanes; m != 0; m &= m - 1 {
+		if l := lowest(m); v.from[l] < hi && v.from[l]+uint64(v.read[l]) > lo {
+			return true
+		}
+	}
+	return false
+}
+
 // readerOf finds a copy that reads of [lo, hi) and that the lane cannot know to be over.
 func (w *warp) readerOf(lane int, lo, hi uint64) *site {
 	c := w.cta
 	for _, v := range c.warps {
-		for l := range v.async {
-			for i := range v.async[l].pending {
-				if p := &v.async[l].pending[i]; p.from < hi && p.from+uint64(p.read) > lo {
-					return p.site
-				}
+		for i := range v.async.copies {
+			if p := &v.async.watch[i]; p.meets(v.async.list[i].lanes, lo, hi) {
+				return p.site
 			}
 		}
 	}
@@ -68,32 +84,49 @@ func (w *warp) readerOf(lane int, lo, hi uint64) *site {
 	return nil
 }
 
+// endAsync completes copy i of a lane.
+func (w *warp) endAsync(i, lane int) {
+	s := &w.async
+	w.land(i, lane)
+	p := &s.list[i]
+	p.lanes &^= 1 << lane
+	if w.cta.race != nil {
+		w.cta.race.arrived(w, lane, int(p.at[lane]), int(p.size))
+		w.readSource(lane, &s.watch[i])
+	}
+}
+
 // readSource remembers that a copy of the lane is over.
-func (w *warp) readSource(lane int, p *asyncCopy) {
+func (w *warp) readSource(lane int, p *asyncWatch) {
 	c := w.cta
-	if p.read > 0 && len(c.reads) < maxSourceReads {
+	if p.read[lane] > 0 && len(c.reads) < maxSourceReads {
 		thread := w.id*warpSize + uint32(lane)
-		c.reads = append(c.reads, sourceRead{p.from, p.read, uint16(thread), c.race.clock[w.id][w.id], p.site})
+		c.reads = append(c.reads, sourceRead{p.from[lane], int(p.read[lane]), uint16(thread), c.race.clock[w.id][w.id], p.site})
 	}
 }
 
 // allPassed forgets what a barrier of the whole block has put in order.
 func (c *cta) allPassed() { c.reads = c.reads[:0] }
 
-// land carries out the write of a copy.
-func (c *cta) land(p *asyncCopy) {
-	copy(c.shared[p.at:][:p.size], p.data[:p.size])
-	p.landed = true
+// land carries out the write of a lane's copy, unless it has been.
+func (w *warp) land(i, lane int) {
+	p, v := &w.async.list[i], &w.async.watch[i]
+	if v.landed>>lane&1 == 0 {
+		copy(w.cta.shared[p.at[lane]:][:p.size], p.data[lane][:])
+		v.landed |= 1 << lane
+	}
 }
 
-// landSome carries out, by chance, copies of the lane that may arrive at any moment.
-func (w *warp) landSome(lane int) {
+// landSome carries out, by chance, copies of some lanes that may arrive at any moment.
+func (w *warp) landSome(mask uint32) {
 	if w.cta.grid.seed == 0 {
 		return
 	}
-	for i := range w.async[lane].pending {
-		if p := &w.async[lane].pending[i]; !p.landed && w.cta.random()&3 == 0 {
-			w.cta.land(p)
+	for i := range w.async.copies {
+		for m := w.async.list[i].lanes & mask; m != 0; m &= m - 1 {
+			if w.cta.random()&3 == 0 {
+				w.land(int(i), lowest(m))
+			}
 		}
 	}
 }

@@ -58,7 +58,7 @@ type Occupancy struct {
 
 // Occupancy computes the blocks per SM of a kernel with so many registers per thread, threads per block and bytes of
 // shared memory per block. Warps are placed on four partitions, registers given out in units of 256 per warp, shared
-// memory in units of 128 bytes, as CUDA's cuda_occupancy.h says of compute capability 7.0 and later.
+// memory in units of 128 bytes, 256 below compute capability 8.0, as CUDA's cuda_occupancy.h says.
 func (c Card) Occupancy(registers, threads, shared int) Occupancy {
 	warps := (threads + 31) / 32
 	if warps == 0 {
@@ -82,7 +82,11 @@ func (c Card) Occupancy(registers, threads, shared int) Occupancy {
 		lower(n, "registers")
 	}
 	if shared += c.SharedReserved; shared > 0 {
-		lower(c.SharedPerSM/((shared+127)/128*128), "shared memory")
+		unit := 128
+		if c.Compute[0] < 8 {
+			unit = 256
+		}
+		lower(c.SharedPerSM/((shared+unit-1)/unit*unit), "shared memory")
 	}
 	o.Warps = o.Blocks * warps
 	o.Ratio = float64(o.Warps) / float64(c.ThreadsPerSM/32)

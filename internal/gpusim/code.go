@@ -1,8 +1,10 @@
 package gpusim
 
 import (
+	"slices"
 	"sync"
 
+	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -10,6 +12,10 @@ import (
 type variant struct {
 	poison      bool // follow registers that nobody wrote
 	independent bool // blocks end at memory operations, where lanes may part
+	watched     bool // every access to memory is looked at in Go: it is checked or counted
+	seeded      bool // copies by cp.async arrive by chance, which is decided in Go
+	truncating  bool // tensor cores are modelled in Go
+	level       cpufeat.Level
 }
 
 // constant is a slot and the bits it holds.
@@ -27,7 +33,12 @@ type code struct {
 	const64   []constant
 	constPred []constant
 	fixed     []special // set once for each warp
+	launched  []special // set anew for each launch
 	specials  []special // set anew for each block of the grid
+	engine    *engine   // nil without assembly
+	prog      []inst    // the code of all blocks, for the engine
+	steps     []step    // by instruction of prog: the same in Go
+	regions   int
 	regs      int       // virtual registers, for poison
 	dynamic   int       // offset of dynamic shared memory
 	talks     bool      // has atomics, fences or strong accesses: other threads may wait for it, or it for them
@@ -50,6 +61,8 @@ type basic struct {
 	n       int64 // instructions
 	classes [numClasses]uint32
 	memory  bool
+	clock   bool  // reads a clock
+	chain   chain // the blocks that follow without a choice
 }
 
 type termKind uint8
@@ -73,6 +86,7 @@ type terminator struct {
 	need   func(w *warp) uint32 // the lanes that must arrive
 	run    op
 	warp   bool // bar.warp.sync: meets its like anywhere in the code
+	all    bool // needs all lanes of the warp, and runs at once where they are here
 	bar    *barOp
 	site   *site
 	poison op // checks what it reads; nil without
@@ -181,11 +195,17 @@ func (k *Kernel) compile(v variant) (*code, error) {
 	}
 	c := e.code
 	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(align(f.shared, dynamicAlign))
-	c.pressure = e.assign(g, use, v)
+	c.engine, c.regions = engineOf(v.level), sharedRegions
+	e.engine = c.engine
+	if !v.poison {
+		e.findAliases(use)
+	}
+	c.pressure = e.assign(g, use)
 	c.blocks = make([]basic, len(g.blocks))
 	for b := range g.blocks {
 		e.block(&c.blocks[b], g, b)
 	}
+	e.chains(g, use)
 	return c, e.err
 }
 
@@ -194,40 +214,41 @@ func endsBlock(in *finst) bool {
 	return in.Op == "bra" || in.Op == "exit" || converges[in.Op] && in.Op != "call"
 }
 
-// assign chooses slots. With poison each register has its own, so that what one left is not taken for another's.
-func (e *emitter) assign(g *graph, use []usage, v variant) (pressure int) {
+// assign chooses slots.
+func (e *emitter) assign(g *graph, use []usage) (pressure int) {
 	width := make([]int, len(e.bank))
 	for r, b := range e.bank {
 		width[r] = [banks]int{1, 2, 0}[b]
 	}
 	ivs, pressure := intervals(g, use, width)
-	if v.poison {
-		e.code.predSlot = map[int]int32{}
-		for r, b := range e.bank {
-			e.slots[r] = int32(e.code.slots[b])
-			e.code.slots[b]++
-			if b == bankPred {
-				e.code.predSlot[r] = e.slots[r]
-			}
-		}
-		return pressure
-	}
+	ivs = slices.DeleteFunc(ivs, func(iv interval) bool { return e.alias[iv.reg] != nil })
 	e.slots, e.code.slots = allocate(ivs, e.bank)
+	e.code.predSlot = map[int]int32{}
+	for r, b := range e.bank {
+		if b == bankPred {
+			e.code.predSlot[r] = e.slots[r]
+		}
+	}
 	return pressure
 }
 
 func (e *emitter) block(b *basic, g *graph, i int) {
 	x := g.blocks[i]
 	b.next, b.ipdom, b.n = i+1, g.ipdom[i], int64(x.end-x.start)
+	b.chain.start = len(e.code.prog)
 	at := g.blocks[i].succ
 	for j := x.start; j < x.end && e.err == nil; j++ {
 		in := &e.f.code[j]
-		e.use = &usage{}
-		run := e.instruction(in)
 		b.classes[classify(in.Inst)]++
 		b.memory = b.memory || touchesMemory[in.Op]
 		e.code.talks = e.code.talks || talking(in.Inst)
 		e.code.async = e.code.async || in.Op == "cp"
+		if e.aliasedBy(j) {
+			continue
+		}
+		e.use = &usage{}
+		run := e.instruction(in)
+		b.clock = b.clock || len(e.pre) > 0
 		if run != nil {
 			b.ops = append(b.ops, run)
 		}
@@ -235,6 +256,7 @@ func (e *emitter) block(b *basic, g *graph, i int) {
 			b.term = *e.term
 			b.targets = at
 		}
+		e.append(i)
 	}
 }
 
@@ -287,7 +309,6 @@ func (w *warp) chosenUndef(uses []int, in *finst) uint32 {
 		}
 		return 0
 	}
-	// With poison, registers have their own slots in order of their bank, so the predicate's can be read here.
 	pick := w.p[w.code.predSlot[in.fr.reg+p.ID]]
 	return undef(p) | undef(in.Args[1])&pick | undef(in.Args[2])&^pick
 }

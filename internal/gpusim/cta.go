@@ -28,9 +28,7 @@ type cta struct {
 	findings []Finding
 	out      []byte // of vprintf
 
-	execs, lanes        []uint64
-	branches, divergent uint64
-	mem                 memoryCounts
+	tally
 }
 
 // barrier is one of the sixteen barriers of a block.
@@ -106,6 +104,9 @@ func (c *cta) stop(w *warp, s *site, lane int, code Code, check Check, format st
 
 // pass gives each warp a turn. It reports whether any ran out its quantum; a block in which nothing can run is stopped.
 func (c *cta) pass() (spun bool) {
+	if c.worker.bound != c {
+		c.worker.bind(c)
+	}
 	progress := false
 	for i := range c.warps {
 		w := c.warps[c.grid.order(i, len(c.warps))]
@@ -285,6 +286,7 @@ func (c *cta) start(index int) {
 	c.id = g.blockID(index)
 	c.rand = g.seed*0x632be59bd9b4e019 + uint64(index)
 	c.fault, c.findings, c.out, c.steps, c.bars = nil, nil, nil, 0, [16]barrier{}
+	c.tally.reset()
 	c.alive = len(c.warps)
 	clear(c.shared)
 	c.sources, c.reads = c.sources[:0], c.reads[:0]
@@ -311,11 +313,7 @@ func (w *warp) start(threads int) {
 	w.mask, w.cc, w.turn = w.live, 0, 0
 	w.splits = append(w.splits[:0], split{mask: w.live, node: -1})
 	w.nodes = w.nodes[:0]
-	if w.code.async {
-		for i := range w.async {
-			w.async[i] = asyncLane{pending: w.async[i].pending[:0]}
-		}
-	}
+	w.async.reset()
 	for i := range w.undef {
 		w.undef[i] = full
 	}
@@ -351,10 +349,9 @@ func (g *grid) kind() ctaKind { return ctaKind{g.block, g.checks} }
 
 // adopt puts the block into a launch.
 func (c *cta) adopt(g *grid, wk *worker) {
-	c.grid, c.worker, c.execs, c.lanes = g, wk, wk.execs, wk.lanes
-	c.branches, c.divergent, c.mem = 0, 0, memoryCounts{}
+	c.grid, c.worker = g, wk
 	for _, w := range c.warps {
-		for _, s := range g.code.fixed {
+		for _, s := range g.code.launched {
 			w.setSpecial(s)
 		}
 	}
@@ -363,23 +360,20 @@ func (c *cta) adopt(g *grid, wk *worker) {
 // maxIdle bounds the blocks that a kernel keeps between launches.
 const maxIdle = 16
 
-// retire adds the block's counts to its worker's and keeps it for a later launch.
+// retire keeps the block for a later launch.
 func (c *cta) retire() {
-	c.worker.branches += c.branches
-	c.worker.divergent += c.divergent
-	c.worker.mem.add(c.mem)
 	k := c.grid.code
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.idle) < maxIdle {
-		c.grid, c.worker, c.execs, c.lanes = nil, nil, nil, nil
+		c.grid, c.worker = nil, nil
 		k.idle = append(k.idle, c)
 	}
 }
 
 func newCTA(g *grid) *cta {
 	n := (g.threads + warpSize - 1) / warpSize
-	c := &cta{grid: g, kind: g.kind(), shared: make([]byte, g.shared), warps: make([]*warp, n)}
+	c := &cta{grid: g, kind: g.kind(), shared: aligned[byte](g.shared), warps: make([]*warp, n), tally: newTally(g.code)}
 	if g.checks&Initcheck != 0 {
 		c.written = make([]byte, g.shared)
 	}
@@ -394,7 +388,7 @@ func newCTA(g *grid) *cta {
 
 func newWarp(c *cta, id uint32) *warp {
 	k := c.grid.code
-	w := &warp{cta: c, code: k, id: id, r: make([]vec32, k.slots[bank32]), q: make([]vec64, k.slots[bank64]), p: make([]uint32, k.slots[bankPred])}
+	w := &warp{cta: c, code: k, id: id, r: aligned[vec32](k.slots[bank32]), q: aligned[vec64](k.slots[bank64]), p: make([]uint32, k.slots[bankPred])}
 	if c.grid.checks&Initcheck != 0 {
 		w.undef = make([]uint32, k.regs)
 	}
@@ -407,6 +401,9 @@ func newWarp(c *cta, id uint32) *warp {
 	}
 	for _, x := range k.const64 {
 		w.q[x.i] = vec64(slices.Repeat([]uint64{x.bits}, warpSize))
+	}
+	for _, s := range k.fixed {
+		w.setSpecial(s)
 	}
 	return w
 }

@@ -71,7 +71,14 @@ type emitter struct {
 	term    *terminator // set by an instruction that ends a block
 	pre     []op        // reads of clocks
 	paramAt int         // offset of the address last compiled, where it is a constant in the kernel's parameters; else -1
+	addr    slot        // of the address last compiled, and what is added to it
+	addrOff uint64
 	err     error
+
+	engine *engine        // for which forms in assembly are made; nil for none
+	vector []inst         // the form of the instruction under way; empty without
+	plain  op             // the instruction without poison
+	alias  map[int]*finst // registers that only ever hold what a constant slot does: what defines them
 
 	consts32 map[uint32]int32
 	consts64 map[uint64]int32
@@ -80,7 +87,7 @@ type emitter struct {
 
 func newEmitter(f *flat, v variant) (*emitter, error) {
 	e := &emitter{f: f, v: v, bank: make([]bankID, len(f.regs)), slots: make([]int32, len(f.regs)), code: &code{},
-		consts32: map[uint32]int32{}, consts64: map[uint64]int32{}, specials: map[string]slot{}}
+		consts32: map[uint32]int32{}, consts64: map[uint64]int32{}, specials: map[string]slot{}, alias: map[int]*finst{}}
 	for i, r := range f.regs {
 		e.bank[i], e.slots[i] = bankOf(r.Type), int32(i)
 		if r.Vec > 0 || r.Type.Bits() > 64 {
@@ -115,7 +122,7 @@ func (e *emitter) fail(format string, args ...any) {
 
 // instruction compiles one instruction; nil for one that only ends a block.
 func (e *emitter) instruction(in *finst) op {
-	e.in, e.term, e.pre = in, nil, nil
+	e.in, e.term, e.pre, e.vector, e.plain = in, nil, nil, e.vector[:0], nil
 	e.site = &site{in, e.f.prog}
 	if e.use == nil {
 		e.use = &usage{}
@@ -135,11 +142,16 @@ func (e *emitter) instruction(in *finst) op {
 	}
 	if in.Guard != nil && e.term == nil {
 		run = e.guarded(run)
+		e.vector = e.vector[:0]
 	}
+	if len(e.pre) > 0 {
+		e.vector = e.vector[:0]
+	}
+	e.plain = e.after(run)
 	if e.v.poison {
-		run = e.poisoned(run)
+		return e.after(e.poisoned(run))
 	}
-	return e.after(run)
+	return e.plain
 }
 
 // after puts the reads of clocks before the instruction.
@@ -194,7 +206,11 @@ func (e *emitter) reg(r *ptx.Reg) slot {
 		return slot{}
 	}
 	e.use.uses = append(e.use.uses, id)
-	return slot{e.bank[id], e.slots[id], uint8(e.f.regs[id].Type.Bits())}
+	bits := uint8(e.f.regs[id].Type.Bits())
+	if def := e.alias[id]; def != nil {
+		return slot{e.bank[id], e.aliasSlot(def).i, bits}
+	}
+	return slot{e.bank[id], e.slots[id], bits}
 }
 
 // arg is operand i, nil past the end.
@@ -344,8 +360,11 @@ func (e *emitter) special(name string, t ptx.Type) slot {
 		s.bits = def.bits
 		e.specials[name] = s
 		list := &e.code.specials
-		if def.when == perWarp {
+		switch def.when {
+		case perWarp:
 			list = &e.code.fixed
+		case perLaunch:
+			list = &e.code.launched
 		}
 		if def.when != always {
 			*list = append(*list, special{s, def.read, def.uniform})
@@ -393,6 +412,7 @@ func (e *emitter) arithmetic() op {
 	if e.err != nil {
 		return nil
 	}
+	e.encodePlain(d, s[:len(fm.src)])
 	if fast := e.fast(d, s, len(fm.src)); fast != nil {
 		return fast
 	}
@@ -434,6 +454,7 @@ func (e *emitter) predLogic() op {
 		e.fail("cnot of a predicate")
 	}
 	f := maskLogic[e.in.Op]
+	e.encodeLogic(d, a, b, na, nb)
 	return func(w *warp) { w.setPred(d, f(w.pred(a, na), w.pred(b, nb))) }
 }
 

@@ -2,6 +2,7 @@ package gpusim
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -131,21 +132,72 @@ func atomLane(name string, t ptx.Type, flush bool) (lane, error) {
 	return fm.f, nil
 }
 
-// asyncLane is the copies of cp.async that a thread has under way.
-type asyncLane struct {
-	pending []asyncCopy
-	group   int // of the next copy; copies of group g are waited for by number
+// asyncState is the copies of cp.async that the lanes of a warp have under way, in the order of their issue. The assembly
+// uses the head of it while all lanes are in the same group.
+type asyncState struct {
+	pending unsafe.Pointer // to the first of list
+	copies  int64          // in list
+	room    int64          // the length of list; 0 keeps the assembly out
+	group   int64          // of the next copy; groups are waited for by number
+	list    []asyncCopy
+	groups  *[warpSize]int64 // by lane, once they differ
+	watch   []asyncWatch     // by copy, what only Go asks
 }
 
+// asyncCopy is one instruction's copies of some lanes.
 type asyncCopy struct {
-	group  int
-	from   uint64 // in global memory
-	read   int    // bytes from there; zeros follow
-	at     uint64 // in shared memory
-	data   [16]byte
-	size   int
-	landed bool // written to shared memory
-	site   *site
+	at    [warpSize]uint32 // in shared memory
+	data  [warpSize][16]byte
+	group int64
+	lanes uint32
+	size  uint32
+	_     [16]byte // the assembly moves 32 bytes at once
+}
+
+func (s *asyncState) reset() {
+	s.copies, s.group, s.groups, s.room = 0, 0, nil, int64(len(s.list))
+}
+
+// of is the group of a lane's next copy.
+func (s *asyncState) of(lane int) int64 {
+	if s.groups != nil {
+		return s.groups[lane]
+	}
+	return s.group
+}
+
+// add makes room for a copy.
+func (s *asyncState) add() *asyncCopy {
+	if int(s.copies) == len(s.list) {
+		const first = 8
+		list := aligned[asyncCopy](max(first, 2*len(s.list)))
+		copy(list, s.list)
+		s.list, s.pending = list, unsafe.Pointer(&list[0])
+		s.watch = append(s.watch, make([]asyncWatch, len(list)-len(s.watch))...)
+		if s.groups == nil {
+			s.room = int64(len(list))
+		}
+	}
+	s.copies++
+	s.watch[s.copies-1].landed = 0
+	return &s.list[s.copies-1]
+}
+
+// commit ends the groups of some lanes.
+func (s *asyncState) commit(mask uint32) {
+	if s.groups == nil && mask == full {
+		s.group++
+		return
+	}
+	if s.groups == nil {
+		s.groups, s.room = new([warpSize]int64), 0
+		for i := range s.groups {
+			s.groups[i] = s.group
+		}
+	}
+	for m := mask; m != 0; m &= m - 1 {
+		s.groups[lowest(m)]++
+	}
 }
 
 func (e *emitter) cp() op {
@@ -154,19 +206,18 @@ func (e *emitter) cp() op {
 		e.fail("only cp.async")
 	case e.in.Has("commit_group"):
 		e.check("async commit_group")
+		if !e.v.seeded {
+			e.encode(lanesCommit)
+		}
 		return func(w *warp) {
-			for m := w.mask; m != 0; m &= m - 1 {
-				w.landSome(lowest(m))
-				w.async[lowest(m)].group++
-			}
+			w.landSome(w.mask)
+			w.async.commit(w.mask)
 		}
 	case e.in.Has("wait_all"):
 		e.check("async wait_all")
 		return func(w *warp) {
-			for m := w.mask; m != 0; m &= m - 1 {
-				w.async[lowest(m)].group++
-				w.finishAsync(lowest(m), 0)
-			}
+			w.async.commit(w.mask)
+			w.finishAsync(w.mask, 0)
 		}
 	case e.in.Has("wait_group"):
 		e.check("async wait_group")
@@ -183,12 +234,11 @@ func (e *emitter) waitGroup() op {
 		e.fail("wants a number")
 		return nil
 	}
-	keep := int(n.Int())
-	return func(w *warp) {
-		for m := w.mask; m != 0; m &= m - 1 {
-			w.finishAsync(lowest(m), keep)
-		}
+	keep := n.Int()
+	if !e.v.watched && !e.v.seeded {
+		e.encode(lanesWait)[atImm] = uint32(keep)
 	}
+	return func(w *warp) { w.finishAsync(w.mask, keep) }
 }
 
 // asyncCopy issues copies, see async.go for when they act.
@@ -209,7 +259,9 @@ func (e *emitter) asyncCopy() op {
 	}
 	to := &access{site: e.site, space: ptx.Shared, size: size, write: true}
 	from := &access{site: e.site, space: ptx.Global, size: size}
-	dst, src := e.address(e.in.Args[0], &to.space), e.address(e.in.Args[1], &from.space)
+	dst := e.address(e.in.Args[0], &to.space)
+	target, targetOff := e.addr, e.addrOff
+	src := e.address(e.in.Args[1], &from.space)
 	count, ignored := slot{i: -1}, int32(-1)
 	if len(e.in.Args) > 3 && !e.in.Has("L2::cache_hint") || len(e.in.Args) > 4 {
 		if r, ok := e.in.Args[3].(*ptx.Reg); ok && e.bank[e.in.fr.reg+r.ID] == bankPred {
@@ -221,12 +273,16 @@ func (e *emitter) asyncCopy() op {
 	if e.err != nil {
 		return nil
 	}
+	if size == 16 && count.i < 0 && ignored < 0 && !e.v.seeded {
+		e.encodeCopy(to, from, target, targetOff)
+	}
 	return func(w *warp) {
 		dst(w)
 		w.countAccess(to)
 		targets := w.addr
 		src(w)
 		w.countAccess(from)
+		w.area(from) // for its memory of the allocation
 		for m := w.mask; m != 0 && w.cta.fault == nil; m &= m - 1 {
 			i := lowest(m)
 			n := size
@@ -243,12 +299,12 @@ func (e *emitter) asyncCopy() op {
 
 // issueAsync starts a copy of n bytes, followed by zeros up to the size of the destination.
 func (w *warp) issueAsync(to, from *access, lane int, target uint64, n int) {
-	c := asyncCopy{group: w.async[lane].group, from: w.addr[lane], read: n, at: target, size: to.size, site: to.site}
 	if n > to.size {
 		w.badAccess(from, lane, ptx.Global, w.addr[lane], LaunchFailed, "cp.async with more source bytes than it copies", "")
 		return
 	}
-	if !w.readAsync(from, lane, c.data[:n]) {
+	var data [16]byte
+	if !w.readAsync(from, lane, data[:n]) {
 		return
 	}
 	if w.ref(to, lane, target) == nil {
@@ -257,11 +313,27 @@ func (w *warp) issueAsync(to, from *access, lane int, target uint64, n int) {
 	if w.cta.race != nil {
 		w.cta.race.markAsync(int(target), to.size)
 		if n > 0 {
-			w.cta.watchSource(c.from, n)
+			w.cta.watchSource(w.addr[lane], n)
 		}
 	}
-	w.async[lane].pending = append(w.async[lane].pending, c)
-	w.landSome(lane)
+	w.pendAsync(to, lane, target, n, &data)
+	w.landSome(1 << lane)
+}
+
+// pendAsync records a copy, with those of other lanes by the same instruction where their groups agree.
+func (w *warp) pendAsync(to *access, lane int, target uint64, n int, data *[16]byte) {
+	s := &w.async
+	var c *asyncCopy
+	if s.groups == nil && w.mask&(1<<lane-1) != 0 {
+		c = &s.list[s.copies-1]
+	} else {
+		c = s.add()
+		c.group, c.lanes, c.size = s.of(lane), 0, uint32(to.size)
+	}
+	c.at[lane], c.data[lane] = uint32(target), *data
+	c.lanes |= 1 << lane
+	v := &s.watch[s.copies-1]
+	v.from[lane], v.read[lane], v.site = w.addr[lane], uint8(n), to.site
 }
 
 // readAsync reads the source of a copy, which is aligned to the whole size even where only a part of it is read.
@@ -284,23 +356,25 @@ func (w *warp) readAsync(from *access, lane int, data []byte) bool {
 	return true
 }
 
-// finishAsync completes the copies of a lane but for its newest keep groups.
-func (w *warp) finishAsync(lane, keep int) {
-	a := &w.async[lane]
-	kept := a.pending[:0]
-	w.landSome(lane)
-	for _, c := range a.pending {
-		if c.group >= a.group-keep {
-			kept = append(kept, c)
+// finishAsync completes the copies of some lanes but for their newest keep groups.
+func (w *warp) finishAsync(mask uint32, keep int64) {
+	w.landSome(mask)
+	s := &w.async
+	kept := int64(0)
+	for i := range s.copies {
+		c := &s.list[i]
+		for m := c.lanes & mask; m != 0; m &= m - 1 {
+			if lane := lowest(m); c.group < s.of(lane)-keep {
+				w.endAsync(int(i), lane)
+			}
+		}
+		if c.lanes == 0 {
 			continue
 		}
-		if !c.landed {
-			w.cta.land(&c)
+		if kept < i {
+			s.list[kept], s.watch[kept] = *c, s.watch[i]
 		}
-		if w.cta.race != nil {
-			w.cta.race.arrived(w, lane, int(c.at), c.size)
-			w.readSource(lane, &c)
-		}
+		kept++
 	}
-	a.pending = kept
+	s.copies = kept
 }

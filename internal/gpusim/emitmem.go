@@ -20,6 +20,7 @@ type access struct {
 	nc     bool   // a load by way of the cache that is not coherent
 	id     int    // in code.accesses, for global memory
 	used   uint32 // by the pragma used_bytes_mask: bytes that matter; 0 for all
+	region int    // of the assembly; 0 without
 }
 
 const memMods = "global shared shared::cta local const param param::entry param::func nc volatile weak relaxed acquire release mmio " +
@@ -56,6 +57,7 @@ func (e *emitter) address(o ptx.Operand, space *ptx.Space) op {
 		e.fail("an address of this kind")
 		return nil
 	}
+	e.addr, e.addrOff = s, off
 	if s.bank == bank32 {
 		return func(w *warp) {
 			for i, v := range &w.r[s.i] {
@@ -148,6 +150,9 @@ func (e *emitter) load() op {
 	}
 	size, ext := t.Size(), extend(t)
 	signed := t.Kind() == ptx.KindInt && slices.ContainsFunc(d, func(x slot) bool { return int(x.bits) > t.Bits() })
+	if !signed {
+		e.encodeLoad(a, t, d)
+	}
 	return func(w *warp) {
 		addr(w)
 		w.countAccess(a)
@@ -176,34 +181,40 @@ func (e *emitter) load() op {
 
 // loadParam copies a parameter of the kernel, which is the same in all lanes of the launch.
 func (e *emitter) loadParam(d []slot, t ptx.Type) op {
-	at, ext := e.paramAt, extend(t)
-	if at+len(d)*t.Size() > int(e.f.params) || at%t.Size() != 0 {
+	at := e.paramAt
+	if at < 0 || at+len(d)*t.Size() > int(e.f.params) || at%t.Size() != 0 {
 		e.fail("reads past the end of the parameters, or across their alignment")
 		return nil
 	}
 	var ops []op
 	for j, x := range d {
-		from := at + j*t.Size()
-		key := fmt.Sprint("param", from, t)
-		s, ok := e.specials[key]
-		if !ok {
-			s = e.fresh(x.bank)
-			s.bits = x.bits
-			e.specials[key] = s
-			e.code.fixed = append(e.code.fixed, special{s, func(w *warp, _ uint32) uint64 {
-				return ext(decode(w.cta.grid.params[from:], t.Size()))
-			}, true})
+		s := e.paramSlot(at+j*t.Size(), t, x.bank, x.bits)
+		if len(d) == 1 {
+			return e.copy(x, s)
 		}
 		ops = append(ops, copyOp(x, s))
-	}
-	if len(ops) == 1 {
-		return ops[0]
 	}
 	return func(w *warp) {
 		for _, f := range ops {
 			f(w)
 		}
 	}
+}
+
+// paramSlot holds the bytes of the parameters from an offset on, as a register of a bank and a width has them.
+func (e *emitter) paramSlot(from int, t ptx.Type, b bankID, width uint8) slot {
+	key := fmt.Sprint("param", from, t, b, width)
+	s, ok := e.specials[key]
+	if !ok {
+		ext := extend(t)
+		s = e.fresh(b)
+		s.bits = width
+		e.specials[key] = s
+		e.code.launched = append(e.code.launched, special{s, func(w *warp, _ uint32) uint64 {
+			return ext(decode(w.cta.grid.params[from:], t.Size()))
+		}, true})
+	}
+	return s
 }
 
 func (e *emitter) store() op {
@@ -226,6 +237,7 @@ func (e *emitter) store() op {
 	}
 	size := t.Size()
 	a.plain = true
+	e.encodeStore(a, t, s)
 	return func(w *warp) {
 		addr(w)
 		w.countAccess(a)
@@ -297,6 +309,7 @@ func (w *warp) area(a *access) []byte {
 		if mem, base = al.data, al.lo; al.init != nil || a.watched(c.grid) || a.write && len(c.sources) > 0 {
 			return nil
 		}
+		c.worker.remember(a, al)
 	case ptx.Shared:
 		if mem = c.shared; c.race != nil || c.written != nil {
 			return nil

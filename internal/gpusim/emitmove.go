@@ -72,10 +72,20 @@ func (e *emitter) mov() op {
 	if e.err != nil {
 		return nil
 	}
+	return e.copy(d, s)
+}
+
+// copy copies a slot, narrowed to the destination.
+func (e *emitter) copy(d, s slot) op {
+	switch {
+	case d.bank == bank64 && s.bank == bank64:
+		e.encode(lanesMov64, d, s)
+	case d.bank == bank32 && s.bank == bank32 && d.bits == 32:
+		e.encode(lanesMov32, d, s)
+	}
 	return copyOp(d, s)
 }
 
-// copyOp copies a slot, narrowed to the destination.
 func copyOp(d, s slot) op {
 	switch {
 	case d.bank == bank64 && s.bank == bank64:
@@ -171,8 +181,9 @@ func (e *emitter) cvta() op {
 	}
 	s, d := e.src(e.in.Args[1], ptx.U64), e.dst(e.in.Args[0], ptx.U64)
 	if base == 0 {
-		return copyOp(d, s)
+		return e.copy(d, s)
 	}
+	e.encode(lanesAdd64, d, s, e.constant(base, ptx.U64))
 	return alu64(d, s, s, s, func(d, a, _, _ *vec64) {
 		for i := range d {
 			d[i] = a[i] + base
@@ -274,6 +285,7 @@ func (e *emitter) setp() op {
 	}
 	switch {
 	case with == nil && q < 0:
+		e.encodeTest(p, a, b)
 		return func(w *warp) { w.setPred(p, test(w)) }
 	case with == nil:
 		return func(w *warp) {
@@ -359,7 +371,11 @@ func (e *emitter) selp() op {
 		return nil
 	}
 	if d.bank == bank64 {
+		e.encode(lanesSel64, d, a, b, slot{bankPred, p, 1})[atImm] = mask(neg)
 		return func(w *warp) { blend64(&w.q[d.i], &w.q[a.i], &w.q[b.i], w.pred(p, neg), w.mask) }
+	}
+	if d.bits == 32 {
+		e.encode(lanesSel32, d, a, b, slot{bankPred, p, 1})[atImm] = mask(neg)
 	}
 	return func(w *warp) { blend32(&w.r[d.i], &w.r[a.i], &w.r[b.i], w.pred(p, neg), w.mask) }
 }

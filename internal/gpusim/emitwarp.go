@@ -8,7 +8,7 @@ import (
 // is a finding.
 func (e *emitter) waitFor(mask slot, run op) op {
 	s := e.site
-	e.term = &terminator{kind: termSync, p: -1, site: s, run: run, need: func(w *warp) uint32 {
+	e.term = &terminator{kind: termSync, p: -1, site: s, run: run, all: e.isConstant(mask, full), need: func(w *warp) uint32 {
 		need := uint32(w.get(mask, lowest(w.mask)))
 		for m := w.mask; m != 0; m &= m - 1 {
 			if i := lowest(m); w.get(mask, i)>>i&1 == 0 {
@@ -20,10 +20,16 @@ func (e *emitter) waitFor(mask slot, run op) op {
 	return nil
 }
 
+// isConstant is whether a slot holds a number.
+func (e *emitter) isConstant(s slot, v uint32) bool {
+	i, ok := e.consts32[v]
+	return ok && s.bank == bank32 && s.i == i
+}
+
 // waitAll makes the instruction wait for all lanes of the warp that have not exited.
 func (e *emitter) waitAll(run op) op {
 	s := e.site
-	e.term = &terminator{kind: termSync, p: -1, site: s, run: func(w *warp) {
+	e.term = &terminator{kind: termSync, p: -1, site: s, all: true, run: func(w *warp) {
 		if w.mask != full {
 			w.cta.note(w, s, w.mask, Synccheck, "lanes have exited before an instruction of the whole warp")
 		}
@@ -322,6 +328,10 @@ func (e *emitter) ldmatrix() op {
 	if a.space != ptx.Shared && a.space != ptx.Generic || e.err != nil {
 		e.fail("reads shared memory")
 		return nil
+	}
+	if ops := matrixOps[n]; ops != nil {
+		i := 2 * int(b2u(trans))
+		e.encodeAccess(a, ops[i], ops[i+1], d...)
 	}
 	return e.waitAll(func(w *warp) {
 		addr(w)

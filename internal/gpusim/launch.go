@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/par"
 )
 
@@ -41,7 +42,7 @@ type Options struct {
 	Counters  bool  // count memory transactions too
 }
 
-// Counters is what a launch did.
+// Counters is what a launch did; after a fault, what the block did that faulted.
 type Counters struct {
 	Instructions     uint64            // executed by warps
 	LaneInstructions uint64            // executed by lanes: a warp's count once for each active lane
@@ -100,15 +101,17 @@ type result struct {
 	fault    *Fault
 	findings []Finding
 	out      []byte
+	tally    tally // with a fault
 }
 
 // worker runs blocks on one core.
 type worker struct {
-	last                *allocation // the one accessed last
-	execs, lanes        []uint64
-	branches, divergent uint64
-	mem                 memoryCounts
-	tiles               [3]tile // of the mma under way
+	last    *allocation // the one accessed last
+	tiles   [3]tile     // of the mma under way
+	frame   laneFrame
+	regions []region
+	bound   *cta // whose shared memory the assembly sees
+	tally
 }
 
 // Launch runs a kernel over a grid of blocks. The parameters are the bytes of the kernel's parameter buffer. A Fault is
@@ -122,7 +125,7 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 	if err := d.admissible(k, gridDim, block, dynShared, params); err != nil {
 		return nil, err
 	}
-	v := variant{poison: o.Checks&Initcheck != 0, independent: o.Schedule == Independent}
+	v := o.variant(d.track)
 	c, err := k.compiled(v)
 	if err != nil {
 		return nil, err
@@ -147,6 +150,12 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 		return rep, f
 	}
 	return rep, nil
+}
+
+// variant is how the kernel is compiled for a launch.
+func (o *Options) variant(track bool) variant {
+	return variant{poison: o.Checks&Initcheck != 0, independent: o.Schedule == Independent, truncating: o.Numerics == Truncating, seeded: o.Seed != 0,
+		watched: track || o.Counters || o.Checks&(Initcheck|Racecheck) != 0, level: cpufeat.Active()}
 }
 
 func newGrid(d *Device, c *code, gridDim, block [3]int, dynShared int, params []byte, o Options) *grid {
@@ -285,18 +294,23 @@ func newOr(idle *[]*cta, make func() *cta) *cta {
 }
 
 func (g *grid) newWorker() *worker {
-	n := len(g.code.blocks)
-	return &worker{execs: make([]uint64, n), lanes: make([]uint64, n)}
+	return &worker{tally: newTally(g.code), regions: make([]region, g.code.regions)}
 }
 
 // finish keeps what a block leaves behind.
 func (g *grid) finish(c *cta) {
+	c.worker.tally.add(&c.tally)
 	if c.fault == nil && len(c.findings) == 0 && len(c.out) == 0 {
 		return
 	}
+	r := result{index: c.index, fault: c.fault, findings: c.findings, out: c.out}
+	if c.fault != nil {
+		r.tally = newTally(g.code)
+		r.tally.add(&c.tally)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.results = append(g.results, result{c.index, c.fault, c.findings, c.out})
+	g.results = append(g.results, r)
 	if c.fault != nil && int64(c.index) < g.failed.Load() {
 		g.failed.Store(int64(c.index))
 	}
@@ -349,7 +363,11 @@ const maxReported = 256
 // report puts together what blocks and workers left.
 func (g *grid) report(workers []*worker) *Report {
 	slices.SortFunc(g.results, func(a, b result) int { return cmp.Compare(a.index, b.index) })
-	rep := &Report{Counters: Counters{ByClass: map[string]uint64{}}}
+	rep := &Report{Counters: Counters{ByClass: make(map[string]uint64, numClasses)}}
+	var counted []*tally
+	for _, wk := range workers {
+		counted = append(counted, &wk.tally)
+	}
 	for _, r := range g.results {
 		rep.Output = append(rep.Output, r.out...)
 		for _, f := range r.findings {
@@ -359,6 +377,7 @@ func (g *grid) report(workers []*worker) *Report {
 			if r.fault.Finding.Check != 0 {
 				rep.add(r.fault.Finding)
 			}
+			counted = []*tally{&r.tally}
 			break
 		}
 	}
@@ -367,23 +386,28 @@ func (g *grid) report(workers []*worker) *Report {
 			rep.add(f)
 		}
 	}
-	c := &rep.Counters
-	for _, wk := range workers {
-		for b, n := range wk.execs {
-			x := &g.code.blocks[b]
-			c.Instructions += n * uint64(x.n)
-			c.LaneInstructions += wk.lanes[b] * uint64(x.n)
-			for k, m := range x.classes {
-				if m > 0 && n > 0 {
-					c.ByClass[classNames[k]] += n * uint64(m)
-				}
-			}
-		}
-		c.Branches += wk.branches
-		c.Divergent += wk.divergent
-		wk.mem.addTo(c)
+	for _, t := range counted {
+		t.spread(g.code)
+		t.count(g.code, &rep.Counters)
 	}
 	return rep
+}
+
+// count adds a tally, spread over blocks, to the counters.
+func (t *tally) count(k *code, c *Counters) {
+	for b, n := range t.execs {
+		x := &k.blocks[b]
+		c.Instructions += n * uint64(x.n)
+		c.LaneInstructions += t.lanes[b] * uint64(x.n)
+		for i, m := range x.classes {
+			if m > 0 && n > 0 {
+				c.ByClass[classNames[i]] += n * uint64(m)
+			}
+		}
+	}
+	c.Branches += t.branches
+	c.Divergent += t.divergent
+	t.mem.addTo(c)
 }
 
 // add keeps one finding of a kind: the same check at the same instruction.

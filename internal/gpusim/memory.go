@@ -3,6 +3,7 @@ package gpusim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -10,10 +11,12 @@ import (
 	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
-// Addresses of the windows of generic addressing. Global addresses start at heapBase and are never used twice, so that
-// an access after a free cannot meet a younger allocation.
+// Addresses of the windows of generic addressing. Global addresses start at heapBase, a range for each device, and are
+// never used twice, so that an access after a free cannot meet a younger allocation.
 const (
 	heapBase   = 0x7000_0000_0000
+	heapSize   = 0x800_0000_0000 // of a device
+	maxDevices = 16
 	sharedBase = 0x1_0000_0000_0000
 	localBase  = 0x1_0001_0000_0000
 	paramBase  = 0x1_0002_0000_0000
@@ -27,6 +30,9 @@ const (
 type Device struct {
 	Card Card
 
+	base  uint64    // of its range of addresses
+	peers []*Device // whose memory its kernels may access
+
 	mu     sync.Mutex
 	allocs []*allocation // by address; freed ones stay for a while to name them
 	freed  int
@@ -37,7 +43,9 @@ type Device struct {
 	serial uint64 // of launches
 }
 
+// allocation is a run of addresses with one fate: what Alloc returned, or a part of it after Annotate.
 type allocation struct {
+	whole    *allocation // that this is a part of, or nil
 	lo, hi   uint64
 	data     []byte
 	block    hostmem.Block // behind data, where that is large
@@ -62,7 +70,39 @@ func (a *allocation) String() string {
 // NewDevice makes a GPU without allocations. With track, which initcheck of global memory needs, it remembers what has
 // been written, one byte for each byte, and fills new memory with a pattern instead of zeros.
 func NewDevice(card Card, track bool) *Device {
-	return &Device{Card: card, next: heapBase, track: track}
+	return &Device{Card: card, base: heapBase, next: heapBase, track: track}
+}
+
+// NewDevices makes n GPUs, at most 16, whose addresses differ.
+func NewDevices(n int, card Card, track bool) ([]*Device, error) {
+	if n < 1 || n > maxDevices {
+		return nil, refuse(InvalidValue, "%d devices; there can be 1 to %d", n, maxDevices)
+	}
+	list := make([]*Device, n)
+	for i := range list {
+		list[i] = NewDevice(card, track)
+		list[i].base += uint64(i) * heapSize
+		list[i].next = list[i].base
+	}
+	return list, nil
+}
+
+// SetPeers names the devices of the same NewDevices whose memory d's kernels may access. While one of its kernels runs,
+// no other goroutine may use these devices.
+func (d *Device) SetPeers(peers []*Device) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.peers = peers
+}
+
+// Owns reports whether the address is in the device's range, allocated or not.
+func (d *Device) Owns(addr uint64) bool { return addr-d.base < heapSize }
+
+// Used is the number of allocated bytes.
+func (d *Device) Used() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.used
 }
 
 const poisonByte = 0xa5
@@ -92,6 +132,9 @@ const offHeap = 1 << 20
 
 func (d *Device) alloc(size int, tag string) (*allocation, error) {
 	a := &allocation{lo: d.next, hi: d.next + uint64(size), tag: tag}
+	if uint64(size) > d.base+heapSize-redZone-d.next {
+		return nil, refuse(OutOfMemory, "the device's addresses, which are never used twice, are at their end")
+	}
 	if size < offHeap {
 		a.data = make([]byte, size)
 	} else {
@@ -115,6 +158,7 @@ func (d *Device) alloc(size int, tag string) (*allocation, error) {
 
 // release gives the bytes back and keeps what names the allocation.
 func (d *Device) release(a *allocation, by string) error {
+	d.join(a)
 	d.used -= int64(len(a.data))
 	d.freed++
 	a.data, a.init, a.freedBy = nil, nil, by
@@ -129,8 +173,11 @@ func (d *Device) Free(addr uint64, tag string) error {
 		return d.fault
 	}
 	a := d.find(addr)
+	if a != nil && a.whole != nil {
+		a = a.whole
+	}
 	if a == nil || a.lo != addr || a.data == nil || a.readOnly {
-		return refuse(InvalidValue, "free of %#x, which is not the start of a live allocation", addr)
+		return refuse(InvalidValue, "free of %#x, which is not the start of a live allocation: %s", addr, d.nearest(addr))
 	}
 	if d.freed >= 2*maxFreed {
 		d.forget()
@@ -142,7 +189,7 @@ func (d *Device) Free(addr uint64, tag string) error {
 func (d *Device) forget() {
 	kept := d.allocs[:0]
 	for _, a := range d.allocs {
-		if a.data == nil && d.freed > maxFreed {
+		if a.data == nil && a.whole == nil && d.freed > maxFreed {
 			d.freed--
 			continue
 		}
@@ -152,13 +199,26 @@ func (d *Device) forget() {
 	d.allocs = kept
 }
 
-// find returns the allocation that covers addr, or the next above it, or nil.
+// find returns the allocation that covers addr, a peer's included, or nil.
 func (d *Device) find(addr uint64) *allocation {
-	i := sort.Search(len(d.allocs), func(i int) bool { return d.allocs[i].hi > addr })
+	if !d.Owns(addr) {
+		for _, p := range d.peers {
+			if p.Owns(addr) {
+				return p.find(addr)
+			}
+		}
+		return nil
+	}
+	i := d.above(addr)
 	if i == len(d.allocs) || d.allocs[i].lo > addr {
 		return nil
 	}
 	return d.allocs[i]
+}
+
+// above is the index of the first allocation that ends above addr.
+func (d *Device) above(addr uint64) int {
+	return sort.Search(len(d.allocs), func(i int) bool { return d.allocs[i].hi > addr })
 }
 
 // nearest describes the allocation closest to an address that none covers.
@@ -166,7 +226,14 @@ func (d *Device) nearest(addr uint64) string {
 	if a := d.find(addr); a != nil {
 		return a.String()
 	}
-	i := sort.Search(len(d.allocs), func(i int) bool { return d.allocs[i].hi > addr })
+	switch {
+	case d.Owns(addr):
+	case addr-heapBase < maxDevices*heapSize:
+		return "the address is another device's, which is no peer or has no allocation there"
+	default:
+		return "the address is no device's"
+	}
+	i := d.above(addr)
 	var best *allocation
 	if i < len(d.allocs) {
 		best = d.allocs[i]
@@ -261,11 +328,14 @@ func (d *Device) Reset() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var err error
-	for _, a := range d.allocs {
+	for _, a := range slices.Clone(d.allocs) {
+		if a.whole != nil {
+			a = a.whole
+		}
 		if a.data != nil {
 			err = errors.Join(err, d.release(a, "Reset"))
 		}
 	}
-	d.allocs, d.freed, d.used, d.fault = nil, 0, 0, nil
+	d.allocs, d.freed, d.used, d.fault, d.peers = nil, 0, 0, nil, nil
 	return err
 }

@@ -99,6 +99,7 @@ func (e *emitter) mma() op {
 	}
 	m := &mmaOp{&sh, valueOf(ts[1]), valueOf(ts[2]), valueOf(cType), cType, e.in.Has("satfinite"), a, b, c, d,
 		[3][]uint16{sh.a.positions(), sh.b.positions(), sh.c.positions()}}
+	e.encodeMMA(shape+"."+ts[1].String(), m)
 	return e.waitAll(m.run)
 }
 

@@ -4,8 +4,9 @@ package gpusim
 type specialWhen uint8
 
 const (
-	perWarp  specialWhen = iota // never while the warp exists
-	perBlock                    // with each block of the grid
+	perWarp   specialWhen = iota // never while the warp exists
+	perLaunch                    // with each launch
+	perBlock                     // with each block of the grid
 	always
 )
 
@@ -24,7 +25,7 @@ var specialRegs = func() map[string]specialReg {
 		"nwarpid":           {perWarp, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.grid.dev.Card.ThreadsPerSM / warpSize) }, true},
 		"smid":              {perBlock, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.index % max(w.cta.grid.dev.Card.SMs, 1)) }, true},
 		"nsmid":             {perWarp, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.grid.dev.Card.SMs) }, true},
-		"gridid":            {perWarp, 64, func(w *warp, _ uint32) uint64 { return w.cta.grid.serial }, true},
+		"gridid":            {perLaunch, 64, func(w *warp, _ uint32) uint64 { return w.cta.grid.serial }, true},
 		"lanemask_eq":       {perWarp, 32, func(_ *warp, lane uint32) uint64 { return 1 << lane }, false},
 		"lanemask_le":       {perWarp, 32, func(_ *warp, lane uint32) uint64 { return 2<<lane - 1 }, false},
 		"lanemask_lt":       {perWarp, 32, func(_ *warp, lane uint32) uint64 { return 1<<lane - 1 }, false},
@@ -44,7 +45,7 @@ var specialRegs = func() map[string]specialReg {
 			return uint64(w.cta.grid.threadID(w.id*warpSize + lane)[i])
 		}, false}
 		m["ntid."+dim] = specialReg{perWarp, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.grid.block[i]) }, true}
-		m["nctaid."+dim] = specialReg{perWarp, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.grid.dims[i]) }, true}
+		m["nctaid."+dim] = specialReg{perLaunch, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.grid.dims[i]) }, true}
 		m["ctaid."+dim] = specialReg{perBlock, 32, func(w *warp, _ uint32) uint64 { return uint64(w.cta.id[i]) }, true}
 	}
 	return m

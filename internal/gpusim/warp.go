@@ -28,7 +28,7 @@ type warp struct {
 	cc    uint32   // carry bits
 	undef []uint32 // by virtual register: lanes that never wrote it
 	local []byte
-	async [warpSize]asyncLane
+	async asyncState
 
 	splits []split
 	nodes  []node
@@ -138,13 +138,21 @@ func (w *warp) compare(f compare, a, b slot) uint32 {
 func (w *warp) setSpecial(s special) {
 	if s.uniform {
 		v := s.read(w, 0)
-		for i := range warpSize {
-			w.set(s.slot, i, v)
+		if s.slot.bank == bank64 {
+			fill(&w.q[s.slot.i], v)
+		} else {
+			fill(&w.r[s.slot.i], uint32(v)&uint32(1<<s.slot.bits-1))
 		}
 		return
 	}
 	for i := range uint32(warpSize) {
 		w.set(s.slot, int(i), s.read(w, i))
+	}
+}
+
+func fill[T any](d *[warpSize]T, v T) {
+	for i := range d {
+		d[i] = v
 	}
 }
 
@@ -208,24 +216,24 @@ func (w *warp) runSplit(s int) bool {
 		meet = w.nodes[sp.node].pc
 	}
 	c, blocks := w.cta, w.code.blocks
-	for left := w.quantum(); left > 0; left-- {
+	for left := w.quantum(); left > 0; {
 		if pc == meet {
 			w.arrive(s)
 			return false
 		}
 		b := &blocks[pc]
-		c.execs[pc]++
-		c.lanes[pc] += uint64(bits.OnesCount32(mask))
-		c.steps += b.n
-		w.mask = mask
-		for _, f := range b.ops {
-			f(w)
-		}
-		if c.fault != nil {
-			return false
-		}
-		if b.term.poison != nil {
-			b.term.poison(w)
+		if n := b.chain.blocks; n > 0 && mask == full && meet < 0 && w.defined(&b.chain) {
+			if !w.runChain(pc) {
+				return false
+			}
+			left -= n
+			pc = b.chain.last
+			b = &blocks[pc]
+		} else {
+			if !w.runBlock(pc, b, mask) {
+				return false
+			}
+			left--
 		}
 		w.splits[s].pc = pc
 		var again bool
@@ -239,6 +247,25 @@ func (w *warp) runSplit(s int) bool {
 		}
 	}
 	w.splits[s].pc = pc
+	return true
+}
+
+// runBlock runs a block for some lanes, up to its terminator. It reports whether the kernel goes on.
+func (w *warp) runBlock(pc int, b *basic, mask uint32) bool {
+	c := w.cta
+	c.execs[pc]++
+	c.lanes[pc] += lanesOf(mask)
+	c.steps += b.n
+	w.mask = mask
+	for _, f := range b.ops {
+		f(w)
+	}
+	if c.fault != nil {
+		return false
+	}
+	if b.term.poison != nil {
+		b.term.poison(w)
+	}
 	return true
 }
 
@@ -384,9 +411,7 @@ func (w *warp) exitSplit(s int, b *basic) (int, bool) {
 		return b.next, true
 	}
 	if w.code.async {
-		for m := gone; m != 0; m &= m - 1 {
-			w.finishAsync(lowest(m), 0)
-		}
+		w.finishAsync(gone, 0)
 	}
 	w.live &^= gone
 	rest := w.mask &^ gone

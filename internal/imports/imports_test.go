@@ -21,7 +21,7 @@ const module = "github.com/warpline-ml/warpline/"
 const rules = `
 	NONE
 	< dtype, internal/rng, internal/render, internal/callsite, internal/durable,
-	  internal/safetensors, internal/npy, internal/idxfile, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx;
+	  internal/safetensors, internal/npy, internal/idxfile, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/dl, internal/cuda/driver, internal/cuda/kernels;
 
 	dtype < internal/ir;
 	internal/ir < internal/autograd, internal/lower;
@@ -34,6 +34,10 @@ const rules = `
 	internal/device, internal/cards < internal/null;
 
 	internal/ptx, internal/par, internal/cpufeat, internal/hostmem, internal/rng, internal/cards, dtype < internal/gpusim;
+	internal/ptx, internal/cuda/kernels, internal/durable < internal/cuda/kernels/gen;
+	internal/device, internal/cuda/driver, internal/cuda/kernels, internal/rng < internal/cuda;
+	internal/dl, internal/cuda/driver, internal/hostmem < internal/cuda/libcuda;
+	internal/gpusim, internal/cuda/driver < internal/cuda/simcuda;
 	internal/gpusim, internal/npy, internal/render, internal/durable < internal/simrun;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
@@ -41,7 +45,7 @@ const rules = `
 	internal/ref, internal/autograd, internal/lower < internal/lower/eager;
 	internal/safetensors, internal/testutil, tensor < internal/testutil/golden;
 
-	internal/cpu, internal/null < internal/engines;
+	internal/cpu, internal/null, internal/cuda, internal/cuda/libcuda, internal/cuda/simcuda < internal/engines;
 	internal/engines, internal/autograd, internal/lower, internal/render, internal/rng, internal/hostmem < tensor;
 	tensor < nn;
 	nn < optim, model;
@@ -65,7 +69,7 @@ const rules = `
 `
 
 // unsafeIn are the only packages that may import unsafe.
-var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/dl", "internal/device", "internal/gpusim", "internal/hostmem", "internal/callsite", "internal/nvkernel"}
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/dl", "internal/device", "internal/gpusim", "internal/hostmem", "internal/callsite", "internal/nvkernel"}
 
 // never lists imports that a package must not have at all.
 var never = map[string][]string{

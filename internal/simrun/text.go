@@ -19,7 +19,7 @@ func (r *Result) Text(width int) string {
 		b.WriteString("\n" + r.Findings[i].Text())
 	}
 	if r.Fault != nil {
-		fmt.Fprintf(&b, "\nthe kernel was stopped: CUDA error %d, %s; the counts below are those up to there\n", r.Fault.Code, r.Fault.Name)
+		fmt.Fprintf(&b, "\nthe kernel was stopped: CUDA error %d, %s; the counts below are those of its block\n", r.Fault.Code, r.Fault.Name)
 	}
 	b.WriteString("\n" + r.counts(width))
 	for _, o := range r.Outs {

@@ -5,6 +5,7 @@ package testutil
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -21,9 +22,14 @@ import (
 const (
 	// SeedEnv fixes the seed of [Rand], to repeat a failure.
 	SeedEnv = "WARPLINE_TEST_SEED"
+	// DeviceEnv names the device that tests of the public packages run on.
+	DeviceEnv = "WARPLINE_TEST_DEVICE"
 	// UpdateEnv, set to 1, makes [Golden] rewrite its files.
 	UpdateEnv = "WARPLINE_UPDATE"
 )
+
+// Device is the device to test on, as tensor.Open takes it: the CPU, or that of WARPLINE_TEST_DEVICE.
+func Device() string { return cmp.Or(os.Getenv(DeviceEnv), "cpu") }
 
 // Rand returns a generator with a fresh seed, or with that of WARPLINE_TEST_SEED.
 // When the test fails, it logs the assignment that repeats it.

@@ -13,7 +13,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 )
 
-//go:generate go run -C ../../_asm . ../cpu/kernels
+//go:generate go run -C ../../_asm . gemm ../cpu/kernels
 
 // Float is an element type of matrix products.
 type Float interface{ float32 | float64 }

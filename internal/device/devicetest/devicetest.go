@@ -3,19 +3,15 @@
 package devicetest
 
 import (
-	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"testing"
 
-	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/autograd"
 	"github.com/warpline-ml/warpline/internal/conform"
 	"github.com/warpline-ml/warpline/internal/device"
-	"github.com/warpline-ml/warpline/internal/hostmem"
 	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/internal/testutil"
 )
@@ -165,206 +161,13 @@ func closing(t *testing.T, f func() error) {
 
 // Contract checks what package device promises of memory, queues and events.
 func Contract(t *testing.T, open func() device.Device) {
-	for _, test := range []struct {
-		name string
-		f    func(t *testing.T, dev device.Device)
-	}{
-		{"info", checkInfo}, {"memory", checkMemory}, {"copy", checkCopy}, {"queues", checkQueues}, {"prepare", checkPrepare}, {"launch", checkLaunch},
-	} {
-		t.Run("contract/"+test.name, func(t *testing.T) {
+	for _, p := range conform.Promises() {
+		t.Run("contract/"+p.Name, func(t *testing.T) {
 			dev := open()
 			defer closing(t, dev.Close)
-			test.f(t, dev)
-		})
-	}
-}
-
-func checkInfo(t *testing.T, dev device.Device) {
-	info := dev.Info()
-	if info.Name == "" || info.Model == "" || len(info.DTypes) == 0 {
-		t.Errorf("info %+v", info)
-	}
-	if a := info.Alignment; a <= 0 || a&(a-1) != 0 {
-		t.Errorf("alignment %d is no power of two", a)
-	}
-}
-
-// checkMemory demands aligned blocks that do not overlap, and memory that can be had again once it is freed.
-func checkMemory(t *testing.T, dev device.Device) {
-	var all []device.Mem
-	for _, n := range []int64{1, 7, 64, 4095, 4097, 1 << 20} {
-		m, err := dev.Alloc(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.Size != n || m.Addr%uint64(dev.Info().Alignment) != 0 {
-			t.Errorf("%d bytes: got %d at %#x", n, m.Size, m.Addr)
-		}
-		for _, o := range all {
-			if m.Addr < o.Addr+uint64(o.Size) && o.Addr < m.Addr+uint64(m.Size) {
-				t.Errorf("%+v and %+v overlap", m, o)
+			if err := p.Check(dev); err != nil {
+				t.Errorf("%s: %v", p.What, err)
 			}
-		}
-		all = append(all, m)
-	}
-	for _, m := range all {
-		dev.Free(m)
-	}
-	if _, err := dev.Alloc(1 << 59); err == nil {
-		t.Error("2^59 bytes were allocated")
-	}
-}
-
-// host returns n bytes that any device may copy from and to.
-func host(t *testing.T, n int) ([]byte, device.Mem) {
-	t.Helper()
-	b, err := hostmem.Alloc(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closing(t, b.Free) })
-	return hostmem.Bytes(b.Addr, n), device.Mem{Addr: uint64(b.Addr), Size: int64(n), Host: true}
-}
-
-func queue(t *testing.T, dev device.Device) device.Queue {
-	t.Helper()
-	q, err := dev.NewQueue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closing(t, q.Close) })
-	return q
-}
-
-func alloc(t *testing.T, dev device.Device, n int64) device.Mem {
-	t.Helper()
-	m, err := dev.Alloc(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { dev.Free(m) })
-	return m
-}
-
-// checkCopy moves odd numbers of bytes at odd offsets to the device, within it and back.
-func checkCopy(t *testing.T, dev device.Device) {
-	const size = 5003
-	q := queue(t, dev)
-	src, from := host(t, size)
-	dst, to := host(t, size)
-	a, b := alloc(t, dev, size), alloc(t, dev, size)
-	for i := range src {
-		src[i] = byte(i * 7)
-	}
-	for _, c := range []struct{ at, n int64 }{{0, size}, {1, 1}, {3, 4999}, {17, 64}, {5002, 1}, {5, 0}} {
-		clear(dst)
-		err := q.Copy(device.Arg{Mem: a, Offset: c.at}, device.Arg{Mem: from, Offset: c.at}, c.n)
-		if err == nil {
-			err = q.Copy(device.Arg{Mem: b, Offset: size - c.at - c.n}, device.Arg{Mem: a, Offset: c.at}, c.n)
-		}
-		if err == nil {
-			err = q.Copy(device.Arg{Mem: to, Offset: 1}, device.Arg{Mem: b, Offset: size - c.at - c.n}, min(c.n, size-1))
-		}
-		if err != nil {
-			t.Fatalf("%+v: %v", c, err)
-		}
-		if err := q.Sync(); err != nil {
-			t.Fatal(err)
-		}
-		n := min(c.n, size-1)
-		want := make([]byte, size)
-		if copy(want[1:1+n], src[c.at:]); !dev.Info().Null && !bytes.Equal(dst, want) {
-			t.Errorf("%d bytes at %d came back wrong", c.n, c.at)
-		}
-	}
-}
-
-// checkQueues makes one queue wait for another, and demands that what was recorded is done after a Sync.
-func checkQueues(t *testing.T, dev device.Device) {
-	const n = 1 << 16
-	one, two := queue(t, dev), queue(t, dev)
-	src, from := host(t, n)
-	dst, to := host(t, n)
-	m := alloc(t, dev, n)
-	for i := range src {
-		src[i] = byte(i>>3) | 1
-	}
-	if err := one.Copy(device.Arg{Mem: m}, device.Arg{Mem: from}, n); err != nil {
-		t.Fatal(err)
-	}
-	e, err := one.Record()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := two.Wait(e); err != nil {
-		t.Fatal(err)
-	}
-	if err := two.Copy(device.Arg{Mem: to}, device.Arg{Mem: m}, n); err != nil {
-		t.Fatal(err)
-	}
-	for _, q := range []device.Queue{two, one} {
-		if err := q.Sync(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if done, err := e.Done(); !done || err != nil {
-		t.Errorf("after Sync an event is done: %v, error %v", done, err)
-	}
-	if !dev.Info().Null && !bytes.Equal(dst, src) {
-		t.Error("the second queue did not wait for the first")
-	}
-}
-
-// checkPrepare demands an error for an op that is none, and equal results for one that is prepared twice.
-func checkPrepare(t *testing.T, dev device.Device) {
-	bad := ir.New(ir.Add, ir.Attr{}, ir.Dense(dtype.F32, 2), ir.Dense(dtype.F32, 3))
-	if k, err := dev.Prepare(bad); err == nil {
-		t.Errorf("a sum of 2 and 3 elements was prepared: %v", k.Out)
-	}
-	good := ir.New(ir.Add, ir.Attr{}, ir.Dense(dtype.F32, 2), ir.Dense(dtype.F32, 2))
-	k, err := dev.Prepare(good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if k.Op != good || len(k.Out) != 1 || k.Out[0] != good.In(0) {
-		t.Errorf("kernel of %v with results %v", k.Op, k.Out)
-	}
-}
-
-// checkLaunch launches kernels one after another: each sees what the one before has written.
-func checkLaunch(t *testing.T, dev device.Device) {
-	const n = 1 << 10
-	typ := ir.Dense(dtype.F32, n)
-	q := queue(t, dev)
-	full, err := dev.Prepare(ir.New(ir.Full, ir.Attr{Out: typ}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	double, err := dev.Prepare(ir.New(ir.Add, ir.Attr{}, typ, typ))
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := device.Arg{Mem: alloc(t, dev, 4*n)}
-	one := ir.Scalars(1)
-	var p device.Params
-	p.Set(&one)
-	if err := q.Launch(full, []device.Arg{x}, &p); err != nil {
-		t.Fatal(err)
-	}
-	for range 10 {
-		if err := q.Launch(double, []device.Arg{x, x, x}, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, to := host(t, 4*n)
-	if err := q.Copy(device.Arg{Mem: to}, x, 4*n); err != nil {
-		t.Fatal(err)
-	}
-	if err := q.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	want := bytes.Repeat([]byte{0, 0, 0x80, 0x44}, n) // 1024
-	if !dev.Info().Null && !bytes.Equal(got, want) {
-		t.Errorf("ten doublings of 1 gave the bytes %s", fmt.Sprintf("% x", got[:4]))
+		})
 	}
 }

@@ -1,0 +1,312 @@
+package main
+
+import "fmt"
+
+func (f *file) matrixConstants() {
+	// The elements of an 8×8 matrix of 16 bits, transposed.
+	for half := range 2 {
+		words := make([]uint32, 16)
+		for i := range 32 {
+			n := i + 32*half
+			words[i/2] |= uint32(n%8*8+n/8) << (16 * (i % 2))
+		}
+		f.data32(fmt.Sprintf("transposed%d", half), words)
+	}
+	// The words of column q of B, in the order of columns of D that the lanes have: even ones, then odd ones.
+	for q := range 4 {
+		f.data32(fmt.Sprintf("columns%d", q), vector(16, func(i int) int { return 4*(i%8%4*2+i%8/4) + q }))
+	}
+}
+
+// matrices lists ldmatrix and mma.
+func matrices() []handler {
+	var all []handler
+	for _, s := range spaces {
+		for _, n := range []int{2, 4} {
+			all = append(all, loadMatrix(s, n, false), loadMatrix(s, n, true))
+		}
+	}
+	for _, t := range []string{"BF16", "F16", "TF32"} {
+		all = append(all, multiply(t))
+	}
+	return all
+}
+
+// loadMatrix loads n 8×8 matrices of 16 bits, lane i having the address of row i%8 of matrix i/8.
+func loadMatrix(s space, n int, trans bool) handler {
+	name := fmt.Sprintf("matrix%dx%s", n, s.suffix)
+	if trans {
+		name = fmt.Sprintf("matrixT%dx%s", n, s.suffix)
+	}
+	return handler{name, 8, "d, b, c, x = matrices at a + imm", func(f *file, l *level) bool {
+		regs := 8 * n * 4 / l.bytes
+		f.offsets(l, s, 16, regs)
+		f.spill(l, regs)
+		for j := range n {
+			f.op("MOVL %d(R8), DX", places[j])
+			switch {
+			case !trans:
+				f.rows(l, j)
+				for h := range l.vectors() {
+					f.op("VMOVUPS %s, %s", l.r(h), at(h*l.bytes, 4, "DX"))
+				}
+			case l.wide():
+				f.rows(l, j)
+				for h := range 2 {
+					f.op("VMOVUPS transposed%d<>(SB), Z%d", h, 2+h)
+					f.op("VPERMI2W Z1, Z0, Z%d", 2+h)
+					f.op("VMOVUPS Z%d, %s", 2+h, at(h*64, 4, "DX"))
+				}
+			default:
+				f.transpose8(j)
+			}
+		}
+		return true
+	}}
+}
+
+// rows gathers the 8 rows of matrix j in registers 0, 1, ….
+func (f *file) rows(l *level, j int) {
+	per := l.bytes / 16
+	for i := range 8 {
+		f.op("MOVL laneFrame_off+%d(R9), AX", 4*(8*j+i))
+		switch b, r := i%per, i/per; {
+		case b == 0:
+			f.op("VMOVUPS (R11)(AX*1), X%d", r)
+		case l.wide():
+			f.op("VINSERTI32X4 $%d, (R11)(AX*1), Z%d, Z%d", b, r, r)
+		default:
+			f.op("VINSERTI128 $1, (R11)(AX*1), Y%d, Y%d", r, r)
+		}
+	}
+}
+
+// transpose8 stores matrix j transposed, by three rounds of interleaving 8 rows of 16 bytes.
+func (f *file) transpose8(j int) {
+	for i := range 8 {
+		f.op("MOVL laneFrame_off+%d(R9), AX", 4*(8*j+i))
+		f.op("VMOVUPS (R11)(AX*1), X%d", i)
+	}
+	from, to := 0, 8
+	for range 3 {
+		for i := range 4 {
+			f.op("VPUNPCKLWD X%d, X%d, X%d", from+i+4, from+i, to+2*i)
+			f.op("VPUNPCKHWD X%d, X%d, X%d", from+i+4, from+i, to+2*i+1)
+		}
+		from, to = to, from
+	}
+	for i := range 8 {
+		f.op("VMOVUPS X%d, %s", from+i, at(16*i, 4, "DX"))
+	}
+	f.op("VBROADCASTSS nan32<>(SB), Y15")
+}
+
+// Words of the two-part instruction of mma.
+const (
+	mmaD = 4
+	mmaA = 20
+	mmaB = 36
+	mmaC = 44
+	mmaX = 60 // 1 if the tile of A in the frame is that of the instruction before
+)
+
+// multiply is mma.sync with float32 accumulators: the products of a row of A and a column of B are summed in four chains
+// of float64, by their place modulo four, then with C, and rounded once. A is turned into a tile of float64 in the frame,
+// a row after the other; B and D keep the order of columns 0 2 4 6 1 3 5 7, which is that of the lanes.
+func multiply(t string) handler {
+	return handler{"mma" + t, 16, "d = a·b + c, tensor core", func(f *file, l *level) bool {
+		k := 16
+		if t == "TF32" {
+			k = 8
+		}
+		same := f.label("same")
+		f.op("CMPL %d(R8), $0", mmaX)
+		f.op("JNE %s", same)
+		for i := range 4 {
+			f.op("MOVL %d(R8), BX", mmaA+4*i)
+			f.op("ADDQ SI, BX")
+			f.tileA(l, t, k, i)
+		}
+		f.mark(same)
+		f.tileB(l, t)
+		for half := range 2 {
+			f.multiplyRows(l, k, half)
+		}
+		return true
+	}}
+}
+
+// tileA turns register i of A, 8 rows of 16 bytes, into float64.
+func (f *file) tileA(l *level, t string, k, i int) {
+	row, col := i%2*8, i/2*k/2
+	for r := range 8 {
+		at := func(c int) string { return fmt.Sprintf("laneFrame_tile+%d(R9)", 8*((row+r)*k+col+c)) }
+		if t == "TF32" {
+			f.op("VBROADCASTSS low13<>(SB), X1")
+			f.op("VANDPS %d(BX), X1, X0", 16*r)
+			f.op("VCVTPS2PD X0, Y0")
+			f.op("VMOVUPS Y0, %s", at(0))
+			continue
+		}
+		f.floats(t, fmt.Sprintf("%d(BX)", 16*r), 0)
+		if l.wide() {
+			f.op("VCVTPS2PD Y0, Z0")
+			f.op("VMOVUPS Z0, %s", at(0))
+			continue
+		}
+		f.op("VEXTRACTF128 $1, Y0, X1")
+		f.op("VCVTPS2PD X0, Y0")
+		f.op("VCVTPS2PD X1, Y1")
+		f.op("VMOVUPS Y0, %s", at(0))
+		f.op("VMOVUPS Y1, %s", at(4))
+	}
+}
+
+// floats turns 8 numbers of 16 bits into float32 in Y register r.
+func (f *file) floats(t, from string, r int) {
+	if t == "F16" {
+		f.op("VCVTPH2PS %s, Y%d", from, r)
+		return
+	}
+	f.op("VPMOVZXWD %s, Y%d", from, r)
+	f.op("VPSLLD $16, Y%d, Y%d", r, r)
+}
+
+// tileB turns B into rows of 8 float64: in registers 14 to 29, or in the frame.
+func (f *file) tileB(l *level, t string) {
+	for i := range 2 {
+		f.op("MOVL %d(R8), BX", mmaB+4*i)
+		f.op("ADDQ SI, BX")
+		if l.wide() {
+			f.op("VMOVUPS (BX), Z8")
+			f.op("VMOVUPS 64(BX), Z9")
+		}
+		for q := range 4 {
+			if l.wide() {
+				f.op("VMOVUPS columns%d<>(SB), Z10", q)
+				f.op("VPERMI2D Z9, Z8, Z10")
+			} else {
+				f.op("VMOVUPS columns%d<>(SB), Y11", q)
+				f.op("VPCMPEQD Y12, Y12, Y12")
+				f.op("VPGATHERDD Y12, (BX)(Y11*4), Y10")
+			}
+			if t == "TF32" {
+				f.op("VBROADCASTSS low13<>(SB), Y11")
+				f.op("VANDPS Y11, Y10, Y10")
+				f.rowB(l, 4*i+q, 10)
+				continue
+			}
+			f.op("VPSRLD $16, Y10, Y11")
+			if t == "BF16" {
+				f.op("VPSLLD $16, Y11, Y11")
+				f.op("VPSLLD $16, Y10, Y10")
+			} else {
+				f.halfFloats(10)
+				f.halfFloats(11)
+			}
+			f.rowB(l, 8*i+2*q, 10)
+			f.rowB(l, 8*i+2*q+1, 11)
+		}
+	}
+}
+
+// halfFloats turns the low halves of the words of Y register r, as float16, into float32.
+func (f *file) halfFloats(r int) {
+	f.op("VBROADCASTSS low16<>(SB), Y13")
+	f.op("VPAND Y13, Y%d, Y%d", r, r)
+	f.op("VEXTRACTI128 $1, Y%d, X13", r)
+	f.op("VPACKUSDW X13, X%d, X%d", r, r)
+	f.op("VCVTPH2PS X%d, Y%d", r, r)
+}
+
+func (f *file) rowB(l *level, k, r int) {
+	if l.wide() {
+		f.op("VCVTPS2PD Y%d, Z%d", r, 14+k)
+		return
+	}
+	f.op("VEXTRACTF128 $1, Y%d, X13", r)
+	f.op("VCVTPS2PD X%d, Y%d", r, r)
+	f.op("VCVTPS2PD X13, Y13")
+	f.op("VMOVUPS Y%d, laneFrame_columns+%d(R9)", r, 64*k)
+	f.op("VMOVUPS Y13, laneFrame_columns+%d(R9)", 64*k+32)
+}
+
+// multiplyRows computes 8 rows of D, two at a time with AVX-512.
+func (f *file) multiplyRows(l *level, k, half int) {
+	f.fetch(mmaD+8*half, "DX", mmaD+8*half+4, "BX", mmaC+8*half, "CX", mmaC+8*half+4, "R11")
+	for _, r := range []string{"DX", "BX", "CX", "R11"} {
+		f.op("ADDQ SI, %s", r)
+	}
+	f.op("LEAQ laneFrame_tile+%d(R9), R13", 8*8*k*half)
+	f.op("MOVL $8, R15")
+	top := f.label("rows")
+	f.op("PCALIGN $32")
+	f.mark(top)
+	rows := 1
+	if l.wide() {
+		rows = 2
+		f.rowPair(k)
+	} else {
+		f.row256(k)
+	}
+	for _, r := range []string{"DX", "BX", "CX", "R11"} {
+		f.op("ADDQ $%d, %s", 16*rows, r)
+	}
+	f.op("ADDQ $%d, R13", 8*k*rows)
+	f.op("SUBL $%d, R15", rows)
+	f.op("JNE %s", top)
+}
+
+func (f *file) rowPair(k int) {
+	for i := range 8 {
+		f.op("VPXORD Z%d, Z%d, Z%d", i, i, i)
+	}
+	for j := range k {
+		for r := range 2 {
+			f.op("VFMADD231PD.BCST %d(R13), Z%d, Z%d", 8*(r*k+j), 14+j, 4*r+j%4)
+		}
+	}
+	for r := range 2 {
+		f.op("VMOVUPS %d(CX), X%d", 16*r, 8+r)
+		f.op("VINSERTF128 $1, %d(R11), Y%d, Y%d", 16*r, 8+r, 8+r)
+		f.op("VCVTPS2PD Y%d, Z%d", 8+r, 8+r)
+		s := 4 * r
+		f.op("VADDPD Z%d, Z%d, Z%d", s+1, s, s)
+		f.op("VADDPD Z%d, Z%d, Z%d", s+3, s+2, s+2)
+		f.op("VADDPD Z%d, Z%d, Z%d", s+2, s, s)
+		f.op("VADDPD Z%d, Z%d, Z%d", 8+r, s, s)
+		f.op("VCVTPD2PS Z%d, Y%d", s, s)
+		f.op("VCMPPS $3, Y%d, Y%d, K1", s, s)
+		f.op("VMOVAPS Y31, K1, Y%d", s)
+	}
+	for r := range 2 {
+		f.op("VMOVUPS X%d, %d(DX)", 4*r, 16*r)
+		f.op("VEXTRACTF128 $1, Y%d, %d(BX)", 4*r, 16*r)
+	}
+}
+
+// row256 computes one row: even columns in registers 0 to 3, odd ones in 4 to 7.
+func (f *file) row256(k int) {
+	for i := range 8 {
+		f.op("VXORPS Y%d, Y%d, Y%d", i, i, i)
+	}
+	for j := range k {
+		f.op("VBROADCASTSD %d(R13), Y%d", 8*j, 8+j%4)
+		for h := range 2 {
+			f.op("VFMADD231PD laneFrame_columns+%d(R9), Y%d, Y%d", 64*j+32*h, 8+j%4, 4*h+j%4)
+		}
+	}
+	for h, c := range []string{"CX", "R11"} {
+		s := 4 * h
+		f.op("VCVTPS2PD (%s), Y8", c)
+		f.op("VADDPD Y%d, Y%d, Y%d", s+1, s, s)
+		f.op("VADDPD Y%d, Y%d, Y%d", s+3, s+2, s+2)
+		f.op("VADDPD Y%d, Y%d, Y%d", s+2, s, s)
+		f.op("VADDPD Y8, Y%d, Y%d", s, s)
+		f.op("VCVTPD2PSY Y%d, X%d", s, s)
+		f.op("VCMPPS $3, X%d, X%d, X9", s, s)
+		f.op("VBLENDVPS X9, X15, X%d, X%d", s, s)
+	}
+	f.op("VMOVUPS X0, (DX)")
+	f.op("VMOVUPS X4, (BX)")
+}

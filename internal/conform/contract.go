@@ -1,0 +1,383 @@
+package conform
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/hostmem"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// Promise is something that package device says of every Device and Queue.
+type Promise struct {
+	Name  string
+	What  string // in a few words
+	Check func(dev device.Device) error
+}
+
+// Promises lists what engines must keep beside the results of their kernels.
+func Promises() []Promise {
+	return []Promise{
+		{"info", "name, model, dtypes, alignment", checkInfo},
+		{"memory", "aligned blocks that do not overlap, can be had again, and are refused beyond what there is", checkMemory},
+		{"copy", "odd numbers of bytes at odd offsets, to the device, within it and back", checked(checkCopy)},
+		{"source", "host memory may change once a copy from it has been asked for", checked(checkSource)},
+		{"queues", "a queue waits for another's event; what was recorded is done after a Sync", checked(checkQueues)},
+		{"events", "events of many points, asked in any order", checked(checkEvents)},
+		{"prepare", "an op that is none is an error; one that is prepared keeps its types", checkPrepare},
+		{"launch", "kernels one after another see what the one before has written", checked(checkLaunch)},
+		{"allocator", "reuse of cached memory in the order of queues, with exact counters", checked(checkAllocator)},
+	}
+}
+
+// rig is what a check takes of a device and gives back.
+type rig struct {
+	dev    device.Device
+	queues []device.Queue
+	blocks []hostmem.Block
+	mems   []device.Mem
+}
+
+// checked makes a check of a function of a rig.
+func checked(f func(*rig) error) func(device.Device) error {
+	return func(dev device.Device) error {
+		r := &rig{dev: dev}
+		err := f(r)
+		return errors.Join(err, r.close())
+	}
+}
+
+func (r *rig) close() error {
+	var errs []error
+	for _, q := range r.queues {
+		errs = append(errs, q.Close())
+	}
+	for _, m := range r.mems {
+		r.dev.Free(m)
+	}
+	for _, b := range r.blocks {
+		errs = append(errs, b.Free())
+	}
+	return errors.Join(errs...)
+}
+
+// host returns n bytes that any device may copy from and to.
+func (r *rig) host(n int) ([]byte, device.Arg, error) {
+	b, err := hostmem.Alloc(n)
+	if err != nil {
+		return nil, device.Arg{}, err
+	}
+	r.blocks = append(r.blocks, b)
+	return hostmem.Bytes(b.Addr, n), device.Arg{Mem: device.Mem{Addr: uint64(b.Addr), Size: int64(n), Host: true}}, nil
+}
+
+func (r *rig) queue() (device.Queue, error) {
+	q, err := r.dev.NewQueue()
+	if err == nil {
+		r.queues = append(r.queues, q)
+	}
+	return q, err
+}
+
+func (r *rig) alloc(n int64) (device.Arg, error) {
+	m, err := r.dev.Alloc(n)
+	if err == nil {
+		r.mems = append(r.mems, m)
+	}
+	return device.Arg{Mem: m}, err
+}
+
+// transfers is what most checks need: a queue, memory of n bytes on the device, and two pieces of host memory.
+type transfers struct {
+	q        device.Queue
+	mem      device.Arg
+	src, dst []byte
+	from, to device.Arg
+}
+
+func (r *rig) transfers(n int) (t transfers, err error) {
+	if t.q, err = r.queue(); err != nil {
+		return t, err
+	}
+	if t.mem, err = r.alloc(int64(n)); err != nil {
+		return t, err
+	}
+	if t.src, t.from, err = r.host(n); err != nil {
+		return t, err
+	}
+	t.dst, t.to, err = r.host(n)
+	return t, err
+}
+
+func checkInfo(dev device.Device) error {
+	info := dev.Info()
+	if info.Name == "" || info.Model == "" || len(info.DTypes) == 0 {
+		return fmt.Errorf("info %+v", info)
+	}
+	if a := info.Alignment; a <= 0 || a&(a-1) != 0 {
+		return fmt.Errorf("alignment %d is no power of two", a)
+	}
+	return nil
+}
+
+func checkMemory(dev device.Device) error {
+	var all []device.Mem
+	defer func() {
+		for _, m := range all {
+			dev.Free(m)
+		}
+	}()
+	for _, n := range []int64{1, 7, 64, 4095, 4097, 1 << 20} {
+		m, err := dev.Alloc(n)
+		if err != nil {
+			return err
+		}
+		if m.Size != n || m.Addr%uint64(dev.Info().Alignment) != 0 {
+			return fmt.Errorf("%d bytes: got %d at %#x", n, m.Size, m.Addr)
+		}
+		for _, o := range all {
+			if m.Addr < o.Addr+uint64(o.Size) && o.Addr < m.Addr+uint64(m.Size) {
+				return fmt.Errorf("%+v and %+v overlap", m, o)
+			}
+		}
+		all = append(all, m)
+	}
+	if _, err := dev.Alloc(1 << 59); err == nil {
+		return errors.New("2^59 bytes were allocated")
+	}
+	return nil
+}
+
+// offset is an argument n bytes further on.
+func offset(a device.Arg, n int64) device.Arg {
+	a.Offset += n
+	return a
+}
+
+func checkCopy(r *rig) error {
+	const size = 5003
+	t, err := r.transfers(size)
+	if err != nil {
+		return err
+	}
+	other, err := r.alloc(size)
+	if err != nil {
+		return err
+	}
+	for i := range t.src {
+		t.src[i] = byte(i * 7)
+	}
+	for _, c := range []struct{ at, n int64 }{{0, size}, {1, 1}, {3, 4999}, {17, 64}, {5002, 1}, {5, 0}} {
+		clear(t.dst)
+		mirrored, n := size-c.at-c.n, min(c.n, size-1)
+		err := errors.Join(
+			t.q.Copy(offset(t.mem, c.at), offset(t.from, c.at), c.n),
+			t.q.Copy(offset(other, mirrored), offset(t.mem, c.at), c.n),
+			t.q.Copy(offset(t.to, 1), offset(other, mirrored), n),
+			t.q.Sync())
+		if err != nil {
+			return err
+		}
+		want := make([]byte, size)
+		if copy(want[1:1+n], t.src[c.at:]); !r.dev.Info().Null && !bytes.Equal(t.dst, want) {
+			return fmt.Errorf("%d bytes at %d came back wrong", c.n, c.at)
+		}
+	}
+	return nil
+}
+
+func checkSource(r *rig) error {
+	const n = 1 << 16
+	t, err := r.transfers(4 * n)
+	if err != nil {
+		return err
+	}
+	for part := range int64(4) {
+		set(t.src[:n], byte(part+1))
+		if err := t.q.Copy(offset(t.mem, part*n), t.from, n); err != nil {
+			return err
+		}
+	}
+	set(t.src, 0xEE)
+	if err := errors.Join(t.q.Copy(t.to, t.mem, 4*n), t.q.Sync()); err != nil {
+		return err
+	}
+	for i, v := range t.dst {
+		if want := byte(i/n + 1); !r.dev.Info().Null && v != want {
+			return fmt.Errorf("byte %d is %d, want %d: the copy read its source after it had returned", i, v, want)
+		}
+	}
+	return nil
+}
+
+func checkQueues(r *rig) error {
+	const n = 1 << 16
+	t, err := r.transfers(n)
+	if err != nil {
+		return err
+	}
+	two, err := r.queue()
+	if err != nil {
+		return err
+	}
+	for i := range t.src {
+		t.src[i] = byte(i>>3) | 1
+	}
+	if err := t.q.Copy(t.mem, t.from, n); err != nil {
+		return err
+	}
+	e, err := t.q.Record()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(two.Wait(e), two.Copy(t.to, t.mem, n), two.Sync(), t.q.Sync()); err != nil {
+		return err
+	}
+	if done, err := e.Done(); !done || err != nil {
+		return fmt.Errorf("after Sync an event is done: %v, error %v", done, err)
+	}
+	if !r.dev.Info().Null && !bytes.Equal(t.dst, t.src) {
+		return errors.New("the second queue did not wait for the first")
+	}
+	return nil
+}
+
+func checkEvents(r *rig) error {
+	const n = 1 << 12
+	t, err := r.transfers(n)
+	if err != nil {
+		return err
+	}
+	var events []device.Event
+	for range 100 {
+		if err := t.q.Copy(t.mem, t.from, n); err != nil {
+			return err
+		}
+		e, err := t.q.Record()
+		if err != nil {
+			return err
+		}
+		events = append(events, e)
+	}
+	last := len(events) - 1
+	for _, i := range []int{50, 0, last} {
+		if _, err := events[i].Done(); err != nil {
+			return err
+		}
+	}
+	if err := t.q.Sync(); err != nil {
+		return err
+	}
+	for i := last; i >= 0; i-- {
+		if done, err := events[i].Done(); !done || err != nil {
+			return fmt.Errorf("after Sync event %d is done: %v, error %v", i, done, err)
+		}
+	}
+	return nil
+}
+
+func checkPrepare(dev device.Device) error {
+	bad := ir.New(ir.Add, ir.Attr{}, ir.Dense(dtype.F32, 2), ir.Dense(dtype.F32, 3))
+	if k, err := dev.Prepare(bad); err == nil {
+		return fmt.Errorf("a sum of 2 and 3 elements was prepared: %v", k.Out)
+	}
+	good := ir.New(ir.Add, ir.Attr{}, ir.Dense(dtype.F32, 2), ir.Dense(dtype.F32, 2))
+	k, err := dev.Prepare(good)
+	if err != nil {
+		return err
+	}
+	if k.Op != good || len(k.Out) != 1 || k.Out[0] != good.In(0) {
+		return fmt.Errorf("kernel of %v with results %v", k.Op, k.Out)
+	}
+	return nil
+}
+
+// doubling is the two kernels that checks of order use: Full, and x + x.
+type doubling struct{ full, double *device.Kernel }
+
+func newDoubling(dev device.Device, n int) (d doubling, err error) {
+	typ := ir.Dense(dtype.F32, n)
+	if d.full, err = dev.Prepare(ir.New(ir.Full, ir.Attr{Out: typ})); err != nil {
+		return d, err
+	}
+	d.double, err = dev.Prepare(ir.New(ir.Add, ir.Attr{}, typ, typ))
+	return d, err
+}
+
+// run fills x with v and doubles it so many times.
+func (d *doubling) run(q device.Queue, x device.Arg, v float64, times int) error {
+	values := ir.Scalars(v)
+	var p device.Params
+	p.Set(&values)
+	err := q.Launch(d.full, []device.Arg{x}, &p)
+	for range times {
+		err = errors.Join(err, q.Launch(d.double, []device.Arg{x, x, x}, nil))
+	}
+	return err
+}
+
+func checkLaunch(r *rig) error {
+	const n = 1 << 10
+	d, err := newDoubling(r.dev, n)
+	if err != nil {
+		return err
+	}
+	t, err := r.transfers(4 * n)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.run(t.q, t.mem, 1, 10), t.q.Copy(t.to, t.mem, 4*n), t.q.Sync()); err != nil {
+		return err
+	}
+	want := bytes.Repeat([]byte{0, 0, 0x80, 0x44}, n) // 1024
+	if !r.dev.Info().Null && !bytes.Equal(t.dst, want) {
+		return fmt.Errorf("ten doublings of 1 gave the bytes % x", t.dst[:4])
+	}
+	return nil
+}
+
+// checkAllocator works on two queues in cached memory: a block that one queue frees is not given to the other while the
+// first still uses it.
+func checkAllocator(r *rig) error {
+	const n = 1 << 10
+	d, err := newDoubling(r.dev, n)
+	if err != nil {
+		return err
+	}
+	t, err := r.transfers(4 * n)
+	if err != nil {
+		return err
+	}
+	two, err := r.queue()
+	if err != nil {
+		return err
+	}
+	queues := []device.Queue{t.q, two}
+	a := device.NewAllocator(r.dev, device.Config{Events: func(i int) (device.Event, error) { return queues[i].Record() }})
+	for round := range 20 {
+		b, err := a.Alloc(4*n, round%2)
+		if err != nil {
+			return err
+		}
+		x := device.Arg{Mem: b.Mem()}
+		err = errors.Join(d.run(queues[round%2], x, 1, round%5), queues[round%2].Sync())
+		if err == nil && round%3 == 0 { // the other queue reads it last
+			err = queues[(round+1)%2].Copy(t.to, x, 4*n)
+			a.RecordUse(b, (round+1)%2)
+		}
+		a.Free(b)
+		if err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(t.q.Sync(), two.Sync(), a.EmptyCache()); err != nil {
+		return err
+	}
+	if s := a.Stats(); s.AllocatedBytes.All.Current != 0 || s.ReservedBytes.All.Current != 0 {
+		return fmt.Errorf("%d bytes are still allocated, %d reserved", s.AllocatedBytes.All.Current, s.ReservedBytes.All.Current)
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+// Package cuda is the engine for NVIDIA GPUs, written once against the driver API's table of functions: the real libcuda
+// fills the table on a machine with a card, the simulated GPU elsewhere.
+//
+//	cuda.go      a device: context, memory, what it can do
+//	plan.go      an op becomes a plan: kernels, their grids, their parameters as bytes with places to fill in
+//	*.go         per family of ops, which kernels a plan has (table.go lists what the engine offers)
+//	module.go    kernels, compiled by the driver on first use, a family at a time
+//	queue.go     a stream: launches, copies, waits
+//	staging.go   pinned memory between the Go program's memory and the card
+//	event.go     points in a stream
+//	error.go     what went wrong, and in which launch
+//
+// An op that has no row is not computed here: the caller lowers it or reports it, and nothing is done on the CPU instead.
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// alignment of raw allocations, in bytes, as cuMemAlloc documents it.
+const alignment = 256
+
+// Device is one GPU.
+type Device struct {
+	api    *driver.API
+	info   device.Info
+	handle driver.Device
+	ctx    driver.Context
+	card   card
+	pinned staging
+
+	blocking bool
+
+	mu        sync.Mutex // guards the maps
+	modules   map[string]*module
+	functions map[string]*function
+}
+
+// card is what plans and launches depend on.
+type card struct {
+	sms         int
+	sharedOptin int // bytes that a block may have
+}
+
+// Options of New.
+type Options struct {
+	Blocking bool // wait after each launch, so that an error names the launch it belongs to
+}
+
+// New opens the device of an ordinal. name is what it is called in messages and by device.Open.
+func New(api *driver.API, ordinal int, name string, o Options) (*Device, error) {
+	d := &Device{api: api, blocking: o.Blocking, modules: map[string]*module{}, functions: map[string]*function{}}
+	var err error
+	must := func(call string, r driver.Result) {
+		if err == nil {
+			err = d.check(call, r)
+		}
+	}
+	must("cuInit", api.Init(0))
+	if err != nil {
+		return nil, err
+	}
+	n, r := api.DeviceGetCount()
+	if must("cuDeviceGetCount", r); err == nil && ordinal >= n {
+		return nil, fmt.Errorf("there is no device %d: the driver has %d, numbered from 0; CUDA_VISIBLE_DEVICES may hide some", ordinal, n)
+	}
+	var res driver.Result
+	d.handle, res = api.DeviceGet(ordinal)
+	must("cuDeviceGet", res)
+	must("cuDevicePrimaryCtxSetFlags", api.DevicePrimaryCtxSetFlags(d.handle, driver.CtxSchedBlockingSync))
+	d.ctx, res = api.DevicePrimaryCtxRetain(d.handle)
+	must("cuDevicePrimaryCtxRetain", res)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.describe(name); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	d.pinned.d = d
+	return d, nil
+}
+
+// oldest is the least compute capability that the kernels are compiled for.
+var oldest = [2]int{8, 0}
+
+func (d *Device) describe(name string) error {
+	model, r := d.api.DeviceGetName(d.handle)
+	if r != driver.Success {
+		return d.check("cuDeviceGetName", r)
+	}
+	memory, r := d.api.DeviceTotalMem(d.handle)
+	if r != driver.Success {
+		return d.check("cuDeviceTotalMem", r)
+	}
+	var failed error
+	attr := func(a driver.Attribute) int {
+		v, r := d.api.DeviceGetAttribute(a, d.handle)
+		if r != driver.Success && failed == nil {
+			failed = d.check("cuDeviceGetAttribute", r)
+		}
+		return v
+	}
+	d.info = device.Info{
+		Name: name, Model: model, Memory: memory, Alignment: alignment, DTypes: dtype.All(),
+		Compute: [2]int{attr(driver.ComputeMajor), attr(driver.ComputeMinor)},
+	}
+	d.card = card{sms: attr(driver.MultiprocessorCount), sharedOptin: attr(driver.MaxSharedPerBlockOptin)}
+	if failed == nil && slices.Compare(d.info.Compute[:], oldest[:]) < 0 {
+		return fmt.Errorf("%s has compute capability %d.%d; the kernels need %d.%d (Ampere) or later", model, d.info.Compute[0], d.info.Compute[1], oldest[0], oldest[1])
+	}
+	return failed
+}
+
+// Info describes the device.
+func (d *Device) Info() device.Info { return d.info }
+
+// do runs f with the device's context current and makes an error of its result.
+func (d *Device) do(call string, f func() driver.Result) error {
+	return d.check(call, d.api.Do(d.ctx, f))
+}
+
+// Alloc returns memory of the device; its bytes hold anything.
+func (d *Device) Alloc(n int64) (device.Mem, error) {
+	if n <= 0 {
+		return device.Mem{}, fmt.Errorf("%s: cannot allocate %d bytes", d.info.Name, n)
+	}
+	var p driver.Ptr
+	err := d.do("cuMemAlloc", func() (r driver.Result) {
+		p, r = d.api.MemAlloc(n)
+		return r
+	})
+	var e *driver.Error
+	if errors.As(err, &e) && e.Result == driver.OutOfMemory {
+		return device.Mem{}, fmt.Errorf("%s has no %d bytes left in one piece: %w", d.info.Name, n, device.ErrOutOfMemory)
+	}
+	return device.Mem{Addr: uint64(p), Size: n}, err
+}
+
+// Free returns memory of Alloc. The driver waits for what uses it.
+func (d *Device) Free(m device.Mem) {
+	// The driver refuses only what Alloc has not returned, or after an error that every later call reports.
+	_ = d.do("cuMemFree", func() driver.Result { return d.api.MemFree(driver.Ptr(m.Addr)) })
+}
+
+// Prepare plans an op and has its kernels compiled.
+func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
+	out, err := op.Infer()
+	if err != nil {
+		return nil, err
+	}
+	if table[op.Code] == nil {
+		return nil, fmt.Errorf("%s: %s: %w", d.info.Name, op.Code, device.ErrUnsupported)
+	}
+	k := &device.Kernel{Op: op, Out: out}
+	k.FLOPs, k.Bytes = op.Cost()
+	b := &builder{d: d, op: &k.Op, outs: out}
+	if err := table[op.Code](b); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.info.Name, err)
+	}
+	if b.err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", d.info.Name, op.Code, b.err)
+	}
+	k.Workspace = b.work
+	b.plan.need = demand(k)
+	k.Impl = &b.plan
+	return k, nil
+}
+
+// demand lists the bytes that a launch touches of each of its arguments.
+func demand(k *device.Kernel) []int64 {
+	var need []int64
+	for _, types := range [][]*ir.Type{k.Out, k.Op.Ins()} {
+		for _, t := range types {
+			need = append(need, int64(t.Span())*int64(t.DType.Size()))
+		}
+	}
+	if k.Workspace > 0 {
+		need = append(need, k.Workspace)
+	}
+	return need
+}
+
+// Close unloads the kernels and gives the context back. Queues and memory must have been given back before.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.pinned.close()
+	for _, m := range d.modules {
+		err = errors.Join(err, m.unload())
+	}
+	clear(d.modules)
+	clear(d.functions)
+	return errors.Join(err, d.check("cuDevicePrimaryCtxRelease", d.api.DevicePrimaryCtxRelease(d.handle)))
+}

@@ -1,0 +1,140 @@
+// Package driver is the CUDA driver API as a table of functions: types only. The real libcuda fills the table on a
+// machine with a card, the simulated GPU everywhere else; the engine is written once, against the table.
+//
+// Functions have the names of their C counterparts without the prefix cu and the suffix _v2, and return results instead
+// of writing through pointers. Host memory is named by its address and must lie outside the Go heap: asynchronous copies
+// outlive the call.
+package driver
+
+import "runtime"
+
+// The handles of the driver. Zero is no handle, except that the zero Stream is the legacy default stream.
+type (
+	Device   int32
+	Context  uintptr
+	Module   uintptr
+	Function uintptr
+	Stream   uintptr
+	Event    uintptr
+	Ptr      uint64 // an address in device memory
+)
+
+// LaunchConfig is the shape of a launch.
+type LaunchConfig struct {
+	Grid, Block [3]uint32
+	Shared      uint32 // bytes of dynamic shared memory
+	Stream      Stream
+	Cluster     [3]uint32 // blocks that share a cluster; zero for none
+	Dependent   bool      // may start before the launch ahead of it in the stream ends (programmatic serialization)
+}
+
+// API is the table. A provider fills every field but those of the last group.
+type API struct {
+	Init             func(flags uint32) Result
+	DriverGetVersion func() (version int, r Result) // 12040 for 12.4
+
+	DeviceGetCount      func() (n int, r Result)
+	DeviceGet           func(ordinal int) (Device, Result)
+	DeviceGetName       func(Device) (string, Result)
+	DeviceGetUuid       func(Device) ([16]byte, Result)
+	DeviceTotalMem      func(Device) (bytes int64, r Result)
+	DeviceGetAttribute  func(Attribute, Device) (value int, r Result)
+	DeviceGetPCIBusId   func(Device) (string, Result)
+	DeviceCanAccessPeer func(d, peer Device) (bool, Result)
+
+	DevicePrimaryCtxRetain    func(Device) (Context, Result)
+	DevicePrimaryCtxRelease   func(Device) Result
+	DevicePrimaryCtxReset     func(Device) Result
+	DevicePrimaryCtxSetFlags  func(d Device, flags uint32) Result
+	CtxSetCurrent             func(Context) Result
+	CtxGetCurrent             func() (Context, Result)
+	CtxSynchronize            func() Result
+	CtxEnablePeerAccess       func(peer Context) Result
+	CtxGetStreamPriorityRange func() (least, greatest int, r Result)
+
+	// ModuleLoadData compiles a module from PTX, without a closing NUL, or a cubin. The log is the compiler's, empty when
+	// it has nothing to say.
+	ModuleLoadData    func(image []byte) (m Module, log string, r Result)
+	ModuleUnload      func(Module) Result
+	ModuleGetFunction func(m Module, name string) (Function, Result)
+	ModuleGetGlobal   func(m Module, name string) (p Ptr, bytes int64, r Result)
+	FuncLoad          func(Function) Result
+	FuncGetAttribute  func(FuncAttribute, Function) (value int, r Result)
+	FuncSetAttribute  func(f Function, a FuncAttribute, value int) Result
+
+	OccupancyMaxActiveBlocksPerMultiprocessor func(f Function, blockSize int, dynamicShared int64) (blocks int, r Result)
+
+	MemGetInfo        func() (free, total int64, r Result)
+	MemAlloc          func(bytes int64) (Ptr, Result)
+	MemFree           func(Ptr) Result
+	MemAllocAsync     func(bytes int64, s Stream) (Ptr, Result)
+	MemFreeAsync      func(p Ptr, s Stream) Result
+	MemHostAlloc      func(bytes int64, flags uint32) (host uintptr, r Result)
+	MemFreeHost       func(host uintptr) Result
+	MemHostRegister   func(host uintptr, bytes int64, flags uint32) Result
+	MemHostUnregister func(host uintptr) Result
+
+	MemcpyHtoD      func(dst Ptr, src uintptr, bytes int64) Result
+	MemcpyDtoH      func(dst uintptr, src Ptr, bytes int64) Result
+	MemcpyDtoD      func(dst, src Ptr, bytes int64) Result
+	MemcpyHtoDAsync func(dst Ptr, src uintptr, bytes int64, s Stream) Result
+	MemcpyDtoHAsync func(dst uintptr, src Ptr, bytes int64, s Stream) Result
+	MemcpyDtoDAsync func(dst, src Ptr, bytes int64, s Stream) Result
+	MemcpyPeerAsync func(dst Ptr, dstCtx Context, src Ptr, srcCtx Context, bytes int64, s Stream) Result
+	MemsetD8Async   func(dst Ptr, value uint8, n int64, s Stream) Result
+	MemsetD32Async  func(dst Ptr, value uint32, n int64, s Stream) Result
+
+	StreamCreateWithPriority func(flags uint32, priority int) (Stream, Result)
+	StreamDestroy            func(Stream) Result
+	StreamSynchronize        func(Stream) Result
+	StreamQuery              func(Stream) Result
+	StreamWaitEvent          func(Stream, Event) Result
+
+	EventCreate      func(flags uint32) (Event, Result)
+	EventDestroy     func(Event) Result
+	EventRecord      func(Event, Stream) Result
+	EventSynchronize func(Event) Result
+	EventQuery       func(Event) Result
+	EventElapsedTime func(start, end Event) (milliseconds float32, r Result)
+
+	// LaunchKernelEx starts a kernel. params are the bytes of its parameter buffer, each parameter at its offset; the
+	// driver copies them before it returns.
+	LaunchKernelEx func(c *LaunchConfig, f Function, params []byte) Result
+
+	// What only a simulated GPU has; nil on a real one.
+
+	// Annotate tells the checks what an allocator above MemAlloc does with a part of an allocation, in the order of the
+	// stream that the part belongs to: work enqueued there before still finds the earlier state. The tag names the place
+	// that asked.
+	Annotate func(p Ptr, bytes int64, state State, s Stream, tag string) Result
+	// Explain describes the error that the current context is in, or else its last refused call: kernel, block, thread,
+	// source line, address. Empty when there is nothing to say.
+	Explain func() string
+
+	// Unbind makes Do take the context off the thread again, so that a call outside of Do is an error.
+	Unbind bool
+}
+
+// State is what a part of device memory holds by an allocator's account.
+type State uint8
+
+// The states.
+const (
+	Free  State = iota // nobody may touch it
+	Fresh              // handed out, its bytes not yet written
+)
+
+// Do runs f with a context current on its thread. Every call that needs a context goes through it: goroutines move
+// between threads, contexts do not.
+func (a *API) Do(ctx Context, f func() Result) Result {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if r := a.CtxSetCurrent(ctx); r != Success {
+		return r
+	}
+	r := f()
+	if a.Unbind {
+		a.CtxSetCurrent(0)
+	}
+	return r
+}

@@ -1,0 +1,122 @@
+package cuda
+
+import (
+	"fmt"
+
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// check makes an error of a result, with what a simulated GPU has to say of it.
+func (d *Device) check(call string, r driver.Result) error {
+	if r == driver.Success {
+		return nil
+	}
+	e := &driver.Error{Call: call, Result: r}
+	if d.api.Explain != nil && d.ctx != 0 {
+		d.api.Do(d.ctx, func() driver.Result {
+			e.Detail = d.api.Explain()
+			return driver.Success
+		})
+	}
+	return e
+}
+
+// launchLog is the last launches of a queue, for errors that show later.
+type launchLog struct {
+	serial  uint32 // of the last launch, from 1
+	synced  uint32 // all launches up to this one have ended well
+	entries [1 << 8]launched
+}
+
+// launched is what is known of a launch.
+type launched struct {
+	serial uint32
+	code   ir.Code
+	traced bool
+	site   callsite.Site
+	module string
+}
+
+func (l *launchLog) add(code ir.Code, p *device.Params) {
+	if l.serial++; l.serial == 0 {
+		l.serial = 1 // 0 means none
+	}
+	e := &l.entries[l.serial%uint32(len(l.entries))]
+	e.serial, e.code, e.traced, e.module = l.serial, code, false, ""
+	if p != nil {
+		e.module = p.Module
+		if p.Site != nil {
+			e.site, e.traced = *p.Site, true
+		}
+	}
+}
+
+// find describes a launch by its number.
+func (l *launchLog) find(serial uint32) string {
+	if e := &l.entries[serial%uint32(len(l.entries))]; e.serial == serial {
+		return e.String()
+	}
+	return fmt.Sprintf("a launch that was followed by %d others", l.serial-serial)
+}
+
+// String names an operation and where the program asked for it.
+func (e *launched) String() string {
+	s := e.code.String()
+	if e.module != "" {
+		s += " of " + e.module
+	}
+	if e.traced {
+		s += " at " + e.site.String()
+	}
+	return s
+}
+
+// IndexError is an index out of range that a kernel met. It shows when the host next waits; the elements concerned were
+// skipped.
+type IndexError struct {
+	Index, Bound int64
+	Launch       string // the operation and its place
+}
+
+// Error says which index, and where.
+func (e *IndexError) Error() string {
+	return fmt.Sprintf("%s: index %d is out of range: there are %d entries, 0 to %d", e.Launch, e.Index, e.Bound, e.Bound-1)
+}
+
+// LateError is an error of work that a queue was given earlier.
+type LateError struct {
+	Err     error
+	Last    string // the last launch before it showed
+	Pending int    // launches since the queue was last known to be well
+}
+
+// Error says what happened, and in which launches it may have.
+func (e *LateError) Error() string {
+	if e.Pending <= 1 {
+		return fmt.Sprintf("%s: %v", e.Last, e.Err)
+	}
+	return fmt.Sprintf("one of %d launches, the last of them %s: %v; WARPLINE_BLOCKING=1 tells which", e.Pending, e.Last, e.Err)
+}
+
+// Unwrap returns the driver's error.
+func (e *LateError) Unwrap() error { return e.Err }
+
+// failed makes the error of a call on the stream. An error that the context stays in is told in full once; later calls
+// refer to it.
+func (q *queue) failed(call string, r driver.Result) error {
+	if q.broken != nil && r.Sticky() {
+		return fmt.Errorf("%s is out of use since an earlier error: %w", q.d.info.Name, q.broken)
+	}
+	err := q.d.check(call, r)
+	if !r.Sticky() {
+		return err
+	}
+	if n := int(q.log.serial - q.log.synced); n > 0 {
+		err = &LateError{Err: err, Last: q.log.find(q.log.serial), Pending: n}
+	}
+	q.broken = err
+	return err
+}

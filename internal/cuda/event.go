@@ -1,0 +1,138 @@
+package cuda
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
+)
+
+// eventLog is the points recorded on a queue, in order. A driver's event serves again once the stream has passed it.
+type eventLog struct {
+	q *queue
+
+	mu      sync.Mutex
+	next    uint64 // number of the next point
+	passed  uint64 // all points up to this one are done
+	waiting []mark // in order
+	idle    []driver.Event
+}
+
+// mark is a point that may not have been passed.
+type mark struct {
+	number uint64
+	handle driver.Event
+}
+
+// event is a point in a queue's work.
+type event struct {
+	log    *eventLog
+	number uint64
+}
+
+// Record marks the end of the work that the queue has been given.
+func (q *queue) Record() (device.Event, error) {
+	l := &q.events
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, err := l.handle()
+	if err != nil {
+		return nil, err
+	}
+	if err := q.do("cuEventRecord", func() driver.Result { return q.d.api.EventRecord(h, q.stream) }); err != nil {
+		return nil, err
+	}
+	l.next++
+	l.waiting = append(l.waiting, mark{l.next, h})
+	return &event{l, l.next}, nil
+}
+
+// handle takes an idle event of the driver, or makes one. The caller holds l.mu.
+func (l *eventLog) handle() (h driver.Event, err error) {
+	if n := len(l.idle); n > 0 {
+		h, l.idle = l.idle[n-1], l.idle[:n-1]
+		return h, nil
+	}
+	err = l.q.do("cuEventCreate", func() (r driver.Result) {
+		h, r = l.q.d.api.EventCreate(driver.EventDisableTiming | driver.EventBlockingSync)
+		return r
+	})
+	return h, err
+}
+
+// Done asks the driver, unless the point is known to be passed.
+func (e *event) Done() (bool, error) {
+	l := e.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range l.waiting {
+		if m.number > e.number {
+			break
+		}
+		done, err := l.query(m.handle)
+		if !done || err != nil {
+			return false, err
+		}
+		l.pass(m.number)
+	}
+	return e.number <= l.passed, nil
+}
+
+func (l *eventLog) query(h driver.Event) (bool, error) {
+	d := l.q.d
+	r := d.api.Do(d.ctx, func() driver.Result { return d.api.EventQuery(h) })
+	if r == driver.NotReady {
+		return false, nil
+	}
+	return r == driver.Success, d.check("cuEventQuery", r)
+}
+
+// pass notes that a point is done, and so all before it. The caller holds l.mu and removes nothing from waiting itself.
+func (l *eventLog) pass(number uint64) {
+	l.passed = max(l.passed, number)
+	n := 0
+	for n < len(l.waiting) && l.waiting[n].number <= number {
+		l.idle = append(l.idle, l.waiting[n].handle)
+		n++
+	}
+	l.waiting = append(l.waiting[:0:0], l.waiting[n:]...)
+}
+
+// allDone notes that every point is done.
+func (l *eventLog) allDone() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) > 0 {
+		l.pass(l.next)
+	}
+}
+
+// await makes q wait for a point of this log.
+func (l *eventLog) await(e *event, q *queue) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.number <= l.passed || q == l.q {
+		return nil
+	}
+	// The first point that is not passed and not before e: e's own.
+	for _, m := range l.waiting {
+		if m.number >= e.number {
+			return q.do("cuStreamWaitEvent", func() driver.Result { return q.d.api.StreamWaitEvent(q.stream, m.handle) })
+		}
+	}
+	return nil
+}
+
+// close destroys the driver's events. The stream is idle.
+func (l *eventLog) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pass(l.next)
+	var err error
+	for _, h := range l.idle {
+		err = errors.Join(err, l.q.do("cuEventDestroy", func() driver.Result { return l.q.d.api.EventDestroy(h) }))
+	}
+	l.idle = nil
+	return err
+}

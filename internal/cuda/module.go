@@ -1,0 +1,130 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/kernels"
+)
+
+// module is a family of kernels on a device.
+type module struct {
+	d    *Device
+	name string
+
+	once   sync.Once
+	handle driver.Module
+	err    error
+}
+
+// function is a kernel on a device.
+type function struct {
+	d      *Device
+	kernel *kernels.Kernel
+	module *module
+
+	mu      sync.Mutex
+	handle  driver.Function
+	dynamic int // bytes of dynamic shared memory that it may be launched with
+}
+
+// withoutAsking is the shared memory that every block may have, static and dynamic.
+const withoutAsking = 48 << 10
+
+// function returns a kernel whose module is compiled, with leave to use so much dynamic shared memory.
+func (d *Device) function(k *kernels.Kernel, dynamic int) (*function, error) {
+	d.mu.Lock()
+	f := d.functions[k.Name]
+	if f == nil {
+		f = &function{d: d, kernel: k, module: d.module(k.Module)}
+		d.functions[k.Name] = f
+	}
+	d.mu.Unlock()
+	f.module.once.Do(f.module.load)
+	if f.module.err != nil {
+		return nil, f.module.err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f, f.resolve(dynamic)
+}
+
+func (f *function) resolve(dynamic int) error {
+	d := f.d
+	if f.handle == 0 {
+		if err := d.do("cuModuleGetFunction", func() (r driver.Result) {
+			f.handle, r = d.api.ModuleGetFunction(f.module.handle, f.kernel.Name)
+			return r
+		}); err != nil {
+			return fmt.Errorf("kernel %s: %w", f.kernel.Name, err)
+		}
+	}
+	if dynamic <= f.dynamic || f.kernel.Shared+dynamic <= withoutAsking {
+		return nil
+	}
+	if f.kernel.Shared+dynamic > d.card.sharedOptin {
+		return fmt.Errorf("kernel %s needs %d bytes of shared memory, a block of %s has %d", f.kernel.Name, f.kernel.Shared+dynamic, d.info.Model, d.card.sharedOptin)
+	}
+	err := d.do("cuFuncSetAttribute", func() driver.Result {
+		return d.api.FuncSetAttribute(f.handle, driver.FuncMaxDynamicShared, dynamic)
+	})
+	if err == nil {
+		f.dynamic = dynamic
+	}
+	return err
+}
+
+// module returns a module, compiled or not. The caller holds d.mu.
+func (d *Device) module(name string) *module {
+	m := d.modules[name]
+	if m == nil {
+		m = &module{d: d, name: name}
+		d.modules[name] = m
+	}
+	return m
+}
+
+func (m *module) load() {
+	image, err := kernels.PTX(m.name)
+	if err != nil {
+		m.err = fmt.Errorf("kernels %s: %w", m.name, err)
+		return
+	}
+	var log string
+	if err := m.d.do("cuModuleLoadDataEx", func() (r driver.Result) {
+		m.handle, log, r = m.d.api.ModuleLoadData(image)
+		return r
+	}); err != nil {
+		var e *driver.Error
+		if errors.As(err, &e) && e.Detail == "" {
+			e.Detail = log
+		}
+		m.err = fmt.Errorf("kernels %s: %w", m.name, err)
+	}
+}
+
+// Preload compiles modules side by side, ahead of their first use.
+func (d *Device) Preload(names ...string) error {
+	errs := make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		d.mu.Lock()
+		m := d.module(name)
+		d.mu.Unlock()
+		wg.Go(func() {
+			m.once.Do(m.load)
+			errs[i] = m.err
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (m *module) unload() error {
+	if m.handle == 0 {
+		return nil
+	}
+	return m.d.do("cuModuleUnload", func() driver.Result { return m.d.api.ModuleUnload(m.handle) })
+}

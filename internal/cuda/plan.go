@@ -1,0 +1,233 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/kernels"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// plan is an op made ready: what a queue does for one launch of it, in order. It is data: a launch copies the parameter
+// bytes of each step and writes addresses and scalars into the copy.
+type plan struct {
+	steps  []step
+	need   []int64 // bytes that a launch touches of each argument: outputs, inputs, scratch memory
+	faults bool    // a kernel may report an index out of range
+}
+
+// step is a kernel, or a fill of memory with zeros when fn is nil.
+type step struct {
+	fn      *function
+	shape   driver.LaunchConfig
+	params  []byte
+	patches []patch
+	to      ref // of a fill
+	bytes   int64
+}
+
+// patch is a place in the parameter bytes that is known only at the launch.
+type patch struct {
+	at   int
+	from param
+}
+
+// ref is a place in an argument of the launch: outputs come first, then inputs, then the scratch memory.
+type ref struct {
+	arg    int
+	offset int64 // bytes
+}
+
+// at is the place some bytes further on.
+func (r ref) at(bytes int64) ref { return ref{r.arg, r.offset + bytes} }
+
+// paramKind says where a kernel's parameter comes from.
+type paramKind uint8
+
+const (
+	fromBits   paramKind = iota // known now
+	fromBytes                   // a struct, known now
+	fromRef                     // the address of an argument
+	fromScalar                  // a launch parameter, converted to a dtype
+	fromWord                    // a launch parameter as it is
+	fromFault                   // the address of the queue's fault record
+	fromSerial                  // the launch's serial number
+)
+
+// param is a value for a kernel's parameter.
+type param struct {
+	kind  paramKind
+	size  int
+	bits  uint64
+	bytes []byte
+	ref   ref
+	index int // of the launch parameter
+	dt    dtype.DType
+}
+
+func i32(v int) param { return param{size: 4, bits: uint64(uint32(int32(v)))} }
+func i64(v int) param { return param{size: 8, bits: uint64(v)} }
+func f32(v float64) param {
+	return param{size: 4, bits: uint64(math.Float32bits(float32(v)))}
+}
+func f64(v float64) param { return param{size: 8, bits: math.Float64bits(v)} }
+
+// blob is a struct by value. v holds fixed-size fields only, laid out without holes as C lays out the kernel's.
+func blob(v any) param {
+	b, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil {
+		panic(fmt.Sprintf("cuda: a kernel's parameter of type %T: %v", v, err)) // a mistake in this package
+	}
+	return param{kind: fromBytes, size: len(b), bytes: b}
+}
+
+// pointer passes the address of a place.
+func pointer(r ref) param { return param{kind: fromRef, size: 8, ref: r} }
+
+// scalar passes launch parameter i, a number, as a value of the type that dt is computed in: f32 for the 16-bit types,
+// u8 for bool.
+func scalar(i int, dt dtype.DType) param {
+	wide := ir.Wide(dt)
+	return param{kind: fromScalar, size: wide.Size(), index: i, dt: wide}
+}
+
+// word passes the 64 bits of launch parameter i: a random key, or a float64.
+func word(i int) param { return param{kind: fromWord, size: 8, index: i} }
+
+// fault and serial are the parameters of a kernel that checks indices: (Fault *, u32).
+func fault() param  { return param{kind: fromFault, size: 8} }
+func serial() param { return param{kind: fromSerial, size: 4} }
+
+// prepare plans an op whose types are verified. It returns an error that wraps [device.ErrUnsupported] for dtypes that
+// it has no kernel for.
+type prepare func(b *builder) error
+
+// table has a row for every op code that the engine offers. Files add their rows in init through offer.
+var table [ir.Codes]prepare
+
+func offer(p prepare, codes ...ir.Code) {
+	for _, c := range codes {
+		if table[c] != nil {
+			panic(fmt.Sprintf("cuda: two kernels for %s", c))
+		}
+		table[c] = p
+	}
+}
+
+// builder makes the plan of an op.
+type builder struct {
+	d    *Device
+	op   *ir.Op
+	outs []*ir.Type
+	plan plan
+	work int64 // bytes of scratch memory so far
+	err  error // the first one
+}
+
+func (b *builder) out(i int) ref { return ref{arg: i} }
+func (b *builder) in(i int) ref  { return ref{arg: len(b.outs) + i} }
+
+// scratch reserves bytes of the launch's scratch memory, aligned to 256.
+func (b *builder) scratch(bytes int64) ref {
+	r := ref{len(b.outs) + b.op.NumIn(), b.work}
+	b.work += (bytes + 255) &^ 255
+	return r
+}
+
+// unsupported is the error for a dtype without a kernel.
+func (b *builder) unsupported(dt dtype.DType) error {
+	return fmt.Errorf("%s of %s: %w", b.op.Code, dt, device.ErrUnsupported)
+}
+
+// suffixed is the name of a kernel for a dtype: "add_f32".
+func suffixed(name string, dt dtype.DType) string { return name + "_" + dt.String() }
+
+// threads is how many elements' worth of blocks a grid-stride kernel gets: enough to fill any card, few enough that a
+// thread sees several elements of a large operand. It does not depend on the card, and neither do results.
+const maxBlocks = 2048
+
+// blocksFor is the number of blocks of a grid-stride loop over n items.
+func blocksFor(n, block int) int { return min((n+block-1)/block, maxBlocks) }
+
+// run plans a launch. A grid without blocks is no launch.
+func (b *builder) run(kernel string, grid, block [3]int, shared int, params ...param) {
+	if b.err != nil || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 {
+		return
+	}
+	k, ok := kernels.Find(kernel)
+	if !ok {
+		b.err = fmt.Errorf("there is no kernel %s: %w", kernel, device.ErrUnsupported)
+		return
+	}
+	s := step{shape: driver.LaunchConfig{Grid: dims(grid), Block: dims(block), Shared: uint32(shared)}}
+	if b.err = s.pack(k, params); b.err != nil {
+		return
+	}
+	if s.fn, b.err = b.d.function(k, shared); b.err != nil {
+		return
+	}
+	for _, p := range params {
+		b.plan.faults = b.plan.faults || p.kind == fromFault
+	}
+	b.plan.steps = append(b.plan.steps, s)
+}
+
+// linear plans a launch over n items, of which each thread takes several in turn.
+func (b *builder) linear(kernel string, n, block int, params ...param) {
+	b.run(kernel, [3]int{blocksFor(n, block), 1, 1}, [3]int{block, 1, 1}, 0, params...)
+}
+
+// zero plans a fill of bytes with zeros.
+func (b *builder) zero(to ref, bytes int64) {
+	if bytes > 0 {
+		b.plan.steps = append(b.plan.steps, step{to: to, bytes: bytes})
+	}
+}
+
+func dims(v [3]int) (d [3]uint32) {
+	for i := range v {
+		d[i] = uint32(v[i])
+	}
+	return d
+}
+
+// pack lays the parameters out as the kernel has them, and compares the sizes: on a card a mismatch is silent.
+func (s *step) pack(k *kernels.Kernel, params []param) error {
+	if len(params) != len(k.Params) {
+		return fmt.Errorf("kernel %s takes %d parameters, got %d", k.Name, len(k.Params), len(params))
+	}
+	s.params = make([]byte, k.Size())
+	for i, p := range params {
+		at := k.Params[i]
+		if p.size != at.Size {
+			return fmt.Errorf("parameter %d of kernel %s has %d bytes, got %d", i, k.Name, at.Size, p.size)
+		}
+		switch p.kind {
+		case fromBits:
+			put(s.params[at.Offset:], p.size, p.bits)
+		case fromBytes:
+			copy(s.params[at.Offset:], p.bytes)
+		default:
+			s.patches = append(s.patches, patch{at.Offset, p})
+		}
+	}
+	return nil
+}
+
+// put writes the low bytes of bits.
+func put(b []byte, size int, bits uint64) {
+	switch size {
+	case 1:
+		b[0] = byte(bits)
+	case 2:
+		binary.LittleEndian.PutUint16(b, uint16(bits))
+	case 4:
+		binary.LittleEndian.PutUint32(b, uint32(bits))
+	default:
+		binary.LittleEndian.PutUint64(b, bits)
+	}
+}

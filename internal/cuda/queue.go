@@ -1,0 +1,337 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
+)
+
+// queue is a stream. Work on it starts in order and runs while the host goes on.
+type queue struct {
+	d      *Device
+	stream driver.Stream
+	log    launchLog
+	events eventLog
+	fault  faultCell
+	broken error // an error that the context stays in
+
+	flights []flight // copies from staging memory, oldest first
+	flying  int      // bytes of them
+
+	// What the calls under way need, kept here so that they allocate nothing.
+	params []byte
+	shape  driver.LaunchConfig
+	plan   *plan
+	args   []device.Arg
+	p      *device.Params
+	call   string
+	launch func() driver.Result
+}
+
+// NewQueue opens a stream that is not ordered with any other.
+func (d *Device) NewQueue() (device.Queue, error) {
+	q := &queue{d: d}
+	q.launch = q.runPlan
+	q.events.q = q
+	err := d.do("cuStreamCreate", func() (r driver.Result) {
+		q.stream, r = d.api.StreamCreateWithPriority(driver.StreamNonBlocking, 0)
+		return r
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := q.fault.open(q); err != nil {
+		return nil, errors.Join(err, q.Close())
+	}
+	return q, nil
+}
+
+// Launch starts the kernels of a plan. Beside the driver's errors it reports arguments that are missing or too small.
+func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) error {
+	plan, ok := k.Impl.(*plan)
+	if !ok {
+		return fmt.Errorf("%s: %s was prepared by another engine", q.d.info.Name, k.Op.Code)
+	}
+	if err := plan.fits(args); err != nil {
+		return fmt.Errorf("%s: %s: %w", q.d.info.Name, k.Op.Code, err)
+	}
+	if err := checkParams(k, p); err != nil {
+		return err
+	}
+	q.log.add(k.Op.Code, p)
+	q.plan, q.args, q.p = plan, args, p
+	r := q.d.api.Do(q.d.ctx, q.launch)
+	q.plan, q.args, q.p = nil, nil, nil
+	if r != driver.Success {
+		return q.failed(q.call, r)
+	}
+	if q.d.blocking {
+		return q.Sync()
+	}
+	return nil
+}
+
+// fits checks the arguments: a kernel that runs past its memory may take the context with it.
+func (p *plan) fits(args []device.Arg) error {
+	if len(args) < len(p.need) {
+		return fmt.Errorf("takes %d arguments, got %d", len(p.need), len(args))
+	}
+	for i, n := range p.need {
+		if a := &args[i]; n > a.Mem.Size-a.Offset || a.Offset < 0 {
+			return fmt.Errorf("argument %d needs %d bytes, its memory has %d from offset %d", i, n, a.Mem.Size, a.Offset)
+		}
+	}
+	return nil
+}
+
+// checkParams refuses parameters in device memory, which only captured steps have, and parameters that are missing.
+func checkParams(k *device.Kernel, p *device.Params) error {
+	n := k.Op.Code.NumParams()
+	if n > 0 && (p == nil || p.N < n) {
+		return fmt.Errorf("%s takes %d parameters", k.Op.Code, n)
+	}
+	for i := range n {
+		if p.P[i].Cell.Size > 0 {
+			return fmt.Errorf("%s: parameter %d is in device memory: %w", k.Op.Code, i, device.ErrUnsupported)
+		}
+	}
+	return nil
+}
+
+// runPlan does the steps of the plan under way. The context is current.
+func (q *queue) runPlan() driver.Result {
+	q.fault.pending = q.fault.pending || q.plan.faults
+	for i := range q.plan.steps {
+		s := &q.plan.steps[i]
+		if s.fn == nil {
+			q.call = "cuMemsetD8Async"
+			if r := q.d.api.MemsetD8Async(driver.Ptr(q.address(s.to)), 0, s.bytes, q.stream); r != driver.Success {
+				return r
+			}
+			continue
+		}
+		q.params = append(q.params[:0], s.params...)
+		for j := range s.patches {
+			p := &s.patches[j]
+			put(q.params[p.at:], p.from.size, q.value(&p.from))
+		}
+		q.shape = s.shape
+		q.shape.Stream = q.stream
+		q.call = "cuLaunchKernelEx"
+		if r := q.d.api.LaunchKernelEx(&q.shape, s.fn.handle, q.params); r != driver.Success {
+			return r
+		}
+	}
+	return driver.Success
+}
+
+func (q *queue) address(r ref) uint64 {
+	a := &q.args[r.arg]
+	return a.Mem.Addr + uint64(a.Offset+r.offset)
+}
+
+// value is the bits of a parameter of the launch under way.
+func (q *queue) value(p *param) uint64 {
+	switch p.kind {
+	case fromRef:
+		return q.address(p.ref)
+	case fromScalar:
+		return encode(p.dt, math.Float64frombits(q.p.P[p.index].Value))
+	case fromWord:
+		return q.p.P[p.index].Value
+	case fromFault:
+		return q.fault.cell.Addr
+	case fromSerial:
+		return uint64(q.log.serial)
+	}
+	return p.bits
+}
+
+// encode is the bits of a number in a dtype that is computed in, converted as [dtype.Convert] does.
+func encode(dt dtype.DType, v float64) uint64 {
+	switch dt {
+	case dtype.F32:
+		return uint64(math.Float32bits(float32(v)))
+	case dtype.F64:
+		return math.Float64bits(v)
+	case dtype.Bool:
+		if v != 0 {
+			return 1
+		}
+		return 0
+	}
+	var i [1]int64
+	dtype.Convert(i[:], []float64{v})
+	return uint64(i[0])
+}
+
+// Copy moves n bytes. A copy from host memory has read its source when it returns; one to host memory that the device
+// did not hand out has written it.
+func (q *queue) Copy(dst, src device.Arg, n int64) error {
+	for _, a := range [...]device.Arg{dst, src} {
+		if n < 0 || a.Offset < 0 || n > a.Mem.Size-a.Offset {
+			return fmt.Errorf("%s: copy of %d bytes with memory of %d from offset %d", q.d.info.Name, n, a.Mem.Size, a.Offset)
+		}
+	}
+	to, from := dst.Mem.Addr+uint64(dst.Offset), src.Mem.Addr+uint64(src.Offset)
+	switch {
+	case n == 0:
+		return nil
+	case dst.Mem.Host && src.Mem.Host:
+		return q.hostCopy(to, from, n)
+	case src.Mem.Host:
+		return q.upload(driver.Ptr(to), from, n)
+	case dst.Mem.Host:
+		return q.do("cuMemcpyDtoHAsync", func() driver.Result {
+			return q.d.api.MemcpyDtoHAsync(uintptr(to), driver.Ptr(from), n, q.stream)
+		})
+	}
+	return q.do("cuMemcpyDtoDAsync", func() driver.Result {
+		return q.d.api.MemcpyDtoDAsync(driver.Ptr(to), driver.Ptr(from), n, q.stream)
+	})
+}
+
+// CopyFrom moves n bytes of another device's memory, and reports false if that device is of another engine or system.
+// What wrote src must have ended.
+func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error) {
+	other, ok := from.(*Device)
+	if !ok || other.api != q.d.api {
+		return false, nil
+	}
+	return true, q.do("cuMemcpyPeerAsync", func() driver.Result {
+		return q.d.api.MemcpyPeerAsync(driver.Ptr(dst.Mem.Addr+uint64(dst.Offset)), q.d.ctx, driver.Ptr(src.Mem.Addr+uint64(src.Offset)), other.ctx, n, q.stream)
+	})
+}
+
+// Checked reports whether the device checks accesses, so that Note is of use.
+func (q *queue) Checked() bool { return q.d.api.Annotate != nil }
+
+// Note tells a simulated GPU what the caching allocator does with a part of an allocation, in the order of the stream:
+// without it, a use after free inside a cached block would go unseen. Unlike the other methods it may be called by any
+// goroutine.
+func (q *queue) Note(m device.Mem, inUse bool, tag string) error {
+	state := driver.Free
+	if inUse {
+		state = driver.Fresh
+	}
+	return q.d.check("annotate", q.d.api.Do(q.d.ctx, func() driver.Result {
+		return q.d.api.Annotate(driver.Ptr(m.Addr), m.Size, state, q.stream, tag)
+	}))
+}
+
+// do makes one call on the stream.
+func (q *queue) do(call string, f func() driver.Result) error {
+	if r := q.d.api.Do(q.d.ctx, f); r != driver.Success {
+		return q.failed(call, r)
+	}
+	return nil
+}
+
+// Wait makes what follows wait for an event of any queue of this engine.
+func (q *queue) Wait(e device.Event) error {
+	ev, ok := e.(*event)
+	if !ok {
+		return fmt.Errorf("%s: cannot wait for an event of another engine", q.d.info.Name)
+	}
+	return ev.log.await(ev, q)
+}
+
+// Sync waits until all work is done, and reports what went wrong since the last Sync.
+func (q *queue) Sync() error {
+	if q.fault.pending {
+		if err := q.fault.fetch(q); err != nil {
+			return err
+		}
+	}
+	if err := q.do("cuStreamSynchronize", func() driver.Result { return q.d.api.StreamSynchronize(q.stream) }); err != nil {
+		return err
+	}
+	q.events.allDone()
+	if err := q.land(); err != nil {
+		return err
+	}
+	err := q.fault.take(q)
+	q.log.synced = q.log.serial
+	return err
+}
+
+// Close waits for the stream's work and gives it back.
+func (q *queue) Close() error {
+	if q.stream == 0 {
+		return nil
+	}
+	err := q.Sync()
+	if q.broken != nil && errors.Is(err, q.broken) {
+		err = nil // reported when it happened
+	}
+	err = errors.Join(err, q.events.close(), q.fault.close(q))
+	destroyed := q.do("cuStreamDestroy", func() driver.Result { return q.d.api.StreamDestroy(q.stream) })
+	q.stream = 0
+	if q.broken != nil {
+		return nil
+	}
+	return errors.Join(err, destroyed)
+}
+
+// faultCell is the record that kernels with indices write: kernels.Fault in base.cuh.
+type faultCell struct {
+	cell    device.Mem
+	host    uintptr // pinned
+	pending bool    // a kernel that may write it was launched since the last Sync
+}
+
+const faultSize = 24
+
+func (f *faultCell) open(q *queue) error {
+	var err error
+	if f.cell, err = q.d.Alloc(faultSize); err != nil {
+		return err
+	}
+	if f.host, err = q.d.pinned.alloc(faultSize); err != nil {
+		return err
+	}
+	return f.clear(q)
+}
+
+func (f *faultCell) clear(q *queue) error {
+	return q.do("cuMemsetD8Async", func() driver.Result {
+		return q.d.api.MemsetD8Async(driver.Ptr(f.cell.Addr), 0, faultSize, q.stream)
+	})
+}
+
+// fetch asks for the record.
+func (f *faultCell) fetch(q *queue) error {
+	return q.do("cuMemcpyDtoHAsync", func() driver.Result {
+		return q.d.api.MemcpyDtoHAsync(f.host, driver.Ptr(f.cell.Addr), faultSize, q.stream)
+	})
+}
+
+// take makes an error of the record that was fetched, and clears it.
+func (f *faultCell) take(q *queue) error {
+	if !f.pending {
+		return nil
+	}
+	f.pending = false
+	b := bytesAt(f.host, faultSize)
+	launch := binary.LittleEndian.Uint32(b)
+	if launch == 0 {
+		return nil
+	}
+	value, bound := int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))
+	return errors.Join(&IndexError{Index: value, Bound: bound, Launch: q.log.find(launch)}, f.clear(q))
+}
+
+func (f *faultCell) close(q *queue) error {
+	if f.cell.Size > 0 {
+		q.d.Free(f.cell)
+	}
+	if f.host != 0 {
+		q.d.pinned.give(f.host, faultSize)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package simcuda
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/gpusim"
+)
+
+// Config says which GPUs there are and how strictly they are simulated. The zero Config is one of cards.Default under
+// memcheck, with effects at the call.
+type Config struct {
+	Card    string // of package cards
+	Devices int    // 0 means 1; at most 16
+
+	Checks   gpusim.Check // memcheck is always on
+	Seed     uint64       // of the order of blocks, warps and lanes, and of late effects
+	Schedule gpusim.Schedule
+	Numerics gpusim.Numerics
+
+	// LateEffects lets asynchronous work take effect when something waits for it and not before, streams interleaved by
+	// Seed. A Seed other than 0 lets some of it happen earlier.
+	LateEffects bool
+
+	// Collect keeps findings that stop no kernel for Findings; otherwise they fail the context.
+	Collect bool
+
+	Cores     int   // for one launch; 0 means as many as there are
+	StepLimit int64 // instructions of all warps of a block; 0 means 1e10
+	Counters  bool  // Reports count memory transactions
+
+	Output   io.Writer                                  // of vprintf; nil discards it
+	OnLaunch func(kernel string, report *gpusim.Report) // after each kernel ran; must not call the driver
+}
+
+// words are what ParseConfig knows, as its errors list it.
+const words = "check=all|none|memcheck+initcheck+synccheck+racecheck, seed=N, schedule=reconverge|independent, numerics=exact|truncating, late, collect, cores=N, steps=N"
+
+// ParseConfig reads the checks and schedules of a Config, as in "check=all,seed=3,schedule=independent,late".
+func ParseConfig(text string) (Config, error) {
+	var c Config
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		if !c.set(word) {
+			return Config{}, fmt.Errorf("simulator setting %q: unknown or without a proper value; there are %s", word, words)
+		}
+	}
+	return c, nil
+}
+
+// set takes a word and reports whether it is one.
+func (c *Config) set(word string) bool {
+	key, value, hasValue := strings.Cut(word, "=")
+	var err error
+	switch {
+	case word == "late":
+		c.LateEffects = true
+	case word == "collect":
+		c.Collect = true
+	case !hasValue:
+		return false
+	case key == "check":
+		return c.setChecks(value)
+	case key == "seed":
+		c.Seed, err = strconv.ParseUint(value, 0, 64)
+	case key == "cores":
+		c.Cores, err = strconv.Atoi(value)
+		return err == nil && c.Cores > 0 && c.Cores <= 16*runtime.NumCPU()
+	case key == "steps":
+		c.StepLimit, err = strconv.ParseInt(value, 0, 64)
+		return err == nil && c.StepLimit > 0
+	case word == "schedule=reconverge":
+		c.Schedule = gpusim.Reconverge
+	case word == "schedule=independent":
+		c.Schedule = gpusim.Independent
+	case word == "numerics=exact":
+		c.Numerics = gpusim.Exact
+	case word == "numerics=truncating":
+		c.Numerics = gpusim.Truncating
+	default:
+		return false
+	}
+	return err == nil
+}
+
+func (c *Config) setChecks(list string) bool {
+	switch list {
+	case "all":
+		c.Checks = gpusim.AllChecks
+		return true
+	case "none":
+		c.Checks = gpusim.Memcheck
+		return true
+	}
+	var set gpusim.Check
+	for name := range strings.SplitSeq(list, "+") {
+		k := checkNamed(name)
+		if k == 0 {
+			return false
+		}
+		set |= k
+	}
+	c.Checks = set
+	return true
+}
+
+// checkNamed is the check of a name, 0 if there is none.
+func checkNamed(name string) gpusim.Check {
+	for k := gpusim.Memcheck; k <= gpusim.AllChecks; k <<= 1 {
+		if k.String() == name {
+			return k
+		}
+	}
+	return 0
+}

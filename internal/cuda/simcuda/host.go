@@ -1,0 +1,141 @@
+package simcuda
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/hostmem"
+)
+
+// pinned is page-locked host memory: made here, or somebody's and registered.
+type pinned struct {
+	lo, hi uintptr
+	ctx    *context
+	block  hostmem.Block // zero if registered
+}
+
+// overlap is the range of pinned ones that share a byte with [lo, hi).
+func (s *System) overlap(lo, hi uintptr) (i, j int) {
+	for i < len(s.pinned) && s.pinned[i].hi <= lo {
+		i++
+	}
+	for j = i; j < len(s.pinned) && s.pinned[j].lo < hi; j++ {
+	}
+	return i, j
+}
+
+// locked reports whether a range is pinned, and refuses one that is in part.
+func (c *context) locked(host uintptr, n int64) (bool, driver.Result) {
+	if host == 0 || n < 0 || host+uintptr(n) < host {
+		return false, c.refuse(driver.InvalidValue, "a copy of %d bytes at host address %#x", n, host)
+	}
+	s := c.dev.sys
+	i, j := s.overlap(host, host+uintptr(n))
+	switch {
+	case i == j:
+		return false, driver.Success
+	case s.pinned[i].lo <= host && host+uintptr(n) <= s.pinned[i].hi:
+		return true, driver.Success
+	}
+	return false, c.refuse(driver.InvalidValue, "%d bytes at host address %#x are only in part in pinned memory [%#x, %#x)", n, host, s.pinned[i].lo, s.pinned[i].hi)
+}
+
+// hostFlags are those of cuda.h: portable, mapped, write-combined.
+const hostFlags = 7
+
+func (s *System) hostAlloc(bytes int64, flags uint32) (host uintptr, r driver.Result) {
+	r = s.in(func(c *context) driver.Result {
+		if bytes <= 0 || flags&^hostFlags != 0 {
+			return c.refuse(driver.InvalidValue, "%d bytes of pinned memory, flags %#x", bytes, flags)
+		}
+		b, err := hostmem.Alloc(int(bytes))
+		if err != nil {
+			return c.refuse(driver.OutOfMemory, "%v", err)
+		}
+		s.pin(pinned{b.Addr, b.Addr + uintptr(bytes), c, b})
+		host = b.Addr
+		return driver.Success
+	})
+	return host, r
+}
+
+func (s *System) pin(p pinned) {
+	i, _ := s.overlap(p.lo, p.hi)
+	s.pinned = slices.Insert(s.pinned, i, p)
+}
+
+// hostFree waits for all work of all devices, which may use the memory.
+func (s *System) hostFree(host uintptr) driver.Result {
+	return s.in(func(c *context) driver.Result {
+		i, j := s.overlap(host, host+1)
+		if i == j || s.pinned[i].block.Addr != host {
+			return c.refuse(driver.InvalidValue, "%#x is not the start of memory from MemHostAlloc", host)
+		}
+		s.drain()
+		b := s.pinned[i].block
+		s.pinned = slices.Delete(s.pinned, i, j)
+		if err := b.Free(); err != nil {
+			return c.refuse(driver.Unknown, "%v", err)
+		}
+		return c.err
+	})
+}
+
+// drain waits for all work of all devices.
+func (s *System) drain() {
+	var ops []*op
+	for _, d := range s.devices {
+		if d.ctx != nil {
+			ops = append(ops, d.ctx.tails()...)
+		}
+	}
+	s.force(ops...)
+}
+
+func (s *System) hostRegister(host uintptr, bytes int64, flags uint32) driver.Result {
+	return s.in(func(c *context) driver.Result {
+		if host == 0 || bytes <= 0 || flags&^hostFlags != 0 || host+uintptr(bytes) < host {
+			return c.refuse(driver.InvalidValue, "%d bytes to register at %#x, flags %#x", bytes, host, flags)
+		}
+		if i, j := s.overlap(host, host+uintptr(bytes)); i != j {
+			return c.refuse(driver.HostMemoryRegistered, "[%#x, %#x) is pinned", s.pinned[i].lo, s.pinned[i].hi)
+		}
+		s.pin(pinned{lo: host, hi: host + uintptr(bytes), ctx: c})
+		return driver.Success
+	})
+}
+
+// hostUnregister waits, as hostFree does.
+func (s *System) hostUnregister(host uintptr) driver.Result {
+	return s.in(func(c *context) driver.Result {
+		if host == 0 {
+			return c.refuse(driver.InvalidValue, "host address 0")
+		}
+		i, j := s.overlap(host, host+1)
+		if i == j || s.pinned[i].lo != host || s.pinned[i].block.Size != 0 {
+			return c.refuse(driver.HostMemoryNotRegistered, "%#x is not the start of registered memory", host)
+		}
+		s.drain()
+		s.pinned = slices.Delete(s.pinned, i, j)
+		return c.err
+	})
+}
+
+// freeHost gives back the pinned memory of a context.
+func (s *System) freeHost(c *context) error {
+	var err error
+	s.drain()
+	s.pinned = slices.DeleteFunc(s.pinned, func(p pinned) bool {
+		if p.ctx != c {
+			return false
+		}
+		err = errors.Join(err, p.block.Free())
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("pinned memory of device %d: %w", c.dev.ordinal, err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package simcuda
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/gpusim"
+)
+
+// launchTime is what a launch costs in virtual time besides its instructions, in ns.
+const launchTime = 2000
+
+// launch refuses what the driver refuses, and a parameter buffer of the wrong size, which the driver cannot see.
+func (s *System) launch(cfg *driver.LaunchConfig, h driver.Function, params []byte) driver.Result {
+	return s.in(func(c *context) driver.Result {
+		if cfg == nil {
+			return c.refuse(driver.InvalidValue, "a launch without a configuration")
+		}
+		f, r := c.function(h)
+		if r != driver.Success {
+			return r
+		}
+		st, r := c.ownStream(cfg.Stream)
+		if r != driver.Success {
+			return r
+		}
+		if r := c.admissible(cfg, f, len(params)); r != driver.Success {
+			return r
+		}
+		if s.cfg.LateEffects {
+			params = bytes.Clone(params)
+		}
+		grid, block, shared := ints(cfg.Grid), ints(cfg.Block), int(cfg.Shared)
+		s.enqueue(st, func() int64 { return c.execute(f, grid, block, shared, params) })
+		return driver.Success
+	})
+}
+
+func ints(d [3]uint32) [3]int { return [3]int{int(d[0]), int(d[1]), int(d[2])} }
+
+// admissible checks a launch against the limits of card and kernel.
+func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) driver.Result {
+	card, k := &c.dev.sim.Card, f.kernel
+	for i, most := range [3]uint32{1<<31 - 1, 65535, 65535} {
+		if cfg.Grid[i] < 1 || cfg.Grid[i] > most {
+			return c.refuse(driver.InvalidValue, "%s: a grid of %v blocks; dimension %d goes from 1 to %d", k.Name, cfg.Grid, i, most)
+		}
+	}
+	threads := 1
+	for i, most := range [3]uint32{1024, 1024, 64} {
+		if cfg.Block[i] < 1 || cfg.Block[i] > most {
+			return c.refuse(driver.InvalidValue, "%s: a block of %v threads; dimension %d goes from 1 to %d", k.Name, cfg.Block, i, most)
+		}
+		threads *= int(cfg.Block[i])
+	}
+	switch n := [3]uint32{1, 1, 1}; {
+	case threads > card.ThreadsPerBlock:
+		return c.refuse(driver.InvalidValue, "%s: a block of %v is %d threads, more than %d", k.Name, cfg.Block, threads, card.ThreadsPerBlock)
+	case k.Required != [3]int{} && k.Required != ints(cfg.Block):
+		return c.refuse(driver.InvalidValue, "%s: a block of %v threads; the kernel was compiled for %v and no other", k.Name, cfg.Block, k.Required)
+	case threads > f.threads:
+		return c.refuse(driver.OutOfResources, "%s: a block of %d threads; with %d registers a thread and its .maxntid it can have %d", k.Name, threads, f.registers, f.threads)
+	case int64(cfg.Shared) > int64(f.dynamic):
+		return c.refuse(driver.InvalidValue, "%s: %d bytes of dynamic shared memory; %d are set, and FuncSetAttribute allows up to %d", k.Name, cfg.Shared, f.dynamic, card.SharedPerBlock-k.Shared)
+	case params != k.Params:
+		return c.refuse(driver.InvalidValue, "%s: a parameter buffer of %d bytes; the kernel's parameters, at %v, take %d", k.Name, params, k.Offsets, k.Params)
+	case cfg.Cluster != n && cfg.Cluster != [3]uint32{}:
+		return c.refuse(driver.NotSupported, "%s: clusters of %v blocks; simulated GPUs have none", k.Name, cfg.Cluster)
+	}
+	return driver.Success
+}
+
+// execute runs a kernel and returns how long it takes: its warps' instructions, four at a time on each multiprocessor.
+func (c *context) execute(f *function, grid, block [3]int, shared int, params []byte) int64 {
+	s := c.dev.sys
+	rep, err := c.dev.sim.Launch(f.kernel, grid, block, shared, params, gpusim.Options{Checks: s.cfg.Checks, Seed: s.cfg.Seed,
+		Schedule: s.cfg.Schedule, Numerics: s.cfg.Numerics, StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters})
+	if rep == nil {
+		c.fail(driver.LaunchFailed, fmt.Sprintf("%s: %v", f.kernel.Name, err))
+		return launchTime
+	}
+	var fault *gpusim.Fault
+	if errors.As(err, &fault) {
+		c.fail(driver.Result(fault.Code), fault.Error())
+	}
+	s.found(c, rep.Findings)
+	if len(rep.Output) > 0 {
+		if _, err := s.cfg.Output.Write(rep.Output); err != nil {
+			c.fail(driver.Unknown, fmt.Sprintf("%s: writing what it printed: %v", f.kernel.Name, err))
+		}
+	}
+	if s.cfg.OnLaunch != nil {
+		s.cfg.OnLaunch(f.kernel.Name, rep)
+	}
+	busy := 1 // multiprocessors
+	for _, n := range grid {
+		busy = min(busy*n, s.card.SMs)
+	}
+	return launchTime + int64(float64(rep.Counters.Instructions)/float64(4*busy)*1000/float64(s.card.Clock))
+}

@@ -1,0 +1,140 @@
+// Package simcuda fills the table of the CUDA driver (package driver) from simulated GPUs (package gpusim), strictly: what
+// happens to work on real hardware is an error with an explanation here.
+//
+//	device.go    devices, their attributes, primary contexts, what is current on a thread, sticky errors
+//	module.go    PTX, kernels and their attributes, occupancy
+//	memory.go    allocations, in the order of the call or of a stream; annotations of allocators; pinned host memory
+//	copy.go      copies and fills
+//	launch.go    launches
+//	stream.go    streams and events
+//	queue.go     the order in which work takes effect
+//
+// Work takes effect at the call, or late (Config.LateEffects): then each stream is a queue, and what is in it happens when
+// something waits for it, at the latest legal moment. Asynchronous copies read and write pinned host memory only then.
+//
+// Time is virtual. Each piece of work begins when all that it waits for has ended, and at the earliest when the host,
+// whose clock moves on only by waiting, called; it takes a time that follows from the card's figures. Streams do not
+// slow each other down. Neither the wall clock nor the order of maps decides anything.
+//
+// The error codes are those that cuda.h and NVIDIA's "CUDA Driver API" state for each function, and where these are
+// silent those of the programming guide's sections on streams, multiple devices and implicit synchronization.
+package simcuda
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/gpusim"
+)
+
+// System is a machine with simulated GPUs. Its driver's functions run one at a time.
+type System struct {
+	cfg  Config
+	card cards.Card
+
+	mu       sync.Mutex
+	inited   bool
+	devices  []*device
+	current  map[uint64]*context // by thread
+	next     uintptr             // handle
+	modules  map[driver.Module]*module
+	funcs    map[driver.Function]*function
+	streams  map[driver.Stream]*stream
+	events   map[driver.Event]*event
+	pinned   []pinned // by address
+	findings []gpusim.Finding
+	failIn   int    // allocations until one fails by order; 0: none
+	why      string // of the last refusal without a context
+}
+
+// New makes a machine.
+func New(c Config) (*System, error) {
+	name := cmp.Or(c.Card, cards.Default)
+	card, ok := cards.Find(name)
+	if !ok {
+		return nil, fmt.Errorf("there is no card %q to simulate; there are %s", name, strings.Join(cards.Names(), ", "))
+	}
+	c.Checks |= gpusim.Memcheck
+	if c.Output == nil {
+		c.Output = io.Discard
+	}
+	s := &System{cfg: c, card: card, current: map[uint64]*context{}, next: firstHandle,
+		modules: map[driver.Module]*module{}, funcs: map[driver.Function]*function{},
+		streams: map[driver.Stream]*stream{}, events: map[driver.Event]*event{}}
+	sims, err := gpusim.NewDevices(max(c.Devices, 1), gpusim.NewCard(card.Name, card.Memory, card.SMs, card.Compute), c.Checks&gpusim.Initcheck != 0)
+	if err != nil {
+		return nil, err
+	}
+	for i, sim := range sims {
+		s.devices = append(s.devices, &device{sys: s, ordinal: i, sim: sim})
+	}
+	return s, nil
+}
+
+// firstHandle is far from the numbers that somebody might pass by mistake; handles are never used twice.
+const firstHandle = 0x5100_0000
+
+// handle is a new one. No two objects of a System have the same, of whatever kind.
+func (s *System) handle() uintptr {
+	s.next += 16
+	return s.next
+}
+
+// Findings returns what the checks found since the last call, at most 4096 of it.
+func (s *System) Findings() []gpusim.Finding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.findings
+	s.findings = nil
+	return f
+}
+
+// maxFindings bounds what is kept for Findings.
+const maxFindings = 4096
+
+// FailAllocation makes the n-th allocation of device memory from now on, the next being 1, fail for lack of memory.
+func (s *System) FailAllocation(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failIn = n
+}
+
+// API is the table. Every table of a System reaches the same machine.
+func (s *System) API() *driver.API {
+	return &driver.API{
+		Init: s.init, DriverGetVersion: s.driverVersion,
+
+		DeviceGetCount: s.deviceCount, DeviceGet: s.deviceGet, DeviceGetName: s.deviceName, DeviceGetUuid: s.deviceUUID,
+		DeviceTotalMem: s.deviceTotalMem, DeviceGetAttribute: s.deviceAttribute, DeviceGetPCIBusId: s.deviceBus,
+		DeviceCanAccessPeer: s.deviceCanAccessPeer,
+
+		DevicePrimaryCtxRetain: s.retain, DevicePrimaryCtxRelease: s.release, DevicePrimaryCtxReset: s.reset,
+		DevicePrimaryCtxSetFlags: s.setFlags, CtxSetCurrent: s.setCurrent, CtxGetCurrent: s.getCurrent,
+		CtxSynchronize: s.ctxSynchronize, CtxEnablePeerAccess: s.enablePeer, CtxGetStreamPriorityRange: s.priorityRange,
+
+		ModuleLoadData: s.moduleLoad, ModuleUnload: s.moduleUnload, ModuleGetFunction: s.moduleFunction,
+		ModuleGetGlobal: s.moduleGlobal, FuncLoad: s.funcLoad, FuncGetAttribute: s.funcAttribute,
+		FuncSetAttribute: s.funcSetAttribute, OccupancyMaxActiveBlocksPerMultiprocessor: s.occupancy,
+
+		MemGetInfo: s.memInfo, MemAlloc: s.memAlloc, MemFree: s.memFree, MemAllocAsync: s.memAllocAsync,
+		MemFreeAsync: s.memFreeAsync, MemHostAlloc: s.hostAlloc, MemFreeHost: s.hostFree, MemHostRegister: s.hostRegister,
+		MemHostUnregister: s.hostUnregister,
+
+		MemcpyHtoD: s.copyToDevice, MemcpyDtoH: s.copyToHost, MemcpyDtoD: s.copyOnDevice, MemcpyHtoDAsync: s.copyToDeviceAsync,
+		MemcpyDtoHAsync: s.copyToHostAsync, MemcpyDtoDAsync: s.copyOnDeviceAsync, MemcpyPeerAsync: s.copyPeerAsync,
+		MemsetD8Async: s.fill8, MemsetD32Async: s.fill32,
+
+		StreamCreateWithPriority: s.streamCreate, StreamDestroy: s.streamDestroy, StreamSynchronize: s.streamSynchronize,
+		StreamQuery: s.streamQuery, StreamWaitEvent: s.streamWait,
+
+		EventCreate: s.eventCreate, EventDestroy: s.eventDestroy, EventRecord: s.eventRecord, EventSynchronize: s.eventSynchronize,
+		EventQuery: s.eventQuery, EventElapsedTime: s.eventElapsed,
+
+		LaunchKernelEx: s.launch, Annotate: s.annotate, Explain: s.explain, Unbind: true,
+	}
+}

@@ -1,0 +1,332 @@
+package gpusim
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// chain is a run of blocks that a whole warp goes through without a choice: they follow each other in the code, and what
+// ends them waits for no lane but those that are here. Each block starts a chain; those of its successors are tails of it.
+type chain struct {
+	start  int   // in prog
+	last   int   // block
+	blocks int   // how many
+	n      int64 // instructions
+	need   []int // registers that must have been written, for poison
+	defs   []int // registers that are written
+}
+
+// step is an instruction of a chain in Go.
+type step struct {
+	run   op // nil at the end of a chain
+	words int
+	block int
+}
+
+// append adds the instruction just compiled to the program.
+func (e *emitter) append(block int) {
+	run := e.plain
+	if t := e.term; t != nil {
+		if run = nil; t.kind == termSync && t.all {
+			run = t.run
+		}
+	}
+	if run == nil || e.err != nil {
+		return
+	}
+	c := e.code
+	n := len(e.vector)
+	if n == 0 {
+		n = 1
+		e.vector = append(e.vector, inst{uint32(lanesLeave)})
+	}
+	c.prog = append(c.prog, e.vector...)
+	c.steps = append(c.steps, step{run, n, block})
+	for range n - 1 {
+		c.steps = append(c.steps, step{block: block})
+	}
+}
+
+// chains joins blocks. A chain is not continued around reads of a clock, which shows what has been executed.
+func (e *emitter) chains(g *graph, use []usage) {
+	c := e.code
+	if e.err != nil {
+		return
+	}
+	e.closeChains()
+	for b := len(c.blocks) - 1; b >= 0; b-- {
+		x := &c.blocks[b]
+		if e.v.independent {
+			x.chain = chain{}
+			continue
+		}
+		x.chain.last, x.chain.blocks, x.chain.n = b, 1, x.n
+		if c.continues(b) {
+			next := &c.blocks[b+1].chain
+			x.chain.last, x.chain.blocks, x.chain.n = next.last, 1+next.blocks, x.n+next.n
+		}
+		if e.v.poison {
+			x.chain.follow(use[g.blocks[b].start:g.blocks[x.chain.last].end])
+		}
+	}
+}
+
+// continues is whether the chain of a block goes on to the next block.
+func (c *code) continues(b int) bool {
+	t := &c.blocks[b].term
+	return b+1 < len(c.blocks) && (t.kind == termNext || t.kind == termSync && t.all) && !c.blocks[b].clock && !c.blocks[b+1].clock
+}
+
+// closeChains puts an end behind each block after which a chain stops.
+func (e *emitter) closeChains() {
+	c := e.code
+	prog, steps := c.prog, c.steps
+	c.prog, c.steps = nil, nil
+	for b := range c.blocks {
+		end := len(prog)
+		if b+1 < len(c.blocks) {
+			end = c.blocks[b+1].chain.start
+		}
+		x := &c.blocks[b].chain
+		from := x.start
+		x.start = len(c.prog)
+		c.prog, c.steps = append(c.prog, prog[from:end]...), append(c.steps, steps[from:end]...)
+		if !c.continues(b) {
+			c.prog, c.steps = append(c.prog, inst{uint32(lanesLeave)}), append(c.steps, step{block: b})
+		}
+	}
+}
+
+// follow lists what instructions in a row need and write. One under a predicate leaves what was there.
+func (c *chain) follow(use []usage) {
+	needed, written := map[int]bool{}, map[int]bool{}
+	for _, u := range use {
+		need := u.uses
+		if u.partial {
+			need = append(need[:len(need):len(need)], u.defs...)
+		}
+		for _, r := range need {
+			if !needed[r] && !written[r] {
+				needed[r] = true
+				c.need = append(c.need, r)
+			}
+		}
+		for _, r := range u.defs {
+			if !written[r] {
+				written[r] = true
+				c.defs = append(c.defs, r)
+			}
+		}
+	}
+}
+
+// defined is whether all that a chain reads has been written by all lanes.
+func (w *warp) defined(c *chain) bool {
+	var bad uint32
+	for _, r := range c.need {
+		bad |= w.undef[r]
+	}
+	return bad == 0
+}
+
+// runChain runs the blocks of a chain for the whole warp. It reports whether the kernel goes on.
+func (w *warp) runChain(b int) bool {
+	c, k := w.cta, w.code
+	x := &k.blocks[b].chain
+	c.chains[b]++
+	c.steps += x.n
+	w.mask = full
+	if k.engine == nil {
+		for i := x.start; ; i++ {
+			s := &k.steps[i]
+			if s.run == nil {
+				break
+			}
+			if s.run(w); c.fault != nil {
+				return c.broken(b, s.block)
+			}
+		}
+	} else if !w.runEngine(b) {
+		return false
+	}
+	for _, r := range x.defs {
+		w.undef[r] = 0
+	}
+	return true
+}
+
+func (w *warp) runEngine(b int) bool {
+	c, k := w.cta, w.code
+	f := &c.worker.frame
+	f.r, f.q, f.p = unsafe.Pointer(unsafe.SliceData(w.r)), unsafe.Pointer(unsafe.SliceData(w.q)), unsafe.Pointer(unsafe.SliceData(w.p))
+	f.async = &w.async
+	start := uintptr(unsafe.Pointer(&k.prog[0]))
+	for i := k.blocks[b].chain.start; ; {
+		k.engine.run(f, &k.prog[i])
+		i = int((f.pc - start) / unsafe.Sizeof(inst{}))
+		s := &k.steps[i]
+		if s.run == nil {
+			return true
+		}
+		if s.run(w); c.fault != nil {
+			return c.broken(b, s.block)
+		}
+		i += s.words
+	}
+}
+
+// broken corrects the counts of a chain that began at block b and faulted in another.
+func (c *cta) broken(b, at int) bool {
+	c.chains[b]--
+	for i := b; i <= at; i++ {
+		c.execs[i]++
+		c.lanes[i] += warpSize
+	}
+	return false
+}
+
+// spread turns the counts of chains into those of blocks.
+func (t *tally) spread(k *code) {
+	for b, n := range t.chains {
+		for i := b; n > 0 && i <= k.blocks[b].chain.last; i++ {
+			t.execs[i] += n
+			t.lanes[i] += warpSize * n
+		}
+	}
+}
+
+// tally counts what was executed: by block, how often and by how many lanes, and by block how often its chain.
+type tally struct {
+	execs, lanes, chains []uint64
+	branches, divergent  uint64
+	mem                  memoryCounts
+}
+
+func newTally(k *code) tally {
+	n := len(k.blocks)
+	all := make([]uint64, 3*n)
+	return tally{execs: all[:n:n], lanes: all[n : 2*n : 2*n], chains: all[2*n:]}
+}
+
+func (t *tally) reset() {
+	clear(t.execs)
+	clear(t.lanes)
+	clear(t.chains)
+	t.branches, t.divergent, t.mem = 0, 0, memoryCounts{}
+}
+
+func (t *tally) add(o *tally) {
+	for i := range o.execs {
+		t.execs[i] += o.execs[i]
+		t.lanes[i] += o.lanes[i]
+		t.chains[i] += o.chains[i]
+	}
+	t.branches += o.branches
+	t.divergent += o.divergent
+	t.mem.add(o.mem)
+}
+
+// findAliases finds the registers that are written once, with a constant, a parameter of the kernel or a special
+// register: they need no slot of their own, and what writes them does not run. A read before that write would be of a
+// register that nobody wrote.
+func (e *emitter) findAliases(use []usage) {
+	writes := make([]int, len(e.bank))
+	for i := range use {
+		for _, r := range use[i].defs {
+			writes[r]++
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := range e.f.code {
+			in := &e.f.code[i]
+			if len(use[i].defs) != 1 || in.Guard != nil || writes[use[i].defs[0]] != 1 || e.alias[use[i].defs[0]] != nil {
+				continue
+			}
+			if e.in = in; e.copiesConstant(in) {
+				e.alias[use[i].defs[0]] = in
+				changed = true
+			}
+		}
+	}
+}
+
+// copiesConstant is whether an instruction gives a register what a slot holds that nothing writes.
+func (e *emitter) copiesConstant(in *finst) bool {
+	d, ok := in.Args[0].(*ptx.Reg)
+	if !ok || in.Op != "mov" && in.Op != "cvta" && in.Op != "ld" {
+		return false
+	}
+	size := e.f.regs[in.fr.reg+d.ID].Type.Bits()
+	if size != 32 && size != 64 || in.Type().Bits() != size {
+		return false
+	}
+	switch s := in.Args[1].(type) {
+	case *ptx.Imm, *ptx.Sym:
+		return in.Op == "mov"
+	case *ptx.Special:
+		def, ok := specialRegs[s.Name]
+		return in.Op == "mov" && ok && def.when != always && int(def.bits) == size
+	case *ptx.Reg:
+		return (in.Op == "mov" || in.Op == "cvta" && window(in.Space()) == 0) && e.alias[in.fr.reg+s.ID] != nil
+	case *ptx.Addr:
+		_, ok := e.paramAddress(in, s)
+		return ok
+	}
+	return false
+}
+
+// paramAddress is the offset of a parameter of the kernel that a load reads.
+func (e *emitter) paramAddress(in *finst, a *ptx.Addr) (int, bool) {
+	sym, ok := a.Base.(*ptx.Sym)
+	if !ok || in.Op != "ld" || in.Space() != ptx.Param || in.VecLen() != 1 || sym.Var == nil || len(a.Rest) > 0 {
+		return 0, false
+	}
+	p, ok := e.f.find(sym.Var, in.fr)
+	at := p.off + sym.Off + a.Off
+	return int(at), ok && p.space == ptx.Param && at >= 0 && at+int64(in.Type().Size()) <= e.f.params && at%int64(in.Type().Size()) == 0
+}
+
+// aliasSlot is the slot whose content the instruction gives a register.
+func (e *emitter) aliasSlot(def *finst) slot {
+	in, use := e.in, e.use
+	defer func() { e.in, e.use = in, use }()
+	e.in, e.use = def, &usage{}
+	if a, ok := def.Args[1].(*ptx.Addr); ok {
+		at, _ := e.paramAddress(def, a)
+		return e.paramSlot(at, def.Type(), bankOf(def.Type()), uint8(def.Type().Bits()))
+	}
+	return e.src(def.Args[1], def.Type())
+}
+
+// aliasedBy is whether an instruction only writes a register that needs no slot.
+func (e *emitter) aliasedBy(i int) bool {
+	in := &e.f.code[i]
+	if len(in.Args) == 0 || e.alias == nil {
+		return false
+	}
+	d, ok := in.Args[0].(*ptx.Reg)
+	return ok && e.alias[in.fr.reg+d.ID] == in
+}
+
+// remember lets the assembly use an allocation for an instruction.
+func (wk *worker) remember(a *access, al *allocation) {
+	if a.region < sharedRegions || len(al.data) < a.size || len(al.data) > 1<<31-1 {
+		return
+	}
+	wk.regions[a.region] = region{lo: al.lo, limit: uint64(len(al.data) - a.size + 1), data: unsafe.Pointer(&al.data[0])}
+}
+
+// bind makes the assembly access the shared memory of a block.
+func (wk *worker) bind(c *cta) {
+	wk.bound = c
+	wk.frame.regions = unsafe.Pointer(unsafe.SliceData(wk.regions))
+	wk.frame.shared = unsafe.Pointer(unsafe.SliceData(c.shared))
+	for i := range sharedRegions {
+		wk.regions[i] = region{limit: uint64(max(len(c.shared)-1<<i+1, 0)), data: wk.frame.shared}
+	}
+}
+
+func lanesOf(mask uint32) uint64 { return uint64(bits.OnesCount32(mask)) }

@@ -1,0 +1,110 @@
+package tensor
+
+import (
+	"cmp"
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/warpline-ml/warpline/internal/callsite"
+)
+
+// Waits says what happens where the host waits for a device without having been asked to by Env.Sync: where it reads
+// values (Item, Floats, printing) or copies them to another device.
+type Waits uint8
+
+// The policies. All of them count; the environment variable WARPLINE_SYNC sets the one that devices begin with: "warn"
+// or "error".
+const (
+	AllowWaits Waits = iota
+	WarnWaits        // log the first wait of each line of the program
+	FailWaits        // panic with an *Error
+)
+
+// SyncPoint is a line of the program at which the host has waited for the device.
+type SyncPoint struct {
+	What  string // "read" or "copy"
+	Line  string
+	Count int
+}
+
+// What the host waited for.
+const (
+	whatRead = "read"
+	whatCopy = "copy"
+)
+
+// syncBook counts the waits of a device.
+type syncBook struct {
+	mu     sync.Mutex
+	policy Waits
+	counts map[SyncPoint]int // by point without count
+}
+
+// OnWait sets the policy for waits from now on.
+func (d *Device) OnWait(w Waits) {
+	d.syncs.mu.Lock()
+	d.syncs.policy = w
+	d.syncs.mu.Unlock()
+}
+
+// Syncs lists the lines at which the host has waited for the device, the most frequent first. A device that computes in
+// the caller (the CPU) has none.
+func (d *Device) Syncs() []SyncPoint {
+	d.syncs.mu.Lock()
+	defer d.syncs.mu.Unlock()
+	var all []SyncPoint
+	for p, n := range d.syncs.counts {
+		p.Count = n
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b SyncPoint) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What))
+	})
+	return all
+}
+
+// ResetSyncs forgets the waits so far.
+func (d *Device) ResetSyncs() {
+	d.syncs.mu.Lock()
+	clear(d.syncs.counts)
+	d.syncs.mu.Unlock()
+}
+
+// waits notes that the host is about to wait for d.
+func (d *Device) waits(what string) {
+	if d.info.Host || d.info.Null {
+		return
+	}
+	var site callsite.Site
+	callsite.Capture(1, &site)
+	p := SyncPoint{What: what, Line: site.String()}
+	d.syncs.mu.Lock()
+	if d.syncs.counts == nil {
+		d.syncs.counts = map[SyncPoint]int{}
+	}
+	d.syncs.counts[p]++
+	first, policy := d.syncs.counts[p] == 1, d.syncs.policy
+	d.syncs.mu.Unlock()
+	switch {
+	case policy == FailWaits:
+		raise(what, "keep the value on the device, or ask by Later and read it in a later step", "the host would wait for %s here", d.name)
+	case policy == WarnWaits && first:
+		log.Printf("%s: the host waits for %s (%s)", p.Line, d.name, what)
+	}
+}
+
+// policies are the values of WARPLINE_SYNC.
+var policies = map[string]Waits{"": AllowWaits, "warn": WarnWaits, "error": FailWaits}
+
+func waitsFromEnvironment() (Waits, error) {
+	v := os.Getenv("WARPLINE_SYNC")
+	w, ok := policies[v]
+	if !ok {
+		return 0, fmt.Errorf("WARPLINE_SYNC=%s: want one of %q", v, slices.Sorted(maps.Keys(policies))[1:])
+	}
+	return w, nil
+}
