@@ -11,13 +11,13 @@ import (
 var bitEdges = []uint64{0, 1, 2, 5, 8, 31, 32, 33, 40, 63, 64, 70, 0xff, 0x1234, 0x5410, 0x80000000, 0xffffffff, 0xdeadbeef, 0x7fffffff, 0x00ff00ff,
 	0xfedcba98, 1 << 63, math.MaxUint64, 0x0123456789abcdef}
 
-func mask(n int) uint64 { return math.MaxUint64 >> (64 - n) }
+func lowBits(n int) uint64 { return math.MaxUint64 >> (64 - n) }
 
 // TestShifts compares shifts of all widths, and the four funnel shifts, with big integers.
 func TestShifts(t *testing.T) {
 	for _, n := range []int{16, 32, 64} {
 		reg := fmt.Sprintf("b%d", n)
-		amount := func(v [3]uint64) uint { return uint(min(v[1]&mask(min(n, 32)), 99)) }
+		amount := func(v [3]uint64) uint { return uint(min(v[1]&lowBits(min(n, 32)), 99)) }
 		body := "{.reg .b32 x; cvt.u32.u%d x, %%b; %s %%d, %%a, x;}"
 		if n == 32 {
 			body = "{.reg .b%d x; %s %%d, %%a, %%b;}"
@@ -25,29 +25,29 @@ func TestShifts(t *testing.T) {
 		in := triples(bitEdges, 2)
 		compareLanes(t, fmt.Sprintf(body, n, "shl."+reg), reg, reg, in, func(v [3]uint64) uint64 {
 			r := new(big.Int).Lsh(wordOf(v[0], n, false), amount(v))
-			return r.And(r, new(big.Int).SetUint64(mask(n))).Uint64()
+			return r.And(r, new(big.Int).SetUint64(lowBits(n))).Uint64()
 		})
 		for _, kind := range []string{"u", "s", "b"} {
 			compareLanes(t, fmt.Sprintf(body, n, fmt.Sprintf("shr.%s%d", kind, n)), reg, reg, in, func(v [3]uint64) uint64 {
 				r := new(big.Int).Rsh(wordOf(v[0], n, kind == "s"), amount(v))
-				return r.And(r, new(big.Int).SetUint64(mask(n))).Uint64()
+				return r.And(r, new(big.Int).SetUint64(lowBits(n))).Uint64()
 			})
 		}
 	}
 	for _, dir := range []string{"l", "r"} {
 		for _, mode := range []string{"clamp", "wrap"} {
 			compareLanes(t, "shf."+dir+"."+mode+".b32 %d, %a, %b, %c;", "b32", "b32", triples(bitEdges, 3), func(v [3]uint64) uint64 {
-				c := v[2] & mask(32)
+				c := v[2] & lowBits(32)
 				if c = min(c, 32); mode == "wrap" {
 					c = v[2] & 31
 				}
-				both := v[1]<<32 | v[0]&mask(32)
+				both := v[1]<<32 | v[0]&lowBits(32)
 				if dir == "l" {
 					hi, lo := new(big.Int), new(big.Int).SetUint64(both)
 					hi.Rsh(lo.Lsh(lo, uint(c)), 32)
-					return hi.Uint64() & mask(32)
+					return hi.Uint64() & lowBits(32)
 				}
-				return new(big.Int).Rsh(new(big.Int).SetUint64(both), uint(c)).Uint64() & mask(32)
+				return new(big.Int).Rsh(new(big.Int).SetUint64(both), uint(c)).Uint64() & lowBits(32)
 			})
 		}
 	}
@@ -59,10 +59,10 @@ func TestLogic(t *testing.T) {
 		reg := fmt.Sprintf("b%d", n)
 		for name, f := range map[string]func(a, b uint64) uint64{"and": func(a, b uint64) uint64 { return a & b }, "or": func(a, b uint64) uint64 { return a | b },
 			"xor": func(a, b uint64) uint64 { return a ^ b }} {
-			compareLanes(t, name+"."+reg+" %d, %a, %b;", reg, reg, triples(bitEdges, 2), func(v [3]uint64) uint64 { return f(v[0], v[1]) & mask(n) })
+			compareLanes(t, name+"."+reg+" %d, %a, %b;", reg, reg, triples(bitEdges, 2), func(v [3]uint64) uint64 { return f(v[0], v[1]) & lowBits(n) })
 		}
-		compareLanes(t, "not."+reg+" %d, %a;", reg, reg, triples(bitEdges, 1), func(v [3]uint64) uint64 { return ^v[0] & mask(n) })
-		compareLanes(t, "cnot."+reg+" %d, %a;", reg, reg, triples(bitEdges, 1), func(v [3]uint64) uint64 { return b2u(v[0]&mask(n) == 0) })
+		compareLanes(t, "not."+reg+" %d, %a;", reg, reg, triples(bitEdges, 1), func(v [3]uint64) uint64 { return ^v[0] & lowBits(n) })
+		compareLanes(t, "cnot."+reg+" %d, %a;", reg, reg, triples(bitEdges, 1), func(v [3]uint64) uint64 { return b2u(v[0]&lowBits(n) == 0) })
 	}
 	lop := func(table int, v [3]uint64) (r uint64) {
 		for i := range 32 {
@@ -120,22 +120,22 @@ func TestFields(t *testing.T) {
 			"popc.b%d %%d, %%a;": func(v uint64) uint64 { return uint64(bits.OnesCount64(v)) },
 			"clz.b%d %%d, %%a;":  func(v uint64) uint64 { return uint64(bits.LeadingZeros64(v) - 64 + n) },
 			"bfind.u%d %%d, %%a;": func(v uint64) uint64 {
-				return uint64(bits.Len64(v)-1) & mask(32)
+				return uint64(bits.Len64(v)-1) & lowBits(32)
 			},
 			"bfind.shiftamt.u%d %%d, %%a;": func(v uint64) uint64 {
 				if v == 0 {
-					return mask(32)
+					return lowBits(32)
 				}
 				return uint64(n - bits.Len64(v))
 			},
 			"bfind.s%d %%d, %%a;": func(v uint64) uint64 {
 				if v>>(n-1) == 1 {
-					v = ^v & mask(n)
+					v = ^v & lowBits(n)
 				}
-				return uint64(bits.Len64(v)-1) & mask(32)
+				return uint64(bits.Len64(v)-1) & lowBits(32)
 			},
 		} {
-			compareLanes(t, fmt.Sprintf(inst, n), "b32", reg, in, func(v [3]uint64) uint64 { return ref(v[0] & mask(n)) })
+			compareLanes(t, fmt.Sprintf(inst, n), "b32", reg, in, func(v [3]uint64) uint64 { return ref(v[0] & lowBits(n)) })
 		}
 		compareLanes(t, fmt.Sprintf("brev.b%d %%d, %%a;", n), reg, reg, in, func(v [3]uint64) uint64 { return bits.Reverse64(v[0]) >> (64 - n) })
 		compareLanes(t, fmt.Sprintf("{.reg .b32 x; cvt.u32.u%d x, %%c; bfi.b%d %%d, %%a, %%b, x, 9;}", n, n), reg, reg, in, func(v [3]uint64) uint64 {
@@ -145,10 +145,10 @@ func TestFields(t *testing.T) {
 					r = r&^(1<<p) | v[0]>>i&1<<p
 				}
 			}
-			return r & mask(n)
+			return r & lowBits(n)
 		})
 	}
-	pool := func(v [3]uint64, i uint64) uint64 { return (v[1]<<32 | v[0]&mask(32)) >> (8 * (i & 7)) & 255 }
+	pool := func(v [3]uint64, i uint64) uint64 { return (v[1]<<32 | v[0]&lowBits(32)) >> (8 * (i & 7)) & 255 }
 	for mode, pick := range map[string]func(c uint64) [4]uint64{
 		"f4e":  func(c uint64) [4]uint64 { return [4]uint64{c, c + 1, c + 2, c + 3} },
 		"b4e":  func(c uint64) [4]uint64 { return [4]uint64{c, c - 1, c - 2, c - 3} },
@@ -188,7 +188,7 @@ func TestSmallProducts(t *testing.T) {
 				for i := range 4 {
 					r += byteOf(v[0], i, a == "s32") * byteOf(v[1], i, b == "s32")
 				}
-				return uint64(r) & mask(32)
+				return uint64(r) & lowBits(32)
 			})
 			for half, name := range []string{"lo", "hi"} {
 				compareLanes(t, "dp2a."+name+"."+a+"."+b+" %d, %a, %b, %c;", "b32", "b32", in, func(v [3]uint64) uint64 {
@@ -196,7 +196,7 @@ func TestSmallProducts(t *testing.T) {
 					for i := range 2 {
 						r += word(v[0], i, a == "s32") * byteOf(v[1], 2*half+i, b == "s32")
 					}
-					return uint64(r) & mask(32)
+					return uint64(r) & lowBits(32)
 				})
 			}
 		}
@@ -207,16 +207,16 @@ func TestSmallProducts(t *testing.T) {
 			return int64(v & 0xffffff)
 		}
 		for shift, name := range map[int]string{0: "lo", 16: "hi"} {
-			compareLanes(t, "mul24."+name+"."+a+" %d, %a, %b;", "b32", "b32", in, func(v [3]uint64) uint64 { return uint64(part(v[0])*part(v[1])>>shift) & mask(32) })
+			compareLanes(t, "mul24."+name+"."+a+" %d, %a, %b;", "b32", "b32", in, func(v [3]uint64) uint64 { return uint64(part(v[0])*part(v[1])>>shift) & lowBits(32) })
 			compareLanes(t, "mad24."+name+"."+a+" %d, %a, %b, %c;", "b32", "b32", in, func(v [3]uint64) uint64 {
-				return (uint64(part(v[0])*part(v[1])>>shift) + v[2]) & mask(32)
+				return (uint64(part(v[0])*part(v[1])>>shift) + v[2]) & lowBits(32)
 			})
 		}
 	}
 	wide := func(v uint64) *big.Int { return wordOf(v, 32, true) }
 	clamp := func(v *big.Int) uint64 {
 		lo, hi := bounds(32, true)
-		return uint64(clampBig(v, lo, hi).Int64()) & mask(32)
+		return uint64(clampBig(v, lo, hi).Int64()) & lowBits(32)
 	}
 	compareLanes(t, "add.sat.s32 %d, %a, %b;", "b32", "b32", in, func(v [3]uint64) uint64 { return clamp(new(big.Int).Add(wide(v[0]), wide(v[1]))) })
 	compareLanes(t, "sub.sat.s32 %d, %a, %b;", "b32", "b32", in, func(v [3]uint64) uint64 { return clamp(new(big.Int).Sub(wide(v[0]), wide(v[1]))) })
@@ -229,7 +229,7 @@ func TestSmallProducts(t *testing.T) {
 		signed := typ[0] == 's'
 		compareLanes(t, "mul.wide."+typ+" %d, %a, %b;", fmt.Sprintf("b%d", 2*n), fmt.Sprintf("b%d", n), in, func(v [3]uint64) uint64 {
 			r := new(big.Int).Mul(wordOf(v[0], n, signed), wordOf(v[1], n, signed))
-			return r.And(r, new(big.Int).SetUint64(mask(2*n))).Uint64()
+			return r.And(r, new(big.Int).SetUint64(lowBits(2*n))).Uint64()
 		})
 	}
 	// a:b + b:c and the carry beyond, in 32-bit steps.
