@@ -98,7 +98,7 @@ func TestFindingNames(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	run := func(body string, o Options) (*Report, error) {
-		r := newRig(t, wrap(".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .shared .b32 s[32];", body), o.Checks&Initcheck != 0)
+		r := newRig(t, wrap(".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .shared .b32 s[32]; .local .b32 l[2];", body), o.Checks&Initcheck != 0)
 		return r.try("k", d1(1), d1(40), o, r.upload(make([]uint64, 4*40), "in"), r.alloc(8*40, "out"))
 	}
 	for _, c := range []struct {
@@ -134,6 +134,9 @@ func TestFaults(t *testing.T) {
 		{"shuffle from nobody", "setp.lt.u32 %p, %lane, 8; @!%p bra E; shfl.sync.idx.b32 %r1, %lane, 9, 31, 255; E:", Synccheck, "takes no part"},
 		{"register", "st.global.u32 [%out], %r7;", Initcheck, "never written"},
 		{"register by arithmetic", "add.u32 %r1, %r7, 1; st.global.u32 [%out], %r1;", Initcheck, "never written"},
+		{"guarded store", "setp.lt.u32 %p, %lane, 8; @%p mov.u32 %r7, 1; setp.lt.u32 %p, %lane, 9; @%p st.global.u32 [%out], %r6;", Initcheck, "never written"},
+		{"guard", "@%p st.global.u32 [%out], 1;", Initcheck, "never written"},
+		{"local address", "mov.u32 %r1, 1; st.local.u32 [%r7], %r1;", Initcheck, "never written"},
 		{"branch on nothing", "@%p bra E; E:", Initcheck, "never written"},
 		{"shared read", "ld.shared.u32 %r1, [s];", Initcheck, "shared memory that was never written"},
 		{"global read", "ld.global.u32 %r1, [%out];", Initcheck, "memory that was never written"},
@@ -252,5 +255,17 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 	if r.dev.Fault() != nil {
 		t.Error("a refused launch left a fault")
+	}
+}
+
+// TestUndefinedUnused: values that nobody wrote may stand in lanes that do not run, and in local memory that nobody reads.
+func TestUndefinedUnused(t *testing.T) {
+	for _, body := range []string{
+		"setp.gt.u32 %p, %lane, 99; @%p st.global.u32 [%out], %r7;",
+		"st.local.u32 [l], %r7; mov.u32 %r1, 1; st.local.u32 [l], %r1; ld.local.u32 %r2, [l]; st.global.u32 [%out], %r2;",
+		"setp.lt.u32 %p, %lane, 8; selp.b32 %r1, %lane, %r7, %p; @%p st.global.u32 [%out], %lane;",
+	} {
+		r := newRig(t, wrap(".reg .b32 %r<9>; .local .b32 l[2];", body), true)
+		r.launch("k", d1(1), d1(40), Options{Checks: AllChecks}, r.upload(make([]uint64, 4*40), "in"), r.alloc(8*40, "out"))
 	}
 }
