@@ -122,15 +122,15 @@ static void k%d(const u32 *in, u32 *out) {
 `, i, threads, inWords, dev.String(), outWords, i, threads, threads, threads, inWords, host.String(), threads, outWords)
 }
 
-// driver is the main program of the host: it reads inputs and writes the outputs of all kernels.
+// driver is the main program of the host: for each set of inputs that it reads it writes the outputs of all kernels.
 func driver(n int) string {
 	var b strings.Builder
 	b.WriteString("#ifndef __CUDA__\n#include <cstdio>\nint main() {\n\tstatic u32 in[")
-	fmt.Fprintf(&b, "%d], out[%d];\n\tif (fread(in, 1, sizeof in, stdin) != sizeof in) return 1;\n", threads*inWords, threads*outWords)
+	fmt.Fprintf(&b, "%d], out[%d];\n\twhile (fread(in, 1, sizeof in, stdin) == sizeof in) {\n", threads*inWords, threads*outWords)
 	for i := range n {
 		fmt.Fprintf(&b, "\tk%d(in, out); fwrite(out, 1, sizeof out, stdout);\n", i)
 	}
-	b.WriteString("\treturn 0;\n}\n#endif\n")
+	b.WriteString("\t}\n\treturn 0;\n}\n#endif\n")
 	return b.String()
 }
 
