@@ -107,7 +107,7 @@ const (
 	mmaA = 20
 	mmaB = 36
 	mmaC = 44
-	mmaX = 60 // 1 if the tile of A in the frame is that of the instruction before
+	mmaX = 60 // a number that instructions with the same A share
 )
 
 // multiply is mma.sync with float32 accumulators: the products of a row of A and a column of B are summed in four chains
@@ -120,8 +120,10 @@ func multiply(t string) handler {
 			k = 8
 		}
 		same := f.label("same")
-		f.op("CMPL %d(R8), $0", mmaX)
-		f.op("JNE %s", same)
+		f.op("MOVL %d(R8), AX", mmaX)
+		f.op("CMPL AX, laneFrame_tag(R9)")
+		f.op("JEQ %s", same)
+		f.op("MOVL AX, laneFrame_tag(R9)")
 		for i := range 4 {
 			f.op("MOVL %d(R8), BX", mmaA+4*i)
 			f.op("ADDQ SI, BX")

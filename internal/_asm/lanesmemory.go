@@ -494,6 +494,7 @@ func copyAsync(s space) handler {
 		f.op("MOVQ AX, asyncCopy_group(R13)")
 		f.op("MOVL $-1, asyncCopy_lanes(R13)")
 		f.op("MOVL $16, asyncCopy_size(R13)")
+		f.op("MOVL $0, asyncCopy_landed(R13)")
 		f.op("INCQ asyncState_copies(R15)")
 		f.op("SUBQ $32, R8")
 		return true

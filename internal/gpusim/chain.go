@@ -42,6 +42,10 @@ func (e *emitter) append(block int) {
 		n = 1
 		e.vector = append(e.vector, inst{uint32(lanesLeave)})
 	}
+	if e.v.watched && e.watch != nil && e.vector[0][0] != uint32(lanesLeave) {
+		c.prog, c.steps = append(c.prog, inst{uint32(lanesLeave)}), append(c.steps, step{e.watch, 1, block})
+		run = seen(run)
+	}
 	c.prog = append(c.prog, e.vector...)
 	c.steps = append(c.steps, step{run, n, block})
 	for range n - 1 {
@@ -161,7 +165,7 @@ func (w *warp) runEngine(b int) bool {
 	c, k := w.cta, w.code
 	f := &c.worker.frame
 	f.r, f.q, f.p = unsafe.Pointer(unsafe.SliceData(w.r)), unsafe.Pointer(unsafe.SliceData(w.q)), unsafe.Pointer(unsafe.SliceData(w.p))
-	f.async = &w.async
+	f.async, f.tag = &w.async, 0
 	start := uintptr(unsafe.Pointer(&k.prog[0]))
 	for i := k.blocks[b].chain.start; ; {
 		k.engine.run(f, &k.prog[i])

@@ -13,7 +13,6 @@ type variant struct {
 	poison      bool // follow registers that nobody wrote
 	independent bool // blocks end at memory operations, where lanes may part
 	watched     bool // every access to memory is looked at in Go: it is checked or counted
-	seeded      bool // copies by cp.async arrive by chance, which is decided in Go
 	truncating  bool // tensor cores are modelled in Go
 	level       cpufeat.Level
 }
@@ -44,7 +43,7 @@ type code struct {
 	talks     bool      // has atomics, fences or strong accesses: other threads may wait for it, or it for them
 	async     bool      // has cp.async
 	nc        bool      // has ld.global.nc
-	accesses  []*access // to global memory, by access.id
+	accesses  []*access // by access.id
 	pressure  int
 	mu        sync.Mutex
 	idle      []*cta        // left by launches
@@ -257,6 +256,7 @@ func (e *emitter) block(b *basic, g *graph, i int) {
 			b.targets = at
 		}
 		e.append(i)
+		e.forgetTile()
 	}
 }
 

@@ -32,7 +32,7 @@ func sharedSize(c *cta) string { return fmt.Sprintf("shared memory of %d bytes",
 
 // countAccess counts the transactions of the access at w.addr.
 func (w *warp) countAccess(a *access) {
-	if !w.cta.grid.counters {
+	if !w.cta.grid.counters || w.seen {
 		return
 	}
 	space := a.space

@@ -263,6 +263,9 @@ func (c *cta) complete(id uint32) {
 	}
 	if c.race != nil {
 		c.race.reset(id)
+		if expected == len(c.warps)*warpSize {
+			c.race.passed()
+		}
 	}
 }
 
@@ -313,7 +316,7 @@ func (w *warp) start(threads int) {
 	w.mask, w.cc, w.turn = w.live, 0, 0
 	w.splits = append(w.splits[:0], split{mask: w.live, node: -1})
 	w.nodes = w.nodes[:0]
-	w.async.reset()
+	w.async.reset(w.cta.grid.seed != 0)
 	for i := range w.undef {
 		w.undef[i] = full
 	}

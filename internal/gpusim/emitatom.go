@@ -2,7 +2,6 @@ package gpusim
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -132,91 +131,18 @@ func atomLane(name string, t ptx.Type, flush bool) (lane, error) {
 	return fm.f, nil
 }
 
-// asyncState is the copies of cp.async that the lanes of a warp have under way, in the order of their issue. The assembly
-// uses the head of it while all lanes are in the same group.
-type asyncState struct {
-	pending unsafe.Pointer // to the first of list
-	copies  int64          // in list
-	room    int64          // the length of list; 0 keeps the assembly out
-	group   int64          // of the next copy; groups are waited for by number
-	list    []asyncCopy
-	groups  *[warpSize]int64 // by lane, once they differ
-	watch   []asyncWatch     // by copy, what only Go asks
-}
-
-// asyncCopy is one instruction's copies of some lanes.
-type asyncCopy struct {
-	at    [warpSize]uint32 // in shared memory
-	data  [warpSize][16]byte
-	group int64
-	lanes uint32
-	size  uint32
-	_     [16]byte // the assembly moves 32 bytes at once
-}
-
-func (s *asyncState) reset() {
-	s.copies, s.group, s.groups, s.room = 0, 0, nil, int64(len(s.list))
-}
-
-// of is the group of a lane's next copy.
-func (s *asyncState) of(lane int) int64 {
-	if s.groups != nil {
-		return s.groups[lane]
-	}
-	return s.group
-}
-
-// add makes room for a copy.
-func (s *asyncState) add() *asyncCopy {
-	if int(s.copies) == len(s.list) {
-		const first = 8
-		list := aligned[asyncCopy](max(first, 2*len(s.list)))
-		copy(list, s.list)
-		s.list, s.pending = list, unsafe.Pointer(&list[0])
-		s.watch = append(s.watch, make([]asyncWatch, len(list)-len(s.watch))...)
-		if s.groups == nil {
-			s.room = int64(len(list))
-		}
-	}
-	s.copies++
-	s.watch[s.copies-1].landed = 0
-	return &s.list[s.copies-1]
-}
-
-// commit ends the groups of some lanes.
-func (s *asyncState) commit(mask uint32) {
-	if s.groups == nil && mask == full {
-		s.group++
-		return
-	}
-	if s.groups == nil {
-		s.groups, s.room = new([warpSize]int64), 0
-		for i := range s.groups {
-			s.groups[i] = s.group
-		}
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		s.groups[lowest(m)]++
-	}
-}
-
 func (e *emitter) cp() op {
 	switch {
 	case !e.in.Has("async"):
 		e.fail("only cp.async")
 	case e.in.Has("commit_group"):
 		e.check("async commit_group")
-		if !e.v.seeded {
-			e.encode(lanesCommit)
-		}
-		return func(w *warp) {
-			w.landSome(w.mask)
-			w.async.commit(w.mask)
-		}
+		e.encode(lanesCommit)
+		return func(w *warp) { w.commitAsync(w.mask) }
 	case e.in.Has("wait_all"):
 		e.check("async wait_all")
 		return func(w *warp) {
-			w.async.commit(w.mask)
+			w.commitAsync(w.mask)
 			w.finishAsync(w.mask, 0)
 		}
 	case e.in.Has("wait_group"):
@@ -235,7 +161,7 @@ func (e *emitter) waitGroup() op {
 		return nil
 	}
 	keep := n.Int()
-	if !e.v.watched && !e.v.seeded {
+	if !e.v.watched {
 		e.encode(lanesWait)[atImm] = uint32(keep)
 	}
 	return func(w *warp) { w.finishAsync(w.mask, keep) }
@@ -273,7 +199,9 @@ func (e *emitter) asyncCopy() op {
 	if e.err != nil {
 		return nil
 	}
-	if size == 16 && count.i < 0 && ignored < 0 && !e.v.seeded {
+	e.code.watch(to)
+	plain := size == 16 && count.i < 0 && ignored < 0
+	if plain {
 		e.encodeCopy(to, from, target, targetOff)
 	}
 	return func(w *warp) {
@@ -282,7 +210,10 @@ func (e *emitter) asyncCopy() op {
 		targets := w.addr
 		src(w)
 		w.countAccess(from)
-		w.area(from) // for its memory of the allocation
+		if plain && w.mask == full && w.async.groups == nil && to.space == ptx.Shared && from.space == ptx.Global {
+			w.copyAll(to, from, &targets)
+			return
+		}
 		for m := w.mask; m != 0 && w.cta.fault == nil; m &= m - 1 {
 			i := lowest(m)
 			n := size
@@ -316,24 +247,8 @@ func (w *warp) issueAsync(to, from *access, lane int, target uint64, n int) {
 			w.cta.watchSource(w.addr[lane], n)
 		}
 	}
-	w.pendAsync(to, lane, target, n, &data)
-	w.landSome(1 << lane)
-}
-
-// pendAsync records a copy, with those of other lanes by the same instruction where their groups agree.
-func (w *warp) pendAsync(to *access, lane int, target uint64, n int, data *[16]byte) {
-	s := &w.async
-	var c *asyncCopy
-	if s.groups == nil && w.mask&(1<<lane-1) != 0 {
-		c = &s.list[s.copies-1]
-	} else {
-		c = s.add()
-		c.group, c.lanes, c.size = s.of(lane), 0, uint32(to.size)
-	}
-	c.at[lane], c.data[lane] = uint32(target), *data
-	c.lanes |= 1 << lane
-	v := &s.watch[s.copies-1]
-	v.from[lane], v.read[lane], v.site = w.addr[lane], uint8(n), to.site
+	w.pendAsync(to, lane, target, w.addr[lane], n, &data)
+	w.landSome(lane)
 }
 
 // readAsync reads the source of a copy, which is aligned to the whole size even where only a part of it is read.
@@ -354,27 +269,4 @@ func (w *warp) readAsync(from *access, lane int, data []byte) bool {
 		copy(data[i:], p)
 	}
 	return true
-}
-
-// finishAsync completes the copies of some lanes but for their newest keep groups.
-func (w *warp) finishAsync(mask uint32, keep int64) {
-	w.landSome(mask)
-	s := &w.async
-	kept := int64(0)
-	for i := range s.copies {
-		c := &s.list[i]
-		for m := c.lanes & mask; m != 0; m &= m - 1 {
-			if lane := lowest(m); c.group < s.of(lane)-keep {
-				w.endAsync(int(i), lane)
-			}
-		}
-		if c.lanes == 0 {
-			continue
-		}
-		if kept < i {
-			s.list[kept], s.watch[kept] = *c, s.watch[i]
-		}
-		kept++
-	}
-	s.copies = kept
 }

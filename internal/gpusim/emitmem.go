@@ -152,6 +152,7 @@ func (e *emitter) load() op {
 	signed := t.Kind() == ptx.KindInt && slices.ContainsFunc(d, func(x slot) bool { return int(x.bits) > t.Bits() })
 	if !signed {
 		e.encodeLoad(a, t, d)
+		e.watcher(a, addr, full, nil)
 	}
 	return func(w *warp) {
 		addr(w)
@@ -237,7 +238,13 @@ func (e *emitter) store() op {
 	}
 	size := t.Size()
 	a.plain = true
+	fill := func(w *warp, lane int) {
+		for j, x := range s {
+			encode(w.data[j*size:], size, w.get(x, lane))
+		}
+	}
 	e.encodeStore(a, t, s)
+	e.watcher(a, addr, full, fill)
 	return func(w *warp) {
 		addr(w)
 		w.countAccess(a)
@@ -249,9 +256,7 @@ func (e *emitter) store() op {
 		}
 		for m := w.mask; m != 0; m &= m - 1 {
 			i := lowest(m)
-			for j, x := range s {
-				encode(w.data[j*size:], size, w.get(x, i))
-			}
+			fill(w, i)
 			p := w.ref(a, i, w.addr[i])
 			if p == nil {
 				return
@@ -306,12 +311,12 @@ func (w *warp) area(a *access) []byte {
 			}
 			c.worker.last = al
 		}
-		if mem, base = al.data, al.lo; al.init != nil || a.watched(c.grid) || a.write && len(c.sources) > 0 {
+		if mem, base = al.data, al.lo; !w.seen && (al.init != nil || a.watched(c.grid) || a.write && len(c.sources) > 0) {
 			return nil
 		}
 		c.worker.remember(a, al)
 	case ptx.Shared:
-		if mem = c.shared; c.race != nil || c.written != nil {
+		if mem = c.shared; !w.seen && (c.race != nil || c.written != nil) {
 			return nil
 		}
 	default:
@@ -325,15 +330,17 @@ func (w *warp) area(a *access) []byte {
 
 // offsets fills w.off and reports whether all are at most last and aligned; lanes that are off get 0.
 func (w *warp) offsets(base, last, low uint64) bool {
-	var bad bool
-	if w.mask == full {
+	if w.mask == full && last < 1<<62 {
+		var beyond, all uint64 // the highest bit of beyond is set by an offset above last
 		for i, v := range &w.addr {
 			v -= base
-			bad = bad || v > last || v&low != 0
+			beyond |= (last - v) | v
+			all |= v
 			w.off[i] = int(v)
 		}
-		return !bad
+		return beyond>>63 == 0 && all&low == 0
 	}
+	var bad bool
 	w.off = [warpSize]int{}
 	for m := w.mask; m != 0; m &= m - 1 {
 		i := lowest(m)
@@ -452,6 +459,9 @@ func (w *warp) refGlobal(a *access, lane int, addr uint64) []byte {
 		w.badAccess(a, lane, ptx.Global, addr, IllegalAddress, a.verb()+" after free", al.String())
 		return nil
 	}
+	if w.seen {
+		return al.data[addr-al.lo:][:a.size]
+	}
 	if al.init != nil {
 		w.checkInit(a, lane, addr, al)
 	}
@@ -467,6 +477,9 @@ func (w *warp) refGlobal(a *access, lane int, addr uint64) []byte {
 // checkInit follows which bytes of an allocation have been written.
 func (w *warp) checkInit(a *access, lane int, addr uint64, al *allocation) {
 	written := al.init[addr-al.lo:][:a.size]
+	if !a.write && allSet(written) {
+		return
+	}
 	if !a.write || a.atomic {
 		if i := unwritten(written, a.used); i >= 0 {
 			w.cta.noteAt(w, a.site, lane, Initcheck, "read of memory that was never written", "global", addr, a.size, al.String())
@@ -495,19 +508,11 @@ func (w *warp) refShared(a *access, lane int, addr uint64) []byte {
 		w.badAccess(a, lane, ptx.Shared, addr, LaunchFailed, "out-of-bounds "+a.verb(), sharedSize(c))
 		return nil
 	}
-	if c.race != nil {
+	if c.race != nil && !w.seen {
 		c.race.check(w, a, lane, int(addr))
 	}
-	if c.written != nil {
-		written := c.written[addr:][:a.size]
-		if (!a.write || a.atomic) && unwritten(written, a.used) >= 0 {
-			c.noteAt(w, a.site, lane, Initcheck, "read of shared memory that was never written", "shared", addr, a.size, sharedSize(c))
-		}
-		if a.write {
-			for i := range written {
-				written[i] = 1
-			}
-		}
+	if c.written != nil && !w.seen {
+		w.checkWritten(a, lane, int(addr))
 	}
 	return c.shared[addr:][:a.size]
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/cpufeat"
 )
 
 // modes are what every correct kernel must pass without a finding.
@@ -14,9 +16,14 @@ var modes = []Options{
 	{Checks: AllChecks, Seed: 3, Schedule: Independent},
 }
 
-// each runs f in all modes on fresh devices.
+// each runs f in all modes, and on all levels of assembly, on fresh devices.
 func each(t *testing.T, f func(t *testing.T, r *rig, o Options)) {
 	src := source(t)
+	for _, l := range cpufeat.Levels() {
+		restore := cpufeat.Set(l)
+		f(t, newRig(t, src, false), Options{})
+		restore()
+	}
 	for _, o := range modes {
 		f(t, newRig(t, src, o.Checks&Initcheck != 0), o)
 	}

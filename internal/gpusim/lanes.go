@@ -40,6 +40,7 @@ type laneFrame struct {
 	async   *asyncState
 	pc      uintptr // of the instruction that Go must do
 	off     [warpSize]uint32
+	tag     uint32       // of the mma instructions that tile serves, 0 for none
 	tile    [256]float64 // A of the last mma, row by row
 	columns [128]float64 // B
 }
@@ -237,7 +238,7 @@ func (e *emitter) encodeAccess(a *access, of32, of64 lanesOp, regs ...slot) {
 
 // locate gives an access its region. False is for those that only Go does.
 func (e *emitter) locate(a *access) bool {
-	if e.engine == nil || e.v.watched || a.used != 0 || e.addrOff+1<<31 >= 1<<32 {
+	if e.engine == nil || a.used != 0 || e.addrOff+1<<31 >= 1<<32 {
 		return false
 	}
 	switch {
@@ -308,16 +309,31 @@ func (e *emitter) encodeMMA(shape string, m *mmaOp) {
 			place++
 		}
 	}
+	if !slices.Equal(e.tileOf, m.a) {
+		e.tileOf = m.a
+		e.tag++
+	}
+	e.vector[1][7] = e.tag
+}
+
+// forgetTile ends the sharing of A by mma instructions if the one under way writes a part of it.
+func (e *emitter) forgetTile() {
+	for _, r := range e.use.defs {
+		if slices.ContainsFunc(e.tileOf, func(s slot) bool { return s.bank == e.bank[r] && s.i == e.slots[r] }) {
+			e.tileOf = nil
+		}
+	}
 }
 
 func overlap(a, b []slot) bool {
 	return slices.ContainsFunc(a, func(s slot) bool { return slices.Contains(b, s) })
 }
 
-// encodeCopy encodes cp.async of 16 bytes: the address last compiled is that of the source.
+// encodeCopy encodes cp.async of 16 bytes: the address last compiled is that of the source. With a seed a copy may arrive
+// at once, which is decided in Go.
 func (e *emitter) encodeCopy(to, from *access, target slot, off uint64) {
 	source, sourceOff := e.addr, e.addrOff
-	if source.bank != bank64 || !e.locate(from) {
+	if source.bank != bank64 || e.v.watched || !e.locate(from) {
 		return
 	}
 	e.addr, e.addrOff = target, off

@@ -154,7 +154,7 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 
 // variant is how the kernel is compiled for a launch.
 func (o *Options) variant(track bool) variant {
-	return variant{poison: o.Checks&Initcheck != 0, independent: o.Schedule == Independent, truncating: o.Numerics == Truncating, seeded: o.Seed != 0,
+	return variant{poison: o.Checks&Initcheck != 0, independent: o.Schedule == Independent, truncating: o.Numerics == Truncating,
 		watched: track || o.Counters || o.Checks&(Initcheck|Racecheck) != 0, level: cpufeat.Active()}
 }
 

@@ -1,6 +1,7 @@
 package gpusim
 
 import (
+	"bytes"
 	"strconv"
 )
 
@@ -9,13 +10,18 @@ import (
 //
 // Warps have vector clocks, which barriers join; a warp's own clock advances with each barrier and each bar.warp.sync.
 // Within a warp, order keeps for each two lanes the clock at which they last met.
+//
+// What is known of memory is kept for vectors of 16 bytes; one that was not accessed as a whole is split into words of 4
+// bytes, and those into bytes.
 type race struct {
-	bytes []shadow
-	clock [][]uint32
+	vectors, words, bytes []shadow
+	clock                 [][]uint32
 	order [][warpSize][warpSize]uint32
 	bars  [16][]uint32
 	sync  map[int]*released // by address: what atomics and strong accesses published
 	multi []readers
+	free  []int32 // of multi
+	epoch uint32  // one more with each barrier that all threads passed: what is from before comes before
 }
 
 // released is what threads knew when they last used an address to synchronise.
@@ -24,24 +30,30 @@ type released struct {
 	lanes map[uint32]*[warpSize]uint32 // by warp
 }
 
-// readers is who read a byte since it was written: by warp, lanes and the clock of the latest read.
+// readers is who read bytes since they were written: by warp, lanes and the clock of the latest read.
 type readers struct {
 	lanes, clock []uint32
 }
 
-// shadow is the last write of a byte and the last read, or that several threads read it.
+// shadow is the last write of some bytes and the last read, or that several threads read them.
 type shadow struct {
 	writer, reader     uint16 // thread; many for several readers
 	multi              int32  // index of the several readers
 	wrote, read        uint32 // clock of its warp, 0 for never
+	wroteIn, readIn    uint32 // epoch
 	atomic, async      bool
+	split              bool // what is known is kept for its parts
 	writerOf, readerOf *site
 }
 
 const many = ^uint16(0)
 
+const vectorSize, wordSize = 16, 4
+
 func newRace(shared, warps int) *race {
-	r := &race{bytes: make([]shadow, shared), clock: make([][]uint32, warps), order: make([][warpSize][warpSize]uint32, warps)}
+	n := (shared + vectorSize - 1) / vectorSize
+	r := &race{vectors: make([]shadow, n), words: make([]shadow, n*vectorSize/wordSize), bytes: make([]shadow, n*vectorSize),
+		clock: make([][]uint32, warps), order: make([][warpSize][warpSize]uint32, warps)}
 	for i := range r.clock {
 		r.clock[i] = make([]uint32, warps)
 	}
@@ -53,9 +65,13 @@ func newRace(shared, warps int) *race {
 
 // start forgets the block before.
 func (r *race) start(*cta) {
-	clear(r.bytes)
+	r.epoch = 1
+	clear(r.vectors)
 	clear(r.order)
-	r.sync, r.multi = nil, r.multi[:0]
+	r.sync, r.free = nil, r.free[:0]
+	for i := range r.multi {
+		r.free = append(r.free, int32(i))
+	}
 	for i := range r.clock {
 		clear(r.clock[i])
 		r.clock[i][i] = 1
@@ -78,6 +94,9 @@ func (r *race) leave(w *warp, id uint32) {
 }
 
 func (r *race) reset(id uint32) { clear(r.bars[id]) }
+
+// passed notes that all threads of the block passed a barrier.
+func (r *race) passed() { r.epoch++ }
 
 func (r *race) tick(w *warp) { r.clock[w.id][w.id]++ }
 
@@ -119,39 +138,147 @@ func (r *race) check(w *warp, a *access, lane, addr int) {
 	if a.strong {
 		r.synchronise(w, lane, addr)
 	}
-	for i := range a.size {
-		if a.used != 0 && a.used>>i&1 == 0 {
-			continue
+	for at, end := addr, addr+a.size; at < end; {
+		left := end - at
+		if a.used != 0 {
+			if a.used>>(at-addr)&1 == 0 {
+				at++
+				continue
+			}
+			left = 1
 		}
-		same := a.plain && w.data[i] == w.cta.shared[addr+i]
-		if what, other := r.hazard(w, a, lane, &r.bytes[addr+i], same); what != "" {
-			w.cta.noteAt(w, a.site, lane, Racecheck, what+other, "shared", uint64(addr), a.size, sharedSize(w.cta))
+		b, n := r.part(at, left)
+		same := a.plain && bytes.Equal(w.data[at-addr:][:n], w.cta.shared[at:][:n])
+		if what, other := r.hazard(w, a, lane, b, same); what != "" {
+			w.cta.noteAt(w, a.site, lane, Racecheck, what+lineOf(other), "shared", uint64(addr), a.size, sharedSize(w.cta))
 		}
-		r.record(w, a, lane, &r.bytes[addr+i])
+		r.record(w, a, lane, b)
+		at += n
+	}
+	if a.write && a.used == 0 {
+		r.join(addr, a.size)
+	}
+}
+
+// readVector is check for a plain read of a vector whose write comes before by a barrier of the whole block; false for any
+// other.
+func (r *race) readVector(w *warp, a *access, lane, at int) bool {
+	v := &r.vectors[at/vectorSize]
+	if v.split || v.async || v.wrote == 0 || v.wroteIn >= r.epoch {
+		return false
+	}
+	if v.readIn >= r.epoch {
+		r.record(w, a, lane, v)
+		return true
+	}
+	r.forget(v)
+	v.reader, v.read, v.readIn, v.readerOf = uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id], r.epoch, a.site
+	return true
+}
+
+// copyVector is check for the write of a vector by cp.async, which may happen from now on; false where what was there does
+// not come before by a barrier of the whole block.
+func (r *race) copyVector(w *warp, a *access, lane, at int) bool {
+	v := &r.vectors[at/vectorSize]
+	if v.split || v.async || v.wroteIn >= r.epoch || v.readIn >= r.epoch {
+		return false
+	}
+	r.forget(v)
+	*v = shadow{writer: uint16(w.id*warpSize + uint32(lane)), wrote: r.clock[w.id][w.id], wroteIn: r.epoch, async: true, writerOf: a.site}
+	return true
+}
+
+// part is the largest unit that starts at an address, has at most left bytes and is not split, and its size.
+func (r *race) part(at, left int) (b *shadow, size int) {
+	v := &r.vectors[at/vectorSize]
+	if !v.split {
+		if at%vectorSize == 0 && left >= vectorSize {
+			return v, vectorSize
+		}
+		r.divide(v, r.words[at/vectorSize*(vectorSize/wordSize):][:vectorSize/wordSize])
+	}
+	b = &r.words[at/wordSize]
+	if !b.split {
+		if at%wordSize == 0 && left >= wordSize {
+			return b, wordSize
+		}
+		r.divide(b, r.bytes[at/wordSize*wordSize:][:wordSize])
+	}
+	return &r.bytes[at], 1
+}
+
+// divide hands what is known of a unit to its parts.
+func (r *race) divide(b *shadow, parts []shadow) {
+	for i := range parts {
+		parts[i] = *b
+		if b.read != 0 && b.reader == many {
+			parts[i].multi = r.newReaders()
+			from, to := &r.multi[b.multi], &r.multi[parts[i].multi]
+			copy(to.lanes, from.lanes)
+			copy(to.clock, from.clock)
+		}
+	}
+	r.forget(b)
+	*b = shadow{split: true}
+}
+
+// join undoes splits where a write made the parts alike.
+func (r *race) join(addr, size int) {
+	if size >= wordSize {
+		for i := addr / wordSize; i < (addr+size)/wordSize; i++ {
+			if r.words[i].split && r.vectors[i*wordSize/vectorSize].split {
+				r.words[i] = r.bytes[i*wordSize]
+			}
+		}
+	}
+	if size == vectorSize && r.vectors[addr/vectorSize].split {
+		r.vectors[addr/vectorSize] = r.words[addr/wordSize]
+	}
+}
+
+func (r *race) newReaders() int32 {
+	if n := len(r.free); n > 0 {
+		i := r.free[n-1]
+		r.free = r.free[:n-1]
+		clear(r.multi[i].lanes)
+		return i
+	}
+	n := len(r.clock)
+	r.multi = append(r.multi, readers{make([]uint32, n), make([]uint32, n)})
+	return int32(len(r.multi) - 1)
+}
+
+// forget gives the list of several readers back.
+func (r *race) forget(b *shadow) {
+	if b.read != 0 && b.reader == many {
+		r.free = append(r.free, b.multi)
 	}
 }
 
 // hazard says what is wrong with an access. That several threads write the same value is harmless, and compilers rely
 // on it.
-func (r *race) hazard(w *warp, a *access, lane int, b *shadow, same bool) (what, other string) {
-	kind := "read"
-	if a.write {
-		kind = "write"
-	}
+func (r *race) hazard(w *warp, a *access, lane int, b *shadow, same bool) (what string, other *site) {
 	if b.wrote != 0 {
 		switch {
 		case b.async:
-			return kind + " of bytes that cp.async may still be writing", lineOf(b.writerOf)
+			return kindOf(a) + " of bytes that cp.async may still be writing", b.writerOf
 		case !(a.strong && b.atomic) && !same && !r.ordered(w, lane, b.writer, b.wrote):
-			return kind + " after a write by another thread without a barrier between them", lineOf(b.writerOf)
+			return kindOf(a) + " after a write by another thread without a barrier between them", b.writerOf
 		}
 	}
 	if a.write && b.read != 0 && !a.strong {
 		if b.reader == many && !r.readersPast(w, lane, b) || b.reader != many && !r.ordered(w, lane, b.reader, b.read) {
-			return "write after a read by another thread without a barrier between them", lineOf(b.readerOf)
+			return "write after a read by another thread without a barrier between them", b.readerOf
 		}
 	}
-	return "", ""
+	return "", nil
+}
+
+func kindOf(a *access) string {
+	if a.write {
+		return "write"
+	}
+	return "read"
 }
 
 // readersPast is whether all of several readers come before what the lane does now.
@@ -193,18 +320,19 @@ func lineOf(s *site) string {
 func (r *race) record(w *warp, a *access, lane int, b *shadow) {
 	thread, now := uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id]
 	if a.write {
-		*b = shadow{writer: thread, wrote: now, atomic: a.strong, writerOf: a.site}
+		r.forget(b)
+		*b = shadow{writer: thread, wrote: now, wroteIn: r.epoch, atomic: a.strong, writerOf: a.site}
 		return
 	}
+	b.readIn = r.epoch
 	switch {
 	case b.read != 0 && b.reader == many:
 		r.addReader(w, lane, b, now)
 	case b.read != 0 && b.reader != thread && !r.ordered(w, lane, b.reader, b.read):
-		n := len(r.clock)
-		r.multi = append(r.multi, readers{make([]uint32, n), make([]uint32, n)})
-		m := &r.multi[len(r.multi)-1]
+		i := r.newReaders()
+		m := &r.multi[i]
 		m.lanes[b.reader/warpSize], m.clock[b.reader/warpSize] = 1<<(b.reader%warpSize), b.read
-		b.reader, b.multi = many, int32(len(r.multi)-1)
+		b.reader, b.multi = many, i
 		r.addReader(w, lane, b, now)
 	default:
 		b.reader, b.read, b.readerOf = thread, now, a.site
@@ -247,16 +375,20 @@ func (r *race) synchronise(w *warp, lane, addr int) {
 
 // markAsync marks bytes that a copy may write at any moment.
 func (r *race) markAsync(addr, size int) {
-	for i := range size {
-		r.bytes[addr+i].async = true
+	for end := addr + size; addr < end; {
+		b, n := r.part(addr, end-addr)
+		b.async = true
+		addr += n
 	}
 }
 
 // arrived turns a copy that its thread waited for into a write by it.
 func (r *race) arrived(w *warp, lane, addr, size int) {
-	for i := range size {
-		if b := &r.bytes[addr+i]; b.async {
-			b.async, b.wrote, b.writer = false, r.clock[w.id][w.id], uint16(w.id*warpSize+uint32(lane))
+	for end := addr + size; addr < end; {
+		b, n := r.part(addr, end-addr)
+		if b.async {
+			b.async, b.wrote, b.wroteIn, b.writer = false, r.clock[w.id][w.id], r.epoch, uint16(w.id*warpSize+uint32(lane))
 		}
+		addr += n
 	}
 }

@@ -30,6 +30,8 @@ type warp struct {
 	local []byte
 	async asyncState
 
+	seen   bool // the access under way has been checked and counted
+
 	splits []split
 	nodes  []node
 	turn   int // which split runs next

@@ -4038,6 +4038,7 @@ read93:
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
 	MOVL $16, asyncCopy_size(R13)
+	MOVL $0, asyncCopy_landed(R13)
 	INCQ asyncState_copies(R15)
 	SUBQ $32, R8
 	ADDQ $64, R8
@@ -4225,6 +4226,7 @@ read96:
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
 	MOVL $16, asyncCopy_size(R13)
+	MOVL $0, asyncCopy_landed(R13)
 	INCQ asyncState_copies(R15)
 	SUBQ $32, R8
 	ADDQ $64, R8
@@ -4989,8 +4991,10 @@ go104:
 	JMP leave512<>(SB)
 
 TEXT mmaBF16512<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same105
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same105
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VPMOVZXWD 0(BX), Y0
@@ -5364,8 +5368,10 @@ rows107:
 	JMP AX
 
 TEXT mmaF16512<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same108
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same108
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VCVTPH2PS 0(BX), Y0
@@ -5771,8 +5777,10 @@ rows110:
 	JMP AX
 
 TEXT mmaTF32512<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same111
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same111
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VBROADCASTSS low13<>(SB), X1
@@ -11251,6 +11259,7 @@ read266:
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
 	MOVL $16, asyncCopy_size(R13)
+	MOVL $0, asyncCopy_landed(R13)
 	INCQ asyncState_copies(R15)
 	SUBQ $32, R8
 	ADDQ $64, R8
@@ -11484,6 +11493,7 @@ read269:
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
 	MOVL $16, asyncCopy_size(R13)
+	MOVL $0, asyncCopy_landed(R13)
 	INCQ asyncState_copies(R15)
 	SUBQ $32, R8
 	ADDQ $64, R8
@@ -12694,8 +12704,10 @@ go277:
 	JMP leave256<>(SB)
 
 TEXT mmaBF16256<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same278
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same278
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VPMOVZXWD 0(BX), Y0
@@ -13253,8 +13265,10 @@ rows280:
 	JMP AX
 
 TEXT mmaF16256<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same281
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same281
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VCVTPH2PS 0(BX), Y0
@@ -13844,8 +13858,10 @@ rows283:
 	JMP AX
 
 TEXT mmaTF32256<>(SB), NOSPLIT, $0-0
-	CMPL 60(R8), $0
-	JNE same284
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same284
+	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
 	VBROADCASTSS low13<>(SB), X1
