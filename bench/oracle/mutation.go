@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/warpline-ml/warpline/internal/gpusim/mutate"
 )
 
 func mutation() ([]byte, error) {
-	all, err := mutate.TestSuites(func(name string) (string, error) {
-		b, err := os.ReadFile(filepath.Join("internal", "gpusim", "testdata", name))
+	all, err := mutate.TestSuites(func(path string) (string, error) {
+		b, err := os.ReadFile(path)
 		return string(b), err
 	})
 	if err != nil {

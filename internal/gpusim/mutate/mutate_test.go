@@ -13,8 +13,8 @@ import (
 // TestCampaign tries a sample of the mutants of the test kernels, all of them with WARPLINE_MUTANTS=all. bench/oracle
 // writes the report.
 func TestCampaign(t *testing.T) {
-	suites, err := TestSuites(func(name string) (string, error) {
-		b, err := os.ReadFile("../testdata/" + name)
+	suites, err := TestSuites(func(path string) (string, error) {
+		b, err := os.ReadFile("../../../" + path)
 		return string(b), err
 	})
 	if err != nil {

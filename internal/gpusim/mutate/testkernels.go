@@ -1,9 +1,11 @@
 package mutate
 
 import (
-	_ "embed" // the reasons
-	"maps"
+	"embed"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 )
@@ -101,29 +103,71 @@ func predicatedKernels() []*Case {
 	}
 }
 
-//go:embed known.txt
-var known string
+// parserKernels are launches of the kernels in internal/ptx/testdata.
+func parserKernels() map[string][]*Case {
+	x := floats(64 * 64)
+	whole := make([]float32, 3*300) // sums of integers do not depend on the order of blocks
+	for i := range whole {
+		whole[i] = float32(i % 7)
+	}
+	values := make([]uint32, 512)
+	for i := range values {
+		values[i] = uint32(i * i % 64)
+		if i%5 == 0 {
+			values[i] = uint32(63 + i*i%2*9999) // the last bin, or none
+		}
+	}
+	return map[string][]*Case{
+		"elementwise": {
+			{Kernel: "saxpy", Grid: row(2), Block: row(64), Args: []any{In(x[:100]), In(x[100:200]), float32(2), int32(100)}},
+			{Kernel: "add4", Grid: row(2), Block: row(32), Args: []any{In(x[:4*50]), In(x[200:400]), Out(16 * 50), int32(50)}},
+			{Kernel: "add4", Grid: row(2), Block: row(32), Args: []any{In(x[:4*64]), In(x[256:512]), Out(16 * 64), int32(64)}},
+			{Kernel: "to_bf16", Grid: row(2), Block: row(64), Args: []any{In(x[:100]), Out(200), int32(100)}},
+		},
+		"mma": {{Kernel: "mma_tile", Grid: row(1), Block: row(32), Args: []any{In(halvesOf(3 * 256)), In(halvesOf(3 * 128)), Out(512), int32(3)}}},
+		"reduce": {{Kernel: "row_sum", Grid: row(3), Block: row(256), Args: []any{In(whole), In(make([]float32, 2)), int32(300)}},
+			{Kernel: "row_sum", Grid: row(3), Block: row(256), Args: []any{In(whole[:600]), In(make([]float32, 2)), int32(200)}}},
+		"sgemm": {{Kernel: "sgemm", Grid: row(1), Block: row(256), Args: []any{In(x[:64*32]), In(x[64*32 : 64*64]), Out(4 * 64 * 64), int32(64), int32(32)}}},
+		"transpose": {
+			{Kernel: "transpose", Grid: [3]int{2, 2, 1}, Block: [3]int{32, 32, 1}, Args: []any{In(x[:50*37]), Out(4 * 50 * 37), int32(50), int32(37)}},
+			{Kernel: "reverse", Grid: row(1), Block: row(64), Shared: 200, Args: []any{In(x[:50]), Out(200), int32(50)}},
+		},
+		"triton": {{Kernel: "histogram", Grid: row(1), Block: row(128), Shared: 512, Args: []any{In(values), In(make([]uint32, 64)), Out(4 * 512), uint64(0), uint64(0)}}},
+	}
+}
 
-// TestSuites are the suites of the simulator's own test kernels. read gives the text of a file in
-// internal/gpusim/testdata.
-func TestSuites(read func(name string) (string, error)) ([]*Suite, error) {
-	var all []*Suite
-	for _, s := range []*Suite{{Name: "kernels.ptx", Cases: testKernels()}, {Name: "predicated.ptx", Cases: predicatedKernels()}} {
+// exampleKernels are launches of the kernels in examples/sim.
+func exampleKernels() map[string][]*Case {
+	x := floats(4 * 1024) // rows fill a block: this softmax stores without a mask
+	return map[string][]*Case{
+		"sum":     {{Kernel: "sum", Grid: row(2), Block: row(256), Args: []any{In(x[:300]), Out(8), int32(300)}}},
+		"softmax": {{Kernel: "softmax", Grid: row(4), Block: row(128), Shared: 16, Args: []any{In(x), Out(4 * 4096), int32(1024), uint64(0), uint64(0)}}},
+	}
+}
+
+//go:embed known/*.txt
+var knownFiles embed.FS
+
+// TestSuites are the suites of all kernels in the repository that belong to no engine. read gives the text of a file by
+// its path from the root of the repository.
+func TestSuites(read func(path string) (string, error)) ([]*Suite, error) {
+	suites := []*Suite{{Name: "internal/gpusim/testdata/kernels.ptx", Cases: testKernels()}, {Name: "internal/gpusim/testdata/predicated.ptx", Cases: predicatedKernels()}}
+	for dir, kernels := range map[string]map[string][]*Case{"internal/ptx/testdata": parserKernels(), "examples/sim": exampleKernels()} {
+		for name, cases := range kernels {
+			suites = append(suites, &Suite{Name: dir + "/" + name + ".ptx", Cases: cases})
+		}
+	}
+	slices.SortFunc(suites, func(a, b *Suite) int { return strings.Compare(a.Name, b.Name) })
+	for _, s := range suites {
 		var err error
 		if s.Source, err = read(s.Name); err != nil {
 			return nil, err
 		}
-		s.Known = s.ofMine(ReadKnown(known))
-		all = append(all, s)
+		reasons, err := knownFiles.ReadFile("known/" + strings.TrimSuffix(path.Base(s.Name), ".ptx") + ".txt")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		s.Known = ReadKnown(string(reasons))
 	}
-	return all, nil
-}
-
-// ofMine keeps what is known of the suite's kernels.
-func (s *Suite) ofMine(known map[string]string) map[string]string {
-	maps.DeleteFunc(known, func(id, _ string) bool {
-		name, _, _ := strings.Cut(id, " ")
-		return !slices.ContainsFunc(s.Cases, func(c *Case) bool { return c.Kernel == name })
-	})
-	return known
+	return suites, nil
 }
