@@ -2,7 +2,7 @@ package mutate
 
 import (
 	"encoding/binary"
-	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/warpline-ml/warpline/internal/gpusim"
@@ -18,7 +18,7 @@ type Recorder struct {
 	mu     sync.Mutex
 	suites []*Suite
 	bySrc  map[string]*Suite
-	seen   map[string]bool
+	kept   map[*gpusim.Kernel][]*Case
 }
 
 // pointer is a place in a parameter buffer that holds an address.
@@ -33,15 +33,16 @@ func (r *Recorder) Observe(c *gpusim.Call) {
 	c0 := &Case{Kernel: c.Kernel.Name, Grid: c.Grid, Block: c.Block, Shared: c.Shared, params: append([]byte{}, c.Params...)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.bySrc == nil {
-		r.bySrc, r.seen = map[string]*Suite{}, map[string]bool{}
-	}
-	key := fmt.Sprintf("%p %v %v", c.Kernel, c.Grid, c.Block)
-	if r.seen[key] || r.count(c.Kernel) >= max(r.PerKernel, 1) || !r.buffers(c, c0) {
+	kept := r.kept[c.Kernel]
+	same := func(k *Case) bool { return k.Grid == c0.Grid && k.Block == c0.Block }
+	if len(kept) >= max(r.PerKernel, 1) || slices.ContainsFunc(kept, same) || !r.buffers(c, c0) {
 		return
 	}
-	r.seen[key] = true
-	s := r.suite(c.Kernel)
+	if r.kept == nil {
+		r.bySrc, r.kept = map[string]*Suite{}, map[*gpusim.Kernel][]*Case{}
+	}
+	r.kept[c.Kernel] = append(kept, c0)
+	s := r.suite(c.Kernel.Source())
 	s.Cases = append(s.Cases, c0)
 }
 
@@ -53,8 +54,7 @@ func (r *Recorder) Suites() []*Suite {
 	return r.suites
 }
 
-func (r *Recorder) suite(k *gpusim.Kernel) *Suite {
-	src := k.Source()
+func (r *Recorder) suite(src string) *Suite {
 	s := r.bySrc[src]
 	if s == nil {
 		s = &Suite{Source: src}
@@ -62,15 +62,6 @@ func (r *Recorder) suite(k *gpusim.Kernel) *Suite {
 		r.suites = append(r.suites, s)
 	}
 	return s
-}
-
-func (r *Recorder) count(k *gpusim.Kernel) (n int) {
-	for _, c := range r.suite(k).Cases {
-		if c.Kernel == k.Name {
-			n++
-		}
-	}
-	return n
 }
 
 // buffers finds the pointers of a launch and copies what they point to.
