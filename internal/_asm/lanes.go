@@ -171,6 +171,7 @@ func (f *file) constants() {
 	for _, n := range []int{2, 4, 8, 16} {
 		f.data32(fmt.Sprintf("by%d", n), vector(16, func(i int) int { return n * i }))
 	}
+	f.data32("quads", vector(16, func(i int) int { return i % 4 * 16 }))
 	for j := range 4 {
 		f.data32(fmt.Sprintf("of4x%d", j), vector(16, func(i int) int { return (4*i + j) & 31 }))
 	}
@@ -207,7 +208,9 @@ func bank(size int) string {
 }
 
 // at addresses a part of an operand.
-func at(offset int, size int, reg string) string { return fmt.Sprintf("%d(%s)(%s*1)", offset, bank(size), reg) }
+func at(offset int, size int, reg string) string {
+	return fmt.Sprintf("%d(%s)(%s*1)", offset, bank(size), reg)
+}
 
 // simple is a handler of one instruction over 2 operands of a size: d = a op b.
 func simple(name, doc string, size int, op512, op256 string) handler {

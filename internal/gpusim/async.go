@@ -142,9 +142,7 @@ func (w *warp) arriveAll(c *asyncCopy) {
 		*(*[16]byte)(shared[at:]) = c.data[i]
 	}
 	if r := w.cta.race; r != nil {
-		for i, at := range &c.at {
-			r.arrived(w, i, int(at), 16)
-		}
+		r.arrivedVectors(w, &c.at)
 		w.readSource(full, c)
 	}
 	c.lanes = 0

@@ -20,8 +20,8 @@ type chain struct {
 
 // step is an instruction of a chain in Go.
 type step struct {
-	run   op // nil at the end of a chain
-	words int
+	run   op  // nil at the end of a chain
+	words int // of prog, with the review that it makes needless
 	block int
 }
 
@@ -46,10 +46,17 @@ func (e *emitter) append(block int) {
 		c.prog, c.steps = append(c.prog, inst{uint32(lanesLeave)}), append(c.steps, step{e.watch, 1, block})
 		run = seen(run)
 	}
+	review := e.review
+	if !e.v.watched || e.vector[0][0] == uint32(lanesLeave) {
+		review = nil
+	}
 	c.prog = append(c.prog, e.vector...)
-	c.steps = append(c.steps, step{run, n, block})
+	c.steps = append(c.steps, step{run, n + int(b2u(review != nil)), block})
 	for range n - 1 {
 		c.steps = append(c.steps, step{block: block})
+	}
+	if review != nil {
+		c.prog, c.steps = append(c.prog, inst{uint32(lanesLeave)}), append(c.steps, step{review, 1, block})
 	}
 }
 
@@ -320,7 +327,7 @@ func (wk *worker) remember(a *access, al *allocation) {
 	if a.region < sharedRegions || len(al.data) < a.size || len(al.data) > 1<<31-1 {
 		return
 	}
-	wk.regions[a.region] = region{lo: al.lo, limit: uint64(len(al.data) - a.size + 1), data: unsafe.Pointer(&al.data[0])}
+	wk.regions[a.region] = region{lo: al.lo, limit: uint64(len(al.data) - a.size + 1), data: unsafe.Pointer(&al.data[0]), alloc: al}
 }
 
 // bind makes the assembly access the shared memory of a block.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -218,10 +219,10 @@ func TestTalk(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	for body, want := range map[string]string{
-		"wgmma.fence.sync.aligned;":                                   "wgmma.fence.sync.aligned is not supported",
+		"wgmma.fence.sync.aligned;":                                   "wgmma needs PTX 8.0",
 		"mov.u32 %lane, %warpspeed;":                                  "",
 		"add.rn.f16 %lane, %lane, %lane;":                             "",
-		"cvt.rn.satfinite.e4m3x2.f32 %lane, 0f00000000, 0f00000000;":  "not a conversion of sm_80",
+		"cvt.rn.satfinite.e4m3x2.f32 %lane, 0f00000000, 0f00000000;":  "needs PTX 8.1",
 		"tex.1d.v4.f32.s32 {%lane,%lane,%lane,%lane}, [in, {%lane}];": "",
 		"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%lane], {%lane};":  "stmatrix",
 	} {
@@ -267,5 +268,22 @@ func TestUndefinedUnused(t *testing.T) {
 	} {
 		r := newRig(t, wrap(".reg .b32 %r<9>; .local .b32 l[2];", body), true)
 		r.launch("k", d1(1), d1(40), Options{Checks: AllChecks}, r.upload(make([]uint64, 4*40), "in"), r.alloc(8*40, "out"))
+	}
+}
+
+// TestStop ends a kernel that never does, on one core and where blocks wait for each other.
+func TestStop(t *testing.T) {
+	for name, body := range map[string]string{"apart": "", "together": "atom.global.add.u32 %lane, [%in], 1;"} {
+		r := newRig(t, wrap("", body+"L: bra L;"), false)
+		stop := make(chan struct{})
+		time.AfterFunc(20*time.Millisecond, func() { close(stop) })
+		k := r.prog.Kernel("k")
+		rep, err := r.dev.Launch(k, d1(4), d1(64), 0, pack(k, r.alloc(4096, "in"), r.alloc(4096, "out")), Options{Stop: stop})
+		if !errors.Is(err, ErrStopped) || rep.Counters.Instructions == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := r.dev.Alloc(4, "after"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -46,7 +46,8 @@ type code struct {
 	accesses  []*access // by access.id
 	pressure  int
 	mu        sync.Mutex
-	idle      []*cta        // left by launches
+	idle      []*cta // left by launches
+	workers   []*worker
 	predSlot  map[int]int32 // of predicate registers, for poison
 }
 
@@ -196,9 +197,7 @@ func (k *Kernel) compile(v variant) (*code, error) {
 	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(align(f.shared, dynamicAlign))
 	c.engine, c.regions = engineOf(v.level), sharedRegions
 	e.engine = c.engine
-	if !v.poison {
-		e.findAliases(use)
-	}
+	e.findAliases(use)
 	c.pressure = e.assign(g, use)
 	c.blocks = make([]basic, len(g.blocks))
 	for b := range g.blocks {
@@ -213,13 +212,16 @@ func endsBlock(in *finst) bool {
 	return in.Op == "bra" || in.Op == "exit" || converges[in.Op] && in.Op != "call"
 }
 
-// assign chooses slots.
+// assign chooses slots. The pressure counts registers that need none as well: against ptxas it is rather too low.
 func (e *emitter) assign(g *graph, use []usage) (pressure int) {
 	width := make([]int, len(e.bank))
 	for r, b := range e.bank {
 		width[r] = [banks]int{1, 2, 0}[b]
 	}
 	ivs, pressure := intervals(g, use, width)
+	if e.v.poison {
+		clear(e.alias) // a read before the write must be seen
+	}
 	ivs = slices.DeleteFunc(ivs, func(iv interval) bool { return e.alias[iv.reg] != nil })
 	e.slots, e.code.slots = allocate(ivs, e.bank)
 	e.code.predSlot = map[int]int32{}
@@ -283,6 +285,7 @@ func (e *emitter) poisoned(run op) op {
 		g := e.in.fr.reg + e.in.Guard.Reg.ID
 		active = func(w *warp) uint32 { return w.mask & (w.pred(p, neg) | w.undef[g]) }
 	}
+	vector, register, unpack := packs(s.in.Inst)
 	return func(w *warp) {
 		var bad uint32
 		for _, r := range u.uses {
@@ -301,6 +304,12 @@ func (e *emitter) poisoned(run op) op {
 		run(w)
 		for _, r := range u.defs {
 			w.undef[r] = w.undef[r]&^mask | bad&mask
+		}
+		switch {
+		case vector != nil && register != nil:
+			w.markMov(s.in, vector, register, unpack)
+		case len(w.parts) > 0:
+			w.setWhole(u.defs, mask, bad)
 		}
 	}
 }

@@ -113,6 +113,9 @@ func (c *cta) pass() (spun bool) {
 		if w.live == 0 {
 			continue
 		}
+		if c.grid.isStopped() {
+			return false
+		}
 		p, s := w.run()
 		progress, spun = progress || p, spun || s
 		if c.fault != nil {
@@ -320,6 +323,7 @@ func (w *warp) start(threads int) {
 	for i := range w.undef {
 		w.undef[i] = full
 	}
+	clear(w.parts)
 	for _, s := range w.code.specials {
 		w.setSpecial(s)
 	}

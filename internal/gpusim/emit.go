@@ -80,6 +80,7 @@ type emitter struct {
 	tileOf []slot         // A of the last mma
 	tag    uint32         // of those that share it
 	watch  op             // what checks and counts the access under way before the assembly carries it out
+	review op             // the same, after it
 	plain  op             // the instruction without poison
 	alias  map[int]*finst // registers that only ever hold what a constant slot does: what defines them
 
@@ -125,8 +126,7 @@ func (e *emitter) fail(format string, args ...any) {
 
 // instruction compiles one instruction; nil for one that only ends a block.
 func (e *emitter) instruction(in *finst) op {
-	e.in, e.term, e.pre, e.vector, e.plain, e.watch = in, nil, nil, e.vector[:0], nil, nil
-	e.watch = nil
+	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review = in, nil, nil, e.vector[:0], nil, nil, nil
 	e.site = &site{in, e.f.prog}
 	if e.use == nil {
 		e.use = &usage{}

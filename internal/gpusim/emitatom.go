@@ -203,6 +203,7 @@ func (e *emitter) asyncCopy() op {
 	plain := size == 16 && count.i < 0 && ignored < 0
 	if plain {
 		e.encodeCopy(to, from, target, targetOff)
+		e.review = func(w *warp) { w.reviewCopy(to, from) }
 	}
 	return func(w *warp) {
 		dst(w)
@@ -210,9 +211,8 @@ func (e *emitter) asyncCopy() op {
 		targets := w.addr
 		src(w)
 		w.countAccess(from)
-		if plain && w.mask == full && w.async.groups == nil && to.space == ptx.Shared && from.space == ptx.Global {
-			w.copyAll(to, from, &targets)
-			return
+		if plain {
+			w.area(from) // for its memory of the allocation
 		}
 		for m := w.mask; m != 0 && w.cta.fault == nil; m &= m - 1 {
 			i := lowest(m)

@@ -152,12 +152,20 @@ func (e *emitter) load() op {
 	signed := t.Kind() == ptx.KindInt && slices.ContainsFunc(d, func(x slot) bool { return int(x.bits) > t.Bits() })
 	if !signed {
 		e.encodeLoad(a, t, d)
-		e.watcher(a, addr, full, nil)
+		if a.size == vectorSize && n == 4 {
+			e.reviewer(a, warpSize)
+		} else {
+			e.watcher(a, addr, full, nil)
+		}
 	}
 	return func(w *warp) {
 		addr(w)
 		w.countAccess(a)
 		if mem := w.area(a); mem != nil && size == 4 && !signed {
+			if w.row && len(d) == 1 && d[0].bank == bank32 {
+				loadRow(&w.r[d[0].i], mem[w.off[0]:])
+				return
+			}
 			for j, x := range d {
 				w.loadWords(x, mem[4*j:])
 			}
@@ -249,6 +257,10 @@ func (e *emitter) store() op {
 		addr(w)
 		w.countAccess(a)
 		if mem := w.area(a); mem != nil && size == 4 {
+			if w.row && len(s) == 1 && s[0].bank == bank32 {
+				storeRow(mem[w.off[0]:], &w.r[s[0].i])
+				return
+			}
 			for j, x := range s {
 				w.storeWords(x, mem[4*j:])
 			}
@@ -288,104 +300,6 @@ func encode(p []byte, size int, v uint64) {
 		binary.LittleEndian.PutUint32(p, uint32(v))
 	default:
 		binary.LittleEndian.PutUint64(p, v)
-	}
-}
-
-// area is the memory in which all active lanes' accesses lie, with their offsets in w.off: the common case, in which one
-// look-up serves all. It is nil when lanes must be looked at one by one.
-func (w *warp) area(a *access) []byte {
-	c := w.cta
-	space, base := a.space, uint64(0)
-	first := w.addr[lowest(w.mask)]
-	if space == ptx.Generic {
-		space = spaceAt(first)
-		base = window(space)
-	}
-	var mem []byte
-	switch space {
-	case ptx.Global, ptx.ConstSpace:
-		al := c.worker.last
-		if al == nil || first < al.lo || first >= al.hi {
-			if al = c.grid.dev.find(first); al == nil {
-				return nil
-			}
-			c.worker.last = al
-		}
-		if mem, base = al.data, al.lo; !w.seen && (al.init != nil || a.watched(c.grid) || a.write && len(c.sources) > 0) {
-			return nil
-		}
-		c.worker.remember(a, al)
-	case ptx.Shared:
-		if mem = c.shared; !w.seen && (c.race != nil || c.written != nil) {
-			return nil
-		}
-	default:
-		return nil
-	}
-	if len(mem) < a.size || !w.offsets(base, uint64(len(mem)-a.size), uint64(a.size-1)) {
-		return nil
-	}
-	return mem
-}
-
-// offsets fills w.off and reports whether all are at most last and aligned; lanes that are off get 0.
-func (w *warp) offsets(base, last, low uint64) bool {
-	if w.mask == full && last < 1<<62 {
-		var beyond, all uint64 // the highest bit of beyond is set by an offset above last
-		for i, v := range &w.addr {
-			v -= base
-			beyond |= (last - v) | v
-			all |= v
-			w.off[i] = int(v)
-		}
-		return beyond>>63 == 0 && all&low == 0
-	}
-	var bad bool
-	w.off = [warpSize]int{}
-	for m := w.mask; m != 0; m &= m - 1 {
-		i := lowest(m)
-		v := w.addr[i] - base
-		bad = bad || v > last || v&low != 0
-		w.off[i] = int(v)
-	}
-	return !bad
-}
-
-// loadWords loads 4 bytes for each lane, at w.off in mem.
-func (w *warp) loadWords(d slot, mem []byte) {
-	if d.bank == bank64 {
-		out := &w.q[d.i]
-		for m := w.mask; m != 0; m &= m - 1 {
-			i := lowest(m)
-			out[i] = uint64(binary.LittleEndian.Uint32(mem[w.off[i]:]))
-		}
-		return
-	}
-	out := &w.r[d.i]
-	if w.mask == full {
-		for i, at := range &w.off {
-			out[i] = binary.LittleEndian.Uint32(mem[at:])
-		}
-		return
-	}
-	for m := w.mask; m != 0; m &= m - 1 {
-		i := lowest(m)
-		out[i] = binary.LittleEndian.Uint32(mem[w.off[i]:])
-	}
-}
-
-func (w *warp) storeWords(s slot, mem []byte) {
-	if s.bank == bank64 {
-		for m := w.mask; m != 0; m &= m - 1 {
-			i := lowest(m)
-			binary.LittleEndian.PutUint32(mem[w.off[i]:], uint32(w.q[s.i][i]))
-		}
-		return
-	}
-	in := &w.r[s.i]
-	for m := w.mask; m != 0; m &= m - 1 {
-		i := lowest(m)
-		binary.LittleEndian.PutUint32(mem[w.off[i]:], in[i])
 	}
 }
 

@@ -332,7 +332,7 @@ func (e *emitter) ldmatrix() op {
 	if ops := matrixOps[n]; ops != nil {
 		i := 2 * int(b2u(trans))
 		e.encodeAccess(a, ops[i], ops[i+1], d...)
-		e.watcher(a, addr, uint32(uint64(1)<<(8*n)-1), nil)
+		e.reviewer(a, 8*n)
 	}
 	return e.waitAll(func(w *warp) {
 		addr(w)

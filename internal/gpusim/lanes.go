@@ -41,15 +41,15 @@ type laneFrame struct {
 	pc      uintptr // of the instruction that Go must do
 	off     [warpSize]uint32
 	tag     uint32       // of the mma instructions that tile serves, 0 for none
-	tile    [256]float64 // A of the last mma, row by row
-	columns [128]float64 // B
+	tile    [256]float64 //lint:ignore U1000 the assembly keeps A of the last mma there, row by row
+	columns [128]float64 //lint:ignore U1000 and B
 }
 
 // region is memory that an instruction may access: addresses from lo on, less than limit from it, at data.
 type region struct {
 	lo, limit uint64
 	data      unsafe.Pointer
-	_         uint64
+	alloc     *allocation // nil for shared memory
 }
 
 // sharedRegions are the regions of shared memory, by the logarithm of the size of an access. Those of instructions that
@@ -333,7 +333,7 @@ func overlap(a, b []slot) bool {
 // at once, which is decided in Go.
 func (e *emitter) encodeCopy(to, from *access, target slot, off uint64) {
 	source, sourceOff := e.addr, e.addrOff
-	if source.bank != bank64 || e.v.watched || !e.locate(from) {
+	if source.bank != bank64 || !e.locate(from) {
 		return
 	}
 	e.addr, e.addrOff = target, off

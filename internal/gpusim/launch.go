@@ -2,6 +2,7 @@ package gpusim
 
 import (
 	"cmp"
+	"errors"
 	"math/bits"
 	"slices"
 	"sync"
@@ -40,7 +41,12 @@ type Options struct {
 	StepLimit int64 // instructions of all warps of one block; 0 means 1e10
 	Cores     int   // 0 means as many as par uses
 	Counters  bool  // count memory transactions too
+
+	Stop <-chan struct{} // closed to end the launch early, with ErrStopped; nil for never
 }
+
+// ErrStopped is the error of a launch that was told to end early. What its blocks had written stays; the device is usable.
+var ErrStopped = errors.New("gpusim: the launch was stopped before its end")
 
 // Counters is what a launch did; after a fault, what the block did that faulted.
 type Counters struct {
@@ -89,6 +95,9 @@ type grid struct {
 	total       int
 	stale       *stale // nil without ld.global.nc or racecheck
 
+	stop    <-chan struct{}
+	stopped atomic.Bool
+
 	next    atomic.Int64
 	failed  atomic.Int64 // the lowest index of a block that faulted
 	mu      sync.Mutex
@@ -115,7 +124,7 @@ type worker struct {
 }
 
 // Launch runs a kernel over a grid of blocks. The parameters are the bytes of the kernel's parameter buffer. A Fault is
-// sticky; any other error leaves the device usable. The Report is valid with a Fault too.
+// sticky; any other error leaves the device usable. The Report is valid with a Fault and with ErrStopped too.
 func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params []byte, o Options) (*Report, error) {
 	d.observed(&Call{d, k, gridDim, block, dynShared, params})
 	d.mu.Lock()
@@ -145,7 +154,13 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 		workers = g.runApart(min(cores, g.total))
 	}
 	rep := g.report(workers)
+	for _, wk := range workers {
+		g.dismiss(wk)
+	}
 	rep.Occupancy, rep.Registers, rep.Shared = occ, c.pressure, g.shared
+	if g.stopped.Load() {
+		return rep, ErrStopped
+	}
 	if f := g.firstFault(); f != nil {
 		d.fault = f
 		return rep, f
@@ -174,6 +189,7 @@ func newGrid(d *Device, c *code, gridDim, block [3]int, dynShared int, params []
 	if g.limit <= 0 {
 		g.limit = 1e10
 	}
+	g.stop = o.Stop
 	g.failed.Store(int64(g.total))
 	g.stale = newStale(c, o.Checks)
 	return g
@@ -218,7 +234,7 @@ func (g *grid) runApart(cores int) []*worker {
 	workers := make([]*worker, cores)
 	par.For(cores, 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			workers[i] = g.newWorker()
+			workers[i] = g.takeWorker()
 			g.work(workers[i])
 		}
 	})
@@ -229,7 +245,7 @@ func (g *grid) work(wk *worker) {
 	c := g.takeCTA(wk)
 	for {
 		i := int(g.next.Add(1)) - 1
-		if i >= g.total {
+		if i >= g.total || g.isStopped() {
 			break
 		}
 		index := g.order(i, g.total)
@@ -237,7 +253,7 @@ func (g *grid) work(wk *worker) {
 			continue
 		}
 		c.start(index)
-		for c.alive > 0 && c.fault == nil {
+		for c.alive > 0 && c.fault == nil && !g.stopped.Load() {
 			c.pass()
 		}
 		g.finish(c)
@@ -248,7 +264,7 @@ func (g *grid) work(wk *worker) {
 // runTogether runs blocks one by one on one core, but takes up another whenever the threads of the running ones use up
 // their turns, as a block that waits for another does.
 func (g *grid) runTogether(resident int) *worker {
-	wk := g.newWorker()
+	wk := g.takeWorker()
 	var running, idle []*cta
 	next := 0
 	for turn := 0; next < g.total || len(running) > 0; {
@@ -263,7 +279,7 @@ func (g *grid) runTogether(resident int) *worker {
 		c := running[turn]
 		spun := c.pass()
 		switch {
-		case c.fault != nil:
+		case c.fault != nil, g.isStopped():
 			g.finish(c)
 			running = append(running, idle...)
 			for _, c := range running {
@@ -285,6 +301,16 @@ func (g *grid) runTogether(resident int) *worker {
 	return wk
 }
 
+// isStopped looks whether the launch is to end early.
+func (g *grid) isStopped() bool {
+	select {
+	case <-g.stop:
+		g.stopped.Store(true)
+	default:
+	}
+	return g.stopped.Load()
+}
+
 func newOr(idle *[]*cta, make func() *cta) *cta {
 	if n := len(*idle); n > 0 {
 		c := (*idle)[n-1]
@@ -294,8 +320,31 @@ func newOr(idle *[]*cta, make func() *cta) *cta {
 	return make()
 }
 
-func (g *grid) newWorker() *worker {
-	return &worker{tally: newTally(g.code), regions: make([]region, g.code.regions)}
+// takeWorker gives a worker left by an earlier launch of the kernel, or a new one.
+func (g *grid) takeWorker() *worker {
+	k := g.code
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := len(k.workers)
+	if n == 0 {
+		return &worker{tally: newTally(k), regions: make([]region, k.regions)}
+	}
+	wk := k.workers[n-1]
+	k.workers = k.workers[:n-1]
+	return wk
+}
+
+// dismiss forgets what a worker knows of a launch and keeps it for a later one.
+func (g *grid) dismiss(wk *worker) {
+	k := g.code
+	wk.tally.reset()
+	clear(wk.regions)
+	wk.last, wk.bound, wk.frame.shared = nil, nil, nil
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.workers) < maxIdle {
+		k.workers = append(k.workers, wk)
+	}
 }
 
 // finish keeps what a block leaves behind.

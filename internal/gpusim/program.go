@@ -37,9 +37,23 @@ type Kernel struct {
 	code map[variant]*code
 }
 
-// Load checks a whole module and gives its variables memory on the device. What the simulator does not support is an
-// error here, with the instruction and its line, and never later.
+// Rejected is what the assembler of a card would refuse in a module, in source order.
+type Rejected []*ptx.Error
+
+func (r Rejected) Error() string { return "gpusim: " + InvalidPTX.String() + ": " + r[0].Error() }
+
+// Load checks a whole module and gives its variables memory on the device. What the assembler of a card would refuse
+// (Rejected) and what the simulator does not support is an error here, with the instruction and its line, and never later.
+// Kernels compile on first use.
 func (d *Device) Load(m *ptx.Module) (*Program, error) {
+	if bad := ptx.Check(m); len(bad) > 0 {
+		return nil, Rejected(bad)
+	}
+	return d.load(m)
+}
+
+// load is Load without the assembler's view.
+func (d *Device) load(m *ptx.Module) (*Program, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fault != nil {

@@ -16,12 +16,13 @@ import (
 type race struct {
 	vectors, words, bytes []shadow
 	clock                 [][]uint32
-	order [][warpSize][warpSize]uint32
-	bars  [16][]uint32
-	sync  map[int]*released // by address: what atomics and strong accesses published
-	multi []readers
-	free  []int32 // of multi
-	epoch uint32  // one more with each barrier that all threads passed: what is from before comes before
+	order                 [][warpSize][warpSize]uint32
+	met                   []uint32 // clock of each warp at which all its lanes last met
+	bars                  [16][]uint32
+	sync                  map[int]*released // by address: what atomics and strong accesses published
+	multi                 []readers
+	free                  []int32 // of multi
+	epoch                 uint32  // one more with each barrier that all threads passed: what is from before comes before
 }
 
 // released is what threads knew when they last used an address to synchronise.
@@ -54,6 +55,7 @@ func newRace(shared, warps int) *race {
 	n := (shared + vectorSize - 1) / vectorSize
 	r := &race{vectors: make([]shadow, n), words: make([]shadow, n*vectorSize/wordSize), bytes: make([]shadow, n*vectorSize),
 		clock: make([][]uint32, warps), order: make([][warpSize][warpSize]uint32, warps)}
+	r.met = make([]uint32, warps)
 	for i := range r.clock {
 		r.clock[i] = make([]uint32, warps)
 	}
@@ -68,6 +70,7 @@ func (r *race) start(*cta) {
 	r.epoch = 1
 	clear(r.vectors)
 	clear(r.order)
+	clear(r.met)
 	r.sync, r.free = nil, r.free[:0]
 	for i := range r.multi {
 		r.free = append(r.free, int32(i))
@@ -109,6 +112,11 @@ func join(a, b []uint32) {
 // meet orders the lanes of a mask: what each knows of any lane, all know.
 func (r *race) meet(w *warp, mask uint32) {
 	now := r.clock[w.id][w.id]
+	if mask == full {
+		r.met[w.id] = now
+		r.tick(w)
+		return
+	}
 	o := &r.order[w.id]
 	var known [warpSize]uint32
 	for m := mask; m != 0; m &= m - 1 {
@@ -130,7 +138,7 @@ func (r *race) ordered(w *warp, lane int, thread uint16, clock uint32) bool {
 	if other != int(w.id) {
 		return r.clock[w.id][other] >= clock
 	}
-	return l == lane || r.order[w.id][lane][l] >= clock
+	return l == lane || r.met[w.id] >= clock || r.order[w.id][lane][l] >= clock
 }
 
 // check looks at an access and records it.
@@ -160,32 +168,51 @@ func (r *race) check(w *warp, a *access, lane, addr int) {
 	}
 }
 
-// readVector is check for a plain read of a vector whose write comes before by a barrier of the whole block; false for any
-// other.
-func (r *race) readVector(w *warp, a *access, lane, at int) bool {
-	v := &r.vectors[at/vectorSize]
-	if v.split || v.async || v.wrote == 0 || v.wroteIn >= r.epoch {
-		return false
+// readVectors is check for plain reads of vectors by the first lanes, where what was written comes before by a barrier of
+// the whole block. It returns the lanes for which it is not that simple.
+func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
+	if a.strong || a.used != 0 {
+		return full
 	}
-	if v.readIn >= r.epoch {
-		r.record(w, a, lane, v)
-		return true
+	epoch, now, first := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize)
+	for i, at := range off {
+		v := &r.vectors[at/vectorSize]
+		switch {
+		case v.split || v.async || v.wrote == 0 || v.wroteIn >= epoch:
+			rest |= 1 << i
+		case v.readIn < epoch:
+			r.forget(v)
+			v.reader, v.read, v.readIn = first+uint16(i), now, epoch
+			if v.readerOf != a.site {
+				v.readerOf = a.site
+			}
+		case v.reader == many && r.multi[v.multi].lanes[w.id] == 0:
+			m := &r.multi[v.multi]
+			m.lanes[w.id], m.clock[w.id] = 1<<i, now
+		default:
+			r.record(w, a, i, v)
+		}
 	}
-	r.forget(v)
-	v.reader, v.read, v.readIn, v.readerOf = uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id], r.epoch, a.site
-	return true
+	return rest
 }
 
-// copyVector is check for the write of a vector by cp.async, which may happen from now on; false where what was there does
-// not come before by a barrier of the whole block.
-func (r *race) copyVector(w *warp, a *access, lane, at int) bool {
-	v := &r.vectors[at/vectorSize]
-	if v.split || v.async || v.wroteIn >= r.epoch || v.readIn >= r.epoch {
-		return false
+// copyVectors is check for the writes of vectors by a cp.async of the whole warp, which may happen from now on, where what
+// was there comes before by a barrier of the whole block. It returns the other lanes.
+func (r *race) copyVectors(w *warp, a *access, at *[warpSize]uint32) (rest uint32) {
+	epoch, now, first := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize)
+	for i, at := range at {
+		v := &r.vectors[at/vectorSize]
+		if v.split || v.async || v.wroteIn >= epoch || v.readIn >= epoch {
+			rest |= 1 << i
+			continue
+		}
+		r.forget(v)
+		v.writer, v.wrote, v.wroteIn, v.read, v.readIn, v.async, v.atomic = first+uint16(i), now, epoch, 0, 0, true, false
+		if v.writerOf != a.site {
+			v.writerOf = a.site
+		}
 	}
-	r.forget(v)
-	*v = shadow{writer: uint16(w.id*warpSize + uint32(lane)), wrote: r.clock[w.id][w.id], wroteIn: r.epoch, async: true, writerOf: a.site}
-	return true
+	return rest
 }
 
 // part is the largest unit that starts at an address, has at most left bytes and is not split, and its size.
@@ -299,7 +326,7 @@ func (r *race) readersPast(w *warp, lane int, b *shadow) bool {
 // lanesPast is whether accesses of lanes of the same warp come before what the lane does now.
 func (r *race) lanesPast(w *warp, lane int, lanes, clock uint32) bool {
 	for lanes &^= 1 << lane; lanes != 0; lanes &= lanes - 1 {
-		if r.order[w.id][lane][lowest(lanes)] < clock {
+		if r.met[w.id] < clock && r.order[w.id][lane][lowest(lanes)] < clock {
 			return false
 		}
 	}
@@ -379,6 +406,18 @@ func (r *race) markAsync(addr, size int) {
 		b, n := r.part(addr, end-addr)
 		b.async = true
 		addr += n
+	}
+}
+
+// arrivedVectors is arrived for the vectors that a copy by a whole warp wrote.
+func (r *race) arrivedVectors(w *warp, at *[warpSize]uint32) {
+	now, first := r.clock[w.id][w.id], uint16(w.id*warpSize)
+	for i, at := range at {
+		if v := &r.vectors[at/vectorSize]; !v.split && v.async {
+			v.async, v.wrote, v.wroteIn, v.writer = false, now, r.epoch, first+uint16(i)
+		} else {
+			r.arrived(w, i, int(at), vectorSize)
+		}
 	}
 }
 

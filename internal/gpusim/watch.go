@@ -7,8 +7,9 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// Where accesses are checked or counted, the assembly still moves the data: a step in Go looks at the access of the whole
-// warp first. What it found good cannot fail afterwards.
+// Where accesses are checked or counted, the assembly still moves the data. A step in Go looks at the access of the whole
+// warp: before a store (watch), whose data matters; after what the assembly has found to lie in one place and whose offsets
+// it has left in the frame (review).
 
 // watcher makes the step for an access whose address addr computes. fill writes what a lane is about to store to w.data.
 func (e *emitter) watcher(a *access, addr op, lanes uint32, fill func(w *warp, lane int)) {
@@ -23,6 +24,100 @@ func (e *emitter) watcher(a *access, addr op, lanes uint32, fill func(w *warp, l
 		}
 		w.mask = full
 	}
+}
+
+// reviewer makes the step after a load of 16 bytes by the first lanes.
+func (e *emitter) reviewer(a *access, lanes int) {
+	if a.space == ptx.Shared {
+		e.review = func(w *warp) { w.reviewShared(a, lanes) }
+	} else {
+		e.review = func(w *warp) { w.reviewGlobal(a) }
+	}
+}
+
+// reviewed counts the access at the offsets in the frame from a base on, and returns them.
+func (w *warp) reviewed(a *access, base uint64, lanes int) []uint32 {
+	off := w.cta.worker.frame.off[:lanes]
+	if w.cta.grid.counters {
+		for i, at := range off {
+			w.addr[i] = base + uint64(at)
+		}
+		w.mask = full >> (warpSize - lanes)
+		w.countAccess(a)
+		w.mask = full
+	}
+	return off
+}
+
+func (w *warp) reviewShared(a *access, lanes int) {
+	c := w.cta
+	off := w.reviewed(a, 0, lanes)
+	rest := full
+	if c.race != nil {
+		rest = c.race.readVectors(w, a, off) // what was written as a whole is known
+	}
+	for i, at := range off {
+		if rest>>i&1 == 0 {
+			continue
+		}
+		if c.race != nil {
+			c.race.check(w, a, i, int(at))
+		}
+		if c.written != nil {
+			w.checkWritten(a, i, int(at))
+		}
+	}
+}
+
+func (w *warp) reviewGlobal(a *access) {
+	al := w.cta.worker.regions[a.region].alloc
+	for i, at := range w.reviewed(a, al.lo, warpSize) {
+		w.off[i], w.addr[i] = int(at), al.lo+uint64(at)
+	}
+	w.follow(a, al)
+}
+
+// reviewCopy checks the copy that the assembly has just begun.
+func (w *warp) reviewCopy(to, from *access) {
+	c := w.cta
+	p := &w.async.list[w.async.copies-1]
+	if c.grid.counters {
+		for i, at := range &p.at {
+			w.addr[i] = uint64(at)
+		}
+		w.countAccess(to)
+	}
+	al := c.worker.regions[from.region].alloc
+	off := w.reviewed(from, al.lo, warpSize)
+	if al.init != nil || c.race != nil {
+		for i, at := range off {
+			w.off[i], w.addr[i] = int(at), al.lo+uint64(at)
+		}
+		w.follow(from, al)
+	}
+	p.access = int32(to.id)
+	if c.written != nil {
+		for _, at := range &p.at {
+			set(c.written[at:][:vectorSize])
+		}
+	}
+	if c.race == nil {
+		return
+	}
+	for m := c.race.copyVectors(w, to, &p.at); m != 0; m &= m - 1 {
+		i := lowest(m)
+		c.race.check(w, to, i, int(p.at[i]))
+		c.race.markAsync(int(p.at[i]), vectorSize)
+	}
+	c.worker.last = al
+	w.sourceOf(p)
+}
+
+// sourceOf records the source of a copy by the whole warp, at the addresses in w.addr.
+func (w *warp) sourceOf(p *asyncCopy) {
+	p.from, p.read = w.addr, wholeCopy
+	w.cta.watchSource(slices.Min(w.addr[:]), 0)
+	w.cta.watchSource(slices.Max(w.addr[:]), vectorSize)
 }
 
 // seen makes the form in Go of a watched access skip what has been done.
@@ -53,12 +148,8 @@ func (w *warp) watchShared(a *access, fill func(w *warp, lane int)) {
 	if c.race == nil && c.written == nil {
 		return
 	}
-	fast := c.race != nil && a.size == vectorSize && !a.write && !a.strong && a.used == 0
 	for m := w.mask; m != 0; m &= m - 1 {
 		i := lowest(m)
-		if fast && c.race.readVector(w, a, i, w.off[i]) {
-			continue // what was written as a whole is known
-		}
 		if fill != nil {
 			fill(w, i)
 		}
@@ -116,8 +207,8 @@ func set(p []byte) {
 	}
 }
 
-// watchGlobal checks accesses to global memory. Where all lie in one allocation it returns that, with the offsets in w.off.
-func (w *warp) watchGlobal(a *access) *allocation {
+// watchGlobal checks accesses to global memory.
+func (w *warp) watchGlobal(a *access) {
 	c := w.cta
 	first := w.addr[lowest(w.mask)]
 	al := c.worker.last
@@ -126,25 +217,32 @@ func (w *warp) watchGlobal(a *access) *allocation {
 	}
 	if al == nil || len(al.data) < a.size || !w.offsets(al.lo, uint64(len(al.data)-a.size), uint64(a.size-1)) {
 		w.one(a)
-		return nil
+		return
 	}
 	c.worker.last = al
 	c.worker.remember(a, al)
+	w.follow(a, al)
+}
+
+// follow checks accesses in an allocation, at the addresses in w.addr and offsets in w.off.
+func (w *warp) follow(a *access, al *allocation) {
+	c := w.cta
 	if al.init != nil {
 		w.watchInit(a, al)
 	}
-	if stale, source := a.watched(c.grid), a.write && len(c.sources) > 0; stale || source {
-		for m := w.mask; m != 0; m &= m - 1 {
-			i := lowest(m)
-			if stale {
-				c.grid.stale.touch(w, a, i, al, w.addr[i])
-			}
-			if source {
-				w.checkSource(a, i, al, w.addr[i])
-			}
+	stale, source := a.watched(c.grid), a.write && len(c.sources) > 0
+	if !stale && !source {
+		return
+	}
+	for m := w.mask; m != 0; m &= m - 1 {
+		i := lowest(m)
+		if stale {
+			c.grid.stale.touch(w, a, i, al, w.addr[i])
+		}
+		if source {
+			w.checkSource(a, i, al, w.addr[i])
 		}
 	}
-	return al
 }
 
 // watchInit is checkInit for the active lanes, whose offsets are in w.off; of those whose accesses follow each other, at
@@ -173,49 +271,5 @@ func (w *warp) watchInit(a *access, al *allocation) {
 	}
 }
 
-// copyAll is cp.async of 16 bytes by the whole warp, from the addresses in w.addr.
-func (w *warp) copyAll(to, from *access, targets *vec64) {
-	c := w.cta
-	al := w.watchGlobal(from)
-	if al == nil || c.fault != nil {
-		return
-	}
-	source, sources := w.off, w.addr
-	w.addr = *targets
-	if !w.watchCopy(to) {
-		return
-	}
-	p := w.async.add()
-	p.group, p.lanes, p.landed, p.size, p.access = w.async.group, full, 0, 16, int32(to.id)
-	for i, at := range &source {
-		p.at[i], p.data[i] = uint32(w.off[i]), [16]byte(al.data[at:])
-	}
-	if c.race != nil {
-		p.from, p.read = sources, wholeCopy
-		c.watchSource(slices.Min(sources[:]), 0)
-		c.watchSource(slices.Max(sources[:]), 16)
-	}
-	w.landByChance(full)
-}
-
 // wholeCopy is that each lane of a copy reads 16 bytes.
 var wholeCopy = [warpSize]uint8(slices.Repeat([]uint8{16}, warpSize))
-
-// watchCopy checks the targets of a copy, in w.addr. It reports whether the kernel goes on.
-func (w *warp) watchCopy(to *access) bool {
-	c := w.cta
-	if len(c.shared) < 16 || !w.offsets(0, uint64(len(c.shared)-16), 15) {
-		w.one(to)
-		return c.fault == nil
-	}
-	for i, at := range &w.off {
-		if c.race != nil && !c.race.copyVector(w, to, i, at) {
-			c.race.check(w, to, i, at)
-			c.race.markAsync(at, 16)
-		}
-		if c.written != nil {
-			set(c.written[at:][:16])
-		}
-	}
-	return true
-}

@@ -71,10 +71,11 @@ func placed(path string, err error) string {
 
 // load checks the module, as the assembler of a card would, and puts it on the device.
 func (f *file) load(d *gpusim.Device) (*gpusim.Program, error) {
-	if bad := ptx.Check(f.module); len(bad) > 0 {
+	p, err := d.Load(f.module)
+	var bad gpusim.Rejected
+	if errors.As(err, &bad) {
 		return nil, fail("a card's driver would refuse the file too: correct it, or the .version and .target that it states", "%s", placed(f.path, bad[0]))
 	}
-	p, err := d.Load(f.module)
 	if err != nil {
 		return nil, fail("warpline sim explain says more; the simulator runs what code for sm_80 uses", "%s: %s", f.path, strings.TrimPrefix(err.Error(), "gpusim: "))
 	}

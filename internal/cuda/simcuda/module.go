@@ -68,19 +68,20 @@ func (c *context) compile(image []byte) (*module, string, driver.Result) {
 	if why := unfit(m.Target, c.dev.sim.Card.Compute); why != "" {
 		return nil, why, driver.NoBinaryForGPU
 	}
-	if bad := ptx.Check(m); len(bad) > 0 {
-		var log strings.Builder
-		for _, e := range bad {
-			log.WriteString(logLine(e))
-		}
-		return nil, log.String(), driver.InvalidPTX
-	}
 	return c.place(m)
 }
 
 // place puts a module that is right onto the device.
 func (c *context) place(m *ptx.Module) (*module, string, driver.Result) {
 	prog, err := c.dev.sim.Load(m)
+	var bad gpusim.Rejected
+	if errors.As(err, &bad) {
+		var log strings.Builder
+		for _, e := range bad {
+			log.WriteString(logLine(e))
+		}
+		return nil, log.String(), driver.InvalidPTX
+	}
 	if err != nil {
 		r := driver.InvalidPTX
 		var e *gpusim.Error
