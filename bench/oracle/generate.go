@@ -15,7 +15,8 @@ const (
 )
 
 // prelude is what generated kernels are written in. The host sees one phase of all threads after the other, a block has
-// barriers between them. NaN is made one before it is compared: its sign and payload differ between machines.
+// barriers between them. NaN is made one before it is compared: its sign and payload differ between machines. Minimum and
+// maximum get no NaN and no -0: which zero they give is open, and LLVM 19 drops the outer fabs of fabs(fmax(x, fabs(NaN))).
 const prelude = `typedef unsigned int u32; typedef unsigned long long u64; typedef unsigned short u16;
 struct S { u32 i0, i1, i2, i3, a[8]; u64 l0, l1; float f0, f1, f2, f3; double d0, d1; };
 #ifdef __CUDA__
@@ -43,10 +44,12 @@ F u32 f2u(float f) { return f > -0.5f && f < 4e9f ? (u32)f : 78u; }
 F u32 d2s(double f) { return f > -2e9 && f < 2e9 ? (u32)(int)f : 79u; }
 F u64 d2l(double f) { return f > -9e18 && f < 9e18 ? (u64)(long long)f : 80u; }
 F u64 f2l(float f) { return f > -0.5f && f < 1.8e19f ? (u64)f : 81u; }
-F float minf(float a, float b) { return __builtin_fminf(a + 0.0f, b + 0.0f); }
-F float maxf(float a, float b) { return __builtin_fmaxf(a + 0.0f, b + 0.0f); }
-F double mind(double a, double b) { return __builtin_fmin(a + 0.0, b + 0.0); }
-F double maxd(double a, double b) { return __builtin_fmax(a + 0.0, b + 0.0); }
+F float nf(float f) { return f == f ? f + 0.0f : 1.5f; }
+F double nd(double f) { return f == f ? f + 0.0 : 1.5; }
+F float minf(float a, float b) { return __builtin_fminf(nf(a), nf(b)); }
+F float maxf(float a, float b) { return __builtin_fmaxf(nf(a), nf(b)); }
+F double mind(double a, double b) { return __builtin_fmin(nd(a), nd(b)); }
+F double maxd(double a, double b) { return __builtin_fmax(nd(a), nd(b)); }
 F void load(S &s, const u32 *p) {
 	s.i0 = p[0]; s.i1 = p[1]; s.i2 = p[2]; s.i3 = p[3];
 	s.l0 = p[4] | (u64)p[5] << 32; s.l1 = p[6] * (u64)p[7];
@@ -122,15 +125,15 @@ static void k%d(const u32 *in, u32 *out) {
 `, i, threads, inWords, dev.String(), outWords, i, threads, threads, threads, inWords, host.String(), threads, outWords)
 }
 
-// driver is the main program of the host: it reads inputs and writes the outputs of all kernels.
+// driver is the main program of the host: for each set of inputs that it reads it writes the outputs of all kernels.
 func driver(n int) string {
 	var b strings.Builder
 	b.WriteString("#ifndef __CUDA__\n#include <cstdio>\nint main() {\n\tstatic u32 in[")
-	fmt.Fprintf(&b, "%d], out[%d];\n\tif (fread(in, 1, sizeof in, stdin) != sizeof in) return 1;\n", threads*inWords, threads*outWords)
+	fmt.Fprintf(&b, "%d], out[%d];\n\twhile (fread(in, 1, sizeof in, stdin) == sizeof in) {\n", threads*inWords, threads*outWords)
 	for i := range n {
 		fmt.Fprintf(&b, "\tk%d(in, out); fwrite(out, 1, sizeof out, stdout);\n", i)
 	}
-	b.WriteString("\treturn 0;\n}\n#endif\n")
+	b.WriteString("\t}\n\treturn 0;\n}\n#endif\n")
 	return b.String()
 }
 

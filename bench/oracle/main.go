@@ -2,11 +2,12 @@
 // repository needs clang.
 //
 //	go run ./bench/oracle mutation > bench/oracle/mutation.md
-//	go run ./bench/oracle -clang clang-19 -n 6700 random > bench/oracle/report.md
+//	go run ./bench/oracle -clang clang-19 -seed 1000 -n 1700 random >> bench/oracle/report.md
 //	go run ./bench/oracle -clang clang-19 -n 68 golden
 //
 // The first breaks correct kernels and counts what the checks report. The second generates kernels in C++, compiles
-// each for this machine and to PTX at -O0, -O1 and -O3, and compares what they compute bit by bit. The third writes
+// each for this machine and to PTX at -O0, -O1 and -O3, and compares what they compute bit by bit; it prints a row of the
+// report, after an interrupt for the kernels that it came to. The third writes
 // such kernels with the hashes of the machine's answers to internal/gpusim/testdata, for the tests.
 package main
 

@@ -8,21 +8,11 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/mutate"
 )
 
-// suites lists what the campaign goes over: the source of each is in the file that it is named by.
-func suites() ([]*mutate.Suite, error) {
-	var all []*mutate.Suite
-	for _, make := range []func(source string) *mutate.Suite{mutate.TestSuite} {
-		src, err := os.ReadFile(make("").Name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, make(string(src)))
-	}
-	return all, nil
-}
-
 func mutation() ([]byte, error) {
-	all, err := suites()
+	all, err := mutate.TestSuites(func(path string) (string, error) {
+		b, err := os.ReadFile(path)
+		return string(b), err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -10,8 +11,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/gpusim"
@@ -29,21 +32,21 @@ const batch = 50
 
 var levels = []string{"-O0", "-O1", "-O3"}
 
-// compiled is a file of kernels with its PTX by level, and what the host computes for one set of inputs.
+// compiled is a file of kernels with its PTX by level, and what the host computes for sets of inputs.
 type compiled struct {
 	n     int
 	ptx   [][]byte
-	in    []byte
-	wants [][]byte
+	in    [][]byte
+	wants [][][]byte // by set and kernel
 }
 
 // compile generates n kernels and lets clang translate and the host run them.
-func (c *config) compile(dir string, seed uint64, n, depth int) (*compiled, error) {
+func (c *config) compile(dir string, seed uint64, n, depth, sets int) (*compiled, error) {
 	src := filepath.Join(dir, "k.cpp")
 	if err := os.WriteFile(src, []byte(program(seed, n, depth)+driver(n)), 0o600); err != nil {
 		return nil, err
 	}
-	x := &compiled{n: n, in: inputs(seed)}
+	x := &compiled{n: n, in: inputs(seed, sets)}
 	for _, level := range levels {
 		out, err := c.output(nil, c.clang, "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_80", "-Xclang", "-target-feature",
 			"-Xclang", "+ptx74", level, "-ffp-contract=off", "-fwrapv", "-w", "-S", src, "-o", "-")
@@ -53,19 +56,21 @@ func (c *config) compile(dir string, seed uint64, n, depth int) (*compiled, erro
 		x.ptx = append(x.ptx, out)
 	}
 	exe := filepath.Join(dir, "k")
-	args := []string{"-O1", "-ffp-contract=off", "-fwrapv", "-w", src, "-o", exe, "-lm"}
+	args := []string{"-O0", "-ffp-contract=off", "-fwrapv", "-w", src, "-o", exe, "-lm"}
 	if runtime.GOARCH == "amd64" {
 		args = append(args, "-mfma", "-mf16c", "-msse4.1")
 	}
 	if _, err := c.output(nil, c.clang, args...); err != nil {
 		return nil, err
 	}
-	out, err := c.output(x.in, exe)
+	out, err := c.output(slices.Concat(x.in...), exe)
 	if err != nil {
 		return nil, err
 	}
-	for i := range n {
-		x.wants = append(x.wants, out[i*4*threads*outWords:][:4*threads*outWords])
+	const size = 4 * threads * outWords
+	for range sets {
+		x.wants = append(x.wants, slices.Collect(slices.Chunk(out[:n*size], size)))
+		out = out[n*size:]
 	}
 	return x, nil
 }
@@ -81,12 +86,12 @@ func (c *config) output(in []byte, name string, args ...string) ([]byte, error) 
 	return out, nil
 }
 
-// inputs are random words, a third of them edges of integers and floats.
-func inputs(seed uint64) []byte {
+// inputs are sets of random words, a third of them edges of integers and floats.
+func inputs(seed uint64, sets int) [][]byte {
 	r := rand.New(rand.NewPCG(seed, 4))
 	edges := []uint32{0, 1, 2, 31, 32, 1<<31 - 1, 1 << 31, math.MaxUint32, 0x7f800000, 0xff800000, 0x7fc00000, 0x3f800000, 0xbf800000, 1 << 23, 1<<23 - 1, 0x7f7fffff}
 	var b []byte
-	for range threads * inWords {
+	for range sets * threads * inWords {
 		v := r.Uint32() >> r.IntN(32)
 		switch r.IntN(3) {
 		case 0:
@@ -96,36 +101,43 @@ func inputs(seed uint64) []byte {
 		}
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
-	return b
+	return slices.Collect(slices.Chunk(b, 4*threads*inWords))
 }
 
 // simulator is a device with the module and its inputs.
 type simulator struct {
 	dev  *gpusim.Device
 	prog *gpusim.Program
-	src  uint64
+	src  []uint64
 }
 
-func newSimulator(m *ptx.Module, in []byte) (*simulator, error) {
+func newSimulator(m *ptx.Module, in [][]byte) (*simulator, error) {
 	s := &simulator{dev: gpusim.NewDevice(gpusim.A100(), true)}
 	var err error
 	if s.prog, err = s.dev.Load(m); err != nil {
 		return nil, err
 	}
-	if s.src, err = s.dev.Alloc(len(in), "in"); err != nil {
-		return nil, err
+	for _, set := range in {
+		addr, err := s.dev.Alloc(len(set), "in")
+		if err != nil {
+			return nil, err
+		}
+		if err := s.dev.Write(addr, set); err != nil {
+			return nil, err
+		}
+		s.src = append(s.src, addr)
 	}
-	return s, s.dev.Write(s.src, in)
+	return s, nil
 }
 
-// run runs kernel i under all checks.
-func (s *simulator) run(i int, o gpusim.Options) ([]byte, error) {
+// run runs kernel i on a set of inputs.
+func (s *simulator) run(i, set int, o gpusim.Options) ([]byte, error) {
 	out := make([]byte, 4*threads*outWords)
 	dst, err := s.dev.Alloc(len(out), "out")
 	if err != nil {
 		return nil, err
 	}
-	params := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, s.src), dst)
+	params := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, s.src[set]), dst)
 	rep, err := s.dev.Launch(s.prog.Kernel(fmt.Sprintf("k%d", i)), [3]int{1, 1, 1}, [3]int{threads, 1, 1}, 0, params, o)
 	if err != nil {
 		return nil, err
@@ -138,6 +150,7 @@ func (s *simulator) run(i int, o gpusim.Options) ([]byte, error) {
 
 // tally counts comparisons.
 type tally struct {
+	kernels      int
 	compared     int
 	instructions int
 	differences  []string
@@ -160,19 +173,21 @@ func (t *tally) compare(seed uint64, x *compiled) error {
 			return fmt.Errorf("seed %d %s: %w", seed, levels[l], err)
 		}
 		for i := range x.n {
-			o := gpusim.Options{Checks: gpusim.AllChecks, Cores: 1, Seed: uint64(i % 4), Schedule: gpusim.Schedule(i / 2 % 2), StepLimit: 1e8}
-			got, err := sim.run(i, o)
-			t.compared++
-			what := ""
-			if err != nil {
-				what = err.Error()
-			} else if j := firstDifference(got, x.wants[i]); j >= 0 {
-				what = fmt.Sprintf("thread %d word %d is %#x, the host has %#x", j/outWords, j%outWords,
-					binary.LittleEndian.Uint32(got[4*j:]), binary.LittleEndian.Uint32(x.wants[i][4*j:]))
-			}
-			if what != "" {
-				t.differences = append(t.differences, fmt.Sprintf("seed %d, k%d at %s: %s", seed, i, levels[l], what))
-				fmt.Fprintln(os.Stderr, t.differences[len(t.differences)-1])
+			for set, wants := range x.wants {
+				o := gpusim.Options{Checks: gpusim.AllChecks, Cores: 1, Seed: uint64((i + set) % 4), Schedule: gpusim.Schedule(i / 2 % 2), StepLimit: 1e8}
+				got, err := sim.run(i, set, o)
+				t.compared++
+				what := ""
+				if err != nil {
+					what = err.Error()
+				} else if j := firstDifference(got, wants[i]); j >= 0 {
+					what = fmt.Sprintf("thread %d word %d is %#x, the host has %#x", j/outWords, j%outWords,
+						binary.LittleEndian.Uint32(got[4*j:]), binary.LittleEndian.Uint32(wants[i][4*j:]))
+				}
+				if what != "" {
+					t.differences = append(t.differences, fmt.Sprintf("seed %d, k%d at %s, inputs %d: %s", seed, i, levels[l], set, what))
+					fmt.Fprintln(os.Stderr, t.differences[len(t.differences)-1])
+				}
 			}
 		}
 	}
@@ -188,6 +203,7 @@ func firstDifference(a, b []byte) int {
 	return -1
 }
 
+// random compares c.n kernels, or as many as there is time for until an interrupt, and returns a row of the report.
 func (c *config) random() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "oracle")
 	if err != nil {
@@ -195,44 +211,22 @@ func (c *config) random() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	t := &tally{}
-	for done := 0; done < c.n; done += batch {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	for done := 0; done < c.n && ctx.Err() == nil; done += batch {
 		seed := c.seed + uint64(done/batch)
-		x, err := c.compile(dir, seed, min(batch, c.n-done), 1+done/batch%3)
+		x, err := c.compile(dir, seed, min(batch, c.n-done), 1+done/batch%3, 3)
 		if err != nil {
 			return nil, err
 		}
 		if err := t.compare(seed, x); err != nil {
 			return nil, err
 		}
+		t.kernels += x.n
 		fmt.Fprintf(os.Stderr, "%d comparisons, %d differences\n", t.compared, len(t.differences))
 	}
-	version, err := c.output(nil, c.clang, "--version")
-	if err != nil {
-		return nil, err
-	}
-	first, _, _ := strings.Cut(string(version), "\n")
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `# Random kernels: this machine against the simulator
-
-Made by `+"`go run ./bench/oracle -seed %d -n %d random`"+` with %s on %s.
-
-Each kernel is C++ of integers and floats of 32 and 64 bits, conversions between them and to halves, branches, loops,
-switches, local arrays, and shared memory between barriers, drawn by a seed. clang compiles it for this machine at -O1 and
-to PTX at %s, contraction off. The simulator runs the PTX for a block of %d threads under all checks, with
-four seeds and both schedules in turn; every word must be equal and no check may find anything.
-
-| | |
-|---|---|
-| kernels | %d |
-| comparisons | %d |
-| words compared | %d |
-| PTX instructions | %d |
-| differences or findings | %d |
-`, c.seed, c.n, first, runtime.GOARCH, strings.Join(levels, ", "), threads, c.n, t.compared, t.compared*threads*outWords, t.instructions, len(t.differences))
-	for _, d := range t.differences {
-		fmt.Fprintf(&b, "\n* %s\n", d)
-	}
-	return b.Bytes(), nil
+	return []byte(fmt.Sprintf("| %d | %d | %d | %d | %d | %d |\n%s", c.seed, t.kernels, t.compared, t.compared*threads*outWords, t.instructions,
+		len(t.differences), strings.Join(t.differences, "\n"))), nil
 }
 
 // bare drops comments and indentation.
@@ -255,7 +249,7 @@ func (c *config) golden() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	x, err := c.compile(dir, c.seed, c.n, 1)
+	x, err := c.compile(dir, c.seed, c.n, 1, 1)
 	if err != nil {
 		return err
 	}
@@ -280,7 +274,7 @@ func (c *config) golden() error {
 		}
 	}
 	var hashes bytes.Buffer
-	for i, w := range x.wants {
+	for i, w := range x.wants[0] {
 		h := fnv.New64a()
 		h.Write(w)
 		fmt.Fprintf(&hashes, "k%d %016x\n", i, h.Sum64())
@@ -288,5 +282,5 @@ func (c *config) golden() error {
 	if err := os.WriteFile(filepath.Join(to, "answers.txt"), hashes.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(to, "inputs.bin"), x.in, 0o644)
+	return os.WriteFile(filepath.Join(to, "inputs.bin"), x.in[0], 0o644)
 }

@@ -263,7 +263,8 @@ func (e *emitter) block(b *basic, g *graph, i int) {
 }
 
 // poisoned follows registers that nobody wrote: a result is undefined in the lanes where an operand is. That such a
-// value is used as an address, a predicate of a branch or the data of a store is a finding.
+// value is used as an address, a predicate of a branch or the data of a store is a finding. The data of a store to local
+// memory is not: compilers leave undefined what a variable on the stack holds on a path that never reads it.
 func (e *emitter) poisoned(run op) op {
 	u := *e.use
 	s := e.site
@@ -275,6 +276,15 @@ func (e *emitter) poisoned(run op) op {
 	}
 	sensitive := e.in.Op == "ld" || e.in.Op == "st" || e.in.Op == "atom" || e.in.Op == "red" || e.in.Op == "cp"
 	chooses := e.in.Op == "selp"
+	if e.in.Op == "st" && e.in.Space() == ptx.Local {
+		u.uses = e.addressUses()
+	}
+	active := func(w *warp) uint32 { return w.mask }
+	if e.in.Guard != nil {
+		p, neg := e.guard()
+		g := e.in.fr.reg + e.in.Guard.Reg.ID
+		active = func(w *warp) uint32 { return w.mask & (w.pred(p, neg) | w.undef[g]) }
+	}
 	vector, register, unpack := packs(s.in.Inst)
 	return func(w *warp) {
 		var bad uint32
@@ -286,7 +296,9 @@ func (e *emitter) poisoned(run op) op {
 			bad = w.chosenUndef(u.uses, s.in)
 		}
 		if sensitive && bad&mask != 0 {
-			w.cta.note(w, s, bad&mask, Initcheck, "an address, predicate or value that was never written is used")
+			if bad &= active(w); bad != 0 {
+				w.cta.note(w, s, bad, Initcheck, "an address, predicate or value that was never written is used")
+			}
 			bad = 0
 		}
 		run(w)
@@ -300,6 +312,23 @@ func (e *emitter) poisoned(run op) op {
 			w.setWhole(u.defs, mask, bad)
 		}
 	}
+}
+
+// addressUses are the registers of the address and of the guard.
+func (e *emitter) addressUses() (uses []int) {
+	regs := []ptx.Operand{e.in.Args[0]}
+	if a, ok := e.in.Args[0].(*ptx.Addr); ok {
+		regs[0] = a.Base
+	}
+	if e.in.Guard != nil {
+		regs = append(regs, e.in.Guard.Reg)
+	}
+	for _, o := range regs {
+		if r, ok := o.(*ptx.Reg); ok {
+			uses = append(uses, e.in.fr.reg+r.ID)
+		}
+	}
+	return uses
 }
 
 // chosenUndef is the poison of selp: that of the operand taken, and of the predicate.

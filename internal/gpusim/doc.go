@@ -11,6 +11,8 @@
 //	warp.go      lanes that part and meet again
 //	cta.go       a block: its warps take turns, its barriers (synccheck), its findings
 //	race.go      accesses to shared memory that nothing orders (racecheck)
+//	stale.go     stores to what the same launch reads by ld.global.nc (racecheck)
+//	async.go     when cp.async reads and writes, and who may not at that time (racecheck)
 //	launch.go    blocks across cores, the Report
 //
 // Warps run one at a time within a block, so a launch is deterministic for a seed. Kernels whose blocks talk to each

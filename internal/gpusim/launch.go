@@ -126,6 +126,7 @@ type worker struct {
 // Launch runs a kernel over a grid of blocks. The parameters are the bytes of the kernel's parameter buffer. A Fault is
 // sticky; any other error leaves the device usable. The Report is valid with a Fault and with ErrStopped too.
 func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params []byte, o Options) (*Report, error) {
+	d.observed(&Call{d, k, gridDim, block, dynShared, params})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fault != nil {

@@ -33,14 +33,15 @@ type Device struct {
 	base  uint64    // of its range of addresses
 	peers []*Device // whose memory its kernels may access
 
-	mu     sync.Mutex
-	allocs []*allocation // by address; freed ones stay for a while to name them
-	freed  int
-	used   int64
-	next   uint64
-	track  bool
-	fault  *Fault
-	serial uint64 // of launches
+	mu       sync.Mutex
+	allocs   []*allocation // by address; freed ones stay for a while to name them
+	freed    int
+	used     int64
+	next     uint64
+	track    bool
+	fault    *Fault
+	serial   uint64 // of launches
+	observer func(c *Call)
 }
 
 // allocation is a run of addresses with one fate: what Alloc returned, or a part of it after Annotate.

@@ -189,6 +189,9 @@ func (p *Program) placeGlobal(v *ptx.Var) error {
 	if _, ok := p.globals[v]; ok {
 		return nil
 	}
+	if k := v.Type.Kind(); k != ptx.KindInt && k != ptx.KindUint && k != ptx.KindFloat && k != ptx.KindBits {
+		return &unsupported{v.Pos, "." + v.Type.String() + " " + v.Name, "textures, samplers and surfaces"}
+	}
 	size := v.Size()
 	if v.Linkage == ptx.Extern || size == 0 || v.Count > 0 {
 		return &unsupported{v.Pos, "variable " + v.Name, "external, without a size, or a family of names"}

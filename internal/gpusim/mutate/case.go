@@ -22,6 +22,11 @@ type Case struct {
 	Check func(out [][]byte) error
 	// Loose means that results depend on the schedule, so that a difference says nothing.
 	Loose bool
+
+	// Of a recorded launch, instead of Args:
+	params   []byte
+	pointers []pointer
+	buffers  []*Buffer
 }
 
 // Buffer is memory that a kernel gets a pointer to.
@@ -130,7 +135,7 @@ func (o *Opened) run(opt gpusim.Options, l layout) (*gpusim.Report, [][]byte, er
 		return nil, nil, err
 	}
 	k := p.Kernel(o.Kernel)
-	var bufs []*Buffer
+	bufs := o.buffers
 	for _, a := range o.Args {
 		if b, ok := a.(*Buffer); ok {
 			bufs = append(bufs, b)
@@ -159,6 +164,9 @@ func (o *Opened) run(opt gpusim.Options, l layout) (*gpusim.Report, [][]byte, er
 }
 
 func (o *Opened) pack(k *gpusim.Kernel, addrs []uint64) ([]byte, error) {
+	if o.params != nil {
+		return o.fill(addrs), nil
+	}
 	if len(o.Args) != len(k.Offsets) {
 		return nil, fmt.Errorf("mutate: %d arguments; %s takes %d", len(o.Args), k.Name, len(k.Offsets))
 	}

@@ -1,15 +1,22 @@
 package mutate
 
 import (
+	"encoding/binary"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
 // TestCampaign tries a sample of the mutants of the test kernels, all of them with WARPLINE_MUTANTS=all. bench/oracle
 // writes the report.
 func TestCampaign(t *testing.T) {
-	src, err := os.ReadFile("../testdata/kernels.ptx")
+	suites, err := TestSuites(func(path string) (string, error) {
+		b, err := os.ReadFile("../../../" + path)
+		return string(b), err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,13 +24,59 @@ func TestCampaign(t *testing.T) {
 	if os.Getenv("WARPLINE_MUTANTS") == "all" {
 		every = 1
 	}
-	s := TestSuite(string(src))
-	results, err := s.Run(every)
+	for _, s := range suites {
+		results, err := s.Run(every)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Judge(results, every == 1); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestRecorder records a launch on another device, with a pointer into the middle of an allocation, and judges its mutants.
+func TestRecorder(t *testing.T) {
+	d := gpusim.NewDevice(gpusim.A100(), true)
+	m, err := ptx.Parse(skewed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Judge(results, every == 1); err != nil {
+	p, err := d.Load(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Recorder{PerKernel: 2}
+	d.Observe(r.Observe)
+	addr, err := d.Alloc(160, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Write(addr, make([]byte, 160)); err != nil {
+		t.Fatal(err)
+	}
+	params := binary.LittleEndian.AppendUint64(nil, addr+80)
+	params = binary.LittleEndian.AppendUint32(params, 20)
+	for _, threads := range []int{32, 32, 40, 64} {
+		if _, err := d.Launch(p.Kernel("k"), [3]int{1, 1, 1}, [3]int{threads, 1, 1}, 0, params, gpusim.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	suites := r.Suites()
+	if len(suites) != 1 || len(suites[0].Cases) != 2 || suites[0].Cases[1].Block[0] != 40 || binary.LittleEndian.Uint32(suites[0].Cases[1].buffers[0].Data[80:]) != 2 {
+		t.Fatalf("%+v", suites)
+	}
+	results, err := suites[0].Run(1)
+	if err != nil || len(results) != 3 {
+		t.Fatal(results, err)
+	}
+	if err := suites[0].Judge(results, true); err != nil {
 		t.Error(err)
+	}
+	r = &Recorder{MaxBytes: 100}
+	d.Observe(r.Observe)
+	if _, err := d.Launch(p.Kernel("k"), [3]int{1, 1, 1}, [3]int{32, 1, 1}, 0, params, gpusim.Options{}); err != nil || len(r.suites) > 0 && len(r.suites[0].Cases) > 0 {
+		t.Error(r.suites, err)
 	}
 }
 

@@ -1,13 +1,18 @@
 package mutate
 
 import (
-	_ "embed" // the reasons
+	"embed"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
 )
 
-// TestKernels are launches of the kernels in internal/gpusim/testdata/kernels.ptx. Shapes are no multiples of the tiles
+// testKernels are launches of the kernels in internal/gpusim/testdata/kernels.ptx. Shapes are no multiples of the tiles
 // where the kernel allows it, so that its guards matter; where one launch cannot make all of them matter, there are more.
-func TestKernels() []*Case {
+func testKernels() []*Case {
 	x := floats(64 * 128)
 	return []*Case{
 		{Kernel: "add", Grid: row(2), Block: row(64), Args: []any{In(x[:100]), In(x[100:200]), Out(400), int32(100)}},
@@ -87,10 +92,82 @@ func halvesOf(n int) []uint16 {
 	return out
 }
 
-//go:embed known.txt
-var known string
+// predicatedKernels are launches of the kernels in internal/gpusim/testdata/predicated.ptx.
+func predicatedKernels() []*Case {
+	x := floats(1000)
+	return []*Case{
+		{Kernel: "maskedadd", Grid: row(2), Block: row(32), Args: []any{In(x[:180]), In(x[180:360]), Out(720), int32(180)}},
+		{Kernel: "maskedsum", Grid: row(1), Block: row(128), Args: []any{In(x[:100]), In(make([]uint32, 2)), int32(100)}},
+		{Kernel: "staged", Grid: row(1), Block: row(32), Args: []any{In(x[:600]), Out(2400), int32(600)}},
+		{Kernel: "staged", Grid: row(1), Block: row(32), Args: []any{In(x[:40]), Out(160), int32(40)}},
+	}
+}
 
-// TestSuite is the suite of TestKernels, given the text of their module.
-func TestSuite(source string) *Suite {
-	return &Suite{Name: "internal/gpusim/testdata/kernels.ptx", Source: source, Cases: TestKernels(), Known: ReadKnown(known)}
+// parserKernels are launches of the kernels in internal/ptx/testdata.
+func parserKernels() map[string][]*Case {
+	x := floats(64 * 64)
+	whole := make([]float32, 3*300) // sums of integers do not depend on the order of blocks
+	for i := range whole {
+		whole[i] = float32(i % 7)
+	}
+	values := make([]uint32, 512)
+	for i := range values {
+		values[i] = uint32(i * i % 64)
+		if i%5 == 0 {
+			values[i] = uint32(63 + i*i%2*9999) // the last bin, or none
+		}
+	}
+	return map[string][]*Case{
+		"elementwise": {
+			{Kernel: "saxpy", Grid: row(2), Block: row(64), Args: []any{In(x[:100]), In(x[100:200]), float32(2), int32(100)}},
+			{Kernel: "add4", Grid: row(2), Block: row(32), Args: []any{In(x[:4*50]), In(x[200:400]), Out(16 * 50), int32(50)}},
+			{Kernel: "add4", Grid: row(2), Block: row(32), Args: []any{In(x[:4*64]), In(x[256:512]), Out(16 * 64), int32(64)}},
+			{Kernel: "to_bf16", Grid: row(2), Block: row(64), Args: []any{In(x[:100]), Out(200), int32(100)}},
+		},
+		"mma": {{Kernel: "mma_tile", Grid: row(1), Block: row(32), Args: []any{In(halvesOf(3 * 256)), In(halvesOf(3 * 128)), Out(512), int32(3)}}},
+		"reduce": {{Kernel: "row_sum", Grid: row(3), Block: row(256), Args: []any{In(whole), In(make([]float32, 2)), int32(300)}},
+			{Kernel: "row_sum", Grid: row(3), Block: row(256), Args: []any{In(whole[:600]), In(make([]float32, 2)), int32(200)}}},
+		"sgemm": {{Kernel: "sgemm", Grid: row(1), Block: row(256), Args: []any{In(x[:64*32]), In(x[64*32 : 64*64]), Out(4 * 64 * 64), int32(64), int32(32)}}},
+		"transpose": {
+			{Kernel: "transpose", Grid: [3]int{2, 2, 1}, Block: [3]int{32, 32, 1}, Args: []any{In(x[:50*37]), Out(4 * 50 * 37), int32(50), int32(37)}},
+			{Kernel: "reverse", Grid: row(1), Block: row(64), Shared: 200, Args: []any{In(x[:50]), Out(200), int32(50)}},
+		},
+		"triton": {{Kernel: "histogram", Grid: row(1), Block: row(128), Shared: 512, Args: []any{In(values), In(make([]uint32, 64)), Out(4 * 512), uint64(0), uint64(0)}}},
+	}
+}
+
+// exampleKernels are launches of the kernels in examples/sim.
+func exampleKernels() map[string][]*Case {
+	x := floats(4 * 1024) // rows fill a block: this softmax stores without a mask
+	return map[string][]*Case{
+		"sum":     {{Kernel: "sum", Grid: row(2), Block: row(256), Args: []any{In(x[:300]), Out(8), int32(300)}}},
+		"softmax": {{Kernel: "softmax", Grid: row(4), Block: row(128), Shared: 16, Args: []any{In(x), Out(4 * 4096), int32(1024), uint64(0), uint64(0)}}},
+	}
+}
+
+//go:embed known/*.txt
+var knownFiles embed.FS
+
+// TestSuites are the suites of all kernels in the repository that belong to no engine. read gives the text of a file by
+// its path from the root of the repository.
+func TestSuites(read func(path string) (string, error)) ([]*Suite, error) {
+	suites := []*Suite{{Name: "internal/gpusim/testdata/kernels.ptx", Cases: testKernels()}, {Name: "internal/gpusim/testdata/predicated.ptx", Cases: predicatedKernels()}}
+	for dir, kernels := range map[string]map[string][]*Case{"internal/ptx/testdata": parserKernels(), "examples/sim": exampleKernels()} {
+		for name, cases := range kernels {
+			suites = append(suites, &Suite{Name: dir + "/" + name + ".ptx", Cases: cases})
+		}
+	}
+	slices.SortFunc(suites, func(a, b *Suite) int { return strings.Compare(a.Name, b.Name) })
+	for _, s := range suites {
+		var err error
+		if s.Source, err = read(s.Name); err != nil {
+			return nil, err
+		}
+		reasons, err := knownFiles.ReadFile("known/" + strings.TrimSuffix(path.Base(s.Name), ".ptx") + ".txt")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		s.Known = ReadKnown(string(reasons))
+	}
+	return suites, nil
 }
