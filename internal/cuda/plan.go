@@ -3,7 +3,6 @@ package cuda
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -72,10 +71,6 @@ type param struct {
 
 func i32(v int) param { return param{size: 4, bits: uint64(uint32(int32(v)))} }
 func i64(v int) param { return param{size: 8, bits: uint64(v)} }
-func f32(v float64) param {
-	return param{size: 4, bits: uint64(math.Float32bits(float32(v)))}
-}
-func f64(v float64) param { return param{size: 8, bits: math.Float64bits(v)} }
 
 // blob is a struct by value. v holds fixed-size fields only, laid out without holes as C lays out the kernel's.
 func blob(v any) param {

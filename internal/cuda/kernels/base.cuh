@@ -7,6 +7,8 @@
 #define __constant__ __attribute__((constant))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define DEVICE __device__ __attribute__((always_inline)) inline
+// INLINED is what a lambda needs after its parameters, so that what it captures stays in registers.
+#define INLINED __attribute__((always_inline))
 // KERNEL(256) is the head of a kernel whose blocks have at most 256 threads.
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #include <__clang_cuda_builtin_vars.h>
@@ -82,7 +84,6 @@ template <class T, int N> struct alignas(sizeof(T) * N) Vec {
 };
 
 const u32 everyLane = ~0u;
-const int warpSize_ = 32;
 
 DEVICE u32 laneID() { return threadIdx.x % 32; }
 DEVICE f32 shuffleXor(f32 v, int mask) { return __nvvm_shfl_sync_bfly_f32(everyLane, v, mask, 31); }

@@ -4,8 +4,6 @@
 #include "math.cuh"
 #include "pipeline.cuh"
 
-// INLINED is what a lambda needs after its parameters, so that what it captures stays in registers.
-#define INLINED __attribute__((always_inline))
 
 // The activations, numbered as ir.Act is.
 enum { noAct, actReLU, actGELU, actGELUTanh };

@@ -2,7 +2,6 @@
 // where its place and length allow, else element by element.
 #pragma once
 #include "math.cuh"
-#define INLINED __attribute__((always_inline))
 
 // Pack is N neighbours in the type they are computed in.
 template <class W, int N> struct Pack {
