@@ -28,6 +28,8 @@ var Programs = map[string]Program{
 	"replicas":        Replicas,
 	"own_operation":   OwnOperation,
 	"any_device":      AnyDevice,
+	"queues":          Queues,
+	"two_devices":     TwoDevices,
 }
 
 // blobs is a set of n points around three centres in four dimensions, with the centre's number as the label.

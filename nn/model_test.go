@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -230,7 +231,7 @@ func TestToAndPreflight(t *testing.T) {
 	if err := Preflight(env, g, nil); err != nil {
 		t.Error(err)
 	}
-	if err := Preflight(env, g, b); err == nil || !strings.Contains(err.Error(), "batch.More.masks.1 on cpu") || strings.Contains(err.Error(), "model.") {
+	if err := Preflight(env, g, b); err == nil || !strings.Contains(err.Error(), "batch.More.masks.1 on "+testutil.Device()) || strings.Contains(err.Error(), "model.") {
 		t.Errorf("a stray tensor: %v", err)
 	}
 	g.H[0].LN1.Bias.Replace(other.Zeros(4))
@@ -245,7 +246,7 @@ func TestToAndPreflight(t *testing.T) {
 		t.Error("the move changed handles or values")
 	}
 	err := Preflight(env, g, b)
-	if err == nil || strings.Count(err.Error(), " on cpu") < len(gptParams) {
+	if err == nil || strings.Count(err.Error(), " on "+testutil.Device()) < len(gptParams) {
 		t.Errorf("not every offender is named: %v", err)
 	}
 	if _, err := DeviceOf(Sequential{ReLU{}}); err == nil {

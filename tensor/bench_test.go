@@ -10,7 +10,11 @@ import (
 const perTurn = 200
 
 func benchmarkOps(b *testing.B, op func(e *tensor.Env, x *tensor.Tensor) func()) {
-	env, err := tensor.Fresh("cpu")
+	benchmarkOpsOn(b, "cpu", op)
+}
+
+func benchmarkOpsOn(b *testing.B, device string, op func(e *tensor.Env, x *tensor.Tensor) func()) {
+	env, err := tensor.Fresh(device)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -154,6 +154,28 @@ func (d *Device) Info() string {
 	return d.name + " (" + d.info.Model + ")"
 }
 
+// Properties are the facts of a device that programs ask for; what does not apply is zero.
+type Properties struct {
+	Name            string // as Open takes it
+	Model           string // what the hardware calls itself
+	Memory          int64  // bytes in all
+	Compute         [2]int // compute capability of a GPU: major, minor
+	Multiprocessors int
+	Clock           int64  // of the GPU's processors, Hz
+	Warp            int    // threads that run together
+	Bus             string // PCI address
+}
+
+// Properties returns the facts of the device.
+func (d *Device) Properties() Properties {
+	i := &d.info
+	return Properties{Name: d.name, Model: i.Model, Memory: i.Memory, Compute: i.Compute, Multiprocessors: i.SMs, Clock: i.Clock, Warp: i.Warp, Bus: i.Bus}
+}
+
+// Devices lists the devices that are here, best first, by the names that Open takes: GPUs that the driver knows, then
+// the CPU. Whether one works shows on Open.
+func Devices() []string { return device.Here() }
+
 // Computes tells whether the device computes values, which the null device does not.
 func (d *Device) Computes() bool { return !d.info.Null }
 

@@ -75,8 +75,8 @@ func checkOnce(f func([]*Tensor) *Tensor, in []*Tensor, c GradCheckConfig) error
 		return fmt.Errorf("the result depends on no operand")
 	}
 	for i, g := range Grad(y, x...) {
-		got := Data[float64](g)
-		base := Data[float64](in[i])
+		got := g.Floats()
+		base := in[i].Floats()
 		for k := range base {
 			want := difference(f, in, i, k, base, c.Step)
 			if d := math.Abs(got[k] - want); !(d <= c.ATol+c.RTol*math.Abs(want)) {

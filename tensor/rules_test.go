@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -193,7 +194,7 @@ func TestTryReleasesAfterOutOfMemory(t *testing.T) {
 		if !errors.As(err, &oom) {
 			t.Fatal(err)
 		}
-		for _, w := range []string{"out of memory on cpu", "MiB", "rules_test.go", "smaller batch"} {
+		for _, w := range []string{"out of memory on " + testutil.Device(), "MiB", "rules_test.go", "smaller batch"} {
 			if !strings.Contains(err.Error(), w) {
 				t.Errorf("%q does not say %q", err, w)
 			}

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -75,17 +78,31 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// openDevice is tensor.Open with a hint for who misspelt a name.
+// openDevice is tensor.Open with a hint.
 func openDevice(name string) (*tensor.Env, error) {
 	env, err := tensor.Open(name)
+	return env, DeviceError(name, err)
+}
+
+// DeviceError gives the error of opening a device a hint, unless it has one: the driver's own, or a name like the one
+// that was written.
+func DeviceError(name string, err error) error {
 	if err == nil {
-		return env, nil
+		return nil
 	}
-	known := []string{"cpu"}
-	for _, card := range cards.Names() {
-		known = append(known, "null:"+card)
+	var driver *libcuda.Error
+	if errors.As(err, &driver) {
+		return &Error{strings.TrimSuffix(err.Error(), "; "+driver.Hint), driver.Hint, err}
 	}
-	return nil, explain(err, meant(name, known)+"give --device cpu, or null:CARD for figures of memory")
+	known := []string{"cpu", "cuda:0", "sim:0"}
+	for _, card := range cards.All {
+		known = append(known, "null:"+card.Name)
+		if card.Compute[0] >= 8 {
+			known = append(known, "sim:"+card.Name)
+		}
+	}
+	known = slices.DeleteFunc(known, func(s string) bool { return s == name })
+	return explain(err, meant(name, known)+"give --device cpu, cuda:N, sim:N for a simulated GPU, or null:CARD for figures of memory")
 }
 
 // recovered turns panics about tensors and memory into errors. Others go on: they are mistakes of the library.

@@ -329,6 +329,8 @@ var bad = []struct{ args, names string }{
 	{"train --device nowhere", "nowhere"},
 	{"train --device cpu:7", "cpu:7"},
 	{"train --device null:abacus", "abacus"},
+	{"train --device cuda:65000", "cuda:65000"},
+	{"train --device sim:t4", "t4"},
 	{"train gpt --data good.txt --device null:gtx-1650 --layers 48 --width 4096", "out of memory on null:gtx-1650"},
 	// Settings that contradict each other.
 	{"train --momentum 0.9", "--momentum"},
@@ -460,6 +462,18 @@ var bad = []struct{ args, names string }{
 	{"sample gpt --length 0", "0"},
 	{"sample gpt --temperature -1", "-1"},
 	{"sample gpt --top-k -1", "-1"},
+	// Checks.
+	{"check cpu", "cpu"},
+	{"check --device nowhere", "nowhere"},
+	{"check --device sim:abacus", "abacus"},
+	{"check --device cuda:65000", "cuda:65000"},
+	{"check --device cpu --ops add,mtmul", "mtmul"},
+	{"check --device cpu --skip mtmul", "mtmul"},
+	{"check --device cpu --seed -1", "-1"},
+	{"check --device cpu --record", "cpu"},
+	{"check --device nowhere --record", "nowhere"},
+	{"check --device sim:0 --record=missing/r.json", "missing/r.json"},
+	{"check --device null:t4 --torch", "null:t4"},
 }
 
 // TestBadInput demands of every command line that cannot be done: status 2, one line of cause that names the values, one

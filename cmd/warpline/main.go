@@ -3,10 +3,11 @@
 //	warpline train                  a convnet on drawn digits: the main job
 //	warpline eval runs/digits-1     score a run
 //	warpline sample runs/gpt-1      let a language model write
+//	warpline check --device cuda:0  see whether a device computes right
 //
 // People's text and pictures go to the standard output; with --json that has JSON lines and the text goes to the
-// standard error. The exit status is 0 when the work is done, 1 when sim found a mistake in a kernel, 2 when the work could
-// not be done (one line says why, one what to do), 130 when it was interrupted.
+// standard error. The exit status is 0 when the work is done, 1 when sim found a mistake in a kernel or check one of a
+// device, 2 when the work could not be done (one line says why, one what to do), 130 when it was interrupted.
 package main
 
 import (
@@ -23,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/warpline-ml/warpline/internal/check"
 	"github.com/warpline-ml/warpline/internal/simrun"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -81,6 +83,7 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 	var known *train.Error
 	var value *pflag.InvalidValueError
 	var sim *simrun.Error
+	var checked *check.Error
 	switch {
 	case err == nil:
 		return exitDone
@@ -92,6 +95,8 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 		return exitFound
 	case errors.As(err, &sim):
 		report(stderr, sim.Text, sim.Hint)
+	case errors.As(err, &checked):
+		report(stderr, checked.Text, checked.Hint)
 	case errors.As(err, &value):
 		report(stderr, fmt.Sprintf("--%s is %q, which is no %s", value.GetFlag().Name, value.GetValue(), kind(value.GetFlag())), cmd.CommandPath()+" --help shows what it takes")
 	default:

@@ -20,7 +20,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().Bool("json", false, "JSON lines on the standard output, text for people on the standard error")
-	root.AddCommand(newTrain(), newEval(), newSample(), newSim(), newVersion())
+	root.AddCommand(newTrain(), newEval(), newSample(), newSim(), newCheck(), newVersion())
 	return root
 }
 

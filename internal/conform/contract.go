@@ -24,6 +24,7 @@ func Promises() []Promise {
 		{"info", "name, model, dtypes, alignment", checkInfo},
 		{"memory", "aligned blocks that do not overlap, can be had again, and are refused beyond what there is", checkMemory},
 		{"copy", "odd numbers of bytes at odd offsets, to the device, within it and back", checked(checkCopy)},
+		{"bulk", "more bytes than engines stage at once, there and back, while the host goes on", checked(checkBulk)},
 		{"source", "host memory may change once a copy from it has been asked for", checked(checkSource)},
 		{"queues", "a queue waits for another's event; what was recorded is done after a Sync", checked(checkQueues)},
 		{"events", "events of many points, asked in any order", checked(checkEvents)},
@@ -145,8 +146,8 @@ func checkMemory(dev device.Device) error {
 		}
 		all = append(all, m)
 	}
-	if _, err := dev.Alloc(1 << 59); err == nil {
-		return errors.New("2^59 bytes were allocated")
+	if _, err := dev.Alloc(1 << 59); !errors.Is(err, device.ErrOutOfMemory) {
+		return fmt.Errorf("an allocation of 2^59 bytes: want an error that is device.ErrOutOfMemory, got %v", err)
 	}
 	return nil
 }
@@ -185,6 +186,31 @@ func checkCopy(r *rig) error {
 		if copy(want[1:1+n], t.src[c.at:]); !r.dev.Info().Null && !bytes.Equal(t.dst, want) {
 			return fmt.Errorf("%d bytes at %d came back wrong", c.n, c.at)
 		}
+	}
+	return nil
+}
+
+func checkBulk(r *rig) error {
+	const n = 9<<20 + 5
+	t, err := r.transfers(n)
+	if err != nil {
+		return err
+	}
+	for i := range t.src {
+		t.src[i] = byte(i) ^ byte(i>>8) ^ byte(i>>16)
+	}
+	want := bytes.Clone(t.src)
+	for range 3 { // the second and third find staging memory in use
+		if err := t.q.Copy(t.mem, t.from, n); err != nil {
+			return err
+		}
+	}
+	clear(t.src)
+	if err := errors.Join(t.q.Copy(t.to, t.mem, n), t.q.Sync()); err != nil {
+		return err
+	}
+	if !r.dev.Info().Null && !bytes.Equal(t.dst, want) {
+		return fmt.Errorf("%d bytes came back changed", n)
 	}
 	return nil
 }

@@ -225,3 +225,6 @@ func Run(dev device.Device, cases iter.Seq[*Case], report func(Result)) (s Summa
 	}
 	return s, r.Close()
 }
+
+// Share is the error of the worst element as a share of what is allowed, at most 1e9.
+func (r *Result) Share() float64 { return min(r.Worst.excess(), 1e9) }

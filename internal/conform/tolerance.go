@@ -103,8 +103,35 @@ func (r *Row) lowered(dt dtype.DType) Row {
 	return Row{Result: 2*r.Result + 1, Terms: 4*r.Terms + 4 + own, Growth: 2 * r.Growth, Floor: 256, Reason: "each step of a lowering is rounded"}
 }
 
-// length is the number of terms of an element.
+// length is the number of terms of an element, as their rounding errors count. Those of equal terms do not behave like a
+// random walk but go one way: n of them count as n² that do.
 func length(op *ir.Op) float64 {
+	n := terms(op)
+	if equalTerms(op) {
+		return n * n
+	}
+	return n
+}
+
+// equalTerms reports whether operands repeat along what is summed.
+func equalTerms(op *ir.Op) bool {
+	in := op.Ins()
+	switch op.Code {
+	case ir.Sum, ir.Prod:
+		for i, d := range in[0].Shape() {
+			if op.Attr.Axes>>i&1 == 1 && d > 1 && in[0].Strides()[i] == 0 {
+				return true
+			}
+		}
+	case ir.MatMul:
+		x, y := in[0].Strides(), in[1].Strides()
+		return x[len(x)-1] == 0 && y[len(y)-2] == 0
+	}
+	return false
+}
+
+// terms is the number of terms of an element.
+func terms(op *ir.Op) float64 {
 	var n int
 	switch in := op.Ins(); op.Code {
 	case ir.Sum, ir.Prod:

@@ -33,7 +33,7 @@ func init() {
 	floats(ir.SiLUGrad, grainMath, binary(kernels.SiLUGrad), eachPair[float64](kernels.SiLUGrad64))
 
 	floats(ir.PowScalar, grainMath, powScalar, powScalar)
-	floats(ir.Pow, grainMath, eachPair[float32](math.Pow), eachPair[float64](math.Pow))
+	floats(ir.Pow, grainMath, eachPair[float32](math.Pow), eachPair[float64](pow))
 	floats(ir.Lerp, grainCheap, lerp, lerp)
 }
 
@@ -115,7 +115,7 @@ func powScalar[T float](dst, x, _ []T, p, _ float64) {
 		}
 	default:
 		for i, v := range x {
-			dst[i] = T(math.Pow(float64(v), p))
+			dst[i] = T(pow(float64(v), p))
 		}
 	}
 }
@@ -126,4 +126,12 @@ func logarithm(x float64) float64 {
 		return math.Log(x*0x1p100) - 100*math.Ln2
 	}
 	return math.Log(x)
+}
+
+// pow is math.Pow without its error for subnormal numbers, whose logarithm is wrong by up to 36 on amd64.
+func pow(x, y float64) float64 {
+	if x > 0 && x < 0x1p-1000 && math.Abs(y) < 1 {
+		return math.Pow(x*0x1p100, y) * math.Exp2(-100*y)
+	}
+	return math.Pow(x, y)
 }

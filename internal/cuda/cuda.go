@@ -34,20 +34,15 @@ type Device struct {
 	info   device.Info
 	handle driver.Device
 	ctx    driver.Context
-	card   card
-	pinned staging
+
+	sharedOptin int // bytes of shared memory that a block may have
+	pinned      staging
 
 	blocking bool
 
 	mu        sync.Mutex // guards the maps
 	modules   map[string]*module
 	functions map[string]*function
-}
-
-// card is what plans and launches depend on.
-type card struct {
-	sms         int
-	sharedOptin int // bytes that a block may have
 }
 
 // Options of New.
@@ -88,8 +83,8 @@ func New(api *driver.API, ordinal int, name string, o Options) (*Device, error) 
 	return d, nil
 }
 
-// oldest is the least compute capability that the kernels are compiled for.
-var oldest = [2]int{8, 0}
+// Oldest is the least compute capability that the kernels are compiled for.
+var Oldest = [2]int{8, 0}
 
 func (d *Device) describe(name string) error {
 	model, r := d.api.DeviceGetName(d.handle)
@@ -110,11 +105,15 @@ func (d *Device) describe(name string) error {
 	}
 	d.info = device.Info{
 		Name: name, Model: model, Memory: memory, Alignment: alignment, DTypes: dtype.All(),
-		Compute: [2]int{attr(driver.ComputeMajor), attr(driver.ComputeMinor)},
+		Compute: [2]int{attr(driver.ComputeMajor), attr(driver.ComputeMinor)}, SMs: attr(driver.MultiprocessorCount),
+		Clock: int64(attr(driver.ClockRate)) * 1000, Warp: attr(driver.WarpSize),
 	}
-	d.card = card{sms: attr(driver.MultiprocessorCount), sharedOptin: attr(driver.MaxSharedPerBlockOptin)}
-	if failed == nil && slices.Compare(d.info.Compute[:], oldest[:]) < 0 {
-		return fmt.Errorf("%s has compute capability %d.%d; the kernels need %d.%d (Ampere) or later", model, d.info.Compute[0], d.info.Compute[1], oldest[0], oldest[1])
+	if d.info.Bus, r = d.api.DeviceGetPCIBusId(d.handle); r != driver.Success {
+		return d.check("cuDeviceGetPCIBusId", r)
+	}
+	d.sharedOptin = attr(driver.MaxSharedPerBlockOptin)
+	if failed == nil && slices.Compare(d.info.Compute[:], Oldest[:]) < 0 {
+		return fmt.Errorf("%s has compute capability %d.%d; the kernels need %d.%d (Ampere) or later", model, d.info.Compute[0], d.info.Compute[1], Oldest[0], Oldest[1])
 	}
 	return failed
 }

@@ -88,14 +88,14 @@ type productParam struct {
 	AStep, BStep           [maxBatchDims]int64
 	Size                   [maxBatchDims]int32
 	Rank, M, N, K          int32
-	Batches                int32
 	Splits, PerSplit       int32
+	Work                   int32
 	Act                    int32
 }
 
-func (p *product) param(splits, perSplit int) param {
+func (p *product) param(splits, perSplit, work int) param {
 	s := productParam{ARow: int64(p.aRow), ACol: int64(p.aCol), BRow: int64(p.bRow), BCol: int64(p.bCol), Rank: int32(len(p.dims)),
-		M: int32(p.m), N: int32(p.n), K: int32(p.k), Batches: int32(p.batches()), Splits: int32(splits), PerSplit: int32(perSplit), Act: int32(p.act)}
+		M: int32(p.m), N: int32(p.n), K: int32(p.k), Splits: int32(splits), PerSplit: int32(perSplit), Work: int32(work), Act: int32(p.act)}
 	for i, d := range p.dims {
 		s.AStep[i], s.BStep[i], s.Size[i] = int64(d.a), int64(d.b), int32(d.size)
 	}
@@ -114,32 +114,113 @@ func (p *product) plan(b *builder, dt dtype.DType) error {
 	if p.m == 0 || p.n == 0 || p.batches() == 0 {
 		return nil
 	}
-	if most := math.MaxInt32; p.m > most || p.n > most || p.k > most || p.batches() > most {
-		return fmt.Errorf("%d products of [%d,%d] by [%d,%d], sizes over 2^31: %w", p.batches(), p.m, p.k, p.k, p.n, device.ErrUnsupported)
+	_, small := tilings(dt)
+	if most := math.MaxInt32 / 4; p.m > most || p.n > most || p.k > most || p.batches() > most || p.tiles(small) > most {
+		return fmt.Errorf("%d products of [%d,%d] by [%d,%d], sizes over 2^29: %w", p.batches(), p.m, p.k, p.k, p.n, device.ErrUnsupported)
 	}
-	p.planAny(b, dt)
+	switch n, small := p.m*p.n*p.batches(), p.m <= anySide && p.n <= anySide; {
+	case n <= dotElements && n*p.k <= dotProducts:
+		b.linear(suffixed("dot", dt), n, min(128, roundUp(n, 32)), p.params(n)...)
+	case dt == dtype.F16, dt == dtype.BF16, dt == dtype.F32 && !small:
+		t := p.tiling(dt)
+		splits, perSplit := cutTerms(p.k, p.tiles(t), 128/dt.Size())
+		p.planTiles(b, dt, t, splits, perSplit)
+	default:
+		t := tiling{rows: anySide, cols: anySide, threads: 64}
+		b.run(suffixed("gemm_any", dt), tileGrid(p.tiles(t)), [3]int{t.threads, 1, 1}, 0, p.params(p.tiles(t))...)
+	}
 	return nil
 }
 
-// planAny plans a kernel that every dtype and any strides have.
-func (p *product) planAny(b *builder, dt dtype.DType) {
-	params := []param{pointer(p.c), pointer(p.a), pointer(p.b), p.biasParam(), p.param(1, p.k)}
-	if n := p.m * p.n * p.batches(); n <= dotElements && p.k <= dotTerms {
-		b.linear(suffixed("dot", dt), n, min(128, (n+31)/32*32), params...)
-		return
-	}
-	const side = 32
-	b.run(suffixed("gemm_any", dt), tileGrid(ceilDiv(p.m, side)*ceilDiv(p.n, side)*p.batches()), [3]int{64, 1, 1}, 0, params...)
+// A result of so few elements and products is left to a thread per element: filling tiles would be most of the work.
+const (
+	dotElements = 1 << 10
+	dotProducts = 1 << 14
+)
+
+// anySide is the side of the tiles of gemm_any, the kernel that all dtypes have.
+const anySide = 32
+
+// params are those of the kernels that take all terms at once.
+func (p *product) params(work int) []param {
+	return []param{pointer(p.c), pointer(p.a), pointer(p.b), p.biasParam(), p.param(1, p.k, work)}
 }
 
-// A product with at most so many elements and terms is left to a thread per element: filling tiles would be most of the
-// work.
+// tiling is a size of tiles that f32 and the 16-bit dtypes have kernels for, and what a block of them takes.
+type tiling struct {
+	name            string
+	rows, cols      int
+	threads, shared int // bytes
+}
+
+// tilings are the large and the small tiles of a dtype. A block has two or three stages of its operands' rows of 128 bytes.
+func tilings(dt dtype.DType) (large, small tiling) {
+	if dt == dtype.F32 {
+		return tiling{"gemm128", 128, 128, 256, 2 * 256 * 128}, tiling{"gemm64", 64, 64, 64, 2 * 128 * 128}
+	}
+	return tiling{"gemm128", 128, 192, 128, 2 * 320 * 128}, tiling{"gemm64", 64, 64, 128, 3 * 128 * 128}
+}
+
+// A grid of fewTiles blocks leaves much of a large card idle; what a block multiplies is then cut smaller, and in parts
+// along k of at least longPart terms. Neither depends on the card, so that bits do not.
 const (
-	dotElements = 512
-	dotTerms    = 64
+	fewTiles = 128
+	longPart = 512
 )
+
+// tiling chooses large tiles if they are many and mostly full.
+func (p *product) tiling(dt dtype.DType) tiling {
+	large, small := tilings(dt)
+	if n := p.tiles(large); n >= fewTiles/2 && 2*p.m*p.n*p.batches() > n*large.rows*large.cols {
+		return large
+	}
+	return small
+}
+
+// planTiles plans the kernels that copy tiles ahead, 16 bytes at a time where the operands' rows allow.
+func (p *product) planTiles(b *builder, dt dtype.DType, t tiling, splits, perSplit int) {
+	partial, size := i64(0), p.m*p.n*p.batches()
+	var parts ref
+	if splits > 1 {
+		parts = b.scratch(int64(splits) * int64(size) * 4)
+		partial = pointer(parts)
+	}
+	name := fmt.Sprintf("%s_%c%c", t.name, along(p.aCol, p.aRow, 'm'), along(p.bRow, p.bCol, 'n'))
+	b.run(suffixed(name, dt), tileGrid(p.tiles(t)*splits), [3]int{t.threads, 1, 1}, t.shared,
+		pointer(p.c), pointer(p.a), pointer(p.b), p.biasParam(), partial, p.param(splits, perSplit, p.tiles(t)*splits))
+	if splits > 1 {
+		sumParts(b, dt, p.c, parts, p.biasParam(), p.m*p.n, size, p.n, splits, p.act)
+	}
+}
+
+// along names the dimension in which an operand's elements are neighbours, k unless only its lines are.
+func along(byTerm, byLine int, line rune) rune {
+	if byLine == 1 && byTerm != 1 {
+		return line
+	}
+	return 'k'
+}
+
+func (p *product) tiles(t tiling) int {
+	return ceilDiv(p.m, t.rows) * ceilDiv(p.n, t.cols) * p.batches()
+}
+
+// cutTerms is the number of parts that k terms are cut into when there are so many tiles, and the terms of each part, a
+// multiple of depth.
+func cutTerms(k, tiles, depth int) (splits, perSplit int) {
+	splits = max(1, min(fewTiles/tiles, k/longPart))
+	perSplit = roundUp(ceilDiv(k, splits), depth)
+	return max(1, ceilDiv(k, max(perSplit, 1))), perSplit
+}
+
+// sumParts plans the sum of the parts of a product's terms, for size elements of matrices of perBatch.
+func sumParts(b *builder, dt dtype.DType, c, parts ref, bias param, perBatch, size, cols, splits int, act ir.Act) {
+	b.linear(suffixed("gemm_sum", dt), size, 256, pointer(c), pointer(parts), bias, i64(perBatch), i64(size), i32(cols), i32(splits), i32(int(act)))
+}
 
 // tileGrid is the grid of a kernel that walks over tiles.
 func tileGrid(tiles int) [3]int { return [3]int{min(tiles, math.MaxInt32), 1, 1} }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+func roundUp(n, to int) int { return ceilDiv(n, to) * to }

@@ -64,8 +64,8 @@ func (f *function) resolve(dynamic int) error {
 	if dynamic <= f.dynamic || f.kernel.Shared+dynamic <= withoutAsking {
 		return nil
 	}
-	if f.kernel.Shared+dynamic > d.card.sharedOptin {
-		return fmt.Errorf("kernel %s needs %d bytes of shared memory, a block of %s has %d", f.kernel.Name, f.kernel.Shared+dynamic, d.info.Model, d.card.sharedOptin)
+	if f.kernel.Shared+dynamic > d.sharedOptin {
+		return fmt.Errorf("kernel %s needs %d bytes of shared memory, a block of %s has %d", f.kernel.Name, f.kernel.Shared+dynamic, d.info.Model, d.sharedOptin)
 	}
 	err := d.do("cuFuncSetAttribute", func() driver.Result {
 		return d.api.FuncSetAttribute(f.handle, driver.FuncMaxDynamicShared, dynamic)

@@ -64,6 +64,7 @@ type param struct {
 	size  int
 	bits  uint64
 	bytes []byte
+	refs  []patch // addresses in bytes
 	ref   ref
 	index int // of the launch parameter
 	dt    dtype.DType
@@ -83,6 +84,12 @@ func blob(v any) param {
 		panic(fmt.Sprintf("cuda: a kernel's parameter of type %T: %v", v, err)) // a mistake in this package
 	}
 	return param{kind: fromBytes, size: len(b), bytes: b}
+}
+
+// placing is a struct with the address of a place at a byte offset.
+func (p param) placing(at int, r ref) param {
+	p.refs = append(p.refs, patch{at, pointer(r)})
+	return p
 }
 
 // pointer passes the address of a place.
@@ -211,6 +218,9 @@ func (s *step) pack(k *kernels.Kernel, params []param) error {
 			put(s.params[at.Offset:], p.size, p.bits)
 		case fromBytes:
 			copy(s.params[at.Offset:], p.bytes)
+			for _, in := range p.refs {
+				s.patches = append(s.patches, patch{at.Offset + in.at, in.from})
+			}
 		default:
 			s.patches = append(s.patches, patch{at.Offset, p})
 		}

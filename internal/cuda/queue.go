@@ -152,18 +152,26 @@ func (q *queue) value(p *param) uint64 {
 	return p.bits
 }
 
-// encode is the bits of a number in a dtype that is computed in, converted as [dtype.Convert] does.
+// encode is the bits of a number in a dtype, converted as [dtype.Convert] does.
 func encode(dt dtype.DType, v float64) uint64 {
 	switch dt {
 	case dtype.F32:
 		return uint64(math.Float32bits(float32(v)))
 	case dtype.F64:
 		return math.Float64bits(v)
+	case dtype.F16:
+		return uint64(dtype.F16FromFloat64(v))
+	case dtype.BF16:
+		return uint64(dtype.BF16FromFloat64(v))
 	case dtype.Bool:
 		if v != 0 {
 			return 1
 		}
 		return 0
+	case dtype.I32:
+		var i [1]int32
+		dtype.Convert(i[:], []float64{v})
+		return uint64(uint32(i[0]))
 	}
 	var i [1]int64
 	dtype.Convert(i[:], []float64{v})

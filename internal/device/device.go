@@ -26,6 +26,10 @@ type Info struct {
 	Alignment int64  // of raw allocations, in bytes
 	DTypes    []dtype.DType
 	Compute   [2]int // compute capability, zero where there is none
+	SMs       int    // streaming multiprocessors, 0 where there are none
+	Clock     int64  // of a GPU's processors, Hz; 0 when unknown
+	Warp      int    // threads that run together, 0 where there are none
+	Bus       string // PCI address: "0000:3b:00.0"
 	Host      bool   // the host reads its memory directly
 	Null      bool   // it has no memory and computes nothing
 }

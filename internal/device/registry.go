@@ -37,8 +37,9 @@ func (n Name) String() string {
 
 // Engine opens the devices of a kind.
 type Engine struct {
-	Cards []string // the cards it can imitate
-	Rank  int      // the higher, the better a choice when the user names none; 0: never
+	Cards []string   // the cards it can imitate
+	Rank  int        // the higher, the better a choice when the user names none; 0: never
+	Count func() int // devices that are here; nil: one
 	Open  func(Name) (Device, error)
 }
 
@@ -175,6 +176,22 @@ func Preferred() []string {
 	}
 	slices.SortFunc(kinds, func(a, b string) int { return cmp.Compare(registry.engines[b].Rank, registry.engines[a].Rank) })
 	return kinds
+}
+
+// Here returns the names of the devices that are here and worth trying, best first.
+func Here() []string {
+	var names []string
+	for _, kind := range Preferred() {
+		e, _ := engine(kind)
+		n := 1
+		if e.Count != nil {
+			n = e.Count()
+		}
+		for i := range n {
+			names = append(names, Name{Kind: kind, Index: i}.String())
+		}
+	}
+	return names
 }
 
 // All returns the names of the single devices: one for each index if the name has a count and the index 0.

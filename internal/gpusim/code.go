@@ -275,6 +275,7 @@ func (e *emitter) poisoned(run op) op {
 	}
 	sensitive := e.in.Op == "ld" || e.in.Op == "st" || e.in.Op == "atom" || e.in.Op == "red" || e.in.Op == "cp"
 	chooses := e.in.Op == "selp"
+	vector, register, unpack := packs(s.in.Inst)
 	return func(w *warp) {
 		var bad uint32
 		for _, r := range u.uses {
@@ -291,6 +292,12 @@ func (e *emitter) poisoned(run op) op {
 		run(w)
 		for _, r := range u.defs {
 			w.undef[r] = w.undef[r]&^mask | bad&mask
+		}
+		switch {
+		case vector != nil && register != nil:
+			w.markMov(s.in, vector, register, unpack)
+		case len(w.parts) > 0:
+			w.setWhole(u.defs, mask, bad)
 		}
 	}
 }

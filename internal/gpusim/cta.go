@@ -323,6 +323,7 @@ func (w *warp) start(threads int) {
 	for i := range w.undef {
 		w.undef[i] = full
 	}
+	clear(w.parts)
 	for _, s := range w.code.specials {
 		w.setSpecial(s)
 	}

@@ -17,16 +17,10 @@ func (w *warp) trySync(pc int) bool {
 	if need&^here != 0 {
 		return false
 	}
-	if !t.warp {
-		t.run(w)
-	}
+	t.run(w) // once for all of them: it puts each lane's accesses before those of every other
 	for i := range w.splits {
 		sp := &w.splits[i]
 		if w.meets(sp, pc) {
-			if t.warp {
-				w.mask = sp.mask
-				w.code.blocks[sp.pc].term.run(w)
-			}
 			sp.state, sp.pc = ready, w.code.blocks[sp.pc].next
 		}
 	}

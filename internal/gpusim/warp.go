@@ -22,11 +22,12 @@ type warp struct {
 	id    uint32
 	r     []vec32
 	q     []vec64
-	p     []uint32 // predicates: a mask of lanes each
-	mask  uint32   // the lanes that run now
-	live  uint32   // the lanes that have not exited
-	cc    uint32   // carry bits
-	undef []uint32 // by virtual register: lanes that never wrote it
+	p     []uint32       // predicates: a mask of lanes each
+	mask  uint32         // the lanes that run now
+	live  uint32         // the lanes that have not exited
+	cc    uint32         // carry bits
+	undef []uint32       // by virtual register: lanes that never wrote it
+	parts map[int]*parts // the same by byte, of registers that vectors are packed into
 	local []byte
 	async asyncState
 

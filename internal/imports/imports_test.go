@@ -21,7 +21,7 @@ const module = "github.com/warpline-ml/warpline/"
 const rules = `
 	NONE
 	< dtype, internal/rng, internal/render, internal/callsite, internal/durable,
-	  internal/safetensors, internal/npy, internal/idxfile, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/dl, internal/cuda/driver, internal/cuda/kernels;
+	  internal/safetensors, internal/npy, internal/idxfile, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/ledger, internal/dl, internal/cuda/driver, internal/cuda/kernels;
 
 	dtype < internal/ir;
 	internal/ir < internal/autograd, internal/lower;
@@ -38,6 +38,9 @@ const rules = `
 	internal/device, internal/cuda/driver, internal/cuda/kernels, internal/rng < internal/cuda;
 	internal/dl, internal/cuda/driver, internal/hostmem < internal/cuda/libcuda;
 	internal/gpusim, internal/cuda/driver < internal/cuda/simcuda;
+	internal/cuda/libcuda, internal/dl < internal/cuda/shimtest;
+	internal/gpusim < internal/gpusim/mutate;
+	internal/gpusim/mutate < bench/oracle;
 	internal/gpusim, internal/npy, internal/render, internal/durable < internal/simrun;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
@@ -59,17 +62,19 @@ const rules = `
 	nn, data < metric;
 	nn, optim, data, internal/safetensors, internal/durable, internal/hostmem < ckpt;
 	data/tokens, data/text, data/npz, data/idx, data/digits, metric, ckpt, model, optim < train;
-	train, internal/simrun < cmd/warpline;
+	internal/conform, internal/render, internal/safetensors, internal/durable, internal/ledger, model, optim < internal/check;
+	train, internal/simrun, internal/check < cmd/warpline;
 
 	data/digits, metric, optim, model, ckpt < examples, examples/digits;
 	NONE < bench/peer;
 	internal/ptx < bench/ptx;
+	internal/cuda/kernels < bench/kernels;
 	internal/cpu/kernels, bench/peer < bench/gemm;
 	model, optim, bench/peer < bench/step;
 `
 
 // unsafeIn are the only packages that may import unsafe.
-var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/dl", "internal/device", "internal/gpusim", "internal/hostmem", "internal/callsite", "internal/nvkernel"}
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/device", "internal/gpusim", "internal/hostmem", "internal/callsite", "internal/nvkernel"}
 
 // never lists imports that a package must not have at all.
 var never = map[string][]string{
@@ -93,7 +98,7 @@ var only = map[string][]string{
 }
 
 // forTests may be imported by test files only.
-var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/device/devicetest", "internal/lower/eager"}
+var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest"}
 
 type pkg struct {
 	ImportPath string

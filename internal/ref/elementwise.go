@@ -26,7 +26,7 @@ var unaryInt = map[ir.Code]func(x int64) int64{
 var binaryFloat = map[ir.Code]func(x, y float64) float64{
 	ir.Add: func(x, y float64) float64 { return x + y }, ir.Sub: func(x, y float64) float64 { return x - y },
 	ir.Mul: func(x, y float64) float64 { return x * y }, ir.Div: func(x, y float64) float64 { return x / y },
-	ir.Pow: math.Pow, ir.Rem: rem,
+	ir.Pow: pow, ir.Rem: rem,
 	ir.Maximum:  func(x, y float64) float64 { return max(x, y) },
 	ir.Minimum:  func(x, y float64) float64 { return min(x, y) },
 	ir.ReLUGrad: reluGrad, ir.GELUGrad: geluGrad, ir.GELUTanhGrad: geluTanhGrad, ir.SiLUGrad: siluGrad,
@@ -139,7 +139,7 @@ func clamp(c *call) ([]Array, error) {
 }
 
 func powScalar(c *call) ([]Array, error) {
-	return c.mapped(func(x, _ float64) float64 { return math.Pow(x, c.scalar(0)) }, nil)
+	return c.mapped(func(x, _ float64) float64 { return pow(x, c.scalar(0)) }, nil)
 }
 
 func lerp(c *call) ([]Array, error) {
@@ -182,6 +182,14 @@ func log(x float64) float64 {
 		return math.Log(x*0x1p100) - 100*math.Ln2
 	}
 	return math.Log(x)
+}
+
+// pow repairs math.Pow, which takes the logarithm of subnormal numbers that log repairs.
+func pow(x, y float64) float64 {
+	if x > 0 && x < 0x1p-1000 && math.Abs(y) < 1 {
+		return math.Pow(x*0x1p100, y) * math.Exp2(-100*y)
+	}
+	return math.Pow(x, y)
 }
 
 func relu(x float64) float64    { return max(x, 0) }

@@ -1,0 +1,141 @@
+// Command kernels has ptxas assemble every module of the engine for every target, and writes what it says: registers,
+// spills, and how long it takes, which is what a driver's first load costs.
+//
+//	go run ./bench/kernels -ptxas ptxas > bench/kernels/report.md
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/cuda/kernels"
+)
+
+var (
+	ptxas   = flag.String("ptxas", "ptxas", "NVIDIA's assembler; the package triton has one")
+	targets = flag.String("targets", "80,86,89,90,100,120", "compute capabilities")
+	pick    = flag.String("modules", "", "only modules whose name begins so")
+)
+
+// kernel is what ptxas says of a kernel.
+type kernel struct {
+	name      string
+	registers int
+	shared    int // bytes, static
+	spills    int // bytes stored
+}
+
+// module is what ptxas says of a module for one target.
+type module struct {
+	kernels []kernel
+	took    time.Duration
+}
+
+func main() {
+	log.SetFlags(0)
+	flag.Parse()
+	version, err := exec.Command(*ptxas, "--version").Output()
+	if err != nil {
+		log.Fatalf("cannot run ptxas: %v", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(version)), "\n")
+	list := strings.Split(*targets, ",")
+	fmt.Printf("# The kernels by ptxas\n\n%s; targets sm_%s. Made by `go run ./bench/kernels`.\n\n", lines[len(lines)-1], strings.Join(list, ", sm_"))
+	fmt.Printf("Times are the processor's for sm_%s; registers and spilled bytes are the largest over all targets.\n\n", list[0])
+	fmt.Println("| module | ms | kernel | registers | shared | spilled |\n|---|---|---|---|---|---|")
+	var total time.Duration
+	for _, m := range kernels.Modules() {
+		if strings.HasPrefix(m.Name, *pick) {
+			total += report(m.Name, list)
+		}
+	}
+	fmt.Printf("\nAll modules: %.1f s.\n", total.Seconds())
+}
+
+func report(name string, list []string) time.Duration {
+	var first module
+	worst := map[string]kernel{}
+	for i, target := range list {
+		m, err := assemble(name, target)
+		if err != nil {
+			log.Fatalf("%s for sm_%s: %v", name, target, err)
+		}
+		if i == 0 {
+			first = m
+		}
+		for _, k := range m.kernels {
+			w := worst[k.name]
+			worst[k.name] = kernel{k.name, max(w.registers, k.registers), max(w.shared, k.shared), max(w.spills, k.spills)}
+		}
+	}
+	slices.SortFunc(first.kernels, func(a, b kernel) int { return strings.Compare(a.name, b.name) })
+	for _, k := range first.kernels {
+		w := worst[k.name]
+		fmt.Printf("| %s | %d | %s | %d | %d | %d |\n", name, first.took.Milliseconds(), k.name, w.registers, w.shared, w.spills)
+	}
+	return first.took
+}
+
+var (
+	entry     = regexp.MustCompile(`Compiling entry function '([^']+)'`)
+	spills    = regexp.MustCompile(`(\d+) bytes spill stores`)
+	registers = regexp.MustCompile(`Used (\d+) registers`)
+	shared    = regexp.MustCompile(`(\d+) bytes smem`)
+)
+
+// assemble runs ptxas on a module.
+func assemble(name, target string) (m module, err error) {
+	dir, err := os.MkdirTemp("", "kernels")
+	if err != nil {
+		return m, err
+	}
+	defer os.RemoveAll(dir)
+	text, err := kernels.PTX(name)
+	if err != nil {
+		return m, err
+	}
+	path := filepath.Join(dir, name+".ptx")
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		return m, err
+	}
+	cmd := exec.Command(*ptxas, "-v", "-arch=sm_"+target, path, "-o", filepath.Join(dir, "out"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return m, fmt.Errorf("%w\n%s", err, out)
+	}
+	m.took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	for line := range bytes.Lines(out) {
+		m.read(string(line))
+	}
+	return m, nil
+}
+
+// read takes what a line of ptxas says of the kernel under way.
+func (m *module) read(line string) {
+	if g := entry.FindStringSubmatch(line); g != nil {
+		m.kernels = append(m.kernels, kernel{name: g[1]})
+		return
+	}
+	if len(m.kernels) == 0 {
+		return
+	}
+	k := &m.kernels[len(m.kernels)-1]
+	for _, f := range []struct {
+		re *regexp.Regexp
+		to *int
+	}{{spills, &k.spills}, {registers, &k.registers}, {shared, &k.shared}} {
+		if g := f.re.FindStringSubmatch(line); g != nil {
+			*f.to, _ = strconv.Atoi(g[1])
+		}
+	}
+}

@@ -1,0 +1,84 @@
+# Compiles the kernels for sm_80 without a GPU, and writes for each NAME.ptx, as Triton gives it, and NAME.json:
+#
+#   python -m venv env && env/bin/pip install triton==3.9.0
+#   env/bin/python bench/triton/compile.py internal/simrun/testdata/triton
+#
+# The last run's versions are in versions.txt there.
+import json
+import os
+import sys
+import tempfile
+
+import triton
+import triton.language.standard
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction
+
+import kernels
+
+# name: kernel, types of the parameters, constants, parameters that are divisible by 16 (the launcher would see that), options
+KERNELS = {
+    "add": (kernels.add, {"X": "*fp32", "Y": "*fp32", "Z": "*fp32", "n": "i32"}, {"BLOCK": 256}, "XYZ", {}),
+    "softmax": (kernels.softmax, {"X": "*fp32", "Y": "*fp32", "cols": "i32"}, {"BLOCK": 1024}, "XY", {"num_warps": 8}),
+    "layer_norm": (
+        kernels.layer_norm,
+        {"X": "*fp32", "Y": "*fp32", "W": "*fp32", "B": "*fp32", "cols": "i32", "eps": "fp32"},
+        {"BLOCK": 256},
+        "XYWB",
+        {},
+    ),
+    "histogram": (kernels.histogram, {"X": "*i32", "H": "*i32", "n": "i32"}, {"BLOCK": 512, "BINS": 64}, "XH", {}),
+    "cumsum": (kernels.cumsum, {"X": "*fp32", "Y": "*fp32", "cols": "i32"}, {"BLOCK": 512}, "XY", {}),
+}
+for name, typ in {"tf32": "*fp32", "bf16": "*bf16"}.items():
+    types = {"A": typ, "B": typ, "C": typ, "M": "i32", "N": "i32", "K": "i32"}
+    block = {"BM": 64, "BN": 32, "BK": 32}
+    KERNELS["matmul_" + name] = (kernels.matmul, types, block, "ABCNK", {"num_stages": 3})  # copies of 16 bytes, in stages
+    KERNELS["matmul_" + name + "_odd"] = (kernels.matmul, types, block, "ABC", {})
+for name, typ in {"f16": "*fp16", "bf16": "*bf16"}.items():
+    types = {"Q": typ, "K": typ, "V": typ, "O": typ, "T": "i32", "scale": "fp32"}
+    KERNELS["attention_" + name] = (kernels.attention, types, {"D": 32, "BM": 64, "BN": 32}, "QKVO", {"num_stages": 2})
+
+
+def without_folders():
+    """Makes debug lines name files without the folders of this machine."""
+    for module in (kernels, triton.language.standard):
+        for f in vars(module).values():
+            if isinstance(f, JITFunction):
+                f.file_name = os.path.basename(f.file_name)
+
+
+def compile(name, fn, types, constants, divisible, options):
+    names = list(types) + list(constants)
+    kernel = triton.compile(
+        ASTSource(
+            fn=fn,
+            signature={k: types.get(k, "constexpr") for k in names},
+            constexprs={(names.index(k),): v for k, v in constants.items()},
+            attrs={(names.index(k),): [["tt.divisibility", 16]] for k in divisible},
+        ),
+        target=GPUTarget("cuda", 80, 32),
+        options=options,
+    )
+    ptx = kernel.asm["ptx"]
+    # What is inlined from libdevice leaves labels named after its functions, and the strings that it asks for settings by.
+    assert not any(s in ptx for s in ("__nv_", "_$_str", ".extern .func")), name + " has code from libdevice"
+    with open(name + ".ptx", "w") as f:
+        f.write(ptx)
+    meta = kernel.metadata._asdict()
+    del meta["extern_libs"]  # a path of this machine
+    with open(name + ".json", "w") as f:
+        json.dump(meta, f, default=vars, indent=1, sort_keys=True)
+        f.write("\n")
+
+
+os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp()  # a cached kernel would have the folders
+os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
+without_folders()
+os.makedirs(sys.argv[1], exist_ok=True)
+os.chdir(sys.argv[1])
+for name, what in KERNELS.items():
+    compile(name, *what)
+with open("versions.txt", "w") as f:
+    f.write(f"triton {triton.__version__}\n")

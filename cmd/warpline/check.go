@@ -1,0 +1,237 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/warpline-ml/warpline/internal/check"
+	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/train"
+)
+
+const checkLong = `Run every operation on a device, in every dtype and over awkward shapes, and compare with a float64 reference by the
+table of tolerances; then memory, queues, events and copies, and several devices where there are some. It is the first
+thing to run on a new machine; docs/check.md says how to read the table. The exit status is 0 when all passed, 1 when
+something failed, 2 when it could not be run.`
+
+// autoName is the value of --record without one.
+const autoName = "auto"
+
+func newCheck() *cobra.Command {
+	k := &checking{}
+	var list bool
+	cmd := &cobra.Command{
+		Use: "check", Short: "Check a device against the reference", Long: checkLong,
+		Example: "  warpline check --device sim:0\n  warpline check --device cuda:0 --record --torch\n  warpline check --device cpu --ops matmul,softmax --seed 7",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if list {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(check.Ops(), "\n"))
+				return err
+			}
+			k.cmd, k.s = cmd, newScreen(cmd)
+			return k.run()
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&k.config.Device, "device", train.BestDevice(), "device to check: cpu, cuda:N, sim:N, sim:a100-80x4, null:CARD")
+	f.StringSliceVar(&k.config.Ops, "ops", nil, "only these operations, by name (default all, and the device's own promises)")
+	f.StringSliceVar(&k.config.Skip, "skip", nil, "not these operations")
+	f.BoolVar(&list, "list", false, "list the names of the operations")
+	f.BoolVar(&k.config.Short, "short", false, "leave out the large shapes")
+	f.StringVar(&k.file, "record", "", "ask the device about what the simulator assumes, and keep all results in a file (default warpline-check-DEVICE-DATE.json)")
+	f.Lookup("record").NoOptDefVal = autoName
+	f.BoolVar(&k.torch, "torch", false, "compare results and speed with PyTorch too, of the Python in WARPLINE_PYTHON or on the path")
+	f.Uint64Var(&k.config.Seed, "seed", 0, "of the operands (default a fresh one)")
+	return cmd
+}
+
+// checking is a run of the command.
+type checking struct {
+	cmd    *cobra.Command
+	s      *screen
+	config check.Config
+	torch  bool
+	python string
+	file   string // of the record, or empty
+
+	report *check.Report
+	beside *check.Torch
+	probes []check.Answer
+}
+
+// run does the parts one after the other and shows each at its end.
+func (k *checking) run() error {
+	err := k.parts()
+	if k.cmd.Context().Err() != nil {
+		return train.ErrInterrupted
+	}
+	return err
+}
+
+func (k *checking) parts() error {
+	if err := k.prepare(); err != nil {
+		return err
+	}
+	for _, part := range []func() error{k.conform, k.compare, k.probe} {
+		if err := part(); err != nil {
+			return err
+		}
+		if k.cmd.Context().Err() != nil || k.report.Broken != "" {
+			break
+		}
+	}
+	if err := k.s.emit(k.summary()); err != nil {
+		return err
+	}
+	if k.file != "" && k.cmd.Context().Err() == nil {
+		if err := k.write(); err != nil {
+			return err
+		}
+	}
+	if err := k.s.failure(); err != nil {
+		return err
+	}
+	if k.failed() {
+		return errFindings
+	}
+	return nil
+}
+
+// prepare refuses what cannot be done ahead of the long part.
+func (k *checking) prepare() error {
+	var err error
+	if k.file != "" {
+		if k.file == autoName {
+			k.file = check.FileName(k.config.Device, time.Now())
+		}
+		if err = check.Recordable(k.config.Device); err == nil {
+			err = check.Writable(k.file)
+		}
+	}
+	if k.torch && err == nil {
+		if err = check.Comparable(k.config.Device); err == nil {
+			k.python, err = check.FindPython(k.cmd.Context())
+		}
+	}
+	return k.explain(err)
+}
+
+// explain gives an error that has no hint that of devices.
+func (k *checking) explain(err error) error {
+	var known *check.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return train.DeviceError(k.config.Device, err)
+}
+
+func (k *checking) conform() (err error) {
+	k.config.Progress = k.progress("check")
+	k.report, err = check.Run(k.cmd.Context(), k.config)
+	k.s.clear()
+	if k.report == nil {
+		return k.explain(err)
+	}
+	for i := range k.report.Rows {
+		if err := k.s.emit(&k.report.Rows[i]); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(k.s.text, k.report.Text(k.width()))
+	return err
+}
+
+func (k *checking) compare() (err error) {
+	if !k.torch {
+		return nil
+	}
+	k.beside, err = check.CompareTorch(k.cmd.Context(), k.config.Device, k.python, k.progress("PyTorch"))
+	k.s.clear()
+	if k.beside == nil {
+		return err
+	}
+	for i := range k.beside.Rows {
+		if err := k.s.emit(&k.beside.Rows[i]); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(k.s.text, k.beside.Text(k.width()))
+	return err
+}
+
+func (k *checking) probe() (err error) {
+	if k.file == "" {
+		return nil
+	}
+	k.probes, err = check.RunProbes(k.cmd.Context(), k.config.Device, k.progress("probes"))
+	k.s.clear()
+	if err != nil {
+		return err
+	}
+	for i := range k.probes {
+		if err := k.s.emit(&k.probes[i]); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(k.s.text, check.ProbesText(k.probes, k.width()))
+	return nil
+}
+
+func (k *checking) write() error {
+	r, err := check.NewRecord(k.report, k.beside, k.probes)
+	if err != nil {
+		return err
+	}
+	r.Warpline, r.Command = version(), k.line()
+	if err := r.Write(k.file); err != nil {
+		return &train.Error{Text: err.Error(), Hint: "make room, or give another --record=FILE", Err: err}
+	}
+	k.s.say("\n%s has the record", k.file)
+	return nil
+}
+
+// line is the command line without the record's place.
+func (k *checking) line() string {
+	words := []string{k.cmd.CommandPath()}
+	k.cmd.Flags().Visit(func(f *pflag.Flag) {
+		word := "--" + f.Name
+		if f.Value.Type() != "bool" && f.Name != "record" {
+			word += "=" + strings.Trim(f.Value.String(), "[]")
+		}
+		words = append(words, quoted(word))
+	})
+	return strings.Join(words, " ")
+}
+
+// failed reports whether a part found something.
+func (k *checking) failed() bool {
+	return k.report.Failed > 0 || k.beside != nil && k.beside.Failed() > 0 || check.HasFailed(k.probes)
+}
+
+// summary is the last line of JSON.
+func (k *checking) summary() any {
+	return struct {
+		Final bool `json:"final"`
+		*check.Report
+		Record string `json:"record,omitempty"`
+	}{true, k.report, k.file}
+}
+
+func (k *checking) width() int { return max(k.s.width, 100) }
+
+// progress shows on a terminal which piece of a part is under way.
+func (k *checking) progress(label string) func(done, all int, name string) {
+	return func(done, all int, name string) {
+		if s := k.s; s.terminal {
+			s.clear()
+			fmt.Fprint(s.text, render.Progress{Label: label, Done: int64(done), Total: int64(all), Fields: []string{name}}.Line(s.width-1))
+		}
+	}
+}

@@ -1,0 +1,218 @@
+// Package check is what warpline check does: it runs the conformance suite on any device, compares it with the float64
+// reference, and tries what package device promises, one device alone and several together.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/conform"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
+	_ "github.com/warpline-ml/warpline/internal/engines" // the devices
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// Error is why a check could not be run.
+type Error struct {
+	Text string // what happened, to which values
+	Hint string // what to do
+}
+
+// Error is the cause in one line; the hint is apart.
+func (e *Error) Error() string { return e.Text }
+
+// Config says what to check.
+type Config struct {
+	Device string   // as device.Open takes it
+	Seed   uint64   // of the operands; 0: a fresh one
+	Short  bool     // without the large shapes
+	Ops    []string // only these, without the device's promises; nil: all
+	Skip   []string // not these
+	// Progress is told of each part before it runs; may be nil.
+	Progress func(done, all int, name string)
+}
+
+// Row is the outcome of one part: a promise, an operation, a gradient rule.
+type Row struct {
+	Part        string  `json:"part"` // "device", "op", "gradient", "devices"
+	Name        string  `json:"name"`
+	Cases       int     `json:"cases"`
+	Failed      int     `json:"failed"`                // Unsupported among them
+	Lowered     int     `json:"lowered,omitempty"`     // computed by simpler operations
+	Unsupported int     `json:"unsupported,omitempty"` // not computed at all
+	Worst       float64 `json:"worst"`                 // the greatest error as a share of what is allowed
+	Seconds     float64 `json:"seconds"`
+	First       string  `json:"first,omitempty"` // the first failure
+
+	broken bool // the device is out of use since
+}
+
+// Report is the outcome of a check.
+type Report struct {
+	Device  string  `json:"device"`
+	Model   string  `json:"model"`
+	Compute string  `json:"compute,omitempty"` // capability
+	Memory  int64   `json:"memory"`            // bytes
+	SMs     int     `json:"sms,omitempty"`
+	Clock   int64   `json:"clock,omitempty"` // Hz
+	Seed    uint64  `json:"seed"`
+	Rows    []Row   `json:"-"`
+	Cases   int     `json:"cases"`
+	Failed  int     `json:"failed"`
+	Seconds float64 `json:"seconds"`
+	Cut     bool    `json:"interrupted,omitempty"` // before all was done
+	Broken  string  `json:"broken,omitempty"`      // the part with which the device went out of use; those after it were not run
+}
+
+// part is a piece of the work. Its error, other than the context's, is a failure of the device.
+type part struct {
+	row Row
+	run func(ctx context.Context, row *Row) error
+}
+
+// Run checks a device. The error is one that keeps the check from running; failures are in the Report. A cancelled
+// context ends it, with a Report of what was done.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	codes, err := c.codes()
+	if err != nil {
+		return nil, err
+	}
+	name, dev, err := open(c.Device)
+	if err != nil {
+		return nil, err
+	}
+	for c.Seed == 0 {
+		c.Seed = rand.Uint64()
+	}
+	rep := newReport(name, dev, c.Seed)
+	s, err := newSuite(dev, c, codes)
+	if err != nil {
+		return nil, err
+	}
+	parts := s.parts()
+	if len(c.Ops) == 0 {
+		parts = append(promises(dev), append(parts, together(name, dev)...)...)
+	}
+	start := time.Now()
+	for i := range parts {
+		if c.Progress != nil {
+			c.Progress(i, len(parts), parts[i].row.Name)
+		}
+		if rep.add(ctx, &parts[i]); rep.Cut || rep.Broken != "" {
+			break
+		}
+	}
+	rep.Seconds = time.Since(start).Seconds()
+	if err := s.close(); rep.Broken == "" { // a broken device refuses everything
+		return rep, err
+	}
+	return rep, nil
+}
+
+func open(s string) (name device.Name, dev device.Device, err error) {
+	if name, err = device.ParseName(s); err == nil {
+		dev, err = name.Open()
+	}
+	return name, dev, err
+}
+
+func newReport(name device.Name, dev device.Device, seed uint64) *Report {
+	info := dev.Info()
+	rep := &Report{Device: name.String(), Model: info.Model, Memory: info.Memory, SMs: info.SMs, Clock: info.Clock, Seed: seed}
+	if info.Compute[0] > 0 {
+		rep.Compute = fmt.Sprintf("%d.%d", info.Compute[0], info.Compute[1])
+	}
+	return rep
+}
+
+// add runs a part and keeps its row, of a part that was interrupted as far as it went.
+func (rep *Report) add(ctx context.Context, p *part) {
+	start := time.Now()
+	err := p.run(ctx, &p.row)
+	switch {
+	case ctx.Err() != nil:
+		rep.Cut = true
+	case err != nil:
+		p.row.fail(err.Error())
+	}
+	if p.row.broken || outOfUse(err) {
+		rep.Broken = p.row.Name
+	}
+	p.row.Seconds = time.Since(start).Seconds()
+	rep.Cases += p.row.Cases
+	rep.Failed += p.row.Failed
+	rep.Rows = append(rep.Rows, p.row)
+}
+
+// outOfUse reports whether an error is one after which a device does nothing more in this process.
+func outOfUse(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Result.Sticky()
+}
+
+func (r *Row) fail(why string) {
+	if r.Failed++; r.Failed == 1 {
+		r.First = why
+	}
+}
+
+// codes are those of the operations to check.
+func (c *Config) codes() ([]ir.Code, error) {
+	all := make([]ir.Code, 0, ir.Codes)
+	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		all = append(all, code)
+	}
+	only, err := parse(all, c.Ops)
+	if err != nil {
+		return nil, err
+	}
+	skip, err := parse(all, c.Skip)
+	if err != nil {
+		return nil, err
+	}
+	if c.Ops == nil {
+		only = all
+	}
+	return slices.DeleteFunc(only, func(code ir.Code) bool { return slices.Contains(skip, code) }), nil
+}
+
+// parse finds op codes by their names.
+func parse(all []ir.Code, names []string) (codes []ir.Code, err error) {
+	for _, n := range names {
+		i := slices.IndexFunc(all, func(code ir.Code) bool { return code.String() == strings.TrimSpace(n) })
+		if i < 0 {
+			return nil, &Error{fmt.Sprintf("there is no operation %q", n), "warpline check --list names them"}
+		}
+		codes = append(codes, all[i])
+	}
+	return codes, nil
+}
+
+// Ops lists the names of the operations that have cases.
+func Ops() []string {
+	var names []string
+	for c := ir.Code(1); int(c) < ir.Codes; c++ {
+		names = append(names, c.String())
+	}
+	return names
+}
+
+// promises are the parts about memory, queues and events.
+func promises(dev device.Device) []part {
+	var parts []part
+	for _, p := range conform.Promises() {
+		parts = append(parts, part{Row{Part: "device", Name: p.Name, Cases: 1}, func(context.Context, *Row) error {
+			if err := p.Check(dev); err != nil {
+				return fmt.Errorf("%s: %w", p.What, err)
+			}
+			return nil
+		}})
+	}
+	return parts
+}

@@ -1,0 +1,161 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/cpu"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// broken is a CPU that subtracts where it should add.
+type broken struct{ device.Device }
+
+func (b broken) Prepare(op ir.Op) (*device.Kernel, error) {
+	asked := op
+	if op.Code == ir.Add {
+		op.Code = ir.Sub
+	}
+	k, err := b.Device.Prepare(op)
+	if err == nil {
+		k.Op = asked
+	}
+	return k, err
+}
+
+// lost is a CPU that prepares no products, as if an earlier launch had failed.
+type lost struct{ device.Device }
+
+func (l lost) Prepare(op ir.Op) (*device.Kernel, error) {
+	if op.Code == ir.Mul {
+		return nil, fmt.Errorf("lost: %w", &driver.Error{Call: "cuModuleLoadDataEx", Result: driver.IllegalAddress})
+	}
+	return l.Device.Prepare(op)
+}
+
+func init() {
+	device.Register("lost", device.Engine{Open: func(device.Name) (device.Device, error) { return lost{cpu.New()}, nil }})
+	device.Register("broken", device.Engine{Open: func(device.Name) (device.Device, error) { return broken{cpu.New()}, nil }})
+}
+
+func TestReport(t *testing.T) {
+	var parts []string
+	rep, err := Run(t.Context(), Config{Device: "cpu", Seed: 7, Short: true, Ops: []string{"add", " exp"}, Progress: func(done, all int, name string) {
+		if done != len(parts) || all != 4 {
+			t.Errorf("part %d of %d: %s", done, all, name)
+		}
+		parts = append(parts, name)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.Rows) != 4 || len(parts) != 4 || rep.Failed != 0 || rep.Cut || rep.Seed != 7 {
+		t.Errorf("%+v", rep)
+	}
+	cases := 0
+	for _, r := range rep.Rows {
+		cases += r.Cases
+		if r.Cases == 0 || r.Failed != 0 || r.Part == "op" && (r.Worst <= 0 || r.Worst > 1) {
+			t.Errorf("%+v", r)
+		}
+	}
+	text := rep.Text(100)
+	if cases != rep.Cases || !strings.Contains(text, "all ") || !strings.Contains(text, "(seed 7)") || strings.Contains(text, "FAILED") {
+		t.Errorf("%d cases\n%s", cases, text)
+	}
+}
+
+// TestBroken: a wrong result is a failure that names its case.
+func TestBroken(t *testing.T) {
+	rep, err := Run(t.Context(), Config{Device: "broken", Seed: 7, Short: true, Ops: []string{"add", "mul"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]Row{}
+	for _, r := range rep.Rows {
+		byName[r.Part+" "+r.Name] = r
+	}
+	add, mul := byName["op add"], byName["op mul"]
+	if add.Failed == 0 || add.Failed > add.Cases || !strings.Contains(add.First, "add/") || mul.Failed != 0 || rep.Failed < add.Failed {
+		t.Errorf("%+v\n%+v\n%d failed", add, mul, rep.Failed)
+	}
+	if text := rep.Text(100); !strings.Contains(text, "FAILED op add: ") || !strings.Contains(text, "repeat with --seed 7") {
+		t.Error(text)
+	}
+}
+
+// TestPromises tries what is checked beside operations where it passes, and on a device that adds wrongly.
+func TestPromises(t *testing.T) {
+	for _, name := range []string{"cpu", "sim:0", "null:0"} {
+		n, dev, err := open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two := together(n, dev)
+		if want := name == "cpu"; (len(two) == 0) != want {
+			t.Errorf("%s: %d parts with another device", name, len(two))
+		}
+		var rep Report
+		for _, p := range append(promises(dev), two...) {
+			rep.add(t.Context(), &p)
+		}
+		if rep.Failed != 0 || rep.Cases != len(rep.Rows) {
+			t.Errorf("%s:\n%s", name, rep.Text(100))
+		}
+	}
+	var rep Report
+	for _, p := range promises(broken{cpu.New()}) {
+		rep.add(t.Context(), &p)
+	}
+	for _, r := range rep.Rows {
+		if (r.Name == "launch") != (r.Failed == 1) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	rep, err := Run(ctx, Config{Device: "cpu", Short: true, Progress: func(done, all int, name string) {
+		if done == 2 {
+			cancel()
+		}
+	}})
+	if err != nil || !rep.Cut || rep.Failed != 0 || len(rep.Rows) != 3 || rep.Seed == 0 {
+		t.Errorf("%v, %+v", err, rep)
+	}
+	if text := rep.Text(100); !strings.Contains(text, "interrupted: the ") {
+		t.Error(text)
+	}
+}
+
+// TestBrokenDevice: after an error that a card stays in, no more is tried.
+func TestBrokenDevice(t *testing.T) {
+	rep, err := Run(t.Context(), Config{Device: "lost", Seed: 7, Short: true, Ops: []string{"add", "mul", "sub"}, Skip: []string{"add"}})
+	if err != nil || rep.Broken != "mul" || len(rep.Rows) != 1 || rep.Failed != 1 || rep.Cases != 1 {
+		t.Fatalf("%v, %+v", err, rep)
+	}
+	if text := rep.Text(200); !strings.Contains(text, "out of use since mul: the rest was not run; go on with --skip mul (seed 7)") {
+		t.Error(text)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	for _, c := range []Config{{Device: "nowhere"}, {Device: "cpu:1"}, {Device: "sim:abacus"}} {
+		if rep, err := Run(t.Context(), c); rep != nil || err == nil || !strings.Contains(err.Error(), c.Device) {
+			t.Errorf("%+v: %v, %v", c, rep, err)
+		}
+	}
+	var e *Error
+	if _, err := Run(t.Context(), Config{Device: "cpu", Ops: []string{"add", "mtmul"}}); !errors.As(err, &e) || !strings.Contains(e.Text, "mtmul") {
+		t.Error(err)
+	}
+	if names := Ops(); len(names) < 50 || names[0] == "" {
+		t.Error(names)
+	}
+}

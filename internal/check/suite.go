@@ -1,0 +1,85 @@
+package check
+
+import (
+	"context"
+
+	"github.com/warpline-ml/warpline/internal/conform"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// suite runs the conformance cases of each op code.
+type suite struct {
+	runner  *conform.Runner
+	options conform.Options
+	codes   []ir.Code
+}
+
+func newSuite(dev device.Device, c Config, codes []ir.Code) (*suite, error) {
+	r, err := conform.NewRunner(dev)
+	if err != nil {
+		return nil, err
+	}
+	return &suite{runner: r, options: conform.Options{Seed: c.Seed, Short: c.Short}, codes: codes}, nil
+}
+
+func (s *suite) close() error { return s.runner.Close() }
+
+// parts is a part per op code and one per gradient rule.
+func (s *suite) parts() (parts []part) {
+	for _, code := range s.codes {
+		o := s.options
+		o.Codes = []ir.Code{code}
+		parts = append(parts, part{Row{Part: "op", Name: code.String()}, func(ctx context.Context, row *Row) error { return s.cases(ctx, row, o) }})
+	}
+	for _, code := range s.codes {
+		o := s.options
+		o.Codes = []ir.Code{code}
+		parts = append(parts, part{Row{Part: "gradient", Name: code.String()}, func(ctx context.Context, row *Row) error { return s.gradients(ctx, row, o) }})
+	}
+	return parts
+}
+
+func (s *suite) cases(ctx context.Context, row *Row, o conform.Options) error {
+	for c := range conform.Cases(o) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		res := s.runner.Run(c)
+		row.Cases++
+		row.Worst = max(row.Worst, res.Share())
+		switch res.Status {
+		case conform.Failed:
+			row.fail(res.String())
+		case conform.Lowered:
+			row.Lowered++
+		case conform.Unsupported:
+			row.Unsupported++
+			row.fail(res.String())
+		}
+		if outOfUse(res.Err) {
+			row.broken = true
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *suite) gradients(ctx context.Context, row *Row, o conform.Options) error {
+	for _, g := range conform.GradCases(o) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		res := s.runner.Grad(g)
+		row.Cases++
+		row.Worst = max(row.Worst, res.Share())
+		if res.Status != conform.Passed {
+			row.fail(res.String())
+		}
+		if outOfUse(res.Err) {
+			row.broken = true
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package check
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/safetensors"
+)
+
+// bePython, set in the environment, makes the test binary a Python that speaks torch.py's protocol, in one of several ways.
+const bePython = "WARPLINE_TEST_PYTHON"
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(bePython); how != "" {
+		os.Exit(python(how, os.Args[len(os.Args)-1]))
+	}
+	os.Exit(m.Run())
+}
+
+// python is told a program, as with -c.
+func python(how, program string) int {
+	if how == "bare" {
+		fmt.Fprintln(os.Stderr, "Traceback\nModuleNotFoundError: no torch")
+		return 1
+	}
+	if program == "import torch" {
+		return 0
+	}
+	if how == "mute" {
+		fmt.Fprintln(os.Stderr, "Traceback\nImportError: half a torch")
+		return 1
+	}
+	fmt.Println(`{"torch": "0.1", "cuda": ["odd"]}`)
+	in := json.NewDecoder(os.Stdin)
+	for {
+		var q question
+		if in.Decode(&q) != nil {
+			return 0
+		}
+		switch how {
+		case "hangs":
+			time.Sleep(time.Hour)
+		case "dies":
+			fmt.Fprintln(os.Stderr, "Segmentation fault")
+			return 3
+		case "refuses":
+			fmt.Println(`{"error": "RuntimeError: no"}`)
+			continue
+		}
+		if err := product(&q, how); err != nil {
+			fmt.Printf("{\"error\": %q}\n", err)
+			continue
+		}
+		fmt.Println(`{"seconds": 0.5}`)
+	}
+}
+
+// product is a matrix product in float64, spoilt in the way that how says.
+func product(q *question, how string) error {
+	raw, err := os.ReadFile(q.In)
+	if err != nil {
+		return err
+	}
+	f, err := safetensors.Parse(raw)
+	if err != nil {
+		return err
+	}
+	a, okA := f.Lookup("a")
+	b, okB := f.Lookup("b")
+	if !okA || !okB || q.Job != "gemm" || q.Turns < 1 || q.Device != "cpu" {
+		return fmt.Errorf("asked for %+v", q)
+	}
+	value := func(e *safetensors.Entry, i int) float64 {
+		if e.DType == "BF16" {
+			return float64(dtype.BFloat16(binary.LittleEndian.Uint16(e.Data()[2*i:])).Float32())
+		}
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(e.Data()[4*i:])))
+	}
+	m, k, n := a.Shape[0], a.Shape[1], b.Shape[1]
+	y := make([]float32, m*n)
+	for i := range y {
+		var sum float64
+		for j := range k {
+			sum += value(a, i/n*k+j) * value(b, j*n+i%n)
+		}
+		y[i] = float32(sum)
+	}
+	switch how {
+	case "wrong":
+		y[0] += 1
+	case "nan":
+		y[3] = float32(math.NaN())
+	case "short":
+		y = y[1:]
+	}
+	data, err := binary.Append(nil, binary.LittleEndian, y)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(q.Out, func(w io.Writer) error {
+		return safetensors.Write(w, nil, []safetensors.Tensor{{Name: "y", DType: "F32", Shape: []int{len(y)}, Data: data}})
+	})
+}
+
+var products = []job{{name: "gemm", dt: dtype.F32, sizes: []int{8, 9, 7}, build: gemm}, {name: "gemm", dt: dtype.BF16, sizes: []int{5, 16, 3}, build: gemm}}
+
+// TestTorch compares with a Python that computes right, and with such as do not.
+func TestTorch(t *testing.T) {
+	for how, want := range map[string]string{"right": "", "wrong": "apart, allowed is", "nan": "NaN", "short": "results here", "refuses": "RuntimeError: no", "dies": "no answer"} {
+		t.Setenv(bePython, how)
+		jobs := products[:1]
+		if how == "right" {
+			jobs = products
+		}
+		got, err := compare(t.Context(), device.Name{Kind: "cpu"}, os.Args[0], jobs, nil)
+		if dead := how == "dies"; (err != nil) != dead || dead && !strings.Contains(err.Error(), "Segmentation fault") || got == nil {
+			t.Fatalf("%s: %v", how, err)
+		}
+		failed, text := len(jobs), got.Text(100)
+		if how == "right" {
+			failed = 0
+		}
+		if len(got.Rows) != len(jobs) || got.Failed() != failed || got.Version != "0.1" || !strings.Contains(text, want) {
+			t.Errorf("%s: %d failed\n%s", how, got.Failed(), text)
+		}
+		if r := got.Rows[0]; how == "right" && (r.Ours <= 0 || r.Theirs != 0.5 || math.Abs(r.Ratio*r.Ours-0.5) > 1e-9 || r.Apart <= 0 || r.Shape != "8×9×7") {
+			t.Errorf("%+v", r)
+		}
+		if _, err := json.Marshal(got); err != nil {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+}
+
+// TestTorchInterrupted ends a Python that does not answer.
+func TestTorchInterrupted(t *testing.T) {
+	t.Setenv(bePython, "hangs")
+	ctx, cancel := context.WithCancel(t.Context())
+	got, err := compare(ctx, device.Name{Kind: "cpu"}, os.Args[0], products, func(done, all int, name string) {
+		if name == "gemm" {
+			time.AfterFunc(50*time.Millisecond, cancel)
+		}
+	})
+	if err != nil || len(got.Rows) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestFindPython(t *testing.T) {
+	t.Setenv(PythonEnv, os.Args[0])
+	t.Setenv(bePython, "right")
+	if p, err := FindPython(t.Context()); p != os.Args[0] || err != nil {
+		t.Error(p, err)
+	}
+	t.Setenv(bePython, "bare")
+	_, err := FindPython(t.Context())
+	if e, ok := err.(*Error); !ok || !strings.Contains(e.Text, "ModuleNotFoundError: no torch") || !strings.Contains(e.Hint, PythonEnv) {
+		t.Error(err)
+	}
+	t.Setenv(bePython, "mute")
+	if _, err := compare(t.Context(), device.Name{Kind: "cpu"}, os.Args[0], products, nil); err == nil || !strings.Contains(err.Error(), "half a torch") {
+		t.Error(err)
+	}
+	t.Setenv(PythonEnv, "no-such-python")
+	if _, err := FindPython(t.Context()); err == nil || !strings.Contains(err.Error(), "no-such-python") {
+		t.Error(err)
+	}
+}
+
+// TestJobs: sizes are given for every kind of device.
+func TestJobs(t *testing.T) {
+	for _, kind := range []string{"cpu", "cuda", "sim"} {
+		for _, j := range jobsFor(kind) {
+			if j.name == "" || j.build == nil || len(j.sizes) < 2 || (j.allowed() != 1e-3) == j.steps || j.steps && j.name == "gpt step" && j.layers*j.heads == 0 {
+				t.Errorf("%s: %+v", kind, j)
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package cuda_test
+
+import (
+	"testing"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/cuda"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/hostmem"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// counting is a driver that does nothing and counts calls by name.
+type counting struct {
+	calls map[string]int
+	next  uint64
+}
+
+func (c *counting) ok(name string) driver.Result {
+	c.calls[name]++
+	return driver.Success
+}
+
+func (c *counting) handle() uint64 {
+	c.next += 1 << 32
+	return c.next
+}
+
+// api answers what the engine asks of a card with 8.0.
+func (c *counting) api() *driver.API {
+	c.calls = map[string]int{}
+	facts := map[driver.Attribute]int{driver.ComputeMajor: 8, driver.MultiprocessorCount: 108, driver.MaxSharedPerBlockOptin: 163 << 10}
+	return &driver.API{
+		Init:                     func(uint32) driver.Result { return c.ok("init") },
+		DeviceGetCount:           func() (int, driver.Result) { return 1, c.ok("count") },
+		DeviceGet:                func(i int) (driver.Device, driver.Result) { return driver.Device(i), c.ok("device") },
+		DeviceGetName:            func(driver.Device) (string, driver.Result) { return "nothing", c.ok("name") },
+		DeviceTotalMem:           func(driver.Device) (int64, driver.Result) { return 1 << 40, c.ok("memory") },
+		DeviceGetAttribute:       func(a driver.Attribute, _ driver.Device) (int, driver.Result) { return facts[a], c.ok("attribute") },
+		DeviceGetPCIBusId:        func(driver.Device) (string, driver.Result) { return "0000:00:00.0", c.ok("bus") },
+		DevicePrimaryCtxSetFlags: func(driver.Device, uint32) driver.Result { return c.ok("flags") },
+		DevicePrimaryCtxRetain:   func(driver.Device) (driver.Context, driver.Result) { return 1, c.ok("retain") },
+		DevicePrimaryCtxRelease:  func(driver.Device) driver.Result { return c.ok("release") },
+		CtxSetCurrent:            func(driver.Context) driver.Result { return c.ok("set current") },
+		ModuleLoadData: func([]byte) (driver.Module, string, driver.Result) {
+			return driver.Module(c.handle()), "", c.ok("load")
+		},
+		ModuleUnload: func(driver.Module) driver.Result { return c.ok("unload") },
+		ModuleGetFunction: func(driver.Module, string) (driver.Function, driver.Result) {
+			return driver.Function(c.handle()), c.ok("function")
+		},
+		FuncSetAttribute: func(driver.Function, driver.FuncAttribute, int) driver.Result { return c.ok("function attribute") },
+		MemAlloc:         func(int64) (driver.Ptr, driver.Result) { return driver.Ptr(c.handle()), c.ok("alloc") },
+		MemFree:          func(driver.Ptr) driver.Result { return c.ok("free") },
+		MemHostAlloc: func(n int64, _ uint32) (uintptr, driver.Result) {
+			b, err := hostmem.Alloc(int(n))
+			if err != nil {
+				return 0, driver.OutOfMemory
+			}
+			return b.Addr, c.ok("host alloc")
+		},
+		MemFreeHost:     func(uintptr) driver.Result { return c.ok("host free") },
+		MemsetD8Async:   func(driver.Ptr, uint8, int64, driver.Stream) driver.Result { return c.ok("memset") },
+		MemcpyHtoDAsync: func(driver.Ptr, uintptr, int64, driver.Stream) driver.Result { return c.ok("upload") },
+		MemcpyDtoHAsync: func(uintptr, driver.Ptr, int64, driver.Stream) driver.Result { return c.ok("download") },
+		StreamCreateWithPriority: func(uint32, int) (driver.Stream, driver.Result) {
+			return driver.Stream(c.handle()), c.ok("stream")
+		},
+		StreamDestroy:     func(driver.Stream) driver.Result { return c.ok("destroy") },
+		StreamSynchronize: func(driver.Stream) driver.Result { return c.ok("synchronize") },
+		StreamWaitEvent:   func(driver.Stream, driver.Event) driver.Result { return c.ok("wait") },
+		EventCreate:       func(uint32) (driver.Event, driver.Result) { return driver.Event(c.handle()), c.ok("event") },
+		EventDestroy:      func(driver.Event) driver.Result { return c.ok("event destroy") },
+		EventRecord:       func(driver.Event, driver.Stream) driver.Result { return c.ok("record") },
+		EventQuery:        func(driver.Event) driver.Result { c.ok("query"); return driver.NotReady },
+		LaunchKernelEx:    func(*driver.LaunchConfig, driver.Function, []byte) driver.Result { return c.ok("launch") },
+	}
+}
+
+// launcher is an elementwise op ready to be launched on a driver.
+type launcher struct {
+	q    device.Queue
+	k    *device.Kernel
+	args []device.Arg
+	p    device.Params
+	site callsite.Site
+}
+
+func newLauncher(t testing.TB, api *driver.API) *launcher {
+	t.Helper()
+	d, err := cuda.New(api, 0, "cuda:0", cuda.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := ir.Dense(dtype.F32, 4)
+	l := &launcher{}
+	if l.k, err = d.Prepare(ir.New(ir.Add, ir.Attr{}, typ, typ)); err != nil {
+		t.Fatal(err)
+	}
+	if l.q, err = d.NewQueue(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		m, err := d.Alloc(16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.args = append(l.args, device.Arg{Mem: m})
+	}
+	callsite.Capture(0, &l.site)
+	l.p.Site = &l.site
+	t.Cleanup(func() {
+		for _, err := range []error{l.q.Close(), d.Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return l
+}
+
+func (l *launcher) launch() error { return l.q.Launch(l.k, l.args, &l.p) }
+
+// TestLaunchCost demands that an eager launch is one call of the driver beside the change of context, and allocates
+// nothing.
+func TestLaunchCost(t *testing.T) {
+	var c counting
+	l := newLauncher(t, c.api())
+	clear(c.calls)
+	if n := testing.AllocsPerRun(100, func() {
+		if err := l.launch(); err != nil {
+			t.Error(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations in a launch", n)
+	}
+	const runs = 101 // AllocsPerRun warms up with one
+	if c.calls["launch"] != runs || c.calls["set current"] != runs || len(c.calls) != 2 {
+		t.Errorf("%d launches made the calls %v", runs, c.calls)
+	}
+}
+
+// TestUploadCost demands that copies from the program's memory wait for nothing until too many are under way.
+func TestUploadCost(t *testing.T) {
+	var c counting
+	l := newLauncher(t, c.api())
+	b, err := hostmem.Alloc(9 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Free()
+	from := device.Arg{Mem: device.Mem{Addr: uint64(b.Addr), Size: int64(b.Size), Host: true}}
+	to := device.Arg{Mem: device.Mem{Addr: 1 << 40, Size: int64(b.Size)}}
+	clear(c.calls)
+	for range 7 {
+		if err := l.q.Copy(to, from, from.Mem.Size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.calls["upload"] != 21 || c.calls["synchronize"] != 0 {
+		t.Errorf("7 copies of 9 MiB made the calls %v", c.calls)
+	}
+	before := c.calls["host alloc"]
+	for range 20 {
+		if err := l.q.Copy(to, from, from.Mem.Size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.calls["synchronize"] == 0 || c.calls["host alloc"]-before > 12 {
+		t.Errorf("a driver that never ends a copy: calls %v", c.calls)
+	}
+}
+
+// BenchmarkLaunch is the host's cost of a launch without the driver's own.
+func BenchmarkLaunch(b *testing.B) {
+	var c counting
+	l := newLauncher(b, c.api())
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := l.launch(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
+	reference "github.com/warpline-ml/warpline/internal/ref"
+	"github.com/warpline-ml/warpline/internal/testutil"
+
+	"github.com/warpline-ml/warpline/internal/conform"
+	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// TestTensorCores runs products of 16-bit matrices with the arithmetic of A100 and H100, which cuts off what an exact sum
+// keeps, and with lanes that part.
+func TestTensorCores(t *testing.T) {
+	dev := newBareDevice(gpusim.Options{Checks: gpusim.AllChecks, Seed: 7, Numerics: gpusim.Truncating, Schedule: gpusim.Independent})
+	runSuite(t, dev, func(c *conform.Case) bool { return c.Op.In(0).DType == dtype.BF16 }, ir.MatMul, ir.Linear)
+}
+
+// runSuite runs those of the short conformance cases of codes that are wanted and that the device prepares.
+func runSuite(t *testing.T, dev device.Device, want func(c *conform.Case) bool, codes ...ir.Code) {
+	t.Helper()
+	o := conform.Options{Seed: testutil.Rand(t).Uint64(), Short: true, Codes: codes}
+	cases := func(yield func(*conform.Case) bool) {
+		for c := range conform.Cases(o) {
+			if want(c) && !yield(c) {
+				return
+			}
+		}
+	}
+	s, err := conform.Run(dev, cases, func(r conform.Result) {
+		if r.Status == conform.Failed {
+			t.Error(r.String())
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range codes {
+		if s.Counts[code][conform.Passed] == 0 {
+			t.Errorf("no case of %s ran", code)
+		}
+	}
+}
+
+// TestConvTiles runs the suite's convolutions by tiles where the engine would not.
+func TestConvTiles(t *testing.T) {
+	dev := newBareDevice(gpusim.Options{Checks: gpusim.AllChecks, Seed: 5, Numerics: gpusim.Truncating, Schedule: gpusim.Independent})
+	var side int
+	dev.prepare = func(b *builder) (err error) {
+		var c *convolution
+		var p sides
+		var plan func(*builder, sides)
+		in, out := b.op.Ins(), b.outs[0]
+		switch b.op.Code {
+		case ir.Conv2d:
+			if c, err = newConvolution(b, in[0], in[1], out); err == nil {
+				p, plan = c.forward(), c.planForward
+			}
+		case ir.Conv2dGradInput:
+			if c, err = newConvolution(b, out, in[1], in[0]); err == nil {
+				p, plan = c.gradInput(), c.planGradInput
+			}
+		case ir.Conv2dGradWeight:
+			if c, err = newConvolution(b, in[1], out, in[0]); err == nil {
+				p, plan = c.gradWeight(), c.planGradWeight
+			}
+		}
+		if err != nil || !p.tileable(c.dt) {
+			return errors.Join(err, device.ErrUnsupported)
+		}
+		p.side = side
+		plan(b, p)
+		return nil
+	}
+	for _, side = range []int{64, 128} {
+		want := func(c *conform.Case) bool {
+			return c.Op.In(0).DType == dtype.BF16 || side == 64 && c.Op.In(0).DType == dtype.F32
+		}
+		runSuite(t, dev, want, ir.Conv2d, ir.Conv2dGradInput, ir.Conv2dGradWeight)
+	}
+}
+
+// TestTiles runs every kernel for tiles, whole and cut along k, against sums in float64.
+func TestTiles(t *testing.T) {
+	r := testutil.Rand(t)
+	dev := newBareDevice(gpusim.Options{Checks: gpusim.AllChecks, Numerics: gpusim.Truncating})
+	for _, kernel := range []struct {
+		dt    dtype.DType
+		large bool
+	}{{dtype.F32, false}, {dtype.F32, true}, {dtype.BF16, false}, {dtype.BF16, true}, {dtype.F16, false}} {
+		large, tile := tilings(kernel.dt)
+		if kernel.large {
+			tile = large
+		}
+		for layout := range 4 {
+			for _, size := range [][4]int{{tile.rows, tile.cols, 96, 1}, {tile.rows - 3, tile.cols + 5, 161, 2}} {
+				t.Run(fmt.Sprintf("%s/%s/%d/%v", kernel.dt, tile.name, layout, size), func(t *testing.T) {
+					testTiles(t, r, dev, kernel.dt, tile, layout, size)
+				})
+			}
+		}
+	}
+}
+
+func testTiles(t *testing.T, r *rand.Rand, dev *bareDevice, dt dtype.DType, tile tiling, layout int, size [4]int) {
+	m, n, k := size[0], size[1], size[2]
+	a, b := randomMatrix(r, dt, m, k, layout&1 != 0), randomMatrix(r, dt, k, n, layout&2 != 0)
+	got := dev.run(t, dt, tile, size[3], a, b)
+	for i, v := range got.Data {
+		var want, magnitude float64
+		for l := range k {
+			x := a.Data[i/n*k+l] * b.Data[l*n+i%n]
+			want, magnitude = want+x, magnitude+math.Abs(x)
+		}
+		if d := math.Abs(v - want); d > math.Abs(want)*dt.Epsilon()/2+(2+math.Sqrt(float64(k)))*0x1p-23*magnitude {
+			t.Fatalf("element %d,%d is %v, want %v", i/n, i%n, v, want)
+		}
+	}
+}
+
+// randomMatrix has neighbours in a column when transposed, else in a row.
+func randomMatrix(r *rand.Rand, dt dtype.DType, rows, cols int, transposed bool) reference.Array {
+	strides := []int{cols, 1}
+	if transposed {
+		strides = []int{1, rows}
+	}
+	typ := ir.Strided(dt, []int{rows, cols}, strides)
+	v := make([]float64, rows*cols)
+	for i := range v {
+		v[i] = r.NormFloat64()
+	}
+	image := make([]byte, typ.Span()*dt.Size())
+	reference.Encode(image, typ, reference.Floats(typ, v...))
+	return reference.Decode(image, typ)
+}
+
+// TestTF32 runs the products of f32 on tensor cores, which no plan chooses yet, against operands rounded likewise.
+func TestTF32(t *testing.T) {
+	r := testutil.Rand(t)
+	dev := newBareDevice(gpusim.Options{Checks: gpusim.AllChecks})
+	whole := func(v float64) float64 { return v }
+	for _, kernel := range []struct {
+		name  string
+		tile  tiling
+		round func(float64) float64
+		tol   float64 // of the sum of the terms' absolute values
+	}{
+		{"gemm128_tf32", tiling{rows: 128, cols: 128, threads: 128, shared: 2 * 256 * 128}, tf32, 0x1p-21},
+		{"gemm64_tf32", tiling{rows: 64, cols: 64, threads: 128, shared: 2 * 128 * 128}, tf32, 0x1p-21},
+		{"gemm64_tf32x3", tiling{rows: 64, cols: 64, threads: 128, shared: 2 * 128 * 128}, whole, 0x1p-20},
+	} {
+		for layout := range 4 {
+			m, n, k := kernel.tile.rows+3, kernel.tile.cols-4, 92
+			a, b := randomMatrix(r, dtype.F32, m, k, layout&1 != 0), randomMatrix(r, dtype.F32, k, n, layout&2 != 0)
+			got := dev.runWith(t, dtype.F32, a, b, func(p *product, plan *builder) {
+				plan.run(kernel.name, tileGrid(p.tiles(kernel.tile)), [3]int{kernel.tile.threads, 1, 1}, kernel.tile.shared,
+					pointer(p.c), pointer(p.a), pointer(p.b), i64(0), i64(0), p.param(1, k, p.tiles(kernel.tile)))
+			})
+			for i, v := range got.Data {
+				var want, magnitude float64
+				for l := range k {
+					x := kernel.round(a.Data[i/n*k+l]) * kernel.round(b.Data[l*n+i%n])
+					want, magnitude = want+x, magnitude+math.Abs(x)
+				}
+				if math.Abs(v-want) > kernel.tol*magnitude {
+					t.Fatalf("%s, layout %d: element %d,%d is %v, want %v", kernel.name, layout, i/n, i%n, v, want)
+				}
+			}
+		}
+	}
+}
+
+// tf32 rounds an f32 to 11 significant bits, ties away from zero.
+func tf32(v float64) float64 {
+	return float64(math.Float32frombits((math.Float32bits(float32(v)) + 1<<12) &^ (1<<13 - 1)))
+}
+
+// TestMainLoop pins what a step of the large kernels on tensor cores costs, as the difference of two lengths of k.
+func TestMainLoop(t *testing.T) {
+	r := testutil.Rand(t)
+	dev := newBareDevice(gpusim.Options{Counters: true})
+	for layout, name := range []string{"gemm128_kn_bf16", "gemm128_mn_bf16", "gemm128_kk_bf16", "gemm128_mk_bf16"} {
+		large, _ := tilings(dtype.BF16)
+		count := func(k int) gpusim.Counters {
+			dev.run(t, dtype.BF16, large, 1, randomMatrix(r, dtype.BF16, large.rows, k, layout&1 != 0), randomMatrix(r, dtype.BF16, k, large.cols, layout&2 != 0))
+			return dev.reports[name].Counters
+		}
+		short, long := count(256), count(512)
+		per := func(f func(c gpusim.Counters) uint64) float64 {
+			return float64(f(long)-f(short)) / float64(long.ByClass["tensor"]-short.ByClass["tensor"])
+		}
+		others := per(func(c gpusim.Counters) uint64 { return c.Instructions }) - 1
+		wavefronts := per(func(c gpusim.Counters) uint64 { return c.SharedWavefronts })
+		copies := per(func(c gpusim.Counters) uint64 { return c.ByClass["async copy"] - 2*c.ByClass["sync"] }) // less a commit and a wait per barrier
+		t.Logf("%s: per mma %.3f other instructions, %.3f wavefronts, %.3f copies", name, others, wavefronts, copies)
+		if others > 1.5 || wavefronts > 1.25 || long.SharedConflicts > 0 {
+			t.Errorf("%s: %.3f other instructions and %.3f wavefronts per mma, %d bank conflicts", name, others, wavefronts, long.SharedConflicts)
+		}
+		if widest := float64(large.rows+large.cols) * 128 / (16 * 32) / float64(large.rows/16*large.cols/8*4); math.Abs(copies-widest) > 1e-9 {
+			t.Errorf("%s: %.3f copies per mma, %.3f if all have 16 bytes", name, copies, widest)
+		}
+		if two := 2 * (dev.reports[name].Shared + 1<<10); two > gpusim.A100().SharedPerSM {
+			t.Errorf("%s: two blocks of four warps take %d bytes of shared memory, more than a multiprocessor has", name, two)
+		}
+	}
+}
+
+// TestCut covers all terms by parts whose number is at most what the tiles leave of the grid.
+func TestCut(t *testing.T) {
+	for _, k := range []int{0, 1, 31, 511, 1023, 1024, 1025, 4096, 50257, 1 << 28} {
+		for _, tiles := range []int{1, 3, 64, 127, 128, 1 << 20} {
+			splits, per := cutTerms(k, tiles, 64)
+			if splits < 1 || splits*per < k || splits > 1 && ((splits-1)*per >= k || tiles*splits > fewTiles || per%64 != 0) {
+				t.Errorf("%d terms over %d tiles: %d parts of %d", k, tiles, splits, per)
+			}
+		}
+	}
+}
+
+// TestJoin compares the places that a product's joined batch names with those of its dimensions.
+func TestJoin(t *testing.T) {
+	r := testutil.Rand(t)
+	places := func(p *product) (list [][2]int) {
+		list = [][2]int{{}}
+		for _, d := range p.dims {
+			var next [][2]int
+			for _, at := range list {
+				for i := range d.size {
+					next = append(next, [2]int{at[0] + i*d.a, at[1] + i*d.b})
+				}
+			}
+			list = next
+		}
+		return list
+	}
+	for range 200 {
+		var p product
+		step := 1
+		for range r.IntN(5) {
+			d := batchDim{1 + r.IntN(3), step * r.IntN(2), step * r.IntN(2)}
+			p.dims = slices.Insert(p.dims, 0, d)
+			step *= d.size
+		}
+		before := slices.Clone(p.dims)
+		want := places(&p)
+		p.join()
+		if got := places(&p); !slices.Equal(got, want) {
+			t.Fatalf("%v joined to %v: %v, want %v", before, p.dims, got, want)
+		}
+	}
+}
+
+// run computes a product on a bare device with a tiling and returns the result's elements.
+func (d *bareDevice) run(t *testing.T, dt dtype.DType, tile tiling, splits int, a, b reference.Array) reference.Array {
+	t.Helper()
+	return d.runWith(t, dt, a, b, func(p *product, plan *builder) {
+		depth := 128 / dt.Size()
+		p.planTiles(plan, dt, tile, splits, roundUp(ceilDiv(p.k, splits), depth))
+	})
+}
+
+// runWith computes a product by the plan that f makes.
+func (d *bareDevice) runWith(t *testing.T, dt dtype.DType, a, b reference.Array, f func(p *product, plan *builder)) reference.Array {
+	t.Helper()
+	p := product{m: a.Type.Dim(0), n: b.Type.Dim(1), k: a.Type.Dim(1),
+		aRow: a.Type.Strides()[0], aCol: a.Type.Strides()[1], bRow: b.Type.Strides()[0], bCol: b.Type.Strides()[1]}
+	out := ir.Dense(dt, p.m, p.n)
+	op := ir.New(ir.MatMul, ir.Attr{}, a.Type, b.Type)
+	plan := &builder{d: d.planner, op: &op, outs: []*ir.Type{out}}
+	p.c, p.a, p.b = plan.out(0), plan.in(0), plan.in(1)
+	f(&p, plan)
+	if plan.err != nil {
+		t.Fatal(plan.err)
+	}
+	place := func(x reference.Array) device.Arg {
+		image := make([]byte, x.Type.Span()*dt.Size())
+		reference.Encode(image, x.Type, x)
+		m, err := d.Alloc(int64(len(image)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.sim.Write(m.Addr, image); err != nil {
+			t.Fatal(err)
+		}
+		return device.Arg{Mem: m}
+	}
+	args := []device.Arg{{}, place(a), place(b), {}}
+	for i, n := range map[int]int64{0: int64(out.Size() * dt.Size()), 3: max(plan.work, 1)} {
+		m, err := d.Alloc(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args[i].Mem = m
+	}
+	k := &device.Kernel{Op: op, Out: plan.outs, Impl: &plan.plan}
+	if err := (bareQueue{d}).Launch(k, args, nil); err != nil {
+		t.Fatal(err)
+	}
+	image := make([]byte, out.Size()*dt.Size())
+	if err := d.sim.Read(image, args[0].Mem.Addr); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range args {
+		d.Free(a.Mem)
+	}
+	return reference.Decode(image, out)
+}

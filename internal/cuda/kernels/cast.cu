@@ -1,0 +1,56 @@
+// Conversions between element types: one module per type converted from, one kernel per type converted to. convert.cuh
+// has the rules, layout.cuh the order of the elements.
+//
+//warpline:module cast_f32 -DELEMENT=f32 -DNAME(op)=op##_f32 -Df32_
+//warpline:module cast_f64 -DELEMENT=f64 -DNAME(op)=op##_f64 -Df64_
+//warpline:module cast_f16 -DELEMENT=f16 -DNAME(op)=op##_f16 -Df16_
+//warpline:module cast_bf16 -DELEMENT=bf16 -DNAME(op)=op##_bf16 -Dbf16_
+//warpline:module cast_i64 -DELEMENT=i64 -DNAME(op)=op##_i64 -Di64_
+//warpline:module cast_i32 -DELEMENT=i32 -DNAME(op)=op##_i32 -Di32_
+//warpline:module cast_u8 -DELEMENT=u8 -DNAME(op)=op##_u8 -Du8_
+//warpline:module cast_bool -DELEMENT=boolean -DNAME(op)=op##_bool -Dbool_
+#include "layout.cuh"
+#include "convert.cuh"
+
+typedef ELEMENT T;
+
+template <class D> DEVICE void cast(D *out, const T *x, const Layout<1> &l) {
+	const int size = sizeof(D) > sizeof(T) ? sizeof(D) : sizeof(T), W = size == 1 ? 8 : 16 / size;
+	u32 i = globalThread(), threads = globalThreads();
+	for (; i < l.chunks; i += threads) {
+		Chunk<1> c = locate<W>(l, i);
+		Vec<T, W> a = load<W>(x + c.at[0], l.step[0], c.n);
+		Vec<D, W> r;
+		for (int k = 0; k < W; k++)
+			r.v[k] = convert<D>(a.v[k]);
+		store<W>(out + c.out, 1, c.n, r);
+	}
+}
+
+#define CAST(D, name) \
+	KERNEL(256) NAME(cast_##name##_from)(D *out, const T *x, const Layout<1> l) { cast(out, x, l); }
+
+#ifndef f32_
+CAST(f32, f32)
+#endif
+#ifndef f64_
+CAST(f64, f64)
+#endif
+#ifndef f16_
+CAST(f16, f16)
+#endif
+#ifndef bf16_
+CAST(bf16, bf16)
+#endif
+#ifndef i64_
+CAST(i64, i64)
+#endif
+#ifndef i32_
+CAST(i32, i32)
+#endif
+#ifndef u8_
+CAST(u8, u8)
+#endif
+#ifndef bool_
+CAST(boolean, bool)
+#endif

@@ -1,0 +1,62 @@
+// Full and Iota into any layout. A thread takes 16 bytes at a time where the result is contiguous, whose ends beyond
+// the aligned middle are written element by element.
+//
+//warpline:module create_fill -DFILL
+//warpline:module create_iota
+#include "convert.cuh"
+#include "index.cuh"
+
+#ifdef FILL
+
+template <class T> DEVICE void fill(T *out, T value, i64 n, const Strided &y) {
+	if (!y.contiguous()) {
+		for (i64 i = globalThread(); i < n; i += globalThreads())
+			out[y.at(i)] = value;
+		return;
+	}
+	const int N = 16 / sizeof(T);
+	i64 head = (16 - u64(out) % 16) % 16 / sizeof(T), t = globalThread();
+	head = head < n ? head : n;
+	i64 vectors = (n - head) / N, tail = head + vectors * N;
+	Vec<T, N> v;
+#pragma unroll
+	for (int k = 0; k < N; k++)
+		v.v[k] = value;
+	if (t < head)
+		out[t] = value;
+	if (tail + t < n)
+		out[tail + t] = value;
+	for (i64 i = t; i < vectors; i += globalThreads())
+		storeWhole<N>(out + head + i * N, v);
+}
+
+KERNEL(256) fill_b8(u8 *out, u8 value, i64 n, Strided y) { fill(out, value, n, y); }
+KERNEL(256) fill_b16(u16 *out, u16 value, i64 n, Strided y) { fill(out, value, n, y); }
+KERNEL(256) fill_b32(u32 *out, u32 value, i64 n, Strided y) { fill(out, value, n, y); }
+KERNEL(256) fill_b64(u64 *out, u64 value, i64 n, Strided y) { fill(out, value, n, y); }
+
+#else
+
+// count computes in f64, product and sum rounded one after the other as on the CPU, and converts once. A thread makes
+// four neighbours.
+template <class T> DEVICE void count(T *out, f64 first, f64 step, i64 n, const Strided &y) {
+#pragma clang fp contract(off)
+	const int N = 4;
+	for (i64 i = globalThread() * N; i < n; i += globalThreads() * N) {
+		Vec<T, N> v;
+#pragma unroll
+		for (int k = 0; k < N; k++)
+			v.v[k] = convert<T>(first + f64(i + k) * step);
+		store<N>(out, y, i, n, v);
+	}
+}
+
+KERNEL(256) iota_f32(f32 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
+KERNEL(256) iota_f64(f64 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
+KERNEL(256) iota_f16(f16 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
+KERNEL(256) iota_bf16(bf16 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
+KERNEL(256) iota_i64(i64 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
+KERNEL(256) iota_i32(i32 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
+KERNEL(256) iota_u8(u8 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
+
+#endif

@@ -1,0 +1,82 @@
+// What happens to the sums of a product before they are stored: bias, activation, rounding to the element type.
+#pragma once
+#include "base.cuh"
+#include "math.cuh"
+#include "pipeline.cuh"
+
+// INLINED is what a lambda needs after its parameters, so that what it captures stays in registers.
+#define INLINED __attribute__((always_inline))
+
+// The activations, numbered as ir.Act is.
+enum { noAct, actReLU, actGELU, actGELUTanh };
+
+template <class W> DEVICE W activate(W x, i32 act) {
+	switch (act) {
+	case actReLU:
+		return x < 0 ? W(0) : x;
+	case actGELU:
+		return gelu(x);
+	case actGELUTanh:
+		return geluTanh(x);
+	}
+	return x;
+}
+
+// Staging is a block's tile of sums in the shared memory that its operands lay in. Writers know fragments, readers want
+// neighbours. Chunks of 16 bytes change places by their row, so that neither finds bank conflicts.
+template <int rows, int cols, int threads> struct Staging {
+	f32 *at;
+
+	static DEVICE u32 place(u32 row, u32 col) { return row * cols + ((col / 4 ^ ((row ^ row / 4) % 4 << 1)) * 4 + col % 4); }
+	DEVICE void put(u32 row, u32 col, f32 v) const { at[place(row, col)] = v; }
+
+	// each calls f with the row and column of four neighbours, once all threads have put theirs.
+	template <class F> DEVICE void each(F &&f) const {
+		barrier();
+#pragma unroll 1
+		for (u32 e = opaque(threadIdx.x); e < rows * cols / 4; e += threads) {
+			u32 row = e / (cols / 4), col = e % (cols / 4) * 4;
+			f(row, col, *(const Vec<f32, 4> *)&at[place(row, col)]);
+		}
+		barrier();
+	}
+};
+
+// storeSome stores the first n of four neighbours, at once where all are there and aligned.
+template <class E> DEVICE void storeSome(E *to, const Vec<E, 4> &v, i32 n) {
+	if (n >= 4 && u64(to) % sizeof(v) == 0) {
+		*(Vec<E, 4> *)to = v;
+		return;
+	}
+#pragma unroll
+	for (int e = 0; e < 4; e++)
+		if (e < n)
+			to[e] = v.v[e];
+}
+
+// Rows stores the elements of a row-major matrix, four neighbours at a time. Its columns have biases.
+template <class E> struct Rows {
+	E *to;
+	const E *bias; // or null
+	i32 rows, cols, act;
+	f32 *parts; // where sums of a part of the terms go as they are, or null
+
+	DEVICE void operator()(i32 row, i32 col, Vec<f32, 4> v) const {
+		i32 n = cols - col;
+		if (row >= rows || n <= 0)
+			return;
+		i64 at = i64(row) * cols + col;
+		if (parts) {
+			storeSome(parts + at, v, n);
+			return;
+		}
+		Vec<E, 4> out;
+#pragma unroll
+		for (int e = 0; e < 4; e++) {
+			if (bias && e < n)
+				v.v[e] += widen(bias[col + e]);
+			out.v[e] = narrow<E>(activate(v.v[e], act));
+		}
+		storeSome(to + at, out, n);
+	}
+};

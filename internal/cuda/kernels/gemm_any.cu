@@ -1,0 +1,101 @@
+// Products for every element type and any strides.
+//
+// dot: a thread per element of the result, for products so small that filling tiles would be most of the work.
+//
+// gemm_any: blocks of 64 threads make tiles of 32×32, 4×4 elements to a thread, over steps of 16 along k through shared
+// memory. It serves the types that have no kernel of their own. Sums run along k, one after the other.
+//
+//warpline:module gemm_any_f32 -DT=f32 -DNAME(op)=op##_f32 -DPARTS
+//warpline:module gemm_any_f64 -DT=f64 -DNAME(op)=op##_f64
+//warpline:module gemm_any_f16 -DT=f16 -DNAME(op)=op##_f16 -DPARTS
+//warpline:module gemm_any_bf16 -DT=bf16 -DNAME(op)=op##_bf16 -DPARTS
+//warpline:module gemm_any_i64 -DT=i64 -DNAME(op)=op##_i64 -DINTEGER
+//warpline:module gemm_any_i32 -DT=i32 -DNAME(op)=op##_i32 -DINTEGER
+//warpline:module gemm_any_u8 -DT=u8 -DNAME(op)=op##_u8 -DINTEGER
+#include "gemm.cuh"
+#include "epilogue.cuh"
+
+typedef wide<T> W;
+
+DEVICE T finish(W sum, const T *bias, i32 col, i32 act) {
+#ifndef INTEGER
+	if (bias)
+		sum += widen(bias[col]);
+	sum = activate(sum, act);
+#endif
+	return narrow<T>(sum);
+}
+
+KERNEL(128) NAME(dot)(T *__restrict__ c, const T *__restrict__ a, const T *__restrict__ b, const T *__restrict__ bias, Product p) {
+	for (i32 i = globalThread(); i < p.work; i += globalThreads()) {
+		i32 batch = i / (p.m * p.n), in = i - batch * (p.m * p.n), row = in / p.n, col = in - row * p.n;
+		i64 aAt, bAt;
+		batchAt(p, batch, aAt, bAt);
+		const T *x = a + aAt + row * p.aRow, *y = b + bAt + col * p.bCol;
+		W sum = 0;
+		for (i32 k = 0; k < p.k; k++, x += p.aCol, y += p.bRow)
+			sum += widen(*x) * widen(*y);
+		c[i] = finish(sum, bias, col, p.act);
+	}
+}
+
+const int tile = 32, depth = 16, pitch = tile + 1;
+
+// fill copies the part of an operand that a step needs: 32 lines along the result by 16 along k. Consecutive threads
+// read along the dimension whose elements are neighbours.
+DEVICE void fill(W (&to)[depth][pitch], const T *from, i64 line, i64 along, i32 lines, i32 left) {
+	bool byLine = along != 1;
+#pragma unroll 1
+	for (int e = threadIdx.x; e < tile * depth; e += 64) {
+		i32 l = byLine ? e % tile : e / depth, k = byLine ? e / tile : e % depth;
+		to[k][l] = l < lines && k < left ? widen(from[l * line + k * along]) : W(0);
+	}
+}
+
+KERNEL(64) NAME(gemm_any)(T *__restrict__ c, const T *__restrict__ a, const T *__restrict__ b, const T *__restrict__ bias, Product p) {
+	__shared__ W x[depth][pitch], y[depth][pitch];
+	int r = threadIdx.x / 8, s = threadIdx.x % 8;
+	for (i32 i = blockIdx.x; i < p.work; i += gridDim.x) {
+		Tile at = tileAt<tile, tile>(p.m, p.n, 1, i);
+		i64 aAt, bAt;
+		batchAt(p, at.batch, aAt, bAt);
+		aAt += at.row * p.aRow;
+		bAt += at.col * p.bCol;
+		W sum[4][4] = {};
+		for (i32 k = 0; k < p.k; k += depth) {
+			barrier();
+			fill(x, a + aAt + k * p.aCol, p.aRow, p.aCol, p.m - at.row, p.k - k);
+			fill(y, b + bAt + k * p.bRow, p.bCol, p.bRow, p.n - at.col, p.k - k);
+			barrier();
+#pragma unroll 4
+			for (int l = 0; l < depth; l++) {
+				W u[4], v[4];
+				for (int j = 0; j < 4; j++) {
+					u[j] = x[l][r + 8 * j];
+					v[j] = y[l][s + 8 * j];
+				}
+				for (int j = 0; j < 16; j++)
+					sum[j / 4][j % 4] += u[j / 4] * v[j % 4];
+			}
+		}
+		T *out = c + i64(at.batch) * p.m * p.n;
+#pragma unroll
+		for (int j = 0; j < 16; j++) {
+			i32 row = at.row + r + 8 * (j / 4), col = at.col + s + 8 * (j % 4);
+			if (row < p.m && col < p.n)
+				out[i64(row) * p.n + col] = finish(sum[j / 4][j % 4], bias, col, p.act);
+		}
+	}
+}
+
+#ifdef PARTS
+KERNEL(256) NAME(gemm_sum)(T *__restrict__ c, const f32 *__restrict__ partial, const T *__restrict__ bias, i64 perBatch, i64 total, i32 cols, i32 splits, i32 act) {
+	for (i64 i = globalThread(); i < total; i += globalThreads()) {
+		const f32 *from = partial + i / perBatch * perBatch * splits + i % perBatch;
+		f32 x = 0;
+		for (i32 s = 0; s < splits; s++, from += perBatch)
+			x += *from;
+		c[i] = finish(x, bias, i32(i % cols), act);
+	}
+}
+#endif

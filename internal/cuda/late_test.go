@@ -1,0 +1,131 @@
+package cuda_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/cuda"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// broken is a queue with an addition whose second operand was freed: a kernel that accesses nobody's memory.
+func broken(t *testing.T, o cuda.Options) (q device.Queue, launch func(module string) error) {
+	t.Helper()
+	s, err := simcuda.New(simcuda.Config{LateEffects: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := cuda.New(s.API(), 0, "sim:0", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q, err = d.NewQueue(); err != nil {
+		t.Fatal(err)
+	}
+	typ := ir.Dense(dtype.F32, 100)
+	add, err := d.Prepare(ir.New(ir.Add, ir.Attr{}, typ, typ))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var args []device.Arg
+	for range 3 {
+		m, err := d.Alloc(400)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, device.Arg{Mem: m})
+	}
+	d.Free(args[2].Mem)
+	return q, func(module string) error {
+		var site callsite.Site
+		callsite.Capture(0, &site)
+		return q.Launch(add, args, &device.Params{Site: &site, Module: module})
+	}
+}
+
+// TestLateError lets a kernel fault while the host is ahead: the error shows at the Sync and names the launches it may
+// have been; later calls refer to it.
+func TestLateError(t *testing.T) {
+	q, launch := broken(t, cuda.Options{})
+	if err := errors.Join(launch("first.weight"), launch("second.weight")); err != nil {
+		t.Fatalf("a launch waited: %v", err)
+	}
+	err := q.Sync()
+	var late *cuda.LateError
+	var cause *driver.Error
+	if !errors.As(err, &late) || !errors.As(err, &cause) || cause.Result != driver.IllegalAddress {
+		t.Fatalf("got %v", err)
+	}
+	if late.Pending != 2 || !strings.Contains(err.Error(), "late_test.go:") || !strings.Contains(err.Error(), "second.weight") {
+		t.Errorf("the error does not say where it may come from: %v", err)
+	}
+	if cause.Detail == "" {
+		t.Errorf("the simulated GPU has nothing to say: %v", err)
+	}
+	if again := launch(""); !errors.Is(again, late) || strings.HasPrefix(again.Error(), err.Error()) {
+		t.Errorf("the next call says %v", again)
+	}
+	if err := q.Close(); err != nil {
+		t.Errorf("closing a queue whose error was reported: %v", err)
+	}
+}
+
+// TestBlocking finds the very launch.
+func TestBlocking(t *testing.T) {
+	_, launch := broken(t, cuda.Options{Blocking: true})
+	err := launch("only.weight")
+	var late *cuda.LateError
+	if !errors.As(err, &late) || late.Pending != 1 || !strings.HasPrefix(err.Error(), "add of only.weight at late_test.go:") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestIndexError skips what is out of range, tells the first of it at the next Sync, and goes on.
+func TestIndexError(t *testing.T) {
+	d := opener(t, simcuda.Config{})()
+	q, err := d.NewQueue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gather, err := d.Prepare(ir.New(ir.Embedding, ir.Attr{}, ir.Dense(dtype.F32, 10, 4), ir.Dense(dtype.I64, 3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill, err := d.Prepare(ir.New(ir.Full, ir.Attr{Out: ir.Dense(dtype.I64, 3)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var args []device.Arg
+	for _, n := range []int64{48, 160, 24} {
+		m, err := d.Alloc(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, device.Arg{Mem: m})
+	}
+	rows := func(index float64) error {
+		values := ir.Scalars(index)
+		var p device.Params
+		p.Set(&values)
+		return errors.Join(q.Launch(fill, args[2:], &p), q.Launch(gather, args, &device.Params{Module: "table"}))
+	}
+	for _, bad := range []float64{10, -1} {
+		if err := errors.Join(rows(bad), rows(3)); err != nil {
+			t.Fatal(err)
+		}
+		err := q.Sync()
+		var index *cuda.IndexError
+		if !errors.As(err, &index) || index.Index != int64(bad) || index.Bound != 10 || !strings.HasPrefix(err.Error(), "embedding of table: index ") {
+			t.Errorf("got %v", err)
+		}
+		if err := errors.Join(rows(9), q.Sync()); err != nil {
+			t.Errorf("after the error: %v", err)
+		}
+	}
+}

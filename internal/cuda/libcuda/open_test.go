@@ -1,0 +1,132 @@
+package libcuda_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
+	"github.com/warpline-ml/warpline/internal/cuda/shimtest"
+	"github.com/warpline-ml/warpline/internal/dl"
+	"github.com/warpline-ml/warpline/internal/testutil"
+)
+
+// refused opens path, which must fail in one line with all of the words.
+func refused(t *testing.T, path string, result driver.Result, words ...string) *libcuda.Source {
+	t.Helper()
+	t.Setenv(libcuda.PathEnv, path)
+	api, src, err := libcuda.Open()
+	var e *libcuda.Error
+	if !errors.As(err, &e) || api != nil || src == nil {
+		t.Fatalf("Open gives %v, %v, %v", api, src, err)
+	}
+	if strings.Contains(err.Error(), "\n") || e.Text == "" || e.Hint == "" || e.Result != result {
+		t.Errorf("result %v, want %v; want one line with a hint:\n%v", e.Result, result, err)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q is not in:\n%v", w, err)
+		}
+	}
+	return src
+}
+
+// built skips where this build opens no libraries: Open says so, too.
+func built(t *testing.T) {
+	t.Helper()
+	if err := dl.Available(); err != nil {
+		t.Skip(err)
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	if dl.Available() == nil {
+		t.Skip("this build opens libraries; run with the tag nocuda")
+	}
+	src := refused(t, "/lib/libcuda.so.1", driver.Success, "no CUDA", "--device")
+	if len(src.Probes) != 0 {
+		t.Errorf("probes: %v", src.Probes)
+	}
+}
+
+func TestInitFails(t *testing.T) {
+	t.Setenv("CUDA_VISIBLE_DEVICES", "5,6")
+	f := &fake{Rand: testutil.Rand(t)}
+	path := shimtest.Install(t, f.api())
+	for result, words := range map[driver.Result][]string{
+		driver.NotInitialized:     {"CUDA_ERROR_NOT_INITIALIZED", "uvm_disable_hmm"},
+		driver.StubLibrary:        {"stub", path, "LD_LIBRARY_PATH", "sim:0"},
+		35:                        {"CUDA error 35", "update the NVIDIA driver"},
+		46:                        {"exclusive"},
+		driver.NoDevice:           {"CUDA_ERROR_NO_DEVICE (100)", `"5,6"`, "nvidia-smi", "--gpus all"},
+		driver.SystemNotReady:     {"nvidia-fabricmanager"},
+		driver.DriverMismatch:     {"reboot"},
+		driver.CompatNotSupported: {"cuda/compat"},
+		driver.Unknown:            {"nvidia_uvm"},
+		777:                       {"CUDA error 777", "reinstall"},
+	} {
+		f.result = result
+		src := refused(t, path, result, words...)
+		if len(src.Probes) != 1 || src.Probes[0].Path != path || src.Probes[0].Err == nil {
+			t.Errorf("probes: %v", src.Probes)
+		}
+	}
+	f.result = driver.Success
+	open(t, path) // the library is as good as before
+}
+
+func TestStubFolder(t *testing.T) {
+	built(t)
+	refused(t, "/usr/local/cuda/lib64/stubs/libcuda.so", driver.StubLibrary, "/usr/local/cuda/lib64/stubs/libcuda.so")
+
+	// A link leads to the stub, too.
+	f := &fake{Rand: testutil.Rand(t)}
+	lib, err := os.ReadFile(shimtest.Install(t, f.api()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	stub, link := filepath.Join(dir, "stubs", "libcuda.so"), filepath.Join(dir, "libcuda.so.1")
+	for _, err := range []error{os.Mkdir(filepath.Dir(stub), 0o777), os.WriteFile(stub, lib, 0o777), os.Symlink(stub, link)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, link, driver.StubLibrary, "stub", link)
+}
+
+func TestOldDriver(t *testing.T) {
+	f := &fake{Rand: testutil.Rand(t)}
+	table := f.api()
+	table.DriverGetVersion = func() (int, driver.Result) { return 11020, driver.Success }
+	refused(t, shimtest.Install(t, table), 35, "too old", "CUDA 11.2", "update")
+	refused(t, shimtest.Install(t, table, "cuMemAlloc_v2"), 35, "no symbol cuMemAlloc_v2", "470")
+}
+
+func TestBadPath(t *testing.T) {
+	built(t)
+	refused(t, "libcuda.so.1", driver.Success, "not an absolute path", libcuda.PathEnv)
+	refused(t, "/nonexistent/libcuda.so.1", driver.Success, "/nonexistent/libcuda.so.1", libcuda.PathEnv)
+}
+
+// Whatever the machine has, the search says what it did.
+func TestSearch(t *testing.T) {
+	built(t)
+	t.Setenv(libcuda.PathEnv, "")
+	api, src, err := libcuda.Open()
+	last := len(src.Probes) - 1
+	for i, p := range src.Probes {
+		if taken := err == nil && i == last; taken != (p.Err == nil) {
+			t.Errorf("probe of %s: %v", p.Path, p.Err)
+		}
+	}
+	if last < 0 || (err == nil) != (api != nil) {
+		t.Errorf("%d probes, table %v, error %v", last+1, api != nil, err)
+	}
+	if err != nil && strings.Contains(err.Error(), "\n") {
+		t.Errorf("want one line of:\n%v", err)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build purego || race
+
+package libcuda_test
+
+const fast = false

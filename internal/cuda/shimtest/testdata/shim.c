@@ -1,0 +1,528 @@
+/* A libcuda for tests: the functions that the engine binds, with the prototypes of the CUDA driver API. Each checks what
+ * its caller handed over, packs its arguments into words, and hands these to a function that shim_install was given; the
+ * words come back with the results. Without one it answers something plausible at once: the no-op library.
+ *
+ * Compiled by package shimtest. -DcuX=hidden_cuX leaves cuX out, as an older driver would. */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef int CUdevice_attribute;
+typedef int CUfunction_attribute;
+typedef int CUjit_option;
+typedef int CUlaunchAttributeID;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct { char bytes[16]; } CUuuid;
+
+typedef union {
+	char pad[64];
+	struct { unsigned int x, y, z; } clusterDim;
+	int programmaticStreamSerializationAllowed;
+} CUlaunchAttributeValue;
+
+typedef struct {
+	CUlaunchAttributeID id;
+	char pad[8 - sizeof(CUlaunchAttributeID)];
+	CUlaunchAttributeValue value;
+} CUlaunchAttribute;
+
+typedef struct {
+	unsigned int gridDimX, gridDimY, gridDimZ;
+	unsigned int blockDimX, blockDimY, blockDimZ;
+	unsigned int sharedMemBytes;
+	CUstream hStream;
+	CUlaunchAttribute *attrs;
+	unsigned int numAttrs;
+} CUlaunchConfig;
+
+/* Sizes and offsets as a program compiled against cuda.h 12.4 prints them, on x86-64 and aarch64. */
+_Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
+_Static_assert(offsetof(CUlaunchConfig, sharedMemBytes) == 24, "sharedMemBytes");
+_Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "hStream");
+_Static_assert(offsetof(CUlaunchConfig, attrs) == 40, "attrs");
+_Static_assert(offsetof(CUlaunchConfig, numAttrs) == 48, "numAttrs");
+_Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
+_Static_assert(offsetof(CUlaunchAttribute, value) == 8, "value");
+_Static_assert(sizeof(size_t) == 8 && sizeof(CUdeviceptr) == 8 && sizeof(CUuuid) == 16, "words");
+
+enum { SUCCESS = 0, INVALID_VALUE = 1 };
+
+#define FUNCTIONS(X) \
+	X(cuInit) X(cuDriverGetVersion) \
+	X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetUuid_v2) X(cuDeviceTotalMem_v2) \
+	X(cuDeviceGetAttribute) X(cuDeviceGetPCIBusId) X(cuDeviceCanAccessPeer) \
+	X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuDevicePrimaryCtxReset_v2) \
+	X(cuDevicePrimaryCtxSetFlags_v2) X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxSynchronize) \
+	X(cuCtxEnablePeerAccess) X(cuCtxGetStreamPriorityRange) \
+	X(cuModuleLoadDataEx) X(cuModuleUnload) X(cuModuleGetFunction) X(cuModuleGetGlobal_v2) \
+	X(cuFuncLoad) X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+	X(cuMemGetInfo_v2) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemAllocAsync) X(cuMemFreeAsync) \
+	X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostRegister_v2) X(cuMemHostUnregister) \
+	X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpyDtoD_v2) \
+	X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoDAsync_v2) X(cuMemcpyPeerAsync) \
+	X(cuMemsetD8Async) X(cuMemsetD32Async) \
+	X(cuStreamCreateWithPriority) X(cuStreamDestroy_v2) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamWaitEvent) \
+	X(cuEventCreate) X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventSynchronize) X(cuEventQuery) X(cuEventElapsedTime) \
+	X(cuLaunchKernel) X(cuLaunchKernelEx)
+
+#define OP(n) OP_##n,
+enum { FUNCTIONS(OP) OPS };
+#define NAME(n) #n "\n"
+const char shim_names[] = FUNCTIONS(NAME);
+uint64_t shim_counts[OPS];
+
+/* What callers did wrong, a line each, as far as it fits. */
+char shim_faults[4096];
+
+static CUresult fault(const char *function, const char *condition) {
+	static volatile char lock;
+	while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {
+	}
+	size_t n = strlen(shim_faults);
+	snprintf(shim_faults + n, sizeof shim_faults - n, "%s: not so: %s\n", function, condition);
+	__atomic_clear(&lock, __ATOMIC_RELEASE);
+	return INVALID_VALUE;
+}
+
+#define CHECK(condition) do { if (!(condition)) return fault(__func__, #condition); } while (0)
+#define ALIGNED(p, n) ((p) != NULL && (uintptr_t)(p) % (n) == 0)
+#define OUT(p) CHECK(ALIGNED(p, sizeof *(p)))
+#define SIZE(n) CHECK((n) >> 62 == 0)
+
+/* The receiver of calls: (id, operation, words) to a result. */
+struct shim_table {
+	uint64_t size; /* of this structure */
+	uint64_t id;
+	int (*call)(uint64_t id, uint64_t op, uint64_t *words);
+};
+
+static struct shim_table table;
+
+int shim_install(const struct shim_table *t) {
+	CHECK(t != NULL && t->size == sizeof *t && t->call != NULL);
+	table = *t;
+	return SUCCESS;
+}
+
+enum { WORDS = 16 };
+
+/* Attributes of an A100, by number. */
+static uint64_t device_attribute(uint64_t what) {
+	static const struct { int what, value; } a[] = {
+		{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152}, {9, 65536},
+		{10, 32}, {12, 65536}, {13, 1410000}, {16, 108}, {19, 1}, {31, 1}, {33, 1}, {36, 1512000}, {37, 5120},
+		{38, 41943040}, {39, 2048}, {40, 3}, {41, 1}, {75, 8}, {76, 0}, {81, 167936}, {82, 65536}, {83, 1}, {95, 1},
+		{97, 166912}, {106, 32}, {111, 1024}, {115, 1},
+	};
+	for (size_t i = 0; i < sizeof a / sizeof *a; i++)
+		if (what == (uint64_t)a[i].what) return (uint64_t)a[i].value;
+	return 0;
+}
+
+static uint64_t function_attribute(uint64_t what) {
+	static const int a[] = {1024, 0, 0, 0, 32, 74, 80, 0, 49152};
+	return what < sizeof a / sizeof *a ? (uint64_t)a[what] : 0;
+}
+
+static uint64_t handle(void) {
+	static uint64_t last = 0x1000;
+	return __atomic_add_fetch(&last, 0x100, __ATOMIC_RELAXED);
+}
+
+static uint64_t address(uint64_t bytes) {
+	static uint64_t next = 0x700000000000;
+	return __atomic_fetch_add(&next, (bytes + 511) / 512 * 512, __ATOMIC_RELAXED);
+}
+
+static CUresult noop(int op, uint64_t *w) {
+	static uint64_t current;
+	const uint64_t gib = 1 << 30;
+	const float ms = 1;
+	switch (op) {
+	case OP_cuDriverGetVersion: w[0] = 12040; break;
+	case OP_cuDeviceGetCount: w[0] = 1; break;
+	case OP_cuDeviceGetName: snprintf((char *)w[0], w[1], "no-op"); break;
+	case OP_cuDeviceGetPCIBusId: snprintf((char *)w[0], w[1], "0000:01:00.0"); break;
+	case OP_cuDeviceGetUuid_v2: memset((void *)w[0], 7, 16); break;
+	case OP_cuDeviceTotalMem_v2: w[0] = 80 * gib; break;
+	case OP_cuDeviceGetAttribute: w[0] = device_attribute(w[0]); break;
+	case OP_cuDeviceCanAccessPeer: w[0] = 0; break;
+	case OP_cuCtxSetCurrent: __atomic_store_n(&current, w[0], __ATOMIC_RELAXED); break;
+	case OP_cuCtxGetCurrent: w[0] = __atomic_load_n(&current, __ATOMIC_RELAXED); break;
+	case OP_cuCtxGetStreamPriorityRange: w[0] = 0; w[1] = (uint64_t)-5; break;
+	case OP_cuDevicePrimaryCtxRetain:
+	case OP_cuModuleLoadDataEx:
+	case OP_cuModuleGetFunction:
+	case OP_cuStreamCreateWithPriority:
+	case OP_cuEventCreate: w[0] = handle(); break;
+	case OP_cuModuleGetGlobal_v2: w[0] = address(256); w[1] = 256; break;
+	case OP_cuFuncGetAttribute: w[0] = function_attribute(w[0]); break;
+	case OP_cuOccupancyMaxActiveBlocksPerMultiprocessor: w[0] = 8; break;
+	case OP_cuMemGetInfo_v2: w[0] = 79 * gib; w[1] = 80 * gib; break;
+	case OP_cuMemAlloc_v2:
+	case OP_cuMemAllocAsync: w[0] = address(w[0]); break;
+	case OP_cuMemHostAlloc: w[0] = (uint64_t)aligned_alloc(4096, (w[0] + 4095) / 4096 * 4096); break;
+	case OP_cuMemFreeHost: free((void *)w[0]); break;
+	case OP_cuEventElapsedTime: memcpy(w, &ms, sizeof ms); break;
+	}
+	return SUCCESS;
+}
+
+static CUresult call(int op, uint64_t *w) {
+	__atomic_fetch_add(&shim_counts[op], 1, __ATOMIC_RELAXED);
+	return table.call != NULL ? table.call(table.id, op, w) : noop(op, w);
+}
+
+#define W(x) (uint64_t)(x)
+#define CALL(op, ...) uint64_t w[WORDS] = {__VA_ARGS__}; CUresult r = call(OP_##op, w)
+/* PASS pastes by itself: handed on to CALL, a renamed cuX would expand. */
+#define PASS(op, ...) uint64_t w[WORDS] = {__VA_ARGS__}; return call(OP_##op, w)
+/* GIVE writes a result, if there is one, in the type of the prototype. */
+#define GIVE(p, type, word) if (r == SUCCESS) *(p) = (type)w[word]
+
+/* Devices. */
+
+CUresult cuInit(unsigned int Flags) { PASS(cuInit, W(Flags)); }
+CUresult cuDriverGetVersion(int *version) {
+	OUT(version);
+	CALL(cuDriverGetVersion, 0);
+	GIVE(version, int, 0);
+	return r;
+}
+
+CUresult cuDeviceGetCount(int *count) { OUT(count); CALL(cuDeviceGetCount, 0); GIVE(count, int, 0); return r; }
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+	OUT(device);
+	CALL(cuDeviceGet, W(ordinal));
+	GIVE(device, CUdevice, 0);
+	return r;
+}
+
+CUresult cuDeviceGetName(char *name, int len, CUdevice dev) {
+	CHECK(name != NULL && len > 0 && len <= 4096);
+	PASS(cuDeviceGetName, W(name), W(len), W(dev));
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev) {
+	CHECK(uuid != NULL);
+	PASS(cuDeviceGetUuid_v2, W(uuid), W(dev));
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev) {
+	OUT(bytes);
+	CALL(cuDeviceTotalMem_v2, W(dev));
+	GIVE(bytes, size_t, 0);
+	return r;
+}
+
+CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev) {
+	OUT(pi);
+	CALL(cuDeviceGetAttribute, W(attrib), W(dev));
+	GIVE(pi, int, 0);
+	return r;
+}
+
+CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev) {
+	CHECK(pciBusId != NULL && len >= 13 && len <= 4096);
+	PASS(cuDeviceGetPCIBusId, W(pciBusId), W(len), W(dev));
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peerDev) {
+	OUT(can);
+	CALL(cuDeviceCanAccessPeer, W(dev), W(peerDev));
+	GIVE(can, int, 0);
+	return r;
+}
+
+/* Contexts. */
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev) {
+	OUT(pctx);
+	CALL(cuDevicePrimaryCtxRetain, W(dev));
+	GIVE(pctx, CUcontext, 0);
+	return r;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev) { PASS(cuDevicePrimaryCtxRelease_v2, W(dev)); }
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev) { PASS(cuDevicePrimaryCtxReset_v2, W(dev)); }
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags) {
+	PASS(cuDevicePrimaryCtxSetFlags_v2, W(dev), W(flags));
+}
+
+CUresult cuCtxSetCurrent(CUcontext ctx) { PASS(cuCtxSetCurrent, W(ctx)); }
+CUresult cuCtxGetCurrent(CUcontext *pctx) { OUT(pctx); CALL(cuCtxGetCurrent, 0); GIVE(pctx, CUcontext, 0); return r; }
+CUresult cuCtxSynchronize(void) { PASS(cuCtxSynchronize, 0); }
+
+CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
+	CHECK(Flags == 0);
+	PASS(cuCtxEnablePeerAccess, W(peerContext));
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority) {
+	OUT(leastPriority);
+	OUT(greatestPriority);
+	CALL(cuCtxGetStreamPriorityRange, 0);
+	GIVE(leastPriority, int, 0);
+	GIVE(greatestPriority, int, 1);
+	return r;
+}
+
+/* Modules and functions. */
+
+/* The image goes on with its length, which is that of a text; of the options only the logs are known. The driver writes
+ * the sizes used over the sizes, in the lower halves. */
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+		void **optionValues) {
+	OUT(module);
+	CHECK(image != NULL);
+	CHECK(numOptions == 0 || (ALIGNED(options, 4) && ALIGNED(optionValues, 8)));
+	uint64_t logs[4] = {0}; /* information, its size, errors, their size */
+	for (unsigned int i = 0; i < numOptions; i++) {
+		CHECK(options[i] >= 3 && options[i] <= 6);
+		CHECK(options[i] % 2 == 0 || optionValues[i] != NULL);
+		CHECK(options[i] % 2 == 1 || (W(optionValues[i]) > 0 && W(optionValues[i]) <= 1 << 24));
+		logs[options[i] - 3] = W(optionValues[i]);
+	}
+	CHECK((logs[0] == 0) == (logs[1] == 0) && (logs[2] == 0) == (logs[3] == 0));
+	for (int i = 0; i < 4; i += 2)
+		if (logs[i] != 0) *(char *)logs[i] = 0;
+	CALL(cuModuleLoadDataEx, W(image), strlen(image), logs[0], logs[1], logs[2], logs[3]);
+	for (unsigned int i = 0; i < numOptions; i++)
+		if (options[i] % 2 == 0)
+			*(unsigned int *)&optionValues[i] = (unsigned int)strlen((char *)logs[options[i] - 4]) + 1;
+	GIVE(module, CUmodule, 0);
+	return r;
+}
+
+CUresult cuModuleUnload(CUmodule hmod) { PASS(cuModuleUnload, W(hmod)); }
+
+CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name) {
+	OUT(hfunc);
+	CHECK(name != NULL);
+	CALL(cuModuleGetFunction, W(hmod), W(name), strlen(name));
+	GIVE(hfunc, CUfunction, 0);
+	return r;
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name) {
+	OUT(dptr);
+	OUT(bytes);
+	CHECK(name != NULL);
+	CALL(cuModuleGetGlobal_v2, W(hmod), W(name), strlen(name));
+	GIVE(dptr, CUdeviceptr, 0);
+	GIVE(bytes, size_t, 1);
+	return r;
+}
+
+CUresult cuFuncLoad(CUfunction function) { PASS(cuFuncLoad, W(function)); }
+
+CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc) {
+	OUT(pi);
+	CALL(cuFuncGetAttribute, W(attrib), W(hfunc));
+	GIVE(pi, int, 0);
+	return r;
+}
+
+CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value) {
+	PASS(cuFuncSetAttribute, W(hfunc), W(attrib), W(value));
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize) {
+	OUT(numBlocks);
+	CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, W(func), W(blockSize), W(dynamicSMemSize));
+	GIVE(numBlocks, int, 0);
+	return r;
+}
+
+/* Memory. */
+
+CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
+	OUT(free);
+	OUT(total);
+	CALL(cuMemGetInfo_v2, 0);
+	GIVE(free, size_t, 0);
+	GIVE(total, size_t, 1);
+	return r;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize) {
+	OUT(dptr);
+	SIZE(bytesize);
+	CALL(cuMemAlloc_v2, bytesize);
+	GIVE(dptr, CUdeviceptr, 0);
+	return r;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr dptr) { PASS(cuMemFree_v2, dptr); }
+
+CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream) {
+	OUT(dptr);
+	SIZE(bytesize);
+	CALL(cuMemAllocAsync, bytesize, W(hStream));
+	GIVE(dptr, CUdeviceptr, 0);
+	return r;
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) { PASS(cuMemFreeAsync, dptr, W(hStream)); }
+
+CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags) {
+	OUT(pp);
+	SIZE(bytesize);
+	CHECK(Flags <= 7);
+	CALL(cuMemHostAlloc, bytesize, W(Flags));
+	GIVE(pp, void *, 0);
+	return r;
+}
+
+CUresult cuMemFreeHost(void *p) { PASS(cuMemFreeHost, W(p)); }
+
+CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags) {
+	SIZE(bytesize);
+	PASS(cuMemHostRegister_v2, W(p), bytesize, W(Flags));
+}
+
+CUresult cuMemHostUnregister(void *p) { PASS(cuMemHostUnregister, W(p)); }
+
+/* Copies. */
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n) {
+	SIZE(n);
+	PASS(cuMemcpyHtoD_v2, dst, W(src), n);
+}
+
+CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n) { SIZE(n); PASS(cuMemcpyDtoH_v2, W(dst), src, n); }
+CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n) { SIZE(n); PASS(cuMemcpyDtoD_v2, dst, src, n); }
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, CUstream s) {
+	SIZE(n);
+	PASS(cuMemcpyHtoDAsync_v2, dst, W(src), n, W(s));
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, CUstream s) {
+	SIZE(n);
+	PASS(cuMemcpyDtoHAsync_v2, W(dst), src, n, W(s));
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream s) {
+	SIZE(n);
+	PASS(cuMemcpyDtoDAsync_v2, dst, src, n, W(s));
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dstContext, CUdeviceptr src, CUcontext srcContext, size_t n, CUstream s) {
+	SIZE(n);
+	PASS(cuMemcpyPeerAsync, dst, W(dstContext), src, W(srcContext), n, W(s));
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char uc, size_t n, CUstream s) {
+	SIZE(n);
+	PASS(cuMemsetD8Async, dst, W(uc), n, W(s));
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int ui, size_t n, CUstream s) {
+	SIZE(n);
+	PASS(cuMemsetD32Async, dst, W(ui), n, W(s));
+}
+
+/* Streams and events. */
+
+CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority) {
+	OUT(phStream);
+	CHECK(flags <= 1);
+	CALL(cuStreamCreateWithPriority, W(flags), W(priority));
+	GIVE(phStream, CUstream, 0);
+	return r;
+}
+
+CUresult cuStreamDestroy_v2(CUstream s) { PASS(cuStreamDestroy_v2, W(s)); }
+CUresult cuStreamSynchronize(CUstream s) { PASS(cuStreamSynchronize, W(s)); }
+CUresult cuStreamQuery(CUstream s) { PASS(cuStreamQuery, W(s)); }
+
+CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned int Flags) {
+	CHECK(Flags == 0);
+	PASS(cuStreamWaitEvent, W(s), W(e));
+}
+
+CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags) {
+	OUT(phEvent);
+	CHECK(Flags <= 3);
+	CALL(cuEventCreate, W(Flags));
+	GIVE(phEvent, CUevent, 0);
+	return r;
+}
+
+CUresult cuEventDestroy_v2(CUevent e) { PASS(cuEventDestroy_v2, W(e)); }
+CUresult cuEventRecord(CUevent e, CUstream s) { PASS(cuEventRecord, W(e), W(s)); }
+CUresult cuEventSynchronize(CUevent e) { PASS(cuEventSynchronize, W(e)); }
+CUresult cuEventQuery(CUevent e) { PASS(cuEventQuery, W(e)); }
+
+CUresult cuEventElapsedTime(float *pMilliseconds, CUevent start, CUevent end) {
+	OUT(pMilliseconds);
+	CALL(cuEventElapsedTime, W(start), W(end));
+	if (r == SUCCESS) memcpy(pMilliseconds, w, sizeof *pMilliseconds); /* the lower half: the machine is little-endian */
+	return r;
+}
+
+/* Launches. Parameters must come in one buffer: extra = {1, buffer, 2, &size, 0}. */
+
+#define PARAMETERS() \
+	CHECK(kernelParams == NULL); \
+	const void *params = NULL; \
+	size_t size = 0; \
+	if (extra != NULL) { \
+		CHECK(ALIGNED(extra, 8)); \
+		CHECK(extra[0] == (void *)1 && extra[2] == (void *)2 && extra[4] == NULL); \
+		CHECK(extra[1] != NULL && ALIGNED(extra[3], 8)); \
+		params = extra[1]; \
+		size = *(size_t *)extra[3]; \
+		CHECK(size > 0 && size <= 32764); \
+	}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+		unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes,
+		CUstream hStream, void **kernelParams, void **extra) {
+	PARAMETERS();
+	PASS(cuLaunchKernel, W(f), gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+		W(hStream), W(params), size);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra) {
+	CHECK(ALIGNED(config, 8));
+	CHECK(config->numAttrs == 0 || ALIGNED(config->attrs, 8));
+	CHECK(config->numAttrs <= 2);
+	PARAMETERS();
+	uint64_t cluster[3] = {0}, dependent = 0;
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		const CUlaunchAttribute *a = &config->attrs[i];
+		CHECK(a->id == 4 || a->id == 6);
+		if (a->id == 4) {
+			CHECK(a->value.clusterDim.x > 0 && a->value.clusterDim.y > 0 && a->value.clusterDim.z > 0);
+			cluster[0] = a->value.clusterDim.x;
+			cluster[1] = a->value.clusterDim.y;
+			cluster[2] = a->value.clusterDim.z;
+		} else {
+			CHECK(a->value.programmaticStreamSerializationAllowed == 1);
+			dependent = 1;
+		}
+	}
+	PASS(cuLaunchKernelEx, W(f), config->gridDimX, config->gridDimY, config->gridDimZ,
+		config->blockDimX, config->blockDimY, config->blockDimZ, config->sharedMemBytes,
+		W(config->hStream), W(params), size, cluster[0], cluster[1], cluster[2], dependent);
+}
+
+/* Names under which the driver keeps old interfaces, some with device addresses of 32 bits: nobody may bind them. */
+
+#define OLD(name) CUresult name(void) { return fault(__func__, "its interface of today is called"); }
+OLD(cuDeviceTotalMem) OLD(cuDeviceGetUuid)
+OLD(cuDevicePrimaryCtxRelease) OLD(cuDevicePrimaryCtxReset) OLD(cuDevicePrimaryCtxSetFlags)
+OLD(cuModuleGetGlobal) OLD(cuMemGetInfo) OLD(cuMemAlloc) OLD(cuMemFree) OLD(cuMemHostRegister)
+OLD(cuMemcpyHtoD) OLD(cuMemcpyDtoH) OLD(cuMemcpyDtoD) OLD(cuMemcpyHtoDAsync) OLD(cuMemcpyDtoHAsync) OLD(cuMemcpyDtoDAsync)
+OLD(cuStreamDestroy) OLD(cuEventDestroy)

@@ -1,0 +1,107 @@
+package engines
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/cuda"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
+	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
+	"github.com/warpline-ml/warpline/internal/device"
+)
+
+func init() {
+	device.Register("cuda", device.Engine{Rank: 2, Open: openCUDA, Count: countCUDA})
+	device.Register("sim", device.Engine{Cards: computable(), Open: openSim})
+}
+
+// options are what the environment says: WARPLINE_BLOCKING, or PyTorch users' CUDA_LAUNCH_BLOCKING, set to 1.
+func options() cuda.Options {
+	return cuda.Options{Blocking: os.Getenv("WARPLINE_BLOCKING") == "1" || os.Getenv("CUDA_LAUNCH_BLOCKING") == "1"}
+}
+
+// library is the driver of this machine, opened once there is need of it.
+var library = sync.OnceValues(func() (*driver.API, error) {
+	api, _, err := libcuda.Open()
+	return api, err
+})
+
+// countCUDA is how many devices the driver has; none without a driver.
+func countCUDA() int {
+	api, err := library()
+	if err != nil {
+		return 0
+	}
+	n, r := api.DeviceGetCount()
+	if r != driver.Success {
+		return 0
+	}
+	return n
+}
+
+func openCUDA(n device.Name) (device.Device, error) {
+	api, err := library()
+	if err != nil {
+		return nil, err
+	}
+	return cuda.New(api, n.Index, n.String(), options())
+}
+
+// computable are the cards that the engine's kernels run on.
+func computable() (names []string) {
+	for _, c := range cards.All {
+		if slices.Compare(c.Compute[:], cuda.Oldest[:]) >= 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// simEnv has the checks and schedules of simulated GPUs, as simcuda.ParseConfig reads them.
+const simEnv = "WARPLINE_SIM"
+
+// unnamed is how many GPUs there are where a name gives no number.
+const unnamed = 8
+
+// systems are the simulated machines, one for each card and number of GPUs.
+var systems = struct {
+	sync.Mutex
+	apis map[device.Name]*driver.API
+}{apis: map[device.Name]*driver.API{}}
+
+func openSim(n device.Name) (device.Device, error) {
+	api, err := system(device.Name{Card: n.Card, Count: n.Count})
+	if err != nil {
+		return nil, err
+	}
+	return cuda.New(api, n.Index, n.String(), options())
+}
+
+func system(n device.Name) (*driver.API, error) {
+	systems.Lock()
+	defer systems.Unlock()
+	if api := systems.apis[n]; api != nil {
+		return api, nil
+	}
+	c, err := simcuda.ParseConfig(os.Getenv(simEnv))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", simEnv, err)
+	}
+	c.Card, c.Devices = n.Card, n.Count
+	if c.Card == "" {
+		c.Card = cards.Default
+	}
+	if c.Devices == 0 {
+		c.Devices = unnamed
+	}
+	s, err := simcuda.New(c)
+	if err != nil {
+		return nil, err
+	}
+	systems.apis[n] = s.API()
+	return systems.apis[n], nil
+}

@@ -1,0 +1,102 @@
+package model_test
+
+import (
+	"errors"
+	"runtime/debug"
+	"testing"
+
+	"github.com/warpline-ml/warpline/model"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// trainer is a tiny GPT in a scope of its own.
+type trainer struct {
+	env    *tensor.Env
+	gpt    *model.GPT
+	tokens *tensor.Tensor
+	opt    optim.Optimizer
+}
+
+func newTrainer(env *tensor.Env) *trainer {
+	g := model.NewGPT(env, model.GPTConfig{Vocab: 31, Context: 16, Layers: 2, Heads: 2, Width: 32, Dropout: 0.1})
+	return &trainer{env, g, env.RandInt(0, 31, 4, 16), optim.NewAdamW(nn.Params(g), optim.AdamWConfig{LR: 1e-3})}
+}
+
+// step is a whole step of training.
+func (r *trainer) step(turn uint64) {
+	e, scope := r.env.Scope(turn)
+	defer scope.End()
+	nn.CrossEntropy(r.gpt.Forward(r.tokens.In(e)), r.tokens.In(e)).Backward()
+	r.opt.Step()
+}
+
+func (r *trainer) dropGrads() {
+	for _, p := range nn.Params(r.gpt) {
+		p.DropGrad()
+	}
+}
+
+// TestStepMemory demands that what is requested of the allocator is what storages hold, that a step needs no collector,
+// and that nothing is left in the end.
+func TestStepMemory(t *testing.T) {
+	env := open(t)
+	dev := env.Device()
+	r := newTrainer(env)
+	peak := func() int64 {
+		dev.ResetPeak()
+		for turn := range uint64(4) {
+			r.step(turn)
+			if m := dev.Memory(); m.Requested.Current != m.Used || m.Active.Current != m.Allocated.Current {
+				t.Errorf("%d bytes requested and %d active, storages hold %d and %d are allocated", m.Requested.Current, m.Active.Current, m.Used, m.Allocated.Current)
+			}
+		}
+		return dev.Memory().Allocated.Peak
+	}
+	peak()
+	normal := peak()
+	percent := debug.SetGCPercent(-1)
+	without := peak()
+	debug.SetGCPercent(percent)
+	if 4*without > 5*normal {
+		t.Errorf("a peak of %d bytes without the collector, %d with it", without, normal)
+	}
+	r = nil
+	dev.Collect()
+	if err := dev.EmptyCache(); err != nil {
+		t.Fatal(err)
+	}
+	if m := dev.Memory(); m.Used != 0 || m.Reserved.Current != 0 {
+		t.Errorf("nothing is reachable, but %v", m)
+	}
+}
+
+// TestEveryAllocationOfAStepMayFail lets each allocation of a step of training fail in turn.
+func TestEveryAllocationOfAStepMayFail(t *testing.T) {
+	env := open(t)
+	dev := env.Device()
+	r := newTrainer(env)
+	r.step(0)
+	r.dropGrads()
+	want := dev.Memory()
+	for k := 1; ; k++ {
+		dev.FailAt(k)
+		_, err := env.Try(func(*tensor.Env) *tensor.Tensor { r.step(uint64(k)); return nil })
+		dev.FailAt(0)
+		r.dropGrads()
+		if err == nil {
+			if k < 100 {
+				t.Errorf("only %d allocations in a step", k)
+			}
+			return
+		}
+		var oom *tensor.OOMError
+		if !errors.As(err, &oom) {
+			t.Fatalf("allocation %d: %v", k, err)
+		}
+		if m := dev.Memory(); m.Used != want.Used || m.Scopes != want.Scopes {
+			t.Fatalf("after failure %d: %+v, want %+v", k, m, want)
+		}
+	}
+}

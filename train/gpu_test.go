@@ -1,0 +1,71 @@
+package train_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// small are runs of 20 steps that a simulated GPU does in a second.
+func small(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("the warp and the weft, the thread and the loom. ", 40)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]map[string]any{
+		"mlp": {"data": pictures(t, 60, 1, 6, 4), "batch": 8, "steps": 20},
+		"gpt": {"data": text, "batch": 2, "context": 16, "layers": 2, "heads": 2, "width": 32, "dropout": 0.1, "steps": 20, "clip": 1.0},
+	}
+}
+
+// trained runs a task on a device and returns the losses of its steps and the bytes of the weights.
+func trained(t *testing.T, task, device string, change map[string]any) (losses []float64, weights []byte) {
+	t.Helper()
+	c := config(t, task, change)
+	c.Device, c.Out = device, filepath.Join(t.TempDir(), "run")
+	_, r := mustRun(t, c)
+	for _, s := range r.steps {
+		losses = append(losses, s.Loss)
+	}
+	weights, err := os.ReadFile(filepath.Join(c.Out, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return losses, weights
+}
+
+// TestSimulated trains on a simulated GPU beside the CPU: with the same data, random bits and losses.
+func TestSimulated(t *testing.T) {
+	for task, change := range small(t) {
+		t.Run(task, func(t *testing.T) {
+			want, _ := trained(t, task, "cpu", change)
+			got, _ := trained(t, task, "sim:0", change)
+			for i := range want {
+				within(t, fmt.Sprintf("the loss of step %d", i+1), got[i], want[i], 1e-5)
+			}
+		})
+	}
+}
+
+// TestSchedules trains on simulated GPUs that run blocks, warps and lanes in other orders, and let queued work take
+// effect late: the weights have the same bits.
+func TestSchedules(t *testing.T) {
+	for task, change := range small(t) {
+		t.Run(task, func(t *testing.T) {
+			change["steps"] = 5
+			_, want := trained(t, task, "sim:0", change)
+			for seed := 1; seed <= 5; seed++ {
+				schedule := []string{"reconverge", "independent"}[seed%2]
+				t.Setenv("WARPLINE_SIM", fmt.Sprintf("check=all,late,seed=%d,schedule=%s", seed, schedule))
+				// A machine of its own for each number of cards: names are opened once.
+				device := fmt.Sprintf("sim:a100-80x%d:0", 1+seed)
+				if _, got := trained(t, task, device, change); string(got) != string(want) {
+					t.Errorf("seed %d, %s: other weights", seed, schedule)
+				}
+			}
+		})
+	}
+}
