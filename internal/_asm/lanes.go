@@ -182,6 +182,7 @@ func (f *file) constants() {
 		f.data32(fmt.Sprintf("wrong4x%d", size), []uint32{0x80000000 | (size - 1)})
 		f.data32(fmt.Sprintf("wrong8x%d", size), []uint32{0x80000000 | (size - 1), 0xffffffff})
 	}
+	f.floatConstants()
 	f.matrixConstants()
 }
 
@@ -276,7 +277,8 @@ func arithmetic() []handler {
 	return append(all, mad32(), fmaF(), wide("mulWideS", "VPMOVSXDQ", "VPMULDQ", false), wide("mulWideU", "VPMOVZXDQ", "VPMULUDQ", false),
 		wide("madWideS", "VPMOVSXDQ", "VPMULDQ", true), wide("madWideU", "VPMOVZXDQ", "VPMULUDQ", true),
 		shift64("shl64", "VPSLLVQ", true), shift64("shr64", "VPSRLVQ", true), shift64("sar64", "VPSRAVQ", false), sqrtF(),
-		signBit("negF", "sign32", "VPXORD", "VPXOR"), signBit("absF", "abs32", "VPANDD", "VPAND"))
+		signBit("negF", "sign32", "VPXORD", "VPXOR"), signBit("absF", "abs32", "VPANDD", "VPAND"),
+		extreme("maxF", "VMAXPS", "VANDPS"), extreme("minF", "VMINPS", "VORPS"), pairBF16(), exp2F())
 }
 
 func mad32() handler {

@@ -2,6 +2,7 @@ package gpusim
 
 import (
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
@@ -11,6 +12,7 @@ import (
 // ends them waits for no lane but those that are here. Each block starts a chain; those of its successors are tails of it.
 type chain struct {
 	start  int   // in prog
+	ends   bool  // with this block
 	last   int   // block
 	blocks int   // how many
 	n      int64 // instructions
@@ -60,11 +62,21 @@ func (e *emitter) append(block int) {
 	}
 }
 
+// maxChain bounds the blocks of a chain, and so what their tails keep.
+const maxChain = 64
+
 // chains joins blocks. A chain is not continued around reads of a clock, which shows what has been executed.
 func (e *emitter) chains(g *graph, use []usage) {
 	c := e.code
 	if e.err != nil {
 		return
+	}
+	length := 0
+	for b := range c.blocks {
+		if length++; length == maxChain || !c.continues(b) {
+			c.blocks[b].chain.ends = true
+			length = 0
+		}
 	}
 	e.closeChains()
 	for b := len(c.blocks) - 1; b >= 0; b-- {
@@ -74,17 +86,37 @@ func (e *emitter) chains(g *graph, use []usage) {
 			continue
 		}
 		x.chain.last, x.chain.blocks, x.chain.n = b, 1, x.n
-		if c.continues(b) {
-			next := &c.blocks[b+1].chain
-			x.chain.last, x.chain.blocks, x.chain.n = next.last, 1+next.blocks, x.n+next.n
-		}
 		if e.v.poison {
-			x.chain.follow(use[g.blocks[b].start:g.blocks[x.chain.last].end])
+			x.chain.follow(use[g.blocks[b].start:g.blocks[b].end])
+		}
+		if !x.chain.ends {
+			x.chain.prepend(&c.blocks[b+1].chain)
 		}
 	}
 }
 
-// continues is whether the chain of a block goes on to the next block.
+// prepend makes a chain of one block go on with another chain.
+func (c *chain) prepend(next *chain) {
+	c.last, c.blocks, c.n = next.last, c.blocks+next.blocks, c.n+next.n
+	here := map[int]bool{}
+	for _, r := range c.defs {
+		here[r] = true
+	}
+	for _, r := range next.need {
+		if !here[r] {
+			c.need = append(c.need, r)
+		}
+	}
+	for _, r := range next.defs {
+		if !here[r] {
+			c.defs = append(c.defs, r)
+		}
+	}
+	slices.Sort(c.need)
+	c.need = slices.Compact(c.need)
+}
+
+// continues is whether the chain of a block may go on to the next block.
 func (c *code) continues(b int) bool {
 	t := &c.blocks[b].term
 	return b+1 < len(c.blocks) && (t.kind == termNext || t.kind == termSync && t.all) && !c.blocks[b].clock && !c.blocks[b+1].clock
@@ -104,7 +136,7 @@ func (e *emitter) closeChains() {
 		from := x.start
 		x.start = len(c.prog)
 		c.prog, c.steps = append(c.prog, prog[from:end]...), append(c.steps, steps[from:end]...)
-		if !c.continues(b) {
+		if x.ends {
 			c.prog, c.steps = append(c.prog, inst{uint32(lanesLeave)}), append(c.steps, step{block: b})
 		}
 	}

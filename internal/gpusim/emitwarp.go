@@ -1,6 +1,8 @@
 package gpusim
 
 import (
+	"slices"
+
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -8,7 +10,7 @@ import (
 // is a finding.
 func (e *emitter) waitFor(mask slot, run op) op {
 	s := e.site
-	e.term = &terminator{kind: termSync, p: -1, site: s, run: run, all: e.isConstant(mask, full), need: func(w *warp) uint32 {
+	e.term = &terminator{kind: termSync, p: -1, site: s, run: run, all: e.always(mask, full), need: func(w *warp) uint32 {
 		need := uint32(w.get(mask, lowest(w.mask)))
 		for m := w.mask; m != 0; m &= m - 1 {
 			if i := lowest(m); w.get(mask, i)>>i&1 == 0 {
@@ -20,10 +22,10 @@ func (e *emitter) waitFor(mask slot, run op) op {
 	return nil
 }
 
-// isConstant is whether a slot holds a number.
-func (e *emitter) isConstant(s slot, v uint32) bool {
-	i, ok := e.consts32[v]
-	return ok && s.bank == bank32 && s.i == i
+// always is whether a slot holds a number.
+func (e *emitter) always(s slot, v uint32) bool {
+	x, ok := e.constantOf(s)
+	return ok && x == v
 }
 
 // waitAll makes the instruction wait for all lanes of the warp that have not exited.
@@ -71,7 +73,18 @@ func (e *emitter) shfl() op {
 	mask := e.src(e.in.Args[4], ptx.B32)
 	d, p := e.destPair(e.in.Args[0], ptx.B32)
 	s := e.site
+	sources, valid, fixed := e.fixedShuffle(from, b, c)
 	return e.waitFor(mask, func(w *warp) {
+		if fixed && w.mask == full {
+			in, out := w.r[a.i], &w.r[d.i]
+			for i, j := range &sources {
+				out[i] = in[j&31]
+			}
+			if p >= 0 {
+				w.p[p] = valid
+			}
+			return
+		}
 		in := w.r[a.i] // lanes read what others had before any writes
 		var ok uint32
 		for m := w.mask; m != 0; m &= m - 1 {
@@ -92,6 +105,31 @@ func (e *emitter) shfl() op {
 			w.setPred(p, ok)
 		}
 	})
+}
+
+// fixedShuffle is where each lane reads, and which lanes read within bounds, if b and c are constants.
+func (e *emitter) fixedShuffle(from func(i, b, clamp, seg int) (int, bool), b, c slot) (sources [warpSize]uint8, valid uint32, ok bool) {
+	bv, okB := e.constantOf(b)
+	cv, okC := e.constantOf(c)
+	for i := range sources {
+		j, in := from(i, int(bv&31), int(cv&31), int(cv>>8&31))
+		if !in {
+			j = i
+		} else {
+			valid |= 1 << i
+		}
+		sources[i] = uint8(j & 31)
+	}
+	return sources, valid, okB && okC
+}
+
+// constantOf is the number that a slot always holds.
+func (e *emitter) constantOf(s slot) (uint32, bool) {
+	i := slices.IndexFunc(e.code.const32, func(c constant) bool { return c.i == s.i })
+	if i < 0 || s.bank != bank32 {
+		return 0, false
+	}
+	return uint32(e.code.const32[i].bits), true
 }
 
 func (e *emitter) vote() op {

@@ -259,6 +259,11 @@ var float32s = map[string]func32{
 			d[i] = canon32(float32(exp2(float64(f32(a[i])))))
 		}
 	},
+	"cvt.rn.bf16x2.f32": func(d, a, b, _ *vec32) {
+		for i := range d {
+			d[i] = roundBF16(a[i])<<16 | roundBF16(b[i])
+		}
+	},
 	"cvt.rn.f32.s32": func(d, a, _, _ *vec32) {
 		for i := range d {
 			d[i] = math.Float32bits(float32(int32(a[i])))
@@ -269,6 +274,14 @@ var float32s = map[string]func32{
 			d[i] = math.Float32bits(float32(a[i]))
 		}
 	},
+}
+
+// roundBF16 is the nearest bfloat16 of a float32.
+func roundBF16(b uint32) uint32 {
+	if b&0x7fffffff > 0x7f800000 {
+		return 0x7fff
+	}
+	return (b + 0x7fff + b>>16&1) >> 16
 }
 
 func addFloats(d, a, b, _ *vec32) {

@@ -84,7 +84,8 @@ var vectorNames = func() map[string]lanesOp {
 		"shr.s32": lanesSar32, "min.s32": lanesMinS32, "max.s32": lanesMaxS32, "min.u32": lanesMinU32, "max.u32": lanesMaxU32,
 		"and.b64": lanesAnd64, "or.b64": lanesOr64, "shl.b64": lanesShl64, "shr.u64": lanesShr64, "shr.b64": lanesShr64, "shr.s64": lanesSar64,
 		"mul.wide.s32": lanesMulWideS, "mul.wide.u32": lanesMulWideU, "mad.wide.s32": lanesMadWideS, "mad.wide.u32": lanesMadWideU,
-		"fma.rn.f32": lanesFmaF, "div.rn.f32": lanesDivF, "sqrt.rn.f32": lanesSqrtF, "neg.f32": lanesNegF, "abs.f32": lanesAbsF,
+		"fma.rn.f32": lanesFmaF, "div.rn.f32": lanesDivF, "sqrt.rn.f32": lanesSqrtF, "max.f32": lanesMaxF, "min.f32": lanesMinF,
+		"ex2.approx.f32": lanesExp2F, "cvt.rn.bf16x2.f32": lanesPairBF16, "neg.f32": lanesNegF, "abs.f32": lanesAbsF,
 		"cvt.rn.f32.s32": lanesCvtS32F, "cvt.rn.f32.u32": lanesCvtU32F, "cvt.s64.s32": lanesSext64, "cvt.u64.s32": lanesSext64,
 		"cvt.u64.u32": lanesZext64, "cvt.s64.u32": lanesZext64, "cvt.u32.u64": lanesTrunc32,
 	}

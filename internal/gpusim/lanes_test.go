@@ -97,6 +97,9 @@ func TestVectorForms(t *testing.T) {
 				for lane := range warpSize {
 					a, b, c := before.get(s[0], lane), before.get(s[1], lane), before.get(s[2], lane)
 					want := fm.f(a, b, c, 0)
+					if name == "ex2.approx.f32" { // TestApproximations bounds the form in Go
+						want = uint64(canon32(float32(exp2(float64(f32(uint32(a)))))))
+					}
 					if d.bank == bank32 {
 						want &= full64 >> 32
 					}

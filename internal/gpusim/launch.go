@@ -25,7 +25,8 @@ const (
 // Numerics is a model of the tensor cores' arithmetic.
 type Numerics uint8
 
-// The models. Exact sums exact products in float64 and rounds once. Truncating aligns blocks of products and the
+// The models. Exact sums exact products in float64, in four chains by their place modulo four, then the accumulator, and
+// rounds once: of products that lie within 2^26 of each other the sum is exact. Truncating aligns blocks of products and the
 // accumulator to the greatest exponent and drops what falls below 24 bits, as measured on A100 and H100.
 const (
 	Exact Numerics = iota

@@ -142,7 +142,7 @@ func (p *Program) Kernel(name string) *Kernel {
 	p.dev.mu.Lock()
 	defer p.dev.mu.Unlock()
 	if k.Registers == 0 {
-		if c, err := k.compiled(variant{}); err == nil {
+		if c, err := k.compiled((&Options{}).variant(p.dev.track)); err == nil { // the one that a launch is likely to want
 			k.Registers = c.pressure
 		}
 	}

@@ -39,6 +39,10 @@ const (
 	lanesSqrtF                      // d = √a, NaN canonical
 	lanesNegF                       // d = a with another sign
 	lanesAbsF                       // d = a with another sign
+	lanesMaxF                       // d = maxF(a, b)
+	lanesMinF                       // d = minF(a, b)
+	lanesPairBF16                   // d = a and b as bfloat16
+	lanesExp2F                      // d = 2^a, NaN canonical
 	lanesEq32                       // p[d] = a = b
 	lanesLtS32                      // p[d] = a < b
 	lanesLtU32                      // p[d] = a < b
