@@ -21,7 +21,7 @@ type trainer struct {
 
 func newTrainer(env *tensor.Env) *trainer {
 	g := model.NewGPT(env, model.GPTConfig{Vocab: 31, Context: 16, Layers: 2, Heads: 2, Width: 32, Dropout: 0.1})
-	return &trainer{env, g, env.RandInt(0, 31, 4, 16), optim.NewAdamW(nn.Params(g), optim.AdamWConfig{LR: 1e-3})}
+	return &trainer{env, g, env.RandInt(0, 31, 4, 16), optim.NewAdamW(nn.Params(g), optim.AdamWConfig{LR: 1e-3, Clip: 1})}
 }
 
 // step is a whole step of training.
@@ -98,5 +98,37 @@ func TestEveryAllocationOfAStepMayFail(t *testing.T) {
 		if m := dev.Memory(); m.Used != want.Used || m.Scopes != want.Scopes {
 			t.Fatalf("after failure %d: %+v, want %+v", k, m, want)
 		}
+	}
+}
+
+// TestStepWaitsNowhere trains on a GPU on which every wait of the host is an error: uploads, clipping and a loss that is
+// asked for without waiting need none.
+func TestStepWaitsNowhere(t *testing.T) {
+	env, err := tensor.Fresh("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newTrainer(env)
+	env.Sync()
+	env.Device().OnWait(tensor.FailWaits)
+	var losses []*tensor.Pending
+	for turn := range uint64(3) {
+		e, scope := env.Scope(turn)
+		tokens := tensor.From(e, make([]int64, 4*16), 4, 16)
+		loss := nn.CrossEntropy(r.gpt.Forward(tokens), tokens)
+		loss.Backward()
+		r.opt.Step()
+		losses = append(losses, loss.Later())
+		scope.End()
+	}
+	if waits := env.Device().Syncs(); len(waits) > 0 {
+		t.Errorf("the host waited: %v", waits)
+	}
+	env.Device().OnWait(tensor.AllowWaits)
+	if first, last := losses[0].Value(), losses[2].Value(); !(last < first) {
+		t.Errorf("losses %v and %v", first, last)
+	}
+	if waits := env.Device().Syncs(); len(waits) != 1 || waits[0].Count != 2 {
+		t.Errorf("two values were read: %v", waits)
 	}
 }

@@ -1,7 +1,9 @@
 // Command kernels has ptxas assemble every module of the engine for every target, and writes what it says: registers,
 // spills, and how long it takes, which is what a driver's first load costs.
 //
-//	go run ./bench/kernels -ptxas ptxas > bench/kernels/report.md
+//	go run ./bench/kernels -ptxas ptxas [FILE.ptx …] > bench/kernels/report.md
+//
+// Files are assembled after the modules.
 package main
 
 import (
@@ -56,17 +58,29 @@ func main() {
 	var total time.Duration
 	for _, m := range kernels.Modules() {
 		if strings.HasPrefix(m.Name, *pick) {
-			total += report(m.Name, list)
+			text, err := kernels.PTX(m.Name)
+			if err != nil {
+				log.Fatal(err)
+			}
+			total += report(m.Name, text, list)
 		}
 	}
-	fmt.Printf("\nAll modules: %.1f s.\n", total.Seconds())
+	for _, path := range flag.Args() {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			log.Fatal(err)
+		}
+		report(filepath.ToSlash(path), text, list)
+	}
+	fmt.Printf("\nAll modules of the engine: %.1f s.\n", total.Seconds())
 }
 
-func report(name string, list []string) time.Duration {
+// report prints a module's rows and returns what it took for the first target.
+func report(name string, text []byte, list []string) time.Duration {
 	var first module
 	worst := map[string]kernel{}
 	for i, target := range list {
-		m, err := assemble(name, target)
+		m, err := assemble(text, target)
 		if err != nil {
 			log.Fatalf("%s for sm_%s: %v", name, target, err)
 		}
@@ -94,17 +108,13 @@ var (
 )
 
 // assemble runs ptxas on a module.
-func assemble(name, target string) (m module, err error) {
+func assemble(text []byte, target string) (m module, err error) {
 	dir, err := os.MkdirTemp("", "kernels")
 	if err != nil {
 		return m, err
 	}
 	defer os.RemoveAll(dir)
-	text, err := kernels.PTX(name)
-	if err != nil {
-		return m, err
-	}
-	path := filepath.Join(dir, name+".ptx")
+	path := filepath.Join(dir, "in.ptx")
 	if err := os.WriteFile(path, text, 0o666); err != nil {
 		return m, err
 	}

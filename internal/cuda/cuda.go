@@ -38,9 +38,12 @@ type Device struct {
 	sharedOptin int // bytes of shared memory that a block may have
 	pinned      staging
 
-	blocking bool
+	blocking, preload bool
 
-	mu        sync.Mutex // guards the maps
+	loading sync.WaitGroup // modules that are compiled ahead of use
+
+	mu        sync.Mutex      // guards the maps
+	ahead     map[string]bool // dtypes whose modules have been asked for
 	modules   map[string]*module
 	functions map[string]*function
 }
@@ -48,11 +51,12 @@ type Device struct {
 // Options of New.
 type Options struct {
 	Blocking bool // wait after each launch, so that an error names the launch it belongs to
+	Preload  bool // compile what training needs ahead of use, side by side
 }
 
 // New opens the device of an ordinal. name is what it is called in messages and by device.Open.
 func New(api *driver.API, ordinal int, name string, o Options) (*Device, error) {
-	d := &Device{api: api, blocking: o.Blocking, modules: map[string]*module{}, functions: map[string]*function{}}
+	d := &Device{api: api, blocking: o.Blocking, preload: o.Preload, ahead: map[string]bool{}, modules: map[string]*module{}, functions: map[string]*function{}}
 	var err error
 	must := func(call string, r driver.Result) {
 		if err == nil {
@@ -189,6 +193,7 @@ func demand(k *device.Kernel) []int64 {
 
 // Close unloads the kernels and gives the context back. Queues and memory must have been given back before.
 func (d *Device) Close() error {
+	d.loading.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.pinned.close()

@@ -1,6 +1,8 @@
 package cuda_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -14,19 +16,19 @@ import (
 
 // counting is a driver that does nothing and counts calls by name.
 type counting struct {
+	mu    sync.Mutex
 	calls map[string]int
-	next  uint64
+	next  atomic.Uint64
 }
 
 func (c *counting) ok(name string) driver.Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.calls[name]++
 	return driver.Success
 }
 
-func (c *counting) handle() uint64 {
-	c.next += 1 << 32
-	return c.next
-}
+func (c *counting) handle() uint64 { return c.next.Add(1 << 32) }
 
 // api answers what the engine asks of a card with 8.0.
 func (c *counting) api() *driver.API {
@@ -139,6 +141,36 @@ func TestLaunchCost(t *testing.T) {
 	const runs = 101 // AllocsPerRun warms up with one
 	if c.calls["launch"] != runs || c.calls["set current"] != runs || len(c.calls) != 2 {
 		t.Errorf("%d launches made the calls %v", runs, c.calls)
+	}
+}
+
+// TestPreload demands that the first op of a dtype has the modules compiled that training in it needs, each once.
+func TestPreload(t *testing.T) {
+	var c counting
+	d, err := cuda.New(c.api(), 0, "cuda:0", cuda.Options{Preload: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := ir.Dense(dtype.F32, 4)
+	for _, code := range []ir.Code{ir.Add, ir.Exp, ir.Sum} {
+		in := []*ir.Type{typ, typ}
+		attr := ir.Attr{}
+		if code != ir.Add {
+			in = in[:1]
+		}
+		if code == ir.Sum {
+			attr.Axes = 1
+		}
+		if _, err := d.Prepare(ir.New(code, attr, in...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// A dozen families, and that of Exp.
+	if n := c.calls["load"]; n != 13 || c.calls["unload"] != n {
+		t.Errorf("%d modules were compiled, %d unloaded", n, c.calls["unload"])
 	}
 }
 

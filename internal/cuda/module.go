@@ -3,6 +3,8 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -42,6 +44,7 @@ func (d *Device) function(k *kernels.Kernel, dynamic int) (*function, error) {
 		d.functions[k.Name] = f
 	}
 	d.mu.Unlock()
+	d.loadAhead(k.Module)
 	f.module.once.Do(f.module.load)
 	if f.module.err != nil {
 		return nil, f.module.err
@@ -105,21 +108,25 @@ func (m *module) load() {
 	}
 }
 
-// Preload compiles modules side by side, ahead of their first use.
-func (d *Device) Preload(names ...string) error {
-	errs := make([]error, len(names))
-	var wg sync.WaitGroup
-	for i, name := range names {
-		d.mu.Lock()
-		m := d.module(name)
-		d.mu.Unlock()
-		wg.Go(func() {
-			m.once.Do(m.load)
-			errs[i] = m.err
-		})
+// families are what a step of training needs of nearly every model, by the names of modules before the dtype.
+var families = []string{"gemm_kk", "gemm_kn", "gemm_mn", "norm", "elementwise", "activation", "order", "reduce_sum", "random", "loss", "softmax", "optimizer"}
+
+// loadAhead compiles what a step in a dtype needs, side by side, when the first module of that dtype is asked for: a
+// driver takes a tenth to half a second for each.
+func (d *Device) loadAhead(first string) {
+	dt := first[strings.LastIndexByte(first, '_')+1:]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.preload || d.ahead[dt] {
+		return
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	d.ahead[dt] = true
+	for _, m := range kernels.Modules() {
+		if family, ok := strings.CutSuffix(m.Name, "_"+dt); ok && slices.Contains(families, family) {
+			m := d.module(m.Name)
+			d.loading.Go(func() { m.once.Do(m.load) })
+		}
+	}
 }
 
 func (m *module) unload() error {

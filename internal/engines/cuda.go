@@ -48,7 +48,9 @@ func openCUDA(n device.Name) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cuda.New(api, n.Index, n.String(), options())
+	o := options()
+	o.Preload = true
+	return cuda.New(api, n.Index, n.String(), o)
 }
 
 // computable are the cards that the engine's kernels run on.
