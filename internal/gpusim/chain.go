@@ -20,6 +20,9 @@ type chain struct {
 	defs   []int // registers that are written
 }
 
+// inChain is whether a chain carries out the terminator too: all lanes are there, so nobody is waited for.
+func (t *terminator) inChain() bool { return t.kind == termSync && t.all }
+
 // step is an instruction of a chain in Go.
 type step struct {
 	run   op  // nil at the end of a chain
@@ -31,7 +34,7 @@ type step struct {
 func (e *emitter) append(block int) {
 	run := e.plain
 	if t := e.term; t != nil {
-		if run = nil; t.kind == termSync && t.all {
+		if run = nil; t.inChain() {
 			run = t.run
 		}
 	}
@@ -119,7 +122,7 @@ func (c *chain) prepend(next *chain) {
 // continues is whether the chain of a block may go on to the next block.
 func (c *code) continues(b int) bool {
 	t := &c.blocks[b].term
-	return b+1 < len(c.blocks) && (t.kind == termNext || t.kind == termSync && t.all) && !c.blocks[b].clock && !c.blocks[b+1].clock
+	return b+1 < len(c.blocks) && (t.kind == termNext || t.inChain()) && !c.blocks[b].clock && !c.blocks[b+1].clock
 }
 
 // closeChains puts an end behind each block after which a chain stops.

@@ -233,6 +233,10 @@ func (w *warp) runSplit(s int) bool {
 			left -= n
 			pc = b.chain.last
 			b = &blocks[pc]
+			if b.term.inChain() {
+				pc = b.next
+				continue
+			}
 		} else {
 			if !w.runBlock(pc, b, mask) {
 				return false
