@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 type spy struct {
 	device.Device
 	lacks    ir.Code
+	fails    error // of Alloc
 	launches []string
 }
 
@@ -32,6 +34,13 @@ func (s *spy) Prepare(op ir.Op) (*device.Kernel, error) {
 		return nil, device.ErrUnsupported
 	}
 	return s.Device.Prepare(op)
+}
+
+func (s *spy) Alloc(n int64) (device.Mem, error) {
+	if s.fails != nil {
+		return device.Mem{}, s.fails
+	}
+	return s.Device.Alloc(n)
 }
 
 func (s *spy) NewQueue() (device.Queue, error) {
@@ -80,4 +89,19 @@ func TestLaunches(t *testing.T) {
 	}
 	y.Sum().Backward()
 	equal(t, "gradient", w.Grad(), 1.0833155, 1.0833155)
+}
+
+// TestFailedDeviceIsNotOutOfMemory: an allocation that fails for another reason than a lack of memory says which.
+func TestFailedDeviceIsNotOutOfMemory(t *testing.T) {
+	env, err := tensor.Fresh("spy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last.fails = errors.New("an earlier kernel took the device along")
+	defer func() { last.fails = nil }()
+	_, err = env.Try(func(e *tensor.Env) *tensor.Tensor { return e.Ones(1 << 20) })
+	var wrong *tensor.Error
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), last.fails.Error()) {
+		t.Errorf("got %T: %v", err, err)
+	}
 }

@@ -144,7 +144,11 @@ func (d *Device) take(n int64, q *queue) (*device.Block, error) {
 	return d.alloc.Alloc(n, q.id)
 }
 
+// outOfMemory reports an allocation that failed; on a device that has failed altogether, that.
 func (d *Device) outOfMemory(n int64, code ir.Code, err error) {
+	if !errors.Is(err, device.ErrOutOfMemory) && !errors.Is(err, errInjected) {
+		raiseErr(code.String(), "", err)
+	}
 	m := d.Memory()
 	panic(&OOMError{Device: d.name, Op: code.String(), Line: userLine(), Asked: n, Allocated: m.Allocated.Current,
 		Reserved: m.Reserved.Current, Limit: d.limit(), Err: err})

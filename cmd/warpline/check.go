@@ -63,6 +63,7 @@ type checking struct {
 
 	report *check.Report
 	beside *check.Torch
+	apart  error // why the comparison with PyTorch did not come to its end: the rest is worth keeping
 	probes []check.Answer
 }
 
@@ -97,6 +98,9 @@ func (k *checking) parts() error {
 	}
 	if err := k.s.failure(); err != nil {
 		return err
+	}
+	if k.apart != nil {
+		return k.apart
 	}
 	if k.failed() {
 		return errFindings
@@ -148,14 +152,14 @@ func (k *checking) conform() (err error) {
 	return err
 }
 
-func (k *checking) compare() (err error) {
+func (k *checking) compare() error {
 	if !k.torch {
 		return nil
 	}
-	k.beside, err = check.CompareTorch(k.cmd.Context(), k.config.Device, k.python, k.progress("PyTorch"))
+	k.beside, k.apart = check.CompareTorch(k.cmd.Context(), k.config.Device, k.python, k.progress("PyTorch"))
 	k.s.clear()
 	if k.beside == nil {
-		return err
+		return nil
 	}
 	for i := range k.beside.Rows {
 		if err := k.s.emit(&k.beside.Rows[i]); err != nil {
@@ -163,7 +167,7 @@ func (k *checking) compare() (err error) {
 		}
 	}
 	fmt.Fprint(k.s.text, k.beside.Text(k.width()))
-	return err
+	return nil
 }
 
 func (k *checking) probe() (err error) {

@@ -122,6 +122,19 @@ func TestCheckPython(t *testing.T) {
 	}
 }
 
+// TestCheckPythonEnds: what was found is kept when PyTorch ends in the middle; "true" answers the import, and no more.
+func TestCheckPythonEnds(t *testing.T) {
+	newRoom(t)
+	t.Setenv(check.PythonEnv, "true")
+	status, stdout, stderr := command(t.Context(), "check", "--device", "sim:0", "--ops", "add", "--short", "--record=kept.json", "--torch")
+	if status != exitFailed || !strings.Contains(stdout, "kept.json has the record") || !strings.Contains(stderr, "true has ended without a word") {
+		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+	if text, err := os.ReadFile("kept.json"); err != nil || !bytes.Contains(text, []byte(`"probe"`)) {
+		t.Errorf("%s: %v", text, err)
+	}
+}
+
 // TestCheckProgress draws one line on a terminal, and nothing elsewhere.
 func TestCheckProgress(t *testing.T) {
 	var b bytes.Buffer

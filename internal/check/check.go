@@ -32,7 +32,7 @@ type Config struct {
 	Device string   // as device.Open takes it
 	Seed   uint64   // of the operands; 0: a fresh one
 	Short  bool     // without the large shapes
-	Ops    []string // only these, without the device's promises; nil: all
+	Ops    []string // only these, without the device's promises; none: all
 	Skip   []string // not these
 	// Progress is told of each part before it runs; may be nil.
 	Progress func(done, all int, name string)
@@ -176,7 +176,7 @@ func (c *Config) codes() ([]ir.Code, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Ops == nil {
+	if len(c.Ops) == 0 {
 		only = all
 	}
 	return slices.DeleteFunc(only, func(code ir.Code) bool { return slices.Contains(skip, code) }), nil

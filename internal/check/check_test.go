@@ -70,6 +70,14 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestNoOpsIsAll: an empty list is not a check of nothing.
+func TestNoOpsIsAll(t *testing.T) {
+	codes, err := (&Config{Ops: []string{}}).codes()
+	if err != nil || len(codes) != len(Ops()) {
+		t.Errorf("%d operations, %v; want %d", len(codes), err, len(Ops()))
+	}
+}
+
 // TestBroken: a wrong result is a failure that names its case.
 func TestBroken(t *testing.T) {
 	rep, err := Run(t.Context(), Config{Device: "broken", Seed: 7, Short: true, Ops: []string{"add", "mul"}})

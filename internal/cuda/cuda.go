@@ -3,7 +3,7 @@
 //
 //	cuda.go      a device: context, memory, what it can do
 //	plan.go      an op becomes a plan: kernels, their grids, their parameters as bytes with places to fill in
-//	*.go         per family of ops, which kernels a plan has (table.go lists what the engine offers)
+//	*.go         per family of ops, which kernels a plan has
 //	module.go    kernels, compiled by the driver on first use, a family at a time
 //	queue.go     a stream: launches, copies, waits
 //	staging.go   pinned memory between the Go program's memory and the card
@@ -39,6 +39,7 @@ type Device struct {
 	pinned      staging
 
 	blocking, preload bool
+	lost              loss
 
 	loading sync.WaitGroup // modules that are compiled ahead of use
 
@@ -73,10 +74,13 @@ func New(api *driver.API, ordinal int, name string, o Options) (*Device, error) 
 	}
 	var res driver.Result
 	d.handle, res = api.DeviceGet(ordinal)
-	must("cuDeviceGet", res)
-	must("cuDevicePrimaryCtxSetFlags", api.DevicePrimaryCtxSetFlags(d.handle, driver.CtxSchedBlockingSync))
-	d.ctx, res = api.DevicePrimaryCtxRetain(d.handle)
-	must("cuDevicePrimaryCtxRetain", res)
+	if must("cuDeviceGet", res); err == nil {
+		must("cuDevicePrimaryCtxSetFlags", api.DevicePrimaryCtxSetFlags(d.handle, driver.CtxSchedBlockingSync))
+	}
+	if err == nil {
+		d.ctx, res = api.DevicePrimaryCtxRetain(d.handle)
+		must("cuDevicePrimaryCtxRetain", res)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +131,7 @@ func (d *Device) Info() device.Info { return d.info }
 
 // do runs f with the device's context current and makes an error of its result.
 func (d *Device) do(call string, f func() driver.Result) error {
-	return d.check(call, d.api.Do(d.ctx, f))
+	return d.outside(call, d.api.Do(d.ctx, f))
 }
 
 // Alloc returns memory of the device; its bytes hold anything.
@@ -191,7 +195,8 @@ func demand(k *device.Kernel) []int64 {
 	return need
 }
 
-// Close unloads the kernels and gives the context back. Queues and memory must have been given back before.
+// Close unloads the kernels and gives the context back. Queues and memory must have been given back before. A device that
+// is out of use has nothing to add to the error that was reported.
 func (d *Device) Close() error {
 	d.loading.Wait()
 	d.mu.Lock()
@@ -202,5 +207,9 @@ func (d *Device) Close() error {
 	}
 	clear(d.modules)
 	clear(d.functions)
-	return errors.Join(err, d.check("cuDevicePrimaryCtxRelease", d.api.DevicePrimaryCtxRelease(d.handle)))
+	err = errors.Join(err, d.check("cuDevicePrimaryCtxRelease", d.api.DevicePrimaryCtxRelease(d.handle)))
+	if d.lost.get() != nil {
+		return nil
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -104,19 +105,49 @@ func (e *LateError) Error() string {
 // Unwrap returns the driver's error.
 func (e *LateError) Unwrap() error { return e.Err }
 
-// failed makes the error of a call on the stream. An error that the context stays in is told in full once; later calls
-// refer to it.
-func (q *queue) failed(call string, r driver.Result) error {
-	if q.broken != nil && r.Sticky() {
-		return fmt.Errorf("%s is out of use since an earlier error: %w", q.d.info.Name, q.broken)
-	}
-	err := q.d.check(call, r)
+// loss is the error that a device's context stays in. All its queues meet it, and one of them reports it.
+type loss struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (l *loss) get() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+func (d *Device) outOfUse(err error) error {
+	return fmt.Errorf("%s is out of use since an earlier error: %w", d.info.Name, err)
+}
+
+// outside makes the error of a call that belongs to no queue, which may be the first to meet a launch's.
+func (d *Device) outside(call string, r driver.Result) error {
+	err := d.check(call, r)
 	if !r.Sticky() {
 		return err
 	}
-	if n := int(q.log.serial - q.log.synced); n > 0 {
-		err = &LateError{Err: err, Last: q.log.find(q.log.serial), Pending: n}
+	if lost := d.lost.get(); lost != nil {
+		return d.outOfUse(lost)
 	}
-	q.broken = err
-	return err
+	return fmt.Errorf("%w; an earlier launch is the cause, WARPLINE_BLOCKING=1 tells which", err)
+}
+
+// failed makes the error of a call on the stream. An error that the context stays in is told in full once; later calls,
+// of any queue, refer to it.
+func (q *queue) failed(call string, r driver.Result) error {
+	if !r.Sticky() {
+		return q.d.check(call, r)
+	}
+	l := &q.d.lost
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return q.d.outOfUse(l.err)
+	}
+	l.err = q.d.check(call, r)
+	if n := int(q.log.serial - q.log.synced); n > 0 {
+		l.err = &LateError{Err: l.err, Last: q.log.find(q.log.serial), Pending: n}
+	}
+	return l.err
 }

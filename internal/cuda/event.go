@@ -41,6 +41,7 @@ func (q *queue) Record() (device.Event, error) {
 		return nil, err
 	}
 	if err := q.do("cuEventRecord", func() driver.Result { return q.d.api.EventRecord(h, q.stream) }); err != nil {
+		l.idle = append(l.idle, h)
 		return nil, err
 	}
 	l.next++
@@ -66,17 +67,20 @@ func (e *event) Done() (bool, error) {
 	l := e.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, m := range l.waiting {
-		if m.number > e.number {
-			break
-		}
-		done, err := l.query(m.handle)
-		if !done || err != nil {
-			return false, err
-		}
-		l.pass(m.number)
+	if e.number <= l.passed {
+		return true, nil
 	}
-	return e.number <= l.passed, nil
+	done, err := l.query(l.handleOf(e))
+	if done {
+		l.pass(e.number)
+	}
+	return done, err
+}
+
+// handleOf is the driver's event of a point that is not known to be passed: the marks' numbers run on. The caller holds
+// l.mu.
+func (l *eventLog) handleOf(e *event) driver.Event {
+	return l.waiting[e.number-l.waiting[0].number].handle
 }
 
 func (l *eventLog) query(h driver.Event) (bool, error) {
@@ -85,10 +89,10 @@ func (l *eventLog) query(h driver.Event) (bool, error) {
 	if r == driver.NotReady {
 		return false, nil
 	}
-	return r == driver.Success, d.check("cuEventQuery", r)
+	return r == driver.Success, d.outside("cuEventQuery", r)
 }
 
-// pass notes that a point is done, and so all before it. The caller holds l.mu and removes nothing from waiting itself.
+// pass notes that a point is done, and so all before it. The caller holds l.mu.
 func (l *eventLog) pass(number uint64) {
 	l.passed = max(l.passed, number)
 	n := 0
@@ -96,7 +100,7 @@ func (l *eventLog) pass(number uint64) {
 		l.idle = append(l.idle, l.waiting[n].handle)
 		n++
 	}
-	l.waiting = append(l.waiting[:0:0], l.waiting[n:]...)
+	l.waiting = l.waiting[n:]
 }
 
 // allDone notes that every point is done.
@@ -115,13 +119,8 @@ func (l *eventLog) await(e *event, q *queue) error {
 	if e.number <= l.passed || q == l.q {
 		return nil
 	}
-	// The first point that is not passed and not before e: e's own.
-	for _, m := range l.waiting {
-		if m.number >= e.number {
-			return q.do("cuStreamWaitEvent", func() driver.Result { return q.d.api.StreamWaitEvent(q.stream, m.handle) })
-		}
-	}
-	return nil
+	h := l.handleOf(e)
+	return q.do("cuStreamWaitEvent", func() driver.Result { return q.d.api.StreamWaitEvent(q.stream, h) })
 }
 
 // close destroys the driver's events. The stream is idle.

@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -203,6 +204,113 @@ func TestUploadCost(t *testing.T) {
 	if c.calls["synchronize"] == 0 || c.calls["host alloc"]-before > 12 {
 		t.Errorf("a driver that never ends a copy: calls %v", c.calls)
 	}
+}
+
+// TestSmallUploads demands that copies of a few bytes, which take a block each, are counted as such.
+func TestSmallUploads(t *testing.T) {
+	var c counting
+	l := newLauncher(t, c.api())
+	b, err := hostmem.Alloc(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Free()
+	from := device.Arg{Mem: device.Mem{Addr: uint64(b.Addr), Size: 8, Host: true}}
+	for range 20_000 {
+		if err := l.q.Copy(l.args[0], from, 8); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := c.calls["host alloc"]; n > 64<<20/4096+1 || c.calls["synchronize"] == 0 {
+		t.Errorf("20,000 copies under way took %d blocks of 4 KiB and %d waits", n, c.calls["synchronize"])
+	}
+}
+
+// TestEvents: what an event has in common with those before it is asked once, and a driver's event serves again.
+func TestEvents(t *testing.T) {
+	var c counting
+	api := c.api()
+	api.EventQuery = func(driver.Event) driver.Result { return c.ok("query") }
+	l := newLauncher(t, api)
+	record := func() device.Event {
+		e, err := l.q.Record()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	done := func(e device.Event) {
+		if ok, err := e.Done(); !ok || err != nil {
+			t.Errorf("done: %v, %v", ok, err)
+		}
+	}
+	first, second, third := record(), record(), record()
+	done(second)
+	done(first)
+	done(third)
+	if c.calls["query"] != 2 {
+		t.Errorf("calls %v, want 2 queries", c.calls)
+	}
+	api.EventRecord = func(driver.Event, driver.Stream) driver.Result { return driver.InvalidValue }
+	if _, err := l.q.Record(); err == nil {
+		t.Error("a record that the driver refuses is none")
+	}
+	api.EventRecord = func(driver.Event, driver.Stream) driver.Result { return c.ok("record") }
+	for range 3 {
+		record()
+	}
+	if c.calls["event"] != 3 {
+		t.Errorf("calls %v, want 3 events to be made", c.calls)
+	}
+}
+
+// TestModuleWithoutMemory loads a module again that there was no memory for, and one that is wrong no more.
+func TestModuleWithoutMemory(t *testing.T) {
+	for failure, attempts := range map[driver.Result]int{driver.OutOfMemory: 3, driver.InvalidPTX: 1} {
+		var c counting
+		api := c.api()
+		api.ModuleLoadData = func([]byte) (driver.Module, string, driver.Result) {
+			if c.ok("load"); c.calls["load"] < 3 {
+				return 0, "", failure
+			}
+			return 1, "", driver.Success
+		}
+		d, err := cuda.New(api, 0, "cuda:0", cuda.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		typ := ir.Dense(dtype.F32, 4)
+		for range 3 {
+			_, err = d.Prepare(ir.New(ir.Add, ir.Attr{}, typ, typ))
+		}
+		if c.calls["load"] != attempts || (err == nil) != (failure == driver.OutOfMemory) {
+			t.Errorf("%v: %d attempts, then %v", failure, c.calls["load"], err)
+		}
+	}
+}
+
+// TestRefusedBeforeTheDriver: what cannot be is not asked for, and an error names its call.
+func TestRefusedBeforeTheDriver(t *testing.T) {
+	var c counting
+	api := c.api()
+	d, err := cuda.New(api, 0, "cuda:0", cuda.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLauncher(t, api)
+	q := l.q.(interface {
+		CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error)
+	})
+	if ok, err := q.CopyFrom(l.args[0], d, l.args[1], 17); !ok || err == nil {
+		t.Errorf("a copy of 17 bytes between 16: %v, %v", ok, err)
+	}
+	set := api.CtxSetCurrent
+	api.CtxSetCurrent = func(driver.Context) driver.Result { return driver.InvalidContext }
+	var e *driver.Error
+	if err := l.launch(); !errors.As(err, &e) || e.Call != "cuCtxSetCurrent" {
+		t.Errorf("got %v", err)
+	}
+	api.CtxSetCurrent = set
 }
 
 // BenchmarkLaunch is the host's cost of a launch without the driver's own.

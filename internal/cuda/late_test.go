@@ -15,14 +15,13 @@ import (
 )
 
 // broken is a queue with an addition whose second operand was freed: a kernel that accesses nobody's memory.
-func broken(t *testing.T, o cuda.Options) (q device.Queue, launch func(module string) error) {
+func broken(t *testing.T, o cuda.Options) (d *cuda.Device, q device.Queue, launch func(module string) error) {
 	t.Helper()
 	s, err := simcuda.New(simcuda.Config{LateEffects: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := cuda.New(s.API(), 0, "sim:0", o)
-	if err != nil {
+	if d, err = cuda.New(s.API(), 0, "sim:0", o); err != nil {
 		t.Fatal(err)
 	}
 	if q, err = d.NewQueue(); err != nil {
@@ -42,7 +41,7 @@ func broken(t *testing.T, o cuda.Options) (q device.Queue, launch func(module st
 		args = append(args, device.Arg{Mem: m})
 	}
 	d.Free(args[2].Mem)
-	return q, func(module string) error {
+	return d, q, func(module string) error {
 		var site callsite.Site
 		callsite.Capture(0, &site)
 		return q.Launch(add, args, &device.Params{Site: &site, Module: module})
@@ -52,7 +51,7 @@ func broken(t *testing.T, o cuda.Options) (q device.Queue, launch func(module st
 // TestLateError lets a kernel fault while the host is ahead: the error shows at the Sync and names the launches it may
 // have been; later calls refer to it.
 func TestLateError(t *testing.T) {
-	q, launch := broken(t, cuda.Options{})
+	_, q, launch := broken(t, cuda.Options{})
 	if err := errors.Join(launch("first.weight"), launch("second.weight")); err != nil {
 		t.Fatalf("a launch waited: %v", err)
 	}
@@ -76,9 +75,62 @@ func TestLateError(t *testing.T) {
 	}
 }
 
+// TestLateErrorAtClose reports what no Sync has.
+func TestLateErrorAtClose(t *testing.T) {
+	_, q, launch := broken(t, cuda.Options{})
+	if err := launch("only.weight"); err != nil {
+		t.Fatal(err)
+	}
+	var late *cuda.LateError
+	if err := q.Close(); !errors.As(err, &late) || !strings.HasPrefix(err.Error(), "add of only.weight at late_test.go:") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLostToAllQueues: the error of one queue's launch is not taken for another's, which refers to it.
+func TestLostToAllQueues(t *testing.T) {
+	d, q, launch := broken(t, cuda.Options{})
+	other, err := d.NewQueue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(launch("only.weight"), q.Sync())
+	var late *cuda.LateError
+	if !errors.As(err, &late) {
+		t.Fatalf("got %v", err)
+	}
+	if again := other.Sync(); !errors.Is(again, late) || !strings.HasPrefix(again.Error(), "sim:0 is out of use since an earlier error: ") {
+		t.Errorf("the other queue says %v", again)
+	}
+	if _, again := d.Alloc(1); !errors.Is(again, late) {
+		t.Errorf("an allocation says %v", again)
+	}
+	if err := errors.Join(q.Close(), other.Close(), d.Close()); err != nil {
+		t.Errorf("closing queues of a device whose error was reported: %v", err)
+	}
+}
+
+// TestLateErrorElsewhere: a call that belongs to no queue may be the first to meet an error.
+func TestLateErrorElsewhere(t *testing.T) {
+	d, q, launch := broken(t, cuda.Options{})
+	m, err := d.Alloc(1)
+	if err = errors.Join(err, launch("only.weight")); err != nil {
+		t.Fatal(err)
+	}
+	d.Free(m) // waits
+	var cause *driver.Error
+	if _, err := d.Alloc(1); !errors.As(err, &cause) || cause.Result != driver.IllegalAddress || !strings.Contains(err.Error(), "an earlier launch is the cause") {
+		t.Errorf("got %v", err)
+	}
+	var late *cuda.LateError
+	if err := q.Sync(); !errors.As(err, &late) {
+		t.Errorf("the launch's queue says %v", err)
+	}
+}
+
 // TestBlocking finds the very launch.
 func TestBlocking(t *testing.T) {
-	_, launch := broken(t, cuda.Options{Blocking: true})
+	_, _, launch := broken(t, cuda.Options{Blocking: true})
 	err := launch("only.weight")
 	var late *cuda.LateError
 	if !errors.As(err, &late) || late.Pending != 1 || !strings.HasPrefix(err.Error(), "add of only.weight at late_test.go:") {

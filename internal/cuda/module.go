@@ -16,9 +16,9 @@ type module struct {
 	d    *Device
 	name string
 
-	once   sync.Once
+	mu     sync.Mutex
 	handle driver.Module
-	err    error
+	err    error // one that another attempt would not cure
 }
 
 // function is a kernel on a device.
@@ -45,9 +45,8 @@ func (d *Device) function(k *kernels.Kernel, dynamic int) (*function, error) {
 	}
 	d.mu.Unlock()
 	d.loadAhead(k.Module)
-	f.module.once.Do(f.module.load)
-	if f.module.err != nil {
-		return nil, f.module.err
+	if err := f.module.load(); err != nil {
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,23 +88,40 @@ func (d *Device) module(name string) *module {
 	return m
 }
 
-func (m *module) load() {
+// load has the module compiled, once. A card without memory for it may have some later.
+func (m *module) load() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.handle != 0 || m.err != nil {
+		return m.err
+	}
+	err := m.compile()
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("kernels %s: %w", m.name, err)
+	var e *driver.Error
+	if !errors.As(err, &e) || e.Result != driver.OutOfMemory {
+		m.err = err
+	}
+	return err
+}
+
+func (m *module) compile() error {
 	image, err := kernels.PTX(m.name)
 	if err != nil {
-		m.err = fmt.Errorf("kernels %s: %w", m.name, err)
-		return
+		return err
 	}
 	var log string
-	if err := m.d.do("cuModuleLoadDataEx", func() (r driver.Result) {
+	err = m.d.do("cuModuleLoadDataEx", func() (r driver.Result) {
 		m.handle, log, r = m.d.api.ModuleLoadData(image)
 		return r
-	}); err != nil {
-		var e *driver.Error
-		if errors.As(err, &e) && e.Detail == "" {
-			e.Detail = log
-		}
-		m.err = fmt.Errorf("kernels %s: %w", m.name, err)
+	})
+	var e *driver.Error
+	if errors.As(err, &e) && e.Detail == "" {
+		e.Detail = log
 	}
+	return err
 }
 
 // families are what a step of training needs of nearly every model, by the names of modules before the dtype.
@@ -124,7 +140,7 @@ func (d *Device) loadAhead(first string) {
 	for _, m := range kernels.Modules() {
 		if family, ok := strings.CutSuffix(m.Name, "_"+dt); ok && slices.Contains(families, family) {
 			m := d.module(m.Name)
-			d.loading.Go(func() { m.once.Do(m.load) })
+			d.loading.Go(func() { _ = m.load() }) // whoever asks for it meets the error
 		}
 	}
 }

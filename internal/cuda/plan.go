@@ -148,8 +148,8 @@ func (b *builder) unsupported(dt dtype.DType) error {
 // suffixed is the name of a kernel for a dtype: "add_f32".
 func suffixed(name string, dt dtype.DType) string { return name + "_" + dt.String() }
 
-// threads is how many elements' worth of blocks a grid-stride kernel gets: enough to fill any card, few enough that a
-// thread sees several elements of a large operand. It does not depend on the card, and neither do results.
+// maxBlocks is the most blocks that a grid-stride kernel gets: enough to fill any card, few enough that a thread sees
+// several elements of a large operand. It does not depend on the card, and neither do results.
 const maxBlocks = 2048
 
 // blocksFor is the number of blocks of a grid-stride loop over n items.

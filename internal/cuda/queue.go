@@ -18,10 +18,9 @@ type queue struct {
 	log    launchLog
 	events eventLog
 	fault  faultCell
-	broken error // an error that the context stays in
 
 	flights []flight // copies from staging memory, oldest first
-	flying  int      // bytes of them
+	flying  int      // bytes of their blocks
 
 	// What the calls under way need, kept here so that they allocate nothing.
 	params []byte
@@ -64,7 +63,7 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 		return err
 	}
 	q.log.add(k.Op.Code, p)
-	q.plan, q.args, q.p = plan, args, p
+	q.plan, q.args, q.p, q.call = plan, args, p, "cuCtxSetCurrent"
 	r := q.d.api.Do(q.d.ctx, q.launch)
 	q.plan, q.args, q.p = nil, nil, nil
 	if r != driver.Success {
@@ -181,10 +180,8 @@ func encode(dt dtype.DType, v float64) uint64 {
 // Copy moves n bytes. A copy from host memory has read its source when it returns; one to host memory that the device
 // did not hand out has written it.
 func (q *queue) Copy(dst, src device.Arg, n int64) error {
-	for _, a := range [...]device.Arg{dst, src} {
-		if n < 0 || a.Offset < 0 || n > a.Mem.Size-a.Offset {
-			return fmt.Errorf("%s: copy of %d bytes with memory of %d from offset %d", q.d.info.Name, n, a.Mem.Size, a.Offset)
-		}
+	if err := q.copyable(dst, src, n); err != nil {
+		return err
 	}
 	to, from := dst.Mem.Addr+uint64(dst.Offset), src.Mem.Addr+uint64(src.Offset)
 	switch {
@@ -204,12 +201,25 @@ func (q *queue) Copy(dst, src device.Arg, n int64) error {
 	})
 }
 
+// copyable checks that n bytes are within both ends.
+func (q *queue) copyable(dst, src device.Arg, n int64) error {
+	for _, a := range [...]device.Arg{dst, src} {
+		if n < 0 || a.Offset < 0 || n > a.Mem.Size-a.Offset {
+			return fmt.Errorf("%s: copy of %d bytes with memory of %d from offset %d", q.d.info.Name, n, a.Mem.Size, a.Offset)
+		}
+	}
+	return nil
+}
+
 // CopyFrom moves n bytes of another device's memory, and reports false if that device is of another engine or system.
 // What wrote src must have ended.
 func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error) {
 	other, ok := from.(*Device)
 	if !ok || other.api != q.d.api {
 		return false, nil
+	}
+	if err := q.copyable(dst, src, n); err != nil || n == 0 {
+		return true, err
 	}
 	return true, q.do("cuMemcpyPeerAsync", func() driver.Result {
 		return q.d.api.MemcpyPeerAsync(driver.Ptr(dst.Mem.Addr+uint64(dst.Offset)), q.d.ctx, driver.Ptr(src.Mem.Addr+uint64(src.Offset)), other.ctx, n, q.stream)
@@ -268,22 +278,24 @@ func (q *queue) Sync() error {
 	return err
 }
 
-// Close waits for the stream's work and gives it back.
+// Close waits for the stream's work and gives it back. On a device that is out of use it has nothing to add to the error
+// that was reported.
 func (q *queue) Close() error {
 	if q.stream == 0 {
 		return nil
 	}
+	reported := q.d.lost.get() != nil
 	err := q.Sync()
-	if q.broken != nil && errors.Is(err, q.broken) {
-		err = nil // reported when it happened
-	}
-	err = errors.Join(err, q.events.close(), q.fault.close(q))
-	destroyed := q.do("cuStreamDestroy", func() driver.Result { return q.d.api.StreamDestroy(q.stream) })
+	given := errors.Join(q.events.close(), q.fault.close(q),
+		q.do("cuStreamDestroy", func() driver.Result { return q.d.api.StreamDestroy(q.stream) }))
 	q.stream = 0
-	if q.broken != nil {
+	switch {
+	case reported:
 		return nil
+	case err != nil && q.d.lost.get() != nil:
+		return err // which the others only refer to
 	}
-	return errors.Join(err, destroyed)
+	return errors.Join(err, given)
 }
 
 // faultCell is the record that kernels with indices write: kernels.Fault in base.cuh.

@@ -81,7 +81,7 @@ type flight struct {
 	end   *event
 }
 
-// maxFlying is how many bytes of copies a queue has under way before it waits for the oldest.
+// maxFlying is how many bytes of pinned memory a queue's copies under way hold before it waits for the oldest.
 const maxFlying = 64 << 20
 
 // upload copies from the program's memory by way of pinned blocks.
@@ -116,7 +116,7 @@ func (q *queue) uploadPart(dst driver.Ptr, src uintptr, n int) error {
 		return err
 	}
 	q.flights = append(q.flights, flight{host, n, e.(*event)})
-	q.flying += n
+	q.flying += blockSize(n)
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (q *queue) land() error {
 			q.events.allDone()
 		}
 		q.d.pinned.give(f.host, f.bytes)
-		q.flights, q.flying = q.flights[1:], q.flying-f.bytes
+		q.flights, q.flying = q.flights[1:], q.flying-blockSize(f.bytes)
 	}
 	return nil
 }

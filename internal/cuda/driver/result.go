@@ -18,8 +18,10 @@ const (
 	InvalidImage            Result = 200
 	InvalidContext          Result = 201
 	NoBinaryForGPU          Result = 209
+	ECCUncorrectable        Result = 214
 	PeerAccessUnsupported   Result = 217
 	InvalidPTX              Result = 218
+	NVLinkUncorrectable     Result = 220
 	UnsupportedPTXVersion   Result = 222
 	InvalidHandle           Result = 400
 	NotFound                Result = 500
@@ -58,8 +60,10 @@ var names = map[Result]struct{ name, meaning string }{
 	InvalidImage:            {"CUDA_ERROR_INVALID_IMAGE", "the module is damaged"},
 	InvalidContext:          {"CUDA_ERROR_INVALID_CONTEXT", "no context is current on this thread"},
 	NoBinaryForGPU:          {"CUDA_ERROR_NO_BINARY_FOR_GPU", "the module has no code for this card"},
+	ECCUncorrectable:        {"CUDA_ERROR_ECC_UNCORRECTABLE", "the card's memory has an error that it cannot correct; nvidia-smi -q -d ECC says more"},
 	PeerAccessUnsupported:   {"CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "no way between these cards"},
 	InvalidPTX:              {"CUDA_ERROR_INVALID_PTX", "the driver's compiler refused the module"},
+	NVLinkUncorrectable:     {"CUDA_ERROR_NVLINK_UNCORRECTABLE", "the link between cards has an error that it cannot correct; nvidia-smi nvlink -e says more"},
 	UnsupportedPTXVersion:   {"CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the driver is too old for the module; update it"},
 	InvalidHandle:           {"CUDA_ERROR_INVALID_HANDLE", "a handle that does not exist"},
 	NotFound:                {"CUDA_ERROR_NOT_FOUND", "no symbol of this name"},
@@ -96,7 +100,7 @@ func (r Result) String() string {
 // Sticky reports whether the context stays in this error until it is destroyed.
 func (r Result) Sticky() bool {
 	switch r {
-	case IllegalAddress, LaunchTimeout, Assert, IllegalInstruction, MisalignedAddress, LaunchFailed, ContextDestroyed:
+	case ECCUncorrectable, NVLinkUncorrectable, IllegalAddress, LaunchTimeout, Assert, IllegalInstruction, MisalignedAddress, LaunchFailed, ContextDestroyed:
 		return true
 	}
 	return r >= 714 && r <= 719
