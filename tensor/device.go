@@ -135,12 +135,16 @@ func (d *Device) allocation(q device.Queue) device.Config {
 
 // Best returns the root env of the best device this process can use: a GPU that works, else the CPU.
 func Best() *Env {
+	var last error
 	for _, name := range device.Preferred() {
-		if e, err := Open(name); err == nil {
+		e, err := Open(name)
+		if err == nil {
 			return e
 		}
+		last = err
 	}
-	panic("BUG: the CPU cannot be opened")
+	raiseErr("Best", "", last) // the CPU cannot be opened with the settings that the environment has
+	return nil
 }
 
 // Name is the device's name, as Open takes it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/autograd"
@@ -39,7 +40,7 @@ func (d *Device) plan(op *ir.Op) *opPlan {
 func (d *Device) newPlan(op ir.Op) *opPlan {
 	out, err := op.Infer()
 	if err != nil {
-		raise(op.Code.String(), advice(&op), "%v", describe(err, &op))
+		raiseErr(op.Code.String(), advice(&op), described{err, &op})
 	}
 	p := &opPlan{op: op, out: out, rule: autograd.Of(op.Code)}
 	if op.Code.View() {
@@ -69,14 +70,19 @@ func advice(op *ir.Op) string {
 	return "go doc tensor says which shapes and dtypes it takes"
 }
 
-// describe drops the op's name, which Error prints already.
-func describe(err error, op *ir.Op) string {
-	s, prefix := err.Error(), op.Code.String()+": "
-	if len(s) > len(prefix) && s[:len(prefix)] == prefix {
-		return s[len(prefix):]
-	}
-	return s
+// described is an engine's error without the op's name, which Error prints already.
+type described struct {
+	err error
+	op  *ir.Op
 }
+
+// Error implements error.
+func (d described) Error() string {
+	return strings.TrimPrefix(d.err.Error(), d.op.Code.String()+": ")
+}
+
+// Unwrap returns the engine's error.
+func (d described) Unwrap() error { return d.err }
 
 func (t *Tensor) apply1(code ir.Code, attr ir.Attr, p ir.Params) *Tensor {
 	in := [1]*Tensor{t}
@@ -184,7 +190,7 @@ func (e *Env) launch(pl *opPlan, p *ir.Params, in, out []*Tensor) {
 		e.dev.drop(scratch.rec, internal)
 	}
 	if err != nil {
-		raise(pl.op.Code.String(), "", "%v", describe(err, &pl.op))
+		raiseErr(pl.op.Code.String(), "", described{err, &pl.op})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
@@ -19,6 +20,7 @@ type Error struct {
 	Text string // what happened, to which values
 	Hint string // what to do
 	Line string // where in the user's program: "train.go:12"
+	Err  error  // what a device or a file said, or nil
 }
 
 // Error is one line: the operation, the mistake, the place and what to do.
@@ -37,6 +39,9 @@ func (e *Error) Error() string {
 	}
 	return b.String()
 }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
 
 // OOMError says that memory ran out, after everything unreachable was reclaimed. Operations panic with it, and
 // [Env.Try] turns it into an error. All figures are bytes.
@@ -88,11 +93,16 @@ func userLine() string {
 // Raise panics with an Error that names the user's line, for packages that build on tensors.
 func Raise(op, hint, format string, args ...any) { raise(op, hint, format, args...) }
 
-// raiseErr panics with an error from below.
+// raiseErr panics with an error from below. One of work that was queued before names that work, and says where it showed.
 func raiseErr(op, hint string, err error) {
 	var own *Error
 	if errors.As(err, &own) {
 		panic(own)
 	}
-	raise(op, hint, "%v", err)
+	var late device.Blamed
+	if errors.As(err, &late) {
+		launch, what := late.Blame()
+		panic(&Error{Op: launch, Text: what, Hint: "it showed at " + userLine() + ", where the host met the device", Err: err})
+	}
+	panic(&Error{Op: op, Text: err.Error(), Hint: hint, Line: userLine(), Err: err})
 }

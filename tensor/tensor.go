@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
-	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
@@ -270,46 +269,6 @@ func widen[T dtype.Element](s []T) []float64 {
 func (t *Tensor) Floats() []float64 {
 	t.alive("Floats")
 	return t.floats()
-}
-
-// Pending is a value on its way to the host.
-type Pending struct {
-	host  []float64
-	t     *Tensor
-	event device.Event
-}
-
-// Later asks for the only value without waiting for it, and keeps a copy until Value is called.
-func (t *Tensor) Later() *Pending {
-	t.alive("Later")
-	if t.Size() != 1 {
-		raise("Later", "reduce it first", "shape %v has %d values", t.Shape(), t.Size())
-	}
-	p := &Pending{t: t.quiet().copyTo(t.env.dev.base)}
-	p.event = p.t.env.onQueue().record()
-	return p
-}
-
-// Ready tells whether Value would return at once.
-func (p *Pending) Ready() bool {
-	if p.host != nil {
-		return true
-	}
-	done, err := p.event.Done()
-	if err != nil {
-		raiseErr("Later", "", err)
-	}
-	return done
-}
-
-// Value waits for the value and returns it. It is a sync point unless Ready.
-func (p *Pending) Value() float64 {
-	if p.host == nil {
-		p.host = p.t.floats()
-		p.t.env.dev.drop(p.t.st.rec, internal)
-		p.t = nil
-	}
-	return p.host[0]
 }
 
 // SameShape reports whether t and u have equal sizes.

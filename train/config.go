@@ -83,7 +83,7 @@ func Defaults(task string) (Config, error) {
 		c.Batch, c.Steps = 32, 300
 	case "mlp":
 	default:
-		return c, fail(meant(task, Tasks)+"choose one of "+strings.Join(Tasks, ", "), "there is no task %q", task)
+		return c, fail(Meant(task, Tasks)+"choose one of "+strings.Join(Tasks, ", "), "there is no task %q", task)
 	}
 	return c, nil
 }
@@ -312,4 +312,11 @@ func (c *Config) decode(raw json.RawMessage) error {
 }
 
 // BestDevice is the name of the best device this process can use: what every command takes unless it is told.
-func BestDevice() string { return tensor.Best().Device().Name() }
+func BestDevice() string {
+	for _, name := range tensor.Devices() {
+		if _, err := tensor.Open(name); err == nil {
+			return name
+		}
+	}
+	return "cpu" // opening it tells what is wrong
+}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/engines"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -42,8 +44,8 @@ func explain(err error, hint string) error {
 	return &Error{err.Error(), hint, err}
 }
 
-// meant is "did you mean X? " when one of the names is at most two letters away from what was written.
-func meant(written string, names []string) string {
+// Meant is "did you mean X? " when one of the names is at most two letters away from what was written.
+func Meant(written string, names []string) string {
 	best, least := "", 3
 	for _, name := range names {
 		if d := distance(written, name); d < least {
@@ -84,33 +86,82 @@ func openDevice(name string) (*tensor.Env, error) {
 	return env, DeviceError(name, err)
 }
 
-// DeviceError gives the error of opening a device a hint, unless it has one: the driver's own, or a name like the one
-// that was written.
+// DeviceError gives the error of opening a device a hint, unless it has one: the driver's own, about a variable of the
+// environment, or a name like the one that was written.
 func DeviceError(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var driver *libcuda.Error
-	if errors.As(err, &driver) {
-		return &Error{strings.TrimSuffix(err.Error(), "; "+driver.Hint), driver.Hint, err}
+	var library *libcuda.Error
+	if errors.As(err, &library) {
+		hint := library.Hint
+		if library.Tried != nil {
+			hint += "; warpline check --device " + name + " lists the places"
+		}
+		return &Error{strings.TrimSuffix(err.Error(), "; "+library.Hint), hint, err}
 	}
-	known := []string{"cpu", "cuda:0", "sim:0"}
+	if strings.HasPrefix(name, "cuda") && deviceFailed(err) {
+		return explain(err, "nvidia-smi tells who holds the card and its memory; the device sim:0 needs none")
+	}
+	for _, variable := range []string{engines.SimEnv, "WARPLINE_SYNC"} {
+		if strings.Contains(err.Error(), variable) {
+			return explain(err, "set "+variable+" to what the message lists, or unset it")
+		}
+	}
+	return explain(err, meantDevice(name)+"give --device cpu, cuda:N, sim:N for a simulated GPU, or null:CARD for figures of memory")
+}
+
+// meantDevice is Meant for a device's name, which may lack its end; it is empty for a well-formed one.
+func meantDevice(name string) string {
+	if _, err := device.ParseName(name); err == nil {
+		return ""
+	}
+	name = strings.ToLower(name)
+	if number, ok := strings.CutPrefix(name, "gpu"); ok { // as other libraries call it
+		return "did you mean cuda:" + cmp.Or(strings.Trim(number, ":"), "0") + "? "
+	}
+	known := []string{"cpu", "cuda:0", "sim:0", "sim:" + cards.Default, "null:" + cards.Default}
 	for _, card := range cards.All {
 		known = append(known, "null:"+card.Name)
 		if card.Compute[0] >= 8 {
 			known = append(known, "sim:"+card.Name)
 		}
 	}
-	known = slices.DeleteFunc(known, func(s string) bool { return s == name })
-	return explain(err, meant(name, known)+"give --device cpu, cuda:N, sim:N for a simulated GPU, or null:CARD for figures of memory")
+	for _, k := range known {
+		if kind, _, _ := strings.Cut(k, ":"); len(name) > len(kind)+1 && strings.HasPrefix(k, name) {
+			return "did you mean " + k + "? "
+		}
+	}
+	return Meant(name, known)
 }
 
-// recovered turns panics about tensors and memory into errors. Others go on: they are mistakes of the library.
+// deviceFailed reports whether an error is one of a device at work, and not of the program or its data.
+func deviceFailed(err error) bool {
+	var failed *driver.Error
+	return errors.As(err, &failed)
+}
+
+// onFailure is what to do when a device fails at work.
+const onFailure = "WARPLINE_BLOCKING=1 tells which operation it was; --device sim:0 under WARPLINE_SIM=check=all tells where in its kernel"
+
+// recovered turns panics about tensors and memory into errors, and gives failures of the device a hint. Other panics go
+// on: they are mistakes of the library.
 func recovered(err *error) {
 	switch v := recover().(type) {
 	case nil:
+		if deviceFailed(*err) {
+			*err = explain(*err, onFailure)
+		}
 	case *tensor.Error:
-		*err = &Error{v.Op + ": " + v.Text, cmp.Or(v.Hint, "check the data and the sizes of the model"), v}
+		hint := "check the data and the sizes of the model"
+		var late device.Blamed // the library's hint on one is a line of this program
+		switch {
+		case deviceFailed(v):
+			hint = onFailure
+		case v.Hint != "" && !errors.As(v, &late):
+			hint = v.Hint
+		}
+		*err = &Error{v.Op + ": " + v.Text, hint, v}
 	case *tensor.OOMError:
 		text := fmt.Sprintf("out of memory on %s: %s asks for %s, and %s of %s are in use", v.Device, v.Op, render.Bytes(v.Asked), render.Bytes(v.Allocated), render.Bytes(v.Limit))
 		*err = &Error{text, "give a smaller --batch or a smaller model; for gpt also --recompute", v}

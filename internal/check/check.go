@@ -27,12 +27,18 @@ type Error struct {
 // Error is the cause in one line; the hint is apart.
 func (e *Error) Error() string { return e.Text }
 
+// UnknownError is a name in Config.Ops or Config.Skip that is none of Ops.
+type UnknownError struct{ Name string }
+
+// Error says which name.
+func (e *UnknownError) Error() string { return fmt.Sprintf("there is no operation %q", e.Name) }
+
 // Config says what to check.
 type Config struct {
 	Device string   // as device.Open takes it
 	Seed   uint64   // of the operands; 0: a fresh one
 	Short  bool     // without the large shapes
-	Ops    []string // only these, without the device's promises; none: all
+	Ops    []string // only these, in any case, without the device's promises; none: all
 	Skip   []string // not these
 	// Progress is told of each part before it runs; may be nil.
 	Progress func(done, all int, name string)
@@ -44,7 +50,7 @@ type Row struct {
 	Name        string  `json:"name"`
 	Cases       int     `json:"cases"`
 	Failed      int     `json:"failed"`                // Unsupported among them
-	Lowered     int     `json:"lowered,omitempty"`     // computed by simpler operations
+	Lowered     int     `json:"lowered"`               // computed by simpler operations
 	Unsupported int     `json:"unsupported,omitempty"` // not computed at all
 	Worst       float64 `json:"worst"`                 // the greatest error as a share of what is allowed
 	Seconds     float64 `json:"seconds"`
@@ -86,6 +92,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	name, dev, err := open(c.Device)
 	if err != nil {
 		return nil, err
+	}
+	if dev.Info().Null {
+		return nil, &Error{name.String() + " computes nothing, so there is nothing to check", "give --device cuda:N, cpu or sim:N"}
 	}
 	for c.Seed == 0 {
 		c.Seed = rand.Uint64()
@@ -179,15 +188,19 @@ func (c *Config) codes() ([]ir.Code, error) {
 	if len(c.Ops) == 0 {
 		only = all
 	}
-	return slices.DeleteFunc(only, func(code ir.Code) bool { return slices.Contains(skip, code) }), nil
+	only = slices.DeleteFunc(only, func(code ir.Code) bool { return slices.Contains(skip, code) })
+	if len(c.Ops) > 0 && len(only) == 0 {
+		return nil, &Error{"--skip leaves none of --ops to check", "name other operations; warpline check --list has them all"}
+	}
+	return only, nil
 }
 
 // parse finds op codes by their names.
 func parse(all []ir.Code, names []string) (codes []ir.Code, err error) {
 	for _, n := range names {
-		i := slices.IndexFunc(all, func(code ir.Code) bool { return code.String() == strings.TrimSpace(n) })
+		i := slices.IndexFunc(all, func(code ir.Code) bool { return strings.EqualFold(code.String(), strings.TrimSpace(n)) })
 		if i < 0 {
-			return nil, &Error{fmt.Sprintf("there is no operation %q", n), "warpline check --list names them"}
+			return nil, &UnknownError{n}
 		}
 		codes = append(codes, all[i])
 	}

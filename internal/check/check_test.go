@@ -159,9 +159,15 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%+v: %v, %v", c, rep, err)
 		}
 	}
-	var e *Error
-	if _, err := Run(t.Context(), Config{Device: "cpu", Ops: []string{"add", "mtmul"}}); !errors.As(err, &e) || !strings.Contains(e.Text, "mtmul") {
+	var unknown *UnknownError
+	if _, err := Run(t.Context(), Config{Device: "cpu", Ops: []string{"Add", "mtmul"}}); !errors.As(err, &unknown) || unknown.Name != "mtmul" {
 		t.Error(err)
+	}
+	for _, c := range []Config{{Device: "null:t4", Ops: []string{"add"}}, {Device: "cpu", Ops: []string{"add"}, Skip: []string{"ADD"}}} {
+		var e *Error
+		if rep, err := Run(t.Context(), c); rep != nil || !errors.As(err, &e) || e.Hint == "" {
+			t.Errorf("%+v: nothing to check gives %v, %v", c, rep, err)
+		}
 	}
 	if names := Ops(); len(names) < 50 || names[0] == "" {
 		t.Error(names)

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/engines"
 	"github.com/warpline-ml/warpline/internal/ledger"
 )
 
@@ -39,9 +41,12 @@ type prober interface {
 
 // Recordable is an error with a hint unless the device of a name runs the ledger's probes.
 func Recordable(name string) error {
-	_, dev, err := open(name)
+	n, dev, err := open(name)
 	if err != nil {
 		return err
+	}
+	if n.Kind == "sim" && engines.SimChecks() {
+		return &Error{fmt.Sprintf("some probes do on purpose what %s=%s forbids", engines.SimEnv, os.Getenv(engines.SimEnv)), "leave --record out, or the checks: unset " + engines.SimEnv}
 	}
 	if _, ok := dev.(prober); !ok {
 		return &Error{fmt.Sprintf("%s runs no kernels of PTX, so there is nothing to record", name), "leave --record out, or give --device cuda:N or sim:N"}
@@ -140,15 +145,17 @@ func countOf(answers []Answer, status string) (n int) {
 	return n
 }
 
-// ProbesText is the answers for people: how many assumptions hold, and those that do not.
+// ProbesText is the answers for people: how many probes ended in which way, and of those that do not hold why.
 func ProbesText(answers []Answer, width int) string {
 	var b strings.Builder
-	run := len(answers) - countOf(answers, NotRun)
-	fmt.Fprintf(&b, "\nof %d assumptions of the simulator that were probed, %d hold", run, countOf(answers, Holds))
-	if n := len(answers) - run; n > 0 {
-		fmt.Fprintf(&b, "; %d were not run", n)
+	fmt.Fprintf(&b, "\n%s of what the simulator assumes: ", counted(len(answers), "probe", "probes"))
+	ends := []string{counted(countOf(answers, Holds), "holds", "hold")}
+	for _, end := range [][3]string{{Differs, "differs", "differ"}, {Failed, "failed", "failed"}, {NotRun, "was not run", "were not run"}} {
+		if n := countOf(answers, end[0]); n > 0 {
+			ends = append(ends, counted(n, end[1], end[2]))
+		}
 	}
-	b.WriteByte('\n')
+	fmt.Fprintln(&b, strings.Join(ends, ", "))
 	for _, status := range []string{Failed, Differs} {
 		for _, a := range answers {
 			if a.Status == status {
@@ -166,6 +173,14 @@ func ProbesText(answers []Answer, width int) string {
 		b.WriteString(wrapped(width, "NOT RUN: %s: %s", why, strings.Join(left[why], ", ")))
 	}
 	return b.String()
+}
+
+// counted is a number with its word.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // HasFailed reports whether the device could not run a probe.

@@ -83,8 +83,16 @@ type IndexError struct {
 }
 
 // Error says which index, and where.
-func (e *IndexError) Error() string {
-	return fmt.Sprintf("%s: index %d is out of range: there are %d entries, 0 to %d", e.Launch, e.Index, e.Bound, e.Bound-1)
+func (e *IndexError) Error() string { return blame(e) }
+
+// Blame implements [device.Blamed].
+func (e *IndexError) Blame() (launch, what string) {
+	return e.Launch, fmt.Sprintf("index %d is out of range: there are %d entries, 0 to %d", e.Index, e.Bound, e.Bound-1)
+}
+
+func blame(e device.Blamed) string {
+	launch, what := e.Blame()
+	return launch + ": " + what
 }
 
 // LateError is an error of work that a queue was given earlier.
@@ -95,11 +103,14 @@ type LateError struct {
 }
 
 // Error says what happened, and in which launches it may have.
-func (e *LateError) Error() string {
+func (e *LateError) Error() string { return blame(e) }
+
+// Blame implements [device.Blamed].
+func (e *LateError) Blame() (launch, what string) {
 	if e.Pending <= 1 {
-		return fmt.Sprintf("%s: %v", e.Last, e.Err)
+		return e.Last, e.Err.Error()
 	}
-	return fmt.Sprintf("one of %d launches, the last of them %s: %v; WARPLINE_BLOCKING=1 tells which", e.Pending, e.Last, e.Err)
+	return fmt.Sprintf("one of %d launches, the last of them %s", e.Pending, e.Last), e.Err.Error() + "; WARPLINE_BLOCKING=1 tells which"
 }
 
 // Unwrap returns the driver's error.

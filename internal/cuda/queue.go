@@ -303,6 +303,7 @@ type faultCell struct {
 	cell    device.Mem
 	host    uintptr // pinned
 	pending bool    // a kernel that may write it was launched since the last Sync
+	told    uint32  // the launch whose record was made an error of and is not cleared yet
 }
 
 const faultSize = 24
@@ -338,12 +339,12 @@ func (f *faultCell) take(q *queue) error {
 	}
 	f.pending = false
 	b := bytesAt(f.host, faultSize)
-	launch := binary.LittleEndian.Uint32(b)
-	if launch == 0 {
+	if binary.LittleEndian.Uint32(b) == 0 {
 		return nil
 	}
-	value, bound := int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))
-	return errors.Join(&IndexError{Index: value, Bound: bound, Launch: q.log.find(launch)}, f.clear(q))
+	err := errors.Join(f.read(q, b), f.clear(q))
+	f.told = 0
+	return err
 }
 
 func (f *faultCell) close(q *queue) error {

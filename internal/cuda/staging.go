@@ -18,6 +18,7 @@ type staging struct {
 	mu   sync.Mutex
 	idle map[int][]uintptr // by size
 	all  []uintptr
+	left []abandoned // by fetches that nobody took
 }
 
 // Blocks are powers of two of at least leastBlock bytes; what is copied in one go is at most chunk bytes.

@@ -107,3 +107,22 @@ type Queue interface {
 	Sync() error
 	Close() error
 }
+
+// Fetch is a copy to the host that nobody waits for, once a [Fetcher] has been asked for it.
+type Fetch interface {
+	Event
+	// Take returns the bytes of a Fetch that is done, or what went wrong on the device before. The queue must not be in use.
+	Take() ([]byte, error)
+}
+
+// Fetcher is what a [Queue] is whose device copies to the host by itself.
+type Fetcher interface {
+	Fetch(src Arg, n int64) (Fetch, error)
+}
+
+// Blamed is an error of work that a queue was given before the call that returned it.
+type Blamed interface {
+	error
+	// Blame returns the launch, or launches, with the place in the program, and what happened there.
+	Blame() (launch, what string)
+}

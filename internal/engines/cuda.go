@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
 	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/gpusim"
 )
 
 func init() {
@@ -63,8 +65,14 @@ func computable() (names []string) {
 	return names
 }
 
-// simEnv has the checks and schedules of simulated GPUs, as simcuda.ParseConfig reads them.
-const simEnv = "WARPLINE_SIM"
+// SimEnv has the checks and schedules of simulated GPUs, as simcuda.ParseConfig reads them.
+const SimEnv = "WARPLINE_SIM"
+
+// SimChecks reports whether SimEnv has simulated GPUs look for more than illegal accesses.
+func SimChecks() bool {
+	c, err := simcuda.ParseConfig(os.Getenv(SimEnv))
+	return err == nil && c.Checks&^gpusim.Memcheck != 0
+}
 
 // unnamed is how many GPUs there are where a name gives no number.
 const unnamed = 8
@@ -76,6 +84,11 @@ var systems = struct {
 }{apis: map[device.Name]*driver.API{}}
 
 func openSim(n device.Name) (device.Device, error) {
+	if n.Count == 0 && n.Index >= unnamed {
+		card := cmp.Or(n.Card, cards.Default)
+		return nil, fmt.Errorf("there are %d simulated GPUs, 0 to %d, where the name gives no number of them; up to 16 are written as in sim:%sx16:%d",
+			unnamed, unnamed-1, card, min(n.Index, 15))
+	}
 	api, err := system(device.Name{Card: n.Card, Count: n.Count})
 	if err != nil {
 		return nil, err
@@ -89,9 +102,9 @@ func system(n device.Name) (*driver.API, error) {
 	if api := systems.apis[n]; api != nil {
 		return api, nil
 	}
-	c, err := simcuda.ParseConfig(os.Getenv(simEnv))
+	c, err := simcuda.ParseConfig(os.Getenv(SimEnv))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", simEnv, err)
+		return nil, fmt.Errorf("%s: %w", SimEnv, err)
 	}
 	c.Card, c.Devices = n.Card, n.Count
 	if c.Card == "" {

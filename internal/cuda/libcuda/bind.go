@@ -16,14 +16,25 @@ type binder struct {
 }
 
 // errIncomplete is that of a library without a function that every supported driver has.
-var errIncomplete = errors.New("the library is not a driver's, or is one older than 470")
+var errIncomplete = errors.New("the library is of a driver older than 470")
+
+// errForeign is that of a library without the function that every driver has had from the first.
+var errForeign = errors.New("the library is no CUDA driver")
 
 func (b *binder) need(symbol string) dl.Proc {
 	p, err := b.lib.Lookup(symbol)
 	if err != nil && b.err == nil {
-		b.err = fmt.Errorf("%w: %w", errIncomplete, err)
+		b.err = fmt.Errorf("%w: %w", lacking(symbol), err)
 	}
 	return p
+}
+
+// lacking is what a library without a symbol is.
+func lacking(symbol string) error {
+	if symbol == "cuInit" {
+		return errForeign
+	}
+	return errIncomplete
 }
 
 // want is need for what older drivers may lack; then it returns 0.

@@ -13,6 +13,7 @@ type Error struct {
 	Result driver.Result // of cuInit; Success if no library was taken
 	Text   string        // what is wrong
 	Hint   string        // what to do
+	Tried  []string      // where a search found no library; nil of other errors
 }
 
 // Error is the text and the hint.
@@ -28,7 +29,7 @@ const (
 
 const (
 	update     = "update the NVIDIA driver to 470 or newer"
-	orSimulate = "; --device sim:0 needs none"
+	orSimulate = "; the device sim:0 needs none"
 )
 
 // hints tell what to do about a failed cuInit.
@@ -64,16 +65,18 @@ func initFailed(r driver.Result, path string) *Error {
 	if v, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set && (r == driver.NoDevice || r == driver.InvalidDevice) {
 		text += fmt.Sprintf(" (it is %q)", v)
 	}
-	return &Error{r, text, hint}
+	return &Error{Result: r, Text: text, Hint: hint}
 }
 
-func tooOld(text string) *Error { return &Error{insufficientDriver, text, update} }
+func tooOld(text string) *Error {
+	return &Error{Result: insufficientDriver, Text: text, Hint: update}
+}
 
 func onlyStub(path string) *Error {
 	return &Error{
-		driver.StubLibrary,
-		fmt.Sprintf("no NVIDIA driver: the only libcuda is the CUDA toolkit's stub (%s)", path),
-		"take the stub's folder out of LD_LIBRARY_PATH, and install the NVIDIA driver" + orSimulate,
+		Result: driver.StubLibrary,
+		Text:   fmt.Sprintf("no NVIDIA driver: the only libcuda is the CUDA toolkit's stub (%s)", path),
+		Hint:   "take the stub's folder out of LD_LIBRARY_PATH, and install the NVIDIA driver" + orSimulate,
 	}
 }
 
@@ -83,18 +86,18 @@ func badPath(text string) *Error {
 
 func unavailable(err error) *Error {
 	if runtime.GOOS == "darwin" {
-		return &Error{Text: "there is no CUDA on macOS", Hint: "give --device cpu, or sim:0 for a simulated GPU"}
+		return &Error{Text: "there is no CUDA on macOS", Hint: "take the device cpu, or sim:0 for a simulated GPU"}
 	}
 	return &Error{
 		Text: "no CUDA: " + err.Error(),
-		Hint: "use a program built without the tag nocuda, on Linux or Windows; or --device sim:0",
+		Hint: "use a program built without the tag nocuda, on Linux or Windows; or take the device sim:0",
 	}
 }
 
 // kernelModule is there while the kernel's half of the driver is loaded, seen from inside of containers too.
 const kernelModule = "/proc/driver/nvidia/version"
 
-func noLibrary(tried int) *Error {
+func noLibrary(tried []string) *Error {
 	if runtime.GOOS == "windows" {
 		return &Error{
 			Text: "no NVIDIA driver: there is no nvcuda.dll in System32",
@@ -102,8 +105,9 @@ func noLibrary(tried int) *Error {
 		}
 	}
 	e := &Error{
-		Text: fmt.Sprintf("no NVIDIA driver: libcuda.so.1 is in none of the %d places where it may be", tried),
-		Hint: "install the NVIDIA driver, or set " + PathEnv + " to the path of its libcuda.so.1" + orSimulate,
+		Text:  fmt.Sprintf("no NVIDIA driver: libcuda.so.1 is in none of the %d places where it may be", len(tried)),
+		Hint:  "install the NVIDIA driver, or set " + PathEnv + " to the path of its libcuda.so.1" + orSimulate,
+		Tried: tried,
 	}
 	if _, err := os.Stat(kernelModule); err == nil {
 		e.Hint = "the kernel has the driver: start the container with --gpus all and " +

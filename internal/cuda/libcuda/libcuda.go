@@ -122,7 +122,9 @@ func isStub(path string) bool { return filepath.Base(filepath.Dir(path)) == "stu
 // notFound is the error of a search that no library ended.
 func (s *Source) notFound() error {
 	stub, found := "", error(nil)
+	var tried []string
 	for _, p := range s.Probes {
+		tried = append(tried, p.Path)
 		if errors.Is(p.Err, errStub) {
 			stub = p.Path
 		} else if errors.Is(p.Err, errIncomplete) {
@@ -137,5 +139,5 @@ func (s *Source) notFound() error {
 	case os.Getenv(PathEnv) != "":
 		return badPath(fmt.Sprintf("%s: %v", PathEnv, s.Probes[0].Err))
 	}
-	return noLibrary(len(s.Probes))
+	return noLibrary(tried)
 }

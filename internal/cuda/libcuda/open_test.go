@@ -46,7 +46,7 @@ func TestUnavailable(t *testing.T) {
 	if dl.Available() == nil {
 		t.Skip("this build opens libraries; run with the tag nocuda")
 	}
-	src := refused(t, "/lib/libcuda.so.1", driver.Success, "no CUDA", "--device")
+	src := refused(t, "/lib/libcuda.so.1", driver.Success, "CUDA", "sim:0")
 	if len(src.Probes) != 0 {
 		t.Errorf("probes: %v", src.Probes)
 	}
@@ -109,6 +109,10 @@ func TestOldDriver(t *testing.T) {
 func TestBadPath(t *testing.T) {
 	built(t)
 	refused(t, "libcuda.so.1", driver.Success, "not an absolute path", libcuda.PathEnv)
+	foreign := refused(t, shimtest.Install(t, (&fake{Rand: testutil.Rand(t)}).api(), "cuInit"), driver.Success, "no CUDA driver", "no symbol cuInit", "set "+libcuda.PathEnv)
+	if len(foreign.Probes) != 1 {
+		t.Errorf("probes: %v", foreign.Probes)
+	}
 	refused(t, "/nonexistent/libcuda.so.1", driver.Success, "/nonexistent/libcuda.so.1", libcuda.PathEnv)
 }
 

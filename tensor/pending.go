@@ -1,0 +1,106 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// Pending is a value on its way to the host.
+type Pending struct {
+	got   bool
+	value float64
+
+	dev   *Device
+	queue *queue
+	fetch device.Fetch // nil where the host reads the device's memory
+	t     *Tensor      // a copy, where it does
+	event device.Event
+}
+
+// Later asks for the only value without waiting for it.
+func (t *Tensor) Later() *Pending {
+	t.alive("Later")
+	if t.Size() != 1 {
+		raise("Later", "reduce it first", "shape %v has %d values", t.Shape(), t.Size())
+	}
+	c := t.quiet().copyTo(t.env.dev.base)
+	p := &Pending{dev: t.env.dev, queue: c.env.onQueue(), t: c}
+	if f, ok := p.queue.q.(device.Fetcher); ok {
+		p.fetch = p.queue.fetch(f, c.wide())
+		p.event, p.t = p.fetch, nil
+		return p
+	}
+	p.event = p.queue.record()
+	return p
+}
+
+// wide is c as float64; a copy that takes c's place.
+func (c *Tensor) wide() *Tensor {
+	if c.DType() == dtype.F64 {
+		return c
+	}
+	w := c.apply1(ir.Cast, ir.Attr{DType: dtype.F64}, ir.Params{})
+	c.env.dev.drop(c.st.rec, internal)
+	return w
+}
+
+// fetch asks for a float64, whose memory it gives back.
+func (q *queue) fetch(f device.Fetcher, t *Tensor) device.Fetch {
+	defer q.dev.drop(t.st.rec, internal)
+	q.reads(t.st.rec)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	got, err := f.Fetch(t.arg(), t.Bytes())
+	if err != nil {
+		raiseErr("Later", "", err)
+	}
+	return got
+}
+
+// Ready tells whether Value would return at once.
+func (p *Pending) Ready() bool {
+	if p.got {
+		return true
+	}
+	done, err := p.event.Done()
+	if err != nil {
+		raiseErr("Later", "", err)
+	}
+	return done
+}
+
+// Value waits for the value and returns it. It is a sync point unless Ready, and then waits for no later work.
+func (p *Pending) Value() float64 {
+	if !p.got {
+		if p.fetch != nil {
+			p.value = p.fetched()
+		} else {
+			p.value = p.t.floats()[0]
+			p.dev.drop(p.t.st.rec, internal)
+			p.t = nil
+		}
+		p.got, p.fetch, p.event = true, nil, nil
+	}
+	return p.value
+}
+
+func (p *Pending) fetched() float64 {
+	if !p.Ready() {
+		p.dev.waits(whatRead)
+	}
+	for pause := 5 * time.Microsecond; !p.Ready(); pause = min(2*pause, time.Millisecond) {
+		time.Sleep(pause)
+	}
+	p.queue.mu.Lock()
+	b, err := p.fetch.Take()
+	p.queue.mu.Unlock()
+	if err != nil {
+		raiseErr("Value", "", err)
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b))
+}
