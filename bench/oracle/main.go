@@ -2,13 +2,14 @@
 // repository needs clang.
 //
 //	go run ./bench/oracle mutation > bench/oracle/mutation.md
+//	go run ./bench/oracle engine > bench/oracle/mutation-engine.md
 //	go run ./bench/oracle -clang clang-19 -seed 1000 -n 1700 random >> bench/oracle/report.md
 //	go run ./bench/oracle -clang clang-19 -n 68 golden
 //
-// The first breaks correct kernels and counts what the checks report. The second generates kernels in C++, compiles
-// each for this machine and to PTX at -O0, -O1 and -O3, and compares what they compute bit by bit; it prints a row of the
-// report, after an interrupt for the kernels that it came to. The third writes
-// such kernels with the hashes of the machine's answers to internal/gpusim/testdata, for the tests.
+// The first breaks correct kernels and counts what the checks report, the second does so with kernels of the CUDA engine.
+// The third generates kernels in C++, compiles each for this machine and to PTX at -O0, -O1 and -O3, and compares what
+// they compute bit by bit; it prints a row of the report, after an interrupt for the kernels that it came to. The fourth
+// writes such kernels with the hashes of the machine's answers to internal/gpusim/testdata, for the tests.
 package main
 
 import (
@@ -35,12 +36,14 @@ func (c *config) run(command string) error {
 	switch command {
 	case "mutation":
 		out, err = mutation()
+	case "engine":
+		out, err = engine()
 	case "random":
 		out, err = c.random()
 	case "golden":
 		err = c.golden()
 	default:
-		return fmt.Errorf("unknown command %q, expected mutation, random or golden", command)
+		return fmt.Errorf("unknown command %q, expected mutation, engine, random or golden", command)
 	}
 	if err != nil {
 		return err

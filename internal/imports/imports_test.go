@@ -40,7 +40,7 @@ const rules = `
 	internal/gpusim, internal/cuda/driver < internal/cuda/simcuda;
 	internal/cuda/libcuda, internal/dl < internal/cuda/shimtest;
 	internal/gpusim < internal/gpusim/mutate;
-	internal/gpusim/mutate < bench/oracle;
+	internal/gpusim/mutate, internal/cuda, internal/cuda/simcuda < bench/oracle;
 	internal/gpusim, internal/npy, internal/render, internal/durable < internal/simrun;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;

@@ -1,6 +1,10 @@
 package mutate
 
-import "github.com/warpline-ml/warpline/internal/ptx"
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
 
 // dataflow knows which registers go into the shared addresses of a kernel with cp.async, and which of them a loop
 // carries: those count the stages of a pipeline.
@@ -61,6 +65,28 @@ func (d *dataflow) reach(r int, seen map[int]bool) {
 			d.reach(s, seen)
 		}
 	}
+}
+
+// wraps reports a selp that takes a register of a loop back to the start of a ring if the place after it, or it itself,
+// equals the end.
+func (d *dataflow) wraps(in *ptx.Inst) bool {
+	if in.Op != "selp" || !d.slice[results(in)[0]] || !d.carried[results(in)[0]] {
+		return false
+	}
+	next := registers(in.Args[2])
+	for _, r := range next {
+		for _, def := range d.defs[r] {
+			next = append(next, sources(def)...)
+		}
+	}
+	for _, p := range registers(in.Args[3]) {
+		for _, c := range d.defs[p] {
+			if c.Op == "setp" && c.Has("eq") && slices.ContainsFunc(registers(c.Args[1]), func(r int) bool { return slices.Contains(next, r) }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // stages are the small constants that an instruction combines with a register that a loop carries.

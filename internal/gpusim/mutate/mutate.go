@@ -22,7 +22,7 @@ const (
 	SyncWarp Kind = "syncwarp" // a bar.warp.sync dropped
 	Wait     Kind = "wait"     // cp.async.wait_group ±1, or any wait dropped
 	Commit   Kind = "commit"   // cp.async.commit_group dropped
-	Stage    Kind = "stage"    // a constant of the arithmetic that goes through the stages of a pipeline, ±1
+	Stage    Kind = "stage"    // of the arithmetic that goes through the stages of a pipeline a constant ±1, or the way back to the first
 	Member   Kind = "member"   // a lane taken out of a member mask
 	Guard    Kind = "guard"    // the predicate of a memory access dropped
 	Branch   Kind = "branch"   // a forward branch dropped
@@ -124,6 +124,17 @@ func (m *mutator) imm(k Kind, in *ptx.Inst, at *ptx.Operand, to int64) {
 	})
 }
 
+// same makes operand i of a selp what operand from is.
+func (m *mutator) same(in *ptx.Inst, from, i int, what string) {
+	old := in.Args[i]
+	m.add(Stage, in, in.Name()+": "+what, func(on bool) {
+		in.Args[i] = old
+		if on {
+			in.Args[i] = in.Args[from]
+		}
+	})
+}
+
 func (m *mutator) inst(b *ptx.Block, i int, in *ptx.Inst) {
 	switch in.Op {
 	case "bar", "barrier":
@@ -148,6 +159,10 @@ func (m *mutator) inst(b *ptx.Block, i int, in *ptx.Inst) {
 				in.Guard = nil
 			}
 		})
+	}
+	if m.loop.wraps(in) {
+		m.same(in, 2, 1, "never back to the first stage")
+		m.same(in, 1, 2, "always the first stage")
 	}
 	for _, at := range m.loop.stages(in) {
 		n := (*at).(*ptx.Imm).Int()

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cuda"
+	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/gpusim/mutate"
+	"github.com/warpline-ml/warpline/internal/hostmem"
+	"github.com/warpline-ml/warpline/internal/ir"
+)
+
+// engineOp is an op that the engine is asked for, with the types of its operands.
+type engineOp struct {
+	code   ir.Code
+	attr   ir.Attr
+	params ir.Params
+	in     []*ir.Type
+}
+
+// engineOps have sizes for which a kernel takes several blocks, and each of the stages that copies run ahead in more than
+// once; the last blocks, tiles and stages are not full. Products come with rows of a multiple of 16 bytes and without.
+func engineOps(dt dtype.DType) []engineOp {
+	d := func(shape ...int) *ir.Type { return ir.Dense(dt, shape...) }
+	turned := func(m, n int) *ir.Type { return ir.Strided(dt, []int{m, n}, []int{1, m}) }
+	causal, scale, eps := ir.Attr{Causal: true}, ir.Scalars(0.2), ir.Scalars(1e-5)
+	deep, odd, keys := 848/dt.Size(), 602/dt.Size()-1, 133
+	if dt != dtype.F32 {
+		keys = 277
+	}
+	list := []engineOp{
+		{ir.Softmax, ir.Attr{}, ir.Params{}, []*ir.Type{d(11, 100)}},
+		{ir.Softmax, ir.Attr{}, ir.Params{}, []*ir.Type{d(2, 2051)}},
+		{ir.LayerNorm, ir.Attr{}, eps, []*ir.Type{d(11, 100), d(100), d(100)}},
+		{ir.LayerNorm, ir.Attr{}, eps, []*ir.Type{d(2, 2051), d(2051), d(2051)}},
+		{ir.Sum, ir.Attr{Axes: 2}, ir.Params{}, []*ir.Type{d(5, 301)}},
+		{ir.Sum, ir.Attr{Axes: 2}, ir.Params{}, []*ir.Type{d(2, 9001)}},
+		{ir.Sum, ir.Attr{Axes: 1}, ir.Params{}, []*ir.Type{d(1301, 70)}},
+		{ir.ReduceMax, ir.Attr{Axes: 2}, ir.Params{}, []*ir.Type{d(5, 301)}},
+		{ir.ReduceMax, ir.Attr{Axes: 2}, ir.Params{}, []*ir.Type{d(2, 9001)}},
+		{ir.ArgMax, ir.Attr{Axis: 1}, ir.Params{}, []*ir.Type{d(5, 301)}},
+		{ir.ArgMax, ir.Attr{Axis: 1}, ir.Params{}, []*ir.Type{d(2, 9001)}},
+		{ir.CumSum, ir.Attr{Axis: 1}, ir.Params{}, []*ir.Type{d(11, 301)}},
+		{ir.CumSum, ir.Attr{Axis: 1}, ir.Params{}, []*ir.Type{d(2, 2051)}},
+		{ir.Copy, ir.Attr{}, ir.Params{}, []*ir.Type{turned(45, 67)}},
+		{ir.Attention, causal, scale, []*ir.Type{d(1, 1, keys, 24), d(1, 1, keys, 24), d(1, 1, keys, 29)}},
+		{ir.Attention, ir.Attr{}, scale, []*ir.Type{d(1, 1, 70, 40), d(1, 1, keys, 40), d(1, 1, keys, 64), d(1, 1, 70, keys)}},
+	}
+	for _, z := range [][3]int{{70, deep, 40}, {33, odd, 33}} {
+		m, k, n := z[0], z[1], z[2]
+		for _, a := range []*ir.Type{d(m, k), turned(m, k)} {
+			for _, b := range []*ir.Type{d(k, n), turned(k, n)} {
+				list = append(list, engineOp{ir.MatMul, ir.Attr{}, ir.Params{}, []*ir.Type{a, b}})
+			}
+		}
+	}
+	if dt == dtype.F32 {
+		list = append(list, engineOp{ir.MatMul, ir.Attr{}, ir.Params{}, []*ir.Type{d(30, 75), d(75, 31)}})
+	}
+	return list
+}
+
+// record launches ops on a simulated GPU and returns the launches by module.
+func record(dtypes ...dtype.DType) ([]*mutate.Suite, error) {
+	s, err := simcuda.New(simcuda.Config{})
+	if err != nil {
+		return nil, err
+	}
+	dev, err := cuda.New(s.API(), 0, "sim:0", cuda.Options{})
+	if err != nil {
+		return nil, err
+	}
+	q, err := dev.NewQueue()
+	if err != nil {
+		return nil, err
+	}
+	rec := &mutate.Recorder{PerKernel: 2}
+	s.Observe(rec.Observe)
+	r := rand.New(rand.NewPCG(1, 0))
+	for _, dt := range dtypes {
+		for _, op := range engineOps(dt) {
+			if err := op.launch(dev, q, r); err != nil {
+				return nil, fmt.Errorf("%s of %s: %w", op.code, dt, err)
+			}
+		}
+	}
+	s.Observe(nil)
+	suites := rec.Suites()
+	for _, u := range suites {
+		u.Cases = crowd(u.Cases)
+		if name := u.Cases[0].Kernel; strings.HasPrefix(name, "gemm64") || strings.HasPrefix(name, "attention_tiled_64") {
+			u.Sparse = sparse
+		}
+	}
+	return suites, errors.Join(q.Close(), dev.Close())
+}
+
+// sparse bounds the time that the large kernels take, of which there are several alike.
+const sparse = 6
+
+// crowd makes blocks go through several rows, squares or tiles, of which the engine gives them more than one only where
+// operands are large: launches of such kernels come again with one block for all.
+func crowd(cases []*mutate.Case) []*mutate.Case {
+	for _, c := range cases {
+		for _, name := range []string{"softmax_block", "layernorm_block", "transpose", "gemm64"} {
+			if strings.HasPrefix(c.Kernel, name) && c.Grid[0] > 1 {
+				again := *c
+				again.Grid = [3]int{1, 1, 1}
+				cases = append(cases, &again)
+			}
+		}
+	}
+	return cases
+}
+
+// launch runs an op on random operands. Each operand and result has an allocation of its own.
+func (op *engineOp) launch(dev device.Device, q device.Queue, r *rand.Rand) error {
+	k, err := dev.Prepare(ir.New(op.code, op.attr, op.in...))
+	if err != nil {
+		return err
+	}
+	var args []device.Arg
+	alloc := func(n int64) error {
+		m, err := dev.Alloc(n)
+		args = append(args, device.Arg{Mem: m})
+		return err
+	}
+	for _, t := range k.Out {
+		err = errors.Join(err, alloc(int64(t.Span()*t.DType.Size())))
+	}
+	for _, t := range op.in {
+		err = errors.Join(err, alloc(int64(t.Span()*t.DType.Size())))
+		if err == nil {
+			err = fill(q, args[len(args)-1], t, r)
+		}
+	}
+	if k.Workspace > 0 {
+		err = errors.Join(err, alloc(k.Workspace))
+	}
+	if err == nil {
+		var p device.Params
+		p.Set(&op.params)
+		err = errors.Join(q.Launch(k, args, &p), q.Sync())
+	}
+	for _, a := range args {
+		dev.Free(a.Mem)
+	}
+	return err
+}
+
+// fill copies normal numbers to a device, as float32 or bfloat16.
+func fill(q device.Queue, to device.Arg, t *ir.Type, r *rand.Rand) error {
+	var image []byte
+	for range t.Span() {
+		x := float32(r.NormFloat64())
+		if t.DType == dtype.BF16 {
+			image = binary.LittleEndian.AppendUint16(image, uint16(dtype.BF16FromFloat32(x)))
+		} else {
+			image = binary.LittleEndian.AppendUint32(image, math.Float32bits(x))
+		}
+	}
+	h, err := hostmem.Alloc(len(image))
+	if err != nil {
+		return err
+	}
+	copy(hostmem.Bytes(h.Addr, len(image)), image)
+	from := device.Arg{Mem: device.Mem{Addr: uint64(h.Addr), Size: int64(len(image)), Host: true}}
+	return errors.Join(q.Copy(to, from, int64(len(image))), q.Sync(), h.Free())
+}
