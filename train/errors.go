@@ -44,9 +44,10 @@ func explain(err error, hint string) error {
 	return &Error{err.Error(), hint, err}
 }
 
-// Meant is "did you mean X? " when one of the names is at most two letters away from what was written.
+// Meant is "did you mean X? " when one of the names is at most two letters away from what was written, and not more than
+// half of its letters.
 func Meant(written string, names []string) string {
-	best, least := "", 3
+	best, least := "", min(3, 1+len(written)/2)
 	for _, name := range names {
 		if d := distance(written, name); d < least {
 			best, least = name, d

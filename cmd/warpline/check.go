@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/warpline-ml/warpline/internal/check"
+	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -28,7 +29,7 @@ func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "Check a device against the reference", Long: checkLong,
 		Example: "  warpline check --device sim:0\n  warpline check --device cuda:0 --record --torch\n  warpline check --device cpu --ops matmul,softmax --seed 7",
-		Args:    cobra.NoArgs,
+		Args:    k.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(check.Ops(), "\n"))
@@ -40,7 +41,7 @@ func newCheck() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&k.config.Device, "device", train.BestDevice(), "device to check: cpu, cuda:N, sim:N, sim:a100-80x4, null:CARD")
+	f.StringVar(&k.config.Device, "device", train.BestDevice(), "device to check: cpu, cuda:N, sim:N, sim:a100-80x4")
 	f.StringSliceVar(&k.config.Ops, "ops", nil, "only these operations, by name (default all, and the device's own promises)")
 	f.StringSliceVar(&k.config.Skip, "skip", nil, "not these operations")
 	f.BoolVar(&list, "list", false, "list the names of the operations")
@@ -67,14 +68,27 @@ type checking struct {
 	probes []check.Answer
 }
 
+// noArgs refuses arguments, of which one may be meant for --record.
+func (k *checking) noArgs(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case k.file == autoName:
+		return &train.Error{Text: fmt.Sprintf("check takes no argument, and %q is one", args[0]), Hint: "the file of the record is given with =, as in --record=" + quoted(args[0])}
+	}
+	return cobra.NoArgs(cmd, args)
+}
+
 // run does the parts one after the other and shows each at its end.
 func (k *checking) run() error {
 	err := k.parts()
-	if k.cmd.Context().Err() != nil {
+	if k.interrupted() {
 		return train.ErrInterrupted
 	}
 	return err
 }
+
+func (k *checking) interrupted() bool { return k.cmd.Context().Err() != nil }
 
 func (k *checking) parts() error {
 	if err := k.prepare(); err != nil {
@@ -84,17 +98,17 @@ func (k *checking) parts() error {
 		if err := part(); err != nil {
 			return err
 		}
-		if k.cmd.Context().Err() != nil || k.report.Broken != "" {
+		if k.interrupted() || k.report.Broken != "" {
 			break
 		}
 	}
+	k.report.Cut = k.interrupted()
+	unwritten := k.keep()
 	if err := k.s.emit(k.summary()); err != nil {
 		return err
 	}
-	if k.file != "" && k.cmd.Context().Err() == nil {
-		if err := k.write(); err != nil {
-			return err
-		}
+	if unwritten != nil {
+		return unwritten
 	}
 	if err := k.s.failure(); err != nil {
 		return err
@@ -127,11 +141,19 @@ func (k *checking) prepare() error {
 	return k.explain(err)
 }
 
-// explain gives an error that has no hint that of devices.
+// explain gives an error that has no hint one about operations or devices.
 func (k *checking) explain(err error) error {
 	var known *check.Error
-	if errors.As(err, &known) {
+	var unknown *check.UnknownError
+	var library *libcuda.Error
+	switch {
+	case errors.As(err, &known):
 		return err
+	case errors.As(err, &unknown):
+		return &train.Error{Text: unknown.Error(), Hint: train.Meant(strings.ToLower(unknown.Name), check.Ops()) + "warpline check --list names them", Err: err}
+	case errors.As(err, &library) && library.Tried != nil:
+		text := strings.TrimSuffix(err.Error(), "; "+library.Hint)
+		return &train.Error{Text: text + ": " + strings.Join(library.Tried, ", "), Hint: library.Hint, Err: err}
 	}
 	return train.DeviceError(k.config.Device, err)
 }
@@ -188,6 +210,26 @@ func (k *checking) probe() (err error) {
 	return nil
 }
 
+// keep writes the record that was asked for, also of what was done until an interrupt. If it fails, there is no file.
+func (k *checking) keep() error {
+	if k.file == "" {
+		return nil
+	}
+	err := k.write()
+	switch {
+	case err != nil && k.interrupted(): // which is how the command ends
+		k.s.say("\nno record was written: %v", err)
+	case err == nil && k.interrupted():
+		k.s.say("\n%s has the record of what was done", k.file)
+	case err == nil:
+		k.s.say("\n%s has the record", k.file)
+	}
+	if err != nil {
+		k.file = ""
+	}
+	return err
+}
+
 func (k *checking) write() error {
 	r, err := check.NewRecord(k.report, k.beside, k.probes)
 	if err != nil {
@@ -197,7 +239,6 @@ func (k *checking) write() error {
 	if err := r.Write(k.file); err != nil {
 		return &train.Error{Text: err.Error(), Hint: "make room, or give another --record=FILE", Err: err}
 	}
-	k.s.say("\n%s has the record", k.file)
 	return nil
 }
 

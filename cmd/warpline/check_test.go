@@ -41,15 +41,12 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	for i, l := range lines[:4] {
-		has(t, l, "part", "name", "cases", "failed", "worst", "seconds")
+		has(t, l, "part", "name", "cases", "failed", "lowered", "worst", "seconds")
 		if l["part"] != []string{"op", "op", "gradient", "gradient"}[i] || l["name"] != []string{"add", "exp", "add", "exp"}[i] || l["failed"] != 0.0 {
 			t.Error(l)
 		}
 	}
 	has(t, lines[4], "final", "device", "model", "memory", "seed", "cases", "failed", "seconds")
-	if status, _, stderr := command(t.Context(), "check", "--device", "cpu", "--ops", "add", "--skip", "add"); status != exitDone || stderr != "" {
-		t.Errorf("nothing to do: status %d\n%s", status, stderr)
-	}
 	if _, stdout, _ := command(t.Context(), "check", "--list"); !strings.HasPrefix(stdout, check.Ops()[0]+"\n") || strings.Count(stdout, "\n") != len(check.Ops()) {
 		t.Error(stdout)
 	}
@@ -107,9 +104,66 @@ func TestCheckInterrupted(t *testing.T) {
 	newRoom(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	status, stdout, stderr := command(ctx, "check", "--device", "sim:0", "--record", "--seed", "7")
-	if left, _ := filepath.Glob("*"); status != exitInterrupted || stderr != "" || !strings.Contains(stdout, "interrupted: the ") || len(left) != 0 {
-		t.Errorf("status %d, files %v\n%s%s", status, left, stdout, stderr)
+	status, stdout, stderr := command(ctx, "check", "--device", "sim:0", "--record=kept.json", "--seed", "7", "--json")
+	if status != exitInterrupted || !strings.Contains(stderr, "interrupted: the ") || !strings.Contains(stderr, "kept.json has the record of what was done") {
+		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+	lines := decode(t, stdout)
+	if last := lines[len(lines)-1]; last["record"] != "kept.json" || last["interrupted"] != true {
+		t.Error(last)
+	}
+	var r check.Record
+	raw, err := os.ReadFile("kept.json")
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	if err != nil || !r.Cut || len(r.Rows) != len(lines)-1 {
+		t.Errorf("%v, %s", err, raw)
+	}
+}
+
+// TestCheckInterruptedUnwritable: a record that cannot be written is not said to be there.
+func TestCheckInterruptedUnwritable(t *testing.T) {
+	newRoom(t)
+	if err := os.Mkdir("taken", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	status, stdout, stderr := command(ctx, "check", "--device", "sim:0", "--record=taken", "--json")
+	if status != exitInterrupted || strings.Contains(stdout, `"record"`) || !strings.Contains(stderr, "no record was written: ") {
+		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+}
+
+func TestPiece(t *testing.T) {
+	for args, want := range map[string]string{"": "step", "--json check --ops add": "part", "check": "part", "train --out check": "step"} {
+		if got := piece(strings.Fields(args)); got != want {
+			t.Errorf("%s stops after this %s, want %s", args, got, want)
+		}
+	}
+}
+
+// TestCheckRefuses what would say nothing about a device, with a hint about the very mistake.
+func TestCheckRefuses(t *testing.T) {
+	newRoom(t)
+	t.Setenv("WARPLINE_SIM", "check=all")
+	for args, want := range map[string]string{
+		"--device null:h100-80 --ops add":   "null:h100-80 computes nothing",
+		"--device cpu --ops add --skip add": "--skip leaves none",
+		"--device cpu --ops matmull":        "hint: did you mean matmul? ",
+		"--device cpu --record foo.json":    "--record=foo.json\n",
+		"--device cpu foo.json":             "unknown command",
+		"--device sim:0 --ops add --record": "unset WARPLINE_SIM",
+		"--device sim:8 --ops add":          "sim:a100-80x16:8",
+	} {
+		status, stdout, stderr := command(t.Context(), append([]string{"check"}, strings.Fields(args)...)...)
+		if status != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, no %q in\n%s%s", args, status, want, stdout, stderr)
+		}
+	}
+	if left, _ := filepath.Glob("*"); len(left) != 0 {
+		t.Error(left)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -38,20 +39,20 @@ const (
 )
 
 func main() {
-	ctx, stop := interruptible()
+	ctx, stop := interruptible(os.Args[1:])
 	defer stop()
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// interruptible is a context that the first Ctrl-C or SIGTERM cancels; the second ends the program.
-func interruptible() (context.Context, context.CancelFunc) {
+// interruptible is a context that the first Ctrl-C or SIGTERM cancels; the second ends the program, which args started.
+func interruptible(args []string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
 		cancel()
-		stopping(os.Stderr)
+		stopping(os.Stderr, args)
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
@@ -59,11 +60,20 @@ func interruptible() (context.Context, context.CancelFunc) {
 }
 
 // stopping answers the first Ctrl-C at once: a step may take long.
-func stopping(stderr *os.File) {
+func stopping(stderr *os.File, args []string) {
 	if _, ok := terminalWidth(stderr); ok {
 		fmt.Fprintln(stderr) // below the live line
 	}
-	fmt.Fprintln(stderr, "stopping after this step; again to stop now")
+	fmt.Fprintf(stderr, "stopping after this %s; again to stop now\n", piece(args))
+}
+
+// piece is what a command line finishes before it stops.
+func piece(args []string) string {
+	i := slices.IndexFunc(args, func(s string) bool { return !strings.HasPrefix(s, "-") })
+	if i >= 0 && args[i] == "check" {
+		return "part"
+	}
+	return "step"
 }
 
 // execute runs one command line and returns the exit status.

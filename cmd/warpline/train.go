@@ -53,7 +53,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.StringVar(&c.Init, "init", "", "weights to start from: a safetensors file, or a folder with config.json and model.safetensors")
 	f.StringVar(&c.Data, "data", "", "pictures: a folder of IDX files, IMAGES,LABELS or an .npz; gpt: a text file")
 	f.StringVar(&c.Tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
-	f.StringVar(&c.Device, "device", "", "where to train: cpu, null:CARD for memory figures only (default the best there is)")
+	f.StringVar(&c.Device, "device", "", "where to train: cpu, cuda:N, sim:N for a simulated GPU, null:CARD for memory figures only (default the best there is)")
 	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU; results do not depend on it (default all)")
 	f.IntVar(&c.Steps, "steps", 0, "steps in all; wins over --epochs (digits 750, mlp 1000, gpt 1500, resnet18 300)")
 	f.IntVar(&c.Epochs, "epochs", 0, "passes over the training set")
