@@ -17,7 +17,7 @@ func small(t *testing.T) map[string]map[string]any {
 	}
 	return map[string]map[string]any{
 		"mlp": {"data": pictures(t, 60, 1, 6, 4), "batch": 8, "steps": 20},
-		"gpt": {"data": text, "batch": 2, "context": 16, "layers": 2, "heads": 2, "width": 32, "dropout": 0.1, "steps": 20, "clip": 1.0},
+		"gpt": {"data": text, "batch": 2, "context": 16, "layers": 1, "heads": 2, "width": 32, "dropout": 0.1, "steps": 20, "clip": 1.0},
 	}
 }
 
@@ -55,7 +55,7 @@ func TestSimulated(t *testing.T) {
 func TestSchedules(t *testing.T) {
 	for task, change := range small(t) {
 		t.Run(task, func(t *testing.T) {
-			change["steps"] = 5
+			change["steps"] = 3
 			_, want := trained(t, task, "sim:0", change)
 			for seed := 1; seed <= 5; seed++ {
 				schedule := []string{"reconverge", "independent"}[seed%2]

@@ -33,7 +33,7 @@ func TestConformanceThroughLibrary(t *testing.T) {
 	}
 	api := opened(t, shimtest.Install(t, s.API()))
 	api.Unbind = true // so that a call outside of Do is an error, as it is with the simulated GPU itself
-	devicetest.Run(t, func() device.Device {
+	devicetest.RunShort(t, func() device.Device {
 		d, err := cuda.New(api, 0, "cuda:0", cuda.Options{})
 		if err != nil {
 			t.Fatal(err)

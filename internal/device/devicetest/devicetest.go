@@ -31,6 +31,17 @@ const shown = 5
 // -short the large shapes are left out. open returns a new device or a shared one.
 func Run(t *testing.T, open func() device.Device, variants ...Variant) {
 	t.Helper()
+	run(t, open, testing.Short(), variants)
+}
+
+// RunShort is Run without the large shapes, for a device whose kernels another test tries on them.
+func RunShort(t *testing.T, open func() device.Device) {
+	t.Helper()
+	run(t, open, true, nil)
+}
+
+func run(t *testing.T, open func() device.Device, short bool, variants []Variant) {
+	t.Helper()
 	Contract(t, open)
 	if variants == nil {
 		variants = []Variant{{Use: func() func() { return func() {} }}}
@@ -42,7 +53,7 @@ func Run(t *testing.T, open func() device.Device, variants ...Variant) {
 		t.Fatal(err)
 	}
 	defer closing(t, r.Close)
-	s := &suite{r, conform.Options{Seed: seed(t), Short: testing.Short()}, variants}
+	s := &suite{r, conform.Options{Seed: seed(t), Short: short}, variants}
 	for code := ir.Code(1); int(code) < ir.Codes; code++ {
 		t.Run(code.String(), func(t *testing.T) { s.run(t, code) })
 	}
