@@ -38,7 +38,7 @@ func NewCard(name string, memory int64, sms int, compute [2]int) Card {
 		}
 	}
 	c := Card{Name: name, Memory: memory, SMs: sms, Compute: compute, ThreadsPerSM: l.threads, BlocksPerSM: l.blocks,
-		RegistersPerSM: 65536, SharedPerSM: l.shared << 10, SharedPerBlock: l.optIn << 10, ThreadsPerBlock: 1024, RegistersPerThrd: 255}
+		RegistersPerSM: 65536, SharedPerSM: l.shared << 10, SharedPerBlock: l.optIn << 10, ThreadsPerBlock: 1024, RegistersPerThrd: maxRegisters}
 	if compute[0] >= 8 {
 		c.SharedReserved = 1 << 10
 	}

@@ -198,7 +198,7 @@ func (k *Kernel) compile(v variant) (*code, error) {
 	c.engine, c.regions = engineOf(v.level), sharedRegions
 	e.engine = c.engine
 	e.findAliases(use)
-	c.pressure = e.assign(g, use)
+	c.pressure = min(e.assign(g, use), maxRegisters) // ptxas spills what goes beyond
 	c.blocks = make([]basic, len(g.blocks))
 	for b := range g.blocks {
 		e.block(&c.blocks[b], g, b)
@@ -211,6 +211,9 @@ func (k *Kernel) compile(v variant) (*code, error) {
 func endsBlock(in *finst) bool {
 	return in.Op == "bra" || in.Op == "exit" || converges[in.Op] && in.Op != "call"
 }
+
+// maxRegisters is how many registers of 32 bits an instruction can name.
+const maxRegisters = 255
 
 // assign chooses slots. The pressure counts registers that need none as well: against ptxas it is rather too low.
 func (e *emitter) assign(g *graph, use []usage) (pressure int) {
