@@ -3,27 +3,28 @@
 #pragma once
 #include "attention_tiled.cuh"
 
-// HOT is the head of a kernel that may use 168 registers a thread, so that three blocks fit a multiprocessor.
-#define HOT extern "C" __global__ void __launch_bounds__(threads, 3)
+// HOT is the head of a kernel of which so many blocks fit a multiprocessor: three with 168 registers a thread, two with
+// 255. The gradients of keys and values, and float32 rows of 128, would spill some of 168.
+#define HOT(blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 
-HOT NAME(attention_tiled)(ELEM *o, f32 *lse, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask, Heads h, f32 scale) {
+HOT(sizeof(ELEM) * WIDTH < 512 ? 3 : 2) NAME(attention_tiled)(ELEM *o, f32 *lse, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask, Heads h, f32 scale) {
 	forward<ForwardKit>(o, lse, q, k, v, mask, h, scale);
 }
-HOT NAME(attentiongrad_tiled_q)(ELEM *dq, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask,
+HOT(3) NAME(attentiongrad_tiled_q)(ELEM *dq, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask,
                                 const Statistic<f32> *stats, Heads h, f32 scale) {
 	queryGrad<QueryKit>(dq, Operands<ELEM>{g, q, k, v, mask, stats, h, scale});
 }
 #ifndef APART
-HOT NAME(attentiongrad_tiled_kv)(ELEM *dk, ELEM *dv, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v,
+HOT(2) NAME(attentiongrad_tiled_kv)(ELEM *dk, ELEM *dv, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v,
                                  const ELEM *mask, const Statistic<f32> *stats, Heads h, f32 scale) {
 	keyGrad<KeyKit, true, true>(dk, dv, Operands<ELEM>{g, q, k, v, mask, stats, h, scale});
 }
 #else
-HOT NAME(attentiongrad_tiled_k)(ELEM *dk, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask,
+HOT(2) NAME(attentiongrad_tiled_k)(ELEM *dk, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask,
                                 const Statistic<f32> *stats, Heads h, f32 scale) {
 	keyGrad<KeyKit, true, false>(dk, (ELEM *)nullptr, Operands<ELEM>{g, q, k, v, mask, stats, h, scale});
 }
-HOT NAME(attentiongrad_tiled_v)(ELEM *dv, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask,
+HOT(2) NAME(attentiongrad_tiled_v)(ELEM *dv, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask,
                                 const Statistic<f32> *stats, Heads h, f32 scale) {
 	keyGrad<KeyKit, false, true>((ELEM *)nullptr, dv, Operands<ELEM>{g, q, k, v, mask, stats, h, scale});
 }

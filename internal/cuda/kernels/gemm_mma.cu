@@ -18,10 +18,11 @@
 #include "mma.cuh"
 #include "gemm.cuh"
 
-#define GEMM(name, rows, cols, stages) \
-	KERNEL(128) NAME(name)(T *__restrict__ c, const T *__restrict__ a, const T *__restrict__ b, const T *__restrict__ bias, f32 *__restrict__ partial, Product p) { \
+// Without a number of blocks to keep on a multiprocessor, ptxas leaves gemm64 too few registers on some targets.
+#define GEMM(name, rows, cols, stages, blocks) \
+	extern "C" __global__ void __launch_bounds__(128, blocks) NAME(name)(T *__restrict__ c, const T *__restrict__ a, const T *__restrict__ b, const T *__restrict__ bias, f32 *__restrict__ partial, Product p) { \
 		alignas(1024) extern __shared__ u8 shared[]; \
 		gemm<MmaBlock<T, rows, cols, A_ALONG_K, B_ALONG_K>, stages>(shared, c, a, b, bias, partial, p); \
 	}
-GEMM(gemm128, 128, 192, 2)
-GEMM(gemm64, 64, 64, 3)
+GEMM(gemm128, 128, 192, 2, 2)
+GEMM(gemm64, 64, 64, 3, 4)
