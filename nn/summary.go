@@ -57,9 +57,11 @@ var (
 )
 
 func (s *spy) forward(model Module, shape []int, entries []entry) {
-	env := tensor.Best()
+	var env *tensor.Env
 	if len(entries) > 0 {
 		env = entries[0].t.Env()
+	} else {
+		env = tensor.Best() // it may have to be opened
 	}
 	// A scope, and not Do: a summary must not change the random numbers of the program.
 	env, scope := env.NoGrad().Eval().Scope()

@@ -16,7 +16,7 @@ import (
 // Config is all that a run is told. Its JSON names are the command's flags. [Defaults] gives one that is complete.
 type Config struct {
 	Task   string `json:"task"`   // one of [Tasks]
-	Device string `json:"device"` // as tensor.Open takes it
+	Device string `json:"device"` // as tensor.Open takes it; empty: the best there is
 
 	Steps  int `json:"steps"`  // in all; 0: as many as Epochs take
 	Epochs int `json:"epochs"` // passes over the training set; Steps wins
@@ -70,7 +70,7 @@ var Tasks = []string{"digits", "mlp", "gpt", "resnet18"}
 // Defaults are the settings of a task. Those that are not about sizes and speed are PyTorch's.
 func Defaults(task string) (Config, error) {
 	c := Config{
-		Task: task, Device: BestDevice(), Steps: 1000, Batch: 128, LR: 1e-3, Optimizer: "adamw", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+		Task: task, Steps: 1000, Batch: 128, LR: 1e-3, Optimizer: "adamw", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
 		WeightDecay: -1, Schedule: "constant", SaveEvery: 500, Order: "random",
 		Context: 64, Layers: 4, Heads: 4, Width: 128,
 	}
@@ -311,7 +311,8 @@ func (c *Config) decode(raw json.RawMessage) error {
 	return dec.Decode(c)
 }
 
-// BestDevice is the name of the best device this process can use: what every command takes unless it is told.
+// BestDevice is the name of the best device this process can use: what every command takes unless it is told. It opens
+// devices, a card's context among them.
 func BestDevice() string {
 	for _, name := range tensor.Devices() {
 		if _, err := tensor.Open(name); err == nil {

@@ -81,8 +81,11 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// openDevice is tensor.Open with a hint.
+// openDevice is tensor.Open with a hint; an empty name is the best device.
 func openDevice(name string) (*tensor.Env, error) {
+	if name == "" {
+		name = BestDevice()
+	}
 	env, err := tensor.Open(name)
 	return env, DeviceError(name, err)
 }

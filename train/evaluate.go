@@ -101,7 +101,7 @@ func (s *scored) pictures(n int) []Picture {
 // EvalConfig says what Evaluate scores.
 type EvalConfig struct {
 	From    string // a run folder, a published model's folder, or a safetensors file
-	Device  string // as tensor.Open takes it
+	Device  string // as tensor.Open takes it; empty: the best there is
 	Data    string // as in [Config]; empty: what the run held out
 	Tokens  string // as in [Config]
 	Heads   int    // of a bare file of GPT weights; 0: as many as are 64 wide

@@ -223,7 +223,7 @@ func (m *opened) text(c *EvalConfig, held bool) (source, error) {
 // SampleConfig says what Sample writes.
 type SampleConfig struct {
 	From        string // a run folder of a gpt
-	Device      string // as tensor.Open takes it
+	Device      string // as tensor.Open takes it; empty: the best there is
 	Prompt      string // text, or numbers of tokens where the folder has no tokenizer; empty: token 0
 	Length      int    // tokens to add
 	Temperature float64

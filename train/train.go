@@ -136,6 +136,7 @@ func (r *run) prepare() error {
 	if err != nil {
 		return err
 	}
+	r.Device = root.Device().Name()
 	r.env = root.Seed(r.Seed)
 	root.Device().ResetPeak()
 	if err := r.choose(stored); err != nil {

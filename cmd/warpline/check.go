@@ -41,7 +41,7 @@ func newCheck() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&k.config.Device, "device", train.BestDevice(), "device to check: cpu, cuda:N, sim:N, sim:a100-80x4")
+	f.StringVar(&k.config.Device, "device", "", "device to check: cpu, cuda:N, sim:N, sim:a100-80x4 (default the best there is)")
 	f.StringSliceVar(&k.config.Ops, "ops", nil, "only these operations, by name (default all, and the device's own promises)")
 	f.StringSliceVar(&k.config.Skip, "skip", nil, "not these operations")
 	f.BoolVar(&list, "list", false, "list the names of the operations")
@@ -124,6 +124,9 @@ func (k *checking) parts() error {
 
 // prepare refuses what cannot be done ahead of the long part.
 func (k *checking) prepare() error {
+	if k.config.Device == "" {
+		k.config.Device = train.BestDevice()
+	}
 	var err error
 	if k.file != "" {
 		if k.file == autoName {

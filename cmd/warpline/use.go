@@ -42,7 +42,7 @@ Of a run that was cut off, its newest checkpoint is scored. On null:CARD only me
 	f.StringVar(&c.Tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
 	f.IntVar(&c.Skip, "skip", 0, "samples (tokens of a text) at the start to leave out")
 	f.IntVar(&c.Heads, "heads", 0, "gpt: of attention, where a bare file of weights does not tell")
-	f.StringVar(&c.Device, "device", train.BestDevice(), "where to compute: cpu, cuda:N, sim:N for a simulated GPU, null:CARD for memory figures only")
+	f.StringVar(&c.Device, "device", "", "where to compute: cpu, cuda:N, sim:N for a simulated GPU, null:CARD for memory figures only (default the best there is)")
 	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU (default all)")
 	return cmd
 }
@@ -66,7 +66,7 @@ func newSample() *cobra.Command {
 	f.IntVar(&c.TopK, "top-k", 0, "choose among so many tokens; 0: all")
 	f.Uint64Var(&c.Seed, "seed", 0, "of the choices")
 	f.IntVar(&c.Heads, "heads", 0, "of attention, where a bare file of weights does not tell")
-	f.StringVar(&c.Device, "device", train.BestDevice(), "where to compute: cpu, cuda:N, sim:N for a simulated GPU")
+	f.StringVar(&c.Device, "device", "", "where to compute: cpu, cuda:N, sim:N for a simulated GPU (default the best there is)")
 	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU (default all)")
 	return cmd
 }
