@@ -3,9 +3,6 @@ package conform
 import (
 	"errors"
 	"fmt"
-	"iter"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -22,7 +19,6 @@ const (
 	Failed             // a wrong result, a write outside, an error where none should be, or none where one should be
 	Lowered            // no kernel, and the op's lowering passed
 	Unsupported        // no kernel and no lowering
-	statuses
 )
 
 var statusNames = [...]string{"passed", "failed", "lowered", "unsupported"}
@@ -155,75 +151,6 @@ func (r *Runner) Lower(c *Case) Result {
 		res.Status = Lowered
 	}
 	return res
-}
-
-// Summary counts outcomes.
-type Summary struct {
-	Counts [ir.Codes][statuses]int
-}
-
-// Add counts a result.
-func (s *Summary) Add(r *Result) { s.Counts[r.Case.Op.Code][r.Status]++ }
-
-// Total is the number of cases of an outcome.
-func (s *Summary) Total(st Status) (n int) {
-	for _, c := range s.Counts {
-		n += c[st]
-	}
-	return n
-}
-
-// Codes lists the codes that have cases of an outcome.
-func (s *Summary) Codes(st Status) (list []ir.Code) {
-	for code, c := range s.Counts {
-		if c[st] > 0 {
-			list = append(list, ir.Code(code))
-		}
-	}
-	return list
-}
-
-// String is a table: a line per code, and the sums.
-func (s *Summary) String() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "op\t%s\t\n", strings.Join(statusNames[:], "\t"))
-	var sums [statuses]int
-	for code, c := range s.Counts {
-		if c == [statuses]int{} {
-			continue
-		}
-		line(w, ir.Code(code).String(), c)
-		for i, n := range c {
-			sums[i] += n
-		}
-	}
-	line(w, "all", sums)
-	w.Flush()
-	return b.String()
-}
-
-func line(w *tabwriter.Writer, name string, counts [statuses]int) {
-	fmt.Fprintf(w, "%s\t", name)
-	for _, n := range counts {
-		fmt.Fprintf(w, "%d\t", n)
-	}
-	fmt.Fprintln(w)
-}
-
-// Run runs cases on a device, tells each result, and returns the sums. Cases that [Cases] yields are dropped once they
-// have run. The error is one of the device's queues; that of a case is in its result.
-func Run(dev device.Device, cases iter.Seq[*Case], report func(Result)) (s Summary, err error) {
-	r, err := NewRunner(dev)
-	if err != nil {
-		return s, err
-	}
-	for c := range cases {
-		res := r.Run(c)
-		s.Add(&res)
-		report(res)
-	}
-	return s, r.Close()
 }
 
 // Share is the error of the worst element as a share of what is allowed, at most 1e9.
