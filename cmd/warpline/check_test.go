@@ -12,26 +12,11 @@ import (
 	"github.com/warpline-ml/warpline/internal/check"
 	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/device"
-	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/device/devicetest"
 )
 
-// subtracts is a CPU that subtracts where it should add.
-type subtracts struct{ device.Device }
-
-func (s subtracts) Prepare(op ir.Op) (*device.Kernel, error) {
-	asked := op
-	if op.Code == ir.Add {
-		op.Code = ir.Sub
-	}
-	k, err := s.Device.Prepare(op)
-	if err == nil {
-		k.Op = asked
-	}
-	return k, err
-}
-
 func init() {
-	device.Register("subtracts", device.Engine{Open: func(device.Name) (device.Device, error) { return subtracts{cpu.New()}, nil }})
+	device.Register("subtracts", device.Engine{Open: func(device.Name) (device.Device, error) { return devicetest.Subtracting(cpu.New()), nil }})
 }
 
 func TestCheck(t *testing.T) {

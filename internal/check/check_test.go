@@ -10,23 +10,9 @@ import (
 	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/device/devicetest"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
-
-// broken is a CPU that subtracts where it should add.
-type broken struct{ device.Device }
-
-func (b broken) Prepare(op ir.Op) (*device.Kernel, error) {
-	asked := op
-	if op.Code == ir.Add {
-		op.Code = ir.Sub
-	}
-	k, err := b.Device.Prepare(op)
-	if err == nil {
-		k.Op = asked
-	}
-	return k, err
-}
 
 // lost is a CPU that prepares no products, as if an earlier launch had failed.
 type lost struct{ device.Device }
@@ -40,7 +26,7 @@ func (l lost) Prepare(op ir.Op) (*device.Kernel, error) {
 
 func init() {
 	device.Register("lost", device.Engine{Open: func(device.Name) (device.Device, error) { return lost{cpu.New()}, nil }})
-	device.Register("broken", device.Engine{Open: func(device.Name) (device.Device, error) { return broken{cpu.New()}, nil }})
+	device.Register("broken", device.Engine{Open: func(device.Name) (device.Device, error) { return devicetest.Subtracting(cpu.New()), nil }})
 }
 
 func TestReport(t *testing.T) {
@@ -117,7 +103,7 @@ func TestPromises(t *testing.T) {
 		}
 	}
 	var rep Report
-	for _, p := range promises(broken{cpu.New()}) {
+	for _, p := range promises(devicetest.Subtracting(cpu.New())) {
 		rep.add(t.Context(), &p)
 	}
 	for _, r := range rep.Rows {
