@@ -4,6 +4,7 @@ package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"compress/flate"
 	"crypto/sha256"
 	"encoding/hex"
@@ -116,12 +117,40 @@ func find(ix *kernels.Index, name string) *kernels.Module {
 	return nil
 }
 
+// write has a line for each kernel, so that a change of one is a line of a diff.
 func write(ix *kernels.Index) error {
+	var b bytes.Buffer
+	head := *ix
+	head.Modules = nil
+	b.Write(line(head))
+	b.Truncate(b.Len() - len("null}"))
+	for i, m := range ix.Modules {
+		fmt.Fprintf(&b, "%s\n{\"Name\": %q, \"Hash\": %q, \"Kernels\": [", separator(i, "["), m.Name, m.Hash)
+		for j, k := range m.Kernels {
+			fmt.Fprintf(&b, "%s\n\t%s", separator(j, ""), line(k))
+		}
+		b.WriteString("]}")
+	}
+	b.WriteString("]}\n")
 	return durable.WriteFile("kernels.json", func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "\t")
-		return e.Encode(ix)
+		_, err := w.Write(b.Bytes())
+		return err
 	})
+}
+
+func separator(i int, first string) string {
+	if i == 0 {
+		return first
+	}
+	return ","
+}
+
+func line(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // strings and integers only
+	}
+	return b
 }
 
 // pack puts the modules and the index into the archive that the binary carries.
