@@ -1,6 +1,12 @@
 package kernels_test
 
 import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
@@ -40,12 +46,50 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// ofTriton is the PTX that Triton wrote, which must stay as it is.
+var ofTriton = []string{"internal/simrun/testdata/triton/", "examples/sim/softmax.ptx"}
+
+// TestLintElsewhere holds all other PTX of the repository to explicit roundings.
+func TestLintElsewhere(t *testing.T) {
+	const root = "../../../"
+	n := 0
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		of := func(prefix string) bool { return strings.HasPrefix(path, prefix) }
+		if err != nil || filepath.Ext(path) != ".ptx" || of("internal/cuda/kernels/") || slices.ContainsFunc(ofTriton, of) {
+			return err
+		}
+		text, err := os.ReadFile(root + path)
+		if err != nil {
+			return err
+		}
+		module, err := ptx.Parse(string(text))
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		for f := range module.Funcs() {
+			for in := range f.Insts() {
+				if forbidden(in) == fusible {
+					t.Errorf("%s:%d: %s: %s", path, in.Pos.Line, in, fusible)
+				}
+			}
+		}
+		n++
+		return nil
+	})
+	if err != nil || n < 5 {
+		t.Errorf("%d files, error %v", n, err)
+	}
+}
+
+// fusible is what is wrong with a sum or product without a rounding.
+const fusible = "ptxas may fuse it"
+
 // forbidden says what is wrong with an instruction.
 func forbidden(in *ptx.Inst) string {
 	switch in.Op {
 	case "add", "sub", "mul":
 		if t := in.Type(); (t == ptx.F32 || t == ptx.F64) && !in.Has("rn") && !in.Has("rz") && !in.Has("rm") && !in.Has("rp") {
-			return "ptxas may fuse it"
+			return fusible
 		}
 	case "atom", "red":
 		if in.Type().Kind() == ptx.KindFloat {
