@@ -40,7 +40,7 @@ func evaluate(ctx context.Context, env *tensor.Env, m nn.Module, set source, bat
 		loss.Add(nn.CrossEntropy(logits, b.y), n)
 		s.samples += b.x.Dim(0)
 		if logits.Rank() == 2 {
-			correct.Sum(metric.Correct(logits, b.y), n)
+			correct.AddSum(metric.Correct(logits, b.y), n)
 			s.look(b, logits, show)
 		}
 		progress(s.samples, set.len())

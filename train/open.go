@@ -273,18 +273,20 @@ func Sample(ctx context.Context, c SampleConfig, write func(piece string) error)
 	if err != nil {
 		return 0, explain(err, "change --prompt")
 	}
-	g.Generate(m.env, prompt, c.Length, model.SampleConfig{Temperature: c.Temperature, TopK: c.TopK, Seed: c.Seed}, func(id int64) bool {
+	for id := range g.Generate(m.env, prompt, c.Length, model.SampleConfig{Temperature: c.Temperature, TopK: c.TopK, Seed: c.Seed}) {
 		n++
-		var piece string
-		if piece, err = m.decode(id); err == nil {
+		piece, err := m.decode(id)
+		if err == nil {
 			err = write(piece)
 		}
-		return err == nil && ctx.Err() == nil
-	})
-	if err == nil && ctx.Err() != nil && n < c.Length {
-		err = ErrInterrupted
+		if err != nil {
+			return n, err
+		}
+		if ctx.Err() != nil && n < c.Length {
+			return n, ErrInterrupted
+		}
 	}
-	return n, err
+	return n, nil
 }
 
 func (m *opened) encode(prompt string) ([]int64, error) {

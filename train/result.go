@@ -149,10 +149,12 @@ func (r *run) sample(ctx context.Context) string {
 	}
 	began := time.Now()
 	var text strings.Builder
-	g.Generate(r.env, []int64{0}, 200, model.SampleConfig{Temperature: 0.8, Seed: r.Seed}, func(id int64) bool {
+	for id := range g.Generate(r.env, []int64{0}, 200, model.SampleConfig{Temperature: 0.8, Seed: r.Seed}) {
 		piece, err := r.tokenizer.Decode(id)
 		text.WriteString(piece)
-		return err == nil && ctx.Err() == nil && time.Since(began) < sampleTime
-	})
+		if err != nil || ctx.Err() != nil || time.Since(began) >= sampleTime {
+			break
+		}
+	}
 	return text.String()
 }
