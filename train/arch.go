@@ -229,10 +229,11 @@ func recognise(s shapes, like *arch) (arch, error) {
 		if !ok {
 			continue
 		}
-		if k.takes != nil {
-			if given, takes := k.takes(&a, s); given != takes {
-				return a, fmt.Errorf("its first linear layer takes %d values, and pictures of %d×%d×%d give %d", takes, a.Channels, a.Height, a.ImageConfig.Width, given)
-			}
+		if k.anySize() {
+			return a, a.check()
+		}
+		if gives, takes := k.gives(&a), s[k.first][1]; gives != takes {
+			return a, fmt.Errorf("%s takes %d values, and pictures of %d×%d×%d give %d", k.first, takes, a.Channels, a.Height, a.ImageConfig.Width, gives)
 		}
 		return a, a.check()
 	}

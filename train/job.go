@@ -119,7 +119,7 @@ func (j *job) initImages(c *Config, labels int) error {
 		return fail(fmt.Sprintf("train %s with it", a.kind().task), "%s is a %s, and %s trains a %s", c.Init, a.Kind, c.Task, want.Kind)
 	}
 	if a.Channels != want.Channels || a.Height != want.Height || a.ImageConfig.Width != want.ImageConfig.Width {
-		if !a.kind().anySize || a.Channels != want.Channels {
+		if !a.kind().anySize() || a.Channels != want.Channels {
 			return fail("give data of the model's size", "%s takes pictures of %d×%d×%d, the data has %d×%d×%d", c.Init,
 				a.Channels, a.Height, a.ImageConfig.Width, want.Channels, want.Height, want.ImageConfig.Width)
 		}

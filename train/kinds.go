@@ -24,11 +24,14 @@ type kind struct {
 	recognise func(s shapes, like *arch) (arch, bool)
 
 	// The following are of classifiers of pictures.
-	begin   func(a *arch)                              // sets the sizes of a new one that the data does not give; nil: there are none
-	takes   func(a *arch, s shapes) (given, takes int) // values that its first linear layer gets from pictures, and takes; nil: anySize
-	anySize bool                                       // it takes pictures of any height and width
-	norms   bool                                       // it has batch norms: one sample has no variance to normalise by
+	begin func(a *arch)     // sets the sizes of a new one that the data does not give; nil: there are none
+	first string            // weight of the first linear layer; empty: it takes pictures of any height and width
+	gives func(a *arch) int // values that pictures give it
+	norms bool              // it has batch norms: one sample has no variance to normalise by
 }
+
+// anySize tells a model that takes pictures of any height and width.
+func (k *kind) anySize() bool { return k.first == "" }
 
 // kinds are in the order in which weights are compared with them.
 var kinds = []*kind{&gpt, &resnet, &convnet, &mlp}
@@ -96,7 +99,7 @@ var gpt = kind{
 }
 
 var resnet = kind{
-	name: "resnet", task: "resnet18", anySize: true, norms: true,
+	name: "resnet", task: "resnet18", norms: true,
 	check: pictures(func(a *arch) error {
 		if b := a.Blocks; b == nil || min(b[0], b[1], b[2], b[3], a.Planes) < 1 || a.Planes > 1<<12 {
 			return fmt.Errorf("blocks %v and planes %d describe no residual network", b, a.Planes)
@@ -145,9 +148,8 @@ var convnet = kind{
 		c := model.ImageConfig{Channels: s["0.weight"][1], Height: 28, Width: 28, Classes: s["9.weight"][0]}
 		return arch{Kind: "convnet", ImageConfig: &c}.sized(like), true
 	},
-	takes: func(a *arch, s shapes) (int, int) {
-		return 32 * (a.Height / 4) * (a.ImageConfig.Width / 4), s["7.weight"][1]
-	},
+	first: "7.weight",
+	gives: func(a *arch) int { return 32 * (a.Height / 4) * (a.ImageConfig.Width / 4) },
 }
 
 // hiddenSize is the hidden layer of a new mlp.
@@ -176,9 +178,8 @@ var mlp = kind{
 		return arch{Kind: "mlp", ImageConfig: &c, Hidden: s["1.weight"][0]}.sized(like), true
 	},
 	begin: func(a *arch) { a.Hidden = hiddenSize },
-	takes: func(a *arch, s shapes) (int, int) {
-		return a.Channels * a.Height * a.ImageConfig.Width, s["1.weight"][1]
-	},
+	first: "1.weight",
+	gives: func(a *arch) int { return a.Channels * a.Height * a.ImageConfig.Width },
 }
 
 // pictures checks what all classifiers of pictures have, and then a kind's own.

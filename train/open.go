@@ -182,7 +182,7 @@ func (m *opened) images(c *EvalConfig, held bool) (_ source, whole bool, err err
 // suits compares pictures with what the model takes.
 func (m *opened) suits(c *EvalConfig, set data.Source[data.Pair]) error {
 	shape, a := set.Fields()[0].Shape, &m.arch
-	if shape[0] != a.Channels || !a.kind().anySize && (shape[1] != a.Height || shape[2] != a.ImageConfig.Width) {
+	if shape[0] != a.Channels || !a.kind().anySize() && (shape[1] != a.Height || shape[2] != a.ImageConfig.Width) {
 		return fail("give data of the model's size", "%s takes pictures of %d×%d×%d, the data has %d×%d×%d", m.from, a.Channels, a.Height, a.ImageConfig.Width, shape[0], shape[1], shape[2])
 	}
 	if c.Data == "" {
