@@ -29,7 +29,7 @@ import (
 // which the program makes before, and fill in the rest.
 type State struct {
 	Step      int             // steps done
-	Loader    data.State      // where the loader goes on
+	Loader    data.Position   // where the loader goes on
 	Draws     uint64          // of the root env: env.Draws() and env.SetDraws
 	Extra     json.RawMessage // what the program adds, such as its configuration; nil for nothing
 	Model     any
@@ -54,7 +54,7 @@ type manifest struct {
 	Format    string          `json:"format"`
 	Version   int             `json:"version"`
 	Step      int             `json:"step"`
-	Loader    data.State      `json:"loader"`
+	Loader    data.Position   `json:"loader"`
 	Draws     uint64          `json:"draws"`
 	Optimizer *numbers        `json:"optimizer,omitempty"`
 	Model     []signature     `json:"model"`

@@ -57,7 +57,7 @@ func (r *run) train(t *testing.T, to int) {
 		nn.CrossEntropy(model.Forward(b.X.Add(noise)), b.Y).Backward()
 		r.Optimizer.Step()
 		r.Step++
-		r.Loader, r.Draws = b.State(), r.env.Draws()
+		r.Loader, r.Draws = b.Position(), r.env.Draws()
 	}
 }
 

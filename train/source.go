@@ -20,7 +20,7 @@ import (
 type turn struct {
 	env   *tensor.Env
 	x, y  *tensor.Tensor
-	state data.State // after it
+	state data.Position // after it
 }
 
 // source is a data set of any task.
@@ -35,7 +35,7 @@ type images struct{ data.Source[data.Pair] }
 func (s images) len() int { return s.Len() }
 
 func (s images) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
-	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) turn { return turn{b.Env, b.X, b.Y, b.State()} })
+	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) turn { return turn{b.Env, b.X, b.Y, b.Position()} })
 }
 
 // texts is a set of runs of tokens.
@@ -44,7 +44,7 @@ type texts struct{ data.Source[tokens.Batch] }
 func (s texts) len() int { return s.Len() }
 
 func (s texts) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
-	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) turn { return turn{b.Env, b.Tokens, b.Targets, b.State()} })
+	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) turn { return turn{b.Env, b.Tokens, b.Targets, b.Position()} })
 }
 
 // blocks are a text to score: rows of tokens that do not overlap, and a shorter one that has what is left.

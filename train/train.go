@@ -93,7 +93,7 @@ type run struct {
 	told     map[string]bool // parameters without a gradient
 	first    int             // steps done before this session
 	stepping float64         // milliseconds of its steps
-	at       data.State      // after the last step queued
+	at       data.Position   // after the last step queued
 	began    time.Time
 	last     time.Time // the end of the last step
 	log      []Step
