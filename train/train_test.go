@@ -482,7 +482,7 @@ func TestNull(t *testing.T) {
 	if null.Loss != 0 || null.Accuracy != nil || null.Computed {
 		t.Errorf("null: loss %v, accuracy %v", null.Loss, null.Accuracy)
 	}
-	if m, n := null.Memory, cpu.Memory; m.Activations != n.Activations || m.Weights != n.Weights || m.Optimizer != n.Optimizer || m.Weights == 0 || m.Activations == 0 {
+	if m, n := null.Memory, cpu.Memory; m.Peak != n.Peak || m.Peak != null.PeakBytes || m.Activations != n.Activations || m.Weights != n.Weights || m.Optimizer != n.Optimizer || m.Weights == 0 || m.Activations == 0 {
 		t.Errorf("memory %+v, on the CPU %+v", m, n)
 	}
 }
