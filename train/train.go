@@ -101,7 +101,7 @@ type run struct {
 	memory   Memory
 }
 
-// Run trains as c says. When ctx is cancelled it stops after the step that is under way, leaves a checkpoint and the
+// Run trains as c says. When ctx is cancelled it stops after the steps that are under way, leaves a checkpoint and the
 // model, and returns ErrInterrupted beside the result so far. Errors are an [*Error] where somebody can mend them. While
 // it runs, c.Threads is the whole process's.
 func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err error) {
