@@ -57,13 +57,29 @@ func (s *scope) handOver(t *Tensor, outer *Env) {
 	if t.st.rec.scope.Load() == s {
 		outer.scope.inherit(t.st.rec)
 	}
-	s.handGraph(t.node, outer.scope)
+	s.handGraph(t.node, outer.scope, map[*node]bool{})
 }
 
-func (s *scope) handGraph(n *node, to *scope) {
-	if n == nil || n.scope != s {
+// handGraph hands over the nodes of s that lead to n. On their way they may leave s for another device and come back;
+// else those of other scopes lead to none of s. seen has the nodes that were passed on such ways.
+func (s *scope) handGraph(n *node, to *scope, seen map[*node]bool) {
+	switch {
+	case n == nil:
+		return
+	case n.scope == s:
+		s.handNode(n, to)
+	case !n.crossed || seen[n]:
 		return
 	}
+	if n.crossed {
+		seen[n] = true
+	}
+	for _, e := range n.in {
+		s.handGraph(e.node, to, seen)
+	}
+}
+
+func (s *scope) handNode(n *node, to *scope) {
 	n.scope = to
 	if n.region != nil {
 		n.region.moveTo(s, to)
@@ -77,9 +93,6 @@ func (s *scope) handGraph(n *node, to *scope) {
 			k.outer.scope = to
 			to.holds(k.outer)
 		}
-	}
-	for _, e := range n.in {
-		s.handGraph(e.node, to)
 	}
 }
 

@@ -56,8 +56,8 @@ func read[T dtype.Element](t *Tensor) []T {
 	return s
 }
 
-// transfer copies t, which is row-major, into dst on another device. The host waits, except for a copy from its own
-// memory.
+// transfer copies t, which is row-major, into dst on another device. The host waits for a copy to its own memory, and
+// for one between devices that do not reach each other.
 func (t *Tensor) transfer(dst *Tensor) {
 	n := t.Bytes()
 	from, to := t.env.onQueue(), dst.env.onQueue()
@@ -66,6 +66,12 @@ func (t *Tensor) transfer(dst *Tensor) {
 	}
 	defer runtime.KeepAlive(t)
 	from.reads(t.st.rec)
+	if to.copyFrom(dst.arg(), t.env.dev.dev, t.arg(), 0) { // of no bytes: whether it could
+		to.after(from)
+		to.copyFrom(dst.arg(), t.env.dev.dev, t.arg(), n)
+		from.after(to) // t's memory may be given back once its own queue has come here
+		return
+	}
 	t.env.dev.waits(whatCopy)
 	from.sync()
 	switch {
@@ -77,8 +83,6 @@ func (t *Tensor) transfer(dst *Tensor) {
 	case dst.env.dev.info.Host:
 		from.copy(dst.arg(), t.arg(), n)
 		from.sync()
-	case to.copyFrom(dst.arg(), t.env.dev.dev, t.arg(), n):
-		to.sync() // t's memory may be given back once its own queue is idle
 	default:
 		staged(n, func(host device.Arg) {
 			from.copy(host, t.arg(), n)

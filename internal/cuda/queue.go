@@ -212,7 +212,7 @@ func (q *queue) copyable(dst, src device.Arg, n int64) error {
 }
 
 // CopyFrom moves n bytes of another device's memory, and reports false if that device is of another engine or system.
-// What wrote src must have ended.
+// It is not ordered with the work of other queues. Of no bytes, it only tells.
 func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error) {
 	other, ok := from.(*Device)
 	if !ok || other.api != q.d.api {
