@@ -304,6 +304,7 @@ func TestIsLibrary(t *testing.T) {
 		{"main.main", "/x/main.go", false},
 		{"example.com/a.b/c%2ed.(*T).M", "/x/m.go", false},
 		{"slices.SortFunc[...]", "/go/slices.go", true},
+		{"fmt.(*pp).handleMethods", "/go/print.go", true},
 		{"testing.tRunner", "/go/testing.go", false},
 	} {
 		if got := IsLibrary(c.function, c.file); got != c.want {

@@ -41,6 +41,9 @@ type launched struct {
 	module string
 }
 
+// after orders the serial numbers of launches, which begin anew after 2^32.
+func after(a, b uint32) bool { return int32(a-b) > 0 }
+
 func (l *launchLog) add(code ir.Code, p *device.Params) {
 	if l.serial++; l.serial == 0 {
 		l.serial = 1 // 0 means none
