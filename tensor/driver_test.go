@@ -135,7 +135,7 @@ func TestWaitsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, host := env.Device(), open(t)
+	d, host := env.Device(), fresh(t, "cpu")
 	x := env.Ones(2)
 	_, _, line, _ := runtime.Caller(0)
 	tensor.Move(host, [][][][]*tensor.Tensor{{{{x}}}})
@@ -176,7 +176,7 @@ func TestLargeReads(t *testing.T) {
 	}
 	x := tensor.From(env, v, len(v))
 	clear(v) // the slice may change at once
-	moved := tensor.Data[int32](x.To(open(t)))
+	moved := tensor.Data[int32](x.To(fresh(t, "cpu")))
 	for i, f := range x.Floats() {
 		if f != float64(i) || moved[i] != int32(i) {
 			t.Fatalf("element %d is %v, moved %d", i, f, moved[i])
