@@ -183,3 +183,25 @@ func TestLargeReads(t *testing.T) {
 		}
 	}
 }
+
+// TestLostDevice: the error that takes a device along names the launch, once; what is asked of the device later is an
+// error of its own that refers to it, and other devices work on.
+func TestLostDevice(t *testing.T) {
+	s := simulated(t, simcuda.Config{LateEffects: true, StepLimit: 400})
+	env, err := openDriver(s.API())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := env.Ones(300_000).Sum() // takes more steps
+	later := sum.Later()
+	fails(t, env, func() { sum.Item() }, "one of ", "LAUNCH_TIMEOUT", "it showed at driver_test.go:")
+	for op, f := range map[string]func(){
+		"add":   func() { sum.Add(sum) },
+		"copy":  func() { tensor.From(env, []float32{1}, 1) },
+		"Value": func() { later.Value() },
+		"Sync":  env.Sync,
+	} {
+		fails(t, env, f, op+": ", " is out of use since an earlier error", "LAUNCH_TIMEOUT", "driver_test.go:")
+	}
+	equal(t, "elsewhere", fresh(t, "cpu").Ones(2).Sum(), 2)
+}

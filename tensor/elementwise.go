@@ -312,7 +312,7 @@ func (t *Tensor) Cast(dt dtype.DType) *Tensor {
 
 // Dropout zeroes each element with probability p while training and scales the rest by 1/(1-p).
 func (t *Tensor) Dropout(p float64) *Tensor {
-	if p < 0 || p >= 1 {
+	if !(p >= 0 && p < 1) {
 		raise("Dropout", "0 ≤ p < 1", "probability %v", p)
 	}
 	if p == 0 || !t.env.Training() {

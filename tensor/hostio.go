@@ -24,16 +24,15 @@ func write[T any](t *Tensor, data []T) {
 
 // read copies a row-major t out. It is a sync point.
 func read[T dtype.Element](t *Tensor) []T {
-	s := make([]T, t.Size())
 	d := t.env.dev
 	if d.info.Null {
 		d.noteUnknown()
-		return s
 	}
-	if len(s) == 0 {
-		return s
+	if d.info.Null || t.Size() == 0 {
+		return make([]T, t.Size())
 	}
-	c := t.quiet().Contiguous()
+	c := t.quiet().Contiguous() // which may be an error, before Go's memory is asked, which would end the program
+	s := make([]T, t.Size())
 	q := t.env.onQueue()
 	q.reads(c.st.rec)
 	if d.info.Host {
@@ -77,9 +76,19 @@ func (t *Tensor) transfer(dst *Tensor) {
 		from.download(hostBytes(dst.arg(), n), t.arg())
 	default:
 		d.waits(whatCopy)
-		b := make([]byte, n)
-		from.download(b, t.arg())
-		to.upload(dst.arg(), b)
+		between(to, from, dst.arg(), t.arg(), n)
+	}
+}
+
+// between copies by way of the host's memory.
+func between(to, from *queue, dst, src device.Arg, n int64) {
+	b := make([]byte, min(n, 16*device.Stage))
+	for n > 0 {
+		b = b[:min(n, int64(len(b)))]
+		from.download(b, src)
+		to.upload(dst, b)
+		k := int64(len(b))
+		src.Offset, dst.Offset, n = src.Offset+k, dst.Offset+k, n-k
 	}
 }
 

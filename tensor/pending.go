@@ -83,7 +83,7 @@ func (p *Pending) Value() float64 {
 }
 
 func (p *Pending) fetched() float64 {
-	if !p.Ready() {
+	if done, err := p.event.Done(); err == nil && !done {
 		p.dev.waits(whatRead)
 	}
 	var b [8]byte

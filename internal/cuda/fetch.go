@@ -19,6 +19,7 @@ type fetch struct {
 	serial  uint32 // of the last launch before it
 	failure driver.Result
 	taken   bool
+	err     error // of Take
 }
 
 // pinnedBlock is staging memory with its size.
@@ -85,10 +86,17 @@ func (f *fetch) Wait() { f.failure = f.event.wait() }
 
 // Take implements [device.Fetch].
 func (f *fetch) Take(dst []byte) error {
-	if f.taken {
+	switch {
+	case !f.taken:
+		f.taken = true
+		f.err = f.take(dst)
+	case f.err == nil:
 		return errors.New("a value was taken before")
 	}
-	f.taken = true
+	return f.err
+}
+
+func (f *fetch) take(dst []byte) error {
 	defer func() {
 		if f.block.host != 0 {
 			f.forget.Stop()

@@ -119,8 +119,8 @@ type Waiter interface {
 // Fetch is a copy to the host that nobody waits for yet.
 type Fetch interface {
 	Waiter
-	// Take writes the bytes of a Fetch that is done to dst, or returns what went wrong on the device before. It counts as
-	// a call on the queue, and is made once.
+	// Take writes the bytes of a Fetch that is done to dst, once, or returns what went wrong on the device before. It
+	// counts as a call on the queue.
 	Take(dst []byte) error
 }
 
@@ -143,6 +143,12 @@ const Stage = 4 << 20
 func BytesOf[T any](s []T) []byte {
 	var e T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(e)))
+}
+
+// Lost is an error of a device that is out of use since an earlier error, which it wraps.
+type Lost interface {
+	error
+	OutOfUse()
 }
 
 // Blamed is an error of work that a queue was given before the call that returned it.
