@@ -161,6 +161,15 @@ func TestToRecords(t *testing.T) {
 	fails(t, a, func() { y.Sum().Backward() }, "affine", "before the model moves")
 }
 
+// TestFuncStaysOnItsDevice: what Forward returns is on the operands' device.
+func TestFuncStaysOnItsDevice(t *testing.T) {
+	a, b := open(t), open(t)
+	f := tensor.Func{Forward: func(_ *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor { return []*tensor.Tensor{in[0].To(b)} }}
+	fails(t, a, func() { f.Apply(a.Ones(2)) }, "Func", "Forward returned f32[2]", "To(env)")
+	none := tensor.Func{Forward: func(*tensor.Call, []*tensor.Tensor) []*tensor.Tensor { return []*tensor.Tensor{nil} }}
+	fails(t, a, func() { none.Apply(a.Ones(2)) }, "Func", "result 0")
+}
+
 // TestCardsCopyWithoutTheHost: between two cards the host waits for no copy, and memory that a copy still reads is not
 // used again before. The simulator's effects are late.
 func TestCardsCopyWithoutTheHost(t *testing.T) {
