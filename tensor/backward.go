@@ -342,9 +342,9 @@ func (p *pass) rule(n *node) []*Tensor {
 func (p *pass) carry(n *node) *Tensor {
 	s := p.at(n.from.dev)
 	if s == nil {
-		parent := n.from.dev.base.scope
-		if from := n.in[0].node; from != nil {
-			parent = from.scope
+		parent := n.from.scope
+		for parent.closed.Load() != nil {
+			parent = parent.parent
 		}
 		s = p.enter(parent, n.from.onQueue())
 	}

@@ -26,7 +26,8 @@ func doKeyed[T any](e *Env, key rng.Key, again bool, f func(*Env) T) T {
 	inner.scope, inner.seeded, inner.again = s, nil, e.again || again
 	out := f(&inner)
 	outer := e.inScope(parent)
-	eachTensor(reflect.ValueOf(out), map[any]bool{}, func(t *Tensor) { s.handOver(t, outer) })
+	seen := map[*node]bool{}
+	eachTensor(reflect.ValueOf(out), map[any]bool{}, func(t *Tensor) { s.handOver(t, outer, seen) })
 	return out
 }
 
@@ -47,7 +48,7 @@ func Try[T any](e *Env, f func(*Env) T) (out T, err error) {
 }
 
 // handOver gives a returned value, and what its graph needs, to the enclosing scope.
-func (s *scope) handOver(t *Tensor, outer *Env) {
+func (s *scope) handOver(t *Tensor, outer *Env, seen map[*node]bool) {
 	d := s.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,21 +58,20 @@ func (s *scope) handOver(t *Tensor, outer *Env) {
 	if t.st.rec.scope.Load() == s {
 		outer.scope.inherit(t.st.rec)
 	}
-	s.handGraph(t.node, outer.scope, map[*node]bool{})
+	s.handGraph(t.node, outer.scope, seen)
 }
 
-// handGraph hands over the nodes of s that lead to n. On their way they may leave s for another device and come back;
-// else those of other scopes lead to none of s. seen has the nodes that were passed on such ways.
+// handGraph hands over the nodes of s that lead to n. On their way they may leave s for another device and come back:
+// seen has the nodes of other scopes that were passed. None that is older than s leads to a node of s.
 func (s *scope) handGraph(n *node, to *scope, seen map[*node]bool) {
 	switch {
 	case n == nil:
 		return
 	case n.scope == s:
 		s.handNode(n, to)
-	case !n.crossed || seen[n]:
+	case n.seq <= s.begun || seen[n]:
 		return
-	}
-	if n.crossed {
+	default:
 		seen[n] = true
 	}
 	for _, e := range n.in {

@@ -20,7 +20,6 @@ type node struct {
 	hooks     []hook
 	fed       bool // has a parameter among its operands, or a value computed from parameters only
 	paramOnly bool // all its operands are such
-	crossed   bool // its operands lead to a value of another device
 	ran       bool
 	call      *Call   // of a Func
 	from      *Env    // of a To: the operand's, on another device
@@ -129,7 +128,7 @@ func (t *Tensor) recordMove(dst *Tensor) {
 	}
 	in := [1]*Tensor{t}
 	n := newNode(dst.env, in[:])
-	n.from, n.crossed = t.env, true
+	n.from = t.env
 	n.attach(in[:], []*Tensor{dst})
 }
 
@@ -139,7 +138,6 @@ func newNode(e *Env, in []*Tensor) *node {
 	for _, t := range in {
 		ed, _ := t.edge(e)
 		n.in = append(n.in, ed)
-		n.crossed = n.crossed || ed.node != nil && ed.node.crossed
 		if t.ofParams() {
 			n.fed = true
 		} else {

@@ -76,7 +76,7 @@ func nodesIn(n *node, s *scope) []*node {
 	var list []*node
 	var walk func(*node)
 	walk = func(n *node) {
-		if n == nil || n.scope != s && !n.crossed || seen[n] {
+		if n == nil || n.seq <= s.begun || seen[n] {
 			return
 		}
 		seen[n] = true
