@@ -21,6 +21,8 @@ type counting struct {
 	mu    sync.Mutex
 	calls map[string]int
 	next  atomic.Uint64
+
+	pinned atomic.Int64 // bytes
 }
 
 func (c *counting) ok(name string) driver.Result {
@@ -59,6 +61,7 @@ func (c *counting) api() *driver.API {
 		MemAlloc:         func(int64) (driver.Ptr, driver.Result) { return driver.Ptr(c.handle()), c.ok("alloc") },
 		MemFree:          func(driver.Ptr) driver.Result { return c.ok("free") },
 		MemHostAlloc: func(n int64, _ uint32) (uintptr, driver.Result) {
+			c.pinned.Add(n)
 			b, err := hostmem.Alloc(int(n))
 			if err != nil {
 				return 0, driver.OutOfMemory
@@ -219,6 +222,7 @@ func TestSmallUploads(t *testing.T) {
 	defer b.Free()
 	from := device.Arg{Mem: device.Mem{Addr: uint64(b.Addr), Size: 8, Host: true}}
 	clear(c.calls)
+	c.pinned.Store(0)
 	const n, share = 20_480, 4096
 	for range n {
 		if err := l.q.Copy(l.args[0], from, 8); err != nil {
@@ -230,6 +234,9 @@ func TestSmallUploads(t *testing.T) {
 	if want := map[string]int{"upload": n, "host alloc": n / share, "event": n/share - 1, "record": n/share - 1, "query": n/share - 1}; !maps.Equal(c.calls, want) || set > n+20 {
 		t.Errorf("%d copies made the calls %v", n, c.calls)
 	}
+	if p := c.pinned.Load(); p > n*16+n/share*64 {
+		t.Errorf("%d copies under way take %d bytes of pinned memory", n, p)
+	}
 }
 
 // TestFetchCost demands that a read that is waited for costs a copy, an event and the wait, and its memory serves again.
@@ -238,6 +245,7 @@ func TestFetchCost(t *testing.T) {
 	l := newLauncher(t, c.api())
 	q, b := l.q.(device.Stager), make([]byte, 16)
 	clear(c.calls)
+	c.pinned.Store(0)
 	const n = 100
 	for range n {
 		f, err := q.Fetch(l.args[0], 16)
@@ -255,6 +263,9 @@ func TestFetchCost(t *testing.T) {
 	delete(c.calls, "set current")
 	if want := map[string]int{"download": n, "record": n, "event synchronize": n, "event": 1, "host alloc": 1}; !maps.Equal(c.calls, want) {
 		t.Errorf("%d reads made the calls %v", n, c.calls)
+	}
+	if p := c.pinned.Load(); p > 4096+64 {
+		t.Errorf("%d reads in turn take %d bytes of pinned memory", n, p)
 	}
 }
 

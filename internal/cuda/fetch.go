@@ -40,10 +40,6 @@ func (q *queue) Fetch(src device.Arg, n int64) (device.Fetch, error) {
 		return nil, err
 	}
 	f := &fetch{q: q, bytes: int(n), faults: q.fault.due(), serial: q.log.serial}
-	f.block.size = f.record()
-	if f.faults {
-		f.block.size += faultSize
-	}
 	err := f.copies(driver.Ptr(src.Mem.Addr + uint64(src.Offset)))
 	if err == nil {
 		f.event, err = q.record()
@@ -62,13 +58,14 @@ func (f *fetch) record() int { return (f.bytes + 7) &^ 7 }
 
 // copies takes a block and asks for the copies into it.
 func (f *fetch) copies(src driver.Ptr) error {
-	if f.block.size == 0 {
+	if f.bytes == 0 && !f.faults {
 		return nil
 	}
 	q := f.q
 	err := q.d.pinned.reclaim()
 	if err == nil {
-		f.block.host, err = q.d.pinned.alloc(f.block.size)
+		f.block.size = f.bytes
+		f.block.host, err = q.d.pinned.alloc(f.bytes)
 	}
 	if err == nil && f.bytes > 0 {
 		err = q.do("cuMemcpyDtoHAsync", func() driver.Result {

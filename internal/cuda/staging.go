@@ -22,12 +22,15 @@ type staging struct {
 	left []abandoned // by fetches that nobody took
 }
 
-// Blocks are powers of two of at least leastBlock bytes.
-const leastBlock = 4 << 10
+// Blocks are powers of two of at least leastBlock bytes, with room for a fault record behind what they are taken for.
+const (
+	leastBlock = 4 << 10
+	spare      = faultSize + 8
+)
 
-func blockSize(n int) int { return max(leastBlock, 1<<bits.Len(uint(n-1))) }
+func blockSize(n int) int { return max(leastBlock, 1<<bits.Len(uint(max(n, 1)-1))) }
 
-// alloc takes a block of at least n bytes.
+// alloc takes a block of at least n bytes and the spare ones.
 func (s *staging) alloc(n int) (host uintptr, err error) {
 	size := blockSize(n)
 	s.mu.Lock()
@@ -37,7 +40,7 @@ func (s *staging) alloc(n int) (host uintptr, err error) {
 		return idle[len(idle)-1], nil
 	}
 	err = s.d.do("cuMemHostAlloc", func() (r driver.Result) {
-		host, r = s.d.api.MemHostAlloc(int64(size), driver.HostPortable)
+		host, r = s.d.api.MemHostAlloc(int64(size)+spare, driver.HostPortable)
 		return r
 	})
 	if err == nil {
