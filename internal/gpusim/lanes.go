@@ -32,15 +32,30 @@ const (
 	atImm = 7
 )
 
-// laneFrame is what the assembly works on.
+// The places in each half of a branch: where it goes, and what to count.
+const (
+	atBlocks = 3
+	atStart  = 4 // of the target in prog, in bytes
+	atBlock  = 5 // the target
+	atSteps  = 6
+)
+
+// laneFrame is what the assembly works on. What it points to others keep alive; the arrays stand on cache lines.
 type laneFrame struct {
-	r, q, p unsafe.Pointer // registers of the warp
-	regions unsafe.Pointer // to the first of a []region
-	shared  unsafe.Pointer
-	async   *asyncState
+	r, q, p uintptr // registers of the warp
+	regions uintptr // the first of a []region
+	shared  uintptr
+	async   uintptr // an asyncState
 	pc      uintptr // of the instruction that Go must do
+	prog    uintptr // the first instruction
+	chains  uintptr // how often each block's chain was begun
+	block   int64   // whose chain is under way
+	left    int64   // blocks before other lanes get a turn
+	steps   int64   // instructions, by the chains that the assembly began
+	jumps   int64   // branches that it took
+	tag     uint32  // of the mma instructions that tile serves, 0 for none
+	_       [3]uint32
 	off     [warpSize]uint32
-	tag     uint32       // of the mma instructions that tile serves, 0 for none
 	tile    [256]float64 //lint:ignore U1000 the assembly keeps A of the last mma there, row by row
 	columns [128]float64 //lint:ignore U1000 and B
 }

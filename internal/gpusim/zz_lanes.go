@@ -5,6 +5,8 @@ package gpusim
 // The operations of the assembly.
 const (
 	lanesLeave       lanesOp = iota // returns to Go at this instruction
+	lanesBranch                     // goes on where p[d]^a of all lanes says, a part of the instruction for each way
+	lanesJump                       // goes on elsewhere
 	lanesAdd32                      // d = a + b
 	lanesSub32                      // d = a - b
 	lanesMul32                      // d = a · b

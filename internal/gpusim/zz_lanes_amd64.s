@@ -410,6 +410,24 @@ DATA columns0<>+56(SB)/4, $20
 DATA columns0<>+60(SB)/4, $28
 GLOBL columns0<>(SB), RODATA|NOPTR, $64
 
+DATA pairs0<>+0(SB)/4, $0
+DATA pairs0<>+4(SB)/4, $1048576
+DATA pairs0<>+8(SB)/4, $2097152
+DATA pairs0<>+12(SB)/4, $3145728
+DATA pairs0<>+16(SB)/4, $524288
+DATA pairs0<>+20(SB)/4, $1572864
+DATA pairs0<>+24(SB)/4, $2621440
+DATA pairs0<>+28(SB)/4, $3670016
+DATA pairs0<>+32(SB)/4, $65536
+DATA pairs0<>+36(SB)/4, $1114112
+DATA pairs0<>+40(SB)/4, $2162688
+DATA pairs0<>+44(SB)/4, $3211264
+DATA pairs0<>+48(SB)/4, $589824
+DATA pairs0<>+52(SB)/4, $1638400
+DATA pairs0<>+56(SB)/4, $2686976
+DATA pairs0<>+60(SB)/4, $3735552
+GLOBL pairs0<>(SB), RODATA|NOPTR, $64
+
 DATA columns1<>+0(SB)/4, $1
 DATA columns1<>+4(SB)/4, $9
 DATA columns1<>+8(SB)/4, $17
@@ -427,6 +445,24 @@ DATA columns1<>+52(SB)/4, $13
 DATA columns1<>+56(SB)/4, $21
 DATA columns1<>+60(SB)/4, $29
 GLOBL columns1<>(SB), RODATA|NOPTR, $64
+
+DATA pairs1<>+0(SB)/4, $131072
+DATA pairs1<>+4(SB)/4, $1179648
+DATA pairs1<>+8(SB)/4, $2228224
+DATA pairs1<>+12(SB)/4, $3276800
+DATA pairs1<>+16(SB)/4, $655360
+DATA pairs1<>+20(SB)/4, $1703936
+DATA pairs1<>+24(SB)/4, $2752512
+DATA pairs1<>+28(SB)/4, $3801088
+DATA pairs1<>+32(SB)/4, $196608
+DATA pairs1<>+36(SB)/4, $1245184
+DATA pairs1<>+40(SB)/4, $2293760
+DATA pairs1<>+44(SB)/4, $3342336
+DATA pairs1<>+48(SB)/4, $720896
+DATA pairs1<>+52(SB)/4, $1769472
+DATA pairs1<>+56(SB)/4, $2818048
+DATA pairs1<>+60(SB)/4, $3866624
+GLOBL pairs1<>(SB), RODATA|NOPTR, $64
 
 DATA columns2<>+0(SB)/4, $2
 DATA columns2<>+4(SB)/4, $10
@@ -446,6 +482,24 @@ DATA columns2<>+56(SB)/4, $22
 DATA columns2<>+60(SB)/4, $30
 GLOBL columns2<>(SB), RODATA|NOPTR, $64
 
+DATA pairs2<>+0(SB)/4, $262144
+DATA pairs2<>+4(SB)/4, $1310720
+DATA pairs2<>+8(SB)/4, $2359296
+DATA pairs2<>+12(SB)/4, $3407872
+DATA pairs2<>+16(SB)/4, $786432
+DATA pairs2<>+20(SB)/4, $1835008
+DATA pairs2<>+24(SB)/4, $2883584
+DATA pairs2<>+28(SB)/4, $3932160
+DATA pairs2<>+32(SB)/4, $327680
+DATA pairs2<>+36(SB)/4, $1376256
+DATA pairs2<>+40(SB)/4, $2424832
+DATA pairs2<>+44(SB)/4, $3473408
+DATA pairs2<>+48(SB)/4, $851968
+DATA pairs2<>+52(SB)/4, $1900544
+DATA pairs2<>+56(SB)/4, $2949120
+DATA pairs2<>+60(SB)/4, $3997696
+GLOBL pairs2<>(SB), RODATA|NOPTR, $64
+
 DATA columns3<>+0(SB)/4, $3
 DATA columns3<>+4(SB)/4, $11
 DATA columns3<>+8(SB)/4, $19
@@ -464,6 +518,24 @@ DATA columns3<>+56(SB)/4, $23
 DATA columns3<>+60(SB)/4, $31
 GLOBL columns3<>(SB), RODATA|NOPTR, $64
 
+DATA pairs3<>+0(SB)/4, $393216
+DATA pairs3<>+4(SB)/4, $1441792
+DATA pairs3<>+8(SB)/4, $2490368
+DATA pairs3<>+12(SB)/4, $3538944
+DATA pairs3<>+16(SB)/4, $917504
+DATA pairs3<>+20(SB)/4, $1966080
+DATA pairs3<>+24(SB)/4, $3014656
+DATA pairs3<>+28(SB)/4, $4063232
+DATA pairs3<>+32(SB)/4, $458752
+DATA pairs3<>+36(SB)/4, $1507328
+DATA pairs3<>+40(SB)/4, $2555904
+DATA pairs3<>+44(SB)/4, $3604480
+DATA pairs3<>+48(SB)/4, $983040
+DATA pairs3<>+52(SB)/4, $2031616
+DATA pairs3<>+56(SB)/4, $3080192
+DATA pairs3<>+60(SB)/4, $4128768
+GLOBL pairs3<>(SB), RODATA|NOPTR, $64
+
 // func lanes512(f *laneFrame, pc *inst)
 TEXT ·lanes512(SB), NOSPLIT, $0-16
 	MOVQ f+0(FP), R9
@@ -481,6 +553,62 @@ TEXT leave512<>(SB), NOSPLIT, $0-0
 	MOVQ R8, laneFrame_pc(R9)
 	VZEROUPPER
 	RET
+
+TEXT branch512<>(SB), NOSPLIT, $0-0
+	MOVL 4(R8), BX
+	MOVL (R12)(BX*1), AX
+	XORL 8(R8), AX
+	MOVQ R8, R15
+	CMPL AX, $-1
+	JEQ one1
+	TESTL AX, AX
+	JNE go2
+	ADDQ $32, R15
+one1:
+	MOVQ laneFrame_left(R9), DX
+	TESTQ DX, DX
+	JLE go2
+	MOVL 12(R15), AX
+	SUBQ AX, DX
+	MOVQ DX, laneFrame_left(R9)
+	MOVL 24(R15), AX
+	ADDQ AX, laneFrame_steps(R9)
+	MOVL 20(R15), BX
+	MOVQ BX, laneFrame_block(R9)
+	MOVQ laneFrame_chains(R9), CX
+	INCQ (CX)(BX*8)
+	MOVL $0, laneFrame_tag(R9)
+	MOVL 16(R15), R8
+	ADDQ laneFrame_prog(R9), R8
+	INCQ laneFrame_jumps(R9)
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go2:
+	JMP leave512<>(SB)
+
+TEXT jump512<>(SB), NOSPLIT, $0-0
+	MOVQ R8, R15
+	MOVQ laneFrame_left(R9), DX
+	TESTQ DX, DX
+	JLE go3
+	MOVL 12(R15), AX
+	SUBQ AX, DX
+	MOVQ DX, laneFrame_left(R9)
+	MOVL 24(R15), AX
+	ADDQ AX, laneFrame_steps(R9)
+	MOVL 20(R15), BX
+	MOVQ BX, laneFrame_block(R9)
+	MOVQ laneFrame_chains(R9), CX
+	INCQ (CX)(BX*8)
+	MOVL $0, laneFrame_tag(R9)
+	MOVL 16(R15), R8
+	ADDQ laneFrame_prog(R9), R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go3:
+	JMP leave512<>(SB)
 
 TEXT add32512<>(SB), NOSPLIT, $0-0
 	MOVL 4(R8), DX
@@ -1923,69 +2051,69 @@ TEXT load1x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x4<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go1
+	JNE go4
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go1
+	JNE go4
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart2
+	JNE apart5
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have4
-apart2:
+	JMP have7
+apart5:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread3
+	JNE spread6
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have4
-spread3:
+	JMP have7
+spread6:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have4:
+have7:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart5
+	JNE apart8
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have7
-apart5:
+	JMP have10
+apart8:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread6
+	JNE spread9
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have7
-spread6:
+	JMP have10
+spread9:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have7:
+have10:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go1:
+go4:
 	JMP leave512<>(SB)
 
 TEXT load2x32512<>(SB), NOSPLIT, $0-0
@@ -2002,19 +2130,19 @@ TEXT load2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go8
+	JNE go11
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go8
+	JNE go11
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart9
+	JNE apart12
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -2025,19 +2153,19 @@ TEXT load2x32512<>(SB), NOSPLIT, $0-0
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 0(SI)(DX*1)
-	JMP have11
-apart9:
+	JMP have14
+apart12:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread10
+	JNE spread13
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have11
-spread10:
+	JMP have14
+spread13:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
@@ -2048,14 +2176,14 @@ spread10:
 	VPGATHERDD 4(R11)(Z0*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have11:
+have14:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart12
+	JNE apart15
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -2066,19 +2194,19 @@ have11:
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 64(SI)(DX*1)
-	JMP have14
-apart12:
+	JMP have17
+apart15:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread13
+	JNE spread16
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have14
-spread13:
+	JMP have17
+spread16:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
@@ -2089,12 +2217,12 @@ spread13:
 	VPGATHERDD 4(R11)(Z1*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have14:
+have17:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go8:
+go11:
 	JMP leave512<>(SB)
 
 TEXT load4x32512<>(SB), NOSPLIT, $0-0
@@ -2111,12 +2239,12 @@ TEXT load4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go15
+	JNE go18
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go15
+	JNE go18
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL laneFrame_off+0(R9), AX
@@ -2219,7 +2347,7 @@ TEXT load4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go15:
+go18:
 	JMP leave512<>(SB)
 
 TEXT loadLong32512<>(SB), NOSPLIT, $0-0
@@ -2236,12 +2364,12 @@ TEXT loadLong32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go16
+	JNE go19
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go16
+	JNE go19
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
@@ -2249,21 +2377,21 @@ TEXT loadLong32512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart17
+	JNE apart20
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have19
-apart17:
+	JMP have22
+apart20:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread18
+	JNE spread21
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have19
-spread18:
+	JMP have22
+spread21:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
@@ -2273,28 +2401,28 @@ spread18:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-have19:
+have22:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart20
+	JNE apart23
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have22
-apart20:
+	JMP have25
+apart23:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread21
+	JNE spread24
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have22
-spread21:
+	JMP have25
+spread24:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
@@ -2304,12 +2432,12 @@ spread21:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-have22:
+have25:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go16:
+go19:
 	JMP leave512<>(SB)
 
 TEXT loadHalf32512<>(SB), NOSPLIT, $0-0
@@ -2326,12 +2454,12 @@ TEXT loadHalf32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x2<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go23
+	JNE go26
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go23
+	JNE go26
 	MOVL 4(R8), DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
@@ -2342,11 +2470,11 @@ TEXT loadHalf32512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart24
+	JNE apart27
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DX)
-	JMP have26
-apart24:
+	JMP have29
+apart27:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -2395,18 +2523,18 @@ apart24:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have26:
+have29:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart27
+	JNE apart30
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DX)
-	JMP have29
-apart27:
+	JMP have32
+apart30:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -2455,12 +2583,12 @@ apart27:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have29:
+have32:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go23:
+go26:
 	JMP leave512<>(SB)
 
 TEXT store1x32512<>(SB), NOSPLIT, $0-0
@@ -2477,12 +2605,12 @@ TEXT store1x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x4<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go30
+	JNE go33
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go30
+	JNE go33
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
@@ -2493,11 +2621,11 @@ TEXT store1x32512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart31
+	JNE apart34
 	VMOVUPS 0(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have33
-apart31:
+	JMP have36
+apart34:
 	MOVL laneFrame_off+0(R9), AX
 	MOVL 0(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -2546,18 +2674,18 @@ apart31:
 	MOVL laneFrame_off+60(R9), AX
 	MOVL 60(DX), BX
 	MOVL BX, (R11)(AX*1)
-have33:
+have36:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart34
+	JNE apart37
 	VMOVUPS 64(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have36
-apart34:
+	JMP have39
+apart37:
 	MOVL laneFrame_off+64(R9), AX
 	MOVL 64(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -2606,12 +2734,12 @@ apart34:
 	MOVL laneFrame_off+124(R9), AX
 	MOVL 124(DX), BX
 	MOVL BX, (R11)(AX*1)
-have36:
+have39:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go30:
+go33:
 	JMP leave512<>(SB)
 
 TEXT storeLong32512<>(SB), NOSPLIT, $0-0
@@ -2628,18 +2756,18 @@ TEXT storeLong32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go37
+	JNE go40
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go37
+	JNE go40
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane38:
+lane41:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -2657,12 +2785,12 @@ lane38:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane38
+	JLT lane41
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go37:
+go40:
 	JMP leave512<>(SB)
 
 TEXT store2x32512<>(SB), NOSPLIT, $0-0
@@ -2679,12 +2807,12 @@ TEXT store2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go39
+	JNE go42
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go39
+	JNE go42
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -2783,7 +2911,7 @@ TEXT store2x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go39:
+go42:
 	JMP leave512<>(SB)
 
 TEXT store4x32512<>(SB), NOSPLIT, $0-0
@@ -2800,12 +2928,12 @@ TEXT store4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go40
+	JNE go43
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go40
+	JNE go43
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -2908,7 +3036,7 @@ TEXT store4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go40:
+go43:
 	JMP leave512<>(SB)
 
 TEXT storeHalf32512<>(SB), NOSPLIT, $0-0
@@ -2925,18 +3053,18 @@ TEXT storeHalf32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x2<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go41
+	JNE go44
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go41
+	JNE go44
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane42:
+lane45:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -2954,12 +3082,12 @@ lane42:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane42
+	JLT lane45
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go41:
+go44:
 	JMP leave512<>(SB)
 
 TEXT load1x64512<>(SB), NOSPLIT, $0-0
@@ -2987,69 +3115,69 @@ TEXT load1x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x4<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go43
+	JNE go46
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go43
+	JNE go46
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart44
+	JNE apart47
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have46
-apart44:
+	JMP have49
+apart47:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread45
+	JNE spread48
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have46
-spread45:
+	JMP have49
+spread48:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have46:
+have49:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart47
+	JNE apart50
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have49
-apart47:
+	JMP have52
+apart50:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread48
+	JNE spread51
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have49
-spread48:
+	JMP have52
+spread51:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have49:
+have52:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go43:
+go46:
 	JMP leave512<>(SB)
 
 TEXT load2x64512<>(SB), NOSPLIT, $0-0
@@ -3077,19 +3205,19 @@ TEXT load2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go50
+	JNE go53
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go50
+	JNE go53
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart51
+	JNE apart54
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -3100,19 +3228,19 @@ TEXT load2x64512<>(SB), NOSPLIT, $0-0
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 0(SI)(DX*1)
-	JMP have53
-apart51:
+	JMP have56
+apart54:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread52
+	JNE spread55
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have53
-spread52:
+	JMP have56
+spread55:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
@@ -3123,14 +3251,14 @@ spread52:
 	VPGATHERDD 4(R11)(Z0*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have53:
+have56:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart54
+	JNE apart57
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -3141,19 +3269,19 @@ have53:
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 64(SI)(DX*1)
-	JMP have56
-apart54:
+	JMP have59
+apart57:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread55
+	JNE spread58
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have56
-spread55:
+	JMP have59
+spread58:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
@@ -3164,12 +3292,12 @@ spread55:
 	VPGATHERDD 4(R11)(Z1*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have56:
+have59:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go50:
+go53:
 	JMP leave512<>(SB)
 
 TEXT load4x64512<>(SB), NOSPLIT, $0-0
@@ -3197,12 +3325,12 @@ TEXT load4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go57
+	JNE go60
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go57
+	JNE go60
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL laneFrame_off+0(R9), AX
@@ -3305,7 +3433,7 @@ TEXT load4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go57:
+go60:
 	JMP leave512<>(SB)
 
 TEXT loadLong64512<>(SB), NOSPLIT, $0-0
@@ -3333,12 +3461,12 @@ TEXT loadLong64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go58
+	JNE go61
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go58
+	JNE go61
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
@@ -3346,21 +3474,21 @@ TEXT loadLong64512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart59
+	JNE apart62
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have61
-apart59:
+	JMP have64
+apart62:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread60
+	JNE spread63
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have61
-spread60:
+	JMP have64
+spread63:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
@@ -3370,28 +3498,28 @@ spread60:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-have61:
+have64:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart62
+	JNE apart65
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have64
-apart62:
+	JMP have67
+apart65:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread63
+	JNE spread66
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have64
-spread63:
+	JMP have67
+spread66:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
@@ -3401,12 +3529,12 @@ spread63:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-have64:
+have67:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go58:
+go61:
 	JMP leave512<>(SB)
 
 TEXT loadHalf64512<>(SB), NOSPLIT, $0-0
@@ -3434,12 +3562,12 @@ TEXT loadHalf64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x2<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go65
+	JNE go68
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go65
+	JNE go68
 	MOVL 4(R8), DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
@@ -3450,11 +3578,11 @@ TEXT loadHalf64512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart66
+	JNE apart69
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DX)
-	JMP have68
-apart66:
+	JMP have71
+apart69:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -3503,18 +3631,18 @@ apart66:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have68:
+have71:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart69
+	JNE apart72
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DX)
-	JMP have71
-apart69:
+	JMP have74
+apart72:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -3563,12 +3691,12 @@ apart69:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have71:
+have74:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go65:
+go68:
 	JMP leave512<>(SB)
 
 TEXT store1x64512<>(SB), NOSPLIT, $0-0
@@ -3596,12 +3724,12 @@ TEXT store1x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x4<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go72
+	JNE go75
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go72
+	JNE go75
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
@@ -3612,11 +3740,11 @@ TEXT store1x64512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart73
+	JNE apart76
 	VMOVUPS 0(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have75
-apart73:
+	JMP have78
+apart76:
 	MOVL laneFrame_off+0(R9), AX
 	MOVL 0(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -3665,18 +3793,18 @@ apart73:
 	MOVL laneFrame_off+60(R9), AX
 	MOVL 60(DX), BX
 	MOVL BX, (R11)(AX*1)
-have75:
+have78:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart76
+	JNE apart79
 	VMOVUPS 64(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have78
-apart76:
+	JMP have81
+apart79:
 	MOVL laneFrame_off+64(R9), AX
 	MOVL 64(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -3725,12 +3853,12 @@ apart76:
 	MOVL laneFrame_off+124(R9), AX
 	MOVL 124(DX), BX
 	MOVL BX, (R11)(AX*1)
-have78:
+have81:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go72:
+go75:
 	JMP leave512<>(SB)
 
 TEXT storeLong64512<>(SB), NOSPLIT, $0-0
@@ -3758,18 +3886,18 @@ TEXT storeLong64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go79
+	JNE go82
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go79
+	JNE go82
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane80:
+lane83:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -3787,12 +3915,12 @@ lane80:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane80
+	JLT lane83
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go79:
+go82:
 	JMP leave512<>(SB)
 
 TEXT store2x64512<>(SB), NOSPLIT, $0-0
@@ -3820,12 +3948,12 @@ TEXT store2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go81
+	JNE go84
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go81
+	JNE go84
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -3924,7 +4052,7 @@ TEXT store2x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go81:
+go84:
 	JMP leave512<>(SB)
 
 TEXT store4x64512<>(SB), NOSPLIT, $0-0
@@ -3952,12 +4080,12 @@ TEXT store4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go82
+	JNE go85
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go82
+	JNE go85
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -4060,7 +4188,7 @@ TEXT store4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go82:
+go85:
 	JMP leave512<>(SB)
 
 TEXT storeHalf64512<>(SB), NOSPLIT, $0-0
@@ -4088,18 +4216,18 @@ TEXT storeHalf64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x2<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go83
+	JNE go86
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go83
+	JNE go86
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane84:
+lane87:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -4117,30 +4245,30 @@ lane84:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane84
+	JLT lane87
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go83:
+go86:
 	JMP leave512<>(SB)
 
 TEXT commit512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go85
+	JEQ go88
 	INCQ asyncState_group(R15)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go85:
+go88:
 	JMP leave512<>(SB)
 
 TEXT wait512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go86
+	JEQ go89
 	MOVQ asyncState_group(R15), DX
 	MOVLQSX 28(R8), AX
 	SUBQ AX, DX
@@ -4148,11 +4276,11 @@ TEXT wait512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_shared(R9), R11
 	MOVQ asyncState_copies(R15), CX
 	XORL BX, BX
-copy87:
+copy90:
 	CMPQ BX, CX
-	JGE done88
+	JGE done91
 	CMPQ asyncCopy_group(R13), DX
-	JGE done88
+	JGE done91
 	VMOVUPS asyncCopy_at+0(R13), Z0
 	VMOVUPS asyncCopy_at+64(R13), Z1
 	VMOVUPS quads<>(SB), Z6
@@ -4160,12 +4288,12 @@ copy87:
 	VPSUBD Z4, Z0, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single90
+	JNE single93
 	VPSHUFD $0, Z1, Z4
 	VPSUBD Z4, Z1, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single90
+	JNE single93
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), Z0
 	VMOVUPS Z0, (R11)(AX*1)
@@ -4190,8 +4318,8 @@ copy87:
 	MOVL asyncCopy_at+112(R13), AX
 	VMOVUPS asyncCopy_data+448(R13), Z7
 	VMOVUPS Z7, (R11)(AX*1)
-	JMP written91
-single90:
+	JMP written94
+single93:
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), X0
 	VMOVUPS X0, (R11)(AX*1)
@@ -4288,39 +4416,39 @@ single90:
 	MOVL asyncCopy_at+124(R13), AX
 	VMOVUPS asyncCopy_data+496(R13), X7
 	VMOVUPS X7, (R11)(AX*1)
-written91:
+written94:
 	ADDQ $asyncCopy__size, R13
 	INCQ BX
-	JMP copy87
-done88:
+	JMP copy90
+done91:
 	SUBQ BX, CX
 	MOVQ CX, asyncState_copies(R15)
 	TESTQ BX, BX
-	JEQ kept89
+	JEQ kept92
 	MOVQ asyncState_pending(R15), BX
 	IMULQ $asyncCopy__size, CX
 	ADDQ CX, BX
 	ADDQ CX, R13
 	NEGQ CX
-down92:
-	JEQ kept89
+down95:
+	JEQ kept92
 	VMOVUPS (R13)(CX*1), Y0
 	VMOVUPS Y0, (BX)(CX*1)
 	ADDQ $32, CX
-	JMP down92
-kept89:
+	JMP down95
+kept92:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go86:
+go89:
 	JMP leave512<>(SB)
 
 TEXT copy32512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go93
+	JLE go96
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -4334,12 +4462,12 @@ TEXT copy32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go93
+	JNE go96
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go93
+	JNE go96
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -4370,12 +4498,12 @@ TEXT copy32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE source94
+	JNE source97
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE source94
+	JNE source97
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	VMOVUPS quads<>(SB), Z6
@@ -4383,12 +4511,12 @@ TEXT copy32512<>(SB), NOSPLIT, $0-0
 	VPSUBD Z4, Z0, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single95
+	JNE single98
 	VPSHUFD $0, Z1, Z4
 	VPSUBD Z4, Z1, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single95
+	JNE single98
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), Z0
 	VMOVUPS Z0, asyncCopy_data+0(R13)
@@ -4413,8 +4541,8 @@ TEXT copy32512<>(SB), NOSPLIT, $0-0
 	MOVL laneFrame_off+112(R9), AX
 	VMOVUPS (R11)(AX*1), Z7
 	VMOVUPS Z7, asyncCopy_data+448(R13)
-	JMP copied96
-single95:
+	JMP copied99
+single98:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -4511,12 +4639,12 @@ single95:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied96:
-	JMP read97
-source94:
+copied99:
+	JMP read100
+source97:
 	SUBQ $32, R8
-	JMP go93
-read97:
+	JMP go96
+read100:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -4528,14 +4656,14 @@ read97:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go93:
+go96:
 	JMP leave512<>(SB)
 
 TEXT copy64512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go98
+	JLE go101
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -4560,12 +4688,12 @@ TEXT copy64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go98
+	JNE go101
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go98
+	JNE go101
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -4596,12 +4724,12 @@ TEXT copy64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE source99
+	JNE source102
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE source99
+	JNE source102
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	VMOVUPS quads<>(SB), Z6
@@ -4609,12 +4737,12 @@ TEXT copy64512<>(SB), NOSPLIT, $0-0
 	VPSUBD Z4, Z0, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single100
+	JNE single103
 	VPSHUFD $0, Z1, Z4
 	VPSUBD Z4, Z1, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single100
+	JNE single103
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), Z0
 	VMOVUPS Z0, asyncCopy_data+0(R13)
@@ -4639,8 +4767,8 @@ TEXT copy64512<>(SB), NOSPLIT, $0-0
 	MOVL laneFrame_off+112(R9), AX
 	VMOVUPS (R11)(AX*1), Z7
 	VMOVUPS Z7, asyncCopy_data+448(R13)
-	JMP copied101
-single100:
+	JMP copied104
+single103:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -4737,12 +4865,12 @@ single100:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied101:
-	JMP read102
-source99:
+copied104:
+	JMP read105
+source102:
 	SUBQ $32, R8
-	JMP go98
-read102:
+	JMP go101
+read105:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -4754,7 +4882,7 @@ read102:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go98:
+go101:
 	JMP leave512<>(SB)
 
 TEXT matrix2x32512<>(SB), NOSPLIT, $0-0
@@ -4769,11 +4897,11 @@ TEXT matrix2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go103
+	JNE go106
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go103
+	JNE go106
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	MOVL 4(R8), DX
 	MOVL laneFrame_off+0(R9), AX
@@ -4817,7 +4945,7 @@ TEXT matrix2x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go103:
+go106:
 	JMP leave512<>(SB)
 
 TEXT matrixT2x32512<>(SB), NOSPLIT, $0-0
@@ -4832,11 +4960,11 @@ TEXT matrixT2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go104
+	JNE go107
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go104
+	JNE go107
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	MOVL 4(R8), DX
 	MOVL laneFrame_off+0(R9), AX
@@ -4888,7 +5016,7 @@ TEXT matrixT2x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go104:
+go107:
 	JMP leave512<>(SB)
 
 TEXT matrix4x32512<>(SB), NOSPLIT, $0-0
@@ -4905,12 +5033,12 @@ TEXT matrix4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go105
+	JNE go108
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go105
+	JNE go108
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -4993,7 +5121,7 @@ TEXT matrix4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go105:
+go108:
 	JMP leave512<>(SB)
 
 TEXT matrixT4x32512<>(SB), NOSPLIT, $0-0
@@ -5010,12 +5138,12 @@ TEXT matrixT4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go106
+	JNE go109
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go106
+	JNE go109
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -5114,7 +5242,7 @@ TEXT matrixT4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go106:
+go109:
 	JMP leave512<>(SB)
 
 TEXT matrix2x64512<>(SB), NOSPLIT, $0-0
@@ -5135,11 +5263,11 @@ TEXT matrix2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go107
+	JNE go110
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go107
+	JNE go110
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	MOVL 4(R8), DX
 	MOVL laneFrame_off+0(R9), AX
@@ -5183,7 +5311,7 @@ TEXT matrix2x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go107:
+go110:
 	JMP leave512<>(SB)
 
 TEXT matrixT2x64512<>(SB), NOSPLIT, $0-0
@@ -5204,11 +5332,11 @@ TEXT matrixT2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go108
+	JNE go111
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go108
+	JNE go111
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	MOVL 4(R8), DX
 	MOVL laneFrame_off+0(R9), AX
@@ -5260,7 +5388,7 @@ TEXT matrixT2x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go108:
+go111:
 	JMP leave512<>(SB)
 
 TEXT matrix4x64512<>(SB), NOSPLIT, $0-0
@@ -5288,12 +5416,12 @@ TEXT matrix4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go109
+	JNE go112
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go109
+	JNE go112
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -5376,7 +5504,7 @@ TEXT matrix4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go109:
+go112:
 	JMP leave512<>(SB)
 
 TEXT matrixT4x64512<>(SB), NOSPLIT, $0-0
@@ -5404,12 +5532,12 @@ TEXT matrixT4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go110
+	JNE go113
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go110
+	JNE go113
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -5508,13 +5636,13 @@ TEXT matrixT4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go110:
+go113:
 	JMP leave512<>(SB)
 
 TEXT mmaBF16512<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same111
+	JEQ same114
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -5652,71 +5780,116 @@ TEXT mmaBF16512<>(SB), NOSPLIT, $0-0
 	VPSLLD $16, Y0, Y0
 	VCVTPS2PD Y0, Z0
 	VMOVUPS Z0, laneFrame_tile+1984(R9)
-same111:
+same114:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
 	VMOVUPS 64(BX), Z9
-	VMOVUPS columns0<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z14
-	VCVTPS2PD Y11, Z15
-	VMOVUPS columns1<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z16
-	VCVTPS2PD Y11, Z17
-	VMOVUPS columns2<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z18
-	VCVTPS2PD Y11, Z19
-	VMOVUPS columns3<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z20
-	VCVTPS2PD Y11, Z21
+	MOVL $0xaaaaaaaa, AX
+	KMOVD AX, K1
+	VMOVUPS pairs0<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+0(R9)
+	VMOVUPS pairs1<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+64(R9)
+	VMOVUPS pairs2<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+128(R9)
+	VMOVUPS pairs3<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+192(R9)
+	VCVTPS2PD laneFrame_columns+0(R9), Z14
+	VCVTPS2PD laneFrame_columns+32(R9), Z15
+	VCVTPS2PD laneFrame_columns+64(R9), Z16
+	VCVTPS2PD laneFrame_columns+96(R9), Z17
+	VCVTPS2PD laneFrame_columns+128(R9), Z18
+	VCVTPS2PD laneFrame_columns+160(R9), Z19
+	VCVTPS2PD laneFrame_columns+192(R9), Z20
+	VCVTPS2PD laneFrame_columns+224(R9), Z21
 	MOVL 40(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
 	VMOVUPS 64(BX), Z9
-	VMOVUPS columns0<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z22
-	VCVTPS2PD Y11, Z23
-	VMOVUPS columns1<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z24
-	VCVTPS2PD Y11, Z25
-	VMOVUPS columns2<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z26
-	VCVTPS2PD Y11, Z27
-	VMOVUPS columns3<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z28
-	VCVTPS2PD Y11, Z29
+	VMOVUPS pairs0<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+256(R9)
+	VMOVUPS pairs1<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+320(R9)
+	VMOVUPS pairs2<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+384(R9)
+	VMOVUPS pairs3<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+448(R9)
+	VCVTPS2PD laneFrame_columns+256(R9), Z22
+	VCVTPS2PD laneFrame_columns+288(R9), Z23
+	VCVTPS2PD laneFrame_columns+320(R9), Z24
+	VCVTPS2PD laneFrame_columns+352(R9), Z25
+	VCVTPS2PD laneFrame_columns+384(R9), Z26
+	VCVTPS2PD laneFrame_columns+416(R9), Z27
+	VCVTPS2PD laneFrame_columns+448(R9), Z28
+	VCVTPS2PD laneFrame_columns+480(R9), Z29
+	LEAQ laneFrame_tile+1024(R9), R13
+	XORL AX, AX
+	KMOVD AX, K2
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -1024(R13), Z14, Z0
+	VFMADD231PD.BCST -896(R13), Z14, Z4
+	VFMADD231PD.BCST -1016(R13), Z15, Z1
+	VFMADD231PD.BCST -888(R13), Z15, Z5
+	VFMADD231PD.BCST -1008(R13), Z16, Z2
+	VFMADD231PD.BCST -880(R13), Z16, Z6
+	VFMADD231PD.BCST -1000(R13), Z17, Z3
+	VFMADD231PD.BCST -872(R13), Z17, Z7
+	VFMADD231PD.BCST -992(R13), Z18, Z0
+	VFMADD231PD.BCST -864(R13), Z18, Z4
+	VFMADD231PD.BCST -984(R13), Z19, Z1
+	VFMADD231PD.BCST -856(R13), Z19, Z5
+	VFMADD231PD.BCST -976(R13), Z20, Z2
+	VFMADD231PD.BCST -848(R13), Z20, Z6
+	VFMADD231PD.BCST -968(R13), Z21, Z3
+	VFMADD231PD.BCST -840(R13), Z21, Z7
+	VFMADD231PD.BCST -960(R13), Z22, Z0
+	VFMADD231PD.BCST -832(R13), Z22, Z4
+	VFMADD231PD.BCST -952(R13), Z23, Z1
+	VFMADD231PD.BCST -824(R13), Z23, Z5
+	VFMADD231PD.BCST -944(R13), Z24, Z2
+	VFMADD231PD.BCST -816(R13), Z24, Z6
+	VFMADD231PD.BCST -936(R13), Z25, Z3
+	VFMADD231PD.BCST -808(R13), Z25, Z7
+	VFMADD231PD.BCST -928(R13), Z26, Z0
+	VFMADD231PD.BCST -800(R13), Z26, Z4
+	VFMADD231PD.BCST -920(R13), Z27, Z1
+	VFMADD231PD.BCST -792(R13), Z27, Z5
+	VFMADD231PD.BCST -912(R13), Z28, Z2
+	VFMADD231PD.BCST -784(R13), Z28, Z6
+	VFMADD231PD.BCST -904(R13), Z29, Z3
+	VFMADD231PD.BCST -776(R13), Z29, Z7
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -768(R13), Z14, Z0
+	VFMADD231PD.BCST -640(R13), Z14, Z4
+	VFMADD231PD.BCST -760(R13), Z15, Z1
+	VFMADD231PD.BCST -632(R13), Z15, Z5
 	MOVL 4(R8), DX
 	MOVL 8(R8), BX
 	MOVL 44(R8), CX
@@ -5725,81 +5898,254 @@ same111:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+0(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows112:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST -752(R13), Z16, Z2
+	VFMADD231PD.BCST -624(R13), Z16, Z6
+	VFMADD231PD.BCST -744(R13), Z17, Z3
+	VFMADD231PD.BCST -616(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -736(R13), Z18, Z0
+	VFMADD231PD.BCST -608(R13), Z18, Z4
+	VFMADD231PD.BCST -728(R13), Z19, Z1
+	VFMADD231PD.BCST -600(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -720(R13), Z20, Z2
+	VFMADD231PD.BCST -592(R13), Z20, Z6
+	VFMADD231PD.BCST -712(R13), Z21, Z3
+	VFMADD231PD.BCST -584(R13), Z21, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -704(R13), Z22, Z0
+	VFMADD231PD.BCST -576(R13), Z22, Z4
+	VFMADD231PD.BCST -696(R13), Z23, Z1
+	VFMADD231PD.BCST -568(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -688(R13), Z24, Z2
+	VFMADD231PD.BCST -560(R13), Z24, Z6
+	VFMADD231PD.BCST -680(R13), Z25, Z3
+	VFMADD231PD.BCST -552(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -672(R13), Z26, Z0
+	VFMADD231PD.BCST -544(R13), Z26, Z4
+	VFMADD231PD.BCST -664(R13), Z27, Z1
+	VFMADD231PD.BCST -536(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -656(R13), Z28, Z2
+	VFMADD231PD.BCST -528(R13), Z28, Z6
+	VFMADD231PD.BCST -648(R13), Z29, Z3
+	VFMADD231PD.BCST -520(R13), Z29, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -512(R13), Z14, Z0
+	VFMADD231PD.BCST -384(R13), Z14, Z4
+	VFMADD231PD.BCST -504(R13), Z15, Z1
+	VFMADD231PD.BCST -376(R13), Z15, Z5
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST -496(R13), Z16, Z2
+	VFMADD231PD.BCST -368(R13), Z16, Z6
+	VFMADD231PD.BCST -488(R13), Z17, Z3
+	VFMADD231PD.BCST -360(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -480(R13), Z18, Z0
+	VFMADD231PD.BCST -352(R13), Z18, Z4
+	VFMADD231PD.BCST -472(R13), Z19, Z1
+	VFMADD231PD.BCST -344(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -464(R13), Z20, Z2
+	VFMADD231PD.BCST -336(R13), Z20, Z6
+	VFMADD231PD.BCST -456(R13), Z21, Z3
+	VFMADD231PD.BCST -328(R13), Z21, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -448(R13), Z22, Z0
+	VFMADD231PD.BCST -320(R13), Z22, Z4
+	VFMADD231PD.BCST -440(R13), Z23, Z1
+	VFMADD231PD.BCST -312(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -432(R13), Z24, Z2
+	VFMADD231PD.BCST -304(R13), Z24, Z6
+	VFMADD231PD.BCST -424(R13), Z25, Z3
+	VFMADD231PD.BCST -296(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -416(R13), Z26, Z0
+	VFMADD231PD.BCST -288(R13), Z26, Z4
+	VFMADD231PD.BCST -408(R13), Z27, Z1
+	VFMADD231PD.BCST -280(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -400(R13), Z28, Z2
+	VFMADD231PD.BCST -272(R13), Z28, Z6
+	VFMADD231PD.BCST -392(R13), Z29, Z3
+	VFMADD231PD.BCST -264(R13), Z29, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -256(R13), Z14, Z0
+	VFMADD231PD.BCST -128(R13), Z14, Z4
+	VFMADD231PD.BCST -248(R13), Z15, Z1
+	VFMADD231PD.BCST -120(R13), Z15, Z5
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST -240(R13), Z16, Z2
+	VFMADD231PD.BCST -112(R13), Z16, Z6
+	VFMADD231PD.BCST -232(R13), Z17, Z3
+	VFMADD231PD.BCST -104(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -224(R13), Z18, Z0
+	VFMADD231PD.BCST -96(R13), Z18, Z4
+	VFMADD231PD.BCST -216(R13), Z19, Z1
+	VFMADD231PD.BCST -88(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -208(R13), Z20, Z2
+	VFMADD231PD.BCST -80(R13), Z20, Z6
+	VFMADD231PD.BCST -200(R13), Z21, Z3
+	VFMADD231PD.BCST -72(R13), Z21, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -192(R13), Z22, Z0
+	VFMADD231PD.BCST -64(R13), Z22, Z4
+	VFMADD231PD.BCST -184(R13), Z23, Z1
+	VFMADD231PD.BCST -56(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -176(R13), Z24, Z2
+	VFMADD231PD.BCST -48(R13), Z24, Z6
+	VFMADD231PD.BCST -168(R13), Z25, Z3
+	VFMADD231PD.BCST -40(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -160(R13), Z26, Z0
+	VFMADD231PD.BCST -32(R13), Z26, Z4
+	VFMADD231PD.BCST -152(R13), Z27, Z1
+	VFMADD231PD.BCST -24(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -144(R13), Z28, Z2
+	VFMADD231PD.BCST -16(R13), Z28, Z6
+	VFMADD231PD.BCST -136(R13), Z29, Z3
+	VFMADD231PD.BCST -8(R13), Z29, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
 	VFMADD231PD.BCST 0(R13), Z14, Z0
 	VFMADD231PD.BCST 128(R13), Z14, Z4
 	VFMADD231PD.BCST 8(R13), Z15, Z1
 	VFMADD231PD.BCST 136(R13), Z15, Z5
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
 	VFMADD231PD.BCST 16(R13), Z16, Z2
 	VFMADD231PD.BCST 144(R13), Z16, Z6
 	VFMADD231PD.BCST 24(R13), Z17, Z3
 	VFMADD231PD.BCST 152(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
 	VFMADD231PD.BCST 32(R13), Z18, Z0
 	VFMADD231PD.BCST 160(R13), Z18, Z4
 	VFMADD231PD.BCST 40(R13), Z19, Z1
 	VFMADD231PD.BCST 168(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
 	VFMADD231PD.BCST 48(R13), Z20, Z2
 	VFMADD231PD.BCST 176(R13), Z20, Z6
 	VFMADD231PD.BCST 56(R13), Z21, Z3
 	VFMADD231PD.BCST 184(R13), Z21, Z7
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
 	VFMADD231PD.BCST 64(R13), Z22, Z0
 	VFMADD231PD.BCST 192(R13), Z22, Z4
 	VFMADD231PD.BCST 72(R13), Z23, Z1
 	VFMADD231PD.BCST 200(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
 	VFMADD231PD.BCST 80(R13), Z24, Z2
 	VFMADD231PD.BCST 208(R13), Z24, Z6
 	VFMADD231PD.BCST 88(R13), Z25, Z3
 	VFMADD231PD.BCST 216(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
 	VFMADD231PD.BCST 96(R13), Z26, Z0
 	VFMADD231PD.BCST 224(R13), Z26, Z4
 	VFMADD231PD.BCST 104(R13), Z27, Z1
 	VFMADD231PD.BCST 232(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
 	VFMADD231PD.BCST 112(R13), Z28, Z2
 	VFMADD231PD.BCST 240(R13), Z28, Z6
 	VFMADD231PD.BCST 120(R13), Z29, Z3
 	VFMADD231PD.BCST 248(R13), Z29, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $256, R13
-	SUBL $2, R15
-	JNE rows112
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 256(R13), Z14, Z0
+	VFMADD231PD.BCST 384(R13), Z14, Z4
+	VFMADD231PD.BCST 264(R13), Z15, Z1
+	VFMADD231PD.BCST 392(R13), Z15, Z5
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -5808,81 +6154,241 @@ rows112:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+1024(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows113:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VFMADD231PD.BCST 0(R13), Z14, Z0
-	VFMADD231PD.BCST 128(R13), Z14, Z4
-	VFMADD231PD.BCST 8(R13), Z15, Z1
-	VFMADD231PD.BCST 136(R13), Z15, Z5
-	VFMADD231PD.BCST 16(R13), Z16, Z2
-	VFMADD231PD.BCST 144(R13), Z16, Z6
-	VFMADD231PD.BCST 24(R13), Z17, Z3
-	VFMADD231PD.BCST 152(R13), Z17, Z7
-	VFMADD231PD.BCST 32(R13), Z18, Z0
-	VFMADD231PD.BCST 160(R13), Z18, Z4
-	VFMADD231PD.BCST 40(R13), Z19, Z1
-	VFMADD231PD.BCST 168(R13), Z19, Z5
-	VFMADD231PD.BCST 48(R13), Z20, Z2
-	VFMADD231PD.BCST 176(R13), Z20, Z6
-	VFMADD231PD.BCST 56(R13), Z21, Z3
-	VFMADD231PD.BCST 184(R13), Z21, Z7
-	VFMADD231PD.BCST 64(R13), Z22, Z0
-	VFMADD231PD.BCST 192(R13), Z22, Z4
-	VFMADD231PD.BCST 72(R13), Z23, Z1
-	VFMADD231PD.BCST 200(R13), Z23, Z5
-	VFMADD231PD.BCST 80(R13), Z24, Z2
-	VFMADD231PD.BCST 208(R13), Z24, Z6
-	VFMADD231PD.BCST 88(R13), Z25, Z3
-	VFMADD231PD.BCST 216(R13), Z25, Z7
-	VFMADD231PD.BCST 96(R13), Z26, Z0
-	VFMADD231PD.BCST 224(R13), Z26, Z4
-	VFMADD231PD.BCST 104(R13), Z27, Z1
-	VFMADD231PD.BCST 232(R13), Z27, Z5
-	VFMADD231PD.BCST 112(R13), Z28, Z2
-	VFMADD231PD.BCST 240(R13), Z28, Z6
-	VFMADD231PD.BCST 120(R13), Z29, Z3
-	VFMADD231PD.BCST 248(R13), Z29, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $256, R13
-	SUBL $2, R15
-	JNE rows113
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST 272(R13), Z16, Z2
+	VFMADD231PD.BCST 400(R13), Z16, Z6
+	VFMADD231PD.BCST 280(R13), Z17, Z3
+	VFMADD231PD.BCST 408(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 288(R13), Z18, Z0
+	VFMADD231PD.BCST 416(R13), Z18, Z4
+	VFMADD231PD.BCST 296(R13), Z19, Z1
+	VFMADD231PD.BCST 424(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 304(R13), Z20, Z2
+	VFMADD231PD.BCST 432(R13), Z20, Z6
+	VFMADD231PD.BCST 312(R13), Z21, Z3
+	VFMADD231PD.BCST 440(R13), Z21, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 320(R13), Z22, Z0
+	VFMADD231PD.BCST 448(R13), Z22, Z4
+	VFMADD231PD.BCST 328(R13), Z23, Z1
+	VFMADD231PD.BCST 456(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 336(R13), Z24, Z2
+	VFMADD231PD.BCST 464(R13), Z24, Z6
+	VFMADD231PD.BCST 344(R13), Z25, Z3
+	VFMADD231PD.BCST 472(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 352(R13), Z26, Z0
+	VFMADD231PD.BCST 480(R13), Z26, Z4
+	VFMADD231PD.BCST 360(R13), Z27, Z1
+	VFMADD231PD.BCST 488(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 368(R13), Z28, Z2
+	VFMADD231PD.BCST 496(R13), Z28, Z6
+	VFMADD231PD.BCST 376(R13), Z29, Z3
+	VFMADD231PD.BCST 504(R13), Z29, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 512(R13), Z14, Z0
+	VFMADD231PD.BCST 640(R13), Z14, Z4
+	VFMADD231PD.BCST 520(R13), Z15, Z1
+	VFMADD231PD.BCST 648(R13), Z15, Z5
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST 528(R13), Z16, Z2
+	VFMADD231PD.BCST 656(R13), Z16, Z6
+	VFMADD231PD.BCST 536(R13), Z17, Z3
+	VFMADD231PD.BCST 664(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 544(R13), Z18, Z0
+	VFMADD231PD.BCST 672(R13), Z18, Z4
+	VFMADD231PD.BCST 552(R13), Z19, Z1
+	VFMADD231PD.BCST 680(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 560(R13), Z20, Z2
+	VFMADD231PD.BCST 688(R13), Z20, Z6
+	VFMADD231PD.BCST 568(R13), Z21, Z3
+	VFMADD231PD.BCST 696(R13), Z21, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 576(R13), Z22, Z0
+	VFMADD231PD.BCST 704(R13), Z22, Z4
+	VFMADD231PD.BCST 584(R13), Z23, Z1
+	VFMADD231PD.BCST 712(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 592(R13), Z24, Z2
+	VFMADD231PD.BCST 720(R13), Z24, Z6
+	VFMADD231PD.BCST 600(R13), Z25, Z3
+	VFMADD231PD.BCST 728(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 608(R13), Z26, Z0
+	VFMADD231PD.BCST 736(R13), Z26, Z4
+	VFMADD231PD.BCST 616(R13), Z27, Z1
+	VFMADD231PD.BCST 744(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 624(R13), Z28, Z2
+	VFMADD231PD.BCST 752(R13), Z28, Z6
+	VFMADD231PD.BCST 632(R13), Z29, Z3
+	VFMADD231PD.BCST 760(R13), Z29, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 768(R13), Z14, Z0
+	VFMADD231PD.BCST 896(R13), Z14, Z4
+	VFMADD231PD.BCST 776(R13), Z15, Z1
+	VFMADD231PD.BCST 904(R13), Z15, Z5
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST 784(R13), Z16, Z2
+	VFMADD231PD.BCST 912(R13), Z16, Z6
+	VFMADD231PD.BCST 792(R13), Z17, Z3
+	VFMADD231PD.BCST 920(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 800(R13), Z18, Z0
+	VFMADD231PD.BCST 928(R13), Z18, Z4
+	VFMADD231PD.BCST 808(R13), Z19, Z1
+	VFMADD231PD.BCST 936(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 816(R13), Z20, Z2
+	VFMADD231PD.BCST 944(R13), Z20, Z6
+	VFMADD231PD.BCST 824(R13), Z21, Z3
+	VFMADD231PD.BCST 952(R13), Z21, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 832(R13), Z22, Z0
+	VFMADD231PD.BCST 960(R13), Z22, Z4
+	VFMADD231PD.BCST 840(R13), Z23, Z1
+	VFMADD231PD.BCST 968(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 848(R13), Z24, Z2
+	VFMADD231PD.BCST 976(R13), Z24, Z6
+	VFMADD231PD.BCST 856(R13), Z25, Z3
+	VFMADD231PD.BCST 984(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 864(R13), Z26, Z0
+	VFMADD231PD.BCST 992(R13), Z26, Z4
+	VFMADD231PD.BCST 872(R13), Z27, Z1
+	VFMADD231PD.BCST 1000(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 880(R13), Z28, Z2
+	VFMADD231PD.BCST 1008(R13), Z28, Z6
+	VFMADD231PD.BCST 888(R13), Z29, Z3
+	VFMADD231PD.BCST 1016(R13), Z29, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
+	VADDPD Z9, Z8, Z8
+	VADDPD Z11, Z10, Z10
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VADDPD Z12, Z8, Z8
+	VADDPD Z13, Z10, Z10
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	KORTESTW K2, K2
+	JEQ numbers115
+	MOVL 4(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 8(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 12(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 16(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+numbers115:
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -5891,7 +6397,7 @@ rows113:
 TEXT mmaF16512<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same114
+	JEQ same116
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -5997,7 +6503,7 @@ TEXT mmaF16512<>(SB), NOSPLIT, $0-0
 	VCVTPH2PS 112(BX), Y0
 	VCVTPS2PD Y0, Z0
 	VMOVUPS Z0, laneFrame_tile+1984(R9)
-same114:
+same116:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
@@ -6126,6 +6632,65 @@ same114:
 	VCVTPH2PS X11, Y11
 	VCVTPS2PD Y10, Z28
 	VCVTPS2PD Y11, Z29
+	LEAQ laneFrame_tile+1024(R9), R13
+	XORL AX, AX
+	KMOVD AX, K2
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -1024(R13), Z14, Z0
+	VFMADD231PD.BCST -896(R13), Z14, Z4
+	VFMADD231PD.BCST -1016(R13), Z15, Z1
+	VFMADD231PD.BCST -888(R13), Z15, Z5
+	VFMADD231PD.BCST -1008(R13), Z16, Z2
+	VFMADD231PD.BCST -880(R13), Z16, Z6
+	VFMADD231PD.BCST -1000(R13), Z17, Z3
+	VFMADD231PD.BCST -872(R13), Z17, Z7
+	VFMADD231PD.BCST -992(R13), Z18, Z0
+	VFMADD231PD.BCST -864(R13), Z18, Z4
+	VFMADD231PD.BCST -984(R13), Z19, Z1
+	VFMADD231PD.BCST -856(R13), Z19, Z5
+	VFMADD231PD.BCST -976(R13), Z20, Z2
+	VFMADD231PD.BCST -848(R13), Z20, Z6
+	VFMADD231PD.BCST -968(R13), Z21, Z3
+	VFMADD231PD.BCST -840(R13), Z21, Z7
+	VFMADD231PD.BCST -960(R13), Z22, Z0
+	VFMADD231PD.BCST -832(R13), Z22, Z4
+	VFMADD231PD.BCST -952(R13), Z23, Z1
+	VFMADD231PD.BCST -824(R13), Z23, Z5
+	VFMADD231PD.BCST -944(R13), Z24, Z2
+	VFMADD231PD.BCST -816(R13), Z24, Z6
+	VFMADD231PD.BCST -936(R13), Z25, Z3
+	VFMADD231PD.BCST -808(R13), Z25, Z7
+	VFMADD231PD.BCST -928(R13), Z26, Z0
+	VFMADD231PD.BCST -800(R13), Z26, Z4
+	VFMADD231PD.BCST -920(R13), Z27, Z1
+	VFMADD231PD.BCST -792(R13), Z27, Z5
+	VFMADD231PD.BCST -912(R13), Z28, Z2
+	VFMADD231PD.BCST -784(R13), Z28, Z6
+	VFMADD231PD.BCST -904(R13), Z29, Z3
+	VFMADD231PD.BCST -776(R13), Z29, Z7
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -768(R13), Z14, Z0
+	VFMADD231PD.BCST -640(R13), Z14, Z4
+	VFMADD231PD.BCST -760(R13), Z15, Z1
+	VFMADD231PD.BCST -632(R13), Z15, Z5
 	MOVL 4(R8), DX
 	MOVL 8(R8), BX
 	MOVL 44(R8), CX
@@ -6134,81 +6699,254 @@ same114:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+0(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows115:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST -752(R13), Z16, Z2
+	VFMADD231PD.BCST -624(R13), Z16, Z6
+	VFMADD231PD.BCST -744(R13), Z17, Z3
+	VFMADD231PD.BCST -616(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -736(R13), Z18, Z0
+	VFMADD231PD.BCST -608(R13), Z18, Z4
+	VFMADD231PD.BCST -728(R13), Z19, Z1
+	VFMADD231PD.BCST -600(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -720(R13), Z20, Z2
+	VFMADD231PD.BCST -592(R13), Z20, Z6
+	VFMADD231PD.BCST -712(R13), Z21, Z3
+	VFMADD231PD.BCST -584(R13), Z21, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -704(R13), Z22, Z0
+	VFMADD231PD.BCST -576(R13), Z22, Z4
+	VFMADD231PD.BCST -696(R13), Z23, Z1
+	VFMADD231PD.BCST -568(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -688(R13), Z24, Z2
+	VFMADD231PD.BCST -560(R13), Z24, Z6
+	VFMADD231PD.BCST -680(R13), Z25, Z3
+	VFMADD231PD.BCST -552(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -672(R13), Z26, Z0
+	VFMADD231PD.BCST -544(R13), Z26, Z4
+	VFMADD231PD.BCST -664(R13), Z27, Z1
+	VFMADD231PD.BCST -536(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -656(R13), Z28, Z2
+	VFMADD231PD.BCST -528(R13), Z28, Z6
+	VFMADD231PD.BCST -648(R13), Z29, Z3
+	VFMADD231PD.BCST -520(R13), Z29, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -512(R13), Z14, Z0
+	VFMADD231PD.BCST -384(R13), Z14, Z4
+	VFMADD231PD.BCST -504(R13), Z15, Z1
+	VFMADD231PD.BCST -376(R13), Z15, Z5
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST -496(R13), Z16, Z2
+	VFMADD231PD.BCST -368(R13), Z16, Z6
+	VFMADD231PD.BCST -488(R13), Z17, Z3
+	VFMADD231PD.BCST -360(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -480(R13), Z18, Z0
+	VFMADD231PD.BCST -352(R13), Z18, Z4
+	VFMADD231PD.BCST -472(R13), Z19, Z1
+	VFMADD231PD.BCST -344(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -464(R13), Z20, Z2
+	VFMADD231PD.BCST -336(R13), Z20, Z6
+	VFMADD231PD.BCST -456(R13), Z21, Z3
+	VFMADD231PD.BCST -328(R13), Z21, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -448(R13), Z22, Z0
+	VFMADD231PD.BCST -320(R13), Z22, Z4
+	VFMADD231PD.BCST -440(R13), Z23, Z1
+	VFMADD231PD.BCST -312(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -432(R13), Z24, Z2
+	VFMADD231PD.BCST -304(R13), Z24, Z6
+	VFMADD231PD.BCST -424(R13), Z25, Z3
+	VFMADD231PD.BCST -296(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -416(R13), Z26, Z0
+	VFMADD231PD.BCST -288(R13), Z26, Z4
+	VFMADD231PD.BCST -408(R13), Z27, Z1
+	VFMADD231PD.BCST -280(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -400(R13), Z28, Z2
+	VFMADD231PD.BCST -272(R13), Z28, Z6
+	VFMADD231PD.BCST -392(R13), Z29, Z3
+	VFMADD231PD.BCST -264(R13), Z29, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -256(R13), Z14, Z0
+	VFMADD231PD.BCST -128(R13), Z14, Z4
+	VFMADD231PD.BCST -248(R13), Z15, Z1
+	VFMADD231PD.BCST -120(R13), Z15, Z5
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST -240(R13), Z16, Z2
+	VFMADD231PD.BCST -112(R13), Z16, Z6
+	VFMADD231PD.BCST -232(R13), Z17, Z3
+	VFMADD231PD.BCST -104(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -224(R13), Z18, Z0
+	VFMADD231PD.BCST -96(R13), Z18, Z4
+	VFMADD231PD.BCST -216(R13), Z19, Z1
+	VFMADD231PD.BCST -88(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -208(R13), Z20, Z2
+	VFMADD231PD.BCST -80(R13), Z20, Z6
+	VFMADD231PD.BCST -200(R13), Z21, Z3
+	VFMADD231PD.BCST -72(R13), Z21, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -192(R13), Z22, Z0
+	VFMADD231PD.BCST -64(R13), Z22, Z4
+	VFMADD231PD.BCST -184(R13), Z23, Z1
+	VFMADD231PD.BCST -56(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -176(R13), Z24, Z2
+	VFMADD231PD.BCST -48(R13), Z24, Z6
+	VFMADD231PD.BCST -168(R13), Z25, Z3
+	VFMADD231PD.BCST -40(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -160(R13), Z26, Z0
+	VFMADD231PD.BCST -32(R13), Z26, Z4
+	VFMADD231PD.BCST -152(R13), Z27, Z1
+	VFMADD231PD.BCST -24(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -144(R13), Z28, Z2
+	VFMADD231PD.BCST -16(R13), Z28, Z6
+	VFMADD231PD.BCST -136(R13), Z29, Z3
+	VFMADD231PD.BCST -8(R13), Z29, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
 	VFMADD231PD.BCST 0(R13), Z14, Z0
 	VFMADD231PD.BCST 128(R13), Z14, Z4
 	VFMADD231PD.BCST 8(R13), Z15, Z1
 	VFMADD231PD.BCST 136(R13), Z15, Z5
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
 	VFMADD231PD.BCST 16(R13), Z16, Z2
 	VFMADD231PD.BCST 144(R13), Z16, Z6
 	VFMADD231PD.BCST 24(R13), Z17, Z3
 	VFMADD231PD.BCST 152(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
 	VFMADD231PD.BCST 32(R13), Z18, Z0
 	VFMADD231PD.BCST 160(R13), Z18, Z4
 	VFMADD231PD.BCST 40(R13), Z19, Z1
 	VFMADD231PD.BCST 168(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
 	VFMADD231PD.BCST 48(R13), Z20, Z2
 	VFMADD231PD.BCST 176(R13), Z20, Z6
 	VFMADD231PD.BCST 56(R13), Z21, Z3
 	VFMADD231PD.BCST 184(R13), Z21, Z7
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
 	VFMADD231PD.BCST 64(R13), Z22, Z0
 	VFMADD231PD.BCST 192(R13), Z22, Z4
 	VFMADD231PD.BCST 72(R13), Z23, Z1
 	VFMADD231PD.BCST 200(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
 	VFMADD231PD.BCST 80(R13), Z24, Z2
 	VFMADD231PD.BCST 208(R13), Z24, Z6
 	VFMADD231PD.BCST 88(R13), Z25, Z3
 	VFMADD231PD.BCST 216(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
 	VFMADD231PD.BCST 96(R13), Z26, Z0
 	VFMADD231PD.BCST 224(R13), Z26, Z4
 	VFMADD231PD.BCST 104(R13), Z27, Z1
 	VFMADD231PD.BCST 232(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
 	VFMADD231PD.BCST 112(R13), Z28, Z2
 	VFMADD231PD.BCST 240(R13), Z28, Z6
 	VFMADD231PD.BCST 120(R13), Z29, Z3
 	VFMADD231PD.BCST 248(R13), Z29, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $256, R13
-	SUBL $2, R15
-	JNE rows115
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 256(R13), Z14, Z0
+	VFMADD231PD.BCST 384(R13), Z14, Z4
+	VFMADD231PD.BCST 264(R13), Z15, Z1
+	VFMADD231PD.BCST 392(R13), Z15, Z5
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -6217,81 +6955,241 @@ rows115:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+1024(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows116:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VFMADD231PD.BCST 0(R13), Z14, Z0
-	VFMADD231PD.BCST 128(R13), Z14, Z4
-	VFMADD231PD.BCST 8(R13), Z15, Z1
-	VFMADD231PD.BCST 136(R13), Z15, Z5
-	VFMADD231PD.BCST 16(R13), Z16, Z2
-	VFMADD231PD.BCST 144(R13), Z16, Z6
-	VFMADD231PD.BCST 24(R13), Z17, Z3
-	VFMADD231PD.BCST 152(R13), Z17, Z7
-	VFMADD231PD.BCST 32(R13), Z18, Z0
-	VFMADD231PD.BCST 160(R13), Z18, Z4
-	VFMADD231PD.BCST 40(R13), Z19, Z1
-	VFMADD231PD.BCST 168(R13), Z19, Z5
-	VFMADD231PD.BCST 48(R13), Z20, Z2
-	VFMADD231PD.BCST 176(R13), Z20, Z6
-	VFMADD231PD.BCST 56(R13), Z21, Z3
-	VFMADD231PD.BCST 184(R13), Z21, Z7
-	VFMADD231PD.BCST 64(R13), Z22, Z0
-	VFMADD231PD.BCST 192(R13), Z22, Z4
-	VFMADD231PD.BCST 72(R13), Z23, Z1
-	VFMADD231PD.BCST 200(R13), Z23, Z5
-	VFMADD231PD.BCST 80(R13), Z24, Z2
-	VFMADD231PD.BCST 208(R13), Z24, Z6
-	VFMADD231PD.BCST 88(R13), Z25, Z3
-	VFMADD231PD.BCST 216(R13), Z25, Z7
-	VFMADD231PD.BCST 96(R13), Z26, Z0
-	VFMADD231PD.BCST 224(R13), Z26, Z4
-	VFMADD231PD.BCST 104(R13), Z27, Z1
-	VFMADD231PD.BCST 232(R13), Z27, Z5
-	VFMADD231PD.BCST 112(R13), Z28, Z2
-	VFMADD231PD.BCST 240(R13), Z28, Z6
-	VFMADD231PD.BCST 120(R13), Z29, Z3
-	VFMADD231PD.BCST 248(R13), Z29, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $256, R13
-	SUBL $2, R15
-	JNE rows116
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST 272(R13), Z16, Z2
+	VFMADD231PD.BCST 400(R13), Z16, Z6
+	VFMADD231PD.BCST 280(R13), Z17, Z3
+	VFMADD231PD.BCST 408(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 288(R13), Z18, Z0
+	VFMADD231PD.BCST 416(R13), Z18, Z4
+	VFMADD231PD.BCST 296(R13), Z19, Z1
+	VFMADD231PD.BCST 424(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 304(R13), Z20, Z2
+	VFMADD231PD.BCST 432(R13), Z20, Z6
+	VFMADD231PD.BCST 312(R13), Z21, Z3
+	VFMADD231PD.BCST 440(R13), Z21, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 320(R13), Z22, Z0
+	VFMADD231PD.BCST 448(R13), Z22, Z4
+	VFMADD231PD.BCST 328(R13), Z23, Z1
+	VFMADD231PD.BCST 456(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 336(R13), Z24, Z2
+	VFMADD231PD.BCST 464(R13), Z24, Z6
+	VFMADD231PD.BCST 344(R13), Z25, Z3
+	VFMADD231PD.BCST 472(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 352(R13), Z26, Z0
+	VFMADD231PD.BCST 480(R13), Z26, Z4
+	VFMADD231PD.BCST 360(R13), Z27, Z1
+	VFMADD231PD.BCST 488(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 368(R13), Z28, Z2
+	VFMADD231PD.BCST 496(R13), Z28, Z6
+	VFMADD231PD.BCST 376(R13), Z29, Z3
+	VFMADD231PD.BCST 504(R13), Z29, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 512(R13), Z14, Z0
+	VFMADD231PD.BCST 640(R13), Z14, Z4
+	VFMADD231PD.BCST 520(R13), Z15, Z1
+	VFMADD231PD.BCST 648(R13), Z15, Z5
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST 528(R13), Z16, Z2
+	VFMADD231PD.BCST 656(R13), Z16, Z6
+	VFMADD231PD.BCST 536(R13), Z17, Z3
+	VFMADD231PD.BCST 664(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 544(R13), Z18, Z0
+	VFMADD231PD.BCST 672(R13), Z18, Z4
+	VFMADD231PD.BCST 552(R13), Z19, Z1
+	VFMADD231PD.BCST 680(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 560(R13), Z20, Z2
+	VFMADD231PD.BCST 688(R13), Z20, Z6
+	VFMADD231PD.BCST 568(R13), Z21, Z3
+	VFMADD231PD.BCST 696(R13), Z21, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 576(R13), Z22, Z0
+	VFMADD231PD.BCST 704(R13), Z22, Z4
+	VFMADD231PD.BCST 584(R13), Z23, Z1
+	VFMADD231PD.BCST 712(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 592(R13), Z24, Z2
+	VFMADD231PD.BCST 720(R13), Z24, Z6
+	VFMADD231PD.BCST 600(R13), Z25, Z3
+	VFMADD231PD.BCST 728(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 608(R13), Z26, Z0
+	VFMADD231PD.BCST 736(R13), Z26, Z4
+	VFMADD231PD.BCST 616(R13), Z27, Z1
+	VFMADD231PD.BCST 744(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 624(R13), Z28, Z2
+	VFMADD231PD.BCST 752(R13), Z28, Z6
+	VFMADD231PD.BCST 632(R13), Z29, Z3
+	VFMADD231PD.BCST 760(R13), Z29, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 768(R13), Z14, Z0
+	VFMADD231PD.BCST 896(R13), Z14, Z4
+	VFMADD231PD.BCST 776(R13), Z15, Z1
+	VFMADD231PD.BCST 904(R13), Z15, Z5
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST 784(R13), Z16, Z2
+	VFMADD231PD.BCST 912(R13), Z16, Z6
+	VFMADD231PD.BCST 792(R13), Z17, Z3
+	VFMADD231PD.BCST 920(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 800(R13), Z18, Z0
+	VFMADD231PD.BCST 928(R13), Z18, Z4
+	VFMADD231PD.BCST 808(R13), Z19, Z1
+	VFMADD231PD.BCST 936(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 816(R13), Z20, Z2
+	VFMADD231PD.BCST 944(R13), Z20, Z6
+	VFMADD231PD.BCST 824(R13), Z21, Z3
+	VFMADD231PD.BCST 952(R13), Z21, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 832(R13), Z22, Z0
+	VFMADD231PD.BCST 960(R13), Z22, Z4
+	VFMADD231PD.BCST 840(R13), Z23, Z1
+	VFMADD231PD.BCST 968(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 848(R13), Z24, Z2
+	VFMADD231PD.BCST 976(R13), Z24, Z6
+	VFMADD231PD.BCST 856(R13), Z25, Z3
+	VFMADD231PD.BCST 984(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 864(R13), Z26, Z0
+	VFMADD231PD.BCST 992(R13), Z26, Z4
+	VFMADD231PD.BCST 872(R13), Z27, Z1
+	VFMADD231PD.BCST 1000(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 880(R13), Z28, Z2
+	VFMADD231PD.BCST 1008(R13), Z28, Z6
+	VFMADD231PD.BCST 888(R13), Z29, Z3
+	VFMADD231PD.BCST 1016(R13), Z29, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
+	VADDPD Z9, Z8, Z8
+	VADDPD Z11, Z10, Z10
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VADDPD Z12, Z8, Z8
+	VADDPD Z13, Z10, Z10
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	KORTESTW K2, K2
+	JEQ numbers117
+	MOVL 4(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 8(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 12(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 16(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+numbers117:
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -6300,7 +7198,7 @@ rows116:
 TEXT mmaTF32512<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same117
+	JEQ same118
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -6438,7 +7336,7 @@ TEXT mmaTF32512<>(SB), NOSPLIT, $0-0
 	VANDPS 112(BX), X1, X0
 	VCVTPS2PD X0, Y0
 	VMOVUPS Y0, laneFrame_tile+992(R9)
-same117:
+same118:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
@@ -6487,6 +7385,47 @@ same117:
 	VBROADCASTSS low13<>(SB), Y11
 	VANDPS Y11, Y10, Y10
 	VCVTPS2PD Y10, Z21
+	LEAQ laneFrame_tile+1024(R9), R13
+	XORL AX, AX
+	KMOVD AX, K2
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -1024(R13), Z14, Z0
+	VFMADD231PD.BCST -960(R13), Z14, Z4
+	VFMADD231PD.BCST -1016(R13), Z15, Z1
+	VFMADD231PD.BCST -952(R13), Z15, Z5
+	VFMADD231PD.BCST -1008(R13), Z16, Z2
+	VFMADD231PD.BCST -944(R13), Z16, Z6
+	VFMADD231PD.BCST -1000(R13), Z17, Z3
+	VFMADD231PD.BCST -936(R13), Z17, Z7
+	VFMADD231PD.BCST -992(R13), Z18, Z0
+	VFMADD231PD.BCST -928(R13), Z18, Z4
+	VFMADD231PD.BCST -984(R13), Z19, Z1
+	VFMADD231PD.BCST -920(R13), Z19, Z5
+	VFMADD231PD.BCST -976(R13), Z20, Z2
+	VFMADD231PD.BCST -912(R13), Z20, Z6
+	VFMADD231PD.BCST -968(R13), Z21, Z3
+	VFMADD231PD.BCST -904(R13), Z21, Z7
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -896(R13), Z14, Z0
+	VFMADD231PD.BCST -832(R13), Z14, Z4
 	MOVL 4(R8), DX
 	MOVL 8(R8), BX
 	MOVL 44(R8), CX
@@ -6495,65 +7434,190 @@ same117:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+0(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows118:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VFMADD231PD.BCST 0(R13), Z14, Z0
-	VFMADD231PD.BCST 64(R13), Z14, Z4
-	VFMADD231PD.BCST 8(R13), Z15, Z1
-	VFMADD231PD.BCST 72(R13), Z15, Z5
-	VFMADD231PD.BCST 16(R13), Z16, Z2
-	VFMADD231PD.BCST 80(R13), Z16, Z6
-	VFMADD231PD.BCST 24(R13), Z17, Z3
-	VFMADD231PD.BCST 88(R13), Z17, Z7
-	VFMADD231PD.BCST 32(R13), Z18, Z0
-	VFMADD231PD.BCST 96(R13), Z18, Z4
-	VFMADD231PD.BCST 40(R13), Z19, Z1
-	VFMADD231PD.BCST 104(R13), Z19, Z5
-	VFMADD231PD.BCST 48(R13), Z20, Z2
-	VFMADD231PD.BCST 112(R13), Z20, Z6
-	VFMADD231PD.BCST 56(R13), Z21, Z3
-	VFMADD231PD.BCST 120(R13), Z21, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $128, R13
-	SUBL $2, R15
-	JNE rows118
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST -888(R13), Z15, Z1
+	VFMADD231PD.BCST -824(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -880(R13), Z16, Z2
+	VFMADD231PD.BCST -816(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -872(R13), Z17, Z3
+	VFMADD231PD.BCST -808(R13), Z17, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -864(R13), Z18, Z0
+	VFMADD231PD.BCST -800(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -856(R13), Z19, Z1
+	VFMADD231PD.BCST -792(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -848(R13), Z20, Z2
+	VFMADD231PD.BCST -784(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -840(R13), Z21, Z3
+	VFMADD231PD.BCST -776(R13), Z21, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -768(R13), Z14, Z0
+	VFMADD231PD.BCST -704(R13), Z14, Z4
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST -760(R13), Z15, Z1
+	VFMADD231PD.BCST -696(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -752(R13), Z16, Z2
+	VFMADD231PD.BCST -688(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -744(R13), Z17, Z3
+	VFMADD231PD.BCST -680(R13), Z17, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -736(R13), Z18, Z0
+	VFMADD231PD.BCST -672(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -728(R13), Z19, Z1
+	VFMADD231PD.BCST -664(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -720(R13), Z20, Z2
+	VFMADD231PD.BCST -656(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -712(R13), Z21, Z3
+	VFMADD231PD.BCST -648(R13), Z21, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -640(R13), Z14, Z0
+	VFMADD231PD.BCST -576(R13), Z14, Z4
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST -632(R13), Z15, Z1
+	VFMADD231PD.BCST -568(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -624(R13), Z16, Z2
+	VFMADD231PD.BCST -560(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -616(R13), Z17, Z3
+	VFMADD231PD.BCST -552(R13), Z17, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -608(R13), Z18, Z0
+	VFMADD231PD.BCST -544(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -600(R13), Z19, Z1
+	VFMADD231PD.BCST -536(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -592(R13), Z20, Z2
+	VFMADD231PD.BCST -528(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -584(R13), Z21, Z3
+	VFMADD231PD.BCST -520(R13), Z21, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -512(R13), Z14, Z0
+	VFMADD231PD.BCST -448(R13), Z14, Z4
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
+	VFMADD231PD.BCST -504(R13), Z15, Z1
+	VFMADD231PD.BCST -440(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -496(R13), Z16, Z2
+	VFMADD231PD.BCST -432(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -488(R13), Z17, Z3
+	VFMADD231PD.BCST -424(R13), Z17, Z7
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -480(R13), Z18, Z0
+	VFMADD231PD.BCST -416(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -472(R13), Z19, Z1
+	VFMADD231PD.BCST -408(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -464(R13), Z20, Z2
+	VFMADD231PD.BCST -400(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -456(R13), Z21, Z3
+	VFMADD231PD.BCST -392(R13), Z21, Z7
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -384(R13), Z14, Z0
+	VFMADD231PD.BCST -320(R13), Z14, Z4
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -6562,168 +7626,300 @@ rows118:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+512(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows119:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VFMADD231PD.BCST 0(R13), Z14, Z0
-	VFMADD231PD.BCST 64(R13), Z14, Z4
-	VFMADD231PD.BCST 8(R13), Z15, Z1
-	VFMADD231PD.BCST 72(R13), Z15, Z5
-	VFMADD231PD.BCST 16(R13), Z16, Z2
-	VFMADD231PD.BCST 80(R13), Z16, Z6
-	VFMADD231PD.BCST 24(R13), Z17, Z3
-	VFMADD231PD.BCST 88(R13), Z17, Z7
-	VFMADD231PD.BCST 32(R13), Z18, Z0
-	VFMADD231PD.BCST 96(R13), Z18, Z4
-	VFMADD231PD.BCST 40(R13), Z19, Z1
-	VFMADD231PD.BCST 104(R13), Z19, Z5
-	VFMADD231PD.BCST 48(R13), Z20, Z2
-	VFMADD231PD.BCST 112(R13), Z20, Z6
-	VFMADD231PD.BCST 56(R13), Z21, Z3
-	VFMADD231PD.BCST 120(R13), Z21, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $128, R13
-	SUBL $2, R15
-	JNE rows119
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST -376(R13), Z15, Z1
+	VFMADD231PD.BCST -312(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -368(R13), Z16, Z2
+	VFMADD231PD.BCST -304(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -360(R13), Z17, Z3
+	VFMADD231PD.BCST -296(R13), Z17, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -352(R13), Z18, Z0
+	VFMADD231PD.BCST -288(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -344(R13), Z19, Z1
+	VFMADD231PD.BCST -280(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -336(R13), Z20, Z2
+	VFMADD231PD.BCST -272(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -328(R13), Z21, Z3
+	VFMADD231PD.BCST -264(R13), Z21, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -256(R13), Z14, Z0
+	VFMADD231PD.BCST -192(R13), Z14, Z4
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST -248(R13), Z15, Z1
+	VFMADD231PD.BCST -184(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -240(R13), Z16, Z2
+	VFMADD231PD.BCST -176(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -232(R13), Z17, Z3
+	VFMADD231PD.BCST -168(R13), Z17, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -224(R13), Z18, Z0
+	VFMADD231PD.BCST -160(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -216(R13), Z19, Z1
+	VFMADD231PD.BCST -152(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -208(R13), Z20, Z2
+	VFMADD231PD.BCST -144(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -200(R13), Z21, Z3
+	VFMADD231PD.BCST -136(R13), Z21, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -128(R13), Z14, Z0
+	VFMADD231PD.BCST -64(R13), Z14, Z4
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST -120(R13), Z15, Z1
+	VFMADD231PD.BCST -56(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -112(R13), Z16, Z2
+	VFMADD231PD.BCST -48(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -104(R13), Z17, Z3
+	VFMADD231PD.BCST -40(R13), Z17, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -96(R13), Z18, Z0
+	VFMADD231PD.BCST -32(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -88(R13), Z19, Z1
+	VFMADD231PD.BCST -24(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -80(R13), Z20, Z2
+	VFMADD231PD.BCST -16(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -72(R13), Z21, Z3
+	VFMADD231PD.BCST -8(R13), Z21, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
+	VADDPD Z9, Z8, Z8
+	VADDPD Z11, Z10, Z10
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VADDPD Z12, Z8, Z8
+	VADDPD Z13, Z10, Z10
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	KORTESTW K2, K2
+	JEQ numbers119
+	MOVL 4(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 8(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 12(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 16(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+numbers119:
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
 
 DATA table512<>+0(SB)/8, $leave512<>(SB)
-DATA table512<>+8(SB)/8, $add32512<>(SB)
-DATA table512<>+16(SB)/8, $sub32512<>(SB)
-DATA table512<>+24(SB)/8, $mul32512<>(SB)
-DATA table512<>+32(SB)/8, $and32512<>(SB)
-DATA table512<>+40(SB)/8, $or32512<>(SB)
-DATA table512<>+48(SB)/8, $xor32512<>(SB)
-DATA table512<>+56(SB)/8, $shl32512<>(SB)
-DATA table512<>+64(SB)/8, $shr32512<>(SB)
-DATA table512<>+72(SB)/8, $sar32512<>(SB)
-DATA table512<>+80(SB)/8, $minS32512<>(SB)
-DATA table512<>+88(SB)/8, $maxS32512<>(SB)
-DATA table512<>+96(SB)/8, $minU32512<>(SB)
-DATA table512<>+104(SB)/8, $maxU32512<>(SB)
-DATA table512<>+112(SB)/8, $add64512<>(SB)
-DATA table512<>+120(SB)/8, $sub64512<>(SB)
-DATA table512<>+128(SB)/8, $and64512<>(SB)
-DATA table512<>+136(SB)/8, $or64512<>(SB)
-DATA table512<>+144(SB)/8, $mul64512<>(SB)
-DATA table512<>+152(SB)/8, $addF512<>(SB)
-DATA table512<>+160(SB)/8, $subF512<>(SB)
-DATA table512<>+168(SB)/8, $mulF512<>(SB)
-DATA table512<>+176(SB)/8, $divF512<>(SB)
-DATA table512<>+184(SB)/8, $mad32512<>(SB)
-DATA table512<>+192(SB)/8, $fmaF512<>(SB)
-DATA table512<>+200(SB)/8, $mulWideS512<>(SB)
-DATA table512<>+208(SB)/8, $mulWideU512<>(SB)
-DATA table512<>+216(SB)/8, $madWideS512<>(SB)
-DATA table512<>+224(SB)/8, $madWideU512<>(SB)
-DATA table512<>+232(SB)/8, $shl64512<>(SB)
-DATA table512<>+240(SB)/8, $shr64512<>(SB)
-DATA table512<>+248(SB)/8, $sar64512<>(SB)
-DATA table512<>+256(SB)/8, $sqrtF512<>(SB)
-DATA table512<>+264(SB)/8, $negF512<>(SB)
-DATA table512<>+272(SB)/8, $absF512<>(SB)
-DATA table512<>+280(SB)/8, $maxF512<>(SB)
-DATA table512<>+288(SB)/8, $minF512<>(SB)
-DATA table512<>+296(SB)/8, $pairBF16512<>(SB)
-DATA table512<>+304(SB)/8, $exp2F512<>(SB)
-DATA table512<>+312(SB)/8, $eq32512<>(SB)
-DATA table512<>+320(SB)/8, $ltS32512<>(SB)
-DATA table512<>+328(SB)/8, $ltU32512<>(SB)
-DATA table512<>+336(SB)/8, $eq64512<>(SB)
-DATA table512<>+344(SB)/8, $ltS64512<>(SB)
-DATA table512<>+352(SB)/8, $ltU64512<>(SB)
-DATA table512<>+360(SB)/8, $eqF512<>(SB)
-DATA table512<>+368(SB)/8, $ltF512<>(SB)
-DATA table512<>+376(SB)/8, $leF512<>(SB)
-DATA table512<>+384(SB)/8, $unordF512<>(SB)
-DATA table512<>+392(SB)/8, $equF512<>(SB)
-DATA table512<>+400(SB)/8, $andP512<>(SB)
-DATA table512<>+408(SB)/8, $orP512<>(SB)
-DATA table512<>+416(SB)/8, $xorP512<>(SB)
-DATA table512<>+424(SB)/8, $mov32512<>(SB)
-DATA table512<>+432(SB)/8, $mov64512<>(SB)
-DATA table512<>+440(SB)/8, $sext64512<>(SB)
-DATA table512<>+448(SB)/8, $zext64512<>(SB)
-DATA table512<>+456(SB)/8, $trunc32512<>(SB)
-DATA table512<>+464(SB)/8, $cvtS32F512<>(SB)
-DATA table512<>+472(SB)/8, $cvtU32F512<>(SB)
-DATA table512<>+480(SB)/8, $sel32512<>(SB)
-DATA table512<>+488(SB)/8, $sel64512<>(SB)
-DATA table512<>+496(SB)/8, $load1x32512<>(SB)
-DATA table512<>+504(SB)/8, $load2x32512<>(SB)
-DATA table512<>+512(SB)/8, $load4x32512<>(SB)
-DATA table512<>+520(SB)/8, $loadLong32512<>(SB)
-DATA table512<>+528(SB)/8, $loadHalf32512<>(SB)
-DATA table512<>+536(SB)/8, $store1x32512<>(SB)
-DATA table512<>+544(SB)/8, $storeLong32512<>(SB)
-DATA table512<>+552(SB)/8, $store2x32512<>(SB)
-DATA table512<>+560(SB)/8, $store4x32512<>(SB)
-DATA table512<>+568(SB)/8, $storeHalf32512<>(SB)
-DATA table512<>+576(SB)/8, $load1x64512<>(SB)
-DATA table512<>+584(SB)/8, $load2x64512<>(SB)
-DATA table512<>+592(SB)/8, $load4x64512<>(SB)
-DATA table512<>+600(SB)/8, $loadLong64512<>(SB)
-DATA table512<>+608(SB)/8, $loadHalf64512<>(SB)
-DATA table512<>+616(SB)/8, $store1x64512<>(SB)
-DATA table512<>+624(SB)/8, $storeLong64512<>(SB)
-DATA table512<>+632(SB)/8, $store2x64512<>(SB)
-DATA table512<>+640(SB)/8, $store4x64512<>(SB)
-DATA table512<>+648(SB)/8, $storeHalf64512<>(SB)
-DATA table512<>+656(SB)/8, $commit512<>(SB)
-DATA table512<>+664(SB)/8, $wait512<>(SB)
-DATA table512<>+672(SB)/8, $copy32512<>(SB)
-DATA table512<>+680(SB)/8, $copy64512<>(SB)
-DATA table512<>+688(SB)/8, $matrix2x32512<>(SB)
-DATA table512<>+696(SB)/8, $matrixT2x32512<>(SB)
-DATA table512<>+704(SB)/8, $matrix4x32512<>(SB)
-DATA table512<>+712(SB)/8, $matrixT4x32512<>(SB)
-DATA table512<>+720(SB)/8, $matrix2x64512<>(SB)
-DATA table512<>+728(SB)/8, $matrixT2x64512<>(SB)
-DATA table512<>+736(SB)/8, $matrix4x64512<>(SB)
-DATA table512<>+744(SB)/8, $matrixT4x64512<>(SB)
-DATA table512<>+752(SB)/8, $mmaBF16512<>(SB)
-DATA table512<>+760(SB)/8, $mmaF16512<>(SB)
-DATA table512<>+768(SB)/8, $mmaTF32512<>(SB)
-GLOBL table512<>(SB), RODATA, $776
+DATA table512<>+8(SB)/8, $branch512<>(SB)
+DATA table512<>+16(SB)/8, $jump512<>(SB)
+DATA table512<>+24(SB)/8, $add32512<>(SB)
+DATA table512<>+32(SB)/8, $sub32512<>(SB)
+DATA table512<>+40(SB)/8, $mul32512<>(SB)
+DATA table512<>+48(SB)/8, $and32512<>(SB)
+DATA table512<>+56(SB)/8, $or32512<>(SB)
+DATA table512<>+64(SB)/8, $xor32512<>(SB)
+DATA table512<>+72(SB)/8, $shl32512<>(SB)
+DATA table512<>+80(SB)/8, $shr32512<>(SB)
+DATA table512<>+88(SB)/8, $sar32512<>(SB)
+DATA table512<>+96(SB)/8, $minS32512<>(SB)
+DATA table512<>+104(SB)/8, $maxS32512<>(SB)
+DATA table512<>+112(SB)/8, $minU32512<>(SB)
+DATA table512<>+120(SB)/8, $maxU32512<>(SB)
+DATA table512<>+128(SB)/8, $add64512<>(SB)
+DATA table512<>+136(SB)/8, $sub64512<>(SB)
+DATA table512<>+144(SB)/8, $and64512<>(SB)
+DATA table512<>+152(SB)/8, $or64512<>(SB)
+DATA table512<>+160(SB)/8, $mul64512<>(SB)
+DATA table512<>+168(SB)/8, $addF512<>(SB)
+DATA table512<>+176(SB)/8, $subF512<>(SB)
+DATA table512<>+184(SB)/8, $mulF512<>(SB)
+DATA table512<>+192(SB)/8, $divF512<>(SB)
+DATA table512<>+200(SB)/8, $mad32512<>(SB)
+DATA table512<>+208(SB)/8, $fmaF512<>(SB)
+DATA table512<>+216(SB)/8, $mulWideS512<>(SB)
+DATA table512<>+224(SB)/8, $mulWideU512<>(SB)
+DATA table512<>+232(SB)/8, $madWideS512<>(SB)
+DATA table512<>+240(SB)/8, $madWideU512<>(SB)
+DATA table512<>+248(SB)/8, $shl64512<>(SB)
+DATA table512<>+256(SB)/8, $shr64512<>(SB)
+DATA table512<>+264(SB)/8, $sar64512<>(SB)
+DATA table512<>+272(SB)/8, $sqrtF512<>(SB)
+DATA table512<>+280(SB)/8, $negF512<>(SB)
+DATA table512<>+288(SB)/8, $absF512<>(SB)
+DATA table512<>+296(SB)/8, $maxF512<>(SB)
+DATA table512<>+304(SB)/8, $minF512<>(SB)
+DATA table512<>+312(SB)/8, $pairBF16512<>(SB)
+DATA table512<>+320(SB)/8, $exp2F512<>(SB)
+DATA table512<>+328(SB)/8, $eq32512<>(SB)
+DATA table512<>+336(SB)/8, $ltS32512<>(SB)
+DATA table512<>+344(SB)/8, $ltU32512<>(SB)
+DATA table512<>+352(SB)/8, $eq64512<>(SB)
+DATA table512<>+360(SB)/8, $ltS64512<>(SB)
+DATA table512<>+368(SB)/8, $ltU64512<>(SB)
+DATA table512<>+376(SB)/8, $eqF512<>(SB)
+DATA table512<>+384(SB)/8, $ltF512<>(SB)
+DATA table512<>+392(SB)/8, $leF512<>(SB)
+DATA table512<>+400(SB)/8, $unordF512<>(SB)
+DATA table512<>+408(SB)/8, $equF512<>(SB)
+DATA table512<>+416(SB)/8, $andP512<>(SB)
+DATA table512<>+424(SB)/8, $orP512<>(SB)
+DATA table512<>+432(SB)/8, $xorP512<>(SB)
+DATA table512<>+440(SB)/8, $mov32512<>(SB)
+DATA table512<>+448(SB)/8, $mov64512<>(SB)
+DATA table512<>+456(SB)/8, $sext64512<>(SB)
+DATA table512<>+464(SB)/8, $zext64512<>(SB)
+DATA table512<>+472(SB)/8, $trunc32512<>(SB)
+DATA table512<>+480(SB)/8, $cvtS32F512<>(SB)
+DATA table512<>+488(SB)/8, $cvtU32F512<>(SB)
+DATA table512<>+496(SB)/8, $sel32512<>(SB)
+DATA table512<>+504(SB)/8, $sel64512<>(SB)
+DATA table512<>+512(SB)/8, $load1x32512<>(SB)
+DATA table512<>+520(SB)/8, $load2x32512<>(SB)
+DATA table512<>+528(SB)/8, $load4x32512<>(SB)
+DATA table512<>+536(SB)/8, $loadLong32512<>(SB)
+DATA table512<>+544(SB)/8, $loadHalf32512<>(SB)
+DATA table512<>+552(SB)/8, $store1x32512<>(SB)
+DATA table512<>+560(SB)/8, $storeLong32512<>(SB)
+DATA table512<>+568(SB)/8, $store2x32512<>(SB)
+DATA table512<>+576(SB)/8, $store4x32512<>(SB)
+DATA table512<>+584(SB)/8, $storeHalf32512<>(SB)
+DATA table512<>+592(SB)/8, $load1x64512<>(SB)
+DATA table512<>+600(SB)/8, $load2x64512<>(SB)
+DATA table512<>+608(SB)/8, $load4x64512<>(SB)
+DATA table512<>+616(SB)/8, $loadLong64512<>(SB)
+DATA table512<>+624(SB)/8, $loadHalf64512<>(SB)
+DATA table512<>+632(SB)/8, $store1x64512<>(SB)
+DATA table512<>+640(SB)/8, $storeLong64512<>(SB)
+DATA table512<>+648(SB)/8, $store2x64512<>(SB)
+DATA table512<>+656(SB)/8, $store4x64512<>(SB)
+DATA table512<>+664(SB)/8, $storeHalf64512<>(SB)
+DATA table512<>+672(SB)/8, $commit512<>(SB)
+DATA table512<>+680(SB)/8, $wait512<>(SB)
+DATA table512<>+688(SB)/8, $copy32512<>(SB)
+DATA table512<>+696(SB)/8, $copy64512<>(SB)
+DATA table512<>+704(SB)/8, $matrix2x32512<>(SB)
+DATA table512<>+712(SB)/8, $matrixT2x32512<>(SB)
+DATA table512<>+720(SB)/8, $matrix4x32512<>(SB)
+DATA table512<>+728(SB)/8, $matrixT4x32512<>(SB)
+DATA table512<>+736(SB)/8, $matrix2x64512<>(SB)
+DATA table512<>+744(SB)/8, $matrixT2x64512<>(SB)
+DATA table512<>+752(SB)/8, $matrix4x64512<>(SB)
+DATA table512<>+760(SB)/8, $matrixT4x64512<>(SB)
+DATA table512<>+768(SB)/8, $mmaBF16512<>(SB)
+DATA table512<>+776(SB)/8, $mmaF16512<>(SB)
+DATA table512<>+784(SB)/8, $mmaTF32512<>(SB)
+GLOBL table512<>(SB), RODATA, $792
 
 // func lanes256(f *laneFrame, pc *inst)
 TEXT ·lanes256(SB), NOSPLIT, $0-16
@@ -6742,6 +7938,62 @@ TEXT leave256<>(SB), NOSPLIT, $0-0
 	MOVQ R8, laneFrame_pc(R9)
 	VZEROUPPER
 	RET
+
+TEXT branch256<>(SB), NOSPLIT, $0-0
+	MOVL 4(R8), BX
+	MOVL (R12)(BX*1), AX
+	XORL 8(R8), AX
+	MOVQ R8, R15
+	CMPL AX, $-1
+	JEQ one120
+	TESTL AX, AX
+	JNE go121
+	ADDQ $32, R15
+one120:
+	MOVQ laneFrame_left(R9), DX
+	TESTQ DX, DX
+	JLE go121
+	MOVL 12(R15), AX
+	SUBQ AX, DX
+	MOVQ DX, laneFrame_left(R9)
+	MOVL 24(R15), AX
+	ADDQ AX, laneFrame_steps(R9)
+	MOVL 20(R15), BX
+	MOVQ BX, laneFrame_block(R9)
+	MOVQ laneFrame_chains(R9), CX
+	INCQ (CX)(BX*8)
+	MOVL $0, laneFrame_tag(R9)
+	MOVL 16(R15), R8
+	ADDQ laneFrame_prog(R9), R8
+	INCQ laneFrame_jumps(R9)
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go121:
+	JMP leave256<>(SB)
+
+TEXT jump256<>(SB), NOSPLIT, $0-0
+	MOVQ R8, R15
+	MOVQ laneFrame_left(R9), DX
+	TESTQ DX, DX
+	JLE go122
+	MOVL 12(R15), AX
+	SUBQ AX, DX
+	MOVQ DX, laneFrame_left(R9)
+	MOVL 24(R15), AX
+	ADDQ AX, laneFrame_steps(R9)
+	MOVL 20(R15), BX
+	MOVQ BX, laneFrame_block(R9)
+	MOVQ laneFrame_chains(R9), CX
+	INCQ (CX)(BX*8)
+	MOVL $0, laneFrame_tag(R9)
+	MOVL 16(R15), R8
+	ADDQ laneFrame_prog(R9), R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go122:
+	JMP leave256<>(SB)
 
 TEXT add32256<>(SB), NOSPLIT, $0-0
 	MOVL 4(R8), DX
@@ -8934,7 +10186,7 @@ TEXT load1x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go120
+	JNE go123
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -8942,112 +10194,112 @@ TEXT load1x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go120
+	JNE go123
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart121
+	JNE apart124
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have123
-apart121:
+	JMP have126
+apart124:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread122
+	JNE spread125
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have123
-spread122:
+	JMP have126
+spread125:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have123:
+have126:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart124
+	JNE apart127
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have126
-apart124:
+	JMP have129
+apart127:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread125
+	JNE spread128
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have126
-spread125:
+	JMP have129
+spread128:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have126:
+have129:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart127
+	JNE apart130
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have129
-apart127:
+	JMP have132
+apart130:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread128
+	JNE spread131
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have129
-spread128:
+	JMP have132
+spread131:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have129:
+have132:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart130
+	JNE apart133
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have132
-apart130:
+	JMP have135
+apart133:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread131
+	JNE spread134
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have132
-spread131:
+	JMP have135
+spread134:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have132:
+have135:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go120:
+go123:
 	JMP leave256<>(SB)
 
 TEXT load2x32256<>(SB), NOSPLIT, $0-0
@@ -9068,7 +10320,7 @@ TEXT load2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go133
+	JNE go136
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9076,49 +10328,10 @@ TEXT load2x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go133
+	JNE go136
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
-	VMOVUPS by8<>(SB), Y6
-	VPXOR Y5, Y6, Y7
-	VPTEST Y7, Y7
-	JNE apart134
-	VMOVUPS (R11)(AX*1), Y8
-	VMOVUPS 32(R11)(AX*1), Y9
-	VSHUFPS $136, Y9, Y8, Y4
-	VPERMQ $0xd8, Y4, Y4
-	MOVL 4(R8), DX
-	VMOVUPS Y4, 0(SI)(DX*1)
-	VSHUFPS $221, Y9, Y8, Y4
-	VPERMQ $0xd8, Y4, Y4
-	MOVL 12(R8), DX
-	VMOVUPS Y4, 0(SI)(DX*1)
-	JMP have136
-apart134:
-	VPXOR Y0, Y4, Y7
-	VPTEST Y7, Y7
-	JNE spread135
-	VPBROADCASTD 0(R11)(AX*1), Y8
-	MOVL 4(R8), DX
-	VMOVUPS Y8, 0(SI)(DX*1)
-	VPBROADCASTD 4(R11)(AX*1), Y8
-	MOVL 12(R8), DX
-	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have136
-spread135:
-	VPCMPEQD Y7, Y7, Y7
-	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
-	MOVL 4(R8), DX
-	VMOVUPS Y8, 0(SI)(DX*1)
-	VPCMPEQD Y7, Y7, Y7
-	VPGATHERDD Y7, 4(R11)(Y0*1), Y8
-	MOVL 12(R8), DX
-	VMOVUPS Y8, 0(SI)(DX*1)
-have136:
-	VMOVD X1, AX
-	VPBROADCASTD X1, Y4
-	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
@@ -9128,36 +10341,36 @@ have136:
 	VSHUFPS $136, Y9, Y8, Y4
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 4(R8), DX
-	VMOVUPS Y4, 32(SI)(DX*1)
+	VMOVUPS Y4, 0(SI)(DX*1)
 	VSHUFPS $221, Y9, Y8, Y4
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
-	VMOVUPS Y4, 32(SI)(DX*1)
+	VMOVUPS Y4, 0(SI)(DX*1)
 	JMP have139
 apart137:
-	VPXOR Y1, Y4, Y7
+	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
 	JNE spread138
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
-	VMOVUPS Y8, 32(SI)(DX*1)
+	VMOVUPS Y8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
-	VMOVUPS Y8, 32(SI)(DX*1)
+	VMOVUPS Y8, 0(SI)(DX*1)
 	JMP have139
 spread138:
 	VPCMPEQD Y7, Y7, Y7
-	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
+	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
-	VMOVUPS Y8, 32(SI)(DX*1)
+	VMOVUPS Y8, 0(SI)(DX*1)
 	VPCMPEQD Y7, Y7, Y7
-	VPGATHERDD Y7, 4(R11)(Y1*1), Y8
+	VPGATHERDD Y7, 4(R11)(Y0*1), Y8
 	MOVL 12(R8), DX
-	VMOVUPS Y8, 32(SI)(DX*1)
+	VMOVUPS Y8, 0(SI)(DX*1)
 have139:
-	VMOVD X2, AX
-	VPBROADCASTD X2, Y4
-	VPSUBD Y4, Y2, Y5
+	VMOVD X1, AX
+	VPBROADCASTD X1, Y4
+	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
@@ -9167,24 +10380,63 @@ have139:
 	VSHUFPS $136, Y9, Y8, Y4
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 4(R8), DX
+	VMOVUPS Y4, 32(SI)(DX*1)
+	VSHUFPS $221, Y9, Y8, Y4
+	VPERMQ $0xd8, Y4, Y4
+	MOVL 12(R8), DX
+	VMOVUPS Y4, 32(SI)(DX*1)
+	JMP have142
+apart140:
+	VPXOR Y1, Y4, Y7
+	VPTEST Y7, Y7
+	JNE spread141
+	VPBROADCASTD 0(R11)(AX*1), Y8
+	MOVL 4(R8), DX
+	VMOVUPS Y8, 32(SI)(DX*1)
+	VPBROADCASTD 4(R11)(AX*1), Y8
+	MOVL 12(R8), DX
+	VMOVUPS Y8, 32(SI)(DX*1)
+	JMP have142
+spread141:
+	VPCMPEQD Y7, Y7, Y7
+	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
+	MOVL 4(R8), DX
+	VMOVUPS Y8, 32(SI)(DX*1)
+	VPCMPEQD Y7, Y7, Y7
+	VPGATHERDD Y7, 4(R11)(Y1*1), Y8
+	MOVL 12(R8), DX
+	VMOVUPS Y8, 32(SI)(DX*1)
+have142:
+	VMOVD X2, AX
+	VPBROADCASTD X2, Y4
+	VPSUBD Y4, Y2, Y5
+	VMOVUPS by8<>(SB), Y6
+	VPXOR Y5, Y6, Y7
+	VPTEST Y7, Y7
+	JNE apart143
+	VMOVUPS (R11)(AX*1), Y8
+	VMOVUPS 32(R11)(AX*1), Y9
+	VSHUFPS $136, Y9, Y8, Y4
+	VPERMQ $0xd8, Y4, Y4
+	MOVL 4(R8), DX
 	VMOVUPS Y4, 64(SI)(DX*1)
 	VSHUFPS $221, Y9, Y8, Y4
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 64(SI)(DX*1)
-	JMP have142
-apart140:
+	JMP have145
+apart143:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread141
+	JNE spread144
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have142
-spread141:
+	JMP have145
+spread144:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
@@ -9193,14 +10445,14 @@ spread141:
 	VPGATHERDD Y7, 4(R11)(Y2*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have142:
+have145:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart143
+	JNE apart146
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -9211,19 +10463,19 @@ have142:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 96(SI)(DX*1)
-	JMP have145
-apart143:
+	JMP have148
+apart146:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread144
+	JNE spread147
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have145
-spread144:
+	JMP have148
+spread147:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
@@ -9232,12 +10484,12 @@ spread144:
 	VPGATHERDD Y7, 4(R11)(Y3*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have145:
+have148:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go133:
+go136:
 	JMP leave256<>(SB)
 
 TEXT load4x32256<>(SB), NOSPLIT, $0-0
@@ -9258,7 +10510,7 @@ TEXT load4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go146
+	JNE go149
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9266,7 +10518,7 @@ TEXT load4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go146
+	JNE go149
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -9403,7 +10655,7 @@ TEXT load4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go146:
+go149:
 	JMP leave256<>(SB)
 
 TEXT loadLong32256<>(SB), NOSPLIT, $0-0
@@ -9424,7 +10676,7 @@ TEXT loadLong32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go147
+	JNE go150
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9432,7 +10684,7 @@ TEXT loadLong32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go147
+	JNE go150
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
@@ -9440,21 +10692,21 @@ TEXT loadLong32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart148
+	JNE apart151
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have150
-apart148:
+	JMP have153
+apart151:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread149
+	JNE spread152
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have150
-spread149:
+	JMP have153
+spread152:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
@@ -9462,28 +10714,28 @@ spread149:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-have150:
+have153:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart151
+	JNE apart154
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have153
-apart151:
+	JMP have156
+apart154:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread152
+	JNE spread155
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have153
-spread152:
+	JMP have156
+spread155:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
@@ -9491,28 +10743,28 @@ spread152:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-have153:
+have156:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart154
+	JNE apart157
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have156
-apart154:
+	JMP have159
+apart157:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread155
+	JNE spread158
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have156
-spread155:
+	JMP have159
+spread158:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
@@ -9520,28 +10772,28 @@ spread155:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-have156:
+have159:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart157
+	JNE apart160
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have159
-apart157:
+	JMP have162
+apart160:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread158
+	JNE spread161
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have159
-spread158:
+	JMP have162
+spread161:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
@@ -9549,12 +10801,12 @@ spread158:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-have159:
+have162:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go147:
+go150:
 	JMP leave256<>(SB)
 
 TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
@@ -9575,7 +10827,7 @@ TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go160
+	JNE go163
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9583,7 +10835,7 @@ TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go160
+	JNE go163
 	MOVL 4(R8), DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
@@ -9596,11 +10848,11 @@ TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart161
+	JNE apart164
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DX)
-	JMP have163
-apart161:
+	JMP have166
+apart164:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -9625,18 +10877,18 @@ apart161:
 	MOVL laneFrame_off+28(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 28(DX)
-have163:
+have166:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart164
+	JNE apart167
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DX)
-	JMP have166
-apart164:
+	JMP have169
+apart167:
 	MOVL laneFrame_off+32(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 32(DX)
@@ -9661,18 +10913,18 @@ apart164:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have166:
+have169:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart167
+	JNE apart170
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DX)
-	JMP have169
-apart167:
+	JMP have172
+apart170:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -9697,18 +10949,18 @@ apart167:
 	MOVL laneFrame_off+92(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 92(DX)
-have169:
+have172:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart170
+	JNE apart173
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DX)
-	JMP have172
-apart170:
+	JMP have175
+apart173:
 	MOVL laneFrame_off+96(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 96(DX)
@@ -9733,12 +10985,12 @@ apart170:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have172:
+have175:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go160:
+go163:
 	JMP leave256<>(SB)
 
 TEXT store1x32256<>(SB), NOSPLIT, $0-0
@@ -9759,7 +11011,7 @@ TEXT store1x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go173
+	JNE go176
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9767,7 +11019,7 @@ TEXT store1x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go173
+	JNE go176
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -9780,11 +11032,11 @@ TEXT store1x32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart174
+	JNE apart177
 	VMOVUPS 0(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have176
-apart174:
+	JMP have179
+apart177:
 	MOVL laneFrame_off+0(R9), AX
 	MOVL 0(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -9809,18 +11061,18 @@ apart174:
 	MOVL laneFrame_off+28(R9), AX
 	MOVL 28(DX), BX
 	MOVL BX, (R11)(AX*1)
-have176:
+have179:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart177
+	JNE apart180
 	VMOVUPS 32(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have179
-apart177:
+	JMP have182
+apart180:
 	MOVL laneFrame_off+32(R9), AX
 	MOVL 32(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -9845,18 +11097,18 @@ apart177:
 	MOVL laneFrame_off+60(R9), AX
 	MOVL 60(DX), BX
 	MOVL BX, (R11)(AX*1)
-have179:
+have182:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart180
+	JNE apart183
 	VMOVUPS 64(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have182
-apart180:
+	JMP have185
+apart183:
 	MOVL laneFrame_off+64(R9), AX
 	MOVL 64(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -9881,18 +11133,18 @@ apart180:
 	MOVL laneFrame_off+92(R9), AX
 	MOVL 92(DX), BX
 	MOVL BX, (R11)(AX*1)
-have182:
+have185:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart183
+	JNE apart186
 	VMOVUPS 96(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have185
-apart183:
+	JMP have188
+apart186:
 	MOVL laneFrame_off+96(R9), AX
 	MOVL 96(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -9917,12 +11169,12 @@ apart183:
 	MOVL laneFrame_off+124(R9), AX
 	MOVL 124(DX), BX
 	MOVL BX, (R11)(AX*1)
-have185:
+have188:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go173:
+go176:
 	JMP leave256<>(SB)
 
 TEXT storeLong32256<>(SB), NOSPLIT, $0-0
@@ -9943,7 +11195,7 @@ TEXT storeLong32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go186
+	JNE go189
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9951,7 +11203,7 @@ TEXT storeLong32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go186
+	JNE go189
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -9959,7 +11211,7 @@ TEXT storeLong32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane187:
+lane190:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -9977,12 +11229,12 @@ lane187:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane187
+	JLT lane190
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go186:
+go189:
 	JMP leave256<>(SB)
 
 TEXT store2x32256<>(SB), NOSPLIT, $0-0
@@ -10003,7 +11255,7 @@ TEXT store2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go188
+	JNE go191
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10011,7 +11263,7 @@ TEXT store2x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go188
+	JNE go191
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -10124,7 +11376,7 @@ TEXT store2x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go188:
+go191:
 	JMP leave256<>(SB)
 
 TEXT store4x32256<>(SB), NOSPLIT, $0-0
@@ -10145,7 +11397,7 @@ TEXT store4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go189
+	JNE go192
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10153,7 +11405,7 @@ TEXT store4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go189
+	JNE go192
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -10290,7 +11542,7 @@ TEXT store4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go189:
+go192:
 	JMP leave256<>(SB)
 
 TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
@@ -10311,7 +11563,7 @@ TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go190
+	JNE go193
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10319,7 +11571,7 @@ TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go190
+	JNE go193
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -10327,7 +11579,7 @@ TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane191:
+lane194:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -10345,12 +11597,12 @@ lane191:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane191
+	JLT lane194
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go190:
+go193:
 	JMP leave256<>(SB)
 
 TEXT load1x64256<>(SB), NOSPLIT, $0-0
@@ -10396,7 +11648,7 @@ TEXT load1x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go192
+	JNE go195
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10404,112 +11656,112 @@ TEXT load1x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go192
+	JNE go195
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart193
+	JNE apart196
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have195
-apart193:
+	JMP have198
+apart196:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread194
+	JNE spread197
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have195
-spread194:
+	JMP have198
+spread197:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have195:
+have198:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart196
+	JNE apart199
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have198
-apart196:
+	JMP have201
+apart199:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread197
+	JNE spread200
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have198
-spread197:
+	JMP have201
+spread200:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have198:
+have201:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart199
+	JNE apart202
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have201
-apart199:
+	JMP have204
+apart202:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread200
+	JNE spread203
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have201
-spread200:
+	JMP have204
+spread203:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have201:
+have204:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart202
+	JNE apart205
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have204
-apart202:
+	JMP have207
+apart205:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread203
+	JNE spread206
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have204
-spread203:
+	JMP have207
+spread206:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have204:
+have207:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go192:
+go195:
 	JMP leave256<>(SB)
 
 TEXT load2x64256<>(SB), NOSPLIT, $0-0
@@ -10555,7 +11807,7 @@ TEXT load2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go205
+	JNE go208
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10563,49 +11815,10 @@ TEXT load2x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go205
+	JNE go208
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
-	VMOVUPS by8<>(SB), Y6
-	VPXOR Y5, Y6, Y7
-	VPTEST Y7, Y7
-	JNE apart206
-	VMOVUPS (R11)(AX*1), Y8
-	VMOVUPS 32(R11)(AX*1), Y9
-	VSHUFPS $136, Y9, Y8, Y4
-	VPERMQ $0xd8, Y4, Y4
-	MOVL 4(R8), DX
-	VMOVUPS Y4, 0(SI)(DX*1)
-	VSHUFPS $221, Y9, Y8, Y4
-	VPERMQ $0xd8, Y4, Y4
-	MOVL 12(R8), DX
-	VMOVUPS Y4, 0(SI)(DX*1)
-	JMP have208
-apart206:
-	VPXOR Y0, Y4, Y7
-	VPTEST Y7, Y7
-	JNE spread207
-	VPBROADCASTD 0(R11)(AX*1), Y8
-	MOVL 4(R8), DX
-	VMOVUPS Y8, 0(SI)(DX*1)
-	VPBROADCASTD 4(R11)(AX*1), Y8
-	MOVL 12(R8), DX
-	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have208
-spread207:
-	VPCMPEQD Y7, Y7, Y7
-	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
-	MOVL 4(R8), DX
-	VMOVUPS Y8, 0(SI)(DX*1)
-	VPCMPEQD Y7, Y7, Y7
-	VPGATHERDD Y7, 4(R11)(Y0*1), Y8
-	MOVL 12(R8), DX
-	VMOVUPS Y8, 0(SI)(DX*1)
-have208:
-	VMOVD X1, AX
-	VPBROADCASTD X1, Y4
-	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
@@ -10615,36 +11828,36 @@ have208:
 	VSHUFPS $136, Y9, Y8, Y4
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 4(R8), DX
-	VMOVUPS Y4, 32(SI)(DX*1)
+	VMOVUPS Y4, 0(SI)(DX*1)
 	VSHUFPS $221, Y9, Y8, Y4
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
-	VMOVUPS Y4, 32(SI)(DX*1)
+	VMOVUPS Y4, 0(SI)(DX*1)
 	JMP have211
 apart209:
-	VPXOR Y1, Y4, Y7
+	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
 	JNE spread210
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
-	VMOVUPS Y8, 32(SI)(DX*1)
+	VMOVUPS Y8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
-	VMOVUPS Y8, 32(SI)(DX*1)
+	VMOVUPS Y8, 0(SI)(DX*1)
 	JMP have211
 spread210:
 	VPCMPEQD Y7, Y7, Y7
-	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
+	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
-	VMOVUPS Y8, 32(SI)(DX*1)
+	VMOVUPS Y8, 0(SI)(DX*1)
 	VPCMPEQD Y7, Y7, Y7
-	VPGATHERDD Y7, 4(R11)(Y1*1), Y8
+	VPGATHERDD Y7, 4(R11)(Y0*1), Y8
 	MOVL 12(R8), DX
-	VMOVUPS Y8, 32(SI)(DX*1)
+	VMOVUPS Y8, 0(SI)(DX*1)
 have211:
-	VMOVD X2, AX
-	VPBROADCASTD X2, Y4
-	VPSUBD Y4, Y2, Y5
+	VMOVD X1, AX
+	VPBROADCASTD X1, Y4
+	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
@@ -10654,24 +11867,63 @@ have211:
 	VSHUFPS $136, Y9, Y8, Y4
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 4(R8), DX
+	VMOVUPS Y4, 32(SI)(DX*1)
+	VSHUFPS $221, Y9, Y8, Y4
+	VPERMQ $0xd8, Y4, Y4
+	MOVL 12(R8), DX
+	VMOVUPS Y4, 32(SI)(DX*1)
+	JMP have214
+apart212:
+	VPXOR Y1, Y4, Y7
+	VPTEST Y7, Y7
+	JNE spread213
+	VPBROADCASTD 0(R11)(AX*1), Y8
+	MOVL 4(R8), DX
+	VMOVUPS Y8, 32(SI)(DX*1)
+	VPBROADCASTD 4(R11)(AX*1), Y8
+	MOVL 12(R8), DX
+	VMOVUPS Y8, 32(SI)(DX*1)
+	JMP have214
+spread213:
+	VPCMPEQD Y7, Y7, Y7
+	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
+	MOVL 4(R8), DX
+	VMOVUPS Y8, 32(SI)(DX*1)
+	VPCMPEQD Y7, Y7, Y7
+	VPGATHERDD Y7, 4(R11)(Y1*1), Y8
+	MOVL 12(R8), DX
+	VMOVUPS Y8, 32(SI)(DX*1)
+have214:
+	VMOVD X2, AX
+	VPBROADCASTD X2, Y4
+	VPSUBD Y4, Y2, Y5
+	VMOVUPS by8<>(SB), Y6
+	VPXOR Y5, Y6, Y7
+	VPTEST Y7, Y7
+	JNE apart215
+	VMOVUPS (R11)(AX*1), Y8
+	VMOVUPS 32(R11)(AX*1), Y9
+	VSHUFPS $136, Y9, Y8, Y4
+	VPERMQ $0xd8, Y4, Y4
+	MOVL 4(R8), DX
 	VMOVUPS Y4, 64(SI)(DX*1)
 	VSHUFPS $221, Y9, Y8, Y4
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 64(SI)(DX*1)
-	JMP have214
-apart212:
+	JMP have217
+apart215:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread213
+	JNE spread216
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have214
-spread213:
+	JMP have217
+spread216:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
@@ -10680,14 +11932,14 @@ spread213:
 	VPGATHERDD Y7, 4(R11)(Y2*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have214:
+have217:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart215
+	JNE apart218
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -10698,19 +11950,19 @@ have214:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 96(SI)(DX*1)
-	JMP have217
-apart215:
+	JMP have220
+apart218:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread216
+	JNE spread219
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have217
-spread216:
+	JMP have220
+spread219:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
@@ -10719,12 +11971,12 @@ spread216:
 	VPGATHERDD Y7, 4(R11)(Y3*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have217:
+have220:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go205:
+go208:
 	JMP leave256<>(SB)
 
 TEXT load4x64256<>(SB), NOSPLIT, $0-0
@@ -10770,7 +12022,7 @@ TEXT load4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go218
+	JNE go221
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10778,7 +12030,7 @@ TEXT load4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go218
+	JNE go221
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -10915,7 +12167,7 @@ TEXT load4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go218:
+go221:
 	JMP leave256<>(SB)
 
 TEXT loadLong64256<>(SB), NOSPLIT, $0-0
@@ -10961,7 +12213,7 @@ TEXT loadLong64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go219
+	JNE go222
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10969,7 +12221,7 @@ TEXT loadLong64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go219
+	JNE go222
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
@@ -10977,21 +12229,21 @@ TEXT loadLong64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart220
+	JNE apart223
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have222
-apart220:
+	JMP have225
+apart223:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread221
+	JNE spread224
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have222
-spread221:
+	JMP have225
+spread224:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
@@ -10999,28 +12251,28 @@ spread221:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-have222:
+have225:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart223
+	JNE apart226
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have225
-apart223:
+	JMP have228
+apart226:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread224
+	JNE spread227
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have225
-spread224:
+	JMP have228
+spread227:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
@@ -11028,28 +12280,28 @@ spread224:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-have225:
+have228:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart226
+	JNE apart229
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have228
-apart226:
+	JMP have231
+apart229:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread227
+	JNE spread230
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have228
-spread227:
+	JMP have231
+spread230:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
@@ -11057,28 +12309,28 @@ spread227:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-have228:
+have231:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart229
+	JNE apart232
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have231
-apart229:
+	JMP have234
+apart232:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread230
+	JNE spread233
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have231
-spread230:
+	JMP have234
+spread233:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
@@ -11086,12 +12338,12 @@ spread230:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-have231:
+have234:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go219:
+go222:
 	JMP leave256<>(SB)
 
 TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
@@ -11137,7 +12389,7 @@ TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go232
+	JNE go235
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11145,7 +12397,7 @@ TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go232
+	JNE go235
 	MOVL 4(R8), DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
@@ -11158,11 +12410,11 @@ TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart233
+	JNE apart236
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DX)
-	JMP have235
-apart233:
+	JMP have238
+apart236:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -11187,18 +12439,18 @@ apart233:
 	MOVL laneFrame_off+28(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 28(DX)
-have235:
+have238:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart236
+	JNE apart239
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DX)
-	JMP have238
-apart236:
+	JMP have241
+apart239:
 	MOVL laneFrame_off+32(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 32(DX)
@@ -11223,18 +12475,18 @@ apart236:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have238:
+have241:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart239
+	JNE apart242
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DX)
-	JMP have241
-apart239:
+	JMP have244
+apart242:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -11259,18 +12511,18 @@ apart239:
 	MOVL laneFrame_off+92(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 92(DX)
-have241:
+have244:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart242
+	JNE apart245
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DX)
-	JMP have244
-apart242:
+	JMP have247
+apart245:
 	MOVL laneFrame_off+96(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 96(DX)
@@ -11295,12 +12547,12 @@ apart242:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have244:
+have247:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go232:
+go235:
 	JMP leave256<>(SB)
 
 TEXT store1x64256<>(SB), NOSPLIT, $0-0
@@ -11346,7 +12598,7 @@ TEXT store1x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go245
+	JNE go248
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11354,7 +12606,7 @@ TEXT store1x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go245
+	JNE go248
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -11367,11 +12619,11 @@ TEXT store1x64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart246
+	JNE apart249
 	VMOVUPS 0(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have248
-apart246:
+	JMP have251
+apart249:
 	MOVL laneFrame_off+0(R9), AX
 	MOVL 0(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -11396,18 +12648,18 @@ apart246:
 	MOVL laneFrame_off+28(R9), AX
 	MOVL 28(DX), BX
 	MOVL BX, (R11)(AX*1)
-have248:
+have251:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart249
+	JNE apart252
 	VMOVUPS 32(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have251
-apart249:
+	JMP have254
+apart252:
 	MOVL laneFrame_off+32(R9), AX
 	MOVL 32(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -11432,18 +12684,18 @@ apart249:
 	MOVL laneFrame_off+60(R9), AX
 	MOVL 60(DX), BX
 	MOVL BX, (R11)(AX*1)
-have251:
+have254:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart252
+	JNE apart255
 	VMOVUPS 64(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have254
-apart252:
+	JMP have257
+apart255:
 	MOVL laneFrame_off+64(R9), AX
 	MOVL 64(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -11468,18 +12720,18 @@ apart252:
 	MOVL laneFrame_off+92(R9), AX
 	MOVL 92(DX), BX
 	MOVL BX, (R11)(AX*1)
-have254:
+have257:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart255
+	JNE apart258
 	VMOVUPS 96(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have257
-apart255:
+	JMP have260
+apart258:
 	MOVL laneFrame_off+96(R9), AX
 	MOVL 96(DX), BX
 	MOVL BX, (R11)(AX*1)
@@ -11504,12 +12756,12 @@ apart255:
 	MOVL laneFrame_off+124(R9), AX
 	MOVL 124(DX), BX
 	MOVL BX, (R11)(AX*1)
-have257:
+have260:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go245:
+go248:
 	JMP leave256<>(SB)
 
 TEXT storeLong64256<>(SB), NOSPLIT, $0-0
@@ -11555,7 +12807,7 @@ TEXT storeLong64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go258
+	JNE go261
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11563,7 +12815,7 @@ TEXT storeLong64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go258
+	JNE go261
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -11571,7 +12823,7 @@ TEXT storeLong64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane259:
+lane262:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -11589,12 +12841,12 @@ lane259:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane259
+	JLT lane262
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go258:
+go261:
 	JMP leave256<>(SB)
 
 TEXT store2x64256<>(SB), NOSPLIT, $0-0
@@ -11640,7 +12892,7 @@ TEXT store2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go260
+	JNE go263
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11648,7 +12900,7 @@ TEXT store2x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go260
+	JNE go263
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -11761,7 +13013,7 @@ TEXT store2x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go260:
+go263:
 	JMP leave256<>(SB)
 
 TEXT store4x64256<>(SB), NOSPLIT, $0-0
@@ -11807,7 +13059,7 @@ TEXT store4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go261
+	JNE go264
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11815,7 +13067,7 @@ TEXT store4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go261
+	JNE go264
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -11952,7 +13204,7 @@ TEXT store4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go261:
+go264:
 	JMP leave256<>(SB)
 
 TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
@@ -11998,7 +13250,7 @@ TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go262
+	JNE go265
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12006,7 +13258,7 @@ TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go262
+	JNE go265
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -12014,7 +13266,7 @@ TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane263:
+lane266:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -12032,30 +13284,30 @@ lane263:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane263
+	JLT lane266
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go262:
+go265:
 	JMP leave256<>(SB)
 
 TEXT commit256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go264
+	JEQ go267
 	INCQ asyncState_group(R15)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go264:
+go267:
 	JMP leave256<>(SB)
 
 TEXT wait256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go265
+	JEQ go268
 	MOVQ asyncState_group(R15), DX
 	MOVLQSX 28(R8), AX
 	SUBQ AX, DX
@@ -12063,11 +13315,11 @@ TEXT wait256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_shared(R9), R11
 	MOVQ asyncState_copies(R15), CX
 	XORL BX, BX
-copy266:
+copy269:
 	CMPQ BX, CX
-	JGE done267
+	JGE done270
 	CMPQ asyncCopy_group(R13), DX
-	JGE done267
+	JGE done270
 	VMOVUPS asyncCopy_at+0(R13), Y0
 	VMOVUPS asyncCopy_at+32(R13), Y1
 	VMOVUPS asyncCopy_at+64(R13), Y2
@@ -12077,22 +13329,22 @@ copy266:
 	VPSUBD Y4, Y0, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single269
+	JNE single272
 	VPSHUFD $0, Y1, Y4
 	VPSUBD Y4, Y1, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single269
+	JNE single272
 	VPSHUFD $0, Y2, Y4
 	VPSUBD Y4, Y2, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single269
+	JNE single272
 	VPSHUFD $0, Y3, Y4
 	VPSUBD Y4, Y3, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single269
+	JNE single272
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), Y0
 	VMOVUPS Y0, (R11)(AX*1)
@@ -12133,8 +13385,8 @@ copy266:
 	VMOVUPS Y7, (R11)(AX*1)
 	VMOVUPS 32+asyncCopy_data+448(R13), Y7
 	VMOVUPS Y7, 32(R11)(AX*1)
-	JMP written270
-single269:
+	JMP written273
+single272:
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), X0
 	VMOVUPS X0, (R11)(AX*1)
@@ -12231,39 +13483,39 @@ single269:
 	MOVL asyncCopy_at+124(R13), AX
 	VMOVUPS asyncCopy_data+496(R13), X7
 	VMOVUPS X7, (R11)(AX*1)
-written270:
+written273:
 	ADDQ $asyncCopy__size, R13
 	INCQ BX
-	JMP copy266
-done267:
+	JMP copy269
+done270:
 	SUBQ BX, CX
 	MOVQ CX, asyncState_copies(R15)
 	TESTQ BX, BX
-	JEQ kept268
+	JEQ kept271
 	MOVQ asyncState_pending(R15), BX
 	IMULQ $asyncCopy__size, CX
 	ADDQ CX, BX
 	ADDQ CX, R13
 	NEGQ CX
-down271:
-	JEQ kept268
+down274:
+	JEQ kept271
 	VMOVUPS (R13)(CX*1), Y0
 	VMOVUPS Y0, (BX)(CX*1)
 	ADDQ $32, CX
-	JMP down271
-kept268:
+	JMP down274
+kept271:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go265:
+go268:
 	JMP leave256<>(SB)
 
 TEXT copy32256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go272
+	JLE go275
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -12281,7 +13533,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go272
+	JNE go275
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12289,7 +13541,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go272
+	JNE go275
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -12340,7 +13592,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE source273
+	JNE source276
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12348,7 +13600,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE source273
+	JNE source276
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -12358,22 +13610,22 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPSUBD Y4, Y0, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single274
+	JNE single277
 	VPSHUFD $0, Y1, Y4
 	VPSUBD Y4, Y1, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single274
+	JNE single277
 	VPSHUFD $0, Y2, Y4
 	VPSUBD Y4, Y2, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single274
+	JNE single277
 	VPSHUFD $0, Y3, Y4
 	VPSUBD Y4, Y3, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single274
+	JNE single277
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), Y0
 	VMOVUPS Y0, asyncCopy_data+0(R13)
@@ -12414,8 +13666,8 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y7, asyncCopy_data+448(R13)
 	VMOVUPS 32(R11)(AX*1), Y7
 	VMOVUPS Y7, 32+asyncCopy_data+448(R13)
-	JMP copied275
-single274:
+	JMP copied278
+single277:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -12512,12 +13764,12 @@ single274:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied275:
-	JMP read276
-source273:
+copied278:
+	JMP read279
+source276:
 	SUBQ $32, R8
-	JMP go272
-read276:
+	JMP go275
+read279:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -12529,14 +13781,14 @@ read276:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go272:
+go275:
 	JMP leave256<>(SB)
 
 TEXT copy64256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go277
+	JLE go280
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -12579,7 +13831,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go277
+	JNE go280
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12587,7 +13839,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go277
+	JNE go280
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -12638,7 +13890,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE source278
+	JNE source281
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12646,7 +13898,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE source278
+	JNE source281
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -12656,22 +13908,22 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VPSUBD Y4, Y0, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single279
+	JNE single282
 	VPSHUFD $0, Y1, Y4
 	VPSUBD Y4, Y1, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single279
+	JNE single282
 	VPSHUFD $0, Y2, Y4
 	VPSUBD Y4, Y2, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single279
+	JNE single282
 	VPSHUFD $0, Y3, Y4
 	VPSUBD Y4, Y3, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single279
+	JNE single282
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), Y0
 	VMOVUPS Y0, asyncCopy_data+0(R13)
@@ -12712,8 +13964,8 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y7, asyncCopy_data+448(R13)
 	VMOVUPS 32(R11)(AX*1), Y7
 	VMOVUPS Y7, 32+asyncCopy_data+448(R13)
-	JMP copied280
-single279:
+	JMP copied283
+single282:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -12810,12 +14062,12 @@ single279:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied280:
-	JMP read281
-source278:
+copied283:
+	JMP read284
+source281:
 	SUBQ $32, R8
-	JMP go277
-read281:
+	JMP go280
+read284:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -12827,7 +14079,7 @@ read281:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go277:
+go280:
 	JMP leave256<>(SB)
 
 TEXT matrix2x32256<>(SB), NOSPLIT, $0-0
@@ -12844,13 +14096,13 @@ TEXT matrix2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y1, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go282
+	JNE go285
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go282
+	JNE go285
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	MOVL 4(R8), DX
@@ -12899,7 +14151,7 @@ TEXT matrix2x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go282:
+go285:
 	JMP leave256<>(SB)
 
 TEXT matrixT2x32256<>(SB), NOSPLIT, $0-0
@@ -12916,13 +14168,13 @@ TEXT matrixT2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y1, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go283
+	JNE go286
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go283
+	JNE go286
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	MOVL 4(R8), DX
@@ -13029,7 +14281,7 @@ TEXT matrixT2x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go283:
+go286:
 	JMP leave256<>(SB)
 
 TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
@@ -13050,7 +14302,7 @@ TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go284
+	JNE go287
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13058,7 +14310,7 @@ TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go284
+	JNE go287
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -13151,7 +14403,7 @@ TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go284:
+go287:
 	JMP leave256<>(SB)
 
 TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
@@ -13172,7 +14424,7 @@ TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go285
+	JNE go288
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13180,7 +14432,7 @@ TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go285
+	JNE go288
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -13389,7 +14641,7 @@ TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go285:
+go288:
 	JMP leave256<>(SB)
 
 TEXT matrix2x64256<>(SB), NOSPLIT, $0-0
@@ -13419,13 +14671,13 @@ TEXT matrix2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y1, Y1
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go286
+	JNE go289
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go286
+	JNE go289
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	MOVL 4(R8), DX
@@ -13474,7 +14726,7 @@ TEXT matrix2x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go286:
+go289:
 	JMP leave256<>(SB)
 
 TEXT matrixT2x64256<>(SB), NOSPLIT, $0-0
@@ -13504,13 +14756,13 @@ TEXT matrixT2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y1, Y1
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go287
+	JNE go290
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go287
+	JNE go290
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	MOVL 4(R8), DX
@@ -13617,7 +14869,7 @@ TEXT matrixT2x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go287:
+go290:
 	JMP leave256<>(SB)
 
 TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
@@ -13663,7 +14915,7 @@ TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go288
+	JNE go291
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13671,7 +14923,7 @@ TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go288
+	JNE go291
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -13764,7 +15016,7 @@ TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go288:
+go291:
 	JMP leave256<>(SB)
 
 TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
@@ -13810,7 +15062,7 @@ TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go289
+	JNE go292
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13818,7 +15070,7 @@ TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go289
+	JNE go292
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -14027,620 +15279,67 @@ TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go289:
+go292:
 	JMP leave256<>(SB)
 
 TEXT mmaBF16256<>(SB), NOSPLIT, $0-0
-	MOVL 60(R8), AX
-	CMPL AX, laneFrame_tag(R9)
-	JEQ same290
-	MOVL AX, laneFrame_tag(R9)
-	MOVL 20(R8), BX
-	ADDQ SI, BX
-	VPMOVZXWD 0(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+0(R9)
-	VMOVUPS Y1, laneFrame_tile+32(R9)
-	VPMOVZXWD 16(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+128(R9)
-	VMOVUPS Y1, laneFrame_tile+160(R9)
-	VPMOVZXWD 32(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+256(R9)
-	VMOVUPS Y1, laneFrame_tile+288(R9)
-	VPMOVZXWD 48(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+384(R9)
-	VMOVUPS Y1, laneFrame_tile+416(R9)
-	VPMOVZXWD 64(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+512(R9)
-	VMOVUPS Y1, laneFrame_tile+544(R9)
-	VPMOVZXWD 80(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+640(R9)
-	VMOVUPS Y1, laneFrame_tile+672(R9)
-	VPMOVZXWD 96(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+768(R9)
-	VMOVUPS Y1, laneFrame_tile+800(R9)
-	VPMOVZXWD 112(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+896(R9)
-	VMOVUPS Y1, laneFrame_tile+928(R9)
-	MOVL 24(R8), BX
-	ADDQ SI, BX
-	VPMOVZXWD 0(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1024(R9)
-	VMOVUPS Y1, laneFrame_tile+1056(R9)
-	VPMOVZXWD 16(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1152(R9)
-	VMOVUPS Y1, laneFrame_tile+1184(R9)
-	VPMOVZXWD 32(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1280(R9)
-	VMOVUPS Y1, laneFrame_tile+1312(R9)
-	VPMOVZXWD 48(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1408(R9)
-	VMOVUPS Y1, laneFrame_tile+1440(R9)
-	VPMOVZXWD 64(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1536(R9)
-	VMOVUPS Y1, laneFrame_tile+1568(R9)
-	VPMOVZXWD 80(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1664(R9)
-	VMOVUPS Y1, laneFrame_tile+1696(R9)
-	VPMOVZXWD 96(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1792(R9)
-	VMOVUPS Y1, laneFrame_tile+1824(R9)
-	VPMOVZXWD 112(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1920(R9)
-	VMOVUPS Y1, laneFrame_tile+1952(R9)
-	MOVL 28(R8), BX
-	ADDQ SI, BX
-	VPMOVZXWD 0(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+64(R9)
-	VMOVUPS Y1, laneFrame_tile+96(R9)
-	VPMOVZXWD 16(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+192(R9)
-	VMOVUPS Y1, laneFrame_tile+224(R9)
-	VPMOVZXWD 32(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+320(R9)
-	VMOVUPS Y1, laneFrame_tile+352(R9)
-	VPMOVZXWD 48(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+448(R9)
-	VMOVUPS Y1, laneFrame_tile+480(R9)
-	VPMOVZXWD 64(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+576(R9)
-	VMOVUPS Y1, laneFrame_tile+608(R9)
-	VPMOVZXWD 80(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+704(R9)
-	VMOVUPS Y1, laneFrame_tile+736(R9)
-	VPMOVZXWD 96(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+832(R9)
-	VMOVUPS Y1, laneFrame_tile+864(R9)
-	VPMOVZXWD 112(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+960(R9)
-	VMOVUPS Y1, laneFrame_tile+992(R9)
-	MOVL 32(R8), BX
-	ADDQ SI, BX
-	VPMOVZXWD 0(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1088(R9)
-	VMOVUPS Y1, laneFrame_tile+1120(R9)
-	VPMOVZXWD 16(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1216(R9)
-	VMOVUPS Y1, laneFrame_tile+1248(R9)
-	VPMOVZXWD 32(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1344(R9)
-	VMOVUPS Y1, laneFrame_tile+1376(R9)
-	VPMOVZXWD 48(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1472(R9)
-	VMOVUPS Y1, laneFrame_tile+1504(R9)
-	VPMOVZXWD 64(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1600(R9)
-	VMOVUPS Y1, laneFrame_tile+1632(R9)
-	VPMOVZXWD 80(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1728(R9)
-	VMOVUPS Y1, laneFrame_tile+1760(R9)
-	VPMOVZXWD 96(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1856(R9)
-	VMOVUPS Y1, laneFrame_tile+1888(R9)
-	VPMOVZXWD 112(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1984(R9)
-	VMOVUPS Y1, laneFrame_tile+2016(R9)
-same290:
-	MOVL 36(R8), BX
-	ADDQ SI, BX
-	VMOVUPS columns0<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+0(R9)
-	VMOVUPS Y13, laneFrame_columns+32(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+64(R9)
-	VMOVUPS Y13, laneFrame_columns+96(R9)
-	VMOVUPS columns1<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+128(R9)
-	VMOVUPS Y13, laneFrame_columns+160(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+192(R9)
-	VMOVUPS Y13, laneFrame_columns+224(R9)
-	VMOVUPS columns2<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+256(R9)
-	VMOVUPS Y13, laneFrame_columns+288(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+320(R9)
-	VMOVUPS Y13, laneFrame_columns+352(R9)
-	VMOVUPS columns3<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+384(R9)
-	VMOVUPS Y13, laneFrame_columns+416(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+448(R9)
-	VMOVUPS Y13, laneFrame_columns+480(R9)
-	MOVL 40(R8), BX
-	ADDQ SI, BX
-	VMOVUPS columns0<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+512(R9)
-	VMOVUPS Y13, laneFrame_columns+544(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+576(R9)
-	VMOVUPS Y13, laneFrame_columns+608(R9)
-	VMOVUPS columns1<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+640(R9)
-	VMOVUPS Y13, laneFrame_columns+672(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+704(R9)
-	VMOVUPS Y13, laneFrame_columns+736(R9)
-	VMOVUPS columns2<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+768(R9)
-	VMOVUPS Y13, laneFrame_columns+800(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+832(R9)
-	VMOVUPS Y13, laneFrame_columns+864(R9)
-	VMOVUPS columns3<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+896(R9)
-	VMOVUPS Y13, laneFrame_columns+928(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+960(R9)
-	VMOVUPS Y13, laneFrame_columns+992(R9)
-	MOVL 4(R8), DX
-	MOVL 8(R8), BX
-	MOVL 44(R8), CX
-	MOVL 48(R8), R11
-	ADDQ SI, DX
-	ADDQ SI, BX
-	ADDQ SI, CX
-	ADDQ SI, R11
-	LEAQ laneFrame_tile+0(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows291:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VBROADCASTSD 0(R13), Y8
-	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
-	VBROADCASTSD 8(R13), Y9
-	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
-	VBROADCASTSD 16(R13), Y10
-	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
-	VBROADCASTSD 24(R13), Y11
-	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
-	VBROADCASTSD 32(R13), Y8
-	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
-	VBROADCASTSD 40(R13), Y9
-	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
-	VBROADCASTSD 48(R13), Y10
-	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
-	VBROADCASTSD 56(R13), Y11
-	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
-	VBROADCASTSD 64(R13), Y8
-	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
-	VBROADCASTSD 72(R13), Y9
-	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
-	VBROADCASTSD 80(R13), Y10
-	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
-	VBROADCASTSD 88(R13), Y11
-	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
-	VBROADCASTSD 96(R13), Y8
-	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
-	VBROADCASTSD 104(R13), Y9
-	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
-	VBROADCASTSD 112(R13), Y10
-	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
-	VBROADCASTSD 120(R13), Y11
-	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
-	VCVTPS2PD (CX), Y8
-	VADDPD Y1, Y0, Y0
-	VADDPD Y3, Y2, Y2
-	VADDPD Y2, Y0, Y0
-	VADDPD Y8, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VCMPPS $3, X0, X0, X9
-	VBLENDVPS X9, X15, X0, X0
-	VCVTPS2PD (R11), Y8
-	VADDPD Y5, Y4, Y4
-	VADDPD Y7, Y6, Y6
-	VADDPD Y6, Y4, Y4
-	VADDPD Y8, Y4, Y4
-	VCVTPD2PSY Y4, X4
-	VCMPPS $3, X4, X4, X9
-	VBLENDVPS X9, X15, X4, X4
-	VMOVUPS X0, (DX)
-	VMOVUPS X4, (BX)
-	ADDQ $16, DX
-	ADDQ $16, BX
-	ADDQ $16, CX
-	ADDQ $16, R11
-	ADDQ $128, R13
-	SUBL $1, R15
-	JNE rows291
-	MOVL 12(R8), DX
-	MOVL 16(R8), BX
-	MOVL 52(R8), CX
-	MOVL 56(R8), R11
-	ADDQ SI, DX
-	ADDQ SI, BX
-	ADDQ SI, CX
-	ADDQ SI, R11
-	LEAQ laneFrame_tile+1024(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows292:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VBROADCASTSD 0(R13), Y8
-	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
-	VBROADCASTSD 8(R13), Y9
-	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
-	VBROADCASTSD 16(R13), Y10
-	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
-	VBROADCASTSD 24(R13), Y11
-	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
-	VBROADCASTSD 32(R13), Y8
-	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
-	VBROADCASTSD 40(R13), Y9
-	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
-	VBROADCASTSD 48(R13), Y10
-	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
-	VBROADCASTSD 56(R13), Y11
-	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
-	VBROADCASTSD 64(R13), Y8
-	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
-	VBROADCASTSD 72(R13), Y9
-	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
-	VBROADCASTSD 80(R13), Y10
-	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
-	VBROADCASTSD 88(R13), Y11
-	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
-	VBROADCASTSD 96(R13), Y8
-	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
-	VBROADCASTSD 104(R13), Y9
-	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
-	VBROADCASTSD 112(R13), Y10
-	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
-	VBROADCASTSD 120(R13), Y11
-	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
-	VCVTPS2PD (CX), Y8
-	VADDPD Y1, Y0, Y0
-	VADDPD Y3, Y2, Y2
-	VADDPD Y2, Y0, Y0
-	VADDPD Y8, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VCMPPS $3, X0, X0, X9
-	VBLENDVPS X9, X15, X0, X0
-	VCVTPS2PD (R11), Y8
-	VADDPD Y5, Y4, Y4
-	VADDPD Y7, Y6, Y6
-	VADDPD Y6, Y4, Y4
-	VADDPD Y8, Y4, Y4
-	VCVTPD2PSY Y4, X4
-	VCMPPS $3, X4, X4, X9
-	VBLENDVPS X9, X15, X4, X4
-	VMOVUPS X0, (DX)
-	VMOVUPS X4, (BX)
-	ADDQ $16, DX
-	ADDQ $16, BX
-	ADDQ $16, CX
-	ADDQ $16, R11
-	ADDQ $128, R13
-	SUBL $1, R15
-	JNE rows292
-	ADDQ $64, R8
-	MOVL (R8), AX
-	MOVQ (R10)(AX*8), AX
-	JMP AX
-
-TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
 	JEQ same293
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
-	VCVTPH2PS 0(BX), Y0
+	VPMOVZXWD 0(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+0(R9)
 	VMOVUPS Y1, laneFrame_tile+32(R9)
-	VCVTPH2PS 16(BX), Y0
+	VPMOVZXWD 16(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+128(R9)
 	VMOVUPS Y1, laneFrame_tile+160(R9)
-	VCVTPH2PS 32(BX), Y0
+	VPMOVZXWD 32(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+256(R9)
 	VMOVUPS Y1, laneFrame_tile+288(R9)
-	VCVTPH2PS 48(BX), Y0
+	VPMOVZXWD 48(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+384(R9)
 	VMOVUPS Y1, laneFrame_tile+416(R9)
-	VCVTPH2PS 64(BX), Y0
+	VPMOVZXWD 64(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+512(R9)
 	VMOVUPS Y1, laneFrame_tile+544(R9)
-	VCVTPH2PS 80(BX), Y0
+	VPMOVZXWD 80(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+640(R9)
 	VMOVUPS Y1, laneFrame_tile+672(R9)
-	VCVTPH2PS 96(BX), Y0
+	VPMOVZXWD 96(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+768(R9)
 	VMOVUPS Y1, laneFrame_tile+800(R9)
-	VCVTPH2PS 112(BX), Y0
+	VPMOVZXWD 112(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
@@ -14648,49 +15347,57 @@ TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y1, laneFrame_tile+928(R9)
 	MOVL 24(R8), BX
 	ADDQ SI, BX
-	VCVTPH2PS 0(BX), Y0
+	VPMOVZXWD 0(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1024(R9)
 	VMOVUPS Y1, laneFrame_tile+1056(R9)
-	VCVTPH2PS 16(BX), Y0
+	VPMOVZXWD 16(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1152(R9)
 	VMOVUPS Y1, laneFrame_tile+1184(R9)
-	VCVTPH2PS 32(BX), Y0
+	VPMOVZXWD 32(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1280(R9)
 	VMOVUPS Y1, laneFrame_tile+1312(R9)
-	VCVTPH2PS 48(BX), Y0
+	VPMOVZXWD 48(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1408(R9)
 	VMOVUPS Y1, laneFrame_tile+1440(R9)
-	VCVTPH2PS 64(BX), Y0
+	VPMOVZXWD 64(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1536(R9)
 	VMOVUPS Y1, laneFrame_tile+1568(R9)
-	VCVTPH2PS 80(BX), Y0
+	VPMOVZXWD 80(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1664(R9)
 	VMOVUPS Y1, laneFrame_tile+1696(R9)
-	VCVTPH2PS 96(BX), Y0
+	VPMOVZXWD 96(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1792(R9)
 	VMOVUPS Y1, laneFrame_tile+1824(R9)
-	VCVTPH2PS 112(BX), Y0
+	VPMOVZXWD 112(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
@@ -14698,49 +15405,57 @@ TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y1, laneFrame_tile+1952(R9)
 	MOVL 28(R8), BX
 	ADDQ SI, BX
-	VCVTPH2PS 0(BX), Y0
+	VPMOVZXWD 0(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+64(R9)
 	VMOVUPS Y1, laneFrame_tile+96(R9)
-	VCVTPH2PS 16(BX), Y0
+	VPMOVZXWD 16(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+192(R9)
 	VMOVUPS Y1, laneFrame_tile+224(R9)
-	VCVTPH2PS 32(BX), Y0
+	VPMOVZXWD 32(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+320(R9)
 	VMOVUPS Y1, laneFrame_tile+352(R9)
-	VCVTPH2PS 48(BX), Y0
+	VPMOVZXWD 48(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+448(R9)
 	VMOVUPS Y1, laneFrame_tile+480(R9)
-	VCVTPH2PS 64(BX), Y0
+	VPMOVZXWD 64(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+576(R9)
 	VMOVUPS Y1, laneFrame_tile+608(R9)
-	VCVTPH2PS 80(BX), Y0
+	VPMOVZXWD 80(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+704(R9)
 	VMOVUPS Y1, laneFrame_tile+736(R9)
-	VCVTPH2PS 96(BX), Y0
+	VPMOVZXWD 96(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+832(R9)
 	VMOVUPS Y1, laneFrame_tile+864(R9)
-	VCVTPH2PS 112(BX), Y0
+	VPMOVZXWD 112(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
@@ -14748,49 +15463,57 @@ TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y1, laneFrame_tile+992(R9)
 	MOVL 32(R8), BX
 	ADDQ SI, BX
-	VCVTPH2PS 0(BX), Y0
+	VPMOVZXWD 0(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1088(R9)
 	VMOVUPS Y1, laneFrame_tile+1120(R9)
-	VCVTPH2PS 16(BX), Y0
+	VPMOVZXWD 16(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1216(R9)
 	VMOVUPS Y1, laneFrame_tile+1248(R9)
-	VCVTPH2PS 32(BX), Y0
+	VPMOVZXWD 32(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1344(R9)
 	VMOVUPS Y1, laneFrame_tile+1376(R9)
-	VCVTPH2PS 48(BX), Y0
+	VPMOVZXWD 48(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1472(R9)
 	VMOVUPS Y1, laneFrame_tile+1504(R9)
-	VCVTPH2PS 64(BX), Y0
+	VPMOVZXWD 64(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1600(R9)
 	VMOVUPS Y1, laneFrame_tile+1632(R9)
-	VCVTPH2PS 80(BX), Y0
+	VPMOVZXWD 80(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1728(R9)
 	VMOVUPS Y1, laneFrame_tile+1760(R9)
-	VCVTPH2PS 96(BX), Y0
+	VPMOVZXWD 96(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1856(R9)
 	VMOVUPS Y1, laneFrame_tile+1888(R9)
-	VCVTPH2PS 112(BX), Y0
+	VPMOVZXWD 112(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
@@ -14803,16 +15526,8 @@ same293:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -14827,16 +15542,8 @@ same293:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -14851,16 +15558,8 @@ same293:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -14875,16 +15574,8 @@ same293:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -14901,16 +15592,8 @@ same293:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -14925,16 +15608,8 @@ same293:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -14949,16 +15624,8 @@ same293:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -14973,16 +15640,8 @@ same293:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -15184,10 +15843,603 @@ rows295:
 	MOVQ (R10)(AX*8), AX
 	JMP AX
 
-TEXT mmaTF32256<>(SB), NOSPLIT, $0-0
+TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
 	JEQ same296
+	MOVL AX, laneFrame_tag(R9)
+	MOVL 20(R8), BX
+	ADDQ SI, BX
+	VCVTPH2PS 0(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+0(R9)
+	VMOVUPS Y1, laneFrame_tile+32(R9)
+	VCVTPH2PS 16(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+128(R9)
+	VMOVUPS Y1, laneFrame_tile+160(R9)
+	VCVTPH2PS 32(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+256(R9)
+	VMOVUPS Y1, laneFrame_tile+288(R9)
+	VCVTPH2PS 48(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+384(R9)
+	VMOVUPS Y1, laneFrame_tile+416(R9)
+	VCVTPH2PS 64(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+512(R9)
+	VMOVUPS Y1, laneFrame_tile+544(R9)
+	VCVTPH2PS 80(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+640(R9)
+	VMOVUPS Y1, laneFrame_tile+672(R9)
+	VCVTPH2PS 96(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+768(R9)
+	VMOVUPS Y1, laneFrame_tile+800(R9)
+	VCVTPH2PS 112(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+896(R9)
+	VMOVUPS Y1, laneFrame_tile+928(R9)
+	MOVL 24(R8), BX
+	ADDQ SI, BX
+	VCVTPH2PS 0(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1024(R9)
+	VMOVUPS Y1, laneFrame_tile+1056(R9)
+	VCVTPH2PS 16(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1152(R9)
+	VMOVUPS Y1, laneFrame_tile+1184(R9)
+	VCVTPH2PS 32(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1280(R9)
+	VMOVUPS Y1, laneFrame_tile+1312(R9)
+	VCVTPH2PS 48(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1408(R9)
+	VMOVUPS Y1, laneFrame_tile+1440(R9)
+	VCVTPH2PS 64(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1536(R9)
+	VMOVUPS Y1, laneFrame_tile+1568(R9)
+	VCVTPH2PS 80(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1664(R9)
+	VMOVUPS Y1, laneFrame_tile+1696(R9)
+	VCVTPH2PS 96(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1792(R9)
+	VMOVUPS Y1, laneFrame_tile+1824(R9)
+	VCVTPH2PS 112(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1920(R9)
+	VMOVUPS Y1, laneFrame_tile+1952(R9)
+	MOVL 28(R8), BX
+	ADDQ SI, BX
+	VCVTPH2PS 0(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+64(R9)
+	VMOVUPS Y1, laneFrame_tile+96(R9)
+	VCVTPH2PS 16(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+192(R9)
+	VMOVUPS Y1, laneFrame_tile+224(R9)
+	VCVTPH2PS 32(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+320(R9)
+	VMOVUPS Y1, laneFrame_tile+352(R9)
+	VCVTPH2PS 48(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+448(R9)
+	VMOVUPS Y1, laneFrame_tile+480(R9)
+	VCVTPH2PS 64(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+576(R9)
+	VMOVUPS Y1, laneFrame_tile+608(R9)
+	VCVTPH2PS 80(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+704(R9)
+	VMOVUPS Y1, laneFrame_tile+736(R9)
+	VCVTPH2PS 96(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+832(R9)
+	VMOVUPS Y1, laneFrame_tile+864(R9)
+	VCVTPH2PS 112(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+960(R9)
+	VMOVUPS Y1, laneFrame_tile+992(R9)
+	MOVL 32(R8), BX
+	ADDQ SI, BX
+	VCVTPH2PS 0(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1088(R9)
+	VMOVUPS Y1, laneFrame_tile+1120(R9)
+	VCVTPH2PS 16(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1216(R9)
+	VMOVUPS Y1, laneFrame_tile+1248(R9)
+	VCVTPH2PS 32(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1344(R9)
+	VMOVUPS Y1, laneFrame_tile+1376(R9)
+	VCVTPH2PS 48(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1472(R9)
+	VMOVUPS Y1, laneFrame_tile+1504(R9)
+	VCVTPH2PS 64(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1600(R9)
+	VMOVUPS Y1, laneFrame_tile+1632(R9)
+	VCVTPH2PS 80(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1728(R9)
+	VMOVUPS Y1, laneFrame_tile+1760(R9)
+	VCVTPH2PS 96(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1856(R9)
+	VMOVUPS Y1, laneFrame_tile+1888(R9)
+	VCVTPH2PS 112(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1984(R9)
+	VMOVUPS Y1, laneFrame_tile+2016(R9)
+same296:
+	MOVL 36(R8), BX
+	ADDQ SI, BX
+	VMOVUPS columns0<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+0(R9)
+	VMOVUPS Y13, laneFrame_columns+32(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+64(R9)
+	VMOVUPS Y13, laneFrame_columns+96(R9)
+	VMOVUPS columns1<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+128(R9)
+	VMOVUPS Y13, laneFrame_columns+160(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+192(R9)
+	VMOVUPS Y13, laneFrame_columns+224(R9)
+	VMOVUPS columns2<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+256(R9)
+	VMOVUPS Y13, laneFrame_columns+288(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+320(R9)
+	VMOVUPS Y13, laneFrame_columns+352(R9)
+	VMOVUPS columns3<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+384(R9)
+	VMOVUPS Y13, laneFrame_columns+416(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+448(R9)
+	VMOVUPS Y13, laneFrame_columns+480(R9)
+	MOVL 40(R8), BX
+	ADDQ SI, BX
+	VMOVUPS columns0<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+512(R9)
+	VMOVUPS Y13, laneFrame_columns+544(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+576(R9)
+	VMOVUPS Y13, laneFrame_columns+608(R9)
+	VMOVUPS columns1<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+640(R9)
+	VMOVUPS Y13, laneFrame_columns+672(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+704(R9)
+	VMOVUPS Y13, laneFrame_columns+736(R9)
+	VMOVUPS columns2<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+768(R9)
+	VMOVUPS Y13, laneFrame_columns+800(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+832(R9)
+	VMOVUPS Y13, laneFrame_columns+864(R9)
+	VMOVUPS columns3<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+896(R9)
+	VMOVUPS Y13, laneFrame_columns+928(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+960(R9)
+	VMOVUPS Y13, laneFrame_columns+992(R9)
+	MOVL 4(R8), DX
+	MOVL 8(R8), BX
+	MOVL 44(R8), CX
+	MOVL 48(R8), R11
+	ADDQ SI, DX
+	ADDQ SI, BX
+	ADDQ SI, CX
+	ADDQ SI, R11
+	LEAQ laneFrame_tile+0(R9), R13
+	MOVL $8, R15
+	PCALIGN $32
+rows297:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VBROADCASTSD 0(R13), Y8
+	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
+	VBROADCASTSD 8(R13), Y9
+	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
+	VBROADCASTSD 16(R13), Y10
+	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
+	VBROADCASTSD 24(R13), Y11
+	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
+	VBROADCASTSD 32(R13), Y8
+	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
+	VBROADCASTSD 40(R13), Y9
+	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
+	VBROADCASTSD 48(R13), Y10
+	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
+	VBROADCASTSD 56(R13), Y11
+	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
+	VBROADCASTSD 64(R13), Y8
+	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
+	VBROADCASTSD 72(R13), Y9
+	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
+	VBROADCASTSD 80(R13), Y10
+	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
+	VBROADCASTSD 88(R13), Y11
+	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
+	VBROADCASTSD 96(R13), Y8
+	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
+	VBROADCASTSD 104(R13), Y9
+	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
+	VBROADCASTSD 112(R13), Y10
+	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
+	VBROADCASTSD 120(R13), Y11
+	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
+	VCVTPS2PD (CX), Y8
+	VADDPD Y1, Y0, Y0
+	VADDPD Y3, Y2, Y2
+	VADDPD Y2, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, X0, X0, X9
+	VBLENDVPS X9, X15, X0, X0
+	VCVTPS2PD (R11), Y8
+	VADDPD Y5, Y4, Y4
+	VADDPD Y7, Y6, Y6
+	VADDPD Y6, Y4, Y4
+	VADDPD Y8, Y4, Y4
+	VCVTPD2PSY Y4, X4
+	VCMPPS $3, X4, X4, X9
+	VBLENDVPS X9, X15, X4, X4
+	VMOVUPS X0, (DX)
+	VMOVUPS X4, (BX)
+	ADDQ $16, DX
+	ADDQ $16, BX
+	ADDQ $16, CX
+	ADDQ $16, R11
+	ADDQ $128, R13
+	SUBL $1, R15
+	JNE rows297
+	MOVL 12(R8), DX
+	MOVL 16(R8), BX
+	MOVL 52(R8), CX
+	MOVL 56(R8), R11
+	ADDQ SI, DX
+	ADDQ SI, BX
+	ADDQ SI, CX
+	ADDQ SI, R11
+	LEAQ laneFrame_tile+1024(R9), R13
+	MOVL $8, R15
+	PCALIGN $32
+rows298:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VBROADCASTSD 0(R13), Y8
+	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
+	VBROADCASTSD 8(R13), Y9
+	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
+	VBROADCASTSD 16(R13), Y10
+	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
+	VBROADCASTSD 24(R13), Y11
+	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
+	VBROADCASTSD 32(R13), Y8
+	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
+	VBROADCASTSD 40(R13), Y9
+	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
+	VBROADCASTSD 48(R13), Y10
+	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
+	VBROADCASTSD 56(R13), Y11
+	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
+	VBROADCASTSD 64(R13), Y8
+	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
+	VBROADCASTSD 72(R13), Y9
+	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
+	VBROADCASTSD 80(R13), Y10
+	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
+	VBROADCASTSD 88(R13), Y11
+	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
+	VBROADCASTSD 96(R13), Y8
+	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
+	VBROADCASTSD 104(R13), Y9
+	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
+	VBROADCASTSD 112(R13), Y10
+	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
+	VBROADCASTSD 120(R13), Y11
+	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
+	VCVTPS2PD (CX), Y8
+	VADDPD Y1, Y0, Y0
+	VADDPD Y3, Y2, Y2
+	VADDPD Y2, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, X0, X0, X9
+	VBLENDVPS X9, X15, X0, X0
+	VCVTPS2PD (R11), Y8
+	VADDPD Y5, Y4, Y4
+	VADDPD Y7, Y6, Y6
+	VADDPD Y6, Y4, Y4
+	VADDPD Y8, Y4, Y4
+	VCVTPD2PSY Y4, X4
+	VCMPPS $3, X4, X4, X9
+	VBLENDVPS X9, X15, X4, X4
+	VMOVUPS X0, (DX)
+	VMOVUPS X4, (BX)
+	ADDQ $16, DX
+	ADDQ $16, BX
+	ADDQ $16, CX
+	ADDQ $16, R11
+	ADDQ $128, R13
+	SUBL $1, R15
+	JNE rows298
+	ADDQ $64, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+
+TEXT mmaTF32256<>(SB), NOSPLIT, $0-0
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same299
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -15325,7 +16577,7 @@ TEXT mmaTF32256<>(SB), NOSPLIT, $0-0
 	VANDPS 112(BX), X1, X0
 	VCVTPS2PD X0, Y0
 	VMOVUPS Y0, laneFrame_tile+992(R9)
-same296:
+same299:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS columns0<>(SB), Y11
@@ -15421,7 +16673,7 @@ same296:
 	LEAQ laneFrame_tile+0(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows297:
+rows300:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -15478,7 +16730,7 @@ rows297:
 	ADDQ $16, R11
 	ADDQ $64, R13
 	SUBL $1, R15
-	JNE rows297
+	JNE rows300
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -15490,7 +16742,7 @@ rows297:
 	LEAQ laneFrame_tile+512(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows298:
+rows301:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -15547,107 +16799,109 @@ rows298:
 	ADDQ $16, R11
 	ADDQ $64, R13
 	SUBL $1, R15
-	JNE rows298
+	JNE rows301
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
 
 DATA table256<>+0(SB)/8, $leave256<>(SB)
-DATA table256<>+8(SB)/8, $add32256<>(SB)
-DATA table256<>+16(SB)/8, $sub32256<>(SB)
-DATA table256<>+24(SB)/8, $mul32256<>(SB)
-DATA table256<>+32(SB)/8, $and32256<>(SB)
-DATA table256<>+40(SB)/8, $or32256<>(SB)
-DATA table256<>+48(SB)/8, $xor32256<>(SB)
-DATA table256<>+56(SB)/8, $shl32256<>(SB)
-DATA table256<>+64(SB)/8, $shr32256<>(SB)
-DATA table256<>+72(SB)/8, $sar32256<>(SB)
-DATA table256<>+80(SB)/8, $minS32256<>(SB)
-DATA table256<>+88(SB)/8, $maxS32256<>(SB)
-DATA table256<>+96(SB)/8, $minU32256<>(SB)
-DATA table256<>+104(SB)/8, $maxU32256<>(SB)
-DATA table256<>+112(SB)/8, $add64256<>(SB)
-DATA table256<>+120(SB)/8, $sub64256<>(SB)
-DATA table256<>+128(SB)/8, $and64256<>(SB)
-DATA table256<>+136(SB)/8, $or64256<>(SB)
-DATA table256<>+144(SB)/8, $leave256<>(SB)
-DATA table256<>+152(SB)/8, $addF256<>(SB)
-DATA table256<>+160(SB)/8, $subF256<>(SB)
-DATA table256<>+168(SB)/8, $mulF256<>(SB)
-DATA table256<>+176(SB)/8, $divF256<>(SB)
-DATA table256<>+184(SB)/8, $mad32256<>(SB)
-DATA table256<>+192(SB)/8, $fmaF256<>(SB)
-DATA table256<>+200(SB)/8, $mulWideS256<>(SB)
-DATA table256<>+208(SB)/8, $mulWideU256<>(SB)
-DATA table256<>+216(SB)/8, $madWideS256<>(SB)
-DATA table256<>+224(SB)/8, $madWideU256<>(SB)
-DATA table256<>+232(SB)/8, $shl64256<>(SB)
-DATA table256<>+240(SB)/8, $shr64256<>(SB)
-DATA table256<>+248(SB)/8, $leave256<>(SB)
-DATA table256<>+256(SB)/8, $sqrtF256<>(SB)
-DATA table256<>+264(SB)/8, $negF256<>(SB)
-DATA table256<>+272(SB)/8, $absF256<>(SB)
-DATA table256<>+280(SB)/8, $maxF256<>(SB)
-DATA table256<>+288(SB)/8, $minF256<>(SB)
-DATA table256<>+296(SB)/8, $pairBF16256<>(SB)
-DATA table256<>+304(SB)/8, $exp2F256<>(SB)
-DATA table256<>+312(SB)/8, $eq32256<>(SB)
-DATA table256<>+320(SB)/8, $ltS32256<>(SB)
-DATA table256<>+328(SB)/8, $ltU32256<>(SB)
-DATA table256<>+336(SB)/8, $eq64256<>(SB)
-DATA table256<>+344(SB)/8, $ltS64256<>(SB)
-DATA table256<>+352(SB)/8, $leave256<>(SB)
-DATA table256<>+360(SB)/8, $eqF256<>(SB)
-DATA table256<>+368(SB)/8, $ltF256<>(SB)
-DATA table256<>+376(SB)/8, $leF256<>(SB)
-DATA table256<>+384(SB)/8, $unordF256<>(SB)
-DATA table256<>+392(SB)/8, $equF256<>(SB)
-DATA table256<>+400(SB)/8, $andP256<>(SB)
-DATA table256<>+408(SB)/8, $orP256<>(SB)
-DATA table256<>+416(SB)/8, $xorP256<>(SB)
-DATA table256<>+424(SB)/8, $mov32256<>(SB)
-DATA table256<>+432(SB)/8, $mov64256<>(SB)
-DATA table256<>+440(SB)/8, $sext64256<>(SB)
-DATA table256<>+448(SB)/8, $zext64256<>(SB)
-DATA table256<>+456(SB)/8, $trunc32256<>(SB)
-DATA table256<>+464(SB)/8, $cvtS32F256<>(SB)
-DATA table256<>+472(SB)/8, $leave256<>(SB)
-DATA table256<>+480(SB)/8, $sel32256<>(SB)
-DATA table256<>+488(SB)/8, $sel64256<>(SB)
-DATA table256<>+496(SB)/8, $load1x32256<>(SB)
-DATA table256<>+504(SB)/8, $load2x32256<>(SB)
-DATA table256<>+512(SB)/8, $load4x32256<>(SB)
-DATA table256<>+520(SB)/8, $loadLong32256<>(SB)
-DATA table256<>+528(SB)/8, $loadHalf32256<>(SB)
-DATA table256<>+536(SB)/8, $store1x32256<>(SB)
-DATA table256<>+544(SB)/8, $storeLong32256<>(SB)
-DATA table256<>+552(SB)/8, $store2x32256<>(SB)
-DATA table256<>+560(SB)/8, $store4x32256<>(SB)
-DATA table256<>+568(SB)/8, $storeHalf32256<>(SB)
-DATA table256<>+576(SB)/8, $load1x64256<>(SB)
-DATA table256<>+584(SB)/8, $load2x64256<>(SB)
-DATA table256<>+592(SB)/8, $load4x64256<>(SB)
-DATA table256<>+600(SB)/8, $loadLong64256<>(SB)
-DATA table256<>+608(SB)/8, $loadHalf64256<>(SB)
-DATA table256<>+616(SB)/8, $store1x64256<>(SB)
-DATA table256<>+624(SB)/8, $storeLong64256<>(SB)
-DATA table256<>+632(SB)/8, $store2x64256<>(SB)
-DATA table256<>+640(SB)/8, $store4x64256<>(SB)
-DATA table256<>+648(SB)/8, $storeHalf64256<>(SB)
-DATA table256<>+656(SB)/8, $commit256<>(SB)
-DATA table256<>+664(SB)/8, $wait256<>(SB)
-DATA table256<>+672(SB)/8, $copy32256<>(SB)
-DATA table256<>+680(SB)/8, $copy64256<>(SB)
-DATA table256<>+688(SB)/8, $matrix2x32256<>(SB)
-DATA table256<>+696(SB)/8, $matrixT2x32256<>(SB)
-DATA table256<>+704(SB)/8, $matrix4x32256<>(SB)
-DATA table256<>+712(SB)/8, $matrixT4x32256<>(SB)
-DATA table256<>+720(SB)/8, $matrix2x64256<>(SB)
-DATA table256<>+728(SB)/8, $matrixT2x64256<>(SB)
-DATA table256<>+736(SB)/8, $matrix4x64256<>(SB)
-DATA table256<>+744(SB)/8, $matrixT4x64256<>(SB)
-DATA table256<>+752(SB)/8, $mmaBF16256<>(SB)
-DATA table256<>+760(SB)/8, $mmaF16256<>(SB)
-DATA table256<>+768(SB)/8, $mmaTF32256<>(SB)
-GLOBL table256<>(SB), RODATA, $776
+DATA table256<>+8(SB)/8, $branch256<>(SB)
+DATA table256<>+16(SB)/8, $jump256<>(SB)
+DATA table256<>+24(SB)/8, $add32256<>(SB)
+DATA table256<>+32(SB)/8, $sub32256<>(SB)
+DATA table256<>+40(SB)/8, $mul32256<>(SB)
+DATA table256<>+48(SB)/8, $and32256<>(SB)
+DATA table256<>+56(SB)/8, $or32256<>(SB)
+DATA table256<>+64(SB)/8, $xor32256<>(SB)
+DATA table256<>+72(SB)/8, $shl32256<>(SB)
+DATA table256<>+80(SB)/8, $shr32256<>(SB)
+DATA table256<>+88(SB)/8, $sar32256<>(SB)
+DATA table256<>+96(SB)/8, $minS32256<>(SB)
+DATA table256<>+104(SB)/8, $maxS32256<>(SB)
+DATA table256<>+112(SB)/8, $minU32256<>(SB)
+DATA table256<>+120(SB)/8, $maxU32256<>(SB)
+DATA table256<>+128(SB)/8, $add64256<>(SB)
+DATA table256<>+136(SB)/8, $sub64256<>(SB)
+DATA table256<>+144(SB)/8, $and64256<>(SB)
+DATA table256<>+152(SB)/8, $or64256<>(SB)
+DATA table256<>+160(SB)/8, $leave256<>(SB)
+DATA table256<>+168(SB)/8, $addF256<>(SB)
+DATA table256<>+176(SB)/8, $subF256<>(SB)
+DATA table256<>+184(SB)/8, $mulF256<>(SB)
+DATA table256<>+192(SB)/8, $divF256<>(SB)
+DATA table256<>+200(SB)/8, $mad32256<>(SB)
+DATA table256<>+208(SB)/8, $fmaF256<>(SB)
+DATA table256<>+216(SB)/8, $mulWideS256<>(SB)
+DATA table256<>+224(SB)/8, $mulWideU256<>(SB)
+DATA table256<>+232(SB)/8, $madWideS256<>(SB)
+DATA table256<>+240(SB)/8, $madWideU256<>(SB)
+DATA table256<>+248(SB)/8, $shl64256<>(SB)
+DATA table256<>+256(SB)/8, $shr64256<>(SB)
+DATA table256<>+264(SB)/8, $leave256<>(SB)
+DATA table256<>+272(SB)/8, $sqrtF256<>(SB)
+DATA table256<>+280(SB)/8, $negF256<>(SB)
+DATA table256<>+288(SB)/8, $absF256<>(SB)
+DATA table256<>+296(SB)/8, $maxF256<>(SB)
+DATA table256<>+304(SB)/8, $minF256<>(SB)
+DATA table256<>+312(SB)/8, $pairBF16256<>(SB)
+DATA table256<>+320(SB)/8, $exp2F256<>(SB)
+DATA table256<>+328(SB)/8, $eq32256<>(SB)
+DATA table256<>+336(SB)/8, $ltS32256<>(SB)
+DATA table256<>+344(SB)/8, $ltU32256<>(SB)
+DATA table256<>+352(SB)/8, $eq64256<>(SB)
+DATA table256<>+360(SB)/8, $ltS64256<>(SB)
+DATA table256<>+368(SB)/8, $leave256<>(SB)
+DATA table256<>+376(SB)/8, $eqF256<>(SB)
+DATA table256<>+384(SB)/8, $ltF256<>(SB)
+DATA table256<>+392(SB)/8, $leF256<>(SB)
+DATA table256<>+400(SB)/8, $unordF256<>(SB)
+DATA table256<>+408(SB)/8, $equF256<>(SB)
+DATA table256<>+416(SB)/8, $andP256<>(SB)
+DATA table256<>+424(SB)/8, $orP256<>(SB)
+DATA table256<>+432(SB)/8, $xorP256<>(SB)
+DATA table256<>+440(SB)/8, $mov32256<>(SB)
+DATA table256<>+448(SB)/8, $mov64256<>(SB)
+DATA table256<>+456(SB)/8, $sext64256<>(SB)
+DATA table256<>+464(SB)/8, $zext64256<>(SB)
+DATA table256<>+472(SB)/8, $trunc32256<>(SB)
+DATA table256<>+480(SB)/8, $cvtS32F256<>(SB)
+DATA table256<>+488(SB)/8, $leave256<>(SB)
+DATA table256<>+496(SB)/8, $sel32256<>(SB)
+DATA table256<>+504(SB)/8, $sel64256<>(SB)
+DATA table256<>+512(SB)/8, $load1x32256<>(SB)
+DATA table256<>+520(SB)/8, $load2x32256<>(SB)
+DATA table256<>+528(SB)/8, $load4x32256<>(SB)
+DATA table256<>+536(SB)/8, $loadLong32256<>(SB)
+DATA table256<>+544(SB)/8, $loadHalf32256<>(SB)
+DATA table256<>+552(SB)/8, $store1x32256<>(SB)
+DATA table256<>+560(SB)/8, $storeLong32256<>(SB)
+DATA table256<>+568(SB)/8, $store2x32256<>(SB)
+DATA table256<>+576(SB)/8, $store4x32256<>(SB)
+DATA table256<>+584(SB)/8, $storeHalf32256<>(SB)
+DATA table256<>+592(SB)/8, $load1x64256<>(SB)
+DATA table256<>+600(SB)/8, $load2x64256<>(SB)
+DATA table256<>+608(SB)/8, $load4x64256<>(SB)
+DATA table256<>+616(SB)/8, $loadLong64256<>(SB)
+DATA table256<>+624(SB)/8, $loadHalf64256<>(SB)
+DATA table256<>+632(SB)/8, $store1x64256<>(SB)
+DATA table256<>+640(SB)/8, $storeLong64256<>(SB)
+DATA table256<>+648(SB)/8, $store2x64256<>(SB)
+DATA table256<>+656(SB)/8, $store4x64256<>(SB)
+DATA table256<>+664(SB)/8, $storeHalf64256<>(SB)
+DATA table256<>+672(SB)/8, $commit256<>(SB)
+DATA table256<>+680(SB)/8, $wait256<>(SB)
+DATA table256<>+688(SB)/8, $copy32256<>(SB)
+DATA table256<>+696(SB)/8, $copy64256<>(SB)
+DATA table256<>+704(SB)/8, $matrix2x32256<>(SB)
+DATA table256<>+712(SB)/8, $matrixT2x32256<>(SB)
+DATA table256<>+720(SB)/8, $matrix4x32256<>(SB)
+DATA table256<>+728(SB)/8, $matrixT4x32256<>(SB)
+DATA table256<>+736(SB)/8, $matrix2x64256<>(SB)
+DATA table256<>+744(SB)/8, $matrixT2x64256<>(SB)
+DATA table256<>+752(SB)/8, $matrix4x64256<>(SB)
+DATA table256<>+760(SB)/8, $matrixT4x64256<>(SB)
+DATA table256<>+768(SB)/8, $mmaBF16256<>(SB)
+DATA table256<>+776(SB)/8, $mmaF16256<>(SB)
+DATA table256<>+784(SB)/8, $mmaTF32256<>(SB)
+GLOBL table256<>(SB), RODATA, $792
