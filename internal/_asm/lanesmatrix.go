@@ -44,6 +44,14 @@ func loadMatrix(s space, n int, trans bool) handler {
 		regs := 8 * n * 4 / l.bytes
 		f.offsets(l, s, 16, regs)
 		f.spill(l, regs)
+		for b := 1; b < 4 && l.wide(); b++ {
+			f.op("MOVL $%#x, AX", 15<<(4*b))
+			f.op("KMOVW AX, K%d", 1+b)
+		}
+		if trans && l.wide() {
+			f.op("VMOVUPS transposed0<>(SB), Z3")
+			f.op("VMOVUPS transposed1<>(SB), Z4")
+		}
 		for j := range n {
 			f.op("MOVL %d(R8), DX", places[j])
 			switch {
@@ -54,11 +62,11 @@ func loadMatrix(s space, n int, trans bool) handler {
 				}
 			case l.wide():
 				f.rows(l, j)
-				for h := range 2 {
-					f.op("VMOVUPS transposed%d<>(SB), Z%d", h, 2+h)
-					f.op("VPERMI2W Z1, Z0, Z%d", 2+h)
-					f.op("VMOVUPS Z%d, %s", 2+h, at(h*64, 4, "DX"))
-				}
+				f.op("VMOVDQA64 Z0, Z2")
+				f.op("VPERMT2W Z1, Z3, Z0")
+				f.op("VPERMT2W Z1, Z4, Z2")
+				f.op("VMOVUPS Z0, %s", at(0, 4, "DX"))
+				f.op("VMOVUPS Z2, %s", at(64, 4, "DX"))
 			default:
 				f.transpose8(j)
 			}
@@ -71,16 +79,27 @@ func loadMatrix(s space, n int, trans bool) handler {
 func (f *file) rows(l *level, j int) {
 	per := l.bytes / 16
 	for i := range 8 {
-		f.op("MOVL laneFrame_off+%d(R9), AX", 4*(8*j+i))
+		reg := f.offsetOf(8*j + i)
 		switch b, r := i%per, i/per; {
 		case b == 0:
-			f.op("VMOVUPS (R11)(AX*1), X%d", r)
+			f.op("VMOVUPS (R11)(%s*1), X%d", reg, r)
 		case l.wide():
-			f.op("VINSERTI32X4 $%d, (R11)(AX*1), Z%d, Z%d", b, r, r)
+			f.op("VBROADCASTI32X4 (R11)(%s*1), K%d, Z%d", reg, 1+b, r)
 		default:
-			f.op("VINSERTI128 $1, (R11)(AX*1), Y%d, Y%d", r, r)
+			f.op("VINSERTI128 $1, (R11)(%s*1), Y%d, Y%d", reg, r, r)
 		}
 	}
+}
+
+// offsetOf gets the offset of lane i, two at a time: loads of what was stored as a vector are slow. It uses AX and BX.
+func (f *file) offsetOf(i int) string {
+	if i%2 == 1 {
+		f.op("SHRQ $32, AX")
+		return "AX"
+	}
+	f.op("MOVQ laneFrame_off+%d(R9), AX", 4*i)
+	f.op("MOVL AX, BX")
+	return "BX"
 }
 
 // transpose8 stores matrix j transposed, by three rounds of interleaving 8 rows of 16 bytes.
