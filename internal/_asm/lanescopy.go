@@ -172,9 +172,9 @@ func wait(f *file, l *level) bool {
 	f.op("NEGQ CX")
 	f.mark(move)
 	f.op("JEQ %s", keep)
-	f.op("VMOVUPS (R13)(CX*1), Y0")
-	f.op("VMOVUPS Y0, (BX)(CX*1)")
-	f.op("ADDQ $32, CX")
+	f.op("VMOVUPS (R13)(CX*1), %s", l.r(0))
+	f.op("VMOVUPS %s, (BX)(CX*1)", l.r(0))
+	f.op("ADDQ $%d, CX", l.bytes)
 	f.op("JMP %s", move)
 	f.mark(keep)
 	return true

@@ -91,17 +91,6 @@ func (f *file) rows(l *level, j int) {
 	}
 }
 
-// offsetOf gets the offset of lane i, two at a time: loads of what was stored as a vector are slow. It uses AX and BX.
-func (f *file) offsetOf(i int) string {
-	if i%2 == 1 {
-		f.op("SHRQ $32, AX")
-		return "AX"
-	}
-	f.op("MOVQ laneFrame_off+%d(R9), AX", 4*i)
-	f.op("MOVL AX, BX")
-	return "BX"
-}
-
 // transpose8 stores matrix j transposed, by three rounds of interleaving 8 rows of 16 bytes.
 func (f *file) transpose8(j int) {
 	for i := range 8 {
