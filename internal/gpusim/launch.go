@@ -121,6 +121,7 @@ type worker struct {
 	frame   *laneFrame
 	regions []region
 	bound   *cta // whose shared memory the assembly sees
+	changes int  // turns in which blocks may have written
 	tally
 }
 
@@ -279,6 +280,12 @@ func (g *grid) runTogether(resident int) *worker {
 		turn %= len(running)
 		c := running[turn]
 		spun := c.pass()
+		switch {
+		case !spun:
+			wk.changes++
+		case allEndless(running) && (next == g.total || len(running) == resident):
+			c.endless("an endless loop: all blocks that run are where they were before, and none wrote anything in between")
+		}
 		switch {
 		case c.fault != nil, g.isStopped():
 			g.finish(c)
