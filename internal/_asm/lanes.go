@@ -147,6 +147,20 @@ func branches() []handler {
 			f.op("INCQ laneFrame_jumps(R9)")
 			return true
 		}},
+		{"guard", 8, "skips b bytes if p[d]^a holds in no lane", func(f *file, _ *level) bool {
+			all := f.label("all")
+			f.fetch(opD, "BX")
+			f.op("MOVL (R12)(BX*1), AX")
+			f.op("XORL %d(R8), AX", opA)
+			f.op("CMPL AX, $-1")
+			f.op("JEQ %s", all)
+			f.op("TESTL AX, AX")
+			f.orLeave("JNE")
+			f.op("MOVL %d(R8), AX", opB)
+			f.op("LEAQ -32(R8)(AX*1), R8")
+			f.mark(all)
+			return true
+		}},
 		{"jump", 0, "goes on elsewhere", func(f *file, _ *level) bool {
 			f.op("MOVQ R8, R15")
 			f.jump()

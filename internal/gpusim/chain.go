@@ -57,8 +57,12 @@ func (e *emitter) append(block int) {
 	}
 	c.prog = append(c.prog, e.vector...)
 	c.steps = append(c.steps, step{run, n + int(b2u(review != nil)), block})
-	for range n - 1 {
-		c.steps = append(c.steps, step{block: block})
+	for i := range n - 1 {
+		s := step{block: block}
+		if i == 0 && e.vector[0][0] == uint32(lanesGuard) {
+			s.run, s.words = run, n-1 // the guard holds in all lanes
+		}
+		c.steps = append(c.steps, s)
 	}
 	if review != nil {
 		c.prog, c.steps = append(c.prog, inst{uint32(lanesLeave)}), append(c.steps, step{review, 1, block})

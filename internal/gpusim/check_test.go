@@ -276,7 +276,7 @@ func TestStop(t *testing.T) {
 	for name, body := range map[string]string{"apart": "", "together": "atom.global.add.u32 %lane, [%in], 1;"} {
 		r := newRig(t, wrap(".reg .b64 %rd1;", "mov.u64 %rd1, 0; "+body+"L: add.u64 %rd1, %rd1, 1; bra L;"), false)
 		stop := make(chan struct{})
-		time.AfterFunc(20*time.Millisecond, func() { close(stop) })
+		time.AfterFunc(100*time.Millisecond, func() { close(stop) })
 		k := r.prog.Kernel("k")
 		rep, err := r.dev.Launch(k, d1(4), d1(64), 0, pack(k, r.alloc(4096, "in"), r.alloc(4096, "out")), Options{Stop: stop})
 		if !errors.Is(err, ErrStopped) || rep.Counters.Instructions == 0 {

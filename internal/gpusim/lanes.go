@@ -40,6 +40,9 @@ const (
 	atSteps  = 6
 )
 
+// atSkip is the place in a guard of the bytes of the program up to what follows the guarded instruction.
+const atSkip = 3
+
 // laneFrame is what the assembly works on. What it points to others keep alive; the arrays stand on cache lines.
 type laneFrame struct {
 	r, q, p uintptr // registers of the warp
@@ -212,6 +215,19 @@ func (e *emitter) encodeTest(p int32, a, b slot) {
 		a, b = b, a
 	}
 	e.encode(t.op, slot{bankPred, p, 1}, a, b)[atImm] = mask(t.not)
+}
+
+// encodeGuard puts the guard before the form of the instruction under way: where it holds in all lanes or in none, the
+// assembly goes on by itself. An access that is looked at in Go stays there.
+func (e *emitter) encodeGuard() {
+	p, neg := e.guard()
+	if e.err != nil || len(e.vector) == 0 || !e.engine.has[lanesGuard] || e.v.watched && (e.watch != nil || e.review != nil) {
+		e.vector, e.watch, e.review = e.vector[:0], nil, nil
+		return
+	}
+	g := inst{uint32(lanesGuard)}
+	g[atD], g[atA], g[atSkip] = slot{bankPred, p, 1}.offset(), mask(neg), uint32(1+len(e.vector))*uint32(unsafe.Sizeof(g))
+	e.vector = slices.Insert(e.vector, 0, g)
 }
 
 // mask is all ones for true.

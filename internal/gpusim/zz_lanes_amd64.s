@@ -587,11 +587,29 @@ one1:
 go2:
 	JMP leave512<>(SB)
 
+TEXT guard512<>(SB), NOSPLIT, $0-0
+	MOVL 4(R8), BX
+	MOVL (R12)(BX*1), AX
+	XORL 8(R8), AX
+	CMPL AX, $-1
+	JEQ all3
+	TESTL AX, AX
+	JNE go4
+	MOVL 12(R8), AX
+	LEAQ -32(R8)(AX*1), R8
+all3:
+	ADDQ $32, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go4:
+	JMP leave512<>(SB)
+
 TEXT jump512<>(SB), NOSPLIT, $0-0
 	MOVQ R8, R15
 	MOVQ laneFrame_left(R9), DX
 	TESTQ DX, DX
-	JLE go3
+	JLE go5
 	MOVL 12(R15), AX
 	SUBQ AX, DX
 	MOVQ DX, laneFrame_left(R9)
@@ -607,7 +625,7 @@ TEXT jump512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go3:
+go5:
 	JMP leave512<>(SB)
 
 TEXT add32512<>(SB), NOSPLIT, $0-0
@@ -2051,69 +2069,69 @@ TEXT load1x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x4<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go4
+	JNE go6
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go4
+	JNE go6
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart5
+	JNE apart7
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have7
-apart5:
+	JMP have9
+apart7:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread6
+	JNE spread8
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have7
-spread6:
+	JMP have9
+spread8:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have7:
+have9:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart8
+	JNE apart10
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have10
-apart8:
+	JMP have12
+apart10:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread9
+	JNE spread11
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have10
-spread9:
+	JMP have12
+spread11:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have10:
+have12:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go4:
+go6:
 	JMP leave512<>(SB)
 
 TEXT load2x32512<>(SB), NOSPLIT, $0-0
@@ -2130,19 +2148,19 @@ TEXT load2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go11
+	JNE go13
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go11
+	JNE go13
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart12
+	JNE apart14
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -2153,19 +2171,19 @@ TEXT load2x32512<>(SB), NOSPLIT, $0-0
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 0(SI)(DX*1)
-	JMP have14
-apart12:
+	JMP have16
+apart14:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread13
+	JNE spread15
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have14
-spread13:
+	JMP have16
+spread15:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
@@ -2176,14 +2194,14 @@ spread13:
 	VPGATHERDD 4(R11)(Z0*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have14:
+have16:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart15
+	JNE apart17
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -2194,19 +2212,19 @@ have14:
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 64(SI)(DX*1)
-	JMP have17
-apart15:
+	JMP have19
+apart17:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread16
+	JNE spread18
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have17
-spread16:
+	JMP have19
+spread18:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
@@ -2217,12 +2235,12 @@ spread16:
 	VPGATHERDD 4(R11)(Z1*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have17:
+have19:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go11:
+go13:
 	JMP leave512<>(SB)
 
 TEXT load4x32512<>(SB), NOSPLIT, $0-0
@@ -2239,12 +2257,12 @@ TEXT load4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go18
+	JNE go20
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go18
+	JNE go20
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL laneFrame_off+0(R9), AX
@@ -2347,7 +2365,7 @@ TEXT load4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go18:
+go20:
 	JMP leave512<>(SB)
 
 TEXT loadLong32512<>(SB), NOSPLIT, $0-0
@@ -2364,12 +2382,12 @@ TEXT loadLong32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go19
+	JNE go21
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go19
+	JNE go21
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
@@ -2377,21 +2395,21 @@ TEXT loadLong32512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart20
+	JNE apart22
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have22
-apart20:
+	JMP have24
+apart22:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread21
+	JNE spread23
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have22
-spread21:
+	JMP have24
+spread23:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
@@ -2401,28 +2419,28 @@ spread21:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-have22:
+have24:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart23
+	JNE apart25
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have25
-apart23:
+	JMP have27
+apart25:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread24
+	JNE spread26
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have25
-spread24:
+	JMP have27
+spread26:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
@@ -2432,12 +2450,12 @@ spread24:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-have25:
+have27:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go19:
+go21:
 	JMP leave512<>(SB)
 
 TEXT loadHalf32512<>(SB), NOSPLIT, $0-0
@@ -2454,12 +2472,12 @@ TEXT loadHalf32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x2<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go26
+	JNE go28
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go26
+	JNE go28
 	MOVL 4(R8), DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
@@ -2470,11 +2488,11 @@ TEXT loadHalf32512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart27
+	JNE apart29
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DX)
-	JMP have29
-apart27:
+	JMP have31
+apart29:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -2523,18 +2541,18 @@ apart27:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have29:
+have31:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart30
+	JNE apart32
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DX)
-	JMP have32
-apart30:
+	JMP have34
+apart32:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -2583,12 +2601,12 @@ apart30:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have32:
+have34:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go26:
+go28:
 	JMP leave512<>(SB)
 
 TEXT store1x32512<>(SB), NOSPLIT, $0-0
@@ -2605,12 +2623,12 @@ TEXT store1x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x4<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go33
+	JNE go35
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go33
+	JNE go35
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
@@ -2621,11 +2639,11 @@ TEXT store1x32512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart34
+	JNE apart36
 	VMOVUPS 0(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have36
-apart34:
+	JMP have38
+apart36:
 	MOVQ laneFrame_off+0(R9), AX
 	MOVL AX, BX
 	MOVL 0(DX), CX
@@ -2682,18 +2700,18 @@ apart34:
 	SHRQ $32, AX
 	MOVL 60(DX), CX
 	MOVL CX, (R11)(AX*1)
-have36:
+have38:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart37
+	JNE apart39
 	VMOVUPS 64(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have39
-apart37:
+	JMP have41
+apart39:
 	MOVQ laneFrame_off+64(R9), AX
 	MOVL AX, BX
 	MOVL 64(DX), CX
@@ -2750,12 +2768,12 @@ apart37:
 	SHRQ $32, AX
 	MOVL 124(DX), CX
 	MOVL CX, (R11)(AX*1)
-have39:
+have41:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go33:
+go35:
 	JMP leave512<>(SB)
 
 TEXT storeLong32512<>(SB), NOSPLIT, $0-0
@@ -2772,18 +2790,18 @@ TEXT storeLong32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go40
+	JNE go42
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go40
+	JNE go42
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane41:
+lane43:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -2801,12 +2819,12 @@ lane41:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane41
+	JLT lane43
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go40:
+go42:
 	JMP leave512<>(SB)
 
 TEXT store2x32512<>(SB), NOSPLIT, $0-0
@@ -2823,12 +2841,12 @@ TEXT store2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go42
+	JNE go44
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go42
+	JNE go44
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -2927,7 +2945,7 @@ TEXT store2x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go42:
+go44:
 	JMP leave512<>(SB)
 
 TEXT store4x32512<>(SB), NOSPLIT, $0-0
@@ -2944,12 +2962,12 @@ TEXT store4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go43
+	JNE go45
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go43
+	JNE go45
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -3052,7 +3070,7 @@ TEXT store4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go43:
+go45:
 	JMP leave512<>(SB)
 
 TEXT storeHalf32512<>(SB), NOSPLIT, $0-0
@@ -3069,18 +3087,18 @@ TEXT storeHalf32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x2<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go44
+	JNE go46
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go44
+	JNE go46
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane45:
+lane47:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -3098,12 +3116,12 @@ lane45:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane45
+	JLT lane47
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go44:
+go46:
 	JMP leave512<>(SB)
 
 TEXT load1x64512<>(SB), NOSPLIT, $0-0
@@ -3131,69 +3149,69 @@ TEXT load1x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x4<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go46
+	JNE go48
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go46
+	JNE go48
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart47
+	JNE apart49
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have49
-apart47:
+	JMP have51
+apart49:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread48
+	JNE spread50
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have49
-spread48:
+	JMP have51
+spread50:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have49:
+have51:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart50
+	JNE apart52
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have52
-apart50:
+	JMP have54
+apart52:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread51
+	JNE spread53
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have52
-spread51:
+	JMP have54
+spread53:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have52:
+have54:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go46:
+go48:
 	JMP leave512<>(SB)
 
 TEXT load2x64512<>(SB), NOSPLIT, $0-0
@@ -3221,19 +3239,19 @@ TEXT load2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go53
+	JNE go55
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go53
+	JNE go55
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart54
+	JNE apart56
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -3244,19 +3262,19 @@ TEXT load2x64512<>(SB), NOSPLIT, $0-0
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 0(SI)(DX*1)
-	JMP have56
-apart54:
+	JMP have58
+apart56:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread55
+	JNE spread57
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have56
-spread55:
+	JMP have58
+spread57:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
@@ -3267,14 +3285,14 @@ spread55:
 	VPGATHERDD 4(R11)(Z0*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have56:
+have58:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart57
+	JNE apart59
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -3285,19 +3303,19 @@ have56:
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 64(SI)(DX*1)
-	JMP have59
-apart57:
+	JMP have61
+apart59:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread58
+	JNE spread60
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have59
-spread58:
+	JMP have61
+spread60:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
@@ -3308,12 +3326,12 @@ spread58:
 	VPGATHERDD 4(R11)(Z1*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have59:
+have61:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go53:
+go55:
 	JMP leave512<>(SB)
 
 TEXT load4x64512<>(SB), NOSPLIT, $0-0
@@ -3341,12 +3359,12 @@ TEXT load4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go60
+	JNE go62
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go60
+	JNE go62
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL laneFrame_off+0(R9), AX
@@ -3449,7 +3467,7 @@ TEXT load4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go60:
+go62:
 	JMP leave512<>(SB)
 
 TEXT loadLong64512<>(SB), NOSPLIT, $0-0
@@ -3477,12 +3495,12 @@ TEXT loadLong64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go61
+	JNE go63
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go61
+	JNE go63
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
@@ -3490,21 +3508,21 @@ TEXT loadLong64512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart62
+	JNE apart64
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have64
-apart62:
+	JMP have66
+apart64:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread63
+	JNE spread65
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have64
-spread63:
+	JMP have66
+spread65:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
@@ -3514,28 +3532,28 @@ spread63:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-have64:
+have66:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart65
+	JNE apart67
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have67
-apart65:
+	JMP have69
+apart67:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread66
+	JNE spread68
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have67
-spread66:
+	JMP have69
+spread68:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
@@ -3545,12 +3563,12 @@ spread66:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-have67:
+have69:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go61:
+go63:
 	JMP leave512<>(SB)
 
 TEXT loadHalf64512<>(SB), NOSPLIT, $0-0
@@ -3578,12 +3596,12 @@ TEXT loadHalf64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x2<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go68
+	JNE go70
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go68
+	JNE go70
 	MOVL 4(R8), DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
@@ -3594,11 +3612,11 @@ TEXT loadHalf64512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart69
+	JNE apart71
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DX)
-	JMP have71
-apart69:
+	JMP have73
+apart71:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -3647,18 +3665,18 @@ apart69:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have71:
+have73:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart72
+	JNE apart74
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DX)
-	JMP have74
-apart72:
+	JMP have76
+apart74:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -3707,12 +3725,12 @@ apart72:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have74:
+have76:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go68:
+go70:
 	JMP leave512<>(SB)
 
 TEXT store1x64512<>(SB), NOSPLIT, $0-0
@@ -3740,12 +3758,12 @@ TEXT store1x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x4<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go75
+	JNE go77
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go75
+	JNE go77
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
@@ -3756,11 +3774,11 @@ TEXT store1x64512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart76
+	JNE apart78
 	VMOVUPS 0(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have78
-apart76:
+	JMP have80
+apart78:
 	MOVQ laneFrame_off+0(R9), AX
 	MOVL AX, BX
 	MOVL 0(DX), CX
@@ -3817,18 +3835,18 @@ apart76:
 	SHRQ $32, AX
 	MOVL 60(DX), CX
 	MOVL CX, (R11)(AX*1)
-have78:
+have80:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart79
+	JNE apart81
 	VMOVUPS 64(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have81
-apart79:
+	JMP have83
+apart81:
 	MOVQ laneFrame_off+64(R9), AX
 	MOVL AX, BX
 	MOVL 64(DX), CX
@@ -3885,12 +3903,12 @@ apart79:
 	SHRQ $32, AX
 	MOVL 124(DX), CX
 	MOVL CX, (R11)(AX*1)
-have81:
+have83:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go75:
+go77:
 	JMP leave512<>(SB)
 
 TEXT storeLong64512<>(SB), NOSPLIT, $0-0
@@ -3918,18 +3936,18 @@ TEXT storeLong64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go82
+	JNE go84
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go82
+	JNE go84
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane83:
+lane85:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -3947,12 +3965,12 @@ lane83:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane83
+	JLT lane85
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go82:
+go84:
 	JMP leave512<>(SB)
 
 TEXT store2x64512<>(SB), NOSPLIT, $0-0
@@ -3980,12 +3998,12 @@ TEXT store2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go84
+	JNE go86
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go84
+	JNE go86
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -4084,7 +4102,7 @@ TEXT store2x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go84:
+go86:
 	JMP leave512<>(SB)
 
 TEXT store4x64512<>(SB), NOSPLIT, $0-0
@@ -4112,12 +4130,12 @@ TEXT store4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go85
+	JNE go87
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go85
+	JNE go87
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -4220,7 +4238,7 @@ TEXT store4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go85:
+go87:
 	JMP leave512<>(SB)
 
 TEXT storeHalf64512<>(SB), NOSPLIT, $0-0
@@ -4248,18 +4266,18 @@ TEXT storeHalf64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x2<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go86
+	JNE go88
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go86
+	JNE go88
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane87:
+lane89:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -4277,19 +4295,7 @@ lane87:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane87
-	ADDQ $32, R8
-	MOVL (R8), AX
-	MOVQ (R10)(AX*8), AX
-	JMP AX
-go86:
-	JMP leave512<>(SB)
-
-TEXT commit512<>(SB), NOSPLIT, $0-0
-	MOVQ laneFrame_async(R9), R15
-	CMPQ asyncState_room(R15), $0
-	JEQ go88
-	INCQ asyncState_group(R15)
+	JLT lane89
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -4297,10 +4303,22 @@ TEXT commit512<>(SB), NOSPLIT, $0-0
 go88:
 	JMP leave512<>(SB)
 
+TEXT commit512<>(SB), NOSPLIT, $0-0
+	MOVQ laneFrame_async(R9), R15
+	CMPQ asyncState_room(R15), $0
+	JEQ go90
+	INCQ asyncState_group(R15)
+	ADDQ $32, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go90:
+	JMP leave512<>(SB)
+
 TEXT wait512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go89
+	JEQ go91
 	MOVQ asyncState_group(R15), DX
 	MOVLQSX 28(R8), AX
 	SUBQ AX, DX
@@ -4308,11 +4326,11 @@ TEXT wait512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_shared(R9), R11
 	MOVQ asyncState_copies(R15), CX
 	XORL BX, BX
-copy90:
+copy92:
 	CMPQ BX, CX
-	JGE done91
+	JGE done93
 	CMPQ asyncCopy_group(R13), DX
-	JGE done91
+	JGE done93
 	VMOVUPS asyncCopy_at+0(R13), Z0
 	VMOVUPS asyncCopy_at+64(R13), Z1
 	VMOVUPS quads<>(SB), Z6
@@ -4320,12 +4338,12 @@ copy90:
 	VPSUBD Z4, Z0, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single93
+	JNE single95
 	VPSHUFD $0, Z1, Z4
 	VPSUBD Z4, Z1, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single93
+	JNE single95
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), Z0
 	VMOVUPS Z0, (R11)(AX*1)
@@ -4350,8 +4368,8 @@ copy90:
 	MOVL asyncCopy_at+112(R13), AX
 	VMOVUPS asyncCopy_data+448(R13), Z7
 	VMOVUPS Z7, (R11)(AX*1)
-	JMP written94
-single93:
+	JMP written96
+single95:
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), X0
 	VMOVUPS X0, (R11)(AX*1)
@@ -4448,39 +4466,39 @@ single93:
 	MOVL asyncCopy_at+124(R13), AX
 	VMOVUPS asyncCopy_data+496(R13), X7
 	VMOVUPS X7, (R11)(AX*1)
-written94:
+written96:
 	ADDQ $asyncCopy__size, R13
 	INCQ BX
-	JMP copy90
-done91:
+	JMP copy92
+done93:
 	SUBQ BX, CX
 	MOVQ CX, asyncState_copies(R15)
 	TESTQ BX, BX
-	JEQ kept92
+	JEQ kept94
 	MOVQ asyncState_pending(R15), BX
 	IMULQ $asyncCopy__size, CX
 	ADDQ CX, BX
 	ADDQ CX, R13
 	NEGQ CX
-down95:
-	JEQ kept92
+down97:
+	JEQ kept94
 	VMOVUPS (R13)(CX*1), Z0
 	VMOVUPS Z0, (BX)(CX*1)
 	ADDQ $64, CX
-	JMP down95
-kept92:
+	JMP down97
+kept94:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go89:
+go91:
 	JMP leave512<>(SB)
 
 TEXT copy32512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go96
+	JLE go98
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -4494,12 +4512,12 @@ TEXT copy32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go96
+	JNE go98
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go96
+	JNE go98
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -4530,12 +4548,12 @@ TEXT copy32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE source97
+	JNE source99
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE source97
+	JNE source99
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	VMOVUPS quads<>(SB), Z6
@@ -4543,12 +4561,12 @@ TEXT copy32512<>(SB), NOSPLIT, $0-0
 	VPSUBD Z4, Z0, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single98
+	JNE single100
 	VPSHUFD $0, Z1, Z4
 	VPSUBD Z4, Z1, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single98
+	JNE single100
 	MOVL laneFrame_off(R9), AX
 	LEAQ (R11)(AX*1), BX
 	MOVQ BX, CX
@@ -4587,8 +4605,8 @@ TEXT copy32512<>(SB), NOSPLIT, $0-0
 	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z7
 	VMOVUPS Z7, asyncCopy_data+448(R13)
-	JMP copied99
-single98:
+	JMP copied101
+single100:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -4685,12 +4703,12 @@ single98:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied99:
-	JMP read100
-source97:
+copied101:
+	JMP read102
+source99:
 	SUBQ $32, R8
-	JMP go96
-read100:
+	JMP go98
+read102:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -4702,14 +4720,14 @@ read100:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go96:
+go98:
 	JMP leave512<>(SB)
 
 TEXT copy64512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go101
+	JLE go103
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -4734,12 +4752,12 @@ TEXT copy64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go101
+	JNE go103
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go101
+	JNE go103
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -4770,12 +4788,12 @@ TEXT copy64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE source102
+	JNE source104
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE source102
+	JNE source104
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	VMOVUPS quads<>(SB), Z6
@@ -4783,12 +4801,12 @@ TEXT copy64512<>(SB), NOSPLIT, $0-0
 	VPSUBD Z4, Z0, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single103
+	JNE single105
 	VPSHUFD $0, Z1, Z4
 	VPSUBD Z4, Z1, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single103
+	JNE single105
 	MOVL laneFrame_off(R9), AX
 	LEAQ (R11)(AX*1), BX
 	MOVQ BX, CX
@@ -4827,8 +4845,8 @@ TEXT copy64512<>(SB), NOSPLIT, $0-0
 	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z7
 	VMOVUPS Z7, asyncCopy_data+448(R13)
-	JMP copied104
-single103:
+	JMP copied106
+single105:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -4925,12 +4943,12 @@ single103:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied104:
-	JMP read105
-source102:
+copied106:
+	JMP read107
+source104:
 	SUBQ $32, R8
-	JMP go101
-read105:
+	JMP go103
+read107:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -4942,7 +4960,7 @@ read105:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go101:
+go103:
 	JMP leave512<>(SB)
 
 TEXT matrix2x32512<>(SB), NOSPLIT, $0-0
@@ -4957,11 +4975,11 @@ TEXT matrix2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go106
+	JNE go108
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go106
+	JNE go108
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	MOVL $0xf0, AX
 	KMOVW AX, K2
@@ -5019,7 +5037,7 @@ TEXT matrix2x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go106:
+go108:
 	JMP leave512<>(SB)
 
 TEXT matrixT2x32512<>(SB), NOSPLIT, $0-0
@@ -5034,11 +5052,11 @@ TEXT matrixT2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go107
+	JNE go109
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go107
+	JNE go109
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	MOVL $0xf0, AX
 	KMOVW AX, K2
@@ -5104,7 +5122,7 @@ TEXT matrixT2x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go107:
+go109:
 	JMP leave512<>(SB)
 
 TEXT matrix4x32512<>(SB), NOSPLIT, $0-0
@@ -5121,12 +5139,12 @@ TEXT matrix4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go108
+	JNE go110
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go108
+	JNE go110
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL $0xf0, AX
@@ -5231,7 +5249,7 @@ TEXT matrix4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go108:
+go110:
 	JMP leave512<>(SB)
 
 TEXT matrixT4x32512<>(SB), NOSPLIT, $0-0
@@ -5248,12 +5266,12 @@ TEXT matrixT4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go109
+	JNE go111
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go109
+	JNE go111
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL $0xf0, AX
@@ -5372,7 +5390,7 @@ TEXT matrixT4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go109:
+go111:
 	JMP leave512<>(SB)
 
 TEXT matrix2x64512<>(SB), NOSPLIT, $0-0
@@ -5393,11 +5411,11 @@ TEXT matrix2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go110
+	JNE go112
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go110
+	JNE go112
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	MOVL $0xf0, AX
 	KMOVW AX, K2
@@ -5455,7 +5473,7 @@ TEXT matrix2x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go110:
+go112:
 	JMP leave512<>(SB)
 
 TEXT matrixT2x64512<>(SB), NOSPLIT, $0-0
@@ -5476,11 +5494,11 @@ TEXT matrixT2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go111
+	JNE go113
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go111
+	JNE go113
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	MOVL $0xf0, AX
 	KMOVW AX, K2
@@ -5546,7 +5564,7 @@ TEXT matrixT2x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go111:
+go113:
 	JMP leave512<>(SB)
 
 TEXT matrix4x64512<>(SB), NOSPLIT, $0-0
@@ -5574,12 +5592,12 @@ TEXT matrix4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go112
+	JNE go114
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go112
+	JNE go114
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL $0xf0, AX
@@ -5684,7 +5702,7 @@ TEXT matrix4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go112:
+go114:
 	JMP leave512<>(SB)
 
 TEXT matrixT4x64512<>(SB), NOSPLIT, $0-0
@@ -5712,12 +5730,12 @@ TEXT matrixT4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go113
+	JNE go115
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go113
+	JNE go115
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL $0xf0, AX
@@ -5836,13 +5854,13 @@ TEXT matrixT4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go113:
+go115:
 	JMP leave512<>(SB)
 
 TEXT mmaBF16512<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same114
+	JEQ same116
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -5980,7 +5998,7 @@ TEXT mmaBF16512<>(SB), NOSPLIT, $0-0
 	VPSLLD $16, Y0, Y0
 	VCVTPS2PD Y0, Z0
 	VMOVUPS Z0, laneFrame_tile+1984(R9)
-same114:
+same116:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
@@ -6547,7 +6565,7 @@ same114:
 	VCMPPS $3, Y10, Y8, K1
 	KORW K1, K2, K2
 	KORTESTW K2, K2
-	JEQ numbers115
+	JEQ numbers117
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS 0(DX), Z0
@@ -6588,7 +6606,7 @@ same114:
 	VCMPPS $3, Z0, Z0, K1
 	VMOVAPS Z31, K1, Z0
 	VMOVUPS Z0, 64(DX)
-numbers115:
+numbers117:
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -6597,7 +6615,7 @@ numbers115:
 TEXT mmaF16512<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same116
+	JEQ same118
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -6703,7 +6721,7 @@ TEXT mmaF16512<>(SB), NOSPLIT, $0-0
 	VCVTPH2PS 112(BX), Y0
 	VCVTPS2PD Y0, Z0
 	VMOVUPS Z0, laneFrame_tile+1984(R9)
-same116:
+same118:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
@@ -7348,7 +7366,7 @@ same116:
 	VCMPPS $3, Y10, Y8, K1
 	KORW K1, K2, K2
 	KORTESTW K2, K2
-	JEQ numbers117
+	JEQ numbers119
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS 0(DX), Z0
@@ -7389,7 +7407,7 @@ same116:
 	VCMPPS $3, Z0, Z0, K1
 	VMOVAPS Z31, K1, Z0
 	VMOVUPS Z0, 64(DX)
-numbers117:
+numbers119:
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -7398,7 +7416,7 @@ numbers117:
 TEXT mmaTF32512<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same118
+	JEQ same120
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -7536,7 +7554,7 @@ TEXT mmaTF32512<>(SB), NOSPLIT, $0-0
 	VANDPS 112(BX), X1, X0
 	VCVTPS2PD X0, Y0
 	VMOVUPS Y0, laneFrame_tile+992(R9)
-same118:
+same120:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
@@ -7973,7 +7991,7 @@ same118:
 	VCMPPS $3, Y10, Y8, K1
 	KORW K1, K2, K2
 	KORTESTW K2, K2
-	JEQ numbers119
+	JEQ numbers121
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS 0(DX), Z0
@@ -8014,7 +8032,7 @@ same118:
 	VCMPPS $3, Z0, Z0, K1
 	VMOVAPS Z31, K1, Z0
 	VMOVUPS Z0, 64(DX)
-numbers119:
+numbers121:
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -8022,104 +8040,105 @@ numbers119:
 
 DATA table512<>+0(SB)/8, $leave512<>(SB)
 DATA table512<>+8(SB)/8, $branch512<>(SB)
-DATA table512<>+16(SB)/8, $jump512<>(SB)
-DATA table512<>+24(SB)/8, $add32512<>(SB)
-DATA table512<>+32(SB)/8, $sub32512<>(SB)
-DATA table512<>+40(SB)/8, $mul32512<>(SB)
-DATA table512<>+48(SB)/8, $and32512<>(SB)
-DATA table512<>+56(SB)/8, $or32512<>(SB)
-DATA table512<>+64(SB)/8, $xor32512<>(SB)
-DATA table512<>+72(SB)/8, $shl32512<>(SB)
-DATA table512<>+80(SB)/8, $shr32512<>(SB)
-DATA table512<>+88(SB)/8, $sar32512<>(SB)
-DATA table512<>+96(SB)/8, $minS32512<>(SB)
-DATA table512<>+104(SB)/8, $maxS32512<>(SB)
-DATA table512<>+112(SB)/8, $minU32512<>(SB)
-DATA table512<>+120(SB)/8, $maxU32512<>(SB)
-DATA table512<>+128(SB)/8, $add64512<>(SB)
-DATA table512<>+136(SB)/8, $sub64512<>(SB)
-DATA table512<>+144(SB)/8, $and64512<>(SB)
-DATA table512<>+152(SB)/8, $or64512<>(SB)
-DATA table512<>+160(SB)/8, $mul64512<>(SB)
-DATA table512<>+168(SB)/8, $addF512<>(SB)
-DATA table512<>+176(SB)/8, $subF512<>(SB)
-DATA table512<>+184(SB)/8, $mulF512<>(SB)
-DATA table512<>+192(SB)/8, $divF512<>(SB)
-DATA table512<>+200(SB)/8, $mad32512<>(SB)
-DATA table512<>+208(SB)/8, $fmaF512<>(SB)
-DATA table512<>+216(SB)/8, $mulWideS512<>(SB)
-DATA table512<>+224(SB)/8, $mulWideU512<>(SB)
-DATA table512<>+232(SB)/8, $madWideS512<>(SB)
-DATA table512<>+240(SB)/8, $madWideU512<>(SB)
-DATA table512<>+248(SB)/8, $shl64512<>(SB)
-DATA table512<>+256(SB)/8, $shr64512<>(SB)
-DATA table512<>+264(SB)/8, $sar64512<>(SB)
-DATA table512<>+272(SB)/8, $sqrtF512<>(SB)
-DATA table512<>+280(SB)/8, $negF512<>(SB)
-DATA table512<>+288(SB)/8, $absF512<>(SB)
-DATA table512<>+296(SB)/8, $maxF512<>(SB)
-DATA table512<>+304(SB)/8, $minF512<>(SB)
-DATA table512<>+312(SB)/8, $pairBF16512<>(SB)
-DATA table512<>+320(SB)/8, $exp2F512<>(SB)
-DATA table512<>+328(SB)/8, $eq32512<>(SB)
-DATA table512<>+336(SB)/8, $ltS32512<>(SB)
-DATA table512<>+344(SB)/8, $ltU32512<>(SB)
-DATA table512<>+352(SB)/8, $eq64512<>(SB)
-DATA table512<>+360(SB)/8, $ltS64512<>(SB)
-DATA table512<>+368(SB)/8, $ltU64512<>(SB)
-DATA table512<>+376(SB)/8, $eqF512<>(SB)
-DATA table512<>+384(SB)/8, $ltF512<>(SB)
-DATA table512<>+392(SB)/8, $leF512<>(SB)
-DATA table512<>+400(SB)/8, $unordF512<>(SB)
-DATA table512<>+408(SB)/8, $equF512<>(SB)
-DATA table512<>+416(SB)/8, $andP512<>(SB)
-DATA table512<>+424(SB)/8, $orP512<>(SB)
-DATA table512<>+432(SB)/8, $xorP512<>(SB)
-DATA table512<>+440(SB)/8, $mov32512<>(SB)
-DATA table512<>+448(SB)/8, $mov64512<>(SB)
-DATA table512<>+456(SB)/8, $sext64512<>(SB)
-DATA table512<>+464(SB)/8, $zext64512<>(SB)
-DATA table512<>+472(SB)/8, $trunc32512<>(SB)
-DATA table512<>+480(SB)/8, $cvtS32F512<>(SB)
-DATA table512<>+488(SB)/8, $cvtU32F512<>(SB)
-DATA table512<>+496(SB)/8, $sel32512<>(SB)
-DATA table512<>+504(SB)/8, $sel64512<>(SB)
-DATA table512<>+512(SB)/8, $load1x32512<>(SB)
-DATA table512<>+520(SB)/8, $load2x32512<>(SB)
-DATA table512<>+528(SB)/8, $load4x32512<>(SB)
-DATA table512<>+536(SB)/8, $loadLong32512<>(SB)
-DATA table512<>+544(SB)/8, $loadHalf32512<>(SB)
-DATA table512<>+552(SB)/8, $store1x32512<>(SB)
-DATA table512<>+560(SB)/8, $storeLong32512<>(SB)
-DATA table512<>+568(SB)/8, $store2x32512<>(SB)
-DATA table512<>+576(SB)/8, $store4x32512<>(SB)
-DATA table512<>+584(SB)/8, $storeHalf32512<>(SB)
-DATA table512<>+592(SB)/8, $load1x64512<>(SB)
-DATA table512<>+600(SB)/8, $load2x64512<>(SB)
-DATA table512<>+608(SB)/8, $load4x64512<>(SB)
-DATA table512<>+616(SB)/8, $loadLong64512<>(SB)
-DATA table512<>+624(SB)/8, $loadHalf64512<>(SB)
-DATA table512<>+632(SB)/8, $store1x64512<>(SB)
-DATA table512<>+640(SB)/8, $storeLong64512<>(SB)
-DATA table512<>+648(SB)/8, $store2x64512<>(SB)
-DATA table512<>+656(SB)/8, $store4x64512<>(SB)
-DATA table512<>+664(SB)/8, $storeHalf64512<>(SB)
-DATA table512<>+672(SB)/8, $commit512<>(SB)
-DATA table512<>+680(SB)/8, $wait512<>(SB)
-DATA table512<>+688(SB)/8, $copy32512<>(SB)
-DATA table512<>+696(SB)/8, $copy64512<>(SB)
-DATA table512<>+704(SB)/8, $matrix2x32512<>(SB)
-DATA table512<>+712(SB)/8, $matrixT2x32512<>(SB)
-DATA table512<>+720(SB)/8, $matrix4x32512<>(SB)
-DATA table512<>+728(SB)/8, $matrixT4x32512<>(SB)
-DATA table512<>+736(SB)/8, $matrix2x64512<>(SB)
-DATA table512<>+744(SB)/8, $matrixT2x64512<>(SB)
-DATA table512<>+752(SB)/8, $matrix4x64512<>(SB)
-DATA table512<>+760(SB)/8, $matrixT4x64512<>(SB)
-DATA table512<>+768(SB)/8, $mmaBF16512<>(SB)
-DATA table512<>+776(SB)/8, $mmaF16512<>(SB)
-DATA table512<>+784(SB)/8, $mmaTF32512<>(SB)
-GLOBL table512<>(SB), RODATA, $792
+DATA table512<>+16(SB)/8, $guard512<>(SB)
+DATA table512<>+24(SB)/8, $jump512<>(SB)
+DATA table512<>+32(SB)/8, $add32512<>(SB)
+DATA table512<>+40(SB)/8, $sub32512<>(SB)
+DATA table512<>+48(SB)/8, $mul32512<>(SB)
+DATA table512<>+56(SB)/8, $and32512<>(SB)
+DATA table512<>+64(SB)/8, $or32512<>(SB)
+DATA table512<>+72(SB)/8, $xor32512<>(SB)
+DATA table512<>+80(SB)/8, $shl32512<>(SB)
+DATA table512<>+88(SB)/8, $shr32512<>(SB)
+DATA table512<>+96(SB)/8, $sar32512<>(SB)
+DATA table512<>+104(SB)/8, $minS32512<>(SB)
+DATA table512<>+112(SB)/8, $maxS32512<>(SB)
+DATA table512<>+120(SB)/8, $minU32512<>(SB)
+DATA table512<>+128(SB)/8, $maxU32512<>(SB)
+DATA table512<>+136(SB)/8, $add64512<>(SB)
+DATA table512<>+144(SB)/8, $sub64512<>(SB)
+DATA table512<>+152(SB)/8, $and64512<>(SB)
+DATA table512<>+160(SB)/8, $or64512<>(SB)
+DATA table512<>+168(SB)/8, $mul64512<>(SB)
+DATA table512<>+176(SB)/8, $addF512<>(SB)
+DATA table512<>+184(SB)/8, $subF512<>(SB)
+DATA table512<>+192(SB)/8, $mulF512<>(SB)
+DATA table512<>+200(SB)/8, $divF512<>(SB)
+DATA table512<>+208(SB)/8, $mad32512<>(SB)
+DATA table512<>+216(SB)/8, $fmaF512<>(SB)
+DATA table512<>+224(SB)/8, $mulWideS512<>(SB)
+DATA table512<>+232(SB)/8, $mulWideU512<>(SB)
+DATA table512<>+240(SB)/8, $madWideS512<>(SB)
+DATA table512<>+248(SB)/8, $madWideU512<>(SB)
+DATA table512<>+256(SB)/8, $shl64512<>(SB)
+DATA table512<>+264(SB)/8, $shr64512<>(SB)
+DATA table512<>+272(SB)/8, $sar64512<>(SB)
+DATA table512<>+280(SB)/8, $sqrtF512<>(SB)
+DATA table512<>+288(SB)/8, $negF512<>(SB)
+DATA table512<>+296(SB)/8, $absF512<>(SB)
+DATA table512<>+304(SB)/8, $maxF512<>(SB)
+DATA table512<>+312(SB)/8, $minF512<>(SB)
+DATA table512<>+320(SB)/8, $pairBF16512<>(SB)
+DATA table512<>+328(SB)/8, $exp2F512<>(SB)
+DATA table512<>+336(SB)/8, $eq32512<>(SB)
+DATA table512<>+344(SB)/8, $ltS32512<>(SB)
+DATA table512<>+352(SB)/8, $ltU32512<>(SB)
+DATA table512<>+360(SB)/8, $eq64512<>(SB)
+DATA table512<>+368(SB)/8, $ltS64512<>(SB)
+DATA table512<>+376(SB)/8, $ltU64512<>(SB)
+DATA table512<>+384(SB)/8, $eqF512<>(SB)
+DATA table512<>+392(SB)/8, $ltF512<>(SB)
+DATA table512<>+400(SB)/8, $leF512<>(SB)
+DATA table512<>+408(SB)/8, $unordF512<>(SB)
+DATA table512<>+416(SB)/8, $equF512<>(SB)
+DATA table512<>+424(SB)/8, $andP512<>(SB)
+DATA table512<>+432(SB)/8, $orP512<>(SB)
+DATA table512<>+440(SB)/8, $xorP512<>(SB)
+DATA table512<>+448(SB)/8, $mov32512<>(SB)
+DATA table512<>+456(SB)/8, $mov64512<>(SB)
+DATA table512<>+464(SB)/8, $sext64512<>(SB)
+DATA table512<>+472(SB)/8, $zext64512<>(SB)
+DATA table512<>+480(SB)/8, $trunc32512<>(SB)
+DATA table512<>+488(SB)/8, $cvtS32F512<>(SB)
+DATA table512<>+496(SB)/8, $cvtU32F512<>(SB)
+DATA table512<>+504(SB)/8, $sel32512<>(SB)
+DATA table512<>+512(SB)/8, $sel64512<>(SB)
+DATA table512<>+520(SB)/8, $load1x32512<>(SB)
+DATA table512<>+528(SB)/8, $load2x32512<>(SB)
+DATA table512<>+536(SB)/8, $load4x32512<>(SB)
+DATA table512<>+544(SB)/8, $loadLong32512<>(SB)
+DATA table512<>+552(SB)/8, $loadHalf32512<>(SB)
+DATA table512<>+560(SB)/8, $store1x32512<>(SB)
+DATA table512<>+568(SB)/8, $storeLong32512<>(SB)
+DATA table512<>+576(SB)/8, $store2x32512<>(SB)
+DATA table512<>+584(SB)/8, $store4x32512<>(SB)
+DATA table512<>+592(SB)/8, $storeHalf32512<>(SB)
+DATA table512<>+600(SB)/8, $load1x64512<>(SB)
+DATA table512<>+608(SB)/8, $load2x64512<>(SB)
+DATA table512<>+616(SB)/8, $load4x64512<>(SB)
+DATA table512<>+624(SB)/8, $loadLong64512<>(SB)
+DATA table512<>+632(SB)/8, $loadHalf64512<>(SB)
+DATA table512<>+640(SB)/8, $store1x64512<>(SB)
+DATA table512<>+648(SB)/8, $storeLong64512<>(SB)
+DATA table512<>+656(SB)/8, $store2x64512<>(SB)
+DATA table512<>+664(SB)/8, $store4x64512<>(SB)
+DATA table512<>+672(SB)/8, $storeHalf64512<>(SB)
+DATA table512<>+680(SB)/8, $commit512<>(SB)
+DATA table512<>+688(SB)/8, $wait512<>(SB)
+DATA table512<>+696(SB)/8, $copy32512<>(SB)
+DATA table512<>+704(SB)/8, $copy64512<>(SB)
+DATA table512<>+712(SB)/8, $matrix2x32512<>(SB)
+DATA table512<>+720(SB)/8, $matrixT2x32512<>(SB)
+DATA table512<>+728(SB)/8, $matrix4x32512<>(SB)
+DATA table512<>+736(SB)/8, $matrixT4x32512<>(SB)
+DATA table512<>+744(SB)/8, $matrix2x64512<>(SB)
+DATA table512<>+752(SB)/8, $matrixT2x64512<>(SB)
+DATA table512<>+760(SB)/8, $matrix4x64512<>(SB)
+DATA table512<>+768(SB)/8, $matrixT4x64512<>(SB)
+DATA table512<>+776(SB)/8, $mmaBF16512<>(SB)
+DATA table512<>+784(SB)/8, $mmaF16512<>(SB)
+DATA table512<>+792(SB)/8, $mmaTF32512<>(SB)
+GLOBL table512<>(SB), RODATA, $800
 
 // func lanes256(f *laneFrame, pc *inst)
 TEXT ·lanes256(SB), NOSPLIT, $0-16
@@ -8145,14 +8164,14 @@ TEXT branch256<>(SB), NOSPLIT, $0-0
 	XORL 8(R8), AX
 	MOVQ R8, R15
 	CMPL AX, $-1
-	JEQ one120
+	JEQ one122
 	TESTL AX, AX
-	JNE go121
+	JNE go123
 	ADDQ $32, R15
-one120:
+one122:
 	MOVQ laneFrame_left(R9), DX
 	TESTQ DX, DX
-	JLE go121
+	JLE go123
 	MOVL 12(R15), AX
 	SUBQ AX, DX
 	MOVQ DX, laneFrame_left(R9)
@@ -8169,14 +8188,32 @@ one120:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go121:
+go123:
+	JMP leave256<>(SB)
+
+TEXT guard256<>(SB), NOSPLIT, $0-0
+	MOVL 4(R8), BX
+	MOVL (R12)(BX*1), AX
+	XORL 8(R8), AX
+	CMPL AX, $-1
+	JEQ all124
+	TESTL AX, AX
+	JNE go125
+	MOVL 12(R8), AX
+	LEAQ -32(R8)(AX*1), R8
+all124:
+	ADDQ $32, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go125:
 	JMP leave256<>(SB)
 
 TEXT jump256<>(SB), NOSPLIT, $0-0
 	MOVQ R8, R15
 	MOVQ laneFrame_left(R9), DX
 	TESTQ DX, DX
-	JLE go122
+	JLE go126
 	MOVL 12(R15), AX
 	SUBQ AX, DX
 	MOVQ DX, laneFrame_left(R9)
@@ -8192,7 +8229,7 @@ TEXT jump256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go122:
+go126:
 	JMP leave256<>(SB)
 
 TEXT add32256<>(SB), NOSPLIT, $0-0
@@ -10386,7 +10423,7 @@ TEXT load1x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go123
+	JNE go127
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10394,112 +10431,112 @@ TEXT load1x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go123
+	JNE go127
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart124
+	JNE apart128
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have126
-apart124:
+	JMP have130
+apart128:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread125
+	JNE spread129
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have126
-spread125:
+	JMP have130
+spread129:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have126:
+have130:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart127
+	JNE apart131
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have129
-apart127:
+	JMP have133
+apart131:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread128
+	JNE spread132
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have129
-spread128:
+	JMP have133
+spread132:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have129:
+have133:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart130
+	JNE apart134
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have132
-apart130:
+	JMP have136
+apart134:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread131
+	JNE spread135
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have132
-spread131:
+	JMP have136
+spread135:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have132:
+have136:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart133
+	JNE apart137
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have135
-apart133:
+	JMP have139
+apart137:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread134
+	JNE spread138
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have135
-spread134:
+	JMP have139
+spread138:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have135:
+have139:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go123:
+go127:
 	JMP leave256<>(SB)
 
 TEXT load2x32256<>(SB), NOSPLIT, $0-0
@@ -10520,7 +10557,7 @@ TEXT load2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go136
+	JNE go140
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10528,14 +10565,14 @@ TEXT load2x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go136
+	JNE go140
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart137
+	JNE apart141
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -10546,19 +10583,19 @@ TEXT load2x32256<>(SB), NOSPLIT, $0-0
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 0(SI)(DX*1)
-	JMP have139
-apart137:
+	JMP have143
+apart141:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread138
+	JNE spread142
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have139
-spread138:
+	JMP have143
+spread142:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
@@ -10567,14 +10604,14 @@ spread138:
 	VPGATHERDD Y7, 4(R11)(Y0*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have139:
+have143:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart140
+	JNE apart144
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -10585,19 +10622,19 @@ have139:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 32(SI)(DX*1)
-	JMP have142
-apart140:
+	JMP have146
+apart144:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread141
+	JNE spread145
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have142
-spread141:
+	JMP have146
+spread145:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
@@ -10606,14 +10643,14 @@ spread141:
 	VPGATHERDD Y7, 4(R11)(Y1*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have142:
+have146:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart143
+	JNE apart147
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -10624,19 +10661,19 @@ have142:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 64(SI)(DX*1)
-	JMP have145
-apart143:
+	JMP have149
+apart147:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread144
+	JNE spread148
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have145
-spread144:
+	JMP have149
+spread148:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
@@ -10645,14 +10682,14 @@ spread144:
 	VPGATHERDD Y7, 4(R11)(Y2*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have145:
+have149:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart146
+	JNE apart150
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -10663,19 +10700,19 @@ have145:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 96(SI)(DX*1)
-	JMP have148
-apart146:
+	JMP have152
+apart150:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread147
+	JNE spread151
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have148
-spread147:
+	JMP have152
+spread151:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
@@ -10684,12 +10721,12 @@ spread147:
 	VPGATHERDD Y7, 4(R11)(Y3*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have148:
+have152:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go136:
+go140:
 	JMP leave256<>(SB)
 
 TEXT load4x32256<>(SB), NOSPLIT, $0-0
@@ -10710,7 +10747,7 @@ TEXT load4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go149
+	JNE go153
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10718,7 +10755,7 @@ TEXT load4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go149
+	JNE go153
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -10855,7 +10892,7 @@ TEXT load4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go149:
+go153:
 	JMP leave256<>(SB)
 
 TEXT loadLong32256<>(SB), NOSPLIT, $0-0
@@ -10876,7 +10913,7 @@ TEXT loadLong32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go150
+	JNE go154
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10884,7 +10921,7 @@ TEXT loadLong32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go150
+	JNE go154
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
@@ -10892,21 +10929,21 @@ TEXT loadLong32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart151
+	JNE apart155
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have153
-apart151:
+	JMP have157
+apart155:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread152
+	JNE spread156
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have153
-spread152:
+	JMP have157
+spread156:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
@@ -10914,28 +10951,28 @@ spread152:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-have153:
+have157:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart154
+	JNE apart158
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have156
-apart154:
+	JMP have160
+apart158:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread155
+	JNE spread159
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have156
-spread155:
+	JMP have160
+spread159:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
@@ -10943,28 +10980,28 @@ spread155:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-have156:
+have160:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart157
+	JNE apart161
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have159
-apart157:
+	JMP have163
+apart161:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread158
+	JNE spread162
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have159
-spread158:
+	JMP have163
+spread162:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
@@ -10972,28 +11009,28 @@ spread158:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-have159:
+have163:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart160
+	JNE apart164
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have162
-apart160:
+	JMP have166
+apart164:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread161
+	JNE spread165
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have162
-spread161:
+	JMP have166
+spread165:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
@@ -11001,12 +11038,12 @@ spread161:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-have162:
+have166:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go150:
+go154:
 	JMP leave256<>(SB)
 
 TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
@@ -11027,7 +11064,7 @@ TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go163
+	JNE go167
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11035,7 +11072,7 @@ TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go163
+	JNE go167
 	MOVL 4(R8), DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
@@ -11048,11 +11085,11 @@ TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart164
+	JNE apart168
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DX)
-	JMP have166
-apart164:
+	JMP have170
+apart168:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -11077,18 +11114,18 @@ apart164:
 	MOVL laneFrame_off+28(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 28(DX)
-have166:
+have170:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart167
+	JNE apart171
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DX)
-	JMP have169
-apart167:
+	JMP have173
+apart171:
 	MOVL laneFrame_off+32(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 32(DX)
@@ -11113,18 +11150,18 @@ apart167:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have169:
+have173:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart170
+	JNE apart174
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DX)
-	JMP have172
-apart170:
+	JMP have176
+apart174:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -11149,18 +11186,18 @@ apart170:
 	MOVL laneFrame_off+92(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 92(DX)
-have172:
+have176:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart173
+	JNE apart177
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DX)
-	JMP have175
-apart173:
+	JMP have179
+apart177:
 	MOVL laneFrame_off+96(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 96(DX)
@@ -11185,12 +11222,12 @@ apart173:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have175:
+have179:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go163:
+go167:
 	JMP leave256<>(SB)
 
 TEXT store1x32256<>(SB), NOSPLIT, $0-0
@@ -11211,7 +11248,7 @@ TEXT store1x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go176
+	JNE go180
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11219,7 +11256,7 @@ TEXT store1x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go176
+	JNE go180
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -11232,11 +11269,11 @@ TEXT store1x32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart177
+	JNE apart181
 	VMOVUPS 0(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have179
-apart177:
+	JMP have183
+apart181:
 	MOVQ laneFrame_off+0(R9), AX
 	MOVL AX, BX
 	MOVL 0(DX), CX
@@ -11265,18 +11302,18 @@ apart177:
 	SHRQ $32, AX
 	MOVL 28(DX), CX
 	MOVL CX, (R11)(AX*1)
-have179:
+have183:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart180
+	JNE apart184
 	VMOVUPS 32(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have182
-apart180:
+	JMP have186
+apart184:
 	MOVQ laneFrame_off+32(R9), AX
 	MOVL AX, BX
 	MOVL 32(DX), CX
@@ -11305,18 +11342,18 @@ apart180:
 	SHRQ $32, AX
 	MOVL 60(DX), CX
 	MOVL CX, (R11)(AX*1)
-have182:
+have186:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart183
+	JNE apart187
 	VMOVUPS 64(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have185
-apart183:
+	JMP have189
+apart187:
 	MOVQ laneFrame_off+64(R9), AX
 	MOVL AX, BX
 	MOVL 64(DX), CX
@@ -11345,18 +11382,18 @@ apart183:
 	SHRQ $32, AX
 	MOVL 92(DX), CX
 	MOVL CX, (R11)(AX*1)
-have185:
+have189:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart186
+	JNE apart190
 	VMOVUPS 96(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have188
-apart186:
+	JMP have192
+apart190:
 	MOVQ laneFrame_off+96(R9), AX
 	MOVL AX, BX
 	MOVL 96(DX), CX
@@ -11385,12 +11422,12 @@ apart186:
 	SHRQ $32, AX
 	MOVL 124(DX), CX
 	MOVL CX, (R11)(AX*1)
-have188:
+have192:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go176:
+go180:
 	JMP leave256<>(SB)
 
 TEXT storeLong32256<>(SB), NOSPLIT, $0-0
@@ -11411,7 +11448,7 @@ TEXT storeLong32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go189
+	JNE go193
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11419,7 +11456,7 @@ TEXT storeLong32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go189
+	JNE go193
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -11427,7 +11464,7 @@ TEXT storeLong32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane190:
+lane194:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -11445,12 +11482,12 @@ lane190:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane190
+	JLT lane194
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go189:
+go193:
 	JMP leave256<>(SB)
 
 TEXT store2x32256<>(SB), NOSPLIT, $0-0
@@ -11471,7 +11508,7 @@ TEXT store2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go191
+	JNE go195
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11479,7 +11516,7 @@ TEXT store2x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go191
+	JNE go195
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -11592,7 +11629,7 @@ TEXT store2x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go191:
+go195:
 	JMP leave256<>(SB)
 
 TEXT store4x32256<>(SB), NOSPLIT, $0-0
@@ -11613,7 +11650,7 @@ TEXT store4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go192
+	JNE go196
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11621,7 +11658,7 @@ TEXT store4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go192
+	JNE go196
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -11758,7 +11795,7 @@ TEXT store4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go192:
+go196:
 	JMP leave256<>(SB)
 
 TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
@@ -11779,7 +11816,7 @@ TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go193
+	JNE go197
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11787,7 +11824,7 @@ TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go193
+	JNE go197
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -11795,7 +11832,7 @@ TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane194:
+lane198:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -11813,12 +11850,12 @@ lane194:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane194
+	JLT lane198
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go193:
+go197:
 	JMP leave256<>(SB)
 
 TEXT load1x64256<>(SB), NOSPLIT, $0-0
@@ -11864,7 +11901,7 @@ TEXT load1x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go195
+	JNE go199
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11872,112 +11909,112 @@ TEXT load1x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go195
+	JNE go199
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart196
+	JNE apart200
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have198
-apart196:
+	JMP have202
+apart200:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread197
+	JNE spread201
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have198
-spread197:
+	JMP have202
+spread201:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have198:
+have202:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart199
+	JNE apart203
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have201
-apart199:
+	JMP have205
+apart203:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread200
+	JNE spread204
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have201
-spread200:
+	JMP have205
+spread204:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have201:
+have205:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart202
+	JNE apart206
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have204
-apart202:
+	JMP have208
+apart206:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread203
+	JNE spread207
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have204
-spread203:
+	JMP have208
+spread207:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have204:
+have208:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart205
+	JNE apart209
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have207
-apart205:
+	JMP have211
+apart209:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread206
+	JNE spread210
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have207
-spread206:
+	JMP have211
+spread210:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have207:
+have211:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go195:
+go199:
 	JMP leave256<>(SB)
 
 TEXT load2x64256<>(SB), NOSPLIT, $0-0
@@ -12023,7 +12060,7 @@ TEXT load2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go208
+	JNE go212
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12031,14 +12068,14 @@ TEXT load2x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go208
+	JNE go212
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart209
+	JNE apart213
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -12049,19 +12086,19 @@ TEXT load2x64256<>(SB), NOSPLIT, $0-0
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 0(SI)(DX*1)
-	JMP have211
-apart209:
+	JMP have215
+apart213:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread210
+	JNE spread214
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have211
-spread210:
+	JMP have215
+spread214:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
@@ -12070,14 +12107,14 @@ spread210:
 	VPGATHERDD Y7, 4(R11)(Y0*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have211:
+have215:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart212
+	JNE apart216
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -12088,19 +12125,19 @@ have211:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 32(SI)(DX*1)
-	JMP have214
-apart212:
+	JMP have218
+apart216:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread213
+	JNE spread217
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have214
-spread213:
+	JMP have218
+spread217:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
@@ -12109,14 +12146,14 @@ spread213:
 	VPGATHERDD Y7, 4(R11)(Y1*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have214:
+have218:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart215
+	JNE apart219
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -12127,19 +12164,19 @@ have214:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 64(SI)(DX*1)
-	JMP have217
-apart215:
+	JMP have221
+apart219:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread216
+	JNE spread220
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have217
-spread216:
+	JMP have221
+spread220:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
@@ -12148,14 +12185,14 @@ spread216:
 	VPGATHERDD Y7, 4(R11)(Y2*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have217:
+have221:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart218
+	JNE apart222
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -12166,19 +12203,19 @@ have217:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 96(SI)(DX*1)
-	JMP have220
-apart218:
+	JMP have224
+apart222:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread219
+	JNE spread223
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have220
-spread219:
+	JMP have224
+spread223:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
@@ -12187,12 +12224,12 @@ spread219:
 	VPGATHERDD Y7, 4(R11)(Y3*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have220:
+have224:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go208:
+go212:
 	JMP leave256<>(SB)
 
 TEXT load4x64256<>(SB), NOSPLIT, $0-0
@@ -12238,7 +12275,7 @@ TEXT load4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go221
+	JNE go225
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12246,7 +12283,7 @@ TEXT load4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go221
+	JNE go225
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -12383,7 +12420,7 @@ TEXT load4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go221:
+go225:
 	JMP leave256<>(SB)
 
 TEXT loadLong64256<>(SB), NOSPLIT, $0-0
@@ -12429,7 +12466,7 @@ TEXT loadLong64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go222
+	JNE go226
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12437,7 +12474,7 @@ TEXT loadLong64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go222
+	JNE go226
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
@@ -12445,21 +12482,21 @@ TEXT loadLong64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart223
+	JNE apart227
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have225
-apart223:
+	JMP have229
+apart227:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread224
+	JNE spread228
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have225
-spread224:
+	JMP have229
+spread228:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
@@ -12467,28 +12504,28 @@ spread224:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-have225:
+have229:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart226
+	JNE apart230
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have228
-apart226:
+	JMP have232
+apart230:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread227
+	JNE spread231
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have228
-spread227:
+	JMP have232
+spread231:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
@@ -12496,28 +12533,28 @@ spread227:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-have228:
+have232:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart229
+	JNE apart233
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have231
-apart229:
+	JMP have235
+apart233:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread230
+	JNE spread234
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have231
-spread230:
+	JMP have235
+spread234:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
@@ -12525,28 +12562,28 @@ spread230:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-have231:
+have235:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart232
+	JNE apart236
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have234
-apart232:
+	JMP have238
+apart236:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread233
+	JNE spread237
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have234
-spread233:
+	JMP have238
+spread237:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
@@ -12554,12 +12591,12 @@ spread233:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-have234:
+have238:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go222:
+go226:
 	JMP leave256<>(SB)
 
 TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
@@ -12605,7 +12642,7 @@ TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go235
+	JNE go239
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12613,7 +12650,7 @@ TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go235
+	JNE go239
 	MOVL 4(R8), DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
@@ -12626,11 +12663,11 @@ TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart236
+	JNE apart240
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DX)
-	JMP have238
-apart236:
+	JMP have242
+apart240:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -12655,18 +12692,18 @@ apart236:
 	MOVL laneFrame_off+28(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 28(DX)
-have238:
+have242:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart239
+	JNE apart243
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DX)
-	JMP have241
-apart239:
+	JMP have245
+apart243:
 	MOVL laneFrame_off+32(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 32(DX)
@@ -12691,18 +12728,18 @@ apart239:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have241:
+have245:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart242
+	JNE apart246
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DX)
-	JMP have244
-apart242:
+	JMP have248
+apart246:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -12727,18 +12764,18 @@ apart242:
 	MOVL laneFrame_off+92(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 92(DX)
-have244:
+have248:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart245
+	JNE apart249
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DX)
-	JMP have247
-apart245:
+	JMP have251
+apart249:
 	MOVL laneFrame_off+96(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 96(DX)
@@ -12763,12 +12800,12 @@ apart245:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have247:
+have251:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go235:
+go239:
 	JMP leave256<>(SB)
 
 TEXT store1x64256<>(SB), NOSPLIT, $0-0
@@ -12814,7 +12851,7 @@ TEXT store1x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go248
+	JNE go252
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12822,7 +12859,7 @@ TEXT store1x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go248
+	JNE go252
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -12835,11 +12872,11 @@ TEXT store1x64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart249
+	JNE apart253
 	VMOVUPS 0(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have251
-apart249:
+	JMP have255
+apart253:
 	MOVQ laneFrame_off+0(R9), AX
 	MOVL AX, BX
 	MOVL 0(DX), CX
@@ -12868,18 +12905,18 @@ apart249:
 	SHRQ $32, AX
 	MOVL 28(DX), CX
 	MOVL CX, (R11)(AX*1)
-have251:
+have255:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart252
+	JNE apart256
 	VMOVUPS 32(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have254
-apart252:
+	JMP have258
+apart256:
 	MOVQ laneFrame_off+32(R9), AX
 	MOVL AX, BX
 	MOVL 32(DX), CX
@@ -12908,18 +12945,18 @@ apart252:
 	SHRQ $32, AX
 	MOVL 60(DX), CX
 	MOVL CX, (R11)(AX*1)
-have254:
+have258:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart255
+	JNE apart259
 	VMOVUPS 64(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have257
-apart255:
+	JMP have261
+apart259:
 	MOVQ laneFrame_off+64(R9), AX
 	MOVL AX, BX
 	MOVL 64(DX), CX
@@ -12948,18 +12985,18 @@ apart255:
 	SHRQ $32, AX
 	MOVL 92(DX), CX
 	MOVL CX, (R11)(AX*1)
-have257:
+have261:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart258
+	JNE apart262
 	VMOVUPS 96(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have260
-apart258:
+	JMP have264
+apart262:
 	MOVQ laneFrame_off+96(R9), AX
 	MOVL AX, BX
 	MOVL 96(DX), CX
@@ -12988,12 +13025,12 @@ apart258:
 	SHRQ $32, AX
 	MOVL 124(DX), CX
 	MOVL CX, (R11)(AX*1)
-have260:
+have264:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go248:
+go252:
 	JMP leave256<>(SB)
 
 TEXT storeLong64256<>(SB), NOSPLIT, $0-0
@@ -13039,7 +13076,7 @@ TEXT storeLong64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go261
+	JNE go265
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13047,7 +13084,7 @@ TEXT storeLong64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go261
+	JNE go265
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -13055,7 +13092,7 @@ TEXT storeLong64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane262:
+lane266:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -13073,12 +13110,12 @@ lane262:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane262
+	JLT lane266
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go261:
+go265:
 	JMP leave256<>(SB)
 
 TEXT store2x64256<>(SB), NOSPLIT, $0-0
@@ -13124,7 +13161,7 @@ TEXT store2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go263
+	JNE go267
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13132,7 +13169,7 @@ TEXT store2x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go263
+	JNE go267
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -13245,7 +13282,7 @@ TEXT store2x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go263:
+go267:
 	JMP leave256<>(SB)
 
 TEXT store4x64256<>(SB), NOSPLIT, $0-0
@@ -13291,7 +13328,7 @@ TEXT store4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go264
+	JNE go268
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13299,7 +13336,7 @@ TEXT store4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go264
+	JNE go268
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -13436,7 +13473,7 @@ TEXT store4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go264:
+go268:
 	JMP leave256<>(SB)
 
 TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
@@ -13482,7 +13519,7 @@ TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go265
+	JNE go269
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13490,7 +13527,7 @@ TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go265
+	JNE go269
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -13498,7 +13535,7 @@ TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane266:
+lane270:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -13516,30 +13553,30 @@ lane266:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane266
+	JLT lane270
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go265:
+go269:
 	JMP leave256<>(SB)
 
 TEXT commit256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go267
+	JEQ go271
 	INCQ asyncState_group(R15)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go267:
+go271:
 	JMP leave256<>(SB)
 
 TEXT wait256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go268
+	JEQ go272
 	MOVQ asyncState_group(R15), DX
 	MOVLQSX 28(R8), AX
 	SUBQ AX, DX
@@ -13547,11 +13584,11 @@ TEXT wait256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_shared(R9), R11
 	MOVQ asyncState_copies(R15), CX
 	XORL BX, BX
-copy269:
+copy273:
 	CMPQ BX, CX
-	JGE done270
+	JGE done274
 	CMPQ asyncCopy_group(R13), DX
-	JGE done270
+	JGE done274
 	VMOVUPS asyncCopy_at+0(R13), Y0
 	VMOVUPS asyncCopy_at+32(R13), Y1
 	VMOVUPS asyncCopy_at+64(R13), Y2
@@ -13561,22 +13598,22 @@ copy269:
 	VPSUBD Y4, Y0, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single272
+	JNE single276
 	VPSHUFD $0, Y1, Y4
 	VPSUBD Y4, Y1, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single272
+	JNE single276
 	VPSHUFD $0, Y2, Y4
 	VPSUBD Y4, Y2, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single272
+	JNE single276
 	VPSHUFD $0, Y3, Y4
 	VPSUBD Y4, Y3, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single272
+	JNE single276
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), Y0
 	VMOVUPS Y0, (R11)(AX*1)
@@ -13617,8 +13654,8 @@ copy269:
 	VMOVUPS Y7, (R11)(AX*1)
 	VMOVUPS 32+asyncCopy_data+448(R13), Y7
 	VMOVUPS Y7, 32(R11)(AX*1)
-	JMP written273
-single272:
+	JMP written277
+single276:
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), X0
 	VMOVUPS X0, (R11)(AX*1)
@@ -13715,39 +13752,39 @@ single272:
 	MOVL asyncCopy_at+124(R13), AX
 	VMOVUPS asyncCopy_data+496(R13), X7
 	VMOVUPS X7, (R11)(AX*1)
-written273:
+written277:
 	ADDQ $asyncCopy__size, R13
 	INCQ BX
-	JMP copy269
-done270:
+	JMP copy273
+done274:
 	SUBQ BX, CX
 	MOVQ CX, asyncState_copies(R15)
 	TESTQ BX, BX
-	JEQ kept271
+	JEQ kept275
 	MOVQ asyncState_pending(R15), BX
 	IMULQ $asyncCopy__size, CX
 	ADDQ CX, BX
 	ADDQ CX, R13
 	NEGQ CX
-down274:
-	JEQ kept271
+down278:
+	JEQ kept275
 	VMOVUPS (R13)(CX*1), Y0
 	VMOVUPS Y0, (BX)(CX*1)
 	ADDQ $32, CX
-	JMP down274
-kept271:
+	JMP down278
+kept275:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go268:
+go272:
 	JMP leave256<>(SB)
 
 TEXT copy32256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go275
+	JLE go279
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -13765,7 +13802,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go275
+	JNE go279
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13773,7 +13810,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go275
+	JNE go279
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -13824,7 +13861,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE source276
+	JNE source280
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13832,7 +13869,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE source276
+	JNE source280
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -13842,22 +13879,22 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPSUBD Y4, Y0, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single277
+	JNE single281
 	VPSHUFD $0, Y1, Y4
 	VPSUBD Y4, Y1, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single277
+	JNE single281
 	VPSHUFD $0, Y2, Y4
 	VPSUBD Y4, Y2, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single277
+	JNE single281
 	VPSHUFD $0, Y3, Y4
 	VPSUBD Y4, Y3, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single277
+	JNE single281
 	MOVL laneFrame_off(R9), AX
 	LEAQ (R11)(AX*1), BX
 	MOVQ BX, CX
@@ -13912,8 +13949,8 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y7, asyncCopy_data+448(R13)
 	VMOVUPS 32(R11)(AX*1), Y7
 	VMOVUPS Y7, 32+asyncCopy_data+448(R13)
-	JMP copied278
-single277:
+	JMP copied282
+single281:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -14010,12 +14047,12 @@ single277:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied278:
-	JMP read279
-source276:
+copied282:
+	JMP read283
+source280:
 	SUBQ $32, R8
-	JMP go275
-read279:
+	JMP go279
+read283:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -14027,14 +14064,14 @@ read279:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go275:
+go279:
 	JMP leave256<>(SB)
 
 TEXT copy64256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go280
+	JLE go284
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -14077,7 +14114,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go280
+	JNE go284
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -14085,7 +14122,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go280
+	JNE go284
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -14136,7 +14173,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE source281
+	JNE source285
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -14144,7 +14181,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE source281
+	JNE source285
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -14154,22 +14191,22 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VPSUBD Y4, Y0, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single282
+	JNE single286
 	VPSHUFD $0, Y1, Y4
 	VPSUBD Y4, Y1, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single282
+	JNE single286
 	VPSHUFD $0, Y2, Y4
 	VPSUBD Y4, Y2, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single282
+	JNE single286
 	VPSHUFD $0, Y3, Y4
 	VPSUBD Y4, Y3, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single282
+	JNE single286
 	MOVL laneFrame_off(R9), AX
 	LEAQ (R11)(AX*1), BX
 	MOVQ BX, CX
@@ -14224,8 +14261,8 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y7, asyncCopy_data+448(R13)
 	VMOVUPS 32(R11)(AX*1), Y7
 	VMOVUPS Y7, 32+asyncCopy_data+448(R13)
-	JMP copied283
-single282:
+	JMP copied287
+single286:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -14322,12 +14359,12 @@ single282:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied283:
-	JMP read284
-source281:
+copied287:
+	JMP read288
+source285:
 	SUBQ $32, R8
-	JMP go280
-read284:
+	JMP go284
+read288:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -14339,7 +14376,7 @@ read284:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go280:
+go284:
 	JMP leave256<>(SB)
 
 TEXT matrix2x32256<>(SB), NOSPLIT, $0-0
@@ -14355,605 +14392,6 @@ TEXT matrix2x32256<>(SB), NOSPLIT, $0-0
 	VPADDD 32(SI)(BX*1), Y9, Y1
 	VPOR Y1, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
-	VPTEST Y7, Y8
-	JNE go285
-	VPBROADCASTD region_limit(CX), Y7
-	VPMAXUD Y1, Y0, Y8
-	VPCMPGTD Y8, Y7, Y7
-	VPMOVMSKB Y7, AX
-	CMPL AX, $-1
-	JNE go285
-	VMOVUPS Y0, laneFrame_off+0(R9)
-	VMOVUPS Y1, laneFrame_off+32(R9)
-	MOVL 4(R8), DX
-	MOVQ laneFrame_off+0(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X0
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVQ laneFrame_off+8(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X1
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVQ laneFrame_off+16(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X2
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVQ laneFrame_off+24(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X3
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
-	VMOVUPS Y0, 0(SI)(DX*1)
-	VMOVUPS Y1, 32(SI)(DX*1)
-	VMOVUPS Y2, 64(SI)(DX*1)
-	VMOVUPS Y3, 96(SI)(DX*1)
-	MOVL 12(R8), DX
-	MOVQ laneFrame_off+32(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X0
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVQ laneFrame_off+40(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X1
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVQ laneFrame_off+48(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X2
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVQ laneFrame_off+56(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X3
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
-	VMOVUPS Y0, 0(SI)(DX*1)
-	VMOVUPS Y1, 32(SI)(DX*1)
-	VMOVUPS Y2, 64(SI)(DX*1)
-	VMOVUPS Y3, 96(SI)(DX*1)
-	ADDQ $32, R8
-	MOVL (R8), AX
-	MOVQ (R10)(AX*8), AX
-	JMP AX
-go285:
-	JMP leave256<>(SB)
-
-TEXT matrixT2x32256<>(SB), NOSPLIT, $0-0
-	MOVL 8(R8), BX
-	MOVL 20(R8), CX
-	ADDQ laneFrame_regions(R9), CX
-	MOVLQSX 28(R8), AX
-	VMOVD AX, X9
-	VPBROADCASTD X9, Y9
-	MOVQ region_data(CX), R11
-	VPADDD 0(SI)(BX*1), Y9, Y0
-	VMOVUPS Y0, Y8
-	VPADDD 32(SI)(BX*1), Y9, Y1
-	VPOR Y1, Y8, Y8
-	VPBROADCASTD wrong4x16<>(SB), Y7
-	VPTEST Y7, Y8
-	JNE go286
-	VPBROADCASTD region_limit(CX), Y7
-	VPMAXUD Y1, Y0, Y8
-	VPCMPGTD Y8, Y7, Y7
-	VPMOVMSKB Y7, AX
-	CMPL AX, $-1
-	JNE go286
-	VMOVUPS Y0, laneFrame_off+0(R9)
-	VMOVUPS Y1, laneFrame_off+32(R9)
-	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+8(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+12(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	MOVL laneFrame_off+20(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	MOVL laneFrame_off+24(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	MOVL laneFrame_off+28(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VPUNPCKLWD X12, X8, X0
-	VPUNPCKHWD X12, X8, X1
-	VPUNPCKLWD X13, X9, X2
-	VPUNPCKHWD X13, X9, X3
-	VPUNPCKLWD X14, X10, X4
-	VPUNPCKHWD X14, X10, X5
-	VPUNPCKLWD X15, X11, X6
-	VPUNPCKHWD X15, X11, X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VMOVUPS X8, 0(SI)(DX*1)
-	VMOVUPS X9, 16(SI)(DX*1)
-	VMOVUPS X10, 32(SI)(DX*1)
-	VMOVUPS X11, 48(SI)(DX*1)
-	VMOVUPS X12, 64(SI)(DX*1)
-	VMOVUPS X13, 80(SI)(DX*1)
-	VMOVUPS X14, 96(SI)(DX*1)
-	VMOVUPS X15, 112(SI)(DX*1)
-	VBROADCASTSS nan32<>(SB), Y15
-	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+40(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+44(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	MOVL laneFrame_off+52(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	MOVL laneFrame_off+56(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	MOVL laneFrame_off+60(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VPUNPCKLWD X12, X8, X0
-	VPUNPCKHWD X12, X8, X1
-	VPUNPCKLWD X13, X9, X2
-	VPUNPCKHWD X13, X9, X3
-	VPUNPCKLWD X14, X10, X4
-	VPUNPCKHWD X14, X10, X5
-	VPUNPCKLWD X15, X11, X6
-	VPUNPCKHWD X15, X11, X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VMOVUPS X8, 0(SI)(DX*1)
-	VMOVUPS X9, 16(SI)(DX*1)
-	VMOVUPS X10, 32(SI)(DX*1)
-	VMOVUPS X11, 48(SI)(DX*1)
-	VMOVUPS X12, 64(SI)(DX*1)
-	VMOVUPS X13, 80(SI)(DX*1)
-	VMOVUPS X14, 96(SI)(DX*1)
-	VMOVUPS X15, 112(SI)(DX*1)
-	VBROADCASTSS nan32<>(SB), Y15
-	ADDQ $32, R8
-	MOVL (R8), AX
-	MOVQ (R10)(AX*8), AX
-	JMP AX
-go286:
-	JMP leave256<>(SB)
-
-TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
-	MOVL 8(R8), BX
-	MOVL 20(R8), CX
-	ADDQ laneFrame_regions(R9), CX
-	MOVLQSX 28(R8), AX
-	VMOVD AX, X9
-	VPBROADCASTD X9, Y9
-	MOVQ region_data(CX), R11
-	VPADDD 0(SI)(BX*1), Y9, Y0
-	VMOVUPS Y0, Y8
-	VPADDD 32(SI)(BX*1), Y9, Y1
-	VPOR Y1, Y8, Y8
-	VPADDD 64(SI)(BX*1), Y9, Y2
-	VPOR Y2, Y8, Y8
-	VPADDD 96(SI)(BX*1), Y9, Y3
-	VPOR Y3, Y8, Y8
-	VPBROADCASTD wrong4x16<>(SB), Y7
-	VPTEST Y7, Y8
-	JNE go287
-	VPBROADCASTD region_limit(CX), Y7
-	VPMAXUD Y1, Y0, Y8
-	VPMAXUD Y2, Y8, Y8
-	VPMAXUD Y3, Y8, Y8
-	VPCMPGTD Y8, Y7, Y7
-	VPMOVMSKB Y7, AX
-	CMPL AX, $-1
-	JNE go287
-	VMOVUPS Y0, laneFrame_off+0(R9)
-	VMOVUPS Y1, laneFrame_off+32(R9)
-	VMOVUPS Y2, laneFrame_off+64(R9)
-	VMOVUPS Y3, laneFrame_off+96(R9)
-	MOVL 4(R8), DX
-	MOVQ laneFrame_off+0(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X0
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVQ laneFrame_off+8(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X1
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVQ laneFrame_off+16(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X2
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVQ laneFrame_off+24(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X3
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
-	VMOVUPS Y0, 0(SI)(DX*1)
-	VMOVUPS Y1, 32(SI)(DX*1)
-	VMOVUPS Y2, 64(SI)(DX*1)
-	VMOVUPS Y3, 96(SI)(DX*1)
-	MOVL 12(R8), DX
-	MOVQ laneFrame_off+32(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X0
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVQ laneFrame_off+40(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X1
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVQ laneFrame_off+48(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X2
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVQ laneFrame_off+56(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X3
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
-	VMOVUPS Y0, 0(SI)(DX*1)
-	VMOVUPS Y1, 32(SI)(DX*1)
-	VMOVUPS Y2, 64(SI)(DX*1)
-	VMOVUPS Y3, 96(SI)(DX*1)
-	MOVL 16(R8), DX
-	MOVQ laneFrame_off+64(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X0
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVQ laneFrame_off+72(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X1
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVQ laneFrame_off+80(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X2
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVQ laneFrame_off+88(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X3
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
-	VMOVUPS Y0, 0(SI)(DX*1)
-	VMOVUPS Y1, 32(SI)(DX*1)
-	VMOVUPS Y2, 64(SI)(DX*1)
-	VMOVUPS Y3, 96(SI)(DX*1)
-	MOVL 24(R8), DX
-	MOVQ laneFrame_off+96(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X0
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVQ laneFrame_off+104(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X1
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVQ laneFrame_off+112(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X2
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVQ laneFrame_off+120(R9), AX
-	MOVL AX, BX
-	VMOVUPS (R11)(BX*1), X3
-	SHRQ $32, AX
-	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
-	VMOVUPS Y0, 0(SI)(DX*1)
-	VMOVUPS Y1, 32(SI)(DX*1)
-	VMOVUPS Y2, 64(SI)(DX*1)
-	VMOVUPS Y3, 96(SI)(DX*1)
-	ADDQ $32, R8
-	MOVL (R8), AX
-	MOVQ (R10)(AX*8), AX
-	JMP AX
-go287:
-	JMP leave256<>(SB)
-
-TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
-	MOVL 8(R8), BX
-	MOVL 20(R8), CX
-	ADDQ laneFrame_regions(R9), CX
-	MOVLQSX 28(R8), AX
-	VMOVD AX, X9
-	VPBROADCASTD X9, Y9
-	MOVQ region_data(CX), R11
-	VPADDD 0(SI)(BX*1), Y9, Y0
-	VMOVUPS Y0, Y8
-	VPADDD 32(SI)(BX*1), Y9, Y1
-	VPOR Y1, Y8, Y8
-	VPADDD 64(SI)(BX*1), Y9, Y2
-	VPOR Y2, Y8, Y8
-	VPADDD 96(SI)(BX*1), Y9, Y3
-	VPOR Y3, Y8, Y8
-	VPBROADCASTD wrong4x16<>(SB), Y7
-	VPTEST Y7, Y8
-	JNE go288
-	VPBROADCASTD region_limit(CX), Y7
-	VPMAXUD Y1, Y0, Y8
-	VPMAXUD Y2, Y8, Y8
-	VPMAXUD Y3, Y8, Y8
-	VPCMPGTD Y8, Y7, Y7
-	VPMOVMSKB Y7, AX
-	CMPL AX, $-1
-	JNE go288
-	VMOVUPS Y0, laneFrame_off+0(R9)
-	VMOVUPS Y1, laneFrame_off+32(R9)
-	VMOVUPS Y2, laneFrame_off+64(R9)
-	VMOVUPS Y3, laneFrame_off+96(R9)
-	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+8(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+12(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	MOVL laneFrame_off+20(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	MOVL laneFrame_off+24(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	MOVL laneFrame_off+28(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VPUNPCKLWD X12, X8, X0
-	VPUNPCKHWD X12, X8, X1
-	VPUNPCKLWD X13, X9, X2
-	VPUNPCKHWD X13, X9, X3
-	VPUNPCKLWD X14, X10, X4
-	VPUNPCKHWD X14, X10, X5
-	VPUNPCKLWD X15, X11, X6
-	VPUNPCKHWD X15, X11, X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VMOVUPS X8, 0(SI)(DX*1)
-	VMOVUPS X9, 16(SI)(DX*1)
-	VMOVUPS X10, 32(SI)(DX*1)
-	VMOVUPS X11, 48(SI)(DX*1)
-	VMOVUPS X12, 64(SI)(DX*1)
-	VMOVUPS X13, 80(SI)(DX*1)
-	VMOVUPS X14, 96(SI)(DX*1)
-	VMOVUPS X15, 112(SI)(DX*1)
-	VBROADCASTSS nan32<>(SB), Y15
-	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+40(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+44(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	MOVL laneFrame_off+52(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	MOVL laneFrame_off+56(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	MOVL laneFrame_off+60(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VPUNPCKLWD X12, X8, X0
-	VPUNPCKHWD X12, X8, X1
-	VPUNPCKLWD X13, X9, X2
-	VPUNPCKHWD X13, X9, X3
-	VPUNPCKLWD X14, X10, X4
-	VPUNPCKHWD X14, X10, X5
-	VPUNPCKLWD X15, X11, X6
-	VPUNPCKHWD X15, X11, X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VMOVUPS X8, 0(SI)(DX*1)
-	VMOVUPS X9, 16(SI)(DX*1)
-	VMOVUPS X10, 32(SI)(DX*1)
-	VMOVUPS X11, 48(SI)(DX*1)
-	VMOVUPS X12, 64(SI)(DX*1)
-	VMOVUPS X13, 80(SI)(DX*1)
-	VMOVUPS X14, 96(SI)(DX*1)
-	VMOVUPS X15, 112(SI)(DX*1)
-	VBROADCASTSS nan32<>(SB), Y15
-	MOVL 16(R8), DX
-	MOVL laneFrame_off+64(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+68(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+72(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+76(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+80(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	MOVL laneFrame_off+84(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	MOVL laneFrame_off+88(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	MOVL laneFrame_off+92(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VPUNPCKLWD X12, X8, X0
-	VPUNPCKHWD X12, X8, X1
-	VPUNPCKLWD X13, X9, X2
-	VPUNPCKHWD X13, X9, X3
-	VPUNPCKLWD X14, X10, X4
-	VPUNPCKHWD X14, X10, X5
-	VPUNPCKLWD X15, X11, X6
-	VPUNPCKHWD X15, X11, X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VMOVUPS X8, 0(SI)(DX*1)
-	VMOVUPS X9, 16(SI)(DX*1)
-	VMOVUPS X10, 32(SI)(DX*1)
-	VMOVUPS X11, 48(SI)(DX*1)
-	VMOVUPS X12, 64(SI)(DX*1)
-	VMOVUPS X13, 80(SI)(DX*1)
-	VMOVUPS X14, 96(SI)(DX*1)
-	VMOVUPS X15, 112(SI)(DX*1)
-	VBROADCASTSS nan32<>(SB), Y15
-	MOVL 24(R8), DX
-	MOVL laneFrame_off+96(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+100(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+104(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+108(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+112(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	MOVL laneFrame_off+116(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	MOVL laneFrame_off+120(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	MOVL laneFrame_off+124(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VPUNPCKLWD X12, X8, X0
-	VPUNPCKHWD X12, X8, X1
-	VPUNPCKLWD X13, X9, X2
-	VPUNPCKHWD X13, X9, X3
-	VPUNPCKLWD X14, X10, X4
-	VPUNPCKHWD X14, X10, X5
-	VPUNPCKLWD X15, X11, X6
-	VPUNPCKHWD X15, X11, X7
-	VPUNPCKLWD X4, X0, X8
-	VPUNPCKHWD X4, X0, X9
-	VPUNPCKLWD X5, X1, X10
-	VPUNPCKHWD X5, X1, X11
-	VPUNPCKLWD X6, X2, X12
-	VPUNPCKHWD X6, X2, X13
-	VPUNPCKLWD X7, X3, X14
-	VPUNPCKHWD X7, X3, X15
-	VMOVUPS X8, 0(SI)(DX*1)
-	VMOVUPS X9, 16(SI)(DX*1)
-	VMOVUPS X10, 32(SI)(DX*1)
-	VMOVUPS X11, 48(SI)(DX*1)
-	VMOVUPS X12, 64(SI)(DX*1)
-	VMOVUPS X13, 80(SI)(DX*1)
-	VMOVUPS X14, 96(SI)(DX*1)
-	VMOVUPS X15, 112(SI)(DX*1)
-	VBROADCASTSS nan32<>(SB), Y15
-	ADDQ $32, R8
-	MOVL (R8), AX
-	MOVQ (R10)(AX*8), AX
-	JMP AX
-go288:
-	JMP leave256<>(SB)
-
-TEXT matrix2x64256<>(SB), NOSPLIT, $0-0
-	MOVL 8(R8), BX
-	MOVL 20(R8), CX
-	ADDQ laneFrame_regions(R9), CX
-	MOVLQSX 28(R8), AX
-	SUBQ region_lo(CX), AX
-	VMOVQ AX, X9
-	VPBROADCASTQ X9, Y9
-	MOVQ region_data(CX), R11
-	VPADDQ 0(DI)(BX*1), Y9, Y7
-	VMOVUPS Y7, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y0
-	VPADDQ 32(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y0, Y0
-	VPADDQ 64(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y1
-	VPADDQ 96(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y1, Y1
-	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
 	JNE go289
 	VPBROADCASTD region_limit(CX), Y7
@@ -15021,32 +14459,19 @@ TEXT matrix2x64256<>(SB), NOSPLIT, $0-0
 go289:
 	JMP leave256<>(SB)
 
-TEXT matrixT2x64256<>(SB), NOSPLIT, $0-0
+TEXT matrixT2x32256<>(SB), NOSPLIT, $0-0
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
 	MOVLQSX 28(R8), AX
-	SUBQ region_lo(CX), AX
-	VMOVQ AX, X9
-	VPBROADCASTQ X9, Y9
+	VMOVD AX, X9
+	VPBROADCASTD X9, Y9
 	MOVQ region_data(CX), R11
-	VPADDQ 0(DI)(BX*1), Y9, Y7
-	VMOVUPS Y7, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y0
-	VPADDQ 32(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y0, Y0
-	VPADDQ 64(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y1
-	VPADDQ 96(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y1, Y1
-	VPBROADCASTQ wrong8x16<>(SB), Y7
+	VPADDD 0(SI)(BX*1), Y9, Y0
+	VMOVUPS Y0, Y8
+	VPADDD 32(SI)(BX*1), Y9, Y1
+	VPOR Y1, Y8, Y8
+	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
 	JNE go290
 	VPBROADCASTD region_limit(CX), Y7
@@ -15164,48 +14589,23 @@ TEXT matrixT2x64256<>(SB), NOSPLIT, $0-0
 go290:
 	JMP leave256<>(SB)
 
-TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
+TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
 	MOVLQSX 28(R8), AX
-	SUBQ region_lo(CX), AX
-	VMOVQ AX, X9
-	VPBROADCASTQ X9, Y9
+	VMOVD AX, X9
+	VPBROADCASTD X9, Y9
 	MOVQ region_data(CX), R11
-	VPADDQ 0(DI)(BX*1), Y9, Y7
-	VMOVUPS Y7, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y0
-	VPADDQ 32(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y0, Y0
-	VPADDQ 64(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y1
-	VPADDQ 96(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y1, Y1
-	VPADDQ 128(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y2
-	VPADDQ 160(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y2, Y2
-	VPADDQ 192(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y3
-	VPADDQ 224(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y3, Y3
-	VPBROADCASTQ wrong8x16<>(SB), Y7
+	VPADDD 0(SI)(BX*1), Y9, Y0
+	VMOVUPS Y0, Y8
+	VPADDD 32(SI)(BX*1), Y9, Y1
+	VPOR Y1, Y8, Y8
+	VPADDD 64(SI)(BX*1), Y9, Y2
+	VPOR Y2, Y8, Y8
+	VPADDD 96(SI)(BX*1), Y9, Y3
+	VPOR Y3, Y8, Y8
+	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
 	JNE go291
 	VPBROADCASTD region_limit(CX), Y7
@@ -15327,48 +14727,23 @@ TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
 go291:
 	JMP leave256<>(SB)
 
-TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
+TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
 	MOVLQSX 28(R8), AX
-	SUBQ region_lo(CX), AX
-	VMOVQ AX, X9
-	VPBROADCASTQ X9, Y9
+	VMOVD AX, X9
+	VPBROADCASTD X9, Y9
 	MOVQ region_data(CX), R11
-	VPADDQ 0(DI)(BX*1), Y9, Y7
-	VMOVUPS Y7, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y0
-	VPADDQ 32(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y0, Y0
-	VPADDQ 64(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y1
-	VPADDQ 96(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y1, Y1
-	VPADDQ 128(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y2
-	VPADDQ 160(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y2, Y2
-	VPADDQ 192(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VMOVUPS narrow<>(SB), Y6
-	VPERMD Y7, Y6, Y3
-	VPADDQ 224(DI)(BX*1), Y9, Y7
-	VPOR Y7, Y8, Y8
-	VPERMD Y7, Y6, Y7
-	VINSERTI128 $1, X7, Y3, Y3
-	VPBROADCASTQ wrong8x16<>(SB), Y7
+	VPADDD 0(SI)(BX*1), Y9, Y0
+	VMOVUPS Y0, Y8
+	VPADDD 32(SI)(BX*1), Y9, Y1
+	VPOR Y1, Y8, Y8
+	VPADDD 64(SI)(BX*1), Y9, Y2
+	VPOR Y2, Y8, Y8
+	VPADDD 96(SI)(BX*1), Y9, Y3
+	VPOR Y3, Y8, Y8
+	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
 	JNE go292
 	VPBROADCASTD region_limit(CX), Y7
@@ -15590,617 +14965,726 @@ TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
 go292:
 	JMP leave256<>(SB)
 
-TEXT mmaBF16256<>(SB), NOSPLIT, $0-0
-	MOVL 60(R8), AX
-	CMPL AX, laneFrame_tag(R9)
-	JEQ same293
-	MOVL AX, laneFrame_tag(R9)
-	MOVL 20(R8), BX
-	ADDQ SI, BX
-	VPMOVZXWD 0(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+0(R9)
-	VMOVUPS Y1, laneFrame_tile+32(R9)
-	VPMOVZXWD 16(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+128(R9)
-	VMOVUPS Y1, laneFrame_tile+160(R9)
-	VPMOVZXWD 32(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+256(R9)
-	VMOVUPS Y1, laneFrame_tile+288(R9)
-	VPMOVZXWD 48(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+384(R9)
-	VMOVUPS Y1, laneFrame_tile+416(R9)
-	VPMOVZXWD 64(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+512(R9)
-	VMOVUPS Y1, laneFrame_tile+544(R9)
-	VPMOVZXWD 80(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+640(R9)
-	VMOVUPS Y1, laneFrame_tile+672(R9)
-	VPMOVZXWD 96(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+768(R9)
-	VMOVUPS Y1, laneFrame_tile+800(R9)
-	VPMOVZXWD 112(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+896(R9)
-	VMOVUPS Y1, laneFrame_tile+928(R9)
-	MOVL 24(R8), BX
-	ADDQ SI, BX
-	VPMOVZXWD 0(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1024(R9)
-	VMOVUPS Y1, laneFrame_tile+1056(R9)
-	VPMOVZXWD 16(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1152(R9)
-	VMOVUPS Y1, laneFrame_tile+1184(R9)
-	VPMOVZXWD 32(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1280(R9)
-	VMOVUPS Y1, laneFrame_tile+1312(R9)
-	VPMOVZXWD 48(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1408(R9)
-	VMOVUPS Y1, laneFrame_tile+1440(R9)
-	VPMOVZXWD 64(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1536(R9)
-	VMOVUPS Y1, laneFrame_tile+1568(R9)
-	VPMOVZXWD 80(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1664(R9)
-	VMOVUPS Y1, laneFrame_tile+1696(R9)
-	VPMOVZXWD 96(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1792(R9)
-	VMOVUPS Y1, laneFrame_tile+1824(R9)
-	VPMOVZXWD 112(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1920(R9)
-	VMOVUPS Y1, laneFrame_tile+1952(R9)
-	MOVL 28(R8), BX
-	ADDQ SI, BX
-	VPMOVZXWD 0(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+64(R9)
-	VMOVUPS Y1, laneFrame_tile+96(R9)
-	VPMOVZXWD 16(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+192(R9)
-	VMOVUPS Y1, laneFrame_tile+224(R9)
-	VPMOVZXWD 32(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+320(R9)
-	VMOVUPS Y1, laneFrame_tile+352(R9)
-	VPMOVZXWD 48(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+448(R9)
-	VMOVUPS Y1, laneFrame_tile+480(R9)
-	VPMOVZXWD 64(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+576(R9)
-	VMOVUPS Y1, laneFrame_tile+608(R9)
-	VPMOVZXWD 80(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+704(R9)
-	VMOVUPS Y1, laneFrame_tile+736(R9)
-	VPMOVZXWD 96(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+832(R9)
-	VMOVUPS Y1, laneFrame_tile+864(R9)
-	VPMOVZXWD 112(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+960(R9)
-	VMOVUPS Y1, laneFrame_tile+992(R9)
-	MOVL 32(R8), BX
-	ADDQ SI, BX
-	VPMOVZXWD 0(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1088(R9)
-	VMOVUPS Y1, laneFrame_tile+1120(R9)
-	VPMOVZXWD 16(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1216(R9)
-	VMOVUPS Y1, laneFrame_tile+1248(R9)
-	VPMOVZXWD 32(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1344(R9)
-	VMOVUPS Y1, laneFrame_tile+1376(R9)
-	VPMOVZXWD 48(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1472(R9)
-	VMOVUPS Y1, laneFrame_tile+1504(R9)
-	VPMOVZXWD 64(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1600(R9)
-	VMOVUPS Y1, laneFrame_tile+1632(R9)
-	VPMOVZXWD 80(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1728(R9)
-	VMOVUPS Y1, laneFrame_tile+1760(R9)
-	VPMOVZXWD 96(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1856(R9)
-	VMOVUPS Y1, laneFrame_tile+1888(R9)
-	VPMOVZXWD 112(BX), Y0
-	VPSLLD $16, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VCVTPS2PD X0, Y0
-	VCVTPS2PD X1, Y1
-	VMOVUPS Y0, laneFrame_tile+1984(R9)
-	VMOVUPS Y1, laneFrame_tile+2016(R9)
-same293:
-	MOVL 36(R8), BX
-	ADDQ SI, BX
-	VMOVUPS columns0<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+0(R9)
-	VMOVUPS Y13, laneFrame_columns+32(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+64(R9)
-	VMOVUPS Y13, laneFrame_columns+96(R9)
-	VMOVUPS columns1<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+128(R9)
-	VMOVUPS Y13, laneFrame_columns+160(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+192(R9)
-	VMOVUPS Y13, laneFrame_columns+224(R9)
-	VMOVUPS columns2<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+256(R9)
-	VMOVUPS Y13, laneFrame_columns+288(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+320(R9)
-	VMOVUPS Y13, laneFrame_columns+352(R9)
-	VMOVUPS columns3<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+384(R9)
-	VMOVUPS Y13, laneFrame_columns+416(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+448(R9)
-	VMOVUPS Y13, laneFrame_columns+480(R9)
-	MOVL 40(R8), BX
-	ADDQ SI, BX
-	VMOVUPS columns0<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+512(R9)
-	VMOVUPS Y13, laneFrame_columns+544(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+576(R9)
-	VMOVUPS Y13, laneFrame_columns+608(R9)
-	VMOVUPS columns1<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+640(R9)
-	VMOVUPS Y13, laneFrame_columns+672(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+704(R9)
-	VMOVUPS Y13, laneFrame_columns+736(R9)
-	VMOVUPS columns2<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+768(R9)
-	VMOVUPS Y13, laneFrame_columns+800(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+832(R9)
-	VMOVUPS Y13, laneFrame_columns+864(R9)
-	VMOVUPS columns3<>(SB), Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPGATHERDD Y12, (BX)(Y11*4), Y10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VEXTRACTF128 $1, Y10, X13
-	VCVTPS2PD X10, Y10
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y10, laneFrame_columns+896(R9)
-	VMOVUPS Y13, laneFrame_columns+928(R9)
-	VEXTRACTF128 $1, Y11, X13
-	VCVTPS2PD X11, Y11
-	VCVTPS2PD X13, Y13
-	VMOVUPS Y11, laneFrame_columns+960(R9)
-	VMOVUPS Y13, laneFrame_columns+992(R9)
-	MOVL 4(R8), DX
+TEXT matrix2x64256<>(SB), NOSPLIT, $0-0
 	MOVL 8(R8), BX
-	MOVL 44(R8), CX
-	MOVL 48(R8), R11
-	ADDQ SI, DX
-	ADDQ SI, BX
-	ADDQ SI, CX
-	ADDQ SI, R11
-	LEAQ laneFrame_tile+0(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows294:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VBROADCASTSD 0(R13), Y8
-	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
-	VBROADCASTSD 8(R13), Y9
-	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
-	VBROADCASTSD 16(R13), Y10
-	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
-	VBROADCASTSD 24(R13), Y11
-	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
-	VBROADCASTSD 32(R13), Y8
-	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
-	VBROADCASTSD 40(R13), Y9
-	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
-	VBROADCASTSD 48(R13), Y10
-	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
-	VBROADCASTSD 56(R13), Y11
-	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
-	VBROADCASTSD 64(R13), Y8
-	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
-	VBROADCASTSD 72(R13), Y9
-	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
-	VBROADCASTSD 80(R13), Y10
-	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
-	VBROADCASTSD 88(R13), Y11
-	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
-	VBROADCASTSD 96(R13), Y8
-	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
-	VBROADCASTSD 104(R13), Y9
-	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
-	VBROADCASTSD 112(R13), Y10
-	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
-	VBROADCASTSD 120(R13), Y11
-	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
-	VCVTPS2PD (CX), Y8
-	VADDPD Y1, Y0, Y0
-	VADDPD Y3, Y2, Y2
-	VADDPD Y2, Y0, Y0
-	VADDPD Y8, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VCMPPS $3, X0, X0, X9
-	VBLENDVPS X9, X15, X0, X0
-	VCVTPS2PD (R11), Y8
-	VADDPD Y5, Y4, Y4
-	VADDPD Y7, Y6, Y6
-	VADDPD Y6, Y4, Y4
-	VADDPD Y8, Y4, Y4
-	VCVTPD2PSY Y4, X4
-	VCMPPS $3, X4, X4, X9
-	VBLENDVPS X9, X15, X4, X4
-	VMOVUPS X0, (DX)
-	VMOVUPS X4, (BX)
-	ADDQ $16, DX
-	ADDQ $16, BX
-	ADDQ $16, CX
-	ADDQ $16, R11
-	ADDQ $128, R13
-	SUBL $1, R15
-	JNE rows294
+	MOVL 20(R8), CX
+	ADDQ laneFrame_regions(R9), CX
+	MOVLQSX 28(R8), AX
+	SUBQ region_lo(CX), AX
+	VMOVQ AX, X9
+	VPBROADCASTQ X9, Y9
+	MOVQ region_data(CX), R11
+	VPADDQ 0(DI)(BX*1), Y9, Y7
+	VMOVUPS Y7, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y0
+	VPADDQ 32(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y0, Y0
+	VPADDQ 64(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y1
+	VPADDQ 96(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y1, Y1
+	VPBROADCASTQ wrong8x16<>(SB), Y7
+	VPTEST Y7, Y8
+	JNE go293
+	VPBROADCASTD region_limit(CX), Y7
+	VPMAXUD Y1, Y0, Y8
+	VPCMPGTD Y8, Y7, Y7
+	VPMOVMSKB Y7, AX
+	CMPL AX, $-1
+	JNE go293
+	VMOVUPS Y0, laneFrame_off+0(R9)
+	VMOVUPS Y1, laneFrame_off+32(R9)
+	MOVL 4(R8), DX
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
+	VMOVUPS Y0, 0(SI)(DX*1)
+	VMOVUPS Y1, 32(SI)(DX*1)
+	VMOVUPS Y2, 64(SI)(DX*1)
+	VMOVUPS Y3, 96(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL 16(R8), BX
-	MOVL 52(R8), CX
-	MOVL 56(R8), R11
-	ADDQ SI, DX
-	ADDQ SI, BX
-	ADDQ SI, CX
-	ADDQ SI, R11
-	LEAQ laneFrame_tile+1024(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows295:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VBROADCASTSD 0(R13), Y8
-	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
-	VBROADCASTSD 8(R13), Y9
-	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
-	VBROADCASTSD 16(R13), Y10
-	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
-	VBROADCASTSD 24(R13), Y11
-	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
-	VBROADCASTSD 32(R13), Y8
-	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
-	VBROADCASTSD 40(R13), Y9
-	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
-	VBROADCASTSD 48(R13), Y10
-	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
-	VBROADCASTSD 56(R13), Y11
-	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
-	VBROADCASTSD 64(R13), Y8
-	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
-	VBROADCASTSD 72(R13), Y9
-	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
-	VBROADCASTSD 80(R13), Y10
-	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
-	VBROADCASTSD 88(R13), Y11
-	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
-	VBROADCASTSD 96(R13), Y8
-	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
-	VBROADCASTSD 104(R13), Y9
-	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
-	VBROADCASTSD 112(R13), Y10
-	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
-	VBROADCASTSD 120(R13), Y11
-	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
-	VCVTPS2PD (CX), Y8
-	VADDPD Y1, Y0, Y0
-	VADDPD Y3, Y2, Y2
-	VADDPD Y2, Y0, Y0
-	VADDPD Y8, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VCMPPS $3, X0, X0, X9
-	VBLENDVPS X9, X15, X0, X0
-	VCVTPS2PD (R11), Y8
-	VADDPD Y5, Y4, Y4
-	VADDPD Y7, Y6, Y6
-	VADDPD Y6, Y4, Y4
-	VADDPD Y8, Y4, Y4
-	VCVTPD2PSY Y4, X4
-	VCMPPS $3, X4, X4, X9
-	VBLENDVPS X9, X15, X4, X4
-	VMOVUPS X0, (DX)
-	VMOVUPS X4, (BX)
-	ADDQ $16, DX
-	ADDQ $16, BX
-	ADDQ $16, CX
-	ADDQ $16, R11
-	ADDQ $128, R13
-	SUBL $1, R15
-	JNE rows295
-	ADDQ $64, R8
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
+	VMOVUPS Y0, 0(SI)(DX*1)
+	VMOVUPS Y1, 32(SI)(DX*1)
+	VMOVUPS Y2, 64(SI)(DX*1)
+	VMOVUPS Y3, 96(SI)(DX*1)
+	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
+go293:
+	JMP leave256<>(SB)
 
-TEXT mmaF16256<>(SB), NOSPLIT, $0-0
+TEXT matrixT2x64256<>(SB), NOSPLIT, $0-0
+	MOVL 8(R8), BX
+	MOVL 20(R8), CX
+	ADDQ laneFrame_regions(R9), CX
+	MOVLQSX 28(R8), AX
+	SUBQ region_lo(CX), AX
+	VMOVQ AX, X9
+	VPBROADCASTQ X9, Y9
+	MOVQ region_data(CX), R11
+	VPADDQ 0(DI)(BX*1), Y9, Y7
+	VMOVUPS Y7, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y0
+	VPADDQ 32(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y0, Y0
+	VPADDQ 64(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y1
+	VPADDQ 96(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y1, Y1
+	VPBROADCASTQ wrong8x16<>(SB), Y7
+	VPTEST Y7, Y8
+	JNE go294
+	VPBROADCASTD region_limit(CX), Y7
+	VPMAXUD Y1, Y0, Y8
+	VPCMPGTD Y8, Y7, Y7
+	VPMOVMSKB Y7, AX
+	CMPL AX, $-1
+	JNE go294
+	VMOVUPS Y0, laneFrame_off+0(R9)
+	VMOVUPS Y1, laneFrame_off+32(R9)
+	MOVL 4(R8), DX
+	MOVL laneFrame_off+0(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	MOVL laneFrame_off+4(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	MOVL laneFrame_off+8(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	MOVL laneFrame_off+12(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	MOVL laneFrame_off+16(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	MOVL laneFrame_off+20(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	MOVL laneFrame_off+24(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	MOVL laneFrame_off+28(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VPUNPCKLWD X12, X8, X0
+	VPUNPCKHWD X12, X8, X1
+	VPUNPCKLWD X13, X9, X2
+	VPUNPCKHWD X13, X9, X3
+	VPUNPCKLWD X14, X10, X4
+	VPUNPCKHWD X14, X10, X5
+	VPUNPCKLWD X15, X11, X6
+	VPUNPCKHWD X15, X11, X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VMOVUPS X8, 0(SI)(DX*1)
+	VMOVUPS X9, 16(SI)(DX*1)
+	VMOVUPS X10, 32(SI)(DX*1)
+	VMOVUPS X11, 48(SI)(DX*1)
+	VMOVUPS X12, 64(SI)(DX*1)
+	VMOVUPS X13, 80(SI)(DX*1)
+	VMOVUPS X14, 96(SI)(DX*1)
+	VMOVUPS X15, 112(SI)(DX*1)
+	VBROADCASTSS nan32<>(SB), Y15
+	MOVL 12(R8), DX
+	MOVL laneFrame_off+32(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	MOVL laneFrame_off+36(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	MOVL laneFrame_off+40(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	MOVL laneFrame_off+44(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	MOVL laneFrame_off+48(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	MOVL laneFrame_off+52(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	MOVL laneFrame_off+56(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	MOVL laneFrame_off+60(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VPUNPCKLWD X12, X8, X0
+	VPUNPCKHWD X12, X8, X1
+	VPUNPCKLWD X13, X9, X2
+	VPUNPCKHWD X13, X9, X3
+	VPUNPCKLWD X14, X10, X4
+	VPUNPCKHWD X14, X10, X5
+	VPUNPCKLWD X15, X11, X6
+	VPUNPCKHWD X15, X11, X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VMOVUPS X8, 0(SI)(DX*1)
+	VMOVUPS X9, 16(SI)(DX*1)
+	VMOVUPS X10, 32(SI)(DX*1)
+	VMOVUPS X11, 48(SI)(DX*1)
+	VMOVUPS X12, 64(SI)(DX*1)
+	VMOVUPS X13, 80(SI)(DX*1)
+	VMOVUPS X14, 96(SI)(DX*1)
+	VMOVUPS X15, 112(SI)(DX*1)
+	VBROADCASTSS nan32<>(SB), Y15
+	ADDQ $32, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go294:
+	JMP leave256<>(SB)
+
+TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
+	MOVL 8(R8), BX
+	MOVL 20(R8), CX
+	ADDQ laneFrame_regions(R9), CX
+	MOVLQSX 28(R8), AX
+	SUBQ region_lo(CX), AX
+	VMOVQ AX, X9
+	VPBROADCASTQ X9, Y9
+	MOVQ region_data(CX), R11
+	VPADDQ 0(DI)(BX*1), Y9, Y7
+	VMOVUPS Y7, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y0
+	VPADDQ 32(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y0, Y0
+	VPADDQ 64(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y1
+	VPADDQ 96(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y1, Y1
+	VPADDQ 128(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y2
+	VPADDQ 160(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y2, Y2
+	VPADDQ 192(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y3
+	VPADDQ 224(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y3, Y3
+	VPBROADCASTQ wrong8x16<>(SB), Y7
+	VPTEST Y7, Y8
+	JNE go295
+	VPBROADCASTD region_limit(CX), Y7
+	VPMAXUD Y1, Y0, Y8
+	VPMAXUD Y2, Y8, Y8
+	VPMAXUD Y3, Y8, Y8
+	VPCMPGTD Y8, Y7, Y7
+	VPMOVMSKB Y7, AX
+	CMPL AX, $-1
+	JNE go295
+	VMOVUPS Y0, laneFrame_off+0(R9)
+	VMOVUPS Y1, laneFrame_off+32(R9)
+	VMOVUPS Y2, laneFrame_off+64(R9)
+	VMOVUPS Y3, laneFrame_off+96(R9)
+	MOVL 4(R8), DX
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
+	VMOVUPS Y0, 0(SI)(DX*1)
+	VMOVUPS Y1, 32(SI)(DX*1)
+	VMOVUPS Y2, 64(SI)(DX*1)
+	VMOVUPS Y3, 96(SI)(DX*1)
+	MOVL 12(R8), DX
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
+	VMOVUPS Y0, 0(SI)(DX*1)
+	VMOVUPS Y1, 32(SI)(DX*1)
+	VMOVUPS Y2, 64(SI)(DX*1)
+	VMOVUPS Y3, 96(SI)(DX*1)
+	MOVL 16(R8), DX
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
+	VMOVUPS Y0, 0(SI)(DX*1)
+	VMOVUPS Y1, 32(SI)(DX*1)
+	VMOVUPS Y2, 64(SI)(DX*1)
+	VMOVUPS Y3, 96(SI)(DX*1)
+	MOVL 24(R8), DX
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
+	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
+	VMOVUPS Y0, 0(SI)(DX*1)
+	VMOVUPS Y1, 32(SI)(DX*1)
+	VMOVUPS Y2, 64(SI)(DX*1)
+	VMOVUPS Y3, 96(SI)(DX*1)
+	ADDQ $32, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go295:
+	JMP leave256<>(SB)
+
+TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
+	MOVL 8(R8), BX
+	MOVL 20(R8), CX
+	ADDQ laneFrame_regions(R9), CX
+	MOVLQSX 28(R8), AX
+	SUBQ region_lo(CX), AX
+	VMOVQ AX, X9
+	VPBROADCASTQ X9, Y9
+	MOVQ region_data(CX), R11
+	VPADDQ 0(DI)(BX*1), Y9, Y7
+	VMOVUPS Y7, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y0
+	VPADDQ 32(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y0, Y0
+	VPADDQ 64(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y1
+	VPADDQ 96(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y1, Y1
+	VPADDQ 128(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y2
+	VPADDQ 160(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y2, Y2
+	VPADDQ 192(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VMOVUPS narrow<>(SB), Y6
+	VPERMD Y7, Y6, Y3
+	VPADDQ 224(DI)(BX*1), Y9, Y7
+	VPOR Y7, Y8, Y8
+	VPERMD Y7, Y6, Y7
+	VINSERTI128 $1, X7, Y3, Y3
+	VPBROADCASTQ wrong8x16<>(SB), Y7
+	VPTEST Y7, Y8
+	JNE go296
+	VPBROADCASTD region_limit(CX), Y7
+	VPMAXUD Y1, Y0, Y8
+	VPMAXUD Y2, Y8, Y8
+	VPMAXUD Y3, Y8, Y8
+	VPCMPGTD Y8, Y7, Y7
+	VPMOVMSKB Y7, AX
+	CMPL AX, $-1
+	JNE go296
+	VMOVUPS Y0, laneFrame_off+0(R9)
+	VMOVUPS Y1, laneFrame_off+32(R9)
+	VMOVUPS Y2, laneFrame_off+64(R9)
+	VMOVUPS Y3, laneFrame_off+96(R9)
+	MOVL 4(R8), DX
+	MOVL laneFrame_off+0(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	MOVL laneFrame_off+4(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	MOVL laneFrame_off+8(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	MOVL laneFrame_off+12(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	MOVL laneFrame_off+16(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	MOVL laneFrame_off+20(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	MOVL laneFrame_off+24(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	MOVL laneFrame_off+28(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VPUNPCKLWD X12, X8, X0
+	VPUNPCKHWD X12, X8, X1
+	VPUNPCKLWD X13, X9, X2
+	VPUNPCKHWD X13, X9, X3
+	VPUNPCKLWD X14, X10, X4
+	VPUNPCKHWD X14, X10, X5
+	VPUNPCKLWD X15, X11, X6
+	VPUNPCKHWD X15, X11, X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VMOVUPS X8, 0(SI)(DX*1)
+	VMOVUPS X9, 16(SI)(DX*1)
+	VMOVUPS X10, 32(SI)(DX*1)
+	VMOVUPS X11, 48(SI)(DX*1)
+	VMOVUPS X12, 64(SI)(DX*1)
+	VMOVUPS X13, 80(SI)(DX*1)
+	VMOVUPS X14, 96(SI)(DX*1)
+	VMOVUPS X15, 112(SI)(DX*1)
+	VBROADCASTSS nan32<>(SB), Y15
+	MOVL 12(R8), DX
+	MOVL laneFrame_off+32(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	MOVL laneFrame_off+36(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	MOVL laneFrame_off+40(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	MOVL laneFrame_off+44(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	MOVL laneFrame_off+48(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	MOVL laneFrame_off+52(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	MOVL laneFrame_off+56(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	MOVL laneFrame_off+60(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VPUNPCKLWD X12, X8, X0
+	VPUNPCKHWD X12, X8, X1
+	VPUNPCKLWD X13, X9, X2
+	VPUNPCKHWD X13, X9, X3
+	VPUNPCKLWD X14, X10, X4
+	VPUNPCKHWD X14, X10, X5
+	VPUNPCKLWD X15, X11, X6
+	VPUNPCKHWD X15, X11, X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VMOVUPS X8, 0(SI)(DX*1)
+	VMOVUPS X9, 16(SI)(DX*1)
+	VMOVUPS X10, 32(SI)(DX*1)
+	VMOVUPS X11, 48(SI)(DX*1)
+	VMOVUPS X12, 64(SI)(DX*1)
+	VMOVUPS X13, 80(SI)(DX*1)
+	VMOVUPS X14, 96(SI)(DX*1)
+	VMOVUPS X15, 112(SI)(DX*1)
+	VBROADCASTSS nan32<>(SB), Y15
+	MOVL 16(R8), DX
+	MOVL laneFrame_off+64(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	MOVL laneFrame_off+68(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	MOVL laneFrame_off+72(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	MOVL laneFrame_off+76(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	MOVL laneFrame_off+80(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	MOVL laneFrame_off+84(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	MOVL laneFrame_off+88(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	MOVL laneFrame_off+92(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VPUNPCKLWD X12, X8, X0
+	VPUNPCKHWD X12, X8, X1
+	VPUNPCKLWD X13, X9, X2
+	VPUNPCKHWD X13, X9, X3
+	VPUNPCKLWD X14, X10, X4
+	VPUNPCKHWD X14, X10, X5
+	VPUNPCKLWD X15, X11, X6
+	VPUNPCKHWD X15, X11, X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VMOVUPS X8, 0(SI)(DX*1)
+	VMOVUPS X9, 16(SI)(DX*1)
+	VMOVUPS X10, 32(SI)(DX*1)
+	VMOVUPS X11, 48(SI)(DX*1)
+	VMOVUPS X12, 64(SI)(DX*1)
+	VMOVUPS X13, 80(SI)(DX*1)
+	VMOVUPS X14, 96(SI)(DX*1)
+	VMOVUPS X15, 112(SI)(DX*1)
+	VBROADCASTSS nan32<>(SB), Y15
+	MOVL 24(R8), DX
+	MOVL laneFrame_off+96(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	MOVL laneFrame_off+100(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	MOVL laneFrame_off+104(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	MOVL laneFrame_off+108(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	MOVL laneFrame_off+112(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	MOVL laneFrame_off+116(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	MOVL laneFrame_off+120(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	MOVL laneFrame_off+124(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VPUNPCKLWD X12, X8, X0
+	VPUNPCKHWD X12, X8, X1
+	VPUNPCKLWD X13, X9, X2
+	VPUNPCKHWD X13, X9, X3
+	VPUNPCKLWD X14, X10, X4
+	VPUNPCKHWD X14, X10, X5
+	VPUNPCKLWD X15, X11, X6
+	VPUNPCKHWD X15, X11, X7
+	VPUNPCKLWD X4, X0, X8
+	VPUNPCKHWD X4, X0, X9
+	VPUNPCKLWD X5, X1, X10
+	VPUNPCKHWD X5, X1, X11
+	VPUNPCKLWD X6, X2, X12
+	VPUNPCKHWD X6, X2, X13
+	VPUNPCKLWD X7, X3, X14
+	VPUNPCKHWD X7, X3, X15
+	VMOVUPS X8, 0(SI)(DX*1)
+	VMOVUPS X9, 16(SI)(DX*1)
+	VMOVUPS X10, 32(SI)(DX*1)
+	VMOVUPS X11, 48(SI)(DX*1)
+	VMOVUPS X12, 64(SI)(DX*1)
+	VMOVUPS X13, 80(SI)(DX*1)
+	VMOVUPS X14, 96(SI)(DX*1)
+	VMOVUPS X15, 112(SI)(DX*1)
+	VBROADCASTSS nan32<>(SB), Y15
+	ADDQ $32, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go296:
+	JMP leave256<>(SB)
+
+TEXT mmaBF16256<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same296
+	JEQ same297
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
-	VCVTPH2PS 0(BX), Y0
+	VPMOVZXWD 0(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+0(R9)
 	VMOVUPS Y1, laneFrame_tile+32(R9)
-	VCVTPH2PS 16(BX), Y0
+	VPMOVZXWD 16(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+128(R9)
 	VMOVUPS Y1, laneFrame_tile+160(R9)
-	VCVTPH2PS 32(BX), Y0
+	VPMOVZXWD 32(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+256(R9)
 	VMOVUPS Y1, laneFrame_tile+288(R9)
-	VCVTPH2PS 48(BX), Y0
+	VPMOVZXWD 48(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+384(R9)
 	VMOVUPS Y1, laneFrame_tile+416(R9)
-	VCVTPH2PS 64(BX), Y0
+	VPMOVZXWD 64(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+512(R9)
 	VMOVUPS Y1, laneFrame_tile+544(R9)
-	VCVTPH2PS 80(BX), Y0
+	VPMOVZXWD 80(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+640(R9)
 	VMOVUPS Y1, laneFrame_tile+672(R9)
-	VCVTPH2PS 96(BX), Y0
+	VPMOVZXWD 96(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+768(R9)
 	VMOVUPS Y1, laneFrame_tile+800(R9)
-	VCVTPH2PS 112(BX), Y0
+	VPMOVZXWD 112(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
@@ -16208,49 +15692,57 @@ TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y1, laneFrame_tile+928(R9)
 	MOVL 24(R8), BX
 	ADDQ SI, BX
-	VCVTPH2PS 0(BX), Y0
+	VPMOVZXWD 0(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1024(R9)
 	VMOVUPS Y1, laneFrame_tile+1056(R9)
-	VCVTPH2PS 16(BX), Y0
+	VPMOVZXWD 16(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1152(R9)
 	VMOVUPS Y1, laneFrame_tile+1184(R9)
-	VCVTPH2PS 32(BX), Y0
+	VPMOVZXWD 32(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1280(R9)
 	VMOVUPS Y1, laneFrame_tile+1312(R9)
-	VCVTPH2PS 48(BX), Y0
+	VPMOVZXWD 48(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1408(R9)
 	VMOVUPS Y1, laneFrame_tile+1440(R9)
-	VCVTPH2PS 64(BX), Y0
+	VPMOVZXWD 64(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1536(R9)
 	VMOVUPS Y1, laneFrame_tile+1568(R9)
-	VCVTPH2PS 80(BX), Y0
+	VPMOVZXWD 80(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1664(R9)
 	VMOVUPS Y1, laneFrame_tile+1696(R9)
-	VCVTPH2PS 96(BX), Y0
+	VPMOVZXWD 96(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1792(R9)
 	VMOVUPS Y1, laneFrame_tile+1824(R9)
-	VCVTPH2PS 112(BX), Y0
+	VPMOVZXWD 112(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
@@ -16258,49 +15750,57 @@ TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y1, laneFrame_tile+1952(R9)
 	MOVL 28(R8), BX
 	ADDQ SI, BX
-	VCVTPH2PS 0(BX), Y0
+	VPMOVZXWD 0(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+64(R9)
 	VMOVUPS Y1, laneFrame_tile+96(R9)
-	VCVTPH2PS 16(BX), Y0
+	VPMOVZXWD 16(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+192(R9)
 	VMOVUPS Y1, laneFrame_tile+224(R9)
-	VCVTPH2PS 32(BX), Y0
+	VPMOVZXWD 32(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+320(R9)
 	VMOVUPS Y1, laneFrame_tile+352(R9)
-	VCVTPH2PS 48(BX), Y0
+	VPMOVZXWD 48(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+448(R9)
 	VMOVUPS Y1, laneFrame_tile+480(R9)
-	VCVTPH2PS 64(BX), Y0
+	VPMOVZXWD 64(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+576(R9)
 	VMOVUPS Y1, laneFrame_tile+608(R9)
-	VCVTPH2PS 80(BX), Y0
+	VPMOVZXWD 80(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+704(R9)
 	VMOVUPS Y1, laneFrame_tile+736(R9)
-	VCVTPH2PS 96(BX), Y0
+	VPMOVZXWD 96(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+832(R9)
 	VMOVUPS Y1, laneFrame_tile+864(R9)
-	VCVTPH2PS 112(BX), Y0
+	VPMOVZXWD 112(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
@@ -16308,71 +15808,71 @@ TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y1, laneFrame_tile+992(R9)
 	MOVL 32(R8), BX
 	ADDQ SI, BX
-	VCVTPH2PS 0(BX), Y0
+	VPMOVZXWD 0(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1088(R9)
 	VMOVUPS Y1, laneFrame_tile+1120(R9)
-	VCVTPH2PS 16(BX), Y0
+	VPMOVZXWD 16(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1216(R9)
 	VMOVUPS Y1, laneFrame_tile+1248(R9)
-	VCVTPH2PS 32(BX), Y0
+	VPMOVZXWD 32(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1344(R9)
 	VMOVUPS Y1, laneFrame_tile+1376(R9)
-	VCVTPH2PS 48(BX), Y0
+	VPMOVZXWD 48(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1472(R9)
 	VMOVUPS Y1, laneFrame_tile+1504(R9)
-	VCVTPH2PS 64(BX), Y0
+	VPMOVZXWD 64(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1600(R9)
 	VMOVUPS Y1, laneFrame_tile+1632(R9)
-	VCVTPH2PS 80(BX), Y0
+	VPMOVZXWD 80(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1728(R9)
 	VMOVUPS Y1, laneFrame_tile+1760(R9)
-	VCVTPH2PS 96(BX), Y0
+	VPMOVZXWD 96(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1856(R9)
 	VMOVUPS Y1, laneFrame_tile+1888(R9)
-	VCVTPH2PS 112(BX), Y0
+	VPMOVZXWD 112(BX), Y0
+	VPSLLD $16, Y0, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VCVTPS2PD X0, Y0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1984(R9)
 	VMOVUPS Y1, laneFrame_tile+2016(R9)
-same296:
+same297:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS columns0<>(SB), Y11
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -16387,16 +15887,8 @@ same296:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -16411,16 +15903,8 @@ same296:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -16435,16 +15919,8 @@ same296:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -16461,16 +15937,8 @@ same296:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -16485,16 +15953,8 @@ same296:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -16509,16 +15969,8 @@ same296:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -16533,16 +15985,8 @@ same296:
 	VPCMPEQD Y12, Y12, Y12
 	VPGATHERDD Y12, (BX)(Y11*4), Y10
 	VPSRLD $16, Y10, Y11
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y10, Y10
-	VEXTRACTI128 $1, Y10, X13
-	VPACKUSDW X13, X10, X10
-	VCVTPH2PS X10, Y10
-	VBROADCASTSS low16<>(SB), Y13
-	VPAND Y13, Y11, Y11
-	VEXTRACTI128 $1, Y11, X13
-	VPACKUSDW X13, X11, X11
-	VCVTPH2PS X11, Y11
+	VPSLLD $16, Y11, Y11
+	VPSLLD $16, Y10, Y10
 	VEXTRACTF128 $1, Y10, X13
 	VCVTPS2PD X10, Y10
 	VCVTPS2PD X13, Y13
@@ -16562,99 +16006,6 @@ same296:
 	ADDQ SI, CX
 	ADDQ SI, R11
 	LEAQ laneFrame_tile+0(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows297:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VBROADCASTSD 0(R13), Y8
-	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
-	VBROADCASTSD 8(R13), Y9
-	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
-	VBROADCASTSD 16(R13), Y10
-	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
-	VBROADCASTSD 24(R13), Y11
-	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
-	VBROADCASTSD 32(R13), Y8
-	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
-	VBROADCASTSD 40(R13), Y9
-	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
-	VBROADCASTSD 48(R13), Y10
-	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
-	VBROADCASTSD 56(R13), Y11
-	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
-	VBROADCASTSD 64(R13), Y8
-	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
-	VBROADCASTSD 72(R13), Y9
-	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
-	VBROADCASTSD 80(R13), Y10
-	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
-	VBROADCASTSD 88(R13), Y11
-	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
-	VBROADCASTSD 96(R13), Y8
-	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
-	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
-	VBROADCASTSD 104(R13), Y9
-	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
-	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
-	VBROADCASTSD 112(R13), Y10
-	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
-	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
-	VBROADCASTSD 120(R13), Y11
-	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
-	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
-	VCVTPS2PD (CX), Y8
-	VADDPD Y1, Y0, Y0
-	VADDPD Y3, Y2, Y2
-	VADDPD Y2, Y0, Y0
-	VADDPD Y8, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VCMPPS $3, X0, X0, X9
-	VBLENDVPS X9, X15, X0, X0
-	VCVTPS2PD (R11), Y8
-	VADDPD Y5, Y4, Y4
-	VADDPD Y7, Y6, Y6
-	VADDPD Y6, Y4, Y4
-	VADDPD Y8, Y4, Y4
-	VCVTPD2PSY Y4, X4
-	VCMPPS $3, X4, X4, X9
-	VBLENDVPS X9, X15, X4, X4
-	VMOVUPS X0, (DX)
-	VMOVUPS X4, (BX)
-	ADDQ $16, DX
-	ADDQ $16, BX
-	ADDQ $16, CX
-	ADDQ $16, R11
-	ADDQ $128, R13
-	SUBL $1, R15
-	JNE rows297
-	MOVL 12(R8), DX
-	MOVL 16(R8), BX
-	MOVL 52(R8), CX
-	MOVL 56(R8), R11
-	ADDQ SI, DX
-	ADDQ SI, BX
-	ADDQ SI, CX
-	ADDQ SI, R11
-	LEAQ laneFrame_tile+1024(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
 rows298:
@@ -16739,6 +16090,692 @@ rows298:
 	ADDQ $128, R13
 	SUBL $1, R15
 	JNE rows298
+	MOVL 12(R8), DX
+	MOVL 16(R8), BX
+	MOVL 52(R8), CX
+	MOVL 56(R8), R11
+	ADDQ SI, DX
+	ADDQ SI, BX
+	ADDQ SI, CX
+	ADDQ SI, R11
+	LEAQ laneFrame_tile+1024(R9), R13
+	MOVL $8, R15
+	PCALIGN $32
+rows299:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VBROADCASTSD 0(R13), Y8
+	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
+	VBROADCASTSD 8(R13), Y9
+	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
+	VBROADCASTSD 16(R13), Y10
+	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
+	VBROADCASTSD 24(R13), Y11
+	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
+	VBROADCASTSD 32(R13), Y8
+	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
+	VBROADCASTSD 40(R13), Y9
+	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
+	VBROADCASTSD 48(R13), Y10
+	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
+	VBROADCASTSD 56(R13), Y11
+	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
+	VBROADCASTSD 64(R13), Y8
+	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
+	VBROADCASTSD 72(R13), Y9
+	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
+	VBROADCASTSD 80(R13), Y10
+	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
+	VBROADCASTSD 88(R13), Y11
+	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
+	VBROADCASTSD 96(R13), Y8
+	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
+	VBROADCASTSD 104(R13), Y9
+	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
+	VBROADCASTSD 112(R13), Y10
+	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
+	VBROADCASTSD 120(R13), Y11
+	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
+	VCVTPS2PD (CX), Y8
+	VADDPD Y1, Y0, Y0
+	VADDPD Y3, Y2, Y2
+	VADDPD Y2, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, X0, X0, X9
+	VBLENDVPS X9, X15, X0, X0
+	VCVTPS2PD (R11), Y8
+	VADDPD Y5, Y4, Y4
+	VADDPD Y7, Y6, Y6
+	VADDPD Y6, Y4, Y4
+	VADDPD Y8, Y4, Y4
+	VCVTPD2PSY Y4, X4
+	VCMPPS $3, X4, X4, X9
+	VBLENDVPS X9, X15, X4, X4
+	VMOVUPS X0, (DX)
+	VMOVUPS X4, (BX)
+	ADDQ $16, DX
+	ADDQ $16, BX
+	ADDQ $16, CX
+	ADDQ $16, R11
+	ADDQ $128, R13
+	SUBL $1, R15
+	JNE rows299
+	ADDQ $64, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+
+TEXT mmaF16256<>(SB), NOSPLIT, $0-0
+	MOVL 60(R8), AX
+	CMPL AX, laneFrame_tag(R9)
+	JEQ same300
+	MOVL AX, laneFrame_tag(R9)
+	MOVL 20(R8), BX
+	ADDQ SI, BX
+	VCVTPH2PS 0(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+0(R9)
+	VMOVUPS Y1, laneFrame_tile+32(R9)
+	VCVTPH2PS 16(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+128(R9)
+	VMOVUPS Y1, laneFrame_tile+160(R9)
+	VCVTPH2PS 32(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+256(R9)
+	VMOVUPS Y1, laneFrame_tile+288(R9)
+	VCVTPH2PS 48(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+384(R9)
+	VMOVUPS Y1, laneFrame_tile+416(R9)
+	VCVTPH2PS 64(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+512(R9)
+	VMOVUPS Y1, laneFrame_tile+544(R9)
+	VCVTPH2PS 80(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+640(R9)
+	VMOVUPS Y1, laneFrame_tile+672(R9)
+	VCVTPH2PS 96(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+768(R9)
+	VMOVUPS Y1, laneFrame_tile+800(R9)
+	VCVTPH2PS 112(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+896(R9)
+	VMOVUPS Y1, laneFrame_tile+928(R9)
+	MOVL 24(R8), BX
+	ADDQ SI, BX
+	VCVTPH2PS 0(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1024(R9)
+	VMOVUPS Y1, laneFrame_tile+1056(R9)
+	VCVTPH2PS 16(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1152(R9)
+	VMOVUPS Y1, laneFrame_tile+1184(R9)
+	VCVTPH2PS 32(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1280(R9)
+	VMOVUPS Y1, laneFrame_tile+1312(R9)
+	VCVTPH2PS 48(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1408(R9)
+	VMOVUPS Y1, laneFrame_tile+1440(R9)
+	VCVTPH2PS 64(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1536(R9)
+	VMOVUPS Y1, laneFrame_tile+1568(R9)
+	VCVTPH2PS 80(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1664(R9)
+	VMOVUPS Y1, laneFrame_tile+1696(R9)
+	VCVTPH2PS 96(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1792(R9)
+	VMOVUPS Y1, laneFrame_tile+1824(R9)
+	VCVTPH2PS 112(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1920(R9)
+	VMOVUPS Y1, laneFrame_tile+1952(R9)
+	MOVL 28(R8), BX
+	ADDQ SI, BX
+	VCVTPH2PS 0(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+64(R9)
+	VMOVUPS Y1, laneFrame_tile+96(R9)
+	VCVTPH2PS 16(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+192(R9)
+	VMOVUPS Y1, laneFrame_tile+224(R9)
+	VCVTPH2PS 32(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+320(R9)
+	VMOVUPS Y1, laneFrame_tile+352(R9)
+	VCVTPH2PS 48(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+448(R9)
+	VMOVUPS Y1, laneFrame_tile+480(R9)
+	VCVTPH2PS 64(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+576(R9)
+	VMOVUPS Y1, laneFrame_tile+608(R9)
+	VCVTPH2PS 80(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+704(R9)
+	VMOVUPS Y1, laneFrame_tile+736(R9)
+	VCVTPH2PS 96(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+832(R9)
+	VMOVUPS Y1, laneFrame_tile+864(R9)
+	VCVTPH2PS 112(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+960(R9)
+	VMOVUPS Y1, laneFrame_tile+992(R9)
+	MOVL 32(R8), BX
+	ADDQ SI, BX
+	VCVTPH2PS 0(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1088(R9)
+	VMOVUPS Y1, laneFrame_tile+1120(R9)
+	VCVTPH2PS 16(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1216(R9)
+	VMOVUPS Y1, laneFrame_tile+1248(R9)
+	VCVTPH2PS 32(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1344(R9)
+	VMOVUPS Y1, laneFrame_tile+1376(R9)
+	VCVTPH2PS 48(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1472(R9)
+	VMOVUPS Y1, laneFrame_tile+1504(R9)
+	VCVTPH2PS 64(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1600(R9)
+	VMOVUPS Y1, laneFrame_tile+1632(R9)
+	VCVTPH2PS 80(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1728(R9)
+	VMOVUPS Y1, laneFrame_tile+1760(R9)
+	VCVTPH2PS 96(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1856(R9)
+	VMOVUPS Y1, laneFrame_tile+1888(R9)
+	VCVTPH2PS 112(BX), Y0
+	VEXTRACTF128 $1, Y0, X1
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD X1, Y1
+	VMOVUPS Y0, laneFrame_tile+1984(R9)
+	VMOVUPS Y1, laneFrame_tile+2016(R9)
+same300:
+	MOVL 36(R8), BX
+	ADDQ SI, BX
+	VMOVUPS columns0<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+0(R9)
+	VMOVUPS Y13, laneFrame_columns+32(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+64(R9)
+	VMOVUPS Y13, laneFrame_columns+96(R9)
+	VMOVUPS columns1<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+128(R9)
+	VMOVUPS Y13, laneFrame_columns+160(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+192(R9)
+	VMOVUPS Y13, laneFrame_columns+224(R9)
+	VMOVUPS columns2<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+256(R9)
+	VMOVUPS Y13, laneFrame_columns+288(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+320(R9)
+	VMOVUPS Y13, laneFrame_columns+352(R9)
+	VMOVUPS columns3<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+384(R9)
+	VMOVUPS Y13, laneFrame_columns+416(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+448(R9)
+	VMOVUPS Y13, laneFrame_columns+480(R9)
+	MOVL 40(R8), BX
+	ADDQ SI, BX
+	VMOVUPS columns0<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+512(R9)
+	VMOVUPS Y13, laneFrame_columns+544(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+576(R9)
+	VMOVUPS Y13, laneFrame_columns+608(R9)
+	VMOVUPS columns1<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+640(R9)
+	VMOVUPS Y13, laneFrame_columns+672(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+704(R9)
+	VMOVUPS Y13, laneFrame_columns+736(R9)
+	VMOVUPS columns2<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+768(R9)
+	VMOVUPS Y13, laneFrame_columns+800(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+832(R9)
+	VMOVUPS Y13, laneFrame_columns+864(R9)
+	VMOVUPS columns3<>(SB), Y11
+	VPCMPEQD Y12, Y12, Y12
+	VPGATHERDD Y12, (BX)(Y11*4), Y10
+	VPSRLD $16, Y10, Y11
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y10, Y10
+	VEXTRACTI128 $1, Y10, X13
+	VPACKUSDW X13, X10, X10
+	VCVTPH2PS X10, Y10
+	VBROADCASTSS low16<>(SB), Y13
+	VPAND Y13, Y11, Y11
+	VEXTRACTI128 $1, Y11, X13
+	VPACKUSDW X13, X11, X11
+	VCVTPH2PS X11, Y11
+	VEXTRACTF128 $1, Y10, X13
+	VCVTPS2PD X10, Y10
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y10, laneFrame_columns+896(R9)
+	VMOVUPS Y13, laneFrame_columns+928(R9)
+	VEXTRACTF128 $1, Y11, X13
+	VCVTPS2PD X11, Y11
+	VCVTPS2PD X13, Y13
+	VMOVUPS Y11, laneFrame_columns+960(R9)
+	VMOVUPS Y13, laneFrame_columns+992(R9)
+	MOVL 4(R8), DX
+	MOVL 8(R8), BX
+	MOVL 44(R8), CX
+	MOVL 48(R8), R11
+	ADDQ SI, DX
+	ADDQ SI, BX
+	ADDQ SI, CX
+	ADDQ SI, R11
+	LEAQ laneFrame_tile+0(R9), R13
+	MOVL $8, R15
+	PCALIGN $32
+rows301:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VBROADCASTSD 0(R13), Y8
+	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
+	VBROADCASTSD 8(R13), Y9
+	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
+	VBROADCASTSD 16(R13), Y10
+	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
+	VBROADCASTSD 24(R13), Y11
+	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
+	VBROADCASTSD 32(R13), Y8
+	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
+	VBROADCASTSD 40(R13), Y9
+	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
+	VBROADCASTSD 48(R13), Y10
+	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
+	VBROADCASTSD 56(R13), Y11
+	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
+	VBROADCASTSD 64(R13), Y8
+	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
+	VBROADCASTSD 72(R13), Y9
+	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
+	VBROADCASTSD 80(R13), Y10
+	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
+	VBROADCASTSD 88(R13), Y11
+	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
+	VBROADCASTSD 96(R13), Y8
+	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
+	VBROADCASTSD 104(R13), Y9
+	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
+	VBROADCASTSD 112(R13), Y10
+	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
+	VBROADCASTSD 120(R13), Y11
+	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
+	VCVTPS2PD (CX), Y8
+	VADDPD Y1, Y0, Y0
+	VADDPD Y3, Y2, Y2
+	VADDPD Y2, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, X0, X0, X9
+	VBLENDVPS X9, X15, X0, X0
+	VCVTPS2PD (R11), Y8
+	VADDPD Y5, Y4, Y4
+	VADDPD Y7, Y6, Y6
+	VADDPD Y6, Y4, Y4
+	VADDPD Y8, Y4, Y4
+	VCVTPD2PSY Y4, X4
+	VCMPPS $3, X4, X4, X9
+	VBLENDVPS X9, X15, X4, X4
+	VMOVUPS X0, (DX)
+	VMOVUPS X4, (BX)
+	ADDQ $16, DX
+	ADDQ $16, BX
+	ADDQ $16, CX
+	ADDQ $16, R11
+	ADDQ $128, R13
+	SUBL $1, R15
+	JNE rows301
+	MOVL 12(R8), DX
+	MOVL 16(R8), BX
+	MOVL 52(R8), CX
+	MOVL 56(R8), R11
+	ADDQ SI, DX
+	ADDQ SI, BX
+	ADDQ SI, CX
+	ADDQ SI, R11
+	LEAQ laneFrame_tile+1024(R9), R13
+	MOVL $8, R15
+	PCALIGN $32
+rows302:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VBROADCASTSD 0(R13), Y8
+	VFMADD231PD laneFrame_columns+0(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+32(R9), Y8, Y4
+	VBROADCASTSD 8(R13), Y9
+	VFMADD231PD laneFrame_columns+64(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+96(R9), Y9, Y5
+	VBROADCASTSD 16(R13), Y10
+	VFMADD231PD laneFrame_columns+128(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+160(R9), Y10, Y6
+	VBROADCASTSD 24(R13), Y11
+	VFMADD231PD laneFrame_columns+192(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+224(R9), Y11, Y7
+	VBROADCASTSD 32(R13), Y8
+	VFMADD231PD laneFrame_columns+256(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+288(R9), Y8, Y4
+	VBROADCASTSD 40(R13), Y9
+	VFMADD231PD laneFrame_columns+320(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+352(R9), Y9, Y5
+	VBROADCASTSD 48(R13), Y10
+	VFMADD231PD laneFrame_columns+384(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+416(R9), Y10, Y6
+	VBROADCASTSD 56(R13), Y11
+	VFMADD231PD laneFrame_columns+448(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+480(R9), Y11, Y7
+	VBROADCASTSD 64(R13), Y8
+	VFMADD231PD laneFrame_columns+512(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+544(R9), Y8, Y4
+	VBROADCASTSD 72(R13), Y9
+	VFMADD231PD laneFrame_columns+576(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+608(R9), Y9, Y5
+	VBROADCASTSD 80(R13), Y10
+	VFMADD231PD laneFrame_columns+640(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+672(R9), Y10, Y6
+	VBROADCASTSD 88(R13), Y11
+	VFMADD231PD laneFrame_columns+704(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+736(R9), Y11, Y7
+	VBROADCASTSD 96(R13), Y8
+	VFMADD231PD laneFrame_columns+768(R9), Y8, Y0
+	VFMADD231PD laneFrame_columns+800(R9), Y8, Y4
+	VBROADCASTSD 104(R13), Y9
+	VFMADD231PD laneFrame_columns+832(R9), Y9, Y1
+	VFMADD231PD laneFrame_columns+864(R9), Y9, Y5
+	VBROADCASTSD 112(R13), Y10
+	VFMADD231PD laneFrame_columns+896(R9), Y10, Y2
+	VFMADD231PD laneFrame_columns+928(R9), Y10, Y6
+	VBROADCASTSD 120(R13), Y11
+	VFMADD231PD laneFrame_columns+960(R9), Y11, Y3
+	VFMADD231PD laneFrame_columns+992(R9), Y11, Y7
+	VCVTPS2PD (CX), Y8
+	VADDPD Y1, Y0, Y0
+	VADDPD Y3, Y2, Y2
+	VADDPD Y2, Y0, Y0
+	VADDPD Y8, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VCMPPS $3, X0, X0, X9
+	VBLENDVPS X9, X15, X0, X0
+	VCVTPS2PD (R11), Y8
+	VADDPD Y5, Y4, Y4
+	VADDPD Y7, Y6, Y6
+	VADDPD Y6, Y4, Y4
+	VADDPD Y8, Y4, Y4
+	VCVTPD2PSY Y4, X4
+	VCMPPS $3, X4, X4, X9
+	VBLENDVPS X9, X15, X4, X4
+	VMOVUPS X0, (DX)
+	VMOVUPS X4, (BX)
+	ADDQ $16, DX
+	ADDQ $16, BX
+	ADDQ $16, CX
+	ADDQ $16, R11
+	ADDQ $128, R13
+	SUBL $1, R15
+	JNE rows302
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -16747,7 +16784,7 @@ rows298:
 TEXT mmaTF32256<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same299
+	JEQ same303
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -16885,7 +16922,7 @@ TEXT mmaTF32256<>(SB), NOSPLIT, $0-0
 	VANDPS 112(BX), X1, X0
 	VCVTPS2PD X0, Y0
 	VMOVUPS Y0, laneFrame_tile+992(R9)
-same299:
+same303:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS columns0<>(SB), Y11
@@ -16981,7 +17018,7 @@ same299:
 	LEAQ laneFrame_tile+0(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows300:
+rows304:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -17038,7 +17075,7 @@ rows300:
 	ADDQ $16, R11
 	ADDQ $64, R13
 	SUBL $1, R15
-	JNE rows300
+	JNE rows304
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -17050,7 +17087,7 @@ rows300:
 	LEAQ laneFrame_tile+512(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows301:
+rows305:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -17107,7 +17144,7 @@ rows301:
 	ADDQ $16, R11
 	ADDQ $64, R13
 	SUBL $1, R15
-	JNE rows301
+	JNE rows305
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -17115,101 +17152,102 @@ rows301:
 
 DATA table256<>+0(SB)/8, $leave256<>(SB)
 DATA table256<>+8(SB)/8, $branch256<>(SB)
-DATA table256<>+16(SB)/8, $jump256<>(SB)
-DATA table256<>+24(SB)/8, $add32256<>(SB)
-DATA table256<>+32(SB)/8, $sub32256<>(SB)
-DATA table256<>+40(SB)/8, $mul32256<>(SB)
-DATA table256<>+48(SB)/8, $and32256<>(SB)
-DATA table256<>+56(SB)/8, $or32256<>(SB)
-DATA table256<>+64(SB)/8, $xor32256<>(SB)
-DATA table256<>+72(SB)/8, $shl32256<>(SB)
-DATA table256<>+80(SB)/8, $shr32256<>(SB)
-DATA table256<>+88(SB)/8, $sar32256<>(SB)
-DATA table256<>+96(SB)/8, $minS32256<>(SB)
-DATA table256<>+104(SB)/8, $maxS32256<>(SB)
-DATA table256<>+112(SB)/8, $minU32256<>(SB)
-DATA table256<>+120(SB)/8, $maxU32256<>(SB)
-DATA table256<>+128(SB)/8, $add64256<>(SB)
-DATA table256<>+136(SB)/8, $sub64256<>(SB)
-DATA table256<>+144(SB)/8, $and64256<>(SB)
-DATA table256<>+152(SB)/8, $or64256<>(SB)
-DATA table256<>+160(SB)/8, $leave256<>(SB)
-DATA table256<>+168(SB)/8, $addF256<>(SB)
-DATA table256<>+176(SB)/8, $subF256<>(SB)
-DATA table256<>+184(SB)/8, $mulF256<>(SB)
-DATA table256<>+192(SB)/8, $divF256<>(SB)
-DATA table256<>+200(SB)/8, $mad32256<>(SB)
-DATA table256<>+208(SB)/8, $fmaF256<>(SB)
-DATA table256<>+216(SB)/8, $mulWideS256<>(SB)
-DATA table256<>+224(SB)/8, $mulWideU256<>(SB)
-DATA table256<>+232(SB)/8, $madWideS256<>(SB)
-DATA table256<>+240(SB)/8, $madWideU256<>(SB)
-DATA table256<>+248(SB)/8, $shl64256<>(SB)
-DATA table256<>+256(SB)/8, $shr64256<>(SB)
-DATA table256<>+264(SB)/8, $leave256<>(SB)
-DATA table256<>+272(SB)/8, $sqrtF256<>(SB)
-DATA table256<>+280(SB)/8, $negF256<>(SB)
-DATA table256<>+288(SB)/8, $absF256<>(SB)
-DATA table256<>+296(SB)/8, $maxF256<>(SB)
-DATA table256<>+304(SB)/8, $minF256<>(SB)
-DATA table256<>+312(SB)/8, $pairBF16256<>(SB)
-DATA table256<>+320(SB)/8, $exp2F256<>(SB)
-DATA table256<>+328(SB)/8, $eq32256<>(SB)
-DATA table256<>+336(SB)/8, $ltS32256<>(SB)
-DATA table256<>+344(SB)/8, $ltU32256<>(SB)
-DATA table256<>+352(SB)/8, $eq64256<>(SB)
-DATA table256<>+360(SB)/8, $ltS64256<>(SB)
-DATA table256<>+368(SB)/8, $leave256<>(SB)
-DATA table256<>+376(SB)/8, $eqF256<>(SB)
-DATA table256<>+384(SB)/8, $ltF256<>(SB)
-DATA table256<>+392(SB)/8, $leF256<>(SB)
-DATA table256<>+400(SB)/8, $unordF256<>(SB)
-DATA table256<>+408(SB)/8, $equF256<>(SB)
-DATA table256<>+416(SB)/8, $andP256<>(SB)
-DATA table256<>+424(SB)/8, $orP256<>(SB)
-DATA table256<>+432(SB)/8, $xorP256<>(SB)
-DATA table256<>+440(SB)/8, $mov32256<>(SB)
-DATA table256<>+448(SB)/8, $mov64256<>(SB)
-DATA table256<>+456(SB)/8, $sext64256<>(SB)
-DATA table256<>+464(SB)/8, $zext64256<>(SB)
-DATA table256<>+472(SB)/8, $trunc32256<>(SB)
-DATA table256<>+480(SB)/8, $cvtS32F256<>(SB)
-DATA table256<>+488(SB)/8, $leave256<>(SB)
-DATA table256<>+496(SB)/8, $sel32256<>(SB)
-DATA table256<>+504(SB)/8, $sel64256<>(SB)
-DATA table256<>+512(SB)/8, $load1x32256<>(SB)
-DATA table256<>+520(SB)/8, $load2x32256<>(SB)
-DATA table256<>+528(SB)/8, $load4x32256<>(SB)
-DATA table256<>+536(SB)/8, $loadLong32256<>(SB)
-DATA table256<>+544(SB)/8, $loadHalf32256<>(SB)
-DATA table256<>+552(SB)/8, $store1x32256<>(SB)
-DATA table256<>+560(SB)/8, $storeLong32256<>(SB)
-DATA table256<>+568(SB)/8, $store2x32256<>(SB)
-DATA table256<>+576(SB)/8, $store4x32256<>(SB)
-DATA table256<>+584(SB)/8, $storeHalf32256<>(SB)
-DATA table256<>+592(SB)/8, $load1x64256<>(SB)
-DATA table256<>+600(SB)/8, $load2x64256<>(SB)
-DATA table256<>+608(SB)/8, $load4x64256<>(SB)
-DATA table256<>+616(SB)/8, $loadLong64256<>(SB)
-DATA table256<>+624(SB)/8, $loadHalf64256<>(SB)
-DATA table256<>+632(SB)/8, $store1x64256<>(SB)
-DATA table256<>+640(SB)/8, $storeLong64256<>(SB)
-DATA table256<>+648(SB)/8, $store2x64256<>(SB)
-DATA table256<>+656(SB)/8, $store4x64256<>(SB)
-DATA table256<>+664(SB)/8, $storeHalf64256<>(SB)
-DATA table256<>+672(SB)/8, $commit256<>(SB)
-DATA table256<>+680(SB)/8, $wait256<>(SB)
-DATA table256<>+688(SB)/8, $copy32256<>(SB)
-DATA table256<>+696(SB)/8, $copy64256<>(SB)
-DATA table256<>+704(SB)/8, $matrix2x32256<>(SB)
-DATA table256<>+712(SB)/8, $matrixT2x32256<>(SB)
-DATA table256<>+720(SB)/8, $matrix4x32256<>(SB)
-DATA table256<>+728(SB)/8, $matrixT4x32256<>(SB)
-DATA table256<>+736(SB)/8, $matrix2x64256<>(SB)
-DATA table256<>+744(SB)/8, $matrixT2x64256<>(SB)
-DATA table256<>+752(SB)/8, $matrix4x64256<>(SB)
-DATA table256<>+760(SB)/8, $matrixT4x64256<>(SB)
-DATA table256<>+768(SB)/8, $mmaBF16256<>(SB)
-DATA table256<>+776(SB)/8, $mmaF16256<>(SB)
-DATA table256<>+784(SB)/8, $mmaTF32256<>(SB)
-GLOBL table256<>(SB), RODATA, $792
+DATA table256<>+16(SB)/8, $guard256<>(SB)
+DATA table256<>+24(SB)/8, $jump256<>(SB)
+DATA table256<>+32(SB)/8, $add32256<>(SB)
+DATA table256<>+40(SB)/8, $sub32256<>(SB)
+DATA table256<>+48(SB)/8, $mul32256<>(SB)
+DATA table256<>+56(SB)/8, $and32256<>(SB)
+DATA table256<>+64(SB)/8, $or32256<>(SB)
+DATA table256<>+72(SB)/8, $xor32256<>(SB)
+DATA table256<>+80(SB)/8, $shl32256<>(SB)
+DATA table256<>+88(SB)/8, $shr32256<>(SB)
+DATA table256<>+96(SB)/8, $sar32256<>(SB)
+DATA table256<>+104(SB)/8, $minS32256<>(SB)
+DATA table256<>+112(SB)/8, $maxS32256<>(SB)
+DATA table256<>+120(SB)/8, $minU32256<>(SB)
+DATA table256<>+128(SB)/8, $maxU32256<>(SB)
+DATA table256<>+136(SB)/8, $add64256<>(SB)
+DATA table256<>+144(SB)/8, $sub64256<>(SB)
+DATA table256<>+152(SB)/8, $and64256<>(SB)
+DATA table256<>+160(SB)/8, $or64256<>(SB)
+DATA table256<>+168(SB)/8, $leave256<>(SB)
+DATA table256<>+176(SB)/8, $addF256<>(SB)
+DATA table256<>+184(SB)/8, $subF256<>(SB)
+DATA table256<>+192(SB)/8, $mulF256<>(SB)
+DATA table256<>+200(SB)/8, $divF256<>(SB)
+DATA table256<>+208(SB)/8, $mad32256<>(SB)
+DATA table256<>+216(SB)/8, $fmaF256<>(SB)
+DATA table256<>+224(SB)/8, $mulWideS256<>(SB)
+DATA table256<>+232(SB)/8, $mulWideU256<>(SB)
+DATA table256<>+240(SB)/8, $madWideS256<>(SB)
+DATA table256<>+248(SB)/8, $madWideU256<>(SB)
+DATA table256<>+256(SB)/8, $shl64256<>(SB)
+DATA table256<>+264(SB)/8, $shr64256<>(SB)
+DATA table256<>+272(SB)/8, $leave256<>(SB)
+DATA table256<>+280(SB)/8, $sqrtF256<>(SB)
+DATA table256<>+288(SB)/8, $negF256<>(SB)
+DATA table256<>+296(SB)/8, $absF256<>(SB)
+DATA table256<>+304(SB)/8, $maxF256<>(SB)
+DATA table256<>+312(SB)/8, $minF256<>(SB)
+DATA table256<>+320(SB)/8, $pairBF16256<>(SB)
+DATA table256<>+328(SB)/8, $exp2F256<>(SB)
+DATA table256<>+336(SB)/8, $eq32256<>(SB)
+DATA table256<>+344(SB)/8, $ltS32256<>(SB)
+DATA table256<>+352(SB)/8, $ltU32256<>(SB)
+DATA table256<>+360(SB)/8, $eq64256<>(SB)
+DATA table256<>+368(SB)/8, $ltS64256<>(SB)
+DATA table256<>+376(SB)/8, $leave256<>(SB)
+DATA table256<>+384(SB)/8, $eqF256<>(SB)
+DATA table256<>+392(SB)/8, $ltF256<>(SB)
+DATA table256<>+400(SB)/8, $leF256<>(SB)
+DATA table256<>+408(SB)/8, $unordF256<>(SB)
+DATA table256<>+416(SB)/8, $equF256<>(SB)
+DATA table256<>+424(SB)/8, $andP256<>(SB)
+DATA table256<>+432(SB)/8, $orP256<>(SB)
+DATA table256<>+440(SB)/8, $xorP256<>(SB)
+DATA table256<>+448(SB)/8, $mov32256<>(SB)
+DATA table256<>+456(SB)/8, $mov64256<>(SB)
+DATA table256<>+464(SB)/8, $sext64256<>(SB)
+DATA table256<>+472(SB)/8, $zext64256<>(SB)
+DATA table256<>+480(SB)/8, $trunc32256<>(SB)
+DATA table256<>+488(SB)/8, $cvtS32F256<>(SB)
+DATA table256<>+496(SB)/8, $leave256<>(SB)
+DATA table256<>+504(SB)/8, $sel32256<>(SB)
+DATA table256<>+512(SB)/8, $sel64256<>(SB)
+DATA table256<>+520(SB)/8, $load1x32256<>(SB)
+DATA table256<>+528(SB)/8, $load2x32256<>(SB)
+DATA table256<>+536(SB)/8, $load4x32256<>(SB)
+DATA table256<>+544(SB)/8, $loadLong32256<>(SB)
+DATA table256<>+552(SB)/8, $loadHalf32256<>(SB)
+DATA table256<>+560(SB)/8, $store1x32256<>(SB)
+DATA table256<>+568(SB)/8, $storeLong32256<>(SB)
+DATA table256<>+576(SB)/8, $store2x32256<>(SB)
+DATA table256<>+584(SB)/8, $store4x32256<>(SB)
+DATA table256<>+592(SB)/8, $storeHalf32256<>(SB)
+DATA table256<>+600(SB)/8, $load1x64256<>(SB)
+DATA table256<>+608(SB)/8, $load2x64256<>(SB)
+DATA table256<>+616(SB)/8, $load4x64256<>(SB)
+DATA table256<>+624(SB)/8, $loadLong64256<>(SB)
+DATA table256<>+632(SB)/8, $loadHalf64256<>(SB)
+DATA table256<>+640(SB)/8, $store1x64256<>(SB)
+DATA table256<>+648(SB)/8, $storeLong64256<>(SB)
+DATA table256<>+656(SB)/8, $store2x64256<>(SB)
+DATA table256<>+664(SB)/8, $store4x64256<>(SB)
+DATA table256<>+672(SB)/8, $storeHalf64256<>(SB)
+DATA table256<>+680(SB)/8, $commit256<>(SB)
+DATA table256<>+688(SB)/8, $wait256<>(SB)
+DATA table256<>+696(SB)/8, $copy32256<>(SB)
+DATA table256<>+704(SB)/8, $copy64256<>(SB)
+DATA table256<>+712(SB)/8, $matrix2x32256<>(SB)
+DATA table256<>+720(SB)/8, $matrixT2x32256<>(SB)
+DATA table256<>+728(SB)/8, $matrix4x32256<>(SB)
+DATA table256<>+736(SB)/8, $matrixT4x32256<>(SB)
+DATA table256<>+744(SB)/8, $matrix2x64256<>(SB)
+DATA table256<>+752(SB)/8, $matrixT2x64256<>(SB)
+DATA table256<>+760(SB)/8, $matrix4x64256<>(SB)
+DATA table256<>+768(SB)/8, $matrixT4x64256<>(SB)
+DATA table256<>+776(SB)/8, $mmaBF16256<>(SB)
+DATA table256<>+784(SB)/8, $mmaF16256<>(SB)
+DATA table256<>+792(SB)/8, $mmaTF32256<>(SB)
+GLOBL table256<>(SB), RODATA, $800
