@@ -208,7 +208,8 @@ template <class Block, int stages, class E> DEVICE void convolve(u8 *shared, E *
 						[&](u32 row) INLINED { return tap[row]; });
 				tap += Block::depth;
 			},
-			[&](u32 stage) INLINED { block.step(stage, stage + CopyW::bytes); });
+			[&](u32 stage) INLINED { block.step(stage, stage + CopyW::bytes); },
+			[&](u32 stage, i32 left) INLINED { copyW.settle(stage, left, stages - 1); });
 		i32 plane = input ? s.h * s.w : s.oh * s.ow;
 		PlaneRows<E> rows{to + i64(at.batch) * p.rows * plane, bias ? bias + at.batch * p.rows : 0, p.rows, p.cols, plane, s.groups * p.rows};
 		block.each(shared, [&](u32 r, u32 t, const Vec<f32, 4> &v) INLINED { rows(at.row + r, i64(at.col) + t, v); });
