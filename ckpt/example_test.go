@@ -63,7 +63,7 @@ func ExampleSave() {
 			}
 			nn.CrossEntropy(model.Forward(b.X), b.Y).Backward()
 			opt.Step()
-			s.Step, s.Loader, s.Draws = s.Step+1, b.State(), env.Draws()
+			s.Step, s.Loader, s.Draws = s.Step+1, b.Position(), env.Draws()
 		}
 		if _, err := ckpt.Save(dir, s); err != nil {
 			log.Fatal(err)

@@ -29,12 +29,15 @@ import (
 // which the program makes before, and fill in the rest.
 type State struct {
 	Step      int             // steps done
-	Loader    data.State      // where the loader goes on
+	Loader    data.Position   // where the loader goes on
 	Draws     uint64          // of the root env: env.Draws() and env.SetDraws
 	Extra     json.RawMessage // what the program adds, such as its configuration; nil for nothing
 	Model     any
 	Optimizer optim.Optimizer // nil: not part of the run
 }
+
+// ModelFile is the name of the file of weights in a checkpoint, and by custom in a model's folder.
+const ModelFile = "model.safetensors"
 
 const (
 	formatName    = "warpline-checkpoint"
@@ -42,7 +45,6 @@ const (
 
 	folderPrefix  = "checkpoint-"
 	manifestFile  = "manifest.json"
-	modelFile     = "model.safetensors"
 	optimizerFile = "optimizer.safetensors"
 	sumsFile      = "SHA256SUMS"
 )
@@ -52,7 +54,7 @@ type manifest struct {
 	Format    string          `json:"format"`
 	Version   int             `json:"version"`
 	Step      int             `json:"step"`
-	Loader    data.State      `json:"loader"`
+	Loader    data.Position   `json:"loader"`
 	Draws     uint64          `json:"draws"`
 	Optimizer *numbers        `json:"optimizer,omitempty"`
 	Model     []signature     `json:"model"`
@@ -108,7 +110,7 @@ func save(dir string, s *State, c create) (path string, err error) {
 // fill writes the files of a checkpoint.
 func (s *State) fill(w *writer) error {
 	m := manifest{Format: formatName, Version: formatVersion, Step: s.Step, Loader: s.Loader, Draws: s.Draws, Model: signatures(s.Model), Extra: s.Extra}
-	w.file(modelFile, func(out io.Writer) error { return writeModel(out, s.Model) })
+	w.file(ModelFile, func(out io.Writer) error { return writeModel(out, s.Model) })
 	if s.Optimizer != nil {
 		m.Optimizer = &numbers{s.Optimizer.LR(), s.Optimizer.Counters()}
 		w.file(optimizerFile, func(out io.Writer) error {
@@ -174,15 +176,14 @@ func Load(path string, s *State) error {
 // passed over gives a warning. Without a checkpoint the error is [ErrNone]; when all are damaged, it is the newest's. A
 // checkpoint that does not match ends the search: older ones would be of another run.
 func Latest(dir string, s *State) (path string, warnings []error, err error) {
-	steps, err := list(dir)
+	paths, err := List(dir)
 	if err != nil {
 		return "", nil, err
 	}
-	if len(steps) == 0 {
+	if len(paths) == 0 {
 		return "", nil, fmt.Errorf("%s: %w; is it the folder of a run?", dir, ErrNone)
 	}
-	for _, n := range steps {
-		path = filepath.Join(dir, folderPrefix+strconv.Itoa(n))
+	for _, path := range paths {
 		err := Load(path, s)
 		var damage *CorruptError
 		if err == nil {
@@ -196,8 +197,9 @@ func Latest(dir string, s *State) (path string, warnings []error, err error) {
 	return "", warnings[1:], warnings[0]
 }
 
-// list gives the steps of a folder's checkpoints, newest first.
-func list(dir string) ([]int, error) {
+// List gives the paths of a folder's checkpoints, damaged ones included, the newest first. A folder that does not exist
+// has none.
+func List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -214,7 +216,25 @@ func list(dir string) ([]int, error) {
 	}
 	slices.Sort(steps)
 	slices.Reverse(steps)
-	return steps, nil
+	paths := make([]string, len(steps))
+	for i, n := range steps {
+		paths[i] = filepath.Join(dir, folderPrefix+strconv.Itoa(n))
+	}
+	return paths, nil
+}
+
+// Prune removes all but the newest keep checkpoints of a folder.
+func Prune(dir string, keep int) error {
+	paths, err := List(dir)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths[min(max(keep, 0), len(paths)):] {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // folder is an open checkpoint whose checksums are right.
@@ -257,7 +277,7 @@ func (f *folder) open() error {
 	if err := f.manifest.plausible(); err != nil {
 		return fmt.Errorf("%s: %w", manifestFile, err)
 	}
-	if f.model, err = f.tensors(modelFile, sums); err != nil || f.manifest.Optimizer == nil {
+	if f.model, err = f.tensors(ModelFile, sums); err != nil || f.manifest.Optimizer == nil {
 		return err
 	}
 	f.optim, err = f.tensors(optimizerFile, sums)

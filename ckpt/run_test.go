@@ -57,7 +57,7 @@ func (r *run) train(t *testing.T, to int) {
 		nn.CrossEntropy(model.Forward(b.X.Add(noise)), b.Y).Backward()
 		r.Optimizer.Step()
 		r.Step++
-		r.Loader, r.Draws = b.State(), r.env.Draws()
+		r.Loader, r.Draws = b.Position(), r.env.Draws()
 	}
 }
 
@@ -134,8 +134,37 @@ func TestSavingDoesNotMoveTheRun(t *testing.T) {
 	if now := host.Draws(); now != draws {
 		t.Errorf("saving and loading drew %d numbers of the root's path", now-draws)
 	}
-	if steps, err := list(dir); err != nil || !slices.Equal(steps, []int{6, 5, 4, 3, 2, 1}) {
-		t.Errorf("checkpoints %v, %v", steps, err)
+	listed := func() (names []string) {
+		paths, err := List(dir)
+		check(t, err)
+		for _, p := range paths {
+			names = append(names, strings.TrimPrefix(p, filepath.Join(dir, "checkpoint-")))
+		}
+		return names
+	}
+	if got := listed(); !slices.Equal(got, []string{"6", "5", "4", "3", "2", "1"}) {
+		t.Errorf("checkpoints %v", got)
+	}
+	for _, keep := range []int{9, 2} {
+		check(t, Prune(dir, keep))
+	}
+	if got := listed(); !slices.Equal(got, []string{"6", "5"}) {
+		t.Errorf("checkpoints %v after pruning, want 6 and 5", got)
+	}
+}
+
+// TestUnreadableFolder: what cannot be listed is not taken for a folder without checkpoints.
+func TestUnreadableFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	check(t, os.WriteFile(path, nil, 0o666))
+	if _, err := List(path); err == nil {
+		t.Error("a file was listed")
+	}
+	if err := Prune(path, 1); err == nil {
+		t.Error("a file was pruned")
+	}
+	if _, _, err := Latest(path, &newRun(t, 5).State); err == nil || errors.Is(err, ErrNone) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -159,12 +188,12 @@ var damages = map[string]struct {
 	do   func(t *testing.T, path string)
 	want string
 }{
-	"model cut":                 {cut(modelFile, -1), "does not match its checksum"},
-	"model empty":               {cut(modelFile, 0), "does not match its checksum"},
-	"model, a byte flipped":     {flip(modelFile, -5), "does not match its checksum"},
-	"model, header flipped":     {flip(modelFile, 20), "does not match its checksum"},
-	"model missing":             {remove(modelFile), "model.safetensors"},
-	"model a folder":            {folderFor(modelFile), "model.safetensors"},
+	"model cut":                 {cut(ModelFile, -1), "does not match its checksum"},
+	"model empty":               {cut(ModelFile, 0), "does not match its checksum"},
+	"model, a byte flipped":     {flip(ModelFile, -5), "does not match its checksum"},
+	"model, header flipped":     {flip(ModelFile, 20), "does not match its checksum"},
+	"model missing":             {remove(ModelFile), "model.safetensors"},
+	"model a folder":            {folderFor(ModelFile), "model.safetensors"},
 	"optimizer cut":             {cut(optimizerFile, -1), "does not match its checksum"},
 	"optimizer flipped":         {flip(optimizerFile, -1), "does not match its checksum"},
 	"optimizer missing":         {remove(optimizerFile), "optimizer.safetensors"},
@@ -176,7 +205,7 @@ var damages = map[string]struct {
 	"absurd epoch": {signed(manifestFile, func(s string) string {
 		return regexp.MustCompile(`"epoch": \d+`).ReplaceAllString(s, `"epoch": 9223372036854775807`)
 	}), "which no run reaches"},
-	"model no safetensors": {signed(modelFile, func(s string) string { return s[:len(s)-1] }), "model.safetensors"},
+	"model no safetensors": {signed(ModelFile, func(s string) string { return s[:len(s)-1] }), "model.safetensors"},
 	"sums cut":             {cut(sumsFile, 30), "is no checksum"},
 	"sums without a line":  {edit(sumsFile, manifestFile, "other.json"), "no line for manifest.json"},
 	"sums flipped":         {flip(sumsFile, 3), "does not match its checksum"},
@@ -299,7 +328,7 @@ func TestAllDamaged(t *testing.T) {
 	dir, r := t.TempDir(), newRun(t, 5)
 	for step := range 3 {
 		r.train(t, step+1)
-		cut(modelFile, 10)(t, save1(t, dir, r))
+		cut(ModelFile, 10)(t, save1(t, dir, r))
 	}
 	_, warnings, err := Latest(dir, &r.State)
 	var damage *CorruptError
@@ -446,7 +475,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":"warpline-checkpoint","version":1,"step":1,"model":[{"name":"a","dtype":"f32","shape":[1]}]}`), []byte("x"))
 	f.Fuzz(func(t *testing.T, manifest, sums []byte) {
 		dir := t.TempDir()
-		for name, b := range map[string][]byte{manifestFile: manifest, modelFile: {}, sumsFile: append([]byte(sumOf(manifest)+"  manifest.json\n"+sumOf(nil)+"  model.safetensors\n"), sums...)} {
+		for name, b := range map[string][]byte{manifestFile: manifest, ModelFile: {}, sumsFile: append([]byte(sumOf(manifest)+"  manifest.json\n"+sumOf(nil)+"  model.safetensors\n"), sums...)} {
 			check(t, os.WriteFile(filepath.Join(dir, name), b, 0o666))
 		}
 		if _, err := open(dir); err == nil {

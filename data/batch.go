@@ -24,7 +24,7 @@ type Turn struct {
 	scope    tensor.Scope
 	ended    *bool
 	fraction float64
-	state    State
+	at       Position
 }
 
 // Hold keeps the turn's values for a goroutine that still works on them, until release is called.
@@ -33,8 +33,8 @@ func (t *Turn) Hold() (release func()) { return t.scope.Hold() }
 // Fraction is this batch's share of the rows of the batch it was split from, 1 for a whole batch.
 func (t *Turn) Fraction() float64 { return t.fraction }
 
-// State is the loader's position after this batch.
-func (t *Turn) State() State { return t.state }
+// Position is where the loader is after this batch.
+func (t *Turn) Position() Position { return t.at }
 
 func (t *Turn) turn() *Turn { return t }
 
@@ -51,8 +51,8 @@ func openTurn(env *tensor.Env, path ...uint64) Turn {
 	return Turn{Env: e, scope: s, ended: new(bool), fraction: 1}
 }
 
-// State is a position in a run over a data set. To go on from it, give the loader its Epoch and, as Skip, its Batch.
-type State struct {
+// Position is a place in a run over a data set. To go on from it, give the loader its Epoch and, as Skip, its Batch.
+type Position struct {
 	Epoch int `json:"epoch"`
 	Batch int `json:"batch"` // batches of the epoch that are done
 }

@@ -76,14 +76,14 @@ type plan struct {
 	n        int                     // samples of the set
 	perEpoch int                     // batches
 	key      func(...uint64) rng.Key // of a path under the loader's
-	at       State                   // the next batch
+	at       Position                // the next batch
 	left     int                     // batches to make
 	order    []int                   // of epoch ordered, when shuffled
 	ordered  int
 }
 
 func newPlan(c Config, n int, key func(...uint64) rng.Key) (*plan, error) {
-	p := &plan{Config: c, n: n, key: key, at: State{c.Epoch, c.Skip}, left: c.Steps, ordered: -1}
+	p := &plan{Config: c, n: n, key: key, at: Position{c.Epoch, c.Skip}, left: c.Steps, ordered: -1}
 	if p.perEpoch = n / c.Size; n%c.Size > 0 && (!c.DropLast || p.endless()) {
 		p.perEpoch++
 	}
@@ -111,25 +111,25 @@ func (p *plan) rows() int {
 }
 
 // normal moves a position at the end of an epoch to the start of the next.
-func (p *plan) normal(s State) State {
+func (p *plan) normal(s Position) Position {
 	if !p.endless() && s.Batch == p.perEpoch {
-		return State{Epoch: s.Epoch + 1}
+		return Position{Epoch: s.Epoch + 1}
 	}
 	return s
 }
 
 // next gives the position of the next batch and its samples in buf.
-func (p *plan) next(buf []int) (at State, samples []int, ok bool) {
+func (p *plan) next(buf []int) (at Position, samples []int, ok bool) {
 	if p.left == 0 {
-		return State{}, nil, false
+		return Position{}, nil, false
 	}
 	p.left--
 	at = p.at
-	p.at = p.normal(State{at.Epoch, at.Batch + 1})
+	p.at = p.normal(Position{at.Epoch, at.Batch + 1})
 	return at, p.samples(at, buf[:0]), true
 }
 
-func (p *plan) samples(at State, buf []int) []int {
+func (p *plan) samples(at Position, buf []int) []int {
 	first := at.Batch * p.Size
 	switch {
 	case p.Wrap:

@@ -38,14 +38,14 @@ func counted(n int) data.Source[data.Pair] {
 
 // seen is everything a batch shows: position, labels, values and what its env draws.
 type seen struct {
-	at   data.State
+	at   data.Position
 	y    []int64
 	x    []float32
 	draw float64
 }
 
 func look(b *data.Pair) seen {
-	return seen{b.State(), tensor.Data[int64](b.Y), tensor.Data[float32](b.X), b.Env.Rand().Item()}
+	return seen{b.Position(), tensor.Data[int64](b.Y), tensor.Data[float32](b.X), b.Env.Rand().Item()}
 }
 
 func walk(t *testing.T, seq iter.Seq2[*data.Pair, error]) []seen {

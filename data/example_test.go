@@ -17,7 +17,7 @@ func ExampleBatches() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(b.X.Floats(), b.Y.Floats(), b.State())
+		fmt.Println(b.X.Floats(), b.Y.Floats(), b.Position())
 	}
 	// Output:
 	// [1 2 3 4] [0 1] {0 1}

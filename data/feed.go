@@ -12,9 +12,9 @@ import (
 
 // SampleError says which sample of which batch could not be read.
 type SampleError struct {
-	State        // the batch
-	Sample int   // its number in the source
-	Err    error // the cause; a *PanicError if the source panicked
+	Position       // of the batch
+	Sample   int   // its number in the source
+	Err      error // the cause; a *PanicError if the source panicked
 }
 
 // Error names batch and sample.
@@ -36,7 +36,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // slot is a batch on its way: host memory that is used again when the batch was handed out.
 type slot[B any] struct {
-	at      State
+	at      Position
 	samples []int
 	key     rng.Key
 	busy    bool // it stands for a batch

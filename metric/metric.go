@@ -31,7 +31,7 @@ func Evaluate(env *tensor.Env, model nn.Module, set data.Source[data.Pair]) (Sco
 			return Scores{}, err
 		}
 		logits, n := model.Forward(b.X), b.Y.Size()
-		correct.Sum(Correct(logits, b.Y), n)
+		correct.AddSum(Correct(logits, b.Y), n)
 		loss.Add(nn.CrossEntropy(logits, b.Y), n)
 		samples += b.X.Dim(0)
 	}
@@ -62,8 +62,8 @@ type Mean struct {
 // Add counts v, one number that is the mean over n samples. It waits for nothing.
 func (m *Mean) Add(v *tensor.Tensor, n int) { m.add(v, float64(n), n) }
 
-// Sum counts v, one number that is the sum over n samples.
-func (m *Mean) Sum(v *tensor.Tensor, n int) { m.add(v, 1, n) }
+// AddSum counts v, one number that is the sum over n samples. It waits for nothing.
+func (m *Mean) AddSum(v *tensor.Tensor, n int) { m.add(v, 1, n) }
 
 func (m *Mean) add(v *tensor.Tensor, factor float64, n int) {
 	if m.sum == nil {

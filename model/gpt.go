@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -170,21 +171,30 @@ type SampleConfig struct {
 	Seed        uint64
 }
 
-// Generate continues a prompt by n tokens and yields each as it is chosen. It stops early when yield returns false.
-func (g *GPT) Generate(env *tensor.Env, prompt []int64, n int, c SampleConfig, yield func(token int64) bool) {
-	tokens := slices.Clone(prompt)
-	stream := rng.Stream{Key: rng.Fold(rng.Key(c.Seed), 1)}
-	for i := range n {
-		window := tokens[max(0, len(tokens)-g.Config.Context):]
-		e, turn := env.NoGrad().Eval().Scope(uint64(i))
-		logits := g.Forward(tensor.From(e, window, 1, len(window))).Select(1, -1).Floats()
-		turn.End()
-		next := choose(logits, c, &stream)
-		tokens = append(tokens, next)
-		if !yield(next) {
-			return
+// Generate continues a prompt, of at least one token, by n tokens. Each is chosen when the loop asks for it.
+func (g *GPT) Generate(env *tensor.Env, prompt []int64, n int, c SampleConfig) iter.Seq[int64] {
+	if len(prompt) == 0 {
+		tensor.Raise("GPT.Generate", "give at least one token, 0 for example", "there is no prompt to continue")
+	}
+	prompt = slices.Clone(prompt)
+	return func(yield func(int64) bool) {
+		tokens := slices.Clone(prompt)
+		stream := rng.Stream{Key: rng.Fold(rng.Key(c.Seed), 1)}
+		for i := range n {
+			next := choose(g.last(env, uint64(i), tokens), c, &stream)
+			if tokens = append(tokens, next); !yield(next) {
+				return
+			}
 		}
 	}
+}
+
+// last are the scores of what follows tokens, computed in a scope of their own.
+func (g *GPT) last(env *tensor.Env, turn uint64, tokens []int64) []float64 {
+	window := tokens[max(0, len(tokens)-g.Config.Context):]
+	e, scope := env.NoGrad().Eval().Scope(turn)
+	defer scope.End()
+	return g.Forward(tensor.From(e, window, 1, len(window))).Select(1, -1).Floats()
 }
 
 // choose draws a token from softmax(logits/temperature) over the k likeliest.

@@ -116,7 +116,7 @@ var forwards = map[string]forward{
 	},
 	"scaled_dot_product_attention":     attentionCase,
 	"MultiheadAttention":               multihead,
-	"cross_entropy":                    lossCase(CrossEntropy),
+	"cross_entropy":                    crossEntropyCase,
 	"mse_loss":                         lossCase(MSE),
 	"binary_cross_entropy_with_logits": lossCase(BCEWithLogits),
 }
@@ -162,15 +162,26 @@ func multihead(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 
 func lossCase(f func(x, target *tensor.Tensor, opts ...LossOption) *tensor.Tensor) forward {
 	return func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
-		opts := []LossOption{Smoothing(c.Attrs.number("label_smoothing", 0))}
-		switch c.Attrs["reduction"] {
-		case "sum":
-			opts = append(opts, Summed())
-		case "none":
-			opts = append(opts, Unreduced())
-		}
-		return []*tensor.Tensor{f(in["x"], in["target"], opts...)}
+		return []*tensor.Tensor{f(in["x"], in["target"], c.reduction()...)}
 	}
+}
+
+func crossEntropyCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+	opts := []CrossEntropyOption{Smoothing(c.Attrs.number("label_smoothing", 0))}
+	for _, o := range c.reduction() {
+		opts = append(opts, o)
+	}
+	return []*tensor.Tensor{CrossEntropy(in["x"], in["target"], opts...)}
+}
+
+func (c *goldenCase) reduction() []LossOption {
+	switch c.Attrs["reduction"] {
+	case "sum":
+		return []LossOption{Summed()}
+	case "none":
+		return []LossOption{Unreduced()}
+	}
+	return nil
 }
 
 // TestGolden compares every layer and loss with PyTorch: outputs, gradients of inputs and parameters, buffers after.

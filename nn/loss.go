@@ -6,8 +6,14 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// LossOption changes a loss from its default.
-type LossOption func(*lossConfig)
+// LossOption changes any loss from its default.
+type LossOption interface {
+	CrossEntropyOption
+	anyLoss()
+}
+
+// CrossEntropyOption changes [CrossEntropy] from its default. Every [LossOption] is one.
+type CrossEntropyOption interface{ configure(c *lossConfig) }
 
 type lossConfig struct {
 	reduce    func(*tensor.Tensor) *tensor.Tensor // nil: the mean
@@ -15,40 +21,48 @@ type lossConfig struct {
 	ignore    int
 }
 
-func configured(opts []LossOption) lossConfig {
-	c := lossConfig{ignore: -100}
-	for _, o := range opts {
-		o(&c)
-	}
-	return c
-}
+// reduction is an option of all losses.
+type reduction func(*tensor.Tensor) *tensor.Tensor
+
+func (r reduction) configure(c *lossConfig) { c.reduce = r }
+func (r reduction) anyLoss()                {}
+
+// labelling is an option of losses that have labels.
+type labelling func(c *lossConfig)
+
+func (l labelling) configure(c *lossConfig) { l(c) }
 
 // Summed adds the losses up instead of averaging them.
 func Summed() LossOption {
-	return func(c *lossConfig) { c.reduce = func(t *tensor.Tensor) *tensor.Tensor { return t.Sum() } }
+	return reduction(func(t *tensor.Tensor) *tensor.Tensor { return t.Sum() })
 }
 
 // Unreduced keeps one loss per label.
 func Unreduced() LossOption {
-	return func(c *lossConfig) { c.reduce = func(t *tensor.Tensor) *tensor.Tensor { return t } }
+	return reduction(func(t *tensor.Tensor) *tensor.Tensor { return t })
 }
 
 // Smoothing mixes the labels of [CrossEntropy] with the uniform distribution, 0 ≤ s ≤ 1.
-func Smoothing(s float64) LossOption {
+func Smoothing(s float64) CrossEntropyOption {
 	if !(s >= 0 && s <= 1) {
 		tensor.Raise("nn.Smoothing", "0 ≤ smoothing ≤ 1", "smoothing %v", s)
 	}
-	return func(c *lossConfig) { c.smoothing = s }
+	return labelling(func(c *lossConfig) { c.smoothing = s })
 }
 
 // Ignore gives rows with this label no loss in [CrossEntropy]; the default is -100.
-func Ignore(label int) LossOption { return func(c *lossConfig) { c.ignore = label } }
+func Ignore(label int) CrossEntropyOption {
+	return labelling(func(c *lossConfig) { c.ignore = label })
+}
 
 // CrossEntropy is the loss of logits [..., classes] against class numbers [...]: -log softmax(logits)[label], averaged
 // over the labels that are not ignored. The class dimension is the last: PyTorch's [n, classes, d...] is permuted first.
 // Without any label the mean is NaN.
-func CrossEntropy(logits, labels *tensor.Tensor, opts ...LossOption) *tensor.Tensor {
-	c := configured(opts)
+func CrossEntropy(logits, labels *tensor.Tensor, opts ...CrossEntropyOption) *tensor.Tensor {
+	c := lossConfig{ignore: -100}
+	for _, o := range opts {
+		o.configure(&c)
+	}
 	if logits.Rank() == 0 || !slices.Equal(labels.Shape(), logits.Shape()[:logits.Rank()-1]) {
 		tensor.Raise("nn.CrossEntropy", "logits are [..., classes], labels [...]", "logits %v with labels %v", logits.Shape(), labels.Shape())
 	}
@@ -80,7 +94,11 @@ func BCEWithLogits(x, target *tensor.Tensor, opts ...LossOption) *tensor.Tensor 
 }
 
 func reduced(losses *tensor.Tensor, opts []LossOption) *tensor.Tensor {
-	if c := configured(opts); c.reduce != nil {
+	var c lossConfig
+	for _, o := range opts {
+		o.configure(&c)
+	}
+	if c.reduce != nil {
 		return c.reduce(losses)
 	}
 	return losses.Mean()

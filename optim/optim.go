@@ -23,7 +23,7 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// Optimizer is what training loops and checkpoints need of an optimizer.
+// Optimizer is what training loops and checkpoints need of an optimizer. It may be used by one goroutine at a time.
 type Optimizer interface {
 	// Step applies the gradients and drops them.
 	Step() Report
@@ -37,11 +37,11 @@ type Optimizer interface {
 	State() iter.Seq2[string, *tensor.Tensor]
 	// Counters are the whole numbers that resuming needs, as "path.step".
 	Counters() map[string]int
-	// Load puts back what State and Counters gave. Values may come from another device.
+	// Load puts back what State and Counters gave. Values may come from another device. When it fails, nothing was changed.
 	Load(tensors map[string]*tensor.Tensor, counters map[string]int) error
 }
 
-// Rates are a parameter's own settings. Scale multiplies the learning rate.
+// Rates are a parameter's own settings, from 0 up. Scale multiplies the learning rate.
 type Rates struct{ Scale, WeightDecay float64 }
 
 // A Rule sets the rates of the parameter p with the given path. It is called once for each, with Scale 1 and the
@@ -72,7 +72,7 @@ type core struct {
 	clip   float64
 	kinds  []string // of state, by PyTorch's names
 	states []*state
-	turns  int // Steps so far
+	turns  int // Steps that were done
 	norm   *tensor.Tensor
 	update func(scale *tensor.Tensor, b *batch)
 }
@@ -85,21 +85,28 @@ type batch struct {
 	keep  [][]*tensor.Tensor // by kind
 }
 
-func newCore(op string, params iter.Seq2[string, *tensor.Tensor], lr, decay, clip float64, rule Rule, kinds ...string) *core {
-	c := &core{op: op, lr: lr, clip: clip, kinds: kinds}
-	c.check("LR", lr, 0, math.Inf(1))
-	c.check("WeightDecay", decay, 0, math.Inf(1))
-	c.check("Clip", clip, 0, math.Inf(1))
+// settings are what every optimizer is configured with.
+type settings struct {
+	lr, decay, clip float64
+	rule            Rule
+}
+
+func newCore(op string, params iter.Seq2[string, *tensor.Tensor], set settings, kinds ...string) *core {
+	c := &core{op: op, lr: set.lr, clip: set.clip, kinds: kinds}
+	c.check("LR", set.lr, 0, math.Inf(1))
+	c.check("WeightDecay", set.decay, 0, math.Inf(1))
+	c.check("Clip", set.clip, 0, math.Inf(1))
 	seen := map[*tensor.Tensor]bool{}
 	for name, p := range params {
 		if seen[p] {
 			continue
 		}
 		seen[p] = true
-		s := &state{name: name, p: p, rates: Rates{1, decay}, keep: make([]*tensor.Tensor, len(kinds))}
-		if rule != nil {
-			rule(name, p, &s.rates)
+		s := &state{name: name, p: p, rates: Rates{1, set.decay}, keep: make([]*tensor.Tensor, len(kinds))}
+		if set.rule != nil {
+			set.rule(name, p, &s.rates)
 		}
+		c.check("Scale of "+name, s.rates.Scale, 0, math.Inf(1))
 		c.check("WeightDecay of "+name, s.rates.WeightDecay, 0, math.Inf(1))
 		c.states = append(c.states, s)
 	}
@@ -116,7 +123,7 @@ func (c *core) check(what string, v, lo, hi float64) {
 	}
 }
 
-// optional is a setting whose zero stands for its default; none is negative.
+// optional is a setting whose zero stands for its default, and a negative number for 0.
 func optional(v, def float64) float64 {
 	switch {
 	case v == 0:

@@ -126,7 +126,7 @@ func afterSteps(t *testing.T, build func(any) Optimizer, warm, k int) []float64 
 	e, scope := env.Scope(99)
 	defer scope.End()
 	backward(e, m)
-	before := values(m)
+	before, counters := values(m), opt.Counters()
 	env.Device().FailAt(k)
 	_, err := tensor.Try(env, func(*tensor.Env) map[string]*tensor.Tensor {
 		opt.Step()
@@ -147,6 +147,9 @@ func afterSteps(t *testing.T, build func(any) Optimizer, warm, k int) []float64 
 	}
 	if !slices.Equal(values(m), before) {
 		t.Fatalf("parameters changed before allocation %d failed", k)
+	}
+	if got := opt.Counters(); !maps.Equal(got, counters) {
+		t.Fatalf("allocation %d failed, and the counters went from %v to %v", k, counters, got)
 	}
 	opt.Step()
 	return values(m)
@@ -195,6 +198,7 @@ func TestLoadRefuses(t *testing.T) {
 		"stranger": {func(s map[string]*tensor.Tensor, _ map[string]int) { s["9.bias.exp_avg"] = env.Zeros(2) }, "9.bias.exp_avg belongs to none"},
 		"kind":     {func(s map[string]*tensor.Tensor, _ map[string]int) { s["0.bias.momentum_buffer"] = env.Zeros(7) }, "belongs to none"},
 		"counter":  {func(_ map[string]*tensor.Tensor, c map[string]int) { c["0.bias.step"] = -1 }, "is -1"},
+		"steps":    {func(_ map[string]*tensor.Tensor, c map[string]int) { c["steps"] = -5 }, "steps is -5"},
 		"unknown":  {func(_ map[string]*tensor.Tensor, c map[string]int) { c["x.step"] = 1 }, "x.step belongs to none"},
 	}
 	for name, c := range cases {
@@ -208,6 +212,46 @@ func TestLoadRefuses(t *testing.T) {
 	if opt.Counters()["0.bias.step"] != 1 {
 		t.Error("a refused load changed the optimizer")
 	}
+}
+
+// TestLoadWithoutMemory fails every allocation of a Load in turn: the optimizer must be as before.
+func TestLoadWithoutMemory(t *testing.T) {
+	each(t, func(t *testing.T, env *tensor.Env, m nn.Sequential, opt Optimizer) {
+		state := func() (out []float64) {
+			for _, s := range opt.State() {
+				out = append(out, s.Floats()...)
+			}
+			return out
+		}
+		train(env, m, opt, 0)
+		tensors, counters := map[string]*tensor.Tensor{}, opt.Counters()
+		for name, s := range opt.State() {
+			tensors[name] = s.FullLike(7)
+		}
+		for name := range counters {
+			counters[name] = 100
+		}
+		want, before := state(), opt.Counters()
+		for k := 1; ; k++ {
+			env.Device().FailAt(k)
+			_, err := env.Try(func(*tensor.Env) *tensor.Tensor {
+				if err := opt.Load(tensors, counters); err != nil {
+					t.Error(err)
+				}
+				return nil
+			})
+			env.Device().FailAt(0)
+			if err == nil {
+				break
+			}
+			if got := opt.Counters(); !slices.Equal(state(), want) || !maps.Equal(got, before) {
+				t.Fatalf("allocation %d failed, and the optimizer is at %v", k, got)
+			}
+		}
+		if got := opt.Counters(); !maps.Equal(got, counters) {
+			t.Errorf("loaded %v, want %v", got, counters)
+		}
+	})
 }
 
 // TestReport checks the names of parameters without gradients, frozen ones apart.
@@ -253,8 +297,12 @@ func TestNorm(t *testing.T) {
 	if n := first.Norm(); n != 5 || !first.Finite() {
 		t.Errorf("norm %v, want 5", n)
 	}
-	if r := opt.Step(); r.Norm() != 0 {
+	later := first.NormLater()
+	if r := opt.Step(); r.Norm() != 0 || r.NormLater() != nil {
 		t.Errorf("norm %v without gradients", r.Norm())
+	}
+	if n := later.Value(); n != 5 {
+		t.Errorf("norm %v after the next step, want 5", n)
 	}
 	if _, err := env.Try(func(*tensor.Env) *tensor.Tensor { first.Norm(); return nil }); err == nil || !strings.Contains(err.Error(), "step 1") {
 		t.Errorf("the norm of an old step: %v", err)
@@ -275,6 +323,26 @@ func TestDiscard(t *testing.T) {
 	opt.Discard()
 	if opt.Step(); w.Grad() != nil || w.Floats()[0] != 1 {
 		t.Errorf("a discarded gradient was applied: %v", w.Floats())
+	}
+}
+
+// TestNegativeMeansZero: a rate of 0 is written as a negative number, where 0 stands for the default.
+func TestNegativeMeansZero(t *testing.T) {
+	for name, build := range map[string]func(w named) Optimizer{
+		"sgd": func(w named) Optimizer { return NewSGD(w.all(), SGDConfig{LR: 0.5, WeightDecay: -1}) },
+		"adam": func(w named) Optimizer {
+			return NewAdam(w.all(), AdamWConfig{LR: 0.5, Beta1: -1, Beta2: -1, Eps: -1, WeightDecay: -1})
+		},
+		"adamw": func(w named) Optimizer {
+			return NewAdamW(w.all(), AdamWConfig{LR: 0.5, Beta1: -1, Beta2: -1, Eps: -1, WeightDecay: -1})
+		},
+	} {
+		w := nn.NewParam(freshEnv(t).Full(3, 1))
+		opt := build(named{{"w", w}})
+		give(w, w.FullLike(1))
+		if opt.Step(); w.Floats()[0] != 2.5 {
+			t.Errorf("%s: 3 goes to %v, want 2.5", name, w.Floats()[0])
+		}
 	}
 }
 
@@ -370,11 +438,17 @@ func TestBadConfigurations(t *testing.T) {
 		"Beta2 is 1.5":              func() { NewAdam(params, AdamWConfig{Beta2: 1.5}) },
 		"Clip is -1":                func() { NewSGD(params, SGDConfig{Clip: -1}) },
 		"Momentum is 1":             func() { NewSGD(params, SGDConfig{Momentum: 1}) },
-		"WeightDecay is -0.5":       func() { NewSGD(params, SGDConfig{WeightDecay: -0.5}) },
+		"Clip is -2":                func() { NewAdamW(params, AdamWConfig{Clip: -2}) },
+		"Momentum is -1":            func() { NewSGD(params, SGDConfig{Momentum: -1}) },
+		"Eps is NaN":                func() { NewAdam(params, AdamWConfig{Eps: nan}) },
+		"every 0 steps":             func() { Stepwise(1, 0.5, 0) },
 		"Nesterov without momentum": func() { NewSGD(params, SGDConfig{Nesterov: true}) },
 		"LR is -1":                  func() { NewSGD(params, SGDConfig{}).SetLR(-1) },
 		"WeightDecay of w is NaN": func() {
 			NewSGD(params, SGDConfig{Rule: func(_ string, _ *tensor.Tensor, r *Rates) { r.WeightDecay = nan }})
+		},
+		"Scale of w is -3": func() {
+			NewAdamW(params, AdamWConfig{Rule: func(_ string, _ *tensor.Tensor, r *Rates) { r.Scale = -3 }})
 		},
 	} {
 		_, err := env.Try(func(*tensor.Env) *tensor.Tensor { f(); return nil })

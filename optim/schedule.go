@@ -1,8 +1,12 @@
 package optim
 
-import "math"
+import (
+	"math"
 
-// Schedule gives the learning rate of a step, counted from 0.
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Schedule gives the learning rate of a step, counted from 0. Those of this package may be used by several goroutines.
 type Schedule func(step int) float64
 
 // Constant is one rate for all steps.
@@ -43,8 +47,11 @@ func WarmupCosine(lr, least float64, warmup, horizon int) Schedule {
 	return Warmup(warmup, Cosine(lr, least, horizon-warmup))
 }
 
-// Stepwise multiplies the rate by factor every n steps.
+// Stepwise multiplies the rate by factor every n steps, of which there must be at least 1.
 func Stepwise(lr, factor float64, n int) Schedule {
+	if n < 1 {
+		tensor.Raise("optim.Stepwise", "give at least 1", "the rate changes every %d steps", n)
+	}
 	return func(step int) float64 { return lr * math.Pow(factor, float64(step/n)) }
 }
 

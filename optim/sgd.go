@@ -6,11 +6,12 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// SGDConfig configures [SGD]. Zero fields are PyTorch's defaults; a negative LR means 0.
+// SGDConfig configures [SGD]. Of LR and WeightDecay zero means PyTorch's default, given in the comments, and a negative
+// number means 0. A negative Momentum or Clip is a mistake.
 type SGDConfig struct {
-	LR          float64 // 0: 1e-3
+	LR          float64 // 1e-3
 	Momentum    float64
-	WeightDecay float64
+	WeightDecay float64 // 0
 	Nesterov    bool
 	Clip        float64 // largest 2-norm of all gradients together; 0: they are not clipped
 	Rule        Rule    // rates of single parameters; nil: all the same
@@ -28,7 +29,7 @@ func NewSGD(params iter.Seq2[string, *tensor.Tensor], c SGDConfig) *SGD {
 	if c.Momentum != 0 {
 		kinds = []string{"momentum_buffer"}
 	}
-	o := newCore("optim.NewSGD", params, optional(c.LR, 1e-3), c.WeightDecay, c.Clip, c.Rule, kinds...)
+	o := newCore("optim.NewSGD", params, settings{optional(c.LR, 1e-3), optional(c.WeightDecay, 0), c.Clip, c.Rule}, kinds...)
 	o.check("Momentum", c.Momentum, 0, 1)
 	if c.Nesterov && c.Momentum == 0 {
 		tensor.Raise("optim.NewSGD", "set Momentum, 0.9 for example", "Nesterov without momentum")

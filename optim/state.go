@@ -34,8 +34,8 @@ func (c *core) Counters() map[string]int {
 	return out
 }
 
-// Load puts back what State and Counters gave, for the same parameters, on any device. When it fails, nothing was
-// changed. The learning rate is not part of it.
+// Load puts back what State and Counters gave, for the same parameters, on any device. When it fails, also for want of
+// memory, nothing was changed. The learning rate is not part of it.
 func (c *core) Load(tensors map[string]*tensor.Tensor, counters map[string]int) error {
 	known := map[string]bool{"steps": true}
 	for _, s := range c.states {
@@ -46,17 +46,30 @@ func (c *core) Load(tensors map[string]*tensor.Tensor, counters map[string]int) 
 	if err := noStrangers(known, tensors, counters); err != nil {
 		return err
 	}
-	for _, s := range c.states {
-		s.steps = counters[s.name+".step"]
-		for i, kind := range c.kinds {
-			s.keep[i] = nil
-			if s.steps > 0 {
-				s.keep[i] = s.p.ZerosLike().CopyInPlace(tensors[s.name+"."+kind].Detach().To(s.p.Env()))
-			}
-		}
+	if n := counters["steps"]; n < 0 {
+		return fmt.Errorf("optimizer state: steps is %d", n)
+	}
+	keep := make([][]*tensor.Tensor, len(c.states)) // all of it first: memory may run out
+	for i, s := range c.states {
+		keep[i] = s.kept(c.kinds, tensors, counters[s.name+".step"])
+	}
+	for i, s := range c.states {
+		s.keep, s.steps = keep[i], counters[s.name+".step"]
 	}
 	c.turns = counters["steps"]
 	return nil
+}
+
+// kept is what the optimizer keeps for a parameter after some steps, copied to where the parameter is.
+func (s *state) kept(kinds []string, tensors map[string]*tensor.Tensor, steps int) []*tensor.Tensor {
+	list := make([]*tensor.Tensor, len(kinds))
+	if steps == 0 {
+		return list
+	}
+	for i, kind := range kinds {
+		list[i] = s.p.ZerosLike().CopyInPlace(tensors[s.name+"."+kind].Detach().To(s.p.Env()))
+	}
+	return list
 }
 
 // accepts checks the state of one parameter and notes its names.

@@ -10,7 +10,8 @@ import (
 // patience is the number of Steps after which a parameter without any gradient so far is reported.
 const patience = 3
 
-// Report is what a Step did.
+// Report is what a Step did. Its methods read from the optimizer: they may be used where that may, by one goroutine at a
+// time.
 type Report struct {
 	Skipped []string // parameters without a gradient this time; frozen ones do not count
 	Never   []string // those of them that never had one in three or more Steps: they are not part of the loss
@@ -21,16 +22,30 @@ type Report struct {
 // Norm is the 2-norm of all gradients together, before clipping. Reading it waits for the device; it can be read until
 // the next Step. It is 0 when there were no gradients.
 func (r Report) Norm() float64 {
+	if n := r.norm("Report.Norm"); n != nil {
+		return n.Item()
+	}
+	return 0
+}
+
+// NormLater asks for the norm without waiting for it. It is asked for before the next Step, and read when it is there. It
+// is nil when there were no gradients.
+func (r Report) NormLater() *tensor.Pending {
+	if n := r.norm("Report.NormLater"); n != nil {
+		return n.Later()
+	}
+	return nil
+}
+
+// norm is the optimizer's cell, nil when there were no gradients.
+func (r Report) norm(op string) *tensor.Tensor {
 	if r.c == nil {
-		return 0
+		return nil
 	}
 	if r.turn != r.c.turns {
-		tensor.Raise("Report.Norm", "read it before the next Step", "the norm of step %d is gone after step %d", r.turn, r.c.turns)
+		tensor.Raise(op, "ask for it before the next Step", "the norm of step %d is gone after step %d", r.turn, r.c.turns)
 	}
-	if r.c.norm == nil {
-		return 0
-	}
-	return r.c.norm.Item()
+	return r.c.norm
 }
 
 // Finite tells whether all gradients were: a NaN or an infinity in one makes the norm so. It reads Norm.
@@ -39,23 +54,26 @@ func (r Report) Finite() bool {
 	return !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// Step applies the gradients and lets go of them. It allocates before it writes, so that after an out-of-memory the
-// parameters are as before and the gradients still there; Discard drops them.
+// Step applies the gradients and lets go of them. It allocates before it writes, so that after an out-of-memory all is as
+// before and the gradients still there; Discard drops them.
 func (c *core) Step() Report {
 	r := Report{c: c, turn: c.turns + 1}
 	ready := c.ready(&r)
-	c.turns++
 	if len(ready) == 0 {
 		c.norm = nil
+		c.turns++
 		return r
 	}
 	batches := group(ready)
 	places := locate(batches)
 	defer places.end()
-	c.scales(places)
+	norm := c.scales(places)
+	cell := c.cell(norm)
 	for _, b := range batches {
 		c.update(places.of(b).scale, b)
 	}
+	c.norm = cell.CopyInPlace(norm)
+	c.turns++
 	for _, s := range ready {
 		s.steps++
 		s.p.DropGrad()
@@ -162,16 +180,15 @@ func (ps places) end() {
 	}
 }
 
-// scales computes the norm of all gradients into its cell, and for each place the number that clipping multiplies them
-// by: min(1, Clip / (norm + 1e-6)), as clip_grad_norm_ does. Nothing waits for a value.
-func (c *core) scales(ps places) {
+// scales computes the norm of all gradients, and for each place the number that clipping multiplies them by:
+// min(1, Clip / (norm + 1e-6)), as clip_grad_norm_ does. Nothing waits for a value.
+func (c *core) scales(ps places) (norm *tensor.Tensor) {
 	first := ps[0].env
 	square := tensor.SumSquares(ps[0].grads...)
 	for _, p := range ps[1:] {
 		square = square.Add(tensor.SumSquares(p.grads...).To(first))
 	}
-	norm := square.Sqrt()
-	c.keepNorm(norm)
+	norm = square.Sqrt()
 	scale := norm.FullLike(1)
 	if c.clip > 0 {
 		scale = scale.Scale(c.clip).Div(norm.AddScalar(1e-6)).Minimum(scale)
@@ -179,13 +196,13 @@ func (c *core) scales(ps places) {
 	for _, p := range ps {
 		p.scale = scale.To(p.env)
 	}
+	return norm
 }
 
-// keepNorm writes the norm into the cell that reports read.
-func (c *core) keepNorm(norm *tensor.Tensor) {
+// cell is where reports read a norm: the one of the Step before, if it fits.
+func (c *core) cell(norm *tensor.Tensor) *tensor.Tensor {
 	if c.norm == nil || c.norm.Env().Device() != norm.Env().Device() || c.norm.DType() != norm.DType() {
-		c.norm = tensor.NewBuffer(norm)
-		return
+		return tensor.NewBuffer(norm)
 	}
-	c.norm.CopyInPlace(norm)
+	return c.norm
 }

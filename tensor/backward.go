@@ -20,6 +20,7 @@ type pass struct {
 	order   []*node
 	pending map[*leaf]int     // edges to a leaf that have not been walked
 	sums    map[*leaf]*Tensor // what has reached a leaf so far
+	op      string            // for errors: Backward or Grad
 	stop    *node             // a node with a constant operand, for the error about no parameter
 }
 
@@ -40,7 +41,7 @@ func (t *Tensor) backward(retain bool, only []iter.Seq2[string, *Tensor]) {
 			}
 		}
 	}
-	t.walk(set, nil, false, retain)
+	t.walk("Backward", set, nil, false, retain)
 }
 
 // Grad returns the gradients of y, one number, with respect to leaves, in y's modes, and keeps the graph. A leaf that y
@@ -58,7 +59,7 @@ func gradOf(y *Tensor, x []*Tensor, record bool) []*Tensor {
 		}
 		set[t.leaf] = true
 	}
-	y.walk(set, grads, record, true)
+	y.walk("Grad", set, grads, record, true)
 	out := make([]*Tensor, len(x))
 	for i, t := range x {
 		if out[i] = grads[t.leaf]; out[i] == nil {
@@ -68,16 +69,16 @@ func gradOf(y *Tensor, x []*Tensor, record bool) []*Tensor {
 	return out
 }
 
-func (t *Tensor) walk(only map[*leaf]bool, grads map[*leaf]*Tensor, record, retain bool) {
-	t.alive("Backward")
+func (t *Tensor) walk(op string, only map[*leaf]bool, grads map[*leaf]*Tensor, record, retain bool) {
+	t.alive(op)
 	if t.Size() != 1 {
-		raise("Backward", "reduce it first: Mean() or Sum()", "shape %v is not one number", t.Shape())
+		raise(op, "reduce it first: Mean() or Sum()", "shape %v is not one number", t.Shape())
 	}
 	if t.node == nil {
-		raise("Backward", "an operand must be a parameter or leaf, in an env that records", "nothing was recorded: the result of %s at %s carries no graph", t.st.rec.code, t.st.rec.site.String())
+		raise(op, "an operand must be a parameter or leaf, in an env that records", "nothing was recorded: the result of %s at %s carries no graph", t.st.rec.code, t.st.rec.site.String())
 	}
 	d := t.env.dev
-	p := &pass{id: passes.Add(1), dev: d, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
+	p := &pass{id: passes.Add(1), op: op, dev: d, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
 	p.plan(t.node)
 	if len(p.pending) == 0 {
 		if grads != nil {
@@ -123,7 +124,7 @@ func (p *pass) noLeaf() {
 	if p.stop != nil {
 		why = "recording stopped at " + p.stop.name() + " at " + p.stop.outs[0].site.String()
 	}
-	raise("Backward", "use the parameters in an env that records, and not Detach", "no parameter is reached: %s", why)
+	raise(p.op, "use the parameters in an env that records, and not Detach", "no parameter is reached: %s", why)
 }
 
 // plan marks the nodes and edges that lead to a wanted leaf.
@@ -132,10 +133,10 @@ func (p *pass) plan(n *node) bool {
 		return n.wanted
 	}
 	if n.ran {
-		raise("Backward", "use BackwardRetain the first time", "this graph was already walked, and its values released, at %s", n.name())
+		raise(p.op, "use BackwardRetain the first time", "this graph was already walked, and its values released, at %s", n.name())
 	}
 	if why := n.scope.closed.Load(); why != nil {
-		raise("Backward", why.hint, "this graph was ended by %s", why.by)
+		raise(p.op, why.hint, "this graph was ended by %s", why.by)
 	}
 	n.pass, n.wanted, n.grads = p.id, false, nil
 	for i := range n.in {

@@ -136,7 +136,7 @@ func (d *Device) allocation(q device.Queue) device.Config {
 // Best returns the root env of the best device this process can use: a GPU that works, else the CPU.
 func Best() *Env {
 	var last error
-	for _, name := range device.Preferred() {
+	for _, name := range device.Here() {
 		e, err := Open(name)
 		if err == nil {
 			return e

@@ -85,6 +85,7 @@ func (d described) Error() string {
 func (d described) Unwrap() error { return d.err }
 
 func (t *Tensor) apply1(code ir.Code, attr ir.Attr, p ir.Params) *Tensor {
+	t.present()
 	in := [1]*Tensor{t}
 	var out [1]*Tensor
 	run(t.env, code, &attr, &p, in[:], out[:])
@@ -99,6 +100,7 @@ func apply2(code ir.Code, attr ir.Attr, p ir.Params, a, b *Tensor) *Tensor {
 }
 
 func apply3(code ir.Code, attr ir.Attr, p ir.Params, a, b, c *Tensor) *Tensor {
+	a.present()
 	in := [3]*Tensor{a, b, c}
 	var out [1]*Tensor
 	run(joinAll(code.String(), in[:]), code, &attr, &p, in[:], out[:])
@@ -109,6 +111,7 @@ func apply3(code ir.Code, attr ir.Attr, p ir.Params, a, b, c *Tensor) *Tensor {
 const maxOut = 3
 
 func apply(code ir.Code, attr ir.Attr, p ir.Params, in ...*Tensor) []*Tensor {
+	in[0].present()
 	out := make([]*Tensor, maxOut)
 	n := run(joinAll(code.String(), in), code, &attr, &p, in, out)
 	return out[:n]

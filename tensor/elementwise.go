@@ -9,32 +9,29 @@ import (
 
 // binary applies an elementwise op after broadcasting the operands and promoting their dtypes as PyTorch does.
 func (t *Tensor) binary(code ir.Code, u *Tensor, p ir.Params) *Tensor {
-	present(t, u)
-	if t.DType() != u.DType() || !t.SameShape(u) {
-		t, u = together(code.String(), t, u)
-		t, u = promoted(t, u)
-	}
-	if !t.SameShape(u) {
-		shape, err := ir.Broadcast(t.Shape(), u.Shape())
-		if err != nil {
-			raise(code.String(), "sizes must be equal, or 1 where one is repeated", "shapes %v and %v do not broadcast", t.Shape(), u.Shape())
-		}
-		t, u = t.expand(shape), u.expand(shape)
-	}
+	t, u = matched(code.String(), t, u)
 	return apply2(code, ir.Attr{}, p, t, u)
 }
 
-// present refuses operands that are nil.
-func present(t, u *Tensor) {
-	if t == nil || u == nil {
-		raise("operation", "an optional layer or a map entry may be missing", "an operand is nil")
+// matched is both operands of an elementwise op in one dtype and shape.
+func matched(op string, t, u *Tensor) (*Tensor, *Tensor) {
+	if t.DType() != u.DType() || !t.SameShape(u) {
+		t, u = together(op, t, u)
+		t, u = promoted(t, u)
 	}
+	if t.SameShape(u) {
+		return t, u
+	}
+	shape, err := ir.Broadcast(t.Shape(), u.Shape())
+	if err != nil {
+		raise(op, "sizes must be equal, or 1 where one is repeated", "shapes %v and %v do not broadcast", t.Shape(), u.Shape())
+	}
+	return t.expand(shape), u.expand(shape)
 }
 
 // promoted casts both to the dtype of an operation between them. A value without dimensions does not widen one that has
 // some, within its category.
 func promoted(t, u *Tensor) (*Tensor, *Tensor) {
-	present(t, u)
 	a, b := t.DType(), u.DType()
 	if a == b {
 		return t, u
@@ -62,7 +59,6 @@ func category(d dtype.DType) int {
 
 // floated is t in a floating dtype: integers and bools become f32, as PyTorch's functions of real numbers do.
 func (t *Tensor) floated() *Tensor {
-	present(t, t)
 	if t.DType().IsFloat() {
 		return t
 	}
@@ -71,7 +67,6 @@ func (t *Tensor) floated() *Tensor {
 
 // counted is t in a numeric dtype: bools become i64.
 func (t *Tensor) counted() *Tensor {
-	present(t, t)
 	if t.DType() == dtype.Bool {
 		return t.Cast(dtype.I64)
 	}
@@ -80,7 +75,6 @@ func (t *Tensor) counted() *Tensor {
 
 // arithmetic is binary on numbers: two bools count as i64.
 func (t *Tensor) arithmetic(code ir.Code, u *Tensor, p ir.Params) *Tensor {
-	present(t, u)
 	if t.DType() == dtype.Bool && u.DType() == dtype.Bool {
 		t, u = t.counted(), u.counted()
 	}
@@ -144,10 +138,16 @@ func (t *Tensor) Lt(u *Tensor) *Tensor { return t.binary(ir.Lt, u, ir.Params{}) 
 func (t *Tensor) Le(u *Tensor) *Tensor { return t.binary(ir.Le, u, ir.Params{}) }
 
 // Gt tells where t > u, as bool.
-func (t *Tensor) Gt(u *Tensor) *Tensor { return u.binary(ir.Lt, t, ir.Params{}) }
+func (t *Tensor) Gt(u *Tensor) *Tensor { return t.reversed("gt", ir.Lt, u) }
 
 // Ge tells where t ≥ u, as bool.
-func (t *Tensor) Ge(u *Tensor) *Tensor { return u.binary(ir.Le, t, ir.Params{}) }
+func (t *Tensor) Ge(u *Tensor) *Tensor { return t.reversed("ge", ir.Le, u) }
+
+// reversed is the comparison of u with t; errors name what the program called.
+func (t *Tensor) reversed(op string, code ir.Code, u *Tensor) *Tensor {
+	t, u = matched(op, t, u)
+	return apply2(code, ir.Attr{}, ir.Params{}, u, t)
+}
 
 // And is logical and; numbers count as true where they are not 0.
 func (t *Tensor) And(u *Tensor) *Tensor { return t.truth().binary(ir.And, u.truth(), ir.Params{}) }
@@ -312,7 +312,7 @@ func (t *Tensor) Cast(dt dtype.DType) *Tensor {
 
 // Dropout zeroes each element with probability p while training and scales the rest by 1/(1-p).
 func (t *Tensor) Dropout(p float64) *Tensor {
-	if p < 0 || p >= 1 {
+	if !(p >= 0 && p < 1) { // NaN is refused too
 		raise("Dropout", "0 ≤ p < 1", "probability %v", p)
 	}
 	if p == 0 || !t.env.Training() {

@@ -153,6 +153,8 @@ func (e *Env) overlay(over *Env) *Env {
 // join is the env of a result of two operands. Parameters set only device and root scope; a graph's modes count before
 // those of constants.
 func join(op string, a, b *Tensor) *Env {
+	a.present()
+	b.present()
 	if a.env == b.env {
 		return a.env
 	}

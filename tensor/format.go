@@ -63,12 +63,28 @@ func (t *Tensor) text(format byte, digits int) string {
 		return fmt.Sprintf("%s, not computed on %s", t.typ, t.env.dev.name)
 	}
 	var b strings.Builder
-	values := t.floats()
+	values := t.ends()
 	print := func(i int) string { return formatValue(values[i], t.DType(), format, digits) }
 	writeNested(&b, t.Shape(), 0, len(values), 1, print)
 	b.WriteString("  ")
 	b.WriteString(t.typ.AsDense().String())
 	return b.String()
+}
+
+// ends is the values that are printed: of a dimension that is cut, the first and last. Only they are read.
+func (t *Tensor) ends() []float64 {
+	s := newScope(t.env.dev, t.env.dev.base.scope, 0)
+	s.block = true
+	defer s.end(internal)
+	env := *t.env
+	env.scope, env.grad, env.policy = s, off, dtype.Invalid
+	u := t.quiet().inside(&env)
+	for axis, n := range t.Shape() {
+		if n > most {
+			u = Cat(axis, u.Slice(axis, 0, ends), u.Slice(axis, n-ends, n))
+		}
+	}
+	return u.floats()
 }
 
 func formatValue(v float64, dt dtype.DType, format byte, digits int) string {
@@ -81,22 +97,25 @@ func formatValue(v float64, dt dtype.DType, format byte, digits int) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// writeNested prints n values from index lo on in brackets, one level for each dimension.
+// writeNested prints n values from index lo on in brackets, one level for each dimension. Of a dimension that is cut there
+// are 2·ends.
 func writeNested(b *strings.Builder, shape []int, lo, n, depth int, print func(int) string) {
 	if len(shape) == 0 {
 		b.WriteString(print(lo))
 		return
 	}
 	b.WriteByte('[')
-	step := n / max(shape[0], 1)
-	for i := 0; i < shape[0]; i++ {
+	kept := shape[0]
+	if kept > most {
+		kept = 2 * ends
+	}
+	step := n / max(kept, 1)
+	for i := range kept {
 		if i > 0 {
 			b.WriteString(separator(len(shape), depth))
 		}
-		if shape[0] > most && i == ends {
-			b.WriteString("…")
-			i = shape[0] - ends - 1
-			continue
+		if i == ends && kept < shape[0] {
+			b.WriteString("…" + separator(len(shape), depth))
 		}
 		writeNested(b, shape[1:], lo+i*step, step, depth+1, print)
 	}

@@ -14,7 +14,7 @@ type Func struct {
 	Backward func(c *Call, grads []*Tensor) []*Tensor
 }
 
-// Call is one use of a Func.
+// Call is one use of a Func, for the goroutine that runs it.
 type Call struct {
 	f     Func
 	saved []*Tensor

@@ -3,7 +3,6 @@ package tensor
 import (
 	"slices"
 
-	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
@@ -342,7 +341,7 @@ func SumSquares(ts ...*Tensor) *Tensor {
 	}
 	for _, t := range quiet {
 		if !t.DType().IsFloat() {
-			raise("SumSquares", "convert with Cast", "%s is %s", t.typ, dtype.F32)
+			raise("SumSquares", "convert with Cast", "%s is not floating", t.typ)
 		}
 	}
 	return apply(ir.SumSquares, ir.Attr{}, ir.Params{}, quiet...)[0]

@@ -3,6 +3,8 @@ package tensor_test
 import (
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cpu"
@@ -17,6 +19,7 @@ type spy struct {
 	lacks    ir.Code
 	fails    error // of Alloc
 	launches []string
+	queues   atomic.Int64 // open ones
 }
 
 // last is the spy that the engine of this name opens.
@@ -45,6 +48,7 @@ func (s *spy) Alloc(n int64) (device.Mem, error) {
 
 func (s *spy) NewQueue() (device.Queue, error) {
 	q, err := s.Device.NewQueue()
+	s.queues.Add(1)
 	return spyQueue{q, s}, err
 }
 
@@ -53,9 +57,31 @@ type spyQueue struct {
 	spy *spy
 }
 
+func (q spyQueue) Close() error {
+	q.spy.queues.Add(-1)
+	return q.Queue.Close()
+}
+
 func (q spyQueue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) error {
 	q.spy.launches = append(q.spy.launches, k.Op.Code.String()+" "+p.Module+" "+p.Site.String())
 	return q.Queue.Launch(k, args, p)
+}
+
+// Every goroutine may open queues; there are never more than a record's set of readers can tell apart.
+func TestQueuesOfManyGoroutines(t *testing.T) {
+	env, err := tensor.Fresh("spy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	already := last.queues.Load() - 1 // of other tests, on the same engine
+	var wg sync.WaitGroup
+	for range 130 {
+		wg.Go(func() { env.NewQueue() })
+	}
+	wg.Wait()
+	if n := last.queues.Load() - already; n != 64 {
+		t.Errorf("%d queues are open", n)
+	}
 }
 
 // TestLaunches checks that a launch carries its call site and the path of the parameter among its operands, and that an

@@ -43,22 +43,28 @@ func NewBuffer(t *Tensor) *Tensor {
 	return b
 }
 
+// leafOf is t's leaf, or nil.
+func (t *Tensor) leafOf() *leaf {
+	t.present()
+	return t.leaf
+}
+
 // IsParam tells whether t was made by NewParam.
-func (t *Tensor) IsParam() bool { return t.leaf != nil && t.param }
+func (t *Tensor) IsParam() bool { return t.leafOf() != nil && t.param }
 
 // IsBuffer tells whether t was made by NewBuffer.
-func (t *Tensor) IsBuffer() bool { return t.leaf == nil && t.param }
+func (t *Tensor) IsBuffer() bool { return t.leafOf() == nil && t.param }
 
 // SetPath names a parameter by its place in a model: launches that read it are attributed to the path.
 func (t *Tensor) SetPath(path string) {
-	if l := t.leaf; l != nil && l.path() != path {
+	if l := t.leafOf(); l != nil && l.path() != path {
 		l.name.Store(&path)
 	}
 }
 
 // Path is what SetPath set.
 func (t *Tensor) Path() string {
-	if t.leaf == nil {
+	if t.leafOf() == nil {
 		return ""
 	}
 	return t.leaf.path()
@@ -66,18 +72,18 @@ func (t *Tensor) Path() string {
 
 // Freeze makes a parameter a constant, or lets it learn again.
 func (t *Tensor) Freeze(frozen bool) {
-	if t.leaf == nil {
+	if t.leafOf() == nil {
 		raise("Freeze", "only parameters and leaves learn", "%s is neither", t.typ)
 	}
 	t.leaf.frozen.Store(frozen)
 }
 
 // Frozen tells whether a parameter is a constant.
-func (t *Tensor) Frozen() bool { return t.leaf != nil && t.leaf.frozen.Load() }
+func (t *Tensor) Frozen() bool { return t.leafOf() != nil && t.leaf.frozen.Load() }
 
 // Grad returns the gradient of a parameter or leaf that Backward left, or nil.
 func (t *Tensor) Grad() *Tensor {
-	if t.leaf == nil {
+	if t.leafOf() == nil {
 		return nil
 	}
 	return t.leaf.grad
@@ -85,7 +91,7 @@ func (t *Tensor) Grad() *Tensor {
 
 // DropGrad lets go of a gradient.
 func (t *Tensor) DropGrad() {
-	if t.leaf == nil || t.leaf.grad == nil {
+	if t.leafOf() == nil || t.leaf.grad == nil {
 		return
 	}
 	if t.leaf.grad.st != bufferStorage(t.leaf) {
@@ -104,7 +110,7 @@ func bufferStorage(l *leaf) *storage {
 // GradInto makes Backward write a parameter's gradient into buf, a row-major value of its shape and dtype in the root
 // scope, such as a slice of a communication bucket; nil takes that back.
 func (t *Tensor) GradInto(buf *Tensor) {
-	if t.leaf == nil {
+	if t.leafOf() == nil {
 		raise("GradInto", "only parameters and leaves have gradients", "%s is neither", t.typ)
 	}
 	if buf != nil && (buf.typ != t.typ.AsDense() || buf.env.dev != t.env.dev) {
@@ -139,6 +145,7 @@ func (t *Tensor) AfterGrad(f func(p *Tensor)) {
 // that hold it see the new value. It serves moving a model and loading weights. Shapes must agree. A gradient is
 // dropped.
 func (t *Tensor) Replace(u *Tensor) {
+	t.present()
 	if !t.param {
 		raise("Replace", "use CopyInPlace on other values", "%s is neither parameter nor buffer", t.typ)
 	}

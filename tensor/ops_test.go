@@ -217,6 +217,11 @@ func TestStringAndInfo(t *testing.T) {
 	}{
 		{tensor.From(env, []float32{1, 2.5, -3, 4}, 2, 2), "[[1 2.5]\n [-3 4]]  f32[2,2]"},
 		{env.Arange(20), "[0 1 2 … 17 18 19]  i64[20]"},
+		{env.Arange(8), "[0 1 2 3 4 5 6 7]  i64[8]"},
+		{env.Arange(9).Reshape(9, 1), "[[0]\n [1]\n [2]\n …\n [6]\n [7]\n [8]]  i64[9,1]"},
+		{env.Arange(20).Reshape(2, 10), "[[0 1 2 … 7 8 9]\n [10 11 12 … 17 18 19]]  i64[2,10]"},
+		{env.Arange(20).Reshape(2, 10).Transpose(0, 1).Slice(1, 0, 1), "[[0]\n [1]\n [2]\n …\n [7]\n [8]\n [9]]  i64[10,1]"},
+		{env.Zeros(0, 20), "[]  f32[0,20]"},
 		{env.FullOf(dtype.Bool, 1), "true  bool[]"},
 		{env.Zeros(0, 3), "[]  f32[0,3]"},
 	} {

@@ -10,7 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-// Pending is a value on its way to the host.
+// Pending is a value on its way to the host, for one goroutine at a time.
 type Pending struct {
 	got   bool
 	value float64

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -76,7 +77,7 @@ type Conv struct {
 }
 
 func (c Conv) attr() ir.Attr {
-	d := func(v int) int { return max(v, 1) }
+	d := func(v int) int { return cmp.Or(v, 1) }
 	return ir.Conv{StrideH: d(c.Stride[0]), StrideW: d(c.Stride[1]), PadH: c.Padding[0], PadW: c.Padding[1],
 		DilationH: d(c.Dilation[0]), DilationW: d(c.Dilation[1]), Groups: d(c.Groups)}.Attr()
 }

@@ -26,10 +26,14 @@ type queue struct {
 
 const maxQueues = 64 // a record's readers are a bit set
 
+// addQueue gives a queue of the engine its number, or returns nil when there are maxQueues.
 func (d *Device) addQueue(q device.Queue) *queue {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := *d.queues.Load()
+	if len(all) == maxQueues {
+		return nil
+	}
 	n := &queue{dev: d, id: len(all), q: q}
 	all = append(slices.Clone(all), n)
 	d.queues.Store(&all)
@@ -38,15 +42,20 @@ func (d *Device) addQueue(q device.Queue) *queue {
 
 // newQueue opens a queue; after the 64th, existing ones are handed out in turn.
 func (d *Device) newQueue() *queue {
+	if len(*d.queues.Load()) < maxQueues {
+		q, err := d.dev.NewQueue()
+		if err != nil {
+			raiseErr("NewQueue", "", fmt.Errorf("%s: %w", d.name, err))
+		}
+		if n := d.addQueue(q); n != nil {
+			return n
+		}
+		if err := q.Close(); err != nil { // others took the last numbers meanwhile
+			raiseErr("NewQueue", "", fmt.Errorf("%s: %w", d.name, err))
+		}
+	}
 	all := *d.queues.Load()
-	if n := len(all); n >= maxQueues {
-		return all[1+int(d.handed.Add(1))%(n-1)]
-	}
-	q, err := d.dev.NewQueue()
-	if err != nil {
-		raiseErr("NewQueue", "", fmt.Errorf("%s: %w", d.name, err))
-	}
-	return d.addQueue(q)
+	return all[1+int(d.handed.Add(1))%(len(all)-1)]
 }
 
 func (d *Device) eventOn(id int) (device.Event, error) {

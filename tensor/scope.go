@@ -140,7 +140,8 @@ func (s *scope) endLocked(why *cause) {
 	}
 }
 
-// Scope is an open lifetime, for packages that own loops. Users see it as a batch.
+// Scope is an open lifetime, for packages that own loops. Users see it as a batch. It may be used by several goroutines at
+// once.
 type Scope struct{ s *scope }
 
 // Scope derives an env whose new values live until End. The path of stable indices is folded into its random key.

@@ -174,8 +174,8 @@ func (t *Tensor) Split(axis int, sizes ...int) []*Tensor {
 	for _, n := range sizes {
 		total += n
 	}
-	if total != t.Shape()[axis] {
-		raise("Split", "the sizes must add up", "sizes %v of dimension %d of shape %v", sizes, axis, t.Shape())
+	if total != t.Shape()[axis] || slices.ContainsFunc(sizes, func(n int) bool { return n < 0 }) {
+		raise("Split", "the sizes must add up, none below 0", "sizes %v of dimension %d of shape %v", sizes, axis, t.Shape())
 	}
 	out, lo := make([]*Tensor, len(sizes)), 0
 	for i, n := range sizes {
@@ -203,11 +203,14 @@ func Cat(axis int, ts ...*Tensor) *Tensor {
 
 // Stack joins tensors of one shape along a new dimension.
 func Stack(axis int, ts ...*Tensor) *Tensor {
+	if len(ts) == 0 {
+		raise("Stack", "give at least one", "no tensors to join")
+	}
 	in := make([]*Tensor, len(ts))
 	for i, t := range ts {
 		in[i] = t.Unsqueeze(axis)
 	}
-	if axis < 0 && len(in) > 0 {
+	if axis < 0 {
 		axis += in[0].Rank()
 	}
 	return Cat(axis, in...)
@@ -224,7 +227,7 @@ func (t *Tensor) Pad(axis, before, after int, v float64) *Tensor {
 
 // Contiguous is t in row-major order: t itself, or a copy.
 func (t *Tensor) Contiguous() *Tensor {
-	if t.typ.IsDense() {
+	if t.Type().IsDense() {
 		return t
 	}
 	return t.apply1(ir.Copy, ir.Attr{}, ir.Params{})

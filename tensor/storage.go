@@ -269,6 +269,7 @@ func (d *Device) exempt(r *record, to *scope) {
 
 // alive panics if t was released.
 func (t *Tensor) alive(op string) {
+	t.present()
 	if t.st.rec.gone.Load() != nil {
 		t.dead(op)
 	}

@@ -102,41 +102,61 @@ func (e *Env) random(op string, code ir.Code, dt dtype.DType, shape []int, a, b 
 }
 
 // ZerosLike makes zeros in t's env, shape and dtype.
-func (t *Tensor) ZerosLike() *Tensor { return t.env.full(t.typ.AsDense(), 0) }
+func (t *Tensor) ZerosLike() *Tensor { return t.Env().full(t.typ.AsDense(), 0) }
 
 // FullLike makes a tensor of one value in t's env, shape and dtype.
-func (t *Tensor) FullLike(v float64) *Tensor { return t.env.full(t.typ.AsDense(), v) }
+func (t *Tensor) FullLike(v float64) *Tensor { return t.Env().full(t.typ.AsDense(), v) }
 
 // Env tells where t lives and in which modes.
-func (t *Tensor) Env() *Env { return t.env }
+func (t *Tensor) Env() *Env {
+	t.present()
+	return t.env
+}
+
+// present refuses a nil tensor with a typed error: every way into an operation passes it.
+func (t *Tensor) present() {
+	if t == nil {
+		absent()
+	}
+}
+
+func absent() {
+	raise("operation", "an optional layer or a map entry may be missing", "an operand is nil")
+}
 
 // Shape returns the sizes, outermost first; do not change it.
-func (t *Tensor) Shape() []int { return t.typ.Shape() }
+func (t *Tensor) Shape() []int { return t.Type().Shape() }
 
 // Rank is the number of dimensions.
-func (t *Tensor) Rank() int { return t.typ.Rank() }
+func (t *Tensor) Rank() int { return t.Type().Rank() }
 
 // Dim is the size of dimension i; negative i counts from the last.
 func (t *Tensor) Dim(i int) int { return t.typ.Dim(t.axis("Dim", i)) }
 
 // Size is the number of elements.
-func (t *Tensor) Size() int { return t.typ.Size() }
+func (t *Tensor) Size() int { return t.Type().Size() }
 
 // Bytes is the number of bytes of the elements.
-func (t *Tensor) Bytes() int64 { return t.typ.Bytes() }
+func (t *Tensor) Bytes() int64 { return t.Type().Bytes() }
 
 // DType is the element type.
-func (t *Tensor) DType() dtype.DType { return t.typ.DType }
+func (t *Tensor) DType() dtype.DType { return t.Type().DType }
 
 // Type describes dtype, shape and strides; gradient rules and lowerings read it.
-func (t *Tensor) Type() *ir.Type { return t.typ }
+func (t *Tensor) Type() *ir.Type {
+	t.present()
+	return t.typ
+}
 
 // Recorded tells whether t carries a graph.
-func (t *Tensor) Recorded() bool { return t.node != nil }
+func (t *Tensor) Recorded() bool {
+	t.present()
+	return t.node != nil
+}
 
 // axis resolves a dimension that may count from the last.
 func (t *Tensor) axis(op string, i int) int {
-	n := t.typ.Rank()
+	n := t.Rank()
 	if i < -n || i >= n {
 		raise(op, "dimensions count from 0, or from -1 at the end", "dimension %d of shape %v", i, t.Shape())
 	}
@@ -223,6 +243,7 @@ func Data[T dtype.Element](t *Tensor) []T {
 
 // quiet is t as a constant for reading: unlike Detach it does not take the value out of Backward's reach.
 func (t *Tensor) quiet() *Tensor {
+	t.present()
 	c := *t
 	c.node, c.leaf, c.param = nil, nil, false
 	return &c

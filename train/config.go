@@ -93,7 +93,6 @@ type bound struct {
 	name  string
 	value float64
 	least float64
-	open  bool    // least is excluded
 	below float64 // excluded
 }
 
@@ -102,29 +101,25 @@ const countless = 1 << 31
 
 func (c *Config) bounds() []bound {
 	inf := math.Inf(1)
-	one := func(name string, v int) bound { return bound{name, float64(v), 1, false, countless} }
-	none := func(name string, v int) bound { return bound{name, float64(v), 0, false, countless} }
-	list := []bound{
-		one("batch", c.Batch), none("epochs", c.Epochs), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
-		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
-		{"lr", c.LR, 0, false, inf}, {"beta1", c.Beta1, 0, false, 1}, {"beta2", c.Beta2, 0, false, 1}, {"eps", c.Eps, 0, false, inf},
-		{"momentum", c.Momentum, 0, false, 1}, {"clip", c.Clip, 0, false, inf}, {"average", c.Average, 0, false, 1}, {"dropout", c.Dropout, 0, false, 1},
-		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width),
+	one := func(name string, v int) bound { return bound{name, float64(v), 1, countless} }
+	none := func(name string, v int) bound { return bound{name, float64(v), 0, countless} }
+	chosen := func(name string, v int) bound { // 0 stands for what follows from other settings
+		if c.Given[name] {
+			return one(name, v)
+		}
+		return none(name, v)
 	}
-	for name, v := range map[string]float64{"steps": float64(c.Steps), "epochs": float64(c.Epochs), "vocab": float64(c.Vocab)} {
-		list = append(list, bound{name, v, float64(btoi(c.Given[name])), false, countless})
+	list := []bound{
+		chosen("steps", c.Steps), chosen("epochs", c.Epochs), one("batch", c.Batch), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
+		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
+		{"lr", c.LR, 0, inf}, {"beta1", c.Beta1, 0, 1}, {"beta2", c.Beta2, 0, 1}, {"eps", c.Eps, 0, inf},
+		{"momentum", c.Momentum, 0, 1}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
+		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width), chosen("vocab", c.Vocab),
 	}
 	if c.Given["weight-decay"] {
-		list = append(list, bound{"weight-decay", c.WeightDecay, 0, false, inf})
+		list = append(list, bound{"weight-decay", c.WeightDecay, 0, inf})
 	}
 	return list
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // check refuses settings that have no meaning, alone or together.
@@ -313,11 +308,15 @@ func (c *Config) decode(raw json.RawMessage) error {
 
 // BestDevice is the name of the best device this process can use: what every command takes unless it is told. It opens
 // devices, a card's context among them.
-func BestDevice() string {
-	for _, name := range tensor.Devices() {
-		if _, err := tensor.Open(name); err == nil {
-			return name
+func BestDevice() (name string) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case *tensor.Error:
+			name = "cpu" // opening it tells what is wrong
+		default:
+			panic(v)
 		}
-	}
-	return "cpu" // opening it tells what is wrong
+	}()
+	return tensor.Best().Device().Name()
 }

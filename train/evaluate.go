@@ -27,23 +27,32 @@ type scored struct {
 	wrong    []Picture
 }
 
-// evaluate runs a model over a whole set. Figures are means over samples, for text over tokens. It keeps up to show
-// pictures that were recognised and as many that were not, and tells progress.
-func evaluate(ctx context.Context, env *tensor.Env, m nn.Module, set source, batch, show int, progress func(done, of int)) (*scored, error) {
+// evaluation is what is scored, and how.
+type evaluation struct {
+	env      *tensor.Env
+	model    nn.Module
+	set      source
+	batch    int // samples at once
+	show     int // pictures to keep of those that were recognised, and of those that were not
+	progress func(done, of int)
+}
+
+// run runs the model over the whole set. Figures are means over samples, for text over tokens.
+func (e *evaluation) run(ctx context.Context) (*scored, error) {
 	var loss, correct metric.Mean
 	s := &scored{}
-	for b, err := range set.turns(env.NoGrad().Eval(), data.Config{Size: batch, Name: "evaluate", Context: ctx}) {
+	for b, err := range e.set.turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Name: "evaluate", Context: ctx}) {
 		if err != nil {
 			return nil, stopped(ctx, err)
 		}
-		logits, n := m.Forward(b.x), b.y.Size()
+		logits, n := e.model.Forward(b.x), b.y.Size()
 		loss.Add(nn.CrossEntropy(logits, b.y), n)
 		s.samples += b.x.Dim(0)
 		if logits.Rank() == 2 {
-			correct.Sum(metric.Correct(logits, b.y), n)
-			s.look(b, logits, show)
+			correct.AddSum(metric.Correct(logits, b.y), n)
+			s.look(b, logits, e.show)
 		}
-		progress(s.samples, set.len())
+		e.progress(s.samples, e.set.len())
 	}
 	s.loss = loss.Value()
 	if share := correct.Value(); !math.IsNaN(share) {
@@ -115,20 +124,23 @@ type EvalConfig struct {
 // a device without arithmetic only memory is measured.
 func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 	defer recovered(&err)
+	defer setThreads(c.Threads)()
 	began := time.Now()
 	if c.Watch == nil {
 		c.Watch = silent{}
 	}
-	m, err := open(c.From, c.Device, c.Heads, c.Threads, c.Watch)
+	m, err := open(c.From, c.Device, c.Heads, c.Watch)
 	if err != nil {
 		return nil, err
 	}
+	defer m.close()
+	defer allowWaits(m.env.Device())()
 	set, err := m.data(&c)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{arch: m.arch}
-	s, err := evaluate(ctx, m.env, m.model, set, j.evalBatch(), gallery, c.Watch.Scoring)
+	e := evaluation{env: m.env, model: m.model, set: set, batch: m.arch.evalBatch(), show: gallery, progress: c.Watch.Scoring}
+	s, err := e.run(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -136,9 +148,9 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 		return nil, fail("check the data and the weights", "the loss of %s over %d samples is %v", c.From, s.samples, s.loss)
 	}
 	out := &Result{
-		Final: true, Task: taskOf(m.arch.Kind), Model: m.arch.title(), Parameters: nn.Count(m.model), Samples: s.samples,
+		Final: true, Task: m.arch.kind().task, Model: m.arch.title(), Parameters: nn.Count(m.model), Samples: s.samples,
 		Computed: m.env.Device().Computes(), Steps: m.step, Seconds: time.Since(began).Seconds(),
-		PeakBytes: m.env.Device().Memory().Allocated.Peak, Memory: modelMemory(m.env, m.model),
+		PeakBytes: m.env.Device().Memory().Peak, Memory: modelMemory(m.env, m.model),
 	}
 	if out.Computed {
 		out.Loss, out.Accuracy, out.Pictures = s.loss, s.accuracy, s.pictures(gallery)

@@ -11,10 +11,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/render"
 )
@@ -108,8 +106,13 @@ func readRun(dir string) (*Config, error) {
 	if f.Run == nil {
 		return nil, fail("give --out the folder of a run of this program", "%s holds a model and no run", dir)
 	}
+	return f.Run.read(dir)
+}
+
+// read gives the settings of the run in a folder.
+func (s *settings) read(dir string) (*Config, error) {
 	var c Config
-	if err := c.decode(f.Run.Config); err != nil {
+	if err := c.decode(s.Config); err != nil {
 		return nil, fail("use the program that wrote it", "%s: %v", filepath.Join(dir, configFile), err)
 	}
 	return &c, nil
@@ -201,45 +204,17 @@ func (f *folder) discard() {
 	}
 }
 
-const checkpointPrefix = "checkpoint-"
-
-func checkpointName(step int) string { return checkpointPrefix + strconv.Itoa(step) }
-
-// checkpoints are the folders of checkpoints, oldest first.
-func (f *folder) checkpoints() []string {
-	if f == nil {
-		return nil
-	}
-	entries, _ := os.ReadDir(f.dir)
-	var steps []int
-	for _, e := range entries {
-		if n, err := strconv.Atoi(strings.TrimPrefix(e.Name(), checkpointPrefix)); err == nil && e.Name() == checkpointName(n) {
-			steps = append(steps, n)
-		}
-	}
-	slices.Sort(steps)
-	var list []string
-	for _, n := range steps {
-		list = append(list, filepath.Join(f.dir, checkpointName(n)))
-	}
-	return list
+// saved tells whether a folder has a checkpoint. Where it matters what is wrong with one that cannot be read, ckpt.List
+// tells.
+func saved(dir string) bool {
+	list, err := ckpt.List(dir)
+	return err == nil && len(list) > 0
 }
 
-func (f *folder) saved() bool { return len(f.checkpoints()) > 0 }
+func (f *folder) saved() bool { return f != nil && saved(f.dir) }
 
 // keptCheckpoints is how many a run folder has: the newest, and one to fall back to.
 const keptCheckpoints = 2
-
-// prune removes all but the newest checkpoints.
-func (f *folder) prune() error {
-	list := f.checkpoints()
-	for _, path := range list[:max(len(list)-keptCheckpoints, 0)] {
-		if err := os.RemoveAll(path); err != nil {
-			return explain(err, "remove it yourself")
-		}
-	}
-	return nil
-}
 
 // room is what to do when something cannot be written.
 func (f *folder) room() string {
@@ -255,7 +230,7 @@ func (f *folder) finish(result *Result) error {
 		return nil
 	}
 	if result.Computed {
-		svg := result.Curve().SVG(800, 420)
+		svg := result.plot().SVG(800, 420)
 		if err := writeFile(filepath.Join(f.dir, curveFile), []byte(svg)); err != nil {
 			return explain(err, f.room())
 		}
@@ -266,8 +241,13 @@ func (f *folder) finish(result *Result) error {
 	return f.flush()
 }
 
-// Curve is the diagram of the losses.
-func (r *Result) Curve() render.Plot {
+// Curve draws the losses for a terminal, in so many columns and rows.
+func (r *Result) Curve(width, height int, color bool) string {
+	return r.plot().Terminal(width, height, color)
+}
+
+// plot is the diagram of the losses.
+func (r *Result) plot() render.Plot {
 	p := render.Plot{Title: r.Task, XLabel: "step", WholeX: true, YLabel: "loss", LogY: r.steep()}
 	loss := render.Series{Name: "training"}
 	for _, s := range r.Log {

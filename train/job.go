@@ -2,7 +2,6 @@ package train
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,6 +26,7 @@ type job struct {
 	tenth     bool            // they are the last tenth of the set
 	text      string          // fingerprint of the text or the tokens
 	tokenizer *text.Tokenizer // nil where there is no text
+	set       *tokens.Set     // of a gpt, which may be a mapped file
 	perEpoch  int             // training samples, tokens for text, over those of a step: steps of an epoch
 	wrap      data.Config     // the order of samples
 }
@@ -36,7 +36,14 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// newJob opens the data of a run and decides about its model.
+// close lets go of the data.
+func (j *job) close() {
+	if j != nil && j.set != nil {
+		j.set.Close()
+	}
+}
+
+// newJob opens the data of a run and decides about its model. It is closed at the end.
 func newJob(c *Config) (*job, error) {
 	if c.Task == "gpt" {
 		return newText(c)
@@ -72,8 +79,7 @@ func newImages(c *Config) (*job, error) {
 	if test != nil && test.Len() > 0 {
 		j.test, j.held = images{test}, test.Len()
 	}
-	// A short batch may have one sample, which has no variance to normalise by.
-	whole := j.arch.Kind == "resnet" && c.Order == "random" && train.Len() >= c.Batch
+	whole := j.arch.kind().norms && c.Order == "random" && train.Len() >= c.Batch
 	j.wrap = data.Config{Shuffle: c.Order == "random", Wrap: c.Order == "sequential", DropLast: whole}
 	j.perEpoch = (train.Len() + c.Batch - 1) / c.Batch
 	if whole {
@@ -105,15 +111,15 @@ func labels(c *Config, parts ...data.Source[data.Pair]) (int, error) {
 // initImages takes the model from c.Init. Its pictures must be the data's.
 func (j *job) initImages(c *Config, labels int) error {
 	want := j.arch
-	a, weights, err := readArch(c.Init, want)
+	a, err := readArch(c.Init, want)
 	if err != nil {
 		return err
 	}
 	if a.Kind != want.Kind {
-		return fail(fmt.Sprintf("train %s with it", taskOf(a.Kind)), "%s is a %s, and %s trains a %s", c.Init, a.Kind, c.Task, want.Kind)
+		return fail(fmt.Sprintf("train %s with it", a.kind().task), "%s is a %s, and %s trains a %s", c.Init, a.Kind, c.Task, want.Kind)
 	}
 	if a.Channels != want.Channels || a.Height != want.Height || a.ImageConfig.Width != want.ImageConfig.Width {
-		if a.Kind != "resnet" || a.Channels != want.Channels {
+		if !a.kind().anySize() || a.Channels != want.Channels {
 			return fail("give data of the model's size", "%s takes pictures of %d×%d×%d, the data has %d×%d×%d", c.Init,
 				a.Channels, a.Height, a.ImageConfig.Width, want.Channels, want.Height, want.ImageConfig.Width)
 		}
@@ -122,7 +128,7 @@ func (j *job) initImages(c *Config, labels int) error {
 	if labels > a.Classes {
 		return fail("give data of these classes", "%s tells %d classes apart, the data has %d", c.Init, a.Classes, labels)
 	}
-	j.arch, j.weights = a, weights
+	j.arch, j.weights = a.arch, a.weights
 	return nil
 }
 
@@ -133,18 +139,11 @@ func newText(c *Config) (*job, error) {
 			return nil, err
 		}
 	}
-	set, err := j.openText(c)
-	if err != nil {
+	if err := j.openText(c); err != nil {
+		j.close()
 		return nil, err
 	}
-	if j.text, err = fingerprint(cmp.Or(c.Data, c.Tokens)); err != nil {
-		return nil, explain(err, "give a file that can be read")
-	}
-	j.arch.Dropout = c.Dropout
-	if err := j.arch.check(); err != nil {
-		return nil, fail("change the sizes", "%v", err)
-	}
-	return j, j.split(c, set)
+	return j, nil
 }
 
 // initText takes the model from c.Init. Sizes that are given must be its.
@@ -153,12 +152,12 @@ func (j *job) initText(c *Config) error {
 	if !c.Given["heads"] {
 		like.GPTConfig = nil
 	}
-	a, weights, err := readArch(c.Init, like)
+	a, err := readArch(c.Init, like)
 	if err != nil {
 		return err
 	}
-	if a.Kind != "gpt2" {
-		return fail(fmt.Sprintf("train %s with it", taskOf(a.Kind)), "%s is a %s and no gpt2", c.Init, a.Kind)
+	if !a.writes() {
+		return fail(fmt.Sprintf("train %s with it", a.kind().task), "%s is a %s and no gpt2", c.Init, a.Kind)
 	}
 	for _, f := range []struct {
 		name     string
@@ -168,52 +167,82 @@ func (j *job) initText(c *Config) error {
 			return fail(fmt.Sprintf("leave --%s out", f.name), "--%s %d contradicts %s, which has %d", f.name, f.here, c.Init, f.of)
 		}
 	}
-	j.arch, j.weights = a, weights
+	j.arch, j.weights = a.arch, a.weights
 	c.Context, c.Layers, c.Heads, c.Width, c.Vocab = a.Context, a.Layers, a.Heads, a.GPTConfig.Width, a.Vocab
 	return nil
 }
 
-// openText opens the tokens, and the tokenizer where the data is text.
-func (j *job) openText(c *Config) (set *tokens.Set, err error) {
+// openText opens a text or tokens, and divides them.
+func (j *job) openText(c *Config) (err error) {
 	if c.Tokens != "" {
-		if j.arch.Vocab == 0 {
-			return nil, fail("give --vocab N, the number of tokens that there are", "--tokens %s without a vocabulary", c.Tokens)
-		}
-		set, err = tokens.Open(c.Tokens, j.arch.Vocab)
-		return set, explain(err, "give --tokens a file of little-endian uint16")
+		err = j.openTokens(c)
+	} else {
+		err = j.readText(c)
 	}
-	if j.tokenizer, set, err = openTokenizer(c, j.weights); err != nil {
-		return nil, explain(err, "give --data a text file")
+	if err != nil {
+		return err
+	}
+	j.arch.Dropout = c.Dropout
+	if err := j.arch.check(); err != nil {
+		return fail("change the sizes", "%v", err)
+	}
+	return j.split(c)
+}
+
+func (j *job) openTokens(c *Config) (err error) {
+	if j.arch.Vocab == 0 {
+		return fail("give --vocab N, the number of tokens that there are", "--tokens %s without a vocabulary", c.Tokens)
+	}
+	if j.set, err = tokens.Open(c.Tokens, j.arch.Vocab); err != nil {
+		return explain(err, "give --tokens a file of little-endian uint16")
+	}
+	f, err := os.Open(c.Tokens)
+	if err == nil {
+		defer f.Close()
+		j.text, err = fingerprint(f, 2*j.set.Len())
+	}
+	return explain(err, "give a file that can be read")
+}
+
+// readText reads a text by the tokenizer beside the weights, or by its own, of characters.
+func (j *job) readText(c *Config) error {
+	raw, err := os.ReadFile(c.Data)
+	if err == nil {
+		j.text, err = fingerprint(bytes.NewReader(raw), len(raw))
+	}
+	if err == nil {
+		j.tokenizer, err = tokenizer(c.Data, raw, j.weights)
+	}
+	if err == nil {
+		j.set, err = j.tokenizer.Tokens(c.Data, string(raw))
+	}
+	if err != nil {
+		return explain(err, "give --data a text file")
 	}
 	n := j.tokenizer.Size()
 	if j.arch.Vocab == 0 {
 		j.arch.Vocab = n
 	}
 	if j.arch.Vocab != n {
-		return nil, fail("leave --vocab out, or give the text as --tokens", "a vocabulary of %d, and %s has %d different tokens", j.arch.Vocab, c.Data, n)
+		return fail("leave --vocab out, or give the text as --tokens", "a vocabulary of %d, and %s has %d different tokens", j.arch.Vocab, c.Data, n)
 	}
 	c.Vocab = n
-	return set, nil
+	return nil
 }
 
-// openTokenizer reads a text by the tokenizer beside the weights, or by its own, of characters.
-func openTokenizer(c *Config, weights string) (*text.Tokenizer, *tokens.Set, error) {
+// tokenizer is the one beside the weights, or that of a text's characters.
+func tokenizer(path string, raw []byte, weights string) (*text.Tokenizer, error) {
 	if beside := filepath.Join(filepath.Dir(weights), tokenizerFile); weights != "" && isFile(beside) {
-		t, err := text.Load(beside)
-		if err != nil {
-			return nil, nil, err
-		}
-		set, err := t.Open(c.Data)
-		return t, set, err
+		return text.Load(beside)
 	}
-	raw, err := os.ReadFile(c.Data)
+	if err := isText(path, raw); err != nil {
+		return nil, err
+	}
+	t, err := text.NewTokenizer(string(raw), text.Characters)
 	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := isText(c.Data, raw); err != nil {
-		return nil, nil, err
-	}
-	return text.Open(c.Data, text.Characters)
+	return t, nil
 }
 
 // isText refuses what nobody would want to learn letter by letter.
@@ -233,8 +262,8 @@ func isText(path string, raw []byte) error {
 }
 
 // split makes the training and the held-out part of a text.
-func (j *job) split(c *Config, set *tokens.Set) error {
-	step := c.Batch * j.arch.Context
+func (j *job) split(c *Config) error {
+	set, step := j.set, c.Batch*j.arch.Context
 	j.perEpoch = max((set.Len()+step-1)/step, 1)
 	if c.Order == "sequential" {
 		src, err := set.Consecutive(j.arch.Context)
@@ -250,7 +279,7 @@ func (j *job) split(c *Config, set *tokens.Set) error {
 	test, err := newBlocks(set.Part(cut, set.Len()), j.arch.Context)
 	if err == nil { // a short text has too little for it
 		j.tenth, j.held = true, test.len()
-		j.test = test.some(mostBatches * j.evalBatch())
+		j.test = test.some(mostBatches * j.arch.evalBatch())
 	}
 	return nil
 }

@@ -4,18 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/nn"
-	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/tensor"
 )
 
-// train makes the steps that are left.
+// train makes the steps that are left, and tells them all, whatever ends them.
 func (r *run) train(ctx context.Context) error {
+	ended := false
+	defer func() {
+		if !ended { // by a panic, which counts; what is wrong beside it does not
+			r.env.Try(func(*tensor.Env) *tensor.Tensor {
+				_ = r.drain()
+				return nil
+			})
+		}
+	}()
+	err := r.steps(ctx)
+	ended = true
+	if failed := r.drain(); failed != nil {
+		return failed // it came first
+	}
+	return err
+}
+
+func (r *run) steps(ctx context.Context) error {
 	if r.done >= r.Steps {
 		return nil
 	}
@@ -29,77 +46,128 @@ func (r *run) train(ctx context.Context) error {
 		if err != nil {
 			return &Error{err.Error(), "check the data", &dataError{err}}
 		}
-		if err := r.step(b); err != nil {
+		r.step(b)
+		if err := r.catchUp(ahead); err != nil {
 			return err
 		}
 		if err := r.between(ctx); err != nil {
 			return err
 		}
-		if ctx.Err() != nil && r.done < r.Steps {
+		if ctx.Err() != nil && r.queued < r.Steps {
 			return ErrInterrupted
 		}
 	}
 	return nil
 }
 
-// step learns from one batch.
-func (r *run) step(b turn) error {
+// underway is a step that the device has, and whose figures were asked for.
+type underway struct {
+	Step
+	loss, norm *tensor.Pending // norm: nil where nothing had a gradient
+	never      []string        // parameters that never had one
+}
+
+func (u *underway) ready() bool { return u.loss.Ready() && (u.norm == nil || u.norm.Ready()) }
+
+// step learns from one batch. It waits for nothing.
+func (r *run) step(b turn) {
 	before := r.used()
-	r.opt.SetLR(r.schedule(r.done))
+	r.opt.SetLR(r.schedule(r.queued))
 	loss := nn.CrossEntropy(r.forward.Forward(b.x), b.y)
 	r.memory.Activations = max(r.memory.Activations, r.used()-before)
-	pending := loss.Later()
+	u := underway{loss: loss.Later()}
 	loss.Backward()
 	report := r.opt.Step()
-	value := pending.Value()
-	if err := r.finite(value, report); err != nil {
+	u.norm, u.never = report.NormLater(), report.Never
+	r.average.update(r.queued)
+	r.queued, r.at = r.queued+1, b.state
+	u.Step.Step, u.Used = r.queued, r.used()
+	r.underway = append(r.underway, u)
+}
+
+// ahead is how many steps the device may have in hand when the host waits: enough to keep it busy, and few enough to
+// stop soon after a mistake or an interruption.
+const ahead = 2
+
+// catchUp tells the steps whose figures are here, and waits for those of all but the last n.
+func (r *run) catchUp(n int) error {
+	for len(r.underway) > 0 && (len(r.underway) > n || r.underway[0].ready()) {
+		u := r.underway[0]
+		r.underway = r.underway[1:]
+		if err := r.conclude(&u); err != nil {
+			r.underway = nil // what follows a mistake is none the better
+			return err
+		}
+	}
+	return nil
+}
+
+// drain waits until no step is under way. What was learnt is known to be good then.
+func (r *run) drain() error { return r.catchUp(0) }
+
+// conclude judges a step and tells it.
+func (r *run) conclude(u *underway) error {
+	defer allowWaits(r.env.Device())()
+	norm := 0.0
+	u.Loss = u.loss.Value()
+	if u.norm != nil {
+		norm = u.norm.Value()
+	}
+	if err := r.finite(&u.Step, norm); err != nil {
 		return err
 	}
-	r.average.update(r.done)
-	r.done, r.at = r.done+1, b.state
+	r.done = u.Step.Step
 	now := time.Now()
-	s := Step{Step: r.done, Loss: value, MS: float64(now.Sub(r.last)) / float64(time.Millisecond), Used: r.used()}
+	u.MS = float64(now.Sub(r.last)) / float64(time.Millisecond)
 	r.last = now
-	r.stepping += s.MS
-	r.log = append(r.log, s)
-	r.watch.Step(s)
-	for _, name := range report.Never {
-		if r.done == 3 {
+	r.stepping += u.MS
+	r.log = append(r.log, u.Step)
+	r.watch.Step(u.Step)
+	for _, name := range u.never {
+		if !r.told[name] {
+			r.told[name] = true
 			r.watch.Note(name + " has no gradient: it is not part of the loss")
 		}
 	}
-	return r.folder.line(s)
+	return r.folder.line(u.Step)
 }
 
 func (r *run) used() int64 { return r.env.Device().Memory().Used }
 
 // finite stops a run whose numbers have left the range of floats. The weights are then no good; the last checkpoint's are.
-func (r *run) finite(loss float64, report optim.Report) error {
-	bad := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+func (r *run) finite(s *Step, norm float64) error {
+	var text string
+	switch {
+	case finite(s.Loss) == nil:
+		text = fmt.Sprintf("the loss is %v at step %d", s.Loss, s.Step)
+	case finite(norm) == nil:
+		text = fmt.Sprintf("the norm of the gradients is %v at step %d, where the loss is %v", norm, s.Step, s.Loss)
+	default:
+		return nil
+	}
 	hint := fmt.Sprintf("give a smaller --lr than %v, --clip 1 or a --warmup", r.LR)
 	if r.folder.saved() {
 		hint += fmt.Sprintf("; %s keeps its last checkpoint", r.Out)
 	}
-	if bad(loss) {
-		return fail(hint, "the loss is %v at step %d", loss, r.done+1)
-	}
-	if norm := report.Norm(); bad(norm) {
-		return fail(hint, "the norm of the gradients is %v at step %d, where the loss is %v", norm, r.done+1, loss)
-	}
-	return nil
+	return fail(hint, "%s", text)
 }
 
 // between does what is due between steps.
 func (r *run) between(ctx context.Context) error {
-	if r.done == r.Steps {
-		return nil // the end has its own
+	due := func(every int) bool { return every > 0 && r.queued%every == 0 && r.queued < r.Steps } // the end has its own
+	if !due(r.EvalEvery) && !due(r.SaveEvery) {
+		return nil
 	}
-	if r.EvalEvery > 0 && r.done%r.EvalEvery == 0 {
+	if err := r.drain(); err != nil {
+		return err
+	}
+	defer allowWaits(r.env.Device())()
+	if due(r.EvalEvery) {
 		if _, err := r.score(ctx, 0); err != nil {
 			return err
 		}
 	}
-	if r.SaveEvery > 0 && r.done%r.SaveEvery == 0 {
+	if due(r.SaveEvery) {
 		return r.save()
 	}
 	return nil
@@ -110,7 +178,8 @@ func (r *run) score(ctx context.Context, show int) (*scored, error) {
 	if r.test == nil || !r.env.Device().Computes() {
 		return nil, nil
 	}
-	s, err := evaluate(ctx, r.env, r.average.or(r.model), r.test, r.evalBatch(), show, r.watch.Scoring)
+	e := evaluation{env: r.env, model: r.average.or(r.model), set: r.test, batch: r.arch.evalBatch(), show: show, progress: r.watch.Scoring}
+	s, err := e.run(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -119,21 +188,21 @@ func (r *run) score(ctx context.Context, show int) (*scored, error) {
 		r.watch.Note(fmt.Sprintf("after step %d the loss on what is held out is %v", r.done, s.loss))
 		return s, nil
 	}
-	e := Score{true, r.done, s.loss, s.accuracy}
-	r.scores = append(r.scores, e)
-	r.watch.Score(e)
+	found := Score{true, r.done, s.loss, s.accuracy}
+	r.scores = append(r.scores, found)
+	r.watch.Score(found)
 	if r.done == r.Steps {
 		return s, nil // the last line has it
 	}
-	return s, r.folder.line(e)
+	return s, r.folder.line(found)
 }
 
 // evalBatch is how many samples are scored at once.
-func (j *job) evalBatch() int {
-	if j.arch.GPTConfig != nil {
-		return max(1, 2048/j.arch.Context)
+func (a *arch) evalBatch() int {
+	if a.writes() {
+		return max(1, 2048/a.Context)
 	}
-	c := j.arch.ImageConfig
+	c := a.ImageConfig
 	return samplesAtOnce([]int{c.Channels, c.Height, c.Width}, 256)
 }
 
@@ -150,7 +219,7 @@ func (r *run) save() error {
 	if _, err := ckpt.Save(r.Out, s); err != nil {
 		return explain(err, r.folder.room())
 	}
-	return r.folder.prune()
+	return explain(ckpt.Prune(r.Out, keptCheckpoints), "remove what is left of it yourself")
 }
 
 // leave writes a checkpoint, and the model that eval, sample and PyTorch read.
@@ -161,7 +230,7 @@ func (r *run) leave() error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	return explain(ckpt.SaveModel(filepath.Join(r.Out, modelFile), r.average.or(r.model)), r.folder.room())
+	return explain(ckpt.SaveModel(filepath.Join(r.Out, ckpt.ModelFile), r.average.or(r.model)), r.folder.room())
 }
 
 // rescue keeps the steps before an error of the data, as an interruption does. Of an error of numbers they are no good.
@@ -171,6 +240,7 @@ func (r *run) rescue(err error) error {
 	if !errors.As(err, &bad) || !errors.As(err, &known) || r.done == r.first {
 		return err
 	}
+	defer allowWaits(r.env.Device())()
 	if r.folder == nil || !r.env.Device().Computes() || r.leave() != nil {
 		return err
 	}

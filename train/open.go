@@ -15,7 +15,6 @@ import (
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/data/text"
 	"github.com/warpline-ml/warpline/data/tokens"
-	"github.com/warpline-ml/warpline/internal/par"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -30,13 +29,18 @@ type opened struct {
 	tokenizer *text.Tokenizer // nil where there is no text
 	run       *Config         // nil for weights that are no run's
 	step      int             // of the run's checkpoint, where that stands for its model; else 0
+	set       *tokens.Set     // to score; nil: none, or pictures
+}
+
+// close lets go of the data.
+func (m *opened) close() {
+	if m.set != nil {
+		m.set.Close()
+	}
 }
 
 // open reads a model from a run folder, a published model's folder or a safetensors file.
-func open(from, device string, heads, threads int, watch Watcher) (*opened, error) {
-	if threads > 0 {
-		par.SetThreads(threads)
-	}
+func open(from, device string, heads int, watch Watcher) (*opened, error) {
 	env, err := openDevice(device)
 	if err != nil {
 		return nil, err
@@ -46,13 +50,13 @@ func open(from, device string, heads, threads int, watch Watcher) (*opened, erro
 	if heads > 0 {
 		like.GPTConfig = &model.GPTConfig{Heads: heads}
 	}
-	a, weights, err := readArch(from, like)
+	a, err := readArch(from, like)
 	if err != nil {
 		return nil, err
 	}
-	m := &opened{from: from, arch: a, env: env}
-	if info, err := os.Stat(from); err == nil && info.IsDir() {
-		if err := m.readFolder(); err != nil {
+	m := &opened{from: from, arch: a.arch, env: env}
+	if a.file != nil {
+		if err := m.readFolder(a.file); err != nil {
 			return nil, err
 		}
 	}
@@ -60,8 +64,8 @@ func open(from, device string, heads, threads int, watch Watcher) (*opened, erro
 	if m.run != nil && !finished(from) {
 		return m, m.newest(watch)
 	}
-	if err := ckpt.LoadModel(weights, m.model); err != nil {
-		return nil, explain(err, "give a finished run: its folder has "+modelFile)
+	if err := ckpt.LoadModel(a.weights, m.model); err != nil {
+		return nil, explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
 	}
 	return m, nil
 }
@@ -69,7 +73,7 @@ func open(from, device string, heads, threads int, watch Watcher) (*opened, erro
 // finished tells whether model.safetensors is of a run's newest step: its log then has an end.
 func finished(dir string) bool {
 	raw, err := os.ReadFile(filepath.Join(dir, logFile))
-	if err != nil || !(&folder{dir: dir}).saved() {
+	if err != nil || !saved(dir) {
 		return true // a copy without them
 	}
 	for text := range bytes.Lines(raw) {
@@ -87,7 +91,7 @@ func (m *opened) newest(watch Watcher) error {
 	s := &ckpt.State{Model: &weights{m.model, mean.or(nil)}, Optimizer: optimizer(m.run, m.model)}
 	path, warnings, err := ckpt.Latest(m.from, s)
 	if err != nil {
-		return explain(err, "give a finished run: its folder has "+modelFile)
+		return explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
 	}
 	for _, w := range warnings {
 		watch.Note(fmt.Sprintf("%v; taking %s", w, path))
@@ -97,15 +101,15 @@ func (m *opened) newest(watch Watcher) error {
 	return nil
 }
 
-// readFolder reads what lies beside the weights.
-func (m *opened) readFolder() error {
-	if f, err := readConfig(m.from); err == nil && f.Run != nil {
-		if m.run, err = readRun(m.from); err != nil {
+// readFolder reads what lies beside the weights in the folder of a config.json.
+func (m *opened) readFolder(f *file) (err error) {
+	if f.Run != nil {
+		if m.run, err = f.Run.read(m.from); err != nil {
 			return err
 		}
 	}
 	path := filepath.Join(m.from, tokenizerFile)
-	if m.arch.GPTConfig == nil || !isFile(path) {
+	if !m.arch.writes() || !isFile(path) {
 		return nil
 	}
 	t, err := text.Load(path)
@@ -126,42 +130,36 @@ func (m *opened) data(c *EvalConfig) (source, error) {
 	}
 	given := c.Data != "" || c.Tokens != ""
 	if !given {
-		if m.run == nil && m.arch.GPTConfig != nil {
+		if m.run == nil && m.arch.writes() {
 			return nil, fail("give --data, or --tokens", "%s does not say what to score it on", m.from)
 		}
 		if m.run != nil {
 			c.Data, c.Tokens = m.run.Data, m.run.Tokens
 		}
 	}
-	if given && m.learnt(c) {
+	learnt := given && m.run != nil && absolute(c.Data) == m.run.Data && absolute(c.Tokens) == m.run.Tokens
+	held := !given && m.run != nil && m.run.Order == "random"
+	set, whole, err := source(nil), true, error(nil)
+	if m.arch.writes() {
+		set, err = m.text(c, held)
+	} else {
+		set, whole, err = m.images(c, held)
+	}
+	if err == nil && learnt && whole {
 		c.Watch.Note("the samples that the run trained on are among these")
 	}
-	if m.arch.GPTConfig != nil {
-		return m.text(c, !given && m.run.Order == "random")
-	}
-	return m.images(c, !given && m.run != nil && m.run.Order == "random")
+	return set, err
 }
 
-// learnt tells data that the run trained on, unless a part of it that was held out is scored.
-func (m *opened) learnt(c *EvalConfig) bool {
-	if m.run == nil || absolute(c.Data) != m.run.Data || absolute(c.Tokens) != m.run.Tokens {
-		return false
-	}
-	if m.arch.GPTConfig != nil {
-		return true
-	}
-	_, test, err := openImages(c.Data)
-	return err == nil && test == nil
-}
-
-// images opens pictures. Of a set that has a part for it, that part is scored; held asks for the last tenth of others.
-func (m *opened) images(c *EvalConfig, held bool) (source, error) {
+// images opens pictures. Of a set that has a part for it, that part is scored, and not the whole; held asks for the last
+// tenth of others.
+func (m *opened) images(c *EvalConfig, held bool) (_ source, whole bool, err error) {
 	if c.Tokens != "" {
-		return nil, fail("give --data", "--tokens %s are no pictures", c.Tokens)
+		return nil, false, fail("give --data", "--tokens %s are no pictures", c.Tokens)
 	}
 	set, test, err := openImages(c.Data)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	switch {
 	case test != nil:
@@ -170,21 +168,21 @@ func (m *opened) images(c *EvalConfig, held bool) (source, error) {
 		set = data.Subset(set, set.Len()-set.Len()/10, set.Len())
 	}
 	if set.Len() == 0 {
-		return nil, fail("give --data", "%s held out nothing to score", m.from)
+		return nil, false, fail("give --data", "%s held out nothing to score", m.from)
 	}
 	if c.Skip >= set.Len() {
-		return nil, fail("skip fewer", "--skip %d leaves nothing of %d samples", c.Skip, set.Len())
+		return nil, false, fail("skip fewer", "--skip %d leaves nothing of %d samples", c.Skip, set.Len())
 	}
 	if err := m.suits(c, set); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return images{data.Subset(set, c.Skip, set.Len())}, nil
+	return images{data.Subset(set, c.Skip, set.Len())}, test == nil, nil
 }
 
 // suits compares pictures with what the model takes.
 func (m *opened) suits(c *EvalConfig, set data.Source[data.Pair]) error {
 	shape, a := set.Fields()[0].Shape, &m.arch
-	if shape[0] != a.Channels || a.Kind != "resnet" && (shape[1] != a.Height || shape[2] != a.ImageConfig.Width) {
+	if shape[0] != a.Channels || !a.kind().anySize() && (shape[1] != a.Height || shape[2] != a.ImageConfig.Width) {
 		return fail("give data of the model's size", "%s takes pictures of %d×%d×%d, the data has %d×%d×%d", m.from, a.Channels, a.Height, a.ImageConfig.Width, shape[0], shape[1], shape[2])
 	}
 	if c.Data == "" {
@@ -196,20 +194,19 @@ func (m *opened) suits(c *EvalConfig, set data.Source[data.Pair]) error {
 
 // text opens a text or tokens; held asks for the last tenth.
 func (m *opened) text(c *EvalConfig, held bool) (source, error) {
-	var set *tokens.Set
 	var err error
 	switch {
 	case c.Tokens != "":
-		set, err = tokens.Open(c.Tokens, m.arch.Vocab)
+		m.set, err = tokens.Open(c.Tokens, m.arch.Vocab)
 	case m.tokenizer == nil:
 		return nil, fail("give --tokens", "%s has no %s to read %s with", m.from, tokenizerFile, c.Data)
 	default:
-		set, err = m.tokenizer.Open(c.Data)
+		m.set, err = m.tokenizer.Open(c.Data)
 	}
 	if err != nil {
 		return nil, explain(err, "give --data a text, or --tokens a file of little-endian uint16")
 	}
-	lo := c.Skip
+	lo, set := c.Skip, m.set
 	if held {
 		lo = max(lo, set.Len()-set.Len()/10)
 	}
@@ -252,16 +249,18 @@ func (c *SampleConfig) check() error {
 // back. It stops after the token under way when ctx is cancelled.
 func Sample(ctx context.Context, c SampleConfig, write func(piece string) error) (n int, err error) {
 	defer recovered(&err)
+	defer setThreads(c.Threads)()
 	if err := c.check(); err != nil {
 		return 0, err
 	}
 	if c.Watch == nil {
 		c.Watch = silent{}
 	}
-	m, err := open(c.From, c.Device, c.Heads, c.Threads, c.Watch)
+	m, err := open(c.From, c.Device, c.Heads, c.Watch)
 	if err != nil {
 		return 0, err
 	}
+	defer allowWaits(m.env.Device())()
 	if !m.env.Device().Computes() {
 		return 0, fail("give --device cpu", "%s computes nothing, so it has no text to write", c.Device)
 	}
@@ -273,18 +272,20 @@ func Sample(ctx context.Context, c SampleConfig, write func(piece string) error)
 	if err != nil {
 		return 0, explain(err, "change --prompt")
 	}
-	g.Generate(m.env, prompt, c.Length, model.SampleConfig{Temperature: c.Temperature, TopK: c.TopK, Seed: c.Seed}, func(id int64) bool {
+	for id := range g.Generate(m.env, prompt, c.Length, model.SampleConfig{Temperature: c.Temperature, TopK: c.TopK, Seed: c.Seed}) {
 		n++
-		var piece string
-		if piece, err = m.decode(id); err == nil {
+		piece, err := m.decode(id)
+		if err == nil {
 			err = write(piece)
 		}
-		return err == nil && ctx.Err() == nil
-	})
-	if err == nil && ctx.Err() != nil && n < c.Length {
-		err = ErrInterrupted
+		if err != nil {
+			return n, err
+		}
+		if ctx.Err() != nil && n < c.Length {
+			return n, ErrInterrupted
+		}
 	}
-	return n, err
+	return n, nil
 }
 
 func (m *opened) encode(prompt string) ([]int64, error) {

@@ -62,6 +62,7 @@ const gallery = 6
 // finish saves what the run has come to and measures it. When ctx is cancelled it only saves, and the error beside the
 // result says so.
 func (r *run) finish(ctx context.Context) (*Result, error) {
+	defer allowWaits(r.env.Device())()
 	if err := r.leave(); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	out := &Result{
-		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Allocated.Peak,
+		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Peak,
 		Task: r.Task, Model: r.arch.title(), Out: r.Out, Computed: r.env.Device().Computes(), Parameters: nn.Count(r.model),
 		Memory: r.measure(), Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
 		Session: r.done - r.first, Stepping: r.stepping / 1e3,
@@ -128,7 +129,7 @@ func (r *run) measure() Memory {
 
 // modelMemory is what a model takes without training, and the peak.
 func modelMemory(env *tensor.Env, model nn.Module) Memory {
-	m := Memory{Peak: env.Device().Memory().Allocated.Peak}
+	m := Memory{Peak: env.Device().Memory().Peak}
 	for _, p := range nn.Params(model) {
 		m.Weights += p.Bytes()
 	}
@@ -149,10 +150,12 @@ func (r *run) sample(ctx context.Context) string {
 	}
 	began := time.Now()
 	var text strings.Builder
-	g.Generate(r.env, []int64{0}, 200, model.SampleConfig{Temperature: 0.8, Seed: r.Seed}, func(id int64) bool {
+	for id := range g.Generate(r.env, []int64{0}, 200, model.SampleConfig{Temperature: 0.8, Seed: r.Seed}) {
 		piece, err := r.tokenizer.Decode(id)
 		text.WriteString(piece)
-		return err == nil && ctx.Err() == nil && time.Since(began) < sampleTime
-	})
+		if err != nil || ctx.Err() != nil || time.Since(began) >= sampleTime {
+			break
+		}
+	}
 	return text.String()
 }

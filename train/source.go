@@ -20,7 +20,7 @@ import (
 type turn struct {
 	env   *tensor.Env
 	x, y  *tensor.Tensor
-	state data.State // after it
+	state data.Position // after it
 }
 
 // source is a data set of any task.
@@ -35,7 +35,7 @@ type images struct{ data.Source[data.Pair] }
 func (s images) len() int { return s.Len() }
 
 func (s images) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
-	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) turn { return turn{b.Env, b.X, b.Y, b.State()} })
+	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) turn { return turn{b.Env, b.X, b.Y, b.Position()} })
 }
 
 // texts is a set of runs of tokens.
@@ -44,7 +44,7 @@ type texts struct{ data.Source[tokens.Batch] }
 func (s texts) len() int { return s.Len() }
 
 func (s texts) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
-	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) turn { return turn{b.Env, b.Tokens, b.Targets, b.State()} })
+	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) turn { return turn{b.Env, b.Tokens, b.Targets, b.Position()} })
 }
 
 // blocks are a text to score: rows of tokens that do not overlap, and a shorter one that has what is left.
@@ -119,22 +119,13 @@ func (s spaced) Fill(b *tokens.Batch, row data.Row, i int) error {
 // summed bounds what a checksum reads.
 const summed = 64 << 20
 
-// fingerprint tells whether a file is the one that it was: by its size, and a checksum of its first 64 MiB.
-func fingerprint(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
+// fingerprint tells whether a file of n bytes is the one that it was: by its size, and a checksum of its first 64 MiB.
+func fingerprint(f io.Reader, n int) (string, error) {
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	if _, err := io.Copy(sum, io.LimitReader(f, summed)); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d bytes with checksum %08x", info.Size(), sum.Sum32()), nil
+	return fmt.Sprintf("%d bytes with checksum %08x", n, sum.Sum32()), nil
 }
 
 func turns[B any](seq iter.Seq2[*B, error], open func(*B) turn) iter.Seq2[turn, error] {

@@ -87,10 +87,13 @@ type run struct {
 	opt      optim.Optimizer
 	schedule optim.Schedule
 	folder   *folder // nil: nothing is written
-	done     int
-	first    int     // steps done before this session
-	stepping float64 // milliseconds of its steps
-	at       data.State
+	queued   int     // steps whose work the device has
+	done     int     // steps whose figures are here, and good
+	underway []underway
+	told     map[string]bool // parameters without a gradient
+	first    int             // steps done before this session
+	stepping float64         // milliseconds of its steps
+	at       data.Position   // after the last step queued
 	began    time.Time
 	last     time.Time // the end of the last step
 	log      []Step
@@ -98,15 +101,22 @@ type run struct {
 	memory   Memory
 }
 
-// Run trains as c says. When ctx is cancelled it stops after the step that is under way, leaves a checkpoint and the
-// model, and returns ErrInterrupted beside the result so far. Errors are an [*Error] where somebody can mend them.
+// Run trains as c says. When ctx is cancelled it stops after the steps that are under way, leaves a checkpoint and the
+// model, and returns ErrInterrupted beside the result so far. Errors are an [*Error] where somebody can mend them. While
+// it runs, c.Threads is the whole process's.
 func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err error) {
 	defer recovered(&err)
 	if watch == nil {
 		watch = silent{}
 	}
-	r := &run{Config: c, watch: watch, began: time.Now()}
-	if err := r.prepare(); err != nil {
+	r := &run{Config: c, watch: watch, began: time.Now(), told: map[string]bool{}}
+	stored, err := r.settled()
+	if err != nil {
+		return nil, err
+	}
+	defer setThreads(r.Threads)()
+	defer func() { r.job.close() }() // which prepare opens
+	if err := r.prepare(stored); err != nil {
 		return nil, err
 	}
 	defer r.folder.close()
@@ -123,15 +133,19 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 	return r.finish(ctx)
 }
 
-// prepare does everything that can fail before anything is written.
-func (r *run) prepare() error {
-	stored, err := r.settled()
-	if err != nil {
-		return err
+// setThreads sets the threads of the CPU, unless n is 0, until restore is called.
+func setThreads(n int) (restore func()) {
+	if n == 0 {
+		return func() {}
 	}
-	if r.Threads > 0 {
-		par.SetThreads(r.Threads)
-	}
+	before := par.Threads()
+	par.SetThreads(n)
+	return func() { par.SetThreads(before) }
+}
+
+// prepare does everything that can fail before anything is written. stored are the settings of the run to go on with, or
+// nil.
+func (r *run) prepare(stored *Config) error {
 	root, err := openDevice(r.Device)
 	if err != nil {
 		return err
@@ -206,7 +220,11 @@ func (r *run) settled() (stored *Config, err error) {
 	if stored, err = readRun(r.Out); err != nil {
 		return nil, err
 	}
-	if !(&folder{dir: r.Out}).saved() {
+	list, err := ckpt.List(r.Out)
+	if err != nil {
+		return nil, explain(err, "give --out a folder that can be read")
+	}
+	if len(list) == 0 {
 		return nil, fail("start it anew, with another --out", "the run in %s has no checkpoint to go on from", r.Out)
 	}
 	c, err := r.resumed(stored)
@@ -299,7 +317,7 @@ func (r *run) open(stored *Config) error {
 	if s.Step > r.Steps {
 		return fail(fmt.Sprintf("give --steps %d or more", s.Step), "the run in %s has done %d steps, more than --steps %d", r.Out, s.Step, r.Steps)
 	}
-	r.done, r.first, r.at = s.Step, s.Step, s.Loader
+	r.queued, r.done, r.first, r.at = s.Step, s.Step, s.Step, s.Loader
 	r.env.SetDraws(s.Draws)
 	if r.folder, r.log, r.scores, err = reopenFolder(r); err != nil {
 		return err

@@ -485,6 +485,13 @@ func TestNull(t *testing.T) {
 	if m, n := null.Memory, cpu.Memory; m.Activations != n.Activations || m.Weights != n.Weights || m.Optimizer != n.Optimizer || m.Weights == 0 || m.Activations == 0 {
 		t.Errorf("memory %+v, on the CPU %+v", m, n)
 	}
+	env, err := tensor.Open("null:a100-80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, want := null.Memory, env.Device().Memory().Peak; m.Peak != want || null.PeakBytes != want {
+		t.Errorf("a peak of %d and %d bytes, of tensors there were %d", m.Peak, null.PeakBytes, want)
+	}
 }
 
 // TestNotANumber stops a run that diverges, and keeps what was good.

@@ -220,7 +220,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	fmt.Fprintln(w)
 	s.memory(&r.Memory)
 	if r.Computed && len(r.Log) > 1 {
-		fmt.Fprintf(w, "\n%s", r.Curve().Terminal(min(s.width, 100), 14, s.color))
+		fmt.Fprintf(w, "\n%s", r.Curve(min(s.width, 100), 14, s.color))
 	}
 	s.gallery(r.Pictures)
 	if r.Text != "" {

@@ -51,10 +51,8 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.StringVar(&c.Out, "out", "", "run folder (default runs/TASK-N)")
 	f.BoolVar(&c.Resume, "resume", false, "go on with the run in --out, up to --steps")
 	f.StringVar(&c.Init, "init", "", "weights to start from: a safetensors file, or a folder with config.json and model.safetensors")
-	f.StringVar(&c.Data, "data", "", "pictures: a folder of IDX files, IMAGES,LABELS or an .npz; gpt: a text file")
-	f.StringVar(&c.Tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
-	f.StringVar(&c.Device, "device", "", "where to train: cpu, cuda:N, sim:N for a simulated GPU, null:CARD for memory figures only (default the best there is)")
-	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU; results do not depend on it (default all)")
+	dataFlags(f, &c.Data, &c.Tokens)
+	deviceFlags(f, &c.Device, &c.Threads, true)
 	f.IntVar(&c.Steps, "steps", 0, "steps in all; wins over --epochs (digits 750, mlp 1000, gpt 1500, resnet18 300)")
 	f.IntVar(&c.Epochs, "epochs", 0, "passes over the training set")
 	f.IntVar(&c.Batch, "batch", 0, "samples of a step (digits and mlp 128, gpt 24, resnet18 32)")
@@ -82,6 +80,22 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.IntVar(&c.Width, "width", 0, "gpt: of the layers (default 128)")
 	f.IntVar(&c.Vocab, "vocab", 0, "gpt: number of tokens that there are (default the text's)")
 	f.Float64Var(&c.Dropout, "dropout", 0, "gpt")
+}
+
+// dataFlags are those of the commands that read a data set.
+func dataFlags(f *pflag.FlagSet, data, tokens *string) {
+	f.StringVar(data, "data", "", "pictures: a folder of IDX files, IMAGES,LABELS or an .npz; gpt: a text file")
+	f.StringVar(tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
+}
+
+// deviceFlags are those of the commands that compute; planned ones give figures of memory without computing.
+func deviceFlags(f *pflag.FlagSet, device *string, threads *int, planned bool) {
+	null := ""
+	if planned {
+		null = ", null:CARD for memory figures only"
+	}
+	f.StringVar(device, "device", "", "where to compute: cpu, cuda:N, sim:N for a simulated GPU"+null+" (default the best there is)")
+	f.IntVar(threads, "threads", 0, "threads of the CPU; results do not depend on it (default all)")
 }
 
 func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {

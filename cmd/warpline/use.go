@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/warpline-ml/warpline/train"
 )
@@ -38,12 +39,10 @@ Of a run that was cut off, its newest checkpoint is scored. On null:CARD only me
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&c.Data, "data", "", "pictures: a folder of IDX files, IMAGES,LABELS or an .npz; gpt: a text file")
-	f.StringVar(&c.Tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
+	dataFlags(f, &c.Data, &c.Tokens)
 	f.IntVar(&c.Skip, "skip", 0, "samples (tokens of a text) at the start to leave out")
-	f.IntVar(&c.Heads, "heads", 0, "gpt: of attention, where a bare file of weights does not tell")
-	f.StringVar(&c.Device, "device", "", "where to compute: cpu, cuda:N, sim:N for a simulated GPU, null:CARD for memory figures only (default the best there is)")
-	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU (default all)")
+	headsFlag(f, &c.Heads)
+	deviceFlags(f, &c.Device, &c.Threads, true)
 	return cmd
 }
 
@@ -65,10 +64,14 @@ func newSample() *cobra.Command {
 	f.Float64Var(&c.Temperature, "temperature", 0.8, "0: always the likeliest token; 1: as the model has it")
 	f.IntVar(&c.TopK, "top-k", 0, "choose among so many tokens; 0: all")
 	f.Uint64Var(&c.Seed, "seed", 0, "of the choices")
-	f.IntVar(&c.Heads, "heads", 0, "of attention, where a bare file of weights does not tell")
-	f.StringVar(&c.Device, "device", "", "where to compute: cpu, cuda:N, sim:N for a simulated GPU (default the best there is)")
-	f.IntVar(&c.Threads, "threads", 0, "threads of the CPU (default all)")
+	headsFlag(f, &c.Heads)
+	deviceFlags(f, &c.Device, &c.Threads, false)
 	return cmd
+}
+
+// headsFlag is that of the commands that read weights without a description.
+func headsFlag(f *pflag.FlagSet, heads *int) {
+	f.IntVar(heads, "heads", 0, "gpt: of attention, where a bare file of weights does not tell")
 }
 
 func runSample(cmd *cobra.Command, c train.SampleConfig) error {

@@ -220,7 +220,7 @@ func Open(path string, unit Unit) (*Tokenizer, *tokens.Set, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	set, err := t.set(path, string(b))
+	set, err := t.Tokens(path, string(b))
 	return t, set, err
 }
 
@@ -230,13 +230,14 @@ func (t *Tokenizer) Open(path string) (*tokens.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.set(path, string(b))
+	return t.Tokens(path, string(b))
 }
 
-func (t *Tokenizer) set(path, text string) (*tokens.Set, error) {
+// Tokens makes tokens of a text. The name stands in errors.
+func (t *Tokenizer) Tokens(name, text string) (*tokens.Set, error) {
 	ids, err := t.Encode(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return tokens.New(path, ids, t.Size()), nil
+	return tokens.New(name, ids, t.Size()), nil
 }

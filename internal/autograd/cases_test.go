@@ -59,6 +59,9 @@ type arg struct {
 type fill func(r *rand.Rand, n int) []float64
 
 // make draws the operands.
+// wide tells whether operand i keeps the precision of statistics.
+func (tc *testCase) wide(i int) bool { return tc.args[i].wide }
+
 func (tc *testCase) make(r *rand.Rand) []ir.Value {
 	in := make([]ir.Value, len(tc.args))
 	for i, a := range tc.args {
@@ -77,23 +80,6 @@ func (tc *testCase) derived(in []ir.Value) []ir.Value {
 		return in
 	}
 	return tc.derive(ir.B{Builder: eager.Builder{}}, in)
-}
-
-// retype gives floating operands another dtype, dropping their values.
-func (tc *testCase) retype(in []ir.Value, dt dtype.DType) []ir.Value {
-	out := make([]ir.Value, len(in))
-	for i, v := range in {
-		t := v.Type()
-		switch {
-		case t.DType != dtype.F64:
-		case tc.args[i].wide:
-			t = t.As(ir.Wide(dt))
-		default:
-			t = t.As(dt)
-		}
-		out[i] = typed{t}
-	}
-	return out
 }
 
 func (tc *testCase) attrAs(dt dtype.DType) ir.Attr {

@@ -55,17 +55,9 @@ type tape struct {
 
 func (t *tape) Emit(code ir.Code, attr ir.Attr, p ir.Params, in ...ir.Value) []ir.Value {
 	out := t.Builder.Emit(code, attr, p, in...)
-	op := ir.New(code, attr, types(in)...)
+	op := ir.New(code, attr, eager.Types(in)...)
 	t.calls = append(t.calls, &call{op: &op, p: &p, in: slices.Clone(in), out: out})
 	return out
-}
-
-func types(vs []ir.Value) []*ir.Type {
-	ts := make([]*ir.Type, len(vs))
-	for i, v := range vs {
-		ts[i] = v.Type()
-	}
-	return ts
 }
 
 // run calls the rule of c for the operands in want.
@@ -196,7 +188,7 @@ func TestRules(t *testing.T) {
 // rule saves no more than it uses. (What PowScalar needs depends on its parameter, which Save does not see.)
 func first(t *testing.T, tc *testCase, in []ir.Value, rng *rand.Rand) {
 	b := ir.B{Builder: eager.Builder{}}
-	op := ir.New(tc.code, tc.attr, types(in)...)
+	op := ir.New(tc.code, tc.attr, eager.Types(in)...)
 	out := b.Emit(tc.code, tc.attr, tc.p, in...)
 	seed := random(rng, out[0].Type())
 	grads := make([]ir.Value, len(out))
@@ -243,7 +235,7 @@ func same(t *testing.T, what string, g, x ir.Value, want []float64) {
 
 // second checks the gradient of Σ u·(first gradients) with respect to operands and seed.
 func second(t *testing.T, tc *testCase, in []ir.Value, rng *rand.Rand) {
-	op := ir.New(tc.code, tc.attr, types(in)...)
+	op := ir.New(tc.code, tc.attr, eager.Types(in)...)
 	result, err := op.Infer()
 	if err != nil {
 		t.Fatal(err)
@@ -285,11 +277,11 @@ func second(t *testing.T, tc *testCase, in []ir.Value, rng *rand.Rand) {
 // TestDTypes runs every rule on types alone, in each floating dtype, with a gradient of every operand wanted.
 func TestDTypes(t *testing.T) {
 	rng := testutil.Rand(t)
-	b := ir.B{Builder: typesOnly{}}
+	b := ir.B{Builder: eager.TypesOnly{}}
 	for _, tc := range cases() {
 		for _, dt := range []dtype.DType{dtype.F32, dtype.F16, dtype.BF16} {
-			in := tc.retype(tc.make(rng), dt)
-			op := ir.New(tc.code, tc.attrAs(dt), types(in)...)
+			in := eager.Retype(tc.make(rng), dt, tc.wide)
+			op := ir.New(tc.code, tc.attrAs(dt), eager.Types(in)...)
 			out := b.Emit(tc.code, op.Attr, tc.p, in...)
 			grads := make([]ir.Value, len(out))
 			grads[0] = out[0]
@@ -305,26 +297,6 @@ func TestDTypes(t *testing.T) {
 			}
 		}
 	}
-}
-
-// typesOnly is a builder that infers types and computes nothing.
-type typesOnly struct{}
-
-type typed struct{ t *ir.Type }
-
-func (v typed) Type() *ir.Type { return v.t }
-
-func (typesOnly) Emit(code ir.Code, attr ir.Attr, _ ir.Params, in ...ir.Value) []ir.Value {
-	op := ir.New(code, attr, types(in)...)
-	ts, err := op.Infer()
-	if err != nil {
-		panic(err)
-	}
-	out := make([]ir.Value, len(ts))
-	for i, t := range ts {
-		out[i] = typed{t}
-	}
-	return out
 }
 
 // TestConventions pins the values at kinks and zeros, where finite differences say nothing.
@@ -350,7 +322,7 @@ func TestConventions(t *testing.T) {
 		for _, v := range tc.in {
 			in = append(in, eager.New(ir.Dense(dtype.F64, len(v)), slices.Clone(v)))
 		}
-		op := ir.New(tc.code, ir.Attr{}, types(in)...)
+		op := ir.New(tc.code, ir.Attr{}, eager.Types(in)...)
 		out := b.Emit(tc.code, ir.Attr{}, tc.p, in...)
 		ones := b.Full(out[0].Type(), 1)
 		c := &call{op: &op, p: &tc.p, in: in, out: out, grads: []ir.Value{ones}}

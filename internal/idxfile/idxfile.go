@@ -12,8 +12,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 	"slices"
+
+	"github.com/warpline-ml/warpline/internal/claim"
 )
 
 // Type is the code of an element type in the file.
@@ -73,10 +74,6 @@ type File struct {
 const (
 	fixedHeader = 4 // two zeros, type, number of dimensions
 	dimSize     = 4
-
-	// maxRatio bounds how far deflate can expand, with room for its last block.
-	maxRatio = 1032
-	slack    = 1 << 10
 )
 
 var gzipMagic = []byte{0x1f, 0x8b}
@@ -127,7 +124,7 @@ func compressed(file []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size > slack && (size-slack)/maxRatio > len(file) {
+	if !claim.Inflates(uint64(len(file)), uint64(size)) {
 		return nil, fmt.Errorf("%v of shape %v takes %d bytes, more than gzip can hold in %d", f.Type, f.Shape, size, len(file))
 	}
 	f.Data = make([]byte, size)
@@ -170,29 +167,8 @@ func readHeader(r io.Reader) (*File, int, error) {
 		}
 		f.Shape = append(f.Shape, int(d))
 	}
-	size, err := f.byteSize()
+	size, err := claim.Bytes(f.Type.Size(), f.Shape)
 	return f, size, err
-}
-
-// byteSize returns the bytes of all elements. The product of the dimensions
-// other than 0 must fit too: strides are made of it.
-func (f *File) byteSize() (int, error) {
-	size, empty := uint64(f.Type.Size()), false
-	for _, d := range f.Shape {
-		if d == 0 {
-			empty = true
-			continue
-		}
-		hi, lo := bits.Mul64(size, uint64(d))
-		if hi != 0 || lo > math.MaxInt {
-			return 0, fmt.Errorf("%v of shape %v takes more bytes than can be counted", f.Type, f.Shape)
-		}
-		size = lo
-	}
-	if empty {
-		return 0, nil
-	}
-	return int(size), nil
 }
 
 func (f *File) toLittleEndian() {

@@ -21,8 +21,9 @@ const module = "github.com/warpline-ml/warpline/"
 const rules = `
 	NONE
 	< dtype, internal/rng, internal/render, internal/callsite, internal/durable,
-	  internal/safetensors, internal/npy, internal/idxfile, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/ledger, internal/dl, internal/cuda/driver, internal/cuda/kernels;
+	  internal/claim, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/ledger, internal/dl, internal/cuda/driver, internal/cuda/kernels;
 
+	internal/claim < internal/safetensors, internal/npy, internal/idxfile;
 	dtype < internal/ir;
 	internal/ir < internal/autograd, internal/lower;
 	internal/ir, dtype, internal/rng < internal/ref;

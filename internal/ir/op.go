@@ -167,14 +167,6 @@ func Scalars(v ...float64) (p Params) {
 // View reports whether the op only makes another type of the same storage.
 func (c Code) View() bool { return c >= Reshape && c <= Slice }
 
-// Random reports whether the op draws random numbers.
-func (c Code) Random() bool { return c >= Uniform && c <= RandInt || c == Dropout }
-
-// Elementwise reports whether the op computes each element of its single result from the elements at the same place.
-func (c Code) Elementwise() bool {
-	return c >= Copy && c <= Where && c != Dropout || c >= GELU && c <= SiLUGrad
-}
-
 // Fused reports whether the op has a lowering to simpler ones.
 func (c Code) Fused() bool { return c >= Linear && c < codeCount }
 

@@ -23,34 +23,6 @@ func (p primitives) Emit(code ir.Code, attr ir.Attr, params ir.Params, in ...ir.
 	return p.Builder.Emit(code, attr, params, in...)
 }
 
-// typesOnly is a builder that infers types and computes nothing.
-type typesOnly struct{}
-
-type typed struct{ t *ir.Type }
-
-func (v typed) Type() *ir.Type { return v.t }
-
-func (typesOnly) Emit(code ir.Code, attr ir.Attr, _ ir.Params, in ...ir.Value) []ir.Value {
-	op := ir.New(code, attr, types(in)...)
-	ts, err := op.Infer()
-	if err != nil {
-		panic(err)
-	}
-	out := make([]ir.Value, len(ts))
-	for i, t := range ts {
-		out[i] = typed{t}
-	}
-	return out
-}
-
-func types(vs []ir.Value) []*ir.Type {
-	ts := make([]*ir.Type, len(vs))
-	for i, v := range vs {
-		ts[i] = v.Type()
-	}
-	return ts
-}
-
 // TestLowerings compares each lowering with the reference of the fused op, and its result types with the shape rule in
 // each floating dtype.
 func TestLowerings(t *testing.T) {
@@ -61,7 +33,7 @@ func TestLowerings(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", tc.code, i), func(t *testing.T) {
 			in := tc.make(rng)
 			want := eager.Builder{}.Emit(tc.code, tc.attr, tc.p, in...)
-			op := ir.New(tc.code, tc.attr, types(in)...)
+			op := ir.New(tc.code, tc.attr, eager.Types(in)...)
 			got := lower.Of(tc.code)(ir.B{Builder: primitives{eager.Builder{}}}, &op, &tc.p, in)
 			if len(got) != len(want) {
 				t.Fatalf("%d results, want %d", len(got), len(want))
@@ -85,13 +57,13 @@ func TestLowerings(t *testing.T) {
 }
 
 func checkTypes(t *testing.T, tc *testCase, in []ir.Value, dt dtype.DType) {
-	in = tc.retype(in, dt)
-	op := ir.New(tc.code, tc.attr, types(in)...)
+	in = eager.Retype(in, dt, tc.wide)
+	op := ir.New(tc.code, tc.attr, eager.Types(in)...)
 	want, err := op.Infer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range lower.Of(tc.code)(ir.B{Builder: typesOnly{}}, &op, &tc.p, in) {
+	for i, v := range lower.Of(tc.code)(ir.B{Builder: eager.TypesOnly{}}, &op, &tc.p, in) {
 		if v.Type().DType != want[i].DType || !v.Type().SameShape(want[i]) {
 			t.Errorf("%s: result %d is %s, want %s", dt, i, v.Type(), want[i])
 		}
@@ -107,14 +79,14 @@ func TestHidden(t *testing.T) {
 	mask := eager.New(ir.Dense(dtype.F64, 1, 1, 2, 2), []float64{inf, inf, 0, inf})
 	in := []ir.Value{q, k, k, mask}
 	p := ir.Scalars(1)
-	op := ir.New(ir.Attention, ir.Attr{}, types(in)...)
+	op := ir.New(ir.Attention, ir.Attr{}, eager.Types(in)...)
 	out := lower.Of(ir.Attention)(b, &op, &p, in)
 	testutil.Close(t, eager.Data(out[0]), []float64{0, 3}, 0, 0)
 	testutil.Close(t, eager.Data(out[1]), []float64{inf, 6}, 0, 0)
 
 	g := b.Full(out[0].Type(), 1)
 	in = []ir.Value{g, q, k, k, out[0], out[1], mask}
-	op = ir.New(ir.AttentionGrad, ir.Attr{}, types(in)...)
+	op = ir.New(ir.AttentionGrad, ir.Attr{}, eager.Types(in)...)
 	grads := lower.Of(ir.AttentionGrad)(b, &op, &p, in)
 	testutil.Close(t, eager.Data(grads[0]), []float64{0, 0}, 0, 0)
 	testutil.Close(t, eager.Data(grads[2]), []float64{1, 0}, 0, 0)
@@ -135,6 +107,9 @@ type arg struct {
 	fill  func(r *rand.Rand) float64
 }
 
+// wide tells whether operand i keeps the precision of statistics.
+func (tc *testCase) wide(i int) bool { return tc.args[i].wide }
+
 func (tc *testCase) make(r *rand.Rand) []ir.Value {
 	in := make([]ir.Value, len(tc.args))
 	for i, a := range tc.args {
@@ -150,22 +125,6 @@ func (tc *testCase) make(r *rand.Rand) []ir.Value {
 		in[i] = eager.New(t, v)
 	}
 	return in
-}
-
-func (tc *testCase) retype(in []ir.Value, dt dtype.DType) []ir.Value {
-	out := make([]ir.Value, len(in))
-	for i, v := range in {
-		t := v.Type()
-		switch {
-		case t.DType != dtype.F64:
-		case tc.args[i].wide:
-			t = t.As(ir.Wide(dt))
-		default:
-			t = t.As(dt)
-		}
-		out[i] = typed{t}
-	}
-	return out
 }
 
 func num(shape ...int) arg { return arg{shape: shape, fill: (*rand.Rand).NormFloat64} }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/warpline-ml/warpline/internal/claim"
 )
 
 // fields are the three entries of a header.
@@ -29,11 +31,11 @@ func parseHeader(text []byte) (fields, error) {
 			return f, err
 		}
 		if seen[key] {
-			return f, fmt.Errorf("key %s appears twice", quote(key))
+			return f, fmt.Errorf("key %s appears twice", claim.Quote(key))
 		}
 		seen[key] = true
 		if err := p.value(key, &f); err != nil {
-			return f, fmt.Errorf("%s: %w", quote(key), err)
+			return f, fmt.Errorf("%s: %w", claim.Quote(key), err)
 		}
 		if p.accept(',') {
 			continue
@@ -153,7 +155,7 @@ func (p *parser) integer() (int, error) {
 	}
 	n, err := strconv.Atoi(digits)
 	if err != nil {
-		return 0, fmt.Errorf("dimension %s is beyond what can be counted", quote(digits))
+		return 0, fmt.Errorf("dimension %s is beyond what can be counted", claim.Quote(digits))
 	}
 	if p.at < len(p.text) && p.text[p.at] == 'L' {
 		p.at++
@@ -191,7 +193,7 @@ func (p *parser) want(what string) error {
 	if p.at >= len(p.text) {
 		return fmt.Errorf("ends early: want %s", what)
 	}
-	return fmt.Errorf("byte %d: got %s, want %s", p.at, quote(string(p.text[p.at:])), what)
+	return fmt.Errorf("byte %d: got %s, want %s", p.at, claim.Quote(string(p.text[p.at:])), what)
 }
 
 func isLetter(c byte) bool {

@@ -13,10 +13,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/claim"
 )
 
 const (
@@ -175,40 +175,21 @@ func (k kind) little() string {
 func parseDType(descr string) (kind, error) {
 	codes := []string{"f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "b1"}
 	if len(descr) != 3 || !slices.Contains(codes, descr[1:]) {
-		return kind{}, fmt.Errorf("dtype %s is not a plain number or bool; convert it with astype before saving (f8 to f2, i8 to i1, u8 to u1, b1 are read)", quote(descr))
+		return kind{}, fmt.Errorf("dtype %s is not a plain number or bool; convert it with astype before saving (f8 to f2, i8 to i1, u8 to u1, b1 are read)", claim.Quote(descr))
 	}
 	k := kind{code: descr[1:], size: int(descr[2] - '0'), big: descr[0] == '>'}
 	if !strings.Contains("<>|", descr[:1]) || (descr[0] == '|' && k.size > 1) {
-		return kind{}, fmt.Errorf("dtype %s does not say its byte order with < or >", quote(descr))
+		return kind{}, fmt.Errorf("dtype %s does not say its byte order with < or >", claim.Quote(descr))
 	}
 	return k, nil
 }
 
-// byteSize returns the bytes of an array. The product of the dimensions other
-// than 0 must fit too: strides are made of it.
+// byteSize returns the bytes of an array.
 func byteSize(element int, shape []int) (int, error) {
 	if len(shape) > maxRank {
 		return 0, fmt.Errorf("%d dimensions, above NumPy's limit of %d", len(shape), maxRank)
 	}
-	size, empty := uint64(element), false
-	for _, d := range shape {
-		if d < 0 {
-			return 0, fmt.Errorf("shape %v has a negative dimension", shape)
-		}
-		if d == 0 {
-			empty = true
-			continue
-		}
-		hi, lo := bits.Mul64(size, uint64(d))
-		if hi != 0 || lo > math.MaxInt {
-			return 0, fmt.Errorf("shape %v takes more bytes than can be counted", shape)
-		}
-		size = lo
-	}
-	if empty {
-		return 0, nil
-	}
-	return int(size), nil
+	return claim.Bytes(element, shape)
 }
 
 // oneAxis reports whether C and Fortran order are the same.
@@ -255,13 +236,4 @@ func swapped(src []byte, size int) []byte {
 		slices.Reverse(dst[i : i+size])
 	}
 	return dst
-}
-
-// quote makes a string of a file fit for one line of an error.
-func quote(s string) string {
-	const most = 60
-	if len(s) > most {
-		return fmt.Sprintf("%q…", s[:most])
-	}
-	return fmt.Sprintf("%q", s)
 }

@@ -8,15 +8,11 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/claim"
 )
 
-const (
-	suffix = ".npy"
-	// maxRatio bounds how far deflate can expand, with room for its last block:
-	// a member that claims more is a lie found before anything is allocated.
-	maxRatio = 1032
-	slack    = 1 << 10
-)
+const suffix = ".npy"
 
 // Archive is an open .npz archive: named arrays, read one by one.
 // It may be used by several goroutines at once.
@@ -49,13 +45,13 @@ func openZip(r io.ReaderAt, size, limit int64) (*Archive, error) {
 			continue
 		}
 		if a.members[name] != nil {
-			return nil, fmt.Errorf("two arrays are named %s", quote(name))
+			return nil, fmt.Errorf("two arrays are named %s", claim.Quote(name))
 		}
 		if err := checkClaim(f, size); err != nil {
-			return nil, fmt.Errorf("array %s: %w", quote(name), err)
+			return nil, fmt.Errorf("array %s: %w", claim.Quote(name), err)
 		}
 		if f.UncompressedSize64 > left {
-			return nil, fmt.Errorf("array %s takes %d bytes, and all up to it more than the limit of %d", quote(name), f.UncompressedSize64, limit)
+			return nil, fmt.Errorf("array %s takes %d bytes, and all up to it more than the limit of %d", claim.Quote(name), f.UncompressedSize64, limit)
 		}
 		left -= f.UncompressedSize64
 		a.members[name] = f
@@ -75,7 +71,7 @@ func checkClaim(f *zip.File, archive int64) error {
 		return fmt.Errorf("compression method %d is not stored (0) or deflate (8)", f.Method)
 	case f.Method == zip.Store && claimed != packed:
 		return fmt.Errorf("stored, but of %d bytes in %d", claimed, packed)
-	case claimed > math.MaxInt, claimed > slack && (claimed-slack)/maxRatio > packed:
+	case claimed > math.MaxInt, !claim.Inflates(packed, claimed):
 		return fmt.Errorf("claims to unpack %d bytes to %d, more than deflate can", packed, claimed)
 	}
 	return nil
@@ -88,15 +84,15 @@ func (a *Archive) Names() []string { return slices.Clone(a.names) }
 func (a *Archive) Array(name string) (*Array, error) {
 	f := a.members[name]
 	if f == nil {
-		return nil, fmt.Errorf("npz: no array %s; there are %s", quote(name), quote(strings.Join(a.names, ", ")))
+		return nil, fmt.Errorf("npz: no array %s; there are %s", claim.Quote(name), claim.Quote(strings.Join(a.names, ", ")))
 	}
 	data, err := unpack(f)
 	if err != nil {
-		return nil, fmt.Errorf("npz: array %s: %w", quote(name), err)
+		return nil, fmt.Errorf("npz: array %s: %w", claim.Quote(name), err)
 	}
 	array, err := parse(data)
 	if err != nil {
-		return nil, fmt.Errorf("npz: array %s: %w", quote(name), err)
+		return nil, fmt.Errorf("npz: array %s: %w", claim.Quote(name), err)
 	}
 	return array, nil
 }
@@ -141,7 +137,7 @@ func writeZip(w io.Writer, members []Member, compress bool) error {
 	seen := map[string]bool{}
 	for _, m := range members {
 		if m.Name == "" || seen[m.Name] {
-			return fmt.Errorf("array name %s is empty or given twice", quote(m.Name))
+			return fmt.Errorf("array name %s is empty or given twice", claim.Quote(m.Name))
 		}
 		seen[m.Name] = true
 		f, err := z.CreateHeader(&zip.FileHeader{Name: m.Name + suffix, Method: method})
@@ -149,7 +145,7 @@ func writeZip(w io.Writer, members []Member, compress bool) error {
 			return err
 		}
 		if err := write(f, m.Array); err != nil {
-			return fmt.Errorf("array %s: %w", quote(m.Name), err)
+			return fmt.Errorf("array %s: %w", claim.Quote(m.Name), err)
 		}
 	}
 	return z.Close()

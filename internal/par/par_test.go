@@ -89,12 +89,19 @@ func TestWorkersWork(t *testing.T) {
 	p := newPool(2)
 	defer p.close()
 	for range 20 {
-		var arrived atomic.Int32
+		var arrived, alone atomic.Int32
 		p.run(loop{2, 1, func(int, int) {
-			for arrived.Add(1); arrived.Load() < 2; {
-				runtime.Gosched()
+			arrived.Add(1)
+			for end := time.Now().Add(time.Minute); arrived.Load() < 2; runtime.Gosched() {
+				if time.Now().After(end) {
+					alone.Add(1)
+					return
+				}
 			}
 		}}, 2)
+		if alone.Load() > 0 {
+			t.Fatal("no worker took the second chunk within a minute")
+		}
 		time.Sleep(100 * time.Microsecond)
 	}
 }

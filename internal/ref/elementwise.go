@@ -179,7 +179,8 @@ func sign(x float64) float64 {
 // log repairs math.Log, which on amd64 is wrong by up to 36 for subnormal numbers.
 func log(x float64) float64 {
 	if x > 0 && x < 0x1p-1000 {
-		return math.Log(x*0x1p100) - 100*math.Ln2
+		m, e := math.Frexp(x)
+		return math.Log(m) + float64(e)*math.Ln2
 	}
 	return math.Log(x)
 }
@@ -187,7 +188,8 @@ func log(x float64) float64 {
 // pow repairs math.Pow, which takes the logarithm of subnormal numbers that log repairs.
 func pow(x, y float64) float64 {
 	if x > 0 && x < 0x1p-1000 && math.Abs(y) < 1 {
-		return math.Pow(x*0x1p100, y) * math.Exp2(-100*y)
+		m, e := math.Frexp(x)
+		return math.Pow(m, y) * math.Exp2(float64(e)*y)
 	}
 	return math.Pow(x, y)
 }

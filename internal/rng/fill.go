@@ -108,16 +108,6 @@ func normals(r0, r1, r2, r3 uint32) (a, b float64) {
 	return boxMuller(unit53(r0, r1)+0x1p-54, join(r2, r3))
 }
 
-// FillBernoulliMask writes 1 with probability p and 0 otherwise; p is rounded to a
-// multiple of 2⁻³², and 0 and 1 are exact.
-func FillBernoulliMask(dst []uint8, key Key, start uint64, p float64) {
-	threshold := uint64(math.RoundToEven(min(max(p, 0), 1) * (1 << 32)))
-	at := func(r uint32) uint8 { return uint8((uint64(r) - threshold) >> 63) }
-	by4(dst, key, start, func(r0, r1, r2, r3 uint32) (v0, v1, v2, v3 uint8) {
-		return at(r0), at(r1), at(r2), at(r3)
-	})
-}
-
 // FillInts writes integers uniform in [lo, hi), and lo where the range is empty. A
 // value's probability is off by less than 2⁻⁶⁴.
 func FillInts[T int64 | int32 | uint8](dst []T, key Key, start uint64, lo, hi T) {

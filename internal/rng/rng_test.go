@@ -101,7 +101,6 @@ var fills = map[string]func(dst []float64, key Key, start uint64){
 	"uniform64": with(func(d []float64, k Key, s uint64) { FillUniform64(d, k, s, -2, 3) }),
 	"normal32":  with(func(d []float32, k Key, s uint64) { FillNormal32(d, k, s, 1, 2) }),
 	"normal64":  with(func(d []float64, k Key, s uint64) { FillNormal64(d, k, s, 1, 2) }),
-	"bernoulli": with(func(d []uint8, k Key, s uint64) { FillBernoulliMask(d, k, s, 0.3) }),
 	"ints64":    with(func(d []int64, k Key, s uint64) { FillInts(d, k, s, -7, 1000) }),
 	"ints32":    with(func(d []int32, k Key, s uint64) { FillInts(d, k, s, -7, 1000) }),
 	"bytes":     with(func(d []uint8, k Key, s uint64) { FillInts(d, k, s, 3, 250) }),
@@ -168,7 +167,6 @@ func TestMoments(t *testing.T) {
 		{"uniform64", 0.5, 5 / math.Sqrt(12), 0, -1.2},
 		{"normal32", 1, 2, 0, 0},
 		{"normal64", 1, 2, 0, 0},
-		{"bernoulli", 0.3, math.Sqrt(0.21), 0.4 / math.Sqrt(0.21), (1 - 6*0.21) / 0.21},
 		{"ints64", 496, math.Sqrt((1007*1007 - 1) / 12.0), 0, -1.2},
 		{"bytes", 126, math.Sqrt((247*247 - 1) / 12.0), 0, -1.2},
 	} {
@@ -267,21 +265,6 @@ func TestUniformStaysInside(t *testing.T) {
 	for _, v := range x {
 		if s := v * (1 << 24); s != float32(math.Trunc(float64(s))) {
 			t.Fatalf("%v is no multiple of 2⁻²⁴", v)
-		}
-	}
-}
-
-func TestBernoulliLimits(t *testing.T) {
-	x := make([]uint8, 1001)
-	for _, c := range []struct {
-		p    float64
-		want uint8
-	}{{0, 0}, {1, 1}, {-3, 0}, {7, 1}} {
-		FillBernoulliMask(x, 1, 0, c.p)
-		for _, v := range x {
-			if v != c.want {
-				t.Fatalf("p = %v draws %d", c.p, v)
-			}
 		}
 	}
 }
@@ -420,10 +403,6 @@ func BenchmarkFillNormal32(b *testing.B) {
 
 func BenchmarkFillNormal64(b *testing.B) {
 	benchmark(b, func(d []float64) { FillNormal64(d, 1, 0, 0, 1) })
-}
-
-func BenchmarkFillBernoulliMask(b *testing.B) {
-	benchmark(b, func(d []uint8) { FillBernoulliMask(d, 1, 0, 0.1) })
 }
 
 func BenchmarkFillInts(b *testing.B) {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/warpline-ml/warpline/internal/claim"
 )
 
 // File is a parsed file.
@@ -103,18 +105,18 @@ func (f *File) readHeader(header []byte) error {
 			f.Metadata = map[string]string{}
 			return within(metadataName, p.object(func(key string) (err error) {
 				f.Metadata[key], err = p.text()
-				return within(quote(key), err)
+				return within(claim.Quote(key), err)
 			}))
 		}
 		e, err := p.entry(name)
 		f.Entries = append(f.Entries, e)
-		return within("tensor "+quote(name), err)
+		return within("tensor "+claim.Quote(name), err)
 	})
 	if err != nil {
 		return within("header", err)
 	}
 	if tail := strings.TrimLeft(string(header[p.dec.InputOffset():]), " \t\r\n"); tail != "" {
-		return fmt.Errorf("header: %d bytes after the closing brace: %s", len(tail), quote(tail))
+		return fmt.Errorf("header: %d bytes after the closing brace: %s", len(tail), claim.Quote(tail))
 	}
 	return nil
 }
@@ -128,13 +130,13 @@ func (f *File) place(body []byte) error {
 	for i := range f.Entries {
 		e := &f.Entries[i]
 		if err := e.check(len(body)); err != nil {
-			return within("tensor "+quote(e.Name), err)
+			return within("tensor "+claim.Quote(e.Name), err)
 		}
 		switch {
 		case e.begin > at:
-			return fmt.Errorf("tensor %s starts at byte %d of the data, but the one before ends at %d: bytes of no tensor", quote(e.Name), e.begin, at)
+			return fmt.Errorf("tensor %s starts at byte %d of the data, but the one before ends at %d: bytes of no tensor", claim.Quote(e.Name), e.begin, at)
 		case e.begin < at:
-			return fmt.Errorf("tensor %s starts at byte %d of the data, inside tensor %s, which ends at %d", quote(e.Name), e.begin, quote(f.Entries[i-1].Name), at)
+			return fmt.Errorf("tensor %s starts at byte %d of the data, inside tensor %s, which ends at %d", claim.Quote(e.Name), e.begin, claim.Quote(f.Entries[i-1].Name), at)
 		}
 		e.data = body[e.begin:e.end:e.end]
 		at = e.end
@@ -157,7 +159,7 @@ func (e *Entry) check(total int) error {
 	case e.end > total:
 		return fmt.Errorf("data_offsets [%d, %d] end beyond the %d bytes of data: truncated?", e.begin, e.end, total)
 	case size != e.end-e.begin:
-		return fmt.Errorf("%s of shape %s takes %d bytes, but data_offsets [%d, %d] hold %d", e.DType, list(e.Shape), size, e.begin, e.end, e.end-e.begin)
+		return fmt.Errorf("%s of shape %s takes %d bytes, but data_offsets [%d, %d] hold %d", e.DType, claim.Shape(e.Shape), size, e.begin, e.end, e.end-e.begin)
 	}
 	return nil
 }
@@ -182,7 +184,7 @@ func (p *parser) entry(name string) (Entry, error) {
 		default:
 			err = errors.New("unknown key; want dtype, shape and data_offsets")
 		}
-		return within(quote(key), err)
+		return within(claim.Quote(key), err)
 	})
 	if err == nil && fields != 3 {
 		err = errors.New("want all of dtype, shape and data_offsets")
@@ -196,7 +198,7 @@ func (p *parser) offsets() (begin, end int, err error) {
 		return 0, 0, err
 	}
 	if len(v) != 2 {
-		return 0, 0, fmt.Errorf("%d numbers %s, want begin and end", len(v), list(v))
+		return 0, 0, fmt.Errorf("%d numbers %s, want begin and end", len(v), claim.Shape(v))
 	}
 	return v[0], v[1], nil
 }
@@ -213,7 +215,7 @@ func (p *parser) object(field func(key string) error) error {
 			return err
 		}
 		if seen[key] {
-			return fmt.Errorf("key %s appears twice", quote(key))
+			return fmt.Errorf("key %s appears twice", claim.Quote(key))
 		}
 		seen[key] = true
 		if err := field(key); err != nil {
@@ -283,7 +285,7 @@ func describe(tok json.Token) string {
 	case nil:
 		return "null"
 	case string:
-		return "the string " + quote(tok)
+		return "the string " + claim.Quote(tok)
 	case json.Number:
 		if len(tok) > 40 {
 			return string(tok[:40]) + "…"

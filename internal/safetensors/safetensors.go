@@ -14,9 +14,8 @@ package safetensors
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
-	"unicode/utf8"
+
+	"github.com/warpline-ml/warpline/internal/claim"
 )
 
 const (
@@ -49,52 +48,11 @@ func rank(dtype string) int {
 	return -1
 }
 
-// byteSize returns the bytes of a tensor. The product of the dimensions other
-// than 0 must fit too: strides are made of it.
+// byteSize returns the bytes of a tensor.
 func byteSize(dtype string, shape []int) (int, error) {
 	r := rank(dtype)
 	if r < 0 {
-		return 0, fmt.Errorf("dtype %s is not one of BOOL, U8 to U64, I8 to I64, F8_*, F16, BF16, F32, F64", quote(dtype))
+		return 0, fmt.Errorf("dtype %s is not one of BOOL, U8 to U64, I8 to I64, F8_*, F16, BF16, F32, F64", claim.Quote(dtype))
 	}
-	size, empty := uint64(dtypes[r].size), false
-	for _, d := range shape {
-		if d < 0 {
-			return 0, fmt.Errorf("shape %s has a negative dimension", list(shape))
-		}
-		if d == 0 {
-			empty = true
-			continue
-		}
-		hi, lo := bits.Mul64(size, uint64(d))
-		if hi != 0 || lo > math.MaxInt {
-			return 0, fmt.Errorf("shape %s of %s takes more bytes than can be counted", list(shape), dtype)
-		}
-		size = lo
-	}
-	if empty {
-		return 0, nil
-	}
-	return int(size), nil
-}
-
-// quote makes a string of a file fit for one line of an error.
-func quote(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return fmt.Sprintf("%q", s)
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%q…", s[:cut])
-}
-
-// list formats a shape for one line of an error.
-func list(shape []int) string {
-	const most = 12
-	if len(shape) <= most {
-		return fmt.Sprint(shape)
-	}
-	return fmt.Sprintf("%v… (%d dimensions)", shape[:most], len(shape))
+	return claim.Bytes(dtypes[r].size, shape)
 }

@@ -262,7 +262,7 @@ func TestParseHostile(t *testing.T) {
 		{file(one(f32, `[true]`, "[0,4]"), 4), `got true, want a non-negative integer`},
 		{file(one(f32, `[18446744073709551616]`, "[0,4]"), 4), `18446744073709551616 is not an integer`},
 		{file(one(f32, `[`+strings.Repeat("9", 1000)+`]`, "[0,4]"), 4), `999… is not an integer`},
-		{file(one(f32, `[4294967296,4294967296]`, "[0,0]"), 0), `shape [4294967296 4294967296] of F32 takes more bytes than can be counted`},
+		{file(one(f32, `[4294967296,4294967296]`, "[0,0]"), 0), `shape [4294967296 4294967296] of 4-byte elements takes more bytes than can be counted`},
 		{file(one(f32, `[2305843009213693952]`, "[0,0]"), 0), `more bytes than can be counted`},
 		{file(one(f32, `[0,4294967296,4294967296]`, "[0,0]"), 0), `more bytes than can be counted`},
 		{file(one(f32, `[2,3]`, "[0,20]"), 20), `tensor "w": F32 of shape [2 3] takes 24 bytes, but data_offsets [0, 20] hold 20`},

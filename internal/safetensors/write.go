@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/warpline-ml/warpline/internal/claim"
 )
 
 // Tensor is a tensor to write. Its bytes, little-endian in C order, are Data or
@@ -53,7 +55,7 @@ func write(w io.Writer, meta map[string]string, tensors []Tensor) error {
 	}
 	for i := range tensors {
 		if err := writeData(w, &tensors[i], sizes[i]); err != nil {
-			return within("tensor "+quote(tensors[i].Name), err)
+			return within("tensor "+claim.Quote(tensors[i].Name), err)
 		}
 	}
 	return nil
@@ -63,7 +65,7 @@ func write(w io.Writer, meta map[string]string, tensors []Tensor) error {
 func check(meta map[string]string, tensors []Tensor) ([]int, error) {
 	for _, k := range slices.Sorted(maps.Keys(meta)) {
 		if !utf8.ValidString(k) || !utf8.ValidString(meta[k]) {
-			return nil, fmt.Errorf("metadata %s: %s is not valid UTF-8", quote(k), quote(meta[k]))
+			return nil, fmt.Errorf("metadata %s: %s is not valid UTF-8", claim.Quote(k), claim.Quote(meta[k]))
 		}
 	}
 	sizes := make([]int, len(tensors))
@@ -72,15 +74,15 @@ func check(meta map[string]string, tensors []Tensor) ([]int, error) {
 	for i := range tensors {
 		t := &tensors[i]
 		if seen[t.Name] {
-			return nil, fmt.Errorf("two tensors are named %s", quote(t.Name))
+			return nil, fmt.Errorf("two tensors are named %s", claim.Quote(t.Name))
 		}
 		seen[t.Name] = true
 		var err error
 		if sizes[i], err = t.check(); err != nil {
-			return nil, within("tensor "+quote(t.Name), err)
+			return nil, within("tensor "+claim.Quote(t.Name), err)
 		}
 		if total += sizes[i]; total < 0 {
-			return nil, fmt.Errorf("tensor %s: all tensors together take more bytes than can be counted", quote(t.Name))
+			return nil, fmt.Errorf("tensor %s: all tensors together take more bytes than can be counted", claim.Quote(t.Name))
 		}
 	}
 	return sizes, nil
@@ -96,7 +98,7 @@ func (t *Tensor) check() (int, error) {
 	case !utf8.ValidString(t.Name):
 		return 0, errors.New("the name is not valid UTF-8")
 	case t.WriteData == nil && len(t.Data) != size:
-		return 0, fmt.Errorf("%s of shape %s takes %d bytes, got %d", t.DType, list(t.Shape), size, len(t.Data))
+		return 0, fmt.Errorf("%s of shape %s takes %d bytes, got %d", t.DType, claim.Shape(t.Shape), size, len(t.Data))
 	}
 	return size, nil
 }

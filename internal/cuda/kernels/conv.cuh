@@ -128,7 +128,7 @@ template <int rows, int warps, class F> DEVICE void gather(u32 to, const f32 *fr
 }
 template <int rows, int warps, class E, class F> DEVICE void gather(u32 to, const E *from, const Planes &planes, const Pixel (&px)[2], F &&tap) {
 	u32 lane = laneID();
-#pragma unroll 4
+#pragma unroll 1 // more spills beside the 128-wide tiles
 	for (int i = 0; i < rows / warps; i++) {
 		u32 row = threadIdx.x / 32 + i * warps;
 		Tap t = tap(row);

@@ -24,11 +24,11 @@ type Builder struct{}
 
 // Emit implements [ir.Builder].
 func (Builder) Emit(code ir.Code, attr ir.Attr, p ir.Params, in ...ir.Value) []ir.Value {
-	types, arrays := make([]*ir.Type, len(in)), make([]ref.Array, len(in))
+	arrays := make([]ref.Array, len(in))
 	for i, v := range in {
-		types[i], arrays[i] = v.Type(), v.(*value).Array
+		arrays[i] = v.(*value).Array
 	}
-	op := ir.New(code, attr, types...)
+	op := ir.New(code, attr, Types(in)...)
 	results, err := ref.Eval(&op, &p, arrays)
 	if err != nil {
 		panic(err)
