@@ -174,8 +174,8 @@ func TestPreload(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A dozen families, and that of Exp.
-	if n := c.calls["load"]; n != 13 || c.calls["unload"] != n {
+	// The families, and that of Exp.
+	if n := c.calls["load"]; n != 14 || c.calls["unload"] != n {
 		t.Errorf("%d modules were compiled, %d unloaded", n, c.calls["unload"])
 	}
 }

@@ -69,7 +69,7 @@ const rules = `
 	data/digits, metric, optim, model, ckpt < examples, examples/digits;
 	NONE < bench/peer;
 	internal/ptx < bench/ptx;
-	internal/cuda/kernels < bench/kernels;
+	internal/cuda/kernels, internal/cuda/simcuda, train < bench/kernels;
 	internal/cpu/kernels, bench/peer < bench/gemm;
 	model, optim, bench/peer < bench/step;
 `
