@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/durable"
 )
 
@@ -27,9 +28,6 @@ type Record struct {
 	Probes []Answer `json:"probes"`
 }
 
-// kernelModule is where the kernel's half of NVIDIA's driver names its version on Linux.
-const kernelModule = "/proc/driver/nvidia/version"
-
 // NewRecord joins the parts of a check. torch may be nil.
 func NewRecord(rep *Report, torch *Torch, probes []Answer) (*Record, error) {
 	r := &Record{Date: time.Now().UTC().Truncate(time.Second), System: runtime.GOOS + "/" + runtime.GOARCH, Report: rep, Rows: rep.Rows, Torch: torch, Probes: probes}
@@ -45,7 +43,7 @@ func NewRecord(rep *Report, torch *Torch, probes []Answer) (*Record, error) {
 		r.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 	}
 	if name.Kind == "cuda" {
-		text, _ := os.ReadFile(kernelModule) // other systems have none
+		text, _ := os.ReadFile(driver.KernelModule) // other systems have none
 		r.Driver, _, _ = strings.Cut(string(text), "\n")
 	}
 	return r, nil

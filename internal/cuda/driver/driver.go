@@ -8,6 +8,10 @@ package driver
 
 import "runtime"
 
+// KernelModule is where the kernel's half of NVIDIA's driver names its version on Linux. It is there while that half is
+// loaded, seen from inside of containers too.
+const KernelModule = "/proc/driver/nvidia/version"
+
 // The handles of the driver. Zero is no handle, except that the zero Stream is the legacy default stream.
 type (
 	Device   int32
