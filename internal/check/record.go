@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/durable"
 )
@@ -58,7 +59,7 @@ func FileName(device string, now time.Time) string {
 func Writable(path string) error {
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &Error{fmt.Sprintf("%s cannot be written: there is no folder %s", path, dir), "make the folder, or give another --record=FILE"}
+		return advice.Failf("make the folder, or give another --record=FILE", "%s cannot be written: there is no folder %s", path, dir)
 	}
 	return nil
 }

@@ -17,6 +17,9 @@ type Error struct {
 	Tried  []string      // where a search found no library; nil of other errors
 }
 
+// Searched is Tried, for packages that know no libcuda.
+func (e *Error) Searched() []string { return e.Tried }
+
 // told is embedded under a name that leaves that of its method free.
 type told = advice.Error
 
