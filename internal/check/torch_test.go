@@ -147,6 +147,25 @@ func TestTorch(t *testing.T) {
 	}
 }
 
+// TestMemoryIsGivenBack: while PyTorch works, no cache of ours keeps the card's memory from it.
+func TestMemoryIsGivenBack(t *testing.T) {
+	t.Setenv(bePython, "right")
+	env, err := tensor.Open("counting")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := []int64{}
+	got, err := compare(t.Context(), device.Name{Kind: "counting"}, os.Args[0], products, func(_, _ int, name string) {
+		left = append(left, env.Device().Memory().Reserved.Current)
+	})
+	if err != nil || got.Failed() != 0 {
+		t.Fatalf("%v\n%s", err, got.Text(100))
+	}
+	if m := env.Device().Memory(); m.Reserved.Current != 0 || m.Reserved.Peak == 0 || left[len(left)-1] != 0 {
+		t.Errorf("%d bytes are reserved after each job, at the end %v", left, m)
+	}
+}
+
 // TestTorchInterrupted ends a Python that does not answer.
 func TestTorchInterrupted(t *testing.T) {
 	t.Setenv(bePython, "hangs")
