@@ -2,6 +2,8 @@
  * its caller handed over, packs its arguments into words, and hands these to a function that shim_install was given; the
  * words come back with the results. Without one it answers something plausible at once: the no-op library.
  *
+ * Declared after cuda.h 13.2, with __CUDA_API_VERSION_INTERNAL, the prototypes compile: they are the header's.
+ *
  * Compiled by package shimtest. -DcuX=hidden_cuX leaves cuX out, as an older driver would. */
 
 #include <stddef.h>
