@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
@@ -104,8 +105,12 @@ func DeviceError(name string, err error) error {
 		}
 		return &Error{strings.TrimSuffix(err.Error(), "; "+library.Hint), hint, err}
 	}
+	var told *advice.Error // a card that is too old
+	if errors.As(err, &told) {
+		return explain(err, told.Hint)
+	}
 	if strings.HasPrefix(name, "cuda") && deviceFailed(err) {
-		return explain(err, "nvidia-smi tells who holds the card and its memory; the device sim:0 needs none")
+		return explain(err, hintOf(err, "nvidia-smi tells who holds the card and its memory; the device sim:0 needs none"))
 	}
 	for _, variable := range []string{engines.SimEnv, "WARPLINE_SYNC"} {
 		if strings.Contains(err.Error(), variable) {
@@ -145,6 +150,15 @@ func deviceFailed(err error) bool {
 	return errors.As(err, &failed)
 }
 
+// hintOf is the driver's own hint, or else another.
+func hintOf(err error, otherwise string) string {
+	var failed *driver.Error
+	if errors.As(err, &failed) && failed.Hint() != "" {
+		return failed.Hint()
+	}
+	return otherwise
+}
+
 // onFailure is what to do when a device fails at work.
 const onFailure = "WARPLINE_BLOCKING=1 tells which operation it was; --device sim:0 under WARPLINE_SIM=check=all tells where in its kernel"
 
@@ -154,14 +168,14 @@ func recovered(err *error) {
 	switch v := recover().(type) {
 	case nil:
 		if deviceFailed(*err) {
-			*err = explain(*err, onFailure)
+			*err = explain(*err, hintOf(*err, onFailure))
 		}
 	case *tensor.Error:
 		hint := "check the data and the sizes of the model"
 		var late device.Blamed // the library's hint on one is a line of this program
 		switch {
 		case deviceFailed(v):
-			hint = onFailure
+			hint = hintOf(v, onFailure)
 		case v.Hint != "" && !errors.As(v, &late):
 			hint = v.Hint
 		}

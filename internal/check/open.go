@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
 )
@@ -34,32 +33,4 @@ func advised(err error) error {
 		return &Error{Text: err.Error(), Hint: failed.Hint(), Err: err}
 	}
 	return err
-}
-
-// nothing is a module in the version and for the target of the engine's, with a kernel that does nothing.
-const nothing = `.version 7.4
-.target sm_80
-.address_size 64
-.visible .entry nothing(.param .u64 in, .param .u64 out)
-{
-	ret;
-}
-`
-
-// trial has a device compile and run a kernel, if it runs any from outside: what keeps it from that is told once, and not
-// in every case.
-func trial(name device.Name, dev device.Device) error {
-	p, ok := dev.(prober)
-	if !ok {
-		return nil
-	}
-	err := p.Probe([]byte(nothing), "nothing", 1, 1, nil, nil)
-	if err == nil {
-		return nil
-	}
-	hint := "nvidia-smi tells who holds the card and its memory; the device sim:0 needs none"
-	if failed := (*driver.Error)(nil); errors.As(err, &failed) && failed.Hint() != "" {
-		hint = failed.Hint()
-	}
-	return advice.Failf(hint, "%s (%s) is there and runs no kernel: %v", name, dev.Info().Model, err)
 }

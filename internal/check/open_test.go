@@ -12,15 +12,6 @@ import (
 	"github.com/warpline-ml/warpline/internal/device"
 )
 
-// compilerless is a card whose driver has no compiler.
-type compilerless struct{ device.Device }
-
-func (compilerless) DriverVersion() (int, error) { return 12040, nil }
-
-func (compilerless) Probe([]byte, string, int, int, []byte, []byte) error {
-	return fmt.Errorf("probing: %w", &driver.Error{Call: "cuModuleLoadDataEx", Result: driver.CompilerNotFound})
-}
-
 // lostSearch is the error of a search for a driver.
 type lostSearch struct{ error }
 
@@ -37,7 +28,6 @@ var refusing = []error{
 }
 
 func init() {
-	device.Register("compilerless", device.Engine{Open: func(device.Name) (device.Device, error) { return compilerless{cpu.New()}, nil }})
 	device.Register("refusing", device.Engine{Open: func(n device.Name) (device.Device, error) { return nil, refusing[n.Index] }})
 	device.Register("second", device.Engine{Rank: 1, Count: func() int { return 2 }, Open: func(n device.Name) (device.Device, error) {
 		if n.Index > 0 {
@@ -45,20 +35,6 @@ func init() {
 		}
 		return cpu.New(), nil
 	}})
-}
-
-// TestTrial: a driver that compiles nothing is told once and ahead of all cases.
-func TestTrial(t *testing.T) {
-	rep, err := Run(t.Context(), Config{Device: "compilerless:0", Short: true, Ops: []string{"add"}})
-	var e *Error
-	if rep != nil || !errors.As(err, &e) || !strings.Contains(e.Text, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND (221)") || !strings.Contains(e.Hint, "libnvidia-ptxjitcompiler") {
-		t.Errorf("%v, %+v", rep, err)
-	}
-	for _, name := range []string{"cpu", "sim:0", "sim:h100-80"} {
-		if n, dev, err := open(name); err != nil || trial(n, dev) != nil {
-			t.Errorf("%s: %v, %v", name, err, trial(n, dev))
-		}
-	}
 }
 
 // TestRefused: an error of opening a device comes with what to do.
