@@ -13,9 +13,12 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"sync"
 )
 
 func main() {
@@ -23,11 +26,52 @@ func main() {
 	flag.StringVar(&c.clang, "clang", "clang-19", "clang with the NVPTX back end")
 	flag.Uint64Var(&c.seed, "seed", 1, "seed of the generator")
 	flag.IntVar(&c.n, "n", 100, "number of kernels")
+	flag.IntVar(&c.sets, "sets", 1, "number of sets of inputs")
+	flag.IntVar(&c.jobs, "j", runtime.NumCPU(), "kernels or files of kernels at a time")
+	flag.IntVar(&c.sparse, "sparse", 1, "of the mutants of large kernels that do not break synchronisation, try every so-manieth")
 	flag.Parse()
 	if err := c.run(flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "oracle:", err)
 		os.Exit(1)
 	}
+}
+
+// config is what the command line says.
+type config struct {
+	clang   string
+	seed    uint64
+	n, sets int
+	jobs    int
+	sparse  int
+}
+
+// each calls f with 0 to n-1 on c.jobs goroutines. After an error no further call begins.
+func (c *config) each(n int, f func(i int) error) error {
+	var (
+		mu   sync.Mutex
+		next int
+		errs error
+		wg   sync.WaitGroup
+	)
+	take := func(err error) int {
+		mu.Lock()
+		defer mu.Unlock()
+		errs = errors.Join(errs, err)
+		if next == n || errs != nil {
+			return -1
+		}
+		next++
+		return next - 1
+	}
+	for range c.jobs {
+		wg.Go(func() {
+			for i := take(nil); i >= 0; {
+				i = take(f(i))
+			}
+		})
+	}
+	wg.Wait()
+	return errs
 }
 
 func (c *config) run(command string) error {
@@ -37,9 +81,9 @@ func (c *config) run(command string) error {
 	case "mutation":
 		out, err = mutation()
 	case "engine":
-		out, err = engine()
+		out, err = c.engine()
 	case "random":
-		out, err = c.random()
+		err = c.random()
 	case "golden":
 		err = c.golden()
 	default:
