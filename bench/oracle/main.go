@@ -3,13 +3,13 @@
 //
 //	go run ./bench/oracle mutation > bench/oracle/mutation.md
 //	go run ./bench/oracle engine > bench/oracle/mutation-engine.md
-//	go run ./bench/oracle -clang clang-19 -seed 1000 -n 1700 random >> bench/oracle/report.md
-//	go run ./bench/oracle -clang clang-19 -n 68 golden
+//	go run ./bench/oracle -clang clang-19 -seed 50000 -n 1000 random >> bench/oracle/report.md
+//	go run ./bench/oracle -clang clang-19 -seed 7 -n 204 golden
 //
 // The first breaks correct kernels and counts what the checks report, the second does so with kernels of the CUDA engine.
 // The third generates kernels in C++, compiles each for this machine and to PTX at -O0, -O1 and -O3, and compares what
-// they compute bit by bit; it prints a row of the report, after an interrupt for the kernels that it came to. The fourth
-// writes such kernels with the hashes of the machine's answers to internal/gpusim/testdata, for the tests.
+// they compute bit by bit; it prints a row of the report for each thousand, after an interrupt for the kernels that it came
+// to. The fourth writes such kernels with the hashes of the machine's answers to internal/gpusim/testdata, for the tests.
 package main
 
 import (
