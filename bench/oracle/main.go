@@ -7,7 +7,7 @@
 //	go run ./bench/oracle -clang clang-19 -seed 7 -n 204 golden
 //
 // The first breaks correct kernels and counts what the checks report, the second does so with kernels of the CUDA engine.
-// The third generates kernels in C++, compiles each for this machine and to PTX at -O0, -O1 and -O3, and compares what
+// The third generates kernels in C++, compiles each for this machine and to PTX at -O0 and -O1 or -O3, and compares what
 // they compute bit by bit; it prints a row of the report for each thousand, after an interrupt for the kernels that it came
 // to. The fourth writes such kernels with the hashes of the machine's answers to internal/gpusim/testdata, for the tests.
 package main
@@ -27,6 +27,7 @@ func main() {
 	flag.Uint64Var(&c.seed, "seed", 1, "seed of the generator")
 	flag.IntVar(&c.n, "n", 100, "number of kernels")
 	flag.IntVar(&c.sets, "sets", 1, "number of sets of inputs")
+	flag.BoolVar(&c.all, "all", false, "random: compile each kernel at -O0, -O1 and -O3, instead of -O0 and one of the others")
 	flag.IntVar(&c.jobs, "j", runtime.NumCPU(), "kernels or files of kernels at a time")
 	flag.IntVar(&c.sparse, "sparse", 1, "of the mutants of large kernels that do not break synchronisation, try every so-manieth")
 	flag.Parse()
@@ -41,6 +42,7 @@ type config struct {
 	clang   string
 	seed    uint64
 	n, sets int
+	all     bool
 	jobs    int
 	sparse  int
 }

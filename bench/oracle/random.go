@@ -30,19 +30,20 @@ var levels = []string{"-O0", "-O1", "-O3"}
 
 // compiled is a file of kernels with its PTX by level, and what the host computes for sets of inputs.
 type compiled struct {
-	n     int
-	ptx   [][]byte
-	in    [][]byte
-	wants [][][]byte // by set and kernel
+	n      int
+	levels []string
+	ptx    [][]byte
+	in     [][]byte
+	wants  [][][]byte // by set and kernel
 }
 
 // compile generates n kernels and lets clang translate and the host run them.
-func (c *config) compile(dir string, seed uint64, n, depth, sets int) (*compiled, error) {
+func (c *config) compile(dir string, seed uint64, n, depth, sets int, levels []string) (*compiled, error) {
 	src := filepath.Join(dir, "k.cpp")
 	if err := os.WriteFile(src, []byte(program(seed, n, depth)+driver(n)), 0o600); err != nil {
 		return nil, err
 	}
-	x := &compiled{n: n, in: inputs(seed, sets)}
+	x := &compiled{n: n, levels: levels, in: inputs(seed, sets)}
 	for _, level := range levels {
 		out, err := c.output(nil, c.clang, "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_80", "-Xclang", "-target-feature",
 			"-Xclang", "+ptx74", level, "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w", "-S", src, "-o", "-")
@@ -167,7 +168,7 @@ func (t *tally) compare(x *compiled) error {
 	for l, text := range x.ptx {
 		m, err := ptx.Parse(string(text))
 		if err != nil {
-			return fmt.Errorf("%s: %w", levels[l], err)
+			return fmt.Errorf("%s: %w", x.levels[l], err)
 		}
 		for f := range m.Funcs() {
 			for range f.Insts() {
@@ -176,7 +177,7 @@ func (t *tally) compare(x *compiled) error {
 		}
 		sim, err := newSimulator(m, x.in)
 		if err != nil {
-			return fmt.Errorf("%s: %w", levels[l], err)
+			return fmt.Errorf("%s: %w", x.levels[l], err)
 		}
 		for i := range x.n {
 			for set, wants := range x.wants {
@@ -196,7 +197,7 @@ func (t *tally) compare(x *compiled) error {
 					}
 				}
 				if what != "" {
-					t.differences = append(t.differences, fmt.Sprintf("seed %d, k%d at %s, inputs %d: %s", t.seed, i, levels[l], set, what))
+					t.differences = append(t.differences, fmt.Sprintf("seed %d, k%d at %s, inputs %d: %s", t.seed, i, x.levels[l], set, what))
 					fmt.Fprintln(os.Stderr, t.differences[len(t.differences)-1])
 				}
 			}
@@ -269,6 +270,14 @@ func depthOf(seed uint64) int {
 	return 1
 }
 
+// levelsOf is at which levels kernels of a seed are compiled for the GPU: unless all are asked for, -O0 and one of the others.
+func (c *config) levelsOf(seed uint64) []string {
+	if c.all {
+		return levels
+	}
+	return []string{levels[0], levels[1+seed%2]}
+}
+
 // file compiles and compares the kernels of a seed.
 func (c *config) file(t *tally) error {
 	dir, err := os.MkdirTemp("", "oracle")
@@ -276,7 +285,7 @@ func (c *config) file(t *tally) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	x, err := c.compile(dir, t.seed, t.kernels, depthOf(t.seed), c.sets)
+	x, err := c.compile(dir, t.seed, t.kernels, depthOf(t.seed), c.sets, c.levelsOf(t.seed))
 	if err != nil {
 		return err
 	}
@@ -303,7 +312,7 @@ func (c *config) golden() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	x, err := c.compile(dir, c.seed, c.n, 1, 1)
+	x, err := c.compile(dir, c.seed, c.n, 1, 1, levels)
 	if err != nil {
 		return err
 	}
@@ -323,7 +332,7 @@ func (c *config) golden() error {
 		if err := z.Close(); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(to, "k"+levels[l]+".ptx.gz"), b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(to, "k"+x.levels[l]+".ptx.gz"), b.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}
