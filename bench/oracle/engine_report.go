@@ -31,10 +31,14 @@ func (c *config) engine() ([]byte, error) {
 	for _, m := range modules {
 		suites = append(suites, c.byKernel(m)...)
 	}
+	st, err := openState(c.state)
+	if err != nil {
+		return nil, err
+	}
 	results := make([][]*mutate.Result, len(suites))
 	err = c.each(len(suites), func(i int) error {
 		start := time.Now()
-		r, err := suites[i].Run(1)
+		r, err := st.run(suites[i])
 		results[i] = r
 		fmt.Fprintf(os.Stderr, "%s: %d mutants, %v\n", suites[i].Name, len(r), time.Since(start).Round(time.Second))
 		return err

@@ -29,7 +29,8 @@ func main() {
 	flag.IntVar(&c.sets, "sets", 1, "number of sets of inputs")
 	flag.BoolVar(&c.all, "all", false, "random: compile each kernel at -O0, -O1 and -O3, instead of -O0 and one of the others")
 	flag.IntVar(&c.jobs, "j", runtime.NumCPU(), "kernels or files of kernels at a time")
-	flag.IntVar(&c.sparse, "sparse", 1, "of the mutants of large kernels that do not break synchronisation, try every so-manieth")
+	flag.IntVar(&c.sparse, "sparse", 1, "engine: of the mutants of large kernels that do not break synchronisation, try every so-manieth")
+	flag.StringVar(&c.state, "state", "", "engine: file that keeps what is done, for another run to go on")
 	flag.Parse()
 	if err := c.run(flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "oracle:", err)
@@ -45,6 +46,7 @@ type config struct {
 	all     bool
 	jobs    int
 	sparse  int
+	state   string
 }
 
 // each calls f with 0 to n-1 on c.jobs goroutines. After an error no further call begins.
