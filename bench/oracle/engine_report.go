@@ -143,7 +143,7 @@ func engineReport(all []*mutate.Result, sparse int) ([]byte, error) {
 		errs = append(errs, fmt.Errorf("%.1f %% of the mutants of synchronisation are reported", 100*share))
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, introduction, len(byKernel), sparse, 100*share, total.sync-total.equivalent, total.seen, total.leaves)
+	fmt.Fprintf(&b, introduction, sparse, len(byKernel), sparse, 100*share, total.sync-total.equivalent, total.seen, total.leaves)
 	for _, k := range slices.Sorted(maps.Keys(byKernel)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", k, byKernel[k].row())
 	}
@@ -153,12 +153,12 @@ func engineReport(all []*mutate.Result, sparse int) ([]byte, error) {
 	return b.Bytes(), errors.Join(errs...)
 }
 
-const introduction = "# Mutants of the engine's kernels\n\nMade by `go run ./bench/oracle engine`, as `mutation.md` is: there is what the words mean. " +
+const introduction = "# Mutants of the engine's kernels\n\nMade by `go run ./bench/oracle -sparse %d engine`; `mutation.md` says what the words mean. " +
 	`The %d kernels are
 those that the CUDA engine launched for products, softmax, layer norm, reductions, running sums, transpositions and
 attention, with the operands that it gave them, in float32 and bfloat16; sizes make the last blocks, tiles and stages not
 full. As they are, they give no finding under five schedules. Of what the large kernels, products and attention of heads
-of 64, have besides mutants of synchronisation, every %dth was tried; mutants of shuffles, which change a lane's value and
+of 64, have besides mutants of synchronisation, one in %d was tried; mutants of shuffles, which change a lane's value and
 no access, are left out.
 
 Of the mutants of synchronisation %.1f %% of %d are reported by a check, those left out that are equivalent. Of the mutants
