@@ -44,6 +44,9 @@ func (e *emitter) address(o ptx.Operand, space *ptx.Space) op {
 			t = ptx.U32
 		}
 		s = e.src(b, t)
+		if *space == ptx.Param && (e.in.fr.end >= 0 || !e.f.fn.Entry) && !e.in.Has("param::entry") {
+			*space = ptx.Local // where a parameter of a function is whose address was taken
+		}
 	case *ptx.Imm:
 		s = e.constant(uint64(b.Int()), ptx.U64)
 	case *ptx.Sym:
