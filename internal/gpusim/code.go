@@ -194,7 +194,7 @@ func (k *Kernel) compile(v variant) (*code, error) {
 		return nil, err
 	}
 	c := e.code
-	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(align(f.shared, dynamicAlign))
+	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(f.dynamicStart())
 	c.engine, c.regions = engineOf(v.level), sharedRegions
 	e.engine = c.engine
 	e.findAliases(use)

@@ -9,18 +9,19 @@ import (
 // flat is a function with all its calls inlined: one list of instructions over one set of registers. PTX forbids what
 // would not fit (recursion needs an explicit stack, calls through registers a prototype); both are refused.
 type flat struct {
-	prog   *Program
-	fn     *ptx.Func
-	code   []finst
-	labels []int // label -> index into code
-	regs   []ptx.RegInfo
-	locals int64 // bytes of local memory of a thread
-	shared int64 // bytes of static shared memory of a block
-	vars   map[*ptx.Var]place
-	params int64
-	active []*ptx.Func // being inlined
-	loc    *ptx.Loc
-	bytes  uint32 // of the pragma used_bytes_mask, for the next load; 0 without
+	prog    *Program
+	fn      *ptx.Func
+	code    []finst
+	labels  []int // label -> index into code
+	regs    []ptx.RegInfo
+	locals  int64 // bytes of local memory of a thread
+	shared  int64 // bytes of static shared memory of a block
+	dynamic int64 // alignment that dynamic shared memory asks for
+	vars    map[*ptx.Var]place
+	params  int64
+	active  []*ptx.Func // being inlined
+	loc     *ptx.Loc
+	bytes   uint32 // of the pragma used_bytes_mask, for the next load; 0 without
 }
 
 // finst is an instruction in its place.
@@ -178,9 +179,15 @@ func (f *flat) placeShared(v *ptx.Var) place {
 		p.off = f.shared
 		f.shared += v.Size()
 	}
+	if p.dynamic {
+		f.dynamic = max(f.dynamic, v.Alignment())
+	}
 	f.vars[v] = p
 	return p
 }
+
+// dynamicStart is where dynamic shared memory begins: on 16 bytes, or what its declarations ask for.
+func (f *flat) dynamicStart() int64 { return align(f.shared, max(f.dynamic, 16)) }
 
 // find is the place of a variable as an instruction of the frame sees it.
 func (f *flat) find(v *ptx.Var, fr *frame) (place, bool) {

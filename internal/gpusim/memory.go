@@ -54,6 +54,7 @@ type allocation struct {
 	tag      string
 	freedBy  string
 	readOnly bool
+	constant bool                    // a .const variable
 	marks    atomic.Pointer[sectors] // of the launch under way, see stale
 }
 

@@ -26,6 +26,7 @@ type Kernel struct {
 	Offsets   []int
 	Sizes     []int
 	Shared    int    // bytes of static shared memory
+	dynamic   int    // where dynamic shared memory starts
 	Local     int    // bytes of local memory of a thread
 	Registers int    // of 32 bits per thread, estimated from liveness; ptxas may need more or fewer
 	Required  [3]int // .reqntid; zero without
@@ -108,7 +109,7 @@ func (p *Program) addFunc(fn *ptx.Func) error {
 	if !fn.Entry {
 		return nil
 	}
-	k := &Kernel{Name: fn.Name, Params: int(f.params), Shared: int(f.shared), Local: int(f.locals), prog: p, fn: fn,
+	k := &Kernel{Name: fn.Name, Params: int(f.params), Shared: int(f.shared), dynamic: int(f.dynamicStart()), Local: int(f.locals), prog: p, fn: fn,
 		MaxBlock: p.dev.Card.ThreadsPerBlock, code: map[variant]*code{}}
 	offsets, _ := ptx.Layout(fn.Params)
 	for i, v := range fn.Params {
@@ -208,6 +209,7 @@ func (p *Program) placeGlobal(v *ptx.Var) error {
 	}
 	a.mark(a.lo, int(size))
 	a.readOnly = true // it cannot be freed alone
+	a.constant = v.Space == ptx.ConstSpace
 	p.globals[v] = place{space: v.Space, off: int64(a.lo)}
 	p.allocs[v.Name] = a
 	return nil

@@ -1,0 +1,153 @@
+package gpusim
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// TestNaNToInteger follows the manual: zero if the source is not .f64 and the destination not of 64 bits, else the highest
+// bit of the destination alone.
+func TestNaNToInteger(t *testing.T) {
+	for _, c := range []struct {
+		inst, dst, src string
+		want           uint64
+	}{
+		{"cvt.rni.s32.f64", "b32", "f64", 1 << 31}, {"cvt.rni.u32.f64", "b32", "f64", 1 << 31}, {"cvt.rzi.s16.f64", "b16", "f64", 1 << 15},
+		{"cvt.rni.s64.f64", "b64", "f64", 1 << 63}, {"cvt.rni.u64.f32", "b64", "f32", 1 << 63}, {"cvt.rni.s64.f16", "b64", "b16", 1 << 63},
+		{"cvt.rni.s32.f32", "b32", "f32", 0}, {"cvt.rni.u16.f32", "b16", "f32", 0}, {"cvt.rni.u32.f16", "b32", "b16", 0},
+	} {
+		nan := map[string]uint64{"f64": 0x7ff8 << 48, "f32": 0x7fc00000, "b16": 0x7e00}[c.src]
+		got := runLanes(t, c.inst+" %d, %a;", c.dst, [3]string{c.src, c.src, c.src}, [][3]uint64{{nan}})
+		if got[0] != c.want {
+			t.Errorf("%s of NaN is %#x, want %#x", c.inst, got[0], c.want)
+		}
+	}
+}
+
+// TestPackedConversions checks cvt.pack of each width by the manual's description: b's bits lowest, then a's, then c's.
+func TestPackedConversions(t *testing.T) {
+	edges := []uint64{0, 1, 2, 3, 4, 7, 8, 15, 16, 127, 128, 255, 256, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe, 0xfffffff8, 0xfffffff7, 0xffffff00}
+	for _, c := range []struct {
+		typ    string
+		lo, hi int64
+		bits   uint
+	}{{"u8", 0, 255, 8}, {"s8", -128, 127, 8}, {"u4", 0, 15, 4}, {"s4", -8, 7, 4}, {"u2", 0, 3, 2}, {"s2", -2, 1, 2}} {
+		sat := func(v uint64) uint64 { return uint64(min(max(int64(int32(v)), c.lo), c.hi)) & (1<<c.bits - 1) }
+		compareLanes(t, "cvt.pack.sat."+c.typ+".s32.b32 %d, %a, %b, %c;", "b32", "b32", triples(edges, 3), func(v [3]uint64) uint64 {
+			return (v[2]<<(2*c.bits) | sat(v[0])<<c.bits | sat(v[1])) & 0xffffffff
+		})
+	}
+}
+
+// TestMad24Sat clamps the sum of the upper half of a product of 24 bits.
+func TestMad24Sat(t *testing.T) {
+	edges := []uint64{0, 1, 0x7fffff, 0x800000, 0xffffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x12345678}
+	compareLanes(t, "mad24.hi.sat.s32 %d, %a, %b, %c;", "b32", "b32", triples(edges, 3), func(v [3]uint64) uint64 {
+		x, y := int64(int32(v[0]<<8))>>8, int64(int32(v[1]<<8))>>8
+		return uint64(uint32(min(max(x*y>>16+int64(int32(v[2])), -1<<31), 1<<31-1)))
+	})
+}
+
+func load(t *testing.T, src string) (*rig, error) {
+	t.Helper()
+	m, err := ptx.Parse(".version 7.4\n.target sm_80\n.address_size 64\n" + src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDevice(A100(), false)
+	p, err := d.Load(m)
+	return &rig{t, d, p}, err
+}
+
+// TestDynamicAlignment puts dynamic shared memory on what its declaration asks for, behind 4 bytes of static memory.
+func TestDynamicAlignment(t *testing.T) {
+	r, err := load(t, `.extern .shared .align 128 .b8 dyn[];
+.visible .entry k(.param .u64 out)
+{
+	.reg .b64 %o; .reg .b32 %r;
+	.shared .align 4 .b8 st[4];
+	ld.param.u64 %o, [out];
+	mov.u32 %r, dyn;
+	st.shared.u32 [%r+252], %r;
+	st.shared.u32 [st], %r;
+	st.global.u32 [%o], %r;
+	ret;
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.alloc(4, "out")
+	k := r.prog.Kernel("k")
+	rep, err := r.dev.Launch(k, d1(1), d1(1), 256, pack(k, out), Options{Checks: AllChecks})
+	if err != nil || len(rep.Findings) > 0 || rep.Shared != 128+256 {
+		t.Fatal(rep, err)
+	}
+	if got := download[uint32](r, out, 1)[0]; got != 128 {
+		t.Errorf("dynamic shared memory starts at %d", got)
+	}
+	// 164 KiB less what the driver takes are there, of which 128 bytes lie before the dynamic memory.
+	if _, err := r.dev.Launch(k, d1(1), d1(1), 163<<10-64, pack(k, out), Options{}); err == nil {
+		t.Error("the gap before dynamic memory is not counted")
+	}
+}
+
+// TestConstantMemory: generic addresses of constants are told from those of global memory, and not written to.
+func TestConstantMemory(t *testing.T) {
+	const src = `.const .align 4 .u32 c[2] = {5, 7}; .global .u32 g;
+.visible .entry k(.param .u64 out)
+{
+	.reg .b64 %o, %c, %g; .reg .pred %p, %q; .reg .b32 %r, %s;
+	ld.param.u64 %o, [out];
+	mov.u64 %c, c; cvta.const.u64 %c, %c; mov.u64 %g, g; cvta.global.u64 %g, %g;
+	isspacep.const %p, %c; selp.u32 %r, 1, 0, %p;
+	isspacep.global %p, %c; selp.u32 %s, 2, 0, %p; add.u32 %r, %r, %s;
+	isspacep.const %p, %g; selp.u32 %s, 4, 0, %p; add.u32 %r, %r, %s;
+	isspacep.global %p, %g; selp.u32 %s, 8, 0, %p; add.u32 %r, %r, %s;
+	ld.u32 %s, [%c+4]; shl.b32 %s, %s, 4; add.u32 %r, %r, %s;
+	st.global.u32 [%o], %r;
+	// write
+	ret;
+}
+`
+	r, err := load(t, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.alloc(4, "out")
+	r.launch("k", d1(1), d1(64), Options{Checks: Memcheck | Racecheck}, out)
+	if got := download[uint32](r, out, 1)[0]; got != 1+8+7<<4 {
+		t.Errorf("%#x", got)
+	}
+	for _, o := range []Options{{}, {Checks: AllChecks}, {Counters: true}} {
+		for _, store := range []string{"st.u32 [%c], %r;", "st.global.u32 [%c], %r;", "red.add.u32 [%c], 1;"} {
+			r, err := load(t, strings.Replace(src, "// write", store, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var f *Fault
+			if _, err := r.try("k", d1(1), d1(32), o, r.alloc(4, "out")); !errors.As(err, &f) || f.Finding.Check != Memcheck || !strings.Contains(f.Finding.Msg, "to constant memory") {
+				t.Errorf("%s: %v", store, err)
+			}
+		}
+	}
+}
+
+// TestBlockBounds: what .maxntid and .reqntid say is named as they say it.
+func TestBlockBounds(t *testing.T) {
+	for directive, want := range map[string]string{
+		".maxntid 32":   "a block of [64 1 1] is 64 threads; k was compiled for at most 32",
+		".reqntid 8, 4": "a block of [64 1 1] threads; k was compiled for exactly [8 4 1]",
+	} {
+		r, err := load(t, ".visible .entry k()\n"+directive+"\n{\nret;\n}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.try("k", d1(1), d1(64), Options{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", directive, err)
+		}
+	}
+}
