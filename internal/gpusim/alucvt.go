@@ -170,10 +170,13 @@ func cvtToInt(in *ptx.Inst, dst, src ptx.Type) (form, error) {
 
 // nanToInt: 0 if neither side has 64 bits; the 64-bit units give the highest bit of the result alone.
 func nanToInt(dst, src ptx.Type) uint64 {
-	if dst.Bits() == 64 || src == ptx.F64 {
-		return 1 << (dst.Bits() - 1)
+	if dst.Bits() < 64 && src != ptx.F64 {
+		return 0
 	}
-	return 0
+	if lo, _ := intRange(dst); lo != 0 {
+		return uint64(lo)
+	}
+	return 1 << (dst.Bits() - 1)
 }
 
 func cvtFloatForm(in *ptx.Inst, dst, src ptx.Type) (form, error) {
