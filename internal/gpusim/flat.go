@@ -282,7 +282,7 @@ func (f *flat) call(in *ptx.Inst, fr *frame) error {
 	if !ok || !direct {
 		return notSupported(in, "a call through a register")
 	}
-	fn := f.prog.module.Func(sym.Name)
+	fn := f.prog.module.Callee(sym.Name)
 	if fn == nil {
 		return notSupported(in, "function %s is not declared", sym.Name)
 	}

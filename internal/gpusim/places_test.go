@@ -151,3 +151,58 @@ func TestBlockBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestSpecialWidths reads special registers in the widths that mov and cvt take.
+func TestSpecialWidths(t *testing.T) {
+	r, err := load(t, `.visible .entry k(.param .u64 out)
+{
+	.reg .b64 %o, %d; .reg .b32 %r, %s, %i; .reg .b16 %h, %g;
+	ld.param.u64 %o, [out];
+	mov.u32 %i, %tid.x; mul.wide.u32 %d, %i, 16; add.u64 %o, %o, %d;
+	mov.u16 %h, %tid.x; cvt.u16.u32 %g, %laneid; mov.u32 %r, %gridid; cvt.u32.u8 %s, %tid.x;
+	pmevent 1; pmevent.mask 3;
+	cvt.u32.u16 %i, %h; st.global.u32 [%o], %i;
+	cvt.u32.u16 %i, %g; st.global.u32 [%o+4], %i;
+	st.global.u32 [%o+8], %r; st.global.u32 [%o+12], %s;
+	ret;
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.alloc(300*16, "out")
+	for serial := range uint32(2) {
+		r.launch("k", d1(1), d1(300), Options{}, out)
+		for i, v := range download[[4]uint32](r, out, 300) {
+			if n := uint32(i); v != [4]uint32{n, n % 32, serial + 1, n & 255} {
+				t.Fatalf("thread %d: %v", i, v)
+			}
+		}
+	}
+}
+
+// TestAlias calls a function by the name of an alias, as constructors of C++ are called.
+func TestAlias(t *testing.T) {
+	r, err := load(t, `.func (.param .b32 r) b(.param .b32 x) { .reg .b32 %r; ld.param.b32 %r, [x]; add.u32 %r, %r, 5; st.param.b32 [r], %r; ret; }
+.func (.param .b32 r) a(.param .b32 x);
+.alias a, b;
+.visible .entry k(.param .u64 out)
+{
+	.reg .b64 %o; .reg .b32 %r;
+	.param .b32 p, q;
+	ld.param.u64 %o, [out];
+	mov.u32 %r, 2; st.param.b32 [p], %r;
+	call (q), a, (p);
+	ld.param.b32 %r, [q]; st.global.u32 [%o], %r;
+	ret;
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.alloc(4, "out")
+	r.launch("k", d1(1), d1(1), Options{Checks: AllChecks}, out)
+	if got := download[uint32](r, out, 1)[0]; got != 7 {
+		t.Error(got)
+	}
+}

@@ -66,6 +66,21 @@ func (m *Module) Func(name string) *Func {
 	return found
 }
 
+// Callee is the function that a call of name reaches, that behind an alias where it has no body of its own;
+// nil if there is none.
+func (m *Module) Callee(name string) *Func {
+	f := m.Func(name)
+	if f != nil && f.Body != nil {
+		return f
+	}
+	for _, it := range m.Items {
+		if a, ok := it.(*Alias); ok && a.Name == name {
+			return m.Func(a.Of)
+		}
+	}
+	return f
+}
+
 // Vars iterates over the variables of module scope in source order.
 func (m *Module) Vars() iter.Seq[*Var] {
 	return func(yield func(*Var) bool) {
