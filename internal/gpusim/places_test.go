@@ -2,6 +2,7 @@ package gpusim
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -204,5 +205,129 @@ func TestAlias(t *testing.T) {
 	r.launch("k", d1(1), d1(1), Options{Checks: AllChecks}, out)
 	if got := download[uint32](r, out, 1)[0]; got != 7 {
 		t.Error(got)
+	}
+}
+
+// TestRegisterArguments passes registers, numbers and .param variables for parameters of either kind.
+func TestRegisterArguments(t *testing.T) {
+	r, err := load(t, `.func (.reg .b32 r) f(.reg .b32 x, .reg .b32 unused, .reg .f32 y)
+{
+	.reg .pred %p; .reg .b32 %t;
+	cvt.rni.s32.f32 %t, y; add.u32 x, x, 1;
+	setp.gt.u32 %p, x, 20; @%p bra BIG;
+	add.u32 r, x, %t; ret;
+BIG: mad.lo.u32 r, x, 100, %t; ret;
+}
+.func (.param .b32 r) g(.param .b32 x, .param .b32 y)
+{
+	.reg .b32 %a, %b; ld.param.b32 %a, [x]; ld.param.b32 %b, [y]; mad.lo.u32 %a, %a, 1000, %b; st.param.b32 [r], %a; ret;
+}
+.visible .entry k(.param .u64 out)
+{
+	.reg .b64 %o, %d; .reg .b32 %i, %r<8>; .reg .f32 %f; .reg .pred %q; .param .b32 p0, p1;
+	ld.param.u64 %o, [out]; mov.u32 %i, %tid.x; mul.wide.u32 %d, %i, 32; add.u64 %o, %o, %d;
+	mov.f32 %f, 0f40400000;
+	call (%r0), f, (%i, 9, %f);
+	call (%r1), g, (%i, 7);
+	st.param.b32 [p0], %i;
+	call (p1), f, (p0, %i, 0f40000000); ld.param.b32 %r2, [p1];
+	call (%r3), g, (p0, %r2);
+	call (p1), g, (1, p0); ld.param.b32 %r4, [p1];
+	call (_), f, (%i, 9, %f); call (_), g, (%i, 9);
+	mov.u32 %r5, 0; setp.lt.u32 %q, %i, 10; @%q call (%r5), f, (%r0, %i, %f);
+	st.global.v4.u32 [%o], {%r0, %r1, %r2, %r3}; st.global.v2.u32 [%o+16], {%r4, %r5};
+	ret;
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(x, y uint32) uint32 {
+		if x+1 > 20 {
+			return (x+1)*100 + y
+		}
+		return x + 1 + y
+	}
+	for _, o := range []Options{{}, {Checks: AllChecks}, {Schedule: Independent, Seed: 3}} {
+		out := r.alloc(40*32, "out")
+		r.launch("k", d1(1), d1(40), o, out)
+		for i, v := range download[[8]uint32](r, out, 40) {
+			n := uint32(i)
+			want := [8]uint32{f(n, 3), n*1000 + 7, f(n, 2), n*1000 + f(n, 2), 1000 + n, 0, v[6], v[7]}
+			if i < 10 {
+				want[5] = f(want[0], 3)
+			}
+			if v != want {
+				t.Fatalf("thread %d: %v, want %v", i, v, want)
+			}
+		}
+	}
+}
+
+// TestVariableBounds: variables above what the simulator keeps are refused before memory is asked for; below, they cost
+// what is touched.
+func TestVariableBounds(t *testing.T) {
+	var many strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&many, ".global .b8 g%d[500000000];\n", i)
+	}
+	for src, want := range map[string]string{
+		".global .b8 g[9000000000];\n":   "the module's variables up to g, in line 4, have 9000000000 bytes",
+		".global .b8 g[900000000000];\n": "variable g of 900000000000 bytes",
+		many.String():                    "up to g2, in line 6, have 1500000000 bytes",
+	} {
+		if _, err := load(t, src+".visible .entry k() { ret; }\n"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	m, err := ptx.Parse(".version 7.4\n.target sm_80\n.address_size 64\n.global .b8 g[1000000000];\n.visible .entry k() { ret; }\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDevice(A100(), true)
+	p, err := d.Load(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, n, ok := p.Global("g")
+	if !ok || n != 1e9 || !d.Written(addr+uint64(n)-4, 4) {
+		t.Error(addr, n, ok)
+	}
+	if err := p.Unload("the test"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBodyVariables: variables of two bodies may have one name, and values to start with.
+func TestBodyVariables(t *testing.T) {
+	const body = `(.param .u64 out)
+{
+	.global .u32 v = START; .reg .b64 %o; .reg .b32 %r;
+	ld.param.u64 %o, [out]; ld.global.u32 %r, [v]; st.global.u32 [%o], %r; ret;
+}
+`
+	r, err := load(t, ".visible .entry a"+strings.Replace(body, "START", "5", 1)+".visible .entry b"+strings.Replace(body, "START", "7", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.alloc(4, "out")
+	for name, want := range map[string]uint32{"a": 5, "b": 7} {
+		r.launch(name, d1(1), d1(1), Options{}, out)
+		if got := download[uint32](r, out, 1)[0]; got != want {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+}
+
+// TestInliningBound: what calls would make too large is refused at once, by the kernel's name.
+func TestInliningBound(t *testing.T) {
+	var src strings.Builder
+	src.WriteString(".func f0() { ret; }\n")
+	for i := range 60 {
+		fmt.Fprintf(&src, ".func f%d() { call f%d; call f%d; ret; }\n", i+1, i, i)
+	}
+	src.WriteString(".visible .entry bomb() { call f60; ret; }\n")
+	if _, err := load(t, src.String()); err == nil || !strings.Contains(err.Error(), "line 65: kernel bomb is not supported: it has more than 1048576 instructions") {
+		t.Error(err)
 	}
 }
