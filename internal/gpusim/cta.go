@@ -28,6 +28,8 @@ type cta struct {
 	findings []Finding
 	out      []byte // of vprintf
 
+	mbarriers map[int]*mbarrierOrder // by address
+
 	tally
 }
 
@@ -296,6 +298,7 @@ func (c *cta) start(index int) {
 	c.alive = len(c.warps)
 	clear(c.shared)
 	c.sources, c.reads = c.sources[:0], c.reads[:0]
+	c.mbarriers = nil
 	if g.checks&Initcheck != 0 {
 		clear(c.written)
 		for i := range c.shared {

@@ -23,7 +23,7 @@ func init() {
 		"cp": (*emitter).cp, "bar": (*emitter).bar, "barrier": (*emitter).bar,
 		"shfl": (*emitter).shfl, "vote": (*emitter).vote, "match": (*emitter).match, "redux": (*emitter).redux,
 		"activemask": (*emitter).activemask, "elect": (*emitter).elect,
-		"ldmatrix": (*emitter).ldmatrix, "movmatrix": (*emitter).movmatrix, "mma": (*emitter).mma,
+		"ldmatrix": (*emitter).ldmatrix, "movmatrix": (*emitter).movmatrix, "mma": (*emitter).product, "wmma": (*emitter).wmma, "mbarrier": (*emitter).mbarrier,
 	}
 	for _, name := range []string{"add", "sub", "mad"} {
 		emitters[name] = func(e *emitter) op {

@@ -247,7 +247,7 @@ func (f *flat) find(v *ptx.Var, fr *frame) (place, bool) {
 
 // converges are the opcodes whose lanes wait for each other; a predicate before one becomes a branch around it.
 var converges = map[string]bool{"bar": true, "barrier": true, "shfl": true, "vote": true, "match": true, "redux": true,
-	"elect": true, "mma": true, "ldmatrix": true, "movmatrix": true, "call": true, "brx": true}
+	"elect": true, "mma": true, "ldmatrix": true, "movmatrix": true, "wmma": true, "call": true, "brx": true}
 
 func (f *flat) inst(in *ptx.Inst, fr *frame) error {
 	if in.Guard != nil && converges[in.Op] {

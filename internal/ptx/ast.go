@@ -208,12 +208,12 @@ type Func struct {
 	Name       string
 	Ret        []*Var
 	Params     []*Var
-	Directives []Directive  // .maxntid, .reqntid, .minnctapersm, .maxnreg, .noreturn, …
-	Pragmas    []*Pragma    // between head and body
-	Body       *Block       // nil for a declaration
+	Directives []Directive // .maxntid, .reqntid, .minnctapersm, .maxnreg, .noreturn, …
+	Pragmas    []*Pragma   // between head and body
+	Body       *Block      // nil for a declaration
 	Formals    []int       // of Ret, then Params: by Reg.ID the register that one in register space is, -1 for others; nil without a body
-	Regs       []RegInfo    // the registers that occur in the body, by Reg.ID
-	Labels     []string     // the labels of the body, by Label.ID
+	Regs       []RegInfo   // the registers that occur in the body, by Reg.ID
+	Labels     []string    // the labels of the body, by Label.ID
 }
 
 // Directive finds a directive by name without its dot.
