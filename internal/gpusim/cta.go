@@ -322,6 +322,7 @@ func (w *warp) start(threads int) {
 	w.mask, w.cc, w.turn = w.live, 0, 0
 	w.splits = append(w.splits[:0], split{mask: w.live, node: -1})
 	w.nodes = w.nodes[:0]
+	w.stack = [warpSize]uint32{}
 	w.async.reset(w.cta.grid.seed != 0)
 	for i := range w.undef {
 		w.undef[i] = full

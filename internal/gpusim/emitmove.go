@@ -23,7 +23,9 @@ func init() {
 		"cp": (*emitter).cp, "bar": (*emitter).bar, "barrier": (*emitter).bar,
 		"shfl": (*emitter).shfl, "vote": (*emitter).vote, "match": (*emitter).match, "redux": (*emitter).redux,
 		"activemask": (*emitter).activemask, "elect": (*emitter).elect,
-		"ldmatrix": (*emitter).ldmatrix, "movmatrix": (*emitter).movmatrix, "mma": (*emitter).product, "wmma": (*emitter).wmma, "mbarrier": (*emitter).mbarrier,
+		"ldmatrix": (*emitter).ldmatrix, "movmatrix": (*emitter).movmatrix, "mma": (*emitter).product, "wmma": (*emitter).wmma,
+		"alloca": (*emitter).alloca, "stacksave": (*emitter).stacksave, "stackrestore": (*emitter).stackrestore,
+		"mbarrier": (*emitter).mbarrier,
 	}
 	for _, name := range []string{"add", "sub", "mad"} {
 		emitters[name] = func(e *emitter) op {

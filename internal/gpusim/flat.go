@@ -16,6 +16,7 @@ type flat struct {
 	labels  []int // label -> index into code
 	regs    []ptx.RegInfo
 	locals  int64 // bytes of local memory of a thread
+	stack   int64 // where in it alloca begins
 	shared  int64 // bytes of static shared memory of a block
 	dynamic int64 // alignment that dynamic shared memory asks for
 	vars    map[*ptx.Var]place
@@ -108,6 +109,7 @@ func flatten(prog *Program, fn *ptx.Func) (*flat, error) {
 		return nil, err
 	}
 	f.code = append(f.code, finst{Inst: &ptx.Inst{Pos: fn.Pos, Op: "exit"}, fr: fr})
+	f.reserveStack()
 	return f, nil
 }
 
@@ -344,10 +346,15 @@ func (f *flat) call(in *ptx.Inst, fr *frame) error {
 			return err
 		}
 	}
+	giveBack := func() {}
+	if takesStack(fn) {
+		giveBack = f.keepStack(in.Pos, fr)
+	}
 	if err := f.body(fn, inner); err != nil {
 		return err
 	}
 	f.labels[inner.end] = len(f.code)
+	giveBack()
 	for _, r := range pass.results {
 		f.emit(r, fr)
 	}

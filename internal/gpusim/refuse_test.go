@@ -39,8 +39,6 @@ func TestLoadRefusesForms(t *testing.T) {
 		"vadd.s32.s32.s32 %r0, %r1, %r2;",
 		"vabsdiff4.u32.u32.u32.add %r0, %r1, %r2, %r3;",
 		"call (%r0), %rd0, (%r1), proto;",
-		"alloca.u64 %rd0, 16;",
-		"stacksave.u64 %rd0;",
 		"istypep.texref %x, %rd0;",
 		"tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd0], [%r0], 128;",
 		"redux.sync.min.f32 %f0, %f1, -1;",

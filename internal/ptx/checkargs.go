@@ -270,16 +270,12 @@ func oldWidth(name string, t Type) bool {
 // convertible is a special register that a conversion of integers takes: one that is not narrower.
 func convertible(o Operand, k *checked) bool {
 	s, ok := o.(*Special)
-	if !ok || vectorSpecial(s.Name) {
+	if !ok || vectorSpecial(s.Name) || slices.Contains(k.words, "pack") {
 		return false
 	}
-	for _, t := range typeWords(k.words) {
-		if t.Kind() == KindFloat || t == Pred {
-			return false
-		}
-	}
 	types := typeWords(k.words)
-	return len(types) == 2 && SpecialType(s.Name).Bits() >= types[1].Bits()
+	float := slices.ContainsFunc(types, func(t Type) bool { return t.Kind() == KindFloat })
+	return len(types) == 2 && !float && SpecialType(s.Name).Bits() >= types[1].Bits()
 }
 
 // reg checks a register against a type; wide lets it be wider, as loads, stores and conversions do.
