@@ -74,7 +74,7 @@ func (f *file) load(d *gpusim.Device) (*gpusim.Program, error) {
 	p, err := d.Load(f.module)
 	var bad gpusim.Rejected
 	if errors.As(err, &bad) {
-		return nil, fail("NVIDIA's assembler, ptxas, refuses this as well: correct the line, or the .version and .target that the file states", "%s", placed(f.path, bad[0]))
+		return nil, fail("as far as is known ptxas, NVIDIA's assembler, refuses this too: correct the line, or the .version and .target that the file states", "%s", placed(f.path, bad[0]))
 	}
 	if err != nil {
 		return nil, fail(loadHint(f.module.Target, d.Card), "%s: %s", f.path, strings.TrimPrefix(err.Error(), "gpusim: "))

@@ -317,7 +317,7 @@ func TestHints(t *testing.T) {
 		{kernel("8.0", "sm_90a", "wgmma.fence.sync.aligned;"), "h100-pcie", "wgmma.fence.sync.aligned is not supported", "compile for sm_80"},
 		{kernel("7.4", "sm_80", ""), "t4", "a module for sm_80 on a card", "compile for sm_75, or choose a card of compute capability 8.0"},
 		{kernel("7.4", "sm_80", "vadd.s32.s32.s32 %r0, %r1, %r2;"), "", "vadd.s32.s32.s32 is not supported", "Limits"},
-		{kernel("7.4", "sm_80", "add.ftz.s32 %r0, %r1, %r2;"), "", "no such form", "ptxas, refuses"},
+		{kernel("7.4", "sm_80", "add.ftz.s32 %r0, %r1, %r2;"), "", "no such form", "ptxas, NVIDIA's assembler, refuses"},
 		{tritonLike, "", "3 parameters, and 1 arguments", "--meta"},
 	} {
 		write(t, "k.ptx", c.src)
