@@ -53,7 +53,7 @@ func (e *emitter) nanosleep() op {
 // fence orders memory accesses. Warps of a block run one at a time and see each other's writes at once, so nothing is
 // left to do.
 func (e *emitter) fence() op {
-	e.check("cta gl sys gpu cluster sc acq_rel acquire release proxy alias")
+	e.check("cta gl sys gpu cluster sc acq_rel acquire release")
 	return e.nothing()
 }
 
