@@ -64,10 +64,10 @@ func TestAlloca(t *testing.T) {
 		}
 	}
 	for change, want := range map[string]string{
-		"alloca.u64 %d, 20000;":                                         "the stack overflows",
-		"L: alloca.u64 %d, 100; bra L;":                                 "the stack overflows",
-		"add.u64 %x, %x, 8; stackrestore.u64 %x;":                       "no stacksave gave",
-		"alloca.u64 %d, 8; st.local.u32 [%d+20000], %i;":                "out-of-bounds write",
+		"alloca.u64 %d, 20000;":                          "the stack overflows",
+		"L: alloca.u64 %d, 100; bra L;":                  "the stack overflows",
+		"add.u64 %x, %x, 8; stackrestore.u64 %x;":        "no stacksave gave",
+		"alloca.u64 %d, 8; st.local.u32 [%d+20000], %i;": "out-of-bounds write",
 	} {
 		r, err := load(t, strings.Replace(stacked, "alloca.u64 %d, 100; stackrestore.u64 %x; // again", change, 1))
 		if err != nil {
