@@ -14,7 +14,7 @@
 //	cta.go       a block: its warps take turns, its barriers (synccheck), its findings
 //	matrix.go    wmma, and mma.sync of small integers; mma.go has the shapes that the assembly knows
 //	mbarrier.go  barriers in shared memory, and what they put in order
-//	printf.go    C's printf
+//	printf.go    C's printf; stack.go has alloca
 //	area.go      accesses of a warp that all lie in one place; watch.go checks those
 //	async.go     when cp.async reads and writes, and who may not at that time
 //	race.go      accesses to shared memory that nothing orders (racecheck); stale.go stores to what is read by .nc
