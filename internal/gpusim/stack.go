@@ -55,8 +55,8 @@ func (e *emitter) alloca() op {
 	size, on := e.src(e.arg(1), t), int64(8)
 	if len(e.in.Args) == 3 {
 		imm, ok := e.in.Args[2].(*ptx.Imm)
-		if !ok || imm.Int() < 1 || imm.Int() > 128 || imm.Int()&(imm.Int()-1) != 0 {
-			e.fail("wants an alignment of 1 to 128, a power of two")
+		if !ok || imm.Int() < 1 || imm.Int() > stackBytes || imm.Int()&(imm.Int()-1) != 0 {
+			e.fail("wants an alignment that is a power of two, and at most the stack")
 			return nil
 		}
 		on = imm.Int()

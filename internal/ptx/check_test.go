@@ -31,6 +31,7 @@ func TestCheckErrors(t *testing.T) {
 		{"mov.u32 %r1, %clock64;", Error{Pos{10, 14}, "%clock64", "bad operand 2 of mov.u32", "a register for .u32, an immediate, a special register or a variable"}},
 		{"mov.u16 %h1, %laneid;", Error{Pos{10, 14}, "%laneid", "bad operand 2 of mov.u16", "a register for .u16, an immediate, a special register or a variable"}},
 		{"cvt.rn.f32.u32 %f1, %tid.x;", Error{Pos{10, 21}, "%tid.x", "bad operand 2 of cvt.rn.f32.u32", "a register for .u32 or an immediate"}},
+		{"alloca.u64 %rd1, %rd2, 0;", Error{Pos{10, 24}, "0", "bad operand 3 of alloca.u64", "a power of two"}},
 		{"pmevent 16;", Error{Pos{10, 9}, "16", "bad operand 1 of pmevent", "0 to 15"}},
 		{"{ .reg .b32 %tid; mov.u32 %r1, %tid.x; }", Error{Pos{10, 32}, "%tid.x",
 			"bad operand 2 of mov.u32, since %tid is the register declared in line 10 and hides the special one:", "another name for it"}},

@@ -155,6 +155,8 @@ func (s *argSpec) wantImmediate() string {
 		return "0 to 15"
 	case "mask":
 		return "a mask of 16 events"
+	case "power":
+		return "a power of two"
 	}
 	return "an integer"
 }
@@ -376,6 +378,8 @@ func immediate(o Operand, s *argSpec) bool {
 		return imm.Bits < 16
 	case "mask":
 		return imm.Bits < 1<<16
+	case "power":
+		return imm.Bits > 0 && imm.Bits&(imm.Bits-1) == 0
 	}
 	return true
 }
