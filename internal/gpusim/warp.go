@@ -29,8 +29,9 @@ type warp struct {
 	undef []uint32       // by virtual register: lanes that never wrote it
 	parts map[int]*parts // the same by byte, of registers that vectors are packed into
 	local []byte
-	stack [warpSize]uint32 // bytes that alloca has taken, by lane
 	async asyncState
+
+	stack [warpSize]uint32 // bytes that alloca has taken, by lane
 
 	seen bool // the access under way has been checked and counted
 
