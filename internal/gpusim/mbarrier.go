@@ -1,6 +1,10 @@
 package gpusim
 
-import "github.com/warpline-ml/warpline/internal/ptx"
+import (
+	"fmt"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
 
 // An mbarrier is 8 bytes of shared memory that threads arrive at and test: its phase is over when as many arrivals as were
 // expected have come, and the next one begins. cuda::barrier and cuda::pipeline are made of it.
@@ -149,7 +153,7 @@ func (w *warp) mbarrier(a *access, lane int) ([]byte, mbarrierState) {
 		return nil, 0
 	}
 	if o := w.cta.mbarrierAt(w.offsetOf(lane)); w.cta.race != nil && o.by != nil && !w.cta.race.ordered(w, lane, o.thread, o.at) {
-		w.cta.note(w, a.site, 1<<lane, Racecheck, "use of an mbarrier without a barrier after its initialisation"+lineOf(o.by))
+		w.cta.note(w, a.site, 1<<lane, Racecheck, fmt.Sprintf("use of an mbarrier without a barrier after its initialisation at PTX line %d", o.by.in.Pos.Line))
 	}
 	return p, s
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// printfArgs gives numbers in order; an address is the index of a string, from 1.
-func printfArgs(texts []string, numbers ...uint64) printfSource {
+// argsOf gives numbers in order; an address is the index of a string, from 1.
+func argsOf(texts []string, numbers ...uint64) printfSource {
 	return printfSource{func(size int) uint64 {
 		v := numbers[0]
 		numbers = numbers[1:]
@@ -38,7 +38,7 @@ func TestPrintfLikeC(t *testing.T) {
 		if kind == "s" {
 			v = 1
 		}
-		if got := printfBytes(part[0], printfArgs([]string{value}, v)); string(got) != want {
+		if got := printfBytes(part[0], argsOf([]string{value}, v)); string(got) != want {
 			t.Errorf("%q of %s is %q, want %q", part[0], part[1], got, want)
 		}
 		n++
@@ -61,7 +61,7 @@ func TestPrintfStars(t *testing.T) {
 		{"100%%", "100%", nil}, {"%d %g", "1 0.5", []uint64{1, half}}, {"%s", "(null)", []uint64{0}}, {"a%", "a%", nil}, {"%5.3", "%5.3", nil},
 		{"%y%d", "%y7", []uint64{7}}, {"", "", nil}, {"%hhx %hd", "ff 4464", []uint64{0x1ff, 70000}},
 	} {
-		if got := printfBytes(c.format, printfArgs([]string{"abc"}, c.args...)); string(got) != c.want {
+		if got := printfBytes(c.format, argsOf([]string{"abc"}, c.args...)); string(got) != c.want {
 			t.Errorf("%q is %q, want %q", c.format, got, c.want)
 		}
 	}
