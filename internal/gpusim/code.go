@@ -124,7 +124,7 @@ var classOf = map[string]class{"mov": classMove, "cvta": classMove, "selp": clas
 	"ex2": classSpecial, "lg2": classSpecial, "sin": classSpecial, "cos": classSpecial, "tanh": classSpecial, "rsqrt": classSpecial,
 	"ld": classLoad, "ldu": classLoad, "ldmatrix": classLoad, "st": classStore, "atom": classAtomic, "red": classAtomic, "cp": classCopy,
 	"shfl": classShuffle, "vote": classShuffle, "match": classShuffle, "redux": classShuffle, "movmatrix": classShuffle, "mma": classTensor,
-	"bar": classSync, "barrier": classSync, "membar": classSync, "fence": classSync,
+	"bar": classSync, "mbarrier": classSync, "wmma": classTensor, "barrier": classSync, "membar": classSync, "fence": classSync,
 	"bra": classControl, "brx": classControl, "exit": classControl, "trap": classControl, "call": classControl}
 
 // classify counts arithmetic by type and the rest by opcode.
@@ -148,7 +148,7 @@ func classify(in *ptx.Inst) class {
 }
 
 // touchesMemory are the opcodes after which the independent schedule may switch.
-var touchesMemory = map[string]bool{"ld": true, "st": true, "atom": true, "red": true, "cp": true}
+var touchesMemory = map[string]bool{"ld": true, "st": true, "atom": true, "red": true, "cp": true, "mbarrier": true}
 
 // writing are the opcodes after which a loop may go another way than before.
 var writing = map[string]bool{"st": true, "atom": true, "red": true, "cp": true, "call": true}
@@ -165,7 +165,7 @@ func readsGlobal(in *ptx.Inst) bool {
 // talking reports whether an instruction lets threads wait for each other outside barriers.
 func talking(in *ptx.Inst) bool {
 	switch in.Op {
-	case "atom", "red", "membar", "fence":
+	case "atom", "red", "membar", "fence", "mbarrier":
 		return true
 	case "ld", "st":
 		for _, m := range []string{"volatile", "relaxed", "acquire", "release", "mmio"} {
@@ -208,7 +208,7 @@ func (k *Kernel) compile(v variant) (*code, error) {
 		return nil, err
 	}
 	c := e.code
-	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(align(f.shared, dynamicAlign))
+	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(f.dynamicStart())
 	c.engine, c.regions = engineOf(v.level), sharedRegions
 	e.engine = c.engine
 	e.findAliases(use)

@@ -30,6 +30,8 @@ type cta struct {
 	findings []Finding
 	out      []byte // of vprintf
 
+	mbarriers map[int]*mbarrierOrder // by address
+
 	tally
 }
 
@@ -303,6 +305,7 @@ func (c *cta) start(index int) {
 	c.alive = len(c.warps)
 	clear(c.shared)
 	c.sources, c.reads = c.sources[:0], c.reads[:0]
+	c.mbarriers = nil
 	if g.checks&Initcheck != 0 {
 		clear(c.written)
 		for i := range c.shared {
@@ -326,6 +329,7 @@ func (w *warp) start(threads int) {
 	w.mask, w.cc, w.turn = w.live, 0, 0
 	w.splits = append(w.splits[:0], split{mask: w.live, node: -1})
 	w.nodes = w.nodes[:0]
+	w.stack = [warpSize]uint32{}
 	w.async.reset(w.cta.grid.seed != 0)
 	for i := range w.undef {
 		w.undef[i] = full

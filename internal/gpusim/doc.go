@@ -6,6 +6,9 @@
 //	flat.go      a kernel with its calls inlined, as one list of instructions
 //	emit*.go     an instruction becomes a Go closure over the 32 lanes of a warp
 //	alu*.go      the meaning of arithmetic: functions of one lane's bits, chosen by form; fast.go has loops over whole warps
+//	matrix.go    wmma, and mma.sync of small integers; mma.go has the shapes that the assembly knows
+//	mbarrier.go  barriers in shared memory, and what they put in order
+//	printf.go    C's printf; stack.go has alloca
 //	cfg.go       basic blocks, post-dominators, liveness, register allocation
 //	code.go      a compiled kernel; poison of registers that nobody wrote (initcheck)
 //	chain.go     blocks that a whole warp goes through without a choice, as one program

@@ -139,7 +139,7 @@ func (e *emitter) instruction(in *finst) op {
 	case hasForm(in.Op):
 		run = e.arithmetic()
 	default:
-		e.fail("unknown opcode")
+		e.fail(notSimulated)
 	}
 	if e.err != nil {
 		return nil
@@ -313,13 +313,10 @@ func (e *emitter) src(o ptx.Operand, t ptx.Type) slot {
 // offset is the address of a place within its space.
 func (e *emitter) offset(p place) int64 {
 	if p.dynamic {
-		return align(e.f.shared, dynamicAlign)
+		return e.f.dynamicStart()
 	}
 	return p.off
 }
-
-// dynamicAlign is what dynamic shared memory starts on.
-const dynamicAlign = 16
 
 // constant is a slot that holds the same bits in all lanes.
 func (e *emitter) constant(bits uint64, t ptx.Type) slot {

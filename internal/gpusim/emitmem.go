@@ -385,6 +385,10 @@ func (w *warp) refGlobal(a *access, lane int, addr uint64) []byte {
 		w.badAccess(a, lane, ptx.Global, addr, IllegalAddress, a.verb()+" after free", al.String())
 		return nil
 	}
+	if a.write && al.constant {
+		w.badAccess(a, lane, ptx.ConstSpace, addr, IllegalAddress, a.verb()+" to constant memory", al.String())
+		return nil
+	}
 	if w.seen {
 		return al.data[addr-al.lo:][:a.size]
 	}

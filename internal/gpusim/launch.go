@@ -184,10 +184,7 @@ func newGrid(d *Device, c *code, gridDim, block [3]int, dynShared int, params []
 		g.total *= gridDim[i]
 		g.threads *= block[i]
 	}
-	g.shared = c.kernel.Shared
-	if dynShared > 0 {
-		g.shared = c.dynamic + dynShared
-	}
+	g.shared = c.kernel.sharedWith(dynShared)
 	if g.limit <= 0 {
 		g.limit = 1e10
 	}
@@ -195,6 +192,14 @@ func newGrid(d *Device, c *code, gridDim, block [3]int, dynShared int, params []
 	g.failed.Store(int64(g.total))
 	g.stale = newStale(c, o.Checks)
 	return g
+}
+
+// sharedWith is the shared memory of a block that has so many dynamic bytes.
+func (k *Kernel) sharedWith(dynamic int) int {
+	if dynamic > 0 {
+		return k.dynamic + dynamic
+	}
+	return k.Shared
 }
 
 // admissible checks what the driver checks before a launch.
@@ -219,11 +224,14 @@ func (d *Device) admissible(k *Kernel, gridDim, block [3]int, dynShared int, par
 	if n > d.Card.ThreadsPerBlock {
 		return refuse(InvalidValue, "a block of %v is %d threads, more than %d", block, n, d.Card.ThreadsPerBlock)
 	}
-	if n > k.MaxBlock || k.Required != [3]int{} && k.Required != block {
-		return refuse(InvalidValue, "a block of %v threads; %s was compiled for at most %d, exactly %v", block, k.Name, k.MaxBlock, k.Required)
+	if k.Required != [3]int{} && k.Required != block {
+		return refuse(InvalidValue, "a block of %v threads; %s was compiled for exactly %v", block, k.Name, k.Required)
 	}
-	if dynShared < 0 || k.Shared+dynShared > d.Card.SharedPerBlock {
-		return refuse(InvalidValue, "%d bytes of shared memory, %d of them dynamic; %s has %d per block", k.Shared+dynShared, dynShared, d.Card.Name, d.Card.SharedPerBlock)
+	if n > k.MaxBlock {
+		return refuse(InvalidValue, "a block of %v is %d threads; %s was compiled for at most %d", block, n, k.Name, k.MaxBlock)
+	}
+	if shared := k.sharedWith(dynShared); dynShared < 0 || shared > d.Card.SharedPerBlock {
+		return refuse(InvalidValue, "%d bytes of shared memory, %d of them dynamic; %s has %d per block", shared, dynShared, d.Card.Name, d.Card.SharedPerBlock)
 	}
 	if len(params) != k.Params {
 		return refuse(InvalidValue, "%d bytes of parameters; %s takes %d", len(params), k.Name, k.Params)

@@ -31,6 +31,8 @@ type warp struct {
 	local []byte
 	async asyncState
 
+	stack [warpSize]uint32 // bytes that alloca has taken, by lane
+
 	seen bool // the access under way has been checked and counted
 
 	splits []split
