@@ -83,7 +83,8 @@ type terminator struct {
 	p      int32 // the predicate of a branch or exit, -1 without
 	neg    bool
 	index  slot
-	need   func(w *warp) uint32 // the lanes that must arrive
+	mask   slot // of the lanes to wait for, by lane
+	whole  bool // waits for all lanes that have not exited instead
 	run    op
 	warp   bool // bar.warp.sync: meets its like anywhere in the code
 	all    bool // needs all lanes of the warp, and runs at once where they are here

@@ -291,13 +291,7 @@ func (w *warp) next(s int, b *basic) (pc int, again bool) {
 	case termExit:
 		return w.exitSplit(s, b)
 	case termSync:
-		if t.need(w)&w.live&^w.mask == 0 {
-			t.run(w)
-			return b.next, w.cta.fault == nil
-		}
-		w.splits[s].state = atSync
-		w.trySync(w.splits[s].pc)
-		return 0, false
+		return b.next, w.reach(s, t)
 	case termBar:
 		return w.barrier(s, b)
 	}
