@@ -41,6 +41,7 @@ type code struct {
 	regs      int       // virtual registers, for poison
 	dynamic   int       // offset of dynamic shared memory
 	talks     bool      // has atomics, fences or strong accesses: other threads may wait for it, or it for them
+	signals   bool      // has atomics or strong accesses that may be to shared memory
 	async     bool      // has cp.async
 	nc        bool      // has ld.global.nc
 	accesses  []*access // by access.id
@@ -198,6 +199,7 @@ func (k *Kernel) compile(v variant) (*code, error) {
 	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(align(f.shared, dynamicAlign))
 	c.engine, c.regions = engineOf(v.level), sharedRegions
 	e.engine = c.engine
+	e.polled = polled(f, g, use)
 	e.findAliases(use)
 	c.pressure = min(e.assign(g, use), maxRegisters) // ptxas spills what goes beyond
 	c.blocks = make([]basic, len(g.blocks))

@@ -75,13 +75,14 @@ type emitter struct {
 	addrOff uint64
 	err     error
 
-	engine *engine        // for which forms in assembly are made; nil for none
-	vector []inst         // the form of the instruction under way; empty without
-	tileOf []slot         // A of the last mma
-	tag    uint32         // of those that share it
-	watch  op             // what checks and counts the access under way before the assembly carries it out
-	review op             // the same, after it
-	plain  op             // the instruction without poison
+	engine *engine // for which forms in assembly are made; nil for none
+	vector []inst  // the form of the instruction under way; empty without
+	tileOf []slot  // A of the last mma
+	tag    uint32  // of those that share it
+	watch  op      // what checks and counts the access under way before the assembly carries it out
+	review op      // the same, after it
+	plain  op      // the instruction without poison
+	polled map[*finst]bool
 	alias  map[int]*finst // registers that only ever hold what a constant slot does: what defines them
 
 	consts32 map[uint32]int32

@@ -54,11 +54,16 @@ func (e *emitter) nanosleep() op {
 	return e.nothing()
 }
 
-// fence orders memory accesses. Warps of a block run one at a time and see each other's writes at once, so nothing is
-// left to do.
+// fence orders memory accesses. Warps of a block run one at a time and see each other's writes at once, so it only matters
+// for racecheck.
 func (e *emitter) fence() op {
 	e.check("cta gl sys gpu cluster sc acq_rel acquire release")
-	return e.nothing()
+	acquire, release := !e.in.Has("release"), !e.in.Has("acquire")
+	return func(w *warp) {
+		if r := w.cta.race; r != nil {
+			r.fence(w, w.mask, acquire, release)
+		}
+	}
 }
 
 // hint is an instruction that only concerns caches.

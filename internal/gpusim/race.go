@@ -6,9 +6,9 @@ import (
 )
 
 // race finds accesses to shared memory by two threads, one of them a write, that nothing orders: no barrier of the
-// block between their warps, no bar.warp.sync between lanes of one warp.
+// block between their warps, no bar.warp.sync between lanes of one warp, no fences and strong accesses (order.go).
 //
-// Warps have vector clocks, which barriers join; a warp's own clock advances with each barrier and each bar.warp.sync.
+// Warps have vector clocks, which barriers join; a warp's own clock advances with each barrier, bar.warp.sync and fence.
 // Within a warp, order keeps for each two lanes the clock at which they last met.
 //
 // What is known of memory is kept for vectors of 16 bytes; one that was not accessed as a whole is split into words of 4
@@ -19,21 +19,16 @@ type race struct {
 	order                 [][warpSize][warpSize]uint32
 	met                   []uint32 // clock of each warp at which all its lanes last met
 	bars                  [16][]uint32
-	sync                  map[int]*released // by address: what atomics and strong accesses published
 	multi                 []readers
 	free                  []int32 // of multi
 	epoch                 uint32  // one more with each barrier that all threads passed: what is from before comes before
-}
-
-// released is what threads knew when they last used an address to synchronise.
-type released struct {
-	clock []uint32
-	lanes map[uint32]*[warpSize]uint32 // by warp
+	talk
 }
 
 // readers is who read bytes since they were written: by warp, lanes and the clock of the latest read.
 type readers struct {
-	lanes, clock []uint32
+	lanes, clock      []uint32
+	strong, signalled []uint32 // of lanes those that only read so
 }
 
 // shadow is the last write of some bytes and the last read, or that several threads read them.
@@ -42,7 +37,8 @@ type shadow struct {
 	multi              int32  // index of the several readers
 	wrote, read        uint32 // clock of its warp, 0 for never
 	wroteIn, readIn    uint32 // epoch
-	atomic, async      bool
+	wroteAs, readAs    strength
+	async              bool
 	split              bool // what is known is kept for its parts
 	writerOf, readerOf *site
 }
@@ -55,7 +51,7 @@ func newRace(shared, warps int) *race {
 	n := (shared + vectorSize - 1) / vectorSize
 	r := &race{vectors: make([]shadow, n), words: make([]shadow, n*vectorSize/wordSize), bytes: make([]shadow, n*vectorSize),
 		clock: make([][]uint32, warps), order: make([][warpSize][warpSize]uint32, warps)}
-	r.met = make([]uint32, warps)
+	r.met, r.talk = make([]uint32, warps), newTalk(warps*warpSize)
 	for i := range r.clock {
 		r.clock[i] = make([]uint32, warps)
 	}
@@ -71,7 +67,8 @@ func (r *race) start(*cta) {
 	clear(r.vectors)
 	clear(r.order)
 	clear(r.met)
-	r.sync, r.free = nil, r.free[:0]
+	r.free = r.free[:0]
+	r.talk.forget()
 	for i := range r.multi {
 		r.free = append(r.free, int32(i))
 	}
@@ -84,22 +81,34 @@ func (r *race) start(*cta) {
 	}
 }
 
-// arrive publishes what the warp has done to a barrier.
-func (r *race) arrive(w *warp, id uint32) {
+// arrive publishes what lanes of the warp have done to a barrier.
+func (r *race) arrive(w *warp, lanes, id uint32) {
 	join(r.bars[id], r.clock[w.id])
+	r.bring(w, lanes, id)
 	r.tick(w)
 }
 
-// leave lets the warp see what those that arrived had done. Its own lanes have met as well.
-func (r *race) leave(w *warp, id uint32) {
+// leave lets lanes of the warp see what those that arrived had done. They have met as well.
+func (r *race) leave(w *warp, lanes, id uint32, all bool) {
 	join(r.clock[w.id], r.bars[id])
-	r.meet(w, full)
+	if lanes == w.live {
+		lanes = full
+	}
+	r.meet(w, lanes)
+	if !all {
+		r.take(w, lanes, id)
+	}
 }
 
-func (r *race) reset(id uint32) { clear(r.bars[id]) }
-
-// passed notes that all threads of the block passed a barrier.
-func (r *race) passed() { r.epoch++ }
+// reset empties a barrier that is over; all is whether all threads of the block waited there.
+func (r *race) reset(id uint32, all bool) {
+	clear(r.bars[id])
+	r.atBar[id] = nil
+	if all {
+		r.epoch++
+		r.talk.forget()
+	}
+}
 
 func (r *race) tick(w *warp) { r.clock[w.id][w.id]++ }
 
@@ -111,6 +120,7 @@ func join(a, b []uint32) {
 
 // meet orders the lanes of a mask: what each knows of any lane, all know.
 func (r *race) meet(w *warp, mask uint32) {
+	r.share(w, mask)
 	now := r.clock[w.id][w.id]
 	if mask == full {
 		r.met[w.id] = now
@@ -136,15 +146,18 @@ func (r *race) meet(w *warp, mask uint32) {
 func (r *race) ordered(w *warp, lane int, thread uint16, clock uint32) bool {
 	other, l := int(thread)/warpSize, int(thread)%warpSize
 	if other != int(w.id) {
-		return r.clock[w.id][other] >= clock
+		return r.clock[w.id][other] >= clock || r.knows(w, lane, thread, clock)
 	}
-	return l == lane || r.met[w.id] >= clock || r.order[w.id][lane][l] >= clock
+	return l == lane || r.met[w.id] >= clock || r.order[w.id][lane][l] >= clock || r.knows(w, lane, thread, clock)
 }
 
 // check looks at an access and records it.
 func (r *race) check(w *warp, a *access, lane, addr int) {
+	as := r.strengthOf(w, a, lane)
 	if a.strong {
-		r.synchronise(w, lane, addr)
+		r.signal(w, a, lane, addr)
+	} else if a.write && len(r.published) > 0 {
+		delete(r.published, addr)
 	}
 	for at, end := addr, addr+a.size; at < end; {
 		left := end - at
@@ -157,11 +170,14 @@ func (r *race) check(w *warp, a *access, lane, addr int) {
 		}
 		b, n := r.part(at, left)
 		same := a.plain && bytes.Equal(w.data[at-addr:][:n], w.cta.shared[at:][:n])
-		if what, other := r.hazard(w, a, lane, b, same); what != "" {
+		if what, other := r.hazard(w, a, as, lane, b, same); what != "" {
 			w.cta.noteAt(w, a.site, lane, Racecheck, what+lineOf(other), "shared", uint64(addr), a.size, sharedSize(w.cta))
 		}
-		r.record(w, a, lane, b)
+		r.record(w, a, as, lane, b)
 		at += n
+	}
+	if a.release {
+		r.tick(w)
 	}
 	if a.write && a.used == 0 {
 		r.join(addr, a.size)
@@ -182,7 +198,7 @@ func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
 			rest |= 1 << i
 		case v.readIn < epoch:
 			r.forget(v)
-			v.reader, v.read, v.readIn = first+uint16(i), now, epoch
+			v.reader, v.read, v.readIn, v.readAs = first+uint16(i), now, epoch, weak
 			if v.readerOf != a.site {
 				v.readerOf = a.site
 			}
@@ -190,7 +206,7 @@ func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
 			m := &r.multi[v.multi]
 			m.lanes[w.id], m.clock[w.id] = 1<<i, now
 		default:
-			r.record(w, a, i, v)
+			r.record(w, a, weak, i, v)
 		}
 	}
 	return rest
@@ -207,7 +223,7 @@ func (r *race) copyVectors(w *warp, a *access, at *[warpSize]uint32) (rest uint3
 			continue
 		}
 		r.forget(v)
-		v.writer, v.wrote, v.wroteIn, v.read, v.readIn, v.async, v.atomic = first+uint16(i), now, epoch, 0, 0, true, false
+		v.writer, v.wrote, v.wroteIn, v.read, v.readIn, v.async, v.wroteAs = first+uint16(i), now, epoch, 0, 0, true, weak
 		if v.writerOf != a.site {
 			v.writerOf = a.site
 		}
@@ -243,6 +259,8 @@ func (r *race) divide(b *shadow, parts []shadow) {
 			from, to := &r.multi[b.multi], &r.multi[parts[i].multi]
 			copy(to.lanes, from.lanes)
 			copy(to.clock, from.clock)
+			copy(to.strong, from.strong)
+			copy(to.signalled, from.signalled)
 		}
 	}
 	r.forget(b)
@@ -267,11 +285,15 @@ func (r *race) newReaders() int32 {
 	if n := len(r.free); n > 0 {
 		i := r.free[n-1]
 		r.free = r.free[:n-1]
-		clear(r.multi[i].lanes)
+		m := &r.multi[i]
+		clear(m.lanes)
+		clear(m.strong)
+		clear(m.signalled)
 		return i
 	}
 	n := len(r.clock)
-	r.multi = append(r.multi, readers{make([]uint32, n), make([]uint32, n)})
+	all := make([]uint32, 4*n)
+	r.multi = append(r.multi, readers{all[:n:n], all[n : 2*n : 2*n], all[2*n : 3*n : 3*n], all[3*n:]})
 	return int32(len(r.multi) - 1)
 }
 
@@ -284,21 +306,33 @@ func (r *race) forget(b *shadow) {
 
 // hazard says what is wrong with an access. That several threads write the same value is harmless, and compilers rely
 // on it.
-func (r *race) hazard(w *warp, a *access, lane int, b *shadow, same bool) (what string, other *site) {
+func (r *race) hazard(w *warp, a *access, as strength, lane int, b *shadow, same bool) (what string, other *site) {
 	if b.wrote != 0 {
 		switch {
 		case b.async:
 			return kindOf(a) + " of bytes that cp.async may still be writing", b.writerOf
-		case !(a.strong && b.atomic) && !same && !r.ordered(w, lane, b.writer, b.wrote):
-			return kindOf(a) + " after a write by another thread without a barrier between them", b.writerOf
+		case clash(as, b.wroteAs) && !same && !r.ordered(w, lane, b.writer, b.wrote):
+			return kindOf(a) + " after a write by another thread without a barrier between them" + volatileNote(as, b.wroteAs), b.writerOf
 		}
 	}
-	if a.write && b.read != 0 && !a.strong {
-		if b.reader == many && !r.readersPast(w, lane, b) || b.reader != many && !r.ordered(w, lane, b.reader, b.read) {
-			return "write after a read by another thread without a barrier between them", b.readerOf
-		}
+	if !a.write || b.read == 0 {
+		return "", nil
+	}
+	if past := b.reader == many && r.readersPast(w, lane, b, as) || b.reader != many && (!clash(as, b.readAs) || r.ordered(w, lane, b.reader, b.read)); !past {
+		return "write after a read by another thread without a barrier between them" + volatileNote(as, b.readAs), b.readerOf
 	}
 	return "", nil
+}
+
+// volatileNote is for accesses of which somebody may think that they need no order.
+func volatileNote(a, b strength) string {
+	switch {
+	case a == unordered && b == unordered:
+		return "; volatile or relaxed accesses alone put nothing in order"
+	case a == signalled || b == signalled:
+		return "; an atomic or a flag puts nothing in order without fences around it"
+	}
+	return ""
 }
 
 func kindOf(a *access) string {
@@ -308,25 +342,34 @@ func kindOf(a *access) string {
 	return "read"
 }
 
-// readersPast is whether all of several readers come before what the lane does now.
-func (r *race) readersPast(w *warp, lane int, b *shadow) bool {
+// readersPast is whether all of several readers come before what the lane does now, as far as they clash with it.
+func (r *race) readersPast(w *warp, lane int, b *shadow, as strength) bool {
 	m := &r.multi[b.multi]
 	for v, lanes := range m.lanes {
-		if v == int(w.id) {
-			if !r.lanesPast(w, lane, lanes, m.clock[v]) {
-				return false
-			}
-		} else if lanes != 0 && r.clock[w.id][v] < m.clock[v] {
+		switch as {
+		case unordered:
+			lanes &^= m.signalled[v]
+		case signalled:
+			lanes &^= m.strong[v]
+		}
+		if lanes != 0 && !r.lanesPast(w, lane, v, lanes, m.clock[v]) {
 			return false
 		}
 	}
 	return true
 }
 
-// lanesPast is whether accesses of lanes of the same warp come before what the lane does now.
-func (r *race) lanesPast(w *warp, lane int, lanes, clock uint32) bool {
-	for lanes &^= 1 << lane; lanes != 0; lanes &= lanes - 1 {
-		if r.met[w.id] < clock && r.order[w.id][lane][lowest(lanes)] < clock {
+// lanesPast is whether accesses of lanes of a warp up to a clock come before what the lane does now.
+func (r *race) lanesPast(w *warp, lane, of int, lanes, clock uint32) bool {
+	if of == int(w.id) {
+		if r.met[of] >= clock {
+			return true
+		}
+	} else if r.clock[w.id][of] >= clock {
+		return true
+	}
+	for ; lanes != 0; lanes &= lanes - 1 {
+		if !r.ordered(w, lane, uint16(of*warpSize+lowest(lanes)), clock) {
 			return false
 		}
 	}
@@ -344,60 +387,62 @@ func lineOf(s *site) string {
 	return " (the other is " + s.in.Name() + " at PTX line " + strconv.Itoa(s.in.Pos.Line) + at + ")"
 }
 
-func (r *race) record(w *warp, a *access, lane int, b *shadow) {
+func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
 	thread, now := uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id]
 	if a.write {
 		r.forget(b)
-		*b = shadow{writer: thread, wrote: now, wroteIn: r.epoch, atomic: a.strong, writerOf: a.site}
+		if told := r.told[thread]; told != nil && as == signalled {
+			now = told[thread] // who knows of the fence knows of what it was for
+		}
+		*b = shadow{writer: thread, wrote: now, wroteIn: r.epoch, wroteAs: as, writerOf: a.site}
 		return
 	}
 	b.readIn = r.epoch
 	switch {
 	case b.read != 0 && b.reader == many:
-		r.addReader(w, lane, b, now)
+		r.addReader(w, as, lane, b, now)
 	case b.read != 0 && b.reader != thread && !r.ordered(w, lane, b.reader, b.read):
 		i := r.newReaders()
 		m := &r.multi[i]
-		m.lanes[b.reader/warpSize], m.clock[b.reader/warpSize] = 1<<(b.reader%warpSize), b.read
+		m.add(int(b.reader)/warpSize, int(b.reader)%warpSize, b.read, b.readAs)
 		b.reader, b.multi = many, i
-		r.addReader(w, lane, b, now)
+		r.addReader(w, as, lane, b, now)
 	default:
-		b.reader, b.read, b.readerOf = thread, now, a.site
+		if b.reader == thread && b.read == now {
+			as = min(as, b.readAs)
+		}
+		b.reader, b.read, b.readAs, b.readerOf = thread, now, as, a.site
 	}
 }
 
 // addReader forgets earlier readers of the warp that come before this one: what is after it is after them.
-func (r *race) addReader(w *warp, lane int, b *shadow, now uint32) {
-	m := &r.multi[b.multi]
-	if r.lanesPast(w, lane, m.lanes[w.id], m.clock[w.id]) {
-		m.lanes[w.id] = 0
+func (r *race) addReader(w *warp, as strength, lane int, b *shadow, now uint32) {
+	m, v := &r.multi[b.multi], int(w.id)
+	if m.clock[v] == now && m.lanes[v]>>lane&1 == 1 {
+		as = min(as, m.strengthOf(v, lane))
 	}
-	m.lanes[w.id] |= 1 << lane
-	m.clock[w.id] = now
+	if r.lanesPast(w, lane, v, m.lanes[v], m.clock[v]) {
+		m.lanes[v], m.strong[v], m.signalled[v] = 0, 0, 0
+	}
+	m.add(v, lane, now, as)
+	b.readAs = min(b.readAs, as)
 }
 
-// synchronise makes atomics and strong accesses of one address order what comes before and after them.
-func (r *race) synchronise(w *warp, lane, addr int) {
-	if r.sync == nil {
-		r.sync = map[int]*released{}
+func (m *readers) add(warp, lane int, clock uint32, as strength) {
+	bit := uint32(1) << lane
+	m.lanes[warp] |= bit
+	m.clock[warp] = clock
+	m.strong[warp], m.signalled[warp] = m.strong[warp]&^bit, m.signalled[warp]&^bit
+	if as > weak {
+		m.strong[warp] |= bit
 	}
-	s := r.sync[addr]
-	if s == nil {
-		s = &released{make([]uint32, len(r.clock)), map[uint32]*[warpSize]uint32{}}
-		r.sync[addr] = s
+	if as == signalled {
+		m.signalled[warp] |= bit
 	}
-	known := s.lanes[w.id]
-	if known == nil {
-		known = new([warpSize]uint32)
-		s.lanes[w.id] = known
-	}
-	join(r.clock[w.id], s.clock)
-	join(s.clock, r.clock[w.id])
-	mine := &r.order[w.id][lane]
-	join(mine[:], known[:])
-	copy(known[:], mine[:])
-	known[lane] = r.clock[w.id][w.id]
-	r.tick(w)
+}
+
+func (m *readers) strengthOf(warp, lane int) strength {
+	return strength(m.strong[warp]>>lane&1 + m.signalled[warp]>>lane&1)
 }
 
 // markAsync marks bytes that a copy may write at any moment.

@@ -25,6 +25,7 @@ type warp struct {
 	p     []uint32       // predicates: a mask of lanes each
 	mask  uint32         // the lanes that run now
 	live  uint32         // the lanes that have not exited
+	born  uint32         // the lanes that there ever were
 	cc    uint32         // carry bits
 	undef []uint32       // by virtual register: lanes that never wrote it
 	parts map[int]*parts // the same by byte, of registers that vectors are packed into
@@ -437,7 +438,7 @@ func (w *warp) exitSplit(s int, b *basic) (int, bool) {
 	if w.live == 0 {
 		w.cta.warpExited()
 	} else {
-		w.arriveAtBarrier()
+		w.lanesExited()
 	}
 	return 0, false
 }
