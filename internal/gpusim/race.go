@@ -391,6 +391,9 @@ func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
 	thread, now := uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id]
 	if a.write {
 		r.forget(b)
+		if b.wrote == now && b.writer == thread {
+			as = min(as, b.wroteAs) // the thread's own weaker store is as new to others
+		}
 		if told := r.told[thread]; told != nil && as == signalled {
 			now = told[thread] // who knows of the fence knows of what it was for
 		}
