@@ -62,6 +62,7 @@ type basic struct {
 	n       int64 // instructions
 	classes [numClasses]uint32
 	memory  bool
+	local   bool  // may access local memory, whose poison chains do not follow
 	clock   bool  // reads a clock
 	chain   chain // the blocks that follow without a choice
 }
@@ -263,6 +264,7 @@ func (e *emitter) block(b *basic, g *graph, i int) {
 			b.term = *e.term
 			b.targets = at
 		}
+		b.local = b.local || e.v.poison && e.mayBeLocal()
 		e.append(i)
 		e.forgetTile()
 	}
@@ -270,7 +272,8 @@ func (e *emitter) block(b *basic, g *graph, i int) {
 
 // poisoned follows registers that nobody wrote: a result is undefined in the lanes where an operand is. That such a
 // value is used as an address, a predicate of a branch or the data of a store is a finding. The data of a store to local
-// memory is not: compilers leave undefined what a variable on the stack holds on a path that never reads it.
+// memory is not, nor is what a shuffle passes on: compilers leave undefined what a variable holds on a path that never
+// reads it.
 func (e *emitter) poisoned(run op) op {
 	u := *e.use
 	s := e.site
@@ -282,13 +285,14 @@ func (e *emitter) poisoned(run op) op {
 	}
 	sensitive := e.in.Op == "ld" || e.in.Op == "st" || e.in.Op == "atom" || e.in.Op == "red" || e.in.Op == "cp"
 	chooses := e.in.Op == "selp"
-	if e.in.Op == "st" && e.in.Space() == ptx.Local {
+	local := e.localMove()
+	if local != nil && local.store {
 		u.uses = e.addressUses()
 	}
 	active := func(w *warp) uint32 { return w.mask }
 	if e.in.Guard != nil {
 		p, neg := e.guard()
-		g := e.in.fr.reg + e.in.Guard.Reg.ID
+		g := e.in.guardReg()
 		active = func(w *warp) uint32 { return w.mask & (w.pred(p, neg) | w.undef[g]) }
 	}
 	vector, register, unpack := packs(s.in.Inst)
@@ -297,27 +301,37 @@ func (e *emitter) poisoned(run op) op {
 		for _, r := range u.uses {
 			bad |= w.undef[r]
 		}
-		mask := w.mask
+		all, mask := w.mask, active(w)
 		if chooses {
 			bad = w.chosenUndef(u.uses, s.in)
 		}
 		if sensitive && bad&mask != 0 {
-			if bad &= active(w); bad != 0 {
-				w.cta.note(w, s, bad, Initcheck, "an address, predicate or value that was never written is used")
-			}
+			w.noteUndef(s, bad&mask)
 			bad = 0
 		}
 		run(w)
 		for _, r := range u.defs {
 			w.undef[r] = w.undef[r]&^mask | bad&mask
 		}
+		w.mask = mask
 		switch {
 		case vector != nil && register != nil:
 			w.markMov(s.in, vector, register, unpack)
 		case len(w.parts) > 0:
 			w.setWhole(u.defs, mask, bad)
 		}
+		if local != nil && w.localUndef != nil && w.cta.fault == nil {
+			local.follow(w, s)
+		}
+		if s.in.Op == "call" && len(s.in.args) == printfArgs {
+			w.answered(s.in.args[0], 4)
+		}
+		w.mask = all
 	}
+}
+
+func (w *warp) noteUndef(s *site, lanes uint32) {
+	w.cta.note(w, s, lanes, Initcheck, "an address, predicate or value that was never written is used")
 }
 
 // addressUses are the registers of the address and of the guard.
@@ -357,9 +371,21 @@ func (w *warp) chosenUndef(uses []int, in *finst) uint32 {
 	return undef(p) | undef(in.Args[1])&pick | undef(in.Args[2])&^pick
 }
 
-// poisonedTerm checks what a terminator reads and marks what it writes as written.
+// poisonedTerm checks what a terminator reads and marks what it writes as written; what a shuffle passes on is followed
+// when it runs.
 func (e *emitter) poisonedTerm(u usage) {
 	s := e.site
+	if e.in.Op == "shfl" {
+		without := func(list []int, r int) []int {
+			i := slices.Index(list, r)
+			if i < 0 {
+				return list
+			}
+			return slices.Delete(slices.Clone(list), i, i+1)
+		}
+		from, to := e.shuffled()
+		u.uses, u.defs = without(u.uses, from), without(u.defs, to)
+	}
 	e.term.poison = func(w *warp) {
 		var bad uint32
 		for _, r := range u.uses {
@@ -372,4 +398,19 @@ func (e *emitter) poisonedTerm(u usage) {
 			w.undef[r] &^= w.mask
 		}
 	}
+}
+
+// shuffled are the registers that a shuffle reads from other lanes and writes, -1 for what is none.
+func (e *emitter) shuffled() (from, to int) {
+	id := func(o ptx.Operand) int {
+		if r, ok := o.(*ptx.Reg); ok {
+			return e.in.fr.reg + r.ID
+		}
+		return -1
+	}
+	d := e.in.Args[0]
+	if pair, ok := d.(*ptx.Pair); ok {
+		d = pair.A
+	}
+	return id(e.in.Args[1]), id(d)
 }

@@ -176,6 +176,9 @@ func (w *warp) start(threads int) {
 	w.born = w.live
 	w.mask, w.cc, w.turn = w.live, 0, 0
 	clear(w.local)
+	for i := range w.localUndef {
+		w.localUndef[i] = 1
+	}
 	w.splits = append(w.splits[:0], split{mask: w.live, node: -1})
 	w.nodes = w.nodes[:0]
 	w.async.reset(w.cta.grid.seed != 0)
@@ -259,6 +262,9 @@ func newWarp(c *cta, id uint32) *warp {
 		w.undef = make([]uint32, k.regs)
 	}
 	w.local = make([]byte, warpSize*k.kernel.Local)
+	if c.grid.checks&Initcheck != 0 {
+		w.localUndef = make([]byte, len(w.local))
+	}
 	for _, x := range k.const32 {
 		w.r[x.i] = vec32(slices.Repeat([]uint32{uint32(x.bits)}, warpSize))
 	}

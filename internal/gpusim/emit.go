@@ -83,6 +83,7 @@ type emitter struct {
 	review op      // the same, after it
 	plain  op      // the instruction without poison
 	polled map[*finst]bool
+	access *access        // of the instruction under way, nil for none
 	alias  map[int]*finst // registers that only ever hold what a constant slot does: what defines them
 
 	consts32 map[uint32]int32
@@ -127,7 +128,7 @@ func (e *emitter) fail(format string, args ...any) {
 
 // instruction compiles one instruction; nil for one that only ends a block.
 func (e *emitter) instruction(in *finst) op {
-	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review = in, nil, nil, e.vector[:0], nil, nil, nil
+	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review, e.access = in, nil, nil, e.vector[:0], nil, nil, nil, nil
 	e.site = &site{in, e.f.prog}
 	if e.use == nil {
 		e.use = &usage{}

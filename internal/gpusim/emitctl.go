@@ -82,6 +82,9 @@ func (e *emitter) policy() op {
 	return func(w *warp) { w.put(d, &vec64{}) }
 }
 
+// printfArgs are the result and the parameters of vprintf.
+const printfArgs = 3
+
 // builtin is a call of a function that the simulator provides.
 func (e *emitter) builtin() op {
 	c, _ := e.in.Call()
@@ -93,7 +96,7 @@ func (e *emitter) builtin() op {
 		}
 		return func(w *warp) { w.assertFail(s) }
 	}
-	if len(e.in.args) != 3 {
+	if len(e.in.args) != printfArgs {
 		e.fail("vprintf has a result and two parameters")
 		return nil
 	}

@@ -108,6 +108,7 @@ func (e *emitter) memory(o ptx.Operand, size int, write bool) (*access, op) {
 	}
 	e.code.signals = e.code.signals || a.strong && (a.space == ptx.Shared || a.space == ptx.Generic)
 	e.code.watch(a)
+	e.access = a
 	return a, addr
 }
 

@@ -65,12 +65,13 @@ func (e *emitter) shfl() op {
 	d, p := e.destPair(e.in.Args[0], ptx.B32)
 	s := e.site
 	sources, valid, fixed := e.fixedShuffle(from, b, c)
-	return e.waitFor(mask, func(w *warp) {
+	return e.waitFor(mask, e.passing(func(w *warp) {
 		if fixed && w.mask == full {
 			in, out := w.r[a.i], &w.r[d.i]
 			for i, j := range &sources {
 				out[i] = in[j&31]
 			}
+			w.from = &sources
 			if p >= 0 {
 				w.p[p] = valid
 			}
@@ -78,6 +79,7 @@ func (e *emitter) shfl() op {
 		}
 		in := w.r[a.i] // lanes read what others had before any writes
 		var ok uint32
+		w.from = &w.fromAny
 		for m := w.mask; m != 0; m &= m - 1 {
 			i := lowest(m)
 			bv, cv := int(w.r[b.i][i]&31), int(w.r[c.i][i])
@@ -90,12 +92,31 @@ func (e *emitter) shfl() op {
 			if w.mask>>(j&31)&1 == 0 {
 				w.cta.note(w, s, 1<<i, Synccheck, "a shuffle reads a lane that takes no part")
 			}
-			w.r[d.i][i] = in[j&31]
+			w.r[d.i][i], w.from[i] = in[j&31], uint8(j&31)
 		}
 		if p >= 0 {
 			w.setPred(p, ok)
 		}
-	})
+	}))
+}
+
+// passing makes a shuffle pass on what is undefined as well.
+func (e *emitter) passing(run op) op {
+	from, to := e.shuffled()
+	if !e.v.poison || to < 0 {
+		return run
+	}
+	return func(w *warp) {
+		var bad uint32
+		var p *parts
+		if from >= 0 {
+			if bad = w.undef[from]; w.parts[from] != nil {
+				p = new(*w.parts[from])
+			}
+		}
+		run(w)
+		w.passUndef(to, bad, p, w.from)
+	}
 }
 
 // fixedShuffle is where each lane reads, and which lanes read within bounds, if b and c are constants.

@@ -30,6 +30,11 @@ type warp struct {
 	undef []uint32       // by virtual register: lanes that never wrote it
 	parts map[int]*parts // the same by byte, of registers that vectors are packed into
 	local []byte
+
+	localUndef []byte           // 1 for each byte of local that nobody wrote, under initcheck
+	from       *[warpSize]uint8 // the lanes that the last shuffle read
+	fromAny    [warpSize]uint8
+
 	async asyncState
 
 	seen bool // the access under way has been checked and counted
