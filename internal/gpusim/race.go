@@ -19,16 +19,16 @@ type race struct {
 	order                 [][warpSize][warpSize]uint32
 	met                   []uint32 // clock of each warp at which all its lanes last met
 	bars                  [16][]uint32
-	multi                 []readers
-	free                  []int32 // of multi
-	epoch                 uint32  // one more with each barrier that all threads passed: what is from before comes before
+	multi                 []reader // lists of one for each warp
+	free                  []int32  // lists
+	epoch                 uint32   // one more with each barrier that all threads passed: what is from before comes before
 	talk
 }
 
-// readers is who read bytes since they were written: by warp, lanes and the clock of the latest read.
-type readers struct {
-	lanes, clock      []uint32
-	strong, signalled []uint32 // of lanes those that only read so
+// reader is the lanes of a warp that read bytes since they were written, and the clock of the latest read.
+type reader struct {
+	lanes, clock      uint32
+	strong, signalled uint32 // of lanes those that only read so; bits of others mean nothing
 }
 
 // shadow is the last write of some bytes and the last read, or that several threads read them.
@@ -69,7 +69,7 @@ func (r *race) start(*cta) {
 	clear(r.met)
 	r.free = r.free[:0]
 	r.talk.forget()
-	for i := range r.multi {
+	for i := range len(r.multi) / len(r.clock) {
 		r.free = append(r.free, int32(i))
 	}
 	for i := range r.clock {
@@ -190,7 +190,7 @@ func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
 	if a.strong || a.used != 0 {
 		return full
 	}
-	epoch, now, first := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize)
+	epoch, now, first, warps := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize), len(r.clock)
 	for i, at := range off {
 		v := &r.vectors[at/vectorSize]
 		switch {
@@ -202,9 +202,12 @@ func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
 			if v.readerOf != a.site {
 				v.readerOf = a.site
 			}
-		case v.reader == many && r.multi[v.multi].lanes[w.id] == 0:
-			m := &r.multi[v.multi]
-			m.lanes[w.id], m.clock[w.id] = 1<<i, now
+		case v.reader == many && r.multi[int(v.multi)*warps+int(w.id)].comparable(now):
+			m := &r.multi[int(v.multi)*warps+int(w.id)]
+			m.lanes, m.clock = m.lanes|1<<i, now
+			if v.readAs != weak || m.strong != 0 {
+				v.readAs, m.strong, m.signalled = weak, m.strong&^(1<<i), m.signalled&^(1<<i)
+			}
 		default:
 			r.record(w, a, weak, i, v)
 		}
@@ -256,11 +259,7 @@ func (r *race) divide(b *shadow, parts []shadow) {
 		parts[i] = *b
 		if b.read != 0 && b.reader == many {
 			parts[i].multi = r.newReaders()
-			from, to := &r.multi[b.multi], &r.multi[parts[i].multi]
-			copy(to.lanes, from.lanes)
-			copy(to.clock, from.clock)
-			copy(to.strong, from.strong)
-			copy(to.signalled, from.signalled)
+			copy(r.readers(parts[i].multi), r.readers(b.multi))
 		}
 	}
 	r.forget(b)
@@ -281,20 +280,23 @@ func (r *race) join(addr, size int) {
 	}
 }
 
+// readers is a list.
+func (r *race) readers(i int32) []reader {
+	n := len(r.clock)
+	return r.multi[int(i)*n:][:n]
+}
+
 func (r *race) newReaders() int32 {
 	if n := len(r.free); n > 0 {
 		i := r.free[n-1]
 		r.free = r.free[:n-1]
-		m := &r.multi[i]
-		clear(m.lanes)
-		clear(m.strong)
-		clear(m.signalled)
+		for v := range r.readers(i) {
+			r.multi[int(i)*len(r.clock)+v].lanes = 0
+		}
 		return i
 	}
-	n := len(r.clock)
-	all := make([]uint32, 4*n)
-	r.multi = append(r.multi, readers{all[:n:n], all[n : 2*n : 2*n], all[2*n : 3*n : 3*n], all[3*n:]})
-	return int32(len(r.multi) - 1)
+	r.multi = append(r.multi, make([]reader, len(r.clock))...)
+	return int32(len(r.multi)/len(r.clock) - 1)
 }
 
 // forget gives the list of several readers back.
@@ -344,15 +346,15 @@ func kindOf(a *access) string {
 
 // readersPast is whether all of several readers come before what the lane does now, as far as they clash with it.
 func (r *race) readersPast(w *warp, lane int, b *shadow, as strength) bool {
-	m := &r.multi[b.multi]
-	for v, lanes := range m.lanes {
+	for v, m := range r.readers(b.multi) {
+		lanes := m.lanes
 		switch as {
 		case unordered:
-			lanes &^= m.signalled[v]
+			lanes &^= m.signalled
 		case signalled:
-			lanes &^= m.strong[v]
+			lanes &^= m.strong
 		}
-		if lanes != 0 && !r.lanesPast(w, lane, v, lanes, m.clock[v]) {
+		if lanes != 0 && !r.lanesPast(w, lane, v, lanes, m.clock) {
 			return false
 		}
 	}
@@ -406,8 +408,7 @@ func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
 		r.addReader(w, as, lane, b, now)
 	case b.read != 0 && b.reader != thread && !r.ordered(w, lane, b.reader, b.read):
 		i := r.newReaders()
-		m := &r.multi[i]
-		m.add(int(b.reader)/warpSize, int(b.reader)%warpSize, b.read, b.readAs)
+		r.readers(i)[b.reader/warpSize].add(int(b.reader)%warpSize, b.read, b.readAs)
 		b.reader, b.multi = many, i
 		r.addReader(w, as, lane, b, now)
 	default:
@@ -420,32 +421,35 @@ func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
 
 // addReader forgets earlier readers of the warp that come before this one: what is after it is after them.
 func (r *race) addReader(w *warp, as strength, lane int, b *shadow, now uint32) {
-	m, v := &r.multi[b.multi], int(w.id)
-	if m.clock[v] == now && m.lanes[v]>>lane&1 == 1 {
-		as = min(as, m.strengthOf(v, lane))
+	m := &r.readers(b.multi)[w.id]
+	if m.clock == now && m.lanes>>lane&1 == 1 {
+		as = min(as, m.strengthOf(lane))
 	}
-	if r.lanesPast(w, lane, v, m.lanes[v], m.clock[v]) {
-		m.lanes[v], m.strong[v], m.signalled[v] = 0, 0, 0
+	if r.lanesPast(w, lane, int(w.id), m.lanes, m.clock) {
+		m.lanes = 0
 	}
-	m.add(v, lane, now, as)
+	m.add(lane, now, as)
 	b.readAs = min(b.readAs, as)
 }
 
-func (m *readers) add(warp, lane int, clock uint32, as strength) {
+func (m *reader) add(lane int, clock uint32, as strength) {
 	bit := uint32(1) << lane
-	m.lanes[warp] |= bit
-	m.clock[warp] = clock
-	m.strong[warp], m.signalled[warp] = m.strong[warp]&^bit, m.signalled[warp]&^bit
+	m.lanes |= bit
+	m.clock = clock
+	m.strong, m.signalled = m.strong&^bit, m.signalled&^bit
 	if as > weak {
-		m.strong[warp] |= bit
+		m.strong |= bit
 	}
 	if as == signalled {
-		m.signalled[warp] |= bit
+		m.signalled |= bit
 	}
 }
 
-func (m *readers) strengthOf(warp, lane int) strength {
-	return strength(m.strong[warp]>>lane&1 + m.signalled[warp]>>lane&1)
+// comparable is whether none of the warp read so far, or all did at this very clock: nothing is in between.
+func (m *reader) comparable(now uint32) bool { return m.lanes == 0 || m.clock == now }
+
+func (m *reader) strengthOf(lane int) strength {
+	return strength(m.strong>>lane&1 + m.signalled>>lane&1)
 }
 
 // markAsync marks bytes that a copy may write at any moment.
