@@ -18,6 +18,7 @@ type barrier struct {
 type barOp struct {
 	id, count slot
 	hasCount  bool
+	fixed     bool // id and count are numbers
 	arrive    bool
 	aligned   bool
 	reduce    func(w *warp, lanes uint32) uint32 // the lanes whose predicate holds; nil without .red
@@ -35,14 +36,14 @@ func (t *barOp) names(w *warp, lane int) (id uint32, count int) {
 // barrier brings split s to a barrier of the block, or its lanes to several.
 func (w *warp) barrier(s int, b *basic) (int, bool) {
 	t, c := b.term.bar, w.cta
-	first := w.mask
+	first, ids := w.mask, uint32(0)
 	for rest := w.mask; rest != 0; {
 		lane := lowest(rest)
 		id, count := t.names(w, lane)
-		var same uint32
-		for m := rest; m != 0; m &= m - 1 {
-			if i, n := t.names(w, lowest(m)); i == id && n == count {
-				same |= 1 << lowest(m)
+		same := rest
+		for m := rest; !t.fixed && m != 0; m &= m - 1 {
+			if i, n := t.names(w, lowest(m)); i != id || n != count {
+				same &^= 1 << lowest(m)
 			}
 		}
 		if id > 15 || count%warpSize != 0 || t.hasCount && count == 0 {
@@ -53,6 +54,7 @@ func (w *warp) barrier(s int, b *basic) (int, bool) {
 			c.note(w, b.term.site, rest&^same, Synccheck, "lanes of one warp name different barriers, or numbers of threads, in an instruction for whole warps (.aligned)")
 		}
 		rest &^= same
+		ids |= 1 << id
 		w.come(b, same, id, count)
 		if t.arrive {
 			continue
@@ -66,7 +68,9 @@ func (w *warp) barrier(s int, b *basic) (int, bool) {
 	if t.arrive {
 		w.splits[s].pc = b.next
 	}
-	c.completeAll()
+	for ; ids != 0; ids &= ids - 1 {
+		c.complete(uint32(lowest(ids)))
+	}
 	return 0, false
 }
 

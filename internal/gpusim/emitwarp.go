@@ -325,6 +325,9 @@ func (e *emitter) bar() op {
 	if len(args) > 2 || b.arrive && !b.hasCount {
 		e.fail("wants a barrier and a number of threads")
 	}
+	_, id := e.constantOf(b.id)
+	_, count := e.constantOf(b.count)
+	b.fixed = id && (count || !b.hasCount)
 	e.term = &terminator{kind: termBar, p: -1, site: e.site, bar: b}
 	return nil
 }
