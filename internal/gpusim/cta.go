@@ -26,6 +26,7 @@ type cta struct {
 
 	fault    *Fault
 	findings []Finding
+	omitted  omission
 	out      []byte // of vprintf
 
 	tally
@@ -41,6 +42,31 @@ func (c *cta) random() uint64 {
 }
 
 const maxFindings = 64 // kinds per block; more of a kind are only counted
+
+// omission is what a launch left out of its report.
+type omission uint8
+
+const (
+	omitsFindings omission = 1 << iota
+	omitsSources
+	omitsStale
+)
+
+var omissions = []string{
+	"there are more kinds of findings than a report lists",
+	"writes to what cp.async reads were not all looked at: a block ended more copies between barriers than are remembered",
+	"writes to what ld.global.nc reads were not looked at: the kernel has too many accesses",
+}
+
+// notes says what was left out.
+func (o omission) notes() (list []string) {
+	for i, text := range omissions {
+		if o>>i&1 == 1 {
+			list = append(list, text)
+		}
+	}
+	return list
+}
 
 // finding describes something at an instruction for the lowest of the lanes.
 func (c *cta) finding(w *warp, s *site, lane int, check Check, msg string) Finding {
@@ -60,21 +86,27 @@ func (c *cta) note(w *warp, s *site, lanes uint32, check Check, msg string) {
 }
 
 func (c *cta) noteAt(w *warp, s *site, lane int, check Check, msg, space string, addr uint64, size int, alloc string) {
+	c.noteBoth(w, s, nil, lane, check, msg, space, addr, size, alloc)
+}
+
+// noteBoth records a finding about two accesses.
+func (c *cta) noteBoth(w *warp, s, other *site, lane int, check Check, msg, space string, addr uint64, size int, alloc string) {
 	if c.grid.checks&check == 0 {
 		return
 	}
 	for i := range c.findings {
 		f := &c.findings[i]
-		if f.Check == check && f.Line == s.in.Pos.Line && f.Msg == msg {
+		if f.Check == check && f.Line == s.in.Pos.Line && f.Msg == msg && (other == nil || f.Other.Line == other.in.Pos.Line) {
 			f.Count++
 			return
 		}
 	}
 	if len(c.findings) == maxFindings {
+		c.omitted |= omitsFindings
 		return
 	}
 	f := c.finding(w, s, lane, check, msg)
-	f.Space, f.Addr, f.Size, f.Alloc = space, addr, size, alloc
+	f.Space, f.Addr, f.Size, f.Alloc, f.Other = space, addr, size, alloc, other.place()
 	c.findings = append(c.findings, f)
 }
 
@@ -148,7 +180,7 @@ func (c *cta) start(index int) {
 	c.index = index
 	c.id = g.blockID(index)
 	c.rand = g.seed*0x632be59bd9b4e019 + uint64(index)
-	c.fault, c.findings, c.out, c.steps, c.bars = nil, nil, nil, 0, [16]barrier{}
+	c.fault, c.findings, c.omitted, c.out, c.steps, c.bars = nil, nil, 0, nil, 0, [16]barrier{}
 	c.tally.reset()
 	c.alive = len(c.warps)
 	clear(c.shared)

@@ -57,6 +57,14 @@ func (s *site) source() string {
 	return fmt.Sprintf("%s:%d", s.prog.module.FileName(s.in.loc.File), s.in.loc.Line)
 }
 
+// place names the instruction; zero for none.
+func (s *site) place() Place {
+	if s == nil {
+		return Place{}
+	}
+	return Place{s.in.Pos.Line, s.source(), s.in.Name()}
+}
+
 // emitter turns the instructions of a flat function into ops. It runs twice: a scan finds which registers each
 // instruction uses and what is not supported, the second run knows the slots.
 type emitter struct {

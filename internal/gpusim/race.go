@@ -2,7 +2,6 @@ package gpusim
 
 import (
 	"bytes"
-	"strconv"
 )
 
 // race finds accesses to shared memory by two threads, one of them a write, that nothing orders: no barrier of the
@@ -171,7 +170,7 @@ func (r *race) check(w *warp, a *access, lane, addr int) {
 		b, n := r.part(at, left)
 		same := a.plain && bytes.Equal(w.data[at-addr:][:n], w.cta.shared[at:][:n])
 		if what, other := r.hazard(w, a, as, lane, b, same); what != "" {
-			w.cta.noteAt(w, a.site, lane, Racecheck, what+lineOf(other), "shared", uint64(addr), a.size, sharedSize(w.cta))
+			w.cta.noteBoth(w, a.site, other, lane, Racecheck, what, "shared", uint64(addr), a.size, sharedSize(w.cta))
 		}
 		r.record(w, a, as, lane, b)
 		at += n
@@ -376,17 +375,6 @@ func (r *race) lanesPast(w *warp, lane, of int, lanes, clock uint32) bool {
 		}
 	}
 	return true
-}
-
-func lineOf(s *site) string {
-	if s == nil {
-		return ""
-	}
-	at := s.source()
-	if at != "" {
-		at = ", " + at
-	}
-	return " (the other is " + s.in.Name() + " at PTX line " + strconv.Itoa(s.in.Pos.Line) + at + ")"
 }
 
 func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
