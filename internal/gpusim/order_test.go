@@ -54,8 +54,11 @@ func TestOrder(t *testing.T) {
 	} {
 		for _, o := range []Options{{}, {Seed: 5}, {Seed: 8, Schedule: Independent}} {
 			threads := 64
-			if c.name == "flag handed on" {
+			switch {
+			case c.name == "flag handed on":
 				threads = 96
+			case strings.HasPrefix(c.name, "lock"):
+				threads = 36 // who waits for a lock spins long
 			}
 			got := findingsOf(t, threads, o, orderings+c.body)
 			if race := strings.Contains(got, "racecheck"); race != c.race || !race && got != "" {
