@@ -289,8 +289,9 @@ func (r *race) newReaders() int32 {
 	if n := len(r.free); n > 0 {
 		i := r.free[n-1]
 		r.free = r.free[:n-1]
-		for v := range r.readers(i) {
-			r.multi[int(i)*len(r.clock)+v].lanes = 0
+		list := r.readers(i)
+		for v := range list {
+			list[v].lanes = 0
 		}
 		return i
 	}
@@ -381,13 +382,14 @@ func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
 	thread, now := uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id]
 	if a.write {
 		r.forget(b)
-		if b.wrote == now && b.writer == thread {
-			as = min(as, b.wroteAs) // the thread's own weaker store is as new to others
+		by := a.site
+		if b.wrote == now && b.writer == thread && b.wroteAs < as {
+			as, by = b.wroteAs, b.writerOf // the thread's own weaker store is as new to others
 		}
 		if told := r.told[thread]; told != nil && as == signalled {
 			now = told[thread] // who knows of the fence knows of what it was for
 		}
-		*b = shadow{writer: thread, wrote: now, wroteIn: r.epoch, wroteAs: as, writerOf: a.site}
+		*b = shadow{writer: thread, wrote: now, wroteIn: r.epoch, wroteAs: as, writerOf: by}
 		return
 	}
 	b.readIn = r.epoch
@@ -396,9 +398,10 @@ func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
 		r.addReader(w, as, lane, b, now)
 	case b.read != 0 && b.reader != thread && !r.ordered(w, lane, b.reader, b.read):
 		i := r.newReaders()
-		r.readers(i)[b.reader/warpSize].add(int(b.reader)%warpSize, b.read, b.readAs)
-		b.reader, b.multi = many, i
-		r.addReader(w, as, lane, b, now)
+		list := r.readers(i)
+		list[b.reader/warpSize].add(int(b.reader)%warpSize, b.read, b.readAs)
+		list[w.id].add(lane, now, as) // the other does not come before
+		b.reader, b.multi, b.readAs = many, i, min(b.readAs, as)
 	default:
 		if b.reader == thread && b.read == now {
 			as = min(as, b.readAs)
