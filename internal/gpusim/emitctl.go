@@ -50,11 +50,16 @@ func (e *emitter) nanosleep() op {
 	return e.nothing()
 }
 
-// fence orders memory accesses. Warps of a block run one at a time and see each other's writes at once, so nothing is
-// left to do.
+// fence orders memory accesses. Warps of a block run one at a time and see each other's writes at once, so it only matters
+// for racecheck.
 func (e *emitter) fence() op {
 	e.check("cta gl sys gpu cluster sc acq_rel acquire release")
-	return e.nothing()
+	acquire, release := !e.in.Has("release"), !e.in.Has("acquire")
+	return func(w *warp) {
+		if r := w.cta.race; r != nil {
+			r.fence(w, w.mask, acquire, release)
+		}
+	}
 }
 
 // hint is an instruction that only concerns caches.
@@ -73,6 +78,9 @@ func (e *emitter) policy() op {
 	return func(w *warp) { w.put(d, &vec64{}) }
 }
 
+// printfArgs are the result and the parameters of vprintf.
+const printfArgs = 3
+
 // builtin is a call of a function that the simulator provides.
 func (e *emitter) builtin() op {
 	c, _ := e.in.Call()
@@ -84,7 +92,7 @@ func (e *emitter) builtin() op {
 		}
 		return func(w *warp) { w.assertFail(s) }
 	}
-	if len(e.in.args) != 3 {
+	if len(e.in.args) != printfArgs {
 		e.fail("vprintf has a result and two parameters")
 		return nil
 	}

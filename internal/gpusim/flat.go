@@ -182,7 +182,9 @@ func (f *flat) stmt(s ptx.Stmt, fr *frame) error {
 	case *ptx.Var:
 		return f.declare(s, fr)
 	case *ptx.Loc:
-		f.loc = s
+		if s.Line > 0 || f.loc == nil { // clang gives line 0 to what it cannot place
+			f.loc = s
+		}
 	case *ptx.Pragma:
 		for _, t := range s.Texts {
 			if _, err := fmt.Sscanf(t, "used_bytes_mask %v", &f.bytes); err != nil {

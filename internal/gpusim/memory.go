@@ -21,7 +21,8 @@ const (
 	localBase  = 0x1_0001_0000_0000
 	paramBase  = 0x1_0002_0000_0000
 	windowSize = 1 << 24
-	redZone    = 256 // at least so many bytes between allocations
+	before     = 1 << 30 // an address so close before the first allocation still missed that one
+	redZone    = 256     // at least so many bytes between allocations
 	maxFreed   = 4096
 )
 
@@ -235,7 +236,7 @@ func (d *Device) nearest(addr uint64) string {
 		return a.String()
 	}
 	switch {
-	case d.Owns(addr):
+	case d.Owns(addr), addr < d.base && d.base-addr <= before:
 	case addr-heapBase < maxDevices*heapSize:
 		return "the address is another device's, which is no peer or has no allocation there"
 	default:

@@ -181,7 +181,7 @@ func (f *file) inlined(kernel string, line int) string {
 	}
 	var last *ptx.Loc
 	for _, s := range fn.Body.Stmts {
-		if l, ok := s.(*ptx.Loc); ok && l.Pos.Line <= line {
+		if l, ok := s.(*ptx.Loc); ok && l.Pos.Line <= line && (l.Line > 0 || last == nil) {
 			last = l
 		}
 	}

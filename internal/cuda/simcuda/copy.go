@@ -160,7 +160,7 @@ func describe(f gpusim.Finding) string {
 	if f.Inst != "" {
 		return f.String()
 	}
-	return fmt.Sprintf("%s: %s, %d bytes at %#x, in a %s; %s", f.Check, f.Msg, f.Size, f.Addr, f.Kernel, f.Alloc)
+	return fmt.Sprintf("%s: %s, %d bytes at %#x, in a %s; %s", f.Check, f.Message(), f.Size, f.Addr, f.Kernel, f.Alloc)
 }
 
 func (s *System) copyOnDevice(dst, src driver.Ptr, n int64) driver.Result {
