@@ -29,7 +29,7 @@ import (
 // which the program makes before, and fill in the rest.
 type State struct {
 	Step      int             // steps done
-	Loader    data.Position   // where the loader goes on
+	Loader    data.Position   // where the loader goes on: its Config takes Epoch, Batch as Skip, and Step as Done
 	Draws     uint64          // of the root env: env.Draws() and env.SetDraws
 	Extra     json.RawMessage // what the program adds, such as its configuration; nil for nothing
 	Model     any
