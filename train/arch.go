@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/ckpt"
-	"github.com/warpline-ml/warpline/internal/hostmem"
-	"github.com/warpline-ml/warpline/internal/safetensors"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -197,18 +195,13 @@ func agree(dir, weights string, a arch) error {
 // inspect reads the sizes of a model from the shapes in a safetensors file. What like does not say about a GPT is taken
 // from the description beside the file, if there is one.
 func inspect(path string, like arch) (arch, error) {
-	data, err := hostmem.MapFile(path)
+	found, err := ckpt.Shapes(path)
 	if err != nil {
 		return arch{}, explain(err, "give a safetensors file")
 	}
-	defer data.Close()
-	f, err := safetensors.Parse(data.Bytes())
-	if err != nil {
-		return arch{}, fail("give a safetensors file", "%s: %v", path, err)
-	}
 	s := shapes{}
-	for _, e := range f.Entries {
-		s[strings.TrimPrefix(strings.TrimPrefix(e.Name, "module."), "transformer.")] = e.Shape
+	for name, shape := range found {
+		s[strings.TrimPrefix(strings.TrimPrefix(name, "module."), "transformer.")] = shape
 	}
 	if like.GPTConfig == nil && filepath.Base(path) == ckpt.ModelFile {
 		if f, err := readConfig(filepath.Dir(path)); err == nil {

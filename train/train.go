@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
@@ -86,9 +87,10 @@ type run struct {
 	average  *average  // nil: none
 	opt      optim.Optimizer
 	schedule optim.Schedule
-	folder   *folder // nil: nothing is written
-	queued   int     // steps whose work the device has
-	done     int     // steps whose figures are here, and good
+	folder   *folder  // nil: nothing is written
+	lock     *os.File // of the folder; nil: none
+	queued   int      // steps whose work the device has
+	done     int      // steps whose figures are here, and good
 	underway []underway
 	told     map[string]bool // parameters without a gradient
 	first    int             // steps done before this session
@@ -110,6 +112,7 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 		watch = silent{}
 	}
 	r := &run{Config: c, watch: watch, began: time.Now(), told: map[string]bool{}}
+	defer func() { r.lock.Close() }()
 	stored, err := r.settled()
 	if err != nil {
 		return nil, err
@@ -122,6 +125,7 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 	defer r.folder.close()
 	defer func() {
 		if r.done == 0 { // an error, or a panic on its way to recovered
+			r.lock.Close() // on some systems a file in the folder
 			r.folder.discard()
 		}
 	}()
@@ -217,6 +221,9 @@ func (r *run) settled() (stored *Config, err error) {
 	if err := r.resumable(); err != nil {
 		return nil, err
 	}
+	if r.lock, err = lock(r.Out); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, explain(err, "give --out the folder of a run")
+	}
 	if stored, err = readRun(r.Out); err != nil {
 		return nil, err
 	}
@@ -303,13 +310,18 @@ func (r *run) start() {
 func (r *run) open(stored *Config) error {
 	if stored == nil {
 		var err error
-		r.folder, err = createFolder(r)
-		return err
+		if r.folder, err = createFolder(r); err != nil || r.folder == nil {
+			return err
+		}
+		if r.lock, err = lock(r.Out); err != nil {
+			r.folder.discard()
+		}
+		return explain(err, "give another --out")
 	}
 	s := r.state()
 	path, warnings, err := ckpt.Latest(r.Out, s)
 	if err != nil {
-		return explain(err, "give --out the folder of a run that has a checkpoint")
+		return explain(err, r.damagedHint(err))
 	}
 	for _, w := range warnings {
 		r.watch.Note(fmt.Sprintf("%v; going on from %s", w, path))
@@ -323,6 +335,19 @@ func (r *run) open(stored *Config) error {
 		return err
 	}
 	return nil
+}
+
+// damagedHint is what to do where no checkpoint can be read.
+func (r *run) damagedHint(err error) string {
+	var damage *ckpt.CorruptError
+	if !errors.As(err, &damage) {
+		return "give --out the folder of a run that has a checkpoint"
+	}
+	hint := "no checkpoint there is whole: put a copy back, or start the run anew with another --out"
+	if path := filepath.Join(r.Out, ckpt.ModelFile); isFile(path) {
+		hint += ", from its last weights with --init " + path
+	}
+	return hint
 }
 
 // vacant refuses an output folder that has something in it.
