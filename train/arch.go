@@ -76,6 +76,14 @@ func (a *arch) kind() *kind { return kindOf(a.Kind) }
 // writes tells a language model.
 func (a *arch) writes() bool { return a.Kind == gptName }
 
+// units are what a data set of the model is counted in, for people.
+func (a *arch) units() string {
+	if a.writes() {
+		return "tokens"
+	}
+	return "samples"
+}
+
 // check refuses descriptions that no model can be made from.
 func (a *arch) check() error {
 	if k := a.kind(); k != nil {
@@ -156,7 +164,7 @@ type found struct {
 func readArch(path string, like arch) (*found, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fail("give a safetensors file, or a folder with "+configFile+" and "+ckpt.ModelFile, "%v", err)
+		return nil, fail("give a safetensors file, or a folder with "+configFile+" and "+ckpt.ModelFile, "cannot read %s: %v", path, cause(err))
 	}
 	if !info.IsDir() {
 		a, err := inspect(path, like)
@@ -171,6 +179,15 @@ func readArch(path string, like arch) (*found, error) {
 	}
 	weights := filepath.Join(path, ckpt.ModelFile)
 	return &found{f.arch, weights, f}, agree(path, weights, f.arch)
+}
+
+// cause is what the system says, without the call and the path.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // agree compares a folder's description with its weights, so that no model of a size that somebody made up is built. The

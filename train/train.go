@@ -42,11 +42,12 @@ type Start struct {
 	Task, Model, Device string
 	Out                 string
 	Parameters          int
-	Train, Test         int  // samples; for text, rows of Context tokens
-	Scored              int  // of Test, while training; less than Test for a long text
-	Tenth               bool // Test is the last tenth of the one set there is
-	Done, Steps, Batch  int  // Done: steps before, of a run that goes on
-	Computed            bool // false on a device without arithmetic, whose losses are 0
+	Units               string // of the next three: samples, or tokens
+	Train, Test         int    // of a text, Test is without its first token, which nothing foretells
+	Scored              int    // of Test, while training; less than Test for a long text
+	Tenth               bool   // Test is the last tenth of the one set there is
+	Done, Steps, Batch  int    // Done: steps before, of a run that goes on
+	Computed            bool   // false on a device without arithmetic, whose losses are 0
 }
 
 // Step is a step that is done. Its JSON is a line of log.jsonl.
@@ -55,7 +56,7 @@ type Step struct {
 	Loss float64 `json:"loss"`
 	MS   float64 `json:"ms"` // since the end of the step before
 
-	Used int64 `json:"-"` // bytes of tensors in use
+	Peak int64 `json:"-"` // most bytes of tensors at once, so far
 }
 
 // Score is what was measured on what is held out, of a long text on a part of it. Its JSON is a line of log.jsonl, but for
@@ -150,7 +151,7 @@ func setThreads(n int) (restore func()) {
 // prepare does everything that can fail before anything is written. stored are the settings of the run to go on with, or
 // nil.
 func (r *run) prepare(stored *Config) error {
-	root, err := openDevice(r.Device)
+	root, err := openDevice(r.Device, r.watch)
 	if err != nil {
 		return err
 	}
@@ -297,10 +298,10 @@ func schedule(c *Config) optim.Schedule {
 func (r *run) start() {
 	s := Start{
 		Task: r.Task, Model: r.arch.title(), Device: r.env.Device().Info(), Out: r.Out, Parameters: nn.Count(r.model),
-		Train: r.job.train.len(), Done: r.done, Steps: r.Steps, Batch: r.Batch, Computed: r.env.Device().Computes(),
+		Units: r.arch.units(), Train: r.job.learnt, Done: r.done, Steps: r.Steps, Batch: r.Batch, Computed: r.env.Device().Computes(),
 	}
 	if r.test != nil {
-		s.Test, s.Scored, s.Tenth = r.job.held, r.test.len(), r.job.tenth
+		s.Test, s.Scored, s.Tenth = r.job.held, r.test.size(), r.job.tenth
 	}
 	r.watch.Start(s)
 	r.last = time.Now()

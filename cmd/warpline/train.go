@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -103,6 +105,7 @@ func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
 	if err != nil {
 		return err
 	}
+	signal.Ignore(syscall.SIGPIPE) // who reads the output may leave; the steps so far are kept
 	s := newScreen(cmd)
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()

@@ -76,7 +76,7 @@ func headsFlag(f *pflag.FlagSet, heads *int) {
 
 func runSample(cmd *cobra.Command, c train.SampleConfig) error {
 	s := newScreen(cmd)
-	c.Watch = &screen{text: cmd.ErrOrStderr()}
+	c.Watch = &screen{text: cmd.ErrOrStderr(), notes: cmd.ErrOrStderr()}
 	began := time.Now()
 	var text strings.Builder
 	n, err := train.Sample(cmd.Context(), c, func(piece string) error {

@@ -104,6 +104,14 @@ func TestDots(t *testing.T) {
 	wellFormed(t, svg)
 }
 
+func TestRate(t *testing.T) {
+	for f, want := range map[float64]string{0: "0", -1: "0", math.NaN(): "0", 0.0312: "0.031", 0.5: "0.5", 0.999: "1.00", 5.3: "5.30", 99.96: "99", 1234: "1.23k", 1e300: "∞"} {
+		if got := Rate(f); got != want {
+			t.Errorf("%v is %s, want %s", f, got, want)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	table := Table{
 		Header: []string{"layer", "shape", "parameters"},
