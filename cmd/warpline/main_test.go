@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -205,6 +206,23 @@ func TestReaderLeaves(t *testing.T) {
 	}
 	if found, err := filepath.Glob(cmd.Dir + "/run/checkpoint-*/manifest.json"); err != nil || len(found) != 1 {
 		t.Errorf("checkpoints %v, %v", found, err)
+	}
+}
+
+// TestHelpFits: without a terminal no line of help but an example's is wider than 80 columns.
+func TestHelpFits(t *testing.T) {
+	for _, c := range newRoot().Commands() {
+		_, stdout, _ := command(t.Context(), c.Name(), "--help")
+		example := false
+		for line := range strings.Lines(stdout) {
+			example = line != "\n" && (example || line == "Examples:\n")
+			if n := render.Width(strings.TrimSuffix(line, "\n")); n > 80 && !example {
+				t.Errorf("%s --help has a line of %d columns: %s", c.Name(), n, line)
+			}
+		}
+	}
+	if got, want := folded(joined("one two\nthree\n\n  a    b c d e"), 11), "one two\nthree\n\n  a    b c\n     d e"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/warpline-ml/warpline/train"
 )
@@ -31,6 +33,9 @@ func (o *output) Write(b []byte) (int, error) {
 func (o *output) failure(hint string) error {
 	if o == nil || o.err == nil {
 		return nil
+	}
+	if errors.Is(o.err, syscall.ENOSPC) {
+		hint = "make room for it; " + hint
 	}
 	return &train.Error{Text: fmt.Sprintf("the standard output cannot be written: %v", o.err), Hint: hint, Err: o.err}
 }

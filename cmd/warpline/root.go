@@ -18,6 +18,7 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetHelpFunc(showHelp)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().Bool("json", false, "JSON lines on the standard output, text for people on the standard error")
 	root.AddCommand(newTrain(), newEval(), newSample(), newSim(), newCheck(), newVersion())

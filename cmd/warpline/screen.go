@@ -78,7 +78,7 @@ func (s *screen) emit(v any) error {
 func (s *screen) failure() error { return s.out.failure(elsewhere) }
 
 // elsewhere is what to do about a standard output that cannot be written.
-const elsewhere = "make room for it, or let it go elsewhere"
+const elsewhere = "let it go elsewhere"
 
 // unwritten is an error of writing the standard output, or nil.
 func (s *screen) unwritten(err error) error {

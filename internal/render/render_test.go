@@ -129,6 +129,14 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestTableKeepsNumbers: of a column of numbers only the header is cut while there is text to cut.
+func TestTableKeepsNumbers(t *testing.T) {
+	table := Table{Header: []string{"name", "gradients"}, Right: []bool{false, true}, Rows: [][]string{{"scatter_add_rows", "12.3 ms"}}}
+	if got, want := table.String(13), "name  gradie…\n────  ───────\nsca…  12.3 ms\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 func TestTableFits(t *testing.T) {
 	r := testutil.Rand(t)
 	for range 200 {
