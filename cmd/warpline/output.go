@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"syscall"
 
 	"github.com/warpline-ml/warpline/train"
 )
@@ -34,7 +32,7 @@ func (o *output) failure(hint string) error {
 	if o == nil || o.err == nil {
 		return nil
 	}
-	if errors.Is(o.err, syscall.ENOSPC) {
+	if noRoom(o.err) {
 		hint = "make room for it; " + hint
 	}
 	return &train.Error{Text: fmt.Sprintf("the standard output cannot be written: %v", o.err), Hint: hint, Err: o.err}

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -105,7 +103,7 @@ func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
 	if err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGPIPE) // who reads the output may leave; the steps so far are kept
+	outliveReader() // the steps so far are kept
 	s := newScreen(cmd)
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
