@@ -30,6 +30,7 @@ var Programs = map[string]Program{
 	"any_device":      AnyDevice,
 	"queues":          Queues,
 	"two_devices":     TwoDevices,
+	"split_model":     SplitModel,
 }
 
 // blobs is a set of n points around three centres in four dimensions, with the centre's number as the label.

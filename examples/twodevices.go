@@ -47,7 +47,7 @@ func TwoDevices(env *tensor.Env, steps int, w io.Writer) error {
 		last = here.Item()
 		opt.Step()
 		for p, q := range pairs {
-			q.CopyInPlace(p.To(e))
+			q.CopyInPlace(p.Detach().To(e))
 		}
 		scope.End()
 	}

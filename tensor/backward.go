@@ -11,10 +11,9 @@ import (
 // pass is one walk over a graph.
 type pass struct {
 	id      uint64
-	dev     *Device
-	env     *Env           // of the gradients, while they are on their way
-	out     *Env           // of those that are returned
-	scope   *scope         // of temporaries; nil when recording
+	out     *Env // of gradients that are returned
+	record  bool
+	sides   []*side        // the devices that gradients have reached
 	only    map[*leaf]bool // nil: every leaf
 	grads   map[*leaf]*Tensor
 	order   []*node
@@ -22,6 +21,12 @@ type pass struct {
 	sums    map[*leaf]*Tensor // what has reached a leaf so far
 	op      string            // for errors: Backward or Grad
 	stop    *node             // a node with a constant operand, for the error about no parameter
+}
+
+// side is what a pass has on one device.
+type side struct {
+	env   *Env   // of the gradients, while they are on their way
+	scope *scope // of temporaries; nil when recording
 }
 
 // Backward adds the gradients of t, one number, to the parameters (or only to those given), and releases what the graph
@@ -62,9 +67,14 @@ func gradOf(y *Tensor, x []*Tensor, record bool) []*Tensor {
 	y.walk("Grad", set, grads, record, true)
 	out := make([]*Tensor, len(x))
 	for i, t := range x {
-		if out[i] = grads[t.leaf]; out[i] == nil {
-			out[i] = y.env.full(t.typ.AsDense(), 0)
+		if out[i] = grads[t.leaf]; out[i] != nil {
+			continue
 		}
+		env := y.env
+		if env.dev != t.env.dev {
+			env = t.env
+		}
+		out[i] = env.full(t.typ.AsDense(), 0)
 	}
 	return out
 }
@@ -77,8 +87,7 @@ func (t *Tensor) walk(op string, only map[*leaf]bool, grads map[*leaf]*Tensor, r
 	if t.node == nil {
 		raise(op, "an operand must be a parameter or leaf, in an env that records", "nothing was recorded: the result of %s at %s carries no graph", t.st.rec.code, t.st.rec.site.String())
 	}
-	d := t.env.dev
-	p := &pass{id: passes.Add(1), op: op, dev: d, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
+	p := &pass{id: passes.Add(1), op: op, record: record, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
 	p.plan(t.node)
 	if len(p.pending) == 0 {
 		if grads != nil {
@@ -86,36 +95,56 @@ func (t *Tensor) walk(op string, only map[*leaf]bool, grads map[*leaf]*Tensor, r
 		}
 		p.noLeaf()
 	}
-	env := Env{dev: d, scope: t.env.live(), grad: off, queue: t.node.queue}
-	if record {
-		env.grad = on
-	} else {
-		p.scope = newScope(d, env.scope, 0)
-		p.scope.block = true
-		env.scope = p.scope
-		defer p.scope.end(internal)
-	}
-	p.env = &env
+	defer p.end()
+	home := p.enter(t.env.live(), t.node.queue)
 	if !retain {
 		p.head(t)
 	}
-	seed := p.env.full(t.typ.AsDense(), 1)
+	seed := home.env.full(t.typ.AsDense(), 1)
 	seed.st.rec.uses = 1
 	t.node.put(int(t.out), seed)
 	slices.SortFunc(p.order, func(a, b *node) int { return cmp.Compare(b.seq, a.seq) })
-	defer p.clear()
 	for _, n := range p.order {
 		p.step(n)
 		if !retain {
-			n.finish(d)
+			n.finish()
 		}
 	}
 }
 
-// clear forgets pending gradients, which an error may have left.
-func (p *pass) clear() {
+// enter begins the pass on the device of a scope, in which it opens one of its own for temporaries.
+func (p *pass) enter(parent *scope, q *queue) *side {
+	s := &side{env: &Env{dev: parent.dev, scope: parent, grad: off, queue: q}}
+	if p.record {
+		s.env.grad = on
+	} else {
+		s.scope = newScope(parent.dev, parent, 0)
+		s.scope.block = true
+		s.env.scope = s.scope
+	}
+	p.sides = append(p.sides, s)
+	return s
+}
+
+// at is the side of a device that the pass has entered; nil for another device.
+func (p *pass) at(d *Device) *side {
+	for _, s := range p.sides {
+		if s.env.dev == d {
+			return s
+		}
+	}
+	return nil
+}
+
+// end releases temporaries and forgets pending gradients, which an error may have left.
+func (p *pass) end() {
 	for _, n := range p.order {
 		n.grads = nil
+	}
+	for _, s := range p.sides {
+		if s.scope != nil {
+			s.scope.end(internal)
+		}
 	}
 }
 
@@ -147,6 +176,7 @@ func (p *pass) plan(n *node) bool {
 		case e.leaf != nil:
 			e.want = !e.leaf.frozen.Load() && (p.only == nil || p.only[e.leaf])
 			if e.want {
+				n.reaches(e.leaf)
 				p.pending[e.leaf]++
 			}
 		default:
@@ -163,12 +193,21 @@ func (p *pass) plan(n *node) bool {
 	return n.wanted
 }
 
-// head exempts what stays readable of the nodes that will be walked: from t down to the first op on each path that is fed by parameters. Values that
-// were made of parameters alone, in an outer scope, join t's scope, or nothing would ever end them.
+// reaches refuses a leaf that was moved to another device after it was used.
+func (n *node) reaches(l *leaf) {
+	d := n.scope.dev
+	if n.from != nil {
+		d = n.from.dev
+	}
+	if now := l.value.env.dev; now != d {
+		raise("Backward", "call Backward before the model moves", "a parameter that %s used on %s is now on %s", n.name(), d.name, now.name)
+	}
+}
+
+// head exempts what stays readable of the nodes that will be walked: from t down to the first op on each path that is
+// fed by parameters.
 func (p *pass) head(t *Tensor) {
 	todo, scope := []*node{t.node}, t.env.live()
-	p.dev.mu.Lock()
-	defer p.dev.mu.Unlock()
 	for len(todo) > 0 {
 		n := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -176,18 +215,29 @@ func (p *pass) head(t *Tensor) {
 			continue // what is not walked keeps its graph, and its values their scope
 		}
 		n.headPass = p.id
-		for _, r := range n.outs {
-			if r.made && !r.exempt && r.gone.Load() == nil {
-				r.exempt = true
-				if r.scope.Load().opened < scope.opened {
-					scope.adopt(r)
-				}
-			}
-		}
+		n.exemptOuts(scope)
 		if !n.fed {
 			for _, e := range n.in {
 				todo = append(todo, e.node)
 			}
+		}
+	}
+}
+
+// exemptOuts keeps what n made from release. Values in an outer scope, made of parameters alone, join the loss's, or
+// nothing would ever end them; for the same reason those in the root scope of another device are not kept.
+func (n *node) exemptOuts(loss *scope) {
+	d := n.scope.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range n.outs {
+		s := r.scope.Load()
+		if !r.made || r.exempt || r.gone.Load() != nil || d != loss.dev && s == d.base.scope {
+			continue
+		}
+		r.exempt = true
+		if d == loss.dev && s.opened < loss.opened {
+			loss.adopt(r)
 		}
 	}
 }
@@ -262,20 +312,24 @@ func (p *pass) callHook(f func(*Tensor) *Tensor, g *Tensor) *Tensor {
 		return g
 	}
 	h.alive("OnGrad")
-	if h.DType() != g.DType() || !h.SameShape(g) || h.env.dev != p.dev {
-		raise("OnGrad", "a hook returns the gradient's shape, dtype and device", "a hook returned %s on %s for %s on %s", h.typ, h.env.dev.name, g.typ, p.dev.name)
+	if h.DType() != g.DType() || !h.SameShape(g) || h.env.dev != g.env.dev {
+		raise("OnGrad", "a hook returns the gradient's shape, dtype and device", "a hook returned %s on %s for %s on %s", h.typ, h.env.dev.name, g.typ, g.env.dev.name)
 	}
 	return h
 }
 
 // rule runs the gradient rule of one node.
 func (p *pass) rule(n *node) []*Tensor {
-	if n.call != nil {
-		return n.call.backward(n, p.env)
+	if n.from != nil {
+		return []*Tensor{p.carry(n)}
 	}
-	p.env.site = &n.outs[0].site // what a gradient costs belongs to the line of its op
-	values := n.plan.rule.Grad(ir.B{Builder: &builder{env: p.env}}, &nodeCall{n, p.env})
-	p.env.site = nil
+	env := p.at(n.scope.dev).env
+	if n.call != nil {
+		return n.call.backward(n, env)
+	}
+	env.site = &n.outs[0].site // what a gradient costs belongs to the line of its op
+	values := n.plan.rule.Grad(ir.B{Builder: &builder{env: env}}, &nodeCall{n, env})
+	env.site = nil
 	out := make([]*Tensor, len(values))
 	for i, v := range values {
 		if v != nil {
@@ -285,24 +339,47 @@ func (p *pass) rule(n *node) []*Tensor {
 	return out
 }
 
+// carry takes the gradient of a To back to the operand's device.
+func (p *pass) carry(n *node) *Tensor {
+	s := p.at(n.from.dev)
+	if s == nil {
+		parent := n.from.scope
+		for parent.closed.Load() != nil {
+			parent = parent.parent
+		}
+		s = p.enter(parent, n.from.onQueue())
+	}
+	s.env.site = &n.outs[0].site
+	g := n.grads[0].To(s.env)
+	s.env.site = nil
+	return g
+}
+
 // sweep releases temporaries that no pending gradient needs.
 func (p *pass) sweep() {
-	if p.scope == nil {
+	for _, s := range p.sides {
+		s.sweep()
+	}
+}
+
+func (s *side) sweep() {
+	if s.scope == nil {
 		return
 	}
-	p.dev.mu.Lock()
-	for i := len(p.scope.records) - 1; i >= 0; i-- {
-		if r := p.scope.records[i]; r.uses <= 0 {
-			p.dev.release(r, internal)
+	d := s.env.dev
+	d.mu.Lock()
+	for i := len(s.scope.records) - 1; i >= 0; i-- {
+		if r := s.scope.records[i]; r.uses <= 0 {
+			d.release(r, internal)
 		}
 	}
-	p.dev.mu.Unlock()
+	d.mu.Unlock()
 }
 
 func (p *pass) plus(a, b *Tensor) *Tensor {
 	in := [2]*Tensor{a, b}
 	var out [1]*Tensor
-	exec(p.env, ir.Add, &ir.Attr{}, &ir.Params{}, in[:], out[:])
+	exec(p.at(a.env.dev).env, ir.Add, &ir.Attr{}, &ir.Params{}, in[:], out[:])
 	return out[0]
 }
 
@@ -373,23 +450,28 @@ func (p *pass) deliver(l *leaf, g *Tensor) {
 
 // returned is a gradient that Grad gives back, in y's modes.
 func (p *pass) returned(g *Tensor) *Tensor {
+	s := p.at(g.env.dev)
 	c := *g
-	if p.scope != nil {
-		c = *p.own(g, p.env.inScope(p.scope.parent))
+	if s.scope != nil {
+		c = *p.own(g, s.env.inScope(s.scope.parent))
 	}
-	c.env = p.out.inScope(c.env.scope)
+	env := *p.out
+	if env.dev != s.env.dev {
+		env.dev, env.queue, env.seeded = s.env.dev, s.env.queue, nil
+	}
+	c.env = env.inScope(c.env.scope)
 	return &c
 }
 
 // own moves a temporary to env, or copies what others use too.
 func (p *pass) own(g *Tensor, env *Env) *Tensor {
-	r := g.st.rec
-	if r.scope.Load() != p.scope || r.uses > 0 || g.Bytes() != r.bytes || !g.typ.IsDense() {
+	r, d := g.st.rec, g.env.dev
+	if r.scope.Load() != p.at(d).scope || r.uses > 0 || g.Bytes() != r.bytes || !g.typ.IsDense() {
 		return g.copyTo(env)
 	}
-	p.dev.mu.Lock()
+	d.mu.Lock()
 	env.live().inherit(r)
-	p.dev.mu.Unlock()
+	d.mu.Unlock()
 	c := *g
 	c.env, c.node = env, nil
 	return &c

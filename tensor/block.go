@@ -26,7 +26,8 @@ func doKeyed[T any](e *Env, key rng.Key, again bool, f func(*Env) T) T {
 	inner.scope, inner.seeded, inner.again = s, nil, e.again || again
 	out := f(&inner)
 	outer := e.inScope(parent)
-	eachTensor(reflect.ValueOf(out), map[any]bool{}, func(t *Tensor) { s.handOver(t, outer) })
+	seen := map[*node]bool{}
+	eachTensor(reflect.ValueOf(out), map[any]bool{}, func(t *Tensor) { s.handOver(t, outer, seen) })
 	return out
 }
 
@@ -47,7 +48,7 @@ func Try[T any](e *Env, f func(*Env) T) (out T, err error) {
 }
 
 // handOver gives a returned value, and what its graph needs, to the enclosing scope.
-func (s *scope) handOver(t *Tensor, outer *Env) {
+func (s *scope) handOver(t *Tensor, outer *Env, seen map[*node]bool) {
 	d := s.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,13 +58,28 @@ func (s *scope) handOver(t *Tensor, outer *Env) {
 	if t.st.rec.scope.Load() == s {
 		outer.scope.inherit(t.st.rec)
 	}
-	s.handGraph(t.node, outer.scope)
+	s.handGraph(t.node, outer.scope, seen)
 }
 
-func (s *scope) handGraph(n *node, to *scope) {
-	if n == nil || n.scope != s {
+// handGraph hands over the nodes of s that lead to n. On their way they may leave s for another device and come back:
+// seen has the nodes of other scopes that were passed. None that is older than s leads to a node of s.
+func (s *scope) handGraph(n *node, to *scope, seen map[*node]bool) {
+	switch {
+	case n == nil:
 		return
+	case n.scope == s:
+		s.handNode(n, to)
+	case n.seq <= s.begun || seen[n]:
+		return
+	default:
+		seen[n] = true
 	}
+	for _, e := range n.in {
+		s.handGraph(e.node, to, seen)
+	}
+}
+
+func (s *scope) handNode(n *node, to *scope) {
 	n.scope = to
 	if n.region != nil {
 		n.region.moveTo(s, to)
@@ -77,9 +93,6 @@ func (s *scope) handGraph(n *node, to *scope) {
 			k.outer.scope = to
 			to.holds(k.outer)
 		}
-	}
-	for _, e := range n.in {
-		s.handGraph(e.node, to)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
 	_ "github.com/warpline-ml/warpline/internal/engines" // registers the engines by name
 	"github.com/warpline-ml/warpline/internal/render"
@@ -105,6 +104,9 @@ func newDevice(name string, raw device.Device) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
+	if _, ok := q.(device.Stager); !ok && !d.info.Host && !d.info.Null {
+		return nil, fmt.Errorf("open %s: its engine copies nothing to or from the host", name)
+	}
 	d.alloc = device.NewAllocator(raw, d.allocation(q))
 	if d.info.Host {
 		d.alloc.SetLimit(d.info.Memory) // the system would rather end the process than refuse
@@ -122,7 +124,7 @@ type noter interface {
 
 // allocation configures the allocator of a device whose queues are like q.
 func (d *Device) allocation(q device.Queue) device.Config {
-	c := device.Config{Events: d.eventOn}
+	c := device.Config{Events: d.eventOn, Waits: func() { d.waits(whatMemory) }}
 	if n, ok := q.(noter); ok && n.Checked() {
 		c.Note = func(id int, m device.Mem, inUse bool) {
 			q := (*d.queues.Load())[id]
@@ -136,7 +138,7 @@ func (d *Device) allocation(q device.Queue) device.Config {
 // Best returns the root env of the best device this process can use: a GPU that works, else the CPU.
 func Best() *Env {
 	var last error
-	for _, name := range device.Preferred() {
+	for _, name := range device.Here() {
 		e, err := Open(name)
 		if err == nil {
 			return e
@@ -230,10 +232,9 @@ func (d *Device) Unknown() map[string]int {
 }
 
 func (d *Device) noteUnknown() {
-	var site callsite.Site
-	callsite.Capture(2, &site)
+	line := userLine()
 	d.unknownMu.Lock()
-	d.unknown[site.String()]++
+	d.unknown[line]++
 	d.unknownMu.Unlock()
 }
 

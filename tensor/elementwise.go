@@ -310,10 +310,10 @@ func (t *Tensor) Cast(dt dtype.DType) *Tensor {
 	return t.apply1(ir.Cast, ir.Attr{DType: dt}, ir.Params{})
 }
 
-// Dropout zeroes each element with probability p while training and scales the rest by 1/(1-p).
+// Dropout zeroes each element with probability p while training and scales the rest by 1/(1-p); p = 1 leaves none.
 func (t *Tensor) Dropout(p float64) *Tensor {
-	if !(p >= 0 && p < 1) { // NaN is refused too
-		raise("Dropout", "0 ≤ p < 1", "probability %v", p)
+	if !(p >= 0 && p <= 1) { // NaN is refused too
+		raise("Dropout", "0 ≤ p ≤ 1", "probability %v", p)
 	}
 	if p == 0 || !t.env.Training() {
 		return t

@@ -93,14 +93,16 @@ func userLine() string {
 // Raise panics with an Error that names the user's line, for packages that build on tensors.
 func Raise(op, hint, format string, args ...any) { raise(op, hint, format, args...) }
 
-// raiseErr panics with an error from below. One of work that was queued before names that work, and says where it showed.
+// raiseErr panics with an error from below. One of work that was queued before names that work, and says where it showed;
+// what a device that it took along refuses later is the operation's own error.
 func raiseErr(op, hint string, err error) {
 	var own *Error
 	if errors.As(err, &own) {
 		panic(own)
 	}
 	var late device.Blamed
-	if errors.As(err, &late) {
+	var lost device.Lost
+	if errors.As(err, &late) && !errors.As(err, &lost) {
 		launch, what := late.Blame()
 		panic(&Error{Op: launch, Text: what, Hint: "it showed at " + userLine() + ", where the host met the device", Err: err})
 	}

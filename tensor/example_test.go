@@ -148,3 +148,24 @@ func ExampleGradCheck() {
 	fmt.Println(err)
 	// Output: <nil>
 }
+
+func ExampleTensor_To() {
+	here, err := tensor.Open("sim:a100-80x2:0")
+	if err != nil {
+		panic(err)
+	}
+	there, err := tensor.Open("sim:a100-80x2:1")
+	if err != nil {
+		panic(err)
+	}
+	w := tensor.NewParam(tensor.From(here, []float32{1, 2}, 2))
+	v := tensor.NewParam(tensor.From(there, []float32{3, 4}, 2))
+
+	loss := w.Square().To(there).Mul(v).Sum() // w²·v
+	loss.Backward()
+	fmt.Println(w.Grad(), w.Grad().Env().Device().Name()) // 2·w·v
+	fmt.Println(v.Grad(), v.Grad().Env().Device().Name())
+	// Output:
+	// [6 16]  f32[2] sim:a100-80x2
+	// [1 4]  f32[2] sim:a100-80x2:1
+}

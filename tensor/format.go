@@ -26,6 +26,9 @@ func (t *Tensor) Info() string {
 	case t.node != nil:
 		s += ", from " + t.node.name()
 	}
+	if why := t.st.rec.gone.Load(); why != nil {
+		s += ", released by " + why.by
+	}
 	return s
 }
 

@@ -61,6 +61,12 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 		c.types = append(c.types, t.typ)
 	}
 	for i, t := range r.Out {
+		if t == nil {
+			raise("Func", "return as many results as the operation has", "Forward returned nil as result %d", i)
+		}
+		if t.env.dev != env.dev {
+			raise("Func", "move the result outside: y.To(env)", "Forward returned %s on %s, its operands are on %s", t.typ, t.env.dev.name, env.dev.name)
+		}
 		t = t.quiet() // it may be a handle that Forward did not make
 		t.env = env
 		r.Out[i] = t

@@ -9,7 +9,7 @@ import (
 
 // node is one recorded op. It holds storages, never handles, so a dead handle keeps nothing alive through it.
 type node struct {
-	plan      *opPlan // nil for a Func
+	plan      *opPlan // nil for a Func and a To
 	params    *ir.Params
 	seq       uint64 // creation order: a topological order
 	scope     *scope // the graph ends with it
@@ -22,6 +22,7 @@ type node struct {
 	paramOnly bool // all its operands are such
 	ran       bool
 	call      *Call   // of a Func
+	from      *Env    // of a To: the operand's, on another device
 	region    *region // of a Recompute whose kept values were dropped
 
 	// during one Backward
@@ -116,6 +117,21 @@ func recordOp(pl *opPlan, p *ir.Params, e *Env, in, out []*Tensor) {
 	n.attach(in, out)
 }
 
+// recordMove makes dst, a copy of t on another device, continue t's graph.
+func (t *Tensor) recordMove(dst *Tensor) {
+	if t.env.grad == off && t.node == nil || !t.DType().IsFloat() {
+		return
+	}
+	t.fresh("To")
+	if _, ok := t.edge(dst.env); !ok {
+		return
+	}
+	in := [1]*Tensor{t}
+	n := newNode(dst.env, in[:])
+	n.from = t.env
+	n.attach(in[:], []*Tensor{dst})
+}
+
 func newNode(e *Env, in []*Tensor) *node {
 	n := &node{seq: nodeSeq.Add(1), scope: e.live(), queue: e.onQueue(), paramOnly: true}
 	n.in, n.keep, n.outs = n.inBuf[:0], n.keepBuf[:0], n.outBuf[:0]
@@ -194,7 +210,10 @@ func (k *kept) letGo(d *Device, why *cause) {
 }
 
 func (n *node) name() string {
-	if n.plan == nil {
+	switch {
+	case n.from != nil:
+		return "To"
+	case n.plan == nil:
 		return "Func"
 	}
 	return n.plan.op.Code.String()
@@ -238,7 +257,8 @@ func (n *node) open(k *kept, e *Env) *Tensor {
 }
 
 // finish ends the node's ownership and releases what it made, and what it was the last to want.
-func (n *node) finish(d *Device) {
+func (n *node) finish() {
+	d := n.scope.dev
 	d.mu.Lock()
 	for i := range n.keep {
 		k := &n.keep[i]
@@ -253,7 +273,7 @@ func (n *node) finish(d *Device) {
 	if n.region != nil {
 		n.region.left()
 	}
-	n.ran, n.in, n.keep, n.call, n.hooks = true, nil, nil, nil, nil
+	n.ran, n.in, n.keep, n.call, n.from, n.hooks = true, nil, nil, nil, nil, nil
 }
 
 // nodeCall is a node as its rule sees it during one pass.

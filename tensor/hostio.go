@@ -15,76 +15,150 @@ func write[T any](t *Tensor, data []T) {
 		return
 	}
 	if t.env.dev.info.Host {
-		a := t.arg()
-		copy(hostmem.Slice[T](uintptr(a.Mem.Addr)+uintptr(a.Offset), len(data)), data)
+		copy(hostBytes(t.arg(), t.Bytes()), device.BytesOf(data))
 		return
 	}
-	staged(t.Bytes(), func(host device.Arg) {
-		copy(hostmem.Slice[T](uintptr(host.Mem.Addr), len(data)), data)
-		q.copy(t.arg(), host, t.Bytes())
-	})
+	q.upload(t.arg(), device.BytesOf(data))
+	runtime.KeepAlive(t)
 }
 
 // read copies a row-major t out. It is a sync point.
 func read[T dtype.Element](t *Tensor) []T {
-	s := make([]T, t.Size())
 	d := t.env.dev
 	if d.info.Null {
 		d.noteUnknown()
-		return s
 	}
-	if len(s) == 0 {
-		return s
+	if d.info.Null || t.Size() == 0 {
+		return make([]T, t.Size())
 	}
-	c := t.quiet().Contiguous()
+	c := t.quiet().Contiguous() // which may be an error, before Go's memory is asked, which would end the program
+	s := make([]T, t.Size())
 	q := t.env.onQueue()
 	q.reads(c.st.rec)
 	if d.info.Host {
 		q.sync()
-		a := c.arg()
-		copy(s, hostmem.Slice[T](uintptr(a.Mem.Addr)+uintptr(a.Offset), len(s)))
+		copy(device.BytesOf(s), hostBytes(c.arg(), c.Bytes()))
 		runtime.KeepAlive(c)
 		return s
 	}
 	d.waits(whatRead)
-	staged(c.Bytes(), func(host device.Arg) {
-		q.copy(host, c.arg(), c.Bytes())
-		q.sync()
-		copy(s, hostmem.Slice[T](uintptr(host.Mem.Addr), len(s)))
-	})
+	q.download(device.BytesOf(s), c.arg())
 	runtime.KeepAlive(c)
 	return s
 }
 
-// transfer copies t, which is row-major, into dst on another device. The host waits, except for a copy from its own
-// memory.
+// transfer copies t, which is row-major, into dst on another device. The host waits for a copy to its own memory, and
+// for one between devices that do not reach each other.
 func (t *Tensor) transfer(dst *Tensor) {
-	n := t.Bytes()
+	d, e := t.env.dev, dst.env.dev
 	from, to := t.env.onQueue(), dst.env.onQueue()
+	n := t.Bytes()
 	if n == 0 {
 		return
 	}
 	defer runtime.KeepAlive(t)
 	from.reads(t.st.rec)
-	t.env.dev.waits(whatCopy)
-	from.sync()
 	switch {
-	case t.env.dev.info.Null:
-		t.env.dev.noteUnknown()
+	case d.info.Null:
+		d.noteUnknown()
 		write(dst, make([]byte, n))
-	case t.env.dev.info.Host || dst.env.dev.info.Null:
-		to.copy(dst.arg(), t.arg(), n)
-	case dst.env.dev.info.Host:
-		from.copy(dst.arg(), t.arg(), n)
+	case d.info.Host:
 		from.sync()
-	case to.copyFrom(dst.arg(), t.env.dev.dev, t.arg(), n):
-		to.sync() // t's memory may be given back once its own queue is idle
+		to.fromHost(dst.arg(), t.arg(), n)
+	case e.info.Null:
+		to.copy(dst.arg(), t.arg(), n)
+	case to.copyFrom(dst.arg(), d.dev, t.arg(), 0): // of no bytes: whether it could
+		to.after(from)
+		to.copyFrom(dst.arg(), d.dev, t.arg(), n)
+		from.after(to) // t's memory may be given back once its own queue has come here
+	case e.info.Host:
+		d.waits(whatCopy)
+		from.download(hostBytes(dst.arg(), n), t.arg())
 	default:
-		staged(n, func(host device.Arg) {
-			from.copy(host, t.arg(), n)
-			from.sync()
-			to.copy(dst.arg(), host, n)
-		})
+		d.waits(whatCopy)
+		between(to, from, dst.arg(), t.arg(), n)
+	}
+}
+
+// between copies by way of the host's memory.
+func between(to, from *queue, dst, src device.Arg, n int64) {
+	b := make([]byte, min(n, 16*device.Stage))
+	for n > 0 {
+		b = b[:min(n, int64(len(b)))]
+		from.download(b, src)
+		to.upload(dst, b)
+		k := int64(len(b))
+		src.Offset, dst.Offset, n = src.Offset+k, dst.Offset+k, n-k
+	}
+}
+
+// hostBytes is n bytes of memory that the host reads directly.
+func hostBytes(a device.Arg, n int64) []byte {
+	return hostmem.Bytes(uintptr(a.Mem.Addr)+uintptr(a.Offset), int(n))
+}
+
+func (q *queue) fromHost(dst, src device.Arg, n int64) {
+	if q.stager != nil {
+		q.upload(dst, hostBytes(src, n))
+		return
+	}
+	q.copy(dst, src, n)
+}
+
+// upload copies from the host, which waits only if too much is on its way.
+func (q *queue) upload(dst device.Arg, src []byte) {
+	for len(src) > 0 {
+		n := min(len(src), device.Stage)
+		q.mu.Lock()
+		w := q.stager.Crowded()
+		q.mu.Unlock()
+		if w != nil {
+			q.dev.waits(whatUpload)
+			w.Wait()
+		}
+		q.mu.Lock()
+		err := q.stager.Upload(dst, src[:n])
+		q.mu.Unlock()
+		if err != nil {
+			raiseErr("copy", "", err)
+		}
+		dst.Offset, src = dst.Offset+int64(n), src[n:]
+	}
+}
+
+// download copies to the host, a part at a time, while the device copies the next ones.
+func (q *queue) download(dst []byte, src device.Arg) {
+	const ahead = 3
+	var parts []device.Fetch
+	for left := len(dst); len(dst) > 0; {
+		for ; left > 0 && len(parts) < ahead; left -= min(left, device.Stage) {
+			n := min(left, device.Stage)
+			parts = append(parts, q.fetch("copy", src, int64(n)))
+			src.Offset += int64(n)
+		}
+		n := min(len(dst), device.Stage)
+		q.take("copy", parts[0], dst[:n])
+		parts, dst = parts[1:], dst[n:]
+	}
+}
+
+func (q *queue) fetch(op string, src device.Arg, n int64) device.Fetch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f, err := q.stager.Fetch(src, n)
+	if err != nil {
+		raiseErr(op, "", err)
+	}
+	return f
+}
+
+// take waits for a fetch.
+func (q *queue) take(op string, f device.Fetch, dst []byte) {
+	f.Wait()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := f.Take(dst); err != nil {
+		raiseErr(op, "", err)
 	}
 }
 
@@ -113,14 +187,4 @@ func (q *queue) copy(dst, src device.Arg, n int64) {
 	if err := q.q.Copy(dst, src, n); err != nil {
 		raiseErr("copy", "", err)
 	}
-}
-
-// staged runs f with n bytes of host memory between Go's heap and a device.
-func staged(n int64, f func(host device.Arg)) {
-	b, err := hostmem.Alloc(int(n))
-	if err != nil {
-		raiseErr("copy", "free host memory", err)
-	}
-	defer b.Free()
-	f(device.Arg{Mem: device.Mem{Addr: uint64(b.Addr), Size: n, Host: true}})
 }

@@ -35,3 +35,12 @@ func TestLateIndexError(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorOfAPendingValue is the same however often the value is asked for.
+func TestErrorOfAPendingValue(t *testing.T) {
+	env := fresh(t, "sim:0")
+	p := env.Ones(3, 1).Embedding(tensor.From(env, []int64{7}, 1)).Sum().Later()
+	for range 2 {
+		fails(t, env, func() { p.Value() }, "embedding at late_test.go:", "index 7")
+	}
+}

@@ -3,7 +3,6 @@ package tensor
 import (
 	"encoding/binary"
 	"math"
-	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -30,8 +29,8 @@ func (t *Tensor) Later() *Pending {
 	}
 	c := t.quiet().copyTo(t.env.dev.base)
 	p := &Pending{dev: t.env.dev, queue: c.env.onQueue(), t: c}
-	if f, ok := p.queue.q.(device.Fetcher); ok {
-		p.fetch = p.queue.fetch(f, c.wide())
+	if p.queue.stager != nil {
+		p.fetch = p.queue.fetchOnly(c.wide())
 		p.event, p.t = p.fetch, nil
 		return p
 	}
@@ -49,17 +48,11 @@ func (c *Tensor) wide() *Tensor {
 	return w
 }
 
-// fetch asks for a float64, whose memory it gives back.
-func (q *queue) fetch(f device.Fetcher, t *Tensor) device.Fetch {
+// fetchOnly asks for a float64, whose memory it gives back.
+func (q *queue) fetchOnly(t *Tensor) device.Fetch {
 	defer q.dev.drop(t.st.rec, internal)
 	q.reads(t.st.rec)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	got, err := f.Fetch(t.arg(), t.Bytes())
-	if err != nil {
-		raiseErr("Later", "", err)
-	}
-	return got
+	return q.fetch("Later", t.arg(), t.Bytes())
 }
 
 // Ready tells whether Value would return at once.
@@ -90,17 +83,10 @@ func (p *Pending) Value() float64 {
 }
 
 func (p *Pending) fetched() float64 {
-	if !p.Ready() {
+	if done, err := p.event.Done(); err == nil && !done {
 		p.dev.waits(whatRead)
 	}
-	for pause := 5 * time.Microsecond; !p.Ready(); pause = min(2*pause, time.Millisecond) {
-		time.Sleep(pause)
-	}
-	p.queue.mu.Lock()
-	b, err := p.fetch.Take()
-	p.queue.mu.Unlock()
-	if err != nil {
-		raiseErr("Value", "", err)
-	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	var b [8]byte
+	p.queue.take("Value", p.fetch, b[:])
+	return math.Float64frombits(binary.LittleEndian.Uint64(b[:]))
 }

@@ -18,8 +18,9 @@ type queue struct {
 	dev *Device
 	id  int
 
-	mu     sync.Mutex // guards everything below
+	mu     sync.Mutex // guards everything below; not held while the host waits
 	q      device.Queue
+	stager device.Stager // q, unless the host reads the device's memory or there is none
 	args   []device.Arg
 	params device.Params
 }
@@ -35,6 +36,7 @@ func (d *Device) addQueue(q device.Queue) *queue {
 		return nil
 	}
 	n := &queue{dev: d, id: len(all), q: q}
+	n.stager, _ = q.(device.Stager)
 	all = append(slices.Clone(all), n)
 	d.queues.Store(&all)
 	return n
@@ -71,7 +73,12 @@ func (d *Device) sync() {
 	}
 }
 
+// sync waits for what q was asked so far; other goroutines may go on asking.
 func (q *queue) sync() {
+	if q.stager != nil {
+		q.take("Sync", q.fetch("Sync", device.Arg{}, 0), nil)
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.q.Sync(); err != nil {

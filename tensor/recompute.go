@@ -76,11 +76,13 @@ func nodesIn(n *node, s *scope) []*node {
 	var list []*node
 	var walk func(*node)
 	walk = func(n *node) {
-		if n == nil || n.scope != s || seen[n] {
+		if n == nil || n.seq <= s.begun || seen[n] {
 			return
 		}
 		seen[n] = true
-		list = append(list, n)
+		if n.scope == s {
+			list = append(list, n)
+		}
 		for _, e := range n.in {
 			walk(e.node)
 		}

@@ -13,6 +13,7 @@ type scope struct {
 	dev    *Device
 	parent *scope
 	opened uint64      // later-opened wins a join
+	begun  uint64      // sequence number of the last node before it
 	ended  atomic.Bool // by its opener; holders may keep it open
 	block  bool        // of Do or Try: when closed, its env stands for the parent's
 	key    rng.Key
@@ -39,7 +40,7 @@ type hold struct {
 var openings atomic.Uint64
 
 func newScope(d *Device, parent *scope, key rng.Key) *scope {
-	s := &scope{dev: d, parent: parent, opened: openings.Add(1), refs: 1, key: key}
+	s := &scope{dev: d, parent: parent, opened: openings.Add(1), begun: nodeSeq.Load(), refs: 1, key: key}
 	d.mu.Lock()
 	if parent != nil {
 		parent.refs++

@@ -8,12 +8,10 @@ import (
 	"os"
 	"slices"
 	"sync"
-
-	"github.com/warpline-ml/warpline/internal/callsite"
 )
 
 // Waits says what happens where the host waits for a device without having been asked to by Env.Sync: where it reads
-// values (Item, Floats, printing) or copies them to another device.
+// values (Item, Floats, printing), copies them to another device, or uploads faster than the device takes it.
 type Waits uint8
 
 // The policies. All of them count; the environment variable WARPLINE_SYNC sets the one that devices begin with: "warn"
@@ -26,16 +24,25 @@ const (
 
 // SyncPoint is a line of the program at which the host has waited for the device.
 type SyncPoint struct {
-	What  string // "read" or "copy"
+	What  string // "read", "copy", "upload" or "memory"
 	Line  string
 	Count int
 }
 
 // What the host waited for.
 const (
-	whatRead = "read"
-	whatCopy = "copy"
+	whatRead   = "read"
+	whatCopy   = "copy"
+	whatUpload = "upload" // too much is on its way
+	whatMemory = "memory" // to give cached memory back; never a failure, because without it the memory would not do
 )
+
+// insteadOf is what to do about a wait.
+var insteadOf = map[string]string{
+	whatRead:   "keep the value on the device, or ask by Later and read it in a later step",
+	whatCopy:   "keep the value on the device",
+	whatUpload: "upload less in a step, or keep on the device what does not change",
+}
 
 // syncBook counts the waits of a device.
 type syncBook struct {
@@ -79,9 +86,7 @@ func (d *Device) waits(what string) {
 	if d.info.Host || d.info.Null {
 		return
 	}
-	var site callsite.Site
-	callsite.Capture(1, &site)
-	p := SyncPoint{What: what, Line: site.String()}
+	p := SyncPoint{What: what, Line: userLine()}
 	d.syncs.mu.Lock()
 	if d.syncs.counts == nil {
 		d.syncs.counts = map[SyncPoint]int{}
@@ -90,9 +95,9 @@ func (d *Device) waits(what string) {
 	first, policy := d.syncs.counts[p] == 1, d.syncs.policy
 	d.syncs.mu.Unlock()
 	switch {
-	case policy == FailWaits:
-		raise(what, "keep the value on the device, or ask by Later and read it in a later step", "the host would wait for %s here", d.name)
-	case policy == WarnWaits && first:
+	case policy == FailWaits && what != whatMemory:
+		raise(what, insteadOf[what], "the host would wait for %s here", d.name)
+	case policy != AllowWaits && first:
 		log.Printf("%s: the host waits for %s (%s)", p.Line, d.name, what)
 	}
 }

@@ -216,7 +216,7 @@ func (t *Tensor) copyTo(e *Env) *Tensor {
 	return quiet.apply1(ir.Copy, ir.Attr{}, ir.Params{})
 }
 
-// To copies t to e's device, in e's scope and modes. On t's own device it is In. The copy is a constant.
+// To copies t to e's device, in e's scope and modes, and its gradient flows back to t's. On t's own device it is In.
 func (t *Tensor) To(e *Env) *Tensor {
 	t.alive("To")
 	if t.env.dev == e.dev {
@@ -225,6 +225,7 @@ func (t *Tensor) To(e *Env) *Tensor {
 	src := t.quiet().Contiguous()
 	dst := e.make(ir.Copy, src.typ)
 	src.transfer(dst)
+	t.recordMove(dst)
 	return dst
 }
 

@@ -1,5 +1,6 @@
 // Command kernels has ptxas assemble every module of the engine for every target, and writes what it says: registers,
-// spills, and how long it takes, which is what a driver's first load costs.
+// spills, and how long it takes, which is what a driver's first load costs; at the end, what the modules of some trainings
+// cost together.
 //
 //	go run ./bench/kernels -ptxas ptxas [FILE.ptx …] > bench/kernels/report.md
 //
@@ -8,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -18,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
@@ -26,7 +29,8 @@ import (
 var (
 	ptxas   = flag.String("ptxas", "ptxas", "NVIDIA's assembler; the package triton has one")
 	targets = flag.String("targets", "80,86,89,90,100,120", "compute capabilities")
-	pick    = flag.String("modules", "", "only modules whose name begins so")
+	best    = flag.Int("best", 3, "the time of a module is the best of so many")
+	pick    = flag.String("modules", "", "only modules whose name begins so; a dash for none, only what trainings compile")
 )
 
 // kernel is what ptxas says of a kernel.
@@ -53,16 +57,18 @@ func main() {
 	lines := strings.Split(strings.TrimSpace(string(version)), "\n")
 	list := strings.Split(*targets, ",")
 	fmt.Printf("# The kernels by ptxas\n\n%s; targets sm_%s. Made by `go run ./bench/kernels`.\n\n", lines[len(lines)-1], strings.Join(list, ", sm_"))
-	fmt.Printf("Times are the processor's for sm_%s; registers and spilled bytes are the largest over all targets.\n\n", list[0])
+	fmt.Printf("Times are the processor's for sm_%s, the best of %d; registers and spilled bytes are the largest over all targets.\n\n", list[0], *best)
 	fmt.Println("| module | ms | kernel | registers | shared | spilled |\n|---|---|---|---|---|---|")
 	var total time.Duration
+	took := map[string]time.Duration{}
 	for _, m := range kernels.Modules() {
 		if strings.HasPrefix(m.Name, *pick) {
 			text, err := kernels.PTX(m.Name)
 			if err != nil {
 				log.Fatal(err)
 			}
-			total += report(m.Name, text, list)
+			took[m.Name] = report(m.Name, text, list)
+			total += took[m.Name]
 		}
 	}
 	for _, path := range flag.Args() {
@@ -73,19 +79,24 @@ func main() {
 		report(filepath.ToSlash(path), text, list)
 	}
 	fmt.Printf("\nAll modules of the engine: %.1f s.\n", total.Seconds())
+	if *pick == "" || *pick == "-" {
+		if err := reportRuns(took); err != nil {
+			log.Fatal(err)
+		}
+	}
 }
 
 // report prints a module's rows and returns what it took for the first target.
 func report(name string, text []byte, list []string) time.Duration {
-	var first module
+	made, err := assembleAll(text, list)
+	if err != nil {
+		log.Fatalf("%s: %v", name, err)
+	}
+	first := made[0]
 	worst := map[string]kernel{}
-	for i, target := range list {
-		m, err := assemble(text, target)
-		if err != nil {
-			log.Fatalf("%s for sm_%s: %v", name, target, err)
-		}
-		if i == 0 {
-			first = m
+	for i, m := range made {
+		if i >= len(list) {
+			first.took = min(first.took, m.took)
 		}
 		for _, k := range m.kernels {
 			w := worst[k.name]
@@ -106,6 +117,24 @@ var (
 	registers = regexp.MustCompile(`Used (\d+) registers`)
 	shared    = regexp.MustCompile(`(\d+) bytes smem`)
 )
+
+// assembleAll runs ptxas for each target, and for the first one again as often as its best time is wanted of.
+func assembleAll(text []byte, list []string) ([]module, error) {
+	for range *best - 1 {
+		list = append(list[:len(list):len(list)], list[0])
+	}
+	made, errs := make([]module, len(list)), make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, target := range list {
+		wg.Go(func() {
+			if made[i], errs[i] = assemble(text, target); errs[i] != nil {
+				errs[i] = fmt.Errorf("for sm_%s: %w", target, errs[i])
+			}
+		})
+	}
+	wg.Wait()
+	return made, errors.Join(errs...)
+}
 
 // assemble runs ptxas on a module.
 func assemble(text []byte, target string) (m module, err error) {

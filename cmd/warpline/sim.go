@@ -65,7 +65,7 @@ func newSimRun() *cobra.Command {
 	f.Uint64Var(&c.Seed, "seed", 0, "of the order of blocks, warps and lanes; 0: the natural one")
 	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, which a missing __syncwarp does not survive")
 	f.StringVar(&c.Numerics, "numerics", "exact", "of tensor cores: exact, or truncating as A100 and H100 do")
-	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e10)")
+	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e9)")
 	f.StringArrayVar(&c.Outs, "out", nil, "K=c.npy: write argument K, from 0, to a file; may be repeated")
 	return cmd
 }

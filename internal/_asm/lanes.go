@@ -31,7 +31,7 @@ func (l *level) r(i int) string { return fmt.Sprintf("%s%d", l.reg, i) }
 // handler is an operation; write returns false where the level has no form of it, and gpusim's Go code serves.
 type handler struct {
 	name  string
-	words int // of the instruction
+	words int // of the instruction; 0 for one that goes elsewhere
 	doc   string
 	write func(f *file, l *level) bool
 }
@@ -54,6 +54,7 @@ func lanes(f *file) {
 		f.leave()
 		return true
 	}})
+	all = append(all, branches()...)
 	all = append(all, arithmetic()...)
 	all = append(all, comparisons()...)
 	all = append(all, moves()...)
@@ -102,7 +103,9 @@ func (f *file) dispatch() {
 
 // next ends a handler.
 func (f *file) next(words int) {
-	f.op("ADDQ $%d, R8", 4*words)
+	if words > 0 {
+		f.op("ADDQ $%d, R8", 4*words)
+	}
 	f.dispatch()
 }
 
@@ -122,6 +125,67 @@ func (f *file) handler(l *level, h handler) bool {
 		f.op("JMP leave%s<>(SB)", l.name)
 	}
 	return true
+}
+
+// branches lists the jumps to other chains. Both parts of the instruction have the same fields; the first is for the
+// branch that is taken.
+func branches() []handler {
+	return []handler{
+		{"branch", 0, "goes on where p[d]^a of all lanes says, a part of the instruction for each way", func(f *file, _ *level) bool {
+			one := f.label("one")
+			f.fetch(opD, "BX")
+			f.op("MOVL (R12)(BX*1), AX")
+			f.op("XORL %d(R8), AX", opA)
+			f.op("MOVQ R8, R15")
+			f.op("CMPL AX, $-1")
+			f.op("JEQ %s", one)
+			f.op("TESTL AX, AX")
+			f.orLeave("JNE")
+			f.op("ADDQ $32, R15")
+			f.mark(one)
+			f.jump()
+			f.op("INCQ laneFrame_jumps(R9)")
+			return true
+		}},
+		{"guard", 8, "skips b bytes if p[d]^a holds in no lane", func(f *file, _ *level) bool {
+			all := f.label("all")
+			f.fetch(opD, "BX")
+			f.op("MOVL (R12)(BX*1), AX")
+			f.op("XORL %d(R8), AX", opA)
+			f.op("CMPL AX, $-1")
+			f.op("JEQ %s", all)
+			f.op("TESTL AX, AX")
+			f.orLeave("JNE")
+			f.op("MOVL %d(R8), AX", opB)
+			f.op("LEAQ -32(R8)(AX*1), R8")
+			f.mark(all)
+			return true
+		}},
+		{"jump", 0, "goes on elsewhere", func(f *file, _ *level) bool {
+			f.op("MOVQ R8, R15")
+			f.jump()
+			return true
+		}},
+	}
+}
+
+// jump begins the chain that the part of the instruction at R15 names, unless others are to have a turn.
+func (f *file) jump() {
+	f.op("MOVQ laneFrame_left(R9), DX")
+	f.op("TESTQ DX, DX")
+	f.orLeave("JLE")
+	f.op("MOVL %d(R15), AX", opC-4)
+	f.op("SUBQ AX, DX")
+	f.op("MOVQ DX, laneFrame_left(R9)")
+	f.op("MOVL %d(R15), AX", opX)
+	f.op("ADDQ AX, laneFrame_steps(R9)")
+	f.op("MOVL %d(R15), BX", opE)
+	f.op("MOVQ BX, laneFrame_block(R9)")
+	f.op("MOVQ laneFrame_chains(R9), CX")
+	f.op("INCQ (CX)(BX*8)")
+	f.op("MOVL $0, laneFrame_tag(R9)")
+	f.op("MOVL %d(R15), R8", opC)
+	f.op("ADDQ laneFrame_prog(R9), R8")
 }
 
 // table writes the addresses of the handlers, and for Go which of them there are.

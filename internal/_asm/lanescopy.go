@@ -58,8 +58,10 @@ func (f *file) copySource(l *level, back string) {
 	f.spill(l, l.vectors())
 	single, done := f.label("single"), f.label("copied")
 	f.quads(l, single)
+	f.stride()
 	for i := range 8 {
 		f.op("MOVL laneFrame_off+%d(R9), AX", 16*i)
+		f.op("PREFETCHT0 (CX)(AX*1)")
 		f.move64(l, i, "(R11)(AX*1)", fmt.Sprintf("asyncCopy_data+%d(R13)", 64*i))
 	}
 	f.op("JMP %s", done)
@@ -77,6 +79,17 @@ func (f *file) copySource(l *level, back string) {
 	f.op("SUBQ $32, R8")
 	f.op("JMP %s", f.exit())
 	f.mark(over)
+}
+
+// stride points CX to where the copy after next at this place of the list will likely read: loops advance evenly, and the
+// place was last used a turn ago.
+func (f *file) stride() {
+	f.op("MOVL laneFrame_off(R9), AX")
+	f.op("LEAQ (R11)(AX*1), BX")
+	f.op("MOVQ BX, CX")
+	f.op("SUBQ asyncCopy_first(R13), CX")
+	f.op("MOVQ BX, asyncCopy_first(R13)")
+	f.op("ADDQ R11, CX")
 }
 
 // quads jumps unless in each four lanes the offsets, in registers 0, 1, …, are 16 bytes apart.
@@ -159,9 +172,9 @@ func wait(f *file, l *level) bool {
 	f.op("NEGQ CX")
 	f.mark(move)
 	f.op("JEQ %s", keep)
-	f.op("VMOVUPS (R13)(CX*1), Y0")
-	f.op("VMOVUPS Y0, (BX)(CX*1)")
-	f.op("ADDQ $32, CX")
+	f.op("VMOVUPS (R13)(CX*1), %s", l.r(0))
+	f.op("VMOVUPS %s, (BX)(CX*1)", l.r(0))
+	f.op("ADDQ $%d, CX", l.bytes)
 	f.op("JMP %s", move)
 	f.mark(keep)
 	return true

@@ -15,6 +15,8 @@ func (f *file) matrixConstants() {
 	// The words of column q of B, in the order of columns of D that the lanes have: even ones, then odd ones.
 	for q := range 4 {
 		f.data32(fmt.Sprintf("columns%d", q), vector(16, func(i int) int { return 4*(i%8%4*2+i%8/4) + q }))
+		// The same of its 16-bit words, the lower ones, then the upper ones, each the upper half of a word of 32 bits.
+		f.data32(fmt.Sprintf("pairs%d", q), vector(16, func(i int) int { return (2*(4*(i%8%4*2+i%8/4)+q) + i/8) << 16 }))
 	}
 }
 
@@ -42,6 +44,14 @@ func loadMatrix(s space, n int, trans bool) handler {
 		regs := 8 * n * 4 / l.bytes
 		f.offsets(l, s, 16, regs)
 		f.spill(l, regs)
+		for b := 1; b < 4 && l.wide(); b++ {
+			f.op("MOVL $%#x, AX", 15<<(4*b))
+			f.op("KMOVW AX, K%d", 1+b)
+		}
+		if trans && l.wide() {
+			f.op("VMOVUPS transposed0<>(SB), Z3")
+			f.op("VMOVUPS transposed1<>(SB), Z4")
+		}
 		for j := range n {
 			f.op("MOVL %d(R8), DX", places[j])
 			switch {
@@ -52,11 +62,11 @@ func loadMatrix(s space, n int, trans bool) handler {
 				}
 			case l.wide():
 				f.rows(l, j)
-				for h := range 2 {
-					f.op("VMOVUPS transposed%d<>(SB), Z%d", h, 2+h)
-					f.op("VPERMI2W Z1, Z0, Z%d", 2+h)
-					f.op("VMOVUPS Z%d, %s", 2+h, at(h*64, 4, "DX"))
-				}
+				f.op("VMOVDQA64 Z0, Z2")
+				f.op("VPERMT2W Z1, Z3, Z0")
+				f.op("VPERMT2W Z1, Z4, Z2")
+				f.op("VMOVUPS Z0, %s", at(0, 4, "DX"))
+				f.op("VMOVUPS Z2, %s", at(64, 4, "DX"))
 			default:
 				f.transpose8(j)
 			}
@@ -69,14 +79,14 @@ func loadMatrix(s space, n int, trans bool) handler {
 func (f *file) rows(l *level, j int) {
 	per := l.bytes / 16
 	for i := range 8 {
-		f.op("MOVL laneFrame_off+%d(R9), AX", 4*(8*j+i))
+		reg := f.offsetOf(8*j + i)
 		switch b, r := i%per, i/per; {
 		case b == 0:
-			f.op("VMOVUPS (R11)(AX*1), X%d", r)
+			f.op("VMOVUPS (R11)(%s*1), X%d", reg, r)
 		case l.wide():
-			f.op("VINSERTI32X4 $%d, (R11)(AX*1), Z%d, Z%d", b, r, r)
+			f.op("VBROADCASTI32X4 (R11)(%s*1), K%d, Z%d", reg, 1+b, r)
 		default:
-			f.op("VINSERTI128 $1, (R11)(AX*1), Y%d, Y%d", r, r)
+			f.op("VINSERTI128 $1, (R11)(%s*1), Y%d, Y%d", reg, r, r)
 		}
 	}
 }
@@ -131,6 +141,10 @@ func multiply(t string) handler {
 		}
 		f.mark(same)
 		f.tileB(l, t)
+		if l.wide() {
+			f.multiply512(l, k)
+			return true
+		}
 		for half := range 2 {
 			f.multiplyRows(l, k, half)
 		}
@@ -183,6 +197,10 @@ func (f *file) tileB(l *level, t string) {
 			f.op("VMOVUPS (BX), Z8")
 			f.op("VMOVUPS 64(BX), Z9")
 		}
+		if l.wide() && t == "BF16" {
+			f.pairsB(i)
+			continue
+		}
 		for q := range 4 {
 			if l.wide() {
 				f.op("VMOVUPS columns%d<>(SB), Z10", q)
@@ -212,6 +230,23 @@ func (f *file) tileB(l *level, t string) {
 	}
 }
 
+// pairsB turns register i of B, which Z8 and Z9 hold, into 8 rows. Words become the upper halves of float32, two rows at
+// once; the way through memory splits them.
+func (f *file) pairsB(i int) {
+	if i == 0 {
+		f.op("MOVL $0xaaaaaaaa, AX")
+		f.op("KMOVD AX, K1")
+	}
+	for q := range 4 {
+		f.op("VMOVUPS pairs%d<>(SB), Z10", q)
+		f.op("VPERMI2W.Z Z9, Z8, K1, Z10")
+		f.op("VMOVUPS Z10, laneFrame_columns+%d(R9)", 64*(4*i+q))
+	}
+	for k := range 8 {
+		f.op("VCVTPS2PD laneFrame_columns+%d(R9), Z%d", 32*(8*i+k), 14+8*i+k)
+	}
+}
+
 // halfFloats turns the low halves of the words of Y register r, as float16, into float32.
 func (f *file) halfFloats(r int) {
 	f.op("VBROADCASTSS low16<>(SB), Y13")
@@ -233,57 +268,108 @@ func (f *file) rowB(l *level, k, r int) {
 	f.op("VMOVUPS Y13, laneFrame_columns+%d(R9)", 64*k+32)
 }
 
-// multiplyRows computes 8 rows of D, two at a time with AVX-512.
+// multiplyRows computes 8 rows of D by AVX2.
 func (f *file) multiplyRows(l *level, k, half int) {
-	f.fetch(mmaD+8*half, "DX", mmaD+8*half+4, "BX", mmaC+8*half, "CX", mmaC+8*half+4, "R11")
-	for _, r := range []string{"DX", "BX", "CX", "R11"} {
-		f.op("ADDQ SI, %s", r)
-	}
+	f.rowsAt(half)
 	f.op("LEAQ laneFrame_tile+%d(R9), R13", 8*8*k*half)
 	f.op("MOVL $8, R15")
 	top := f.label("rows")
 	f.op("PCALIGN $32")
 	f.mark(top)
-	rows := 1
-	if l.wide() {
-		rows = 2
-		f.rowPair(k)
-	} else {
-		f.row256(k)
-	}
+	f.row256(k)
 	for _, r := range []string{"DX", "BX", "CX", "R11"} {
-		f.op("ADDQ $%d, %s", 16*rows, r)
+		f.op("ADDQ $16, %s", r)
 	}
-	f.op("ADDQ $%d, R13", 8*k*rows)
-	f.op("SUBL $%d, R15", rows)
+	f.op("ADDQ $%d, R13", 8*k)
+	f.op("SUBL $1, R15")
 	f.op("JNE %s", top)
 }
 
-func (f *file) rowPair(k int) {
-	for i := range 8 {
-		f.op("VPXORD Z%d, Z%d, Z%d", i, i, i)
+// rowsAt points DX and BX to the registers of a half of D, CX and R11 to those of C.
+func (f *file) rowsAt(half int) {
+	f.fetch(mmaD+8*half, "DX", mmaD+8*half+4, "BX", mmaC+8*half, "CX", mmaC+8*half+4, "R11")
+	for _, r := range []string{"DX", "BX", "CX", "R11"} {
+		f.op("ADDQ SI, %s", r)
 	}
-	for j := range k {
-		for r := range 2 {
-			f.op("VFMADD231PD.BCST %d(R13), Z%d, Z%d", 8*(r*k+j), 14+j, 4*r+j%4)
+}
+
+// multiply512 computes D by AVX-512, two rows at a time. The steps that end two rows stand between the multiply-adds of
+// the next two, which alone keep the unit busy. Rows with NaN are seen to at the end.
+func (f *file) multiply512(l *level, k int) {
+	const bias = 1024 // the tile is in reach of short displacements
+	f.op("LEAQ laneFrame_tile+%d(R9), R13", bias)
+	f.op("XORL AX, AX")
+	f.op("KMOVD AX, K2")
+	var rest []func()
+	for p := range 8 {
+		for i := range 8 {
+			f.op("VXORPS X%d, X%d, X%d", i, i, i)
+		}
+		for j := range k {
+			for r := range 2 {
+				f.op("VFMADD231PD.BCST %d(R13), Z%d, Z%d", 8*((2*p+r)*k+j)-bias, 14+j, 4*r+j%4)
+			}
+			if n := k / 8; len(rest) > 0 && j%n == n-1 {
+				rest[0]()
+				rest = rest[1:]
+			}
+		}
+		for i := range 4 {
+			f.op("VADDPD Z%d, Z%d, Z%d", 2*i+1, 2*i, 8+i)
+		}
+		rest = f.endRows(p)
+	}
+	for _, step := range rest {
+		step()
+	}
+	fine := f.label("numbers")
+	f.op("KORTESTW K2, K2")
+	f.op("JEQ %s", fine)
+	for i := range 4 {
+		f.op("MOVL %d(R8), DX", mmaD+4*i)
+		f.op("ADDQ SI, DX")
+		for h := range 2 {
+			f.op("VMOVUPS %d(DX), Z0", 64*h)
+			f.canonical(l, 0, 1, 0)
+			f.op("VMOVUPS Z0, %d(DX)", 64*h)
 		}
 	}
-	for r := range 2 {
-		f.op("VMOVUPS %d(CX), X%d", 16*r, 8+r)
-		f.op("VINSERTF128 $1, %d(R11), Y%d, Y%d", 16*r, 8+r, 8+r)
-		f.op("VCVTPS2PD Y%d, Z%d", 8+r, 8+r)
-		s := 4 * r
-		f.op("VADDPD Z%d, Z%d, Z%d", s+1, s, s)
-		f.op("VADDPD Z%d, Z%d, Z%d", s+3, s+2, s+2)
-		f.op("VADDPD Z%d, Z%d, Z%d", s+2, s, s)
-		f.op("VADDPD Z%d, Z%d, Z%d", 8+r, s, s)
-		f.op("VCVTPD2PS Z%d, Y%d", s, s)
-		f.op("VCMPPS $3, Y%d, Y%d, K1", s, s)
-		f.op("VMOVAPS Y31, K1, Y%d", s)
-	}
-	for r := range 2 {
-		f.op("VMOVUPS X%d, %d(DX)", 4*r, 16*r)
-		f.op("VEXTRACTF128 $1, Y%d, %d(BX)", 4*r, 16*r)
+	f.mark(fine)
+}
+
+// endRows is 8 steps that add up two rows, whose halves are in registers 8 to 11, and C.
+func (f *file) endRows(p int) []func() {
+	at := p % 4 * 32
+	return []func(){
+		func() {
+			if p%4 == 0 {
+				f.rowsAt(p / 4)
+			}
+			f.op("VMOVUPS %d(CX), X12", at)
+			f.op("VMOVUPS %d(CX), X13", at+16)
+		},
+		func() { f.op("VADDPD Z9, Z8, Z8") },
+		func() { f.op("VADDPD Z11, Z10, Z10") },
+		func() {
+			f.op("VINSERTF128 $1, %d(R11), Y12, Y12", at)
+			f.op("VINSERTF128 $1, %d(R11), Y13, Y13", at+16)
+			f.op("VCVTPS2PD Y12, Z12")
+			f.op("VCVTPS2PD Y13, Z13")
+		},
+		func() { f.op("VADDPD Z12, Z8, Z8") },
+		func() { f.op("VADDPD Z13, Z10, Z10") },
+		func() {
+			f.op("VCVTPD2PS Z8, Y8")
+			f.op("VCVTPD2PS Z10, Y10")
+		},
+		func() {
+			f.op("VMOVUPS X8, %d(DX)", at)
+			f.op("VEXTRACTF128 $1, Y8, %d(BX)", at)
+			f.op("VMOVUPS X10, %d(DX)", at+16)
+			f.op("VEXTRACTF128 $1, Y10, %d(BX)", at+16)
+			f.op("VCMPPS $3, Y10, Y8, K1")
+			f.op("KORW K1, K2, K2")
+		},
 	}
 }
 

@@ -274,6 +274,18 @@ func (f *file) spill(l *level, regs int) {
 	}
 }
 
+// offsetOf gets the spilled offset of lane i, in AX or BX: for an even lane with that of the next, as loads of a part of
+// what was just stored as a vector are slow.
+func (f *file) offsetOf(i int) string {
+	if i%2 == 1 {
+		f.op("SHRQ $32, AX")
+		return "AX"
+	}
+	f.op("MOVQ laneFrame_off+%d(R9), AX", 4*i)
+	f.op("MOVL AX, BX")
+	return "BX"
+}
+
 // eachLane runs body for every lane, with the offset in AX; R13 counts the lanes.
 func (f *file) eachLane(body func()) {
 	top := f.label("lane")
@@ -416,9 +428,9 @@ func store32(s space) handler {
 				f.op("VMOVUPS %s, (R11)(AX*1)", l.r(8))
 			}, nil, func() {
 				for i := h * l.bytes / 4; i < (h+1)*l.bytes/4; i++ {
-					f.op("MOVL laneFrame_off+%d(R9), AX", 4*i)
-					f.op("MOVL %d(DX), BX", 4*i)
-					f.op("MOVL BX, (R11)(AX*1)")
+					off := f.offsetOf(i)
+					f.op("MOVL %d(DX), CX", 4*i)
+					f.op("MOVL CX, (R11)(%s*1)", off)
 				}
 			})
 		}

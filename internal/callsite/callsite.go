@@ -81,7 +81,7 @@ const Module = "github.com/warpline-ml/warpline"
 
 // throughStd are packages of the standard library that library code runs callbacks
 // through; a line in them tells a user nothing.
-var throughStd = map[string]bool{"iter": true, "maps": true, "reflect": true, "slices": true, "sync": true}
+var throughStd = map[string]bool{"fmt": true, "iter": true, "log": true, "log/slog": true, "maps": true, "reflect": true, "slices": true, "sort": true, "sync": true, "testing": true}
 
 // IsLibrary reports whether a function, with the full name that [runtime.Frame]
 // gives, belongs to Warpline's own packages, rather than to a user's program. Tests,

@@ -304,7 +304,9 @@ func TestIsLibrary(t *testing.T) {
 		{"main.main", "/x/main.go", false},
 		{"example.com/a.b/c%2ed.(*T).M", "/x/m.go", false},
 		{"slices.SortFunc[...]", "/go/slices.go", true},
-		{"testing.tRunner", "/go/testing.go", false},
+		{"fmt.(*pp).handleMethods", "/go/print.go", true},
+		{"testing.(*common).Log", "/go/testing.go", true},
+		{"net/http.HandlerFunc.ServeHTTP", "/go/server.go", false},
 	} {
 		if got := IsLibrary(c.function, c.file); got != c.want {
 			t.Errorf("IsLibrary(%q, %q) = %v", c.function, c.file, got)

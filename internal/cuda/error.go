@@ -41,6 +41,9 @@ type launched struct {
 	module string
 }
 
+// after orders the serial numbers of launches, which begin anew after 2^32.
+func after(a, b uint32) bool { return int32(a-b) > 0 }
+
 func (l *launchLog) add(code ir.Code, p *device.Params) {
 	if l.serial++; l.serial == 0 {
 		l.serial = 1 // 0 means none
@@ -87,6 +90,9 @@ func (e *IndexError) Error() string { return blame(e) }
 
 // Blame implements [device.Blamed].
 func (e *IndexError) Blame() (launch, what string) {
+	if e.Bound == 0 {
+		return e.Launch, fmt.Sprintf("index %d is out of range: there are no entries", e.Index)
+	}
 	return e.Launch, fmt.Sprintf("index %d is out of range: there are %d entries, 0 to %d", e.Index, e.Bound, e.Bound-1)
 }
 
@@ -128,9 +134,19 @@ func (l *loss) get() error {
 	return l.err
 }
 
-func (d *Device) outOfUse(err error) error {
-	return fmt.Errorf("%s is out of use since an earlier error: %w", d.info.Name, err)
+func (d *Device) outOfUse(err error) error { return &lostError{d.info.Name, err} }
+
+// lostError implements [device.Lost].
+type lostError struct {
+	name string
+	err  error
 }
+
+func (e *lostError) Error() string {
+	return e.name + " is out of use since an earlier error: " + e.err.Error()
+}
+func (e *lostError) Unwrap() error { return e.err }
+func (e *lostError) OutOfUse()     {}
 
 // outside makes the error of a call that belongs to no queue, which may be the first to meet a launch's.
 func (d *Device) outside(call string, r driver.Result) error {

@@ -33,6 +33,14 @@ type event struct {
 
 // Record marks the end of the work that the queue has been given.
 func (q *queue) Record() (device.Event, error) {
+	e, err := q.record()
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (q *queue) record() (*event, error) {
 	l := &q.events
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,6 +83,30 @@ func (e *event) Done() (bool, error) {
 		l.pass(e.number)
 	}
 	return done, err
+}
+
+// Wait implements [device.Waiter].
+func (e *event) Wait() { _ = e.wait() } // an error is one of the queue's work, which its next call reports
+
+// wait waits for the driver, unless the point is known to be passed.
+func (e *event) wait() driver.Result {
+	l := e.log
+	l.mu.Lock()
+	if e.number <= l.passed {
+		l.mu.Unlock()
+		return driver.Success
+	}
+	h := l.handleOf(e)
+	l.mu.Unlock()
+	// Meanwhile another goroutine may see the point passed and record the handle again: then this waits a little longer.
+	d := l.q.d
+	r := d.api.Do(d.ctx, func() driver.Result { return d.api.EventSynchronize(h) })
+	if r == driver.Success {
+		l.mu.Lock()
+		l.pass(e.number)
+		l.mu.Unlock()
+	}
+	return r
 }
 
 // handleOf is the driver's event of a point that is not known to be passed: the marks' numbers run on. The caller holds

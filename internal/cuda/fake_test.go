@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,8 @@ type counting struct {
 	mu    sync.Mutex
 	calls map[string]int
 	next  atomic.Uint64
+
+	pinned atomic.Int64 // bytes
 }
 
 func (c *counting) ok(name string) driver.Result {
@@ -58,6 +61,7 @@ func (c *counting) api() *driver.API {
 		MemAlloc:         func(int64) (driver.Ptr, driver.Result) { return driver.Ptr(c.handle()), c.ok("alloc") },
 		MemFree:          func(driver.Ptr) driver.Result { return c.ok("free") },
 		MemHostAlloc: func(n int64, _ uint32) (uintptr, driver.Result) {
+			c.pinned.Add(n)
 			b, err := hostmem.Alloc(int(n))
 			if err != nil {
 				return 0, driver.OutOfMemory
@@ -77,6 +81,7 @@ func (c *counting) api() *driver.API {
 		EventCreate:       func(uint32) (driver.Event, driver.Result) { return driver.Event(c.handle()), c.ok("event") },
 		EventDestroy:      func(driver.Event) driver.Result { return c.ok("event destroy") },
 		EventRecord:       func(driver.Event, driver.Stream) driver.Result { return c.ok("record") },
+		EventSynchronize:  func(driver.Event) driver.Result { return c.ok("event synchronize") },
 		EventQuery:        func(driver.Event) driver.Result { c.ok("query"); return driver.NotReady },
 		LaunchKernelEx:    func(*driver.LaunchConfig, driver.Function, []byte) driver.Result { return c.ok("launch") },
 	}
@@ -169,8 +174,8 @@ func TestPreload(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A dozen families, and that of Exp.
-	if n := c.calls["load"]; n != 13 || c.calls["unload"] != n {
+	// The families, and that of Exp.
+	if n := c.calls["load"]; n != 14 || c.calls["unload"] != n {
 		t.Errorf("%d modules were compiled, %d unloaded", n, c.calls["unload"])
 	}
 }
@@ -192,7 +197,7 @@ func TestUploadCost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c.calls["upload"] != 21 || c.calls["synchronize"] != 0 {
+	if c.calls["upload"] != 21 || c.calls["event synchronize"] != 0 || l.q.(device.Stager).Crowded() != nil {
 		t.Errorf("7 copies of 9 MiB made the calls %v", c.calls)
 	}
 	before := c.calls["host alloc"]
@@ -201,12 +206,12 @@ func TestUploadCost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c.calls["synchronize"] == 0 || c.calls["host alloc"]-before > 12 {
+	if c.calls["event synchronize"] == 0 || c.calls["synchronize"] != 0 || c.calls["host alloc"]-before > 12 || l.q.(device.Stager).Crowded() == nil {
 		t.Errorf("a driver that never ends a copy: calls %v", c.calls)
 	}
 }
 
-// TestSmallUploads demands that copies of a few bytes, which take a block each, are counted as such.
+// TestSmallUploads demands that copies of a few bytes share their blocks of staging memory and what marks their end.
 func TestSmallUploads(t *testing.T) {
 	var c counting
 	l := newLauncher(t, c.api())
@@ -216,13 +221,51 @@ func TestSmallUploads(t *testing.T) {
 	}
 	defer b.Free()
 	from := device.Arg{Mem: device.Mem{Addr: uint64(b.Addr), Size: 8, Host: true}}
-	for range 20_000 {
+	clear(c.calls)
+	c.pinned.Store(0)
+	const n, share = 20_480, 4096
+	for range n {
 		if err := l.q.Copy(l.args[0], from, 8); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := c.calls["host alloc"]; n > 64<<20/4096+1 || c.calls["synchronize"] == 0 {
-		t.Errorf("20,000 copies under way took %d blocks of 4 KiB and %d waits", n, c.calls["synchronize"])
+	set := c.calls["set current"]
+	delete(c.calls, "set current")
+	if want := map[string]int{"upload": n, "host alloc": n / share, "event": n/share - 1, "record": n/share - 1, "query": n/share - 1}; !maps.Equal(c.calls, want) || set > n+20 {
+		t.Errorf("%d copies made the calls %v", n, c.calls)
+	}
+	if p := c.pinned.Load(); p > n*16+n/share*64 {
+		t.Errorf("%d copies under way take %d bytes of pinned memory", n, p)
+	}
+}
+
+// TestFetchCost demands that a read that is waited for costs a copy, an event and the wait, and its memory serves again.
+func TestFetchCost(t *testing.T) {
+	var c counting
+	l := newLauncher(t, c.api())
+	q, b := l.q.(device.Stager), make([]byte, 16)
+	clear(c.calls)
+	c.pinned.Store(0)
+	const n = 100
+	for range n {
+		f, err := q.Fetch(l.args[0], 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Wait()
+		if err := f.Take(b); err != nil {
+			t.Fatal(err)
+		}
+		if f.Take(b) == nil {
+			t.Error("a value was taken twice")
+		}
+	}
+	delete(c.calls, "set current")
+	if want := map[string]int{"download": n, "record": n, "event synchronize": n, "event": 1, "host alloc": 1}; !maps.Equal(c.calls, want) {
+		t.Errorf("%d reads made the calls %v", n, c.calls)
+	}
+	if p := c.pinned.Load(); p > 4096+64 {
+		t.Errorf("%d reads in turn take %d bytes of pinned memory", n, p)
 	}
 }
 

@@ -1,9 +1,8 @@
 package cuda
 
 import (
-	"encoding/binary"
+	"errors"
 	"runtime"
-	"slices"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -12,10 +11,15 @@ import (
 // fetch is a copy into pinned memory that nobody waits for, with what kernels have reported up to then.
 type fetch struct {
 	*event
-	q      *queue
-	block  pinnedBlock
-	bytes  int
-	faults bool // a fault record follows the bytes
+	q       *queue
+	block   pinnedBlock
+	forget  runtime.Cleanup // of the block
+	bytes   int
+	faults  bool   // a fault record follows the bytes
+	serial  uint32 // of the last launch before it
+	failure driver.Result
+	taken   bool
+	err     error // of Take
 }
 
 // pinnedBlock is staging memory with its size.
@@ -30,56 +34,80 @@ type abandoned struct {
 	end *event
 }
 
-// Fetch asks for n bytes.
+// Fetch implements [device.Stager].
 func (q *queue) Fetch(src device.Arg, n int64) (device.Fetch, error) {
-	if err := q.d.pinned.reclaim(); err != nil {
+	if err := q.copyable(src, src, n); err != nil {
 		return nil, err
 	}
-	at := int(n+7) &^ 7
-	f := &fetch{q: q, bytes: int(n), faults: q.fault.pending, block: pinnedBlock{size: at + faultSize}}
-	var err error
-	if f.block.host, err = q.d.pinned.alloc(f.block.size); err != nil {
-		return nil, err
+	f := &fetch{q: q, bytes: int(n), faults: q.fault.due(), serial: q.log.serial}
+	err := f.copies(driver.Ptr(src.Mem.Addr + uint64(src.Offset)))
+	if err == nil {
+		f.event, err = q.record()
 	}
-	err = q.do("cuMemcpyDtoHAsync", func() driver.Result {
-		r := q.d.api.MemcpyDtoHAsync(f.block.host, driver.Ptr(src.Mem.Addr+uint64(src.Offset)), n, q.stream)
-		if r == driver.Success && f.faults {
-			r = q.d.api.MemcpyDtoHAsync(f.block.host+uintptr(at), driver.Ptr(q.fault.cell.Addr), faultSize, q.stream)
-		}
-		return r
-	})
 	if err != nil {
-		return nil, err
+		return nil, err // the card may still write to the block: it stays taken
 	}
-	end, err := q.Record()
-	if err != nil {
-		return nil, err
+	if f.block.host != 0 {
+		f.forget = runtime.AddCleanup(f, q.d.pinned.abandon, abandoned{f.block, f.event})
 	}
-	f.event = end.(*event)
-	runtime.AddCleanup(f, q.d.pinned.abandon, abandoned{f.block, f.event})
 	return f, nil
 }
 
-// Take implements [device.Fetch].
-func (f *fetch) Take() ([]byte, error) {
-	b := bytesAt(f.block.host, f.block.size)
-	if f.faults {
-		if err := f.q.fault.read(f.q, b[f.block.size-faultSize:]); err != nil {
-			return nil, err
-		}
-	}
-	return slices.Clone(b[:f.bytes]), nil
-}
+// record is where in the block the fault record is.
+func (f *fetch) record() int { return (f.bytes + 7) &^ 7 }
 
-// read makes an error of a record, unless it was told before.
-func (f *faultCell) read(q *queue, b []byte) error {
-	launch := binary.LittleEndian.Uint32(b)
-	if launch == 0 || launch == f.told {
+// copies takes a block and asks for the copies into it.
+func (f *fetch) copies(src driver.Ptr) error {
+	if f.bytes == 0 && !f.faults {
 		return nil
 	}
-	f.told = launch
-	value, bound := int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))
-	return &IndexError{Index: value, Bound: bound, Launch: q.log.find(launch)}
+	q := f.q
+	err := q.d.pinned.reclaim()
+	if err == nil {
+		f.block.size = f.bytes
+		f.block.host, err = q.d.pinned.alloc(f.bytes)
+	}
+	if err == nil && f.bytes > 0 {
+		err = q.do("cuMemcpyDtoHAsync", func() driver.Result {
+			return q.d.api.MemcpyDtoHAsync(f.block.host, src, int64(f.bytes), q.stream)
+		})
+	}
+	if err == nil && f.faults {
+		err = q.fault.fetch(q, f.block.host+uintptr(f.record()))
+	}
+	return err
+}
+
+// Wait implements [device.Waiter].
+func (f *fetch) Wait() { f.failure = f.event.wait() }
+
+// Take implements [device.Fetch].
+func (f *fetch) Take(dst []byte) error {
+	switch {
+	case !f.taken:
+		f.taken = true
+		f.err = f.take(dst)
+	case f.err == nil:
+		return errors.New("a value was taken before")
+	}
+	return f.err
+}
+
+func (f *fetch) take(dst []byte) error {
+	defer func() {
+		if f.block.host != 0 {
+			f.forget.Stop()
+			f.q.d.pinned.give(f.block.host, f.block.size)
+		}
+	}()
+	if f.failure != driver.Success {
+		return f.q.failed("cuEventSynchronize", f.failure)
+	}
+	if err := f.q.ended(f.serial, f.faults, f.block.host+uintptr(f.record())); err != nil {
+		return err
+	}
+	copy(dst, bytesAt(f.block.host, f.bytes))
+	return nil
 }
 
 // abandon keeps the block of a fetch that is out of reach. It is called by the collector and calls nothing.

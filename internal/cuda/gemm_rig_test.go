@@ -21,6 +21,7 @@ type bareDevice struct {
 	loaded  map[string]*gpusim.Program
 	options gpusim.Options
 	reports map[string]*gpusim.Report // of the last launch of each kernel
+	skew    int64                     // bytes from the start of their memory at which the operands of a product lie
 	prepare func(b *builder) error    // in place of the engine's, unless nil
 }
 

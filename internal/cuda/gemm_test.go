@@ -101,17 +101,17 @@ func TestConvTiles(t *testing.T) {
 func TestTiles(t *testing.T) {
 	r := testutil.Rand(t)
 	dev := newBareDevice(gpusim.Options{Checks: gpusim.AllChecks, Numerics: gpusim.Truncating})
+	large, small := tilings(dtype.BF16)
+	largeF32, smallF32 := tilings(dtype.F32)
 	for _, kernel := range []struct {
-		dt    dtype.DType
-		large bool
-	}{{dtype.F32, false}, {dtype.F32, true}, {dtype.BF16, false}, {dtype.BF16, true}, {dtype.F16, false}} {
-		large, tile := tilings(kernel.dt)
-		if kernel.large {
-			tile = large
-		}
+		dt   dtype.DType
+		tile tiling
+	}{{dtype.F32, smallF32}, {dtype.F32, largeF32}, {dtype.BF16, small}, {dtype.BF16, large}, {dtype.BF16, odd}, {dtype.F16, small}} {
+		tile := kernel.tile
 		for layout := range 4 {
-			for _, size := range [][4]int{{tile.rows, tile.cols, 96, 1}, {tile.rows - 3, tile.cols + 5, 161, 2}} {
+			for i, size := range [][4]int{{tile.rows, tile.cols, 96, 1}, {tile.rows - 3, tile.cols + 5, 161, 2}, {tile.rows - 2, tile.cols - 6, 64, 1}} {
 				t.Run(fmt.Sprintf("%s/%s/%d/%v", kernel.dt, tile.name, layout, size), func(t *testing.T) {
+					dev.skew = int64(i * kernel.dt.Size() % 4)
 					testTiles(t, r, dev, kernel.dt, tile, layout, size)
 				})
 			}
@@ -222,6 +222,30 @@ func TestMainLoop(t *testing.T) {
 	}
 }
 
+// TestOddRows pins what a step costs of which one operand's rows lie at odd distances, as the gradient of 50257 logits: a
+// copy of each of its words and a repair of each of its chunks, and no more sectors than the rows touch.
+func TestOddRows(t *testing.T) {
+	r := testutil.Rand(t)
+	dev := newBareDevice(gpusim.Options{Counters: true})
+	for layout, name := range []string{"gemmodd_kn_bf16", "gemmodd_mn_bf16"} {
+		count := func(k int) gpusim.Counters {
+			dev.run(t, dtype.BF16, odd, 1, randomMatrix(r, dtype.BF16, odd.rows-1, k+1, layout&1 != 0), randomMatrix(r, dtype.BF16, k+1, odd.cols, false))
+			return dev.reports[name].Counters
+		}
+		short, long := count(256), count(512)
+		per := func(f func(c gpusim.Counters) uint64) float64 {
+			return float64(f(long)-f(short)) / float64(long.ByClass["tensor"]-short.ByClass["tensor"])
+		}
+		others := per(func(c gpusim.Counters) uint64 { return c.Instructions }) - 1
+		wavefronts := per(func(c gpusim.Counters) uint64 { return c.SharedWavefronts })
+		sectors := float64(long.GlobalSectors-short.GlobalSectors) / float64((odd.rows+odd.cols)*256*2/32) // in proportion to the terms between
+		t.Logf("%s: per mma %.3f other instructions, %.3f wavefronts; %.3f of the operands' sectors", name, others, wavefronts, sectors)
+		if others > 6 || wavefronts > 2 || long.SharedConflicts > 0 || sectors > 1.3 {
+			t.Errorf("%s: per mma %.3f other instructions and %.3f wavefronts, %d bank conflicts, %.3f of the operands' sectors", name, others, wavefronts, long.SharedConflicts, sectors)
+		}
+	}
+}
+
 // TestCut covers all terms by parts whose number is at most what the tiles leave of the grid.
 func TestCut(t *testing.T) {
 	for _, k := range []int{0, 1, 31, 511, 1023, 1024, 1025, 4096, 50257, 1 << 28} {
@@ -290,8 +314,8 @@ func (d *bareDevice) runWith(t *testing.T, dt dtype.DType, a, b reference.Array,
 		t.Fatal(plan.err)
 	}
 	place := func(x reference.Array) device.Arg {
-		image := make([]byte, x.Type.Span()*dt.Size())
-		reference.Encode(image, x.Type, x)
+		image := make([]byte, int(d.skew)+x.Type.Span()*dt.Size())
+		reference.Encode(image[d.skew:], x.Type, x)
 		m, err := d.Alloc(int64(len(image)))
 		if err != nil {
 			t.Fatal(err)
@@ -299,7 +323,7 @@ func (d *bareDevice) runWith(t *testing.T, dt dtype.DType, a, b reference.Array,
 		if err := d.sim.Write(m.Addr, image); err != nil {
 			t.Fatal(err)
 		}
-		return device.Arg{Mem: m}
+		return device.Arg{Mem: m, Offset: d.skew}
 	}
 	args := []device.Arg{{}, place(a), place(b), {}}
 	for i, n := range map[int]int64{0: int64(out.Size() * dt.Size()), 3: max(plan.work, 1)} {

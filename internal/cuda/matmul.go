@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -121,6 +122,9 @@ func (p *product) plan(b *builder, dt dtype.DType) error {
 	case n <= dotElements && n*p.k <= dotProducts:
 		b.linear(suffixed("dot", dt), n, min(128, roundUp(n, 32)), p.params(n)...)
 	case dt == dtype.F16, dt == dtype.BF16, dt == dtype.F32 && !small:
+		if dt != dtype.F32 {
+			p.pack(b, dt)
+		}
 		t := p.tiling(dt)
 		splits, perSplit := cutTerms(p.k, p.tiles(t), 128/dt.Size())
 		p.planTiles(b, dt, t, splits, perSplit)
@@ -167,13 +171,57 @@ const (
 	longPart = 512
 )
 
+// odd are the large tiles of 16-bit operands whose rows do not all begin at multiples of 16 bytes.
+var odd = tiling{"gemmodd", 128, 128, 128, 2 * 256 * 128}
+
 // tiling chooses large tiles if they are many and mostly full.
 func (p *product) tiling(dt dtype.DType) tiling {
 	large, small := tilings(dt)
+	if dt != dtype.F32 && !p.aligned() {
+		large = odd
+	}
 	if n := p.tiles(large); n >= fewTiles/2 && 2*p.m*p.n*p.batches() > n*large.rows*large.cols {
 		return large
 	}
 	return small
+}
+
+// aligned reports whether the rows of 16-bit operands begin at multiples of 16 bytes from the first one.
+func (p *product) aligned() bool {
+	all := p.aRow*p.aCol | p.bRow*p.bCol // one of each pair is 1
+	for _, d := range p.dims {
+		all |= d.a | d.b
+	}
+	return all%8 == 0
+}
+
+// pack copies 16-bit operands whose elements are neighbours along neither dimension, as the kernels for tiles want them.
+func (p *product) pack(b *builder, dt dtype.DType) {
+	if p.aRow != 1 && p.aCol != 1 {
+		step := func(d *batchDim) *int { return &d.a }
+		p.a, p.aRow, p.aCol = p.packed(b, dt, p.a, p.m, p.aRow, p.aCol, step), roundUp(p.k, 8), 1
+	}
+	if p.bRow != 1 && p.bCol != 1 {
+		step := func(d *batchDim) *int { return &d.b }
+		p.b, p.bCol, p.bRow = p.packed(b, dt, p.b, p.n, p.bCol, p.bRow, step), roundUp(p.k, 8), 1
+	}
+}
+
+// packed plans the copy of an operand of so many lines to scratch memory, in rows of roundUp(k, 8), and sets the steps of
+// the batch in it. What a dimension of the batch repeats stays one.
+func (p *product) packed(b *builder, dt dtype.DType, from ref, lines, byLine, byTerm int, step func(*batchDim) *int) ref {
+	sizes, strides := []int{lines, p.k}, []int{byLine, byTerm}
+	row := roundUp(p.k, 8)
+	dense, all := []int{row, 1}, lines*row
+	for i := len(p.dims) - 1; i >= 0; i-- {
+		if s := step(&p.dims[i]); *s != 0 {
+			sizes, strides, dense = slices.Insert(sizes, 0, p.dims[i].size), slices.Insert(strides, 0, *s), slices.Insert(dense, 0, all)
+			*s, all = all, all*p.dims[i].size
+		}
+	}
+	to := b.scratch(int64(all * dt.Size()))
+	b.copy(to, ir.Strided(dt, sizes, dense), from, ir.Strided(dt, sizes, strides))
+	return to
 }
 
 // planTiles plans the kernels that copy tiles ahead, 16 bytes at a time where the operands' rows allow.

@@ -125,10 +125,10 @@ func (m *module) compile() error {
 }
 
 // families are what a step of training needs of nearly every model, by the names of modules before the dtype.
-var families = []string{"gemm_kk", "gemm_kn", "gemm_mn", "norm", "elementwise", "activation", "order", "reduce_sum", "random", "loss", "softmax", "optimizer"}
+var families = []string{"gemm_kk", "gemm_kn", "gemm_mn", "gemm_large_kk", "gemm_large_kn", "gemm_large_mn", "layernorm", "elementwise", "activation", "reduce_sum", "random", "loss", "optimizer"}
 
 // loadAhead compiles what a step in a dtype needs, side by side, when the first module of that dtype is asked for: a
-// driver takes a tenth to half a second for each.
+// driver takes a tenth to a quarter of a second for each.
 func (d *Device) loadAhead(first string) {
 	dt := first[strings.LastIndexByte(first, '_')+1:]
 	d.mu.Lock()

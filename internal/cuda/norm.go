@@ -32,15 +32,15 @@ func prepareRMSNorm(b *builder) error {
 }
 
 func prepareLayerNormGrad(b *builder) error {
-	return b.normGrad("layernormgrad", b.optional(4), pointer(b.out(2)), pointer(b.in(2)), pointer(b.in(3)))
+	return b.normGrad("layernormgrad", b.optional(4), []param{pointer(b.out(2))}, pointer(b.in(2)), pointer(b.in(3)))
 }
 
 func prepareRMSNormGrad(b *builder) error {
-	return b.normGrad("rmsnormgrad", b.optional(3), i64(0), pointer(b.in(2)))
+	return b.normGrad("rmsnormgrad", b.optional(3), nil, pointer(b.in(2)))
 }
 
-// normGrad plans the gradient of the rows, with weight w, and those of weight and bias, db. Sums over no rows are 0.
-func (b *builder) normGrad(kernel string, w, db param, stats ...param) error {
+// normGrad plans the gradient of the rows, with weight w, and those of weight and bias, db where there is one. Sums over no rows are 0.
+func (b *builder) normGrad(kernel string, w param, db []param, stats ...param) error {
 	x := b.op.In(1)
 	rows, d := x.Dim(0), x.Dim(1)
 	from := append([]param{pointer(b.in(0)), pointer(b.in(1))}, stats...)
@@ -59,8 +59,8 @@ func (b *builder) normGrad(kernel string, w, db param, stats ...param) error {
 	parts := b.scratch(int64(ranges) * int64(2*d) * int64(ir.Wide(x.DType).Size()))
 	params = append([]param{pointer(parts)}, from...)
 	b.run(suffixed(kernel+"_columns", x.DType), [3]int{tiles, ranges, 1}, [3]int{256, 1, 1}, 0, append(params, i64(rows), i32(d), i64(perRange))...)
-	b.run(suffixed("normgrad_join", x.DType), [3]int{(d + 255) / 256, 1, 1}, [3]int{256, 1, 1}, 0,
-		pointer(b.out(1)), db, pointer(parts), i32(ranges), i32(d))
+	to := append([]param{pointer(b.out(1))}, db...)
+	b.run(suffixed(kernel+"_join", x.DType), [3]int{(d + 255) / 256, 1, 1}, [3]int{256, 1, 1}, 0, append(to, pointer(parts), i32(ranges), i32(d))...)
 	return nil
 }
 

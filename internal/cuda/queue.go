@@ -21,6 +21,7 @@ type queue struct {
 
 	flights []flight // copies from staging memory, oldest first
 	flying  int      // bytes of their blocks
+	small   nook     // for small copies
 
 	// What the calls under way need, kept here so that they allocate nothing.
 	params []byte
@@ -104,7 +105,9 @@ func checkParams(k *device.Kernel, p *device.Params) error {
 
 // runPlan does the steps of the plan under way. The context is current.
 func (q *queue) runPlan() driver.Result {
-	q.fault.pending = q.fault.pending || q.plan.faults
+	if q.plan.faults {
+		q.fault.last = q.log.serial
+	}
 	for i := range q.plan.steps {
 		s := &q.plan.steps[i]
 		if s.fn == nil {
@@ -190,7 +193,7 @@ func (q *queue) Copy(dst, src device.Arg, n int64) error {
 	case dst.Mem.Host && src.Mem.Host:
 		return q.hostCopy(to, from, n)
 	case src.Mem.Host:
-		return q.upload(driver.Ptr(to), from, n)
+		return q.Upload(dst, bytesAt(uintptr(from), int(n)))
 	case dst.Mem.Host:
 		return q.do("cuMemcpyDtoHAsync", func() driver.Result {
 			return q.d.api.MemcpyDtoHAsync(uintptr(to), driver.Ptr(from), n, q.stream)
@@ -212,7 +215,7 @@ func (q *queue) copyable(dst, src device.Arg, n int64) error {
 }
 
 // CopyFrom moves n bytes of another device's memory, and reports false if that device is of another engine or system.
-// What wrote src must have ended.
+// It is not ordered with the work of other queues. Of no bytes, it only tells.
 func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error) {
 	other, ok := from.(*Device)
 	if !ok || other.api != q.d.api {
@@ -261,8 +264,9 @@ func (q *queue) Wait(e device.Event) error {
 
 // Sync waits until all work is done, and reports what went wrong since the last Sync.
 func (q *queue) Sync() error {
-	if q.fault.pending {
-		if err := q.fault.fetch(q); err != nil {
+	faults := q.fault.due()
+	if faults {
+		if err := q.fault.fetch(q, q.fault.host); err != nil {
 			return err
 		}
 	}
@@ -273,9 +277,22 @@ func (q *queue) Sync() error {
 	if err := q.land(); err != nil {
 		return err
 	}
-	err := q.fault.take(q)
-	q.log.synced = q.log.serial
-	return err
+	return q.ended(q.log.serial, faults, q.fault.host)
+}
+
+// ended notes that the launches up to one have ended, and makes an error of what they reported, if that was fetched
+// to host.
+func (q *queue) ended(serial uint32, faults bool, host uintptr) error {
+	if after(serial, q.log.synced) {
+		q.log.synced = serial
+	}
+	if !faults {
+		return nil
+	}
+	if after(serial, q.fault.seen) {
+		q.fault.seen = serial
+	}
+	return q.fault.read(q, bytesAt(host, faultSize))
 }
 
 // Close waits for the stream's work and gives it back. On a device that is out of use it has nothing to add to the error
@@ -286,6 +303,7 @@ func (q *queue) Close() error {
 	}
 	reported := q.d.lost.get() != nil
 	err := q.Sync()
+	q.small.close(q)
 	given := errors.Join(q.events.close(), q.fault.close(q),
 		q.do("cuStreamDestroy", func() driver.Result { return q.d.api.StreamDestroy(q.stream) }))
 	q.stream = 0
@@ -300,10 +318,11 @@ func (q *queue) Close() error {
 
 // faultCell is the record that kernels with indices write: kernels.Fault in base.cuh.
 type faultCell struct {
-	cell    device.Mem
-	host    uintptr // pinned
-	pending bool    // a kernel that may write it was launched since the last Sync
-	told    uint32  // the launch whose record was made an error of and is not cleared yet
+	cell device.Mem
+	host uintptr // pinned
+	last uint32  // launch of a kernel that may write it
+	seen uint32  // what launches up to this one reported was looked at
+	told uint32  // the launch whose record was made an error of
 }
 
 const faultSize = 24
@@ -325,26 +344,25 @@ func (f *faultCell) clear(q *queue) error {
 	})
 }
 
+// due reports whether the record may hold what was not looked at.
+func (f *faultCell) due() bool { return after(f.last, f.seen) }
+
 // fetch asks for the record.
-func (f *faultCell) fetch(q *queue) error {
+func (f *faultCell) fetch(q *queue, host uintptr) error {
 	return q.do("cuMemcpyDtoHAsync", func() driver.Result {
-		return q.d.api.MemcpyDtoHAsync(f.host, driver.Ptr(f.cell.Addr), faultSize, q.stream)
+		return q.d.api.MemcpyDtoHAsync(host, driver.Ptr(f.cell.Addr), faultSize, q.stream)
 	})
 }
 
-// take makes an error of the record that was fetched, and clears it.
-func (f *faultCell) take(q *queue) error {
-	if !f.pending {
+// read makes an error of a record, unless it was told before, and clears it.
+func (f *faultCell) read(q *queue, b []byte) error {
+	launch := binary.LittleEndian.Uint32(b)
+	if launch == 0 || launch == f.told {
 		return nil
 	}
-	f.pending = false
-	b := bytesAt(f.host, faultSize)
-	if binary.LittleEndian.Uint32(b) == 0 {
-		return nil
-	}
-	err := errors.Join(f.read(q, b), f.clear(q))
-	f.told = 0
-	return err
+	f.told = launch
+	value, bound := int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))
+	return errors.Join(&IndexError{Index: value, Bound: bound, Launch: q.log.find(launch)}, f.clear(q))
 }
 
 func (f *faultCell) close(q *queue) error {

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
 )
 
 // staging is a device's pool of pinned host memory, through which copies from the program's memory go: the card reads
@@ -21,15 +22,15 @@ type staging struct {
 	left []abandoned // by fetches that nobody took
 }
 
-// Blocks are powers of two of at least leastBlock bytes; what is copied in one go is at most chunk bytes.
+// Blocks are powers of two of at least leastBlock bytes, with room for a fault record behind what they are taken for.
 const (
 	leastBlock = 4 << 10
-	chunk      = 4 << 20
+	spare      = faultSize + 8
 )
 
-func blockSize(n int) int { return max(leastBlock, 1<<bits.Len(uint(n-1))) }
+func blockSize(n int) int { return max(leastBlock, 1<<bits.Len(uint(max(n, 1)-1))) }
 
-// alloc takes a block of at least n bytes.
+// alloc takes a block of at least n bytes and the spare ones.
 func (s *staging) alloc(n int) (host uintptr, err error) {
 	size := blockSize(n)
 	s.mu.Lock()
@@ -39,7 +40,7 @@ func (s *staging) alloc(n int) (host uintptr, err error) {
 		return idle[len(idle)-1], nil
 	}
 	err = s.d.do("cuMemHostAlloc", func() (r driver.Result) {
-		host, r = s.d.api.MemHostAlloc(int64(size), driver.HostPortable)
+		host, r = s.d.api.MemHostAlloc(int64(size)+spare, driver.HostPortable)
 		return r
 	})
 	if err == nil {
@@ -75,7 +76,7 @@ func bytesAt(addr uintptr, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(nil), addr)), n)
 }
 
-// flight is a block that a copy under way still reads.
+// flight is a block that copies under way still read.
 type flight struct {
 	host  uintptr
 	bytes int
@@ -85,58 +86,147 @@ type flight struct {
 // maxFlying is how many bytes of pinned memory a queue's copies under way hold before it waits for the oldest.
 const maxFlying = 64 << 20
 
-// upload copies from the program's memory by way of pinned blocks.
-func (q *queue) upload(dst driver.Ptr, src uint64, n int64) error {
-	for n > 0 {
-		part := min(n, chunk)
-		if err := q.uploadPart(dst, uintptr(src), int(part)); err != nil {
+// Upload implements [device.Stager]: it copies by way of pinned blocks.
+func (q *queue) Upload(dst device.Arg, src []byte) error {
+	if err := q.copyable(dst, dst, int64(len(src))); err != nil {
+		return err
+	}
+	to := driver.Ptr(dst.Mem.Addr + uint64(dst.Offset))
+	if len(src) <= smallCopy {
+		return q.uploadSmall(to, src)
+	}
+	for len(src) > 0 {
+		part := src[:min(len(src), device.Stage)]
+		if err := q.uploadPart(to, part); err != nil {
 			return err
 		}
-		dst, src, n = dst+driver.Ptr(part), src+uint64(part), n-part
+		to, src = to+driver.Ptr(len(part)), src[len(part):]
 	}
 	return nil
 }
 
-func (q *queue) uploadPart(dst driver.Ptr, src uintptr, n int) error {
+func (q *queue) uploadPart(dst driver.Ptr, src []byte) error {
+	host, err := q.stage(len(src))
+	if err != nil {
+		return err
+	}
+	if err := q.uploadFrom(host, dst, src); err != nil {
+		q.d.pinned.give(host, len(src))
+		return err
+	}
+	return q.fly(host, len(src))
+}
+
+// uploadFrom copies src to pinned memory and has the card copy it on.
+func (q *queue) uploadFrom(host uintptr, dst driver.Ptr, src []byte) error {
+	copy(bytesAt(host, len(src)), src)
+	return q.do("cuMemcpyHtoDAsync", func() driver.Result {
+		return q.d.api.MemcpyHtoDAsync(dst, host, int64(len(src)), q.stream)
+	})
+}
+
+// nook is a block that small copies share: an event for each would cost more than the copy.
+type nook struct {
+	host uintptr // 0: none
+	used int
+}
+
+// What counts as small, in bytes, and the size of the block.
+const (
+	smallCopy  = 4 << 10
+	smallBlock = 64 << 10
+)
+
+func (q *queue) uploadSmall(dst driver.Ptr, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
+	if err := q.small.room(q, len(src)); err != nil {
+		return err
+	}
+	if err := q.uploadFrom(q.small.host+uintptr(q.small.used), dst, src); err != nil {
+		return err
+	}
+	q.small.used += (len(src) + 15) &^ 15
+	return nil
+}
+
+// room makes place for n bytes, in a new block if need be.
+func (s *nook) room(q *queue, n int) (err error) {
+	if s.host != 0 && s.used+n <= smallBlock {
+		return nil
+	}
+	if s.host != 0 {
+		if err := q.fly(s.host, smallBlock); err != nil {
+			return err
+		}
+		s.host = 0
+	}
+	s.used = 0
+	s.host, err = q.stage(smallBlock)
+	return err
+}
+
+// close gives the block back. The stream is idle.
+func (s *nook) close(q *queue) {
+	if s.host != 0 {
+		q.d.pinned.give(s.host, smallBlock)
+		s.host = 0
+	}
+}
+
+// stage takes a block of staging memory, once there are not too many under way.
+func (q *queue) stage(n int) (host uintptr, err error) {
 	if err := q.land(); err != nil {
-		return err
+		return 0, err
 	}
-	host, err := q.d.pinned.alloc(n)
+	if w := q.crowded(); w != nil {
+		if r := w.wait(); r != driver.Success {
+			return 0, q.failed("cuEventSynchronize", r)
+		}
+		if err := q.land(); err != nil {
+			return 0, err
+		}
+	}
+	return q.d.pinned.alloc(n)
+}
+
+// fly notes that the copies from a block end where the stream is now.
+func (q *queue) fly(host uintptr, n int) error {
+	e, err := q.record()
 	if err != nil {
 		return err
 	}
-	copy(bytesAt(host, n), bytesAt(src, n))
-	if err := q.do("cuMemcpyHtoDAsync", func() driver.Result {
-		return q.d.api.MemcpyHtoDAsync(dst, host, int64(n), q.stream)
-	}); err != nil {
-		q.d.pinned.give(host, n)
-		return err
-	}
-	e, err := q.Record()
-	if err != nil {
-		return err
-	}
-	q.flights = append(q.flights, flight{host, n, e.(*event)})
+	q.flights = append(q.flights, flight{host, n, e})
 	q.flying += blockSize(n)
 	return nil
 }
 
-// land gives back the blocks of copies that have ended, and waits when too many have not.
+// Crowded implements [device.Stager].
+func (q *queue) Crowded() device.Waiter {
+	if q.flying < maxFlying || q.land() != nil { // an error is the next call's to report
+		return nil
+	}
+	if e := q.crowded(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// crowded is the end of the oldest copy when too many are under way.
+func (q *queue) crowded() *event {
+	if q.flying < maxFlying {
+		return nil
+	}
+	return q.flights[0].end
+}
+
+// land gives back the blocks of copies that have ended.
 func (q *queue) land() error {
 	for len(q.flights) > 0 {
 		f := q.flights[0]
-		done, err := f.end.Done()
-		if err != nil {
+		if done, err := f.end.Done(); err != nil || !done {
 			return err
-		}
-		if !done && q.flying < maxFlying {
-			return nil
-		}
-		if !done {
-			if err := q.do("cuStreamSynchronize", func() driver.Result { return q.d.api.StreamSynchronize(q.stream) }); err != nil {
-				return err
-			}
-			q.events.allDone()
 		}
 		q.d.pinned.give(f.host, f.bytes)
 		q.flights, q.flying = q.flights[1:], q.flying-blockSize(f.bytes)

@@ -38,6 +38,9 @@ type Config struct {
 	// Note is told of each block that is handed out or put back, for checks that would otherwise see segments only. It is
 	// called with the allocator's lock held and must not call back.
 	Note func(queue int, m Mem, inUse bool)
+	// Waits is told that the allocator is about to wait for all work, to give cached memory back to the device. It is
+	// called with the lock held and must not call back.
+	Waits func()
 	// Reclaim frees what the program no longer reaches, and reports whether it freed anything. It is called, with no
 	// lock held, when no cached block fits; final is set when the device has refused too, just before cached memory is
 	// given back. It may call Free, not Alloc.

@@ -5,6 +5,7 @@ package device
 
 import (
 	"errors"
+	"unsafe"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/callsite"
@@ -108,16 +109,46 @@ type Queue interface {
 	Close() error
 }
 
-// Fetch is a copy to the host that nobody waits for, once a [Fetcher] has been asked for it.
-type Fetch interface {
+// Waiter is an [Event] that the host can wait for. Any goroutine may, while others use the queue. What went wrong shows in
+// the next call on the queue.
+type Waiter interface {
 	Event
-	// Take returns the bytes of a Fetch that is done, or what went wrong on the device before. The queue must not be in use.
-	Take() ([]byte, error)
+	Wait()
 }
 
-// Fetcher is what a [Queue] is whose device copies to the host by itself.
-type Fetcher interface {
+// Fetch is a copy to the host that nobody waits for yet.
+type Fetch interface {
+	Waiter
+	// Take writes the bytes of a Fetch that is done to dst, once, or returns what went wrong on the device before. It
+	// counts as a call on the queue.
+	Take(dst []byte) error
+}
+
+// Stager is what a [Queue] is whose device copies to and from the host by itself, by way of memory that the engine
+// keeps. The queues of all devices are, but for those whose memory the host reads directly, or that have none.
+type Stager interface {
+	// Fetch asks for n bytes; for none, it asks what went wrong up to here.
 	Fetch(src Arg, n int64) (Fetch, error)
+	// Upload copies src, which it has read when it returns. It waits where Crowded is not nil.
+	Upload(dst Arg, src []byte) error
+	// Crowded is what the host has to wait for before it uploads more; nil if nothing.
+	Crowded() Waiter
+}
+
+// Stage is how many bytes are best fetched or uploaded at once: few enough for the host to work on some while the device
+// copies others.
+const Stage = 4 << 20
+
+// BytesOf views the memory of a slice, whose elements hold no pointers.
+func BytesOf[T any](s []T) []byte {
+	var e T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(e)))
+}
+
+// Lost is an error of a device that is out of use since an earlier error, which it wraps.
+type Lost interface {
+	error
+	OutOfUse()
 }
 
 // Blamed is an error of work that a queue was given before the call that returned it.

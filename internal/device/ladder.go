@@ -94,6 +94,9 @@ func (a *Allocator) shrink(b *Block) {
 // releaseAll returns every unused segment to the device.
 func (a *Allocator) releaseAll() error {
 	a.stats.NumSyncAllStreams++
+	if a.cfg.Waits != nil {
+		a.cfg.Waits()
+	}
 	if err := a.processEvents(true); err != nil {
 		return err
 	}

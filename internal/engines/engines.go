@@ -3,10 +3,12 @@ package engines
 
 import (
 	"github.com/warpline-ml/warpline/internal/cpu"
+	"github.com/warpline-ml/warpline/internal/cuda"
 	"github.com/warpline-ml/warpline/internal/device"
-	_ "github.com/warpline-ml/warpline/internal/null" // registers itself
+	"github.com/warpline-ml/warpline/internal/null"
 )
 
 func init() {
 	device.Register("cpu", device.Engine{Rank: 1, Open: func(device.Name) (device.Device, error) { return cpu.New(), nil }})
+	null.Register(cuda.Workspace)
 }

@@ -28,7 +28,7 @@ type asyncCopy struct {
 	size   uint32
 	landed uint32           // lanes whose part is written
 	access int32            // in code.accesses
-	_      [8]byte          // the assembly moves 32 bytes at once
+	first  uint64           // where the first lane read, or the one of the copy that stood here before: a hint for the assembly
 	from   [warpSize]uint64 // in global memory, and so many bytes from there; the assembly does not set them
 	read   [warpSize]uint8
 }

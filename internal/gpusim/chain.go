@@ -57,8 +57,12 @@ func (e *emitter) append(block int) {
 	}
 	c.prog = append(c.prog, e.vector...)
 	c.steps = append(c.steps, step{run, n + int(b2u(review != nil)), block})
-	for range n - 1 {
-		c.steps = append(c.steps, step{block: block})
+	for i := range n - 1 {
+		s := step{block: block}
+		if i == 0 && e.vector[0][0] == uint32(lanesGuard) {
+			s.run, s.words = run, n-1 // the guard holds in all lanes
+		}
+		c.steps = append(c.steps, s)
 	}
 	if review != nil {
 		c.prog, c.steps = append(c.prog, inst{uint32(lanesLeave)}), append(c.steps, step{review, 1, block})
@@ -96,6 +100,7 @@ func (e *emitter) chains(g *graph, use []usage) {
 			x.chain.prepend(&c.blocks[b+1].chain)
 		}
 	}
+	e.linkBranches()
 }
 
 // prepend makes a chain of one block go on with another chain.
@@ -140,7 +145,43 @@ func (e *emitter) closeChains() {
 		x.start = len(c.prog)
 		c.prog, c.steps = append(c.prog, prog[from:end]...), append(c.steps, steps[from:end]...)
 		if x.ends {
-			c.prog, c.steps = append(c.prog, inst{uint32(lanesLeave)}), append(c.steps, step{block: b})
+			end := e.encodeBranch(b)
+			c.prog = append(c.prog, end...)
+			c.steps = append(c.steps, slices.Repeat([]step{{block: b}}, len(end))...)
+		}
+	}
+}
+
+// encodeBranch is what stands at the end of the chain that ends with a block: where all lanes are sure to go one way, the
+// assembly goes on there by itself. With poison, the chain there may not be begun by all.
+func (e *emitter) encodeBranch(b int) []inst {
+	t := &e.code.blocks[b].term
+	jump := inst{uint32(lanesBranch)}
+	switch {
+	case e.engine == nil || e.v.poison || e.v.independent || t.kind != termBranch && t.kind != termJump:
+		return []inst{{uint32(lanesLeave)}}
+	case t.kind == termJump:
+		jump[0] = uint32(lanesJump)
+	default:
+		jump[atD], jump[atA] = slot{bankPred, t.p, 1}.offset(), mask(t.neg)
+	}
+	return []inst{jump, {}}
+}
+
+// linkBranches tells the branches about the chains that they go to.
+func (e *emitter) linkBranches() {
+	c := e.code
+	for i := range c.prog {
+		if op := lanesOp(c.prog[i][0]); op != lanesBranch && op != lanesJump || c.steps[i].run != nil {
+			continue
+		}
+		x := &c.blocks[c.steps[i].block]
+		for half, to := range []int{x.targets[0], x.next} {
+			if to < len(c.blocks) {
+				ch := &c.blocks[to].chain
+				h := &c.prog[i+half]
+				h[atBlocks], h[atStart], h[atBlock], h[atSteps] = uint32(ch.blocks), uint32(ch.start)*uint32(unsafe.Sizeof(inst{})), uint32(to), uint32(ch.n)
+			}
 		}
 	}
 }
@@ -177,50 +218,60 @@ func (w *warp) defined(c *chain) bool {
 	return bad == 0
 }
 
-// runChain runs the blocks of a chain for the whole warp. It reports whether the kernel goes on.
-func (w *warp) runChain(b int) bool {
+// runChain runs the blocks of a chain for the whole warp, and of those that the assembly goes on to. It returns the last
+// block, how many of left there remain, and whether the kernel goes on.
+func (w *warp) runChain(b, left int) (last, remaining int, ok bool) {
 	c, k := w.cta, w.code
 	x := &k.blocks[b].chain
 	c.chains[b]++
 	c.steps += x.n
 	w.mask = full
-	if k.engine == nil {
+	left -= x.blocks
+	if k.engine != nil {
+		if b, left, ok = w.runEngine(b, left); !ok {
+			return b, left, false
+		}
+		x = &k.blocks[b].chain
+	} else {
 		for i := x.start; ; i++ {
 			s := &k.steps[i]
 			if s.run == nil {
 				break
 			}
 			if s.run(w); c.fault != nil {
-				return c.broken(b, s.block)
+				return b, left, c.broken(b, s.block)
 			}
 		}
-	} else if !w.runEngine(b) {
-		return false
 	}
 	for _, r := range x.defs {
 		w.undef[r] = 0
 	}
-	return true
+	return x.last, left, true
 }
 
-func (w *warp) runEngine(b int) bool {
+func (w *warp) runEngine(b, left int) (at, remaining int, ok bool) {
 	c, k := w.cta, w.code
-	f := &c.worker.frame
-	f.r, f.q, f.p = unsafe.Pointer(unsafe.SliceData(w.r)), unsafe.Pointer(unsafe.SliceData(w.q)), unsafe.Pointer(unsafe.SliceData(w.p))
-	f.async, f.tag = &w.async, 0
-	start := uintptr(unsafe.Pointer(&k.prog[0]))
+	f := c.worker.frame
+	f.r, f.q, f.p = address(unsafe.SliceData(w.r)), address(unsafe.SliceData(w.q)), address(unsafe.SliceData(w.p))
+	f.async, f.chains, f.tag = address(&w.async), address(&c.chains[0]), 0
+	f.prog, f.block, f.left, f.steps, f.jumps = address(&k.prog[0]), int64(b), int64(left), 0, 0
+	ok = true
 	for i := k.blocks[b].chain.start; ; {
 		k.engine.run(f, &k.prog[i])
-		i = int((f.pc - start) / unsafe.Sizeof(inst{}))
+		i = int((f.pc - f.prog) / unsafe.Sizeof(inst{}))
 		s := &k.steps[i]
 		if s.run == nil {
-			return true
+			break
 		}
 		if s.run(w); c.fault != nil {
-			return c.broken(b, s.block)
+			ok = c.broken(int(f.block), s.block)
+			break
 		}
 		i += s.words
 	}
+	c.steps += f.steps
+	c.branches += uint64(f.jumps)
+	return int(f.block), int(f.left), ok
 }
 
 // broken corrects the counts of a chain that began at block b and faulted in another.
@@ -365,13 +416,15 @@ func (wk *worker) remember(a *access, al *allocation) {
 	wk.regions[a.region] = region{lo: al.lo, limit: uint64(len(al.data) - a.size + 1), data: unsafe.Pointer(&al.data[0]), alloc: al}
 }
 
+func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
 // bind makes the assembly access the shared memory of a block.
 func (wk *worker) bind(c *cta) {
 	wk.bound = c
-	wk.frame.regions = unsafe.Pointer(unsafe.SliceData(wk.regions))
-	wk.frame.shared = unsafe.Pointer(unsafe.SliceData(c.shared))
+	shared := unsafe.SliceData(c.shared)
+	wk.frame.regions, wk.frame.shared = address(unsafe.SliceData(wk.regions)), address(shared)
 	for i := range sharedRegions {
-		wk.regions[i] = region{limit: uint64(max(len(c.shared)-1<<i+1, 0)), data: wk.frame.shared}
+		wk.regions[i] = region{limit: uint64(max(len(c.shared)-1<<i+1, 0)), data: unsafe.Pointer(shared)}
 	}
 }
 

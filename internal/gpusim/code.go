@@ -61,6 +61,8 @@ type basic struct {
 	n       int64 // instructions
 	classes [numClasses]uint32
 	memory  bool
+	writes  bool  // memory, or has other effects
+	reads   bool  // memory that other blocks may write
 	clock   bool  // reads a clock
 	chain   chain // the blocks that follow without a choice
 }
@@ -147,6 +149,18 @@ func classify(in *ptx.Inst) class {
 
 // touchesMemory are the opcodes after which the independent schedule may switch.
 var touchesMemory = map[string]bool{"ld": true, "st": true, "atom": true, "red": true, "cp": true}
+
+// writing are the opcodes after which a loop may go another way than before.
+var writing = map[string]bool{"st": true, "atom": true, "red": true, "cp": true, "call": true}
+
+// readsGlobal is whether an instruction reads memory that other blocks may write.
+func readsGlobal(in *ptx.Inst) bool {
+	if in.Op != "ld" && in.Op != "ldu" {
+		return false
+	}
+	s := in.Space()
+	return s == ptx.Global || s == ptx.Generic
+}
 
 // talking reports whether an instruction lets threads wait for each other outside barriers.
 func talking(in *ptx.Inst) bool {
@@ -253,6 +267,8 @@ func (e *emitter) block(b *basic, g *graph, i int) {
 		e.use = &usage{}
 		run := e.instruction(in)
 		b.clock = b.clock || len(e.pre) > 0
+		b.writes = b.writes || writing[in.Op] || b.clock
+		b.reads = b.reads || readsGlobal(in.Inst)
 		if run != nil {
 			b.ops = append(b.ops, run)
 		}

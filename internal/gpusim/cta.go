@@ -22,6 +22,8 @@ type cta struct {
 	sources []copySpan   // of copies by cp.async under way, under racecheck
 	bars    [16]barrier
 	steps   int64
+	passes  int
+	moment  *moment // nil until a warp has used up a turn
 	rand    uint64
 
 	fault    *Fault
@@ -108,6 +110,7 @@ func (c *cta) pass() (spun bool) {
 		c.worker.bind(c)
 	}
 	progress := false
+	c.passes++
 	for i := range c.warps {
 		w := c.warps[c.grid.order(i, len(c.warps))]
 		if w.live == 0 {
@@ -126,8 +129,11 @@ func (c *cta) pass() (spun bool) {
 			return false
 		}
 	}
-	if !progress && c.alive > 0 {
+	switch {
+	case !progress && c.alive > 0:
 		c.deadlock()
+	case spun || c.passes%somePasses == 0:
+		c.turnOver()
 	}
 	return spun
 }
@@ -291,8 +297,9 @@ func (c *cta) start(index int) {
 	c.index = index
 	c.id = g.blockID(index)
 	c.rand = g.seed*0x632be59bd9b4e019 + uint64(index)
-	c.fault, c.findings, c.out, c.steps, c.bars = nil, nil, nil, 0, [16]barrier{}
+	c.fault, c.findings, c.out, c.steps, c.passes, c.bars = nil, nil, nil, 0, 0, [16]barrier{}
 	c.tally.reset()
+	c.moment.forget()
 	c.alive = len(c.warps)
 	clear(c.shared)
 	c.sources, c.reads = c.sources[:0], c.reads[:0]

@@ -12,6 +12,7 @@
 //	lanes.go     the programs' form for the assembly, which runs them up to what only Go does; zz_lanes* are generated
 //	warp.go      lanes that part, and meet again (meet.go)
 //	cta.go       a block: its warps take turns, its barriers (synccheck), its findings
+//	endless.go   blocks that go on forever
 //	area.go      accesses of a warp that all lie in one place; watch.go checks those
 //	async.go     when cp.async reads and writes, and who may not at that time
 //	race.go      accesses to shared memory that nothing orders (racecheck); stale.go stores to what is read by .nc

@@ -145,8 +145,8 @@ func (e *emitter) instruction(in *finst) op {
 		return nil
 	}
 	if in.Guard != nil && e.term == nil {
+		e.encodeGuard()
 		run = e.guarded(run)
-		e.vector = e.vector[:0]
 	}
 	if len(e.pre) > 0 {
 		e.vector = e.vector[:0]

@@ -174,33 +174,18 @@ func (e *emitter) asyncCopy() op {
 	if e.err != nil {
 		return nil
 	}
-	n, ok := e.in.Args[2].(*ptx.Imm)
-	size := 0
-	if ok {
-		size = int(n.Int())
-	}
-	if size != 16 && (e.in.Has("cg") || size != 4 && size != 8) {
-		e.fail("copies 4, 8 or 16 bytes, .cg only 16")
-		return nil
-	}
+	size := e.copySize()
 	to := &access{site: e.site, space: ptx.Shared, size: size, write: true}
 	from := &access{site: e.site, space: ptx.Global, size: size}
 	dst := e.address(e.in.Args[0], &to.space)
 	target, targetOff := e.addr, e.addrOff
 	src := e.address(e.in.Args[1], &from.space)
-	count, ignored := slot{i: -1}, int32(-1)
-	if len(e.in.Args) > 3 && !e.in.Has("L2::cache_hint") || len(e.in.Args) > 4 {
-		if r, ok := e.in.Args[3].(*ptx.Reg); ok && e.bank[e.in.fr.reg+r.ID] == bankPred {
-			ignored, _ = e.pred(r)
-		} else {
-			count = e.src(e.in.Args[3], ptx.U32)
-		}
-	}
+	n := e.copyLength(size)
 	if e.err != nil {
 		return nil
 	}
 	e.code.watch(to)
-	plain := size == 16 && count.i < 0 && ignored < 0
+	plain := size == 16 && n.whole()
 	if plain {
 		e.encodeCopy(to, from, target, targetOff)
 		e.review = func(w *warp) { w.reviewCopy(to, from) }
@@ -216,16 +201,52 @@ func (e *emitter) asyncCopy() op {
 		}
 		for m := w.mask; m != 0 && w.cta.fault == nil; m &= m - 1 {
 			i := lowest(m)
-			n := size
-			if count.i >= 0 {
-				n = int(w.get(count, i))
-			}
-			if ignored >= 0 && w.p[ignored]>>i&1 == 1 {
-				n = 0
-			}
-			w.issueAsync(to, from, i, targets[i], n)
+			w.issueAsync(to, from, i, targets[i], n.of(w, i))
 		}
 	}
+}
+
+// copySize is the bytes that each lane writes.
+func (e *emitter) copySize() (size int) {
+	if n, ok := e.in.Args[2].(*ptx.Imm); ok {
+		size = int(n.Int())
+	}
+	if size != 16 && (e.in.Has("cg") || size != 4 && size != 8) {
+		e.fail("copies 4, 8 or 16 bytes, .cg only 16")
+	}
+	return size
+}
+
+// copyLength is how many bytes each lane of a copy reads: size, or what a register says, or none where a predicate holds.
+type copyLength struct {
+	size    int
+	count   slot  // i is -1 without
+	ignored int32 // -1 without
+}
+
+// copyLength reads the operand behind the size.
+func (e *emitter) copyLength(size int) copyLength {
+	n := copyLength{size, slot{i: -1}, -1}
+	if len(e.in.Args) > 3 && !e.in.Has("L2::cache_hint") || len(e.in.Args) > 4 {
+		if r, ok := e.in.Args[3].(*ptx.Reg); ok && e.bank[e.in.fr.reg+r.ID] == bankPred {
+			n.ignored, _ = e.pred(r)
+		} else {
+			n.count = e.src(e.in.Args[3], ptx.U32)
+		}
+	}
+	return n
+}
+
+func (n *copyLength) whole() bool { return n.count.i < 0 && n.ignored < 0 }
+
+func (n *copyLength) of(w *warp, lane int) int {
+	switch {
+	case n.ignored >= 0 && w.p[n.ignored]>>lane&1 == 1:
+		return 0
+	case n.count.i >= 0:
+		return int(w.get(n.count, lane))
+	}
+	return n.size
 }
 
 // issueAsync starts a copy of n bytes, followed by zeros up to the size of the destination.

@@ -148,20 +148,24 @@ func (e *emitter) load() op {
 	if a.space == ptx.Param && e.paramAt >= 0 {
 		return e.loadParam(d, t)
 	}
-	size, ext := t.Size(), extend(t)
-	signed := t.Kind() == ptx.KindInt && slices.ContainsFunc(d, func(x slot) bool { return int(x.bits) > t.Bits() })
-	if !signed {
-		e.encodeLoad(a, t, d)
-		if a.size == vectorSize && n == 4 {
-			e.reviewer(a, warpSize)
-		} else {
-			e.watcher(a, addr, full, nil)
-		}
+	if t.Kind() == ptx.KindInt && slices.ContainsFunc(d, func(x slot) bool { return int(x.bits) > t.Bits() }) {
+		return loadOp(a, addr, d, t.Size(), extend(t))
 	}
+	e.encodeLoad(a, t, d)
+	if a.size == vectorSize && n == 4 {
+		e.reviewer(a, warpSize)
+	} else {
+		e.watcher(a, addr, full, nil)
+	}
+	return loadOp(a, addr, d, t.Size(), nil)
+}
+
+// loadOp loads a value of so many bytes for each slot; ext extends its sign, nil where it has none.
+func loadOp(a *access, addr op, d []slot, size int, ext func(uint64) uint64) op {
 	return func(w *warp) {
 		addr(w)
 		w.countAccess(a)
-		if mem := w.area(a); mem != nil && size == 4 && !signed {
+		if mem := w.area(a); mem != nil && size == 4 && ext == nil {
 			if w.row && len(d) == 1 && d[0].bank == bank32 {
 				loadRow(&w.r[d[0].i], mem[w.off[0]:])
 				return
@@ -179,7 +183,7 @@ func (e *emitter) load() op {
 			}
 			for j, x := range d {
 				v := decode(p[j*size:], size)
-				if signed {
+				if ext != nil {
 					v = ext(v)
 				}
 				w.set(x, i, v)
@@ -253,6 +257,11 @@ func (e *emitter) store() op {
 	}
 	e.encodeStore(a, t, s)
 	e.watcher(a, addr, full, fill)
+	return storeOp(a, addr, s, size, fill)
+}
+
+// storeOp stores the values of slots, of so many bytes each.
+func storeOp(a *access, addr op, s []slot, size int, fill func(w *warp, lane int)) op {
 	return func(w *warp) {
 		addr(w)
 		w.countAccess(a)

@@ -32,15 +32,33 @@ const (
 	atImm = 7
 )
 
-// laneFrame is what the assembly works on.
+// The places in each half of a branch: where it goes, and what to count.
+const (
+	atBlocks = 3
+	atStart  = 4 // of the target in prog, in bytes
+	atBlock  = 5 // the target
+	atSteps  = 6
+)
+
+// atSkip is the place in a guard of the bytes of the program up to what follows the guarded instruction.
+const atSkip = 3
+
+// laneFrame is what the assembly works on. What it points to others keep alive; the arrays stand on cache lines.
 type laneFrame struct {
-	r, q, p unsafe.Pointer // registers of the warp
-	regions unsafe.Pointer // to the first of a []region
-	shared  unsafe.Pointer
-	async   *asyncState
+	r, q, p uintptr // registers of the warp
+	regions uintptr // the first of a []region
+	shared  uintptr
+	async   uintptr // an asyncState
 	pc      uintptr // of the instruction that Go must do
+	prog    uintptr // the first instruction
+	chains  uintptr // how often each block's chain was begun
+	block   int64   // whose chain is under way
+	left    int64   // blocks before other lanes get a turn
+	steps   int64   // instructions, by the chains that the assembly began
+	jumps   int64   // branches that it took
+	tag     uint32  // of the mma instructions that tile serves, 0 for none
+	_       [3]uint32
 	off     [warpSize]uint32
-	tag     uint32       // of the mma instructions that tile serves, 0 for none
 	tile    [256]float64 //lint:ignore U1000 the assembly keeps A of the last mma there, row by row
 	columns [128]float64 //lint:ignore U1000 and B
 }
@@ -197,6 +215,19 @@ func (e *emitter) encodeTest(p int32, a, b slot) {
 		a, b = b, a
 	}
 	e.encode(t.op, slot{bankPred, p, 1}, a, b)[atImm] = mask(t.not)
+}
+
+// encodeGuard puts the guard before the form of the instruction under way: where it holds in all lanes or in none, the
+// assembly goes on by itself. An access that is looked at in Go stays there.
+func (e *emitter) encodeGuard() {
+	p, neg := e.guard()
+	if e.err != nil || len(e.vector) == 0 || !e.engine.has[lanesGuard] || e.v.watched && (e.watch != nil || e.review != nil) {
+		e.vector, e.watch, e.review = e.vector[:0], nil, nil
+		return
+	}
+	g := inst{uint32(lanesGuard)}
+	g[atD], g[atA], g[atSkip] = slot{bankPred, p, 1}.offset(), mask(neg), uint32(1+len(e.vector))*uint32(unsafe.Sizeof(g))
+	e.vector = slices.Insert(e.vector, 0, g)
 }
 
 // mask is all ones for true.

@@ -45,7 +45,7 @@ func (b *banksOfRegisters) run(t *testing.T, eng *engine, x inst) {
 		return
 	}
 	prog := []inst{x, {uint32(lanesLeave)}}
-	f := &laneFrame{r: unsafe.Pointer(&b.r[0]), q: unsafe.Pointer(&b.q[0]), p: unsafe.Pointer(&b.p[0])}
+	f := &laneFrame{r: address(&b.r[0]), q: address(&b.q[0]), p: address(&b.p[0])}
 	eng.run(f, &prog[0])
 	if f.pc != uintptr(unsafe.Pointer(&prog[1])) {
 		t.Fatalf("instruction %v was left to Go", x)

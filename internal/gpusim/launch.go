@@ -118,9 +118,10 @@ type result struct {
 type worker struct {
 	last    *allocation // the one accessed last
 	tiles   [3]tile     // of the mma under way
-	frame   laneFrame
+	frame   *laneFrame
 	regions []region
 	bound   *cta // whose shared memory the assembly sees
+	changes int  // turns in which blocks may have written
 	tally
 }
 
@@ -280,6 +281,12 @@ func (g *grid) runTogether(resident int) *worker {
 		c := running[turn]
 		spun := c.pass()
 		switch {
+		case !spun:
+			wk.changes++
+		case allEndless(running) && (next == g.total || len(running) == resident):
+			c.endless("an endless loop: all blocks that run are where they were before, and none wrote anything in between")
+		}
+		switch {
 		case c.fault != nil, g.isStopped():
 			g.finish(c)
 			running = append(running, idle...)
@@ -328,7 +335,7 @@ func (g *grid) takeWorker() *worker {
 	defer k.mu.Unlock()
 	n := len(k.workers)
 	if n == 0 {
-		return &worker{tally: newTally(k), regions: make([]region, k.regions)}
+		return &worker{tally: newTally(k), regions: make([]region, k.regions), frame: &aligned[laneFrame](1)[0]}
 	}
 	wk := k.workers[n-1]
 	k.workers = k.workers[:n-1]
@@ -340,7 +347,7 @@ func (g *grid) dismiss(wk *worker) {
 	k := g.code
 	wk.tally.reset()
 	clear(wk.regions)
-	wk.last, wk.bound, wk.frame.shared = nil, nil, nil
+	wk.last, wk.bound = nil, nil
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.workers) < maxIdle {

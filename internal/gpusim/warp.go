@@ -226,12 +226,11 @@ func (w *warp) runSplit(s int) bool {
 			return false
 		}
 		b := &blocks[pc]
-		if n := b.chain.blocks; n > 0 && mask == full && meet < 0 && w.defined(&b.chain) {
-			if !w.runChain(pc) {
+		if b.chain.blocks > 0 && mask == full && meet < 0 && w.defined(&b.chain) {
+			var ok bool
+			if pc, left, ok = w.runChain(pc, left); !ok {
 				return false
 			}
-			left -= n
-			pc = b.chain.last
 			b = &blocks[pc]
 			if b.term.inChain() {
 				pc = b.next

@@ -5,6 +5,9 @@ package gpusim
 // The operations of the assembly.
 const (
 	lanesLeave       lanesOp = iota // returns to Go at this instruction
+	lanesBranch                     // goes on where p[d]^a of all lanes says, a part of the instruction for each way
+	lanesGuard                      // skips b bytes if p[d]^a holds in no lane
+	lanesJump                       // goes on elsewhere
 	lanesAdd32                      // d = a + b
 	lanesSub32                      // d = a - b
 	lanesMul32                      // d = a · b

@@ -410,6 +410,24 @@ DATA columns0<>+56(SB)/4, $20
 DATA columns0<>+60(SB)/4, $28
 GLOBL columns0<>(SB), RODATA|NOPTR, $64
 
+DATA pairs0<>+0(SB)/4, $0
+DATA pairs0<>+4(SB)/4, $1048576
+DATA pairs0<>+8(SB)/4, $2097152
+DATA pairs0<>+12(SB)/4, $3145728
+DATA pairs0<>+16(SB)/4, $524288
+DATA pairs0<>+20(SB)/4, $1572864
+DATA pairs0<>+24(SB)/4, $2621440
+DATA pairs0<>+28(SB)/4, $3670016
+DATA pairs0<>+32(SB)/4, $65536
+DATA pairs0<>+36(SB)/4, $1114112
+DATA pairs0<>+40(SB)/4, $2162688
+DATA pairs0<>+44(SB)/4, $3211264
+DATA pairs0<>+48(SB)/4, $589824
+DATA pairs0<>+52(SB)/4, $1638400
+DATA pairs0<>+56(SB)/4, $2686976
+DATA pairs0<>+60(SB)/4, $3735552
+GLOBL pairs0<>(SB), RODATA|NOPTR, $64
+
 DATA columns1<>+0(SB)/4, $1
 DATA columns1<>+4(SB)/4, $9
 DATA columns1<>+8(SB)/4, $17
@@ -427,6 +445,24 @@ DATA columns1<>+52(SB)/4, $13
 DATA columns1<>+56(SB)/4, $21
 DATA columns1<>+60(SB)/4, $29
 GLOBL columns1<>(SB), RODATA|NOPTR, $64
+
+DATA pairs1<>+0(SB)/4, $131072
+DATA pairs1<>+4(SB)/4, $1179648
+DATA pairs1<>+8(SB)/4, $2228224
+DATA pairs1<>+12(SB)/4, $3276800
+DATA pairs1<>+16(SB)/4, $655360
+DATA pairs1<>+20(SB)/4, $1703936
+DATA pairs1<>+24(SB)/4, $2752512
+DATA pairs1<>+28(SB)/4, $3801088
+DATA pairs1<>+32(SB)/4, $196608
+DATA pairs1<>+36(SB)/4, $1245184
+DATA pairs1<>+40(SB)/4, $2293760
+DATA pairs1<>+44(SB)/4, $3342336
+DATA pairs1<>+48(SB)/4, $720896
+DATA pairs1<>+52(SB)/4, $1769472
+DATA pairs1<>+56(SB)/4, $2818048
+DATA pairs1<>+60(SB)/4, $3866624
+GLOBL pairs1<>(SB), RODATA|NOPTR, $64
 
 DATA columns2<>+0(SB)/4, $2
 DATA columns2<>+4(SB)/4, $10
@@ -446,6 +482,24 @@ DATA columns2<>+56(SB)/4, $22
 DATA columns2<>+60(SB)/4, $30
 GLOBL columns2<>(SB), RODATA|NOPTR, $64
 
+DATA pairs2<>+0(SB)/4, $262144
+DATA pairs2<>+4(SB)/4, $1310720
+DATA pairs2<>+8(SB)/4, $2359296
+DATA pairs2<>+12(SB)/4, $3407872
+DATA pairs2<>+16(SB)/4, $786432
+DATA pairs2<>+20(SB)/4, $1835008
+DATA pairs2<>+24(SB)/4, $2883584
+DATA pairs2<>+28(SB)/4, $3932160
+DATA pairs2<>+32(SB)/4, $327680
+DATA pairs2<>+36(SB)/4, $1376256
+DATA pairs2<>+40(SB)/4, $2424832
+DATA pairs2<>+44(SB)/4, $3473408
+DATA pairs2<>+48(SB)/4, $851968
+DATA pairs2<>+52(SB)/4, $1900544
+DATA pairs2<>+56(SB)/4, $2949120
+DATA pairs2<>+60(SB)/4, $3997696
+GLOBL pairs2<>(SB), RODATA|NOPTR, $64
+
 DATA columns3<>+0(SB)/4, $3
 DATA columns3<>+4(SB)/4, $11
 DATA columns3<>+8(SB)/4, $19
@@ -464,6 +518,24 @@ DATA columns3<>+56(SB)/4, $23
 DATA columns3<>+60(SB)/4, $31
 GLOBL columns3<>(SB), RODATA|NOPTR, $64
 
+DATA pairs3<>+0(SB)/4, $393216
+DATA pairs3<>+4(SB)/4, $1441792
+DATA pairs3<>+8(SB)/4, $2490368
+DATA pairs3<>+12(SB)/4, $3538944
+DATA pairs3<>+16(SB)/4, $917504
+DATA pairs3<>+20(SB)/4, $1966080
+DATA pairs3<>+24(SB)/4, $3014656
+DATA pairs3<>+28(SB)/4, $4063232
+DATA pairs3<>+32(SB)/4, $458752
+DATA pairs3<>+36(SB)/4, $1507328
+DATA pairs3<>+40(SB)/4, $2555904
+DATA pairs3<>+44(SB)/4, $3604480
+DATA pairs3<>+48(SB)/4, $983040
+DATA pairs3<>+52(SB)/4, $2031616
+DATA pairs3<>+56(SB)/4, $3080192
+DATA pairs3<>+60(SB)/4, $4128768
+GLOBL pairs3<>(SB), RODATA|NOPTR, $64
+
 // func lanes512(f *laneFrame, pc *inst)
 TEXT ·lanes512(SB), NOSPLIT, $0-16
 	MOVQ f+0(FP), R9
@@ -481,6 +553,80 @@ TEXT leave512<>(SB), NOSPLIT, $0-0
 	MOVQ R8, laneFrame_pc(R9)
 	VZEROUPPER
 	RET
+
+TEXT branch512<>(SB), NOSPLIT, $0-0
+	MOVL 4(R8), BX
+	MOVL (R12)(BX*1), AX
+	XORL 8(R8), AX
+	MOVQ R8, R15
+	CMPL AX, $-1
+	JEQ one1
+	TESTL AX, AX
+	JNE go2
+	ADDQ $32, R15
+one1:
+	MOVQ laneFrame_left(R9), DX
+	TESTQ DX, DX
+	JLE go2
+	MOVL 12(R15), AX
+	SUBQ AX, DX
+	MOVQ DX, laneFrame_left(R9)
+	MOVL 24(R15), AX
+	ADDQ AX, laneFrame_steps(R9)
+	MOVL 20(R15), BX
+	MOVQ BX, laneFrame_block(R9)
+	MOVQ laneFrame_chains(R9), CX
+	INCQ (CX)(BX*8)
+	MOVL $0, laneFrame_tag(R9)
+	MOVL 16(R15), R8
+	ADDQ laneFrame_prog(R9), R8
+	INCQ laneFrame_jumps(R9)
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go2:
+	JMP leave512<>(SB)
+
+TEXT guard512<>(SB), NOSPLIT, $0-0
+	MOVL 4(R8), BX
+	MOVL (R12)(BX*1), AX
+	XORL 8(R8), AX
+	CMPL AX, $-1
+	JEQ all3
+	TESTL AX, AX
+	JNE go4
+	MOVL 12(R8), AX
+	LEAQ -32(R8)(AX*1), R8
+all3:
+	ADDQ $32, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go4:
+	JMP leave512<>(SB)
+
+TEXT jump512<>(SB), NOSPLIT, $0-0
+	MOVQ R8, R15
+	MOVQ laneFrame_left(R9), DX
+	TESTQ DX, DX
+	JLE go5
+	MOVL 12(R15), AX
+	SUBQ AX, DX
+	MOVQ DX, laneFrame_left(R9)
+	MOVL 24(R15), AX
+	ADDQ AX, laneFrame_steps(R9)
+	MOVL 20(R15), BX
+	MOVQ BX, laneFrame_block(R9)
+	MOVQ laneFrame_chains(R9), CX
+	INCQ (CX)(BX*8)
+	MOVL $0, laneFrame_tag(R9)
+	MOVL 16(R15), R8
+	ADDQ laneFrame_prog(R9), R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go5:
+	JMP leave512<>(SB)
 
 TEXT add32512<>(SB), NOSPLIT, $0-0
 	MOVL 4(R8), DX
@@ -1923,69 +2069,69 @@ TEXT load1x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x4<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go1
+	JNE go6
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go1
+	JNE go6
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart2
+	JNE apart7
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have4
-apart2:
+	JMP have9
+apart7:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread3
+	JNE spread8
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have4
-spread3:
+	JMP have9
+spread8:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have4:
+have9:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart5
+	JNE apart10
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have7
-apart5:
+	JMP have12
+apart10:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread6
+	JNE spread11
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have7
-spread6:
+	JMP have12
+spread11:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have7:
+have12:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go1:
+go6:
 	JMP leave512<>(SB)
 
 TEXT load2x32512<>(SB), NOSPLIT, $0-0
@@ -2002,19 +2148,19 @@ TEXT load2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go8
+	JNE go13
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go8
+	JNE go13
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart9
+	JNE apart14
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -2025,19 +2171,19 @@ TEXT load2x32512<>(SB), NOSPLIT, $0-0
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 0(SI)(DX*1)
-	JMP have11
-apart9:
+	JMP have16
+apart14:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread10
+	JNE spread15
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have11
-spread10:
+	JMP have16
+spread15:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
@@ -2048,14 +2194,14 @@ spread10:
 	VPGATHERDD 4(R11)(Z0*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have11:
+have16:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart12
+	JNE apart17
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -2066,19 +2212,19 @@ have11:
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 64(SI)(DX*1)
-	JMP have14
-apart12:
+	JMP have19
+apart17:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread13
+	JNE spread18
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have14
-spread13:
+	JMP have19
+spread18:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
@@ -2089,12 +2235,12 @@ spread13:
 	VPGATHERDD 4(R11)(Z1*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have14:
+have19:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go8:
+go13:
 	JMP leave512<>(SB)
 
 TEXT load4x32512<>(SB), NOSPLIT, $0-0
@@ -2111,12 +2257,12 @@ TEXT load4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go15
+	JNE go20
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go15
+	JNE go20
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL laneFrame_off+0(R9), AX
@@ -2219,7 +2365,7 @@ TEXT load4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go15:
+go20:
 	JMP leave512<>(SB)
 
 TEXT loadLong32512<>(SB), NOSPLIT, $0-0
@@ -2236,12 +2382,12 @@ TEXT loadLong32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go16
+	JNE go21
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go16
+	JNE go21
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
@@ -2249,21 +2395,21 @@ TEXT loadLong32512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart17
+	JNE apart22
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have19
-apart17:
+	JMP have24
+apart22:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread18
+	JNE spread23
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have19
-spread18:
+	JMP have24
+spread23:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
@@ -2273,28 +2419,28 @@ spread18:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-have19:
+have24:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart20
+	JNE apart25
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have22
-apart20:
+	JMP have27
+apart25:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread21
+	JNE spread26
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have22
-spread21:
+	JMP have27
+spread26:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
@@ -2304,12 +2450,12 @@ spread21:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-have22:
+have27:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go16:
+go21:
 	JMP leave512<>(SB)
 
 TEXT loadHalf32512<>(SB), NOSPLIT, $0-0
@@ -2326,12 +2472,12 @@ TEXT loadHalf32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x2<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go23
+	JNE go28
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go23
+	JNE go28
 	MOVL 4(R8), DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
@@ -2342,11 +2488,11 @@ TEXT loadHalf32512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart24
+	JNE apart29
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DX)
-	JMP have26
-apart24:
+	JMP have31
+apart29:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -2395,18 +2541,18 @@ apart24:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have26:
+have31:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart27
+	JNE apart32
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DX)
-	JMP have29
-apart27:
+	JMP have34
+apart32:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -2455,12 +2601,12 @@ apart27:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have29:
+have34:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go23:
+go28:
 	JMP leave512<>(SB)
 
 TEXT store1x32512<>(SB), NOSPLIT, $0-0
@@ -2477,12 +2623,12 @@ TEXT store1x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x4<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go30
+	JNE go35
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go30
+	JNE go35
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
@@ -2493,125 +2639,141 @@ TEXT store1x32512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart31
+	JNE apart36
 	VMOVUPS 0(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have33
-apart31:
-	MOVL laneFrame_off+0(R9), AX
-	MOVL 0(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+4(R9), AX
-	MOVL 4(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+8(R9), AX
-	MOVL 8(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+12(R9), AX
-	MOVL 12(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+16(R9), AX
-	MOVL 16(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+20(R9), AX
-	MOVL 20(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+24(R9), AX
-	MOVL 24(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+28(R9), AX
-	MOVL 28(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+32(R9), AX
-	MOVL 32(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+36(R9), AX
-	MOVL 36(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+40(R9), AX
-	MOVL 40(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+44(R9), AX
-	MOVL 44(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+48(R9), AX
-	MOVL 48(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+52(R9), AX
-	MOVL 52(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+56(R9), AX
-	MOVL 56(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+60(R9), AX
-	MOVL 60(DX), BX
-	MOVL BX, (R11)(AX*1)
-have33:
+	JMP have38
+apart36:
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	MOVL 0(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 4(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	MOVL 8(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 12(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	MOVL 16(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 20(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	MOVL 24(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 28(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	MOVL 32(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 36(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	MOVL 40(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 44(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	MOVL 48(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 52(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	MOVL 56(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 60(DX), CX
+	MOVL CX, (R11)(AX*1)
+have38:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart34
+	JNE apart39
 	VMOVUPS 64(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have36
-apart34:
-	MOVL laneFrame_off+64(R9), AX
-	MOVL 64(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+68(R9), AX
-	MOVL 68(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+72(R9), AX
-	MOVL 72(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+76(R9), AX
-	MOVL 76(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+80(R9), AX
-	MOVL 80(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+84(R9), AX
-	MOVL 84(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+88(R9), AX
-	MOVL 88(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+92(R9), AX
-	MOVL 92(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+96(R9), AX
-	MOVL 96(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+100(R9), AX
-	MOVL 100(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+104(R9), AX
-	MOVL 104(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+108(R9), AX
-	MOVL 108(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+112(R9), AX
-	MOVL 112(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+116(R9), AX
-	MOVL 116(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+120(R9), AX
-	MOVL 120(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+124(R9), AX
-	MOVL 124(DX), BX
-	MOVL BX, (R11)(AX*1)
-have36:
+	JMP have41
+apart39:
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	MOVL 64(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 68(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	MOVL 72(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 76(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	MOVL 80(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 84(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	MOVL 88(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 92(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	MOVL 96(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 100(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	MOVL 104(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 108(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	MOVL 112(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 116(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	MOVL 120(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 124(DX), CX
+	MOVL CX, (R11)(AX*1)
+have41:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go30:
+go35:
 	JMP leave512<>(SB)
 
 TEXT storeLong32512<>(SB), NOSPLIT, $0-0
@@ -2628,18 +2790,18 @@ TEXT storeLong32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go37
+	JNE go42
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go37
+	JNE go42
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane38:
+lane43:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -2657,12 +2819,12 @@ lane38:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane38
+	JLT lane43
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go37:
+go42:
 	JMP leave512<>(SB)
 
 TEXT store2x32512<>(SB), NOSPLIT, $0-0
@@ -2679,12 +2841,12 @@ TEXT store2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x8<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go39
+	JNE go44
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go39
+	JNE go44
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -2783,7 +2945,7 @@ TEXT store2x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go39:
+go44:
 	JMP leave512<>(SB)
 
 TEXT store4x32512<>(SB), NOSPLIT, $0-0
@@ -2800,12 +2962,12 @@ TEXT store4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go40
+	JNE go45
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go40
+	JNE go45
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -2908,7 +3070,7 @@ TEXT store4x32512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go40:
+go45:
 	JMP leave512<>(SB)
 
 TEXT storeHalf32512<>(SB), NOSPLIT, $0-0
@@ -2925,18 +3087,18 @@ TEXT storeHalf32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x2<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go41
+	JNE go46
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go41
+	JNE go46
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane42:
+lane47:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -2954,12 +3116,12 @@ lane42:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane42
+	JLT lane47
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go41:
+go46:
 	JMP leave512<>(SB)
 
 TEXT load1x64512<>(SB), NOSPLIT, $0-0
@@ -2987,69 +3149,69 @@ TEXT load1x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x4<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go43
+	JNE go48
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go43
+	JNE go48
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart44
+	JNE apart49
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have46
-apart44:
+	JMP have51
+apart49:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread45
+	JNE spread50
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have46
-spread45:
+	JMP have51
+spread50:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have46:
+have51:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart47
+	JNE apart52
 	VMOVUPS (R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have49
-apart47:
+	JMP have54
+apart52:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread48
+	JNE spread53
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have49
-spread48:
+	JMP have54
+spread53:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have49:
+have54:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go43:
+go48:
 	JMP leave512<>(SB)
 
 TEXT load2x64512<>(SB), NOSPLIT, $0-0
@@ -3077,19 +3239,19 @@ TEXT load2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go50
+	JNE go55
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go50
+	JNE go55
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
 	VPSUBD Z4, Z0, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart51
+	JNE apart56
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -3100,19 +3262,19 @@ TEXT load2x64512<>(SB), NOSPLIT, $0-0
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 0(SI)(DX*1)
-	JMP have53
-apart51:
+	JMP have58
+apart56:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread52
+	JNE spread57
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-	JMP have53
-spread52:
+	JMP have58
+spread57:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z0*1), K1, Z8
@@ -3123,14 +3285,14 @@ spread52:
 	VPGATHERDD 4(R11)(Z0*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 0(SI)(DX*1)
-have53:
+have58:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart54
+	JNE apart59
 	VMOVUPS (R11)(AX*1), Z8
 	VMOVUPS 64(R11)(AX*1), Z9
 	VMOVUPS of2x0<>(SB), Z4
@@ -3141,19 +3303,19 @@ have53:
 	VPERMI2D Z9, Z8, Z4
 	MOVL 12(R8), DX
 	VMOVUPS Z4, 64(SI)(DX*1)
-	JMP have56
-apart54:
+	JMP have61
+apart59:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread55
+	JNE spread60
 	VPBROADCASTD 0(R11)(AX*1), Z8
 	MOVL 4(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-	JMP have56
-spread55:
+	JMP have61
+spread60:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDD 0(R11)(Z1*1), K1, Z8
@@ -3164,12 +3326,12 @@ spread55:
 	VPGATHERDD 4(R11)(Z1*1), K1, Z8
 	MOVL 12(R8), DX
 	VMOVUPS Z8, 64(SI)(DX*1)
-have56:
+have61:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go50:
+go55:
 	JMP leave512<>(SB)
 
 TEXT load4x64512<>(SB), NOSPLIT, $0-0
@@ -3197,12 +3359,12 @@ TEXT load4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go57
+	JNE go62
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go57
+	JNE go62
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL laneFrame_off+0(R9), AX
@@ -3305,7 +3467,7 @@ TEXT load4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go57:
+go62:
 	JMP leave512<>(SB)
 
 TEXT loadLong64512<>(SB), NOSPLIT, $0-0
@@ -3333,12 +3495,12 @@ TEXT loadLong64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go58
+	JNE go63
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go58
+	JNE go63
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Z4
@@ -3346,21 +3508,21 @@ TEXT loadLong64512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart59
+	JNE apart64
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have61
-apart59:
+	JMP have66
+apart64:
 	VPCMPD $4, Z0, Z4, K1
 	KORTESTW K1, K1
-	JNE spread60
+	JNE spread65
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DI)(DX*1)
 	VMOVUPS Z8, 64(DI)(DX*1)
-	JMP have61
-spread60:
+	JMP have66
+spread65:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
@@ -3370,28 +3532,28 @@ spread60:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y0*1), K1, Z8
 	VMOVUPS Z8, 64(DI)(DX*1)
-have61:
+have66:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by8<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart62
+	JNE apart67
 	VMOVUPS 0(R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS 64(R11)(AX*1), Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have64
-apart62:
+	JMP have69
+apart67:
 	VPCMPD $4, Z1, Z4, K1
 	KORTESTW K1, K1
-	JNE spread63
+	JNE spread68
 	VPBROADCASTQ (R11)(AX*1), Z8
 	VMOVUPS Z8, 128(DI)(DX*1)
 	VMOVUPS Z8, 192(DI)(DX*1)
-	JMP have64
-spread63:
+	JMP have69
+spread68:
 	KXNORW K1, K1, K1
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
@@ -3401,12 +3563,12 @@ spread63:
 	VPXORD Z8, Z8, Z8
 	VPGATHERDQ 0(R11)(Y1*1), K1, Z8
 	VMOVUPS Z8, 192(DI)(DX*1)
-have64:
+have69:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go58:
+go63:
 	JMP leave512<>(SB)
 
 TEXT loadHalf64512<>(SB), NOSPLIT, $0-0
@@ -3434,12 +3596,12 @@ TEXT loadHalf64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x2<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go65
+	JNE go70
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go65
+	JNE go70
 	MOVL 4(R8), DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
@@ -3450,11 +3612,11 @@ TEXT loadHalf64512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart66
+	JNE apart71
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 0(DX)
-	JMP have68
-apart66:
+	JMP have73
+apart71:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -3503,18 +3665,18 @@ apart66:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have68:
+have73:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by2<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart69
+	JNE apart74
 	VPMOVZXWD (R11)(AX*1), Z8
 	VMOVUPS Z8, 64(DX)
-	JMP have71
-apart69:
+	JMP have76
+apart74:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -3563,12 +3725,12 @@ apart69:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have71:
+have76:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go65:
+go70:
 	JMP leave512<>(SB)
 
 TEXT store1x64512<>(SB), NOSPLIT, $0-0
@@ -3596,12 +3758,12 @@ TEXT store1x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x4<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go72
+	JNE go77
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go72
+	JNE go77
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
@@ -3612,125 +3774,141 @@ TEXT store1x64512<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart73
+	JNE apart78
 	VMOVUPS 0(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have75
-apart73:
-	MOVL laneFrame_off+0(R9), AX
-	MOVL 0(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+4(R9), AX
-	MOVL 4(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+8(R9), AX
-	MOVL 8(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+12(R9), AX
-	MOVL 12(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+16(R9), AX
-	MOVL 16(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+20(R9), AX
-	MOVL 20(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+24(R9), AX
-	MOVL 24(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+28(R9), AX
-	MOVL 28(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+32(R9), AX
-	MOVL 32(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+36(R9), AX
-	MOVL 36(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+40(R9), AX
-	MOVL 40(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+44(R9), AX
-	MOVL 44(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+48(R9), AX
-	MOVL 48(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+52(R9), AX
-	MOVL 52(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+56(R9), AX
-	MOVL 56(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+60(R9), AX
-	MOVL 60(DX), BX
-	MOVL BX, (R11)(AX*1)
-have75:
+	JMP have80
+apart78:
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	MOVL 0(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 4(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	MOVL 8(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 12(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	MOVL 16(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 20(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	MOVL 24(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 28(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	MOVL 32(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 36(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	MOVL 40(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 44(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	MOVL 48(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 52(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	MOVL 56(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 60(DX), CX
+	MOVL CX, (R11)(AX*1)
+have80:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Z4
 	VPSUBD Z4, Z1, Z5
 	VMOVUPS by4<>(SB), Z6
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE apart76
+	JNE apart81
 	VMOVUPS 64(DX), Z8
 	VMOVUPS Z8, (R11)(AX*1)
-	JMP have78
-apart76:
-	MOVL laneFrame_off+64(R9), AX
-	MOVL 64(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+68(R9), AX
-	MOVL 68(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+72(R9), AX
-	MOVL 72(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+76(R9), AX
-	MOVL 76(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+80(R9), AX
-	MOVL 80(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+84(R9), AX
-	MOVL 84(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+88(R9), AX
-	MOVL 88(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+92(R9), AX
-	MOVL 92(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+96(R9), AX
-	MOVL 96(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+100(R9), AX
-	MOVL 100(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+104(R9), AX
-	MOVL 104(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+108(R9), AX
-	MOVL 108(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+112(R9), AX
-	MOVL 112(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+116(R9), AX
-	MOVL 116(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+120(R9), AX
-	MOVL 120(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+124(R9), AX
-	MOVL 124(DX), BX
-	MOVL BX, (R11)(AX*1)
-have78:
+	JMP have83
+apart81:
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	MOVL 64(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 68(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	MOVL 72(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 76(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	MOVL 80(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 84(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	MOVL 88(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 92(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	MOVL 96(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 100(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	MOVL 104(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 108(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	MOVL 112(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 116(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	MOVL 120(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 124(DX), CX
+	MOVL CX, (R11)(AX*1)
+have83:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go72:
+go77:
 	JMP leave512<>(SB)
 
 TEXT storeLong64512<>(SB), NOSPLIT, $0-0
@@ -3758,18 +3936,18 @@ TEXT storeLong64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go79
+	JNE go84
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go79
+	JNE go84
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane80:
+lane85:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -3787,12 +3965,12 @@ lane80:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane80
+	JLT lane85
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go79:
+go84:
 	JMP leave512<>(SB)
 
 TEXT store2x64512<>(SB), NOSPLIT, $0-0
@@ -3820,12 +3998,12 @@ TEXT store2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x8<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go81
+	JNE go86
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go81
+	JNE go86
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -3924,7 +4102,7 @@ TEXT store2x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go81:
+go86:
 	JMP leave512<>(SB)
 
 TEXT store4x64512<>(SB), NOSPLIT, $0-0
@@ -3952,12 +4130,12 @@ TEXT store4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go82
+	JNE go87
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go82
+	JNE go87
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	MOVL 4(R8), DX
@@ -4060,7 +4238,7 @@ TEXT store4x64512<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go82:
+go87:
 	JMP leave512<>(SB)
 
 TEXT storeHalf64512<>(SB), NOSPLIT, $0-0
@@ -4088,18 +4266,18 @@ TEXT storeHalf64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x2<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go83
+	JNE go88
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go83
+	JNE go88
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
 	XORL R13, R13
-lane84:
+lane89:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -4117,30 +4295,30 @@ lane84:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane84
+	JLT lane89
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go83:
+go88:
 	JMP leave512<>(SB)
 
 TEXT commit512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go85
+	JEQ go90
 	INCQ asyncState_group(R15)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go85:
+go90:
 	JMP leave512<>(SB)
 
 TEXT wait512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go86
+	JEQ go91
 	MOVQ asyncState_group(R15), DX
 	MOVLQSX 28(R8), AX
 	SUBQ AX, DX
@@ -4148,11 +4326,11 @@ TEXT wait512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_shared(R9), R11
 	MOVQ asyncState_copies(R15), CX
 	XORL BX, BX
-copy87:
+copy92:
 	CMPQ BX, CX
-	JGE done88
+	JGE done93
 	CMPQ asyncCopy_group(R13), DX
-	JGE done88
+	JGE done93
 	VMOVUPS asyncCopy_at+0(R13), Z0
 	VMOVUPS asyncCopy_at+64(R13), Z1
 	VMOVUPS quads<>(SB), Z6
@@ -4160,12 +4338,12 @@ copy87:
 	VPSUBD Z4, Z0, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single90
+	JNE single95
 	VPSHUFD $0, Z1, Z4
 	VPSUBD Z4, Z1, Z5
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
-	JNE single90
+	JNE single95
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), Z0
 	VMOVUPS Z0, (R11)(AX*1)
@@ -4190,8 +4368,8 @@ copy87:
 	MOVL asyncCopy_at+112(R13), AX
 	VMOVUPS asyncCopy_data+448(R13), Z7
 	VMOVUPS Z7, (R11)(AX*1)
-	JMP written91
-single90:
+	JMP written96
+single95:
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), X0
 	VMOVUPS X0, (R11)(AX*1)
@@ -4288,39 +4466,39 @@ single90:
 	MOVL asyncCopy_at+124(R13), AX
 	VMOVUPS asyncCopy_data+496(R13), X7
 	VMOVUPS X7, (R11)(AX*1)
-written91:
+written96:
 	ADDQ $asyncCopy__size, R13
 	INCQ BX
-	JMP copy87
-done88:
+	JMP copy92
+done93:
 	SUBQ BX, CX
 	MOVQ CX, asyncState_copies(R15)
 	TESTQ BX, BX
-	JEQ kept89
+	JEQ kept94
 	MOVQ asyncState_pending(R15), BX
 	IMULQ $asyncCopy__size, CX
 	ADDQ CX, BX
 	ADDQ CX, R13
 	NEGQ CX
-down92:
-	JEQ kept89
-	VMOVUPS (R13)(CX*1), Y0
-	VMOVUPS Y0, (BX)(CX*1)
-	ADDQ $32, CX
-	JMP down92
-kept89:
+down97:
+	JEQ kept94
+	VMOVUPS (R13)(CX*1), Z0
+	VMOVUPS Z0, (BX)(CX*1)
+	ADDQ $64, CX
+	JMP down97
+kept94:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go86:
+go91:
 	JMP leave512<>(SB)
 
 TEXT copy32512<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go93
+	JLE go98
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -4334,232 +4512,6 @@ TEXT copy32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go93
-	VPBROADCASTD region_limit(CX), Z7
-	VPMAXUD Z1, Z0, Z8
-	VPCMPUD $5, Z7, Z8, K1
-	KORTESTW K1, K1
-	JNE go93
-	MOVQ asyncState_copies(R15), R13
-	IMULQ $asyncCopy__size, R13
-	ADDQ asyncState_pending(R15), R13
-	VMOVUPS Z0, asyncCopy_at+0(R13)
-	VMOVUPS Z1, asyncCopy_at+64(R13)
-	ADDQ $32, R8
-	MOVL 8(R8), BX
-	MOVL 20(R8), CX
-	ADDQ laneFrame_regions(R9), CX
-	MOVLQSX 28(R8), AX
-	SUBQ region_lo(CX), AX
-	VPBROADCASTQ AX, Z9
-	MOVQ region_data(CX), R11
-	VPADDQ 0(DI)(BX*1), Z9, Z7
-	VMOVUPS Z7, Z8
-	VPMOVQD Z7, Y0
-	VPADDQ 64(DI)(BX*1), Z9, Z7
-	VPORD Z7, Z8, Z8
-	VPMOVQD Z7, Y7
-	VINSERTI64X4 $1, Y7, Z0, Z0
-	VPADDQ 128(DI)(BX*1), Z9, Z7
-	VPORD Z7, Z8, Z8
-	VPMOVQD Z7, Y1
-	VPADDQ 192(DI)(BX*1), Z9, Z7
-	VPORD Z7, Z8, Z8
-	VPMOVQD Z7, Y7
-	VINSERTI64X4 $1, Y7, Z1, Z1
-	VPBROADCASTQ wrong8x16<>(SB), Z7
-	VPTESTMQ Z7, Z8, K1
-	KORTESTW K1, K1
-	JNE source94
-	VPBROADCASTD region_limit(CX), Z7
-	VPMAXUD Z1, Z0, Z8
-	VPCMPUD $5, Z7, Z8, K1
-	KORTESTW K1, K1
-	JNE source94
-	VMOVUPS Z0, laneFrame_off+0(R9)
-	VMOVUPS Z1, laneFrame_off+64(R9)
-	VMOVUPS quads<>(SB), Z6
-	VPSHUFD $0, Z0, Z4
-	VPSUBD Z4, Z0, Z5
-	VPCMPD $4, Z5, Z6, K1
-	KORTESTW K1, K1
-	JNE single95
-	VPSHUFD $0, Z1, Z4
-	VPSUBD Z4, Z1, Z5
-	VPCMPD $4, Z5, Z6, K1
-	KORTESTW K1, K1
-	JNE single95
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), Z0
-	VMOVUPS Z0, asyncCopy_data+0(R13)
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), Z1
-	VMOVUPS Z1, asyncCopy_data+64(R13)
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), Z2
-	VMOVUPS Z2, asyncCopy_data+128(R13)
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), Z3
-	VMOVUPS Z3, asyncCopy_data+192(R13)
-	MOVL laneFrame_off+64(R9), AX
-	VMOVUPS (R11)(AX*1), Z4
-	VMOVUPS Z4, asyncCopy_data+256(R13)
-	MOVL laneFrame_off+80(R9), AX
-	VMOVUPS (R11)(AX*1), Z5
-	VMOVUPS Z5, asyncCopy_data+320(R13)
-	MOVL laneFrame_off+96(R9), AX
-	VMOVUPS (R11)(AX*1), Z6
-	VMOVUPS Z6, asyncCopy_data+384(R13)
-	MOVL laneFrame_off+112(R9), AX
-	VMOVUPS (R11)(AX*1), Z7
-	VMOVUPS Z7, asyncCopy_data+448(R13)
-	JMP copied96
-single95:
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	VMOVUPS X0, asyncCopy_data+0(R13)
-	MOVL laneFrame_off+4(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	VMOVUPS X1, asyncCopy_data+16(R13)
-	MOVL laneFrame_off+8(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	VMOVUPS X2, asyncCopy_data+32(R13)
-	MOVL laneFrame_off+12(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	VMOVUPS X3, asyncCopy_data+48(R13)
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	VMOVUPS X4, asyncCopy_data+64(R13)
-	MOVL laneFrame_off+20(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	VMOVUPS X5, asyncCopy_data+80(R13)
-	MOVL laneFrame_off+24(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	VMOVUPS X6, asyncCopy_data+96(R13)
-	MOVL laneFrame_off+28(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VMOVUPS X7, asyncCopy_data+112(R13)
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	VMOVUPS X0, asyncCopy_data+128(R13)
-	MOVL laneFrame_off+36(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	VMOVUPS X1, asyncCopy_data+144(R13)
-	MOVL laneFrame_off+40(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	VMOVUPS X2, asyncCopy_data+160(R13)
-	MOVL laneFrame_off+44(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	VMOVUPS X3, asyncCopy_data+176(R13)
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	VMOVUPS X4, asyncCopy_data+192(R13)
-	MOVL laneFrame_off+52(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	VMOVUPS X5, asyncCopy_data+208(R13)
-	MOVL laneFrame_off+56(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	VMOVUPS X6, asyncCopy_data+224(R13)
-	MOVL laneFrame_off+60(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VMOVUPS X7, asyncCopy_data+240(R13)
-	MOVL laneFrame_off+64(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	VMOVUPS X0, asyncCopy_data+256(R13)
-	MOVL laneFrame_off+68(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	VMOVUPS X1, asyncCopy_data+272(R13)
-	MOVL laneFrame_off+72(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	VMOVUPS X2, asyncCopy_data+288(R13)
-	MOVL laneFrame_off+76(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	VMOVUPS X3, asyncCopy_data+304(R13)
-	MOVL laneFrame_off+80(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	VMOVUPS X4, asyncCopy_data+320(R13)
-	MOVL laneFrame_off+84(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	VMOVUPS X5, asyncCopy_data+336(R13)
-	MOVL laneFrame_off+88(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	VMOVUPS X6, asyncCopy_data+352(R13)
-	MOVL laneFrame_off+92(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VMOVUPS X7, asyncCopy_data+368(R13)
-	MOVL laneFrame_off+96(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	VMOVUPS X0, asyncCopy_data+384(R13)
-	MOVL laneFrame_off+100(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	VMOVUPS X1, asyncCopy_data+400(R13)
-	MOVL laneFrame_off+104(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	VMOVUPS X2, asyncCopy_data+416(R13)
-	MOVL laneFrame_off+108(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	VMOVUPS X3, asyncCopy_data+432(R13)
-	MOVL laneFrame_off+112(R9), AX
-	VMOVUPS (R11)(AX*1), X4
-	VMOVUPS X4, asyncCopy_data+448(R13)
-	MOVL laneFrame_off+116(R9), AX
-	VMOVUPS (R11)(AX*1), X5
-	VMOVUPS X5, asyncCopy_data+464(R13)
-	MOVL laneFrame_off+120(R9), AX
-	VMOVUPS (R11)(AX*1), X6
-	VMOVUPS X6, asyncCopy_data+480(R13)
-	MOVL laneFrame_off+124(R9), AX
-	VMOVUPS (R11)(AX*1), X7
-	VMOVUPS X7, asyncCopy_data+496(R13)
-copied96:
-	JMP read97
-source94:
-	SUBQ $32, R8
-	JMP go93
-read97:
-	MOVQ asyncState_group(R15), AX
-	MOVQ AX, asyncCopy_group(R13)
-	MOVL $-1, asyncCopy_lanes(R13)
-	MOVL $16, asyncCopy_size(R13)
-	MOVL $0, asyncCopy_landed(R13)
-	INCQ asyncState_copies(R15)
-	SUBQ $32, R8
-	ADDQ $64, R8
-	MOVL (R8), AX
-	MOVQ (R10)(AX*8), AX
-	JMP AX
-go93:
-	JMP leave512<>(SB)
-
-TEXT copy64512<>(SB), NOSPLIT, $0-0
-	MOVQ laneFrame_async(R9), R15
-	MOVQ asyncState_room(R15), R13
-	CMPQ R13, asyncState_copies(R15)
-	JLE go98
-	MOVL 8(R8), BX
-	MOVL 20(R8), CX
-	ADDQ laneFrame_regions(R9), CX
-	MOVLQSX 28(R8), AX
-	SUBQ region_lo(CX), AX
-	VPBROADCASTQ AX, Z9
-	MOVQ region_data(CX), R11
-	VPADDQ 0(DI)(BX*1), Z9, Z7
-	VMOVUPS Z7, Z8
-	VPMOVQD Z7, Y0
-	VPADDQ 64(DI)(BX*1), Z9, Z7
-	VPORD Z7, Z8, Z8
-	VPMOVQD Z7, Y7
-	VINSERTI64X4 $1, Y7, Z0, Z0
-	VPADDQ 128(DI)(BX*1), Z9, Z7
-	VPORD Z7, Z8, Z8
-	VPMOVQD Z7, Y1
-	VPADDQ 192(DI)(BX*1), Z9, Z7
-	VPORD Z7, Z8, Z8
-	VPMOVQD Z7, Y7
-	VINSERTI64X4 $1, Y7, Z1, Z1
-	VPBROADCASTQ wrong8x16<>(SB), Z7
-	VPTESTMQ Z7, Z8, K1
-	KORTESTW K1, K1
 	JNE go98
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
@@ -4615,28 +4567,42 @@ TEXT copy64512<>(SB), NOSPLIT, $0-0
 	VPCMPD $4, Z5, Z6, K1
 	KORTESTW K1, K1
 	JNE single100
+	MOVL laneFrame_off(R9), AX
+	LEAQ (R11)(AX*1), BX
+	MOVQ BX, CX
+	SUBQ asyncCopy_first(R13), CX
+	MOVQ BX, asyncCopy_first(R13)
+	ADDQ R11, CX
 	MOVL laneFrame_off+0(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z0
 	VMOVUPS Z0, asyncCopy_data+0(R13)
 	MOVL laneFrame_off+16(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z1
 	VMOVUPS Z1, asyncCopy_data+64(R13)
 	MOVL laneFrame_off+32(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z2
 	VMOVUPS Z2, asyncCopy_data+128(R13)
 	MOVL laneFrame_off+48(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z3
 	VMOVUPS Z3, asyncCopy_data+192(R13)
 	MOVL laneFrame_off+64(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z4
 	VMOVUPS Z4, asyncCopy_data+256(R13)
 	MOVL laneFrame_off+80(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z5
 	VMOVUPS Z5, asyncCopy_data+320(R13)
 	MOVL laneFrame_off+96(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z6
 	VMOVUPS Z6, asyncCopy_data+384(R13)
 	MOVL laneFrame_off+112(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Z7
 	VMOVUPS Z7, asyncCopy_data+448(R13)
 	JMP copied101
@@ -4757,6 +4723,246 @@ read102:
 go98:
 	JMP leave512<>(SB)
 
+TEXT copy64512<>(SB), NOSPLIT, $0-0
+	MOVQ laneFrame_async(R9), R15
+	MOVQ asyncState_room(R15), R13
+	CMPQ R13, asyncState_copies(R15)
+	JLE go103
+	MOVL 8(R8), BX
+	MOVL 20(R8), CX
+	ADDQ laneFrame_regions(R9), CX
+	MOVLQSX 28(R8), AX
+	SUBQ region_lo(CX), AX
+	VPBROADCASTQ AX, Z9
+	MOVQ region_data(CX), R11
+	VPADDQ 0(DI)(BX*1), Z9, Z7
+	VMOVUPS Z7, Z8
+	VPMOVQD Z7, Y0
+	VPADDQ 64(DI)(BX*1), Z9, Z7
+	VPORD Z7, Z8, Z8
+	VPMOVQD Z7, Y7
+	VINSERTI64X4 $1, Y7, Z0, Z0
+	VPADDQ 128(DI)(BX*1), Z9, Z7
+	VPORD Z7, Z8, Z8
+	VPMOVQD Z7, Y1
+	VPADDQ 192(DI)(BX*1), Z9, Z7
+	VPORD Z7, Z8, Z8
+	VPMOVQD Z7, Y7
+	VINSERTI64X4 $1, Y7, Z1, Z1
+	VPBROADCASTQ wrong8x16<>(SB), Z7
+	VPTESTMQ Z7, Z8, K1
+	KORTESTW K1, K1
+	JNE go103
+	VPBROADCASTD region_limit(CX), Z7
+	VPMAXUD Z1, Z0, Z8
+	VPCMPUD $5, Z7, Z8, K1
+	KORTESTW K1, K1
+	JNE go103
+	MOVQ asyncState_copies(R15), R13
+	IMULQ $asyncCopy__size, R13
+	ADDQ asyncState_pending(R15), R13
+	VMOVUPS Z0, asyncCopy_at+0(R13)
+	VMOVUPS Z1, asyncCopy_at+64(R13)
+	ADDQ $32, R8
+	MOVL 8(R8), BX
+	MOVL 20(R8), CX
+	ADDQ laneFrame_regions(R9), CX
+	MOVLQSX 28(R8), AX
+	SUBQ region_lo(CX), AX
+	VPBROADCASTQ AX, Z9
+	MOVQ region_data(CX), R11
+	VPADDQ 0(DI)(BX*1), Z9, Z7
+	VMOVUPS Z7, Z8
+	VPMOVQD Z7, Y0
+	VPADDQ 64(DI)(BX*1), Z9, Z7
+	VPORD Z7, Z8, Z8
+	VPMOVQD Z7, Y7
+	VINSERTI64X4 $1, Y7, Z0, Z0
+	VPADDQ 128(DI)(BX*1), Z9, Z7
+	VPORD Z7, Z8, Z8
+	VPMOVQD Z7, Y1
+	VPADDQ 192(DI)(BX*1), Z9, Z7
+	VPORD Z7, Z8, Z8
+	VPMOVQD Z7, Y7
+	VINSERTI64X4 $1, Y7, Z1, Z1
+	VPBROADCASTQ wrong8x16<>(SB), Z7
+	VPTESTMQ Z7, Z8, K1
+	KORTESTW K1, K1
+	JNE source104
+	VPBROADCASTD region_limit(CX), Z7
+	VPMAXUD Z1, Z0, Z8
+	VPCMPUD $5, Z7, Z8, K1
+	KORTESTW K1, K1
+	JNE source104
+	VMOVUPS Z0, laneFrame_off+0(R9)
+	VMOVUPS Z1, laneFrame_off+64(R9)
+	VMOVUPS quads<>(SB), Z6
+	VPSHUFD $0, Z0, Z4
+	VPSUBD Z4, Z0, Z5
+	VPCMPD $4, Z5, Z6, K1
+	KORTESTW K1, K1
+	JNE single105
+	VPSHUFD $0, Z1, Z4
+	VPSUBD Z4, Z1, Z5
+	VPCMPD $4, Z5, Z6, K1
+	KORTESTW K1, K1
+	JNE single105
+	MOVL laneFrame_off(R9), AX
+	LEAQ (R11)(AX*1), BX
+	MOVQ BX, CX
+	SUBQ asyncCopy_first(R13), CX
+	MOVQ BX, asyncCopy_first(R13)
+	ADDQ R11, CX
+	MOVL laneFrame_off+0(R9), AX
+	PREFETCHT0 (CX)(AX*1)
+	VMOVUPS (R11)(AX*1), Z0
+	VMOVUPS Z0, asyncCopy_data+0(R13)
+	MOVL laneFrame_off+16(R9), AX
+	PREFETCHT0 (CX)(AX*1)
+	VMOVUPS (R11)(AX*1), Z1
+	VMOVUPS Z1, asyncCopy_data+64(R13)
+	MOVL laneFrame_off+32(R9), AX
+	PREFETCHT0 (CX)(AX*1)
+	VMOVUPS (R11)(AX*1), Z2
+	VMOVUPS Z2, asyncCopy_data+128(R13)
+	MOVL laneFrame_off+48(R9), AX
+	PREFETCHT0 (CX)(AX*1)
+	VMOVUPS (R11)(AX*1), Z3
+	VMOVUPS Z3, asyncCopy_data+192(R13)
+	MOVL laneFrame_off+64(R9), AX
+	PREFETCHT0 (CX)(AX*1)
+	VMOVUPS (R11)(AX*1), Z4
+	VMOVUPS Z4, asyncCopy_data+256(R13)
+	MOVL laneFrame_off+80(R9), AX
+	PREFETCHT0 (CX)(AX*1)
+	VMOVUPS (R11)(AX*1), Z5
+	VMOVUPS Z5, asyncCopy_data+320(R13)
+	MOVL laneFrame_off+96(R9), AX
+	PREFETCHT0 (CX)(AX*1)
+	VMOVUPS (R11)(AX*1), Z6
+	VMOVUPS Z6, asyncCopy_data+384(R13)
+	MOVL laneFrame_off+112(R9), AX
+	PREFETCHT0 (CX)(AX*1)
+	VMOVUPS (R11)(AX*1), Z7
+	VMOVUPS Z7, asyncCopy_data+448(R13)
+	JMP copied106
+single105:
+	MOVL laneFrame_off+0(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	VMOVUPS X0, asyncCopy_data+0(R13)
+	MOVL laneFrame_off+4(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	VMOVUPS X1, asyncCopy_data+16(R13)
+	MOVL laneFrame_off+8(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	VMOVUPS X2, asyncCopy_data+32(R13)
+	MOVL laneFrame_off+12(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	VMOVUPS X3, asyncCopy_data+48(R13)
+	MOVL laneFrame_off+16(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	VMOVUPS X4, asyncCopy_data+64(R13)
+	MOVL laneFrame_off+20(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	VMOVUPS X5, asyncCopy_data+80(R13)
+	MOVL laneFrame_off+24(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	VMOVUPS X6, asyncCopy_data+96(R13)
+	MOVL laneFrame_off+28(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VMOVUPS X7, asyncCopy_data+112(R13)
+	MOVL laneFrame_off+32(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	VMOVUPS X0, asyncCopy_data+128(R13)
+	MOVL laneFrame_off+36(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	VMOVUPS X1, asyncCopy_data+144(R13)
+	MOVL laneFrame_off+40(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	VMOVUPS X2, asyncCopy_data+160(R13)
+	MOVL laneFrame_off+44(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	VMOVUPS X3, asyncCopy_data+176(R13)
+	MOVL laneFrame_off+48(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	VMOVUPS X4, asyncCopy_data+192(R13)
+	MOVL laneFrame_off+52(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	VMOVUPS X5, asyncCopy_data+208(R13)
+	MOVL laneFrame_off+56(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	VMOVUPS X6, asyncCopy_data+224(R13)
+	MOVL laneFrame_off+60(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VMOVUPS X7, asyncCopy_data+240(R13)
+	MOVL laneFrame_off+64(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	VMOVUPS X0, asyncCopy_data+256(R13)
+	MOVL laneFrame_off+68(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	VMOVUPS X1, asyncCopy_data+272(R13)
+	MOVL laneFrame_off+72(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	VMOVUPS X2, asyncCopy_data+288(R13)
+	MOVL laneFrame_off+76(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	VMOVUPS X3, asyncCopy_data+304(R13)
+	MOVL laneFrame_off+80(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	VMOVUPS X4, asyncCopy_data+320(R13)
+	MOVL laneFrame_off+84(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	VMOVUPS X5, asyncCopy_data+336(R13)
+	MOVL laneFrame_off+88(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	VMOVUPS X6, asyncCopy_data+352(R13)
+	MOVL laneFrame_off+92(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VMOVUPS X7, asyncCopy_data+368(R13)
+	MOVL laneFrame_off+96(R9), AX
+	VMOVUPS (R11)(AX*1), X0
+	VMOVUPS X0, asyncCopy_data+384(R13)
+	MOVL laneFrame_off+100(R9), AX
+	VMOVUPS (R11)(AX*1), X1
+	VMOVUPS X1, asyncCopy_data+400(R13)
+	MOVL laneFrame_off+104(R9), AX
+	VMOVUPS (R11)(AX*1), X2
+	VMOVUPS X2, asyncCopy_data+416(R13)
+	MOVL laneFrame_off+108(R9), AX
+	VMOVUPS (R11)(AX*1), X3
+	VMOVUPS X3, asyncCopy_data+432(R13)
+	MOVL laneFrame_off+112(R9), AX
+	VMOVUPS (R11)(AX*1), X4
+	VMOVUPS X4, asyncCopy_data+448(R13)
+	MOVL laneFrame_off+116(R9), AX
+	VMOVUPS (R11)(AX*1), X5
+	VMOVUPS X5, asyncCopy_data+464(R13)
+	MOVL laneFrame_off+120(R9), AX
+	VMOVUPS (R11)(AX*1), X6
+	VMOVUPS X6, asyncCopy_data+480(R13)
+	MOVL laneFrame_off+124(R9), AX
+	VMOVUPS (R11)(AX*1), X7
+	VMOVUPS X7, asyncCopy_data+496(R13)
+copied106:
+	JMP read107
+source104:
+	SUBQ $32, R8
+	JMP go103
+read107:
+	MOVQ asyncState_group(R15), AX
+	MOVQ AX, asyncCopy_group(R13)
+	MOVL $-1, asyncCopy_lanes(R13)
+	MOVL $16, asyncCopy_size(R13)
+	MOVL $0, asyncCopy_landed(R13)
+	INCQ asyncState_copies(R15)
+	SUBQ $32, R8
+	ADDQ $64, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go103:
+	JMP leave512<>(SB)
+
 TEXT matrix2x32512<>(SB), NOSPLIT, $0-0
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
@@ -4769,55 +4975,69 @@ TEXT matrix2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go103
+	JNE go108
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go103
+	JNE go108
 	VMOVUPS Z0, laneFrame_off+0(R9)
+	MOVL $0xf0, AX
+	KMOVW AX, K2
+	MOVL $0xf00, AX
+	KMOVW AX, K3
+	MOVL $0xf000, AX
+	KMOVW AX, K4
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+8(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+12(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+20(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+24(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+28(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+40(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+44(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+52(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+56(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+60(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go103:
+go108:
 	JMP leave512<>(SB)
 
 TEXT matrixT2x32512<>(SB), NOSPLIT, $0-0
@@ -4832,63 +5052,77 @@ TEXT matrixT2x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go104
+	JNE go109
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go104
+	JNE go109
 	VMOVUPS Z0, laneFrame_off+0(R9)
+	MOVL $0xf0, AX
+	KMOVW AX, K2
+	MOVL $0xf00, AX
+	KMOVW AX, K3
+	MOVL $0xf000, AX
+	KMOVW AX, K4
+	VMOVUPS transposed0<>(SB), Z3
+	VMOVUPS transposed1<>(SB), Z4
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+8(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+12(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+20(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+24(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+28(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+40(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+44(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+52(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+56(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+60(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go104:
+go109:
 	JMP leave512<>(SB)
 
 TEXT matrix4x32512<>(SB), NOSPLIT, $0-0
@@ -4905,95 +5139,117 @@ TEXT matrix4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go105
+	JNE go110
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go105
+	JNE go110
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
+	MOVL $0xf0, AX
+	KMOVW AX, K2
+	MOVL $0xf00, AX
+	KMOVW AX, K3
+	MOVL $0xf000, AX
+	KMOVW AX, K4
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+8(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+12(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+20(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+24(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+28(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+40(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+44(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+52(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+56(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+60(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	MOVL 16(R8), DX
-	MOVL laneFrame_off+64(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+68(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+72(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+76(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+80(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+84(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+88(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+92(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	MOVL 24(R8), DX
-	MOVL laneFrame_off+96(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+100(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+104(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+108(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+112(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+116(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+120(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+124(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go105:
+go110:
 	JMP leave512<>(SB)
 
 TEXT matrixT4x32512<>(SB), NOSPLIT, $0-0
@@ -5010,111 +5266,131 @@ TEXT matrixT4x32512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTD wrong4x16<>(SB), Z7
 	VPTESTMD Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go106
+	JNE go111
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go106
+	JNE go111
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
+	MOVL $0xf0, AX
+	KMOVW AX, K2
+	MOVL $0xf00, AX
+	KMOVW AX, K3
+	MOVL $0xf000, AX
+	KMOVW AX, K4
+	VMOVUPS transposed0<>(SB), Z3
+	VMOVUPS transposed1<>(SB), Z4
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+8(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+12(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+20(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+24(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+28(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+40(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+44(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+52(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+56(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+60(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	MOVL 16(R8), DX
-	MOVL laneFrame_off+64(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+68(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+72(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+76(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+80(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+84(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+88(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+92(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	MOVL 24(R8), DX
-	MOVL laneFrame_off+96(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+100(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+104(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+108(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+112(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+116(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+120(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+124(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go106:
+go111:
 	JMP leave512<>(SB)
 
 TEXT matrix2x64512<>(SB), NOSPLIT, $0-0
@@ -5135,55 +5411,69 @@ TEXT matrix2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go107
+	JNE go112
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go107
+	JNE go112
 	VMOVUPS Z0, laneFrame_off+0(R9)
+	MOVL $0xf0, AX
+	KMOVW AX, K2
+	MOVL $0xf00, AX
+	KMOVW AX, K3
+	MOVL $0xf000, AX
+	KMOVW AX, K4
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+8(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+12(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+20(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+24(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+28(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+40(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+44(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+52(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+56(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+60(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go107:
+go112:
 	JMP leave512<>(SB)
 
 TEXT matrixT2x64512<>(SB), NOSPLIT, $0-0
@@ -5204,63 +5494,77 @@ TEXT matrixT2x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go108
+	JNE go113
 	VPBROADCASTD region_limit(CX), Z7
 	VPCMPUD $5, Z7, Z0, K1
 	KORTESTW K1, K1
-	JNE go108
+	JNE go113
 	VMOVUPS Z0, laneFrame_off+0(R9)
+	MOVL $0xf0, AX
+	KMOVW AX, K2
+	MOVL $0xf00, AX
+	KMOVW AX, K3
+	MOVL $0xf000, AX
+	KMOVW AX, K4
+	VMOVUPS transposed0<>(SB), Z3
+	VMOVUPS transposed1<>(SB), Z4
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+8(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+12(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+20(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+24(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+28(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+40(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+44(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+52(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+56(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+60(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go108:
+go113:
 	JMP leave512<>(SB)
 
 TEXT matrix4x64512<>(SB), NOSPLIT, $0-0
@@ -5288,95 +5592,117 @@ TEXT matrix4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go109
+	JNE go114
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go109
+	JNE go114
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
+	MOVL $0xf0, AX
+	KMOVW AX, K2
+	MOVL $0xf00, AX
+	KMOVW AX, K3
+	MOVL $0xf000, AX
+	KMOVW AX, K4
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+8(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+12(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+20(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+24(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+28(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+40(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+44(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+52(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+56(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+60(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	MOVL 16(R8), DX
-	MOVL laneFrame_off+64(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+68(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+72(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+76(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+80(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+84(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+88(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+92(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	MOVL 24(R8), DX
-	MOVL laneFrame_off+96(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+100(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+104(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+108(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+112(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+116(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+120(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+124(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
 	VMOVUPS Z0, 0(SI)(DX*1)
 	VMOVUPS Z1, 64(SI)(DX*1)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go109:
+go114:
 	JMP leave512<>(SB)
 
 TEXT matrixT4x64512<>(SB), NOSPLIT, $0-0
@@ -5404,117 +5730,137 @@ TEXT matrixT4x64512<>(SB), NOSPLIT, $0-0
 	VPBROADCASTQ wrong8x16<>(SB), Z7
 	VPTESTMQ Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go110
+	JNE go115
 	VPBROADCASTD region_limit(CX), Z7
 	VPMAXUD Z1, Z0, Z8
 	VPCMPUD $5, Z7, Z8, K1
 	KORTESTW K1, K1
-	JNE go110
+	JNE go115
 	VMOVUPS Z0, laneFrame_off+0(R9)
 	VMOVUPS Z1, laneFrame_off+64(R9)
+	MOVL $0xf0, AX
+	KMOVW AX, K2
+	MOVL $0xf00, AX
+	KMOVW AX, K3
+	MOVL $0xf000, AX
+	KMOVW AX, K4
+	VMOVUPS transposed0<>(SB), Z3
+	VMOVUPS transposed1<>(SB), Z4
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+8(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+12(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+20(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+24(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+28(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+40(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+44(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+52(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+56(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+60(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	MOVL 16(R8), DX
-	MOVL laneFrame_off+64(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+68(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+72(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+76(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+80(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+84(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+88(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+92(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	MOVL 24(R8), DX
-	MOVL laneFrame_off+96(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+100(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+104(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+108(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z0, Z0
-	MOVL laneFrame_off+112(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+116(R9), AX
-	VINSERTI32X4 $1, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+120(R9), AX
-	VINSERTI32X4 $2, (R11)(AX*1), Z1, Z1
-	MOVL laneFrame_off+124(R9), AX
-	VINSERTI32X4 $3, (R11)(AX*1), Z1, Z1
-	VMOVUPS transposed0<>(SB), Z2
-	VPERMI2W Z1, Z0, Z2
-	VMOVUPS Z2, 0(SI)(DX*1)
-	VMOVUPS transposed1<>(SB), Z3
-	VPERMI2W Z1, Z0, Z3
-	VMOVUPS Z3, 64(SI)(DX*1)
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z0
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z0
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z0
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K2, Z1
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	VBROADCASTI32X4 (R11)(BX*1), K3, Z1
+	SHRQ $32, AX
+	VBROADCASTI32X4 (R11)(AX*1), K4, Z1
+	VMOVDQA64 Z0, Z2
+	VPERMT2W Z1, Z3, Z0
+	VPERMT2W Z1, Z4, Z2
+	VMOVUPS Z0, 0(SI)(DX*1)
+	VMOVUPS Z2, 64(SI)(DX*1)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go110:
+go115:
 	JMP leave512<>(SB)
 
 TEXT mmaBF16512<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same111
+	JEQ same116
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -5652,71 +5998,116 @@ TEXT mmaBF16512<>(SB), NOSPLIT, $0-0
 	VPSLLD $16, Y0, Y0
 	VCVTPS2PD Y0, Z0
 	VMOVUPS Z0, laneFrame_tile+1984(R9)
-same111:
+same116:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
 	VMOVUPS 64(BX), Z9
-	VMOVUPS columns0<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z14
-	VCVTPS2PD Y11, Z15
-	VMOVUPS columns1<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z16
-	VCVTPS2PD Y11, Z17
-	VMOVUPS columns2<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z18
-	VCVTPS2PD Y11, Z19
-	VMOVUPS columns3<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z20
-	VCVTPS2PD Y11, Z21
+	MOVL $0xaaaaaaaa, AX
+	KMOVD AX, K1
+	VMOVUPS pairs0<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+0(R9)
+	VMOVUPS pairs1<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+64(R9)
+	VMOVUPS pairs2<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+128(R9)
+	VMOVUPS pairs3<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+192(R9)
+	VCVTPS2PD laneFrame_columns+0(R9), Z14
+	VCVTPS2PD laneFrame_columns+32(R9), Z15
+	VCVTPS2PD laneFrame_columns+64(R9), Z16
+	VCVTPS2PD laneFrame_columns+96(R9), Z17
+	VCVTPS2PD laneFrame_columns+128(R9), Z18
+	VCVTPS2PD laneFrame_columns+160(R9), Z19
+	VCVTPS2PD laneFrame_columns+192(R9), Z20
+	VCVTPS2PD laneFrame_columns+224(R9), Z21
 	MOVL 40(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
 	VMOVUPS 64(BX), Z9
-	VMOVUPS columns0<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z22
-	VCVTPS2PD Y11, Z23
-	VMOVUPS columns1<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z24
-	VCVTPS2PD Y11, Z25
-	VMOVUPS columns2<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z26
-	VCVTPS2PD Y11, Z27
-	VMOVUPS columns3<>(SB), Z10
-	VPERMI2D Z9, Z8, Z10
-	VPSRLD $16, Y10, Y11
-	VPSLLD $16, Y11, Y11
-	VPSLLD $16, Y10, Y10
-	VCVTPS2PD Y10, Z28
-	VCVTPS2PD Y11, Z29
+	VMOVUPS pairs0<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+256(R9)
+	VMOVUPS pairs1<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+320(R9)
+	VMOVUPS pairs2<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+384(R9)
+	VMOVUPS pairs3<>(SB), Z10
+	VPERMI2W.Z Z9, Z8, K1, Z10
+	VMOVUPS Z10, laneFrame_columns+448(R9)
+	VCVTPS2PD laneFrame_columns+256(R9), Z22
+	VCVTPS2PD laneFrame_columns+288(R9), Z23
+	VCVTPS2PD laneFrame_columns+320(R9), Z24
+	VCVTPS2PD laneFrame_columns+352(R9), Z25
+	VCVTPS2PD laneFrame_columns+384(R9), Z26
+	VCVTPS2PD laneFrame_columns+416(R9), Z27
+	VCVTPS2PD laneFrame_columns+448(R9), Z28
+	VCVTPS2PD laneFrame_columns+480(R9), Z29
+	LEAQ laneFrame_tile+1024(R9), R13
+	XORL AX, AX
+	KMOVD AX, K2
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -1024(R13), Z14, Z0
+	VFMADD231PD.BCST -896(R13), Z14, Z4
+	VFMADD231PD.BCST -1016(R13), Z15, Z1
+	VFMADD231PD.BCST -888(R13), Z15, Z5
+	VFMADD231PD.BCST -1008(R13), Z16, Z2
+	VFMADD231PD.BCST -880(R13), Z16, Z6
+	VFMADD231PD.BCST -1000(R13), Z17, Z3
+	VFMADD231PD.BCST -872(R13), Z17, Z7
+	VFMADD231PD.BCST -992(R13), Z18, Z0
+	VFMADD231PD.BCST -864(R13), Z18, Z4
+	VFMADD231PD.BCST -984(R13), Z19, Z1
+	VFMADD231PD.BCST -856(R13), Z19, Z5
+	VFMADD231PD.BCST -976(R13), Z20, Z2
+	VFMADD231PD.BCST -848(R13), Z20, Z6
+	VFMADD231PD.BCST -968(R13), Z21, Z3
+	VFMADD231PD.BCST -840(R13), Z21, Z7
+	VFMADD231PD.BCST -960(R13), Z22, Z0
+	VFMADD231PD.BCST -832(R13), Z22, Z4
+	VFMADD231PD.BCST -952(R13), Z23, Z1
+	VFMADD231PD.BCST -824(R13), Z23, Z5
+	VFMADD231PD.BCST -944(R13), Z24, Z2
+	VFMADD231PD.BCST -816(R13), Z24, Z6
+	VFMADD231PD.BCST -936(R13), Z25, Z3
+	VFMADD231PD.BCST -808(R13), Z25, Z7
+	VFMADD231PD.BCST -928(R13), Z26, Z0
+	VFMADD231PD.BCST -800(R13), Z26, Z4
+	VFMADD231PD.BCST -920(R13), Z27, Z1
+	VFMADD231PD.BCST -792(R13), Z27, Z5
+	VFMADD231PD.BCST -912(R13), Z28, Z2
+	VFMADD231PD.BCST -784(R13), Z28, Z6
+	VFMADD231PD.BCST -904(R13), Z29, Z3
+	VFMADD231PD.BCST -776(R13), Z29, Z7
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -768(R13), Z14, Z0
+	VFMADD231PD.BCST -640(R13), Z14, Z4
+	VFMADD231PD.BCST -760(R13), Z15, Z1
+	VFMADD231PD.BCST -632(R13), Z15, Z5
 	MOVL 4(R8), DX
 	MOVL 8(R8), BX
 	MOVL 44(R8), CX
@@ -5725,81 +6116,254 @@ same111:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+0(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows112:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST -752(R13), Z16, Z2
+	VFMADD231PD.BCST -624(R13), Z16, Z6
+	VFMADD231PD.BCST -744(R13), Z17, Z3
+	VFMADD231PD.BCST -616(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -736(R13), Z18, Z0
+	VFMADD231PD.BCST -608(R13), Z18, Z4
+	VFMADD231PD.BCST -728(R13), Z19, Z1
+	VFMADD231PD.BCST -600(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -720(R13), Z20, Z2
+	VFMADD231PD.BCST -592(R13), Z20, Z6
+	VFMADD231PD.BCST -712(R13), Z21, Z3
+	VFMADD231PD.BCST -584(R13), Z21, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -704(R13), Z22, Z0
+	VFMADD231PD.BCST -576(R13), Z22, Z4
+	VFMADD231PD.BCST -696(R13), Z23, Z1
+	VFMADD231PD.BCST -568(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -688(R13), Z24, Z2
+	VFMADD231PD.BCST -560(R13), Z24, Z6
+	VFMADD231PD.BCST -680(R13), Z25, Z3
+	VFMADD231PD.BCST -552(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -672(R13), Z26, Z0
+	VFMADD231PD.BCST -544(R13), Z26, Z4
+	VFMADD231PD.BCST -664(R13), Z27, Z1
+	VFMADD231PD.BCST -536(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -656(R13), Z28, Z2
+	VFMADD231PD.BCST -528(R13), Z28, Z6
+	VFMADD231PD.BCST -648(R13), Z29, Z3
+	VFMADD231PD.BCST -520(R13), Z29, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -512(R13), Z14, Z0
+	VFMADD231PD.BCST -384(R13), Z14, Z4
+	VFMADD231PD.BCST -504(R13), Z15, Z1
+	VFMADD231PD.BCST -376(R13), Z15, Z5
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST -496(R13), Z16, Z2
+	VFMADD231PD.BCST -368(R13), Z16, Z6
+	VFMADD231PD.BCST -488(R13), Z17, Z3
+	VFMADD231PD.BCST -360(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -480(R13), Z18, Z0
+	VFMADD231PD.BCST -352(R13), Z18, Z4
+	VFMADD231PD.BCST -472(R13), Z19, Z1
+	VFMADD231PD.BCST -344(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -464(R13), Z20, Z2
+	VFMADD231PD.BCST -336(R13), Z20, Z6
+	VFMADD231PD.BCST -456(R13), Z21, Z3
+	VFMADD231PD.BCST -328(R13), Z21, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -448(R13), Z22, Z0
+	VFMADD231PD.BCST -320(R13), Z22, Z4
+	VFMADD231PD.BCST -440(R13), Z23, Z1
+	VFMADD231PD.BCST -312(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -432(R13), Z24, Z2
+	VFMADD231PD.BCST -304(R13), Z24, Z6
+	VFMADD231PD.BCST -424(R13), Z25, Z3
+	VFMADD231PD.BCST -296(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -416(R13), Z26, Z0
+	VFMADD231PD.BCST -288(R13), Z26, Z4
+	VFMADD231PD.BCST -408(R13), Z27, Z1
+	VFMADD231PD.BCST -280(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -400(R13), Z28, Z2
+	VFMADD231PD.BCST -272(R13), Z28, Z6
+	VFMADD231PD.BCST -392(R13), Z29, Z3
+	VFMADD231PD.BCST -264(R13), Z29, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -256(R13), Z14, Z0
+	VFMADD231PD.BCST -128(R13), Z14, Z4
+	VFMADD231PD.BCST -248(R13), Z15, Z1
+	VFMADD231PD.BCST -120(R13), Z15, Z5
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST -240(R13), Z16, Z2
+	VFMADD231PD.BCST -112(R13), Z16, Z6
+	VFMADD231PD.BCST -232(R13), Z17, Z3
+	VFMADD231PD.BCST -104(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -224(R13), Z18, Z0
+	VFMADD231PD.BCST -96(R13), Z18, Z4
+	VFMADD231PD.BCST -216(R13), Z19, Z1
+	VFMADD231PD.BCST -88(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -208(R13), Z20, Z2
+	VFMADD231PD.BCST -80(R13), Z20, Z6
+	VFMADD231PD.BCST -200(R13), Z21, Z3
+	VFMADD231PD.BCST -72(R13), Z21, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -192(R13), Z22, Z0
+	VFMADD231PD.BCST -64(R13), Z22, Z4
+	VFMADD231PD.BCST -184(R13), Z23, Z1
+	VFMADD231PD.BCST -56(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -176(R13), Z24, Z2
+	VFMADD231PD.BCST -48(R13), Z24, Z6
+	VFMADD231PD.BCST -168(R13), Z25, Z3
+	VFMADD231PD.BCST -40(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -160(R13), Z26, Z0
+	VFMADD231PD.BCST -32(R13), Z26, Z4
+	VFMADD231PD.BCST -152(R13), Z27, Z1
+	VFMADD231PD.BCST -24(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -144(R13), Z28, Z2
+	VFMADD231PD.BCST -16(R13), Z28, Z6
+	VFMADD231PD.BCST -136(R13), Z29, Z3
+	VFMADD231PD.BCST -8(R13), Z29, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
 	VFMADD231PD.BCST 0(R13), Z14, Z0
 	VFMADD231PD.BCST 128(R13), Z14, Z4
 	VFMADD231PD.BCST 8(R13), Z15, Z1
 	VFMADD231PD.BCST 136(R13), Z15, Z5
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
 	VFMADD231PD.BCST 16(R13), Z16, Z2
 	VFMADD231PD.BCST 144(R13), Z16, Z6
 	VFMADD231PD.BCST 24(R13), Z17, Z3
 	VFMADD231PD.BCST 152(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
 	VFMADD231PD.BCST 32(R13), Z18, Z0
 	VFMADD231PD.BCST 160(R13), Z18, Z4
 	VFMADD231PD.BCST 40(R13), Z19, Z1
 	VFMADD231PD.BCST 168(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
 	VFMADD231PD.BCST 48(R13), Z20, Z2
 	VFMADD231PD.BCST 176(R13), Z20, Z6
 	VFMADD231PD.BCST 56(R13), Z21, Z3
 	VFMADD231PD.BCST 184(R13), Z21, Z7
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
 	VFMADD231PD.BCST 64(R13), Z22, Z0
 	VFMADD231PD.BCST 192(R13), Z22, Z4
 	VFMADD231PD.BCST 72(R13), Z23, Z1
 	VFMADD231PD.BCST 200(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
 	VFMADD231PD.BCST 80(R13), Z24, Z2
 	VFMADD231PD.BCST 208(R13), Z24, Z6
 	VFMADD231PD.BCST 88(R13), Z25, Z3
 	VFMADD231PD.BCST 216(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
 	VFMADD231PD.BCST 96(R13), Z26, Z0
 	VFMADD231PD.BCST 224(R13), Z26, Z4
 	VFMADD231PD.BCST 104(R13), Z27, Z1
 	VFMADD231PD.BCST 232(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
 	VFMADD231PD.BCST 112(R13), Z28, Z2
 	VFMADD231PD.BCST 240(R13), Z28, Z6
 	VFMADD231PD.BCST 120(R13), Z29, Z3
 	VFMADD231PD.BCST 248(R13), Z29, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $256, R13
-	SUBL $2, R15
-	JNE rows112
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 256(R13), Z14, Z0
+	VFMADD231PD.BCST 384(R13), Z14, Z4
+	VFMADD231PD.BCST 264(R13), Z15, Z1
+	VFMADD231PD.BCST 392(R13), Z15, Z5
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -5808,81 +6372,241 @@ rows112:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+1024(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows113:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VFMADD231PD.BCST 0(R13), Z14, Z0
-	VFMADD231PD.BCST 128(R13), Z14, Z4
-	VFMADD231PD.BCST 8(R13), Z15, Z1
-	VFMADD231PD.BCST 136(R13), Z15, Z5
-	VFMADD231PD.BCST 16(R13), Z16, Z2
-	VFMADD231PD.BCST 144(R13), Z16, Z6
-	VFMADD231PD.BCST 24(R13), Z17, Z3
-	VFMADD231PD.BCST 152(R13), Z17, Z7
-	VFMADD231PD.BCST 32(R13), Z18, Z0
-	VFMADD231PD.BCST 160(R13), Z18, Z4
-	VFMADD231PD.BCST 40(R13), Z19, Z1
-	VFMADD231PD.BCST 168(R13), Z19, Z5
-	VFMADD231PD.BCST 48(R13), Z20, Z2
-	VFMADD231PD.BCST 176(R13), Z20, Z6
-	VFMADD231PD.BCST 56(R13), Z21, Z3
-	VFMADD231PD.BCST 184(R13), Z21, Z7
-	VFMADD231PD.BCST 64(R13), Z22, Z0
-	VFMADD231PD.BCST 192(R13), Z22, Z4
-	VFMADD231PD.BCST 72(R13), Z23, Z1
-	VFMADD231PD.BCST 200(R13), Z23, Z5
-	VFMADD231PD.BCST 80(R13), Z24, Z2
-	VFMADD231PD.BCST 208(R13), Z24, Z6
-	VFMADD231PD.BCST 88(R13), Z25, Z3
-	VFMADD231PD.BCST 216(R13), Z25, Z7
-	VFMADD231PD.BCST 96(R13), Z26, Z0
-	VFMADD231PD.BCST 224(R13), Z26, Z4
-	VFMADD231PD.BCST 104(R13), Z27, Z1
-	VFMADD231PD.BCST 232(R13), Z27, Z5
-	VFMADD231PD.BCST 112(R13), Z28, Z2
-	VFMADD231PD.BCST 240(R13), Z28, Z6
-	VFMADD231PD.BCST 120(R13), Z29, Z3
-	VFMADD231PD.BCST 248(R13), Z29, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $256, R13
-	SUBL $2, R15
-	JNE rows113
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST 272(R13), Z16, Z2
+	VFMADD231PD.BCST 400(R13), Z16, Z6
+	VFMADD231PD.BCST 280(R13), Z17, Z3
+	VFMADD231PD.BCST 408(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 288(R13), Z18, Z0
+	VFMADD231PD.BCST 416(R13), Z18, Z4
+	VFMADD231PD.BCST 296(R13), Z19, Z1
+	VFMADD231PD.BCST 424(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 304(R13), Z20, Z2
+	VFMADD231PD.BCST 432(R13), Z20, Z6
+	VFMADD231PD.BCST 312(R13), Z21, Z3
+	VFMADD231PD.BCST 440(R13), Z21, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 320(R13), Z22, Z0
+	VFMADD231PD.BCST 448(R13), Z22, Z4
+	VFMADD231PD.BCST 328(R13), Z23, Z1
+	VFMADD231PD.BCST 456(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 336(R13), Z24, Z2
+	VFMADD231PD.BCST 464(R13), Z24, Z6
+	VFMADD231PD.BCST 344(R13), Z25, Z3
+	VFMADD231PD.BCST 472(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 352(R13), Z26, Z0
+	VFMADD231PD.BCST 480(R13), Z26, Z4
+	VFMADD231PD.BCST 360(R13), Z27, Z1
+	VFMADD231PD.BCST 488(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 368(R13), Z28, Z2
+	VFMADD231PD.BCST 496(R13), Z28, Z6
+	VFMADD231PD.BCST 376(R13), Z29, Z3
+	VFMADD231PD.BCST 504(R13), Z29, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 512(R13), Z14, Z0
+	VFMADD231PD.BCST 640(R13), Z14, Z4
+	VFMADD231PD.BCST 520(R13), Z15, Z1
+	VFMADD231PD.BCST 648(R13), Z15, Z5
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST 528(R13), Z16, Z2
+	VFMADD231PD.BCST 656(R13), Z16, Z6
+	VFMADD231PD.BCST 536(R13), Z17, Z3
+	VFMADD231PD.BCST 664(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 544(R13), Z18, Z0
+	VFMADD231PD.BCST 672(R13), Z18, Z4
+	VFMADD231PD.BCST 552(R13), Z19, Z1
+	VFMADD231PD.BCST 680(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 560(R13), Z20, Z2
+	VFMADD231PD.BCST 688(R13), Z20, Z6
+	VFMADD231PD.BCST 568(R13), Z21, Z3
+	VFMADD231PD.BCST 696(R13), Z21, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 576(R13), Z22, Z0
+	VFMADD231PD.BCST 704(R13), Z22, Z4
+	VFMADD231PD.BCST 584(R13), Z23, Z1
+	VFMADD231PD.BCST 712(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 592(R13), Z24, Z2
+	VFMADD231PD.BCST 720(R13), Z24, Z6
+	VFMADD231PD.BCST 600(R13), Z25, Z3
+	VFMADD231PD.BCST 728(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 608(R13), Z26, Z0
+	VFMADD231PD.BCST 736(R13), Z26, Z4
+	VFMADD231PD.BCST 616(R13), Z27, Z1
+	VFMADD231PD.BCST 744(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 624(R13), Z28, Z2
+	VFMADD231PD.BCST 752(R13), Z28, Z6
+	VFMADD231PD.BCST 632(R13), Z29, Z3
+	VFMADD231PD.BCST 760(R13), Z29, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 768(R13), Z14, Z0
+	VFMADD231PD.BCST 896(R13), Z14, Z4
+	VFMADD231PD.BCST 776(R13), Z15, Z1
+	VFMADD231PD.BCST 904(R13), Z15, Z5
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST 784(R13), Z16, Z2
+	VFMADD231PD.BCST 912(R13), Z16, Z6
+	VFMADD231PD.BCST 792(R13), Z17, Z3
+	VFMADD231PD.BCST 920(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 800(R13), Z18, Z0
+	VFMADD231PD.BCST 928(R13), Z18, Z4
+	VFMADD231PD.BCST 808(R13), Z19, Z1
+	VFMADD231PD.BCST 936(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 816(R13), Z20, Z2
+	VFMADD231PD.BCST 944(R13), Z20, Z6
+	VFMADD231PD.BCST 824(R13), Z21, Z3
+	VFMADD231PD.BCST 952(R13), Z21, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 832(R13), Z22, Z0
+	VFMADD231PD.BCST 960(R13), Z22, Z4
+	VFMADD231PD.BCST 840(R13), Z23, Z1
+	VFMADD231PD.BCST 968(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 848(R13), Z24, Z2
+	VFMADD231PD.BCST 976(R13), Z24, Z6
+	VFMADD231PD.BCST 856(R13), Z25, Z3
+	VFMADD231PD.BCST 984(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 864(R13), Z26, Z0
+	VFMADD231PD.BCST 992(R13), Z26, Z4
+	VFMADD231PD.BCST 872(R13), Z27, Z1
+	VFMADD231PD.BCST 1000(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 880(R13), Z28, Z2
+	VFMADD231PD.BCST 1008(R13), Z28, Z6
+	VFMADD231PD.BCST 888(R13), Z29, Z3
+	VFMADD231PD.BCST 1016(R13), Z29, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
+	VADDPD Z9, Z8, Z8
+	VADDPD Z11, Z10, Z10
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VADDPD Z12, Z8, Z8
+	VADDPD Z13, Z10, Z10
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	KORTESTW K2, K2
+	JEQ numbers117
+	MOVL 4(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 8(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 12(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 16(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+numbers117:
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -5891,7 +6615,7 @@ rows113:
 TEXT mmaF16512<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same114
+	JEQ same118
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -5997,7 +6721,7 @@ TEXT mmaF16512<>(SB), NOSPLIT, $0-0
 	VCVTPH2PS 112(BX), Y0
 	VCVTPS2PD Y0, Z0
 	VMOVUPS Z0, laneFrame_tile+1984(R9)
-same114:
+same118:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
@@ -6126,6 +6850,65 @@ same114:
 	VCVTPH2PS X11, Y11
 	VCVTPS2PD Y10, Z28
 	VCVTPS2PD Y11, Z29
+	LEAQ laneFrame_tile+1024(R9), R13
+	XORL AX, AX
+	KMOVD AX, K2
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -1024(R13), Z14, Z0
+	VFMADD231PD.BCST -896(R13), Z14, Z4
+	VFMADD231PD.BCST -1016(R13), Z15, Z1
+	VFMADD231PD.BCST -888(R13), Z15, Z5
+	VFMADD231PD.BCST -1008(R13), Z16, Z2
+	VFMADD231PD.BCST -880(R13), Z16, Z6
+	VFMADD231PD.BCST -1000(R13), Z17, Z3
+	VFMADD231PD.BCST -872(R13), Z17, Z7
+	VFMADD231PD.BCST -992(R13), Z18, Z0
+	VFMADD231PD.BCST -864(R13), Z18, Z4
+	VFMADD231PD.BCST -984(R13), Z19, Z1
+	VFMADD231PD.BCST -856(R13), Z19, Z5
+	VFMADD231PD.BCST -976(R13), Z20, Z2
+	VFMADD231PD.BCST -848(R13), Z20, Z6
+	VFMADD231PD.BCST -968(R13), Z21, Z3
+	VFMADD231PD.BCST -840(R13), Z21, Z7
+	VFMADD231PD.BCST -960(R13), Z22, Z0
+	VFMADD231PD.BCST -832(R13), Z22, Z4
+	VFMADD231PD.BCST -952(R13), Z23, Z1
+	VFMADD231PD.BCST -824(R13), Z23, Z5
+	VFMADD231PD.BCST -944(R13), Z24, Z2
+	VFMADD231PD.BCST -816(R13), Z24, Z6
+	VFMADD231PD.BCST -936(R13), Z25, Z3
+	VFMADD231PD.BCST -808(R13), Z25, Z7
+	VFMADD231PD.BCST -928(R13), Z26, Z0
+	VFMADD231PD.BCST -800(R13), Z26, Z4
+	VFMADD231PD.BCST -920(R13), Z27, Z1
+	VFMADD231PD.BCST -792(R13), Z27, Z5
+	VFMADD231PD.BCST -912(R13), Z28, Z2
+	VFMADD231PD.BCST -784(R13), Z28, Z6
+	VFMADD231PD.BCST -904(R13), Z29, Z3
+	VFMADD231PD.BCST -776(R13), Z29, Z7
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -768(R13), Z14, Z0
+	VFMADD231PD.BCST -640(R13), Z14, Z4
+	VFMADD231PD.BCST -760(R13), Z15, Z1
+	VFMADD231PD.BCST -632(R13), Z15, Z5
 	MOVL 4(R8), DX
 	MOVL 8(R8), BX
 	MOVL 44(R8), CX
@@ -6134,81 +6917,254 @@ same114:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+0(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows115:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST -752(R13), Z16, Z2
+	VFMADD231PD.BCST -624(R13), Z16, Z6
+	VFMADD231PD.BCST -744(R13), Z17, Z3
+	VFMADD231PD.BCST -616(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -736(R13), Z18, Z0
+	VFMADD231PD.BCST -608(R13), Z18, Z4
+	VFMADD231PD.BCST -728(R13), Z19, Z1
+	VFMADD231PD.BCST -600(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -720(R13), Z20, Z2
+	VFMADD231PD.BCST -592(R13), Z20, Z6
+	VFMADD231PD.BCST -712(R13), Z21, Z3
+	VFMADD231PD.BCST -584(R13), Z21, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -704(R13), Z22, Z0
+	VFMADD231PD.BCST -576(R13), Z22, Z4
+	VFMADD231PD.BCST -696(R13), Z23, Z1
+	VFMADD231PD.BCST -568(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -688(R13), Z24, Z2
+	VFMADD231PD.BCST -560(R13), Z24, Z6
+	VFMADD231PD.BCST -680(R13), Z25, Z3
+	VFMADD231PD.BCST -552(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -672(R13), Z26, Z0
+	VFMADD231PD.BCST -544(R13), Z26, Z4
+	VFMADD231PD.BCST -664(R13), Z27, Z1
+	VFMADD231PD.BCST -536(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -656(R13), Z28, Z2
+	VFMADD231PD.BCST -528(R13), Z28, Z6
+	VFMADD231PD.BCST -648(R13), Z29, Z3
+	VFMADD231PD.BCST -520(R13), Z29, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -512(R13), Z14, Z0
+	VFMADD231PD.BCST -384(R13), Z14, Z4
+	VFMADD231PD.BCST -504(R13), Z15, Z1
+	VFMADD231PD.BCST -376(R13), Z15, Z5
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST -496(R13), Z16, Z2
+	VFMADD231PD.BCST -368(R13), Z16, Z6
+	VFMADD231PD.BCST -488(R13), Z17, Z3
+	VFMADD231PD.BCST -360(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -480(R13), Z18, Z0
+	VFMADD231PD.BCST -352(R13), Z18, Z4
+	VFMADD231PD.BCST -472(R13), Z19, Z1
+	VFMADD231PD.BCST -344(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -464(R13), Z20, Z2
+	VFMADD231PD.BCST -336(R13), Z20, Z6
+	VFMADD231PD.BCST -456(R13), Z21, Z3
+	VFMADD231PD.BCST -328(R13), Z21, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -448(R13), Z22, Z0
+	VFMADD231PD.BCST -320(R13), Z22, Z4
+	VFMADD231PD.BCST -440(R13), Z23, Z1
+	VFMADD231PD.BCST -312(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -432(R13), Z24, Z2
+	VFMADD231PD.BCST -304(R13), Z24, Z6
+	VFMADD231PD.BCST -424(R13), Z25, Z3
+	VFMADD231PD.BCST -296(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -416(R13), Z26, Z0
+	VFMADD231PD.BCST -288(R13), Z26, Z4
+	VFMADD231PD.BCST -408(R13), Z27, Z1
+	VFMADD231PD.BCST -280(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -400(R13), Z28, Z2
+	VFMADD231PD.BCST -272(R13), Z28, Z6
+	VFMADD231PD.BCST -392(R13), Z29, Z3
+	VFMADD231PD.BCST -264(R13), Z29, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -256(R13), Z14, Z0
+	VFMADD231PD.BCST -128(R13), Z14, Z4
+	VFMADD231PD.BCST -248(R13), Z15, Z1
+	VFMADD231PD.BCST -120(R13), Z15, Z5
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST -240(R13), Z16, Z2
+	VFMADD231PD.BCST -112(R13), Z16, Z6
+	VFMADD231PD.BCST -232(R13), Z17, Z3
+	VFMADD231PD.BCST -104(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -224(R13), Z18, Z0
+	VFMADD231PD.BCST -96(R13), Z18, Z4
+	VFMADD231PD.BCST -216(R13), Z19, Z1
+	VFMADD231PD.BCST -88(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -208(R13), Z20, Z2
+	VFMADD231PD.BCST -80(R13), Z20, Z6
+	VFMADD231PD.BCST -200(R13), Z21, Z3
+	VFMADD231PD.BCST -72(R13), Z21, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -192(R13), Z22, Z0
+	VFMADD231PD.BCST -64(R13), Z22, Z4
+	VFMADD231PD.BCST -184(R13), Z23, Z1
+	VFMADD231PD.BCST -56(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -176(R13), Z24, Z2
+	VFMADD231PD.BCST -48(R13), Z24, Z6
+	VFMADD231PD.BCST -168(R13), Z25, Z3
+	VFMADD231PD.BCST -40(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -160(R13), Z26, Z0
+	VFMADD231PD.BCST -32(R13), Z26, Z4
+	VFMADD231PD.BCST -152(R13), Z27, Z1
+	VFMADD231PD.BCST -24(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -144(R13), Z28, Z2
+	VFMADD231PD.BCST -16(R13), Z28, Z6
+	VFMADD231PD.BCST -136(R13), Z29, Z3
+	VFMADD231PD.BCST -8(R13), Z29, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
 	VFMADD231PD.BCST 0(R13), Z14, Z0
 	VFMADD231PD.BCST 128(R13), Z14, Z4
 	VFMADD231PD.BCST 8(R13), Z15, Z1
 	VFMADD231PD.BCST 136(R13), Z15, Z5
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
 	VFMADD231PD.BCST 16(R13), Z16, Z2
 	VFMADD231PD.BCST 144(R13), Z16, Z6
 	VFMADD231PD.BCST 24(R13), Z17, Z3
 	VFMADD231PD.BCST 152(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
 	VFMADD231PD.BCST 32(R13), Z18, Z0
 	VFMADD231PD.BCST 160(R13), Z18, Z4
 	VFMADD231PD.BCST 40(R13), Z19, Z1
 	VFMADD231PD.BCST 168(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
 	VFMADD231PD.BCST 48(R13), Z20, Z2
 	VFMADD231PD.BCST 176(R13), Z20, Z6
 	VFMADD231PD.BCST 56(R13), Z21, Z3
 	VFMADD231PD.BCST 184(R13), Z21, Z7
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
 	VFMADD231PD.BCST 64(R13), Z22, Z0
 	VFMADD231PD.BCST 192(R13), Z22, Z4
 	VFMADD231PD.BCST 72(R13), Z23, Z1
 	VFMADD231PD.BCST 200(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
 	VFMADD231PD.BCST 80(R13), Z24, Z2
 	VFMADD231PD.BCST 208(R13), Z24, Z6
 	VFMADD231PD.BCST 88(R13), Z25, Z3
 	VFMADD231PD.BCST 216(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
 	VFMADD231PD.BCST 96(R13), Z26, Z0
 	VFMADD231PD.BCST 224(R13), Z26, Z4
 	VFMADD231PD.BCST 104(R13), Z27, Z1
 	VFMADD231PD.BCST 232(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
 	VFMADD231PD.BCST 112(R13), Z28, Z2
 	VFMADD231PD.BCST 240(R13), Z28, Z6
 	VFMADD231PD.BCST 120(R13), Z29, Z3
 	VFMADD231PD.BCST 248(R13), Z29, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $256, R13
-	SUBL $2, R15
-	JNE rows115
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 256(R13), Z14, Z0
+	VFMADD231PD.BCST 384(R13), Z14, Z4
+	VFMADD231PD.BCST 264(R13), Z15, Z1
+	VFMADD231PD.BCST 392(R13), Z15, Z5
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -6217,81 +7173,241 @@ rows115:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+1024(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows116:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VFMADD231PD.BCST 0(R13), Z14, Z0
-	VFMADD231PD.BCST 128(R13), Z14, Z4
-	VFMADD231PD.BCST 8(R13), Z15, Z1
-	VFMADD231PD.BCST 136(R13), Z15, Z5
-	VFMADD231PD.BCST 16(R13), Z16, Z2
-	VFMADD231PD.BCST 144(R13), Z16, Z6
-	VFMADD231PD.BCST 24(R13), Z17, Z3
-	VFMADD231PD.BCST 152(R13), Z17, Z7
-	VFMADD231PD.BCST 32(R13), Z18, Z0
-	VFMADD231PD.BCST 160(R13), Z18, Z4
-	VFMADD231PD.BCST 40(R13), Z19, Z1
-	VFMADD231PD.BCST 168(R13), Z19, Z5
-	VFMADD231PD.BCST 48(R13), Z20, Z2
-	VFMADD231PD.BCST 176(R13), Z20, Z6
-	VFMADD231PD.BCST 56(R13), Z21, Z3
-	VFMADD231PD.BCST 184(R13), Z21, Z7
-	VFMADD231PD.BCST 64(R13), Z22, Z0
-	VFMADD231PD.BCST 192(R13), Z22, Z4
-	VFMADD231PD.BCST 72(R13), Z23, Z1
-	VFMADD231PD.BCST 200(R13), Z23, Z5
-	VFMADD231PD.BCST 80(R13), Z24, Z2
-	VFMADD231PD.BCST 208(R13), Z24, Z6
-	VFMADD231PD.BCST 88(R13), Z25, Z3
-	VFMADD231PD.BCST 216(R13), Z25, Z7
-	VFMADD231PD.BCST 96(R13), Z26, Z0
-	VFMADD231PD.BCST 224(R13), Z26, Z4
-	VFMADD231PD.BCST 104(R13), Z27, Z1
-	VFMADD231PD.BCST 232(R13), Z27, Z5
-	VFMADD231PD.BCST 112(R13), Z28, Z2
-	VFMADD231PD.BCST 240(R13), Z28, Z6
-	VFMADD231PD.BCST 120(R13), Z29, Z3
-	VFMADD231PD.BCST 248(R13), Z29, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $256, R13
-	SUBL $2, R15
-	JNE rows116
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST 272(R13), Z16, Z2
+	VFMADD231PD.BCST 400(R13), Z16, Z6
+	VFMADD231PD.BCST 280(R13), Z17, Z3
+	VFMADD231PD.BCST 408(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 288(R13), Z18, Z0
+	VFMADD231PD.BCST 416(R13), Z18, Z4
+	VFMADD231PD.BCST 296(R13), Z19, Z1
+	VFMADD231PD.BCST 424(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 304(R13), Z20, Z2
+	VFMADD231PD.BCST 432(R13), Z20, Z6
+	VFMADD231PD.BCST 312(R13), Z21, Z3
+	VFMADD231PD.BCST 440(R13), Z21, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 320(R13), Z22, Z0
+	VFMADD231PD.BCST 448(R13), Z22, Z4
+	VFMADD231PD.BCST 328(R13), Z23, Z1
+	VFMADD231PD.BCST 456(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 336(R13), Z24, Z2
+	VFMADD231PD.BCST 464(R13), Z24, Z6
+	VFMADD231PD.BCST 344(R13), Z25, Z3
+	VFMADD231PD.BCST 472(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 352(R13), Z26, Z0
+	VFMADD231PD.BCST 480(R13), Z26, Z4
+	VFMADD231PD.BCST 360(R13), Z27, Z1
+	VFMADD231PD.BCST 488(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 368(R13), Z28, Z2
+	VFMADD231PD.BCST 496(R13), Z28, Z6
+	VFMADD231PD.BCST 376(R13), Z29, Z3
+	VFMADD231PD.BCST 504(R13), Z29, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 512(R13), Z14, Z0
+	VFMADD231PD.BCST 640(R13), Z14, Z4
+	VFMADD231PD.BCST 520(R13), Z15, Z1
+	VFMADD231PD.BCST 648(R13), Z15, Z5
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST 528(R13), Z16, Z2
+	VFMADD231PD.BCST 656(R13), Z16, Z6
+	VFMADD231PD.BCST 536(R13), Z17, Z3
+	VFMADD231PD.BCST 664(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 544(R13), Z18, Z0
+	VFMADD231PD.BCST 672(R13), Z18, Z4
+	VFMADD231PD.BCST 552(R13), Z19, Z1
+	VFMADD231PD.BCST 680(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 560(R13), Z20, Z2
+	VFMADD231PD.BCST 688(R13), Z20, Z6
+	VFMADD231PD.BCST 568(R13), Z21, Z3
+	VFMADD231PD.BCST 696(R13), Z21, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 576(R13), Z22, Z0
+	VFMADD231PD.BCST 704(R13), Z22, Z4
+	VFMADD231PD.BCST 584(R13), Z23, Z1
+	VFMADD231PD.BCST 712(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 592(R13), Z24, Z2
+	VFMADD231PD.BCST 720(R13), Z24, Z6
+	VFMADD231PD.BCST 600(R13), Z25, Z3
+	VFMADD231PD.BCST 728(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 608(R13), Z26, Z0
+	VFMADD231PD.BCST 736(R13), Z26, Z4
+	VFMADD231PD.BCST 616(R13), Z27, Z1
+	VFMADD231PD.BCST 744(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 624(R13), Z28, Z2
+	VFMADD231PD.BCST 752(R13), Z28, Z6
+	VFMADD231PD.BCST 632(R13), Z29, Z3
+	VFMADD231PD.BCST 760(R13), Z29, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST 768(R13), Z14, Z0
+	VFMADD231PD.BCST 896(R13), Z14, Z4
+	VFMADD231PD.BCST 776(R13), Z15, Z1
+	VFMADD231PD.BCST 904(R13), Z15, Z5
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST 784(R13), Z16, Z2
+	VFMADD231PD.BCST 912(R13), Z16, Z6
+	VFMADD231PD.BCST 792(R13), Z17, Z3
+	VFMADD231PD.BCST 920(R13), Z17, Z7
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST 800(R13), Z18, Z0
+	VFMADD231PD.BCST 928(R13), Z18, Z4
+	VFMADD231PD.BCST 808(R13), Z19, Z1
+	VFMADD231PD.BCST 936(R13), Z19, Z5
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST 816(R13), Z20, Z2
+	VFMADD231PD.BCST 944(R13), Z20, Z6
+	VFMADD231PD.BCST 824(R13), Z21, Z3
+	VFMADD231PD.BCST 952(R13), Z21, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST 832(R13), Z22, Z0
+	VFMADD231PD.BCST 960(R13), Z22, Z4
+	VFMADD231PD.BCST 840(R13), Z23, Z1
+	VFMADD231PD.BCST 968(R13), Z23, Z5
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST 848(R13), Z24, Z2
+	VFMADD231PD.BCST 976(R13), Z24, Z6
+	VFMADD231PD.BCST 856(R13), Z25, Z3
+	VFMADD231PD.BCST 984(R13), Z25, Z7
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST 864(R13), Z26, Z0
+	VFMADD231PD.BCST 992(R13), Z26, Z4
+	VFMADD231PD.BCST 872(R13), Z27, Z1
+	VFMADD231PD.BCST 1000(R13), Z27, Z5
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST 880(R13), Z28, Z2
+	VFMADD231PD.BCST 1008(R13), Z28, Z6
+	VFMADD231PD.BCST 888(R13), Z29, Z3
+	VFMADD231PD.BCST 1016(R13), Z29, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
+	VADDPD Z9, Z8, Z8
+	VADDPD Z11, Z10, Z10
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VADDPD Z12, Z8, Z8
+	VADDPD Z13, Z10, Z10
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	KORTESTW K2, K2
+	JEQ numbers119
+	MOVL 4(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 8(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 12(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 16(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+numbers119:
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -6300,7 +7416,7 @@ rows116:
 TEXT mmaTF32512<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same117
+	JEQ same120
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -6438,7 +7554,7 @@ TEXT mmaTF32512<>(SB), NOSPLIT, $0-0
 	VANDPS 112(BX), X1, X0
 	VCVTPS2PD X0, Y0
 	VMOVUPS Y0, laneFrame_tile+992(R9)
-same117:
+same120:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS (BX), Z8
@@ -6487,6 +7603,47 @@ same117:
 	VBROADCASTSS low13<>(SB), Y11
 	VANDPS Y11, Y10, Y10
 	VCVTPS2PD Y10, Z21
+	LEAQ laneFrame_tile+1024(R9), R13
+	XORL AX, AX
+	KMOVD AX, K2
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -1024(R13), Z14, Z0
+	VFMADD231PD.BCST -960(R13), Z14, Z4
+	VFMADD231PD.BCST -1016(R13), Z15, Z1
+	VFMADD231PD.BCST -952(R13), Z15, Z5
+	VFMADD231PD.BCST -1008(R13), Z16, Z2
+	VFMADD231PD.BCST -944(R13), Z16, Z6
+	VFMADD231PD.BCST -1000(R13), Z17, Z3
+	VFMADD231PD.BCST -936(R13), Z17, Z7
+	VFMADD231PD.BCST -992(R13), Z18, Z0
+	VFMADD231PD.BCST -928(R13), Z18, Z4
+	VFMADD231PD.BCST -984(R13), Z19, Z1
+	VFMADD231PD.BCST -920(R13), Z19, Z5
+	VFMADD231PD.BCST -976(R13), Z20, Z2
+	VFMADD231PD.BCST -912(R13), Z20, Z6
+	VFMADD231PD.BCST -968(R13), Z21, Z3
+	VFMADD231PD.BCST -904(R13), Z21, Z7
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -896(R13), Z14, Z0
+	VFMADD231PD.BCST -832(R13), Z14, Z4
 	MOVL 4(R8), DX
 	MOVL 8(R8), BX
 	MOVL 44(R8), CX
@@ -6495,65 +7652,190 @@ same117:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+0(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows118:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VFMADD231PD.BCST 0(R13), Z14, Z0
-	VFMADD231PD.BCST 64(R13), Z14, Z4
-	VFMADD231PD.BCST 8(R13), Z15, Z1
-	VFMADD231PD.BCST 72(R13), Z15, Z5
-	VFMADD231PD.BCST 16(R13), Z16, Z2
-	VFMADD231PD.BCST 80(R13), Z16, Z6
-	VFMADD231PD.BCST 24(R13), Z17, Z3
-	VFMADD231PD.BCST 88(R13), Z17, Z7
-	VFMADD231PD.BCST 32(R13), Z18, Z0
-	VFMADD231PD.BCST 96(R13), Z18, Z4
-	VFMADD231PD.BCST 40(R13), Z19, Z1
-	VFMADD231PD.BCST 104(R13), Z19, Z5
-	VFMADD231PD.BCST 48(R13), Z20, Z2
-	VFMADD231PD.BCST 112(R13), Z20, Z6
-	VFMADD231PD.BCST 56(R13), Z21, Z3
-	VFMADD231PD.BCST 120(R13), Z21, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $128, R13
-	SUBL $2, R15
-	JNE rows118
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST -888(R13), Z15, Z1
+	VFMADD231PD.BCST -824(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -880(R13), Z16, Z2
+	VFMADD231PD.BCST -816(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -872(R13), Z17, Z3
+	VFMADD231PD.BCST -808(R13), Z17, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -864(R13), Z18, Z0
+	VFMADD231PD.BCST -800(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -856(R13), Z19, Z1
+	VFMADD231PD.BCST -792(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -848(R13), Z20, Z2
+	VFMADD231PD.BCST -784(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -840(R13), Z21, Z3
+	VFMADD231PD.BCST -776(R13), Z21, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -768(R13), Z14, Z0
+	VFMADD231PD.BCST -704(R13), Z14, Z4
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST -760(R13), Z15, Z1
+	VFMADD231PD.BCST -696(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -752(R13), Z16, Z2
+	VFMADD231PD.BCST -688(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -744(R13), Z17, Z3
+	VFMADD231PD.BCST -680(R13), Z17, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -736(R13), Z18, Z0
+	VFMADD231PD.BCST -672(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -728(R13), Z19, Z1
+	VFMADD231PD.BCST -664(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -720(R13), Z20, Z2
+	VFMADD231PD.BCST -656(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -712(R13), Z21, Z3
+	VFMADD231PD.BCST -648(R13), Z21, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -640(R13), Z14, Z0
+	VFMADD231PD.BCST -576(R13), Z14, Z4
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST -632(R13), Z15, Z1
+	VFMADD231PD.BCST -568(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -624(R13), Z16, Z2
+	VFMADD231PD.BCST -560(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -616(R13), Z17, Z3
+	VFMADD231PD.BCST -552(R13), Z17, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -608(R13), Z18, Z0
+	VFMADD231PD.BCST -544(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -600(R13), Z19, Z1
+	VFMADD231PD.BCST -536(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -592(R13), Z20, Z2
+	VFMADD231PD.BCST -528(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -584(R13), Z21, Z3
+	VFMADD231PD.BCST -520(R13), Z21, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -512(R13), Z14, Z0
+	VFMADD231PD.BCST -448(R13), Z14, Z4
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
+	VFMADD231PD.BCST -504(R13), Z15, Z1
+	VFMADD231PD.BCST -440(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -496(R13), Z16, Z2
+	VFMADD231PD.BCST -432(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -488(R13), Z17, Z3
+	VFMADD231PD.BCST -424(R13), Z17, Z7
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -480(R13), Z18, Z0
+	VFMADD231PD.BCST -416(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -472(R13), Z19, Z1
+	VFMADD231PD.BCST -408(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -464(R13), Z20, Z2
+	VFMADD231PD.BCST -400(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -456(R13), Z21, Z3
+	VFMADD231PD.BCST -392(R13), Z21, Z7
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -384(R13), Z14, Z0
+	VFMADD231PD.BCST -320(R13), Z14, Z4
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -6562,168 +7844,301 @@ rows118:
 	ADDQ SI, BX
 	ADDQ SI, CX
 	ADDQ SI, R11
-	LEAQ laneFrame_tile+512(R9), R13
-	MOVL $8, R15
-	PCALIGN $32
-rows119:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VFMADD231PD.BCST 0(R13), Z14, Z0
-	VFMADD231PD.BCST 64(R13), Z14, Z4
-	VFMADD231PD.BCST 8(R13), Z15, Z1
-	VFMADD231PD.BCST 72(R13), Z15, Z5
-	VFMADD231PD.BCST 16(R13), Z16, Z2
-	VFMADD231PD.BCST 80(R13), Z16, Z6
-	VFMADD231PD.BCST 24(R13), Z17, Z3
-	VFMADD231PD.BCST 88(R13), Z17, Z7
-	VFMADD231PD.BCST 32(R13), Z18, Z0
-	VFMADD231PD.BCST 96(R13), Z18, Z4
-	VFMADD231PD.BCST 40(R13), Z19, Z1
-	VFMADD231PD.BCST 104(R13), Z19, Z5
-	VFMADD231PD.BCST 48(R13), Z20, Z2
-	VFMADD231PD.BCST 112(R13), Z20, Z6
-	VFMADD231PD.BCST 56(R13), Z21, Z3
-	VFMADD231PD.BCST 120(R13), Z21, Z7
-	VMOVUPS 0(CX), X8
-	VINSERTF128 $1, 0(R11), Y8, Y8
-	VCVTPS2PD Y8, Z8
-	VADDPD Z1, Z0, Z0
-	VADDPD Z3, Z2, Z2
-	VADDPD Z2, Z0, Z0
-	VADDPD Z8, Z0, Z0
-	VCVTPD2PS Z0, Y0
-	VCMPPS $3, Y0, Y0, K1
-	VMOVAPS Y31, K1, Y0
-	VMOVUPS 16(CX), X9
-	VINSERTF128 $1, 16(R11), Y9, Y9
-	VCVTPS2PD Y9, Z9
-	VADDPD Z5, Z4, Z4
-	VADDPD Z7, Z6, Z6
-	VADDPD Z6, Z4, Z4
-	VADDPD Z9, Z4, Z4
-	VCVTPD2PS Z4, Y4
-	VCMPPS $3, Y4, Y4, K1
-	VMOVAPS Y31, K1, Y4
-	VMOVUPS X0, 0(DX)
-	VEXTRACTF128 $1, Y0, 0(BX)
-	VMOVUPS X4, 16(DX)
-	VEXTRACTF128 $1, Y4, 16(BX)
-	ADDQ $32, DX
-	ADDQ $32, BX
-	ADDQ $32, CX
-	ADDQ $32, R11
-	ADDQ $128, R13
-	SUBL $2, R15
-	JNE rows119
+	VMOVUPS 0(CX), X12
+	VMOVUPS 16(CX), X13
+	VFMADD231PD.BCST -376(R13), Z15, Z1
+	VFMADD231PD.BCST -312(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -368(R13), Z16, Z2
+	VFMADD231PD.BCST -304(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -360(R13), Z17, Z3
+	VFMADD231PD.BCST -296(R13), Z17, Z7
+	VINSERTF128 $1, 0(R11), Y12, Y12
+	VINSERTF128 $1, 16(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -352(R13), Z18, Z0
+	VFMADD231PD.BCST -288(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -344(R13), Z19, Z1
+	VFMADD231PD.BCST -280(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -336(R13), Z20, Z2
+	VFMADD231PD.BCST -272(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -328(R13), Z21, Z3
+	VFMADD231PD.BCST -264(R13), Z21, Z7
+	VMOVUPS X8, 0(DX)
+	VEXTRACTF128 $1, Y8, 0(BX)
+	VMOVUPS X10, 16(DX)
+	VEXTRACTF128 $1, Y10, 16(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -256(R13), Z14, Z0
+	VFMADD231PD.BCST -192(R13), Z14, Z4
+	VMOVUPS 32(CX), X12
+	VMOVUPS 48(CX), X13
+	VFMADD231PD.BCST -248(R13), Z15, Z1
+	VFMADD231PD.BCST -184(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -240(R13), Z16, Z2
+	VFMADD231PD.BCST -176(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -232(R13), Z17, Z3
+	VFMADD231PD.BCST -168(R13), Z17, Z7
+	VINSERTF128 $1, 32(R11), Y12, Y12
+	VINSERTF128 $1, 48(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -224(R13), Z18, Z0
+	VFMADD231PD.BCST -160(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -216(R13), Z19, Z1
+	VFMADD231PD.BCST -152(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -208(R13), Z20, Z2
+	VFMADD231PD.BCST -144(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -200(R13), Z21, Z3
+	VFMADD231PD.BCST -136(R13), Z21, Z7
+	VMOVUPS X8, 32(DX)
+	VEXTRACTF128 $1, Y8, 32(BX)
+	VMOVUPS X10, 48(DX)
+	VEXTRACTF128 $1, Y10, 48(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VFMADD231PD.BCST -128(R13), Z14, Z0
+	VFMADD231PD.BCST -64(R13), Z14, Z4
+	VMOVUPS 64(CX), X12
+	VMOVUPS 80(CX), X13
+	VFMADD231PD.BCST -120(R13), Z15, Z1
+	VFMADD231PD.BCST -56(R13), Z15, Z5
+	VADDPD Z9, Z8, Z8
+	VFMADD231PD.BCST -112(R13), Z16, Z2
+	VFMADD231PD.BCST -48(R13), Z16, Z6
+	VADDPD Z11, Z10, Z10
+	VFMADD231PD.BCST -104(R13), Z17, Z3
+	VFMADD231PD.BCST -40(R13), Z17, Z7
+	VINSERTF128 $1, 64(R11), Y12, Y12
+	VINSERTF128 $1, 80(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VFMADD231PD.BCST -96(R13), Z18, Z0
+	VFMADD231PD.BCST -32(R13), Z18, Z4
+	VADDPD Z12, Z8, Z8
+	VFMADD231PD.BCST -88(R13), Z19, Z1
+	VFMADD231PD.BCST -24(R13), Z19, Z5
+	VADDPD Z13, Z10, Z10
+	VFMADD231PD.BCST -80(R13), Z20, Z2
+	VFMADD231PD.BCST -16(R13), Z20, Z6
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VFMADD231PD.BCST -72(R13), Z21, Z3
+	VFMADD231PD.BCST -8(R13), Z21, Z7
+	VMOVUPS X8, 64(DX)
+	VEXTRACTF128 $1, Y8, 64(BX)
+	VMOVUPS X10, 80(DX)
+	VEXTRACTF128 $1, Y10, 80(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	VADDPD Z1, Z0, Z8
+	VADDPD Z3, Z2, Z9
+	VADDPD Z5, Z4, Z10
+	VADDPD Z7, Z6, Z11
+	VMOVUPS 96(CX), X12
+	VMOVUPS 112(CX), X13
+	VADDPD Z9, Z8, Z8
+	VADDPD Z11, Z10, Z10
+	VINSERTF128 $1, 96(R11), Y12, Y12
+	VINSERTF128 $1, 112(R11), Y13, Y13
+	VCVTPS2PD Y12, Z12
+	VCVTPS2PD Y13, Z13
+	VADDPD Z12, Z8, Z8
+	VADDPD Z13, Z10, Z10
+	VCVTPD2PS Z8, Y8
+	VCVTPD2PS Z10, Y10
+	VMOVUPS X8, 96(DX)
+	VEXTRACTF128 $1, Y8, 96(BX)
+	VMOVUPS X10, 112(DX)
+	VEXTRACTF128 $1, Y10, 112(BX)
+	VCMPPS $3, Y10, Y8, K1
+	KORW K1, K2, K2
+	KORTESTW K2, K2
+	JEQ numbers121
+	MOVL 4(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 8(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 12(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+	MOVL 16(R8), DX
+	ADDQ SI, DX
+	VMOVUPS 0(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 0(DX)
+	VMOVUPS 64(DX), Z0
+	VCMPPS $3, Z0, Z0, K1
+	VMOVAPS Z31, K1, Z0
+	VMOVUPS Z0, 64(DX)
+numbers121:
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
 
 DATA table512<>+0(SB)/8, $leave512<>(SB)
-DATA table512<>+8(SB)/8, $add32512<>(SB)
-DATA table512<>+16(SB)/8, $sub32512<>(SB)
-DATA table512<>+24(SB)/8, $mul32512<>(SB)
-DATA table512<>+32(SB)/8, $and32512<>(SB)
-DATA table512<>+40(SB)/8, $or32512<>(SB)
-DATA table512<>+48(SB)/8, $xor32512<>(SB)
-DATA table512<>+56(SB)/8, $shl32512<>(SB)
-DATA table512<>+64(SB)/8, $shr32512<>(SB)
-DATA table512<>+72(SB)/8, $sar32512<>(SB)
-DATA table512<>+80(SB)/8, $minS32512<>(SB)
-DATA table512<>+88(SB)/8, $maxS32512<>(SB)
-DATA table512<>+96(SB)/8, $minU32512<>(SB)
-DATA table512<>+104(SB)/8, $maxU32512<>(SB)
-DATA table512<>+112(SB)/8, $add64512<>(SB)
-DATA table512<>+120(SB)/8, $sub64512<>(SB)
-DATA table512<>+128(SB)/8, $and64512<>(SB)
-DATA table512<>+136(SB)/8, $or64512<>(SB)
-DATA table512<>+144(SB)/8, $mul64512<>(SB)
-DATA table512<>+152(SB)/8, $addF512<>(SB)
-DATA table512<>+160(SB)/8, $subF512<>(SB)
-DATA table512<>+168(SB)/8, $mulF512<>(SB)
-DATA table512<>+176(SB)/8, $divF512<>(SB)
-DATA table512<>+184(SB)/8, $mad32512<>(SB)
-DATA table512<>+192(SB)/8, $fmaF512<>(SB)
-DATA table512<>+200(SB)/8, $mulWideS512<>(SB)
-DATA table512<>+208(SB)/8, $mulWideU512<>(SB)
-DATA table512<>+216(SB)/8, $madWideS512<>(SB)
-DATA table512<>+224(SB)/8, $madWideU512<>(SB)
-DATA table512<>+232(SB)/8, $shl64512<>(SB)
-DATA table512<>+240(SB)/8, $shr64512<>(SB)
-DATA table512<>+248(SB)/8, $sar64512<>(SB)
-DATA table512<>+256(SB)/8, $sqrtF512<>(SB)
-DATA table512<>+264(SB)/8, $negF512<>(SB)
-DATA table512<>+272(SB)/8, $absF512<>(SB)
-DATA table512<>+280(SB)/8, $maxF512<>(SB)
-DATA table512<>+288(SB)/8, $minF512<>(SB)
-DATA table512<>+296(SB)/8, $pairBF16512<>(SB)
-DATA table512<>+304(SB)/8, $exp2F512<>(SB)
-DATA table512<>+312(SB)/8, $eq32512<>(SB)
-DATA table512<>+320(SB)/8, $ltS32512<>(SB)
-DATA table512<>+328(SB)/8, $ltU32512<>(SB)
-DATA table512<>+336(SB)/8, $eq64512<>(SB)
-DATA table512<>+344(SB)/8, $ltS64512<>(SB)
-DATA table512<>+352(SB)/8, $ltU64512<>(SB)
-DATA table512<>+360(SB)/8, $eqF512<>(SB)
-DATA table512<>+368(SB)/8, $ltF512<>(SB)
-DATA table512<>+376(SB)/8, $leF512<>(SB)
-DATA table512<>+384(SB)/8, $unordF512<>(SB)
-DATA table512<>+392(SB)/8, $equF512<>(SB)
-DATA table512<>+400(SB)/8, $andP512<>(SB)
-DATA table512<>+408(SB)/8, $orP512<>(SB)
-DATA table512<>+416(SB)/8, $xorP512<>(SB)
-DATA table512<>+424(SB)/8, $mov32512<>(SB)
-DATA table512<>+432(SB)/8, $mov64512<>(SB)
-DATA table512<>+440(SB)/8, $sext64512<>(SB)
-DATA table512<>+448(SB)/8, $zext64512<>(SB)
-DATA table512<>+456(SB)/8, $trunc32512<>(SB)
-DATA table512<>+464(SB)/8, $cvtS32F512<>(SB)
-DATA table512<>+472(SB)/8, $cvtU32F512<>(SB)
-DATA table512<>+480(SB)/8, $sel32512<>(SB)
-DATA table512<>+488(SB)/8, $sel64512<>(SB)
-DATA table512<>+496(SB)/8, $load1x32512<>(SB)
-DATA table512<>+504(SB)/8, $load2x32512<>(SB)
-DATA table512<>+512(SB)/8, $load4x32512<>(SB)
-DATA table512<>+520(SB)/8, $loadLong32512<>(SB)
-DATA table512<>+528(SB)/8, $loadHalf32512<>(SB)
-DATA table512<>+536(SB)/8, $store1x32512<>(SB)
-DATA table512<>+544(SB)/8, $storeLong32512<>(SB)
-DATA table512<>+552(SB)/8, $store2x32512<>(SB)
-DATA table512<>+560(SB)/8, $store4x32512<>(SB)
-DATA table512<>+568(SB)/8, $storeHalf32512<>(SB)
-DATA table512<>+576(SB)/8, $load1x64512<>(SB)
-DATA table512<>+584(SB)/8, $load2x64512<>(SB)
-DATA table512<>+592(SB)/8, $load4x64512<>(SB)
-DATA table512<>+600(SB)/8, $loadLong64512<>(SB)
-DATA table512<>+608(SB)/8, $loadHalf64512<>(SB)
-DATA table512<>+616(SB)/8, $store1x64512<>(SB)
-DATA table512<>+624(SB)/8, $storeLong64512<>(SB)
-DATA table512<>+632(SB)/8, $store2x64512<>(SB)
-DATA table512<>+640(SB)/8, $store4x64512<>(SB)
-DATA table512<>+648(SB)/8, $storeHalf64512<>(SB)
-DATA table512<>+656(SB)/8, $commit512<>(SB)
-DATA table512<>+664(SB)/8, $wait512<>(SB)
-DATA table512<>+672(SB)/8, $copy32512<>(SB)
-DATA table512<>+680(SB)/8, $copy64512<>(SB)
-DATA table512<>+688(SB)/8, $matrix2x32512<>(SB)
-DATA table512<>+696(SB)/8, $matrixT2x32512<>(SB)
-DATA table512<>+704(SB)/8, $matrix4x32512<>(SB)
-DATA table512<>+712(SB)/8, $matrixT4x32512<>(SB)
-DATA table512<>+720(SB)/8, $matrix2x64512<>(SB)
-DATA table512<>+728(SB)/8, $matrixT2x64512<>(SB)
-DATA table512<>+736(SB)/8, $matrix4x64512<>(SB)
-DATA table512<>+744(SB)/8, $matrixT4x64512<>(SB)
-DATA table512<>+752(SB)/8, $mmaBF16512<>(SB)
-DATA table512<>+760(SB)/8, $mmaF16512<>(SB)
-DATA table512<>+768(SB)/8, $mmaTF32512<>(SB)
-GLOBL table512<>(SB), RODATA, $776
+DATA table512<>+8(SB)/8, $branch512<>(SB)
+DATA table512<>+16(SB)/8, $guard512<>(SB)
+DATA table512<>+24(SB)/8, $jump512<>(SB)
+DATA table512<>+32(SB)/8, $add32512<>(SB)
+DATA table512<>+40(SB)/8, $sub32512<>(SB)
+DATA table512<>+48(SB)/8, $mul32512<>(SB)
+DATA table512<>+56(SB)/8, $and32512<>(SB)
+DATA table512<>+64(SB)/8, $or32512<>(SB)
+DATA table512<>+72(SB)/8, $xor32512<>(SB)
+DATA table512<>+80(SB)/8, $shl32512<>(SB)
+DATA table512<>+88(SB)/8, $shr32512<>(SB)
+DATA table512<>+96(SB)/8, $sar32512<>(SB)
+DATA table512<>+104(SB)/8, $minS32512<>(SB)
+DATA table512<>+112(SB)/8, $maxS32512<>(SB)
+DATA table512<>+120(SB)/8, $minU32512<>(SB)
+DATA table512<>+128(SB)/8, $maxU32512<>(SB)
+DATA table512<>+136(SB)/8, $add64512<>(SB)
+DATA table512<>+144(SB)/8, $sub64512<>(SB)
+DATA table512<>+152(SB)/8, $and64512<>(SB)
+DATA table512<>+160(SB)/8, $or64512<>(SB)
+DATA table512<>+168(SB)/8, $mul64512<>(SB)
+DATA table512<>+176(SB)/8, $addF512<>(SB)
+DATA table512<>+184(SB)/8, $subF512<>(SB)
+DATA table512<>+192(SB)/8, $mulF512<>(SB)
+DATA table512<>+200(SB)/8, $divF512<>(SB)
+DATA table512<>+208(SB)/8, $mad32512<>(SB)
+DATA table512<>+216(SB)/8, $fmaF512<>(SB)
+DATA table512<>+224(SB)/8, $mulWideS512<>(SB)
+DATA table512<>+232(SB)/8, $mulWideU512<>(SB)
+DATA table512<>+240(SB)/8, $madWideS512<>(SB)
+DATA table512<>+248(SB)/8, $madWideU512<>(SB)
+DATA table512<>+256(SB)/8, $shl64512<>(SB)
+DATA table512<>+264(SB)/8, $shr64512<>(SB)
+DATA table512<>+272(SB)/8, $sar64512<>(SB)
+DATA table512<>+280(SB)/8, $sqrtF512<>(SB)
+DATA table512<>+288(SB)/8, $negF512<>(SB)
+DATA table512<>+296(SB)/8, $absF512<>(SB)
+DATA table512<>+304(SB)/8, $maxF512<>(SB)
+DATA table512<>+312(SB)/8, $minF512<>(SB)
+DATA table512<>+320(SB)/8, $pairBF16512<>(SB)
+DATA table512<>+328(SB)/8, $exp2F512<>(SB)
+DATA table512<>+336(SB)/8, $eq32512<>(SB)
+DATA table512<>+344(SB)/8, $ltS32512<>(SB)
+DATA table512<>+352(SB)/8, $ltU32512<>(SB)
+DATA table512<>+360(SB)/8, $eq64512<>(SB)
+DATA table512<>+368(SB)/8, $ltS64512<>(SB)
+DATA table512<>+376(SB)/8, $ltU64512<>(SB)
+DATA table512<>+384(SB)/8, $eqF512<>(SB)
+DATA table512<>+392(SB)/8, $ltF512<>(SB)
+DATA table512<>+400(SB)/8, $leF512<>(SB)
+DATA table512<>+408(SB)/8, $unordF512<>(SB)
+DATA table512<>+416(SB)/8, $equF512<>(SB)
+DATA table512<>+424(SB)/8, $andP512<>(SB)
+DATA table512<>+432(SB)/8, $orP512<>(SB)
+DATA table512<>+440(SB)/8, $xorP512<>(SB)
+DATA table512<>+448(SB)/8, $mov32512<>(SB)
+DATA table512<>+456(SB)/8, $mov64512<>(SB)
+DATA table512<>+464(SB)/8, $sext64512<>(SB)
+DATA table512<>+472(SB)/8, $zext64512<>(SB)
+DATA table512<>+480(SB)/8, $trunc32512<>(SB)
+DATA table512<>+488(SB)/8, $cvtS32F512<>(SB)
+DATA table512<>+496(SB)/8, $cvtU32F512<>(SB)
+DATA table512<>+504(SB)/8, $sel32512<>(SB)
+DATA table512<>+512(SB)/8, $sel64512<>(SB)
+DATA table512<>+520(SB)/8, $load1x32512<>(SB)
+DATA table512<>+528(SB)/8, $load2x32512<>(SB)
+DATA table512<>+536(SB)/8, $load4x32512<>(SB)
+DATA table512<>+544(SB)/8, $loadLong32512<>(SB)
+DATA table512<>+552(SB)/8, $loadHalf32512<>(SB)
+DATA table512<>+560(SB)/8, $store1x32512<>(SB)
+DATA table512<>+568(SB)/8, $storeLong32512<>(SB)
+DATA table512<>+576(SB)/8, $store2x32512<>(SB)
+DATA table512<>+584(SB)/8, $store4x32512<>(SB)
+DATA table512<>+592(SB)/8, $storeHalf32512<>(SB)
+DATA table512<>+600(SB)/8, $load1x64512<>(SB)
+DATA table512<>+608(SB)/8, $load2x64512<>(SB)
+DATA table512<>+616(SB)/8, $load4x64512<>(SB)
+DATA table512<>+624(SB)/8, $loadLong64512<>(SB)
+DATA table512<>+632(SB)/8, $loadHalf64512<>(SB)
+DATA table512<>+640(SB)/8, $store1x64512<>(SB)
+DATA table512<>+648(SB)/8, $storeLong64512<>(SB)
+DATA table512<>+656(SB)/8, $store2x64512<>(SB)
+DATA table512<>+664(SB)/8, $store4x64512<>(SB)
+DATA table512<>+672(SB)/8, $storeHalf64512<>(SB)
+DATA table512<>+680(SB)/8, $commit512<>(SB)
+DATA table512<>+688(SB)/8, $wait512<>(SB)
+DATA table512<>+696(SB)/8, $copy32512<>(SB)
+DATA table512<>+704(SB)/8, $copy64512<>(SB)
+DATA table512<>+712(SB)/8, $matrix2x32512<>(SB)
+DATA table512<>+720(SB)/8, $matrixT2x32512<>(SB)
+DATA table512<>+728(SB)/8, $matrix4x32512<>(SB)
+DATA table512<>+736(SB)/8, $matrixT4x32512<>(SB)
+DATA table512<>+744(SB)/8, $matrix2x64512<>(SB)
+DATA table512<>+752(SB)/8, $matrixT2x64512<>(SB)
+DATA table512<>+760(SB)/8, $matrix4x64512<>(SB)
+DATA table512<>+768(SB)/8, $matrixT4x64512<>(SB)
+DATA table512<>+776(SB)/8, $mmaBF16512<>(SB)
+DATA table512<>+784(SB)/8, $mmaF16512<>(SB)
+DATA table512<>+792(SB)/8, $mmaTF32512<>(SB)
+GLOBL table512<>(SB), RODATA, $800
 
 // func lanes256(f *laneFrame, pc *inst)
 TEXT ·lanes256(SB), NOSPLIT, $0-16
@@ -6742,6 +8157,80 @@ TEXT leave256<>(SB), NOSPLIT, $0-0
 	MOVQ R8, laneFrame_pc(R9)
 	VZEROUPPER
 	RET
+
+TEXT branch256<>(SB), NOSPLIT, $0-0
+	MOVL 4(R8), BX
+	MOVL (R12)(BX*1), AX
+	XORL 8(R8), AX
+	MOVQ R8, R15
+	CMPL AX, $-1
+	JEQ one122
+	TESTL AX, AX
+	JNE go123
+	ADDQ $32, R15
+one122:
+	MOVQ laneFrame_left(R9), DX
+	TESTQ DX, DX
+	JLE go123
+	MOVL 12(R15), AX
+	SUBQ AX, DX
+	MOVQ DX, laneFrame_left(R9)
+	MOVL 24(R15), AX
+	ADDQ AX, laneFrame_steps(R9)
+	MOVL 20(R15), BX
+	MOVQ BX, laneFrame_block(R9)
+	MOVQ laneFrame_chains(R9), CX
+	INCQ (CX)(BX*8)
+	MOVL $0, laneFrame_tag(R9)
+	MOVL 16(R15), R8
+	ADDQ laneFrame_prog(R9), R8
+	INCQ laneFrame_jumps(R9)
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go123:
+	JMP leave256<>(SB)
+
+TEXT guard256<>(SB), NOSPLIT, $0-0
+	MOVL 4(R8), BX
+	MOVL (R12)(BX*1), AX
+	XORL 8(R8), AX
+	CMPL AX, $-1
+	JEQ all124
+	TESTL AX, AX
+	JNE go125
+	MOVL 12(R8), AX
+	LEAQ -32(R8)(AX*1), R8
+all124:
+	ADDQ $32, R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go125:
+	JMP leave256<>(SB)
+
+TEXT jump256<>(SB), NOSPLIT, $0-0
+	MOVQ R8, R15
+	MOVQ laneFrame_left(R9), DX
+	TESTQ DX, DX
+	JLE go126
+	MOVL 12(R15), AX
+	SUBQ AX, DX
+	MOVQ DX, laneFrame_left(R9)
+	MOVL 24(R15), AX
+	ADDQ AX, laneFrame_steps(R9)
+	MOVL 20(R15), BX
+	MOVQ BX, laneFrame_block(R9)
+	MOVQ laneFrame_chains(R9), CX
+	INCQ (CX)(BX*8)
+	MOVL $0, laneFrame_tag(R9)
+	MOVL 16(R15), R8
+	ADDQ laneFrame_prog(R9), R8
+	MOVL (R8), AX
+	MOVQ (R10)(AX*8), AX
+	JMP AX
+go126:
+	JMP leave256<>(SB)
 
 TEXT add32256<>(SB), NOSPLIT, $0-0
 	MOVL 4(R8), DX
@@ -8934,7 +10423,7 @@ TEXT load1x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go120
+	JNE go127
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -8942,112 +10431,112 @@ TEXT load1x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go120
+	JNE go127
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart121
+	JNE apart128
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have123
-apart121:
+	JMP have130
+apart128:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread122
+	JNE spread129
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have123
-spread122:
+	JMP have130
+spread129:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have123:
+have130:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart124
+	JNE apart131
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have126
-apart124:
+	JMP have133
+apart131:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread125
+	JNE spread132
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have126
-spread125:
+	JMP have133
+spread132:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have126:
+have133:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart127
+	JNE apart134
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have129
-apart127:
+	JMP have136
+apart134:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread128
+	JNE spread135
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have129
-spread128:
+	JMP have136
+spread135:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have129:
+have136:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart130
+	JNE apart137
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have132
-apart130:
+	JMP have139
+apart137:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread131
+	JNE spread138
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have132
-spread131:
+	JMP have139
+spread138:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have132:
+have139:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go120:
+go127:
 	JMP leave256<>(SB)
 
 TEXT load2x32256<>(SB), NOSPLIT, $0-0
@@ -9068,7 +10557,7 @@ TEXT load2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go133
+	JNE go140
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9076,14 +10565,14 @@ TEXT load2x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go133
+	JNE go140
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart134
+	JNE apart141
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -9094,19 +10583,19 @@ TEXT load2x32256<>(SB), NOSPLIT, $0-0
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 0(SI)(DX*1)
-	JMP have136
-apart134:
+	JMP have143
+apart141:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread135
+	JNE spread142
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have136
-spread135:
+	JMP have143
+spread142:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
@@ -9115,14 +10604,14 @@ spread135:
 	VPGATHERDD Y7, 4(R11)(Y0*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have136:
+have143:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart137
+	JNE apart144
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -9133,19 +10622,19 @@ have136:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 32(SI)(DX*1)
-	JMP have139
-apart137:
+	JMP have146
+apart144:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread138
+	JNE spread145
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have139
-spread138:
+	JMP have146
+spread145:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
@@ -9154,14 +10643,14 @@ spread138:
 	VPGATHERDD Y7, 4(R11)(Y1*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have139:
+have146:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart140
+	JNE apart147
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -9172,19 +10661,19 @@ have139:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 64(SI)(DX*1)
-	JMP have142
-apart140:
+	JMP have149
+apart147:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread141
+	JNE spread148
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have142
-spread141:
+	JMP have149
+spread148:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
@@ -9193,14 +10682,14 @@ spread141:
 	VPGATHERDD Y7, 4(R11)(Y2*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have142:
+have149:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart143
+	JNE apart150
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -9211,19 +10700,19 @@ have142:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 96(SI)(DX*1)
-	JMP have145
-apart143:
+	JMP have152
+apart150:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread144
+	JNE spread151
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have145
-spread144:
+	JMP have152
+spread151:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
@@ -9232,12 +10721,12 @@ spread144:
 	VPGATHERDD Y7, 4(R11)(Y3*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have145:
+have152:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go133:
+go140:
 	JMP leave256<>(SB)
 
 TEXT load4x32256<>(SB), NOSPLIT, $0-0
@@ -9258,7 +10747,7 @@ TEXT load4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go146
+	JNE go153
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9266,7 +10755,7 @@ TEXT load4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go146
+	JNE go153
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -9403,7 +10892,7 @@ TEXT load4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go146:
+go153:
 	JMP leave256<>(SB)
 
 TEXT loadLong32256<>(SB), NOSPLIT, $0-0
@@ -9424,7 +10913,7 @@ TEXT loadLong32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go147
+	JNE go154
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9432,7 +10921,7 @@ TEXT loadLong32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go147
+	JNE go154
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
@@ -9440,21 +10929,21 @@ TEXT loadLong32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart148
+	JNE apart155
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have150
-apart148:
+	JMP have157
+apart155:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread149
+	JNE spread156
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have150
-spread149:
+	JMP have157
+spread156:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
@@ -9462,28 +10951,28 @@ spread149:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-have150:
+have157:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart151
+	JNE apart158
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have153
-apart151:
+	JMP have160
+apart158:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread152
+	JNE spread159
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have153
-spread152:
+	JMP have160
+spread159:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
@@ -9491,28 +10980,28 @@ spread152:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-have153:
+have160:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart154
+	JNE apart161
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have156
-apart154:
+	JMP have163
+apart161:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread155
+	JNE spread162
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have156
-spread155:
+	JMP have163
+spread162:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
@@ -9520,28 +11009,28 @@ spread155:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-have156:
+have163:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart157
+	JNE apart164
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have159
-apart157:
+	JMP have166
+apart164:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread158
+	JNE spread165
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have159
-spread158:
+	JMP have166
+spread165:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
@@ -9549,12 +11038,12 @@ spread158:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-have159:
+have166:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go147:
+go154:
 	JMP leave256<>(SB)
 
 TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
@@ -9575,7 +11064,7 @@ TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go160
+	JNE go167
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9583,7 +11072,7 @@ TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go160
+	JNE go167
 	MOVL 4(R8), DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
@@ -9596,11 +11085,11 @@ TEXT loadHalf32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart161
+	JNE apart168
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DX)
-	JMP have163
-apart161:
+	JMP have170
+apart168:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -9625,18 +11114,18 @@ apart161:
 	MOVL laneFrame_off+28(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 28(DX)
-have163:
+have170:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart164
+	JNE apart171
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DX)
-	JMP have166
-apart164:
+	JMP have173
+apart171:
 	MOVL laneFrame_off+32(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 32(DX)
@@ -9661,18 +11150,18 @@ apart164:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have166:
+have173:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart167
+	JNE apart174
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DX)
-	JMP have169
-apart167:
+	JMP have176
+apart174:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -9697,18 +11186,18 @@ apart167:
 	MOVL laneFrame_off+92(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 92(DX)
-have169:
+have176:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart170
+	JNE apart177
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DX)
-	JMP have172
-apart170:
+	JMP have179
+apart177:
 	MOVL laneFrame_off+96(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 96(DX)
@@ -9733,12 +11222,12 @@ apart170:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have172:
+have179:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go160:
+go167:
 	JMP leave256<>(SB)
 
 TEXT store1x32256<>(SB), NOSPLIT, $0-0
@@ -9759,7 +11248,7 @@ TEXT store1x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go173
+	JNE go180
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9767,7 +11256,7 @@ TEXT store1x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go173
+	JNE go180
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -9780,149 +11269,165 @@ TEXT store1x32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart174
+	JNE apart181
 	VMOVUPS 0(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have176
-apart174:
-	MOVL laneFrame_off+0(R9), AX
-	MOVL 0(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+4(R9), AX
-	MOVL 4(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+8(R9), AX
-	MOVL 8(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+12(R9), AX
-	MOVL 12(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+16(R9), AX
-	MOVL 16(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+20(R9), AX
-	MOVL 20(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+24(R9), AX
-	MOVL 24(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+28(R9), AX
-	MOVL 28(DX), BX
-	MOVL BX, (R11)(AX*1)
-have176:
+	JMP have183
+apart181:
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	MOVL 0(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 4(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	MOVL 8(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 12(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	MOVL 16(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 20(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	MOVL 24(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 28(DX), CX
+	MOVL CX, (R11)(AX*1)
+have183:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart177
+	JNE apart184
 	VMOVUPS 32(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have179
-apart177:
-	MOVL laneFrame_off+32(R9), AX
-	MOVL 32(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+36(R9), AX
-	MOVL 36(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+40(R9), AX
-	MOVL 40(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+44(R9), AX
-	MOVL 44(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+48(R9), AX
-	MOVL 48(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+52(R9), AX
-	MOVL 52(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+56(R9), AX
-	MOVL 56(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+60(R9), AX
-	MOVL 60(DX), BX
-	MOVL BX, (R11)(AX*1)
-have179:
+	JMP have186
+apart184:
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	MOVL 32(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 36(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	MOVL 40(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 44(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	MOVL 48(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 52(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	MOVL 56(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 60(DX), CX
+	MOVL CX, (R11)(AX*1)
+have186:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart180
+	JNE apart187
 	VMOVUPS 64(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have182
-apart180:
-	MOVL laneFrame_off+64(R9), AX
-	MOVL 64(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+68(R9), AX
-	MOVL 68(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+72(R9), AX
-	MOVL 72(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+76(R9), AX
-	MOVL 76(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+80(R9), AX
-	MOVL 80(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+84(R9), AX
-	MOVL 84(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+88(R9), AX
-	MOVL 88(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+92(R9), AX
-	MOVL 92(DX), BX
-	MOVL BX, (R11)(AX*1)
-have182:
+	JMP have189
+apart187:
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	MOVL 64(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 68(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	MOVL 72(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 76(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	MOVL 80(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 84(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	MOVL 88(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 92(DX), CX
+	MOVL CX, (R11)(AX*1)
+have189:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart183
+	JNE apart190
 	VMOVUPS 96(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have185
-apart183:
-	MOVL laneFrame_off+96(R9), AX
-	MOVL 96(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+100(R9), AX
-	MOVL 100(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+104(R9), AX
-	MOVL 104(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+108(R9), AX
-	MOVL 108(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+112(R9), AX
-	MOVL 112(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+116(R9), AX
-	MOVL 116(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+120(R9), AX
-	MOVL 120(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+124(R9), AX
-	MOVL 124(DX), BX
-	MOVL BX, (R11)(AX*1)
-have185:
+	JMP have192
+apart190:
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	MOVL 96(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 100(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	MOVL 104(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 108(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	MOVL 112(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 116(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	MOVL 120(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 124(DX), CX
+	MOVL CX, (R11)(AX*1)
+have192:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go173:
+go180:
 	JMP leave256<>(SB)
 
 TEXT storeLong32256<>(SB), NOSPLIT, $0-0
@@ -9943,7 +11448,7 @@ TEXT storeLong32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go186
+	JNE go193
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -9951,7 +11456,7 @@ TEXT storeLong32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go186
+	JNE go193
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -9959,7 +11464,7 @@ TEXT storeLong32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane187:
+lane194:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -9977,12 +11482,12 @@ lane187:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane187
+	JLT lane194
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go186:
+go193:
 	JMP leave256<>(SB)
 
 TEXT store2x32256<>(SB), NOSPLIT, $0-0
@@ -10003,7 +11508,7 @@ TEXT store2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go188
+	JNE go195
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10011,7 +11516,7 @@ TEXT store2x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go188
+	JNE go195
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -10124,7 +11629,7 @@ TEXT store2x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go188:
+go195:
 	JMP leave256<>(SB)
 
 TEXT store4x32256<>(SB), NOSPLIT, $0-0
@@ -10145,7 +11650,7 @@ TEXT store4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go189
+	JNE go196
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10153,7 +11658,7 @@ TEXT store4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go189
+	JNE go196
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -10290,7 +11795,7 @@ TEXT store4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go189:
+go196:
 	JMP leave256<>(SB)
 
 TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
@@ -10311,7 +11816,7 @@ TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go190
+	JNE go197
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10319,7 +11824,7 @@ TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go190
+	JNE go197
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -10327,7 +11832,7 @@ TEXT storeHalf32256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane191:
+lane198:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -10345,12 +11850,12 @@ lane191:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane191
+	JLT lane198
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go190:
+go197:
 	JMP leave256<>(SB)
 
 TEXT load1x64256<>(SB), NOSPLIT, $0-0
@@ -10396,7 +11901,7 @@ TEXT load1x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go192
+	JNE go199
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10404,112 +11909,112 @@ TEXT load1x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go192
+	JNE go199
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart193
+	JNE apart200
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have195
-apart193:
+	JMP have202
+apart200:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread194
+	JNE spread201
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have195
-spread194:
+	JMP have202
+spread201:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have195:
+have202:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart196
+	JNE apart203
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have198
-apart196:
+	JMP have205
+apart203:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread197
+	JNE spread204
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have198
-spread197:
+	JMP have205
+spread204:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have198:
+have205:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart199
+	JNE apart206
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have201
-apart199:
+	JMP have208
+apart206:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread200
+	JNE spread207
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have201
-spread200:
+	JMP have208
+spread207:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have201:
+have208:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart202
+	JNE apart209
 	VMOVUPS (R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have204
-apart202:
+	JMP have211
+apart209:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread203
+	JNE spread210
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have204
-spread203:
+	JMP have211
+spread210:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have204:
+have211:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go192:
+go199:
 	JMP leave256<>(SB)
 
 TEXT load2x64256<>(SB), NOSPLIT, $0-0
@@ -10555,7 +12060,7 @@ TEXT load2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go205
+	JNE go212
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10563,14 +12068,14 @@ TEXT load2x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go205
+	JNE go212
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
 	VPSUBD Y4, Y0, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart206
+	JNE apart213
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -10581,19 +12086,19 @@ TEXT load2x64256<>(SB), NOSPLIT, $0-0
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 0(SI)(DX*1)
-	JMP have208
-apart206:
+	JMP have215
+apart213:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread207
+	JNE spread214
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-	JMP have208
-spread207:
+	JMP have215
+spread214:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y0*1), Y8
 	MOVL 4(R8), DX
@@ -10602,14 +12107,14 @@ spread207:
 	VPGATHERDD Y7, 4(R11)(Y0*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 0(SI)(DX*1)
-have208:
+have215:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart209
+	JNE apart216
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -10620,19 +12125,19 @@ have208:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 32(SI)(DX*1)
-	JMP have211
-apart209:
+	JMP have218
+apart216:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread210
+	JNE spread217
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-	JMP have211
-spread210:
+	JMP have218
+spread217:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y1*1), Y8
 	MOVL 4(R8), DX
@@ -10641,14 +12146,14 @@ spread210:
 	VPGATHERDD Y7, 4(R11)(Y1*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 32(SI)(DX*1)
-have211:
+have218:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart212
+	JNE apart219
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -10659,19 +12164,19 @@ have211:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 64(SI)(DX*1)
-	JMP have214
-apart212:
+	JMP have221
+apart219:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread213
+	JNE spread220
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-	JMP have214
-spread213:
+	JMP have221
+spread220:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y2*1), Y8
 	MOVL 4(R8), DX
@@ -10680,14 +12185,14 @@ spread213:
 	VPGATHERDD Y7, 4(R11)(Y2*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 64(SI)(DX*1)
-have214:
+have221:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart215
+	JNE apart222
 	VMOVUPS (R11)(AX*1), Y8
 	VMOVUPS 32(R11)(AX*1), Y9
 	VSHUFPS $136, Y9, Y8, Y4
@@ -10698,19 +12203,19 @@ have214:
 	VPERMQ $0xd8, Y4, Y4
 	MOVL 12(R8), DX
 	VMOVUPS Y4, 96(SI)(DX*1)
-	JMP have217
-apart215:
+	JMP have224
+apart222:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread216
+	JNE spread223
 	VPBROADCASTD 0(R11)(AX*1), Y8
 	MOVL 4(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
 	VPBROADCASTD 4(R11)(AX*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-	JMP have217
-spread216:
+	JMP have224
+spread223:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDD Y7, 0(R11)(Y3*1), Y8
 	MOVL 4(R8), DX
@@ -10719,12 +12224,12 @@ spread216:
 	VPGATHERDD Y7, 4(R11)(Y3*1), Y8
 	MOVL 12(R8), DX
 	VMOVUPS Y8, 96(SI)(DX*1)
-have217:
+have224:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go205:
+go212:
 	JMP leave256<>(SB)
 
 TEXT load4x64256<>(SB), NOSPLIT, $0-0
@@ -10770,7 +12275,7 @@ TEXT load4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go218
+	JNE go225
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10778,7 +12283,7 @@ TEXT load4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go218
+	JNE go225
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -10915,7 +12420,7 @@ TEXT load4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go218:
+go225:
 	JMP leave256<>(SB)
 
 TEXT loadLong64256<>(SB), NOSPLIT, $0-0
@@ -10961,7 +12466,7 @@ TEXT loadLong64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go219
+	JNE go226
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -10969,7 +12474,7 @@ TEXT loadLong64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go219
+	JNE go226
 	MOVL 4(R8), DX
 	VMOVD X0, AX
 	VPBROADCASTD X0, Y4
@@ -10977,21 +12482,21 @@ TEXT loadLong64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart220
+	JNE apart227
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have222
-apart220:
+	JMP have229
+apart227:
 	VPXOR Y0, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread221
+	JNE spread228
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
 	VMOVUPS Y8, 32(DI)(DX*1)
-	JMP have222
-spread221:
+	JMP have229
+spread228:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 0(DI)(DX*1)
@@ -10999,28 +12504,28 @@ spread221:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X0*1), Y8
 	VMOVUPS Y8, 32(DI)(DX*1)
-have222:
+have229:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart223
+	JNE apart230
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have225
-apart223:
+	JMP have232
+apart230:
 	VPXOR Y1, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread224
+	JNE spread231
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
 	VMOVUPS Y8, 96(DI)(DX*1)
-	JMP have225
-spread224:
+	JMP have232
+spread231:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 64(DI)(DX*1)
@@ -11028,28 +12533,28 @@ spread224:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X1*1), Y8
 	VMOVUPS Y8, 96(DI)(DX*1)
-have225:
+have232:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart226
+	JNE apart233
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have228
-apart226:
+	JMP have235
+apart233:
 	VPXOR Y2, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread227
+	JNE spread234
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
 	VMOVUPS Y8, 160(DI)(DX*1)
-	JMP have228
-spread227:
+	JMP have235
+spread234:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 128(DI)(DX*1)
@@ -11057,28 +12562,28 @@ spread227:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X2*1), Y8
 	VMOVUPS Y8, 160(DI)(DX*1)
-have228:
+have235:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by8<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart229
+	JNE apart236
 	VMOVUPS 0(R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS 32(R11)(AX*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have231
-apart229:
+	JMP have238
+apart236:
 	VPXOR Y3, Y4, Y7
 	VPTEST Y7, Y7
-	JNE spread230
+	JNE spread237
 	VPBROADCASTQ (R11)(AX*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
 	VMOVUPS Y8, 224(DI)(DX*1)
-	JMP have231
-spread230:
+	JMP have238
+spread237:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 192(DI)(DX*1)
@@ -11086,12 +12591,12 @@ spread230:
 	VPCMPEQD Y7, Y7, Y7
 	VPGATHERDQ Y7, 0(R11)(X3*1), Y8
 	VMOVUPS Y8, 224(DI)(DX*1)
-have231:
+have238:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go219:
+go226:
 	JMP leave256<>(SB)
 
 TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
@@ -11137,7 +12642,7 @@ TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go232
+	JNE go239
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11145,7 +12650,7 @@ TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go232
+	JNE go239
 	MOVL 4(R8), DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
@@ -11158,11 +12663,11 @@ TEXT loadHalf64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart233
+	JNE apart240
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 0(DX)
-	JMP have235
-apart233:
+	JMP have242
+apart240:
 	MOVL laneFrame_off+0(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 0(DX)
@@ -11187,18 +12692,18 @@ apart233:
 	MOVL laneFrame_off+28(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 28(DX)
-have235:
+have242:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart236
+	JNE apart243
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 32(DX)
-	JMP have238
-apart236:
+	JMP have245
+apart243:
 	MOVL laneFrame_off+32(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 32(DX)
@@ -11223,18 +12728,18 @@ apart236:
 	MOVL laneFrame_off+60(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 60(DX)
-have238:
+have245:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart239
+	JNE apart246
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 64(DX)
-	JMP have241
-apart239:
+	JMP have248
+apart246:
 	MOVL laneFrame_off+64(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 64(DX)
@@ -11259,18 +12764,18 @@ apart239:
 	MOVL laneFrame_off+92(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 92(DX)
-have241:
+have248:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by2<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart242
+	JNE apart249
 	VPMOVZXWD (R11)(AX*1), Y8
 	VMOVUPS Y8, 96(DX)
-	JMP have244
-apart242:
+	JMP have251
+apart249:
 	MOVL laneFrame_off+96(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 96(DX)
@@ -11295,12 +12800,12 @@ apart242:
 	MOVL laneFrame_off+124(R9), AX
 	MOVWLZX (R11)(AX*1), AX
 	MOVL AX, 124(DX)
-have244:
+have251:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go232:
+go239:
 	JMP leave256<>(SB)
 
 TEXT store1x64256<>(SB), NOSPLIT, $0-0
@@ -11346,7 +12851,7 @@ TEXT store1x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x4<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go245
+	JNE go252
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11354,7 +12859,7 @@ TEXT store1x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go245
+	JNE go252
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -11367,149 +12872,165 @@ TEXT store1x64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart246
+	JNE apart253
 	VMOVUPS 0(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have248
-apart246:
-	MOVL laneFrame_off+0(R9), AX
-	MOVL 0(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+4(R9), AX
-	MOVL 4(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+8(R9), AX
-	MOVL 8(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+12(R9), AX
-	MOVL 12(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+16(R9), AX
-	MOVL 16(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+20(R9), AX
-	MOVL 20(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+24(R9), AX
-	MOVL 24(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+28(R9), AX
-	MOVL 28(DX), BX
-	MOVL BX, (R11)(AX*1)
-have248:
+	JMP have255
+apart253:
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	MOVL 0(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 4(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	MOVL 8(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 12(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	MOVL 16(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 20(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	MOVL 24(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 28(DX), CX
+	MOVL CX, (R11)(AX*1)
+have255:
 	VMOVD X1, AX
 	VPBROADCASTD X1, Y4
 	VPSUBD Y4, Y1, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart249
+	JNE apart256
 	VMOVUPS 32(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have251
-apart249:
-	MOVL laneFrame_off+32(R9), AX
-	MOVL 32(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+36(R9), AX
-	MOVL 36(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+40(R9), AX
-	MOVL 40(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+44(R9), AX
-	MOVL 44(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+48(R9), AX
-	MOVL 48(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+52(R9), AX
-	MOVL 52(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+56(R9), AX
-	MOVL 56(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+60(R9), AX
-	MOVL 60(DX), BX
-	MOVL BX, (R11)(AX*1)
-have251:
+	JMP have258
+apart256:
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	MOVL 32(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 36(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	MOVL 40(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 44(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	MOVL 48(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 52(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	MOVL 56(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 60(DX), CX
+	MOVL CX, (R11)(AX*1)
+have258:
 	VMOVD X2, AX
 	VPBROADCASTD X2, Y4
 	VPSUBD Y4, Y2, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart252
+	JNE apart259
 	VMOVUPS 64(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have254
-apart252:
-	MOVL laneFrame_off+64(R9), AX
-	MOVL 64(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+68(R9), AX
-	MOVL 68(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+72(R9), AX
-	MOVL 72(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+76(R9), AX
-	MOVL 76(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+80(R9), AX
-	MOVL 80(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+84(R9), AX
-	MOVL 84(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+88(R9), AX
-	MOVL 88(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+92(R9), AX
-	MOVL 92(DX), BX
-	MOVL BX, (R11)(AX*1)
-have254:
+	JMP have261
+apart259:
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	MOVL 64(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 68(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	MOVL 72(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 76(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	MOVL 80(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 84(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	MOVL 88(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 92(DX), CX
+	MOVL CX, (R11)(AX*1)
+have261:
 	VMOVD X3, AX
 	VPBROADCASTD X3, Y4
 	VPSUBD Y4, Y3, Y5
 	VMOVUPS by4<>(SB), Y6
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE apart255
+	JNE apart262
 	VMOVUPS 96(DX), Y8
 	VMOVUPS Y8, (R11)(AX*1)
-	JMP have257
-apart255:
-	MOVL laneFrame_off+96(R9), AX
-	MOVL 96(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+100(R9), AX
-	MOVL 100(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+104(R9), AX
-	MOVL 104(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+108(R9), AX
-	MOVL 108(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+112(R9), AX
-	MOVL 112(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+116(R9), AX
-	MOVL 116(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+120(R9), AX
-	MOVL 120(DX), BX
-	MOVL BX, (R11)(AX*1)
-	MOVL laneFrame_off+124(R9), AX
-	MOVL 124(DX), BX
-	MOVL BX, (R11)(AX*1)
-have257:
+	JMP have264
+apart262:
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	MOVL 96(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 100(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	MOVL 104(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 108(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	MOVL 112(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 116(DX), CX
+	MOVL CX, (R11)(AX*1)
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	MOVL 120(DX), CX
+	MOVL CX, (R11)(BX*1)
+	SHRQ $32, AX
+	MOVL 124(DX), CX
+	MOVL CX, (R11)(AX*1)
+have264:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go245:
+go252:
 	JMP leave256<>(SB)
 
 TEXT storeLong64256<>(SB), NOSPLIT, $0-0
@@ -11555,7 +13076,7 @@ TEXT storeLong64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go258
+	JNE go265
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11563,7 +13084,7 @@ TEXT storeLong64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go258
+	JNE go265
 	MOVL 4(R8), DX
 	ADDQ DI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -11571,7 +13092,7 @@ TEXT storeLong64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane259:
+lane266:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVQ (DX)(R13*8), BX
 	MOVQ BX, (R11)(AX*1)
@@ -11589,12 +13110,12 @@ lane259:
 	MOVQ BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane259
+	JLT lane266
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go258:
+go265:
 	JMP leave256<>(SB)
 
 TEXT store2x64256<>(SB), NOSPLIT, $0-0
@@ -11640,7 +13161,7 @@ TEXT store2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x8<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go260
+	JNE go267
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11648,7 +13169,7 @@ TEXT store2x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go260
+	JNE go267
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -11761,7 +13282,7 @@ TEXT store2x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go260:
+go267:
 	JMP leave256<>(SB)
 
 TEXT store4x64256<>(SB), NOSPLIT, $0-0
@@ -11807,7 +13328,7 @@ TEXT store4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go261
+	JNE go268
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -11815,7 +13336,7 @@ TEXT store4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go261
+	JNE go268
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -11952,7 +13473,7 @@ TEXT store4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go261:
+go268:
 	JMP leave256<>(SB)
 
 TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
@@ -11998,7 +13519,7 @@ TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x2<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go262
+	JNE go269
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12006,7 +13527,7 @@ TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go262
+	JNE go269
 	MOVL 4(R8), DX
 	ADDQ SI, DX
 	VMOVUPS Y0, laneFrame_off+0(R9)
@@ -12014,7 +13535,7 @@ TEXT storeHalf64256<>(SB), NOSPLIT, $0-0
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	XORL R13, R13
-lane263:
+lane270:
 	MOVL laneFrame_off(R9)(R13*4), AX
 	MOVL (DX)(R13*4), BX
 	MOVW BX, (R11)(AX*1)
@@ -12032,30 +13553,30 @@ lane263:
 	MOVW BX, (R11)(AX*1)
 	INCL R13
 	CMPL R13, $32
-	JLT lane263
+	JLT lane270
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go262:
+go269:
 	JMP leave256<>(SB)
 
 TEXT commit256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go264
+	JEQ go271
 	INCQ asyncState_group(R15)
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go264:
+go271:
 	JMP leave256<>(SB)
 
 TEXT wait256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	CMPQ asyncState_room(R15), $0
-	JEQ go265
+	JEQ go272
 	MOVQ asyncState_group(R15), DX
 	MOVLQSX 28(R8), AX
 	SUBQ AX, DX
@@ -12063,11 +13584,11 @@ TEXT wait256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_shared(R9), R11
 	MOVQ asyncState_copies(R15), CX
 	XORL BX, BX
-copy266:
+copy273:
 	CMPQ BX, CX
-	JGE done267
+	JGE done274
 	CMPQ asyncCopy_group(R13), DX
-	JGE done267
+	JGE done274
 	VMOVUPS asyncCopy_at+0(R13), Y0
 	VMOVUPS asyncCopy_at+32(R13), Y1
 	VMOVUPS asyncCopy_at+64(R13), Y2
@@ -12077,22 +13598,22 @@ copy266:
 	VPSUBD Y4, Y0, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single269
+	JNE single276
 	VPSHUFD $0, Y1, Y4
 	VPSUBD Y4, Y1, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single269
+	JNE single276
 	VPSHUFD $0, Y2, Y4
 	VPSUBD Y4, Y2, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single269
+	JNE single276
 	VPSHUFD $0, Y3, Y4
 	VPSUBD Y4, Y3, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single269
+	JNE single276
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), Y0
 	VMOVUPS Y0, (R11)(AX*1)
@@ -12133,8 +13654,8 @@ copy266:
 	VMOVUPS Y7, (R11)(AX*1)
 	VMOVUPS 32+asyncCopy_data+448(R13), Y7
 	VMOVUPS Y7, 32(R11)(AX*1)
-	JMP written270
-single269:
+	JMP written277
+single276:
 	MOVL asyncCopy_at+0(R13), AX
 	VMOVUPS asyncCopy_data+0(R13), X0
 	VMOVUPS X0, (R11)(AX*1)
@@ -12231,39 +13752,39 @@ single269:
 	MOVL asyncCopy_at+124(R13), AX
 	VMOVUPS asyncCopy_data+496(R13), X7
 	VMOVUPS X7, (R11)(AX*1)
-written270:
+written277:
 	ADDQ $asyncCopy__size, R13
 	INCQ BX
-	JMP copy266
-done267:
+	JMP copy273
+done274:
 	SUBQ BX, CX
 	MOVQ CX, asyncState_copies(R15)
 	TESTQ BX, BX
-	JEQ kept268
+	JEQ kept275
 	MOVQ asyncState_pending(R15), BX
 	IMULQ $asyncCopy__size, CX
 	ADDQ CX, BX
 	ADDQ CX, R13
 	NEGQ CX
-down271:
-	JEQ kept268
+down278:
+	JEQ kept275
 	VMOVUPS (R13)(CX*1), Y0
 	VMOVUPS Y0, (BX)(CX*1)
 	ADDQ $32, CX
-	JMP down271
-kept268:
+	JMP down278
+kept275:
 	ADDQ $32, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go265:
+go272:
 	JMP leave256<>(SB)
 
 TEXT copy32256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go272
+	JLE go279
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -12281,7 +13802,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go272
+	JNE go279
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12289,7 +13810,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go272
+	JNE go279
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -12340,7 +13861,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE source273
+	JNE source280
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12348,7 +13869,7 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE source273
+	JNE source280
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -12358,64 +13879,78 @@ TEXT copy32256<>(SB), NOSPLIT, $0-0
 	VPSUBD Y4, Y0, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single274
+	JNE single281
 	VPSHUFD $0, Y1, Y4
 	VPSUBD Y4, Y1, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single274
+	JNE single281
 	VPSHUFD $0, Y2, Y4
 	VPSUBD Y4, Y2, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single274
+	JNE single281
 	VPSHUFD $0, Y3, Y4
 	VPSUBD Y4, Y3, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single274
+	JNE single281
+	MOVL laneFrame_off(R9), AX
+	LEAQ (R11)(AX*1), BX
+	MOVQ BX, CX
+	SUBQ asyncCopy_first(R13), CX
+	MOVQ BX, asyncCopy_first(R13)
+	ADDQ R11, CX
 	MOVL laneFrame_off+0(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y0
 	VMOVUPS Y0, asyncCopy_data+0(R13)
 	VMOVUPS 32(R11)(AX*1), Y0
 	VMOVUPS Y0, 32+asyncCopy_data+0(R13)
 	MOVL laneFrame_off+16(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y1
 	VMOVUPS Y1, asyncCopy_data+64(R13)
 	VMOVUPS 32(R11)(AX*1), Y1
 	VMOVUPS Y1, 32+asyncCopy_data+64(R13)
 	MOVL laneFrame_off+32(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y2
 	VMOVUPS Y2, asyncCopy_data+128(R13)
 	VMOVUPS 32(R11)(AX*1), Y2
 	VMOVUPS Y2, 32+asyncCopy_data+128(R13)
 	MOVL laneFrame_off+48(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y3
 	VMOVUPS Y3, asyncCopy_data+192(R13)
 	VMOVUPS 32(R11)(AX*1), Y3
 	VMOVUPS Y3, 32+asyncCopy_data+192(R13)
 	MOVL laneFrame_off+64(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y4
 	VMOVUPS Y4, asyncCopy_data+256(R13)
 	VMOVUPS 32(R11)(AX*1), Y4
 	VMOVUPS Y4, 32+asyncCopy_data+256(R13)
 	MOVL laneFrame_off+80(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y5
 	VMOVUPS Y5, asyncCopy_data+320(R13)
 	VMOVUPS 32(R11)(AX*1), Y5
 	VMOVUPS Y5, 32+asyncCopy_data+320(R13)
 	MOVL laneFrame_off+96(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y6
 	VMOVUPS Y6, asyncCopy_data+384(R13)
 	VMOVUPS 32(R11)(AX*1), Y6
 	VMOVUPS Y6, 32+asyncCopy_data+384(R13)
 	MOVL laneFrame_off+112(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y7
 	VMOVUPS Y7, asyncCopy_data+448(R13)
 	VMOVUPS 32(R11)(AX*1), Y7
 	VMOVUPS Y7, 32+asyncCopy_data+448(R13)
-	JMP copied275
-single274:
+	JMP copied282
+single281:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -12512,12 +14047,12 @@ single274:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied275:
-	JMP read276
-source273:
+copied282:
+	JMP read283
+source280:
 	SUBQ $32, R8
-	JMP go272
-read276:
+	JMP go279
+read283:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -12529,14 +14064,14 @@ read276:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go272:
+go279:
 	JMP leave256<>(SB)
 
 TEXT copy64256<>(SB), NOSPLIT, $0-0
 	MOVQ laneFrame_async(R9), R15
 	MOVQ asyncState_room(R15), R13
 	CMPQ R13, asyncState_copies(R15)
-	JLE go277
+	JLE go284
 	MOVL 8(R8), BX
 	MOVL 20(R8), CX
 	ADDQ laneFrame_regions(R9), CX
@@ -12579,7 +14114,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go277
+	JNE go284
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12587,7 +14122,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go277
+	JNE go284
 	MOVQ asyncState_copies(R15), R13
 	IMULQ $asyncCopy__size, R13
 	ADDQ asyncState_pending(R15), R13
@@ -12638,7 +14173,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE source278
+	JNE source285
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -12646,7 +14181,7 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE source278
+	JNE source285
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -12656,64 +14191,78 @@ TEXT copy64256<>(SB), NOSPLIT, $0-0
 	VPSUBD Y4, Y0, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single279
+	JNE single286
 	VPSHUFD $0, Y1, Y4
 	VPSUBD Y4, Y1, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single279
+	JNE single286
 	VPSHUFD $0, Y2, Y4
 	VPSUBD Y4, Y2, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single279
+	JNE single286
 	VPSHUFD $0, Y3, Y4
 	VPSUBD Y4, Y3, Y5
 	VPXOR Y5, Y6, Y7
 	VPTEST Y7, Y7
-	JNE single279
+	JNE single286
+	MOVL laneFrame_off(R9), AX
+	LEAQ (R11)(AX*1), BX
+	MOVQ BX, CX
+	SUBQ asyncCopy_first(R13), CX
+	MOVQ BX, asyncCopy_first(R13)
+	ADDQ R11, CX
 	MOVL laneFrame_off+0(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y0
 	VMOVUPS Y0, asyncCopy_data+0(R13)
 	VMOVUPS 32(R11)(AX*1), Y0
 	VMOVUPS Y0, 32+asyncCopy_data+0(R13)
 	MOVL laneFrame_off+16(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y1
 	VMOVUPS Y1, asyncCopy_data+64(R13)
 	VMOVUPS 32(R11)(AX*1), Y1
 	VMOVUPS Y1, 32+asyncCopy_data+64(R13)
 	MOVL laneFrame_off+32(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y2
 	VMOVUPS Y2, asyncCopy_data+128(R13)
 	VMOVUPS 32(R11)(AX*1), Y2
 	VMOVUPS Y2, 32+asyncCopy_data+128(R13)
 	MOVL laneFrame_off+48(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y3
 	VMOVUPS Y3, asyncCopy_data+192(R13)
 	VMOVUPS 32(R11)(AX*1), Y3
 	VMOVUPS Y3, 32+asyncCopy_data+192(R13)
 	MOVL laneFrame_off+64(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y4
 	VMOVUPS Y4, asyncCopy_data+256(R13)
 	VMOVUPS 32(R11)(AX*1), Y4
 	VMOVUPS Y4, 32+asyncCopy_data+256(R13)
 	MOVL laneFrame_off+80(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y5
 	VMOVUPS Y5, asyncCopy_data+320(R13)
 	VMOVUPS 32(R11)(AX*1), Y5
 	VMOVUPS Y5, 32+asyncCopy_data+320(R13)
 	MOVL laneFrame_off+96(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y6
 	VMOVUPS Y6, asyncCopy_data+384(R13)
 	VMOVUPS 32(R11)(AX*1), Y6
 	VMOVUPS Y6, 32+asyncCopy_data+384(R13)
 	MOVL laneFrame_off+112(R9), AX
+	PREFETCHT0 (CX)(AX*1)
 	VMOVUPS (R11)(AX*1), Y7
 	VMOVUPS Y7, asyncCopy_data+448(R13)
 	VMOVUPS 32(R11)(AX*1), Y7
 	VMOVUPS Y7, 32+asyncCopy_data+448(R13)
-	JMP copied280
-single279:
+	JMP copied287
+single286:
 	MOVL laneFrame_off+0(R9), AX
 	VMOVUPS (R11)(AX*1), X0
 	VMOVUPS X0, asyncCopy_data+0(R13)
@@ -12810,12 +14359,12 @@ single279:
 	MOVL laneFrame_off+124(R9), AX
 	VMOVUPS (R11)(AX*1), X7
 	VMOVUPS X7, asyncCopy_data+496(R13)
-copied280:
-	JMP read281
-source278:
+copied287:
+	JMP read288
+source285:
 	SUBQ $32, R8
-	JMP go277
-read281:
+	JMP go284
+read288:
 	MOVQ asyncState_group(R15), AX
 	MOVQ AX, asyncCopy_group(R13)
 	MOVL $-1, asyncCopy_lanes(R13)
@@ -12827,7 +14376,7 @@ read281:
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go277:
+go284:
 	JMP leave256<>(SB)
 
 TEXT matrix2x32256<>(SB), NOSPLIT, $0-0
@@ -12844,52 +14393,60 @@ TEXT matrix2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y1, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go282
+	JNE go289
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go282
+	JNE go289
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+8(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+12(R9), AX
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+20(R9), AX
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+24(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+28(R9), AX
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
 	VMOVUPS Y2, 64(SI)(DX*1)
 	VMOVUPS Y3, 96(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+40(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+44(R9), AX
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+52(R9), AX
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+56(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+60(R9), AX
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
@@ -12899,7 +14456,7 @@ TEXT matrix2x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go282:
+go289:
 	JMP leave256<>(SB)
 
 TEXT matrixT2x32256<>(SB), NOSPLIT, $0-0
@@ -12916,13 +14473,13 @@ TEXT matrixT2x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y1, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go283
+	JNE go290
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go283
+	JNE go290
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	MOVL 4(R8), DX
@@ -13029,7 +14586,7 @@ TEXT matrixT2x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go283:
+go290:
 	JMP leave256<>(SB)
 
 TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
@@ -13050,7 +14607,7 @@ TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go284
+	JNE go291
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13058,90 +14615,106 @@ TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go284
+	JNE go291
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+8(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+12(R9), AX
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+20(R9), AX
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+24(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+28(R9), AX
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
 	VMOVUPS Y2, 64(SI)(DX*1)
 	VMOVUPS Y3, 96(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+40(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+44(R9), AX
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+52(R9), AX
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+56(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+60(R9), AX
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
 	VMOVUPS Y2, 64(SI)(DX*1)
 	VMOVUPS Y3, 96(SI)(DX*1)
 	MOVL 16(R8), DX
-	MOVL laneFrame_off+64(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+68(R9), AX
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+72(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+76(R9), AX
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+80(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+84(R9), AX
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+88(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+92(R9), AX
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
 	VMOVUPS Y2, 64(SI)(DX*1)
 	VMOVUPS Y3, 96(SI)(DX*1)
 	MOVL 24(R8), DX
-	MOVL laneFrame_off+96(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+100(R9), AX
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+104(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+108(R9), AX
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+112(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+116(R9), AX
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+120(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+124(R9), AX
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
@@ -13151,7 +14724,7 @@ TEXT matrix4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go284:
+go291:
 	JMP leave256<>(SB)
 
 TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
@@ -13172,7 +14745,7 @@ TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
 	VPOR Y3, Y8, Y8
 	VPBROADCASTD wrong4x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go285
+	JNE go292
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13180,7 +14753,7 @@ TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go285
+	JNE go292
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -13389,7 +14962,7 @@ TEXT matrixT4x32256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go285:
+go292:
 	JMP leave256<>(SB)
 
 TEXT matrix2x64256<>(SB), NOSPLIT, $0-0
@@ -13419,52 +14992,60 @@ TEXT matrix2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y1, Y1
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go286
+	JNE go293
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go286
+	JNE go293
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+8(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+12(R9), AX
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+20(R9), AX
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+24(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+28(R9), AX
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
 	VMOVUPS Y2, 64(SI)(DX*1)
 	VMOVUPS Y3, 96(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+40(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+44(R9), AX
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+52(R9), AX
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+56(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+60(R9), AX
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
@@ -13474,7 +15055,7 @@ TEXT matrix2x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go286:
+go293:
 	JMP leave256<>(SB)
 
 TEXT matrixT2x64256<>(SB), NOSPLIT, $0-0
@@ -13504,13 +15085,13 @@ TEXT matrixT2x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y1, Y1
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go287
+	JNE go294
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go287
+	JNE go294
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	MOVL 4(R8), DX
@@ -13617,7 +15198,7 @@ TEXT matrixT2x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go287:
+go294:
 	JMP leave256<>(SB)
 
 TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
@@ -13663,7 +15244,7 @@ TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go288
+	JNE go295
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13671,90 +15252,106 @@ TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go288
+	JNE go295
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
 	VMOVUPS Y3, laneFrame_off+96(R9)
 	MOVL 4(R8), DX
-	MOVL laneFrame_off+0(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+4(R9), AX
+	MOVQ laneFrame_off+0(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+8(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+12(R9), AX
+	MOVQ laneFrame_off+8(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+16(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+20(R9), AX
+	MOVQ laneFrame_off+16(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+24(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+28(R9), AX
+	MOVQ laneFrame_off+24(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
 	VMOVUPS Y2, 64(SI)(DX*1)
 	VMOVUPS Y3, 96(SI)(DX*1)
 	MOVL 12(R8), DX
-	MOVL laneFrame_off+32(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+36(R9), AX
+	MOVQ laneFrame_off+32(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+40(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+44(R9), AX
+	MOVQ laneFrame_off+40(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+48(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+52(R9), AX
+	MOVQ laneFrame_off+48(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+56(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+60(R9), AX
+	MOVQ laneFrame_off+56(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
 	VMOVUPS Y2, 64(SI)(DX*1)
 	VMOVUPS Y3, 96(SI)(DX*1)
 	MOVL 16(R8), DX
-	MOVL laneFrame_off+64(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+68(R9), AX
+	MOVQ laneFrame_off+64(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+72(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+76(R9), AX
+	MOVQ laneFrame_off+72(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+80(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+84(R9), AX
+	MOVQ laneFrame_off+80(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+88(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+92(R9), AX
+	MOVQ laneFrame_off+88(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
 	VMOVUPS Y2, 64(SI)(DX*1)
 	VMOVUPS Y3, 96(SI)(DX*1)
 	MOVL 24(R8), DX
-	MOVL laneFrame_off+96(R9), AX
-	VMOVUPS (R11)(AX*1), X0
-	MOVL laneFrame_off+100(R9), AX
+	MOVQ laneFrame_off+96(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X0
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y0, Y0
-	MOVL laneFrame_off+104(R9), AX
-	VMOVUPS (R11)(AX*1), X1
-	MOVL laneFrame_off+108(R9), AX
+	MOVQ laneFrame_off+104(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X1
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y1, Y1
-	MOVL laneFrame_off+112(R9), AX
-	VMOVUPS (R11)(AX*1), X2
-	MOVL laneFrame_off+116(R9), AX
+	MOVQ laneFrame_off+112(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X2
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y2, Y2
-	MOVL laneFrame_off+120(R9), AX
-	VMOVUPS (R11)(AX*1), X3
-	MOVL laneFrame_off+124(R9), AX
+	MOVQ laneFrame_off+120(R9), AX
+	MOVL AX, BX
+	VMOVUPS (R11)(BX*1), X3
+	SHRQ $32, AX
 	VINSERTI128 $1, (R11)(AX*1), Y3, Y3
 	VMOVUPS Y0, 0(SI)(DX*1)
 	VMOVUPS Y1, 32(SI)(DX*1)
@@ -13764,7 +15361,7 @@ TEXT matrix4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go288:
+go295:
 	JMP leave256<>(SB)
 
 TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
@@ -13810,7 +15407,7 @@ TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
 	VINSERTI128 $1, X7, Y3, Y3
 	VPBROADCASTQ wrong8x16<>(SB), Y7
 	VPTEST Y7, Y8
-	JNE go289
+	JNE go296
 	VPBROADCASTD region_limit(CX), Y7
 	VPMAXUD Y1, Y0, Y8
 	VPMAXUD Y2, Y8, Y8
@@ -13818,7 +15415,7 @@ TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
 	VPCMPGTD Y8, Y7, Y7
 	VPMOVMSKB Y7, AX
 	CMPL AX, $-1
-	JNE go289
+	JNE go296
 	VMOVUPS Y0, laneFrame_off+0(R9)
 	VMOVUPS Y1, laneFrame_off+32(R9)
 	VMOVUPS Y2, laneFrame_off+64(R9)
@@ -14027,13 +15624,13 @@ TEXT matrixT4x64256<>(SB), NOSPLIT, $0-0
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
-go289:
+go296:
 	JMP leave256<>(SB)
 
 TEXT mmaBF16256<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same290
+	JEQ same297
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -14267,7 +15864,7 @@ TEXT mmaBF16256<>(SB), NOSPLIT, $0-0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1984(R9)
 	VMOVUPS Y1, laneFrame_tile+2016(R9)
-same290:
+same297:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS columns0<>(SB), Y11
@@ -14411,7 +16008,7 @@ same290:
 	LEAQ laneFrame_tile+0(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows291:
+rows298:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -14492,7 +16089,7 @@ rows291:
 	ADDQ $16, R11
 	ADDQ $128, R13
 	SUBL $1, R15
-	JNE rows291
+	JNE rows298
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -14504,7 +16101,7 @@ rows291:
 	LEAQ laneFrame_tile+1024(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows292:
+rows299:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -14585,7 +16182,7 @@ rows292:
 	ADDQ $16, R11
 	ADDQ $128, R13
 	SUBL $1, R15
-	JNE rows292
+	JNE rows299
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -14594,7 +16191,7 @@ rows292:
 TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same293
+	JEQ same300
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -14796,7 +16393,7 @@ TEXT mmaF16256<>(SB), NOSPLIT, $0-0
 	VCVTPS2PD X1, Y1
 	VMOVUPS Y0, laneFrame_tile+1984(R9)
 	VMOVUPS Y1, laneFrame_tile+2016(R9)
-same293:
+same300:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS columns0<>(SB), Y11
@@ -15004,7 +16601,7 @@ same293:
 	LEAQ laneFrame_tile+0(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows294:
+rows301:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -15085,7 +16682,7 @@ rows294:
 	ADDQ $16, R11
 	ADDQ $128, R13
 	SUBL $1, R15
-	JNE rows294
+	JNE rows301
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -15097,7 +16694,7 @@ rows294:
 	LEAQ laneFrame_tile+1024(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows295:
+rows302:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -15178,7 +16775,7 @@ rows295:
 	ADDQ $16, R11
 	ADDQ $128, R13
 	SUBL $1, R15
-	JNE rows295
+	JNE rows302
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
@@ -15187,7 +16784,7 @@ rows295:
 TEXT mmaTF32256<>(SB), NOSPLIT, $0-0
 	MOVL 60(R8), AX
 	CMPL AX, laneFrame_tag(R9)
-	JEQ same296
+	JEQ same303
 	MOVL AX, laneFrame_tag(R9)
 	MOVL 20(R8), BX
 	ADDQ SI, BX
@@ -15325,7 +16922,7 @@ TEXT mmaTF32256<>(SB), NOSPLIT, $0-0
 	VANDPS 112(BX), X1, X0
 	VCVTPS2PD X0, Y0
 	VMOVUPS Y0, laneFrame_tile+992(R9)
-same296:
+same303:
 	MOVL 36(R8), BX
 	ADDQ SI, BX
 	VMOVUPS columns0<>(SB), Y11
@@ -15421,7 +17018,7 @@ same296:
 	LEAQ laneFrame_tile+0(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows297:
+rows304:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -15478,7 +17075,7 @@ rows297:
 	ADDQ $16, R11
 	ADDQ $64, R13
 	SUBL $1, R15
-	JNE rows297
+	JNE rows304
 	MOVL 12(R8), DX
 	MOVL 16(R8), BX
 	MOVL 52(R8), CX
@@ -15490,7 +17087,7 @@ rows297:
 	LEAQ laneFrame_tile+512(R9), R13
 	MOVL $8, R15
 	PCALIGN $32
-rows298:
+rows305:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -15547,107 +17144,110 @@ rows298:
 	ADDQ $16, R11
 	ADDQ $64, R13
 	SUBL $1, R15
-	JNE rows298
+	JNE rows305
 	ADDQ $64, R8
 	MOVL (R8), AX
 	MOVQ (R10)(AX*8), AX
 	JMP AX
 
 DATA table256<>+0(SB)/8, $leave256<>(SB)
-DATA table256<>+8(SB)/8, $add32256<>(SB)
-DATA table256<>+16(SB)/8, $sub32256<>(SB)
-DATA table256<>+24(SB)/8, $mul32256<>(SB)
-DATA table256<>+32(SB)/8, $and32256<>(SB)
-DATA table256<>+40(SB)/8, $or32256<>(SB)
-DATA table256<>+48(SB)/8, $xor32256<>(SB)
-DATA table256<>+56(SB)/8, $shl32256<>(SB)
-DATA table256<>+64(SB)/8, $shr32256<>(SB)
-DATA table256<>+72(SB)/8, $sar32256<>(SB)
-DATA table256<>+80(SB)/8, $minS32256<>(SB)
-DATA table256<>+88(SB)/8, $maxS32256<>(SB)
-DATA table256<>+96(SB)/8, $minU32256<>(SB)
-DATA table256<>+104(SB)/8, $maxU32256<>(SB)
-DATA table256<>+112(SB)/8, $add64256<>(SB)
-DATA table256<>+120(SB)/8, $sub64256<>(SB)
-DATA table256<>+128(SB)/8, $and64256<>(SB)
-DATA table256<>+136(SB)/8, $or64256<>(SB)
-DATA table256<>+144(SB)/8, $leave256<>(SB)
-DATA table256<>+152(SB)/8, $addF256<>(SB)
-DATA table256<>+160(SB)/8, $subF256<>(SB)
-DATA table256<>+168(SB)/8, $mulF256<>(SB)
-DATA table256<>+176(SB)/8, $divF256<>(SB)
-DATA table256<>+184(SB)/8, $mad32256<>(SB)
-DATA table256<>+192(SB)/8, $fmaF256<>(SB)
-DATA table256<>+200(SB)/8, $mulWideS256<>(SB)
-DATA table256<>+208(SB)/8, $mulWideU256<>(SB)
-DATA table256<>+216(SB)/8, $madWideS256<>(SB)
-DATA table256<>+224(SB)/8, $madWideU256<>(SB)
-DATA table256<>+232(SB)/8, $shl64256<>(SB)
-DATA table256<>+240(SB)/8, $shr64256<>(SB)
-DATA table256<>+248(SB)/8, $leave256<>(SB)
-DATA table256<>+256(SB)/8, $sqrtF256<>(SB)
-DATA table256<>+264(SB)/8, $negF256<>(SB)
-DATA table256<>+272(SB)/8, $absF256<>(SB)
-DATA table256<>+280(SB)/8, $maxF256<>(SB)
-DATA table256<>+288(SB)/8, $minF256<>(SB)
-DATA table256<>+296(SB)/8, $pairBF16256<>(SB)
-DATA table256<>+304(SB)/8, $exp2F256<>(SB)
-DATA table256<>+312(SB)/8, $eq32256<>(SB)
-DATA table256<>+320(SB)/8, $ltS32256<>(SB)
-DATA table256<>+328(SB)/8, $ltU32256<>(SB)
-DATA table256<>+336(SB)/8, $eq64256<>(SB)
-DATA table256<>+344(SB)/8, $ltS64256<>(SB)
-DATA table256<>+352(SB)/8, $leave256<>(SB)
-DATA table256<>+360(SB)/8, $eqF256<>(SB)
-DATA table256<>+368(SB)/8, $ltF256<>(SB)
-DATA table256<>+376(SB)/8, $leF256<>(SB)
-DATA table256<>+384(SB)/8, $unordF256<>(SB)
-DATA table256<>+392(SB)/8, $equF256<>(SB)
-DATA table256<>+400(SB)/8, $andP256<>(SB)
-DATA table256<>+408(SB)/8, $orP256<>(SB)
-DATA table256<>+416(SB)/8, $xorP256<>(SB)
-DATA table256<>+424(SB)/8, $mov32256<>(SB)
-DATA table256<>+432(SB)/8, $mov64256<>(SB)
-DATA table256<>+440(SB)/8, $sext64256<>(SB)
-DATA table256<>+448(SB)/8, $zext64256<>(SB)
-DATA table256<>+456(SB)/8, $trunc32256<>(SB)
-DATA table256<>+464(SB)/8, $cvtS32F256<>(SB)
-DATA table256<>+472(SB)/8, $leave256<>(SB)
-DATA table256<>+480(SB)/8, $sel32256<>(SB)
-DATA table256<>+488(SB)/8, $sel64256<>(SB)
-DATA table256<>+496(SB)/8, $load1x32256<>(SB)
-DATA table256<>+504(SB)/8, $load2x32256<>(SB)
-DATA table256<>+512(SB)/8, $load4x32256<>(SB)
-DATA table256<>+520(SB)/8, $loadLong32256<>(SB)
-DATA table256<>+528(SB)/8, $loadHalf32256<>(SB)
-DATA table256<>+536(SB)/8, $store1x32256<>(SB)
-DATA table256<>+544(SB)/8, $storeLong32256<>(SB)
-DATA table256<>+552(SB)/8, $store2x32256<>(SB)
-DATA table256<>+560(SB)/8, $store4x32256<>(SB)
-DATA table256<>+568(SB)/8, $storeHalf32256<>(SB)
-DATA table256<>+576(SB)/8, $load1x64256<>(SB)
-DATA table256<>+584(SB)/8, $load2x64256<>(SB)
-DATA table256<>+592(SB)/8, $load4x64256<>(SB)
-DATA table256<>+600(SB)/8, $loadLong64256<>(SB)
-DATA table256<>+608(SB)/8, $loadHalf64256<>(SB)
-DATA table256<>+616(SB)/8, $store1x64256<>(SB)
-DATA table256<>+624(SB)/8, $storeLong64256<>(SB)
-DATA table256<>+632(SB)/8, $store2x64256<>(SB)
-DATA table256<>+640(SB)/8, $store4x64256<>(SB)
-DATA table256<>+648(SB)/8, $storeHalf64256<>(SB)
-DATA table256<>+656(SB)/8, $commit256<>(SB)
-DATA table256<>+664(SB)/8, $wait256<>(SB)
-DATA table256<>+672(SB)/8, $copy32256<>(SB)
-DATA table256<>+680(SB)/8, $copy64256<>(SB)
-DATA table256<>+688(SB)/8, $matrix2x32256<>(SB)
-DATA table256<>+696(SB)/8, $matrixT2x32256<>(SB)
-DATA table256<>+704(SB)/8, $matrix4x32256<>(SB)
-DATA table256<>+712(SB)/8, $matrixT4x32256<>(SB)
-DATA table256<>+720(SB)/8, $matrix2x64256<>(SB)
-DATA table256<>+728(SB)/8, $matrixT2x64256<>(SB)
-DATA table256<>+736(SB)/8, $matrix4x64256<>(SB)
-DATA table256<>+744(SB)/8, $matrixT4x64256<>(SB)
-DATA table256<>+752(SB)/8, $mmaBF16256<>(SB)
-DATA table256<>+760(SB)/8, $mmaF16256<>(SB)
-DATA table256<>+768(SB)/8, $mmaTF32256<>(SB)
-GLOBL table256<>(SB), RODATA, $776
+DATA table256<>+8(SB)/8, $branch256<>(SB)
+DATA table256<>+16(SB)/8, $guard256<>(SB)
+DATA table256<>+24(SB)/8, $jump256<>(SB)
+DATA table256<>+32(SB)/8, $add32256<>(SB)
+DATA table256<>+40(SB)/8, $sub32256<>(SB)
+DATA table256<>+48(SB)/8, $mul32256<>(SB)
+DATA table256<>+56(SB)/8, $and32256<>(SB)
+DATA table256<>+64(SB)/8, $or32256<>(SB)
+DATA table256<>+72(SB)/8, $xor32256<>(SB)
+DATA table256<>+80(SB)/8, $shl32256<>(SB)
+DATA table256<>+88(SB)/8, $shr32256<>(SB)
+DATA table256<>+96(SB)/8, $sar32256<>(SB)
+DATA table256<>+104(SB)/8, $minS32256<>(SB)
+DATA table256<>+112(SB)/8, $maxS32256<>(SB)
+DATA table256<>+120(SB)/8, $minU32256<>(SB)
+DATA table256<>+128(SB)/8, $maxU32256<>(SB)
+DATA table256<>+136(SB)/8, $add64256<>(SB)
+DATA table256<>+144(SB)/8, $sub64256<>(SB)
+DATA table256<>+152(SB)/8, $and64256<>(SB)
+DATA table256<>+160(SB)/8, $or64256<>(SB)
+DATA table256<>+168(SB)/8, $leave256<>(SB)
+DATA table256<>+176(SB)/8, $addF256<>(SB)
+DATA table256<>+184(SB)/8, $subF256<>(SB)
+DATA table256<>+192(SB)/8, $mulF256<>(SB)
+DATA table256<>+200(SB)/8, $divF256<>(SB)
+DATA table256<>+208(SB)/8, $mad32256<>(SB)
+DATA table256<>+216(SB)/8, $fmaF256<>(SB)
+DATA table256<>+224(SB)/8, $mulWideS256<>(SB)
+DATA table256<>+232(SB)/8, $mulWideU256<>(SB)
+DATA table256<>+240(SB)/8, $madWideS256<>(SB)
+DATA table256<>+248(SB)/8, $madWideU256<>(SB)
+DATA table256<>+256(SB)/8, $shl64256<>(SB)
+DATA table256<>+264(SB)/8, $shr64256<>(SB)
+DATA table256<>+272(SB)/8, $leave256<>(SB)
+DATA table256<>+280(SB)/8, $sqrtF256<>(SB)
+DATA table256<>+288(SB)/8, $negF256<>(SB)
+DATA table256<>+296(SB)/8, $absF256<>(SB)
+DATA table256<>+304(SB)/8, $maxF256<>(SB)
+DATA table256<>+312(SB)/8, $minF256<>(SB)
+DATA table256<>+320(SB)/8, $pairBF16256<>(SB)
+DATA table256<>+328(SB)/8, $exp2F256<>(SB)
+DATA table256<>+336(SB)/8, $eq32256<>(SB)
+DATA table256<>+344(SB)/8, $ltS32256<>(SB)
+DATA table256<>+352(SB)/8, $ltU32256<>(SB)
+DATA table256<>+360(SB)/8, $eq64256<>(SB)
+DATA table256<>+368(SB)/8, $ltS64256<>(SB)
+DATA table256<>+376(SB)/8, $leave256<>(SB)
+DATA table256<>+384(SB)/8, $eqF256<>(SB)
+DATA table256<>+392(SB)/8, $ltF256<>(SB)
+DATA table256<>+400(SB)/8, $leF256<>(SB)
+DATA table256<>+408(SB)/8, $unordF256<>(SB)
+DATA table256<>+416(SB)/8, $equF256<>(SB)
+DATA table256<>+424(SB)/8, $andP256<>(SB)
+DATA table256<>+432(SB)/8, $orP256<>(SB)
+DATA table256<>+440(SB)/8, $xorP256<>(SB)
+DATA table256<>+448(SB)/8, $mov32256<>(SB)
+DATA table256<>+456(SB)/8, $mov64256<>(SB)
+DATA table256<>+464(SB)/8, $sext64256<>(SB)
+DATA table256<>+472(SB)/8, $zext64256<>(SB)
+DATA table256<>+480(SB)/8, $trunc32256<>(SB)
+DATA table256<>+488(SB)/8, $cvtS32F256<>(SB)
+DATA table256<>+496(SB)/8, $leave256<>(SB)
+DATA table256<>+504(SB)/8, $sel32256<>(SB)
+DATA table256<>+512(SB)/8, $sel64256<>(SB)
+DATA table256<>+520(SB)/8, $load1x32256<>(SB)
+DATA table256<>+528(SB)/8, $load2x32256<>(SB)
+DATA table256<>+536(SB)/8, $load4x32256<>(SB)
+DATA table256<>+544(SB)/8, $loadLong32256<>(SB)
+DATA table256<>+552(SB)/8, $loadHalf32256<>(SB)
+DATA table256<>+560(SB)/8, $store1x32256<>(SB)
+DATA table256<>+568(SB)/8, $storeLong32256<>(SB)
+DATA table256<>+576(SB)/8, $store2x32256<>(SB)
+DATA table256<>+584(SB)/8, $store4x32256<>(SB)
+DATA table256<>+592(SB)/8, $storeHalf32256<>(SB)
+DATA table256<>+600(SB)/8, $load1x64256<>(SB)
+DATA table256<>+608(SB)/8, $load2x64256<>(SB)
+DATA table256<>+616(SB)/8, $load4x64256<>(SB)
+DATA table256<>+624(SB)/8, $loadLong64256<>(SB)
+DATA table256<>+632(SB)/8, $loadHalf64256<>(SB)
+DATA table256<>+640(SB)/8, $store1x64256<>(SB)
+DATA table256<>+648(SB)/8, $storeLong64256<>(SB)
+DATA table256<>+656(SB)/8, $store2x64256<>(SB)
+DATA table256<>+664(SB)/8, $store4x64256<>(SB)
+DATA table256<>+672(SB)/8, $storeHalf64256<>(SB)
+DATA table256<>+680(SB)/8, $commit256<>(SB)
+DATA table256<>+688(SB)/8, $wait256<>(SB)
+DATA table256<>+696(SB)/8, $copy32256<>(SB)
+DATA table256<>+704(SB)/8, $copy64256<>(SB)
+DATA table256<>+712(SB)/8, $matrix2x32256<>(SB)
+DATA table256<>+720(SB)/8, $matrixT2x32256<>(SB)
+DATA table256<>+728(SB)/8, $matrix4x32256<>(SB)
+DATA table256<>+736(SB)/8, $matrixT4x32256<>(SB)
+DATA table256<>+744(SB)/8, $matrix2x64256<>(SB)
+DATA table256<>+752(SB)/8, $matrixT2x64256<>(SB)
+DATA table256<>+760(SB)/8, $matrix4x64256<>(SB)
+DATA table256<>+768(SB)/8, $matrixT4x64256<>(SB)
+DATA table256<>+776(SB)/8, $mmaBF16256<>(SB)
+DATA table256<>+784(SB)/8, $mmaF16256<>(SB)
+DATA table256<>+792(SB)/8, $mmaTF32256<>(SB)
+GLOBL table256<>(SB), RODATA, $800

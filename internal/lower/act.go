@@ -54,8 +54,9 @@ func geluTanh(b ir.B, x ir.Value) ir.Value {
 	return b.Mul(x, b.Affine(t, 0.5, 0.5))
 }
 
-// geluTanhGrad is g·(1 + t + x·(1-t²)·u′)/2 with t = tanh u.
+// geluTanhGrad is g·(1 + t + x·(1-t²)·u′)/2 with t = tanh u. Far from 0 that is 0 or g, also where x³ overflows.
 func geluTanhGrad(b ir.B, x, g ir.Value) ir.Value {
+	x = b.Binary(ir.Maximum, b.Binary(ir.Minimum, x, like(b, x, 30)), like(b, x, -30))
 	sq := b.Mul(x, x)
 	t := b.Unary(ir.Tanh, geluTanhInner(b, x, sq))
 	inner := b.Affine(sq, 3*cubic*root2OverPi, root2OverPi)

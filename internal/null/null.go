@@ -18,8 +18,18 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-func init() {
-	device.Register("null", device.Engine{Cards: cards.Names(), Open: open})
+// Register offers devices that imitate cards as an engine. Their kernels need the scratch memory that workspace tells,
+// which may refuse an op as Prepare does.
+func Register(workspace func(ir.Op) (int64, error)) {
+	device.Register("null", device.Engine{Cards: cards.Names(), Open: func(n device.Name) (device.Device, error) {
+		c, ok := cards.Find(cmp.Or(n.Card, cards.Default))
+		if !ok {
+			return nil, fmt.Errorf("there is no card %q", n.Card)
+		}
+		d := New(n.String(), c)
+		d.workspace = workspace
+		return d, nil
+	}})
 }
 
 // alignment of addresses in bytes, as a CUDA driver's.
@@ -39,29 +49,24 @@ type Counts struct {
 
 // Device imitates the memory of a card.
 type Device struct {
-	info  device.Info
+	info      device.Info
+	workspace func(ir.Op) (int64, error)
+
 	mu    sync.Mutex
 	space *space
 
 	kernels, flops, bytes, copies, copied atomic.Int64
 }
 
-func open(n device.Name) (device.Device, error) {
-	c, ok := cards.Find(cmp.Or(n.Card, cards.Default))
-	if !ok {
-		return nil, fmt.Errorf("there is no card %q", n.Card)
-	}
-	return New(n.String(), c), nil
-}
-
-// New returns a device that imitates a card and calls itself name.
+// New returns a device that imitates a card and calls itself name. Its kernels need no scratch memory.
 func New(name string, c cards.Card) *Device {
 	return &Device{
 		info: device.Info{
 			Name: name, Model: c.Model + " (not there)", Memory: c.Memory, Alignment: alignment,
 			DTypes: dtype.All(), Compute: c.Compute, Null: true,
 		},
-		space: newSpace(base, c.Memory),
+		workspace: func(ir.Op) (int64, error) { return 0, nil },
+		space:     newSpace(base, c.Memory),
 	}
 }
 
@@ -91,7 +96,7 @@ func (d *Device) Free(m device.Mem) {
 	}
 }
 
-// Prepare accepts every valid op.
+// Prepare accepts every valid op that the imitated card's engine does.
 func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
 	out, err := op.Infer()
 	if err != nil {
@@ -99,6 +104,9 @@ func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
 	}
 	k := &device.Kernel{Op: op, Out: out}
 	k.FLOPs, k.Bytes = op.Cost()
+	if k.Workspace, err = d.workspace(op); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.info.Name, err)
+	}
 	return k, nil
 }
 
@@ -116,7 +124,11 @@ func (d *Device) Counts() Counts {
 type queue struct{ d *Device }
 
 func (q queue) Launch(k *device.Kernel, args []device.Arg, _ *device.Params) error {
-	if want := len(k.Out) + k.Op.NumIn(); len(args) != want {
+	want := len(k.Out) + k.Op.NumIn()
+	if k.Workspace > 0 {
+		want++
+	}
+	if len(args) != want {
 		return fmt.Errorf("null: %s has %d arguments, want %d", k.Op.Code, len(args), want)
 	}
 	q.d.kernels.Add(1)

@@ -227,7 +227,9 @@ func geluGrad(x, g float64) float64 {
 	return g * (phi(x) + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi))
 }
 
+// geluTanhGrad is 0 or 1 times g far from 0, also where the cube of x overflows.
 func geluTanhGrad(x, g float64) float64 {
+	x = max(-30, min(x, 30))
 	u, du := geluArgument(x)
 	t := math.Tanh(u)
 	return g * ((1+t)/2 + x/2*(1-t*t)*du)

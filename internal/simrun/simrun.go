@@ -40,10 +40,14 @@ type Config struct {
 	Seed      uint64   // of the order of blocks, warps and lanes; 0: the natural order
 	Schedule  string   // reconverge or independent
 	Numerics  string   // of tensor cores: exact or truncating
-	StepLimit int64    // instructions of all warps of one block; 0: gpusim's
+	StepLimit int64    // instructions of all warps of one block; 0: DefaultStepLimit
 	Args      []string // the kernel's arguments as words
 	Outs      []string // "K=c.npy": argument K, from 0, goes to c.npy
 }
+
+// DefaultStepLimit is what a block may execute if nothing else is said: some ten seconds' worth of arithmetic, and far more
+// than a block of a kernel that has a grid does.
+const DefaultStepLimit = 1e9
 
 // Run runs the kernel. What the checks find is in the Result, without an error. An error is an *Error, or ctx's.
 func Run(ctx context.Context, c Config) (*Result, error) {
@@ -148,6 +152,9 @@ func options(c Config) (o gpusim.Options, err error) {
 		o.Numerics = gpusim.Truncating
 	default:
 		return o, fail("use --numerics exact or --numerics truncating", "no numerics %q", c.Numerics)
+	}
+	if c.StepLimit == 0 {
+		o.StepLimit = DefaultStepLimit
 	}
 	if c.StepLimit < 0 {
 		return o, fail("give a positive number, or 0 for the usual limit", "--step-limit is %d", c.StepLimit)

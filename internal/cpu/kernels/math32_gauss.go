@@ -160,8 +160,9 @@ func GELUTanh64(x float64) float64 {
 	return x * Sigmoid64(twoSqrt2OverPi*x*(1+cubic*x*x))
 }
 
-// GELUTanhGrad64 is [GELUTanhGrad].
+// GELUTanhGrad64 is [GELUTanhGrad]. Far from 0 the derivative is 0 or 1, also where x³ overflows.
 func GELUTanhGrad64(x, g float64) float64 {
+	x = max(-30, min(x, 30))
 	s := Sigmoid64(twoSqrt2OverPi * x * (1 + cubic*x*x))
 	return g * (s + x*(s*(1-s))*(twoSqrt2OverPi*(1+3*cubic*x*x)))
 }

@@ -157,7 +157,7 @@ NAME(attentiongrad_any_q)(ELEM *dq, const ELEM *g, const ELEM *q, const ELEM *k,
                           const Statistic<STAT> *stats, Heads h, STAT scale) {
 	queryGrad(dq, Operands<ELEM>{g, q, k, v, mask, stats, h, scale});
 }
-KERNEL(256)
+KERNEL(256, 2)
 NAME(attentiongrad_any_kv)(ELEM *dk, ELEM *dv, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask,
                            const Statistic<STAT> *stats, Heads h, STAT scale) {
 	keyGrad(dk, dv, Operands<ELEM>{g, q, k, v, mask, stats, h, scale});

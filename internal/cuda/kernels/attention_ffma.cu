@@ -9,6 +9,12 @@
 //warpline:module attention_ffma_64_masked_f32 -DELEM=f32 -DWIDTH=64 -DMASKED=true -DNAME(op)=op##_64_masked_f32
 //warpline:module attention_ffma_128_f32 -DELEM=f32 -DWIDTH=128 -DMASKED=false -DNAME(op)=op##_128_f32
 //warpline:module attention_ffma_128_masked_f32 -DELEM=f32 -DWIDTH=128 -DMASKED=true -DNAME(op)=op##_128_masked_f32
+//warpline:module attentiongrad_ffma_32_f32 -DELEM=f32 -DWIDTH=32 -DMASKED=false -DNAME(op)=op##_32_f32 -DGRAD
+//warpline:module attentiongrad_ffma_32_masked_f32 -DELEM=f32 -DWIDTH=32 -DMASKED=true -DNAME(op)=op##_32_masked_f32 -DGRAD
+//warpline:module attentiongrad_ffma_64_f32 -DELEM=f32 -DWIDTH=64 -DMASKED=false -DNAME(op)=op##_64_f32 -DGRAD
+//warpline:module attentiongrad_ffma_64_masked_f32 -DELEM=f32 -DWIDTH=64 -DMASKED=true -DNAME(op)=op##_64_masked_f32 -DGRAD
+//warpline:module attentiongrad_ffma_128_f32 -DELEM=f32 -DWIDTH=128 -DMASKED=false -DNAME(op)=op##_128_f32 -DGRAD
+//warpline:module attentiongrad_ffma_128_masked_f32 -DELEM=f32 -DWIDTH=128 -DMASKED=true -DNAME(op)=op##_128_masked_f32 -DGRAD
 #include "attention_tiled.cuh"
 
 DEVICE void loadShared(f32 (&v)[4], u32 at) {

@@ -1,4 +1,4 @@
-// The kernels of attention_tiled.cuh. The including file has defined ForwardKit, QueryKit and KeyKit, and APART where the
+// The kernels of attention_tiled.cuh, attention or with GRAD its gradients. The including file has defined ForwardKit, QueryKit and KeyKit, and APART where the
 // sums of dk and dv together do not fit the registers.
 #pragma once
 #include "attention_tiled.cuh"
@@ -7,9 +7,11 @@
 // 255. The gradients of keys and values, and float32 rows of 128, would spill some of 168.
 #define HOT(blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 
+#ifndef GRAD
 HOT(sizeof(ELEM) * WIDTH < 512 ? 3 : 2) NAME(attention_tiled)(ELEM *o, f32 *lse, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask, Heads h, f32 scale) {
 	forward<ForwardKit>(o, lse, q, k, v, mask, h, scale);
 }
+#else
 HOT(3) NAME(attentiongrad_tiled_q)(ELEM *dq, const ELEM *g, const ELEM *q, const ELEM *k, const ELEM *v, const ELEM *mask,
                                 const Statistic<f32> *stats, Heads h, f32 scale) {
 	queryGrad<QueryKit>(dq, Operands<ELEM>{g, q, k, v, mask, stats, h, scale});
@@ -28,4 +30,5 @@ HOT(2) NAME(attentiongrad_tiled_v)(ELEM *dv, const ELEM *g, const ELEM *q, const
                                 const Statistic<f32> *stats, Heads h, f32 scale) {
 	keyGrad<KeyKit, false, true>((ELEM *)nullptr, dv, Operands<ELEM>{g, q, k, v, mask, stats, h, scale});
 }
+#endif
 #endif

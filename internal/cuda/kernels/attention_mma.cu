@@ -19,6 +19,18 @@
 //warpline:module attention_mma_64_masked_bf16 -DELEM=bf16 -DWIDTH=64 -DMASKED=true -DNAME(op)=op##_64_masked_bf16
 //warpline:module attention_mma_128_bf16 -DELEM=bf16 -DWIDTH=128 -DMASKED=false -DNAME(op)=op##_128_bf16
 //warpline:module attention_mma_128_masked_bf16 -DELEM=bf16 -DWIDTH=128 -DMASKED=true -DNAME(op)=op##_128_masked_bf16
+//warpline:module attentiongrad_mma_32_f16 -DELEM=f16 -DWIDTH=32 -DMASKED=false -DNAME(op)=op##_32_f16 -DGRAD
+//warpline:module attentiongrad_mma_32_masked_f16 -DELEM=f16 -DWIDTH=32 -DMASKED=true -DNAME(op)=op##_32_masked_f16 -DGRAD
+//warpline:module attentiongrad_mma_64_f16 -DELEM=f16 -DWIDTH=64 -DMASKED=false -DNAME(op)=op##_64_f16 -DGRAD
+//warpline:module attentiongrad_mma_64_masked_f16 -DELEM=f16 -DWIDTH=64 -DMASKED=true -DNAME(op)=op##_64_masked_f16 -DGRAD
+//warpline:module attentiongrad_mma_128_f16 -DELEM=f16 -DWIDTH=128 -DMASKED=false -DNAME(op)=op##_128_f16 -DGRAD
+//warpline:module attentiongrad_mma_128_masked_f16 -DELEM=f16 -DWIDTH=128 -DMASKED=true -DNAME(op)=op##_128_masked_f16 -DGRAD
+//warpline:module attentiongrad_mma_32_bf16 -DELEM=bf16 -DWIDTH=32 -DMASKED=false -DNAME(op)=op##_32_bf16 -DGRAD
+//warpline:module attentiongrad_mma_32_masked_bf16 -DELEM=bf16 -DWIDTH=32 -DMASKED=true -DNAME(op)=op##_32_masked_bf16 -DGRAD
+//warpline:module attentiongrad_mma_64_bf16 -DELEM=bf16 -DWIDTH=64 -DMASKED=false -DNAME(op)=op##_64_bf16 -DGRAD
+//warpline:module attentiongrad_mma_64_masked_bf16 -DELEM=bf16 -DWIDTH=64 -DMASKED=true -DNAME(op)=op##_64_masked_bf16 -DGRAD
+//warpline:module attentiongrad_mma_128_bf16 -DELEM=bf16 -DWIDTH=128 -DMASKED=false -DNAME(op)=op##_128_bf16 -DGRAD
+//warpline:module attentiongrad_mma_128_masked_bf16 -DELEM=bf16 -DWIDTH=128 -DMASKED=true -DNAME(op)=op##_128_masked_bf16 -DGRAD
 #include "attention_tiled.cuh"
 #include "mma.cuh"
 

@@ -49,6 +49,17 @@ template <class T, int D, int rows> struct TileCopy {
 		wide = (u64(from) | d * sizeof(T)) % 16 == 0;
 	}
 
+	// narrow copies a chunk by words where it can.
+	static DEVICE void narrow(u32 to, const T *from, i32 count) {
+		if (sizeof(T) < 4 && u64(from) % 4 != 0) {
+			copySingly(to, from, 1, count);
+			return;
+		}
+#pragma unroll
+		for (int e = 0; e < 4; e++)
+			copyAsync<4>(to + 4 * e, from + e * perChunk / 4, within(i32(count * sizeof(T)) - 4 * e, 4));
+	}
+
 	DEVICE void fill(u32 tile, i32 left) {
 		const T *from = at;
 		i64 step = jump * d;
@@ -60,7 +71,7 @@ template <class T, int D, int rows> struct TileCopy {
 		} else {
 #pragma unroll 1
 			for (i32 i = row; i < rows; i += jump, from += step)
-				copyGeneral(tile + (place ^ (i - row) % 8 << 4) + (i - row) * 128, from, 1, i < left ? count : 0);
+				narrow(tile + (place ^ (i - row) % 8 << 4) + (i - row) * 128, from, i < left ? count : 0);
 		}
 		at += rows * d;
 	}

@@ -9,8 +9,9 @@
 #define DEVICE __device__ __attribute__((always_inline)) inline
 // INLINED is what a lambda needs after its parameters, so that what it captures stays in registers.
 #define INLINED __attribute__((always_inline))
-// KERNEL(256) is the head of a kernel whose blocks have at most 256 threads.
-#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+// KERNEL(256) is the head of a kernel whose blocks have at most 256 threads; KERNEL(256, 4) also says that four of them on a
+// multiprocessor are enough, where ptxas would spill registers for the sake of more.
+#define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #include <__clang_cuda_builtin_vars.h>
 
 typedef unsigned char u8;
@@ -92,6 +93,8 @@ DEVICE u32 shuffleXor(u32 v, int mask) { return u32(shuffleXor(i32(v), mask)); }
 DEVICE u64 shuffleXor(u64 v, int mask) { return u64(shuffleXor(u32(v >> 32), mask)) << 32 | shuffleXor(u32(v), mask); }
 DEVICE i64 shuffleXor(i64 v, int mask) { return i64(shuffleXor(u64(v), mask)); }
 DEVICE f64 shuffleXor(f64 v, int mask) { return __builtin_bit_cast(f64, shuffleXor(__builtin_bit_cast(u64, v), mask)); }
+DEVICE u32 shuffle(u32 v, int lane) { return __nvvm_shfl_sync_idx_i32(everyLane, v, lane, 31); }
+DEVICE void syncWarp() { __nvvm_bar_warp_sync(everyLane); }
 DEVICE void barrier() { __nvvm_bar_sync(0); }
 
 DEVICE u32 sharedAddress(const void *p) { return u32(u64((const __attribute__((address_space(3))) void *)p)); }

@@ -128,7 +128,7 @@ template <int rows, int warps, class F> DEVICE void gather(u32 to, const f32 *fr
 }
 template <int rows, int warps, class E, class F> DEVICE void gather(u32 to, const E *from, const Planes &planes, const Pixel (&px)[2], F &&tap) {
 	u32 lane = laneID();
-#pragma unroll 4
+#pragma unroll 1 // more spills beside the 128-wide tiles
 	for (int i = 0; i < rows / warps; i++) {
 		u32 row = threadIdx.x / 32 + i * warps;
 		Tap t = tap(row);
@@ -208,7 +208,8 @@ template <class Block, int stages, class E> DEVICE void convolve(u8 *shared, E *
 						[&](u32 row) INLINED { return tap[row]; });
 				tap += Block::depth;
 			},
-			[&](u32 stage) INLINED { block.step(stage, stage + CopyW::bytes); });
+			[&](u32 stage) INLINED { block.step(stage, stage + CopyW::bytes); },
+			[&](u32 stage, i32 left) INLINED { copyW.settle(stage, left, stages - 1); });
 		i32 plane = input ? s.h * s.w : s.oh * s.ow;
 		PlaneRows<E> rows{to + i64(at.batch) * p.rows * plane, bias ? bias + at.batch * p.rows : 0, p.rows, p.cols, plane, s.groups * p.rows};
 		block.each(shared, [&](u32 r, u32 t, const Vec<f32, 4> &v) INLINED { rows(at.row + r, i64(at.col) + t, v); });

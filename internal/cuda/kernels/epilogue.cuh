@@ -20,6 +20,20 @@ template <class W> DEVICE W activate(W x, i32 act) {
 	return x;
 }
 
+// activateAll takes sums in turn: the code of all side by side would be long.
+template <class W, int n> DEVICE void activateAll(W (&v)[n], i32 act) {
+	if (act == noAct)
+		return;
+#pragma unroll 1
+	for (int i = 0; i < n; i++) {
+		W x = activate(v[0], act);
+#pragma unroll
+		for (int j = 1; j < n; j++)
+			v[j - 1] = v[j];
+		v[n - 1] = x;
+	}
+}
+
 // Staging is a block's tile of sums in the shared memory that its operands lay in. Writers know fragments, readers want
 // neighbours. Chunks of 16 bytes change places by their row, so that neither finds bank conflicts.
 template <int rows, int cols, int threads> struct Staging {
@@ -68,13 +82,16 @@ template <class E> struct Rows {
 			storeSome(parts + at, v, n);
 			return;
 		}
+		if (bias)
+#pragma unroll
+			for (int e = 0; e < 4; e++)
+				if (e < n)
+					v.v[e] += widen(bias[col + e]);
+		activateAll(v.v, act);
 		Vec<E, 4> out;
 #pragma unroll
-		for (int e = 0; e < 4; e++) {
-			if (bias && e < n)
-				v.v[e] += widen(bias[col + e]);
-			out.v[e] = narrow<E>(activate(v.v[e], act));
-		}
+		for (int e = 0; e < 4; e++)
+			out.v[e] = narrow<E>(v.v[e]);
 		storeSome(to + at, out, n);
 	}
 };

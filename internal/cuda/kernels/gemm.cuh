@@ -59,9 +59,9 @@ template <class Block, class E> DEVICE void storeSums(const Block &block, u8 *sh
 }
 
 // gemm makes a block's tiles of a product.
-template <class Block, int stages, class E> DEVICE void gemm(u8 *shared, E *c, const E *a, const E *b, const E *bias, f32 *partial, const Product &p) {
-	typedef MatrixCopy<E, Block::rows, Block::aAlongK, Block::threads> CopyA;
-	typedef MatrixCopy<E, Block::cols, Block::bAlongK, Block::threads> CopyB;
+template <class Block, int stages, bool byWords = false, class E> DEVICE void gemm(u8 *shared, E *c, const E *a, const E *b, const E *bias, f32 *partial, const Product &p) {
+	typedef MatrixCopy<E, Block::rows, Block::aAlongK, Block::threads, byWords> CopyA;
+	typedef MatrixCopy<E, Block::cols, Block::bAlongK, Block::threads, byWords> CopyB;
 #pragma unroll 1
 	for (i32 i = blockIdx.x; i < p.work; i += gridDim.x) {
 		Tile at = tileAt<Block::rows, Block::cols>(p.m, p.n, p.splits, i);
@@ -77,7 +77,11 @@ template <class Block, int stages, class E> DEVICE void gemm(u8 *shared, E *c, c
 				copyA.fill(stage, left);
 				copyB.fill(stage + CopyA::bytes, left);
 			},
-			[&](u32 stage) INLINED { block.step(stage, stage + CopyA::bytes); });
+			[&](u32 stage) INLINED { block.step(stage, stage + CopyA::bytes); },
+			[&](u32 stage, i32 left) INLINED {
+				copyA.settle(stage, left, stages - 1);
+				copyB.settle(stage + CopyA::bytes, left, stages - 1);
+			});
 		at = tileAt<Block::rows, Block::cols>(p.m, p.n, p.splits, opaque(i)); // again, so that no register holds it meanwhile
 		storeSums(block, shared, p.m, p.n, p.act, p.splits, at, c, bias, partial);
 	}

@@ -3,12 +3,12 @@
 // dot: a thread per element of the result, for products so small that filling tiles would be most of the work.
 //
 // gemm_any: blocks of 64 threads make tiles of 32×32, 4×4 elements to a thread, over steps of 16 along k through shared
-// memory. It serves the types that have no kernel of their own. Sums run along k, one after the other.
+// memory. It serves small products, and the types that have no kernels of their own. Sums run along k, one after the other.
 //
 //warpline:module gemm_any_f32 -DT=f32 -DNAME(op)=op##_f32 -DPARTS
 //warpline:module gemm_any_f64 -DT=f64 -DNAME(op)=op##_f64
-//warpline:module gemm_any_f16 -DT=f16 -DNAME(op)=op##_f16 -DPARTS
-//warpline:module gemm_any_bf16 -DT=bf16 -DNAME(op)=op##_bf16 -DPARTS
+//warpline:module gemm_any_f16 -DT=f16 -DNAME(op)=op##_f16 -DPARTS -DTILED
+//warpline:module gemm_any_bf16 -DT=bf16 -DNAME(op)=op##_bf16 -DPARTS -DTILED
 //warpline:module gemm_any_i64 -DT=i64 -DNAME(op)=op##_i64 -DINTEGER
 //warpline:module gemm_any_i32 -DT=i32 -DNAME(op)=op##_i32 -DINTEGER
 //warpline:module gemm_any_u8 -DT=u8 -DNAME(op)=op##_u8 -DINTEGER
@@ -39,6 +39,7 @@ KERNEL(128) NAME(dot)(T *__restrict__ c, const T *__restrict__ a, const T *__res
 	}
 }
 
+#ifndef TILED // by gemm_mma.cu, whatever the size
 const int tile = 32, depth = 16, pitch = tile + 1;
 
 // fill copies the part of an operand that a step needs: 32 lines along the result by 16 along k. Consecutive threads
@@ -52,7 +53,7 @@ DEVICE void fill(W (&to)[depth][pitch], const T *from, i64 line, i64 along, i32 
 	}
 }
 
-KERNEL(64) NAME(gemm_any)(T *__restrict__ c, const T *__restrict__ a, const T *__restrict__ b, const T *__restrict__ bias, Product p) {
+KERNEL(64, 8) NAME(gemm_any)(T *__restrict__ c, const T *__restrict__ a, const T *__restrict__ b, const T *__restrict__ bias, Product p) {
 	__shared__ W x[depth][pitch], y[depth][pitch];
 	int r = threadIdx.x / 8, s = threadIdx.x % 8;
 	for (i32 i = blockIdx.x; i < p.work; i += gridDim.x) {
@@ -61,7 +62,7 @@ KERNEL(64) NAME(gemm_any)(T *__restrict__ c, const T *__restrict__ a, const T *_
 		batchAt(p, at.batch, aAt, bAt);
 		aAt += at.row * p.aRow;
 		bAt += at.col * p.bCol;
-		W sum[4][4] = {};
+		W sum[16] = {};
 		for (i32 k = 0; k < p.k; k += depth) {
 			barrier();
 			fill(x, a + aAt + k * p.aCol, p.aRow, p.aCol, p.m - at.row, p.k - k);
@@ -75,18 +76,27 @@ KERNEL(64) NAME(gemm_any)(T *__restrict__ c, const T *__restrict__ a, const T *_
 					v[j] = y[l][s + 8 * j];
 				}
 				for (int j = 0; j < 16; j++)
-					sum[j / 4][j % 4] += u[j / 4] * v[j % 4];
+					sum[j] += u[j / 4] * v[j % 4];
 			}
 		}
 		T *out = c + i64(at.batch) * p.m * p.n;
+#ifndef INTEGER
+		if (bias)
+#pragma unroll
+			for (int j = 0; j < 16; j++)
+				if (at.col + s + 8 * (j % 4) < p.n)
+					sum[j] += widen(bias[at.col + s + 8 * (j % 4)]);
+		activateAll(sum, p.act);
+#endif
 #pragma unroll
 		for (int j = 0; j < 16; j++) {
 			i32 row = at.row + r + 8 * (j / 4), col = at.col + s + 8 * (j % 4);
 			if (row < p.m && col < p.n)
-				out[i64(row) * p.n + col] = finish(sum[j / 4][j % 4], bias, col, p.act);
+				out[i64(row) * p.n + col] = narrow<T>(sum[j]);
 		}
 	}
 }
+#endif
 
 #ifdef PARTS
 KERNEL(256) NAME(gemm_sum)(T *__restrict__ c, const f32 *__restrict__ partial, const T *__restrict__ bias, i64 perBatch, i64 total, i32 cols, i32 splits, i32 act) {

@@ -9,6 +9,10 @@
 //warpline:module gemm_kn_f32 -DT=f32 -DNAME(op)=op##_kn_f32 -DA_ALONG_K=true -DB_ALONG_K=false
 //warpline:module gemm_mk_f32 -DT=f32 -DNAME(op)=op##_mk_f32 -DA_ALONG_K=false -DB_ALONG_K=true
 //warpline:module gemm_mn_f32 -DT=f32 -DNAME(op)=op##_mn_f32 -DA_ALONG_K=false -DB_ALONG_K=false
+//warpline:module gemm_large_kk_f32 -DT=f32 -DNAME(op)=op##_kk_f32 -DA_ALONG_K=true -DB_ALONG_K=true -DLARGE
+//warpline:module gemm_large_kn_f32 -DT=f32 -DNAME(op)=op##_kn_f32 -DA_ALONG_K=true -DB_ALONG_K=false -DLARGE
+//warpline:module gemm_large_mk_f32 -DT=f32 -DNAME(op)=op##_mk_f32 -DA_ALONG_K=false -DB_ALONG_K=true -DLARGE
+//warpline:module gemm_large_mn_f32 -DT=f32 -DNAME(op)=op##_mn_f32 -DA_ALONG_K=false -DB_ALONG_K=false -DLARGE
 #include "ffma.cuh"
 #include "gemm.cuh"
 
@@ -18,5 +22,8 @@
 		alignas(1024) extern __shared__ u8 shared[]; \
 		gemm<FmaBlock<side, side, A_ALONG_K, B_ALONG_K>, 2>(shared, c, a, b, bias, partial, p); \
 	}
+#ifdef LARGE
 GEMM(gemm128, 128, 1)
+#else
 GEMM(gemm64, 64, 4)
+#endif

@@ -5,7 +5,8 @@
 //
 //	//warpline:module NAME [-DMACRO=VALUE …]
 //
-// One module is what a driver compiles at once: keep a family and an element type to a module.
+// One module is what a driver compiles at once: keep to it what a training needs together, a family for an element type,
+// without the sizes and variants that it needs instead.
 package kernels
 
 import (

@@ -348,7 +348,8 @@ template <class T> DEVICE T geluTanhSigmoid(T x) { return sigmoid(T(1.5957691216
 template <class T> DEVICE T geluTanh(T x) { return x * geluTanhSigmoid(clampNaN(x, T(-30), T(30))); }
 
 template <class T> DEVICE T geluTanhGrad(T x, T g) {
-	T s = geluTanhSigmoid(clampNaN(x, T(-30), T(30)));
+	x = clampNaN(x, T(-30), T(30));
+	T s = geluTanhSigmoid(x);
 	return g * fma(x, s * (1 - s) * geluTanhSlope(x), s);
 }
 

@@ -4,10 +4,14 @@
 // warps take the rows in turn, four columns a lane; the sums of the ranges go to parts and a second kernel adds them in
 // their order. The number of ranges depends on the sizes only.
 //
-//warpline:module norm_f32 -DELEM=f32 -DNAME(op)=op##_f32
-//warpline:module norm_f64 -DELEM=f64 -DNAME(op)=op##_f64
-//warpline:module norm_f16 -DELEM=f16 -DNAME(op)=op##_f16
-//warpline:module norm_bf16 -DELEM=bf16 -DNAME(op)=op##_bf16
+//warpline:module layernorm_f32 -DELEM=f32 -DCENTRED -DNAME(op)=op##_f32
+//warpline:module layernorm_f64 -DELEM=f64 -DCENTRED -DNAME(op)=op##_f64
+//warpline:module layernorm_f16 -DELEM=f16 -DCENTRED -DNAME(op)=op##_f16
+//warpline:module layernorm_bf16 -DELEM=bf16 -DCENTRED -DNAME(op)=op##_bf16
+//warpline:module rmsnorm_f32 -DELEM=f32 -DNAME(op)=op##_f32
+//warpline:module rmsnorm_f64 -DELEM=f64 -DNAME(op)=op##_f64
+//warpline:module rmsnorm_f16 -DELEM=f16 -DNAME(op)=op##_f16
+//warpline:module rmsnorm_bf16 -DELEM=bf16 -DNAME(op)=op##_bf16
 #include "rows.cuh"
 
 // optional reads N elements, or gives a default where there is no such operand.
@@ -163,39 +167,51 @@ template <class T> DEVICE void joinColumns(T *dw, T *db, const wide<T> *parts, i
 
 typedef wide<ELEM> STAT;
 
-#define KERNELS(suffix, Team, threads)                                                                                   \
-	KERNEL(threads)                                                                                                      \
+#ifdef CENTRED
+
+#define KERNELS(suffix, Team, threads, blocks)                                                                           \
+	KERNEL(threads, blocks)                                                                                              \
 	NAME(layernorm_##suffix)(ELEM * y, STAT * mean, STAT * rstd, const ELEM *x, const ELEM *w, const ELEM *b, i64 rows,  \
 	                         i32 d, STAT eps) {                                                                          \
 		norm<true>(Team{}, y, mean, rstd, x, w, b, rows, d, eps);                                                        \
 	}                                                                                                                    \
-	KERNEL(threads)                                                                                                      \
-	NAME(rmsnorm_##suffix)(ELEM * y, STAT * rstd, const ELEM *x, const ELEM *w, i64 rows, i32 d, STAT eps) {             \
-		norm<false>(Team{}, y, (STAT *)nullptr, rstd, x, w, (const ELEM *)nullptr, rows, d, eps);                        \
-	}                                                                                                                    \
-	KERNEL(threads)                                                                                                      \
+	KERNEL(threads, blocks)                                                                                              \
 	NAME(layernormgrad_##suffix)(ELEM * dx, const ELEM *g, const ELEM *x, const STAT *mean, const STAT *rstd,            \
 	                             const ELEM *w, i64 rows, i32 d) {                                                       \
 		normGrad<true>(Team{}, dx, g, x, mean, rstd, w, rows, d);                                                        \
-	}                                                                                                                    \
-	KERNEL(threads)                                                                                                      \
-	NAME(rmsnormgrad_##suffix)(ELEM * dx, const ELEM *g, const ELEM *x, const STAT *rstd, const ELEM *w, i64 rows,       \
-	                           i32 d) {                                                                                  \
-		normGrad<false>(Team{}, dx, g, x, (const STAT *)nullptr, rstd, w, rows, d);                                      \
 	}
-
-KERNELS(warp, WarpTeam, 256)
-KERNELS(block, BlockTeam, 512)
 
 KERNEL(columnWarps * 32)
 NAME(layernormgrad_columns)(STAT *parts, const ELEM *g, const ELEM *x, const STAT *mean, const STAT *rstd, i64 rows, i32 d,
                             i64 perRange) {
 	columnSums<true>(parts, g, x, mean, rstd, rows, d, perRange);
 }
+KERNEL(256) NAME(layernormgrad_join)(ELEM *dw, ELEM *db, const STAT *parts, i32 ranges, i32 d) {
+	joinColumns(dw, db, parts, ranges, d);
+}
+
+#else
+
+#define KERNELS(suffix, Team, threads, blocks)                                                                           \
+	KERNEL(threads, blocks)                                                                                              \
+	NAME(rmsnorm_##suffix)(ELEM * y, STAT * rstd, const ELEM *x, const ELEM *w, i64 rows, i32 d, STAT eps) {             \
+		norm<false>(Team{}, y, (STAT *)nullptr, rstd, x, w, (const ELEM *)nullptr, rows, d, eps);                        \
+	}                                                                                                                    \
+	KERNEL(threads, blocks)                                                                                              \
+	NAME(rmsnormgrad_##suffix)(ELEM * dx, const ELEM *g, const ELEM *x, const STAT *rstd, const ELEM *w, i64 rows,       \
+	                           i32 d) {                                                                                  \
+		normGrad<false>(Team{}, dx, g, x, (const STAT *)nullptr, rstd, w, rows, d);                                      \
+	}
+
 KERNEL(columnWarps * 32)
 NAME(rmsnormgrad_columns)(STAT *parts, const ELEM *g, const ELEM *x, const STAT *rstd, i64 rows, i32 d, i64 perRange) {
 	columnSums<false>(parts, g, x, (const STAT *)nullptr, rstd, rows, d, perRange);
 }
-KERNEL(256) NAME(normgrad_join)(ELEM *dw, ELEM *db, const STAT *parts, i32 ranges, i32 d) {
-	joinColumns(dw, db, parts, ranges, d);
+KERNEL(256) NAME(rmsnormgrad_join)(ELEM *dw, const STAT *parts, i32 ranges, i32 d) {
+	joinColumns(dw, (ELEM *)nullptr, parts, ranges, d);
 }
+
+#endif
+
+KERNELS(warp, WarpTeam, 256, sizeof(STAT) == 8 ? 2 : 4)
+KERNELS(block, BlockTeam, 512, sizeof(STAT) == 8 ? 1 : 2)

@@ -157,7 +157,7 @@ DEVICE void withStrays(T *dx, const T *g, const i64 *places, const Pool &p) {
 
 // max_pool2d_grad has a block for a plane. Places that max_pool2d made lie in their windows, so an element asks the
 // windows that it lies in; the operation allows others.
-KERNEL(256) NAME(max_pool2d_grad)(T *dx, const T *__restrict__ g, const i64 *__restrict__ places, Pool p, Fault *fault, u32 launch) {
+KERNEL(256, 4) NAME(max_pool2d_grad)(T *dx, const T *__restrict__ g, const i64 *__restrict__ places, Pool p, Fault *fault, u32 launch) {
 	i64 in = p.in(), out = p.out();
 	dx += blockIdx.x * in;
 	g += blockIdx.x * out;

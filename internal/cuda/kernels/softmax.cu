@@ -55,19 +55,19 @@ DEVICE void softmaxGrad(Team team, T *dx, const T *y, const T *g, i64 rows, i32 
 	}
 }
 
-#define KERNELS(suffix, Team, threads)                                                                                   \
-	KERNEL(threads) NAME(softmax_##suffix)(ELEM * y, const ELEM *x, i64 rows, i32 d) {                                   \
+#define KERNELS(suffix, Team, threads, blocks)                                                                           \
+	KERNEL(threads, blocks) NAME(softmax_##suffix)(ELEM * y, const ELEM *x, i64 rows, i32 d) {                           \
 		softmax<false>(Team{}, y, x, rows, d);                                                                           \
 	}                                                                                                                    \
-	KERNEL(threads) NAME(logsoftmax_##suffix)(ELEM * y, const ELEM *x, i64 rows, i32 d) {                                \
+	KERNEL(threads, blocks) NAME(logsoftmax_##suffix)(ELEM * y, const ELEM *x, i64 rows, i32 d) {                        \
 		softmax<true>(Team{}, y, x, rows, d);                                                                            \
 	}                                                                                                                    \
-	KERNEL(threads) NAME(softmaxgrad_##suffix)(ELEM * dx, const ELEM *y, const ELEM *g, i64 rows, i32 d) {               \
+	KERNEL(threads, blocks) NAME(softmaxgrad_##suffix)(ELEM * dx, const ELEM *y, const ELEM *g, i64 rows, i32 d) {       \
 		softmaxGrad<false>(Team{}, dx, y, g, rows, d);                                                                   \
 	}                                                                                                                    \
-	KERNEL(threads) NAME(logsoftmaxgrad_##suffix)(ELEM * dx, const ELEM *y, const ELEM *g, i64 rows, i32 d) {            \
+	KERNEL(threads, blocks) NAME(logsoftmaxgrad_##suffix)(ELEM * dx, const ELEM *y, const ELEM *g, i64 rows, i32 d) {    \
 		softmaxGrad<true>(Team{}, dx, y, g, rows, d);                                                                    \
 	}
 
-KERNELS(warp, WarpTeam, 256)
-KERNELS(block, BlockTeam, 512)
+KERNELS(warp, WarpTeam, 256, sizeof(wide<ELEM>) == 8 ? 2 : 4)
+KERNELS(block, BlockTeam, 512, sizeof(wide<ELEM>) == 8 ? 1 : 2)
