@@ -14,9 +14,11 @@ func TestTwoDevicesOfOne(t *testing.T) {
 			t.Errorf("beside %s is %s, want %s", name, got, want)
 		}
 	}
-	var out bytes.Buffer
-	if err := TwoDevices(fresh(t, "sim:a100-80x1"), 2, &out); err != nil {
-		t.Error(err)
+	for _, p := range []Program{TwoDevices, SplitModel} {
+		var out bytes.Buffer
+		if err := p(fresh(t, "sim:a100-80x1"), 2, &out); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -58,7 +58,9 @@ func TestEnvironment(t *testing.T) {
 func TestPassedOver(t *testing.T) {
 	t.Setenv("WARPLINE_LIBCUDA", "")
 	library := func(r driver.Result) error {
-		return fmt.Errorf("device cuda:0: %w", &libcuda.Error{Result: r, Text: "no", Hint: "do"})
+		e := &libcuda.Error{Result: r}
+		e.Text, e.Hint = "no", "do"
+		return fmt.Errorf("device cuda:0: %w", e)
 	}
 	for _, c := range []struct {
 		err   error
