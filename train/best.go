@@ -19,7 +19,7 @@ func BestDevice() (name string, passed error) {
 		if err == nil {
 			return env.Device().Name(), passed
 		}
-		if kind == "cuda" && present(err) {
+		if kind == "cuda" && present(err, driverFound) {
 			passed = passedOver(err)
 		}
 	}
@@ -27,13 +27,19 @@ func BestDevice() (name string, passed error) {
 }
 
 // present tells whether the error of opening a card is one of a driver that was named or found, and not that there is
-// none, or none that it may show.
-func present(err error) bool {
+// none, or that it has no card to show.
+func present(err error, found func() bool) bool {
 	var library *libcuda.Error
 	if os.Getenv(libcuda.PathEnv) != "" || !errors.As(err, &library) {
 		return true
 	}
-	return library.Result != driver.Success && library.Result != driver.StubLibrary && library.Result != driver.NoDevice
+	return library.Result != driver.NoDevice && found()
+}
+
+// driverFound tells whether there is a driver, be it one that does not start.
+func driverFound() bool {
+	_, source, _ := libcuda.Open() // the error is known
+	return source.Path != ""
 }
 
 func passedOver(err error) error {

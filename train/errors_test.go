@@ -65,13 +65,15 @@ func TestPassedOver(t *testing.T) {
 	for _, c := range []struct {
 		err   error
 		named string
+		found bool
 		want  bool
 	}{
-		{library(driver.Success), "", false}, {library(driver.NoDevice), "", false}, {library(driver.StubLibrary), "", false},
-		{library(driver.Success), "/lib/libc.so.6", true}, {library(driver.Unknown), "", true}, {errors.New("compute capability 5.2"), "", true},
+		{library(driver.Success), "", false, false}, {library(driver.NoDevice), "", true, false}, {library(driver.StubLibrary), "", false, false},
+		{library(driver.Success), "/lib/libc.so.6", false, true}, {library(driver.Unknown), "", true, true}, {library(driver.Success), "", true, true},
+		{errors.New("compute capability 5.2"), "", true, true},
 	} {
 		t.Setenv("WARPLINE_LIBCUDA", c.named)
-		if got := present(c.err); got != c.want {
+		if got := present(c.err, func() bool { return c.found }); got != c.want {
 			t.Errorf("%v, library %q: %v", c.err, c.named, got)
 		}
 	}
