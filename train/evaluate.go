@@ -115,7 +115,7 @@ type EvalConfig struct {
 	Data    string // as in [Config]; empty: what the run held out
 	Tokens  string // as in [Config]
 	Heads   int    // of a bare file of GPT weights; 0: as many as are 64 wide
-	Skip    int    // samples at the start of the data that are left out
+	Skip    int    // samples, tokens of a text, that are left out at the start of what is scored
 	Threads int    // of the CPU; 0: all
 
 	Watch Watcher // told of progress and in notes; nil: nobody
