@@ -82,10 +82,16 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// openDevice is tensor.Open with a hint; an empty name is the best device.
-func openDevice(name string) (*tensor.Env, error) {
+// openDevice is tensor.Open with a hint; an empty name is the best device, and a card that it is not is noted.
+func openDevice(name string, watch Watcher) (*tensor.Env, error) {
+	if err := CheckEnvironment(); err != nil {
+		return nil, err
+	}
 	if name == "" {
-		name = BestDevice()
+		var passed error
+		if name, passed = BestDevice(); passed != nil {
+			watch.Note(passed.Error())
+		}
 	}
 	env, err := tensor.Open(name)
 	return env, DeviceError(name, err)
@@ -112,10 +118,8 @@ func DeviceError(name string, err error) error {
 	if strings.HasPrefix(name, "cuda") && deviceFailed(err) {
 		return explain(err, hintOf(err, "nvidia-smi tells who holds the card and its memory; the device sim:0 needs none"))
 	}
-	for _, variable := range []string{engines.SimEnv, "WARPLINE_SYNC"} {
-		if strings.Contains(err.Error(), variable) {
-			return explain(err, "set "+variable+" to what the message lists, or unset it")
-		}
+	if strings.Contains(err.Error(), engines.SimEnv) {
+		return explain(err, "set "+engines.SimEnv+" to what the message lists, or unset it")
 	}
 	return explain(err, meantDevice(name)+"give --device cpu, cuda:N, sim:N for a simulated GPU, or null:CARD for figures of memory")
 }

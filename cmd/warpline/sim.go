@@ -98,7 +98,7 @@ func showSim(s *screen, r *simrun.Result) error {
 		return err
 	}
 	if _, err := fmt.Fprint(s.text, r.Text(max(s.width, 100))); err != nil {
-		return err
+		return s.unwritten(err)
 	}
 	if r.Found > 0 {
 		return errFindings
@@ -122,7 +122,7 @@ func newSimExplain() *cobra.Command {
 				return err
 			}
 			_, err = fmt.Fprint(s.text, l.Text(max(s.width, 100)))
-			return err
+			return s.unwritten(err)
 		},
 	}
 	cmd.Flags().StringVar(&card, "card", card, "GPU to imitate")
@@ -143,7 +143,7 @@ func newSimCards() *cobra.Command {
 				}
 			}
 			_, err := fmt.Fprint(s.text, simrun.CardsText(list, max(s.width, 100)))
-			return err
+			return s.unwritten(err)
 		},
 	}
 }
