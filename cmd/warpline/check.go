@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/check"
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
 	"github.com/warpline-ml/warpline/internal/render"
@@ -152,7 +153,7 @@ func (k *checking) prepare() error {
 
 // explain gives an error that has no hint one about operations or devices.
 func (k *checking) explain(err error) error {
-	var known *check.Error
+	var known *advice.Error
 	var unknown *check.UnknownError
 	var library *libcuda.Error
 	switch {
@@ -289,16 +290,7 @@ func (k *checking) width() int {
 // progress shows which piece of a part is under way: on a terminal in the live line, elsewhere now and then in one of the
 // standard error.
 func (k *checking) progress(label string) func(done, all int, name string) {
-	last := time.Now()
 	return func(done, all int, name string) {
-		s, p := k.s, render.Progress{Label: label, Done: int64(done), Total: int64(all), Fields: []string{name}}
-		switch {
-		case s.terminal:
-			s.clear()
-			fmt.Fprint(s.text, p.Line(s.width-1))
-		case time.Since(last) >= plainEvery:
-			last = time.Now()
-			fmt.Fprintf(s.notes, "%s %d of %d  %s\n", label, done, all, name)
-		}
+		k.s.passing(render.Progress{Label: label, Done: int64(done), Total: int64(all), Fields: []string{name}})
 	}
 }

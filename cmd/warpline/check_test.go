@@ -122,9 +122,10 @@ func TestCheckInterruptedUnwritable(t *testing.T) {
 }
 
 func TestPiece(t *testing.T) {
-	for args, want := range map[string]string{"": "step", "--json check --ops add": "part", "check": "part", "train --out check": "step"} {
+	for args, want := range map[string]string{"": " after this step", "--json check --ops add": " after this part", "check": " after this part",
+		"train --out check": " after this step", "sim run check": ""} {
 		if got := piece(strings.Fields(args)); got != want {
-			t.Errorf("%s stops after this %s, want %s", args, got, want)
+			t.Errorf("%s: stopping%s, want stopping%s", args, got, want)
 		}
 	}
 }

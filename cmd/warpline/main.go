@@ -25,8 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/warpline-ml/warpline/internal/check"
-	"github.com/warpline-ml/warpline/internal/simrun"
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -64,16 +63,19 @@ func stopping(stderr *os.File, args []string) {
 	if _, ok := terminalWidth(stderr); ok {
 		fmt.Fprintln(stderr) // below the live line
 	}
-	fmt.Fprintf(stderr, "stopping after this %s; again to stop now\n", piece(args))
+	fmt.Fprintf(stderr, "stopping%s; again to stop now\n", piece(args))
 }
 
-// piece is what a command line finishes before it stops.
+// piece is what a command line finishes before it stops, in words.
 func piece(args []string) string {
 	i := slices.IndexFunc(args, func(s string) bool { return !strings.HasPrefix(s, "-") })
-	if i >= 0 && args[i] == "check" {
-		return "part"
+	switch {
+	case i >= 0 && args[i] == "check":
+		return " after this part"
+	case i >= 0 && args[i] == "sim":
+		return ""
 	}
-	return "step"
+	return " after this step"
 }
 
 // execute runs one command line and returns the exit status.
@@ -92,8 +94,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 	var known *train.Error
 	var value *pflag.InvalidValueError
-	var sim *simrun.Error
-	var checked *check.Error
+	var told *advice.Error // of check and sim
 	switch {
 	case err == nil:
 		return exitDone
@@ -103,10 +104,8 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 		report(stderr, known.Text, known.Hint)
 	case errors.Is(err, errFindings):
 		return exitFound
-	case errors.As(err, &sim):
-		report(stderr, sim.Text, sim.Hint)
-	case errors.As(err, &checked):
-		report(stderr, checked.Text, checked.Hint)
+	case errors.As(err, &told):
+		report(stderr, told.Text, told.Hint)
 	case errors.As(err, &value):
 		report(stderr, fmt.Sprintf("--%s is %q, which is no %s", value.GetFlag().Name, value.GetValue(), kind(value.GetFlag())), cmd.CommandPath()+" --help shows what it takes")
 	default:

@@ -107,6 +107,23 @@ func (s *screen) clear() {
 	}
 }
 
+// passing shows how far something is: on a terminal in the live line, elsewhere now and then in one of the standard error.
+func (s *screen) passing(p render.Progress) {
+	if s.terminal {
+		s.shown = time.Now()
+		s.clear()
+		fmt.Fprint(s.text, p.Line(s.width-1))
+		return
+	}
+	if s.shown.IsZero() {
+		s.shown = time.Now()
+	}
+	if time.Since(s.shown) >= plainEvery {
+		s.shown = time.Now()
+		fmt.Fprintln(s.notes, strings.TrimSpace(fmt.Sprintf("%s %d of %d  %s", p.Label, p.Done, p.Total, strings.Join(p.Fields, "  "))))
+	}
+}
+
 // Start implements train.Watcher.
 func (s *screen) Start(start train.Start) {
 	s.start = start

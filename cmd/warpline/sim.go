@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/internal/simrun"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -75,16 +77,23 @@ func runSim(cmd *cobra.Command, c simrun.Config) error {
 	case !given:
 		c.Shared = -1
 	case c.Shared < 0:
-		return &simrun.Error{Text: fmt.Sprintf("--shared is %d", c.Shared), Hint: "give a number of bytes, 0 or more"}
+		return advice.Failf("give a number of bytes, 0 or more", "--shared is %d", c.Shared)
+	}
+	s := newScreen(cmd)
+	c.Progress = func(kernel string, done, all int64) {
+		s.passing(render.Progress{Label: "blocks of " + kernel, Done: done, Total: all})
 	}
 	r, err := simrun.Run(cmd.Context(), c)
-	if err != nil && cmd.Context().Err() != nil {
-		return train.ErrInterrupted
+	if !s.shown.IsZero() {
+		s.clear()
 	}
 	if r != nil {
-		if failed := showSim(newScreen(cmd), r); err == nil {
+		if failed := showSim(s, r); err == nil {
 			err = failed
 		}
+	}
+	if err != nil && cmd.Context().Err() != nil {
+		return train.ErrInterrupted
 	}
 	return err
 }

@@ -44,6 +44,7 @@ type Options struct {
 	Counters  bool  // count memory transactions too
 
 	Stop <-chan struct{} // closed to end the launch early, with ErrStopped; nil for never
+	Done *atomic.Int64   // counts blocks as they end, for those who watch; may be nil
 }
 
 // ErrStopped is the error of a launch that was told to end early. What its blocks had written stays; the device is usable.
@@ -99,6 +100,7 @@ type grid struct {
 	omitted     omission
 
 	stop    <-chan struct{}
+	done    *atomic.Int64
 	stopped atomic.Bool
 
 	next    atomic.Int64
@@ -191,7 +193,7 @@ func newGrid(d *Device, c *code, gridDim, block [3]int, dynShared int, params []
 	if g.limit <= 0 {
 		g.limit = 1e10
 	}
-	g.stop = o.Stop
+	g.stop, g.done = o.Stop, o.Done
 	g.failed.Store(int64(g.total))
 	g.stale, g.omitted = newStale(c, o.Checks)
 	return g
@@ -368,6 +370,9 @@ func (g *grid) dismiss(wk *worker) {
 
 // finish keeps what a block leaves behind.
 func (g *grid) finish(c *cta) {
+	if g.done != nil {
+		g.done.Add(1)
+	}
 	c.worker.tally.add(&c.tally)
 	if c.fault == nil && len(c.findings) == 0 && len(c.out) == 0 && c.omitted == 0 {
 		return

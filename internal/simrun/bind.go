@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/npy"
@@ -68,12 +69,12 @@ func signature(fn *ptx.Func) string {
 // match checks number, size and kind of the words against the parameters.
 func match(fn *ptx.Func, words []word) error {
 	if len(words) != len(fn.Params) {
-		return fail(signature(fn), "%s has %d parameters, and %d arguments are given", fn.Name, len(fn.Params), len(words))
+		return advice.Failf(signature(fn), "%s has %d parameters, and %d arguments are given", fn.Name, len(fn.Params), len(words))
 	}
 	for i, v := range fn.Params {
 		w := &words[i]
 		if why := mismatch(w, v); why != "" {
-			return fail("parameter "+strconv.Itoa(i)+" takes "+wants(v), "argument %d, %q, %s, but parameter %s is %s of %d bytes",
+			return advice.Failf("parameter "+strconv.Itoa(i)+" takes "+wants(v), "argument %d, %q, %s, but parameter %s is %s of %d bytes",
 				i, w.text, why, v.Name, typeText(v), v.Size())
 		}
 	}
@@ -153,18 +154,18 @@ func parseOuts(list []string, words []word) (outs []out, err error) {
 	for _, s := range list {
 		k, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
-			return nil, fail(hint, "--out %s is not K=FILE", s)
+			return nil, advice.Failf(hint, "--out %s is not K=FILE", s)
 		}
 		n, err := strconv.Atoi(k)
 		switch {
 		case err != nil || n < 0:
-			return nil, fail(hint, "--out %s: %q is not the number of an argument", s, k)
+			return nil, advice.Failf(hint, "--out %s: %q is not the number of an argument", s, k)
 		case n >= len(words):
-			return nil, fail(hint, "--out %s: there are %d arguments, 0 to %d", s, len(words), len(words)-1)
+			return nil, advice.Failf(hint, "--out %s: there are %d arguments, 0 to %d", s, len(words), len(words)-1)
 		case words[n].kind == scalar || words[n].kind == null:
-			return nil, fail(hint, "--out %s: argument %d, %q, is not a buffer", s, n, words[n].text)
+			return nil, advice.Failf(hint, "--out %s: argument %d, %q, is not a buffer", s, n, words[n].text)
 		case taken[path]:
-			return nil, fail("name another file", "--out %s: another argument goes to the same file", s)
+			return nil, advice.Failf("name another file", "--out %s: another argument goes to the same file", s)
 		}
 		taken[path] = true
 		outs = append(outs, out{n, path})
@@ -188,7 +189,7 @@ func (j *job) writeOuts(r *Result) error {
 			file.DType, file.Data = elems["f32"].numpy, widen(a.elem, data)
 		}
 		if err := durable.WriteFile(o.path, func(w io.Writer) error { return npy.Write(w, file) }); err != nil {
-			return fail("check the folder and the room on the disk", "cannot write: %v", err)
+			return advice.Failf("check the folder and the room on the disk", "cannot write: %v", err)
 		}
 		r.Outs = append(r.Outs, Out{Arg: o.arg, File: o.path, Type: a.elem.name, Shape: a.shape, First: first(elemOf(file.DType), file.Data)})
 	}

@@ -42,7 +42,7 @@ type Parameter struct {
 	Takes string `json:"takes"` // the argument words that fit
 }
 
-// Explain reads a PTX file and says what it contains, for a card by name. The error is an *Error.
+// Explain reads a PTX file and says what it contains, for a card by name. The error is an *advice.Error.
 func Explain(path, card string) (*Listing, error) {
 	c, err := findCard(card)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -33,18 +34,18 @@ func readFile(path string, limit int64) ([]byte, error) {
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return nil, fail("check the path", "cannot read %s: %v", path, err)
+		return nil, advice.Failf("check the path", "cannot read %s: %v", path, err)
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, fail("name a file in it", "cannot read %s: it is a folder", path)
+		return nil, advice.Failf("name a file in it", "cannot read %s: it is a folder", path)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, fail("check the file", "cannot read %s: %v", path, err)
+		return nil, advice.Failf("check the file", "cannot read %s: %v", path, err)
 	}
 	if int64(len(b)) > limit {
-		return nil, fail("use a smaller file", "%s has more than %d bytes", path, limit)
+		return nil, advice.Failf("use a smaller file", "%s has more than %d bytes", path, limit)
 	}
 	return b, nil
 }
@@ -56,7 +57,7 @@ func openFile(path string) (*file, error) {
 	}
 	m, err := ptx.Parse(string(b))
 	if err != nil {
-		return nil, fail("PTX is what clang -S, nvcc --ptx or Triton's asm[\"ptx\"] give for a kernel", "%s", placed(path, err))
+		return nil, advice.Failf("PTX is what clang -S, nvcc --ptx or Triton's asm[\"ptx\"] give for a kernel", "%s", placed(path, err))
 	}
 	return &file{path: path, module: m, lines: strings.Split(string(b), "\n"), sources: map[string][]string{}}, nil
 }
@@ -74,10 +75,10 @@ func (f *file) load(d *gpusim.Device) (*gpusim.Program, error) {
 	p, err := d.Load(f.module)
 	var bad gpusim.Rejected
 	if errors.As(err, &bad) {
-		return nil, fail("as far as is known ptxas, NVIDIA's assembler, refuses this too: correct the line, or the .version and .target that the file states", "%s", placed(f.path, bad[0]))
+		return nil, advice.Failf("as far as is known ptxas, NVIDIA's assembler, refuses this too: correct the line, or the .version and .target that the file states", "%s", placed(f.path, bad[0]))
 	}
 	if err != nil {
-		return nil, fail(loadHint(f.module.Target, d.Card), "%s: %s", f.path, strings.TrimPrefix(err.Error(), "gpusim: "))
+		return nil, advice.Failf(loadHint(f.module.Target, d.Card), "%s: %s", f.path, strings.TrimPrefix(err.Error(), "gpusim: "))
 	}
 	return p, nil
 }
@@ -118,7 +119,7 @@ func (f *file) dynamic() bool {
 func (f *file) choose(name string, m *meta) (*ptx.Func, error) {
 	list := f.kernels()
 	if len(list) == 0 {
-		return nil, fail("compile a function that is marked __global__", "%s has no kernel", f.path)
+		return nil, advice.Failf("compile a function that is marked __global__", "%s has no kernel", f.path)
 	}
 	if name == "" && m != nil {
 		name = m.Name
@@ -134,9 +135,9 @@ func (f *file) choose(name string, m *meta) (*ptx.Func, error) {
 		names = append(names, fn.Name)
 	}
 	if name == "" {
-		return nil, fail("choose one with --kernel: "+strings.Join(names, ", "), "%s has %d kernels", f.path, len(list))
+		return nil, advice.Failf("choose one with --kernel: "+strings.Join(names, ", "), "%s has %d kernels", f.path, len(list))
 	}
-	return nil, fail("it has "+strings.Join(names, ", "), "%s has no kernel %q", f.path, name)
+	return nil, advice.Failf("it has "+strings.Join(names, ", "), "%s has no kernel %q", f.path, name)
 }
 
 // line is the text of a line of the PTX file, counted from 1.
@@ -212,13 +213,13 @@ func readMeta(path string) (*meta, error) {
 	const hint = "--meta takes the JSON file that Triton writes beside the PTX in its cache"
 	m := &meta{}
 	if err := json.Unmarshal(b, m); err != nil {
-		return nil, fail(hint, "%s is not Triton's metadata: %v", path, err)
+		return nil, advice.Failf(hint, "%s is not Triton's metadata: %v", path, err)
 	}
 	switch {
 	case m.NumWarps < 1 || m.NumWarps > 32 || m.Shared < 0:
-		return nil, fail(hint, "%s is not Triton's metadata: num_warps is %d and shared %d", path, m.NumWarps, m.Shared)
+		return nil, advice.Failf(hint, "%s is not Triton's metadata: num_warps is %d and shared %d", path, m.NumWarps, m.Shared)
 	case m.NumCTAs > 1:
-		return nil, fail("compile it with num_ctas=1", "%s: clusters of %d blocks cannot be run", path, m.NumCTAs)
+		return nil, advice.Failf("compile it with num_ctas=1", "%s: clusters of %d blocks cannot be run", path, m.NumCTAs)
 	}
 	return m, nil
 }
@@ -234,7 +235,7 @@ func (m *meta) scratch(words []word, fn *ptx.Func, grid [3]int) ([]word, error) 
 			total := size
 			for _, n := range grid {
 				if total > maxBuffers/int64(n) {
-					return nil, fail("use a smaller --grid", "scratch memory of %d bytes for each of %v blocks is more than the %d bytes that a run may use", size, grid, int64(maxBuffers))
+					return nil, advice.Failf("use a smaller --grid", "scratch memory of %d bytes for each of %v blocks is more than the %d bytes that a run may use", size, grid, int64(maxBuffers))
 				}
 				total *= int64(n)
 			}
@@ -247,7 +248,7 @@ func (m *meta) scratch(words []word, fn *ptx.Func, grid [3]int) ([]word, error) 
 
 // missed adds to the error of a kernel that lacks two arguments that it may be Triton's, whose metadata would add them.
 func (m *meta) missed(err error, fn *ptx.Func, words []word) error {
-	var e *Error
+	var e *advice.Error
 	if m == nil && len(words)+2 == len(fn.Params) && errors.As(err, &e) {
 		e.Hint = "if Triton made the file, give the JSON file beside it in its cache with --meta, which adds the last two; " + e.Hint
 	}
@@ -270,7 +271,7 @@ func (j *job) dimensions(c Config, m *meta) (err error) {
 	case m != nil:
 		j.block = [3]int{32 * m.NumWarps, 1, 1}
 	default:
-		err = fail("give --block X[,Y,Z]", "%s does not say how many threads a block has", j.kernel.Name)
+		err = advice.Failf("give --block X[,Y,Z]", "%s does not say how many threads a block has", j.kernel.Name)
 	}
 	if j.shared = max(c.Shared, 0); c.Shared < 0 && m != nil {
 		j.shared = m.Shared
@@ -282,12 +283,12 @@ func parseDims(flag, s string) (d [3]int, err error) {
 	d = [3]int{1, 1, 1}
 	parts := strings.Split(s, ",")
 	if len(parts) > 3 {
-		return d, fail("give one to three numbers, as in "+flag+" 128,2", "%s %s has %d numbers", flag, s, len(parts))
+		return d, advice.Failf("give one to three numbers, as in "+flag+" 128,2", "%s %s has %d numbers", flag, s, len(parts))
 	}
 	for i, p := range parts {
 		n, err := strconv.ParseInt(p, 10, 32)
 		if err != nil || n < 1 {
-			return d, fail("give one to three positive numbers, as in "+flag+" 128,2", "%s %s: %q is not a size", flag, s, p)
+			return d, advice.Failf("give one to three positive numbers, as in "+flag+" 128,2", "%s %s: %q is not a size", flag, s, p)
 		}
 		d[i] = int(n)
 	}

@@ -14,18 +14,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
-
-// Error is wrong use or bad input: what happened, and what to do.
-type Error struct{ Text, Hint string }
-
-func (e *Error) Error() string { return e.Text }
-
-func fail(hint, format string, args ...any) error { return &Error{fmt.Sprintf(format, args...), hint} }
 
 // Config says what to run.
 type Config struct {
@@ -43,24 +39,35 @@ type Config struct {
 	StepLimit int64    // instructions of all warps of one block; 0: DefaultStepLimit
 	Args      []string // the kernel's arguments as words
 	Outs      []string // "K=c.npy": argument K, from 0, goes to c.npy
+
+	Progress func(kernel string, done, all int64) // told now and then how many blocks have ended, on its own goroutine; may be nil
 }
+
+// every is how often Progress is told.
+const every = 200 * time.Millisecond
 
 // DefaultStepLimit is what a block may execute if nothing else is said: some ten seconds' worth of arithmetic, and far more
 // than a block of a kernel that has a grid does.
 const DefaultStepLimit = 1e9
 
-// Run runs the kernel. What the checks find is in the Result, without an error. An error is an *Error, or ctx's.
+// Run runs the kernel. What the checks find is in the Result, without an error. An error is an *advice.Error, or ctx's, whose
+// Result holds what was found until then; no output is written then.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	j, err := prepare(c)
 	if err != nil {
 		return nil, err
 	}
-	rep, err := j.launch(ctx)
+	rep, err := j.launch(ctx, c.Progress)
 	var fault *gpusim.Fault
-	if err != nil && !errors.As(err, &fault) {
+	stopped := errors.Is(err, gpusim.ErrStopped)
+	if err != nil && !stopped && !errors.As(err, &fault) {
 		return nil, refused(err)
 	}
 	r := j.result(rep, fault)
+	if stopped {
+		r.Notes = append(r.Notes, "interrupted: findings and counts are of the blocks that had ended, and no output is written")
+		return r, ctx.Err()
+	}
 	if j.shared == 0 && j.file.dynamic() {
 		r.Notes = append(r.Notes, "the file declares dynamic shared memory, and none is given: --shared does, or --meta for Triton's files")
 	}
@@ -147,20 +154,20 @@ func options(c Config) (o gpusim.Options, err error) {
 	case "independent":
 		o.Schedule = gpusim.Independent
 	default:
-		return o, fail("use --schedule reconverge or --schedule independent", "no schedule %q", c.Schedule)
+		return o, advice.Failf("use --schedule reconverge or --schedule independent", "no schedule %q", c.Schedule)
 	}
 	switch c.Numerics {
 	case "", "exact":
 	case "truncating":
 		o.Numerics = gpusim.Truncating
 	default:
-		return o, fail("use --numerics exact or --numerics truncating", "no numerics %q", c.Numerics)
+		return o, advice.Failf("use --numerics exact or --numerics truncating", "no numerics %q", c.Numerics)
 	}
 	if c.StepLimit == 0 {
 		o.StepLimit = DefaultStepLimit
 	}
 	if c.StepLimit < 0 {
-		return o, fail("give a positive number, or 0 for the usual limit", "--step-limit is %d", c.StepLimit)
+		return o, advice.Failf("give a positive number, or 0 for the usual limit", "--step-limit is %d", c.StepLimit)
 	}
 	return o, nil
 }
@@ -180,7 +187,7 @@ func ParseChecks(s string) (gpusim.Check, error) {
 	for name := range strings.SplitSeq(s, ",") {
 		i := slices.IndexFunc(allChecks, func(c gpusim.Check) bool { return c.String() == name })
 		if i < 0 {
-			return 0, fail("use --check all, none, or a list of "+strings.ReplaceAll(gpusim.AllChecks.String(), ",", ", "), "no check %q", name)
+			return 0, advice.Failf("use --check all, none, or a list of "+strings.ReplaceAll(gpusim.AllChecks.String(), ",", ", "), "no check %q", name)
 		}
 		set |= allChecks[i]
 	}
@@ -193,27 +200,41 @@ func findCard(name string) (gpusim.Card, error) {
 	}
 	c, ok := cards.Find(name)
 	if !ok {
-		return gpusim.Card{}, fail("warpline sim cards lists them: "+strings.Join(cards.Names(), ", "), "no card %q", name)
+		return gpusim.Card{}, advice.Failf("warpline sim cards lists them: "+strings.Join(cards.Names(), ", "), "no card %q", name)
 	}
 	return gpusim.NewCard(c.Name, c.Memory, c.SMs, c.Compute), nil
 }
 
-// launch runs the kernel; it returns early, and leaves the kernel to itself, when ctx ends.
-func (j *job) launch(ctx context.Context) (*gpusim.Report, error) {
-	type outcome struct {
-		rep *gpusim.Report
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		rep, err := j.dev.Launch(j.kernel, j.grid, j.block, j.shared, j.params, j.options)
-		done <- outcome{rep, err}
-	}()
-	select {
-	case o := <-done:
-		return o.rep, o.err
-	case <-ctx.Done():
+// launch runs the kernel; it ends early when ctx does.
+func (j *job) launch(ctx context.Context, progress func(kernel string, done, all int64)) (*gpusim.Report, error) {
+	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	o := j.options
+	o.Stop = ctx.Done()
+	if progress != nil {
+		o.Done = new(atomic.Int64)
+		ended, watched := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(watched)
+			j.watch(ended, o.Done, progress)
+		}()
+		defer func() { close(ended); <-watched }()
+	}
+	return j.dev.Launch(j.kernel, j.grid, j.block, j.shared, j.params, o)
+}
+
+// watch tells progress until ended is closed.
+func (j *job) watch(ended <-chan struct{}, done *atomic.Int64, progress func(kernel string, done, all int64)) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			progress(j.kernel.Name, done.Load(), int64(j.grid[0])*int64(j.grid[1])*int64(j.grid[2]))
+		}
 	}
 }
 
@@ -223,5 +244,5 @@ func refused(err error) error {
 		return err
 	}
 	hint := "warpline sim explain shows what the file needs, warpline sim cards what a card has"
-	return &Error{strings.TrimPrefix(err.Error(), "gpusim: "), hint}
+	return &advice.Error{Text: strings.TrimPrefix(err.Error(), "gpusim: "), Hint: hint, Err: err}
 }

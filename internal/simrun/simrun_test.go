@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/npy"
 )
@@ -206,10 +207,51 @@ func TestMeta(t *testing.T) {
 	for _, bad := range []string{"", "[]", "{}", `{"num_warps": 33}`, `{"num_warps": 1, "shared": -1}`, `{"num_warps": 1, "num_ctas": 2}`, `{"num_warps": "x"}`,
 		`{"name": "k", "num_warps": 1, "global_scratch_size": 2000000000, "profile_scratch_size": 0}`} {
 		write(t, "k.json", bad)
-		var e *Error
+		var e *advice.Error
 		if r, err := Run(t.Context(), c); !errors.As(err, &e) {
 			t.Errorf("%s: %v, %+v", bad, err, r)
 		}
+	}
+}
+
+// TestStoppedHalfway: what an interrupted kernel did is told, and no file is written.
+func TestStoppedHalfway(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "k.ptx", `.version 7.4
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+	.reg .b64 %a;
+	.reg .b32 %r;
+	.reg .pred %q;
+	ld.param.u64 %a, [p];
+	mov.u32 %r, %ctaid.x;
+	setp.eq.u32 %q, %r, 3;
+@!%q	bra E;
+L:	ld.volatile.global.u32 %r, [%a];
+	add.u32 %r, %r, 1;
+	st.volatile.global.u32 [%a], %r;
+	bra L;
+E:	ret;
+}
+`)
+	ctx, cancel := context.WithCancel(t.Context())
+	told := 0
+	c := Config{File: "k.ptx", Grid: "4", Block: "1", Args: []string{"i32[1]=0"}, Outs: []string{"0=o.npy"}, Progress: func(kernel string, done, all int64) {
+		if told++; kernel != "k" || all != 4 || done > 3 {
+			t.Errorf("%s: %d of %d", kernel, done, all)
+		}
+		if done == 3 {
+			cancel()
+		}
+	}}
+	r, err := Run(ctx, c)
+	if !errors.Is(err, context.Canceled) || r == nil || r.Found != 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "interrupted") || told == 0 {
+		t.Errorf("%v, %+v", err, r)
+	}
+	if _, err := os.Stat("o.npy"); err == nil {
+		t.Error("the output was written")
 	}
 }
 
@@ -299,7 +341,7 @@ ret;
 			t.Errorf("%s: %v, %+v", word, err, r)
 		}
 	}
-	var e *Error
+	var e *advice.Error
 	_, err := Run(t.Context(), Config{File: "k.ptx", Block: "1", Args: []string{"f64[2]", "i32:5"}})
 	if !errors.As(err, &e) || !strings.Contains(e.Text, "has 4 bytes, but parameter s is .b8[16] of 16 bytes") || !strings.Contains(e.Hint, "16 bytes, as i32:5,f32:1.5 or hex:") {
 		t.Errorf("%+v", e)
@@ -325,7 +367,7 @@ func TestHints(t *testing.T) {
 		if c.src == tritonLike {
 			args = []string{"i32[1]"}
 		}
-		var e *Error
+		var e *advice.Error
 		_, err := Run(t.Context(), Config{File: "k.ptx", Block: "1", Card: c.card, Args: args})
 		if !errors.As(err, &e) || !strings.Contains(e.Text, c.text) || !strings.Contains(e.Hint, c.hint) {
 			t.Errorf("%q on %q: %+v (%v)", c.text, c.card, e, err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/npy"
 )
 
@@ -277,7 +278,7 @@ func parseWords(texts []string) ([]word, error) {
 	for i, t := range texts {
 		w, err := parseWord(t)
 		if err != nil {
-			return nil, fail(wordHint, "argument %d, %q: %v", i, t, err)
+			return nil, advice.Failf(wordHint, "argument %d, %q: %v", i, t, err)
 		}
 		if w.kind == fromFile {
 			if err := w.read(); err != nil {
@@ -285,7 +286,7 @@ func parseWords(texts []string) ([]word, error) {
 			}
 		}
 		if total += w.bytes; total > maxBuffers {
-			return nil, fail("use smaller buffers", "the arguments up to %d, %q, have more than %d bytes", i, t, int64(maxBuffers))
+			return nil, advice.Failf("use smaller buffers", "the arguments up to %d, %q, have more than %d bytes", i, t, int64(maxBuffers))
 		}
 		words = append(words, w)
 	}
@@ -301,10 +302,10 @@ func (w *word) read() error {
 	}
 	a, err := npy.Parse(b)
 	if err != nil {
-		return fail(hint, "%s: %s", w.path, strings.TrimPrefix(err.Error(), "npy: "))
+		return advice.Failf(hint, "%s: %s", w.path, strings.TrimPrefix(err.Error(), "npy: "))
 	}
 	if len(a.Data) == 0 {
-		return fail("a buffer has at least one element", "%s has no elements: its shape is %s", w.path, shapeText(a.Shape))
+		return advice.Failf("a buffer has at least one element", "%s has no elements: its shape is %s", w.path, shapeText(a.Shape))
 	}
 	w.shape, w.data, w.bytes = a.Shape, a.Data, len(a.Data)
 	if w.elem.name == "" {
@@ -312,7 +313,7 @@ func (w *word) read() error {
 		return nil
 	}
 	if a.DType != "<f4" {
-		return fail("save it as float32, or leave the type before the @ away", "%s has elements of type %s; %s@ converts from float32", w.path, elemOf(a.DType), w.elem)
+		return advice.Failf("save it as float32, or leave the type before the @ away", "%s has elements of type %s; %s@ converts from float32", w.path, elemOf(a.DType), w.elem)
 	}
 	w.data = narrow(w.elem, a.Data)
 	w.bytes = len(w.data)
