@@ -131,7 +131,7 @@ func (d *Device) Info() device.Info { return d.info }
 
 // do runs f with the device's context current and makes an error of its result.
 func (d *Device) do(call string, f func() driver.Result) error {
-	return d.outside(call, d.api.Do(d.ctx, f))
+	return d.failed(call, d.api.Do(d.ctx, f))
 }
 
 // Alloc returns memory of the device; its bytes hold anything.
@@ -151,10 +151,16 @@ func (d *Device) Alloc(n int64) (device.Mem, error) {
 	return device.Mem{Addr: uint64(p), Size: n}, err
 }
 
-// Free returns memory of Alloc. The driver waits for what uses it.
+// Free returns memory of Alloc, once the work that the device has been given is done: whether the driver waits for what
+// uses it, no document says.
 func (d *Device) Free(m device.Mem) {
 	// The driver refuses only what Alloc has not returned, or after an error that every later call reports.
-	_ = d.do("cuMemFree", func() driver.Result { return d.api.MemFree(driver.Ptr(m.Addr)) })
+	_ = d.api.Do(d.ctx, func() driver.Result {
+		if r := d.api.CtxSynchronize(); r != driver.Success {
+			return r
+		}
+		return d.api.MemFree(driver.Ptr(m.Addr))
+	})
 }
 
 // Prepare plans an op and has its kernels compiled.

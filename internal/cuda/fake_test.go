@@ -50,6 +50,7 @@ func (c *counting) api() *driver.API {
 		DevicePrimaryCtxRetain:   func(driver.Device) (driver.Context, driver.Result) { return 1, c.ok("retain") },
 		DevicePrimaryCtxRelease:  func(driver.Device) driver.Result { return c.ok("release") },
 		CtxSetCurrent:            func(driver.Context) driver.Result { return c.ok("set current") },
+		CtxSynchronize:           func() driver.Result { return c.ok("synchronize all") },
 		ModuleLoadData: func([]byte) (driver.Module, string, driver.Result) {
 			return driver.Module(c.handle()), "", c.ok("load")
 		},

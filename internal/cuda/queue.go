@@ -9,6 +9,7 @@ import (
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
 // queue is a stream. Work on it starts in order and runs while the host goes on.
@@ -30,6 +31,7 @@ type queue struct {
 	args   []device.Arg
 	p      *device.Params
 	call   string
+	begun  int // calls of the driver that it took
 	launch func() driver.Result
 }
 
@@ -45,6 +47,7 @@ func (d *Device) NewQueue() (device.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.lost.opened(q)
 	if err := q.fault.open(q); err != nil {
 		return nil, errors.Join(err, q.Close())
 	}
@@ -64,11 +67,17 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 		return err
 	}
 	q.log.add(k.Op.Code, p)
-	q.plan, q.args, q.p, q.call = plan, args, p, "cuCtxSetCurrent"
+	q.plan, q.args, q.p, q.call, q.begun = plan, args, p, "cuCtxSetCurrent", 0
 	r := q.d.api.Do(q.d.ctx, q.launch)
 	q.plan, q.args, q.p = nil, nil, nil
+	if plan.faults && q.begun > 0 {
+		q.fault.last = q.log.serial
+	}
 	if r != driver.Success {
-		return q.failed(q.call, r)
+		if q.begun == 0 {
+			q.log.withdraw()
+		}
+		return q.d.failed(q.call, r)
 	}
 	if q.d.blocking {
 		return q.Sync()
@@ -105,9 +114,6 @@ func checkParams(k *device.Kernel, p *device.Params) error {
 
 // runPlan does the steps of the plan under way. The context is current.
 func (q *queue) runPlan() driver.Result {
-	if q.plan.faults {
-		q.fault.last = q.log.serial
-	}
 	for i := range q.plan.steps {
 		s := &q.plan.steps[i]
 		if s.fn == nil {
@@ -115,6 +121,7 @@ func (q *queue) runPlan() driver.Result {
 			if r := q.d.api.MemsetD8Async(driver.Ptr(q.address(s.to)), 0, s.bytes, q.stream); r != driver.Success {
 				return r
 			}
+			q.begun++
 			continue
 		}
 		q.params = append(q.params[:0], s.params...)
@@ -128,6 +135,7 @@ func (q *queue) runPlan() driver.Result {
 		if r := q.d.api.LaunchKernelEx(&q.shape, s.fn.handle, q.params); r != driver.Success {
 			return r
 		}
+		q.begun++
 	}
 	return driver.Success
 }
@@ -180,8 +188,8 @@ func encode(dt dtype.DType, v float64) uint64 {
 	return uint64(i[0])
 }
 
-// Copy moves n bytes. A copy from host memory has read its source when it returns; one to host memory that the device
-// did not hand out has written it.
+// Copy moves n bytes. A copy from host memory has read its source when it returns; one to host memory is there after the
+// next Sync, though the driver may wait for it at once.
 func (q *queue) Copy(dst, src device.Arg, n int64) error {
 	if err := q.copyable(dst, src, n); err != nil {
 		return err
@@ -193,7 +201,7 @@ func (q *queue) Copy(dst, src device.Arg, n int64) error {
 	case dst.Mem.Host && src.Mem.Host:
 		return q.hostCopy(to, from, n)
 	case src.Mem.Host:
-		return q.Upload(dst, bytesAt(uintptr(from), int(n)))
+		return q.Upload(dst, hostmem.Bytes(uintptr(from), int(n)))
 	case dst.Mem.Host:
 		return q.do("cuMemcpyDtoHAsync", func() driver.Result {
 			return q.d.api.MemcpyDtoHAsync(uintptr(to), driver.Ptr(from), n, q.stream)
@@ -248,7 +256,7 @@ func (q *queue) Note(m device.Mem, inUse bool, tag string) error {
 // do makes one call on the stream.
 func (q *queue) do(call string, f func() driver.Result) error {
 	if r := q.d.api.Do(q.d.ctx, f); r != driver.Success {
-		return q.failed(call, r)
+		return q.d.failed(call, r)
 	}
 	return nil
 }
@@ -283,16 +291,14 @@ func (q *queue) Sync() error {
 // ended notes that the launches up to one have ended, and makes an error of what they reported, if that was fetched
 // to host.
 func (q *queue) ended(serial uint32, faults bool, host uintptr) error {
-	if after(serial, q.log.synced) {
-		q.log.synced = serial
-	}
+	q.log.ended(serial)
 	if !faults {
 		return nil
 	}
 	if after(serial, q.fault.seen) {
 		q.fault.seen = serial
 	}
-	return q.fault.read(q, bytesAt(host, faultSize))
+	return q.fault.read(q, hostmem.Bytes(host, faultSize))
 }
 
 // Close waits for the stream's work and gives it back. On a device that is out of use it has nothing to add to the error
@@ -307,6 +313,7 @@ func (q *queue) Close() error {
 	given := errors.Join(q.events.close(), q.fault.close(q),
 		q.do("cuStreamDestroy", func() driver.Result { return q.d.api.StreamDestroy(q.stream) }))
 	q.stream = 0
+	q.d.lost.closed(q)
 	switch {
 	case reported:
 		return nil
