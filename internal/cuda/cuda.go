@@ -43,8 +43,8 @@ type Device struct {
 
 	loading sync.WaitGroup // modules that are compiled ahead of use
 
-	mu        sync.Mutex      // guards the maps
-	ahead     map[string]bool // dtypes whose modules have been asked for
+	mu        sync.Mutex       // guards the maps
+	peers     map[*Device]bool // whose memory this card was to reach directly, if it can
 	modules   map[string]*module
 	functions map[string]*function
 }
@@ -57,7 +57,7 @@ type Options struct {
 
 // New opens the device of an ordinal. name is what it is called in messages and by device.Open.
 func New(api *driver.API, ordinal int, name string, o Options) (*Device, error) {
-	d := &Device{api: api, blocking: o.Blocking, preload: o.Preload, ahead: map[string]bool{}, modules: map[string]*module{}, functions: map[string]*function{}}
+	d := &Device{api: api, blocking: o.Blocking, preload: o.Preload, peers: map[*Device]bool{}, modules: map[string]*module{}, functions: map[string]*function{}}
 	var err error
 	must := func(call string, r driver.Result) {
 		if err == nil {
@@ -163,6 +163,15 @@ func (d *Device) Free(m device.Mem) {
 	})
 }
 
+// Unused implements [device.Meter].
+func (d *Device) Unused() (bytes int64, ok bool) {
+	r := d.api.Do(d.ctx, func() (r driver.Result) {
+		bytes, _, r = d.api.MemGetInfo()
+		return r
+	})
+	return bytes, r == driver.Success
+}
+
 // Prepare plans an op and has its kernels compiled.
 func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
 	out, err := op.Infer()
@@ -182,23 +191,9 @@ func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
 		return nil, fmt.Errorf("%s: %s: %w", d.info.Name, op.Code, b.err)
 	}
 	k.Workspace = b.work
-	b.plan.need = demand(k)
+	b.plan.need = k.Demand()
 	k.Impl = &b.plan
 	return k, nil
-}
-
-// demand lists the bytes that a launch touches of each of its arguments.
-func demand(k *device.Kernel) []int64 {
-	var need []int64
-	for _, types := range [][]*ir.Type{k.Out, k.Op.Ins()} {
-		for _, t := range types {
-			need = append(need, int64(t.Span())*int64(t.DType.Size()))
-		}
-	}
-	if k.Workspace > 0 {
-		need = append(need, k.Workspace)
-	}
-	return need
 }
 
 // Close unloads the kernels and gives the context back. Queues and memory must have been given back before. A device that

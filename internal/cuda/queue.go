@@ -60,7 +60,7 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 	if !ok {
 		return fmt.Errorf("%s: %s was prepared by another engine", q.d.info.Name, k.Op.Code)
 	}
-	if err := plan.fits(args); err != nil {
+	if err := device.Fits(plan.need, args); err != nil {
 		return fmt.Errorf("%s: %s: %w", q.d.info.Name, k.Op.Code, err)
 	}
 	if err := checkParams(k, p); err != nil {
@@ -81,19 +81,6 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 	}
 	if q.d.blocking {
 		return q.Sync()
-	}
-	return nil
-}
-
-// fits checks the arguments: a kernel that runs past its memory may take the context with it.
-func (p *plan) fits(args []device.Arg) error {
-	if len(args) < len(p.need) {
-		return fmt.Errorf("takes %d arguments, got %d", len(p.need), len(args))
-	}
-	for i, n := range p.need {
-		if a := &args[i]; n > a.Mem.Size-a.Offset || a.Offset < 0 {
-			return fmt.Errorf("argument %d needs %d bytes, its memory has %d from offset %d", i, n, a.Mem.Size, a.Offset)
-		}
 	}
 	return nil
 }
@@ -212,18 +199,14 @@ func (q *queue) Copy(dst, src device.Arg, n int64) error {
 	})
 }
 
-// copyable checks that n bytes are within both ends.
 func (q *queue) copyable(dst, src device.Arg, n int64) error {
-	for _, a := range [...]device.Arg{dst, src} {
-		if n < 0 || a.Offset < 0 || n > a.Mem.Size-a.Offset {
-			return fmt.Errorf("%s: copy of %d bytes with memory of %d from offset %d", q.d.info.Name, n, a.Mem.Size, a.Offset)
-		}
+	if err := device.Copyable(dst, src, n); err != nil {
+		return fmt.Errorf("%s: %w", q.d.info.Name, err)
 	}
 	return nil
 }
 
-// CopyFrom moves n bytes of another device's memory, and reports false if that device is of another engine or system.
-// It is not ordered with the work of other queues. Of no bytes, it only tells.
+// CopyFrom implements [device.Peer] for devices of one driver.
 func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error) {
 	other, ok := from.(*Device)
 	if !ok || other.api != q.d.api {
@@ -232,17 +215,38 @@ func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n i
 	if err := q.copyable(dst, src, n); err != nil || n == 0 {
 		return true, err
 	}
+	if err := errors.Join(q.d.reach(other), other.reach(q.d)); err != nil {
+		return true, err
+	}
 	return true, q.do("cuMemcpyPeerAsync", func() driver.Result {
 		return q.d.api.MemcpyPeerAsync(driver.Ptr(dst.Mem.Addr+uint64(dst.Offset)), q.d.ctx, driver.Ptr(src.Mem.Addr+uint64(src.Offset)), other.ctx, n, q.stream)
 	})
 }
 
-// Checked reports whether the device checks accesses, so that Note is of use.
+// reach lets the card read and write another's memory directly, where the two can: else the driver copies by way of the
+// host's memory.
+func (d *Device) reach(other *Device) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d == other || d.peers[other] {
+		return nil
+	}
+	can, r := d.api.DeviceCanAccessPeer(d.handle, other.handle)
+	if r == driver.Success && can {
+		r = d.api.Do(d.ctx, func() driver.Result { return d.api.CtxEnablePeerAccess(other.ctx) })
+	}
+	d.peers[other] = true
+	if r.Sticky() {
+		return d.failed("cuCtxEnablePeerAccess", r)
+	}
+	return nil // on already, or refused: the copy is made in any case
+}
+
+// Checked implements [device.Checker].
 func (q *queue) Checked() bool { return q.d.api.Annotate != nil }
 
-// Note tells a simulated GPU what the caching allocator does with a part of an allocation, in the order of the stream:
-// without it, a use after free inside a cached block would go unseen. Unlike the other methods it may be called by any
-// goroutine.
+// Note implements [device.Checker] for a simulated GPU: without it, a use after free inside a cached block would go
+// unseen.
 func (q *queue) Note(m device.Mem, inUse bool, tag string) error {
 	state := driver.Free
 	if inUse {

@@ -16,7 +16,7 @@ import (
 type staging struct {
 	d *Device
 
-	mu   sync.Mutex // which the collector's cleanups take: not held in calls of the driver
+	mu   sync.Mutex        // which the collector's cleanups take: not held in calls of the driver
 	idle map[int][]uintptr // by size
 	all  []uintptr
 	left []abandoned // by fetches that nobody took
