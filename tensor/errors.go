@@ -90,6 +90,14 @@ func userLine() string {
 	}
 }
 
+// elsewhere is " at " the line that made t, unless the error has it anyway: as its own.
+func (t *Tensor) elsewhere() string {
+	if s := t.st.rec.site.String(); s != userLine() {
+		return " at " + s
+	}
+	return ""
+}
+
 // Raise panics with an Error that names the user's line, for packages that build on tensors.
 func Raise(op, hint, format string, args ...any) { raise(op, hint, format, args...) }
 

@@ -96,6 +96,14 @@ func (l *launchLog) find(serial uint32) string {
 	return l.describe(serial)
 }
 
+// labels reports whether a launch reads labels of classes.
+func (l *launchLog) labels(serial uint32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &l.entries[serial%uint32(len(l.entries))]
+	return e.serial == serial && (e.code == ir.CrossEntropy || e.code == ir.CrossEntropyGrad)
+}
+
 // describe is find for callers that hold l.mu.
 func (l *launchLog) describe(serial uint32) string {
 	if e := &l.entries[serial%uint32(len(l.entries))]; e.serial == serial {
@@ -120,6 +128,7 @@ func (e *launched) String() string {
 // skipped.
 type IndexError struct {
 	Index, Bound int64
+	Label        bool   // of a class
 	Launch       string // the operation and its place
 }
 
@@ -128,10 +137,15 @@ func (e *IndexError) Error() string { return blame(e) }
 
 // Blame implements [device.Blamed].
 func (e *IndexError) Blame() (launch, what string) {
-	if e.Bound == 0 {
-		return e.Launch, fmt.Sprintf("index %d is out of range: there are no entries", e.Index)
+	what, entries := "index", "entries"
+	if e.Label {
+		what, entries = "label", "classes"
 	}
-	return e.Launch, fmt.Sprintf("index %d is out of range: there are %d entries, 0 to %d", e.Index, e.Bound, e.Bound-1)
+	what = fmt.Sprintf("%s %d is out of range: there are ", what, e.Index)
+	if e.Bound == 0 {
+		return e.Launch, what + "no " + entries
+	}
+	return e.Launch, what + fmt.Sprintf("%d %s, 0 to %d", e.Bound, entries, e.Bound-1)
 }
 
 func blame(e device.Blamed) string {

@@ -373,7 +373,7 @@ func (f *faultCell) read(q *queue, b []byte) error {
 	}
 	f.told = launch
 	value, bound := int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))
-	return errors.Join(&IndexError{Index: value, Bound: bound, Launch: q.log.find(launch)}, f.clear(q))
+	return errors.Join(&IndexError{Index: value, Bound: bound, Label: q.log.labels(launch), Launch: q.log.find(launch)}, f.clear(q))
 }
 
 func (f *faultCell) close(q *queue) error {

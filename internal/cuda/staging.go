@@ -208,7 +208,9 @@ func (q *queue) fly(host uintptr, n int) error {
 
 // Crowded implements [device.Stager].
 func (q *queue) Crowded() device.Waiter {
-	q.landed() // an error is the next call's to report
+	if q.flying >= maxFlying {
+		q.landed() // an error is the next call's to report
+	}
 	if e := q.crowded(); e != nil {
 		return e
 	}
