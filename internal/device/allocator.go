@@ -69,7 +69,7 @@ func (a *Allocator) request(n int64, queue int) request {
 
 // Alloc returns a block of at least n bytes for work of a queue, a small number that the caller gives each of its
 // queues. A request of 0 bytes gets a block without memory, which is not counted. The error is an [*OOMError] when neither
-// the cache, the device, [Config.Reclaim] nor the device after giving up the whole cache had the memory.
+// the cache, the device nor the device after giving up the whole cache had the memory.
 func (a *Allocator) Alloc(n int64, queue int) (*Block, error) {
 	if n == 0 {
 		return &a.empty, nil

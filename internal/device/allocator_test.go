@@ -231,24 +231,8 @@ func TestRandomPrograms(t *testing.T) {
 
 func TestLadder(t *testing.T) {
 	dev := newFake(40 * mib)
-	var calls []bool
-	var give *Block
-	var a *Allocator
-	a = NewAllocator(dev, Config{Reclaim: func(_ int64, final bool) bool {
-		calls = append(calls, final)
-		if !final || give == nil {
-			return false
-		}
-		a.Free(give)
-		give = nil
-		return true
-	}})
-	x, y := alloc(t, a, 20*mib, 0), alloc(t, a, 16*mib, 0)
-	give = x
-	z := alloc(t, a, 20*mib, 0) // the device has 4 MiB left: found by the final reclaim
-	if z != x || len(calls) != 4 || calls[2] || !calls[3] {
-		t.Fatalf("got %v after reclaims %v", z, calls)
-	}
+	a := NewAllocator(dev, Config{})
+	z, y := alloc(t, a, 20*mib, 0), alloc(t, a, 16*mib, 0)
 	wantStats(t, a, map[string]int64{"num_alloc_retries": 0, "num_ooms": 0, "num_device_free": 0})
 	a.Free(y)
 	b := alloc(t, a, 18*mib, 1) // queue 1 cannot have queue 0's cached 16 MiB: they go back to the device
@@ -466,7 +450,7 @@ func TestMisuse(t *testing.T) {
 }
 
 func TestConcurrentUse(t *testing.T) {
-	a := NewAllocator(newFake(1<<30), Config{Reclaim: func(int64, bool) bool { return false }})
+	a := NewAllocator(newFake(1<<30), Config{})
 	var wg sync.WaitGroup
 	for q := range 4 {
 		wg.Go(func() {
