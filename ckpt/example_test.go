@@ -56,7 +56,7 @@ func ExampleSave() {
 			log.Fatal(err)
 		}
 		env.SetDraws(s.Draws)
-		c := data.Config{Size: 2, Shuffle: true, Epoch: s.Loader.Epoch, Skip: s.Loader.Batch, Steps: steps - s.Step}
+		c := data.Config{Size: 2, Shuffle: true, Steps: steps, Done: s.Step, Epoch: s.Loader.Epoch, Skip: s.Loader.Batch}
 		for b, err := range data.Batches(env, set, c) {
 			if err != nil {
 				log.Fatal(err)
@@ -72,7 +72,8 @@ func ExampleSave() {
 	}
 
 	run(3)
-	resumed := run(7)
+	run(7)
+	resumed := run(7) // which has nothing left to do
 	os.RemoveAll(dir)
 	whole := run(7)
 	fmt.Println(resumed.Weight.Eq(whole.Weight).All())

@@ -2,6 +2,7 @@ package ckpt
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -55,6 +56,7 @@ func writeModel(w io.Writer, model any) error {
 //   - the first part that all of the model's paths share (transformer.) left out;
 //   - lm_head.weight for a tied wte.weight, which must be equal;
 //   - GPT-2's masks (attn.bias, attn.masked_bias), which are left;
+//   - in_proj_weight, in_proj_bias and out_proj of PyTorch's MultiheadAttention for c_attn and c_proj;
 //   - BatchNorm's num_batches_tracked missing, which then stays as it is.
 //
 // A model may say more by the methods of [Renamer] and [Transposer]. When LoadModel fails, the model is unchanged unless
@@ -82,10 +84,32 @@ func openTensors(path string) (*tensorFile, error) {
 	}
 	f, err := safetensors.Parse(data.Bytes())
 	if err != nil {
+		if pickled(data.Bytes()) {
+			err = errors.New("a file of torch.save, and no safetensors; write it anew with safetensors.torch.save_file(state_dict, path)")
+		}
 		data.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &tensorFile{f, path, data}, nil
+}
+
+// pickled tells files of torch.save: archives of the zip format, before PyTorch 1.6 pickles.
+func pickled(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("PK\x03\x04")) || bytes.HasPrefix(b, []byte("\x80\x02"))
+}
+
+// Shapes reads the shapes of the tensors in a safetensors file, by name.
+func Shapes(path string) (map[string][]int, error) {
+	f, err := openTensors(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	shapes := map[string][]int{}
+	for _, e := range f.Entries {
+		shapes[e.Name] = e.Shape
+	}
+	return shapes, nil
 }
 
 func (f *tensorFile) Close() error { return f.data.Close() }
@@ -218,7 +242,7 @@ func naming(model any, slots []*slot) func(name string) (at int, known bool) {
 			return i, true
 		}
 		name = strings.TrimPrefix(strings.TrimPrefix(name, "module."), "_orig_mod.")
-		for _, path := range []string{name, root + name} {
+		for _, path := range []string{name, root + name, attention.Replace(name), root + attention.Replace(name)} {
 			if i, ok := at[path]; ok {
 				return i, true
 			}
@@ -229,6 +253,9 @@ func naming(model any, slots []*slot) func(name string) (at int, known bool) {
 		return -1, strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias")
 	}
 }
+
+// attention gives the parts of PyTorch's MultiheadAttention the names of nn.Attention.
+var attention = strings.NewReplacer("in_proj_weight", "c_attn.weight", "in_proj_bias", "c_attn.bias", "out_proj.", "c_proj.")
 
 // sharedRoot is the first part of all paths, with its dot, or empty.
 func sharedRoot(slots []*slot) string {

@@ -178,6 +178,38 @@ func TestSpellingsOfPublishedFiles(t *testing.T) {
 	}
 }
 
+// encoder has an attention as PyTorch's TransformerEncoderLayer names it.
+type encoder struct {
+	Attention *nn.Attention `nn:"self_attn"`
+	Head      *nn.Linear    `nn:"head"`
+}
+
+func TestNamesOfMultiheadAttention(t *testing.T) {
+	env := fresh(t)
+	from := &encoder{nn.NewAttention(env, 4, nn.AttentionConfig{Heads: 2}), nn.NewLinear(env, 4, 2)}
+	path := filepath.Join(t.TempDir(), "ours")
+	if err := ckpt.SaveModel(path, from); err != nil {
+		t.Fatal(err)
+	}
+	ours, list := parse(t, path), []safetensors.Tensor(nil)
+	for name, theirs := range map[string]string{
+		"self_attn.c_attn.weight": "self_attn.in_proj_weight", "self_attn.c_attn.bias": "self_attn.in_proj_bias",
+		"self_attn.c_proj.weight": "self_attn.out_proj.weight", "self_attn.c_proj.bias": "self_attn.out_proj.bias",
+		"head.weight": "head.weight", "head.bias": "head.bias",
+	} {
+		e, ok := ours.Lookup(name)
+		if !ok {
+			t.Fatalf("no %s", name)
+		}
+		list = append(list, tensorOf(e, theirs))
+	}
+	to := &encoder{nn.NewAttention(env, 4, nn.AttentionConfig{Heads: 2}), nn.NewLinear(env, 4, 2)}
+	if err := ckpt.LoadModel(write(t, list...), to); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, to, ours)
+}
+
 // tied is a model with one tensor under two names.
 type tied struct {
 	Embed *nn.Embedding `nn:"embed"`
@@ -354,6 +386,18 @@ func TestDamagedModelFiles(t *testing.T) {
 	}
 	if err := ckpt.LoadModel(filepath.Join(t.TempDir(), "none"), m); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+	for _, head := range []string{"PK\x03\x04\x00\x00\x08\x08\x00\x00", "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20"} {
+		path := filepath.Join(t.TempDir(), "pytorch_model.bin")
+		if err := os.WriteFile(path, []byte(head), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := ckpt.LoadModel(path, m); err == nil || !strings.Contains(err.Error(), "a file of torch.save") {
+			t.Errorf("%q: %v", head, err)
+		}
+		if _, err := ckpt.Shapes(path); err == nil || !strings.Contains(err.Error(), "a file of torch.save") {
+			t.Errorf("%q: %v", head, err)
+		}
 	}
 	if !slices.Equal(before, m.Transformer.WTE.Weight.Floats()) {
 		t.Error("the model changed")

@@ -29,7 +29,7 @@ import (
 // which the program makes before, and fill in the rest.
 type State struct {
 	Step      int             // steps done
-	Loader    data.Position   // where the loader goes on
+	Loader    data.Position   // where the loader goes on: its Config takes Epoch, Batch as Skip, and Step as Done
 	Draws     uint64          // of the root env: env.Draws() and env.SetDraws
 	Extra     json.RawMessage // what the program adds, such as its configuration; nil for nothing
 	Model     any
@@ -58,6 +58,7 @@ type manifest struct {
 	Draws     uint64          `json:"draws"`
 	Optimizer *numbers        `json:"optimizer,omitempty"`
 	Model     []signature     `json:"model"`
+	Sizes     map[string]int  `json:"sizes,omitempty"` // bytes of the other files; older checkpoints have none
 	Extra     json.RawMessage `json:"extra,omitempty"`
 }
 
@@ -102,7 +103,7 @@ func save(dir string, s *State, c create) (path string, err error) {
 	}
 	path = filepath.Join(dir, folderPrefix+strconv.Itoa(s.Step))
 	err = guarded(func() error {
-		return durable.ReplaceDir(path, func(dir string) error { return s.fill(&writer{dir: dir, create: c}) })
+		return durable.ReplaceDir(path, func(dir string) error { return s.fill(&writer{dir: dir, create: c, sizes: map[string]int{}}) })
 	})
 	return path, err
 }
@@ -121,6 +122,7 @@ func (s *State) fill(w *writer) error {
 			return safetensors.Write(out, nil, list)
 		})
 	}
+	m.Sizes = maps.Clone(w.sizes)
 	w.file(manifestFile, func(out io.Writer) error {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", " ")
@@ -138,7 +140,8 @@ func (s *State) fill(w *writer) error {
 type writer struct {
 	dir    string
 	create create
-	sums   bytes.Buffer // lines of sha256sum
+	sums   bytes.Buffer   // lines of sha256sum
+	sizes  map[string]int // of the files so far
 	err    error
 }
 
@@ -151,11 +154,20 @@ func (w *writer) file(name string, write func(io.Writer) error) {
 		w.err = err
 		return
 	}
-	h := sha256.New()
-	err = write(io.MultiWriter(f, h))
+	h, n := sha256.New(), length(0)
+	err = write(io.MultiWriter(f, h, &n))
 	if w.err = errors.Join(err, f.Close()); w.err == nil {
 		fmt.Fprintf(&w.sums, "%x  %s\n", h.Sum(nil), name)
+		w.sizes[name] = int(n)
 	}
+}
+
+// length counts bytes.
+type length int
+
+func (n *length) Write(b []byte) (int, error) {
+	*n += length(len(b))
+	return len(b), nil
 }
 
 // Load reads the checkpoint in the folder path. A *[CorruptError] says that it is damaged, a *[MismatchError] that it is
@@ -328,8 +340,12 @@ func (f *folder) checked(name string, sums map[string]string) (*hostmem.File, er
 		return nil, err
 	}
 	if sumOf(file.Bytes()) != want {
+		n := len(file.Bytes())
 		file.Close()
-		return nil, fmt.Errorf("%s (%d bytes) does not match its checksum", name, len(file.Bytes()))
+		if want := f.manifest.Sizes[name]; want > 0 && want != n {
+			return nil, fmt.Errorf("%s has %d bytes of %d and does not match its checksum", name, n, want)
+		}
+		return nil, fmt.Errorf("%s (%d bytes) does not match its checksum", name, n)
 	}
 	return file, nil
 }

@@ -188,8 +188,8 @@ var damages = map[string]struct {
 	do   func(t *testing.T, path string)
 	want string
 }{
-	"model cut":                 {cut(ModelFile, -1), "does not match its checksum"},
-	"model empty":               {cut(ModelFile, 0), "does not match its checksum"},
+	"model cut":                 {cut(ModelFile, -1), "and does not match its checksum"},
+	"model empty":               {cut(ModelFile, 0), ModelFile + " has 0 bytes of "},
 	"model, a byte flipped":     {flip(ModelFile, -5), "does not match its checksum"},
 	"model, header flipped":     {flip(ModelFile, 20), "does not match its checksum"},
 	"model missing":             {remove(ModelFile), "model.safetensors"},

@@ -24,11 +24,15 @@ type Turn struct {
 	scope    tensor.Scope
 	ended    *bool
 	fraction float64
+	size     int
 	at       Position
 }
 
 // Hold keeps the turn's values for a goroutine that still works on them, until release is called.
 func (t *Turn) Hold() (release func()) { return t.scope.Hold() }
+
+// Size is the number of samples of this batch.
+func (t *Turn) Size() int { return t.size }
 
 // Fraction is this batch's share of the rows of the batch it was split from, 1 for a whole batch.
 func (t *Turn) Fraction() float64 { return t.fraction }
@@ -51,7 +55,8 @@ func openTurn(env *tensor.Env, path ...uint64) Turn {
 	return Turn{Env: e, scope: s, ended: new(bool), fraction: 1}
 }
 
-// Position is a place in a run over a data set. To go on from it, give the loader its Epoch and, as Skip, its Batch.
+// Position is a place in a run over a data set. To go on from it, give the loader its Epoch, its Batch as Skip, and
+// as Done the batches since the run began.
 type Position struct {
 	Epoch int `json:"epoch"`
 	Batch int `json:"batch"` // batches of the epoch that are done

@@ -23,7 +23,8 @@ type Config struct {
 	// What part of the run. With Wrap and Draw an epoch has no end while Steps lasts.
 	Epoch int // the first epoch
 	Skip  int // batches of the first epoch that are done: resumes in its middle
-	Steps int // batches to make, over as many epochs as that takes; 0: to the end of the epoch
+	Steps int // batches of the run in all, over as many epochs as that takes; 0: to the end of the first epoch
+	Done  int // of Steps: batches that were made before. A run that has done them all makes none
 
 	Name    string          // tells the random paths of loaders apart
 	Context context.Context // ends the run when it is done, with its cause as the last error
@@ -37,8 +38,10 @@ func (c *Config) check() error {
 	switch {
 	case c.Size <= 0:
 		return fmt.Errorf("data: batch size %d; set Config.Size to at least 1", c.Size)
-	case c.Epoch < 0 || c.Skip < 0 || c.Steps < 0 || c.Prefetch < 0:
-		return fmt.Errorf("data: epoch %d, skip %d, steps %d, prefetch %d; none may be negative", c.Epoch, c.Skip, c.Steps, c.Prefetch)
+	case c.Epoch < 0 || c.Skip < 0 || c.Steps < 0 || c.Done < 0 || c.Prefetch < 0:
+		return fmt.Errorf("data: epoch %d, skip %d, steps %d, done %d, prefetch %d; none may be negative", c.Epoch, c.Skip, c.Steps, c.Done, c.Prefetch)
+	case c.Done > 0 && c.Steps == 0:
+		return fmt.Errorf("data: %d steps done of no number; set Config.Steps to all of the run's", c.Done)
 	case c.Epoch > most || c.Skip > most/c.Size || c.Steps > most/c.Size:
 		return fmt.Errorf("data: epoch %d, skip %d, steps %d of size %d: more than 2^48 samples", c.Epoch, c.Skip, c.Steps, c.Size)
 	case c.Shuffle && c.Draw || c.Shuffle && c.Wrap || c.Draw && c.Wrap:
@@ -83,7 +86,7 @@ type plan struct {
 }
 
 func newPlan(c Config, n int, key func(...uint64) rng.Key) (*plan, error) {
-	p := &plan{Config: c, n: n, key: key, at: Position{c.Epoch, c.Skip}, left: c.Steps, ordered: -1}
+	p := &plan{Config: c, n: n, key: key, at: Position{c.Epoch, c.Skip}, left: max(c.Steps-c.Done, 0), ordered: -1}
 	if p.perEpoch = n / c.Size; n%c.Size > 0 && (!c.DropLast || p.endless()) {
 		p.perEpoch++
 	}

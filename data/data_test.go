@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -80,6 +81,9 @@ func TestOrders(t *testing.T) {
 		{"drop last", 5, data.Config{Size: 2, DropLast: true}, [][]int64{{0, 1}, {2, 3}}},
 		{"steps over epochs", 3, data.Config{Size: 2, Steps: 5}, [][]int64{{0, 1}, {2}, {0, 1}, {2}, {0, 1}}},
 		{"fewer steps than an epoch", 9, data.Config{Size: 2, Steps: 2}, [][]int64{{0, 1}, {2, 3}}},
+		{"the rest of the steps", 3, data.Config{Size: 2, Steps: 5, Done: 3, Epoch: 1, Skip: 1}, [][]int64{{2}, {0, 1}}},
+		{"all steps done", 3, data.Config{Size: 2, Steps: 5, Done: 5, Epoch: 2, Skip: 1}, nil},
+		{"more than all steps done", 3, data.Config{Size: 2, Steps: 3, Done: 5, Epoch: 2, Skip: 1}, nil},
 		{"wrap", 5, data.Config{Size: 2, Wrap: true, Steps: 4}, [][]int64{{0, 1}, {2, 3}, {4, 0}, {1, 2}}},
 		{"wrap of one pass", 3, data.Config{Size: 2, Wrap: true}, [][]int64{{0, 1}, {2, 0}}},
 		{"wrap, batch larger than the set", 2, data.Config{Size: 5, Wrap: true, Steps: 2}, [][]int64{{0, 1, 0, 1, 0}, {1, 0, 1, 0, 1}}},
@@ -298,7 +302,8 @@ func TestBadUseIsAnError(t *testing.T) {
 		"nothing to go":  {data.Batches(env, counted(0), data.Config{Size: 1, Steps: 3}), "0 samples make no batch"},
 		"all dropped":    {data.Batches(env, counted(3), data.Config{Size: 4, Steps: 3, DropLast: true}), "3 samples make no batch of 4"},
 		"skip too far":   {data.Batches(env, counted(3), data.Config{Size: 1, Skip: 4}), "4 batches to skip in epochs of 3"},
-		"lengths":        {data.Batches(env, data.InMemory(make([]float32, 7), []int{2}, make([]int64, 3)), data.Config{Size: 1}), "7 values for 3 labels"},
+		"done of none":   {data.Batches(env, counted(3), data.Config{Size: 1, Done: 2}), "set Config.Steps"},
+		"negative done":  {data.Batches(env, counted(3), data.Config{Size: 1, Steps: 3, Done: -1}), "none may be negative"},
 		"absurd size":    {data.Batches(env, counted(3), data.Config{Size: math.MaxInt, Wrap: true}), "too many for a batch"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -485,11 +490,49 @@ func TestSubset(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi int
 		want   [][]int64
-	}{{1, 3, [][]int64{{1, 2}}}, {-5, 2, [][]int64{{0, 1}}}, {3, 99, [][]int64{{3, 4}}}, {4, 2, nil}, {9, 12, nil}} {
+	}{{1, 3, [][]int64{{1, 2}}}, {0, 5, [][]int64{{0, 1}, {2, 3}, {4}}}, {5, 5, nil}} {
 		if got := labels(walk(t, data.Batches(env, data.Subset(counted(5), c.lo, c.hi), data.Config{Size: 2}))); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("Subset(%d, %d): %v", c.lo, c.hi, got)
 		}
 	}
+	for _, c := range [][2]int{{-1, 2}, {3, 6}, {4, 2}, {6, 6}} {
+		refused(t, env, "of a set of 5", func() { data.Subset(counted(5), c[0], c[1]) })
+	}
+}
+
+// refused wants f to panic with a [tensor.Error] that has some text.
+func refused(t *testing.T, env *tensor.Env, want string, f func()) {
+	t.Helper()
+	_, err := env.Try(func(*tensor.Env) *tensor.Tensor {
+		f()
+		return nil
+	})
+	if e := (*tensor.Error)(nil); !errors.As(err, &e) || !strings.Contains(e.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
+
+// TestInMemoryTargets: targets have any dtype and shape, and a batch knows its samples.
+func TestInMemoryTargets(t *testing.T) {
+	env := fresh(t)
+	x, y := []float64{1, 2, 3, 4, 5, 6}, []float32{10, 11, 20, 21, 30, 31}
+	var sizes []int
+	var last []float32
+	for b, err := range data.Batches(env, data.InMemory(x, []int{2}, y, 2), data.Config{Size: 2}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.X.DType() != dtype.F64 || !slices.Equal(b.Y.Shape(), []int{b.Size(), 2}) {
+			t.Errorf("X is %s, Y has shape %v", b.X.DType(), b.Y.Shape())
+		}
+		sizes, last = append(sizes, b.Size()), tensor.Data[float32](b.Y)
+	}
+	if !slices.Equal(sizes, []int{2, 1}) || !slices.Equal(last, []float32{30, 31}) {
+		t.Errorf("batches of %v, the last target %v", sizes, last)
+	}
+	refused(t, env, "7 values for inputs of shape [2]", func() { data.InMemory(make([]float32, 7), []int{2}, make([]int64, 3)) })
+	refused(t, env, "5 for targets of shape [2]", func() { data.InMemory(make([]float32, 4), []int{2}, make([]float32, 5), 2) })
+	refused(t, env, "1 samples have 0 and 1 values", func() { data.InMemory(make([]float32, 2), []int{0}, make([]int64, 1)) })
 }
 
 func TestNullDevice(t *testing.T) {

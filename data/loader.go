@@ -134,6 +134,7 @@ func (l *loader[B, P]) turn(s *slot[B], yield func(*B, error) bool) bool {
 	}
 	t := openTurn(l.env, l.name, uint64(s.at.Epoch), uint64(s.at.Batch))
 	defer t.end()
+	t.size = len(s.samples)
 	t.at = l.plan.normal(Position{s.at.Epoch, s.at.Batch + 1})
 	b := s.batch
 	*P(b).turn() = t

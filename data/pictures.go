@@ -21,10 +21,7 @@ var unit = func() (t [256]float32) {
 // Pictures is a set of 8-bit pictures, len(labels) of the given shape one after another. A sample's pixels are divided
 // by 255. The slices are not copied.
 func Pictures(pixels []uint8, shape []int, labels []int64) (Source[Pair], error) {
-	p := &pictures{pixels, shape, 1, labels}
-	for _, d := range shape {
-		p.width *= d
-	}
+	p := &pictures{pixels, shape, elements(shape), labels}
 	if len(pixels) != len(labels)*p.width {
 		return nil, fmt.Errorf("data: %d pixels for %d pictures of shape %v; give %d", len(pixels), len(labels), shape, len(labels)*p.width)
 	}

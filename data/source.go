@@ -77,10 +77,7 @@ func (c *columnOf[T]) upload(env *tensor.Env, rows int) *tensor.Tensor {
 }
 
 func newColumnOf[T dtype.Element](f Field, rows int) column {
-	width := 1
-	for _, d := range f.Shape {
-		width *= d
-	}
+	width := elements(f.Shape)
 	return &columnOf[T]{f: f, data: make([]T, rows*width), width: width, shape: append([]int{rows}, f.Shape...)}
 }
 
@@ -111,34 +108,45 @@ func inMemory(src any) bool {
 }
 
 // memory is the source of [InMemory].
-type memory struct {
-	x     []float32
-	y     []int64
-	shape []int
-	width int
+type memory[X, Y dtype.Element] struct {
+	x      []X
+	y      []Y
+	fields []Field
+	sizes  [2]int // values of a sample in x and in y
+	n      int
 }
 
-// InMemory is a set of samples in Go slices: x holds len(y) samples of the given shape one after another, y their
-// labels. The slices are not copied. A length that does not fit is an error of the first batch.
-func InMemory(x []float32, shape []int, y []int64) Source[Pair] {
-	width := 1
+// InMemory is a set of samples in Go slices, as PyTorch's TensorDataset: x holds inputs of the given shape one after
+// another, y as many targets. A target has its own shape; without one it is a number, such as a label of int64. The
+// slices are not copied. Lengths that do not fit are a mistake, which panics with a [tensor.Error].
+func InMemory[X, Y dtype.Element](x []X, shape []int, y []Y, target ...int) Source[Pair] {
+	m := &memory[X, Y]{x: x, y: y, fields: []Field{{dtype.Of[X](), shape}, {dtype.Of[Y](), target}}, sizes: [2]int{elements(shape), elements(target)}}
+	if m.sizes[1] > 0 {
+		m.n = len(y) / m.sizes[1]
+	}
+	if len(y) != m.n*m.sizes[1] || len(x) != m.n*m.sizes[0] {
+		tensor.Raise("data.InMemory", fmt.Sprintf("%d samples have %d and %d values", m.n, m.n*m.sizes[0], m.n*m.sizes[1]),
+			"%d values for inputs of shape %v, and %d for targets of shape %v", len(x), shape, len(y), target)
+	}
+	return m
+}
+
+// elements is the number of values of a shape.
+func elements(shape []int) int {
+	n := 1
 	for _, d := range shape {
-		width *= d
+		n *= d
 	}
-	return &memory{x, y, shape, width}
+	return n
 }
 
-func (m *memory) Len() int       { return len(m.y) }
-func (m *memory) InMemory() bool { return true }
+func (m *memory[X, Y]) Len() int        { return m.n }
+func (m *memory[X, Y]) InMemory() bool  { return true }
+func (m *memory[X, Y]) Fields() []Field { return m.fields }
 
-func (m *memory) Fields() []Field { return PairFields(m.shape) }
-
-func (m *memory) Fill(_ *Pair, row Row, i int) error {
-	if len(m.x) != len(m.y)*m.width {
-		return fmt.Errorf("%d values for %d labels and samples of shape %v; give %d", len(m.x), len(m.y), m.shape, len(m.y)*m.width)
-	}
-	copy(Values[float32](row, 0), m.x[i*m.width:])
-	Values[int64](row, 1)[0] = m.y[i]
+func (m *memory[X, Y]) Fill(_ *Pair, row Row, i int) error {
+	copy(Values[X](row, 0), m.x[i*m.sizes[0]:])
+	copy(Values[Y](row, 1), m.y[i*m.sizes[1]:])
 	return nil
 }
 
@@ -151,11 +159,12 @@ type subset[B any] struct {
 	lo, hi int
 }
 
-// Subset is the samples lo to hi-1 of a source, as far as it has them.
+// Subset is the samples lo to hi-1 of a source. Others than it has are a mistake, which panics with a [tensor.Error].
 func Subset[B any](src Source[B], lo, hi int) Source[B] {
-	n := src.Len()
-	lo = min(max(lo, 0), n)
-	return &subset[B]{src, lo, max(lo, min(hi, n))}
+	if n := src.Len(); lo < 0 || hi < lo || hi > n {
+		tensor.Raise("data.Subset", fmt.Sprintf("give 0 ≤ lo ≤ hi ≤ %d", n), "samples %d to %d of a set of %d", lo, hi, n)
+	}
+	return &subset[B]{src, lo, hi}
 }
 
 func (s *subset[B]) Len() int                        { return s.hi - s.lo }

@@ -39,7 +39,7 @@ func part[B Batch](b B, src reflect.Value, k, lo, hi, rows int, yield func(B) bo
 	whole := b.turn()
 	t := openTurn(whole.Env, uint64(k))
 	defer t.end()
-	t.at, t.fraction = whole.at, whole.fraction
+	t.at, t.fraction, t.size = whole.at, whole.fraction, hi-lo
 	if rows > 0 {
 		t.fraction *= float64(hi-lo) / float64(rows)
 	}

@@ -2,6 +2,7 @@ package examples
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -65,6 +67,35 @@ func TestAnyDeviceNeedsTheSameMemory(t *testing.T) {
 	}
 	if outs[0].String() != outs[1].String() {
 		t.Errorf("cpu says %q, null says %q", &outs[0], &outs[1])
+	}
+}
+
+// TestMistakeInARange: what is wrong with a model is told of the program's line, and not of the iterator's.
+func TestMistakeInARange(t *testing.T) {
+	env := fresh(t, "cpu")
+	type net struct{ hidden *nn.Linear }
+	m := &net{nn.NewLinear(env, 1, 1)}
+	for name, f := range map[string]func(){
+		"Params": func() {
+			for range nn.Params(m) {
+			}
+		},
+		"Buffers": func() {
+			for range nn.Buffers(m) {
+			}
+		},
+		"State": func() {
+			for range nn.State(m) {
+			}
+		},
+	} {
+		_, err := env.Try(func(*tensor.Env) *tensor.Tensor {
+			f()
+			return nil
+		})
+		if e := (*tensor.Error)(nil); !errors.As(err, &e) || !strings.HasPrefix(e.Line, "examples_test.go:") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

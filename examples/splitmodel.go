@@ -22,12 +22,9 @@ func (s *split) Forward(x *tensor.Tensor) *tensor.Tensor {
 }
 
 // SplitModel trains a model that is spread over a device and the next of its kind: values cross there and back, and
-// gradients cross the other way.
+// gradients cross the other way. Where there is no next device, both parts are on the one.
 func SplitModel(env *tensor.Env, steps int, w io.Writer) error {
-	other, err := neighbour(env)
-	if err != nil {
-		return err
-	}
+	other := neighbour(env)
 	model := &split{mlp(env, 4, 16, 8), append(nn.Sequential{nn.ReLU{}}, mlp(other, 8, 8, 3)...), other}
 	opt := optim.NewAdamW(nn.Params(model), optim.AdamWConfig{LR: 1e-2, Clip: 10})
 	for b, err := range data.Batches(env, blobs(300), data.Config{Size: 10, Steps: steps}) {

@@ -12,12 +12,10 @@ import (
 )
 
 // TwoDevices halves each batch between a device and the next of its kind, "sim:0" and "sim:1": a copy of the model
-// computes the second half's gradients, which join the first half's before the step. With one device both copies are there.
+// computes the second half's gradients, which join the first half's before the step. Where there is no next device, both
+// copies are on the one.
 func TwoDevices(env *tensor.Env, steps int, w io.Writer) error {
-	other, err := neighbour(env)
-	if err != nil {
-		return err
-	}
+	other := neighbour(env)
 	model := mlp(env, 4, 16, 3)
 	twin := nn.Clone(model)
 	nn.To(other, twin)
@@ -57,11 +55,11 @@ func TwoDevices(env *tensor.Env, steps int, w io.Writer) error {
 	return nil
 }
 
-// neighbour is the device after env's, or env's own where names have no number.
-func neighbour(env *tensor.Env) (*tensor.Env, error) {
-	kind, ok := strings.CutSuffix(env.Device().Name(), ":0")
-	if !ok {
-		return env, nil
+// neighbour is the device after env's, or env's own where there is none.
+func neighbour(env *tensor.Env) *tensor.Env {
+	name := strings.TrimSuffix(env.Device().Name(), ":0")
+	if other, err := tensor.Fresh(name + ":1"); err == nil {
+		return other
 	}
-	return tensor.Fresh(kind + ":1")
+	return env
 }

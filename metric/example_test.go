@@ -22,6 +22,22 @@ func ExampleEvaluate() {
 	// Output: accuracy 0.75, loss 0.54, 4 samples
 }
 
+func ExampleMean_loop() {
+	env := tensor.Best()
+	model := nn.Flatten{}
+	set := data.InMemory([]float32{9, 1, 2, 8, 7, 3, 6, 4}, []int{2}, []int64{0, 1, 0, 1})
+
+	var loss metric.Mean
+	for b, err := range data.Batches(env.NoGrad().Eval(), set, data.Config{Size: 3}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		loss.Add(nn.CrossEntropy(model.Forward(b.X), b.Y), b.Size()) // a mean over so many samples
+	}
+	fmt.Printf("loss %.2f of %d samples\n", loss.Value(), loss.Count())
+	// Output: loss 0.54 of 4 samples
+}
+
 func ExampleMean() {
 	env := tensor.Best()
 	var loss metric.Mean

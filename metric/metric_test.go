@@ -74,14 +74,14 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("Accuracy %v, Evaluate %v", got, s.Accuracy)
 		}
 	}
-	if s, err := Evaluate(env, identity{t}, data.InMemory(nil, []int{7}, nil)); err != nil || !math.IsNaN(s.Accuracy) {
+	if s, err := Evaluate(env, identity{t}, data.InMemory([]float32(nil), []int{7}, []int64(nil))); err != nil || !math.IsNaN(s.Accuracy) {
 		t.Errorf("empty set: %v, %v", s, err)
 	}
 }
 
 func TestEvaluateBadSet(t *testing.T) {
 	env := freshEnv(t)
-	broken := data.InMemory(make([]float32, 5), []int{7}, []int64{0})
+	broken := data.Map(data.InMemory(make([]float32, 7), []int{7}, []int64{0}), func(*data.Pair, data.Row) error { return errors.New("a broken set") })
 	if _, err := Evaluate(env, identity{t}, broken); err == nil {
 		t.Error("a broken set is no error")
 	}
@@ -89,7 +89,7 @@ func TestEvaluateBadSet(t *testing.T) {
 		Accuracy(env, identity{t}, broken)
 		return nil
 	})
-	if e := (*tensor.Error)(nil); !errors.As(err, &e) || !strings.Contains(e.Text, "5 values") {
+	if e := (*tensor.Error)(nil); !errors.As(err, &e) || !strings.Contains(e.Text, "a broken set") {
 		t.Errorf("Accuracy of a broken set: %v", err)
 	}
 }

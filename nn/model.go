@@ -23,29 +23,22 @@ func sequence(entries []entry) iter.Seq2[string, *tensor.Tensor] {
 // Params walks the parameters of a model with their paths, each once. It also tells each parameter its path, by which
 // profiles and reports of memory name the operations that read it.
 func Params(model any) iter.Seq2[string, *tensor.Tensor] {
-	return func(yield func(string, *tensor.Tensor) bool) {
-		list := walk("nn.Params", model).each(isParameter)
-		for _, e := range list {
-			e.t.SetPath(e.path)
-		}
-		sequence(list)(yield)
+	list := walk("nn.Params", model).each(isParameter)
+	for _, e := range list {
+		e.t.SetPath(e.path)
 	}
+	return sequence(list)
 }
 
 // Buffers walks the state without gradients, saved or not, each tensor once.
 func Buffers(model any) iter.Seq2[string, *tensor.Tensor] {
-	return func(yield func(string, *tensor.Tensor) bool) {
-		sequence(walk("nn.Buffers", model).each(func(e entry) bool { return e.role != parameter }))(yield)
-	}
+	return sequence(walk("nn.Buffers", model).each(func(e entry) bool { return e.role != parameter }))
 }
 
 // State walks what a file of the model holds: parameters and buffers that are not transient. A tied tensor comes under
 // every name that leads to it, as in PyTorch's state dicts.
 func State(model any) iter.Seq2[string, *tensor.Tensor] {
-	return func(yield func(string, *tensor.Tensor) bool) {
-		saved := slices.DeleteFunc(walk("nn.State", model).entries, func(e entry) bool { return e.role == transient })
-		sequence(saved)(yield)
-	}
+	return sequence(slices.DeleteFunc(walk("nn.State", model).entries, func(e entry) bool { return e.role == transient }))
 }
 
 // Freeze makes a model's parameters constants, or lets them learn again. Part of a model is a model too.

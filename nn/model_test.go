@@ -269,6 +269,10 @@ func TestUnexportedLayersAreAnError(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "body") || !strings.Contains(err.Error(), "export it") {
 		t.Error(err)
 	}
+	_, err = env.Try(func(env *tensor.Env) *tensor.Tensor { return Sequential{ReLU{}, nil}.Forward(env.Ones(2)) })
+	if err == nil || !strings.Contains(err.Error(), "module 1 of 2 is nil") {
+		t.Error(err)
+	}
 	for range Params(&hidden{Head: NewLinear(env, 2, 2)}) { // an empty one holds nothing
 	}
 }

@@ -31,6 +31,9 @@ type Sequential []Module
 // Forward applies the modules in order.
 func (s Sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
 	for i, m := range s {
+		if m == nil {
+			tensor.Raise("nn.Sequential", "give a module, or leave it out", "module %d of %d is nil", i, len(s))
+		}
 		in := x
 		x = m.Forward(in)
 		noteElement(&s[i], in, x)

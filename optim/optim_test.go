@@ -279,6 +279,10 @@ func TestReport(t *testing.T) {
 		if !slices.Equal(r.Skipped, want) || !slices.Equal(r.Never, never) {
 			t.Errorf("step %d: skipped %v, never %v; want %v and %v", step, r.Skipped, r.Never, want, never)
 		}
+		texts := []string{"", "step 1: no gradient for Rare, Unused", "step 2: no gradient for Unused", "step 3: no gradient so far for Unused", "step 4: no gradient so far for Unused"}
+		if got := fmt.Sprint(r); got != texts[step] {
+			t.Errorf("printed as %q, want %q", got, texts[step])
+		}
 		if m.Used.Grad() != nil {
 			t.Error("a gradient was not consumed")
 		}

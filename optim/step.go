@@ -1,7 +1,9 @@
 package optim
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/tensor"
@@ -17,6 +19,17 @@ type Report struct {
 	Never   []string // those of them that never had one in three or more Steps: they are not part of the loss
 	c       *core
 	turn    int
+}
+
+// String tells which parameters had no gradient. It waits for nothing.
+func (r Report) String() string {
+	switch {
+	case len(r.Never) > 0:
+		return fmt.Sprintf("step %d: no gradient so far for %s", r.turn, strings.Join(r.Never, ", "))
+	case len(r.Skipped) > 0:
+		return fmt.Sprintf("step %d: no gradient for %s", r.turn, strings.Join(r.Skipped, ", "))
+	}
+	return fmt.Sprintf("step %d: a gradient for every parameter that learns", r.turn)
 }
 
 // Norm is the 2-norm of all gradients together, before clipping. Reading it waits for the device; it can be read until

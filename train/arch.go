@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/ckpt"
-	"github.com/warpline-ml/warpline/internal/hostmem"
-	"github.com/warpline-ml/warpline/internal/safetensors"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -77,6 +75,14 @@ func (a *arch) kind() *kind { return kindOf(a.Kind) }
 
 // writes tells a language model.
 func (a *arch) writes() bool { return a.Kind == gptName }
+
+// units are what a data set of the model is counted in, for people.
+func (a *arch) units() string {
+	if a.writes() {
+		return "tokens"
+	}
+	return "samples"
+}
 
 // check refuses descriptions that no model can be made from.
 func (a *arch) check() error {
@@ -158,7 +164,7 @@ type found struct {
 func readArch(path string, like arch) (*found, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fail("give a safetensors file, or a folder with "+configFile+" and "+ckpt.ModelFile, "%v", err)
+		return nil, fail("give a safetensors file, or a folder with "+configFile+" and "+ckpt.ModelFile, "cannot read %s: %v", path, cause(err))
 	}
 	if !info.IsDir() {
 		a, err := inspect(path, like)
@@ -173,6 +179,15 @@ func readArch(path string, like arch) (*found, error) {
 	}
 	weights := filepath.Join(path, ckpt.ModelFile)
 	return &found{f.arch, weights, f}, agree(path, weights, f.arch)
+}
+
+// cause is what the system says, without the call and the path.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // agree compares a folder's description with its weights, so that no model of a size that somebody made up is built. The
@@ -197,18 +212,13 @@ func agree(dir, weights string, a arch) error {
 // inspect reads the sizes of a model from the shapes in a safetensors file. What like does not say about a GPT is taken
 // from the description beside the file, if there is one.
 func inspect(path string, like arch) (arch, error) {
-	data, err := hostmem.MapFile(path)
+	found, err := ckpt.Shapes(path)
 	if err != nil {
 		return arch{}, explain(err, "give a safetensors file")
 	}
-	defer data.Close()
-	f, err := safetensors.Parse(data.Bytes())
-	if err != nil {
-		return arch{}, fail("give a safetensors file", "%s: %v", path, err)
-	}
 	s := shapes{}
-	for _, e := range f.Entries {
-		s[strings.TrimPrefix(strings.TrimPrefix(e.Name, "module."), "transformer.")] = e.Shape
+	for name, shape := range found {
+		s[strings.TrimPrefix(strings.TrimPrefix(name, "module."), "transformer.")] = shape
 	}
 	if like.GPTConfig == nil && filepath.Base(path) == ckpt.ModelFile {
 		if f, err := readConfig(filepath.Dir(path)); err == nil {

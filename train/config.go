@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/warpline-ml/warpline/tensor"
 )
 
 // Config is all that a run is told. Its JSON names are the command's flags. [Defaults] gives one that is complete.
@@ -304,19 +302,4 @@ func (c *Config) decode(raw json.RawMessage) error {
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.DisallowUnknownFields()
 	return dec.Decode(c)
-}
-
-// BestDevice is the name of the best device this process can use: what every command takes unless it is told. It opens
-// devices, a card's context among them.
-func BestDevice() (name string) {
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case *tensor.Error:
-			name = "cpu" // opening it tells what is wrong
-		default:
-			panic(v)
-		}
-	}()
-	return tensor.Best().Device().Name()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
@@ -81,10 +82,16 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// openDevice is tensor.Open with a hint; an empty name is the best device.
-func openDevice(name string) (*tensor.Env, error) {
+// openDevice is tensor.Open with a hint; an empty name is the best device, and a card that it is not is noted.
+func openDevice(name string, watch Watcher) (*tensor.Env, error) {
+	if err := CheckEnvironment(); err != nil {
+		return nil, err
+	}
 	if name == "" {
-		name = BestDevice()
+		var passed error
+		if name, passed = BestDevice(); passed != nil {
+			watch.Note(passed.Error())
+		}
 	}
 	env, err := tensor.Open(name)
 	return env, DeviceError(name, err)
@@ -104,13 +111,15 @@ func DeviceError(name string, err error) error {
 		}
 		return &Error{strings.TrimSuffix(err.Error(), "; "+library.Hint), hint, err}
 	}
-	if strings.HasPrefix(name, "cuda") && deviceFailed(err) {
-		return explain(err, "nvidia-smi tells who holds the card and its memory; the device sim:0 needs none")
+	var told *advice.Error // a card that is too old
+	if errors.As(err, &told) {
+		return explain(err, told.Hint)
 	}
-	for _, variable := range []string{engines.SimEnv, "WARPLINE_SYNC"} {
-		if strings.Contains(err.Error(), variable) {
-			return explain(err, "set "+variable+" to what the message lists, or unset it")
-		}
+	if strings.HasPrefix(name, "cuda") && deviceFailed(err) {
+		return explain(err, hintOf(err, "nvidia-smi tells who holds the card and its memory; the device sim:0 needs none"))
+	}
+	if strings.Contains(err.Error(), engines.SimEnv) {
+		return explain(err, "set "+engines.SimEnv+" to what the message lists, or unset it")
 	}
 	return explain(err, meantDevice(name)+"give --device cpu, cuda:N, sim:N for a simulated GPU, or null:CARD for figures of memory")
 }
@@ -145,6 +154,15 @@ func deviceFailed(err error) bool {
 	return errors.As(err, &failed)
 }
 
+// hintOf is the driver's own hint, or else another.
+func hintOf(err error, otherwise string) string {
+	var failed *driver.Error
+	if errors.As(err, &failed) && failed.Hint() != "" {
+		return failed.Hint()
+	}
+	return otherwise
+}
+
 // onFailure is what to do when a device fails at work.
 const onFailure = "WARPLINE_BLOCKING=1 tells which operation it was; --device sim:0 under WARPLINE_SIM=check=all tells where in its kernel"
 
@@ -154,14 +172,14 @@ func recovered(err *error) {
 	switch v := recover().(type) {
 	case nil:
 		if deviceFailed(*err) {
-			*err = explain(*err, onFailure)
+			*err = explain(*err, hintOf(*err, onFailure))
 		}
 	case *tensor.Error:
 		hint := "check the data and the sizes of the model"
 		var late device.Blamed // the library's hint on one is a line of this program
 		switch {
 		case deviceFailed(v):
-			hint = onFailure
+			hint = hintOf(v, onFailure)
 		case v.Hint != "" && !errors.As(v, &late):
 			hint = v.Hint
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -16,7 +17,7 @@ func TestDeviceHints(t *testing.T) {
 	for _, c := range []struct{ name, variable, value, want string }{
 		{"gpu", "", "", "did you mean cuda:0? "}, {"gpu:1", "", "", "did you mean cuda:1? "}, {"CPU", "", "", "did you mean cpu? "},
 		{"sim:a100", "", "", "did you mean sim:a100-80? "}, {"null:t5", "", "", "did you mean null:t4? "}, {"nonsense", "", "", general},
-		{"sim:8", "", "", general}, {"sim:l4x3", "WARPLINE_SIM", "check=foo", "set WARPLINE_SIM to "}, {"cpu", "WARPLINE_SYNC", "foo", "set WARPLINE_SYNC to "},
+		{"sim:8", "", "", general}, {"sim:l4x3", "WARPLINE_SIM", "check=foo", "set WARPLINE_SIM to "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.variable != "" {
@@ -32,6 +33,52 @@ func TestDeviceHints(t *testing.T) {
 	_, err := tensor.Open("sim:8")
 	if err == nil || !strings.Contains(err.Error(), "sim:a100-80x16:8") || strings.Contains(err.Error(), "CUDA_VISIBLE_DEVICES") {
 		t.Error(err)
+	}
+}
+
+// TestEnvironment: variables without a meaning are refused before a device is opened.
+func TestEnvironment(t *testing.T) {
+	for _, c := range []struct{ name, value, text, hint string }{
+		{"WARPLINE_SYNC", "foo", `WARPLINE_SYNC is "foo"`, "set it to warn or error, or unset it"},
+		{"WARPLINE_BLOCKING", "maybe", `WARPLINE_BLOCKING is "maybe"`, "set it to 1, or unset it"},
+		{"WARPLINE_SYNC", "warn", "", ""}, {"WARPLINE_BLOCKING", "1", "", ""}, {"WARPLINE_BLOCKING", "", "", ""},
+	} {
+		t.Setenv("WARPLINE_SYNC", "")
+		t.Setenv("WARPLINE_BLOCKING", "")
+		t.Setenv(c.name, c.value)
+		_, err := openDevice("cpu", silent{})
+		var e *Error
+		if errors.As(err, &e) != (c.text != "") || e != nil && (e.Text != c.text || e.Hint != c.hint) {
+			t.Errorf("%s=%s: %v", c.name, c.value, err)
+		}
+	}
+}
+
+// TestPassedOver: a card that is there and does not work is told, and a machine without one is not.
+func TestPassedOver(t *testing.T) {
+	t.Setenv("WARPLINE_LIBCUDA", "")
+	library := func(r driver.Result) error {
+		e := &libcuda.Error{Result: r}
+		e.Text, e.Hint = "no", "do"
+		return fmt.Errorf("device cuda:0: %w", e)
+	}
+	for _, c := range []struct {
+		err   error
+		named string
+		found bool
+		want  bool
+	}{
+		{library(driver.Success), "", false, false}, {library(driver.NoDevice), "", true, false}, {library(driver.StubLibrary), "", false, false},
+		{library(driver.Success), "/lib/libc.so.6", false, true}, {library(driver.Unknown), "", true, true}, {library(driver.Success), "", true, true},
+		{errors.New("compute capability 5.2"), "", true, true},
+	} {
+		t.Setenv("WARPLINE_LIBCUDA", c.named)
+		if got := present(c.err, func() bool { return c.found }); got != c.want {
+			t.Errorf("%v, library %q: %v", c.err, c.named, got)
+		}
+	}
+	if got := passedOver(library(driver.Unknown)).Error(); got != "no card is used: device cuda:0: no; do" {
+		t.Error(got)
 	}
 }
 

@@ -23,6 +23,7 @@ type scored struct {
 	loss     float64
 	accuracy *float64 // nil for text
 	samples  int
+	size     int // samples; of a text, tokens
 	right    []Picture
 	wrong    []Picture
 }
@@ -47,7 +48,7 @@ func (e *evaluation) run(ctx context.Context) (*scored, error) {
 		}
 		logits, n := e.model.Forward(b.x), b.y.Size()
 		loss.Add(nn.CrossEntropy(logits, b.y), n)
-		s.samples += b.x.Dim(0)
+		s.samples, s.size = s.samples+b.x.Dim(0), s.size+n
 		if logits.Rank() == 2 {
 			correct.AddSum(metric.Correct(logits, b.y), n)
 			s.look(b, logits, e.show)
@@ -114,7 +115,7 @@ type EvalConfig struct {
 	Data    string // as in [Config]; empty: what the run held out
 	Tokens  string // as in [Config]
 	Heads   int    // of a bare file of GPT weights; 0: as many as are 64 wide
-	Skip    int    // samples at the start of the data that are left out
+	Skip    int    // samples, tokens of a text, that are left out at the start of what is scored
 	Threads int    // of the CPU; 0: all
 
 	Watch Watcher // told of progress and in notes; nil: nobody
@@ -148,7 +149,7 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 		return nil, fail("check the data and the weights", "the loss of %s over %d samples is %v", c.From, s.samples, s.loss)
 	}
 	out := &Result{
-		Final: true, Task: m.arch.kind().task, Model: m.arch.title(), Parameters: nn.Count(m.model), Samples: s.samples,
+		Final: true, Task: m.arch.kind().task, Model: m.arch.title(), Parameters: nn.Count(m.model), Samples: s.samples, Held: s.size, Units: m.arch.units(),
 		Computed: m.env.Device().Computes(), Steps: m.step, Seconds: time.Since(began).Seconds(),
 		PeakBytes: m.env.Device().Memory().Peak, Memory: modelMemory(m.env, m.model),
 	}

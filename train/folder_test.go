@@ -95,3 +95,43 @@ func TestOneFolderTwoRuns(t *testing.T) {
 		}
 	}
 }
+
+// starter does something when a run starts.
+type starter struct {
+	recorder
+	do func()
+}
+
+func (s *starter) Start(train.Start) { s.do() }
+
+// TestOneFolderTwoResumes: while a run writes a folder no other goes on with it; afterwards one does.
+func TestOneFolderTwoResumes(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	again := c
+	again.Resume = true
+	refused := &starter{do: func() {
+		var known *train.Error
+		if _, err := train.Run(t.Context(), again, nil); !errors.As(err, &known) || known.Text != "another run is writing "+c.Out {
+			t.Errorf("beside another run: %v", err)
+		}
+	}}
+	for range 2 { // first beside the run that makes the folder, then beside one that goes on
+		if _, err := train.Run(t.Context(), c, refused); err != nil {
+			t.Fatal(err)
+		}
+		c.Resume, c.Steps = true, 5
+	}
+	if steps, finals := stepsOf(t, c.Out); len(steps) != 5 || finals != 1 {
+		t.Errorf("the log has steps %v and %d ends", steps, finals)
+	}
+	entries, err := os.ReadDir(c.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("%s is left", e.Name())
+		}
+	}
+}

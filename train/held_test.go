@@ -75,7 +75,7 @@ func TestLongText(t *testing.T) {
 	c := config(t, "gpt", map[string]any{"tokens": ids(t, 10*205*2048), "vocab": 7, "context": 1024, "layers": 1, "heads": 1, "width": 2, "batch": 1, "steps": 1})
 	c.Device = "null:t4" // opens the same data and computes nothing
 	_, seen := mustRun(t, c)
-	if seen.start.Test != 410 || seen.start.Scored != 400 || !seen.start.Tenth {
+	if seen.start.Train+seen.start.Test != 10*205*2048-1 || seen.start.Test != 205*2048-1 || seen.start.Scored != 400*1024 || seen.start.Units != "tokens" || !seen.start.Tenth {
 		t.Errorf("%d held out, %d of them scored", seen.start.Test, seen.start.Scored)
 	}
 }

@@ -22,7 +22,8 @@ type job struct {
 	weights   string // a file to start from, or empty
 	train     source
 	test      source          // what is scored while training; nil: nothing is held out
-	held      int             // samples that are held out
+	learnt    int             // samples, or tokens, to learn from
+	held      int             // that are held out
 	tenth     bool            // they are the last tenth of the set
 	text      string          // fingerprint of the text or the tokens
 	tokenizer *text.Tokenizer // nil where there is no text
@@ -75,12 +76,15 @@ func newImages(c *Config) (*job, error) {
 		train, test = data.Subset(all, 0, all.Len()-all.Len()/10), data.Subset(all, all.Len()-all.Len()/10, all.Len())
 		j.tenth = true
 	}
-	j.train = images{train}
+	j.train, j.learnt = images{train}, train.Len()
 	if test != nil && test.Len() > 0 {
 		j.test, j.held = images{test}, test.Len()
 	}
 	whole := j.arch.kind().norms && c.Order == "random" && train.Len() >= c.Batch
 	j.wrap = data.Config{Shuffle: c.Order == "random", Wrap: c.Order == "sequential", DropLast: whole}
+	if c.Given["batch"] && j.wrap.Shuffle && c.Batch > train.Len() {
+		return nil, fail(fmt.Sprintf("give --batch %d or less", train.Len()), "--batch %d is more than the %d samples there are to learn from", c.Batch, train.Len())
+	}
 	j.perEpoch = (train.Len() + c.Batch - 1) / c.Batch
 	if whole {
 		j.perEpoch = train.Len() / c.Batch
@@ -267,7 +271,7 @@ func (j *job) split(c *Config) error {
 	j.perEpoch = max((set.Len()+step-1)/step, 1)
 	if c.Order == "sequential" {
 		src, err := set.Consecutive(j.arch.Context)
-		j.train, j.wrap = texts{src}, data.Config{Wrap: true}
+		j.train, j.learnt, j.wrap = texts{src}, set.Len(), data.Config{Wrap: true}
 		return explain(err, "give more text, or a shorter --context")
 	}
 	cut := set.Len() - set.Len()/10
@@ -275,10 +279,10 @@ func (j *job) split(c *Config) error {
 	if err != nil {
 		return explain(err, "give more text, or a shorter --context")
 	}
-	j.train, j.wrap = texts{src}, data.Config{Draw: true}
+	j.train, j.learnt, j.wrap = texts{src}, cut, data.Config{Draw: true}
 	test, err := newBlocks(set.Part(cut, set.Len()), j.arch.Context)
 	if err == nil { // a short text has too little for it
-		j.tenth, j.held = true, test.len()
+		j.tenth, j.held = true, test.size()
 		j.test = test.some(mostBatches * j.arch.evalBatch())
 	}
 	return nil

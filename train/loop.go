@@ -81,7 +81,7 @@ func (r *run) step(b turn) {
 	u.norm, u.never = report.NormLater(), report.Never
 	r.average.update(r.queued)
 	r.queued, r.at = r.queued+1, b.state
-	u.Step.Step, u.Used = r.queued, r.used()
+	u.Step.Step, u.Peak = r.queued, r.env.Device().Memory().Peak
 	r.underway = append(r.underway, u)
 }
 

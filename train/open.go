@@ -41,7 +41,7 @@ func (m *opened) close() {
 
 // open reads a model from a run folder, a published model's folder or a safetensors file.
 func open(from, device string, heads int, watch Watcher) (*opened, error) {
-	env, err := openDevice(device)
+	env, err := openDevice(device, watch)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +53,9 @@ func open(from, device string, heads int, watch Watcher) (*opened, error) {
 	a, err := readArch(from, like)
 	if err != nil {
 		return nil, err
+	}
+	if heads > 0 && (!a.writes() || a.Heads != heads) {
+		return nil, a.otherHeads(from, heads)
 	}
 	m := &opened{from: from, arch: a.arch, env: env}
 	if a.file != nil {
@@ -68,6 +71,14 @@ func open(from, device string, heads int, watch Watcher) (*opened, error) {
 		return nil, explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
 	}
 	return m, nil
+}
+
+// otherHeads refuses a number of heads that the model does not have.
+func (a *arch) otherHeads(from string, heads int) error {
+	if !a.writes() {
+		return fail("leave --heads out", "--heads is for gpt, and %s is a %s", from, a.Kind)
+	}
+	return fail("leave --heads out", "--heads %d contradicts %s, which has %d", heads, from, a.Heads)
 }
 
 // finished tells whether model.safetensors is of a run's newest step: its log then has an end.
@@ -206,11 +217,14 @@ func (m *opened) text(c *EvalConfig, held bool) (source, error) {
 	if err != nil {
 		return nil, explain(err, "give --data a text, or --tokens a file of little-endian uint16")
 	}
-	lo, set := c.Skip, m.set
+	set := m.set
 	if held {
-		lo = max(lo, set.Len()-set.Len()/10)
+		set = set.Part(set.Len()-set.Len()/10, set.Len())
 	}
-	src, err := newBlocks(set.Part(lo, set.Len()), m.arch.Context)
+	if c.Skip >= set.Len() && c.Skip > 0 {
+		return nil, fail("skip fewer", "--skip %d leaves nothing of %d tokens", c.Skip, set.Len())
+	}
+	src, err := newBlocks(set.Part(c.Skip, set.Len()), m.arch.Context)
 	if err != nil {
 		return nil, fail("give more text", "%s: %v", cmp.Or(c.Data, c.Tokens), err)
 	}

@@ -38,7 +38,8 @@ type Result struct {
 
 	Session  int     `json:"-"` // steps since the start or the resume
 	Stepping float64 `json:"-"` // seconds of them, without scoring
-	Held     int     `json:"-"` // samples that were scored
+	Held     int     `json:"-"` // samples that were scored; of a text, tokens
+	Units    string  `json:"-"` // of Held: samples, or tokens
 }
 
 // MarshalJSON writes no loss where nothing was computed.
@@ -74,13 +75,13 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Peak,
 		Task: r.Task, Model: r.arch.title(), Out: r.Out, Computed: r.env.Device().Computes(), Parameters: nn.Count(r.model),
 		Memory: r.measure(), Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
-		Session: r.done - r.first, Stepping: r.stepping / 1e3,
+		Units: r.arch.units(), Session: r.done - r.first, Stepping: r.stepping / 1e3,
 	}
 	if len(r.log) > 0 {
 		out.Loss = r.log[len(r.log)-1].Loss
 	}
 	if s != nil {
-		out.Accuracy, out.ValLoss, out.Pictures, out.Held = s.accuracy, finite(s.loss), s.pictures(gallery), s.samples
+		out.Accuracy, out.ValLoss, out.Pictures, out.Held = s.accuracy, finite(s.loss), s.pictures(gallery), s.size
 	}
 	out.Seconds = time.Since(r.began).Seconds()
 	if err := r.folder.finish(out); err != nil {

@@ -25,14 +25,16 @@ type turn struct {
 
 // source is a data set of any task.
 type source interface {
-	len() int
+	len() int  // samples
+	size() int // samples; of a text, tokens to foretell
 	turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error]
 }
 
 // images is a set of pictures with labels.
 type images struct{ data.Source[data.Pair] }
 
-func (s images) len() int { return s.Len() }
+func (s images) len() int  { return s.Len() }
+func (s images) size() int { return s.Len() }
 
 func (s images) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
 	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) turn { return turn{b.Env, b.X, b.Y, b.Position()} })
@@ -41,7 +43,8 @@ func (s images) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
 // texts is a set of runs of tokens.
 type texts struct{ data.Source[tokens.Batch] }
 
-func (s texts) len() int { return s.Len() }
+func (s texts) len() int  { return s.Len() }
+func (s texts) size() int { return s.Len() * s.Fields()[1].Shape[0] }
 
 func (s texts) turns(env *tensor.Env, c data.Config) iter.Seq2[turn, error] {
 	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) turn { return turn{b.Env, b.Tokens, b.Targets, b.Position()} })
@@ -71,11 +74,13 @@ func newBlocks(set *tokens.Set, context int) (s blocks, err error) {
 	return s, err
 }
 
-func (s blocks) len() int {
-	n := 0
+func (s blocks) len() int  { return s.sum(texts.len) }
+func (s blocks) size() int { return s.sum(texts.size) }
+
+func (s blocks) sum(of func(texts) int) (n int) {
 	for _, part := range []texts{s.rows, s.rest} {
 		if part.Source != nil {
-			n += part.len()
+			n += of(part)
 		}
 	}
 	return n

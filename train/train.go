@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
@@ -41,11 +42,12 @@ type Start struct {
 	Task, Model, Device string
 	Out                 string
 	Parameters          int
-	Train, Test         int  // samples; for text, rows of Context tokens
-	Scored              int  // of Test, while training; less than Test for a long text
-	Tenth               bool // Test is the last tenth of the one set there is
-	Done, Steps, Batch  int  // Done: steps before, of a run that goes on
-	Computed            bool // false on a device without arithmetic, whose losses are 0
+	Units               string // of the next three: samples, or tokens
+	Train, Test         int    // of a text, Test is without its first token, which nothing foretells
+	Scored              int    // of Test, while training; less than Test for a long text
+	Tenth               bool   // Test is the last tenth of the one set there is
+	Done, Steps, Batch  int    // Done: steps before, of a run that goes on
+	Computed            bool   // false on a device without arithmetic, whose losses are 0
 }
 
 // Step is a step that is done. Its JSON is a line of log.jsonl.
@@ -54,7 +56,7 @@ type Step struct {
 	Loss float64 `json:"loss"`
 	MS   float64 `json:"ms"` // since the end of the step before
 
-	Used int64 `json:"-"` // bytes of tensors in use
+	Peak int64 `json:"-"` // most bytes of tensors at once, so far
 }
 
 // Score is what was measured on what is held out, of a long text on a part of it. Its JSON is a line of log.jsonl, but for
@@ -86,9 +88,10 @@ type run struct {
 	average  *average  // nil: none
 	opt      optim.Optimizer
 	schedule optim.Schedule
-	folder   *folder // nil: nothing is written
-	queued   int     // steps whose work the device has
-	done     int     // steps whose figures are here, and good
+	folder   *folder  // nil: nothing is written
+	lock     *os.File // of the folder; nil: none
+	queued   int      // steps whose work the device has
+	done     int      // steps whose figures are here, and good
 	underway []underway
 	told     map[string]bool // parameters without a gradient
 	first    int             // steps done before this session
@@ -110,6 +113,7 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 		watch = silent{}
 	}
 	r := &run{Config: c, watch: watch, began: time.Now(), told: map[string]bool{}}
+	defer func() { r.lock.Close() }()
 	stored, err := r.settled()
 	if err != nil {
 		return nil, err
@@ -122,6 +126,7 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 	defer r.folder.close()
 	defer func() {
 		if r.done == 0 { // an error, or a panic on its way to recovered
+			r.lock.Close() // on some systems a file in the folder
 			r.folder.discard()
 		}
 	}()
@@ -146,7 +151,7 @@ func setThreads(n int) (restore func()) {
 // prepare does everything that can fail before anything is written. stored are the settings of the run to go on with, or
 // nil.
 func (r *run) prepare(stored *Config) error {
-	root, err := openDevice(r.Device)
+	root, err := openDevice(r.Device, r.watch)
 	if err != nil {
 		return err
 	}
@@ -216,6 +221,9 @@ func (r *run) settled() (stored *Config, err error) {
 	}
 	if err := r.resumable(); err != nil {
 		return nil, err
+	}
+	if r.lock, err = lock(r.Out); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, explain(err, "give --out the folder of a run")
 	}
 	if stored, err = readRun(r.Out); err != nil {
 		return nil, err
@@ -290,10 +298,10 @@ func schedule(c *Config) optim.Schedule {
 func (r *run) start() {
 	s := Start{
 		Task: r.Task, Model: r.arch.title(), Device: r.env.Device().Info(), Out: r.Out, Parameters: nn.Count(r.model),
-		Train: r.job.train.len(), Done: r.done, Steps: r.Steps, Batch: r.Batch, Computed: r.env.Device().Computes(),
+		Units: r.arch.units(), Train: r.job.learnt, Done: r.done, Steps: r.Steps, Batch: r.Batch, Computed: r.env.Device().Computes(),
 	}
 	if r.test != nil {
-		s.Test, s.Scored, s.Tenth = r.job.held, r.test.len(), r.job.tenth
+		s.Test, s.Scored, s.Tenth = r.job.held, r.test.size(), r.job.tenth
 	}
 	r.watch.Start(s)
 	r.last = time.Now()
@@ -303,13 +311,18 @@ func (r *run) start() {
 func (r *run) open(stored *Config) error {
 	if stored == nil {
 		var err error
-		r.folder, err = createFolder(r)
-		return err
+		if r.folder, err = createFolder(r); err != nil || r.folder == nil {
+			return err
+		}
+		if r.lock, err = lock(r.Out); err != nil {
+			r.folder.discard()
+		}
+		return explain(err, "give another --out")
 	}
 	s := r.state()
 	path, warnings, err := ckpt.Latest(r.Out, s)
 	if err != nil {
-		return explain(err, "give --out the folder of a run that has a checkpoint")
+		return explain(err, r.damagedHint(err))
 	}
 	for _, w := range warnings {
 		r.watch.Note(fmt.Sprintf("%v; going on from %s", w, path))
@@ -323,6 +336,19 @@ func (r *run) open(stored *Config) error {
 		return err
 	}
 	return nil
+}
+
+// damagedHint is what to do where no checkpoint can be read.
+func (r *run) damagedHint(err error) string {
+	var damage *ckpt.CorruptError
+	if !errors.As(err, &damage) {
+		return "give --out the folder of a run that has a checkpoint"
+	}
+	hint := "no checkpoint there is whole: put a copy back, or start the run anew with another --out"
+	if path := filepath.Join(r.Out, ckpt.ModelFile); isFile(path) {
+		hint += ", from its last weights with --init " + path
+	}
+	return hint
 }
 
 // vacant refuses an output folder that has something in it.

@@ -344,13 +344,14 @@ func TestFallBack(t *testing.T) {
 	c.Out = filepath.Join(t.TempDir(), "run")
 	mustRun(t, c)
 	want := read(t, c.Out+"/model.safetensors")
+	size := len(read(t, c.Out+"/checkpoint-30/model.safetensors"))
 	damaged := c.Out + "/checkpoint-30/model.safetensors"
 	if err := os.Truncate(damaged, 100); err != nil {
 		t.Fatal(err)
 	}
 	c.Resume = true
 	_, seen := mustRun(t, c)
-	if len(seen.notes) != 1 || !strings.Contains(seen.notes[0], "checkpoint-20") || seen.start.Done != 20 {
+	if len(seen.notes) != 1 || !strings.Contains(seen.notes[0], fmt.Sprintf("model.safetensors has 100 bytes of %d ", size)) || !strings.Contains(seen.notes[0], "checkpoint-20") || seen.start.Done != 20 {
 		t.Errorf("notes %q, from step %d", seen.notes, seen.start.Done)
 	}
 	if read(t, c.Out+"/model.safetensors") != want {
@@ -363,6 +364,13 @@ func TestFallBack(t *testing.T) {
 	}
 	if _, err := os.Stat(c.Out + "/checkpoint-10"); err == nil {
 		t.Error("checkpoint-10 is still there")
+	}
+	if err := errors.Join(os.RemoveAll(c.Out+"/checkpoint-20"), os.Truncate(damaged, 100)); err != nil {
+		t.Fatal(err)
+	}
+	var known *train.Error
+	if _, err := train.Run(t.Context(), c, nil); !errors.As(err, &known) || !strings.Contains(known.Hint, "--init "+c.Out+"/model.safetensors") {
+		t.Errorf("the only checkpoint is damaged: %+v", err)
 	}
 }
 

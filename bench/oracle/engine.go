@@ -95,15 +95,14 @@ func record(dtypes ...dtype.DType) ([]*mutate.Suite, error) {
 	suites := rec.Suites()
 	for _, u := range suites {
 		u.Cases = crowd(u.Cases)
-		if name := u.Cases[0].Kernel; strings.HasPrefix(name, "gemm64") || strings.HasPrefix(name, "attention_tiled_64") {
-			u.Sparse = sparse
-		}
 	}
 	return suites, errors.Join(q.Close(), dev.Close())
 }
 
-// sparse bounds the time that the large kernels take, of which there are several alike.
-const sparse = 6
+// large are kernels that take long, of which there are several alike.
+func large(kernel string) bool {
+	return strings.HasPrefix(kernel, "gemm64") || strings.HasPrefix(kernel, "attention_tiled_64")
+}
 
 // crowd makes blocks go through several rows, squares or tiles, of which the engine gives them more than one only where
 // operands are large: launches of such kernels come again with one block for all.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/gpusim/mutate"
@@ -18,23 +20,51 @@ import (
 //go:embed engine_known.txt
 var reasons string
 
-// engine tries the mutants of kernels of the CUDA engine, which it records as the engine launches them, and writes the report.
-func engine() ([]byte, error) {
-	suites, err := record(dtype.F32, dtype.BF16)
+// engine tries the mutants of kernels of the CUDA engine, which it records as the engine launches them, and writes the
+// report. The kernels are shared out among c.jobs goroutines.
+func (c *config) engine() ([]byte, error) {
+	modules, err := record(dtype.F32, dtype.BF16)
 	if err != nil {
 		return nil, err
 	}
-	known := mutate.ReadKnown(reasons)
-	var all []*mutate.Result
-	for _, s := range suites {
-		s.Known = known
-		r, err := s.Run(1)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r...)
+	var suites []*mutate.Suite
+	for _, m := range modules {
+		suites = append(suites, c.byKernel(m)...)
 	}
-	return engineReport(all)
+	st, err := openState(c.state)
+	if err != nil {
+		return nil, err
+	}
+	results := make([][]*mutate.Result, len(suites))
+	err = c.each(len(suites), func(i int) error {
+		start := time.Now()
+		r, err := st.run(suites[i])
+		results[i] = r
+		fmt.Fprintf(os.Stderr, "%s: %d mutants, %v\n", suites[i].Name, len(r), time.Since(start).Round(time.Second))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return engineReport(slices.Concat(results...), c.sparse)
+}
+
+// byKernel makes a suite of each kernel of a module.
+func (c *config) byKernel(m *mutate.Suite) []*mutate.Suite {
+	var suites []*mutate.Suite
+	known := mutate.ReadKnown(reasons)
+	for _, x := range m.Cases {
+		i := slices.IndexFunc(suites, func(s *mutate.Suite) bool { return s.Name == x.Kernel })
+		if i < 0 {
+			i = len(suites)
+			suites = append(suites, &mutate.Suite{Name: x.Kernel, Source: m.Source, Known: known})
+			if large(x.Kernel) {
+				suites[i].Sparse = c.sparse
+			}
+		}
+		suites[i].Cases = append(suites[i].Cases, x)
+	}
+	return suites
 }
 
 // count is what became of the mutants of a kernel.
@@ -92,7 +122,7 @@ func unexplained(r *mutate.Result) error {
 }
 
 // engineReport writes the report. The error says which bars are missed.
-func engineReport(all []*mutate.Result) ([]byte, error) {
+func engineReport(all []*mutate.Result, sparse int) ([]byte, error) {
 	byKernel, total := map[string]*count{}, &count{}
 	var errs []error
 	for _, r := range all {
@@ -113,7 +143,7 @@ func engineReport(all []*mutate.Result) ([]byte, error) {
 		errs = append(errs, fmt.Errorf("%.1f %% of the mutants of synchronisation are reported", 100*share))
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, introduction, len(byKernel), sparse, 100*share, total.sync-total.equivalent, total.seen, total.leaves)
+	fmt.Fprintf(&b, introduction, sparse, len(byKernel), sparse, 100*share, total.sync-total.equivalent, total.seen, total.leaves)
 	for _, k := range slices.Sorted(maps.Keys(byKernel)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", k, byKernel[k].row())
 	}
@@ -123,12 +153,12 @@ func engineReport(all []*mutate.Result) ([]byte, error) {
 	return b.Bytes(), errors.Join(errs...)
 }
 
-const introduction = "# Mutants of the engine's kernels\n\nMade by `go run ./bench/oracle engine`, as `mutation.md` is: there is what the words mean. " +
+const introduction = "# Mutants of the engine's kernels\n\nMade by `go run ./bench/oracle -sparse %d engine`; `mutation.md` says what the words mean. " +
 	`The %d kernels are
 those that the CUDA engine launched for products, softmax, layer norm, reductions, running sums, transpositions and
 attention, with the operands that it gave them, in float32 and bfloat16; sizes make the last blocks, tiles and stages not
 full. As they are, they give no finding under five schedules. Of what the large kernels, products and attention of heads
-of 64, have besides mutants of synchronisation, every %dth was tried; mutants of shuffles, which change a lane's value and
+of 64, have besides mutants of synchronisation, one in %d was tried; mutants of shuffles, which change a lane's value and
 no access, are left out.
 
 Of the mutants of synchronisation %.1f %% of %d are reported by a check, those left out that are equivalent. Of the mutants

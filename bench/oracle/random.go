@@ -15,48 +15,45 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-type config struct {
-	clang string
-	seed  uint64
-	n     int
-}
-
 // batch is how many kernels are compiled together.
-const batch = 50
+const batch = 100
+
+// perRow is how many kernels a row of the report has.
+const perRow = 1000
 
 var levels = []string{"-O0", "-O1", "-O3"}
 
 // compiled is a file of kernels with its PTX by level, and what the host computes for sets of inputs.
 type compiled struct {
-	n     int
-	ptx   [][]byte
-	in    [][]byte
-	wants [][][]byte // by set and kernel
+	n      int
+	levels []string
+	ptx    [][]byte
+	in     [][]byte
+	wants  [][][]byte // by set and kernel
 }
 
 // compile generates n kernels and lets clang translate and the host run them.
-func (c *config) compile(dir string, seed uint64, n, depth, sets int) (*compiled, error) {
+func (c *config) compile(dir string, seed uint64, n, depth, sets int, levels []string) (*compiled, error) {
 	src := filepath.Join(dir, "k.cpp")
 	if err := os.WriteFile(src, []byte(program(seed, n, depth)+driver(n)), 0o600); err != nil {
 		return nil, err
 	}
-	x := &compiled{n: n, in: inputs(seed, sets)}
+	x := &compiled{n: n, levels: levels, in: inputs(seed, sets)}
 	for _, level := range levels {
 		out, err := c.output(nil, c.clang, "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_80", "-Xclang", "-target-feature",
-			"-Xclang", "+ptx74", level, "-ffp-contract=off", "-fwrapv", "-w", "-S", src, "-o", "-")
+			"-Xclang", "+ptx74", level, "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w", "-S", src, "-o", "-")
 		if err != nil {
 			return nil, err
 		}
 		x.ptx = append(x.ptx, out)
 	}
 	exe := filepath.Join(dir, "k")
-	args := []string{"-O0", "-ffp-contract=off", "-fwrapv", "-w", src, "-o", exe, "-lm"}
+	args := []string{"-O0", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w", src, "-o", exe, "-lm"}
 	if runtime.GOARCH == "amd64" {
 		args = append(args, "-mfma", "-mf16c", "-msse4.1")
 	}
@@ -148,20 +145,30 @@ func (s *simulator) run(i, set int, o gpusim.Options) ([]byte, error) {
 	return out, s.dev.Read(out, dst)
 }
 
-// tally counts comparisons.
+// tally counts comparisons of the kernels of a seed, or of several from one on.
 type tally struct {
+	seed         uint64
 	kernels      int
 	compared     int
 	instructions int
 	differences  []string
 }
 
+// String is a row of the report, with the differences after it.
+func (t *tally) String() string {
+	row := fmt.Sprintf("| %d | %d | %d | %d | %d | %d |\n", t.seed, t.kernels, t.compared, t.compared*threads*outWords, t.instructions, len(t.differences))
+	for _, d := range t.differences {
+		row += d + "\n"
+	}
+	return row
+}
+
 // compare runs all kernels of a file, each schedule in turn.
-func (t *tally) compare(seed uint64, x *compiled) error {
+func (t *tally) compare(x *compiled) error {
 	for l, text := range x.ptx {
 		m, err := ptx.Parse(string(text))
 		if err != nil {
-			return fmt.Errorf("seed %d %s: %w", seed, levels[l], err)
+			return fmt.Errorf("%s: %w", x.levels[l], err)
 		}
 		for f := range m.Funcs() {
 			for range f.Insts() {
@@ -170,7 +177,7 @@ func (t *tally) compare(seed uint64, x *compiled) error {
 		}
 		sim, err := newSimulator(m, x.in)
 		if err != nil {
-			return fmt.Errorf("seed %d %s: %w", seed, levels[l], err)
+			return fmt.Errorf("%s: %w", x.levels[l], err)
 		}
 		for i := range x.n {
 			for set, wants := range x.wants {
@@ -184,8 +191,13 @@ func (t *tally) compare(seed uint64, x *compiled) error {
 					what = fmt.Sprintf("thread %d word %d is %#x, the host has %#x", j/outWords, j%outWords,
 						binary.LittleEndian.Uint32(got[4*j:]), binary.LittleEndian.Uint32(wants[i][4*j:]))
 				}
+				if err != nil { // a fault ends the work of a device
+					if sim, err = newSimulator(m, x.in); err != nil {
+						return err
+					}
+				}
 				if what != "" {
-					t.differences = append(t.differences, fmt.Sprintf("seed %d, k%d at %s, inputs %d: %s", seed, i, levels[l], set, what))
+					t.differences = append(t.differences, fmt.Sprintf("seed %d, k%d at %s, inputs %d: %s", t.seed, i, x.levels[l], set, what))
 					fmt.Fprintln(os.Stderr, t.differences[len(t.differences)-1])
 				}
 			}
@@ -203,30 +215,81 @@ func firstDifference(a, b []byte) int {
 	return -1
 }
 
-// random compares c.n kernels, or as many as there is time for until an interrupt, and returns a row of the report.
-func (c *config) random() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "oracle")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	t := &tally{}
+// random compares c.n kernels, or as many as there is time for until an interrupt, and writes rows of the report.
+func (c *config) random() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	for done := 0; done < c.n && ctx.Err() == nil; done += batch {
-		seed := c.seed + uint64(done/batch)
-		x, err := c.compile(dir, seed, min(batch, c.n-done), 1+done/batch%3, 3)
-		if err != nil {
-			return nil, err
+	for done := 0; done < c.n && ctx.Err() == nil; done += perRow {
+		t, err := c.row(ctx, c.seed+uint64(done/batch), min(perRow, c.n-done))
+		if t.kernels > 0 {
+			fmt.Print(t)
 		}
-		if err := t.compare(seed, x); err != nil {
-			return nil, err
+		if err != nil && ctx.Err() == nil {
+			return err
 		}
-		t.kernels += x.n
-		fmt.Fprintf(os.Stderr, "%d comparisons, %d differences\n", t.compared, len(t.differences))
 	}
-	return []byte(fmt.Sprintf("| %d | %d | %d | %d | %d | %d |\n%s", c.seed, t.kernels, t.compared, t.compared*threads*outWords, t.instructions,
-		len(t.differences), strings.Join(t.differences, "\n"))), nil
+	return nil
+}
+
+// row compares n kernels, c.jobs files at a time. An interrupt leaves out the first file that is not done, and all after it.
+func (c *config) row(ctx context.Context, seed uint64, n int) (*tally, error) {
+	files := make([]*tally, (n+batch-1)/batch)
+	err := c.each(len(files), func(i int) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		t := &tally{seed: seed + uint64(i), kernels: min(batch, n-i*batch)}
+		if err := c.file(t); err != nil {
+			return fmt.Errorf("seed %d: %w", t.seed, err)
+		}
+		fmt.Fprintf(os.Stderr, "seed %d: %d kernels, %d differences\n", t.seed, t.kernels, len(t.differences))
+		files[i] = t
+		return nil
+	})
+	sum := &tally{seed: seed}
+	for _, t := range files {
+		if t == nil {
+			break
+		}
+		sum.kernels += t.kernels
+		sum.compared += t.compared
+		sum.instructions += t.instructions
+		sum.differences = append(sum.differences, t.differences...)
+	}
+	return sum, err
+}
+
+// depthOf is how deep statements of a seed nest: clang takes long for deep ones.
+func depthOf(seed uint64) int {
+	switch {
+	case seed%9 == 0:
+		return 3
+	case seed%3 == 0:
+		return 2
+	}
+	return 1
+}
+
+// levelsOf is at which levels kernels of a seed are compiled for the GPU: unless all are asked for, -O0 and one of the others.
+func (c *config) levelsOf(seed uint64) []string {
+	if c.all {
+		return levels
+	}
+	return []string{levels[0], levels[1+seed%2]}
+}
+
+// file compiles and compares the kernels of a seed.
+func (c *config) file(t *tally) error {
+	dir, err := os.MkdirTemp("", "oracle")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	x, err := c.compile(dir, t.seed, t.kernels, depthOf(t.seed), c.sets, c.levelsOf(t.seed))
+	if err != nil {
+		return err
+	}
+	return t.compare(x)
 }
 
 // bare drops comments and indentation.
@@ -249,7 +312,7 @@ func (c *config) golden() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	x, err := c.compile(dir, c.seed, c.n, 1, 1)
+	x, err := c.compile(dir, c.seed, c.n, 1, 1, levels)
 	if err != nil {
 		return err
 	}
@@ -269,7 +332,7 @@ func (c *config) golden() error {
 		if err := z.Close(); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(to, "k"+levels[l]+".ptx.gz"), b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(to, "k"+x.levels[l]+".ptx.gz"), b.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}

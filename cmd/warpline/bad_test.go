@@ -204,6 +204,7 @@ func (r *room) weights() {
 	r.check(err)
 	r.file("cut.safetensors", whole[:len(whole)-10])
 	r.file("empty.safetensors", nil)
+	r.file("torch.pt", []byte("PK\x03\x04\x00\x00\x08\x08\x00\x00"))
 	r.file("words.safetensors", []byte("this is no file of tensors at all"))
 	r.file("length.safetensors", bytes.Repeat([]byte{0xff}, 64))
 	r.file("overlap.safetensors", header(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12))
@@ -298,6 +299,14 @@ var bad = []struct{ args, names string }{
 	// The command line.
 	{"nonsense", "nonsense"},
 	{"train nonsense", "nonsense"},
+	{"train mlp --data good.npz --batch 28", "--batch 28 is more than the 27 samples"},
+	{"eval gpt --skip 76", "--skip 76 leaves nothing of 76 tokens"},
+	{"eval gpt --heads 3", "--heads 3 contradicts gpt, which has 2"},
+	{"eval run --heads 3", "--heads is for gpt, and run is a mlp"},
+	{"sample gpt --heads 3", "--heads 3 contradicts gpt, which has 2"},
+	{"eval torch.pt", "a file of torch.save"},
+	{"train mlp --init torch.pt", "a file of torch.save"},
+	{"eval nowhere", "cannot read nowhere: no such file"},
 	{"train digit", "digit"},
 	{"train digits mlp", "2"},
 	{"train --nonsense", "nonsense"},

@@ -31,11 +31,11 @@ func newCheck() *cobra.Command {
 		Example: "  warpline check --device sim:0\n  warpline check --device cuda:0 --record --torch\n  warpline check --device cpu --ops matmul,softmax --seed 7",
 		Args:    k.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			k.cmd, k.s = cmd, newScreen(cmd)
 			if list {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(check.Ops(), "\n"))
-				return err
+				return k.s.unwritten(err)
 			}
-			k.cmd, k.s = cmd, newScreen(cmd)
 			return k.run()
 		},
 	}
@@ -124,8 +124,14 @@ func (k *checking) parts() error {
 
 // prepare refuses what cannot be done ahead of the long part.
 func (k *checking) prepare() error {
+	if err := train.CheckEnvironment(); err != nil {
+		return err
+	}
 	if k.config.Device == "" {
-		k.config.Device = train.BestDevice()
+		best, passed := train.BestDevice()
+		if k.config.Device = best; passed != nil {
+			k.s.Note(passed.Error())
+		}
 	}
 	var err error
 	if k.file != "" {
@@ -272,14 +278,27 @@ func (k *checking) summary() any {
 	}{true, k.report, k.file}
 }
 
-func (k *checking) width() int { return max(k.s.width, 100) }
+// width is the terminal's, or room enough for the tables.
+func (k *checking) width() int {
+	if k.s.terminal {
+		return k.s.width
+	}
+	return 100
+}
 
-// progress shows on a terminal which piece of a part is under way.
+// progress shows which piece of a part is under way: on a terminal in the live line, elsewhere now and then in one of the
+// standard error.
 func (k *checking) progress(label string) func(done, all int, name string) {
+	last := time.Now()
 	return func(done, all int, name string) {
-		if s := k.s; s.terminal {
+		s, p := k.s, render.Progress{Label: label, Done: int64(done), Total: int64(all), Fields: []string{name}}
+		switch {
+		case s.terminal:
 			s.clear()
-			fmt.Fprint(s.text, render.Progress{Label: label, Done: int64(done), Total: int64(all), Fields: []string{name}}.Line(s.width-1))
+			fmt.Fprint(s.text, p.Line(s.width-1))
+		case time.Since(last) >= plainEvery:
+			last = time.Now()
+			fmt.Fprintf(s.notes, "%s %d of %d  %s\n", label, done, all, name)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -179,6 +180,52 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestReaderLeaves: when who reads the output has gone, as head does, a run keeps what it has done and says so.
+func TestReaderLeaves(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGPIPE on windows: a closed pipe is an error like a full disk's, which TestFullOutput has")
+	}
+	cmd := exec.Command(os.Args[0], "train", "--batch", "8", "--steps", "1000000", "--out", "run", "--json")
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), beCommand+"=1")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		_, err = out.Read(make([]byte, 1)) // the first step
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != exitFailed || !strings.Contains(said.String(), "--resume --out run") {
+		t.Errorf("status %d, said %q", status, said.String())
+	}
+	if found, err := filepath.Glob(cmd.Dir + "/run/checkpoint-*/manifest.json"); err != nil || len(found) != 1 {
+		t.Errorf("checkpoints %v, %v", found, err)
+	}
+}
+
+// TestHelpFits: without a terminal no line of help but an example's is wider than 80 columns.
+func TestHelpFits(t *testing.T) {
+	for _, c := range newRoot().Commands() {
+		_, stdout, _ := command(t.Context(), c.Name(), "--help")
+		example := false
+		for line := range strings.Lines(stdout) {
+			example = line != "\n" && (example || line == "Examples:\n")
+			if n := render.Width(strings.TrimSuffix(line, "\n")); n > 80 && !example {
+				t.Errorf("%s --help has a line of %d columns: %s", c.Name(), n, line)
+			}
+		}
+	}
+	if got, want := folded(joined("one two\nthree\n\n  a    b c d e"), 11), "one two\nthree\n\n  a    b c\n     d e"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"train", "--help"}, {"eval", "--help"}, {"sample", "--help"}, {"version", "--help"}, {}} {
 		status, stdout, _ := command(t.Context(), args...)
@@ -196,17 +243,17 @@ func TestHelp(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	var b bytes.Buffer
 	s := &screen{text: &b, terminal: true, width: 90}
-	s.Start(train.Start{Task: "digits", Steps: 3, Batch: 10, Train: 5, Computed: true})
+	s.Start(train.Start{Task: "digits", Units: "samples", Steps: 3, Batch: 10, Train: 5, Computed: true})
 	for i := range 3 {
 		s.shown = time.Time{}
-		s.Step(train.Step{Step: i + 1, Loss: 2, MS: 20, Used: 1 << 20})
+		s.Step(train.Step{Step: i + 1, Loss: 2, MS: 20, Peak: 1 << 20})
 	}
 	s.Scoring(256, 2000)
 	s.shown = time.Time{}
 	s.Scoring(512, 2000)
 	s.Scoring(2000, 2000)
 	drawn := b.String()[strings.Index(b.String(), "\r"):]
-	if strings.Contains(drawn, "\n") || strings.Count(drawn, "\r\x1b[K") != 6 || !strings.Contains(drawn, "scoring 512 of 2000 samples") || !strings.HasSuffix(drawn, "\x1b[K") {
+	if strings.Contains(drawn, "\n") || strings.Count(drawn, "\r\x1b[K") != 6 || !strings.Contains(drawn, "scoring 512 of 2000 samples  ETA ") || !strings.HasSuffix(drawn, "\x1b[K") {
 		t.Errorf("drawn %q", drawn)
 	}
 	if strings.Contains(drawn, "ETA 0 ns") || !strings.Contains(drawn, "memory 1.00 MiB") {
@@ -272,9 +319,9 @@ func TestFullOutput(t *testing.T) {
 			t.Errorf("%s: eval: %d\n%s", name, status, stdout)
 		}
 	}
-	for _, args := range [][]string{{"eval", "json"}, {"eval", "json", "--json"}, {"version", "--json"}} {
+	for _, args := range [][]string{{"eval", "json"}, {"eval", "json", "--json"}, {"version", "--json"}, {"version"}, {"check", "--list"}, {"sim", "cards"}} {
 		var stderr bytes.Buffer
-		if status := execute(t.Context(), args, &full{0}, &stderr); status != exitFailed || strings.Count(stderr.String(), "\n") != 2 {
+		if status := execute(t.Context(), args, &full{0}, &stderr); status != exitFailed || strings.Count(stderr.String(), "\n") != 2 || !strings.Contains(stderr.String(), "hint: make room for it") {
 			t.Errorf("%q: status %d\n%s", args, status, stderr.String())
 		}
 	}
@@ -337,8 +384,8 @@ func TestHints(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]bool{"eval run --data data.npz": true, "eval run": false} {
-		if _, stdout, _ := command(t.Context(), strings.Fields(args)...); strings.Contains(stdout, "note: the samples that the run trained on") != want {
-			t.Errorf("%s:\n%s", args, stdout)
+		if _, _, stderr := command(t.Context(), strings.Fields(args)...); strings.Contains(stderr, "note: the samples that the run trained on") != want {
+			t.Errorf("%s:\n%s", args, stderr)
 		}
 	}
 }

@@ -32,6 +32,9 @@ func (o *output) failure(hint string) error {
 	if o == nil || o.err == nil {
 		return nil
 	}
+	if noRoom(o.err) {
+		hint = "make room for it; " + hint
+	}
 	return &train.Error{Text: fmt.Sprintf("the standard output cannot be written: %v", o.err), Hint: hint, Err: o.err}
 }
 

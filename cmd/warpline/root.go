@@ -18,6 +18,7 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetHelpFunc(showHelp)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().Bool("json", false, "JSON lines on the standard output, text for people on the standard error")
 	root.AddCommand(newTrain(), newEval(), newSample(), newSim(), newCheck(), newVersion())
@@ -36,11 +37,14 @@ func newVersion() *cobra.Command {
 			if err := s.emit(map[string]string{"version": v, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}); err != nil {
 				return err
 			}
-			fmt.Fprintf(s.text, "warpline %s, %s, %s/%s\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
+			_, err := fmt.Fprintf(s.text, "warpline %s, %s, %s/%s\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return s.unwritten(err)
 		},
 	}
 }
+
+// unknownVersion is of a program that was built where its revision was not to be seen.
+const unknownVersion = "(devel), built without its revision"
 
 // version is the module's, or the commit's where there is none.
 func version() string {
@@ -53,8 +57,8 @@ func version() string {
 			return s.Value
 		}
 	}
-	if info.Main.Version == "" {
-		return "(devel)"
+	if info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return unknownVersion
 	}
 	return info.Main.Version
 }

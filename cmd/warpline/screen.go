@@ -25,20 +25,28 @@ type screen struct {
 	json     *json.Encoder // nil: nobody asked
 	out      *output       // what text or json goes to; nil for notes alone
 	text     io.Writer
-	terminal bool // text is one
+	notes    io.Writer // the standard error
+	terminal bool      // text is one
 	color    bool
 	width    int
 
-	start train.Start
-	shown time.Time
-	pace  float64 // milliseconds of a step, smoothed
-	loss  float64 // smoothed
-	took  float64 // milliseconds of all steps
+	start   train.Start
+	scoring evaluation
+	shown   time.Time
+	pace    float64 // milliseconds of a step, smoothed
+	loss    float64 // smoothed
+	took    float64 // milliseconds of all steps
+}
+
+// evaluation is one that is under way: how far it was at its first call, and is.
+type evaluation struct {
+	began       time.Time
+	first, done int
 }
 
 func newScreen(cmd *cobra.Command) *screen {
 	people := cmd.OutOrStdout()
-	s := &screen{out: &output{w: people}, width: 80}
+	s := &screen{out: &output{w: people}, notes: cmd.ErrOrStderr(), width: 80}
 	s.text = s.out
 	if on, err := cmd.Flags().GetBool("json"); err == nil && on {
 		people = cmd.ErrOrStderr()
@@ -67,15 +75,29 @@ func (s *screen) emit(v any) error {
 }
 
 // failure is why the standard output could not be written, or nil.
-func (s *screen) failure() error { return s.out.failure("make room for it, or let it go elsewhere") }
+func (s *screen) failure() error { return s.out.failure(elsewhere) }
+
+// elsewhere is what to do about a standard output that cannot be written.
+const elsewhere = "let it go elsewhere"
+
+// unwritten is an error of writing the standard output, or nil.
+func (s *screen) unwritten(err error) error {
+	if err == nil {
+		return nil
+	}
+	return (&output{err: err}).failure(elsewhere)
+}
 
 // say writes a paragraph, on a terminal broken at words.
 func (s *screen) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	fmt.Fprintln(s.text, s.wrapped(fmt.Sprintf(format, args...)))
+}
+
+func (s *screen) wrapped(text string) string {
 	if s.terminal {
-		text = render.Wrap(text, s.width-1, 2)
+		return render.Wrap(text, s.width-1, 2)
 	}
-	fmt.Fprintln(s.text, text)
+	return text
 }
 
 // clear wipes the live line.
@@ -103,7 +125,15 @@ func (s *screen) Start(start train.Start) {
 	if start.Done > 0 {
 		from = fmt.Sprintf(" from step %d", start.Done)
 	}
-	s.say("%d samples%s; %d steps of %d%s", start.Train, held, start.Steps, start.Batch, from)
+	s.say("%d %s%s; %s of %d%s", start.Train, start.Units, held, plural(start.Steps, "step"), start.Batch, from)
+}
+
+// plural is a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // Step implements train.Watcher.
@@ -140,20 +170,20 @@ func (s *screen) progress(step train.Step) render.Progress {
 		fields = append(fields, fmt.Sprintf("mean loss %.4f", s.loss))
 	}
 	if s.pace > 0 {
-		fields = append(fields, fmt.Sprintf("%s samples/s", render.Count(int64(1e3*float64(s.start.Batch)/s.pace))))
+		fields = append(fields, render.Rate(1e3*float64(s.start.Batch)/s.pace)+" samples/s")
 	}
 	when := "ETA " + render.Duration(left)
 	if step.Step == s.start.Steps {
 		when = "took " + render.Duration(seconds(s.took/1e3))
 	}
-	fields = append(fields, when, "memory "+render.Bytes(step.Used))
+	fields = append(fields, when, "peak memory "+render.Bytes(step.Peak))
 	return render.Progress{Label: fmt.Sprintf("step %d", step.Step), Done: int64(step.Step), Total: int64(s.start.Steps), Fields: fields}
 }
 
 // Scoring implements train.Watcher.
 func (s *screen) Scoring(done, of int) {
 	now := time.Now()
-	line := fmt.Sprintf("scoring %d of %d samples", done, of)
+	line := fmt.Sprintf("scoring %d of %d samples%s", done, of, s.left(done, of, now))
 	switch {
 	case s.terminal && done == of:
 		s.clear()
@@ -166,6 +196,18 @@ func (s *screen) Scoring(done, of int) {
 		fmt.Fprintln(s.text, line)
 		s.shown = now
 	}
+}
+
+// left is how long an evaluation goes on, told from its second call on.
+func (s *screen) left(done, of int, now time.Time) string {
+	e := &s.scoring
+	if e.began.IsZero() || done <= e.done {
+		*e = evaluation{began: now, first: done, done: done}
+		return ""
+	}
+	e.done = done
+	pace := now.Sub(e.began) / time.Duration(done-e.first)
+	return "  ETA " + render.Duration(pace*time.Duration(of-done))
 }
 
 // Score implements train.Watcher.
@@ -181,7 +223,7 @@ func (s *screen) Score(score train.Score) {
 // Note implements train.Watcher.
 func (s *screen) Note(text string) {
 	s.clear()
-	s.say("note: %s", text)
+	fmt.Fprintln(s.notes, s.wrapped("note: "+text))
 }
 
 // figures are accuracy and loss, as far as there are any.
@@ -229,7 +271,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	if r.Computed && r.Out != "" {
 		fmt.Fprintln(w)
 		if held := figures(r.Accuracy, r.ValLoss); held != "" {
-			s.say("%s on %d samples held out", held, r.Held)
+			s.say("%s on %d %s held out", held, r.Held, r.Units)
 		}
 		s.say("%s has the model, the log and loss.svg. Score it again:\n  warpline eval %s", r.Out, quoted(r.Out))
 	}
@@ -237,7 +279,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 
 // times are the steps of this session and how long they took, and the whole.
 func times(r *train.Result) string {
-	text := fmt.Sprintf("%d steps in %s, %s with all else", r.Session, render.Duration(seconds(r.Stepping)), render.Duration(seconds(r.Seconds)))
+	text := fmt.Sprintf("%s in %s, %s with all else", plural(r.Session, "step"), render.Duration(seconds(r.Stepping)), render.Duration(seconds(r.Seconds)))
 	if r.Session < r.Steps {
 		text += fmt.Sprintf("; %d steps since its start", r.Steps)
 	}
@@ -265,7 +307,7 @@ func (s *screen) memory(m *train.Memory) {
 func (s *screen) evaluated(r *train.Result) {
 	s.clear()
 	s.say("%s, %s parameters", r.Model, render.Count(int64(r.Parameters)))
-	found := fmt.Sprintf("%d samples in %s", r.Samples, render.Duration(seconds(r.Seconds)))
+	found := fmt.Sprintf("%d %s in %s", r.Held, r.Units, render.Duration(seconds(r.Seconds)))
 	if !r.Computed {
 		s.say("%s: memory only: nothing was computed", found)
 		s.memory(&r.Memory)

@@ -63,7 +63,7 @@ func newSimRun() *cobra.Command {
 	f.StringVar(&c.Card, "card", cards.Default, "GPU to imitate; warpline sim cards lists them")
 	f.StringVar(&c.Checks, "check", "all", "all, none, or a list of memcheck, initcheck, synccheck, racecheck")
 	f.Uint64Var(&c.Seed, "seed", 0, "of the order of blocks, warps and lanes; 0: the natural one")
-	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, which a missing __syncwarp does not survive")
+	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, as cards since Volta may run them")
 	f.StringVar(&c.Numerics, "numerics", "exact", "of tensor cores: exact, or truncating as A100 and H100 do")
 	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e9)")
 	f.StringArrayVar(&c.Outs, "out", nil, "K=c.npy: write argument K, from 0, to a file; may be repeated")
@@ -98,7 +98,7 @@ func showSim(s *screen, r *simrun.Result) error {
 		return err
 	}
 	if _, err := fmt.Fprint(s.text, r.Text(max(s.width, 100))); err != nil {
-		return err
+		return s.unwritten(err)
 	}
 	if r.Found > 0 {
 		return errFindings
@@ -122,7 +122,7 @@ func newSimExplain() *cobra.Command {
 				return err
 			}
 			_, err = fmt.Fprint(s.text, l.Text(max(s.width, 100)))
-			return err
+			return s.unwritten(err)
 		},
 	}
 	cmd.Flags().StringVar(&card, "card", card, "GPU to imitate")
@@ -143,7 +143,7 @@ func newSimCards() *cobra.Command {
 				}
 			}
 			_, err := fmt.Fprint(s.text, simrun.CardsText(list, max(s.width, 100)))
-			return err
+			return s.unwritten(err)
 		},
 	}
 }

@@ -30,7 +30,7 @@ func TestStartOpensNoDevice(t *testing.T) {
 			t.Errorf("%v: status %d, %d devices opened\n%s", args, status, opened, stderr)
 		}
 	}
-	if name := train.BestDevice(); name != "cpu" || opened != 1 {
-		t.Errorf("the best device is %s, and %d were opened to find it", name, opened)
+	if name, _ := train.BestDevice(); name != "cpu" && name != "cuda:0" || opened != 1 { // the latter on a machine with a card
+		t.Errorf("the best device is %s, and the costly one was opened %d times to find it", name, opened)
 	}
 }

@@ -103,6 +103,7 @@ func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
 	if err != nil {
 		return err
 	}
+	outliveReader() // the steps so far are kept
 	s := newScreen(cmd)
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
@@ -115,9 +116,9 @@ func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
 	if s.emit(result) == nil {
 		s.trained(result, err != nil)
 	}
-	hint := "make room for it; the run is whole, score it with: warpline eval "
+	hint := "the run is whole; score it with: warpline eval "
 	if err != nil {
-		hint = "make room for it and go on with: warpline train --resume --out "
+		hint = "go on with: warpline train --resume --out "
 	}
 	if failed := s.out.failure(hint + quoted(result.Out)); failed != nil {
 		return failed

@@ -40,7 +40,7 @@ Of a run that was cut off, its newest checkpoint is scored. On null:CARD only me
 	f := cmd.Flags()
 	f.SortFlags = false
 	dataFlags(f, &c.Data, &c.Tokens)
-	f.IntVar(&c.Skip, "skip", 0, "samples (tokens of a text) at the start to leave out")
+	f.IntVar(&c.Skip, "skip", 0, "samples (tokens of a text) to leave out at the start of what is scored")
 	headsFlag(f, &c.Heads)
 	deviceFlags(f, &c.Device, &c.Threads, true)
 	return cmd
@@ -76,7 +76,7 @@ func headsFlag(f *pflag.FlagSet, heads *int) {
 
 func runSample(cmd *cobra.Command, c train.SampleConfig) error {
 	s := newScreen(cmd)
-	c.Watch = &screen{text: cmd.ErrOrStderr()}
+	c.Watch = &screen{text: cmd.ErrOrStderr(), notes: cmd.ErrOrStderr()}
 	began := time.Now()
 	var text strings.Builder
 	n, err := train.Sample(cmd.Context(), c, func(piece string) error {

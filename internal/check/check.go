@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/conform"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -19,13 +20,7 @@ import (
 )
 
 // Error is why a check could not be run.
-type Error struct {
-	Text string // what happened, to which values
-	Hint string // what to do
-}
-
-// Error is the cause in one line; the hint is apart.
-func (e *Error) Error() string { return e.Text }
+type Error = advice.Error
 
 // UnknownError is a name in Config.Ops or Config.Skip that is none of Ops.
 type UnknownError struct{ Name string }
@@ -54,7 +49,8 @@ type Row struct {
 	Unsupported int     `json:"unsupported,omitempty"` // not computed at all
 	Worst       float64 `json:"worst"`                 // the greatest error as a share of what is allowed
 	Seconds     float64 `json:"seconds"`
-	First       string  `json:"first,omitempty"` // the first failure
+	First       string  `json:"first,omitempty"`   // the first failure
+	Skipped     string  `json:"skipped,omitempty"` // why it was not run
 
 	broken bool // the device is out of use since
 }
@@ -94,7 +90,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		return nil, err
 	}
 	if dev.Info().Null {
-		return nil, &Error{name.String() + " computes nothing, so there is nothing to check", "give --device cuda:N, cpu or sim:N"}
+		return nil, advice.Failf("give --device cuda:N, cpu or sim:N", "%s computes nothing, so there is nothing to check", name)
 	}
 	for c.Seed == 0 {
 		c.Seed = rand.Uint64()
@@ -122,13 +118,6 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		return rep, err
 	}
 	return rep, nil
-}
-
-func open(s string) (name device.Name, dev device.Device, err error) {
-	if name, err = device.ParseName(s); err == nil {
-		dev, err = name.Open()
-	}
-	return name, dev, err
 }
 
 func newReport(name device.Name, dev device.Device, seed uint64) *Report {
@@ -190,7 +179,7 @@ func (c *Config) codes() ([]ir.Code, error) {
 	}
 	only = slices.DeleteFunc(only, func(code ir.Code) bool { return slices.Contains(skip, code) })
 	if len(c.Ops) > 0 && len(only) == 0 {
-		return nil, &Error{"--skip leaves none of --ops to check", "name other operations; warpline check --list has them all"}
+		return nil, advice.Failf("name other operations; warpline check --list has them all", "--skip leaves none of --ops to check")
 	}
 	return only, nil
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
-// together are the parts that need a second device beside dev: none where there is none.
+// together are the parts that need a second device beside dev: none where there is none. One that is there and does not
+// open has a row that says so.
 func together(name device.Name, dev device.Device) []part {
 	next := name
 	next.Index++
@@ -18,7 +20,13 @@ func together(name device.Name, dev device.Device) []part {
 		return nil
 	}
 	other, err := next.Open()
-	if err != nil {
+	switch {
+	case err != nil && slices.Contains(device.Here(), next.String()):
+		return []part{{Row{Part: "devices", Name: "copies with " + next.String()}, func(_ context.Context, row *Row) error {
+			row.Skipped = err.Error()
+			return nil
+		}}}
+	case err != nil:
 		return nil
 	}
 	return []part{

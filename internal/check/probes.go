@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/engines"
@@ -41,10 +42,10 @@ func Recordable(name string) error {
 		return err
 	}
 	if n.Kind == "sim" && engines.SimChecks() {
-		return &Error{fmt.Sprintf("some probes do on purpose what %s=%s forbids", engines.SimEnv, os.Getenv(engines.SimEnv)), "leave --record out, or the checks: unset " + engines.SimEnv}
+		return advice.Failf("leave --record out, or the checks: unset "+engines.SimEnv, "some probes do on purpose what %s=%s forbids", engines.SimEnv, os.Getenv(engines.SimEnv))
 	}
 	if _, ok := dev.(device.Prober); !ok {
-		return &Error{fmt.Sprintf("%s runs no kernels of PTX, so there is nothing to record", name), "leave --record out, or give --device cuda:N or sim:N"}
+		return advice.Failf("leave --record out, or give --device cuda:N or sim:N", "%s runs no kernels of PTX, so there is nothing to record", name)
 	}
 	return nil
 }

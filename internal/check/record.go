@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/durable"
 )
@@ -28,9 +30,6 @@ type Record struct {
 	Probes []Answer `json:"probes"`
 }
 
-// kernelModule is where the kernel's half of NVIDIA's driver names its version on Linux.
-const kernelModule = "/proc/driver/nvidia/version"
-
 // NewRecord joins the parts of a check. torch may be nil.
 func NewRecord(rep *Report, torch *Torch, probes []Answer) (*Record, error) {
 	r := &Record{Date: time.Now().UTC().Truncate(time.Second), System: runtime.GOOS + "/" + runtime.GOARCH, Report: rep, Rows: rep.Rows, Torch: torch, Probes: probes}
@@ -46,7 +45,7 @@ func NewRecord(rep *Report, torch *Torch, probes []Answer) (*Record, error) {
 		r.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 	}
 	if name.Kind == "cuda" {
-		text, _ := os.ReadFile(kernelModule) // other systems have none
+		text, _ := os.ReadFile(driver.KernelModule) // other systems have none
 		r.Driver, _, _ = strings.Cut(string(text), "\n")
 	}
 	return r, nil
@@ -61,7 +60,7 @@ func FileName(name string, now time.Time) string {
 func Writable(path string) error {
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &Error{fmt.Sprintf("%s cannot be written: there is no folder %s", path, dir), "make the folder, or give another --record=FILE"}
+		return advice.Failf("make the folder, or give another --record=FILE", "%s cannot be written: there is no folder %s", path, dir)
 	}
 	return nil
 }

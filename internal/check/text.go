@@ -32,6 +32,9 @@ func (rep *Report) Text(width int) string {
 		if r.Failed > 0 {
 			b.WriteString(wrapped(width, "FAILED %s %s: %d of %d: %s", r.Part, r.Name, r.Failed, r.Cases, r.First))
 		}
+		if r.Skipped != "" {
+			b.WriteString(wrapped(width, "NOT RUN %s %s: %s", r.Part, r.Name, r.Skipped))
+		}
 	}
 	b.WriteString(wrapped(width, "%s", rep.verdict()))
 	return b.String()

@@ -14,13 +14,11 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/device"
-	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/safetensors"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -82,7 +80,7 @@ func FindPython(ctx context.Context) (string, error) {
 		}
 		why = append(why, text)
 	}
-	return "", &Error{"no Python with PyTorch: " + strings.Join(why, "; "), "pip install torch, name a Python that has it in " + PythonEnv + ", or leave --torch out"}
+	return "", advice.Failf("pip install torch, name a Python that has it in "+PythonEnv+", or leave --torch out", "no Python with PyTorch: %s", strings.Join(why, "; "))
 }
 
 func lastLine(text []byte) string {
@@ -96,7 +94,8 @@ type question struct {
 	Device string `json:"device"`
 	In     string `json:"in"`
 	Out    string `json:"out"`
-	Turns  int    `json:"turns"`
+	Warm   int    `json:"warm"`  // turns before the clock starts, beside those that gave the results
+	Turns  int    `json:"turns"` // on the clock: all are queued, then there is one wait
 	Losses int    `json:"losses"`
 	Layers int    `json:"layers"`
 	Heads  int    `json:"heads"`
@@ -115,20 +114,19 @@ type torch struct {
 func Comparable(name string) error {
 	_, dev, err := open(name)
 	if err == nil && dev.Info().Null {
-		return &Error{name + " computes nothing, so there is nothing to compare", "leave --torch out, or give --device cuda:N, cpu or sim:N"}
+		return advice.Failf("leave --torch out, or give --device cuda:N, cpu or sim:N", "%s computes nothing, so there is nothing to compare", name)
 	}
 	return err
 }
 
-// CompareTorch does the jobs on a device and in PyTorch: on the same card if ours is a real one and PyTorch sees it, else on the
-// host. A cancelled
-// context ends it with what was done.
+// CompareTorch does the jobs on a device and in PyTorch: on the same card if ours is a real one and PyTorch sees it, else
+// on the host. A cancelled context ends it with what was done.
 func CompareTorch(ctx context.Context, where, python string, progress func(done, all int, name string)) (*Torch, error) {
-	name, err := device.ParseName(where)
+	name, dev, err := open(where)
 	if err != nil {
 		return nil, err
 	}
-	return compare(ctx, name, python, jobsFor(name.Kind), progress)
+	return compare(ctx, name, python, jobsFor(name.Kind, dev.Info().Memory), progress)
 }
 
 func compare(ctx context.Context, name device.Name, python string, jobs []job, progress func(done, all int, name string)) (*Torch, error) {
@@ -198,47 +196,9 @@ func startTorch(ctx context.Context, python string) (p *torch, g greeting, err e
 func (p *torch) close() error {
 	failed := p.in.Close()
 	if err := p.cmd.Wait(); err != nil {
-		failed = &Error{fmt.Sprintf("%s: %v: %s", p.cmd.Path, err, lastLine(p.err.Bytes())), "run it by hand: " + p.cmd.Path + " -c 'import torch; print(torch.rand(3))'"}
+		failed = advice.Failf("run it by hand: "+p.cmd.Path+" -c 'import torch; print(torch.rand(3))'", "%s: %v: %s", p.cmd.Path, err, lastLine(p.err.Bytes()))
 	}
 	return errors.Join(failed, os.RemoveAll(p.dir))
-}
-
-// losses is how many steps of training are compared.
-const losses = 3
-
-// compare does a job on both sides.
-func (p *torch) compare(env *tensor.Env, j job, place string) Comparison {
-	c := Comparison{Job: j.name, Shape: j.shape(), DType: j.dt.String(), Allowed: j.allowed()}
-	err := tensorTry(env, func(e *tensor.Env) error {
-		named, once := j.build(e, j)
-		q := question{Job: j.name, Device: place, In: filepath.Join(p.dir, "in"), Out: filepath.Join(p.dir, "out"), Losses: losses, Layers: j.layers, Heads: j.heads}
-		if err := save(q.In, named); err != nil {
-			return err
-		}
-		ours := results(j, once)
-		var turns int
-		c.Ours, turns = measure(env, once)
-		q.Turns = turns
-		theirs, seconds, err := p.ask(&q)
-		if err != nil {
-			return err
-		}
-		c.Theirs, c.Ratio = seconds, seconds/c.Ours
-		c.Apart, err = apart(ours, theirs)
-		return err
-	})
-	if err != nil {
-		c.Error = err.Error()
-	}
-	return c
-}
-
-// tensorTry runs f in a scope, and makes an error of what it panics with.
-func tensorTry(env *tensor.Env, f func(e *tensor.Env) error) (err error) {
-	if _, failed := env.Try(func(e *tensor.Env) *tensor.Tensor { err = f(e); return nil }); failed != nil {
-		return failed
-	}
-	return err
 }
 
 // ask sends a question and reads the results.
@@ -272,72 +232,4 @@ func (p *torch) ask(q *question) (y []float64, seconds float64, err error) {
 		y = append(y, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
 	}
 	return y, a.Seconds, nil
-}
-
-// results are the values of one run, or the losses of several steps.
-func results(j job, once func() *tensor.Tensor) (y []float64) {
-	turns := 1
-	if j.steps {
-		turns = losses
-	}
-	for range turns {
-		y = append(y, once().Cast(dtype.F64).Floats()...)
-	}
-	return y
-}
-
-// measure times a job until a fifth of a second has passed. It has been run before, and is run once more so that the
-// memory of a turn is there.
-func measure(env *tensor.Env, once func() *tensor.Tensor) (seconds float64, turns int) {
-	turn := func() {
-		tensor.Do(env, func(*tensor.Env) *tensor.Tensor { once(); return nil })
-		env.Sync()
-	}
-	turn()
-	start := time.Now()
-	for turns = 0; turns < 1 || time.Since(start) < 200*time.Millisecond; turns++ {
-		turn()
-	}
-	return time.Since(start).Seconds() / float64(turns), turns
-}
-
-// apart is |ours - theirs| / |theirs|.
-func apart(ours, theirs []float64) (float64, error) {
-	if len(ours) != len(theirs) {
-		return 0, fmt.Errorf("%d results here, %d from PyTorch", len(ours), len(theirs))
-	}
-	var d, n float64
-	for i := range ours {
-		d += (ours[i] - theirs[i]) * (ours[i] - theirs[i])
-		n += theirs[i] * theirs[i]
-	}
-	if v := math.Sqrt(d / max(n, math.SmallestNonzeroFloat64)); v <= math.MaxFloat64 {
-		return v, nil
-	}
-	return 0, errors.New("NaN or infinities among the results")
-}
-
-// save writes tensors for PyTorch.
-func save(path string, named map[string]*tensor.Tensor) error {
-	host, err := tensor.Open("cpu")
-	if err != nil {
-		return err
-	}
-	var list []safetensors.Tensor
-	for name, t := range named {
-		t := t.To(host)
-		s := safetensors.Tensor{Name: name, DType: t.DType().Safetensors(), Shape: t.Shape()}
-		switch t.DType() {
-		case dtype.I64:
-			s.Data, _ = binary.Append(nil, binary.LittleEndian, tensor.Data[int64](t))
-		case dtype.BF16:
-			for _, v := range tensor.Data[dtype.BFloat16](t) {
-				s.Data = binary.LittleEndian.AppendUint16(s.Data, uint16(v))
-			}
-		default:
-			s.Data, _ = binary.Append(nil, binary.LittleEndian, tensor.Data[float32](t))
-		}
-		list = append(list, s)
-	}
-	return durable.WriteFile(path, func(w io.Writer) error { return safetensors.Write(w, nil, list) })
 }

@@ -104,6 +104,9 @@ def run(q):
     else:
         y = f()
     write(q["out"], y)
+    del y
+    for _ in range(q["warm"]):
+        f()
     wait()
     start = time.perf_counter()
     for _ in range(q["turns"]):
@@ -119,4 +122,6 @@ for text in sys.stdin:
         answer = run(json.loads(text))
     except Exception as e:  # told to the asker, who goes on
         answer = {"error": f"{type(e).__name__}: {e}"}
+    if cards:
+        torch.cuda.empty_cache()  # the other side works on the same card next
     print(json.dumps(answer), flush=True)

@@ -8,14 +8,18 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/safetensors"
+	"github.com/warpline-ml/warpline/tensor"
 )
 
 // bePython, set in the environment, makes the test binary a Python that speaks torch.py's protocol, in one of several ways.
@@ -78,7 +82,7 @@ func product(q *question, how string) error {
 	}
 	a, okA := f.Lookup("a")
 	b, okB := f.Lookup("b")
-	if !okA || !okB || q.Job != "gemm" || q.Turns < 1 || q.Device != "cpu" {
+	if !okA || !okB || q.Job != "gemm" || q.Turns < 1 || q.Warm < 1 || q.Device != "cpu" {
 		return fmt.Errorf("asked for %+v", q)
 	}
 	value := func(e *safetensors.Entry, i int) float64 {
@@ -143,6 +147,25 @@ func TestTorch(t *testing.T) {
 	}
 }
 
+// TestMemoryIsGivenBack: while PyTorch works, no cache of ours keeps the card's memory from it.
+func TestMemoryIsGivenBack(t *testing.T) {
+	t.Setenv(bePython, "right")
+	env, err := tensor.Open("counting")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := []int64{}
+	got, err := compare(t.Context(), device.Name{Kind: "counting"}, os.Args[0], products, func(_, _ int, name string) {
+		left = append(left, env.Device().Memory().Reserved.Current)
+	})
+	if err != nil || got.Failed() != 0 {
+		t.Fatalf("%v\n%s", err, got.Text(100))
+	}
+	if m := env.Device().Memory(); m.Reserved.Current != 0 || m.Reserved.Peak == 0 || left[len(left)-1] != 0 {
+		t.Errorf("%d bytes are reserved after each job, at the end %v", left, m)
+	}
+}
+
 // TestTorchInterrupted ends a Python that does not answer.
 func TestTorchInterrupted(t *testing.T) {
 	t.Setenv(bePython, "hangs")
@@ -178,13 +201,112 @@ func TestFindPython(t *testing.T) {
 	}
 }
 
-// TestJobs: sizes are given for every kind of device.
+// TestJobs: sizes are given for every kind of device and amount of memory.
 func TestJobs(t *testing.T) {
 	for _, kind := range []string{"cpu", "cuda", "sim"} {
-		for _, j := range jobsFor(kind) {
-			if j.name == "" || j.build == nil || len(j.sizes) < 2 || (j.allowed() != 1e-3) == j.steps || j.steps && j.name == "gpt step" && j.layers*j.heads == 0 {
-				t.Errorf("%s: %+v", kind, j)
+		for _, memory := range []int64{0, 4 << 30, 8 << 30, 80 << 30} {
+			for _, j := range jobsFor(kind, memory) {
+				if j.name == "" || j.build == nil || len(j.sizes) < 2 || (j.allowed() != 1e-3) == j.steps || j.steps && j.name == "gpt step" && j.layers*j.heads == 0 {
+					t.Errorf("%s: %+v", kind, j)
+				}
 			}
+		}
+	}
+}
+
+// TestJobsFit plans the largest job of cards of several sizes: it leaves the card room for PyTorch's way of doing it.
+func TestJobsFit(t *testing.T) {
+	batches := map[int]bool{}
+	for _, memory := range []int64{6 << 30, 8 << 30, 16 << 30, 24 << 30} {
+		jobs := jobsFor("cuda", memory)
+		j := jobs[len(jobs)-1]
+		batches[j.sizes[0]] = true
+		env, err := tensor.Fresh("null:h200")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := try(env, func(e *tensor.Env) error {
+			_, once := j.build(e, j)
+			for range 2 {
+				e.Do(func(e *tensor.Env) *tensor.Tensor { once(e); return nil })
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if peak := env.Device().Memory().Reserved.Peak; peak > memory/3*2 || peak < 1<<30 {
+			t.Errorf("%s of %s takes %d of %d bytes", j.name, j.shape(), peak, memory)
+		}
+	}
+	if len(batches) != 4 || jobsFor("cuda", 4<<30)[7].sizes[3] != 128 {
+		t.Errorf("batches %v", batches)
+	}
+}
+
+// counting is a CPU that counts how often somebody waits for it.
+type counting struct {
+	device.Device
+	syncs *int
+}
+
+func (c counting) NewQueue() (device.Queue, error) {
+	q, err := c.Device.NewQueue()
+	return countingQueue{q, c.syncs}, err
+}
+
+type countingQueue struct {
+	device.Queue
+	syncs *int
+}
+
+func (q countingQueue) Sync() error {
+	*q.syncs++
+	return q.Queue.Sync()
+}
+
+var waited int
+
+func init() {
+	device.Register("counting", device.Engine{Open: func(device.Name) (device.Device, error) { return counting{cpu.New(), &waited}, nil }})
+}
+
+// TestMeasure: turns are queued without waiting, as torch.py's are, and what they make does not pile up.
+func TestMeasure(t *testing.T) {
+	env, err := tensor.Fresh("counting")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // what is let go is let go by its scope
+	for _, j := range jobsFor("sim", 0) {
+		if err := try(env, func(e *tensor.Env) error {
+			_, once := j.build(e, j)
+			results(e, j, once)
+			used, syncs := env.Device().Memory().Used, waited
+			seconds, warm, turns := measure(e, once)
+			if more := waited - syncs; more > warm+1 || warm != 2 || turns < 1 || seconds <= 0 {
+				t.Errorf("%s: %d waits for %d turns after %d, %g s each", j.name, more, turns, warm, seconds)
+			}
+			if more := env.Device().Memory().Used - used; more > 1<<10 {
+				t.Errorf("%s: %d turns leave %d bytes", j.name, turns, more)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSave: what torch.py does not read is refused, not written as something else.
+func TestSave(t *testing.T) {
+	env, err := tensor.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dt := range []dtype.DType{dtype.F32, dtype.BF16, dtype.I64, dtype.F64, dtype.Bool} {
+		path := filepath.Join(t.TempDir(), "in")
+		err := save(path, map[string]*tensor.Tensor{"a": env.Zeros(2, 3).Cast(dt)})
+		if read := strings.Contains(script, `"`+dt.Safetensors()+`": torch.`); read != (err == nil) {
+			t.Errorf("%s: %v", dt, err)
 		}
 	}
 }

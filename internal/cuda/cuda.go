@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -84,11 +85,36 @@ func New(api *driver.API, ordinal int, name string, o Options) (*Device, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := d.describe(name); err != nil {
+	err = d.describe(name)
+	if err == nil {
+		err = d.trial()
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	d.pinned.d = d
 	return d, nil
+}
+
+// nothing is a module in the version and for the target of the kernels.
+const nothing = ".version 7.4\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n"
+
+// trial has the driver compile a module: one without a compiler is found out here, and not by the first operation.
+func (d *Device) trial() error {
+	var m driver.Module
+	var log string
+	err := d.do("cuModuleLoadDataEx", func() (r driver.Result) {
+		m, log, r = d.api.ModuleLoadData([]byte(nothing))
+		return r
+	})
+	var e *driver.Error
+	if errors.As(err, &e) {
+		if e.Detail == "" {
+			e.Detail = log
+		}
+		return fmt.Errorf("%s is there and runs no kernel: %w", d.info.Model, err)
+	}
+	return d.do("cuModuleUnload", func() driver.Result { return d.api.ModuleUnload(m) })
 }
 
 // Oldest is the least compute capability that the kernels are compiled for.
@@ -121,7 +147,8 @@ func (d *Device) describe(name string) error {
 	}
 	d.sharedOptin = attr(driver.MaxSharedPerBlockOptin)
 	if failed == nil && slices.Compare(d.info.Compute[:], Oldest[:]) < 0 {
-		return fmt.Errorf("%s has compute capability %d.%d; the kernels need %d.%d (Ampere) or later", model, d.info.Compute[0], d.info.Compute[1], Oldest[0], Oldest[1])
+		return advice.Failf("take a later card (cuda:N; nvidia-smi -L lists those here), or cpu, or sim:0, which simulates one",
+			"%s has compute capability %d.%d; the kernels need %d.%d (Ampere) or later", model, d.info.Compute[0], d.info.Compute[1], Oldest[0], Oldest[1])
 	}
 	return failed
 }

@@ -6,9 +6,10 @@ GLOBL ·trampoline(SB), NOPTR|RODATA, $8
 DATA ·trampoline(SB)/8, $warpline_dl_call(SB)
 
 // int32 warpline_dl_call(frame *f), called in the C convention on the system stack. The assembler saves the link
-// register at 0(RSP), where C expects the ninth argument: hence the second step down.
+// register at 0(RSP), where C expects the ninth argument, and the frame pointer at -8(RSP): hence the second step down, by
+// the 32 bytes of arguments 9 to 12 and 16 that keep them off the frame pointer and RSP a multiple of 16.
 TEXT warpline_dl_call(SB), NOSPLIT, $0-0
-	SUB  $32, RSP
+	SUB  $48, RSP
 	MOVD 72(R0), R9
 	MOVD 80(R0), R10
 	STP  (R9, R10), 0(RSP)
@@ -25,5 +26,5 @@ TEXT warpline_dl_call(SB), NOSPLIT, $0-0
 	MOVD 64(R0), R7
 	MOVD 8(R0), R0
 	BL   (R9)
-	ADD  $32, RSP
+	ADD  $48, RSP
 	RET

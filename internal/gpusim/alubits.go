@@ -111,8 +111,9 @@ func bfiForm(in *ptx.Inst) (form, error) {
 // szextForm extends from bit position b; .wrap takes b modulo 32, .clamp bounds it.
 func szextForm(in *ptx.Inst) (form, error) {
 	t, err := typed(in, "wrap clamp", "u32 s32")
+	position := positionOf(in)
 	return form{t, []ptx.Type{t, ptx.U32}, func(a, b, _, _ uint64) uint64 {
-		n := position(in, b)
+		n := position(b)
 		if n == 0 {
 			return 0
 		}
@@ -123,17 +124,19 @@ func szextForm(in *ptx.Inst) (form, error) {
 	}}, err
 }
 
-func position(in *ptx.Inst, b uint64) uint64 {
+// positionOf is how an instruction reads a bit position: modulo 32 with .wrap, else at most 32.
+func positionOf(in *ptx.Inst) func(b uint64) uint64 {
 	if in.Has("wrap") {
-		return b & 31
+		return func(b uint64) uint64 { return b & 31 }
 	}
-	return min(b&math.MaxUint32, 32)
+	return func(b uint64) uint64 { return min(b&math.MaxUint32, 32) }
 }
 
 func bmskForm(in *ptx.Inst) (form, error) {
 	_, err := typed(in, "wrap clamp", "b32")
+	position := positionOf(in)
 	return form{ptx.B32, []ptx.Type{ptx.U32, ptx.U32}, func(a, b, _, _ uint64) uint64 {
-		return (1<<position(in, b) - 1) << position(in, a)
+		return (1<<position(b) - 1) << position(a)
 	}}, err
 }
 
@@ -199,9 +202,9 @@ func funnelForm(in *ptx.Inst) (form, error) {
 	if err == nil && (in.Has("l") == in.Has("r") || in.Has("wrap") == in.Has("clamp")) {
 		err = notSupported(in, "wants .l or .r, and .wrap or .clamp")
 	}
-	left := in.Has("l")
+	left, position := in.Has("l"), positionOf(in)
 	return form{ptx.B32, []ptx.Type{ptx.B32, ptx.B32, ptx.U32}, func(a, b, c, _ uint64) uint64 {
-		v, n := a&math.MaxUint32|b<<32, position(in, c)
+		v, n := a&math.MaxUint32|b<<32, position(c)
 		if left {
 			return v << n >> 32
 		}
@@ -248,13 +251,11 @@ func slctForm(in *ptx.Inst) (form, error) {
 		return form{}, notSupported(in, "wants a type and s32 or f32")
 	}
 	pick := func(c uint64) bool { return int32(c) >= 0 }
-	if ts[1] == ptx.F32 {
-		pick = func(c uint64) bool {
-			if in.Has("ftz") {
-				c = fmtF32.flush(c)
-			}
-			return math.Float32frombits(uint32(c)) >= 0
-		}
+	switch {
+	case ts[1] == ptx.F32 && in.Has("ftz"):
+		pick = func(c uint64) bool { return math.Float32frombits(uint32(fmtF32.flush(c))) >= 0 }
+	case ts[1] == ptx.F32:
+		pick = func(c uint64) bool { return math.Float32frombits(uint32(c)) >= 0 }
 	}
 	return form{ts[0], []ptx.Type{ts[0], ts[0], ts[1]}, func(a, b, c, _ uint64) uint64 {
 		if pick(c) {

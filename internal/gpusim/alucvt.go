@@ -148,6 +148,7 @@ func toIntegral(x float64, mode rounding) float64 {
 func cvtToInt(in *ptx.Inst, dst, src ptx.Type) (form, error) {
 	sf, mode, ftz := formatOf(src), modeOf(in), in.Has("ftz")
 	lo, hi := intRange(dst)
+	nan := nanToInt(dst, src)
 	return form{dst, []ptx.Type{src}, func(a, _, _, _ uint64) uint64 {
 		if ftz {
 			a = sf.flush(a)
@@ -155,7 +156,7 @@ func cvtToInt(in *ptx.Inst, dst, src ptx.Type) (form, error) {
 		x := toIntegral(sf.float(a), mode)
 		switch {
 		case x != x:
-			return nanToInt(dst)
+			return nan
 		case x <= float64(lo):
 			return uint64(lo)
 		case x >= float64(hi):
@@ -167,12 +168,15 @@ func cvtToInt(in *ptx.Inst, dst, src ptx.Type) (form, error) {
 	}}, nil
 }
 
-// nanToInt: 0 for up to 32 bits; the 64-bit units give the highest bit alone.
-func nanToInt(dst ptx.Type) uint64 {
-	if dst.Bits() == 64 {
-		return 1 << 63
+// nanToInt: 0 if neither side has 64 bits; the 64-bit units give the highest bit of the result alone.
+func nanToInt(dst, src ptx.Type) uint64 {
+	if dst.Bits() < 64 && src != ptx.F64 {
+		return 0
 	}
-	return 0
+	if lo, _ := intRange(dst); lo != 0 {
+		return uint64(lo)
+	}
+	return 1 << (dst.Bits() - 1)
 }
 
 func cvtFloatForm(in *ptx.Inst, dst, src ptx.Type) (form, error) {
@@ -213,7 +217,7 @@ func cvtNarrowForm(in *ptx.Inst, dst, src ptx.Type) (form, error) {
 	return form{dst, []ptx.Type{src, src}, func(a, b, _, _ uint64) uint64 { return one(a, 0, 0, 0)<<16 | one(b, 0, 0, 0) }}, nil
 }
 
-// cvtPackForm is cvt.pack.sat: two integers saturated and packed, below c's low part where there is one.
+// cvtPackForm is cvt.pack.sat: two integers saturated to 16, 8, 4 or 2 bits and packed, below c's low part where there is one.
 func cvtPackForm(in *ptx.Inst) (form, error) {
 	if err := allow(in, "pack sat"); err != nil {
 		return form{}, err
@@ -223,9 +227,10 @@ func cvtPackForm(in *ptx.Inst) (form, error) {
 	case len(ts) == 2 && ts[1] == ptx.S32 && ts[0].Bits() == 16:
 		sat := saturateS32(ts[0])
 		return form{ptx.B32, []ptx.Type{ptx.S32, ptx.S32}, func(a, b, _, _ uint64) uint64 { return sat(a)<<16 | sat(b) }}, nil
-	case len(ts) == 3 && ts[1] == ptx.S32 && ts[2] == ptx.B32 && ts[0].Bits() == 8:
+	case len(ts) == 3 && ts[1] == ptx.S32 && ts[2] == ptx.B32 && ts[0].Bits() <= 8:
+		n := ts[0].Bits()
 		sat := saturateS32(ts[0])
-		return form{ptx.B32, []ptx.Type{ptx.S32, ptx.S32, ptx.B32}, func(a, b, c, _ uint64) uint64 { return c<<16 | sat(a)<<8 | sat(b) }}, nil
+		return form{ptx.B32, []ptx.Type{ptx.S32, ptx.S32, ptx.B32}, func(a, b, c, _ uint64) uint64 { return c<<(2*n) | sat(a)<<n | sat(b) }}, nil
 	}
 	return form{}, notSupported(in, "not a form of sm_80")
 }

@@ -130,7 +130,10 @@ func madForm(in *ptx.Inst) (form, error) {
 }
 
 func mul24Form(in *ptx.Inst) (form, error) {
-	t, err := typed(in, "lo hi", "u32 s32")
+	t, err := typed(in, "lo hi sat", "u32 s32")
+	if err == nil && in.Has("sat") && (in.Op == "mul24" || t != ptx.S32 || !in.Has("hi")) {
+		err = notSupported(in, ".sat is for mad24.hi.s32")
+	}
 	if err != nil {
 		return form{}, err
 	}
@@ -143,6 +146,9 @@ func mul24Form(in *ptx.Inst) (form, error) {
 		shift = 16
 	}
 	mul := func(a, b uint64) uint64 { return uint64(int64(ext(a)*ext(b)) >> shift) }
+	if in.Has("sat") {
+		return same(t, 3, func(a, b, c, _ uint64) uint64 { return clampS32(int64(mul(a, b)) + int64(int32(c))) })
+	}
 	if in.Op == "mad24" {
 		return same(t, 3, func(a, b, c, _ uint64) uint64 { return mul(a, b) + c })
 	}

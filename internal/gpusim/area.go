@@ -26,6 +26,9 @@ func (w *warp) area(a *access) []byte {
 			}
 			c.worker.last = al
 		}
+		if a.write && al.constant {
+			return nil
+		}
 		c.worker.remember(a, al)
 		if mem, base = al.data, al.lo; !w.seen && (al.init != nil || a.watched(c.grid) || a.write && len(c.sources) > 0) {
 			return nil

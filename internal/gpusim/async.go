@@ -197,7 +197,7 @@ func (w *warp) checkSource(a *access, lane int, al *allocation, addr uint64) {
 			continue
 		}
 		if by := w.readerOf(lane, addr, end); by != nil {
-			w.cta.noteAt(w, a.site, lane, Racecheck, "write of bytes that cp.async may still be reading"+lineOf(by), "global", addr, a.size, al.String())
+			w.cta.noteBoth(w, a.site, by, lane, Racecheck, "write of bytes that cp.async may still be reading", "global", addr, a.size, al.String())
 		}
 		return
 	}
@@ -231,9 +231,11 @@ func (w *warp) readerOf(lane int, lo, hi uint64) *site {
 // readSource remembers that a copy of some lanes is over.
 func (w *warp) readSource(lanes uint32, p *asyncCopy) {
 	c := w.cta
-	if len(c.reads) < maxSourceReads {
-		c.reads = append(c.reads, sourceRead{p.from, p.read, lanes, w.id, c.race.clock[w.id][w.id], w.code.accesses[p.access].site})
+	if len(c.reads) == maxSourceReads {
+		c.omitted |= omitsSources
+		return
 	}
+	c.reads = append(c.reads, sourceRead{p.from, p.read, lanes, w.id, c.race.clock[w.id][w.id], w.code.accesses[p.access].site})
 }
 
 // allPassed forgets what a barrier of the whole block has put in order.

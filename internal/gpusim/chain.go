@@ -88,7 +88,7 @@ func (e *emitter) chains(g *graph, use []usage) {
 	e.closeChains()
 	for b := len(c.blocks) - 1; b >= 0; b-- {
 		x := &c.blocks[b]
-		if e.v.independent {
+		if e.v.independent || x.local {
 			x.chain = chain{}
 			continue
 		}
@@ -127,7 +127,7 @@ func (c *chain) prepend(next *chain) {
 // continues is whether the chain of a block may go on to the next block.
 func (c *code) continues(b int) bool {
 	t := &c.blocks[b].term
-	return b+1 < len(c.blocks) && (t.kind == termNext || t.inChain()) && !c.blocks[b].clock && !c.blocks[b+1].clock
+	return b+1 < len(c.blocks) && (t.kind == termNext || t.inChain()) && !c.blocks[b].clock && !c.blocks[b+1].clock && !c.blocks[b].local && !c.blocks[b+1].local
 }
 
 // closeChains puts an end behind each block after which a chain stops.

@@ -41,6 +41,7 @@ type code struct {
 	regs      int       // virtual registers, for poison
 	dynamic   int       // offset of dynamic shared memory
 	talks     bool      // has atomics, fences or strong accesses: other threads may wait for it, or it for them
+	signals   bool      // has atomics or strong accesses that may be to shared memory
 	async     bool      // has cp.async
 	nc        bool      // has ld.global.nc
 	accesses  []*access // by access.id
@@ -63,6 +64,7 @@ type basic struct {
 	memory  bool
 	writes  bool  // memory, or has other effects
 	reads   bool  // memory that other blocks may write
+	local   bool  // may access local memory, whose poison chains do not follow
 	clock   bool  // reads a clock
 	chain   chain // the blocks that follow without a choice
 }
@@ -85,7 +87,8 @@ type terminator struct {
 	p      int32 // the predicate of a branch or exit, -1 without
 	neg    bool
 	index  slot
-	need   func(w *warp) uint32 // the lanes that must arrive
+	mask   slot // of the lanes to wait for, by lane
+	whole  bool // waits for all lanes that have not exited instead
 	run    op
 	warp   bool // bar.warp.sync: meets its like anywhere in the code
 	all    bool // needs all lanes of the warp, and runs at once where they are here
@@ -124,7 +127,7 @@ var classOf = map[string]class{"mov": classMove, "cvta": classMove, "selp": clas
 	"ex2": classSpecial, "lg2": classSpecial, "sin": classSpecial, "cos": classSpecial, "tanh": classSpecial, "rsqrt": classSpecial,
 	"ld": classLoad, "ldu": classLoad, "ldmatrix": classLoad, "st": classStore, "atom": classAtomic, "red": classAtomic, "cp": classCopy,
 	"shfl": classShuffle, "vote": classShuffle, "match": classShuffle, "redux": classShuffle, "movmatrix": classShuffle, "mma": classTensor,
-	"bar": classSync, "barrier": classSync, "membar": classSync, "fence": classSync,
+	"bar": classSync, "mbarrier": classSync, "wmma": classTensor, "barrier": classSync, "membar": classSync, "fence": classSync,
 	"bra": classControl, "brx": classControl, "exit": classControl, "trap": classControl, "call": classControl}
 
 // classify counts arithmetic by type and the rest by opcode.
@@ -148,7 +151,7 @@ func classify(in *ptx.Inst) class {
 }
 
 // touchesMemory are the opcodes after which the independent schedule may switch.
-var touchesMemory = map[string]bool{"ld": true, "st": true, "atom": true, "red": true, "cp": true}
+var touchesMemory = map[string]bool{"ld": true, "st": true, "atom": true, "red": true, "cp": true, "mbarrier": true}
 
 // writing are the opcodes after which a loop may go another way than before.
 var writing = map[string]bool{"st": true, "atom": true, "red": true, "cp": true, "call": true}
@@ -165,7 +168,7 @@ func readsGlobal(in *ptx.Inst) bool {
 // talking reports whether an instruction lets threads wait for each other outside barriers.
 func talking(in *ptx.Inst) bool {
 	switch in.Op {
-	case "atom", "red", "membar", "fence":
+	case "atom", "red", "membar", "fence", "mbarrier":
 		return true
 	case "ld", "st":
 		for _, m := range []string{"volatile", "relaxed", "acquire", "release", "mmio"} {
@@ -208,9 +211,10 @@ func (k *Kernel) compile(v variant) (*code, error) {
 		return nil, err
 	}
 	c := e.code
-	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(align(f.shared, dynamicAlign))
+	c.kernel, c.regs, c.dynamic = k, len(f.regs), int(f.dynamicStart())
 	c.engine, c.regions = engineOf(v.level), sharedRegions
 	e.engine = c.engine
+	e.polled = polled(f, g, use)
 	e.findAliases(use)
 	c.pressure = min(e.assign(g, use), maxRegisters) // ptxas spills what goes beyond
 	c.blocks = make([]basic, len(g.blocks))
@@ -276,6 +280,7 @@ func (e *emitter) block(b *basic, g *graph, i int) {
 			b.term = *e.term
 			b.targets = at
 		}
+		b.local = b.local || e.v.poison && e.mayBeLocal()
 		e.append(i)
 		e.forgetTile()
 	}
@@ -283,7 +288,8 @@ func (e *emitter) block(b *basic, g *graph, i int) {
 
 // poisoned follows registers that nobody wrote: a result is undefined in the lanes where an operand is. That such a
 // value is used as an address, a predicate of a branch or the data of a store is a finding. The data of a store to local
-// memory is not: compilers leave undefined what a variable on the stack holds on a path that never reads it.
+// memory is not, nor is what a shuffle passes on: compilers leave undefined what a variable holds on a path that never
+// reads it.
 func (e *emitter) poisoned(run op) op {
 	u := *e.use
 	s := e.site
@@ -295,13 +301,14 @@ func (e *emitter) poisoned(run op) op {
 	}
 	sensitive := e.in.Op == "ld" || e.in.Op == "st" || e.in.Op == "atom" || e.in.Op == "red" || e.in.Op == "cp"
 	chooses := e.in.Op == "selp"
-	if e.in.Op == "st" && e.in.Space() == ptx.Local {
+	local := e.localMove()
+	if local != nil && local.store {
 		u.uses = e.addressUses()
 	}
 	active := func(w *warp) uint32 { return w.mask }
 	if e.in.Guard != nil {
 		p, neg := e.guard()
-		g := e.in.fr.reg + e.in.Guard.Reg.ID
+		g := e.in.guardReg()
 		active = func(w *warp) uint32 { return w.mask & (w.pred(p, neg) | w.undef[g]) }
 	}
 	vector, register, unpack := packs(s.in.Inst)
@@ -310,27 +317,37 @@ func (e *emitter) poisoned(run op) op {
 		for _, r := range u.uses {
 			bad |= w.undef[r]
 		}
-		mask := w.mask
+		all, mask := w.mask, active(w)
 		if chooses {
 			bad = w.chosenUndef(u.uses, s.in)
 		}
 		if sensitive && bad&mask != 0 {
-			if bad &= active(w); bad != 0 {
-				w.cta.note(w, s, bad, Initcheck, "an address, predicate or value that was never written is used")
-			}
+			w.noteUndef(s, bad&mask)
 			bad = 0
 		}
 		run(w)
 		for _, r := range u.defs {
 			w.undef[r] = w.undef[r]&^mask | bad&mask
 		}
+		w.mask = mask
 		switch {
 		case vector != nil && register != nil:
 			w.markMov(s.in, vector, register, unpack)
 		case len(w.parts) > 0:
 			w.setWhole(u.defs, mask, bad)
 		}
+		if local != nil && w.localUndef != nil && w.cta.fault == nil {
+			local.follow(w, s)
+		}
+		if s.in.Op == "call" && len(s.in.args) == printfArgs {
+			w.answered(s.in.args[0], 4)
+		}
+		w.mask = all
 	}
+}
+
+func (w *warp) noteUndef(s *site, lanes uint32) {
+	w.cta.note(w, s, lanes, Initcheck, "an address, predicate or value that was never written is used")
 }
 
 // addressUses are the registers of the address and of the guard.
@@ -370,9 +387,21 @@ func (w *warp) chosenUndef(uses []int, in *finst) uint32 {
 	return undef(p) | undef(in.Args[1])&pick | undef(in.Args[2])&^pick
 }
 
-// poisonedTerm checks what a terminator reads and marks what it writes as written.
+// poisonedTerm checks what a terminator reads and marks what it writes as written; what a shuffle passes on is followed
+// when it runs.
 func (e *emitter) poisonedTerm(u usage) {
 	s := e.site
+	if e.in.Op == "shfl" {
+		without := func(list []int, r int) []int {
+			i := slices.Index(list, r)
+			if i < 0 {
+				return list
+			}
+			return slices.Delete(slices.Clone(list), i, i+1)
+		}
+		from, to := e.shuffled()
+		u.uses, u.defs = without(u.uses, from), without(u.defs, to)
+	}
 	e.term.poison = func(w *warp) {
 		var bad uint32
 		for _, r := range u.uses {
@@ -385,4 +414,19 @@ func (e *emitter) poisonedTerm(u usage) {
 			w.undef[r] &^= w.mask
 		}
 	}
+}
+
+// shuffled are the registers that a shuffle reads from other lanes and writes, -1 for what is none.
+func (e *emitter) shuffled() (from, to int) {
+	id := func(o ptx.Operand) int {
+		if r, ok := o.(*ptx.Reg); ok {
+			return e.in.fr.reg + r.ID
+		}
+		return -1
+	}
+	d := e.in.Args[0]
+	if pair, ok := d.(*ptx.Pair); ok {
+		d = pair.A
+	}
+	return id(e.in.Args[1]), id(d)
 }

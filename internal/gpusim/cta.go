@@ -28,26 +28,12 @@ type cta struct {
 
 	fault    *Fault
 	findings []Finding
+	omitted  omission
 	out      []byte // of vprintf
 
+	mbarriers map[int]*mbarrierOrder // by address
+
 	tally
-}
-
-// barrier is one of the sixteen barriers of a block.
-type barrier struct {
-	arrived int // threads that arrived without waiting, by bar.arrive
-	waiting int // warps that wait
-	count   int // threads expected; 0 for all
-}
-
-// barOp is a compiled bar or barrier instruction.
-type barOp struct {
-	id, count slot
-	hasCount  bool
-	arrive    bool
-	aligned   bool
-	reduce    func(w *warp, lanes uint32) uint32 // the lanes whose predicate holds; nil without .red
-	result    func(w *warp, count, threads int)  // writes the reduction
 }
 
 // random is a step of splitmix64, seeded by launch, seed and block.
@@ -60,6 +46,31 @@ func (c *cta) random() uint64 {
 }
 
 const maxFindings = 64 // kinds per block; more of a kind are only counted
+
+// omission is what a launch left out of its report.
+type omission uint8
+
+const (
+	omitsFindings omission = 1 << iota
+	omitsSources
+	omitsStale
+)
+
+var omissions = []string{
+	"there are more kinds of findings than a report lists",
+	"writes to what cp.async reads were not all looked at: a block ended more copies between barriers than are remembered",
+	"writes to what ld.global.nc reads were not looked at: the kernel has too many accesses",
+}
+
+// notes says what was left out.
+func (o omission) notes() (list []string) {
+	for i, text := range omissions {
+		if o>>i&1 == 1 {
+			list = append(list, text)
+		}
+	}
+	return list
+}
 
 // finding describes something at an instruction for the lowest of the lanes.
 func (c *cta) finding(w *warp, s *site, lane int, check Check, msg string) Finding {
@@ -79,21 +90,27 @@ func (c *cta) note(w *warp, s *site, lanes uint32, check Check, msg string) {
 }
 
 func (c *cta) noteAt(w *warp, s *site, lane int, check Check, msg, space string, addr uint64, size int, alloc string) {
+	c.noteBoth(w, s, nil, lane, check, msg, space, addr, size, alloc)
+}
+
+// noteBoth records a finding about two accesses.
+func (c *cta) noteBoth(w *warp, s, other *site, lane int, check Check, msg, space string, addr uint64, size int, alloc string) {
 	if c.grid.checks&check == 0 {
 		return
 	}
 	for i := range c.findings {
 		f := &c.findings[i]
-		if f.Check == check && f.Line == s.in.Pos.Line && f.Msg == msg {
+		if f.Check == check && f.Line == s.in.Pos.Line && f.Msg == msg && (other == nil || f.Other.Line == other.in.Pos.Line) {
 			f.Count++
 			return
 		}
 	}
 	if len(c.findings) == maxFindings {
+		c.omitted |= omitsFindings
 		return
 	}
 	f := c.finding(w, s, lane, check, msg)
-	f.Space, f.Addr, f.Size, f.Alloc = space, addr, size, alloc
+	f.Space, f.Addr, f.Size, f.Alloc, f.Other = space, addr, size, alloc, other.place()
 	c.findings = append(c.findings, f)
 }
 
@@ -158,137 +175,11 @@ func (c *cta) deadlock() {
 			if sp.state == atBar {
 				what = fmt.Sprintf("barrier %d", sp.bar)
 			}
-			c.note(w, t.site, sp.mask, Synccheck, "threads wait for "+what+", where others never arrive")
 			c.stop(w, t.site, lowest(sp.mask), LaunchTimeout, Synccheck, "deadlock: lanes %08x wait for %s, where others never arrive", sp.mask, what)
 			return
 		}
 	}
 	c.stop(nil, nil, 0, LaunchTimeout, Synccheck, "deadlock")
-}
-
-// barrier brings split s to a barrier of the block.
-func (w *warp) barrier(s int, b *basic) (int, bool) {
-	t, c, lane := b.term.bar, w.cta, lowest(w.mask)
-	id := uint32(w.get(t.id, lane))
-	count := 0
-	if t.hasCount {
-		count = int(uint32(w.get(t.count, lane)))
-	}
-	if id > 15 || count%warpSize != 0 || t.hasCount && count == 0 {
-		c.stop(w, b.term.site, lane, IllegalInstruction, Synccheck, "barrier %d for %d threads: the number goes to 15, the threads are a multiple of 32", id, count)
-		return 0, false
-	}
-	bar := &c.bars[id]
-	if (bar.waiting > 0 || bar.arrived > 0) && bar.count != count {
-		c.note(w, b.term.site, w.mask, Synccheck, fmt.Sprintf("barrier %d is used with %d and with %d threads at once", id, bar.count, count))
-	}
-	bar.count = count
-	if t.arrive {
-		if w.mask != w.live {
-			c.note(w, b.term.site, w.mask, Synccheck, "bar.arrive by a part of a warp")
-		}
-		bar.arrived += warpSize
-		if c.race != nil {
-			c.race.arrive(w, id)
-		}
-		c.complete(id)
-		return b.next, true
-	}
-	w.splits[s].state, w.splits[s].bar = atBar, id
-	w.arriveAtBarrier()
-	return 0, false
-}
-
-// arriveAtBarrier counts the warp in when all its live lanes wait at the same barrier.
-func (w *warp) arriveAtBarrier() {
-	var id uint32
-	var here uint32
-	pc := -1
-	for _, sp := range w.splits {
-		if sp.state != atBar || here != 0 && sp.bar != id {
-			return
-		}
-		id = sp.bar
-		here |= sp.mask
-		t := &w.code.blocks[sp.pc].term
-		if pc >= 0 && pc != sp.pc && t.bar.aligned {
-			w.cta.note(w, t.site, sp.mask, Synccheck, "lanes of one warp meet at different bar instructions")
-		}
-		pc = sp.pc
-	}
-	if here != w.live || here == 0 {
-		return
-	}
-	w.cta.bars[id].waiting++
-	if w.cta.race != nil {
-		w.cta.race.arrive(w, id)
-	}
-	w.cta.complete(id)
-}
-
-// warpExited may complete barriers that waited for all warps.
-func (c *cta) warpExited() {
-	c.alive--
-	for id := range c.bars {
-		if b := &c.bars[id]; b.waiting > 0 && b.count == 0 {
-			c.complete(uint32(id))
-		}
-	}
-}
-
-// complete lets the warps at a barrier go on once all are there.
-func (c *cta) complete(id uint32) {
-	b := &c.bars[id]
-	expected := b.count
-	if expected == 0 {
-		expected = c.alive * warpSize
-	}
-	if b.arrived+b.waiting*warpSize < expected || expected == 0 {
-		return
-	}
-	if b.count == 0 {
-		c.allPassed()
-	}
-	*b = barrier{}
-	holds, threads := 0, 0
-	c.eachWaiting(id, func(w *warp, sp *split, t *barOp) {
-		threads += popcount(sp.mask)
-		if t.reduce != nil {
-			holds += popcount(t.reduce(w, sp.mask))
-		}
-	})
-	c.eachWaiting(id, func(w *warp, sp *split, t *barOp) {
-		if t.result != nil {
-			w.mask = sp.mask
-			t.result(w, holds, threads)
-		}
-		sp.state, sp.pc = ready, w.code.blocks[sp.pc].next
-		if c.race != nil {
-			c.race.leave(w, id)
-		}
-	})
-	for _, w := range c.warps {
-		w.merge()
-	}
-	if c.race != nil {
-		c.race.reset(id)
-		if expected == len(c.warps)*warpSize {
-			c.race.passed()
-		}
-	}
-}
-
-func (c *cta) eachWaiting(id uint32, f func(w *warp, sp *split, t *barOp)) {
-	for _, w := range c.warps {
-		if w.live == 0 {
-			continue
-		}
-		for i := range w.splits {
-			if sp := &w.splits[i]; sp.state == atBar && sp.bar == id {
-				f(w, sp, w.code.blocks[sp.pc].term.bar)
-			}
-		}
-	}
 }
 
 // start readies the block for its place in the grid.
@@ -297,12 +188,13 @@ func (c *cta) start(index int) {
 	c.index = index
 	c.id = g.blockID(index)
 	c.rand = g.seed*0x632be59bd9b4e019 + uint64(index)
-	c.fault, c.findings, c.out, c.steps, c.passes, c.bars = nil, nil, nil, 0, 0, [16]barrier{}
+	c.fault, c.findings, c.omitted, c.out, c.steps, c.passes, c.bars = nil, nil, 0, nil, 0, 0, [16]barrier{}
 	c.tally.reset()
 	c.moment.forget()
 	c.alive = len(c.warps)
 	clear(c.shared)
 	c.sources, c.reads = c.sources[:0], c.reads[:0]
+	c.mbarriers = nil
 	if g.checks&Initcheck != 0 {
 		clear(c.written)
 		for i := range c.shared {
@@ -323,9 +215,15 @@ func (w *warp) start(threads int) {
 	if threads < warpSize {
 		w.live = 1<<threads - 1
 	}
+	w.born = w.live
 	w.mask, w.cc, w.turn = w.live, 0, 0
+	clear(w.local)
+	for i := range w.localUndef {
+		w.localUndef[i] = 1
+	}
 	w.splits = append(w.splits[:0], split{mask: w.live, node: -1})
 	w.nodes = w.nodes[:0]
+	w.stack = [warpSize]uint32{}
 	w.async.reset(w.cta.grid.seed != 0)
 	for i := range w.undef {
 		w.undef[i] = full
@@ -407,6 +305,9 @@ func newWarp(c *cta, id uint32) *warp {
 		w.undef = make([]uint32, k.regs)
 	}
 	w.local = make([]byte, warpSize*k.kernel.Local)
+	if c.grid.checks&Initcheck != 0 {
+		w.localUndef = make([]byte, len(w.local))
+	}
 	for _, x := range k.const32 {
 		w.r[x.i] = vec32(slices.Repeat([]uint32{uint32(x.bits)}, warpSize))
 	}

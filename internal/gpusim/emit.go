@@ -57,6 +57,14 @@ func (s *site) source() string {
 	return fmt.Sprintf("%s:%d", s.prog.module.FileName(s.in.loc.File), s.in.loc.Line)
 }
 
+// place names the instruction; zero for none.
+func (s *site) place() Place {
+	if s == nil {
+		return Place{}
+	}
+	return Place{s.in.Pos.Line, s.source(), s.in.Name()}
+}
+
 // emitter turns the instructions of a flat function into ops. It runs twice: a scan finds which registers each
 // instruction uses and what is not supported, the second run knows the slots.
 type emitter struct {
@@ -75,13 +83,15 @@ type emitter struct {
 	addrOff uint64
 	err     error
 
-	engine *engine        // for which forms in assembly are made; nil for none
-	vector []inst         // the form of the instruction under way; empty without
-	tileOf []slot         // A of the last mma
-	tag    uint32         // of those that share it
-	watch  op             // what checks and counts the access under way before the assembly carries it out
-	review op             // the same, after it
-	plain  op             // the instruction without poison
+	engine *engine // for which forms in assembly are made; nil for none
+	vector []inst  // the form of the instruction under way; empty without
+	tileOf []slot  // A of the last mma
+	tag    uint32  // of those that share it
+	watch  op      // what checks and counts the access under way before the assembly carries it out
+	review op      // the same, after it
+	plain  op      // the instruction without poison
+	polled map[*finst]bool
+	access *access        // of the instruction under way, nil for none
 	alias  map[int]*finst // registers that only ever hold what a constant slot does: what defines them
 
 	consts32 map[uint32]int32
@@ -126,7 +136,7 @@ func (e *emitter) fail(format string, args ...any) {
 
 // instruction compiles one instruction; nil for one that only ends a block.
 func (e *emitter) instruction(in *finst) op {
-	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review = in, nil, nil, e.vector[:0], nil, nil, nil
+	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review, e.access = in, nil, nil, e.vector[:0], nil, nil, nil, nil
 	e.site = &site{in, e.f.prog}
 	if e.use == nil {
 		e.use = &usage{}
@@ -139,7 +149,7 @@ func (e *emitter) instruction(in *finst) op {
 	case hasForm(in.Op):
 		run = e.arithmetic()
 	default:
-		e.fail("unknown opcode")
+		e.fail(notSimulated)
 	}
 	if e.err != nil {
 		return nil
@@ -313,13 +323,10 @@ func (e *emitter) src(o ptx.Operand, t ptx.Type) slot {
 // offset is the address of a place within its space.
 func (e *emitter) offset(p place) int64 {
 	if p.dynamic {
-		return align(e.f.shared, dynamicAlign)
+		return e.f.dynamicStart()
 	}
 	return p.off
 }
-
-// dynamicAlign is what dynamic shared memory starts on.
-const dynamicAlign = 16
 
 // constant is a slot that holds the same bits in all lanes.
 func (e *emitter) constant(bits uint64, t ptx.Type) slot {

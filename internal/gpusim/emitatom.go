@@ -135,6 +135,8 @@ func (e *emitter) cp() op {
 	switch {
 	case !e.in.Has("async"):
 		e.fail("only cp.async")
+	case e.in.Has("mbarrier"):
+		return e.asyncArrive()
 	case e.in.Has("commit_group"):
 		e.check("async commit_group")
 		e.encode(lanesCommit)

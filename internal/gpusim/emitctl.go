@@ -1,11 +1,7 @@
 package gpusim
 
 import (
-	"bytes"
-	"fmt"
-	"math"
 	"math/bits"
-	"strings"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -54,11 +50,16 @@ func (e *emitter) nanosleep() op {
 	return e.nothing()
 }
 
-// fence orders memory accesses. Warps of a block run one at a time and see each other's writes at once, so nothing is
-// left to do.
+// fence orders memory accesses. Warps of a block run one at a time and see each other's writes at once, so it only matters
+// for racecheck.
 func (e *emitter) fence() op {
 	e.check("cta gl sys gpu cluster sc acq_rel acquire release")
-	return e.nothing()
+	acquire, release := !e.in.Has("release"), !e.in.Has("acquire")
+	return func(w *warp) {
+		if r := w.cta.race; r != nil {
+			r.fence(w, w.mask, acquire, release)
+		}
+	}
 }
 
 // hint is an instruction that only concerns caches.
@@ -77,6 +78,9 @@ func (e *emitter) policy() op {
 	return func(w *warp) { w.put(d, &vec64{}) }
 }
 
+// printfArgs are the result and the parameters of vprintf.
+const printfArgs = 3
+
 // builtin is a call of a function that the simulator provides.
 func (e *emitter) builtin() op {
 	c, _ := e.in.Call()
@@ -88,7 +92,7 @@ func (e *emitter) builtin() op {
 		}
 		return func(w *warp) { w.assertFail(s) }
 	}
-	if len(e.in.args) != 3 {
+	if len(e.in.args) != printfArgs {
 		e.fail("vprintf has a result and two parameters")
 		return nil
 	}
@@ -141,58 +145,8 @@ func (w *warp) printf(s *site, lane int) {
 		}
 		return decode(p, size)
 	}
-	var out bytes.Buffer
-	for len(format) > 0 && w.cta.fault == nil {
-		i := strings.IndexByte(format, '%')
-		if i < 0 {
-			break
-		}
-		out.WriteString(format[:i])
-		format = format[i:]
-		end := strings.IndexAny(format[1:], "diouxXcsfFeEgGaAp%")
-		if end < 0 {
-			break
-		}
-		w.printOne(&out, s, lane, format[:end+2], next)
-		format = format[end+2:]
-	}
-	out.WriteString(format)
-	w.cta.out = append(w.cta.out, out.Bytes()...)
+	out := printfBytes(format, printfSource{next, func(addr uint64) string { return w.text(s, lane, addr) }})
+	w.cta.out = append(w.cta.out, out...)
 	off := lane*w.code.kernel.Local + int(s.in.args[0].off)
 	encode(w.local[off:], 4, uint64(n))
-}
-
-// printOne formats one conversion of C's printf, which Go's nearly is.
-func (w *warp) printOne(out *bytes.Buffer, s *site, lane int, verb string, next func(size int) uint64) {
-	kind := verb[len(verb)-1]
-	size := 4
-	if strings.Contains(verb, "l") || strings.Contains(verb, "z") || strings.Contains(verb, "j") {
-		size = 8
-	}
-	verb = strings.NewReplacer("l", "", "h", "", "z", "", "j", "", "t", "").Replace(verb)
-	for strings.Contains(verb, "*") {
-		verb = strings.Replace(verb, "*", fmt.Sprint(int32(next(4))), 1)
-	}
-	switch kind {
-	case '%':
-		out.WriteByte('%')
-	case 'd', 'i':
-		v := int64(next(size))
-		if size == 4 {
-			v = int64(int32(v))
-		}
-		fmt.Fprintf(out, strings.TrimSuffix(verb, "i")+"d"[:b2u(kind == 'i')], v)
-	case 'u':
-		fmt.Fprintf(out, strings.TrimSuffix(verb, "u")+"d", next(size))
-	case 'o', 'x', 'X':
-		fmt.Fprintf(out, verb, next(size))
-	case 'c':
-		fmt.Fprintf(out, verb, rune(next(4)&0xff))
-	case 's':
-		fmt.Fprintf(out, verb, w.text(s, lane, next(8)))
-	case 'p':
-		fmt.Fprintf(out, "%#x", next(8))
-	default:
-		fmt.Fprintf(out, strings.NewReplacer("a", "x", "A", "X").Replace(verb), math.Float64frombits(next(8)))
-	}
 }

@@ -15,12 +15,14 @@ type access struct {
 	size   int // bytes of one lane
 	write  bool
 	atomic bool
-	strong bool   // volatile, relaxed, acquire, release
-	plain  bool   // a store, whose bytes are in w.data
-	nc     bool   // a load by way of the cache that is not coherent
-	id     int    // in code.accesses, for global memory
-	used   uint32 // by the pragma used_bytes_mask: bytes that matter; 0 for all
-	region int    // of the assembly; 0 without
+	strong bool // volatile, relaxed, acquire, release
+	// Of strong ones: what they order on their own, and whether the value of a load is waited for, see polled.
+	acquire, release, polled bool
+	plain                    bool   // a store, whose bytes are in w.data
+	nc                       bool   // a load by way of the cache that is not coherent
+	id                       int    // in code.accesses, for global memory
+	used                     uint32 // by the pragma used_bytes_mask: bytes that matter; 0 for all
+	region                   int    // of the assembly; 0 without
 }
 
 const memMods = "global shared shared::cta local const param param::entry param::func nc volatile weak relaxed acquire release mmio " +
@@ -44,6 +46,9 @@ func (e *emitter) address(o ptx.Operand, space *ptx.Space) op {
 			t = ptx.U32
 		}
 		s = e.src(b, t)
+		if *space == ptx.Param && (e.in.fr.end >= 0 || !e.f.fn.Entry) && !e.in.Has("param::entry") {
+			*space = ptx.Local // where a parameter of a function is whose address was taken
+		}
 	case *ptx.Imm:
 		s = e.constant(uint64(b.Int()), ptx.U64)
 	case *ptx.Sym:
@@ -99,11 +104,14 @@ func (e *emitter) symbol(b *ptx.Sym, space *ptx.Space) uint64 {
 func (e *emitter) memory(o ptx.Operand, size int, write bool) (*access, op) {
 	a := &access{site: e.site, space: e.in.Space(), size: size, write: write, used: e.in.used}
 	a.strong, a.nc = talking(e.in.Inst), e.in.Has("nc") || e.in.Op == "ldu"
+	a.acquire, a.release, a.polled = e.in.Has("acquire") || e.in.Has("acq_rel"), e.in.Has("release") || e.in.Has("acq_rel"), e.polled[e.in]
 	addr := e.address(o, &a.space)
 	if a.space == ptx.SharedCluster {
 		a.space = ptx.Shared
 	}
+	e.code.signals = e.code.signals || a.strong && (a.space == ptx.Shared || a.space == ptx.Generic)
 	e.code.watch(a)
+	e.access = a
 	return a, addr
 }
 
@@ -380,6 +388,10 @@ func (w *warp) refGlobal(a *access, lane int, addr uint64) []byte {
 		return nil
 	case al.data == nil:
 		w.badAccess(a, lane, ptx.Global, addr, IllegalAddress, a.verb()+" after free", al.String())
+		return nil
+	}
+	if a.write && al.constant {
+		w.badAccess(a, lane, ptx.ConstSpace, addr, IllegalAddress, a.verb()+" to constant memory", al.String())
 		return nil
 	}
 	if w.seen {

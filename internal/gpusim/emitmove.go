@@ -23,7 +23,9 @@ func init() {
 		"cp": (*emitter).cp, "bar": (*emitter).bar, "barrier": (*emitter).bar,
 		"shfl": (*emitter).shfl, "vote": (*emitter).vote, "match": (*emitter).match, "redux": (*emitter).redux,
 		"activemask": (*emitter).activemask, "elect": (*emitter).elect,
-		"ldmatrix": (*emitter).ldmatrix, "movmatrix": (*emitter).movmatrix, "mma": (*emitter).mma,
+		"ldmatrix": (*emitter).ldmatrix, "movmatrix": (*emitter).movmatrix, "mma": (*emitter).product, "wmma": (*emitter).wmma,
+		"alloca": (*emitter).alloca, "stacksave": (*emitter).stacksave, "stackrestore": (*emitter).stackrestore,
+		"mbarrier": (*emitter).mbarrier,
 	}
 	for _, name := range []string{"add", "sub", "mad"} {
 		emitters[name] = func(e *emitter) op {
@@ -157,7 +159,7 @@ func (e *emitter) unpack(t ptx.Type, v *ptx.Vec) op {
 // window is the start of a space in generic addressing.
 func window(s ptx.Space) uint64 {
 	switch s {
-	case ptx.Shared, ptx.SharedCluster:
+	case ptx.Shared:
 		return sharedBase
 	case ptx.Local:
 		return localBase
@@ -212,7 +214,20 @@ func (e *emitter) isspacep() op {
 	}
 	space := e.in.Space()
 	s, d := e.src(e.in.Args[1], ptx.U64), e.dst(e.in.Args[0], ptx.Pred)
-	return e.predicate(d, func(a, _ uint64) bool { return spaceAt(a) == space }, s, s)
+	return func(w *warp) {
+		w.setPred(d.i, w.compare(func(a, _ uint64) bool { return w.spaceOf(a) == space }, s, s))
+	}
+}
+
+// spaceOf is spaceAt that tells constant memory, which has no window of its own, from global memory.
+func (w *warp) spaceOf(addr uint64) ptx.Space {
+	space := spaceAt(addr)
+	if space == ptx.Global {
+		if al := w.cta.grid.dev.find(addr); al != nil && al.constant {
+			return ptx.ConstSpace
+		}
+	}
+	return space
 }
 
 // predicate sets a predicate by a comparison in each lane.
@@ -425,21 +440,21 @@ func (e *emitter) carry() op {
 		s[i] = e.src(e.in.Args[1+i], t)
 	}
 	d := e.dst(e.in.Args[0], t)
-	sets, last := e.in.Has("cc"), s[n-1]
+	sets, last, mad, sub, width := e.in.Has("cc"), s[n-1], base == "mad", base == "sub", t.Bits()
 	return func(w *warp) {
 		a, b, c := w.wide(s[0], 0), w.wide(s[1], 1), w.wide(last, 2)
 		var out vec64
 		var cc uint32
 		for i := range out {
 			x, y := a[i], b[i]
-			if base == "mad" {
+			if mad {
 				x, y = mul(a[i], b[i]), c[i]
 			}
 			var in uint64
 			if takes {
 				in = uint64(w.cc >> i & 1)
 			}
-			r, o := addCarry(x, y, in, base == "sub", t.Bits())
+			r, o := addCarry(x, y, in, sub, width)
 			out[i] = r
 			cc |= uint32(o) << i
 		}

@@ -93,7 +93,7 @@ func (e *emitter) lop3() op {
 	if !e.in.Has("and") && !e.in.Has("or") {
 		return e.arithmetic()
 	}
-	e.check("and or BoolOp")
+	e.check("and or")
 	e.arity(6, 6)
 	pair, ok := e.arg(0).(*ptx.Pair)
 	if e.err != nil || !ok || e.in.Type() != ptx.B32 {

@@ -6,19 +6,10 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// waitFor makes the instruction wait for the lanes of a member mask, then run. A lane that names a mask without itself
-// is a finding.
+// waitFor makes the instruction wait for the lanes of a member mask, then run for all lanes that gave the same mask. A lane
+// that names a mask without itself is a finding.
 func (e *emitter) waitFor(mask slot, run op) op {
-	s := e.site
-	e.term = &terminator{kind: termSync, p: -1, site: s, run: run, all: e.always(mask, full), need: func(w *warp) uint32 {
-		need := uint32(w.get(mask, lowest(w.mask)))
-		for m := w.mask; m != 0; m &= m - 1 {
-			if i := lowest(m); w.get(mask, i)>>i&1 == 0 {
-				w.cta.note(w, s, 1<<i, Synccheck, "the member mask lacks the executing lane")
-			}
-		}
-		return need
-	}}
+	e.term = &terminator{kind: termSync, p: -1, site: e.site, run: run, mask: mask, all: e.always(mask, full)}
 	return nil
 }
 
@@ -31,12 +22,12 @@ func (e *emitter) always(s slot, v uint32) bool {
 // waitAll makes the instruction wait for all lanes of the warp that have not exited.
 func (e *emitter) waitAll(run op) op {
 	s := e.site
-	e.term = &terminator{kind: termSync, p: -1, site: s, all: true, run: func(w *warp) {
+	e.term = &terminator{kind: termSync, p: -1, site: s, all: true, whole: true, run: func(w *warp) {
 		if w.mask != full {
 			w.cta.note(w, s, w.mask, Synccheck, "lanes have exited before an instruction of the whole warp")
 		}
 		run(w)
-	}, need: func(w *warp) uint32 { return w.live }}
+	}}
 	return nil
 }
 
@@ -74,12 +65,13 @@ func (e *emitter) shfl() op {
 	d, p := e.destPair(e.in.Args[0], ptx.B32)
 	s := e.site
 	sources, valid, fixed := e.fixedShuffle(from, b, c)
-	return e.waitFor(mask, func(w *warp) {
+	return e.waitFor(mask, e.passing(func(w *warp) {
 		if fixed && w.mask == full {
 			in, out := w.r[a.i], &w.r[d.i]
 			for i, j := range &sources {
 				out[i] = in[j&31]
 			}
+			w.from = &sources
 			if p >= 0 {
 				w.p[p] = valid
 			}
@@ -87,6 +79,7 @@ func (e *emitter) shfl() op {
 		}
 		in := w.r[a.i] // lanes read what others had before any writes
 		var ok uint32
+		w.from = &w.fromAny
 		for m := w.mask; m != 0; m &= m - 1 {
 			i := lowest(m)
 			bv, cv := int(w.r[b.i][i]&31), int(w.r[c.i][i])
@@ -99,12 +92,31 @@ func (e *emitter) shfl() op {
 			if w.mask>>(j&31)&1 == 0 {
 				w.cta.note(w, s, 1<<i, Synccheck, "a shuffle reads a lane that takes no part")
 			}
-			w.r[d.i][i] = in[j&31]
+			w.r[d.i][i], w.from[i] = in[j&31], uint8(j&31)
 		}
 		if p >= 0 {
 			w.setPred(p, ok)
 		}
-	})
+	}))
+}
+
+// passing makes a shuffle pass on what is undefined as well.
+func (e *emitter) passing(run op) op {
+	from, to := e.shuffled()
+	if !e.v.poison || to < 0 {
+		return run
+	}
+	return func(w *warp) {
+		var bad uint32
+		var p *parts
+		if from >= 0 {
+			if bad = w.undef[from]; w.parts[from] != nil {
+				p = new(*w.parts[from])
+			}
+		}
+		run(w)
+		w.passUndef(to, bad, p, w.from)
+	}
 }
 
 // fixedShuffle is where each lane reads, and which lanes read within bounds, if b and c are constants.
@@ -143,12 +155,12 @@ func (e *emitter) vote() op {
 	mask := e.src(e.in.Args[2], ptx.B32)
 	if e.in.Has("ballot") {
 		d := e.dst(e.in.Args[0], ptx.B32)
-		return e.waitFor(mask, func(w *warp) { w.putAll(d, w.pred(a, neg)&w.member(mask)) })
+		return e.waitFor(mask, func(w *warp) { w.putAll(d, w.pred(a, neg)&w.company(mask)) })
 	}
 	d := e.dst(e.in.Args[0], ptx.Pred).i
 	all, any := e.in.Has("all"), e.in.Has("any")
 	return e.waitFor(mask, func(w *warp) {
-		in := w.member(mask)
+		in := w.company(mask)
 		v := w.pred(a, neg) & in
 		if any && v != 0 || all && v == in || !any && !all && (v == 0 || v == in) {
 			w.setPred(d, full)
@@ -158,8 +170,8 @@ func (e *emitter) vote() op {
 	})
 }
 
-// member is the lanes of the mask that are here.
-func (w *warp) member(mask slot) uint32 { return uint32(w.get(mask, lowest(w.mask))) & w.mask }
+// company is the lanes of the mask that are here; all that are here gave the same.
+func (w *warp) company(mask slot) uint32 { return uint32(w.get(mask, lowest(w.mask))) & w.mask }
 
 // putAll writes one value to all active lanes.
 func (w *warp) putAll(d slot, v uint32) {
@@ -188,7 +200,7 @@ func (e *emitter) elect() op {
 	mask := e.src(e.in.Args[1], ptx.B32)
 	d, p := e.destPair(e.in.Args[0], ptx.B32)
 	return e.waitFor(mask, func(w *warp) {
-		leader := lowest(w.member(mask))
+		leader := lowest(w.company(mask))
 		w.putAll(d, uint32(leader))
 		if p >= 0 {
 			w.setPred(p, 1<<leader)
@@ -209,7 +221,7 @@ func (e *emitter) match() op {
 	all := e.in.Has("all")
 	return e.waitFor(mask, func(w *warp) {
 		v := *w.wide(a, 0)
-		in := w.member(mask)
+		in := w.company(mask)
 		if all {
 			w.matchAll(d, p, &v, in)
 			return
@@ -267,7 +279,7 @@ func (e *emitter) redux() op {
 	a, mask := e.src(e.in.Args[1], t), e.src(e.in.Args[2], ptx.B32)
 	d := e.dst(e.in.Args[0], t)
 	return e.waitFor(mask, func(w *warp) {
-		m := w.member(mask)
+		m := w.company(mask)
 		r := w.get(a, lowest(m))
 		for m &= m - 1; m != 0; m &= m - 1 {
 			r = f(r, w.get(a, lowest(m)), 0, 0)
@@ -313,6 +325,9 @@ func (e *emitter) bar() op {
 	if len(args) > 2 || b.arrive && !b.hasCount {
 		e.fail("wants a barrier and a number of threads")
 	}
+	_, id := e.constantOf(b.id)
+	_, count := e.constantOf(b.count)
+	b.fixed = id && (count || !b.hasCount)
 	e.term = &terminator{kind: termBar, p: -1, site: e.site, bar: b}
 	return nil
 }

@@ -89,6 +89,30 @@ type Finding struct {
 	Size   int    // of the access in bytes
 	Alloc  string // the allocation concerned, or the nearest: address range and tag
 	Count  int    // how often this check found something at this instruction
+	Other  Place  // the access that this one collides with; zero for other findings
+}
+
+// Place is an instruction of a kernel.
+type Place struct {
+	Line   int    // in the PTX file
+	Source string // "file:line" by .loc, empty without
+	Inst   string // the opcode
+}
+
+// Message is what happened, with the other access.
+func (f Finding) Message() string {
+	if f.Other.Line == 0 {
+		return f.Msg
+	}
+	return f.Msg + f.Other.aside()
+}
+
+func (p Place) aside() string {
+	at := p.Source
+	if at != "" {
+		at = ", " + at
+	}
+	return fmt.Sprintf(" (the other is %s at PTX line %d%s)", p.Inst, p.Line, at)
 }
 
 func (f Finding) String() string {
@@ -96,7 +120,7 @@ func (f Finding) String() string {
 	if f.Check != 0 {
 		b.WriteString(f.Check.String() + ": ")
 	}
-	b.WriteString(f.Msg)
+	b.WriteString(f.Message())
 	if f.Space != "" {
 		fmt.Fprintf(&b, " (%s address %#x, %d bytes)", f.Space, f.Addr, f.Size)
 	}

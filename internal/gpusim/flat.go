@@ -2,6 +2,7 @@ package gpusim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -9,18 +10,20 @@ import (
 // flat is a function with all its calls inlined: one list of instructions over one set of registers. PTX forbids what
 // would not fit (recursion needs an explicit stack, calls through registers a prototype); both are refused.
 type flat struct {
-	prog   *Program
-	fn     *ptx.Func
-	code   []finst
-	labels []int // label -> index into code
-	regs   []ptx.RegInfo
-	locals int64 // bytes of local memory of a thread
-	shared int64 // bytes of static shared memory of a block
-	vars   map[*ptx.Var]place
-	params int64
-	active []*ptx.Func // being inlined
-	loc    *ptx.Loc
-	bytes  uint32 // of the pragma used_bytes_mask, for the next load; 0 without
+	prog    *Program
+	fn      *ptx.Func
+	code    []finst
+	labels  []int // label -> index into code
+	regs    []ptx.RegInfo
+	locals  int64 // bytes of local memory of a thread
+	stack   int64 // where in it alloca begins
+	shared  int64 // bytes of static shared memory of a block
+	dynamic int64 // alignment that dynamic shared memory asks for
+	vars    map[*ptx.Var]place
+	params  int64
+	active  []*ptx.Func // being inlined
+	loc     *ptx.Loc
+	bytes   uint32 // of the pragma used_bytes_mask, for the next load; 0 without
 }
 
 // finst is an instruction in its place.
@@ -51,6 +54,41 @@ type place struct {
 
 const maxInlined = 1 << 20 // instructions
 
+// inlinedSize is how many instructions a function has with its calls inlined, counted up to a little above maxInlined. A
+// function that calls itself is refused elsewhere.
+func (p *Program) inlinedSize(fn *ptx.Func) int {
+	if n, ok := p.sizes[fn]; ok {
+		return n
+	}
+	p.sizes[fn] = 0
+	n := 0
+	for in := range fn.Insts() {
+		n++
+		if c, ok := in.Call(); ok {
+			if s, ok := c.Target.(*ptx.Sym); ok {
+				if to := p.module.Callee(s.Name); to != nil && to.Body != nil {
+					n += p.inlinedSize(to)
+				}
+			}
+		}
+		n = min(n, maxInlined+1)
+	}
+	p.sizes[fn] = n
+	return n
+}
+
+// checkSize refuses what inlining would make too large.
+func (p *Program) checkSize(fn *ptx.Func) error {
+	if p.inlinedSize(fn) <= maxInlined {
+		return nil
+	}
+	kind := "function "
+	if fn.Entry {
+		kind = "kernel "
+	}
+	return &unsupported{fn.Pos, kind + fn.Name, fmt.Sprintf("it has more than %d instructions once its calls are inlined", maxInlined)}
+}
+
 func flatten(prog *Program, fn *ptx.Func) (*flat, error) {
 	f := &flat{prog: prog, fn: fn, vars: map[*ptx.Var]place{}}
 	fr := f.newFrame(fn)
@@ -71,6 +109,7 @@ func flatten(prog *Program, fn *ptx.Func) (*flat, error) {
 		return nil, err
 	}
 	f.code = append(f.code, finst{Inst: &ptx.Inst{Pos: fn.Pos, Op: "exit"}, fr: fr})
+	f.reserveStack()
 	return f, nil
 }
 
@@ -143,7 +182,9 @@ func (f *flat) stmt(s ptx.Stmt, fr *frame) error {
 	case *ptx.Var:
 		return f.declare(s, fr)
 	case *ptx.Loc:
-		f.loc = s
+		if s.Line > 0 || f.loc == nil { // clang gives line 0 to what it cannot place
+			f.loc = s
+		}
 	case *ptx.Pragma:
 		for _, t := range s.Texts {
 			if _, err := fmt.Sscanf(t, "used_bytes_mask %v", &f.bytes); err != nil {
@@ -161,7 +202,13 @@ func (f *flat) declare(v *ptx.Var, fr *frame) error {
 	case ptx.Shared:
 		f.placeShared(v)
 	case ptx.Global, ptx.ConstSpace:
-		return f.prog.placeGlobal(v)
+		if _, ok := f.prog.globals[v]; ok { // placed once, however often the body is inlined
+			return nil
+		}
+		if err := f.prog.placeGlobal(v); err != nil {
+			return err
+		}
+		return f.prog.initialise(v)
 	default:
 		return &unsupported{v.Pos, "." + v.Space.String(), "variables of this space in a body"}
 	}
@@ -178,9 +225,15 @@ func (f *flat) placeShared(v *ptx.Var) place {
 		p.off = f.shared
 		f.shared += v.Size()
 	}
+	if p.dynamic {
+		f.dynamic = max(f.dynamic, v.Alignment())
+	}
 	f.vars[v] = p
 	return p
 }
+
+// dynamicStart is where dynamic shared memory begins: on 16 bytes, or what its declarations ask for.
+func (f *flat) dynamicStart() int64 { return align(f.shared, max(f.dynamic, 16)) }
 
 // find is the place of a variable as an instruction of the frame sees it.
 func (f *flat) find(v *ptx.Var, fr *frame) (place, bool) {
@@ -198,12 +251,9 @@ func (f *flat) find(v *ptx.Var, fr *frame) (place, bool) {
 
 // converges are the opcodes whose lanes wait for each other; a predicate before one becomes a branch around it.
 var converges = map[string]bool{"bar": true, "barrier": true, "shfl": true, "vote": true, "match": true, "redux": true,
-	"elect": true, "mma": true, "ldmatrix": true, "movmatrix": true, "call": true, "brx": true}
+	"elect": true, "mma": true, "ldmatrix": true, "movmatrix": true, "wmma": true, "call": true, "brx": true}
 
 func (f *flat) inst(in *ptx.Inst, fr *frame) error {
-	if len(f.code) > maxInlined {
-		return notSupported(in, "the kernel has more than %d instructions after inlining", maxInlined)
-	}
 	if in.Guard != nil && converges[in.Op] {
 		over := f.newLabel()
 		skip := *in.Guard
@@ -275,39 +325,124 @@ func (f *flat) call(in *ptx.Inst, fr *frame) error {
 	if !ok || !direct {
 		return notSupported(in, "a call through a register")
 	}
-	fn := f.prog.module.Func(sym.Name)
+	fn := f.prog.module.Callee(sym.Name)
 	if fn == nil {
 		return notSupported(in, "function %s is not declared", sym.Name)
 	}
-	actual := append(append([]ptx.Operand{}, c.Ret...), c.Args...)
-	places := make([]place, len(actual))
-	for i, a := range actual {
-		s, ok := a.(*ptx.Sym)
-		if !ok || s.Var == nil || s.Off != 0 {
-			return notSupported(in, "an argument that is not a .param variable")
-		}
-		if places[i], ok = f.find(s.Var, fr); !ok || places[i].space != ptx.Local {
-			return notSupported(in, "an argument that is not a local .param variable")
-		}
-	}
 	if fn.Body == nil {
-		if sym.Name != "vprintf" && sym.Name != "__assertfail" {
-			return notSupported(in, "external function %s", sym.Name)
-		}
-		e := f.emit(in, fr)
-		e.args = places
-		return nil
+		return f.provided(in, fr, sym.Name, slices.Concat(c.Ret, c.Args))
 	}
-	formal := append(append([]*ptx.Var{}, fn.Ret...), fn.Params...)
-	if len(formal) != len(actual) {
-		return notSupported(in, "%d arguments and results for the %d of %s", len(actual), len(formal), fn.Name)
+	if len(fn.Ret) != len(c.Ret) || len(fn.Params) != len(c.Args) {
+		return notSupported(in, "%d arguments and %d results for the %d and %d of %s", len(c.Args), len(c.Ret), len(fn.Params), len(fn.Ret), fn.Name)
 	}
 	inner := f.newFrame(fn)
 	inner.end = f.newLabel()
-	for i, v := range formal {
-		inner.vars[v] = places[i]
+	pass := passing{f: f, in: in, outer: fr, inner: inner}
+	for i, v := range fn.Params {
+		if err := pass.param(v, fn.Formals[len(fn.Ret)+i], c.Args[i], false); err != nil {
+			return err
+		}
 	}
-	err := f.body(fn, inner)
+	for i, v := range fn.Ret {
+		if err := pass.param(v, fn.Formals[i], c.Ret[i], true); err != nil {
+			return err
+		}
+	}
+	giveBack := func() {}
+	if takesStack(fn) {
+		giveBack = f.keepStack(in.Pos, fr)
+	}
+	if err := f.body(fn, inner); err != nil {
+		return err
+	}
 	f.labels[inner.end] = len(f.code)
-	return err
+	giveBack()
+	for _, r := range pass.results {
+		f.emit(r, fr)
+	}
+	return nil
+}
+
+// provided is a call of a function of the simulator's.
+func (f *flat) provided(in *ptx.Inst, fr *frame, name string, actual []ptx.Operand) error {
+	if name != "vprintf" && name != "__assertfail" {
+		return notSupported(in, "external function %s", name)
+	}
+	places := make([]place, len(actual))
+	for i, a := range actual {
+		p, ok := f.actual(a, fr)
+		if !ok {
+			return notSupported(in, "an argument that is not a local .param variable")
+		}
+		places[i] = p
+	}
+	f.emit(in, fr).args = places
+	return nil
+}
+
+// actual is the place of an argument that is a local .param variable.
+func (f *flat) actual(a ptx.Operand, fr *frame) (place, bool) {
+	s, ok := a.(*ptx.Sym)
+	if !ok || s.Var == nil || s.Off != 0 {
+		return place{}, false
+	}
+	p, ok := f.find(s.Var, fr)
+	return p, ok && p.space == ptx.Local
+}
+
+// passing is the arguments and results of an inlined call. A .param variable given for one becomes the callee's; what is a
+// register on either side is moved, loaded or stored.
+type passing struct {
+	f            *flat
+	in           *ptx.Inst
+	outer, inner *frame
+	results      []*ptx.Inst // behind the callee's body
+}
+
+// param passes a for v, which is register id of the callee, or in memory if that is -1.
+func (p *passing) param(v *ptx.Var, id int, a ptx.Operand, result bool) error {
+	at, inMemory := p.f.actual(a, p.outer)
+	formalReg := id >= 0
+	switch a.(type) {
+	case *ptx.Sink:
+		p.inner.vars[v] = p.f.local(v)
+		return nil
+	case *ptx.Reg, *ptx.Imm:
+	default:
+		if !inMemory {
+			return notSupported(p.in, "an argument that is neither a register, a number nor a local .param variable")
+		}
+	}
+	if !formalReg && inMemory {
+		p.inner.vars[v] = at
+		return nil
+	}
+	formal, mods := ptx.Operand(nil), []string{v.Type.String()}
+	switch {
+	case v.Vec > 0 || v.Dims != nil:
+		return notSupported(p.in, "a vector or an array passed in a register")
+	case formalReg: // as the caller's frame sees it
+		formal = &ptx.Reg{Pos: p.in.Pos, Name: v.Name, ID: p.inner.reg + id - p.outer.reg}
+	default:
+		tmp := *v
+		p.inner.vars[v] = p.f.local(v)
+		p.outer.vars[&tmp] = p.inner.vars[v]
+		formal = &ptx.Addr{Pos: p.in.Pos, Base: &ptx.Sym{Pos: p.in.Pos, Name: v.Name, Var: &tmp}}
+	}
+	op := "mov"
+	if inMemory {
+		a = &ptx.Addr{Pos: p.in.Pos, Base: a}
+	}
+	if inMemory || !formalReg {
+		mods = []string{"param", fmt.Sprintf("b%d", v.Type.Bits())}
+		if op = "st"; inMemory != result {
+			op = "ld"
+		}
+	}
+	if result {
+		p.results = append(p.results, &ptx.Inst{Pos: p.in.Pos, Op: op, Mods: mods, Args: []ptx.Operand{a, formal}})
+		return nil
+	}
+	p.f.emit(&ptx.Inst{Pos: p.in.Pos, Op: op, Mods: mods, Args: []ptx.Operand{formal, a}}, p.outer)
+	return nil
 }

@@ -72,12 +72,15 @@ func modeOf(in *ptx.Inst) rounding {
 	return rn
 }
 
+// notSimulated is said of opcodes that a card has.
+const notSimulated = "the simulator does not have this instruction"
+
 // formOf finds the arithmetic of an instruction by its opcode.
 func formOf(in *ptx.Inst) (form, error) {
 	if build := forms[in.Op]; build != nil {
 		return build(in)
 	}
-	return form{}, notSupported(in, "unknown opcode")
+	return form{}, notSupported(in, notSimulated)
 }
 
 // hasForm reports whether an opcode is plain arithmetic: operands in, one result out.

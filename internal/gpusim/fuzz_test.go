@@ -15,6 +15,11 @@ func FuzzRun(f *testing.F) {
 		f.Add(head+".visible .entry "+k[:strings.LastIndex(k, "}")+1], uint64(i))
 	}
 	f.Add(wrap(".reg .b32 %x, %y; .shared .b8 s[64];", "ld.shared.u32 %x, [s]; bar.sync 0; brx.idx %x, t; t: .branchtargets A, B; A: B: atom.shared.add.u32 %y, [s], 1;"), uint64(3))
+	const version = ".version 7.4\n.target sm_80\n.address_size 64\n"
+	f.Add(version+pipelined, uint64(15))
+	f.Add(version+stacked, uint64(1))
+	f.Add(wrap(".reg .b32 %x<8>, %z<8>;", "wmma.load.a.sync.aligned.row.m16n16k16.f16 {%x0,%x1,%x2,%x3,%x4,%x5,%x6,%x7}, [%in], %lane; "+
+		"mma.sync.aligned.m8n8k32.row.col.s32.s4.u4.s32 {%z0,%z1}, {%x2}, {%x3}, {%z0,%z1};"), uint64(8))
 	f.Fuzz(func(t *testing.T, src string, seed uint64) {
 		m, err := ptx.Parse(src)
 		if err != nil {

@@ -270,8 +270,8 @@ func floatToInt(f oracleFormat, b uint64, mode string, n int, signed bool) uint6
 	mask := new(big.Int).SetUint64(math.MaxUint64 >> (64 - n))
 	v, ok := f.value(b)
 	switch {
-	case nan && n == 64:
-		return 1 << 63
+	case nan && (n == 64 || f.width() == 64):
+		return 1 << (n - 1)
 	case nan:
 		return 0
 	case !ok && neg:

@@ -73,9 +73,10 @@ type Report struct {
 	Findings  []Finding // in the order of blocks
 	Counters  Counters
 	Occupancy Occupancy
-	Registers int    // per thread, estimated from liveness
-	Shared    int    // bytes per block, static and dynamic
-	Output    []byte // of vprintf, in the order of blocks
+	Registers int      // per thread, estimated from liveness
+	Shared    int      // bytes per block, static and dynamic
+	Output    []byte   // of vprintf, in the order of blocks
+	Notes     []string // what the checks left out, and why
 }
 
 // grid is a launch under way.
@@ -95,6 +96,7 @@ type grid struct {
 	serial      uint64
 	total       int
 	stale       *stale // nil without ld.global.nc or racecheck
+	omitted     omission
 
 	stop    <-chan struct{}
 	stopped atomic.Bool
@@ -110,6 +112,7 @@ type result struct {
 	index    int
 	fault    *Fault
 	findings []Finding
+	omitted  omission
 	out      []byte
 	tally    tally // with a fault
 }
@@ -184,17 +187,22 @@ func newGrid(d *Device, c *code, gridDim, block [3]int, dynShared int, params []
 		g.total *= gridDim[i]
 		g.threads *= block[i]
 	}
-	g.shared = c.kernel.Shared
-	if dynShared > 0 {
-		g.shared = c.dynamic + dynShared
-	}
+	g.shared = c.kernel.sharedWith(dynShared)
 	if g.limit <= 0 {
 		g.limit = 1e10
 	}
 	g.stop = o.Stop
 	g.failed.Store(int64(g.total))
-	g.stale = newStale(c, o.Checks)
+	g.stale, g.omitted = newStale(c, o.Checks)
 	return g
+}
+
+// sharedWith is the shared memory of a block that has so many dynamic bytes.
+func (k *Kernel) sharedWith(dynamic int) int {
+	if dynamic > 0 {
+		return k.dynamic + dynamic
+	}
+	return k.Shared
 }
 
 // admissible checks what the driver checks before a launch.
@@ -219,11 +227,14 @@ func (d *Device) admissible(k *Kernel, gridDim, block [3]int, dynShared int, par
 	if n > d.Card.ThreadsPerBlock {
 		return refuse(InvalidValue, "a block of %v is %d threads, more than %d", block, n, d.Card.ThreadsPerBlock)
 	}
-	if n > k.MaxBlock || k.Required != [3]int{} && k.Required != block {
-		return refuse(InvalidValue, "a block of %v threads; %s was compiled for at most %d, exactly %v", block, k.Name, k.MaxBlock, k.Required)
+	if k.Required != [3]int{} && k.Required != block {
+		return refuse(InvalidValue, "a block of %v threads; %s was compiled for exactly %v", block, k.Name, k.Required)
 	}
-	if dynShared < 0 || k.Shared+dynShared > d.Card.SharedPerBlock {
-		return refuse(InvalidValue, "%d bytes of shared memory, %d of them dynamic; %s has %d per block", k.Shared+dynShared, dynShared, d.Card.Name, d.Card.SharedPerBlock)
+	if n > k.MaxBlock {
+		return refuse(InvalidValue, "a block of %v is %d threads; %s was compiled for at most %d", block, n, k.Name, k.MaxBlock)
+	}
+	if shared := k.sharedWith(dynShared); dynShared < 0 || shared > d.Card.SharedPerBlock {
+		return refuse(InvalidValue, "%d bytes of shared memory, %d of them dynamic; %s has %d per block", shared, dynShared, d.Card.Name, d.Card.SharedPerBlock)
 	}
 	if len(params) != k.Params {
 		return refuse(InvalidValue, "%d bytes of parameters; %s takes %d", len(params), k.Name, k.Params)
@@ -358,10 +369,10 @@ func (g *grid) dismiss(wk *worker) {
 // finish keeps what a block leaves behind.
 func (g *grid) finish(c *cta) {
 	c.worker.tally.add(&c.tally)
-	if c.fault == nil && len(c.findings) == 0 && len(c.out) == 0 {
+	if c.fault == nil && len(c.findings) == 0 && len(c.out) == 0 && c.omitted == 0 {
 		return
 	}
-	r := result{index: c.index, fault: c.fault, findings: c.findings, out: c.out}
+	r := result{index: c.index, fault: c.fault, findings: c.findings, omitted: c.omitted, out: c.out}
 	if c.fault != nil {
 		r.tally = newTally(g.code)
 		r.tally.add(&c.tally)
@@ -428,6 +439,7 @@ func (g *grid) report(workers []*worker) *Report {
 	}
 	for _, r := range g.results {
 		rep.Output = append(rep.Output, r.out...)
+		g.omitted |= r.omitted
 		for _, f := range r.findings {
 			rep.add(f)
 		}
@@ -444,6 +456,10 @@ func (g *grid) report(workers []*worker) *Report {
 			rep.add(f)
 		}
 	}
+	if len(rep.Findings) == maxReported {
+		g.omitted |= omitsFindings
+	}
+	rep.Notes = g.omitted.notes()
 	for _, t := range counted {
 		t.spread(g.code)
 		t.count(g.code, &rep.Counters)
@@ -472,7 +488,7 @@ func (t *tally) count(k *code, c *Counters) {
 func (r *Report) add(f Finding) {
 	for i := range r.Findings {
 		x := &r.Findings[i]
-		if x.Check == f.Check && x.Line == f.Line && x.Msg == f.Msg {
+		if x.Check == f.Check && x.Line == f.Line && x.Msg == f.Msg && x.Other.Line == f.Other.Line {
 			x.Count += f.Count
 			return
 		}

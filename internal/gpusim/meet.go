@@ -1,31 +1,98 @@
 package gpusim
 
-// trySync runs the instruction that splits wait at in block pc, if all the lanes that it needs are there.
-func (w *warp) trySync(pc int) bool {
-	t := &w.code.blocks[pc].term
-	var here uint32
-	for i := range w.splits {
-		if w.meets(&w.splits[i], pc) {
-			here |= w.splits[i].mask
+// An instruction that waits for lanes of its warp names them by a member mask. Lanes that name the same ones wait for each
+// other, whatever others do at the same place: tiles of a warp, as cooperative groups have them, run on their own.
+
+// member is the mask that a lane gives a terminator.
+func (w *warp) member(t *terminator, lane int) uint32 {
+	if t.whole {
+		return w.live
+	}
+	return uint32(w.get(t.mask, lane))
+}
+
+// sameMask is the mask of the lowest of some lanes, and those of them that give the same.
+func (w *warp) sameMask(t *terminator, lanes uint32) (mask, same uint32) {
+	mask = w.member(t, lowest(lanes))
+	if t.whole || t.all {
+		return mask, lanes
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		if i := lowest(m); w.member(t, i) == mask {
+			same |= 1 << i
 		}
 	}
-	if here == 0 {
-		return false
+	return mask, same
+}
+
+// reach brings the active lanes, those of split s, to an instruction that waits for lanes. It reports whether they go on.
+func (w *warp) reach(s int, t *terminator) bool {
+	if !t.whole && !t.all {
+		for m := w.mask; m != 0; m &= m - 1 {
+			if i := lowest(m); w.member(t, i)>>i&1 == 0 {
+				w.cta.note(w, t.site, 1<<i, Synccheck, "the member mask lacks the executing lane")
+			}
+		}
 	}
-	w.mask = here
-	need := t.need(w) & w.live
-	if need&^here != 0 {
-		return false
+	if mask, same := w.sameMask(t, w.mask); same == w.mask && mask&w.live&^same == 0 {
+		t.run(w)
+		return w.cta.fault == nil
 	}
-	t.run(w) // once for all of them: it puts each lane's accesses before those of every other
+	w.splits[s].state = atSync
+	w.trySync(w.splits[s].pc)
+	return false
+}
+
+// trySync runs the instruction that splits wait at in block pc, for those lanes whose company is complete. It reports
+// whether there were any.
+func (w *warp) trySync(pc int) (any bool) {
+	var here uint32
+	var masks [warpSize]uint32
+	for i := range w.splits {
+		if sp := &w.splits[i]; w.meets(sp, pc) {
+			here |= sp.mask
+			for m := sp.mask; m != 0; m &= m - 1 {
+				masks[lowest(m)] = w.member(&w.code.blocks[sp.pc].term, lowest(m))
+			}
+		}
+	}
+	for here != 0 && w.cta.fault == nil {
+		mask, same := masks[lowest(here)], uint32(0)
+		for m := here; m != 0; m &= m - 1 {
+			if i := lowest(m); masks[i] == mask {
+				same |= 1 << i
+			}
+		}
+		here &^= same
+		if mask&w.live&^same == 0 {
+			w.mask = same
+			w.code.blocks[pc].term.run(w)
+			w.goOn(pc, same)
+			any = true
+		}
+	}
+	if any {
+		w.merge()
+	}
+	return any
+}
+
+// goOn lets lanes go on behind the instruction of block pc; the others of their splits wait there still.
+func (w *warp) goOn(pc int, lanes uint32) {
 	for i := range w.splits {
 		sp := &w.splits[i]
-		if w.meets(sp, pc) {
-			sp.state, sp.pc = ready, w.code.blocks[sp.pc].next
+		if !w.meets(sp, pc) || sp.mask&lanes == 0 {
+			continue
 		}
+		next := w.code.blocks[sp.pc].next
+		if rest := sp.mask &^ lanes; rest != 0 {
+			done := split{pc: next, mask: sp.mask & lanes, node: sp.node}
+			sp.mask = rest
+			w.splits = append(w.splits, done)
+			continue
+		}
+		sp.state, sp.pc = ready, next
 	}
-	w.merge()
-	return true
 }
 
 // meets is whether a split waits at block pc, or at another bar.warp.sync if that is one.

@@ -21,7 +21,8 @@ const (
 	localBase  = 0x1_0001_0000_0000
 	paramBase  = 0x1_0002_0000_0000
 	windowSize = 1 << 24
-	redZone    = 256 // at least so many bytes between allocations
+	before     = 1 << 30 // an address so close before the first allocation still missed that one
+	redZone    = 256     // at least so many bytes between allocations
 	maxFreed   = 4096
 )
 
@@ -54,6 +55,7 @@ type allocation struct {
 	tag      string
 	freedBy  string
 	readOnly bool
+	constant bool                    // a .const variable
 	marks    atomic.Pointer[sectors] // of the launch under way, see stale
 }
 
@@ -132,6 +134,18 @@ func (d *Device) Alloc(size int, tag string) (uint64, error) {
 const offHeap = 1 << 20
 
 func (d *Device) alloc(size int, tag string) (*allocation, error) {
+	a, err := d.reserve(size, tag)
+	if err == nil && d.track {
+		a.init = make([]byte, size)
+		for i := range a.data {
+			a.data[i] = poisonByte
+		}
+	}
+	return a, err
+}
+
+// reserve is alloc of zeroed bytes that count as written.
+func (d *Device) reserve(size int, tag string) (*allocation, error) {
 	a := &allocation{lo: d.next, hi: d.next + uint64(size), tag: tag}
 	if uint64(size) > d.base+heapSize-redZone-d.next {
 		return nil, refuse(OutOfMemory, "the device's addresses, which are never used twice, are at their end")
@@ -144,12 +158,6 @@ func (d *Device) alloc(size int, tag string) (*allocation, error) {
 			return nil, refuse(OutOfMemory, "the host has no %d bytes: %v", size, err)
 		}
 		a.data = a.block.Bytes()
-	}
-	if d.track {
-		a.init = make([]byte, size)
-		for i := range a.data {
-			a.data[i] = poisonByte
-		}
 	}
 	d.next = (a.hi + redZone + 255) &^ 255
 	d.used += int64(size)
@@ -228,7 +236,7 @@ func (d *Device) nearest(addr uint64) string {
 		return a.String()
 	}
 	switch {
-	case d.Owns(addr):
+	case d.Owns(addr), addr < d.base && d.base-addr <= before:
 	case addr-heapBase < maxDevices*heapSize:
 		return "the address is another device's, which is no peer or has no allocation there"
 	default:

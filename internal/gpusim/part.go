@@ -121,7 +121,10 @@ func Copy(dst *Device, to uint64, src *Device, from uint64, n int) error {
 		return err
 	}
 	copy(out, in)
-	if a.init != nil && b.init != nil {
+	switch {
+	case a.init == nil:
+		b.mark(to, n)
+	case b.init != nil:
 		copy(b.init[to-b.lo:][:n], a.init[from-a.lo:])
 	}
 	return nil
@@ -143,9 +146,10 @@ func (p *Program) Unload(tag string) error {
 
 // Global finds a variable of the module by name.
 func (p *Program) Global(name string) (addr uint64, bytes int, ok bool) {
-	a := p.allocs[name]
-	if a == nil {
-		return 0, 0, false
+	for v := range p.module.Vars() {
+		if a := p.allocs[v]; a != nil && v.Name == name {
+			return a.lo, int(a.hi - a.lo), true
+		}
 	}
-	return a.lo, int(a.hi - a.lo), true
+	return 0, 0, false
 }

@@ -1,6 +1,10 @@
 package gpusim
 
-import "github.com/warpline-ml/warpline/internal/ptx"
+import (
+	"bytes"
+
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
 
 // Compilers put 16-bit values that are undefined into halves of registers, and take only the other halves out again. So
 // poison has the granularity of bytes where a vector is packed into a register and unpacked from it; everywhere else a
@@ -73,17 +77,7 @@ func (w *warp) undefBytes(r, from, n int) uint32 {
 
 // setBytes notes the lanes in which some bytes of a register are undefined.
 func (w *warp) setBytes(r, from, n int, bad uint32) {
-	p := w.parts[r]
-	if p == nil {
-		if w.parts == nil {
-			w.parts = map[int]*parts{}
-		}
-		p = new(parts)
-		for i := range p {
-			p[i] = full
-		}
-		w.parts[r] = p
-	}
+	p := w.partsOf(r)
 	for i := from; i < from+n; i++ {
 		p[i] = p[i]&^w.mask | bad&w.mask
 	}
@@ -97,5 +91,143 @@ func (w *warp) setWhole(regs []int, mask, bad uint32) {
 				p[i] = p[i]&^mask | bad&mask
 			}
 		}
+	}
+}
+
+// partsOf makes the bytes of a register known one by one.
+func (w *warp) partsOf(r int) *parts {
+	p := w.parts[r]
+	if p == nil {
+		if w.parts == nil {
+			w.parts = map[int]*parts{}
+		}
+		p = new(parts)
+		for i := range p {
+			p[i] = full
+		}
+		w.parts[r] = p
+	}
+	return p
+}
+
+// passUndef gives what a shuffle wrote the poison of the lanes that it read: bad and p are that of the source before.
+func (w *warp) passUndef(to int, bad uint32, p *parts, from *[warpSize]uint8) {
+	pass := func(bad uint32) (out uint32) {
+		for m := w.mask; bad != 0 && m != 0; m &= m - 1 {
+			i := lowest(m)
+			out |= bad >> from[i] & 1 << i
+		}
+		return out
+	}
+	out := pass(bad)
+	w.undef[to] = w.undef[to]&^w.mask | out
+	if p == nil || out == 0 {
+		w.setWhole([]int{to}, w.mask, out)
+		return
+	}
+	for i, bad := range p {
+		w.setBytes(to, i, 1, pass(bad))
+	}
+}
+
+// localMove is a load or a store that may be one of local memory, which has poison of its own: a byte for each byte.
+type localMove struct {
+	store, generic, signed bool
+	size                   int
+	regs                   []int // -1 for what is no register
+}
+
+// mayBeLocal is whether the instruction under way accesses local memory, or may.
+func (e *emitter) mayBeLocal() bool {
+	a := e.access
+	return a != nil && (a.space == ptx.Local || a.space == ptx.Generic && e.f.locals > 0) || e.in.Op == "call" && e.f.locals > 0
+}
+
+// localMove describes the instruction under way, nil if it is none.
+func (e *emitter) localMove() *localMove {
+	if !e.mayBeLocal() || e.in.Op != "ld" && e.in.Op != "st" {
+		return nil
+	}
+	t := e.in.Type()
+	m := &localMove{store: e.in.Op == "st", generic: e.access.space == ptx.Generic, signed: t == ptx.S8 || t == ptx.S16 || t == ptx.S32, size: t.Size()}
+	o := e.in.Args[b2u(m.store)]
+	list := []ptx.Operand{o}
+	if v, ok := o.(*ptx.Vec); ok {
+		list = v.Elems
+	}
+	for _, o := range list {
+		id := -1
+		if r, ok := o.(*ptx.Reg); ok {
+			id = e.in.fr.reg + r.ID
+		}
+		m.regs = append(m.regs, id)
+	}
+	return m
+}
+
+// follow moves poison as the instruction has moved data. The addresses are in w.addr still.
+func (m *localMove) follow(w *warp, s *site) {
+	for lanes := w.mask; lanes != 0; lanes &= lanes - 1 {
+		i := lowest(lanes)
+		at := w.addr[i]
+		if m.generic {
+			if spaceAt(at) != ptx.Local {
+				m.elsewhere(w, s, i)
+				continue
+			}
+			at -= window(ptx.Local)
+		}
+		undef := w.localUndef[i*w.code.kernel.Local+int(at):]
+		for j, r := range m.regs {
+			if m.store {
+				w.storeUndef(undef[j*m.size:][:m.size], r, i)
+			} else if r >= 0 {
+				w.loadUndef(undef[j*m.size:][:m.size], r, i, m.signed)
+			}
+		}
+	}
+}
+
+// elsewhere is for a lane that has stored to other memory after all.
+func (m *localMove) elsewhere(w *warp, s *site, lane int) {
+	for _, r := range m.regs {
+		if m.store && r >= 0 && w.undef[r]>>lane&1 == 1 {
+			w.noteUndef(s, 1<<lane)
+			return
+		}
+	}
+}
+
+func (w *warp) storeUndef(undef []byte, r, lane int) {
+	clear(undef)
+	if r < 0 || w.undef[r]>>lane&1 == 0 {
+		return
+	}
+	for b := range undef {
+		undef[b] = byte(w.undefBytes(r, b, 1) >> lane & 1)
+	}
+}
+
+func (w *warp) loadUndef(undef []byte, r, lane int, signed bool) {
+	if bytes.IndexByte(undef, 1) < 0 {
+		return
+	}
+	w.undef[r] |= 1 << lane
+	p := w.partsOf(r)
+	for b := range p {
+		bad := byte(0)
+		if b < len(undef) {
+			bad = undef[b]
+		} else if signed {
+			bad = undef[len(undef)-1]
+		}
+		p[b] = p[b]&^(1<<lane) | uint32(bad)<<lane
+	}
+}
+
+// answered makes defined what a function of the simulator returns in local memory.
+func (w *warp) answered(result place, size int) {
+	for m := w.mask; m != 0 && w.localUndef != nil; m &= m - 1 {
+		clear(w.localUndef[lowest(m)*w.code.kernel.Local+int(result.off):][:size])
 	}
 }

@@ -14,7 +14,9 @@ type Program struct {
 	dev     *Device
 	module  *ptx.Module
 	globals map[*ptx.Var]place
-	allocs  map[string]*allocation
+	allocs  map[*ptx.Var]*allocation
+	bytes   int64             // of variables
+	sizes   map[*ptx.Func]int // see inlinedSize
 	kernels map[string]*Kernel
 	order   []string
 }
@@ -26,6 +28,7 @@ type Kernel struct {
 	Offsets   []int
 	Sizes     []int
 	Shared    int    // bytes of static shared memory
+	dynamic   int    // where dynamic shared memory starts
 	Local     int    // bytes of local memory of a thread
 	Registers int    // of 32 bits per thread, estimated from liveness; ptxas may need more or fewer
 	Required  [3]int // .reqntid; zero without
@@ -65,7 +68,8 @@ func (d *Device) load(m *ptx.Module) (*Program, error) {
 	if m.AddressSize == 32 {
 		return nil, refuse(InvalidPTX, "a module with addresses of 32 bits, which .address_size 64 avoids")
 	}
-	p := &Program{dev: d, module: m, globals: map[*ptx.Var]place{}, allocs: map[string]*allocation{}, kernels: map[string]*Kernel{}}
+	p := &Program{dev: d, module: m, globals: map[*ptx.Var]place{}, allocs: map[*ptx.Var]*allocation{}, sizes: map[*ptx.Func]int{},
+		kernels: map[string]*Kernel{}}
 	if err := p.build(); err != nil {
 		return nil, errors.Join(err, p.free("a failed Load"))
 	}
@@ -75,6 +79,15 @@ func (d *Device) load(m *ptx.Module) (*Program, error) {
 func (p *Program) build() error {
 	if err := p.placeGlobals(); err != nil {
 		return err
+	}
+	for _, entry := range []bool{true, false} { // kernels first: their names say more
+		for fn := range p.module.Funcs() {
+			if fn.Entry == entry {
+				if err := p.checkSize(fn); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	for fn := range p.module.Funcs() {
 		if fn.Body == nil {
@@ -108,7 +121,7 @@ func (p *Program) addFunc(fn *ptx.Func) error {
 	if !fn.Entry {
 		return nil
 	}
-	k := &Kernel{Name: fn.Name, Params: int(f.params), Shared: int(f.shared), Local: int(f.locals), prog: p, fn: fn,
+	k := &Kernel{Name: fn.Name, Params: int(f.params), Shared: int(f.shared), dynamic: int(f.dynamicStart()), Local: int(f.locals), prog: p, fn: fn,
 		MaxBlock: p.dev.Card.ThreadsPerBlock, code: map[variant]*code{}}
 	offsets, _ := ptx.Layout(fn.Params)
 	for i, v := range fn.Params {
@@ -184,11 +197,11 @@ func (p *Program) placeGlobals() error {
 	return nil
 }
 
-// placeGlobal gives a variable zeroed memory. One of a body is placed once, however often the body is inlined.
+// maxVariables bounds the bytes of a module's variables, which the simulator keeps in the memory of the host.
+const maxVariables = 1 << 30
+
+// placeGlobal gives a variable zeroed memory.
 func (p *Program) placeGlobal(v *ptx.Var) error {
-	if _, ok := p.globals[v]; ok {
-		return nil
-	}
 	if k := v.Type.Kind(); k != ptx.KindInt && k != ptx.KindUint && k != ptx.KindFloat && k != ptx.KindBits {
 		return &unsupported{v.Pos, "." + v.Type.String() + " " + v.Name, "textures, samplers and surfaces"}
 	}
@@ -199,17 +212,17 @@ func (p *Program) placeGlobal(v *ptx.Var) error {
 	if size > p.dev.Card.Memory-p.dev.used {
 		return refuse(OutOfMemory, "variable %s of %d bytes", v.Name, size)
 	}
-	a, err := p.dev.alloc(int(size), "module variable "+v.Name)
+	if p.bytes += size; p.bytes > maxVariables {
+		return refuse(OutOfMemory, "the module's variables up to %s, in line %d, have %d bytes; the simulator keeps at most %d", v.Name, v.Pos.Line, p.bytes, maxVariables)
+	}
+	a, err := p.dev.reserve(int(size), "module variable "+v.Name)
 	if err != nil {
 		return err
 	}
-	if p.dev.track {
-		clear(a.data)
-	}
-	a.mark(a.lo, int(size))
 	a.readOnly = true // it cannot be freed alone
+	a.constant = v.Space == ptx.ConstSpace
 	p.globals[v] = place{space: v.Space, off: int64(a.lo)}
-	p.allocs[v.Name] = a
+	p.allocs[v] = a
 	return nil
 }
 
@@ -217,7 +230,7 @@ func (p *Program) initialise(v *ptx.Var) error {
 	if v.Init == nil {
 		return nil
 	}
-	data := p.allocs[v.Name].data
+	data := p.allocs[v].data
 	return p.fill(data, v, v.Init, v.Dims)
 }
 

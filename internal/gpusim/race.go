@@ -2,13 +2,12 @@ package gpusim
 
 import (
 	"bytes"
-	"strconv"
 )
 
 // race finds accesses to shared memory by two threads, one of them a write, that nothing orders: no barrier of the
-// block between their warps, no bar.warp.sync between lanes of one warp.
+// block between their warps, no bar.warp.sync between lanes of one warp, no fences and strong accesses (order.go).
 //
-// Warps have vector clocks, which barriers join; a warp's own clock advances with each barrier and each bar.warp.sync.
+// Warps have vector clocks, which barriers join; a warp's own clock advances with each barrier, bar.warp.sync and fence.
 // Within a warp, order keeps for each two lanes the clock at which they last met.
 //
 // What is known of memory is kept for vectors of 16 bytes; one that was not accessed as a whole is split into words of 4
@@ -19,21 +18,16 @@ type race struct {
 	order                 [][warpSize][warpSize]uint32
 	met                   []uint32 // clock of each warp at which all its lanes last met
 	bars                  [16][]uint32
-	sync                  map[int]*released // by address: what atomics and strong accesses published
-	multi                 []readers
-	free                  []int32 // of multi
-	epoch                 uint32  // one more with each barrier that all threads passed: what is from before comes before
+	multi                 []reader // lists of one for each warp
+	free                  []int32  // lists
+	epoch                 uint32   // one more with each barrier that all threads passed: what is from before comes before
+	talk
 }
 
-// released is what threads knew when they last used an address to synchronise.
-type released struct {
-	clock []uint32
-	lanes map[uint32]*[warpSize]uint32 // by warp
-}
-
-// readers is who read bytes since they were written: by warp, lanes and the clock of the latest read.
-type readers struct {
-	lanes, clock []uint32
+// reader is the lanes of a warp that read bytes since they were written, and the clock of the latest read.
+type reader struct {
+	lanes, clock      uint32
+	strong, signalled uint32 // of lanes those that only read so; bits of others mean nothing
 }
 
 // shadow is the last write of some bytes and the last read, or that several threads read them.
@@ -42,7 +36,8 @@ type shadow struct {
 	multi              int32  // index of the several readers
 	wrote, read        uint32 // clock of its warp, 0 for never
 	wroteIn, readIn    uint32 // epoch
-	atomic, async      bool
+	wroteAs, readAs    strength
+	async              bool
 	split              bool // what is known is kept for its parts
 	writerOf, readerOf *site
 }
@@ -55,7 +50,7 @@ func newRace(shared, warps int) *race {
 	n := (shared + vectorSize - 1) / vectorSize
 	r := &race{vectors: make([]shadow, n), words: make([]shadow, n*vectorSize/wordSize), bytes: make([]shadow, n*vectorSize),
 		clock: make([][]uint32, warps), order: make([][warpSize][warpSize]uint32, warps)}
-	r.met = make([]uint32, warps)
+	r.met, r.talk = make([]uint32, warps), newTalk(warps*warpSize)
 	for i := range r.clock {
 		r.clock[i] = make([]uint32, warps)
 	}
@@ -71,8 +66,9 @@ func (r *race) start(*cta) {
 	clear(r.vectors)
 	clear(r.order)
 	clear(r.met)
-	r.sync, r.free = nil, r.free[:0]
-	for i := range r.multi {
+	r.free = r.free[:0]
+	r.talk.forget()
+	for i := range len(r.multi) / len(r.clock) {
 		r.free = append(r.free, int32(i))
 	}
 	for i := range r.clock {
@@ -84,22 +80,34 @@ func (r *race) start(*cta) {
 	}
 }
 
-// arrive publishes what the warp has done to a barrier.
-func (r *race) arrive(w *warp, id uint32) {
+// arrive publishes what lanes of the warp have done to a barrier.
+func (r *race) arrive(w *warp, lanes, id uint32) {
 	join(r.bars[id], r.clock[w.id])
+	r.bring(w, lanes, id)
 	r.tick(w)
 }
 
-// leave lets the warp see what those that arrived had done. Its own lanes have met as well.
-func (r *race) leave(w *warp, id uint32) {
+// leave lets lanes of the warp see what those that arrived had done. They have met as well.
+func (r *race) leave(w *warp, lanes, id uint32, all bool) {
 	join(r.clock[w.id], r.bars[id])
-	r.meet(w, full)
+	if lanes == w.live {
+		lanes = full
+	}
+	r.meet(w, lanes)
+	if !all {
+		r.take(w, lanes, id)
+	}
 }
 
-func (r *race) reset(id uint32) { clear(r.bars[id]) }
-
-// passed notes that all threads of the block passed a barrier.
-func (r *race) passed() { r.epoch++ }
+// reset empties a barrier that is over; all is whether all threads of the block waited there.
+func (r *race) reset(id uint32, all bool) {
+	clear(r.bars[id])
+	r.atBar[id] = nil
+	if all {
+		r.epoch++
+		r.talk.forget()
+	}
+}
 
 func (r *race) tick(w *warp) { r.clock[w.id][w.id]++ }
 
@@ -111,6 +119,7 @@ func join(a, b []uint32) {
 
 // meet orders the lanes of a mask: what each knows of any lane, all know.
 func (r *race) meet(w *warp, mask uint32) {
+	r.share(w, mask)
 	now := r.clock[w.id][w.id]
 	if mask == full {
 		r.met[w.id] = now
@@ -136,15 +145,18 @@ func (r *race) meet(w *warp, mask uint32) {
 func (r *race) ordered(w *warp, lane int, thread uint16, clock uint32) bool {
 	other, l := int(thread)/warpSize, int(thread)%warpSize
 	if other != int(w.id) {
-		return r.clock[w.id][other] >= clock
+		return r.clock[w.id][other] >= clock || r.knows(w, lane, thread, clock)
 	}
-	return l == lane || r.met[w.id] >= clock || r.order[w.id][lane][l] >= clock
+	return l == lane || r.met[w.id] >= clock || r.order[w.id][lane][l] >= clock || r.knows(w, lane, thread, clock)
 }
 
 // check looks at an access and records it.
 func (r *race) check(w *warp, a *access, lane, addr int) {
+	as := r.strengthOf(w, a, lane)
 	if a.strong {
-		r.synchronise(w, lane, addr)
+		r.signal(w, a, lane, addr)
+	} else if a.write && len(r.published) > 0 {
+		delete(r.published, addr)
 	}
 	for at, end := addr, addr+a.size; at < end; {
 		left := end - at
@@ -157,11 +169,14 @@ func (r *race) check(w *warp, a *access, lane, addr int) {
 		}
 		b, n := r.part(at, left)
 		same := a.plain && bytes.Equal(w.data[at-addr:][:n], w.cta.shared[at:][:n])
-		if what, other := r.hazard(w, a, lane, b, same); what != "" {
-			w.cta.noteAt(w, a.site, lane, Racecheck, what+lineOf(other), "shared", uint64(addr), a.size, sharedSize(w.cta))
+		if what, other := r.hazard(w, a, as, lane, b, same); what != "" {
+			w.cta.noteBoth(w, a.site, other, lane, Racecheck, what, "shared", uint64(addr), a.size, sharedSize(w.cta))
 		}
-		r.record(w, a, lane, b)
+		r.record(w, a, as, lane, b)
 		at += n
+	}
+	if a.release {
+		r.tick(w)
 	}
 	if a.write && a.used == 0 {
 		r.join(addr, a.size)
@@ -174,7 +189,7 @@ func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
 	if a.strong || a.used != 0 {
 		return full
 	}
-	epoch, now, first := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize)
+	epoch, now, first, warps := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize), len(r.clock)
 	for i, at := range off {
 		v := &r.vectors[at/vectorSize]
 		switch {
@@ -182,15 +197,18 @@ func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
 			rest |= 1 << i
 		case v.readIn < epoch:
 			r.forget(v)
-			v.reader, v.read, v.readIn = first+uint16(i), now, epoch
+			v.reader, v.read, v.readIn, v.readAs = first+uint16(i), now, epoch, weak
 			if v.readerOf != a.site {
 				v.readerOf = a.site
 			}
-		case v.reader == many && r.multi[v.multi].lanes[w.id] == 0:
-			m := &r.multi[v.multi]
-			m.lanes[w.id], m.clock[w.id] = 1<<i, now
+		case v.reader == many && r.multi[int(v.multi)*warps+int(w.id)].comparable(now):
+			m := &r.multi[int(v.multi)*warps+int(w.id)]
+			m.lanes, m.clock = m.lanes|1<<i, now
+			if v.readAs != weak || m.strong != 0 {
+				v.readAs, m.strong, m.signalled = weak, m.strong&^(1<<i), m.signalled&^(1<<i)
+			}
 		default:
-			r.record(w, a, i, v)
+			r.record(w, a, weak, i, v)
 		}
 	}
 	return rest
@@ -207,7 +225,7 @@ func (r *race) copyVectors(w *warp, a *access, at *[warpSize]uint32) (rest uint3
 			continue
 		}
 		r.forget(v)
-		v.writer, v.wrote, v.wroteIn, v.read, v.readIn, v.async, v.atomic = first+uint16(i), now, epoch, 0, 0, true, false
+		v.writer, v.wrote, v.wroteIn, v.read, v.readIn, v.async, v.wroteAs = first+uint16(i), now, epoch, 0, 0, true, weak
 		if v.writerOf != a.site {
 			v.writerOf = a.site
 		}
@@ -240,9 +258,7 @@ func (r *race) divide(b *shadow, parts []shadow) {
 		parts[i] = *b
 		if b.read != 0 && b.reader == many {
 			parts[i].multi = r.newReaders()
-			from, to := &r.multi[b.multi], &r.multi[parts[i].multi]
-			copy(to.lanes, from.lanes)
-			copy(to.clock, from.clock)
+			copy(r.readers(parts[i].multi), r.readers(b.multi))
 		}
 	}
 	r.forget(b)
@@ -263,16 +279,24 @@ func (r *race) join(addr, size int) {
 	}
 }
 
+// readers is a list.
+func (r *race) readers(i int32) []reader {
+	n := len(r.clock)
+	return r.multi[int(i)*n:][:n]
+}
+
 func (r *race) newReaders() int32 {
 	if n := len(r.free); n > 0 {
 		i := r.free[n-1]
 		r.free = r.free[:n-1]
-		clear(r.multi[i].lanes)
+		list := r.readers(i)
+		for v := range list {
+			list[v].lanes = 0
+		}
 		return i
 	}
-	n := len(r.clock)
-	r.multi = append(r.multi, readers{make([]uint32, n), make([]uint32, n)})
-	return int32(len(r.multi) - 1)
+	r.multi = append(r.multi, make([]reader, len(r.clock))...)
+	return int32(len(r.multi)/len(r.clock) - 1)
 }
 
 // forget gives the list of several readers back.
@@ -284,21 +308,33 @@ func (r *race) forget(b *shadow) {
 
 // hazard says what is wrong with an access. That several threads write the same value is harmless, and compilers rely
 // on it.
-func (r *race) hazard(w *warp, a *access, lane int, b *shadow, same bool) (what string, other *site) {
+func (r *race) hazard(w *warp, a *access, as strength, lane int, b *shadow, same bool) (what string, other *site) {
 	if b.wrote != 0 {
 		switch {
 		case b.async:
 			return kindOf(a) + " of bytes that cp.async may still be writing", b.writerOf
-		case !(a.strong && b.atomic) && !same && !r.ordered(w, lane, b.writer, b.wrote):
-			return kindOf(a) + " after a write by another thread without a barrier between them", b.writerOf
+		case clash(as, b.wroteAs) && !same && !r.ordered(w, lane, b.writer, b.wrote):
+			return kindOf(a) + " after a write by another thread without a barrier between them" + volatileNote(as, b.wroteAs), b.writerOf
 		}
 	}
-	if a.write && b.read != 0 && !a.strong {
-		if b.reader == many && !r.readersPast(w, lane, b) || b.reader != many && !r.ordered(w, lane, b.reader, b.read) {
-			return "write after a read by another thread without a barrier between them", b.readerOf
-		}
+	if !a.write || b.read == 0 {
+		return "", nil
+	}
+	if past := b.reader == many && r.readersPast(w, lane, b, as) || b.reader != many && (!clash(as, b.readAs) || r.ordered(w, lane, b.reader, b.read)); !past {
+		return "write after a read by another thread without a barrier between them" + volatileNote(as, b.readAs), b.readerOf
 	}
 	return "", nil
+}
+
+// volatileNote is for accesses of which somebody may think that they need no order.
+func volatileNote(a, b strength) string {
+	switch {
+	case a == unordered && b == unordered:
+		return "; volatile or relaxed accesses alone put nothing in order"
+	case a == signalled || b == signalled:
+		return "; an atomic or a flag puts nothing in order without fences around it"
+	}
+	return ""
 }
 
 func kindOf(a *access) string {
@@ -308,96 +344,103 @@ func kindOf(a *access) string {
 	return "read"
 }
 
-// readersPast is whether all of several readers come before what the lane does now.
-func (r *race) readersPast(w *warp, lane int, b *shadow) bool {
-	m := &r.multi[b.multi]
-	for v, lanes := range m.lanes {
-		if v == int(w.id) {
-			if !r.lanesPast(w, lane, lanes, m.clock[v]) {
-				return false
-			}
-		} else if lanes != 0 && r.clock[w.id][v] < m.clock[v] {
+// readersPast is whether all of several readers come before what the lane does now, as far as they clash with it.
+func (r *race) readersPast(w *warp, lane int, b *shadow, as strength) bool {
+	for v, m := range r.readers(b.multi) {
+		lanes := m.lanes
+		switch as {
+		case unordered:
+			lanes &^= m.signalled
+		case signalled:
+			lanes &^= m.strong
+		}
+		if lanes != 0 && !r.lanesPast(w, lane, v, lanes, m.clock) {
 			return false
 		}
 	}
 	return true
 }
 
-// lanesPast is whether accesses of lanes of the same warp come before what the lane does now.
-func (r *race) lanesPast(w *warp, lane int, lanes, clock uint32) bool {
-	for lanes &^= 1 << lane; lanes != 0; lanes &= lanes - 1 {
-		if r.met[w.id] < clock && r.order[w.id][lane][lowest(lanes)] < clock {
+// lanesPast is whether accesses of lanes of a warp up to a clock come before what the lane does now.
+func (r *race) lanesPast(w *warp, lane, of int, lanes, clock uint32) bool {
+	if of == int(w.id) {
+		if r.met[of] >= clock {
+			return true
+		}
+	} else if r.clock[w.id][of] >= clock {
+		return true
+	}
+	for ; lanes != 0; lanes &= lanes - 1 {
+		if !r.ordered(w, lane, uint16(of*warpSize+lowest(lanes)), clock) {
 			return false
 		}
 	}
 	return true
 }
 
-func lineOf(s *site) string {
-	if s == nil {
-		return ""
-	}
-	at := s.source()
-	if at != "" {
-		at = ", " + at
-	}
-	return " (the other is " + s.in.Name() + " at PTX line " + strconv.Itoa(s.in.Pos.Line) + at + ")"
-}
-
-func (r *race) record(w *warp, a *access, lane int, b *shadow) {
+func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
 	thread, now := uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id]
 	if a.write {
 		r.forget(b)
-		*b = shadow{writer: thread, wrote: now, wroteIn: r.epoch, atomic: a.strong, writerOf: a.site}
+		by := a.site
+		if b.wrote == now && b.writer == thread && b.wroteAs < as {
+			as, by = b.wroteAs, b.writerOf // the thread's own weaker store is as new to others
+		}
+		if told := r.told[thread]; told != nil && as == signalled {
+			now = told[thread] // who knows of the fence knows of what it was for
+		}
+		*b = shadow{writer: thread, wrote: now, wroteIn: r.epoch, wroteAs: as, writerOf: by}
 		return
 	}
 	b.readIn = r.epoch
 	switch {
 	case b.read != 0 && b.reader == many:
-		r.addReader(w, lane, b, now)
+		r.addReader(w, as, lane, b, now)
 	case b.read != 0 && b.reader != thread && !r.ordered(w, lane, b.reader, b.read):
 		i := r.newReaders()
-		m := &r.multi[i]
-		m.lanes[b.reader/warpSize], m.clock[b.reader/warpSize] = 1<<(b.reader%warpSize), b.read
-		b.reader, b.multi = many, i
-		r.addReader(w, lane, b, now)
+		list := r.readers(i)
+		list[b.reader/warpSize].add(int(b.reader)%warpSize, b.read, b.readAs)
+		list[w.id].add(lane, now, as) // the other does not come before
+		b.reader, b.multi, b.readAs = many, i, min(b.readAs, as)
 	default:
-		b.reader, b.read, b.readerOf = thread, now, a.site
+		if b.reader == thread && b.read == now {
+			as = min(as, b.readAs)
+		}
+		b.reader, b.read, b.readAs, b.readerOf = thread, now, as, a.site
 	}
 }
 
 // addReader forgets earlier readers of the warp that come before this one: what is after it is after them.
-func (r *race) addReader(w *warp, lane int, b *shadow, now uint32) {
-	m := &r.multi[b.multi]
-	if r.lanesPast(w, lane, m.lanes[w.id], m.clock[w.id]) {
-		m.lanes[w.id] = 0
+func (r *race) addReader(w *warp, as strength, lane int, b *shadow, now uint32) {
+	m := &r.readers(b.multi)[w.id]
+	if m.clock == now && m.lanes>>lane&1 == 1 {
+		as = min(as, m.strengthOf(lane))
 	}
-	m.lanes[w.id] |= 1 << lane
-	m.clock[w.id] = now
+	if r.lanesPast(w, lane, int(w.id), m.lanes, m.clock) {
+		m.lanes = 0
+	}
+	m.add(lane, now, as)
+	b.readAs = min(b.readAs, as)
 }
 
-// synchronise makes atomics and strong accesses of one address order what comes before and after them.
-func (r *race) synchronise(w *warp, lane, addr int) {
-	if r.sync == nil {
-		r.sync = map[int]*released{}
+func (m *reader) add(lane int, clock uint32, as strength) {
+	bit := uint32(1) << lane
+	m.lanes |= bit
+	m.clock = clock
+	m.strong, m.signalled = m.strong&^bit, m.signalled&^bit
+	if as > weak {
+		m.strong |= bit
 	}
-	s := r.sync[addr]
-	if s == nil {
-		s = &released{make([]uint32, len(r.clock)), map[uint32]*[warpSize]uint32{}}
-		r.sync[addr] = s
+	if as == signalled {
+		m.signalled |= bit
 	}
-	known := s.lanes[w.id]
-	if known == nil {
-		known = new([warpSize]uint32)
-		s.lanes[w.id] = known
-	}
-	join(r.clock[w.id], s.clock)
-	join(s.clock, r.clock[w.id])
-	mine := &r.order[w.id][lane]
-	join(mine[:], known[:])
-	copy(known[:], mine[:])
-	known[lane] = r.clock[w.id][w.id]
-	r.tick(w)
+}
+
+// comparable is whether none of the warp read so far, or all did at this very clock: nothing is in between.
+func (m *reader) comparable(now uint32) bool { return m.lanes == 0 || m.clock == now }
+
+func (m *reader) strengthOf(lane int) strength {
+	return strength(m.strong>>lane&1 + m.signalled>>lane&1)
 }
 
 // markAsync marks bytes that a copy may write at any moment.

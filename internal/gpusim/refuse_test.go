@@ -11,11 +11,9 @@ import (
 func TestLoadRefusesForms(t *testing.T) {
 	const regs = ".reg .b16 %h<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .pred %x;"
 	for _, body := range []string{
-		"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%in], %lane;",
-		"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%in], {%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7}, %lane;",
-		"mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 {%r0,%r1}, {%r2}, {%r3}, {%r0,%r1};",
-		"mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%r0,%r1}, {%r2}, {%r3}, {%r0,%r1};",
 		"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r2,%r3}, {%f0,%f1,%f2,%f3}, %r4, 0;",
+		"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7}, {%r0,%r1}, {%r2,%r3}, {%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7};",
+		"mbarrier.arrive.expect_tx.shared.b64 %rd0, [%lane], 16;",
 		"wgmma.fence.sync.aligned;",
 		"wgmma.commit_group.sync.aligned;",
 		"wgmma.wait_group.sync.aligned 0;",
@@ -27,9 +25,6 @@ func TestLoadRefusesForms(t *testing.T) {
 		"suld.b.1d.b32.trap {%r0}, [%rd0, {%r1}];",
 		"sust.b.1d.b32.trap [%rd0, {%r1}], {%r0};",
 		"suq.width.b32 %r0, [%rd0];",
-		"mbarrier.init.shared.b64 [%lane], 1;",
-		"mbarrier.arrive.shared.b64 %rd0, [%lane];",
-		"cp.async.mbarrier.arrive.shared.b64 [%lane];",
 		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%rd0], 16, [%r1];",
 		"cp.async.bulk.commit_group;",
 		"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd0], [%r0], 16;",
@@ -44,8 +39,6 @@ func TestLoadRefusesForms(t *testing.T) {
 		"vadd.s32.s32.s32 %r0, %r1, %r2;",
 		"vabsdiff4.u32.u32.u32.add %r0, %r1, %r2, %r3;",
 		"call (%r0), %rd0, (%r1), proto;",
-		"alloca.u64 %rd0, 16;",
-		"stacksave.u64 %rd0;",
 		"istypep.texref %x, %rd0;",
 		"tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd0], [%r0], 128;",
 		"redux.sync.min.f32 %f0, %f1, -1;",

@@ -48,12 +48,15 @@ func (c *code) watch(a *access) {
 	c.nc = c.nc || a.nc
 }
 
-// newStale is nil for a launch that has nothing to watch.
-func newStale(c *code, checks Check) *stale {
-	if !c.nc || checks&Racecheck == 0 || len(c.accesses) >= 1<<markAccess {
-		return nil
+// newStale is nil for a launch that has nothing to watch, or too much.
+func newStale(c *code, checks Check) (s *stale, o omission) {
+	switch {
+	case !c.nc || checks&Racecheck == 0:
+		return nil, 0
+	case len(c.accesses) >= 1<<markAccess:
+		return nil, omitsStale
 	}
-	return &stale{}
+	return &stale{}, 0
 }
 
 // area finds the marks of an allocation, and makes them on its first access in the launch.
@@ -124,5 +127,5 @@ func (s *stale) finding(g *grid, x *sectors, sector int, read, write uint64) Fin
 		Source: a.site.source(), Inst: a.site.in.Name(), Count: 1, Space: "global", Addr: x.alloc.lo + uint64(sector)*sectorSize,
 		Size: sectorSize, Alloc: x.alloc.String(),
 		Msg: fmt.Sprintf("write to a sector that the same launch reads by %s, which may see the old value%s, by thread %v of block %v",
-			r.site.in.Name(), lineOf(r.site), thread(read), block(read))}
+			r.site.in.Name(), r.site.place().aside(), thread(read), block(read))}
 }

@@ -25,11 +25,19 @@ type warp struct {
 	p     []uint32       // predicates: a mask of lanes each
 	mask  uint32         // the lanes that run now
 	live  uint32         // the lanes that have not exited
+	born  uint32         // the lanes that there ever were
 	cc    uint32         // carry bits
 	undef []uint32       // by virtual register: lanes that never wrote it
 	parts map[int]*parts // the same by byte, of registers that vectors are packed into
 	local []byte
+
+	localUndef []byte           // 1 for each byte of local that nobody wrote, under initcheck
+	from       *[warpSize]uint8 // the lanes that the last shuffle read
+	fromAny    [warpSize]uint8
+
 	async asyncState
+
+	stack [warpSize]uint32 // bytes that alloca has taken, by lane
 
 	seen bool // the access under way has been checked and counted
 
@@ -290,13 +298,7 @@ func (w *warp) next(s int, b *basic) (pc int, again bool) {
 	case termExit:
 		return w.exitSplit(s, b)
 	case termSync:
-		if t.need(w)&w.live&^w.mask == 0 {
-			t.run(w)
-			return b.next, w.cta.fault == nil
-		}
-		w.splits[s].state = atSync
-		w.trySync(w.splits[s].pc)
-		return 0, false
+		return b.next, w.reach(s, t)
 	case termBar:
 		return w.barrier(s, b)
 	}
@@ -442,7 +444,7 @@ func (w *warp) exitSplit(s int, b *basic) (int, bool) {
 	if w.live == 0 {
 		w.cta.warpExited()
 	} else {
-		w.arriveAtBarrier()
+		w.lanesExited()
 	}
 	return 0, false
 }

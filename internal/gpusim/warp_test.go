@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -307,6 +308,24 @@ func TestDeterminism(t *testing.T) {
 			first = s
 		} else if s != first {
 			t.Fatalf("on %d cores\n%s\non one\n%s", cores, s, first)
+		}
+	}
+}
+
+// TestParameterByAddress reads a structure that a function gets by value through its address, as .param, as LLVM writes it.
+func TestParameterByAddress(t *testing.T) {
+	r := newRig(t, strings.Replace(wrap(".reg .b64 %x, %d; .param .align 8 .b8 p[16]; .param .b64 q;",
+		"ld.global.u64 %x, [%in]; st.param.b64 [p], %at; st.param.b64 [p+8], %x; call (q), f, (p); ld.param.b64 %d, [q]; st.global.u64 [%out], %d;"),
+		".visible", ".func (.param .b64 r) f(.param .align 8 .b8 s[16])\n{\n.reg .b64 %a, %v;\nmov.b64 %a, s; ld.param.u64 %v, [%a+8]; st.param.b64 [r], %v;\nret;\n}\n.visible", 1), true)
+	in := make([]uint64, 4*32)
+	for i := range in {
+		in[i] = uint64(i * i)
+	}
+	out := r.alloc(8*32, "out")
+	r.launch("k", d1(1), d1(32), Options{Checks: AllChecks}, r.upload(in, "in"), out)
+	for i, got := range download[uint64](r, out, 32) {
+		if got != in[4*i] {
+			t.Errorf("lane %d has %d, expected %d", i, got, in[4*i])
 		}
 	}
 }

@@ -215,7 +215,7 @@ func (w *warp) watchGlobal(a *access) {
 	if al == nil || first < al.lo || first >= al.hi {
 		al = c.grid.dev.find(first)
 	}
-	if al == nil || len(al.data) < a.size || !w.offsets(al.lo, uint64(len(al.data)-a.size), uint64(a.size-1)) {
+	if al == nil || a.write && al.constant || len(al.data) < a.size || !w.offsets(al.lo, uint64(len(al.data)-a.size), uint64(a.size-1)) {
 		w.one(a)
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -20,7 +22,7 @@ const module = "github.com/warpline-ml/warpline/"
 // write down in docs/why.md why the house changes.
 const rules = `
 	NONE
-	< dtype, internal/rng, internal/render, internal/callsite, internal/durable,
+	< dtype, internal/rng, internal/render, internal/callsite, internal/durable, internal/advice,
 	  internal/claim, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/ledger, internal/dl, internal/cuda/driver, internal/cuda/kernels;
 
 	internal/claim < internal/safetensors, internal/npy, internal/idxfile;
@@ -36,13 +38,13 @@ const rules = `
 
 	internal/ptx, internal/par, internal/cpufeat, internal/hostmem, internal/rng, internal/cards, dtype < internal/gpusim;
 	internal/ptx, internal/cuda/kernels, internal/durable < internal/cuda/kernels/gen;
-	internal/device, internal/cuda/driver, internal/cuda/kernels, internal/rng < internal/cuda;
-	internal/dl, internal/cuda/driver, internal/hostmem < internal/cuda/libcuda;
+	internal/device, internal/cuda/driver, internal/cuda/kernels, internal/rng, internal/advice < internal/cuda;
+	internal/dl, internal/cuda/driver, internal/hostmem, internal/advice < internal/cuda/libcuda;
 	internal/gpusim, internal/cuda/driver < internal/cuda/simcuda;
 	internal/cuda/libcuda, internal/dl < internal/cuda/shimtest;
 	internal/gpusim < internal/gpusim/mutate;
 	internal/gpusim/mutate, internal/cuda, internal/cuda/simcuda < bench/oracle;
-	internal/gpusim, internal/npy, internal/render, internal/durable < internal/simrun;
+	internal/gpusim, internal/npy, internal/render, internal/durable, internal/advice < internal/simrun;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
 	internal/conform, internal/testutil, internal/cpufeat, internal/par < internal/device/devicetest;
@@ -75,7 +77,7 @@ const rules = `
 `
 
 // unsafeIn are the only packages that may import unsafe.
-var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/device", "internal/gpusim", "internal/hostmem", "internal/callsite", "internal/nvkernel"}
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/device", "internal/gpusim", "internal/hostmem", "internal/callsite"}
 
 // never lists imports that a package must not have at all.
 var never = map[string][]string{
@@ -87,15 +89,29 @@ var never = map[string][]string{
 
 // only lists outside modules and the packages that may import them; nobody else may.
 var only = map[string][]string{
-	"golang.org/x/sys":              {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "cmd/warpline"},
-	"github.com/spf13":              {"cmd/warpline"}, // cobra and its flags
-	"github.com/charmbracelet":      {"cmd/warpline"},
-	"charm.land":                    {"cmd/warpline"},
-	"github.com/klauspost/compress": {"internal/npy", "internal/idxfile"},
-	"github.com/ebitengine/purego":  {"internal/dl"},
-	"github.com/google/pprof":       {"prof"},
-	"gonum.org/v1/gonum":            {"tensor"},
-	"github.com/prometheus":         {"cmd/warpline"},
+	"golang.org/x/sys":             {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "cmd/warpline"},
+	"github.com/spf13":             {"cmd/warpline"}, // cobra and its flags
+	"github.com/ebitengine/purego": {"internal/dl"},
+}
+
+// behind are the packages that internal/engines hides: what stands above it knows devices, not engines. Besides
+// internal/engines and what it stands on, only measurements (bench) and the packages of direct may import them.
+var behind = []string{"internal/cpu", "internal/cpu/kernels", "internal/null", "internal/cuda", "internal/cuda/driver", "internal/cuda/kernels",
+	"internal/cuda/libcuda", "internal/cuda/simcuda", "internal/gpusim", "internal/ptx", "internal/dl"}
+
+// direct are the packages that import some of behind all the same. The first group is about an engine itself. Those of
+// the second ask an error of a device what it is; they go when package device can say of an error that the device is out
+// of use since (driver.Result.Sticky), that the driver is too old for a module (driver.UnsupportedPTXVersion), and what to
+// do about it (advice.Error in place of *libcuda.Error and *driver.Error).
+var direct = map[string][]string{
+	"internal/cuda/kernels/gen": {"internal/ptx", "internal/cuda/kernels"},
+	"internal/cuda/shimtest":    {"internal/cuda/driver", "internal/dl"},
+	"internal/gpusim/mutate":    {"internal/gpusim", "internal/ptx"},
+	"internal/simrun":           {"internal/gpusim", "internal/ptx"},
+
+	"internal/check": {"internal/cuda/driver"},
+	"train":          {"internal/cuda/driver", "internal/cuda/libcuda"},
+	"cmd/warpline":   {"internal/cuda/libcuda"},
 }
 
 // forTests may be imported by test files only.
@@ -179,8 +195,12 @@ func TestImports(t *testing.T) {
 	if len(pkgs) < 20 {
 		t.Fatalf("go list found %d packages", len(pkgs))
 	}
+	below := reach(edges, "internal/engines", map[string]bool{"internal/engines": true})
 	for _, p := range pkgs {
 		name := strings.TrimPrefix(p.ImportPath, module)
+		if !below[name] && !strings.HasPrefix(name, "bench/") {
+			checkDirect(t, name, p.Imports)
+		}
 		allowed := reach(edges, name, map[string]bool{})
 		for _, imp := range p.Imports {
 			check(t, name, imp, allowed)
@@ -217,4 +237,43 @@ func checkOutside(t *testing.T, name, imp string) {
 		}
 	}
 	t.Errorf("%s imports %s, a module that no rule names", name, imp)
+}
+
+// checkDirect compares the engines' packages that a package imports with those that direct lets it.
+func checkDirect(t *testing.T, name string, imports []string) {
+	for _, p := range behind {
+		switch has, may := slices.Contains(imports, module+p), slices.Contains(direct[name], p); {
+		case has && !may:
+			t.Errorf("%s imports %s, which internal/engines hides", name, p)
+		case !has && may:
+			t.Errorf("%s need not be let import %s", name, p)
+		}
+	}
+}
+
+// The tables name nothing that is not there: a stale entry is a door left open.
+func TestTablesAreFresh(t *testing.T) {
+	here := map[string]bool{"NONE": true}
+	for _, p := range list(t) {
+		here[strings.TrimPrefix(p.ImportPath, module)] = true
+	}
+	named := slices.Concat(unsafeIn, forTests, behind, slices.Collect(maps.Keys(never)), slices.Collect(maps.Keys(direct)))
+	for p, low := range parse(t) {
+		named = append(append(named, p), low...)
+	}
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for prefix, users := range only {
+		named = append(named, users...)
+		if !strings.Contains(string(mod), "\t"+prefix) {
+			t.Errorf("go.mod requires nothing of %s", prefix)
+		}
+	}
+	for _, p := range named {
+		if !here[p] {
+			t.Errorf("there is no package %s", p)
+		}
+	}
 }

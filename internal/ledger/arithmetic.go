@@ -46,7 +46,7 @@ func conversions() []*Probe {
 		lanes("cvt-u64-f32", "cvt.rzi.u64.f32 clamps, and gives 0x8000000000000000 for NaN", "cvt.rzi.u64.f32 %d, %a;", "b64", "f32", in),
 		lanes("cvt-s16-f32", "cvt.rzi.s16.f32 clamps to 16 bits and gives 0 for NaN", "cvt.rzi.s16.f32 %d, %a;", "b16", "f32", in),
 		lanes("cvt-u8-f32", "cvt.rzi.u8.f32 clamps to 8 bits and gives 0 for NaN", "cvt.rzi.u8.f32 %d, %a;", "b32", "f32", in),
-		lanes("cvt-s32-f64", "cvt.rzi.s32.f64 clamps, and gives 0 for NaN", "cvt.rzi.s32.f64 %d, %a;", "b32", "f64", singles(edges64)),
+		lanes("cvt-s32-f64", "cvt.rzi.s32.f64 clamps, and gives 0x80000000 for NaN", "cvt.rzi.s32.f64 %d, %a;", "b32", "f64", singles(edges64)),
 		lanes("cvt-f16-f32", "cvt.rn.f16.f32 gives the NaN 0x7fff, and infinity beyond 65504 and a half step", "cvt.rn.f16.f32 %d, %a;", "b16", "f32", in),
 		lanes("cvt-f32-f16", "cvt.f32.f16 gives the NaN 0x7fffffff whatever the payload", "cvt.f32.f16 %d, %a;", "f32", "b16", singles(edges16)),
 		lanes("cvt-bf16-f32", "cvt.rn.bf16.f32 gives the NaN 0x7fff and keeps subnormals", "cvt.rn.bf16.f32 %d, %a;", "b16", "f32", in),

@@ -66,6 +66,21 @@ func (m *Module) Func(name string) *Func {
 	return found
 }
 
+// Callee is the function that a call of name reaches, that behind an alias where it has no body of its own;
+// nil if there is none.
+func (m *Module) Callee(name string) *Func {
+	f := m.Func(name)
+	if f != nil && f.Body != nil {
+		return f
+	}
+	for _, it := range m.Items {
+		if a, ok := it.(*Alias); ok && a.Name == name {
+			return m.Func(a.Of)
+		}
+	}
+	return f
+}
+
 // Vars iterates over the variables of module scope in source order.
 func (m *Module) Vars() iter.Seq[*Var] {
 	return func(yield func(*Var) bool) {
@@ -196,6 +211,7 @@ type Func struct {
 	Directives []Directive // .maxntid, .reqntid, .minnctapersm, .maxnreg, .noreturn, …
 	Pragmas    []*Pragma   // between head and body
 	Body       *Block      // nil for a declaration
+	Formals    []int       // of Ret, then Params: by Reg.ID the register that one in register space is, -1 for others; nil without a body
 	Regs       []RegInfo   // the registers that occur in the body, by Reg.ID
 	Labels     []string    // the labels of the body, by Label.ID
 }

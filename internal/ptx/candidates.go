@@ -178,6 +178,8 @@ func sampleImm(a argSpec) string {
 		return "16"
 	case "ca":
 		return "4"
+	case "event":
+		return "8"
 	}
 	return "128"
 }

@@ -18,8 +18,12 @@ var targetSince = map[string]Version{
 	"sm_120": {8, 7}, "sm_120a": {8, 7}, "sm_120f": {8, 8}, "sm_121": {8, 8}, "sm_121a": {8, 8}, "sm_121f": {8, 8},
 }
 
-// laterFamilies are instructions whose forms the table does not list: they begin at sm_90 and are told apart by prefix only.
-var laterFamilies = []struct {
+// newest is the last PTX version of which Check knows the architectures.
+var newest = Version{9, 4}
+
+// looseFamilies are instructions whose forms the table does not list: they are told apart by prefix only. The simulator has
+// none of them.
+var looseFamilies = []struct {
 	prefix string
 	need   need
 }{
@@ -37,6 +41,14 @@ var laterFamilies = []struct {
 	{"prefetch.tensormap", need{Version{8, 0}, Target{SM: 90}, 0}},
 	{"prefetch.const.tensormap", need{Version{8, 0}, Target{SM: 90}, 0}},
 	{"prefetch.param.tensormap", need{Version{8, 0}, Target{SM: 90}, 0}},
+	{"mma.sp", need{Version{7, 1}, Target{SM: 80}, 0}},
+	{"mma.sp::ordered_metadata", need{Version{8, 5}, Target{SM: 80}, 0}},
+	{"vadd", need{}}, {"vsub", need{}}, {"vabsdiff", need{}}, {"vmin", need{}}, {"vmax", need{}}, {"vshl", need{}}, {"vshr", need{}},
+	{"vmad", need{}}, {"vset", need{}}, {"vadd2", need{}}, {"vsub2", need{}}, {"vavrg2", need{}}, {"vabsdiff2", need{}},
+	{"vmin2", need{}}, {"vmax2", need{}}, {"vset2", need{}}, {"vadd4", need{}}, {"vsub4", need{}}, {"vavrg4", need{}},
+	{"vabsdiff4", need{}}, {"vmin4", need{}}, {"vmax4", need{}}, {"vset4", need{}},
+	{"tex", need{}}, {"tld4", need{}}, {"txq", need{}}, {"istypep", need{}},
+	{"suld", need{}}, {"sust", need{}}, {"sured", need{}}, {"suq", need{}},
 }
 
 // Check compares a module with what ptxas accepts: each instruction's form, the PTX version and target that it needs, and
@@ -46,10 +58,16 @@ func Check(m *Module) []*Error {
 	c := &checker{m: m, known: map[string]*checked{}, funcs: map[string]*Func{}}
 	c.module()
 	for f := range m.Funcs() {
-		c.funcs[f.Name] = f
+		if c.funcs[f.Name] == nil || f.Body != nil {
+			c.funcs[f.Name] = f
+		}
 	}
+	c.items()
 	for f := range m.Funcs() {
 		c.f = f
+		if f.Body != nil {
+			c.initialisers(f.Body)
+		}
 		for in := range f.Insts() {
 			if len(c.errs) >= maxErrors {
 				return c.errs
@@ -88,8 +106,60 @@ func (c *checker) module() {
 	} else if c.m.Version.Less(since) {
 		c.report(&Error{Pos: at, Text: c.m.Target.String(), Msg: "target needs PTX " + since.String() + " or later"})
 	}
+	if newest.Less(c.m.Version) {
+		c.report(&Error{Pos: at, Text: c.m.Version.String(), Msg: "unknown PTX version", Want: "at most " + newest.String()})
+	}
 	if c.m.AddressSize != 64 {
 		c.report(&Error{Pos: at, Msg: "addresses of 32 bits", Want: ".address_size 64"})
+	}
+}
+
+// items checks the variables and the aliases of the module.
+func (c *checker) items() {
+	for _, it := range c.m.Items {
+		switch it := it.(type) {
+		case *Var:
+			c.initialiser(it, it.Init)
+		case *Alias:
+			switch f := c.funcs[it.Of]; {
+			case c.funcs[it.Name] == nil:
+				c.report(&Error{Pos: it.Pos, Text: it.Name, Msg: "undefined alias", Want: "a function that is declared"})
+			case f == nil || f.Body == nil:
+				c.report(&Error{Pos: it.Pos, Text: it.Of, Msg: "alias of an undefined function", Want: "a function with a body"})
+			}
+		}
+	}
+}
+
+// initialisers checks the variables of a body.
+func (c *checker) initialisers(b *Block) {
+	for _, s := range b.Stmts {
+		switch s := s.(type) {
+		case *Var:
+			c.initialiser(s, s.Init)
+		case *Block:
+			c.initialisers(s)
+		}
+	}
+}
+
+// initialiser checks the kinds of values: floats for f32 and f64, integers for integers, either for bits, none for others.
+func (c *checker) initialiser(v *Var, init *Init) {
+	if init == nil || len(c.errs) >= maxErrors {
+		return
+	}
+	for _, e := range init.List {
+		c.initialiser(v, e)
+	}
+	kind := v.Type.Kind()
+	imm, ok := init.Value.(*Imm)
+	switch float := ok && imm.Kind >= ImmF32; {
+	case kind == KindFloat && v.Type != F32 && v.Type != F64:
+		c.report(&Error{Pos: init.Pos, Text: v.Name, Msg: "initialiser of a ." + v.Type.String(), Want: "a variable of a type of bits"})
+	case ok && (float && (kind == KindInt || kind == KindUint) || !float && kind == KindFloat):
+		w := &printer{}
+		w.operand(imm)
+		c.report(&Error{Pos: init.Pos, Text: w.String(), Msg: "initialiser of another type than ." + v.Type.String()})
 	}
 }
 
@@ -132,8 +202,8 @@ func (c *checker) form(in *Inst) *checked {
 		}
 		return &checked{words: words, alts: resolved(v.operandsOf(words), words)}
 	}
-	if later := c.later(in); later != nil {
-		return later
+	if loose := c.loose(in); loose != nil {
+		return loose
 	}
 	if variants == nil {
 		return &checked{bad: "unknown instruction", text: in.Op}
@@ -168,10 +238,10 @@ func (k *checked) note(in *Inst, variants []*variant, bad string) {
 	}
 }
 
-// later recognises the families that the table leaves out.
-func (c *checker) later(in *Inst) *checked {
+// loose recognises the families that the table leaves out.
+func (c *checker) loose(in *Inst) *checked {
 	name := in.Name()
-	for _, l := range laterFamilies {
+	for _, l := range looseFamilies {
 		if name == l.prefix || strings.HasPrefix(name, l.prefix+".") {
 			if lack := l.need.met(c.m); lack != "" {
 				return &checked{bad: l.prefix + " " + lack + ", the module has PTX " + c.m.Version.String() + " and " + c.m.Target.String(), text: name}

@@ -29,6 +29,14 @@ func TestCheckErrors(t *testing.T) {
 		{"cp.async.ca.shared.global [%r1], [%rd1], 4, 8;", Error{Pos{10, 45}, "8", "source size larger than the copy", "at most 4"}},
 		{"bar.sync 16;", Error{Pos{10, 10}, "16", "bad operand 1 of bar.sync", "a register, or an immediate in range"}},
 		{"mov.u32 %r1, %clock64;", Error{Pos{10, 14}, "%clock64", "bad operand 2 of mov.u32", "a register for .u32, an immediate, a special register or a variable"}},
+		{"mov.u16 %h1, %laneid;", Error{Pos{10, 14}, "%laneid", "bad operand 2 of mov.u16", "a register for .u16, an immediate, a special register or a variable"}},
+		{"cvt.rn.f32.u32 %f1, %tid.x;", Error{Pos{10, 21}, "%tid.x", "bad operand 2 of cvt.rn.f32.u32", "a register for .u32 or an immediate"}},
+		{"alloca.u64 %rd1, %rd2, 0;", Error{Pos{10, 24}, "0", "bad operand 3 of alloca.u64", "a power of two"}},
+		{"pmevent 16;", Error{Pos{10, 9}, "16", "bad operand 1 of pmevent", "0 to 15"}},
+		{"{ .reg .b32 %tid; mov.u32 %r1, %tid.x; }", Error{Pos{10, 32}, "%tid.x",
+			"bad operand 2 of mov.u32, since %tid is the register declared in line 10 and hides the special one:", "another name for it"}},
+		{"ld.global.u32 %r1, [%rd1-8];", Error{}},
+		{"mov.u64 %rd1, gl-8;", Error{}},
 		{"call nope;", Error{}},
 	} {
 		m, err := Parse(frame(c.in))
@@ -147,5 +155,47 @@ func TestCandidates(t *testing.T) {
 	}
 	if accepted < 50 {
 		t.Errorf("only %d of %d candidates accepted", accepted, n)
+	}
+}
+
+// TestValid takes what ptxas 12.9 takes.
+func TestValid(t *testing.T) {
+	for _, in := range []string{
+		"ld.global.u32 %r1, [%rd1+4*8];", "ld.global.u32 %r1, [%rd1+(8+8)-4];", "ld.global.u32 %r1, [gl+WARP_SZ];", "mov.u64 %rd1, gl+4*2;",
+		"mov.u16 %h1, %tid.x;", "mov.b16 %h1, %nctaid.z;", "mov.u16 %h1, %gridid;", "mov.u32 %r1, %gridid;", "mov.u64 %rd1, %gridid;",
+		"cvt.u16.u32 %h1, %tid.x;", "cvt.u8.u32 %h1, %laneid;", "cvt.u32.u64 %r1, %clock64;", "cvt.u64.u16 %rd1, %clock64;", "cvt.sat.u16.u32 %h1, %ctaid.y;",
+		"pmevent 1;", "pmevent.mask 65535;", "cvt.pack.sat.u2.s32.b32 %r1, %r2, %r3, %r4;", "cvt.pack.sat.s4.s32.b32 %r1, %r2, %r3, %r4;",
+		"vadd.s32.u32.s32.sat.add %r1, %r2, %r3, %r4;", "vmax4.u32.u32.u32 %r1, %r2, %r3, %r4;", "vshl.u32.u32.u32.clamp %r1, %r2.b0, %r3;",
+		"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4}, %r5, 0;",
+		"istypep.texref %p1, %rd1;", "suld.b.1d.b32.trap {%r1}, [%rd1, {%r2}];", "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1}];",
+		"{ .reg .b32 %laneid; mov.u32 %laneid, 1; }", "{ .reg .v2 .b32 %tid; mov.u32 %r1, %tid.x; }",
+	} {
+		if errs := Check(mustParse(t, frame(in))); errs != nil {
+			t.Errorf("%s: %v", in, errs[0])
+		}
+	}
+}
+
+// TestModuleChecks compares items of module scope with what ptxas 12.9 says of them.
+func TestModuleChecks(t *testing.T) {
+	const head = ".version 7.4\n.target sm_80\n.address_size 64\n"
+	for _, c := range []struct{ src, want string }{
+		{head + ".global .f32 t[2] = {4.0, 5};", "ptx:4:27: initialiser of another type than .f32 \"5\""},
+		{head + ".global .f64 t = 4;", "initialiser of another type than .f64"},
+		{head + ".global .u32 t[1] = {0f3F800000};", "initialiser of another type than .u32"},
+		{head + ".global .f16 t = 1.0;", "initialiser of a .f16 \"t\""},
+		{head + ".func f() { .global .f32 t = 4; ret; }", "initialiser of another type than .f32"},
+		{head + ".global .f32 a = 0d3FF0000000000000; .global .b32 b = 0f3F800000; .global .b64 c = 1.0; .global .u8 d[2] = {-1, 300};", ""},
+		{head + ".alias a, b;", "undefined alias \"a\""},
+		{head + ".func b();\n.func a();\n.alias a, b;", "alias of an undefined function \"b\""},
+		{head + ".func b() { ret; }\n.alias a, b;", "undefined alias \"a\""},
+		{head + ".func b() { ret; }\n.func a();\n.alias a, b;", ""},
+		{".version 99.9\n.target sm_80\n.address_size 64\n", "unknown PTX version \"99.9\", expected at most 9.4"},
+		{".version 9.4\n.target sm_80\n.address_size 64\n", ""},
+	} {
+		errs := Check(mustParse(t, c.src))
+		if c.want == "" && errs != nil || c.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.src, errs, c.want)
+		}
 	}
 }

@@ -70,7 +70,30 @@ func (c *checker) badOperand(in *Inst, o Operand, s *argSpec, k *checked, number
 		e.Msg += ", which " + lack + ","
 		e.Want = ""
 	}
+	if r, ok := o.(*Reg); ok && r.Sel != "" && c.f.Regs[r.ID].Vec == 0 && strings.HasPrefix(r.Name, "%") && SpecialType(r.Name[1:]+"."+r.Sel) != NoType {
+		e.Msg += ", since " + r.Name + " is the register declared in line " + strconv.Itoa(c.f.Body.declared(r.Name).Line) + " and hides the special one:"
+		e.Want = "another name for it"
+	}
 	return e
+}
+
+// declared is where the block or one in it declares a register; zero if none does.
+func (b *Block) declared(name string) Pos {
+	for _, s := range b.Stmts {
+		switch s := s.(type) {
+		case *Block:
+			if at := s.declared(name); at != (Pos{}) {
+				return at
+			}
+		case *RegDecl:
+			for _, n := range s.Names {
+				if n.Name == name {
+					return s.Pos
+				}
+			}
+		}
+	}
+	return Pos{}
 }
 
 // want describes what an operand may be.
@@ -128,6 +151,12 @@ func (s *argSpec) wantImmediate() string {
 		return "4, 8 or 16"
 	case "128":
 		return "128"
+	case "event":
+		return "0 to 15"
+	case "mask":
+		return "a mask of 16 events"
+	case "power":
+		return "a power of two"
 	}
 	return "an integer"
 }
@@ -174,7 +203,7 @@ func (c *checker) scalar(o Operand, s *argSpec, k *checked) bool {
 	case 'c':
 		return c.reg(o, s.t, true)
 	case 'e':
-		return c.reg(o, s.t, true) || immFits(o, s.t)
+		return c.reg(o, s.t, true) || immFits(o, s.t) || convertible(o, k)
 	case 'D':
 		return isA[*Sink](o) || !s.sink && c.reg(o, s.t, false)
 	case 'a':
@@ -218,14 +247,37 @@ func isVariable(o Operand) bool {
 func (c *checker) movable(o Operand, t Type) bool {
 	switch o := o.(type) {
 	case *Special:
-		if strings.Contains(vectorSpecials, " "+o.Name+" ") {
-			return false
-		}
-		return RegInfo{Type: SpecialType(o.Name)}.fits(t)
+		return !vectorSpecial(o.Name) && (RegInfo{Type: SpecialType(o.Name)}.fits(t) || oldWidth(o.Name, t))
 	case *Sym:
 		return t.Kind() != KindFloat
 	}
 	return false
+}
+
+// oldWidth: registers that older versions of PTX had in other widths can be moved in those as well.
+func oldWidth(name string, t Type) bool {
+	if t.Kind() == KindFloat || t == Pred {
+		return false
+	}
+	base, _, _ := strings.Cut(name, ".")
+	switch base {
+	case "tid", "ntid", "ctaid", "nctaid":
+		return t.Bits() == 16
+	case "gridid":
+		return t.Bits() == 16 || t.Bits() == 32
+	}
+	return false
+}
+
+// convertible is a special register that a conversion of integers takes: one that is not narrower.
+func convertible(o Operand, k *checked) bool {
+	s, ok := o.(*Special)
+	if !ok || vectorSpecial(s.Name) || slices.Contains(k.words, "pack") {
+		return false
+	}
+	types := typeWords(k.words)
+	float := slices.ContainsFunc(types, func(t Type) bool { return t.Kind() == KindFloat })
+	return len(types) == 2 && !float && SpecialType(s.Name).Bits() >= types[1].Bits()
 }
 
 // reg checks a register against a type; wide lets it be wider, as loads, stores and conversions do.
@@ -322,6 +374,12 @@ func immediate(o Operand, s *argSpec) bool {
 		return imm.Bits == 4 || imm.Bits == 8 || imm.Bits == 16
 	case "128":
 		return imm.Bits == 128
+	case "event":
+		return imm.Bits < 16
+	case "mask":
+		return imm.Bits < 1<<16
+	case "power":
+		return imm.Bits > 0 && imm.Bits&(imm.Bits-1) == 0
 	}
 	return true
 }

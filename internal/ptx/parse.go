@@ -337,8 +337,20 @@ func (p *parser) function(pos Pos, link Linkage) {
 	}
 	p.fn = f
 	f.Body = p.block(p.scope)
+	p.formals(f)
 	p.finish(p.scope)
 	p.fn = nil
+}
+
+// formals numbers the parameters in register space, used or not.
+func (p *parser) formals(f *Func) {
+	for _, v := range slices.Concat(f.Ret, f.Params) {
+		id := -1
+		if v.Space == RegSpace {
+			id = p.reg(p.scope, v.Name, p.scope.names[v.Name])
+		}
+		f.Formals = append(f.Formals, id)
+	}
 }
 
 // declareFunc enters a function; further declarations are welcome, a second body is not.

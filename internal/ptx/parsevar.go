@@ -208,16 +208,10 @@ func (p *parser) initSymbol() *Sym {
 	return &Sym{Pos: t.pos, Name: t.text, Var: e.v, Off: p.symOffset()}
 }
 
-// symOffset reads +n or -n, if there.
+// symOffset reads + and a constant expression, if there. What is subtracted must be written as +-n.
 func (p *parser) symOffset() int64 {
-	var off int64
-	for p.is("+") || p.is("-") {
-		neg := p.advance().text == "-"
-		n := p.unary().v
-		if neg {
-			n = -n
-		}
-		off += n
+	if !p.accept("+") {
+		return 0
 	}
-	return off
+	return p.expr(0).v
 }

@@ -18,11 +18,14 @@ var scalarSpecials = map[string]Type{
 	"reserved_smem_offset_0": U32, "reserved_smem_offset_1": U32,
 }
 
+// vectorSpecial reports whether a special register must be read by component.
+func vectorSpecial(name string) bool { return strings.Contains(vectorSpecials, " "+name+" ") }
+
 // SpecialType is the type of a special register, named without "%" ("tid.x", "clock64"); NoType if there is none.
 // A vector such as "tid" has the type of its components.
 func SpecialType(name string) Type {
 	base, part, ok := strings.Cut(name, ".")
-	if strings.Contains(vectorSpecials, " "+base+" ") {
+	if vectorSpecial(base) {
 		if !ok || len(part) == 1 && strings.Contains("xyzw", part) {
 			return U32
 		}

@@ -32,6 +32,8 @@ const (
 	B4
 	U4
 	S4
+	U2
+	S2
 	U16x2
 	S16x2
 	E4M3
@@ -79,7 +81,7 @@ var typeTable = [...]typeInfo{
 	S8: {"s8", 8, KindInt}, S16: {"s16", 16, KindInt}, S32: {"s32", 32, KindInt}, S64: {"s64", 64, KindInt},
 	F16: {"f16", 16, KindFloat}, F16x2: {"f16x2", 32, KindFloat}, F32: {"f32", 32, KindFloat}, F64: {"f64", 64, KindFloat},
 	BF16: {"bf16", 16, KindFloat}, BF16x2: {"bf16x2", 32, KindFloat}, TF32: {"tf32", 32, KindFloat}, F32x2: {"f32x2", 64, KindFloat},
-	B1: {"b1", 1, KindBits}, B4: {"b4", 4, KindBits}, U4: {"u4", 4, KindUint}, S4: {"s4", 4, KindInt},
+	B1: {"b1", 1, KindBits}, B4: {"b4", 4, KindBits}, U4: {"u4", 4, KindUint}, S4: {"s4", 4, KindInt}, U2: {"u2", 2, KindUint}, S2: {"s2", 2, KindInt},
 	U16x2: {"u16x2", 32, KindUint}, S16x2: {"s16x2", 32, KindInt},
 	E4M3: {"e4m3", 8, KindFloat}, E5M2: {"e5m2", 8, KindFloat}, E4M3x2: {"e4m3x2", 16, KindFloat}, E5M2x2: {"e5m2x2", 16, KindFloat},
 	E2M1: {"e2m1", 4, KindFloat}, E2M3: {"e2m3", 6, KindFloat}, E3M2: {"e3m2", 6, KindFloat},

@@ -54,6 +54,21 @@ func Count(n int64) string {
 	return number + unit
 }
 
+// Rate formats a number of things in a unit of time, which may be less than one: "0.031", "5.30", "1.23k".
+func Rate(f float64) string {
+	switch {
+	case !(f > 0):
+		return "0"
+	case f < 0.995:
+		return strconv.FormatFloat(f, 'g', 2, 64)
+	case f < 99.95:
+		return significant(f)
+	case f >= math.MaxInt64:
+		return "∞"
+	}
+	return Count(int64(f))
+}
+
 // Duration formats a time with about three digits: "850 ns", "12.3 ms", "4.56 s",
 // "3m05s", "2h07m", "4d03h".
 func Duration(d time.Duration) string {

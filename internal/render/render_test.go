@@ -104,6 +104,14 @@ func TestDots(t *testing.T) {
 	wellFormed(t, svg)
 }
 
+func TestRate(t *testing.T) {
+	for f, want := range map[float64]string{0: "0", -1: "0", math.NaN(): "0", 0.0312: "0.031", 0.5: "0.5", 0.999: "1.00", 5.3: "5.30", 99.96: "99", 1234: "1.23k", 1e300: "∞"} {
+		if got := Rate(f); got != want {
+			t.Errorf("%v is %s, want %s", f, got, want)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	table := Table{
 		Header: []string{"layer", "shape", "parameters"},
@@ -118,6 +126,14 @@ func TestTable(t *testing.T) {
 	golden(t, "table.txt", table.String(100)+"\n"+table.String(40)+"\n"+table.String(5)+"\n"+Table{Rows: table.Rows}.String(100))
 	if got := (Table{}).String(10); got != "" {
 		t.Errorf("an empty table is %q", got)
+	}
+}
+
+// TestTableKeepsNumbers: of a column of numbers only the header is cut while there is text to cut.
+func TestTableKeepsNumbers(t *testing.T) {
+	table := Table{Header: []string{"name", "gradients"}, Right: []bool{false, true}, Rows: [][]string{{"scatter_add_rows", "12.3 ms"}}}
+	if got, want := table.String(13), "name  gradie…\n────  ───────\nsca…  12.3 ms\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 

@@ -12,14 +12,16 @@ type Table struct {
 const gap = "  "
 
 // String lays the table out in at most width columns: the widest column is cut
-// until the lines fit, down to four columns each. Every line ends with a newline.
+// until the lines fit, down to four columns each, and numbers only when all else
+// is. Every line ends with a newline.
 func (t Table) String(width int) string {
 	rows := t.Rows
 	if len(t.Header) > 0 {
 		rows = append([][]string{t.Header}, rows...)
 	}
 	widths := columnWidths(rows)
-	shrink(widths, width)
+	shrink(widths, t.numbers(), width)
+	shrink(widths, nil, width)
 	var b strings.Builder
 	for i, row := range rows {
 		b.WriteString(t.line(row, widths))
@@ -43,20 +45,32 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// shrink takes columns off the widest until the line fits.
-func shrink(widths []int, limit int) {
+// numbers are the widths of what columns to the right hold under their header.
+func (t Table) numbers() []int {
+	widths := columnWidths(t.Rows)
+	for i := range widths {
+		if i >= len(t.Right) || !t.Right[i] {
+			widths[i] = 0
+		}
+	}
+	return widths
+}
+
+// shrink takes columns off the widest until the line fits, of none more than to
+// its least width.
+func shrink(widths, least []int, limit int) {
 	total := len(gap) * (len(widths) - 1)
 	for _, w := range widths {
 		total += w
 	}
 	for ; total > limit; total-- {
-		widest := 0
+		widest := -1
 		for i, w := range widths {
-			if w > widths[widest] {
+			if w > 4 && (i >= len(least) || w > least[i]) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
-		if widths[widest] <= 4 {
+		if widest < 0 {
 			return
 		}
 		widths[widest]--

@@ -38,10 +38,7 @@ func wants(v *ptx.Var) string {
 	size := v.Size()
 	switch {
 	case v.Dims != nil || v.Vec > 0:
-		if size <= 8 && size&(size-1) == 0 {
-			return fmt.Sprintf("a value of %d bytes", size)
-		}
-		return "a struct, which words cannot give"
+		return fmt.Sprintf("%d bytes, as i32:5,f32:1.5 or hex:0500…", size)
 	case v.Ptr != nil:
 		return "a buffer or null"
 	case v.Type.Kind() == ptx.KindFloat:

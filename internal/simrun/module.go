@@ -74,12 +74,24 @@ func (f *file) load(d *gpusim.Device) (*gpusim.Program, error) {
 	p, err := d.Load(f.module)
 	var bad gpusim.Rejected
 	if errors.As(err, &bad) {
-		return nil, fail("a card's driver would refuse the file too: correct it, or the .version and .target that it states", "%s", placed(f.path, bad[0]))
+		return nil, fail("as far as is known ptxas, NVIDIA's assembler, refuses this too: correct the line, or the .version and .target that the file states", "%s", placed(f.path, bad[0]))
 	}
 	if err != nil {
-		return nil, fail("warpline sim explain says more; the simulator runs what code for sm_80 uses", "%s: %s", f.path, strings.TrimPrefix(err.Error(), "gpusim: "))
+		return nil, fail(loadHint(f.module.Target, d.Card), "%s: %s", f.path, strings.TrimPrefix(err.Error(), "gpusim: "))
 	}
 	return p, nil
+}
+
+// loadHint says what to do about a valid module that a card cannot run, or the simulator.
+func loadHint(t ptx.Target, card gpusim.Card) string {
+	capability := card.Compute[0]*10 + card.Compute[1]
+	switch {
+	case t.SM > 80 && capability >= 80:
+		return "compile for sm_80, as clang does with --cuda-gpu-arch=sm_80, nvcc with -arch=sm_80 and Triton for GPUTarget(\"cuda\", 80, 32)"
+	case t.SM > capability:
+		return fmt.Sprintf("compile for sm_%d, or choose a card of compute capability %d.%d or above with --card", capability, t.SM/10, t.SM%10)
+	}
+	return "docs/simulator.md lists under Limits what is not simulated"
 }
 
 // kernels are those that can be launched.
@@ -90,6 +102,16 @@ func (f *file) kernels() (list []*ptx.Func) {
 		}
 	}
 	return list
+}
+
+// dynamic is whether the file declares shared memory whose size a launch gives.
+func (f *file) dynamic() bool {
+	for v := range f.module.Vars() {
+		if v.Space == ptx.Shared && v.Size() == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // choose finds the kernel that is meant.
@@ -159,7 +181,7 @@ func (f *file) inlined(kernel string, line int) string {
 	}
 	var last *ptx.Loc
 	for _, s := range fn.Body.Stmts {
-		if l, ok := s.(*ptx.Loc); ok && l.Pos.Line <= line {
+		if l, ok := s.(*ptx.Loc); ok && l.Pos.Line <= line && (l.Line > 0 || last == nil) {
 			last = l
 		}
 	}
@@ -221,6 +243,15 @@ func (m *meta) scratch(words []word, fn *ptx.Func, grid [3]int) ([]word, error) 
 		words = append(words, w)
 	}
 	return words, nil
+}
+
+// missed adds to the error of a kernel that lacks two arguments that it may be Triton's, whose metadata would add them.
+func (m *meta) missed(err error, fn *ptx.Func, words []word) error {
+	var e *Error
+	if m == nil && len(words)+2 == len(fn.Params) && errors.As(err, &e) {
+		e.Hint = "if Triton made the file, give the JSON file beside it in its cache with --meta, which adds the last two; " + e.Hint
+	}
+	return err
 }
 
 // dimensions settles grid, block and dynamic shared memory.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/gpusim"
@@ -30,6 +31,20 @@ type Finding struct {
 	Count      int       `json:"count"`
 
 	inlinedText string // the text of the line Inlined
+	kind        kind
+}
+
+// kind is what findings have in common that differ in their lines of PTX only, where there are lines of the source.
+type kind struct{ check, kernel, what, at, into, other string }
+
+func kindOf(f gpusim.Finding, check, into string) kind {
+	place := func(source string, line int) string {
+		if source == "" {
+			return strconv.Itoa(line)
+		}
+		return source
+	}
+	return kind{check, f.Kernel, f.Msg, place(f.Source, f.Line), into, place(f.Other.Source, f.Other.Line)}
 }
 
 // Class is the number of instructions of one class that warps executed.
@@ -98,7 +113,7 @@ func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 		Branches: c.Branches, Divergent: c.Divergent, GlobalRequests: c.GlobalRequests, GlobalSectors: c.GlobalSectors,
 		SharedRequests: c.SharedRequests, SharedWavefronts: c.SharedWavefronts, BankConflicts: c.SharedConflicts,
 		Registers: rep.Registers, Shared: rep.Shared, Occupancy: Occupancy(rep.Occupancy), Output: string(rep.Output),
-		Outs: []Out{}, Notes: []string{}}
+		Outs: []Out{}, Notes: append([]string{}, rep.Notes...)}
 	for _, f := range rep.Findings {
 		r.Findings = append(r.Findings, j.finding(f, f.Check.String()))
 	}
@@ -116,7 +131,7 @@ func (j *job) finding(f gpusim.Finding, check string) Finding {
 	into := j.file.inlined(f.Kernel, f.Line)
 	return Finding{Finding: true, Check: check, Kernel: f.Kernel, Block: f.Block, Thread: f.Thread, Line: f.Line, PTX: j.file.line(f.Line),
 		Source: f.Source, SourceText: j.file.sourceLine(f.Source), Inlined: into, inlinedText: j.file.sourceLine(into),
-		Message: f.Msg, Space: f.Space, Address: fmt.Sprintf("%#x", f.Addr), Size: f.Size, Allocation: f.Alloc, Count: max(f.Count, 1)}
+		Message: f.Message(), kind: kindOf(f, check, into), Space: f.Space, Address: fmt.Sprintf("%#x", f.Addr), Size: f.Size, Allocation: f.Alloc, Count: max(f.Count, 1)}
 }
 
 func classes(by map[string]uint64) []Class {
@@ -128,10 +143,36 @@ func classes(by map[string]uint64) []Class {
 	return list
 }
 
+// group is findings of a kind.
+type group struct {
+	*Finding     // the first
+	count    int // how often all of them happened
+	more     int // findings
+	paired   bool
+}
+
+// groups puts findings together that differ in their lines of PTX only.
+func (r *Result) groups() (list []*group) {
+	by := map[kind]*group{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		g := by[f.kind]
+		if g == nil {
+			g = &group{Finding: f, paired: f.kind.other != "0"}
+			by[f.kind] = g
+			list = append(list, g)
+		} else {
+			g.more++
+		}
+		g.count += f.Count
+	}
+	return list
+}
+
 // Summary is one line on what was found.
 func (r *Result) Summary() string {
 	if r.Found == 0 {
 		return "no finding by " + strings.ReplaceAll(r.Checks, ",", ", ")
 	}
-	return plural(r.Found, "finding")
+	return plural(len(r.groups()), "finding")
 }

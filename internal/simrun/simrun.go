@@ -61,6 +61,9 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, refused(err)
 	}
 	r := j.result(rep, fault)
+	if j.shared == 0 && j.file.dynamic() {
+		r.Notes = append(r.Notes, "the file declares dynamic shared memory, and none is given: --shared does, or --meta for Triton's files")
+	}
 	if fault != nil {
 		for _, o := range j.outs {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s is not written: the kernel did not end", o.path))
@@ -126,7 +129,7 @@ func (j *job) bindAll(c Config, fn *ptx.Func, m *meta) error {
 		return err
 	}
 	if err := match(fn, words); err != nil {
-		return err
+		return m.missed(err, fn, words)
 	}
 	if j.outs, err = parseOuts(c.Outs, words); err != nil {
 		return err

@@ -40,6 +40,10 @@ func TestWords(t *testing.T) {
 		{"bf16:1.5", scalar, "bf16", []byte{0xc0, 0x3f}, 0},
 		{"bf16:inf", scalar, "bf16", []byte{0x80, 0x7f}, 0},
 		{"bool:1", scalar, "bool", []byte{1}, 0},
+		{"hex:0001ff", scalar, "struct", []byte{0, 1, 255}, 0},
+		{"i32:5,f32:1.5", scalar, "struct", []byte{5, 0, 0, 0, 0, 0, 0xc0, 0x3f}, 0},
+		{"u8:1,f64:1,u16:7", scalar, "struct", []byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 7, 0, 0, 0, 0, 0, 0, 0}, 0},
+		{"u8:1,u8:2,u8:3", scalar, "struct", []byte{1, 2, 3}, 0},
 		{"f32[4096,128]", newBuffer, "f32[4096,128]", nil, 4 * 4096 * 128},
 		{"f64[3]=-0.5", newBuffer, "f64[3]", le(-0.5), 24},
 		{"bf16[7,1]=1.5", newBuffer, "bf16[7,1]", []byte{0xc0, 0x3f}, 14},
@@ -61,7 +65,8 @@ func TestWords(t *testing.T) {
 func TestBadWords(t *testing.T) {
 	for _, s := range []string{"", "5", "nul", "i32:", "i32:2147483648", "i32:1.5", "u32:-1", "u8:256", "bool:2", "f32:1e99", "f32:x", "f16:65520",
 		"bf16:3.4e38", "f128:1", ":5", "[4]", "f32[]", "f32[0]", "f32[-1]", "f32[4", "f32[4]x", "f32[4]=", "f32[4]=x", "f32[4,]", "q[4]", "@", "f32@a.npy",
-		"f32[1073741824]", "f32[65536,65536,65536,65536]", "u8[9999999999999999999]"} {
+		"f32[1073741824]", "f32[65536,65536,65536,65536]", "u8[9999999999999999999]",
+		"hex:", "hex:1", "hex:0g", "i32:5,", "i32:5,6", ",i32:5", "i32:1,q:2"} {
 		if w, err := parseWord(s); err == nil {
 			t.Errorf("%q is taken for %+v", s, w)
 		}
@@ -269,5 +274,66 @@ $L__info_string0:
 	}
 	if f := r.Findings[0]; f.Source != "lib.py:2" || f.SourceText != "the library" || f.Inlined != "k.py:3" || f.PTX != "trap;" || f.Line != 9 || !strings.Contains(f.Text(), "inlined into k.py:3  the kernel") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestStructs passes bytes to a parameter that is an array of them.
+func TestStructs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "k.ptx", `.version 7.4
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out, .param .align 8 .b8 s[16])
+{
+.reg .b64 %o, %d; .reg .b32 %r; .reg .f64 %f;
+ld.param.u64 %o, [out];
+ld.param.u32 %r, [s]; ld.param.f64 %f, [s+8];
+cvt.rn.f64.s32 %f, %r; st.global.f64 [%o], %f;
+ld.param.f64 %f, [s+8]; st.global.f64 [%o+8], %f;
+ret;
+}
+`)
+	for _, word := range []string{"i32:5,f64:1.5", "hex:05000000ffffffff000000000000f83f"} {
+		r, err := Run(t.Context(), Config{File: "k.ptx", Block: "1", Args: []string{"f64[2]", word}, Outs: []string{"0=o.npy"}})
+		if err != nil || strings.Join(r.Outs[0].First, " ") != "5 1.5" {
+			t.Errorf("%s: %v, %+v", word, err, r)
+		}
+	}
+	var e *Error
+	_, err := Run(t.Context(), Config{File: "k.ptx", Block: "1", Args: []string{"f64[2]", "i32:5"}})
+	if !errors.As(err, &e) || !strings.Contains(e.Text, "has 4 bytes, but parameter s is .b8[16] of 16 bytes") || !strings.Contains(e.Hint, "16 bytes, as i32:5,f32:1.5 or hex:") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestHints: what a load or a launch refuses says what to do instead.
+func TestHints(t *testing.T) {
+	t.Chdir(t.TempDir())
+	kernel := func(version, target, body string) string {
+		return ".version " + version + "\n.target " + target + "\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<4>;\n" + body + "\nret;\n}\n"
+	}
+	for _, c := range []struct{ src, card, text, hint string }{
+		{kernel("8.0", "sm_90a", "wgmma.fence.sync.aligned;"), "", "a module for sm_90a", "compile for sm_80"},
+		{kernel("8.0", "sm_90a", "wgmma.fence.sync.aligned;"), "h100-pcie", "wgmma.fence.sync.aligned is not supported", "compile for sm_80"},
+		{kernel("7.4", "sm_80", ""), "t4", "a module for sm_80 on a card", "compile for sm_75, or choose a card of compute capability 8.0"},
+		{kernel("7.4", "sm_80", "vadd.s32.s32.s32 %r0, %r1, %r2;"), "", "vadd.s32.s32.s32 is not supported", "Limits"},
+		{kernel("7.4", "sm_80", "add.ftz.s32 %r0, %r1, %r2;"), "", "no such form", "ptxas, NVIDIA's assembler, refuses"},
+		{tritonLike, "", "3 parameters, and 1 arguments", "--meta"},
+	} {
+		write(t, "k.ptx", c.src)
+		var args []string
+		if c.src == tritonLike {
+			args = []string{"i32[1]"}
+		}
+		var e *Error
+		_, err := Run(t.Context(), Config{File: "k.ptx", Block: "1", Card: c.card, Args: args})
+		if !errors.As(err, &e) || !strings.Contains(e.Text, c.text) || !strings.Contains(e.Hint, c.hint) {
+			t.Errorf("%q on %q: %+v (%v)", c.text, c.card, e, err)
+		}
+	}
+	write(t, "k.ptx", tritonLike)
+	r, err := Run(t.Context(), Config{File: "k.ptx", Block: "1", Args: []string{"i32[1]", "u8[8]", "null"}})
+	if err != nil || r.Found == 0 || !strings.Contains(strings.Join(r.Notes, ""), "--shared") {
+		t.Errorf("%v, %+v", err, r)
 	}
 }

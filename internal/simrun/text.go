@@ -15,8 +15,8 @@ func (r *Result) Text(width int) string {
 	if r.Output != "" {
 		fmt.Fprintf(&b, "\nprintf\n%s\n", strings.TrimRight(r.Output, "\n"))
 	}
-	for i := range r.Findings {
-		b.WriteString("\n" + r.Findings[i].Text())
+	for _, g := range r.groups() {
+		b.WriteString("\n" + g.text())
 	}
 	if r.Fault != nil {
 		fmt.Fprintf(&b, "\nthe kernel was stopped: CUDA error %d, %s; the counts below are those of its block\n", r.Fault.Code, r.Fault.Name)
@@ -37,11 +37,14 @@ func (r *Result) Text(width int) string {
 }
 
 // Text is the finding for people: several lines, the first with what happened.
-func (f *Finding) Text() string {
+func (f *Finding) Text() string { return (&group{Finding: f, count: f.Count}).text() }
+
+// text is the findings for people: several lines, the first with what happened.
+func (f *group) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", f.Check, f.Message)
-	if f.Count > 1 {
-		fmt.Fprintf(&b, " (%d times)", f.Count)
+	if f.count > 1 {
+		fmt.Fprintf(&b, " (%d times)", f.count)
 	}
 	b.WriteByte('\n')
 	line := func(name, format string, args ...any) {
@@ -54,6 +57,12 @@ func (f *Finding) Text() string {
 		line("", "inlined into %s  %s", f.Inlined, f.inlinedText)
 	}
 	line("PTX", "line %d  %s", f.Line, strings.ReplaceAll(f.PTX, "\t", " "))
+	switch {
+	case f.more > 0 && f.paired:
+		line("", "and %s of PTX lines", plural(f.more, "more pair"))
+	case f.more > 0:
+		line("", "and %s", plural(f.more, "more PTX line"))
+	}
 	line("thread", "%d,%d,%d of block %d,%d,%d in %s", f.Thread[0], f.Thread[1], f.Thread[2], f.Block[0], f.Block[1], f.Block[2], f.Kernel)
 	if f.Space != "" {
 		line("address", "%s %s, %d bytes", f.Space, f.Address, f.Size)

@@ -2,6 +2,7 @@ package simrun
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -100,7 +101,7 @@ type wordKind uint8
 const (
 	fromFile  wordKind = iota // @a.npy, bf16@q.npy
 	newBuffer                 // f32[4096], f32[4096]=0
-	scalar                    // i32:5
+	scalar                    // i32:5, or bytes: i32:5,f32:1.5 and hex:0500
 	null
 )
 
@@ -116,7 +117,7 @@ type word struct {
 	data  []byte // of a file
 }
 
-const wordHint = "an argument is @a.npy, bf16@q.npy, f32[4096,128], f32[4096]=0, i32:5, f32:1e-5, u64:0 or null"
+const wordHint = "an argument is @a.npy, bf16@q.npy, f32[4096,128], f32[4096]=0, i32:5, f32:1e-5, u64:0, null, or for a struct i32:5,f32:1.5 or hex:05000000"
 
 // parseWord reads one word; the files it names are not opened.
 func parseWord(s string) (w word, err error) {
@@ -130,13 +131,60 @@ func parseWord(s string) (w word, err error) {
 		return w, w.parseBuffer(s[:open], s[open+1:])
 	case colon >= 0:
 		w.kind = scalar
-		if w.elem, err = findElem(s[:colon]); err == nil {
-			w.value, err = w.elem.parse(s[colon+1:])
-		}
+		return w, w.parseScalar(s)
 	default:
 		err = errors.New("no @, [ or : in it")
 	}
 	return w, err
+}
+
+// parseScalar reads "i32:5", "i32:5,f32:1.5" and "hex:0500".
+func (w *word) parseScalar(s string) (err error) {
+	if digits, ok := strings.CutPrefix(s, "hex:"); ok {
+		if w.value, err = hex.DecodeString(digits); err != nil || len(w.value) == 0 {
+			return fmt.Errorf("%q is not bytes of two hexadecimal digits each", digits)
+		}
+		w.elem = elem{name: "struct", size: len(w.value), kind: 'u'}
+		return nil
+	}
+	fields := strings.Split(s, ",")
+	if len(fields) == 1 {
+		w.elem, w.value, err = parseTyped(s)
+		return err
+	}
+	return w.parseStruct(fields)
+}
+
+func parseTyped(s string) (e elem, value []byte, err error) {
+	name, number, ok := strings.Cut(s, ":")
+	if !ok {
+		return e, nil, fmt.Errorf("%q has no type", s)
+	}
+	if e, err = findElem(name); err == nil {
+		value, err = e.parse(number)
+	}
+	return e, value, err
+}
+
+// parseStruct lays fields out as C does: each on a multiple of its size, the whole a multiple of the largest.
+func (w *word) parseStruct(fields []string) error {
+	most := 1
+	for _, f := range fields {
+		e, v, err := parseTyped(f)
+		if err != nil {
+			return err
+		}
+		w.value = append(w.padded(e.size), v...)
+		most = max(most, e.size)
+	}
+	w.value = w.padded(most)
+	w.elem = elem{name: "struct", size: len(w.value), kind: 'u'}
+	return nil
+}
+
+// padded is the value up to a multiple of n bytes.
+func (w *word) padded(n int) []byte {
+	return append(w.value, make([]byte, (n-len(w.value)%n)%n)...)
 }
 
 func findElem(name string) (elem, error) {

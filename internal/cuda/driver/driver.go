@@ -1,5 +1,6 @@
-// Package driver is the CUDA driver API as a table of functions: types only. The real libcuda fills the table on a
-// machine with a card, the simulated GPU everywhere else; the engine is written once, against the table.
+// Package driver is the CUDA driver API as a table of functions, with what its results are called and what to do about
+// them. The real libcuda fills the table on a machine with a card, the simulated GPU everywhere else; the engine is
+// written once, against the table.
 //
 // Functions have the names of their C counterparts without the prefix cu and the suffix _v2, and return results instead
 // of writing through pointers. Host memory is named by its address and must lie outside the Go heap: asynchronous copies
@@ -7,6 +8,10 @@
 package driver
 
 import "runtime"
+
+// KernelModule is where the kernel's half of NVIDIA's driver names its version on Linux. It is there while that half is
+// loaded, seen from inside of containers too.
+const KernelModule = "/proc/driver/nvidia/version"
 
 // The handles of the driver. Zero is no handle, except that the zero Stream is the legacy default stream.
 type (

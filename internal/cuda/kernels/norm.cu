@@ -169,13 +169,13 @@ typedef wide<ELEM> STAT;
 
 #ifdef CENTRED
 
-#define KERNELS(suffix, Team, threads, blocks)                                                                           \
+#define KERNELS(suffix, Team, threads, blocks, gradBlocks)                                                               \
 	KERNEL(threads, blocks)                                                                                              \
 	NAME(layernorm_##suffix)(ELEM * y, STAT * mean, STAT * rstd, const ELEM *x, const ELEM *w, const ELEM *b, i64 rows,  \
 	                         i32 d, STAT eps) {                                                                          \
 		norm<true>(Team{}, y, mean, rstd, x, w, b, rows, d, eps);                                                        \
 	}                                                                                                                    \
-	KERNEL(threads, blocks)                                                                                              \
+	KERNEL(threads, gradBlocks)                                                                                          \
 	NAME(layernormgrad_##suffix)(ELEM * dx, const ELEM *g, const ELEM *x, const STAT *mean, const STAT *rstd,            \
 	                             const ELEM *w, i64 rows, i32 d) {                                                       \
 		normGrad<true>(Team{}, dx, g, x, mean, rstd, w, rows, d);                                                        \
@@ -192,12 +192,12 @@ KERNEL(256) NAME(layernormgrad_join)(ELEM *dw, ELEM *db, const STAT *parts, i32 
 
 #else
 
-#define KERNELS(suffix, Team, threads, blocks)                                                                           \
+#define KERNELS(suffix, Team, threads, blocks, gradBlocks)                                                               \
 	KERNEL(threads, blocks)                                                                                              \
 	NAME(rmsnorm_##suffix)(ELEM * y, STAT * rstd, const ELEM *x, const ELEM *w, i64 rows, i32 d, STAT eps) {             \
 		norm<false>(Team{}, y, (STAT *)nullptr, rstd, x, w, (const ELEM *)nullptr, rows, d, eps);                        \
 	}                                                                                                                    \
-	KERNEL(threads, blocks)                                                                                              \
+	KERNEL(threads, gradBlocks)                                                                                          \
 	NAME(rmsnormgrad_##suffix)(ELEM * dx, const ELEM *g, const ELEM *x, const STAT *rstd, const ELEM *w, i64 rows,       \
 	                           i32 d) {                                                                                  \
 		normGrad<false>(Team{}, dx, g, x, (const STAT *)nullptr, rstd, w, rows, d);                                      \
@@ -213,5 +213,5 @@ KERNEL(256) NAME(rmsnormgrad_join)(ELEM *dw, const STAT *parts, i32 ranges, i32 
 
 #endif
 
-KERNELS(warp, WarpTeam, 256, sizeof(STAT) == 8 ? 2 : 4)
-KERNELS(block, BlockTeam, 512, sizeof(STAT) == 8 ? 1 : 2)
+KERNELS(warp, WarpTeam, 256, sizeof(STAT) == 8 ? 2 : 4, sizeof(STAT) == 8 ? 2 : 3)
+KERNELS(block, BlockTeam, 512, sizeof(STAT) == 8 ? 1 : 2, sizeof(STAT) == 8 ? 1 : 2)

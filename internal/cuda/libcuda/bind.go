@@ -37,13 +37,29 @@ func lacking(symbol string) error {
 	return errIncomplete
 }
 
-// want is need for what older drivers may lack; then it returns 0.
+// want is need for what a driver may lack: what only newer ones have, and what the engine does not call. It returns 0 then.
 func (b *binder) want(symbol string) dl.Proc {
 	p, err := b.lib.Lookup(symbol)
 	if err != nil {
 		b.missing = append(b.missing, symbol)
 	}
 	return p
+}
+
+// mostResults is beyond all results there are and will soon be.
+const mostResults = 2000
+
+// learn asks the library for the names of results that this program does not know.
+func (b *binder) learn() {
+	name, meaning := b.want("cuGetErrorName"), b.want("cuGetErrorString")
+	for r := range driver.Result(mostResults) {
+		if r.Known() {
+			continue
+		}
+		if s := stringOf(name, r); s != "" {
+			driver.Learn(r, s, stringOf(meaning, r))
+		}
+	}
 }
 
 // file is the path that the library was loaded from, name if the system does not tell.
@@ -73,11 +89,11 @@ func (b *binder) bindDevices(a *driver.API) {
 	count := b.need("cuDeviceGetCount")
 	device := b.need("cuDeviceGet")
 	name := b.need("cuDeviceGetName")
-	uuid := b.need("cuDeviceGetUuid_v2")
+	uuid := b.want("cuDeviceGetUuid_v2")
 	total := b.need("cuDeviceTotalMem_v2")
 	attribute := b.need("cuDeviceGetAttribute")
 	pci := b.need("cuDeviceGetPCIBusId")
-	peer := b.need("cuDeviceCanAccessPeer")
+	peer := b.want("cuDeviceCanAccessPeer")
 
 	a.Init = func(flags uint32) driver.Result { return call(initialize, uintptr(flags)) }
 	a.DriverGetVersion = func() (int, driver.Result) { return getInt(version) }
@@ -101,13 +117,13 @@ func (b *binder) bindDevices(a *driver.API) {
 func (b *binder) bindContexts(a *driver.API) {
 	retain := b.need("cuDevicePrimaryCtxRetain")
 	release := b.need("cuDevicePrimaryCtxRelease_v2")
-	reset := b.need("cuDevicePrimaryCtxReset_v2")
+	reset := b.want("cuDevicePrimaryCtxReset_v2")
 	setFlags := b.need("cuDevicePrimaryCtxSetFlags_v2")
 	set := b.need("cuCtxSetCurrent")
-	current := b.need("cuCtxGetCurrent")
-	synchronize := b.need("cuCtxSynchronize")
-	enablePeer := b.need("cuCtxEnablePeerAccess")
-	priorities := b.need("cuCtxGetStreamPriorityRange")
+	current := b.want("cuCtxGetCurrent")
+	synchronize := b.want("cuCtxSynchronize")
+	enablePeer := b.want("cuCtxEnablePeerAccess")
+	priorities := b.want("cuCtxGetStreamPriorityRange")
 
 	a.DevicePrimaryCtxRetain = func(d driver.Device) (driver.Context, driver.Result) {
 		return get[driver.Context](retain, uintptr(d))
@@ -131,11 +147,11 @@ func (b *binder) bindModules(a *driver.API) {
 	load := b.need("cuModuleLoadDataEx")
 	unload := b.need("cuModuleUnload")
 	function := b.need("cuModuleGetFunction")
-	global := b.need("cuModuleGetGlobal_v2")
+	global := b.want("cuModuleGetGlobal_v2")
 	loadFunction := b.want("cuFuncLoad")
-	attribute := b.need("cuFuncGetAttribute")
+	attribute := b.want("cuFuncGetAttribute")
 	setAttribute := b.need("cuFuncSetAttribute")
-	blocks := b.need("cuOccupancyMaxActiveBlocksPerMultiprocessor")
+	blocks := b.want("cuOccupancyMaxActiveBlocksPerMultiprocessor")
 
 	a.ModuleLoadData = func(image []byte) (driver.Module, string, driver.Result) { return loadModule(load, image) }
 	a.ModuleUnload = func(m driver.Module) driver.Result { return call(unload, uintptr(m)) }
@@ -171,15 +187,15 @@ func (b *binder) bindModules(a *driver.API) {
 }
 
 func (b *binder) bindMemory(a *driver.API) {
-	info := b.need("cuMemGetInfo_v2")
+	info := b.want("cuMemGetInfo_v2")
 	alloc := b.need("cuMemAlloc_v2")
 	free := b.need("cuMemFree_v2")
-	allocAsync := b.need("cuMemAllocAsync")
-	freeAsync := b.need("cuMemFreeAsync")
+	allocAsync := b.want("cuMemAllocAsync")
+	freeAsync := b.want("cuMemFreeAsync")
 	hostAlloc := b.need("cuMemHostAlloc")
 	hostFree := b.need("cuMemFreeHost")
-	register := b.need("cuMemHostRegister_v2")
-	unregister := b.need("cuMemHostUnregister")
+	register := b.want("cuMemHostRegister_v2")
+	unregister := b.want("cuMemHostUnregister")
 
 	a.MemGetInfo = func() (int64, int64, driver.Result) { return getTwo[int64, int64](info) }
 	a.MemAlloc = func(bytes int64) (driver.Ptr, driver.Result) { return get[driver.Ptr](alloc, uintptr(bytes)) }
@@ -199,11 +215,11 @@ func (b *binder) bindMemory(a *driver.API) {
 }
 
 func (b *binder) bindCopies(a *driver.API) {
-	toDevice, toDeviceAsync := b.need("cuMemcpyHtoD_v2"), b.need("cuMemcpyHtoDAsync_v2")
-	toHost, toHostAsync := b.need("cuMemcpyDtoH_v2"), b.need("cuMemcpyDtoHAsync_v2")
-	within, withinAsync := b.need("cuMemcpyDtoD_v2"), b.need("cuMemcpyDtoDAsync_v2")
+	toDevice, toDeviceAsync := b.want("cuMemcpyHtoD_v2"), b.need("cuMemcpyHtoDAsync_v2")
+	toHost, toHostAsync := b.want("cuMemcpyDtoH_v2"), b.need("cuMemcpyDtoHAsync_v2")
+	within, withinAsync := b.want("cuMemcpyDtoD_v2"), b.need("cuMemcpyDtoDAsync_v2")
 	peer := b.need("cuMemcpyPeerAsync")
-	set8, set32 := b.need("cuMemsetD8Async"), b.need("cuMemsetD32Async")
+	set8, set32 := b.need("cuMemsetD8Async"), b.want("cuMemsetD32Async")
 
 	a.MemcpyHtoD = func(dst driver.Ptr, src uintptr, n int64) driver.Result {
 		return call(toDevice, uintptr(dst), src, uintptr(n))
@@ -239,7 +255,7 @@ func (b *binder) bindStreams(a *driver.API) {
 	create := b.need("cuStreamCreateWithPriority")
 	destroy := b.need("cuStreamDestroy_v2")
 	synchronize := b.need("cuStreamSynchronize")
-	query := b.need("cuStreamQuery")
+	query := b.want("cuStreamQuery")
 	wait := b.need("cuStreamWaitEvent")
 
 	a.StreamCreateWithPriority = func(flags uint32, priority int) (driver.Stream, driver.Result) {
@@ -257,9 +273,9 @@ func (b *binder) bindEvents(a *driver.API) {
 	create := b.need("cuEventCreate")
 	destroy := b.need("cuEventDestroy_v2")
 	record := b.need("cuEventRecord")
-	synchronize := b.need("cuEventSynchronize")
+	synchronize := b.want("cuEventSynchronize")
 	query := b.need("cuEventQuery")
-	elapsed := b.need("cuEventElapsedTime")
+	elapsed := b.want("cuEventElapsedTime")
 
 	a.EventCreate = func(flags uint32) (driver.Event, driver.Result) { return get[driver.Event](create, uintptr(flags)) }
 	a.EventDestroy = func(e driver.Event) driver.Result { return call(destroy, uintptr(e)) }

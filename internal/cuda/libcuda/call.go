@@ -7,6 +7,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/dl"
+	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
 // scratch is what a call may point to: heap objects stay where they are, stacks do not. Its contents are those of the
@@ -19,7 +20,13 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-func call(p dl.Proc, args ...uintptr) driver.Result { return driver.Result(p.Call(args...)) }
+// call calls a function, or says that this driver lacks it.
+func call(p dl.Proc, args ...uintptr) driver.Result {
+	if p == 0 {
+		return driver.NeedsNewerDriver
+	}
+	return driver.Result(p.Call(args...))
+}
 
 // get calls a function whose first parameter points to its result.
 func get[T any](p dl.Proc, args ...uintptr) (v T, r driver.Result) {
@@ -29,6 +36,16 @@ func get[T any](p dl.Proc, args ...uintptr) (v T, r driver.Result) {
 	words[0] = uintptr(unsafe.Pointer(&s.out[0]))
 	n := copy(words[1:], args)
 	if r = call(p, words[:n+1]...); r == driver.Success {
+		v = *(*T)(unsafe.Pointer(&s.out[0]))
+	}
+	return v, r
+}
+
+// getAfter calls a function whose second parameter points to its result.
+func getAfter[T any](p dl.Proc, first uintptr) (v T, r driver.Result) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	if r = call(p, first, uintptr(unsafe.Pointer(&s.out[0]))); r == driver.Success {
 		v = *(*T)(unsafe.Pointer(&s.out[0]))
 	}
 	return v, r
@@ -70,6 +87,23 @@ func named[T any](name string, f func(name uintptr) (T, driver.Result)) (T, driv
 	s.keep = append(append(s.keep[:0], name...), 0)
 	return f(uintptr(unsafe.Pointer(&s.keep[0])))
 }
+
+// stringOf calls a function that gives the address of a text about a result; empty if it knows none.
+func stringOf(p dl.Proc, about driver.Result) string {
+	at, r := getAfter[uintptr](p, uintptr(about))
+	if r != driver.Success || at == 0 {
+		return ""
+	}
+	for n := 0; n < maxText; n++ {
+		if b := hostmem.Bytes(at, n+1); b[n] == 0 {
+			return string(b[:n])
+		}
+	}
+	return ""
+}
+
+// maxText is longer than what the library says of any result.
+const maxText = 1 << 10
 
 // text is a C string.
 func text(b []byte) string {

@@ -4,8 +4,9 @@
 // kept in a [Source] for those who diagnose; its error says what is wrong and what to do.
 //
 // Symbols are bound under the names of their current ABI (suffix _v2 where there is one): the plain names of such
-// functions still exist in the library with 32-bit device pointers. Functions that only newer drivers have are optional
-// and listed in [Source.Missing].
+// functions still exist in the library with 32-bit device pointers. Required are those without which the engine does
+// nothing. The others, which only newer drivers have or nothing but tests and diagnoses call, may be missing: they are
+// listed in [Source.Missing] and answer CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER, unless there is a substitute.
 //
 // Where the package was built with the tag nocuda, or for a system without CUDA, Open says so.
 package libcuda
@@ -89,9 +90,10 @@ func (s *Source) open(path string) (*driver.API, error) {
 	if r == driver.StubLibrary { // its name would hide the driver from the loader
 		return nil, closing(lib, errStub)
 	}
+	b.learn()
 	s.Path, s.Missing = file, b.missing
 	if r != driver.Success {
-		return nil, initFailed(r, file)
+		return nil, initFailed("cuInit", r, file)
 	}
 	return api, s.checkVersion(api)
 }
@@ -107,11 +109,10 @@ func closing(lib *dl.Library, err error) error {
 func (s *Source) checkVersion(api *driver.API) error {
 	version, r := api.DriverGetVersion()
 	if r != driver.Success {
-		return initFailed(r, s.Path)
+		return initFailed("cuDriverGetVersion", r, s.Path)
 	}
 	if s.Version = version; version < oldest {
-		cuda := fmt.Sprintf("CUDA %d.%d", version/1000, version%1000/10)
-		return tooOld(fmt.Sprintf("the NVIDIA driver (%s) is too old: it supports %s", s.Path, cuda))
+		return fail(update, "the NVIDIA driver (%s) is too old: it supports CUDA %d.%d", s.Path, version/1000, version%1000/10)
 	}
 	return nil
 }
@@ -133,7 +134,7 @@ func (s *Source) notFound() error {
 	}
 	switch {
 	case found != nil:
-		return tooOld(found.Error())
+		return fail(update, "%v", found)
 	case stub != "":
 		return onlyStub(stub)
 	case os.Getenv(PathEnv) != "":

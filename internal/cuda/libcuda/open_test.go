@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
 	"github.com/warpline-ml/warpline/internal/cuda/shimtest"
@@ -26,9 +28,13 @@ func refused(t *testing.T, path string, result driver.Result, words ...string) *
 	if strings.Contains(err.Error(), "\n") || e.Text == "" || e.Hint == "" || e.Result != result {
 		t.Errorf("result %v, want %v; want one line with a hint:\n%v", e.Result, result, err)
 	}
+	var a *advice.Error
+	if !errors.As(err, &a) || a.Error() != err.Error() || a.Hint != e.Hint || strings.Contains(err.Error(), e.Hint) {
+		t.Errorf("text and hint apart: %+v, %+v", a, e)
+	}
 	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%q is not in:\n%v", w, err)
+		if !strings.Contains(e.Text+"; "+e.Hint, w) {
+			t.Errorf("%q is not in:\n%v; %s", w, err, e.Hint)
 		}
 	}
 	return src
@@ -59,13 +65,15 @@ func TestInitFails(t *testing.T) {
 	for result, words := range map[driver.Result][]string{
 		driver.NotInitialized:     {"CUDA_ERROR_NOT_INITIALIZED", "uvm_disable_hmm"},
 		driver.StubLibrary:        {"stub", path, "LD_LIBRARY_PATH", "sim:0"},
-		35:                        {"CUDA error 35", "update the NVIDIA driver"},
-		46:                        {"exclusive"},
+		driver.NeedsNewerDriver:   {"CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", "update the NVIDIA driver"},
+		950:                       {"CUDA_ERROR_OF_TOMORROW (950): nobody knew of it", "reinstall"}, // named by the library
 		driver.NoDevice:           {"CUDA_ERROR_NO_DEVICE (100)", `"5,6"`, "nvidia-smi", "--gpus all"},
 		driver.SystemNotReady:     {"nvidia-fabricmanager"},
 		driver.DriverMismatch:     {"reboot"},
 		driver.CompatNotSupported: {"cuda/compat"},
 		driver.Unknown:            {"nvidia_uvm"},
+		driver.OperatingSystem:    {"CUDA_ERROR_OPERATING_SYSTEM", "/dev/nvidia"},
+		driver.DeviceNotLicensed:  {"CUDA_ERROR_DEVICE_NOT_LICENSED", "license"},
 		777:                       {"CUDA error 777", "reinstall"},
 	} {
 		f.result = result
@@ -102,8 +110,35 @@ func TestOldDriver(t *testing.T) {
 	f := &fake{Rand: testutil.Rand(t)}
 	table := f.api()
 	table.DriverGetVersion = func() (int, driver.Result) { return 11020, driver.Success }
-	refused(t, shimtest.Install(t, table), 35, "too old", "CUDA 11.2", "update")
-	refused(t, shimtest.Install(t, table, "cuMemAlloc_v2"), 35, "no symbol cuMemAlloc_v2", "470")
+	refused(t, shimtest.Install(t, table), driver.Success, "too old", "CUDA 11.2", "update")
+	refused(t, shimtest.Install(t, table, "cuMemAlloc_v2"), driver.Success, "no symbol cuMemAlloc_v2", "470")
+}
+
+// optional are the functions that the engine does not call, or does without.
+var optional = []string{"cuDeviceGetUuid_v2", "cuDeviceCanAccessPeer", "cuDevicePrimaryCtxReset_v2", "cuCtxGetCurrent", "cuCtxSynchronize",
+	"cuCtxEnablePeerAccess", "cuCtxGetStreamPriorityRange", "cuModuleGetGlobal_v2", "cuFuncLoad", "cuFuncGetAttribute",
+	"cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuMemGetInfo_v2", "cuMemAllocAsync", "cuMemFreeAsync", "cuMemHostRegister_v2",
+	"cuMemHostUnregister", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2", "cuMemsetD32Async", "cuStreamQuery", "cuEventSynchronize",
+	"cuEventElapsedTime", "cuLaunchKernelEx", "cuGetErrorName", "cuGetErrorString"}
+
+// A driver that lacks what the engine does not call opens, and says so of those functions.
+func TestBareDriver(t *testing.T) {
+	f := &fake{Rand: testutil.Rand(t)}
+	api, src := open(t, shimtest.Install(t, f.api(), optional...))
+	missing := slices.Sorted(slices.Values(src.Missing))
+	if want := slices.Sorted(slices.Values(optional)); !slices.Equal(missing, want) {
+		t.Errorf("missing %v, want %v", missing, want)
+	}
+	if r := api.StreamQuery(3); r != driver.NeedsNewerDriver {
+		t.Errorf("a function that is not there gives %v", r)
+	}
+	if free, total, r := api.MemGetInfo(); free != 0 || total != 0 || r != driver.NeedsNewerDriver {
+		t.Errorf("a function that is not there gives %d, %d, %v", free, total, r)
+	}
+	f.name = ""
+	if _, r := api.MemAlloc(512); f.name != "MemAlloc" || r != f.result {
+		t.Errorf("%v, %s called", r, f.name)
+	}
 }
 
 func TestBadPath(t *testing.T) {

@@ -18,6 +18,9 @@ import (
 //go:embed testdata/shim.c
 var source []byte
 
+//go:embed testdata/numbers.h
+var numbers []byte
+
 // libraries are those compiled by this process, by what they are without.
 var libraries struct {
 	sync.Mutex
@@ -72,8 +75,10 @@ func compiler() (string, error) {
 
 func compile(cc, dir string, without []string) ([]byte, error) {
 	src, lib := filepath.Join(dir, "shim.c"), filepath.Join(dir, "shim.so")
-	if err := os.WriteFile(src, source, 0o666); err != nil {
-		return nil, err
+	for path, text := range map[string][]byte{src: source, filepath.Join(dir, "numbers.h"): numbers} {
+		if err := os.WriteFile(path, text, 0o666); err != nil {
+			return nil, err
+		}
 	}
 	args := []string{"-std=c11", "-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "-o", lib, src}
 	for _, name := range without {

@@ -25,7 +25,8 @@ type Config struct {
 	// Seed. A Seed other than 0 lets some of it happen earlier.
 	LateEffects bool
 
-	// Collect keeps findings that stop no kernel for Findings; otherwise they fail the context.
+	// Collect keeps findings that stop no kernel for Findings, which the caller must ask for; otherwise they fail the
+	// context. No setting of ParseConfig does that: nobody would look at what was collected.
 	Collect bool
 
 	Cores     int   // for one launch; 0 means as many as there are
@@ -37,7 +38,7 @@ type Config struct {
 }
 
 // words are what ParseConfig knows, as its errors list it.
-const words = "check=all|none|memcheck+initcheck+synccheck+racecheck, seed=N, schedule=reconverge|independent, numerics=exact|truncating, late, collect, cores=N, steps=N"
+const words = "check=all|none|memcheck+initcheck+synccheck+racecheck, seed=N, schedule=reconverge|independent, numerics=exact|truncating, late, cores=N, steps=N"
 
 // ParseConfig reads the checks and schedules of a Config, as in "check=all,seed=3,schedule=independent,late".
 func ParseConfig(text string) (Config, error) {
@@ -60,8 +61,6 @@ func (c *Config) set(word string) bool {
 	switch {
 	case word == "late":
 		c.LateEffects = true
-	case word == "collect":
-		c.Collect = true
 	case !hasValue:
 		return false
 	case key == "check":

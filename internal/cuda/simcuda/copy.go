@@ -100,7 +100,8 @@ func (c *context) upload(t transfer) driver.Result {
 	return driver.Success
 }
 
-// download copies to the host. Only a copy to pinned memory by an asynchronous call returns before it is done.
+// download copies to the host. The synchronous call returns when the copy is done. The asynchronous one does not wait for
+// one to pinned memory; to pageable memory it may or may not, so that under late effects it does not.
 func (c *context) download(t transfer) driver.Result {
 	if t.n == 0 {
 		return driver.Success
@@ -118,7 +119,7 @@ func (c *context) download(t transfer) driver.Result {
 		}
 		return duration(t.n, c.dev.sys.card.Link)
 	})
-	if t.sync || !pinned {
+	if t.sync || !pinned && !c.dev.sys.cfg.LateEffects {
 		if r := st.ctx.wait(done); r != driver.Success {
 			return r
 		}
@@ -159,7 +160,7 @@ func describe(f gpusim.Finding) string {
 	if f.Inst != "" {
 		return f.String()
 	}
-	return fmt.Sprintf("%s: %s, %d bytes at %#x, in a %s; %s", f.Check, f.Msg, f.Size, f.Addr, f.Kernel, f.Alloc)
+	return fmt.Sprintf("%s: %s, %d bytes at %#x, in a %s; %s", f.Check, f.Message(), f.Size, f.Addr, f.Kernel, f.Alloc)
 }
 
 func (s *System) copyOnDevice(dst, src driver.Ptr, n int64) driver.Result {

@@ -435,7 +435,8 @@ func TestCards(t *testing.T) {
 func TestParseConfig(t *testing.T) {
 	for text, want := range map[string]Config{
 		"":                                  {},
-		" late , collect ":                  {LateEffects: true, Collect: true},
+		" late , cores=2 ":                  {LateEffects: true, Cores: 2},
+		"late,collect":                      {Checks: 99}, // would silence what it collects
 		"check=all,seed=3":                  {Checks: gpusim.AllChecks, Seed: 3},
 		"check=none":                        {Checks: gpusim.Memcheck},
 		"check=racecheck+initcheck,seed=0x": {Checks: 99},

@@ -10,7 +10,8 @@
 //	queue.go     the order in which work takes effect
 //
 // Work takes effect at the call, or late (Config.LateEffects): then each stream is a queue, and what is in it happens when
-// something waits for it, at the latest legal moment. Asynchronous copies read and write pinned host memory only then.
+// something waits for it, at the latest legal moment. Asynchronous copies read pinned host memory and write host memory of
+// either kind only then.
 //
 // Time is virtual. Each piece of work begins when all that it waits for has ended, and at the earliest when the host,
 // whose clock moves on only by waiting, called; it takes a time that follows from the card's figures. Streams do not

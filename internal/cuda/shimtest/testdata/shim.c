@@ -2,6 +2,8 @@
  * its caller handed over, packs its arguments into words, and hands these to a function that shim_install was given; the
  * words come back with the results. Without one it answers something plausible at once: the no-op library.
  *
+ * Declared after cuda.h 13.2, with __CUDA_API_VERSION_INTERNAL, the prototypes compile: they are the header's.
+ *
  * Compiled by package shimtest. -DcuX=hidden_cuX leaves cuX out, as an older driver would. */
 
 #include <stddef.h>
@@ -45,17 +47,24 @@ typedef struct {
 	unsigned int numAttrs;
 } CUlaunchConfig;
 
-/* Sizes and offsets as a program compiled against cuda.h 12.4 prints them, on x86-64 and aarch64. */
-_Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
-_Static_assert(offsetof(CUlaunchConfig, sharedMemBytes) == 24, "sharedMemBytes");
-_Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "hStream");
-_Static_assert(offsetof(CUlaunchConfig, attrs) == 40, "attrs");
-_Static_assert(offsetof(CUlaunchConfig, numAttrs) == 48, "numAttrs");
-_Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
-_Static_assert(offsetof(CUlaunchAttribute, value) == 8, "value");
-_Static_assert(sizeof(size_t) == 8 && sizeof(CUdeviceptr) == 8 && sizeof(CUuuid) == 16, "words");
-
-enum { SUCCESS = 0, INVALID_VALUE = 1 };
+/* The numbers are named as in cuda.h, and the structures are of its sizes. */
+#define NUMBER(name, value) name = value,
+#define SIZE_OF(type, value)
+#define OFFSET_OF(type, field, value)
+enum {
+#include "numbers.h"
+};
+#undef NUMBER
+#undef SIZE_OF
+#undef OFFSET_OF
+#define NUMBER(name, value)
+#define SIZE_OF(type, value) _Static_assert(sizeof(type) == value, #type);
+#define OFFSET_OF(type, field, value) _Static_assert(offsetof(type, field) == value, #type "." #field);
+#include "numbers.h"
+#undef NUMBER
+#undef SIZE_OF
+#undef OFFSET_OF
+_Static_assert(sizeof(size_t) == 8, "words");
 
 #define FUNCTIONS(X) \
 	X(cuInit) X(cuDriverGetVersion) \
@@ -91,7 +100,7 @@ static CUresult fault(const char *function, const char *condition) {
 	size_t n = strlen(shim_faults);
 	snprintf(shim_faults + n, sizeof shim_faults - n, "%s: not so: %s\n", function, condition);
 	__atomic_clear(&lock, __ATOMIC_RELEASE);
-	return INVALID_VALUE;
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
 #define CHECK(condition) do { if (!(condition)) return fault(__func__, #condition); } while (0)
@@ -111,7 +120,7 @@ static struct shim_table table;
 int shim_install(const struct shim_table *t) {
 	CHECK(t != NULL && t->size == sizeof *t && t->call != NULL);
 	table = *t;
-	return SUCCESS;
+	return CUDA_SUCCESS;
 }
 
 enum { WORDS = 16 };
@@ -119,10 +128,38 @@ enum { WORDS = 16 };
 /* Attributes of an A100, by number. */
 static uint64_t device_attribute(uint64_t what) {
 	static const struct { int what, value; } a[] = {
-		{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152}, {9, 65536},
-		{10, 32}, {12, 65536}, {13, 1410000}, {16, 108}, {19, 1}, {31, 1}, {33, 1}, {36, 1512000}, {37, 5120},
-		{38, 41943040}, {39, 2048}, {40, 3}, {41, 1}, {75, 8}, {76, 0}, {81, 167936}, {82, 65536}, {83, 1}, {95, 1},
-		{97, 166912}, {106, 32}, {111, 1024}, {115, 1},
+		{CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+		{CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+		{CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+		{CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+		{CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+		{CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+		{CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+		{CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+		{CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536},
+		{CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+		{CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
+		{CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1410000},
+		{CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 108},
+		{CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+		{CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
+		{CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 1},
+		{CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1512000},
+		{CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 5120},
+		{CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 41943040},
+		{CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+		{CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3},
+		{CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+		{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 8},
+		{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+		{CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 167936},
+		{CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
+		{CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+		{CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
+		{CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 166912},
+		{CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32},
+		{CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024},
+		{CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
 	};
 	for (size_t i = 0; i < sizeof a / sizeof *a; i++)
 		if (what == (uint64_t)a[i].what) return (uint64_t)a[i].value;
@@ -130,8 +167,14 @@ static uint64_t device_attribute(uint64_t what) {
 }
 
 static uint64_t function_attribute(uint64_t what) {
-	static const int a[] = {1024, 0, 0, 0, 32, 74, 80, 0, 49152};
-	return what < sizeof a / sizeof *a ? (uint64_t)a[what] : 0;
+	switch (what) {
+	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return 1024;
+	case CU_FUNC_ATTRIBUTE_NUM_REGS: return 32;
+	case CU_FUNC_ATTRIBUTE_PTX_VERSION: return 74;
+	case CU_FUNC_ATTRIBUTE_BINARY_VERSION: return 80;
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: return 49152;
+	}
+	return 0;
 }
 
 static uint64_t handle(void) {
@@ -175,7 +218,7 @@ static CUresult noop(int op, uint64_t *w) {
 	case OP_cuMemFreeHost: free((void *)w[0]); break;
 	case OP_cuEventElapsedTime: memcpy(w, &ms, sizeof ms); break;
 	}
-	return SUCCESS;
+	return CUDA_SUCCESS;
 }
 
 static CUresult call(int op, uint64_t *w) {
@@ -188,7 +231,32 @@ static CUresult call(int op, uint64_t *w) {
 /* PASS pastes by itself: handed on to CALL, a renamed cuX would expand. */
 #define PASS(op, ...) uint64_t w[WORDS] = {__VA_ARGS__}; return call(OP_##op, w)
 /* GIVE writes a result, if there is one, in the type of the prototype. */
-#define GIVE(p, type, word) if (r == SUCCESS) *(p) = (type)w[word]
+#define GIVE(p, type, word) if (r == CUDA_SUCCESS) *(p) = (type)w[word]
+
+/* Results. */
+
+/* The driver of tomorrow has one more. */
+enum { TOMORROW = 950 };
+
+static const char *name_of(CUresult r) {
+#define NUMBER(name, value) if (value == r && strncmp(#name, "CUDA_", 5) == 0) return #name;
+#define SIZE_OF(type, value)
+#define OFFSET_OF(type, field, value)
+#include "numbers.h"
+	return r == TOMORROW ? "CUDA_ERROR_OF_TOMORROW" : NULL;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **pStr) {
+	OUT(pStr);
+	*pStr = name_of(error);
+	return *pStr != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **pStr) {
+	OUT(pStr);
+	*pStr = error == TOMORROW ? "nobody knew of it" : name_of(error);
+	return *pStr != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
 
 /* Devices. */
 
@@ -288,10 +356,10 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int nu
 	CHECK(numOptions == 0 || (ALIGNED(options, 4) && ALIGNED(optionValues, 8)));
 	uint64_t logs[4] = {0}; /* information, its size, errors, their size */
 	for (unsigned int i = 0; i < numOptions; i++) {
-		CHECK(options[i] >= 3 && options[i] <= 6);
+		CHECK(options[i] >= CU_JIT_INFO_LOG_BUFFER && options[i] <= CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 		CHECK(options[i] % 2 == 0 || optionValues[i] != NULL);
 		CHECK(options[i] % 2 == 1 || (W(optionValues[i]) > 0 && W(optionValues[i]) <= 1 << 24));
-		logs[options[i] - 3] = W(optionValues[i]);
+		logs[options[i] - CU_JIT_INFO_LOG_BUFFER] = W(optionValues[i]);
 	}
 	CHECK((logs[0] == 0) == (logs[1] == 0) && (logs[2] == 0) == (logs[3] == 0));
 	for (int i = 0; i < 4; i += 2)
@@ -299,7 +367,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int nu
 	CALL(cuModuleLoadDataEx, W(image), strlen(image), logs[0], logs[1], logs[2], logs[3]);
 	for (unsigned int i = 0; i < numOptions; i++)
 		if (options[i] % 2 == 0)
-			*(unsigned int *)&optionValues[i] = (unsigned int)strlen((char *)logs[options[i] - 4]) + 1;
+			*(unsigned int *)&optionValues[i] = (unsigned int)strlen((char *)logs[options[i] - CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES]) + 1;
 	GIVE(module, CUmodule, 0);
 	return r;
 }
@@ -378,7 +446,7 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) { PASS(cuMemFreeAsyn
 CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags) {
 	OUT(pp);
 	SIZE(bytesize);
-	CHECK(Flags <= 7);
+	CHECK((Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)) == 0);
 	CALL(cuMemHostAlloc, bytesize, W(Flags));
 	GIVE(pp, void *, 0);
 	return r;
@@ -436,7 +504,7 @@ CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int ui, size_t n, CUstream s
 
 CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority) {
 	OUT(phStream);
-	CHECK(flags <= 1);
+	CHECK((flags & ~CU_STREAM_NON_BLOCKING) == 0);
 	CALL(cuStreamCreateWithPriority, W(flags), W(priority));
 	GIVE(phStream, CUstream, 0);
 	return r;
@@ -453,7 +521,7 @@ CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned int Flags) {
 
 CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags) {
 	OUT(phEvent);
-	CHECK(Flags <= 3);
+	CHECK((Flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING)) == 0);
 	CALL(cuEventCreate, W(Flags));
 	GIVE(phEvent, CUevent, 0);
 	return r;
@@ -467,11 +535,11 @@ CUresult cuEventQuery(CUevent e) { PASS(cuEventQuery, W(e)); }
 CUresult cuEventElapsedTime(float *pMilliseconds, CUevent start, CUevent end) {
 	OUT(pMilliseconds);
 	CALL(cuEventElapsedTime, W(start), W(end));
-	if (r == SUCCESS) memcpy(pMilliseconds, w, sizeof *pMilliseconds); /* the lower half: the machine is little-endian */
+	if (r == CUDA_SUCCESS) memcpy(pMilliseconds, w, sizeof *pMilliseconds); /* the lower half: the machine is little-endian */
 	return r;
 }
 
-/* Launches. Parameters must come in one buffer: extra = {1, buffer, 2, &size, 0}. */
+/* Launches. Parameters must come in one buffer: extra = {pointer tag, buffer, size tag, &size, end tag}. */
 
 #define PARAMETERS() \
 	CHECK(kernelParams == NULL); \
@@ -479,7 +547,8 @@ CUresult cuEventElapsedTime(float *pMilliseconds, CUevent start, CUevent end) {
 	size_t size = 0; \
 	if (extra != NULL) { \
 		CHECK(ALIGNED(extra, 8)); \
-		CHECK(extra[0] == (void *)1 && extra[2] == (void *)2 && extra[4] == NULL); \
+		CHECK(extra[0] == (void *)CU_LAUNCH_PARAM_BUFFER_POINTER && extra[2] == (void *)CU_LAUNCH_PARAM_BUFFER_SIZE); \
+		CHECK(extra[4] == (void *)CU_LAUNCH_PARAM_END); \
 		CHECK(extra[1] != NULL && ALIGNED(extra[3], 8)); \
 		params = extra[1]; \
 		size = *(size_t *)extra[3]; \
@@ -502,8 +571,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **ker
 	uint64_t cluster[3] = {0}, dependent = 0;
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
 		const CUlaunchAttribute *a = &config->attrs[i];
-		CHECK(a->id == 4 || a->id == 6);
-		if (a->id == 4) {
+		CHECK(a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+		if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
 			CHECK(a->value.clusterDim.x > 0 && a->value.clusterDim.y > 0 && a->value.clusterDim.z > 0);
 			cluster[0] = a->value.clusterDim.x;
 			cluster[1] = a->value.clusterDim.y;

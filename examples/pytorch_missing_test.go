@@ -1,0 +1,174 @@
+package examples
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// pattern is a tensor of small numbers, which PyTorch's side of a comparison made by the same formula:
+// ((a·i + b) mod m - ⌊m/2⌋) / 2.
+func pattern(env *tensor.Env, a, b, m int, shape ...int) *tensor.Tensor {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32((a*i+b)%m-m/2) / 2
+	}
+	return tensor.From(env, v, shape...)
+}
+
+// The functions below run what docs/pytorch.md says to write for what is not here. TestPyTorchMissing compares them with
+// what PyTorch 2 gave.
+
+func missingOps(env *tensor.Env) map[string]*tensor.Tensor {
+	x, y, labels := pattern(env, 7, 0, 5, 2, 3), pattern(env, 3, 1, 7, 2, 3), tensor.From(env, []int64{2, 0}, 2)
+	i := env.Arange(3)
+	rest := tensor.Where(i.Eq(x.ArgMax(1).Unsqueeze(1)), x.FullLike(math.Inf(-1)), x)
+	return map[string]*tensor.Tensor{
+		"topk":       rest.Max(1),
+		"tril":       tensor.Where(env.Arange(2).Unsqueeze(1).Ge(i), x, x.ZerosLike()),
+		"triu":       tensor.Where(env.Arange(2).Unsqueeze(1).Le(i), x, x.ZerosLike()),
+		"onehot":     labels.Unsqueeze(-1).Eq(env.Arange(4)),
+		"maskedfill": tensor.Where(y.Gt(x.ZerosLike()), x.FullLike(9), x),
+		"einsum":     x.Unsqueeze(2).Mul(y.Unsqueeze(1)),
+		"repeat":     tensor.Cat(0, x, x),
+		"interleave": x.Unsqueeze(1).Expand(2, 2, 3).Reshape(4, 3),
+		"flip":       x.IndexSelect(1, env.Arange(3).Neg().AddScalar(2)),
+		"linspace":   env.Arange(5).Scale(2.0 / 4).AddScalar(-1),
+		"eye":        i.Unsqueeze(1).Eq(i).Cast(dtype.F32),
+		"gt":         x.Gt(x.FullLike(0.25)),
+	}
+}
+
+func missingLayers(env *tensor.Env) map[string]*tensor.Tensor {
+	x, img := pattern(env, 7, 0, 5, 2, 3), pattern(env, 5, 2, 11, 1, 4, 4, 4)
+	seq, w := pattern(env, 5, 1, 9, 1, 2, 5), pattern(env, 4, 0, 7, 3, 2, 3)
+	wt, big := pattern(env, 3, 2, 5, 4, 2, 3, 3), env.Zeros(1, 2, 7, 7).RequireGrad()
+	conv := tensor.Conv{Stride: [2]int{2, 2}, Padding: [2]int{1, 1}}
+	return map[string]*tensor.Tensor{
+		"leaky":     x.Maximum(x.Scale(0.01)),
+		"elu":       x.ReLU().Add(x.Minimum(x.ZerosLike()).Expm1()),
+		"softplus":  x.ReLU().Add(x.Abs().Neg().Exp().Log1p()),
+		"conv1d":    seq.Unsqueeze(2).Conv2d(w.Unsqueeze(2), nil, tensor.Conv{Padding: [2]int{0, 1}}).Squeeze(2),
+		"convT":     tensor.GradGraph(big.Conv2d(wt, nil, conv).Mul(img).Sum(), big)[0],
+		"groupnorm": img.Reshape(1, 2, 32).LayerNorm(env.Ones(32), nil, 1e-5).Reshape(1, 4, 4, 4),
+		"adaptive":  img.AvgPool2d(tensor.Pool{Kernel: [2]int{2, 2}}),
+	}
+}
+
+func missingLosses(env *tensor.Env) map[string]*tensor.Tensor {
+	x, y, labels := pattern(env, 7, 0, 5, 2, 3), pattern(env, 3, 1, 7, 2, 3), tensor.From(env, []int64{2, 0}, 2)
+	logp, p := x.LogSoftmax(-1), y.Softmax(-1)
+	d := x.Scale(2).Sub(y).Abs()
+	c := d.Clamp(0, 1)
+	return map[string]*tensor.Tensor{
+		"l1":    x.Sub(y).Abs().Mean(),
+		"huber": c.Mul(d.Sub(c.Scale(0.5))).Mean(),
+		"kl":    p.Mul(p.Log().Sub(logp)).Sum(-1).Mean(),
+		"nll":   nn.CrossEntropy(logp, labels),
+	}
+}
+
+// gates is a layer of PyTorch's cells with n gates of width 2.
+func gates(env *tensor.Env, n, in, a, b int, bias *tensor.Tensor) *nn.Linear {
+	return &nn.Linear{Weight: pattern(env, a, b, 7, 2*n, in), Bias: bias}
+}
+
+func missingCells(env *tensor.Env) map[string]*tensor.Tensor {
+	x, h, c := pattern(env, 7, 0, 5, 2, 3), pattern(env, 3, 0, 5, 2, 2), pattern(env, 4, 1, 5, 2, 2)
+	out := map[string]*tensor.Tensor{}
+
+	ih, hh := gates(env, 3, 3, 3, 1, pattern(env, 2, 1, 5, 6)), gates(env, 3, 2, 5, 2, pattern(env, 3, 0, 5, 6))
+	a, b := ih.Forward(x).Split(1, 2, 2, 2), hh.Forward(h).Split(1, 2, 2, 2)
+	r, z := a[0].Add(b[0]).Sigmoid(), a[1].Add(b[1]).Sigmoid()
+	n := a[2].Add(r.Mul(b[2])).Tanh()
+	out["gru"] = n.Add(z.Mul(h.Sub(n)))
+
+	ih, hh = gates(env, 4, 3, 3, 1, pattern(env, 2, 1, 5, 8)), gates(env, 4, 2, 5, 2, pattern(env, 3, 0, 5, 8))
+	g := ih.Forward(x).Add(hh.Forward(h)).Split(1, 2, 2, 2, 2)
+	c = g[1].Sigmoid().Mul(c).Add(g[0].Sigmoid().Mul(g[2].Tanh()))
+	h = g[3].Sigmoid().Mul(c.Tanh())
+	out["lstm h"], out["lstm c"] = h, c
+	return out
+}
+
+func TestPyTorchMissing(t *testing.T) {
+	want := map[string][]float64{
+		"topk":       {0, -0.5},
+		"tril":       {-1, 0, 0, -0.5, 0.5, 0},
+		"triu":       {-1, 0, 1, 0, 0.5, -1},
+		"onehot":     {0, 0, 1, 0, 1, 0, 0, 0},
+		"maskedfill": {-1, 9, 1, -0.5, 9, -1},
+		"einsum":     {1, -0.5, 1.5, 0, 0, 0, -1, 0.5, -1.5, 0, -0.75, 0.25, 0, 0.75, -0.25, 0, -1.5, 0.5},
+		"repeat":     {-1, 0, 1, -0.5, 0.5, -1, -1, 0, 1, -0.5, 0.5, -1},
+		"interleave": {-1, 0, 1, -1, 0, 1, -0.5, 0.5, -1, -0.5, 0.5, -1},
+		"flip":       {1, 0, -1, -1, 0.5, -0.5},
+		"linspace":   {-1, -0.5, 0, 0.5, 1},
+		"eye":        {1, 0, 0, 0, 1, 0, 0, 0, 1},
+		"gt":         {0, 0, 1, 0, 1, 0},
+		"leaky":      {-0.01, 0, 1, -0.005, 0.5, -0.01},
+		"elu":        {-0.632121, 0, 1, -0.393469, 0.5, -0.632121},
+		"softplus":   {0.313262, 0.693147, 1.31326, 0.474077, 0.974077, 0.313262},
+		"conv1d":     {-2.75, 2.75, -1.75, -1.75, -1.25, 4.75, -3, 0, 0.75, -1.25, -3.5, -1.75, 1.75, -3.75, 4},
+		"convT": {
+			-0.25, -8.5, 2.25, 4, -3.5, -2.75, 1.75, 2.75, -1, 1.5, 2, -8, -0.5, 4.5, -4, -2.5, 1.25, 1.75, 1, 3.25, 0.75,
+			-7.75, 0, 4.75, -5.25, -4.75, 0.5, 2.25, 0.5, 3.5, 0.25, -3.25, 0, 3.75, -0.25, 1, 6.5, 2.5, -7, 1.25, 7, 2.75,
+			2.25, 4, -3.5, -2.75, 1.75, 4.25, -4, 1, 1, -4.5, -1.75, 3.75, -1.75, -4.5, 4.25, 4.25, 1.5, 4.25, 4.25, -6.75,
+			-4, 3.75, -1.75, -4.5, 1, 1, 1, 1, 4.25, -6.75, -4, 7, -1.25, -9.5, -1.25, 1, 1, 1, 1, 1, 1, 1, -4, -6.75, 4.25,
+			7, -4, -6.75, 4.25, -4.5, -1.75, 3.75, -1.75, -4.5, -1.75, 3.75,
+		},
+		"groupnorm": {
+			-0.918005, 0.661358, -1.23388, 0.345486, -1.54975, 0.0296131, 1.60898, -0.28626, 1.2931, -0.602132, 0.977231,
+			-0.918005, 0.661358, -1.23388, 0.345486, -1.54975, 0.0296131, 1.60898, -0.28626, 1.2931, -0.602132, 0.977231,
+			-0.918005, 0.661358, -1.23388, 0.345486, -1.54975, 0.0296131, 1.60898, -0.28626, 1.2931, -0.602132, 0.920506,
+			-0.959676, 0.607142, -1.27304, 0.293778, -1.5864, -0.0195852, 1.54723, -0.332949, 1.23387, -0.646313, 0.920506,
+			-0.959676, 0.607142, -1.27304, 0.293778, -1.5864, -0.0195852, 1.54723, -0.332949, 1.23387, -0.646313, 0.920506,
+			-0.959676, 0.607142, -1.27304, 0.293778, -1.5864, -0.0195852, 1.54723, -0.332949, 1.23387,
+		},
+		"l1":       {0.833333},
+		"huber":    {0.875},
+		"kl":       {0.373164},
+		"nll":      {0.935987},
+		"adaptive": {-0.75, 0.125, 0, -0.5, 0.75, 0.25, 0.125, -0.375, -0.5, 0.375, 0.25, -0.25, -0.375, 0.5, 0.375, -0.125},
+		"lstm h":   {-0.0398441, -0.0830022, 0.126768, -0.218765},
+		"lstm c":   {-0.124839, -1.33516, 0.646389, -0.66163},
+		"gru":      {-0.1014, 0.447129, 0.594996, -0.24287},
+	}
+	env := fresh(t, "cpu")
+	for _, part := range []func(*tensor.Env) map[string]*tensor.Tensor{missingOps, missingLayers, missingLosses, missingCells} {
+		for name, got := range part(env) {
+			t.Run(name, func(t *testing.T) { testutil.Close(t, got.Floats(), want[name], 1e-5, 1e-5) })
+			delete(want, name)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("nothing is compared with %v", want)
+	}
+}
+
+// TestPyTorchMissingRest has what has no values to compare: numbers that are drawn, that are none, or on the host.
+func TestPyTorchMissingRest(t *testing.T) {
+	env := fresh(t, "cpu")
+	x := tensor.From(env, []float32{3, float32(math.NaN()), 1, float32(math.Inf(-1))}, 4)
+	if nan, inf := x.Ne(x).Floats(), x.Abs().Eq(x.FullLike(math.Inf(1))).Floats(); !slices.Equal(nan, []float64{0, 1, 0, 0}) || !slices.Equal(inf, []float64{0, 0, 0, 1}) {
+		t.Errorf("NaN %v, infinite %v", nan, inf)
+	}
+	sorted := slices.Sorted(slices.Values(env.Arange(4).Neg().Floats()))
+	if !slices.Equal(sorted, []float64{-3, -2, -1, 0}) {
+		t.Error(sorted)
+	}
+	// A class of probability 0.7 in 5,000 draws: within six standard deviations.
+	logits := tensor.From(env, []float32{float32(math.Log(0.7)), float32(math.Log(0.3))}, 2).Expand(5000, 2)
+	drawn := logits.Sub(env.Rand(logits.Shape()...).Log().Neg().Log()).ArgMax(-1)
+	if share := 1 - drawn.Cast(dtype.F32).Mean().Item(); math.Abs(share-0.7) > 0.04 {
+		t.Errorf("drawn with probability %v, want 0.7", share)
+	}
+}

@@ -1,0 +1,108 @@
+#include "cuda.h"
+
+// What teaching kernels are made of, one after the other. The test beside internal/simrun knows the answers.
+
+__constant__ float table[4] = {1, 2, 4, 8};
+
+__device__ float warpSum(float v) {
+	for (int o = 16; o > 0; o /= 2)
+		v += __shfl_down_sync(~0u, v, o);
+	return v;
+}
+
+// dot is the inner product of x and y of 4n numbers; out starts at 0.
+extern "C" __global__ void __launch_bounds__(256) dot(const float4 *__restrict__ x, const float4 *__restrict__ y, float *out, int n) {
+	__shared__ float part[8];
+	float s = 0;
+	for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+		float4 a = x[i], b = y[i];
+		s = fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, s))));
+	}
+	s = warpSum(s);
+	if (threadIdx.x % warpSize == 0)
+		part[threadIdx.x / warpSize] = s;
+	__syncthreads();
+	if (threadIdx.x < 32) {
+		s = warpSum(threadIdx.x < blockDim.x / 32 ? part[threadIdx.x] : 0);
+		if (threadIdx.x == 0)
+			atomicAdd(out, s);
+	}
+}
+
+// histogram counts bytes in shared memory of the size that the launch gives, 4 bytes a bin.
+extern "C" __global__ void histogram(const unsigned char *x, unsigned *bins, int n, int count) {
+	extern __shared__ unsigned local[];
+	for (int i = threadIdx.x; i < count; i += blockDim.x)
+		local[i] = 0;
+	__syncthreads();
+	for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+		assert(x[i] < count);
+		atomicAdd(&local[x[i]], 1u);
+	}
+	__syncthreads();
+	for (int i = threadIdx.x; i < count; i += blockDim.x)
+		if (local[i])
+			atomicAdd(&bins[i], local[i]);
+}
+
+// compact keeps the numbers above 0, in any order, and counts them: one atomic for each warp.
+extern "C" __global__ void compact(const float *x, float *out, unsigned *count, int n) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	bool keep = i < n && x[i] > 0;
+	unsigned mask = __ballot_sync(~0u, keep);
+	unsigned lane = threadIdx.x % warpSize, base = 0;
+	if (lane == 0)
+		base = atomicAdd(count, (unsigned)__popc(mask));
+	base = __shfl_sync(~0u, base, 0);
+	if (keep)
+		out[base + __popc(mask & ((1u << lane) - 1))] = x[i];
+}
+
+// staged adds up rows that it copies beside the work of the threads, two at a time.
+extern "C" __global__ void staged(const float *x, float *out, int rows) {
+	__shared__ float buffer[2][128];
+	int t = threadIdx.x;
+	float s = 0;
+	__pipeline_memcpy_async(&buffer[0][t], &x[t], 4);
+	__pipeline_commit();
+	for (int r = 0; r < rows; r++) {
+		if (r + 1 < rows)
+			__pipeline_memcpy_async(&buffer[(r + 1) % 2][t], &x[(r + 1) * 128 + t], 4);
+		__pipeline_commit();
+		__pipeline_wait_prior(1);
+		__syncthreads();
+		s += buffer[r % 2][127 - t];
+		__syncthreads();
+	}
+	out[t] = s;
+}
+
+// exchange reverses a block's numbers by a barrier in shared memory.
+extern "C" __global__ void exchange(const float *x, float *out) {
+	__shared__ __mbarrier_t barrier;
+	__shared__ float place[128];
+	int t = threadIdx.x;
+	if (t == 0)
+		__mbarrier_init(&barrier, blockDim.x);
+	__syncthreads();
+	place[t] = x[t];
+	unsigned long long state = __mbarrier_arrive(&barrier);
+	while (!__mbarrier_test_wait(&barrier, state)) {
+	}
+	out[t] = place[blockDim.x - 1 - t];
+}
+
+// functions writes what the words for numbers give for x, eight for each.
+extern "C" __global__ void functions(const float *x, float *out) {
+	float v = x[threadIdx.x], *o = out + 8 * threadIdx.x;
+	o[0] = expf(v);
+	o[1] = logf(fabsf(v) + 1);
+	o[2] = sqrtf(fmaxf(v, 0)) + floorf(v);
+	o[3] = __half2float(__hfma(__float2half(v), __float2half(2), __float2half(1)));
+	o[4] = __bfloat162float(__float2bfloat16(v));
+	o[5] = table[threadIdx.x % 4] * min(v, 1.5f);
+	o[6] = tanhf(v);
+	o[7] = (float)__shfl_xor_sync(~0u, (double)v, 1);
+	if (threadIdx.x == 3)
+		printf("thread %d of block %u has %g and %.3f: %s\n", 3, blockIdx.x, v, fma((double)v, 2.0, 1.0), "done");
+}

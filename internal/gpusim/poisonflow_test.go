@@ -1,0 +1,68 @@
+package gpusim
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestPoisonFlow: where values go that nobody wrote, and where they are used.
+func TestPoisonFlow(t *testing.T) {
+	const out = "; st.global.u32 [%out], %r0;"
+	for _, c := range []struct {
+		name, body string
+		found      bool
+	}{
+		{"a guard that never holds", "setp.gt.u32 %p, %lane, 99; @%p mov.u32 %r9, 5; mov.u32 %r0, %r9" + out, true},
+		{"a load under a guard that never holds", "setp.gt.u32 %p, %lane, 99; @%p ld.global.u32 %r0, [%in]" + out, true},
+		{"a guard that holds for some", "setp.lt.u32 %p, %lane, 8; @%p mov.u32 %r9, 5; setp.eq.u32 %q, %r9, 5; mov.u32 %r0, 1; @%q bra E; E: st.global.u32 [%out], %r0;", true},
+		{"a guard that holds for some before redux", "setp.lt.u32 %p, %lane, 8; @%p mov.u32 %r9, 5; redux.sync.add.u32 %r0, %r9, -1" + out, true},
+		{"both guards", "setp.lt.u32 %p, %lane, 8; @%p mov.u32 %r0, 5; @!%p mov.u32 %r0, 6" + out, false},
+		{"guarded use of a guarded value", "setp.lt.u32 %p, %lane, 8; @%p mov.u32 %r0, 5; @%p st.global.u32 [%out], %r0;", false},
+		{"shuffle from the lane that wrote", "setp.eq.u32 %p, %lane, 0; @%p mov.u32 %r9, 5; shfl.sync.idx.b32 %r0, %r9, 0, 31, -1" + out, false},
+		{"shuffle in place", "setp.eq.u32 %p, %lane, 0; @%p mov.u32 %r0, 5; shfl.sync.idx.b32 %r0, %r0, 0, 31, -1" + out, false},
+		{"shuffle from another lane", "setp.eq.u32 %p, %lane, 0; @%p mov.u32 %r9, 5; shfl.sync.idx.b32 %r0, %r9, 1, 31, -1" + out, true},
+		{"shuffle from a lane in a register", "setp.eq.u32 %p, %lane, 3; @%p mov.u32 %r9, 5; ld.global.u32 %r1, [%in]; add.u32 %r1, %r1, 3; shfl.sync.idx.b32 %r0, %r9, %r1, 31, -1" + out, false},
+		{"shuffle by an undefined lane", "shfl.sync.idx.b32 %r0, %lane, %r9, 31, -1" + out, true},
+		{"shuffle of a half", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; mov.b32 {%h2, %h3}, %r2; st.global.u16 [%out], %h2;", false},
+		{"shuffle of the other half", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; mov.b32 {%h2, %h3}, %r2; st.global.u16 [%out], %h3;", true},
+		{"local memory", "mov.u32 %r1, 1; st.local.u32 [l], %r1; ld.local.u32 %r0, [l]" + out, false},
+		{"local memory never written", "ld.local.u32 %r0, [l+4]" + out, true},
+		{"a copy by way of local memory", "st.local.u32 [l], %r9; ld.local.u32 %r8, [l]; st.local.u32 [l+4], %r8; ld.local.u32 %r7, [l+4];", false},
+		{"use after that copy", "st.local.u32 [l], %r9; ld.local.u32 %r8, [l]; st.local.u32 [l+4], %r8; ld.local.u32 %r0, [l+4]" + out, true},
+		{"half of a copied pair", "mov.u32 %r1, 1; st.local.u32 [l], %r1; ld.local.u64 %rd1, [l]; st.local.u64 [l+8], %rd1; ld.local.u32 %r0, [l+8]" + out, false},
+		{"other half of a copied pair", "mov.u32 %r1, 1; st.local.u32 [l], %r1; ld.local.u64 %rd1, [l]; st.local.u64 [l+8], %rd1; ld.local.u32 %r0, [l+12]" + out, true},
+		{"by generic addresses", "mov.u64 %rd1, l; cvta.local.u64 %rd1, %rd1; st.u32 [%rd1], %lane; ld.u32 %r0, [%rd1]" + out, false},
+		{"by generic addresses, never written", "mov.u64 %rd1, l; cvta.local.u64 %rd1, %rd1; st.u32 [%rd1], %lane; ld.u32 %r0, [%rd1+4]" + out, true},
+		{"generic copy", "mov.u64 %rd1, l; cvta.local.u64 %rd1, %rd1; st.u32 [%rd1], %r9;", false},
+		{"generic store elsewhere", "mov.u64 %rd1, l; st.u32 [%out], %r9;", true},
+		{"a result that is never returned", "{ .param .b32 v; call (v), f, (); ld.param.b32 %r0, [v]; }" + out[1:], true},
+	} {
+		for _, o := range []Options{{}, {Seed: 3, Schedule: Independent}} {
+			o.Checks = AllChecks
+			src := strings.Replace(wrap(".reg .b16 %h<10>; .reg .b32 %r<10>; .reg .b64 %rd<3>; .local .align 8 .b8 l[32];", c.body),
+				".visible .entry", ".func (.param .b32 r) f() { ret; }\n.visible .entry", 1)
+			r := newRig(t, src, true)
+			rep, err := r.try("k", d1(2), d1(32), o, r.upload(make([]uint64, 128), "in"), r.alloc(256, "out"))
+			if err != nil || (len(rep.Findings) > 0) != c.found {
+				t.Errorf("%s, %+v: findings %v, error %v", c.name, o, rep.Findings, err)
+			}
+			for _, f := range rep.Findings {
+				if f.Check != Initcheck {
+					t.Errorf("%s: %v", c.name, f)
+				}
+			}
+		}
+	}
+}
+
+// TestLocalMemoryOfBlocks: a block finds nothing of another in local memory.
+func TestLocalMemoryOfBlocks(t *testing.T) {
+	r := newRig(t, wrap(".reg .b32 %r<3>; .local .b32 l;", "mov.u32 %r1, %ctaid.x; ld.local.u32 %r2, [l]; st.local.u32 [l], 7; atom.global.add.u32 %r1, [%out], %r2;"), false)
+	out := r.upload(make([]uint64, 32), "out")
+	r.launch("k", d1(64), d1(32), Options{Cores: 2}, r.alloc(1024, "in"), out)
+	for i, v := range download[uint64](r, out, 32) {
+		if v != 0 {
+			t.Errorf("thread %d: %d", i, v)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package simrun
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/npy"
+	"github.com/warpline-ml/warpline/internal/testutil"
+)
+
+const examples = "../../examples/sim"
+
+// TestExamplesAreBuilt: the PTX of the examples was made from the sources beside it.
+func TestExamplesAreBuilt(t *testing.T) {
+	list, err := os.ReadFile(filepath.Join(examples, "build.sha256"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for line := range strings.Lines(string(list)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		content, err := os.ReadFile(filepath.Join(examples, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprintf("%x", sha256.Sum256(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")))) != sum {
+			t.Errorf("%s was changed: build.sh makes all of them again", name)
+		}
+		named++
+	}
+	if sources, err := filepath.Glob(filepath.Join(examples, "*.cu")); err != nil || named != 1+2*len(sources) {
+		t.Errorf("%d files are named, %d sources are there (%v)", named, len(sources), err)
+	}
+}
+
+// tourist runs kernels of tour.ptx under all checks, in several orders.
+type tourist struct {
+	*testing.T
+	dir string
+}
+
+// run returns argument out as it is after the kernel, the numbers of 4 bytes as floats.
+func (t tourist) run(c Config, out int) []float32 {
+	t.Helper()
+	name := filepath.Join(t.dir, "out.npy")
+	c.File, c.Outs = filepath.Join(examples, "tour.ptx"), []string{fmt.Sprintf("%d=%s", out, name)}
+	var first []float32
+	for _, order := range []Config{{}, {Seed: 5}, {Seed: 6, Schedule: "independent"}} {
+		c.Seed, c.Schedule = order.Seed, order.Schedule
+		r, err := Run(t.Context(), c)
+		if err != nil || r.Found > 0 {
+			t.Fatalf("%s with seed %d: %v, %+v", c.Kernel, c.Seed, err, r)
+		}
+		if want := "thread 3 of block 0 has -0.5 and 0.000: done\n"; c.Kernel == "functions" && r.Output != want {
+			t.Errorf("it prints %q, want %q", r.Output, want)
+		}
+		first = t.numbers(name)
+	}
+	return first
+}
+
+func (t tourist) numbers(name string) (out []float32) {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := npy.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b := range slices.Chunk(a.Data, 4) {
+		v := binary.LittleEndian.Uint32(b)
+		if a.DType == "<f4" {
+			out = append(out, math.Float32frombits(v))
+		} else {
+			out = append(out, float32(v))
+		}
+	}
+	return out
+}
+
+// save writes numbers to a file and returns the word for it.
+func (t tourist) save(name, dtype string, data any) string {
+	t.Helper()
+	raw, err := binary.Append(nil, binary.LittleEndian, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	size := int(dtype[2] - '0')
+	if err := npy.Write(&b, &npy.Array{DType: dtype, Shape: []int{len(raw) / size}, Data: raw}); err != nil {
+		t.Fatal(err)
+	}
+	name = filepath.Join(t.dir, name)
+	write(t.T, name, b.String())
+	return "@" + name
+}
+
+// near compares with sums in float64.
+func (t tourist) near(what string, got []float32, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		if !(math.Abs(float64(got[i])-w) <= tol*max(1, math.Abs(w))) {
+			t.Errorf("%s: number %d is %v, want %v", what, i, got[i], w)
+		}
+	}
+}
+
+func normals(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// TestTour runs the kernels of examples/sim/tour.cu, which use the words of its cuda.h, against sums in Go.
+func TestTour(t *testing.T) {
+	rnd := testutil.Rand(t)
+	r := tourist{t, t.TempDir()}
+	x, y := normals(rnd, 4*301), normals(rnd, 4*301)
+	var dot float64
+	for i := range x {
+		dot += float64(x[i]) * float64(y[i])
+	}
+	wx := r.save("x.npy", "<f4", x)
+	r.near("dot", r.run(Config{Kernel: "dot", Grid: "3", Block: "96", Args: []string{wx, r.save("y.npy", "<f4", y), "f32[1]=0", "i32:301"}}, 2), []float64{dot}, 1e-4)
+
+	bytes, bins := make([]uint8, 1000), make([]float64, 40)
+	for i := range bytes {
+		bytes[i] = uint8(rnd.IntN(len(bins)))
+		bins[bytes[i]]++
+	}
+	r.near("histogram", r.run(Config{Kernel: "histogram", Grid: "3", Block: "64", Shared: 160,
+		Args: []string{r.save("b.npy", "|u1", bytes), "u32[40]=0", "i32:1000", "i32:40"}}, 1), bins, 0)
+
+	var positive []float32
+	for _, v := range x[:1000] {
+		if v > 0 {
+			positive = append(positive, v)
+		}
+	}
+	kept := r.run(Config{Kernel: "compact", Grid: "8", Block: "128", Args: []string{wx, "f32[1000]=0", "u32[1]=0", "i32:1000"}}, 1)
+	slices.Sort(positive)
+	slices.Sort(kept[:len(positive)])
+	if !slices.Equal(kept[:len(positive)], positive) || slices.Max(kept[len(positive):]) != 0 {
+		t.Error("compact keeps others")
+	}
+
+	rows, reversed := make([]float64, 128), make([]float64, 128)
+	for i := range 128 {
+		reversed[i] = float64(x[127-i])
+		for row := range 9 {
+			rows[i] += float64(x[row*128+127-i])
+		}
+	}
+	r.near("staged", r.run(Config{Kernel: "staged", Block: "128", Args: []string{wx, "f32[128]", "i32:9"}}, 1), rows, 1e-5)
+	r.near("exchange", r.run(Config{Kernel: "exchange", Block: "128", Args: []string{wx, "f32[128]"}}, 1), reversed, 0)
+	r.functions()
+}
+
+// functions compares what the words for numbers give with package math.
+func (r tourist) functions() {
+	v := make([]float32, 32)
+	for i := range v {
+		v[i] = float32(i-4) / 2
+	}
+	got := r.run(Config{Kernel: "functions", Block: "32", Args: []string{r.save("v.npy", "<f4", v), "f32[256]"}}, 1)
+	table := []float64{1, 2, 4, 8}
+	var want []float64
+	for i := range v {
+		x := float64(v[i])
+		want = append(want, math.Exp(x), math.Log(math.Abs(x)+1), math.Sqrt(max(x, 0))+math.Floor(x), 2*x+1, x,
+			table[i%4]*min(x, 1.5), math.Tanh(x), float64(v[i^1]))
+	}
+	r.near("functions", got, want, 1e-3)
+}

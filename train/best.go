@@ -1,0 +1,52 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// BestDevice is the name of the best device this process can use: what every command takes unless it is told. It opens
+// devices, a card's context among them. passed says why that is none on a card, if there seems to be one.
+func BestDevice() (name string, passed error) {
+	for _, kind := range device.Preferred() {
+		env, err := tensor.Open(kind)
+		if err == nil {
+			return env.Device().Name(), passed
+		}
+		if kind == "cuda" && present(err, driverFound) {
+			passed = passedOver(err)
+		}
+	}
+	return "cpu", passed // opening it tells what is wrong
+}
+
+// present tells whether the error of opening a card is one of a driver that was named or found, and not that there is
+// none, or that it has no card to show.
+func present(err error, found func() bool) bool {
+	var library *libcuda.Error
+	if os.Getenv(libcuda.PathEnv) != "" || !errors.As(err, &library) {
+		return true
+	}
+	return library.Result != driver.NoDevice && found()
+}
+
+// driverFound tells whether there is a driver, be it one that does not start.
+func driverFound() bool {
+	_, source, _ := libcuda.Open() // the error is known
+	return source.Path != ""
+}
+
+func passedOver(err error) error {
+	text, hint := err.Error(), ""
+	var known *Error
+	if errors.As(DeviceError("cuda:0", err), &known) {
+		text, hint = known.Text, "; "+known.Hint
+	}
+	return fmt.Errorf("no card is used: %s%s", text, hint)
+}
