@@ -85,7 +85,7 @@ func (t *Tensor) walk(op string, only map[*leaf]bool, grads map[*leaf]*Tensor, r
 		raise(op, "reduce it first: Mean() or Sum()", "shape %v is not one number", t.Shape())
 	}
 	if t.node == nil {
-		raise(op, "an operand must be a parameter or leaf, in an env that records", "nothing was recorded: the result of %s at %s carries no graph", t.st.rec.code, t.st.rec.site.String())
+		raise(op, "an operand must be a parameter or leaf, in an env that records", "nothing was recorded: the result of %s%s carries no graph", t.st.rec.code, t.elsewhere())
 	}
 	p := &pass{id: passes.Add(1), op: op, record: record, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
 	p.plan(t.node)

@@ -116,20 +116,14 @@ func newDevice(name string, raw device.Device) (*Device, error) {
 	return d, nil
 }
 
-// noter is a queue of a device that checks accesses: it is told what the allocator does with its memory.
-type noter interface {
-	Checked() bool
-	Note(m device.Mem, inUse bool, tag string) error
-}
-
 // allocation configures the allocator of a device whose queues are like q.
 func (d *Device) allocation(q device.Queue) device.Config {
 	c := device.Config{Events: d.eventOn, Waits: func() { d.waits(whatMemory) }}
-	if n, ok := q.(noter); ok && n.Checked() {
+	if n, ok := q.(device.Checker); ok && n.Checked() {
 		c.Note = func(id int, m device.Mem, inUse bool) {
 			q := (*d.queues.Load())[id]
 			// An error here is one of earlier work, which the next call on the queue reports.
-			_ = q.q.(noter).Note(m, inUse, userLine())
+			_ = q.q.(device.Checker).Note(m, inUse, userLine())
 		}
 	}
 	return c

@@ -205,3 +205,25 @@ func TestLostDevice(t *testing.T) {
 	}
 	equal(t, "elsewhere", fresh(t, "cpu").Ones(2).Sum(), 2)
 }
+
+// TestOutOfMemoryAsksTheDriver: what is free is what the driver says, which knows of other processes.
+func TestOutOfMemoryAsksTheDriver(t *testing.T) {
+	api := *simulated(t, simcuda.Config{}).API()
+	alloc := api.MemAlloc
+	api.MemGetInfo = func() (int64, int64, driver.Result) { return 3 << 20, 80 << 30, driver.Success }
+	api.MemAlloc = func(n int64) (driver.Ptr, driver.Result) {
+		if n > 3<<20 {
+			return 0, driver.OutOfMemory
+		}
+		return alloc(n)
+	}
+	env, err := openDriver(&api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = env.Try(func(e *tensor.Env) *tensor.Tensor { return e.Ones(1 << 20) })
+	var oom *tensor.OOMError
+	if !errors.As(err, &oom) || oom.Free != 3<<20 || !strings.Contains(err.Error(), " of 80.0 GiB, 3.00 MiB free; ") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -159,7 +159,7 @@ func join(op string, a, b *Tensor) *Env {
 		return a.env
 	}
 	if a.env.dev != b.env.dev {
-		raise(op, "x.To(env) copies", "operands on two devices: %s on %s, %s on %s", a.typ, a.env.dev.name, b.typ, b.env.dev.name)
+		raise(op, twoDevices, "operands on two devices: %s on %s, %s on %s", a.typ, a.env.dev.name, b.typ, b.env.dev.name)
 	}
 	switch {
 	case b.param:
@@ -180,6 +180,9 @@ func join(op string, a, b *Tensor) *Env {
 	}
 	return joinModes(op, a.env, b.env, scope)
 }
+
+// twoDevices is what to do about operands on two devices: of data and a model, it may be either.
+const twoDevices = "x.To(env) copies a value, nn.To(env, model) moves a model"
 
 func joinModes(op string, a, b *Env, scope *scope) *Env {
 	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, queue: a.queue, again: a.again || b.again}

@@ -53,6 +53,7 @@ type OOMError struct {
 	Allocated int64
 	Reserved  int64
 	Limit     int64 // memory or the limit set; 0 when unknown
+	Free      int64 // what the device has for this process or another; -1 when it was not asked
 	Err       error
 }
 
@@ -61,6 +62,9 @@ func (e *OOMError) Error() string {
 	limit := ""
 	if e.Limit > 0 {
 		limit = " of " + render.Bytes(e.Limit)
+	}
+	if e.Free >= 0 {
+		limit += ", " + render.Bytes(e.Free) + " free"
 	}
 	return fmt.Sprintf("%s at %s: out of memory on %s: asked for %s with %s allocated and %s reserved%s; use a smaller batch (data.Split) or Recompute",
 		e.Op, e.Line, e.Device, render.Bytes(e.Asked), render.Bytes(e.Allocated), render.Bytes(e.Reserved), limit)
@@ -88,6 +92,14 @@ func userLine() string {
 			return "unknown"
 		}
 	}
+}
+
+// elsewhere is " at " the line that made t, unless the error has it anyway: as its own.
+func (t *Tensor) elsewhere() string {
+	if s := t.st.rec.site.String(); s != userLine() {
+		return " at " + s
+	}
+	return ""
 }
 
 // Raise panics with an Error that names the user's line, for packages that build on tensors.

@@ -162,13 +162,9 @@ func (q *queue) take(op string, f device.Fetch, dst []byte) {
 	}
 }
 
-// peer is a queue that copies from other devices of its engine; false if it cannot.
-type peer interface {
-	CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error)
-}
-
+// copyFrom copies from another device of the engine; false if it cannot.
 func (q *queue) copyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) bool {
-	p, ok := q.q.(peer)
+	p, ok := q.q.(device.Peer)
 	if !ok {
 		return false
 	}

@@ -136,7 +136,7 @@ func (t *Tensor) fitted(op string, u *Tensor) *Tensor {
 	u.alive(op)
 	u = u.constant()
 	if u.env.dev != t.env.dev {
-		raise(op, "x.To(env) copies", "operands on two devices: %s on %s, %s on %s", t.typ, t.env.dev.name, u.typ, u.env.dev.name)
+		raise(op, twoDevices, "operands on two devices: %s on %s, %s on %s", t.typ, t.env.dev.name, u.typ, u.env.dev.name)
 	}
 	if category(u.DType()) > category(t.DType()) {
 		raise(op, "convert with Cast", "%s into %s", u.typ, t.typ)

@@ -129,7 +129,7 @@ func (t *Tensor) OnGrad(f func(g *Tensor) *Tensor) {
 	case t.leaf != nil:
 		t.leaf.hooks = append(t.leaf.hooks, f)
 	default:
-		raise("OnGrad", "only recorded values and leaves have gradients", "%s at %s carries no graph", t.typ, t.st.rec.site.String())
+		raise("OnGrad", "only recorded values and leaves have gradients", "%s%s carries no graph", t.typ, t.elsewhere())
 	}
 }
 

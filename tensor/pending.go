@@ -56,13 +56,12 @@ func (q *queue) fetchOnly(t *Tensor) device.Fetch {
 }
 
 // Ready tells whether Value would return at once.
-func (p *Pending) Ready() bool {
-	if p.got {
-		return true
-	}
+func (p *Pending) Ready() bool { return p.got || p.done("Ready") }
+
+func (p *Pending) done(op string) bool {
 	done, err := p.event.Done()
 	if err != nil {
-		raiseErr("Later", "", err)
+		raiseErr(op, "", err)
 	}
 	return done
 }
@@ -83,7 +82,7 @@ func (p *Pending) Value() float64 {
 }
 
 func (p *Pending) fetched() float64 {
-	if done, err := p.event.Done(); err == nil && !done {
+	if !p.done("Value") {
 		p.dev.waits(whatRead)
 	}
 	var b [8]byte

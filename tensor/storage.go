@@ -150,8 +150,13 @@ func (d *Device) outOfMemory(n int64, code ir.Code, err error) {
 		raiseErr(code.String(), "", err)
 	}
 	m := d.Memory()
-	panic(&OOMError{Device: d.name, Op: code.String(), Line: userLine(), Asked: n, Allocated: m.Allocated.Current,
-		Reserved: m.Reserved.Current, Limit: d.limit(), Err: err})
+	e := &OOMError{Device: d.name, Op: code.String(), Line: userLine(), Asked: n, Allocated: m.Allocated.Current,
+		Reserved: m.Reserved.Current, Limit: d.limit(), Free: -1, Err: err}
+	var refused *device.OOMError
+	if errors.As(err, &refused) {
+		e.Free = refused.Free
+	}
+	panic(e)
 }
 
 // due reports whether n more bytes call for a collection; d.mu is held.

@@ -2,12 +2,11 @@ package tensor
 
 import (
 	"cmp"
-	"fmt"
 	"log"
-	"maps"
-	"os"
 	"slices"
 	"sync"
+
+	"github.com/warpline-ml/warpline/internal/device"
 )
 
 // Waits says what happens where the host waits for a device without having been asked to by Env.Sync: where it reads
@@ -103,13 +102,9 @@ func (d *Device) waits(what string) {
 }
 
 // policies are the values of WARPLINE_SYNC.
-var policies = map[string]Waits{"": AllowWaits, "warn": WarnWaits, "error": FailWaits}
+var policies = map[device.Waits]Waits{device.AllowWaits: AllowWaits, device.WarnWaits: WarnWaits, device.FailWaits: FailWaits}
 
 func waitsFromEnvironment() (Waits, error) {
-	v := os.Getenv("WARPLINE_SYNC")
-	w, ok := policies[v]
-	if !ok {
-		return 0, fmt.Errorf("WARPLINE_SYNC=%s: want one of %q", v, slices.Sorted(maps.Keys(policies))[1:])
-	}
-	return w, nil
+	s, err := device.FromEnvironment()
+	return policies[s.Waits], err
 }

@@ -35,11 +35,6 @@ func together(name device.Name, dev device.Device) []part {
 	}
 }
 
-// copier is a queue that copies from other devices of its engine.
-type copier interface {
-	CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error)
-}
-
 // between sends bytes from the host to one device, on to another and back to the host.
 func between(from, to device.Device) (err error) {
 	const n = 100_003
@@ -61,7 +56,7 @@ func between(from, to device.Device) (err error) {
 	if err := errors.Join(a.q.Copy(a.mem, arg, n), a.q.Sync()); err != nil {
 		return err
 	}
-	c, ok := b.q.(copier)
+	c, ok := b.q.(device.Peer)
 	if !ok {
 		return nil // such engines' devices are reached through the host, which the promises cover
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/engines"
 	"github.com/warpline-ml/warpline/internal/ledger"
 )
@@ -34,12 +35,6 @@ type Answer struct {
 	Why     string `json:"why,omitempty"`   // of a status other than Holds
 }
 
-// prober is a device that runs kernels from outside the engine.
-type prober interface {
-	Probe(ptx []byte, kernel string, blocks, threads int, in, out []byte) error
-	DriverVersion() (int, error)
-}
-
 // Recordable is an error with a hint unless the device of a name runs the ledger's probes.
 func Recordable(name string) error {
 	n, dev, err := open(name)
@@ -49,7 +44,7 @@ func Recordable(name string) error {
 	if n.Kind == "sim" && engines.SimChecks() {
 		return advice.Failf("leave --record out, or the checks: unset "+engines.SimEnv, "some probes do on purpose what %s=%s forbids", engines.SimEnv, os.Getenv(engines.SimEnv))
 	}
-	if _, ok := dev.(prober); !ok {
+	if _, ok := dev.(device.Prober); !ok {
 		return advice.Failf("leave --record out, or give --device cuda:N or sim:N", "%s runs no kernels of PTX, so there is nothing to record", name)
 	}
 	return nil
@@ -77,7 +72,7 @@ func RunProbes(ctx context.Context, name string, progress func(done, all int, na
 		}
 		a := Answer{Probe: p.ID, Assumes: p.Assumes}
 		if broken == nil {
-			broken = a.ask(dev.(prober), dev.Info().Compute, p)
+			broken = a.ask(dev.(device.Prober), dev.Info().Compute, p)
 		} else {
 			a.Status, a.Why = NotRun, "the device is out of use since an earlier probe"
 		}
@@ -87,7 +82,7 @@ func RunProbes(ctx context.Context, name string, progress func(done, all int, na
 }
 
 // ask runs a probe. The error is one that the device stays in.
-func (a *Answer) ask(dev prober, compute [2]int, p *ledger.Probe) error {
+func (a *Answer) ask(dev device.Prober, compute [2]int, p *ledger.Probe) error {
 	if sm, ok := runsOn(p.PTX, compute); !ok {
 		a.Status, a.Why = NotRun, "the card is no "+sm
 		return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/durable"
 )
 
@@ -36,7 +37,7 @@ func NewRecord(rep *Report, torch *Torch, probes []Answer) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := dev.(prober); ok {
+	if p, ok := dev.(device.Prober); ok {
 		v, err := p.DriverVersion()
 		if err != nil {
 			return nil, err
@@ -51,8 +52,8 @@ func NewRecord(rep *Report, torch *Torch, probes []Answer) (*Record, error) {
 }
 
 // FileName is where a record of a device goes unless the user says: "warpline-check-cuda-0-20261121-173906.json".
-func FileName(device string, now time.Time) string {
-	return fmt.Sprintf("warpline-check-%s-%s.json", strings.ReplaceAll(device, ":", "-"), now.Format("20060102-150405"))
+func FileName(name string, now time.Time) string {
+	return fmt.Sprintf("warpline-check-%s-%s.json", strings.ReplaceAll(name, ":", "-"), now.Format("20060102-150405"))
 }
 
 // Writable is an error with a hint if there is no folder for a file.

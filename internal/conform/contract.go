@@ -26,6 +26,7 @@ func Promises() []Promise {
 		{"copy", "odd numbers of bytes at odd offsets, to the device, within it and back", checked(checkCopy)},
 		{"bulk", "more bytes than engines stage at once, there and back, while the host goes on", checked(checkBulk)},
 		{"source", "host memory may change once a copy from it has been asked for", checked(checkSource)},
+		{"stager", "where the host does not read the device's memory: what is uploaded comes back by fetches, each taken once", checked(checkStager)},
 		{"queues", "a queue waits for another's event; what was recorded is done after a Sync", checked(checkQueues)},
 		{"events", "events of many points, asked in any order", checked(checkEvents)},
 		{"prepare", "an op that is none is an error; one that is prepared keeps its types", checkPrepare},
@@ -234,6 +235,57 @@ func checkSource(r *rig) error {
 	for i, v := range t.dst {
 		if want := byte(i/n + 1); !r.dev.Info().Null && v != want {
 			return fmt.Errorf("byte %d is %d, want %d: the copy read its source after it had returned", i, v, want)
+		}
+	}
+	return nil
+}
+
+func checkStager(r *rig) error {
+	const n = 70_001
+	t, err := r.transfers(n)
+	if err != nil {
+		return err
+	}
+	info := r.dev.Info()
+	s, ok := t.q.(device.Stager)
+	if ok == (info.Host || info.Null) {
+		return fmt.Errorf("the queue stages copies: %v, the host reads the memory: %v, there is none: %v", ok, info.Host, info.Null)
+	}
+	if !ok {
+		return nil
+	}
+	for i := range t.src {
+		t.src[i] = byte(i*13) ^ byte(i>>8)
+	}
+	want := bytes.Clone(t.src)
+	if w := s.Crowded(); w != nil {
+		return errors.New("an idle queue is crowded")
+	}
+	if err := s.Upload(t.mem, t.src); err != nil {
+		return err
+	}
+	clear(t.src)
+	parts := []struct{ at, n int64 }{{0, n}, {1, 1}, {17, 4097}, {5, 0}}
+	fetches := make([]device.Fetch, len(parts))
+	for i, p := range parts {
+		if fetches[i], err = s.Fetch(offset(t.mem, p.at), p.n); err != nil {
+			return err
+		}
+	}
+	for i := len(parts) - 1; i >= 0; i-- { // in any order
+		p, f := parts[i], fetches[i]
+		f.Wait()
+		if done, err := f.Done(); !done || err != nil {
+			return fmt.Errorf("after Wait a fetch is done: %v, error %v", done, err)
+		}
+		if err := f.Take(t.dst[:p.n]); err != nil {
+			return err
+		}
+		if !bytes.Equal(t.dst[:p.n], want[p.at:p.at+p.n]) {
+			return fmt.Errorf("%d bytes at %d came back wrong", p.n, p.at)
+		}
+		if f.Take(t.dst[:p.n]) == nil {
+			return errors.New("a fetch was taken twice")
 		}
 	}
 	return nil

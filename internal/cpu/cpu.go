@@ -67,7 +67,7 @@ func (engine) Prepare(op ir.Op) (*device.Kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
-	k.Impl = &kernel{f, demand(k)}
+	k.Impl = &kernel{f, k.Demand()}
 	return k, nil
 }
 
@@ -75,20 +75,6 @@ func (engine) Prepare(op ir.Op) (*device.Kernel, error) {
 type kernel struct {
 	run  run
 	need []int64 // bytes of each argument
-}
-
-// demand lists the bytes that a launch touches of each of its arguments.
-func demand(k *device.Kernel) []int64 {
-	var need []int64
-	for _, types := range [][]*ir.Type{k.Out, k.Op.Ins()} {
-		for _, t := range types {
-			need = append(need, int64(t.Span())*int64(t.DType.Size()))
-		}
-	}
-	if k.Workspace > 0 {
-		need = append(need, k.Workspace)
-	}
-	return need
 }
 
 // NewQueue returns a queue that runs its work in the caller.

@@ -20,13 +20,13 @@ type indexCall struct {
 }
 
 // outOfRange is the error for the index at a place of a row-major tensor of indices.
-func outOfRange(op *ir.Op, idx *ir.Type, values []int64, place, axis, size int) error {
+func outOfRange(idx *ir.Type, values []int64, place, axis, size int) error {
 	at := make([]int, idx.Rank())
 	for d, rest := idx.Rank()-1, place; d >= 0; d-- {
 		at[d] = rest % idx.Dim(d)
 		rest /= idx.Dim(d)
 	}
-	return fmt.Errorf("%s: index %d at %v is out of range: dimension %d has %d entries, 0 to %d", op.Code, values[place], at, axis, size, size-1)
+	return fmt.Errorf("index %d at %v is out of range: dimension %d has %d entries, 0 to %d", values[place], at, axis, size, size-1)
 }
 
 // lines are the lines of a tensor of indices along the axis. Different lines meet different elements of the indexed
@@ -77,7 +77,7 @@ func (v *lines) launch(chunks *loop[indexCall], args []device.Arg) error {
 	}
 	c := chunks.run(v.outer*v.perRow, v.grain(), indexCall{args: args})
 	if place, ok := c.bad.first(); ok {
-		return outOfRange(&v.op, v.idx, elems[int64](args[2], v.idx), place, int(v.op.Attr.Axis), v.size)
+		return outOfRange(v.idx, elems[int64](args[2], v.idx), place, int(v.op.Attr.Axis), v.size)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func prepareEmbedding(k *device.Kernel) (run, error) {
 func (e *embedding) run(args []device.Arg, _ *device.Params) error {
 	c := e.chunks.run(e.n, max(1, 4*grainCheap/max(e.bytes, 1)), indexCall{args: args})
 	if place, ok := c.bad.first(); ok {
-		return outOfRange(&e.op, e.op.In(1), values[int64](args[2], e.n), place, 0, e.rows)
+		return outOfRange(e.op.In(1), values[int64](args[2], e.n), place, 0, e.rows)
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (e *embeddingGrad[T]) sorted(space device.Arg) (ends, places []int64) {
 
 func (e *embeddingGrad[T]) run(args []device.Arg, _ *device.Params) error {
 	if place, ok := e.sort(args); !ok {
-		return outOfRange(&e.op, e.op.In(1), values[int64](args[2], e.n), place, 0, e.rows)
+		return outOfRange(e.op.In(1), values[int64](args[2], e.n), place, 0, e.rows)
 	}
 	if work := (e.rows + e.n) * e.width; work > grainCheap {
 		e.chunks.run(e.rows, max(1, grainCheap*e.rows/work), args)

@@ -36,9 +36,9 @@ func (a *lossArgs[T]) label(row, classes int) (y int, counts bool) {
 	return int(l), true
 }
 
-func (a *lossArgs[T]) err(code ir.Code, classes int) error {
+func (a *lossArgs[T]) err(classes int) error {
 	if row, bad := a.bad.first(); bad {
-		return fmt.Errorf("cpu: %s: label %d in row %d, but there are %d classes; labels go from 0 to %d", code, a.labels[row], row, classes, classes-1)
+		return fmt.Errorf("label %d in row %d is out of range: there are %d classes, 0 to %d", a.labels[row], row, classes, classes-1)
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func prepareCrossEntropy[T kernels.Float](k *device.Kernel) (run, error) {
 	return func(args []device.Arg, p *device.Params) error {
 		a := rows.run(n, grainOf(6*c), lossArgs[T]{loss: elems[T](args[0], loss), lse: elems[T](args[1], loss), x: elems[T](args[2], x),
 			labels: elems[int64](args[3], labels), smoothing: scalar(p, 0), ignored: scalar(p, 1)})
-		return a.err(ir.CrossEntropy, c)
+		return a.err(c)
 	}, nil
 }
 
@@ -98,6 +98,6 @@ func prepareCrossEntropyGrad[T kernels.Float](k *device.Kernel) (run, error) {
 	return func(args []device.Arg, p *device.Params) error {
 		a := rows.run(n, grainOf(5*c), lossArgs[T]{dx: elems[T](args[0], x), x: elems[T](args[1], x), labels: elems[int64](args[2], labels),
 			lse: elems[T](args[3], lse), g: elems[T](args[4], lse), smoothing: scalar(p, 0), ignored: scalar(p, 1)})
-		return a.err(ir.CrossEntropyGrad, c)
+		return a.err(c)
 	}, nil
 }

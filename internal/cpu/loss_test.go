@@ -72,9 +72,9 @@ func TestCrossEntropyRefuses(t *testing.T) {
 	n := ir.Dense(dtype.F32, 3)
 	for _, bad := range []float64{4, -1, math.MaxInt64} {
 		_, err := launch(t, ir.New(ir.CrossEntropy, ir.Attr{}, x, y), ir.Scalars(0, -100), make([]float64, 12), []float64{-100, bad, bad})
-		want := fmt.Sprintf("label %d in row 1, but there are 4 classes", int64(min(bad, math.MaxInt64-512)))
+		want := fmt.Sprintf("label %d in row 1 is out of range: there are 4 classes", int64(min(bad, math.MaxInt64-512)))
 		if bad > 4 {
-			want = "label 9223372036854775807 in row 1, but there are 4 classes"
+			want = "label 9223372036854775807 in row 1 is out of range: there are 4 classes"
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("label %v: %v", bad, err)

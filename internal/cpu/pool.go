@@ -167,7 +167,7 @@ func prepareMaxPoolGrad[T kernels.Float](k *device.Kernel) (run, error) {
 	return func(args []device.Arg, _ *device.Params) error {
 		a := planes.run(g.planes, grainOf(g.in()), poolArgs[T]{x: elems[T](args[0], x), y: elems[T](args[1], y), places: elems[int64](args[2], k.Op.In(1))})
 		if i, bad := a.bad.first(); bad {
-			return fmt.Errorf("cpu: max_pool2d_grad: place %d of element %d is outside of a plane of %d×%d; pass the places that max_pool2d gave", a.places[i], i, g.h, g.w)
+			return fmt.Errorf("place %d of element %d is outside of a plane of %d×%d; pass the places that max_pool2d gave", a.places[i], i, g.h, g.w)
 		}
 		return nil
 	}, nil

@@ -16,23 +16,16 @@ func (queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) error
 	if !ok {
 		return fmt.Errorf("cpu: %s was prepared by another engine", k.Op.Code)
 	}
-	if len(args) < len(impl.need) {
-		return fmt.Errorf("cpu: %s takes %d arguments, got %d", k.Op.Code, len(impl.need), len(args))
-	}
-	for i, n := range impl.need {
-		if a := &args[i]; n > a.Mem.Size-a.Offset || a.Offset < 0 {
-			return fmt.Errorf("cpu: %s: argument %d needs %d bytes, its memory has %d from offset %d", k.Op.Code, i, n, a.Mem.Size, a.Offset)
-		}
+	if err := device.Fits(impl.need, args); err != nil {
+		return fmt.Errorf("cpu: %s: %w", k.Op.Code, err)
 	}
 	return impl.run(args, p)
 }
 
 // Copy moves n bytes; the regions may overlap.
 func (queue) Copy(dst, src device.Arg, n int64) error {
-	for _, a := range [...]device.Arg{dst, src} {
-		if n < 0 || a.Offset < 0 || n > a.Mem.Size-a.Offset {
-			return fmt.Errorf("cpu: copy of %d bytes with memory of %d from offset %d", n, a.Mem.Size, a.Offset)
-		}
+	if err := device.Copyable(dst, src, n); err != nil {
+		return fmt.Errorf("cpu: %w", err)
 	}
 	copy(values[byte](dst, int(n)), values[byte](src, int(n)))
 	return nil

@@ -1,10 +1,6 @@
 package cpu
 
 import (
-	"cmp"
-	"math"
-	"slices"
-
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -102,24 +98,7 @@ func (r *reduction[T, A]) cut() {
 // splitDims sorts x's dimensions into kept and reduced, each by falling stride with expanded ones first; places are
 // where the kept ones are in the row-major result.
 func splitDims(x *ir.Type, axes uint16) (kept, places, red layout) {
-	var outStride [ir.MaxRank]int
-	order := make([]int, 0, ir.MaxRank)
-	step := 1
-	for d := x.Rank() - 1; d >= 0; d-- {
-		order = append(order, d)
-		if axes>>d&1 == 0 {
-			outStride[d] = step
-			step *= max(x.Dim(d), 1)
-		}
-	}
-	slices.Reverse(order)
-	distance := func(d int) int {
-		if s := x.Strides()[d]; s > 0 {
-			return s
-		}
-		return math.MaxInt
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(distance(b), distance(a)) })
+	order, outStride := x.FoldOrder(axes)
 	for _, d := range order {
 		switch size, stride := x.Dim(d), x.Strides()[d]; {
 		case size == 1:

@@ -65,7 +65,7 @@ func prepareAttentionGrad(b *builder) error {
 	if err != nil {
 		return err
 	}
-	queries := a.count * ((a.t + padding - 1) / padding * padding)
+	queries := a.count * roundUp(a.t, padding)
 	stats := pointer(b.scratch(int64(max(queries, 1)) * int64(2*ir.Wide(a.dt).Size())))
 	b.run(suffixed("attention_statistics", a.dt), [3]int{blocksFor(queries, warps), 1, 1}, [3]int{32 * warps, 1, 1}, 0,
 		stats, pointer(b.in(0)), pointer(b.in(4)), pointer(b.in(5)), blob(a.sizes))
@@ -94,7 +94,7 @@ const anyColumns = 128
 
 // runAny plans a kernel in which a warp has a row and anyColumns of its columns.
 func (a *attention) runAny(kernel string, rows, columns int, params ...param) {
-	grid := [3]int{blocksFor(rows, warps), (columns + anyColumns - 1) / anyColumns, 1}
+	grid := [3]int{blocksFor(rows, warps), ceilDiv(columns, anyColumns), 1}
 	a.b.run(suffixed(kernel, a.dt), grid, [3]int{32 * warps, 1, 1}, 0, append(params, blob(a.sizes), scalar(0, a.dt))...)
 }
 
@@ -161,6 +161,6 @@ func (a *attention) runTiled(kernel string, rows, own int, t headTiling, params 
 	if a.sizes.Mask != 0 {
 		kernel += "_masked"
 	}
-	blocks := a.count * ((rows + t.rows - 1) / t.rows)
+	blocks := a.count * ceilDiv(rows, t.rows)
 	a.b.run(suffixed(kernel, a.dt), [3]int{blocks, 1, 1}, [3]int{tiledThreads, 1, 1}, t.shared(own, a.dt), append(params, blob(a.sizes), scalar(0, a.dt))...)
 }

@@ -198,6 +198,7 @@ func (c *convolution) planGradWeight(b *builder, p sides) {
 	p.run(b, "conv_weight", c.dt, p.tiles()*splits,
 		pointer(b.out(0)), pointer(b.in(0)), pointer(b.in(1)), partial, pointer(table), p.param(p.tiles()*splits), c.param(), i32(splits), i32(perSplit))
 	if splits > 1 {
-		sumParts(b, c.dt, b.out(0), parts, i64(0), p.rows*p.cols, c.w.Size(), p.cols, splits, ir.NoAct)
+		sum := partSum{c: b.out(0), parts: parts, bias: i64(0), perBatch: p.rows * p.cols, size: c.w.Size(), cols: p.cols, splits: splits}
+		sum.plan(b, c.dt)
 	}
 }

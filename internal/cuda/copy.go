@@ -91,8 +91,8 @@ func (l *layout) squares(turn int) *squares {
 	return s
 }
 
-func (s *squares) across() int { return (s.sizes[s.inner()] + side - 1) / side }
-func (s *squares) down() int   { return (s.sizes[s.inner()-1] + side - 1) / side }
+func (s *squares) across() int { return ceilDiv(s.sizes[s.inner()], side) }
+func (s *squares) down() int   { return ceilDiv(s.sizes[s.inner()-1], side) }
 
 // count is the number of squares.
 func (s *squares) count() int {

@@ -44,8 +44,8 @@ type Device struct {
 
 	loading sync.WaitGroup // modules that are compiled ahead of use
 
-	mu        sync.Mutex      // guards the maps
-	ahead     map[string]bool // dtypes whose modules have been asked for
+	mu        sync.Mutex       // guards the maps
+	peers     map[*Device]bool // whose memory this card was to reach directly, if it can
 	modules   map[string]*module
 	functions map[string]*function
 }
@@ -58,7 +58,7 @@ type Options struct {
 
 // New opens the device of an ordinal. name is what it is called in messages and by device.Open.
 func New(api *driver.API, ordinal int, name string, o Options) (*Device, error) {
-	d := &Device{api: api, blocking: o.Blocking, preload: o.Preload, ahead: map[string]bool{}, modules: map[string]*module{}, functions: map[string]*function{}}
+	d := &Device{api: api, blocking: o.Blocking, preload: o.Preload, peers: map[*Device]bool{}, modules: map[string]*module{}, functions: map[string]*function{}}
 	var err error
 	must := func(call string, r driver.Result) {
 		if err == nil {
@@ -158,7 +158,7 @@ func (d *Device) Info() device.Info { return d.info }
 
 // do runs f with the device's context current and makes an error of its result.
 func (d *Device) do(call string, f func() driver.Result) error {
-	return d.outside(call, d.api.Do(d.ctx, f))
+	return d.failed(call, d.api.Do(d.ctx, f))
 }
 
 // Alloc returns memory of the device; its bytes hold anything.
@@ -178,10 +178,25 @@ func (d *Device) Alloc(n int64) (device.Mem, error) {
 	return device.Mem{Addr: uint64(p), Size: n}, err
 }
 
-// Free returns memory of Alloc. The driver waits for what uses it.
+// Free returns memory of Alloc, once the work that the device has been given is done: whether the driver waits for what
+// uses it, no document says.
 func (d *Device) Free(m device.Mem) {
 	// The driver refuses only what Alloc has not returned, or after an error that every later call reports.
-	_ = d.do("cuMemFree", func() driver.Result { return d.api.MemFree(driver.Ptr(m.Addr)) })
+	_ = d.api.Do(d.ctx, func() driver.Result {
+		if r := d.api.CtxSynchronize(); r != driver.Success {
+			return r
+		}
+		return d.api.MemFree(driver.Ptr(m.Addr))
+	})
+}
+
+// Unused implements [device.Meter].
+func (d *Device) Unused() (bytes int64, ok bool) {
+	r := d.api.Do(d.ctx, func() (r driver.Result) {
+		bytes, _, r = d.api.MemGetInfo()
+		return r
+	})
+	return bytes, r == driver.Success
 }
 
 // Prepare plans an op and has its kernels compiled.
@@ -203,23 +218,9 @@ func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
 		return nil, fmt.Errorf("%s: %s: %w", d.info.Name, op.Code, b.err)
 	}
 	k.Workspace = b.work
-	b.plan.need = demand(k)
+	b.plan.need = k.Demand()
 	k.Impl = &b.plan
 	return k, nil
-}
-
-// demand lists the bytes that a launch touches of each of its arguments.
-func demand(k *device.Kernel) []int64 {
-	var need []int64
-	for _, types := range [][]*ir.Type{k.Out, k.Op.Ins()} {
-		for _, t := range types {
-			need = append(need, int64(t.Span())*int64(t.DType.Size()))
-		}
-	}
-	if k.Workspace > 0 {
-		need = append(need, k.Workspace)
-	}
-	return need
 }
 
 // Close unloads the kernels and gives the context back. Queues and memory must have been given back before. A device that

@@ -2,6 +2,8 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
@@ -25,9 +27,10 @@ func (d *Device) check(call string, r driver.Result) error {
 	return e
 }
 
-// launchLog is the last launches of a queue, for errors that show later.
+// launchLog is the last launches of a queue, for errors that show later, maybe in a call of another queue.
 type launchLog struct {
-	serial  uint32 // of the last launch, from 1
+	mu      sync.Mutex
+	serial  uint32 // of the last launch, from 1; written by the queue's calls only
 	synced  uint32 // all launches up to this one have ended well
 	entries [1 << 8]launched
 }
@@ -45,6 +48,8 @@ type launched struct {
 func after(a, b uint32) bool { return int32(a-b) > 0 }
 
 func (l *launchLog) add(code ir.Code, p *device.Params) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.serial++; l.serial == 0 {
 		l.serial = 1 // 0 means none
 	}
@@ -58,8 +63,49 @@ func (l *launchLog) add(code ir.Code, p *device.Params) {
 	}
 }
 
+// withdraw takes back the last launch, of which the driver has started nothing.
+func (l *launchLog) withdraw() {
+	l.mu.Lock()
+	l.serial--
+	l.mu.Unlock()
+}
+
+// ended notes that the launches up to one have ended well.
+func (l *launchLog) ended(serial uint32) {
+	l.mu.Lock()
+	if after(serial, l.synced) {
+		l.synced = serial
+	}
+	l.mu.Unlock()
+}
+
+// suspects counts the launches that may not have ended, and describes the last.
+func (l *launchLog) suspects() (n int, last string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n = int(l.serial - l.synced); n > 0 {
+		last = l.describe(l.serial)
+	}
+	return n, last
+}
+
 // find describes a launch by its number.
 func (l *launchLog) find(serial uint32) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.describe(serial)
+}
+
+// labels reports whether a launch reads labels of classes.
+func (l *launchLog) labels(serial uint32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &l.entries[serial%uint32(len(l.entries))]
+	return e.serial == serial && (e.code == ir.CrossEntropy || e.code == ir.CrossEntropyGrad)
+}
+
+// describe is find for callers that hold l.mu.
+func (l *launchLog) describe(serial uint32) string {
 	if e := &l.entries[serial%uint32(len(l.entries))]; e.serial == serial {
 		return e.String()
 	}
@@ -82,6 +128,7 @@ func (e *launched) String() string {
 // skipped.
 type IndexError struct {
 	Index, Bound int64
+	Label        bool   // of a class
 	Launch       string // the operation and its place
 }
 
@@ -90,10 +137,15 @@ func (e *IndexError) Error() string { return blame(e) }
 
 // Blame implements [device.Blamed].
 func (e *IndexError) Blame() (launch, what string) {
-	if e.Bound == 0 {
-		return e.Launch, fmt.Sprintf("index %d is out of range: there are no entries", e.Index)
+	what, entries := "index", "entries"
+	if e.Label {
+		what, entries = "label", "classes"
 	}
-	return e.Launch, fmt.Sprintf("index %d is out of range: there are %d entries, 0 to %d", e.Index, e.Bound, e.Bound-1)
+	what = fmt.Sprintf("%s %d is out of range: there are ", what, e.Index)
+	if e.Bound == 0 {
+		return e.Launch, what + "no " + entries
+	}
+	return e.Launch, what + fmt.Sprintf("%d %s, 0 to %d", e.Bound, entries, e.Bound-1)
 }
 
 func blame(e device.Blamed) string {
@@ -101,11 +153,11 @@ func blame(e device.Blamed) string {
 	return launch + ": " + what
 }
 
-// LateError is an error of work that a queue was given earlier.
+// LateError is an error of work that a device was given earlier.
 type LateError struct {
 	Err     error
-	Last    string // the last launch before it showed
-	Pending int    // launches since the queue was last known to be well
+	Last    []string // of each queue that may have had the work, the last launch before the error showed
+	Pending int      // launches since those queues were last known to be well
 }
 
 // Error says what happened, and in which launches it may have.
@@ -113,10 +165,15 @@ func (e *LateError) Error() string { return blame(e) }
 
 // Blame implements [device.Blamed].
 func (e *LateError) Blame() (launch, what string) {
-	if e.Pending <= 1 {
-		return e.Last, e.Err.Error()
+	switch {
+	case e.Pending == 1:
+		return e.Last[0], e.Err.Error()
+	case len(e.Last) == 1:
+		launch = fmt.Sprintf("one of %d launches, the last of them %s", e.Pending, e.Last[0])
+	default:
+		launch = fmt.Sprintf("one of %d launches on %d queues, the last of each %s", e.Pending, len(e.Last), strings.Join(e.Last, " and "))
 	}
-	return fmt.Sprintf("one of %d launches, the last of them %s", e.Pending, e.Last), e.Err.Error() + "; WARPLINE_BLOCKING=1 tells which"
+	return launch, e.Err.Error() + "; WARPLINE_BLOCKING=1 tells which"
 }
 
 // Unwrap returns the driver's error.
@@ -124,14 +181,27 @@ func (e *LateError) Unwrap() error { return e.Err }
 
 // loss is the error that a device's context stays in. All its queues meet it, and one of them reports it.
 type loss struct {
-	mu  sync.Mutex
-	err error
+	mu     sync.Mutex
+	err    error
+	queues []*queue // that are open
 }
 
 func (l *loss) get() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
+}
+
+func (l *loss) opened(q *queue) {
+	l.mu.Lock()
+	l.queues = append(l.queues, q)
+	l.mu.Unlock()
+}
+
+func (l *loss) closed(q *queue) {
+	l.mu.Lock()
+	l.queues = slices.DeleteFunc(l.queues, func(o *queue) bool { return o == q })
+	l.mu.Unlock()
 }
 
 func (d *Device) outOfUse(err error) error { return &lostError{d.info.Name, err} }
@@ -148,33 +218,28 @@ func (e *lostError) Error() string {
 func (e *lostError) Unwrap() error { return e.err }
 func (e *lostError) OutOfUse()     {}
 
-// outside makes the error of a call that belongs to no queue, which may be the first to meet a launch's.
-func (d *Device) outside(call string, r driver.Result) error {
-	err := d.check(call, r)
+// failed makes the error of a call. One that the context stays in is told in full once; later calls, of any queue, refer
+// to it. It is that of an earlier launch: the driver does not say of which queue.
+func (d *Device) failed(call string, r driver.Result) error {
 	if !r.Sticky() {
-		return err
+		return d.check(call, r)
 	}
-	if lost := d.lost.get(); lost != nil {
-		return d.outOfUse(lost)
-	}
-	return fmt.Errorf("%w; an earlier launch is the cause, WARPLINE_BLOCKING=1 tells which", err)
-}
-
-// failed makes the error of a call on the stream. An error that the context stays in is told in full once; later calls,
-// of any queue, refer to it.
-func (q *queue) failed(call string, r driver.Result) error {
-	if !r.Sticky() {
-		return q.d.check(call, r)
-	}
-	l := &q.d.lost
+	l := &d.lost
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
-		return q.d.outOfUse(l.err)
+		return d.outOfUse(l.err)
 	}
-	l.err = q.d.check(call, r)
-	if n := int(q.log.serial - q.log.synced); n > 0 {
-		l.err = &LateError{Err: l.err, Last: q.log.find(q.log.serial), Pending: n}
+	late := &LateError{Err: d.check(call, r)}
+	for _, q := range l.queues {
+		if n, last := q.log.suspects(); n > 0 {
+			late.Pending += n
+			late.Last = append(late.Last, last)
+		}
+	}
+	l.err = late
+	if late.Pending == 0 {
+		l.err = fmt.Errorf("%w; all launches so far have ended well: the cause is unknown", late.Err)
 	}
 	return l.err
 }

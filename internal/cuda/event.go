@@ -72,17 +72,27 @@ func (l *eventLog) handle() (h driver.Event, err error) {
 
 // Done asks the driver, unless the point is known to be passed.
 func (e *event) Done() (bool, error) {
+	r := e.query()
+	if r == driver.NotReady {
+		return false, nil
+	}
+	return r == driver.Success, e.log.q.d.failed("cuEventQuery", r)
+}
+
+// query is Done with the driver's answer in place of an error.
+func (e *event) query() driver.Result {
 	l := e.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.number <= l.passed {
-		return true, nil
+		return driver.Success
 	}
-	done, err := l.query(l.handleOf(e))
-	if done {
+	d, h := l.q.d, l.handleOf(e)
+	r := d.api.Do(d.ctx, func() driver.Result { return d.api.EventQuery(h) })
+	if r == driver.Success {
 		l.pass(e.number)
 	}
-	return done, err
+	return r
 }
 
 // Wait implements [device.Waiter].
@@ -113,15 +123,6 @@ func (e *event) wait() driver.Result {
 // l.mu.
 func (l *eventLog) handleOf(e *event) driver.Event {
 	return l.waiting[e.number-l.waiting[0].number].handle
-}
-
-func (l *eventLog) query(h driver.Event) (bool, error) {
-	d := l.q.d
-	r := d.api.Do(d.ctx, func() driver.Result { return d.api.EventQuery(h) })
-	if r == driver.NotReady {
-		return false, nil
-	}
-	return r == driver.Success, d.outside("cuEventQuery", r)
 }
 
 // pass notes that a point is done, and so all before it. The caller holds l.mu.

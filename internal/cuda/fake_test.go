@@ -33,6 +33,12 @@ func (c *counting) ok(name string) driver.Result {
 	return driver.Success
 }
 
+func (c *counting) count(name string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[name]
+}
+
 func (c *counting) handle() uint64 { return c.next.Add(1 << 32) }
 
 // api answers what the engine asks of a card with 8.0.
@@ -51,6 +57,7 @@ func (c *counting) api() *driver.API {
 		DevicePrimaryCtxRetain:   func(driver.Device) (driver.Context, driver.Result) { return 1, c.ok("retain") },
 		DevicePrimaryCtxRelease:  func(driver.Device) driver.Result { return c.ok("release") },
 		CtxSetCurrent:            func(driver.Context) driver.Result { return c.ok("set current") },
+		CtxSynchronize:           func() driver.Result { return c.ok("synchronize all") },
 		ModuleLoadData: func([]byte) (driver.Module, string, driver.Result) {
 			return driver.Module(c.handle()), "", c.ok("load")
 		},
@@ -58,6 +65,7 @@ func (c *counting) api() *driver.API {
 		ModuleGetFunction: func(driver.Module, string) (driver.Function, driver.Result) {
 			return driver.Function(c.handle()), c.ok("function")
 		},
+		FuncLoad:         func(driver.Function) driver.Result { return c.ok("function load") },
 		FuncSetAttribute: func(driver.Function, driver.FuncAttribute, int) driver.Result { return c.ok("function attribute") },
 		MemAlloc:         func(int64) (driver.Ptr, driver.Result) { return driver.Ptr(c.handle()), c.ok("alloc") },
 		MemFree:          func(driver.Ptr) driver.Result { return c.ok("free") },
@@ -151,33 +159,75 @@ func TestLaunchCost(t *testing.T) {
 	}
 }
 
-// TestPreload demands that the first op of a dtype has the modules compiled that training in it needs, each once.
+// TestPreload demands that the first op of a dtype has the modules compiled that training in it needs, each once, and that
+// attention has its gradient's and those of its queries' statistics.
 func TestPreload(t *testing.T) {
 	var c counting
 	d, err := cuda.New(c.api(), 0, "cuda:0", cuda.Options{Preload: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	typ := ir.Dense(dtype.F32, 4)
-	for _, code := range []ir.Code{ir.Add, ir.Exp, ir.Sum} {
-		in := []*ir.Type{typ, typ}
-		attr := ir.Attr{}
-		if code != ir.Add {
-			in = in[:1]
-		}
-		if code == ir.Sum {
-			attr.Axes = 1
-		}
-		if _, err := d.Prepare(ir.New(code, attr, in...)); err != nil {
+	trial := c.count("load")
+	typ, ids, heads := ir.Dense(dtype.F32, 4), ir.Dense(dtype.I64, 4), ir.Dense(dtype.BF16, 1, 1, 256, 64)
+	for _, o := range []struct {
+		op   ir.Op
+		want int // modules from then on
+	}{
+		{ir.New(ir.Add, ir.Attr{}, ids, ids), 1},
+		// Products of five layouts, elementwise, casts, random numbers, sums; loss, optimizer and counts.
+		{ir.New(ir.Add, ir.Attr{}, typ, typ), 1 + 11 + 9},
+		{ir.New(ir.Sum, ir.Attr{Axes: 1}, typ), 1 + 11 + 9},
+		{ir.New(ir.Exp, ir.Attr{}, typ), 1 + 11 + 9 + 1},
+		{ir.New(ir.Attention, ir.Attr{}, heads, heads, heads), 1 + 11 + 9 + 1 + 3},
+	} {
+		before := c.count("function load")
+		if _, err := d.Prepare(o.op); err != nil {
 			t.Fatal(err)
+		}
+		cuda.Loaded(d)
+		if n := c.count("load") - trial; n != o.want {
+			t.Errorf("%s: %d modules were compiled, want %d", o.op.Code, n, o.want)
+		}
+		if c.count("function load") == before {
+			t.Errorf("%s: its kernel is left for the first launch to load", o.op.Code)
 		}
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The trial, the families, and that of Exp.
-	if n := c.calls["load"]; n != 15 || c.calls["unload"] != n {
+	if n := c.calls["load"]; c.calls["unload"] != n {
 		t.Errorf("%d modules were compiled, %d unloaded", n, c.calls["unload"])
+	}
+}
+
+// TestPeers demands that cards reach each other's memory from their first copy on, where they can, and that a copy is made
+// in any case.
+func TestPeers(t *testing.T) {
+	for _, o := range []struct {
+		can     bool
+		result  driver.Result
+		enabled int
+	}{{false, driver.Success, 0}, {true, driver.Success, 2}, {true, driver.PeerAlreadyEnabled, 2}, {true, driver.OutOfMemory, 2}} {
+		var c counting
+		api := c.api()
+		api.DeviceCanAccessPeer = func(d, peer driver.Device) (bool, driver.Result) { return o.can, c.ok("can") }
+		api.CtxEnablePeerAccess = func(driver.Context) driver.Result { c.ok("enable"); return o.result }
+		api.MemcpyPeerAsync = func(driver.Ptr, driver.Context, driver.Ptr, driver.Context, int64, driver.Stream) driver.Result {
+			return c.ok("peer")
+		}
+		l := newLauncher(t, api)
+		other, err := cuda.New(api, 0, "cuda:1", cuda.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range int64(3) {
+			if ok, err := l.q.(device.Peer).CopyFrom(l.args[0], other, l.args[1], n); !ok || err != nil {
+				t.Errorf("a copy of %d bytes: %v, %v", n, ok, err)
+			}
+		}
+		if c.calls["can"] != 2 || c.calls["enable"] != o.enabled || c.calls["peer"] != 2 {
+			t.Errorf("cards that reach each other: %v, %v: calls %v", o.can, o.result, c.calls)
+		}
 	}
 }
 
@@ -354,9 +404,7 @@ func TestRefusedBeforeTheDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLauncher(t, api)
-	q := l.q.(interface {
-		CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error)
-	})
+	q := l.q.(device.Peer)
 	if ok, err := q.CopyFrom(l.args[0], d, l.args[1], 17); !ok || err == nil {
 		t.Errorf("a copy of 17 bytes between 16: %v, %v", ok, err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
 // fetch is a copy into pinned memory that nobody waits for, with what kernels have reported up to then.
@@ -101,12 +102,12 @@ func (f *fetch) take(dst []byte) error {
 		}
 	}()
 	if f.failure != driver.Success {
-		return f.q.failed("cuEventSynchronize", f.failure)
+		return f.q.d.failed("cuEventSynchronize", f.failure)
 	}
 	if err := f.q.ended(f.serial, f.faults, f.block.host+uintptr(f.record())); err != nil {
 		return err
 	}
-	copy(dst, bytesAt(f.block.host, f.bytes))
+	copy(dst, hostmem.Bytes(f.block.host, f.bytes))
 	return nil
 }
 

@@ -110,21 +110,95 @@ func TestLostToAllQueues(t *testing.T) {
 	}
 }
 
-// TestLateErrorElsewhere: a call that belongs to no queue may be the first to meet an error.
+// TestLateErrorElsewhere: a call that belongs to no queue may be the first to meet an error, and so may one of a queue that
+// did nothing wrong: a launch that is refused for it, a question for an event. They name what was under way.
 func TestLateErrorElsewhere(t *testing.T) {
-	d, q, launch := broken(t, cuda.Options{})
-	m, err := d.Alloc(1)
-	if err = errors.Join(err, launch("only.weight")); err != nil {
+	for name, first := range map[string]func(*cuda.Device, device.Queue, device.Event, func(device.Queue) error) error{
+		"alloc": func(d *cuda.Device, _ device.Queue, _ device.Event, _ func(device.Queue) error) error {
+			_, err := d.Alloc(1)
+			return err
+		},
+		"launch": func(_ *cuda.Device, other device.Queue, _ device.Event, innocent func(device.Queue) error) error {
+			return innocent(other)
+		},
+		"event": func(_ *cuda.Device, _ device.Queue, e device.Event, _ func(device.Queue) error) error {
+			_, err := e.Done()
+			return err
+		},
+		"sync": func(_ *cuda.Device, other device.Queue, _ device.Event, _ func(device.Queue) error) error {
+			return other.Sync()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, q, launch := broken(t, cuda.Options{})
+			other, err := d.NewQueue()
+			if err != nil {
+				t.Fatal(err)
+			}
+			innocent := healthy(t, d)
+			if err := errors.Join(innocent(other), other.Sync()); err != nil {
+				t.Fatal(err)
+			}
+			m, err := d.Alloc(1)
+			if err = errors.Join(err, launch("only.weight")); err != nil {
+				t.Fatal(err)
+			}
+			e, err := q.Record()
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Free(m) // waits
+			var late *cuda.LateError
+			if err := first(d, other, e, innocent); !errors.As(err, &late) || !strings.HasPrefix(err.Error(), "add of only.weight at late_test.go:") {
+				t.Errorf("got %v", err)
+			}
+			if err := q.Sync(); !errors.Is(err, late) || !strings.HasPrefix(err.Error(), "sim:0 is out of use since an earlier error: ") {
+				t.Errorf("the launch's queue says %v", err)
+			}
+		})
+	}
+}
+
+// healthy is a launch that does nothing wrong.
+func healthy(t *testing.T, d *cuda.Device) func(device.Queue) error {
+	t.Helper()
+	typ := ir.Dense(dtype.F32, 4)
+	exp, err := d.Prepare(ir.New(ir.Exp, ir.Attr{}, typ))
+	if err != nil {
 		t.Fatal(err)
 	}
-	d.Free(m) // waits
-	var cause *driver.Error
-	if _, err := d.Alloc(1); !errors.As(err, &cause) || cause.Result != driver.IllegalAddress || !strings.Contains(err.Error(), "an earlier launch is the cause") {
-		t.Errorf("got %v", err)
+	m, err := d.Alloc(16)
+	if err != nil {
+		t.Fatal(err)
 	}
+	zeros := ir.Scalars(0)
+	var p device.Params
+	p.Set(&zeros)
+	full, err := d.Prepare(ir.New(ir.Full, ir.Attr{Out: typ}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(q device.Queue) error {
+		x := device.Arg{Mem: m}
+		return errors.Join(q.Launch(full, []device.Arg{x}, &p), q.Launch(exp, []device.Arg{x, x}, &device.Params{Module: "innocent"}))
+	}
+}
+
+// TestLateErrorOfQueues: what two queues have under way is all under suspicion, whichever meets the error.
+func TestLateErrorOfQueues(t *testing.T) {
+	d, q, launch := broken(t, cuda.Options{})
+	other, err := d.NewQueue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	innocent := healthy(t, d)
+	if err := errors.Join(launch("guilty.weight"), innocent(other)); err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(q.Sync())
 	var late *cuda.LateError
-	if err := q.Sync(); !errors.As(err, &late) {
-		t.Errorf("the launch's queue says %v", err)
+	if !errors.As(err, &late) || late.Pending != 3 || len(late.Last) != 2 || !strings.HasPrefix(err.Error(), "one of 3 launches on 2 queues, the last of each add of guilty.weight at late_test.go:") || !strings.Contains(err.Error(), " and exp of innocent: ") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -135,7 +135,7 @@ const (
 // chunks is the number of chunks of width elements in all rows, and in one.
 func (l *layout) chunks(width int) (all, perRow int) {
 	row := l.sizes[l.inner()]
-	perRow = (row + width - 1) / width
+	perRow = ceilDiv(row, width)
 	return l.size() / row * perRow, perRow
 }
 

@@ -236,7 +236,8 @@ func (p *product) planTiles(b *builder, dt dtype.DType, t tiling, splits, perSpl
 	b.run(suffixed(name, dt), tileGrid(p.tiles(t)*splits), [3]int{t.threads, 1, 1}, t.shared,
 		pointer(p.c), pointer(p.a), pointer(p.b), p.biasParam(), partial, p.param(splits, perSplit, p.tiles(t)*splits))
 	if splits > 1 {
-		sumParts(b, dt, p.c, parts, p.biasParam(), p.m*p.n, size, p.n, splits, p.act)
+		sum := partSum{c: p.c, parts: parts, bias: p.biasParam(), perBatch: p.m * p.n, size: size, cols: p.n, splits: splits, act: p.act}
+		sum.plan(b, dt)
 	}
 }
 
@@ -260,9 +261,18 @@ func cutTerms(k, tiles, depth int) (splits, perSplit int) {
 	return max(1, ceilDiv(k, max(perSplit, 1))), perSplit
 }
 
-// sumParts plans the sum of the parts of a product's terms, for size elements of matrices of perBatch.
-func sumParts(b *builder, dt dtype.DType, c, parts ref, bias param, perBatch, size, cols, splits int, act ir.Act) {
-	b.linear(suffixed("gemm_sum", dt), size, 256, pointer(c), pointer(parts), bias, i64(perBatch), i64(size), i32(cols), i32(splits), i32(int(act)))
+// partSum is the sum of the parts of a product's terms, for size elements of matrices of perBatch.
+type partSum struct {
+	c, parts             ref
+	bias                 param
+	perBatch, size, cols int
+	splits               int
+	act                  ir.Act
+}
+
+func (s *partSum) plan(b *builder, dt dtype.DType) {
+	b.linear(suffixed("gemm_sum", dt), s.size, 256,
+		pointer(s.c), pointer(s.parts), s.bias, i64(s.perBatch), i64(s.size), i32(s.cols), i32(s.splits), i32(int(s.act)))
 }
 
 // tileGrid is the grid of a kernel that walks over tiles: each has a block unless they are very many.

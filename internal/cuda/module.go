@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 )
@@ -40,11 +41,13 @@ func (d *Device) function(k *kernels.Kernel, dynamic int) (*function, error) {
 	d.mu.Lock()
 	f := d.functions[k.Name]
 	if f == nil {
+		if d.preload && d.modules[k.Module] == nil {
+			d.loadAhead(k.Module)
+		}
 		f = &function{d: d, kernel: k, module: d.module(k.Module)}
 		d.functions[k.Name] = f
 	}
 	d.mu.Unlock()
-	d.loadAhead(k.Module)
 	if err := f.module.load(); err != nil {
 		return nil, err
 	}
@@ -60,6 +63,11 @@ func (f *function) resolve(dynamic int) error {
 			f.handle, r = d.api.ModuleGetFunction(f.module.handle, f.kernel.Name)
 			return r
 		}); err != nil {
+			return fmt.Errorf("kernel %s: %w", f.kernel.Name, err)
+		}
+		// Else a driver that loads lazily does so in the first launch, and may wait for all work.
+		if err := d.do("cuFuncLoad", func() driver.Result { return d.api.FuncLoad(f.handle) }); err != nil {
+			f.handle = 0
 			return fmt.Errorf("kernel %s: %w", f.kernel.Name, err)
 		}
 	}
@@ -124,21 +132,46 @@ func (m *module) compile() error {
 	return err
 }
 
-// families are what a step of training needs of nearly every model, by the names of modules before the dtype.
-var families = []string{"gemm_kk", "gemm_kn", "gemm_mn", "gemm_large_kk", "gemm_large_kn", "gemm_large_mn", "layernorm", "elementwise", "activation", "reduce_sum", "random", "loss", "optimizer"}
+// companies are modules of which a step of training needs all, or most, where it needs one of the first. * is a
+// floating-point dtype.
+var companies = []struct{ first, rest []string }{
+	{
+		[]string{"elementwise_*", "random_*", "cast_*"},
+		[]string{"elementwise_*", "random_*", "cast_*", "reduce_sum_*", "gemm_any_*", "gemm_kk_*", "gemm_kn_*", "gemm_mn_*", "gemm_large_kk_*", "gemm_large_kn_*", "gemm_large_mn_*"},
+	},
+	{ // whatever the products' dtype, and with the counts of an accuracy
+		[]string{"elementwise_f32", "random_f32", "cast_f32"},
+		[]string{"loss_f32", "optimizer_f32", "optimizer_total", "create_fill", "copy_4", "cast_bool", "cast_i64", "reduce_sum_i64", "order_i64"},
+	},
+	{[]string{"index_b32"}, []string{"index_add_f32", "index_sort", "scan_i32", "layernorm_f32", "activation_f32"}},
+	{[]string{"conv_*"}, []string{"pool_*"}},
+}
 
-// loadAhead compiles what a step in a dtype needs, side by side, when the first module of that dtype is asked for: a
-// driver takes a tenth to a quarter of a second for each.
-func (d *Device) loadAhead(first string) {
-	dt := first[strings.LastIndexByte(first, '_')+1:]
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.preload || d.ahead[dt] {
-		return
+// companions lists what a step that needs a module soon needs too.
+func companions(module string) (names []string) {
+	dt := module[strings.LastIndexByte(module, '_')+1:]
+	if t, err := dtype.Parse(dt); err != nil || !t.IsFloat() {
+		dt = "*" // matches nothing
 	}
-	d.ahead[dt] = true
+	for _, c := range companies {
+		if slices.ContainsFunc(c.first, func(p string) bool { return strings.Replace(p, "*", dt, 1) == module }) {
+			for _, p := range c.rest {
+				names = append(names, strings.Replace(p, "*", dt, 1))
+			}
+		}
+	}
+	if rest, ok := strings.CutPrefix(module, "attention_"); ok { // by head size and mask
+		names = append(names, "attention_statistics_"+dt, "attentiongrad_"+rest)
+	}
+	return names
+}
+
+// loadAhead compiles what follows a module, side by side: a driver takes a tenth to a quarter of a second for each. The
+// caller holds d.mu.
+func (d *Device) loadAhead(first string) {
+	names := companions(first)
 	for _, m := range kernels.Modules() {
-		if family, ok := strings.CutSuffix(m.Name, "_"+dt); ok && slices.Contains(families, family) {
+		if m.Name != first && d.modules[m.Name] == nil && slices.Contains(names, m.Name) {
 			m := d.module(m.Name)
 			d.loading.Go(func() { _ = m.load() }) // whoever asks for it meets the error
 		}

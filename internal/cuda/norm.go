@@ -54,7 +54,7 @@ func (b *builder) normGrad(kernel string, w param, db []param, stats ...param) e
 		}
 		return nil
 	}
-	tiles := (d + columnTile - 1) / columnTile
+	tiles := ceilDiv(d, columnTile)
 	perRange, ranges := rangesOf(rows, tiles, columnRows)
 	parts := b.scratch(int64(ranges) * int64(2*d) * int64(ir.Wide(x.DType).Size()))
 	params = append([]param{pointer(parts)}, from...)
@@ -76,7 +76,7 @@ const enoughBlocks = 512
 // rangesOf cuts n terms, summed by tiles blocks side by side, into ranges of at least least terms. It depends on the sizes
 // only, and so do the roundings.
 func rangesOf(n, tiles, least int) (perRange, ranges int) {
-	ranges = max(1, min((n+least-1)/least, enoughBlocks/max(tiles, 1)))
-	perRange = max(1, (n+ranges-1)/ranges)
-	return perRange, (n + perRange - 1) / perRange
+	ranges = max(1, min(ceilDiv(n, least), enoughBlocks/max(tiles, 1)))
+	perRange = max(1, ceilDiv(n, ranges))
+	return perRange, ceilDiv(n, perRange)
 }

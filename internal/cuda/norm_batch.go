@@ -42,7 +42,7 @@ func (b *builder) batchOf(x *ir.Type) (*batch, error) {
 	if s < 8 {
 		wide = 32
 	}
-	tiles := (c + wide - 1) / wide
+	tiles := ceilDiv(c, wide)
 	perRange, ranges := rangesOf(n*s, tiles, 8*batchThreads/wide)
 	return &batch{channels{N: int64(n), PerRange: int64(perRange), C: int32(c), S: int32(s), Ranges: int32(ranges)},
 		[3]int{tiles, ranges, 1}, [3]int{wide, batchThreads / wide, 1}}, nil

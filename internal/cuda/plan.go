@@ -153,7 +153,7 @@ func suffixed(name string, dt dtype.DType) string { return name + "_" + dt.Strin
 const maxBlocks = 2048
 
 // blocksFor is the number of blocks of a grid-stride loop over n items.
-func blocksFor(n, block int) int { return min((n+block-1)/block, maxBlocks) }
+func blocksFor(n, block int) int { return min(ceilDiv(n, block), maxBlocks) }
 
 // run plans a launch. A grid without blocks is no launch.
 func (b *builder) run(kernel string, grid, block [3]int, shared int, params ...param) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
 // DriverVersion is the version of CUDA that the driver supports: 12040 for 12.4.
@@ -21,7 +22,7 @@ func (d *Device) Probe(ptx []byte, kernel string, blocks, threads int, in, out [
 		return err
 	}
 	defer d.pinned.give(host, size)
-	copy(bytesAt(host, size), in)
+	copy(hostmem.Bytes(host, size), in)
 	p := &probe{api: d.api, host: host, grid: driver.LaunchConfig{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{uint32(threads), 1, 1}}}
 	r := d.api.Do(d.ctx, func() driver.Result {
 		p.open(ptx, kernel, len(in), len(out))
@@ -30,7 +31,7 @@ func (d *Device) Probe(ptx []byte, kernel string, blocks, threads int, in, out [
 		return p.result
 	})
 	if r == driver.Success {
-		copy(out, bytesAt(host, len(out)))
+		copy(out, hostmem.Bytes(host, len(out)))
 		return nil
 	}
 	err = d.check(p.call, r)

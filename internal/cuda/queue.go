@@ -9,6 +9,7 @@ import (
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
 // queue is a stream. Work on it starts in order and runs while the host goes on.
@@ -30,6 +31,7 @@ type queue struct {
 	args   []device.Arg
 	p      *device.Params
 	call   string
+	begun  int // calls of the driver that it took
 	launch func() driver.Result
 }
 
@@ -45,6 +47,7 @@ func (d *Device) NewQueue() (device.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.lost.opened(q)
 	if err := q.fault.open(q); err != nil {
 		return nil, errors.Join(err, q.Close())
 	}
@@ -57,34 +60,27 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 	if !ok {
 		return fmt.Errorf("%s: %s was prepared by another engine", q.d.info.Name, k.Op.Code)
 	}
-	if err := plan.fits(args); err != nil {
+	if err := device.Fits(plan.need, args); err != nil {
 		return fmt.Errorf("%s: %s: %w", q.d.info.Name, k.Op.Code, err)
 	}
 	if err := checkParams(k, p); err != nil {
 		return err
 	}
 	q.log.add(k.Op.Code, p)
-	q.plan, q.args, q.p, q.call = plan, args, p, "cuCtxSetCurrent"
+	q.plan, q.args, q.p, q.call, q.begun = plan, args, p, "cuCtxSetCurrent", 0
 	r := q.d.api.Do(q.d.ctx, q.launch)
 	q.plan, q.args, q.p = nil, nil, nil
+	if plan.faults && q.begun > 0 {
+		q.fault.last = q.log.serial
+	}
 	if r != driver.Success {
-		return q.failed(q.call, r)
+		if q.begun == 0 {
+			q.log.withdraw()
+		}
+		return q.d.failed(q.call, r)
 	}
 	if q.d.blocking {
 		return q.Sync()
-	}
-	return nil
-}
-
-// fits checks the arguments: a kernel that runs past its memory may take the context with it.
-func (p *plan) fits(args []device.Arg) error {
-	if len(args) < len(p.need) {
-		return fmt.Errorf("takes %d arguments, got %d", len(p.need), len(args))
-	}
-	for i, n := range p.need {
-		if a := &args[i]; n > a.Mem.Size-a.Offset || a.Offset < 0 {
-			return fmt.Errorf("argument %d needs %d bytes, its memory has %d from offset %d", i, n, a.Mem.Size, a.Offset)
-		}
 	}
 	return nil
 }
@@ -105,9 +101,6 @@ func checkParams(k *device.Kernel, p *device.Params) error {
 
 // runPlan does the steps of the plan under way. The context is current.
 func (q *queue) runPlan() driver.Result {
-	if q.plan.faults {
-		q.fault.last = q.log.serial
-	}
 	for i := range q.plan.steps {
 		s := &q.plan.steps[i]
 		if s.fn == nil {
@@ -115,6 +108,7 @@ func (q *queue) runPlan() driver.Result {
 			if r := q.d.api.MemsetD8Async(driver.Ptr(q.address(s.to)), 0, s.bytes, q.stream); r != driver.Success {
 				return r
 			}
+			q.begun++
 			continue
 		}
 		q.params = append(q.params[:0], s.params...)
@@ -128,6 +122,7 @@ func (q *queue) runPlan() driver.Result {
 		if r := q.d.api.LaunchKernelEx(&q.shape, s.fn.handle, q.params); r != driver.Success {
 			return r
 		}
+		q.begun++
 	}
 	return driver.Success
 }
@@ -180,8 +175,8 @@ func encode(dt dtype.DType, v float64) uint64 {
 	return uint64(i[0])
 }
 
-// Copy moves n bytes. A copy from host memory has read its source when it returns; one to host memory that the device
-// did not hand out has written it.
+// Copy moves n bytes. A copy from host memory has read its source when it returns; one to host memory is there after the
+// next Sync, though the driver may wait for it at once.
 func (q *queue) Copy(dst, src device.Arg, n int64) error {
 	if err := q.copyable(dst, src, n); err != nil {
 		return err
@@ -193,7 +188,7 @@ func (q *queue) Copy(dst, src device.Arg, n int64) error {
 	case dst.Mem.Host && src.Mem.Host:
 		return q.hostCopy(to, from, n)
 	case src.Mem.Host:
-		return q.Upload(dst, bytesAt(uintptr(from), int(n)))
+		return q.Upload(dst, hostmem.Bytes(uintptr(from), int(n)))
 	case dst.Mem.Host:
 		return q.do("cuMemcpyDtoHAsync", func() driver.Result {
 			return q.d.api.MemcpyDtoHAsync(uintptr(to), driver.Ptr(from), n, q.stream)
@@ -204,18 +199,14 @@ func (q *queue) Copy(dst, src device.Arg, n int64) error {
 	})
 }
 
-// copyable checks that n bytes are within both ends.
 func (q *queue) copyable(dst, src device.Arg, n int64) error {
-	for _, a := range [...]device.Arg{dst, src} {
-		if n < 0 || a.Offset < 0 || n > a.Mem.Size-a.Offset {
-			return fmt.Errorf("%s: copy of %d bytes with memory of %d from offset %d", q.d.info.Name, n, a.Mem.Size, a.Offset)
-		}
+	if err := device.Copyable(dst, src, n); err != nil {
+		return fmt.Errorf("%s: %w", q.d.info.Name, err)
 	}
 	return nil
 }
 
-// CopyFrom moves n bytes of another device's memory, and reports false if that device is of another engine or system.
-// It is not ordered with the work of other queues. Of no bytes, it only tells.
+// CopyFrom implements [device.Peer] for devices of one driver.
 func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error) {
 	other, ok := from.(*Device)
 	if !ok || other.api != q.d.api {
@@ -224,17 +215,38 @@ func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n i
 	if err := q.copyable(dst, src, n); err != nil || n == 0 {
 		return true, err
 	}
+	if err := errors.Join(q.d.reach(other), other.reach(q.d)); err != nil {
+		return true, err
+	}
 	return true, q.do("cuMemcpyPeerAsync", func() driver.Result {
 		return q.d.api.MemcpyPeerAsync(driver.Ptr(dst.Mem.Addr+uint64(dst.Offset)), q.d.ctx, driver.Ptr(src.Mem.Addr+uint64(src.Offset)), other.ctx, n, q.stream)
 	})
 }
 
-// Checked reports whether the device checks accesses, so that Note is of use.
+// reach lets the card read and write another's memory directly, where the two can: else the driver copies by way of the
+// host's memory.
+func (d *Device) reach(other *Device) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d == other || d.peers[other] {
+		return nil
+	}
+	can, r := d.api.DeviceCanAccessPeer(d.handle, other.handle)
+	if r == driver.Success && can {
+		r = d.api.Do(d.ctx, func() driver.Result { return d.api.CtxEnablePeerAccess(other.ctx) })
+	}
+	d.peers[other] = true
+	if r.Sticky() {
+		return d.failed("cuCtxEnablePeerAccess", r)
+	}
+	return nil // on already, or refused: the copy is made in any case
+}
+
+// Checked implements [device.Checker].
 func (q *queue) Checked() bool { return q.d.api.Annotate != nil }
 
-// Note tells a simulated GPU what the caching allocator does with a part of an allocation, in the order of the stream:
-// without it, a use after free inside a cached block would go unseen. Unlike the other methods it may be called by any
-// goroutine.
+// Note implements [device.Checker] for a simulated GPU: without it, a use after free inside a cached block would go
+// unseen.
 func (q *queue) Note(m device.Mem, inUse bool, tag string) error {
 	state := driver.Free
 	if inUse {
@@ -248,7 +260,7 @@ func (q *queue) Note(m device.Mem, inUse bool, tag string) error {
 // do makes one call on the stream.
 func (q *queue) do(call string, f func() driver.Result) error {
 	if r := q.d.api.Do(q.d.ctx, f); r != driver.Success {
-		return q.failed(call, r)
+		return q.d.failed(call, r)
 	}
 	return nil
 }
@@ -283,16 +295,14 @@ func (q *queue) Sync() error {
 // ended notes that the launches up to one have ended, and makes an error of what they reported, if that was fetched
 // to host.
 func (q *queue) ended(serial uint32, faults bool, host uintptr) error {
-	if after(serial, q.log.synced) {
-		q.log.synced = serial
-	}
+	q.log.ended(serial)
 	if !faults {
 		return nil
 	}
 	if after(serial, q.fault.seen) {
 		q.fault.seen = serial
 	}
-	return q.fault.read(q, bytesAt(host, faultSize))
+	return q.fault.read(q, hostmem.Bytes(host, faultSize))
 }
 
 // Close waits for the stream's work and gives it back. On a device that is out of use it has nothing to add to the error
@@ -307,6 +317,7 @@ func (q *queue) Close() error {
 	given := errors.Join(q.events.close(), q.fault.close(q),
 		q.do("cuStreamDestroy", func() driver.Result { return q.d.api.StreamDestroy(q.stream) }))
 	q.stream = 0
+	q.d.lost.closed(q)
 	switch {
 	case reported:
 		return nil
@@ -362,7 +373,7 @@ func (f *faultCell) read(q *queue, b []byte) error {
 	}
 	f.told = launch
 	value, bound := int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))
-	return errors.Join(&IndexError{Index: value, Bound: bound, Launch: q.log.find(launch)}, f.clear(q))
+	return errors.Join(&IndexError{Index: value, Bound: bound, Label: q.log.labels(launch), Launch: q.log.find(launch)}, f.clear(q))
 }
 
 func (f *faultCell) close(q *queue) error {

@@ -22,7 +22,7 @@ func perBlock(dt dtype.DType) int {
 
 // drawn plans a kernel that fills y from blocks that make n elements each.
 func (b *builder) drawn(kernel string, y *ir.Type, n int, from, to param) {
-	b.linear(suffixed(kernel, y.DType), (y.Size()+n-1)/n, 256, pointer(b.out(0)), from, to, word(2), i64(y.Size()), blob(placesOf(y)))
+	b.linear(suffixed(kernel, y.DType), ceilDiv(y.Size(), n), 256, pointer(b.out(0)), from, to, word(2), i64(y.Size()), blob(placesOf(y)))
 }
 
 func prepareDrawn(kernel string) prepare {

@@ -1,10 +1,7 @@
 package cuda
 
 import (
-	"cmp"
-	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -108,23 +105,7 @@ func newFold(x *ir.Type, axes uint16) (f fold, columns bool) {
 // splitDims sorts x's dimensions into kept and reduced, each by falling stride with expanded ones first, so that
 // neighbours in memory are folded by neighbouring threads; places are where the kept ones are in the result.
 func splitDims(x *ir.Type, axes uint16) (kept, places, reduced strided) {
-	var outStride [ir.MaxRank]int
-	order, step := make([]int, 0, ir.MaxRank), 1
-	for d := x.Rank() - 1; d >= 0; d-- {
-		order = append(order, d)
-		if axes>>d&1 == 0 {
-			outStride[d] = step
-			step *= max(x.Dim(d), 1)
-		}
-	}
-	slices.Reverse(order)
-	distance := func(d int) int {
-		if s := x.Strides()[d]; s > 0 {
-			return s
-		}
-		return math.MaxInt
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(distance(b), distance(a)) })
+	order, outStride := x.FoldOrder(axes)
 	var sizes, strides, out, redSizes, redStrides []int
 	for _, d := range order {
 		if axes>>d&1 == 1 {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
-	"unsafe"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
 // staging is a device's pool of pinned host memory, through which copies from the program's memory go: the card reads
@@ -16,7 +16,7 @@ import (
 type staging struct {
 	d *Device
 
-	mu   sync.Mutex
+	mu   sync.Mutex        // which the collector's cleanups take: not held in calls of the driver
 	idle map[int][]uintptr // by size
 	all  []uintptr
 	left []abandoned // by fetches that nobody took
@@ -33,20 +33,29 @@ func blockSize(n int) int { return max(leastBlock, 1<<bits.Len(uint(max(n, 1)-1)
 // alloc takes a block of at least n bytes and the spare ones.
 func (s *staging) alloc(n int) (host uintptr, err error) {
 	size := blockSize(n)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if idle := s.idle[size]; len(idle) > 0 {
-		s.idle[size] = idle[:len(idle)-1]
-		return idle[len(idle)-1], nil
+	if host = s.reuse(size); host != 0 {
+		return host, nil
 	}
 	err = s.d.do("cuMemHostAlloc", func() (r driver.Result) {
 		host, r = s.d.api.MemHostAlloc(int64(size)+spare, driver.HostPortable)
 		return r
 	})
 	if err == nil {
+		s.mu.Lock()
 		s.all = append(s.all, host)
+		s.mu.Unlock()
 	}
 	return host, err
+}
+
+// reuse takes an idle block of a size, or returns 0.
+func (s *staging) reuse(size int) (host uintptr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if idle := s.idle[size]; len(idle) > 0 {
+		host, s.idle[size] = idle[len(idle)-1], idle[:len(idle)-1]
+	}
+	return host
 }
 
 // give returns a block that was taken for n bytes.
@@ -69,11 +78,6 @@ func (s *staging) close() error {
 	}
 	s.all, s.idle = nil, nil
 	return err
-}
-
-// bytesAt views host memory that Go did not allocate.
-func bytesAt(addr uintptr, n int) []byte {
-	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(nil), addr)), n)
 }
 
 // flight is a block that copies under way still read.
@@ -119,7 +123,7 @@ func (q *queue) uploadPart(dst driver.Ptr, src []byte) error {
 
 // uploadFrom copies src to pinned memory and has the card copy it on.
 func (q *queue) uploadFrom(host uintptr, dst driver.Ptr, src []byte) error {
-	copy(bytesAt(host, len(src)), src)
+	copy(hostmem.Bytes(host, len(src)), src)
 	return q.do("cuMemcpyHtoDAsync", func() driver.Result {
 		return q.d.api.MemcpyHtoDAsync(dst, host, int64(len(src)), q.stream)
 	})
@@ -182,7 +186,7 @@ func (q *queue) stage(n int) (host uintptr, err error) {
 	}
 	if w := q.crowded(); w != nil {
 		if r := w.wait(); r != driver.Success {
-			return 0, q.failed("cuEventSynchronize", r)
+			return 0, q.d.failed("cuEventSynchronize", r)
 		}
 		if err := q.land(); err != nil {
 			return 0, err
@@ -204,8 +208,8 @@ func (q *queue) fly(host uintptr, n int) error {
 
 // Crowded implements [device.Stager].
 func (q *queue) Crowded() device.Waiter {
-	if q.flying < maxFlying || q.land() != nil { // an error is the next call's to report
-		return nil
+	if q.flying >= maxFlying {
+		q.landed() // an error is the next call's to report
 	}
 	if e := q.crowded(); e != nil {
 		return e
@@ -222,16 +226,23 @@ func (q *queue) crowded() *event {
 }
 
 // land gives back the blocks of copies that have ended.
-func (q *queue) land() error {
+func (q *queue) land() error { return q.d.failed("cuEventQuery", q.landed()) }
+
+// landed is land with the driver's answer in place of an error.
+func (q *queue) landed() driver.Result {
 	for len(q.flights) > 0 {
 		f := q.flights[0]
-		if done, err := f.end.Done(); err != nil || !done {
-			return err
+		switch r := f.end.query(); r {
+		case driver.Success:
+		case driver.NotReady:
+			return driver.Success
+		default:
+			return r
 		}
 		q.d.pinned.give(f.host, f.bytes)
 		q.flights, q.flying = q.flights[1:], q.flying-blockSize(f.bytes)
 	}
-	return nil
+	return driver.Success
 }
 
 // hostCopy copies within host memory, after the work the queue has been given.
@@ -239,6 +250,6 @@ func (q *queue) hostCopy(dst, src uint64, n int64) error {
 	if err := q.Sync(); err != nil {
 		return fmt.Errorf("copy within host memory: %w", err)
 	}
-	copy(bytesAt(uintptr(dst), int(n)), bytesAt(uintptr(src), int(n)))
+	copy(hostmem.Bytes(uintptr(dst), int(n)), hostmem.Bytes(uintptr(src), int(n)))
 	return nil
 }

@@ -26,6 +26,7 @@ var planner = sync.OnceValue(func() *Device {
 	d.api = &driver.API{
 		CtxSetCurrent:     func(driver.Context) driver.Result { return driver.Success },
 		ModuleGetFunction: func(driver.Module, string) (driver.Function, driver.Result) { return 1, driver.Success },
+		FuncLoad:          func(driver.Function) driver.Result { return driver.Success },
 		FuncSetAttribute:  func(driver.Function, driver.FuncAttribute, int) driver.Result { return driver.Success },
 	}
 	for _, m := range kernels.Modules() {

@@ -24,7 +24,6 @@ type Allocator struct {
 	empty    Block  // what requests of 0 bytes get
 	pending  []fifo // by queue
 	waiting  int    // events in them
-	failIn   int    // allocations until one fails by order; 0: none
 	poison   bool
 	stats    Stats
 }
@@ -52,9 +51,6 @@ func NewAllocator(dev Device, cfg Config) *Allocator {
 	return a
 }
 
-// Device is the device whose memory is handed out.
-func (a *Allocator) Device() Device { return a.dev }
-
 // request is an allocation on its way.
 type request struct {
 	asked int64
@@ -73,7 +69,7 @@ func (a *Allocator) request(n int64, queue int) request {
 
 // Alloc returns a block of at least n bytes for work of a queue, a small number that the caller gives each of its
 // queues. A request of 0 bytes gets a block without memory, which is not counted. The error is an [*OOMError] when neither
-// the cache, the device, [Config.Reclaim] nor the device after giving up the whole cache had the memory.
+// the cache, the device nor the device after giving up the whole cache had the memory.
 func (a *Allocator) Alloc(n int64, queue int) (*Block, error) {
 	if n == 0 {
 		return &a.empty, nil
@@ -88,7 +84,7 @@ func (a *Allocator) Alloc(n int64, queue int) (*Block, error) {
 			return nil, err
 		}
 	}
-	if n >= maxRequest || a.failIn > 0 && a.failNow() {
+	if n >= maxRequest {
 		return nil, a.outOfMemory(n, queue)
 	}
 	r := a.request(n, queue)
@@ -250,16 +246,4 @@ func (a *Allocator) EmptyCache() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.releaseAll()
-}
-
-// FailAt makes the k-th allocation from now, 1 for the next, fail once as out of memory: for tests. 0 calls it off.
-func (a *Allocator) FailAt(k int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.failIn = k
-}
-
-func (a *Allocator) failNow() bool {
-	a.failIn--
-	return a.failIn == 0
 }

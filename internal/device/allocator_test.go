@@ -143,7 +143,7 @@ func TestBestFit(t *testing.T) {
 			t.Errorf("request %d got %#x, want %#x", i, b.mem.Addr, want.addr)
 		}
 	}
-	if b := alloc(t, a, 512, 1); a.StatsMap()["segment.all.current"] != 2 || b.Queue() != 1 {
+	if b := alloc(t, a, 512, 1); a.StatsMap()["segment.all.current"] != 2 || b.queue != 1 {
 		t.Error("another queue got a block of the first one's segment")
 	}
 	check(t, a)
@@ -231,24 +231,8 @@ func TestRandomPrograms(t *testing.T) {
 
 func TestLadder(t *testing.T) {
 	dev := newFake(40 * mib)
-	var calls []bool
-	var give *Block
-	var a *Allocator
-	a = NewAllocator(dev, Config{Reclaim: func(_ int64, final bool) bool {
-		calls = append(calls, final)
-		if !final || give == nil {
-			return false
-		}
-		a.Free(give)
-		give = nil
-		return true
-	}})
-	x, y := alloc(t, a, 20*mib, 0), alloc(t, a, 16*mib, 0)
-	give = x
-	z := alloc(t, a, 20*mib, 0) // the device has 4 MiB left: found by the final reclaim
-	if z != x || len(calls) != 4 || calls[2] || !calls[3] {
-		t.Fatalf("got %v after reclaims %v", z, calls)
-	}
+	a := NewAllocator(dev, Config{})
+	z, y := alloc(t, a, 20*mib, 0), alloc(t, a, 16*mib, 0)
 	wantStats(t, a, map[string]int64{"num_alloc_retries": 0, "num_ooms": 0, "num_device_free": 0})
 	a.Free(y)
 	b := alloc(t, a, 18*mib, 1) // queue 1 cannot have queue 0's cached 16 MiB: they go back to the device
@@ -407,21 +391,6 @@ func TestCollectionByAge(t *testing.T) {
 	check(t, a)
 }
 
-func TestFailAt(t *testing.T) {
-	a := NewAllocator(newFake(100*mib), Config{})
-	a.FailAt(3)
-	for i := range 5 {
-		b, err := a.Alloc(100, 0)
-		if (err != nil) != (i == 2) || err != nil && !errors.Is(err, ErrOutOfMemory) {
-			t.Errorf("allocation %d: %v", i, err)
-		}
-		if err == nil {
-			a.Free(b)
-		}
-	}
-	wantStats(t, a, map[string]int64{"num_ooms": 1})
-}
-
 func mustPanic(t *testing.T, what string, f func()) {
 	t.Helper()
 	defer func() {
@@ -481,7 +450,7 @@ func TestMisuse(t *testing.T) {
 }
 
 func TestConcurrentUse(t *testing.T) {
-	a := NewAllocator(newFake(1<<30), Config{Reclaim: func(int64, bool) bool { return false }})
+	a := NewAllocator(newFake(1<<30), Config{})
 	var wg sync.WaitGroup
 	for q := range 4 {
 		wg.Go(func() {
@@ -541,5 +510,30 @@ func BenchmarkAllocFree(b *testing.B) {
 				a.Free(x)
 			}
 		})
+	}
+}
+
+// metered is a device that says what it has left.
+type metered struct {
+	*fake
+	unused int64
+	knows  bool
+}
+
+func (m *metered) Unused() (int64, bool) { return m.unused, m.knows }
+
+// TestUnusedIsAsked: what an out-of-memory tells as free is what the device says, which knows of other processes.
+func TestUnusedIsAsked(t *testing.T) {
+	for _, c := range []struct {
+		knows       bool
+		limit, want int64
+	}{{true, 0, 3 * mib}, {false, 0, 40 * mib}, {true, 2 * mib, 2 * mib}, {true, 20 * mib, 3 * mib}} {
+		a := NewAllocator(&metered{newFake(40 * mib), 3 * mib, c.knows}, Config{})
+		a.SetLimit(c.limit)
+		_, err := a.Alloc(50*mib, 0)
+		var oom *OOMError
+		if !errors.As(err, &oom) || oom.Free != c.want {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

@@ -28,14 +28,8 @@ const (
 // Mem is the block's memory. Its size may exceed what was asked for.
 func (b *Block) Mem() Mem { return b.mem }
 
-// Requested is the number of bytes asked for.
-func (b *Block) Requested() int64 { return b.requested }
-
 // Size is the number of bytes the block takes.
 func (b *Block) Size() int64 { return b.mem.Size }
-
-// Queue is the queue the block was allocated for.
-func (b *Block) Queue() int { return b.queue }
 
 // isSplit reports whether the block is a part of its segment only.
 func (b *Block) isSplit() bool { return b.prev != nil || b.next != nil }

@@ -41,10 +41,6 @@ type Config struct {
 	// Waits is told that the allocator is about to wait for all work, to give cached memory back to the device. It is
 	// called with the lock held and must not call back.
 	Waits func()
-	// Reclaim frees what the program no longer reaches, and reports whether it freed anything. It is called, with no
-	// lock held, when no cached block fits; final is set when the device has refused too, just before cached memory is
-	// given back. It may call Free, not Alloc.
-	Reclaim func(size int64, final bool) bool
 }
 
 // UniformDivisions is a [Config.Divisions] with d for every size.

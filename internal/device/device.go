@@ -5,6 +5,7 @@ package device
 
 import (
 	"errors"
+	"fmt"
 	"unsafe"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -57,6 +58,46 @@ type Kernel struct {
 	Bytes     int64 // read and written
 	Impl      any   // the engine's own
 }
+
+// Demand lists the bytes that a launch touches of each of its arguments.
+func (k *Kernel) Demand() []int64 {
+	var need []int64
+	for _, types := range [][]*ir.Type{k.Out, k.Op.Ins()} {
+		for _, t := range types {
+			need = append(need, int64(t.Span())*int64(t.DType.Size()))
+		}
+	}
+	if k.Workspace > 0 {
+		need = append(need, k.Workspace)
+	}
+	return need
+}
+
+// Fits is an error unless a launch's arguments hold the bytes that it touches: one that runs past its memory may take the
+// device with it.
+func Fits(need []int64, args []Arg) error {
+	if len(args) < len(need) {
+		return fmt.Errorf("takes %d arguments, got %d", len(need), len(args))
+	}
+	for i, n := range need {
+		if a := &args[i]; !a.holds(n) {
+			return fmt.Errorf("argument %d needs %d bytes, its memory has %d from offset %d", i, n, a.Mem.Size, a.Offset)
+		}
+	}
+	return nil
+}
+
+// Copyable is an error unless n bytes are within both ends of a copy.
+func Copyable(dst, src Arg, n int64) error {
+	for _, a := range [...]Arg{dst, src} {
+		if n < 0 || !a.holds(n) {
+			return fmt.Errorf("copy of %d bytes with memory of %d from offset %d", n, a.Mem.Size, a.Offset)
+		}
+	}
+	return nil
+}
+
+func (a *Arg) holds(n int64) bool { return a.Offset >= 0 && n <= a.Mem.Size-a.Offset }
 
 // Param is a scalar of a launch, or a cell in device memory that holds it (in captured steps).
 type Param struct {
@@ -135,9 +176,39 @@ type Stager interface {
 	Crowded() Waiter
 }
 
+// Peer is a [Queue] that copies from other devices of its engine.
+type Peer interface {
+	// CopyFrom moves n bytes of another device's memory, and reports false if it cannot for that device. It is not
+	// ordered with the work of other queues. Of no bytes, it only tells.
+	CopyFrom(dst Arg, from Device, src Arg, n int64) (bool, error)
+}
+
+// Checker is a [Queue] whose device may check accesses: then it is told what an allocator does with its memory.
+type Checker interface {
+	// Checked reports whether Note is of use.
+	Checked() bool
+	// Note says that memory is handed out or put back, by the place in the program that tag names, in the order of the
+	// queue. Unlike the other methods it may be called by any goroutine.
+	Note(m Mem, inUse bool, tag string) error
+}
+
+// Prober is a [Device] that runs kernels from outside the engine.
+type Prober interface {
+	// DriverVersion is the version of CUDA that the driver supports: 12040 for 12.4.
+	DriverVersion() (int, error)
+	// Probe compiles a module of PTX and runs its kernel (.param .u64 in, .param .u64 out) once, on one dimension of
+	// blocks and threads. The kernel finds a copy of in, and writes over zeros what comes back in out.
+	Probe(ptx []byte, kernel string, blocks, threads int, in, out []byte) error
+}
+
 // Stage is how many bytes are best fetched or uploaded at once: few enough for the host to work on some while the device
 // copies others.
 const Stage = 4 << 20
+
+// Meter is a [Device] that knows how much memory nothing has taken yet, in this process or another.
+type Meter interface {
+	Unused() (bytes int64, ok bool)
+}
 
 // BytesOf views the memory of a slice, whose elements hold no pointers.
 func BytesOf[T any](s []T) []byte {

@@ -5,20 +5,14 @@ import (
 	"fmt"
 )
 
-// miss finds memory for a request that no cached block fits. It tries, in order: what the program no longer reaches,
-// another segment, again what is no longer reached (thoroughly), cached oversize blocks, the whole cache.
+// miss finds memory for a request that no cached block fits. It tries, in order: another segment, giving up cached
+// oversize blocks, giving up the whole cache.
 func (a *Allocator) miss(r *request) (*Block, error) {
-	if b := a.reclaim(r, false); b != nil {
-		return b, nil
-	}
 	if a.cfg.GCThreshold > 0 && a.limit < unlimited {
 		a.collect()
 	}
 	if b, err := a.grow(r); b != nil || err != nil {
 		return b, err
-	}
-	if b := a.reclaim(r, true); b != nil {
-		return b, nil
 	}
 	if a.releaseOversize(r) {
 		if b, err := a.grow(r); b != nil || err != nil {
@@ -33,20 +27,6 @@ func (a *Allocator) miss(r *request) (*Block, error) {
 		return b, err
 	}
 	return nil, a.outOfMemory(r.asked, r.queue)
-}
-
-// reclaim lets the owner of the memory free what it can, and looks again.
-func (a *Allocator) reclaim(r *request, final bool) *Block {
-	if a.cfg.Reclaim == nil || !a.unlocked(func() bool { return a.cfg.Reclaim(r.size, final) }) {
-		return nil
-	}
-	return a.fit(r)
-}
-
-func (a *Allocator) unlocked(f func() bool) bool {
-	a.mu.Unlock()
-	defer a.mu.Lock()
-	return f()
 }
 
 // grow asks the device for a segment. It returns nil, and no error, when there is no memory for it.

@@ -63,17 +63,29 @@ func (a *Allocator) outOfMemory(asked int64, queue int) error {
 		Active:      a.stats.ActiveBytes.All.Current,
 		Reserved:    a.stats.ReservedBytes.All.Current,
 		LargestFree: max(a.small.largest(), a.large.largest()),
-		Free:        -1,
 	}
 	if asked < maxRequest {
 		e.Segment = segmentFor(a.cfg.round(asked))
 	}
-	if e.Total > 0 {
-		e.Free = max(0, e.Total-e.Reserved)
-	}
+	e.Free = a.unused(e.Reserved)
 	if a.limit < unlimited {
 		e.Limit = a.limit
-		e.Free = max(0, a.limit-e.Reserved)
+		if left := max(0, a.limit-e.Reserved); e.Free < 0 || left < e.Free {
+			e.Free = left
+		}
 	}
 	return e
+}
+
+// unused is what the device still has to give, as it says itself or by what was got from it; -1 when unknown.
+func (a *Allocator) unused(reserved int64) int64 {
+	if m, ok := a.dev.(Meter); ok {
+		if n, ok := m.Unused(); ok {
+			return n
+		}
+	}
+	if a.info.Memory > 0 {
+		return max(0, a.info.Memory-reserved)
+	}
+	return -1
 }

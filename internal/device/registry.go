@@ -194,24 +194,14 @@ func Here() []string {
 	return names
 }
 
-// All returns the names of the single devices: one for each index if the name has a count and the index 0.
-func (n Name) All() []Name {
-	if n.Count == 0 || n.Index > 0 {
-		return []Name{n}
-	}
-	all := make([]Name, n.Count)
-	for i := range all {
-		all[i] = n
-		all[i].Index = i
-	}
-	return all
-}
-
 // Open returns the device, as the function Open does.
 func (n Name) Open() (Device, error) {
 	e, ok := engine(n.Kind)
 	if !ok {
 		return nil, fmt.Errorf("device %s: there is no kind %q; have %s", n, n.Kind, strings.Join(Kinds(), ", "))
+	}
+	if _, err := FromEnvironment(); err != nil {
+		return nil, fmt.Errorf("device %s: %w", n, err)
 	}
 	registry.Lock()
 	o := registry.devices[n]

@@ -83,10 +83,6 @@ func TestOpenShares(t *testing.T) {
 	if _, name, _ := Open("cuda"); name != "cuda:0" {
 		t.Error(name)
 	}
-	n, err := ParseName("null:a100-80x4")
-	if all := n.All(); err != nil || len(all) != 4 || all[3].String() != "null:a100-80x4:3" || len(all[3].All()) != 1 {
-		t.Error(all, err)
-	}
 	if got := Preferred(); !slices.Equal(got, []string{"cuda", "cpu"}) {
 		t.Error(got)
 	}

@@ -94,6 +94,9 @@ func (a *Allocator) settle(u *use, queue int, wait bool) (done bool, err error) 
 			return false, err
 		}
 	}
+	if w, ok := u.event.(Waiter); ok && wait {
+		w.Wait()
+	}
 	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
 		done, err = u.event.Done()
 		if done || err != nil || !wait {

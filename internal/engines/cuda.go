@@ -21,11 +21,6 @@ func init() {
 	device.Register("sim", device.Engine{Cards: computable(), Open: openSim})
 }
 
-// options are what the environment says: WARPLINE_BLOCKING, or PyTorch users' CUDA_LAUNCH_BLOCKING, set to 1.
-func options() cuda.Options {
-	return cuda.Options{Blocking: os.Getenv("WARPLINE_BLOCKING") == "1" || os.Getenv("CUDA_LAUNCH_BLOCKING") == "1"}
-}
-
 // library is the driver of this machine, opened once there is need of it.
 var library = sync.OnceValues(func() (*driver.API, error) {
 	api, _, err := libcuda.Open()
@@ -50,9 +45,7 @@ func openCUDA(n device.Name) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := options()
-	o.Preload = true
-	return cuda.New(api, n.Index, n.String(), o)
+	return open(api, n, true)
 }
 
 // computable are the cards that the engine's kernels run on.
@@ -93,7 +86,15 @@ func openSim(n device.Name) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cuda.New(api, n.Index, n.String(), options())
+	return open(api, n, false)
+}
+
+func open(api *driver.API, n device.Name, preload bool) (device.Device, error) {
+	s, err := device.FromEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	return cuda.New(api, n.Index, n.String(), cuda.Options{Blocking: s.Blocking, Preload: preload})
 }
 
 func system(n device.Name) (*driver.API, error) {

@@ -139,10 +139,8 @@ func (q queue) Launch(k *device.Kernel, args []device.Arg, _ *device.Params) err
 
 // Copy counts, and writes zeros where the destination is the host's.
 func (q queue) Copy(dst, src device.Arg, n int64) error {
-	for _, a := range []device.Arg{dst, src} {
-		if n < 0 || a.Offset < 0 || n > a.Mem.Size-a.Offset {
-			return fmt.Errorf("null: copy of %d bytes at %d of a memory of %d", n, a.Offset, a.Mem.Size)
-		}
+	if err := device.Copyable(dst, src, n); err != nil {
+		return fmt.Errorf("null: %w", err)
 	}
 	q.d.copies.Add(1)
 	q.d.copied.Add(n)

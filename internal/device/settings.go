@@ -1,0 +1,43 @@
+package device
+
+import (
+	"fmt"
+	"os"
+)
+
+// Settings are what the environment asks of every device.
+type Settings struct {
+	Blocking bool  // wait after each launch, so that an error names the launch it belongs to
+	Waits    Waits // what to do where the host waits without having been asked to
+}
+
+// Waits is a setting of the environment variable [WaitsEnv].
+type Waits string
+
+// The settings of waits.
+const (
+	AllowWaits Waits = ""
+	WarnWaits  Waits = "warn"
+	FailWaits  Waits = "error"
+)
+
+// The environment variables. PyTorch's CUDA_LAUNCH_BLOCKING=1 works as BlockingEnv=1 does.
+const (
+	BlockingEnv = "WARPLINE_BLOCKING"
+	WaitsEnv    = "WARPLINE_SYNC"
+)
+
+// FromEnvironment reads the settings. [Name.Open] refuses what it refuses.
+func FromEnvironment() (s Settings, err error) {
+	switch v := os.Getenv(BlockingEnv); v {
+	case "", "0", "1":
+		s.Blocking = v == "1" || os.Getenv("CUDA_LAUNCH_BLOCKING") == "1"
+	default:
+		return s, fmt.Errorf("%s=%s means nothing: 1 waits after every launch; 0, or leaving it unset, does not", BlockingEnv, v)
+	}
+	switch s.Waits = Waits(os.Getenv(WaitsEnv)); s.Waits {
+	case AllowWaits, WarnWaits, FailWaits:
+		return s, nil
+	}
+	return s, fmt.Errorf("%s=%s means nothing: warn logs where the host waits, error fails there; unset, it may wait", WaitsEnv, s.Waits)
+}

@@ -1,0 +1,39 @@
+package device
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSettings: what means nothing is refused wherever a device is opened, in words that say what would do.
+func TestSettings(t *testing.T) {
+	Register("settings", Engine{Open: func(Name) (Device, error) { return newFake(1), nil }})
+	for _, c := range []struct {
+		blocking, torch, waits string
+		want                   Settings
+		words                  string // of the error
+	}{
+		{"", "", "", Settings{}, ""},
+		{"0", "", "warn", Settings{Waits: WarnWaits}, ""},
+		{"1", "", "error", Settings{Blocking: true, Waits: FailWaits}, ""},
+		{"", "1", "", Settings{Blocking: true}, ""},
+		{"maybe", "", "", Settings{}, "WARPLINE_BLOCKING=maybe means nothing: 1 waits"},
+		{"true", "", "", Settings{}, "WARPLINE_BLOCKING=true means nothing: 1 waits"},
+		{"", "", "Warn", Settings{}, "WARPLINE_SYNC=Warn means nothing: warn logs"},
+	} {
+		t.Setenv(BlockingEnv, c.blocking)
+		t.Setenv("CUDA_LAUNCH_BLOCKING", c.torch)
+		t.Setenv(WaitsEnv, c.waits)
+		got, err := FromEnvironment()
+		_, _, open := Open("settings")
+		if c.words == "" {
+			if got != c.want || err != nil || open != nil {
+				t.Errorf("%+v: got %+v, %v; Open: %v", c, got, err, open)
+			}
+			continue
+		}
+		if err == nil || open == nil || !strings.HasPrefix(err.Error(), c.words) || !strings.Contains(open.Error(), err.Error()) {
+			t.Errorf("%+v: got %v; Open: %v", c, err, open)
+		}
+	}
+}
