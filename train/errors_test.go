@@ -39,8 +39,8 @@ func TestDeviceHints(t *testing.T) {
 // TestEnvironment: variables without a meaning are refused before a device is opened.
 func TestEnvironment(t *testing.T) {
 	for _, c := range []struct{ name, value, text, hint string }{
-		{"WARPLINE_SYNC", "foo", `WARPLINE_SYNC is "foo"`, "set it to warn or error, or unset it"},
-		{"WARPLINE_BLOCKING", "maybe", `WARPLINE_BLOCKING is "maybe"`, "set it to 1, or unset it"},
+		{"WARPLINE_SYNC", "foo", `WARPLINE_SYNC=foo means nothing: warn logs`, "unset it"},
+		{"WARPLINE_BLOCKING", "maybe", `WARPLINE_BLOCKING=maybe means nothing: 1 waits`, "unset it"},
 		{"WARPLINE_SYNC", "warn", "", ""}, {"WARPLINE_BLOCKING", "1", "", ""}, {"WARPLINE_BLOCKING", "", "", ""},
 	} {
 		t.Setenv("WARPLINE_SYNC", "")
@@ -48,7 +48,7 @@ func TestEnvironment(t *testing.T) {
 		t.Setenv(c.name, c.value)
 		_, err := openDevice("cpu", silent{})
 		var e *Error
-		if errors.As(err, &e) != (c.text != "") || e != nil && (e.Text != c.text || e.Hint != c.hint) {
+		if errors.As(err, &e) != (c.text != "") || e != nil && (!strings.HasPrefix(e.Text, c.text) || !strings.HasPrefix(e.Hint, c.hint)) {
 			t.Errorf("%s=%s: %v", c.name, c.value, err)
 		}
 	}

@@ -2,23 +2,15 @@ package train
 
 import (
 	"os"
-	"slices"
 
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
 // CheckEnvironment refuses values of WARPLINE_SYNC and WARPLINE_BLOCKING that have no meaning.
 func CheckEnvironment() error {
-	for _, v := range []struct {
-		name, hint string
-		known      []string
-	}{
-		{"WARPLINE_SYNC", "set it to warn or error, or unset it", []string{"warn", "error"}},
-		{"WARPLINE_BLOCKING", "set it to 1, or unset it", []string{"0", "1"}},
-	} {
-		if is := os.Getenv(v.name); is != "" && !slices.Contains(v.known, is) {
-			return fail(v.hint, "%s is %q", v.name, is)
-		}
+	if _, err := device.FromEnvironment(); err != nil {
+		return fail("unset it, or give it a value that it has", "%v", err)
 	}
 	return nil
 }
