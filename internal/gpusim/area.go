@@ -30,7 +30,7 @@ func (w *warp) area(a *access) []byte {
 			return nil
 		}
 		c.worker.remember(a, al)
-		if mem, base = al.data, al.lo; !w.seen && (al.init != nil || a.watched(c.grid) || a.write && len(c.sources) > 0) {
+		if mem, base = al.data, al.lo; !w.seen && (al.tracked() || a.watched(c.grid) || a.write && len(c.sources) > 0) {
 			return nil
 		}
 	case ptx.Shared:

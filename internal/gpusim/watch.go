@@ -89,7 +89,7 @@ func (w *warp) reviewCopy(to, from *access) {
 	}
 	al := c.worker.regions[from.region].alloc
 	off := w.reviewed(from, al.lo, warpSize)
-	if al.init != nil || c.race != nil {
+	if al.tracked() || c.race != nil {
 		for i, at := range off {
 			w.off[i], w.addr[i] = int(at), al.lo+uint64(at)
 		}
@@ -227,10 +227,10 @@ func (w *warp) watchGlobal(a *access) {
 // follow checks accesses in an allocation, at the addresses in w.addr and offsets in w.off.
 func (w *warp) follow(a *access, al *allocation) {
 	c := w.cta
-	if al.init != nil {
+	if al.tracked() {
 		w.watchInit(a, al)
 	}
-	stale, source := a.watched(c.grid), a.write && len(c.sources) > 0
+	stale, source := a.watched(c.grid), a.write && c.copied(al)
 	if !stale && !source {
 		return
 	}
