@@ -63,7 +63,7 @@ func (w *warp) reviewShared(a *access, lanes int) {
 		if c.race != nil {
 			c.race.check(w, a, i, int(at))
 		}
-		if c.written != nil {
+		if c.written != nil && !vectorSet((*[vectorSize]byte)(c.written[at:])) {
 			w.checkWritten(a, i, int(at))
 		}
 	}
@@ -179,9 +179,16 @@ func (w *warp) checkWritten(a *access, lane, at int) {
 	}
 }
 
+// ones is 8 bytes that have been written.
+const ones = 0x0101010101010101
+
+// vectorSet is allSet for a vector.
+func vectorSet(p *[vectorSize]byte) bool {
+	return binary.LittleEndian.Uint64(p[:])&binary.LittleEndian.Uint64(p[8:]) == ones
+}
+
 // allSet is whether all bytes are 1; false where that is not easily seen.
 func allSet(p []byte) bool {
-	const ones = 0x0101010101010101
 	for len(p) >= 8 {
 		if binary.LittleEndian.Uint64(p) != ones {
 			return false
@@ -197,7 +204,6 @@ func allSet(p []byte) bool {
 }
 
 func set(p []byte) {
-	const ones = 0x0101010101010101
 	for len(p) >= 8 {
 		binary.LittleEndian.PutUint64(p, ones)
 		p = p[8:]
