@@ -231,7 +231,7 @@ func (f *file) tileB(l *level, t string) {
 }
 
 // pairsB turns register i of B, which Z8 and Z9 hold, into 8 rows. Words become the upper halves of float32, two rows at
-// once; the way through memory splits them.
+// once.
 func (f *file) pairsB(i int) {
 	if i == 0 {
 		f.op("MOVL $0xaaaaaaaa, AX")
@@ -240,10 +240,9 @@ func (f *file) pairsB(i int) {
 	for q := range 4 {
 		f.op("VMOVUPS pairs%d<>(SB), Z10", q)
 		f.op("VPERMI2W.Z Z9, Z8, K1, Z10")
-		f.op("VMOVUPS Z10, laneFrame_columns+%d(R9)", 64*(4*i+q))
-	}
-	for k := range 8 {
-		f.op("VCVTPS2PD laneFrame_columns+%d(R9), Z%d", 32*(8*i+k), 14+8*i+k)
+		f.op("VEXTRACTF64X4 $1, Z10, Y11")
+		f.op("VCVTPS2PD Y10, Z%d", 14+8*i+2*q)
+		f.op("VCVTPS2PD Y11, Z%d", 14+8*i+2*q+1)
 	}
 }
 

@@ -30,7 +30,7 @@ func (w *warp) area(a *access) []byte {
 			return nil
 		}
 		c.worker.remember(a, al)
-		if mem, base = al.data, al.lo; !w.seen && (al.init != nil || a.watched(c.grid) || a.write && len(c.sources) > 0) {
+		if mem, base = al.data, al.lo; !w.seen && (al.tracked() || a.watched(c.grid) || a.write && len(c.sources) > 0) {
 			return nil
 		}
 	case ptx.Shared:
@@ -76,16 +76,20 @@ func (w *warp) offsets(base, last, low uint64) bool {
 
 // loadRow loads 4 bytes for each lane, one after the other.
 func loadRow(d *vec32, mem []byte) {
-	mem = mem[:4*warpSize]
-	for i := range d {
-		d[i] = binary.LittleEndian.Uint32(mem[4*i:])
+	for i := 0; i < warpSize; i += 4 {
+		m, r := (*[16]byte)(mem[4*i:]), (*[4]uint32)(d[i:])
+		r[0], r[1] = binary.LittleEndian.Uint32(m[:]), binary.LittleEndian.Uint32(m[4:])
+		r[2], r[3] = binary.LittleEndian.Uint32(m[8:]), binary.LittleEndian.Uint32(m[12:])
 	}
 }
 
 func storeRow(mem []byte, s *vec32) {
-	mem = mem[:4*warpSize]
-	for i, v := range s {
-		binary.LittleEndian.PutUint32(mem[4*i:], v)
+	for i := 0; i < warpSize; i += 4 {
+		m, r := (*[16]byte)(mem[4*i:]), (*[4]uint32)(s[i:])
+		binary.LittleEndian.PutUint32(m[:], r[0])
+		binary.LittleEndian.PutUint32(m[4:], r[1])
+		binary.LittleEndian.PutUint32(m[8:], r[2])
+		binary.LittleEndian.PutUint32(m[12:], r[3])
 	}
 }
 

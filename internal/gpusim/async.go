@@ -189,6 +189,16 @@ func (c *cta) watchSource(addr uint64, size int) {
 	c.sources = append(c.sources, copySpan{al, addr, addr + uint64(size)})
 }
 
+// copied is whether copies read of an allocation.
+func (c *cta) copied(al *allocation) bool {
+	for i := range c.sources {
+		if c.sources[i].alloc == al {
+			return true
+		}
+	}
+	return false
+}
+
 // checkSource looks whether a write meets bytes that a copy may still read.
 func (w *warp) checkSource(a *access, lane int, al *allocation, addr uint64) {
 	end := addr + uint64(a.size)

@@ -45,6 +45,7 @@ type code struct {
 	async     bool      // has cp.async
 	nc        bool      // has ld.global.nc
 	accesses  []*access // by access.id
+	sites     []*site   // by site.id
 	pressure  int
 	mu        sync.Mutex
 	idle      []*cta // left by launches

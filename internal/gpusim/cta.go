@@ -192,14 +192,13 @@ func (c *cta) start(index int) {
 	c.tally.reset()
 	c.moment.forget()
 	c.alive = len(c.warps)
-	clear(c.shared)
 	c.sources, c.reads = c.sources[:0], c.reads[:0]
 	c.mbarriers = nil
 	if g.checks&Initcheck != 0 {
 		clear(c.written)
-		for i := range c.shared {
-			c.shared[i] = poisonByte
-		}
+		poison(c.shared)
+	} else {
+		clear(c.shared)
 	}
 	if c.race != nil {
 		c.race.start(c)

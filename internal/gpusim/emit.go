@@ -48,6 +48,7 @@ type special struct {
 type site struct {
 	in   *finst
 	prog *Program
+	id   uint32 // in code.sites
 }
 
 func (s *site) source() string {
@@ -137,7 +138,8 @@ func (e *emitter) fail(format string, args ...any) {
 // instruction compiles one instruction; nil for one that only ends a block.
 func (e *emitter) instruction(in *finst) op {
 	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review, e.access = in, nil, nil, e.vector[:0], nil, nil, nil, nil
-	e.site = &site{in, e.f.prog}
+	e.site = &site{in, e.f.prog, uint32(len(e.code.sites))}
+	e.code.sites = append(e.code.sites, e.site)
 	if e.use == nil {
 		e.use = &usage{}
 	}

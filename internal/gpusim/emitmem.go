@@ -397,7 +397,7 @@ func (w *warp) refGlobal(a *access, lane int, addr uint64) []byte {
 	if w.seen {
 		return al.data[addr-al.lo:][:a.size]
 	}
-	if al.init != nil {
+	if al.tracked() {
 		w.checkInit(a, lane, addr, al)
 	}
 	if a.watched(w.cta.grid) {

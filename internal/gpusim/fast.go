@@ -121,8 +121,9 @@ var fast32 = map[string]func32{}
 
 var fast64 = map[string]func64{
 	"add.s64": func(d, a, b, _ *vec64) {
-		for i := range d {
-			d[i] = a[i] + b[i]
+		for i := 0; i < warpSize; i += 4 { // addresses: the most frequent of all
+			x, y, z := (*[4]uint64)(a[i:]), (*[4]uint64)(b[i:]), (*[4]uint64)(d[i:])
+			z[0], z[1], z[2], z[3] = x[0]+y[0], x[1]+y[1], x[2]+y[2], x[3]+y[3]
 		}
 	},
 	"sub.s64": func(d, a, b, _ *vec64) {

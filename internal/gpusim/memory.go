@@ -52,6 +52,7 @@ type allocation struct {
 	data     []byte
 	block    hostmem.Block // behind data, where that is large
 	init     []byte        // 1 for each byte that was written; nil without tracking
+	written  bool          // init is known to be all 1
 	tag      string
 	freedBy  string
 	readOnly bool
@@ -110,6 +111,16 @@ func (d *Device) Used() int64 {
 
 const poisonByte = 0xa5
 
+// poison fills memory with the pattern of what was never written.
+func poison(p []byte) {
+	for i := range p[:min(len(p), 64)] {
+		p[i] = poisonByte
+	}
+	for done := 64; done < len(p); done *= 2 {
+		copy(p[done:], p[:done])
+	}
+}
+
 // Alloc reserves size bytes at a multiple of 256. The tag names the place that asked, for findings.
 func (d *Device) Alloc(size int, tag string) (uint64, error) {
 	d.mu.Lock()
@@ -137,9 +148,7 @@ func (d *Device) alloc(size int, tag string) (*allocation, error) {
 	a, err := d.reserve(size, tag)
 	if err == nil && d.track {
 		a.init = make([]byte, size)
-		for i := range a.data {
-			a.data[i] = poisonByte
-		}
+		poison(a.data)
 	}
 	return a, err
 }
@@ -303,17 +312,21 @@ func (a *allocation) mark(addr uint64, n int) {
 		for i := range p {
 			p[i] = 1
 		}
+		a.written = a.written || n == len(a.init)
 	}
 }
+
+// tracked is whether initcheck has anything to follow.
+func (a *allocation) tracked() bool { return a.init != nil && !a.written }
 
 // Written reports whether all of n bytes at addr have been written; true without tracking.
 func (d *Device) Written(addr uint64, n int) bool {
 	ok := true
-	err := d.access(addr, n, func(a *allocation, _ []byte) { ok = a.written(addr, n) })
+	err := d.access(addr, n, func(a *allocation, _ []byte) { ok = a.holds(addr, n) })
 	return err == nil && ok
 }
 
-func (a *allocation) written(addr uint64, n int) bool {
+func (a *allocation) holds(addr uint64, n int) bool {
 	if a.init == nil {
 		return true
 	}

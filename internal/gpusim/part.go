@@ -32,9 +32,8 @@ func (d *Device) Annotate(addr uint64, n int, live bool, tag string) error {
 	}
 	if p.init != nil {
 		clear(p.init)
-		for i := range p.data {
-			p.data[i] = poisonByte
-		}
+		p.written = false
+		poison(p.data)
 	}
 	d.allocs = slices.Replace(d.allocs, i, j, parts...)
 	return nil
@@ -42,7 +41,7 @@ func (d *Device) Annotate(addr uint64, n int, live bool, tag string) error {
 
 // part is the run [lo, hi) of a, with its fate.
 func (a *allocation) part(lo, hi uint64) *allocation {
-	p := &allocation{whole: a, lo: lo, hi: hi, tag: a.tag, freedBy: a.freedBy}
+	p := &allocation{whole: a, lo: lo, hi: hi, written: a.written, tag: a.tag, freedBy: a.freedBy}
 	if a.whole != nil {
 		p.whole = a.whole
 	}
@@ -122,9 +121,10 @@ func Copy(dst *Device, to uint64, src *Device, from uint64, n int) error {
 	}
 	copy(out, in)
 	switch {
-	case a.init == nil:
+	case !a.tracked():
 		b.mark(to, n)
 	case b.init != nil:
+		b.written = false
 		copy(b.init[to-b.lo:][:n], a.init[from-a.lo:])
 	}
 	return nil

@@ -204,6 +204,29 @@ func TestCopyKeepsUnwritten(t *testing.T) {
 	}
 }
 
+// TestNoLongerWritten: memory that was written as a whole is followed again once a part of it holds what nobody wrote.
+func TestNoLongerWritten(t *testing.T) {
+	for name, lose := range map[string]func(d *Device, x, y uint64) error{
+		"":         func(*Device, uint64, uint64) error { return nil },
+		"copy":     func(d *Device, x, y uint64) error { return Copy(d, x, d, y, 128) },
+		"part":     func(d *Device, x, y uint64) error { return Copy(d, x+64, d, y, 4) },
+		"annotate": func(d *Device, x, y uint64) error { return d.Annotate(x, 128, true, "again") },
+		"half":     func(d *Device, x, y uint64) error { return d.Annotate(x+64, 64, true, "half") },
+	} {
+		r := newRig(t, source(t), true)
+		x, y, out := r.upload(randoms(32, 1), "x"), r.alloc(128, "y"), r.alloc(128, "out")
+		if err := lose(r.dev, x, y); err != nil {
+			t.Fatal(name, err)
+		}
+		for at, want := range map[uint64]bool{x: name == "copy" || name == "annotate", x + 64: name != ""} {
+			rep, err := r.try("add", d1(1), d1(16), Options{Checks: Initcheck}, at, at, out, int32(16))
+			if err != nil || len(rep.Findings) > 0 != want {
+				t.Errorf("%q at %d: %v %v", name, at-x, rep, err)
+			}
+		}
+	}
+}
+
 func TestUnload(t *testing.T) {
 	d := NewDevice(A100(), false)
 	m, err := ptx.Parse(".version 7.4\n.target sm_80\n.address_size 64\n.visible .global .align 8 .u64 table[3] = {5, 6, 7};\n")

@@ -33,13 +33,13 @@ type reader struct {
 // shadow is the last write of some bytes and the last read, or that several threads read them.
 type shadow struct {
 	writer, reader     uint16 // thread; many for several readers
-	multi              int32  // index of the several readers
+	multi              int32  // 1 more than the index of the list for several readers, which it keeps once it has one
 	wrote, read        uint32 // clock of its warp, 0 for never
 	wroteIn, readIn    uint32 // epoch
 	wroteAs, readAs    strength
 	async              bool
-	split              bool // what is known is kept for its parts
-	writerOf, readerOf *site
+	split              bool   // what is known is kept for its parts
+	writerOf, readerOf uint32 // ids of sites
 }
 
 const many = ^uint16(0)
@@ -69,7 +69,7 @@ func (r *race) start(*cta) {
 	r.free = r.free[:0]
 	r.talk.forget()
 	for i := range len(r.multi) / len(r.clock) {
-		r.free = append(r.free, int32(i))
+		r.free = append(r.free, int32(i+1))
 	}
 	for i := range r.clock {
 		clear(r.clock[i])
@@ -189,20 +189,20 @@ func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
 	if a.strong || a.used != 0 {
 		return full
 	}
-	epoch, now, first, warps := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize), len(r.clock)
+	epoch, now, first, id, site := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize), int(w.id), a.site.id
 	for i, at := range off {
 		v := &r.vectors[at/vectorSize]
 		switch {
 		case v.split || v.async || v.wrote == 0 || v.wroteIn >= epoch:
 			rest |= 1 << i
 		case v.readIn < epoch:
-			r.forget(v)
-			v.reader, v.read, v.readIn, v.readAs = first+uint16(i), now, epoch, weak
-			if v.readerOf != a.site {
-				v.readerOf = a.site
+			v.reader, v.read, v.readIn, v.readAs, v.readerOf = first+uint16(i), now, epoch, weak, site
+			if v.multi != 0 { // several warps read it before, and will again
+				list := r.empty(v.multi)
+				list[id].lanes, list[id].clock, v.reader = 1<<i, now, many
 			}
-		case v.reader == many && r.multi[int(v.multi)*warps+int(w.id)].comparable(now):
-			m := &r.multi[int(v.multi)*warps+int(w.id)]
+		case v.reader == many && r.readers(v.multi)[id].comparable(now):
+			m := &r.readers(v.multi)[id]
 			m.lanes, m.clock = m.lanes|1<<i, now
 			if v.readAs != weak || m.strong != 0 {
 				v.readAs, m.strong, m.signalled = weak, m.strong&^(1<<i), m.signalled&^(1<<i)
@@ -217,18 +217,14 @@ func (r *race) readVectors(w *warp, a *access, off []uint32) (rest uint32) {
 // copyVectors is check for the writes of vectors by a cp.async of the whole warp, which may happen from now on, where what
 // was there comes before by a barrier of the whole block. It returns the other lanes.
 func (r *race) copyVectors(w *warp, a *access, at *[warpSize]uint32) (rest uint32) {
-	epoch, now, first := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize)
+	epoch, now, first, site := r.epoch, r.clock[w.id][w.id], uint16(w.id*warpSize), a.site.id
 	for i, at := range at {
 		v := &r.vectors[at/vectorSize]
 		if v.split || v.async || v.wroteIn >= epoch || v.readIn >= epoch {
 			rest |= 1 << i
 			continue
 		}
-		r.forget(v)
-		v.writer, v.wrote, v.wroteIn, v.read, v.readIn, v.async, v.wroteAs = first+uint16(i), now, epoch, 0, 0, true, weak
-		if v.writerOf != a.site {
-			v.writerOf = a.site
-		}
+		v.writer, v.wrote, v.wroteIn, v.read, v.readIn, v.async, v.wroteAs, v.writerOf = first+uint16(i), now, epoch, 0, 0, true, weak, site
 	}
 	return rest
 }
@@ -256,6 +252,7 @@ func (r *race) part(at, left int) (b *shadow, size int) {
 func (r *race) divide(b *shadow, parts []shadow) {
 	for i := range parts {
 		parts[i] = *b
+		parts[i].multi = 0
 		if b.read != 0 && b.reader == many {
 			parts[i].multi = r.newReaders()
 			copy(r.readers(parts[i].multi), r.readers(b.multi))
@@ -279,29 +276,34 @@ func (r *race) join(addr, size int) {
 	}
 }
 
-// readers is a list.
+// readers is the list of that number, from 1 on.
 func (r *race) readers(i int32) []reader {
 	n := len(r.clock)
-	return r.multi[int(i)*n:][:n]
+	return r.multi[int(i-1)*n:][:n]
+}
+
+func (r *race) empty(i int32) []reader {
+	list := r.readers(i)
+	for v := range list {
+		list[v].lanes = 0
+	}
+	return list
 }
 
 func (r *race) newReaders() int32 {
 	if n := len(r.free); n > 0 {
 		i := r.free[n-1]
 		r.free = r.free[:n-1]
-		list := r.readers(i)
-		for v := range list {
-			list[v].lanes = 0
-		}
+		r.empty(i)
 		return i
 	}
 	r.multi = append(r.multi, make([]reader, len(r.clock))...)
-	return int32(len(r.multi)/len(r.clock) - 1)
+	return int32(len(r.multi) / len(r.clock))
 }
 
-// forget gives the list of several readers back.
+// forget gives the list for several readers back.
 func (r *race) forget(b *shadow) {
-	if b.read != 0 && b.reader == many {
+	if b.multi != 0 {
 		r.free = append(r.free, b.multi)
 	}
 }
@@ -312,16 +314,16 @@ func (r *race) hazard(w *warp, a *access, as strength, lane int, b *shadow, same
 	if b.wrote != 0 {
 		switch {
 		case b.async:
-			return kindOf(a) + " of bytes that cp.async may still be writing", b.writerOf
+			return kindOf(a) + " of bytes that cp.async may still be writing", w.code.sites[b.writerOf]
 		case clash(as, b.wroteAs) && !same && !r.ordered(w, lane, b.writer, b.wrote):
-			return kindOf(a) + " after a write by another thread without a barrier between them" + volatileNote(as, b.wroteAs), b.writerOf
+			return kindOf(a) + " after a write by another thread without a barrier between them" + volatileNote(as, b.wroteAs), w.code.sites[b.writerOf]
 		}
 	}
 	if !a.write || b.read == 0 {
 		return "", nil
 	}
 	if past := b.reader == many && r.readersPast(w, lane, b, as) || b.reader != many && (!clash(as, b.readAs) || r.ordered(w, lane, b.reader, b.read)); !past {
-		return "write after a read by another thread without a barrier between them" + volatileNote(as, b.readAs), b.readerOf
+		return "write after a read by another thread without a barrier between them" + volatileNote(as, b.readAs), w.code.sites[b.readerOf]
 	}
 	return "", nil
 }
@@ -382,7 +384,7 @@ func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
 	thread, now := uint16(w.id*warpSize+uint32(lane)), r.clock[w.id][w.id]
 	if a.write {
 		r.forget(b)
-		by := a.site
+		by := a.site.id
 		if b.wrote == now && b.writer == thread && b.wroteAs < as {
 			as, by = b.wroteAs, b.writerOf // the thread's own weaker store is as new to others
 		}
@@ -397,16 +399,18 @@ func (r *race) record(w *warp, a *access, as strength, lane int, b *shadow) {
 	case b.read != 0 && b.reader == many:
 		r.addReader(w, as, lane, b, now)
 	case b.read != 0 && b.reader != thread && !r.ordered(w, lane, b.reader, b.read):
-		i := r.newReaders()
-		list := r.readers(i)
+		if b.multi == 0 {
+			b.multi = r.newReaders()
+		}
+		list := r.empty(b.multi)
 		list[b.reader/warpSize].add(int(b.reader)%warpSize, b.read, b.readAs)
 		list[w.id].add(lane, now, as) // the other does not come before
-		b.reader, b.multi, b.readAs = many, i, min(b.readAs, as)
+		b.reader, b.readAs = many, min(b.readAs, as)
 	default:
 		if b.reader == thread && b.read == now {
 			as = min(as, b.readAs)
 		}
-		b.reader, b.read, b.readAs, b.readerOf = thread, now, as, a.site
+		b.reader, b.read, b.readAs, b.readerOf = thread, now, as, a.site.id
 	}
 }
 

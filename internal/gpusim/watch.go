@@ -63,7 +63,7 @@ func (w *warp) reviewShared(a *access, lanes int) {
 		if c.race != nil {
 			c.race.check(w, a, i, int(at))
 		}
-		if c.written != nil {
+		if c.written != nil && !vectorSet((*[vectorSize]byte)(c.written[at:])) {
 			w.checkWritten(a, i, int(at))
 		}
 	}
@@ -89,7 +89,7 @@ func (w *warp) reviewCopy(to, from *access) {
 	}
 	al := c.worker.regions[from.region].alloc
 	off := w.reviewed(from, al.lo, warpSize)
-	if al.init != nil || c.race != nil {
+	if al.tracked() || c.race != nil {
 		for i, at := range off {
 			w.off[i], w.addr[i] = int(at), al.lo+uint64(at)
 		}
@@ -179,9 +179,16 @@ func (w *warp) checkWritten(a *access, lane, at int) {
 	}
 }
 
+// ones is 8 bytes that have been written.
+const ones = 0x0101010101010101
+
+// vectorSet is allSet for a vector.
+func vectorSet(p *[vectorSize]byte) bool {
+	return binary.LittleEndian.Uint64(p[:])&binary.LittleEndian.Uint64(p[8:]) == ones
+}
+
 // allSet is whether all bytes are 1; false where that is not easily seen.
 func allSet(p []byte) bool {
-	const ones = 0x0101010101010101
 	for len(p) >= 8 {
 		if binary.LittleEndian.Uint64(p) != ones {
 			return false
@@ -197,7 +204,6 @@ func allSet(p []byte) bool {
 }
 
 func set(p []byte) {
-	const ones = 0x0101010101010101
 	for len(p) >= 8 {
 		binary.LittleEndian.PutUint64(p, ones)
 		p = p[8:]
@@ -227,10 +233,10 @@ func (w *warp) watchGlobal(a *access) {
 // follow checks accesses in an allocation, at the addresses in w.addr and offsets in w.off.
 func (w *warp) follow(a *access, al *allocation) {
 	c := w.cta
-	if al.init != nil {
+	if al.tracked() {
 		w.watchInit(a, al)
 	}
-	stale, source := a.watched(c.grid), a.write && len(c.sources) > 0
+	stale, source := a.watched(c.grid), a.write && c.copied(al)
 	if !stale && !source {
 		return
 	}
