@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
@@ -14,13 +16,18 @@ import (
 // BestDevice is the name of the best device this process can use: what every command takes unless it is told. It opens
 // devices, a card's context among them. passed says why that is none on a card, if there seems to be one.
 func BestDevice() (name string, passed error) {
-	for _, kind := range device.Preferred() {
-		env, err := tensor.Open(kind)
+	card := func(name string) bool { return strings.HasPrefix(name, "cuda") }
+	names := device.Here()
+	if !slices.ContainsFunc(names, card) {
+		names = append([]string{"cuda:0"}, names...) // its error tells a driver that does not start from none
+	}
+	for _, name := range names {
+		env, err := tensor.Open(name)
 		if err == nil {
 			return env.Device().Name(), passed
 		}
-		if kind == "cuda" && present(err, driverFound) {
-			passed = passedOver(err)
+		if passed == nil && card(name) && present(err, driverFound) {
+			passed = passedOver(name, err)
 		}
 	}
 	return "cpu", passed // opening it tells what is wrong
@@ -42,11 +49,11 @@ func driverFound() bool {
 	return source.Path != ""
 }
 
-func passedOver(err error) error {
+func passedOver(name string, err error) error {
 	text, hint := err.Error(), ""
 	var known *Error
-	if errors.As(DeviceError("cuda:0", err), &known) {
+	if errors.As(DeviceError(name, err), &known) {
 		text, hint = known.Text, "; "+known.Hint
 	}
-	return fmt.Errorf("no card is used: %s%s", text, hint)
+	return fmt.Errorf("passed over: %s%s", text, hint)
 }

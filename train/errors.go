@@ -109,7 +109,7 @@ func DeviceError(name string, err error) error {
 		if library.Tried != nil {
 			hint += "; warpline check --device " + name + " lists the places"
 		}
-		return &Error{strings.TrimSuffix(err.Error(), "; "+library.Hint), hint, err}
+		return &Error{err.Error(), hint, err}
 	}
 	var told *advice.Error // a card that is too old
 	if errors.As(err, &told) {

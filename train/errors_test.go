@@ -77,7 +77,7 @@ func TestPassedOver(t *testing.T) {
 			t.Errorf("%v, library %q: %v", c.err, c.named, got)
 		}
 	}
-	if got := passedOver(library(driver.Unknown)).Error(); got != "no card is used: device cuda:0: no; do" {
+	if got := passedOver("cuda:0", library(driver.Unknown)).Error(); got != "passed over: device cuda:0: no; do" {
 		t.Error(got)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/check"
-	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -155,15 +154,11 @@ func (k *checking) prepare() error {
 func (k *checking) explain(err error) error {
 	var known *advice.Error
 	var unknown *check.UnknownError
-	var library *libcuda.Error
 	switch {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &unknown):
 		return &train.Error{Text: unknown.Error(), Hint: train.Meant(strings.ToLower(unknown.Name), check.Ops()) + "warpline check --list names them", Err: err}
-	case errors.As(err, &library) && library.Tried != nil:
-		text := strings.TrimSuffix(err.Error(), "; "+library.Hint)
-		return &train.Error{Text: text + ": " + strings.Join(library.Tried, ", "), Hint: library.Hint, Err: err}
 	}
 	return train.DeviceError(k.config.Device, err)
 }

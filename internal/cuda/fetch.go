@@ -127,6 +127,9 @@ func (s *staging) reclaim() error {
 	for i, a := range left {
 		done, err := a.end.Done()
 		if err != nil {
+			s.mu.Lock()
+			s.left = append(s.left, left[i:]...)
+			s.mu.Unlock()
 			return err
 		}
 		if done {

@@ -164,8 +164,8 @@ func Open(name string) (Device, string, error) {
 	return d, n.String(), err
 }
 
-// Preferred returns the kinds worth trying when the user names no device, best first.
-func Preferred() []string {
+// preferred returns the kinds worth trying when the user names no device, best first.
+func preferred() []string {
 	registry.Lock()
 	defer registry.Unlock()
 	var kinds []string
@@ -181,7 +181,7 @@ func Preferred() []string {
 // Here returns the names of the devices that are here and worth trying, best first.
 func Here() []string {
 	var names []string
-	for _, kind := range Preferred() {
+	for _, kind := range preferred() {
 		e, _ := engine(kind)
 		n := 1
 		if e.Count != nil {

@@ -83,7 +83,7 @@ func TestOpenShares(t *testing.T) {
 	if _, name, _ := Open("cuda"); name != "cuda:0" {
 		t.Error(name)
 	}
-	if got := Preferred(); !slices.Equal(got, []string{"cuda", "cpu"}) {
+	if got := preferred(); !slices.Equal(got, []string{"cuda", "cpu"}) {
 		t.Error(got)
 	}
 }

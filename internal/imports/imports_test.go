@@ -111,7 +111,6 @@ var direct = map[string][]string{
 
 	"internal/check": {"internal/cuda/driver"},
 	"train":          {"internal/cuda/driver", "internal/cuda/libcuda"},
-	"cmd/warpline":   {"internal/cuda/libcuda"},
 }
 
 // forTests may be imported by test files only.
