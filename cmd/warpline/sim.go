@@ -66,7 +66,7 @@ func newSimRun() *cobra.Command {
 	f.StringVar(&c.Checks, "check", "all", "all, none, or a list of memcheck, initcheck, synccheck, racecheck")
 	f.Uint64Var(&c.Seed, "seed", 0, "of the order of blocks, warps and lanes; 0: the natural one")
 	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, as cards since Volta may run them")
-	f.StringVar(&c.Numerics, "numerics", "exact", "of tensor cores: exact, or truncating as A100 and H100 do")
+	f.StringVar(&c.Numerics, "numerics", "float32", "of tensor cores: float32, exact, or truncating as A100 and H100 do")
 	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e9)")
 	f.StringArrayVar(&c.Outs, "out", nil, "K=c.npy: write argument K, from 0, to a file; may be repeated")
 	return cmd

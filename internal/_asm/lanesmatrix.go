@@ -120,9 +120,9 @@ const (
 	mmaX = 60 // a number that instructions with the same A share
 )
 
-// multiply is mma.sync with float32 accumulators: the products of a row of A and a column of B are summed in four chains
-// of float64, by their place modulo four, then with C, and rounded once. A is turned into a tile of float64 in the frame,
-// a row after the other; B and D keep the order of columns 0 2 4 6 1 3 5 7, which is that of the lanes.
+// multiply is mma.sync with float32 accumulators: products are exact, and fused multiply-adds sum them in the order of k,
+// beginning with C. A is turned into a tile of float32 in the frame, a row after the other; B and D keep the order of
+// columns 0 2 4 6 1 3 5 7, which is that of the lanes.
 func multiply(t string) handler {
 	return handler{"mma" + t, 16, "d = a·b + c, tensor core", func(f *file, l *level) bool {
 		k := 16
@@ -137,44 +137,37 @@ func multiply(t string) handler {
 		for i := range 4 {
 			f.op("MOVL %d(R8), BX", mmaA+4*i)
 			f.op("ADDQ SI, BX")
-			f.tileA(l, t, k, i)
+			f.tileA(t, k, i)
 		}
 		f.mark(same)
 		f.tileB(l, t)
-		if l.wide() {
-			f.multiply512(l, k)
-			return true
-		}
 		for half := range 2 {
-			f.multiplyRows(l, k, half)
+			f.rowsAt(half)
+			if l.wide() {
+				f.multiply512(l, k, half)
+				continue
+			}
+			f.multiply256(k, half)
 		}
 		return true
 	}}
 }
 
-// tileA turns register i of A, 8 rows of 16 bytes, into float64.
-func (f *file) tileA(l *level, t string, k, i int) {
+// tileA turns register i of A, 8 rows of 16 bytes, into float32.
+func (f *file) tileA(t string, k, i int) {
 	row, col := i%2*8, i/2*k/2
 	for r := range 8 {
-		at := func(c int) string { return fmt.Sprintf("laneFrame_tile+%d(R9)", 8*((row+r)*k+col+c)) }
+		to := fmt.Sprintf("laneFrame_tile+%d(R9)", 4*((row+r)*k+col))
 		if t == "TF32" {
-			f.op("VBROADCASTSS low13<>(SB), X1")
+			if r == 0 {
+				f.op("VBROADCASTSS low13<>(SB), X1")
+			}
 			f.op("VANDPS %d(BX), X1, X0", 16*r)
-			f.op("VCVTPS2PD X0, Y0")
-			f.op("VMOVUPS Y0, %s", at(0))
+			f.op("VMOVUPS X0, %s", to)
 			continue
 		}
 		f.floats(t, fmt.Sprintf("%d(BX)", 16*r), 0)
-		if l.wide() {
-			f.op("VCVTPS2PD Y0, Z0")
-			f.op("VMOVUPS Z0, %s", at(0))
-			continue
-		}
-		f.op("VEXTRACTF128 $1, Y0, X1")
-		f.op("VCVTPS2PD X0, Y0")
-		f.op("VCVTPS2PD X1, Y1")
-		f.op("VMOVUPS Y0, %s", at(0))
-		f.op("VMOVUPS Y1, %s", at(4))
+		f.op("VMOVUPS Y0, %s", to)
 	}
 }
 
@@ -188,7 +181,7 @@ func (f *file) floats(t, from string, r int) {
 	f.op("VPSLLD $16, Y%d, Y%d", r, r)
 }
 
-// tileB turns B into rows of 8 float64: in registers 14 to 29, or in the frame.
+// tileB turns B into rows of 8 float32: in registers 14 to 29, or in the frame.
 func (f *file) tileB(l *level, t string) {
 	for i := range 2 {
 		f.op("MOVL %d(R8), BX", mmaB+4*i)
@@ -238,11 +231,10 @@ func (f *file) pairsB(i int) {
 		f.op("KMOVD AX, K1")
 	}
 	for q := range 4 {
-		f.op("VMOVUPS pairs%d<>(SB), Z10", q)
-		f.op("VPERMI2W.Z Z9, Z8, K1, Z10")
-		f.op("VEXTRACTF64X4 $1, Z10, Y11")
-		f.op("VCVTPS2PD Y10, Z%d", 14+8*i+2*q)
-		f.op("VCVTPS2PD Y11, Z%d", 14+8*i+2*q+1)
+		row := 14 + 8*i + 2*q
+		f.op("VMOVUPS pairs%d<>(SB), Z%d", q, row)
+		f.op("VPERMI2W.Z Z9, Z8, K1, Z%d", row)
+		f.op("VEXTRACTF64X4 $1, Z%d, Y%d", row, row+1)
 	}
 }
 
@@ -257,31 +249,10 @@ func (f *file) halfFloats(r int) {
 
 func (f *file) rowB(l *level, k, r int) {
 	if l.wide() {
-		f.op("VCVTPS2PD Y%d, Z%d", r, 14+k)
+		f.op("VMOVAPS Y%d, Y%d", r, 14+k)
 		return
 	}
-	f.op("VEXTRACTF128 $1, Y%d, X13", r)
-	f.op("VCVTPS2PD X%d, Y%d", r, r)
-	f.op("VCVTPS2PD X13, Y13")
-	f.op("VMOVUPS Y%d, laneFrame_columns+%d(R9)", r, 64*k)
-	f.op("VMOVUPS Y13, laneFrame_columns+%d(R9)", 64*k+32)
-}
-
-// multiplyRows computes 8 rows of D by AVX2.
-func (f *file) multiplyRows(l *level, k, half int) {
-	f.rowsAt(half)
-	f.op("LEAQ laneFrame_tile+%d(R9), R13", 8*8*k*half)
-	f.op("MOVL $8, R15")
-	top := f.label("rows")
-	f.op("PCALIGN $32")
-	f.mark(top)
-	f.row256(k)
-	for _, r := range []string{"DX", "BX", "CX", "R11"} {
-		f.op("ADDQ $16, %s", r)
-	}
-	f.op("ADDQ $%d, R13", 8*k)
-	f.op("SUBL $1, R15")
-	f.op("JNE %s", top)
+	f.op("VMOVUPS Y%d, laneFrame_columns+%d(R9)", r, 32*k)
 }
 
 // rowsAt points DX and BX to the registers of a half of D, CX and R11 to those of C.
@@ -292,108 +263,61 @@ func (f *file) rowsAt(half int) {
 	}
 }
 
-// multiply512 computes D by AVX-512, two rows at a time. The steps that end two rows stand between the multiply-adds of
-// the next two, which alone keep the unit busy. Rows with NaN are seen to at the end.
-func (f *file) multiply512(l *level, k int) {
-	const bias = 1024 // the tile is in reach of short displacements
-	f.op("LEAQ laneFrame_tile+%d(R9), R13", bias)
-	f.op("XORL AX, AX")
-	f.op("KMOVD AX, K2")
-	var rest []func()
-	for p := range 8 {
-		for i := range 8 {
-			f.op("VXORPS X%d, X%d, X%d", i, i, i)
-		}
-		for j := range k {
-			for r := range 2 {
-				f.op("VFMADD231PD.BCST %d(R13), Z%d, Z%d", 8*((2*p+r)*k+j)-bias, 14+j, 4*r+j%4)
-			}
-			if n := k / 8; len(rest) > 0 && j%n == n-1 {
-				rest[0]()
-				rest = rest[1:]
-			}
-		}
-		for i := range 4 {
-			f.op("VADDPD Z%d, Z%d, Z%d", 2*i+1, 2*i, 8+i)
-		}
-		rest = f.endRows(p)
-	}
-	for _, step := range rest {
-		step()
-	}
-	fine := f.label("numbers")
-	f.op("KORTESTW K2, K2")
-	f.op("JEQ %s", fine)
-	for i := range 4 {
-		f.op("MOVL %d(R8), DX", mmaD+4*i)
-		f.op("ADDQ SI, DX")
-		for h := range 2 {
-			f.op("VMOVUPS %d(DX), Z0", 64*h)
-			f.canonical(l, 0, 1, 0)
-			f.op("VMOVUPS Z0, %d(DX)", 64*h)
-		}
-	}
-	f.mark(fine)
-}
-
-// endRows is 8 steps that add up two rows, whose halves are in registers 8 to 11, and C.
-func (f *file) endRows(p int) []func() {
-	at := p % 4 * 32
-	return []func(){
-		func() {
-			if p%4 == 0 {
-				f.rowsAt(p / 4)
-			}
-			f.op("VMOVUPS %d(CX), X12", at)
-			f.op("VMOVUPS %d(CX), X13", at+16)
-		},
-		func() { f.op("VADDPD Z9, Z8, Z8") },
-		func() { f.op("VADDPD Z11, Z10, Z10") },
-		func() {
-			f.op("VINSERTF128 $1, %d(R11), Y12, Y12", at)
-			f.op("VINSERTF128 $1, %d(R11), Y13, Y13", at+16)
-			f.op("VCVTPS2PD Y12, Z12")
-			f.op("VCVTPS2PD Y13, Z13")
-		},
-		func() { f.op("VADDPD Z12, Z8, Z8") },
-		func() { f.op("VADDPD Z13, Z10, Z10") },
-		func() {
-			f.op("VCVTPD2PS Z8, Y8")
-			f.op("VCVTPD2PS Z10, Y10")
-		},
-		func() {
-			f.op("VMOVUPS X8, %d(DX)", at)
-			f.op("VEXTRACTF128 $1, Y8, %d(BX)", at)
-			f.op("VMOVUPS X10, %d(DX)", at+16)
-			f.op("VEXTRACTF128 $1, Y10, %d(BX)", at+16)
-			f.op("VCMPPS $3, Y10, Y8, K1")
-			f.op("KORW K1, K2, K2")
-		},
-	}
-}
-
-// row256 computes one row: even columns in registers 0 to 3, odd ones in 4 to 7.
-func (f *file) row256(k int) {
-	for i := range 8 {
-		f.op("VXORPS Y%d, Y%d, Y%d", i, i, i)
+// multiply512 computes 8 rows of D at a time, in registers 0 to 7, with the rows of B in registers.
+func (f *file) multiply512(l *level, k, half int) {
+	for r := range 8 {
+		f.op("VMOVUPS %d(CX), X%d", 16*r, r)
+		f.op("VINSERTF128 $1, %d(R11), Y%d, Y%d", 16*r, r, r)
 	}
 	for j := range k {
-		f.op("VBROADCASTSD %d(R13), Y%d", 8*j, 8+j%4)
-		for h := range 2 {
-			f.op("VFMADD231PD laneFrame_columns+%d(R9), Y%d, Y%d", 64*j+32*h, 8+j%4, 4*h+j%4)
+		for r := range 8 {
+			f.op("VFMADD231PS.BCST laneFrame_tile+%d(R9), Y%d, Y%d", 4*((8*half+r)*k+j), 14+j, r)
 		}
 	}
-	for h, c := range []string{"CX", "R11"} {
-		s := 4 * h
-		f.op("VCVTPS2PD (%s), Y8", c)
-		f.op("VADDPD Y%d, Y%d, Y%d", s+1, s, s)
-		f.op("VADDPD Y%d, Y%d, Y%d", s+3, s+2, s+2)
-		f.op("VADDPD Y%d, Y%d, Y%d", s+2, s, s)
-		f.op("VADDPD Y8, Y%d, Y%d", s, s)
-		f.op("VCVTPD2PSY Y%d, X%d", s, s)
-		f.op("VCMPPS $3, X%d, X%d, X9", s, s)
-		f.op("VBLENDVPS X9, X15, X%d, X%d", s, s)
+	for r := 0; r < 8; r += 2 {
+		f.op("VCMPPS $3, Y%d, Y%d, K%d", r+1, r, 1+r/2)
 	}
-	f.op("VMOVUPS X0, (DX)")
-	f.op("VMOVUPS X4, (BX)")
+	f.op("KORW K1, K2, K1")
+	f.op("KORW K3, K4, K3")
+	fine := f.label("numbers")
+	f.op("KORTESTW K1, K3")
+	f.op("JEQ %s", fine)
+	for r := range 8 {
+		f.op("VCMPPS $3, Y%d, Y%d, K1", r, r)
+		f.op("VPBROADCASTD nan32<>(SB), K1, Y%d", r)
+	}
+	f.mark(fine)
+	for r := range 8 {
+		f.op("VMOVUPS X%d, %d(DX)", r, 16*r)
+		f.op("VEXTRACTF128 $1, Y%d, %d(BX)", r, 16*r)
+	}
+}
+
+// multiply256 computes 8 rows of D, one after the other, in steps of 8 of k for which the rows of B are in registers.
+func (f *file) multiply256(k, half int) {
+	for from := 0; from < k; from += 8 {
+		for j := range 8 {
+			f.op("VMOVUPS laneFrame_columns+%d(R9), Y%d", 32*(from+j), j)
+		}
+		even, odd := "CX", "R11"
+		if from > 0 {
+			even, odd = "DX", "BX"
+		}
+		for r := range 8 {
+			d := 8 + r%2
+			f.op("VMOVUPS %d(%s), X%d", 16*r, even, d)
+			f.op("VINSERTF128 $1, %d(%s), Y%d, Y%d", 16*r, odd, d, d)
+			for j := range 8 {
+				a := 10 + (8*r+j)%4
+				f.op("VBROADCASTSS laneFrame_tile+%d(R9), Y%d", 4*((8*half+r)*k+from+j), a)
+				f.op("VFMADD231PS Y%d, Y%d, Y%d", j, a, d)
+			}
+			if from+8 == k {
+				f.op("VCMPPS $3, Y%d, Y%d, Y14", d, d)
+				f.op("VBLENDVPS Y14, Y15, Y%d, Y%d", d, d)
+			}
+			f.op("VMOVUPS X%d, %d(DX)", d, 16*r)
+			f.op("VEXTRACTF128 $1, Y%d, %d(BX)", d, 16*r)
+		}
+	}
 }

@@ -121,14 +121,15 @@ func near(t *testing.T, what string, x *ir.Type, got, want []ref.Array) {
 	}
 }
 
-// TestAttentionSizes compares attention and its gradient with the float64 reference, with exact and with truncating
-// tensor cores, for sizes that the conformance suite leaves out.
+// TestAttentionSizes compares attention and its gradient with the float64 reference, with tensor cores that round,
+// sum exactly and cut off, for sizes that the conformance suite leaves out.
 func TestAttentionSizes(t *testing.T) {
 	for _, c := range []struct {
 		config simcuda.Config
 		dtypes []dtype.DType
 	}{
 		{simcuda.Config{Checks: gpusim.AllChecks}, []dtype.DType{dtype.F32, dtype.BF16}},
+		{simcuda.Config{Numerics: gpusim.Exact}, []dtype.DType{dtype.BF16}},
 		{simcuda.Config{Numerics: gpusim.Truncating}, []dtype.DType{dtype.F16, dtype.BF16}},
 	} {
 		dev := opener(t, c.config)()

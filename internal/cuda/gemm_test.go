@@ -18,8 +18,8 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-// TestTensorCores runs products of 16-bit matrices with the arithmetic of A100 and H100, which cuts off what an exact sum
-// keeps, and with lanes that part.
+// TestTensorCores runs products of 16-bit matrices with the arithmetic of A100 and H100, which cuts off what others
+// round, and with lanes that part.
 func TestTensorCores(t *testing.T) {
 	dev := newBareDevice(gpusim.Options{Checks: gpusim.AllChecks, Seed: 7, Numerics: gpusim.Truncating, Schedule: gpusim.Independent})
 	runSuite(t, dev, func(c *conform.Case) bool { return c.Op.In(0).DType == dtype.BF16 }, ir.MatMul, ir.Linear)

@@ -13,7 +13,7 @@ type variant struct {
 	poison      bool // follow registers that nobody wrote
 	independent bool // blocks end at memory operations, where lanes may part
 	watched     bool // every access to memory is looked at in Go: it is checked or counted
-	truncating  bool // tensor cores are modelled in Go
+	modelled    bool // tensor cores are not those of the assembly
 	level       cpufeat.Level
 }
 

@@ -59,8 +59,8 @@ type laneFrame struct {
 	tag     uint32  // of the mma instructions that tile serves, 0 for none
 	_       [3]uint32
 	off     [warpSize]uint32
-	tile    [256]float64 //lint:ignore U1000 the assembly keeps A of the last mma there, row by row
-	columns [128]float64 //lint:ignore U1000 and B
+	tile    [256]float32 //lint:ignore U1000 the assembly keeps A of the last mma there, row by row
+	columns [128]float32 //lint:ignore U1000 and B
 }
 
 // region is memory that an instruction may access: addresses from lo on, less than limit from it, at data.
@@ -329,7 +329,7 @@ var mmaOps = map[string]lanesOp{"m16n8k16.bf16": lanesMmaBF16, "m16n8k16.f16": l
 // encodeMMA encodes an mma. The handler writes a half of D before it reads the other half of C.
 func (e *emitter) encodeMMA(shape string, m *mmaOp) {
 	op, ok := mmaOps[shape]
-	if !ok || m.acc != ptx.F32 || e.v.truncating || e.engine == nil || !e.engine.has[op] || overlap(m.d[:2], m.c[2:]) ||
+	if !ok || m.acc != ptx.F32 || e.v.modelled || e.engine == nil || !e.engine.has[op] || overlap(m.d[:2], m.c[2:]) ||
 		m.d[0] == m.c[1] && m.d[0] != m.c[0] || m.d[1] == m.c[0] && m.d[1] != m.c[1] {
 		return
 	}

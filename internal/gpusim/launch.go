@@ -25,11 +25,14 @@ const (
 // Numerics is a model of the tensor cores' arithmetic.
 type Numerics uint8
 
-// The models. Exact sums exact products in float64, in four chains by their place modulo four, then the accumulator, and
-// rounds once: of products that lie within 2^26 of each other the sum is exact. Truncating aligns blocks of products and the
-// accumulator to the greatest exponent and drops what falls below 24 bits, as measured on A100 and H100.
+// The models, whose products are all exact. Float32 adds them to the accumulator in the order of k, each sum rounded, as a
+// chain of fused multiply-adds does. Exact sums them in float64, in four chains by their place modulo four, then the
+// accumulator, and rounds once: of products that lie within 2^26 of each other the sum is exact. Truncating aligns blocks
+// of products and the accumulator to the greatest exponent and drops what falls below 24 bits, as measured on A100 and
+// H100. An accumulator of float16 is rounded once, except by Truncating.
 const (
-	Exact Numerics = iota
+	Float32 Numerics = iota
+	Exact
 	Truncating
 )
 
@@ -177,7 +180,7 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 
 // variant is how the kernel is compiled for a launch.
 func (o *Options) variant(track bool) variant {
-	return variant{poison: o.Checks&Initcheck != 0, independent: o.Schedule == Independent, truncating: o.Numerics == Truncating,
+	return variant{poison: o.Checks&Initcheck != 0, independent: o.Schedule == Independent, modelled: o.Numerics != Float32,
 		watched: track || o.Counters || o.Checks&(Initcheck|Racecheck) != 0, level: cpufeat.Active()}
 }
 

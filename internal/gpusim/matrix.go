@@ -135,17 +135,10 @@ func (p *matrixProduct) emit(e *emitter) op {
 }
 
 func (p *matrixProduct) sum(m *mmaOp, numerics Numerics) func(a, b []float64, c float64) uint64 {
-	switch {
-	case p.xor:
+	if p.xor {
 		return sumXor
-	case p.d.t == ptx.S32:
-		return m.sumInt
-	case p.d.t == ptx.F64:
-		return sumF64
-	case numerics == Truncating:
-		return m.sumTruncating
 	}
-	return m.sumExact
+	return m.sum(numerics)
 }
 
 // sumXor counts the bits that differ.

@@ -192,17 +192,7 @@ func (m *mmaOp) run(w *warp) {
 	m.shape.a.gather(w, m.a, m.at[0], m.valueA, &t[0])
 	m.shape.b.gather(w, m.b, m.at[1], m.valueB, &t[1])
 	m.shape.c.gather(w, m.c, m.at[2], m.valueC, &t[2])
-	var sum func(a, b []float64, c float64) uint64
-	switch {
-	case m.acc == ptx.S32:
-		sum = m.sumInt
-	case m.acc == ptx.F64:
-		sum = sumF64
-	case w.cta.grid.numerics == Truncating:
-		sum = m.sumTruncating
-	default:
-		sum = m.sumExact
-	}
+	sum := m.sum(w.cta.grid.numerics)
 	f := &m.shape.c
 	per, k, at := f.registerBits()/f.bits, m.shape.k, m.at[2]
 	n := 0
@@ -217,6 +207,21 @@ func (m *mmaOp) run(w *warp) {
 		}
 		w.put(s, &out)
 	}
+}
+
+// sum is the sum of the products of a row and a column, and c.
+func (m *mmaOp) sum(numerics Numerics) func(a, b []float64, c float64) uint64 {
+	switch {
+	case m.acc == ptx.S32:
+		return m.sumInt
+	case m.acc == ptx.F64:
+		return sumF64
+	case numerics == Truncating:
+		return m.sumTruncating
+	case numerics == Float32 && m.acc == ptx.F32:
+		return sumF32
+	}
+	return m.sumExact
 }
 
 // sumInt is exact, then wraps to 32 bits or saturates.
@@ -237,6 +242,18 @@ func sumF64(a, b []float64, c float64) uint64 {
 		c = math.FMA(x, b[i], c)
 	}
 	return canon64(math.Float64bits(c))
+}
+
+// sumF32 is a chain of fused multiply-adds. A product of two numbers of at most 12 bits is exact in float64, and its sum
+// with a float32 can be rounded to float64 before float32: more than twice the bits make the second rounding harmless
+// (Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30(3)).
+func sumF32(a, b []float64, c float64) uint64 {
+	s := float32(c)
+	b = b[:len(a)]
+	for i, x := range a {
+		s = float32(float64(s) + x*b[i])
+	}
+	return uint64(canon32(s))
 }
 
 // sumExact adds exact products in float64, in four chains, and rounds once at the end.

@@ -94,7 +94,7 @@ func (f oracleFormat) round(x *big.Rat, mode string) uint64 {
 	return f.signed(v, neg)
 }
 
-// sum is x + y of exact values that may be infinite, with the rules for zeros.
+// fma is a·b + c, rounded once, with the rules for infinities and zeros.
 func (f oracleFormat) fma(a, b, c uint64, mode string) uint64 {
 	na, ia, xa := f.class(a)
 	nb, ib, xb := f.class(b)

@@ -176,7 +176,7 @@ func TestMMA(t *testing.T) {
 			func(l, _ int) (int, int) { return l % 4, l / 4 }, func(l, i int) (int, int) { return l / 4, l%4*2 + i }, 1, 1,
 			func(v int) uint64 { return math.Float64bits(float64(v)) }, math.Float64frombits, 64, 64},
 	} {
-		for _, numerics := range []Numerics{Exact, Truncating} {
+		for _, numerics := range []Numerics{Float32, Exact, Truncating} {
 			rnd := rand.New(rand.NewPCG(9, uint64(c.k)))
 			var a, b [32][32]int
 			for i := range a {

@@ -35,7 +35,7 @@ type Config struct {
 	Checks    string   // all, none, or names with commas
 	Seed      uint64   // of the order of blocks, warps and lanes; 0: the natural order
 	Schedule  string   // reconverge or independent
-	Numerics  string   // of tensor cores: exact or truncating
+	Numerics  string   // of tensor cores: float32, exact or truncating; empty: float32
 	StepLimit int64    // instructions of all warps of one block; 0: DefaultStepLimit
 	Args      []string // the kernel's arguments as words
 	Outs      []string // "K=c.npy": argument K, from 0, goes to c.npy
@@ -157,11 +157,13 @@ func options(c Config) (o gpusim.Options, err error) {
 		return o, advice.Failf("use --schedule reconverge or --schedule independent", "no schedule %q", c.Schedule)
 	}
 	switch c.Numerics {
-	case "", "exact":
+	case "", "float32":
+	case "exact":
+		o.Numerics = gpusim.Exact
 	case "truncating":
 		o.Numerics = gpusim.Truncating
 	default:
-		return o, advice.Failf("use --numerics exact or --numerics truncating", "no numerics %q", c.Numerics)
+		return o, advice.Failf("use --numerics float32, exact or truncating", "no numerics %q", c.Numerics)
 	}
 	if c.StepLimit == 0 {
 		o.StepLimit = DefaultStepLimit

@@ -38,7 +38,7 @@ type Config struct {
 }
 
 // words are what ParseConfig knows, as its errors list it.
-const words = "check=all|none|memcheck+initcheck+synccheck+racecheck, seed=N, schedule=reconverge|independent, numerics=exact|truncating, late, cores=N, steps=N"
+const words = "check=all|none|memcheck+initcheck+synccheck+racecheck, seed=N, schedule=reconverge|independent, numerics=float32|exact|truncating, late, cores=N, steps=N"
 
 // ParseConfig reads the checks and schedules of a Config, as in "check=all,seed=3,schedule=independent,late".
 func ParseConfig(text string) (Config, error) {
@@ -77,6 +77,8 @@ func (c *Config) set(word string) bool {
 		c.Schedule = gpusim.Reconverge
 	case word == "schedule=independent":
 		c.Schedule = gpusim.Independent
+	case word == "numerics=float32":
+		c.Numerics = gpusim.Float32
 	case word == "numerics=exact":
 		c.Numerics = gpusim.Exact
 	case word == "numerics=truncating":
