@@ -193,6 +193,10 @@ func (m *mmaOp) run(w *warp) {
 	m.shape.b.gather(w, m.b, m.at[1], m.valueB, &t[1])
 	m.shape.c.gather(w, m.c, m.at[2], m.valueC, &t[2])
 	sum := m.sum(w.cta.grid.numerics)
+	if m.acc == ptx.F32 && w.cta.grid.numerics == Float32 {
+		chains(t, m.shape.k)
+		sum = func(_, _ []float64, c float64) uint64 { return uint64(canon32(float32(c))) }
+	}
 	f := &m.shape.c
 	per, k, at := f.registerBits()/f.bits, m.shape.k, m.at[2]
 	n := 0
@@ -254,6 +258,25 @@ func sumF32(a, b []float64, c float64) uint64 {
 		s = float32(float64(s) + x*b[i])
 	}
 	return uint64(canon32(s))
+}
+
+// chains is sumF32 for all of 16 rows of A and 8 columns of B, to C: four sums at a time, for one has to wait for itself.
+func chains(t *[3]tile, k int) {
+	for row := range 16 {
+		a := t[0][row*tileRow:][:k]
+		for col := 0; col < 8; col += 4 {
+			b0, b1, b2, b3 := t[1][col*tileRow:][:k], t[1][(col+1)*tileRow:][:k], t[1][(col+2)*tileRow:][:k], t[1][(col+3)*tileRow:][:k]
+			c := t[2][row*tileRow+col:][:4]
+			s0, s1, s2, s3 := float32(c[0]), float32(c[1]), float32(c[2]), float32(c[3])
+			for i, x := range a {
+				s0 = float32(float64(s0) + x*b0[i])
+				s1 = float32(float64(s1) + x*b1[i])
+				s2 = float32(float64(s2) + x*b2[i])
+				s3 = float32(float64(s3) + x*b3[i])
+			}
+			c[0], c[1], c[2], c[3] = float64(s0), float64(s1), float64(s2), float64(s3)
+		}
+	}
 }
 
 // sumExact adds exact products in float64, in four chains, and rounds once at the end.

@@ -84,12 +84,12 @@ func tensor() []*Probe {
 	}
 	s8 := [][3]uint32{{0x7f7f7f7f, 0x7f7f7f7f, 0x7fffffff}, {0x80808080, 0x7f7f7f7f, 0x80000000}, {0x01ff01ff, 0x01010101, 5}}
 	return []*Probe{
-		mma("mma-bf16", "mma of bf16 sums exact products in one exact sum and rounds once to nearest; its NaN is 0x7fffffff",
+		mma("mma-bf16", "mma of bf16 adds exact products in the order of k, each sum rounded to nearest; its NaN is 0x7fffffff",
 			"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 4, 2, 4, "f32", bf),
 		mma("mma-bf16-k8", "the m16n8k8 shape sums like m16n8k16", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 2, 1, 4, "f32", bf),
-		mma("mma-f16", "mma of f16 into f32 takes subnormals as they are and rounds once", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 4, 2, 4, "f32", f16),
+		mma("mma-f16", "mma of f16 into f32 takes subnormals as they are and sums like that of bf16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 4, 2, 4, "f32", f16),
 		mma("mma-f16-f16", "mma of f16 into f16 rounds once to f16; its NaN is 0x7fff", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", 4, 2, 2, "b32", h16),
-		mma("mma-tf32", "mma of tf32 ignores the lower 13 bits of its operands, keeps subnormals and rounds once",
+		mma("mma-tf32", "mma of tf32 ignores the lower 13 bits of its operands, keeps subnormals and sums like that of bf16",
 			"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 4, 2, 4, "f32", tf),
 		mma("mma-s8", "mma of s8 wraps around", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 4, 2, 4, "b32", s8),
 		mma("mma-s8-satfinite", "mma of s8 with .satfinite clamps the final sum", "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32", 4, 2, 4, "b32", s8),
