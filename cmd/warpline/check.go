@@ -76,7 +76,7 @@ func (k *checking) noArgs(cmd *cobra.Command, args []string) error {
 	case k.file == autoName:
 		return &train.Error{Text: fmt.Sprintf("check takes no argument, and %q is one", args[0]), Hint: "the file of the record is given with =, as in --record=" + quoted(args[0])}
 	}
-	return cobra.NoArgs(cmd, args)
+	return tooMany(cmd, args[0])
 }
 
 // run does the parts one after the other and shows each at its end.

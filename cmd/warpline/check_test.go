@@ -139,7 +139,9 @@ func TestCheckRefuses(t *testing.T) {
 		"--device cpu --ops add --skip add": "--skip leaves none",
 		"--device cpu --ops matmull":        "hint: did you mean matmul? ",
 		"--device cpu --record foo.json":    "--record=foo.json\n",
-		"--device cpu foo.json":             "unknown command",
+		"--device cpu foo.json":             `"foo.json" is one argument too many`,
+		"cpu":                               "did you mean --device cpu? ",
+		"short":                             "did you mean --short? ",
 		"--device sim:0 --ops add --record": "unset WARPLINE_SIM",
 		"--device sim:8 --ops add":          "sim:a100-80x16:8",
 	} {

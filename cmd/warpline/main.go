@@ -43,11 +43,15 @@ func main() {
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// interruptible is a context that the first Ctrl-C or SIGTERM cancels; the second ends the program, which args started.
+// interruptible is a context that the first Ctrl-C, SIGTERM or closed terminal cancels; the second ends the program, which
+// args started.
 func interruptible(args []string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
 		cancel()
@@ -94,6 +98,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 	var known *train.Error
 	var value *pflag.InvalidValueError
+	var unknown *pflag.NotExistError
 	var told *advice.Error // of check and sim
 	switch {
 	case err == nil:
@@ -107,9 +112,12 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 	case errors.As(err, &told):
 		report(stderr, told.Text, told.Hint)
 	case errors.As(err, &value):
-		report(stderr, fmt.Sprintf("--%s is %q, which is no %s", value.GetFlag().Name, value.GetValue(), kind(value.GetFlag())), cmd.CommandPath()+" --help shows what it takes")
+		report(stderr, fmt.Sprintf("--%s is %q, which is no %s", value.GetFlag().Name, value.GetValue(), kind(value.GetFlag())), helpOf(cmd))
+	case errors.As(err, &unknown):
+		cause, hint := noFlag(cmd, unknown)
+		report(stderr, cause, hint)
 	default:
-		report(stderr, err.Error(), fmt.Sprintf("%s --help shows what it takes", cmd.CommandPath()))
+		report(stderr, err.Error(), helpOf(cmd))
 	}
 	return exitFailed
 }

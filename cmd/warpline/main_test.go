@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -140,12 +141,17 @@ func TestInterrupted(t *testing.T) {
 	r.good("eval", "run")
 }
 
-// TestSignals sends a process what Ctrl-C sends: once it stops at a step and keeps a checkpoint, twice it stops.
+// TestSignals sends a process what Ctrl-C and a terminal that closes send: once it stops at a step and keeps a checkpoint,
+// twice it stops.
 func TestSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be sent Ctrl-C here: os.Process.Signal has no Interrupt on windows")
 	}
-	for _, second := range []bool{false, true} {
+	cases := [][]syscall.Signal{{syscall.SIGINT}, {syscall.SIGINT, syscall.SIGINT}}
+	if !signal.Ignored(syscall.SIGHUP) { // which the process would inherit
+		cases = append(cases, []syscall.Signal{syscall.SIGHUP})
+	}
+	for _, signals := range cases {
 		dir := t.TempDir()
 		cmd := exec.Command(os.Args[0], "train", "--batch", "8", "--steps", "1000000", "--out", "run", "--json")
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1")
@@ -162,20 +168,19 @@ func TestSignals(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() { new(bytes.Buffer).ReadFrom(out) }()
-		cmd.Process.Signal(syscall.SIGINT)
-		if second {
-			cmd.Process.Signal(syscall.SIGINT)
+		for _, s := range signals {
+			cmd.Process.Signal(s)
 		}
 		cmd.Wait()
 		if !strings.Contains(said.String(), "stopping after this step; again to stop now\n") {
-			t.Errorf("said %q", said.String())
+			t.Errorf("%v: said %q", signals, said.String())
 		}
 		if status := cmd.ProcessState.ExitCode(); status != exitInterrupted {
-			t.Errorf("status %d", status)
+			t.Errorf("%v: status %d", signals, status)
 		}
 		found, err := filepath.Glob(dir + "/run/checkpoint-*/manifest.json")
-		if err != nil || !second && len(found) != 1 {
-			t.Errorf("checkpoints %v, %v", found, err)
+		if err != nil || len(signals) == 1 && len(found) != 1 {
+			t.Errorf("%v: checkpoints %v, %v", signals, found, err)
 		}
 	}
 }
@@ -236,6 +241,10 @@ func TestHelp(t *testing.T) {
 	status, stdout, _ := command(t.Context(), "version", "--json")
 	if lines := decode(t, stdout); status != exitDone || len(lines) != 1 {
 		t.Errorf("version: %s", stdout)
+	}
+	_, want, _ := command(t.Context(), "version")
+	if status, stdout, _ := command(t.Context(), "--version"); status != exitDone || stdout != want {
+		t.Errorf("--version: %q, want %q", stdout, want)
 	}
 }
 
@@ -377,6 +386,8 @@ func TestHints(t *testing.T) {
 	r.file("full/notes", nil)
 	for args, want := range map[string]string{
 		"train digts": "did you mean digits?", "train --device null:a100-8": "did you mean null:a100-80?", "train --device cpv": "did you mean cpu?",
+		"trian": "did you mean train?", "sim rn": "did you mean run?", "train --step 5": "did you mean --steps?", "train -steps=5": "did you mean --steps?",
+		"eval": "RUN|WEIGHTS is missing", "sim run": "as in: warpline sim run add.ptx", "train mlp digits": `"digits" is one argument too many`,
 		"train nonsense": "hint: choose", "train --out full": "give another --out\n", "train --out run": "or --resume",
 	} {
 		if _, _, stderr := command(t.Context(), strings.Fields(args)...); !strings.Contains(stderr, want) {

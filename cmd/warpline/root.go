@@ -15,11 +15,14 @@ func newRoot() *cobra.Command {
 		Example:       "  warpline train\n  warpline eval runs/digits-1",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetHelpFunc(showHelp)
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Version = version()
+	root.SetVersionTemplate(versionLine() + "\n")
+	root.Flags().Bool("version", false, "print what this program was built from")
 	root.PersistentFlags().Bool("json", false, "JSON lines on the standard output, text for people on the standard error")
 	root.AddCommand(newTrain(), newEval(), newSample(), newSim(), newCheck(), newVersion())
 	return root
@@ -30,17 +33,21 @@ func newVersion() *cobra.Command {
 		Use:     "version",
 		Short:   "Print what this program was built from",
 		Example: "  warpline version",
-		Args:    cobra.NoArgs,
+		Args:    from(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := newScreen(cmd)
 			v := version()
 			if err := s.emit(map[string]string{"version": v, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(s.text, "warpline %s, %s, %s/%s\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(s.text, versionLine())
 			return s.unwritten(err)
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("warpline %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // unknownVersion is of a program that was built where its revision was not to be seen.

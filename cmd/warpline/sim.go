@@ -22,7 +22,7 @@ func newSim() *cobra.Command {
 		Long: `Run a kernel's PTX on a simulated GPU that checks every access and counts. PTX is what clang and nvcc write for CUDA
 C++ and Triton for its kernels; docs/simulator.md has a first bug found in five minutes.`,
 		Example: "  warpline sim explain sum.ptx\n  warpline sim run sum.ptx --grid 4 --block 256 f32[1000]=1 f32[4] i32:1000",
-		Args:    cobra.NoArgs,
+		Args:    noCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSimRun(), newSimExplain(), newSimCards())
@@ -49,7 +49,7 @@ func newSimRun() *cobra.Command {
 	var c simrun.Config
 	cmd := &cobra.Command{
 		Use: "run FILE.ptx [ARGUMENT…]", Short: "Run a kernel under checks", Long: simRunLong, Example: simRunExample,
-		Args: cobra.MinimumNArgs(1),
+		Args: from(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.File, c.Args = args[0], args[1:]
 			return runSim(cmd, c)
@@ -120,7 +120,7 @@ func newSimExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain FILE.ptx", Short: "List a file's kernels, their parameters, memory and instructions",
 		Example: "  warpline sim explain sum.ptx",
-		Args:    cobra.ExactArgs(1),
+		Args:    from(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := simrun.Explain(args[0], card)
 			if err != nil {
@@ -142,7 +142,7 @@ func newSimCards() *cobra.Command {
 	return &cobra.Command{
 		Use: "cards", Short: "List the GPUs that can be imitated",
 		Example: "  warpline sim cards",
-		Args:    cobra.NoArgs,
+		Args:    from(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := newScreen(cmd)
 			list := simrun.Cards()

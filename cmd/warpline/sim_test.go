@@ -260,7 +260,7 @@ func TestSimDocs(t *testing.T) {
 
 var badSim = []struct{ args, names string }{
 	{"sim nothing", "nothing"},
-	{"sim run", "arg"},
+	{"sim run", "FILE.ptx"},
 	{"sim run none.ptx", "none.ptx"},
 	{"sim run .", "folder"},
 	{"sim run text.ptx", "text.ptx:1:1: "},
@@ -313,7 +313,7 @@ var badSim = []struct{ args, names string }{
 	{"sim run sum.ptx --block 256 --out 0=y.npy --out 1=y.npy f32[256]=1 f32[1] i32:256", "same file"},
 	{"sim run sum.ptx --block 256 --out 1=none/y.npy f32[256]=1 f32[1] i32:256", "none/y.npy"},
 	{"sim run half.ptx --block 8 f32[4]=1", "half"},
-	{"sim explain", "arg"},
+	{"sim explain", "FILE.ptx"},
 	{"sim explain none.ptx", "none.ptx"},
 	{"sim explain sum.ptx --card p100", "p100"},
 	{"sim cards all", "all"},

@@ -39,7 +39,7 @@ func newTrain() *cobra.Command {
 	var c train.Config
 	cmd := &cobra.Command{
 		Use: "train [" + strings.Join(train.Tasks, "|") + "]", Short: "Train a model", Long: trainLong, Example: trainExample,
-		Args: cobra.MaximumNArgs(1),
+		Args: from(0, 1),
 	}
 	trainFlags(cmd.Flags(), &c)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runTrain(cmd, args, &c) }

@@ -20,7 +20,7 @@ func newEval() *cobra.Command {
 safetensors file. Without --data it is what the run held out. Of a folder that has a test set, that is scored.
 Of a run that was cut off, its newest checkpoint is scored. On null:CARD only memory is measured.`,
 		Example: "  warpline eval runs/digits-1\n  warpline eval runs/digits-1 --data mnist/ --json",
-		Args:    cobra.ExactArgs(1),
+		Args:    from(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.From = args[0]
 			s := newScreen(cmd)
@@ -51,7 +51,7 @@ func newSample() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sample RUN", Short: "Let a language model write",
 		Example: "  warpline sample runs/gpt-1 --prompt 'ROMEO:' --length 400",
-		Args:    cobra.ExactArgs(1),
+		Args:    from(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.From = args[0]
 			return runSample(cmd, c)

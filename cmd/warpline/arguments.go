@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/train"
+)
+
+// from takes at least least and at most most arguments; most below 0 is any number.
+func from(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			words := strings.Fields(cmd.Use)
+			example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+			return &train.Error{Text: words[1+len(args)] + " is missing", Hint: "as in: " + example}
+		case most >= 0 && len(args) > most:
+			return tooMany(cmd, args[most])
+		}
+		return nil
+	}
+}
+
+// tooMany refuses an argument, which may be a device or lack the -- of a flag.
+func tooMany(cmd *cobra.Command, word string) error {
+	hint := ""
+	if f := cmd.Flags().Lookup("device"); f != nil && !f.Changed && isDevice(word) {
+		hint = "did you mean --device " + word + "? "
+	} else if cmd.Flags().Lookup(word) != nil {
+		hint = "did you mean --" + word + "? "
+	}
+	return &train.Error{Text: fmt.Sprintf("%q is one argument too many", word), Hint: hint + helpOf(cmd)}
+}
+
+func isDevice(word string) bool {
+	_, err := device.ParseName(word)
+	return err == nil
+}
+
+// noCommand refuses what is none of the commands below cmd.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return &train.Error{Text: fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0]), Hint: train.Meant(args[0], names) + helpOf(cmd)}
+}
+
+// noFlag says which flag may have been meant; Go's own flags begin with one dash.
+func noFlag(cmd *cobra.Command, e *pflag.NotExistError) (cause, hint string) {
+	written := "--" + e.GetSpecifiedName()
+	if short := e.GetSpecifiedShortnames(); short != "" {
+		written = "-" + short
+	}
+	bare := strings.TrimLeft(written, "-")
+	bare, _, _ = strings.Cut(bare, "=")
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return "there is no flag " + written, strings.Replace(train.Meant(bare, names), "mean ", "mean --", 1) + helpOf(cmd)
+}
+
+func helpOf(cmd *cobra.Command) string { return cmd.CommandPath() + " --help shows what it takes" }
