@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/check"
 	"github.com/warpline-ml/warpline/internal/cpu"
@@ -187,7 +188,15 @@ func TestCheckProgress(t *testing.T) {
 	}
 	k.s.terminal = true
 	k.progress("check")(1, 4, "add")
+	k.progress("check")(1, 4, "add, case 2") // too soon to be seen
 	if text := b.String(); !strings.HasPrefix(text, "\r\x1b[Kcheck") || !strings.Contains(text, "25 %") || !strings.HasSuffix(text, "add") || strings.Contains(text, "\n") {
+		t.Errorf("%q", text)
+	}
+	b.Reset()
+	k.s.shown = time.Time{}
+	k.progress("check")(1, 4, "add, case 3")
+	k.progress("check")(2, 4, "sub")
+	if text := b.String(); strings.Count(text, "\r") != 2 || !strings.Contains(text, "add, case 3") || !strings.HasSuffix(text, "sub") {
 		t.Errorf("%q", text)
 	}
 }

@@ -33,6 +33,7 @@ type screen struct {
 	start   train.Start
 	scoring evaluation
 	shown   time.Time
+	piece   int64   // the one that the live line is in
 	pace    float64 // milliseconds of a step, smoothed
 	loss    float64 // smoothed
 	took    float64 // milliseconds of all steps
@@ -110,7 +111,10 @@ func (s *screen) clear() {
 // passing shows how far something is: on a terminal in the live line, elsewhere now and then in one of the standard error.
 func (s *screen) passing(p render.Progress) {
 	if s.terminal {
-		s.shown = time.Now()
+		if p.Done == s.piece && time.Since(s.shown) < redrawEvery {
+			return
+		}
+		s.shown, s.piece = time.Now(), p.Done
 		s.clear()
 		fmt.Fprint(s.text, p.Line(s.width-1))
 		return

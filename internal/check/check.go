@@ -35,7 +35,7 @@ type Config struct {
 	Short  bool     // without the large shapes
 	Ops    []string // only these, in any case, without the device's promises; none: all
 	Skip   []string // not these
-	// Progress is told of each part before it runs; may be nil.
+	// Progress is told of each part before it runs, and of an operation's before each case; may be nil.
 	Progress func(done, all int, name string)
 }
 
@@ -107,7 +107,8 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	start := time.Now()
 	for i := range parts {
 		if c.Progress != nil {
-			c.Progress(i, len(parts), parts[i].row.Name)
+			s.tell = func(piece string) { c.Progress(i, len(parts), parts[i].row.Name+piece) }
+			s.tell("")
 		}
 		if rep.add(ctx, &parts[i]); rep.Cut || rep.Broken != "" {
 			break

@@ -12,6 +12,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/device/devicetest"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/render"
 )
 
 // lost is a CPU that prepares no products, as if an earlier launch had failed.
@@ -31,11 +32,17 @@ func init() {
 
 func TestReport(t *testing.T) {
 	var parts []string
+	inside := map[string]int{}
 	rep, err := Run(t.Context(), Config{Device: "cpu", Seed: 7, Short: true, Ops: []string{"add", " exp"}, Progress: func(done, all int, name string) {
-		if done != len(parts) || all != 4 {
+		part, piece, in := strings.Cut(name, ", ")
+		if !in {
+			parts = append(parts, part)
+		} else if inside[piece]++; part != parts[done] {
+			t.Errorf("%s in part %s", name, parts[done])
+		}
+		if done != len(parts)-1 || all != 4 {
 			t.Errorf("part %d of %d: %s", done, all, name)
 		}
-		parts = append(parts, name)
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +53,10 @@ func TestReport(t *testing.T) {
 	cases := 0
 	for _, r := range rep.Rows {
 		cases += r.Cases
+		piece := map[string]string{"op": "case", "gradient": "gradient case"}[r.Part]
+		if last := fmt.Sprintf("%s %d", piece, r.Cases); inside[last] == 0 {
+			t.Errorf("%s %s: no word of %s in %v", r.Part, r.Name, last, inside)
+		}
 		if r.Cases == 0 || r.Failed != 0 || r.Part == "op" && (r.Worst <= 0 || r.Worst > 1) {
 			t.Errorf("%+v", r)
 		}
@@ -77,6 +88,17 @@ func TestBroken(t *testing.T) {
 	add, mul := byName["op add"], byName["op mul"]
 	if add.Failed == 0 || add.Failed > add.Cases || !strings.Contains(add.First, "add/") || mul.Failed != 0 || rep.Failed < add.Failed {
 		t.Errorf("%+v\n%+v\n%d failed", add, mul, rep.Failed)
+	}
+	for width := 34; width < 100; width++ { // narrow, a name or a number of failures is never cut
+		table, _, _ := strings.Cut(rep.Text(width), "\nworst:")
+		for line := range strings.Lines(table) {
+			if render.Width(strings.TrimSuffix(line, "\n")) > width || strings.Contains(line, "…") {
+				t.Fatalf("in %d columns: %s", width, line)
+			}
+		}
+		if !strings.Contains(table, "failed") {
+			t.Fatalf("in %d columns\n%s", width, table)
+		}
 	}
 	if text := rep.Text(100); !strings.Contains(text, "FAILED op add: ") || !strings.Contains(text, "repeat with --seed 7") {
 		t.Error(text)

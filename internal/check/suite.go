@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/warpline-ml/warpline/internal/conform"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -13,6 +14,7 @@ type suite struct {
 	runner  *conform.Runner
 	options conform.Options
 	codes   []ir.Code
+	tell    func(piece string) // tells of what is under way in a part
 }
 
 func newSuite(dev device.Device, c Config, codes []ir.Code) (*suite, error) {
@@ -20,7 +22,7 @@ func newSuite(dev device.Device, c Config, codes []ir.Code) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &suite{runner: r, options: conform.Options{Seed: c.Seed, Short: c.Short}, codes: codes}, nil
+	return &suite{runner: r, options: conform.Options{Seed: c.Seed, Short: c.Short}, codes: codes, tell: func(string) {}}, nil
 }
 
 func (s *suite) close() error { return s.runner.Close() }
@@ -45,6 +47,7 @@ func (s *suite) cases(ctx context.Context, row *Row, o conform.Options) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		s.tell(fmt.Sprintf(", case %d", row.Cases+1)) // how many there are only making them tells, which takes half of the time
 		res := s.runner.Run(c)
 		row.Cases++
 		row.Worst = max(row.Worst, res.Share())
@@ -70,6 +73,7 @@ func (s *suite) gradients(ctx context.Context, row *Row, o conform.Options) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		s.tell(fmt.Sprintf(", gradient case %d", row.Cases+1))
 		res := s.runner.Grad(g)
 		row.Cases++
 		row.Worst = max(row.Worst, res.Share())

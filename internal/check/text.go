@@ -11,23 +11,17 @@ import (
 // Text is the report for people.
 func (rep *Report) Text(width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", rep.Device, rep.Model)
-	if rep.Compute != "" {
-		fmt.Fprintf(&b, ", compute capability %s", rep.Compute)
-	}
-	if rep.SMs > 0 {
-		fmt.Fprintf(&b, ", %d multiprocessors", rep.SMs)
-	}
-	fmt.Fprintf(&b, ", %s\n\n", render.Bytes(rep.Memory))
+	b.WriteString(wrapped(width, "%s", rep.title()) + "\n")
 	t := render.Table{
 		Header: []string{"part", "name", "cases", "gradients", "failed", "lowered", "worst", "time"},
 		Right:  []bool{false, false, true, true, true, true, true, true},
+		Spare:  []int{5, 3, 0, 2, 7, 6}, // never the name and the failures
 	}
 	for _, r := range rep.merged() {
 		t.Rows = append(t.Rows, []string{r.Part, r.Name, fmt.Sprint(r.Cases), count(r.gradients), count(r.Failed), count(r.Lowered), share(r.Worst), took(r.Seconds)})
 	}
 	b.WriteString(t.String(width))
-	b.WriteString("\nworst: the greatest error as a share of what the tolerance table allows\n")
+	b.WriteString("\n" + wrapped(width, "worst: the greatest error as a share of what the tolerance table allows"))
 	for _, r := range rep.Rows {
 		if r.Failed > 0 {
 			b.WriteString(wrapped(width, "FAILED %s %s: %d of %d: %s", r.Part, r.Name, r.Failed, r.Cases, r.First))
@@ -38,6 +32,18 @@ func (rep *Report) Text(width int) string {
 	}
 	b.WriteString(wrapped(width, "%s", rep.verdict()))
 	return b.String()
+}
+
+// title is the device and what it is.
+func (rep *Report) title() string {
+	title := rep.Device + ": " + rep.Model
+	if rep.Compute != "" {
+		title += ", compute capability " + rep.Compute
+	}
+	if rep.SMs > 0 {
+		title += fmt.Sprintf(", %d multiprocessors", rep.SMs)
+	}
+	return title + ", " + render.Bytes(rep.Memory)
 }
 
 // wrapped is a paragraph, broken at words.
@@ -110,6 +116,7 @@ func (t *Torch) Text(width int) string {
 	table := render.Table{
 		Header: []string{"job", "shape", "dtype", "here", "PyTorch", "speed ratio", "apart", "allowed"},
 		Right:  []bool{false, false, false, true, true, true, true, true},
+		Spare:  []int{7, 6, 4, 3}, // never the ratio
 	}
 	var failures strings.Builder
 	for _, c := range t.Rows {
@@ -123,5 +130,6 @@ func (t *Torch) Text(width int) string {
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	return fmt.Sprintf("\nbeside PyTorch %s on %s, same inputs, TF32 off; a ratio above 1: faster here\n\n%s%s", t.Version, t.Device, table.String(width), failures.String())
+	return "\n" + wrapped(width, "beside PyTorch %s on %s, same inputs, TF32 off; a ratio above 1: faster here", t.Version, t.Device) +
+		"\n" + table.String(width) + failures.String()
 }

@@ -137,6 +137,22 @@ func TestTableKeepsNumbers(t *testing.T) {
 	}
 }
 
+// TestTableSpares: columns that can be spared go one by one, and nothing is cut that then fits.
+func TestTableSpares(t *testing.T) {
+	table := Table{Header: []string{"part", "name", "cases", "failed"}, Right: []bool{false, false, true, true},
+		Rows: [][]string{{"op", "conv2d_grad_weight", "44", "1"}, {"op", "add"}}, Spare: []int{2, 0}}
+	for width, want := range map[int]string{
+		39: "part  name                cases  failed\n────  ──────────────────  ─────  ──────\nop    conv2d_grad_weight     44       1\nop    add\n",
+		38: "part  name                failed\n────  ──────────────────  ──────\nop    conv2d_grad_weight       1\nop    add\n",
+		26: "name                failed\n──────────────────  ──────\nconv2d_grad_weight       1\nadd\n",
+		20: "name          failed\n────────────  ──────\nconv2d_grad…       1\nadd\n",
+	} {
+		if got := table.String(width); got != want {
+			t.Errorf("in %d columns\n%swant\n%s", width, got, want)
+		}
+	}
+}
+
 func TestTableFits(t *testing.T) {
 	r := testutil.Rand(t)
 	for range 200 {

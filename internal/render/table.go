@@ -1,24 +1,26 @@
 package render
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Table is rows of text under a header, in aligned columns.
 type Table struct {
 	Header []string // none if empty
 	Right  []bool   // columns aligned to the right, as numbers are; the others to the left
 	Rows   [][]string
+	Spare  []int // columns to leave out, in this order, while the lines do not fit
 }
 
 const gap = "  "
 
-// String lays the table out in at most width columns: the widest column is cut
-// until the lines fit, down to four columns each, and numbers only when all else
-// is. Every line ends with a newline.
+// String lays the table out in at most width columns: spare columns are left out
+// and then the widest is cut until the lines fit, down to four columns each, and
+// numbers only when all else is. Every line ends with a newline.
 func (t Table) String(width int) string {
-	rows := t.Rows
-	if len(t.Header) > 0 {
-		rows = append([][]string{t.Header}, rows...)
-	}
+	t = t.fitting(width)
+	rows := t.all()
 	widths := columnWidths(rows)
 	shrink(widths, t.numbers(), width)
 	shrink(widths, nil, width)
@@ -30,6 +32,53 @@ func (t Table) String(width int) string {
 		}
 	}
 	return b.String()
+}
+
+// all is the rows with the header, if there is one.
+func (t Table) all() [][]string {
+	if len(t.Header) == 0 {
+		return t.Rows
+	}
+	return append([][]string{t.Header}, t.Rows...)
+}
+
+// fitting is the table without the spare columns that keep its lines from fitting.
+func (t Table) fitting(width int) Table {
+	var left []int
+	for _, spare := range t.Spare {
+		if lineWidth(columnWidths(t.without(left).all())) <= width {
+			break
+		}
+		left = append(left, spare)
+	}
+	return t.without(left)
+}
+
+// without is the table without some columns.
+func (t Table) without(columns []int) Table {
+	out := Table{Header: dropped(t.Header, columns), Right: dropped(t.Right, columns)}
+	for _, row := range t.Rows {
+		out.Rows = append(out.Rows, dropped(row, columns))
+	}
+	return out
+}
+
+func dropped[E any](row []E, columns []int) (out []E) {
+	for i, e := range row {
+		if !slices.Contains(columns, i) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// lineWidth is that of a line whose columns have these widths.
+func lineWidth(widths []int) int {
+	total := len(gap) * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	return total
 }
 
 func columnWidths(rows [][]string) []int {
@@ -59,11 +108,7 @@ func (t Table) numbers() []int {
 // shrink takes columns off the widest until the line fits, of none more than to
 // its least width.
 func shrink(widths, least []int, limit int) {
-	total := len(gap) * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	for ; total > limit; total-- {
+	for total := lineWidth(widths); total > limit; total-- {
 		widest := -1
 		for i, w := range widths {
 			if w > 4 && (i >= len(least) || w > least[i]) && (widest < 0 || w > widths[widest]) {
