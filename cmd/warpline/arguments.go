@@ -1,12 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -18,7 +18,7 @@ func from(least, most int) cobra.PositionalArgs {
 		case len(args) < least:
 			words := strings.Fields(cmd.Use)
 			example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
-			return &train.Error{Text: words[1+len(args)] + " is missing", Hint: "as in: " + example}
+			return advice.Failf("as in: "+example, "%s is missing", words[1+len(args)])
 		case most >= 0 && len(args) > most:
 			return tooMany(cmd, args[most])
 		}
@@ -34,7 +34,7 @@ func tooMany(cmd *cobra.Command, word string) error {
 	} else if cmd.Flags().Lookup(word) != nil {
 		hint = "did you mean --" + word + "? "
 	}
-	return &train.Error{Text: fmt.Sprintf("%q is one argument too many", word), Hint: hint + helpOf(cmd)}
+	return advice.Failf(hint+helpOf(cmd), "%q is one argument too many", word)
 }
 
 func isDevice(word string) bool {
@@ -53,7 +53,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return &train.Error{Text: fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0]), Hint: train.Meant(args[0], names) + helpOf(cmd)}
+	return advice.Failf(train.Meant(args[0], names)+helpOf(cmd), "there is no command %q", cmd.CommandPath()+" "+args[0])
 }
 
 // noFlag says which flag may have been meant; Go's own flags begin with one dash.

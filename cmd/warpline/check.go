@@ -175,7 +175,7 @@ func (k *checking) conform() (err error) {
 			return err
 		}
 	}
-	fmt.Fprint(k.s.text, k.report.Text(k.width()))
+	fmt.Fprint(k.s.text, k.report.Text(k.s.tableWidth()))
 	return err
 }
 
@@ -193,7 +193,7 @@ func (k *checking) compare() error {
 			return err
 		}
 	}
-	fmt.Fprint(k.s.text, k.beside.Text(k.width()))
+	fmt.Fprint(k.s.text, k.beside.Text(k.s.tableWidth()))
 	return nil
 }
 
@@ -211,7 +211,7 @@ func (k *checking) probe() (err error) {
 			return err
 		}
 	}
-	fmt.Fprint(k.s.text, check.ProbesText(k.probes, k.width()))
+	fmt.Fprint(k.s.text, check.ProbesText(k.probes, k.s.tableWidth()))
 	return nil
 }
 
@@ -272,14 +272,6 @@ func (k *checking) summary() any {
 		*check.Report
 		Record string `json:"record,omitempty"`
 	}{true, k.report, k.file}
-}
-
-// width is the terminal's, or room enough for the tables.
-func (k *checking) width() int {
-	if k.s.terminal {
-		return k.s.width
-	}
-	return 100
 }
 
 // progress shows which piece of a part is under way: on a terminal in the live line, elsewhere now and then in one of the

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/simrun"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -270,6 +271,23 @@ func TestTerminal(t *testing.T) {
 	}
 	if !strings.Contains(drawn, "loss 2.0000") || !strings.Contains(drawn, "500 samples/s") || !strings.Contains(drawn, "ETA 40.0 ms") {
 		t.Errorf("drawn %q", drawn)
+	}
+}
+
+// TestHung: on a terminal every line fits, and what has columns goes on in the last of them.
+func TestHung(t *testing.T) {
+	s := &screen{width: 40}
+	const text = "a finding that is wider than forty columns\n  source    k.cu:7  y[i] = x[i - 1] + x[i + 1];"
+	if got := s.hung(text); got != text || s.tableWidth() != widestTable {
+		t.Errorf("%q", got)
+	}
+	s.terminal = true
+	want := "a finding that is wider than forty\n  columns\n  source    k.cu:7  y[i] = x[i - 1] +\n                    x[i + 1];"
+	if got := s.hung(text); got != want || s.tableWidth() != 40 {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if text := simrun.CardsText(simrun.Cards(), 80); !strings.Contains(text, "GeForce RTX 3090") || strings.Contains(text, "…") {
+		t.Errorf("in 80 columns\n%s", text)
 	}
 }
 

@@ -101,6 +101,29 @@ func (s *screen) wrapped(text string) string {
 	return text
 }
 
+// widestTable is room enough for any table.
+const widestTable = 100
+
+// tableWidth is the terminal's width, or room enough.
+func (s *screen) tableWidth() int {
+	if s.terminal {
+		return s.width
+	}
+	return widestTable
+}
+
+// hung is a text for the terminal, each of its lines broken at words; what has columns goes on in the last of them.
+func (s *screen) hung(text string) string {
+	if !s.terminal {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = render.Wrap(line, s.width, max(2, lastColumn(line, s.width)))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // clear wipes the live line.
 func (s *screen) clear() {
 	if s.terminal {

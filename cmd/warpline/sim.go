@@ -68,7 +68,7 @@ func newSimRun() *cobra.Command {
 	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, as cards since Volta may run them")
 	f.StringVar(&c.Numerics, "numerics", "float32", "of tensor cores: float32, exact, or truncating as A100 and H100 do")
 	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e9)")
-	f.StringArrayVar(&c.Outs, "out", nil, "K=c.npy: write argument K, from 0, to a file; may be repeated")
+	f.StringArrayVar(&c.Outs, "out", nil, "K: show the start of argument K, from 0, behind the run; K=c.npy: write it to a file too; may be repeated")
 	return cmd
 }
 
@@ -106,7 +106,7 @@ func showSim(s *screen, r *simrun.Result) error {
 	if err := s.emit(r); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(s.text, r.Text(max(s.width, 100))); err != nil {
+	if _, err := fmt.Fprint(s.text, s.hung(r.Text(max(s.width, widestTable)))); err != nil {
 		return s.unwritten(err)
 	}
 	if r.Found > 0 {
@@ -130,7 +130,7 @@ func newSimExplain() *cobra.Command {
 			if err := s.emit(l); err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(s.text, l.Text(max(s.width, 100)))
+			_, err = fmt.Fprint(s.text, s.hung(l.Text(s.tableWidth())))
 			return s.unwritten(err)
 		},
 	}
@@ -151,7 +151,7 @@ func newSimCards() *cobra.Command {
 					return err
 				}
 			}
-			_, err := fmt.Fprint(s.text, simrun.CardsText(list, max(s.width, 100)))
+			_, err := fmt.Fprint(s.text, s.hung(simrun.CardsText(list, s.tableWidth())))
 			return s.unwritten(err)
 		},
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -142,18 +144,18 @@ func (j *job) place(i int, a *argument) (err error) {
 	return j.dev.Write(a.addr, data)
 }
 
-// out is an argument to write to a file.
+// out is an argument to show, and to write to a file if there is a path.
 type out struct {
 	arg  int
 	path string
 }
 
 func parseOuts(list []string, words []word) (outs []out, err error) {
-	const hint = "give --out K=c.npy, where K is the number of a buffer, counted from 0"
+	const hint = "give --out K to see a buffer, or K=c.npy to have it in a file, where K is its number, counted from 0"
 	taken := map[string]bool{}
 	for _, s := range list {
-		k, path, ok := strings.Cut(s, "=")
-		if !ok || path == "" {
+		k, path, file := strings.Cut(s, "=")
+		if file && path == "" {
 			return nil, advice.Failf(hint, "--out %s is not K=FILE", s)
 		}
 		n, err := strconv.Atoi(k)
@@ -164,8 +166,11 @@ func parseOuts(list []string, words []word) (outs []out, err error) {
 			return nil, advice.Failf(hint, "--out %s: there are %d arguments, 0 to %d", s, len(words), len(words)-1)
 		case words[n].kind == scalar || words[n].kind == null:
 			return nil, advice.Failf(hint, "--out %s: argument %d, %q, is not a buffer", s, n, words[n].text)
-		case taken[path]:
+		case file && taken[path]:
 			return nil, advice.Failf("name another file", "--out %s: another argument goes to the same file", s)
+		}
+		if folder, err := os.Stat(filepath.Dir(path)); file && (err != nil || !folder.IsDir()) {
+			return nil, advice.Failf("make it, or name another file", "--out %s: there is no folder %s", s, filepath.Dir(path))
 		}
 		taken[path] = true
 		outs = append(outs, out{n, path})
@@ -173,7 +178,7 @@ func parseOuts(list []string, words []word) (outs []out, err error) {
 	return outs, nil
 }
 
-// writeOuts writes the buffers that were asked for, and a short view of each into the result.
+// writeOuts writes the buffers that were asked for to files, and a short view of each into the result.
 func (j *job) writeOuts(r *Result) error {
 	for _, o := range j.outs {
 		a := &j.args[o.arg]
@@ -188,10 +193,20 @@ func (j *job) writeOuts(r *Result) error {
 		if a.elem.half() {
 			file.DType, file.Data = elems["f32"].numpy, widen(a.elem, data)
 		}
-		if err := durable.WriteFile(o.path, func(w io.Writer) error { return npy.Write(w, file) }); err != nil {
-			return advice.Failf("check the folder and the room on the disk", "cannot write: %v", err)
+		if err := o.write(file); err != nil {
+			return err
 		}
 		r.Outs = append(r.Outs, Out{Arg: o.arg, File: o.path, Type: a.elem.name, Shape: a.shape, First: first(elemOf(file.DType), file.Data)})
+	}
+	return nil
+}
+
+func (o *out) write(a *npy.Array) error {
+	if o.path == "" {
+		return nil
+	}
+	if err := durable.WriteFile(o.path, func(w io.Writer) error { return npy.Write(w, a) }); err != nil {
+		return advice.Failf("check the folder and the room on the disk", "cannot write: %v", err)
 	}
 	return nil
 }

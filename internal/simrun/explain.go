@@ -122,7 +122,7 @@ func (l *Listing) Text(width int) string {
 func (k *Kernel) text(width int, runs bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", k.Name)
-	t := render.Table{Header: []string{"", "parameter", "type", "bytes", "takes"}, Right: []bool{true, false, false, true, false}}
+	t := render.Table{Header: []string{"", "parameter", "type", "bytes", "takes"}, Right: []bool{true, false, false, true, false}, Spare: []int{3, 1}}
 	for i, p := range k.Params {
 		t.Rows = append(t.Rows, []string{fmt.Sprint(i), p.Name, p.Type, fmt.Sprint(p.Bytes), p.Takes})
 	}
@@ -177,11 +177,11 @@ func Cards() (list []Card) {
 
 // CardsText is a table of the cards.
 func CardsText(list []Card, width int) string {
-	t := render.Table{Header: []string{"card", "model", "CC", "memory", "SMs", "threads/SM", "shared/SM", "a block"},
-		Right: []bool{false, false, true, true, true, true, true, true}}
+	t := render.Table{Header: []string{"card", "model", "CC", "memory", "SMs", "threads", "shared", "a block"},
+		Right: []bool{false, false, true, true, true, true, true, true}, Spare: []int{1, 2, 4, 6, 5}}
 	for _, c := range list {
 		t.Rows = append(t.Rows, []string{c.Name, c.Model, c.Compute, render.Bytes(c.Memory), fmt.Sprint(c.SMs), fmt.Sprint(c.ThreadsPerSM),
 			render.Bytes(int64(c.SharedPerSM)), render.Bytes(int64(c.SharedPerBlock))})
 	}
-	return t.String(width)
+	return t.String(width) + "\nthreads and shared memory of a multiprocessor (SM), and what one block may have of the latter; CC: compute capability\n"
 }

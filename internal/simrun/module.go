@@ -105,11 +105,26 @@ func (f *file) kernels() (list []*ptx.Func) {
 	return list
 }
 
-// dynamic is whether the file declares shared memory whose size a launch gives.
-func (f *file) dynamic() bool {
-	for v := range f.module.Vars() {
-		if v.Space == ptx.Shared && v.Size() == 0 {
-			return true
+// dynamic is whether a function, or one that it calls, names shared memory whose size a launch gives. Seen are those that
+// were looked at.
+func (f *file) dynamic(fn *ptx.Func, seen map[*ptx.Func]bool) bool {
+	if fn == nil || seen[fn] {
+		return false
+	}
+	seen[fn] = true
+	for in := range fn.Insts() {
+		for _, a := range in.Args {
+			if addr, ok := a.(*ptx.Addr); ok {
+				a = addr.Base
+			}
+			if s, ok := a.(*ptx.Sym); ok && s.Var != nil && s.Var.Space == ptx.Shared && s.Var.Size() == 0 {
+				return true
+			}
+		}
+		if c, ok := in.Call(); ok {
+			if s, ok := c.Target.(*ptx.Sym); ok && f.dynamic(f.module.Callee(s.Name), seen) {
+				return true
+			}
 		}
 	}
 	return false

@@ -53,10 +53,10 @@ type Class struct {
 	Count uint64 `json:"count"`
 }
 
-// Out is a buffer that was written to a file.
+// Out is a buffer that was asked for.
 type Out struct {
 	Arg   int      `json:"arg"`
-	File  string   `json:"file"`
+	File  string   `json:"file"` // empty: it was to be seen only
 	Type  string   `json:"type"` // on the device
 	Shape []int    `json:"shape"`
 	First []string `json:"first"` // elements

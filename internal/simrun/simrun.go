@@ -38,7 +38,7 @@ type Config struct {
 	Numerics  string   // of tensor cores: float32, exact or truncating; empty: float32
 	StepLimit int64    // instructions of all warps of one block; 0: DefaultStepLimit
 	Args      []string // the kernel's arguments as words
-	Outs      []string // "K=c.npy": argument K, from 0, goes to c.npy
+	Outs      []string // "K": argument K, from 0, is shown; "K=c.npy": it goes to c.npy too
 
 	Progress func(kernel string, done, all int64) // told now and then how many blocks have ended, on its own goroutine; may be nil
 }
@@ -68,12 +68,14 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		r.Notes = append(r.Notes, "interrupted: findings and counts are of the blocks that had ended, and no output is written")
 		return r, ctx.Err()
 	}
-	if j.shared == 0 && j.file.dynamic() {
-		r.Notes = append(r.Notes, "the file declares dynamic shared memory, and none is given: --shared does, or --meta for Triton's files")
+	if j.shared == 0 && j.file.dynamic(j.file.module.Func(j.kernel.Name), map[*ptx.Func]bool{}) {
+		r.Notes = append(r.Notes, "the kernel uses dynamic shared memory, and none is given: --shared does, or --meta for Triton's files")
 	}
 	if fault != nil {
 		for _, o := range j.outs {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s is not written: the kernel did not end", o.path))
+			if o.path != "" {
+				r.Notes = append(r.Notes, fmt.Sprintf("%s is not written: the kernel did not end", o.path))
+			}
 		}
 		return r, nil
 	}

@@ -379,3 +379,59 @@ func TestHints(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
+
+// TestDynamic: that shared memory has no size is noted for the kernels that use it, also by a function that they call.
+func TestDynamic(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "k.ptx", `.version 7.4
+.target sm_80
+.address_size 64
+.extern .shared .align 4 .b8 pool[];
+.func zero()
+{
+.reg .b32 %r;
+mov.u32 %r, pool;
+ret;
+}
+.visible .entry direct()
+{
+.reg .b32 %r;
+mov.u32 %r, 1;
+st.shared.u32 [pool], %r;
+ret;
+}
+.visible .entry calls()
+{
+call zero, ();
+ret;
+}
+.visible .entry without()
+{
+ret;
+}
+`)
+	for kernel, want := range map[string]bool{"direct": true, "calls": true, "without": false} {
+		for _, shared := range []int{-1, 64} {
+			r, err := Run(t.Context(), Config{File: "k.ptx", Kernel: kernel, Block: "1", Shared: shared})
+			if err != nil {
+				t.Fatalf("%s: %v", kernel, err)
+			}
+			if noted := strings.Contains(strings.Join(r.Notes, "\n"), "dynamic shared memory"); noted != (want && shared < 0) {
+				t.Errorf("%s with %d bytes: notes %q", kernel, shared, r.Notes)
+			}
+		}
+	}
+}
+
+// TestShow shows a buffer that goes to no file.
+func TestShow(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "k.ptx", ".version 7.4\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 x)\n{\nret;\n}\n")
+	r, err := Run(t.Context(), Config{File: "k.ptx", Block: "4", Args: []string{"f32[4]=1.5"}, Outs: []string{"0"}})
+	if err != nil || len(r.Outs) != 1 || strings.Join(r.Outs[0].First, " ") != "1.5 1.5 1.5 1.5" || !strings.Contains(r.Text(100), "argument 0, f32[4]: 1.5 1.5 1.5 1.5\n") {
+		t.Errorf("%v, %+v", err, r)
+	}
+	if files, err := os.ReadDir("."); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+}

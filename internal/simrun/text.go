@@ -27,7 +27,11 @@ func (r *Result) Text(width int) string {
 		if len(o.First) == shown {
 			more = " …"
 		}
-		fmt.Fprintf(&b, "argument %d, %s%s, is in %s: %s%s\n", o.Arg, o.Type, shapeText(o.Shape), o.File, strings.Join(o.First, " "), more)
+		place := ""
+		if o.File != "" {
+			place = ", is in " + o.File
+		}
+		fmt.Fprintf(&b, "argument %d, %s%s%s: %s%s\n", o.Arg, o.Type, shapeText(o.Shape), place, strings.Join(o.First, " "), more)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
