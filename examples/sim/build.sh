@@ -1,10 +1,23 @@
 #!/bin/sh
-# Compiles the examples with clang alone, without a header, library or tool of NVIDIA's. Debian: apt-get install clang-19
+# Compiles kernels with clang alone, without a header, library or tool of NVIDIA's: those of this folder, or the files named,
+#
+#	sh build.sh my.cu   # writes my.ptx
+#
+# Debian: apt-get install clang-19; CLANG names another one.
 set -eu
-cd "$(dirname "$0")"
-for k in sum sum_bug tour; do
-	clang-19 -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx74 \
+clang=${CLANG:-clang-19}
+here=$(cd "$(dirname "$0")" && pwd)
+
+compile() {
+	"$clang" -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx74 \
 		-O3 -ffp-contract=on -gline-directives-only -ffile-prefix-map="$PWD"=. \
-		-ffile-prefix-map="$(clang-19 -print-resource-dir)"=clang -S "$k.cu" -o "$k.ptx"
-done
+		-ffile-prefix-map="$("$clang" -print-resource-dir)"=clang -I "$here" -S "$1" -o "${1%.cu}.ptx"
+}
+
+if [ $# -gt 0 ]; then
+	for file; do compile "$file"; done
+	exit
+fi
+cd "$here"
+for k in sum sum_bug tour; do compile "$k.cu"; done
 sha256sum cuda.h *.cu sum.ptx sum_bug.ptx tour.ptx > build.sha256 # a test compares: whoever edits a source builds again

@@ -11,7 +11,7 @@
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
 #define __restrict__ __restrict
-#define __WORD __device__ __forceinline__
+#define __WORD __device__ __forceinline__ __attribute__((nodebug)) // what is found in a word is of the line that has it
 #include <__clang_cuda_builtin_vars.h> // threadIdx, blockIdx, blockDim, gridDim, warpSize
 
 typedef __SIZE_TYPE__ size_t;

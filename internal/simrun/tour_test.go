@@ -42,6 +42,17 @@ func TestExamplesAreBuilt(t *testing.T) {
 	}
 }
 
+// TestWordsAreTheCallers: what is found inside a word of cuda.h is of the line that uses it, here a shuffle in half a warp.
+func TestWordsAreTheCallers(t *testing.T) {
+	r, err := Run(t.Context(), Config{File: filepath.Join(examples, "tour.ptx"), Kernel: "dot", Block: "48", Args: []string{"f32[192]=1", "f32[192]=1", "f32[1]=0", "i32:48"}})
+	if err != nil || r.Found == 0 {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	if f := r.Findings[0]; f.SourceText != "v += __shfl_down_sync(~0u, v, o);" {
+		t.Errorf("%s: %s", f.Source, f.SourceText)
+	}
+}
+
 // tourist runs kernels of tour.ptx under all checks, in several orders.
 type tourist struct {
 	*testing.T
