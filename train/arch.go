@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/model"
@@ -101,12 +102,26 @@ func (a *arch) title() string { return a.kind().title(a) }
 // sizes is what the shapes of weights tell.
 func (a *arch) sizes() string { return a.kind().sizes(a) }
 
+// runIn names a folder in dir that is a run's, if there is one: the newest.
+func runIn(dir string) string {
+	var found string
+	var newest time.Time
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(filepath.Join(path, configFile)); err == nil && info.ModTime().After(newest) {
+			found, newest = ", such as "+path, info.ModTime()
+		}
+	}
+	return found
+}
+
 // readConfig reads config.json of a folder.
 func readConfig(dir string) (*file, error) {
 	path := filepath.Join(dir, configFile)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fail("give the folder of a run", "%s has no %s", dir, configFile)
+		return nil, fail("give the folder of a run"+runIn(dir), "%s has no %s", dir, configFile)
 	}
 	if err != nil {
 		return nil, explain(err, "give the folder of a run")

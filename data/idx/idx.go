@@ -59,6 +59,9 @@ func parse(path string) (*idxfile.File, error) {
 // OpenDir reads the set of a folder by MNIST's file names (train-images-idx3-ubyte and so on, plain or with .gz; a dot
 // may stand before idx). Where the folder has only one of the two sets, that is train, and test is nil.
 func OpenDir(dir string) (train, test data.Source[data.Pair], err error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, nil, err
+	}
 	if train, err = openPart(dir, "train"); err != nil {
 		return nil, nil, err
 	}

@@ -116,6 +116,13 @@ func TestOpenDir(t *testing.T) {
 	}
 }
 
+// TestNoFolder: that there is no such folder is not that it lacks files.
+func TestNoFolder(t *testing.T) {
+	if _, _, err := OpenDir(filepath.Join(t.TempDir(), "mnits")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "mnits") || strings.Contains(err.Error(), "train-images") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestBadFiles(t *testing.T) {
 	dir := t.TempDir()
 	x, y := write(t, dir, "x", images), write(t, dir, "y", labels)

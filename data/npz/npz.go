@@ -41,13 +41,18 @@ func open(path string) (data.Source[data.Pair], error) {
 	}
 	images, err := a.Array("images")
 	if err != nil {
-		return nil, err
+		return nil, named(err)
 	}
 	labels, err := a.Array("labels")
 	if err != nil {
-		return nil, err
+		return nil, named(err)
 	}
 	return pair(images, labels)
+}
+
+// named is an error of reading an array, with the names that arrays should have.
+func named(err error) error {
+	return fmt.Errorf("%w; write it by numpy.savez(path, images=x, labels=y)", err)
 }
 
 func pair(images, labels *npy.Array) (data.Source[data.Pair], error) {

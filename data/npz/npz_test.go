@@ -86,8 +86,8 @@ func TestBadArchives(t *testing.T) {
 		members []npy.Member
 		want    string
 	}{
-		"no labels":        {[]npy.Member{{Name: "images", Array: good}}, "labels"},
-		"no images":        {[]npy.Member{{Name: "labels", Array: labels}}, "images"},
+		"no labels":        {[]npy.Member{{Name: "images", Array: good}}, "images=x, labels=y"},
+		"no images":        {[]npy.Member{{Name: "labels", Array: labels}}, "images=x, labels=y"},
 		"three axes":       {[]npy.Member{{Name: "images", Array: image("|u1", 1, 2, 2, 2)}, {Name: "labels", Array: labels}}, "reshape them to"},
 		"float64":          {[]npy.Member{{Name: "images", Array: image("<f8", 8, 2, 1, 2, 2)}, {Name: "labels", Array: labels}}, "save them as float32"},
 		"float labels":     {[]npy.Member{{Name: "images", Array: good}, {Name: "labels", Array: image("<f4", 4, 2)}}, "save them as integers"},
