@@ -95,6 +95,7 @@ func TestPyTorchModels(t *testing.T) {
 	env := fresh(t, "cpu")
 	model := nn.Sequential{nn.NewLinear(env, 4, 3), nn.ReLU{}}
 	use(nn.NewLinear(env, 4, 3), nn.NewLinearNoBias(env, 4, 3), nn.NewConv2d(env, 1, 8, 3, nn.ConvConfig{Padding: 1}))
+	use(nn.NewConv2d(env, 1, 8, 3, nn.ConvConfig{NoBias: true}))
 	use(nn.NewBatchNorm(env, 8), nn.NewLayerNorm(env, 8), nn.NewRMSNorm(env, 8), nn.NewEmbedding(env, 10, 8))
 	use(nn.Dropout{P: 0.1}, nn.NewAttention(env, 8, nn.AttentionConfig{Heads: 2, Causal: true}))
 	use(nn.MaxPool2d{Kernel: 2}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.NewParam(env.Ones(3)), tensor.NewBuffer(env.Zeros(3)))
@@ -106,6 +107,20 @@ func TestPyTorchModels(t *testing.T) {
 	}
 	if err := ckpt.LoadModel(path, model); err != nil {
 		t.Fatal(err)
+	}
+	net := struct {
+		Body nn.Sequential `nn:"body"`
+		Head *nn.Linear    `nn:"head"`
+	}{model, nn.NewLinear(env, 8, 5)}
+	if err := ckpt.SaveModel(path, net); err != nil {
+		t.Fatal(err)
+	}
+	if err := ckpt.LoadModel(path, net); err != nil {
+		t.Fatal(err)
+	}
+	net.Head = nn.NewLinear(env, 8, 3)
+	if err := ckpt.LoadModel(path, net); err == nil {
+		t.Error("the old head was loaded into the new one")
 	}
 	gpu := fresh(t, "null:a100-80")
 	nn.To(gpu, model)
@@ -136,6 +151,28 @@ func TestPyTorchTraining(t *testing.T) {
 	use(env.On(q), env.Device().Memory().Used, env.Device().Memory().Peak, env.Device().EmptyCache())
 	env.Device().ResetPeak()
 	env.Sync()
+	step, schedule, dir := 0, optim.Warmup(5, optim.Constant(1e-3)), t.TempDir()
+	s := &ckpt.State{Model: model, Optimizer: opt}
+	for b, err := range data.Batches(env, train, data.Config{Size: 2}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt.SetLR(schedule(step))
+		for mb := range data.Split(b, 4) {
+			loss := nn.CrossEntropy(model.Forward(mb.X), mb.Y)
+			loss.Scale(mb.Fraction()).Backward()
+		}
+		if norm := opt.Step().Norm(); !(norm > 0) {
+			t.Errorf("the gradients have norm %v", norm)
+		}
+		step++
+	}
+	if _, err := ckpt.Save(dir, s); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ckpt.Latest(dir, s); err != nil {
+		t.Error(err)
+	}
 	_, err := env.Try(func(env *tensor.Env) *tensor.Tensor { return env.Ones(2).Add(env.Ones(3)) })
 	if err == nil {
 		t.Error("shapes 2 and 3 were added")
