@@ -51,8 +51,9 @@ var devices = struct {
 	byName map[string]*Device
 }{byName: map[string]*Device{}}
 
-// Open returns the root env of a device: "cpu", "null:a100-80", "null:1", "cuda:0". The same name gives the same device.
-// The env records and trains.
+// Open returns the root env of a device: "cpu"; "cuda:0", the first card; "sim:0" or "sim:h100-80", a simulated one;
+// "null:a100-80", which computes nothing and tells how much memory that card would need. The same name gives the same
+// device. The env records and trains.
 func Open(name string) (*Env, error) {
 	d, err := openDevice(name)
 	if err != nil {
