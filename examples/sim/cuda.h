@@ -152,7 +152,9 @@ __WORD unsigned long long atomicCAS(unsigned long long *p, unsigned long long ol
 __WORD int __popc(unsigned v) { return __builtin_popcount(v); }
 __WORD int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
 __WORD int __clz(int v) { return v ? __builtin_clz(v) : 32; }
+__WORD int __clzll(long long v) { return v ? __builtin_clzll(v) : 64; }
 __WORD int __ffs(int v) { return __builtin_ffs(v); }
+__WORD int __ffsll(long long v) { return __builtin_ffsll(v); }
 __WORD unsigned __brev(unsigned v) { return __builtin_bitreverse32(v); }
 __WORD int __float_as_int(float v) { return __builtin_bit_cast(int, v); }
 __WORD unsigned __float_as_uint(float v) { return __builtin_bit_cast(unsigned, v); }
@@ -160,7 +162,11 @@ __WORD float __int_as_float(int v) { return __builtin_bit_cast(float, v); }
 __WORD float __uint_as_float(unsigned v) { return __builtin_bit_cast(float, v); }
 __WORD int __mulhi(int a, int b) { return (long long)a * b >> 32; }
 __WORD unsigned __umulhi(unsigned a, unsigned b) { return (unsigned long long)a * b >> 32; }
+__WORD long long __double_as_longlong(double v) { return __builtin_bit_cast(long long, v); }
+__WORD double __longlong_as_double(long long v) { return __builtin_bit_cast(double, v); }
 template <class T> __WORD T __ldg(const T *p) { return *p; }
+__WORD void *memset(void *p, int v, size_t n) { return __builtin_memset(p, v, n); }
+__WORD void *memcpy(void *to, const void *from, size_t n) { return __builtin_memcpy(to, from, n); }
 
 // Numbers. min and max take two of one type.
 template <class T> __WORD T min(T a, T b) { return b < a ? b : a; }
@@ -174,7 +180,24 @@ __WORD float floorf(float v) { return __builtin_floorf(v); }
 __WORD float ceilf(float v) { return __builtin_ceilf(v); }
 __WORD float truncf(float v) { return __builtin_truncf(v); }
 __WORD float rintf(float v) { return __builtin_rintf(v); }
+__WORD float roundf(float v) { return __builtin_copysignf(truncf(fabsf(v) + (fabsf(v) < 0x1p23f ? 0x1.fffffep-2f : 0)), v); } // halves go away from 0
+__WORD float copysignf(float a, float b) { return __builtin_copysignf(a, b); }
 __WORD float sqrtf(float v) { return __nvvm_sqrt_rn_f(v); }
+__WORD bool isnan(float v) { return v != v; }
+__WORD bool isinf(float v) { return fabsf(v) == __builtin_inff(); }
+__WORD bool isfinite(float v) { return fabsf(v) < __builtin_inff(); }
+__WORD float __saturatef(float v) { return __nvvm_saturate_f(v); }
+__WORD float __fadd_rn(float a, float b) { return __nvvm_add_rn_f(a, b); } // never joined to a fused multiply-add
+__WORD float __fmul_rn(float a, float b) { return __nvvm_mul_rn_f(a, b); }
+__WORD float __fmaf_rn(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
+__WORD float __fdiv_rn(float a, float b) { return __nvvm_div_rn_f(a, b); }
+__WORD float __frcp_rn(float v) { return __nvvm_rcp_rn_f(v); }
+__WORD float __fsqrt_rn(float v) { return __nvvm_sqrt_rn_f(v); }
+__WORD float __int2float_rn(int v) { return v; }
+__WORD int __float2int_rn(float v) { return __nvvm_f2i_rn(v); }
+__WORD int __float2int_rz(float v) { return __nvvm_f2i_rz(v); }
+__WORD int __float2int_rd(float v) { return __nvvm_f2i_rm(v); }
+__WORD int __float2int_ru(float v) { return __nvvm_f2i_rp(v); }
 __WORD double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 __WORD double fmin(double a, double b) { return __builtin_fmin(a, b); }
 __WORD double fmax(double a, double b) { return __builtin_fmax(a, b); }
@@ -183,6 +206,13 @@ __WORD double sqrt(double v) { return __nvvm_sqrt_rn_d(v); }
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
 #define FLT_MAX __FLT_MAX__
+#define FLT_MIN __FLT_MIN__
+#define FLT_EPSILON __FLT_EPSILON__
+#define INT_MAX __INT_MAX__
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX (2u * INT_MAX + 1)
+#define M_PI 3.14159265358979323846
+#define NULL nullptr
 
 // Approximations of the special function unit: relative errors of some 2^-21, those of CUDA's own functions are smaller.
 __WORD float rsqrtf(float v) { return __nvvm_rsqrt_approx_f(v); }
@@ -197,6 +227,11 @@ __WORD float tanhf(float v) {
 	float r;
 	asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(v)); // 2^-11
 	return r;
+}
+__WORD float erff(float v) { // Abramowitz and Stegun 7.1.26: absolute error 5e-7
+	float t = 1 / fmaf(0.3275911f, fabsf(v), 1);
+	float p = fmaf(fmaf(fmaf(fmaf(1.061405429f, t, -1.453152027f), t, 1.421413741f), t, -0.284496736f), t, 0.254829592f) * t;
+	return copysignf(1 - p * expf(-v * v), v);
 }
 __WORD float __expf(float v) { return expf(v); }
 __WORD float __logf(float v) { return logf(v); }
@@ -217,6 +252,13 @@ __WORD half __hfma(half a, half b, half c) {
 	asm("fma.rn.f16 %0, %1, %2, %3;" : "=h"(r) : "h"(x), "h"(y), "h"(z));
 	return __builtin_bit_cast(half, r);
 }
+__WORD half2 make_half2(half x, half y) { return {x, y}; }
+__WORD half2 __floats2half2_rn(float x, float y) { return {(half)x, (half)y}; }
+__WORD half2 __half2half2(half v) { return {v, v}; }
+__WORD float2 __half22float2(half2 v) { return {v.x, v.y}; }
+__WORD half2 __hadd2(half2 a, half2 b) { return {__hadd(a.x, b.x), __hadd(a.y, b.y)}; }
+__WORD half2 __hmul2(half2 a, half2 b) { return {__hmul(a.x, b.x), __hmul(a.y, b.y)}; }
+__WORD half2 __hfma2(half2 a, half2 b, half2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; }
 struct __nv_bfloat16 { unsigned short bits; };
 __WORD float __bfloat162float(__nv_bfloat16 v) { return __uint_as_float((unsigned)v.bits << 16); }
 __WORD __nv_bfloat16 __float2bfloat16(float v) {

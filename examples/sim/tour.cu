@@ -106,3 +106,22 @@ extern "C" __global__ void functions(const float *x, float *out) {
 	if (threadIdx.x == 3)
 		printf("thread %d of block %u has %g and %.3f: %s\n", 3, blockIdx.x, v, fma((double)v, 2.0, 1.0), "done");
 }
+
+// rounding writes what the words that round give for x, twelve for each.
+extern "C" __global__ void rounding(const float *x, float *out) {
+	float v = x[threadIdx.x], *o = out + 12 * threadIdx.x;
+	memset(o, 0, 12 * sizeof(float));
+	o[0] = roundf(v);
+	o[1] = __float2int_rn(v) + 100 * __float2int_rd(v);
+	o[2] = __float2int_rz(v) + 100 * __float2int_ru(v);
+	o[3] = __fadd_rn(__fmul_rn(v, v), __frcp_rn(v));
+	o[4] = __fdiv_rn(v, 3) + __fsqrt_rn(fabsf(v)) + __fmaf_rn(v, 2, 1);
+	o[5] = __saturatef(v) + copysignf(2, v);
+	o[6] = isnan(v / 0 - v / 0) + 2 * isinf(v / 0) + 4 * isfinite(v);
+	o[7] = __clzll(1LL << threadIdx.x) + 100 * __ffsll(1LL << threadIdx.x);
+	o[8] = erff(v);
+	float2 h = __half22float2(__hfma2(__half2half2(__float2half(v)), __floats2half2_rn(2, 4), __hadd2(make_half2(1, 2), __hmul2(make_half2(3, 4), make_half2(1, 2)))));
+	o[9] = h.x;
+	o[10] = h.y;
+	o[11] = (float)(__longlong_as_double(__double_as_longlong(M_PI)) * (v < FLT_MAX && INT_MIN < 0 && UINT_MAX > 0));
+}

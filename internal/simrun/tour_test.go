@@ -198,4 +198,21 @@ func (r tourist) functions() {
 			table[i%4]*min(x, 1.5), math.Tanh(x), float64(v[i^1]))
 	}
 	r.near("functions", got, want, 1e-3)
+	r.rounding()
+}
+
+// rounding compares what the words that round give with package math; the half between two numbers is among them.
+func (r tourist) rounding() {
+	v := make([]float32, 32)
+	for i := range v {
+		v[i] = float32(i-17)/4 + 0.25*float32(i/17) // without 0
+	}
+	got := r.run(Config{Kernel: "rounding", Block: "32", Args: []string{r.save("v.npy", "<f4", v), "f32[384]"}}, 1)
+	var want []float64
+	for i := range v {
+		x := float64(v[i])
+		want = append(want, math.Round(x), math.RoundToEven(x)+100*math.Floor(x), math.Trunc(x)+100*math.Ceil(x), x*x+1/x,
+			x/3+math.Sqrt(math.Abs(x))+2*x+1, min(max(x, 0), 1)+math.Copysign(2, x), 7, float64(63-i+100*(i+1)), math.Erf(x), 2*x+4, 4*x+10, math.Pi)
+	}
+	r.near("rounding", got, want, 1e-6)
 }
