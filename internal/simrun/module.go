@@ -130,7 +130,7 @@ func (f *file) dynamic(fn *ptx.Func, seen map[*ptx.Func]bool) bool {
 	return false
 }
 
-// choose finds the kernel that is meant.
+// choose finds the kernel that is meant, by the name that it has in the file or in C++.
 func (f *file) choose(name string, m *meta) (*ptx.Func, error) {
 	list := f.kernels()
 	if len(list) == 0 {
@@ -142,15 +142,24 @@ func (f *file) choose(name string, m *meta) (*ptx.Func, error) {
 	if name == "" && len(list) == 1 {
 		return list[0], nil
 	}
-	var names []string
+	var names, mangled []string
+	var as *ptx.Func
 	for _, fn := range list {
 		if fn.Name == name {
 			return fn, nil
 		}
+		if strings.HasPrefix(fn.Name, fmt.Sprintf("_Z%d%s", len(name), name)) {
+			as, mangled = fn, append(mangled, fn.Name)
+		}
 		names = append(names, fn.Name)
 	}
-	if name == "" {
+	switch {
+	case name == "":
 		return nil, advice.Failf("choose one with --kernel: "+strings.Join(names, ", "), "%s has %d kernels", f.path, len(list))
+	case len(mangled) == 1:
+		return as, nil
+	case len(mangled) > 1:
+		return nil, advice.Failf("choose one with --kernel: "+strings.Join(mangled, ", "), "%s has %d kernels of the name %s", f.path, len(mangled), name)
 	}
 	return nil, advice.Failf("it has "+strings.Join(names, ", "), "%s has no kernel %q", f.path, name)
 }

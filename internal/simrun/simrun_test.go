@@ -423,6 +423,27 @@ ret;
 	}
 }
 
+// TestMangled: a kernel goes by its name in C++ where no other has it.
+func TestMangled(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := ".version 7.4\n.target sm_80\n.address_size 64\n"
+	for _, name := range []string{"_Z3sumPf", "_Z4sumsPf", "_Z5scaleILi4EEvPf", "_Z5scaleILi8EEvPf"} {
+		text += ".visible .entry " + name + "()\n{\nret;\n}\n"
+	}
+	write(t, "k.ptx", text)
+	for name, want := range map[string]string{"sum": "_Z3sumPf", "sums": "_Z4sumsPf", "_Z5scaleILi8EEvPf": "_Z5scaleILi8EEvPf"} {
+		if r, err := Run(t.Context(), Config{File: "k.ptx", Kernel: name, Block: "1"}); err != nil || r.Kernel != want {
+			t.Errorf("%s: %v, %+v", name, err, r)
+		}
+	}
+	for name, want := range map[string]string{"scale": "_Z5scaleILi4EEvPf, _Z5scaleILi8EEvPf", "su": "_Z3sumPf, _Z4sumsPf, _Z5"} {
+		var e *advice.Error
+		if _, err := Run(t.Context(), Config{File: "k.ptx", Kernel: name, Block: "1"}); !errors.As(err, &e) || !strings.Contains(e.Hint, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestShow shows a buffer that goes to no file.
 func TestShow(t *testing.T) {
 	t.Chdir(t.TempDir())
