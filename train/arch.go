@@ -102,8 +102,11 @@ func (a *arch) title() string { return a.kind().title(a) }
 // sizes is what the shapes of weights tell.
 func (a *arch) sizes() string { return a.kind().sizes(a) }
 
-// runIn names a folder in dir that is a run's, if there is one: the newest.
+// runIn names a run's folder that may be meant by dir, if there is one: of a checkpoint the run, of runs the newest.
 func runIn(dir string) string {
+	if run := filepath.Dir(filepath.Clean(dir)); strings.HasPrefix(filepath.Base(dir), "checkpoint-") && isFile(filepath.Join(run, configFile)) {
+		return ", such as " + run
+	}
 	var found string
 	var newest time.Time
 	entries, _ := os.ReadDir(dir)

@@ -120,7 +120,7 @@ func (j *job) initImages(c *Config, labels int) error {
 		return err
 	}
 	if a.Kind != want.Kind {
-		return fail(fmt.Sprintf("train %s with it", a.kind().task), "%s is a %s, and %s trains a %s", c.Init, a.Kind, c.Task, want.Kind)
+		return fail(fmt.Sprintf("train %s with it", a.kind().task), "%s is of type %s, and %s trains one of type %s", c.Init, a.Kind, c.Task, want.Kind)
 	}
 	if a.Channels != want.Channels || a.Height != want.Height || a.ImageConfig.Width != want.ImageConfig.Width {
 		if !a.kind().anySize() || a.Channels != want.Channels {
@@ -161,7 +161,7 @@ func (j *job) initText(c *Config) error {
 		return err
 	}
 	if !a.writes() {
-		return fail(fmt.Sprintf("train %s with it", a.kind().task), "%s is a %s and no gpt2", c.Init, a.Kind)
+		return fail(fmt.Sprintf("train %s with it", a.kind().task), "%s is of type %s and no gpt2", c.Init, a.Kind)
 	}
 	for _, f := range []struct {
 		name     string

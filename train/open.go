@@ -76,7 +76,7 @@ func open(from, device string, heads int, watch Watcher) (*opened, error) {
 // otherHeads refuses a number of heads that the model does not have.
 func (a *arch) otherHeads(from string, heads int) error {
 	if !a.writes() {
-		return fail("leave --heads out", "--heads is for gpt, and %s is a %s", from, a.Kind)
+		return fail("leave --heads out", "--heads is for gpt, and %s is of type %s", from, a.Kind)
 	}
 	return fail("leave --heads out", "--heads %d contradicts %s, which has %d", heads, from, a.Heads)
 }
@@ -280,7 +280,7 @@ func Sample(ctx context.Context, c SampleConfig, write func(piece string) error)
 	}
 	g, ok := m.model.(*model.GPT)
 	if !ok {
-		return 0, fail("give the folder of a gpt", "%s is a %s, which writes no text", c.From, m.arch.Kind)
+		return 0, fail("give the folder of a gpt", "%s is of type %s, which writes no text", c.From, m.arch.Kind)
 	}
 	prompt, err := m.encode(c.Prompt)
 	if err != nil {

@@ -302,7 +302,7 @@ var bad = []struct{ args, names string }{
 	{"train mlp --data good.npz --batch 28", "--batch 28 is more than the 27 samples"},
 	{"eval gpt --skip 76", "--skip 76 leaves nothing of 76 tokens"},
 	{"eval gpt --heads 3", "--heads 3 contradicts gpt, which has 2"},
-	{"eval run --heads 3", "--heads is for gpt, and run is a mlp"},
+	{"eval run --heads 3", "--heads is for gpt, and run is of type mlp"},
 	{"sample gpt --heads 3", "--heads 3 contradicts gpt, which has 2"},
 	{"eval torch.pt", "a file of torch.save"},
 	{"train mlp --init torch.pt", "a file of torch.save"},

@@ -406,7 +406,7 @@ func TestHints(t *testing.T) {
 		"train digts": "did you mean digits?", "train --device null:a100-8": "did you mean null:a100-80?", "train --device cpv": "did you mean cpu?",
 		"trian": "did you mean train?", "sim rn": "did you mean run?", "train --step 5": "did you mean --steps?", "train -steps=5": "did you mean --steps?",
 		"eval": "RUN|WEIGHTS is missing", "sim run": "as in: warpline sim run add.ptx", "train mlp digits": `"digits" is one argument too many`,
-		"eval .": "the folder of a run, such as run\n", "train --data rnu": "rnu: ",
+		"eval .": "the folder of a run, such as run\n", "eval run/checkpoint-1": "such as run\n", "train --data rnu": "rnu: ",
 		"train nonsense": "hint: choose", "train --out full": "give another --out\n", "train --out run": "or --resume",
 	} {
 		if _, _, stderr := command(t.Context(), strings.Fields(args)...); !strings.Contains(stderr, want) {
