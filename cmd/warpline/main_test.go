@@ -274,6 +274,22 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// TestNarrow: the live line fits a terminal that is too narrow for anything else; one that does not tell its width has 80.
+func TestNarrow(t *testing.T) {
+	var b bytes.Buffer
+	s := &screen{text: &b, terminal: true, width: 80}
+	if s.fit(0); s.width != 80 || s.liveWidth() != 79 {
+		t.Errorf("without a width %d columns, live %d", s.width, s.liveWidth())
+	}
+	s.fit(20)
+	s.start = train.Start{Steps: 3, Batch: 10, Computed: true}
+	s.Step(train.Step{Step: 1, Loss: 2, MS: 20})
+	line := strings.TrimPrefix(b.String(), "\r\x1b[K")
+	if n := render.Width(line); n == 0 || n > 19 || s.width != 40 {
+		t.Errorf("%d columns: %q, tables %d", n, line, s.width)
+	}
+}
+
 // TestHung: on a terminal every line fits, and what has columns goes on in the last of them.
 func TestHung(t *testing.T) {
 	s := &screen{width: 40}

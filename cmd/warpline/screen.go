@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type screen struct {
 	terminal bool      // text is one
 	color    bool
 	width    int
+	live     int // columns of the live line, where they are not width
 
 	start   train.Start
 	scoring evaluation
@@ -55,12 +57,23 @@ func newScreen(cmd *cobra.Command) *screen {
 	}
 	if f, ok := people.(*os.File); ok {
 		if columns, ok := terminalWidth(f); ok {
-			s.terminal, s.width = os.Getenv("TERM") != "dumb", max(columns, 40)
+			s.terminal = os.Getenv("TERM") != "dumb"
+			s.fit(columns)
 		}
 	}
 	s.color = s.terminal && os.Getenv("NO_COLOR") == ""
 	return s
 }
+
+// fit takes the width of a terminal, 0 from one that does not tell. Tables and pictures need some, the live line none.
+func (s *screen) fit(columns int) {
+	if columns > 0 {
+		s.width, s.live = max(columns, 40), columns
+	}
+}
+
+// liveWidth is for a line that is drawn again: one that the terminal breaks could not be wiped.
+func (s *screen) liveWidth() int { return cmp.Or(s.live, s.width) - 1 }
 
 // emit writes a JSON line, if they are wanted.
 func (s *screen) emit(v any) error {
@@ -139,7 +152,7 @@ func (s *screen) passing(p render.Progress) {
 		}
 		s.shown, s.piece = time.Now(), p.Done
 		s.clear()
-		fmt.Fprint(s.text, p.Line(s.width-1))
+		fmt.Fprint(s.text, p.Line(s.liveWidth()))
 		return
 	}
 	if s.shown.IsZero() {
@@ -195,7 +208,7 @@ func (s *screen) Step(step train.Step) {
 	now := time.Now()
 	switch {
 	case s.terminal && (last || now.Sub(s.shown) >= redrawEvery):
-		fmt.Fprintf(s.text, "\r\x1b[K%s", s.progress(step).Line(s.width-1))
+		fmt.Fprintf(s.text, "\r\x1b[K%s", s.progress(step).Line(s.liveWidth()))
 		if last {
 			s.clear()
 		}
@@ -232,7 +245,7 @@ func (s *screen) Scoring(done, of int) {
 	case s.terminal && done == of:
 		s.clear()
 	case s.terminal && now.Sub(s.shown) >= redrawEvery:
-		fmt.Fprintf(s.text, "\r\x1b[K%s", render.Truncate(line, s.width-1))
+		fmt.Fprintf(s.text, "\r\x1b[K%s", render.Truncate(line, s.liveWidth()))
 		s.shown = now
 	case !s.terminal && s.shown.IsZero():
 		s.shown = now // a short evaluation needs no progress
