@@ -281,12 +281,16 @@ func TestNarrow(t *testing.T) {
 	if s.fit(0); s.width != 80 || s.liveWidth() != 79 {
 		t.Errorf("without a width %d columns, live %d", s.width, s.liveWidth())
 	}
-	s.fit(20)
+	now := 20
+	s.columns = func() int { return now }
 	s.start = train.Start{Steps: 3, Batch: 10, Computed: true}
 	s.Step(train.Step{Step: 1, Loss: 2, MS: 20})
 	line := strings.TrimPrefix(b.String(), "\r\x1b[K")
 	if n := render.Width(line); n == 0 || n > 19 || s.width != 40 {
 		t.Errorf("%d columns: %q, tables %d", n, line, s.width)
+	}
+	if now = 100; s.liveWidth() != 99 || s.width != 100 {
+		t.Errorf("a wider terminal has %d columns, live %d", s.width, s.liveWidth())
 	}
 }
 

@@ -30,7 +30,8 @@ type screen struct {
 	terminal bool      // text is one
 	color    bool
 	width    int
-	live     int // columns of the live line, where they are not width
+	live     int        // columns of the live line, where they are not width
+	columns  func() int // of the terminal now; may be nil
 
 	start   train.Start
 	scoring evaluation
@@ -59,6 +60,7 @@ func newScreen(cmd *cobra.Command) *screen {
 		if columns, ok := terminalWidth(f); ok {
 			s.terminal = os.Getenv("TERM") != "dumb"
 			s.fit(columns)
+			s.columns = func() int { n, _ := terminalWidth(f); return n }
 		}
 	}
 	s.color = s.terminal && os.Getenv("NO_COLOR") == ""
@@ -72,8 +74,14 @@ func (s *screen) fit(columns int) {
 	}
 }
 
-// liveWidth is for a line that is drawn again: one that the terminal breaks could not be wiped.
-func (s *screen) liveWidth() int { return cmp.Or(s.live, s.width) - 1 }
+// liveWidth is for a line that is drawn again: one that the terminal breaks could not be wiped. The terminal may have got
+// another width meanwhile.
+func (s *screen) liveWidth() int {
+	if s.columns != nil {
+		s.fit(s.columns())
+	}
+	return cmp.Or(s.live, s.width) - 1
+}
 
 // emit writes a JSON line, if they are wanted.
 func (s *screen) emit(v any) error {
