@@ -472,3 +472,18 @@ func TestUnreachableValuesAreReclaimed(t *testing.T) {
 		t.Errorf("peak %d bytes after %d collections", m.Peak, m.Collections)
 	}
 }
+
+// TestSmallValuesAreReclaimed: what is kept of values that are smaller than their records does not put collections off.
+func TestSmallValuesAreReclaimed(t *testing.T) {
+	env := open(t)
+	runtime.GC()
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
+	for range 130_000 {
+		env.Ones(64) // 256 bytes in the root scope, dropped at once
+	}
+	bound := 16<<20 + 3*int64(heap.HeapAlloc) // what other tests have left counts, as a user's heap does
+	if m := env.Device().Memory(); m.Peak > bound || m.Collections == 0 {
+		t.Errorf("peak %d bytes after %d collections, bound %d", m.Peak, m.Collections, bound)
+	}
+}

@@ -59,6 +59,8 @@ const (
 	smallBytes = 16 << 10 // a storage up to this size shares its page's weak pointer
 	paceFloor  = 8 << 20
 	allFloor   = 64 << 20
+
+	recordBytes = 352 // what a value costs in Go's heap, a little more than its record, its storage and its places in lists
 )
 
 // newStorage allocates n bytes owned by s, ordered with q, made at a site or, when that is nil, by the caller. It may run
@@ -177,13 +179,18 @@ func (d *Device) collect() {
 	runtime.GC()
 	d.mu.Lock()
 	// A collection costs what the user's own heap costs: 0.1 ms, or 80 ms beside three million objects. So the least
-	// growth follows that heap, as Go's own pacing does. Not the clock: a plan must see the same peak as the run.
+	// growth follows that heap, as Go's own pacing does, without the records that are released now: those of small values
+	// are larger than their memory and would put off each next collection by a multiple. Not the clock: a plan must see
+	// the same peak as the run.
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	d.floor = max(paceFloor, 2*int64(live[0].Value.Uint64()))
+	released := 0
 	for s := range d.open {
+		released += len(s.records)
 		d.releaseUnreachable(s)
+		released -= len(s.records)
 	}
+	d.floor = max(paceFloor, 2*(int64(live[0].Value.Uint64())-recordBytes*int64(released)))
 	d.paceScope, d.paceAll = d.scopeOnly.Load(), d.inUse
 	d.collections++
 	d.collecting = false
