@@ -96,7 +96,7 @@ func TestPromises(t *testing.T) {
 		}
 		var rep Report
 		for _, p := range append(promises(dev), two...) {
-			rep.add(t.Context(), &p)
+			rep.add(t.Context(), &p, 0)
 		}
 		if rep.Failed != 0 || rep.Cases != len(rep.Rows) {
 			t.Errorf("%s:\n%s", name, rep.Text(100))
@@ -104,7 +104,7 @@ func TestPromises(t *testing.T) {
 	}
 	var rep Report
 	for _, p := range promises(devicetest.Subtracting(cpu.New())) {
-		rep.add(t.Context(), &p)
+		rep.add(t.Context(), &p, 0)
 	}
 	for _, r := range rep.Rows {
 		if (r.Name == "launch") != (r.Failed == 1) {

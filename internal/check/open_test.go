@@ -60,7 +60,7 @@ func TestSecondRefused(t *testing.T) {
 	}
 	var rep Report
 	for _, p := range together(n, dev) {
-		rep.add(t.Context(), &p)
+		rep.add(t.Context(), &p, 0)
 	}
 	if len(rep.Rows) != 1 || rep.Cases != 0 || rep.Failed != 0 || !strings.Contains(rep.Rows[0].Skipped, "CUDA_ERROR_DEVICE_UNAVAILABLE") {
 		t.Errorf("%+v", rep.Rows)
