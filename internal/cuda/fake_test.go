@@ -1,6 +1,8 @@
 package cuda_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"maps"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/cuda"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/hostmem"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -395,6 +398,61 @@ func TestTrial(t *testing.T) {
 	}
 }
 
+// TestWithoutClock: a virtual GPU that does not tell its clock is used all the same, one that does not tell its multiprocessors is not.
+func TestWithoutClock(t *testing.T) {
+	for secret, ok := range map[driver.Attribute]bool{driver.ClockRate: true, driver.MultiprocessorCount: false} {
+		var c counting
+		api := c.api()
+		tell := api.DeviceGetAttribute
+		api.DeviceGetAttribute = func(a driver.Attribute, d driver.Device) (int, driver.Result) {
+			if a == secret {
+				return 0, driver.NotSupported
+			}
+			return tell(a, d)
+		}
+		if _, err := cuda.New(api, 0, "cuda:0", cuda.Options{}); (err == nil) != ok {
+			t.Errorf("without attribute %d: %v", secret, err)
+		}
+	}
+}
+
+// TestCompile has every module compiled once, several at a time, and the rest on first use when it is cut short.
+func TestCompile(t *testing.T) {
+	var c counting
+	api := c.api()
+	load := api.ModuleLoadData
+	refused := 0
+	api.ModuleLoadData = func(image []byte) (driver.Module, string, driver.Result) {
+		if bytes.Contains(image, []byte(".entry softmax_warp_f32(")) {
+			return 0, "no", driver.InvalidPTX
+		}
+		return load(image)
+	}
+	d, err := cuda.New(api, 0, "cuda:0", cuda.Options{Preload: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := c.count("load")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.Compile(ctx, func(module string, _ error) { t.Errorf("%s is compiled after the end", module) })
+	told := map[string]bool{}
+	for range 2 {
+		d.Compile(t.Context(), func(module string, err error) {
+			if told[module] = true; err != nil {
+				refused++
+			}
+		})
+	}
+	all := len(kernels.Modules())
+	if n := c.count("load") - trial; n != all-1 || len(told) != all || refused != 2 {
+		t.Errorf("of %d modules %d were compiled, %d told of, %d refused", all, n, len(told), refused)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRefusedBeforeTheDriver: what cannot be is not asked for, and an error names its call.
 func TestRefusedBeforeTheDriver(t *testing.T) {
 	var c counting
@@ -404,6 +462,10 @@ func TestRefusedBeforeTheDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLauncher(t, api)
+	allocs := c.count("alloc")
+	if _, err := d.Alloc(d.Info().Memory + 1); !errors.Is(err, device.ErrOutOfMemory) || c.count("alloc") != allocs {
+		t.Errorf("an allocation of more than the card has: %v", err)
+	}
 	q := l.q.(device.Peer)
 	if ok, err := q.CopyFrom(l.args[0], d, l.args[1], 17); !ok || err == nil {
 		t.Errorf("a copy of 17 bytes between 16: %v, %v", ok, err)
