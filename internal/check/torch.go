@@ -263,6 +263,7 @@ func (p *torch) ask(q *question) (y []float64, seconds float64, err error) {
 	if !ok {
 		return nil, 0, errors.New("PyTorch gave no result")
 	}
+	y = make([]float64, 0, len(e.Data())/4)
 	for b := e.Data(); len(b) > 0; b = b[4:] {
 		y = append(y, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
 	}
