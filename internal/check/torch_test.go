@@ -91,7 +91,7 @@ func product(q *question, how string) error {
 	}
 	a, okA := f.Lookup("a")
 	b, okB := f.Lookup("b")
-	if !okA || !okB || q.Job != "gemm" || q.Rounds < 1 || q.Warm <= 0 || q.Device != "cpu" {
+	if !okA || !okB || q.Job != "gemm" || q.Rounds < 1 || q.Warm <= 0 || q.Device != "cpu" && q.Device != "cuda:0" {
 		return fmt.Errorf("asked for %+v", q)
 	}
 	value := func(e *safetensors.Entry, i int) float64 {
