@@ -466,6 +466,9 @@ func TestRefusedBeforeTheDriver(t *testing.T) {
 	if _, err := d.Alloc(d.Info().Memory + 1); !errors.Is(err, device.ErrOutOfMemory) || c.count("alloc") != allocs {
 		t.Errorf("an allocation of more than the card has: %v", err)
 	}
+	if _, err := d.Prepare(ir.New(ir.Sum, ir.Attr{Axes: 2}, ir.Dense(dtype.U8, 1<<41, 8))); err == nil || !strings.Contains(err.Error(), "over a grid of") {
+		t.Errorf("a grid of more than 2^32 blocks: %v", err)
+	}
 	q := l.q.(device.Peer)
 	if ok, err := q.CopyFrom(l.args[0], d, l.args[1], 17); !ok || err == nil {
 		t.Errorf("a copy of 17 bytes between 16: %v, %v", ok, err)
