@@ -102,14 +102,16 @@ type question struct {
 
 // torch is a running torch.py.
 type torch struct {
-	in    io.WriteCloser
-	out   *json.Decoder
-	err   bytes.Buffer // what it said on its standard error; to be read once it has ended
-	cmd   *exec.Cmd
-	ctx   context.Context // of cmd
-	kill  context.CancelCauseFunc
-	dir   string
-	ended bool
+	in   io.WriteCloser
+	out  *json.Decoder
+	err  bytes.Buffer // what it said on its standard error; to be read once it has ended
+	cmd  *exec.Cmd
+	ctx  context.Context // of cmd
+	kill context.CancelCauseFunc
+	dir  string
+
+	failed bool // a question has no answer but an error
+	ended  bool
 }
 
 // Comparable is an error with a hint unless the device of a name gives results.
@@ -160,7 +162,7 @@ func compare(ctx context.Context, name device.Name, python string, jobs []job, p
 		if t.Rows = append(t.Rows, row); broken != nil {
 			break
 		}
-		if row.Error != "" && i+1 < len(jobs) { // an error of the card may leave Python's half of it useless, too
+		if p.failed && i+1 < len(jobs) { // an error of the card may leave Python's half of it useless, too
 			_ = p.close() // likewise
 			if p, _, err = startTorch(ctx, python); err != nil {
 				return t, err
@@ -245,7 +247,7 @@ func (p *torch) ask(q *question) (y []float64, seconds float64, err error) {
 	if err == nil {
 		err = p.read(&a)
 	}
-	if err != nil {
+	if p.failed = err != nil || a.Error != ""; err != nil {
 		return nil, 0, fmt.Errorf("no answer from PyTorch: %w", cmp.Or(p.close(), err))
 	}
 	if a.Error != "" {
