@@ -3,6 +3,7 @@ package callsite
 import (
 	"fmt"
 	"iter"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -295,7 +296,7 @@ func TestIsLibrary(t *testing.T) {
 		{Module + "/tensor.(*Tensor).Add", "/x/tensor/ops.go", true},
 		{Module + "/internal/cpu.run[...]", "/x/run.go", true},
 		{Module + "/data.Batches[...].func1-range2", "/x/data.go", true},
-		{Module + ".Version", "/x/doc.go", true},
+		{Module + ".main", "/x/main.go", false},
 		{Module + "/tensor.TestAdd", "/x/tensor/ops_test.go", false},
 		{Module + "/tensor_test.TestAdd", "/x/tensor/ops_test.go", false},
 		{Module + "/cmd/warpline.main", "/x/main.go", false},
@@ -307,10 +308,37 @@ func TestIsLibrary(t *testing.T) {
 		{"fmt.(*pp).handleMethods", "/go/print.go", true},
 		{"testing.(*common).Log", "/go/testing.go", true},
 		{"net/http.HandlerFunc.ServeHTTP", "/go/server.go", false},
+
+		{"main.main.Batches[...].func1", roots().module + "data/loader.go", true},
+		{Module + "/examples.program.Batches[...].func1", roots().module + "data/loader.go", true},
+		{Module + "/tensor_test.TestAdd.Batches[...].func1", roots().module + "data/loader.go", true},
+		{"main.main.All[...].func1", roots().std + "maps/iter.go", true},
+		{"main.main.func1", "/x/data/loader.go", false},
+		{"main.main", roots().module + "main.go", false},
+		{"main.main", roots().module + "scratch/main.go", false},
+		{"main.main", roots().module + "examples/digits/main.go", false},
+		{"main.main", roots().std + "cmd/go/main.go", false},
 	} {
 		if got := IsLibrary(c.function, c.file); got != c.want {
 			t.Errorf("IsLibrary(%q, %q) = %v", c.function, c.file, got)
 		}
+	}
+}
+
+// TestFolders: what is no user's folder of the module is known as the library's.
+func TestFolders(t *testing.T) {
+	users := map[string]bool{"bench": true, "cmd": true, "examples": true, "tools": true, "docs": true}
+	entries, err := os.ReadDir("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); e.IsDir() && name[0] != '.' && folders[name] == users[name] {
+			t.Errorf("folder %s: library %v, user %v", name, folders[name], users[name])
+		}
+	}
+	if n := len(folders) + len(users); n > len(entries) {
+		t.Errorf("%d folders of %d entries", n, len(entries))
 	}
 }
 
