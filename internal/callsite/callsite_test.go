@@ -1,9 +1,11 @@
 package callsite
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -325,20 +327,29 @@ func TestIsLibrary(t *testing.T) {
 	}
 }
 
-// TestFolders: what is no user's folder of the module is known as the library's.
+// TestFolders: the module's packages that are no programs are the library's, but for those of users.
 func TestFolders(t *testing.T) {
-	users := map[string]bool{"bench": true, "cmd": true, "examples": true, "tools": true, "docs": true}
-	entries, err := os.ReadDir("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if name := e.Name(); e.IsDir() && name[0] != '.' && folders[name] == users[name] {
-			t.Errorf("folder %s: library %v, user %v", name, folders[name], users[name])
+	users := map[string]bool{"bench": true, "cmd": true, "examples": true, "tools": true}
+	found := map[string]bool{}
+	for _, pattern := range []string{"../../*/*.go", "../../*/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			first := strings.Split(filepath.ToSlash(file), "/")[2]
+			if source, err := os.ReadFile(file); err != nil || users[first] || bytes.Contains(source, []byte("package main\n")) {
+				continue
+			}
+			if found[first] = true; !folders[first] {
+				t.Errorf("%s is in no folder of the library", file)
+			}
 		}
 	}
-	if n := len(folders) + len(users); n > len(entries) {
-		t.Errorf("%d folders of %d entries", n, len(entries))
+	for name := range folders {
+		if !found[name] {
+			t.Errorf("the library has no folder %s", name)
+		}
 	}
 }
 
