@@ -181,6 +181,32 @@ func TestScalerWaitsOnce(t *testing.T) {
 	}
 }
 
+// TestScalerMemoryIsFlat: neither a step that is taken nor one that is left out keeps anything.
+func TestScalerMemoryIsFlat(t *testing.T) {
+	env := freshEnv(t)
+	m := model(env)
+	opt, scaler := NewAdamW(nn.Params(m), AdamWConfig{}), NewLossScaler(LossScalerConfig{Interval: 1})
+	var early int64
+	for i := range 60 {
+		e, scope := env.Scope(uint64(i))
+		target := e.Ones(4, 3)
+		if i%5 == 4 {
+			target = e.Full(math.Inf(1), 4, 3)
+		}
+		scaler.Backward(nn.MSE(m.Forward(e.Ones(4, 5)), target))
+		if r := scaler.Step(opt); r.Overflow != (i%5 == 4) {
+			t.Errorf("step %d: %v", i, r)
+		}
+		scope.End()
+		if i == 9 {
+			early = env.Device().Memory().Used
+		}
+	}
+	if late := env.Device().Memory().Used; late != early {
+		t.Errorf("%d bytes used after 60 steps, %d after 10", late, early)
+	}
+}
+
 // TestScalerInAPlan: a device without arithmetic takes the step, and says which value it did not know.
 func TestScalerInAPlan(t *testing.T) {
 	env, err := tensor.Fresh("null:a100-80")
