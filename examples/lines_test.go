@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/data"
@@ -14,10 +15,13 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// next is the line after that of its call, as errors write it.
-func next() string {
-	_, _, line, _ := runtime.Caller(1)
-	return fmt.Sprintf("lines_test.go:%d", line+1)
+// here is the line of its call, as errors write it, and next the one after.
+func here() string { return lineAfter(0) }
+func next() string { return lineAfter(1) }
+
+func lineAfter(n int) string {
+	_, _, line, _ := runtime.Caller(2)
+	return fmt.Sprintf("lines_test.go:%d", line+n)
 }
 
 // TestLines: what goes wrong below an iterator or a function of the library, or in what the program gives it to call, is
@@ -167,6 +171,33 @@ func TestLines(t *testing.T) {
 				t.Errorf("%v: at %s, want %s", err, got, want)
 			}
 		})
+	}
+}
+
+// TestLinesOfMemory: a loss belongs to the line that asked for it, with whatever option.
+func TestLinesOfMemory(t *testing.T) {
+	env := fresh(t, "cpu")
+	var lines []string
+	var losses []*tensor.Tensor
+	env.Do(func(e *tensor.Env) *tensor.Tensor {
+		x, y, rows, classes := e.Ones(3), e.Zeros(3), e.Ones(2, 3), e.Arange(2)
+		for _, loss := range []func() (string, *tensor.Tensor){
+			func() (string, *tensor.Tensor) { return here(), nn.MSE(x, y) },
+			func() (string, *tensor.Tensor) { return here(), nn.MSE(x, y, nn.Summed()) },
+			func() (string, *tensor.Tensor) { return here(), nn.CrossEntropy(rows, classes) },
+			func() (string, *tensor.Tensor) { return here(), nn.CrossEntropy(rows, classes, nn.Summed()) },
+			func() (string, *tensor.Tensor) { return here(), nn.BCEWithLogits(x, y, nn.Summed()) },
+		} {
+			line, l := loss()
+			lines, losses = append(lines, line), append(losses, l)
+		}
+		return nil
+	})
+	for i, l := range losses {
+		_, err := env.Try(func(*tensor.Env) *tensor.Tensor { l.Item(); return nil })
+		if want := " at " + lines[i] + " was released"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

@@ -25,14 +25,14 @@ type Tensor struct {
 	ver   uint32 // of the storage when node made this value
 }
 
-// make allocates a row-major value in e.
-func (e *Env) make(code ir.Code, t *ir.Type) *Tensor {
+// make allocates a row-major value in e. Its site begins skip calls above make.
+func (e *Env) make(code ir.Code, t *ir.Type, skip int) *Tensor {
 	s := e.scope
 	if s.closed.Load() != nil {
 		s = e.live()
 		e = e.inScope(s)
 	}
-	return &Tensor{st: s.newStorage(t.Bytes(), code, e.onQueue(), e.site), typ: t, env: e}
+	return &Tensor{st: s.newStorage(t.Bytes(), code, e.onQueue(), e.site, skip+1), typ: t, env: e}
 }
 
 func checkShape(op string, shape []int) {
@@ -48,7 +48,7 @@ func From[T dtype.Element](e *Env, data []T, shape ...int) *Tensor {
 	if typ.Size() != len(data) {
 		raise("From", "give as many values as the shape has", "%d values for shape %v", len(data), shape)
 	}
-	t := e.make(ir.Copy, typ)
+	t := e.make(ir.Copy, typ, 0)
 	write(t, data)
 	return t
 }
@@ -225,7 +225,7 @@ func (t *Tensor) To(e *Env) *Tensor {
 		return t.In(e)
 	}
 	src := t.quiet().Contiguous()
-	dst := e.make(ir.Copy, src.typ)
+	dst := e.make(ir.Copy, src.typ, 0)
 	src.transfer(dst)
 	t.recordMove(dst)
 	return dst
