@@ -168,10 +168,14 @@ func exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) 
 	return len(out)
 }
 
+// belowRun is how many calls lie between make and run: compute and exec. A site leaves them out, because it has room for
+// few calls, and those of layers and losses lead to the program.
+const belowRun = 2
+
 // compute allocates the results and launches the kernel.
 func (e *Env) compute(pl *opPlan, p *ir.Params, in, out []*Tensor) {
 	for i, t := range pl.out {
-		out[i] = e.make(pl.op.Code, t)
+		out[i] = e.make(pl.op.Code, t, belowRun)
 	}
 	e.launch(pl, p, in, out)
 }
@@ -183,7 +187,7 @@ func (e *Env) launch(pl *opPlan, p *ir.Params, in, out []*Tensor) {
 	var block *device.Block
 	if pl.kernel.Workspace > 0 {
 		s := e.live()
-		scratch = s.newStorage(pl.kernel.Workspace, pl.op.Code, q, e.site)
+		scratch = s.newStorage(pl.kernel.Workspace, pl.op.Code, q, e.site, 1)
 		block = scratch.rec.block
 	}
 	err := q.launch(pl.kernel, out, in, block, p)

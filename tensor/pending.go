@@ -21,7 +21,7 @@ type Pending struct {
 	event device.Event
 }
 
-// Later asks for the only value without waiting for it.
+// Later asks for the only value without waiting for it, as Item has it.
 func (t *Tensor) Later() *Pending {
 	t.alive("Later")
 	if t.Size() != 1 {

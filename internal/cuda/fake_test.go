@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/callsite"
@@ -321,6 +323,49 @@ func TestFetchCost(t *testing.T) {
 	if p := c.pinned.Load(); p > 4096+64 {
 		t.Errorf("%d reads in turn take %d bytes of pinned memory", n, p)
 	}
+}
+
+// TestUnreadFetches: the pinned memory of reads that nobody took serves again once their copies have ended, also when the
+// driver's answer to that was an error before.
+func TestUnreadFetches(t *testing.T) {
+	var c counting
+	api := c.api()
+	answer := driver.NotReady
+	api.EventQuery = func(driver.Event) driver.Result { return answer }
+	l := newLauncher(t, api)
+	q := l.q.(device.Stager)
+	clear(c.calls)
+	const n = 3
+	fetches := make([]device.Fetch, n)
+	fetch := func() {
+		for i := range fetches {
+			var err error
+			if fetches[i], err = q.Fetch(l.args[0], 16); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fetch()
+	clear(fetches)
+	for deadline := time.Now().Add(time.Minute); cuda.Abandoned(l.q) < n; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d blocks were left", cuda.Abandoned(l.q), n)
+		}
+	}
+	answer = driver.Unknown
+	var e *driver.Error
+	if _, err := q.Fetch(l.args[0], 16); !errors.As(err, &e) || e.Result != driver.Unknown {
+		t.Errorf("a fetch while the driver has an error: %v", err)
+	}
+	if left := cuda.Abandoned(l.q); left != n {
+		t.Errorf("%d of %d blocks are known after the error", left, n)
+	}
+	answer = driver.Success
+	fetch()
+	if left := cuda.Abandoned(l.q); left != 0 || c.count("host alloc") != n {
+		t.Errorf("%d blocks are left and %d were allocated, want %d of the first reads", left, c.count("host alloc"), n)
+	}
+	runtime.KeepAlive(fetches)
 }
 
 // TestEvents: what an event has in common with those before it is asked once, and a driver's event serves again.
