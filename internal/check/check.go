@@ -19,9 +19,6 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-// Error is why a check could not be run.
-type Error = advice.Error
-
 // UnknownError is a name in Config.Ops or Config.Skip that is none of Ops.
 type UnknownError struct{ Name string }
 

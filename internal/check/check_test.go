@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -150,7 +151,7 @@ func TestUnknown(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range []Config{{Device: "null:t4", Ops: []string{"add"}}, {Device: "cpu", Ops: []string{"add"}, Skip: []string{"ADD"}}} {
-		var e *Error
+		var e *advice.Error
 		if rep, err := Run(t.Context(), c); rep != nil || !errors.As(err, &e) || e.Hint == "" {
 			t.Errorf("%+v: nothing to check gives %v, %v", c, rep, err)
 		}

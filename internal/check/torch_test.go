@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/durable"
@@ -241,7 +242,7 @@ func TestFindPython(t *testing.T) {
 	}
 	t.Setenv(bePython, "bare")
 	_, err := FindPython(t.Context())
-	if e, ok := err.(*Error); !ok || !strings.Contains(e.Text, "ModuleNotFoundError: no torch") || !strings.Contains(e.Hint, PythonEnv) {
+	if e, ok := err.(*advice.Error); !ok || !strings.Contains(e.Text, "ModuleNotFoundError: no torch") || !strings.Contains(e.Hint, PythonEnv) {
 		t.Error(err)
 	}
 	t.Setenv(bePython, "mute")
