@@ -40,7 +40,7 @@ func (d *Device) plan(op *ir.Op) *opPlan {
 func (d *Device) newPlan(op ir.Op) *opPlan {
 	out, err := op.Infer()
 	if err != nil {
-		raiseErr(op.Code.String(), advice(&op), described{err, &op})
+		raiseErr(op.Code.String(), advice(err), described{err, &op})
 	}
 	p := &opPlan{op: op, out: out, rule: autograd.Of(op.Code)}
 	if op.Code.View() {
@@ -61,11 +61,10 @@ func (d *Device) newPlan(op ir.Op) *opPlan {
 }
 
 // advice is what to do about operands that do not fit.
-func advice(op *ir.Op) string {
-	for _, t := range op.Ins() {
-		if t.DType != op.In(0).DType {
-			return "convert one with Cast"
-		}
+func advice(err error) string {
+	var dt *ir.DTypeError
+	if errors.As(err, &dt) {
+		return "convert with Cast"
 	}
 	return "go doc tensor says which shapes and dtypes it takes"
 }

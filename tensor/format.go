@@ -59,6 +59,9 @@ func (t *Tensor) Format(f fmt.State, verb rune) {
 
 // text prints the values as strconv.FormatFloat does.
 func (t *Tensor) text(format byte, digits int) string {
+	if t == nil || t.typ == nil {
+		return "<nil>"
+	}
 	if t.st.rec.gone.Load() != nil {
 		return fmt.Sprintf("%s, released by %s", t.typ, t.st.rec.gone.Load().by)
 	}

@@ -29,6 +29,7 @@ func (c *Call) Save(t ...*Tensor) { c.saved = append(c.saved, t...) }
 
 // Saved returns what Save kept, in order.
 func (c *Call) Saved() []*Tensor {
+	c.backwardOnly("Saved")
 	out := make([]*Tensor, len(c.node.keep))
 	for i := range c.node.keep {
 		out[i] = c.node.open(&c.node.keep[i], c.env)
@@ -37,10 +38,27 @@ func (c *Call) Saved() []*Tensor {
 }
 
 // Want tells whether operand i wants a gradient.
-func (c *Call) Want(i int) bool { return c.node.in[i].want }
+func (c *Call) Want(i int) bool {
+	c.backwardOnly("Want")
+	if i < 0 || i >= len(c.node.in) {
+		raise("Func", "operands count from 0, as in Apply", "there is no operand %d of %d", i, len(c.node.in))
+	}
+	return c.node.in[i].want
+}
+
+// backwardOnly refuses what is known only once Backward runs.
+func (c *Call) backwardOnly(method string) {
+	if c.node == nil {
+		raise("Func", "call it in Backward", "%s was called in Forward", method)
+	}
+}
 
 // Apply runs the operation in a block that does not record; its results are one node of the graph.
 func (f Func) Apply(in ...*Tensor) []*Tensor {
+	if len(in) == 0 || f.Forward == nil {
+		raise("Func", "set Forward, and give Apply at least one operand", "there is nothing to apply, or nothing to apply it to")
+	}
+	in[0].present()
 	env := joinAll("Func", in)
 	env = env.inScope(env.live())
 	c := &Call{f: f}

@@ -38,7 +38,7 @@ func NewParam(t *Tensor) *Tensor {
 
 // NewBuffer copies t into the root scope as state that no gradient reaches: running statistics, masks.
 func NewBuffer(t *Tensor) *Tensor {
-	b := t.copyTo(t.env.dev.base)
+	b := t.copyTo(t.Env().dev.base)
 	b.param = true
 	return b
 }
@@ -124,7 +124,7 @@ func (t *Tensor) GradInto(buf *Tensor) {
 // returns takes its place; nil leaves it. On a leaf it runs before accumulation. Hooks run in order of registration.
 func (t *Tensor) OnGrad(f func(g *Tensor) *Tensor) {
 	switch {
-	case t.node != nil:
+	case t.Recorded():
 		t.node.hooks = append(t.node.hooks, hook{t.out, f})
 	case t.leaf != nil:
 		t.leaf.hooks = append(t.leaf.hooks, f)
@@ -135,7 +135,7 @@ func (t *Tensor) OnGrad(f func(g *Tensor) *Tensor) {
 
 // AfterGrad calls f with the parameter after Backward has added to its gradient, once per Backward.
 func (t *Tensor) AfterGrad(f func(p *Tensor)) {
-	if t.leaf == nil {
+	if t.leafOf() == nil {
 		raise("AfterGrad", "only parameters and leaves accumulate gradients", "%s is neither", t.typ)
 	}
 	t.leaf.after = append(t.leaf.after, f)

@@ -43,6 +43,7 @@ func checkShape(op string, shape []int) {
 
 // From copies data into a new tensor of the given shape.
 func From[T dtype.Element](e *Env, data []T, shape ...int) *Tensor {
+	e.present("From")
 	checkShape("From", shape)
 	typ := ir.Dense(dtype.Of[T](), shape...)
 	if typ.Size() != len(data) {
@@ -115,14 +116,17 @@ func (t *Tensor) Env() *Env {
 	return t.env
 }
 
-// present refuses a nil tensor with a typed error: every way into an operation passes it.
+// present refuses a nil tensor, and a handle that no env made, with a typed error: every way into an operation passes it.
 func (t *Tensor) present() {
-	if t == nil {
-		absent()
+	if t == nil || t.typ == nil {
+		t.absent()
 	}
 }
 
-func absent() {
+func (t *Tensor) absent() {
+	if t != nil {
+		raise("operation", "make values by an env or by operations, and pass them as *tensor.Tensor", "an operand is a zero Tensor, which holds nothing")
+	}
 	raise("operation", "an optional layer or a map entry may be missing", "an operand is nil")
 }
 
@@ -170,6 +174,7 @@ func (t *Tensor) axis(op string, i int) int {
 
 // In returns the same value, with the same graph, in e's set modes and in the later-opened of both scopes.
 func (t *Tensor) In(e *Env) *Tensor {
+	t.present()
 	c := *t
 	c.env, c.param = t.env.overlay(e), false
 	return &c
@@ -221,6 +226,7 @@ func (t *Tensor) copyTo(e *Env) *Tensor {
 // To copies t to e's device, in e's scope and modes, and its gradient flows back to t's. On t's own device it is In.
 func (t *Tensor) To(e *Env) *Tensor {
 	t.alive("To")
+	e.present("To")
 	if t.env.dev == e.dev {
 		return t.In(e)
 	}

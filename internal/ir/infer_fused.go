@@ -63,8 +63,11 @@ func inferCrossEntropyGrad(o *Op) ([]*Type, error) {
 // vectors checks that operands from i on are vectors of n numbers of dtype dt.
 func vectors(o *Op, i, n int, dt dtype.DType) error {
 	for ; i < o.NumIn(); i++ {
-		if t := o.In(i); t.DType != dt || t.Rank() != 1 || t.shape[0] != n {
+		switch t := o.In(i); {
+		case t.Rank() != 1 || t.shape[0] != n:
 			return fmt.Errorf("operand %d is %s, not %s[%d]", i, t, dt, n)
+		case t.DType != dt:
+			return badDType("operand %d is %s, not %s[%d]", i, t, dt, n)
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 func inferMatMul(o *Op) ([]*Type, error) {
 	a, b := o.In(0), o.In(1)
 	n := a.Rank()
-	if a.DType != b.DType {
-		return nil, fmt.Errorf("operands of dtypes %s and %s", a.DType, b.DType)
+	if err := sameDType(a, b); err != nil {
+		return nil, err
 	}
 	if n < 2 || b.Rank() != n || !slices.Equal(a.shape[:n-2], b.shape[:n-2]) || a.Dim(-1) != b.Dim(-2) {
 		return nil, fmt.Errorf("%v times %v: the last size of the first must be the last but one of the second, leading sizes equal", a.shape, b.shape)
@@ -126,7 +126,7 @@ func convGrad(o *Op, x, w, g *Type) ([]*Type, error) {
 func sameDType(ts ...*Type) error {
 	for _, t := range ts[1:] {
 		if t.DType != ts[0].DType {
-			return fmt.Errorf("operands of dtypes %s and %s", ts[0].DType, t.DType)
+			return badDType("operands of dtypes %s and %s", ts[0].DType, t.DType)
 		}
 	}
 	return nil
@@ -136,8 +136,8 @@ func poolShape(x []int, p Pool) ([]int, error) {
 	if len(x) != 4 {
 		return nil, fmt.Errorf("input %v must have 4 dimensions", x)
 	}
-	if 2*p.PadH > p.KernelH || 2*p.PadW > p.KernelW {
-		return nil, fmt.Errorf("padding %d×%d is more than half of the window %d×%d", p.PadH, p.PadW, p.KernelH, p.KernelW)
+	if min(p.PadH, p.PadW) < 0 || 2*p.PadH > p.KernelH || 2*p.PadW > p.KernelW {
+		return nil, fmt.Errorf("padding %d×%d is not from 0 to half of the window %d×%d", p.PadH, p.PadW, p.KernelH, p.KernelW)
 	}
 	h, err := window(x[2], p.PadH, p.KernelH, p.StrideH)
 	if err != nil {
