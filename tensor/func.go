@@ -78,17 +78,7 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 		recorded = recorded || ok
 		c.types = append(c.types, t.typ)
 	}
-	for i, t := range r.Out {
-		if t == nil {
-			raise("Func", "return as many results as the operation has", "Forward returned nil as result %d", i)
-		}
-		if t.env.dev != env.dev {
-			raise("Func", "move the result outside: y.To(env)", "Forward returned %s on %s, its operands are on %s", t.typ, t.env.dev.name, env.dev.name)
-		}
-		t = t.quiet() // it may be a handle that Forward did not make
-		t.env = env
-		r.Out[i] = t
-	}
+	settle(r.Out, env)
 	if recorded && f.Backward == nil {
 		raise("Func", "give it a Backward, or detach its operands", "an operand carries a graph and the operation has no gradient")
 	}
@@ -102,6 +92,21 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 	}
 	c.in, c.saved = nil, nil
 	return r.Out
+}
+
+// settle checks what Forward returned and puts it into env, the env of the operation's results.
+func settle(out []*Tensor, env *Env) {
+	for i, t := range out {
+		if t == nil {
+			raise("Func", "return as many results as the operation has", "Forward returned nil as result %d", i)
+		}
+		if t.env.dev != env.dev {
+			raise("Func", "move the result outside: y.To(env)", "Forward returned %s on %s, its operands are on %s", t.typ, t.env.dev.name, env.dev.name)
+		}
+		t = t.quiet() // it may be a handle that Forward did not make
+		t.env = env
+		out[i] = t
+	}
 }
 
 // origin finds the input that a saved value is, so that second derivatives go through it.
