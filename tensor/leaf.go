@@ -159,7 +159,7 @@ func (t *Tensor) Replace(u *Tensor) {
 	old.env.dev.drop(old.st.rec, replaced)
 }
 
-// Slot holds a value from turn to turn. Set it before Backward.
+// Slot holds a value from turn to turn. Set it before Backward. It may be used by one training loop at a time.
 type Slot struct{ cur *Tensor }
 
 // Get returns the value in e, the batch's env, or nil. Without e, what is computed from it and parameters would stay in

@@ -159,3 +159,11 @@ func TestPrintingReadsTheEnds(t *testing.T) {
 		t.Errorf("%d bytes to print %s", n, text)
 	}
 }
+
+// The devices that are listed are those that Best takes one of; the CPU is the last of them.
+func TestDevices(t *testing.T) {
+	names := tensor.Devices()
+	if names[len(names)-1] != "cpu" || !slices.Contains(names, tensor.Best().Device().Name()) {
+		t.Errorf("%q, the best of them is %s", names, tensor.Best().Device().Name())
+	}
+}
