@@ -113,7 +113,7 @@ func (e *Env) live() *scope {
 	return s
 }
 
-// on returns the queue that operations of e run on.
+// onQueue returns the queue that operations of e run on.
 func (e *Env) onQueue() *queue {
 	if e.queue != nil {
 		return e.queue

@@ -61,6 +61,7 @@ func TestRefusals(t *testing.T) {
 	env := open(t)
 	x, ints := env.Ones(2), env.Arange(2)
 	image, weight := env.Ones(1, 1, 4, 4), env.Ones(1, 1, 2, 2)
+	far := env.Ones(1, 1).Expand(1<<25, 1)
 	for _, c := range []struct {
 		f    func()
 		word string
@@ -97,8 +98,15 @@ func TestRefusals(t *testing.T) {
 		{func() { x.Gather(0, ints.Reshape(1, 2)) }, "go doc tensor says"},
 		{func() { x.Linear(env.FullOf(dtype.F64, 1, 3, 2), nil) }, "convert with Cast"},
 		{func() { tensor.From(nil, []float32{1}) }, "the env is nil"},
+		{func() { image.Reshape(1, 1, 4, 4, 1, 1, 1, 1).Unsqueeze(0) }, "has 9 dimensions, at most 8 are supported"},
+		{func() { far.Add(far.Transpose(0, 1)) }, "more than 2^48 elements"},
+		{func() { far.MatMul(far.Transpose(0, 1)) }, "more than 2^48 elements"},
+		{func() { tensor.Where(far, x.Slice(0, 0, 1), far.Transpose(0, 1)) }, "more than 2^48 elements"},
+		{func() { weight.Conv2d(weight, nil, tensor.Conv{Padding: [2]int{1 << 30, 1 << 30}}) }, "more than 2^48 elements"},
 		{func() { tensor.Func{}.Apply() }, "at least one operand"},
-		{func() { tensor.Func{Forward: func(c *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor { return in }}.Apply(nil) }, "an operand is nil"},
+		{func() {
+			tensor.Func{Forward: func(c *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor { return in }}.Apply(nil)
+		}, "an operand is nil"},
 		{func() {
 			tensor.Func{Forward: func(c *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor { c.Saved(); return in }}.Apply(x)
 		}, "Saved was called in Forward"},

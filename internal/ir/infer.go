@@ -188,6 +188,14 @@ func operands(r *row) string {
 
 func one(t *Type) ([]*Type, error) { return []*Type{t}, nil }
 
+// dense is one row-major result, whose shape follows from the operands' and may be more than a type can have.
+func dense(dt dtype.DType, shape ...int) ([]*Type, error) {
+	if err := CheckShape(shape); err != nil {
+		return nil, fmt.Errorf("the result: %w", err)
+	}
+	return one(Dense(dt, shape...))
+}
+
 func same(o *Op) ([]*Type, error) { return one(o.In(0).AsDense()) }
 
 // agree checks that all operands have the first one's dtype and shape.

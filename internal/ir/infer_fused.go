@@ -28,7 +28,7 @@ func inferLinear(o *Op) ([]*Type, error) {
 	}
 	shape := slices.Clone(x.shape)
 	shape[len(shape)-1] = w.shape[0]
-	return one(Dense(x.DType, shape...))
+	return dense(x.DType, shape...)
 }
 
 func inferCrossEntropy(o *Op) ([]*Type, error) {
@@ -200,8 +200,11 @@ func inferAttention(o *Op) ([]*Type, error) {
 	if err := attentionShapes(q, k, v, mask); err != nil {
 		return nil, err
 	}
-	out := Dense(q.DType, q.shape[0], q.shape[1], q.shape[2], v.shape[3])
-	return []*Type{out, Dense(Wide(q.DType), q.shape[:3]...)}, nil
+	out, err := dense(q.DType, q.shape[0], q.shape[1], q.shape[2], v.shape[3])
+	if err != nil {
+		return nil, err
+	}
+	return append(out, Dense(Wide(q.DType), q.shape[:3]...)), nil
 }
 
 func inferAttentionGrad(o *Op) ([]*Type, error) {

@@ -19,7 +19,7 @@ func inferMatMul(o *Op) ([]*Type, error) {
 	var shape [MaxRank]int
 	copy(shape[:], a.shape)
 	shape[n-1] = b.Dim(-1)
-	return one(Dense(a.DType, shape[:n]...))
+	return dense(a.DType, shape[:n]...)
 }
 
 // Conv names the attributes of a convolution or pooling.
@@ -92,7 +92,7 @@ func inferConv(o *Op) ([]*Type, error) {
 	if o.NumIn() == 3 && !slices.Equal(o.In(2).shape, w.shape[:1]) {
 		return nil, fmt.Errorf("bias %v for %d channels", o.In(2).shape, w.shape[0])
 	}
-	return one(Dense(x.DType, shape...))
+	return dense(x.DType, shape...)
 }
 
 func inferConvGradInput(o *Op) ([]*Type, error) {
@@ -155,7 +155,11 @@ func inferMaxPool(o *Op) ([]*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*Type{Dense(o.In(0).DType, shape...), Dense(dtype.I64, shape...)}, nil
+	out, err := dense(o.In(0).DType, shape...)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, Dense(dtype.I64, shape...)), nil
 }
 
 func inferAvgPool(o *Op) ([]*Type, error) {
@@ -163,7 +167,7 @@ func inferAvgPool(o *Op) ([]*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(Dense(o.In(0).DType, shape...))
+	return dense(o.In(0).DType, shape...)
 }
 
 func inferMaxPoolGrad(o *Op) ([]*Type, error) {
@@ -241,7 +245,7 @@ func inferEmbedding(o *Op) ([]*Type, error) {
 	if w.Rank() != 2 || idx.Rank() >= MaxRank {
 		return nil, fmt.Errorf("table %v with indices %v", w.shape, idx.shape)
 	}
-	return one(Dense(w.DType, append(slices.Clone(idx.shape), w.shape[1])...))
+	return dense(w.DType, append(slices.Clone(idx.shape), w.shape[1])...)
 }
 
 func inferEmbeddingGrad(o *Op) ([]*Type, error) {
@@ -275,10 +279,7 @@ func inferCat(o *Op) ([]*Type, error) {
 		}
 		shape[o.Attr.Axis] += t.shape[o.Attr.Axis]
 	}
-	if err := CheckShape(shape); err != nil {
-		return nil, err
-	}
-	return one(Dense(first.DType, shape...))
+	return dense(first.DType, shape...)
 }
 
 func inferPad(o *Op) ([]*Type, error) {
@@ -293,8 +294,5 @@ func inferPad(o *Op) ([]*Type, error) {
 	shape := slices.Clone(x.shape)
 	d := shape[o.Attr.Axis]
 	shape[o.Attr.Axis] = before + d + max(d-1, 0)*between + after
-	if err := CheckShape(shape); err != nil {
-		return nil, err
-	}
-	return one(Dense(x.DType, shape...))
+	return dense(x.DType, shape...)
 }
