@@ -25,7 +25,12 @@ type Call struct {
 }
 
 // Save keeps values for Backward.
-func (c *Call) Save(t ...*Tensor) { c.saved = append(c.saved, t...) }
+func (c *Call) Save(t ...*Tensor) {
+	for _, t := range t {
+		t.present()
+		c.saved = append(c.saved, t)
+	}
+}
 
 // Saved returns what Save kept, in order.
 func (c *Call) Saved() []*Tensor {

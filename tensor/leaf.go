@@ -123,13 +123,16 @@ func (t *Tensor) GradInto(buf *Tensor) {
 // OnGrad calls f with the gradient of t's value, once per Backward when it is complete and before it flows on. What f
 // returns takes its place; nil leaves it. On a leaf it runs before accumulation. Hooks run in order of registration.
 func (t *Tensor) OnGrad(f func(g *Tensor) *Tensor) {
-	switch {
-	case t.Recorded():
-		t.node.hooks = append(t.node.hooks, hook{t.out, f})
-	case t.leaf != nil:
-		t.leaf.hooks = append(t.leaf.hooks, f)
-	default:
+	if !t.Recorded() && t.leaf == nil {
 		raise("OnGrad", "only recorded values and leaves have gradients", "%s%s carries no graph", t.typ, t.elsewhere())
+	}
+	if f == nil {
+		raise("OnGrad", "give a function; its result may be nil", "the hook is nil")
+	}
+	if t.node != nil {
+		t.node.hooks = append(t.node.hooks, hook{t.out, f})
+	} else {
+		t.leaf.hooks = append(t.leaf.hooks, f)
 	}
 }
 
@@ -137,6 +140,9 @@ func (t *Tensor) OnGrad(f func(g *Tensor) *Tensor) {
 func (t *Tensor) AfterGrad(f func(p *Tensor)) {
 	if t.leafOf() == nil {
 		raise("AfterGrad", "only parameters and leaves accumulate gradients", "%s is neither", t.typ)
+	}
+	if f == nil {
+		raise("AfterGrad", "give a function", "the hook is nil")
 	}
 	t.leaf.after = append(t.leaf.after, f)
 }

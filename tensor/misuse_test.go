@@ -114,6 +114,14 @@ func TestRefusals(t *testing.T) {
 			tensor.Func{Forward: func(c *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor { c.Want(0); return in }}.Apply(x)
 		}, "Want was called in Forward"},
 		{func() { tensor.FromMatrix(env, sized{-1, 2}) }, "negative size"},
+		{func() { image.Conv2d(weight, nil, tensor.Conv{Padding: [2]int{1 << 32, 0}}) }, "Padding:[4294967296 0]"},
+		{func() { image.MaxPool2d(tensor.Pool{Kernel: [2]int{1<<32 + 1, 1}}) }, "Kernel:[4294967297 1]"},
+		{func() { x.RequireGrad().OnGrad(nil) }, "the hook is nil"},
+		{func() { x.RequireGrad().AfterGrad(nil) }, "the hook is nil"},
+		{func() { env.Do(func(*tensor.Env) *tensor.Tensor { return new(tensor.Tensor) }) }, "a zero Tensor"},
+		{func() {
+			tensor.Func{Forward: func(c *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor { c.Save(nil); return in }}.Apply(x)
+		}, "an operand is nil"},
 	} {
 		fails(t, env, c.f, c.word)
 	}
