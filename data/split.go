@@ -10,7 +10,8 @@ import (
 
 // Split yields n microbatches of b's rows (fewer if b has fewer rows), each with a scope inside b's. The first
 // dimension of b's first tensor counts as its rows; tensors and slices of as many entries are split, other fields are
-// the same in each part. A batch that no loader made needs an Env. Weight a part's mean loss by its Fraction: the gradients then add up to those of b.
+// the same in each part. A batch that no loader made needs an Env. Weight a part's mean loss by its Fraction: the
+// gradients then add up to those of b.
 func Split[B Batch](b B, n int) iter.Seq[B] {
 	return func(yield func(B) bool) {
 		if b.turn().Env == nil {

@@ -38,7 +38,7 @@ func (e *Env) with(change func(*Env)) *Env {
 // present refuses a nil env, such as that of a batch that no loader made.
 func (e *Env) present(op string) {
 	if e == nil {
-		raise(op, "a batch that no loader made has the Env that it is given", "the env is nil")
+		raise(op, "give one; a batch that no loader made has only the Env that the program sets", "the env is nil")
 	}
 }
 
