@@ -25,15 +25,16 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// State is a training run at the end of a step. Save writes it; Load and Latest put values behind Model and Optimizer,
-// which the program makes before, and fill in the rest.
+// State is a training run at the end of a step. Save writes it; Load and Latest put values behind Model, Optimizer and
+// Scaler, which the program makes before, and fill in the rest.
 type State struct {
 	Step      int             // steps done
 	Loader    data.Position   // where the loader goes on: its Config takes Epoch, Batch as Skip, and Step as Done
 	Draws     uint64          // of the root env: env.Draws() and env.SetDraws
 	Extra     json.RawMessage // what the program adds, such as its configuration; nil for nothing
 	Model     any
-	Optimizer optim.Optimizer // nil: not part of the run
+	Optimizer optim.Optimizer   // nil: not part of the run
+	Scaler    *optim.LossScaler // likewise
 }
 
 // ModelFile is the name of the file of weights in a checkpoint, and by custom in a model's folder.
@@ -51,15 +52,16 @@ const (
 
 // manifest is the JSON of a checkpoint.
 type manifest struct {
-	Format    string          `json:"format"`
-	Version   int             `json:"version"`
-	Step      int             `json:"step"`
-	Loader    data.Position   `json:"loader"`
-	Draws     uint64          `json:"draws"`
-	Optimizer *numbers        `json:"optimizer,omitempty"`
-	Model     []signature     `json:"model"`
-	Sizes     map[string]int  `json:"sizes,omitempty"` // bytes of the other files; older checkpoints have none
-	Extra     json.RawMessage `json:"extra,omitempty"`
+	Format    string                 `json:"format"`
+	Version   int                    `json:"version"`
+	Step      int                    `json:"step"`
+	Loader    data.Position          `json:"loader"`
+	Draws     uint64                 `json:"draws"`
+	Optimizer *numbers               `json:"optimizer,omitempty"`
+	Scaler    *optim.LossScalerState `json:"loss_scaler,omitempty"`
+	Model     []signature            `json:"model"`
+	Sizes     map[string]int         `json:"sizes,omitempty"` // bytes of the other files; older checkpoints have none
+	Extra     json.RawMessage        `json:"extra,omitempty"`
 }
 
 // numbers are an optimizer's besides its tensors.
@@ -112,6 +114,10 @@ func save(dir string, s *State, c create) (path string, err error) {
 func (s *State) fill(w *writer) error {
 	m := manifest{Format: formatName, Version: formatVersion, Step: s.Step, Loader: s.Loader, Draws: s.Draws, Model: signatures(s.Model), Extra: s.Extra}
 	w.file(ModelFile, func(out io.Writer) error { return writeModel(out, s.Model) })
+	if s.Scaler != nil {
+		state := s.Scaler.State()
+		m.Scaler = &state
+	}
 	if s.Optimizer != nil {
 		m.Optimizer = &numbers{s.Optimizer.LR(), s.Optimizer.Counters()}
 		w.file(optimizerFile, func(out io.Writer) error {
@@ -299,7 +305,7 @@ func (f *folder) open() error {
 // most bounds counts of steps, epochs and batches: no run comes near, and sums of two stay integers.
 const most = 1 << 48
 
-// plausible refuses counts that no run has.
+// plausible refuses counts and scales that no run has.
 func (m *manifest) plausible() error {
 	counts := map[string]int{"step": m.Step, "epoch": m.Loader.Epoch, "batch": m.Loader.Batch}
 	if m.Optimizer != nil {
@@ -311,6 +317,9 @@ func (m *manifest) plausible() error {
 		if n := counts[name]; n < 0 || n > most {
 			return fmt.Errorf("%s is %d, which no run reaches", name, n)
 		}
+	}
+	if m.Scaler != nil {
+		return new(optim.LossScaler).Load(*m.Scaler)
 	}
 	return nil
 }
@@ -402,6 +411,11 @@ func (f *folder) restore(s *State) error {
 	if err := loadModel(f.model, s.Model); err != nil {
 		return err
 	}
+	if s.Scaler != nil {
+		if err := s.Scaler.Load(*m.Scaler); err != nil {
+			return err
+		}
+	}
 	s.Step, s.Loader, s.Draws, s.Extra = m.Step, m.Loader, m.Draws, m.Extra
 	return nil
 }
@@ -417,6 +431,9 @@ func (f *folder) fits(s *State) error {
 	}
 	if (f.manifest.Optimizer == nil) != (s.Optimizer == nil) {
 		return &MismatchError{f.path, "one of checkpoint and program has an optimizer, the other has none"}
+	}
+	if (f.manifest.Scaler == nil) != (s.Scaler == nil) {
+		return &MismatchError{f.path, "one of checkpoint and program has a loss scaler, the other has none"}
 	}
 	_, err := match(f.model, s.Model, stateOf(s.Model))
 	return err

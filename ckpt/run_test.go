@@ -352,6 +352,35 @@ func TestNoCheckpoint(t *testing.T) {
 	}
 }
 
+// TestScaler: the scale of losses is part of a run that has one.
+func TestScaler(t *testing.T) {
+	dir, r := t.TempDir(), newRun(t, 5)
+	plain := save1(t, dir, r)
+	r.Step, r.Scaler = 1, optim.NewLossScaler(optim.LossScalerConfig{})
+	want := optim.LossScalerState{Scale: 96, Good: 7}
+	check(t, r.Scaler.Load(want))
+	path := save1(t, dir, r)
+
+	with, without := newRun(t, 5), newRun(t, 5)
+	with.Scaler = optim.NewLossScaler(optim.LossScalerConfig{Init: 2})
+	fresh := with.Scaler.State()
+	var mismatch *MismatchError
+	if err := Load(path, &without.State); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "loss scaler") {
+		t.Errorf("into a run without one: %v", err)
+	}
+	if err := Load(plain, &with.State); !errors.As(err, &mismatch) || with.Scaler.State() != fresh {
+		t.Errorf("of a run without one: %v, %+v", err, with.Scaler.State())
+	}
+	if err := Load(path, &with.State); err != nil || with.Scaler.State() != want {
+		t.Errorf("%v, %+v", err, with.Scaler.State())
+	}
+	signed(manifestFile, func(s string) string { return strings.Replace(s, `"scale": 96`, `"scale": -1`, 1) })(t, path)
+	var damage *CorruptError
+	if err := Load(path, &with.State); !errors.As(err, &damage) || !strings.Contains(err.Error(), "a scale of -1") || with.Scaler.State() != want {
+		t.Errorf("damaged: %v, %+v", err, with.Scaler.State())
+	}
+}
+
 func TestCheckpointOfSomethingElse(t *testing.T) {
 	dir, r := t.TempDir(), newRun(t, 5)
 	r.train(t, 1)

@@ -10,6 +10,7 @@
 package data
 
 import (
+	"cmp"
 	"reflect"
 	"sync"
 
@@ -35,7 +36,7 @@ func (t *Turn) Hold() (release func()) { return t.scope.Hold() }
 func (t *Turn) Size() int { return t.size }
 
 // Fraction is this batch's share of the rows of the batch it was split from, 1 for a whole batch.
-func (t *Turn) Fraction() float64 { return t.fraction }
+func (t *Turn) Fraction() float64 { return cmp.Or(t.fraction, 1) } // 0: a batch that no loader made
 
 // Position is where the loader is after this batch.
 func (t *Turn) Position() Position { return t.at }
@@ -52,7 +53,7 @@ func (t *Turn) end() {
 
 func openTurn(env *tensor.Env, path ...uint64) Turn {
 	e, s := env.Scope(path...)
-	return Turn{Env: e, scope: s, ended: new(bool), fraction: 1}
+	return Turn{Env: e, scope: s, ended: new(bool)}
 }
 
 // Position is a place in a run over a data set. To go on from it, give the loader its Epoch, its Batch as Skip, and

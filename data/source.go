@@ -37,7 +37,7 @@ type Row struct {
 }
 
 // Values is the row's part of a tensor field, by the field's number in the order of declaration. It panics when T is
-// not the field's element type.
+// not the field's element type, or there is no such field.
 func Values[T dtype.Element](r Row, field int) []T {
 	c, ok := r.columns[field].(*columnOf[T])
 	if !ok {

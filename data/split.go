@@ -10,9 +10,13 @@ import (
 
 // Split yields n microbatches of b's rows (fewer if b has fewer rows), each with a scope inside b's. The first
 // dimension of b's first tensor counts as its rows; tensors and slices of as many entries are split, other fields are
-// the same in each part. Weight a part's mean loss by its Fraction: the gradients then add up to those of b.
+// the same in each part. A batch that no loader made needs an Env. Weight a part's mean loss by its Fraction: the
+// gradients then add up to those of b.
 func Split[B Batch](b B, n int) iter.Seq[B] {
 	return func(yield func(B) bool) {
+		if b.turn().Env == nil {
+			tensor.Raise("data.Split", "give its Turn an Env, or take a batch of data.Batches", "the batch has no Env")
+		}
 		src := reflect.ValueOf(b).Elem()
 		rows := rowsOf(src)
 		n := max(1, min(n, rows))
@@ -39,7 +43,7 @@ func part[B Batch](b B, src reflect.Value, k, lo, hi, rows int, yield func(B) bo
 	whole := b.turn()
 	t := openTurn(whole.Env, uint64(k))
 	defer t.end()
-	t.at, t.fraction, t.size = whole.at, whole.fraction, hi-lo
+	t.at, t.fraction, t.size = whole.at, whole.Fraction(), hi-lo
 	if rows > 0 {
 		t.fraction *= float64(hi-lo) / float64(rows)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/data"
@@ -62,6 +63,29 @@ func TestAnyBatchType(t *testing.T) {
 		if math.Abs(sum-1) > 1e-15 {
 			t.Errorf("the fractions add up to %v", sum)
 		}
+	}
+}
+
+// A batch that no loader made is split like one that a loader made, once it has an Env.
+func TestSplitOfABatchMadeByHand(t *testing.T) {
+	env := fresh(t)
+	b := &data.Pair{X: env.Ones(3, 2)}
+	b.Hold()()
+	_, err := env.Try(func(*tensor.Env) *tensor.Tensor {
+		for range data.Split(b, 2) {
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "the batch has no Env") {
+		t.Error(err)
+	}
+	b.Env = env
+	sum := b.Fraction()
+	for mb := range data.Split(b, 2) {
+		sum += mb.Fraction()
+	}
+	if math.Abs(sum-2) > 1e-15 {
+		t.Errorf("the fractions of the whole and of its parts add up to %v", sum)
 	}
 }
 

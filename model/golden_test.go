@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/testutil"
@@ -130,6 +131,20 @@ func TestGPT2(t *testing.T) {
 }
 
 // TestResNet trains a thin residual network beside torchvision's for six steps, then evaluates.
+func TestResNetRefuses(t *testing.T) {
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = env.Try(func(env *tensor.Env) *tensor.Tensor {
+		model.NewResNet(env, model.ResNetConfig{Blocks: [4]int{1, -1, 1, 1}, Planes: 2, Channels: 1, Classes: 2})
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "the blocks of the stages are [1 -1 1 1]") {
+		t.Error(err)
+	}
+}
+
 func TestResNet(t *testing.T) {
 	const dir = "testdata/resnet/"
 	var g struct {

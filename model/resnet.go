@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -43,6 +44,9 @@ type BasicBlock struct {
 
 // NewResNet draws convolutions from N(0, 2/(out·kernel²)), as torchvision does; norms are the identity.
 func NewResNet(env *tensor.Env, c ResNetConfig) *ResNet {
+	if slices.Min(c.Blocks[:]) < 0 {
+		tensor.Raise("model.NewResNet", "give each stage 0 blocks or more", "the blocks of the stages are %v", c.Blocks)
+	}
 	in := c.Planes
 	stage := func(n, planes, stride int) []*BasicBlock {
 		blocks := make([]*BasicBlock, n)

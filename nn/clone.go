@@ -11,7 +11,8 @@ import (
 func Clone[T any](model T) T {
 	walk("nn.Clone", model)
 	c := cloner{}
-	return c.copy(reflect.ValueOf(&model).Elem()).Interface().(T)
+	out, _ := c.copy(reflect.ValueOf(&model).Elem()).Interface().(T) // a nil interface stays one
+	return out
 }
 
 // cloner maps what was copied to its copy.

@@ -181,6 +181,9 @@ func snapshot(m any) map[string][]float64 {
 }
 
 func TestClone(t *testing.T) {
+	if c := Clone[any](nil); c != nil {
+		t.Errorf("a copy of nothing is %v", c)
+	}
 	env := freshEnv(t)
 	g := newGPT(env)
 	g.Shift.Freeze(true)

@@ -44,9 +44,9 @@ func NewAdam(params iter.Seq2[string, *tensor.Tensor], c AdamWConfig) *Adam {
 func newAdam(op string, params iter.Seq2[string, *tensor.Tensor], c AdamWConfig, decay float64, coupled bool) *core {
 	o := newCore(op, params, settings{optional(c.LR, 1e-3), decay, c.Clip, c.Rule}, "exp_avg", "exp_avg_sq")
 	step := tensor.AdamWStep{Beta1: optional(c.Beta1, 0.9), Beta2: optional(c.Beta2, 0.999), Eps: optional(c.Eps, 1e-8), Coupled: coupled}
-	o.check("Beta1", step.Beta1, 0, 1)
-	o.check("Beta2", step.Beta2, 0, 1)
-	o.check("Eps", step.Eps, 0, math.Inf(1))
+	check(op, "Beta1", step.Beta1, 0, 1)
+	check(op, "Beta2", step.Beta2, 0, 1)
+	check(op, "Eps", step.Eps, 0, math.Inf(1))
 	o.update = func(scale *tensor.Tensor, b *batch) {
 		s := step
 		s.LR, s.WeightDecay, s.Step = o.lr*b.rates.Scale, b.rates.WeightDecay, b.steps+1

@@ -2,7 +2,9 @@ package optim_test
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
 	"github.com/warpline-ml/warpline/tensor"
@@ -66,4 +68,24 @@ func ExampleReport() {
 	report := opt.Step()
 	fmt.Println(report.Norm(), report.Finite(), report.Skipped)
 	// Output: 6 true [1]
+}
+
+func ExampleLossScaler() {
+	env := tensor.Best()
+	w := nn.NewParam(env.Ones(4, 1))
+	opt := optim.NewSGD(nn.Params(map[string]*tensor.Tensor{"w": w}), optim.SGDConfig{LR: 1e6})
+	amp := env.Autocast(dtype.F16)
+	scaler := optim.NewLossScaler(optim.LossScalerConfig{Init: 1 << 44}) // PyTorch's 65536 if it is not given
+
+	for range 4 {
+		y := env.Ones(1, 4).In(amp).MatMul(w) // a product in float16
+		scaler.Backward(y.Sum().Scale(1e-8))  // as it is, float16 would round this gradient to 0
+		report := scaler.Step(opt)            // divides it again; leaves the step out if it is not finite
+		fmt.Printf("%v, weight %.2f, scale 2^%v\n", report, w.Mean().Item(), math.Log2(scaler.Scale()))
+	}
+	// Output:
+	// step 1: a gradient was not finite, nothing was updated, weight 1.00, scale 2^43
+	// step 2: a gradient was not finite, nothing was updated, weight 1.00, scale 2^42
+	// step 3: a gradient for every parameter that learns, weight 0.99, scale 2^42
+	// step 4: a gradient for every parameter that learns, weight 0.98, scale 2^42
 }

@@ -67,7 +67,6 @@ type state struct {
 
 // core is what all optimizers share.
 type core struct {
-	op     string
 	lr     float64
 	clip   float64
 	kinds  []string // of state, by PyTorch's names
@@ -92,10 +91,10 @@ type settings struct {
 }
 
 func newCore(op string, params iter.Seq2[string, *tensor.Tensor], set settings, kinds ...string) *core {
-	c := &core{op: op, lr: set.lr, clip: set.clip, kinds: kinds}
-	c.check("LR", set.lr, 0, math.Inf(1))
-	c.check("WeightDecay", set.decay, 0, math.Inf(1))
-	c.check("Clip", set.clip, 0, math.Inf(1))
+	c := &core{lr: set.lr, clip: set.clip, kinds: kinds}
+	check(op, "LR", set.lr, 0, math.Inf(1))
+	check(op, "WeightDecay", set.decay, 0, math.Inf(1))
+	check(op, "Clip", set.clip, 0, math.Inf(1))
 	seen := map[*tensor.Tensor]bool{}
 	for name, p := range params {
 		if seen[p] {
@@ -106,8 +105,8 @@ func newCore(op string, params iter.Seq2[string, *tensor.Tensor], set settings, 
 		if set.rule != nil {
 			set.rule(name, p, &s.rates)
 		}
-		c.check("Scale of "+name, s.rates.Scale, 0, math.Inf(1))
-		c.check("WeightDecay of "+name, s.rates.WeightDecay, 0, math.Inf(1))
+		check(op, "Scale of "+name, s.rates.Scale, 0, math.Inf(1))
+		check(op, "WeightDecay of "+name, s.rates.WeightDecay, 0, math.Inf(1))
 		c.states = append(c.states, s)
 	}
 	if len(c.states) == 0 {
@@ -117,9 +116,9 @@ func newCore(op string, params iter.Seq2[string, *tensor.Tensor], set settings, 
 }
 
 // check panics unless lo ≤ v < hi.
-func (c *core) check(what string, v, lo, hi float64) {
+func check(op, what string, v, lo, hi float64) {
 	if !(v >= lo && v < hi) {
-		tensor.Raise(c.op, "check the configuration", "%s is %v, not in [%v, %v)", what, v, lo, hi)
+		tensor.Raise(op, "give a number within", "%s is %v, not in [%v, %v)", what, v, lo, hi)
 	}
 }
 
@@ -139,7 +138,7 @@ func (c *core) LR() float64 { return c.lr }
 
 // SetLR changes the learning rate. Each parameter's is multiplied by its [Rates].Scale.
 func (c *core) SetLR(lr float64) {
-	c.check("LR", lr, 0, math.Inf(1))
+	check("SetLR", "LR", lr, 0, math.Inf(1))
 	c.lr = lr
 }
 

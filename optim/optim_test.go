@@ -447,7 +447,7 @@ func TestBadConfigurations(t *testing.T) {
 		"Eps is NaN":                func() { NewAdam(params, AdamWConfig{Eps: nan}) },
 		"every 0 steps":             func() { Stepwise(1, 0.5, 0) },
 		"Nesterov without momentum": func() { NewSGD(params, SGDConfig{Nesterov: true}) },
-		"LR is -1":                  func() { NewSGD(params, SGDConfig{}).SetLR(-1) },
+		"SetLR: LR is -1":           func() { NewSGD(params, SGDConfig{}).SetLR(-1) },
 		"WeightDecay of w is NaN": func() {
 			NewSGD(params, SGDConfig{Rule: func(_ string, _ *tensor.Tensor, r *Rates) { r.WeightDecay = nan }})
 		},

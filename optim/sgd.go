@@ -30,7 +30,7 @@ func NewSGD(params iter.Seq2[string, *tensor.Tensor], c SGDConfig) *SGD {
 		kinds = []string{"momentum_buffer"}
 	}
 	o := newCore("optim.NewSGD", params, settings{optional(c.LR, 1e-3), optional(c.WeightDecay, 0), c.Clip, c.Rule}, kinds...)
-	o.check("Momentum", c.Momentum, 0, 1)
+	check("optim.NewSGD", "Momentum", c.Momentum, 0, 1)
 	if c.Nesterov && c.Momentum == 0 {
 		tensor.Raise("optim.NewSGD", "set Momentum, 0.9 for example", "Nesterov without momentum")
 	}

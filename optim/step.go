@@ -15,15 +15,18 @@ const patience = 3
 // Report is what a Step did. Its methods read from the optimizer: they may be used where that may, by one goroutine at a
 // time.
 type Report struct {
-	Skipped []string // parameters without a gradient this time; frozen ones do not count
-	Never   []string // those of them that never had one in three or more Steps: they are not part of the loss
-	c       *core
-	turn    int
+	Skipped  []string // parameters without a gradient this time; frozen ones do not count
+	Never    []string // those of them that never had one in three or more Steps: they are not part of the loss
+	Overflow bool     // a gradient was not finite, and nothing was updated; only Steps of a [LossScaler] look
+	c        *core
+	turn     int
 }
 
-// String tells which parameters had no gradient. It waits for nothing.
+// String tells which parameters had no gradient, or that none was applied. It waits for nothing.
 func (r Report) String() string {
 	switch {
+	case r.Overflow:
+		return fmt.Sprintf("step %d: a gradient was not finite, nothing was updated", r.turn)
 	case len(r.Never) > 0:
 		return fmt.Sprintf("step %d: no gradient so far for %s", r.turn, strings.Join(r.Never, ", "))
 	case len(r.Skipped) > 0:
@@ -62,14 +65,17 @@ func (r Report) norm(op string) *tensor.Tensor {
 }
 
 // Finite tells whether all gradients were: a NaN or an infinity in one makes the norm so. It reads Norm.
-func (r Report) Finite() bool {
-	n := r.Norm()
-	return !math.IsNaN(n) && !math.IsInf(n, 0)
-}
+func (r Report) Finite() bool { return finite(r.Norm()) }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // Step applies the gradients and lets go of them. It allocates before it writes, so that after an out-of-memory all is as
 // before and the gradients still there; Discard drops them.
-func (c *core) Step() Report {
+func (c *core) Step() Report { return c.step(1, false) }
+
+// step is Step with gradients that are multiplied by a number first. With judge it reads their norm, for which the host
+// waits, and updates nothing if that is not finite.
+func (c *core) step(factor float64, judge bool) Report {
 	r := Report{c: c, turn: c.turns + 1}
 	ready := c.ready(&r)
 	if len(ready) == 0 {
@@ -80,15 +86,20 @@ func (c *core) Step() Report {
 	batches := group(ready)
 	places := locate(batches)
 	defer places.end()
-	norm := c.scales(places)
+	norm := c.scales(places, factor)
 	cell := c.cell(norm)
-	for _, b := range batches {
-		c.update(places.of(b).scale, b)
+	r.Overflow = judge && !finite(norm.Item())
+	if !r.Overflow {
+		for _, b := range batches {
+			c.update(places.of(b).scale, b)
+		}
 	}
 	c.norm = cell.CopyInPlace(norm)
 	c.turns++
 	for _, s := range ready {
-		s.steps++
+		if !r.Overflow {
+			s.steps++
+		}
 		s.p.DropGrad()
 	}
 	return r
@@ -193,9 +204,9 @@ func (ps places) end() {
 	}
 }
 
-// scales computes the norm of all gradients, and for each place the number that clipping multiplies them by:
-// min(1, Clip / (norm + 1e-6)), as clip_grad_norm_ does. Nothing waits for a value.
-func (c *core) scales(ps places) (norm *tensor.Tensor) {
+// scales computes the norm of all gradients times a factor, and for each place the number that multiplies them: the factor
+// and that of clipping, min(1, Clip / (norm + 1e-6)), as clip_grad_norm_ does. Nothing waits for a value.
+func (c *core) scales(ps places, factor float64) (norm *tensor.Tensor) {
 	first := ps[0].env
 	square := tensor.SumSquares(ps[0].grads...)
 	for _, p := range ps[1:] {
@@ -203,8 +214,14 @@ func (c *core) scales(ps places) (norm *tensor.Tensor) {
 	}
 	norm = square.Sqrt()
 	scale := norm.FullLike(1)
+	if factor != 1 {
+		norm = norm.Scale(factor)
+	}
 	if c.clip > 0 {
 		scale = scale.Scale(c.clip).Div(norm.AddScalar(1e-6)).Minimum(scale)
+	}
+	if factor != 1 {
+		scale = scale.Scale(factor)
 	}
 	for _, p := range ps {
 		p.scale = scale.To(p.env)

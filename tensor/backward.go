@@ -42,7 +42,7 @@ func (t *Tensor) backward(retain bool, only []iter.Seq2[string, *Tensor]) {
 		set = map[*leaf]bool{}
 		for _, seq := range only {
 			for _, p := range seq {
-				set[p.leaf] = true
+				set[p.leafOf()] = true
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func GradGraph(y *Tensor, x ...*Tensor) []*Tensor { return gradOf(y, x, true) }
 func gradOf(y *Tensor, x []*Tensor, record bool) []*Tensor {
 	set, grads := map[*leaf]bool{}, map[*leaf]*Tensor{}
 	for _, t := range x {
-		if t.leaf == nil {
+		if t.leafOf() == nil {
 			raise("Grad", "call x.RequireGrad() before it is used", "%s from %s at %s is not a leaf", t.typ, t.st.rec.code, t.st.rec.site.String())
 		}
 		set[t.leaf] = true

@@ -49,6 +49,7 @@ func Try[T any](e *Env, f func(*Env) T) (out T, err error) {
 
 // handOver gives a returned value, and what its graph needs, to the enclosing scope.
 func (s *scope) handOver(t *Tensor, outer *Env, seen map[*node]bool) {
+	t.present()
 	d := s.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -51,9 +51,9 @@ var devices = struct {
 	byName map[string]*Device
 }{byName: map[string]*Device{}}
 
-// Open returns the root env of a device: "cpu"; "cuda:0", the first card; "sim:0" or "sim:h100-80", a simulated one;
-// "null:a100-80", which computes nothing and tells how much memory that card would need. The same name gives the same
-// device. The env records and trains.
+// Open returns the root env of a device: "cpu"; "cuda" or "cuda:1", an NVIDIA GPU; "sim" or "sim:a100-80x4:2", a simulated
+// one, here the third of four; "null:h100-80", a card that allocates and computes nothing. The same name gives the same
+// device. The env records and trains. The error says what the name lacks, or why the device cannot be used.
 func Open(name string) (*Env, error) {
 	d, err := openDevice(name)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *Device) allocation(q device.Queue) device.Config {
 // Best returns the root env of the best device this process can use: a GPU that works, else the CPU.
 func Best() *Env {
 	var last error
-	for _, name := range device.Here() {
+	for _, name := range Devices() {
 		e, err := Open(name)
 		if err == nil {
 			return e

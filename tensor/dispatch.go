@@ -40,7 +40,7 @@ func (d *Device) plan(op *ir.Op) *opPlan {
 func (d *Device) newPlan(op ir.Op) *opPlan {
 	out, err := op.Infer()
 	if err != nil {
-		raiseErr(op.Code.String(), advice(&op), described{err, &op})
+		raiseErr(op.Code.String(), advice(err), described{err, &op})
 	}
 	p := &opPlan{op: op, out: out, rule: autograd.Of(op.Code)}
 	if op.Code.View() {
@@ -61,11 +61,10 @@ func (d *Device) newPlan(op ir.Op) *opPlan {
 }
 
 // advice is what to do about operands that do not fit.
-func advice(op *ir.Op) string {
-	for _, t := range op.Ins() {
-		if t.DType != op.In(0).DType {
-			return "convert one with Cast"
-		}
+func advice(err error) string {
+	var dt *ir.DTypeError
+	if errors.As(err, &dt) {
+		return "convert with Cast"
 	}
 	return "go doc tensor says which shapes and dtypes it takes"
 }
@@ -168,10 +167,14 @@ func exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) 
 	return len(out)
 }
 
+// belowRun is how many calls lie between make and run: compute and exec. A site leaves them out, because it has room for
+// few calls, and those of layers and losses lead to the program.
+const belowRun = 2
+
 // compute allocates the results and launches the kernel.
 func (e *Env) compute(pl *opPlan, p *ir.Params, in, out []*Tensor) {
 	for i, t := range pl.out {
-		out[i] = e.make(pl.op.Code, t)
+		out[i] = e.make(pl.op.Code, t, belowRun)
 	}
 	e.launch(pl, p, in, out)
 }
@@ -183,7 +186,7 @@ func (e *Env) launch(pl *opPlan, p *ir.Params, in, out []*Tensor) {
 	var block *device.Block
 	if pl.kernel.Workspace > 0 {
 		s := e.live()
-		scratch = s.newStorage(pl.kernel.Workspace, pl.op.Code, q, e.site)
+		scratch = s.newStorage(pl.kernel.Workspace, pl.op.Code, q, e.site, 1)
 		block = scratch.rec.block
 	}
 	err := q.launch(pl.kernel, out, in, block, p)

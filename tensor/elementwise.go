@@ -304,8 +304,8 @@ func (t *Tensor) Cast(dt dtype.DType) *Tensor {
 	if t.DType() == dt {
 		return t
 	}
-	if dt == dtype.Invalid {
-		raise("Cast", "choose one of package dtype's", "the target dtype is invalid")
+	if !dt.Valid() {
+		raise("Cast", "choose one of package dtype's", "the target dtype is %s", dt)
 	}
 	return t.apply1(ir.Cast, ir.Attr{DType: dt}, ir.Params{})
 }
@@ -315,7 +315,7 @@ func (t *Tensor) Dropout(p float64) *Tensor {
 	if !(p >= 0 && p <= 1) { // NaN is refused too
 		raise("Dropout", "0 ≤ p ≤ 1", "probability %v", p)
 	}
-	if p == 0 || !t.env.Training() {
+	if p == 0 || !t.Env().Training() {
 		return t
 	}
 	params := ir.Scalars(p, 0)

@@ -35,6 +35,13 @@ func (e *Env) with(change func(*Env)) *Env {
 	return &c
 }
 
+// present refuses a nil env, such as that of a batch that no loader made.
+func (e *Env) present(op string) {
+	if e == nil {
+		raise(op, "give one; a batch that no loader made has only the Env that the program sets", "the env is nil")
+	}
+}
+
 // Device tells where values made in e live.
 func (e *Env) Device() *Device { return e.dev }
 
@@ -61,6 +68,9 @@ func (e *Env) Autocast(dt dtype.DType) *Env {
 
 // On derives an env whose operations run on q.
 func (e *Env) On(q *Queue) *Env {
+	if q == nil {
+		raise("On", "make it with env.NewQueue()", "the queue is nil")
+	}
 	if q.q.dev != e.dev {
 		raise("On", "make the queue with env.NewQueue()", "queue on %s, env on %s", q.q.dev.name, e.dev.name)
 	}
@@ -103,7 +113,7 @@ func (e *Env) live() *scope {
 	return s
 }
 
-// on returns the queue that operations of e run on.
+// onQueue returns the queue that operations of e run on.
 func (e *Env) onQueue() *queue {
 	if e.queue != nil {
 		return e.queue
@@ -121,6 +131,7 @@ func later(a, b *scope) *scope {
 // overlay is x.In(over): over's set modes, and the later-opened of both scopes. An outer scope never takes a value
 // back, so x.In(root.NoGrad()) inside a batch stays in the batch.
 func (e *Env) overlay(over *Env) *Env {
+	over.present("In")
 	if e.dev != over.dev {
 		raise("In", "x.To(env) copies", "value on %s, env on %s", e.dev.name, over.dev.name)
 	}

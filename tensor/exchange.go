@@ -11,6 +11,7 @@ type Matrix interface {
 // FromMatrix copies a matrix into a float64 tensor [rows, columns]. The way back is mat.NewDense(r, c, t.Floats()).
 func FromMatrix(e *Env, m Matrix) *Tensor {
 	r, c := m.Dims()
+	checkShape("FromMatrix", []int{r, c})
 	v := make([]float64, 0, r*c)
 	for i := range r {
 		for j := range c {
@@ -24,8 +25,8 @@ func FromMatrix(e *Env, m Matrix) *Tensor {
 // same kind that holds the copies. A batch moves in one call. Models move by nn.To, which keeps their handles.
 func Move[T any](e *Env, v T) T {
 	seen := map[any]reflect.Value{}
-	out := moved(reflect.ValueOf(&v).Elem(), seen, func(t *Tensor) *Tensor { return t.To(e) })
-	return out.Interface().(T)
+	out, _ := moved(reflect.ValueOf(&v).Elem(), seen, func(t *Tensor) *Tensor { return t.To(e) }).Interface().(T) // a nil interface stays one
+	return out
 }
 
 // moved rebuilds containers of tensors; what holds no tensor is copied as it is.

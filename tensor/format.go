@@ -59,6 +59,9 @@ func (t *Tensor) Format(f fmt.State, verb rune) {
 
 // text prints the values as strconv.FormatFloat does.
 func (t *Tensor) text(format byte, digits int) string {
+	if t == nil || t.typ == nil {
+		return "<nil>"
+	}
 	if t.st.rec.gone.Load() != nil {
 		return fmt.Sprintf("%s, released by %s", t.typ, t.st.rec.gone.Load().by)
 	}
@@ -66,16 +69,16 @@ func (t *Tensor) text(format byte, digits int) string {
 		return fmt.Sprintf("%s, not computed on %s", t.typ, t.env.dev.name)
 	}
 	var b strings.Builder
-	values := t.ends()
-	print := func(i int) string { return formatValue(values[i], t.DType(), format, digits) }
-	writeNested(&b, t.Shape(), 0, len(values), 1, print)
+	print, n := t.ends(format, digits)
+	writeNested(&b, t.Shape(), 0, n, 1, print)
 	b.WriteString("  ")
 	b.WriteString(t.typ.AsDense().String())
 	return b.String()
 }
 
-// ends is the values that are printed: of a dimension that is cut, the first and last. Only they are read.
-func (t *Tensor) ends() []float64 {
+// ends prints the values by their index, and tells how many there are: of a dimension that is cut, the first and last. Only
+// they are read.
+func (t *Tensor) ends(format byte, digits int) (print func(i int) string, n int) {
 	s := newScope(t.env.dev, t.env.dev.base.scope, 0)
 	s.block = true
 	defer s.end(internal)
@@ -87,7 +90,12 @@ func (t *Tensor) ends() []float64 {
 			u = Cat(axis, u.Slice(axis, 0, ends), u.Slice(axis, n-ends, n))
 		}
 	}
-	return u.floats()
+	if t.DType() == dtype.I64 { // whose values float64 may round
+		v := read[int64](u)
+		return func(i int) string { return strconv.FormatInt(v[i], 10) }, len(v)
+	}
+	v := u.floats()
+	return func(i int) string { return formatValue(v[i], t.DType(), format, digits) }, len(v)
 }
 
 func formatValue(v float64, dt dtype.DType, format byte, digits int) string {

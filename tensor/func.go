@@ -25,10 +25,16 @@ type Call struct {
 }
 
 // Save keeps values for Backward.
-func (c *Call) Save(t ...*Tensor) { c.saved = append(c.saved, t...) }
+func (c *Call) Save(t ...*Tensor) {
+	for _, t := range t {
+		t.present()
+		c.saved = append(c.saved, t)
+	}
+}
 
 // Saved returns what Save kept, in order.
 func (c *Call) Saved() []*Tensor {
+	c.backwardOnly("Saved")
 	out := make([]*Tensor, len(c.node.keep))
 	for i := range c.node.keep {
 		out[i] = c.node.open(&c.node.keep[i], c.env)
@@ -37,10 +43,27 @@ func (c *Call) Saved() []*Tensor {
 }
 
 // Want tells whether operand i wants a gradient.
-func (c *Call) Want(i int) bool { return c.node.in[i].want }
+func (c *Call) Want(i int) bool {
+	c.backwardOnly("Want")
+	if i < 0 || i >= len(c.node.in) {
+		raise("Func", "operands count from 0, as in Apply", "there is no operand %d of %d", i, len(c.node.in))
+	}
+	return c.node.in[i].want
+}
+
+// backwardOnly refuses what is known only once Backward runs.
+func (c *Call) backwardOnly(method string) {
+	if c.node == nil {
+		raise("Func", "call it in Backward", "%s was called in Forward", method)
+	}
+}
 
 // Apply runs the operation in a block that does not record; its results are one node of the graph.
 func (f Func) Apply(in ...*Tensor) []*Tensor {
+	if len(in) == 0 || f.Forward == nil {
+		raise("Func", "set Forward, and give Apply at least one operand", "there is nothing to apply, or nothing to apply it to")
+	}
+	in[0].present()
 	env := joinAll("Func", in)
 	env = env.inScope(env.live())
 	c := &Call{f: f}
@@ -60,17 +83,7 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 		recorded = recorded || ok
 		c.types = append(c.types, t.typ)
 	}
-	for i, t := range r.Out {
-		if t == nil {
-			raise("Func", "return as many results as the operation has", "Forward returned nil as result %d", i)
-		}
-		if t.env.dev != env.dev {
-			raise("Func", "move the result outside: y.To(env)", "Forward returned %s on %s, its operands are on %s", t.typ, t.env.dev.name, env.dev.name)
-		}
-		t = t.quiet() // it may be a handle that Forward did not make
-		t.env = env
-		r.Out[i] = t
-	}
+	settle(r.Out, env)
 	if recorded && f.Backward == nil {
 		raise("Func", "give it a Backward, or detach its operands", "an operand carries a graph and the operation has no gradient")
 	}
@@ -84,6 +97,21 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 	}
 	c.in, c.saved = nil, nil
 	return r.Out
+}
+
+// settle checks what Forward returned and puts it into env, the env of the operation's results.
+func settle(out []*Tensor, env *Env) {
+	for i, t := range out {
+		if t == nil {
+			raise("Func", "return as many results as the operation has", "Forward returned nil as result %d", i)
+		}
+		if t.env.dev != env.dev {
+			raise("Func", "move the result outside: y.To(env)", "Forward returned %s on %s, its operands are on %s", t.typ, t.env.dev.name, env.dev.name)
+		}
+		t = t.quiet() // it may be a handle that Forward did not make
+		t.env = env
+		out[i] = t
+	}
 }
 
 // origin finds the input that a saved value is, so that second derivatives go through it.

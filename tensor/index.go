@@ -14,7 +14,10 @@ func (t *Tensor) Gather(axis int, idx *Tensor) *Tensor {
 
 // ScatterAdd is t with src added at idx along a dimension.
 func (t *Tensor) ScatterAdd(axis int, idx, src *Tensor) *Tensor {
-	return apply3(ir.ScatterAdd, ir.Attr{Axis: int8(t.axis("ScatterAdd", axis))}, ir.Params{}, t, idx.indices("ScatterAdd"), src.inside(joinAll("ScatterAdd", []*Tensor{t, idx, src})).Cast(t.DType()))
+	attr := ir.Attr{Axis: int8(t.axis("ScatterAdd", axis))}
+	src.present()
+	src = src.inside(joinAll("ScatterAdd", []*Tensor{t, idx, src})).Cast(t.DType())
+	return apply3(ir.ScatterAdd, attr, ir.Params{}, t, idx.indices("ScatterAdd"), src)
 }
 
 // Embedding picks rows of the table t[v,d]: out[…] = t[idx[…]].

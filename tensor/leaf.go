@@ -38,7 +38,7 @@ func NewParam(t *Tensor) *Tensor {
 
 // NewBuffer copies t into the root scope as state that no gradient reaches: running statistics, masks.
 func NewBuffer(t *Tensor) *Tensor {
-	b := t.copyTo(t.env.dev.base)
+	b := t.copyTo(t.Env().dev.base)
 	b.param = true
 	return b
 }
@@ -123,20 +123,26 @@ func (t *Tensor) GradInto(buf *Tensor) {
 // OnGrad calls f with the gradient of t's value, once per Backward when it is complete and before it flows on. What f
 // returns takes its place; nil leaves it. On a leaf it runs before accumulation. Hooks run in order of registration.
 func (t *Tensor) OnGrad(f func(g *Tensor) *Tensor) {
-	switch {
-	case t.node != nil:
-		t.node.hooks = append(t.node.hooks, hook{t.out, f})
-	case t.leaf != nil:
-		t.leaf.hooks = append(t.leaf.hooks, f)
-	default:
+	if !t.Recorded() && t.leaf == nil {
 		raise("OnGrad", "only recorded values and leaves have gradients", "%s%s carries no graph", t.typ, t.elsewhere())
+	}
+	if f == nil {
+		raise("OnGrad", "give a function; its result may be nil", "the hook is nil")
+	}
+	if t.node != nil {
+		t.node.hooks = append(t.node.hooks, hook{t.out, f})
+	} else {
+		t.leaf.hooks = append(t.leaf.hooks, f)
 	}
 }
 
 // AfterGrad calls f with the parameter after Backward has added to its gradient, once per Backward.
 func (t *Tensor) AfterGrad(f func(p *Tensor)) {
-	if t.leaf == nil {
+	if t.leafOf() == nil {
 		raise("AfterGrad", "only parameters and leaves accumulate gradients", "%s is neither", t.typ)
+	}
+	if f == nil {
+		raise("AfterGrad", "give a function", "the hook is nil")
 	}
 	t.leaf.after = append(t.leaf.after, f)
 }
@@ -159,7 +165,7 @@ func (t *Tensor) Replace(u *Tensor) {
 	old.env.dev.drop(old.st.rec, replaced)
 }
 
-// Slot holds a value from turn to turn. Set it before Backward.
+// Slot holds a value from turn to turn. Set it before Backward. It may be used by one training loop at a time.
 type Slot struct{ cur *Tensor }
 
 // Get returns the value in e, the batch's env, or nil. Without e, what is computed from it and parameters would stay in

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -207,6 +208,42 @@ func TestAutocastPolicy(t *testing.T) {
 			t.Error("gradients have the parameter's dtype, not", w.Grad().DType())
 		}
 	})
+}
+
+// TestLargeIntegers: integers that float64 would round are made, printed and read as they are.
+func TestLargeIntegers(t *testing.T) {
+	env, host := open(t), fresh(t, "cpu")
+	exact := func(x *tensor.Tensor) []int64 { return tensor.Data[int64](x.To(host)) }
+	want := []int64{1<<53 + 1, -1<<53 - 1, math.MaxInt64, math.MinInt64}
+	x := tensor.From(env, want, len(want))
+	if got := exact(x); !slices.Equal(got, want) {
+		t.Errorf("%d, want %d", got, want)
+	}
+	if got := x.String(); !strings.HasPrefix(got, "[9007199254740993 -9007199254740993 9223372036854775807 -9223372036854775808]") {
+		t.Error(got)
+	}
+	if got := fmt.Sprintf("%.2f", x.Select(0, 0)); !strings.HasPrefix(got, "9007199254740993 ") {
+		t.Error(got)
+	}
+	counts := map[int64]int{}
+	for _, v := range exact(env.RandInt(1<<53+1, 1<<53+3, 200)) {
+		counts[v]++
+	}
+	if n := counts[1<<53+1]; len(counts) != 2 || n+counts[1<<53+2] != 200 || n < 50 || n > 150 {
+		t.Errorf("of two numbers %v", counts)
+	}
+	if got := exact(env.RandInt(math.MaxInt64-1, math.MaxInt64, 1))[0]; got != math.MaxInt64-1 {
+		t.Errorf("of one number %d", got)
+	}
+	negative := 0
+	for _, v := range exact(env.RandInt(math.MinInt64, math.MaxInt64, 200)) {
+		if v < 0 {
+			negative++
+		}
+	}
+	if negative < 50 || negative > 150 {
+		t.Errorf("of all numbers %d in 200 are negative", negative)
+	}
 }
 
 func TestStringAndInfo(t *testing.T) {

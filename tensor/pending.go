@@ -21,7 +21,7 @@ type Pending struct {
 	event device.Event
 }
 
-// Later asks for the only value without waiting for it.
+// Later asks for the only value without waiting for it, as Item has it.
 func (t *Tensor) Later() *Pending {
 	t.alive("Later")
 	if t.Size() != 1 {
@@ -38,13 +38,13 @@ func (t *Tensor) Later() *Pending {
 	return p
 }
 
-// wide is c as float64; a copy that takes c's place.
-func (c *Tensor) wide() *Tensor {
-	if c.DType() == dtype.F64 {
-		return c
+// wide is t, a copy of the library's own, as float64; where that is another value, t is released.
+func (t *Tensor) wide() *Tensor {
+	if t.DType() == dtype.F64 {
+		return t
 	}
-	w := c.apply1(ir.Cast, ir.Attr{DType: dtype.F64}, ir.Params{})
-	c.env.dev.drop(c.st.rec, internal)
+	w := t.apply1(ir.Cast, ir.Attr{DType: dtype.F64}, ir.Params{})
+	t.env.dev.drop(t.st.rec, internal)
 	return w
 }
 

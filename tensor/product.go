@@ -78,8 +78,13 @@ type Conv struct {
 
 func (c Conv) attr() ir.Attr {
 	d := func(v int) int { return cmp.Or(v, 1) }
-	return ir.Conv{StrideH: d(c.Stride[0]), StrideW: d(c.Stride[1]), PadH: c.Padding[0], PadW: c.Padding[1],
-		DilationH: d(c.Dilation[0]), DilationW: d(c.Dilation[1]), Groups: d(c.Groups)}.Attr()
+	conv := ir.Conv{StrideH: d(c.Stride[0]), StrideW: d(c.Stride[1]), PadH: c.Padding[0], PadW: c.Padding[1],
+		DilationH: d(c.Dilation[0]), DilationW: d(c.Dilation[1]), Groups: d(c.Groups)}
+	a := conv.Attr()
+	if a.Conv() != conv {
+		raise("Conv2d", "give numbers below 2^31", "a convolution of %+v", c)
+	}
+	return a
 }
 
 // Conv2d is the convolution (cross-correlation) of t[n,c,h,w] with w[o,c/groups,kh,kw] plus b[o], which may be nil.
@@ -100,7 +105,12 @@ func (p Pool) attr() ir.Attr {
 			s[i] = p.Kernel[i]
 		}
 	}
-	return ir.Pool{KernelH: p.Kernel[0], KernelW: p.Kernel[1], StrideH: s[0], StrideW: s[1], PadH: p.Padding[0], PadW: p.Padding[1]}.Attr()
+	pool := ir.Pool{KernelH: p.Kernel[0], KernelW: p.Kernel[1], StrideH: s[0], StrideW: s[1], PadH: p.Padding[0], PadW: p.Padding[1]}
+	a := pool.Attr()
+	if a.Pool() != pool {
+		raise("pooling", "give numbers below 2^31", "windows of %+v", p)
+	}
+	return a
 }
 
 // MaxPool2d is the largest value of each window of t[n,c,h,w].

@@ -27,13 +27,14 @@ type region struct {
 // Recompute runs f(x) and drops what its graph kept; Backward runs f again, in the same random path, and refills it.
 // Modules see [Env.Recomputing] in the second run and leave their buffers alone.
 func Recompute(x *Tensor, f func(*Tensor) *Tensor) *Tensor {
-	env := x.env.inScope(x.env.live())
 	x.alive("Recompute")
+	env := x.env.inScope(x.env.live())
 	r := &region{x: x, version: x.st.rec.version.Load(), f: f, env: env, key: rng.Fold(env.draw(), 0)}
 	r.counter = env.counter()
 	r.drawn[0] = r.counter.Load()
 	return doKeyed(env, r.key, false, func(e *Env) *Tensor {
 		y := f(x.In(e))
+		y.present()
 		r.drawn[1] = r.counter.Load()
 		r.unchanged()
 		if r.nodes = nodesIn(y.node, e.scope); len(r.nodes) > 0 {

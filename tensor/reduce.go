@@ -93,11 +93,26 @@ func (t *Tensor) Max(axes ...int) *Tensor { return t.reduce(ir.ReduceMax, axes) 
 // Min is the smallest value over the named dimensions; NaN wins.
 func (t *Tensor) Min(axes ...int) *Tensor { return t.reduce(ir.ReduceMin, axes) }
 
-// Any tells whether a value differs from 0 over the named dimensions.
-func (t *Tensor) Any(axes ...int) *Tensor { return t.truth().Max(axes...) }
+// Any tells whether a value differs from 0 over the named dimensions: of no values, none does.
+func (t *Tensor) Any(axes ...int) *Tensor { return t.quantified("Any", ir.ReduceMax, axes, 0) }
 
-// All tells whether every value differs from 0 over the named dimensions.
-func (t *Tensor) All(axes ...int) *Tensor { return t.truth().Min(axes...) }
+// All tells whether every value differs from 0 over the named dimensions: of no values, all do.
+func (t *Tensor) All(axes ...int) *Tensor { return t.quantified("All", ir.ReduceMin, axes, 1) }
+
+// quantified reduces truth values; without any, which have no extreme, the answer is known.
+func (t *Tensor) quantified(op string, code ir.Code, axes []int, none float64) *Tensor {
+	set := t.axes(op, axes)
+	if t.count(op, axes) > 0 {
+		return t.truth().apply1(code, ir.Attr{Axes: set}, ir.Params{})
+	}
+	var shape []int
+	for i, d := range t.Shape() {
+		if set>>i&1 == 0 {
+			shape = append(shape, d)
+		}
+	}
+	return t.env.full(ir.Dense(dtype.Bool, shape...), none)
+}
 
 // ArgMax is the i64 index of the largest value along a dimension, which it drops: the first of equals; NaN wins.
 func (t *Tensor) ArgMax(axis int) *Tensor { return t.along(ir.ArgMax, axis) }

@@ -153,8 +153,12 @@ func (e *Env) Scope(path ...uint64) (*Env, Scope) {
 	return &c, Scope{s}
 }
 
-// Hold keeps the scope open until the returned function is called.
+// Hold keeps the scope open until the returned function is called. The zero Scope, which no Env.Scope made, has nothing to
+// keep.
 func (s Scope) Hold() (release func()) {
+	if s.s == nil {
+		return func() {}
+	}
 	s.s.retain()
 	var once atomic.Bool
 	return func() {
@@ -166,7 +170,7 @@ func (s Scope) Hold() (release func()) {
 
 // End closes the scope, unless somebody holds it. Only the first End counts.
 func (s Scope) End() {
-	if s.s.ended.CompareAndSwap(false, true) {
+	if s.s != nil && s.s.ended.CompareAndSwap(false, true) {
 		s.s.end(turnEnd)
 	}
 }

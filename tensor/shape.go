@@ -34,6 +34,9 @@ func (t *Tensor) inferSize(shape []int) []int {
 		out[hole] = t.Size() / n
 		n = t.Size()
 	}
+	if n == t.Size() && len(out) > ir.MaxRank {
+		checkShape("Reshape", out)
+	}
 	if n != t.Size() || hole >= 0 && out[hole] < 0 || ir.CheckShape(out) != nil {
 		raise("Reshape", "the number of elements must stay; one size may be -1", "shape %v with %d elements into %v", t.Shape(), t.Size(), shape)
 	}
@@ -88,7 +91,6 @@ func (t *Tensor) Expand(shape ...int) *Tensor {
 			want[i] = t.Shape()[i-off]
 		}
 	}
-	checkShape("Expand", want)
 	return t.expand(want)
 }
 
@@ -96,6 +98,7 @@ func (t *Tensor) expand(shape []int) *Tensor {
 	if slices.Equal(shape, t.Shape()) {
 		return t
 	}
+	checkShape("Expand", shape)
 	return t.view(ir.Expand, ir.Attr{Out: ir.Dense(t.DType(), shape...)})
 }
 

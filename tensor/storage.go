@@ -63,9 +63,9 @@ const (
 	recordBytes = 352 // what a value costs in Go's heap, a little more than its record, its storage and its places in lists
 )
 
-// newStorage allocates n bytes owned by s, ordered with q, made at a site or, when that is nil, by the caller. It may run
-// a collection first.
-func (s *scope) newStorage(n int64, code ir.Code, q *queue, site *callsite.Site) *storage {
+// newStorage allocates n bytes owned by s, ordered with q, made at a site or, when that is nil, above skip callers. It may
+// run a collection first.
+func (s *scope) newStorage(n int64, code ir.Code, q *queue, site *callsite.Site, skip int) *storage {
 	d := s.dev
 	d.mu.Lock()
 	if !d.collecting && d.due(n) {
@@ -93,7 +93,7 @@ func (s *scope) newStorage(n int64, code ir.Code, q *queue, site *callsite.Site)
 	if site != nil {
 		rec.site = *site
 	} else {
-		callsite.Capture(2, &rec.site)
+		callsite.Capture(1+skip, &rec.site)
 	}
 	return st
 }

@@ -25,14 +25,14 @@ type Tensor struct {
 	ver   uint32 // of the storage when node made this value
 }
 
-// make allocates a row-major value in e.
-func (e *Env) make(code ir.Code, t *ir.Type) *Tensor {
+// make allocates a row-major value in e. Its site begins skip calls above make.
+func (e *Env) make(code ir.Code, t *ir.Type, skip int) *Tensor {
 	s := e.scope
 	if s.closed.Load() != nil {
 		s = e.live()
 		e = e.inScope(s)
 	}
-	return &Tensor{st: s.newStorage(t.Bytes(), code, e.onQueue(), e.site), typ: t, env: e}
+	return &Tensor{st: s.newStorage(t.Bytes(), code, e.onQueue(), e.site, skip+1), typ: t, env: e}
 }
 
 func checkShape(op string, shape []int) {
@@ -43,12 +43,13 @@ func checkShape(op string, shape []int) {
 
 // From copies data into a new tensor of the given shape.
 func From[T dtype.Element](e *Env, data []T, shape ...int) *Tensor {
+	e.present("From")
 	checkShape("From", shape)
 	typ := ir.Dense(dtype.Of[T](), shape...)
 	if typ.Size() != len(data) {
 		raise("From", "give as many values as the shape has", "%d values for shape %v", len(data), shape)
 	}
-	t := e.make(ir.Copy, typ)
+	t := e.make(ir.Copy, typ, 0)
 	write(t, data)
 	return t
 }
@@ -79,11 +80,13 @@ func (e *Env) Arange(n int) *Tensor {
 }
 
 // Rand makes float32 numbers uniform in [0, 1).
-func (e *Env) Rand(shape ...int) *Tensor { return e.random("Rand", ir.Uniform, dtype.F32, shape, 0, 1) }
+func (e *Env) Rand(shape ...int) *Tensor {
+	return e.random("Rand", ir.Uniform, dtype.F32, shape, ir.Scalars(0, 1))
+}
 
 // Randn makes float32 numbers of the standard normal distribution.
 func (e *Env) Randn(shape ...int) *Tensor {
-	return e.random("Randn", ir.Normal, dtype.F32, shape, 0, 1)
+	return e.random("Randn", ir.Normal, dtype.F32, shape, ir.Scalars(0, 1))
 }
 
 // RandInt makes int64 numbers uniform in [lo, hi).
@@ -91,13 +94,13 @@ func (e *Env) RandInt(lo, hi int, shape ...int) *Tensor {
 	if hi <= lo {
 		raise("RandInt", "give lo < hi", "no integers in [%d, %d)", lo, hi)
 	}
-	return e.random("RandInt", ir.RandInt, dtype.I64, shape, float64(lo), float64(hi))
+	return e.random("RandInt", ir.RandInt, dtype.I64, shape, ir.Integers(int64(lo), int64(hi)))
 }
 
-func (e *Env) random(op string, code ir.Code, dt dtype.DType, shape []int, a, b float64) *Tensor {
+// random draws by two parameters and a key.
+func (e *Env) random(op string, code ir.Code, dt dtype.DType, shape []int, p ir.Params) *Tensor {
 	checkShape(op, shape)
-	p := ir.Scalars(a, b, 0)
-	p.Value[2] = uint64(e.draw())
+	p.Value[2], p.N = uint64(e.draw()), 3
 	return e.create(code, ir.Dense(dt, shape...), p)
 }
 
@@ -113,14 +116,17 @@ func (t *Tensor) Env() *Env {
 	return t.env
 }
 
-// present refuses a nil tensor with a typed error: every way into an operation passes it.
+// present refuses a nil tensor, and a handle that no env made, with a typed error: every way into an operation passes it.
 func (t *Tensor) present() {
-	if t == nil {
-		absent()
+	if t == nil || t.typ == nil {
+		t.absent()
 	}
 }
 
-func absent() {
+func (t *Tensor) absent() {
+	if t != nil {
+		raise("operation", "make values by an env or by operations, and pass them as *tensor.Tensor", "an operand is a zero Tensor, which holds nothing")
+	}
 	raise("operation", "an optional layer or a map entry may be missing", "an operand is nil")
 }
 
@@ -168,6 +174,7 @@ func (t *Tensor) axis(op string, i int) int {
 
 // In returns the same value, with the same graph, in e's set modes and in the later-opened of both scopes.
 func (t *Tensor) In(e *Env) *Tensor {
+	t.present()
 	c := *t
 	c.env, c.param = t.env.overlay(e), false
 	return &c
@@ -219,11 +226,12 @@ func (t *Tensor) copyTo(e *Env) *Tensor {
 // To copies t to e's device, in e's scope and modes, and its gradient flows back to t's. On t's own device it is In.
 func (t *Tensor) To(e *Env) *Tensor {
 	t.alive("To")
+	e.present("To")
 	if t.env.dev == e.dev {
 		return t.In(e)
 	}
 	src := t.quiet().Contiguous()
-	dst := e.make(ir.Copy, src.typ)
+	dst := e.make(ir.Copy, src.typ, 0)
 	src.transfer(dst)
 	t.recordMove(dst)
 	return dst
@@ -250,8 +258,9 @@ func (t *Tensor) quiet() *Tensor {
 	return &c
 }
 
-// Item returns the only value as a float64. It is a sync point. On a device without arithmetic it is 0, and the device
-// remembers that the program saw a value that nothing computed.
+// Item returns the only value as a float64. It is a sync point. Integers beyond 2⁵³ are rounded: Data[int64](t.To(cpu))
+// has every int64 as it is, and so has String. On a device without arithmetic it is 0, and the device remembers that the
+// program saw a value that nothing computed.
 func (t *Tensor) Item() float64 {
 	t.alive("Item")
 	if t.Size() != 1 {
@@ -287,7 +296,8 @@ func widen[T dtype.Element](s []T) []float64 {
 	return out
 }
 
-// Floats copies the values out as float64, whatever the dtype and wherever t lives. It is a sync point.
+// Floats copies the values out as float64, whatever the dtype and wherever t lives; integers beyond 2⁵³ are rounded, unlike
+// by [Data]. It is a sync point.
 func (t *Tensor) Floats() []float64 {
 	t.alive("Floats")
 	return t.floats()

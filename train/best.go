@@ -9,7 +9,6 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
-	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -17,7 +16,7 @@ import (
 // devices, a card's context among them. passed says why that is none on a card, if there seems to be one.
 func BestDevice() (name string, passed error) {
 	card := func(name string) bool { return strings.HasPrefix(name, "cuda") }
-	names := device.Here()
+	names := tensor.Devices()
 	if !slices.ContainsFunc(names, card) {
 		names = append([]string{"cuda:0"}, names...) // its error tells a driver that does not start from none
 	}

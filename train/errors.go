@@ -16,33 +16,29 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// Error is why a run could not start or go on.
-type Error struct {
-	Text string // what happened, to which values
-	Hint string // what to do
-	Err  error  // the cause, or nil
-}
-
-// Error is the cause in one line; the hint is apart.
-func (e *Error) Error() string { return e.Text }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+// Error is why a run could not start or go on: Text says what happened, to which values, Hint what to do, and Err is the
+// cause, or nil. The text of Error is Text alone.
+type Error = advice.Error
 
 // ErrInterrupted ends a run whose context was cancelled, after its checkpoint was written.
 var ErrInterrupted = errors.New("interrupted")
 
-func fail(hint, format string, args ...any) *Error {
-	return &Error{Text: fmt.Sprintf(format, args...), Hint: hint}
-}
+// fail is advice.Failf, which a package that makes most of its errors by it calls by a short name.
+func fail(hint, format string, args ...any) *Error { return advice.Failf(hint, format, args...) }
 
-// explain gives err a hint, unless it has one.
+// explain gives err a hint, unless it has one, and keeps its whole text.
 func explain(err error, hint string) error {
-	var e *Error
-	if err == nil || errors.As(err, &e) {
-		return err
+	var known *Error
+	if err == nil {
+		return nil
 	}
-	return &Error{err.Error(), hint, err}
+	if errors.As(err, &known) {
+		if err == error(known) {
+			return err
+		}
+		hint = known.Hint
+	}
+	return &Error{Text: err.Error(), Hint: hint, Err: err}
 }
 
 // Meant is "did you mean X? " when one of the names is at most two letters away from what was written, and not more than
@@ -109,11 +105,7 @@ func DeviceError(name string, err error) error {
 		if library.Tried != nil {
 			hint += "; warpline check --device " + name + " lists the places"
 		}
-		return &Error{err.Error(), hint, err}
-	}
-	var told *advice.Error // a card that is too old
-	if errors.As(err, &told) {
-		return explain(err, told.Hint)
+		return &Error{Text: err.Error(), Hint: hint, Err: err}
 	}
 	if strings.HasPrefix(name, "cuda") && deviceFailed(err) {
 		return explain(err, hintOf(err, "nvidia-smi tells who holds the card and its memory; the device sim:0 needs none"))
@@ -183,10 +175,10 @@ func recovered(err *error) {
 		case v.Hint != "" && !errors.As(v, &late):
 			hint = v.Hint
 		}
-		*err = &Error{v.Op + ": " + v.Text, hint, v}
+		*err = &Error{Text: v.Op + ": " + v.Text, Hint: hint, Err: v}
 	case *tensor.OOMError:
 		text := fmt.Sprintf("out of memory on %s: %s asks for %s, and %s of %s are in use", v.Device, v.Op, render.Bytes(v.Asked), render.Bytes(v.Allocated), render.Bytes(v.Limit))
-		*err = &Error{text, "give a smaller --batch or a smaller model; for gpt also --recompute", v}
+		*err = &Error{Text: text, Hint: "give a smaller --batch or a smaller model; for gpt also --recompute", Err: v}
 	default:
 		panic(v)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
 	"github.com/warpline-ml/warpline/tensor"
@@ -99,5 +100,25 @@ func TestRecovered(t *testing.T) {
 		if !errors.As(err, &e) || !strings.Contains(e.Hint, want) {
 			t.Errorf("%v, want a hint with %q", err, want)
 		}
+	}
+}
+
+// TestExplain: an error that has a hint keeps it, and what was said around it.
+func TestExplain(t *testing.T) {
+	cause := advice.Failf("make room", "the disk is full")
+	for err, want := range map[error]string{
+		error(cause):                         "the disk is full",
+		fmt.Errorf("runs/digits: %w", cause): "runs/digits: the disk is full",
+	} {
+		var e *Error
+		if got := explain(err, "otherwise"); !errors.As(got, &e) || e.Text != want || e.Hint != "make room" || !errors.Is(got, cause) {
+			t.Errorf("%v: %+v", err, got)
+		}
+	}
+	if got := explain(errors.New("lost"), "otherwise").(*Error); got.Text != "lost" || got.Hint != "otherwise" {
+		t.Errorf("%+v", got)
+	}
+	if err := explain(nil, "otherwise"); err != nil {
+		t.Error(err)
 	}
 }

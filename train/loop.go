@@ -44,7 +44,7 @@ func (r *run) steps(ctx context.Context) error {
 	c.Size, c.Steps, c.Epoch, c.Skip = r.Batch, r.Steps-r.done, r.at.Epoch, r.at.Batch
 	for b, err := range r.job.train.turns(env, c) {
 		if err != nil {
-			return &Error{err.Error(), "check the data", &dataError{err}}
+			return &Error{Text: err.Error(), Hint: "check the data", Err: &dataError{err}}
 		}
 		r.step(b)
 		if err := r.catchUp(ahead); err != nil {

@@ -181,29 +181,37 @@ func (t *tally) compare(x *compiled) error {
 		}
 		for i := range x.n {
 			for set, wants := range x.wants {
-				o := gpusim.Options{Checks: gpusim.AllChecks, Cores: 1, Seed: uint64((i + set) % 4), Schedule: gpusim.Schedule(i / 2 % 2), StepLimit: 1e8}
-				got, err := sim.run(i, set, o)
 				t.compared++
-				what := ""
-				if err != nil {
-					what = err.Error()
-				} else if j := firstDifference(got, wants[i]); j >= 0 {
-					what = fmt.Sprintf("thread %d word %d is %#x, the host has %#x", j/outWords, j%outWords,
-						binary.LittleEndian.Uint32(got[4*j:]), binary.LittleEndian.Uint32(wants[i][4*j:]))
-				}
-				if err != nil { // a fault ends the work of a device
-					if sim, err = newSimulator(m, x.in); err != nil {
-						return err
-					}
-				}
+				what, faulted := sim.difference(i, set, wants[i])
 				if what != "" {
 					t.differences = append(t.differences, fmt.Sprintf("seed %d, k%d at %s, inputs %d: %s", t.seed, i, x.levels[l], set, what))
 					fmt.Fprintln(os.Stderr, t.differences[len(t.differences)-1])
+				}
+				if !faulted {
+					continue
+				}
+				if sim, err = newSimulator(m, x.in); err != nil { // a fault ends the work of a device
+					return err
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// difference runs kernel i on a set of inputs and says where it has not what the host has; "" where it has.
+func (s *simulator) difference(i, set int, want []byte) (what string, faulted bool) {
+	o := gpusim.Options{Checks: gpusim.AllChecks, Cores: 1, Seed: uint64((i + set) % 4), Schedule: gpusim.Schedule(i / 2 % 2), StepLimit: 1e8}
+	got, err := s.run(i, set, o)
+	if err != nil {
+		return err.Error(), true
+	}
+	j := firstDifference(got, want)
+	if j < 0 {
+		return "", false
+	}
+	return fmt.Sprintf("thread %d word %d is %#x, the host has %#x", j/outWords, j%outWords,
+		binary.LittleEndian.Uint32(got[4*j:]), binary.LittleEndian.Uint32(want[4*j:])), false
 }
 
 func firstDifference(a, b []byte) int {

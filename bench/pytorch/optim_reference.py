@@ -1,4 +1,4 @@
-"""Ten steps of each optimizer on given gradients, learning rate schedules, and clipping.
+"""Ten steps of each optimizer on given gradients, learning rate schedules, clipping, and loss scaling.
 
     python optim_reference.py [--dir optim/testdata]
 
@@ -13,6 +13,14 @@ schedules.json
 clip.json + clip.safetensors
     CASE/in.a …: gradients; CASE/out.a …: after clip_grad_norm_; JSON: max_norm, norm.
     PyTorch scales by min(1, max_norm / (norm + 1e-6)).
+scaler.json + scaler.safetensors
+    Steps with torch.amp.GradScaler, computed in float32. init.w [3,4], init.b [4];
+    gradient.w [16,3,4], gradient.b [16,4]: the loss of step s is the sum of the
+    products of parameters and row s. Some gradients are inf or NaN, some overflow
+    when they are scaled. CASE/w [16,3,4], CASE/b [16,4]: parameters after each step.
+    JSON: scale and growth tracker after each step; updates[i]: those that optimizer i made;
+    max_norm: gradients are clipped after unscale_, if it is not 0. In "two" w and b
+    have an optimizer each, and share the scaler.
 
 Optimizers and clipping are computed in float64 and stored in float32; the rates
 in JSON are float64.
@@ -160,12 +168,62 @@ def clip(directory):
     return len(cases)
 
 
+SCALER_STEPS = 16
+SCALERS = {  # optimizers of all parameters, or of w and of b; GradScaler; max_norm
+    "sgd": ([(SGD, dict(lr=0.05, momentum=0.9))], dict(init_scale=1024.0, growth_interval=3), 0.0),
+    "adamw_clipped": ([(AdamW, dict(lr=0.01, weight_decay=0.1))], dict(init_scale=65536.0, growth_interval=2), 0.5),
+    "factors": ([(SGD, dict(lr=0.05))], dict(init_scale=1000.0, growth_factor=1.7, backoff_factor=0.3, growth_interval=2), 0.0),
+    "two": ([(Adam, dict(lr=0.01)), (SGD, dict(lr=0.1))], dict(init_scale=256.0, growth_interval=4), 0.0),
+}
+
+
+def scaler(directory):
+    g = torch.Generator().manual_seed(SEED)
+    init = {"w": torch.randn(3, 4, generator=g), "b": torch.randn(4, generator=g)}
+    gradient = {n: torch.randn(SCALER_STEPS, *p.shape, generator=g) for n, p in init.items()}
+    gradient["w"][1, 2, 3] = math.inf
+    gradient["b"][6, 0] = math.nan
+    gradient["w"][7, 0, 0] = 1e37  # finite until it is scaled
+    gradient["b"][11, 3] = -math.inf
+    tensors = {**{f"init.{n}": p for n, p in init.items()}, **{f"gradient.{n}": t for n, t in gradient.items()}}
+    cases = []
+    for name, (kinds, attrs, max_norm) in SCALERS.items():
+        params = {n: p.clone().requires_grad_() for n, p in init.items()}
+        of = [[params["w"]], [params["b"]]] if len(kinds) > 1 else [list(params.values())]
+        optimizers = [kind(ps, **a, foreach=False) for (kind, a), ps in zip(kinds, of)]
+        scale = torch.amp.GradScaler("cpu", **attrs)
+        trace, scales, trackers, updates = {n: [] for n in params}, [], [], [0] * len(kinds)
+        for s in range(SCALER_STEPS):
+            scale.scale(sum((p * gradient[n][s]).sum() for n, p in params.items())).backward()
+            for i, (o, ps) in enumerate(zip(optimizers, of)):
+                if max_norm:
+                    scale.unscale_(o)
+                    torch.nn.utils.clip_grad_norm_(ps, max_norm, foreach=False)
+                before = [p.detach().clone() for p in ps]
+                scale.step(o)
+                updates[i] += any(not torch.equal(a, p) for a, p in zip(before, ps))
+                o.zero_grad()
+            scale.update()
+            state = scale.state_dict()
+            scales.append(state["scale"])
+            trackers.append(state["_growth_tracker"])
+            for n, p in params.items():
+                trace[n].append(p.detach().clone())
+        tensors.update({f"{name}/{n}": torch.stack(rows) for n, rows in trace.items()})
+        cases.append({"name": name, "optimizers": [{"optimizer": kind.__name__, "attrs": a} for kind, a in kinds], "scaler": attrs,
+                      "max_norm": max_norm, "scales": scales, "trackers": trackers, "updates": updates})
+    common.save_tensors(directory / "scaler.safetensors", tensors)
+    common.save_json(directory / "scaler.json", {"versions": common.versions(), "steps": SCALER_STEPS, "cases": cases})
+    return len(cases)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", type=pathlib.Path, default=common.ROOT / "optim/testdata")
     directory = parser.parse_args().dir
     common.deterministic(SEED)
-    print(f"{optimizers(directory)} optimizers, {schedules(directory)} schedules, {clip(directory)} clippings in {directory}")
+    print(f"{optimizers(directory)} optimizers, {schedules(directory)} schedules, {clip(directory)} clippings, "
+          f"{scaler(directory)} loss scalings in {directory}")
 
 
 if __name__ == "__main__":

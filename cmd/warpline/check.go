@@ -74,7 +74,7 @@ func (k *checking) noArgs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case k.file == autoName:
-		return &train.Error{Text: fmt.Sprintf("check takes no argument, and %q is one", args[0]), Hint: "the file of the record is given with =, as in --record=" + quoted(args[0])}
+		return &advice.Error{Text: fmt.Sprintf("check takes no argument, and %q is one", args[0]), Hint: "the file of the record is given with =, as in --record=" + quoted(args[0])}
 	}
 	return tooMany(cmd, args[0])
 }
@@ -158,7 +158,7 @@ func (k *checking) explain(err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &unknown):
-		return &train.Error{Text: unknown.Error(), Hint: train.Meant(strings.ToLower(unknown.Name), check.Ops()) + "warpline check --list names them", Err: err}
+		return &advice.Error{Text: unknown.Error(), Hint: train.Meant(strings.ToLower(unknown.Name), check.Ops()) + "warpline check --list names them", Err: err}
 	}
 	return train.DeviceError(k.config.Device, err)
 }
@@ -242,7 +242,7 @@ func (k *checking) write() error {
 	}
 	r.Warpline, r.Command = version(), k.line()
 	if err := r.Write(k.file); err != nil {
-		return &train.Error{Text: err.Error(), Hint: "make room, or give another --record=FILE", Err: err}
+		return &advice.Error{Text: err.Error(), Hint: "make room, or give another --record=FILE", Err: err}
 	}
 	return nil
 }

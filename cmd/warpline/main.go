@@ -96,10 +96,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // conclude says why a command failed, if it did.
 func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
-	var known *train.Error
+	var known *advice.Error
 	var value *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
-	var told *advice.Error // of check and sim
 	switch {
 	case err == nil:
 		return exitDone
@@ -109,8 +108,6 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 		report(stderr, known.Text, known.Hint)
 	case errors.Is(err, errFindings):
 		return exitFound
-	case errors.As(err, &told):
-		report(stderr, told.Text, told.Hint)
 	case errors.As(err, &value):
 		report(stderr, fmt.Sprintf("--%s is %q, which is no %s", value.GetFlag().Name, value.GetValue(), kind(value.GetFlag())), helpOf(cmd))
 	case errors.As(err, &unknown):

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/warpline-ml/warpline/train"
+	"github.com/warpline-ml/warpline/internal/advice"
 )
 
 // output is the standard output. Its first failure stops what is under way: nobody would see how it ends.
@@ -35,7 +35,7 @@ func (o *output) failure(hint string) error {
 	if noRoom(o.err) {
 		hint = "make room for it; " + hint
 	}
-	return &train.Error{Text: fmt.Sprintf("the standard output cannot be written: %v", o.err), Hint: hint, Err: o.err}
+	return &advice.Error{Text: fmt.Sprintf("the standard output cannot be written: %v", o.err), Hint: hint, Err: o.err}
 }
 
 // quoted is a path as a shell takes it.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -180,7 +181,7 @@ func freeFolder(task string) (string, error) {
 			return dir, nil
 		}
 		if err != nil {
-			return "", &train.Error{Text: err.Error(), Hint: "give --out a folder that can be written", Err: err}
+			return "", &advice.Error{Text: err.Error(), Hint: "give --out a folder that can be written", Err: err}
 		}
 	}
 }

@@ -76,8 +76,11 @@ func (s *Set) Part(lo, hi int) *Set {
 	return &p
 }
 
-// ID is the token at position i.
+// ID is the token at position i, from 0 to Len-1.
 func (s *Set) ID(i int) (int64, error) {
+	if i < 0 || i >= s.Len() {
+		return 0, fmt.Errorf("%s: there is no token %d of %d; positions count from 0", s.name, i, s.Len())
+	}
 	id := int64(binary.LittleEndian.Uint16(s.raw[2*i:]))
 	if s.vocab > 0 && id >= int64(s.vocab) {
 		return 0, fmt.Errorf("%s: token %d at position %d is beyond the vocabulary of %d; give a larger one, or the tokens it belongs to", s.name, id, s.first+i, s.vocab)

@@ -3,6 +3,7 @@ package tokens
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -146,6 +147,11 @@ func TestIDBeyondTheVocabulary(t *testing.T) {
 	}
 	if id, err := New("x", []uint16{65535}, 0).ID(0); id != 65535 || err != nil {
 		t.Errorf("without a vocabulary: %d, %v", id, err)
+	}
+	for _, i := range []int{-1, 6} {
+		if _, err := set.ID(i); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("no token %d of ", i)) {
+			t.Errorf("position %d: %v", i, err)
+		}
 	}
 }
 

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// leave jumps to Go if the condition holds. It must come before the handler writes anything.
+// orLeave jumps to Go if the condition holds. It must come before the handler writes anything.
 func (f *file) orLeave(jump string) { f.op("%s %s", jump, f.exit()) }
 
 // exit is the label of the handler's jump to Go.
@@ -323,7 +323,7 @@ func load16(s space) handler {
 	}}
 }
 
-// quads is the 16 bytes of 4 lanes, lane 4b+t in part b of register to+t.
+// loadQuads is the 16 bytes of 4 lanes, lane 4b+t in part b of register to+t.
 func (f *file) loadQuads(l *level, h, to int) {
 	for t := range 4 {
 		for b := range l.bytes / 16 {

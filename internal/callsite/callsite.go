@@ -9,9 +9,11 @@ package callsite
 
 import (
 	"path"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // depth is the frames of a Site: enough to get out of the library from an engine.
@@ -83,20 +85,58 @@ const Module = "github.com/warpline-ml/warpline"
 // through; a line in them tells a user nothing.
 var throughStd = map[string]bool{"fmt": true, "iter": true, "log": true, "log/slog": true, "maps": true, "reflect": true, "slices": true, "sort": true, "sync": true, "testing": true}
 
-// IsLibrary reports whether a function, with the full name that [runtime.Frame]
-// gives, belongs to Warpline's own packages, rather than to a user's program. Tests,
-// commands, examples and benchmarks count as users.
+// folders are those of Warpline's own packages. Others of the module are users: commands, examples, benchmarks, and
+// programs that somebody has written beside them.
+var folders = map[string]bool{"ckpt": true, "data": true, "dtype": true, "internal": true, "metric": true, "model": true, "nn": true, "optim": true, "tensor": true, "train": true}
+
+// IsLibrary reports whether a function, with the full name and the file that
+// [runtime.Frame] gives, belongs to Warpline's own packages, rather than to a user's
+// program. Tests, commands, examples and benchmarks count as users.
+//
+// Both decide: a closure is named after the function that its own was inlined into,
+// "main.main.Batches[...].func1", and its file is the library's all the same; other
+// files may be anywhere (-overlay, generated code).
 func IsLibrary(function, file string) bool {
-	pkg := packageOf(function)
+	if strings.HasSuffix(file, "_test.go") {
+		return false
+	}
+	return isLibrary(packageOf(function)) || isLibrary(packageIn(file))
+}
+
+// isLibrary reports whether a package is Warpline's or one of throughStd.
+func isLibrary(pkg string) bool {
 	if throughStd[pkg] {
 		return true
 	}
 	rest, ok := strings.CutPrefix(pkg, Module)
-	if !ok || rest != "" && rest[0] != '/' || strings.HasSuffix(file, "_test.go") {
+	if !ok || rest != "" && rest[0] != '/' {
 		return false
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	return first != "cmd" && first != "examples" && first != "bench"
+	return folders[first]
+}
+
+// roots are the folders of Warpline's sources and of the standard library's, with a slash, as the compiler has written
+// them into this program.
+var roots = sync.OnceValue(func() (r struct{ module, std string }) {
+	_, own, _, _ := runtime.Caller(0)
+	r.module = strings.TrimSuffix(own, "internal/callsite/callsite.go")
+	collector := runtime.FuncForPC(reflect.ValueOf(runtime.GC).Pointer())
+	std, _ := collector.FileLine(collector.Entry())
+	r.std = strings.TrimSuffix(std, "runtime/mgc.go")
+	return r
+})
+
+// packageIn is the package that a file is of, "" unless it is Warpline's or of the standard library.
+func packageIn(file string) string {
+	r := roots()
+	if rest, ok := strings.CutPrefix(file, r.module); ok {
+		return path.Join(Module, path.Dir(rest))
+	}
+	if rest, ok := strings.CutPrefix(file, r.std); ok {
+		return path.Dir(rest)
+	}
+	return ""
 }
 
 // packageOf cuts "path/pkg.(*T).Method" before the first dot of its last element;

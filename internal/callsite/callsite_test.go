@@ -1,8 +1,11 @@
 package callsite
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -295,7 +298,7 @@ func TestIsLibrary(t *testing.T) {
 		{Module + "/tensor.(*Tensor).Add", "/x/tensor/ops.go", true},
 		{Module + "/internal/cpu.run[...]", "/x/run.go", true},
 		{Module + "/data.Batches[...].func1-range2", "/x/data.go", true},
-		{Module + ".Version", "/x/doc.go", true},
+		{Module + ".main", "/x/main.go", false},
 		{Module + "/tensor.TestAdd", "/x/tensor/ops_test.go", false},
 		{Module + "/tensor_test.TestAdd", "/x/tensor/ops_test.go", false},
 		{Module + "/cmd/warpline.main", "/x/main.go", false},
@@ -307,9 +310,45 @@ func TestIsLibrary(t *testing.T) {
 		{"fmt.(*pp).handleMethods", "/go/print.go", true},
 		{"testing.(*common).Log", "/go/testing.go", true},
 		{"net/http.HandlerFunc.ServeHTTP", "/go/server.go", false},
+
+		{"main.main.Batches[...].func1", roots().module + "data/loader.go", true},
+		{Module + "/examples.program.Batches[...].func1", roots().module + "data/loader.go", true},
+		{Module + "/tensor_test.TestAdd.Batches[...].func1", roots().module + "data/loader.go", true},
+		{"main.main.All[...].func1", roots().std + "maps/iter.go", true},
+		{"main.main.func1", "/x/data/loader.go", false},
+		{"main.main", roots().module + "main.go", false},
+		{"main.main", roots().module + "scratch/main.go", false},
+		{"main.main", roots().module + "examples/digits/main.go", false},
+		{"main.main", roots().std + "cmd/go/main.go", false},
 	} {
 		if got := IsLibrary(c.function, c.file); got != c.want {
 			t.Errorf("IsLibrary(%q, %q) = %v", c.function, c.file, got)
+		}
+	}
+}
+
+// TestFolders: the module's packages that are no programs are the library's, but for those of users.
+func TestFolders(t *testing.T) {
+	users := map[string]bool{"bench": true, "cmd": true, "examples": true, "tools": true}
+	found := map[string]bool{}
+	for _, pattern := range []string{"../../*/*.go", "../../*/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			first := strings.Split(filepath.ToSlash(file), "/")[2]
+			if source, err := os.ReadFile(file); err != nil || users[first] || bytes.Contains(source, []byte("package main\n")) {
+				continue
+			}
+			if found[first] = true; !folders[first] {
+				t.Errorf("%s is in no folder of the library", file)
+			}
+		}
+	}
+	for name := range folders {
+		if !found[name] {
+			t.Errorf("the library has no folder %s", name)
 		}
 	}
 }

@@ -19,9 +19,6 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-// Error is why a check could not be run.
-type Error = advice.Error
-
 // UnknownError is a name in Config.Ops or Config.Skip that is none of Ops.
 type UnknownError struct{ Name string }
 
@@ -70,6 +67,8 @@ type Report struct {
 	Seconds float64 `json:"seconds"`
 	Cut     bool    `json:"interrupted,omitempty"` // before all was done
 	Broken  string  `json:"broken,omitempty"`      // the part with which the device went out of use; those after it were not run
+
+	stuck bool // the last part did not come to its end
 }
 
 // part is a piece of the work. Its error, other than the context's, is a failure of the device.
@@ -79,7 +78,7 @@ type part struct {
 }
 
 // Run checks a device. The error is one that keeps the check from running; failures are in the Report. A cancelled
-// context ends it, with a Report of what was done.
+// context ends it, with a Report of what was done, and so does a card that does not answer.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	codes, err := c.codes()
 	if err != nil {
@@ -102,23 +101,30 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	}
 	parts := s.parts()
 	if len(c.Ops) == 0 {
-		parts = append(promises(dev), append(parts, together(name, dev)...)...)
+		parts = slices.Concat(compiling(name, dev), promises(dev), parts, together(name, dev))
 	}
+	rep.run(ctx, parts, patienceWith(name), s.telling(c.Progress))
+	if rep.stuck {
+		return rep, nil // the suite's queue is in use
+	}
+	if err := s.close(); err != nil && rep.Broken == "" { // a broken device refuses everything
+		rep.keep(Row{Part: "device", Name: "close", Cases: 1}, err)
+	}
+	return rep, nil
+}
+
+// run runs parts, each for no longer than a limit if that is not 0, until the device fails or the context ends.
+func (rep *Report) run(ctx context.Context, parts []part, limit time.Duration, progress func(done, all int, name string)) {
 	start := time.Now()
 	for i := range parts {
-		if c.Progress != nil {
-			s.tell = func(piece string) { c.Progress(i, len(parts), parts[i].row.Name+piece) }
-			s.tell("")
+		if progress != nil {
+			progress(i, len(parts), parts[i].row.Name)
 		}
-		if rep.add(ctx, &parts[i]); rep.Cut || rep.Broken != "" {
+		if rep.add(ctx, &parts[i], limit); rep.Cut || rep.Broken != "" {
 			break
 		}
 	}
 	rep.Seconds = time.Since(start).Seconds()
-	if err := s.close(); rep.Broken == "" { // a broken device refuses everything
-		return rep, err
-	}
-	return rep, nil
 }
 
 func newReport(name device.Name, dev device.Device, seed uint64) *Report {
@@ -131,22 +137,32 @@ func newReport(name device.Name, dev device.Device, seed uint64) *Report {
 }
 
 // add runs a part and keeps its row, of a part that was interrupted as far as it went.
-func (rep *Report) add(ctx context.Context, p *part) {
+func (rep *Report) add(ctx context.Context, p *part, limit time.Duration) {
 	start := time.Now()
-	err := p.run(ctx, &p.row)
-	switch {
-	case ctx.Err() != nil:
-		rep.Cut = true
-	case err != nil:
-		p.row.fail(err.Error())
+	row := p.row
+	err := watch(ctx, limit, func() error { return p.run(ctx, &row) })
+	if rep.stuck = stuck(err); !rep.stuck {
+		p.row = row
 	}
-	if p.row.broken || outOfUse(err) {
-		rep.Broken = p.row.Name
+	if rep.Cut = ctx.Err() != nil; rep.Cut && !rep.stuck {
+		err = nil // that of the context
 	}
 	p.row.Seconds = time.Since(start).Seconds()
-	rep.Cases += p.row.Cases
-	rep.Failed += p.row.Failed
-	rep.Rows = append(rep.Rows, p.row)
+	rep.keep(p.row, err)
+}
+
+// keep adds the row of a part that ended with err.
+func (rep *Report) keep(row Row, err error) {
+	if err != nil {
+		row.Cases = max(row.Cases, 1)
+		row.fail(err.Error())
+	}
+	if row.broken || outOfUse(err) || stuck(err) {
+		rep.Broken = row.Name
+	}
+	rep.Cases += row.Cases
+	rep.Failed += row.Failed
+	rep.Rows = append(rep.Rows, row)
 }
 
 // outOfUse reports whether an error is one after which a device does nothing more in this process.
@@ -204,6 +220,27 @@ func Ops() []string {
 		names = append(names, c.String())
 	}
 	return names
+}
+
+// compiling is the part in which the driver of a card compiles all kernels: side by side that takes a small part of the time
+// that each would on its first use.
+func compiling(name device.Name, dev device.Device) []part {
+	c, ok := dev.(interface {
+		Compile(ctx context.Context, each func(module string, err error))
+	})
+	if !ok || name.Kind != "cuda" {
+		return nil
+	}
+	return []part{{Row{Part: "device", Name: "kernels"}, func(ctx context.Context, row *Row) error {
+		c.Compile(ctx, func(_ string, err error) {
+			row.Cases++
+			if err != nil {
+				row.fail(err.Error())
+				row.broken = row.broken || outOfUse(err)
+			}
+		})
+		return ctx.Err()
+	}}}
 }
 
 // promises are the parts about memory, queues and events.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -118,7 +119,7 @@ func TestPromises(t *testing.T) {
 		}
 		var rep Report
 		for _, p := range append(promises(dev), two...) {
-			rep.add(t.Context(), &p)
+			rep.add(t.Context(), &p, 0)
 		}
 		if rep.Failed != 0 || rep.Cases != len(rep.Rows) {
 			t.Errorf("%s:\n%s", name, rep.Text(100))
@@ -126,7 +127,7 @@ func TestPromises(t *testing.T) {
 	}
 	var rep Report
 	for _, p := range promises(devicetest.Subtracting(cpu.New())) {
-		rep.add(t.Context(), &p)
+		rep.add(t.Context(), &p, 0)
 	}
 	for _, r := range rep.Rows {
 		if (r.Name == "launch") != (r.Failed == 1) {
@@ -172,7 +173,7 @@ func TestUnknown(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range []Config{{Device: "null:t4", Ops: []string{"add"}}, {Device: "cpu", Ops: []string{"add"}, Skip: []string{"ADD"}}} {
-		var e *Error
+		var e *advice.Error
 		if rep, err := Run(t.Context(), c); rep != nil || !errors.As(err, &e) || e.Hint == "" {
 			t.Errorf("%+v: nothing to check gives %v, %v", c, rep, err)
 		}

@@ -1,12 +1,14 @@
 package check
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -18,25 +20,33 @@ import (
 // losses is how many steps of training are compared.
 const losses = 3
 
-// compare does a job on both sides, one after the other: each has the card's memory for itself.
-func (p *torch) compare(env *tensor.Env, j job, place string) Comparison {
+// compare does a job on both sides, one after the other: each has the card's memory for itself. The device gets no more
+// than the limit for its part, if that is not 0. The error is one after which the device is not to be used.
+func (p *torch) compare(ctx context.Context, env *tensor.Env, j job, place string, limit time.Duration) (Comparison, error) {
 	c := Comparison{Job: j.name, Shape: j.shape(), DType: j.dt.String(), Allowed: j.allowed()}
-	q := question{Job: j.name, Device: place, In: filepath.Join(p.dir, "in"), Out: filepath.Join(p.dir, "out"), Losses: losses, Layers: j.layers, Heads: j.heads}
-	var ours []float64
-	err := try(env, func(e *tensor.Env) error {
-		named, once := j.build(e, j)
-		if err := save(q.In, named); err != nil {
-			return err
-		}
-		ours = results(e, j, once)
-		c.Ours, q.Warm, q.Turns = measure(e, once)
-		return nil
+	q := question{Job: j.name, Device: place, In: filepath.Join(p.dir, "in"), Out: filepath.Join(p.dir, "out"), Losses: losses, Layers: j.layers, Heads: j.heads, timing: timings}
+	var ours, theirs []float64
+	var took float64
+	err := watch(ctx, limit, func() error {
+		return try(env, func(e *tensor.Env) error {
+			named, once := j.build(e, j)
+			if err := save(q.In, named); err != nil {
+				return err
+			}
+			ours = results(e, j, once)
+			took = timings.measure(e, once)
+			return nil
+		})
 	})
-	if err == nil {
+	var broken error
+	switch {
+	case stuck(err) || outOfUse(err):
+		broken = err
+	case err == nil:
 		err = env.Device().EmptyCache()
 	}
-	var theirs []float64
 	if err == nil {
+		c.Ours = took
 		theirs, c.Theirs, err = p.ask(&q)
 	}
 	if err == nil {
@@ -46,7 +56,7 @@ func (p *torch) compare(env *tensor.Env, j job, place string) Comparison {
 	if err != nil {
 		c.Error = err.Error()
 	}
-	return c
+	return c, broken
 }
 
 // try runs f in a scope, and makes an error of what it panics with.
@@ -72,31 +82,42 @@ func results(e *tensor.Env, j job, once turn) (y []float64) {
 	return y
 }
 
-// What is measured takes a fifth of a second, or as many turns as a queue takes in good time.
-const (
-	measured  = 200 * time.Millisecond
-	mostTurns = 2000
-)
+// timing is how both sides measure a turn of a job that has given its results. After some turns to warm up, in which the
+// card leaves its idle clocks, come rounds. In a round so many turns are queued that they fill it, and there is one wait at
+// its end, so that a turn's launches run beside the card's work on the turn before. The result is the median of the rounds.
+type timing struct {
+	Warm   float64 `json:"warm"`   // seconds of warming up; two turns at least
+	Round  float64 `json:"round"`  // seconds of a round
+	Most   int     `json:"most"`   // turns of a round: as many as a queue takes in good time
+	Rounds int     `json:"rounds"` // at most
+	Enough float64 `json:"enough"` // seconds after which no round begins
+}
 
-// measure times turns of a job that has given its results: after warm more, turns of them are queued, and there is one wait
-// at the end, so that a turn's launches run beside the card's work on the turn before. What a turn makes is let go at its
-// end.
-func measure(e *tensor.Env, once turn) (seconds float64, warm, turns int) {
-	do := func() { e.Do(func(e *tensor.Env) *tensor.Tensor { once(e); return nil }) }
-	var start time.Time
-	for warm = range 2 { // the second has the memory of the first, and tells about how long one takes
-		start = time.Now()
-		do()
+var timings = timing{Warm: 0.3, Round: 0.2, Most: 2000, Rounds: 3, Enough: 0.5}
+
+// measure returns the seconds of a turn. What a turn makes is let go at its end.
+func (m timing) measure(e *tensor.Env, once turn) float64 {
+	took := func(turns int) float64 {
+		start := time.Now()
+		for range turns {
+			e.Do(func(e *tensor.Env) *tensor.Tensor { once(e); return nil })
+		}
 		e.Sync()
+		return time.Since(start).Seconds()
 	}
-	warm++
-	turns = int(min(measured/max(time.Since(start), 1), mostTurns-1)) + 1
-	start = time.Now()
-	for range turns {
-		do()
+	start := time.Now()
+	took(1)
+	one := took(1) // which has the memory of the first
+	for time.Since(start).Seconds() < m.Warm {
+		one = took(1)
 	}
-	e.Sync()
-	return time.Since(start).Seconds() / float64(turns), warm, turns
+	turns := int(min(m.Round/max(one, 1e-9), float64(m.Most-1))) + 1
+	var rounds []float64
+	for start = time.Now(); len(rounds) == 0 || len(rounds) < m.Rounds && time.Since(start).Seconds() < m.Enough; {
+		rounds = append(rounds, took(turns)/float64(turns))
+	}
+	slices.Sort(rounds)
+	return rounds[len(rounds)/2]
 }
 
 // apart is |ours - theirs| / |theirs|.

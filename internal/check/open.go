@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
 )
@@ -22,15 +23,15 @@ type searcher interface{ Searched() []string }
 // advised gives an error of the driver its hint, and that of a search for the driver the places.
 func advised(err error) error {
 	var search searcher
-	var known *Error
+	var known *advice.Error
 	var failed *driver.Error
 	switch {
 	case errors.As(err, &search) && search.Searched() != nil && errors.As(err, &known):
-		return &Error{Text: err.Error() + ": " + strings.Join(search.Searched(), ", "), Hint: known.Hint, Err: err}
+		return &advice.Error{Text: err.Error() + ": " + strings.Join(search.Searched(), ", "), Hint: known.Hint, Err: err}
 	case errors.As(err, &known):
-		return &Error{Text: err.Error(), Hint: known.Hint, Err: err}
+		return &advice.Error{Text: err.Error(), Hint: known.Hint, Err: err}
 	case errors.As(err, &failed) && failed.Hint() != "":
-		return &Error{Text: err.Error(), Hint: failed.Hint(), Err: err}
+		return &advice.Error{Text: err.Error(), Hint: failed.Hint(), Err: err}
 	}
 	return err
 }

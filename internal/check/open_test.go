@@ -44,7 +44,7 @@ func TestRefused(t *testing.T) {
 		{"too old", "take another card"},
 	} {
 		for _, f := range []func(string) error{Comparable, Recordable, func(name string) error { _, err := Run(t.Context(), Config{Device: name}); return err }} {
-			var e *Error
+			var e *advice.Error
 			if err := f(fmt.Sprint("refusing:", i)); !errors.As(err, &e) || !strings.Contains(e.Text, words[0]) || !strings.Contains(e.Hint, words[1]) {
 				t.Errorf("%d: %v, %+v", i, err, e)
 			}
@@ -60,7 +60,7 @@ func TestSecondRefused(t *testing.T) {
 	}
 	var rep Report
 	for _, p := range together(n, dev) {
-		rep.add(t.Context(), &p)
+		rep.add(t.Context(), &p, 0)
 	}
 	if len(rep.Rows) != 1 || rep.Cases != 0 || rep.Failed != 0 || !strings.Contains(rep.Rows[0].Skipped, "CUDA_ERROR_DEVICE_UNAVAILABLE") {
 		t.Errorf("%+v", rep.Rows)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -56,7 +57,7 @@ func RunProbes(ctx context.Context, name string, progress func(done, all int, na
 	if err := Recordable(name); err != nil {
 		return nil, err
 	}
-	_, dev, err := open(name)
+	n, dev, err := open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func RunProbes(ctx context.Context, name string, progress func(done, all int, na
 		}
 		a := Answer{Probe: p.ID, Assumes: p.Assumes}
 		if broken == nil {
-			broken = a.ask(dev.(device.Prober), dev.Info().Compute, p)
+			broken = a.ask(ctx, dev, p, patienceWith(n))
 		} else {
 			a.Status, a.Why = NotRun, "the device is out of use since an earlier probe"
 		}
@@ -81,14 +82,16 @@ func RunProbes(ctx context.Context, name string, progress func(done, all int, na
 	return answers, nil
 }
 
-// ask runs a probe. The error is one that the device stays in.
-func (a *Answer) ask(dev device.Prober, compute [2]int, p *ledger.Probe) error {
-	if sm, ok := runsOn(p.PTX, compute); !ok {
+// ask runs a probe, for no longer than a limit if that is not 0. The error is one that the device stays in.
+func (a *Answer) ask(ctx context.Context, dev device.Device, p *ledger.Probe, limit time.Duration) error {
+	if sm, ok := runsOn(p.PTX, dev.Info().Compute); !ok {
 		a.Status, a.Why = NotRun, "the card is no "+sm
 		return nil
 	}
 	out := make([]byte, p.Out)
-	err := dev.Probe([]byte(p.PTX), "probe", p.Blocks, p.Threads, p.In, out)
+	err := watch(ctx, limit, func() error {
+		return dev.(device.Prober).Probe([]byte(p.PTX), "probe", p.Blocks, p.Threads, p.In, out)
+	})
 	var failed *driver.Error
 	switch isDriver := errors.As(err, &failed); {
 	case isDriver && failed.Result == driver.UnsupportedPTXVersion:
@@ -96,7 +99,7 @@ func (a *Answer) ask(dev device.Prober, compute [2]int, p *ledger.Probe) error {
 		return nil
 	case err != nil:
 		a.Status, a.Why = Failed, err.Error()
-		if isDriver && failed.Result.Sticky() {
+		if outOfUse(err) || stuck(err) {
 			return err
 		}
 		return nil

@@ -25,6 +25,17 @@ func newSuite(dev device.Device, c Config, codes []ir.Code) (*suite, error) {
 	return &suite{runner: r, options: conform.Options{Seed: c.Seed, Short: c.Short}, codes: codes, tell: func(string) {}}, nil
 }
 
+// telling is progress that is also told of the cases inside a part; nil stays nil.
+func (s *suite) telling(progress func(done, all int, name string)) func(done, all int, name string) {
+	if progress == nil {
+		return nil
+	}
+	return func(done, all int, name string) {
+		s.tell = func(piece string) { progress(done, all, name+piece) }
+		s.tell("")
+	}
+}
+
 func (s *suite) close() error { return s.runner.Close() }
 
 // parts is a part per op code and one per gradient rule.

@@ -94,20 +94,24 @@ type question struct {
 	Device string `json:"device"`
 	In     string `json:"in"`
 	Out    string `json:"out"`
-	Warm   int    `json:"warm"`  // turns before the clock starts, beside those that gave the results
-	Turns  int    `json:"turns"` // on the clock: all are queued, then there is one wait
 	Losses int    `json:"losses"`
 	Layers int    `json:"layers"`
 	Heads  int    `json:"heads"`
+	timing
 }
 
 // torch is a running torch.py.
 type torch struct {
-	in  io.WriteCloser
-	out *json.Decoder
-	err bytes.Buffer // what it said on its standard error; to be read once it has ended
-	cmd *exec.Cmd
-	dir string
+	in   io.WriteCloser
+	out  *json.Decoder
+	err  bytes.Buffer // what it said on its standard error; to be read once it has ended
+	cmd  *exec.Cmd
+	ctx  context.Context // of cmd
+	kill context.CancelCauseFunc
+	dir  string
+
+	failed bool // a question has no answer but an error
+	ended  bool
 }
 
 // Comparable is an error with a hint unless the device of a name gives results.
@@ -141,6 +145,7 @@ func compare(ctx context.Context, name device.Name, python string, jobs []job, p
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = p.close() }() // it has answered all it was asked, or a row says why not
 	t := &Torch{Version: hello.Torch, Device: "cpu"}
 	place := "cpu"
 	if name.Kind == "cuda" && name.Index < len(hello.CUDA) {
@@ -150,17 +155,21 @@ func compare(ctx context.Context, name device.Name, python string, jobs []job, p
 		if progress != nil {
 			progress(i, len(jobs), j.name)
 		}
-		row := p.compare(env, j, place)
+		row, broken := p.compare(ctx, env, j, place, patienceWith(name))
 		if ctx.Err() != nil {
 			break
 		}
-		t.Rows = append(t.Rows, row)
+		if t.Rows = append(t.Rows, row); broken != nil {
+			break
+		}
+		if p.failed && i+1 < len(jobs) { // an error of the card may leave Python's half of it useless, too
+			_ = p.close() // likewise
+			if p, _, err = startTorch(ctx, python); err != nil {
+				return t, err
+			}
+		}
 	}
-	err = p.close()
-	if ctx.Err() != nil {
-		return t, nil
-	}
-	return t, err
+	return t, nil
 }
 
 // greeting is the first thing that torch.py says.
@@ -170,10 +179,12 @@ type greeting struct {
 }
 
 func startTorch(ctx context.Context, python string) (p *torch, g greeting, err error) {
-	p = &torch{cmd: exec.CommandContext(ctx, python, "-c", script)}
+	ctx, kill := context.WithCancelCause(ctx)
+	p = &torch{cmd: exec.CommandContext(ctx, python, "-c", script), ctx: ctx, kill: kill}
 	p.cmd.Stderr, p.cmd.WaitDelay = &p.err, 5*time.Second
 	if p.dir, err = os.MkdirTemp("", "warpline-check-"); err != nil {
-		return nil, g, err
+		kill(err)
+		return p, g, err
 	}
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
@@ -183,19 +194,44 @@ func startTorch(ctx context.Context, python string) (p *torch, g greeting, err e
 		err = p.cmd.Start()
 	}
 	if err != nil {
-		return nil, g, errors.Join(err, os.RemoveAll(p.dir))
+		kill(err)
+		return p, g, errors.Join(err, os.RemoveAll(p.dir))
 	}
 	p.out = json.NewDecoder(bufio.NewReader(out))
-	if err := p.out.Decode(&g); err != nil {
-		return nil, g, cmp.Or(p.close(), fmt.Errorf("%s has ended without a word", python))
+	if err := p.read(&g); err != nil {
+		return p, g, cmp.Or(p.close(), fmt.Errorf("%s has ended without a word", python))
 	}
 	return p, g, nil
 }
 
+// How long Python may take for an answer, its libraries' first use among it, and to end.
+const (
+	longestAnswer = 5 * time.Minute
+	longestEnd    = 10 * time.Second
+)
+
+// within ends Python after a while.
+func (p *torch) within(d time.Duration) *time.Timer {
+	return time.AfterFunc(d, func() { p.kill(fmt.Errorf("it was stopped after %v", d)) })
+}
+
+// read reads an answer, and ends a Python that gives none for too long.
+func (p *torch) read(v any) error {
+	defer p.within(longestAnswer).Stop()
+	return p.out.Decode(v)
+}
+
 // close ends Python. The error is how it failed, with the last line it said.
 func (p *torch) close() error {
+	if p.ended || p.out == nil {
+		return nil
+	}
+	p.ended = true
+	defer p.kill(nil)
+	defer p.within(longestEnd).Stop()
 	failed := p.in.Close()
 	if err := p.cmd.Wait(); err != nil {
+		err = cmp.Or(context.Cause(p.ctx), err)
 		failed = advice.Failf("run it by hand: "+p.cmd.Path+" -c 'import torch; print(torch.rand(3))'", "%s: %v: %s", p.cmd.Path, err, lastLine(p.err.Bytes()))
 	}
 	return errors.Join(failed, os.RemoveAll(p.dir))
@@ -203,15 +239,16 @@ func (p *torch) close() error {
 
 // ask sends a question and reads the results.
 func (p *torch) ask(q *question) (y []float64, seconds float64, err error) {
-	if err := json.NewEncoder(p.in).Encode(q); err != nil {
-		return nil, 0, err
-	}
 	var a struct {
 		Seconds float64
 		Error   string
 	}
-	if err := p.out.Decode(&a); err != nil {
-		return nil, 0, fmt.Errorf("no answer from PyTorch: %w", err)
+	err = json.NewEncoder(p.in).Encode(q)
+	if err == nil {
+		err = p.read(&a)
+	}
+	if p.failed = err != nil || a.Error != ""; err != nil {
+		return nil, 0, fmt.Errorf("no answer from PyTorch: %w", cmp.Or(p.close(), err))
 	}
 	if a.Error != "" {
 		return nil, 0, fmt.Errorf("PyTorch: %s", a.Error)
@@ -228,6 +265,7 @@ func (p *torch) ask(q *question) (y []float64, seconds float64, err error) {
 	if !ok {
 		return nil, 0, errors.New("PyTorch gave no result")
 	}
+	y = make([]float64, 0, len(e.Data())/4)
 	for b := e.Data(); len(b) > 0; b = b[4:] {
 		y = append(y, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
 	}

@@ -95,6 +95,28 @@ def job(q, t):
     return Steps(weights, lambda w: gpt(w, t["x"], q["layers"], q["heads"]), t["x"].flatten())
 
 
+def clock(q, f, wait):
+    """Seconds of a turn: after some turns to warm up, the median of rounds of as many as fill one, with a wait at its end."""
+
+    def took(turns):
+        start = time.perf_counter()
+        for _ in range(turns):
+            f()
+        wait()
+        return time.perf_counter() - start
+
+    start = time.perf_counter()
+    took(1)
+    one = took(1)
+    while time.perf_counter() - start < q["warm"]:
+        one = took(1)
+    turns = int(min(q["round"] / max(one, 1e-9), q["most"] - 1)) + 1
+    rounds, start = [], time.perf_counter()
+    while not rounds or len(rounds) < q["rounds"] and time.perf_counter() - start < q["enough"]:
+        rounds.append(took(turns) / turns)
+    return sorted(rounds)[len(rounds) // 2]
+
+
 def run(q):
     device = torch.device(q["device"])
     wait = (lambda: torch.cuda.synchronize(device)) if device.type == "cuda" else lambda: None
@@ -105,14 +127,7 @@ def run(q):
         y = f()
     write(q["out"], y)
     del y
-    for _ in range(q["warm"]):
-        f()
-    wait()
-    start = time.perf_counter()
-    for _ in range(q["turns"]):
-        f()
-    wait()
-    return {"seconds": (time.perf_counter() - start) / q["turns"]}
+    return {"seconds": clock(q, f, wait)}
 
 
 cards = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []

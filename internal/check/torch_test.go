@@ -12,9 +12,11 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cpu"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/durable"
@@ -31,6 +33,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// untried, in the environment, is a file that is there until a Python has died.
+const untried = "WARPLINE_TEST_UNTRIED"
 
 // python is told a program, as with -c.
 func python(how, program string) int {
@@ -58,6 +63,11 @@ func python(how, program string) int {
 		case "dies":
 			fmt.Fprintln(os.Stderr, "Segmentation fault")
 			return 3
+		case "dies once":
+			if os.Remove(os.Getenv(untried)) == nil {
+				fmt.Fprintln(os.Stderr, "Segmentation fault")
+				return 3
+			}
 		case "refuses":
 			fmt.Println(`{"error": "RuntimeError: no"}`)
 			continue
@@ -82,7 +92,7 @@ func product(q *question, how string) error {
 	}
 	a, okA := f.Lookup("a")
 	b, okB := f.Lookup("b")
-	if !okA || !okB || q.Job != "gemm" || q.Turns < 1 || q.Warm < 1 || q.Device != "cpu" {
+	if !okA || !okB || q.Job != "gemm" || q.Rounds < 1 || q.Warm <= 0 || q.Device != "cpu" && q.Device != "cuda:0" {
 		return fmt.Errorf("asked for %+v", q)
 	}
 	value := func(e *safetensors.Entry, i int) float64 {
@@ -121,15 +131,15 @@ var products = []job{{name: "gemm", dt: dtype.F32, sizes: []int{8, 9, 7}, build:
 
 // TestTorch compares with a Python that computes right, and with such as do not.
 func TestTorch(t *testing.T) {
-	for how, want := range map[string]string{"right": "", "wrong": "apart, allowed is", "nan": "NaN", "short": "results here", "refuses": "RuntimeError: no", "dies": "no answer"} {
+	for how, want := range map[string]string{"right": "", "wrong": "apart, allowed is", "nan": "NaN", "short": "results here", "refuses": "RuntimeError: no", "dies": "no answer from PyTorch"} {
 		t.Setenv(bePython, how)
 		jobs := products[:1]
 		if how == "right" {
 			jobs = products
 		}
 		got, err := compare(t.Context(), device.Name{Kind: "cpu"}, os.Args[0], jobs, nil)
-		if dead := how == "dies"; (err != nil) != dead || dead && !strings.Contains(err.Error(), "Segmentation fault") || got == nil {
-			t.Fatalf("%s: %v", how, err)
+		if err != nil || how == "dies" && !strings.Contains(got.Rows[0].Error, "Segmentation fault") {
+			t.Fatalf("%s: %v, %+v", how, err, got)
 		}
 		failed, text := len(jobs), got.Text(100)
 		if how == "right" {
@@ -144,6 +154,50 @@ func TestTorch(t *testing.T) {
 		if _, err := json.Marshal(got); err != nil {
 			t.Errorf("%s: %v", how, err)
 		}
+	}
+}
+
+// TestTorchAgain: a Python that dies costs its own row, and another answers the rest.
+func TestTorchAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "untried")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(untried, file)
+	t.Setenv(bePython, "dies once")
+	got, err := compare(t.Context(), device.Name{Kind: "cpu"}, os.Args[0], products, nil)
+	if err != nil || len(got.Rows) != 2 || !strings.Contains(got.Rows[0].Error, "Segmentation fault") || got.Rows[1].Failed() {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+// TestMeasureMedian: a turn of any length is measured in rounds of it, of which the odd one out does not count.
+func TestMeasureMedian(t *testing.T) {
+	env, err := tensor.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ first, turn, want float64 }{{0.5, 1e-3, 1e-3}, {2, 0.5, 0.5}, {0.3, 1e-5, 1e-5}} {
+		synctest.Test(t, func(t *testing.T) {
+			turns := 0
+			var seconds float64
+			if err := try(env, func(e *tensor.Env) error {
+				seconds = timings.measure(e, func(*tensor.Env) *tensor.Tensor {
+					s := c.turn
+					if turns++; turns == 1 {
+						s = c.first
+					}
+					time.Sleep(time.Duration(s * 1e9))
+					return nil
+				})
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(seconds/c.want-1) > 1e-6 || turns < 3 {
+				t.Errorf("a turn of %v s is measured as %v s in %d turns", c.turn, seconds, turns)
+			}
+		})
 	}
 }
 
@@ -188,7 +242,7 @@ func TestFindPython(t *testing.T) {
 	}
 	t.Setenv(bePython, "bare")
 	_, err := FindPython(t.Context())
-	if e, ok := err.(*Error); !ok || !strings.Contains(e.Text, "ModuleNotFoundError: no torch") || !strings.Contains(e.Hint, PythonEnv) {
+	if e, ok := err.(*advice.Error); !ok || !strings.Contains(e.Text, "ModuleNotFoundError: no torch") || !strings.Contains(e.Hint, PythonEnv) {
 		t.Error(err)
 	}
 	t.Setenv(bePython, "mute")
@@ -281,10 +335,13 @@ func TestMeasure(t *testing.T) {
 		if err := try(env, func(e *tensor.Env) error {
 			_, once := j.build(e, j)
 			results(e, j, once)
-			used, syncs := env.Device().Memory().Used, waited
-			seconds, warm, turns := measure(e, once)
-			if more := waited - syncs; more > warm+1 || warm != 2 || turns < 1 || seconds <= 0 {
-				t.Errorf("%s: %d waits for %d turns after %d, %g s each", j.name, more, turns, warm, seconds)
+			used, syncs, turns := env.Device().Memory().Used, waited, 0
+			seconds := timing{Round: 0.02, Most: 50, Rounds: 2, Enough: 1}.measure(e, func(e *tensor.Env) *tensor.Tensor {
+				turns++
+				return once(e)
+			})
+			if waits := waited - syncs; waits > 2+2 || turns < waits || seconds <= 0 {
+				t.Errorf("%s: %d waits in %d turns, %g s each", j.name, waits, turns, seconds)
 			}
 			if more := env.Device().Memory().Used - used; more > 1<<10 {
 				t.Errorf("%s: %d turns leave %d bytes", j.name, turns, more)

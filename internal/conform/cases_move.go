@@ -12,7 +12,7 @@ func init() {
 	offer(createCases([]float64{0, 1}, []float64{-5, 3}, []float64{200, -1}), ir.Iota)
 	offer(randomCases([]float64{0, 1}, []float64{-3, 5}, []float64{0.1, 0.3}), ir.Uniform)
 	offer(randomCases([]float64{0, 1}, []float64{-3, 0.02}), ir.Normal)
-	offer(randomCases([]float64{0, 10}, []float64{3, 4}, []float64{0, 256}), ir.RandInt)
+	offer(randIntCases, ir.RandInt)
 	offer(dropoutCases, ir.Dropout)
 	offer(copyCases, ir.Copy)
 	offer(castCases, ir.Cast)
@@ -47,22 +47,35 @@ func createCases(params ...[]float64) func(g *gen) {
 }
 
 // keyed adds a random key to parameters.
-func (g *gen) keyed(p ...float64) ir.Params {
-	out := ir.Scalars(p...)
-	out.Value[out.N] = g.r.Uint64()
-	out.N++
-	return out
+func (g *gen) keyed(p ...float64) ir.Params { return g.withKey(ir.Scalars(p...)) }
+
+func (g *gen) withKey(p ir.Params) ir.Params {
+	p.Value[p.N] = g.r.Uint64()
+	p.N++
+	return p
 }
 
 func randomCases(params ...[]float64) func(g *gen) {
 	return func(g *gen) {
 		for _, p := range params {
-			if p[1] > g.dt.Max() && !g.dt.IsFloat() {
-				p = []float64{p[0], g.dt.Max()}
-			}
 			for _, t := range g.results() {
 				g.add("a result", ir.Attr{Out: t}, g.keyed(p...))
 			}
+		}
+	}
+}
+
+func randIntCases(g *gen) {
+	bounds := [][2]int64{{0, 10}, {3, 4}, {0, 256}}
+	switch g.dt {
+	case dtype.U8:
+		bounds[2] = [2]int64{0, 255}
+	case dtype.I64: // which float64 would round
+		bounds = append(bounds, [2]int64{1<<53 + 1, 1<<53 + 3}, [2]int64{math.MinInt64, math.MaxInt64}, [2]int64{math.MaxInt64 - 1, math.MaxInt64})
+	}
+	for _, b := range bounds {
+		for _, t := range g.results() {
+			g.add("a result", ir.Attr{Out: t}, g.withKey(ir.Integers(b[0], b[1])))
 		}
 	}
 }

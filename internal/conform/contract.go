@@ -265,6 +265,12 @@ func checkStager(r *rig) error {
 		return err
 	}
 	clear(t.src)
+	return checkFetches(s, &t, want)
+}
+
+// checkFetches asks for parts of device memory that holds want, and takes them in another order.
+func checkFetches(s device.Stager, t *transfers, want []byte) (err error) {
+	n := int64(len(want))
 	parts := []struct{ at, n int64 }{{0, n}, {1, 1}, {17, 4097}, {5, 0}}
 	fetches := make([]device.Fetch, len(parts))
 	for i, p := range parts {
@@ -272,7 +278,7 @@ func checkStager(r *rig) error {
 			return err
 		}
 	}
-	for i := len(parts) - 1; i >= 0; i-- { // in any order
+	for i := len(parts) - 1; i >= 0; i-- {
 		p, f := parts[i], fetches[i]
 		f.Wait()
 		if done, err := f.Done(); !done || err != nil {

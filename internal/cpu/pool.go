@@ -134,18 +134,23 @@ func maxWindows[T kernels.Float](g *pooling, x, y []T, places []int64) {
 		y0, y1 := g.rows(r)
 		for c := range g.ow {
 			x0, x1 := g.cols(c)
-			at := y0*g.w + x0
-			best := x[at]
-			for i := y0; i < y1; i++ {
-				for j, v := range x[i*g.w+x0 : i*g.w+x1] {
-					if wins(v, best) {
-						best, at = v, i*g.w+x0+j
-					}
-				}
-			}
-			y[r*g.ow+c], places[r*g.ow+c] = best, int64(at)
+			y[r*g.ow+c], places[r*g.ow+c] = maxWindow(x, g.w, y0, y1, x0, x1)
 		}
 	}
+}
+
+// maxWindow is the winner of rows y0 to y1-1 and columns x0 to x1-1 of a plane of width w, and its place in the plane.
+func maxWindow[T kernels.Float](x []T, w, y0, y1, x0, x1 int) (best T, place int64) {
+	at := y0*w + x0
+	best = x[at]
+	for i := y0; i < y1; i++ {
+		for j, v := range x[i*w+x0 : i*w+x1] {
+			if wins(v, best) {
+				best, at = v, i*w+x0+j
+			}
+		}
+	}
+	return best, int64(at)
 }
 
 func prepareMaxPoolGrad[T kernels.Float](k *device.Kernel) (run, error) {

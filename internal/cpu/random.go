@@ -78,7 +78,7 @@ func prepareRandInt(k *device.Kernel) (run, error) {
 // drawn draws int64 and converts: the numbers are the same in every dtype that holds them.
 func drawn[T dtype.Element](k *device.Kernel) run {
 	return produced(k, grainMath, nativeOf[T](k.Out[0]), func(dst []T, lo int, p *device.Params) {
-		from, to := converted[int64](scalar(p, 0)), converted[int64](scalar(p, 1))
+		from, to := int64(param(p, 0)), int64(param(p, 1))
 		var part [64]int64
 		for len(dst) > 0 {
 			n := min(len(part), len(dst))

@@ -18,6 +18,13 @@ func keyed(key uint64, v ...float64) ir.Params {
 	return p
 }
 
+func between(key uint64, lo, hi int64) ir.Params {
+	p := ir.Integers(lo, hi)
+	p.Value[p.N] = key
+	p.N++
+	return p
+}
+
 func meanAndDeviation(v []float64) (mean, std float64) {
 	for _, a := range v {
 		mean += a
@@ -50,7 +57,7 @@ func TestRandomDistributions(t *testing.T) {
 	for _, dt := range numberTypes {
 		y := ir.Dense(dt, n)
 		counts := map[float64]int{}
-		for _, v := range mustLaunch(t, ir.New(ir.RandInt, ir.Attr{Out: y}), keyed(9, 3, 8)).out[0] {
+		for _, v := range mustLaunch(t, ir.New(ir.RandInt, ir.Attr{Out: y}), between(9, 3, 8)).out[0] {
 			counts[v]++
 		}
 		for v := 3.; v < 8; v++ {
@@ -66,14 +73,18 @@ func TestRandomDistributions(t *testing.T) {
 
 // Element i depends on the key and i only: a shorter tensor is the beginning of a longer one, also as a view.
 func TestRandomIsPerElement(t *testing.T) {
-	for _, code := range []ir.Code{ir.Uniform, ir.Normal, ir.RandInt} {
+	for code, keyed := range map[ir.Code]func(key uint64) ir.Params{
+		ir.Uniform: func(key uint64) ir.Params { return keyed(key, 0, 5) },
+		ir.Normal:  func(key uint64) ir.Params { return keyed(key, 0, 5) },
+		ir.RandInt: func(key uint64) ir.Params { return between(key, 0, 5) },
+	} {
 		for _, dt := range floatTypes {
-			long := mustLaunch(t, ir.New(code, ir.Attr{Out: ir.Dense(dt, 20001)}), keyed(3, 0, 5)).out[0]
+			long := mustLaunch(t, ir.New(code, ir.Attr{Out: ir.Dense(dt, 20001)}), keyed(3)).out[0]
 			for _, y := range []*ir.Type{ir.Dense(dt, 1), ir.Dense(dt, 7, 11), ir.Strided(dt, []int{50, 101}, []int{1, 50})} {
 				op := ir.New(code, ir.Attr{Out: y})
-				compare(t, op, mustLaunch(t, op, keyed(3, 0, 5)).out[0], long[:y.Size()], 0, 0)
+				compare(t, op, mustLaunch(t, op, keyed(3)).out[0], long[:y.Size()], 0, 0)
 			}
-			other := mustLaunch(t, ir.New(code, ir.Attr{Out: ir.Dense(dt, 20001)}), keyed(4, 0, 5)).out[0]
+			other := mustLaunch(t, ir.New(code, ir.Attr{Out: ir.Dense(dt, 20001)}), keyed(4)).out[0]
 			same := 0
 			for i := range long {
 				same += int(truth(long[i] == other[i]))

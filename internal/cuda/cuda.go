@@ -137,10 +137,11 @@ func (d *Device) describe(name string) error {
 		}
 		return v
 	}
+	clock, _ := d.api.DeviceGetAttribute(driver.ClockRate, d.handle) // virtual GPUs may keep it to themselves
 	d.info = device.Info{
 		Name: name, Model: model, Memory: memory, Alignment: alignment, DTypes: dtype.All(),
 		Compute: [2]int{attr(driver.ComputeMajor), attr(driver.ComputeMinor)}, SMs: attr(driver.MultiprocessorCount),
-		Clock: int64(attr(driver.ClockRate)) * 1000, Warp: attr(driver.WarpSize),
+		Clock: int64(clock) * 1000, Warp: attr(driver.WarpSize),
 	}
 	if d.info.Bus, r = d.api.DeviceGetPCIBusId(d.handle); r != driver.Success {
 		return d.check("cuDeviceGetPCIBusId", r)
@@ -166,6 +167,9 @@ func (d *Device) Alloc(n int64) (device.Mem, error) {
 	if n <= 0 {
 		return device.Mem{}, fmt.Errorf("%s: cannot allocate %d bytes", d.info.Name, n)
 	}
+	if n > d.info.Memory { // of sizes beyond its address space a driver says that they are invalid
+		return device.Mem{}, d.outOfMemory(n)
+	}
 	var p driver.Ptr
 	err := d.do("cuMemAlloc", func() (r driver.Result) {
 		p, r = d.api.MemAlloc(n)
@@ -173,9 +177,13 @@ func (d *Device) Alloc(n int64) (device.Mem, error) {
 	})
 	var e *driver.Error
 	if errors.As(err, &e) && e.Result == driver.OutOfMemory {
-		return device.Mem{}, fmt.Errorf("%s has no %d bytes left in one piece: %w", d.info.Name, n, device.ErrOutOfMemory)
+		return device.Mem{}, d.outOfMemory(n)
 	}
 	return device.Mem{Addr: uint64(p), Size: n}, err
+}
+
+func (d *Device) outOfMemory(n int64) error {
+	return fmt.Errorf("%s has no %d bytes left in one piece: %w", d.info.Name, n, device.ErrOutOfMemory)
 }
 
 // Free returns memory of Alloc, once the work that the device has been given is done: whether the driver waits for what

@@ -1,17 +1,22 @@
 package cuda_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"maps"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/cuda"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/hostmem"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -320,6 +325,49 @@ func TestFetchCost(t *testing.T) {
 	}
 }
 
+// TestUnreadFetches: the pinned memory of reads that nobody took serves again once their copies have ended, also when the
+// driver's answer to that was an error before.
+func TestUnreadFetches(t *testing.T) {
+	var c counting
+	api := c.api()
+	answer := driver.NotReady
+	api.EventQuery = func(driver.Event) driver.Result { return answer }
+	l := newLauncher(t, api)
+	q := l.q.(device.Stager)
+	clear(c.calls)
+	const n = 3
+	fetches := make([]device.Fetch, n)
+	fetch := func() {
+		for i := range fetches {
+			var err error
+			if fetches[i], err = q.Fetch(l.args[0], 16); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fetch()
+	clear(fetches)
+	for deadline := time.Now().Add(time.Minute); cuda.Abandoned(l.q) < n; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d blocks were left", cuda.Abandoned(l.q), n)
+		}
+	}
+	answer = driver.Unknown
+	var e *driver.Error
+	if _, err := q.Fetch(l.args[0], 16); !errors.As(err, &e) || e.Result != driver.Unknown {
+		t.Errorf("a fetch while the driver has an error: %v", err)
+	}
+	if left := cuda.Abandoned(l.q); left != n {
+		t.Errorf("%d of %d blocks are known after the error", left, n)
+	}
+	answer = driver.Success
+	fetch()
+	if left := cuda.Abandoned(l.q); left != 0 || c.count("host alloc") != n {
+		t.Errorf("%d blocks are left and %d were allocated, want %d of the first reads", left, c.count("host alloc"), n)
+	}
+	runtime.KeepAlive(fetches)
+}
+
 // TestEvents: what an event has in common with those before it is asked once, and a driver's event serves again.
 func TestEvents(t *testing.T) {
 	var c counting
@@ -395,6 +443,61 @@ func TestTrial(t *testing.T) {
 	}
 }
 
+// TestWithoutClock: a virtual GPU that does not tell its clock is used all the same, one that does not tell its multiprocessors is not.
+func TestWithoutClock(t *testing.T) {
+	for secret, ok := range map[driver.Attribute]bool{driver.ClockRate: true, driver.MultiprocessorCount: false} {
+		var c counting
+		api := c.api()
+		tell := api.DeviceGetAttribute
+		api.DeviceGetAttribute = func(a driver.Attribute, d driver.Device) (int, driver.Result) {
+			if a == secret {
+				return 0, driver.NotSupported
+			}
+			return tell(a, d)
+		}
+		if _, err := cuda.New(api, 0, "cuda:0", cuda.Options{}); (err == nil) != ok {
+			t.Errorf("without attribute %d: %v", secret, err)
+		}
+	}
+}
+
+// TestCompile has every module compiled once, several at a time, and the rest on first use when it is cut short.
+func TestCompile(t *testing.T) {
+	var c counting
+	api := c.api()
+	load := api.ModuleLoadData
+	refused := 0
+	api.ModuleLoadData = func(image []byte) (driver.Module, string, driver.Result) {
+		if bytes.Contains(image, []byte(".entry softmax_warp_f32(")) {
+			return 0, "no", driver.InvalidPTX
+		}
+		return load(image)
+	}
+	d, err := cuda.New(api, 0, "cuda:0", cuda.Options{Preload: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := c.count("load")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.Compile(ctx, func(module string, _ error) { t.Errorf("%s is compiled after the end", module) })
+	told := map[string]bool{}
+	for range 2 {
+		d.Compile(t.Context(), func(module string, err error) {
+			if told[module] = true; err != nil {
+				refused++
+			}
+		})
+	}
+	all := len(kernels.Modules())
+	if n := c.count("load") - trial; n != all-1 || len(told) != all || refused != 2 {
+		t.Errorf("of %d modules %d were compiled, %d told of, %d refused", all, n, len(told), refused)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRefusedBeforeTheDriver: what cannot be is not asked for, and an error names its call.
 func TestRefusedBeforeTheDriver(t *testing.T) {
 	var c counting
@@ -404,6 +507,13 @@ func TestRefusedBeforeTheDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLauncher(t, api)
+	allocs := c.count("alloc")
+	if _, err := d.Alloc(d.Info().Memory + 1); !errors.Is(err, device.ErrOutOfMemory) || c.count("alloc") != allocs {
+		t.Errorf("an allocation of more than the card has: %v", err)
+	}
+	if _, err := d.Prepare(ir.New(ir.Sum, ir.Attr{Axes: 2}, ir.Dense(dtype.U8, 1<<41, 8))); err == nil || !strings.Contains(err.Error(), "over a grid of") {
+		t.Errorf("a grid of more than 2^32 blocks: %v", err)
+	}
 	q := l.q.(device.Peer)
 	if ok, err := q.CopyFrom(l.args[0], d, l.args[1], 17); !ok || err == nil {
 		t.Errorf("a copy of 17 bytes between 16: %v, %v", ok, err)

@@ -1,8 +1,10 @@
 package cuda
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -176,6 +178,35 @@ func (d *Device) loadAhead(first string) {
 			d.loading.Go(func() { _ = m.load() }) // whoever asks for it meets the error
 		}
 	}
+}
+
+// Compile has the driver compile all kernels ahead of use, as many modules at once as there are processors, and says of each
+// module how that ended, of one at a time. A cancelled context leaves the rest for their first use.
+func (d *Device) Compile(ctx context.Context, each func(module string, err error)) {
+	names := make(chan string)
+	var telling sync.Mutex
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for name := range names {
+				d.mu.Lock()
+				m := d.module(name)
+				d.mu.Unlock()
+				err := m.load()
+				telling.Lock()
+				each(name, err)
+				telling.Unlock()
+			}
+		})
+	}
+	for _, m := range kernels.Modules() {
+		if ctx.Err() != nil {
+			break
+		}
+		names <- m.Name
+	}
+	close(names)
+	workers.Wait()
 }
 
 func (m *module) unload() error {

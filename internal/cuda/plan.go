@@ -3,6 +3,7 @@ package cuda
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -158,6 +159,10 @@ func blocksFor(n, block int) int { return min(ceilDiv(n, block), maxBlocks) }
 // run plans a launch. A grid without blocks is no launch.
 func (b *builder) run(kernel string, grid, block [3]int, shared int, params ...param) {
 	if b.err != nil || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 {
+		return
+	}
+	if grid[0] > math.MaxInt32 || max(grid[1], grid[2]) > math.MaxUint16 { // beyond 2^32 it would begin anew
+		b.err = fmt.Errorf("kernel %s over a grid of %v blocks, more than a card has: %w", kernel, grid, device.ErrUnsupported)
 		return
 	}
 	k, ok := kernels.Find(kernel)

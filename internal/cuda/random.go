@@ -34,7 +34,7 @@ func prepareDrawn(kernel string) prepare {
 }
 
 func prepareRandInt(b *builder) error {
-	b.drawn("rand_int", b.outs[0], 2, element(0, dtype.I64), element(1, dtype.I64))
+	b.drawn("rand_int", b.outs[0], 2, word(0), word(1))
 	return nil
 }
 

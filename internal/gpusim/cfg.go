@@ -112,14 +112,13 @@ func (g *graph) postDominators() {
 		for _, b := range order[1:] {
 			best := -1
 			for _, s := range g.blocks[b].succ {
-				if idom[s] < 0 {
-					continue
-				}
-				if best < 0 {
+				switch {
+				case idom[s] < 0:
+				case best < 0:
 					best = s
-					continue
+				default:
+					best = meet(idom, rank, best, s)
 				}
-				best = meet(idom, rank, best, s)
 			}
 			if idom[b] != best {
 				idom[b], changed = best, true
@@ -186,19 +185,8 @@ func liveness(g *graph, use []usage, regs int) (in, out []bitset) {
 	gen, kill := make([]bitset, n), make([]bitset, n)
 	in, out = make([]bitset, n), make([]bitset, n)
 	for b, e := range g.blocks {
-		gen[b], kill[b], in[b], out[b] = newBitset(regs), newBitset(regs), newBitset(regs), newBitset(regs)
-		for _, u := range use[e.start:e.end] {
-			for _, r := range u.uses {
-				if !kill[b].has(r) {
-					gen[b].set(r)
-				}
-			}
-			for _, r := range u.defs {
-				if !u.partial {
-					kill[b].set(r)
-				}
-			}
-		}
+		gen[b], kill[b] = upward(use[e.start:e.end], regs)
+		in[b], out[b] = newBitset(regs), newBitset(regs)
 	}
 	for changed := true; changed; {
 		changed = false
@@ -218,6 +206,25 @@ func liveness(g *graph, use []usage, regs int) (in, out []bitset) {
 		}
 	}
 	return in, out
+}
+
+// upward finds the registers that a block reads before it writes them, and those that it overwrites.
+func upward(use []usage, regs int) (gen, kill bitset) {
+	gen, kill = newBitset(regs), newBitset(regs)
+	for _, u := range use {
+		for _, r := range u.uses {
+			if !kill.has(r) {
+				gen.set(r)
+			}
+		}
+		if u.partial {
+			continue
+		}
+		for _, r := range u.defs {
+			kill.set(r)
+		}
+	}
+	return gen, kill
 }
 
 // interval is where a register is alive, in half steps of the code.

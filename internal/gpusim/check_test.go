@@ -9,7 +9,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// run launches a kernel of a mutated source with arguments that the original takes.
+// runMutant launches a kernel of a mutated source with arguments that the original takes.
 func runMutant(t *testing.T, src, kernel string, o Options) (*Report, error) {
 	r := newRig(t, src, true)
 	switch kernel {

@@ -306,12 +306,7 @@ func (e *emitter) poisoned(run op) op {
 	if local != nil && local.store {
 		u.uses = e.addressUses()
 	}
-	active := func(w *warp) uint32 { return w.mask }
-	if e.in.Guard != nil {
-		p, neg := e.guard()
-		g := e.in.guardReg()
-		active = func(w *warp) uint32 { return w.mask & (w.pred(p, neg) | w.undef[g]) }
-	}
+	active := e.mayAct()
 	vector, register, unpack := packs(s.in.Inst)
 	return func(w *warp) {
 		var bad uint32
@@ -345,6 +340,16 @@ func (e *emitter) poisoned(run op) op {
 		}
 		w.mask = all
 	}
+}
+
+// mayAct is the lanes that an instruction acts in, or may act in because nobody wrote its guard.
+func (e *emitter) mayAct() func(w *warp) uint32 {
+	if e.in.Guard == nil {
+		return func(w *warp) uint32 { return w.mask }
+	}
+	p, neg := e.guard()
+	g := e.in.guardReg()
+	return func(w *warp) uint32 { return w.mask & (w.pred(p, neg) | w.undef[g]) }
 }
 
 func (w *warp) noteUndef(s *site, lanes uint32) {

@@ -63,27 +63,40 @@ func (e *emitter) atom() op {
 	if a.space != ptx.Global && a.space != ptx.Shared && a.space != ptx.Generic {
 		e.fail("an atomic on .%s", a.space)
 	}
-	size, global := t.Size(), f
+	x := atomics{a: a, size: t.Size(), f: f, global: f, d: d, b: b, c: c}
 	if t == ptx.F32 && e.in.Has("add") {
-		global, e.err = atomLane("add", t, true)
+		x.global, e.err = atomLane("add", t, true)
 	}
 	return func(w *warp) {
 		addr(w)
-		w.countAccess(a)
-		for m := w.mask; m != 0; m &= m - 1 {
-			i := lowest(m)
-			p := w.ref(a, i, w.addr[i])
-			if p == nil {
-				return
-			}
-			old, g := decode(p, size), f
-			if a.space == ptx.Global || a.space == ptx.Generic && spaceAt(w.addr[i]) == ptx.Global {
-				g = global
-			}
-			encode(p, size, g(old, w.get(b, i), w.get(c, i), 0))
-			if d.i >= 0 {
-				w.set(d, i, old)
-			}
+		x.run(w)
+	}
+}
+
+// atomics is one atom or red.
+type atomics struct {
+	a         *access
+	size      int
+	f, global lane // the new value, and that in global memory
+	d, b, c   slot // the old value, where the instruction gives it (d.i < 0: nowhere), and the operands
+}
+
+// run acts on w.addr in the order of the lanes.
+func (x *atomics) run(w *warp) {
+	w.countAccess(x.a)
+	for m := w.mask; m != 0; m &= m - 1 {
+		i := lowest(m)
+		p := w.ref(x.a, i, w.addr[i])
+		if p == nil {
+			return
+		}
+		old, f := decode(p, x.size), x.f
+		if x.a.space == ptx.Global || x.a.space == ptx.Generic && spaceAt(w.addr[i]) == ptx.Global {
+			f = x.global
+		}
+		encode(p, x.size, f(old, w.get(x.b, i), w.get(x.c, i), 0))
+		if x.d.i >= 0 {
+			w.set(x.d, i, old)
 		}
 	}
 }

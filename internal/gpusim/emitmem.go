@@ -63,6 +63,11 @@ func (e *emitter) address(o ptx.Operand, space *ptx.Space) op {
 		return nil
 	}
 	e.addr, e.addrOff = s, off
+	return addressing(s, off)
+}
+
+// addressing fills w.addr with a slot's values plus an offset; those of 32 bits wrap around.
+func addressing(s slot, off uint64) op {
 	if s.bank == bank32 {
 		return func(w *warp) {
 			for i, v := range &w.r[s.i] {

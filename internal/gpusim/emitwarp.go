@@ -77,27 +77,32 @@ func (e *emitter) shfl() op {
 			}
 			return
 		}
-		in := w.r[a.i] // lanes read what others had before any writes
-		var ok uint32
-		w.from = &w.fromAny
-		for m := w.mask; m != 0; m &= m - 1 {
-			i := lowest(m)
-			bv, cv := int(w.r[b.i][i]&31), int(w.r[c.i][i])
-			j, in0 := from(i, bv, cv&31, cv>>8&31)
-			if in0 {
-				ok |= 1 << i
-			} else {
-				j = i
-			}
-			if w.mask>>(j&31)&1 == 0 {
-				w.cta.note(w, s, 1<<i, Synccheck, "a shuffle reads a lane that takes no part")
-			}
-			w.r[d.i][i], w.from[i] = in[j&31], uint8(j&31)
-		}
+		ok := w.shuffle(s, from, d, a, b, c)
 		if p >= 0 {
 			w.setPred(p, ok)
 		}
 	}))
+}
+
+// shuffle gives each lane the value of the lane that it names, and returns the lanes whose source was in range.
+func (w *warp) shuffle(s *site, from func(i, b, clamp, seg int) (int, bool), d, a, b, c slot) (ok uint32) {
+	in := w.r[a.i] // lanes read what others had before any writes
+	w.from = &w.fromAny
+	for m := w.mask; m != 0; m &= m - 1 {
+		i := lowest(m)
+		bv, cv := int(w.r[b.i][i]&31), int(w.r[c.i][i])
+		j, inRange := from(i, bv, cv&31, cv>>8&31)
+		if inRange {
+			ok |= 1 << i
+		} else {
+			j = i
+		}
+		if w.mask>>(j&31)&1 == 0 {
+			w.cta.note(w, s, 1<<i, Synccheck, "a shuffle reads a lane that takes no part")
+		}
+		w.r[d.i][i], w.from[i] = in[j&31], uint8(j&31)
+	}
+	return ok
 }
 
 // passing makes a shuffle pass on what is undefined as well.

@@ -296,38 +296,51 @@ func (e *emitter) wmmaAccess(x *layout, across bool, mem, regs int) op {
 	if e.err != nil {
 		return nil
 	}
-	each := func(w *warp, f func(reg, lane, j int, p []byte)) {
-		base := w.addr
-		for i := 0; i < len(x.at); i += per {
-			lane := i / x.perRegister() % warpSize
-			if w.mask>>lane&1 == 0 {
-				continue
-			}
-			row, col := int(x.at[i])/x.cols, int(x.at[i])%x.cols
-			if across {
-				row, col = col, row
-			}
-			element := uint64(row)*w.get(stride, lane) + uint64(col)
-			p := w.ref(a, lane, base[lane]+element*uint64(x.t.Bits())/8)
-			if p == nil {
-				return
-			}
-			f(i/x.perRegister()/warpSize, lane, i%x.perRegister(), p)
-		}
-	}
+	m := placement{x, a, stride, per, across}
 	width := x.t.Bits()
 	if write {
 		return e.waitAll(func(w *warp) {
 			addr(w)
-			each(w, func(reg, lane, j int, p []byte) { encode(p, size, w.get(r[reg], lane)>>(j*width)) })
+			m.each(w, func(reg, lane, j int, p []byte) { encode(p, size, w.get(r[reg], lane)>>(j*width)) })
 		})
 	}
 	return e.waitAll(func(w *warp) {
 		addr(w)
 		out := make([]vec64, len(r))
-		each(w, func(reg, lane, j int, p []byte) { out[reg][lane] |= decode(p, size) << (j * width) })
+		m.each(w, func(reg, lane, j int, p []byte) { out[reg][lane] |= decode(p, size) << (j * width) })
 		for i, s := range r {
 			w.put(s, &out[i])
 		}
 	})
+}
+
+// placement is where the elements of a fragment of wmma are in memory.
+type placement struct {
+	*layout
+	a      *access
+	stride slot // elements between rows, or columns
+	per    int  // elements of one access
+	across bool // rows of the fragment are columns in memory
+}
+
+// each calls f for every access of the lanes that take part: the register and the lane whose elements from j on are at p.
+// It stops where an access is refused.
+func (m *placement) each(w *warp, f func(reg, lane, j int, p []byte)) {
+	base, held := w.addr, m.perRegister()
+	for i := 0; i < len(m.at); i += m.per {
+		lane := i / held % warpSize
+		if w.mask>>lane&1 == 0 {
+			continue
+		}
+		row, col := int(m.at[i])/m.cols, int(m.at[i])%m.cols
+		if m.across {
+			row, col = col, row
+		}
+		element := uint64(row)*w.get(m.stride, lane) + uint64(col)
+		p := w.ref(m.a, lane, base[lane]+element*uint64(m.t.Bits())/8)
+		if p == nil {
+			return
+		}
+		f(i/held/warpSize, lane, i%held, p)
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// access runs a kernel that adds 1 to the word at an address.
+// bump runs a kernel that adds 1 to the word at an address.
 func bump(t *testing.T, d *Device, addr uint64, o Options) (*Report, error) {
 	t.Helper()
 	m, err := ptx.Parse(wrap(".reg .u32 %v;\n", "ld.global.u32 %v, [%out]; add.u32 %v, %v, 1; st.global.u32 [%out], %v;"))

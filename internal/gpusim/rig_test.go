@@ -147,7 +147,7 @@ func near(t testing.TB, what string, got []float32, want []float64, tol float64)
 	}
 }
 
-// replaceNth replaces the n-th occurrence in the text of a kernel.
+// mutate replaces the n-th occurrence in the text of a kernel.
 func mutate(t testing.TB, src, kernel, old, new string, n int) (string, int) {
 	t.Helper()
 	at := strings.Index(src, ".entry "+kernel+"(")

@@ -17,7 +17,7 @@ const (
 	Iota    // p0 + i·p1 in row-major order, type Attr.Out
 	Uniform // uniform in [p0, p1), type Attr.Out
 	Normal  // mean p0, standard deviation p1, type Attr.Out
-	RandInt // integers in [p0, p1), type Attr.Out
+	RandInt // integers in [p0, p1), type Attr.Out; p0 and p1 are integers
 
 	// Movement.
 	Copy // x into the (possibly strided) type Attr.Out, or row-major when Attr.Out is nil

@@ -17,20 +17,20 @@ const (
 	indices // i64
 )
 
-var classNames = [...]string{"any dtype", "a floating dtype", "a numeric dtype", "bool", "i64"}
+var classNames = [...]string{"a dtype", "a floating dtype", "a numeric dtype", "bool", "i64"}
 
 func (c class) has(t dtype.DType) bool {
 	switch c {
 	case floats:
 		return t.IsFloat()
 	case numbers:
-		return t != dtype.Bool && t != dtype.Invalid
+		return t.Valid() && t != dtype.Bool
 	case bools:
 		return t == dtype.Bool
 	case indices:
 		return t == dtype.I64
 	}
-	return t != dtype.Invalid
+	return t.Valid()
 }
 
 // row is what the table knows of a code.
@@ -153,10 +153,10 @@ func (o *Op) Infer() ([]*Type, error) {
 	}
 	r := &table[o.Code]
 	if n := o.NumIn(); n < r.min || n > r.max {
-		return nil, fmt.Errorf("%s takes %s, got %d", o.Code, operands(r), n)
+		return nil, fmt.Errorf("%s: takes %s, got %d", o.Code, operands(r), n)
 	}
 	if r.min > 0 && !r.class.has(o.In(0).DType) {
-		return nil, fmt.Errorf("%s needs %s, got %s", o.Code, classNames[r.class], o.In(0).DType)
+		return nil, fmt.Errorf("%s: %w", o.Code, badDType("needs %s, got %s", classNames[r.class], o.In(0).DType))
 	}
 	if err := o.checkAttr(); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Code, err)
@@ -167,6 +167,14 @@ func (o *Op) Infer() ([]*Type, error) {
 	}
 	return out, nil
 }
+
+// DTypeError says that an op does not take an operand for its dtype, whatever its shape.
+type DTypeError struct{ text string }
+
+// Error says which dtypes met.
+func (e *DTypeError) Error() string { return e.text }
+
+func badDType(format string, args ...any) error { return &DTypeError{fmt.Sprintf(format, args...)} }
 
 func operands(r *row) string {
 	switch {
@@ -180,6 +188,14 @@ func operands(r *row) string {
 
 func one(t *Type) ([]*Type, error) { return []*Type{t}, nil }
 
+// dense is one row-major result, whose shape follows from the operands' and may be more than a type can have.
+func dense(dt dtype.DType, shape ...int) ([]*Type, error) {
+	if err := CheckShape(shape); err != nil {
+		return nil, fmt.Errorf("the result: %w", err)
+	}
+	return one(Dense(dt, shape...))
+}
+
 func same(o *Op) ([]*Type, error) { return one(o.In(0).AsDense()) }
 
 // agree checks that all operands have the first one's dtype and shape.
@@ -187,7 +203,7 @@ func agree(o *Op) error {
 	a := o.In(0)
 	for _, b := range o.Ins()[1:] {
 		if a.DType != b.DType {
-			return fmt.Errorf("operands of dtypes %s and %s", a.DType, b.DType)
+			return badDType("operands of dtypes %s and %s", a.DType, b.DType)
 		}
 		if !a.SameShape(b) {
 			return fmt.Errorf("operands of shapes %v and %v", a.shape, b.shape)
@@ -216,7 +232,7 @@ func given(o *Op) ([]*Type, error) {
 		return nil, err
 	}
 	if c := table[o.Code].class; !c.has(o.Attr.Out.DType) {
-		return nil, fmt.Errorf("needs %s, got %s", classNames[c], o.Attr.Out.DType)
+		return nil, badDType("needs %s, got %s", classNames[c], o.Attr.Out.DType)
 	}
 	return one(o.Attr.Out)
 }
@@ -314,8 +330,8 @@ func inferCopy(o *Op) ([]*Type, error) {
 }
 
 func inferCast(o *Op) ([]*Type, error) {
-	if o.Attr.DType == dtype.Invalid {
-		return nil, fmt.Errorf("the dtype is missing")
+	if !o.Attr.DType.Valid() {
+		return nil, badDType("%s is no dtype", o.Attr.DType)
 	}
 	return one(o.In(0).As(o.Attr.DType))
 }

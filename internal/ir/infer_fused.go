@@ -28,7 +28,7 @@ func inferLinear(o *Op) ([]*Type, error) {
 	}
 	shape := slices.Clone(x.shape)
 	shape[len(shape)-1] = w.shape[0]
-	return one(Dense(x.DType, shape...))
+	return dense(x.DType, shape...)
 }
 
 func inferCrossEntropy(o *Op) ([]*Type, error) {
@@ -63,8 +63,11 @@ func inferCrossEntropyGrad(o *Op) ([]*Type, error) {
 // vectors checks that operands from i on are vectors of n numbers of dtype dt.
 func vectors(o *Op, i, n int, dt dtype.DType) error {
 	for ; i < o.NumIn(); i++ {
-		if t := o.In(i); t.DType != dt || t.Rank() != 1 || t.shape[0] != n {
+		switch t := o.In(i); {
+		case t.Rank() != 1 || t.shape[0] != n:
 			return fmt.Errorf("operand %d is %s, not %s[%d]", i, t, dt, n)
+		case t.DType != dt:
+			return badDType("operand %d is %s, not %s[%d]", i, t, dt, n)
 		}
 	}
 	return nil
@@ -197,8 +200,11 @@ func inferAttention(o *Op) ([]*Type, error) {
 	if err := attentionShapes(q, k, v, mask); err != nil {
 		return nil, err
 	}
-	out := Dense(q.DType, q.shape[0], q.shape[1], q.shape[2], v.shape[3])
-	return []*Type{out, Dense(Wide(q.DType), q.shape[:3]...)}, nil
+	out, err := dense(q.DType, q.shape[0], q.shape[1], q.shape[2], v.shape[3])
+	if err != nil {
+		return nil, err
+	}
+	return append(out, Dense(Wide(q.DType), q.shape[:3]...)), nil
 }
 
 func inferAttentionGrad(o *Op) ([]*Type, error) {

@@ -10,8 +10,8 @@ import (
 func inferMatMul(o *Op) ([]*Type, error) {
 	a, b := o.In(0), o.In(1)
 	n := a.Rank()
-	if a.DType != b.DType {
-		return nil, fmt.Errorf("operands of dtypes %s and %s", a.DType, b.DType)
+	if err := sameDType(a, b); err != nil {
+		return nil, err
 	}
 	if n < 2 || b.Rank() != n || !slices.Equal(a.shape[:n-2], b.shape[:n-2]) || a.Dim(-1) != b.Dim(-2) {
 		return nil, fmt.Errorf("%v times %v: the last size of the first must be the last but one of the second, leading sizes equal", a.shape, b.shape)
@@ -19,7 +19,7 @@ func inferMatMul(o *Op) ([]*Type, error) {
 	var shape [MaxRank]int
 	copy(shape[:], a.shape)
 	shape[n-1] = b.Dim(-1)
-	return one(Dense(a.DType, shape[:n]...))
+	return dense(a.DType, shape[:n]...)
 }
 
 // Conv names the attributes of a convolution or pooling.
@@ -92,7 +92,7 @@ func inferConv(o *Op) ([]*Type, error) {
 	if o.NumIn() == 3 && !slices.Equal(o.In(2).shape, w.shape[:1]) {
 		return nil, fmt.Errorf("bias %v for %d channels", o.In(2).shape, w.shape[0])
 	}
-	return one(Dense(x.DType, shape...))
+	return dense(x.DType, shape...)
 }
 
 func inferConvGradInput(o *Op) ([]*Type, error) {
@@ -126,7 +126,7 @@ func convGrad(o *Op, x, w, g *Type) ([]*Type, error) {
 func sameDType(ts ...*Type) error {
 	for _, t := range ts[1:] {
 		if t.DType != ts[0].DType {
-			return fmt.Errorf("operands of dtypes %s and %s", ts[0].DType, t.DType)
+			return badDType("operands of dtypes %s and %s", ts[0].DType, t.DType)
 		}
 	}
 	return nil
@@ -136,8 +136,8 @@ func poolShape(x []int, p Pool) ([]int, error) {
 	if len(x) != 4 {
 		return nil, fmt.Errorf("input %v must have 4 dimensions", x)
 	}
-	if 2*p.PadH > p.KernelH || 2*p.PadW > p.KernelW {
-		return nil, fmt.Errorf("padding %d×%d is more than half of the window %d×%d", p.PadH, p.PadW, p.KernelH, p.KernelW)
+	if min(p.PadH, p.PadW) < 0 || 2*p.PadH > p.KernelH || 2*p.PadW > p.KernelW {
+		return nil, fmt.Errorf("padding %d×%d is not from 0 to half of the window %d×%d", p.PadH, p.PadW, p.KernelH, p.KernelW)
 	}
 	h, err := window(x[2], p.PadH, p.KernelH, p.StrideH)
 	if err != nil {
@@ -155,7 +155,11 @@ func inferMaxPool(o *Op) ([]*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*Type{Dense(o.In(0).DType, shape...), Dense(dtype.I64, shape...)}, nil
+	out, err := dense(o.In(0).DType, shape...)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, Dense(dtype.I64, shape...)), nil
 }
 
 func inferAvgPool(o *Op) ([]*Type, error) {
@@ -163,7 +167,7 @@ func inferAvgPool(o *Op) ([]*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(Dense(o.In(0).DType, shape...))
+	return dense(o.In(0).DType, shape...)
 }
 
 func inferMaxPoolGrad(o *Op) ([]*Type, error) {
@@ -241,7 +245,7 @@ func inferEmbedding(o *Op) ([]*Type, error) {
 	if w.Rank() != 2 || idx.Rank() >= MaxRank {
 		return nil, fmt.Errorf("table %v with indices %v", w.shape, idx.shape)
 	}
-	return one(Dense(w.DType, append(slices.Clone(idx.shape), w.shape[1])...))
+	return dense(w.DType, append(slices.Clone(idx.shape), w.shape[1])...)
 }
 
 func inferEmbeddingGrad(o *Op) ([]*Type, error) {
@@ -275,10 +279,7 @@ func inferCat(o *Op) ([]*Type, error) {
 		}
 		shape[o.Attr.Axis] += t.shape[o.Attr.Axis]
 	}
-	if err := CheckShape(shape); err != nil {
-		return nil, err
-	}
-	return one(Dense(first.DType, shape...))
+	return dense(first.DType, shape...)
 }
 
 func inferPad(o *Op) ([]*Type, error) {
@@ -293,8 +294,5 @@ func inferPad(o *Op) ([]*Type, error) {
 	shape := slices.Clone(x.shape)
 	d := shape[o.Attr.Axis]
 	shape[o.Attr.Axis] = before + d + max(d-1, 0)*between + after
-	if err := CheckShape(shape); err != nil {
-		return nil, err
-	}
-	return one(Dense(x.DType, shape...))
+	return dense(x.DType, shape...)
 }

@@ -164,6 +164,15 @@ func Scalars(v ...float64) (p Params) {
 	return p
 }
 
+// Integers makes parameters from integers, for the codes that say so.
+func Integers(v ...int64) (p Params) {
+	for i, n := range v {
+		p.Value[i] = uint64(n)
+	}
+	p.N = len(v)
+	return p
+}
+
 // View reports whether the op only makes another type of the same storage.
 func (c Code) View() bool { return c >= Reshape && c <= Slice }
 

@@ -94,7 +94,7 @@ var invalid = map[string][][2]string{
 	"normal":   {{"", "missing"}, {"{out=u8[3]}", "floating"}},
 	"rand_int": {{"", "missing"}, {"{out=bool[3]}", "numeric"}},
 	"copy":     {{"f32[3] {out=f64[3]}", "f32[3] into f64[3]"}, {"f32[3] {out=f32[4]}", "into"}},
-	"cast":     {{"f32[3]", "dtype is missing"}},
+	"cast":     {{"f32[3]", "invalid is no dtype"}},
 
 	"where": {{"f32[3] f32[3] f32[3]", "condition is f32, not bool"}, {"bool[3] f32[3] f64[3]", "operands bool[3], f32[3] and f64[3]"}, {"bool[2] f32[3] f32[3]", "operands"}},
 
@@ -110,7 +110,7 @@ var invalid = map[string][][2]string{
 	"conv2d":             {{"f32[4,5,5] f32[6,4,3,3] {dims=1,1,0,0,1,1,1}", "4 dimensions"}, {"f32[1,4,5,5] f32[6,3,3,3] {dims=1,1,0,0,1,1,1}", "4 channels"}, {"f32[1,4,2,5] f32[6,4,3,3] {dims=1,1,0,0,1,1,1}", "window of 3 over 2"}, {"f32[1,4,5,5] f32[6,4,3,3] {dims=0,1,0,0,1,1,1}", "stride 0"}, {"f32[1,4,5,5] f32[6,4,3,3]", "0 groups"}, {"f32[1,4,5,5] f32[6,4,3,3] f32[5] {dims=1,1,0,0,1,1,1}", "bias [5] for 6"}, {"f32[1,4,5,5] f64[6,4,3,3] {dims=1,1,0,0,1,1,1}", "dtypes"}, {"f32[1,4,5,5] f32[6,4,3,3] {dims=1,1,0,0,1,1,1,1}", "dims[7]"}},
 	"conv2d_grad_input":  {{"f32[1,6,3,3] f32[6,4,3,3] {dims=1,1,0,0,1,1,1}", "missing"}, {"f32[1,6,4,3] f32[6,4,3,3] {out=f32[1,4,5,5] dims=1,1,0,0,1,1,1}", "gradient [1 6 4 3] of a result [1 6 3 3]"}, {"f32[1,6,3,3] f32[6,4,3,3] {out=f64[1,4,5,5] dims=1,1,0,0,1,1,1}", "dtypes"}},
 	"conv2d_grad_weight": {{"f32[1,6,3,3] f32[1,4,5,5] {dims=1,1,0,0,1,1,1}", "missing"}, {"f32[1,6,3,3] f32[1,4,5,5] {out=f32[6,4,2,3] dims=1,1,0,0,1,1,1}", "of a result [1 6 4 3]"}},
-	"max_pool2d":         {{"f32[4,4] {dims=2,2,2,2}", "4 dimensions"}, {"f32[1,1,4,4] {dims=2,2,2,2,2}", "padding 2×0 is more than half"}, {"f32[1,1,4,4] {dims=5,2,2,2}", "window of 5 over 4"}, {"f32[1,1,4,4]", "window of 0"}},
+	"max_pool2d":         {{"f32[4,4] {dims=2,2,2,2}", "4 dimensions"}, {"f32[1,1,4,4] {dims=2,2,2,2,2}", "padding 2×0 is not from 0 to half"}, {"f32[1,1,4,4] {dims=5,2,2,2}", "window of 5 over 4"}, {"f32[1,1,4,4]", "window of 0"}},
 	"max_pool2d_grad":    {{"f32[1,1,2,2] i32[1,1,2,2] {out=f32[1,1,4,4] dims=2,2,2,2}", "with places i32"}, {"f32[1,1,2,2] i64[1,1,2,2] {dims=2,2,2,2}", "missing"}, {"f32[1,1,2,2] i64[1,1,2,2] {out=f32[1,1,6,6] dims=2,2,2,2}", "of a result [1 1 3 3]"}},
 	"avg_pool2d":         {{"f32[1,1,4] {dims=2,2,2,2}", "4 dimensions"}, {"f32[1,1,4,4] {dims=2,2,-1,2}", "stride -1"}},
 	"avg_pool2d_grad":    {{"f32[1,1,2,2] {dims=2,2,2,2}", "missing"}, {"f32[1,1,2,2] {out=f64[1,1,4,4] dims=2,2,2,2}", "gradient f32"}},

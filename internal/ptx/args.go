@@ -170,25 +170,25 @@ func wmmaAcc(role byte, t Type, m, n int) argSpec {
 }
 
 // resolve gives the type that an operand spec means in a form; memory and label operands have none.
-func (a argSpec) resolve(words []string) Type {
-	switch a.typ {
+func (s *argSpec) resolve(words []string) Type {
+	switch s.typ {
 	case "bar", "threads", "parity", "i32", "cg", "ca", "128":
 		return U32
 	}
-	if t := ParseType(a.typ); t != NoType {
+	if t := ParseType(s.typ); t != NoType {
 		return t
 	}
 	ts := typeWords(words)
 	if len(ts) == 0 {
 		return NoType
 	}
-	switch a.typ {
+	switch s.typ {
 	case "":
 		return ts[len(ts)-1]
 	case "w":
 		return doubleWidth(ts[len(ts)-1])
 	}
-	if i := int(a.typ[0] - '0'); i < len(ts) {
+	if i := int(s.typ[0] - '0'); i < len(ts) {
 		return ts[i]
 	}
 	return NoType

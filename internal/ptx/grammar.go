@@ -201,7 +201,7 @@ func (s *slot) in(facet int) bool {
 	return s.facets == "" || strings.IndexByte(s.facets, byte('0'+facet)) >= 0
 }
 
-// Key is the projection of a form onto a facet (counted from 1): the words of its slots, joined by dots.
+// key is the projection of a form onto a facet (counted from 1): the words of its slots, joined by dots.
 func (v *variant) key(words []string, facet int) string {
 	var b []byte
 	for i := range words {

@@ -159,39 +159,35 @@ func (p *parser) initializer() *Init {
 	return in
 }
 
-// initValue reads a constant, a symbol with an offset, generic(sym) or 0xFF(sym).
+// initValue reads a constant, an address, or 0xFF(address).
 func (p *parser) initValue(in *Init) {
-	if p.tok.kind == tokIdent && p.tok.text == "generic" {
-		p.advance()
-		p.expect("(")
-		in.Generic = true
-		in.Value = p.initSymbol()
-		p.expect(")")
-		in.offset(p)
-		return
-	}
 	if p.tok.kind == tokIdent && p.tok.text != "WARP_SZ" {
-		in.Value = p.initSymbol()
+		p.initAddress(in)
 		return
 	}
 	c := p.constant()
-	if imm := c; p.is("(") && imm.Kind <= ImmUint {
-		p.advance()
-		in.Mask = imm.Bits
-		if p.tok.kind == tokIdent && p.tok.text == "generic" {
-			p.advance()
-			p.expect("(")
-			in.Generic = true
-			in.Value = p.initSymbol()
-			p.expect(")")
-			in.offset(p)
-		} else {
-			in.Value = p.initSymbol()
-		}
-		p.expect(")")
+	if !p.is("(") || c.Kind > ImmUint {
+		in.Value = c
 		return
 	}
-	in.Value = c
+	p.advance()
+	in.Mask = c.Bits
+	p.initAddress(in)
+	p.expect(")")
+}
+
+// initAddress reads a symbol with an offset, or generic(sym).
+func (p *parser) initAddress(in *Init) {
+	if p.tok.kind != tokIdent || p.tok.text != "generic" {
+		in.Value = p.initSymbol()
+		return
+	}
+	p.advance()
+	p.expect("(")
+	in.Generic = true
+	in.Value = p.initSymbol()
+	p.expect(")")
+	in.offset(p)
 }
 
 // offset reads +n after generic(sym).

@@ -1,7 +1,6 @@
 package ref
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -196,13 +195,10 @@ func normal(c *call) ([]Array, error) {
 }
 
 func randInt(c *call) ([]Array, error) {
-	lo, hi := c.scalar(0), c.scalar(1)
-	if lo != float64(int64(lo)) || hi != float64(int64(hi)) {
-		return nil, fmt.Errorf("ref: %s in [%v, %v): the bounds must be integers", c.op.Code, lo, hi)
-	}
+	lo, hi := int64(c.p.Value[0]), int64(c.p.Value[1])
 	v := make([]int64, c.out[0].Size())
 	for i := range v {
-		rng.FillInts(v[i:i+1], rng.Key(c.p.Value[2]), uint64(i), int64(lo), int64(hi))
+		rng.FillInts(v[i:i+1], rng.Key(c.p.Value[2]), uint64(i), lo, hi)
 	}
 	return []Array{converted(c.out[0], Ints(ir.Dense(dtype.I64, c.out[0].Shape()...), v...))}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/dl"
@@ -85,6 +86,9 @@ func (s *Source) open(path string) (*driver.API, error) {
 	}
 	r := driver.StubLibrary
 	if !isStub(file) {
+		if filepath.IsAbs(path) {
+			openBeside(file)
+		}
 		r = api.Init(0)
 	}
 	if r == driver.StubLibrary { // its name would hide the driver from the loader
@@ -96,6 +100,17 @@ func (s *Source) open(path string) (*driver.API, error) {
 		return nil, initFailed("cuInit", r, file)
 	}
 	return api, s.checkVersion(api)
+}
+
+// ptxCompiler is the part of the driver that compiles PTX.
+const ptxCompiler = "libnvidia-ptxjitcompiler.so.1"
+
+// openBeside opens the driver's compiler where it lies beside the driver's library. The library asks for it by its bare
+// name: where the loader has not found the one, it would not find the other either, unless it is open.
+func openBeside(file string) {
+	if runtime.GOOS == "linux" {
+		_, _ = dl.Open(filepath.Join(filepath.Dir(file), ptxCompiler)) // if it is nowhere, the first module says so
+	}
 }
 
 // closing gives back a library that was refused for err.

@@ -86,6 +86,25 @@ func TestInitFails(t *testing.T) {
 	open(t, path) // the library is as good as before
 }
 
+// TestCompilerBeside: of a driver in a folder that the loader does not know, the compiler is opened too.
+func TestCompilerBeside(t *testing.T) {
+	f := &fake{Rand: testutil.Rand(t)}
+	path := shimtest.Install(t, f.api())
+	open(t, path) // there is none
+	lib, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := filepath.Join(filepath.Dir(path), "libnvidia-ptxjitcompiler.so.1")
+	if err := os.WriteFile(compiler, lib, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	open(t, path)
+	if maps, err := os.ReadFile("/proc/self/maps"); err != nil || !strings.Contains(string(maps), compiler) {
+		t.Errorf("%s is not open: %v", compiler, err)
+	}
+}
+
 func TestStubFolder(t *testing.T) {
 	built(t)
 	refused(t, "/usr/local/cuda/lib64/stubs/libcuda.so", driver.StubLibrary, "/usr/local/cuda/lib64/stubs/libcuda.so")

@@ -185,6 +185,9 @@ func (c *context) move(dst, src driver.Ptr, n int64, h driver.Stream) driver.Res
 	if r != driver.Success {
 		return r
 	}
+	if dst < src+driver.Ptr(n) && src < dst+driver.Ptr(n) {
+		return c.refuse(driver.InvalidValue, "a copy of %d bytes from %#x to %#x, which overlap: a card may write before it reads", n, uint64(src), uint64(dst))
+	}
 	s := c.dev.sys
 	s.enqueue(st, func() int64 {
 		st.ctx.check(gpusim.Copy(to.dev.sim, uint64(dst), from.dev.sim, uint64(src), int(n)), "a copy on the device")

@@ -177,7 +177,8 @@ func TestStreamOrdered(t *testing.T) {
 		}},
 		{"copy beyond a part", true, "allocation of 64 bytes", func(r *rig, p driver.Ptr, a, _ driver.Stream) {
 			r.do(0, func() driver.Result { return r.api.Annotate(p, 64, driver.Fresh, a, "x.go:1") })
-			r.do(0, func() driver.Result { return r.api.MemcpyDtoDAsync(p, p+63, 65, a) })
+			q := r.alloc(0, 128)
+			r.do(0, func() driver.Result { return r.api.MemcpyDtoDAsync(q, p+63, 65, a) })
 		}},
 		{"use before alloc", true, "not reached", func(r *rig, _ driver.Ptr, a, b driver.Stream) {
 			var q driver.Ptr

@@ -40,10 +40,13 @@ func (s *System) memInfo() (free, total int64, r driver.Result) {
 	return free, total, r
 }
 
+// addresses is how many bytes the addresses of a card name.
+const addresses = 1 << 49
+
 // alloc reserves memory. Work that is pending may free some: it is waited for when there is too little.
 func (c *context) alloc(bytes int64, call string) (driver.Ptr, driver.Result) {
 	s := c.dev.sys
-	if bytes <= 0 {
+	if bytes <= 0 || bytes > addresses {
 		return 0, c.refuse(driver.InvalidValue, "an allocation of %d bytes", bytes)
 	}
 	if s.failIn > 0 {
