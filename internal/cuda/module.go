@@ -143,9 +143,9 @@ var companies = []struct{ first, rest []string }{
 	},
 	{ // whatever the products' dtype, and with the counts of an accuracy
 		[]string{"elementwise_f32", "random_f32", "cast_f32"},
-		[]string{"loss_f32", "optimizer_f32", "optimizer_total", "create_fill", "copy_4", "cast_bool", "cast_i64", "reduce_sum_i64", "order_i64"},
+		[]string{"loss_f32", "optimizer_f32", "optimizer_total", "create_fill", "copy_4", "cast_bool", "cast_i64", "reduce_sum_i64", "compare_i64"},
 	},
-	{[]string{"index_b32"}, []string{"index_add_f32", "index_sort", "scan_i32", "layernorm_f32", "activation_f32"}},
+	{[]string{"index_b32"}, []string{"index_add_f32", "index_sort", "scan_i32", "layernorm_f32", "layernorm_columns_f32", "activation_gelu_tanh_f32"}},
 	{[]string{"conv_*"}, []string{"pool_*"}},
 }
 

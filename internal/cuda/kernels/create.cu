@@ -2,7 +2,13 @@
 // the aligned middle are written element by element.
 //
 //warpline:module create_fill -DFILL
-//warpline:module create_iota
+//warpline:module create_iota_f32 -DT=f32 -DNAME(op)=op##_f32
+//warpline:module create_iota_f64 -DT=f64 -DNAME(op)=op##_f64
+//warpline:module create_iota_f16 -DT=f16 -DNAME(op)=op##_f16
+//warpline:module create_iota_bf16 -DT=bf16 -DNAME(op)=op##_bf16
+//warpline:module create_iota_i64 -DT=i64 -DNAME(op)=op##_i64
+//warpline:module create_iota_i32 -DT=i32 -DNAME(op)=op##_i32
+//warpline:module create_iota_u8 -DT=u8 -DNAME(op)=op##_u8
 #include "convert.cuh"
 #include "index.cuh"
 
@@ -51,12 +57,6 @@ template <class T> DEVICE void count(T *out, f64 first, f64 step, i64 n, const S
 	}
 }
 
-KERNEL(256) iota_f32(f32 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
-KERNEL(256) iota_f64(f64 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
-KERNEL(256) iota_f16(f16 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
-KERNEL(256) iota_bf16(bf16 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
-KERNEL(256) iota_i64(i64 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
-KERNEL(256) iota_i32(i32 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
-KERNEL(256) iota_u8(u8 *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
+KERNEL(256) NAME(iota)(T *out, f64 first, f64 step, i64 n, Strided y) { count(out, first, step, n, y); }
 
 #endif

@@ -10,6 +10,13 @@
 //warpline:module elementwise_i64 -DELEMENT=i64 -DNAME(op)=op##_i64
 //warpline:module elementwise_i32 -DELEMENT=i32 -DNAME(op)=op##_i32
 //warpline:module elementwise_u8 -DELEMENT=u8 -DNAME(op)=op##_u8
+//warpline:module elementwise_rare_f32 -DELEMENT=f32 -DNAME(op)=op##_f32 -DRARE -DFLOATS
+//warpline:module elementwise_rare_f64 -DELEMENT=f64 -DNAME(op)=op##_f64 -DRARE -DFLOATS
+//warpline:module elementwise_rare_f16 -DELEMENT=f16 -DNAME(op)=op##_f16 -DRARE -DFLOATS
+//warpline:module elementwise_rare_bf16 -DELEMENT=bf16 -DNAME(op)=op##_bf16 -DRARE -DFLOATS
+//warpline:module elementwise_rare_i64 -DELEMENT=i64 -DNAME(op)=op##_i64 -DRARE
+//warpline:module elementwise_rare_i32 -DELEMENT=i32 -DNAME(op)=op##_i32 -DRARE
+//warpline:module elementwise_rare_u8 -DELEMENT=u8 -DNAME(op)=op##_u8 -DRARE
 #include "elementwise.cuh"
 
 const int W = shortWidth;
@@ -57,9 +64,7 @@ template <class T> DEVICE T relu(T x) { return larger(x, T(0)); }
 template <class T> DEVICE T reluGrad(T y, T g) { return y > 0 ? g : T(0); }
 template <class T> DEVICE T rsqrt(T x) { return 1 / sqrt(x); }
 
-UNARY(neg, neg)
-UNARY(abs, abs)
-UNARY(relu, relu)
+#ifndef RARE
 BINARY(add, add)
 BINARY(sub, sub)
 BINARY(mul, mul)
@@ -75,10 +80,18 @@ KERNEL(256) NAME(axpy)(T *out, const T *x, const T *y, const Layout<2> l, C p) {
 
 #ifdef FLOATS
 UNARY(sqrt, sqrt)
+#endif
+#else
+UNARY(neg, neg)
+UNARY(abs, abs)
+UNARY(relu, relu)
+
+#ifdef FLOATS
 UNARY(rsqrt, rsqrt)
 BINARY(relu_grad, reluGrad)
 
 KERNEL(256) NAME(lerp)(T *out, const T *x, const T *y, const Layout<2> l, C p) {
 	map<W, quick>(out, x, y, l, [=](C x, C y) -> C { return x + p * (y - x); });
 }
+#endif
 #endif

@@ -4,6 +4,14 @@
 // Maximum, minimum and clamp of floating-point numbers are NaN where an operand is. The remainder has the divisor's sign;
 // of integers it is 0 where the divisor is 0.
 //
+//warpline:module compare_f32 -DELEMENT=f32 -DNAME(op)=op##_f32 -DCOMPARISONS -DFLOATS
+//warpline:module compare_f64 -DELEMENT=f64 -DNAME(op)=op##_f64 -DCOMPARISONS -DFLOATS
+//warpline:module compare_f16 -DELEMENT=f16 -DNAME(op)=op##_f16 -DCOMPARISONS -DFLOATS
+//warpline:module compare_bf16 -DELEMENT=bf16 -DNAME(op)=op##_bf16 -DCOMPARISONS -DFLOATS
+//warpline:module compare_i64 -DELEMENT=i64 -DNAME(op)=op##_i64 -DCOMPARISONS
+//warpline:module compare_i32 -DELEMENT=i32 -DNAME(op)=op##_i32 -DCOMPARISONS
+//warpline:module compare_u8 -DELEMENT=u8 -DNAME(op)=op##_u8 -DCOMPARISONS
+//warpline:module compare_bool -DELEMENT=boolean -DNAME(op)=op##_bool -DCOMPARISONS -DLOGIC
 //warpline:module order_f32 -DELEMENT=f32 -DNAME(op)=op##_f32 -DFLOATS
 //warpline:module order_f64 -DELEMENT=f64 -DNAME(op)=op##_f64 -DFLOATS
 //warpline:module order_f16 -DELEMENT=f16 -DNAME(op)=op##_f16 -DFLOATS
@@ -47,12 +55,14 @@ template <class T> DEVICE T bound(f64 p) {
 		return truncate<T>(p);
 }
 
-BINARY(maximum, larger)
-BINARY(minimum, smaller)
+#ifdef COMPARISONS
 COMPARISON(eq, ==)
 COMPARISON(ne, !=)
 COMPARISON(lt, <)
 COMPARISON(le, <=)
+#else
+BINARY(maximum, larger)
+BINARY(minimum, smaller)
 
 #ifdef LOGIC
 UNARY(logical_not, logicalNot)
@@ -74,4 +84,5 @@ UNARY(floor, floor)
 UNARY(ceil, ceil)
 UNARY(round, rint)
 UNARY(trunc, trunc)
+#endif
 #endif

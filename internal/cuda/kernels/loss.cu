@@ -1,9 +1,13 @@
-// Cross-entropy of rows of logits against labels, and its gradient; teams as in softmax.cu.
+// Cross-entropy of rows of logits against labels, and its gradient; teams and modules as in softmax.cu.
 //
 //warpline:module loss_f32 -DELEM=f32 -DNAME(op)=op##_f32
 //warpline:module loss_f64 -DELEM=f64 -DNAME(op)=op##_f64
 //warpline:module loss_f16 -DELEM=f16 -DNAME(op)=op##_f16
 //warpline:module loss_bf16 -DELEM=bf16 -DNAME(op)=op##_bf16
+//warpline:module loss_long_f32 -DELEM=f32 -DNAME(op)=op##_f32 -DLONG
+//warpline:module loss_long_f64 -DELEM=f64 -DNAME(op)=op##_f64 -DLONG
+//warpline:module loss_long_f16 -DELEM=f16 -DNAME(op)=op##_f16 -DLONG
+//warpline:module loss_long_bf16 -DELEM=bf16 -DNAME(op)=op##_bf16 -DLONG
 #include "rows.cuh"
 
 // Labels are the classes of rows. Rows with the ignored one do not count; one that is no class is reported.
@@ -97,5 +101,8 @@ DEVICE void crossEntropyGrad(Team team, T *dx, const T *x, Labels labels, const 
 		crossEntropyGrad(Team{}, dx, x, Labels{labels, ignored, d, fault, launch}, lse, g, rows, d, smoothing);          \
 	}
 
+#ifndef LONG
 KERNELS(warp, WarpTeam, 256)
+#else
 KERNELS(block, BlockTeam, 512)
+#endif

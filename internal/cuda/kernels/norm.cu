@@ -1,17 +1,33 @@
-// LayerNorm and RMSNorm of rows x[rows,d], and their gradients; teams as in softmax.cu. Statistics take two passes.
+// LayerNorm and RMSNorm of rows x[rows,d], and their gradients; teams and modules as in softmax.cu. Statistics take two passes.
 //
-// The gradients of weight and bias are sums over columns. A block of 8 warps takes 128 columns and a range of rows, its
-// warps take the rows in turn, four columns a lane; the sums of the ranges go to parts and a second kernel adds them in
-// their order. The number of ranges depends on the sizes only.
+// The gradients of weight and bias are sums over columns, by kernels of the modules named so. A block of 8 warps takes 128
+// columns and a range of rows, its warps take the rows in turn, four columns a lane; the sums of the ranges go to parts and
+// a second kernel adds them in their order. The number of ranges depends on the sizes only.
 //
 //warpline:module layernorm_f32 -DELEM=f32 -DCENTRED -DNAME(op)=op##_f32
 //warpline:module layernorm_f64 -DELEM=f64 -DCENTRED -DNAME(op)=op##_f64
 //warpline:module layernorm_f16 -DELEM=f16 -DCENTRED -DNAME(op)=op##_f16
 //warpline:module layernorm_bf16 -DELEM=bf16 -DCENTRED -DNAME(op)=op##_bf16
+//warpline:module layernorm_long_f32 -DELEM=f32 -DCENTRED -DNAME(op)=op##_f32 -DLONG
+//warpline:module layernorm_long_f64 -DELEM=f64 -DCENTRED -DNAME(op)=op##_f64 -DLONG
+//warpline:module layernorm_long_f16 -DELEM=f16 -DCENTRED -DNAME(op)=op##_f16 -DLONG
+//warpline:module layernorm_long_bf16 -DELEM=bf16 -DCENTRED -DNAME(op)=op##_bf16 -DLONG
+//warpline:module layernorm_columns_f32 -DELEM=f32 -DCENTRED -DNAME(op)=op##_f32 -DCOLUMNS
+//warpline:module layernorm_columns_f64 -DELEM=f64 -DCENTRED -DNAME(op)=op##_f64 -DCOLUMNS
+//warpline:module layernorm_columns_f16 -DELEM=f16 -DCENTRED -DNAME(op)=op##_f16 -DCOLUMNS
+//warpline:module layernorm_columns_bf16 -DELEM=bf16 -DCENTRED -DNAME(op)=op##_bf16 -DCOLUMNS
 //warpline:module rmsnorm_f32 -DELEM=f32 -DNAME(op)=op##_f32
 //warpline:module rmsnorm_f64 -DELEM=f64 -DNAME(op)=op##_f64
 //warpline:module rmsnorm_f16 -DELEM=f16 -DNAME(op)=op##_f16
 //warpline:module rmsnorm_bf16 -DELEM=bf16 -DNAME(op)=op##_bf16
+//warpline:module rmsnorm_long_f32 -DELEM=f32 -DNAME(op)=op##_f32 -DLONG
+//warpline:module rmsnorm_long_f64 -DELEM=f64 -DNAME(op)=op##_f64 -DLONG
+//warpline:module rmsnorm_long_f16 -DELEM=f16 -DNAME(op)=op##_f16 -DLONG
+//warpline:module rmsnorm_long_bf16 -DELEM=bf16 -DNAME(op)=op##_bf16 -DLONG
+//warpline:module rmsnorm_columns_f32 -DELEM=f32 -DNAME(op)=op##_f32 -DCOLUMNS
+//warpline:module rmsnorm_columns_f64 -DELEM=f64 -DNAME(op)=op##_f64 -DCOLUMNS
+//warpline:module rmsnorm_columns_f16 -DELEM=f16 -DNAME(op)=op##_f16 -DCOLUMNS
+//warpline:module rmsnorm_columns_bf16 -DELEM=bf16 -DNAME(op)=op##_bf16 -DCOLUMNS
 #include "rows.cuh"
 
 // optional reads N elements, or gives a default where there is no such operand.
@@ -167,8 +183,28 @@ template <class T> DEVICE void joinColumns(T *dw, T *db, const wide<T> *parts, i
 
 typedef wide<ELEM> STAT;
 
+#ifdef COLUMNS
 #ifdef CENTRED
+KERNEL(columnWarps * 32)
+NAME(layernormgrad_columns)(STAT *parts, const ELEM *g, const ELEM *x, const STAT *mean, const STAT *rstd, i64 rows, i32 d,
+                            i64 perRange) {
+	columnSums<true>(parts, g, x, mean, rstd, rows, d, perRange);
+}
+KERNEL(256) NAME(layernormgrad_join)(ELEM *dw, ELEM *db, const STAT *parts, i32 ranges, i32 d) {
+	joinColumns(dw, db, parts, ranges, d);
+}
+#else
+KERNEL(columnWarps * 32)
+NAME(rmsnormgrad_columns)(STAT *parts, const ELEM *g, const ELEM *x, const STAT *rstd, i64 rows, i32 d, i64 perRange) {
+	columnSums<false>(parts, g, x, (const STAT *)nullptr, rstd, rows, d, perRange);
+}
+KERNEL(256) NAME(rmsnormgrad_join)(ELEM *dw, const STAT *parts, i32 ranges, i32 d) {
+	joinColumns(dw, (ELEM *)nullptr, parts, ranges, d);
+}
+#endif
+#else
 
+#ifdef CENTRED
 #define KERNELS(suffix, Team, threads, blocks, gradBlocks)                                                               \
 	KERNEL(threads, blocks)                                                                                              \
 	NAME(layernorm_##suffix)(ELEM * y, STAT * mean, STAT * rstd, const ELEM *x, const ELEM *w, const ELEM *b, i64 rows,  \
@@ -180,18 +216,7 @@ typedef wide<ELEM> STAT;
 	                             const ELEM *w, i64 rows, i32 d) {                                                       \
 		normGrad<true>(Team{}, dx, g, x, mean, rstd, w, rows, d);                                                        \
 	}
-
-KERNEL(columnWarps * 32)
-NAME(layernormgrad_columns)(STAT *parts, const ELEM *g, const ELEM *x, const STAT *mean, const STAT *rstd, i64 rows, i32 d,
-                            i64 perRange) {
-	columnSums<true>(parts, g, x, mean, rstd, rows, d, perRange);
-}
-KERNEL(256) NAME(layernormgrad_join)(ELEM *dw, ELEM *db, const STAT *parts, i32 ranges, i32 d) {
-	joinColumns(dw, db, parts, ranges, d);
-}
-
 #else
-
 #define KERNELS(suffix, Team, threads, blocks, gradBlocks)                                                               \
 	KERNEL(threads, blocks)                                                                                              \
 	NAME(rmsnorm_##suffix)(ELEM * y, STAT * rstd, const ELEM *x, const ELEM *w, i64 rows, i32 d, STAT eps) {             \
@@ -202,16 +227,11 @@ KERNEL(256) NAME(layernormgrad_join)(ELEM *dw, ELEM *db, const STAT *parts, i32 
 	                           i32 d) {                                                                                  \
 		normGrad<false>(Team{}, dx, g, x, (const STAT *)nullptr, rstd, w, rows, d);                                      \
 	}
-
-KERNEL(columnWarps * 32)
-NAME(rmsnormgrad_columns)(STAT *parts, const ELEM *g, const ELEM *x, const STAT *rstd, i64 rows, i32 d, i64 perRange) {
-	columnSums<false>(parts, g, x, (const STAT *)nullptr, rstd, rows, d, perRange);
-}
-KERNEL(256) NAME(rmsnormgrad_join)(ELEM *dw, const STAT *parts, i32 ranges, i32 d) {
-	joinColumns(dw, (ELEM *)nullptr, parts, ranges, d);
-}
-
 #endif
 
+#ifndef LONG
 KERNELS(warp, WarpTeam, 256, sizeof(STAT) == 8 ? 2 : 4, sizeof(STAT) == 8 ? 2 : 3)
+#else
 KERNELS(block, BlockTeam, 512, sizeof(STAT) == 8 ? 1 : 2, sizeof(STAT) == 8 ? 1 : 2)
+#endif
+#endif

@@ -1,13 +1,21 @@
 // Uniform, Normal, RandInt and Dropout. A thread evaluates Philox blocks: one makes four neighbouring elements of 24 or
 // 32 random bits, or two of 53 or 64; element i depends on key and i alone. The bits are those of package rng.
 //
-//warpline:module random_f32 -DT=f32 -DNAME(op)=op##_f32 -DFLOATING
-//warpline:module random_f64 -DT=f64 -DNAME(op)=op##_f64 -DFLOATING
-//warpline:module random_f16 -DT=f16 -DNAME(op)=op##_f16 -DFLOATING
-//warpline:module random_bf16 -DT=bf16 -DNAME(op)=op##_bf16 -DFLOATING
-//warpline:module random_i64 -DT=i64 -DNAME(op)=op##_i64
-//warpline:module random_i32 -DT=i32 -DNAME(op)=op##_i32
-//warpline:module random_u8 -DT=u8 -DNAME(op)=op##_u8
+//warpline:module random_f32 -DT=f32 -DNAME(op)=op##_f32 -DDISTRIBUTIONS
+//warpline:module random_f64 -DT=f64 -DNAME(op)=op##_f64 -DDISTRIBUTIONS
+//warpline:module random_f16 -DT=f16 -DNAME(op)=op##_f16 -DDISTRIBUTIONS
+//warpline:module random_bf16 -DT=bf16 -DNAME(op)=op##_bf16 -DDISTRIBUTIONS
+//warpline:module random_dropout_f32 -DT=f32 -DNAME(op)=op##_f32 -DDROPOUT
+//warpline:module random_dropout_f64 -DT=f64 -DNAME(op)=op##_f64 -DDROPOUT
+//warpline:module random_dropout_f16 -DT=f16 -DNAME(op)=op##_f16 -DDROPOUT
+//warpline:module random_dropout_bf16 -DT=bf16 -DNAME(op)=op##_bf16 -DDROPOUT
+//warpline:module random_int_f32 -DT=f32 -DNAME(op)=op##_f32
+//warpline:module random_int_f64 -DT=f64 -DNAME(op)=op##_f64
+//warpline:module random_int_f16 -DT=f16 -DNAME(op)=op##_f16
+//warpline:module random_int_bf16 -DT=bf16 -DNAME(op)=op##_bf16
+//warpline:module random_int_i64 -DT=i64 -DNAME(op)=op##_i64
+//warpline:module random_int_i32 -DT=i32 -DNAME(op)=op##_i32
+//warpline:module random_int_u8 -DT=u8 -DNAME(op)=op##_u8
 #include "convert.cuh"
 #include "index.cuh"
 #include "philox.cuh"
@@ -46,7 +54,7 @@ template <int N, class F> DEVICE void draw(u64 key, i64 n, F f) {
 		f(philox(key, b), b * N);
 }
 
-#ifdef FLOATING
+#if defined DISTRIBUTIONS
 
 DEVICE void uniform32(T *out, f64 lo, f64 hi, u64 key, i64 n, const Strided &y) {
 	f64 base = f32(lo), width = f64(f32(hi)) - base;
@@ -127,6 +135,8 @@ KERNEL(256) NAME(normal)(T *out, f64 mean, f64 std, u64 key, i64 n, Strided y) {
 		normal32((T *)out, mean, std, key, n, y);
 }
 
+#elif defined DROPOUT
+
 // Dropout compares numbers of 24 bits in every element type, so that all keep the same elements.
 KERNEL(256) NAME(dropout)(T *out, const T *x, f64 rate, u64 key, i64 n) {
 	typedef wide<T> W;
@@ -157,7 +167,7 @@ KERNEL(256) NAME(dropout)(T *out, const T *x, f64 rate, u64 key, i64 n) {
 	});
 }
 
-#endif
+#else
 
 // RandInt draws i64 and converts: the numbers are the same in every type that holds them.
 KERNEL(256) NAME(rand_int)(T *out, i64 lo, i64 hi, u64 key, i64 n, Strided y) {
@@ -170,3 +180,5 @@ KERNEL(256) NAME(rand_int)(T *out, i64 lo, i64 hi, u64 key, i64 n, Strided y) {
 		store<2>(out, y, i, n, v);
 	});
 }
+
+#endif

@@ -1,10 +1,23 @@
-// Softmax along rows and its gradient. A warp takes a row of up to 1024 elements, a block a longer one; the maximum and
-// the sum come from one pass (see Online), a second pass, mostly out of the L1 cache, writes the results.
+// Softmax along rows and its gradient. A warp takes a row of up to 1024 elements, a block a longer one, by kernels of the
+// modules named so; the maximum and the sum come from one pass (see Online), a second pass, mostly out of the L1 cache,
+// writes the results.
 //
-//warpline:module softmax_f32 -DELEM=f32 -DNAME(op)=op##_f32
-//warpline:module softmax_f64 -DELEM=f64 -DNAME(op)=op##_f64
-//warpline:module softmax_f16 -DELEM=f16 -DNAME(op)=op##_f16
-//warpline:module softmax_bf16 -DELEM=bf16 -DNAME(op)=op##_bf16
+//warpline:module softmax_f32 -DELEM=f32 -DNAME(op)=softmax##op##_f32 -DLOGARITHM=false
+//warpline:module softmax_f64 -DELEM=f64 -DNAME(op)=softmax##op##_f64 -DLOGARITHM=false
+//warpline:module softmax_f16 -DELEM=f16 -DNAME(op)=softmax##op##_f16 -DLOGARITHM=false
+//warpline:module softmax_bf16 -DELEM=bf16 -DNAME(op)=softmax##op##_bf16 -DLOGARITHM=false
+//warpline:module softmax_long_f32 -DELEM=f32 -DNAME(op)=softmax##op##_f32 -DLOGARITHM=false -DLONG
+//warpline:module softmax_long_f64 -DELEM=f64 -DNAME(op)=softmax##op##_f64 -DLOGARITHM=false -DLONG
+//warpline:module softmax_long_f16 -DELEM=f16 -DNAME(op)=softmax##op##_f16 -DLOGARITHM=false -DLONG
+//warpline:module softmax_long_bf16 -DELEM=bf16 -DNAME(op)=softmax##op##_bf16 -DLOGARITHM=false -DLONG
+//warpline:module logsoftmax_f32 -DELEM=f32 -DNAME(op)=logsoftmax##op##_f32 -DLOGARITHM=true
+//warpline:module logsoftmax_f64 -DELEM=f64 -DNAME(op)=logsoftmax##op##_f64 -DLOGARITHM=true
+//warpline:module logsoftmax_f16 -DELEM=f16 -DNAME(op)=logsoftmax##op##_f16 -DLOGARITHM=true
+//warpline:module logsoftmax_bf16 -DELEM=bf16 -DNAME(op)=logsoftmax##op##_bf16 -DLOGARITHM=true
+//warpline:module logsoftmax_long_f32 -DELEM=f32 -DNAME(op)=logsoftmax##op##_f32 -DLOGARITHM=true -DLONG
+//warpline:module logsoftmax_long_f64 -DELEM=f64 -DNAME(op)=logsoftmax##op##_f64 -DLOGARITHM=true -DLONG
+//warpline:module logsoftmax_long_f16 -DELEM=f16 -DNAME(op)=logsoftmax##op##_f16 -DLOGARITHM=true -DLONG
+//warpline:module logsoftmax_long_bf16 -DELEM=bf16 -DNAME(op)=logsoftmax##op##_bf16 -DLOGARITHM=true -DLONG
 #include "rows.cuh"
 
 // A row of -∞ gives NaN: -∞ - -∞.
@@ -56,18 +69,15 @@ DEVICE void softmaxGrad(Team team, T *dx, const T *y, const T *g, i64 rows, i32 
 }
 
 #define KERNELS(suffix, Team, threads, blocks)                                                                           \
-	KERNEL(threads, blocks) NAME(softmax_##suffix)(ELEM * y, const ELEM *x, i64 rows, i32 d) {                           \
-		softmax<false>(Team{}, y, x, rows, d);                                                                           \
+	KERNEL(threads, blocks) NAME(_##suffix)(ELEM * y, const ELEM *x, i64 rows, i32 d) {                                  \
+		softmax<LOGARITHM>(Team{}, y, x, rows, d);                                                                       \
 	}                                                                                                                    \
-	KERNEL(threads, blocks) NAME(logsoftmax_##suffix)(ELEM * y, const ELEM *x, i64 rows, i32 d) {                        \
-		softmax<true>(Team{}, y, x, rows, d);                                                                            \
-	}                                                                                                                    \
-	KERNEL(threads, blocks) NAME(softmaxgrad_##suffix)(ELEM * dx, const ELEM *y, const ELEM *g, i64 rows, i32 d) {       \
-		softmaxGrad<false>(Team{}, dx, y, g, rows, d);                                                                   \
-	}                                                                                                                    \
-	KERNEL(threads, blocks) NAME(logsoftmaxgrad_##suffix)(ELEM * dx, const ELEM *y, const ELEM *g, i64 rows, i32 d) {    \
-		softmaxGrad<true>(Team{}, dx, y, g, rows, d);                                                                    \
+	KERNEL(threads, blocks) NAME(grad_##suffix)(ELEM * dx, const ELEM *y, const ELEM *g, i64 rows, i32 d) {              \
+		softmaxGrad<LOGARITHM>(Team{}, dx, y, g, rows, d);                                                               \
 	}
 
+#ifndef LONG
 KERNELS(warp, WarpTeam, 256, sizeof(wide<ELEM>) == 8 ? 2 : 4)
+#else
 KERNELS(block, BlockTeam, 512, sizeof(wide<ELEM>) == 8 ? 1 : 2)
+#endif
