@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -28,7 +27,7 @@ type attention struct {
 // attentionOf reads the types of q and v; mask is the operand that may be there.
 func (b *builder) attentionOf(q, v *ir.Type, mask int) (*attention, error) {
 	a := &attention{b: b, dt: q.DType, count: q.Dim(0) * q.Dim(1), t: q.Dim(2), s: v.Dim(2), d: q.Dim(3), e: v.Dim(3), mask: b.optional(mask)}
-	if !a.dt.IsFloat() || max(a.count, a.t, a.s, a.d, a.e) > math.MaxInt32-64 {
+	if !a.dt.IsFloat() || max(a.count, a.t, a.s, a.d, a.e) > most32 {
 		return nil, b.unsupported(a.dt)
 	}
 	a.sizes = headSizes{Count: int32(a.count), T: int32(a.t), S: int32(a.s), D: int32(a.d), E: int32(a.e)}

@@ -1,10 +1,6 @@
 package cuda
 
-import (
-	"math"
-
-	"github.com/warpline-ml/warpline/internal/ir"
-)
+import "github.com/warpline-ml/warpline/internal/ir"
 
 func init() {
 	offer(prepareBatchNorm, ir.BatchNorm)
@@ -32,7 +28,7 @@ type batch struct {
 // batchOf takes 32 channels to a block where runs are short. Ranges have at least 8 values for each thread.
 func (b *builder) batchOf(x *ir.Type) (*batch, error) {
 	n, c, s := x.Dim(0), x.Dim(1), x.Dim(2)
-	if !x.DType.IsFloat() || c > math.MaxInt32 || s > math.MaxInt32 {
+	if !x.DType.IsFloat() || max(c, s) > most32 {
 		return nil, b.unsupported(x.DType)
 	}
 	if x.Size() == 0 {

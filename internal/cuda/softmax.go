@@ -1,9 +1,11 @@
 package cuda
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
@@ -21,10 +23,17 @@ const (
 	blockRow = 512
 )
 
+// most32 is the largest size that kernels count in 32 bits: threads count up to a step of their block beyond it, 8 elements
+// for each of at most 512.
+const most32 = math.MaxInt32 - 512*8
+
 // overRows plans a launch of a kernel that exists for both teams, over rows of d elements of dt.
 func (b *builder) overRows(kernel string, dt dtype.DType, rows, d int, params ...param) error {
-	if !dt.IsFloat() || d > math.MaxInt32 {
+	if !dt.IsFloat() {
 		return b.unsupported(dt)
+	}
+	if d > most32 {
+		return fmt.Errorf("%s of rows of %d elements, at most %d: %w", b.op.Code, d, most32, device.ErrUnsupported)
 	}
 	team, blocks, threads := "_warp", blocksFor(rows, warps), 32*warps
 	if d > warpRow {
