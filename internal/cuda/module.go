@@ -138,12 +138,12 @@ func (m *module) compile() error {
 // floating-point dtype.
 var companies = []struct{ first, rest []string }{
 	{
-		[]string{"elementwise_*", "random_*", "cast_*"},
-		[]string{"elementwise_*", "random_*", "cast_*", "reduce_sum_*", "gemm_any_*", "gemm_kk_*", "gemm_kn_*", "gemm_mn_*", "gemm_large_kk_*", "gemm_large_kn_*", "gemm_large_mn_*"},
+		[]string{"elementwise_*", "random_*", "cast_float_*"},
+		[]string{"elementwise_*", "random_*", "cast_float_*", "reduce_sum_rows_*", "reduce_sum_columns_*", "gemm_any_*", "gemm_kk_*", "gemm_kn_*", "gemm_mn_*", "gemm_large_kk_*", "gemm_large_kn_*", "gemm_large_mn_*"},
 	},
 	{ // whatever the products' dtype, and with the counts of an accuracy
-		[]string{"elementwise_f32", "random_f32", "cast_f32"},
-		[]string{"loss_f32", "optimizer_f32", "optimizer_total", "create_fill", "copy_4", "cast_bool", "cast_i64", "reduce_sum_i64", "compare_i64"},
+		[]string{"elementwise_f32", "random_f32", "cast_float_f32"},
+		[]string{"loss_f32", "optimizer_f32", "optimizer_total", "create_fill", "copy_4", "cast_integer_bool", "cast_float_i64", "reduce_sum_rows_i64", "compare_i64"},
 	},
 	{[]string{"index_b32"}, []string{"index_add_f32", "index_sort", "scan_i32", "layernorm_f32", "layernorm_columns_f32", "activation_gelu_tanh_f32"}},
 	{[]string{"conv_*"}, []string{"pool_*"}},

@@ -1,14 +1,22 @@
-// Conversions between element types: one module per type converted from, one kernel per type converted to. convert.cuh
-// has the rules, layout.cuh the order of the elements.
+// Conversions between element types: two modules per type converted from, to floating-point types and to integers and
+// bool; one kernel per type converted to. convert.cuh has the rules, layout.cuh the order of the elements.
 //
-//warpline:module cast_f32 -DELEMENT=f32 -DNAME(op)=op##_f32 -Df32_
-//warpline:module cast_f64 -DELEMENT=f64 -DNAME(op)=op##_f64 -Df64_
-//warpline:module cast_f16 -DELEMENT=f16 -DNAME(op)=op##_f16 -Df16_
-//warpline:module cast_bf16 -DELEMENT=bf16 -DNAME(op)=op##_bf16 -Dbf16_
-//warpline:module cast_i64 -DELEMENT=i64 -DNAME(op)=op##_i64 -Di64_
-//warpline:module cast_i32 -DELEMENT=i32 -DNAME(op)=op##_i32 -Di32_
-//warpline:module cast_u8 -DELEMENT=u8 -DNAME(op)=op##_u8 -Du8_
-//warpline:module cast_bool -DELEMENT=boolean -DNAME(op)=op##_bool -Dbool_
+//warpline:module cast_float_f32 -DELEMENT=f32 -DNAME(op)=op##_f32 -Df32_
+//warpline:module cast_float_f64 -DELEMENT=f64 -DNAME(op)=op##_f64 -Df64_
+//warpline:module cast_float_f16 -DELEMENT=f16 -DNAME(op)=op##_f16 -Df16_
+//warpline:module cast_float_bf16 -DELEMENT=bf16 -DNAME(op)=op##_bf16 -Dbf16_
+//warpline:module cast_float_i64 -DELEMENT=i64 -DNAME(op)=op##_i64 -Di64_
+//warpline:module cast_float_i32 -DELEMENT=i32 -DNAME(op)=op##_i32 -Di32_
+//warpline:module cast_float_u8 -DELEMENT=u8 -DNAME(op)=op##_u8 -Du8_
+//warpline:module cast_float_bool -DELEMENT=boolean -DNAME(op)=op##_bool -Dbool_
+//warpline:module cast_integer_f32 -DELEMENT=f32 -DNAME(op)=op##_f32 -Df32_ -DINTEGERS
+//warpline:module cast_integer_f64 -DELEMENT=f64 -DNAME(op)=op##_f64 -Df64_ -DINTEGERS
+//warpline:module cast_integer_f16 -DELEMENT=f16 -DNAME(op)=op##_f16 -Df16_ -DINTEGERS
+//warpline:module cast_integer_bf16 -DELEMENT=bf16 -DNAME(op)=op##_bf16 -Dbf16_ -DINTEGERS
+//warpline:module cast_integer_i64 -DELEMENT=i64 -DNAME(op)=op##_i64 -Di64_ -DINTEGERS
+//warpline:module cast_integer_i32 -DELEMENT=i32 -DNAME(op)=op##_i32 -Di32_ -DINTEGERS
+//warpline:module cast_integer_u8 -DELEMENT=u8 -DNAME(op)=op##_u8 -Du8_ -DINTEGERS
+//warpline:module cast_integer_bool -DELEMENT=boolean -DNAME(op)=op##_bool -Dbool_ -DINTEGERS
 #include "layout.cuh"
 #include "convert.cuh"
 
@@ -30,6 +38,7 @@ template <class D> DEVICE void cast(D *out, const T *x, const Layout<1> &l) {
 #define CAST(D, name) \
 	KERNEL(256) NAME(cast_##name##_from)(D *out, const T *x, const Layout<1> l) { cast(out, x, l); }
 
+#ifndef INTEGERS
 #ifndef f32_
 CAST(f32, f32)
 #endif
@@ -42,6 +51,7 @@ CAST(f16, f16)
 #ifndef bf16_
 CAST(bf16, bf16)
 #endif
+#else
 #ifndef i64_
 CAST(i64, i64)
 #endif
@@ -53,4 +63,5 @@ CAST(u8, u8)
 #endif
 #ifndef bool_
 CAST(boolean, bool)
+#endif
 #endif
