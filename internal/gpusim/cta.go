@@ -171,15 +171,29 @@ func (c *cta) deadlock() {
 				continue
 			}
 			t := w.code.blocks[sp.pc].term
-			what := "the other lanes of its warp"
+			what := "the other lanes of its warp, which never arrive"
 			if sp.state == atBar {
-				what = fmt.Sprintf("barrier %d", sp.bar)
+				what = c.awaited(sp.bar)
 			}
-			c.stop(w, t.site, lowest(sp.mask), LaunchTimeout, Synccheck, "deadlock: lanes %08x wait for %s, where others never arrive", sp.mask, what)
+			c.stop(w, t.site, lowest(sp.mask), LaunchTimeout, Synccheck, "deadlock: lanes %08x wait for %s", sp.mask, what)
 			return
 		}
 	}
 	c.stop(nil, nil, 0, LaunchTimeout, Synccheck, "deadlock")
+}
+
+// awaited is a barrier that never completes, and why.
+func (c *cta) awaited(id uint32) string {
+	live, expected, why := 0, c.bars[id].count, ""
+	for _, w := range c.warps {
+		live += popcount(w.live)
+	}
+	if gone := c.grid.threads - live; expected == 0 {
+		expected = live
+	} else if gone > 0 {
+		why = fmt.Sprintf("; %d threads of the block have exited, which a barrier with a number of threads expects as before", gone)
+	}
+	return fmt.Sprintf("barrier %d, where %d of %d threads are and the others never arrive%s", id, c.present(id), expected, why)
 }
 
 // start readies the block for its place in the grid.
