@@ -117,7 +117,7 @@ func (c *cta) noteBoth(w *warp, s, other *site, lane int, check Check, msg, spac
 // stop ends the kernel with a fault.
 func (c *cta) stop(w *warp, s *site, lane int, code Code, check Check, format string, args ...any) {
 	if c.fault == nil {
-		c.fault = &Fault{code, c.finding(w, s, lane, check, fmt.Sprintf(format, args...))}
+		c.fault = &Fault{Code: code, Finding: c.finding(w, s, lane, check, fmt.Sprintf(format, args...))}
 	}
 }
 
@@ -142,7 +142,7 @@ func (c *cta) pass() (spun bool) {
 			return false
 		}
 		if c.steps > c.grid.limit {
-			c.stop(w, w.here(), lowest(w.live), LaunchTimeout, 0, "the block executed more than %d instructions of warps", c.grid.limit)
+			c.overLimit(w)
 			return false
 		}
 	}
