@@ -86,9 +86,10 @@ __WORD unsigned __activemask() {
 }
 __WORD unsigned __match_any_sync(unsigned mask, unsigned v) { return __nvvm_match_any_sync_i32(mask, v); }
 
-// Shuffles of what has 4 or 8 bytes.
+// Shuffles of what has 4 or 8 bytes. A lane that no other reads from may pass what it never set (maybe_undef): otherwise clang
+// takes it that every lane has set it, and drops the condition under which only one does.
 #define __SHUFFLE(name, mode, Lane, clamp) \
-	template <class T> __WORD T name(unsigned mask, T v, Lane lane, int width = 32) { \
+	template <class T> __WORD T name(unsigned mask, __attribute__((maybe_undef)) T v, Lane lane, int width = 32) { \
 		static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle of 4 or 8 bytes"); \
 		int part[sizeof(T) / 4]; \
 		__builtin_memcpy(part, &v, sizeof(T)); \

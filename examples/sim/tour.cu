@@ -50,7 +50,7 @@ extern "C" __global__ void compact(const float *x, float *out, unsigned *count, 
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	bool keep = i < n && x[i] > 0;
 	unsigned mask = __ballot_sync(~0u, keep);
-	unsigned lane = threadIdx.x % warpSize, base = 0;
+	unsigned lane = threadIdx.x % warpSize, base; // base is set where others read it
 	if (lane == 0)
 		base = atomicAdd(count, (unsigned)__popc(mask));
 	base = __shfl_sync(~0u, base, 0);
