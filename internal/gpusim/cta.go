@@ -93,9 +93,9 @@ func (c *cta) noteAt(w *warp, s *site, lane int, check Check, msg, space string,
 	c.noteBoth(w, s, nil, lane, check, msg, space, addr, size, alloc)
 }
 
-// noteBoth records a finding about two accesses.
+// noteBoth records a finding about two accesses. What follows from a fault is none.
 func (c *cta) noteBoth(w *warp, s, other *site, lane int, check Check, msg, space string, addr uint64, size int, alloc string) {
-	if c.grid.checks&check == 0 {
+	if c.grid.checks&check == 0 || c.fault != nil {
 		return
 	}
 	for i := range c.findings {
