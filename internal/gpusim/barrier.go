@@ -171,7 +171,7 @@ func (c *cta) complete(id uint32) {
 		return
 	}
 	all := b.arrived == 0 && here == len(c.warps)*warpSize
-	if b.count == 0 {
+	if b.count == 0 && c.grid.checks&Synccheck != 0 {
 		c.sameForAll(id)
 	}
 	if b.count == 0 || all {
