@@ -10,8 +10,8 @@ import "fmt"
 type barrier struct {
 	arrived int  // threads that arrived without waiting, by bar.arrive
 	waiting int  // threads that wait, unless parts of warps do
-	parts   bool // some do
 	count   int  // threads expected; 0 for all
+	parts   bool // parts of warps wait
 	reduces bool // those who are here came by .red
 }
 
