@@ -93,7 +93,7 @@ func (w *warp) come(b *basic, lanes, id uint32, count int) {
 		threads = warpSize
 	}
 	if t.arrive {
-		if lanes != w.live {
+		if lanes != w.live && t.aligned {
 			c.note(w, b.term.site, lanes, Synccheck, "bar.arrive by a part of a warp")
 			threads = warpSize
 		}

@@ -99,6 +99,8 @@ func TestAligned(t *testing.T) {
 		{"one for each warp by number", "setp.lt.u32 %p, %lane, 32; @!%p bra W; bar.sync 0, 64; bra E;\nW: bar.sync 0, 64; E:", 64, ""},
 		{"one for each warp by barrier", "setp.lt.u32 %p, %lane, 32; @!%p bra W; barrier.sync 0; bra E;\nW: barrier.sync 0; E:", 64, ""},
 		{"with and without reduction", "setp.lt.u32 %p, %lane, 32; @!%p bra W; bar.red.popc.u32 %y, 0, 64, %p; bra E;\nW: bar.sync 0, 64; E:", 64, "with and without .red"},
+		{"parts of a warp arrive", "and.b32 %y, %lane, 16; setp.lt.u32 %p, %lane, 32; setp.eq.u32 %q, %y, 0; @!%p bra W; @!%q bra A; bar.arrive 1, 64; bra E; A: bar.arrive 1, 64; bra E; W: bar.sync 1, 64; E:", 64, "arrive by a part"},
+		{"parts of a warp arrive by barrier", "and.b32 %y, %lane, 16; setp.lt.u32 %p, %lane, 32; setp.eq.u32 %q, %y, 0; @!%p bra W; @!%q bra A; barrier.arrive 1, 64; bra E; A: barrier.arrive 1, 64; bra E; W: barrier.sync 1, 64; E:", 64, ""},
 		{"by number, and a warp has exited", "setp.lt.u32 %p, %lane, 32; @!%p exit; bar.sync 0, 64;", 64, "deadlock"},
 	} {
 		for _, o := range schedules {
