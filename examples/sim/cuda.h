@@ -85,6 +85,11 @@ __WORD unsigned __activemask() {
 	return m;
 }
 __WORD unsigned __match_any_sync(unsigned mask, unsigned v) { return __nvvm_match_any_sync_i32(mask, v); }
+__WORD unsigned __match_all_sync(unsigned mask, unsigned v, int *all) {
+	unsigned same;
+	asm volatile("{ .reg .pred p; match.all.sync.b32 %0|p, %2, %3; selp.s32 %1, 1, 0, p; }" : "=r"(same), "=r"(*all) : "r"(v), "r"(mask));
+	return same;
+}
 
 // Shuffles of what has 4 or 8 bytes. A lane that no other reads from may pass what it never set (maybe_undef): otherwise clang
 // takes it that every lane has set it, and drops the condition under which only one does.
@@ -156,6 +161,7 @@ __WORD int __clzll(long long v) { return v ? __builtin_clzll(v) : 64; }
 __WORD int __ffs(int v) { return __builtin_ffs(v); }
 __WORD int __ffsll(long long v) { return __builtin_ffsll(v); }
 __WORD unsigned __brev(unsigned v) { return __builtin_bitreverse32(v); }
+__WORD unsigned long long __brevll(unsigned long long v) { return __builtin_bitreverse64(v); }
 __WORD int __float_as_int(float v) { return __builtin_bit_cast(int, v); }
 __WORD unsigned __float_as_uint(float v) { return __builtin_bit_cast(unsigned, v); }
 __WORD float __int_as_float(int v) { return __builtin_bit_cast(float, v); }
@@ -164,6 +170,19 @@ __WORD int __mulhi(int a, int b) { return (long long)a * b >> 32; }
 __WORD unsigned __umulhi(unsigned a, unsigned b) { return (unsigned long long)a * b >> 32; }
 __WORD long long __double_as_longlong(double v) { return __builtin_bit_cast(long long, v); }
 __WORD double __longlong_as_double(long long v) { return __builtin_bit_cast(double, v); }
+#define __WORDS3(name, inst, T, A) \
+	__WORD T name(A a, A b, T c) { \
+		T r; \
+		asm(inst " %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c)); \
+		return r; \
+	}
+__WORDS3(__byte_perm, "prmt.b32", unsigned, unsigned)
+__WORDS3(__funnelshift_l, "shf.l.wrap.b32", unsigned, unsigned)
+__WORDS3(__funnelshift_lc, "shf.l.clamp.b32", unsigned, unsigned)
+__WORDS3(__funnelshift_r, "shf.r.wrap.b32", unsigned, unsigned)
+__WORDS3(__funnelshift_rc, "shf.r.clamp.b32", unsigned, unsigned)
+__WORDS3(__dp4a, "dp4a.s32.s32", int, int)
+__WORDS3(__dp4a, "dp4a.u32.u32", unsigned, unsigned)
 template <class T> __WORD T __ldg(const T *p) { return *p; }
 __WORD void *memset(void *p, int v, size_t n) { return __builtin_memset(p, v, n); }
 __WORD void *memcpy(void *to, const void *from, size_t n) { return __builtin_memcpy(to, from, n); }
@@ -239,7 +258,7 @@ __WORD float __sinf(float v) { return sinf(v); }
 __WORD float __cosf(float v) { return cosf(v); }
 __WORD float __fdividef(float a, float b) { return a * __nvvm_rcp_approx_ftz_f(b); }
 
-// Floating point of 16 bits. A half computes in its own precision, a __nv_bfloat16 only turns into float and back.
+// Floating point of 16 bits. A half computes in its own precision, a __nv_bfloat16 turns into float and back, or computes in pairs.
 typedef _Float16 half, __half;
 struct __align__(4) half2 { half x, y; };
 typedef half2 __half2;
@@ -253,12 +272,6 @@ __WORD half __hfma(half a, half b, half c) {
 	return __builtin_bit_cast(half, r);
 }
 __WORD half2 make_half2(half x, half y) { return {x, y}; }
-__WORD half2 __floats2half2_rn(float x, float y) { return {(half)x, (half)y}; }
-__WORD half2 __half2half2(half v) { return {v, v}; }
-__WORD float2 __half22float2(half2 v) { return {v.x, v.y}; }
-__WORD half2 __hadd2(half2 a, half2 b) { return {__hadd(a.x, b.x), __hadd(a.y, b.y)}; }
-__WORD half2 __hmul2(half2 a, half2 b) { return {__hmul(a.x, b.x), __hmul(a.y, b.y)}; }
-__WORD half2 __hfma2(half2 a, half2 b, half2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; }
 struct __nv_bfloat16 { unsigned short bits; };
 __WORD float __bfloat162float(__nv_bfloat16 v) { return __uint_as_float((unsigned)v.bits << 16); }
 __WORD __nv_bfloat16 __float2bfloat16(float v) {
@@ -266,6 +279,41 @@ __WORD __nv_bfloat16 __float2bfloat16(float v) {
 	asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
 	return r;
 }
+
+struct __align__(4) __nv_bfloat162 { __nv_bfloat16 x, y; };
+__WORD half2 __floats2half2_rn(float x, float y) { return {(half)x, (half)y}; }
+__WORD half2 __float22half2_rn(float2 v) { return {(half)v.x, (half)v.y}; }
+__WORD half2 __half2half2(half v) { return {v, v}; }
+__WORD float2 __half22float2(half2 v) { return {v.x, v.y}; }
+__WORD float __low2float(half2 v) { return v.x; }
+__WORD float __high2float(half2 v) { return v.y; }
+__WORD __nv_bfloat162 __floats2bfloat162_rn(float x, float y) { return {__float2bfloat16(x), __float2bfloat16(y)}; }
+__WORD float2 __bfloat1622float2(__nv_bfloat162 v) { return {__bfloat162float(v.x), __bfloat162float(v.y)}; }
+
+// Arithmetic of pairs. For bfloat16, sm_80 has sums and products as products and sums with 1 and -0.
+#define __PAIR2(T, name, inst) \
+	__WORD T name(T a, T b) { \
+		unsigned r, x = __builtin_bit_cast(unsigned, a), y = __builtin_bit_cast(unsigned, b); \
+		asm(inst " %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y)); \
+		return __builtin_bit_cast(T, r); \
+	}
+#define __PAIR3(T, name, inst) \
+	__WORD T name(T a, T b, T c) { \
+		unsigned r, x = __builtin_bit_cast(unsigned, a), y = __builtin_bit_cast(unsigned, b), z = __builtin_bit_cast(unsigned, c); \
+		asm(inst " %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z)); \
+		return __builtin_bit_cast(T, r); \
+	}
+__PAIR2(half2, __hadd2, "add.rn.f16x2")
+__PAIR2(half2, __hsub2, "sub.rn.f16x2")
+__PAIR2(half2, __hmul2, "mul.rn.f16x2")
+__PAIR2(half2, __hmin2, "min.f16x2")
+__PAIR2(half2, __hmax2, "max.f16x2")
+__PAIR3(half2, __hfma2, "fma.rn.f16x2")
+__PAIR2(__nv_bfloat162, __hmin2, "min.bf16x2")
+__PAIR2(__nv_bfloat162, __hmax2, "max.bf16x2")
+__PAIR3(__nv_bfloat162, __hfma2, "fma.rn.bf16x2")
+__WORD __nv_bfloat162 __hadd2(__nv_bfloat162 a, __nv_bfloat162 b) { return __hfma2(a, __floats2bfloat162_rn(1, 1), b); }
+__WORD __nv_bfloat162 __hmul2(__nv_bfloat162 a, __nv_bfloat162 b) { return __hfma2(a, b, __floats2bfloat162_rn(-0.0f, -0.0f)); }
 
 // Copies from global to shared memory that go on beside the threads: cp.async of 4, 8 or 16 bytes.
 __WORD unsigned __cvta_generic_to_shared(const void *p) { return (unsigned)(size_t)(const __attribute__((address_space(3))) void *)p; }

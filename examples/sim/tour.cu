@@ -125,3 +125,33 @@ extern "C" __global__ void rounding(const float *x, float *out) {
 	o[10] = h.y;
 	o[11] = (float)(__longlong_as_double(__double_as_longlong(M_PI)) * (v < FLT_MAX && INT_MIN < 0 && UINT_MAX > 0));
 }
+
+// packed writes what the words for bits give for x, ten for each thread and of each the lower 24 bits, which a float holds;
+// and what those for pairs of 16-bit floats give, four.
+extern "C" __global__ void packed(const unsigned *x, float *bits, float *pairs) {
+	int t = threadIdx.x, all;
+	unsigned a = x[t], b = x[t + 32], c = x[t + 64], o[10];
+	unsigned long long ab = (unsigned long long)a << 32 | b;
+	o[0] = __byte_perm(a, b, c & 0x7777);
+	o[1] = __funnelshift_l(b, a, c);
+	o[2] = __funnelshift_lc(b, a, c % 40);
+	o[3] = __funnelshift_r(b, a, c);
+	o[4] = __funnelshift_rc(b, a, c % 40);
+	o[5] = __dp4a((int)a, (int)b, (int)c);
+	o[6] = __dp4a(a, b, c);
+	o[7] = __clzll(ab >> c % 64) + 100 * __ffsll(ab << c % 64);
+	o[8] = __brevll(ab) >> 16;
+	o[9] = __match_all_sync(~0u, t / 32, &all) + all;
+#pragma unroll
+	for (int i = 0; i < 10; i++)
+		bits[10 * t + i] = o[i] & 0xffffff;
+	half2 h = __floats2half2_rn(a % 64, -2.0f), g = __float22half2_rn(make_float2(0.5f, b % 64));
+	h = __hmax2(__hsub2(__hfma2(h, g, __hadd2(h, g)), __hmul2(h, g)), __hmin2(h, __half2half2(4)));
+	__nv_bfloat162 p = __floats2bfloat162_rn(a % 16, -2.0f), q = __floats2bfloat162_rn(0.5f, b % 16);
+	float2 v = __half22float2(h), w = __bfloat1622float2(__hmax2(__hfma2(p, q, __hadd2(p, q)), __hmin2(p, __hmul2(p, q))));
+	float *f = pairs + 4 * t;
+	f[0] = v.x + __low2float(g);
+	f[1] = v.y + __high2float(g);
+	f[2] = w.x;
+	f[3] = w.y;
+}

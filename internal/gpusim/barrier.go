@@ -10,8 +10,9 @@ import "fmt"
 type barrier struct {
 	arrived int  // threads that arrived without waiting, by bar.arrive
 	waiting int  // threads that wait, unless parts of warps do
-	parts   bool // some do
 	count   int  // threads expected; 0 for all
+	parts   bool // parts of warps wait
+	reduces bool // those who are here came by .red
 }
 
 // barOp is a compiled bar or barrier instruction.
@@ -78,16 +79,21 @@ func (w *warp) barrier(s int, b *basic) (int, bool) {
 func (w *warp) come(b *basic, lanes, id uint32, count int) {
 	t, c := b.term.bar, w.cta
 	bar := &c.bars[id]
-	if (bar.waiting > 0 || bar.arrived > 0) && bar.count != count {
-		c.note(w, b.term.site, lanes, Synccheck, fmt.Sprintf("barrier %d is used with %d and with %d threads at once", id, bar.count, count))
+	if bar.waiting > 0 || bar.arrived > 0 {
+		if bar.count != count {
+			c.note(w, b.term.site, lanes, Synccheck, fmt.Sprintf("barrier %d is used with %d and with %d threads at once", id, bar.count, count))
+		}
+		if bar.reduces != (t.reduce != nil) {
+			c.note(w, b.term.site, lanes, Synccheck, fmt.Sprintf("barrier %d is used with and without .red at once", id))
+		}
 	}
-	bar.count = count
+	bar.count, bar.reduces = count, t.reduce != nil
 	threads := popcount(lanes)
 	if lanes == w.live {
 		threads = warpSize
 	}
 	if t.arrive {
-		if lanes != w.live {
+		if lanes != w.live && t.aligned {
 			c.note(w, b.term.site, lanes, Synccheck, "bar.arrive by a part of a warp")
 			threads = warpSize
 		}
@@ -165,6 +171,9 @@ func (c *cta) complete(id uint32) {
 		return
 	}
 	all := b.arrived == 0 && here == len(c.warps)*warpSize
+	if b.count == 0 && c.grid.checks&Synccheck != 0 {
+		c.sameForAll(id)
+	}
 	if b.count == 0 || all {
 		c.allPassed()
 	}
@@ -217,6 +226,24 @@ func (w *warp) wholeAt(id, lanes uint32) {
 		}
 		pc = sp.pc
 	}
+}
+
+// sameForAll checks that all warps are at one instruction, if it is for all threads of the block. Which warp came first does
+// not matter: they are compared with the first of them that waits.
+func (c *cta) sameForAll(id uint32) {
+	var first *site
+	var of *warp
+	c.eachWaiting(id, func(w *warp, sp *split, t *barOp) {
+		s := w.code.blocks[sp.pc].term.site
+		switch {
+		case !t.aligned:
+		case first == nil:
+			first, of = s, w
+		case of != w && s.in.Pos != first.in.Pos:
+			c.noteBoth(w, s, first, lowest(sp.mask), Synccheck,
+				"warps of the block meet at different bar instructions, and one without a number of threads is for all of the block", "", 0, 0, "")
+		}
+	})
 }
 
 // absent says where the lanes are that are not at a barrier.

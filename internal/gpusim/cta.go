@@ -93,9 +93,9 @@ func (c *cta) noteAt(w *warp, s *site, lane int, check Check, msg, space string,
 	c.noteBoth(w, s, nil, lane, check, msg, space, addr, size, alloc)
 }
 
-// noteBoth records a finding about two accesses.
+// noteBoth records a finding about two accesses. What follows from a fault is none.
 func (c *cta) noteBoth(w *warp, s, other *site, lane int, check Check, msg, space string, addr uint64, size int, alloc string) {
-	if c.grid.checks&check == 0 {
+	if c.grid.checks&check == 0 || c.fault != nil {
 		return
 	}
 	for i := range c.findings {
@@ -117,7 +117,7 @@ func (c *cta) noteBoth(w *warp, s, other *site, lane int, check Check, msg, spac
 // stop ends the kernel with a fault.
 func (c *cta) stop(w *warp, s *site, lane int, code Code, check Check, format string, args ...any) {
 	if c.fault == nil {
-		c.fault = &Fault{code, c.finding(w, s, lane, check, fmt.Sprintf(format, args...))}
+		c.fault = &Fault{Code: code, Finding: c.finding(w, s, lane, check, fmt.Sprintf(format, args...))}
 	}
 }
 
@@ -142,7 +142,7 @@ func (c *cta) pass() (spun bool) {
 			return false
 		}
 		if c.steps > c.grid.limit {
-			c.stop(w, w.here(), lowest(w.live), LaunchTimeout, 0, "the block executed more than %d instructions of warps", c.grid.limit)
+			c.overLimit(w)
 			return false
 		}
 	}
@@ -171,15 +171,29 @@ func (c *cta) deadlock() {
 				continue
 			}
 			t := w.code.blocks[sp.pc].term
-			what := "the other lanes of its warp"
+			what := "the other lanes of its warp, which never arrive"
 			if sp.state == atBar {
-				what = fmt.Sprintf("barrier %d", sp.bar)
+				what = c.awaited(sp.bar)
 			}
-			c.stop(w, t.site, lowest(sp.mask), LaunchTimeout, Synccheck, "deadlock: lanes %08x wait for %s, where others never arrive", sp.mask, what)
+			c.stop(w, t.site, lowest(sp.mask), LaunchTimeout, Synccheck, "deadlock: lanes %08x wait for %s", sp.mask, what)
 			return
 		}
 	}
 	c.stop(nil, nil, 0, LaunchTimeout, Synccheck, "deadlock")
+}
+
+// awaited is a barrier that never completes, and why.
+func (c *cta) awaited(id uint32) string {
+	live, expected, why := 0, c.bars[id].count, ""
+	for _, w := range c.warps {
+		live += popcount(w.live)
+	}
+	if gone := c.grid.threads - live; expected == 0 {
+		expected = live
+	} else if gone > 0 {
+		why = fmt.Sprintf("; %d threads of the block have exited, which a barrier with a number of threads expects as before", gone)
+	}
+	return fmt.Sprintf("barrier %d, where %d of %d threads are and the others never arrive%s", id, c.present(id), expected, why)
 }
 
 // start readies the block for its place in the grid.

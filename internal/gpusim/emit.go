@@ -311,7 +311,7 @@ func (e *emitter) src(o ptx.Operand, t ptx.Type) slot {
 			p, ok = e.f.find(o.Var, e.in.fr)
 		}
 		if !ok {
-			e.fail("the address of %s", o.Name)
+			e.fail("%s", e.f.prog.noAddress(o.Name))
 			return slot{}
 		}
 		return e.constant(uint64(e.offset(p)+o.Off), t)

@@ -210,7 +210,7 @@ func (e *emitter) asyncCopy() op {
 		w.countAccess(to)
 		targets := w.addr
 		src(w)
-		w.countAccess(from)
+		n.countReads(w, from)
 		if plain {
 			w.area(from) // for its memory of the allocation
 		}
@@ -237,14 +237,15 @@ type copyLength struct {
 	size    int
 	count   slot  // i is -1 without
 	ignored int32 // -1 without
+	negated bool
 }
 
 // copyLength reads the operand behind the size.
 func (e *emitter) copyLength(size int) copyLength {
-	n := copyLength{size, slot{i: -1}, -1}
+	n := copyLength{size: size, count: slot{i: -1}, ignored: -1}
 	if len(e.in.Args) > 3 && !e.in.Has("L2::cache_hint") || len(e.in.Args) > 4 {
-		if r, ok := e.in.Args[3].(*ptx.Reg); ok && e.bank[e.in.fr.reg+r.ID] == bankPred {
-			n.ignored, _ = e.pred(r)
+		if e.isPred(e.in.Args[3]) {
+			n.ignored, n.negated = e.pred(e.in.Args[3])
 		} else {
 			n.count = e.src(e.in.Args[3], ptx.U32)
 		}
@@ -252,16 +253,39 @@ func (e *emitter) copyLength(size int) copyLength {
 	return n
 }
 
+// isPred is whether an operand is a predicate register, which may be negated.
+func (e *emitter) isPred(o ptx.Operand) bool {
+	if n, ok := o.(*ptx.Not); ok {
+		o = n.X
+	}
+	r, ok := o.(*ptx.Reg)
+	return ok && e.bank[e.in.fr.reg+r.ID] == bankPred
+}
+
 func (n *copyLength) whole() bool { return n.count.i < 0 && n.ignored < 0 }
 
 func (n *copyLength) of(w *warp, lane int) int {
 	switch {
-	case n.ignored >= 0 && w.p[n.ignored]>>lane&1 == 1:
+	case n.ignored >= 0 && w.pred(n.ignored, n.negated)>>lane&1 == 1:
 		return 0
 	case n.count.i >= 0:
 		return int(w.get(n.count, lane))
 	}
 	return n.size
+}
+
+// countReads counts the transactions of the lanes that read anything.
+func (n *copyLength) countReads(w *warp, from *access) {
+	all := w.mask
+	for m := all; m != 0 && !n.whole(); m &= m - 1 {
+		if i := lowest(m); n.of(w, i) == 0 {
+			w.mask &^= 1 << i
+		}
+	}
+	if w.mask != 0 {
+		w.countAccess(from)
+	}
+	w.mask = all
 }
 
 // issueAsync starts a copy of n bytes, followed by zeros up to the size of the destination.

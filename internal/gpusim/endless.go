@@ -1,6 +1,9 @@
 package gpusim
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // A block whose state comes back, and which wrote nothing in between, goes on like that forever: what it runs depends on
 // nothing else, unless it reads memory that other blocks write. Whether it does is looked at whenever a warp has used up a
@@ -66,6 +69,26 @@ func (c *cta) endless(msg string) {
 			return
 		}
 	}
+}
+
+// overLimit stops a block that has used up its steps, at the end of the loop that warps went through most often.
+func (c *cta) overLimit(w *warp) {
+	blocks, at := c.grid.code.blocks, w.here()
+	t := newTally(c.grid.code)
+	t.add(&c.tally)
+	t.spread(c.grid.code)
+	var most uint64
+	for i := range blocks {
+		if b := &blocks[i]; t.execs[i] > most && slices.ContainsFunc(b.targets, func(to int) bool { return to <= i }) {
+			at, most = b.term.site, t.execs[i]
+		}
+	}
+	loop := ""
+	if most > 0 {
+		loop = fmt.Sprintf("; warps were %d times at the end of this loop", most)
+	}
+	c.stop(w, at, lowest(w.live), LaunchTimeout, 0, "the block executed more than %d instructions of warps, its step limit%s", c.grid.limit, loop)
+	c.fault.StepLimit = c.grid.limit
 }
 
 // executed is whether the block wrote memory, or read what others may write, since the last call.

@@ -2,6 +2,7 @@ package gpusim
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,6 +47,24 @@ func TestEndless(t *testing.T) {
 					t.Error(err)
 				}
 			})
+		}
+	}
+}
+
+// TestStepLimit: the loop that took the steps is named, with how often warps went through it.
+func TestStepLimit(t *testing.T) {
+	const body = "mov.u32 %r1, 0;\nO: mov.u32 %r2, 0;\nI: add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p, %r2, 50;\n@%p bra I;\nadd.u32 %r1, %r1, 1;\natom.shared.add.u32 %r3, [s], 1;\nbra O;"
+	for _, l := range cpufeat.Levels() {
+		defer cpufeat.Set(l)()
+		r := newRig(t, wrap(".reg .b32 %r<9>; .shared .b32 s[1];", body), false)
+		_, err := r.try("k", d1(1), d1(64), Options{StepLimit: 10000}, r.upload(make([]uint64, 4*64), "in"), r.alloc(8*64, "out"))
+		var f *Fault
+		if !errors.As(err, &f) || f.StepLimit != 10000 || f.Finding.Line != 14 {
+			t.Fatalf("%v: %+v", l, err)
+		}
+		var n, times int
+		if _, err := fmt.Sscanf(f.Finding.Msg, "the block executed more than %d instructions of warps, its step limit; warps were %d times at the end of this loop", &n, &times); err != nil || n != 10000 || times < 10000/4 || times > 2*10000 {
+			t.Errorf("%v: %q, %v", l, f.Finding.Msg, err)
 		}
 	}
 }

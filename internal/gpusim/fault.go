@@ -44,8 +44,9 @@ func refuse(c Code, format string, args ...any) error { return &Error{c, fmt.Spr
 
 // Fault is an error of a running kernel. It is sticky: until Reset, every later operation on the device returns it.
 type Fault struct {
-	Code    Code
-	Finding Finding
+	Code      Code
+	Finding   Finding
+	StepLimit int64 // of Options, if that is what ended the kernel; else 0
 }
 
 func (f *Fault) Error() string { return "gpusim: " + f.Code.String() + ": " + f.Finding.String() }

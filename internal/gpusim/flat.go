@@ -138,7 +138,7 @@ func align(n, a int64) int64 { return (n + a - 1) / a * a }
 func (f *flat) body(fn *ptx.Func, fr *frame) error {
 	for _, a := range f.active {
 		if a == fn {
-			return &unsupported{fn.Pos, "call", "function " + fn.Name + " calls itself"}
+			return &unsupported{fn.Pos, "call", "function " + fn.Name + " calls itself; a loop that keeps its own stack does without"}
 		}
 	}
 	f.active = append(f.active, fn)
@@ -323,7 +323,7 @@ func (f *flat) call(in *ptx.Inst, fr *frame) error {
 	c, ok := in.Call()
 	sym, direct := c.Target.(*ptx.Sym)
 	if !ok || !direct {
-		return notSupported(in, "a call through a register")
+		return notSupported(in, "a call through a register, as of a function pointer or a virtual function; %s", instead)
 	}
 	fn := f.prog.module.Callee(sym.Name)
 	if fn == nil {
@@ -366,7 +366,7 @@ func (f *flat) call(in *ptx.Inst, fr *frame) error {
 // provided is a call of a function of the simulator's.
 func (f *flat) provided(in *ptx.Inst, fr *frame, name string, actual []ptx.Operand) error {
 	if name != "vprintf" && name != "__assertfail" {
-		return notSupported(in, "external function %s", name)
+		return notSupported(in, "function %s has no body in this file; compile it along, or link it before", name)
 	}
 	places := make([]place, len(actual))
 	for i, a := range actual {

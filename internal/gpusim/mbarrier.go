@@ -99,9 +99,9 @@ func (e *emitter) mbarrierArrive() op {
 		count = e.src(e.in.Args[2], ptx.U32)
 	}
 	d := e.dst(e.arg(0), ptx.B64)
-	drop, last := e.in.Has("arrive_drop"), !e.in.Has("noComplete")
+	drop, last, relaxed := e.in.Has("arrive_drop"), !e.in.Has("noComplete"), e.in.Has("relaxed")
 	return e.eachLane(addr, func(w *warp, lane int) {
-		before, over := w.arriveAtMbarrier(a, lane, w.get(count, lane), drop)
+		before, over := w.arriveAtMbarrier(a, lane, w.get(count, lane), drop, relaxed)
 		if over && !last {
 			w.cta.note(w, a.site, 1<<lane, Synccheck, "an arrival with .noComplete ends the phase of the mbarrier")
 		}
@@ -113,7 +113,7 @@ func (e *emitter) mbarrierArrive() op {
 func (e *emitter) mbarrierWait() op {
 	e.arity(3, 4)
 	a, addr := e.mbarrierAt(1)
-	byParity := e.in.Has("parity")
+	byParity, relaxed := e.in.Has("parity"), e.in.Has("relaxed")
 	t := ptx.U64
 	if byParity {
 		t = ptx.U32
@@ -131,7 +131,7 @@ func (e *emitter) mbarrierWait() op {
 			v := w.get(which, lane)
 			if byParity && s.phase()&1 != v&1 || !byParity && s.phase() != mbarrierState(v).phase() {
 				over |= 1 << lane
-				w.cta.mbarrierAt(w.offsetOf(lane)).acquire(w, lane)
+				w.cta.mbarrierAt(w.offsetOf(lane)).acquire(w, lane, relaxed)
 			}
 		}
 		w.setPred(d.i, over)
@@ -190,7 +190,7 @@ func (w *warp) initMbarrier(a *access, lane int, count uint64) {
 }
 
 // arriveAtMbarrier returns the state before, and whether the phase is over.
-func (w *warp) arriveAtMbarrier(a *access, lane int, n uint64, drop bool) (before mbarrierState, over bool) {
+func (w *warp) arriveAtMbarrier(a *access, lane int, n uint64, drop, relaxed bool) (before mbarrierState, over bool) {
 	p, before := w.mbarrier(a, lane)
 	if p == nil {
 		return before, false
@@ -202,7 +202,7 @@ func (w *warp) arriveAtMbarrier(a *access, lane int, n uint64, drop bool) (befor
 	next, over := before.arrive(n, drop)
 	encode(p, 8, uint64(next))
 	o := w.cta.mbarrierAt(w.offsetOf(lane))
-	o.release(w, lane)
+	o.release(w, lane, relaxed)
 	if over {
 		o.end()
 	}
@@ -222,28 +222,22 @@ func (e *emitter) asyncArrive() op {
 		for m := w.mask; m != 0 && w.cta.fault == nil; m &= m - 1 {
 			lane := lowest(m)
 			if counted {
-				w.arriveAtMbarrier(a, lane, 1, false)
+				w.arriveAtMbarrier(a, lane, 1, false, false)
 			} else if p, _ := w.mbarrier(a, lane); p != nil {
-				w.cta.mbarrierAt(w.offsetOf(lane)).release(w, lane)
+				w.cta.mbarrierAt(w.offsetOf(lane)).release(w, lane, false)
 			}
 		}
 	}
 }
 
-// mbarrierOrder is what racecheck knows of an mbarrier: what those have done that arrived in this phase, and what all had
-// who arrived in phases that are over; and who initialised it.
+// mbarrierOrder is what racecheck knows of an mbarrier: what those threads had done that arrived in this phase, and what all
+// had who arrived in phases that are over; and who initialised it.
 type mbarrierOrder struct {
-	arrived, over knowledge
+	arrived, over view // arrived is the mbarrier's own
 
 	by     *site
 	thread uint16
 	at     uint32
-}
-
-// knowledge is by warp the clock up to which its accesses are known, and the same by lane for those of the own warp.
-type knowledge struct {
-	clock []uint32
-	lanes map[uint32]*[warpSize]uint32
 }
 
 func (c *cta) mbarrierAt(addr int) *mbarrierOrder {
@@ -258,55 +252,41 @@ func (c *cta) mbarrierAt(addr int) *mbarrierOrder {
 	return o
 }
 
-// release adds what a lane knows to what waiting for the phase tells.
-func (o *mbarrierOrder) release(w *warp, lane int) {
+// release adds what a lane knows to what waiting for the phase tells: all of it, or by a relaxed arrival what it knew at its
+// last fence. What other lanes of its warp did is not part of it, unless bar.warp.sync or the like told the lane.
+func (o *mbarrierOrder) release(w *warp, lane int, relaxed bool) {
 	r := w.cta.race
 	if r == nil {
 		return
 	}
-	k := &o.arrived
-	k.grow(len(r.clock))
-	join(k.clock, r.clock[w.id])
-	known := k.of(w.id)
-	join(known[:], r.order[w.id][lane][:])
-	known[lane] = r.clock[w.id][w.id]
-	r.tick(w)
+	r.any = true
+	if o.arrived == nil {
+		o.arrived = make(view, len(r.known))
+	}
+	if !relaxed {
+		r.addTo(o.arrived, w, lane)
+		r.tick(w)
+		return
+	}
+	for i, clock := range r.told[w.id*warpSize+uint32(lane)] {
+		o.arrived[i] = max(o.arrived[i], clock)
+	}
 }
 
 // end is that of the phase.
-func (o *mbarrierOrder) end() {
-	if o.arrived.clock == nil {
-		return
-	}
-	o.over.grow(len(o.arrived.clock))
-	join(o.over.clock, o.arrived.clock)
-	for warp, lanes := range o.arrived.lanes {
-		join(o.over.of(warp)[:], lanes[:])
-	}
-	o.arrived = knowledge{}
-}
+func (o *mbarrierOrder) end() { o.over, o.arrived = union(o.over, o.arrived), nil }
 
-// acquire tells a lane what those did who arrived in phases that are over.
-func (o *mbarrierOrder) acquire(w *warp, lane int) {
+// acquire tells a lane what those did who arrived in phases that are over; if it is relaxed, the lane's next fence does.
+func (o *mbarrierOrder) acquire(w *warp, lane int, relaxed bool) {
 	r := w.cta.race
-	if r == nil || o.over.clock == nil {
+	if r == nil || o.over == nil {
 		return
 	}
-	join(r.clock[w.id], o.over.clock)
-	if known := o.over.lanes[w.id]; known != nil {
-		join(r.order[w.id][lane][:], known[:])
+	r.any = true // a barrier of the block may have come between
+	to := r.known
+	if relaxed {
+		to = r.read
 	}
-}
-
-func (k *knowledge) grow(warps int) {
-	if k.clock == nil {
-		k.clock, k.lanes = make([]uint32, warps), map[uint32]*[warpSize]uint32{}
-	}
-}
-
-func (k *knowledge) of(warp uint32) *[warpSize]uint32 {
-	if k.lanes[warp] == nil {
-		k.lanes[warp] = new([warpSize]uint32)
-	}
-	return k.lanes[warp]
+	t := w.id*warpSize + uint32(lane)
+	to[t] = union(to[t], o.over)
 }

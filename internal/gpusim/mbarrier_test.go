@@ -2,6 +2,7 @@ package gpusim
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,6 +81,66 @@ func TestMbarrierRaces(t *testing.T) {
 			}
 			if !found {
 				t.Errorf("without %q, seed %d: %v, %v", gone, seed, rep.Findings, err)
+			}
+		}
+	}
+}
+
+// elected has a producing warp, of which one lane arrives for all, and a consuming one, of which one lane waits for all.
+const elected = `.visible .entry k(.param .u64 out)
+{
+	.reg .b64 %o, %d, %state; .reg .b32 %i, %a, %b, %v; .reg .pred %p, %q, %w;
+	.shared .align 8 .b8 bar[8]; .shared .b32 s[32];
+	ld.param.u64 %o, [out]; mov.u32 %i, %tid.x; mul.wide.u32 %d, %i, 4; add.u64 %o, %o, %d;
+	and.b32 %b, %i, 31; shl.b32 %b, %b, 2; mov.u32 %a, s; add.u32 %a, %a, %b;
+	setp.eq.u32 %p, %i, 0;
+	@%p mbarrier.init.shared.b64 [bar], 1;
+	bar.sync 0;
+	setp.lt.u32 %w, %i, 32; setp.eq.u32 %p, %b, 0;
+	mov.u32 %v, %i;
+	@!%w bra CONSUME;
+	st.shared.u32 [%a], %v;
+	bar.warp.sync -1; // before the arrival
+	@%p mbarrier.arrive.shared.b64 %state, [bar];
+	bra DONE;
+CONSUME:
+	@!%p bra WAITED;
+WAIT:
+	mbarrier.test_wait.parity.shared.b64 %q, [bar], 0;
+	@!%q bra WAIT;
+WAITED:
+	bar.warp.sync -1; // behind the wait
+	ld.shared.u32 %v, [%a];
+DONE:
+	st.global.u32 [%o], %v;
+	ret;
+}
+`
+
+// TestMbarrierByThread: an arrival tells what its own thread did and knew, and a wait tells it to its own thread alone.
+func TestMbarrierByThread(t *testing.T) {
+	relaxed := strings.NewReplacer("arrive.shared", "arrive.relaxed.cta.shared", "parity.shared", "parity.relaxed.cta.shared").Replace(elected)
+	fenced := strings.NewReplacer("	@%p mbarrier.arrive", "	fence.acq_rel.cta;\n	@%p mbarrier.arrive", "WAITED:", "	fence.acq_rel.cta;\nWAITED:").Replace(relaxed)
+	for _, c := range []struct {
+		name, src string
+		race      bool
+	}{
+		{"as it should be", elected, false},
+		{"no sync before the arrival", strings.Replace(elected, "bar.warp.sync -1; // before", "//", 1), true},
+		{"no sync behind the wait", strings.Replace(elected, "bar.warp.sync -1; // behind", "//", 1), true},
+		{"relaxed", relaxed, true},
+		{"relaxed, with fences", fenced, false},
+	} {
+		for _, o := range []Options{{}, {Seed: 3}, {Seed: 4, Schedule: Independent}} {
+			r := newRig(t, ".version 7.4\n.target sm_80\n.address_size 64\n"+c.src, false)
+			o.Checks = AllChecks
+			rep, err := r.try("k", d1(1), d1(64), o, r.alloc(4*64, "out"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			race := slices.ContainsFunc(rep.Findings, func(f Finding) bool { return f.Check == Racecheck })
+			if race != c.race || !race && len(rep.Findings) > 0 {
+				t.Errorf("%s, %+v: %v", c.name, o, rep.Findings)
 			}
 		}
 	}

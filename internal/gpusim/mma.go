@@ -59,6 +59,10 @@ var mmaShapes = map[string]*mmaShape{
 
 // mma compiles mma.sync with row-major A and column-major B.
 func (e *emitter) mma() op {
+	if e.in.Has("sp") {
+		e.fail("a sparse operand; mma.sync with its zeros written out does without")
+		return nil
+	}
 	shape := ""
 	for _, m := range e.in.Mods {
 		if strings.HasPrefix(m, "m") && strings.Contains(m, "n8k") {

@@ -60,16 +60,23 @@ func (k *talk) knows(w *warp, lane int, thread uint16, clock uint32) bool {
 // snapshot is all that a lane knows now.
 func (r *race) snapshot(w *warp, lane int) view {
 	v := make(view, len(r.known))
+	r.addTo(v, w, lane)
+	return v
+}
+
+// addTo adds all that a lane knows now to a view that is still being made.
+func (r *race) addTo(v view, w *warp, lane int) {
 	for x, clock := range r.clock[w.id] {
 		if x != int(w.id) && clock > 0 {
-			for i := range warpSize {
-				v[x*warpSize+i] = clock
+			of := v[x*warpSize:][:warpSize]
+			for i := range of {
+				of[i] = max(of[i], clock)
 			}
 		}
 	}
 	own := v[w.id*warpSize:][:warpSize]
 	for l := range own {
-		own[l] = max(r.met[w.id], r.order[w.id][lane][l])
+		own[l] = max(own[l], r.met[w.id], r.order[w.id][lane][l])
 	}
 	own[lane] = r.clock[w.id][w.id]
 	if known := r.known[w.id*warpSize+uint32(lane)]; known != nil {
@@ -77,7 +84,6 @@ func (r *race) snapshot(w *warp, lane int) view {
 			v[i] = max(v[i], known[i])
 		}
 	}
-	return v
 }
 
 // fence is that of some lanes, each for itself. It matters only where threads talk by way of shared memory.

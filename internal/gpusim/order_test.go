@@ -93,6 +93,15 @@ func TestAligned(t *testing.T) {
 		{"two barriers in one instruction", "and.b32 %y, %lane, 1; bar.sync %y, 32;", 64, "different barriers"},
 		{"two barriers in one instruction by barrier", "and.b32 %y, %lane, 1; barrier.sync %y, 32;", 64, ""},
 		{"one never completes", "and.b32 %y, %lane, 1; barrier.sync %y;", 32, "deadlock"},
+		{"a warp passes by and exits", "setp.lt.u32 %p, %lane, 32; @!%p bra W; bar.sync 0; W:", 64, ""},
+		{"a warp passes by to the next", "setp.lt.u32 %p, %lane, 32; @!%p bra W; bar.sync 0;\nW: bar.sync 0;", 64, "different bar instructions, and one without a number of threads is for all of the block (the other is bar.sync"},
+		{"one for each warp", "setp.lt.u32 %p, %lane, 32; @!%p bra W; bar.sync 0; bra E;\nW: bar.sync 0; E:", 64, "different bar instructions, and one"},
+		{"one for each warp by number", "setp.lt.u32 %p, %lane, 32; @!%p bra W; bar.sync 0, 64; bra E;\nW: bar.sync 0, 64; E:", 64, ""},
+		{"one for each warp by barrier", "setp.lt.u32 %p, %lane, 32; @!%p bra W; barrier.sync 0; bra E;\nW: barrier.sync 0; E:", 64, ""},
+		{"with and without reduction", "setp.lt.u32 %p, %lane, 32; @!%p bra W; bar.red.popc.u32 %y, 0, 64, %p; bra E;\nW: bar.sync 0, 64; E:", 64, "with and without .red"},
+		{"parts of a warp arrive", "and.b32 %y, %lane, 16; setp.lt.u32 %p, %lane, 32; setp.eq.u32 %q, %y, 0; @!%p bra W; @!%q bra A; bar.arrive 1, 64; bra E; A: bar.arrive 1, 64; bra E; W: bar.sync 1, 64; E:", 64, "arrive by a part"},
+		{"parts of a warp arrive by barrier", "and.b32 %y, %lane, 16; setp.lt.u32 %p, %lane, 32; setp.eq.u32 %q, %y, 0; @!%p bra W; @!%q bra A; barrier.arrive 1, 64; bra E; A: barrier.arrive 1, 64; bra E; W: barrier.sync 1, 64; E:", 64, ""},
+		{"by number, and a warp has exited", "setp.lt.u32 %p, %lane, 32; @!%p exit; bar.sync 0, 64;", 64, "deadlock"},
 	} {
 		for _, o := range schedules {
 			got := findingsOf(t, c.threads, o, c.body)
@@ -101,4 +110,29 @@ func TestAligned(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSharedBarrier: warps that call a function from two places execute the same barrier.
+func TestSharedBarrier(t *testing.T) {
+	r, err := load(t, `.func meet()
+{
+	bar.sync 0;
+	ret;
+}
+.visible .entry k()
+{
+	.reg .b32 %t; .reg .pred %p;
+	mov.u32 %t, %tid.x; setp.lt.u32 %p, %t, 32;
+	@!%p bra W;
+	call meet; bra E;
+W:
+	call meet;
+E:
+	ret;
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.launch("k", d1(1), d1(64), Options{Checks: AllChecks})
 }

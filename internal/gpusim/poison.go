@@ -188,14 +188,25 @@ func (m *localMove) follow(w *warp, s *site) {
 	}
 }
 
-// elsewhere is for a lane that has stored to other memory after all.
+// elsewhere is for a lane that has stored to other memory after all. A value of which some bytes are defined is a structure
+// with padding, as compilers copy it in words when they do not optimise.
 func (m *localMove) elsewhere(w *warp, s *site, lane int) {
 	for _, r := range m.regs {
-		if m.store && r >= 0 && w.undef[r]>>lane&1 == 1 {
+		if m.store && r >= 0 && w.undef[r]>>lane&1 == 1 && m.allUndef(w, r, lane) {
 			w.noteUndef(s, 1<<lane)
 			return
 		}
 	}
+}
+
+// allUndef is whether no byte that the lane stores of an undefined register is defined.
+func (m *localMove) allUndef(w *warp, r, lane int) bool {
+	for b := range m.size {
+		if w.undefBytes(r, b, 1)>>lane&1 == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *warp) storeUndef(undef []byte, r, lane int) {

@@ -35,6 +35,8 @@ func TestPoisonFlow(t *testing.T) {
 		{"by generic addresses, never written", "mov.u64 %rd1, l; cvta.local.u64 %rd1, %rd1; st.u32 [%rd1], %lane; ld.u32 %r0, [%rd1+4]" + out, true},
 		{"generic copy", "mov.u64 %rd1, l; cvta.local.u64 %rd1, %rd1; st.u32 [%rd1], %r9;", false},
 		{"generic store elsewhere", "mov.u64 %rd1, l; st.u32 [%out], %r9;", true},
+		{"generic store of a structure with padding", "st.local.u8 [l], %lane; ld.local.u32 %r1, [l]; mov.u64 %rd1, l; st.u32 [%out], %r1;", false},
+		{"generic store of padding alone", "st.local.u8 [l], %lane; ld.local.u64 %rd2, [l]; shr.u64 %rd2, %rd2, 32; mov.u64 %rd1, l; st.u64 [%out], %rd2;", true},
 		{"a result that is never returned", "{ .param .b32 v; call (v), f, (); ld.param.b32 %r0, [v]; }" + out[1:], true},
 	} {
 		for _, o := range []Options{{}, {Seed: 3, Schedule: Independent}} {

@@ -271,7 +271,7 @@ func (p *Program) fillValue(data []byte, v *ptx.Var, init *ptx.Init) error {
 	case *ptx.Sym:
 		at, ok := p.globals[x.Var]
 		if !ok {
-			return &unsupported{init.Pos, "initialiser of " + v.Name, "the address of " + x.Name}
+			return &unsupported{init.Pos, "initialiser of " + v.Name, p.noAddress(x.Name)}
 		}
 		bits = uint64(at.off + x.Off)
 		if init.Mask != 0 {
@@ -286,6 +286,17 @@ func (p *Program) fillValue(data []byte, v *ptx.Var, init *ptx.Init) error {
 	binary.LittleEndian.PutUint64(b[:], bits)
 	copy(data, b[:min(v.Type.Size(), len(data))])
 	return nil
+}
+
+// instead is what to do where a function is called by its address.
+const instead = "a switch over what may be called does without"
+
+// noAddress says that a symbol has no address here.
+func (p *Program) noAddress(name string) string {
+	if p.module.Callee(name) == nil {
+		return "the address of " + name
+	}
+	return "the address of " + name + ", a function, as pointers and virtual functions take it; " + instead
 }
 
 // immBits is an immediate as the bits of a type: floats are converted, integers kept.

@@ -69,9 +69,14 @@ func TestLoadRefusesForms(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-	for name, c := range map[string]struct{ src, line string }{
-		"recursion": {"\n.func f(.param .u32 n);\n.func f(.param .u32 n)\n{\n.reg .b32 %r; .param .b32 p;\nld.param.u32 %r, [n]; st.param.b32 [p], %r; call f, (p);\nret;\n}\n.visible .entry k()\n{\n.reg .b32 %r; .param .b32 p; mov.u32 %r, 1; st.param.b32 [p], %r; call f, (p);\nret;\n}\n", ""},
-		"extern":    {"\n.extern .func g();\n.visible .entry k()\n{\ncall g;\nret;\n}\n", ""},
+	for name, c := range map[string]struct{ src, says string }{
+		"sparse": {"\n.visible .entry k()\n{\n.reg .b32 %r<9>; .reg .f32 %f<4>;\n" +
+			"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r2,%r3}, {%f0,%f1,%f2,%f3}, %r4, 0;\nret;\n}\n", "zeros written out"},
+		"pointer":   {"\n.func f()\n{\nret;\n}\n.visible .entry k()\n{\n.reg .b64 %rd; mov.u64 %rd, f;\nret;\n}\n", "address of f, a function"},
+		"table":     {"\n.func f()\n{\nret;\n}\n.global .u64 t[1] = {f};\n.visible .entry k()\n{\nret;\n}\n", "address of f, a function"},
+		"indirect":  {"\n.visible .entry k()\n{\n.reg .b64 %rd; mov.u64 %rd, 0;\nproto: .callprototype _ ();\ncall %rd, (), proto;\nret;\n}\n", "switch over what may be called"},
+		"recursion": {"\n.func f(.param .u32 n);\n.func f(.param .u32 n)\n{\n.reg .b32 %r; .param .b32 p;\nld.param.u32 %r, [n]; st.param.b32 [p], %r; call f, (p);\nret;\n}\n.visible .entry k()\n{\n.reg .b32 %r; .param .b32 p; mov.u32 %r, 1; st.param.b32 [p], %r; call f, (p);\nret;\n}\n", "function f calls itself; a loop"},
+		"extern":    {"\n.extern .func g();\n.visible .entry k()\n{\ncall g;\nret;\n}\n", "function g has no body in this file"},
 		"texture":   {"\n.global .texref tex;\n.visible .entry k()\n{\nret;\n}\n", ""},
 		"sampler":   {"\n.global .samplerref s;\n.visible .entry k()\n{\nret;\n}\n", ""},
 	} {
@@ -79,7 +84,7 @@ func TestLoadRefusesForms(t *testing.T) {
 		if err == nil {
 			_, err = NewDevice(A100(), false).Load(m)
 		}
-		if err == nil || !strings.ContainsAny(err.Error(), "456789") {
+		if err == nil || !strings.ContainsAny(err.Error(), "456789") || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

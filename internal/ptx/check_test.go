@@ -168,6 +168,7 @@ func TestValid(t *testing.T) {
 		"vadd.s32.u32.s32.sat.add %r1, %r2, %r3, %r4;", "vmax4.u32.u32.u32 %r1, %r2, %r3, %r4;", "vshl.u32.u32.u32.clamp %r1, %r2.b0, %r3;",
 		"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4}, %r5, 0;",
 		"istypep.texref %p1, %rd1;", "suld.b.1d.b32.trap {%r1}, [%rd1, {%r2}];", "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1}];",
+		"createpolicy.cvt.L2.b64 %rd1, %rd2;", "createpolicy.cvt.b64.L2 %rd1, 0x10F0000000000000;",
 		"{ .reg .b32 %laneid; mov.u32 %laneid, 1; }", "{ .reg .v2 .b32 %tid; mov.u32 %r1, %tid.x; }",
 	} {
 		if errs := Check(mustParse(t, frame(in))); errs != nil {

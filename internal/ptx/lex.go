@@ -9,7 +9,7 @@ const (
 	tokEOF    tokKind = iota
 	tokIdent          // name, %name, $name, _
 	tokDot            // .name, with :: parts
-	tokNumber         // anything that starts with a digit
+	tokNumber         // anything that starts with a digit, or with a dot and a digit as .5 does
 	tokString         // "…", text without the quotes
 	tokPunct          // one character, or one of << >> <= >= == != && ||
 )
@@ -60,6 +60,10 @@ func (l *lexer) next() (token, error) {
 		t.kind = tokIdent
 		l.off++
 		l.skipName()
+	case c == '.' && isDigit(l.byteAt(1)) && l.isFraction():
+		t.kind = tokNumber
+		l.off++
+		l.skipNumber()
 	case c == '.' && isName(l.byteAt(1)):
 		t.kind = tokDot
 		l.skipDot()
@@ -149,6 +153,18 @@ func (l *lexer) skipDot() {
 	}
 }
 
+// isFraction is whether a dot before digits begins a number, as in .5, and no modifier, as in tex.1d.
+func (l *lexer) isFraction() bool {
+	if l.off > 0 && isName(l.src[l.off-1]) {
+		return false
+	}
+	n := 1
+	for isDigit(l.byteAt(n)) {
+		n++
+	}
+	return !isName(l.byteAt(n)) || l.isExponent(n)
+}
+
 // skipNumber passes digits, letters, a fraction and an exponent; the parser judges what they mean.
 func (l *lexer) skipNumber() {
 	hex := l.byteAt(0) == '0' && strings.IndexByte("xXfFdDbB", l.byteAt(1)) >= 0
@@ -162,6 +178,24 @@ func (l *lexer) skipNumber() {
 			l.off++
 		}
 	}
+	if hex || l.byteAt(0) != '.' {
+		return
+	}
+	if !isName(l.byteAt(1)) {
+		l.off++ // 5. is 5.0
+	} else if l.isExponent(1) {
+		l.off++
+		l.skipNumber()
+	}
+}
+
+// isExponent is whether n places ahead is one, as in 5.e2.
+func (l *lexer) isExponent(n int) bool {
+	if c := l.byteAt(n); c != 'e' && c != 'E' {
+		return false
+	}
+	sign := l.byteAt(n+1) == '+' || l.byteAt(n+1) == '-'
+	return isDigit(l.byteAt(n+1)) || sign && isDigit(l.byteAt(n+2))
 }
 
 // punctLen is the length of the operator at the current offset.

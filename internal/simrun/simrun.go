@@ -72,6 +72,9 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		r.Notes = append(r.Notes, "the kernel uses dynamic shared memory, and none is given: --shared does, or --meta for Triton's files")
 	}
 	if fault != nil {
+		if fault.StepLimit > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("a kernel that is long but not endless ends under a higher --step-limit than %d", fault.StepLimit))
+		}
 		for _, o := range j.outs {
 			if o.path != "" {
 				r.Notes = append(r.Notes, fmt.Sprintf("%s is not written: the kernel did not end", o.path))

@@ -285,6 +285,16 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// TestLong says how a kernel gets more steps.
+func TestLong(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "k.ptx", ".version 7.4\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b64 %r;\nmov.u64 %r, 0;\nL: add.u64 %r, %r, 1;\nbra L;\n}\n")
+	r, err := Run(t.Context(), Config{File: "k.ptx", Block: "1", StepLimit: 1e5})
+	if err != nil || r.Found != 1 || !strings.Contains(r.Findings[0].PTX, "bra L") || !strings.Contains(strings.Join(r.Notes, ";"), "--step-limit than 100000") {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
 // TestInlined finds the caller of inlined code, as Triton's library functions are.
 func TestInlined(t *testing.T) {
 	t.Chdir(t.TempDir())

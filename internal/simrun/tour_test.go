@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -181,6 +182,7 @@ func TestTour(t *testing.T) {
 	r.near("staged", r.run(Config{Kernel: "staged", Block: "128", Args: []string{wx, "f32[128]", "i32:9"}}, 1), rows, 1e-5)
 	r.near("exchange", r.run(Config{Kernel: "exchange", Block: "128", Args: []string{wx, "f32[128]"}}, 1), reversed, 0)
 	r.functions()
+	r.packed(rnd)
 }
 
 // functions compares what the words for numbers give with package math.
@@ -215,4 +217,42 @@ func (r tourist) rounding() {
 			x/3+math.Sqrt(math.Abs(x))+2*x+1, min(max(x, 0), 1)+math.Copysign(2, x), 7, float64(63-i+100*(i+1)), math.Erf(x), 2*x+4, 4*x+10, math.Pi)
 	}
 	r.near("rounding", got, want, 1e-6)
+}
+
+// packed compares the words for bits and for pairs of 16-bit floats.
+func (r tourist) packed(rnd *rand.Rand) {
+	x := make([]uint32, 96)
+	for i := range x {
+		x[i] = rnd.Uint32()
+	}
+	var words, pairs []float64
+	for t := range 32 {
+		a, b, c := x[t], x[t+32], x[t+64]
+		for _, v := range bitWords(a, b, c) {
+			words = append(words, float64(v&(1<<24-1)))
+		}
+		h, g, p, q := float64(a%64), float64(b%64), float64(a%16), float64(b%16)
+		pairs = append(pairs, max(h+0.5, min(h, 4))+0.5, max(-2+g, -2)+g, max(p/2+p+0.5, min(p, p/2)), max(-2*q-2+q, min(-2, -2*q)))
+	}
+	c := Config{Kernel: "packed", Block: "32", Args: []string{r.save("u.npy", "<u4", x), "f32[320]", "f32[128]"}}
+	r.near("bits", r.run(c, 1), words, 0)
+	r.near("pairs", r.run(c, 2), pairs, 0)
+}
+
+// bitWords is what kernel packed computes of a thread's three numbers.
+func bitWords(a, b, c uint32) []uint32 {
+	ab, ba := uint64(a)<<32|uint64(b), uint64(b)<<32|uint64(a)
+	var perm, signed, unsigned uint32
+	for i := range 4 {
+		at := 8 * i
+		perm |= uint32(ba>>(8*(c>>(4*i)&7))) & 0xff << at
+		signed += uint32(int32(int8(a>>at)) * int32(int8(b>>at)))
+		unsigned += a >> at & 0xff * (b >> at & 0xff)
+	}
+	first := 0
+	if v := ab << (c % 64); v != 0 {
+		first = bits.TrailingZeros64(v) + 1
+	}
+	return []uint32{perm, uint32(ab << (c % 32) >> 32), uint32(ab << min(c%40, 32) >> 32), uint32(ab >> (c % 32)), uint32(ab >> min(c%40, 32)),
+		signed + c, unsigned + c, uint32(bits.LeadingZeros64(ab>>(c%64)) + 100*first), uint32(bits.Reverse64(ab) >> 16), 0}
 }
