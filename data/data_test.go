@@ -339,11 +339,10 @@ func (mismatched[B]) Fill(*B, data.Row, int) error { return nil }
 // goroutines waits until the count is back at before.
 func goroutines(t *testing.T, before int) {
 	t.Helper()
-	for range 200 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if runtime.NumGoroutine() <= before {
 			return
 		}
-		time.Sleep(time.Millisecond)
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }

@@ -69,7 +69,7 @@ func TestEvaluate(t *testing.T) {
 		if want := float64(right) / float64(n); s.Accuracy != want || s.Samples != n {
 			t.Errorf("%d samples: accuracy %v of %d, want %v", n, s.Accuracy, s.Samples, want)
 		}
-		testutil.Close(t, []float64{s.Loss}, []float64{loss}, 1e-5, 0)
+		testutil.Close(t, []float64{s.Loss}, []float64{loss}, 1e-5, 1e-6)
 		if got := Accuracy(env, identity{t}, data.InMemory(x, []int{7}, y)); got != s.Accuracy {
 			t.Errorf("Accuracy %v, Evaluate %v", got, s.Accuracy)
 		}

@@ -12,17 +12,21 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// normal draws a float64 value of a shape, away from 0 and from ties.
+// normal draws a float64 value of a shape: different odd hundredths beyond ±0.2. Two of them, or one and half of another, or
+// one and an even hundredth, are far apart beside the step of a finite difference.
 func normal(env *tensor.Env, t *testing.T, shape ...int) *tensor.Tensor {
 	r := testutil.Rand(t)
 	n := 1
 	for _, d := range shape {
 		n *= d
 	}
-	v := make([]float64, n)
+	v, taken := make([]float64, n), map[float64]bool{}
 	for i := range v {
-		v[i] = r.NormFloat64()
-		v[i] += math.Copysign(0.2, v[i])
+		for v[i] == 0 || taken[v[i]] {
+			x := r.NormFloat64()
+			v[i] = math.Copysign(2*math.Floor(50*math.Abs(x))+21, x) / 100
+		}
+		taken[v[i]] = true
 	}
 	return tensor.From(env, v, shape...)
 }

@@ -496,7 +496,7 @@ func TestBadInput(t *testing.T) {
 		if args[0] == "train" && !strings.Contains(c.args, "--out") && c.args != "train --resume" {
 			args = append(args, "--out", "new")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a command that trains after all ends soon
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a command that trains after all ends
 		status, _, stderr := command(ctx, args...)
 		cancel()
 		lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")

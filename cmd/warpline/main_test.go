@@ -142,6 +142,9 @@ func TestInterrupted(t *testing.T) {
 	r.good("eval", "run")
 }
 
+// endless is a run that keeps a checkpoint when it is stopped, and none before: how far it comes until then is chance.
+var endless = []string{"train", "--batch", "8", "--steps", "1000000", "--save-every", "0", "--out", "run", "--json"}
+
 // TestSignals sends a process what Ctrl-C and a terminal that closes send: once it stops at a step and keeps a checkpoint,
 // twice it stops.
 func TestSignals(t *testing.T) {
@@ -154,7 +157,7 @@ func TestSignals(t *testing.T) {
 	}
 	for _, signals := range cases {
 		dir := t.TempDir()
-		cmd := exec.Command(os.Args[0], "train", "--batch", "8", "--steps", "1000000", "--out", "run", "--json")
+		cmd := exec.Command(os.Args[0], endless...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), beCommand+"=1")
 		var said bytes.Buffer
 		cmd.Stderr = &said
@@ -191,7 +194,7 @@ func TestReaderLeaves(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no SIGPIPE on windows: a closed pipe is an error like a full disk's, which TestFullOutput has")
 	}
-	cmd := exec.Command(os.Args[0], "train", "--batch", "8", "--steps", "1000000", "--out", "run", "--json")
+	cmd := exec.Command(os.Args[0], endless...)
 	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), beCommand+"=1")
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -258,8 +261,9 @@ func TestTerminal(t *testing.T) {
 		s.shown = time.Time{}
 		s.Step(train.Step{Step: i + 1, Loss: 2, MS: 20, Peak: 1 << 20})
 	}
+	s.shown = time.Now().Add(time.Hour) // however slow the machine, it is too soon
 	s.Scoring(256, 2000)
-	s.shown = time.Time{}
+	s.shown, s.scoring.began = time.Time{}, s.scoring.began.Add(-time.Second)
 	s.Scoring(512, 2000)
 	s.Scoring(2000, 2000)
 	drawn := b.String()[strings.Index(b.String(), "\r"):]

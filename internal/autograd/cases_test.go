@@ -108,7 +108,8 @@ var (
 	near1    = each(func(r *rand.Rand) float64 { return 0.96 + 0.08*r.Float64() })
 )
 
-// distinct draws numbers that differ by at least 0.05 among themselves and from 0.
+// distinct draws numbers that differ by at least 0.06 among themselves. They are at least 0.01 from 0, ±0.1, ±0.2 and all
+// multiples of 0.1.
 func distinct(r *rand.Rand, n int) []float64 {
 	v := make([]float64, n)
 	for i, k := range r.Perm(n) {
@@ -117,14 +118,17 @@ func distinct(r *rand.Rand, n int) []float64 {
 	return v
 }
 
-// offset is distinct numbers of which no one is near one of distinct.
+// offset is distinct numbers of which no one is within 0.005 of one of distinct.
 func offset(r *rand.Rand, n int) []float64 {
 	v := distinct(r, n)
 	for i := range v {
-		v[i] += 0.06
+		v[i] += 0.055
 	}
 	return v
 }
+
+// odd draws odd whole numbers: of an odd number of their products no sum is 0, where ReLU has its kink.
+var odd = each(func(r *rand.Rand) float64 { return float64(2*r.IntN(4) - 3) })
 
 func below(n int) fill {
 	return each(func(r *rand.Rand) float64 { return float64(r.IntN(n)) })
@@ -196,7 +200,7 @@ func elementwiseCases() []testCase {
 	add(none, []fill{offsetBy(fraction, 0.5)}, ir.Round)
 	add(none, []fill{positive}, ir.Sqrt, ir.Rsqrt, ir.Log, ir.Log1p)
 	add(ir.Scalars(-1.7, 0.3), []fill{normal}, ir.Affine)
-	add(ir.Scalars(-0.21, 0.2), []fill{distinct}, ir.Clamp)
+	add(ir.Scalars(-0.2, 0.2), []fill{distinct}, ir.Clamp)
 	for _, p := range []float64{0, 1, 2, 3, -1.5, 0.5} {
 		add(ir.Scalars(p), []fill{positive}, ir.PowScalar)
 		all[len(all)-1].label = fmt.Sprint(p)
@@ -276,9 +280,13 @@ func productCases() []testCase {
 		{code: ir.AvgPool2dGrad, attr: poolInto, args: []arg{of(normal, 2, 3, 3, 4)}},
 	}
 	for _, act := range []ir.Act{ir.NoAct, ir.ActReLU, ir.ActGELU, ir.ActGELUTanh} {
+		f, bias := normal, normal
+		if act == ir.ActReLU {
+			f, bias = odd, fraction
+		}
 		all = append(all,
-			testCase{code: ir.Linear, label: act.String(), attr: ir.Attr{Act: act}, args: []arg{of(normal, 2, 3, 5), of(normal, 2, 5), of(normal, 2)}},
-			testCase{code: ir.Linear, label: act.String() + " vector", attr: ir.Attr{Act: act}, args: []arg{of(normal, 5), of(normal, 3, 5)}})
+			testCase{code: ir.Linear, label: act.String(), attr: ir.Attr{Act: act}, args: []arg{of(f, 2, 3, 5), of(f, 2, 5), of(bias, 2)}},
+			testCase{code: ir.Linear, label: act.String() + " vector", attr: ir.Attr{Act: act}, args: []arg{of(f, 5), of(f, 3, 5)}})
 	}
 	for i := range all {
 		all[i].second = true

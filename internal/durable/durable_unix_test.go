@@ -3,6 +3,7 @@
 package durable
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 func TestWriteFileKeepsPermissionsAndLinks(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
-	if err := os.WriteFile(target, nil, 0o640); err != nil {
+	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Chmod(target, 0o640)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	if err := os.Symlink("target", link); err != nil {

@@ -199,11 +199,10 @@ func TestWorkersEnd(t *testing.T) {
 		}
 		p.close()
 	}
-	for range 1000 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if runtime.NumGoroutine() <= before {
 			return
 		}
-		time.Sleep(time.Millisecond)
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
