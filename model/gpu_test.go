@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cuda"
@@ -10,6 +11,18 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/tensor"
 )
+
+// counted is what the engine of this name opens next, each time under another number.
+var counted struct {
+	api   *driver.API
+	cards int
+}
+
+func init() {
+	device.Register("counted", device.Engine{Open: func(n device.Name) (device.Device, error) {
+		return cuda.New(counted.api, 0, n.String(), cuda.Options{})
+	}})
+}
 
 // TestStepStaysOnTheDevice counts what a step of training brings to the host, where the CPU could work on it: nothing. All
 // of it is done by kernels of the GPU.
@@ -29,10 +42,9 @@ func TestStepStaysOnTheDevice(t *testing.T) {
 		toHost++
 		return sync(dst, src, n)
 	}
-	device.Register("counted", device.Engine{Open: func(n device.Name) (device.Device, error) {
-		return cuda.New(&api, n.Index, n.String(), cuda.Options{})
-	}})
-	env, err := tensor.Fresh("counted:0")
+	counted.api = &api
+	counted.cards++
+	env, err := tensor.Fresh(fmt.Sprintf("counted:%d", counted.cards))
 	if err != nil {
 		t.Fatal(err)
 	}

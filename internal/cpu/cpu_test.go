@@ -206,7 +206,7 @@ func compare(t testing.TB, op ir.Op, got, want []float64, tol, scale float64) {
 // precision is a few units in the last place of a dtype, and more of f64, in which the references round too.
 func precision(dt dtype.DType) float64 {
 	if dt == dtype.F64 {
-		return 1e-14
+		return 2e-14
 	}
 	return 2 * dt.Epsilon()
 }

@@ -12,6 +12,7 @@ func init() {
 	for i, kind := range []string{"cpu", "cuda"} {
 		Register(kind, Engine{Rank: 1 + i, Open: openFake})
 	}
+	Register("settings", Engine{Open: func(Name) (Device, error) { return newFake(1), nil }})
 	Register("null", Engine{Cards: []string{"a100-80", "gtx-1650"}, Open: openFake})
 }
 

@@ -7,7 +7,6 @@ import (
 
 // TestSettings: what means nothing is refused wherever a device is opened, in words that say what would do.
 func TestSettings(t *testing.T) {
-	Register("settings", Engine{Open: func(Name) (Device, error) { return newFake(1), nil }})
 	for _, c := range []struct {
 		blocking, torch, waits string
 		want                   Settings
