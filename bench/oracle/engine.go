@@ -23,49 +23,57 @@ type engineOp struct {
 	attr   ir.Attr
 	params ir.Params
 	in     []*ir.Type
+	skip   int // elements of the last operand's allocation ahead of it
+}
+
+func of(code ir.Code, attr ir.Attr, params ir.Params, in ...*ir.Type) engineOp {
+	return engineOp{code, attr, params, in, 0}
 }
 
 // engineOps have sizes for which a kernel takes several blocks, and each of the stages that copies run ahead in more than
 // once; the last blocks, tiles and stages are not full. Rows of products are a multiple of 16 bytes, of 4 bytes, or an odd
-// number of elements, which kernels load in three ways; the grids differ, for of one grid the recorder keeps one launch.
+// number of elements, which kernels load in three ways; rows of A and of B are odd together and each alone. The grids of
+// products differ, for of one grid the recorder keeps one launch.
 func engineOps(dt dtype.DType) []engineOp {
 	d := func(shape ...int) *ir.Type { return ir.Dense(dt, shape...) }
 	turned := func(m, n int) *ir.Type { return ir.Strided(dt, []int{m, n}, []int{1, m}) }
 	causal, scale, eps := ir.Attr{Causal: true}, ir.Scalars(0.2), ir.Scalars(1e-5)
 	products, keys := [][3]int{{70, 212, 40}, {33, 149, 33}}, 133
 	if dt != dtype.F32 {
-		products, keys = [][3]int{{70, 424, 40}, {34, 300, 34}, {33, 301, 133}}, 277
+		products, keys = [][3]int{{70, 424, 40}, {34, 300, 34}, {33, 301, 133}, {34, 300, 261}, {34, 301, 386}}, 277
 	}
 	list := []engineOp{
-		{ir.Softmax, ir.Attr{}, ir.Params{}, []*ir.Type{d(11, 100)}},
-		{ir.Softmax, ir.Attr{}, ir.Params{}, []*ir.Type{d(2, 2051)}},
-		{ir.LayerNorm, ir.Attr{}, eps, []*ir.Type{d(11, 100), d(100), d(100)}},
-		{ir.LayerNorm, ir.Attr{}, eps, []*ir.Type{d(2, 2051), d(2051), d(2051)}},
-		{ir.Sum, ir.Attr{Axes: 2}, ir.Params{}, []*ir.Type{d(5, 301)}},
-		{ir.Sum, ir.Attr{Axes: 2}, ir.Params{}, []*ir.Type{d(2, 9001)}},
-		{ir.Sum, ir.Attr{Axes: 1}, ir.Params{}, []*ir.Type{d(1301, 70)}},
-		{ir.ReduceMax, ir.Attr{Axes: 2}, ir.Params{}, []*ir.Type{d(5, 301)}},
-		{ir.ReduceMax, ir.Attr{Axes: 2}, ir.Params{}, []*ir.Type{d(2, 9001)}},
-		{ir.ArgMax, ir.Attr{Axis: 1}, ir.Params{}, []*ir.Type{d(5, 301)}},
-		{ir.ArgMax, ir.Attr{Axis: 1}, ir.Params{}, []*ir.Type{d(2, 9001)}},
-		{ir.CumSum, ir.Attr{Axis: 1}, ir.Params{}, []*ir.Type{d(11, 301)}},
-		{ir.CumSum, ir.Attr{Axis: 1}, ir.Params{}, []*ir.Type{d(2, 2051)}},
-		{ir.Copy, ir.Attr{}, ir.Params{}, []*ir.Type{turned(45, 67)}},
-		{ir.Attention, causal, scale, []*ir.Type{d(1, 1, keys, 24), d(1, 1, keys, 24), d(1, 1, keys, 29)}},
-		{ir.Attention, ir.Attr{}, scale, []*ir.Type{d(1, 1, 70, 40), d(1, 1, keys, 40), d(1, 1, keys, 64), d(1, 1, 70, keys)}},
+		of(ir.Softmax, ir.Attr{}, ir.Params{}, d(11, 100)),
+		of(ir.Softmax, ir.Attr{}, ir.Params{}, d(2, 2051)),
+		of(ir.LayerNorm, ir.Attr{}, eps, d(11, 100), d(100), d(100)),
+		of(ir.LayerNorm, ir.Attr{}, eps, d(2, 2051), d(2051), d(2051)),
+		of(ir.Sum, ir.Attr{Axes: 2}, ir.Params{}, d(5, 301)),
+		of(ir.Sum, ir.Attr{Axes: 2}, ir.Params{}, d(2, 9001)),
+		of(ir.Sum, ir.Attr{Axes: 1}, ir.Params{}, d(1301, 70)),
+		of(ir.ReduceMax, ir.Attr{Axes: 2}, ir.Params{}, d(5, 301)),
+		of(ir.ReduceMax, ir.Attr{Axes: 2}, ir.Params{}, d(2, 9001)),
+		of(ir.ArgMax, ir.Attr{Axis: 1}, ir.Params{}, d(5, 301)),
+		of(ir.ArgMax, ir.Attr{Axis: 1}, ir.Params{}, d(2, 9001)),
+		of(ir.CumSum, ir.Attr{Axis: 1}, ir.Params{}, d(11, 301)),
+		of(ir.CumSum, ir.Attr{Axis: 1}, ir.Params{}, d(2, 2051)),
+		of(ir.Copy, ir.Attr{}, ir.Params{}, turned(45, 67)),
+		of(ir.Attention, causal, scale, d(1, 1, keys, 24), d(1, 1, keys, 24), d(1, 1, keys, 29)),
+		of(ir.Attention, ir.Attr{}, scale, d(1, 1, 70, 40), d(1, 1, keys, 40), d(1, 1, keys, 64), d(1, 1, 70, keys)),
 	}
 	for _, z := range products {
 		m, k, n := z[0], z[1], z[2]
 		for _, a := range []*ir.Type{d(m, k), turned(m, k)} {
 			for _, b := range []*ir.Type{d(k, n), turned(k, n)} {
-				list = append(list, engineOp{ir.MatMul, ir.Attr{}, ir.Params{}, []*ir.Type{a, b}})
+				list = append(list, of(ir.MatMul, ir.Attr{}, ir.Params{}, a, b))
 			}
 		}
 	}
 	if dt == dtype.F32 {
-		list = append(list, engineOp{ir.MatMul, ir.Attr{}, ir.Params{}, []*ir.Type{d(30, 75), d(75, 31)}})
+		return append(list, of(ir.MatMul, ir.Attr{}, ir.Params{}, d(30, 75), d(75, 31)))
 	}
-	return list
+	late := of(ir.MatMul, ir.Attr{}, ir.Params{}, d(34, 300), turned(300, 450))
+	late.skip = 1 // rows of A and B begin at even elements and at odd ones
+	return append(list, late)
 }
 
 // record launches ops on a simulated GPU and returns the launches by module.
@@ -82,7 +90,7 @@ func record(dtypes ...dtype.DType) ([]*mutate.Suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := &mutate.Recorder{PerKernel: 3}
+	rec := &mutate.Recorder{PerKernel: 6} // the products of engineOps by one kernel
 	s.Observe(rec.Observe)
 	r := rand.New(rand.NewPCG(1, 0))
 	for _, dt := range dtypes {
@@ -135,10 +143,16 @@ func (op *engineOp) launch(dev device.Device, q device.Queue, r *rand.Rand) erro
 	for _, t := range k.Out {
 		err = errors.Join(err, alloc(int64(t.Span()*t.DType.Size())))
 	}
-	for _, t := range op.in {
-		err = errors.Join(err, alloc(int64(t.Span()*t.DType.Size())))
+	for i, t := range op.in {
+		n := t.Span()
+		if i == len(op.in)-1 {
+			n += op.skip
+		}
+		err = errors.Join(err, alloc(int64(n*t.DType.Size())))
 		if err == nil {
-			err = fill(q, args[len(args)-1], t, r)
+			to := &args[len(args)-1]
+			err = fill(q, *to, t.DType, n, r)
+			to.Offset = int64((n - t.Span()) * t.DType.Size())
 		}
 	}
 	if k.Workspace > 0 {
@@ -155,12 +169,12 @@ func (op *engineOp) launch(dev device.Device, q device.Queue, r *rand.Rand) erro
 	return err
 }
 
-// fill copies normal numbers to a device, as float32 or bfloat16.
-func fill(q device.Queue, to device.Arg, t *ir.Type, r *rand.Rand) error {
+// fill copies n normal numbers to a device, as float32 or bfloat16.
+func fill(q device.Queue, to device.Arg, dt dtype.DType, n int, r *rand.Rand) error {
 	var image []byte
-	for range t.Span() {
+	for range n {
 		x := float32(r.NormFloat64())
-		if t.DType == dtype.BF16 {
+		if dt == dtype.BF16 {
 			image = binary.LittleEndian.AppendUint16(image, uint16(dtype.BF16FromFloat32(x)))
 		} else {
 			image = binary.LittleEndian.AppendUint32(image, math.Float32bits(x))
