@@ -129,6 +129,13 @@ template <class Scores, class T> struct Window {
 		return w;
 	}
 
+	// inUnits is an element of the mask in units of log2e. Where that is beyond the range it is the least power of 2, which
+	// times ln2 and log2e is itself, so that a row of the least float32 is one of equal scores, and not one that sees nothing.
+	DEVICE static f32 inUnits(f32 m) {
+		f32 v = m * log2e;
+		return v < -0x1p127f && m != -infinity<f32> ? -0x1p127f : v;
+	}
+
 	// apply multiplies scores by a unit, adds the mask in units of log2e and makes those that are not seen -∞. The tile
 	// begins at column first.
 	DEVICE void apply(Scores &s, i32 first, f32 unit) const {
@@ -145,7 +152,7 @@ template <class Scores, class T> struct Window {
 		if (MASKED && kind == addedMask)
 			s.each([&](f32 &x, int r, int c) INLINED {
 				if (seen(r, c))
-					x += widen(mask[at + r * row + Scores::offset(c) * step]) * log2e;
+					x += inUnits(widen(mask[at + r * row + Scores::offset(c) * step]));
 			});
 		if (MASKED && kind == seenMask)
 			s.each([&](f32 &x, int r, int c) INLINED {
