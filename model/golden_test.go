@@ -130,7 +130,7 @@ func TestGPT2(t *testing.T) {
 	}
 }
 
-// TestResNet trains a thin residual network beside torchvision's for six steps, then evaluates.
+// TestResNetRefuses a number of blocks that is none.
 func TestResNetRefuses(t *testing.T) {
 	env, err := tensor.Fresh("cpu")
 	if err != nil {
@@ -145,6 +145,7 @@ func TestResNetRefuses(t *testing.T) {
 	}
 }
 
+// TestResNet trains a thin residual network beside torchvision's for six steps, then evaluates.
 func TestResNet(t *testing.T) {
 	const dir = "testdata/resnet/"
 	var g struct {

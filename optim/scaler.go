@@ -82,12 +82,15 @@ func (s *LossScaler) Backward(loss *tensor.Tensor, only ...iter.Seq2[string, *te
 
 // Step is opt.Step with the gradients divided by Scale, which it then adjusts. If one of them is not finite, or their norm
 // is beyond float32, it updates nothing, drops them, and says so in the report. opt is an optimizer of this package, or a
-// type that embeds one.
+// type that embeds one, whose own Step, if it has one, is not called.
 func (s *LossScaler) Step(opt Optimizer) Report { return s.StepAll(opt)[0] }
 
 // StepAll is Step for several optimizers of the same losses: each updates its parameters or leaves them, and the scale is
 // adjusted once.
 func (s *LossScaler) StepAll(opts ...Optimizer) []Report {
+	if len(opts) == 0 {
+		tensor.Raise("LossScaler.StepAll", "name the optimizers that the losses are for", "there is none")
+	}
 	cores := make([]scaled, len(opts))
 	for i, o := range opts {
 		cores[i] = scalable(o)
@@ -122,7 +125,7 @@ func scalable(o Optimizer) scaled {
 func (c *core) scalable() {
 	found := false
 	for _, s := range c.states {
-		if s.p.Grad() == nil {
+		if s.p.Grad() == nil || s.p.Frozen() {
 			continue
 		}
 		if found = true; s.p.DType() == dtype.F16 {

@@ -265,6 +265,7 @@ func TestScalerMistakes(t *testing.T) {
 			s.Backward(half["w"].Sum())
 			s.Step(NewSGD(nn.Params(half), SGDConfig{}))
 		},
+		"there is none":   func() { NewLossScaler(LossScalerConfig{}).StepAll() },
 		"a optim.foreign": func() { NewLossScaler(LossScalerConfig{}).Step(foreign{opt}) },
 		"not finite at any scale": func() {
 			s := NewLossScaler(LossScalerConfig{})

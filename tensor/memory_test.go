@@ -27,6 +27,9 @@ func liveHeap() int64 {
 // ends a value is the collector. On the CPU and in a plan it is paced by bytes: 8 MiB, or twice the live Go heap. The
 // memory of a simulated GPU is itself in that heap: there the test collects, and bounds what is made in between.
 func TestEvaluationMemory(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	const blocks, ops = 24, 6
 	for _, c := range []struct {
 		name    string

@@ -98,7 +98,7 @@ func (k *checking) parts() error {
 		if err := part(); err != nil {
 			return err
 		}
-		if k.interrupted() || k.report.Broken != "" {
+		if k.interrupted() || k.report.Broken != "" || k.beside != nil && k.beside.Broken != "" {
 			break
 		}
 	}

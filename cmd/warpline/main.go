@@ -44,7 +44,7 @@ func main() {
 }
 
 // interruptible is a context that the first Ctrl-C, SIGTERM or closed terminal cancels; the second ends the program, which
-// args started.
+// args started. Of a terminal that closes the shell and the kernel both tell: that is no second wish.
 func interruptible(args []string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -56,8 +56,11 @@ func interruptible(args []string) (context.Context, context.CancelFunc) {
 		<-signals
 		cancel()
 		stopping(os.Stderr, args)
-		<-signals
-		os.Exit(exitInterrupted)
+		for s := range signals {
+			if s != syscall.SIGHUP {
+				os.Exit(exitInterrupted)
+			}
+		}
 	}()
 	return ctx, cancel
 }
@@ -110,6 +113,8 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 		return exitFound
 	case errors.As(err, &value):
 		report(stderr, fmt.Sprintf("--%s is %q, which is no %s", value.GetFlag().Name, value.GetValue(), kind(value.GetFlag())), helpOf(cmd))
+	case errors.As(err, &unknown) && cmd.HasAvailableSubCommands() && len(cmd.Flags().Args()) > 0:
+		return conclude(cmd, noCommand(cmd, cmd.Flags().Args()), stderr) // whose flags these are
 	case errors.As(err, &unknown):
 		cause, hint := noFlag(cmd, unknown)
 		report(stderr, cause, hint)

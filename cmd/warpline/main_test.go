@@ -428,7 +428,7 @@ func TestHints(t *testing.T) {
 	r.file("full/notes", nil)
 	for args, want := range map[string]string{
 		"train digts": "did you mean digits?", "train --device null:a100-8": "did you mean null:a100-80?", "train --device cpv": "did you mean cpu?",
-		"trian": "did you mean train?", "sim rn": "did you mean run?", "train --step 5": "did you mean --steps?", "train -steps=5": "did you mean --steps?",
+		"trian": "did you mean train?", "trian --steps 5": "did you mean train?", "sim rn --grid 4": "did you mean run?", "sim rn": "did you mean run?", "train --step 5": "did you mean --steps?", "train -steps=5": "did you mean --steps?",
 		"eval": "RUN|WEIGHTS is missing", "sim run": "as in: warpline sim run add.ptx", "train mlp digits": `"digits" is one argument too many`,
 		"eval .": "the folder of a run, such as run\n", "eval run/checkpoint-1": "such as run\n", "train --data rnu": "rnu: ",
 		"train nonsense": "hint: choose", "train --out full": "give another --out\n", "train --out run": "or --resume",

@@ -16,12 +16,15 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked, _ := cmd.Flags().GetBool("version"); asked {
+				return tellVersion(cmd)
+			}
+			return cmd.Help()
+		},
 	}
 	root.SetHelpFunc(showHelp)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.Version = version()
-	root.SetVersionTemplate(versionLine() + "\n")
 	root.Flags().Bool("version", false, "print what this program was built from")
 	root.PersistentFlags().Bool("json", false, "JSON lines on the standard output, text for people on the standard error")
 	root.AddCommand(newTrain(), newEval(), newSample(), newSim(), newCheck(), newVersion())
@@ -34,20 +37,17 @@ func newVersion() *cobra.Command {
 		Short:   "Print what this program was built from",
 		Example: "  warpline version",
 		Args:    from(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s := newScreen(cmd)
-			v := version()
-			if err := s.emit(map[string]string{"version": v, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintln(s.text, versionLine())
-			return s.unwritten(err)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return tellVersion(cmd) },
 	}
 }
 
-func versionLine() string {
-	return fmt.Sprintf("warpline %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+func tellVersion(cmd *cobra.Command) error {
+	s, v := newScreen(cmd), version()
+	if err := s.emit(map[string]string{"version": v, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(s.text, "warpline %s, %s, %s/%s\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return s.unwritten(err)
 }
 
 // unknownVersion is of a program that was built where its revision was not to be seen.

@@ -202,9 +202,9 @@ __WORD float rintf(float v) { return __builtin_rintf(v); }
 __WORD float roundf(float v) { return __builtin_copysignf(truncf(fabsf(v) + (fabsf(v) < 0x1p23f ? 0x1.fffffep-2f : 0)), v); } // halves go away from 0
 __WORD float copysignf(float a, float b) { return __builtin_copysignf(a, b); }
 __WORD float sqrtf(float v) { return __nvvm_sqrt_rn_f(v); }
-__WORD bool isnan(float v) { return v != v; }
-__WORD bool isinf(float v) { return fabsf(v) == __builtin_inff(); }
-__WORD bool isfinite(float v) { return fabsf(v) < __builtin_inff(); }
+template <class T> __WORD bool isnan(T v) { return v != v; }
+template <class T> __WORD bool isinf(T v) { return v == (T)__builtin_inf() || v == -(T)__builtin_inf(); }
+template <class T> __WORD bool isfinite(T v) { return !isnan(v) && !isinf(v); }
 __WORD float __saturatef(float v) { return __nvvm_saturate_f(v); }
 __WORD float __fadd_rn(float a, float b) { return __nvvm_add_rn_f(a, b); } // never joined to a fused multiply-add
 __WORD float __fmul_rn(float a, float b) { return __nvvm_mul_rn_f(a, b); }

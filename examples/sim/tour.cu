@@ -117,7 +117,7 @@ extern "C" __global__ void rounding(const float *x, float *out) {
 	o[3] = __fadd_rn(__fmul_rn(v, v), __frcp_rn(v));
 	o[4] = __fdiv_rn(v, 3) + __fsqrt_rn(fabsf(v)) + __fmaf_rn(v, 2, 1);
 	o[5] = __saturatef(v) + copysignf(2, v);
-	o[6] = isnan(v / 0 - v / 0) + 2 * isinf(v / 0) + 4 * isfinite(v);
+	o[6] = isnan(v / 0 - v / 0) + 2 * isinf(v / 0) + 4 * isfinite(v) + 8 * isfinite(1e300 * v) + 16 * isinf((float)(1e300 * v));
 	o[7] = __clzll(1LL << threadIdx.x) + 100 * __ffsll(1LL << threadIdx.x);
 	o[8] = erff(v);
 	float2 h = __half22float2(__hfma2(__half2half2(__float2half(v)), __floats2half2_rn(2, 4), __hadd2(make_half2(1, 2), __hmul2(make_half2(3, 4), make_half2(1, 2)))));

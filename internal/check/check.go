@@ -107,7 +107,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if rep.stuck {
 		return rep, nil // the suite's queue is in use
 	}
-	if err := s.close(); err != nil && rep.Broken == "" { // a broken device refuses everything
+	if err := watch(ctx, patienceWith(name), s.close); err != nil && rep.Broken == "" { // a broken device refuses everything
 		rep.keep(Row{Part: "device", Name: "close", Cases: 1}, err)
 	}
 	return rep, nil
@@ -140,7 +140,9 @@ func newReport(name device.Name, dev device.Device, seed uint64) *Report {
 func (rep *Report) add(ctx context.Context, p *part, limit time.Duration) {
 	start := time.Now()
 	row := p.row
-	err := watch(ctx, limit, func() error { return p.run(ctx, &row) })
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel() // what is left to itself ends before its next case
+	err := watch(ctx, limit, func() error { return p.run(inner, &row) })
 	if rep.stuck = stuck(err); !rep.stuck {
 		p.row = row
 	}

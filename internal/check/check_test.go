@@ -162,6 +162,14 @@ func TestBrokenDevice(t *testing.T) {
 	}
 }
 
+// TestOnward: what is no operation cannot be skipped.
+func TestOnward(t *testing.T) {
+	rep := &Report{Broken: "kernels", Rows: []Row{{Part: "device", Name: "kernels", Cases: 1, Failed: 1}}}
+	if text := rep.Text(200); !strings.Contains(text, "go on with --ops NAME") {
+		t.Error(text)
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	for _, c := range []Config{{Device: "nowhere"}, {Device: "cpu:1"}, {Device: "sim:abacus"}} {
 		if rep, err := Run(t.Context(), c); rep != nil || err == nil || !strings.Contains(err.Error(), c.Device) {

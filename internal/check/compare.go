@@ -28,7 +28,7 @@ func (p *torch) compare(ctx context.Context, env *tensor.Env, j job, place strin
 	var ours, theirs []float64
 	var took float64
 	err := watch(ctx, limit, func() error {
-		return try(env, func(e *tensor.Env) error {
+		err := try(env, func(e *tensor.Env) error {
 			named, once := j.build(e, j)
 			if err := save(q.In, named); err != nil {
 				return err
@@ -37,13 +37,14 @@ func (p *torch) compare(ctx context.Context, env *tensor.Env, j job, place strin
 			took = timings.measure(e, once)
 			return nil
 		})
+		if err == nil {
+			err = env.Device().EmptyCache()
+		}
+		return err
 	})
 	var broken error
-	switch {
-	case stuck(err) || outOfUse(err):
+	if stuck(err) || outOfUse(err) {
 		broken = err
-	case err == nil:
-		err = env.Device().EmptyCache()
 	}
 	if err == nil {
 		c.Ours = took

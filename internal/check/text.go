@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,7 +82,11 @@ func (rep *Report) verdict() string {
 	took := took(rep.Seconds)
 	switch {
 	case rep.Broken != "":
-		return fmt.Sprintf("%d of %d cases failed in %s, and the device is out of use since %s: the rest was not run; go on with --skip %[4]s (seed %d)", rep.Failed, rep.Cases, took, rep.Broken, rep.Seed)
+		further := "--skip " + rep.Broken
+		if slices.ContainsFunc(rep.Rows, func(r Row) bool { return r.Name == rep.Broken && strings.HasPrefix(r.Part, "device") }) {
+			further = "--ops NAME" // without the device's promises
+		}
+		return fmt.Sprintf("%d of %d cases failed in %s, and the device is out of use since %s: the rest was not run; go on with %s (seed %d)", rep.Failed, rep.Cases, took, rep.Broken, further, rep.Seed)
 	case rep.Failed > 0:
 		return fmt.Sprintf("%d of %d cases failed in %s; repeat with --seed %d", rep.Failed, rep.Cases, took, rep.Seed)
 	case rep.Cut:

@@ -50,6 +50,7 @@ type Torch struct {
 	Version string       `json:"version"` // of PyTorch
 	Device  string       `json:"device"`  // "cpu" or the name of the card that PyTorch used
 	Rows    []Comparison `json:"rows"`
+	Broken  string       `json:"broken,omitempty"` // the job with which the device went out of use
 }
 
 // Failed is the number of jobs that failed.
@@ -160,6 +161,7 @@ func compare(ctx context.Context, name device.Name, python string, jobs []job, p
 			break
 		}
 		if t.Rows = append(t.Rows, row); broken != nil {
+			t.Broken = j.name
 			break
 		}
 		if p.failed && i+1 < len(jobs) { // an error of the card may leave Python's half of it useless, too

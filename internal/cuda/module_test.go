@@ -11,12 +11,21 @@ import (
 // TestCompanies looks up every module that is compiled ahead of use: a name that there is no module of is passed over in
 // silence.
 func TestCompanies(t *testing.T) {
+	wanted := func(name string) {
+		if !slices.ContainsFunc(kernels.Modules(), func(m *kernels.Module) bool { return m.Name == name }) {
+			t.Errorf("there is no module %s", name)
+		}
+	}
 	for _, c := range companies {
 		for _, p := range slices.Concat(c.first, c.rest) {
-			name := strings.Replace(p, "*", "f32", 1)
-			if !slices.ContainsFunc(kernels.Modules(), func(m *kernels.Module) bool { return m.Name == name }) {
-				t.Errorf("there is no module %s", name)
+			for _, dt := range []string{"f32", "f16", "bf16"} {
+				wanted(strings.Replace(p, "*", dt, 1))
 			}
+		}
+	}
+	for _, m := range kernels.Modules() {
+		for _, name := range companions(m.Name) {
+			wanted(name)
 		}
 	}
 }

@@ -188,12 +188,16 @@ func (c *cta) awaited(id uint32) string {
 	for _, w := range c.warps {
 		live += popcount(w.live)
 	}
+	here := c.present(id)
 	if gone := c.grid.threads - live; expected == 0 {
-		expected = live
+		expected, here = live, c.bars[id].arrived
+		for _, w := range c.warps { // threads, where present counts a warp that is not full as one that is
+			here += popcount(w.waitingAt(id))
+		}
 	} else if gone > 0 {
 		why = fmt.Sprintf("; %d threads of the block have exited, which a barrier with a number of threads expects as before", gone)
 	}
-	return fmt.Sprintf("barrier %d, where %d of %d threads are and the others never arrive%s", id, c.present(id), expected, why)
+	return fmt.Sprintf("barrier %d, where %d of %d threads are and the others never arrive%s", id, here, expected, why)
 }
 
 // start readies the block for its place in the grid.

@@ -339,7 +339,7 @@ func inferCast(o *Op) ([]*Type, error) {
 func inferWhere(o *Op) ([]*Type, error) {
 	c, x, y := o.In(0), o.In(1), o.In(2)
 	if c.DType != dtype.Bool {
-		return nil, fmt.Errorf("the condition is %s, not bool", c.DType)
+		return nil, badDType("the condition is %s, not bool", c.DType)
 	}
 	if x.DType != y.DType || !x.SameShape(y) || !c.SameShape(x) {
 		return nil, fmt.Errorf("operands %s, %s and %s", c, x, y)

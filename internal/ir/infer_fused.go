@@ -34,7 +34,7 @@ func inferLinear(o *Op) ([]*Type, error) {
 func inferCrossEntropy(o *Op) ([]*Type, error) {
 	x, y := o.In(0), o.In(1)
 	if !x.DType.IsFloat() {
-		return nil, fmt.Errorf("logits are %s, not floating", x.DType)
+		return nil, badDType("logits are %s, not floating", x.DType)
 	}
 	if err := wantIndices(y); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func attentionShapes(q, k, v, mask *Type) error {
 		return err
 	}
 	if !q.DType.IsFloat() {
-		return fmt.Errorf("queries are %s, not floating", q.DType)
+		return badDType("queries are %s, not floating", q.DType)
 	}
 	for _, t := range []*Type{q, k, v} {
 		if err := wantRank(t, 4); err != nil {
@@ -228,7 +228,7 @@ func inferSumSquares(o *Op) ([]*Type, error) {
 	dt := dtype.F32
 	for _, t := range o.Ins() {
 		if !t.DType.IsFloat() {
-			return nil, fmt.Errorf("operand %s is not floating", t)
+			return nil, badDType("operand %s is not floating", t)
 		}
 		if t.DType == dtype.F64 {
 			dt = dtype.F64

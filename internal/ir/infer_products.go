@@ -195,7 +195,7 @@ func poolGrad(o *Op) ([]*Type, error) {
 
 func wantIndices(t *Type) error {
 	if t.DType != dtype.I64 {
-		return fmt.Errorf("indices are %s, not i64", t.DType)
+		return badDType("indices are %s, not i64", t.DType)
 	}
 	return nil
 }

@@ -214,7 +214,7 @@ func (r tourist) rounding() {
 	for i := range v {
 		x := float64(v[i])
 		want = append(want, math.Round(x), math.RoundToEven(x)+100*math.Floor(x), math.Trunc(x)+100*math.Ceil(x), x*x+1/x,
-			x/3+math.Sqrt(math.Abs(x))+2*x+1, min(max(x, 0), 1)+math.Copysign(2, x), 7, float64(63-i+100*(i+1)), math.Erf(x), 2*x+4, 4*x+10, math.Pi)
+			x/3+math.Sqrt(math.Abs(x))+2*x+1, min(max(x, 0), 1)+math.Copysign(2, x), 31, float64(63-i+100*(i+1)), math.Erf(x), 2*x+4, 4*x+10, math.Pi)
 	}
 	r.near("rounding", got, want, 1e-6)
 }

@@ -129,8 +129,8 @@ template <class Scores, class T> struct Window {
 		return w;
 	}
 
-	// inUnits is an element of the mask in units of log2e. Where that is beyond the range it is the least power of 2, which
-	// times ln2 and log2e is itself, so that a row of the least float32 is one of equal scores, and not one that sees nothing.
+	// inUnits is an element of the mask in units of log2e, of which all below the least power of 2 count as that: times ln2 and
+	// log2e it is itself, so that a row of the least float32 is one of equal scores, and not one that sees nothing.
 	DEVICE static f32 inUnits(f32 m) {
 		f32 v = m * log2e;
 		return v < -0x1p127f && m != -infinity<f32> ? -0x1p127f : v;

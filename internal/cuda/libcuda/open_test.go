@@ -100,6 +100,9 @@ func TestCompilerBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, path)
+	if compiler, err = filepath.EvalSymlinks(compiler); err != nil { // as the kernel knows it
+		t.Fatal(err)
+	}
 	if maps, err := os.ReadFile("/proc/self/maps"); err != nil || !strings.Contains(string(maps), compiler) {
 		t.Errorf("%s is not open: %v", compiler, err)
 	}
