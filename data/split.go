@@ -14,8 +14,8 @@ import (
 // gradients then add up to those of b.
 func Split[B Batch](b B, n int) iter.Seq[B] {
 	return func(yield func(B) bool) {
-		if b.turn().Env == nil {
-			tensor.Raise("data.Split", "give its Turn an Env, or take a batch of data.Batches", "the batch has no Env")
+		if reflect.ValueOf(b).IsNil() || b.turn().Env == nil {
+			tensor.Raise("data.Split", "give its Turn an Env, or take a batch of data.Batches", "the batch is nil, or has no Env")
 		}
 		src := reflect.ValueOf(b).Elem()
 		rows := rowsOf(src)

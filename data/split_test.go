@@ -71,13 +71,15 @@ func TestSplitOfABatchMadeByHand(t *testing.T) {
 	env := fresh(t)
 	b := &data.Pair{X: env.Ones(3, 2)}
 	b.Hold()()
-	_, err := env.Try(func(*tensor.Env) *tensor.Tensor {
-		for range data.Split(b, 2) {
+	for _, b := range []*data.Pair{b, nil} {
+		_, err := env.Try(func(*tensor.Env) *tensor.Tensor {
+			for range data.Split(b, 2) {
+			}
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "the batch is nil, or has no Env") {
+			t.Error(err)
 		}
-		return nil
-	})
-	if err == nil || !strings.Contains(err.Error(), "the batch has no Env") {
-		t.Error(err)
 	}
 	b.Env = env
 	sum := b.Fraction()
