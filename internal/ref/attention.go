@@ -50,22 +50,11 @@ func (h *heads) scores(r int) []float64 {
 	return out
 }
 
-// weights turns scores into their softmax, or zeros where no key is seen. It does not rest on the log of the sum, which
-// is lost beside scores of great size.
-func weights(scores []float64) []float64 {
-	high, sum := math.Inf(-1), 0.0
-	for _, v := range scores {
-		high = max(high, v)
-	}
+// weights turns scores into exp(score - lse), or zeros where no key is seen.
+func weights(scores []float64, lse float64) []float64 {
 	for j, v := range scores {
-		if scores[j] = 0; !math.IsInf(high, -1) {
-			scores[j] = math.Exp(v - high)
-		}
-		sum += scores[j]
-	}
-	for j := range scores {
-		if sum != 0 {
-			scores[j] /= sum
+		if scores[j] = 0; !math.IsInf(lse, -1) {
+			scores[j] = math.Exp(v - lse)
 		}
 	}
 	return scores
@@ -77,7 +66,12 @@ func attention(c *call) ([]Array, error) {
 	for r := range lse {
 		s := h.scores(r)
 		lse[r] = logSumExp(s)
-		for j, w := range weights(s) {
+		m, sum := shifted(s) // the log of the sum is lost beside scores of great size
+		for j, v := range s {
+			w := 0.0
+			if !math.IsInf(m, -1) {
+				w = math.Exp(v-m) / sum
+			}
 			for i := range h.e {
 				o[r*h.e+i] += w * h.v.Data[(r/h.t*h.s+j)*h.e+i]
 			}
@@ -89,14 +83,14 @@ func attention(c *call) ([]Array, error) {
 // attentionGrad: with p the weights, dv = pᵀ·g, ds = p·(g·vᵀ - Σ g·o), dq = scale·ds·k, dk = scale·dsᵀ·q.
 func attentionGrad(c *call) ([]Array, error) {
 	h := c.heads(1, 6)
-	g, o := c.in[0].Data, c.in[4].Data
+	g, o, lse := c.in[0].Data, c.in[4].Data, c.in[5].Data
 	dq, dk, dv := make([]float64, len(h.q.Data)), make([]float64, len(h.k.Data)), make([]float64, len(h.v.Data))
-	for r := range c.in[5].Data {
+	for r := range lse {
 		var along float64
 		for i := r * h.e; i < (r+1)*h.e; i++ {
 			along += g[i] * o[i]
 		}
-		for j, w := range weights(h.scores(r)) {
+		for j, w := range weights(h.scores(r), lse[r]) {
 			key := r/h.t*h.s + j
 			ds := -along
 			for i := range h.e {
