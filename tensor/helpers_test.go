@@ -3,8 +3,6 @@ package tensor_test
 import (
 	"errors"
 	"math"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -24,26 +22,6 @@ func open(t testing.TB) *tensor.Env {
 		t.Fatal(err)
 	}
 	return env
-}
-
-// alone reports whether a test has its process, and with it Go's heap, for itself. If not, it runs the test in one of its
-// own: what other tests leave in the heap slows the collections that it bounds.
-func alone(t *testing.T) bool {
-	t.Helper()
-	const name = "WARPLINE_TEST_ALONE"
-	if os.Getenv(name) == t.Name() {
-		return true
-	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), name+"="+t.Name())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("in a process of its own: %v\n%s", err, out)
-	}
-	return false
 }
 
 // fails runs f and checks that it raises an error that contains every word.

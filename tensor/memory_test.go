@@ -27,7 +27,7 @@ func liveHeap() int64 {
 // ends a value is the collector. On the CPU and in a plan it is paced by bytes: 8 MiB, or twice the live Go heap. The
 // memory of a simulated GPU is itself in that heap: there the test collects, and bounds what is made in between.
 func TestEvaluationMemory(t *testing.T) {
-	if !alone(t) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
 		return
 	}
 	const blocks, ops = 24, 6

@@ -475,7 +475,7 @@ func TestUnreachableValuesAreReclaimed(t *testing.T) {
 
 // TestSmallValuesAreReclaimed: what is kept of values that are smaller than their records does not put collections off.
 func TestSmallValuesAreReclaimed(t *testing.T) {
-	if !alone(t) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
 		return
 	}
 	env := open(t)

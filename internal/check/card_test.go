@@ -2,8 +2,6 @@ package check
 
 import (
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
@@ -11,24 +9,13 @@ import (
 	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ledger"
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
-
-// beCard, set in the environment, makes TestCard the process that has the card: a process opens its driver once.
-const beCard = "WARPLINE_TEST_CARD"
 
 // TestCard is a dress rehearsal of what is run on a card: each part on cuda:0 through a C library, with a simulated card
 // of the kind behind it whose work takes effect as late as it may.
 func TestCard(t *testing.T) {
-	if os.Getenv(beCard) == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCard$", "-test.v")
-		cmd.Env = append(os.Environ(), beCard+"=1")
-		out, err := cmd.CombinedOutput()
-		switch {
-		case err != nil:
-			t.Errorf("%v\n%s", err, out)
-		case strings.Contains(string(out), "--- SKIP"):
-			t.Skipf("%s", out)
-		}
+	if !testutil.Alone(t) { // a process opens its driver once
 		return
 	}
 	sim, err := simcuda.New(simcuda.Config{Card: "h100-80", LateEffects: true, Seed: 5})

@@ -1,6 +1,6 @@
 // Package testutil holds what tests of several packages share: printed seeds,
-// golden files, closeness of slices, and a writer that fails.
-// It is imported from _test files only.
+// golden files, closeness of slices, a writer that fails, and a process of a
+// test's own.
 package testutil
 
 import (
