@@ -5,11 +5,11 @@
 //
 //	manifest.json           format version, step, loader position, counters, the model's signature
 //	model.safetensors       as SaveModel writes it
-//	optimizer.safetensors   the optimizer's tensors, if there is one
+//	optimizer.safetensors   the optimizer's tensors, if there is one; of further ones optimizer-NAME.safetensors
 //	SHA256SUMS              of the files above, as sha256sum -c reads it
 //
 // Everything is written beside its place and renamed, so a name never stands for half a file, and reading compares
-// checksums first. Values come back behind the handles that are there: an optimizer made before stays right.
+// checksums first. [Open] reads a checkpoint by parts. Values come back behind the handles that are there: an optimizer made before stays right.
 package ckpt
 
 import (

@@ -34,8 +34,10 @@ var codecs = map[dtype.DType]codec{
 		func(b []byte, v int64) { binary.LittleEndian.PutUint64(b, uint64(v)) }),
 	dtype.I32: newCodec(4, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) },
 		func(b []byte, v int32) { binary.LittleEndian.PutUint32(b, uint32(v)) }),
-	dtype.U8:   newCodec(1, func(b []byte) uint8 { return b[0] }, func(b []byte, v uint8) { b[0] = v }),
-	dtype.Bool: newCodec(1, func(b []byte) bool { return b[0] != 0 }, func(b []byte, v bool) { b[0] = truth(v) }),
+	dtype.U8:     newCodec(1, func(b []byte) uint8 { return b[0] }, func(b []byte, v uint8) { b[0] = v }),
+	dtype.F8E4M3: newCodec(1, func(b []byte) dtype.Float8E4M3 { return dtype.Float8E4M3(b[0]) }, func(b []byte, v dtype.Float8E4M3) { b[0] = byte(v) }),
+	dtype.F8E5M2: newCodec(1, func(b []byte) dtype.Float8E5M2 { return dtype.Float8E5M2(b[0]) }, func(b []byte, v dtype.Float8E5M2) { b[0] = byte(v) }),
+	dtype.Bool:   newCodec(1, func(b []byte) bool { return b[0] != 0 }, func(b []byte, v bool) { b[0] = truth(v) }),
 }
 
 // chunk is how many elements are converted at a time.

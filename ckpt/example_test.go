@@ -1,6 +1,7 @@
 package ckpt_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -78,4 +79,35 @@ func ExampleSave() {
 	whole := run(7)
 	fmt.Println(resumed.Weight.Eq(whole.Weight).All())
 	// Output: true  bool[]
+}
+
+// Prediction from a run's checkpoint.
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "run")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	env := tensor.Best()
+	trained := nn.NewLinear(env, 2, 3)
+	opt := optim.NewAdamW(nn.Params(trained), optim.AdamWConfig{})
+	if _, err := ckpt.Save(dir, &ckpt.State{Step: 7, Model: trained, Optimizer: opt, Extra: json.RawMessage(`{"hidden": 3}`)}); err != nil {
+		log.Fatal(err)
+	}
+
+	c, err := ckpt.Open(dir) // the newest checkpoint of a run
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	var about struct{ Hidden int }
+	if err := json.Unmarshal(c.Extra(), &about); err != nil {
+		log.Fatal(err)
+	}
+	model := nn.NewLinear(env, 2, about.Hidden)
+	if err := c.Model(model); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(c.Step(), model.Weight.Shape())
+	// Output: 7 [3 2]
 }

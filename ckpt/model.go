@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -35,9 +38,20 @@ func transposed(model any, s *slot) bool {
 // SaveModel writes a model's parameters and buffers to a safetensors file under PyTorch's names and in its layout. A
 // tied tensor is written once. The file is complete or not there.
 func SaveModel(path string, model any) error {
+	if err := present(model); err != nil {
+		return err
+	}
 	return guarded(func() error {
 		return durable.WriteFile(path, func(w io.Writer) error { return writeModel(w, model) })
 	})
+}
+
+// present refuses a model that is nil.
+func present(model any) error {
+	if v := reflect.ValueOf(model); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return errors.New("the model is nil; give one with parameters")
+	}
+	return nil
 }
 
 func writeModel(w io.Writer, model any) error {
@@ -48,8 +62,9 @@ func writeModel(w io.Writer, model any) error {
 	return safetensors.Write(w, map[string]string{"format": "pt"}, list)
 }
 
-// LoadModel reads a model's parameters and buffers from a safetensors file, by name. The file must have all of them and
-// no others, in the model's shapes; floating-point values are converted to the model's dtype. When the model does not
+// LoadModel reads a model's parameters and buffers from a safetensors file, by name. A folder stands for its
+// model.safetensors, or else for its newest checkpoint. The file must have all of the model's tensors and no others, in
+// the model's shapes; floating-point values are converted to the model's dtype. When the model does not
 // have the names themselves, what published files add to them is understood:
 //
 //   - module. and _orig_mod. in front, of PyTorch's wrappers;
@@ -62,12 +77,84 @@ func writeModel(w io.Writer, model any) error {
 // A model may say more by the methods of [Renamer] and [Transposer]. When LoadModel fails, the model is unchanged unless
 // memory ran out.
 func LoadModel(path string, model any) error {
+	return withModel(path, model, func(f *tensorFile) error { return loadModel(f, model) })
+}
+
+// Left is what was not loaded, and is as it was.
+type Left struct {
+	Missing    []string // tensors of the model that the file does not have
+	Unexpected []string // names in the file that the model does not have
+	Other      []string // tensors of another shape or type, each with the difference
+}
+
+// String is one line, or empty where nothing was left.
+func (l Left) String() string {
+	d := difference{l.Missing, l.Unexpected, l.Other}
+	return d.text()
+}
+
+// LoadFitting is LoadModel for a file of a model that differs, such as one with another head: what fits in name, shape
+// and type is loaded, and what was left is told. It is an error when nothing fits.
+func LoadFitting(path string, model any) (left Left, err error) {
+	err = withModel(path, model, func(f *tensorFile) error {
+		slots := stateOf(model)
+		found, d := pairs(f, model, slots)
+		n := 0
+		for i, s := range slots {
+			if found[i] != nil && len(s.compare(found[i], transposed(model, s))) > 0 {
+				found[i] = nil
+			}
+			if found[i] != nil {
+				n++
+			}
+		}
+		if n == 0 {
+			return &MismatchError{f.path, "nothing of it fits the model: " + d.text()}
+		}
+		left = Left{d.missing, d.unexpected, d.other}
+		return load(slots, found, model)
+	})
+	return left, err
+}
+
+// withModel opens the weights at a path for a model.
+func withModel(path string, model any, use func(f *tensorFile) error) error {
+	if err := present(model); err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		weights := filepath.Join(path, ModelFile)
+		if !isFile(weights) || isFile(filepath.Join(path, sumsFile)) {
+			return withCheckpoint(path, use)
+		}
+		path = weights
+	}
 	f, err := openTensors(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return guarded(func() error { return loadModel(f, model) })
+	return guarded(func() error { return use(f) })
+}
+
+// withCheckpoint opens the weights of a checkpoint, or of the newest one of a run: an older one is not what was meant.
+func withCheckpoint(path string, use func(f *tensorFile) error) error {
+	if !isFile(filepath.Join(path, sumsFile)) {
+		list, err := List(path)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return fmt.Errorf("%s has no %s and no checkpoint", path, ModelFile)
+		}
+		path = list[0]
+	}
+	c, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return guarded(func() error { return use(c.model) })
 }
 
 // tensorFile is a mapped safetensors file.
@@ -120,6 +207,11 @@ func loadModel(f *tensorFile, model any) error {
 	if err != nil {
 		return err
 	}
+	return load(slots, found, model)
+}
+
+// load puts the values of entries behind the slots' handles; one without an entry keeps its own.
+func load(slots []*slot, found []*safetensors.Entry, model any) error {
 	for i, s := range slots {
 		if found[i] == nil {
 			continue
@@ -148,8 +240,16 @@ type difference struct{ missing, unexpected, other []string }
 
 // match finds each slot's entry, nil for those that keep their value, and checks that everything fits.
 func match(f *tensorFile, model any, slots []*slot) ([]*safetensors.Entry, error) {
-	var d difference
-	found := make([]*safetensors.Entry, len(slots))
+	found, d := pairs(f, model, slots)
+	if text := d.text(); text != "" {
+		return nil, &MismatchError{f.path, "does not fit the model: " + text}
+	}
+	return found, nil
+}
+
+// pairs finds each slot's entry, fitting or not, and all that does not fit.
+func pairs(f *tensorFile, model any, slots []*slot) (found []*safetensors.Entry, d difference) {
+	found = make([]*safetensors.Entry, len(slots))
 	name := naming(model, slots)
 	for i := range f.Entries {
 		in := &f.Entries[i]
@@ -171,10 +271,7 @@ func match(f *tensorFile, model any, slots []*slot) ([]*safetensors.Entry, error
 			d.missing = append(d.missing, s.name())
 		}
 	}
-	if text := d.text(); text != "" {
-		return nil, &MismatchError{f.path, "does not fit the model: " + text}
-	}
-	return found, nil
+	return found, d
 }
 
 func same(a, b *safetensors.Entry) bool {

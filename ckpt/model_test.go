@@ -73,6 +73,7 @@ func tensorOf(e *safetensors.Entry, name string) safetensors.Tensor {
 const (
 	gptFile    = "../model/testdata/gpt2/init/model.safetensors"
 	resnetFile = "../model/testdata/resnet/init.safetensors"
+	narrowFile = "../model/testdata/resnet50/init.safetensors"
 )
 
 func newGPT(env *tensor.Env) *model.GPT {
@@ -102,6 +103,7 @@ func TestPublishedLayoutsLoadAndComeBackByteForByte(t *testing.T) {
 	for path, m := range map[string]any{
 		gptFile:    newGPT(env),
 		resnetFile: model.NewResNet(env, model.ResNetConfig{Blocks: [4]int{2, 2, 1, 1}, Planes: 8, Channels: 3, Classes: 10}),
+		narrowFile: model.NewResNet(env, model.ResNetConfig{Blocks: [4]int{1, 2, 1, 1}, Bottleneck: true, Planes: 2, Channels: 3, Classes: 10}),
 	} {
 		if err := ckpt.LoadModel(path, m); err != nil {
 			t.Fatal(err)

@@ -12,11 +12,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/hostmem"
 	"github.com/warpline-ml/warpline/internal/safetensors"
@@ -28,13 +30,50 @@ import (
 // State is a training run at the end of a step. Save writes it; Load and Latest put values behind Model, Optimizer and
 // Scaler, which the program makes before, and fill in the rest.
 type State struct {
-	Step      int             // steps done
-	Loader    data.Position   // where the loader goes on: its Config takes Epoch, Batch as Skip, and Step as Done
-	Draws     uint64          // of the root env: env.Draws() and env.SetDraws
-	Extra     json.RawMessage // what the program adds, such as its configuration; nil for nothing
+	Step   int             // steps done
+	Loader data.Position   // where the loader goes on: its Config takes Epoch, Batch as Skip, and Step as Done
+	Draws  uint64          // of the root env: env.Draws() and env.SetDraws
+	Extra  json.RawMessage // what the program adds, such as its configuration; nil for nothing
+	// Level is the set of instructions that computed a run on the CPU, as WARPLINE_CPU has it; "" of other devices and in older
+	// checkpoints. A resumed run has the bytes of an uninterrupted one on the same level. Save writes that of the process.
+	Level     string
 	Model     any
 	Optimizer optim.Optimizer   // nil: not part of the run
 	Scaler    *optim.LossScaler // likewise
+
+	// Optimizers are further ones of a run that has several, by names of small letters, digits, - and _.
+	Optimizers map[string]optim.Optimizer
+}
+
+// optimizers are all of them; the name of Optimizer is empty.
+func (s *State) optimizers() map[string]optim.Optimizer {
+	all := maps.Clone(s.Optimizers)
+	if s.Optimizer != nil {
+		if all == nil {
+			all = map[string]optim.Optimizer{}
+		}
+		all[""] = s.Optimizer
+	}
+	return all
+}
+
+// optimizerName is what an optimizer may be called: a part of a file's name on any system.
+var optimizerName = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+
+// optimizerPath is the file of the optimizer with that name.
+func optimizerPath(name string) string {
+	if name == "" {
+		return optimizerFile
+	}
+	return "optimizer-" + name + ".safetensors"
+}
+
+// called names an optimizer in errors.
+func called(name string) string {
+	if name == "" {
+		return "optimizer"
+	}
+	return fmt.Sprintf("optimizer %q", name)
 }
 
 // ModelFile is the name of the file of weights in a checkpoint, and by custom in a model's folder.
@@ -57,7 +96,9 @@ type manifest struct {
 	Step      int                    `json:"step"`
 	Loader    data.Position          `json:"loader"`
 	Draws     uint64                 `json:"draws"`
+	Level     string                 `json:"cpu_level,omitempty"`
 	Optimizer *numbers               `json:"optimizer,omitempty"`
+	Others    map[string]numbers     `json:"optimizers,omitempty"` // State.Optimizers
 	Scaler    *optim.LossScalerState `json:"loss_scaler,omitempty"`
 	Model     []signature            `json:"model"`
 	Sizes     map[string]int         `json:"sizes,omitempty"` // bytes of the other files; older checkpoints have none
@@ -87,6 +128,16 @@ func signatures(model any) []signature {
 	return list
 }
 
+// level is that of the CPU if it computes the model.
+func level(model any) string {
+	for _, t := range nn.State(model) {
+		if t.Env().Device().Name() == "cpu" {
+			return cpufeat.Active().String()
+		}
+	}
+	return ""
+}
+
 // Save writes the run as dir/checkpoint-N for its step N, in place of one that is there, and returns the path. On an
 // error nothing is left behind, and what was there stays.
 func Save(dir string, s *State) (path string, err error) { return save(dir, s, createFile) }
@@ -100,6 +151,17 @@ func save(dir string, s *State, c create) (path string, err error) {
 	if s.Step < 0 {
 		return "", fmt.Errorf("checkpoint of step %d; steps count from 0", s.Step)
 	}
+	if err := present(s.Model); err != nil {
+		return "", err
+	}
+	for name, o := range s.Optimizers {
+		if !optimizerName.MatchString(name) {
+			return "", fmt.Errorf("an optimizer is named %q; give it a name of small letters, digits, - and _", name)
+		}
+		if o == nil {
+			return "", fmt.Errorf("optimizer %q is nil", name)
+		}
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
@@ -112,17 +174,27 @@ func save(dir string, s *State, c create) (path string, err error) {
 
 // fill writes the files of a checkpoint.
 func (s *State) fill(w *writer) error {
-	m := manifest{Format: formatName, Version: formatVersion, Step: s.Step, Loader: s.Loader, Draws: s.Draws, Model: signatures(s.Model), Extra: s.Extra}
+	m := manifest{Format: formatName, Version: formatVersion, Step: s.Step, Loader: s.Loader, Draws: s.Draws, Level: level(s.Model), Model: signatures(s.Model), Extra: s.Extra}
 	w.file(ModelFile, func(out io.Writer) error { return writeModel(out, s.Model) })
 	if s.Scaler != nil {
 		state := s.Scaler.State()
 		m.Scaler = &state
 	}
-	if s.Optimizer != nil {
-		m.Optimizer = &numbers{s.Optimizer.LR(), s.Optimizer.Counters()}
-		w.file(optimizerFile, func(out io.Writer) error {
+	all := s.optimizers()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		o := all[name]
+		n := numbers{o.LR(), o.Counters()}
+		if name == "" {
+			m.Optimizer = &n
+		} else {
+			if m.Others == nil {
+				m.Others = map[string]numbers{}
+			}
+			m.Others[name] = n
+		}
+		w.file(optimizerPath(name), func(out io.Writer) error {
 			var list []safetensors.Tensor
-			for name, t := range s.Optimizer.State() {
+			for name, t := range o.State() {
 				list = append(list, entry(name, t, false))
 			}
 			return safetensors.Write(out, nil, list)
@@ -177,22 +249,24 @@ func (n *length) Write(b []byte) (int, error) {
 }
 
 // Load reads the checkpoint in the folder path. A *[CorruptError] says that it is damaged, a *[MismatchError] that it is
-// of another model, optimizer or version; nothing is changed then.
+// of another model, optimizer or version; nothing is changed then. What the system refuses, such as a permission, is its
+// error as it is.
 func Load(path string, s *State) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := open(path)
+	c, err := open(path)
 	if err != nil {
 		return err
 	}
-	defer f.close()
-	return guarded(func() error { return f.restore(s) })
+	defer c.Close()
+	return guarded(func() error { return c.restore(s) })
 }
 
 // Latest reads the newest checkpoint of a folder that is not damaged, and returns its path. Each damaged one that it
 // passed over gives a warning. Without a checkpoint the error is [ErrNone]; when all are damaged, it is the newest's. A
-// checkpoint that does not match ends the search: older ones would be of another run.
+// checkpoint that does not match ends the search: older ones would be of another run. So does one that the system does
+// not let be read, which may be whole.
 func Latest(dir string, s *State) (path string, warnings []error, err error) {
 	paths, err := List(dir)
 	if err != nil {
@@ -227,8 +301,7 @@ func List(dir string) ([]string, error) {
 	}
 	var steps []int
 	for _, e := range entries {
-		digits, ok := strings.CutPrefix(e.Name(), folderPrefix)
-		if n, err := strconv.Atoi(digits); ok && err == nil && n >= 0 && strconv.Itoa(n) == digits {
+		if n, ok := stepOf(e.Name()); ok {
 			steps = append(steps, n)
 		}
 	}
@@ -239,6 +312,13 @@ func List(dir string) ([]string, error) {
 		paths[i] = filepath.Join(dir, folderPrefix+strconv.Itoa(n))
 	}
 	return paths, nil
+}
+
+// stepOf is N of the folder name checkpoint-N.
+func stepOf(name string) (n int, ok bool) {
+	digits, ok := strings.CutPrefix(name, folderPrefix)
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil && n >= 0 && strconv.Itoa(n) == digits
 }
 
 // Prune removes all but the newest keep checkpoints of a folder.
@@ -255,51 +335,48 @@ func Prune(dir string, keep int) error {
 	return nil
 }
 
-// folder is an open checkpoint whose checksums are right.
-type folder struct {
-	path     string
-	manifest manifest
-	model    *tensorFile
-	optim    *tensorFile // nil without an optimizer
-}
-
-func open(path string) (*folder, error) {
-	f := &folder{path: path}
-	if err := f.open(); err != nil {
-		f.close()
-		var other *MismatchError
-		if errors.As(err, &other) {
-			return nil, err
-		}
-		return nil, &CorruptError{path, err}
-	}
-	return f, nil
-}
-
-func (f *folder) open() error {
-	sums, err := readSums(filepath.Join(f.path, sumsFile))
+func (c *Checkpoint) open() error {
+	sums, err := readSums(filepath.Join(c.path, sumsFile))
 	if err != nil {
 		return err
 	}
-	raw, err := f.checked(manifestFile, sums)
+	raw, err := c.checked(manifestFile, sums)
 	if err != nil {
 		return err
 	}
 	defer raw.Close()
-	if err := json.Unmarshal(raw.Bytes(), &f.manifest); err != nil {
+	if err := json.Unmarshal(raw.Bytes(), &c.manifest); err != nil {
 		return fmt.Errorf("%s: %w", manifestFile, err)
 	}
-	if m := &f.manifest; m.Format != formatName || m.Version != formatVersion {
-		return &MismatchError{f.path, fmt.Sprintf("format %q version %d; this program reads %q version %d", m.Format, m.Version, formatName, formatVersion)}
+	if m := &c.manifest; m.Format != formatName || m.Version != formatVersion {
+		return &MismatchError{c.path, fmt.Sprintf("format %q version %d; this program reads %q version %d", m.Format, m.Version, formatName, formatVersion)}
 	}
-	if err := f.manifest.plausible(); err != nil {
+	if err := c.manifest.plausible(); err != nil {
 		return fmt.Errorf("%s: %w", manifestFile, err)
 	}
-	if f.model, err = f.tensors(ModelFile, sums); err != nil || f.manifest.Optimizer == nil {
+	if c.model, err = c.tensors(ModelFile, sums); err != nil {
 		return err
 	}
-	f.optim, err = f.tensors(optimizerFile, sums)
-	return err
+	for name := range c.manifest.optimizers() {
+		f, err := c.tensors(optimizerPath(name), sums)
+		if err != nil {
+			return err
+		}
+		c.optim[name] = f
+	}
+	return nil
+}
+
+// optimizers are the numbers of all of them; the name of State.Optimizer's is empty.
+func (m *manifest) optimizers() map[string]numbers {
+	all := maps.Clone(m.Others)
+	if m.Optimizer != nil {
+		if all == nil {
+			all = map[string]numbers{}
+		}
+		all[""] = *m.Optimizer
+	}
+	return all
 }
 
 // most bounds counts of steps, epochs and batches: no run comes near, and sums of two stay integers.
@@ -308,9 +385,14 @@ const most = 1 << 48
 // plausible refuses counts and scales that no run has.
 func (m *manifest) plausible() error {
 	counts := map[string]int{"step": m.Step, "epoch": m.Loader.Epoch, "batch": m.Loader.Batch}
-	if m.Optimizer != nil {
-		for name, n := range m.Optimizer.Counters {
-			counts["counter "+name] = n
+	for name := range m.Others {
+		if !optimizerName.MatchString(name) {
+			return fmt.Errorf("an optimizer is named %q", name)
+		}
+	}
+	for of, o := range m.optimizers() {
+		for name, n := range o.Counters {
+			counts["counter "+strings.TrimSpace(of+" "+name)] = n
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -325,8 +407,8 @@ func (m *manifest) plausible() error {
 }
 
 // tensors opens a safetensors file and compares its checksum.
-func (f *folder) tensors(name string, sums map[string]string) (*tensorFile, error) {
-	data, err := f.checked(name, sums)
+func (c *Checkpoint) tensors(name string, sums map[string]string) (*tensorFile, error) {
+	data, err := c.checked(name, sums)
 	if err != nil {
 		return nil, err
 	}
@@ -335,23 +417,23 @@ func (f *folder) tensors(name string, sums map[string]string) (*tensorFile, erro
 		data.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &tensorFile{parsed, filepath.Join(f.path, name), data}, nil
+	return &tensorFile{parsed, filepath.Join(c.path, name), data}, nil
 }
 
 // checked maps a file and compares its checksum.
-func (f *folder) checked(name string, sums map[string]string) (*hostmem.File, error) {
+func (c *Checkpoint) checked(name string, sums map[string]string) (*hostmem.File, error) {
 	want, ok := sums[name]
 	if !ok {
 		return nil, fmt.Errorf("%s has no line for %s", sumsFile, name)
 	}
-	file, err := hostmem.MapFile(filepath.Join(f.path, name))
+	file, err := hostmem.MapFile(filepath.Join(c.path, name))
 	if err != nil {
 		return nil, err
 	}
 	if sumOf(file.Bytes()) != want {
 		n := len(file.Bytes())
 		file.Close()
-		if want := f.manifest.Sizes[name]; want > 0 && want != n {
+		if want := c.manifest.Sizes[name]; want > 0 && want != n {
 			return nil, fmt.Errorf("%s has %d bytes of %d and does not match its checksum", name, n, want)
 		}
 		return nil, fmt.Errorf("%s (%d bytes) does not match its checksum", name, n)
@@ -388,27 +470,16 @@ func readSums(path string) (map[string]string, error) {
 	return sums, nil
 }
 
-func (f *folder) close() {
-	for _, t := range []*tensorFile{f.model, f.optim} {
-		if t != nil {
-			t.Close()
-		}
-	}
-}
-
 // restore fills s. What can be wrong is checked before anything is changed.
-func (f *folder) restore(s *State) error {
-	m := &f.manifest
-	if err := f.fits(s); err != nil {
+func (c *Checkpoint) restore(s *State) error {
+	m := &c.manifest
+	if err := c.fits(s); err != nil {
 		return err
 	}
-	if s.Optimizer != nil {
-		if err := f.restoreOptimizer(s.Optimizer); err != nil {
-			return &MismatchError{f.path, err.Error()}
-		}
-		s.Optimizer.SetLR(m.Optimizer.LR)
+	if err := c.restoreOptimizers(s.optimizers()); err != nil {
+		return err
 	}
-	if err := loadModel(f.model, s.Model); err != nil {
+	if err := loadModel(c.model, s.Model); err != nil {
 		return err
 	}
 	if s.Scaler != nil {
@@ -416,26 +487,29 @@ func (f *folder) restore(s *State) error {
 			return err
 		}
 	}
-	s.Step, s.Loader, s.Draws, s.Extra = m.Step, m.Loader, m.Draws, m.Extra
+	s.Step, s.Loader, s.Draws, s.Level, s.Extra = m.Step, m.Loader, m.Draws, m.Level, m.Extra
 	return nil
 }
 
 // fits compares the checkpoint with the program's model and optimizer.
-func (f *folder) fits(s *State) error {
-	there, here := f.manifest.Model, signatures(s.Model)
+func (c *Checkpoint) fits(s *State) error {
+	there, here := c.manifest.Model, signatures(s.Model)
 	for i := range max(len(there), len(here)) {
 		a, b := at(there, i), at(here, i)
 		if a != b {
-			return &MismatchError{f.path, fmt.Sprintf("the checkpoint is of another model: it has %s where the model has %s", a, b)}
+			return &MismatchError{c.path, fmt.Sprintf("the checkpoint is of another model: it has %s where the model has %s", a, b)}
 		}
 	}
-	if (f.manifest.Optimizer == nil) != (s.Optimizer == nil) {
-		return &MismatchError{f.path, "one of checkpoint and program has an optimizer, the other has none"}
+	if (c.manifest.Optimizer == nil) != (s.Optimizer == nil) {
+		return &MismatchError{c.path, "one of checkpoint and program has an optimizer, the other has none; Open reads parts of a checkpoint"}
 	}
-	if (f.manifest.Scaler == nil) != (s.Scaler == nil) {
-		return &MismatchError{f.path, "one of checkpoint and program has a loss scaler, the other has none"}
+	if a, b := slices.Sorted(maps.Keys(c.manifest.Others)), slices.Sorted(maps.Keys(s.Optimizers)); !slices.Equal(a, b) {
+		return &MismatchError{c.path, fmt.Sprintf("the checkpoint has the optimizers %q, the program %q", a, b)}
 	}
-	_, err := match(f.model, s.Model, stateOf(s.Model))
+	if (c.manifest.Scaler == nil) != (s.Scaler == nil) {
+		return &MismatchError{c.path, "one of checkpoint and program has a loss scaler, the other has none"}
+	}
+	_, err := match(c.model, s.Model, stateOf(s.Model))
 	return err
 }
 
@@ -446,7 +520,32 @@ func at(list []signature, i int) string {
 	return "nothing more"
 }
 
-func (f *folder) restoreOptimizer(o optim.Optimizer) error {
+// restoreOptimizers puts values behind all of them, or changes none.
+func (c *Checkpoint) restoreOptimizers(all map[string]optim.Optimizer) error {
+	var undo []func()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		o := all[name]
+		tensors, counters, lr := maps.Collect(o.State()), o.Counters(), o.LR()
+		if err := c.restoreOptimizer(name, o); err != nil {
+			for _, f := range undo {
+				f()
+			}
+			return err
+		}
+		undo = append(undo, func() {
+			if err := o.Load(tensors, counters); err == nil {
+				o.SetLR(lr)
+			}
+		})
+	}
+	return nil
+}
+
+func (c *Checkpoint) restoreOptimizer(name string, o optim.Optimizer) error {
+	n, ok := c.manifest.optimizers()[name]
+	if !ok {
+		return &MismatchError{c.path, "the checkpoint has no " + called(name)}
+	}
 	host, err := tensor.Open("cpu")
 	if err != nil {
 		return err
@@ -454,13 +553,17 @@ func (f *folder) restoreOptimizer(o optim.Optimizer) error {
 	e, turn := host.Scope()
 	defer turn.End()
 	tensors := map[string]*tensor.Tensor{}
-	for i := range f.optim.Entries {
-		in := &f.optim.Entries[i]
+	for i := range c.optim[name].Entries {
+		in := &c.optim[name].Entries[i]
 		t, err := readAs(e, in)
 		if err != nil {
-			return err
+			return &MismatchError{c.path, fmt.Sprintf("%s: %v", called(name), err)}
 		}
 		tensors[in.Name] = t
 	}
-	return o.Load(tensors, f.manifest.Optimizer.Counters)
+	if err := o.Load(tensors, n.Counters); err != nil {
+		return &MismatchError{c.path, fmt.Sprintf("%s: %v", called(name), err)}
+	}
+	o.SetLR(n.LR)
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/hostmem"
 	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/nn"
@@ -85,6 +86,24 @@ func save1(t *testing.T, dir string, r *run) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestLevel: a checkpoint of the CPU says which level computed it, one of another device nothing.
+func TestLevel(t *testing.T) {
+	for _, l := range cpufeat.Levels() {
+		restore := cpufeat.Set(l)
+		r, dir := newRun(t, 5), t.TempDir()
+		save1(t, dir, r)
+		restore()
+		want := l.String()
+		if r.env.Device().Name() != "cpu" {
+			want = ""
+		}
+		again := newRun(t, 5)
+		if again.resume(t, dir); again.Level != want {
+			t.Errorf("saved on %v, the checkpoint says %q", l, again.Level)
+		}
+	}
 }
 
 func TestResumedRunEqualsTheUninterrupted(t *testing.T) {
@@ -502,6 +521,7 @@ func TestUnwritableFolder(t *testing.T) {
 
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":"warpline-checkpoint","version":1,"step":1,"model":[{"name":"a","dtype":"f32","shape":[1]}]}`), []byte("x"))
+	f.Add([]byte(`{"format":"warpline-checkpoint","version":1,"model":[],"optimizers":{"../a":{"lr":1,"counters":{"steps":-1}},"b":{}}}`), []byte("x"))
 	f.Fuzz(func(t *testing.T, manifest, sums []byte) {
 		dir := t.TempDir()
 		for name, b := range map[string][]byte{manifestFile: manifest, ModelFile: {}, sumsFile: append([]byte(sumOf(manifest)+"  manifest.json\n"+sumOf(nil)+"  model.safetensors\n"), sums...)} {

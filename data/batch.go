@@ -4,13 +4,14 @@
 //		…
 //	}
 //
-// A data set is a [Source] of samples. Workers prepare the rows of the batches ahead in host memory, in order; the
-// tensors are made when a batch is handed out, one upload for each field. What a batch holds, and what is drawn for it,
+// A data set is a [Source] of samples. Workers prepare the rows of the batches ahead, in order, in memory that the device
+// copies from; the tensors are made when a batch is handed out, one upload for each field. What a batch holds, and what is drawn for it,
 // depends on the env's random path, the loader's name, the epoch and the batch only: not on workers or timing.
 package data
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"sync"
 
@@ -97,4 +98,9 @@ func fieldsOf(t reflect.Type) *tensorFields {
 	}
 	layouts.Store(t, l)
 	return l
+}
+
+// String tells where the loader is after this batch, and the batch's size.
+func (t *Turn) String() string {
+	return fmt.Sprintf("batch of %d, then epoch %d, batch %d", t.size, t.at.Epoch, t.at.Batch)
 }

@@ -545,3 +545,34 @@ func TestNullDevice(t *testing.T) {
 		}
 	}
 }
+
+// TestStagedBatches: batches that workers have staged for a device hold what those on the CPU do, also where an epoch ends with
+// fewer rows, and a loop that ends early gives back what nobody has taken.
+func TestStagedBatches(t *testing.T) {
+	sim, err := tensor.Fresh("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := data.Config{Size: 4, Shuffle: true, Steps: 6}
+	batches := func(env *tensor.Env, workers, most int) (out [][]float64) {
+		c.Workers = workers
+		for b, err := range data.Batches(env, counted(11), c) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out = append(out, b.X.Floats(), b.Y.Floats()); len(out) == 2*most {
+				break
+			}
+		}
+		return out
+	}
+	want := batches(fresh(t), -1, -1)
+	for _, workers := range []int{-1, 1, 3} {
+		if got := batches(sim, workers, -1); !reflect.DeepEqual(got, want) {
+			t.Errorf("%d workers: %v, want %v", workers, got, want)
+		}
+		if got := batches(sim, workers, 2); !reflect.DeepEqual(got, want[:4]) {
+			t.Errorf("%d workers, the first two: %v, want %v", workers, got, want[:4])
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/internal/rng"
+	"github.com/warpline-ml/warpline/tensor"
 )
 
 // SampleError says which sample of which batch could not be read.
@@ -66,9 +67,20 @@ func (s *slot[B]) fill(src Source[B]) {
 	}
 }
 
+// stage brings the slot's rows on their way to env's device.
+func (s *slot[B]) stage(env *tensor.Env) {
+	if s.err != nil {
+		return
+	}
+	for _, c := range s.columns {
+		c.stage(env, len(s.samples))
+	}
+}
+
 // feed prepares batches in a ring of slots: slot i mod len(ring) holds batch i, so the ring is both the order and the
 // bound of the look-ahead. Without workers a batch is read when it is waited for.
 type feed[B any] struct {
+	env     *tensor.Env // whose device the batches are for
 	src     Source[B]
 	ring    []*slot[B]
 	at      int
@@ -77,8 +89,8 @@ type feed[B any] struct {
 	workers sync.WaitGroup
 }
 
-func newFeed[B any](src Source[B], fields []Field, rows, workers, slots int) *feed[B] {
-	f := &feed[B]{src: src}
+func newFeed[B any](env *tensor.Env, src Source[B], fields []Field, rows, workers, slots int) *feed[B] {
+	f := &feed[B]{env: env, src: src}
 	for range slots {
 		s := &slot[B]{done: make(chan struct{}, 1)}
 		for _, field := range fields {
@@ -99,6 +111,7 @@ func (f *feed[B]) work() {
 	for s := range f.jobs {
 		if !f.closing.Load() {
 			s.fill(f.src)
+			s.stage(f.env)
 		}
 		s.done <- struct{}{}
 	}
@@ -141,5 +154,10 @@ func (f *feed[B]) stop() {
 	if f.jobs != nil {
 		close(f.jobs)
 		f.workers.Wait()
+	}
+	for _, s := range f.ring {
+		for _, c := range s.columns {
+			c.drop()
+		}
 	}
 }

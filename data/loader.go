@@ -61,7 +61,7 @@ func newLoader[B any, P pointer[B]](env *tensor.Env, src Source[B], c Config) (*
 		return nil, err
 	}
 	workers := c.workers(inMemory(src))
-	l.feed = newFeed(src, fields, rows, workers, max(1, min(workers*c.ahead(), l.plan.left)))
+	l.feed = newFeed(env, src, fields, rows, workers, max(1, min(workers*c.ahead(), l.plan.left)))
 	return l, nil
 }
 

@@ -40,3 +40,4 @@ func (p *pictures) Fill(_ *Pair, row Row, i int) error {
 	Values[int64](row, 1)[0] = p.labels[i]
 	return nil
 }
+func (p *pictures) String() string { return describe("pictures", len(p.labels), p.Fields()) }

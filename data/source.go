@@ -58,7 +58,9 @@ const rowPath = 1 << 34
 type column interface {
 	field() Field
 	clear(rows int)
+	stage(env *tensor.Env, rows int) // copies the rows to where env's device uploads from, on a worker
 	upload(env *tensor.Env, rows int) *tensor.Tensor
+	drop() // gives back what is staged and was not uploaded
 }
 
 type columnOf[T dtype.Element] struct {
@@ -66,14 +68,32 @@ type columnOf[T dtype.Element] struct {
 	data  []T
 	width int // elements of a row
 	shape []int
+	ahead *tensor.Staged // nil: upload copies
 }
 
 func (c *columnOf[T]) field() Field   { return c.f }
 func (c *columnOf[T]) clear(rows int) { clear(c.data[:rows*c.width]) }
 
+func (c *columnOf[T]) stage(env *tensor.Env, rows int) {
+	c.shape[0] = rows
+	c.ahead = tensor.Stage(env, c.data[:rows*c.width], c.shape...)
+}
+
 func (c *columnOf[T]) upload(env *tensor.Env, rows int) *tensor.Tensor {
+	if c.ahead != nil {
+		t := c.ahead.In(env)
+		c.ahead = nil
+		return t
+	}
 	c.shape[0] = rows
 	return tensor.From(env, c.data[:rows*c.width], c.shape...)
+}
+
+func (c *columnOf[T]) drop() {
+	if c.ahead != nil {
+		c.ahead.Drop()
+		c.ahead = nil
+	}
 }
 
 func newColumnOf[T dtype.Element](f Field, rows int) column {
@@ -97,8 +117,14 @@ func newColumn(f Field, rows int) column {
 		return newColumnOf[int32](f, rows)
 	case dtype.U8:
 		return newColumnOf[uint8](f, rows)
+	case dtype.Bool:
+		return newColumnOf[bool](f, rows)
+	case dtype.F8E4M3:
+		return newColumnOf[dtype.Float8E4M3](f, rows)
+	case dtype.F8E5M2:
+		return newColumnOf[dtype.Float8E5M2](f, rows)
 	}
-	return newColumnOf[bool](f, rows)
+	panic("data: a field of dtype " + f.DType.String())
 }
 
 // inMemory tells whether a source says that it is.
@@ -189,3 +215,20 @@ func (m *mapped[B]) Fill(b *B, row Row, i int) error {
 	}
 	return m.change(b, row)
 }
+
+// String tells which row of a batch this is.
+func (r Row) String() string { return fmt.Sprint("row ", r.at) }
+
+// describe is a source without its samples.
+func describe(what string, n int, fields []Field) string {
+	for _, f := range fields {
+		what += fmt.Sprintf(" %s%v", f.DType, f.Shape)
+	}
+	return fmt.Sprintf("%s, %d samples", what, n)
+}
+
+func (m *memory[X, Y]) String() string { return describe("in memory", m.n, m.fields) }
+func (s *subset[B]) String() string {
+	return fmt.Sprintf("samples %d to %d of (%v)", s.lo, s.hi-1, s.Source)
+}
+func (m *mapped[B]) String() string { return fmt.Sprintf("(%v), changed", m.Source) }

@@ -8,7 +8,8 @@ import (
 // Convert converts the elements of src into dst, as many as both have, and
 // returns their number.
 //
-//   - To a floating-point type: rounded to nearest, ties to even, once.
+//   - To a floating-point type: rounded to nearest, ties to even, once; what rounds
+//     beyond the range is infinite, in F8E4M3, which has no infinity, 448, as PyTorch.
 //   - Floating point to I64 or I32: truncated towards zero; beyond the range the
 //     nearest limit, NaN gives 0, on every machine.
 //   - Floating point to U8: truncated to I64 as above, then the low 8 bits, as PyTorch.
@@ -53,6 +54,10 @@ func lengthOf(x any) int {
 		return len(x)
 	case []bool:
 		return len(x)
+	case []Float8E4M3:
+		return len(x)
+	case []Float8E5M2:
+		return len(x)
 	}
 	return -1
 }
@@ -76,6 +81,10 @@ func convert(dst, src any) {
 		fromInt(dst, s)
 	case []bool:
 		fromBool(dst, s)
+	case []Float8E4M3:
+		fromHalf(dst, s)
+	case []Float8E5M2:
+		fromHalf(dst, s)
 	}
 }
 
@@ -83,8 +92,9 @@ type float interface{ float32 | float64 }
 
 type integer interface{ int64 | int32 | uint8 }
 
+// half is a type that is stored narrower than it is computed in.
 type half interface {
-	Float16 | BFloat16
+	Float16 | BFloat16 | Float8E4M3 | Float8E5M2
 	Float32() float32
 }
 
@@ -107,6 +117,10 @@ func fromFloat[S float](dst any, src []S) {
 		apply(d, src, func(v S) uint8 { return uint8(saturate64(float64(v))) })
 	case []bool:
 		apply(d, src, func(v S) bool { return v != 0 })
+	case []Float8E4M3:
+		apply(d, src, func(v S) Float8E4M3 { return F8E4M3FromFloat64(float64(v)) })
+	case []Float8E5M2:
+		apply(d, src, func(v S) Float8E5M2 { return F8E5M2FromFloat64(float64(v)) })
 	}
 }
 
@@ -131,6 +145,10 @@ func fromHalf[S half](dst any, src []S) {
 		apply(d, src, func(v S) uint8 { return uint8(saturate64(float64(v.Float32()))) })
 	case []bool:
 		apply(d, src, func(v S) bool { return v.Float32() != 0 })
+	case []Float8E4M3:
+		apply(d, src, func(v S) Float8E4M3 { return F8E4M3FromFloat32(v.Float32()) })
+	case []Float8E5M2:
+		apply(d, src, func(v S) Float8E5M2 { return F8E5M2FromFloat32(v.Float32()) })
 	}
 }
 
@@ -152,6 +170,10 @@ func fromInt[S integer](dst any, src []S) {
 		cast(d, src)
 	case []bool:
 		apply(d, src, func(v S) bool { return v != 0 })
+	case []Float8E4M3:
+		apply(d, src, func(v S) Float8E4M3 { return F8E4M3FromFloat64(roundToOdd(int64(v))) })
+	case []Float8E5M2:
+		apply(d, src, func(v S) Float8E5M2 { return F8E5M2FromFloat64(roundToOdd(int64(v))) })
 	}
 }
 
@@ -173,6 +195,10 @@ func fromBool(dst any, src []bool) {
 		number(d, src, 1)
 	case []bool:
 		copy(d, src)
+	case []Float8E4M3:
+		number(d, src, 0x38)
+	case []Float8E5M2:
+		number(d, src, 0x3c)
 	}
 }
 
@@ -190,7 +216,7 @@ func apply[D, S any](dst []D, src []S, f func(S) D) {
 }
 
 // number writes one where src is true and zero elsewhere.
-func number[D float | integer | Float16 | BFloat16](dst []D, src []bool, one D) {
+func number[D float | integer | Float16 | BFloat16 | Float8E4M3 | Float8E5M2](dst []D, src []bool, one D) {
 	for i, v := range src {
 		dst[i] = 0
 		if v {
@@ -235,6 +261,14 @@ func widen(dst []float32, src any) {
 			dst[i] = v.Float32()
 		}
 	case []BFloat16:
+		for i, v := range s {
+			dst[i] = v.Float32()
+		}
+	case []Float8E4M3:
+		for i, v := range s {
+			dst[i] = v.Float32()
+		}
+	case []Float8E5M2:
 		for i, v := range s {
 			dst[i] = v.Float32()
 		}

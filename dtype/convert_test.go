@@ -20,6 +20,16 @@ var sources = []any{
 	[]int32{0, 1, -1, 255, 256, 65520, 1<<24 + 1, math.MaxInt32, math.MinInt32},
 	[]uint8{0, 1, 2, 127, 128, 255},
 	[]bool{false, true},
+	patterns[Float8E4M3](),
+	patterns[Float8E5M2](),
+}
+
+// patterns are all values of an 8-bit type.
+func patterns[T Float8E4M3 | Float8E5M2]() (all []T) {
+	for i := range 256 {
+		all = append(all, T(i))
+	}
+	return all
 }
 
 // exact is the value of one element: a NaN, an infinity or a rational number.
@@ -40,6 +50,10 @@ func exactOf(v any) exact {
 		f = formats[0].value(uint16(v))
 	case BFloat16:
 		f = formats[1].value(uint16(v))
+	case Float8E4M3:
+		f = v.Float64()
+	case Float8E5M2:
+		f = v.Float64()
 	case int64:
 		return exact{number: new(big.Float).SetInt64(v)}
 	case int32:
@@ -119,6 +133,10 @@ func want(v any, d DType) any {
 		return x.rounded(formats[0])
 	case BF16:
 		return x.rounded(formats[1])
+	case F8E4M3:
+		return x.rounded8(d, true)
+	case F8E5M2:
+		return x.rounded8(d, false)
 	case I64:
 		return x.truncated(math.MinInt64, math.MaxInt64)
 	case I32:
@@ -139,6 +157,10 @@ func same(got, want any) bool {
 		return same(formats[0].value(uint16(g)), want)
 	case BFloat16:
 		return same(formats[1].value(uint16(g)), want)
+	case Float8E4M3:
+		return same(g.Float64(), want)
+	case Float8E5M2:
+		return same(g.Float64(), want)
 	case float32:
 		w := want.(float32)
 		return math.Float32bits(g) == math.Float32bits(w) || g != g && w != w
@@ -173,6 +195,12 @@ func convertFrom(t *testing.T, src any) {
 		convertToAll(t, s)
 	case []bool:
 		convertToAll(t, s)
+	case []Float8E4M3:
+		convertToAll(t, s)
+	case []Float8E5M2:
+		convertToAll(t, s)
+	default:
+		t.Errorf("no test of %T", src)
 	}
 }
 
@@ -185,6 +213,8 @@ func convertToAll[S Element](t *testing.T, src []S) {
 	checkPair[int32](t, src)
 	checkPair[uint8](t, src)
 	checkPair[bool](t, src)
+	checkPair[Float8E4M3](t, src)
+	checkPair[Float8E5M2](t, src)
 }
 
 func checkPair[D, S Element](t *testing.T, src []S) {
@@ -196,12 +226,30 @@ func checkPair[D, S Element](t *testing.T, src []S) {
 	if err := ConvertSlices(again, src); err != nil {
 		t.Error(err)
 	}
+	from, to := Of[S](), Of[D]()
 	for i, v := range src {
-		w := want(v, Of[D]())
+		w := want(v, to)
+		if one := []S{v}; from != I64 {
+			var wide [1]float64
+			Convert(wide[:], one)
+			var back [1]D
+			Convert(back[:], wide[:])
+			bits := to.Encode(wide[0])
+			if to.Encode(to.Decode(bits)) != bits && wide[0] == wide[0] && to.Decode(bits) == to.Decode(bits) || !same(asFloat(back[0]), to.Decode(bits)) {
+				t.Errorf("%v %v to %v: the bits %#x", from, v, to, bits)
+			}
+		}
 		if !same(dst[i], w) || !same(again[i], w) {
 			t.Errorf("%v %v to %v: got %v and %v, want %v", Of[S](), v, Of[D](), dst[i], again[i], w)
 		}
 	}
+}
+
+// asFloat is an element as Convert widens it.
+func asFloat[T Element](v T) float64 {
+	var wide [1]float64
+	Convert(wide[:], []T{v})
+	return wide[0]
 }
 
 func TestConvertShorter(t *testing.T) {

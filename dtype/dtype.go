@@ -1,8 +1,9 @@
 // Package dtype names the element types of tensors, states their facts and
 // converts between them.
 //
-// Eight types exist. Six have a Go type of their own; [Float16] and [BFloat16]
-// are stored as 16-bit patterns and widened for arithmetic.
+// A type is a row of a table. Six have a Go type of their own; [Float16] and [BFloat16]
+// are stored as 16-bit patterns and widened for arithmetic; [Float8E4M3] and [Float8E5M2]
+// are for storage alone: there is no arithmetic on them, they are converted to and from.
 //
 // Conversions round to nearest, ties to even, and round once: a float64 or an
 // int64 goes to a 16-bit type directly, never by way of float32.
@@ -27,12 +28,20 @@ const (
 	I32           // signed 32-bit integer
 	U8            // unsigned 8-bit integer
 	Bool          // one byte, 0 or 1
+	F8E4M3        // 8 bits, most of them mantissa: storage
+	F8E5M2        // 8 bits, most of them exponent: storage
 
 	count
 )
 
 // All returns the valid element types in the order of their constants.
-func All() []DType { return []DType{F32, F64, F16, BF16, I64, I32, U8, Bool} }
+func All() []DType {
+	all := make([]DType, 0, count)
+	for d := Invalid + 1; d < count; d++ {
+		all = append(all, d)
+	}
+	return all
+}
 
 // facts are the properties of one type that depend on nothing else.
 type facts struct {
@@ -45,19 +54,25 @@ type facts struct {
 	mantissa    int // explicitly stored bits
 	integer     bool
 	signed      bool
+	infinite    bool  // it has infinities
+	wide        DType // what it is computed in, where that is another type
+	storage     bool  // no arithmetic
 	max         float64
 }
 
 var table = [count]facts{
 	Invalid: {name: "invalid"},
-	F32:     {name: "f32", safetensors: "F32", torch: "float32", numpy: "<f4", size: 4, exponent: 8, mantissa: 23, signed: true, max: math.MaxFloat32},
-	F64:     {name: "f64", safetensors: "F64", torch: "float64", numpy: "<f8", size: 8, exponent: 11, mantissa: 52, signed: true, max: math.MaxFloat64},
-	F16:     {name: "f16", safetensors: "F16", torch: "float16", numpy: "<f2", size: 2, exponent: 5, mantissa: 10, signed: true, max: 65504},
-	BF16:    {name: "bf16", safetensors: "BF16", torch: "bfloat16", size: 2, exponent: 8, mantissa: 7, signed: true, max: 0x1.fep127},
+	F32:     {name: "f32", safetensors: "F32", torch: "float32", numpy: "<f4", size: 4, exponent: 8, mantissa: 23, signed: true, infinite: true, max: math.MaxFloat32},
+	F64:     {name: "f64", safetensors: "F64", torch: "float64", numpy: "<f8", size: 8, exponent: 11, mantissa: 52, signed: true, infinite: true, max: math.MaxFloat64},
+	F16:     {name: "f16", safetensors: "F16", torch: "float16", numpy: "<f2", size: 2, exponent: 5, mantissa: 10, signed: true, infinite: true, wide: F32, max: 65504},
+	BF16:    {name: "bf16", safetensors: "BF16", torch: "bfloat16", size: 2, exponent: 8, mantissa: 7, signed: true, infinite: true, wide: F32, max: 0x1.fep127},
 	I64:     {name: "i64", safetensors: "I64", torch: "int64", numpy: "<i8", size: 8, integer: true, signed: true, max: math.MaxInt64},
 	I32:     {name: "i32", safetensors: "I32", torch: "int32", numpy: "<i4", size: 4, integer: true, signed: true, max: math.MaxInt32},
 	U8:      {name: "u8", safetensors: "U8", torch: "uint8", numpy: "|u1", size: 1, integer: true, max: math.MaxUint8},
 	Bool:    {name: "bool", safetensors: "BOOL", torch: "bool", numpy: "|b1", size: 1, max: 1},
+
+	F8E4M3: {name: "f8e4m3", safetensors: "F8_E4M3", torch: "float8_e4m3fn", size: 1, exponent: 4, mantissa: 3, signed: true, wide: F32, storage: true, max: 448},
+	F8E5M2: {name: "f8e5m2", safetensors: "F8_E5M2", torch: "float8_e5m2", size: 1, exponent: 5, mantissa: 2, signed: true, infinite: true, wide: F32, storage: true, max: 57344},
 }
 
 // facts returns d's row, and Invalid's for a value that is no constant.
@@ -93,6 +108,18 @@ func (d DType) IsInt() bool { return d.facts().integer }
 
 // IsSigned reports whether d holds negative values.
 func (d DType) IsSigned() bool { return d.facts().signed }
+
+// IsStorage reports whether d is only stored: there is no arithmetic on it.
+func (d DType) IsStorage() bool { return d.facts().storage }
+
+// Wide returns the type that d's arithmetic, statistics and losses are done in: F32
+// for the narrower floating-point types, else d itself.
+func (d DType) Wide() DType {
+	if w := d.facts().wide; w != Invalid {
+		return w
+	}
+	return d
+}
 
 // ExponentBits returns the width of a floating-point type's exponent, 0 for others.
 func (d DType) ExponentBits() int { return d.facts().exponent }
@@ -141,7 +168,7 @@ func (d DType) SmallestSubnormal() float64 { return d.SmallestNormal() * d.Epsil
 
 // Element is a Go type that can be a tensor's element.
 type Element interface {
-	float32 | float64 | Float16 | BFloat16 | int64 | int32 | uint8 | bool
+	float32 | float64 | Float16 | BFloat16 | int64 | int32 | uint8 | bool | Float8E4M3 | Float8E5M2
 }
 
 // Of returns the element type that T stores.
@@ -162,6 +189,10 @@ func Of[T Element]() DType {
 		return I32
 	case uint8:
 		return U8
+	case Float8E4M3:
+		return F8E4M3
+	case Float8E5M2:
+		return F8E5M2
 	default:
 		return Bool
 	}
@@ -170,13 +201,16 @@ func Of[T Element]() DType {
 // Promote returns the type of an operation between tensors of types a and b, by
 // PyTorch's rule (torch.promote_types): a floating-point type wins over an
 // integer type, an integer type over Bool, and otherwise the wider wins; F16 with
-// BF16 is F32. If either is Invalid, so is the result.
+// BF16 is F32. The 8-bit floating-point types go with nothing but themselves. If there
+// is no such type, the result is Invalid.
 func Promote(a, b DType) DType {
 	switch {
 	case !a.Valid() || !b.Valid():
 		return Invalid
 	case a == b:
 		return a
+	case a.IsStorage() || b.IsStorage():
+		return Invalid
 	case a.IsFloat() != b.IsFloat():
 		if a.IsFloat() {
 			return a

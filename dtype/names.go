@@ -32,14 +32,21 @@ func Parse(name string) (DType, error) {
 	if d, ok := byName[key]; ok {
 		return d, nil
 	}
-	return Invalid, fmt.Errorf("dtype: unknown element type %q; use f32, f64, f16, bf16, i64, i32, u8 or bool", name)
+	return Invalid, fmt.Errorf("dtype: unknown element type %q; use one of %s", name, strings.Join(shortNames(), ", "))
+}
+
+func shortNames() (names []string) {
+	for _, d := range All() {
+		names = append(names, d.String())
+	}
+	return names
 }
 
 // Safetensors returns the spelling in a safetensors header: "F32", "BOOL"; "" for Invalid.
 func (d DType) Safetensors() string { return d.facts().safetensors }
 
 // NumPy returns the little-endian type string of an npy header, "<f4". NumPy has
-// no BF16: for it and Invalid the second result is false.
+// no BF16 and no 8-bit floating-point types: for them and Invalid the second result is false.
 func (d DType) NumPy() (string, bool) {
 	s := d.facts().numpy
 	return s, s != ""

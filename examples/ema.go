@@ -11,8 +11,8 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// EMA keeps an exponential moving average of the weights, and a running sum of losses, by writing in place. Writing in
-// place never starts a graph, so no mode is needed.
+// EMA keeps an exponential moving average of the weights, and a running sum of losses, by writing in place. Nothing is
+// recorded into parameters, so no mode is needed.
 func EMA(env *tensor.Env, steps int, w io.Writer) error {
 	model := nn.NewLinear(env, 4, 3)
 	average := nn.Clone(model)

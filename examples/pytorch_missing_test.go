@@ -51,14 +51,14 @@ func missingOps(env *tensor.Env) map[string]*tensor.Tensor {
 func missingLayers(env *tensor.Env) map[string]*tensor.Tensor {
 	x, img := pattern(env, 7, 0, 5, 2, 3), pattern(env, 5, 2, 11, 1, 4, 4, 4)
 	seq, w := pattern(env, 5, 1, 9, 1, 2, 5), pattern(env, 4, 0, 7, 3, 2, 3)
-	wt, big := pattern(env, 3, 2, 5, 4, 2, 3, 3), env.Zeros(1, 2, 7, 7).RequireGrad()
+	wt := pattern(env, 3, 2, 5, 4, 2, 3, 3)
 	conv := tensor.Conv{Stride: [2]int{2, 2}, Padding: [2]int{1, 1}}
 	return map[string]*tensor.Tensor{
-		"leaky":     x.Maximum(x.Scale(0.01)),
-		"elu":       x.ReLU().Add(x.Minimum(x.ZerosLike()).Expm1()),
-		"softplus":  x.ReLU().Add(x.Abs().Neg().Exp().Log1p()),
+		"leaky":     tensor.Where(x.Gt(x.ZerosLike()), x, x.Scale(0.01)),
+		"elu":       tensor.Where(x.Gt(x.ZerosLike()), x, x.Minimum(x.FullLike(1)).Expm1()),
+		"softplus":  tensor.Stack(0, x, x.ZerosLike()).LogSumExp(0),
 		"conv1d":    seq.Unsqueeze(2).Conv2d(w.Unsqueeze(2), nil, tensor.Conv{Padding: [2]int{0, 1}}).Squeeze(2),
-		"convT":     tensor.GradGraph(big.Conv2d(wt, nil, conv).Mul(img).Sum(), big)[0],
+		"convT":     img.ConvTranspose2d(wt, nil, tensor.ConvTranspose{Conv: conv}),
 		"groupnorm": img.Reshape(1, 2, 32).LayerNorm(env.Ones(32), nil, 1e-5).Reshape(1, 4, 4, 4),
 		"adaptive":  img.AvgPool2d(tensor.Pool{Kernel: [2]int{2, 2}}),
 	}

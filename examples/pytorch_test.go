@@ -31,7 +31,7 @@ func TestPyTorchMaking(t *testing.T) {
 	use(env.Arange(5), env.Rand(2, 3), env.Randn(2, 3), env.RandInt(0, 10, 2, 3), tensor.Best().Seed(7))
 	use(x.Shape(), x.Dim(0), x.DType(), x.Size(), x.Env().Device())
 	use(x.Sum().Item(), x.Floats(), tensor.Data[float32](x))
-	use(x.To(gpu), x.Cast(dtype.F64), x.Clone(), x.Detach(), x.Contiguous())
+	use(x.To(gpu), x.Cast(dtype.F64), x.Cast(dtype.F8E4M3), x.Cast(dtype.F8E5M2), x.Clone(), x.Detach(), x.Contiguous())
 }
 
 func TestPyTorchShapes(t *testing.T) {
@@ -51,7 +51,7 @@ func TestPyTorchMath(t *testing.T) {
 	use(x.PowScalar(3), x.Square(), x.Exp(), x.Log(), x.Sqrt(), x.Abs(), x.Clamp(0, 1), x.Maximum(y))
 	use(x.Gt(y), x.Le(y), x.Eq(y), x.Gt(y).And(y.Gt(x)), x.Gt(y).Not())
 	use(x.Sum(), x.Sum(1), x.Sum(1).Unsqueeze(1), x.Mean(0, 1), x.Max(1), x.ArgMax(1), x.Var(0, 1), x.Var(0, 1).Sqrt())
-	use(x.CumSum(1), x.LogSumExp(1), x.Square().Sum().Sqrt(), x.Gt(y).Any(), x.Gt(y).All())
+	use(x.CumSum(1), x.LogSumExp(1), x.Norm(), x.FloorDiv(y), x.Rem(y), x.Gt(y).Any(), x.Gt(y).All())
 	use(x.AddInPlace(y), x.ScaleInPlace(2), x.LerpInPlace(y, 0.1), x.CopyInPlace(y), x.FillInPlace(0), x.ClampInPlace(0, 1))
 }
 
@@ -59,12 +59,19 @@ func TestPyTorchFunctional(t *testing.T) {
 	env := fresh(t, "cpu")
 	x, w, img, k := env.Randn(2, 3), env.Randn(4, 3), env.Randn(1, 2, 4, 4), env.Randn(5, 2, 3, 3)
 	ids, q, gain := env.RandInt(0, 4, 6), env.Randn(1, 2, 3, 4), env.Ones(3)
-	use(x.ReLU(), x.GELU(), x.GELUTanh(), x.SiLU(), x.Sigmoid(), x.Tanh(), x.Softmax(-1), x.LogSoftmax(-1), x.Dropout(0.5))
+	use(x.ReLU(), x.GELU(), x.GELUTanh(), x.SiLU(), x.Softsign(), x.Mish(), x.Sigmoid(), x.Tanh(), x.Softmax(-1), x.LogSoftmax(-1), x.Dropout(0.5))
 	use(x.Linear(w, nil), img.Conv2d(k, nil, tensor.Conv{Padding: [2]int{1, 1}}), img.MaxPool2d(tensor.Pool{Kernel: [2]int{2, 2}}))
 	use(x.LayerNorm(gain, nil, 1e-5), w.Embedding(ids), tensor.Attention(q, q, q, tensor.Mask{Causal: true}))
+	b, f := env.Zeros(4), env.Randn(2, 3)
+	s, y := x.AddLayerNorm(f, gain, gain, 1e-5)
+	use(x.LinearAct(w, b, tensor.ActGELUTanh), s, y)
+	qkv := env.Randn(1, 2, 3, 2, 4) // batch, positions, q k v, heads, width
+	use(tensor.SelfAttention(qkv, tensor.Mask{Causal: true}))
 	logits, labels := env.Randn(6, 4), env.RandInt(0, 4, 6)
 	use(nn.CrossEntropy(logits, labels), nn.CrossEntropy(logits, labels, nn.Smoothing(0.1), nn.Ignore(0)))
 	use(nn.CrossEntropy(logits, labels, nn.Summed()), nn.CrossEntropy(logits, labels, nn.Unreduced()))
+	labels = env.RandInt(0, 4, 2)
+	use(nn.LinearCrossEntropy(x, w, labels))
 	use(nn.MSE(x, x.ZerosLike()), nn.BCEWithLogits(x, x.ZerosLike()))
 }
 

@@ -17,7 +17,9 @@ type Confusion struct {
 
 // NewConfusion makes an empty matrix on env's device.
 func NewConfusion(env *tensor.Env, classes int) *Confusion {
-	return &Confusion{classes, tensor.NewBuffer(env.FullOf(dtype.I64, 0, classes*classes))}
+	return &Confusion{classes, env.Tidy(func(e *tensor.Env) *tensor.Tensor {
+		return tensor.NewBuffer(e.FullOf(dtype.I64, 0, classes*classes))
+	})}
 }
 
 // Add counts a batch: logits [..., classes] against labels [...] from 0 to classes-1. It waits for nothing.

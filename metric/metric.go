@@ -3,6 +3,7 @@
 package metric
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/warpline-ml/warpline/data"
@@ -67,7 +68,7 @@ func (m *Mean) AddSum(v *tensor.Tensor, n int) { m.add(v, 1, n) }
 
 func (m *Mean) add(v *tensor.Tensor, factor float64, n int) {
 	if m.sum == nil {
-		m.sum = tensor.NewBuffer(v.Env().FullOf(dtype.F64, 0))
+		m.sum = v.Env().Tidy(func(e *tensor.Env) *tensor.Tensor { return tensor.NewBuffer(e.FullOf(dtype.F64, 0)) })
 	}
 	if n > 0 {
 		m.sum.AddScaledInPlace(v.Detach(), factor)
@@ -94,3 +95,6 @@ type Perplexity struct{ Mean }
 
 // Value is the perplexity so far, NaN when there is none. It waits for the device.
 func (p *Perplexity) Value() float64 { return math.Exp(p.Mean.Value()) }
+
+// String tells how many samples the mean has; only Value reads it.
+func (m *Mean) String() string { return fmt.Sprintf("mean over %d samples", m.n) }

@@ -156,3 +156,52 @@ func TestConfusion(t *testing.T) {
 		t.Errorf("%d lines:\n%s", lines, c)
 	}
 }
+
+// TestEvaluateHoldsOneBatch: what a pass over a set takes does not grow with its batches, is the same on every engine, and
+// does not fit into less than 1/1.25 of it.
+func TestEvaluateHoldsOneBatch(t *testing.T) {
+	const features, classes = 64, 8
+	set := func(batches int) data.Source[data.Pair] {
+		n := batches * batchSize
+		return data.InMemory(make([]float32, n*features), []int{features}, make([]int64, n))
+	}
+	var want int64
+	for _, name := range []string{"cpu", "null:a100-80", "sim:0"} {
+		env, err := tensor.Fresh(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := nn.Sequential{nn.NewLinear(env, features, 4*features), nn.GELU{}, nn.NewLinear(env, 4*features, 4*features), nn.Tanh{}, nn.NewLayerNorm(env, 4*features), nn.NewLinear(env, 4*features, classes)}
+		dev := env.Device()
+		for _, batches := range []int{2, 5} { // the figures' cells are made after the first
+			dev.Collect()
+			dev.ResetPeak()
+			if _, err := Evaluate(env, m, set(batches)); err != nil {
+				t.Fatal(err)
+			}
+			u := dev.Memory()
+			if want == 0 {
+				want = u.ValuesPeak
+			}
+			if u.ValuesPeak != want || u.Collections > 0 {
+				t.Errorf("%d batches on %s: a peak of %d bytes, %d collections; of two on the CPU %d", batches, name, u.ValuesPeak, u.Collections, want)
+			}
+		}
+		if name != "cpu" {
+			continue
+		}
+		dev.Collect()
+		dev.SetLimit(want * 4 / 5)
+		_, err = env.Try(func(e *tensor.Env) *tensor.Tensor {
+			_, err := Evaluate(e, m, set(2))
+			if err != nil {
+				t.Error(err)
+			}
+			return nil
+		})
+		var oom *tensor.OOMError
+		if !errors.As(err, &oom) {
+			t.Errorf("%d bytes are enough: %v", want*4/5, err)
+		}
+	}
+}

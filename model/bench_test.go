@@ -40,7 +40,7 @@ func BenchmarkGPTStep(b *testing.B) {
 	benchmarkStep(b, 16*c.Context, func(env *tensor.Env) any { return model.NewGPT(env, c) },
 		func(m any, e *tensor.Env) *tensor.Tensor {
 			tokens := e.RandInt(0, c.Vocab, 16, c.Context)
-			return nn.CrossEntropy(m.(*model.GPT).Forward(tokens), tokens)
+			return m.(*model.GPT).Loss(tokens, tokens)
 		})
 }
 

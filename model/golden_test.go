@@ -101,9 +101,11 @@ func TestGPT2(t *testing.T) {
 		e, turn := env.Scope(uint64(s))
 		x := tensor.From(e, tokens[s*size:(s+1)*size], g.Batch, g.Config.Context)
 		y := tensor.From(e, tokens[s*size+1:(s+1)*size+1], g.Batch, g.Config.Context)
-		loss := nn.CrossEntropy(m.Forward(x), y)
+		loss := m.Loss(x, y)
 		loss.Backward()
 		if s == 0 {
+			kept := e.NoGrad()
+			within(t, "loss of scores that are kept", nn.CrossEntropy(m.Forward(x.In(kept)), y.In(kept)).Item(), g.Losses[s], 1e-5)
 			for name, p := range nn.Params(m) {
 				grad := p.Grad()
 				if m.Transposed(name) {
@@ -130,6 +132,23 @@ func TestGPT2(t *testing.T) {
 	}
 }
 
+// TestResNetSizes: as many parameters as torchvision's have.
+func TestResNetSizes(t *testing.T) {
+	env, err := tensor.Fresh("null:h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, c := range map[int]model.ResNetConfig{11_689_512: model.ResNet18(1000), 25_557_032: model.ResNet50(1000)} {
+		got := 0
+		for _, p := range nn.Params(model.NewResNet(env, c)) {
+			got += p.Size()
+		}
+		if got != want {
+			t.Errorf("%+v has %d parameters, want %d", c, got, want)
+		}
+	}
+}
+
 // TestResNetRefuses a number of blocks that is none.
 func TestResNetRefuses(t *testing.T) {
 	env, err := tensor.Fresh("cpu")
@@ -145,9 +164,13 @@ func TestResNetRefuses(t *testing.T) {
 	}
 }
 
-// TestResNet trains a thin residual network beside torchvision's for six steps, then evaluates.
+// TestResNet trains thin residual networks beside torchvision's for six steps, then evaluates.
 func TestResNet(t *testing.T) {
-	const dir = "testdata/resnet/"
+	t.Run("basic", func(t *testing.T) { testResNet(t, "testdata/resnet/", false) })
+	t.Run("bottleneck", func(t *testing.T) { testResNet(t, "testdata/resnet50/", true) })
+}
+
+func testResNet(t *testing.T, dir string, bottleneck bool) {
 	var g struct {
 		Layers         [4]int
 		Planes         int
@@ -159,11 +182,12 @@ func TestResNet(t *testing.T) {
 	}
 	golden.JSON(t, dir+"golden.json", &g)
 	env := open(t)
-	m := model.NewResNet(env, model.ResNetConfig{Blocks: g.Layers, Planes: g.Planes, Channels: 3, Classes: g.Classes})
+	m := model.NewResNet(env, model.ResNetConfig{Blocks: g.Layers, Bottleneck: bottleneck, Planes: g.Planes, Channels: 3, Classes: g.Classes})
 	start := golden.Tensors(t, env, dir+"init.safetensors")
 	load(t, m, start, plain)
 	d := golden.Tensors(t, env, dir+"data.safetensors")
-	x, y := d["images"], d["labels"]
+	shown := golden.Tensors(t, env, "testdata/resnet/data.safetensors")
+	x, y := shown["images"], shown["labels"]
 	quiet := env.NoGrad().Eval()
 	golden.Close(t, "logits in evaluation", m.Forward(x.Slice(0, 0, 8).In(quiet)), d["logits.eval"], 1e-4, 1e-5)
 

@@ -2,12 +2,10 @@ package model
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/warpline-ml/warpline/internal/rng"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -68,7 +66,7 @@ type Block struct {
 
 // MLP is the two linear layers of a block, four times as wide between them.
 type MLP struct {
-	FC      *nn.Linear `nn:"c_fc"`
+	FC      *nn.Linear `nn:"c_fc"` // with GELU by tanh
 	Proj    *nn.Linear `nn:"c_proj"`
 	dropout float64
 }
@@ -94,7 +92,7 @@ func NewGPT(env *tensor.Env, c GPTConfig) *GPT {
 			if strings.HasSuffix(path, "c_proj.weight") {
 				std /= math.Sqrt(2 * float64(c.Layers))
 			}
-			p.CopyInPlace(env.Randn(p.Shape()...).In(env.NoGrad()).Scale(std))
+			env.NoGrad().Tidy(func(e *tensor.Env) *tensor.Tensor { return p.CopyInPlace(e.Randn(p.Shape()...).Scale(std)) })
 		}
 	})
 	return g
@@ -110,33 +108,79 @@ func newBlock(env *tensor.Env, c GPTConfig) *Block {
 	return &Block{
 		LN1: norm(env, c), LN2: norm(env, c),
 		Attn: nn.NewAttention(env, c.Width, nn.AttentionConfig{Heads: c.Heads, Causal: true, Dropout: c.Dropout}),
-		MLP:  &MLP{FC: nn.NewLinear(env, c.Width, 4*c.Width), Proj: nn.NewLinear(env, 4*c.Width, c.Width), dropout: c.Dropout},
+		MLP:  &MLP{FC: nn.NewLinear(env, c.Width, 4*c.Width).WithAct(tensor.ActGELUTanh), Proj: nn.NewLinear(env, 4*c.Width, c.Width), dropout: c.Dropout},
 	}
 }
 
 // Forward adds attention and MLP to x[batch, positions, width].
-func (b *Block) Forward(x *tensor.Tensor) *tensor.Tensor {
-	x = x.Add(b.Attn.Forward(b.LN1.Forward(x)).Dropout(b.MLP.dropout))
-	return x.Add(b.MLP.Forward(b.LN2.Forward(x)))
+func (b *Block) Forward(x *tensor.Tensor) *tensor.Tensor { return b.forward(x, b.Attn.Forward) }
+
+func (b *Block) forward(x *tensor.Tensor, attend step) *tensor.Tensor {
+	return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor {
+		sum, branch := tensor.ChainPair(x, nil, b.steps(attend)...)
+		return sum.Add(branch)
+	})
+}
+
+// Steps are Forward but for the last sum: see [nn.Residual].
+func (b *Block) Steps() []nn.PairStep { return b.steps(b.Attn.Forward) }
+
+func (b *Block) steps(attend step) []nn.PairStep {
+	return []nn.PairStep{
+		b.LN1.ForwardAdd,
+		func(x, y *tensor.Tensor) (*tensor.Tensor, *tensor.Tensor) {
+			return x, tensor.Chain(y, attend, dropout(b.MLP.dropout))
+		},
+		b.LN2.ForwardAdd,
+		func(x, y *tensor.Tensor) (*tensor.Tensor, *tensor.Tensor) { return x, b.MLP.Forward(y) },
+	}
+}
+
+// dropout is a step of a chain.
+func dropout(p float64) step {
+	return func(x *tensor.Tensor) *tensor.Tensor { return x.Dropout(p) }
 }
 
 // Forward is proj(gelu(fc(x))).
 func (m *MLP) Forward(x *tensor.Tensor) *tensor.Tensor {
-	return m.Proj.Forward(m.FC.Forward(x).GELUTanh()).Dropout(m.dropout)
+	return tensor.Chain(x, m.FC.Forward, m.Proj.Forward, dropout(m.dropout))
 }
 
 // Hidden is the last layer's output for tokens i64[batch, positions].
 func (g *GPT) Hidden(tokens *tensor.Tensor, wrap func(nn.Module) nn.Module) *tensor.Tensor {
-	t := g.Transformer
-	n := tokens.Dim(1)
-	if n > g.Config.Context {
+	if n := tokens.Dim(1); n > g.Config.Context {
 		tensor.Raise("model.GPT", "shorten the input, or choose a larger context", "%d positions, the context is %d", n, g.Config.Context)
 	}
-	x := t.WTE.Forward(tokens).Add(t.WPE.Weight.Slice(0, 0, n)).Dropout(t.dropout)
-	for _, b := range t.H {
-		x = wrap(b).Forward(x)
+	if bare(g.Transformer.H, wrap) {
+		return g.hidden(tokens, 0, nil)
 	}
-	return t.LNF.Forward(x)
+	return g.hidden(tokens, 0, func(i int) step { return nn.Sequential{wrap(g.Transformer.H[i])}.Forward })
+}
+
+// step is one of a chain.
+type step = func(*tensor.Tensor) *tensor.Tensor
+
+// hidden is Hidden of tokens that stand at positions from first on, through block(i) for block i; nil: through the blocks as they are.
+func (g *GPT) hidden(tokens *tensor.Tensor, first int, block func(i int) step) *tensor.Tensor {
+	t := g.Transformer
+	steps := []step{t.WTE.Forward, func(x *tensor.Tensor) *tensor.Tensor {
+		return x.Add(t.WPE.Weight.In(x.Env()).Slice(0, first, first+tokens.Dim(1)))
+	}, dropout(t.dropout)}
+	if block == nil {
+		return tensor.Chain(tokens, append(steps, func(x *tensor.Tensor) *tensor.Tensor {
+			_, y := t.LNF.ForwardAdd(nn.AddAll(x, t.H))
+			return y
+		})...)
+	}
+	for i := range t.H {
+		steps = append(steps, block(i))
+	}
+	return tensor.Chain(tokens, append(steps, t.LNF.Forward)...)
+}
+
+// bare tells whether wrap leaves blocks as they are.
+func bare(blocks []*Block, wrap func(nn.Module) nn.Module) bool {
+	return !slices.ContainsFunc(blocks, func(b *Block) bool { return wrap(b) != nn.Module(b) })
 }
 
 // Forward gives scores [batch, positions, vocab] of the next token for tokens i64[batch, positions].
@@ -147,6 +191,21 @@ func (g *GPT) Forward(tokens *tensor.Tensor) *tensor.Tensor {
 // ForwardRecompute is Forward that keeps nothing of a block but its input, and runs it again in Backward.
 func (g *GPT) ForwardRecompute(tokens *tensor.Tensor) *tensor.Tensor {
 	return g.Scores(g.Hidden(tokens, nn.Recompute))
+}
+
+// Loss is the mean cross-entropy of Forward's scores against the tokens that follow, labels i64[batch, positions], without
+// ever holding all scores: see [nn.LinearCrossEntropy].
+func (g *GPT) Loss(tokens, labels *tensor.Tensor, opts ...nn.CrossEntropyOption) *tensor.Tensor {
+	return g.loss(g.Hidden(tokens, func(m nn.Module) nn.Module { return m }), labels, opts)
+}
+
+// LossRecompute is Loss that keeps nothing of a block but its input, and runs it again in Backward.
+func (g *GPT) LossRecompute(tokens, labels *tensor.Tensor, opts ...nn.CrossEntropyOption) *tensor.Tensor {
+	return g.loss(g.Hidden(tokens, nn.Recompute), labels, opts)
+}
+
+func (g *GPT) loss(hidden, labels *tensor.Tensor, opts []nn.CrossEntropyOption) *tensor.Tensor {
+	return nn.LinearCrossEntropy(hidden, g.Transformer.WTE.Weight, labels, opts...)
 }
 
 // Scores are the products of hidden values with the token embedding.
@@ -164,70 +223,12 @@ func (g *GPT) Transposed(name string) bool {
 	return false
 }
 
-// SampleConfig says how tokens are chosen. Temperature 0 takes the likeliest; TopK 0 considers all.
-type SampleConfig struct {
-	Temperature float64
-	TopK        int
-	Seed        uint64
+// String tells the sizes of a transformer.
+func (t *Transformer) String() string {
+	return fmt.Sprintf("transformer of %d blocks, width %d", len(t.H), t.WTE.Weight.Dim(1))
 }
 
-// Generate continues a prompt, of at least one token, by n tokens. Each is chosen when the loop asks for it.
-func (g *GPT) Generate(env *tensor.Env, prompt []int64, n int, c SampleConfig) iter.Seq[int64] {
-	if len(prompt) == 0 {
-		tensor.Raise("GPT.Generate", "give at least one token, 0 for example", "there is no prompt to continue")
-	}
-	prompt = slices.Clone(prompt)
-	return func(yield func(int64) bool) {
-		tokens := slices.Clone(prompt)
-		stream := rng.Stream{Key: rng.Fold(rng.Key(c.Seed), 1)}
-		for i := range n {
-			next := choose(g.last(env, uint64(i), tokens), c, &stream)
-			if tokens = append(tokens, next); !yield(next) {
-				return
-			}
-		}
-	}
-}
-
-// last are the scores of what follows tokens, computed in a scope of their own.
-func (g *GPT) last(env *tensor.Env, turn uint64, tokens []int64) []float64 {
-	window := tokens[max(0, len(tokens)-g.Config.Context):]
-	e, scope := env.NoGrad().Eval().Scope(turn)
-	defer scope.End()
-	return g.Forward(tensor.From(e, window, 1, len(window))).Select(1, -1).Floats()
-}
-
-// choose draws a token from softmax(logits/temperature) over the k likeliest.
-func choose(logits []float64, c SampleConfig, s *rng.Stream) int64 {
-	order := make([]int, len(logits))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case logits[a] > logits[b]:
-			return -1
-		case logits[a] < logits[b]:
-			return 1
-		}
-		return 0
-	})
-	if c.Temperature == 0 {
-		return int64(order[0])
-	}
-	if c.TopK > 0 {
-		order = order[:min(c.TopK, len(order))]
-	}
-	total := 0.0
-	weight := func(i int) float64 { return math.Exp((logits[i] - logits[order[0]]) / c.Temperature) }
-	for _, i := range order {
-		total += weight(i)
-	}
-	u := s.Float64() * total
-	for _, i := range order {
-		if u -= weight(i); u < 0 {
-			return int64(i)
-		}
-	}
-	return int64(order[len(order)-1])
+// String tells the sizes of an MLP.
+func (m *MLP) String() string {
+	return fmt.Sprintf("MLP of %d, %d, %d", m.FC.Weight.Dim(1), m.FC.Weight.Dim(0), m.Proj.Weight.Dim(0))
 }

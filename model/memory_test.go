@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
@@ -130,5 +131,54 @@ func TestStepWaitsNowhere(t *testing.T) {
 	}
 	if _, err := env.Try(func(e *tensor.Env) *tensor.Tensor { e.Ones(1).Item(); return nil }); err == nil {
 		t.Error("a read that waits is no error")
+	}
+}
+
+// TestGPT2AsksForNoCollection trains and scores GPT-2 at its size, on a device without arithmetic. Once the first steps have
+// shown how much lives, nothing is left to the collector, and passes without a graph hold a few values, not all.
+func TestGPT2AsksForNoCollection(t *testing.T) {
+	env, err := tensor.Fresh("null:a100-80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := model.GPTConfig{Vocab: 50257, Context: 1024, Layers: 12, Heads: 12, Width: 768, Dropout: 0.1}
+	g := model.NewGPT(env, c)
+	opt := optim.NewAdamW(nn.Params(g), optim.AdamWConfig{LR: 1e-3, Clip: 1})
+	tokens := env.RandInt(0, 31, 2, 1024)
+	dev := env.Device()
+	train := func(e *tensor.Env) {
+		nn.CrossEntropy(g.Forward(tokens.In(e)), tokens.In(e)).Backward()
+		opt.Step()
+	}
+	score := func(e *tensor.Env) { g.Forward(tokens.In(e.NoGrad().Eval())) }
+	turn := uint64(0)
+	peak := func(f func(*tensor.Env)) int64 {
+		dev.ResetPeak()
+		e, scope := env.Scope(turn)
+		f(e)
+		scope.End()
+		turn++
+		return dev.Memory().ValuesPeak
+	}
+	for _, way := range []struct {
+		name string
+		env  *tensor.Env
+	}{{"f32", env}, {"bf16", env.Autocast(dtype.BF16)}} {
+		env = way.env
+		for range 3 {
+			peak(train)
+		}
+		want := peak(train)
+		for range 5 {
+			if got, m := peak(train), dev.Memory(); got != want || m.Collections > 0 {
+				t.Errorf("%s: a step has a peak of %d bytes and asks for %d collections, one before had %d", way.name, got, m.Collections, want)
+			}
+		}
+		used := dev.Memory().Used
+		logits, hidden := int64(2*1024*c.Vocab*4), int64(2*1024*c.Width*4)
+		cast := int64(c.Vocab * c.Width * 2) // of the token embedding
+		if got, m := peak(score)-used, dev.Memory(); got > logits+cast+4*hidden || m.Collections > 0 {
+			t.Errorf("%s: a pass without a graph takes %d bytes and asks for %d collections; the scores are %d", way.name, got, m.Collections, logits)
+		}
 	}
 }

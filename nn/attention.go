@@ -34,7 +34,7 @@ func NewAttention(env *tensor.Env, width int, c AttentionConfig) *Attention {
 	l.QKV = &Linear{Weight: uniform(env, math.Sqrt(6/(4*float64(width))), 3*width, width)}
 	l.Proj = NewLinearNoBias(env, width, width)
 	if !c.NoBias {
-		l.QKV.Bias, l.Proj.Bias = NewParam(env.Zeros(3*width)), NewParam(env.Zeros(width))
+		l.QKV.Bias, l.Proj.Bias = full(env, 0, 3*width), full(env, 0, width)
 	}
 	return l
 }
@@ -48,30 +48,48 @@ func (l *Attention) ForwardMasked(x, keys *tensor.Tensor) *tensor.Tensor {
 	if x.Rank() != 3 {
 		tensor.Raise("nn.Attention", "give [batch, positions, width]", "input of shape %v", x.Shape())
 	}
+	in := enter(l, x)
+	x = in.x
 	b, t, width := x.Dim(0), x.Dim(1), x.Dim(2)
-	qkv := l.QKV.Forward(x).Reshape(b, t, 3, l.Heads, width/l.Heads).Permute(2, 0, 3, 1, 4)
+	start := x
 	if keys != nil {
-		keys = keys.Reshape(b, 1, 1, t)
+		start, keys = tensor.Join(x, keys), keys.Reshape(b, 1, 1, t)
 	}
-	y := l.attend(qkv.Select(0, 0), qkv.Select(0, 1), qkv.Select(0, 2), keys)
-	y = l.Proj.Forward(y.Permute(0, 2, 1, 3).Reshape(b, t, width))
-	return note(l, x, y)
+	y := tensor.Chain(start, l.QKV.Forward, func(qkv *tensor.Tensor) *tensor.Tensor {
+		return l.attend(qkv.Reshape(b, t, 3, l.Heads, width/l.Heads), keys)
+	}, func(y *tensor.Tensor) *tensor.Tensor { return y.Reshape(b, t, width) }, l.Proj.Forward)
+	return in.leave(y)
 }
 
-// attend is the fused operation where it does the same; it has no dropout of weights.
-func (l *Attention) attend(q, k, v, keys *tensor.Tensor) *tensor.Tensor {
-	if l.Dropout == 0 || !q.Env().Training() {
-		return tensor.Attention(q, k, v, tensor.Mask{Causal: l.Causal, Keys: keys})
+// attend gives [batch, positions, heads, width of a head]. It is the fused operation where that does the same: it has no
+// dropout of weights.
+func (l *Attention) attend(qkv, keys *tensor.Tensor) *tensor.Tensor {
+	if l.Dropout == 0 || !qkv.Env().Training() {
+		return tensor.SelfAttention(qkv, tensor.Mask{Causal: l.Causal, Keys: keys})
 	}
-	scores := q.MatMul(k.Transpose(-2, -1)).Scale(1 / math.Sqrt(float64(q.Dim(-1))))
+	apart := qkv.Permute(2, 0, 3, 1, 4)
+	return l.dropping(apart.Select(0, 0), apart.Select(0, 1), apart.Select(0, 2), keys).Permute(0, 2, 1, 3)
+}
+
+// dropping is attention with dropout of weights, over [batch, heads, positions, width].
+func (l *Attention) dropping(q, k, v, keys *tensor.Tensor) *tensor.Tensor {
 	seen := l.seen(q.Env(), q.Dim(-2), keys)
-	if seen == nil {
-		return scores.Softmax(-1).Dropout(l.Dropout).MatMul(v)
+	unseen := func(v float64) func(*tensor.Tensor) *tensor.Tensor {
+		return func(t *tensor.Tensor) *tensor.Tensor {
+			if seen == nil {
+				return t
+			}
+			return tensor.Where(seen, t, t.Env().FullOf(t.DType(), v))
+		}
 	}
-	// The floor is finite, so that a row that sees nothing has a gradient of 0 and not NaN.
-	weights := tensor.Where(seen, scores, scores.Env().FullOf(scores.DType(), -6e4)).Softmax(-1)
-	weights = tensor.Where(seen, weights, weights.Env().FullOf(weights.DType(), 0))
-	return weights.Dropout(l.Dropout).MatMul(v)
+	return tensor.Chain(q,
+		func(q *tensor.Tensor) *tensor.Tensor { return q.MatMul(k.Transpose(-2, -1)) },
+		func(scores *tensor.Tensor) *tensor.Tensor { return scores.Scale(1 / math.Sqrt(float64(q.Dim(-1)))) },
+		unseen(-6e4), // finite, so that a row that sees nothing has a gradient of 0 and not NaN
+		func(scores *tensor.Tensor) *tensor.Tensor { return scores.Softmax(-1) },
+		unseen(0),
+		func(weights *tensor.Tensor) *tensor.Tensor { return weights.Dropout(l.Dropout) },
+		func(weights *tensor.Tensor) *tensor.Tensor { return weights.MatMul(v) })
 }
 
 // seen is the mask of t queries by keys, true where a query sees a key; nil when all do.

@@ -36,7 +36,9 @@ func square(n int) [2]int { return [2]int{n, n} }
 
 // Forward applies the layer.
 func (l *Conv2d) Forward(x *tensor.Tensor) *tensor.Tensor {
-	return note(l, x, x.Conv2d(l.Weight, l.Bias, l.Conv))
+	in := enter(l, x)
+	needs(l, "weight", l.Weight)
+	return in.leave(in.x.Conv2d(l.Weight, l.Bias, l.Conv))
 }
 
 func (l *Conv2d) products(_, y *tensor.Tensor) int {
@@ -61,12 +63,13 @@ type AvgPool2d struct {
 // Forward pools.
 func (l AvgPool2d) Forward(x *tensor.Tensor) *tensor.Tensor {
 	pool := tensor.Pool{Kernel: square(l.Kernel), Stride: square(l.Stride), Padding: square(l.Padding)}
-	y := x.AvgPool2d(pool)
 	if !l.ExcludePadding || l.Padding == 0 {
-		return y
+		return x.AvgPool2d(pool)
 	}
-	inside := x.Env().FullOf(x.DType(), 1, 1, 1, x.Dim(2), x.Dim(3)).AvgPool2d(pool)
-	return y.Div(inside)
+	return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor {
+		inside := x.Env().FullOf(x.DType(), 1, 1, 1, x.Dim(2), x.Dim(3)).AvgPool2d(pool)
+		return x.AvgPool2d(pool).Div(inside)
+	})
 }
 
 // GlobalAvgPool averages each channel: [n, c, h, w] to [n, c, 1, 1].

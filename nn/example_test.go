@@ -100,6 +100,16 @@ func ExampleRecompute() {
 	// Output: true  bool[]
 }
 
+// The head of a language model and its loss, without the scores of all words at all positions.
+func ExampleLinearCrossEntropy() {
+	env := tensor.Best()
+	hidden, words := env.Ones(2, 5, 8), env.Zeros(1000, 8) // all words alike: log 1000
+	next := env.RandInt(0, 1000, 2, 5)
+	loss := nn.LinearCrossEntropy(hidden.RequireGrad(), words, next)
+	fmt.Printf("%.4f\n", loss.Item())
+	// Output: 6.9078
+}
+
 func ExampleCrossEntropy() {
 	env := tensor.Best()
 	logits := env.Zeros(2, 4) // all classes alike: log 4

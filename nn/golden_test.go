@@ -74,7 +74,7 @@ func one(build func(c *goldenCase) Module) forward {
 func value(m Module) forward { return one(func(*goldenCase) Module { return m }) }
 
 var forwards = map[string]forward{
-	"Linear": one(func(c *goldenCase) Module { return &Linear{c.param("weight"), c.param("bias")} }),
+	"Linear": one(func(c *goldenCase) Module { return &Linear{Weight: c.param("weight"), Bias: c.param("bias")} }),
 	"Conv2d": one(func(c *goldenCase) Module {
 		return &Conv2d{c.param("weight"), c.param("bias"), tensor.Conv{Stride: c.Attrs.pair("stride", 1), Padding: c.Attrs.pair("padding", 0),
 			Dilation: c.Attrs.pair("dilation", 1), Groups: int(c.Attrs.number("groups", 1))}}
@@ -149,8 +149,8 @@ func attentionCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor
 
 func multihead(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 	l := &Attention{
-		QKV:    &Linear{c.param("in_proj_weight"), c.param("in_proj_bias")},
-		Proj:   &Linear{c.param("out_proj.weight"), c.param("out_proj.bias")},
+		QKV:    &Linear{Weight: c.param("in_proj_weight"), Bias: c.param("in_proj_bias")},
+		Proj:   &Linear{Weight: c.param("out_proj.weight"), Bias: c.param("out_proj.bias")},
 		Heads:  int(c.Attrs.number("heads", 0)),
 		Causal: c.Attrs["causal"] == true,
 	}

@@ -234,6 +234,31 @@ func TestLossForms(t *testing.T) {
 	testutil.Close(t, []float64{b.Item()}, []float64{math.Ln2}, 1e-6, 0)
 }
 
+// TestBCEWithLogits: value, slope and curvature are those of -t·log σ(x) - (1-t)·log(1-σ(x)), at 0 and where σ rounds to 0
+// or 1; an infinite logit costs infinity unless the target agrees with it.
+func TestBCEWithLogits(t *testing.T) {
+	env := freshEnv(t).Grad()
+	for _, target := range []float64{0, 0.3, 1} {
+		logits := []float64{0, math.Copysign(0, -1), 1e-3, -1e-3, 5, -5, 36, -36, 700, -700}
+		var value, slope, curve []float64
+		for _, x := range logits {
+			sigma, less := 1/(1+math.Exp(-x)), 1/(1+math.Exp(x))
+			value = append(value, target*math.Log1p(math.Exp(-math.Abs(x)))+(1-target)*math.Log1p(math.Exp(-math.Abs(x)))+math.Max(-x, 0)*target+math.Max(x, 0)*(1-target))
+			slope = append(slope, (1-target)*sigma-target*less)
+			curve = append(curve, sigma*less)
+		}
+		x := tensor.NewParam(tensor.From(env, logits, len(logits)))
+		y := BCEWithLogits(x, x.Detach().FullLike(target), Unreduced())
+		first := tensor.GradGraph(y.Sum(), x)[0]
+		testutil.Close(t, y.Floats(), value, 1e-14, 0)
+		testutil.Close(t, first.Floats(), slope, 1e-14, 1e-16)
+		testutil.Close(t, tensor.Grad(first.Sum(), x)[0].Floats(), curve, 1e-14, 1e-16)
+	}
+	inf := math.Inf(1)
+	x := tensor.From(env, []float64{inf, inf, -inf, -inf}, 4)
+	testutil.Close(t, BCEWithLogits(x, tensor.From(env, []float64{0, 0.3, 0.3, 1}, 4), Unreduced()).Floats(), []float64{inf, inf, inf, inf}, 0, 0)
+}
+
 func TestMistakes(t *testing.T) {
 	env := freshEnv(t)
 	for want, f := range map[string]func(){

@@ -6,10 +6,12 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// Linear is y = x·Wᵀ + b over the last dimension: [..., in] to [..., out].
+// Linear is y = Act(x·Wᵀ + b) over the last dimension: [..., in] to [..., out]. With Act the activation is a part of the
+// product, and no pass of its own.
 type Linear struct {
 	Weight *tensor.Tensor `nn:"weight"` // [out, in]
 	Bias   *tensor.Tensor `nn:"bias"`   // [out], or nil
+	Act    tensor.Act     // NoAct unless set
 }
 
 // NewLinear draws weight and bias uniformly from ±1/√in.
@@ -24,6 +26,12 @@ func NewLinearNoBias(env *tensor.Env, in, out int) *Linear {
 	return &Linear{Weight: uniform(env, fanBound(in), out, in)}
 }
 
+// WithAct sets the layer's activation, and returns the layer.
+func (l *Linear) WithAct(act tensor.Act) *Linear {
+	l.Act = act
+	return l
+}
+
 // fanBound is PyTorch's bound for weights and biases with n inputs: √3 · √(2/(1+5)) / √n, and 0 without inputs.
 func fanBound(n int) float64 {
 	if n == 0 {
@@ -34,7 +42,9 @@ func fanBound(n int) float64 {
 
 // Forward applies the layer.
 func (l *Linear) Forward(x *tensor.Tensor) *tensor.Tensor {
-	return note(l, x, x.Linear(l.Weight, l.Bias))
+	in := enter(l, x)
+	needs(l, "weight", l.Weight)
+	return in.leave(in.x.LinearAct(l.Weight, l.Bias, l.Act))
 }
 
 func (l *Linear) products(_, y *tensor.Tensor) int { return y.Size() * l.Weight.Dim(1) }
@@ -46,10 +56,12 @@ type Embedding struct {
 
 // NewEmbedding draws the table from the standard normal distribution.
 func NewEmbedding(env *tensor.Env, rows, width int) *Embedding {
-	return &Embedding{NewParam(env.Randn(rows, width))}
+	return &Embedding{env.Tidy(func(e *tensor.Env) *tensor.Tensor { return NewParam(e.Randn(rows, width)) })}
 }
 
 // Forward looks up indices.
 func (l *Embedding) Forward(idx *tensor.Tensor) *tensor.Tensor {
-	return note(l, idx, l.Weight.Embedding(idx))
+	in := enter(l, idx)
+	needs(l, "weight", l.Weight)
+	return in.leave(l.Weight.Embedding(in.x))
 }

@@ -16,16 +16,40 @@ type LossOption interface {
 type CrossEntropyOption interface{ configure(c *lossConfig) }
 
 type lossConfig struct {
-	reduce    func(*tensor.Tensor) *tensor.Tensor // nil: the mean
+	reduction reduction
 	smoothing float64
 	ignore    int
 }
 
-// reduction is an option of all losses.
-type reduction func(*tensor.Tensor) *tensor.Tensor
+func configured(opts []CrossEntropyOption) lossConfig {
+	c := lossConfig{ignore: -100}
+	for _, o := range opts {
+		o.configure(&c)
+	}
+	return c
+}
 
-func (r reduction) configure(c *lossConfig) { c.reduce = r }
+// reduction is what becomes of losses, an option of all.
+type reduction uint8
+
+const (
+	averaged reduction = iota
+	summed
+	unreduced
+)
+
+func (r reduction) configure(c *lossConfig) { c.reduction = r }
 func (r reduction) anyLoss()                {}
+
+func (r reduction) of(losses *tensor.Tensor) *tensor.Tensor {
+	switch r {
+	case averaged:
+		return losses.Mean()
+	case summed:
+		return losses.Sum()
+	}
+	return losses
+}
 
 // labelling is an option of losses that have labels.
 type labelling func(c *lossConfig)
@@ -33,14 +57,10 @@ type labelling func(c *lossConfig)
 func (l labelling) configure(c *lossConfig) { l(c) }
 
 // Summed adds the losses up instead of averaging them.
-func Summed() LossOption {
-	return reduction(func(t *tensor.Tensor) *tensor.Tensor { return t.Sum() })
-}
+func Summed() LossOption { return summed }
 
 // Unreduced keeps one loss per label.
-func Unreduced() LossOption {
-	return reduction(func(t *tensor.Tensor) *tensor.Tensor { return t })
-}
+func Unreduced() LossOption { return unreduced }
 
 // Smoothing mixes the labels of [CrossEntropy] with the uniform distribution, 0 ≤ s ≤ 1.
 func Smoothing(s float64) CrossEntropyOption {
@@ -59,49 +79,72 @@ func Ignore(label int) CrossEntropyOption {
 // over the labels that are not ignored. The class dimension is the last: PyTorch's [n, classes, d...] is permuted first.
 // Without any label the mean is NaN.
 func CrossEntropy(logits, labels *tensor.Tensor, opts ...CrossEntropyOption) *tensor.Tensor {
-	c := lossConfig{ignore: -100}
-	for _, o := range opts {
-		o.configure(&c)
-	}
+	c := configured(opts)
 	if logits.Rank() == 0 || !slices.Equal(labels.Shape(), logits.Shape()[:logits.Rank()-1]) {
 		tensor.Raise("nn.CrossEntropy", "logits are [..., classes], labels [...]", "logits %v with labels %v", logits.Shape(), labels.Shape())
 	}
 	flat := labels.Reshape(labels.Size())
-	losses := logits.Reshape(labels.Size(), logits.Dim(-1)).CrossEntropy(flat, c.smoothing, c.ignore)
-	if c.reduce != nil {
-		return c.reduce(losses.Reshape(labels.Shape()...))
+	rows := logits.Reshape(labels.Size(), logits.Dim(-1))
+	if c.reduction == averaged {
+		return rows.CrossEntropyMean(flat, c.smoothing, c.ignore)
 	}
-	counted := flat.Ne(flat.Env().FullOf(flat.DType(), float64(c.ignore))).Sum()
-	return losses.Sum().Div(counted.Cast(losses.DType()))
+	return c.reduction.of(rows.CrossEntropy(flat, c.smoothing, c.ignore).Reshape(labels.Shape()...))
+}
+
+// LinearCrossEntropy is [CrossEntropy] of hidden.Linear(weight, nil), hidden values [..., width] times a weight
+// [classes, width], against labels [...], with the same options. It makes the logits of some rows at a time and keeps none,
+// which with many classes saves most of a step's memory, and the gradients of hidden and weight with the loss, where these
+// are recorded. Under Autocast the logits are of its dtype, the loss is float32. [Unreduced] losses compute the logits twice.
+func LinearCrossEntropy(hidden, weight, labels *tensor.Tensor, opts ...CrossEntropyOption) *tensor.Tensor {
+	c := configured(opts)
+	if hidden.Rank() == 0 || !slices.Equal(labels.Shape(), hidden.Shape()[:hidden.Rank()-1]) {
+		tensor.Raise("nn.LinearCrossEntropy", "hidden values are [..., width], labels [...]", "hidden values %v with labels %v", hidden.Shape(), labels.Shape())
+	}
+	flat := labels.Reshape(labels.Size())
+	rows := hidden.Reshape(labels.Size(), hidden.Dim(-1))
+	switch c.reduction {
+	case averaged:
+		return rows.LinearCrossEntropyMean(weight, flat, c.smoothing, c.ignore)
+	case summed:
+		total, _ := rows.LinearCrossEntropyTotal(weight, flat, c.smoothing, c.ignore)
+		return total
+	}
+	return rows.LinearCrossEntropy(weight, flat, c.smoothing, c.ignore).Reshape(labels.Shape()...)
 }
 
 // MSE is the mean of (x - target)².
 func MSE(x, target *tensor.Tensor, opts ...LossOption) *tensor.Tensor {
 	sameShape("nn.MSE", x, target)
-	return reduced(x.Sub(target).Square(), opts)
+	return tensor.Chain(tensor.Join(x, target).AutoWide(),
+		func(x *tensor.Tensor) *tensor.Tensor { return x.Sub(target) },
+		(*tensor.Tensor).Square,
+		reducing(opts))
 }
 
 // BCEWithLogits is the mean of -target·log σ(x) - (1-target)·log(1-σ(x)), σ the sigmoid, computed without overflow as
-// max(x, 0) - x·target + log(1 + e^-|x|). Targets are numbers from 0 to 1 or bools.
+// x·([x ≥ 0] - target) + log(1 + e^-|x|). Both terms bend at 0, to the same side, so that derivatives of every order are
+// right there. Targets are numbers from 0 to 1 or bools.
 func BCEWithLogits(x, target *tensor.Tensor, opts ...LossOption) *tensor.Tensor {
 	sameShape("nn.BCEWithLogits", x, target)
 	if !target.DType().IsFloat() {
 		target = target.Cast(x.DType())
 	}
-	// At 0 Maximum passes half of the gradient, which is right; ReLU passes none.
-	positive := x.Maximum(x.Env().FullOf(x.DType(), 0))
-	return reduced(positive.Sub(x.Mul(target)).Add(x.Abs().Neg().Exp().Log1p()), opts)
+	return tensor.Chain(tensor.Join(x, target).AutoWide(), func(x *tensor.Tensor) *tensor.Tensor {
+		positive := x.Ge(x.Env().FullOf(x.DType(), 0))
+		excess := tensor.Chain(tensor.Join(x, positive),
+			func(x *tensor.Tensor) *tensor.Tensor { return tensor.Where(positive, x.Neg(), x) },
+			(*tensor.Tensor).Exp, (*tensor.Tensor).Log1p)
+		return x.Mul(positive.Cast(x.DType()).Sub(target)).Add(excess)
+	}, reducing(opts))
 }
 
-func reduced(losses *tensor.Tensor, opts []LossOption) *tensor.Tensor {
+// reducing is what the options make of losses: the mean, or another.
+func reducing(opts []LossOption) func(*tensor.Tensor) *tensor.Tensor {
 	var c lossConfig
 	for _, o := range opts {
 		o.configure(&c)
 	}
-	if c.reduce != nil {
-		return c.reduce(losses)
-	}
-	return losses.Mean()
+	return c.reduction.of
 }
 
 func sameShape(op string, x, target *tensor.Tensor) {

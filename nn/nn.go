@@ -18,7 +18,14 @@
 // Layers may be used by several goroutines as long as nothing writes to them: an optimizer, a BatchNorm in training.
 package nn
 
-import "github.com/warpline-ml/warpline/tensor"
+import (
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/tensor"
+)
 
 // Module maps a value to a value.
 type Module interface {
@@ -28,17 +35,44 @@ type Module interface {
 // Sequential applies modules one after the other. Their names are their indices.
 type Sequential []Module
 
-// Forward applies the modules in order.
+// Forward applies the modules in order. What this package's own make on the way is released as soon as the next one is
+// done, but for what a graph needs; the values of other modules, and those that they are given, end with their scope.
 func (s Sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
+	own := make([]func(*tensor.Tensor) *tensor.Tensor, 0, len(s))
 	for i, m := range s {
 		if m == nil {
 			tensor.Raise("nn.Sequential", "give a module, or leave it out", "module %d of %d is nil", i, len(s))
 		}
-		in := x
-		x = m.Forward(in)
-		noteElement(&s[i], in, x)
+		if isLibrary(m) {
+			own = append(own, s.step(i))
+			continue
+		}
+		x = s.step(i)(tensor.Surface(tensor.Chain(x, own...)))
+		own = own[:0]
 	}
-	return x
+	return tensor.Chain(x, own...)
+}
+
+// step is module i.
+func (s Sequential) step(i int) func(*tensor.Tensor) *tensor.Tensor {
+	return func(x *tensor.Tensor) *tensor.Tensor {
+		in := s.enter(i, x)
+		return in.leave(s[i].Forward(in.x))
+	}
+}
+
+// library is the folder of this package, and of those beside it whose modules keep no value that they compute.
+var library = path.Dir(reflect.TypeFor[Sequential]().PkgPath())
+
+// isLibrary tells whether m is of this package or of package model: such a module keeps no value that it computes, and
+// lets no other see one without taking it out of its chain.
+func isLibrary(m Module) bool {
+	t := reflect.TypeOf(m)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	p := t.PkgPath()
+	return strings.HasPrefix(p, library) && (p[len(library):] == "/nn" || p[len(library):] == "/model")
 }
 
 // NewParam makes t's value a parameter: a copy in its device's root scope that gets gradients and is updated by
@@ -47,6 +81,17 @@ func NewParam(t *tensor.Tensor) *tensor.Tensor { return tensor.NewParam(t) }
 
 // uniform is a parameter uniform in [-bound, bound).
 func uniform(env *tensor.Env, bound float64, shape ...int) *tensor.Tensor {
-	r := env.Rand(shape...)
-	return NewParam(r.ScaleInPlace(2 * bound).AddInPlace(env.Full(-bound)))
+	return env.Tidy(func(e *tensor.Env) *tensor.Tensor {
+		return NewParam(e.Rand(shape...).ScaleInPlace(2 * bound).AddInPlace(e.Full(-bound)))
+	})
+}
+
+// full is a parameter of one value.
+func full(env *tensor.Env, v float64, shape ...int) *tensor.Tensor {
+	return env.Tidy(func(e *tensor.Env) *tensor.Tensor { return NewParam(e.Full(v, shape...)) })
+}
+
+// state is a buffer of one value.
+func state(env *tensor.Env, dt dtype.DType, v float64, shape ...int) *tensor.Tensor {
+	return env.Tidy(func(e *tensor.Env) *tensor.Tensor { return tensor.NewBuffer(e.FullOf(dt, v, shape...)) })
 }

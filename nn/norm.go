@@ -15,12 +15,22 @@ type LayerNorm struct {
 
 // NewLayerNorm normalises over dimensions of the given shape, with Eps 1e-5.
 func NewLayerNorm(env *tensor.Env, shape ...int) *LayerNorm {
-	return &LayerNorm{Weight: NewParam(env.Ones(shape...)), Bias: NewParam(env.Zeros(shape...)), Eps: 1e-5}
+	return &LayerNorm{Weight: full(env, 1, shape...), Bias: full(env, 0, shape...), Eps: 1e-5}
 }
 
 // Forward normalises.
 func (l *LayerNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
-	return note(l, x, x.LayerNorm(l.Weight, l.Bias, l.Eps))
+	in := enter(l, x)
+	needs(l, "weight", l.Weight)
+	return in.leave(in.x.LayerNorm(l.Weight, l.Bias, l.Eps))
+}
+
+// ForwardAdd is the sum x + f, and its norm in the same pass. f may be nil: the sum is x then. See [tensor.Tensor.AddLayerNorm].
+func (l *LayerNorm) ForwardAdd(x, f *tensor.Tensor) (sum, y *tensor.Tensor) {
+	in := enter(l, x)
+	needs(l, "weight", l.Weight)
+	sum, y = in.x.AddLayerNorm(f, l.Weight, l.Bias, l.Eps)
+	return in.leavePair(y, sum)
 }
 
 // RMSNorm divides by the root of the mean square over the last dimensions: y = x / √(mean(x²) + Eps) · weight.
@@ -32,12 +42,14 @@ type RMSNorm struct {
 // NewRMSNorm normalises over dimensions of the given shape. Eps is float32's machine epsilon, 2⁻²³; published models
 // have their own.
 func NewRMSNorm(env *tensor.Env, shape ...int) *RMSNorm {
-	return &RMSNorm{Weight: NewParam(env.Ones(shape...)), Eps: 0x1p-23}
+	return &RMSNorm{Weight: full(env, 1, shape...), Eps: 0x1p-23}
 }
 
 // Forward normalises.
 func (l *RMSNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
-	return note(l, x, x.RMSNorm(l.Weight, l.Eps))
+	in := enter(l, x)
+	needs(l, "weight", l.Weight)
+	return in.leave(in.x.RMSNorm(l.Weight, l.Eps))
 }
 
 // BatchNorm normalises each channel of [n, c, ...]: y = (x - mean) / √(variance + Eps) · weight + bias. In training mean
@@ -51,24 +63,39 @@ type BatchNorm struct {
 	Batches     *tensor.Tensor `nn:"num_batches_tracked,buffer"` // int64, training batches seen
 	Eps         float64
 	Momentum    float64
+	Act         tensor.Act // applied in the same pass: ActReLU, or nothing
 }
 
 // NewBatchNorm normalises channels with Eps 1e-5 and Momentum 0.1.
 func NewBatchNorm(env *tensor.Env, channels int) *BatchNorm {
 	return &BatchNorm{
-		Weight: NewParam(env.Ones(channels)), Bias: NewParam(env.Zeros(channels)),
-		RunningMean: tensor.NewBuffer(env.Zeros(channels)), RunningVar: tensor.NewBuffer(env.Ones(channels)),
-		Batches: tensor.NewBuffer(env.FullOf(dtype.I64, 0)),
+		Weight: full(env, 1, channels), Bias: full(env, 0, channels),
+		RunningMean: state(env, dtype.F32, 0, channels), RunningVar: state(env, dtype.F32, 1, channels),
+		Batches: state(env, dtype.I64, 0),
 		Eps:     1e-5, Momentum: 0.1,
 	}
 }
 
-// Forward normalises and, in training, updates the running statistics.
-func (l *BatchNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
+// Forward normalises, applies Act and, in training, updates the running statistics.
+func (l *BatchNorm) Forward(x *tensor.Tensor) *tensor.Tensor { return l.ForwardAdd(x, nil) }
+
+// ForwardAdd is Forward with a residual of x's shape added before Act, in the same pass.
+func (l *BatchNorm) ForwardAdd(x, residual *tensor.Tensor) *tensor.Tensor {
+	in := enter(l, x)
+	needs(l, "weight", l.Weight)
+	needs(l, "bias", l.Bias)
+	needs(l, "running mean", l.RunningMean)
+	needs(l, "running variance", l.RunningVar)
+	x = in.x
 	if !x.Env().Training() {
-		return note(l, x, x.BatchNormEval(l.RunningMean, l.RunningVar, l.Weight, l.Bias, l.Eps))
+		return in.leave(x.BatchNormEvalAct(l.RunningMean, l.RunningVar, l.Weight, l.Bias, residual, l.Act, l.Eps))
 	}
-	y, mean, variance := x.BatchNorm(l.Weight, l.Bias, l.Eps)
+	return in.leave(tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor { return l.train(x, residual) }))
+}
+
+// train normalises by the batch's statistics, and tracks them.
+func (l *BatchNorm) train(x, residual *tensor.Tensor) *tensor.Tensor {
+	y, mean, variance := x.BatchNormAct(l.Weight, l.Bias, residual, l.Act, l.Eps)
 	n := x.Size() / max(x.Dim(1), 1)
 	if n == 1 {
 		tensor.Raise("nn.BatchNorm", "use a larger batch, or x.In(env.Eval())", "one value per channel in training, shape %v", x.Shape())
@@ -76,7 +103,7 @@ func (l *BatchNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if !x.Env().Recomputing() {
 		l.track(x.Env(), mean, variance.Scale(float64(n)/float64(n-1)))
 	}
-	return note(l, x, y)
+	return y
 }
 
 // track moves the running statistics.

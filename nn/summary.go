@@ -2,11 +2,13 @@ package nn
 
 import (
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -27,11 +29,10 @@ type Row struct {
 }
 
 // Summary runs a model once on zeros of the given shape, on the model's device, in evaluation and without recording, and
-// tabulates its layers. Operations that are not layers, such as x.ReLU(), have no row. Nothing else may run the model
-// meanwhile.
+// tabulates its layers. Operations that are not layers, such as x.ReLU(), have no row.
 func Summary(model Module, shape ...int) Table {
 	w := walk("nn.Summary", model)
-	s := &spy{paths: w.modules, counted: map[*tensor.Tensor]bool{}}
+	s := &survey{paths: w.modules, counted: map[*tensor.Tensor]bool{}, goroutine: callsite.Goroutine()}
 	s.forward(model, shape, w.entries)
 	for _, e := range w.each(isParameter) {
 		if !s.counted[e.t] {
@@ -43,20 +44,18 @@ func Summary(model Module, shape ...int) Table {
 	return Table{s.rows}
 }
 
-// spy sees what layers compute. Layers are known by identity, so that other models are not seen.
-type spy struct {
-	paths   map[any]string
+// survey observes what layers compute. Layers are known by identity, so that other models are not seen.
+type survey struct {
+	paths     map[any]string
+	root      atomic.Pointer[device.Range] // of the one run that counts
+	goroutine uint64                       // that runs the model
+
 	mu      sync.Mutex
 	rows    []Row
 	counted map[*tensor.Tensor]bool
 }
 
-var (
-	spying sync.Mutex // one Summary at a time
-	active atomic.Pointer[spy]
-)
-
-func (s *spy) forward(model Module, shape []int, entries []entry) {
+func (s *survey) forward(model Module, shape []int, entries []entry) {
 	var env *tensor.Env
 	if len(entries) > 0 {
 		env = entries[0].t.Env()
@@ -64,44 +63,49 @@ func (s *spy) forward(model Module, shape []int, entries []entry) {
 		env = tensor.Best() // it may have to be opened
 	}
 	// A scope, and not Do: a summary must not change the random numbers of the program.
-	env, scope := env.NoGrad().Eval().Scope()
+	inner, scope := env.NoGrad().Eval().Scope()
 	defer scope.End()
-	spying.Lock()
-	defer spying.Unlock()
-	active.Store(s)
-	defer active.Store(nil)
-	model.Forward(env.Zeros(shape...))
-}
-
-// note tells a running Summary what a layer computed, and returns y.
-func note(layer any, x, y *tensor.Tensor) *tensor.Tensor {
-	if s := active.Load(); s != nil {
-		s.see(layer, layer, x, y)
+	for _, d := range devices(env, entries) {
+		defer d.Observe(s.see, device.KindRange)()
 	}
-	return y
+	x, end := inner.Zeros(shape...).Enter("nn.Summary", s)
+	end(model.Forward(x))
 }
 
-// noteElement does so for layers that are plain values and have no identity of their own, such as ReLU{}.
-func noteElement(slot *Module, x, y *tensor.Tensor) {
-	if s := active.Load(); s != nil && reflect.TypeOf(*slot).Kind() != reflect.Pointer {
-		s.see(slot, *slot, x, y)
+// devices are those of a model.
+func devices(env *tensor.Env, entries []entry) []*tensor.Device {
+	all := []*tensor.Device{env.Device()}
+	for _, e := range entries {
+		if d := e.t.Env().Device(); !slices.Contains(all, d) {
+			all = append(all, d)
+		}
 	}
+	return all
 }
 
-func (s *spy) see(key, layer any, x, y *tensor.Tensor) {
-	path, ok := s.paths[key]
-	if _, wrap := layer.(wrapped); !ok || wrap {
+// see is the observer. A layer whose input was not made of the summary's own is known by the goroutine.
+func (s *survey) see(e *device.Event) {
+	if e.Range.Of == s {
+		s.root.Store(e.Range)
+		return
+	}
+	c, ok := e.Range.Of.(*call)
+	if !ok || !e.End || !c.own || c.y == nil || !e.Range.Within(s.root.Load()) && e.Goroutine() != s.goroutine {
+		return
+	}
+	path, ok := s.paths[c.key]
+	if _, wrap := c.layer.(wrapped); !ok || wrap {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Row{Path: path, Kind: kind(layer), Output: y.Shape(), OutBytes: y.Bytes()}
-	if m, ok := layer.(interface {
+	r := Row{Path: path, Kind: kind(c.layer), Output: c.y.Shape(), OutBytes: c.y.Bytes()}
+	if m, ok := c.layer.(interface {
 		products(x, y *tensor.Tensor) int
 	}); ok {
-		r.Products = m.products(x, y)
+		r.Products = m.products(c.x, c.y)
 	}
-	for _, e := range walk("nn.Summary", layer).each(isParameter) {
+	for _, e := range walk("nn.Summary", c.layer).each(isParameter) {
 		if !s.counted[e.t] {
 			s.own(&r, e.t)
 		}
@@ -110,7 +114,7 @@ func (s *spy) see(key, layer any, x, y *tensor.Tensor) {
 }
 
 // own counts a parameter in a row.
-func (s *spy) own(r *Row, p *tensor.Tensor) {
+func (s *survey) own(r *Row, p *tensor.Tensor) {
 	s.counted[p] = true
 	r.Params += p.Size()
 	r.Bytes += p.Bytes()

@@ -9,7 +9,12 @@ type wrapped struct {
 }
 
 // Forward runs the module.
-func (w wrapped) Forward(x *tensor.Tensor) *tensor.Tensor { return w.run(w.M, x) }
+func (w wrapped) Forward(x *tensor.Tensor) *tensor.Tensor {
+	if !isLibrary(w.M) {
+		x = tensor.Surface(x)
+	}
+	return w.run(w.M, x)
+}
 
 // Frozen runs m with its parameters as constants. Gradients still flow through it to an input that carries a graph; a
 // leaf is a constant too.

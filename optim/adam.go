@@ -47,10 +47,10 @@ func newAdam(op string, params iter.Seq2[string, *tensor.Tensor], c AdamWConfig,
 	check(op, "Beta1", step.Beta1, 0, 1)
 	check(op, "Beta2", step.Beta2, 0, 1)
 	check(op, "Eps", step.Eps, 0, math.Inf(1))
-	o.update = func(scale *tensor.Tensor, b *batch) {
+	o.update = func(l *ledger, b *batch) {
 		s := step
-		s.LR, s.WeightDecay, s.Step = o.lr*b.rates.Scale, b.rates.WeightDecay, b.steps+1
-		tensor.AdamWInPlace(s, scale, b.p, b.g, b.keep[0], b.keep[1])
+		s.LR, s.Skip, s.Scale, s.WeightDecay = l.rate, l.skip, b.rates.Scale, b.rates.WeightDecay
+		tensor.AdamWInPlace(s, l.scale, b.p, b.g, b.keep[0], b.keep[1], b.counts)
 	}
 	return o
 }

@@ -81,11 +81,12 @@ func ExampleLossScaler() {
 		y := env.Ones(1, 4).In(amp).MatMul(w) // a product in float16
 		scaler.Backward(y.Sum().Scale(1e-8))  // as it is, float16 would round this gradient to 0
 		report := scaler.Step(opt)            // divides it again; leaves the step out if it is not finite
-		fmt.Printf("%v, weight %.2f, scale 2^%v\n", report, w.Mean().Item(), math.Log2(scaler.Scale()))
+		left := report.Overflow()             // waits for the device, which Step does not
+		fmt.Printf("%v, left out %v, weight %.2f, scale 2^%v\n", report, left, w.Mean().Item(), math.Log2(scaler.Scale()))
 	}
 	// Output:
-	// step 1: a gradient was not finite, nothing was updated, weight 1.00, scale 2^43
-	// step 2: a gradient was not finite, nothing was updated, weight 1.00, scale 2^42
-	// step 3: a gradient for every parameter that learns, weight 0.99, scale 2^42
-	// step 4: a gradient for every parameter that learns, weight 0.98, scale 2^42
+	// step 1: a gradient was not finite, nothing was updated, left out true, weight 1.00, scale 2^43
+	// step 2: a gradient was not finite, nothing was updated, left out true, weight 1.00, scale 2^42
+	// step 3: a gradient for every parameter that learns, left out false, weight 0.99, scale 2^42
+	// step 4: a gradient for every parameter that learns, left out false, weight 0.98, scale 2^42
 }

@@ -19,6 +19,7 @@ package optim
 import (
 	"iter"
 	"math"
+	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -59,10 +60,13 @@ func DecayMatricesOnly(_ string, p *tensor.Tensor, r *Rates) {
 // state is one parameter with what the optimizer keeps for it.
 type state struct {
 	name  string
+	index int // among the optimizer's
 	p     *tensor.Tensor
 	rates Rates
 	keep  []*tensor.Tensor // as many as the optimizer has kinds of state; nil before the first step
-	steps int              // updates so far
+	seen  bool             // it has had a gradient
+	steps int              // updates so far, unless its ledger counts them
+	book  *ledger          // where they are counted; nil before the first step, and after a Load
 }
 
 // core is what all optimizers share.
@@ -72,16 +76,20 @@ type core struct {
 	kinds  []string // of state, by PyTorch's names
 	states []*state
 	turns  int // Steps that were done
-	norm   *tensor.Tensor
-	update func(scale *tensor.Tensor, b *batch)
+
+	stepping atomic.Bool // a goroutine is in Step
+	books    []*ledger
+	last     *ledger // what reports read; nil when the last Step had no gradients
+	overflow int     // the last Step of which a report was asked and told that nothing was updated
+	update   func(l *ledger, b *batch)
 }
 
 // batch is what one fused update takes.
 type batch struct {
-	rates Rates
-	steps int // of each parameter, before this update
-	p, g  []*tensor.Tensor
-	keep  [][]*tensor.Tensor // by kind
+	rates  Rates
+	p, g   []*tensor.Tensor
+	keep   [][]*tensor.Tensor // by kind
+	counts []*tensor.Tensor
 }
 
 // settings are what every optimizer is configured with.
@@ -101,7 +109,7 @@ func newCore(op string, params iter.Seq2[string, *tensor.Tensor], set settings, 
 			continue
 		}
 		seen[p] = true
-		s := &state{name: name, p: p, rates: Rates{1, set.decay}, keep: make([]*tensor.Tensor, len(kinds))}
+		s := &state{name: name, index: len(c.states), p: p, rates: Rates{1, set.decay}, keep: make([]*tensor.Tensor, len(kinds))}
 		if set.rule != nil {
 			set.rule(name, p, &s.rates)
 		}

@@ -27,15 +27,21 @@ type LossScalerConfig struct {
 //		scaler.Step(opt)
 //	}
 //
-// A Step waits for the device once for each optimizer, to read the norm of the gradients: on a GPU the line shows among
-// the device's Syncs. Between Backward and Step gradients are multiplied by Scale: what a hook (OnGrad) compares them with
-// must be, too. Reports and Clip are about gradients that are divided again.
+// A Step does not wait for the device, which finds out for itself whether gradients are finite, and adjusts the scale;
+// what is asked of a report, Scale and State wait. That gradients are finite at no scale is found out later, and a Step
+// then panics. Between Backward and Step gradients are multiplied by Scale: what a hook (OnGrad) compares them with must be,
+// too. Reports and Clip are about gradients that are divided again.
 //
 // It may be used by one goroutine at a time.
 type LossScaler struct {
 	config LossScalerConfig
-	scale  float32
-	good   int // Steps with finite gradients since the scale changed
+	state  LossScalerState // unless a device has it
+	at     *tensor.Env     // the root of the device that has it; nil before the first Backward and after a Load
+	scale  *tensor.Tensor  // f32[]
+	unit   *tensor.Tensor  // 1/scale, a cell
+	good   *tensor.Tensor  // i64[]
+	steps  int
+	watch  *tensor.Pending // of good
 }
 
 // NewLossScaler makes a scaler, of which a program needs one.
@@ -44,10 +50,10 @@ func NewLossScaler(c LossScalerConfig) *LossScaler {
 	if c.Interval == 0 {
 		c.Interval = 2000
 	}
-	s := &LossScaler{config: c, scale: float32(c.Init)}
+	s := &LossScaler{config: c, state: LossScalerState{Scale: float64(float32(c.Init))}}
 	wrong := ""
 	switch {
-	case !usable(s.scale):
+	case !usable(float32(c.Init)):
 		wrong = fmt.Sprintf("Init is %v, no number above 0 that float32 has, with its inverse", c.Init)
 	case !(c.Growth > 1) || !finite(c.Growth):
 		wrong = fmt.Sprintf("Growth is %v, not above 1", c.Growth)
@@ -69,7 +75,12 @@ func usable(v float32) bool { return v > 0 && finite(float64(v)) && finite(float
 func inverse(v float32) float32 { return float32(1 / float64(v)) }
 
 // Scale is what losses are multiplied by until the next Step.
-func (s *LossScaler) Scale() float64 { return float64(s.scale) }
+func (s *LossScaler) Scale() float64 {
+	if s.at == nil {
+		return s.state.Scale
+	}
+	return s.scale.Item()
+}
 
 // Backward is loss.Backward(only...) of the loss times Scale. A loss in 16 bits is scaled in float32. Gradients add up
 // over several calls before a Step.
@@ -77,16 +88,33 @@ func (s *LossScaler) Backward(loss *tensor.Tensor, only ...iter.Seq2[string, *te
 	if dt := loss.DType(); dt.IsFloat() && dt != dtype.F64 {
 		loss = loss.Cast(dtype.F32)
 	}
-	loss.Scale(s.Scale()).Backward(only...)
+	s.open(loss.Env())
+	loss.Mul(s.scale.To(loss.Env())).Backward(only...)
 }
 
-// Step is opt.Step with the gradients divided by Scale, which it then adjusts. If one of them is not finite, or their norm
-// is beyond float32, it updates nothing, drops them, and says so in the report. opt is an optimizer of this package, or a
-// type that embeds one, whose own Step, if it has one, is not called.
+// open puts the state on e's device, unless one has it.
+func (s *LossScaler) open(e *tensor.Env) {
+	if s.at != nil {
+		return
+	}
+	e, scope := e.NoGrad().Scope()
+	defer scope.End()
+	scale, unit := tensor.NewBuffer(e.FullOf(dtype.F32, s.state.Scale)), tensor.NewCell(e, float64(inverse(float32(s.state.Scale))))
+	s.good = tensor.NewBuffer(e.FullOf(dtype.I64, float64(s.state.Good)))
+	s.scale, s.unit, s.at = scale, unit, scale.Env()
+}
+
+// Step is opt.Step with the gradients divided by Scale, which is then adjusted. If one of them is not finite, or their norm
+// is beyond float32, nothing is updated and the gradients are dropped: the report's Overflow. opt is an optimizer of this
+// package, or a type that embeds one, whose own Step, if it has one, is not called.
+//
+// When no scale does any more, one of the next 128 Steps panics, on every device the same: each 64th reads what the 64th
+// before it asked for. That is a sync point only for a program that is 64 Steps ahead of the device, which does not run
+// dry by it.
 func (s *LossScaler) Step(opt Optimizer) Report { return s.StepAll(opt)[0] }
 
 // StepAll is Step for several optimizers of the same losses: each updates its parameters or leaves them, and the scale is
-// adjusted once.
+// adjusted once. No parameter with a gradient may be of two of them.
 func (s *LossScaler) StepAll(opts ...Optimizer) []Report {
 	if len(opts) == 0 {
 		tensor.Raise("LossScaler.StepAll", "name the optimizers that the losses are for", "there is none")
@@ -95,20 +123,43 @@ func (s *LossScaler) StepAll(opts ...Optimizer) []Report {
 	for i, o := range opts {
 		cores[i] = scalable(o)
 	}
-	reports := make([]Report, len(opts))
-	overflow := false
+	apart(cores)
+	s.open(cores[0].env())
+	reports, skips := make([]Report, len(opts)), make([]*tensor.Tensor, len(opts))
+	e, scope := s.at.NoGrad().Scope()
+	defer scope.End()
 	for i, c := range cores {
-		reports[i] = c.step(float64(inverse(s.scale)), true)
-		overflow = overflow || reports[i].Overflow
+		reports[i] = c.step(s.unit)
+		skips[i] = reports[i].c.last.skip.To(e)
 	}
-	s.adjust(overflow)
+	step := tensor.LossScaleStep{Growth: s.config.Growth, Backoff: s.config.Backoff, Interval: s.config.Interval, Scale: s.scale, Inverse: s.unit, Good: s.good}
+	tensor.LossScaleInPlace(step, skips...)
+	s.look()
 	return reports
+}
+
+// lookEvery is how many steps lie between looks at whether some scale still does.
+const lookEvery = 64
+
+// look asks now and then for the count of good steps, and panics if the count that it asked for the time before says that
+// no scale does. Whether that is here by now does not matter: equal runs end at equal steps.
+func (s *LossScaler) look() {
+	if s.steps++; s.steps%lookEvery != 0 || !s.at.Device().Computes() {
+		return
+	}
+	asked := s.watch
+	s.watch = s.good.Later()
+	if asked != nil && asked.Value() < 0 {
+		tensor.Raise("LossScaler.Step", "look for a NaN in the model or the data", "gradients are not finite at any scale; it is down to %v", s.Scale())
+	}
 }
 
 // scaled is what a LossScaler needs of an optimizer.
 type scaled interface {
-	step(factor float64, judge bool) Report
+	step(factor *tensor.Tensor) Report
 	scalable()
+	env() *tensor.Env
+	gradients() iter.Seq2[string, *tensor.Tensor]
 }
 
 func scalable(o Optimizer) scaled {
@@ -119,6 +170,9 @@ func scalable(o Optimizer) scaled {
 	c.scalable()
 	return c
 }
+
+// env is that of the first parameter.
+func (c *core) env() *tensor.Env { return c.states[0].p.Env() }
 
 // scalable panics unless there are gradients, none of them in float16: what was rounded there has lost what the scale is
 // to keep.
@@ -137,22 +191,27 @@ func (c *core) scalable() {
 	}
 }
 
-// adjust is GradScaler's update.
-func (s *LossScaler) adjust(overflow bool) {
-	if overflow {
-		down := float32(float64(s.scale) * s.config.Backoff)
-		if !usable(down) {
-			tensor.Raise("LossScaler.Step", "look for a NaN in the model or the data", "gradients are not finite at any scale; it is down to %v", s.scale)
+// gradients walks the parameters that have one.
+func (c *core) gradients() iter.Seq2[string, *tensor.Tensor] {
+	return func(yield func(string, *tensor.Tensor) bool) {
+		for _, s := range c.states {
+			if s.p.Grad() != nil && !yield(s.name, s.p) {
+				return
+			}
 		}
-		s.scale, s.good = down, 0
-		return
 	}
-	if s.good++; s.good < s.config.Interval {
-		return
-	}
-	s.good = 0
-	if up := float32(float64(s.scale) * s.config.Growth); usable(up) {
-		s.scale = up
+}
+
+// apart panics if one gradient is for two optimizers: the first step takes it.
+func apart(cores []scaled) {
+	taken := map[*tensor.Tensor]bool{}
+	for _, c := range cores {
+		for name, p := range c.gradients() {
+			if taken[p] {
+				tensor.Raise("LossScaler.StepAll", "give each optimizer once, and each parameter to one of them", "the parameter %s is of two optimizers", name)
+			}
+			taken[p] = true
+		}
 	}
 }
 
@@ -164,13 +223,18 @@ type LossScalerState struct {
 }
 
 // State is what Load puts back.
-func (s *LossScaler) State() LossScalerState { return LossScalerState{s.Scale(), s.good} }
+func (s *LossScaler) State() LossScalerState {
+	if s.at == nil {
+		return s.state
+	}
+	return LossScalerState{s.Scale(), max(int(s.good.Item()), 0)}
+}
 
 // Load goes on from a state. The configuration is not part of it. When it fails, nothing was changed.
 func (s *LossScaler) Load(state LossScalerState) error {
 	if scale := float32(state.Scale); !usable(scale) || float64(scale) != state.Scale || state.Good < 0 {
 		return fmt.Errorf("loss scaler: a scale of %v after %d good steps is none", state.Scale, state.Good)
 	}
-	s.scale, s.good = float32(state.Scale), state.Good
+	*s = LossScaler{config: s.config, state: state}
 	return nil
 }

@@ -3,7 +3,6 @@ package optim
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -88,7 +87,7 @@ func TestGoldenScaler(t *testing.T) {
 
 // tiny is a loss in float16 whose gradients are a tenth of what that can hold.
 func tiny(env *tensor.Env, w *tensor.Tensor) *tensor.Tensor {
-	return env.Ones(2, 4).In(env.Autocast(dtype.F16)).MatMul(w).Mean().Scale(6e-9 * 12)
+	return env.Ones(2, 4).In(env.Autocast(dtype.F16)).MatMul(w).Cast(dtype.F32).Mean().Scale(6e-9 * 12)
 }
 
 // TestScalerKeepsSmallGradients: what float16 rounds to 0 comes through, as float32 has it.
@@ -104,7 +103,7 @@ func TestScalerKeepsSmallGradients(t *testing.T) {
 	scaler.Backward(tiny(env, scaled))
 	r := scaler.Step(opt)
 	const g = 6e-9 * 12 / 12 * 2 // of each weight, by two rows
-	if n, want := r.Norm(), g*math.Sqrt(24); r.Overflow || math.Abs(n-want) > 2e-3*want {
+	if n, want := r.Norm(), g*math.Sqrt(24); r.Overflow() || math.Abs(n-want) > 2e-3*want {
 		t.Errorf("norm %v, want %v; %v", n, want, r)
 	}
 	if got, want := 1-scaled.Select(0, 0).Select(0, 0).Item(), 1e6*g; math.Abs(got-want) > 2e-3*want {
@@ -124,7 +123,7 @@ func TestScalerFindsItsScale(t *testing.T) {
 			scaler.Backward(nn.MSE(m.Forward(e.Ones(4, 5).In(amp)), e.Full(3, 4, 3)))
 			r := scaler.Step(opt)
 			scope.End()
-			if !r.Overflow {
+			if !r.Overflow() {
 				if !r.Finite() || strings.Contains(r.String(), "not finite") {
 					t.Error(r)
 				}
@@ -152,32 +151,37 @@ func TestScalerFindsItsScale(t *testing.T) {
 	})
 }
 
-// TestScalerWaitsOnce: a step waits for the device once, on the program's line; without a scaler it does not wait.
-func TestScalerWaitsOnce(t *testing.T) {
+// TestScalerWaitsForNothing: no step waits for the device, neither one that is taken nor one that is left out; what they
+// were is read late.
+func TestScalerWaitsForNothing(t *testing.T) {
 	env, err := tensor.Fresh("sim:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := model(env)
 	opt, scaler := NewAdamW(nn.Params(m), AdamWConfig{Clip: 1}), NewLossScaler(LossScalerConfig{})
-	const steps = 3
-	line := 0
-	for i := range steps + 1 {
+	const steps = 2*lookEvery + 3
+	x, target := env.Ones(4, 5), env.Full(math.Inf(1), 4, 3)
+	for i := range steps {
 		e, scope := env.Scope(uint64(i))
-		x, y := e.Ones(4, 5), e.Ones(4, 3)
-		if i == 0 {
-			nn.MSE(m.Forward(x), y).Backward()
-			opt.Step()
-		} else {
-			scaler.Backward(nn.MSE(m.Forward(x), y))
-			_, _, line, _ = runtime.Caller(0)
-			scaler.Step(opt)
+		y := e.Ones(4, 3)
+		if i == 1 {
+			y = target
 		}
+		scaler.Backward(nn.MSE(m.Forward(x.In(e)), y))
+		scaler.Step(opt)
 		scope.End()
 	}
-	want := tensor.SyncPoint{What: "read", Line: fmt.Sprintf("scaler_test.go:%d", line+1), Count: steps}
-	if got := env.Device().Syncs(); len(got) != 1 || got[0] != want {
+	if got := env.Device().Syncs(); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got, want := scaler.State(), (LossScalerState{1 << 15, steps - 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	for name, n := range opt.Counters() {
+		if name != "steps" && n != steps-1 {
+			t.Errorf("%s is %d after %d steps and one that was left out", name, n, steps-1)
+		}
 	}
 }
 
@@ -194,7 +198,7 @@ func TestScalerMemoryIsFlat(t *testing.T) {
 			target = e.Full(math.Inf(1), 4, 3)
 		}
 		scaler.Backward(nn.MSE(m.Forward(e.Ones(4, 5)), target))
-		if r := scaler.Step(opt); r.Overflow != (i%5 == 4) {
+		if r := scaler.Step(opt); r.Overflow() != (i%5 == 4) {
 			t.Errorf("step %d: %v", i, r)
 		}
 		scope.End()
@@ -207,7 +211,7 @@ func TestScalerMemoryIsFlat(t *testing.T) {
 	}
 }
 
-// TestScalerInAPlan: a device without arithmetic takes the step, and says which value it did not know.
+// TestScalerInAPlan: a device without arithmetic takes the step, for which no value must be known.
 func TestScalerInAPlan(t *testing.T) {
 	env, err := tensor.Fresh("null:a100-80")
 	if err != nil {
@@ -216,7 +220,11 @@ func TestScalerInAPlan(t *testing.T) {
 	m := model(env)
 	scaler := NewLossScaler(LossScalerConfig{})
 	scaler.Backward(nn.MSE(m.Forward(env.Ones(4, 5)), env.Ones(4, 3)))
-	if r := scaler.Step(NewAdamW(nn.Params(m), AdamWConfig{})); r.Overflow || len(env.Device().Unknown()) != 1 {
+	r := scaler.Step(NewAdamW(nn.Params(m), AdamWConfig{}))
+	if n := len(env.Device().Unknown()); n != 0 {
+		t.Error(env.Device().Unknown())
+	}
+	if r.Overflow() || len(env.Device().Unknown()) != 1 {
 		t.Error(r, env.Device().Unknown())
 	}
 }
@@ -232,14 +240,67 @@ func TestScalerState(t *testing.T) {
 			t.Errorf("%+v: %v, %+v", bad, err, s.State())
 		}
 	}
-	if s.adjust(false); s.Scale() != 192 || s.State().Good != 0 {
+	w := nn.NewParam(freshEnv(t).Ones(3))
+	opt := NewSGD(nn.Params(map[string]*tensor.Tensor{"w": w}), SGDConfig{})
+	step := func() {
+		s.Backward(w.Scale(1e-30).Sum())
+		s.Step(opt)
+	}
+	if step(); s.Scale() != 192 || s.State().Good != 0 {
 		t.Errorf("after the third good step %+v", s.State())
 	}
 	if err := s.Load(LossScalerState{math.Ldexp(1, 127), 5}); err != nil {
 		t.Fatal(err)
 	}
-	if s.adjust(false); s.State() != (LossScalerState{math.Ldexp(1, 127), 0}) {
+	if step(); s.State() != (LossScalerState{math.Ldexp(1, 127), 0}) {
 		t.Errorf("a scale that has nowhere to grow is %+v", s.State())
+	}
+}
+
+// TestScalerSharedParameters: what two optimizers would step is refused before anything changes, and stepped where only
+// one of them has a gradient for it.
+func TestScalerSharedParameters(t *testing.T) {
+	env := freshEnv(t)
+	a, b, c := nn.NewParam(env.Ones(3)), nn.NewParam(env.Ones(3)), nn.NewParam(env.Ones(3))
+	first := NewSGD(nn.Params(map[string]*tensor.Tensor{"a": a, "b": b}), SGDConfig{LR: 0.5})
+	second := NewAdamW(nn.Params(map[string]*tensor.Tensor{"b": b, "c": c}), AdamWConfig{})
+	s := NewLossScaler(LossScalerConfig{})
+	s.Backward(a.Add(b).Add(c).Sum())
+	for name, opts := range map[string][]Optimizer{"shared": {first, second}, "twice": {first, first}} {
+		_, err := env.Try(func(*tensor.Env) *tensor.Tensor { s.StepAll(opts...); return nil })
+		if err == nil || !strings.Contains(err.Error(), "of two optimizers") || a.Grad() == nil || first.Counters()["steps"] != 0 {
+			t.Errorf("%s: %v; the gradient is %v, %v", name, err, a.Grad(), first.Counters())
+		}
+	}
+	first.Discard()
+	second.Discard()
+	s.Backward(a.Add(c).Sum())
+	if r := s.StepAll(first, second); r[0].Overflow() || r[1].Overflow() || a.Sum().Item() != 1.5 || b.Sum().Item() != 3 || c.Sum().Item() >= 3 {
+		t.Errorf("%v: %v %v %v", r, a, b, c)
+	}
+}
+
+// TestScalerGivesUpAtOneStep: that no scale does is said at the same step on every device.
+func TestScalerGivesUpAtOneStep(t *testing.T) {
+	for _, name := range []string{"cpu", "sim:0"} {
+		env, err := tensor.Fresh(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := nn.NewParam(env.Ones(3))
+		opt, scaler := NewSGD(nn.Params(map[string]*tensor.Tensor{"w": w}), SGDConfig{}), NewLossScaler(LossScalerConfig{})
+		steps := 0
+		for err = nil; err == nil && steps < 10*lookEvery; steps++ {
+			_, err = env.Try(func(env *tensor.Env) *tensor.Tensor {
+				scaler.Backward(w.Mul(env.Full(math.NaN(), 3)).Sum())
+				scaler.Step(opt)
+				return nil
+			})
+		}
+		// From 2^16 down to 2^-127, whose inverse float32 still has, are 143 steps; the 144th finds no scale.
+		if want := (144+lookEvery-1)/lookEvery*lookEvery + lookEvery; err == nil || steps != want {
+			t.Errorf("%s: given up after %d steps, want %d; %v", name, steps, want, err)
+		}
 	}
 }
 
@@ -284,7 +345,7 @@ func TestScalerMistakes(t *testing.T) {
 	wrapped := struct{ *SGD }{opt} // embeds an optimizer of this package
 	s := NewLossScaler(LossScalerConfig{})
 	s.Backward(whole["w"].Sum())
-	if r := s.Step(wrapped); r.Overflow {
+	if r := s.Step(wrapped); r.Overflow() {
 		t.Error(r)
 	}
 }

@@ -34,12 +34,12 @@ func NewSGD(params iter.Seq2[string, *tensor.Tensor], c SGDConfig) *SGD {
 	if c.Nesterov && c.Momentum == 0 {
 		tensor.Raise("optim.NewSGD", "set Momentum, 0.9 for example", "Nesterov without momentum")
 	}
-	o.update = func(scale *tensor.Tensor, b *batch) {
-		s := tensor.SGDStep{LR: o.lr * b.rates.Scale, Momentum: c.Momentum, WeightDecay: b.rates.WeightDecay, Nesterov: c.Nesterov, First: b.steps == 0}
+	o.update = func(l *ledger, b *batch) {
+		s := tensor.SGDStep{LR: l.rate, Skip: l.skip, Scale: b.rates.Scale, Momentum: c.Momentum, WeightDecay: b.rates.WeightDecay, Nesterov: c.Nesterov}
 		if c.Momentum == 0 {
-			tensor.SGDInPlace(s, scale, b.p, b.g, nil)
+			tensor.SGDInPlace(s, l.scale, b.p, b.g, nil)
 		} else {
-			tensor.SGDInPlace(s, scale, b.p, b.g, b.keep[0])
+			tensor.SGDInPlace(s, l.scale, b.p, b.g, b.keep[0])
 		}
 	}
 	return &SGD{o}

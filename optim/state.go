@@ -14,7 +14,7 @@ func (c *core) State() iter.Seq2[string, *tensor.Tensor] {
 	return func(yield func(string, *tensor.Tensor) bool) {
 		for _, s := range c.states {
 			for i, t := range s.keep {
-				if s.steps > 0 && !yield(s.name+"."+c.kinds[i], t) {
+				if s.seen && !yield(s.name+"."+c.kinds[i], t) {
 					return
 				}
 			}
@@ -23,8 +23,9 @@ func (c *core) State() iter.Seq2[string, *tensor.Tensor] {
 }
 
 // Counters are the whole numbers that resuming needs: the updates of each parameter that had one, as "path.step", and
-// those of the optimizer, as "steps".
+// those of the optimizer, as "steps". It reads them from the device.
 func (c *core) Counters() map[string]int {
+	c.read()
 	out := map[string]int{"steps": c.turns}
 	for _, s := range c.states {
 		if s.steps > 0 {
@@ -53,8 +54,10 @@ func (c *core) Load(tensors map[string]*tensor.Tensor, counters map[string]int) 
 	for i, s := range c.states {
 		keep[i] = s.kept(c.kinds, tensors, counters[s.name+".step"])
 	}
+	c.close()
 	for i, s := range c.states {
 		s.keep, s.steps = keep[i], counters[s.name+".step"]
+		s.seen = s.steps > 0
 	}
 	c.turns = counters["steps"]
 	return nil
@@ -67,7 +70,7 @@ func (s *state) kept(kinds []string, tensors map[string]*tensor.Tensor, steps in
 		return list
 	}
 	for i, kind := range kinds {
-		list[i] = s.p.ZerosLike().CopyInPlace(tensors[s.name+"."+kind].Detach().To(s.p.Env()))
+		list[i] = s.zeros().CopyInPlace(tensors[s.name+"."+kind].Detach().To(s.p.Env()))
 	}
 	return list
 }

@@ -3,9 +3,11 @@ package optim
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -13,19 +15,18 @@ import (
 const patience = 3
 
 // Report is what a Step did. Its methods read from the optimizer: they may be used where that may, by one goroutine at a
-// time.
+// time, until the next Step. Reading waits for the device.
 type Report struct {
-	Skipped  []string // parameters without a gradient this time; frozen ones do not count
-	Never    []string // those of them that never had one in three or more Steps: they are not part of the loss
-	Overflow bool     // a gradient was not finite, and nothing was updated; only Steps of a [LossScaler] look
-	c        *core
-	turn     int
+	Skipped []string // parameters without a gradient this time; frozen ones do not count
+	Never   []string // those of them that never had one in three or more Steps: they are not part of the loss
+	c       *core
+	turn    int
 }
 
-// String tells which parameters had no gradient, or that none was applied. It waits for nothing.
+// String tells which parameters had no gradient, or that Overflow has found that nothing was updated. It waits for nothing.
 func (r Report) String() string {
 	switch {
-	case r.Overflow:
+	case r.c != nil && r.c.overflow == r.turn:
 		return fmt.Sprintf("step %d: a gradient was not finite, nothing was updated", r.turn)
 	case len(r.Never) > 0:
 		return fmt.Sprintf("step %d: no gradient so far for %s", r.turn, strings.Join(r.Never, ", "))
@@ -35,11 +36,10 @@ func (r Report) String() string {
 	return fmt.Sprintf("step %d: a gradient for every parameter that learns", r.turn)
 }
 
-// Norm is the 2-norm of all gradients together, before clipping. Reading it waits for the device; it can be read until
-// the next Step. It is 0 when there were no gradients.
+// Norm is the 2-norm of all gradients together, before clipping. It is 0 when there were no gradients.
 func (r Report) Norm() float64 {
-	if n := r.norm("Report.Norm"); n != nil {
-		return n.Item()
+	if l := r.book("Report.Norm"); l != nil {
+		return l.norm.Item()
 	}
 	return 0
 }
@@ -47,21 +47,31 @@ func (r Report) Norm() float64 {
 // NormLater asks for the norm without waiting for it. It is asked for before the next Step, and read when it is there. It
 // is nil when there were no gradients.
 func (r Report) NormLater() *tensor.Pending {
-	if n := r.norm("Report.NormLater"); n != nil {
-		return n.Later()
+	if l := r.book("Report.NormLater"); l != nil {
+		return l.norm.Later()
 	}
 	return nil
 }
 
-// norm is the optimizer's cell, nil when there were no gradients.
-func (r Report) norm(op string) *tensor.Tensor {
+// Overflow tells whether a gradient was not finite, so that nothing was updated; only Steps of a [LossScaler] look.
+func (r Report) Overflow() bool {
+	l := r.book("Report.Overflow")
+	if l == nil || l.skip.Item() == 0 {
+		return false
+	}
+	r.c.overflow = r.turn
+	return true
+}
+
+// book is where the device keeps what reports tell, nil when there were no gradients.
+func (r Report) book(op string) *ledger {
 	if r.c == nil {
 		return nil
 	}
 	if r.turn != r.c.turns {
-		tensor.Raise(op, "ask for it before the next Step", "the norm of step %d is gone after step %d", r.turn, r.c.turns)
+		tensor.Raise(op, "ask for it before the next Step", "what step %d found is gone after step %d", r.turn, r.c.turns)
 	}
-	return r.c.norm
+	return r.c.last
 }
 
 // Finite tells whether all gradients were: a NaN or an infinity in one makes the norm so. It reads Norm.
@@ -71,35 +81,45 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // Step applies the gradients and lets go of them. It allocates before it writes, so that after an out-of-memory all is as
 // before and the gradients still there; Discard drops them.
-func (c *core) Step() Report { return c.step(1, false) }
+func (c *core) Step() Report { return c.step(nil) }
 
-// step is Step with gradients that are multiplied by a number first. With judge it reads their norm, for which the host
-// waits, and updates nothing if that is not finite.
-func (c *core) step(factor float64, judge bool) Report {
+// step is Step with gradients that are multiplied by the number in a cell first, unless that is nil; then the device
+// updates nothing if their norm is not finite.
+func (c *core) step(factor *tensor.Tensor) Report {
+	if !c.stepping.CompareAndSwap(false, true) {
+		tensor.Raise("Step", "let one goroutine at a time train a model; each of several needs a copy and an optimizer: nn.Clone, env.Replica",
+			"two goroutines train one model: another one is in Step of this optimizer")
+	}
+	defer c.stepping.Store(false)
 	r := Report{c: c, turn: c.turns + 1}
 	ready := c.ready(&r)
 	if len(ready) == 0 {
-		c.norm = nil
+		c.last = nil
 		c.turns++
 		return r
 	}
-	batches := group(ready)
-	places := locate(batches)
-	defer places.end()
-	norm := c.scales(places, factor)
-	cell := c.cell(norm)
-	r.Overflow = judge && !finite(norm.Item())
-	if !r.Overflow {
-		for _, b := range batches {
-			c.update(places.of(b).scale, b)
-		}
+	if slices.ContainsFunc(ready, (*state).moved) {
+		c.settle()
 	}
-	c.norm = cell.CopyInPlace(norm)
+	places := locate(ready)
+	defer places.end()
+	for _, p := range places {
+		if p.book = c.ledger(p.env.Device()); p.book == nil {
+			p.book = newLedger(p.env, c)
+		}
+		p.book.prepare(p, c.lr)
+		places.share(p)
+		p.book.fit(p.terms)
+	}
+	places.judge(c.clip, factor)
+	batches := group(ready)
+	for _, b := range batches {
+		c.update(places.of(b.p[0]).book, b)
+	}
+	c.last = places[0].book
 	c.turns++
 	for _, s := range ready {
-		if !r.Overflow {
-			s.steps++
-		}
+		s.seen = true
 		s.p.DropGrad()
 	}
 	return r
@@ -116,7 +136,7 @@ func (c *core) ready(r *Report) []*state {
 		case s.p.Frozen():
 		default:
 			r.Skipped = append(r.Skipped, s.name)
-			if s.steps == 0 && c.turns+1 >= patience {
+			if !s.seen && c.turns+1 >= patience {
 				r.Never = append(r.Never, s.name)
 			}
 		}
@@ -129,12 +149,22 @@ func (s *state) prepare() {
 	for i, k := range s.keep {
 		switch {
 		case k == nil:
-			s.keep[i] = s.p.ZerosLike()
+			s.keep[i] = s.zeros()
 		case k.Env().Device() != s.p.Env().Device() || k.DType() != s.p.DType():
-			s.keep[i] = s.p.ZerosLike().CopyInPlace(k.To(s.p.Env()))
+			s.keep[i] = s.zeros().CopyInPlace(k.To(s.p.Env()))
 		}
 	}
 }
+
+// zeros is new state of the parameter's shape.
+func (s *state) zeros() *tensor.Tensor {
+	z := s.p.ZerosLike()
+	z.Label(device.LabelState, s.name)
+	return z
+}
+
+// moved tells whether the parameter's updates were counted on another device.
+func (s *state) moved() bool { return s.book != nil && s.book.device != s.p.Env().Device() }
 
 // group splits parameters by what one fused operation shares, in order of first appearance.
 func group(list []*state) []*batch {
@@ -142,19 +172,18 @@ func group(list []*state) []*batch {
 		device *tensor.Device
 		dt     dtype.DType
 		rates  Rates
-		steps  int
 	}
 	var out []*batch
 	byKey := map[key]*batch{}
 	for _, s := range list {
-		k := key{s.p.Env().Device(), s.p.DType(), s.rates, s.steps}
+		k := key{s.p.Env().Device(), s.p.DType(), s.rates}
 		b := byKey[k]
 		if b == nil {
-			b = &batch{rates: s.rates, steps: s.steps, keep: make([][]*tensor.Tensor, len(s.keep))}
+			b = &batch{rates: s.rates, keep: make([][]*tensor.Tensor, len(s.keep))}
 			byKey[k] = b
 			out = append(out, b)
 		}
-		b.p, b.g = append(b.p, s.p), append(b.g, s.p.Grad())
+		b.p, b.g, b.counts = append(b.p, s.p), append(b.g, s.p.Grad()), append(b.counts, s.book.counts[s.index])
 		for i, t := range s.keep {
 			b.keep[i] = append(b.keep[i], t)
 		}
@@ -165,33 +194,36 @@ func group(list []*state) []*batch {
 // place is the work of a Step on one device. Its env has a scope that ends with the Step; it is not that of a Do, because
 // a Step must not change the program's random numbers.
 type place struct {
-	env   *tensor.Env
-	scope tensor.Scope
-	grads []*tensor.Tensor
-	scale *tensor.Tensor // what gradients are multiplied by
+	env    *tensor.Env
+	scope  tensor.Scope
+	states []*state
+	grads  []*tensor.Tensor
+	norm   *tensor.Tensor   // of grads, where there are several places
+	terms  []*tensor.Tensor // what the norm of a step is made of: grads, or the norms of all places
+	book   *ledger
 }
 
 // places are in the order of the parameters.
 type places []*place
 
-func locate(batches []*batch) (ps places) {
-	for _, b := range batches {
-		p := ps.of(b)
+// locate finds the devices of parameters that have gradients.
+func locate(ready []*state) (ps places) {
+	for _, s := range ready {
+		p := ps.of(s.p)
 		if p == nil {
 			p = &place{}
-			p.env, p.scope = b.p[0].Env().NoGrad().Scope()
+			p.env, p.scope = s.p.Env().NoGrad().Scope()
 			ps = append(ps, p)
 		}
-		for _, g := range b.g {
-			p.grads = append(p.grads, g.In(p.env))
-		}
+		p.states = append(p.states, s)
+		p.grads = append(p.grads, s.p.Grad().In(p.env))
 	}
 	return ps
 }
 
-func (ps places) of(b *batch) *place {
+func (ps places) of(t *tensor.Tensor) *place {
 	for _, p := range ps {
-		if p.env.Device() == b.p[0].Env().Device() {
+		if p.env.Device() == t.Env().Device() {
 			return p
 		}
 	}
@@ -204,35 +236,33 @@ func (ps places) end() {
 	}
 }
 
-// scales computes the norm of all gradients times a factor, and for each place the number that multiplies them: the factor
-// and that of clipping, min(1, Clip / (norm + 1e-6)), as clip_grad_norm_ does. Nothing waits for a value.
-func (c *core) scales(ps places, factor float64) (norm *tensor.Tensor) {
-	first := ps[0].env
-	square := tensor.SumSquares(ps[0].grads...)
-	for _, p := range ps[1:] {
-		square = square.Add(tensor.SumSquares(p.grads...).To(first))
+// share says what the norm of a step is made of at a place: of its gradients, or where there are several places of the norms
+// of all of them.
+func (ps places) share(p *place) {
+	if len(ps) == 1 {
+		p.terms = p.grads
+		return
 	}
-	norm = square.Sqrt()
-	scale := norm.FullLike(1)
-	if factor != 1 {
-		norm = norm.Scale(factor)
+	for _, o := range ps {
+		if o.norm == nil {
+			o.norm = tensor.SumSquares(o.grads...).Sqrt()
+		}
+		p.terms = append(p.terms, o.norm.To(p.env))
 	}
-	if c.clip > 0 {
-		scale = scale.Scale(c.clip).Div(norm.AddScalar(1e-6)).Minimum(scale)
-	}
-	if factor != 1 {
-		scale = scale.Scale(factor)
-	}
-	for _, p := range ps {
-		p.scale = scale.To(p.env)
-	}
-	return norm
 }
 
-// cell is where reports read a norm: the one of the Step before, if it fits.
-func (c *core) cell(norm *tensor.Tensor) *tensor.Tensor {
-	if c.norm == nil || c.norm.Env().Device() != norm.Env().Device() || c.norm.DType() != norm.DType() {
-		return tensor.NewBuffer(norm)
+// judge computes the norm of all gradients times a factor, and for each place what multiplies them: the factor and that of
+// clipping, min(1, clip / (norm + 1e-6)), as clip_grad_norm_ does. Nothing waits for a value.
+func (ps places) judge(clip float64, factor *tensor.Tensor) {
+	steps := make([]tensor.GradNormStep, len(ps))
+	for i, p := range ps {
+		l := p.book
+		steps[i] = tensor.GradNormStep{Clip: clip, Judge: factor != nil, Norm: l.norm, Scale: l.scale, Skip: l.skip, Counts: l.all, Turn: l.turn}
+		if factor != nil {
+			steps[i].Factor = factor.To(p.env)
+		}
 	}
-	return c.norm
+	for i, p := range ps {
+		tensor.GradNormInPlace(steps[i], p.terms...)
+	}
 }

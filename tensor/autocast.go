@@ -5,33 +5,45 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-// What a precision policy does with an op's floating operands, as PyTorch's CUDA lists have it. Ops not named run in
-// the dtype they are given.
-const (
-	castLow  = 1 + iota // to the policy's dtype
-	castWide            // to f32
-)
-
-var castTable = [ir.Codes]uint8{
-	ir.MatMul: castLow, ir.Linear: castLow, ir.Conv2d: castLow, ir.Attention: castLow,
-
-	ir.Exp: castWide, ir.Expm1: castWide, ir.Log: castWide, ir.Log1p: castWide, ir.Rsqrt: castWide, ir.Pow: castWide,
-	ir.PowScalar: castWide, ir.Sum: castWide, ir.Prod: castWide, ir.CumSum: castWide, ir.Softmax: castWide,
-	ir.LogSoftmax: castWide, ir.CrossEntropy: castWide, ir.LayerNorm: castWide, ir.RMSNorm: castWide,
+// AutoWide is t in float32 where its precision policy would compute in 16 bits, for formulas whose numbers these do not
+// hold, such as losses; else t. PyTorch's autocast has a list of such functions.
+func (t *Tensor) AutoWide() *Tensor {
+	if p := t.Env().policy; p != dtype.Invalid && p != dtype.F32 && t.policed() {
+		return t.Cast(dtype.F32)
+	}
+	return t
 }
 
-// autocast replaces operands by casts of them in e, by e's policy. Values in f64, integers and bools stay.
-func autocast(e *Env, code ir.Code, in []*Tensor) {
-	to := e.policy
-	switch castTable[code] {
-	case 0:
-		return
-	case castWide:
+// lowered is t in the dtype of its precision policy, which products take.
+func (t *Tensor) lowered() *Tensor {
+	if p := t.env.policy; p != dtype.Invalid && t.policed() {
+		return t.Cast(p)
+	}
+	return t
+}
+
+// policed tells whether precision policies speak of t's dtype: not of f64, types of storage, integers and bools.
+func (t *Tensor) policed() bool {
+	dt := t.DType()
+	return dt.IsFloat() && !dt.IsStorage() && dt != dtype.F64
+}
+
+// autocast replaces operands by casts of them in e, by e's policy and the op's row, and tells which. Values in f64, in types
+// of storage, integers and bools stay.
+func autocast(e *Env, code ir.Code, in []*Tensor) (own temporaries) {
+	to, row := e.policy, code.Row()
+	switch row.Autocast {
+	case ir.CastNone:
+		return 0
+	case ir.CastWide:
 		to = dtype.F32
 	}
 	for i, t := range in {
-		if dt := t.DType(); dt.IsFloat() && dt != dtype.F64 && dt != to {
+		if t.policed() && t.DType() != to && !(row.KeepsWide(i) && t.DType() == dtype.F32) {
 			in[i] = t.inside(e).Cast(to)
+			in[i].named = t.parameter()
+			own.add(i)
 		}
 	}
+	return own
 }

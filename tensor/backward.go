@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"sync/atomic"
 
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
@@ -20,7 +23,13 @@ type pass struct {
 	pending map[*leaf]int     // edges to a leaf that have not been walked
 	sums    map[*leaf]*Tensor // what has reached a leaf so far
 	op      string            // for errors: Backward or Grad
+	claimed []*leaf           // that no other goroutine may add to meanwhile
+	calling atomic.Uint64     // the goroutine, while functions of the program run in it
 	stop    *node             // a node with a constant operand, for the error about no parameter
+
+	builder builder // of the rule that runs
+	current nodeCall
+	results []*Tensor
 }
 
 // side is what a pass has on one device.
@@ -60,7 +69,7 @@ func gradOf(y *Tensor, x []*Tensor, record bool) []*Tensor {
 	set, grads := map[*leaf]bool{}, map[*leaf]*Tensor{}
 	for _, t := range x {
 		if t.leafOf() == nil {
-			raise("Grad", "call x.RequireGrad() before it is used", "%s from %s at %s is not a leaf", t.typ, t.st.rec.code, t.st.rec.site.String())
+			raise("Grad", "call x.RequireGrad() before it is used", "%s from %s at %s is not a leaf", t.typ, t.st.What(), t.st.Site.String())
 		}
 		set[t.leaf] = true
 	}
@@ -84,11 +93,11 @@ func (t *Tensor) walk(op string, only map[*leaf]bool, grads map[*leaf]*Tensor, r
 	if t.Size() != 1 {
 		raise(op, "reduce it first: Mean() or Sum()", "shape %v is not one number", t.Shape())
 	}
-	if t.node == nil {
-		raise(op, "an operand must be a parameter or leaf, in an env that records", "nothing was recorded: the result of %s%s carries no graph", t.st.rec.code, t.elsewhere())
+	if t = t.current(op, t.env); t.node == nil {
+		raise(op, "an operand must be a parameter or leaf, in an env that records", "nothing was recorded: the result of %s%s carries no graph", t.st.What(), t.elsewhere())
 	}
 	p := &pass{id: passes.Add(1), op: op, record: record, only: only, grads: grads, out: t.env, pending: map[*leaf]int{}, sums: map[*leaf]*Tensor{}}
-	p.plan(t.node)
+	p.trace(t.node)
 	if len(p.pending) == 0 {
 		if grads != nil {
 			return // Grad gives zeros
@@ -96,12 +105,13 @@ func (t *Tensor) walk(op string, only map[*leaf]bool, grads map[*leaf]*Tensor, r
 		p.noLeaf()
 	}
 	defer p.end()
+	p.claim()
 	home := p.enter(t.env.live(), t.node.queue)
 	if !retain {
 		p.head(t)
 	}
 	seed := home.env.full(t.typ.AsDense(), 1)
-	seed.st.rec.uses = 1
+	seed.st.Pin(1)
 	t.node.put(int(t.out), seed)
 	slices.SortFunc(p.order, func(a, b *node) int { return cmp.Compare(b.seq, a.seq) })
 	for _, n := range p.order {
@@ -114,7 +124,7 @@ func (t *Tensor) walk(op string, only map[*leaf]bool, grads map[*leaf]*Tensor, r
 
 // enter begins the pass on the device of a scope, in which it opens one of its own for temporaries.
 func (p *pass) enter(parent *scope, q *queue) *side {
-	s := &side{env: &Env{dev: parent.dev, scope: parent, grad: off, queue: q}}
+	s := &side{env: &Env{dev: parent.dev, scope: parent, grad: off, queue: q, back: true}}
 	if p.record {
 		s.env.grad = on
 	} else {
@@ -136,14 +146,39 @@ func (p *pass) at(d *Device) *side {
 	return nil
 }
 
+// claim takes the leaves that the pass will add to.
+func (p *pass) claim() {
+	if p.grads != nil {
+		return // Grad touches none
+	}
+	for l := range p.pending {
+		if l.busy.CompareAndSwap(nil, p) {
+			p.claimed = append(p.claimed, l)
+		} else {
+			l.idle(p.op)
+		}
+	}
+}
+
+// call runs a function of the program, which may use the gradients that the pass adds to.
+func (p *pass) call(f func()) {
+	was := p.calling.Swap(callsite.Goroutine())
+	defer p.calling.Store(was)
+	f()
+}
+
 // end releases temporaries and forgets pending gradients, which an error may have left.
 func (p *pass) end() {
 	for _, n := range p.order {
 		n.grads = nil
 	}
+	for _, l := range p.claimed {
+		l.busy.Store(nil)
+	}
 	for _, s := range p.sides {
+		s.env.site, s.env.part, s.env.seq = nil, nil, 0 // an error may have left them
 		if s.scope != nil {
-			s.scope.end(internal)
+			s.scope.End(internal)
 		}
 	}
 }
@@ -151,28 +186,28 @@ func (p *pass) end() {
 func (p *pass) noLeaf() {
 	why := "its parameters are frozen, or not among those given"
 	if p.stop != nil {
-		why = "recording stopped at " + p.stop.name() + " at " + p.stop.outs[0].site.String()
+		why = "recording stopped at " + p.stop.name() + " at " + p.stop.outs[0].Site.String()
 	}
 	raise(p.op, "use the parameters in an env that records, and not Detach", "no parameter is reached: %s", why)
 }
 
-// plan marks the nodes and edges that lead to a wanted leaf.
-func (p *pass) plan(n *node) bool {
+// trace finds the nodes and edges that lead to a wanted leaf.
+func (p *pass) trace(n *node) bool {
 	if n.pass == p.id {
 		return n.wanted
 	}
 	if n.ran {
 		raise(p.op, "use BackwardRetain the first time", "this graph was already walked, and its values released, at %s", n.name())
 	}
-	if why := n.scope.closed.Load(); why != nil {
-		raise(p.op, why.hint, "this graph was ended by %s", why.by)
+	if why := n.scope.Closed(); why != nil {
+		raise(p.op, why.Hint, "this graph was ended by %s", why.By)
 	}
 	n.pass, n.wanted, n.grads = p.id, false, nil
 	for i := range n.in {
 		e := &n.in[i]
 		switch {
 		case e.node != nil:
-			e.want = p.plan(e.node)
+			e.want = p.trace(e.node)
 		case e.leaf != nil:
 			e.want = !e.leaf.frozen.Load() && (p.only == nil || p.only[e.leaf])
 			if e.want {
@@ -196,8 +231,8 @@ func (p *pass) plan(n *node) bool {
 // reaches refuses a leaf that was moved to another device after it was used.
 func (n *node) reaches(l *leaf) {
 	d := n.scope.dev
-	if n.from != nil {
-		d = n.from.dev
+	if from := n.odds().from; from != nil {
+		d = from.dev
 	}
 	if now := l.value.env.dev; now != d {
 		raise("Backward", "call Backward before the model moves", "a parameter that %s used on %s is now on %s", n.name(), d.name, now.name)
@@ -228,16 +263,15 @@ func (p *pass) head(t *Tensor) {
 // nothing would ever end them; for the same reason those in the root scope of another device are not kept.
 func (n *node) exemptOuts(loss *scope) {
 	d := n.scope.dev
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, r := range n.outs {
-		s := r.scope.Load()
-		if !r.made || r.exempt || r.gone.Load() != nil || d != loss.dev && s == d.base.scope {
+	l := d.heap.Lock()
+	defer l.Unlock()
+	for _, st := range n.outs {
+		if !st.Perishable() || st.Gone() != nil || d != loss.dev && d.base.scope.owns(st) {
 			continue
 		}
-		r.exempt = true
-		if d == loss.dev && s.opened < loss.opened {
-			loss.adopt(r)
+		l.Exempt(st)
+		if d == loss.dev && st.Owner().Opened() < loss.Opened() {
+			l.Adopt(&loss.Scope, st)
 		}
 	}
 }
@@ -265,12 +299,12 @@ func (p *pass) step(n *node) {
 			case ed.node != nil:
 				p.add(ed.node, int(ed.out), g)
 			default:
-				g.st.rec.uses++ // before any leaf takes it over: several operands may share one gradient
+				g.st.Pin(1) // before any leaf takes it over: several operands may share one gradient
 			}
 		}
 		for _, g := range n.grads {
 			if g != nil {
-				g.st.rec.uses--
+				g.st.Pin(-1)
 			}
 		}
 		n.grads = nil
@@ -288,14 +322,14 @@ func (p *pass) step(n *node) {
 }
 
 func (p *pass) callHooks(n *node) {
-	for _, h := range n.hooks {
+	for _, h := range n.odds().hooks {
 		old := n.grads[h.out]
 		if old == nil {
 			continue
 		}
 		if g := p.callHook(h.f, old); g != old {
-			g.st.rec.uses++
-			old.st.rec.uses--
+			g.st.Pin(1)
+			old.st.Pin(-1)
 			n.grads[h.out] = g
 		}
 	}
@@ -303,9 +337,10 @@ func (p *pass) callHooks(n *node) {
 
 // callHook returns what takes the place of g. Other operands may share g's storage, so a hook may not write to it.
 func (p *pass) callHook(f func(*Tensor) *Tensor, g *Tensor) *Tensor {
-	version := g.st.rec.version.Load()
-	h := f(g)
-	if g.st.rec.version.Load() != version {
+	version := g.st.Version()
+	var h *Tensor
+	p.call(func() { h = f(g) })
+	if g.st.Version() != version {
 		raise("OnGrad", "return a new value: g.Scale(…)", "a hook changed its gradient %s in place", g.typ)
 	}
 	if h == nil {
@@ -318,40 +353,63 @@ func (p *pass) callHook(f func(*Tensor) *Tensor, g *Tensor) *Tensor {
 	return h
 }
 
-// rule runs the gradient rule of one node.
+// rule runs the gradient rule of one node. What it returns is good until the next.
 func (p *pass) rule(n *node) []*Tensor {
-	if n.from != nil {
+	if n.odds().from != nil {
 		return []*Tensor{p.carry(n)}
 	}
 	env := p.at(n.scope.dev).env
-	if n.call != nil {
-		return n.call.backward(n, env)
+	env.part, env.seq = n.part, n.seq
+	gs := p.gradients(n, env)
+	env.site, env.part, env.seq = nil, nil, 0
+	return gs
+}
+
+// gradients are those of n's operands, computed in env.
+func (p *pass) gradients(n *node, env *Env) []*Tensor {
+	o := n.odds()
+	if o.call != nil {
+		var gs []*Tensor
+		p.call(func() { gs = o.call.backward(n, env) })
+		return gs
 	}
-	env.site = &n.outs[0].site // what a gradient costs belongs to the line of its op
-	values := n.plan.rule.Grad(ir.B{Builder: &builder{env: env}}, &nodeCall{n, env})
-	env.site = nil
-	out := make([]*Tensor, len(values))
-	for i, v := range values {
-		if v != nil {
-			out[i] = v.(*Tensor)
-		}
+	if o.blind {
+		raise(p.op, "save operands and results alone and compute the rest from them in Backward, or return the value as a result",
+			"a Func is differentiated twice, and the derivative of a value that its Forward computed and saved is not known: %s at %s", n.outs[0].What(), n.outs[0].Site.String())
 	}
-	return out
+	if o.splice != nil {
+		env.site = &n.outs[0].Site
+		return o.splice.grads(env, n)
+	}
+	if n.plan.rule == nil {
+		raise(p.op, "Detach its operands, or define the operation with its gradient as a Func",
+			"the result of %s at %s has no gradient with respect to its operands", n.name(), n.outs[0].Site.String())
+	}
+	env.site = &n.outs[0].Site // what a gradient costs belongs to the line of its op
+	p.current = nodeCall{n, env}
+	clear(p.results)
+	p.results = p.results[:0]
+	for _, v := range n.plan.rule.Grad(p.builder.in(env), &p.current) {
+		g, _ := v.(*Tensor)
+		p.results = append(p.results, g)
+	}
+	return p.results
 }
 
 // carry takes the gradient of a To back to the operand's device.
 func (p *pass) carry(n *node) *Tensor {
-	s := p.at(n.from.dev)
+	from := n.odds().from
+	s := p.at(from.dev)
 	if s == nil {
-		parent := n.from.scope
-		for parent.closed.Load() != nil {
+		parent := from.scope
+		for parent.Closed() != nil {
 			parent = parent.parent
 		}
-		s = p.enter(parent, n.from.onQueue())
+		s = p.enter(parent, from.onQueue())
 	}
-	s.env.site = &n.outs[0].site
+	s.env.site, s.env.part, s.env.seq = &n.outs[0].Site, n.part, n.seq
 	g := n.grads[0].To(s.env)
-	s.env.site = nil
+	s.env.site, s.env.part, s.env.seq = nil, nil, 0
 	return g
 }
 
@@ -366,35 +424,33 @@ func (s *side) sweep() {
 	if s.scope == nil {
 		return
 	}
-	d := s.env.dev
-	d.mu.Lock()
-	for i := len(s.scope.records) - 1; i >= 0; i-- {
-		if r := s.scope.records[i]; r.uses <= 0 {
-			d.release(r, internal)
-		}
-	}
-	d.mu.Unlock()
+	l := s.env.dev.heap.Lock()
+	l.Sweep(&s.scope.Scope, internal)
+	l.Unlock()
 }
 
 func (p *pass) plus(a, b *Tensor) *Tensor {
 	in := [2]*Tensor{a, b}
 	var out [1]*Tensor
+	if wide := ir.Wide(a.DType()); a.DType() != b.DType() { // one of them came wider than asked for: see autograd.Wider
+		in[0], in[1] = a.Cast(wide), b.Cast(wide)
+	}
 	exec(p.at(a.env.dev).env, ir.Add, &ir.Attr{}, &ir.Params{}, in[:], out[:])
 	return out[0]
 }
 
 // add sums a gradient into a node's pending one.
 func (p *pass) add(n *node, out int, g *Tensor) {
-	g.st.rec.uses++
+	g.st.Pin(1)
 	if n.grads == nil || n.grads[out] == nil {
 		n.put(out, g)
 		return
 	}
 	old := n.grads[out]
 	n.grads[out] = p.plus(old, g)
-	n.grads[out].st.rec.uses++
-	old.st.rec.uses--
-	g.st.rec.uses--
+	n.grads[out].st.Pin(1)
+	old.st.Pin(-1)
+	g.st.Pin(-1)
 }
 
 // reach is one edge to a leaf: g, which may be nil and counts as used, joins the leaf's sum, and the last edge delivers
@@ -403,9 +459,9 @@ func (p *pass) reach(l *leaf, g *Tensor) {
 	if g != nil {
 		if old := p.sums[l]; old != nil {
 			sum := p.plus(old, g)
-			sum.st.rec.uses++
-			old.st.rec.uses--
-			g.st.rec.uses--
+			sum.st.Pin(1)
+			old.st.Pin(-1)
+			g.st.Pin(-1)
 			g = sum
 		}
 		p.sums[l] = g
@@ -423,28 +479,29 @@ func (p *pass) reach(l *leaf, g *Tensor) {
 func (p *pass) deliver(l *leaf, g *Tensor) {
 	for _, f := range l.hooks {
 		if h := p.callHook(f, g); h != g {
-			h.st.rec.uses++
-			g.st.rec.uses--
+			h.st.Pin(1)
+			g.st.Pin(-1)
 			g = h
 		}
 	}
-	g.st.rec.uses--
+	g.st.Pin(-1)
 	switch {
 	case p.grads != nil:
 		p.grads[l] = p.returned(g)
 		return
 	case l.grad != nil:
-		l.value.env.into(ir.Add, ir.Attr{}, ir.Params{}, l.grad, l.grad, g)
-		l.grad.st.rec.version.Add(1)
+		l.value.env.backward().into(ir.Add, ir.Attr{}, ir.Params{}, l.grad, l.grad, g)
+		l.grad.st.Written()
 	case l.buffer != nil:
-		l.value.env.into(ir.Copy, ir.Attr{Out: l.buffer.typ}, ir.Params{}, l.buffer, g)
-		l.buffer.st.rec.version.Add(1)
+		l.value.env.backward().into(ir.Copy, ir.Attr{Out: l.buffer.typ}, ir.Params{}, l.buffer, g)
+		l.buffer.st.Written()
 		l.grad = l.buffer
 	default:
 		l.grad = p.own(g, l.value.env)
 	}
+	l.grad.Label(device.LabelGradient, l.path())
 	for _, f := range l.after {
-		f(l.value)
+		p.call(func() { f(l.value) })
 	}
 }
 
@@ -465,13 +522,13 @@ func (p *pass) returned(g *Tensor) *Tensor {
 
 // own moves a temporary to env, or copies what others use too.
 func (p *pass) own(g *Tensor, env *Env) *Tensor {
-	r, d := g.st.rec, g.env.dev
-	if r.scope.Load() != p.at(d).scope || r.uses > 0 || g.Bytes() != r.bytes || !g.typ.IsDense() {
+	d := g.env.dev
+	if s := p.at(d).scope; s == nil || !s.owns(g.st.Storage) || g.st.Pinned() || g.Bytes() != g.st.Bytes() || !g.typ.IsDense() {
 		return g.copyTo(env)
 	}
-	d.mu.Lock()
-	env.live().inherit(r)
-	d.mu.Unlock()
+	l := d.heap.Lock()
+	l.Inherit(&env.live().Scope, g.st.Storage)
+	l.Unlock()
 	c := *g
 	c.env, c.node = env, nil
 	return &c

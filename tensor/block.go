@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/warpline-ml/warpline/internal/rng"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // Do opens a scope in e's modes and runs f in it. What f returns gets e's scope and modes; the rest is released. A nil
@@ -21,7 +22,7 @@ func doKeyed[T any](e *Env, key rng.Key, again bool, f func(*Env) T) T {
 	parent := e.live()
 	s := newScope(e.dev, parent, key)
 	s.block = true
-	defer s.end(blockEnd)
+	defer s.End(blockEnd)
 	inner := *e
 	inner.scope, inner.seeded, inner.again = s, nil, e.again || again
 	out := f(&inner)
@@ -50,50 +51,50 @@ func Try[T any](e *Env, f func(*Env) T) (out T, err error) {
 // handOver gives a returned value, and what its graph needs, to the enclosing scope.
 func (s *scope) handOver(t *Tensor, outer *Env, seen map[*node]bool) {
 	t.present()
-	d := s.dev
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	// One that was written through a detached handle is left to who uses its graph.
+	if a := t.alias(); t.st.Gone() == nil && a != nil && a.ver == t.st.Version() {
+		t.follow("Do")
+	}
+	l := s.dev.heap.Lock()
+	defer l.Unlock()
 	if t.env.scope == s {
 		t.env = outer
 	}
-	if t.st.rec.scope.Load() == s {
-		outer.scope.inherit(t.st.rec)
+	if s.owns(t.st.Storage) {
+		l.Inherit(&outer.scope.Scope, t.st.Storage)
 	}
-	s.handGraph(t.node, outer.scope, seen)
+	s.handGraph(l, t.node, outer.scope, seen)
 }
 
 // handGraph hands over the nodes of s that lead to n. On their way they may leave s for another device and come back:
 // seen has the nodes of other scopes that were passed. None that is older than s leads to a node of s.
-func (s *scope) handGraph(n *node, to *scope, seen map[*node]bool) {
+func (s *scope) handGraph(l heap.Locked, n *node, to *scope, seen map[*node]bool) {
 	switch {
 	case n == nil:
 		return
 	case n.scope == s:
-		s.handNode(n, to)
+		s.handNode(l, n, to)
 	case n.seq <= s.begun || seen[n]:
 		return
 	default:
 		seen[n] = true
 	}
 	for _, e := range n.in {
-		s.handGraph(e.node, to, seen)
+		s.handGraph(l, e.node, to, seen)
 	}
 }
 
-func (s *scope) handNode(n *node, to *scope) {
-	n.scope = to
-	if n.region != nil {
-		n.region.moveTo(s, to)
+func (s *scope) handNode(l heap.Locked, n *node, to *scope) {
+	n.scope = to.home
+	if r := n.odds().region; r != nil {
+		r.moveTo(l, s, to)
 	}
 	for i := range n.keep {
 		k := &n.keep[i]
 		if k.st != nil {
-			to.inheritHeld(s, k.st.rec)
+			l.InheritHeld(&to.Scope, &s.Scope, k.st.Storage)
 		}
-		if k.outer != nil && !k.outer.done {
-			k.outer.scope = to
-			to.holds(k.outer)
-		}
+		l.MoveHold(k.away, &to.Scope)
 	}
 }
 

@@ -1,49 +1,41 @@
 package tensor
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 
+	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/device"
 	_ "github.com/warpline-ml/warpline/internal/engines" // registers the engines by name
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
-// Device is a place where values live, with its caching allocator, its queues and the book of open scopes.
+// Device is a place where values live, with its caching allocator, its queues and its heap of values.
 // It may be used by several goroutines at once.
 type Device struct {
 	name  string
 	dev   device.Device
 	info  device.Info
 	alloc *device.Allocator
-	plans [planSlots]atomic.Pointer[opPlan]
+	heap  *heap.Heap
+	plans planTable
 	first *queue
 	base  *Env // the env that parameters set: device and root scope
 
-	queues atomic.Pointer[[]*queue] // by id; replaced whole
+	queuesMu sync.Mutex
+	queues   atomic.Pointer[[]*queue] // by id; replaced whole, under queuesMu
 
-	mu          sync.Mutex // guards everything below, and every record's place and flags
-	inUse       int64      // bytes asked for and not released
-	peak        int64
-	most        int64 // limit of inUse; 0: none
-	failAt      int   // out-of-memory injection: fail this many allocations from now (0: never)
-	failed      bool
-	open        map[*scope]struct{}
-	paceScope   int64 // scopeOnly after the last collection
-	paceAll     int64 // inUse after the last collection
-	floor       int64 // least growth between collections
-	collections int
-	collecting  bool
-	collected   *sync.Cond
+	handed atomic.Int64 // queues handed out a second time
 
-	handed    atomic.Int64 // queues handed out a second time
-	scopeOnly atomic.Int64 // bytes that scopes own and no graph holds
-
-	syncs syncBook
-
-	unknownMu sync.Mutex
-	unknown   map[string]int // reads of values that nothing computed, by line of the program
+	stream  device.Stream // of all that is asked of the device, and of its memory
+	policy  atomic.Int32  // Waits
+	syncs   book          // of waits
+	unknown book          // of reads of values that nothing computed
 }
 
 var devices = struct {
@@ -94,40 +86,69 @@ func openDevice(name string) (*Device, error) {
 }
 
 func newDevice(name string, raw device.Device) (*Device, error) {
-	d := &Device{name: name, dev: raw, info: raw.Info(), floor: paceFloor, open: map[*scope]struct{}{}, unknown: map[string]int{}}
-	d.collected = sync.NewCond(&d.mu)
+	d := &Device{name: name, dev: raw, info: raw.Info()}
 	d.queues.Store(new([]*queue))
-	var err error
-	if d.syncs.policy, err = waitsFromEnvironment(); err != nil {
+	settings, err := device.FromEnvironment()
+	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
+	d.OnWait(policies[settings.Waits])
 	q, err := raw.NewQueue()
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	if _, ok := q.(device.Stager); !ok && !d.info.Host && !d.info.Null {
-		return nil, fmt.Errorf("open %s: its engine copies nothing to or from the host", name)
+	d.watch(q)
+	if settings.Verbose {
+		d.print(os.Stderr)
 	}
-	d.alloc = device.NewAllocator(raw, d.allocation(q))
+	d.alloc = device.NewAllocator(raw, device.Config{Marks: d.markOn, Stream: &d.stream, Gap: gap(q)})
 	if d.info.Host {
 		d.alloc.SetLimit(d.info.Memory) // the system would rather end the process than refuse
 	}
+	d.heap = heap.New(d.alloc)
 	d.first = d.addQueue(q)
 	d.base = &Env{dev: d, scope: newScope(d, nil, rootKey)}
 	return d, nil
 }
 
-// allocation configures the allocator of a device whose queues are like q.
-func (d *Device) allocation(q device.Queue) device.Config {
-	c := device.Config{Events: d.eventOn, Waits: func() { d.waits(whatMemory) }}
-	if n, ok := q.(device.Checker); ok && n.Checked() {
-		c.Note = func(id int, m device.Mem, inUse bool) {
-			q := (*d.queues.Load())[id]
-			// An error here is one of earlier work, which the next call on the queue reports.
-			_ = q.q.(device.Checker).Note(m, inUse, userLine())
-		}
+// gap is how many bytes lie unused between blocks of a device whose queues are like q.
+func gap(q device.Queue) int64 {
+	if c, ok := device.As[device.Checker](q); ok {
+		return c.Gap()
 	}
-	return c
+	return 0
+}
+
+// watch sets up what observes the device as long as it lives. Its queues are like q.
+func (d *Device) watch(q device.Queue) {
+	switch {
+	case d.info.Null:
+		d.stream.Observe(d.noteUnknown, device.KindCopy)
+	case !d.info.Host:
+		d.stream.Observe(d.noteWait, device.KindWait)
+	}
+	if c, ok := device.As[device.Checker](q); ok && c.Checked() {
+		d.stream.Observe(d.noteBlock, device.KindAlloc, device.KindFreeCompleted)
+	}
+}
+
+// print tells each operation and copy as it runs.
+func (d *Device) print(w io.Writer) {
+	level := ""
+	if d.info.Host {
+		level = cpufeat.Active().String()
+	}
+	d.stream.Observe(device.NewPrinter(w, d.name, level).Observe, device.KindLaunch, device.KindFill, device.KindCopy)
+}
+
+// noteBlock tells a device that checks accesses what the allocator does with its memory.
+func (d *Device) noteBlock(e *device.Event) {
+	c, _ := device.As[device.Checker]((*d.queues.Load())[e.Queue].q)
+	m, inUse := e.Mem, e.Kind == device.KindAlloc
+	if inUse {
+		m.Size = e.Bytes
+	}
+	_ = c.Note(m, inUse, e.Site.String()) // an error here is one of earlier work, which the next call on the queue reports
 }
 
 // Best returns the root env of the best device this process can use: a GPU that works, else the CPU.
@@ -181,35 +202,18 @@ func Devices() []string { return device.Here() }
 func (d *Device) Computes() bool { return !d.info.Null }
 
 // Collect releases now what no handle reaches.
-func (d *Device) Collect() {
-	d.mu.Lock()
-	d.collect()
-	d.mu.Unlock()
-}
+func (d *Device) Collect() { d.heap.Collect() }
 
 // SetLimit makes allocations fail, as out of memory, that would bring the bytes in use beyond n; 0 lifts the limit.
-func (d *Device) SetLimit(n int64) {
-	d.mu.Lock()
-	d.most = n
-	d.mu.Unlock()
-}
+func (d *Device) SetLimit(n int64) { d.heap.SetLimit(n) }
 
 // limit is what an out-of-memory error reports as available in all.
 func (d *Device) limit() int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.most > 0 {
-		return d.most
-	}
-	return d.info.Memory
+	return cmp.Or(d.heap.Limit(), d.info.Memory)
 }
 
 // FailAt makes the k-th allocation from now fail once, as out of memory; 0 takes that back. For tests.
-func (d *Device) FailAt(k int) {
-	d.mu.Lock()
-	d.failAt, d.failed = k, false
-	d.mu.Unlock()
-}
+func (d *Device) FailAt(k int) { d.heap.FailAt(k) }
 
 // Poison fills released memory with NaN, and checks before reuse that nobody wrote to it. For tests.
 func (d *Device) Poison(on bool) error { return d.alloc.Poison(on) }
@@ -217,20 +221,17 @@ func (d *Device) Poison(on bool) error { return d.alloc.Poison(on) }
 // Unknown lists the lines of the program that read values which a device without arithmetic did not compute, with how
 // often. What depended on them (a branch, a learning rate) may go another way on a real device.
 func (d *Device) Unknown() map[string]int {
-	d.unknownMu.Lock()
-	defer d.unknownMu.Unlock()
-	out := make(map[string]int, len(d.unknown))
-	for k, v := range d.unknown {
-		out[k] = v
+	out := map[string]int{}
+	for _, p := range d.unknown.points() {
+		out[p.Line] += p.Count
 	}
 	return out
 }
 
-func (d *Device) noteUnknown() {
-	line := userLine()
-	d.unknownMu.Lock()
-	d.unknown[line]++
-	d.unknownMu.Unlock()
+func (d *Device) noteUnknown(e *device.Event) {
+	if e.What == device.CopyDownload {
+		d.unknown.note(e)
+	}
 }
 
 // Memory is a snapshot of a device's memory, in bytes.
@@ -241,6 +242,7 @@ type Memory struct {
 	Active      device.Stat // blocks handed out or waiting for a queue
 	Used        int64       // requested and not released: the sum of live storages
 	Peak        int64       // the most of Used since ResetPeak
+	ValuesPeak  int64       // that without what kernels work in, which differs from engine to engine
 	ScopeOnly   int64       // of Used, what no graph holds
 	Scopes      int         // open scopes
 	Collections int         // runs of the collector that allocation asked for
@@ -249,10 +251,9 @@ type Memory struct {
 // Memory reports what is in use.
 func (d *Device) Memory() Memory {
 	s := d.alloc.Stats()
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	u := d.heap.Usage()
 	return Memory{Allocated: s.AllocatedBytes.All, Reserved: s.ReservedBytes.All, Requested: s.RequestedBytes.All, Active: s.ActiveBytes.All,
-		Used: d.inUse, Peak: d.peak, ScopeOnly: d.scopeOnly.Load(), Scopes: len(d.open), Collections: d.collections}
+		Used: u.InUse, Peak: u.Peak, ValuesPeak: u.ValuesPeak, ScopeOnly: u.Loose, Scopes: u.Scopes, Collections: u.Collections}
 }
 
 // String prints the counters on one line.
@@ -267,9 +268,7 @@ func (d *Device) MemorySummary() string { return d.alloc.Summary() }
 // ResetPeak starts a new measurement of the peaks and of the number of collections.
 func (d *Device) ResetPeak() {
 	d.alloc.ResetPeak()
-	d.mu.Lock()
-	d.peak, d.collections = d.inUse, 0
-	d.mu.Unlock()
+	d.heap.ResetPeak()
 }
 
 // EmptyCache gives memory that no value uses back to the device.

@@ -3,8 +3,10 @@ package tensor
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/autograd"
@@ -12,6 +14,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/internal/lower"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // opPlan is everything a device needs to know of an op to run it again: found once, then read without a lock.
@@ -24,23 +27,37 @@ type opPlan struct {
 	offset int // of a view, in elements
 }
 
-const planSlots = 1 << 12
+// The table of plans is bounded: by its hash an op belongs to one of planSets sets, and a set has room for planWays. A program
+// has some hundred ops, and of so many a few always meet in a set: with one way each, two that take turns in a step would be
+// prepared anew every time.
+const (
+	planSets = 1 << 11
+	planWays = 4
+)
 
-// plan returns the plan of an op. The table is direct-mapped: bounded, and a clash costs a preparation.
-func (d *Device) plan(op *ir.Op) *opPlan {
-	slot := &d.plans[op.Hash()%planSlots]
-	if p := slot.Load(); p != nil && p.op == *op {
-		return p
+// planTable is read without a lock. What several goroutines write at once may push out a plan too many, or be there twice.
+type planTable [planSets][planWays]atomic.Pointer[opPlan]
+
+// plan returns the plan of an op; its operands are named where they do not fit.
+func (d *Device) plan(op *ir.Op, in []*Tensor) *opPlan {
+	set := &d.plans[op.Hash()%planSets]
+	for i := range set {
+		if p := set[i].Load(); p != nil && p.op == *op {
+			return p
+		}
 	}
-	p := d.newPlan(*op)
-	slot.Store(p)
+	p := d.newPlan(*op, in)
+	for i := planWays - 1; i > 0; i-- {
+		set[i].Store(set[i-1].Load())
+	}
+	set[0].Store(p)
 	return p
 }
 
-func (d *Device) newPlan(op ir.Op) *opPlan {
+func (d *Device) newPlan(op ir.Op, in []*Tensor) *opPlan {
 	out, err := op.Infer()
 	if err != nil {
-		raiseErr(op.Code.String(), advice(err), described{err, &op})
+		raiseErr(op.Code.String(), advice(err), described{err, &op, parameters(in)})
 	}
 	p := &opPlan{op: op, out: out, rule: autograd.Of(op.Code)}
 	if op.Code.View() {
@@ -73,15 +90,36 @@ func advice(err error) string {
 type described struct {
 	err error
 	op  *ir.Op
+	of  string // which operands are parameters, and which
+}
+
+// parameters names the parameters among operands by their paths.
+func parameters(in []*Tensor) string {
+	var words []string
+	for i, t := range in {
+		if l := t.parameter(); l != nil && l.path() != "" {
+			words = append(words, fmt.Sprintf("operand %d is %s", i, l.path()))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(words, ", ") + ")"
 }
 
 // Error implements error.
 func (d described) Error() string {
-	return strings.TrimPrefix(d.err.Error(), d.op.Code.String()+": ")
+	return strings.TrimPrefix(d.err.Error(), d.op.Code.String()+": ") + d.of
 }
 
 // Unwrap returns the engine's error.
 func (d described) Unwrap() error { return d.err }
+
+// What most operations have none of; for passing on by address.
+var (
+	noAttr   ir.Attr
+	noParams ir.Params
+)
 
 func (t *Tensor) apply1(code ir.Code, attr ir.Attr, p ir.Params) *Tensor {
 	t.present()
@@ -107,7 +145,7 @@ func apply3(code ir.Code, attr ir.Attr, p ir.Params, a, b, c *Tensor) *Tensor {
 }
 
 // maxOut is the most results an op has, multi-tensor updates apart.
-const maxOut = 3
+const maxOut = 4
 
 func apply(code ir.Code, attr ir.Attr, p ir.Params, in ...*Tensor) []*Tensor {
 	in[0].present()
@@ -130,41 +168,88 @@ func (e *Env) create(code ir.Code, typ *ir.Type, p ir.Params) *Tensor {
 // run is the one way an op runs: check, cast by the policy, allocate, launch, record. It fills out with the results and
 // returns their number. The caller's slices are not kept.
 func run(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) int {
+	var own temporaries
 	if e.policy != dtype.Invalid && e.policy != dtype.F32 {
-		autocast(e, code, in)
+		own = autocast(e, code, in)
 	}
-	return exec(e, code, attr, p, in, out)
+	return own.exec(e, code, attr, p, in, out)
+}
+
+// temporaries are the operands, by number, that were made for one operation. What lies beyond the 64th is left to its
+// scope.
+type temporaries uint64
+
+func (own *temporaries) add(i int) { *own |= 1 << i }
+
+// end releases them, or leaves them to what the operation's node holds.
+func (own temporaries) end(in []*Tensor) {
+	for ; own != 0; own &= own - 1 {
+		t := in[bits.TrailingZeros64(uint64(own))]
+		t.env.dev.heap.Orphan(t.st.Storage, internal)
+	}
 }
 
 // exec is run without the precision policy.
 func exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) int {
+	return temporaries(0).exec(e, code, attr, p, in, out)
+}
+
+func (own temporaries) exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) int {
 	var types [4]*ir.Type
 	list := types[:0]
 	dense := !code.View() && !code.AnyStride()
 	for i, t := range in {
 		t.alive(code.String())
-		if dense && !t.typ.IsDense() {
-			t = t.inside(e).Contiguous()
+		if t.st.Tag != nil {
+			t = t.current(code.String(), e)
 			in[i] = t
+		}
+		if dense && !t.typ.IsDense() {
+			p := t.parameter()
+			t = t.inside(e).Contiguous()
+			t.named, in[i] = p, t
+			own.add(i)
 		}
 		list = append(list, t.typ)
 	}
 	op := ir.New(code, *attr, list...)
-	pl := e.dev.plan(&op)
+	pl := e.dev.plan(&op, in)
 	out = out[:len(pl.out)]
+	var o *device.Origin
+	seq := uint64(0)
+	if e.dev.stream.WantsWork() && !code.View() {
+		o, seq = e.traced(pl, in)
+	}
 	switch {
 	case code.View():
-		out[0] = &Tensor{st: in[0].st, typ: pl.out[0], off: in[0].off + pl.offset, env: e}
+		x := in[0]
+		out[0] = &Tensor{st: x.st, typ: pl.out[0], off: x.off + pl.offset, env: e, apart: x.apart || x.leaf != nil || x.param, named: x.parameter()}
 	case pl.kernel == nil:
-		e.runLowered(pl, p, in, out)
+		e.runLowered(pl, p, in, out, o)
 	default:
-		e.compute(pl, p, in, out)
+		e.compute(pl, p, in, out, o)
 	}
-	if pl.rule != nil && len(in) > 0 {
-		recordOp(pl, p, e, in, out)
+	if len(in) > 0 {
+		recordOp(pl, p, e, in, out, seq)
 	}
 	runtime.KeepAlive(in)
+	own.end(in)
 	return len(out)
+}
+
+// traced is the origin of an operation for observers. One that will be recorded is numbered now, before its work.
+//
+//go:noinline
+func (e *Env) traced(pl *opPlan, in []*Tensor) (o *device.Origin, seq uint64) {
+	o = e.origin(belowRun)
+	o.Paths = appendPaths(nil, in)
+	if len(in) > 0 && pl.wants(e, in) != 0 {
+		seq = nodeSeq.Add(1)
+		if o.Seq == 0 {
+			o.Seq = seq
+		}
+	}
+	return o, seq
 }
 
 // belowRun is how many calls lie between make and run: compute and exec. A site leaves them out, because it has room for
@@ -172,58 +257,64 @@ func exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) 
 const belowRun = 2
 
 // compute allocates the results and launches the kernel.
-func (e *Env) compute(pl *opPlan, p *ir.Params, in, out []*Tensor) {
+func (e *Env) compute(pl *opPlan, p *ir.Params, in, out []*Tensor, o *device.Origin) {
 	for i, t := range pl.out {
-		out[i] = e.make(pl.op.Code, t, belowRun)
+		out[i] = e.make(pl.op.Code, t, belowRun, o)
 	}
-	e.launch(pl, p, in, out)
+	e.launch(pl, p, nil, in, out, o)
 }
 
-// launch runs a prepared kernel into existing values.
-func (e *Env) launch(pl *opPlan, p *ir.Params, in, out []*Tensor) {
+// launch runs a prepared kernel into existing values. from may be nil; o is nil unless somebody observes the work.
+func (e *Env) launch(pl *opPlan, p *ir.Params, from *cells, in, out []*Tensor, o *device.Origin) {
 	q := e.onQueue()
-	var scratch *storage
+	var scratch *heap.Ref
 	var block *device.Block
 	if pl.kernel.Workspace > 0 {
-		s := e.live()
-		scratch = s.newStorage(pl.kernel.Workspace, pl.op.Code, q, e.site, 1)
-		block = scratch.rec.block
+		scratch = e.live().scratch(e, pl.kernel.Workspace, pl.op.Code, o)
+		block = scratch.Block()
 	}
-	err := q.launch(pl.kernel, out, in, block, p)
+	err := q.launch(pl.kernel, out, in, block, p, from, o)
 	runtime.KeepAlive(in) // Go may think an operand dead once its memory's address is known
 	runtime.KeepAlive(out)
+	runtime.KeepAlive(from)
 	if scratch != nil {
-		e.dev.drop(scratch.rec, internal)
+		e.dev.heap.Drop(scratch.Storage, internal)
 	}
 	if err != nil {
-		raiseErr(pl.op.Code.String(), "", described{err, &pl.op})
+		raiseErr(pl.op.Code.String(), "", described{err, &pl.op, ""})
+	}
+}
+
+// dropCopy releases c, a row-major form of t, unless it is t's own value.
+func (t *Tensor) dropCopy(c *Tensor) {
+	if c.st != t.st {
+		c.drop(internal)
 	}
 }
 
 // drop releases a value at once.
-func (d *Device) drop(r *record, why *cause) {
-	d.mu.Lock()
-	d.release(r, why)
-	d.mu.Unlock()
-}
+func (t *Tensor) drop(why *heap.Cause) { t.env.dev.heap.Drop(t.st.Storage, why) }
 
 // runLowered runs a fused op's decomposition in a block of its own, so that temporaries go at once.
-func (e *Env) runLowered(pl *opPlan, p *ir.Params, in, out []*Tensor) {
+func (e *Env) runLowered(pl *opPlan, p *ir.Params, in, out []*Tensor, o *device.Origin) {
 	s := newScope(e.dev, e.live(), 0)
 	s.block = true
-	defer s.end(internal)
+	defer s.End(internal)
 	inner := *e
 	inner.scope, inner.policy = s, dtype.Invalid
 	if inner.site == nil {
 		inner.site = new(callsite.Site)
 		callsite.Capture(1, inner.site)
 	}
+	if o != nil {
+		inner.seq = o.Seq
+	}
 	values := make([]ir.Value, len(in))
 	for i, t := range in {
 		values[i] = t.quiet()
 	}
 	params := *p
-	results := pl.lower(ir.B{Builder: &builder{env: &inner}}, &pl.op, &params, values)
+	results := pl.lower(new(builder).in(&inner), &pl.op, &params, values)
 	if len(results) != len(pl.out) {
 		panic(fmt.Sprintf("BUG: the lowering of %s gives %d results, not %d", pl.op.Code, len(results), len(pl.out)))
 	}
@@ -234,20 +325,32 @@ func (e *Env) runLowered(pl *opPlan, p *ir.Params, in, out []*Tensor) {
 
 // result hands a lowering's result to env e: a fresh row-major value, copied when it shares an operand's storage.
 func (s *scope) result(t *Tensor, in []*Tensor, want *ir.Type, e *Env) *Tensor {
-	if t.typ != want || t.off != 0 || t.st.rec.scope.Load() != s || t.st.rec.bytes != want.Bytes() {
+	if t.typ != want || t.off != 0 || !s.owns(t.st.Storage) || t.st.Bytes() != want.Bytes() {
 		t = t.quiet()
 		t = t.apply1(ir.Copy, ir.Attr{}, ir.Params{})
 	}
 	c := *t
 	c.env, c.node = e, nil
-	s.dev.mu.Lock()
-	e.live().inherit(t.st.rec)
-	s.dev.mu.Unlock()
+	l := s.dev.heap.Lock()
+	l.Inherit(&e.live().Scope, t.st.Storage)
+	l.Unlock()
 	return &c
 }
 
 // builder runs the ops of gradient rules and lowerings in one env.
-type builder struct{ env *Env }
+type builder struct {
+	env      *Env
+	operands [4]ir.Value
+	results  [16]ir.Value // of the ops of a rule; later ones have their own
+	used     int
+}
+
+// in begins a rule in an env: what Emit has returned before is not used any more.
+func (b *builder) in(e *Env) ir.B {
+	clear(b.results[:b.used])
+	b.env, b.used = e, 0
+	return ir.B{Builder: b, Room: &b.operands}
+}
 
 // Emit runs an op. Nothing is cast, and what is recorded follows from the env and the operands.
 func (b *builder) Emit(code ir.Code, attr ir.Attr, p ir.Params, in ...ir.Value) []ir.Value {
@@ -257,9 +360,18 @@ func (b *builder) Emit(code ir.Code, attr ir.Attr, p ir.Params, in ...ir.Value) 
 		ts = append(ts, v.(*Tensor))
 	}
 	out := make([]*Tensor, max(maxOut, len(in)))
-	values := make([]ir.Value, exec(b.env, code, &attr, &p, ts, out))
+	values := b.take(exec(b.env, code, &attr, &p, ts, out))
 	for i := range values {
 		values[i] = out[i]
 	}
 	return values
+}
+
+// take is room for n results.
+func (b *builder) take(n int) []ir.Value {
+	if b.used+n > len(b.results) {
+		return make([]ir.Value, n)
+	}
+	b.used += n
+	return b.results[b.used-n : b.used : b.used]
 }

@@ -8,13 +8,18 @@ import (
 )
 
 // binary applies an elementwise op after broadcasting the operands and promoting their dtypes as PyTorch does.
-func (t *Tensor) binary(code ir.Code, u *Tensor, p ir.Params) *Tensor {
+func (t *Tensor) binary(code ir.Code, u *Tensor, p *ir.Params) *Tensor {
 	t, u = matched(code.String(), t, u)
-	return apply2(code, ir.Attr{}, p, t, u)
+	in, out := [2]*Tensor{t, u}, [1]*Tensor{}
+	run(join(code.String(), t, u), code, &noAttr, p, in[:], out[:])
+	return out[0]
 }
 
 // matched is both operands of an elementwise op in one dtype and shape.
 func matched(op string, t, u *Tensor) (*Tensor, *Tensor) {
+	if t == nil || u == nil {
+		givenAll(op, operandNames, t, u)
+	}
 	if t.DType() != u.DType() || !t.SameShape(u) {
 		t, u = together(op, t, u)
 		t, u = promoted(t, u)
@@ -38,6 +43,8 @@ func promoted(t, u *Tensor) (*Tensor, *Tensor) {
 	}
 	dt := dtype.Promote(a, b)
 	switch {
+	case dt == dtype.Invalid:
+		raise("arithmetic", "convert with Cast", "%s and %s have no dtype in common: one of them is stored only", a, b)
 	case t.Rank() == 0 && u.Rank() > 0 && category(a) <= category(b):
 		dt = b
 	case u.Rank() == 0 && t.Rank() > 0 && category(b) <= category(a):
@@ -74,7 +81,10 @@ func (t *Tensor) counted() *Tensor {
 }
 
 // arithmetic is binary on numbers: two bools count as i64.
-func (t *Tensor) arithmetic(code ir.Code, u *Tensor, p ir.Params) *Tensor {
+func (t *Tensor) arithmetic(code ir.Code, u *Tensor, p *ir.Params) *Tensor {
+	if t == nil || u == nil {
+		givenAll(code.String(), operandNames, t, u)
+	}
 	if t.DType() == dtype.Bool && u.DType() == dtype.Bool {
 		t, u = t.counted(), u.counted()
 	}
@@ -84,58 +94,123 @@ func (t *Tensor) arithmetic(code ir.Code, u *Tensor, p ir.Params) *Tensor {
 func (t *Tensor) unary(code ir.Code) *Tensor { return t.apply1(code, ir.Attr{}, ir.Params{}) }
 
 // Add is t + u, broadcast.
-func (t *Tensor) Add(u *Tensor) *Tensor { return t.arithmetic(ir.Add, u, ir.Params{}) }
+func (t *Tensor) Add(u *Tensor) *Tensor { return t.arithmetic(ir.Add, u, &noParams) }
 
 // Sub is t - u, broadcast.
-func (t *Tensor) Sub(u *Tensor) *Tensor { return t.arithmetic(ir.Sub, u, ir.Params{}) }
+func (t *Tensor) Sub(u *Tensor) *Tensor { return t.arithmetic(ir.Sub, u, &noParams) }
 
 // Mul is t · u, broadcast.
-func (t *Tensor) Mul(u *Tensor) *Tensor { return t.arithmetic(ir.Mul, u, ir.Params{}) }
+func (t *Tensor) Mul(u *Tensor) *Tensor { return t.arithmetic(ir.Mul, u, &noParams) }
 
 // Div is t / u, broadcast; integers divide as f32.
 func (t *Tensor) Div(u *Tensor) *Tensor {
 	if !t.DType().IsFloat() && !u.DType().IsFloat() {
 		t, u = t.floated(), u.floated()
 	}
-	return t.binary(ir.Div, u, ir.Params{})
+	return t.binary(ir.Div, u, &noParams)
 }
 
-// Pow is t to the power u, broadcast.
-func (t *Tensor) Pow(u *Tensor) *Tensor { return t.floated().binary(ir.Pow, u.floated(), ir.Params{}) }
+// Pow is t to the power u, broadcast. Integers stay integers, which wrap; a negative exponent leaves what 1/t is cut to.
+func (t *Tensor) Pow(u *Tensor) *Tensor {
+	if !t.DType().IsFloat() && !u.DType().IsFloat() {
+		return t.counted().powInt(u.counted())
+	}
+	return t.binary(ir.Pow, u, &noParams)
+}
+
+// powInt is Pow of integers, by squaring: a step for each bit of the exponent.
+func (t *Tensor) powInt(u *Tensor) *Tensor {
+	t, u = matched("pow", t, u)
+	return joinAll("pow", []*Tensor{t, u}).Tidy(func(e *Env) *Tensor {
+		t, u := t.inside(e), u.inside(e)
+		number := func(v float64) *Tensor { return e.full(ir.Dense(t.DType()), v) }
+		zero, one, two := number(0), number(1), number(2)
+		left, power, result := u.Maximum(zero), t.Clone(), t.FullLike(1)
+		bits := 8*t.DType().Size() - 1
+		if t.DType() == dtype.U8 {
+			bits = 8
+		}
+		for range bits {
+			e.Tidy(func(e *Env) *Tensor {
+				left := left.inside(e)
+				result.MulInPlace(Where(left.Rem(two).Ne(zero), power, one))
+				left.CopyInPlace(left.binary(ir.Div, two, &noParams))
+				power.MulInPlace(power)
+				return nil
+			})
+		}
+		if t.DType() == dtype.U8 {
+			return result
+		}
+		odd := u.Rem(two).Ne(zero)
+		inverse := Where(t.Eq(one).Or(t.Eq(number(-1)).And(odd)), t, Where(t.Eq(number(-1)), one, zero))
+		return Where(u.Lt(zero), inverse, result)
+	})
+}
+
+// FloorDiv is t / u rounded down, broadcast, exact also where the quotient is not. Integers stay integers; the quotient
+// by the integer 0 is 0. Its gradient is 0, as that of PyTorch's div with rounding_mode="floor".
+func (t *Tensor) FloorDiv(u *Tensor) *Tensor {
+	if t.DType().IsFloat() || u.DType().IsFloat() {
+		return t.binary(ir.FloorDiv, u, &noParams)
+	}
+	t, u = matched("floor_div", t.counted(), u.counted())
+	return t.floorDivInt(u)
+}
+
+// floorDivInt is the truncated quotient, less 1 where the remainders differ: by u where the signs do and one is left, by 0
+// elsewhere. Sums that wrap cancel, so it is exact up to the limits.
+func (t *Tensor) floorDivInt(u *Tensor) *Tensor {
+	return joinAll("floor_div", []*Tensor{t, u}).Tidy(func(e *Env) *Tensor {
+		t, u := t.inside(e), u.inside(e)
+		quotient := t.binary(ir.Div, u, &noParams)
+		truncated := t.Sub(quotient.Mul(u))
+		return quotient.Sub(t.Rem(u).Sub(truncated).binary(ir.Div, u, &noParams))
+	})
+}
 
 // Rem is the remainder of t / u with the sign of u, broadcast.
-func (t *Tensor) Rem(u *Tensor) *Tensor { return t.arithmetic(ir.Rem, u, ir.Params{}) }
+func (t *Tensor) Rem(u *Tensor) *Tensor { return t.arithmetic(ir.Rem, u, &noParams) }
 
 // Maximum is the larger of t and u, broadcast; NaN wins.
-func (t *Tensor) Maximum(u *Tensor) *Tensor { return t.binary(ir.Maximum, u, ir.Params{}) }
+func (t *Tensor) Maximum(u *Tensor) *Tensor { return t.binary(ir.Maximum, u, &noParams) }
 
 // Minimum is the smaller of t and u, broadcast; NaN wins.
-func (t *Tensor) Minimum(u *Tensor) *Tensor { return t.binary(ir.Minimum, u, ir.Params{}) }
+func (t *Tensor) Minimum(u *Tensor) *Tensor { return t.binary(ir.Minimum, u, &noParams) }
 
-// Lerp is t + f·(u-t), broadcast.
+// Lerp is t + f·(u-t), broadcast: t at 0, u at 1.
 func (t *Tensor) Lerp(u *Tensor, f float64) *Tensor {
-	return t.floated().binary(ir.Lerp, u.floated(), ir.Scalars(f))
+	t, u = t.floated(), u.floated()
+	if fromFar(f) {
+		t, u, f = u, t, 1-f
+	}
+	p := ir.Scalars(f)
+	return t.binary(ir.Lerp, u, &p)
 }
+
+// fromFar tells whether to interpolate from the second value, which is nearer: t + (u-t) need not be u.
+func fromFar(f float64) bool { return f >= 0.5 }
 
 // AddScaled is t + f·u, broadcast; integers times a fraction become f32.
 func (t *Tensor) AddScaled(u *Tensor, f float64) *Tensor {
 	if !whole(f) && !t.DType().IsFloat() && !u.DType().IsFloat() {
 		t, u = t.floated(), u.floated()
 	}
-	return t.arithmetic(ir.Axpy, u, ir.Scalars(f))
+	p := ir.Scalars(f)
+	return t.arithmetic(ir.Axpy, u, &p)
 }
 
 // Eq tells where t = u, as bool.
-func (t *Tensor) Eq(u *Tensor) *Tensor { return t.binary(ir.Eq, u, ir.Params{}) }
+func (t *Tensor) Eq(u *Tensor) *Tensor { return t.binary(ir.Eq, u, &noParams) }
 
 // Ne tells where t ≠ u, as bool.
-func (t *Tensor) Ne(u *Tensor) *Tensor { return t.binary(ir.Ne, u, ir.Params{}) }
+func (t *Tensor) Ne(u *Tensor) *Tensor { return t.binary(ir.Ne, u, &noParams) }
 
 // Lt tells where t < u, as bool.
-func (t *Tensor) Lt(u *Tensor) *Tensor { return t.binary(ir.Lt, u, ir.Params{}) }
+func (t *Tensor) Lt(u *Tensor) *Tensor { return t.binary(ir.Lt, u, &noParams) }
 
 // Le tells where t ≤ u, as bool.
-func (t *Tensor) Le(u *Tensor) *Tensor { return t.binary(ir.Le, u, ir.Params{}) }
+func (t *Tensor) Le(u *Tensor) *Tensor { return t.binary(ir.Le, u, &noParams) }
 
 // Gt tells where t > u, as bool.
 func (t *Tensor) Gt(u *Tensor) *Tensor { return t.reversed("gt", ir.Lt, u) }
@@ -150,13 +225,13 @@ func (t *Tensor) reversed(op string, code ir.Code, u *Tensor) *Tensor {
 }
 
 // And is logical and; numbers count as true where they are not 0.
-func (t *Tensor) And(u *Tensor) *Tensor { return t.truth().binary(ir.And, u.truth(), ir.Params{}) }
+func (t *Tensor) And(u *Tensor) *Tensor { return t.truth().binary(ir.And, u.truth(), &noParams) }
 
 // Or is logical or; numbers count as true where they are not 0.
-func (t *Tensor) Or(u *Tensor) *Tensor { return t.truth().binary(ir.Or, u.truth(), ir.Params{}) }
+func (t *Tensor) Or(u *Tensor) *Tensor { return t.truth().binary(ir.Or, u.truth(), &noParams) }
 
 // Xor is logical exclusive or; numbers count as true where they are not 0.
-func (t *Tensor) Xor(u *Tensor) *Tensor { return t.truth().binary(ir.Xor, u.truth(), ir.Params{}) }
+func (t *Tensor) Xor(u *Tensor) *Tensor { return t.truth().binary(ir.Xor, u.truth(), &noParams) }
 
 // Not is logical not; numbers count as true where they are not 0.
 func (t *Tensor) Not() *Tensor { return t.truth().unary(ir.Not) }
@@ -165,6 +240,7 @@ func (t *Tensor) truth() *Tensor { return t.Cast(dtype.Bool) }
 
 // Where is x where cond holds, else y, broadcast.
 func Where(cond, x, y *Tensor) *Tensor {
+	givenAll("where", []string{"the condition", "the first value", "the second value"}, cond, x, y)
 	in := allInside("where", cond, x, y)
 	cond = in[0]
 	x, y = promoted(in[1], in[2])
@@ -179,7 +255,7 @@ func Where(cond, x, y *Tensor) *Tensor {
 }
 
 // Scale is f·t.
-func (t *Tensor) Scale(f float64) *Tensor { return t.affine(f, 0) }
+func (t *Tensor) Scale(f float64) *Tensor { return t.affine(f, math.Copysign(0, -1)) } // -0 + -0 is -0
 
 // AddScalar is t + f.
 func (t *Tensor) AddScalar(f float64) *Tensor { return t.affine(1, f) }
@@ -196,42 +272,50 @@ func (t *Tensor) affine(a, b float64) *Tensor {
 // whole reports whether f is an integer that i64 has.
 func whole(f float64) bool { return f == math.Trunc(f) && math.Abs(f) < 1<<63 }
 
-// PowScalar is t to the power p.
+// PowScalar is t to the power p. Integers to a whole power stay integers; one below 0 is an error, as they have no
+// inverse.
 func (t *Tensor) PowScalar(p float64) *Tensor {
+	if !t.DType().IsFloat() && whole(p) {
+		return t.counted().powWhole(p)
+	}
 	return t.floated().apply1(ir.PowScalar, ir.Attr{}, ir.Scalars(p))
 }
 
-// Clamp limits values to [lo, hi]. Integers within bounds that are no integers become f32.
+// powWhole is PowScalar of integers, by squaring.
+func (t *Tensor) powWhole(p float64) *Tensor {
+	if p < 0 {
+		raise("PowScalar", "convert with Cast", "%s to the power %v", t.typ, p)
+	}
+	return t.env.Tidy(func(e *Env) *Tensor {
+		power := t.inside(e).Clone()
+		result := power.FullLike(1)
+		for n := uint64(p); n > 0; n >>= 1 {
+			if n&1 == 1 {
+				result.MulInPlace(power)
+			}
+			if n > 1 {
+				power.MulInPlace(power)
+			}
+		}
+		return result
+	})
+}
+
+// Clamp limits values to [lo, hi]; a bound beyond the dtype's range bounds nothing. Integers within bounds that are no
+// integers become f32.
 func (t *Tensor) Clamp(lo, hi float64) *Tensor {
 	t = t.counted()
-	if !t.DType().IsFloat() && (math.IsInf(lo, -1) || math.IsInf(hi, 1)) {
-		return t.bounded(lo, hi)
-	}
-	if !whole(lo) || !whole(hi) {
+	if lo != math.Trunc(lo) || hi != math.Trunc(hi) {
 		t = t.floated()
 	}
 	return t.apply1(ir.Clamp, ir.Attr{}, ir.Scalars(lo, hi))
 }
 
-// bounded is Clamp of integers, which have no infinity, by at most one bound.
-func (t *Tensor) bounded(lo, hi float64) *Tensor {
-	bound := hi
-	if math.IsInf(hi, 1) {
-		bound = lo
-	}
-	switch {
-	case math.IsInf(bound, 0):
-		return t
-	case !whole(bound):
-		return t.floated().Clamp(lo, hi)
-	case bound == lo:
-		return t.Maximum(t.env.full(ir.Dense(t.DType()), lo))
-	}
-	return t.Minimum(t.env.full(ir.Dense(t.DType()), hi))
-}
-
 // Square is t·t.
-func (t *Tensor) Square() *Tensor { return t.Mul(t) }
+func (t *Tensor) Square() *Tensor {
+	t = t.AutoWide()
+	return t.Mul(t)
+}
 
 // Neg is -t.
 func (t *Tensor) Neg() *Tensor { return t.counted().unary(ir.Neg) }
@@ -243,16 +327,24 @@ func (t *Tensor) Abs() *Tensor { return t.counted().unary(ir.Abs) }
 func (t *Tensor) Sign() *Tensor { return t.counted().unary(ir.Sign) }
 
 // Floor rounds down.
-func (t *Tensor) Floor() *Tensor { return t.floated().unary(ir.Floor) }
+func (t *Tensor) Floor() *Tensor { return t.rounded(ir.Floor) }
 
 // Ceil rounds up.
-func (t *Tensor) Ceil() *Tensor { return t.floated().unary(ir.Ceil) }
+func (t *Tensor) Ceil() *Tensor { return t.rounded(ir.Ceil) }
 
 // Round rounds to the nearest integer, halves to even.
-func (t *Tensor) Round() *Tensor { return t.floated().unary(ir.Round) }
+func (t *Tensor) Round() *Tensor { return t.rounded(ir.Round) }
 
 // Trunc rounds towards zero.
-func (t *Tensor) Trunc() *Tensor { return t.floated().unary(ir.Trunc) }
+func (t *Tensor) Trunc() *Tensor { return t.rounded(ir.Trunc) }
+
+// rounded copies integers, which are round.
+func (t *Tensor) rounded(code ir.Code) *Tensor {
+	if !t.DType().IsFloat() {
+		return t.counted().Clone()
+	}
+	return t.unary(code)
+}
 
 // Sqrt is the square root.
 func (t *Tensor) Sqrt() *Tensor { return t.floated().unary(ir.Sqrt) }
@@ -298,6 +390,12 @@ func (t *Tensor) GELUTanh() *Tensor { return t.floated().unary(ir.GELUTanh) }
 
 // SiLU is t·sigmoid(t).
 func (t *Tensor) SiLU() *Tensor { return t.floated().unary(ir.SiLU) }
+
+// Softsign is t/(1+|t|).
+func (t *Tensor) Softsign() *Tensor { return t.floated().unary(ir.Softsign) }
+
+// Mish is t·tanh(log(1+eᵗ)).
+func (t *Tensor) Mish() *Tensor { return t.floated().unary(ir.Mish) }
 
 // Cast converts to another dtype: to the nearest value, halves to even; towards zero into integers.
 func (t *Tensor) Cast(dt dtype.DType) *Tensor {

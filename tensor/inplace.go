@@ -1,9 +1,12 @@
 package tensor
 
 import (
+	"math"
 	"slices"
 
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // AddInPlace adds u, broadcast to t's shape. It keeps t's env and storage and returns t.
@@ -25,6 +28,9 @@ func (t *Tensor) DivInPlace(u *Tensor) *Tensor {
 
 // LerpInPlace moves t towards u by f.
 func (t *Tensor) LerpInPlace(u *Tensor, f float64) *Tensor {
+	if fromFar(f) {
+		return t.inPlace(ir.Lerp, ir.Scalars(1-f), u, true)
+	}
 	return t.inPlace(ir.Lerp, ir.Scalars(f), u)
 }
 
@@ -37,13 +43,16 @@ func (t *Tensor) AddScaledInPlace(u *Tensor, f float64) *Tensor {
 // ScaleInPlace multiplies by f.
 func (t *Tensor) ScaleInPlace(f float64) *Tensor {
 	t.takes("affine in place", f)
-	return t.inPlace(ir.Affine, ir.Scalars(f, 0), nil)
+	return t.inPlace(ir.Affine, ir.Scalars(f, math.Copysign(0, -1)), nil)
 }
 
-// ClampInPlace limits values to [lo, hi].
+// ClampInPlace limits values to [lo, hi], as [Tensor.Clamp].
 func (t *Tensor) ClampInPlace(lo, hi float64) *Tensor {
-	t.takes("clamp in place", lo)
-	t.takes("clamp in place", hi)
+	for _, f := range []float64{lo, hi} {
+		if f != math.Trunc(f) {
+			t.takes("clamp in place", f)
+		}
+	}
 	return t.inPlace(ir.Clamp, ir.Scalars(lo, hi), nil)
 }
 
@@ -54,45 +63,75 @@ func (t *Tensor) takes(op string, f float64) {
 	}
 }
 
-// CopyInPlace writes u's values, broadcast to t's shape and converted to its dtype. A recorded u continues its graph.
+// CopyInPlace writes u's values, broadcast to t's shape and converted to its dtype. What is recorded of u goes on.
 func (t *Tensor) CopyInPlace(u *Tensor) *Tensor { return t.inPlace(ir.Copy, ir.Params{}, u) }
 
 // FillInPlace writes v everywhere.
 func (t *Tensor) FillInPlace(v float64) *Tensor {
 	number := t.env.full(ir.Dense(t.DType()), v)
-	defer t.env.dev.drop(number.st.rec, internal)
+	defer number.drop(internal)
 	return t.CopyInPlace(number)
 }
 
-// inPlace writes code(t, u) into t; Copy writes u. It continues a graph but never starts one: parameters among the
-// operands count as constants.
-func (t *Tensor) inPlace(code ir.Code, p ir.Params, u *Tensor) *Tensor {
+// inPlace writes code(t, u) into t; Copy writes u. It is recorded as the operation out of place would be, and the graph of
+// the whole value and of its views follows. Nothing is recorded into what outlives graphs: a parameter, a leaf, a buffer.
+// There operands that are leaves count as constants. Swapped, the operation is code(u, t).
+func (t *Tensor) inPlace(code ir.Code, p ir.Params, u *Tensor, swapped ...bool) *Tensor {
 	op := code.String() + " in place"
 	t.alive(op)
-	var given *storage
+	t.follow(op)
+	e := t.recording(u)
+	var given *heap.Ref
 	in := make([]*Tensor, 0, 2)
 	if code != ir.Copy {
 		in = append(in, t.constant())
 	}
 	if u != nil {
 		given = u.st
-		u = t.fitted(op, u)
+		u = t.fitted(op, u, e)
 		in = append(in, u)
 	}
-	t.mayWrite(op, u)
+	if len(swapped) > 0 {
+		slices.Reverse(in)
+	}
+	base := t.mayWrite(op, u, e)
 	attr := ir.Attr{}
 	if code == ir.Copy {
 		attr.Out = t.typ
 	}
 	pl := t.planOf(code, attr, in)
-	t.keepOld(pl, in)
-	t.env.into(code, attr, p, t.quiet(), quietAll(in)...)
-	t.st.rec.version.Add(1)
-	t.continueGraph(pl, p, in)
+	t.keepOld(pl, in, e)
+	var o *device.Origin
+	seq := uint64(0)
+	if e.dev.stream.WantsWork() {
+		o, seq = e.traced(pl, in)
+	}
+	t.env.intoFor(o, code, attr, p, t.quiet(), quietAll(in))
+	t.st.Written()
+	t.continueGraph(pl, p, in, e, seq)
+	t.wrote(base, e)
 	if u != nil && u.st != given && t.node == nil {
-		t.env.dev.drop(u.st.rec, internal)
+		u.drop(internal)
 	}
 	return t
+}
+
+// persists tells whether t outlives graphs.
+func (t *Tensor) persists() bool { return t.param || t.leaf != nil }
+
+// recording is t's env with the mode in which a write of u is recorded: as in a join, one without gradients wins, unless t
+// carries a graph.
+func (t *Tensor) recording(u *Tensor) *Env {
+	e := t.env
+	if t.persists() {
+		return e.NoGrad()
+	}
+	if u != nil && !u.param && t.node == nil && u.env.grad > e.grad {
+		c := *e
+		c.grad = u.env.grad
+		return &c
+	}
+	return e
 }
 
 func (t *Tensor) planOf(code ir.Code, attr ir.Attr, in []*Tensor) *opPlan {
@@ -101,14 +140,14 @@ func (t *Tensor) planOf(code ir.Code, attr ir.Attr, in []*Tensor) *opPlan {
 		types[i] = u.typ
 	}
 	op := ir.New(code, attr, types[:len(in)]...)
-	return t.env.dev.plan(&op)
+	return t.env.dev.plan(&op, in)
 }
 
 // keepOld puts a copy in place of operands that the write destroys and the gradient rule needs.
-func (t *Tensor) keepOld(pl *opPlan, in []*Tensor) {
+func (t *Tensor) keepOld(pl *opPlan, in []*Tensor, e *Env) {
 	var want uint64
 	for i, u := range in {
-		if u.node != nil {
+		if _, ok := u.edge(e); ok {
 			want |= 1 << i
 		}
 	}
@@ -123,7 +162,7 @@ func (t *Tensor) keepOld(pl *opPlan, in []*Tensor) {
 		}
 		if old == nil {
 			old = t.quiet().Clone()
-			old.st.rec.made = true
+			old.st.MarkPerishable()
 		}
 		c := *u
 		c.st, c.typ, c.off, c.ver = old.st, old.typ, old.off, old.ver
@@ -131,12 +170,18 @@ func (t *Tensor) keepOld(pl *opPlan, in []*Tensor) {
 	}
 }
 
-// fitted is u in t's dtype and shape, a copy when it overlaps t. A leaf counts as a constant.
-func (t *Tensor) fitted(op string, u *Tensor) *Tensor {
+// fitted is u in t's dtype and shape, a copy when it overlaps t. What a leaf becomes on the way is recorded in e.
+func (t *Tensor) fitted(op string, u *Tensor, e *Env) *Tensor {
 	u.alive(op)
-	u = u.constant()
 	if u.env.dev != t.env.dev {
-		raise(op, twoDevices, "operands on two devices: %s on %s, %s on %s", t.typ, t.env.dev.name, u.typ, u.env.dev.name)
+		raise(op, twoDevices, "operands on two devices: %s on %s, %s on %s", t.title(), t.env.dev.name, u.title(), u.env.dev.name)
+	}
+	if u = u.current(op, e); u.leaf != nil {
+		if _, ok := u.edge(e); ok {
+			u = u.inside(e)
+		} else {
+			u = u.constant()
+		}
 	}
 	if category(u.DType()) > category(t.DType()) {
 		raise(op, "convert with Cast", "%s into %s", u.typ, t.typ)
@@ -159,31 +204,39 @@ func (t *Tensor) overlaps(u *Tensor) bool {
 	return t.off < u.off+u.typ.Span() && u.off < t.off+t.typ.Span()
 }
 
-// mayWrite refuses writes that would lose or outlive a graph.
-func (t *Tensor) mayWrite(op string, u *Tensor) {
+// mayWrite refuses writes that would lose or outlive a graph. It returns the value of which t is a view.
+func (t *Tensor) mayWrite(op string, u *Tensor, e *Env) (base alias) {
 	for i, s := range t.typ.Strides() {
 		if s == 0 && t.Shape()[i] > 1 {
 			raise(op, "write into a Clone", "%s repeats its elements", t.typ)
 		}
 	}
-	r := t.st.rec
-	t.fresh(op)
-	if t.node != nil && t.Bytes() != r.bytes {
-		raise(op, "work on the whole value, or on a copy", "a recorded view of shape %v", t.Shape())
+	base, leaf := t.base()
+	if leaf {
+		raise(op, "write into p.In(env.NoGrad()), or into a Clone", "a view of a parameter or leaf would be written while it records")
 	}
-	if u == nil || u.node == nil {
-		return
+	if t.node != nil && t.apart && !t.whole() {
+		raise(op, "write into a Clone", "a view of a detached value that carries a graph")
 	}
-	if t.leaf != nil || t.param {
+	if u == nil {
+		return base
+	}
+	ed, ok := u.edge(e)
+	switch {
+	case !ok:
+	case t.persists():
 		raise(op, "use u.Detach()", "a recorded value would be written into a leaf")
-	}
-	if t.node == nil && t.Bytes() != r.bytes {
-		raise(op, "build the value with Cat, Stack or Where", "a recorded value would be written into a part of a value that carries no graph")
-	}
-	if t.node == nil && r.scope.Load().opened < u.node.scope.opened {
+	case t.apart && !t.whole():
+		raise(op, "write into a Clone", "a recorded value would be written into a part of a detached value")
+	case t.node == nil && t.outlives(e.live().home), t.node == nil && ed.node != nil && t.outlives(ed.node.scope):
 		raise(op, "use u.Detach()", "a recorded value would be written into a value that outlives its graph")
 	}
+	return base
 }
+
+// outlives tells whether t is there longer than a graph in s. A chain's values count as those of the scope around it, as its
+// graph does.
+func (t *Tensor) outlives(s *scope) bool { return t.st.Owner().Home().Opened() < s.Opened() }
 
 // constant drops a leaf, but not a graph.
 func (t *Tensor) constant() *Tensor {
@@ -201,148 +254,17 @@ func quietAll(in []*Tensor) []*Tensor {
 }
 
 // continueGraph records a write in place when t or the operand carries a graph.
-func (t *Tensor) continueGraph(pl *opPlan, p ir.Params, in []*Tensor) {
+func (t *Tensor) continueGraph(pl *opPlan, p ir.Params, in []*Tensor, e *Env, seq uint64) {
 	t.node = nil
-	if !slices.ContainsFunc(in, func(u *Tensor) bool { return u.node != nil }) {
-		return
-	}
 	for i, u := range in {
 		if u.st == t.st && u.node != nil {
 			c := *u
-			c.ver = t.st.rec.version.Load()
+			c.ver = t.st.Version()
 			in[i] = &c
 		}
 	}
 	out := [1]*Tensor{t}
-	recordOp(pl, &p, t.env, in, out[:])
-	t.st.rec.made = true
-}
-
-// AdamWStep describes an AdamW update: the rates of one step and its number, from 1.
-type AdamWStep struct {
-	LR, Beta1, Beta2, Eps, WeightDecay float64
-	Coupled                            bool // Adam: the decay is added to the gradient
-	Step                               int
-}
-
-// SGDStep describes an SGD update.
-type SGDStep struct {
-	LR, Momentum, WeightDecay float64
-	Nesterov                  bool
-	First                     bool // the momentum buffers become the gradients
-}
-
-// checkUpdate panics unless lists agree; gradients are multiplied by scale, one number.
-func checkUpdate(op string, scale *Tensor, p []*Tensor, others ...[]*Tensor) {
-	scale.alive(op)
-	for _, list := range others {
-		if len(list) != len(p) {
-			raise(op, "give one of each per parameter", "%d parameters with %d other values", len(p), len(list))
-		}
+	if recordOp(pl, &p, e, in, out[:], seq); t.node != nil && t.whole() {
+		t.st.MarkPerishable()
 	}
-	for _, t := range p {
-		t.alive(op)
-	}
-}
-
-// AdamWInPlace updates parameters and their two moments by one fused op. Gradients are multiplied by scale first.
-func AdamWInPlace(s AdamWStep, scale *Tensor, p, g, m, v []*Tensor) {
-	checkUpdate("AdamW", scale, p, g, m, v)
-	var attr ir.Attr
-	if s.Coupled {
-		attr.Flag = ir.Coupled
-	}
-	params := ir.Scalars(s.LR, s.Beta1, s.Beta2, s.Eps, s.WeightDecay, 1-power(s.Beta1, s.Step), 1-power(s.Beta2, s.Step))
-	update(ir.AdamW, attr, params, scale, p, g, m, v)
-}
-
-// SGDInPlace updates parameters, and their momentum buffers unless buf is nil. Gradients are multiplied by scale first.
-func SGDInPlace(s SGDStep, scale *Tensor, p, g, buf []*Tensor) {
-	var attr ir.Attr
-	if s.Nesterov {
-		attr.Flag |= ir.Nesterov
-	}
-	if s.First {
-		attr.Flag |= ir.First
-	}
-	params := ir.Scalars(s.LR, s.Momentum, s.WeightDecay)
-	if buf == nil {
-		checkUpdate("SGD", scale, p, g)
-		update(ir.SGD, attr, params, scale, p, g)
-		return
-	}
-	checkUpdate("SGD", scale, p, g, buf)
-	attr.Flag |= ir.Momentum
-	update(ir.SGD, attr, params, scale, p, g, buf)
-}
-
-// update runs a multi-tensor op; the lists are parameter, gradient and state, and all but the gradient are written.
-func update(code ir.Code, attr ir.Attr, params ir.Params, scale *Tensor, lists ...[]*Tensor) {
-	if len(lists[0]) == 0 {
-		return
-	}
-	in, out := []*Tensor{scale.quiet()}, []*Tensor{}
-	for i := range lists[0] {
-		for j, list := range lists {
-			t := list[i]
-			t.alive(code.String())
-			in = append(in, t)
-			if j != 1 {
-				out = append(out, t)
-			}
-		}
-	}
-	types := make([]*ir.Type, len(in))
-	for i, t := range in {
-		types[i] = t.typ
-	}
-	op := ir.New(code, attr, types...)
-	e := lists[0][0].env
-	pl := e.dev.plan(&op)
-	if pl.kernel != nil {
-		e.launch(pl, &params, in, out)
-	} else {
-		e.updateLowered(pl, &params, in, out)
-	}
-	for _, t := range out {
-		t.st.rec.version.Add(1)
-	}
-}
-
-// updateLowered runs the decomposition and copies its results into place.
-func (e *Env) updateLowered(pl *opPlan, p *ir.Params, in, out []*Tensor) {
-	e.NoGrad().Do(func(inner *Env) *Tensor {
-		results := make([]*Tensor, len(out))
-		inner.runLowered(pl, p, in, results)
-		for i, t := range results {
-			e.into(ir.Copy, ir.Attr{Out: out[i].typ}, ir.Params{}, out[i], t.quiet())
-		}
-		return nil
-	})
-}
-
-func power(x float64, n int) float64 {
-	y := 1.0
-	for ; n > 0; n >>= 1 {
-		if n&1 == 1 {
-			y *= x
-		}
-		x *= x
-	}
-	return y
-}
-
-// SumSquares is the sum of squares over all elements of all tensors, f64 if one of them is, else f32, in one launch. The
-// operands count as constants: a penalty that learns is t.Square().Sum().
-func SumSquares(ts ...*Tensor) *Tensor {
-	quiet := quietAll(ts)
-	if len(quiet) == 0 {
-		raise("SumSquares", "give at least one tensor", "no operands")
-	}
-	for _, t := range quiet {
-		if !t.DType().IsFloat() {
-			raise("SumSquares", "convert with Cast", "%s is not floating", t.typ)
-		}
-	}
-	return apply(ir.SumSquares, ir.Attr{}, ir.Params{}, quiet...)[0]
 }

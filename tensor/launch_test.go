@@ -19,7 +19,8 @@ type spy struct {
 	lacks    ir.Code
 	fails    error // of Alloc
 	launches []string
-	queues   atomic.Int64 // open ones
+	missing  map[ir.Code]bool // codes that it was asked for and has no kernel of
+	queues   atomic.Int64     // open ones
 }
 
 // last is the spy that the engine of this name opens.
@@ -27,7 +28,7 @@ var last *spy
 
 func init() {
 	device.Register("spy", device.Engine{Open: func(device.Name) (device.Device, error) {
-		last = &spy{Device: cpu.New()}
+		last = &spy{Device: cpu.New(), missing: map[ir.Code]bool{}}
 		return last, nil
 	}})
 }
@@ -36,7 +37,11 @@ func (s *spy) Prepare(op ir.Op) (*device.Kernel, error) {
 	if op.Code == s.lacks {
 		return nil, device.ErrUnsupported
 	}
-	return s.Device.Prepare(op)
+	k, err := s.Device.Prepare(op)
+	if errors.Is(err, device.ErrUnsupported) {
+		s.missing[op.Code] = true
+	}
+	return k, err
 }
 
 func (s *spy) Alloc(n int64) (device.Mem, error) {
@@ -63,7 +68,7 @@ func (q spyQueue) Close() error {
 }
 
 func (q spyQueue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) error {
-	q.spy.launches = append(q.spy.launches, k.Op.Code.String()+" "+p.Module+" "+p.Site.String())
+	q.spy.launches = append(q.spy.launches, k.Op.Code.String()+" "+strings.Join(p.Paths, ",")+" "+p.Site.String())
 	return q.Queue.Launch(k, args, p)
 }
 

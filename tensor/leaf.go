@@ -1,10 +1,14 @@
 package tensor
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // leaf is what a graph ends in: a parameter, or a value of RequireGrad. It may be used by one training loop at a time.
@@ -16,6 +20,15 @@ type leaf struct {
 	name   atomic.Pointer[string]
 	hooks  []func(*Tensor) *Tensor
 	after  []func(*Tensor)
+	busy   atomic.Pointer[pass] // the Backward that adds to its gradient now
+}
+
+// idle refuses a leaf that a Backward of another goroutine adds to; hooks of that Backward are within it.
+func (l *leaf) idle(op string) {
+	if p := l.busy.Load(); p != nil && p.calling.Load() != callsite.Goroutine() {
+		raise(op, "let one goroutine at a time train a model; each of several needs a copy: nn.Clone, env.Replica",
+			"two goroutines train one model: another one is in Backward, and adds to the gradient of %s", cmp.Or(l.path(), l.value.typ.String()))
+	}
 }
 
 func (l *leaf) path() string {
@@ -31,16 +44,28 @@ func NewParam(t *Tensor) *Tensor {
 	if !t.DType().IsFloat() {
 		raise("NewParam", "parameters are floating; tag other state as a buffer", "%s has no gradient", t.typ)
 	}
-	p := t.copyTo(t.env.dev.base)
+	p := t.copyToRoot()
 	p.param, p.leaf = true, &leaf{value: p}
+	p.relabel()
 	return p
 }
 
 // NewBuffer copies t into the root scope as state that no gradient reaches: running statistics, masks.
 func NewBuffer(t *Tensor) *Tensor {
-	b := t.copyTo(t.Env().dev.base)
+	t.present()
+	b := t.copyToRoot()
 	b.param = true
+	b.relabel()
 	return b
+}
+
+// relabel tells what the memory of a parameter or buffer serves for.
+func (t *Tensor) relabel() {
+	if t.leaf != nil {
+		t.Label(device.LabelParameter, t.leaf.path())
+	} else {
+		t.Label(device.LabelBuffer, "")
+	}
 }
 
 // leafOf is t's leaf, or nil.
@@ -86,6 +111,7 @@ func (t *Tensor) Grad() *Tensor {
 	if t.leafOf() == nil {
 		return nil
 	}
+	t.leaf.idle("Grad")
 	return t.leaf.grad
 }
 
@@ -95,12 +121,12 @@ func (t *Tensor) DropGrad() {
 		return
 	}
 	if t.leaf.grad.st != bufferStorage(t.leaf) {
-		t.env.dev.drop(t.leaf.grad.st.rec, stepped)
+		t.leaf.grad.drop(stepped)
 	}
 	t.leaf.grad = nil
 }
 
-func bufferStorage(l *leaf) *storage {
+func bufferStorage(l *leaf) *heap.Ref {
 	if l.buffer == nil {
 		return nil
 	}
@@ -129,8 +155,12 @@ func (t *Tensor) OnGrad(f func(g *Tensor) *Tensor) {
 	if f == nil {
 		raise("OnGrad", "give a function; its result may be nil", "the hook is nil")
 	}
+	if t.leaf == nil {
+		t.follow("OnGrad")
+	}
 	if t.node != nil {
-		t.node.hooks = append(t.node.hooks, hook{t.out, f})
+		o := t.node.oddly()
+		o.hooks = append(o.hooks, hook{t.out, f})
 	} else {
 		t.leaf.hooks = append(t.leaf.hooks, f)
 	}
@@ -162,7 +192,8 @@ func (t *Tensor) Replace(u *Tensor) {
 	fresh := u.copyTo(u.env.dev.base)
 	old := *t
 	t.st, t.typ, t.off, t.env = fresh.st, fresh.typ, fresh.off, fresh.env
-	old.env.dev.drop(old.st.rec, replaced)
+	old.drop(replaced)
+	t.relabel()
 }
 
 // Slot holds a value from turn to turn. Set it before Backward. It may be used by one training loop at a time.
@@ -181,19 +212,19 @@ func (s *Slot) Get(e *Env) *Tensor {
 func (s *Slot) Set(t *Tensor) {
 	old := s.cur
 	s.cur = t.Keep()
-	if old == nil || old.st.rec == s.cur.st.rec {
+	if old == nil || old.st.Storage == s.cur.st.Storage {
 		return
 	}
-	d, r := old.env.dev, old.st.rec
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if r.orphan = true; r.holds.Load() == 0 {
-		d.release(r, slotSet)
-	}
+	old.env.dev.heap.Orphan(old.st.Storage, slotSet)
 }
 
 // into launches an op whose result is written into dst.
 func (e *Env) into(code ir.Code, attr ir.Attr, p ir.Params, dst *Tensor, in ...*Tensor) {
+	e.intoFor(e.originOf(in), code, attr, p, dst, in)
+}
+
+// intoFor is into for an operation with an origin; nil: nobody observes work.
+func (e *Env) intoFor(o *device.Origin, code ir.Code, attr ir.Attr, p ir.Params, dst *Tensor, in []*Tensor) {
 	var types [4]*ir.Type
 	list := types[:0]
 	dst.alive(code.String())
@@ -202,14 +233,14 @@ func (e *Env) into(code ir.Code, attr ir.Attr, p ir.Params, dst *Tensor, in ...*
 		list = append(list, t.typ)
 	}
 	op := ir.New(code, attr, list...)
-	pl := e.dev.plan(&op)
+	pl := e.dev.plan(&op, in)
 	if pl.kernel == nil || pl.out[0] != dst.typ {
 		var out [1]*Tensor
 		exec(e, code, &attr, &p, in, out[:])
 		e.into(ir.Copy, ir.Attr{Out: dst.typ}, ir.Params{}, dst, out[0].quiet())
-		e.dev.drop(out[0].st.rec, internal)
+		out[0].drop(internal)
 		return
 	}
 	out := [1]*Tensor{dst}
-	e.launch(pl, &p, in, out[:])
+	e.launch(pl, &p, nil, in, out[:], o)
 }

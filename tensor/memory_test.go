@@ -5,7 +5,9 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"testing"
+	"weak"
 
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -130,11 +132,111 @@ func TestFlatMemory(t *testing.T) {
 	}
 }
 
+// TestLastLaunchKeepsNothing: a device without further work does not reach what its last work was done for, such as the
+// model that a range was opened for. The observers of ranges and of launches are gone too.
+func TestLastLaunchKeepsNothing(t *testing.T) {
+	type model [1 << 10]float64
+	for _, name := range []string{"cpu", "null:a100-80", testutil.Device()} {
+		for _, kinds := range [][]device.Kind{{device.KindRange}, {device.KindLaunch}, nil} {
+			env, err := tensor.Fresh(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kept weak.Pointer[model]
+			turn(env.NoGrad(), 0, func(e *tensor.Env) {
+				defer env.Device().Observe(func(*device.Event) {}, kinds...)()
+				m := new(model)
+				kept = weak.Make(m)
+				x, end := e.Ones(4).Enter("model", m)
+				end(tensor.Chain(x, (*tensor.Tensor).Tanh, (*tensor.Tensor).Exp))
+			})
+			runtime.GC()
+			if kept.Value() != nil {
+				t.Errorf("%s reaches a model that nobody uses, after observers of %v", name, kinds)
+			}
+			runtime.KeepAlive(env)
+		}
+	}
+}
+
 func TestMoreThanTheMachineHas(t *testing.T) {
 	env := open(t)
 	_, err := env.Try(func(e *tensor.Env) *tensor.Tensor { return e.Zeros(1 << 40) })
 	var oom *tensor.OOMError
 	if !errors.As(err, &oom) {
 		t.Errorf("4 TiB: %v", err)
+	}
+}
+
+// TestKeptScalarsAreSmall measures what a scalar costs in Go's heap that outlives its batch: the handle, its storage and its
+// place in lists, and nothing of the batch. It is of the CPU: a simulated card has its memory in that heap.
+func TestKeptScalarsAreSmall(t *testing.T) {
+	if !testutil.Alone(t) {
+		return
+	}
+	const turns, most = 2000, 400
+	for name, keep := range map[string]func(loss, w *tensor.Tensor) *tensor.Tensor{
+		"a loss":            func(loss, _ *tensor.Tensor) *tensor.Tensor { return loss.Keep() },
+		"after Backward":    func(loss, w *tensor.Tensor) *tensor.Tensor { loss.Backward(); w.DropGrad(); return loss.Keep() },
+		"beside a read":     func(loss, _ *tensor.Tensor) *tensor.Tensor { loss.Later().Value(); return loss.Keep() },
+		"of a no-grad pass": func(loss, _ *tensor.Tensor) *tensor.Tensor { return loss.Detach().Exp().Keep() },
+	} {
+		env := fresh(t, "cpu")
+		w := tensor.NewParam(env.Randn(8, 8))
+		kept := make([]*tensor.Tensor, 0, turns)
+		heap := func() int64 {
+			env.Device().Collect()
+			runtime.GC()
+			return liveHeap()
+		}
+		before := heap()
+		for i := range turns {
+			turn(env, i, func(e *tensor.Env) {
+				kept = append(kept, keep(e.Rand(4, 8).MatMul(w).Tanh().Square().Mean(), w))
+			})
+		}
+		if each := (heap() - before) / turns; each > most {
+			t.Errorf("%s: a kept scalar costs %d bytes of Go's heap, more than %d", name, each, most)
+		}
+		if v := kept[turns/2].Item(); !(v > 0) {
+			t.Errorf("%s: %v", name, v)
+		}
+		runtime.KeepAlive(kept)
+	}
+}
+
+// TestNestedBlocksHoldTheirOwn counts what blocks within blocks hold at most: values live to the end of the block that made
+// them, on every engine alike and whenever Go's collector runs.
+func TestNestedBlocksHoldTheirOwn(t *testing.T) {
+	const n = 400 // bytes of a value
+	for _, name := range []string{"cpu", "null:a100-80", "sim:0"} {
+		for _, gc := range []bool{false, true} {
+			env := fresh(t, name)
+			dev := env.Device()
+			collect := func(x *tensor.Tensor) *tensor.Tensor {
+				if gc {
+					runtime.GC()
+				}
+				return x
+			}
+			x := env.Ones(n / 4)
+			dev.ResetPeak()
+			y := env.NoGrad().Do(func(e *tensor.Env) *tensor.Tensor {
+				for range 3 {
+					e.Do(func(e *tensor.Env) *tensor.Tensor {
+						a := x.In(e).Exp().Neg() // 2
+						collect(a)
+						b := e.Do(func(e *tensor.Env) *tensor.Tensor { return collect(a.In(e).Square().Add(a.In(e)).Tanh()) }) // 3, of which 1 stays
+						e.Do(func(e *tensor.Env) *tensor.Tensor { return nil })
+						return a.Mul(b) // 4 before the block ends
+					})
+				}
+				return x.In(e).Neg() // beside three results
+			})
+			if m := dev.Memory(); m.ValuesPeak != (1+2+5)*n || m.Used != 2*n || m.Collections > 0 {
+				t.Errorf("%s: a peak of %d values, %d in the end, %d collections", name, m.ValuesPeak/n, m.Used/n, m.Collections)
+			}
+			runtime.KeepAlive(y)
+		}
 	}
 }

@@ -16,9 +16,7 @@ type Pending struct {
 
 	dev   *Device
 	queue *queue
-	fetch device.Fetch // nil where the host reads the device's memory
-	t     *Tensor      // a copy, where it does
-	event device.Event
+	fetch device.Fetch // nil where the device computes nothing
 }
 
 // Later asks for the only value without waiting for it, as Item has it.
@@ -27,39 +25,47 @@ func (t *Tensor) Later() *Pending {
 	if t.Size() != 1 {
 		raise("Later", "reduce it first", "shape %v has %d values", t.Shape(), t.Size())
 	}
-	c := t.quiet().copyTo(t.env.dev.base)
-	p := &Pending{dev: t.env.dev, queue: c.env.onQueue(), t: c}
-	if p.queue.stager != nil {
-		p.fetch = p.queue.fetchOnly(c.wide())
-		p.event, p.t = p.fetch, nil
-		return p
+	c := t.wide()
+	defer c.drop(internal)
+	p := &Pending{dev: t.env.dev, queue: c.env.onQueue()}
+	switch {
+	case p.dev.info.Null: // that the program sees the value is told once it does
+	case p.queue.stager == nil: // what was asked of it is done
+		p.got, p.value = true, c.floats()[0]
+	default:
+		p.fetch = p.queue.fetchOnly(c)
 	}
-	p.event = p.queue.record()
 	return p
 }
 
-// wide is t, a copy of the library's own, as float64; where that is another value, t is released.
-func (t *Tensor) wide() *Tensor {
-	if t.DType() == dtype.F64 {
-		return t
-	}
-	w := t.apply1(ir.Cast, ir.Attr{DType: dtype.F64}, ir.Params{})
-	t.env.dev.drop(t.st.rec, internal)
-	return w
+// fetchOnly asks for a float64.
+func (q *queue) fetchOnly(t *Tensor) device.Fetch {
+	t.st.Reads(q)
+	start := q.dev.clock(device.KindCopy)
+	f := q.fetch("Later", t.arg(), t.Bytes())
+	q.copied(t.env, device.CopyDownload, ownMemory(t.Bytes()), t.arg(), t.Bytes(), start)
+	return f
 }
 
-// fetchOnly asks for a float64, whose memory it gives back.
-func (q *queue) fetchOnly(t *Tensor) device.Fetch {
-	defer q.dev.drop(t.st.rec, internal)
-	q.reads(t.st.rec)
-	return q.fetch("Later", t.arg(), t.Bytes())
+// wide is a copy of t, as float64, in a scope that is open.
+func (t *Tensor) wide() *Tensor {
+	s := t.env.scope
+	for s.Closed() != nil {
+		s = s.parent
+	}
+	c := t.quiet()
+	c.env = t.env.dev.base.with(func(e *Env) { e.scope, e.site, e.part = s, t.env.site, t.env.part })
+	if t.DType() == dtype.F64 {
+		return c.apply1(ir.Copy, ir.Attr{}, ir.Params{})
+	}
+	return c.apply1(ir.Cast, ir.Attr{DType: dtype.F64}, ir.Params{})
 }
 
 // Ready tells whether Value would return at once.
-func (p *Pending) Ready() bool { return p.got || p.done("Ready") }
+func (p *Pending) Ready() bool { return p.got || p.fetch == nil || p.done("Ready") }
 
 func (p *Pending) done(op string) bool {
-	done, err := p.event.Done()
+	done, err := p.fetch.Done()
 	if err != nil {
 		raiseErr(op, "", err)
 	}
@@ -72,20 +78,20 @@ func (p *Pending) Value() float64 {
 		if p.fetch != nil {
 			p.value = p.fetched()
 		} else {
-			p.value = p.t.floats()[0]
-			p.dev.drop(p.t.st.rec, internal)
-			p.t = nil
+			p.queue.copied(p.dev.base, device.CopyDownload, ownMemory(8), device.Arg{}, 8, p.dev.clock(device.KindCopy))
 		}
-		p.got, p.fetch, p.event = true, nil, nil
+		p.got, p.fetch = true, nil
 	}
 	return p.value
 }
 
 func (p *Pending) fetched() float64 {
+	var w wait
 	if !p.done("Value") {
-		p.dev.waits(whatRead)
+		w = p.dev.waits(device.WaitRead, p.queue)
 	}
 	var b [8]byte
 	p.queue.take("Value", p.fetch, b[:])
+	w.over()
 	return math.Float64frombits(binary.LittleEndian.Uint64(b[:]))
 }

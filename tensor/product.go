@@ -14,6 +14,7 @@ var inf = math.Inf(1)
 // MatMul is the matrix product over the last two dimensions; leading ones broadcast. A vector on the left counts as a
 // row, on the right as a column, and the added dimension is dropped again.
 func (t *Tensor) MatMul(u *Tensor) *Tensor {
+	givenAll("MatMul", operandNames, t, u)
 	if t.Rank() == 0 || u.Rank() == 0 {
 		raise("MatMul", "use Mul for a product with one number", "shapes %v and %v", t.Shape(), u.Shape())
 	}
@@ -45,7 +46,7 @@ func (t *Tensor) MatMul(u *Tensor) *Tensor {
 func (t *Tensor) product(u *Tensor) *Tensor {
 	if u.Rank() == 2 && t.Rank() > 2 { // one matrix for all rows: a single product
 		lead := slices.Clone(t.Shape()[:t.Rank()-1])
-		return apply2(ir.MatMul, ir.Attr{}, ir.Params{}, t.Reshape(-1, t.Dim(-1)), u).Reshape(append(lead, u.Dim(1))...)
+		return apply2(ir.MatMul, ir.Attr{}, ir.Params{}, t.rows("MatMul", 1), u).Reshape(append(lead, u.Dim(1))...)
 	}
 	lead, err := ir.Broadcast(t.Shape()[:t.Rank()-2], u.Shape()[:u.Rank()-2])
 	if err != nil {
@@ -56,18 +57,45 @@ func (t *Tensor) product(u *Tensor) *Tensor {
 	return apply2(ir.MatMul, ir.Attr{}, ir.Params{}, a, b)
 }
 
-// Linear is t·wᵀ + b over the last dimension: w is [out, in] as PyTorch keeps it, b may be nil.
-func (t *Tensor) Linear(w, b *Tensor) *Tensor {
-	if t == nil || w == nil {
-		raise("Linear", "make layers with nn.NewLinear", "the input or the weight is nil")
-	}
+// Linear is t·wᵀ + b over the last dimension: w is [out, in] as PyTorch keeps it, b may be nil. Where t is in 16 bits b may
+// be float32, which it stays under a precision policy.
+func (t *Tensor) Linear(w, b *Tensor) *Tensor { return t.LinearAct(w, b, NoAct) }
+
+// LinearAct is act(t·wᵀ + b), by one operation. Where a gradient is recorded the sums before act are kept, of ReLU the
+// result; their gradient and b's take one pass.
+func (t *Tensor) LinearAct(w, b *Tensor, act Act) *Tensor {
+	t.given("Linear", "the input")
+	w.given("Linear", "the weight")
 	if w.Rank() != 2 || t.Rank() == 0 || t.Dim(-1) != w.Dim(1) {
 		raise("Linear", "the last size of the input must be the weight's second", "input %v with weight %v", t.Shape(), w.Shape())
 	}
-	if b == nil {
-		return apply2(ir.Linear, ir.Attr{}, ir.Params{}, t, w)
+	if int(act) >= len(ir.Acts()) {
+		raise("Linear", "use one of tensor's", "there is no activation %d", act)
 	}
-	return apply3(ir.Linear, ir.Attr{}, ir.Params{}, t, w, b)
+	in, out := [3]*Tensor{t, w, b}, [2]*Tensor{}
+	list := in[:]
+	if b == nil {
+		list = in[:2]
+	}
+	e, attr := joinAll("Linear", list), ir.Attr{Act: ir.Act(act)}
+	if act > ActReLU && records(e, list) {
+		attr.Flag = ir.Before
+	}
+	run(e, ir.Linear, &attr, &ir.Params{}, list, out[:])
+	return out[0]
+}
+
+// records reports whether e will record an operation of floating operands.
+func records(e *Env, in []*Tensor) bool {
+	for _, t := range in {
+		if t.st.Tag != nil {
+			t = t.current("Linear", e)
+		}
+		if _, ok := t.edge(e); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // Conv describes a two-dimensional convolution. Zero fields mean stride 1, padding 0, dilation 1, one group.
@@ -89,10 +117,47 @@ func (c Conv) attr() ir.Attr {
 
 // Conv2d is the convolution (cross-correlation) of t[n,c,h,w] with w[o,c/groups,kh,kw] plus b[o], which may be nil.
 func (t *Tensor) Conv2d(w, b *Tensor, c Conv) *Tensor {
+	t.given("Conv2d", "the input")
+	w.given("Conv2d", "the weight")
 	if b == nil {
 		return apply2(ir.Conv2d, c.attr(), ir.Params{}, t, w)
 	}
 	return apply3(ir.Conv2d, c.attr(), ir.Params{}, t, w, b)
+}
+
+// ConvTranspose describes a transposed convolution: that of which it is the gradient, and how many rows and columns more
+// than the fewest the result has, where strides leave it open.
+type ConvTranspose struct {
+	Conv
+	OutputPadding [2]int // height, width
+}
+
+// ConvTranspose2d is the gradient of a convolution with respect to its input, with t[n,i,h,w] for the gradient of the
+// result, w[i,o/groups,kh,kw], plus b[o], which may be nil.
+func (t *Tensor) ConvTranspose2d(w, b *Tensor, c ConvTranspose) *Tensor {
+	if t.Rank() != 4 || w.Rank() != 4 {
+		raise("ConvTranspose2d", "input [n,i,h,w] and weight [i,o/groups,kh,kw]", "input %v with weight %v", t.Shape(), w.Shape())
+	}
+	t, w = together("ConvTranspose2d", t, w)
+	t, w = t.lowered(), w.lowered()
+	a := c.attr()
+	conv := a.Conv()
+	size := func(n, stride, pad, dilation, kernel, extra int) int {
+		return (n-1)*stride - 2*pad + dilation*(kernel-1) + 1 + extra
+	}
+	h := size(t.Dim(2), conv.StrideH, conv.PadH, conv.DilationH, w.Dim(2), c.OutputPadding[0])
+	v := size(t.Dim(3), conv.StrideW, conv.PadW, conv.DilationW, w.Dim(3), c.OutputPadding[1])
+	if min(h, v, c.OutputPadding[0], c.OutputPadding[1]) < 0 || c.OutputPadding[0] >= max(conv.StrideH, conv.DilationH) || c.OutputPadding[1] >= max(conv.StrideW, conv.DilationW) {
+		raise("ConvTranspose2d", "output padding is from 0 to below the stride or dilation", "input %v and weight %v give %d rows and %d columns with output padding %v", t.Shape(), w.Shape(), h, v, c.OutputPadding)
+	}
+	shape := []int{t.Dim(0), w.Dim(1) * conv.Groups, h, v}
+	checkShape("ConvTranspose2d", shape)
+	a.Out = ir.Dense(t.DType(), shape...)
+	y := apply2(ir.Conv2dGradInput, a, ir.Params{}, t, w)
+	if b == nil {
+		return y
+	}
+	return y.Add(b.Cast(y.DType()).Reshape(-1, 1, 1))
 }
 
 // Pool describes a two-dimensional pooling. A zero stride is the kernel's size.
@@ -140,10 +205,21 @@ func (t *Tensor) LogSoftmax(axis int) *Tensor { return t.lastAxis(ir.LogSoftmax,
 // mixed with the mean over classes by smoothing (0 to 1). A row labelled ignore has loss 0. Losses of 16-bit logits are
 // f32.
 func (t *Tensor) CrossEntropy(labels *Tensor, smoothing float64, ignore int) *Tensor {
+	return t.crossEntropy(ir.Attr{}, labels, smoothing, ignore)
+}
+
+// CrossEntropyMean is the mean of CrossEntropy's losses over the rows that are not labelled ignore, NaN where there are
+// none, by one fused op.
+func (t *Tensor) CrossEntropyMean(labels *Tensor, smoothing float64, ignore int) *Tensor {
+	return t.crossEntropy(ir.Attr{Flag: ir.Mean}, labels, smoothing, ignore)
+}
+
+func (t *Tensor) crossEntropy(attr ir.Attr, labels *Tensor, smoothing float64, ignore int) *Tensor {
+	givenAll("CrossEntropy", []string{"the logits", "the labels"}, t, labels)
 	if t.Rank() != 2 || labels.Rank() != 1 || labels.Dim(0) != t.Dim(0) {
 		raise("CrossEntropy", "logits are [rows, classes], labels [rows]", "logits %v with labels %v", t.Shape(), labels.Shape())
 	}
-	return apply(ir.CrossEntropy, ir.Attr{}, ir.Scalars(smoothing, float64(ignore)), t, labels.indices("CrossEntropy"))[0]
+	return apply(ir.CrossEntropy, attr, ir.Scalars(smoothing, float64(ignore)), t, labels.indices("CrossEntropy"))[0]
 }
 
 // rows is t as a matrix whose rows are the last n dimensions.
@@ -165,6 +241,8 @@ func (t *Tensor) rows(op string, n int) *Tensor {
 // LayerNorm normalises over the last dimensions, whose shape is w's, to mean 0 and variance 1, then scales by w and adds
 // b, which may be nil.
 func (t *Tensor) LayerNorm(w, b *Tensor, eps float64) *Tensor {
+	t.given("LayerNorm", "the input")
+	w.given("LayerNorm", "the weight")
 	in := allInside("LayerNorm", t, w, b)
 	in[0], in[1] = in[0].rows("LayerNorm", w.Rank()), in[1].Flatten(0)
 	if b == nil {
@@ -175,8 +253,39 @@ func (t *Tensor) LayerNorm(w, b *Tensor, eps float64) *Tensor {
 	return apply(ir.LayerNorm, ir.Attr{}, ir.Scalars(eps), in...)[0].Reshape(t.Shape()...)
 }
 
+// AddLayerNorm is t + f and, in the same pass, its [Tensor.LayerNorm] over the last dimension. f may be nil: the sum is t then.
+// Under a policy of bfloat16 a float32 t takes an f in bfloat16 as it is, and y comes in bfloat16, which products take.
+func (t *Tensor) AddLayerNorm(f, w, b *Tensor, eps float64) (sum, y *Tensor) {
+	givenAll("AddLayerNorm", []string{"the input", "the weight"}, t, w)
+	if ir.Wide(t.DType()) != t.DType() || w.Rank() != 1 || b == nil {
+		if sum = t; f != nil {
+			sum = t.Add(f)
+		}
+		return sum, sum.LayerNorm(w, b, eps)
+	}
+	in, attr := allInside("AddLayerNorm", t, w, b, f), ir.Attr{}
+	if t.Env().policy == dtype.BF16 && t.DType() == dtype.F32 && (f == nil || f.DType() == dtype.BF16) {
+		attr.DType = dtype.BF16
+	}
+	in[0] = in[0].rows("AddLayerNorm", 1)
+	if f == nil {
+		in = in[:3]
+	} else {
+		if in[3] = in[3].rows("AddLayerNorm", 1); attr.DType == 0 {
+			in[3] = in[3].Cast(t.DType())
+		}
+	}
+	out := apply(ir.AddNorm, attr, ir.Scalars(eps), in...)
+	if sum = t; f != nil {
+		sum = out[3].Reshape(t.Shape()...)
+	}
+	return sum, out[0].Reshape(t.Shape()...)
+}
+
 // RMSNorm divides by the root of the mean square over the last dimensions, whose shape is w's, and scales by w.
 func (t *Tensor) RMSNorm(w *Tensor, eps float64) *Tensor {
+	t.given("RMSNorm", "the input")
+	w.given("RMSNorm", "the weight")
 	t, w = together("RMSNorm", t, w)
 	return apply(ir.RMSNorm, ir.Attr{}, ir.Scalars(eps), t.rows("RMSNorm", w.Rank()), w.Flatten(0))[0].Reshape(t.Shape()...)
 }
@@ -193,16 +302,54 @@ func (t *Tensor) channels(op string) *Tensor {
 	return t.Reshape(t.Dim(0), t.Dim(1), s)
 }
 
+// Act is an activation that an operation applies to its result in the same pass.
+type Act uint8
+
+// The activations. Norms have only ReLU.
+const (
+	NoAct       = Act(ir.NoAct)
+	ActReLU     = Act(ir.ActReLU)
+	ActGELU     = Act(ir.ActGELU)
+	ActGELUTanh = Act(ir.ActGELUTanh)
+	ActSiLU     = Act(ir.ActSiLU)
+)
+
+// String is the activation's name: "gelu_tanh".
+func (a Act) String() string { return ir.Act(a).String() }
+
 // BatchNorm normalises each channel of t[n,c,…] by the batch's statistics, scales by w and adds b; it also returns the
 // batch's mean and biased variance per channel, without a graph.
 func (t *Tensor) BatchNorm(w, b *Tensor, eps float64) (y, mean, variance *Tensor) {
-	out := apply(ir.BatchNorm, ir.Attr{}, ir.Scalars(eps), t.channels("BatchNorm"), w, b)
+	return t.BatchNormAct(w, b, nil, NoAct, eps)
+}
+
+// BatchNormAct is BatchNorm that also adds r, of t's shape, unless it is nil, and applies ReLU if asked to, all in one pass:
+// act(x̂·w + b + r). So does the gradient.
+func (t *Tensor) BatchNormAct(w, b, r *Tensor, act Act, eps float64) (y, mean, variance *Tensor) {
+	givenAll("BatchNorm", []string{"the input", "the weight", "the bias"}, t, w, b)
+	out := t.batchNorm(ir.BatchNorm, r, act, eps, w, b)
 	return out[0].Reshape(t.Shape()...), out[1].quiet(), out[2].quiet()
+}
+
+// batchNorm runs an op (t, in…, optionally r).
+func (t *Tensor) batchNorm(code ir.Code, r *Tensor, act Act, eps float64, in ...*Tensor) []*Tensor {
+	if r != nil {
+		t, r = together("BatchNorm", t, r)
+		t, r = promoted(t, r)
+		in = append(in, r.channels("BatchNorm"))
+	}
+	return apply(code, ir.Attr{Act: ir.Act(act)}, ir.Scalars(eps), slices.Insert(in, 0, t.channels("BatchNorm"))...)
 }
 
 // BatchNormEval normalises each channel of t[n,c,…] by given statistics.
 func (t *Tensor) BatchNormEval(mean, variance, w, b *Tensor, eps float64) *Tensor {
-	return apply(ir.BatchNormEval, ir.Attr{}, ir.Scalars(eps), t.channels("BatchNorm"), mean, variance, w, b)[0].Reshape(t.Shape()...)
+	return t.BatchNormEvalAct(mean, variance, w, b, nil, NoAct, eps)
+}
+
+// BatchNormEvalAct is BatchNormEval that also adds r, of t's shape, unless it is nil, and applies ReLU if asked to.
+func (t *Tensor) BatchNormEvalAct(mean, variance, w, b, r *Tensor, act Act, eps float64) *Tensor {
+	givenAll("BatchNorm", []string{"the input", "the running mean", "the running variance", "the weight", "the bias"}, t, mean, variance, w, b)
+	return t.batchNorm(ir.BatchNormEval, r, act, eps, mean, variance, w, b)[0].Reshape(t.Shape()...)
 }
 
 // Mask says which keys attention sees.
@@ -213,16 +360,33 @@ type Mask struct {
 
 // Attention is softmax(q·kᵀ/√d)·v over q[b,h,t,d], k[b,h,s,d], v[b,h,s,e]. A query that sees no key gives zeros.
 func Attention(q, k, v *Tensor, m Mask) *Tensor {
+	givenAll("Attention", []string{"the query", "the key", "the value"}, q, k, v)
 	if q.Rank() != 4 || k.Rank() != 4 || v.Rank() != 4 {
 		raise("Attention", "operands are [batch, heads, positions, width]", "queries %v, keys %v, values %v", q.Shape(), k.Shape(), v.Shape())
 	}
 	in := allInside("Attention", q, k, v, m.Keys)
-	mask := in[3]
-	if in = in[:3]; mask != nil {
-		if mask.DType() != dtype.Bool {
-			mask = mask.Cast(q.DType())
-		}
-		in = append(in, mask.Expand(q.Dim(0), q.Dim(1), q.Dim(2), k.Dim(2)))
+	return m.attend(ir.Attention, in[:3], in[3], q.Dim(0), q.Dim(1), q.Dim(2), k.Dim(2))
+}
+
+// SelfAttention is [Attention] to queries, keys and values that lie in one qkv[b,t,3,h,d], as one product gives them. The
+// result [b,t,h,d] lies as the next product reads it; nothing is copied, and neither are gradients.
+func SelfAttention(qkv *Tensor, m Mask) *Tensor {
+	qkv.given("SelfAttention", "the operand")
+	if qkv.Rank() != 5 || qkv.Dim(2) != 3 {
+		raise("SelfAttention", "the operand is [batch, positions, 3, heads, width]", "shape %v", qkv.Shape())
 	}
-	return apply(ir.Attention, ir.Attr{Causal: m.Causal}, ir.Scalars(1/math.Sqrt(float64(q.Dim(-1)))), in...)[0]
+	in := allInside("SelfAttention", qkv, m.Keys)
+	b, t, h := qkv.Dim(0), qkv.Dim(1), qkv.Dim(3)
+	return m.attend(ir.SelfAttention, in[:1], in[1], b, h, t, t)
+}
+
+// attend runs an op of attention under the mask keys, which may be nil, expanded to a shape.
+func (m Mask) attend(code ir.Code, in []*Tensor, keys *Tensor, shape ...int) *Tensor {
+	if keys != nil {
+		if keys.DType() != dtype.Bool {
+			keys = keys.Cast(in[0].DType())
+		}
+		in = append(in, keys.Expand(shape...))
+	}
+	return apply(code, ir.Attr{Causal: m.Causal}, ir.Scalars(1/math.Sqrt(float64(in[0].Dim(-1)))), in...)[0]
 }

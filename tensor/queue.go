@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // Queue is an order of work on a device. Queues run side by side; where a value crosses from one to another, the wait
@@ -20,23 +22,23 @@ type queue struct {
 
 	mu     sync.Mutex // guards everything below; not held while the host waits
 	q      device.Queue
-	stager device.Stager // q, unless the host reads the device's memory or there is none
+	stager device.Stager // nil where the host reads the device's memory or there is none
 	args   []device.Arg
 	params device.Params
 }
 
-const maxQueues = 64 // a record's readers are a bit set
-
-// addQueue gives a queue of the engine its number, or returns nil when there are maxQueues.
+// addQueue gives a queue of the engine its number, or returns nil when there are heap.MaxQueues.
 func (d *Device) addQueue(q device.Queue) *queue {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.queuesMu.Lock()
+	defer d.queuesMu.Unlock()
 	all := *d.queues.Load()
-	if len(all) == maxQueues {
+	if len(all) == heap.MaxQueues {
 		return nil
 	}
 	n := &queue{dev: d, id: len(all), q: q}
-	n.stager, _ = q.(device.Stager)
+	if !d.info.Host && !d.info.Null {
+		n.stager = device.Staging(q)
+	}
 	all = append(slices.Clone(all), n)
 	d.queues.Store(&all)
 	return n
@@ -44,7 +46,7 @@ func (d *Device) addQueue(q device.Queue) *queue {
 
 // newQueue opens a queue; after the 64th, existing ones are handed out in turn.
 func (d *Device) newQueue() *queue {
-	if len(*d.queues.Load()) < maxQueues {
+	if len(*d.queues.Load()) < heap.MaxQueues {
 		q, err := d.dev.NewQueue()
 		if err != nil {
 			raiseErr("NewQueue", "", fmt.Errorf("%s: %w", d.name, err))
@@ -60,17 +62,25 @@ func (d *Device) newQueue() *queue {
 	return all[1+int(d.handed.Add(1))%(len(all)-1)]
 }
 
-func (d *Device) eventOn(id int) (device.Event, error) {
+func (d *Device) markOn(id int) (device.Mark, error) {
 	q := (*d.queues.Load())[id]
+	return q.recorded()
+}
+
+// recorded is the point that q's work has come to.
+func (q *queue) recorded() (device.Mark, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.dev.stream.Emit(device.Event{Kind: device.KindMark, Queue: q.id})
 	return q.q.Record()
 }
 
 func (d *Device) sync() {
+	w := d.waits(device.WaitSync, d.first)
 	for _, q := range *d.queues.Load() {
 		q.sync()
 	}
+	w.over()
 }
 
 // sync waits for what q was asked so far; other goroutines may go on asking.
@@ -86,69 +96,55 @@ func (q *queue) sync() {
 	}
 }
 
-func (q *queue) record() device.Event {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	ev, err := q.q.Record()
+func (q *queue) mark() device.Mark {
+	m, err := q.recorded()
 	if err != nil {
 		raiseErr("Record", "", err)
 	}
-	return ev
+	return m
 }
 
-// reads orders q after the last write of r; writes orders it after the last write and the other queues' reads.
-func (q *queue) reads(r *record) {
-	if w := r.writer.Load(); w != q {
-		q.after(w)
-		r.readers.Or(1 << q.id)
-	} else if r.queue != q {
-		r.readers.Or(1 << q.id)
-	}
-}
+// Number is q's among the device's queues; with After it is what package heap orders work by.
+func (q *queue) Number() int { return q.id }
 
-func (q *queue) writes(r *record) {
-	q.reads(r)
-	if others := r.readers.Load() &^ (1 << q.id); others != 0 {
-		for id, w := range *q.dev.queues.Load() {
-			if others>>id&1 == 1 {
-				q.after(w)
-			}
-		}
-	}
-	r.writer.Store(q)
-}
+// After makes q wait for what the queue of a number was asked so far.
+func (q *queue) After(number int) { q.after((*q.dev.queues.Load())[number]) }
 
 // after makes q wait for what w was asked so far.
 func (q *queue) after(w *queue) {
-	if w == nil || w == q {
+	if w == q {
 		return
 	}
-	ev := w.record()
+	m := w.mark()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.q.Wait(ev); err != nil {
+	q.dev.stream.Emit(device.Event{Kind: device.KindWait, What: device.WaitQueue, Queue: q.id, Other: w.id})
+	if err := q.q.Wait(m); err != nil {
 		raiseErr("Wait", "", err)
 	}
 }
 
 func (t *Tensor) arg() device.Arg {
-	b := t.st.rec.block
+	b := t.st.Block()
 	if b == nil {
 		return device.Arg{}
 	}
 	return device.Arg{Mem: b.Mem(), Offset: int64(t.off) * int64(t.typ.DType.Size())}
 }
 
-// launch runs a kernel with its outputs, inputs and scratch memory.
-func (q *queue) launch(k *device.Kernel, out, in []*Tensor, scratch *device.Block, p *ir.Params) error {
+// launch runs a kernel with its outputs, inputs and scratch memory. from may be nil; o is nil unless somebody observes work.
+func (q *queue) launch(k *device.Kernel, out, in []*Tensor, scratch *device.Block, p *ir.Params, from *cells, o *device.Origin) error {
+	if from != nil {
+		from.settle(q)
+	}
 	for _, t := range in {
-		if t.st.rec.writer.Load() != q || t.st.rec.queue != q {
-			q.reads(t.st.rec)
+		if !t.st.Settled(q.id) {
+			t.st.Reads(q)
 		}
 	}
 	for _, t := range out {
-		if r := t.st.rec; r.writer.Load() != q || r.queue != q || r.readers.Load() != 0 {
-			q.writes(r)
+		if !t.st.Sole(q.id) {
+			t.st.Writes(q)
 		}
 	}
 	q.mu.Lock()
@@ -157,19 +153,35 @@ func (q *queue) launch(k *device.Kernel, out, in []*Tensor, scratch *device.Bloc
 	for _, t := range out {
 		q.args = append(q.args, t.arg())
 	}
-	q.params.Module = ""
 	for _, t := range in {
 		q.args = append(q.args, t.arg())
-		if t.leaf != nil && t.param {
-			q.params.Module = t.leaf.path()
-		}
 	}
 	if scratch != nil {
 		q.args = append(q.args, device.Arg{Mem: scratch.Mem()})
 	}
 	q.params.Set(p)
-	if len(out) > 0 {
-		q.params.Site = &out[0].st.rec.site
+	if from != nil {
+		from.set(&q.params)
 	}
-	return q.q.Launch(k, q.args, &q.params)
+	if o != nil {
+		return q.observed(k, o)
+	}
+	q.params.Paths = appendPaths(q.params.Paths[:0], in)
+	if len(out) > 0 {
+		q.params.Site = &out[0].st.Site
+	}
+	err := q.q.Launch(k, q.args, &q.params)
+	q.params.Site = nil // it is a part of its storage, which reaches all that the program knew there
+	return err
+}
+
+// observed launches with the arguments and scalars at hand, for somebody who observes work.
+func (q *queue) observed(k *device.Kernel, o *device.Origin) error {
+	own := q.params.Origin
+	defer func() { q.params.Origin = own }()
+	q.params.Origin = *o
+	start := time.Now()
+	err := q.q.Launch(k, q.args, &q.params)
+	q.tell(k, start, err)
+	return err
 }

@@ -24,7 +24,7 @@ func (e *Env) key() rng.Key {
 	if e.seeded != nil {
 		return e.seeded.key
 	}
-	return e.live().key
+	return e.live().home.key
 }
 
 // Key folds a path of stable indices (loader, epoch, batch, …) into e's random key, without drawing.
@@ -40,7 +40,7 @@ func (e *Env) counter() *atomic.Uint64 {
 	if e.seeded != nil {
 		return &e.seeded.draws
 	}
-	return &e.live().draws
+	return &e.live().home.draws
 }
 
 // draw returns the key of the next random op of e's path.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/internal/rng"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // region is one Recompute: its nodes, in order, without the values they kept.
@@ -16,11 +17,11 @@ type region struct {
 	env     *Env
 	key     rng.Key
 	nodes   []*node
-	hold    *hold
+	hold    *heap.Hold
 	counter *atomic.Uint64 // of the enclosing random path
 	drawn   [2]uint64      // what it was before and after the first run
 	filled  bool
-	outer   *region // of which this one is a part
+	outer   *region // within which this one is
 	waiting int     // nodes that have not run
 }
 
@@ -29,12 +30,13 @@ type region struct {
 func Recompute(x *Tensor, f func(*Tensor) *Tensor) *Tensor {
 	x.alive("Recompute")
 	env := x.env.inScope(x.env.live())
-	r := &region{x: x, version: x.st.rec.version.Load(), f: f, env: env, key: rng.Fold(env.draw(), 0)}
+	r := &region{x: x, version: x.st.Version(), f: f, env: env, key: rng.Fold(env.draw(), 0)}
 	r.counter = env.counter()
 	r.drawn[0] = r.counter.Load()
 	return doKeyed(env, r.key, false, func(e *Env) *Tensor {
 		y := f(x.In(e))
 		y.present()
+		y.follow("Recompute")
 		r.drawn[1] = r.counter.Load()
 		r.unchanged()
 		if r.nodes = nodesIn(y.node, e.scope); len(r.nodes) > 0 {
@@ -46,7 +48,7 @@ func Recompute(x *Tensor, f func(*Tensor) *Tensor) *Tensor {
 
 // unchanged refuses an input that the second run would find with other values than the first.
 func (r *region) unchanged() {
-	if v := r.x.st.rec.version.Load(); v != r.version {
+	if v := r.x.st.Version(); v != r.version {
 		raise("Recompute", "change a copy, or after Backward", "its input %s was changed in place: it is at version %d, the first run began at %d", r.x.typ, v, r.version)
 	}
 }
@@ -54,18 +56,15 @@ func (r *region) unchanged() {
 // strip lets go of what the region's nodes kept and holds its input for the second run.
 func (r *region) strip(s *scope) {
 	r.waiting = len(r.nodes)
-	d := s.dev
-	d.hold(r.x.st.rec) // Backward of what made x must not release it before the refill
-	r.hold = &hold{rec: r.x.st.rec, scope: r.env.scope}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r.env.scope.holds(r.hold)
+	r.hold = r.env.scope.HoldAway(r.x.st.Storage) // Backward of what made x must not release it before the refill
+	l := s.dev.heap.Lock()
+	defer l.Unlock()
 	for _, n := range r.nodes {
-		n.region, n.fed = r, true
+		n.oddly().region, n.fed = r, true
 		for i := range n.keep {
-			if k := &n.keep[i]; k.held && k.st != nil && k.st.rec.scope.Load() == s {
-				k.letGo(d, nil)
-				k.st, k.outer = nil, nil
+			if k := &n.keep[i]; k.held && k.st != nil && s.owns(k.st.Storage) {
+				l.EndHold(k.st.Storage, k.away, nil)
+				k.st, k.away = nil, nil
 			}
 		}
 	}
@@ -103,16 +102,16 @@ func (r *region) refill() {
 	defer r.rewind()()
 	doKeyed(r.env, r.key, true, func(e *Env) *Tensor {
 		y := r.f(r.x.In(e))
+		y.follow("Recompute")
 		again := nodesIn(y.node, e.scope)
 		if !slices.EqualFunc(again, r.nodes, func(a, b *node) bool { return a.name() == b.name() && len(a.keep) == len(b.keep) || b.ran }) {
 			raise("Recompute", "Forward must not depend on what changes between the runs", "the second run recorded %d operations, the first %d, or others", len(again), len(r.nodes))
 		}
-		d := e.dev
-		d.mu.Lock()
-		defer d.mu.Unlock()
+		l := e.dev.heap.Lock()
+		defer l.Unlock()
 		for i, n := range r.nodes {
 			if !n.ran {
-				n.takeOver(again[i], e.scope)
+				n.takeOver(l, again[i], e.scope)
 			}
 		}
 		return nil
@@ -130,50 +129,43 @@ func (r *region) rewind() (forward func()) {
 }
 
 // takeOver gives n what a, its like in the second run, kept in scope s. A region within the region was stripped again:
-// its second form then waits for n. dev.mu is held.
-func (n *node) takeOver(a *node, s *scope) {
+// its second form then waits for n.
+func (n *node) takeOver(l heap.Locked, a *node, s *scope) {
 	for j := range n.keep {
 		k, b := &n.keep[j], &a.keep[j]
 		if k.st != nil || b.st == nil {
 			continue
 		}
-		k.st, k.version, k.outer = b.st, b.version, b.outer
-		n.scope.inheritHeld(s, k.st.rec) // its hold, and that it was made by a recorded op, come with it
-		if k.outer != nil {
-			k.outer.scope = n.scope
-			n.scope.holds(k.outer)
-		}
+		k.st, k.version, k.away = b.st, b.version, b.away
+		l.InheritHeld(&n.scope.Scope, &s.Scope, k.st.Storage) // its hold, and that it was made by a recorded op, come with it
+		l.MoveHold(k.away, &n.scope.Scope)
 	}
-	if part := a.region; part != nil {
-		part.nodes[slices.Index(part.nodes, a)] = n
-		part.moveTo(s, n.scope)
-		if part.outer == nil {
-			part.outer = n.region
+	if inner := a.odds().region; inner != nil {
+		inner.nodes[slices.Index(inner.nodes, a)] = n
+		inner.moveTo(l, s, n.scope)
+		if inner.outer == nil {
+			inner.outer = n.odds().region
 		}
-		n.region = part
+		n.oddly().region = inner
 	}
 }
 
-// moveTo hands the claim on the region's input from block s to another scope; dev.mu is held.
-func (r *region) moveTo(s, to *scope) {
-	if r.hold.done || r.hold.scope != s {
-		return
+// moveTo hands the claim on the region's input from block s to another scope.
+func (r *region) moveTo(l heap.Locked, s, to *scope) {
+	if l.HeldBy(r.hold, &s.Scope) {
+		l.InheritHeld(&to.Scope, &s.Scope, r.x.st.Storage)
+		l.MoveHold(r.hold, &to.Scope)
 	}
-	to.inheritHeld(s, r.x.st.rec)
-	r.hold.scope = to
-	to.holds(r.hold)
 }
 
 // left ends the region's claim on its input after its last node.
 func (r *region) left() {
 	for ; r != nil; r = r.outer {
-		if r.waiting--; r.waiting > 0 || r.hold.done {
+		if r.waiting--; r.waiting > 0 {
 			continue
 		}
-		d := r.env.dev
-		d.mu.Lock()
-		r.hold.done = true
-		d.unhold(r.hold.rec, ranBack)
-		d.mu.Unlock()
+		l := r.env.dev.heap.Lock()
+		l.EndHold(r.x.st.Storage, r.hold, ranBack)
+		l.Unlock()
 	}
 }

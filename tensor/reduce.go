@@ -46,14 +46,24 @@ func (t *Tensor) Mean(axes ...int) *Tensor {
 }
 
 // widened is t in the dtype of its statistics: f32 for 16-bit values, whose sums overflow or lose the small terms.
-func (t *Tensor) widened() *Tensor { return t.Cast(ir.Wide(t.DType())) }
-
-// narrowed undoes widened; under a precision policy sums stay in f32.
-func (t *Tensor) narrowed(from *Tensor) *Tensor {
-	if p := t.env.policy; p == dtype.BF16 || p == dtype.F16 {
+// Types that are only stored stay, for the op to refuse.
+func (t *Tensor) widened() *Tensor {
+	if t.DType().IsStorage() {
 		return t
 	}
-	return t.Cast(from.DType())
+	return t.Cast(ir.Wide(t.DType()))
+}
+
+// narrowed undoes widened.
+func (t *Tensor) narrowed(from *Tensor) *Tensor { return t.Cast(from.DType()) }
+
+// Norm is the Euclidean norm over the named dimensions: the root of the sum of squares. At zero its gradient is zero.
+func (t *Tensor) Norm(axes ...int) *Tensor {
+	t = t.floated().AutoWide()
+	sum := t.widened().Square().Sum(axes...)
+	zero := sum.Eq(sum.ZerosLike())
+	root := Where(zero, sum.FullLike(1), sum).Sqrt() // not of 0, where it has no slope
+	return Where(zero, sum.ZerosLike(), root).narrowed(t)
 }
 
 // count is the number of elements that a reduction joins.
@@ -127,10 +137,13 @@ func (t *Tensor) along(code ir.Code, axis int) *Tensor {
 // CumSum adds up along a dimension. Integers add in i64.
 func (t *Tensor) CumSum(axis int) *Tensor { return t.summed().along(ir.CumSum, axis) }
 
-// LogSumExp is log Σ eᵗ over one dimension, without overflow.
+// LogSumExp is log Σ eᵗ over one dimension, without overflow; over nothing -Inf.
 func (t *Tensor) LogSumExp(axis int) *Tensor {
-	t = t.floated()
+	t = t.floated().AutoWide()
 	set := uint16(1) << t.axis("LogSumExp", axis)
+	if t.Size() == 0 {
+		return t.Exp().Sum(axis).Log()
+	}
 	top := t.quiet().Max(axis)
 	top = Where(top.Abs().Eq(top.FullLike(inf)), top.ZerosLike(), top)
 	keep := keepShape(t.Shape(), set)

@@ -1,144 +1,105 @@
 package tensor
 
 import (
-	"slices"
 	"sync/atomic"
-	"weak"
 
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/internal/rng"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
-// scope owns storages until it closes. Scopes form a tree; a child holds its parent open.
+// scope is a lifetime of values and of the graph recorded in it, with a random path.
 type scope struct {
+	heap.Scope
 	dev    *Device
 	parent *scope
-	opened uint64      // later-opened wins a join
+	home   *scope      // s itself; of a chain's, the scope that it is a part of: its graph and random path are that one's
 	begun  uint64      // sequence number of the last node before it
 	ended  atomic.Bool // by its opener; holders may keep it open
-	block  bool        // of Do or Try: when closed, its env stands for the parent's
+	block  bool        // of Do, Try or Chain: when closed, its env stands for the parent's
 	key    rng.Key
 	draws  atomic.Uint64
-	closed atomic.Pointer[cause]
-
-	// guarded by dev.mu
-	refs      int
-	records   []*record
-	page      []storage // what is left of the open page
-	pageWatch weak.Pointer[storage]
-	book      []record  // what is left of the open run of records
-	outer     []*hold   // what this scope's graph holds of outer scopes
-	moved     []*record // values made here that now live elsewhere; this scope's graph may still hold them
 }
-
-// hold is a graph's claim on a storage of an outer scope, ended by its node or by the end of the graph's scope.
-type hold struct {
-	rec   *record
-	scope *scope // whose graph it is
-	done  bool
-}
-
-var openings atomic.Uint64
 
 func newScope(d *Device, parent *scope, key rng.Key) *scope {
-	s := &scope{dev: d, parent: parent, opened: openings.Add(1), begun: nodeSeq.Load(), refs: 1, key: key}
-	d.mu.Lock()
-	if parent != nil {
-		parent.refs++
-	}
-	d.open[s] = struct{}{}
-	d.mu.Unlock()
+	s := &scope{dev: d, parent: parent, begun: nodeSeq.Load(), key: key}
+	s.home = s
+	d.heap.Open(&s.Scope, parent.owner())
 	return s
 }
 
-func (s *scope) own(r *record) {
-	r.scope.Store(s)
-	r.index = len(s.records)
-	s.records = append(s.records, r)
-}
-
-func (s *scope) disown(r *record) {
-	last := len(s.records) - 1
-	moved := s.records[last]
-	s.records[r.index], moved.index = moved, r.index
-	s.records[last] = nil
-	s.records = s.records[:last]
-}
-
-// adopt moves r into s; dev.mu is held.
-func (s *scope) adopt(r *record) {
-	if from := r.scope.Load(); from != s && r.gone.Load() == nil {
-		from.disown(r)
-		s.own(r)
+// owner is what s owns storages by; nil for no scope.
+func (s *scope) owner() *heap.Scope {
+	if s == nil {
+		return nil
 	}
+	return &s.Scope
 }
 
-// inherit adopts r together with the graph that holds it.
-func (s *scope) inherit(r *record) {
-	s.adopt(r)
-	r.home.Store(s)
-}
+// owns tells whether a storage ends with s.
+func (s *scope) owns(st *heap.Storage) bool { return st.Owner() == &s.Scope }
 
-// holds lists h. The list forgets holds that ended before it grows, so that a scope may live through many graphs.
-func (s *scope) holds(h *hold) {
-	if len(s.outer) == cap(s.outer) {
-		s.outer = slices.DeleteFunc(s.outer, func(h *hold) bool { return h.done || h.scope != s })
-		s.outer = slices.Grow(s.outer, len(s.outer)+1)
+// What releases values, and what to do about it.
+var (
+	turnEnd  = &heap.Cause{By: "the end of its batch", Hint: "t.Keep() keeps a value beyond its batch"}
+	blockEnd = &heap.Cause{By: "the end of its Do or Try block", Hint: "return it from the block, or t.Keep()"}
+	ranBack  = &heap.Cause{By: "Backward", Hint: "call t.Keep() or t.Detach() before Backward, or use BackwardRetain"}
+	stepped  = &heap.Cause{By: "Step, which consumes gradients", Hint: "read it before Step"}
+	slotSet  = &heap.Cause{By: "Slot.Set", Hint: "t.Keep() keeps the old value too"}
+	replaced = &heap.Cause{By: "a new value for its parameter", Hint: "take the handle again from the model"}
+	internal = &heap.Cause{By: "its operation, as a temporary", Hint: "t.Keep() within the operation keeps it"}
+)
+
+// storage allocates n bytes in a scope of e that is open. Its site is e's own or, when that is nil, begins skip calls above
+// storage.
+//
+//go:noinline
+func (s *scope) storage(e *Env, n int64, code ir.Code, skip int, o *device.Origin) *heap.Ref {
+	if o == nil && s.dev.stream.WantsWork() {
+		o = e.origin(1 + skip)
 	}
-	s.outer = append(s.outer, h)
-}
-
-// inheritHeld takes over from a block what a node that leaves it holds. A value that was moved out before stays where
-// it is; only its graph comes along.
-func (s *scope) inheritHeld(from *scope, r *record) {
+	ref, err := s.New(n, &code.Row().Name, e.onQueue().id, o)
+	if err != nil {
+		s.dev.outOfMemory(n, code, err, o)
+	}
 	switch {
-	case r.scope.Load() == from:
-		s.inherit(r)
-	case r.home.Load() == from:
-		r.home.Store(s)
-		s.moved = append(s.moved, r)
+	case o != nil:
+		ref.Site = *o.Site
+	case e.site != nil:
+		ref.Site = *e.site
+	default:
+		callsite.Capture(1+skip, &ref.Site)
+	}
+	return ref
+}
+
+// scratch allocates what one kernel works in.
+//
+//go:noinline
+func (s *scope) scratch(e *Env, n int64, code ir.Code, o *device.Origin) *heap.Ref {
+	if o == nil && s.dev.stream.WantsWork() {
+		o = e.origin(2)
+	}
+	ref, err := s.NewScratch(n, &code.Row().Name, e.onQueue().id, o)
+	if err != nil {
+		s.dev.outOfMemory(n, code, err, o)
+	}
+	return ref
+}
+
+// alive panics if t was released.
+func (t *Tensor) alive(op string) {
+	t.present()
+	if t.st.Gone() != nil {
+		t.dead(op)
 	}
 }
 
-func (s *scope) retain() {
-	s.dev.mu.Lock()
-	s.refs++
-	s.dev.mu.Unlock()
-}
-
-// end drops one reference; the last one releases everything the scope owns and ends its graph.
-func (s *scope) end(why *cause) {
-	s.dev.mu.Lock()
-	defer s.dev.mu.Unlock()
-	s.endLocked(why)
-}
-
-func (s *scope) endLocked(why *cause) {
-	if s.refs--; s.refs > 0 {
-		return
-	}
-	s.closed.Store(why)
-	delete(s.dev.open, s)
-	for _, h := range s.outer {
-		if !h.done && h.scope == s {
-			h.done = true
-			s.dev.unhold(h.rec, nil)
-		}
-	}
-	for _, r := range s.moved {
-		if r.home.Load() != s {
-			continue // its graph went to another scope
-		}
-		for range r.homely.Swap(0) {
-			s.dev.unhold(r, nil)
-		}
-	}
-	for i := len(s.records) - 1; i >= 0; i-- {
-		s.dev.release(s.records[i], why)
-	}
-	s.records, s.page, s.book, s.outer, s.moved = nil, nil, nil, nil, nil
-	if s.parent != nil {
-		s.parent.endLocked(why)
-	}
+func (t *Tensor) dead(op string) {
+	why := t.st.Gone()
+	raise(op, why.Hint, "the result of %s at %s was released by %s and is used", t.st.What(), t.st.Site.String(), why.By)
 }
 
 // Scope is an open lifetime, for packages that own loops. Users see it as a batch. It may be used by several goroutines at
@@ -159,11 +120,11 @@ func (s Scope) Hold() (release func()) {
 	if s.s == nil {
 		return func() {}
 	}
-	s.s.retain()
+	s.s.Retain()
 	var once atomic.Bool
 	return func() {
 		if once.CompareAndSwap(false, true) {
-			s.s.end(turnEnd)
+			s.s.End(turnEnd)
 		}
 	}
 }
@@ -171,6 +132,6 @@ func (s Scope) Hold() (release func()) {
 // End closes the scope, unless somebody holds it. Only the first End counts.
 func (s Scope) End() {
 	if s.s != nil && s.s.ended.CompareAndSwap(false, true) {
-		s.s.end(turnEnd)
+		s.s.End(turnEnd)
 	}
 }

@@ -14,7 +14,7 @@ func (t *Tensor) Reshape(shape ...int) *Tensor {
 	if slices.Equal(shape, t.Shape()) {
 		return t
 	}
-	if _, ok := ir.ReshapeStrides(t.typ, shape); !ok {
+	if !t.typ.Reshapes(shape) {
 		t = t.Contiguous()
 	}
 	return t.view(ir.Reshape, ir.Attr{Out: ir.Dense(t.DType(), shape...)})

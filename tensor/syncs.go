@@ -5,6 +5,7 @@ import (
 	"log"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/device"
 )
@@ -28,42 +29,37 @@ type SyncPoint struct {
 	Count int
 }
 
-// What the host waited for.
-const (
-	whatRead   = "read"
-	whatCopy   = "copy"
-	whatUpload = "upload" // too much is on its way
-	whatMemory = "memory" // to give cached memory back; never a failure, because without it the memory would not do
-)
-
-// insteadOf is what to do about a wait.
+// insteadOf is what to do about a wait. Those for memory are never a failure: without them it would not do.
 var insteadOf = map[string]string{
-	whatRead:   "keep the value on the device, or ask by Later and read it in a later step",
-	whatCopy:   "keep the value on the device",
-	whatUpload: "upload less in a step, or keep on the device what does not change",
+	device.WaitRead:   "keep the value on the device, or ask by Later and read it in a later step",
+	device.WaitCopy:   "keep the value on the device",
+	device.WaitUpload: "upload less in a step, or keep on the device what does not change",
 }
 
-// syncBook counts the waits of a device.
-type syncBook struct {
+// book counts events by what they are and the line of the program.
+type book struct {
 	mu     sync.Mutex
-	policy Waits
 	counts map[SyncPoint]int // by point without count
 }
 
-// OnWait sets the policy for waits from now on.
-func (d *Device) OnWait(w Waits) {
-	d.syncs.mu.Lock()
-	d.syncs.policy = w
-	d.syncs.mu.Unlock()
+// note counts an event, and tells whether it is the first of its point.
+func (b *book) note(e *device.Event) (p SyncPoint, first bool) {
+	p = SyncPoint{What: e.What, Line: e.Site.String()}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.counts == nil {
+		b.counts = map[SyncPoint]int{}
+	}
+	b.counts[p]++
+	return p, b.counts[p] == 1
 }
 
-// Syncs lists the lines at which the host has waited for the device, the most frequent first. A device that computes in
-// the caller (the CPU) has none.
-func (d *Device) Syncs() []SyncPoint {
-	d.syncs.mu.Lock()
-	defer d.syncs.mu.Unlock()
+// points lists what was counted, the most frequent first.
+func (b *book) points() []SyncPoint {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	var all []SyncPoint
-	for p, n := range d.syncs.counts {
+	for p, n := range b.counts {
 		p.Count = n
 		all = append(all, p)
 	}
@@ -73,38 +69,60 @@ func (d *Device) Syncs() []SyncPoint {
 	return all
 }
 
-// ResetSyncs forgets the waits so far.
-func (d *Device) ResetSyncs() {
-	d.syncs.mu.Lock()
-	clear(d.syncs.counts)
-	d.syncs.mu.Unlock()
+func (b *book) reset() {
+	b.mu.Lock()
+	clear(b.counts)
+	b.mu.Unlock()
 }
 
-// waits notes that the host is about to wait for d.
-func (d *Device) waits(what string) {
-	if d.info.Host || d.info.Null {
+// OnWait sets the policy for waits from now on.
+func (d *Device) OnWait(w Waits) { d.policy.Store(int32(w)) }
+
+// Syncs lists the lines at which the host has waited for the device, the most frequent first. A device that computes in
+// the caller (the CPU) has none.
+func (d *Device) Syncs() []SyncPoint { return d.syncs.points() }
+
+// ResetSyncs forgets the waits so far.
+func (d *Device) ResetSyncs() { d.syncs.reset() }
+
+// noteWait is the observer of the device's waits: those that the program did not ask for by name.
+func (d *Device) noteWait(e *device.Event) {
+	if e.What == device.WaitQueue || e.What == device.WaitSync {
 		return
 	}
-	p := SyncPoint{What: what, Line: userLine()}
-	d.syncs.mu.Lock()
-	if d.syncs.counts == nil {
-		d.syncs.counts = map[SyncPoint]int{}
+	p, first := d.syncs.note(e)
+	policy := Waits(d.policy.Load())
+	if first && (policy == WarnWaits || policy == FailWaits && e.What == device.WaitMemory) {
+		log.Printf("%s: the host waits for %s (%s)", p.Line, d.name, p.What)
 	}
-	d.syncs.counts[p]++
-	first, policy := d.syncs.counts[p] == 1, d.syncs.policy
-	d.syncs.mu.Unlock()
-	switch {
-	case policy == FailWaits && what != whatMemory:
-		raise(what, insteadOf[what], "the host would wait for %s here", d.name)
-	case policy != AllowWaits && first:
-		log.Printf("%s: the host waits for %s (%s)", p.Line, d.name, what)
+}
+
+// wait is one of the host for a device, under way.
+type wait struct {
+	queue *queue // nil: none
+	what  string
+	start time.Time
+}
+
+// waits begins a wait for q, unless the policy refuses it. A device that computes in the caller has none.
+func (d *Device) waits(what string, q *queue) wait {
+	if d.info.Host || d.info.Null {
+		return wait{}
+	}
+	w := wait{q, what, time.Now()}
+	if hint, unasked := insteadOf[what]; unasked && Waits(d.policy.Load()) == FailWaits {
+		w.over()
+		raise(what, hint, "the host would wait for %s here", d.name)
+	}
+	return w
+}
+
+// over ends a wait.
+func (w *wait) over() {
+	if w.queue != nil {
+		w.queue.dev.stream.Emit(device.Event{Kind: device.KindWait, What: w.what, Queue: w.queue.id, Start: w.start, Took: time.Since(w.start)})
 	}
 }
 
 // policies are the values of WARPLINE_SYNC.
 var policies = map[device.Waits]Waits{device.AllowWaits: AllowWaits, device.WarnWaits: WarnWaits, device.FailWaits: FailWaits}
-
-func waitsFromEnvironment() (Waits, error) {
-	s, err := device.FromEnvironment()
-	return policies[s.Waits], err
-}

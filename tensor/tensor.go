@@ -9,12 +9,14 @@ import (
 	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // Tensor is a handle on a value. Reading is safe from several goroutines, operations in place are not.
 type Tensor struct {
-	st    *storage
+	st    *heap.Ref
 	typ   *ir.Type
 	off   int // of the first element, in elements
 	env   *Env
@@ -22,17 +24,19 @@ type Tensor struct {
 	leaf  *leaf  // where its gradient goes, if it is a leaf
 	out   int8   // which result of node this is
 	param bool   // joins as a parameter: sets only device and root scope
+	apart bool   // detached: what is written through other handles is not in its graph, nor the other way round
 	ver   uint32 // of the storage when node made this value
+	named *leaf  // the parameter that this is a view, a cast or a copy of, for messages and observers
 }
 
-// make allocates a row-major value in e. Its site begins skip calls above make.
-func (e *Env) make(code ir.Code, t *ir.Type, skip int) *Tensor {
+// make allocates a row-major value in e. Its site begins skip calls above make; o is nil unless somebody observes it.
+func (e *Env) make(code ir.Code, t *ir.Type, skip int, o *device.Origin) *Tensor {
 	s := e.scope
-	if s.closed.Load() != nil {
+	if s.Closed() != nil {
 		s = e.live()
 		e = e.inScope(s)
 	}
-	return &Tensor{st: s.newStorage(t.Bytes(), code, e.onQueue(), e.site, skip+1), typ: t, env: e}
+	return &Tensor{st: s.storage(e, t.Bytes(), code, skip+1, o), typ: t, env: e}
 }
 
 func checkShape(op string, shape []int) {
@@ -49,7 +53,7 @@ func From[T dtype.Element](e *Env, data []T, shape ...int) *Tensor {
 	if typ.Size() != len(data) {
 		raise("From", "give as many values as the shape has", "%d values for shape %v", len(data), shape)
 	}
-	t := e.make(ir.Copy, typ, 0)
+	t := e.make(ir.Copy, typ, 0, nil)
 	write(t, data)
 	return t
 }
@@ -119,15 +123,47 @@ func (t *Tensor) Env() *Env {
 // present refuses a nil tensor, and a handle that no env made, with a typed error: every way into an operation passes it.
 func (t *Tensor) present() {
 	if t == nil || t.typ == nil {
-		t.absent()
+		t.absent(calledAs(), "an operand")
 	}
 }
 
-func (t *Tensor) absent() {
-	if t != nil {
-		raise("operation", "make values by an env or by operations, and pass them as *tensor.Tensor", "an operand is a zero Tensor, which holds nothing")
+// given is present for an operand with a name.
+func (t *Tensor) given(op, name string) {
+	if t == nil || t.typ == nil {
+		t.absent(op, name)
 	}
-	raise("operation", "an optional layer or a map entry may be missing", "an operand is nil")
+}
+
+// givenAll is given for several; the names are in their order.
+func givenAll(op string, names []string, in ...*Tensor) {
+	for i, t := range in {
+		t.given(op, names[i])
+	}
+}
+
+var operandNames = []string{"the first operand", "the second operand"}
+
+func (t *Tensor) absent(op, name string) {
+	if t != nil {
+		raise(op, "make values by an env or by operations, and pass them as *tensor.Tensor", "%s is a zero Tensor, which holds nothing", name)
+	}
+	raise(op, "an optional layer or a map entry may be missing", "%s is nil", name)
+}
+
+// parameter is the one that t is, or is made of without arithmetic; nil for other values.
+func (t *Tensor) parameter() *leaf {
+	if t.leaf != nil && t.param {
+		return t.leaf
+	}
+	return t.named
+}
+
+// title is t's type, with the path of the parameter that it is.
+func (t *Tensor) title() string {
+	if l := t.parameter(); l != nil && l.path() != "" {
+		return t.typ.String() + " " + l.path()
+	}
+	return t.typ.String()
 }
 
 // Shape returns the sizes, outermost first; do not change it.
@@ -157,7 +193,7 @@ func (t *Tensor) Type() *ir.Type {
 // Recorded tells whether t carries a graph.
 func (t *Tensor) Recorded() bool {
 	t.present()
-	return t.node != nil
+	return t.carriesGraph()
 }
 
 // axis resolves a dimension that may count from the last.
@@ -184,25 +220,32 @@ func (t *Tensor) In(e *Env) *Tensor {
 func (t *Tensor) Detach() *Tensor {
 	t.alive("Detach")
 	c := *t
-	c.node, c.leaf, c.param = nil, nil, false
-	if t.node != nil {
-		t.env.dev.exempt(t.st.rec, nil)
+	c.node, c.leaf, c.param, c.apart = nil, nil, false, true
+	if t.carriesGraph() {
+		t.env.dev.heap.Exempt(t.st.Storage)
 	}
 	return &c
 }
 
-// Keep returns a detached handle in the root scope, so that the value outlives its batch. A view, and a value that is
-// there already, is copied. Call it before Backward.
+// keptWhole is the size from which Keep moves a value instead of copying it: a moved one takes along the run of storages
+// that its batch made it in, some 6 KB of Go's memory.
+const keptWhole = 4 << 10
+
+// Keep returns a detached handle in the root scope, so that the value outlives its batch. A small value, a view, and a value
+// that is there already, is copied. Call it before Backward.
 func (t *Tensor) Keep() *Tensor {
 	t.alive("Keep")
 	base := t.env.dev.base
-	rec := t.st.rec
-	if rec.scope.Load() == base.scope || t.Bytes() != rec.bytes {
-		return t.copyTo(base)
+	if base.scope.owns(t.st.Storage) || t.Bytes() != t.st.Bytes() {
+		return t.copyToRoot()
 	}
-	t.env.dev.exempt(rec, base.scope)
+	if t.Bytes() < keptWhole {
+		t.env.dev.heap.Exempt(t.st.Storage)
+		return t.copyToRoot()
+	}
+	t.env.dev.heap.Keep(t.st.Storage, &base.scope.Scope)
 	c := *t
-	c.node, c.leaf, c.param, c.env = nil, nil, false, base
+	c.node, c.leaf, c.param, c.apart, c.env = nil, nil, false, true, base
 	return &c
 }
 
@@ -216,10 +259,19 @@ func (t *Tensor) RequireGrad() *Tensor {
 	return c
 }
 
+// copyToRoot copies t into a new row-major value of its device's root env, without recording.
+func (t *Tensor) copyToRoot() *Tensor {
+	e := *t.env.dev.base
+	e.site = t.env.site
+	c := t.copyTo(&e)
+	c.env = t.env.dev.base
+	return c
+}
+
 // copyTo copies t into a new row-major value of e, which is on t's device, without recording.
 func (t *Tensor) copyTo(e *Env) *Tensor {
 	quiet := *t
-	quiet.node, quiet.leaf, quiet.param, quiet.env = nil, nil, false, e
+	quiet.node, quiet.leaf, quiet.param, quiet.apart, quiet.env = nil, nil, false, true, e
 	return quiet.apply1(ir.Copy, ir.Attr{}, ir.Params{})
 }
 
@@ -231,8 +283,9 @@ func (t *Tensor) To(e *Env) *Tensor {
 		return t.In(e)
 	}
 	src := t.quiet().Contiguous()
-	dst := e.make(ir.Copy, src.typ, 0)
+	dst := e.make(ir.Copy, src.typ, 0, nil)
 	src.transfer(dst)
+	t.dropCopy(src)
 	t.recordMove(dst)
 	return dst
 }
@@ -254,7 +307,7 @@ func Data[T dtype.Element](t *Tensor) []T {
 func (t *Tensor) quiet() *Tensor {
 	t.present()
 	c := *t
-	c.node, c.leaf, c.param = nil, nil, false
+	c.node, c.leaf, c.param, c.apart = nil, nil, false, true
 	return &c
 }
 
@@ -286,8 +339,14 @@ func (t *Tensor) floats() []float64 {
 		return widen(read[int32](t))
 	case dtype.U8:
 		return widen(read[uint8](t))
+	case dtype.Bool:
+		return widen(read[bool](t))
+	case dtype.F8E4M3:
+		return widen(read[dtype.Float8E4M3](t))
+	case dtype.F8E5M2:
+		return widen(read[dtype.Float8E5M2](t))
 	}
-	return widen(read[bool](t))
+	panic("BUG: there are values of " + t.DType().String())
 }
 
 func widen[T dtype.Element](s []T) []float64 {

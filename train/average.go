@@ -26,16 +26,8 @@ func newAverage(m nn.Module, decay float64) *average {
 		return nil
 	}
 	a := &average{model: nn.Clone(m), decay: decay}
-	to := map[string]*tensor.Tensor{}
-	for name, t := range nn.State(a.model) {
-		to[name] = t
-	}
-	seen := map[*tensor.Tensor]bool{}
-	for name, t := range nn.State(m) {
-		if !seen[t] {
-			seen[t] = true
-			a.pairs = append(a.pairs, pair{t, to[name], !t.IsParam()})
-		}
+	for from, to := range nn.Zip(m, a.model) {
+		a.pairs = append(a.pairs, pair{from, to, !from.IsParam()})
 	}
 	return a
 }

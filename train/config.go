@@ -1,14 +1,20 @@
 package train
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/dataset"
+	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/internal/zoo"
 )
 
 // Config is all that a run is told. Its JSON names are the command's flags. [Defaults] gives one that is complete.
@@ -21,11 +27,7 @@ type Config struct {
 	Batch  int `json:"batch"`  // samples of a step
 
 	LR          float64 `json:"lr"`
-	Optimizer   string  `json:"optimizer"` // sgd, adam, adamw
-	Beta1       float64 `json:"beta1"`     // of adam and adamw, as the next two
-	Beta2       float64 `json:"beta2"`
-	Eps         float64 `json:"eps"`
-	Momentum    float64 `json:"momentum"`     // of sgd
+	Optimizer   string  `json:"optimizer"`    // sgd, adam, adamw
 	WeightDecay float64 `json:"weight-decay"` // negative: 0.01 for adamw, else 0. adamw decays tensors of two or more dimensions, the others all
 	Clip        float64 `json:"clip"`         // largest norm of all gradients; 0: any
 	Average     float64 `json:"average"`      // what is saved and scored is a running mean of the weights that forgets 1-Average a step; 0: the weights
@@ -33,6 +35,10 @@ type Config struct {
 	Schedule      string `json:"schedule"`       // constant, cosine, linear
 	ScheduleSteps int    `json:"schedule-steps"` // where cosine and linear reach 0; 0: Steps
 	Warmup        int    `json:"warmup"`         // steps in which the rate rises
+
+	// Options are what the optimizer and the schedule are told besides, by JSON name: beta1, beta2 and eps of adam and
+	// adamw, momentum of sgd. What is absent has its default.
+	Options map[string]float64 `json:"-"`
 
 	Seed    uint64 `json:"seed"`
 	Threads int    `json:"threads"` // of the CPU; 0: all
@@ -63,27 +69,29 @@ type Config struct {
 }
 
 // Tasks are what Run can train.
-var Tasks = []string{"digits", "mlp", "gpt", "resnet18"}
+var Tasks = zoo.Tasks(false)
 
 // Defaults are the settings of a task. Those that are not about sizes and speed are PyTorch's.
 func Defaults(task string) (Config, error) {
 	c := Config{
-		Task: task, Steps: 1000, Batch: 128, LR: 1e-3, Optimizer: "adamw", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
-		WeightDecay: -1, Schedule: "constant", SaveEvery: 500, Order: "random",
+		Task: task, Optimizer: "adamw", WeightDecay: -1, Schedule: recipe.Constant, SaveEvery: 500, Order: "random",
 		Context: 64, Layers: 4, Heads: 4, Width: 128,
 	}
-	switch task {
-	case "digits":
-		c.Steps, c.LR, c.Average = 750, 3e-3, 0.99
-	case "gpt":
-		c.Steps, c.Batch = 1500, 24
-	case "resnet18":
-		c.Batch, c.Steps = 32, 300
-	case "mlp":
-	default:
-		return c, fail(Meant(task, Tasks)+"choose one of "+strings.Join(Tasks, ", "), "there is no task %q", task)
+	k, err := trains(task)
+	if err != nil {
+		return c, err
 	}
+	d := k.Defaults
+	c.Steps, c.Batch, c.LR, c.Average = cmp.Or(d.Steps, 1000), cmp.Or(d.Batch, 128), cmp.Or(d.LR, 1e-3), d.Average
 	return c, nil
+}
+
+// trains is the kind of model that a task trains.
+func trains(task string) (*zoo.Kind, error) {
+	if k := zoo.TrainedBy(task); k != nil {
+		return k, nil
+	}
+	return nil, fail(advice.Meant(task, Tasks)+"choose one of "+strings.Join(Tasks, ", "), "there is no task %q", task)
 }
 
 // bound is what a number must be.
@@ -110,27 +118,34 @@ func (c *Config) bounds() []bound {
 	list := []bound{
 		chosen("steps", c.Steps), chosen("epochs", c.Epochs), one("batch", c.Batch), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
 		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
-		{"lr", c.LR, 0, inf}, {"beta1", c.Beta1, 0, 1}, {"beta2", c.Beta2, 0, 1}, {"eps", c.Eps, 0, inf},
-		{"momentum", c.Momentum, 0, 1}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
+		{"lr", c.LR, 0, inf}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
 		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width), chosen("vocab", c.Vocab),
 	}
 	if c.Given["weight-decay"] {
 		list = append(list, bound{"weight-decay", c.WeightDecay, 0, inf})
+	}
+	for _, f := range recipe.Flags() {
+		if v, ok := c.Options[f.Name]; ok {
+			list = append(list, bound{f.Name, v, f.Least, f.Below})
+		}
 	}
 	return list
 }
 
 // check refuses settings that have no meaning, alone or together.
 func (c *Config) check() error {
+	if _, err := trains(c.Task); err != nil {
+		return err
+	}
 	for _, b := range c.bounds() {
 		if !(b.value >= b.least && b.value < b.below) {
-			return fail(b.hint(), "--%s is %v", b.name, c.value(b.name))
+			return fail(b.hint(), "--%s is %v", b.name, cmp.Or(c.values()[b.name], any(b.value)))
 		}
 	}
 	for _, choice := range []struct {
 		name, value string
 		of          []string
-	}{{"optimizer", c.Optimizer, []string{"sgd", "adam", "adamw"}}, {"schedule", c.Schedule, []string{"constant", "cosine", "linear"}}, {"order", c.Order, []string{"random", "sequential"}}} {
+	}{{"optimizer", c.Optimizer, recipe.OptimizerNames()}, {"schedule", c.Schedule, recipe.ScheduleNames(false)}, {"order", c.Order, []string{"random", "sequential"}}} {
 		if !slices.Contains(choice.of, choice.value) {
 			return fail("choose one of "+strings.Join(choice.of, ", "), "--%s is %q", choice.name, choice.value)
 		}
@@ -156,10 +171,8 @@ func (c *Config) misplaced() error {
 		of    string
 		has   string
 	}{
-		{c.Task == "gpt", "tokens context layers heads width vocab dropout recompute", "gpt", "the task " + c.Task},
-		{c.Optimizer == "sgd", "momentum", "--optimizer sgd", "--optimizer " + c.Optimizer},
-		{c.Optimizer != "sgd", "beta1 beta2 eps", "--optimizer adam and adamw", "--optimizer " + c.Optimizer},
-		{c.Schedule != "constant", "schedule-steps", "--schedule cosine and linear", "a constant rate"},
+		{c.writes(), "tokens context layers heads width vocab dropout recompute", advice.List(zoo.Tasks(true)), "the task " + c.Task},
+		{c.ends(), "schedule-steps", "--schedule " + advice.List(recipe.ScheduleNames(true)), "a " + c.Schedule + " rate"},
 	} {
 		for _, name := range strings.Fields(rule.names) {
 			if !rule.ok && c.Given[name] {
@@ -167,7 +180,41 @@ func (c *Config) misplaced() error {
 			}
 		}
 	}
+	own := c.own()
+	for _, f := range recipe.Flags() {
+		if _, ok := own[f.Name]; c.Given[f.Name] && !ok {
+			return fail(fmt.Sprintf("leave --%s out", f.Name), "--%s is for %s, and this run has --%s %s", f.Name, f.Of(), f.Owners[0].Flag, c.values()[f.Owners[0].Flag])
+		}
+	}
 	return nil
+}
+
+// writes tells a task that learns from text.
+func (c *Config) writes() bool {
+	k := zoo.TrainedBy(c.Task)
+	return k != nil && k.Text
+}
+
+// ends tells a learning rate that is about a number of steps.
+func (c *Config) ends() bool {
+	s := recipe.ScheduleOf(c.Schedule)
+	return s != nil && s.Ends
+}
+
+// own are the settings of this run's optimizer and schedule, with their defaults where none are given.
+func (c *Config) own() recipe.Values {
+	all := recipe.Values{}
+	for _, f := range recipe.Flags() {
+		for _, o := range f.Owners {
+			if o.Flag == "optimizer" && o.Name == c.Optimizer || o.Flag == "schedule" && o.Name == c.Schedule {
+				all[f.Name] = o.Setting.Default
+				if v, ok := c.Options[f.Name]; ok {
+					all[f.Name] = v
+				}
+			}
+		}
+	}
+	return all
 }
 
 // together refuses settings that contradict each other.
@@ -175,11 +222,11 @@ func (c *Config) together() error {
 	switch {
 	case c.Data != "" && c.Tokens != "":
 		return fail("give one of them", "--data %s and --tokens %s are two data sets", c.Data, c.Tokens)
-	case c.Task == "gpt" && c.Data == "" && c.Tokens == "":
-		return fail("give --data FILE.txt, or --tokens FILE with --vocab N", "gpt has no text to learn from")
-	case c.Task == "gpt" && c.Init == "" && c.Width%c.Heads != 0: // of Init's sizes, its own are checked
+	case c.writes() && c.Data == "" && c.Tokens == "":
+		return fail("give --data FILE.txt, or --tokens FILE with --vocab N", "%s has no text to learn from", c.Task)
+	case c.writes() && c.Init == "" && c.Width%c.Heads != 0: // of Init's sizes, its own are checked
 		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
-	case c.Schedule != "constant" && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
+	case c.ends() && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
 		return fail("give a shorter --warmup", "--warmup %d leaves nothing of --schedule-steps %d", c.Warmup, c.ScheduleSteps)
 	}
 	return nil
@@ -199,36 +246,17 @@ func (c *Config) resumable() error {
 // settle fills in what follows from other settings.
 func (c *Config) settle() {
 	if c.WeightDecay < 0 {
-		c.WeightDecay = 0
-		if c.Optimizer == "adamw" {
-			c.WeightDecay = 0.01
-		}
+		c.WeightDecay = recipe.OptimizerOf(c.Optimizer).Decay
 	}
 	if !c.Given["average"] && (c.Init != "" || c.Order == "sequential") {
 		c.Average = 0
 	}
 	for _, p := range []*string{&c.Data, &c.Tokens, &c.Init} {
-		*p = absolute(*p)
+		*p = dataset.Absolute(*p)
 	}
 }
 
-// absolute makes a path independent of the folder that a resume is started in. It may be two, joined by a comma.
-func absolute(path string) string {
-	if path == "" {
-		return ""
-	}
-	first, second, two := twoFiles(path)
-	abs, err := filepath.Abs(first)
-	if err != nil {
-		return path
-	}
-	if two {
-		return abs + "," + absolute(second)
-	}
-	return abs
-}
-
-// values are the settings by JSON name.
+// values are the settings by JSON name, of an optimizer and a schedule those of this run's.
 func (c *Config) values() map[string]any {
 	out := map[string]any{}
 	v := reflect.ValueOf(*c)
@@ -237,10 +265,11 @@ func (c *Config) values() map[string]any {
 			out[name] = v.Field(i).Interface()
 		}
 	}
+	for name, v := range c.own() {
+		out[name] = v
+	}
 	return out
 }
-
-func (c *Config) value(name string) any { return c.values()[name] }
 
 // changeable are the settings that a resume may give anew: they do not touch the numbers of the steps that were done.
 var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute"}
@@ -248,19 +277,22 @@ var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", 
 // resumed is the stored configuration of a run with what is given now.
 func (c *Config) resumed(stored *Config) (*Config, error) {
 	then, now := stored.values(), c.values()
+	for name, v := range c.Options { // also of an optimizer that is not named, because the run has it
+		now[name] = v
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Given)) {
 		v, known := now[name]
 		if !known || slices.Contains(changeable, name) {
 			continue
 		}
 		if s, ok := v.(string); ok && (name == "data" || name == "tokens") {
-			v = absolute(s)
+			v = dataset.Absolute(s)
 		}
 		switch {
 		case then[name] == v:
 		case name == "task":
 			return nil, fail("leave the task out, or start another run", "the run in %s trains %s, not %s", c.Out, then[name], v)
-		case then[name] == "":
+		case then[name] == "", then[name] == nil:
 			return nil, fail("leave it out, or start another run", "--%s %v contradicts the run in %s, which has none", name, v, c.Out)
 		default:
 			return nil, fail("leave it out, or start another run", "--%s %v contradicts the run in %s, which has %v", name, v, c.Out, then[name])
@@ -290,16 +322,48 @@ func (c *Config) set(name string, value any) {
 
 // beyond refuses steps after the end of a schedule that the first run set.
 func (c *Config) beyond(stored *Config) error {
-	if end := max(stored.ScheduleSteps, stored.Steps); c.Schedule != "constant" && c.Steps > end {
+	if end := max(stored.ScheduleSteps, stored.Steps); c.ends() && c.Steps > end {
 		return fail(fmt.Sprintf("give --steps %d or fewer, or start another run with --schedule-steps %d", end, c.Steps),
 			"--steps %d contradicts the %s schedule of the run in %s, which ends at step %d", c.Steps, c.Schedule, c.Out, end)
 	}
 	return nil
 }
 
-// decode reads settings as values wrote them. Unknown ones are of another version.
-func (c *Config) decode(raw json.RawMessage) error {
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
+// MarshalJSON writes a flat object, of Options those that the run has, all of them.
+func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.values()) }
+
+// UnmarshalJSON reads what MarshalJSON wrote, and leaves what raw does not name. Unknown names are of another version.
+func (c *Config) UnmarshalJSON(raw []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	options := maps.Clone(c.Options)
+	for _, f := range recipe.Flags() {
+		value, ok := all[f.Name]
+		if !ok {
+			continue
+		}
+		var v float64
+		if err := json.Unmarshal(value, &v); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if options == nil {
+			options = map[string]float64{}
+		}
+		options[f.Name] = v
+		delete(all, f.Name)
+	}
+	rest, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	type plain Config
+	dec := json.NewDecoder(bytes.NewReader(rest))
 	dec.DisallowUnknownFields()
-	return dec.Decode(c)
+	if err := dec.Decode((*plain)(c)); err != nil {
+		return err
+	}
+	c.Options = options
+	return nil
 }

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/internal/dataset"
+	"github.com/warpline-ml/warpline/internal/machine"
+	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -32,8 +35,9 @@ type scored struct {
 type evaluation struct {
 	env      *tensor.Env
 	model    nn.Module
-	set      source
+	set      dataset.Source
 	batch    int // samples at once
+	batches  int // at most so many; 0: all
 	show     int // pictures to keep of those that were recognised, and of those that were not
 	progress func(done, of int)
 }
@@ -42,18 +46,21 @@ type evaluation struct {
 func (e *evaluation) run(ctx context.Context) (*scored, error) {
 	var loss, correct metric.Mean
 	s := &scored{}
-	for b, err := range e.set.turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Name: "evaluate", Context: ctx}) {
+	for b, err := range e.set.Turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Steps: e.batches, Name: "evaluate", Context: ctx}) {
 		if err != nil {
 			return nil, stopped(ctx, err)
 		}
-		logits, n := e.model.Forward(b.x), b.y.Size()
-		loss.Add(nn.CrossEntropy(logits, b.y), n)
-		s.samples, s.size = s.samples+b.x.Dim(0), s.size+n
-		if logits.Rank() == 2 {
-			correct.AddSum(metric.Correct(logits, b.y), n)
+		n := b.Y.Size()
+		s.samples, s.size = s.samples+b.X.Dim(0), s.size+n
+		if g, writes := e.model.(zoo.Author); writes {
+			loss.Add(g.Loss(b.X, b.Y), n)
+		} else {
+			logits := e.model.Forward(b.X)
+			loss.Add(nn.CrossEntropy(logits, b.Y), n)
+			correct.AddSum(metric.Correct(logits, b.Y), n)
 			s.look(b, logits, e.show)
 		}
-		e.progress(s.samples, e.set.len())
+		e.progress(s.samples, e.set.Len())
 	}
 	s.loss = loss.Value()
 	if share := correct.Value(); !math.IsNaN(share) {
@@ -71,18 +78,18 @@ func stopped(ctx context.Context, err error) error {
 }
 
 // look keeps pictures of a batch.
-func (s *scored) look(b turn, logits *tensor.Tensor, show int) {
+func (s *scored) look(b dataset.Turn, logits *tensor.Tensor, show int) {
 	if len(s.right) >= show && len(s.wrong) >= show {
 		return
 	}
-	guess, labels := logits.ArgMax(-1).Floats(), b.y.Floats()
+	guess, labels := logits.ArgMax(-1).Floats(), b.Y.Floats()
 	for i := range labels {
 		list := &s.right
 		if guess[i] != labels[i] {
 			list = &s.wrong
 		}
 		if len(*list) < show {
-			*list = append(*list, picture(b.x.Select(0, i), int(labels[i]), int(guess[i])))
+			*list = append(*list, picture(b.X.Select(0, i), int(labels[i]), int(guess[i])))
 		}
 	}
 }
@@ -124,7 +131,7 @@ type EvalConfig struct {
 // Evaluate scores a model on a whole data set. The newest checkpoint stands for the model of a run that was cut off. On
 // a device without arithmetic only memory is measured.
 func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
-	defer recovered(&err)
+	defer machine.Recovered(&err)
 	defer setThreads(c.Threads)()
 	began := time.Now()
 	if c.Watch == nil {
@@ -135,12 +142,12 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 		return nil, err
 	}
 	defer m.close()
-	defer allowWaits(m.env.Device())()
-	set, err := m.data(&c)
+	defer machine.AllowWaits(m.env.Device())()
+	set, name, err := m.data(&c)
 	if err != nil {
 		return nil, err
 	}
-	e := evaluation{env: m.env, model: m.model, set: set, batch: m.arch.evalBatch(), show: gallery, progress: c.Watch.Scoring}
+	e := evaluation{env: m.env, model: m.model, set: set, batch: evalBatch(&m.arch, m.context()), show: gallery, progress: c.Watch.Scoring}
 	s, err := e.run(ctx)
 	if err != nil {
 		return nil, err
@@ -149,7 +156,7 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 		return nil, fail("check the data and the weights", "the loss of %s over %d samples is %v", c.From, s.samples, s.loss)
 	}
 	out := &Result{
-		Final: true, Task: m.arch.kind().task, Model: m.arch.title(), Parameters: nn.Count(m.model), Samples: s.samples, Held: s.size, Units: m.arch.units(),
+		Final: true, Task: m.arch.Of().Task, Model: m.arch.Title(), Parameters: nn.Count(m.model), Samples: s.samples, Set: name, Held: s.size, Units: m.arch.Units(),
 		Computed: m.env.Device().Computes(), Steps: m.step, Seconds: time.Since(began).Seconds(),
 		PeakBytes: m.env.Device().Memory().Peak, Memory: modelMemory(m.env, m.model),
 	}

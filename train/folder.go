@@ -79,7 +79,7 @@ func writeStart(dir string, r *run) error {
 }
 
 func writeConfig(dir string, r *run) error {
-	values, err := json.Marshal(r.values())
+	values, err := json.Marshal(r.Config)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func readRun(dir string) (*Config, error) {
 // read gives the settings of the run in a folder.
 func (s *settings) read(dir string) (*Config, error) {
 	var c Config
-	if err := c.decode(s.Config); err != nil {
+	if err := json.Unmarshal(s.Config, &c); err != nil {
 		return nil, fail("use the program that wrote it", "%s: %v", filepath.Join(dir, configFile), err)
 	}
 	return &c, nil

@@ -31,7 +31,7 @@ func FuzzConfig(f *testing.F) {
 			t.Fatal(err)
 		}
 		var again file
-		if err := json.Unmarshal(text, &again); err != nil || again.check() != nil || again.sizes() != c.sizes() || again.title() != c.title() {
+		if err := json.Unmarshal(text, &again); err != nil || again.Check() != nil || again.Sizes() != c.Sizes() || again.Title() != c.Title() {
 			t.Fatalf("%s becomes %s: %v", raw, text, err)
 		}
 		readRun(dir)

@@ -11,6 +11,8 @@ import (
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/data/text"
 	"github.com/warpline-ml/warpline/data/tokens"
+	"github.com/warpline-ml/warpline/internal/dataset"
+	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -18,10 +20,10 @@ import (
 
 // job is a task made concrete: data and the description of the model that learns from it.
 type job struct {
-	arch      arch
+	arch      zoo.Arch
 	weights   string // a file to start from, or empty
-	train     source
-	test      source          // what is scored while training; nil: nothing is held out
+	train     dataset.Source
+	test      dataset.Source  // what is scored while training; nil: nothing is held out
 	learnt    int             // samples, or tokens, to learn from
 	held      int             // that are held out
 	tenth     bool            // they are the last tenth of the set
@@ -30,11 +32,6 @@ type job struct {
 	set       *tokens.Set     // of a gpt, which may be a mapped file
 	perEpoch  int             // training samples, tokens for text, over those of a step: steps of an epoch
 	wrap      data.Config     // the order of samples
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
 }
 
 // close lets go of the data.
@@ -46,14 +43,14 @@ func (j *job) close() {
 
 // newJob opens the data of a run and decides about its model. It is closed at the end.
 func newJob(c *Config) (*job, error) {
-	if c.Task == "gpt" {
+	if c.writes() {
 		return newText(c)
 	}
 	return newImages(c)
 }
 
 func newImages(c *Config) (*job, error) {
-	all, test, err := openImages(c.Data)
+	all, test, err := dataset.Pictures(c.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +59,13 @@ func newImages(c *Config) (*job, error) {
 		return nil, err
 	}
 	shape := all.Fields()[0].Shape
-	j := &job{arch: imageArch(c.Task, model.ImageConfig{Channels: shape[0], Height: shape[1], Width: shape[2], Classes: n})}
+	j := &job{arch: zoo.Classifier(c.Task, model.ImageConfig{Channels: shape[0], Height: shape[1], Width: shape[2], Classes: n})}
 	if c.Init != "" {
 		if err := j.initImages(c, n); err != nil {
 			return nil, err
 		}
 	}
-	if err := j.arch.check(); err != nil {
+	if err := j.arch.Check(); err != nil {
 		return nil, fail("give other pictures", "%s: %v", c.Data, err)
 	}
 	train := all
@@ -76,11 +73,11 @@ func newImages(c *Config) (*job, error) {
 		train, test = data.Subset(all, 0, all.Len()-all.Len()/10), data.Subset(all, all.Len()-all.Len()/10, all.Len())
 		j.tenth = true
 	}
-	j.train, j.learnt = images{train}, train.Len()
+	j.train, j.learnt = dataset.Images{Source: train}, train.Len()
 	if test != nil && test.Len() > 0 {
-		j.test, j.held = images{test}, test.Len()
+		j.test, j.held = dataset.Images{Source: test}, test.Len()
 	}
-	whole := j.arch.kind().norms && c.Order == "random" && train.Len() >= c.Batch
+	whole := j.arch.Of().Norms && c.Order == "random" && train.Len() >= c.Batch
 	j.wrap = data.Config{Shuffle: c.Order == "random", Wrap: c.Order == "sequential", DropLast: whole}
 	if c.Given["batch"] && j.wrap.Shuffle && c.Batch > train.Len() {
 		return nil, fail(fmt.Sprintf("give --batch %d or less", train.Len()), "--batch %d is more than the %d samples there are to learn from", c.Batch, train.Len())
@@ -103,7 +100,7 @@ func labels(c *Config, parts ...data.Source[data.Pair]) (int, error) {
 		if part == nil {
 			continue
 		}
-		n, err := classes(part, most)
+		n, err := dataset.Classes(part, most)
 		if err != nil {
 			return 0, err
 		}
@@ -120,10 +117,10 @@ func (j *job) initImages(c *Config, labels int) error {
 		return err
 	}
 	if a.Kind != want.Kind {
-		return fail(fmt.Sprintf("train %s with it", a.kind().task), "%s is of type %s, and %s trains one of type %s", c.Init, a.Kind, c.Task, want.Kind)
+		return fail(fmt.Sprintf("train %s with it", a.Of().Task), "%s is of type %s, and %s trains one of type %s", c.Init, a.Kind, c.Task, want.Kind)
 	}
 	if a.Channels != want.Channels || a.Height != want.Height || a.ImageConfig.Width != want.ImageConfig.Width {
-		if !a.kind().anySize() || a.Channels != want.Channels {
+		if !a.Of().AnySize() || a.Channels != want.Channels {
 			return fail("give data of the model's size", "%s takes pictures of %d×%d×%d, the data has %d×%d×%d", c.Init,
 				a.Channels, a.Height, a.ImageConfig.Width, want.Channels, want.Height, want.ImageConfig.Width)
 		}
@@ -132,12 +129,12 @@ func (j *job) initImages(c *Config, labels int) error {
 	if labels > a.Classes {
 		return fail("give data of these classes", "%s tells %d classes apart, the data has %d", c.Init, a.Classes, labels)
 	}
-	j.arch, j.weights = a.arch, a.weights
+	j.arch, j.weights = a.Arch, a.weights
 	return nil
 }
 
 func newText(c *Config) (*job, error) {
-	j := &job{arch: gptArch(model.GPTConfig{Vocab: c.Vocab, Context: c.Context, Layers: c.Layers, Heads: c.Heads, Width: c.Width})}
+	j := &job{arch: zoo.Writer(c.Task, model.GPTConfig{Vocab: c.Vocab, Context: c.Context, Layers: c.Layers, Heads: c.Heads, Width: c.Width})}
 	if c.Init != "" {
 		if err := j.initText(c); err != nil {
 			return nil, err
@@ -150,7 +147,7 @@ func newText(c *Config) (*job, error) {
 	return j, nil
 }
 
-// initText takes the model from c.Init. Sizes that are given must be its.
+// initText takes the model from c.Init. Sizes that are given must be its; only of its positions a run may use fewer.
 func (j *job) initText(c *Config) error {
 	like := j.arch
 	if !c.Given["heads"] {
@@ -160,19 +157,25 @@ func (j *job) initText(c *Config) error {
 	if err != nil {
 		return err
 	}
-	if !a.writes() {
-		return fail(fmt.Sprintf("train %s with it", a.kind().task), "%s is of type %s and no gpt2", c.Init, a.Kind)
+	if !a.Writes() {
+		return fail(fmt.Sprintf("train %s with it", a.Of().Task), "%s is of type %s and no gpt2", c.Init, a.Kind)
 	}
 	for _, f := range []struct {
 		name     string
 		here, of int
-	}{{"context", c.Context, a.Context}, {"layers", c.Layers, a.Layers}, {"heads", c.Heads, a.Heads}, {"width", c.Width, a.GPTConfig.Width}, {"vocab", c.Vocab, a.Vocab}} {
+	}{{"layers", c.Layers, a.Layers}, {"heads", c.Heads, a.Heads}, {"width", c.Width, a.GPTConfig.Width}, {"vocab", c.Vocab, a.Vocab}} {
 		if c.Given[f.name] && f.here != f.of {
 			return fail(fmt.Sprintf("leave --%s out", f.name), "--%s %d contradicts %s, which has %d", f.name, f.here, c.Init, f.of)
 		}
 	}
-	j.arch, j.weights = a.arch, a.weights
-	c.Context, c.Layers, c.Heads, c.Width, c.Vocab = a.Context, a.Layers, a.Heads, a.GPTConfig.Width, a.Vocab
+	switch {
+	case c.Given["context"] && c.Context > a.Context:
+		return fail(fmt.Sprintf("give --context %d or less", a.Context), "--context %d is more than the %d positions of %s", c.Context, a.Context, c.Init)
+	case !c.Given["context"] && !c.Resume:
+		c.Context = a.Context
+	}
+	j.arch, j.weights = a.Arch, a.weights
+	c.Layers, c.Heads, c.Width, c.Vocab = a.Layers, a.Heads, a.GPTConfig.Width, a.Vocab
 	return nil
 }
 
@@ -187,7 +190,7 @@ func (j *job) openText(c *Config) (err error) {
 		return err
 	}
 	j.arch.Dropout = c.Dropout
-	if err := j.arch.check(); err != nil {
+	if err := j.arch.Check(); err != nil {
 		return fail("change the sizes", "%v", err)
 	}
 	return j.split(c)
@@ -203,16 +206,16 @@ func (j *job) openTokens(c *Config) (err error) {
 	f, err := os.Open(c.Tokens)
 	if err == nil {
 		defer f.Close()
-		j.text, err = fingerprint(f, 2*j.set.Len())
+		j.text, err = dataset.Fingerprint(f, 2*j.set.Len())
 	}
 	return explain(err, "give a file that can be read")
 }
 
 // readText reads a text by the tokenizer beside the weights, or by its own, of characters.
 func (j *job) readText(c *Config) error {
-	raw, err := os.ReadFile(c.Data)
+	raw, err := dataset.Text(c.Data)
 	if err == nil {
-		j.text, err = fingerprint(bytes.NewReader(raw), len(raw))
+		j.text, err = dataset.Fingerprint(bytes.NewReader(raw), len(raw))
 	}
 	if err == nil {
 		j.tokenizer, err = tokenizer(c.Data, raw, j.weights)
@@ -236,7 +239,7 @@ func (j *job) readText(c *Config) error {
 
 // tokenizer is the one beside the weights, or that of a text's characters.
 func tokenizer(path string, raw []byte, weights string) (*text.Tokenizer, error) {
-	if beside := filepath.Join(filepath.Dir(weights), tokenizerFile); weights != "" && isFile(beside) {
+	if beside := filepath.Join(filepath.Dir(weights), tokenizerFile); weights != "" && dataset.IsFile(beside) {
 		return text.Load(beside)
 	}
 	if err := isText(path, raw); err != nil {
@@ -267,30 +270,33 @@ func isText(path string, raw []byte) error {
 
 // split makes the training and the held-out part of a text.
 func (j *job) split(c *Config) error {
-	set, step := j.set, c.Batch*j.arch.Context
+	set, step := j.set, c.Batch*c.Context
 	j.perEpoch = max((set.Len()+step-1)/step, 1)
 	if c.Order == "sequential" {
-		src, err := set.Consecutive(j.arch.Context)
-		j.train, j.learnt, j.wrap = texts{src}, set.Len(), data.Config{Wrap: true}
+		src, err := set.Consecutive(c.Context)
+		j.train, j.learnt, j.wrap = dataset.Texts{Source: src}, set.Len(), data.Config{Wrap: true}
 		return explain(err, "give more text, or a shorter --context")
 	}
 	cut := set.Len() - set.Len()/10
-	src, err := set.Part(0, cut).Windows(j.arch.Context)
+	src, err := set.Part(0, cut).Windows(c.Context)
 	if err != nil {
 		return explain(err, "give more text, or a shorter --context")
 	}
-	j.train, j.learnt, j.wrap = texts{src}, cut, data.Config{Draw: true}
-	test, err := newBlocks(set.Part(cut, set.Len()), j.arch.Context)
+	j.train, j.learnt, j.wrap = dataset.Texts{Source: src}, cut, data.Config{Draw: true}
+	test, err := dataset.NewBlocks(set.Part(cut, set.Len()), c.Context)
 	if err == nil { // a short text has too little for it
-		j.tenth, j.held = true, test.size()
-		j.test = test.some(mostBatches * j.arch.evalBatch())
+		j.tenth, j.held = true, test.Size()
+		j.test = test.Some(mostBatches * evalBatch(&j.arch, c.Context))
 	}
 	return nil
 }
 
+// mostBatches bounds what is scored of a long text while training.
+const mostBatches = 200
+
 // build makes the model in env and loads what it starts from.
 func (j *job) build(env *tensor.Env) (nn.Module, error) {
-	m := j.arch.make(env)
+	m := j.arch.Make(env)
 	if j.weights == "" {
 		return m, nil
 	}

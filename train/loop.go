@@ -9,6 +9,9 @@ import (
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/dataset"
+	"github.com/warpline-ml/warpline/internal/machine"
+	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -42,7 +45,7 @@ func (r *run) steps(ctx context.Context) error {
 	}
 	c := r.wrap
 	c.Size, c.Steps, c.Epoch, c.Skip = r.Batch, r.Steps-r.done, r.at.Epoch, r.at.Batch
-	for b, err := range r.job.train.turns(env, c) {
+	for b, err := range r.job.train.Turns(env, c) {
 		if err != nil {
 			return &Error{Text: err.Error(), Hint: "check the data", Err: &dataError{err}}
 		}
@@ -70,17 +73,17 @@ type underway struct {
 func (u *underway) ready() bool { return u.loss.Ready() && (u.norm == nil || u.norm.Ready()) }
 
 // step learns from one batch. It waits for nothing.
-func (r *run) step(b turn) {
+func (r *run) step(b dataset.Turn) {
 	before := r.used()
 	r.opt.SetLR(r.schedule(r.queued))
-	loss := nn.CrossEntropy(r.forward.Forward(b.x), b.y)
+	loss := r.loss(b.X, b.Y)
 	r.memory.Activations = max(r.memory.Activations, r.used()-before)
 	u := underway{loss: loss.Later()}
 	loss.Backward()
 	report := r.opt.Step()
 	u.norm, u.never = report.NormLater(), report.Never
 	r.average.update(r.queued)
-	r.queued, r.at = r.queued+1, b.state
+	r.queued, r.at = r.queued+1, b.State
 	u.Step.Step, u.Peak = r.queued, r.env.Device().Memory().Peak
 	r.underway = append(r.underway, u)
 }
@@ -107,7 +110,7 @@ func (r *run) drain() error { return r.catchUp(0) }
 
 // conclude judges a step and tells it.
 func (r *run) conclude(u *underway) error {
-	defer allowWaits(r.env.Device())()
+	defer machine.AllowWaits(r.env.Device())()
 	norm := 0.0
 	u.Loss = u.loss.Value()
 	if u.norm != nil {
@@ -118,7 +121,9 @@ func (r *run) conclude(u *underway) error {
 	}
 	r.done = u.Step.Step
 	now := time.Now()
-	u.MS = float64(now.Sub(r.last)) / float64(time.Millisecond)
+	if !r.dry() { // the time of planning a step says nothing about the step
+		u.MS = float64(now.Sub(r.last)) / float64(time.Millisecond)
+	}
 	r.last = now
 	r.stepping += u.MS
 	r.log = append(r.log, u.Step)
@@ -161,7 +166,7 @@ func (r *run) between(ctx context.Context) error {
 	if err := r.drain(); err != nil {
 		return err
 	}
-	defer allowWaits(r.env.Device())()
+	defer machine.AllowWaits(r.env.Device())()
 	if due(r.EvalEvery) {
 		if _, err := r.score(ctx, 0); err != nil {
 			return err
@@ -175,10 +180,15 @@ func (r *run) between(ctx context.Context) error {
 
 // score measures what the run has learnt, if something is held out, and shows some predictions.
 func (r *run) score(ctx context.Context, show int) (*scored, error) {
-	if r.test == nil || !r.env.Device().Computes() {
+	if r.test == nil {
 		return nil, nil
 	}
-	e := evaluation{env: r.env, model: r.average.or(r.model), set: r.test, batch: r.arch.evalBatch(), show: show, progress: r.watch.Scoring}
+	e := evaluation{env: r.env, model: r.average.or(r.model), set: r.test, batch: evalBatch(&r.arch, r.Context), show: show, progress: r.watch.Scoring}
+	if r.dry() { // its first batch is the largest, and counts for the peak
+		e.batches, e.progress = 1, func(int, int) {}
+		_, err := e.run(ctx)
+		return nil, err
+	}
 	s, err := e.run(ctx)
 	if err != nil {
 		return nil, err
@@ -197,18 +207,18 @@ func (r *run) score(ctx context.Context, show int) (*scored, error) {
 	return s, r.folder.line(found)
 }
 
-// evalBatch is how many samples are scored at once.
-func (a *arch) evalBatch() int {
-	if a.writes() {
-		return max(1, 2048/a.Context)
+// evalBatch is how many samples are scored at once; of a text they have so many tokens.
+func evalBatch(a *zoo.Arch, context int) int {
+	if a.Writes() {
+		return max(1, 2048/context)
 	}
 	c := a.ImageConfig
-	return samplesAtOnce([]int{c.Channels, c.Height, c.Width}, 256)
+	return dataset.SamplesAtOnce([]int{c.Channels, c.Height, c.Width}, 256)
 }
 
 // save writes a checkpoint and drops all but the two newest.
 func (r *run) save() error {
-	if r.folder == nil || !r.env.Device().Computes() {
+	if r.folder == nil {
 		return nil
 	}
 	if err := r.folder.flush(); err != nil {
@@ -224,7 +234,7 @@ func (r *run) save() error {
 
 // leave writes a checkpoint, and the model that eval, sample and PyTorch read.
 func (r *run) leave() error {
-	if r.folder == nil || !r.env.Device().Computes() {
+	if r.folder == nil {
 		return nil
 	}
 	if err := r.save(); err != nil {
@@ -240,8 +250,8 @@ func (r *run) rescue(err error) error {
 	if !errors.As(err, &bad) || !errors.As(err, &known) || r.done == r.first {
 		return err
 	}
-	defer allowWaits(r.env.Device())()
-	if r.folder == nil || !r.env.Device().Computes() || r.leave() != nil {
+	defer machine.AllowWaits(r.env.Device())()
+	if r.folder == nil || r.leave() != nil {
 		return err
 	}
 	known.Hint += fmt.Sprintf("; %s keeps the %d steps before, and --resume goes on from them", r.Out, r.done)

@@ -15,6 +15,9 @@ import (
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/data/text"
 	"github.com/warpline-ml/warpline/data/tokens"
+	"github.com/warpline-ml/warpline/internal/dataset"
+	"github.com/warpline-ml/warpline/internal/machine"
+	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -23,7 +26,7 @@ import (
 // opened is a model that was read for evaluation or sampling.
 type opened struct {
 	from      string
-	arch      arch
+	arch      zoo.Arch
 	env       *tensor.Env
 	model     nn.Module
 	tokenizer *text.Tokenizer // nil where there is no text
@@ -41,30 +44,33 @@ func (m *opened) close() {
 
 // open reads a model from a run folder, a published model's folder or a safetensors file.
 func open(from, device string, heads int, watch Watcher) (*opened, error) {
-	env, err := openDevice(device, watch)
+	env, err := machine.Open(device, watch.Note)
 	if err != nil {
 		return nil, err
 	}
 	env.Device().ResetPeak()
-	var like arch
+	var like zoo.Arch
 	if heads > 0 {
 		like.GPTConfig = &model.GPTConfig{Heads: heads}
 	}
-	a, err := readArch(from, like)
+	a, err := readArch(described(from), like)
 	if err != nil {
 		return nil, err
 	}
-	if heads > 0 && (!a.writes() || a.Heads != heads) {
-		return nil, a.otherHeads(from, heads)
+	if isWeights := dataset.IsFile(from); isWeights {
+		a.weights = from
 	}
-	m := &opened{from: from, arch: a.arch, env: env}
+	if heads > 0 && (!a.Writes() || a.Heads != heads) {
+		return nil, otherHeads(&a.Arch, from, heads)
+	}
+	m := &opened{from: from, arch: a.Arch, env: env}
 	if a.file != nil {
 		if err := m.readFolder(a.file); err != nil {
 			return nil, err
 		}
 	}
-	m.model = a.make(env)
-	if m.run != nil && !finished(from) {
+	m.model = a.Make(env)
+	if m.run != nil && a.weights != from && !finished(from) {
 		return m, m.newest(watch)
 	}
 	if err := ckpt.LoadModel(a.weights, m.model); err != nil {
@@ -73,9 +79,33 @@ func open(from, device string, heads int, watch Watcher) (*opened, error) {
 	return m, nil
 }
 
+// described is what tells more of a file of weights than its shapes: the folder of the run that it ends. Other paths stand
+// for themselves.
+func described(path string) string {
+	dir := filepath.Dir(path)
+	if filepath.Base(path) != ckpt.ModelFile || !dataset.IsFile(path) {
+		return path
+	}
+	if f, err := readConfig(dir); err == nil && f.Run != nil {
+		return dir
+	}
+	return path
+}
+
+// context is how many tokens a row has that is scored: as many as the run learnt from.
+func (m *opened) context() int {
+	switch {
+	case !m.arch.Writes():
+		return 0
+	case m.run != nil:
+		return min(m.run.Context, m.arch.Context)
+	}
+	return m.arch.Context
+}
+
 // otherHeads refuses a number of heads that the model does not have.
-func (a *arch) otherHeads(from string, heads int) error {
-	if !a.writes() {
+func otherHeads(a *zoo.Arch, from string, heads int) error {
+	if !a.Writes() {
 		return fail("leave --heads out", "--heads is for gpt, and %s is of type %s", from, a.Kind)
 	}
 	return fail("leave --heads out", "--heads %d contradicts %s, which has %d", heads, from, a.Heads)
@@ -98,29 +128,32 @@ func finished(dir string) bool {
 
 // newest takes the weights from the newest checkpoint of a run that was cut off.
 func (m *opened) newest(watch Watcher) error {
-	mean := newAverage(m.model, m.run.Average)
-	s := &ckpt.State{Model: &weights{m.model, mean.or(nil)}, Optimizer: optimizer(m.run, m.model)}
-	path, warnings, err := ckpt.Latest(m.from, s)
+	c, err := ckpt.Open(m.from)
 	if err != nil {
 		return explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
 	}
-	for _, w := range warnings {
-		watch.Note(fmt.Sprintf("%v; taking %s", w, path))
+	defer c.Close()
+	mean := newAverage(m.model, m.run.Average)
+	if err := c.Model(&weights{m.model, mean.or(nil)}); err != nil {
+		return explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
 	}
-	watch.Note(fmt.Sprintf("the run is not finished: this is step %d of %d, from %s; finish it with train --resume --out %s", s.Step, m.run.Steps, filepath.Base(path), m.from))
-	m.model, m.step = mean.or(m.model), s.Step
+	for _, w := range c.Damaged() {
+		watch.Note(fmt.Sprintf("%v; taking %s", w, c.Path()))
+	}
+	watch.Note(fmt.Sprintf("the run is not finished: this is step %d of %d, from %s; finish it with train --resume --out %s", c.Step(), m.run.Steps, filepath.Base(c.Path()), m.from))
+	m.model, m.step = mean.or(m.model), c.Step()
 	return nil
 }
 
 // readFolder reads what lies beside the weights in the folder of a config.json.
 func (m *opened) readFolder(f *file) (err error) {
 	if f.Run != nil {
-		if m.run, err = f.Run.read(m.from); err != nil {
+		if m.run, err = f.Run.read(m.dir()); err != nil {
 			return err
 		}
 	}
-	path := filepath.Join(m.from, tokenizerFile)
-	if !m.arch.writes() || !isFile(path) {
+	path := filepath.Join(m.dir(), tokenizerFile)
+	if !m.arch.Writes() || !dataset.IsFile(path) {
 		return nil
 	}
 	t, err := text.Load(path)
@@ -131,80 +164,112 @@ func (m *opened) readFolder(f *file) (err error) {
 	return nil
 }
 
-// data opens the set to score: the one that is given, whole, or what the run held out.
-func (m *opened) data(c *EvalConfig) (source, error) {
+// dir is the folder of what was read.
+func (m *opened) dir() string {
+	if dataset.IsFile(m.from) {
+		return filepath.Dir(m.from)
+	}
+	return m.from
+}
+
+// data opens the set to score, and names it: the one that is given, whole, or what the run held out.
+func (m *opened) data(c *EvalConfig) (_ dataset.Source, name string, err error) {
 	if c.Skip < 0 {
-		return nil, fail("give a number from 0 up", "--skip is %d", c.Skip)
+		return nil, "", fail("give a number from 0 up", "--skip is %d", c.Skip)
 	}
 	if c.Data != "" && c.Tokens != "" {
-		return nil, fail("give one of them", "--data %s and --tokens %s are two data sets", c.Data, c.Tokens)
+		return nil, "", fail("give one of them", "--data %s and --tokens %s are two data sets", c.Data, c.Tokens)
 	}
 	given := c.Data != "" || c.Tokens != ""
 	if !given {
-		if m.run == nil && m.arch.writes() {
-			return nil, fail("give --data, or --tokens", "%s does not say what to score it on", m.from)
+		if m.run == nil && m.arch.Writes() {
+			return nil, "", fail("give --data, or --tokens", "%s does not say what to score it on", m.from)
 		}
 		if m.run != nil {
 			c.Data, c.Tokens = m.run.Data, m.run.Tokens
 		}
 	}
-	learnt := given && m.run != nil && absolute(c.Data) == m.run.Data && absolute(c.Tokens) == m.run.Tokens
-	held := !given && m.run != nil && m.run.Order == "random"
-	set, whole, err := source(nil), true, error(nil)
-	if m.arch.writes() {
-		set, err = m.text(c, held)
+	p := part{held: !given && m.run != nil && m.run.Order == "random"}
+	set, err := dataset.Source(nil), error(nil)
+	if m.arch.Writes() {
+		set, err = m.text(c, &p)
 	} else {
-		set, whole, err = m.images(c, held)
+		set, err = m.images(c, &p)
 	}
-	if err == nil && learnt && whole {
+	if err != nil {
+		return nil, "", err
+	}
+	if p.whole() && m.run != nil && dataset.Absolute(c.Data) == m.run.Data && dataset.Absolute(c.Tokens) == m.run.Tokens {
 		c.Watch.Note("the samples that the run trained on are among these")
 	}
-	return set, err
+	return set, p.name(cmp.Or(c.Data, c.Tokens, "drawn digits"), c.Skip), nil
 }
 
-// images opens pictures. Of a set that has a part for it, that part is scored, and not the whole; held asks for the last
-// tenth of others.
-func (m *opened) images(c *EvalConfig, held bool) (_ source, whole bool, err error) {
-	if c.Tokens != "" {
-		return nil, false, fail("give --data", "--tokens %s are no pictures", c.Tokens)
+// part is what of a set is scored.
+type part struct {
+	held bool // the last tenth, unless there is a part for it
+	test bool // the part for it
+}
+
+func (p part) whole() bool { return !p.test && !p.held }
+
+// name tells people what is scored.
+func (p part) name(of string, skip int) string {
+	name := "all of " + of
+	switch {
+	case p.test:
+		name = "the test set of " + of
+	case p.held:
+		name = "the last tenth of " + of
 	}
-	set, test, err := openImages(c.Data)
+	if skip > 0 {
+		name += fmt.Sprintf(" without its first %d", skip)
+	}
+	return name
+}
+
+// images opens pictures. Of a set that has a part for it, that part is scored, and not the whole.
+func (m *opened) images(c *EvalConfig, p *part) (dataset.Source, error) {
+	if c.Tokens != "" {
+		return nil, fail("give --data", "--tokens %s are no pictures", c.Tokens)
+	}
+	set, test, err := dataset.Pictures(c.Data)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	switch {
 	case test != nil:
-		set = test
-	case held:
+		set, p.test = test, true
+	case p.held:
 		set = data.Subset(set, set.Len()-set.Len()/10, set.Len())
 	}
 	if set.Len() == 0 {
-		return nil, false, fail("give --data", "%s held out nothing to score", m.from)
+		return nil, fail("give --data", "%s held out nothing to score", m.from)
 	}
 	if c.Skip >= set.Len() {
-		return nil, false, fail("skip fewer", "--skip %d leaves nothing of %d samples", c.Skip, set.Len())
+		return nil, fail("skip fewer", "--skip %d leaves nothing of %d samples", c.Skip, set.Len())
 	}
 	if err := m.suits(c, set); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return images{data.Subset(set, c.Skip, set.Len())}, test == nil, nil
+	return dataset.Images{Source: data.Subset(set, c.Skip, set.Len())}, nil
 }
 
 // suits compares pictures with what the model takes.
 func (m *opened) suits(c *EvalConfig, set data.Source[data.Pair]) error {
 	shape, a := set.Fields()[0].Shape, &m.arch
-	if shape[0] != a.Channels || !a.kind().anySize() && (shape[1] != a.Height || shape[2] != a.ImageConfig.Width) {
+	if shape[0] != a.Channels || !a.Of().AnySize() && (shape[1] != a.Height || shape[2] != a.ImageConfig.Width) {
 		return fail("give data of the model's size", "%s takes pictures of %d×%d×%d, the data has %d×%d×%d", m.from, a.Channels, a.Height, a.ImageConfig.Width, shape[0], shape[1], shape[2])
 	}
 	if c.Data == "" {
 		return nil
 	}
-	_, err := classes(set, a.Classes)
+	_, err := dataset.Classes(set, a.Classes)
 	return err
 }
 
-// text opens a text or tokens; held asks for the last tenth.
-func (m *opened) text(c *EvalConfig, held bool) (source, error) {
+// text opens a text or tokens.
+func (m *opened) text(c *EvalConfig, p *part) (dataset.Source, error) {
 	var err error
 	switch {
 	case c.Tokens != "":
@@ -212,19 +277,22 @@ func (m *opened) text(c *EvalConfig, held bool) (source, error) {
 	case m.tokenizer == nil:
 		return nil, fail("give --tokens", "%s has no %s to read %s with", m.from, tokenizerFile, c.Data)
 	default:
-		m.set, err = m.tokenizer.Open(c.Data)
+		var raw []byte
+		if raw, err = dataset.Text(c.Data); err == nil {
+			m.set, err = m.tokenizer.Tokens(c.Data, string(raw))
+		}
 	}
 	if err != nil {
 		return nil, explain(err, "give --data a text, or --tokens a file of little-endian uint16")
 	}
 	set := m.set
-	if held {
+	if p.held {
 		set = set.Part(set.Len()-set.Len()/10, set.Len())
 	}
 	if c.Skip >= set.Len() && c.Skip > 0 {
 		return nil, fail("skip fewer", "--skip %d leaves nothing of %d tokens", c.Skip, set.Len())
 	}
-	src, err := newBlocks(set.Part(c.Skip, set.Len()), m.arch.Context)
+	src, err := dataset.NewBlocks(set.Part(c.Skip, set.Len()), m.context())
 	if err != nil {
 		return nil, fail("give more text", "%s: %v", cmp.Or(c.Data, c.Tokens), err)
 	}
@@ -262,7 +330,7 @@ func (c *SampleConfig) check() error {
 // Sample lets a language model go on with a prompt. write gets each piece as it is chosen; the number of tokens comes
 // back. It stops after the token under way when ctx is cancelled.
 func Sample(ctx context.Context, c SampleConfig, write func(piece string) error) (n int, err error) {
-	defer recovered(&err)
+	defer machine.Recovered(&err)
 	defer setThreads(c.Threads)()
 	if err := c.check(); err != nil {
 		return 0, err
@@ -274,11 +342,11 @@ func Sample(ctx context.Context, c SampleConfig, write func(piece string) error)
 	if err != nil {
 		return 0, err
 	}
-	defer allowWaits(m.env.Device())()
+	defer machine.AllowWaits(m.env.Device())()
 	if !m.env.Device().Computes() {
 		return 0, fail("give --device cpu", "%s computes nothing, so it has no text to write", c.Device)
 	}
-	g, ok := m.model.(*model.GPT)
+	g, ok := m.model.(zoo.Author)
 	if !ok {
 		return 0, fail("give the folder of a gpt", "%s is of type %s, which writes no text", c.From, m.arch.Kind)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/machine"
+	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -18,15 +20,16 @@ type Result struct {
 	Final     bool     `json:"final"`             // always true
 	Steps     int      `json:"steps,omitempty"`   // of an evaluation only where a checkpoint stands for the model
 	Samples   int      `json:"samples,omitempty"` // of an evaluation
+	Set       string   `json:"set,omitempty"`     // of an evaluation: what was scored
 	Loss      float64  `json:"loss"`              // of the last step; of an evaluation the mean over its samples; left out unless Computed
 	Accuracy  *float64 `json:"accuracy,omitempty"`
 	ValLoss   *float64 `json:"val_loss,omitempty"`
-	Seconds   float64  `json:"seconds"`
+	Seconds   float64  `json:"seconds"`    // of the whole; where nothing is computed those of planning
 	PeakBytes int64    `json:"peak_bytes"` // most bytes of tensors at once
 
 	Task       string    `json:"-"`
 	Model      string    `json:"-"`
-	Out        string    `json:"-"`
+	Out        string    `json:"-"` // the run folder; empty: nothing is kept
 	Computed   bool      `json:"-"` // false on a device without arithmetic, whose losses are 0
 	Parameters int       `json:"-"`
 	Products   int       `json:"-"` // multiply-adds of a forward pass of one picture; 0 for text
@@ -37,7 +40,7 @@ type Result struct {
 	Text       string    `json:"-"` // written by a language model
 
 	Session  int     `json:"-"` // steps since the start or the resume
-	Stepping float64 `json:"-"` // seconds of them, without scoring
+	Stepping float64 `json:"-"` // seconds of them, without scoring; 0 where nothing is computed
 	Held     int     `json:"-"` // samples that were scored; of a text, tokens
 	Units    string  `json:"-"` // of Held: samples, or tokens
 }
@@ -63,7 +66,7 @@ const gallery = 6
 // finish saves what the run has come to and measures it. When ctx is cancelled it only saves, and the error beside the
 // result says so.
 func (r *run) finish(ctx context.Context) (*Result, error) {
-	defer allowWaits(r.env.Device())()
+	defer machine.AllowWaits(r.env.Device())()
 	if err := r.leave(); err != nil {
 		return nil, err
 	}
@@ -73,9 +76,9 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	}
 	out := &Result{
 		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Peak,
-		Task: r.Task, Model: r.arch.title(), Out: r.Out, Computed: r.env.Device().Computes(), Parameters: nn.Count(r.model),
+		Task: r.Task, Model: r.arch.Title(), Out: r.kept(), Computed: !r.dry(), Parameters: nn.Count(r.model),
 		Memory: r.measure(), Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
-		Units: r.arch.units(), Session: r.done - r.first, Stepping: r.stepping / 1e3,
+		Units: r.arch.Units(), Session: r.done - r.first, Stepping: r.stepping / 1e3,
 	}
 	if len(r.log) > 0 {
 		out.Loss = r.log[len(r.log)-1].Loss
@@ -145,7 +148,7 @@ const sampleTime = 3 * time.Second
 
 // sample lets a model of text write a little.
 func (r *run) sample(ctx context.Context) string {
-	g, ok := r.average.or(r.model).(*model.GPT)
+	g, ok := r.average.or(r.model).(zoo.Author)
 	if !ok || r.tokenizer == nil || !r.env.Device().Computes() || ctx.Err() != nil {
 		return ""
 	}

@@ -21,8 +21,12 @@ import (
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/internal/cpufeat"
+	"github.com/warpline-ml/warpline/internal/dataset"
+	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/internal/par"
-	"github.com/warpline-ml/warpline/model"
+	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
 	"github.com/warpline-ml/warpline/tensor"
@@ -40,7 +44,7 @@ type Watcher interface {
 // Start is what is known before the first step.
 type Start struct {
 	Task, Model, Device string
-	Out                 string
+	Out                 string // empty: nothing is kept
 	Parameters          int
 	Units               string // of the next three: samples, or tokens
 	Train, Test         int    // of a text, Test is without its first token, which nothing foretells
@@ -54,7 +58,7 @@ type Start struct {
 type Step struct {
 	Step int     `json:"step"` // from 1
 	Loss float64 `json:"loss"`
-	MS   float64 `json:"ms"` // since the end of the step before
+	MS   float64 `json:"ms,omitempty"` // since the end of the step before; 0 where nothing is computed
 
 	Peak int64 `json:"-"` // most bytes of tensors at once, so far
 }
@@ -84,8 +88,8 @@ type run struct {
 	watch    Watcher
 	env      *tensor.Env // the root, with the run's random path
 	model    nn.Module
-	forward  nn.Module // model, recomputing if that is asked for
-	average  *average  // nil: none
+	loss     loss     // model's, recomputing if that is asked for
+	average  *average // nil: none
 	opt      optim.Optimizer
 	schedule optim.Schedule
 	folder   *folder  // nil: nothing is written
@@ -108,7 +112,7 @@ type run struct {
 // model, and returns ErrInterrupted beside the result so far. Errors are an [*Error] where somebody can mend them. While
 // it runs, c.Threads is the whole process's.
 func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err error) {
-	defer recovered(&err)
+	defer machine.Recovered(&err)
 	if watch == nil {
 		watch = silent{}
 	}
@@ -151,7 +155,7 @@ func setThreads(n int) (restore func()) {
 // prepare does everything that can fail before anything is written. stored are the settings of the run to go on with, or
 // nil.
 func (r *run) prepare(stored *Config) error {
-	root, err := openDevice(r.Device, r.watch)
+	root, err := machine.Open(r.Device, r.watch.Note)
 	if err != nil {
 		return err
 	}
@@ -167,10 +171,7 @@ func (r *run) prepare(stored *Config) error {
 	if r.model, err = r.build(r.env); err != nil {
 		return err
 	}
-	r.forward = r.model
-	if g, ok := r.model.(*model.GPT); ok && r.Recompute {
-		r.forward = recomputing{g}
-	}
+	r.loss = lossOf(r.model, r.Recompute)
 	r.average = newAverage(r.model, r.Average)
 	r.opt, r.schedule = optimizer(&r.Config, r.model), schedule(&r.Config)
 	return r.open(stored)
@@ -205,10 +206,20 @@ func (r *run) sameText() error {
 	return nil
 }
 
-// recomputing is a GPT that keeps nothing of its blocks.
-type recomputing struct{ *model.GPT }
+// loss is the mean loss of a model's scores of x against the labels.
+type loss func(x, labels *tensor.Tensor) *tensor.Tensor
 
-func (m recomputing) Forward(x *tensor.Tensor) *tensor.Tensor { return m.ForwardRecompute(x) }
+// lossOf is a model's loss. Of one that writes it never holds all scores, and nothing of its blocks where it recomputes.
+func lossOf(m nn.Module, recompute bool) loss {
+	g, writes := m.(zoo.Author)
+	switch {
+	case writes && recompute:
+		return func(x, labels *tensor.Tensor) *tensor.Tensor { return g.LossRecompute(x, labels) }
+	case writes:
+		return func(x, labels *tensor.Tensor) *tensor.Tensor { return g.Loss(x, labels) }
+	}
+	return func(x, labels *tensor.Tensor) *tensor.Tensor { return nn.CrossEntropy(m.Forward(x), labels) }
+}
 
 // settled checks and completes the settings. stored are those of the run to go on with, or nil.
 func (r *run) settled() (stored *Config, err error) {
@@ -248,10 +259,10 @@ func (r *run) count(stored *Config) error {
 	if r.Epochs > 0 && !r.Given["steps"] && (stored == nil || r.Given["epochs"]) {
 		r.Steps = r.Epochs * r.perEpoch
 	}
-	if r.Schedule != "constant" && r.ScheduleSteps == 0 {
+	if r.ends() && r.ScheduleSteps == 0 {
 		r.ScheduleSteps = r.Steps
 	}
-	if r.Schedule != "constant" && r.Warmup >= r.ScheduleSteps {
+	if r.ends() && r.Warmup >= r.ScheduleSteps {
 		return fail("give a shorter --warmup", "--warmup %d leaves nothing of a schedule of %d steps", r.Warmup, r.ScheduleSteps)
 	}
 	if stored != nil {
@@ -260,56 +271,37 @@ func (r *run) count(stored *Config) error {
 	return nil
 }
 
-// optimizer makes the optimizer of a run. Rates of 0 are meant, so they must not be taken for defaults.
+// optimizer makes the optimizer of a run.
 func optimizer(c *Config, m nn.Module) optim.Optimizer {
-	meant := func(v float64) float64 {
-		if v == 0 {
-			return -1
-		}
-		return v
-	}
-	if c.Optimizer == "sgd" {
-		return optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: meant(c.LR), Momentum: c.Momentum, WeightDecay: c.WeightDecay, Clip: c.Clip})
-	}
-	a := optim.AdamWConfig{LR: meant(c.LR), Beta1: meant(c.Beta1), Beta2: meant(c.Beta2), Eps: meant(c.Eps), WeightDecay: meant(c.WeightDecay), Clip: c.Clip}
-	if c.Optimizer == "adam" {
-		return optim.NewAdam(nn.Params(m), a)
-	}
-	a.Rule = optim.DecayMatricesOnly
-	return optim.NewAdamW(nn.Params(m), a)
+	return recipe.OptimizerOf(c.Optimizer).Make(nn.Params(m), recipe.Step{LR: c.LR, WeightDecay: c.WeightDecay, Clip: c.Clip, Values: c.Options})
 }
 
 func schedule(c *Config) optim.Schedule {
-	horizon := c.ScheduleSteps - c.Warmup
-	s := optim.Constant(c.LR)
-	switch c.Schedule {
-	case "cosine":
-		s = optim.Cosine(c.LR, 0, horizon)
-	case "linear":
-		s = optim.Linear(c.LR, 0, horizon)
-	}
-	if c.Warmup == 0 {
-		return s
-	}
-	return optim.Warmup(c.Warmup, s)
+	return recipe.ScheduleOf(c.Schedule).Make(c.LR, c.ScheduleSteps, c.Warmup, c.Options)
 }
 
 // start tells the watcher what is about to happen.
 func (r *run) start() {
 	s := Start{
-		Task: r.Task, Model: r.arch.title(), Device: r.env.Device().Info(), Out: r.Out, Parameters: nn.Count(r.model),
-		Units: r.arch.units(), Train: r.job.learnt, Done: r.done, Steps: r.Steps, Batch: r.Batch, Computed: r.env.Device().Computes(),
+		Task: r.Task, Model: r.arch.Title(), Device: r.env.Device().Info(), Out: r.kept(), Parameters: nn.Count(r.model),
+		Units: r.arch.Units(), Train: r.job.learnt, Done: r.done, Steps: r.Steps, Batch: r.Batch, Computed: r.env.Device().Computes(),
 	}
 	if r.test != nil {
-		s.Test, s.Scored, s.Tenth = r.job.held, r.test.size(), r.job.tenth
+		s.Test, s.Scored, s.Tenth = r.job.held, r.test.Size(), r.job.tenth
 	}
 	r.watch.Start(s)
+	if r.dry() && r.Given["out"] {
+		r.watch.Note(fmt.Sprintf("%s computes nothing, so nothing is written to %s", r.Device, r.Out))
+	}
 	r.last = time.Now()
 }
 
 // open makes the run folder, or goes on with the one that is there.
 func (r *run) open(stored *Config) error {
 	if stored == nil {
+		if r.dry() {
+			return nil
+		}
 		var err error
 		if r.folder, err = createFolder(r); err != nil || r.folder == nil {
 			return err
@@ -327,15 +319,30 @@ func (r *run) open(stored *Config) error {
 	for _, w := range warnings {
 		r.watch.Note(fmt.Sprintf("%v; going on from %s", w, path))
 	}
+	if here := cpufeat.Active().String(); s.Level != "" && s.Level != here && r.env.Device().Name() == "cpu" {
+		r.watch.Note(fmt.Sprintf("%s was computed with %s=%s, and this is %s: the last digits may differ from those of a run in one piece", path, cpufeat.Env, s.Level, here))
+	}
 	if s.Step > r.Steps {
 		return fail(fmt.Sprintf("give --steps %d or more", s.Step), "the run in %s has done %d steps, more than --steps %d", r.Out, s.Step, r.Steps)
 	}
 	r.queued, r.done, r.first, r.at = s.Step, s.Step, s.Step, s.Loader
 	r.env.SetDraws(s.Draws)
-	if r.folder, r.log, r.scores, err = reopenFolder(r); err != nil {
-		return err
+	if r.dry() {
+		return nil
 	}
-	return nil
+	r.folder, r.log, r.scores, err = reopenFolder(r)
+	return err
+}
+
+// dry tells a run on a device without arithmetic: it gives figures of memory and leaves nothing.
+func (r *run) dry() bool { return !r.env.Device().Computes() }
+
+// kept is the folder that the run leaves, or empty.
+func (r *run) kept() string {
+	if r.dry() {
+		return ""
+	}
+	return r.Out
 }
 
 // damagedHint is what to do where no checkpoint can be read.
@@ -345,7 +352,7 @@ func (r *run) damagedHint(err error) string {
 		return "give --out the folder of a run that has a checkpoint"
 	}
 	hint := "no checkpoint there is whole: put a copy back, or start the run anew with another --out"
-	if path := filepath.Join(r.Out, ckpt.ModelFile); isFile(path) {
+	if path := filepath.Join(r.Out, ckpt.ModelFile); dataset.IsFile(path) {
 		hint += ", from its last weights with --init " + path
 	}
 	return hint

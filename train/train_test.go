@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -481,8 +483,8 @@ func TestNull(t *testing.T) {
 		c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 4, "device": device, "order": "sequential"})
 		c.Out = filepath.Join(t.TempDir(), "run")
 		r, _ := mustRun(t, c)
-		if _, err := os.Stat(c.Out + "/model.safetensors"); (err == nil) != (device == "cpu") {
-			t.Errorf("%s: model.safetensors: %v", device, err)
+		if _, err := os.Stat(c.Out); (err == nil) != (device == "cpu") || (r.Out == "") != (err != nil) {
+			t.Errorf("%s: the run folder %q: %v", device, r.Out, err)
 		}
 		return r
 	}
@@ -499,6 +501,61 @@ func TestNull(t *testing.T) {
 	}
 	if m, want := null.Memory, env.Device().Memory().Peak; m.Peak != want || null.PeakBytes != want {
 		t.Errorf("a peak of %d and %d bytes, of tensors there were %d", m.Peak, null.PeakBytes, want)
+	}
+}
+
+// TestNullScores: the peak of a run without arithmetic has that of scoring what is held out, as far as its largest batch.
+func TestNullScores(t *testing.T) {
+	peak := func(device, order string) int64 {
+		c := config(t, "mlp", map[string]any{"data": pictures(t, 4000, 1, 16, 4), "batch": 2, "steps": 3, "device": device, "order": order})
+		cleaned(t, device)
+		r, seen := mustRun(t, c)
+		for _, s := range seen.steps {
+			if (s.MS > 0) != r.Computed {
+				t.Errorf("%s: step %d took %v ms", device, s.Step, s.MS)
+			}
+		}
+		if (r.Stepping > 0) != r.Computed {
+			t.Errorf("%s: %v s of steps", device, r.Stepping)
+		}
+		return r.PeakBytes
+	}
+	const batch = 256 * 16 * 16 * 4
+	null, cpu := peak("null:l4", "random"), peak("cpu", "random")
+	if least := peak("null:l4", "sequential") + batch/2; null < least {
+		t.Errorf("a peak of %d with scores, less than %d", null, least)
+	}
+	if null < cpu*85/100 || null > cpu*125/100 { // whose kernels take memory of their own
+		t.Errorf("a peak of %d, on the CPU %d", null, cpu)
+	}
+}
+
+// TestNullLeavesRunsAlone: going on without arithmetic gives figures, and the run is as it was.
+func TestNullLeavesRunsAlone(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	mustRun(t, c)
+	files := func() map[string]string {
+		found := map[string]string{}
+		err := filepath.WalkDir(c.Out, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				found[path] = read(t, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	before := files()
+	again := config(t, "mlp", map[string]any{"steps": 5, "device": "null:a100-80"})
+	again.Out, again.Resume = c.Out, true
+	if r, _ := mustRun(t, again); r.Computed || r.Steps != 5 || r.PeakBytes == 0 {
+		t.Errorf("%d steps, computed %v", r.Steps, r.Computed)
+	}
+	if after := files(); !maps.Equal(before, after) {
+		t.Errorf("the run has changed: files %v, before %v", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
 	}
 }
 

@@ -4,7 +4,9 @@
 //
 //	go run ./bench/kernels -ptxas ptxas [FILE.ptx …] > bench/kernels/report.md
 //
-// Files are assembled after the modules.
+// Files are assembled after the modules. With -index it writes the registers of each kernel into the index of kernels instead:
+//
+//	go run ./bench/kernels -ptxas ptxas -index
 package main
 
 import (
@@ -31,6 +33,7 @@ var (
 	targets = flag.String("targets", "80,86,89,90,100,120", "compute capabilities")
 	best    = flag.Int("best", 3, "the time of a module is the best of so many")
 	pick    = flag.String("modules", "", "only modules whose name begins so; a dash for none, only what trainings compile")
+	index   = flag.Bool("index", false, "note the registers for each module's own target in internal/cuda/kernels/index.json, and print no report")
 )
 
 // kernel is what ptxas says of a kernel.
@@ -54,6 +57,12 @@ func main() {
 	if err != nil {
 		log.Fatalf("cannot run ptxas: %v", err)
 	}
+	if *index {
+		if err := note("internal/cuda/kernels"); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	lines := strings.Split(strings.TrimSpace(string(version)), "\n")
 	list := strings.Split(*targets, ",")
 	fmt.Printf("# The kernels by ptxas\n\n%s; targets sm_%s. Made by `go run ./bench/kernels`.\n\n", lines[len(lines)-1], strings.Join(list, ", sm_"))
@@ -61,9 +70,9 @@ func main() {
 	fmt.Println("| module | ms | kernel | registers | shared | spilled |\n|---|---|---|---|---|---|")
 	var total time.Duration
 	took := map[string]time.Duration{}
-	for _, m := range kernels.Modules() {
+	for _, m := range base() {
 		if strings.HasPrefix(m.Name, *pick) {
-			text, err := kernels.PTX(m.Name)
+			text, err := m.PTX()
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -84,6 +93,15 @@ func main() {
 			log.Fatal(err)
 		}
 	}
+}
+
+// base is the modules that all cards can have.
+func base() []*kernels.Module {
+	set, err := kernels.Embedded().For([2]int{8, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return set.Modules()
 }
 
 // report prints a module's rows and returns what it took for the first target.

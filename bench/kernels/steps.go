@@ -14,7 +14,6 @@ import (
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
-	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/train"
@@ -63,8 +62,8 @@ const kind = "recorded"
 
 func newRecorder() *recorder {
 	r := &recorder{names: map[string]string{}}
-	for _, m := range kernels.Modules() {
-		if text, err := kernels.PTX(m.Name); err == nil {
+	for _, m := range base() {
+		if text, err := m.PTX(); err == nil {
 			r.names[string(text)] = m.Name
 		}
 	}
@@ -78,6 +77,7 @@ func (r *recorder) open(n device.Name) (device.Device, error) {
 		return nil, err
 	}
 	api := *s.API()
+	api.Lines = false // so that the text is the module's alone
 	load := api.ModuleLoadData
 	api.ModuleLoadData = func(image []byte) (driver.Module, string, driver.Result) {
 		r.Lock()

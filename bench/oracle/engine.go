@@ -37,7 +37,8 @@ func of(code ir.Code, attr ir.Attr, params ir.Params, in ...*ir.Type) engineOp {
 func engineOps(dt dtype.DType) []engineOp {
 	d := func(shape ...int) *ir.Type { return ir.Dense(dt, shape...) }
 	turned := func(m, n int) *ir.Type { return ir.Strided(dt, []int{m, n}, []int{1, m}) }
-	causal, scale, eps := ir.Attr{Causal: true}, ir.Scalars(0.2), ir.Scalars(1e-5)
+	stats := func(n int) *ir.Type { return ir.Dense(ir.Wide(dt), n) }
+	causal, relu, scale, eps := ir.Attr{Causal: true}, ir.Attr{Act: ir.ActReLU}, ir.Scalars(0.2), ir.Scalars(1e-5)
 	products, keys := [][3]int{{70, 212, 40}, {33, 149, 33}}, 133
 	if dt != dtype.F32 {
 		products, keys = [][3]int{{70, 424, 40}, {34, 300, 34}, {33, 301, 133}, {34, 300, 261}, {34, 301, 386}}, 277
@@ -47,6 +48,10 @@ func engineOps(dt dtype.DType) []engineOp {
 		of(ir.Softmax, ir.Attr{}, ir.Params{}, d(2, 2051)),
 		of(ir.LayerNorm, ir.Attr{}, eps, d(11, 100), d(100), d(100)),
 		of(ir.LayerNorm, ir.Attr{}, eps, d(2, 2051), d(2051), d(2051)),
+		of(ir.BatchNorm, relu, eps, d(5, 3, 1004), stats(3), stats(3), d(5, 3, 1004)),
+		of(ir.BatchNorm, relu, eps, d(70, 40, 5), stats(40), stats(40)),
+		of(ir.BatchNormGrad, ir.Attr{Flag: ir.Residual}, eps, d(5, 3, 1004), d(5, 3, 1004), stats(3), stats(3), stats(3), d(5, 3, 1004)),
+		of(ir.BatchNormGrad, ir.Attr{}, eps, d(70, 40, 5), d(70, 40, 5), stats(40), stats(40), stats(40), d(70, 40, 5)),
 		of(ir.Sum, ir.Attr{Axes: 2}, ir.Params{}, d(5, 301)),
 		of(ir.Sum, ir.Attr{Axes: 2}, ir.Params{}, d(2, 9001)),
 		of(ir.Sum, ir.Attr{Axes: 1}, ir.Params{}, d(1301, 70)),

@@ -17,13 +17,14 @@ type Peer struct {
 	out *bufio.Reader
 }
 
-// Start runs a script in a Python that has what it imports; "" gives nil. It ends the program when it cannot.
-func Start(python, script string) *Peer {
+// Start runs a script in a Python that has what it imports, with more variables in its environment; "" gives nil. It ends
+// the program when it cannot.
+func Start(python, script string, env ...string) *Peer {
 	if python == "" {
 		return nil
 	}
 	cmd := exec.Command(python, "-c", script)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), env...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		log.Fatal(err)

@@ -1,8 +1,9 @@
-"""ResNets of torchvision: the reference of `warpline train resnet18 --init`, and a thin golden for tests.
+"""ResNets of torchvision: the reference of `warpline train resnet18 --init`, and thin goldens for tests.
 
     python resnet18_reference.py make [--work DIR] [--classes 10] [--size 64]
     python resnet18_reference.py compare RUN [--work DIR] [--eval FILE]
     python resnet18_reference.py thin [--dir model/testdata/resnet]
+    python resnet18_reference.py thin50 [--dir model/testdata/resnet50]
 
 make writes into --work (about 140 MB, never committed) init.safetensors, data.npz
 (images N×C×H×W float32, labels int64), final.safetensors and golden.json, and
@@ -17,7 +18,10 @@ instead of 64 and [2, 2, 1, 1] blocks, every name as torchvision gives it:
     gradients.safetensors   every parameter's first gradient
     final.safetensors       state dict after the last step
 
-Both are float32 runs, as a user of PyTorch has them. "floor" says how far
+thin50 does so for bottleneck blocks, with 2 planes and [1, 2, 1, 1] blocks. Its
+pictures and labels are those of thin; data.safetensors has the logits alone.
+
+All are float32 runs, as a user of PyTorch has them. "floor" says how far
 PyTorch ends from itself: from the same run in float64, and for the updates, which
 are so small that the rounding of the weights shows, from the same run in float32
 with its other convolution kernels.
@@ -35,7 +39,7 @@ import torch
 import torch.nn.functional as F
 import torchvision
 from safetensors.torch import load_file
-from torchvision.models.resnet import BasicBlock, ResNet
+from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
 import common
 
@@ -50,12 +54,12 @@ class ThinResNet(ResNet):
     the classifier are replaced and _make_layer scales what it is asked for.
     """
 
-    def __init__(self, layers, planes, num_classes):
+    def __init__(self, block, layers, planes, num_classes):
         self.planes = planes
-        super().__init__(BasicBlock, layers, num_classes=num_classes)
+        super().__init__(block, layers, num_classes=num_classes)
         self.conv1 = torch.nn.Conv2d(3, planes, kernel_size=7, stride=2, padding=3, bias=False)
         self.bn1 = torch.nn.BatchNorm2d(planes)
-        self.fc = torch.nn.Linear(8 * planes, num_classes)
+        self.fc = torch.nn.Linear(8 * planes * block.expansion, num_classes)
 
     def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
         if planes == 64:
@@ -216,13 +220,23 @@ def compare(work, run, eval_file):
 
 
 def thin(directory):
-    common.deterministic(SEED)
     generator = torch.Generator().manual_seed(SEED)
-    layers, planes, classes = [2, 2, 1, 1], 8, 10
-    model = ThinResNet(layers, planes, classes)
     # 18 samples: batches of 8 go round to the start. 40 pixels leave 2×2 at the last norm:
     # with 1×1 it divides by the spread of 8 numbers, and float32 alone costs 1e-5.
-    images, labels = make_data(18, 40, classes, generator)
+    images, labels = make_data(18, 40, 10, generator)
+    thin_run(directory, BasicBlock, [2, 2, 1, 1], 8, images, labels, generator, {"images": images, "labels": labels})
+
+
+def thin50(directory):
+    data = load_file(common.ROOT / "model/testdata/resnet/data.safetensors")
+    generator = torch.Generator().manual_seed(SEED)
+    thin_run(directory, Bottleneck, [1, 2, 1, 1], 2, data["images"], data["labels"], generator, {})
+
+
+def thin_run(directory, block, layers, planes, images, labels, generator, data):
+    common.deterministic(SEED)
+    classes = 10
+    model = ThinResNet(block, layers, planes, classes)
     settle(model, images, generator)
     with torch.no_grad():
         before = model.eval()(images[:8])
@@ -231,7 +245,7 @@ def thin(directory):
     golden = {"layers": layers, "planes": planes, "classes": classes, **golden}
     common.save_tensors(directory / "init.safetensors", init)
     common.save_tensors(directory / "data.safetensors", {
-        "images": images, "labels": labels, "logits.eval": before, "logits.train": training})
+        **data, "logits.eval": before, "logits.train": training})
     common.save_tensors(directory / "gradients.safetensors", first)
     common.save_tensors(directory / "final.safetensors", final)
     common.save_json(directory / "golden.json", golden)
@@ -252,13 +266,17 @@ def main():
     p.add_argument("--eval", type=pathlib.Path)
     p = sub.add_parser("thin")
     p.add_argument("--dir", type=pathlib.Path, default=common.ROOT / "model/testdata/resnet")
+    p = sub.add_parser("thin50")
+    p.add_argument("--dir", type=pathlib.Path, default=common.ROOT / "model/testdata/resnet50")
     args = parser.parse_args()
     if args.mode == "make":
         make(args.work, args.classes, args.size)
     elif args.mode == "compare":
         sys.exit(compare(args.work, args.run, args.eval))
-    else:
+    elif args.mode == "thin":
         thin(args.dir)
+    else:
+        thin50(args.dir)
 
 
 if __name__ == "__main__":

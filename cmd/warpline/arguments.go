@@ -8,7 +8,6 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/device"
-	"github.com/warpline-ml/warpline/train"
 )
 
 // from takes at least least and at most most arguments; most below 0 is any number.
@@ -53,7 +52,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return advice.Failf(train.Meant(args[0], names)+helpOf(cmd), "there is no command %q", cmd.CommandPath()+" "+args[0])
+	return advice.Failf(advice.Meant(args[0], names)+helpOf(cmd), "there is no command %q", cmd.CommandPath()+" "+args[0])
 }
 
 // noFlag says which flag may have been meant; Go's own flags begin with one dash.
@@ -66,7 +65,7 @@ func noFlag(cmd *cobra.Command, e *pflag.NotExistError) (cause, hint string) {
 	bare, _, _ = strings.Cut(bare, "=")
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return "there is no flag " + written, strings.Replace(train.Meant(bare, names), "mean ", "mean --", 1) + helpOf(cmd)
+	return "there is no flag " + written, strings.Replace(advice.Meant(bare, names), "mean ", "mean --", 1) + helpOf(cmd)
 }
 
 func helpOf(cmd *cobra.Command) string { return cmd.CommandPath() + " --help shows what it takes" }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/check"
+	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -124,11 +125,11 @@ func (k *checking) parts() error {
 
 // prepare refuses what cannot be done ahead of the long part.
 func (k *checking) prepare() error {
-	if err := train.CheckEnvironment(); err != nil {
+	if err := machine.CheckEnvironment(); err != nil {
 		return err
 	}
 	if k.config.Device == "" {
-		best, passed := train.BestDevice()
+		best, passed := machine.Best()
 		if k.config.Device = best; passed != nil {
 			k.s.Note(passed.Error())
 		}
@@ -158,9 +159,9 @@ func (k *checking) explain(err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &unknown):
-		return &advice.Error{Text: unknown.Error(), Hint: train.Meant(strings.ToLower(unknown.Name), check.Ops()) + "warpline check --list names them", Err: err}
+		return &advice.Error{Text: unknown.Error(), Hint: advice.Meant(strings.ToLower(unknown.Name), check.Ops()) + "warpline check --list names them", Err: err}
 	}
-	return train.DeviceError(k.config.Device, err)
+	return machine.Explain(k.config.Device, err)
 }
 
 func (k *checking) conform() (err error) {

@@ -4,6 +4,7 @@
 //	warpline eval runs/digits-1     score a run
 //	warpline sample runs/gpt-1      let a language model write
 //	warpline check --device cuda:0  see whether a device computes right
+//	warpline bench gemm             see how much of a core products of matrices get
 //
 // People's text and pictures go to the standard output; with --json that has JSON lines and the text goes to the
 // standard error. The exit status is 0 when the work is done, 1 when sim found a mistake in a kernel or check one of a
@@ -79,6 +80,8 @@ func piece(args []string) string {
 	switch {
 	case i >= 0 && args[i] == "check":
 		return " after this part"
+	case i >= 0 && args[i] == "bench":
+		return " after this turn"
 	case i >= 0 && args[i] == "sim":
 		return ""
 	}

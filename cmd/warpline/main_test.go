@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/internal/simrun"
 	"github.com/warpline-ml/warpline/train"
@@ -78,12 +79,16 @@ func TestJSON(t *testing.T) {
 		t.Errorf("text for people:\n%s", stderr)
 	}
 
+	_, people, _ := command(t.Context(), "eval", "runs/mlp-1")
 	status, stdout, _ = command(t.Context(), "eval", "runs/mlp-1", "--json")
 	scored := decode(t, stdout)
 	if status != exitDone || len(scored) != 1 {
 		t.Fatalf("status %d\n%s", status, stdout)
 	}
-	has(t, scored[0], "final", "samples", "loss", "accuracy", "seconds", "peak_bytes")
+	if !strings.Contains(people, "the last tenth of ") {
+		t.Errorf("eval does not say what it scores:\n%s", people)
+	}
+	has(t, scored[0], "final", "samples", "set", "loss", "accuracy", "seconds", "peak_bytes")
 	if scored[0]["loss"] != lines[6]["val_loss"] || scored[0]["accuracy"] != lines[6]["accuracy"] {
 		t.Errorf("eval says %v, training said %v", scored[0], lines[6])
 	}
@@ -215,6 +220,31 @@ func TestReaderLeaves(t *testing.T) {
 	}
 	if found, err := filepath.Glob(cmd.Dir + "/run/checkpoint-*/manifest.json"); err != nil || len(found) != 1 {
 		t.Errorf("checkpoints %v, %v", found, err)
+	}
+}
+
+// TestLevel: every command refuses a level of the processor that is not there, in one line and one of what to do.
+func TestLevel(t *testing.T) {
+	run := func(level string, args ...string) (status int, stderr string) {
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), beCommand+"=1", cpufeat.Env+"="+level)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		cmd.Run()
+		return cmd.ProcessState.ExitCode(), said.String()
+	}
+	for _, args := range [][]string{{"train", "--steps", "1"}, {"check", "--device", "cpu", "--ops", "add"}, {"sim", "cards"}, {"version"}} {
+		for _, level := range []string{"fast", "AVX2"} {
+			status, stderr := run(level, args...)
+			if status != exitFailed || strings.Count(stderr, "\n") != 2 || !strings.HasPrefix(stderr, "error: WARPLINE_CPU="+level+": there is no level \""+level+"\"; this machine has generic") {
+				t.Errorf("%v with %s: status %d\n%s", args, level, status, stderr)
+			}
+		}
+	}
+	for _, level := range cpufeat.Levels() {
+		if status, stderr := run(level.String(), "check", "--device", "cpu", "--ops", "matmul", "--short"); status != exitDone {
+			t.Errorf("%v: status %d\n%s", level, status, stderr)
+		}
 	}
 }
 
@@ -390,7 +420,7 @@ func TestMemoryOnly(t *testing.T) {
 		if status != exitDone || !strings.Contains(stdout, "memory only: nothing was computed") || !strings.Contains(stdout, "weights") || !strings.Contains(stdout, "peak in all") {
 			t.Errorf("%q: status %d\n%s%s", args, status, stdout, stderr)
 		}
-		for _, not := range []string{"accuracy", "loss", "▄"} {
+		for _, not := range []string{"accuracy", "loss", "▄", "samples/s", " ms", "took", "ETA"} {
 			if strings.Contains(stdout, not) {
 				t.Errorf("%q says %q:\n%s", args, not, stdout)
 			}
@@ -401,8 +431,20 @@ func TestMemoryOnly(t *testing.T) {
 		if args[0] == "train" {
 			has(t, last, "final", "steps", "seconds", "peak_bytes")
 		} else {
-			has(t, last, "final", "samples", "seconds", "peak_bytes")
+			has(t, last, "final", "samples", "set", "seconds", "peak_bytes")
 		}
+	}
+	if _, err := os.Stat("runs"); err == nil {
+		t.Error("a run that computes nothing has taken a number")
+	}
+	_, stdout, stderr := command(t.Context(), "train", "mlp", "--data", "data.npz", "--batch", "4", "--steps", "3", "--device", "null:t4", "--out", "kept", "--json")
+	for _, l := range decode(t, stdout) {
+		if _, ok := l["ms"]; ok {
+			t.Errorf("a step that computes nothing takes time: %v", l)
+		}
+	}
+	if _, err := os.Stat("kept"); err == nil || !strings.Contains(stderr, "note: ") || !strings.Contains(stderr, "kept") {
+		t.Errorf("a folder that was asked for: %v\n%s", err, stderr)
 	}
 	r.file("data.txt", []byte(strings.Repeat("abc ", 100)))
 	r.good("train", "gpt", "--data", "data.txt", "--batch", "2", "--steps", "1", "--context", "8", "--layers", "1", "--heads", "2", "--width", "8", "--out", "gpt")

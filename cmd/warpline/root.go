@@ -6,16 +6,19 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/warpline-ml/warpline/internal/machine"
 )
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "warpline",
-		Short:         "Train neural networks with nothing but one binary",
-		Example:       "  warpline train\n  warpline eval runs/digits-1",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          noCommand,
+		Use:               "warpline",
+		Short:             "Train neural networks with nothing but one binary",
+		Example:           "  warpline train\n  warpline eval runs/digits-1",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              noCommand,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return machine.CheckLevel() },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked, _ := cmd.Flags().GetBool("version"); asked {
 				return tellVersion(cmd)
@@ -27,7 +30,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Flags().Bool("version", false, "print what this program was built from")
 	root.PersistentFlags().Bool("json", false, "JSON lines on the standard output, text for people on the standard error")
-	root.AddCommand(newTrain(), newEval(), newSample(), newSim(), newCheck(), newVersion())
+	root.AddCommand(newTrain(), newEval(), newSample(), newBench(), newSim(), newCheck(), newVersion())
 	return root
 }
 

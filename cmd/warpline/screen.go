@@ -237,11 +237,14 @@ func (s *screen) progress(step train.Step) render.Progress {
 	if s.pace > 0 {
 		fields = append(fields, render.Rate(1e3*float64(s.start.Batch)/s.pace)+" samples/s")
 	}
-	when := "ETA " + render.Duration(left)
-	if step.Step == s.start.Steps {
-		when = "took " + render.Duration(seconds(s.took/1e3))
+	if s.start.Computed {
+		when := "ETA " + render.Duration(left)
+		if step.Step == s.start.Steps {
+			when = "took " + render.Duration(seconds(s.took/1e3))
+		}
+		fields = append(fields, when)
 	}
-	fields = append(fields, when, "peak memory "+render.Bytes(step.Peak))
+	fields = append(fields, "peak memory "+render.Bytes(step.Peak))
 	return render.Progress{Label: fmt.Sprintf("step %d", step.Step), Done: int64(step.Step), Total: int64(s.start.Steps), Fields: fields}
 }
 
@@ -319,7 +322,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	if r.Computed {
 		fmt.Fprintf(w, "  training   loss %.4f at the last step\n", r.Loss)
 	} else {
-		s.say("  memory only: nothing was computed on %s, and no model is saved", s.start.Device)
+		s.say("  memory only: nothing was computed on %s, and nothing is saved", s.start.Device)
 	}
 	if held := figures(r.Accuracy, r.ValLoss); held != "" {
 		fmt.Fprintf(w, "  held out   %s\n", held)
@@ -344,6 +347,9 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 
 // times are the steps of this session and how long they took, and the whole.
 func times(r *train.Result) string {
+	if !r.Computed {
+		return plural(r.Session, "step")
+	}
 	text := fmt.Sprintf("%s in %s, %s with all else", plural(r.Session, "step"), render.Duration(seconds(r.Stepping)), render.Duration(seconds(r.Seconds)))
 	if r.Session < r.Steps {
 		text += fmt.Sprintf("; %d steps since its start", r.Steps)
@@ -372,13 +378,12 @@ func (s *screen) memory(m *train.Memory) {
 func (s *screen) evaluated(r *train.Result) {
 	s.clear()
 	s.say("%s, %s parameters", r.Model, render.Count(int64(r.Parameters)))
-	found := fmt.Sprintf("%d %s in %s", r.Held, r.Units, render.Duration(seconds(r.Seconds)))
 	if !r.Computed {
-		s.say("%s: memory only: nothing was computed", found)
+		s.say("%s, %d %s: memory only: nothing was computed", r.Set, r.Held, r.Units)
 		s.memory(&r.Memory)
 		return
 	}
-	s.say("%s: %s", found, figures(r.Accuracy, &r.Loss))
+	s.say("%s, %d %s in %s: %s", r.Set, r.Held, r.Units, render.Duration(seconds(r.Seconds)), figures(r.Accuracy, &r.Loss))
 	s.gallery(r.Pictures)
 }
 

@@ -25,6 +25,7 @@ func simRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	r := newRoom(t)
+	t.Setenv("PATH", r.dir) // a ptxas there would tell registers
 	files, err := filepath.Glob(kernels + "/s*")
 	r.check(err)
 	if len(files) != 7 {
@@ -171,11 +172,11 @@ func TestSimJSON(t *testing.T) {
 	}
 	lines := decode(t, stdout)
 	for _, f := range lines[:len(lines)-1] {
-		has(t, f, "finding", "check", "kernel", "block", "thread", "ptx_line", "ptx", "source", "source_text", "inlined_at", "message", "space", "address", "size", "allocation", "count")
+		has(t, f, "finding", "check", "kernel", "block", "thread", "ptx_line", "ptx", "source", "source_text", "inlined_at", "inlined_into", "message", "space", "address", "size", "allocation", "count")
 	}
 	final := lines[len(lines)-1]
 	has(t, final, "final", "kernel", "card", "grid", "block", "checks", "findings", "fault", "instructions", "lane_instructions", "lanes", "classes", "branches",
-		"divergent_branches", "global_requests", "global_sectors", "shared_requests", "shared_wavefronts", "bank_conflicts", "registers", "shared_bytes",
+		"divergent_branches", "global_requests", "global_sectors", "shared_requests", "shared_wavefronts", "bank_conflicts", "registers", "registers_by", "shared_bytes",
 		"occupancy", "output", "outs", "notes")
 	if final["findings"] != float64(len(lines)-1) || final["final"] != true || len(lines) < 3 {
 		t.Errorf("%d lines end with %v", len(lines), final)

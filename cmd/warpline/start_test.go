@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/device"
-	"github.com/warpline-ml/warpline/train"
+	"github.com/warpline-ml/warpline/internal/machine"
 )
 
 // opened counts how often a card that would be the best device was opened: a context takes a driver half a second.
@@ -30,7 +30,7 @@ func TestStartOpensNoDevice(t *testing.T) {
 			t.Errorf("%v: status %d, %d devices opened\n%s", args, status, opened, stderr)
 		}
 	}
-	if name, _ := train.BestDevice(); name != "cpu" && name != "cuda:0" || opened != 1 { // the latter on a machine with a card
+	if name, _ := machine.Best(); name != "cpu" && name != "cuda:0" || opened != 1 { // the latter on a machine with a card
 		t.Errorf("the best device is %s, and the costly one was opened %d times to find it", name, opened)
 	}
 }

@@ -7,22 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/dataset"
+	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/train"
 )
 
 const trainLong = `Train a model and leave it in a run folder.
 
-  digits    a small convnet on handwritten-like digits drawn on the fly (the default)
-  mlp       a classifier with one hidden layer, on the same data
-  gpt       GPT-2 on a text or on a file of tokens
-  resnet18  torchvision's ResNet-18 on pictures
-
+%s
 Defaults differ by task. The learning rate is constant unless --schedule says otherwise. Besides, digits has --lr 0.003
 and scores and saves a running mean of its weights (--average 0.99) unless it starts from --init or reads
 --order sequential.
@@ -36,10 +36,40 @@ const trainExample = `  warpline train
   warpline train gpt --init gpt2/ --tokens train.bin --context 1024 --batch 4
   warpline train --resume --out runs/mnist --steps 2000`
 
+// tasks are lines of help.
+func tasks() string {
+	var b strings.Builder
+	for _, k := range zoo.Kinds {
+		fmt.Fprintf(&b, "  %-8s  %s\n", k.Task, k.Help)
+	}
+	return b.String()
+}
+
+// byTask tells a default that differs by task: "digits and mlp 128, gpt 24".
+func byTask(of func(c *train.Config) any) string {
+	var values []any
+	names := map[any][]string{}
+	for _, task := range train.Tasks {
+		c, err := train.Defaults(task)
+		if err != nil {
+			continue
+		}
+		v := of(&c)
+		if names[v] = append(names[v], task); len(names[v]) == 1 {
+			values = append(values, v)
+		}
+	}
+	var parts []string
+	for _, v := range values {
+		parts = append(parts, fmt.Sprintf("%s %v", advice.List(names[v]), v))
+	}
+	return strings.Join(parts, ", ")
+}
+
 func newTrain() *cobra.Command {
 	var c train.Config
 	cmd := &cobra.Command{
-		Use: "train [" + strings.Join(train.Tasks, "|") + "]", Short: "Train a model", Long: trainLong, Example: trainExample,
+		Use: "train [" + strings.Join(train.Tasks, "|") + "]", Short: "Train a model", Long: fmt.Sprintf(trainLong, tasks()), Example: trainExample,
 		Args: from(0, 1),
 	}
 	trainFlags(cmd.Flags(), &c)
@@ -54,20 +84,19 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.StringVar(&c.Init, "init", "", "weights to start from: a safetensors file, or a folder with config.json and model.safetensors")
 	dataFlags(f, &c.Data, &c.Tokens)
 	deviceFlags(f, &c.Device, &c.Threads, true)
-	f.IntVar(&c.Steps, "steps", 0, "steps in all; wins over --epochs (digits 750, mlp 1000, gpt 1500, resnet18 300)")
+	f.IntVar(&c.Steps, "steps", 0, "steps in all; wins over --epochs ("+byTask(func(c *train.Config) any { return c.Steps })+")")
 	f.IntVar(&c.Epochs, "epochs", 0, "passes over the training set")
-	f.IntVar(&c.Batch, "batch", 0, "samples of a step (digits and mlp 128, gpt 24, resnet18 32)")
-	f.Float64Var(&c.LR, "lr", 0, "learning rate (0.001, digits 0.003)")
-	f.StringVar(&c.Optimizer, "optimizer", "", "sgd, adam or adamw (default adamw)")
-	f.Float64Var(&c.Beta1, "beta1", 0, "of adam and adamw (default 0.9)")
-	f.Float64Var(&c.Beta2, "beta2", 0, "of adam and adamw (default 0.999)")
-	f.Float64Var(&c.Eps, "eps", 0, "of adam and adamw (default 1e-08)")
-	f.Float64Var(&c.Momentum, "momentum", 0, "of sgd")
-	f.Float64Var(&c.WeightDecay, "weight-decay", 0, "adamw: of tensors with two or more dimensions (default 0.01); others: of all (default 0)")
+	f.IntVar(&c.Batch, "batch", 0, "samples of a step ("+byTask(func(c *train.Config) any { return c.Batch })+")")
+	f.Float64Var(&c.LR, "lr", 0, "learning rate ("+byTask(func(c *train.Config) any { return c.LR })+")")
+	f.StringVar(&c.Optimizer, "optimizer", "", strings.Join(recipe.OptimizerNames(), ", ")+" (default adamw)")
+	for _, s := range recipe.Flags() {
+		f.Var(&option{c, s.Name}, s.Name, s.Help())
+	}
+	f.Float64Var(&c.WeightDecay, "weight-decay", 0, recipe.DecayHelp())
 	f.Float64Var(&c.Clip, "clip", 0, "largest norm of all gradients together; 0: any")
 	f.Float64Var(&c.Average, "average", 0, "score and save a running mean of the weights that keeps this share at each step; 0: the weights themselves")
-	f.StringVar(&c.Schedule, "schedule", "", "of the learning rate: constant, cosine or linear to 0 (default constant)")
-	f.IntVar(&c.ScheduleSteps, "schedule-steps", 0, "where cosine and linear end (default the first run's --steps)")
+	f.StringVar(&c.Schedule, "schedule", "", "of the learning rate: "+recipe.ScheduleHelp()+" (default constant)")
+	f.IntVar(&c.ScheduleSteps, "schedule-steps", 0, "where "+advice.List(recipe.ScheduleNames(true))+" end (default the first run's --steps)")
 	f.IntVar(&c.Warmup, "warmup", 0, "steps in which the learning rate rises")
 	f.Uint64Var(&c.Seed, "seed", 0, "of everything that is drawn")
 	f.StringVar(&c.Order, "order", "", "random, or sequential: batch by batch from the start, nothing held out (default random)")
@@ -75,7 +104,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.IntVar(&c.SaveEvery, "save-every", 0, "steps between checkpoints; 0: at the end (default 500)")
 	f.BoolVar(&c.AMP, "amp", false, "matrix products in bfloat16")
 	f.BoolVar(&c.Recompute, "recompute", false, "gpt: keep less for the backward pass and compute it again")
-	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees (default 64)")
+	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees (default 64); of --init, as many as it has positions, or fewer")
 	f.IntVar(&c.Layers, "layers", 0, "gpt (default 4)")
 	f.IntVar(&c.Heads, "heads", 0, "gpt: of attention (default 4)")
 	f.IntVar(&c.Width, "width", 0, "gpt: of the layers (default 128)")
@@ -83,9 +112,36 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.Float64Var(&c.Dropout, "dropout", 0, "gpt")
 }
 
+// option is the flag of one of a Config's Options.
+type option struct {
+	c    *train.Config
+	name string
+}
+
+func (o *option) Type() string { return "float64" }
+
+func (o *option) String() string {
+	if o.c == nil || o.c.Options == nil {
+		return "0"
+	}
+	return strconv.FormatFloat(o.c.Options[o.name], 'g', -1, 64)
+}
+
+func (o *option) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return err
+	}
+	if o.c.Options == nil {
+		o.c.Options = map[string]float64{}
+	}
+	o.c.Options[o.name] = v
+	return nil
+}
+
 // dataFlags are those of the commands that read a data set.
 func dataFlags(f *pflag.FlagSet, data, tokens *string) {
-	f.StringVar(data, "data", "", "pictures: a folder of IDX files, IMAGES,LABELS or an .npz; gpt: a text file")
+	f.StringVar(data, "data", "", dataset.Help())
 	f.StringVar(tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
 }
 

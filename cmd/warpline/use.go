@@ -17,8 +17,8 @@ func newEval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "eval RUN|WEIGHTS", Short: "Score a model on a data set",
 		Long: `Score a model on a whole data set. RUN is a run folder or a published model's with config.json; WEIGHTS is a
-safetensors file. Without --data it is what the run held out. Of a folder that has a test set, that is scored.
-Of a run that was cut off, its newest checkpoint is scored. On null:CARD only memory is measured.`,
+safetensors file, which in a run folder is scored as the run. Without --data it is what the run held out. Of a folder
+that has a test set, that is scored. Of a run that was cut off, its newest checkpoint is scored. On null:CARD only memory is measured.`,
 		Example: "  warpline eval runs/digits-1\n  warpline eval runs/digits-1 --data mnist/ --json",
 		Args:    from(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -241,3 +241,6 @@ func (t *Tokenizer) Tokens(name, text string) (*tokens.Set, error) {
 	}
 	return tokens.New(name, ids, t.Size()), nil
 }
+
+// String tells the tokenizer's unit and the size of its vocabulary.
+func (t *Tokenizer) String() string { return fmt.Sprintf("%d %s", len(t.vocab), t.unit) }

@@ -168,3 +168,10 @@ func (s *source) Fill(_ *Batch, row data.Row, i int) error {
 	}
 	return err
 }
+
+// String is the set's name and length.
+func (s *Set) String() string { return fmt.Sprintf("%s, %d tokens", s.name, s.Len()) }
+
+func (s *source) String() string {
+	return fmt.Sprintf("%d samples of %d tokens from %v", s.n, s.context, s.Set)
+}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The family "lanes" is an interpreter of whole-warp operations for package gpusim: each operation is a handler, a
+// The family "lanes" is an interpreter of whole-warp operations for package internal/gpusim/lanes: each operation is a handler, a
 // function that ends in a jump to the handler of the next instruction. An instruction is eight words of 32 bits: the
 // number of its handler, then operands, which are offsets in bytes into the warp's registers.
 //
@@ -50,7 +50,7 @@ const (
 func lanes(f *file) {
 	var all []handler
 	all = append(all, handler{"leave", 8, "returns to Go at this instruction", func(f *file, _ *level) bool {
-		f.op("MOVQ R8, laneFrame_pc(R9)")
+		f.op("MOVQ R8, Frame_Pc(R9)")
 		f.leave()
 		return true
 	}})
@@ -66,11 +66,11 @@ func lanes(f *file) {
 	for i, h := range all {
 		eq := ""
 		if i == 0 {
-			eq = " lanesOp = iota"
+			eq = " Op = iota"
 		}
-		fmt.Fprintf(&f.plain, "\tlanes%s%s // %s\n", title(h.name), eq, h.doc)
+		fmt.Fprintf(&f.plain, "\t%s%s // %s\n", title(h.name), eq, h.doc)
 	}
-	fmt.Fprintf(&f.plain, "\tnumLanes\n)\n")
+	fmt.Fprintf(&f.plain, "\tNumOps\n)\n")
 	for _, l := range levels {
 		f.enter(l)
 		has := make([]bool, len(all))
@@ -85,11 +85,11 @@ func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // enter writes the function that Go calls.
 func (f *file) enter(l *level) {
-	f.function("lanes"+l.name, "runs instructions from pc on until one must be done in Go, whose address it leaves in the frame.", "f *laneFrame, pc *inst", 16)
+	f.function("lanes"+l.name, "runs instructions from pc on until one must be done in Go, whose address it leaves in the frame.", "f *Frame, pc *Inst", 16)
 	f.loads("f+0", "R9", "pc+8", "R8")
-	f.op("MOVQ laneFrame_r(R9), SI")
-	f.op("MOVQ laneFrame_q(R9), DI")
-	f.op("MOVQ laneFrame_p(R9), R12")
+	f.op("MOVQ Frame_R(R9), SI")
+	f.op("MOVQ Frame_Q(R9), DI")
+	f.op("MOVQ Frame_P(R9), R12")
 	f.op("LEAQ table%s<>(SB), R10", l.name)
 	f.op("VBROADCASTSS nan32<>(SB), %s", l.nan)
 	f.dispatch()
@@ -144,7 +144,7 @@ func branches() []handler {
 			f.op("ADDQ $32, R15")
 			f.mark(one)
 			f.jump()
-			f.op("INCQ laneFrame_jumps(R9)")
+			f.op("INCQ Frame_Jumps(R9)")
 			return true
 		}},
 		{"guard", 8, "skips b bytes if p[d]^a holds in no lane", func(f *file, _ *level) bool {
@@ -171,33 +171,33 @@ func branches() []handler {
 
 // jump begins the chain that the part of the instruction at R15 names, unless others are to have a turn.
 func (f *file) jump() {
-	f.op("MOVQ laneFrame_left(R9), DX")
+	f.op("MOVQ Frame_Left(R9), DX")
 	f.op("TESTQ DX, DX")
 	f.orLeave("JLE")
 	f.op("MOVL %d(R15), AX", opC-4)
 	f.op("SUBQ AX, DX")
-	f.op("MOVQ DX, laneFrame_left(R9)")
+	f.op("MOVQ DX, Frame_Left(R9)")
 	f.op("MOVL %d(R15), AX", opX)
-	f.op("ADDQ AX, laneFrame_steps(R9)")
+	f.op("ADDQ AX, Frame_Steps(R9)")
 	f.op("MOVL %d(R15), BX", opE)
-	f.op("MOVQ BX, laneFrame_block(R9)")
-	f.op("MOVQ laneFrame_chains(R9), CX")
+	f.op("MOVQ BX, Frame_Block(R9)")
+	f.op("MOVQ Frame_Chains(R9), CX")
 	f.op("INCQ (CX)(BX*8)")
-	f.op("MOVL $0, laneFrame_tag(R9)")
+	f.op("MOVL $0, Frame_Tag(R9)")
 	f.op("MOVL %d(R15), R8", opC)
-	f.op("ADDQ laneFrame_prog(R9), R8")
+	f.op("ADDQ Frame_Prog(R9), R8")
 }
 
 // table writes the addresses of the handlers, and for Go which of them there are.
 func (f *file) table(l *level, all []handler, has []bool) {
 	f.asm.WriteByte('\n')
-	fmt.Fprintf(&f.stubs, "\n// has%s are the operations that lanes%s has.\nvar has%s = [numLanes]bool{", l.name, l.name, l.name)
+	fmt.Fprintf(&f.stubs, "\n// has%s are the operations that lanes%s has.\nvar has%s = [NumOps]bool{", l.name, l.name, l.name)
 	for i, h := range all {
 		name := h.name
 		if !has[i] {
 			name = all[0].name
 		} else {
-			fmt.Fprintf(&f.stubs, "lanes%s: true,", title(h.name))
+			fmt.Fprintf(&f.stubs, "%s: true,", title(h.name))
 		}
 		fmt.Fprintf(&f.asm, "DATA table%s<>+%d(SB)/8, $%s%s<>(SB)\n", l.name, 8*i, name, l.name)
 	}

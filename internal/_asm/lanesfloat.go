@@ -74,7 +74,7 @@ func pairBF16() handler {
 	}}
 }
 
-// exp2Terms are those of exp2 in package gpusim: 1/10!, 1/9!, … 1/0!.
+// exp2Terms are those of exp2 in package arith: 1/10!, 1/9!, … 1/0!.
 var exp2Terms = []float64{1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2, 1, 1}
 
 func (f *file) data64(name string, v float64) {
@@ -93,7 +93,7 @@ func (f *file) floatConstants() {
 	}
 }
 
-// exp2F is 2^a by the series that exp2 of package gpusim sums in float64; beyond ±1000 the result is 0 or infinite anyway.
+// exp2F is 2^a by the series that exp2 of package arith sums in float64; beyond ±1000 the result is 0 or infinite anyway.
 func exp2F() handler {
 	return handler{"exp2F", 8, "d = 2^a, NaN canonical", func(f *file, l *level) bool {
 		f.fetch(opD, "DX", opA, "BX")

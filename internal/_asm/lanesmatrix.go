@@ -94,7 +94,7 @@ func (f *file) rows(l *level, j int) {
 // transpose8 stores matrix j transposed, by three rounds of interleaving 8 rows of 16 bytes.
 func (f *file) transpose8(j int) {
 	for i := range 8 {
-		f.op("MOVL laneFrame_off+%d(R9), AX", 4*(8*j+i))
+		f.op("MOVL Frame_Off+%d(R9), AX", 4*(8*j+i))
 		f.op("VMOVUPS (R11)(AX*1), X%d", i)
 	}
 	from, to := 0, 8
@@ -131,9 +131,9 @@ func multiply(t string) handler {
 		}
 		same := f.label("same")
 		f.op("MOVL %d(R8), AX", mmaX)
-		f.op("CMPL AX, laneFrame_tag(R9)")
+		f.op("CMPL AX, Frame_Tag(R9)")
 		f.op("JEQ %s", same)
-		f.op("MOVL AX, laneFrame_tag(R9)")
+		f.op("MOVL AX, Frame_Tag(R9)")
 		for i := range 4 {
 			f.op("MOVL %d(R8), BX", mmaA+4*i)
 			f.op("ADDQ SI, BX")
@@ -157,7 +157,7 @@ func multiply(t string) handler {
 func (f *file) tileA(t string, k, i int) {
 	row, col := i%2*8, i/2*k/2
 	for r := range 8 {
-		to := fmt.Sprintf("laneFrame_tile+%d(R9)", 4*((row+r)*k+col))
+		to := fmt.Sprintf("Frame_tile+%d(R9)", 4*((row+r)*k+col))
 		if t == "TF32" {
 			if r == 0 {
 				f.op("VBROADCASTSS low13<>(SB), X1")
@@ -252,7 +252,7 @@ func (f *file) rowB(l *level, k, r int) {
 		f.op("VMOVAPS Y%d, Y%d", r, 14+k)
 		return
 	}
-	f.op("VMOVUPS Y%d, laneFrame_columns+%d(R9)", r, 32*k)
+	f.op("VMOVUPS Y%d, Frame_columns+%d(R9)", r, 32*k)
 }
 
 // rowsAt points DX and BX to the registers of a half of D, CX and R11 to those of C.
@@ -271,7 +271,7 @@ func (f *file) multiply512(l *level, k, half int) {
 	}
 	for j := range k {
 		for r := range 8 {
-			f.op("VFMADD231PS.BCST laneFrame_tile+%d(R9), Y%d, Y%d", 4*((8*half+r)*k+j), 14+j, r)
+			f.op("VFMADD231PS.BCST Frame_tile+%d(R9), Y%d, Y%d", 4*((8*half+r)*k+j), 14+j, r)
 		}
 	}
 	for r := 0; r < 8; r += 2 {
@@ -297,7 +297,7 @@ func (f *file) multiply512(l *level, k, half int) {
 func (f *file) multiply256(k, half int) {
 	for from := 0; from < k; from += 8 {
 		for j := range 8 {
-			f.op("VMOVUPS laneFrame_columns+%d(R9), Y%d", 32*(from+j), j)
+			f.op("VMOVUPS Frame_columns+%d(R9), Y%d", 32*(from+j), j)
 		}
 		even, odd := "CX", "R11"
 		if from > 0 {
@@ -309,7 +309,7 @@ func (f *file) multiply256(k, half int) {
 			f.op("VINSERTF128 $1, %d(%s), Y%d, Y%d", 16*r, odd, d, d)
 			for j := range 8 {
 				a := 10 + (8*r+j)%4
-				f.op("VBROADCASTSS laneFrame_tile+%d(R9), Y%d", 4*((8*half+r)*k+from+j), a)
+				f.op("VBROADCASTSS Frame_tile+%d(R9), Y%d", 4*((8*half+r)*k+from+j), a)
 				f.op("VFMADD231PS Y%d, Y%d, Y%d", j, a, d)
 			}
 			if from+8 == k {

@@ -25,13 +25,13 @@ var spaces = []space{{"32", 4}, {"64", 8}}
 // of size. It leaves the offsets in registers 0, 1, …, and the region's start in R11; registers up to 9 are used.
 func (f *file) offsets(l *level, s space, size, regs int) {
 	f.fetch(opA, "BX", opE, "CX")
-	f.op("ADDQ laneFrame_regions(R9), CX")
+	f.op("ADDQ Frame_Regions(R9), CX")
 	f.op("MOVLQSX %d(R8), AX", opImm)
 	if s.bytes == 8 {
-		f.op("SUBQ region_lo(CX), AX")
+		f.op("SUBQ Region_Lo(CX), AX")
 	}
 	f.spread(l, "AX", s.bytes, 9)
-	f.op("MOVQ region_data(CX), R11")
+	f.op("MOVQ Region_Data(CX), R11")
 	per := 1
 	if s.bytes == 8 {
 		per = 2
@@ -106,7 +106,7 @@ func (f *file) rejectBits(l *level, s space, size int) {
 
 // rejectBeyond leaves if an offset is not below the region's limit.
 func (f *file) rejectBeyond(l *level, regs int) {
-	f.op("VPBROADCASTD region_limit(CX), %s", l.r(7))
+	f.op("VPBROADCASTD Region_Limit(CX), %s", l.r(7))
 	most := 0
 	for i := 1; i < regs; i++ {
 		f.op("VPMAXUD %s, %s, %s", l.r(i), l.r(most), l.r(8))
@@ -270,7 +270,7 @@ func load64(s space) handler {
 // spill stores the offsets where single lanes can be read.
 func (f *file) spill(l *level, regs int) {
 	for h := range regs {
-		f.op("VMOVUPS %s, laneFrame_off+%d(R9)", l.r(h), h*l.bytes)
+		f.op("VMOVUPS %s, Frame_Off+%d(R9)", l.r(h), h*l.bytes)
 	}
 }
 
@@ -281,7 +281,7 @@ func (f *file) offsetOf(i int) string {
 		f.op("SHRQ $32, AX")
 		return "AX"
 	}
-	f.op("MOVQ laneFrame_off+%d(R9), AX", 4*i)
+	f.op("MOVQ Frame_Off+%d(R9), AX", 4*i)
 	f.op("MOVL AX, BX")
 	return "BX"
 }
@@ -292,7 +292,7 @@ func (f *file) eachLane(body func()) {
 	f.op("XORL R13, R13")
 	f.mark(top)
 	for range 4 {
-		f.op("MOVL laneFrame_off(R9)(R13*4), AX")
+		f.op("MOVL Frame_Off(R9)(R13*4), AX")
 		body()
 		f.op("INCL R13")
 	}
@@ -313,7 +313,7 @@ func load16(s space) handler {
 				f.op("VMOVUPS %s, %d(DX)", l.r(8), h*l.bytes)
 			}, nil, func() {
 				for i := h * l.bytes / 4; i < (h+1)*l.bytes/4; i++ {
-					f.op("MOVL laneFrame_off+%d(R9), AX", 4*i)
+					f.op("MOVL Frame_Off+%d(R9), AX", 4*i)
 					f.op("MOVWLZX (R11)(AX*1), AX")
 					f.op("MOVL AX, %d(DX)", 4*i)
 				}
@@ -327,7 +327,7 @@ func load16(s space) handler {
 func (f *file) loadQuads(l *level, h, to int) {
 	for t := range 4 {
 		for b := range l.bytes / 16 {
-			f.op("MOVL laneFrame_off+%d(R9), AX", h*l.bytes+4*(4*b+t))
+			f.op("MOVL Frame_Off+%d(R9), AX", h*l.bytes+4*(4*b+t))
 			switch {
 			case b == 0:
 				f.op("VMOVUPS (R11)(AX*1), X%d", to+t)
@@ -388,7 +388,7 @@ func storeParts(s space, n int) handler {
 			}
 			for b := range l.bytes / 16 {
 				for t := range 4 {
-					f.op("MOVL laneFrame_off+%d(R9), AX", h*l.bytes+4*(4*b+t))
+					f.op("MOVL Frame_Off+%d(R9), AX", h*l.bytes+4*(4*b+t))
 					if n == 4 {
 						f.part(l, t, b, "(R11)(AX*1)")
 						continue

@@ -20,15 +20,18 @@ var families = map[string]struct {
 	pkg   string
 	write func(*file)
 }{
-	"gemm":  {"kernels", gemm},
-	"lanes": {"gpusim", lanes},
+	"pairs":  {"kernels", pairs},
+	"gemm":   {"kernels", gemm},
+	"lanes":  {"lanes", lanes},
+	"planes": {"kernels", planes},
+	"vector": {"kernels", vectors},
 }
 
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("_asm: ")
 	if len(os.Args) != 3 || families[os.Args[1]].write == nil {
-		log.Fatal("usage: go run . gemm|lanes FOLDER")
+		log.Fatal("usage: go run . gemm|lanes|planes|vector FOLDER")
 	}
 	family := families[os.Args[1]]
 	f := new(file)
@@ -43,7 +46,8 @@ func main() {
 type file struct {
 	asm, stubs, plain bytes.Buffer
 	labels            int
-	leaving           string // where the handler under way goes to leave for Go
+	leaving           string   // where the handler under way goes to leave for Go, and a loop ends
+	pool              []uint64 // constants, each a multiple of 32 bytes into their table
 }
 
 const (
@@ -169,11 +173,12 @@ type isa struct {
 	regs   int
 	height int // rows of the largest tile
 	masks  bool
+	pairs  bool // elements are pairs of bfloat16
 }
 
 var (
-	avx512 = isa{"AVX512", "Z", 64, 32, 14, true}
-	avx2   = isa{"AVX2", "Y", 32, 16, 6, false}
+	avx512 = isa{"AVX512", "Z", 64, 32, 14, true, false}
+	avx2   = isa{"AVX2", "Y", 32, 16, 6, false, false}
 )
 
 // r names vector register i.
@@ -205,4 +210,7 @@ func gemm(f *file) {
 		f.ceiling(s)
 	}
 	f.copyLanes()
+	f.gatherLanes()
+	f.packPatches()
+	f.packTaps()
 }

@@ -33,6 +33,39 @@ or 32 lanes; step is in bytes.`,
 	f.copySteps(2)
 }
 
+// gatherLanes writes the packing of an operand of which neither lanes nor
+// steps are adjacent.
+func (f *file) gatherLanes() {
+	f.function("gatherLanesAVX512", `packs up to 16 lanes that are apart in memory. In place of
+
+	for s := range k {
+		for i := range 16 {
+			dst[s*width/4+i] = 0
+			if mask>>i&1 != 0 {
+				dst[s*width/4+i] = src[s*step/4+i*lane/4]
+			}
+		}
+	}
+
+it gathers vectors. The distances lane, step and width are in bytes; 16 lanes are
+less than 1<<31 bytes.`,
+		"dst, src unsafe.Pointer, k, lane, step, width int, mask uint32", 52)
+	f.loads("dst+0", "DI", "src+8", "R8", "k+16", "CX", "lane+24", "R9", "step+32", "R13", "width+40", "DX")
+	f.op("MOVL mask+48(FP), AX")
+	f.op("KMOVW AX, K1")
+	f.op("VPBROADCASTD R9, Z2")
+	f.op("VPMULLD ·laneNumbers(SB), Z2, Z2")
+	f.loop("CX", 1, func() {
+		f.op("KMOVW K1, K2")
+		f.op("VPXORD Z0, Z0, Z0")
+		f.op("VGATHERDPS (R8)(Z2*1), K2, Z0")
+		f.op("VMOVUPS Z0, (DI)")
+		f.op("ADDQ R13, R8")
+		f.op("ADDQ DX, DI")
+	})
+	f.leave()
+}
+
 // copySteps copies w vectors in each of CX steps.
 func (f *file) copySteps(w int) {
 	for _, n := range []int{4, 1} {

@@ -4,8 +4,9 @@ import "fmt"
 
 const tileDoc = `computes a tile of a product, of t.rows up to %d and t.vectors up to 2
 vectors of %d columns; %s. A step of k reads
-whole vectors of B. With byRows the rows of A lie apart and their elements are
-adjacent; otherwise it is the steps of k that lie apart. In place of
+whole vectors of B; with byTable, for masked tiles of two, step l lies t.table[l] elements
+from the start. With byRows the rows of A lie apart and their elements are adjacent; otherwise it is the
+steps of k that lie apart. In place of
 
 	for i := range t.rows {
 		for j := range columns {
@@ -36,7 +37,11 @@ func (f *file) tile(s isa) {
 	if !s.masks {
 		columns = "all columns are in use, and t.mask is not"
 	}
-	f.function("tile"+s.name, fmt.Sprintf(tileDoc, s.height, s.lanes(), columns), "t *tile", 8)
+	doc := fmt.Sprintf(tileDoc, s.height, s.lanes(), columns)
+	if s.pairs {
+		doc = pairsDoc
+	}
+	f.function("tile"+s.name, doc, "t *tile", 8)
 	f.op("MOVQ t+0(FP), SI")
 	for _, field := range []struct{ name, register string }{
 		{"k", "CX"}, {"a", "R8"}, {"as", "R13"}, {"b", "BX"}, {"bs", "DX"}, {"c", "DI"}, {"cs", "AX"}, {"rows", "R9"},
@@ -62,7 +67,7 @@ func (f *file) tile(s isa) {
 	for w := 1; w <= 2; w++ {
 		for h := 1; h <= s.height; h++ {
 			f.mark(labels[w][h-1])
-			shape{f, s, h, w}.write()
+			(&shape{file: f, s: s, h: h, w: w}).write()
 		}
 	}
 }
@@ -70,19 +75,20 @@ func (f *file) tile(s isa) {
 // shape is a kernel for h rows and w vectors of columns.
 type shape struct {
 	*file
-	s    isa
-	h, w int
+	s     isa
+	h, w  int
+	table bool // where a step of B lies is in the table at DX
 }
 
 // The sums have the first registers, B and A the last four. Row i alternates
 // between two, so that its broadcast need not wait for the products before.
-func (k shape) sum(i, j int) int    { return i*k.w + j }
-func (k shape) vecB(j int) string   { return k.s.r(k.s.regs - 4 + j) }
-func (k shape) vecA(i int) string   { return k.s.r(k.s.regs - 2 + i%2) }
-func (k shape) acc(i, j int) string { return k.s.r(k.sum(i, j)) }
+func (k *shape) sum(i, j int) int    { return i*k.w + j }
+func (k *shape) vecB(j int) string   { return k.s.r(k.s.regs - 4 + j) }
+func (k *shape) vecA(i int) string   { return k.s.r(k.s.regs - 2 + i%2) }
+func (k *shape) acc(i, j int) string { return k.s.r(k.sum(i, j)) }
 
 // each runs body for every sum.
-func (k shape) each(body func(i, j int)) {
+func (k *shape) each(body func(i, j int)) {
 	for i := range k.h {
 		for j := range k.w {
 			body(i, j)
@@ -90,23 +96,39 @@ func (k shape) each(body func(i, j int)) {
 	}
 }
 
-func (k shape) write() {
+func (k *shape) write() {
 	k.prefetch()
 	k.each(func(i, j int) { k.zero(k.s, k.sum(i, j)) })
-	byRows, end := k.label("rows"), k.label("end")
+	end := k.label("end")
+	if k.s.masks && !k.s.pairs && k.w == 2 {
+		byTable := k.label("table")
+		k.op("TESTQ $const_byTable, tile_flags(SI)")
+		k.op("JNE %s", byTable)
+		k.loops(end)
+		k.mark(byTable)
+		k.op("MOVQ tile_table(SI), DX")
+		k.table = true
+	}
+	k.loops(end)
+	k.mark(end)
+	k.epilogue()
+	k.leave()
+}
+
+// loops writes the loops over k for both forms of A; they go on at end.
+func (k *shape) loops(end string) {
+	byRows := k.label("rows")
 	k.op("TESTQ $const_byRows, tile_flags(SI)")
 	k.op("JNE %s", byRows)
 	k.panelLoop()
 	k.op("JMP %s", end)
 	k.mark(byRows)
 	k.rowsLoop()
-	k.mark(end)
-	k.epilogue()
-	k.leave()
+	k.op("JMP %s", end)
 }
 
 // prefetch asks for a tile of C that is long enough to arrive in time.
-func (k shape) prefetch() {
+func (k *shape) prefetch() {
 	short := k.label("short")
 	k.op("CMPQ CX, $128")
 	k.op("JLT %s", short)
@@ -128,7 +150,7 @@ const unroll = 2
 
 // panelLoop reads element (i, l) of A at R8+4i+l*R13: a packed panel, or a
 // matrix that is stored transposed.
-func (k shape) panelLoop() {
+func (k *shape) panelLoop() {
 	for _, n := range []int{unroll, 1} {
 		k.loop("CX", n, func() {
 			for range n {
@@ -144,7 +166,7 @@ func (k shape) panelLoop() {
 var rowBases = []string{"R8", "R9", "R10", "R11", "R12"}
 
 // rowsLoop reads element (i, l) of A at R8+i*R13+4l: a matrix as it lies.
-func (k shape) rowsLoop() {
+func (k *shape) rowsLoop() {
 	for i := 3; i < k.h; i += 3 {
 		k.op("LEAQ (%s)(R13*2), %s", rowBases[i/3-1], rowBases[i/3])
 		k.op("ADDQ R13, %s", rowBases[i/3])
@@ -165,22 +187,40 @@ func (k shape) rowsLoop() {
 
 // step is one step of k. The loads of B have no masks: on Zen 4 those cost
 // slots of the multipliers.
-func (k shape) step(elementA func(i int) string) {
+func (k *shape) step(elementA func(i int) string) {
+	index := ""
+	if k.table {
+		k.op("MOVQ (DX), R15")
+		index = "(R15*4)"
+	}
 	for j := range k.w {
-		k.op("VMOVUPS %d(BX), %s", j*k.s.bytes, k.vecB(j))
+		k.op("VMOVUPS %d(BX)%s, %s", j*k.s.bytes, index, k.vecB(j))
 	}
 	for i := range k.h {
 		k.op("VBROADCASTSS %s, %s", elementA(i), k.vecA(i))
 		for j := range k.w {
-			k.op("VFMADD231PS %s, %s, %s", k.vecA(i), k.vecB(j), k.acc(i, j))
+			k.multiply(i, j)
 		}
 	}
-	k.op("ADDQ DX, BX")
+	if k.table {
+		k.op("ADDQ $8, DX")
+	} else {
+		k.op("ADDQ DX, BX")
+	}
+}
+
+// multiply adds a product to a sum.
+func (k shape) multiply(i, j int) {
+	if k.s.pairs {
+		k.dot(k.s.regs-2+i%2, k.s.regs-4+j, k.sum(i, j))
+		return
+	}
+	k.op("VFMADD231PS %s, %s, %s", k.vecA(i), k.vecB(j), k.acc(i, j))
 }
 
 // epilogue finishes the sums and stores them. The registers of A and B are
 // free here.
-func (k shape) epilogue() {
+func (k *shape) epilogue() {
 	k.when("accumulate", func() {
 		k.op("MOVQ DI, R9")
 		k.overC("R9", func(i, j int, c string) { k.masked("VADDPS", c+", "+k.acc(i, j), k.acc(i, j), j) })
@@ -205,7 +245,7 @@ func (k shape) epilogue() {
 }
 
 // overC runs body for every vector of C, row by row from the register.
-func (k shape) overC(register string, body func(i, j int, c string)) {
+func (k *shape) overC(register string, body func(i, j int, c string)) {
 	k.each(func(i, j int) {
 		body(i, j, fmt.Sprintf("%d(%s)", j*k.s.bytes, register))
 		if j == k.w-1 && i < k.h-1 {
@@ -216,7 +256,7 @@ func (k shape) overC(register string, body func(i, j int, c string)) {
 
 // masked writes an instruction on vector j of a row: on the columns in use, if
 // there are masks.
-func (k shape) masked(op, from, to string, j int) {
+func (k *shape) masked(op, from, to string, j int) {
 	if !k.s.masks {
 		k.op("%s %s, %s", op, from, to)
 		return

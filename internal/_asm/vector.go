@@ -128,8 +128,8 @@ bytes.`, n, n), "y, b, x unsafe.Pointer, n, row int", 40)
 	f.leave()
 }
 
-// dotRows multiplies n rows of a matrix with a vector. It leaves the lanes of
-// each sum apart: the caller adds them up.
+// dotRows multiplies n rows of a matrix with a vector. Four rows ask for the
+// four after them: rows are short where memory is far.
 func (f *file) dotRows(s isa, n int) {
 	vectors := 4
 	if !s.masks {
@@ -138,13 +138,14 @@ func (f *file) dotRows(s isa, n int) {
 	f.function(fmt.Sprintf("dotRows%d%s", n, s.name), fmt.Sprintf(`multiplies %d rows of b with x, in place of
 
 	for i := range %d {
+		var sum [%d]float32
 		for j := range n {
-			y[i*%d+lane] = fma(x[j], b[i*row/4+j], y[i*%d+lane])
+			sum[lane] = fma(x[j], b[i*row/4+j], sum[lane])
 		}
+		y[i] += sum[0] + ... // in pairs: the halves of what is left, again and again
 	}
 
-where y is zero at first and lane goes around the %d partial sums of a row. The
-distance row is in bytes.`, n, n, s.lanes(), s.lanes(), s.lanes()), "y, b, x unsafe.Pointer, n, row int", 40)
+where lane goes around the sums. The distance row is in bytes.`, n, n, s.lanes()), "y, b, x unsafe.Pointer, n, row int", 40)
 	f.lines()
 	sum := func(i, j int) int { return i*vectors + j }
 	for i := range n * vectors {
@@ -158,9 +159,12 @@ distance row is in bytes.`, n, n, s.lanes(), s.lanes(), s.lanes()), "y, b, x uns
 		for i := range n {
 			for j := range p.vectors {
 				p.multiply(lineAddress(i, s.bytes*j), x+j, sum(i, j))
+				if n == 4 && !p.rest && s.bytes*j%64 == 0 {
+					f.op("PREFETCHT0 %s", lineAddress(i+n, s.bytes*j))
+				}
 			}
 		}
-		for _, r := range []string{"R8", "BX"} {
+		for _, r := range []string{"R8", "R9", "BX"} {
 			f.op("ADDQ $%d, %s", p.bytes(), r)
 		}
 	})
@@ -170,7 +174,24 @@ distance row is in bytes.`, n, n, s.lanes(), s.lanes(), s.lanes()), "y, b, x uns
 				f.op("VADDPS %s, %s, %s", s.r(sum(i, j+step)), s.r(sum(i, j)), s.r(sum(i, j)))
 			}
 		}
-		f.op("VMOVUPS %s, %d(DI)", s.r(sum(i, 0)), s.bytes*i)
+		f.addLanes(s, sum(i, 0), sum(i, 1))
+		f.op("VADDSS %d(DI), X%d, X%d", 4*i, sum(i, 0), sum(i, 0))
+		f.op("VMOVSS X%d, %d(DI)", sum(i, 0), 4*i)
 	}
 	f.leave()
+}
+
+// addLanes adds up the lanes of register r, halves to halves; it uses register
+// t.
+func (f *file) addLanes(s isa, r, t int) {
+	if s.masks {
+		f.op("VEXTRACTF64X4 $1, Z%d, Y%d", r, t)
+		f.op("VADDPS Y%d, Y%d, Y%d", t, r, r)
+	}
+	f.op("VEXTRACTF128 $1, Y%d, X%d", r, t)
+	f.op("VADDPS X%d, X%d, X%d", t, r, r)
+	f.op("VMOVHLPS X%d, X%d, X%d", r, r, t)
+	f.op("VADDPS X%d, X%d, X%d", t, r, r)
+	f.op("VMOVSHDUP X%d, X%d", r, t)
+	f.op("VADDSS X%d, X%d, X%d", t, r, r)
 }

@@ -1,7 +1,10 @@
 // Package advice is the error that tells a person at a terminal what happened and, apart from it, what to do.
 package advice
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Error is why something could not be done.
 type Error struct {
@@ -26,4 +29,19 @@ func Failf(hint, format string, args ...any) *Error {
 		}
 	}
 	return e
+}
+
+// Explain gives err a hint, unless it has one, and keeps its whole text.
+func Explain(err error, hint string) error {
+	var known *Error
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, &known) {
+		if err == error(known) {
+			return err
+		}
+		hint = known.Hint
+	}
+	return &Error{Text: err.Error(), Hint: hint, Err: err}
 }

@@ -11,24 +11,6 @@ import (
 	"github.com/warpline-ml/warpline/internal/lower/eager"
 )
 
-// without lists the codes that have no gradient rule, and why.
-var without = map[ir.Code]string{
-	ir.Full: creation, ir.Iota: creation, ir.Uniform: creation, ir.Normal: creation, ir.RandInt: creation,
-	ir.Not: boolean, ir.And: boolean, ir.Or: boolean, ir.Xor: boolean,
-	ir.Eq: boolean, ir.Ne: boolean, ir.Lt: boolean, ir.Le: boolean,
-	ir.ArgMax: indices, ir.ArgMin: indices,
-	ir.LayerNormGrad: once, ir.RMSNormGrad: once, ir.BatchNormGrad: once, ir.AttentionGrad: once,
-	ir.SGD: update, ir.AdamW: update,
-}
-
-const (
-	creation = "has no operands"
-	boolean  = "its result is bool"
-	indices  = "its result is indices"
-	once     = "second derivatives of norms and attention are not offered"
-	update   = "an optimizer's update is not differentiated"
-)
-
 // testCase is one use of an op.
 type testCase struct {
 	code   ir.Code
@@ -36,9 +18,7 @@ type testCase struct {
 	attr   ir.Attr
 	p      ir.Params
 	args   []arg
-	frozen []int                                  // floating operands without a gradient
-	second bool                                   // check second derivatives too
-	derive func(b ir.B, in []ir.Value) []ir.Value // sets operands that are functions of others
+	frozen []int // floating operands without a gradient
 }
 
 func (tc *testCase) name() string {
@@ -58,10 +38,10 @@ type arg struct {
 
 type fill func(r *rand.Rand, n int) []float64
 
-// make draws the operands.
 // wide tells whether operand i keeps the precision of statistics.
 func (tc *testCase) wide(i int) bool { return tc.args[i].wide }
 
+// make draws the operands.
 func (tc *testCase) make(r *rand.Rand) []ir.Value {
 	in := make([]ir.Value, len(tc.args))
 	for i, a := range tc.args {
@@ -72,14 +52,7 @@ func (tc *testCase) make(r *rand.Rand) []ir.Value {
 		t := ir.Dense(dt, a.shape...)
 		in[i] = eager.New(t, a.fill(r, t.Size()))
 	}
-	return tc.derived(in)
-}
-
-func (tc *testCase) derived(in []ir.Value) []ir.Value {
-	if tc.derive == nil {
-		return in
-	}
-	return tc.derive(ir.B{Builder: eager.Builder{}}, in)
+	return in
 }
 
 func (tc *testCase) attrAs(dt dtype.DType) ir.Attr {
@@ -176,47 +149,63 @@ func movementCases() []testCase {
 		{code: ir.Pad, label: "one", attr: ir.Attr{Axis: 0, Dims: dims(0, 3, 1)}, p: ir.Scalars(0), args: []arg{of(normal, 1, 4)}},
 		{code: ir.Where, args: []arg{mask(3, 5), of(normal, 3, 5), of(normal, 3, 5)}},
 	}
-	for i := range all {
-		all[i].second = true
-	}
 	return all
 }
 
+// elementwiseCases follow from the ops' rows: parameters to try, domains and kinks.
 func elementwiseCases() []testCase {
-	var all []testCase
-	add := func(p ir.Params, fills []fill, codes ...ir.Code) {
-		for _, code := range codes {
-			tc := testCase{code: code, p: p, second: true}
-			for _, f := range fills {
-				tc.args = append(tc.args, of(f, 7))
+	drop := ir.Scalars(0.4, 0)
+	drop.Value[1] = 99
+	all := []testCase{{code: ir.Dropout, p: drop, args: []arg{of(normal, 7)}}}
+	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		row := code.Row()
+		if row.Group != ir.Elementwise || row.Gradient.Of == nil || code == ir.Where {
+			continue
+		}
+		try := row.Try
+		if row.Params == 0 {
+			try = []ir.Params{{}}
+		}
+		for i, p := range try {
+			tc := testCase{code: code, p: p}
+			if i > 0 {
+				tc.label = fmt.Sprint(i)
+			}
+			for j := range row.Gradient.Of {
+				tc.args = append(tc.args, of(fillOf(row, j), 7))
+				if row.Domain[j] == ir.Fixed {
+					tc.frozen = append(tc.frozen, j)
+				}
 			}
 			all = append(all, tc)
 		}
 	}
-	none := ir.Params{}
-	add(none, []fill{normal}, ir.Neg, ir.Exp, ir.Expm1, ir.Sin, ir.Cos, ir.Tanh, ir.Sigmoid, ir.Erf, ir.GELU, ir.GELUTanh, ir.SiLU)
-	add(none, []fill{distinct}, ir.Abs, ir.Sign, ir.ReLU)
-	add(none, []fill{fraction}, ir.Floor, ir.Ceil, ir.Trunc)
-	add(none, []fill{offsetBy(fraction, 0.5)}, ir.Round)
-	add(none, []fill{positive}, ir.Sqrt, ir.Rsqrt, ir.Log, ir.Log1p)
-	add(ir.Scalars(-1.7, 0.3), []fill{normal}, ir.Affine)
-	add(ir.Scalars(-0.2, 0.2), []fill{distinct}, ir.Clamp)
-	for _, p := range []float64{0, 1, 2, 3, -1.5, 0.5} {
-		add(ir.Scalars(p), []fill{positive}, ir.PowScalar)
-		all[len(all)-1].label = fmt.Sprint(p)
-	}
-	drop := ir.Scalars(0.4, 0)
-	drop.Value[1] = 99
-	add(drop, []fill{normal}, ir.Dropout)
-	add(ir.Scalars(0.7), []fill{normal, normal}, ir.Axpy, ir.Lerp)
-	add(none, []fill{normal, normal}, ir.Add, ir.Sub, ir.Mul, ir.GELUGrad, ir.GELUTanhGrad, ir.SiLUGrad)
-	add(none, []fill{normal, positive}, ir.Div)
-	add(none, []fill{positive, normal}, ir.Pow)
-	add(none, []fill{fraction, near1}, ir.Rem)
-	add(none, []fill{distinct, offset}, ir.Maximum, ir.Minimum)
-	add(none, []fill{distinct, normal}, ir.ReLUGrad)
-	all[len(all)-1].frozen = []int{0}
 	return all
+}
+
+// fillOf draws operand i within its domain and away from the op's kinks. Bounds to try are
+// multiples of a quarter.
+func fillOf(row *ir.Row, i int) fill {
+	if row.Domain[i] == ir.Positives {
+		return positive
+	}
+	switch row.Kink {
+	case ir.AtZero:
+		if i == 0 {
+			return distinct
+		}
+	case ir.AtIntegers:
+		return fraction
+	case ir.AtHalves:
+		return offsetBy(fraction, 0.5)
+	case ir.AtBounds:
+		return offsetBy(below(9), -3.9)
+	case ir.AtTies:
+		return [...]fill{distinct, offset}[i]
+	case ir.AtQuotients:
+		return [...]fill{fraction, near1}[i]
+	}
+	return normal
 }
 
 func offsetBy(f fill, by float64) fill {
@@ -231,7 +220,10 @@ func offsetBy(f fill, by float64) fill {
 
 func reductionCases() []testCase {
 	var all []testCase
-	for _, code := range []ir.Code{ir.Sum, ir.Prod, ir.ReduceMax, ir.ReduceMin} {
+	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		if !code.Row().OverAxes() {
+			continue
+		}
 		all = append(all,
 			testCase{code: code, label: "last", attr: ir.Attr{Axes: 1 << 2}, args: []arg{of(distinct, 2, 3, 5)}},
 			testCase{code: code, label: "outer kept", attr: ir.Attr{Axes: 0b101, Keep: true}, args: []arg{of(distinct, 2, 3, 5)}},
@@ -247,9 +239,6 @@ func reductionCases() []testCase {
 		testCase{code: ir.CumSum, attr: ir.Attr{Axis: 1}, args: []arg{of(normal, 2, 7, 3)}},
 		testCase{code: ir.SumSquares, args: []arg{of(normal, 2, 3), of(normal, 5), of(normal)}},
 	)
-	for i := range all {
-		all[i].second = true
-	}
 	return all
 }
 
@@ -279,8 +268,14 @@ func productCases() []testCase {
 		{code: ir.AvgPool2d, attr: pool, args: []arg{of(normal, 2, 3, 5, 4)}},
 		{code: ir.AvgPool2dGrad, attr: poolInto, args: []arg{of(normal, 2, 3, 3, 4)}},
 	}
-	for _, act := range []ir.Act{ir.NoAct, ir.ActReLU, ir.ActGELU, ir.ActGELUTanh} {
+	all = append(all, testCase{code: ir.BiasGrad, args: []arg{of(normal, 3, 4)}})
+	for _, act := range ir.Acts() {
 		f, bias := normal, normal
+		if act != ir.NoAct && act != ir.ActReLU {
+			all = append(all,
+				testCase{code: ir.Linear, label: act.String() + " before", attr: ir.Attr{Act: act, Flag: ir.Before}, args: []arg{of(f, 3, 5), of(f, 2, 5), of(bias, 2)}},
+				testCase{code: ir.BiasGrad, label: act.String(), attr: ir.Attr{Act: act}, args: []arg{of(normal, 3, 4), of(normal, 3, 4)}})
+		}
 		if act == ir.ActReLU {
 			f, bias = odd, fraction
 		}
@@ -288,16 +283,15 @@ func productCases() []testCase {
 			testCase{code: ir.Linear, label: act.String(), attr: ir.Attr{Act: act}, args: []arg{of(f, 2, 3, 5), of(f, 2, 5), of(bias, 2)}},
 			testCase{code: ir.Linear, label: act.String() + " vector", attr: ir.Attr{Act: act}, args: []arg{of(f, 5), of(f, 3, 5)}})
 	}
-	for i := range all {
-		all[i].second = true
-	}
 	return all
 }
 
 func fusedCases() []testCase {
 	ce := ir.Scalars(0, -100)
 	smooth := ir.Scalars(0.2, 2)
-	grad := []arg{of(normal, 4, 5), index(5, 4), wideOf(normal, 4), wideOf(normal, 4)}
+	grad := []arg{of(normal, 4, 5), index(5, 4), wideOf(normal, 2, 4), wideOf(normal, 4)}
+	mean, two := ir.Attr{Flag: ir.Mean}, wideOf(func(*rand.Rand, int) []float64 { return []float64{2} })
+	ofMean := append(slices.Clone(grad[:3]), wideOf(normal), two)
 	all := []testCase{
 		{code: ir.Softmax, args: []arg{of(normal, 2, 1, 5)}},
 		{code: ir.Softmax, label: "number", args: []arg{of(normal)}},
@@ -306,38 +300,81 @@ func fusedCases() []testCase {
 		{code: ir.LogSoftmaxGrad, args: []arg{of(normal, 3, 5), of(normal, 3, 5)}},
 		{code: ir.CrossEntropy, p: ce, args: []arg{of(normal, 4, 5), index(5, 4)}},
 		{code: ir.CrossEntropy, label: "smoothing ignored", p: smooth, args: []arg{of(normal, 7, 3), index(3, 7)}},
+		{code: ir.CrossEntropy, label: "mean", attr: mean, p: ce, args: []arg{of(normal, 4, 5), index(5, 4)}},
+		{code: ir.CrossEntropy, label: "mean smoothing ignored", attr: mean, p: smooth, args: []arg{of(normal, 7, 3), index(3, 7)}},
 	}
-	for i := range all {
-		all[i].second = true
-	}
-	return append(all, testCase{code: ir.CrossEntropyGrad, p: smooth, args: grad, frozen: []int{2}, derive: deriveLSE})
+	return append(append(all, headCases(ce, smooth)...), testCase{code: ir.CrossEntropyGrad, p: smooth, args: grad},
+		testCase{code: ir.CrossEntropyGrad, label: "mean", attr: mean, p: smooth, args: ofMean})
 }
 
-// deriveLSE sets operand 2 to the log-sum-exp of operand 0.
-func deriveLSE(b ir.B, in []ir.Value) []ir.Value {
-	out := slices.Clone(in)
-	out[2] = b.Emit(ir.CrossEntropy, ir.Attr{}, ir.Scalars(0, -100), in[0], in[1])[1]
-	return out
+func headCases(ce, smooth ir.Params) (all []testCase) {
+	labels := arg{shape: []int{4}, dt: dtype.I64, fill: func(*rand.Rand, int) []float64 { return []float64{1, 2, 0, 4} }} // of no label that counts the mean is NaN
+	args := []arg{of(normal, 4, 2), of(normal, 5, 2), labels}
+	rows := append(slices.Clone(args), wideOf(normal, 4))
+	for _, p := range []ir.Params{ce, smooth} {
+		all = append(all, testCase{code: ir.LinearCrossEntropy, p: p, args: args})
+		for _, grads := range []ir.Flag{0, ir.GradX, ir.GradW, ir.GradX | ir.GradW} {
+			a := ir.Attr{}
+			for _, form := range []ir.Flag{ir.Mean, ir.Total} {
+				a.Flag = form | grads
+				all = append(all, testCase{code: ir.LinearCrossEntropy, label: a.Flag.String(), attr: a, p: p, args: args})
+			}
+			if a.Flag = grads; grads != 0 {
+				all = append(all, testCase{code: ir.LinearCrossEntropyGrad, label: a.Flag.String(), attr: a, p: p, args: rows})
+			}
+		}
+	}
+	return all
 }
 
 func normCases() []testCase {
 	eps := ir.Scalars(1e-3)
 	x, v := of(normal, 3, 5), of(normal, 5)
 	planes, c := of(normal, 3, 2, 5), wideOf(normal, 2)
+	stat, rstd := wideOf(normal, 3), wideOf(positive, 3)
 	q, k, val := of(normal, 1, 2, 3, 4), of(normal, 1, 2, 5, 4), of(normal, 1, 2, 5, 3)
-	scale := ir.Scalars(0.7)
+	g, lse := of(normal, 1, 2, 3, 3), wideOf(offsetBy(positive, 6), 1, 2, 3) // weights below 1, as attention has them: differences of larger ones say little
+	qkv, inside, own := of(normal, 1, 5, 3, 2, 4), of(normal, 1, 5, 2, 4), wideOf(offsetBy(positive, 6), 1, 2, 5)
+	scale, relu := ir.Scalars(0.7), ir.Attr{Act: ir.ActReLU}
 	return []testCase{
 		{code: ir.LayerNorm, label: "plain", p: eps, args: []arg{x}},
 		{code: ir.LayerNorm, label: "weight", p: eps, args: []arg{x, v}},
 		{code: ir.LayerNorm, p: eps, args: []arg{x, v, v}},
+		{code: ir.AddNorm, label: "alone", p: eps, args: []arg{x, v, v}},
+		{code: ir.AddNorm, p: eps, args: []arg{x, v, v, x}},
+		{code: ir.AddNormGrad, label: "alone", args: []arg{x, x, stat, rstd, v}},
+		{code: ir.AddNormGrad, args: []arg{x, x, stat, rstd, v, x}},
 		{code: ir.RMSNorm, label: "plain", p: eps, args: []arg{x}},
 		{code: ir.RMSNorm, p: eps, args: []arg{x, v}},
+		{code: ir.LayerNormGrad, label: "plain", args: []arg{x, x, stat, rstd}},
+		{code: ir.LayerNormGrad, args: []arg{x, x, stat, rstd, v}},
+		{code: ir.RMSNormGrad, label: "plain", args: []arg{x, x, rstd}},
+		{code: ir.RMSNormGrad, args: []arg{x, x, rstd, v}},
 		{code: ir.BatchNorm, p: eps, args: []arg{planes, c, c}},
-		{code: ir.BatchNormEval, p: eps, args: []arg{planes, c, wideOf(positive, 2), c, c}, second: true},
+		{code: ir.BatchNormGrad, p: eps, args: []arg{planes, planes, c, wideOf(positive, 2), c}},
+		{code: ir.BatchNormEval, p: eps, args: []arg{planes, c, wideOf(positive, 2), c, c}},
+		{code: ir.BatchNorm, label: "added", p: eps, args: []arg{planes, c, c, planes}},
+		{code: ir.BatchNorm, label: "relu", attr: relu, p: eps, args: []arg{planes, c, c}},
+		{code: ir.BatchNorm, label: "added relu", attr: relu, p: eps, args: []arg{planes, c, c, planes}},
+		{code: ir.BatchNormGrad, label: "relu", p: eps, args: []arg{planes, planes, c, wideOf(positive, 2), c, planes}},
+		{code: ir.BatchNormGrad, label: "added relu", attr: ir.Attr{Flag: ir.Residual}, p: eps, args: []arg{planes, planes, c, wideOf(positive, 2), c, planes}},
+		{code: ir.BatchNormEval, label: "added relu", attr: relu, p: eps, args: []arg{planes, c, wideOf(positive, 2), c, c, planes}},
 		{code: ir.Attention, p: scale, args: []arg{q, k, val}},
 		{code: ir.Attention, label: "causal", p: scale, attr: ir.Attr{Causal: true}, args: []arg{q, k, val}},
 		{code: ir.Attention, label: "bool", p: scale, args: []arg{q, k, val, {shape: []int{1, 2, 3, 5}, fill: halfHidden, dt: dtype.Bool}}},
 		{code: ir.Attention, label: "additive", p: scale, attr: ir.Attr{Causal: true}, args: []arg{q, k, val, of(normal, 1, 2, 3, 5)}},
+		{code: ir.AttentionGrad, p: scale, args: []arg{g, q, k, val, g, lse}},
+		{code: ir.AttentionGrad, label: "causal", p: scale, attr: ir.Attr{Causal: true}, args: []arg{g, q, k, val, g, lse}},
+		{code: ir.AttentionGrad, label: "bool", p: scale, args: []arg{g, q, k, val, g, lse, {shape: []int{1, 2, 3, 5}, fill: halfHidden, dt: dtype.Bool}}},
+		{code: ir.AttentionGrad, label: "additive", p: scale, attr: ir.Attr{Causal: true}, args: []arg{g, q, k, val, g, lse, of(normal, 1, 2, 3, 5)}},
+		{code: ir.SelfAttention, p: scale, args: []arg{qkv}},
+		{code: ir.SelfAttention, label: "causal", p: scale, attr: ir.Attr{Causal: true}, args: []arg{qkv}},
+		{code: ir.SelfAttention, label: "bool", p: scale, args: []arg{qkv, {shape: []int{1, 2, 5, 5}, fill: halfHidden, dt: dtype.Bool}}},
+		{code: ir.SelfAttention, label: "additive", p: scale, attr: ir.Attr{Causal: true}, args: []arg{qkv, of(normal, 1, 2, 5, 5)}},
+		{code: ir.SelfAttentionGrad, p: scale, args: []arg{inside, qkv, inside, own}},
+		{code: ir.SelfAttentionGrad, label: "causal", p: scale, attr: ir.Attr{Causal: true}, args: []arg{inside, qkv, inside, own}},
+		{code: ir.SelfAttentionGrad, label: "bool", p: scale, args: []arg{inside, qkv, inside, own, {shape: []int{1, 2, 5, 5}, fill: halfHidden, dt: dtype.Bool}}},
+		{code: ir.SelfAttentionGrad, label: "additive", p: scale, attr: ir.Attr{Causal: true}, args: []arg{inside, qkv, inside, own, of(normal, 1, 2, 5, 5)}},
 		{code: ir.Attention, label: "hidden row", p: scale, args: []arg{q, k, val, of(hiddenRow, 1, 2, 3, 5)}, frozen: []int{3}},
 	}
 }

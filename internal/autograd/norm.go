@@ -25,22 +25,57 @@ func rmsNormGrad(b ir.B, c Call) []ir.Value { return normGrad(b, c, ir.RMSNormGr
 func normGrad(b ir.B, c Call, code ir.Code, stats int) []ir.Value {
 	n := c.Op().NumIn()
 	grads := make([]ir.Value, n)
-	g := c.Grad(0)
-	if g == nil {
-		return grads
-	}
-	if !c.Want(0) && !(n > 1 && c.Want(1)) {
+	if g := c.Grad(0); g != nil && !c.Want(0) && !(n > 1 && c.Want(1)) {
 		grads[2] = b.Sum(g, 1<<0, false)
-		return grads
+	} else if g != nil {
+		in := []ir.Value{g, c.In(0)}
+		for i := range stats {
+			in = append(in, c.Out(1+i))
+		}
+		if n > 1 && c.Want(0) {
+			in = append(in, c.In(1))
+		}
+		wanted(c, grads, b.Emit(code, ir.Attr{}, ir.Params{}, in...))
 	}
-	in := []ir.Value{g, c.In(0)}
-	for i := range stats {
-		in = append(in, c.Out(1+i))
+	if wants(c, 0) {
+		grads[0] = plus(b, grads[0], rowStatsGrad(b, c, stats))
 	}
-	if n > 1 && c.Want(0) {
-		in = append(in, c.In(1))
+	return grads
+}
+
+// rowStatsGrad is the gradient of x by way of its rows' statistics, nil where none reached them: of the mean g/n, of
+// r = (variance + eps)^(-1/2) -g·r³·(x-mean)/n. The mean of RMSNorm is 0.
+func rowStatsGrad(b ir.B, c Call, stats int) (dx ir.Value) {
+	n := float64(c.Op().In(0).Dim(1))
+	if g := c.Grad(1); stats == 2 && g != nil {
+		dx = b.Expand(b.Scale(column(b, g), 1/n), c.Op().In(0).Shape())
 	}
-	return wanted(c, grads, b.Emit(code, ir.Attr{}, ir.Params{}, in...))
+	if g := c.Grad(stats); g != nil {
+		d, r := b.Widen(c.In(0)), column(b, c.Out(stats))
+		if stats == 2 {
+			d = b.Sub(d, column(b, c.Out(1)))
+		}
+		slope := b.Mul(b.Scale(column(b, g), -1/n), b.Mul(r, b.Mul(r, r)))
+		dx = plus(b, dx, b.Mul(d, slope))
+	}
+	if dx != nil {
+		dx = b.Cast(dx, c.Op().In(0).DType)
+	}
+	return dx
+}
+
+// column gives v[n] a dimension after it, to broadcast along rows.
+func column(b ir.B, v ir.Value) ir.Value { return b.Reshape(v, v.Type().Dim(0), 1) }
+
+// plus adds gradients of which either may be nil.
+func plus(b ir.B, x, y ir.Value) ir.Value {
+	switch {
+	case x == nil:
+		return y
+	case y == nil:
+		return x
+	}
+	return b.Add(x, y)
 }
 
 // wanted copies those of the computed gradients that are wanted.
@@ -53,32 +88,98 @@ func wanted(c Call, grads, computed []ir.Value) []ir.Value {
 	return grads
 }
 
-// batchNormSave: the bias needs nothing.
-func batchNormSave(_ *ir.Op, want uint64) Saves {
-	if want&0b11 == 0 {
-		return nothing
+// batchNormSave: the bias needs nothing, nor does what was added; with an activation everything needs its result.
+func batchNormSave(op *ir.Op, want uint64) (s Saves) {
+	if want&0b11 != 0 {
+		s = Saves{In: 0b011, Out: 0b110}
 	}
-	return Saves{In: 0b011, Out: 0b110}
+	return s.acted(op)
+}
+
+// acted adds the result, where an activation's gradient needs it.
+func (s Saves) acted(op *ir.Op) Saves {
+	if op.Attr.Act == ir.ActReLU {
+		s.Out |= 1 << 0
+	}
+	return s
+}
+
+// throughAct is the gradient of what the activation was applied to, nil where none reached the result.
+func throughAct(b ir.B, c Call) ir.Value {
+	g := c.Grad(0)
+	if g != nil && c.Op().Attr.Act == ir.ActReLU {
+		g = b.Binary(ir.ReLUGrad, c.Out(0), g)
+	}
+	return g
 }
 
 func batchNormGrad(b ir.B, c Call) []ir.Value {
-	grads := make([]ir.Value, 3)
-	g := c.Grad(0)
-	if g == nil {
-		return grads
+	grads := make([]ir.Value, c.Op().NumIn())
+	switch {
+	case c.Grad(0) == nil:
+	case c.Want(0) || c.Want(1):
+		wanted(c, grads, batchNormFused(b, c))
+	default:
+		g := throughAct(b, c)
+		wanted(c, grads, []ir.Value{nil, nil, overChannels(b, b.Widen(g)), g})
 	}
-	if !c.Want(0) && !c.Want(1) {
-		grads[2] = overChannels(b, b.Widen(g))
-		return grads
+	if wants(c, 0) {
+		grads[0] = plus(b, grads[0], channelStatsGrad(b, c))
 	}
-	return wanted(c, grads, b.Emit(ir.BatchNormGrad, ir.Attr{}, *c.Params(), g, c.In(0), c.Out(1), c.Out(2), c.In(1)))
+	return grads
+}
+
+// batchNormFused is the gradients of all operands by the fused op. Without an activation, g is that of what was added.
+func batchNormFused(b ir.B, c Call) []ir.Value {
+	in := []ir.Value{c.Grad(0), c.In(0), c.Out(1), c.Out(2), c.In(1)}
+	if c.Op().Attr.Act == ir.NoAct {
+		return append(b.Emit(ir.BatchNormGrad, ir.Attr{}, *c.Params(), in...), c.Grad(0))
+	}
+	var attr ir.Attr
+	if c.Op().NumIn() > 3 && wants(c, 3) {
+		attr.Flag = ir.Residual
+	}
+	return b.Emit(ir.BatchNormGrad, attr, *c.Params(), append(in, c.Out(0))...)
+}
+
+// channelStatsGrad is the gradient of x by way of its channels' statistics, nil where none reached them: of the mean
+// g/n, of the variance 2g·(x-mean)/n.
+func channelStatsGrad(b ir.B, c Call) (dx ir.Value) {
+	t := c.Op().In(0)
+	n := float64(t.Dim(0) * t.Dim(2))
+	if g := c.Grad(1); g != nil {
+		dx = b.Expand(b.Scale(column(b, g), 1/n), t.Shape())
+	}
+	if g := c.Grad(2); g != nil {
+		dx = plus(b, dx, b.Mul(b.Sub(b.Widen(c.In(0)), column(b, c.Out(1))), b.Scale(column(b, g), 2/n)))
+	}
+	if dx != nil {
+		dx = b.Cast(dx, t.DType)
+	}
+	return dx
 }
 
 // overChannels sums v[n,c,s] to [c].
 func overChannels(b ir.B, v ir.Value) ir.Value { return b.Sum(v, 0b101, false) }
 
-// channels gives v[c] a dimension after it, to broadcast against [n,c,s].
-func channels(b ir.B, v ir.Value) ir.Value { return b.Reshape(v, v.Type().Dim(0), 1) }
+// batchNormEval is the rule of BatchNormEval: the partials of what its activation is applied to.
+var batchNormEval = func() *Rule {
+	inner := of(partial{Saves{In: 0b01100}, evalX}, partial{Saves{In: 0b01100}, evalMean}, partial{Saves{In: 0b01111}, evalVar},
+		partial{Saves{In: 0b00111}, evalWeight}, partial{nothing, evalBias}, partial{nothing, pass})
+	return &Rule{
+		Save: func(op *ir.Op, want uint64) Saves { return inner.Save(op, want).acted(op) },
+		Grad: func(b ir.B, c Call) []ir.Value { return inner.Grad(b, actedCall{c, throughAct(b, c)}) },
+	}
+}()
+
+// actedCall is a call whose result's gradient went through the activation.
+type actedCall struct {
+	Call
+	g ir.Value
+}
+
+// Grad is that gradient.
+func (c actedCall) Grad(int) ir.Value { return c.g }
 
 // The partials of BatchNormEval: y = (x-mean)·r·w + b with r = (var+eps)^(-1/2).
 
@@ -89,11 +190,11 @@ func evalSlope(b ir.B, c Call) ir.Value { return b.Mul(evalRstd(b, c), c.In(3)) 
 
 // evalMoment is Σ g·(x-mean) per channel.
 func evalMoment(b ir.B, c Call, g ir.Value) ir.Value {
-	return overChannels(b, b.Mul(b.Widen(g), b.Sub(b.Widen(c.In(0)), channels(b, c.In(1)))))
+	return overChannels(b, b.Mul(b.Widen(g), b.Sub(b.Widen(c.In(0)), column(b, c.In(1)))))
 }
 
 func evalX(b ir.B, c Call, g ir.Value) ir.Value {
-	return b.Cast(b.Mul(b.Widen(g), channels(b, evalSlope(b, c))), g.Type().DType)
+	return b.Cast(b.Mul(b.Widen(g), column(b, evalSlope(b, c))), g.Type().DType)
 }
 
 func evalMean(b ir.B, c Call, g ir.Value) ir.Value {
@@ -110,36 +211,3 @@ func evalWeight(b ir.B, c Call, g ir.Value) ir.Value {
 }
 
 func evalBias(b ir.B, _ Call, g ir.Value) ir.Value { return overChannels(b, b.Widen(g)) }
-
-// attentionSave: every gradient needs all operands and both results.
-func attentionSave(op *ir.Op, _ uint64) Saves { return Saves{In: 1<<op.NumIn() - 1, Out: 0b11} }
-
-func attentionGrad(b ir.B, c Call) []ir.Value {
-	n := c.Op().NumIn()
-	grads := make([]ir.Value, n)
-	g := c.Grad(0)
-	if g == nil {
-		return grads
-	}
-	if wants(c, 0) || wants(c, 1) || wants(c, 2) {
-		in := []ir.Value{g, c.In(0), c.In(1), c.In(2), c.Out(0), c.Out(1)}
-		if n == 4 {
-			in = append(in, c.In(3))
-		}
-		wanted(c, grads, b.Emit(ir.AttentionGrad, c.Op().Attr, *c.Params(), in...))
-	}
-	if n == 4 && wants(c, 3) {
-		grads[3] = maskGrad(b, c, g)
-	}
-	return grads
-}
-
-// maskGrad is the gradient of a floating mask: p·(g·vᵀ - Σ g·o) with the attention weights p computed again.
-func maskGrad(b ir.B, c Call, g ir.Value) ir.Value {
-	scores := b.Scores(c.In(0), c.In(1), c.In(3), param(c, 0), c.Op().Attr.Causal)
-	p := b.Weights(scores, c.Out(1))
-	w := b.Widen(g)
-	dp := b.MatMul(w, b.Transpose(b.Widen(c.In(2))))
-	ds := b.Mul(p, b.Sub(dp, overLast(b, b.Mul(w, b.Widen(c.Out(0))))))
-	return b.Cast(ds, c.Op().In(3).DType)
-}

@@ -2,9 +2,13 @@ package autograd
 
 import "github.com/warpline-ml/warpline/internal/ir"
 
-func matMulLeft(b ir.B, c Call, g ir.Value) ir.Value { return b.MatMul(g, b.Transpose(c.In(1))) }
+func matMulLeft(b ir.B, c Call, g ir.Value) ir.Value {
+	return b.MatMul(b.Cast(g, c.Op().In(0).DType), b.Transpose(c.In(1)))
+}
 
-func matMulRight(b ir.B, c Call, g ir.Value) ir.Value { return b.MatMul(b.Transpose(c.In(0)), g) }
+func matMulRight(b ir.B, c Call, g ir.Value) ir.Value {
+	return b.MatMul(b.Transpose(c.In(0)), b.Cast(g, c.Op().In(0).DType))
+}
 
 // into is the op's attributes with operand i's type as the result type.
 func into(c Call, i int) ir.Attr {
@@ -70,13 +74,16 @@ func avgPoolGradG(b ir.B, c Call, g ir.Value) ir.Value {
 }
 
 // linearSave: the weight for the input and the input for the weight; ReLU is undone from the result, the other
-// activations from the value before them, computed again.
+// activations from the sums before them, which are a result or computed again.
 func linearSave(op *ir.Op, want uint64) (s Saves) {
-	switch op.Attr.Act {
-	case ir.ActGELU, ir.ActGELUTanh:
-		return Saves{In: 1<<op.NumIn() - 1}
-	case ir.ActReLU:
+	switch {
+	case op.Attr.Act == ir.ActReLU:
 		s = needOut
+	case op.Attr.Act == ir.NoAct:
+	case op.Attr.Flag&ir.Before != 0:
+		s = Saves{Out: 1 << 1}
+	default:
+		return Saves{In: 1<<op.NumIn() - 1}
 	}
 	if want&1 != 0 {
 		s.In |= needY.In
@@ -88,33 +95,116 @@ func linearSave(op *ir.Op, want uint64) (s Saves) {
 }
 
 func linearGrad(b ir.B, c Call) []ir.Value {
-	g := b.Rows(beforeAct(b, c))
 	grads := make([]ir.Value, c.Op().NumIn())
+	g, bias := sumsGrad(b, c)
+	if len(grads) == 3 && wants(c, 2) {
+		if bias == nil {
+			bias = emit(b, ir.BiasGrad, ir.Attr{DType: c.Op().In(2).DType}, ir.Params{}, g)
+		}
+		grads[2] = bias
+	}
 	if wants(c, 0) {
 		grads[0] = b.Reshape(b.MatMul(g, c.In(1)), c.Op().In(0).Shape()...)
 	}
 	if wants(c, 1) {
-		grads[1] = b.MatMul(b.Transpose(g), b.Rows(c.In(0)))
-	}
-	if len(grads) == 3 && wants(c, 2) {
-		grads[2] = b.Sum(g, 1<<0, false)
+		attr := ir.Attr{}
+		if w, ok := c.(Wider); ok && w.Wider(1) {
+			attr.DType = ir.Wide(c.Op().In(1).DType)
+		}
+		grads[1] = emit(b, ir.MatMul, attr, ir.Params{}, b.Transpose(g), b.Rows(c.In(0)))
 	}
 	return grads
 }
 
-// beforeAct is the gradient of a Linear's product, before its activation.
-func beforeAct(b ir.B, c Call) ir.Value {
-	g := c.Grad(0)
-	switch c.Op().Attr.Act {
-	case ir.ActReLU:
-		return b.Binary(ir.ReLUGrad, c.Out(0), g)
-	case ir.ActGELU:
-		return geluGrad(b, g, product(b, c))
-	case ir.ActGELUTanh:
-		return geluTanhGrad(b, g, product(b, c))
+// sumsGrad is the gradient of a Linear's sums, before its activation, as rows, and where the same pass gives it that of
+// the bias.
+func sumsGrad(b ir.B, c Call) (sums, bias ir.Value) {
+	act, direct := c.Op().Attr.Act, ir.Value(nil)
+	if c.Op().Attr.Flag&ir.Before != 0 {
+		direct = c.Grad(1)
 	}
-	return g
+	switch g := c.Grad(0); {
+	case g == nil:
+		return b.Rows(direct), nil
+	case act == ir.NoAct:
+		sums = b.Rows(g)
+	case c.Op().NumIn() == 3 && c.Want(2) && direct == nil:
+		out := b.Emit(ir.BiasGrad, ir.Attr{Act: act, DType: c.Op().In(2).DType}, ir.Params{}, b.Rows(g), b.Rows(actOperand(b, c)))
+		return out[1], out[0]
+	default:
+		sums = b.Rows(b.Binary(act.GradCode(), actOperand(b, c), g))
+	}
+	if direct != nil {
+		sums = b.Add(sums, b.Rows(direct))
+	}
+	return sums, nil
 }
+
+// actOperand is what the gradient of a Linear's activation goes by.
+func actOperand(b ir.B, c Call) ir.Value {
+	switch {
+	case c.Op().Attr.Act == ir.ActReLU:
+		return c.Out(0)
+	case c.Op().Attr.Flag&ir.Before != 0:
+		return c.Out(1)
+	}
+	return product(b, c)
+}
+
+// biasGradSave is what the activation's gradient saves, with its operands in a BiasGrad's order.
+func biasGradSave(op *ir.Op, want uint64) Saves {
+	if op.NumIn() == 1 {
+		return nothing
+	}
+	swap := func(bits uint64) uint64 { return bits&1<<1 | bits>>1&1 }
+	return Saves{In: swap(slopeRules[op.Attr.Act].Save(op, swap(want)).In)}
+}
+
+// biasGradGrad: with s the gradient of the sums and d that of what is summed, u = d + s in every row reaches it, and passes
+// the activation's gradient.
+func biasGradGrad(b ir.B, c Call) []ir.Value {
+	op, grads := c.Op(), make([]ir.Value, c.Op().NumIn())
+	var u ir.Value
+	if len(grads) == 2 {
+		u = c.Grad(1)
+	}
+	if s := c.Grad(0); s != nil {
+		s = b.Expand(b.Cast(s, op.In(0).DType), op.In(0).Shape())
+		if u == nil {
+			u = s
+		} else {
+			u = b.Add(u, s)
+		}
+	}
+	if len(grads) == 1 {
+		grads[0] = u
+		return grads
+	}
+	slope := slopeCall{Call: c, op: ir.New(op.Attr.Act.GradCode(), ir.Attr{}, op.In(1), op.In(0)), u: u}
+	both := slopeRules[op.Attr.Act].Grad(b, &slope)
+	grads[0], grads[1] = both[1], both[0]
+	return grads
+}
+
+// slopeRules are the rules of the activations' gradients.
+var slopeRules = func() (list []*Rule) {
+	for _, act := range ir.Acts() {
+		list = append(list, written(act.GradCode()))
+	}
+	return list
+}()
+
+// slopeCall is a BiasGrad as a call of its activation's gradient (x, g), where its operands are (g, x).
+type slopeCall struct {
+	Call
+	op ir.Op
+	u  ir.Value
+}
+
+func (s *slopeCall) Op() *ir.Op        { return &s.op }
+func (s *slopeCall) In(i int) ir.Value { return s.Call.In(1 - i) }
+func (s *slopeCall) Grad(int) ir.Value { return s.u }
+func (s *slopeCall) Want(i int) bool   { return s.Call.Want(1 - i) }
 
 // product computes a Linear again without its activation.
 func product(b ir.B, c Call) ir.Value {

@@ -19,13 +19,13 @@ func sumGrad(b ir.B, c Call, g ir.Value) ir.Value {
 	return b.Expand(kept(b, c, g), c.Op().In(0).Shape())
 }
 
-// extremeGrad shares g equally among the elements equal to the extreme.
+// extremeGrad shares g equally among the elements equal to the extreme. Of a NaN nothing is equal, and all get NaN.
 func extremeGrad(b ir.B, c Call, g ir.Value) ir.Value {
 	dt := g.Type().DType
 	tie := b.Binary(ir.Eq, c.In(0), kept(b, c, c.Out(0)))
 	count := b.Sum(b.Cast(tie, ir.Wide(dt)), c.Op().Attr.Axes, true)
-	share := b.Div(b.Widen(kept(b, c, g)), count)
-	return b.Mask(tie, b.Cast(share, dt))
+	share := b.Div(b.Mask(tie, b.Widen(kept(b, c, g))), count)
+	return b.Cast(share, dt)
 }
 
 // cumSumGrad sums g from each place to the end: total - sum up to it + g.

@@ -19,6 +19,10 @@ type Call interface {
 	Want(i int) bool     // whether operand i wants a gradient
 }
 
+// Wider is a [Call] that may take the gradient of an operand of 16 bits in its [ir.Wide] dtype: where the operand is a cast
+// from that, whose own gradient would only widen it.
+type Wider interface{ Wider(i int) bool }
+
 // Saves is what a rule needs kept from the forward run: bit sets of operands and results.
 type Saves struct{ In, Out uint64 }
 
@@ -31,8 +35,7 @@ type Rule struct {
 	Grad func(b ir.B, c Call) []ir.Value
 }
 
-// Of returns the rule of a code, or nil when it has none (comparisons, integer results, optimizer updates, the
-// gradients of norms and attention).
+// Of returns the rule of a code, or nil when it has none (comparisons, integer results, optimizer updates).
 func Of(code ir.Code) *Rule { return rules[code] }
 
 // partial is the gradient of one operand: what it needs of the forward run, and how it follows from the gradient g of
@@ -53,8 +56,8 @@ var (
 	needOut = Saves{Out: 1 << 0}
 )
 
-// of makes the rule of an op from the partials of its operands. Results beyond the first carry no gradient, nor do
-// operands that are not floating.
+// of makes the rule of an op with one floating result from the partials of its operands. Operands that are not floating
+// get no gradient.
 func of(parts ...partial) *Rule {
 	return &Rule{
 		Save: func(_ *ir.Op, want uint64) (s Saves) {
@@ -86,11 +89,6 @@ func of(parts ...partial) *Rule {
 // wants reports whether operand i is to get a gradient.
 func wants(c Call, i int) bool { return c.Want(i) && c.Op().In(i).DType.IsFloat() }
 
-// fromX is the rule of a one-operand op whose gradient follows from g and the operand.
-func fromX(f func(b ir.B, g, x ir.Value) ir.Value) *Rule {
-	return of(partial{needX, func(b ir.B, c Call, g ir.Value) ir.Value { return f(b, g, c.In(0)) }})
-}
-
 // fromY is the rule of a one-operand op whose gradient follows from g and the result.
 func fromY(f func(b ir.B, g, y ir.Value) ir.Value) *Rule {
 	return of(partial{needOut, func(b ir.B, c Call, g ir.Value) ir.Value { return f(b, g, c.Out(0)) }})
@@ -108,7 +106,7 @@ func again(b ir.B, c Call, g ir.Value) ir.Value {
 
 // emit is Emit of an op with one result.
 func emit(b ir.B, code ir.Code, attr ir.Attr, p ir.Params, in ...ir.Value) ir.Value {
-	return b.Emit(code, attr, p, in...)[0]
+	return b.One(code, attr, p, in...)
 }
 
 // param is launch parameter i as a number.

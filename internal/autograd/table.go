@@ -1,94 +1,79 @@
 package autograd
 
-import "github.com/warpline-ml/warpline/internal/ir"
+import (
+	"fmt"
 
-// rules is the table behind [Of].
-var rules = [ir.Codes]*Rule{
-	ir.Reshape: fromG(reshapeGrad),
-	ir.Permute: fromG(permuteGrad),
-	ir.Expand:  fromG(expandGrad),
-	ir.Slice:   fromG(sliceGrad),
-	ir.Copy:    fromG(pass),
-	ir.Cast:    fromG(castGrad),
+	"github.com/warpline-ml/warpline/internal/ir"
+)
 
-	ir.Neg:     fromG(again),
-	ir.Abs:     fromX(absGrad),
-	ir.Sign:    fromG(zeroGrad),
-	ir.Floor:   fromG(zeroGrad),
-	ir.Ceil:    fromG(zeroGrad),
-	ir.Round:   fromG(zeroGrad),
-	ir.Trunc:   fromG(zeroGrad),
-	ir.Sqrt:    fromY(sqrtGrad),
-	ir.Rsqrt:   fromY(rsqrtGrad),
-	ir.Exp:     fromY(ir.B.Mul),
-	ir.Expm1:   fromY(expm1Grad),
-	ir.Log:     fromX(ir.B.Div),
-	ir.Log1p:   fromX(log1pGrad),
-	ir.Sin:     fromX(sinGrad),
-	ir.Cos:     fromX(cosGrad),
-	ir.Tanh:    fromY(tanhGrad),
-	ir.Sigmoid: fromY(sigmoidGrad),
-	ir.Erf:     fromX(erfGrad),
-	ir.ReLU:    fromY(reluGrad),
+// byName are the rules that rows name.
+var byName = map[string]*Rule{
+	"matmul":             of(partial{needY, matMulLeft}, partial{needX, matMulRight}),
+	"conv2d":             of(partial{needY, convInput}, partial{needX, convWeight}, partial{nothing, convBias}),
+	"conv2d_grad_input":  of(partial{needY, convGradInputG}, partial{needX, convGradInputW}),
+	"conv2d_grad_weight": of(partial{needY, convGradWeightG}, partial{needX, convGradWeightX}),
+	"max_pool2d":         of(partial{Saves{Out: 1 << 1}, maxPoolGrad}),
+	"max_pool2d_grad":    of(partial{needY, maxPoolGradG}, partial{}),
+	"avg_pool2d":         fromG(avgPoolGrad),
+	"avg_pool2d_grad":    fromG(avgPoolGradG),
+	"linear":             {Save: linearSave, Grad: linearGrad},
+	"bias_grad":          {Save: biasGradSave, Grad: biasGradGrad},
+	"again":              fromG(again),
+	"sum_squares":        {Save: sumSquaresSave, Grad: sumSquaresGrad},
+	"sum":                fromG(sumGrad),
+	"prod":               of(partial{needX, prodGrad}),
+	"extreme":            of(partial{Saves{In: 1, Out: 1}, extremeGrad}),
+	"cumsum":             fromG(cumSumGrad),
+	"pass":               fromG(pass),
+	"cast":               fromG(castGrad),
+	"gather":             of(partial{needY, gatherGrad}, partial{}),
+	"scatter_add":        of(partial{nothing, pass}, partial{}, partial{needY, scatterSource}),
+	"embedding":          of(partial{needY, embeddingGrad}, partial{}),
+	"embedding_grad":     of(partial{needY, embeddingGradG}, partial{}),
+	"cat":                {Save: saveNothing, Grad: catGrad},
+	"pad":                fromG(padGrad),
+	"reshape":            fromG(reshapeGrad),
+	"permute":            fromG(permuteGrad),
+	"expand":             fromG(expandGrad),
+	"slice":              fromG(sliceGrad),
+	"softmax":            fromY(softmaxGrad),
+	"log_softmax":        fromY(logSoftmaxGrad),
+	"softmax_grad":       of(partial{needXY, softmaxGradY}, partial{needX, gradOfG}),
+	"log_softmax_grad":   of(partial{needXY, logSoftmaxGradY}, partial{needX, logSoftmaxGradG}),
+	"cross_entropy":      {Save: crossEntropySave, Grad: crossEntropyGrad},
+	"cross_entropy_grad": {Save: crossEntropyTwiceSave, Grad: crossEntropyTwice},
+	"layer_norm":         {Save: layerNormSave, Grad: layerNormGrad},
+	"layer_norm_grad":    {Save: layerNormTwiceSave, Grad: layerNormTwice},
+	"add_norm":           {Save: addNormSave, Grad: addNormGrad},
+	"add_norm_grad":      {Save: addNormTwiceSave, Grad: addNormTwice},
+	"rms_norm":           {Save: rmsNormSave, Grad: rmsNormGrad},
+	"rms_norm_grad":      {Save: rmsNormTwiceSave, Grad: rmsNormTwice},
+	"batch_norm":         {Save: batchNormSave, Grad: batchNormGrad},
+	"batch_norm_grad":    {Save: batchNormTwiceSave, Grad: batchNormTwice},
+	"batch_norm_eval":    batchNormEval,
+	"attention":          {Save: attentionSave, Grad: attentionGrad},
+	"attention_grad":     {Save: attentionTwiceSave, Grad: attentionTwice},
 
-	ir.Affine:    fromG(affineGrad),
-	ir.PowScalar: of(partial{needX, powScalarGrad}),
-	ir.Clamp:     of(partial{needX, clampGrad}),
-	ir.Dropout:   fromG(again),
-	ir.Axpy:      of(partial{nothing, pass}, partial{nothing, affineGrad}),
-	ir.Lerp:      of(partial{nothing, lerpFromGrad}, partial{nothing, affineGrad}),
+	"self_attention":      {Save: attentionSave, Grad: selfAttentionGrad},
+	"self_attention_grad": {Save: selfAttentionTwiceSave, Grad: selfAttentionTwice},
 
-	ir.Add:     of(partial{nothing, pass}, partial{nothing, pass}),
-	ir.Sub:     of(partial{nothing, pass}, partial{nothing, negGrad}),
-	ir.Mul:     of(partial{needY, mulLeft}, partial{needX, mulRight}),
-	ir.Div:     of(partial{needY, divLeft}, partial{needXY, divRight}),
-	ir.Pow:     of(partial{needXY, powBase}, partial{Saves{In: 1 << 0, Out: 1 << 0}, powExponent}),
-	ir.Rem:     of(partial{nothing, pass}, partial{needXY, remRight}),
-	ir.Maximum: of(partial{needXY, larger(0, 1)}, partial{needXY, larger(1, 0)}),
-	ir.Minimum: of(partial{needXY, larger(1, 0)}, partial{needXY, larger(0, 1)}),
-	ir.Where:   of(partial{}, partial{needX, whereTrue}, partial{needX, whereFalse}),
-
-	ir.Sum:       fromG(sumGrad),
-	ir.Prod:      of(partial{needX, prodGrad}),
-	ir.ReduceMax: of(partial{Saves{In: 1, Out: 1}, extremeGrad}),
-	ir.ReduceMin: of(partial{Saves{In: 1, Out: 1}, extremeGrad}),
-	ir.CumSum:    fromG(cumSumGrad),
-
-	ir.MatMul:           of(partial{needY, matMulLeft}, partial{needX, matMulRight}),
-	ir.Conv2d:           of(partial{needY, convInput}, partial{needX, convWeight}, partial{nothing, convBias}),
-	ir.Conv2dGradInput:  of(partial{needY, convGradInputG}, partial{needX, convGradInputW}),
-	ir.Conv2dGradWeight: of(partial{needY, convGradWeightG}, partial{needX, convGradWeightX}),
-	ir.MaxPool2d:        of(partial{Saves{Out: 1 << 1}, maxPoolGrad}),
-	ir.MaxPool2dGrad:    of(partial{needY, maxPoolGradG}, partial{}),
-	ir.AvgPool2d:        fromG(avgPoolGrad),
-	ir.AvgPool2dGrad:    fromG(avgPoolGradG),
-
-	ir.Gather:        of(partial{needY, gatherGrad}, partial{}),
-	ir.ScatterAdd:    of(partial{nothing, pass}, partial{}, partial{needY, scatterSource}),
-	ir.Embedding:     of(partial{needY, embeddingGrad}, partial{}),
-	ir.EmbeddingGrad: of(partial{needY, embeddingGradG}, partial{}),
-	ir.Cat:           {Save: saveNothing, Grad: catGrad},
-	ir.Pad:           fromG(padGrad),
-
-	ir.Linear:           {Save: linearSave, Grad: linearGrad},
-	ir.GELU:             fromX(geluGrad),
-	ir.GELUTanh:         fromX(geluTanhGrad),
-	ir.SiLU:             fromX(siluGrad),
-	ir.ReLUGrad:         of(partial{}, partial{needX, gradOfG}),
-	ir.GELUGrad:         of(partial{needXY, secondOrder(geluSecond)}, partial{needX, gradOfG}),
-	ir.GELUTanhGrad:     of(partial{needXY, secondOrder(geluTanhSecond)}, partial{needX, gradOfG}),
-	ir.SiLUGrad:         of(partial{needXY, secondOrder(siluSecond)}, partial{needX, gradOfG}),
-	ir.Softmax:          fromY(softmaxGrad),
-	ir.LogSoftmax:       fromY(logSoftmaxGrad),
-	ir.SoftmaxGrad:      of(partial{needXY, softmaxGradY}, partial{needX, gradOfG}),
-	ir.LogSoftmaxGrad:   of(partial{needXY, logSoftmaxGradY}, partial{needX, logSoftmaxGradG}),
-	ir.CrossEntropy:     of(partial{Saves{In: 1<<0 | 1<<1, Out: 1 << 1}, crossEntropyGrad}, partial{}),
-	ir.CrossEntropyGrad: of(partial{Saves{In: 0b1111}, crossEntropyGradX}, partial{}, partial{}, partial{Saves{In: 0b111}, crossEntropyGradG}),
-
-	ir.LayerNorm:     {Save: layerNormSave, Grad: layerNormGrad},
-	ir.RMSNorm:       {Save: rmsNormSave, Grad: rmsNormGrad},
-	ir.BatchNorm:     {Save: batchNormSave, Grad: batchNormGrad},
-	ir.BatchNormEval: of(partial{Saves{In: 0b01100}, evalX}, partial{Saves{In: 0b01100}, evalMean}, partial{Saves{In: 0b01111}, evalVar}, partial{Saves{In: 0b00111}, evalWeight}, partial{nothing, evalBias}),
-	ir.Attention:     {Save: attentionSave, Grad: attentionGrad},
-	ir.SumSquares:    {Save: sumSquaresSave, Grad: sumSquaresGrad},
+	"linear_cross_entropy":      {Save: linearCrossEntropySave, Grad: linearCrossEntropyGrad},
+	"linear_cross_entropy_grad": {Save: linearCrossEntropyTwiceSave, Grad: linearCrossEntropyTwice},
 }
+
+// rules is the table behind [Of], made of the ops' rows.
+var rules = func() (table [ir.Codes]*Rule) {
+	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
+		g := &code.Row().Gradient
+		switch {
+		case g.Rule != "":
+			table[code] = byName[g.Rule]
+		case g.Of != nil:
+			table[code] = written(code)
+		}
+		if (table[code] == nil) != (g.None != "") {
+			panic(fmt.Sprintf("autograd: the row of %s says %+v", code, *g))
+		}
+	}
+	return table
+}()

@@ -227,9 +227,7 @@ func Ops() []string {
 // compiling is the part in which the driver of a card compiles all kernels: side by side that takes a small part of the time
 // that each would on its first use.
 func compiling(name device.Name, dev device.Device) []part {
-	c, ok := dev.(interface {
-		Compile(ctx context.Context, each func(module string, err error))
-	})
+	c, ok := device.As[device.Compiler](dev)
 	if !ok || name.Kind != "cuda" {
 		return nil
 	}

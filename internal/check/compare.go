@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/safetensors"
 	"github.com/warpline-ml/warpline/tensor"
@@ -35,6 +36,7 @@ func (p *torch) compare(ctx context.Context, env *tensor.Env, j job, place strin
 			}
 			ours = results(e, j, once)
 			took = timings.measure(e, once)
+			c.Work = workOf(e, once)
 			return nil
 		})
 		if err == nil {
@@ -81,6 +83,16 @@ func results(e *tensor.Env, j job, once turn) (y []float64) {
 		})
 	}
 	return y
+}
+
+// workOf is the work of one turn.
+func workOf(e *tensor.Env, once turn) device.Work {
+	var tally device.Tally
+	stop := e.Device().Observe(tally.Observe)
+	e.Do(func(e *tensor.Env) *tensor.Tensor { once(e); return nil })
+	stop()
+	work, _ := tally.Work()
+	return work
 }
 
 // timing is how both sides measure a turn of a job that has given its results. After some turns to warm up, in which the

@@ -56,7 +56,7 @@ func between(from, to device.Device) (err error) {
 	if err := errors.Join(a.q.Copy(a.mem, arg, n), a.q.Sync()); err != nil {
 		return err
 	}
-	c, ok := b.q.(device.Peer)
+	c, ok := device.As[device.Peer](b.q)
 	if !ok {
 		return nil // such engines' devices are reached through the host, which the promises cover
 	}

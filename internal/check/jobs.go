@@ -136,6 +136,6 @@ func gpt(e *tensor.Env, j job) (map[string]*tensor.Tensor, turn) {
 	g := model.NewGPT(e, model.GPTConfig{Vocab: j.sizes[2], Context: j.sizes[1], Layers: j.layers, Heads: j.heads, Width: j.sizes[3]})
 	x := e.RandInt(0, j.sizes[2], j.sizes[0], j.sizes[1])
 	return training(e, g, x, x, func(e *tensor.Env) *tensor.Tensor {
-		return nn.CrossEntropy(g.Forward(x.In(e)), x.In(e))
+		return g.Loss(x.In(e), x.In(e))
 	})
 }

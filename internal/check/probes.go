@@ -45,7 +45,7 @@ func Recordable(name string) error {
 	if n.Kind == "sim" && engines.SimChecks() {
 		return advice.Failf("leave --record out, or the checks: unset "+engines.SimEnv, "some probes do on purpose what %s=%s forbids", engines.SimEnv, os.Getenv(engines.SimEnv))
 	}
-	if _, ok := dev.(device.Prober); !ok {
+	if _, ok := device.As[device.Prober](dev); !ok {
 		return advice.Failf("leave --record out, or give --device cuda:N or sim:N", "%s runs no kernels of PTX, so there is nothing to record", name)
 	}
 	return nil
@@ -89,8 +89,9 @@ func (a *Answer) ask(ctx context.Context, dev device.Device, p *ledger.Probe, li
 		return nil
 	}
 	out := make([]byte, p.Out)
+	prober, _ := device.As[device.Prober](dev)
 	err := watch(ctx, limit, func() error {
-		return dev.(device.Prober).Probe([]byte(p.PTX), "probe", p.Blocks, p.Threads, p.In, out)
+		return prober.Probe([]byte(p.PTX), "probe", p.Blocks, p.Threads, p.In, out)
 	})
 	var failed *driver.Error
 	switch isDriver := errors.As(err, &failed); {

@@ -37,7 +37,7 @@ func NewRecord(rep *Report, torch *Torch, probes []Answer) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := dev.(device.Prober); ok {
+	if p, ok := device.As[device.Prober](dev); ok {
 		v, err := p.DriverVersion()
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -119,16 +120,16 @@ func took(seconds float64) string {
 // Text is the comparison for people.
 func (t *Torch) Text(width int) string {
 	table := render.Table{
-		Header: []string{"job", "shape", "dtype", "here", "PyTorch", "speed ratio", "apart", "allowed"},
-		Right:  []bool{false, false, false, true, true, true, true, true},
-		Spare:  []int{7, 6, 4, 3}, // never the ratio
+		Header: []string{"job", "shape", "dtype", "kernels", "here", "PyTorch", "speed ratio", "apart", "allowed"},
+		Right:  []bool{false, false, false, true, true, true, true, true, true},
+		Spare:  []int{8, 7, 3, 5, 4}, // never the ratio
 	}
 	var failures strings.Builder
 	for _, c := range t.Rows {
-		row := []string{c.Job, c.Shape, c.DType, took(c.Ours), took(c.Theirs), fmt.Sprintf("%.2f", c.Ratio), fmt.Sprintf("%.1e", c.Apart), fmt.Sprintf("%.0e", c.Allowed)}
+		row := []string{c.Job, c.Shape, c.DType, strconv.FormatInt(c.Work.Kernels, 10), took(c.Ours), took(c.Theirs), fmt.Sprintf("%.2f", c.Ratio), fmt.Sprintf("%.1e", c.Apart), fmt.Sprintf("%.0e", c.Allowed)}
 		switch {
 		case c.Error != "":
-			row = append(row[:3], "failed", "", "", "", "")
+			row = append(row[:3], "", "failed", "", "", "", "")
 			failures.WriteString(wrapped(width, "FAILED %s %s: %s", c.Job, c.Shape, c.Error))
 		case c.Failed():
 			failures.WriteString(wrapped(width, "FAILED %s %s %s: the results are %.2e apart, allowed is %.0e", c.Job, c.Shape, c.DType, c.Apart, c.Allowed))

@@ -31,15 +31,16 @@ const PythonEnv = "WARPLINE_PYTHON"
 
 // Comparison is a piece of work done here and by PyTorch on the same inputs.
 type Comparison struct {
-	Job     string  `json:"job"`
-	Shape   string  `json:"shape"`
-	DType   string  `json:"dtype"`
-	Ours    float64 `json:"seconds"`
-	Theirs  float64 `json:"torch_seconds"`
-	Ratio   float64 `json:"ratio"`   // of speeds: above 1 we are faster
-	Apart   float64 `json:"apart"`   // |ours - theirs| / |theirs|, over all results
-	Allowed float64 `json:"allowed"` // of Apart
-	Error   string  `json:"error,omitempty"`
+	Job     string      `json:"job"`
+	Shape   string      `json:"shape"`
+	DType   string      `json:"dtype"`
+	Ours    float64     `json:"seconds"`
+	Theirs  float64     `json:"torch_seconds"`
+	Ratio   float64     `json:"ratio"`   // of speeds: above 1 we are faster
+	Apart   float64     `json:"apart"`   // |ours - theirs| / |theirs|, over all results
+	Allowed float64     `json:"allowed"` // of Apart
+	Work    device.Work `json:"work"`    // of a turn here
+	Error   string      `json:"error,omitempty"`
 }
 
 // Failed reports whether the results differ by more than is allowed, or there are none.

@@ -148,7 +148,7 @@ func TestTorch(t *testing.T) {
 		if len(got.Rows) != len(jobs) || got.Failed() != failed || got.Version != "0.1" || !strings.Contains(text, want) {
 			t.Errorf("%s: %d failed\n%s", how, got.Failed(), text)
 		}
-		if r := got.Rows[0]; how == "right" && (r.Ours <= 0 || r.Theirs != 0.5 || math.Abs(r.Ratio*r.Ours-0.5) > 1e-9 || r.Apart <= 0 || r.Shape != "8×9×7") {
+		if r := got.Rows[0]; how == "right" && (r.Ours <= 0 || r.Theirs != 0.5 || math.Abs(r.Ratio*r.Ours-0.5) > 1e-9 || r.Work.Kernels != 1 || r.Work.FLOPs != 2*8*9*7 || r.Apart <= 0 || r.Shape != "8×9×7") {
 			t.Errorf("%+v", r)
 		}
 		if _, err := json.Marshal(got); err != nil {

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -97,6 +98,7 @@ func (p *plan) bytes(size, shift int) region {
 type layout struct {
 	in, out []region
 	work    []region
+	cells   region // of the launch parameters
 	end     int
 }
 
@@ -115,6 +117,7 @@ func (b *bench) layout(c *Case, k *device.Kernel) (l layout) {
 	if k.Workspace > 0 {
 		l.work = append(l.work, p.bytes(int(k.Workspace), 0))
 	}
+	l.cells = p.bytes(device.CellSize*c.Params.N, 0)
 	l.end = p.end
 	return l
 }
@@ -130,8 +133,20 @@ func (b *bench) args(l *layout) (args []device.Arg) {
 	return args
 }
 
+// params are a launch's: by value, or each in a cell of device memory, with another value beside it.
+func (b *bench) params(c *Case, l *layout, cells bool) (p device.Params) {
+	p.Set(&c.Params)
+	for i := range c.Params.N {
+		if cells {
+			at := b.mem.Addr + uint64(l.cells.at+device.CellSize*i)
+			p.P[i] = device.Param{Value: ^c.Params.Value[i], Cell: device.Mem{Addr: at, Size: device.CellSize, Host: b.mem.Host}}
+		}
+	}
+	return p
+}
+
 // launch runs a case and returns its results, and a sum of their bytes. Memory other than the results must be as before.
-func (b *bench) launch(c *Case, k *device.Kernel) (got []ref.Array, sum uint64, err error) {
+func (b *bench) launch(c *Case, k *device.Kernel, cells bool) (got []ref.Array, sum uint64, err error) {
 	l := b.layout(c, k)
 	if err := b.reserve(l.end); err != nil {
 		return nil, 0, err
@@ -140,8 +155,7 @@ func (b *bench) launch(c *Case, k *device.Kernel) (got []ref.Array, sum uint64, 
 	b.draw(image, c, &l)
 	b.kept = append(b.kept[:0], image...)
 	before := b.kept
-	var p device.Params
-	p.Set(&c.Params)
+	p := b.params(c, &l, cells)
 	if err := b.copy(device.Arg{Mem: b.mem}, b.hostArg(), l.end); err != nil {
 		return nil, 0, err
 	}
@@ -191,6 +205,9 @@ func (b *bench) draw(image []byte, c *Case, l *layout) {
 	}
 	for i, r := range l.in {
 		copy(r.data(image), c.image[i])
+	}
+	for i := range c.Params.N {
+		binary.LittleEndian.PutUint64(l.cells.data(image)[device.CellSize*i:], c.Params.Value[i])
 	}
 }
 

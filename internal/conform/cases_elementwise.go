@@ -8,18 +8,36 @@ import (
 )
 
 func init() {
-	offer(unaryCases(plain), ir.Neg, ir.Abs, ir.Sign, ir.ReLU, ir.Not, ir.Floor, ir.Ceil, ir.Round, ir.Trunc, ir.Exp, ir.Expm1,
-		ir.Sin, ir.Cos, ir.Tanh, ir.Sigmoid, ir.Erf, ir.GELU, ir.GELUTanh, ir.SiLU)
-	offer(unaryCases(log2s), ir.Sqrt, ir.Rsqrt, ir.Log, ir.Log1p)
-	offer(scaledCases(ir.Scalars(-1.75, 2.5), ir.Scalars(3, -7), ir.Scalars(0, 0)), ir.Affine)
-	offer(scaledCases(ir.Scalars(-0.75, 1), ir.Scalars(2.5, 3), ir.Scalars(math.Inf(-1), 1), ir.Scalars(0, math.Inf(1))), ir.Clamp)
-	offer(powScalarCases, ir.PowScalar)
-	offer(binaryCases(plain, ir.Params{}), ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Rem, ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.And, ir.Or, ir.Xor,
-		ir.Maximum, ir.Minimum, ir.ReLUGrad, ir.GELUGrad, ir.GELUTanhGrad, ir.SiLUGrad)
-	offer(binaryCases(plain, ir.Scalars(-0.75)), ir.Axpy)
-	offer(binaryCases(plain, ir.Scalars(0.3)), ir.Lerp)
-	offer(binaryCases(positive, ir.Params{}), ir.Pow)
-	offer(whereCases, ir.Where)
+	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
+		if code.Row().Group == ir.Elementwise && code != ir.Dropout {
+			offer(elementwiseCases(code.Row()), code)
+		}
+	}
+}
+
+// elementwiseCases are the maker that follows from an op's row.
+func elementwiseCases(row *ir.Row) func(g *gen) {
+	try := row.Try
+	if row.Params == 0 {
+		try = []ir.Params{{}}
+	}
+	f := plain
+	if row.Domain[0] == ir.Positives {
+		f = positive
+	}
+	switch operands, _ := row.Operands(); {
+	case operands == 3:
+		return whereCases
+	case operands == 2:
+		return binaryCases(f, try[0])
+	case row.Params > 0 && row.Domain[0] == ir.Positives:
+		return powerCases(try)
+	case row.Params > 0:
+		return scaledCases(try...)
+	case row.Domain[0] == ir.Positives:
+		return unaryCases(log2s)
+	}
+	return unaryCases(plain)
 }
 
 // shapes are those that every elementwise op is tried on.
@@ -113,16 +131,20 @@ func scaledCases(params ...ir.Params) func(g *gen) {
 	}
 }
 
-func powScalarCases(g *gen) {
-	for _, e := range []float64{0, 1, 2, 3, -1, 0.5, -0.5, 2.5, -7} {
-		g.add("an exponent", ir.Attr{}, ir.Scalars(e), g.of(positive, 1031))
-		g.add("negative bases", ir.Attr{}, ir.Scalars(e), g.of(normal, 7, 5))
-		g.specials(ir.Scalars(e))
-	}
-	m, n := g.big()
-	g.inPlace(g.add("a large shape", ir.Attr{}, ir.Scalars(1.5), g.of(positive, m, n)), 0)
-	for _, name := range viewNames {
-		g.add(name, ir.Attr{}, ir.Scalars(2), operand{g.views(m, n)[name], normal})
+// powerCases have negative numbers too, of which a function of positive ones gives what PyTorch's does.
+func powerCases(params []ir.Params) func(g *gen) {
+	return func(g *gen) {
+		for _, p := range params {
+			g.add("positive", ir.Attr{}, p, g.of(positive, 1031))
+			g.add("negative", ir.Attr{}, p, g.of(normal, 7, 5))
+			g.specials(p)
+		}
+		m, n := g.big()
+		for i, p := range params {
+			g.inPlace(g.add("a large shape", ir.Attr{}, p, g.of(positive, m, n)), 0)
+			name := viewNames[i%len(viewNames)]
+			g.add(name, ir.Attr{}, p, operand{g.views(m, n)[name], normal})
+		}
 	}
 }
 

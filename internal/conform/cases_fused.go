@@ -3,6 +3,7 @@ package conform
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -13,11 +14,17 @@ func init() {
 	offer(softmaxCases, ir.Softmax, ir.LogSoftmax)
 	offer(softmaxGradCases, ir.SoftmaxGrad, ir.LogSoftmaxGrad)
 	offer(crossEntropyCases, ir.CrossEntropy, ir.CrossEntropyGrad)
+	offer(headCases, ir.LinearCrossEntropy, ir.LinearCrossEntropyGrad)
 	offer(rowNormCases, ir.LayerNorm, ir.RMSNorm)
 	offer(rowNormGradCases, ir.LayerNormGrad, ir.RMSNormGrad)
+	offer(addNormCases, ir.AddNorm)
+	offer(addNormGradCases, ir.AddNormGrad)
 	offer(batchNormCases, ir.BatchNorm, ir.BatchNormGrad, ir.BatchNormEval)
 	offer(attentionCases, ir.Attention, ir.AttentionGrad)
+	offer(selfAttentionCases, ir.SelfAttention, ir.SelfAttentionGrad)
 	offer(sumSquaresCases, ir.SumSquares)
+	offer(gradNormCases, ir.GradNorm)
+	offer(lossScaleCases, ir.LossScale)
 	offer(sgdCases, ir.SGD)
 	offer(adamCases, ir.AdamW)
 }
@@ -69,28 +76,67 @@ func crossEntropyCases(g *gen) {
 			g.entropy("a shape", p, s[0], g.of(spread, s[0], s[1]), between(0, s[1]))
 		}
 	}
+	far := 1e6 // where f32 holds steps of 1/16
+	if g.dt == dtype.F16 {
+		far = 1e4
+	}
+	for _, p := range []ir.Params{ir.Scalars(0, -100), ir.Scalars(0.1, 2)} {
+		g.entropy("logits far from 0", p, 7, g.of(around(far), 7, 33), between(0, 33))
+	}
 	g.entropy("large logits", ir.Scalars(0, -100), 3, g.of(values([]float64{1000, -1000, 0, 0, 0, 0, -1000, -1001, -999}, 1), 3, 3), between(0, 3))
 	g.entropy("all ignored", ir.Scalars(0, -100), 3, g.of(spread, 3, 4), between(-100, -99))
-	g.entropy("a label too large", ir.Scalars(0, -100), 3, g.of(spread, 3, 4), values([]float64{1, 2, 4}, 1)).Fails = true
-	g.entropy("a negative label", ir.Scalars(0.1, -100), 3, g.of(spread, 3, 4), values([]float64{1, -1, 0}, 1)).Fails = true
-}
-
-// entropy adds a case of the op or of its gradient.
-func (g *gen) entropy(why string, p ir.Params, rows int, x operand, labels fill) *Case {
-	y := operand{ir.Dense(dtype.I64, rows), labels}
-	if g.code == ir.CrossEntropy {
-		return g.add(why, ir.Attr{}, p, x, y)
+	well := len(g.cases)
+	g.entropy("a label too large", ir.Scalars(0, -100), 3, g.of(spread, 3, 4), values([]float64{1, 2, 4}, 1))
+	g.entropy("a negative label", ir.Scalars(0.1, -100), 3, g.of(spread, 3, 4), values([]float64{1, -1, 0}, 1))
+	for _, c := range g.cases[well:] {
+		c.Fails = true
 	}
-	_, logits := x.draw(g.r)
-	return g.add(why, ir.Attr{}, p, operand{x.t, fixed(logits)}, y, g.wide(lse(logits), rows), g.wide(normal, rows))
 }
 
-// lse is the log-sum-exp of rows.
-func lse(x ref.Array) fill {
+// around are numbers about v, a few steps of the dtype apart.
+func around(v float64) fill {
+	return func(r *rand.Rand, t *ir.Type) ref.Array {
+		step := v * t.DType.Epsilon()
+		if t.DType == dtype.F64 {
+			step = 1
+		}
+		x := make([]float64, t.Size())
+		for i := range x {
+			x[i] = v + step*float64(r.IntN(64))
+		}
+		return ref.Floats(t, x...)
+	}
+}
+
+// entropy adds cases of the op or of its gradient: of each row, and of their mean.
+func (g *gen) entropy(why string, p ir.Params, rows int, x operand, labels fill) {
+	_, logits := x.draw(g.r)
+	_, classes := operand{ir.Dense(dtype.I64, rows), labels}.draw(g.r)
+	in := []operand{{x.t, fixed(logits)}, {ir.Dense(dtype.I64, rows), fixed(classes)}}
+	mean := ir.Attr{Flag: ir.Mean}
+	if g.code == ir.CrossEntropy {
+		g.add(why, ir.Attr{}, p, in...)
+		g.add(why+", the mean", mean, p, in...)
+		return
+	}
+	in = append(in, g.wide(statistics(logits), 2, rows))
+	counted := 0.
+	for _, l := range classes.Data {
+		if l != math.Float64frombits(p.Value[1]) {
+			counted++
+		}
+	}
+	g.add(why, ir.Attr{}, p, append(slices.Clone(in), g.wide(normal, rows))...)
+	g.add(why+", the mean", mean, p, append(in, g.wide(normal), g.wide(values([]float64{counted}, 1)))...)
+}
+
+// statistics are what CrossEntropy keeps of rows.
+func statistics(x ref.Array) fill {
 	return func(_ *rand.Rand, t *ir.Type) ref.Array {
-		op := ir.New(ir.CrossEntropy, ir.Attr{}, x.Type, ir.Dense(dtype.I64, t.Dim(0)))
+		n := t.Dim(1)
+		op := ir.New(ir.CrossEntropy, ir.Attr{}, x.Type, ir.Dense(dtype.I64, n))
 		p := ir.Scalars(0, 0)
-		out, err := ref.Eval(&op, &p, []ref.Array{x, ref.Floats(op.In(1), make([]float64, t.Dim(0))...)})
+		out, err := ref.Eval(&op, &p, []ref.Array{x, ref.Floats(op.In(1), make([]float64, n)...)})
 		if err != nil {
 			panic("conform: " + err.Error())
 		}
@@ -132,22 +178,86 @@ func rowNormGradCases(g *gen) {
 	}
 }
 
+// outlying are normal numbers, but a first sample of three channels of two that lies far away.
+func outlying(r *rand.Rand, t *ir.Type) ref.Array {
+	x := normal(r, t)
+	for i := range 6 {
+		x.Data[i] = 1000
+	}
+	return x
+}
+
+// normActs adds the forms of a norm: alone, with something added, with relu.
+func (g *gen) normActs(p ir.Params, r operand, in ...operand) {
+	relu := ir.Attr{Act: ir.ActReLU}
+	g.add("a shape", ir.Attr{}, p, in...)
+	g.add("a shape, relu", relu, p, in...)
+	in = append(in, r)
+	g.add("a shape, added", ir.Attr{}, p, in...)
+	g.add("a shape, added, relu", relu, p, in...)
+}
+
+// lowTypes are the types that a result may be rounded to beside the operands'.
+func (g *gen) lowTypes() []dtype.DType {
+	if g.dt == dtype.F32 {
+		return []dtype.DType{0, dtype.BF16, dtype.F16}
+	}
+	return []dtype.DType{0}
+}
+
+// as is the operand's shape in a dtype, unless that is not set.
+func (o operand) as(dt dtype.DType) operand {
+	if dt != 0 {
+		o.t = o.t.As(dt)
+	}
+	return o
+}
+
+func addNormCases(g *gen) {
+	eps := ir.Scalars(1e-5)
+	for _, s := range g.normSizes() {
+		x, v := g.of(shifted, s[0], s[1]), g.of(normal, s[1])
+		for _, low := range g.lowTypes() {
+			g.add("alone", ir.Attr{DType: low}, eps, x, v, v)
+			g.add("added", ir.Attr{DType: low}, eps, x, v, v, g.of(normal, s[0], s[1]).as(low))
+		}
+	}
+}
+
+func addNormGradCases(g *gen) {
+	for _, s := range g.normSizes() {
+		x, stats := g.of(shifted, s[0], s[1]), []operand{g.wide(shifted, s[0]), g.wide(positive, s[0]), g.of(normal, s[1])}
+		for _, low := range g.lowTypes() {
+			in := append([]operand{x, g.of(normal, s[0], s[1]).as(low)}, stats...)
+			g.add("alone", ir.Attr{}, ir.Params{}, in...)
+			g.add("added", ir.Attr{DType: low}, ir.Params{}, append(in, g.of(normal, s[0], s[1]))...)
+		}
+	}
+}
+
 func batchNormCases(g *gen) {
 	eps := ir.Scalars(1e-5)
 	list := [][3]int{{1, 1, 1}, {3, 2, 5}, {4, 7, 1}, {2, 3, 35}, {5, 0, 3}, {1, 3, 1031}}
 	if !g.short {
 		list = append(list, [3]int{9, 33, 49}, [3]int{70, 5, 101})
 	}
+	if g.code == ir.BatchNorm {
+		g.add("a first row far away", ir.Attr{}, eps, g.of(outlying, 64, 3, 2), g.wide(normal, 3), g.wide(normal, 3))
+	}
 	for _, s := range list {
 		x, c := g.of(shifted, s[0], s[1], s[2]), s[1]
 		mean, variance, w, b := g.wide(shifted, c), g.wide(positive, c), g.wide(normal, c), g.wide(normal, c)
+		r := g.of(normal, s[0], s[1], s[2])
 		switch g.code {
 		case ir.BatchNorm:
-			g.add("a shape", ir.Attr{}, eps, x, w, b)
+			g.normActs(eps, r, x, w, b)
 		case ir.BatchNormGrad:
-			g.add("a shape", ir.Attr{}, eps, g.of(normal, s[0], s[1], s[2]), x, mean, variance, w)
+			in, y := []operand{r, x, mean, variance, w}, g.of(values([]float64{0, -1, 2, -0.5, 1e-3}, 1), s[0], s[1], s[2])
+			g.add("a shape", ir.Attr{}, eps, in...)
+			g.add("a shape, relu", ir.Attr{}, eps, append(slices.Clone(in), y)...)
+			g.add("a shape, added, relu", ir.Attr{Flag: ir.Residual}, eps, append(in, y)...)
 		case ir.BatchNormEval:
-			g.add("a shape", ir.Attr{}, eps, x, mean, variance, w, b)
+			g.normActs(eps, r, x, mean, variance, w, b)
 		}
 	}
 }
@@ -165,6 +275,42 @@ func attentionCases(g *gen) {
 			g.attention("no mask", causal, q, k, v)
 			g.attention("a mask", causal, q, k, v, operand{ir.Dense(dtype.Bool, mask...), masked(z.s, 1, 0)})
 			g.attention("added numbers", causal, q, k, v, g.of(masked(z.s, 0.5, math.Inf(-1)), mask...))
+		}
+	}
+	if g.code == ir.Attention {
+		g.strided()
+	}
+}
+
+// strided has operands that lie as they come: heads inside of positions, keys and values side by side in a longer buffer,
+// heads that share keys, columns apart, a mask for all heads and queries.
+func (g *gen) strided() {
+	view := func(shape, strides []int) operand { return operand{ir.Strided(g.dt, shape, strides), normal} }
+	seen := operand{ir.Strided(dtype.Bool, []int{2, 3, 5, 7}, []int{7, 0, 0, 1}), masked(3, 1, 0)}
+	inside := view([]int{2, 3, 5, 8}, []int{120, 8, 24, 1})
+	cache := view([]int{2, 3, 7, 8}, []int{480, 8, 48, 1})
+	shared := view([]int{2, 3, 7, 8}, []int{56, 0, 8, 1})
+	turned := view([]int{2, 3, 7, 8}, []int{168, 56, 1, 7})
+	added := operand{ir.Strided(g.dt, []int{2, 3, 5, 7}, []int{0, 0, 1, 5}), normal}
+	for _, causal := range []bool{false, true} {
+		g.attention("heads inside of positions", causal, inside, cache, cache, seen)
+		g.attention("shared keys", causal, inside, shared, turned, added)
+		g.attention("columns apart", causal, view([]int{2, 3, 5, 8}, []int{120, 40, 1, 5}), turned, shared)
+	}
+	g.attention("one query", false, view([]int{1, 4, 1, 32}, []int{384, 32, 384, 1}), view([]int{1, 4, 70, 32}, []int{0, 32, 256, 1}), view([]int{1, 4, 70, 32}, []int{0, 32, 256, 1}))
+}
+
+func selfAttentionCases(g *gen) {
+	list := [][4]int{{1, 1, 1, 1}, {2, 3, 5, 4}, {1, 2, 3, 4}, {1, 2, 7, 8}, {2, 1, 0, 2}, {1, 3, 9, 33}}
+	if !g.short {
+		list = append(list, [4]int{2, 2, 67, 32}, [4]int{1, 2, 130, 16}, [4]int{1, 2, 70, 128})
+	}
+	for _, z := range list {
+		for _, causal := range []bool{false, true} {
+			qkv, mask := g.of(normal, z[0], z[2], 3, z[1], z[3]), []int{z[0], z[1], z[2], z[2]}
+			g.attention("no mask", causal, qkv)
+			g.attention("a mask", causal, qkv, operand{ir.Dense(dtype.Bool, mask...), masked(z[2], 1, 0)})
+			g.attention("added numbers", causal, qkv, g.of(masked(z[2], 0.5, math.Inf(-1)), mask...))
 		}
 	}
 }
@@ -185,7 +331,7 @@ func masked(row int, keep, hide float64) fill {
 func (g *gen) attention(why string, causal bool, in ...operand) {
 	a := ir.Attr{Causal: causal}
 	p := ir.Scalars(1 / math.Sqrt(float64(in[0].t.Dim(-1))))
-	if g.code == ir.Attention {
+	if g.code == ir.Attention || g.code == ir.SelfAttention {
 		g.add(why, a, p, in...)
 		return
 	}
@@ -196,13 +342,18 @@ func (g *gen) attention(why string, causal bool, in ...operand) {
 		types, arrays = append(types, o.t), append(arrays, values)
 		in[i].fill = fixed(values)
 	}
-	forward := ir.New(ir.Attention, a, types...)
+	code, n := ir.Attention, 3 // and the number of operands before a mask
+	if g.code == ir.SelfAttentionGrad {
+		code, n = ir.SelfAttention, 1
+	}
+	forward := ir.New(code, a, types...)
 	out, err := ref.Eval(&forward, &p, arrays)
 	if err != nil {
 		panic("conform: " + err.Error())
 	}
-	all := []operand{{out[0].Type, normal}, in[0], in[1], in[2], {out[0].Type, fixed(out[0])}, {out[1].Type, fixed(out[1])}}
-	g.add(why, a, p, append(all, in[3:]...)...)
+	all := append([]operand{{out[0].Type, normal}}, in[:n]...)
+	all = append(all, operand{out[0].Type, fixed(out[0])}, operand{out[1].Type, fixed(out[1])})
+	g.add(why, a, p, append(all, in[n:]...)...)
 }
 
 // fixed gives values that are known.
@@ -215,19 +366,64 @@ func sumSquaresCases(g *gen) {
 	g.add("several dtypes", ir.Attr{}, ir.Params{}, g.of(normal, 33), operand{ir.Dense(dtype.F32, 17), normal}, operand{ir.Dense(dtype.F64, 9), normal})
 }
 
+func gradNormCases(g *gen) {
+	inf := values([]float64{1, math.Inf(1)}, 1)
+	for _, p := range []ir.Params{ir.Scalars(0, 1, 0), ir.Scalars(0.5, 1, 0), ir.Scalars(1e9, 0.25, 0), flagged(ir.Scalars(2, 0.5, 0))} {
+		for _, in := range [][]operand{
+			{g.of(normal, 7, 5)},
+			{g.of(normal, 3), g.of(normal), g.of(normal, 0, 2), g.of(normal, g.long()), g.of(normal, 5, 7)},
+			{g.of(normal, 33), {ir.Dense(dtype.F32, 17), normal}, {ir.Dense(dtype.F64, 9), normal}},
+			{g.of(values([]float64{0}, 1), 5)},
+			{g.of(inf, 5)},
+			{},
+		} {
+			counts := operand{ir.Dense(dtype.I64, 3+len(in)), between(0, 1000)}
+			turn := operand{counts.t, between(0, 2)}
+			g.add("several gradients", ir.Attr{}, p, append([]operand{counts, turn}, in...)...).Alias = []int{-1, -1, -1, 0}
+		}
+	}
+}
+
+// flagged sets the last parameter, an integer.
+func flagged(p ir.Params) ir.Params {
+	p.Value[p.N-1] = 1
+	return p
+}
+
+func lossScaleCases(g *gen) {
+	p := ir.Scalars(1.7, 0.3, 0)
+	p.Value[2] = 3
+	for _, scale := range []float64{1 << 16, 1000, math.Ldexp(1, 127), math.Ldexp(1, -127)} {
+		for good := -1; good < 3; good++ {
+			for found := range 3 {
+				one := func(dt dtype.DType, v float64) operand { return operand{ir.Dense(dt), values([]float64{v}, 1)} }
+				in := []operand{one(dtype.F32, scale), one(dtype.F64, 1/scale), one(dtype.I64, float64(good))}
+				for i := range 2 {
+					in = append(in, one(dtype.I64, float64(found>>i)))
+				}
+				g.add("a step", ir.Attr{}, p, in...).Alias = []int{0, 1, 2}
+			}
+		}
+	}
+}
+
 // updateSizes are the parameters of an optimizer's cases.
 func (g *gen) updateSizes() [][][]int {
 	return [][][]int{{}, {{1}}, {{3, 5}, {0}, {7}}, {{1031}, {2, 2}, {g.long()}, {3}, {11}}}
 }
 
 // update adds a case of an optimizer, whose results lie in the memory of its operands. group says what the operands of
-// one parameter are drawn from.
+// one parameter are drawn from; a fifth is the number of the update.
 func (g *gen) update(why string, a ir.Attr, p ir.Params, scale float64, group ...fill) {
 	for _, shapes := range g.updateSizes() {
 		in := []operand{{ir.Dense(dtype.F32), values([]float64{scale}, 1)}}
 		var alias []int
 		for _, shape := range shapes {
 			for j, f := range group {
+				if j == 4 {
+					in = append(in, operand{ir.Dense(dtype.I64), f})
+					continue
+				}
 				if j != 1 {
 					alias = append(alias, len(in))
 				}
@@ -239,19 +435,22 @@ func (g *gen) update(why string, a ir.Attr, p ir.Params, scale float64, group ..
 }
 
 func sgdCases(g *gen) {
-	p := ir.Scalars(0.1, 0.9, 0.01)
-	g.update("plain", ir.Attr{}, ir.Scalars(0.1, 0, 0), 1, normal, normal)
-	g.update("weight decay and scale", ir.Attr{}, ir.Scalars(0.1, 0, 0.01), 0.5, normal, normal)
+	p := ir.Scalars(0.1, 0.9, 0.01, 0.5, 0)
+	g.update("plain", ir.Attr{}, ir.Scalars(0.1, 0, 0, 1, 0), 1, normal, normal)
+	g.update("weight decay and scale", ir.Attr{}, ir.Scalars(0.1, 0, 0.01, 2, 0), 0.5, normal, normal)
 	g.update("momentum", ir.Attr{Flag: ir.Momentum}, p, 0.5, normal, normal, normal)
 	g.update("Nesterov", ir.Attr{Flag: ir.Momentum | ir.Nesterov}, p, 1, normal, normal, normal)
-	g.update("the first step", ir.Attr{Flag: ir.Momentum | ir.First}, p, 1, normal, normal, constant)
-	g.update("the first step of Nesterov", ir.Attr{Flag: ir.Momentum | ir.First | ir.Nesterov}, p, 1, normal, normal, constant)
+	g.update("nothing", ir.Attr{}, flagged(p), 1, normal, normal)
+	g.update("nothing of momentum", ir.Attr{Flag: ir.Momentum}, flagged(p), 1, normal, normal, normal)
 }
 
 func adamCases(g *gen) {
-	p := ir.Scalars(1e-2, 0.9, 0.99, 1e-8, 0.1, 1-math.Pow(0.9, 3), 1-math.Pow(0.99, 3))
-	g.update("AdamW", ir.Attr{}, p, 0.5, normal, normal, normal, positive)
-	g.update("Adam", ir.Attr{Flag: ir.Coupled}, p, 1, normal, normal, normal, positive)
-	first := ir.Scalars(1e-2, 0.9, 0.99, 1e-3, 0, 0.1, 0.01)
-	g.update("the first step", ir.Attr{}, first, 1, normal, shifted, values([]float64{0}, 1), values([]float64{0}, 1))
+	p := ir.Scalars(1e-2, 0.9, 0.99, 1e-8, 0.1, 0.5, 0)
+	number := between(1, 100)
+	g.update("AdamW", ir.Attr{}, p, 0.5, normal, normal, normal, positive, number)
+	g.update("Adam", ir.Attr{Flag: ir.Coupled}, p, 1, normal, normal, normal, positive, number)
+	zero := values([]float64{0}, 1)
+	g.update("the first step", ir.Attr{}, ir.Scalars(1e-2, 0.9, 0.99, 1e-3, 0, 1, 0), 1, normal, shifted, zero, zero, values([]float64{1}, 1))
+	g.update("a late step", ir.Attr{}, p, 1, normal, normal, normal, positive, values([]float64{1 << 40}, 1))
+	g.update("nothing", ir.Attr{}, flagged(p), 1, normal, normal, normal, positive, number)
 }

@@ -8,12 +8,20 @@ import (
 )
 
 func init() {
-	offer(reduceCases(plain), ir.Sum, ir.ReduceMax, ir.ReduceMin)
-	offer(reduceCases(near1), ir.Prod)
+	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
+		switch row := code.Row(); {
+		case !row.OverAxes():
+		case row.Tolerance == ir.Factors:
+			offer(reduceCases(near1), code)
+		default:
+			offer(reduceCases(plain), code)
+		}
+	}
 	offer(argCases, ir.ArgMax, ir.ArgMin)
 	offer(cumSumCases, ir.CumSum)
 	offer(matMulCases, ir.MatMul)
 	offer(linearCases, ir.Linear)
+	offer(biasGradCases, ir.BiasGrad)
 	offer(convCases, ir.Conv2d, ir.Conv2dGradInput, ir.Conv2dGradWeight)
 	offer(poolCases, ir.MaxPool2d, ir.MaxPool2dGrad, ir.AvgPool2d, ir.AvgPool2dGrad)
 }
@@ -112,6 +120,11 @@ func matMulCases(g *gen) {
 			g.add(name+" and "+other, ir.Attr{}, ir.Params{}, operand{g.views(m, k)[name], plain}, operand{g.views(k, n)[other], plain})
 		}
 	}
+	if g.dt.IsFloat() {
+		for _, s := range [][3]int{{1, 1, 1}, {3, 0, 2}, {33, 5, 70}, {65, 1100, 67}} {
+			g.add("wide sums", ir.Attr{DType: ir.Wide(g.dt)}, ir.Params{}, g.of(plain, s[0], s[1]), g.of(plain, s[1], s[2]))
+		}
+	}
 	g.add("a batch", ir.Attr{}, ir.Params{}, g.of(plain, 3, 2, 5, 7), g.of(plain, 3, 2, 7, 4))
 	g.add("an empty batch", ir.Attr{}, ir.Params{}, g.of(plain, 0, 5, 7), g.of(plain, 0, 7, 4))
 	g.add("a repeated batch", ir.Attr{}, ir.Params{}, operand{repeated(g.dt, 0, 3, 17, 9), plain}, g.of(plain, 3, 9, 21))
@@ -122,8 +135,12 @@ func matMulCases(g *gen) {
 }
 
 func linearCases(g *gen) {
-	for _, act := range []ir.Act{ir.NoAct, ir.ActReLU, ir.ActGELU, ir.ActGELUTanh} {
+	for _, act := range ir.Acts() {
 		a := ir.Attr{Act: act}
+		both := ir.Attr{Act: act, Flag: ir.Before}
+		g.add("with sums and a wide bias", both, ir.Params{}, g.of(normal, 17, 33), g.of(normal, 35, 33), g.wide(normal, 35))
+		g.add("with sums, one row", both, ir.Params{}, g.of(normal, 1, 129), g.of(normal, 65, 129), g.of(normal, 65))
+		g.add("with sums of many terms", both, ir.Params{}, g.of(normal, 3, 1100), g.of(normal, 37, 1100), g.wide(normal, 37))
 		for _, s := range [][3]int{{1, 1, 1}, {0, 3, 2}, {3, 0, 2}, {3, 2, 0}, {5, 7, 3}, {17, 33, 35}, {1, 129, 65}} {
 			g.add("with bias", a, ir.Params{}, g.of(normal, s[0], s[1]), g.of(normal, s[2], s[1]), g.of(normal, s[2]))
 		}
@@ -132,6 +149,20 @@ func linearCases(g *gen) {
 		g.add("a vector", a, ir.Params{}, g.of(normal, 5), g.of(normal, 4, 5))
 		if !g.short {
 			g.add("a large shape", a, ir.Params{}, g.of(normal, 131, 70), g.of(normal, 99, 70), g.of(normal, 99))
+		}
+	}
+}
+
+func biasGradCases(g *gen) {
+	wide := ir.Attr{DType: ir.Wide(g.dt)}
+	for _, s := range [][2]int{{1, 1}, {0, 3}, {3, 0}, {5, 7}, {33, 132}, {67, 260}, {301, 8}} {
+		g.add("a sum", wide, ir.Params{}, g.of(normal, s[0], s[1]))
+		for i, act := range ir.Acts()[1:] {
+			a := ir.Attr{Act: act}
+			if i%2 == 0 {
+				a.DType = wide.DType
+			}
+			g.add(act.String(), a, ir.Params{}, g.of(normal, s[0], s[1]), g.of(normal, s[0], s[1]))
 		}
 	}
 }

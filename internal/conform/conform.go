@@ -52,6 +52,9 @@ func (c *Case) Want() (want []ref.Array, magnitude [][]float64, err error) {
 	return c.want, c.sizes, c.err
 }
 
+// DType is the one that the case is of.
+func (c *Case) DType() dtype.DType { return c.dt }
+
 // alias is the operand in whose memory result i lies, or -1.
 func (c *Case) alias(i int) int {
 	if c.Alias == nil {
@@ -91,28 +94,15 @@ func offer(f func(g *gen), codes ...ir.Code) {
 	}
 }
 
-// Codes that the suite tries with some dtypes only; the others take any.
-var (
-	boolCodes   = []ir.Code{ir.Not, ir.And, ir.Or, ir.Xor}
-	numberCodes = []ir.Code{ir.Iota, ir.RandInt, ir.Neg, ir.Abs, ir.Sign, ir.ReLU, ir.Affine, ir.Clamp, ir.Axpy, ir.Add, ir.Sub, ir.Mul,
-		ir.Div, ir.Rem, ir.Sum, ir.Prod, ir.ArgMax, ir.ArgMin, ir.CumSum, ir.MatMul, ir.ScatterAdd, ir.EmbeddingGrad}
-	anyCodes = []ir.Code{ir.Reshape, ir.Permute, ir.Expand, ir.Slice, ir.Full, ir.Copy, ir.Cast, ir.Maximum, ir.Minimum, ir.Eq, ir.Ne,
-		ir.Lt, ir.Le, ir.Where, ir.ReduceMax, ir.ReduceMin, ir.Gather, ir.Embedding, ir.Cat, ir.Pad}
-)
-
 // dtypes are those that a code's first operand, or its result if it has no operands, is tried with.
 func dtypes(code ir.Code) (list []dtype.DType) {
 	for _, dt := range dtype.All() {
-		var takes bool
-		switch {
-		case slices.Contains(anyCodes, code):
-			takes = true
-		case slices.Contains(numberCodes, code):
-			takes = dt != dtype.Bool
-		case slices.Contains(boolCodes, code):
-			takes = dt == dtype.Bool
-		default:
-			takes = dt.IsFloat()
+		takes := code.Row().Class.Has(dt)
+		switch code {
+		case ir.GradNorm: // after the counts
+			takes = ir.Floats.Has(dt)
+		case ir.LossScale: // the only dtype of scales
+			takes = dt == dtype.F32
 		}
 		if takes {
 			list = append(list, dt)

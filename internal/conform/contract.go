@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -27,8 +29,9 @@ func Promises() []Promise {
 		{"bulk", "more bytes than engines stage at once, there and back, while the host goes on", checked(checkBulk)},
 		{"source", "host memory may change once a copy from it has been asked for", checked(checkSource)},
 		{"stager", "where the host does not read the device's memory: what is uploaded comes back by fetches, each taken once", checked(checkStager)},
-		{"queues", "a queue waits for another's event; what was recorded is done after a Sync", checked(checkQueues)},
-		{"events", "events of many points, asked in any order", checked(checkEvents)},
+		{"timer", "where a queue tells times: they run on with its work", checked(checkTimer)},
+		{"queues", "a queue waits for a mark of another; what was recorded is done after a Sync", checked(checkQueues)},
+		{"marks", "marks of many points, asked in any order", checked(checkMarks)},
 		{"prepare", "an op that is none is an error; one that is prepared keeps its types", checkPrepare},
 		{"launch", "kernels one after another see what the one before has written", checked(checkLaunch)},
 		{"allocator", "reuse of cached memory in the order of queues, with exact counters", checked(checkAllocator)},
@@ -246,14 +249,10 @@ func checkStager(r *rig) error {
 	if err != nil {
 		return err
 	}
-	info := r.dev.Info()
-	s, ok := t.q.(device.Stager)
-	if ok == (info.Host || info.Null) {
-		return fmt.Errorf("the queue stages copies: %v, the host reads the memory: %v, there is none: %v", ok, info.Host, info.Null)
-	}
-	if !ok {
+	if i := r.dev.Info(); i.Host || i.Null {
 		return nil
 	}
+	s := device.Staging(t.q)
 	for i := range t.src {
 		t.src[i] = byte(i*13) ^ byte(i>>8)
 	}
@@ -265,7 +264,44 @@ func checkStager(r *rig) error {
 		return err
 	}
 	clear(t.src)
-	return checkFetches(s, &t, want)
+	if err := checkFetches(s, &t, want); err != nil {
+		return err
+	}
+	return checkStaged(s, &t, want)
+}
+
+// checkStaged sends bytes that another goroutine has staged, once, and drops others.
+func checkStaged(s device.Stager, t *transfers, data []byte) (err error) {
+	slices.Reverse(data)
+	copy(t.src, data)
+	staged := make([]device.Staged, 3)
+	var stage sync.WaitGroup
+	stage.Go(func() {
+		for i := range staged {
+			if staged[i], err = s.Stage(t.src[:len(data)]); err != nil {
+				return
+			}
+		}
+	})
+	stage.Wait()
+	if err != nil {
+		return err
+	}
+	clear(t.src)
+	staged[0].Drop()
+	staged[0].Drop()
+	if s.Send(t.mem, staged[0]) == nil {
+		return errors.New("what was dropped is sent")
+	}
+	if err := s.Send(t.mem, staged[1]); err != nil {
+		return err
+	}
+	if s.Send(t.mem, staged[1]) == nil {
+		return errors.New("what was staged once is sent twice")
+	}
+	staged[1].Drop()
+	staged[2].Drop()
+	return checkFetches(s, t, data)
 }
 
 // checkFetches asks for parts of device memory that holds want, and takes them in another order.
@@ -297,6 +333,57 @@ func checkFetches(s device.Stager, t *transfers, want []byte) (err error) {
 	return nil
 }
 
+// checkTimer asks stamps around launches, in and out of order.
+func checkTimer(r *rig) error {
+	q, err := r.queue()
+	if err != nil {
+		return err
+	}
+	timer, ok := device.As[device.Timer](q)
+	if !ok {
+		return nil
+	}
+	const n = 1 << 12
+	d, err := newDoubling(r.dev, n)
+	if err != nil {
+		return err
+	}
+	x, err := r.alloc(4 * n)
+	if err != nil {
+		return err
+	}
+	var stamps [3]device.Stamp
+	for i := range stamps {
+		if stamps[i], err = timer.Stamp(); err != nil {
+			return err
+		}
+		if err := d.run(q, x, 1, 3); err != nil {
+			return err
+		}
+	}
+	if err := q.Sync(); err != nil {
+		return err
+	}
+	for _, s := range stamps {
+		if done, err := s.Done(); !done || err != nil {
+			return fmt.Errorf("after Sync a stamp is done: %v, error %v", done, err)
+		}
+	}
+	first, err := stamps[1].Since(stamps[0])
+	second, err2 := stamps[2].Since(stamps[1])
+	both, err3 := stamps[2].Since(stamps[0])
+	if err := errors.Join(err, err2, err3); err != nil {
+		return err
+	}
+	if first < 0 || second < 0 || both < max(first, second) {
+		return fmt.Errorf("times of %v and %v, and %v of both", first, second, both)
+	}
+	if back, err := stamps[0].Since(stamps[2]); err != nil || back != -both {
+		return fmt.Errorf("%v from one stamp to another, %v back, error %v", both, back, err)
+	}
+	return nil
+}
+
 func checkQueues(r *rig) error {
 	const n = 1 << 16
 	t, err := r.transfers(n)
@@ -321,7 +408,7 @@ func checkQueues(r *rig) error {
 		return err
 	}
 	if done, err := e.Done(); !done || err != nil {
-		return fmt.Errorf("after Sync an event is done: %v, error %v", done, err)
+		return fmt.Errorf("after Sync a mark is done: %v, error %v", done, err)
 	}
 	if !r.dev.Info().Null && !bytes.Equal(t.dst, t.src) {
 		return errors.New("the second queue did not wait for the first")
@@ -329,13 +416,13 @@ func checkQueues(r *rig) error {
 	return nil
 }
 
-func checkEvents(r *rig) error {
+func checkMarks(r *rig) error {
 	const n = 1 << 12
 	t, err := r.transfers(n)
 	if err != nil {
 		return err
 	}
-	var events []device.Event
+	var marks []device.Mark
 	for range 100 {
 		if err := t.q.Copy(t.mem, t.from, n); err != nil {
 			return err
@@ -344,11 +431,11 @@ func checkEvents(r *rig) error {
 		if err != nil {
 			return err
 		}
-		events = append(events, e)
+		marks = append(marks, e)
 	}
-	last := len(events) - 1
+	last := len(marks) - 1
 	for _, i := range []int{50, 0, last} {
-		if _, err := events[i].Done(); err != nil {
+		if _, err := marks[i].Done(); err != nil {
 			return err
 		}
 	}
@@ -356,8 +443,8 @@ func checkEvents(r *rig) error {
 		return err
 	}
 	for i := last; i >= 0; i-- {
-		if done, err := events[i].Done(); !done || err != nil {
-			return fmt.Errorf("after Sync event %d is done: %v, error %v", i, done, err)
+		if done, err := marks[i].Done(); !done || err != nil {
+			return fmt.Errorf("after Sync mark %d is done: %v, error %v", i, done, err)
 		}
 	}
 	return nil
@@ -440,7 +527,7 @@ func checkAllocator(r *rig) error {
 		return err
 	}
 	queues := []device.Queue{t.q, two}
-	a := device.NewAllocator(r.dev, device.Config{Events: func(i int) (device.Event, error) { return queues[i].Record() }})
+	a := device.NewAllocator(r.dev, device.Config{Marks: func(i int) (device.Mark, error) { return queues[i].Record() }})
 	for round := range 20 {
 		b, err := a.Alloc(4*n, round%2)
 		if err != nil {

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"math"
+	"slices"
 
 	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/internal/ref"
@@ -42,19 +43,33 @@ func init() {
 	measure(elements(func(x, _, _ float64) float64 { return 1 + math.Abs(x) }), ir.Sin, ir.Cos)
 	measure(elements(func(x, y, _ float64) float64 { return amplified(x, y) }), ir.Pow)
 	measure(elements(func(x, _, p float64) float64 { return amplified(x, p) }), ir.PowScalar)
+	measure(biasGrads, ir.BiasGrad)
 	measure(logits, ir.Softmax, ir.LogSoftmax)
 	measure(softmaxGrads, ir.SoftmaxGrad, ir.LogSoftmaxGrad)
 	measure(entropies, ir.CrossEntropy)
 	measure(entropyGrads, ir.CrossEntropyGrad)
+	measure(heads, ir.LinearCrossEntropy, ir.LinearCrossEntropyGrad)
 	measure(rowNorms, ir.LayerNorm)
 	measure(rowNormGrads, ir.LayerNormGrad, ir.RMSNormGrad)
+	measure(addNorms, ir.AddNorm)
+	measure(addNormGrads, ir.AddNormGrad)
 	measure(channelNorms, ir.BatchNorm)
 	measure(channelGrads, ir.BatchNormGrad)
 	measure(channelEvals, ir.BatchNormEval)
 	measure(attentions, ir.Attention)
 	measure(attentionGrads, ir.AttentionGrad)
+	measure(selfAttentions, ir.SelfAttention)
+	measure(selfAttentionGrads, ir.SelfAttentionGrad)
 	measure(sgds, ir.SGD)
 	measure(adams, ir.AdamW)
+}
+
+func init() {
+	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
+		if code.Row().Tolerance == ir.Stepwise {
+			measure(stepwise(code), code)
+		}
+	}
 }
 
 func absolute(x []float64) []float64 {
@@ -121,8 +136,30 @@ func positiveTerms(code ir.Code) func(c *Case) [][]float64 {
 		if err != nil {
 			panic("conform: " + err.Error()) // the case itself has been evaluated
 		}
-		return [][]float64{absolute(out[0].Data)}
+		all := make([][]float64, len(out))
+		for i := range out {
+			all[i] = absolute(out[i].Data)
+		}
+		return all
 	}
+}
+
+// biasGrads: an activation's slope is off by its operand's magnitude, cubed at the most, and the sums by that of their terms.
+func biasGrads(c *Case) [][]float64 {
+	g := absolute(c.In[0].Data)
+	n := c.In[0].Type.Dim(1)
+	sums := make([]float64, n)
+	for i := range g {
+		switch c.Op.Attr.Act {
+		case ir.NoAct, ir.ActReLU:
+		case ir.ActGELUTanh:
+			g[i] = cubic(c.In[1].Data[i], g[i], 0)
+		default:
+			g[i] *= 1 + math.Abs(c.In[1].Data[i])
+		}
+		sums[i%n] += g[i]
+	}
+	return [][]float64{sums, g}[:len(c.want)]
 }
 
 // byRow calls f for each row of n numbers.
@@ -184,21 +221,35 @@ func softmaxGrads(c *Case) [][]float64 {
 	return [][]float64{out}
 }
 
+// entropies: a loss is made of differences from the largest logit.
 func entropies(c *Case) [][]float64 {
-	x := c.In[0].Data
-	var out []float64
+	x, rows := c.In[0].Data, c.In[0].Type.Dim(0)
+	loss, whole := make([]float64, rows), 0.
 	byRow(len(x), c.In[0].Type.Dim(1), func(lo, hi int) {
-		out = append(out, 1+largest(absolute(x[lo:hi])))
+		m, i := largest(x[lo:hi]), lo/(hi-lo)
+		for _, v := range x[lo:hi] {
+			loss[i] = max(loss[i], 1+math.Abs(v-m))
+		}
+		whole += loss[i]
 	})
-	return [][]float64{out, out}
+	stats := append(absolute(c.want[1].Data[:rows]), loss...)
+	if c.Op.Attr.Flag&ir.Mean != 0 {
+		return [][]float64{{whole / c.want[2].Data[0]}, stats, nil}
+	}
+	return [][]float64{loss, stats}
 }
 
 func entropyGrads(c *Case) [][]float64 {
-	x, n := c.In[0].Data, c.In[0].Type.Dim(1)
+	x, n, rows := c.In[0].Data, c.In[0].Type.Dim(1), c.In[0].Type.Dim(0)
 	out := make([]float64, len(x))
 	for i := range x {
-		d := x[i] - c.In[2].Data[i/n]
-		out[i] = (1 + math.Exp(d)*(1+math.Abs(d))) * math.Abs(c.In[3].Data[i/n])
+		g := c.In[3].Data
+		each := math.Abs(g[i/n%len(g)])
+		if len(c.In) > 4 {
+			each /= c.In[4].Data[0]
+		}
+		d := x[i] - c.In[2].Data[i/n] - c.In[2].Data[rows+i/n]
+		out[i] = (1 + math.Exp(d)*(1+math.Abs(d))) * each
 	}
 	return [][]float64{out}
 }
@@ -235,7 +286,7 @@ func rowNorms(c *Case) [][]float64 {
 func rowNormGrads(c *Case) [][]float64 {
 	g, n, stat := absolute(c.In[0].Data), c.In[0].Type.Dim(1), 2
 	standard := absolute(c.In[1].Data)
-	if c.Op.Code == ir.LayerNormGrad {
+	if c.Op.Code != ir.RMSNormGrad {
 		stat = 3
 	}
 	dx, dw, db := make([]float64, len(g)), make([]float64, n), make([]float64, n)
@@ -256,7 +307,34 @@ func rowNormGrads(c *Case) [][]float64 {
 			dx[i] = rstd * (g[i]*math.Abs(c.optional(stat+1, i-lo, 1)) + a + standard[i]*b)
 		}
 	})
-	return [][]float64{dx, dw, db}[:len(c.want)]
+	return [][]float64{dx, dw, db}[:min(len(c.want), 3)]
+}
+
+// addNorms are those of a norm of x+f.
+func addNorms(c *Case) [][]float64 {
+	if len(c.In) == 3 {
+		return rowNorms(c)
+	}
+	sum := absolute(c.In[0].Data)
+	for i, v := range c.In[3].Data {
+		sum[i] += math.Abs(v)
+	}
+	norm := Case{In: []ref.Array{ref.Floats(c.In[0].Type, sum...), c.In[1], c.In[2]}, want: c.want}
+	return append(rowNorms(&norm), sum)
+}
+
+// addNormGrads: dx has more added to it.
+func addNormGrads(c *Case) [][]float64 {
+	norm := Case{In: slices.Clone(c.In), want: c.want}
+	norm.In[0], norm.In[1] = c.In[1], c.In[0]
+	out := rowNormGrads(&norm)
+	for i := range out[0] {
+		out[0][i] += math.Abs(c.optional(5, i, 0))
+	}
+	if len(c.want) == 4 {
+		out = append(out, out[0])
+	}
+	return out
 }
 
 // channelOf is the channel of element i of x[n,c,s].
@@ -271,7 +349,7 @@ func channelNorms(c *Case) [][]float64 {
 	for i, v := range x {
 		k := channelOf(t, i)
 		rstd := 1 / math.Sqrt(c.want[2].Data[k]+c.scalar(0))
-		y[i] = (v+mean[k])*rstd*math.Abs(c.In[1].Data[k]) + math.Abs(c.In[2].Data[k])
+		y[i] = (v+mean[k])*rstd*math.Abs(c.In[1].Data[k]) + math.Abs(c.In[2].Data[k]) + math.Abs(c.optional(3, i, 0))
 	}
 	return [][]float64{y, mean, nil}
 }
@@ -292,7 +370,7 @@ func channelGrads(c *Case) [][]float64 {
 		k := channelOf(t, i)
 		dx[i] = math.Abs(c.In[4].Data[k]) * rstd(k) * (g[i] + db[k]/n + standard[i]*dw[k]/n)
 	}
-	return [][]float64{dx, dw, db}
+	return [][]float64{dx, dw, db, nil}[:len(c.want)]
 }
 
 func channelEvals(c *Case) [][]float64 {
@@ -300,7 +378,7 @@ func channelEvals(c *Case) [][]float64 {
 	for i := range x {
 		k := channelOf(t, i)
 		rstd := 1 / math.Sqrt(c.In[2].Data[k]+c.scalar(0))
-		x[i] = (x[i]+math.Abs(c.In[1].Data[k]))*rstd*math.Abs(c.In[3].Data[k]) + math.Abs(c.In[4].Data[k])
+		x[i] = (x[i]+math.Abs(c.In[1].Data[k]))*rstd*math.Abs(c.In[3].Data[k]) + math.Abs(c.In[4].Data[k]) + math.Abs(c.optional(5, i, 0))
 	}
 	return [][]float64{x}
 }
@@ -359,8 +437,34 @@ func attentionGrads(c *Case) [][]float64 {
 	return [][]float64{dq, dk, dv}
 }
 
+// apart is a case of attention to q, k and v in one, as one of code, that to three.
+func (c *Case) apart(code ir.Code, in ...ref.Array) *Case {
+	a := &Case{Op: ir.New(code, c.Op.Attr), Params: c.Params, In: in, want: slices.Clone(c.want)}
+	if code == ir.Attention {
+		a.want[0] = ref.HeadsInside(c.want[0])
+	}
+	return a
+}
+
+func selfAttentions(c *Case) [][]float64 {
+	a := c.apart(ir.Attention, append(ref.Heads(c.In[0]), c.In[1:]...)...)
+	out := attentions(a)
+	out[0] = ref.HeadsInside(ref.Floats(a.want[0].Type, out[0]...)).Data
+	return out
+}
+
+func selfAttentionGrads(c *Case) [][]float64 {
+	in := append([]ref.Array{ref.HeadsInside(c.In[0])}, ref.Heads(c.In[1])...)
+	a := c.apart(ir.AttentionGrad, append(append(in, ref.HeadsInside(c.In[2])), c.In[3:]...)...)
+	var grads []ref.Array
+	for _, size := range attentionGrads(a) {
+		grads = append(grads, ref.Floats(a.In[1].Type, size...))
+	}
+	return [][]float64{ref.Packed(grads).Data}
+}
+
 func sgds(c *Case) (out [][]float64) {
-	rate, momentum, decay := c.scalar(0), c.scalar(1), c.scalar(2)
+	rate, momentum, decay := c.scalar(0)*c.scalar(3), c.scalar(1), c.scalar(2)
 	group := 2
 	if c.Op.Attr.Flag&ir.Momentum != 0 {
 		group = 3
@@ -382,14 +486,15 @@ func sgds(c *Case) (out [][]float64) {
 }
 
 func adams(c *Case) (out [][]float64) {
-	rate, beta1, beta2, decay := c.scalar(0), c.scalar(1), c.scalar(2), c.scalar(4)
-	for i := 1; i < len(c.In); i += 4 {
+	rate, beta1, beta2, decay := c.scalar(0)*c.scalar(5), c.scalar(1), c.scalar(2), c.scalar(4)
+	for i := 1; i < len(c.In); i += 5 {
 		p, m, v := absolute(c.In[i].Data), absolute(c.In[i+2].Data), absolute(c.In[i+3].Data)
+		t := c.In[i+4].Data[0]
 		for j, w := range p {
 			g := math.Abs(c.In[i+1].Data[j]*c.In[0].Data[0]) + decay*w
 			m[j] += (1 - beta1) * g
 			v[j] = beta2*v[j] + (1-beta2)*g*g
-			p[j] += rate * m[j] / c.scalar(5) / (math.Sqrt(v[j]/c.scalar(6)) + c.scalar(3))
+			p[j] += rate * m[j] / (1 - math.Pow(beta1, t)) / (math.Sqrt(v[j]/(1-math.Pow(beta2, t))) + c.scalar(3))
 		}
 		out = append(out, p, m, v)
 	}

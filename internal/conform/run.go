@@ -82,7 +82,7 @@ func (r *Runner) Run(c *Case) Result {
 	case err != nil:
 		return Result{Case: c, Status: Failed, Err: err}
 	}
-	got, sum, err := r.bench.launch(c, k)
+	got, sum, err := r.bench.launch(c, k, false)
 	if r.bench.null {
 		return c.judge(nil, exact, err)
 	}
@@ -96,6 +96,34 @@ func (r *Runner) Run(c *Case) Result {
 	res := c.judge(got, row, err)
 	res.Sum = sum
 	return res
+}
+
+// Changing lists the ops whose launch parameters an engine must take from cells: what differs from step to step.
+func Changing() []ir.Code {
+	return []ir.Code{ir.Uniform, ir.Normal, ir.RandInt, ir.Dropout, ir.Affine, ir.Axpy, ir.Lerp, ir.GradNorm, ir.LossScale, ir.SGD, ir.AdamW}
+}
+
+// Cells runs a case with its launch parameters in cells, and demands the bits that it gives by value, whose sum is given.
+// taken is false where the engine refuses them, with a [device.CellError].
+func (r *Runner) Cells(c *Case, sum uint64) (taken bool, err error) {
+	k, err := r.dev.Prepare(c.Op)
+	if err != nil {
+		return false, err
+	}
+	_, got, err := r.bench.launch(c, k, true)
+	var refused *device.CellError
+	switch {
+	case errors.As(err, &refused):
+		if refused.Code != c.Op.Code || refused.Param < 0 || refused.Param >= c.Params.N {
+			return false, fmt.Errorf("the wrong parameter is refused: %w", refused)
+		}
+		return false, nil
+	case err != nil:
+		return true, err
+	case got != sum:
+		return true, errors.New("parameters in cells give other bits than by value")
+	}
+	return true, nil
 }
 
 // judge compares results with the reference, unless the device has none.

@@ -22,59 +22,30 @@ type Row struct {
 	Reason string
 }
 
-// The classes.
-var (
-	exact     = Row{Reason: "no arithmetic, or arithmetic that is exact in every dtype"}
-	rounded   = Row{Result: 0.5, Terms: 0.5, Reason: "one rounding of an exact result; of 16-bit dtypes another in f32 before it"}
-	combined  = Row{Result: 0.5, Terms: 1.5, Reason: "a product and a sum, fused or not, of parameters rounded to the dtype"}
-	elemental = Row{Result: 0.5, Terms: 4, Reason: "polynomials and divisions with a few roundings; 4 ulps is what vector libraries ask of themselves"}
-	powers    = Row{Result: 0.5, Terms: 4, Reason: "exp(y·log x) multiplies the error of its argument; the magnitude holds |y·log x|"}
-	remainder = Row{Result: 0.5, Terms: 1, Reason: "x - y·⌊x/y⌋ of two rounded products"}
-	sums      = Row{Result: 0.5, Terms: 2, Growth: 1, Reason: "rounding errors of n additions behave like a random walk"}
-	factors   = Row{Result: 0.5, Terms: 2, Growth: 1, Reason: "each factor adds a rounding, relative to the result"}
-	norms     = Row{Result: 0.5, Terms: 6, Growth: 1, Reason: "sums over a row, a root and three products"}
-	softmaxes = Row{Result: 0.5, Terms: 6, Growth: 1, Reason: "exponentials of differences, their sum, and a quotient or logarithm"}
-	attends   = Row{Result: 0.5, Terms: 8, Growth: 2, Reason: "two products around a softmax; the magnitude holds the scores, whose errors exp magnifies"}
-	updates   = Row{Result: 0.5, Terms: 4, Reason: "a few products and sums per element; the magnitude holds each of them"}
-)
+// exact is the row of what has no error at all.
+var exact = Row{Reason: "no arithmetic, or arithmetic that is exact in every dtype"}
 
-// rows is the table.
-var rows [ir.Codes]*Row
-
-func init() {
-	for _, class := range []struct {
-		row   *Row
-		codes []ir.Code
-	}{
-		{&exact, []ir.Code{ir.Reshape, ir.Permute, ir.Expand, ir.Slice, ir.Full, ir.Uniform, ir.Normal, ir.RandInt, ir.Copy, ir.Cast, ir.Neg, ir.Abs,
-			ir.Sign, ir.Floor, ir.Ceil, ir.Round, ir.Trunc, ir.ReLU, ir.Not, ir.Maximum, ir.Minimum, ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.And, ir.Or, ir.Xor,
-			ir.Where, ir.ReduceMax, ir.ReduceMin, ir.ArgMax, ir.ArgMin, ir.MaxPool2d, ir.Gather, ir.Embedding, ir.Cat, ir.Pad, ir.ReLUGrad}},
-		{&rounded, []ir.Code{ir.Iota, ir.Sqrt, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Clamp}},
-		{&combined, []ir.Code{ir.Affine, ir.Axpy, ir.Lerp, ir.Dropout}},
-		{&elemental, []ir.Code{ir.Rsqrt, ir.Exp, ir.Expm1, ir.Log, ir.Log1p, ir.Sin, ir.Cos, ir.Tanh, ir.Sigmoid, ir.Erf, ir.GELU, ir.GELUTanh, ir.SiLU,
-			ir.GELUGrad, ir.GELUTanhGrad, ir.SiLUGrad}},
-		{&powers, []ir.Code{ir.Pow, ir.PowScalar}},
-		{&remainder, []ir.Code{ir.Rem}},
-		{&sums, []ir.Code{ir.Sum, ir.CumSum, ir.MatMul, ir.Linear, ir.Conv2d, ir.Conv2dGradInput, ir.Conv2dGradWeight, ir.MaxPool2dGrad, ir.AvgPool2d,
-			ir.AvgPool2dGrad, ir.ScatterAdd, ir.EmbeddingGrad, ir.SumSquares}},
-		{&factors, []ir.Code{ir.Prod}},
-		{&norms, []ir.Code{ir.LayerNorm, ir.LayerNormGrad, ir.RMSNorm, ir.RMSNormGrad, ir.BatchNorm, ir.BatchNormGrad, ir.BatchNormEval}},
-		{&softmaxes, []ir.Code{ir.Softmax, ir.LogSoftmax, ir.SoftmaxGrad, ir.LogSoftmaxGrad, ir.CrossEntropy, ir.CrossEntropyGrad}},
-		{&attends, []ir.Code{ir.Attention, ir.AttentionGrad}},
-		{&updates, []ir.Code{ir.SGD, ir.AdamW}},
-	} {
-		for _, code := range class.codes {
-			rows[code] = class.row
-		}
-	}
+// classes has the figures of each class that the rows of ops name.
+var classes = map[ir.Tolerance]Row{
+	ir.Exact:     exact,
+	ir.Rounded:   {Result: 0.5, Terms: 0.5, Reason: "one rounding of an exact result; of 16-bit dtypes another in f32 before it"},
+	ir.Combined:  {Result: 0.5, Terms: 1.5, Reason: "a product and a sum, fused or not, of parameters rounded to the dtype"},
+	ir.Elemental: {Result: 0.5, Terms: 4, Reason: "polynomials and divisions with a few roundings; 4 ulps is what vector libraries ask of themselves"},
+	ir.Stepwise:  {Result: 0.5, Terms: 2, Reason: "the magnitude holds the error of each step of the value, 4 ulps of a function and 1 of arithmetic, as later steps carry it on; the reference has as much"},
+	ir.Powers:    {Result: 0.5, Terms: 4, Reason: "exp(y·log x) multiplies the error of its argument; the magnitude holds |y·log x|"},
+	ir.Remainder: {Result: 0.5, Terms: 1, Reason: "x - y·⌊x/y⌋ of two rounded products"},
+	ir.Sums:      {Result: 0.5, Terms: 2, Growth: 1, Reason: "rounding errors of n additions behave like a random walk"},
+	ir.Factors:   {Result: 0.5, Terms: 2, Growth: 1, Reason: "each factor adds a rounding, relative to the result"},
+	ir.Norms:     {Result: 0.5, Terms: 6, Growth: 1, Reason: "sums over a row, a root and three products"},
+	ir.Softmaxes: {Result: 0.5, Terms: 6, Growth: 1, Reason: "exponentials of differences, their sum, and a quotient or logarithm"},
+	ir.Attends:   {Result: 0.5, Terms: 8, Growth: 2, Reason: "two products around a softmax; the magnitude holds the scores, whose errors exp magnifies"},
+	ir.Updated:   {Result: 0.5, Terms: 4, Reason: "a few products and sums per element; the magnitude holds each of them"},
 }
 
 // Tolerance returns the row of a code, false when it has none.
 func Tolerance(code ir.Code) (Row, bool) {
-	if int(code) >= len(rows) || rows[code] == nil {
-		return Row{}, false
-	}
-	return *rows[code], true
+	r, ok := classes[code.Row().Tolerance]
+	return r, ok
 }
 
 // limit is a row for the results of one dtype and length.
@@ -141,6 +112,8 @@ func terms(op *ir.Op) float64 {
 				n *= d
 			}
 		}
+	case ir.BiasGrad:
+		n = in[0].Dim(0)
 	case ir.CumSum:
 		n = in[0].Dim(int(op.Attr.Axis))
 	case ir.MatMul, ir.Linear:
@@ -157,13 +130,17 @@ func terms(op *ir.Op) float64 {
 		n = op.Attr.Pool().KernelH * op.Attr.Pool().KernelW
 	case ir.BatchNorm, ir.BatchNormGrad:
 		n = in[0].Size()
-	case ir.SumSquares:
+	case ir.SumSquares, ir.GradNorm:
 		for _, t := range in {
 			n += t.Size()
 		}
 	case ir.Attention, ir.AttentionGrad:
 		n = op.In(0).Dim(-1) + op.In(1).Dim(2) + op.In(2).Dim(2)
-	case ir.LayerNorm, ir.LayerNormGrad, ir.RMSNorm, ir.RMSNormGrad:
+	case ir.SelfAttention, ir.SelfAttentionGrad:
+		n = op.In(0).Dim(-1) + 2*op.In(0).Dim(1)
+	case ir.LinearCrossEntropy, ir.LinearCrossEntropyGrad:
+		n = in[0].Dim(0) + in[0].Dim(1) + in[1].Dim(0)
+	case ir.LayerNorm, ir.LayerNormGrad, ir.AddNorm, ir.AddNormGrad, ir.RMSNorm, ir.RMSNormGrad:
 		n = in[0].Dim(0) + in[0].Dim(1)
 	default:
 		if len(in) > 0 && in[0].Rank() > 0 {

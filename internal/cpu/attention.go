@@ -16,8 +16,12 @@ import (
 // NaN there.)
 
 func init() {
-	offer(forFloats(prepareAttention[float32], prepareAttention[float64]), ir.Attention)
+	offer(inF32(func(k *device.Kernel) (run, error) {
+		return byFloat(k, prepareAttention[float32], prepareAttention[float64])
+	}), ir.Attention)
 	offer(forFloats(prepareAttentionGrad[float32], prepareAttentionGrad[float64]), ir.AttentionGrad)
+	offer(forFloats(prepareSelfAttention[float32], prepareSelfAttention[float64]), ir.SelfAttention)
+	offer(forFloats(prepareSelfAttentionGrad[float32], prepareSelfAttentionGrad[float64]), ir.SelfAttentionGrad)
 }
 
 // The sizes of blocks: scores of 64×256 are 64 KiB of f32.
@@ -26,14 +30,46 @@ const (
 	keyBlock   = 256
 )
 
-// heads is the sizes of an attention: q[heads,t,d], k[heads,s,d], v[heads,s,e].
+// heads is the sizes of an attention, q[heads,t,d], k[heads,s,d], v[heads,s,e], and where rows of its operands lie; o's
+// are also g's.
 type heads struct {
 	count, t, s, d, e int
 	causal            bool
+	q, k, v, o        headRows
 }
 
-func headsOf(q, v *ir.Type, causal bool) *heads {
-	return &heads{q.Dim(0) * q.Dim(1), q.Dim(2), v.Dim(2), q.Dim(3), v.Dim(3), causal}
+// headRows is where the rows of an operand lie: distances, in elements, of batches, heads, rows of a head, and neighbours
+// in a row.
+type headRows struct{ per, batch, head, row, col int }
+
+// at is the place of a row of a head, counted over all batches.
+func (l *headRows) at(head, row int) int { return head/l.per*l.batch + head%l.per*l.head + row*l.row }
+
+// rowsFrom are the rows of a head of x from one on.
+func rowsFrom[T any](l *headRows, x []T, head, row int) matrix[T] {
+	return matrix[T]{x[l.at(head, row):], l.row, l.col}
+}
+
+// headRowsOf is that of a [b,h,t,d].
+func headRowsOf(t *ir.Type) headRows {
+	if t.Size() == 0 { // there is one place
+		return headRows{per: 1, col: 1}
+	}
+	s := t.Strides()
+	return headRows{t.Dim(1), s[0], s[1], s[2], s[3]}
+}
+
+func headsOf(q, k, v *ir.Type, causal bool) *heads {
+	o := ir.Dense(q.DType, q.Dim(0), q.Dim(1), q.Dim(2), v.Dim(3))
+	return &heads{q.Dim(0) * q.Dim(1), q.Dim(2), v.Dim(2), q.Dim(3), v.Dim(3), causal, headRowsOf(q), headRowsOf(k), headRowsOf(v), headRowsOf(o)}
+}
+
+// selfHeads are those of qkv[b,t,3,h,d].
+func selfHeads(qkv *ir.Type, causal bool) *heads {
+	b, t, h, d := qkv.Dim(0), qkv.Dim(1), qkv.Dim(3), qkv.Dim(4)
+	inside := func(row int) headRows { return headRows{max(h, 1), t * row, d, row, 1} }
+	qkvs, o := inside(3*h*d), inside(h*d)
+	return &heads{b * h, t, t, d, d, causal, qkvs, qkvs, qkvs, o}
 }
 
 // sees is the number of keys before which those that query i sees end, by causality.
@@ -44,10 +80,11 @@ func (h *heads) sees(i int) int {
 	return h.s
 }
 
-type attentionArgs[T any] struct {
+type attentionArgs[T kernels.Float] struct {
 	o, lse, q, k, v []T
 	bias            []T    // mask that is added, or nil
 	seen            []bool // mask that selects, or nil
+	mask            headRows
 	scale           T
 	g, dq, dk, dv   []T // of the gradient
 }
@@ -58,6 +95,13 @@ func (a *attentionArgs[T]) setMask(arg device.Arg, t *ir.Type) {
 	} else {
 		a.bias = values[T](arg, t.Span())
 	}
+	a.mask = headRowsOf(t)
+}
+
+// thirds are the parts of x[b,t,3,h,d], each from its first element on.
+func thirds[T any](h *heads, x []T) (q, k, v []T) {
+	n := min(h.q.per*h.d, len(x))
+	return x, x[n:], x[min(2*n, len(x)):]
 }
 
 // scoreBlock is a rectangle of scores: queries of one head from q0 to q1 and keys from k0 to k1.
@@ -82,19 +126,39 @@ func newAttentionSpace[T kernels.Float](h *heads) attentionSpace[T] {
 
 func prepareAttention[T kernels.Float](k *device.Kernel) (run, error) {
 	op := &k.Op
-	h := headsOf(op.In(0), op.In(2), op.Attr.Causal)
-	f := newAttending[T](h)
-	f.blocks = (h.t + queryBlock - 1) / queryBlock
-	units := newLoop(f.forward)
+	attend := newAttention[T](headsOf(op.In(0), op.In(1), op.In(2), op.Attr.Causal))
 	return func(args []device.Arg, p *device.Params) error {
 		a := attentionArgs[T]{o: elems[T](args[0], k.Out[0]), lse: elems[T](args[1], k.Out[1]), q: elems[T](args[2], op.In(0)),
 			k: elems[T](args[3], op.In(1)), v: elems[T](args[4], op.In(2)), scale: T(scalar(p, 0))}
 		if op.NumIn() == 4 {
 			a.setMask(args[5], op.In(3))
 		}
-		units.run(h.count*f.blocks, max(1, 1<<18/max(queryBlock*h.s*(h.d+h.e), 1<<8)), a)
+		attend(a)
 		return nil
 	}, nil
+}
+
+func prepareSelfAttention[T kernels.Float](k *device.Kernel) (run, error) {
+	op := &k.Op
+	h := selfHeads(op.In(0), op.Attr.Causal)
+	attend := newAttention[T](h)
+	return func(args []device.Arg, p *device.Params) error {
+		a := attentionArgs[T]{o: elems[T](args[0], k.Out[0]), lse: elems[T](args[1], k.Out[1]), scale: T(scalar(p, 0))}
+		a.q, a.k, a.v = thirds(h, elems[T](args[2], op.In(0)))
+		if op.NumIn() == 2 {
+			a.setMask(args[3], op.In(1))
+		}
+		attend(a)
+		return nil
+	}, nil
+}
+
+// newAttention runs attention over blocks of queries.
+func newAttention[T kernels.Float](h *heads) func(attentionArgs[T]) {
+	f := newAttending[T](h)
+	f.blocks = (h.t + queryBlock - 1) / queryBlock
+	units, grain := newLoop(f.forward), max(1, 1<<18/max(queryBlock*h.s*(h.d+h.e), 1<<8))
+	return func(a attentionArgs[T]) { units.run(h.count*f.blocks, grain, a) }
 }
 
 // attending is a prepared attention or its gradient.
@@ -120,55 +184,81 @@ func (f *attending[T]) forward(a *attentionArgs[T], lo, hi int) {
 // queries computes the results of a block of queries.
 func (f *attending[T]) queries(a *attentionArgs[T], s *attentionSpace[T], head, q0, q1 int) {
 	rows := q1 - q0
-	o := a.o[(head*f.t+q0)*f.e:][:rows*f.e]
 	f.scaled(a, s, head, q0, q1)
 	fill(s.high, T(math.Inf(-1)))
 	clear(s.total)
-	clear(o)
+	for i := range rows {
+		clear(f.outRow(a, head, q0+i))
+	}
 	last := f.sees(q1 - 1)
 	for k0 := 0; k0 < last; k0 += keyBlock {
 		b := scoreBlock{head, q0, q1, k0, min(k0+keyBlock, last)}
 		f.score(a, s, &b)
 		for i := range rows {
-			f.soften(s, &b, i, o[i*f.e:][:f.e])
+			f.soften(s, &b, i, f.outRow(a, head, q0+i))
 		}
-		gemm(rows, f.e, b.width(), rowsOf(s.scores, b.width()), rowsOf(a.v[(head*f.s+k0)*f.e:], f.e), o, f.e, true)
+		gemm(rows, f.e, b.width(), rowsOf(s.scores, b.width()), rowsFrom(&f.v, a.v, head, k0), a.o[f.o.at(head, q0):], f.o.row, true)
 	}
 	for i := range rows {
 		total, high := s.total[i], s.high[i]
 		a.lse[head*f.t+q0+i] = high + T(math.Log(total))
 		if total != 0 {
-			times(o[i*f.e:][:f.e], T(1/total))
+			times(f.outRow(a, head, q0+i), T(1/total))
 		}
 	}
 }
 
+// outRow is a row of the result.
+func (f *attending[T]) outRow(a *attentionArgs[T], head, i int) []T {
+	return a.o[f.o.at(head, i):][:f.e]
+}
+
 // scaled puts scale·q of a block in s.
 func (f *attending[T]) scaled(a *attentionArgs[T], s *attentionSpace[T], head, q0, q1 int) {
-	rescale(s.q, a.q[(head*f.t+q0)*f.d:(head*f.t+q1)*f.d], 0, a.scale, 0)
+	for i := range q1 - q0 {
+		q, from := s.q[i*f.d:][:f.d], a.q[f.q.at(head, q0+i):]
+		if f.q.col != 1 {
+			for j := range q {
+				q[j] = from[j*f.q.col]
+			}
+			from = q
+		}
+		rescale(q, from[:f.d], 0, a.scale, 0)
+	}
 }
 
 // score computes the scores of a block; those that a mask or causality hides are -∞.
 func (f *attending[T]) score(a *attentionArgs[T], s *attentionSpace[T], b *scoreBlock) {
 	n := b.width()
-	gemm(b.q1-b.q0, n, f.d, rowsOf(s.q, f.d), rowsOf(a.k[(b.head*f.s+b.k0)*f.d:], f.d).t(), s.scores, n, false)
+	gemm(b.q1-b.q0, n, f.d, rowsOf(s.q, f.d), rowsFrom(&f.k, a.k, b.head, b.k0).t(), s.scores, n, false)
 	low := T(math.Inf(-1))
 	for i := range b.q1 - b.q0 {
 		row := s.scores[i*n:][:n]
-		at := (b.head*f.t+b.q0+i)*f.s + b.k0
-		if a.bias != nil {
-			for j, v := range a.bias[at:][:n] {
-				row[j] += v
-			}
-		}
-		if a.seen != nil {
-			for j, seen := range a.seen[at:][:n] {
-				if !seen {
-					row[j] = low
-				}
-			}
+		if a.bias != nil || a.seen != nil {
+			a.cover(row, b, i)
 		}
 		fill(row[min(max(f.sees(b.q0+i)-b.k0, 0), n):], low)
+	}
+}
+
+// cover brings the mask into the scores of query i of a block.
+func (a *attentionArgs[T]) cover(row []T, b *scoreBlock, i int) {
+	at, step := a.mask.at(b.head, b.q0+i)+b.k0*a.mask.col, a.mask.col
+	switch {
+	case a.bias != nil && step == 1:
+		for j, v := range a.bias[at:][:len(row)] {
+			row[j] += v
+		}
+	case a.bias != nil:
+		for j := range row {
+			row[j] += a.bias[at+j*step]
+		}
+	default:
+		for j := range row {
+			if !a.seen[at+j*step] {
+				row[j] = T(math.Inf(-1))
+			}
+		}
 	}
 }
 

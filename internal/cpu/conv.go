@@ -8,9 +8,9 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-// Convolutions are products. Per image and group, the input is unfolded into a matrix with a row for each tap (channel
-// and kernel position) and a column for each output position, a few output rows at a time, so that it stays in the
-// second-level cache. What needs no unfolding (1×1, stride 1, no padding) is multiplied as it lies.
+// Convolutions are products of the weight with patches: a row for each tap (channel and kernel position) and a column
+// for each output position of all images. Patches are packed from the input as the micro-kernels read them, a few
+// panels at a time, so that they stay in the second-level cache. Planes may be small: a panel goes over many images.
 
 func init() {
 	offer(forFloats(prepareConv[float32], prepareConv[float64]), ir.Conv2d)
@@ -25,7 +25,7 @@ type convolution struct {
 	oh, ow     int
 	ir.Conv
 	cg, og int // channels per group
-	taps   int // rows of the unfolded matrix: cg·kh·kw
+	taps   int // rows of the matrix of patches: cg·kh·kw
 }
 
 func newConvolution(x, w, y *ir.Type, a *ir.Attr) *convolution {
@@ -33,145 +33,95 @@ func newConvolution(x, w, y *ir.Type, a *ir.Attr) *convolution {
 		n: x.Dim(0), c: x.Dim(1), h: x.Dim(2), w: x.Dim(3),
 		o: w.Dim(0), kh: w.Dim(2), kw: w.Dim(3), oh: y.Dim(2), ow: y.Dim(3), Conv: a.Conv(),
 	}
-	return g.split()
-}
-
-func (g *convolution) split() *convolution {
 	g.cg, g.og = g.c/g.Groups, g.o/g.Groups
 	g.taps = g.cg * g.kh * g.kw
 	return g
 }
 
-// plain reports whether the input is its own unfolded matrix.
-func (g *convolution) plain() bool {
-	return g.kh == 1 && g.kw == 1 && g.StrideH == 1 && g.StrideW == 1 && g.PadH == 0 && g.PadW == 0
+// sizeOf is the bytes of n elements.
+func sizeOf[T any](n int) int64 {
+	var zero T
+	return int64(n) * int64(unsafe.Sizeof(zero))
 }
 
-// unfolded is the number of elements an unfolded matrix should have at most.
-const unfolded = 96 << 10
-
-// tile is the number of output rows that are unfolded at a time when there are taps rows in the matrix.
-func (g *convolution) tile(taps int) int {
-	rows := min(max(unfolded/max(taps*g.ow, 1), 1), max(g.oh, 1))
-	tiles := (g.oh + rows - 1) / rows
-	return (g.oh + tiles - 1) / max(tiles, 1)
-}
-
-// forward is y = x∗w + bias over units of one image, group and tile.
-type forward[T kernels.Float] struct {
-	*convolution
-	rows  int // of a tile
-	tiles int
-	space *spare[[]T]
-	units *loop[convArgs[T]]
-}
-
-type convArgs[T any] struct{ y, x, w, bias []T }
-
-func newForward[T kernels.Float](g *convolution) *forward[T] {
-	f := &forward[T]{convolution: g, rows: g.tile(g.taps), tiles: 1}
-	if g.plain() {
-		f.rows = g.oh
-	} else {
-		f.tiles = (g.oh + f.rows - 1) / max(f.rows, 1)
-		f.space = newBuffers[T](g.taps * f.rows * g.ow)
+// newForward is y = x∗w + bias.
+func newForward[T kernels.Float](g *convolution) *implicit[T] {
+	area := g.kh * g.kw
+	f := &implicit[T]{patches: g.seen(), groups: g.Groups, m: g.og,
+		to:      grid{g.n, g.oh, g.ow, g.o * g.oh * g.ow, g.oh * g.ow, g.ow, 1, false},
+		weights: weights{row: g.taps, channel: area, group: g.og * g.taps}}
+	f.group = g.cg * f.plane
+	var away [][2]int
+	for t := range area {
+		f.weights.taps = append(f.weights.taps, t)
+		away = append(away, [2]int{t/g.kw*g.DilationH - g.PadH, t%g.kw*g.DilationW - g.PadW})
 	}
-	f.units = newLoop(f.chunk)
+	if g.StrideH == 1 && g.StrideW == 1 {
+		f.shifts = newShifts(&f.patches, g.h, g.w, away)
+	}
+	f.plan()
 	return f
-}
-
-func (f *forward[T]) run(a convArgs[T]) {
-	if f.taps == 0 {
-		f.constant(a)
-		return
-	}
-	f.units.run(f.n*f.Groups*f.tiles, max(1, 1<<18/max(f.og*f.taps*f.rows*f.ow, 1<<8)), a)
-}
-
-// constant is the result without taps.
-func (f *forward[T]) constant(a convArgs[T]) {
-	clear(a.y)
-	if plane := f.oh * f.ow; a.bias != nil && plane > 0 {
-		for i := 0; i < len(a.y); i += plane {
-			fill(a.y[i:][:plane], a.bias[i/plane%f.o])
-		}
-	}
-}
-
-func (f *forward[T]) chunk(a *convArgs[T], lo, hi int) {
-	var col []T
-	if f.space != nil {
-		b := f.space.get()
-		defer f.space.put(b)
-		col = *b
-	}
-	for u := lo; u < hi; u++ {
-		tile, grp, img := u%f.tiles, u/f.tiles%f.Groups, u/(f.tiles*f.Groups)
-		x := a.x[(img*f.c+grp*f.cg)*f.h*f.w:][:f.cg*f.h*f.w]
-		r0 := tile * f.rows
-		r1 := min(r0+f.rows, f.oh)
-		n := (r1 - r0) * f.ow
-		in := rowsOf(x, f.h*f.w)
-		if f.space != nil {
-			unfold(f.convolution, col, x, f.cg, r0, r1)
-			in = rowsOf(col, n)
-		}
-		plane := f.oh * f.ow
-		y := a.y[(img*f.o+grp*f.og)*plane+r0*f.ow:]
-		if a.bias != nil {
-			for i, b := range a.bias[grp*f.og:][:f.og] {
-				fill(y[i*plane:][:n], b)
-			}
-		}
-		gemm(f.og, n, f.taps, rowsOf(a.w[grp*f.og*f.taps:], f.taps), in, y, plane, a.bias != nil)
-	}
 }
 
 func prepareConv[T kernels.Float](k *device.Kernel) (run, error) {
 	x, w, y := k.Op.In(0), k.Op.In(1), k.Out[0]
-	f := newForward[T](newConvolution(x, w, y, &k.Op.Attr))
-	biased := k.Op.NumIn() == 3
+	g := newConvolution(x, w, y, &k.Op.Attr)
+	f, split := newForward[T](g), newSplitter[T](g)
+	k.Workspace = sizeOf[T](split.size())
+	inputs := k.Op.NumIn()
 	return func(args []device.Arg, _ *device.Params) error {
 		a := convArgs[T]{y: elems[T](args[0], y), x: elems[T](args[1], x), w: elems[T](args[2], w)}
-		if biased {
+		if inputs == 3 {
 			a.bias = elems[T](args[3], k.Op.In(2))
+		}
+		if split.size() > 0 {
+			a.x = split.run(a.x, workspace[T](args[1+inputs], 0, split.size()))
 		}
 		f.run(a)
 		return nil
 	}, nil
 }
 
-// prepareConvGradInput chooses between two forms. With stride 1 the gradient is itself a convolution, of g with the
-// mirrored weight, whose channels change places. Else what a product with the transposed weight gives is folded back.
+// newBackward is the gradient by the input at rows top, top+StrideH, … and columns left, left+StrideW, …: a convolution
+// of g with the taps that meet those, without steps.
+func newBackward[T kernels.Float](g *convolution, top, left int) *implicit[T] {
+	area, plane := g.kh*g.kw, g.oh*g.ow
+	rows, cols := cuts(g.h-top, g.StrideH), cuts(g.w-left, g.StrideW)
+	f := &implicit[T]{groups: g.Groups, m: g.cg, group: g.og * plane, base: top*g.w + left,
+		to:      grid{g.n, rows, cols, g.c * g.h * g.w, g.h * g.w, g.StrideH * g.w, g.StrideW, false},
+		patches: patches{channels: g.og, grid: grid{g.n, rows, cols, g.o * plane, plane, g.ow, 1, false}},
+		weights: weights{row: area, channel: g.taps, group: g.og * g.taps}}
+	var away [][2]int
+	for t := range area {
+		dy, dx := top+g.PadH-t/g.kw*g.DilationH, left+g.PadW-t%g.kw*g.DilationW
+		if dy%g.StrideH != 0 || dx%g.StrideW != 0 {
+			continue
+		}
+		dy, dx = dy/g.StrideH, dx/g.StrideW
+		see := tap{at: dy*g.ow + dx}
+		see.top, see.bottom = inside(dy, 1, g.oh, rows)
+		see.left, see.right = inside(dx, 1, g.ow, cols)
+		f.patches.taps, f.weights.taps = append(f.patches.taps, see), append(f.weights.taps, t)
+		away = append(away, [2]int{dy, dx})
+	}
+	f.shifts = newShifts(&f.patches, g.oh, g.ow, away)
+	f.plan()
+	return f
+}
+
 func prepareConvGradInput[T kernels.Float](k *device.Kernel) (run, error) {
 	g, w, x := k.Op.In(0), k.Op.In(1), k.Out[0]
 	c := newConvolution(x, w, g, &k.Op.Attr)
-	padH, padW := c.DilationH*(c.kh-1)-c.PadH, c.DilationW*(c.kw-1)-c.PadW
-	if c.StrideH != 1 || c.StrideW != 1 || padH < 0 || padW < 0 {
-		f := newFolding[T](c)
-		return func(args []device.Arg, _ *device.Params) error {
-			f.units.run(c.n*c.Groups, max(1, 1<<18/max(c.og*c.taps*c.oh*c.ow, 1<<8)),
-				convArgs[T]{y: elems[T](args[0], x), x: elems[T](args[1], g), w: elems[T](args[2], w)})
-			return nil
-		}, nil
+	var parts []*implicit[T]
+	for top := range min(c.StrideH, c.h) {
+		for left := range min(c.StrideW, c.w) {
+			parts = append(parts, newBackward[T](c, top, left))
+		}
 	}
-	back := &convolution{n: c.n, c: c.o, h: c.oh, w: c.ow, o: c.c, kh: c.kh, kw: c.kw, oh: c.h, ow: c.w, Conv: c.Conv}
-	back.PadH, back.PadW = padH, padW
-	f := newForward[T](back.split())
-	var zero T
-	k.Workspace = int64(w.Size()) * int64(unsafe.Sizeof(zero))
-	mirror := newLoop(func(a *convArgs[T], lo, hi int) {
-		for i := lo; i < hi; i++ {
-			mirrored(c, i, a)
-		}
-	})
 	return func(args []device.Arg, _ *device.Params) error {
-		a := convArgs[T]{y: elems[T](args[0], x), x: elems[T](args[1], g)}
-		if w.Size() > 0 {
-			a.w = workspace[T](args[3], 0, w.Size())
-			mirror.run(c.c, grainOf(c.og*c.kh*c.kw), convArgs[T]{y: a.w, w: elems[T](args[2], w)})
+		for _, f := range parts {
+			f.run(convArgs[T]{y: elems[T](args[0], x), x: elems[T](args[1], g), w: elems[T](args[2], w)})
 		}
-		f.run(a)
 		return nil
 	}, nil
 }

@@ -1,65 +1,69 @@
 package cpu
 
 import (
-	"unsafe"
-
 	"github.com/warpline-ml/warpline/internal/cpu/kernels"
 	"github.com/warpline-ml/warpline/internal/device"
 )
 
-// weightGrad is dw = Σ g·unfold(x)ᵀ over images. A unit is a group, a block of its input channels and a range of
-// images. With several ranges each has its own sum in the workspace, and the sums are added in the order of the images.
+// weightGrad is dw = Σ g·patchesᵀ over the positions of all images. A unit is a group, a block of its input channels
+// and a range of panels of positions. With several ranges each has its own sum in the workspace, and the sums are added
+// in the order of the positions.
 type weightGrad[T kernels.Float] struct {
 	*convolution
-	block  int // channels
+	x, g   patches // what taps see, and the gradient itself
+	block  int     // channels
 	blocks int
 	ranges int
-	images int // in a range
-	rows   int
-	space  *spare[[]T]
+	panels int // in a range
+	slice  int // panels that are packed at a time
 	units  *loop[convArgs[T]]
 	join   *loop[convArgs[T]]
 }
 
 const (
-	weightColumns = 144 // of dw that a unit computes, roughly
-	weightUnits   = 16  // to aim at
+	weightColumns = 288       // of dw that a unit computes, roughly
+	weightPacked  = 128 << 10 // elements of packed patches at a time
+	weightUnits   = 8         // to aim at
 )
 
 func newWeightGrad[T kernels.Float](g *convolution) *weightGrad[T] {
-	f := &weightGrad[T]{convolution: g, block: max(min(weightColumns/max(g.kh*g.kw, 1), g.cg), 1)}
-	f.blocks = (g.cg + f.block - 1) / f.block
-	f.ranges = max(min((weightUnits+g.Groups*f.blocks-1)/max(g.Groups*f.blocks, 1), g.n), 1)
-	f.images = (g.n + f.ranges - 1) / f.ranges
-	f.ranges = max((g.n+f.images-1)/max(f.images, 1), 1)
-	f.rows = g.oh
-	if !g.plain() {
-		f.rows = g.tile(f.block * g.kh * g.kw)
-		f.space = newBuffers[T](f.block * g.kh * g.kw * f.rows * g.ow)
-	}
-	f.units = newLoop(f.chunk)
-	f.join = newLoop(f.add)
+	area, plane := max(g.kh*g.kw, 1), g.oh*g.ow
+	f := &weightGrad[T]{convolution: g, x: g.seen()}
+	f.g = patches{channels: g.og, grid: grid{g.n, g.oh, g.ow, g.o * plane, plane, g.ow, 1, false}, byTap: true}
+	f.g.taps = []tap{f.g.all()}
+	f.blocks = max(cuts(g.cg, max(weightColumns/area, 1)), 1)
+	f.block = max(cuts(g.cg, f.blocks), 1)
+	f.blocks = cuts(g.cg, f.block)
+	all := f.g.grid.panels()
+	f.slice = max(min(weightPacked/(max(f.block*area, g.og, 1)*kernels.PanelCols), all), 1)
+	f.ranges = max(min(cuts(weightUnits, max(g.Groups*f.blocks, 1)), cuts(all, f.slice)), 1)
+	f.panels = max(cuts(all, f.ranges), 1)
+	f.ranges = max(cuts(all, f.panels), 1)
+	f.units, f.join = newLoop(f.chunk), newLoop(f.add)
 	return f
 }
 
 func prepareConvGradWeight[T kernels.Float](k *device.Kernel) (run, error) {
 	g, x, w := k.Op.In(0), k.Op.In(1), k.Out[0]
-	f := newWeightGrad[T](newConvolution(x, w, g, &k.Op.Attr))
-	var zero T
+	c := newConvolution(x, w, g, &k.Op.Attr)
+	f, split := newWeightGrad[T](c), newSplitter[T](c)
+	k.Workspace = aligned(sizeOf[T](split.size()))
+	sums := k.Workspace
 	if f.ranges > 1 {
-		k.Workspace = int64(f.ranges) * int64(w.Size()) * int64(unsafe.Sizeof(zero))
+		k.Workspace += sizeOf[T](f.ranges * w.Size())
 	}
 	return func(args []device.Arg, _ *device.Params) error {
 		a := convArgs[T]{w: elems[T](args[0], w), y: elems[T](args[1], g), x: elems[T](args[2], x)}
+		if split.size() > 0 {
+			a.x = split.run(a.x, workspace[T](args[3], 0, split.size()))
+		}
 		switch {
 		case w.Size() == 0:
-		case f.n == 0:
-			clear(a.w)
 		case f.ranges == 1:
 			f.units.run(f.Groups*f.blocks, 1, a)
 		default:
 			parts := a
-			parts.w = workspace[T](args[3], 0, f.ranges*w.Size())
+			parts.w = workspace[T](args[3], sums, f.ranges*w.Size())
 			f.units.run(f.Groups*f.blocks*f.ranges, 1, parts)
 			f.join.run(w.Size(), 1<<13, convArgs[T]{w: a.w, x: parts.w})
 		}
@@ -68,37 +72,72 @@ func prepareConvGradWeight[T kernels.Float](k *device.Kernel) (run, error) {
 }
 
 func (f *weightGrad[T]) chunk(a *convArgs[T], lo, hi int) {
-	var col []T
-	if f.space != nil {
-		b := f.space.get()
-		defer f.space.put(b)
-		col = *b
-	}
+	pool := convScratchOf[T]()
+	s := pool.get()
+	defer pool.put(s)
 	for u := lo; u < hi; u++ {
 		part, blk, grp := u/(f.blocks*f.Groups), u%f.blocks, u/f.blocks%f.Groups
-		first := part * f.images
-		for img := first; img < min(first+f.images, f.n); img++ {
-			f.image(a, col, part, grp, blk*f.block, img, img > first)
+		first := part * f.panels
+		last := min(first+f.panels, f.g.grid.panels())
+		dw := a.w[(part*f.o+grp*f.og)*f.taps+blk*f.block*f.kh*f.kw:]
+		for j := first; j == first || j < last; j += f.slice {
+			f.step(a, s, dw, grp, blk*f.block, j, min(f.slice, last-j), j > first)
 		}
 	}
 }
 
-// image adds what one image gives to a block of channels from c on.
-func (f *weightGrad[T]) image(a *convArgs[T], col []T, part, grp, c, img int, add bool) {
+// step adds what n panels of positions from j on give to a block of channels from c on.
+func (f *weightGrad[T]) step(a *convArgs[T], s *convScratch[T], dw []T, grp, c, j, n int, add bool) {
 	channels := min(f.block, f.cg-c)
-	area, plane := f.kh*f.kw, f.oh*f.ow
-	x := a.x[(img*f.c+grp*f.cg+c)*f.h*f.w:][:channels*f.h*f.w]
-	g := a.y[(img*f.o+grp*f.og)*plane:]
-	dw := a.w[(part*f.o+grp*f.og)*f.taps+c*area:]
-	for r0 := 0; r0 < f.oh; r0 += f.rows {
-		r1 := min(r0+f.rows, f.oh)
-		n := (r1 - r0) * f.ow
-		in := rowsOf(x, f.h*f.w)
-		if f.space != nil {
-			unfold(f.convolution, col, x, channels, r0, r1)
-			in = rowsOf(col, n)
+	cols := channels * f.kh * f.kw
+	steps := 0
+	if n > 0 {
+		_, last := f.g.span(j + n - 1)
+		steps = (n-1)*kernels.PanelCols + last
+		f.packColumns(s, a.x[(grp*f.cg+c)*f.x.plane:], channels, steps, j, n)
+		f.packRows(s, a.y[grp*f.og*f.g.plane:], j, n)
+	}
+	rows, _ := kernels.PanelRows[T]()
+	rows = cuts(f.og, cuts(f.og, rows))
+	for top := 0; top < f.og; top += rows {
+		p := kernels.Panel[T]{Rows: min(rows, f.og-top), K: steps, ARow: f.rowsApart(n), ACol: 1, CRow: f.taps, Accumulate: add}
+		p.A = s.a[min(top*p.ARow, len(s.a)):]
+		for left := 0; left < cols; left += kernels.PanelCols {
+			p.Cols = min(kernels.PanelCols, cols-left)
+			p.B, p.C = s.b[left*steps:], dw[top*f.taps+left:]
+			p.Multiply()
 		}
-		gemm(f.og, channels*area, n, rowsOf(g[r0*f.ow:], plane), in.t(), dw, f.taps, add || r0 > 0)
+	}
+}
+
+// rowsApart is the distance between rows of the gradient of n panels. It is no multiple of a page, or they would share
+// a set of the cache.
+func (f *weightGrad[T]) rowsApart(n int) int { return (n + 1) * kernels.PanelCols }
+
+// packColumns packs what n panels of positions see of some channels as panels whose columns are taps.
+func (f *weightGrad[T]) packColumns(s *convScratch[T], x []T, channels, steps, j, n int) {
+	const size = kernels.PanelCols
+	cols := channels * f.kh * f.kw
+	seen, b := scratchOf(&s.c, cols*size), scratchOf(&s.b, cuts(cols, size)*size*steps)
+	k := kernels.Packing[T]{Dst: seen, Src: x, SrcRow: f.x.plane, Rows: channels}
+	k.DstTap, k.DstRow = f.x.packed(channels)
+	for i := range n {
+		packPatches(&f.x, &s.view, &k, j+i)
+		_, lanes := f.g.span(j + i)
+		for left := 0; left < cols; left += size {
+			kernels.PackLanes(b[left*steps+i*size*size:], size, seen[left*size:], size, 1, min(size, cols-left), lanes)
+		}
+	}
+}
+
+// packRows lays out n panels of the gradient as rows of positions.
+func (f *weightGrad[T]) packRows(s *convScratch[T], g []T, j, n int) {
+	apart := f.rowsApart(n)
+	rows := scratchOf(&s.a, f.og*apart)
+	k := kernels.Packing[T]{DstRow: apart, Src: g, SrcRow: f.g.plane, Rows: f.og}
+	for i := range n {
+		k.Dst = rows[i*kernels.PanelCols:]
+		packPatches(&f.g, &s.view, &k, j+i)
 	}
 }
 

@@ -7,7 +7,9 @@ package cpu
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
+	"strings"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cpufeat"
@@ -58,6 +60,7 @@ func (engine) Prepare(op ir.Op) (*device.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
+	written()
 	if table[op.Code] == nil {
 		return nil, fmt.Errorf("cpu: %s: %w", op.Code, device.ErrUnsupported)
 	}
@@ -75,6 +78,15 @@ func (engine) Prepare(op ir.Op) (*device.Kernel, error) {
 type kernel struct {
 	run  run
 	need []int64 // bytes of each argument
+}
+
+// String is the name of the function that computes.
+func (k *kernel) String() string {
+	name := runtime.FuncForPC(reflect.ValueOf(k.run).Pointer()).Name()
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "cpu."), ".func")
+	name, _, _ = strings.Cut(name, "[")
+	return strings.TrimPrefix(name, "(*")
 }
 
 // NewQueue returns a queue that runs its work in the caller.

@@ -53,54 +53,24 @@ func bytesOf(t *ir.Type) int64 { return int64(t.Span()) * int64(t.DType.Size()) 
 
 // write stores numbers, in row-major order, in the elements of a view.
 func write(a device.Arg, t *ir.Type, v []float64) {
+	size := t.DType.Size()
 	eachPlace(t, func(i, off int) {
-		a := device.Arg{Mem: a.Mem, Offset: a.Offset + int64(off*t.DType.Size())}
-		x := v[i : i+1]
-		switch t.DType {
-		case dtype.F32:
-			dtype.Convert(values[float32](a, 1), x)
-		case dtype.F64:
-			dtype.Convert(values[float64](a, 1), x)
-		case dtype.F16:
-			dtype.Convert(values[dtype.Float16](a, 1), x)
-		case dtype.BF16:
-			dtype.Convert(values[dtype.BFloat16](a, 1), x)
-		case dtype.I64:
-			dtype.Convert(values[int64](a, 1), x)
-		case dtype.I32:
-			dtype.Convert(values[int32](a, 1), x)
-		case dtype.U8:
-			dtype.Convert(values[uint8](a, 1), x)
-		case dtype.Bool:
-			dtype.Convert(values[bool](a, 1), x)
+		b := values[byte](device.Arg{Mem: a.Mem, Offset: a.Offset + int64(off*size)}, size)
+		for k := range b {
+			b[k] = byte(t.DType.Encode(v[i]) >> (8 * k))
 		}
 	})
 }
 
 // read is the inverse of write.
 func read(a device.Arg, t *ir.Type) []float64 {
-	v := make([]float64, t.Size())
+	v, size := make([]float64, t.Size()), t.DType.Size()
 	eachPlace(t, func(i, off int) {
-		a := device.Arg{Mem: a.Mem, Offset: a.Offset + int64(off*t.DType.Size())}
-		x := v[i : i+1]
-		switch t.DType {
-		case dtype.F32:
-			dtype.Convert(x, values[float32](a, 1))
-		case dtype.F64:
-			dtype.Convert(x, values[float64](a, 1))
-		case dtype.F16:
-			dtype.Convert(x, values[dtype.Float16](a, 1))
-		case dtype.BF16:
-			dtype.Convert(x, values[dtype.BFloat16](a, 1))
-		case dtype.I64:
-			dtype.Convert(x, values[int64](a, 1))
-		case dtype.I32:
-			dtype.Convert(x, values[int32](a, 1))
-		case dtype.U8:
-			dtype.Convert(x, values[uint8](a, 1))
-		case dtype.Bool:
-			dtype.Convert(x, values[bool](a, 1))
+		var bits uint64
+		for k, b := range values[byte](device.Arg{Mem: a.Mem, Offset: a.Offset + int64(off*size)}, size) {
+			bits |= uint64(b) << (8 * k)
 		}
+		v[i] = t.DType.Decode(bits)
 	})
 	return v
 }
@@ -266,7 +236,7 @@ func randomShape(r *rand.Rand) []int {
 
 func TestInfo(t *testing.T) {
 	i := New().Info()
-	if i.Name != "cpu" || !i.Host || i.Null || i.Model == "" || len(i.DTypes) != 8 || i.Alignment != 64 {
+	if i.Name != "cpu" || !i.Host || i.Null || i.Model == "" || len(i.DTypes) != len(dtype.All()) || i.Alignment != 64 {
 		t.Errorf("%+v", i)
 	}
 }

@@ -12,8 +12,8 @@ func init() {
 	floats(ir.Ceil, grainCheap, eachFloat[float32](math.Ceil), eachFloat[float64](math.Ceil))
 	floats(ir.Round, grainCheap, eachFloat[float32](math.RoundToEven), eachFloat[float64](math.RoundToEven))
 	floats(ir.Trunc, grainCheap, eachFloat[float32](math.Trunc), eachFloat[float64](math.Trunc))
-	floats(ir.Sqrt, grainCheap, squareRoot, squareRoot)
-	floats(ir.Rsqrt, grainCheap, inverseRoot, inverseRoot)
+	floats(ir.Sqrt, grainCheap, unary(kernels.Sqrt), squareRoot)
+	floats(ir.Rsqrt, grainCheap, unary(kernels.Rsqrt), inverseRoot)
 	floats(ir.Exp, grainMath, unary(kernels.Exp), eachFloat[float64](math.Exp))
 	floats(ir.Expm1, grainMath, unary(kernels.Expm1), eachFloat[float64](math.Expm1))
 	floats(ir.Log, grainMath, unary(kernels.Log), eachFloat[float64](logarithm))
@@ -32,13 +32,14 @@ func init() {
 	floats(ir.GELUTanhGrad, grainMath, binary(kernels.GELUTanhGrad), eachPair[float64](kernels.GELUTanhGrad64))
 	floats(ir.SiLUGrad, grainMath, binary(kernels.SiLUGrad), eachPair[float64](kernels.SiLUGrad64))
 
-	floats(ir.PowScalar, grainMath, powScalar, powScalar)
+	floats(ir.PowScalar, grainMath, powScalar32, powScalar)
 	floats(ir.Pow, grainMath, eachPair[float32](math.Pow), eachPair[float64](pow))
-	floats(ir.Lerp, grainCheap, lerp, lerp)
+	floats(ir.Lerp, grainCheap, lerp32, lerp)
 }
 
 func floats(code ir.Code, grain int, f32 pass[float32, float32], f64 pass[float64, float64]) {
 	offer(floatPasses{grain, f32, f64}.prepare, code)
+	words[code] = word{f32, f64}
 }
 
 func unary[T float](f func(dst, x []T)) pass[T, T] {
@@ -67,15 +68,15 @@ func eachPair[T float](f func(x, y float64) float64) pass[T, T] {
 
 // squareRoot and inverseRoot are one instruction or two when the compiler sees the call.
 
-func squareRoot[T float](dst, x, _ []T, _, _ float64) {
+func squareRoot(dst, x, _ []float64, _, _ float64) {
 	for i, v := range x {
-		dst[i] = T(math.Sqrt(float64(v)))
+		dst[i] = math.Sqrt(v)
 	}
 }
 
-func inverseRoot[T float](dst, x, _ []T, _, _ float64) {
+func inverseRoot(dst, x, _ []float64, _, _ float64) {
 	for i, v := range x {
-		dst[i] = T(1 / math.Sqrt(float64(v)))
+		dst[i] = 1 / math.Sqrt(v)
 	}
 }
 
@@ -85,12 +86,14 @@ func reluGrad64(dst, y, g []float64, _, _ float64) {
 	dst, g = dst[:len(y)], g[:len(y)]
 	for i, v := range y {
 		d := g[i]
-		if !(v > 0) {
+		if v <= 0 { // NaN is not
 			d = 0
 		}
 		dst[i] = d
 	}
 }
+
+func lerp32(dst, x, y []float32, p, _ float64) { kernels.Lerp(dst, x, y, float32(p)) }
 
 func lerp[T float](dst, x, y []T, p, _ float64) {
 	w := T(p)
@@ -100,11 +103,21 @@ func lerp[T float](dst, x, y []T, p, _ float64) {
 	}
 }
 
+func powScalar32(dst, x, _ []float32, p, _ float64) {
+	if p == 2 {
+		kernels.Mul(dst, x, x)
+		return
+	}
+	powScalar(dst, x, nil, p, 0)
+}
+
 // powScalar has short ways for the exponents of norms, losses and optimizers.
 func powScalar[T float](dst, x, _ []T, p, _ float64) {
 	switch p {
 	case 2:
-		mul(dst, x, x, 0, 0)
+		for i, v := range x {
+			dst[i] = v * v
+		}
 	case 3:
 		for i, v := range x {
 			dst[i] = v * v * v

@@ -17,13 +17,13 @@ func init() {
 	numbers(ir.Abs, absFloat, absFloat, absInt, absInt, absInt)
 	numbers(ir.Sign, sign, sign, sign, sign, sign)
 	numbers(ir.ReLU, relu32, relu, relu, relu, relu)
-	numbers(ir.Affine, affine, affine, affine, affine, affine)
+	numbers(ir.Affine, affine32, affine, affine, affine, affine)
 	numbers(ir.Clamp, clampFloat, clampFloat, clampInt, clampInt, clampInt)
-	numbers(ir.Axpy, axpy, axpy, axpy, axpy, axpy)
-	numbers(ir.Add, add, add, add, add, add)
-	numbers(ir.Sub, sub, sub, sub, sub, sub)
-	numbers(ir.Mul, mul, mul, mul, mul, mul)
-	numbers(ir.Div, divFloat, divFloat, divInt, divInt, divInt)
+	numbers(ir.Axpy, axpy32, axpy, axpy, axpy, axpy)
+	numbers(ir.Add, add32, add, add, add, add)
+	numbers(ir.Sub, sub32, sub, sub, sub, sub)
+	numbers(ir.Mul, mul32, mul, mul, mul, mul)
+	numbers(ir.Div, div32, divFloat, divInt, divInt, divInt)
 	numbers(ir.Rem, rem32, rem64, remInt, remInt, remInt)
 
 	extremes(ir.Maximum, larger, larger, larger, larger, larger)
@@ -43,14 +43,17 @@ func init() {
 
 func numbers(code ir.Code, f32 pass[float32, float32], f64 pass[float64, float64], i64 pass[int64, int64], i32 pass[int32, int32], u8 pass[uint8, uint8]) {
 	offer(numberPasses{floatPasses{grainCheap, f32, f64}, i64, i32, u8}.prepare, code)
+	words[code] = word{f32, f64}
 }
 
 func extremes(code ir.Code, f32 pass[float32, float32], f64 pass[float64, float64], i64 pass[int64, int64], i32 pass[int32, int32], u8 pass[uint8, uint8]) {
 	offer(extremePasses{numberPasses{floatPasses{grainCheap, f32, f64}, i64, i32, u8}}.prepare, code)
+	words[code] = word{f32, f64}
 }
 
 func comparison(code ir.Code, f32 pass[bool, float32], f64 pass[bool, float64], i64 pass[bool, int64], i32 pass[bool, int32], u8 pass[bool, uint8]) {
 	offer(comparePasses{f32, f64, i64, i32, u8}.prepare, code)
+	tests[code] = test{f32, f64}
 }
 
 // numberOf converts a parameter.
@@ -105,7 +108,15 @@ func sign[T number](dst, x, _ []T, _, _ float64) {
 	}
 }
 
-func relu32(dst, x, _ []float32, _, _ float64) { kernels.ReLU(dst, x) }
+// Those of float32 that have loops in assembly.
+
+func relu32(dst, x, _ []float32, _, _ float64)   { kernels.ReLU(dst, x) }
+func affine32(dst, x, _ []float32, p, q float64) { kernels.Affine(dst, x, float32(p), float32(q)) }
+func axpy32(dst, x, y []float32, p, _ float64)   { kernels.Axpy(dst, x, y, float32(p)) }
+func add32(dst, x, y []float32, _, _ float64)    { kernels.Add(dst, x, y) }
+func sub32(dst, x, y []float32, _, _ float64)    { kernels.Sub(dst, x, y) }
+func mul32(dst, x, y []float32, _, _ float64)    { kernels.Mul(dst, x, y) }
+func div32(dst, x, y []float32, _, _ float64)    { kernels.Div(dst, x, y) }
 
 func relu[T number](dst, x, _ []T, _, _ float64) {
 	dst = dst[:len(x)]

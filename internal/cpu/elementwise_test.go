@@ -12,8 +12,9 @@ import (
 )
 
 var (
-	numberTypes = append(slices.Clone(floatTypes), dtype.I64, dtype.I32, dtype.U8)
-	boolTypes   = []dtype.DType{dtype.Bool}
+	numberTypes  = append(slices.Clone(floatTypes), dtype.I64, dtype.I32, dtype.U8)
+	boolTypes    = []dtype.DType{dtype.Bool}
+	orderedTypes = append(slices.Clone(numberTypes), dtype.Bool)
 )
 
 // elementwise gives each op its value in float64. a are the elements of the operands, p the parameters; values of
@@ -72,12 +73,12 @@ var elementwise = []struct {
 		return a[0] - a[1]*math.Floor(a[0]/a[1])
 	}},
 	{ir.Pow, floatTypes, nil, func(a, _ []float64) float64 { return math.Pow(a[0], a[1]) }},
-	{ir.Maximum, dtype.All(), nil, func(a, _ []float64) float64 { return max(a[0], a[1]) }},
-	{ir.Minimum, dtype.All(), nil, func(a, _ []float64) float64 { return min(a[0], a[1]) }},
-	{ir.Eq, dtype.All(), nil, func(a, _ []float64) float64 { return truth(a[0] == a[1]) }},
-	{ir.Ne, dtype.All(), nil, func(a, _ []float64) float64 { return truth(a[0] != a[1]) }},
-	{ir.Lt, dtype.All(), nil, func(a, _ []float64) float64 { return truth(a[0] < a[1]) }},
-	{ir.Le, dtype.All(), nil, func(a, _ []float64) float64 { return truth(a[0] <= a[1]) }},
+	{ir.Maximum, orderedTypes, nil, func(a, _ []float64) float64 { return max(a[0], a[1]) }},
+	{ir.Minimum, orderedTypes, nil, func(a, _ []float64) float64 { return min(a[0], a[1]) }},
+	{ir.Eq, orderedTypes, nil, func(a, _ []float64) float64 { return truth(a[0] == a[1]) }},
+	{ir.Ne, orderedTypes, nil, func(a, _ []float64) float64 { return truth(a[0] != a[1]) }},
+	{ir.Lt, orderedTypes, nil, func(a, _ []float64) float64 { return truth(a[0] < a[1]) }},
+	{ir.Le, orderedTypes, nil, func(a, _ []float64) float64 { return truth(a[0] <= a[1]) }},
 	{ir.And, boolTypes, nil, func(a, _ []float64) float64 { return a[0] * a[1] }},
 	{ir.Or, boolTypes, nil, func(a, _ []float64) float64 { return max(a[0], a[1]) }},
 	{ir.Xor, boolTypes, nil, func(a, _ []float64) float64 { return truth(a[0] != a[1]) }},
@@ -86,7 +87,7 @@ var elementwise = []struct {
 		return 0.5 * a[0] * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(a[0]+0.044715*a[0]*a[0]*a[0])))
 	}},
 	{ir.SiLU, floatTypes, nil, func(a, _ []float64) float64 { return a[0] / (1 + math.Exp(-a[0])) }},
-	{ir.ReLUGrad, floatTypes, nil, func(a, _ []float64) float64 { return a[1] * truth(a[0] > 0) }},
+	{ir.ReLUGrad, floatTypes, nil, func(a, _ []float64) float64 { return a[1] * truth(!(a[0] <= 0)) }},
 	{ir.GELUGrad, floatTypes, nil, func(a, _ []float64) float64 {
 		return a[1] * (0.5*math.Erfc(-a[0]/math.Sqrt2) + a[0]*math.Exp(-a[0]*a[0]/2)/math.Sqrt(2*math.Pi))
 	}},

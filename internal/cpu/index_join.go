@@ -3,7 +3,6 @@ package cpu
 import (
 	"slices"
 
-	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -75,31 +74,16 @@ type padCall[T any] struct {
 }
 
 func preparePad(k *device.Kernel) (run, error) {
-	switch k.Out[0].DType {
-	case dtype.F32:
-		return padded[float32](k), nil
-	case dtype.F64:
-		return padded[float64](k), nil
-	case dtype.F16:
-		return padded[dtype.Float16](k), nil
-	case dtype.BF16:
-		return padded[dtype.BFloat16](k), nil
-	case dtype.I64:
-		return padded[int64](k), nil
-	case dtype.I32:
-		return padded[int32](k), nil
-	case dtype.U8:
-		return padded[uint8](k), nil
-	}
-	return padded[bool](k), nil
+	return bySize{padded[uint8], padded[uint16], padded[uint32], padded[uint64]}.prepare(k)
 }
 
-func padded[T dtype.Element](k *device.Kernel) run {
+func padded[T bits](k *device.Kernel) run {
+	dt := k.Out[0].DType
 	a := &k.Op.Attr
 	f := &padding[T]{in: alongOf(k.Op.In(0), a.Axis), out: alongOf(k.Out[0], a.Axis), before: int(a.Dims[0]), every: int(a.Dims[2]) + 1}
 	f.chunks = newLoop(f.span)
 	return func(args []device.Arg, p *device.Params) error {
-		c := padCall[T]{args, converted[T](scalar(p, 0))}
+		c := padCall[T]{args, T(dt.Encode(scalar(p, 0)))}
 		if work := f.out.outer * f.out.n * f.out.inner; work > grainCheap {
 			f.chunks.run(f.out.outer, max(1, grainCheap*f.out.outer/work), c)
 		} else {

@@ -51,6 +51,7 @@ func (e *embedding) span(c *indexCall, lo, hi int) {
 type embeddingGrad[T number] struct {
 	op     ir.Op
 	chunks *loop[[]device.Arg]
+	add    pass[T, T]
 	g      source[T]
 	out    sink[T]
 	rows   int
@@ -62,23 +63,23 @@ type embeddingGrad[T number] struct {
 func prepareEmbeddingGrad(k *device.Kernel) (run, error) {
 	switch dt := k.Out[0].DType; dt {
 	case dtype.F32, dtype.F16, dtype.BF16:
-		return embeddingGradOf[float32](k), nil
+		return embeddingGradOf(k, add32), nil
 	case dtype.F64:
-		return embeddingGradOf[float64](k), nil
+		return embeddingGradOf(k, add[float64]), nil
 	case dtype.I64:
-		return embeddingGradOf[int64](k), nil
+		return embeddingGradOf(k, add[int64]), nil
 	case dtype.I32:
-		return embeddingGradOf[int32](k), nil
+		return embeddingGradOf(k, add[int32]), nil
 	case dtype.U8:
-		return embeddingGradOf[uint8](k), nil
+		return embeddingGradOf(k, add[uint8]), nil
 	default:
 		return nil, unsupported(&k.Op, dt)
 	}
 }
 
-func embeddingGradOf[T number](k *device.Kernel) run {
+func embeddingGradOf[T number](k *device.Kernel, add pass[T, T]) run {
 	w := k.Out[0]
-	e := &embeddingGrad[T]{op: k.Op, g: sourceOf[T](k.Op.In(0)), out: sinkOf[T](w), rows: w.Dim(0), n: k.Op.In(1).Size(), width: w.Dim(1)}
+	e := &embeddingGrad[T]{op: k.Op, add: add, g: sourceOf[T](k.Op.In(0)), out: sinkOf[T](w), rows: w.Dim(0), n: k.Op.In(1).Size(), width: w.Dim(1)}
 	k.Workspace = 8 * int64(e.rows+1+e.n)
 	e.chunks = newLoop(e.span)
 	return e.run
@@ -141,7 +142,7 @@ func (e *embeddingGrad[T]) span(a *[]device.Arg, lo, hi int) {
 			clear(dst)
 			for _, p := range places[ends[row]:ends[row+1]] {
 				g := e.g.load(args[1], int(p)*e.width+c, slot[T](s, slotX, n), s)
-				add(dst, dst, g, 0, 0)
+				e.add(dst, dst, g, 0, 0)
 			}
 			e.out.commit(args[0], row*e.width+c, dst, s)
 		}

@@ -26,8 +26,10 @@ func (f bySize) prepare(k *device.Kernel) (run, error) {
 		return f.b2(k), nil
 	case 4:
 		return f.b4(k), nil
+	case 8:
+		return f.b8(k), nil
 	}
-	return f.b8(k), nil
+	return nil, unsupported(&k.Op, k.Out[0].DType)
 }
 
 // producer writes a result without operands.
@@ -71,40 +73,23 @@ func (f *producer[T]) span(c *production, lo, hi int) {
 }
 
 func prepareFull(k *device.Kernel) (run, error) {
-	switch k.Out[0].DType {
-	case dtype.F32:
-		return filled[float32](k), nil
-	case dtype.F64:
-		return filled[float64](k), nil
-	case dtype.F16:
-		return filled[dtype.Float16](k), nil
-	case dtype.BF16:
-		return filled[dtype.BFloat16](k), nil
-	case dtype.I64:
-		return filled[int64](k), nil
-	case dtype.I32:
-		return filled[int32](k), nil
-	case dtype.U8:
-		return filled[uint8](k), nil
-	}
-	return filled[bool](k), nil
+	return bySize{filled[uint8], filled[uint16], filled[uint32], filled[uint64]}.prepare(k)
 }
 
-func filled[T dtype.Element](k *device.Kernel) run {
+// bits are those of an element.
+type bits interface {
+	uint8 | uint16 | uint32 | uint64
+}
+
+func filled[T bits](k *device.Kernel) run {
+	dt := k.Out[0].DType
 	return produced(k, grainCheap, nativeOf[T](k.Out[0]), func(dst []T, _ int, p *device.Params) {
-		fill(dst, converted[T](scalar(p, 0)))
+		fill(dst, T(dt.Encode(scalar(p, 0))))
 	})
 }
 
-// converted is a parameter as an element.
-func converted[T dtype.Element](p float64) T {
-	var v [1]T
-	dtype.Convert(v[:], []float64{p})
-	return v[0]
-}
-
 func prepareIota(k *device.Kernel) (run, error) {
-	switch k.Out[0].DType {
+	switch dt := k.Out[0].DType; dt {
 	case dtype.F32:
 		return counted[float32](k), nil
 	case dtype.F64:
@@ -117,8 +102,11 @@ func prepareIota(k *device.Kernel) (run, error) {
 		return counted[int64](k), nil
 	case dtype.I32:
 		return counted[int32](k), nil
+	case dtype.U8:
+		return counted[uint8](k), nil
+	default:
+		return nil, unsupported(&k.Op, dt)
 	}
-	return counted[uint8](k), nil
 }
 
 // counted computes in float64, exact up to 2⁵³, and converts once.
@@ -138,48 +126,62 @@ func counted[T dtype.Element](k *device.Kernel) run {
 }
 
 func prepareCast(k *device.Kernel) (run, error) {
-	switch k.Op.In(0).DType {
+	switch dt := k.Op.In(0).DType; dt {
 	case dtype.F32:
-		return castFrom[float32](k), nil
+		return castFrom[float32](k)
 	case dtype.F64:
-		return castFrom[float64](k), nil
+		return castFrom[float64](k)
 	case dtype.F16:
-		return castFrom[dtype.Float16](k), nil
+		return castFrom[dtype.Float16](k)
 	case dtype.BF16:
-		return castFrom[dtype.BFloat16](k), nil
+		return castFrom[dtype.BFloat16](k)
 	case dtype.I64:
-		return castFrom[int64](k), nil
+		return castFrom[int64](k)
 	case dtype.I32:
-		return castFrom[int32](k), nil
+		return castFrom[int32](k)
 	case dtype.U8:
-		return castFrom[uint8](k), nil
+		return castFrom[uint8](k)
+	case dtype.Bool:
+		return castFrom[bool](k)
+	case dtype.F8E4M3:
+		return castFrom[dtype.Float8E4M3](k)
+	case dtype.F8E5M2:
+		return castFrom[dtype.Float8E5M2](k)
+	default:
+		return nil, unsupported(&k.Op, dt)
 	}
-	return castFrom[bool](k), nil
 }
 
-func castFrom[S dtype.Element](k *device.Kernel) run {
-	switch k.Out[0].DType {
+func castFrom[S dtype.Element](k *device.Kernel) (run, error) {
+	switch dt := k.Out[0].DType; dt {
 	case dtype.F32:
-		return cast[float32, S](k)
+		return cast[float32, S](k), nil
 	case dtype.F64:
-		return cast[float64, S](k)
+		return cast[float64, S](k), nil
 	case dtype.F16:
-		return cast[dtype.Float16, S](k)
+		return cast[dtype.Float16, S](k), nil
 	case dtype.BF16:
-		return cast[dtype.BFloat16, S](k)
+		return cast[dtype.BFloat16, S](k), nil
 	case dtype.I64:
-		return cast[int64, S](k)
+		return cast[int64, S](k), nil
 	case dtype.I32:
-		return cast[int32, S](k)
+		return cast[int32, S](k), nil
 	case dtype.U8:
-		return cast[uint8, S](k)
+		return cast[uint8, S](k), nil
+	case dtype.Bool:
+		return cast[bool, S](k), nil
+	case dtype.F8E4M3:
+		return cast[dtype.Float8E4M3, S](k), nil
+	case dtype.F8E5M2:
+		return cast[dtype.Float8E5M2, S](k), nil
+	default:
+		return nil, unsupported(&k.Op, dt)
 	}
-	return cast[bool, S](k)
 }
 
 func cast[D, S dtype.Element](k *device.Kernel) run {
 	m := &mapping[D, S]{grain: grainCheap, out: nativeOf[D](k.Out[0]), x: nativeOf[S](k.Op.In(0))}
 	m.direct = k.Op.In(0).IsDense()
-	m.pass = func(dst []D, x, _ []S, _, _ float64) { dtype.Convert(dst, x) }
+	m.pass = func(dst []D, x, _ []S, _, _ float64) { convert(dst, x) }
 	return m.kernel(k)
 }

@@ -149,9 +149,7 @@ func normGradRow[T kernels.Float](a *normArgs[T], i, d int, centred bool, sums [
 	addRow(sums[:d], sums[d:], g, x, mean, rstd)
 	h := g
 	if a.w != nil {
-		for j, v := range g {
-			dx[j] = v * a.w[j]
-		}
+		multiplied(dx, g, a.w)
 		h = dx
 	}
 	h1 := sumOf(h)

@@ -11,6 +11,8 @@ import (
 
 func init() {
 	offer(prepareSumSquares, ir.SumSquares)
+	offer(prepareGradNorm, ir.GradNorm)
+	offer(prepareLossScale, ir.LossScale)
 	offer(prepareSGD, ir.SGD)
 	offer(prepareAdamW, ir.AdamW)
 }
@@ -40,9 +42,9 @@ func widen[T kernels.Float](a device.Arg, dt dtype.DType, lo, hi int, buf []T) [
 	n := hi - lo
 	switch dt {
 	case dtype.F16:
-		dtype.Convert(buf[:n], values[dtype.Float16](a, n))
+		convert(buf[:n], values[dtype.Float16](a, n))
 	case dtype.BF16:
-		dtype.Convert(buf[:n], values[dtype.BFloat16](a, n))
+		convert(buf[:n], values[dtype.BFloat16](a, n))
 	default:
 		return values[T](a, n)
 	}
@@ -54,9 +56,9 @@ func narrowInto[T kernels.Float](a device.Arg, dt dtype.DType, lo int, x []T) {
 	a.Offset += int64(lo) * int64(dt.Size())
 	switch dt {
 	case dtype.F16:
-		dtype.Convert(values[dtype.Float16](a, len(x)), x)
+		convert(values[dtype.Float16](a, len(x)), x)
 	case dtype.BF16:
-		dtype.Convert(values[dtype.BFloat16](a, len(x)), x)
+		convert(values[dtype.BFloat16](a, len(x)), x)
 	}
 }
 
@@ -65,9 +67,9 @@ type squaresArgs struct {
 	parts []float64
 }
 
-// prepareSumSquares adds in float64: a sum per piece, and these in their order.
-func prepareSumSquares(k *device.Kernel) (run, error) {
-	types := k.Op.Ins()
+// squaring adds the squares of operands in float64: a sum per piece, and these in their order. sum takes the operands and
+// what scratch memory it asked for.
+func squaring(k *device.Kernel, types []*ir.Type) (sum func(in []device.Arg, work device.Arg) float64, err error) {
 	for _, t := range types {
 		if !t.IsDense() {
 			return nil, unsupported(&k.Op, t.DType)
@@ -83,17 +85,99 @@ func prepareSumSquares(k *device.Kernel) (run, error) {
 		}
 	})
 	k.Workspace = int64(len(list)) * 8
+	return func(in []device.Arg, work device.Arg) float64 {
+		if len(list) == 0 {
+			return 0
+		}
+		a := each.run(len(list), 1, squaresArgs{in, workspace[float64](work, 0, len(list))})
+		return sumInOrder(a.parts)
+	}, nil
+}
+
+// workOf is a launch's workspace, if it has one.
+func workOf(k *device.Kernel, args []device.Arg) (a device.Arg) {
+	if k.Workspace > 0 {
+		a = args[len(k.Out)+k.Op.NumIn()]
+	}
+	return a
+}
+
+func prepareSumSquares(k *device.Kernel) (run, error) {
+	sum, err := squaring(k, k.Op.Ins())
 	return func(args []device.Arg, _ *device.Params) error {
-		var total float64
-		if len(list) > 0 {
-			a := each.run(len(list), 1, squaresArgs{args[1:], workspace[float64](args[1+len(types)], 0, len(list))})
-			total = sumInOrder(a.parts)
+		putNumber(args[0], k.Out[0].DType, sum(args[1:], workOf(k, args)))
+		return nil
+	}, err
+}
+
+// putNumber writes an operand of one element, f32 or f64.
+func putNumber(a device.Arg, dt dtype.DType, v float64) {
+	if dt == dtype.F64 {
+		values[float64](a, 1)[0] = v
+	} else {
+		values[float32](a, 1)[0] = float32(v)
+	}
+}
+
+// prepareGradNorm clips as torch.nn.utils.clip_grad_norm_ does.
+func prepareGradNorm(k *device.Kernel) (run, error) {
+	sum, err := squaring(k, k.Op.Ins()[2:])
+	dt, n := k.Out[0].DType, k.Out[3].Size()
+	return func(args []device.Arg, p *device.Params) error {
+		clip, factor := scalar(p, 0), scalar(p, 1)
+		norm, scale := factor*math.Sqrt(sum(args[len(k.Out)+2:], workOf(k, args))), factor
+		if clip > 0 {
+			scale *= min(clip/(norm+1e-6), 1)
 		}
-		if k.Out[0].DType == dtype.F64 {
-			values[float64](args[0], 1)[0] = total
-		} else {
-			values[float32](args[0], 1)[0] = float32(total)
+		putNumber(args[0], dt, norm)
+		putNumber(args[1], dt, scale)
+		rounded, skip := numberAt(args[0], dt), int64(0)
+		if param(p, 2) != 0 && rounded-rounded != 0 {
+			skip = 1
 		}
+		values[int64](args[2], 1)[0] = skip
+		if n == 0 {
+			return nil
+		}
+		counts, before, turn := values[int64](args[3], n), values[int64](args[4], n), values[int64](args[5], n)
+		for i := range counts {
+			counts[i] = before[i] + (1-skip)*turn[i]
+		}
+		return nil
+	}, err
+}
+
+// usable reports whether gradients can be multiplied by v and divided again.
+func usable(v float32) bool {
+	inverse := inverse(v)
+	return v > 0 && v-v == 0 && inverse-inverse == 0
+}
+
+// inverse is 1/v, rounded once from float64 as PyTorch does.
+func inverse(v float32) float32 { return float32(1 / float64(v)) }
+
+// prepareLossScale is the update of PyTorch's GradScaler.
+func prepareLossScale(k *device.Kernel) (run, error) {
+	skips := k.Op.NumIn() - 3
+	return func(args []device.Arg, p *device.Params) error {
+		in := args[3:]
+		scale, good := values[float32](in[0], 1)[0], max(values[int64](in[2], 1)[0], 0)+1
+		found := false
+		for _, a := range in[3 : 3+skips] {
+			found = found || values[int64](a, 1)[0] != 0
+		}
+		up, down := float32(float64(scale)*scalar(p, 0)), float32(float64(scale)*scalar(p, 1))
+		switch {
+		case found && usable(down):
+			scale, good = down, 0
+		case found:
+			good = -1
+		case good >= int64(param(p, 2)):
+			if good = 0; usable(up) {
+				scale = up
+			}
+		}
+		values[float32](args[0], 1)[0], values[float64](args[1], 1)[0], values[int64](args[2], 1)[0] = scale, float64(inverse(scale)), good
 		return nil
 	}, nil
 }
@@ -118,17 +202,21 @@ func squares(a device.Arg, dt dtype.DType, p piece, buf []float32) (total float6
 
 // update is one launch of an optimizer: its arguments and scalars.
 type update struct {
-	args  []device.Arg
-	p     [7]float64
-	scale float64
-	flag  ir.Flag
+	args   []device.Arg
+	p      [7]float64
+	scale  float64
+	flag   ir.Flag
+	skip   bool
+	c1, c2 float64 // 1-β1ᵗ and 1-β2ᵗ of one parameter
 }
 
-// optimizer updates many parameters, piece by piece. A group of operands is p, g and state; all but g are written.
+// optimizer updates many parameters, piece by piece. A group of operands is p, g and state; all but g are written. The
+// fifth of a group, if there is one, is the number of the parameter's update.
 type optimizer struct {
 	params []*ir.Type
 	list   []piece
 	group  int // operands
+	outs   int // of which written
 	f32    func(u *update, x *[4][]float32)
 	f64    func(u *update, x *[4][]float64)
 	space  *spare[optimizerSpace]
@@ -137,6 +225,7 @@ type optimizer struct {
 
 // optimizerSpace is what a chunk works in: operands of one strip or piece, and 16-bit ones widened.
 type optimizerSpace struct {
+	u   update // with what one parameter adds
 	buf [4 * strip]float32
 	x32 [4][]float32
 	x64 [4][]float64
@@ -151,11 +240,14 @@ func prepareSGD(k *device.Kernel) (run, error) {
 }
 
 func prepareAdamW(k *device.Kernel) (run, error) {
-	return newOptimizer(k, 4, adamW[float32], adamW[float64]).run(k), nil
+	return newOptimizer(k, numbered, adamW[float32], adamW[float64]).run(k), nil
 }
 
+// numbered is the size of a group whose last operand is the number of the update.
+const numbered = 5
+
 func newOptimizer(k *device.Kernel, group int, f32 func(*update, *[4][]float32), f64 func(*update, *[4][]float64)) *optimizer {
-	o := &optimizer{group: group, f32: f32, f64: f64, space: newSpare(func() (s optimizerSpace) { return s })}
+	o := &optimizer{group: group, outs: min(group-1, 3), f32: f32, f64: f64, space: newSpare(func() (s optimizerSpace) { return s })}
 	for i := 1; i < k.Op.NumIn(); i += group {
 		o.params = append(o.params, k.Op.In(i))
 	}
@@ -165,10 +257,10 @@ func newOptimizer(k *device.Kernel, group int, f32 func(*update, *[4][]float32),
 }
 
 func (o *optimizer) run(k *device.Kernel) run {
-	scale, params := k.Op.In(0).DType, k.Op.Code.NumParams()
+	scale, last := k.Op.In(0).DType, k.Op.Code.NumParams()-1
 	return func(args []device.Arg, p *device.Params) error {
-		u := update{args: args, scale: numberAt(args[len(o.params)*(o.group-1)], scale), flag: k.Op.Attr.Flag}
-		for i := range params {
+		u := update{args: args, scale: numberAt(args[len(k.Out)], scale), flag: k.Op.Attr.Flag, skip: param(p, last) != 0}
+		for i := range last {
 			u.p[i] = scalar(p, i)
 		}
 		o.each.run(len(o.list), 1, u)
@@ -193,19 +285,40 @@ func (o *optimizer) chunk(u *update, lo, hi int) {
 	s := o.space.get()
 	defer o.space.put(s)
 	for _, p := range o.list[lo:hi] {
-		outs := u.args[p.tensor*(o.group-1):][:o.group-1]
-		ins := u.args[len(o.params)*(o.group-1)+1+p.tensor*o.group:][:o.group]
+		outs := u.args[p.tensor*o.outs:][:o.outs]
+		ins := u.args[len(o.params)*o.outs+1+p.tensor*o.group:][:o.group]
+		if s.u = *u; o.group == numbered {
+			t := values[int64](ins[4], 1)[0]
+			s.u.c1, s.u.c2 = 1-power(u.p[1], t), 1-power(u.p[2], t)
+			ins = ins[:4]
+		}
 		if dt := o.params[p.tensor].DType; dt == dtype.F64 {
 			operands(&s.x64, outs, ins, dt, p.lo, p.hi, nil)
-			o.f64(u, &s.x64)
+			if !u.skip {
+				o.f64(&s.u, &s.x64)
+			}
 		} else {
 			for lo := p.lo; lo < p.hi; lo += strip {
 				operands(&s.x32, outs, ins, dt, lo, min(lo+strip, p.hi), s.buf[:])
-				o.f32(u, &s.x32)
+				if !u.skip {
+					o.f32(&s.u, &s.x32)
+				}
 				commit(&s.x32, outs, dt, lo)
 			}
 		}
 	}
+}
+
+// power is xⁿ by squaring: the same bits on every device.
+func power(x float64, n int64) float64 {
+	y := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			y *= x
+		}
+		x *= x
+	}
+	return y
 }
 
 // operands finds elements lo to hi of a group: the gradient where it lies, the others where they are written, with
@@ -235,11 +348,16 @@ func commit(x *[4][]float32, outs []device.Arg, dt dtype.DType, lo int) {
 	}
 }
 
-// sgd is PyTorch's update. x is p, g and with momentum the buffer; p0 is the rate, p1 the momentum, p2 the decay.
+// sgd is PyTorch's update. x is p, g and with momentum the buffer; the scalars are rate, momentum, decay and the factor of
+// the rate.
 func sgd[T kernels.Float](u *update, x *[4][]T) {
-	scale, rate, momentum, decay := T(u.scale), T(u.p[0]), T(u.p[1]), T(u.p[2])
+	scale, rate, momentum, decay := T(u.scale), T(u.p[0]*u.p[3]), T(u.p[1]), T(u.p[2])
 	p := x[0]
 	g, buf := x[1][:len(p)], x[2]
+	if f, ok := any(p).([]float32); ok && buf == nil {
+		kernels.SGD(f, any(g).([]float32), float32(scale), float32(decay), float32(rate))
+		return
+	}
 	for i, v := range p {
 		d := g[i]*scale + decay*v
 		if buf != nil {
@@ -251,11 +369,7 @@ func sgd[T kernels.Float](u *update, x *[4][]T) {
 
 // accumulate updates an element of a momentum buffer and returns the direction to go.
 func accumulate[T kernels.Float](buf *T, d, momentum T, flag ir.Flag) T {
-	if flag&ir.First != 0 {
-		*buf = d
-	} else {
-		*buf = momentum**buf + d
-	}
+	*buf = momentum**buf + d
 	if flag&ir.Nesterov != 0 {
 		return d + momentum**buf
 	}
@@ -264,14 +378,14 @@ func accumulate[T kernels.Float](buf *T, d, momentum T, flag ir.Flag) T {
 
 // adamW is the update of Loshchilov and Hutter (arXiv 1711.05101) in PyTorch's order of operations, or with the flag
 // Coupled that of Kingma and Ba (arXiv 1412.6980) with the decay in the gradient. x is p, g, m and v; the scalars are
-// rate, β1, β2, eps, decay, 1-β1ᵗ and 1-β2ᵗ.
+// rate, β1, β2, eps, decay and the factor of the rate.
 func adamW[T kernels.Float](u *update, x *[4][]T) {
-	rate, beta1, beta2, decay := u.p[0], u.p[1], u.p[2], u.p[4]
+	rate, beta1, beta2, decay := u.p[0]*u.p[5], u.p[1], u.p[2], u.p[4]
 	keep, coupled := 1-rate*decay, 0.
 	if u.flag&ir.Coupled != 0 {
 		keep, coupled = 1, decay
 	}
-	step, root := rate/u.p[5], math.Sqrt(u.p[6])
+	step, root := rate/u.c1, math.Sqrt(u.c2)
 	if f, ok := any(x).(*[4][]float32); ok {
 		kernels.Adam(f[0], f[1], f[2], f[3], &kernels.AdamRates{Scale: float32(u.scale), Coupled: float32(coupled), Rest1: float32(1 - beta1),
 			Beta2: float32(beta2), Rest2: float32(1 - beta2), Eps: float32(u.p[3]), Root: float32(root), Step: float32(step), Keep: float32(keep)})

@@ -15,29 +15,20 @@ func init() {
 	offer(forFloats(prepareAvgPoolGrad[float32], prepareAvgPoolGrad[float64]), ir.AvgPool2dGrad)
 }
 
-// pooling is the sizes of a pooling of planes of h×w to oh×ow.
+// pooling is a pooling of so many planes.
 type pooling struct {
-	planes, h, w, oh, ow int
-	ir.Pool
+	planes int
+	kernels.Pooling
 }
 
 func newPooling(x, y *ir.Type, a *ir.Attr) *pooling {
-	return &pooling{x.Dim(0) * x.Dim(1), x.Dim(2), x.Dim(3), y.Dim(2), y.Dim(3), a.Pool()}
+	p := a.Pool()
+	return &pooling{x.Dim(0) * x.Dim(1), kernels.Pooling{H: x.Dim(2), W: x.Dim(3), OH: y.Dim(2), OW: y.Dim(3), KernelH: p.KernelH, KernelW: p.KernelW,
+		StrideH: p.StrideH, StrideW: p.StrideW, PadH: p.PadH, PadW: p.PadW}}
 }
 
-// rows and cols are the part of the window of an output row or column that lies within the plane.
-func (g *pooling) rows(r int) (lo, hi int) {
-	lo = r*g.StrideH - g.PadH
-	return max(lo, 0), min(lo+g.KernelH, g.h)
-}
-
-func (g *pooling) cols(c int) (lo, hi int) {
-	lo = c*g.StrideW - g.PadW
-	return max(lo, 0), min(lo+g.KernelW, g.w)
-}
-
-func (g *pooling) in() int    { return g.h * g.w }
-func (g *pooling) out() int   { return g.oh * g.ow }
+func (g *pooling) in() int    { return g.H * g.W }
+func (g *pooling) out() int   { return g.OH * g.OW }
 func (g *pooling) grain() int { return grainOf(g.out() * g.KernelH * g.KernelW) }
 
 type poolArgs[T any] struct {
@@ -57,15 +48,11 @@ func prepareMaxPool[T kernels.Float](k *device.Kernel) (run, error) {
 	if g.in() == 0 && y.Size() > 0 {
 		return nil, fmt.Errorf("max_pool2d of %s: there is no largest value in an empty plane", x)
 	}
+	vectors := kernels.NewMaxPool(&g.Pooling)
 	planes := newLoop(func(a *poolArgs[T], lo, hi int) {
 		for i := lo; i < hi; i++ {
 			in, out := a.plane(g, i)
-			places := a.places[i*g.out():][:g.out()]
-			if g.pairs() {
-				maxPairs(g, in, out, places)
-			} else {
-				maxWindows(g, in, out, places)
-			}
+			maxPlane(g, vectors, in, out, a.places[i*g.out():][:g.out()])
 		}
 	})
 	return func(args []device.Arg, _ *device.Params) error {
@@ -74,9 +61,21 @@ func prepareMaxPool[T kernels.Float](k *device.Kernel) (run, error) {
 	}, nil
 }
 
+// maxPlane pools a plane, in assembly if it can.
+func maxPlane[T kernels.Float](g *pooling, vectors *kernels.MaxPool, in, out []T, places []int64) {
+	if x, ok := any(in).([]float32); ok && vectors.Plane(any(out).([]float32), places, x) {
+		return
+	}
+	if g.pairs() {
+		maxPairs(g, in, out, places)
+	} else {
+		maxWindows(g, in, out, places)
+	}
+}
+
 // pairs reports the common case of windows of 2×2 side by side.
 func (g *pooling) pairs() bool {
-	return g.Pool == ir.Pool{KernelH: 2, KernelW: 2, StrideH: 2, StrideW: 2}
+	return g.KernelH == 2 && g.KernelW == 2 && g.StrideH == 2 && g.StrideW == 2 && g.PadH == 0 && g.PadW == 0
 }
 
 // wins reports whether v takes the place of the largest so far: the first of equals stays; of NaN the last does, as in
@@ -85,16 +84,16 @@ func wins[T kernels.Float](v, best T) bool { return v > best || v != v }
 
 // maxPairs is the window of 2×2 without padding and overlap.
 func maxPairs[T kernels.Float](g *pooling, x, y []T, places []int64) {
-	for r := range g.oh {
-		at := 2 * r * g.w
-		top, low := x[at:][:2*g.ow], x[at+g.w:][:2*g.ow]
-		out, place := y[r*g.ow:][:g.ow], places[r*g.ow:][:g.ow]
-		if t, ok := any(top).([]float32); ok && pairs32(t, any(low).([]float32), any(out).([]float32), place, at, g.w) {
+	for r := range g.OH {
+		at := 2 * r * g.W
+		top, low := x[at:][:2*g.OW], x[at+g.W:][:2*g.OW]
+		out, place := y[r*g.OW:][:g.OW], places[r*g.OW:][:g.OW]
+		if t, ok := any(top).([]float32); ok && pairs32(t, any(low).([]float32), any(out).([]float32), place, at, g.W) {
 			continue
 		}
 		for c := range out {
 			best, p := ofPairs(top[2*c], top[2*c+1], low[2*c], low[2*c+1])
-			out[c], place[c] = best, int64(at+2*c+p&1+p>>1*g.w)
+			out[c], place[c] = best, int64(at+2*c+p&1+p>>1*g.W)
 		}
 	}
 }
@@ -130,11 +129,11 @@ func ofPairs[T kernels.Float](v0, v1, v2, v3 T) (best T, place int) {
 }
 
 func maxWindows[T kernels.Float](g *pooling, x, y []T, places []int64) {
-	for r := range g.oh {
-		y0, y1 := g.rows(r)
-		for c := range g.ow {
-			x0, x1 := g.cols(c)
-			y[r*g.ow+c], places[r*g.ow+c] = maxWindow(x, g.w, y0, y1, x0, x1)
+	for r := range g.OH {
+		y0, y1 := g.Rows(r)
+		for c := range g.OW {
+			x0, x1 := g.Cols(c)
+			y[r*g.OW+c], places[r*g.OW+c] = maxWindow(x, g.W, y0, y1, x0, x1)
 		}
 	}
 }
@@ -172,7 +171,7 @@ func prepareMaxPoolGrad[T kernels.Float](k *device.Kernel) (run, error) {
 	return func(args []device.Arg, _ *device.Params) error {
 		a := planes.run(g.planes, grainOf(g.in()), poolArgs[T]{x: elems[T](args[0], x), y: elems[T](args[1], y), places: elems[int64](args[2], k.Op.In(1))})
 		if i, bad := a.bad.first(); bad {
-			return fmt.Errorf("place %d of element %d is outside of a plane of %d×%d; pass the places that max_pool2d gave", a.places[i], i, g.h, g.w)
+			return fmt.Errorf("place %d of element %d is outside of a plane of %d×%d; pass the places that max_pool2d gave", a.places[i], i, g.H, g.W)
 		}
 		return nil
 	}, nil
@@ -195,17 +194,17 @@ func prepareAvgPool[T kernels.Float](k *device.Kernel) (run, error) {
 
 func avgPlane[T kernels.Float](g *pooling, x, y []T) {
 	scale := 1 / T(g.KernelH*g.KernelW)
-	for r := range g.oh {
-		y0, y1 := g.rows(r)
-		for c := range g.ow {
-			x0, x1 := g.cols(c)
+	for r := range g.OH {
+		y0, y1 := g.Rows(r)
+		for c := range g.OW {
+			x0, x1 := g.Cols(c)
 			var sum T
 			for i := y0; i < y1; i++ {
-				for _, v := range x[i*g.w+x0 : i*g.w+x1] {
+				for _, v := range x[i*g.W+x0 : i*g.W+x1] {
 					sum += v
 				}
 			}
-			y[r*g.ow+c] = sum * scale
+			y[r*g.OW+c] = sum * scale
 		}
 	}
 }
@@ -228,13 +227,13 @@ func prepareAvgPoolGrad[T kernels.Float](k *device.Kernel) (run, error) {
 
 func spreadPlane[T kernels.Float](g *pooling, x, y []T) {
 	scale := 1 / T(g.KernelH*g.KernelW)
-	for r := range g.oh {
-		y0, y1 := g.rows(r)
-		for c := range g.ow {
-			x0, x1 := g.cols(c)
-			v := y[r*g.ow+c] * scale
+	for r := range g.OH {
+		y0, y1 := g.Rows(r)
+		for c := range g.OW {
+			x0, x1 := g.Cols(c)
+			v := y[r*g.OW+c] * scale
 			for i := y0; i < y1; i++ {
-				row := x[i*g.w+x0 : i*g.w+x1]
+				row := x[i*g.W+x0 : i*g.W+x1]
 				for j := range row {
 					row[j] += v
 				}

@@ -1,12 +1,14 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/device"
 )
 
-// queue runs work in the caller, on resident workers where it is large. When a call returns, its work is done: events
+// queue runs work in the caller, on resident workers where it is large. When a call returns, its work is done: marks
 // have nothing to wait for.
 type queue struct{}
 
@@ -31,11 +33,11 @@ func (queue) Copy(dst, src device.Arg, n int64) error {
 	return nil
 }
 
-// Record returns an event that is done.
-func (queue) Record() (device.Event, error) { return done{}, nil }
+// Record returns a mark that is done.
+func (queue) Record() (device.Mark, error) { return done{}, nil }
 
 // Wait returns at once.
-func (queue) Wait(device.Event) error { return nil }
+func (queue) Wait(device.Mark) error { return nil }
 
 // Sync returns at once.
 func (queue) Sync() error { return nil }
@@ -43,7 +45,25 @@ func (queue) Sync() error { return nil }
 // Close does nothing.
 func (queue) Close() error { return nil }
 
-// done is the event of work that has ended.
+// Stamp implements [device.Timer] by the clock.
+func (queue) Stamp() (device.Stamp, error) { return stamp{at: time.Now()}, nil }
+
+// stamp is the mark of work that ended at a time.
+type stamp struct {
+	done
+	at time.Time
+}
+
+// Since implements [device.Stamp].
+func (s stamp) Since(earlier device.Stamp) (time.Duration, error) {
+	from, ok := device.As[stamp](earlier)
+	if !ok {
+		return 0, errors.New("cpu: a time since a stamp of another device")
+	}
+	return s.at.Sub(from.at), nil
+}
+
+// done is the mark of work that has ended.
 type done struct{}
 
 // Done reports true.

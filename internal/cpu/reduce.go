@@ -15,11 +15,12 @@ type folder[T, A any] struct {
 }
 
 const (
-	reduceTile  = 256     // columns folded at a time
+	reduceTile  = 256     // columns folded at a time,
+	reduceWide  = 1024    // or where their rows are read in place: long pieces of rows suit the memory
 	reduceRows  = 4       // rows brought together where they are not contiguous
 	reduceBlock = 1 << 15 // elements of a part, where few results have many elements
 	reduceUnits = 32      // results, or tiles of them, that are parallel enough
-	reduceParts = 256     // at most
+	reduceParts = 64      // at most
 )
 
 // reduction computes results (the kept dimensions) from elements (the reduced ones). Both are ordered by x's strides.
@@ -86,6 +87,9 @@ func (r *reduction[T, A]) cut() {
 	if r.columns {
 		inner := r.kept.size[r.kept.rank-1]
 		r.width = min(reduceTile, inner)
+		if r.whole {
+			r.width = min(reduceWide, inner)
+		}
 		r.units = r.results / inner * ((inner + r.width - 1) / r.width)
 	}
 	r.parts, r.partLen = 1, r.n
@@ -267,11 +271,13 @@ func (r *reduction[T, A]) join(args []device.Arg) {
 	acc := values[A](args[2], r.parts*r.results)
 	for lo := 0; lo < r.results; lo += tile {
 		v := r.out.begin(args[0], lo, slot[T](s, slotOut, min(tile, r.results-lo)))
-		for i := range v {
-			a := acc[lo+i]
-			for p := 1; p < r.parts; p++ {
-				a = r.merge(a, acc[p*r.results+lo+i])
+		sum := acc[lo:][:len(v)]
+		for p := 1; p < r.parts; p++ {
+			for i, a := range acc[p*r.results+lo:][:len(v)] {
+				sum[i] = r.merge(sum[i], a)
 			}
+		}
+		for i, a := range sum {
 			v[i] = r.finish(a)
 		}
 		r.out.commit(args[0], lo, v, s)

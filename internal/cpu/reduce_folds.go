@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cpu/kernels"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -18,9 +19,9 @@ func init() {
 func prepareSum(k *device.Kernel) (run, error) {
 	switch dt := k.Op.In(0).DType; dt {
 	case dtype.F32, dtype.F16, dtype.BF16:
-		return reduced(k, sumFloats[float32]())
+		return reduced(k, sumSingles)
 	case dtype.F64:
-		return reduced(k, sumFloats[float64]())
+		return reduced(k, sumDoubles)
 	case dtype.I64:
 		return reduced(k, sumIntegers[int64]())
 	case dtype.I32:
@@ -53,7 +54,7 @@ func prepareProd(k *device.Kernel) (run, error) {
 func prepareExtreme(worst float64, f32 func(float32) folder[float32, float32], f64 func(float64) folder[float64, float64],
 	i64 func(int64) folder[int64, int64], i32 func(int32) folder[int32, int32], u8 func(uint8) folder[uint8, uint8]) prepare {
 	return func(k *device.Kernel) (run, error) {
-		switch k.Op.In(0).DType {
+		switch dt := k.Op.In(0).DType; dt {
 		case dtype.F32, dtype.F16, dtype.BF16:
 			return reduced(k, f32(float32(worst)))
 		case dtype.F64:
@@ -62,60 +63,32 @@ func prepareExtreme(worst float64, f32 func(float32) folder[float32, float32], f
 			return reduced(k, i64(numberOf[int64](worst)))
 		case dtype.I32:
 			return reduced(k, i32(numberOf[int32](worst)))
+		case dtype.U8, dtype.Bool:
+			return reduced(k, u8(uint8(min(max(worst, 0), math.MaxUint8))))
+		default:
+			return nil, unsupported(&k.Op, dt)
 		}
-		return reduced(k, u8(uint8(min(max(worst, 0), math.MaxUint8)))) // of u8 and bool
 	}
 }
 
 func same[A any](a A) A { return a }
 
-// sumFloats adds groups of at most 128 elements in T, in lanes of 16, and those sums in float64: for float32 the error
-// stays below 20 half ulps of the sum of magnitudes for any length, and is an ulp or two in practice.
-func sumFloats[T float]() folder[T, float64] {
-	return folder[T, float64]{
-		row: func(acc float64, x []T) float64 {
-			for len(x) > sumGroup {
-				acc += float64(sumLanes(x[:sumGroup]))
-				x = x[sumGroup:]
-			}
-			return acc + float64(sumLanes(x))
-		},
-		column: sumColumns[T],
-		merge:  func(a, b float64) float64 { return a + b },
-		finish: func(a float64) T { return T(a) },
-	}
+func plus(a, b float64) float64 { return a + b }
+
+// sumSingles adds groups of eight elements, or of four rows, pair by pair in float32, and these in float64: the error stays
+// below four half ulps of the sum of magnitudes for any length, and is an ulp or so in practice.
+var sumSingles = folder[float32, float64]{
+	row:    func(acc float64, x []float32) float64 { return acc + kernels.RowTotal(x) },
+	column: sumColumns,
+	merge:  plus,
+	finish: func(a float64) float32 { return float32(a) },
 }
 
-const sumGroup = 128
-
-// sumLanes adds in eight independent lanes, which hides the latency of addition and shortens each chain of roundings.
-func sumLanes[T float](x []T) T {
-	var a0, a1, a2, a3, a4, a5, a6, a7 T
-	for len(x) >= 8 {
-		a0 += x[0]
-		a1 += x[1]
-		a2 += x[2]
-		a3 += x[3]
-		a4 += x[4]
-		a5 += x[5]
-		a6 += x[6]
-		a7 += x[7]
-		x = x[8:]
-	}
-	for _, v := range x {
-		a0 += v
-	}
-	return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
-}
-
-// sumColumns adds four rows in T, pairwise, before it adds to the accumulators.
-func sumColumns[T float](acc []float64, x []T, rows, stride int) {
+// sumColumns adds four rows at a time.
+func sumColumns(acc []float64, x []float32, rows, stride int) {
 	n := len(acc)
 	for ; rows >= 4; rows -= 4 {
-		a, b, c, d := x[:n], x[stride:][:n], x[2*stride:][:n], x[3*stride:][:n]
-		for i := range acc {
-			acc[i] += float64((a[i] + b[i]) + (c[i] + d[i]))
-		}
+		kernels.SumRows(acc, x[:n], x[stride:][:n], x[2*stride:][:n], x[3*stride:][:n])
 		if rows == 4 {
 			return
 		}
@@ -129,6 +102,30 @@ func sumColumns[T float](acc []float64, x []T, rows, stride int) {
 			x = x[stride:]
 		}
 	}
+}
+
+// sumDoubles adds in four independent lanes, which hides the latency of addition.
+var sumDoubles = folder[float64, float64]{
+	row: func(acc float64, x []float64) float64 {
+		var a, b, c float64
+		for ; len(x) >= 4; x = x[4:] {
+			acc += x[0]
+			a += x[1]
+			b += x[2]
+			c += x[3]
+		}
+		for _, v := range x {
+			acc += v
+		}
+		return (acc + a) + (b + c)
+	},
+	column: columnsOf(func(acc, x []float64) {
+		for i, v := range x {
+			acc[i] += v
+		}
+	}),
+	merge:  plus,
+	finish: same[float64],
 }
 
 func sumIntegers[T integer]() folder[T, T] {

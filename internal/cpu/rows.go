@@ -100,3 +100,14 @@ func mix[T kernels.Float](dst, g, x []T, p, q, m, r T) {
 		dst[i] = p*g[i] - q*(v-m) - r
 	}
 }
+
+// multiplied stores x·y in dst.
+func multiplied[T kernels.Float](dst, x, y []T) {
+	if f, ok := any(x).([]float32); ok {
+		kernels.Mul(any(dst).([]float32), f, any(y).([]float32))
+		return
+	}
+	for i, v := range x {
+		dst[i] = v * y[i]
+	}
+}

@@ -85,12 +85,12 @@ type widened[H half] struct{ native[H] }
 
 func (v *widened[H]) load(a device.Arg, lo int, buf []float32, s *scratch) []float32 {
 	raw := v.native.load(a, lo, slot[H](s, slotRaw, len(buf)), s)
-	dtype.Convert(buf, raw)
+	convert(buf, raw)
 	return buf
 }
 
 func (v *widened[H]) read(a device.Arg, off, stride, n int, buf []float32, s *scratch) []float32 {
-	dtype.Convert(buf, v.native.read(a, off, stride, n, slot[H](s, slotRaw, n), s))
+	convert(buf, v.native.read(a, off, stride, n, slot[H](s, slotRaw, n), s))
 	return buf
 }
 
@@ -145,7 +145,7 @@ func (v *widened[H]) begin(_ device.Arg, _ int, buf []float32) []float32 { retur
 
 func (v *widened[H]) commit(a device.Arg, lo int, t []float32, s *scratch) {
 	raw := v.native.begin(a, lo, slot[H](s, slotRaw, len(t)))
-	dtype.Convert(raw, t)
+	convert(raw, t)
 	v.native.commit(a, lo, raw, s)
 }
 

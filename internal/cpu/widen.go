@@ -77,6 +77,9 @@ func newWide(k *device.Kernel, p prepare) (*wide, error) {
 	}
 	attr := k.Op.Attr
 	attr.Out = widenType(attr.Out)
+	if attr.DType == dtype.F16 || attr.DType == dtype.BF16 {
+		attr.DType = dtype.F32
+	}
 	inner := device.Kernel{Op: ir.New(k.Op.Code, attr, in...)}
 	var err error
 	if inner.Out, err = inner.Op.Infer(); err != nil {
@@ -157,12 +160,12 @@ type conversion struct {
 func convertChunk(c *conversion, lo, hi int) {
 	switch {
 	case c.widen && c.f16 != nil:
-		dtype.Convert(c.f32[lo:hi], c.f16[lo:hi])
+		convert(c.f32[lo:hi], c.f16[lo:hi])
 	case c.widen:
-		dtype.Convert(c.f32[lo:hi], c.bf16[lo:hi])
+		convert(c.f32[lo:hi], c.bf16[lo:hi])
 	case c.f16 != nil:
-		dtype.Convert(c.f16[lo:hi], c.f32[lo:hi])
+		convert(c.f16[lo:hi], c.f32[lo:hi])
 	default:
-		dtype.Convert(c.bf16[lo:hi], c.f32[lo:hi])
+		convert(c.bf16[lo:hi], c.f32[lo:hi])
 	}
 }

@@ -15,6 +15,9 @@ func detect() []Level {
 	list = append(list, AVX2)
 	if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512CD && x.HasAVX512DQ && x.HasAVX512VL {
 		list = append(list, AVX512)
+		if x.HasAVX512BF16 {
+			list = append(list, AVX512BF16)
+		}
 	}
 	return list
 }

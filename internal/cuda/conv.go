@@ -110,7 +110,7 @@ type sides struct {
 // tiled chooses large tiles if they are many and mostly full.
 func (p sides) tiled() sides {
 	p.side = 128
-	if p.tiles() < fewTiles/2 || 2*p.rows*p.cols*p.groups < p.tiles()*p.side*p.side {
+	if p.tiles() < leastLarge || 2*p.rows*p.cols*p.groups < p.tiles()*p.side*p.side {
 		p.side = convSide
 	}
 	return p
@@ -145,7 +145,7 @@ func (p sides) worthTiles(dt dtype.DType) bool {
 
 // tileable reports whether there are kernels for tiles of a product at all.
 func (p sides) tileable(dt dtype.DType) bool {
-	return dt != dtype.F64 && min(p.rows, p.cols, p.terms) > 0 && max(p.rows, p.cols, p.terms, p.tiles()*fewTiles) < math.MaxInt32-convSide
+	return dt != dtype.F64 && min(p.rows, p.cols, p.terms) > 0 && max(p.rows, p.cols, p.terms, p.tiles()*fullGrid) < math.MaxInt32-convSide
 }
 
 func (p sides) param(work int) param {
@@ -198,7 +198,7 @@ func (c *convolution) planGradWeight(b *builder, p sides) {
 	p.run(b, "conv_weight", c.dt, p.tiles()*splits,
 		pointer(b.out(0)), pointer(b.in(0)), pointer(b.in(1)), partial, pointer(table), p.param(p.tiles()*splits), c.param(), i32(splits), i32(perSplit))
 	if splits > 1 {
-		sum := partSum{c: b.out(0), parts: parts, bias: i64(0), perBatch: p.rows * p.cols, size: c.w.Size(), cols: p.cols, splits: splits}
+		sum := partSum{c: b.out(0), parts: parts, perBatch: p.rows * p.cols, size: c.w.Size(), cols: p.cols, splits: splits}
 		sum.plan(b, c.dt)
 	}
 }

@@ -33,6 +33,6 @@ func prepareFull(b *builder) error {
 
 func prepareIota(b *builder) error {
 	y := b.outs[0]
-	b.linear(suffixed("iota", y.DType), ceilDiv(y.Size(), 4), 256, pointer(b.out(0)), word(0), word(1), i64(y.Size()), blob(placesOf(y)))
+	b.linear(suffixed("iota", y.DType), ceilDiv(y.Size(), 4), 256, pointer(b.out(0)), raw(0), raw(1), i64(y.Size()), blob(placesOf(y)))
 	return nil
 }

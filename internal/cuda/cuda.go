@@ -8,6 +8,7 @@
 //	queue.go     a stream: launches, copies, waits
 //	staging.go   pinned memory between the Go program's memory and the card
 //	event.go     points in a stream
+//	stamp.go     points with a time
 //	error.go     what went wrong, and in which launch
 //
 // An op that has no row is not computed here: the caller lowers it or reports it, and nothing is done on the CPU instead.
@@ -16,12 +17,12 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -36,11 +37,13 @@ type Device struct {
 	handle driver.Device
 	ctx    driver.Context
 
-	sharedOptin int // bytes of shared memory that a block may have
+	kernels     *kernels.Set // those for its compute capability
+	sharedOptin int          // bytes of shared memory that a block may have
 	pinned      staging
 
 	blocking, preload bool
 	lost              loss
+	stream            device.Stream // of modules that are compiled
 
 	loading sync.WaitGroup // modules that are compiled ahead of use
 
@@ -147,15 +150,22 @@ func (d *Device) describe(name string) error {
 		return d.check("cuDeviceGetPCIBusId", r)
 	}
 	d.sharedOptin = attr(driver.MaxSharedPerBlockOptin)
-	if failed == nil && slices.Compare(d.info.Compute[:], Oldest[:]) < 0 {
+	if failed != nil {
+		return failed
+	}
+	var err error
+	if d.kernels, err = kernels.Embedded().For(d.info.Compute); err != nil {
 		return advice.Failf("take a later card (cuda:N; nvidia-smi -L lists those here), or cpu, or sim:0, which simulates one",
 			"%s has compute capability %d.%d; the kernels need %d.%d (Ampere) or later", model, d.info.Compute[0], d.info.Compute[1], Oldest[0], Oldest[1])
 	}
-	return failed
+	return nil
 }
 
 // Info describes the device.
 func (d *Device) Info() device.Info { return d.info }
+
+// Events implements [device.Source].
+func (d *Device) Events() *device.Stream { return &d.stream }
 
 // do runs f with the device's context current and makes an error of its result.
 func (d *Device) do(call string, f func() driver.Result) error {
@@ -226,7 +236,11 @@ func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
 		return nil, fmt.Errorf("%s: %s: %w", d.info.Name, op.Code, b.err)
 	}
 	k.Workspace = b.work
+	if moved := b.read + b.written; moved > 0 {
+		k.Bytes, k.Stored = moved, b.written
+	}
 	b.plan.need = k.Demand()
+	k.Steps = b.plan.describe()
 	k.Impl = &b.plan
 	return k, nil
 }

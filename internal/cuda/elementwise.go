@@ -12,6 +12,11 @@ func init() {
 		ir.SiLU, ir.GELUGrad, ir.GELUTanhGrad, ir.SiLUGrad)
 	offer(prepareLogic, ir.Not, ir.And, ir.Or, ir.Xor)
 	offer(prepareWhere, ir.Where)
+	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
+		if row := code.Row(); row.Value != "" && !row.ByHand {
+			offer(prepareMath, code)
+		}
+	}
 }
 
 // The elements that a thread of a kernel takes at once, as in the kernels' sources: vectors of 16 bytes, or fewer
@@ -46,13 +51,16 @@ func prepareWhere(b *builder) error {
 	return b.elementwise(bySize("where", size), vectorOf(size))
 }
 
-// elementwiseParams passes the launch parameters in the type that the op computes in. Clamp takes float64, whose bounds it
-// moves into the range of an integer type.
+// elementwiseParams passes the launch parameters in the type that the op computes in, those of sums also from cells. Clamp
+// takes float64, whose bounds it moves into the range of an integer type.
 func (b *builder) elementwiseParams(dt dtype.DType) (p []param) {
 	for i := range b.op.Code.NumParams() {
-		if b.op.Code == ir.Clamp {
+		switch b.op.Code {
+		case ir.Affine, ir.Axpy, ir.Lerp:
+			p = append(p, number(i, dt))
+		case ir.Clamp:
 			p = append(p, word(i))
-		} else {
+		default:
 			p = append(p, scalar(i, dt))
 		}
 	}

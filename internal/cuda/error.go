@@ -41,7 +41,8 @@ type launched struct {
 	code   ir.Code
 	traced bool
 	site   callsite.Site
-	module string
+	path   string // of the first parameter among the operands
+	others int    // parameters beside it
 }
 
 // after orders the serial numbers of launches, which begin anew after 2^32.
@@ -54,9 +55,11 @@ func (l *launchLog) add(code ir.Code, p *device.Params) {
 		l.serial = 1 // 0 means none
 	}
 	e := &l.entries[l.serial%uint32(len(l.entries))]
-	e.serial, e.code, e.traced, e.module = l.serial, code, false, ""
+	e.serial, e.code, e.traced, e.path, e.others = l.serial, code, false, "", 0
 	if p != nil {
-		e.module = p.Module
+		if n := len(p.Paths); n > 0 {
+			e.path, e.others = p.Paths[0], n-1
+		}
 		if p.Site != nil {
 			e.site, e.traced = *p.Site, true
 		}
@@ -101,7 +104,14 @@ func (l *launchLog) labels(serial uint32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := &l.entries[serial%uint32(len(l.entries))]
-	return e.serial == serial && (e.code == ir.CrossEntropy || e.code == ir.CrossEntropyGrad)
+	if e.serial != serial {
+		return false
+	}
+	switch e.code {
+	case ir.CrossEntropy, ir.CrossEntropyGrad, ir.LinearCrossEntropy, ir.LinearCrossEntropyGrad:
+		return true
+	}
+	return false
 }
 
 // describe is find for callers that hold l.mu.
@@ -115,8 +125,11 @@ func (l *launchLog) describe(serial uint32) string {
 // String names an operation and where the program asked for it.
 func (e *launched) String() string {
 	s := e.code.String()
-	if e.module != "" {
-		s += " of " + e.module
+	if e.path != "" {
+		s += " of " + e.path
+	}
+	if e.others > 0 {
+		s += fmt.Sprintf(" and %d more", e.others)
 	}
 	if e.traced {
 		s += " at " + e.site.String()

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -13,14 +14,17 @@ type eventLog struct {
 	q *queue
 
 	mu      sync.Mutex
-	next    uint64 // number of the next point
-	passed  uint64 // all points up to this one are done
-	waiting []mark // in order
+	next    uint64     // number of the next point
+	passed  uint64     // all points up to this one are done
+	waiting []recorded // in order
 	idle    []driver.Event
+
+	timed     []driver.Event // of stamps, all
+	timedIdle []driver.Event
 }
 
-// mark is a point that may not have been passed.
-type mark struct {
+// recorded is a point that may not have been passed.
+type recorded struct {
 	number uint64
 	handle driver.Event
 }
@@ -32,7 +36,7 @@ type event struct {
 }
 
 // Record marks the end of the work that the queue has been given.
-func (q *queue) Record() (device.Event, error) {
+func (q *queue) Record() (device.Mark, error) {
 	e, err := q.record()
 	if err != nil {
 		return nil, err
@@ -53,7 +57,7 @@ func (q *queue) record() (*event, error) {
 		return nil, err
 	}
 	l.next++
-	l.waiting = append(l.waiting, mark{l.next, h})
+	l.waiting = append(l.waiting, recorded{l.next, h})
 	return &event{l, l.next}, nil
 }
 
@@ -162,9 +166,9 @@ func (l *eventLog) close() error {
 	defer l.mu.Unlock()
 	l.pass(l.next)
 	var err error
-	for _, h := range l.idle {
+	for _, h := range slices.Concat(l.idle, l.timed) {
 		err = errors.Join(err, l.q.do("cuEventDestroy", func() driver.Result { return l.q.d.api.EventDestroy(h) }))
 	}
-	l.idle = nil
+	l.idle, l.timed, l.timedIdle = nil, nil, nil
 	return err
 }

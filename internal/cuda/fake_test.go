@@ -226,7 +226,7 @@ func TestPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range int64(3) {
-			if ok, err := l.q.(device.Peer).CopyFrom(l.args[0], other, l.args[1], n); !ok || err != nil {
+			if ok, err := as[device.Peer](l.q).CopyFrom(l.args[0], other, l.args[1], n); !ok || err != nil {
 				t.Errorf("a copy of %d bytes: %v, %v", n, ok, err)
 			}
 		}
@@ -253,7 +253,7 @@ func TestUploadCost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c.calls["upload"] != 21 || c.calls["event synchronize"] != 0 || l.q.(device.Stager).Crowded() != nil {
+	if c.calls["upload"] != 21 || c.calls["event synchronize"] != 0 || as[device.Stager](l.q).Crowded() != nil {
 		t.Errorf("7 copies of 9 MiB made the calls %v", c.calls)
 	}
 	before := c.calls["host alloc"]
@@ -262,8 +262,37 @@ func TestUploadCost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c.calls["event synchronize"] == 0 || c.calls["synchronize"] != 0 || c.calls["host alloc"]-before > 12 || l.q.(device.Stager).Crowded() == nil {
+	if c.calls["event synchronize"] == 0 || c.calls["synchronize"] != 0 || c.calls["host alloc"]-before > 12 || as[device.Stager](l.q).Crowded() == nil {
 		t.Errorf("a driver that never ends a copy: calls %v", c.calls)
+	}
+}
+
+// TestSendCost demands that what was staged takes a copy, an event and its record, of memory that serves again.
+func TestSendCost(t *testing.T) {
+	var c counting
+	l := newLauncher(t, c.api())
+	s := as[device.Stager](l.q)
+	ahead, err := s.Stage(make([]byte, 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(c.calls)
+	if err := s.Send(l.args[0], ahead); err != nil {
+		t.Fatal(err)
+	}
+	delete(c.calls, "set current")
+	if want := map[string]int{"upload": 1, "event": 1, "record": 1}; !maps.Equal(c.calls, want) {
+		t.Errorf("a value that was staged made the calls %v", c.calls)
+	}
+	clear(c.calls)
+	for range 5 {
+		if ahead, err = s.Stage(make([]byte, 16)); err != nil {
+			t.Fatal(err)
+		}
+		ahead.Drop()
+	}
+	if c.calls["host alloc"] > 1 {
+		t.Errorf("values that were dropped made the calls %v", c.calls)
 	}
 }
 
@@ -299,7 +328,7 @@ func TestSmallUploads(t *testing.T) {
 func TestFetchCost(t *testing.T) {
 	var c counting
 	l := newLauncher(t, c.api())
-	q, b := l.q.(device.Stager), make([]byte, 16)
+	q, b := as[device.Stager](l.q), make([]byte, 16)
 	clear(c.calls)
 	c.pinned.Store(0)
 	const n = 100
@@ -333,7 +362,7 @@ func TestUnreadFetches(t *testing.T) {
 	answer := driver.NotReady
 	api.EventQuery = func(driver.Event) driver.Result { return answer }
 	l := newLauncher(t, api)
-	q := l.q.(device.Stager)
+	q := as[device.Stager](l.q)
 	clear(c.calls)
 	const n = 3
 	fetches := make([]device.Fetch, n)
@@ -374,14 +403,14 @@ func TestEvents(t *testing.T) {
 	api := c.api()
 	api.EventQuery = func(driver.Event) driver.Result { return c.ok("query") }
 	l := newLauncher(t, api)
-	record := func() device.Event {
+	record := func() device.Mark {
 		e, err := l.q.Record()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	done := func(e device.Event) {
+	done := func(e device.Mark) {
 		if ok, err := e.Done(); !ok || err != nil {
 			t.Errorf("done: %v, %v", ok, err)
 		}
@@ -489,7 +518,7 @@ func TestCompile(t *testing.T) {
 			}
 		})
 	}
-	all := len(kernels.Modules())
+	all := len(kernels.Embedded().Modules())
 	if n := c.count("load") - trial; n != all-1 || len(told) != all || refused != 2 {
 		t.Errorf("of %d modules %d were compiled, %d told of, %d refused", all, n, len(told), refused)
 	}
@@ -514,7 +543,7 @@ func TestRefusedBeforeTheDriver(t *testing.T) {
 	if _, err := d.Prepare(ir.New(ir.Sum, ir.Attr{Axes: 2}, ir.Dense(dtype.U8, 1<<41, 8))); err == nil || !strings.Contains(err.Error(), "over a grid of") {
 		t.Errorf("a grid of more than 2^32 blocks: %v", err)
 	}
-	q := l.q.(device.Peer)
+	q := as[device.Peer](l.q)
 	if ok, err := q.CopyFrom(l.args[0], d, l.args[1], 17); !ok || err == nil {
 		t.Errorf("a copy of 17 bytes between 16: %v, %v", ok, err)
 	}
@@ -537,4 +566,10 @@ func BenchmarkLaunch(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// as is a power that a queue has.
+func as[T any](q device.Queue) T {
+	t, _ := device.As[T](q)
+	return t
 }

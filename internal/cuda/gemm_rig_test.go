@@ -35,7 +35,11 @@ func newBareDevice(o gpusim.Options) *bareDevice {
 		FuncSetAttribute:  func(driver.Function, driver.FuncAttribute, int) driver.Result { return ok() },
 	}
 	card := gpusim.A100()
-	d := &Device{api: api, modules: map[string]*module{}, functions: map[string]*function{}}
+	set, err := kernels.Embedded().For(card.Compute)
+	if err != nil {
+		panic(err)
+	}
+	d := &Device{api: api, kernels: set, modules: map[string]*module{}, functions: map[string]*function{}}
 	d.sharedOptin = card.SharedPerBlock
 	return &bareDevice{planner: d, sim: gpusim.NewDevice(card, o.Checks&gpusim.Initcheck != 0), loaded: map[string]*gpusim.Program{},
 		options: o, reports: map[string]*gpusim.Report{}}
@@ -66,10 +70,10 @@ func (d *bareDevice) Alloc(n int64) (device.Mem, error) {
 
 type bareQueue struct{ d *bareDevice }
 
-func (q bareQueue) Record() (device.Event, error) { return nil, nil }
-func (q bareQueue) Wait(device.Event) error       { return nil }
-func (q bareQueue) Sync() error                   { return nil }
-func (q bareQueue) Close() error                  { return nil }
+func (q bareQueue) Record() (device.Mark, error) { return nil, nil }
+func (q bareQueue) Wait(device.Mark) error       { return nil }
+func (q bareQueue) Sync() error                  { return nil }
+func (q bareQueue) Close() error                 { return nil }
 
 func (q bareQueue) Copy(dst, src device.Arg, n int64) error {
 	to, from := dst.Mem.Addr+uint64(dst.Offset), src.Mem.Addr+uint64(src.Offset)
@@ -120,11 +124,11 @@ func (q bareQueue) launch(k *kernels.Kernel, c driver.LaunchConfig, params []byt
 	return nil
 }
 
-func (d *bareDevice) program(name string) (*gpusim.Program, error) {
-	if p := d.loaded[name]; p != nil {
+func (d *bareDevice) program(from *kernels.Module) (*gpusim.Program, error) {
+	if p := d.loaded[from.Name]; p != nil {
 		return p, nil
 	}
-	text, err := kernels.PTX(name)
+	text, err := from.PTX()
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +136,6 @@ func (d *bareDevice) program(name string) (*gpusim.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.loaded[name], err = d.sim.Load(m)
-	return d.loaded[name], err
+	d.loaded[from.Name], err = d.sim.Load(m)
+	return d.loaded[from.Name], err
 }

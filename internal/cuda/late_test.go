@@ -44,7 +44,7 @@ func broken(t *testing.T, o cuda.Options) (d *cuda.Device, q device.Queue, launc
 	return d, q, func(module string) error {
 		var site callsite.Site
 		callsite.Capture(0, &site)
-		return q.Launch(add, args, &device.Params{Site: &site, Module: module})
+		return q.Launch(add, args, &device.Params{Origin: device.Origin{Site: &site, Paths: []string{module}}})
 	}
 }
 
@@ -113,19 +113,19 @@ func TestLostToAllQueues(t *testing.T) {
 // TestLateErrorElsewhere: a call that belongs to no queue may be the first to meet an error, and so may one of a queue that
 // did nothing wrong: a launch that is refused for it, a question for an event. They name what was under way.
 func TestLateErrorElsewhere(t *testing.T) {
-	for name, first := range map[string]func(*cuda.Device, device.Queue, device.Event, func(device.Queue) error) error{
-		"alloc": func(d *cuda.Device, _ device.Queue, _ device.Event, _ func(device.Queue) error) error {
+	for name, first := range map[string]func(*cuda.Device, device.Queue, device.Mark, func(device.Queue) error) error{
+		"alloc": func(d *cuda.Device, _ device.Queue, _ device.Mark, _ func(device.Queue) error) error {
 			_, err := d.Alloc(1)
 			return err
 		},
-		"launch": func(_ *cuda.Device, other device.Queue, _ device.Event, innocent func(device.Queue) error) error {
+		"launch": func(_ *cuda.Device, other device.Queue, _ device.Mark, innocent func(device.Queue) error) error {
 			return innocent(other)
 		},
-		"event": func(_ *cuda.Device, _ device.Queue, e device.Event, _ func(device.Queue) error) error {
+		"event": func(_ *cuda.Device, _ device.Queue, e device.Mark, _ func(device.Queue) error) error {
 			_, err := e.Done()
 			return err
 		},
-		"sync": func(_ *cuda.Device, other device.Queue, _ device.Event, _ func(device.Queue) error) error {
+		"sync": func(_ *cuda.Device, other device.Queue, _ device.Mark, _ func(device.Queue) error) error {
 			return other.Sync()
 		},
 	} {
@@ -180,7 +180,7 @@ func healthy(t *testing.T, d *cuda.Device) func(device.Queue) error {
 	}
 	return func(q device.Queue) error {
 		x := device.Arg{Mem: m}
-		return errors.Join(q.Launch(full, []device.Arg{x}, &p), q.Launch(exp, []device.Arg{x, x}, &device.Params{Module: "innocent"}))
+		return errors.Join(q.Launch(full, []device.Arg{x}, &p), q.Launch(exp, []device.Arg{x, x}, &device.Params{Origin: device.Origin{Paths: []string{"innocent"}}}))
 	}
 }
 
@@ -239,7 +239,7 @@ func TestIndexError(t *testing.T) {
 		values := ir.Scalars(index)
 		var p device.Params
 		p.Set(&values)
-		return errors.Join(q.Launch(fill, args[2:], &p), q.Launch(gather, args, &device.Params{Module: "table"}))
+		return errors.Join(q.Launch(fill, args[2:], &p), q.Launch(gather, args, &device.Params{Origin: device.Origin{Paths: []string{"table"}}}))
 	}
 	for _, bad := range []float64{10, -1} {
 		if err := errors.Join(rows(bad), rows(3)); err != nil {

@@ -17,9 +17,35 @@ type product struct {
 	m, n, k                int
 	aRow, aCol, bRow, bCol int
 	dims                   []batchDim
-	act                    ir.Act
-	c, a, b, bias          ref
-	biased                 bool
+	c, a, b                ref
+	end                    epilogue
+	pitch                  int  // elements from row to row of c; 0: n
+	wide, adds             bool // c is of the sums' type, whatever the operands; sums are added to what it holds
+}
+
+// epilogue is what becomes of sums: the kernels' struct Epilogue. bias and before are nil where there is none.
+type epilogue struct {
+	bias, before *ref
+	act          ir.Act
+	wideBias     bool // its type is that of the sums
+}
+
+func (e *epilogue) param() param {
+	var s struct {
+		Bias, Before  int64
+		Act, WideBias int32
+	}
+	s.Act = int32(e.act)
+	if e.wideBias {
+		s.WideBias = 1
+	}
+	p := blob(s)
+	for i, r := range []*ref{e.bias, e.before} {
+		if r != nil {
+			p = p.placing(8*i, *r)
+		}
+	}
+	return p
 }
 
 // batchDim is a dimension of the batch, with the distances of neighbours in a and b.
@@ -39,7 +65,7 @@ func prepareMatMul(b *builder) error {
 	r := x.Rank()
 	sx, sy := x.Strides(), y.Strides()
 	p := &product{m: x.Dim(-2), n: y.Dim(-1), k: x.Dim(-1), aRow: sx[r-2], aCol: sx[r-1], bRow: sy[r-2], bCol: sy[r-1],
-		c: b.out(0), a: b.in(0), b: b.in(1)}
+		c: b.out(0), a: b.in(0), b: b.in(1), wide: b.outs[0].DType != x.DType}
 	for i := range r - 2 {
 		p.dims = append(p.dims, batchDim{x.Dim(i), sx[i], sy[i]})
 	}
@@ -89,24 +115,23 @@ type productParam struct {
 	Size                   [maxBatchDims]int32
 	Rank, M, N, K          int32
 	Splits, PerSplit       int32
-	Work                   int32
-	Act                    int32
+	Work, Pitch            int32
+	Adds, Unused           int32
 }
 
 func (p *product) param(splits, perSplit, work int) param {
 	s := productParam{ARow: int64(p.aRow), ACol: int64(p.aCol), BRow: int64(p.bRow), BCol: int64(p.bCol), Rank: int32(len(p.dims)),
-		M: int32(p.m), N: int32(p.n), K: int32(p.k), Splits: int32(splits), PerSplit: int32(perSplit), Work: int32(work), Act: int32(p.act)}
+		M: int32(p.m), N: int32(p.n), K: int32(p.k), Splits: int32(splits), PerSplit: int32(perSplit), Work: int32(work), Pitch: int32(p.n)}
+	if p.pitch > 0 {
+		s.Pitch = int32(p.pitch)
+	}
+	if p.adds {
+		s.Adds = 1
+	}
 	for i, d := range p.dims {
 		s.AStep[i], s.BStep[i], s.Size[i] = int64(d.a), int64(d.b), int32(d.size)
 	}
 	return blob(s)
-}
-
-func (p *product) biasParam() param {
-	if p.biased {
-		return pointer(p.bias)
-	}
-	return i64(0)
 }
 
 // plan chooses the kernels.
@@ -119,7 +144,7 @@ func (p *product) plan(b *builder, dt dtype.DType) error {
 		return fmt.Errorf("%d products of [%d,%d] by [%d,%d], sizes over 2^28: %w", p.batches(), p.m, p.k, p.k, p.n, device.ErrUnsupported)
 	}
 	switch n, small := p.m*p.n*p.batches(), p.m <= anySide && p.n <= anySide; {
-	case n <= dotElements && n*p.k <= dotProducts:
+	case n <= dotElements && n*p.k <= dotProducts && !p.wide:
 		b.linear(suffixed("dot", dt), n, min(128, roundUp(n, 32)), p.params(n)...)
 	case dt == dtype.F16, dt == dtype.BF16, dt == dtype.F32 && !small:
 		if dt != dtype.F32 {
@@ -146,7 +171,7 @@ const anySide = 32
 
 // params are those of the kernels that take all terms at once.
 func (p *product) params(work int) []param {
-	return []param{pointer(p.c), pointer(p.a), pointer(p.b), p.biasParam(), p.param(1, p.k, work)}
+	return []param{pointer(p.c), pointer(p.a), pointer(p.b), p.end.param(), p.param(1, p.k, work)}
 }
 
 // tiling is a size of tiles that f32 and the 16-bit dtypes have kernels for, and what a block of them takes.
@@ -164,11 +189,12 @@ func tilings(dt dtype.DType) (large, small tiling) {
 	return tiling{"gemm128", 128, 192, 128, 2 * 320 * 128}, tiling{"gemm64", 64, 64, 128, 3 * 128 * 128}
 }
 
-// A grid of fewTiles blocks leaves much of a large card idle; what a block multiplies is then cut smaller, and in parts
-// along k of at least longPart terms. Neither depends on the card, so that bits do not.
+// Fewer tiles than leastLarge are made smaller. Where there are fewer than fullGrid, two for each multiprocessor of the
+// largest cards, their terms are cut in parts of at least longPart. Neither depends on the card, so that bits do not.
 const (
-	fewTiles = 128
-	longPart = 512
+	leastLarge = 64
+	fullGrid   = 264
+	longPart   = 512
 )
 
 // odd are the large tiles of 16-bit operands whose rows do not all begin at multiples of 16 bytes.
@@ -180,7 +206,7 @@ func (p *product) tiling(dt dtype.DType) tiling {
 	if dt != dtype.F32 && !p.aligned() {
 		large = odd
 	}
-	if n := p.tiles(large); n >= fewTiles/2 && 2*p.m*p.n*p.batches() > n*large.rows*large.cols {
+	if n := p.tiles(large); n >= leastLarge && 2*p.m*p.n*p.batches() > n*large.rows*large.cols {
 		return large
 	}
 	return small
@@ -228,17 +254,28 @@ func (p *product) packed(b *builder, dt dtype.DType, from ref, lines, byLine, by
 func (p *product) planTiles(b *builder, dt dtype.DType, t tiling, splits, perSplit int) {
 	partial, size := i64(0), p.m*p.n*p.batches()
 	var parts ref
-	if splits > 1 {
+	switch {
+	case splits > 1:
 		parts = b.scratch(int64(splits) * int64(size) * 4)
 		partial = pointer(parts)
+	case p.wide:
+		partial = pointer(p.c)
 	}
-	name := fmt.Sprintf("%s_%c%c", t.name, along(p.aCol, p.aRow, 'm'), along(p.bRow, p.bCol, 'n'))
-	b.run(suffixed(name, dt), tileGrid(p.tiles(t)*splits), [3]int{t.threads, 1, 1}, t.shared,
-		pointer(p.c), pointer(p.a), pointer(p.b), p.biasParam(), partial, p.param(splits, perSplit, p.tiles(t)*splits))
+	p.runTiles(b, dt, t, partial, splits, perSplit)
 	if splits > 1 {
-		sum := partSum{c: p.c, parts: parts, bias: p.biasParam(), perBatch: p.m * p.n, size: size, cols: p.n, splits: splits, act: p.act}
+		sum := partSum{c: p.c, parts: parts, end: p.end, perBatch: p.m * p.n, size: size, cols: p.n, splits: splits}
+		if p.wide {
+			dt = ir.Wide(dt)
+		}
 		sum.plan(b, dt)
 	}
+}
+
+// runTiles plans the kernel for tiles. Partial sums go to partial, if it is not null.
+func (p *product) runTiles(b *builder, dt dtype.DType, t tiling, partial param, splits, perSplit int) {
+	name := fmt.Sprintf("%s_%c%c", t.name, along(p.aCol, p.aRow, 'm'), along(p.bRow, p.bCol, 'n'))
+	b.run(suffixed(name, dt), tileGrid(p.tiles(t)*splits), [3]int{t.threads, 1, 1}, t.shared,
+		pointer(p.c), pointer(p.a), pointer(p.b), p.end.param(), partial, p.param(splits, perSplit, p.tiles(t)*splits))
 }
 
 // along names the dimension in which an operand's elements are neighbours, k unless only its lines are.
@@ -256,23 +293,25 @@ func (p *product) tiles(t tiling) int {
 // cutTerms is the number of parts that k terms are cut into when there are so many tiles, and the terms of each part, a
 // multiple of depth.
 func cutTerms(k, tiles, depth int) (splits, perSplit int) {
-	splits = max(1, min(fewTiles/tiles, k/longPart))
+	splits = max(1, min(ceilDiv(fullGrid, tiles), k/longPart))
 	perSplit = roundUp(ceilDiv(k, splits), depth)
+	if short := k / splits / depth * depth; ceilDiv(k, max(perSplit, 1)) < splits && short >= longPart {
+		perSplit = short // that much rounded up leaves too few
+	}
 	return max(1, ceilDiv(k, max(perSplit, 1))), perSplit
 }
 
 // partSum is the sum of the parts of a product's terms, for size elements of matrices of perBatch.
 type partSum struct {
 	c, parts             ref
-	bias                 param
+	end                  epilogue
 	perBatch, size, cols int
 	splits               int
-	act                  ir.Act
 }
 
 func (s *partSum) plan(b *builder, dt dtype.DType) {
 	b.linear(suffixed("gemm_sum", dt), s.size, 256,
-		pointer(s.c), pointer(s.parts), s.bias, i64(s.perBatch), i64(s.size), i32(s.cols), i32(s.splits), i32(int(s.act)))
+		pointer(s.c), pointer(s.parts), s.end.param(), i64(s.perBatch), i64(s.size), i32(s.cols), i32(s.splits))
 }
 
 // tileGrid is the grid of a kernel that walks over tiles: each has a block unless they are very many.

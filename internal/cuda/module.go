@@ -8,16 +8,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
+	"github.com/warpline-ml/warpline/internal/device"
 )
 
 // module is a family of kernels on a device.
 type module struct {
 	d    *Device
-	name string
+	from *kernels.Module
 
 	mu     sync.Mutex
 	handle driver.Module
@@ -43,7 +45,7 @@ func (d *Device) function(k *kernels.Kernel, dynamic int) (*function, error) {
 	d.mu.Lock()
 	f := d.functions[k.Name]
 	if f == nil {
-		if d.preload && d.modules[k.Module] == nil {
+		if d.preload && d.modules[k.Module.Name] == nil {
 			d.loadAhead(k.Module)
 		}
 		f = &function{d: d, kernel: k, module: d.module(k.Module)}
@@ -89,11 +91,11 @@ func (f *function) resolve(dynamic int) error {
 }
 
 // module returns a module, compiled or not. The caller holds d.mu.
-func (d *Device) module(name string) *module {
-	m := d.modules[name]
+func (d *Device) module(from *kernels.Module) *module {
+	m := d.modules[from.Name]
 	if m == nil {
-		m = &module{d: d, name: name}
-		d.modules[name] = m
+		m = &module{d: d, from: from}
+		d.modules[from.Name] = m
 	}
 	return m
 }
@@ -105,11 +107,13 @@ func (m *module) load() error {
 	if m.handle != 0 || m.err != nil {
 		return m.err
 	}
-	err := m.compile()
+	start := time.Now()
+	size, err := m.compile()
 	if err == nil {
+		m.d.stream.Emit(device.Event{Kind: device.KindModuleLoad, What: m.from.Name, Bytes: size, Start: start, Took: time.Since(start)})
 		return nil
 	}
-	err = fmt.Errorf("kernels %s: %w", m.name, err)
+	err = fmt.Errorf("kernels %s: %w", m.from.Name, err)
 	var e *driver.Error
 	if !errors.As(err, &e) || e.Result != driver.OutOfMemory {
 		m.err = err
@@ -117,10 +121,18 @@ func (m *module) load() error {
 	return err
 }
 
-func (m *module) compile() error {
-	image, err := kernels.PTX(m.name)
+// compile returns the bytes of the module's text.
+func (m *module) compile() (size int64, err error) {
+	image, err := m.from.PTX()
 	if err != nil {
-		return err
+		return 0, err
+	}
+	if m.d.api.Lines {
+		lines, err := m.from.Lines()
+		if err != nil {
+			return 0, err
+		}
+		image = slices.Concat(image, lines)
 	}
 	var log string
 	err = m.d.do("cuModuleLoadDataEx", func() (r driver.Result) {
@@ -131,7 +143,7 @@ func (m *module) compile() error {
 	if errors.As(err, &e) && e.Detail == "" {
 		e.Detail = log
 	}
-	return err
+	return int64(len(image)), err
 }
 
 // companies are modules of which a step of training needs all, or most, where it needs one of the first. * is a
@@ -170,11 +182,11 @@ func companions(module string) (names []string) {
 
 // loadAhead compiles what follows a module, side by side: a driver takes a tenth to a quarter of a second for each. The
 // caller holds d.mu.
-func (d *Device) loadAhead(first string) {
-	names := companions(first)
-	for _, m := range kernels.Modules() {
-		if m.Name != first && d.modules[m.Name] == nil && slices.Contains(names, m.Name) {
-			m := d.module(m.Name)
+func (d *Device) loadAhead(first *kernels.Module) {
+	names := companions(first.Name)
+	for _, m := range d.kernels.Modules() {
+		if m != first && d.modules[m.Name] == nil && slices.Contains(names, m.Name) {
+			m := d.module(m)
 			d.loading.Go(func() { _ = m.load() }) // whoever asks for it meets the error
 		}
 	}
@@ -183,29 +195,29 @@ func (d *Device) loadAhead(first string) {
 // Compile has the driver compile all kernels ahead of use, as many modules at once as there are processors, and says of each
 // module how that ended, of one at a time. A cancelled context leaves the rest for their first use.
 func (d *Device) Compile(ctx context.Context, each func(module string, err error)) {
-	names := make(chan string)
+	modules := make(chan *kernels.Module)
 	var telling sync.Mutex
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for name := range names {
+			for from := range modules {
 				d.mu.Lock()
-				m := d.module(name)
+				m := d.module(from)
 				d.mu.Unlock()
 				err := m.load()
 				telling.Lock()
-				each(name, err)
+				each(from.Name, err)
 				telling.Unlock()
 			}
 		})
 	}
-	for _, m := range kernels.Modules() {
+	for _, m := range d.kernels.Modules() {
 		if ctx.Err() != nil {
 			break
 		}
-		names <- m.Name
+		modules <- m
 	}
-	close(names)
+	close(modules)
 	workers.Wait()
 }
 

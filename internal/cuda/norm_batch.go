@@ -25,7 +25,8 @@ type batch struct {
 	grid, block [3]int
 }
 
-// batchOf takes 32 channels to a block where runs are short. Ranges have at least 8 values for each thread.
+// batchOf takes 32 channels to a block where runs are short. Ranges have at least 8 values for each thread, and a whole
+// number of the kernels' steps.
 func (b *builder) batchOf(x *ir.Type) (*batch, error) {
 	n, c, s := x.Dim(0), x.Dim(1), x.Dim(2)
 	if !x.DType.IsFloat() || max(c, s) > most32 {
@@ -39,7 +40,9 @@ func (b *builder) batchOf(x *ir.Type) (*batch, error) {
 		wide = 32
 	}
 	tiles := ceilDiv(c, wide)
-	perRange, ranges := rangesOf(n*s, tiles, 8*batchThreads/wide)
+	perRange, _ := rangesOf(n*s, tiles, 8*batchThreads/wide)
+	perRange = roundUp(perRange, 4)
+	ranges := ceilDiv(n*s, perRange)
 	return &batch{channels{N: int64(n), PerRange: int64(perRange), C: int32(c), S: int32(s), Ranges: int32(ranges)},
 		[3]int{tiles, ranges, 1}, [3]int{wide, batchThreads / wide, 1}}, nil
 }
@@ -62,8 +65,16 @@ func prepareBatchNorm(b *builder) error {
 	parts := t.parts(b, x)
 	t.run(b, "batchnorm_moments", x, parts, pointer(b.in(0)), blob(t.channels))
 	t.run(b, "batchnorm", x, pointer(b.out(0)), pointer(b.out(1)), pointer(b.out(2)), pointer(b.in(0)), pointer(b.in(1)), pointer(b.in(2)),
-		parts, blob(t.channels), scalar(0, x.DType))
+		b.optional(3), parts, blob(t.channels), scalar(0, x.DType), b.relu())
 	return nil
+}
+
+// relu is whether the activation is ReLU, else there is none.
+func (b *builder) relu() param {
+	if b.op.Attr.Act == ir.ActReLU {
+		return i32(1)
+	}
+	return i32(0)
 }
 
 func prepareBatchNormEval(b *builder) error {
@@ -73,11 +84,12 @@ func prepareBatchNormEval(b *builder) error {
 		return err
 	}
 	t.run(b, "batchnorm", x, pointer(b.out(0)), pointer(b.in(1)), pointer(b.in(2)), pointer(b.in(0)), pointer(b.in(3)), pointer(b.in(4)),
-		i64(0), blob(t.channels), scalar(0, x.DType))
+		b.optional(5), i64(0), blob(t.channels), scalar(0, x.DType), b.relu())
 	return nil
 }
 
-// prepareBatchNormGrad fills dw and db with zeros where no channel has a value.
+// prepareBatchNormGrad fills dw and db with zeros where no channel has a value. Where the gradient of what was added is
+// wanted, the first kernel leaves it for the second to read.
 func prepareBatchNormGrad(b *builder) error {
 	x := b.op.In(1)
 	t, err := b.batchOf(x)
@@ -90,9 +102,15 @@ func prepareBatchNormGrad(b *builder) error {
 		b.zero(b.out(2), bytes)
 		return nil
 	}
-	parts := t.parts(b, x)
-	t.run(b, "batchnormgrad_sums", x, parts, pointer(b.in(0)), pointer(b.in(1)), pointer(b.in(2)), pointer(b.in(3)), blob(t.channels), scalar(0, x.DType))
-	t.run(b, "batchnormgrad", x, pointer(b.out(0)), pointer(b.out(1)), pointer(b.out(2)), pointer(b.in(0)), pointer(b.in(1)), pointer(b.in(2)),
-		pointer(b.in(3)), pointer(b.in(4)), parts, blob(t.channels), scalar(0, x.DType))
+	parts, y := t.parts(b, x), b.optional(5)
+	dr, behind, mask := i64(0), pointer(b.in(0)), y
+	if b.op.Attr.Flag&ir.Residual != 0 {
+		dr = pointer(b.out(3))
+		behind, mask = dr, i64(0)
+	}
+	t.run(b, "batchnormgrad_sums", x, parts, dr, pointer(b.in(0)), pointer(b.in(1)), pointer(b.in(2)), pointer(b.in(3)), y,
+		blob(t.channels), scalar(0, x.DType))
+	t.run(b, "batchnormgrad", x, pointer(b.out(0)), pointer(b.out(1)), pointer(b.out(2)), behind, pointer(b.in(1)), pointer(b.in(2)),
+		pointer(b.in(3)), pointer(b.in(4)), mask, parts, blob(t.channels), scalar(0, x.DType))
 	return nil
 }

@@ -85,7 +85,7 @@ func TestChannels(t *testing.T) {
 	l := checkedLauncher(t)
 	r := testutil.Rand(t)
 	for _, dt := range []dtype.DType{dtype.F32, dtype.F16} {
-		for _, size := range [][3]int{{20, 2, 250}, {700, 35, 1}, {300, 2, 7}} {
+		for _, size := range [][3]int{{20, 2, 250}, {20, 2, 252}, {700, 35, 1}, {300, 2, 7}} {
 			x, g := drawn(r, dt, size[:]...), drawn(r, dt, size[:]...)
 			wide := ir.Wide(dt)
 			w, b := drawn(r, wide, size[1]), drawn(r, wide, size[1])
@@ -93,6 +93,7 @@ func TestChannels(t *testing.T) {
 			y := same(t, l, ir.BatchNorm, eps, x, w, b)
 			same(t, l, ir.BatchNormEval, eps, x, y[1], y[2], w, b)
 			same(t, l, ir.BatchNormGrad, eps, g, x, y[1], y[2], w)
+			same(t, l, ir.BatchNormGrad, eps, g, x, y[1], y[2], w, y[0])
 		}
 	}
 }

@@ -1,36 +1,41 @@
 package cuda
 
 import (
+	"fmt"
 	"math"
 	"unsafe"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
 func init() {
+	offer(prepareGradNorm, ir.GradNorm)
+	offer(prepareLossScale, ir.LossScale)
 	offer(prepareSGD, ir.SGD)
 	offer(prepareAdamW, ir.AdamW)
 	offer(prepareSumSquares, ir.SumSquares)
 }
 
 const (
-	tableSize  = 56   // tensors of a launch: what fits in 4 KiB of parameters
+	tableSize  = 48   // tensors of a launch: what fits in 4 KiB of parameters
 	tableChunk = 4096 // elements of a block
 )
 
 // tensorTable is the kernels' Tensors.
 type tensorTable struct {
-	in    [4][tableSize]uint64
-	out   [3][tableSize]uint64
-	size  [tableSize]int64
-	first [tableSize + 2]uint32
+	in     [4][tableSize]uint64
+	out    [3][tableSize]uint64
+	number [tableSize]uint64
+	size   [tableSize]int64
+	first  [tableSize + 2]uint32
 }
 
-// updated is a tensor with its operands; outs are fewer where some are only read.
+// updated is a tensor with its operands; outs are fewer where some are only read. number is that of the update, if any.
 type updated struct {
-	t         *ir.Type
-	ins, outs []ref
+	t                 *ir.Type
+	ins, outs, number []ref
 }
 
 // tables calls launch with a table for each group of tensors of one dtype, and the blocks that it takes.
@@ -68,19 +73,30 @@ func tableOf(list []updated) (table param, blocks int) {
 		for j, r := range u.outs {
 			table = table.placing(int(unsafe.Offsetof(t.out))+8*(j*tableSize+i), r)
 		}
+		for _, r := range u.number {
+			table = table.placing(int(unsafe.Offsetof(t.number))+8*i, r)
+		}
 	}
 	return table, blocks
 }
 
-// groups are the operands of an optimizer after the scale, n to a parameter: p, g and state. All but g are results too.
+// groups are the operands of an optimizer after the scale, n to a parameter: p, g, state and, as the fifth, the number of
+// the update. All but g and that are results too.
 func (b *builder) groups(n int) (list []updated) {
+	out := 0
 	for i := 1; i < b.op.NumIn(); i += n {
 		u := updated{t: b.op.In(i)}
 		for j := range n {
-			u.ins = append(u.ins, b.in(i+j))
-		}
-		for j := range n - 1 {
-			u.outs = append(u.outs, b.out(len(list)*(n-1)+j))
+			switch at := b.in(i + j); {
+			case j == 4:
+				u.number = []ref{at}
+			default:
+				u.ins = append(u.ins, at)
+			}
+			if j != 1 && j != 4 {
+				u.outs = append(u.outs, b.out(out))
+				out++
+			}
 		}
 		list = append(list, u)
 	}
@@ -93,42 +109,79 @@ func (b *builder) scaling() param {
 	return blob([2]uint64{0, kinds[b.op.In(0).DType]}).placing(0, b.in(0))
 }
 
+// update plans an optimizer's launches; of is the order in which its kernels take the launch's parameters.
+func (b *builder) update(kernel string, n int, of ...int) {
+	tables(b.groups(n), func(dt dtype.DType, table param, blocks int) {
+		params := []param{table, b.scaling(), i32(int(b.op.Attr.Flag))}
+		for _, i := range of {
+			params = append(params, raw(i))
+		}
+		b.run(suffixed(kernel, dt), [3]int{blocks, 1, 1}, [3]int{256, 1, 1}, 0, params...)
+	})
+}
+
 func prepareSGD(b *builder) error {
 	kernel, n := "sgd", 2
 	if b.op.Attr.Flag&ir.Momentum != 0 {
 		kernel, n = "sgd_momentum", 3
 	}
-	tables(b.groups(n), func(dt dtype.DType, table param, blocks int) {
-		b.run(suffixed(kernel, dt), [3]int{blocks, 1, 1}, [3]int{256, 1, 1}, 0,
-			table, b.scaling(), i32(int(b.op.Attr.Flag)), scalar(0, dt), scalar(1, dt), scalar(2, dt))
-	})
+	b.update(kernel, n, 0, 3, 1, 2, 4)
 	return nil
 }
 
 func prepareAdamW(b *builder) error {
-	tables(b.groups(4), func(dt dtype.DType, table param, blocks int) {
-		params := []param{table, b.scaling(), i32(int(b.op.Attr.Flag))}
-		for i := range b.op.Code.NumParams() {
-			params = append(params, word(i))
-		}
-		b.run(suffixed("adamw", dt), [3]int{blocks, 1, 1}, [3]int{256, 1, 1}, 0, params...)
-	})
+	b.update("adamw", 5, 0, 5, 1, 2, 3, 4, 6)
 	return nil
 }
 
-// prepareSumSquares plans a sum per chunk, and the sum of those in their order.
-func prepareSumSquares(b *builder) error {
+// chunkSums plans a sum of squares per chunk of some operands, and returns where they lie and their number.
+func (b *builder) chunkSums(from int) (sums ref, chunks int) {
 	var list []updated
-	chunks := 0
-	for i, t := range b.op.Ins() {
-		list = append(list, updated{t: t, ins: []ref{b.in(i)}})
+	for i, t := range b.op.Ins()[from:] {
+		list = append(list, updated{t: t, ins: []ref{b.in(from + i)}})
 		chunks += ceilDiv(t.Size(), tableChunk)
 	}
-	sums, at := b.scratch(8*int64(max(chunks, 1))), int64(0)
+	sums = b.scratch(8 * int64(max(chunks, 1)))
+	at := int64(0)
 	tables(list, func(dt dtype.DType, table param, blocks int) {
 		b.run(suffixed("sum_squares", dt), [3]int{blocks, 1, 1}, [3]int{256, 1, 1}, 0, pointer(sums.at(at)), table)
 		at += 8 * int64(blocks)
 	})
+	return sums, chunks
+}
+
+// prepareSumSquares plans a sum per chunk, and the sum of those in their order.
+func prepareSumSquares(b *builder) error {
+	sums, chunks := b.chunkSums(0)
 	b.run(suffixed("sum_squares_total", b.outs[0].DType), [3]int{1, 1, 1}, [3]int{256, 1, 1}, 0, pointer(b.out(0)), pointer(sums), i64(chunks))
+	return nil
+}
+
+func prepareGradNorm(b *builder) error {
+	sums, chunks := b.chunkSums(2)
+	params := []param{}
+	for i := range b.outs {
+		params = append(params, pointer(b.out(i)))
+	}
+	params = append(params, pointer(b.in(0)), pointer(b.in(1)), i64(b.outs[3].Size()), pointer(sums), i64(chunks), raw(0), raw(1), raw(2))
+	b.run(suffixed("grad_norm", b.outs[0].DType), [3]int{1, 1, 1}, [3]int{256, 1, 1}, 0, params...)
+	return nil
+}
+
+// flagTable is the kernels' Flags.
+type flagTable [256]uint64
+
+func prepareLossScale(b *builder) error {
+	var t flagTable
+	n := b.op.NumIn() - 3
+	if n > len(t) {
+		return fmt.Errorf("%s of %d optimizers, at most %d: %w", b.op.Code, n, len(t), device.ErrUnsupported)
+	}
+	flags := blob(t)
+	for i := range n {
+		flags = flags.placing(8*i, b.in(3+i))
+	}
+	b.run("loss_scale", [3]int{1, 1, 1}, [3]int{32, 1, 1}, 0, pointer(b.out(0)), pointer(b.out(1)), pointer(b.out(2)), pointer(b.in(0)), pointer(b.in(2)),
+		flags, i32(n), raw(0), raw(1), raw(2))
 	return nil
 }

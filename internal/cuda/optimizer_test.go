@@ -15,7 +15,7 @@ import (
 func TestManyTensors(t *testing.T) {
 	run, r := launches(t), testutil.Rand(t)
 	scale := ref.Floats(ir.Dense(dtype.F32), 0.5)
-	p := ir.Scalars(1e-2, 0.9, 0.99, 1e-8, 0.1, 0.1, 0.01)
+	p := ir.Scalars(1e-2, 0.9, 0.99, 1e-8, 0.1, 1, 0)
 	dtypes := []dtype.DType{dtype.F32, dtype.F64, dtype.BF16}
 	all := []ref.Array{scale}
 	var sizes []int
@@ -32,10 +32,11 @@ func TestManyTensors(t *testing.T) {
 			}
 			all = append(all, a)
 		}
+		all = append(all, ref.Ints(ir.Dense(dtype.I64), int64(1+i%4)))
 	}
 	got := run(ir.AdamW, ir.Attr{}, p, all...)
 	for i := 0; i < len(sizes); i += 13 {
-		group := all[1+4*i : 5+4*i]
+		group := all[1+5*i : 6+5*i]
 		alone := run(ir.AdamW, ir.Attr{}, p, append([]ref.Array{scale}, group...)...)
 		for j, a := range alone {
 			for k, w := range a.Data {
@@ -47,15 +48,15 @@ func TestManyTensors(t *testing.T) {
 	}
 	var want float64
 	for i := range sizes {
-		ty := all[1+4*i].Type
-		all[1+4*i] = small(r, ty)
-		for _, v := range all[1+4*i].Data {
+		ty := all[1+5*i].Type
+		all[1+5*i] = small(r, ty)
+		for _, v := range all[1+5*i].Data {
 			want += v * v
 		}
 	}
 	var params []ref.Array
 	for i := range sizes {
-		params = append(params, all[1+4*i])
+		params = append(params, all[1+5*i])
 	}
 	if got := run(ir.SumSquares, ir.Attr{}, ir.Params{}, params...)[0].Data[0]; got != want {
 		t.Errorf("the sum of squares is %v, want %v", got, want)

@@ -18,6 +18,7 @@ type plan struct {
 	steps  []step
 	need   []int64 // bytes that a launch touches of each argument: outputs, inputs, scratch memory
 	faults bool    // a kernel may report an index out of range
+	fixed  uint16  // launch parameters that a kernel takes by value only: bit i for parameter i
 }
 
 // step is a kernel, or a fill of memory with zeros when fn is nil.
@@ -28,6 +29,20 @@ type step struct {
 	patches []patch
 	to      ref // of a fill
 	bytes   int64
+}
+
+// describe is what the plan does, for those who count or watch it.
+func (p *plan) describe() []device.Step {
+	steps := make([]device.Step, len(p.steps))
+	for i := range p.steps {
+		s := &p.steps[i]
+		if s.fn == nil {
+			steps[i] = device.Step{Fill: s.bytes}
+			continue
+		}
+		steps[i] = device.Step{Name: s.fn.kernel.Name, Grid: ints(s.shape.Grid), Block: ints(s.shape.Block), Shared: int(s.shape.Shared)}
+	}
+	return steps
 }
 
 // patch is a place in the parameter bytes that is known only at the launch.
@@ -54,6 +69,7 @@ const (
 	fromRef                     // the address of an argument
 	fromScalar                  // a launch parameter, converted to a dtype
 	fromWord                    // a launch parameter as it is
+	fromCell                    // the address of a launch parameter's cell, 0 if it has none
 	fromFault                   // the address of the queue's fault record
 	fromSerial                  // the launch's serial number
 )
@@ -101,6 +117,16 @@ func scalar(i int, dt dtype.DType) param {
 // word passes the 64 bits of launch parameter i: a random key, or a float64.
 func word(i int) param { return param{kind: fromWord, size: 8, index: i} }
 
+// celled passes a launch parameter by value and by the address of its cell: the kernels' Word and Number.
+func celled(p param) param {
+	cell := param{kind: fromCell, size: 8, index: p.index}
+	return param{kind: fromBytes, size: 16, bytes: make([]byte, 16), refs: []patch{{0, p}, {8, cell}}}
+}
+
+// number and raw are scalar and word for kernels that read cells.
+func number(i int, dt dtype.DType) param { return celled(scalar(i, dt)) }
+func raw(i int) param                    { return celled(word(i)) }
+
 // fault and serial are the parameters of a kernel that checks indices: (Fault *, u32).
 func fault() param  { return param{kind: fromFault, size: 8} }
 func serial() param { return param{kind: fromSerial, size: 4} }
@@ -128,7 +154,9 @@ type builder struct {
 	outs []*ir.Type
 	plan plan
 	work int64 // bytes of scratch memory so far
-	err  error // the first one
+
+	read, written int64 // bytes, where a plan moves others than its operands and results
+	err           error // the first one
 }
 
 func (b *builder) out(i int) ref { return ref{arg: i} }
@@ -165,7 +193,7 @@ func (b *builder) run(kernel string, grid, block [3]int, shared int, params ...p
 		b.err = fmt.Errorf("kernel %s over a grid of %v blocks, more than a card has: %w", kernel, grid, device.ErrUnsupported)
 		return
 	}
-	k, ok := kernels.Find(kernel)
+	k, ok := b.d.kernels.Find(kernel)
 	if !ok {
 		b.err = fmt.Errorf("there is no kernel %s: %w", kernel, device.ErrUnsupported)
 		return
@@ -178,7 +206,12 @@ func (b *builder) run(kernel string, grid, block [3]int, shared int, params ...p
 		return
 	}
 	for _, p := range params {
-		b.plan.faults = b.plan.faults || p.kind == fromFault
+		switch p.kind {
+		case fromFault:
+			b.plan.faults = true
+		case fromScalar, fromWord:
+			b.plan.fixed |= 1 << p.index
+		}
 	}
 	b.plan.steps = append(b.plan.steps, s)
 }
@@ -202,6 +235,13 @@ func dims(v [3]int) (d [3]uint32) {
 	return d
 }
 
+func ints(v [3]uint32) (d [3]int) {
+	for i := range v {
+		d[i] = int(v[i])
+	}
+	return d
+}
+
 // pack lays the parameters out as the kernel has them, and compares the sizes: on a card a mismatch is silent.
 func (s *step) pack(k *kernels.Kernel, params []param) error {
 	if len(params) != len(k.Params) {
@@ -210,19 +250,19 @@ func (s *step) pack(k *kernels.Kernel, params []param) error {
 	s.params = make([]byte, k.Size())
 	for i, p := range params {
 		at := k.Params[i]
-		if p.size != at.Size {
-			return fmt.Errorf("parameter %d of kernel %s has %d bytes, got %d", i, k.Name, at.Size, p.size)
+		if p.size != at.Size() {
+			return fmt.Errorf("parameter %d of kernel %s has %d bytes, got %d", i, k.Name, at.Size(), p.size)
 		}
 		switch p.kind {
 		case fromBits:
-			put(s.params[at.Offset:], p.size, p.bits)
+			put(s.params[at.Offset():], p.size, p.bits)
 		case fromBytes:
-			copy(s.params[at.Offset:], p.bytes)
+			copy(s.params[at.Offset():], p.bytes)
 			for _, in := range p.refs {
-				s.patches = append(s.patches, patch{at.Offset + in.at, in.from})
+				s.patches = append(s.patches, patch{at.Offset() + in.at, in.from})
 			}
 		default:
-			s.patches = append(s.patches, patch{at.Offset, p})
+			s.patches = append(s.patches, patch{at.Offset(), p})
 		}
 	}
 	return nil

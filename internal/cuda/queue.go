@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/hostmem"
@@ -63,7 +62,7 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 	if err := device.Fits(plan.need, args); err != nil {
 		return fmt.Errorf("%s: %s: %w", q.d.info.Name, k.Op.Code, err)
 	}
-	if err := checkParams(k, p); err != nil {
+	if err := checkParams(k, plan, p); err != nil {
 		return err
 	}
 	q.log.add(k.Op.Code, p)
@@ -85,15 +84,15 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 	return nil
 }
 
-// checkParams refuses parameters in device memory, which only captured steps have, and parameters that are missing.
-func checkParams(k *device.Kernel, p *device.Params) error {
+// checkParams refuses parameters that are missing, and cells of those that the kernels take by value.
+func checkParams(k *device.Kernel, plan *plan, p *device.Params) error {
 	n := k.Op.Code.NumParams()
 	if n > 0 && (p == nil || p.N < n) {
 		return fmt.Errorf("%s takes %d parameters", k.Op.Code, n)
 	}
 	for i := range n {
-		if p.P[i].Cell.Size > 0 {
-			return fmt.Errorf("%s: parameter %d is in device memory: %w", k.Op.Code, i, device.ErrUnsupported)
+		if p.P[i].Cell.Size > 0 && plan.fixed>>i&1 == 1 {
+			return &device.CellError{Code: k.Op.Code, Param: i}
 		}
 	}
 	return nil
@@ -138,41 +137,17 @@ func (q *queue) value(p *param) uint64 {
 	case fromRef:
 		return q.address(p.ref)
 	case fromScalar:
-		return encode(p.dt, math.Float64frombits(q.p.P[p.index].Value))
+		return p.dt.Encode(math.Float64frombits(q.p.P[p.index].Value))
 	case fromWord:
 		return q.p.P[p.index].Value
+	case fromCell:
+		return q.p.P[p.index].Cell.Addr
 	case fromFault:
 		return q.fault.cell.Addr
 	case fromSerial:
 		return uint64(q.log.serial)
 	}
 	return p.bits
-}
-
-// encode is the bits of a number in a dtype, converted as [dtype.Convert] does.
-func encode(dt dtype.DType, v float64) uint64 {
-	switch dt {
-	case dtype.F32:
-		return uint64(math.Float32bits(float32(v)))
-	case dtype.F64:
-		return math.Float64bits(v)
-	case dtype.F16:
-		return uint64(dtype.F16FromFloat64(v))
-	case dtype.BF16:
-		return uint64(dtype.BF16FromFloat64(v))
-	case dtype.Bool:
-		if v != 0 {
-			return 1
-		}
-		return 0
-	case dtype.I32:
-		var i [1]int32
-		dtype.Convert(i[:], []float64{v})
-		return uint64(uint32(i[0]))
-	}
-	var i [1]int64
-	dtype.Convert(i[:], []float64{v})
-	return uint64(i[0])
 }
 
 // Copy moves n bytes. A copy from host memory has read its source when it returns; one to host memory is there after the
@@ -208,7 +183,7 @@ func (q *queue) copyable(dst, src device.Arg, n int64) error {
 
 // CopyFrom implements [device.Peer] for devices of one driver.
 func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n int64) (bool, error) {
-	other, ok := from.(*Device)
+	other, ok := device.As[*Device](from)
 	if !ok || other.api != q.d.api {
 		return false, nil
 	}
@@ -245,6 +220,9 @@ func (d *Device) reach(other *Device) error {
 // Checked implements [device.Checker].
 func (q *queue) Checked() bool { return q.d.api.Annotate != nil }
 
+// Gap implements [device.Checker].
+func (q *queue) Gap() int64 { return q.d.api.Gap }
+
 // Note implements [device.Checker] for a simulated GPU: without it, a use after free inside a cached block would go
 // unseen.
 func (q *queue) Note(m device.Mem, inUse bool, tag string) error {
@@ -266,12 +244,17 @@ func (q *queue) do(call string, f func() driver.Result) error {
 }
 
 // Wait makes what follows wait for an event of any queue of this engine.
-func (q *queue) Wait(e device.Event) error {
-	ev, ok := e.(*event)
-	if !ok {
-		return fmt.Errorf("%s: cannot wait for an event of another engine", q.d.info.Name)
+func (q *queue) Wait(e device.Mark) error {
+	if ev, ok := device.As[*event](e); ok {
+		return ev.log.await(ev, q)
 	}
-	return ev.log.await(ev, q)
+	if f, ok := device.As[*fetch](e); ok {
+		return f.log.await(f.event, q)
+	}
+	if s, ok := device.As[*stamp](e); ok {
+		return s.await(q)
+	}
+	return fmt.Errorf("%s: cannot wait for a mark of another engine", q.d.info.Name)
 }
 
 // Sync waits until all work is done, and reports what went wrong since the last Sync.

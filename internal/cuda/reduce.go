@@ -91,7 +91,10 @@ func newFold(x *ir.Type, axes uint16) (f fold, columns bool) {
 		}
 	}
 	f.kept, f.places, f.reduced = splitDims(x, axes)
-	f.parts, f.partLen = 1, max(f.n, 1)
+	f.parts, f.partLen, f.lanes = 1, max(f.n, 1), 1
+	if f.results == 0 {
+		return f, false // nothing is launched
+	}
 	size, k := f.kept.inner()
 	_, r := f.reduced.inner()
 	if size > 1 && k > 0 && (r == 0 || k < r) {

@@ -32,15 +32,25 @@ func (b *builder) overRows(kernel string, dt dtype.DType, rows, d int, params ..
 	if !dt.IsFloat() {
 		return b.unsupported(dt)
 	}
+	return b.overRowsOf(kernel, dt.String(), rows, d, params...)
+}
+
+// overRowsOf is overRows of a kernel for types by name.
+func (b *builder) overRowsOf(kernel, types string, rows, d int, params ...param) error {
 	if d > most32 {
 		return fmt.Errorf("%s of rows of %d elements, at most %d: %w", b.op.Code, d, most32, device.ErrUnsupported)
 	}
+	b.runRows(kernel, types, rows, d, params...)
+	return nil
+}
+
+// runRows is overRowsOf a length that is known to be in order.
+func (b *builder) runRows(kernel, types string, rows, d int, params ...param) {
 	team, blocks, threads := "_warp", blocksFor(rows, warps), 32*warps
 	if d > warpRow {
 		team, blocks, threads = "_block", blocksFor(rows, 1), blockRow
 	}
-	b.run(suffixed(kernel+team, dt), [3]int{blocks, 1, 1}, [3]int{threads, 1, 1}, 0, params...)
-	return nil
+	b.run(kernel+team+"_"+types, [3]int{blocks, 1, 1}, [3]int{threads, 1, 1}, 0, params...)
 }
 
 // prepareSoftmax plans a kernel with the result, the operands, the number of rows and their length.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -124,9 +125,62 @@ func (q *queue) uploadPart(dst driver.Ptr, src []byte) error {
 // uploadFrom copies src to pinned memory and has the card copy it on.
 func (q *queue) uploadFrom(host uintptr, dst driver.Ptr, src []byte) error {
 	copy(hostmem.Bytes(host, len(src)), src)
+	return q.uploadPinned(host, dst, len(src))
+}
+
+func (q *queue) uploadPinned(host uintptr, dst driver.Ptr, n int) error {
 	return q.do("cuMemcpyHtoDAsync", func() driver.Result {
-		return q.d.api.MemcpyHtoDAsync(dst, host, int64(len(src)), q.stream)
+		return q.d.api.MemcpyHtoDAsync(dst, host, int64(n), q.stream)
 	})
+}
+
+// staged is a pinned block that waits to be uploaded.
+type staged struct {
+	d    *Device
+	host atomic.Uintptr // 0: it was sent or dropped
+	n    int
+}
+
+// Stage implements [device.Stager].
+func (q *queue) Stage(src []byte) (device.Staged, error) {
+	host, err := q.d.pinned.alloc(len(src))
+	if err != nil {
+		return nil, err
+	}
+	copy(hostmem.Bytes(host, len(src)), src)
+	s := &staged{d: q.d, n: len(src)}
+	s.host.Store(host)
+	return s, nil
+}
+
+// Send implements [device.Stager].
+func (q *queue) Send(dst device.Arg, what device.Staged) error {
+	s, ok := what.(*staged)
+	if !ok || s.d != q.d {
+		return fmt.Errorf("%s: what is sent was staged for another device", q.d.info.Name)
+	}
+	if err := q.copyable(dst, dst, int64(s.n)); err != nil {
+		return err
+	}
+	if err := q.makeRoom(); err != nil {
+		return err
+	}
+	host := s.host.Swap(0)
+	if host == 0 {
+		return fmt.Errorf("%s: what is sent was sent or dropped before", q.d.info.Name)
+	}
+	if err := q.uploadPinned(host, driver.Ptr(dst.Mem.Addr+uint64(dst.Offset)), s.n); err != nil {
+		s.d.pinned.give(host, s.n)
+		return err
+	}
+	return q.fly(host, s.n)
+}
+
+// Drop implements [device.Staged].
+func (s *staged) Drop() {
+	if host := s.host.Swap(0); host != 0 {
+		s.d.pinned.give(host, s.n)
+	}
 }
 
 // nook is a block that small copies share: an event for each would cost more than the copy.
@@ -181,18 +235,25 @@ func (s *nook) close(q *queue) {
 
 // stage takes a block of staging memory, once there are not too many under way.
 func (q *queue) stage(n int) (host uintptr, err error) {
-	if err := q.land(); err != nil {
+	if err := q.makeRoom(); err != nil {
 		return 0, err
 	}
-	if w := q.crowded(); w != nil {
-		if r := w.wait(); r != driver.Success {
-			return 0, q.d.failed("cuEventSynchronize", r)
-		}
-		if err := q.land(); err != nil {
-			return 0, err
-		}
-	}
 	return q.d.pinned.alloc(n)
+}
+
+// makeRoom waits until not too many copies are under way.
+func (q *queue) makeRoom() error {
+	if err := q.land(); err != nil {
+		return err
+	}
+	w := q.crowded()
+	if w == nil {
+		return nil
+	}
+	if r := w.wait(); r != driver.Success {
+		return q.d.failed("cuEventSynchronize", r)
+	}
+	return q.land()
 }
 
 // fly notes that the copies from a block end where the stream is now.

@@ -6,22 +6,29 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-// Workspace is how many bytes of scratch memory a launch of an op needs, on any card. The error is that of
+// Plan is an op made ready for any card, but for the running: with its scratch memory and steps. The error is that of
 // [Device.Prepare], for an op that the engine lacks too.
-func Workspace(op ir.Op) (int64, error) {
+func Plan(op ir.Op) (*device.Kernel, error) {
 	k, err := planner().Prepare(op)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return k.Workspace, nil
+	k.Impl = nil
+	return k, nil
 }
 
-// planner is a device that plans and runs nothing: all kernels count as compiled.
+// planner is a device that plans and runs nothing: all kernels count as compiled. Its card is the oldest that there are
+// kernels for.
 var planner = sync.OnceValue(func() *Device {
-	d := &Device{sharedOptin: math.MaxInt, modules: map[string]*module{}, functions: map[string]*function{}}
+	set, err := kernels.Embedded().For(Oldest)
+	if err != nil {
+		panic(err) // it is the oldest that has all
+	}
+	d := &Device{kernels: set, sharedOptin: math.MaxInt, modules: map[string]*module{}, functions: map[string]*function{}}
 	d.info.Name = "a planned card"
 	d.api = &driver.API{
 		CtxSetCurrent:     func(driver.Context) driver.Result { return driver.Success },
@@ -29,8 +36,8 @@ var planner = sync.OnceValue(func() *Device {
 		FuncLoad:          func(driver.Function) driver.Result { return driver.Success },
 		FuncSetAttribute:  func(driver.Function, driver.FuncAttribute, int) driver.Result { return driver.Success },
 	}
-	for _, m := range kernels.Modules() {
-		d.modules[m.Name] = &module{d: d, name: m.Name, handle: 1}
+	for _, m := range set.Modules() {
+		d.modules[m.Name] = &module{d: d, from: m, handle: 1}
 	}
 	return d
 })

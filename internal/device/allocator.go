@@ -23,7 +23,7 @@ type Allocator struct {
 	spares   *Block
 	empty    Block  // what requests of 0 bytes get
 	pending  []fifo // by queue
-	waiting  int    // events in them
+	waiting  int    // marks in them
 	poison   bool
 	stats    Stats
 }
@@ -53,14 +53,15 @@ func NewAllocator(dev Device, cfg Config) *Allocator {
 
 // request is an allocation on its way.
 type request struct {
-	asked int64
-	size  int64 // of the block
-	queue int
-	pool  *pool
+	asked  int64
+	size   int64 // of the block
+	queue  int
+	pool   *pool
+	origin *Origin
 }
 
-func (a *Allocator) request(n int64, queue int) request {
-	r := request{asked: n, size: a.cfg.round(n), queue: queue, pool: &a.large}
+func (a *Allocator) request(n int64, queue int, o *Origin) request {
+	r := request{asked: n, size: a.cfg.round(n + a.cfg.Gap), queue: queue, pool: &a.large, origin: o}
 	if r.size <= smallLimit {
 		r.pool = &a.small
 	}
@@ -70,7 +71,10 @@ func (a *Allocator) request(n int64, queue int) request {
 // Alloc returns a block of at least n bytes for work of a queue, a small number that the caller gives each of its
 // queues. A request of 0 bytes gets a block without memory, which is not counted. The error is an [*OOMError] when neither
 // the cache, the device nor the device after giving up the whole cache had the memory.
-func (a *Allocator) Alloc(n int64, queue int) (*Block, error) {
+func (a *Allocator) Alloc(n int64, queue int) (*Block, error) { return a.AllocFor(n, queue, nil) }
+
+// AllocFor is Alloc for work whose origin the stream's observers are told; nil is the place of the call.
+func (a *Allocator) AllocFor(n int64, queue int, o *Origin) (*Block, error) {
 	if n == 0 {
 		return &a.empty, nil
 	}
@@ -80,14 +84,14 @@ func (a *Allocator) Alloc(n int64, queue int) (*Block, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.waiting > 0 {
-		if err := a.processEvents(false); err != nil {
+		if err := a.processMarks(false); err != nil {
 			return nil, err
 		}
 	}
 	if n >= maxRequest {
 		return nil, a.outOfMemory(n, queue)
 	}
-	r := a.request(n, queue)
+	r := a.request(n, queue, o)
 	b := a.fit(&r)
 	if b == nil {
 		var err error
@@ -141,9 +145,17 @@ func (a *Allocator) take(b *Block, r *request) {
 	if a.poison {
 		a.checkPoison(b)
 	}
-	if a.cfg.Note != nil {
-		a.cfg.Note(b.queue, Mem{Addr: b.mem.Addr, Size: r.asked}, true)
+	if a.cfg.Stream.Wants(KindAlloc) {
+		a.tell(&Event{Kind: KindAlloc, Queue: b.queue, Mem: b.mem, Bytes: r.asked}, r.origin)
 	}
+}
+
+// tell emits an event of work with an origin, which may be nil.
+func (a *Allocator) tell(e *Event, o *Origin) {
+	if o != nil {
+		e.Origin = *o
+	}
+	a.cfg.Stream.Emit(*e)
 }
 
 // splits reports whether a block that is larger than the request by rest is cut. Large blocks are only for a rest of
@@ -164,13 +176,16 @@ func (a *Allocator) Free(b *Block) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.wantLive(b, "freed")
+	if a.cfg.Stream.Wants(KindFreeRequested) {
+		a.tell(&Event{Kind: KindFreeRequested, Queue: b.queue, Mem: b.mem, Bytes: b.requested}, nil)
+	}
 	kind := b.pool.kind
 	a.stats.Allocation.sub(kind, 1)
 	a.stats.AllocatedBytes.sub(kind, b.mem.Size)
 	if b.mem.Size >= a.cfg.MaxSplit {
 		a.stats.OversizeAllocations.sub(1)
 	}
-	if len(b.uses) > 0 {
+	if b.uses != nil && len(*b.uses) > 0 {
 		a.deferFree(b)
 		return
 	}
@@ -188,8 +203,8 @@ func (a *Allocator) release(b *Block) {
 	if a.poison {
 		fillPoison(b.mem)
 	}
-	if a.cfg.Note != nil {
-		a.cfg.Note(b.queue, b.mem, false)
+	if a.cfg.Stream.Wants(KindFreeCompleted) {
+		a.tell(&Event{Kind: KindFreeCompleted, Queue: b.queue, Mem: b.mem, Bytes: b.requested}, nil)
 	}
 	kind, size, requested := b.pool.kind, b.mem.Size, b.requested
 	b.requested = 0
@@ -241,7 +256,7 @@ func (a *Allocator) SetFraction(f float64) error {
 	return nil
 }
 
-// EmptyCache waits for outstanding events and returns every unused segment to the device.
+// EmptyCache waits for outstanding marks and returns every unused segment to the device.
 func (a *Allocator) EmptyCache() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

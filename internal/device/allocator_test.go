@@ -54,7 +54,7 @@ func TestDivisionsBySize(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, c := range []Config{{Divisions: UniformDivisions(3)}, {MaxSplit: 20*mib - 1}, {MaxNonSplitRounding: 1}, {GCThreshold: 1}, {GCThreshold: -0.1}} {
+	for _, c := range []Config{{Divisions: UniformDivisions(3)}, {MaxSplit: 20*mib - 1}, {MaxNonSplitRounding: 1}, {GCThreshold: 1}, {GCThreshold: -0.1}, {Gap: -1}} {
 		if c.Check() == nil {
 			t.Errorf("%+v is accepted", c)
 		}
@@ -175,10 +175,10 @@ func TestRandomPrograms(t *testing.T) {
 	r := testutil.Rand(t)
 	for range 20 {
 		dev := newFake(1 << 30)
-		var events []*flag
-		a := NewAllocator(dev, Config{Events: func(int) (Event, error) {
-			events = append(events, new(flag))
-			return events[len(events)-1], nil
+		var marks []*flag
+		a := NewAllocator(dev, Config{Marks: func(int) (Mark, error) {
+			marks = append(marks, new(flag))
+			return marks[len(marks)-1], nil
 		}})
 		var live []*Block
 		for i := range 600 {
@@ -186,11 +186,11 @@ func TestRandomPrograms(t *testing.T) {
 			case n < 6:
 				ask := 1 + r.Int64N(1<<(1+r.IntN(24)))
 				queue := r.IntN(3)
-				for _, e := range events {
+				for _, e := range marks {
 					e.done = e.done || r.IntN(3) == 0
 				}
 				a.mu.Lock()
-				if err := a.processEvents(false); err != nil {
+				if err := a.processMarks(false); err != nil {
 					t.Fatal(err)
 				}
 				want := bestFit(a, ask, queue)
@@ -216,7 +216,7 @@ func TestRandomPrograms(t *testing.T) {
 		for _, b := range live {
 			a.Free(b)
 		}
-		for _, e := range events {
+		for _, e := range marks {
 			e.done = true
 		}
 		if err := a.EmptyCache(); err != nil {
@@ -224,7 +224,7 @@ func TestRandomPrograms(t *testing.T) {
 		}
 		check(t, a)
 		if len(dev.live) != 0 || a.waiting != 0 {
-			t.Fatalf("%d segments, %d events are left", len(dev.live), a.waiting)
+			t.Fatalf("%d segments, %d marks are left", len(dev.live), a.waiting)
 		}
 	}
 }
@@ -301,14 +301,14 @@ func TestOtherDeviceErrorsAreReturned(t *testing.T) {
 }
 
 func TestUsesByOtherQueues(t *testing.T) {
-	var events []*flag
+	var marks []*flag
 	var broken error
-	a := NewAllocator(newFake(100*mib), Config{Events: func(int) (Event, error) {
+	a := NewAllocator(newFake(100*mib), Config{Marks: func(int) (Mark, error) {
 		if broken != nil {
 			return nil, broken
 		}
-		events = append(events, new(flag))
-		return events[len(events)-1], nil
+		marks = append(marks, new(flag))
+		return marks[len(marks)-1], nil
 	}})
 	x := alloc(t, a, 100, 0)
 	a.RecordUse(x, 0)
@@ -316,21 +316,21 @@ func TestUsesByOtherQueues(t *testing.T) {
 	a.RecordUse(x, 1)
 	a.RecordUse(x, 2)
 	a.Free(x)
-	if len(events) != 2 {
-		t.Fatalf("%d events", len(events))
+	if len(marks) != 2 {
+		t.Fatalf("%d marks", len(marks))
 	}
 	wantStats(t, a, map[string]int64{"allocated_bytes.all.current": 0, "active_bytes.all.current": 512, "requested_bytes.all.current": 100, "allocation.all.current": 0, "active.all.current": 1})
-	events[0].done = true
+	marks[0].done = true
 	if y := alloc(t, a, 100, 0); y.mem.Addr == x.mem.Addr {
 		t.Error("memory that queue 2 uses was handed out")
 	}
-	events[1].done = true
+	marks[1].done = true
 	if y := alloc(t, a, 100, 0); y.mem.Addr != x.mem.Addr {
 		t.Error("memory that nobody uses was not handed out")
 	}
 	check(t, a)
 
-	broken = errors.New("no events")
+	broken = errors.New("no marks")
 	z := alloc(t, a, 100, 0)
 	a.RecordUse(z, 1)
 	a.Free(z)
@@ -339,8 +339,8 @@ func TestUsesByOtherQueues(t *testing.T) {
 	}
 	broken = nil
 	alloc(t, a, 1, 0)
-	events[2].err = errors.New("launch failed")
-	if err := a.EmptyCache(); !errors.Is(err, events[2].err) {
+	marks[2].err = errors.New("launch failed")
+	if err := a.EmptyCache(); !errors.Is(err, marks[2].err) {
 		t.Error(err)
 	}
 	check(t, a)

@@ -8,11 +8,11 @@ type Block struct {
 	pool      *pool
 	prev      *Block // neighbours in the segment, by address
 	next      *Block
-	uses      []int  // other queues that use it
+	uses      *[]int // other queues that use it; most blocks have none, and no list for them
 	born      uint64 // lookups of the pool when it became free: the younger, the larger
 	queue     int
 	pos       int // in its bin while free
-	pending   int // events to wait for
+	pending   int // marks to wait for
 	state     state
 }
 
@@ -22,7 +22,7 @@ const (
 	spare   state = iota // of no segment
 	free                 // in its pool's set
 	live                 // the caller's
-	waiting              // freed, with events outstanding
+	waiting              // freed, with marks outstanding
 )
 
 // Mem is the block's memory. Its size may exceed what was asked for.
@@ -86,7 +86,8 @@ func (a *Allocator) newBlock() *Block {
 }
 
 func (a *Allocator) recycle(b *Block) {
-	*b = Block{owner: a, uses: b.uses[:0]}
+	b.state, b.mem, b.requested, b.queue = spare, Mem{}, 0, 0
+	b.pool, b.prev, b.next = nil, nil, nil
 	if a.poison {
 		return // a stale handle stays recognisable
 	}

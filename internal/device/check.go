@@ -121,7 +121,7 @@ func (c *checker) block(b, prev *Block, addr uint64) error {
 	case c.listed[b] != (b.state == free):
 		return fmt.Errorf("%s, in a free set: %v", b, c.listed[b])
 	case (b.pending > 0) != (b.state == waiting):
-		return fmt.Errorf("%s waits for %d events", b, b.pending)
+		return fmt.Errorf("%s waits for %d marks", b, b.pending)
 	}
 	delete(c.listed, b)
 	return c.count(b)

@@ -33,14 +33,14 @@ type Config struct {
 	// GCThreshold is the part of the limit, between 0 and 1, above which cached segments that have not been used for
 	// long are given back before the device is asked for another; 0: never. It acts only while a limit is set.
 	GCThreshold float64
-	// Events records an event behind all work that a queue has been given. It is needed for [Allocator.RecordUse].
-	Events func(queue int) (Event, error)
-	// Note is told of each block that is handed out or put back, for checks that would otherwise see segments only. It is
-	// called with the allocator's lock held and must not call back.
-	Note func(queue int, m Mem, inUse bool)
-	// Waits is told that the allocator is about to wait for all work, to give cached memory back to the device. It is
-	// called with the lock held and must not call back.
-	Waits func()
+	// Gap is how many bytes are left unused behind every block, as part of it; 0: what rounding leaves.
+	Gap int64
+	// Marks records a mark behind all work that a queue has been given. It is needed for [Allocator.RecordUse].
+	Marks func(queue int) (Mark, error)
+	// Stream is told of blocks and segments, in the order in which they change hands, and that the allocator is about to
+	// wait for all work (What is [WaitMemory]), to give cached memory back to the device. Its observers are called with the
+	// allocator's lock held.
+	Stream *Stream
 }
 
 // UniformDivisions is a [Config.Divisions] with d for every size.
@@ -60,6 +60,9 @@ func (c *Config) Check() error {
 	}
 	if c.MaxSplit != 0 && c.MaxSplit < largeSegment || c.MaxNonSplitRounding != 0 && c.MaxNonSplitRounding < largeSegment {
 		return fmt.Errorf("device: largest split %d, rounding %d: want 0 or at least %d bytes", c.MaxSplit, c.MaxNonSplitRounding, largeSegment)
+	}
+	if c.Gap < 0 {
+		return fmt.Errorf("device: a gap of %d bytes: want at least 0", c.Gap)
 	}
 	if !(c.GCThreshold >= 0 && c.GCThreshold < 1) {
 		return errors.New("device: the collection threshold must be at least 0 and below 1")

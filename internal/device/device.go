@@ -1,6 +1,6 @@
 // Package device has the two interfaces that every engine fills: a [Device] of six methods and a [Queue] of six. Work is
-// described by [ir.Op]; engines never grow when an op is added. The caching [Allocator] and the registry of engines are
-// shared by all.
+// described by [ir.Op]; engines never grow when an op is added. What an engine can do beyond these is a power, which [As]
+// finds; none is demanded. The caching [Allocator] and the registry of engines are shared by all.
 package device
 
 import (
@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"github.com/warpline-ml/warpline/dtype"
-	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
@@ -55,8 +54,33 @@ type Kernel struct {
 	Out       []*ir.Type
 	Workspace int64 // bytes of scratch memory a launch needs
 	FLOPs     int64
-	Bytes     int64 // read and written
-	Impl      any   // the engine's own
+	Bytes     int64  // read and written
+	Stored    int64  // of these the written ones, where scratch memory is among them; 0: the results
+	Steps     []Step // what a launch does, in order; nil where that is one piece of work of the host's
+	Impl      any    // the engine's own
+}
+
+// Step is a kernel of the device that a launch starts, or a fill of memory with zeros.
+type Step struct {
+	Name   string // of the kernel; "" for a fill
+	Grid   [3]int // blocks
+	Block  [3]int // threads
+	Shared int    // bytes of shared memory that are asked for at the launch
+	Fill   int64  // bytes
+}
+
+// Blocks is how many blocks of threads the step has.
+func (s *Step) Blocks() int64 { return int64(s.Grid[0]) * int64(s.Grid[1]) * int64(s.Grid[2]) }
+
+// Written is how many of Bytes are written.
+func (k *Kernel) Written() (n int64) {
+	if k.Stored > 0 {
+		return k.Stored
+	}
+	for _, t := range k.Out {
+		n += t.Bytes()
+	}
+	return min(n, k.Bytes)
 }
 
 // Demand lists the bytes that a launch touches of each of its arguments.
@@ -99,18 +123,35 @@ func Copyable(dst, src Arg, n int64) error {
 
 func (a *Arg) holds(n int64) bool { return a.Offset >= 0 && n <= a.Mem.Size-a.Offset }
 
-// Param is a scalar of a launch, or a cell in device memory that holds it (in captured steps).
+// Param is a scalar of a launch, or a cell in device memory that holds it: what the device itself computes, or what must
+// change between the runs of a captured launch.
 type Param struct {
 	Value uint64
-	Cell  Mem
+	Cell  Mem // of CellSize bytes with the bits of a Value; none where its size is 0
 }
+
+// CellSize is the size of a cell, and its alignment.
+const CellSize = 8
+
+// CellError is the error of a launch with a cell for a parameter that the engine's kernel takes by value.
+type CellError struct {
+	Code  ir.Code
+	Param int
+}
+
+// Error says which parameter it is.
+func (e *CellError) Error() string {
+	return fmt.Sprintf("%s takes parameter %d by value, not from a cell in device memory", e.Code, e.Param)
+}
+
+// Unwrap tells that it is not supported.
+func (e *CellError) Unwrap() error { return ErrUnsupported }
 
 // Params are the scalars of a launch and what it is attributed to. A launch keeps neither Params nor arguments.
 type Params struct {
-	P      [ir.MaxParams]Param
-	N      int
-	Site   *callsite.Site // where the user's program asked for it; nil when not recorded
-	Module string         // path of the parameter among its operands, or ""
+	P [ir.MaxParams]Param
+	N int
+	Origin
 }
 
 // Set stores the launch parameters of an op.
@@ -131,8 +172,8 @@ type Device interface {
 	Close() error
 }
 
-// Event is a point in a queue's work.
-type Event interface {
+// Mark is a point in a queue's work.
+type Mark interface {
 	Done() (bool, error)
 }
 
@@ -144,71 +185,17 @@ type Queue interface {
 	// Copy moves n bytes; whether between host and device follows from the Mems. A copy from host memory has read its
 	// source when it returns; one to host memory is there after the next Sync.
 	Copy(dst, src Arg, n int64) error
-	Record() (Event, error)
-	Wait(Event) error
+	// Record marks the end of the work that the queue has been given.
+	Record() (Mark, error)
+	// Wait makes what follows wait for a mark of any queue of the engine.
+	Wait(Mark) error
 	Sync() error
 	Close() error
-}
-
-// Waiter is an [Event] that the host can wait for. Any goroutine may, while others use the queue. What went wrong shows in
-// the next call on the queue.
-type Waiter interface {
-	Event
-	Wait()
-}
-
-// Fetch is a copy to the host that nobody waits for yet.
-type Fetch interface {
-	Waiter
-	// Take writes the bytes of a Fetch that is done to dst, once, or returns what went wrong on the device before. It
-	// counts as a call on the queue.
-	Take(dst []byte) error
-}
-
-// Stager is what a [Queue] is whose device copies to and from the host by itself, by way of memory that the engine
-// keeps. The queues of all devices are, but for those whose memory the host reads directly, or that have none.
-type Stager interface {
-	// Fetch asks for n bytes; for none, it asks what went wrong up to here.
-	Fetch(src Arg, n int64) (Fetch, error)
-	// Upload copies src, which it has read when it returns. It waits where Crowded is not nil.
-	Upload(dst Arg, src []byte) error
-	// Crowded is what the host has to wait for before it uploads more; nil if nothing.
-	Crowded() Waiter
-}
-
-// Peer is a [Queue] that copies from other devices of its engine.
-type Peer interface {
-	// CopyFrom moves n bytes of another device's memory, and reports false if it cannot for that device. It is not
-	// ordered with the work of other queues. Of no bytes, it only tells.
-	CopyFrom(dst Arg, from Device, src Arg, n int64) (bool, error)
-}
-
-// Checker is a [Queue] whose device may check accesses: then it is told what an allocator does with its memory.
-type Checker interface {
-	// Checked reports whether Note is of use.
-	Checked() bool
-	// Note says that memory is handed out or put back, by the place in the program that tag names, in the order of the
-	// queue. Unlike the other methods it may be called by any goroutine.
-	Note(m Mem, inUse bool, tag string) error
-}
-
-// Prober is a [Device] that runs kernels from outside the engine.
-type Prober interface {
-	// DriverVersion is the version of CUDA that the driver supports: 12040 for 12.4.
-	DriverVersion() (int, error)
-	// Probe compiles a module of PTX and runs its kernel (.param .u64 in, .param .u64 out) once, on one dimension of
-	// blocks and threads. The kernel finds a copy of in, and writes over zeros what comes back in out.
-	Probe(ptx []byte, kernel string, blocks, threads int, in, out []byte) error
 }
 
 // Stage is how many bytes are best fetched or uploaded at once: few enough for the host to work on some while the device
 // copies others.
 const Stage = 4 << 20
-
-// Meter is a [Device] that knows how much memory nothing has taken yet, in this process or another.
-type Meter interface {
-	Unused() (bytes int64, ok bool)
-}
 
 // BytesOf views the memory of a slice, whose elements hold no pointers.
 func BytesOf[T any](s []T) []byte {

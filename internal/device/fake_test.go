@@ -61,7 +61,7 @@ func (f *fake) Prepare(ir.Op) (*Kernel, error) { return nil, ErrUnsupported }
 func (f *fake) NewQueue() (Queue, error)       { return nil, errors.ErrUnsupported }
 func (f *fake) Close() error                   { return nil }
 
-// flag is an event that is done when it is set.
+// flag is a mark that is done when it is set.
 type flag struct {
 	done bool
 	err  error

@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // miss finds memory for a request that no cached block fits. It tries, in order: another segment, giving up cached
@@ -35,6 +36,7 @@ func (a *Allocator) grow(r *request) (*Block, error) {
 	if size > a.limit-a.stats.ReservedBytes.All.Current {
 		return nil, nil
 	}
+	start := time.Now() // beside which getting memory takes long
 	mem, err := a.dev.Alloc(size)
 	if errors.Is(err, ErrOutOfMemory) {
 		return nil, nil
@@ -45,6 +47,9 @@ func (a *Allocator) grow(r *request) (*Block, error) {
 	b := a.newBlock()
 	b.mem, b.pool, b.queue = Mem{Addr: mem.Addr, Size: size, Host: mem.Host}, r.pool, r.queue
 	a.segments[mem.Addr] = b
+	if a.cfg.Stream.Wants(KindSegmentAlloc) {
+		a.tell(&Event{Kind: KindSegmentAlloc, Queue: b.queue, Mem: b.mem, Bytes: size, Start: start, Took: time.Since(start)}, r.origin)
+	}
 	if a.poison {
 		fillPoison(b.mem)
 	}
@@ -61,7 +66,11 @@ func (a *Allocator) grow(r *request) (*Block, error) {
 func (a *Allocator) shrink(b *Block) {
 	b.pool.remove(b)
 	delete(a.segments, b.mem.Addr)
+	start := time.Now() // beside which giving memory back takes long
 	a.dev.Free(b.mem)
+	if a.cfg.Stream.Wants(KindSegmentFree) {
+		a.tell(&Event{Kind: KindSegmentFree, Queue: b.queue, Mem: b.mem, Bytes: b.mem.Size, Start: start, Took: time.Since(start)}, nil)
+	}
 	a.stats.NumDeviceFree++
 	a.stats.Segment.sub(b.pool.kind, 1)
 	a.stats.ReservedBytes.sub(b.pool.kind, b.mem.Size)
@@ -74,10 +83,8 @@ func (a *Allocator) shrink(b *Block) {
 // releaseAll returns every unused segment to the device.
 func (a *Allocator) releaseAll() error {
 	a.stats.NumSyncAllStreams++
-	if a.cfg.Waits != nil {
-		a.cfg.Waits()
-	}
-	if err := a.processEvents(true); err != nil {
+	a.cfg.Stream.Emit(Event{Kind: KindWait, What: WaitMemory})
+	if err := a.processMarks(true); err != nil {
 		return err
 	}
 	for _, p := range []*pool{&a.large, &a.small} {

@@ -79,7 +79,7 @@ func (a *Allocator) outOfMemory(asked int64, queue int) error {
 
 // unused is what the device still has to give, as it says itself or by what was got from it; -1 when unknown.
 func (a *Allocator) unused(reserved int64) int64 {
-	if m, ok := a.dev.(Meter); ok {
+	if m, ok := As[Meter](a.dev); ok {
 		if n, ok := m.Unused(); ok {
 			return n
 		}

@@ -71,7 +71,7 @@ type Stats struct {
 	OversizeSegments    Stat    // segments of MaxSplitSize or more
 	NumAllocRetries     int64   // times the whole cache was given up for an allocation
 	NumOOMs             int64   // allocations that failed
-	NumSyncAllStreams   int64   // times all outstanding events were waited for
+	NumSyncAllStreams   int64   // times all outstanding marks were waited for
 	NumDeviceAlloc      int64   // allocations of the device
 	NumDeviceFree       int64
 	MaxSplitSize        int64 // bytes; -1: no such size

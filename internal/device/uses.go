@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// fifo is the events recorded on one queue, oldest first, and the blocks that wait for them.
+// fifo is the marks recorded on one queue, oldest first, and the blocks that wait for them.
 type fifo struct {
 	items []use
 	head  int
 }
 
-// use is a freed block whose memory another queue may still use. The event is nil when it could not be recorded yet.
+// use is a freed block whose memory another queue may still use. The mark is nil when it could not be recorded yet.
 type use struct {
-	event Event
+	mark  Mark
 	block *Block
 }
 
@@ -36,16 +36,19 @@ func (a *Allocator) RecordUse(b *Block, queue int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.wantLive(b, "used")
-	if !slices.Contains(b.uses, queue) {
-		b.uses = append(b.uses, queue)
+	if b.uses == nil {
+		b.uses = new([]int)
+	}
+	if !slices.Contains(*b.uses, queue) {
+		*b.uses = append(*b.uses, queue)
 	}
 }
 
-// deferFree records an event on every queue that uses a freed block. What cannot be recorded is tried again by
-// processEvents, which can return the error.
+// deferFree records a mark on every queue that uses a freed block. What cannot be recorded is tried again by
+// processMarks, which can return the error.
 func (a *Allocator) deferFree(b *Block) {
 	b.state = waiting
-	for _, q := range b.uses {
+	for _, q := range *b.uses {
 		for len(a.pending) <= q {
 			a.pending = append(a.pending, fifo{})
 		}
@@ -54,18 +57,18 @@ func (a *Allocator) deferFree(b *Block) {
 		a.waiting++
 		b.pending++
 	}
-	b.uses = b.uses[:0]
+	*b.uses = (*b.uses)[:0]
 }
 
-func (a *Allocator) record(queue int) (Event, error) {
-	if a.cfg.Events == nil {
-		return nil, errors.New("the allocator has been given no events")
+func (a *Allocator) record(queue int) (Mark, error) {
+	if a.cfg.Marks == nil {
+		return nil, errors.New("the allocator has been given no marks")
 	}
-	return a.cfg.Events(queue)
+	return a.cfg.Marks(queue)
 }
 
-// processEvents frees blocks whose events are done; with wait, all that are waiting.
-func (a *Allocator) processEvents(wait bool) error {
+// processMarks frees blocks whose marks are done; with wait, all that are waiting.
+func (a *Allocator) processMarks(wait bool) error {
 	for q := range a.pending {
 		f := &a.pending[q]
 		for f.head < len(f.items) {
@@ -89,16 +92,16 @@ func (a *Allocator) processEvents(wait bool) error {
 }
 
 func (a *Allocator) settle(u *use, queue int, wait bool) (done bool, err error) {
-	if u.event == nil {
-		if u.event, err = a.record(queue); err != nil {
+	if u.mark == nil {
+		if u.mark, err = a.record(queue); err != nil {
 			return false, err
 		}
 	}
-	if w, ok := u.event.(Waiter); ok && wait {
+	if w, ok := As[Waiter](u.mark); ok && wait {
 		w.Wait()
 	}
 	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
-		done, err = u.event.Done()
+		done, err = u.mark.Done()
 		if done || err != nil || !wait {
 			return done, err
 		}

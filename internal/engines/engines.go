@@ -10,5 +10,5 @@ import (
 
 func init() {
 	device.Register("cpu", device.Engine{Rank: 1, Open: func(device.Name) (device.Device, error) { return cpu.New(), nil }})
-	null.Register(cuda.Workspace)
+	null.Register(cuda.Plan)
 }

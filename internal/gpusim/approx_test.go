@@ -3,37 +3,21 @@ package gpusim
 import (
 	"math"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/oracle"
 )
 
 // spreadBits are floats of all magnitudes and signs, and edges.
-func spreadBits(f oracleFormat) []uint64 {
-	out := f.edges()
-	step := uint64(1)<<f.mant/7 + 3
-	if f.width() == 64 {
+func spreadBits(f oracle.Format) []uint64 {
+	out := f.Edges()
+	step := uint64(1)<<f.Mant/7 + 3
+	if f.Width() == 64 {
 		step *= 41
 	}
-	for b := uint64(1); b < uint64(2*f.bias+1)<<f.mant; b += step {
-		out = append(out, b, b|1<<(f.width()-1))
+	for b := uint64(1); b < uint64(2*f.Bias+1)<<f.Mant; b += step {
+		out = append(out, b, b|1<<(f.Width()-1))
 	}
 	return out
-}
-
-// toFloat is the value of bits, for formats up to 64 bits.
-func (f oracleFormat) toFloat(b uint64) float64 {
-	neg, inf, nan := f.class(b)
-	sign := 1
-	if neg {
-		sign = -1
-	}
-	switch {
-	case nan:
-		return math.NaN()
-	case inf:
-		return math.Inf(sign)
-	}
-	v, _ := f.value(b)
-	x, _ := v.Float64()
-	return math.Copysign(x, float64(sign))
 }
 
 // TestApproximationBounds holds the approximate instructions to the errors that the manual states, over all magnitudes,
@@ -58,31 +42,31 @@ func TestApproximationBounds(t *testing.T) {
 		{"rcp.approx.ftz", "f64", func(x float64) float64 { return 1 / x }, 0x1p-19, 0, 0},
 		{"rsqrt.approx.ftz", "f64", func(x float64) float64 { return 1 / math.Sqrt(x) }, 0x1p-19, 0, 0},
 	} {
-		f := oracleFormats[c.typ]
-		least := math.Ldexp(1, 1-f.bias-f.mant)
+		f := oracle.Formats[c.typ]
+		least := math.Ldexp(1, 1-f.Bias-f.Mant)
 		for _, ftz := range []string{"", ".ftz"} {
 			if ftz != "" && c.typ != "f32" {
 				continue
 			}
 			flushes := ftz != "" || c.typ == "f64"
 			in := triples(spreadBits(f), 1)
-			for i, got := range runLanes(t, c.inst+ftz+"."+c.typ+" %d, %a;", f.reg, [3]string{f.reg, f.reg, f.reg}, in) {
+			for i, got := range runLanes(t, c.inst+ftz+"."+c.typ+" %d, %a;", f.Reg, [3]string{f.Reg, f.Reg, f.Reg}, in) {
 				b := in[i][0]
 				if flushes {
-					b = f.flush(b)
+					b = f.Flush(b)
 				}
-				x, g := f.toFloat(b), f.toFloat(got)
+				x, g := f.Float(b), f.Float(got)
 				want := c.ref(x)
 				smallest := least // that the result may be off by where it is subnormal
 				if flushes {
-					smallest = math.Ldexp(1, 1-f.bias)
+					smallest = math.Ldexp(1, 1-f.Bias)
 				}
-				top := math.Ldexp(2-math.Ldexp(1, -f.mant), f.bias)
+				top := math.Ldexp(2-math.Ldexp(1, -f.Mant), f.Bias)
 				switch {
 				case c.within > 0 && math.Abs(x) > c.within && !math.IsInf(x, 0):
 					continue
 				case want != want:
-					if _, _, nan := f.class(got); !nan {
+					if _, _, nan := f.Class(got); !nan {
 						t.Fatalf("%s%s.%s of %v is %v, want NaN", c.inst, ftz, c.typ, x, g)
 					}
 				case math.Abs(want) > top && math.IsInf(g, int(math.Copysign(1, want))) || g == want:
@@ -99,7 +83,7 @@ func TestApproximationBounds(t *testing.T) {
 
 // TestApproximateDivision bounds the error by two units in the last place, for divisors that the manual names.
 func TestApproximateDivision(t *testing.T) {
-	f := oracleFormats["f32"]
+	f := oracle.Formats["f32"]
 	all := spreadBits(f)
 	var in [][3]uint64
 	for i := range all {
@@ -112,9 +96,9 @@ func TestApproximateDivision(t *testing.T) {
 		for i, got := range runLanes(t, inst+" %d, %a, %b;", "f32", [3]string{"f32", "f32", "f32"}, in) {
 			a, b := in[i][0], in[i][1]
 			if ftz {
-				a, b = f.flush(a), f.flush(b)
+				a, b = f.Flush(a), f.Flush(b)
 			}
-			x, y, g := f.toFloat(a), f.toFloat(b), f.toFloat(got)
+			x, y, g := f.Float(a), f.Float(b), f.Float(got)
 			want := x / y
 			small := 0x1p-148 // two units of the least subnormal
 			if ftz {

@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"math/bits"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 )
 
 var bitEdges = []uint64{0, 1, 2, 5, 8, 31, 32, 33, 40, 63, 64, 70, 0xff, 0x1234, 0x5410, 0x80000000, 0xffffffff, 0xdeadbeef, 0x7fffffff, 0x00ff00ff,
@@ -62,7 +64,7 @@ func TestLogic(t *testing.T) {
 			compareLanes(t, name+"."+reg+" %d, %a, %b;", reg, reg, triples(bitEdges, 2), func(v [3]uint64) uint64 { return f(v[0], v[1]) & lowBits(n) })
 		}
 		compareLanes(t, "not."+reg+" %d, %a;", reg, reg, triples(bitEdges, 1), func(v [3]uint64) uint64 { return ^v[0] & lowBits(n) })
-		compareLanes(t, "cnot."+reg+" %d, %a;", reg, reg, triples(bitEdges, 1), func(v [3]uint64) uint64 { return b2u(v[0]&lowBits(n) == 0) })
+		compareLanes(t, "cnot."+reg+" %d, %a;", reg, reg, triples(bitEdges, 1), func(v [3]uint64) uint64 { return simt.Bit(v[0]&lowBits(n) == 0) })
 	}
 	lop := func(table int, v [3]uint64) (r uint64) {
 		for i := range 32 {
@@ -225,7 +227,7 @@ func TestSmallProducts(t *testing.T) {
 		return clamp(p.Add(p.Rsh(p, 32), wide(v[2])))
 	})
 	for _, typ := range []string{"u16", "s16", "u32", "s32"} {
-		n := 16 * (1 + int(b2u(typ[1] == '3')))
+		n := 16 * (1 + int(simt.Bit(typ[1] == '3')))
 		signed := typ[0] == 's'
 		compareLanes(t, "mul.wide."+typ+" %d, %a, %b;", fmt.Sprintf("b%d", 2*n), fmt.Sprintf("b%d", n), in, func(v [3]uint64) uint64 {
 			r := new(big.Int).Mul(wordOf(v[0], n, signed), wordOf(v[1], n, signed))

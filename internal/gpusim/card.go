@@ -1,5 +1,7 @@
 package gpusim
 
+import "github.com/warpline-ml/warpline/internal/gpusim/compile"
+
 // Card is what a kernel can see of a model of GPU, and what bounds its launches.
 type Card struct {
 	Name             string
@@ -38,7 +40,7 @@ func NewCard(name string, memory int64, sms int, compute [2]int) Card {
 		}
 	}
 	c := Card{Name: name, Memory: memory, SMs: sms, Compute: compute, ThreadsPerSM: l.threads, BlocksPerSM: l.blocks,
-		RegistersPerSM: 65536, SharedPerSM: l.shared << 10, SharedPerBlock: l.optIn << 10, ThreadsPerBlock: 1024, RegistersPerThrd: maxRegisters}
+		RegistersPerSM: 65536, SharedPerSM: l.shared << 10, SharedPerBlock: l.optIn << 10, ThreadsPerBlock: 1024, RegistersPerThrd: compile.MaxRegisters}
 	if compute[0] >= 8 {
 		c.SharedReserved = 1 << 10
 	}

@@ -3,6 +3,8 @@ package gpusim
 import (
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/compile"
 )
 
 // TestChainEnds has instructions of whole warps where a chain ends, by its length and before a read of the clock: each is
@@ -10,7 +12,7 @@ import (
 func TestChainEnds(t *testing.T) {
 	const swap = "shfl.sync.bfly.b32 %lane, %lane, 1, 31, -1; "
 	for name, body := range map[string]string{
-		"length": strings.Repeat(swap, 2*maxChain+1),
+		"length": strings.Repeat(swap, 2*compile.MaxChain+1),
 		"clock":  swap + "mov.u32 %r1, %clock; " + swap + "mov.u32 %r1, %clock; " + swap,
 	} {
 		for _, o := range []Options{{}, {Checks: AllChecks}, {Seed: 1, Schedule: Independent}} {

@@ -3,52 +3,12 @@ package gpusim
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/oracle"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 )
-
-// holds is a relation of floats; ok is false for one that does not exist.
-func (f oracleFormat) holds(rel string, a, b uint64) (holds, ok bool) {
-	na, ia, xa := f.class(a)
-	nb, ib, xb := f.class(b)
-	if rel == "num" || rel == "nan" {
-		return (xa || xb) == (rel == "nan"), true
-	}
-	plain := strings.TrimSuffix(rel, "u")
-	if xa || xb {
-		return plain != rel, true
-	}
-	value := func(b uint64, neg, inf bool) *big.Rat {
-		if !inf {
-			v, _ := f.value(b)
-			return v
-		}
-		if neg {
-			return new(big.Rat).Neg(power(2000))
-		}
-		return power(2000)
-	}
-	return relates(plain, value(a, na, ia).Cmp(value(b, nb, ib)))
-}
-
-func relates(rel string, c int) (holds, ok bool) {
-	switch rel {
-	case "eq":
-		return c == 0, true
-	case "ne":
-		return c != 0, true
-	case "lt", "lo":
-		return c < 0, true
-	case "le", "ls":
-		return c <= 0, true
-	case "gt", "hi":
-		return c > 0, true
-	case "ge", "hs":
-		return c >= 0, true
-	}
-	return false, false
-}
 
 var (
 	floatRelations = []string{"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"}
@@ -58,8 +18,8 @@ var (
 // TestFloatRelations goes through setp and set of all float types, packed ones too, with their results.
 func TestFloatRelations(t *testing.T) {
 	for _, typ := range []string{"f16", "bf16", "f32", "f64"} {
-		f := oracleFormats[typ]
-		in := triples(f.edges(), 2)
+		f := oracle.Formats[typ]
+		in := triples(f.Edges(), 2)
 		for _, rel := range floatRelations {
 			for _, ftz := range []string{"", ".ftz"} {
 				if ftz != "" && (typ == "bf16" || typ == "f64") {
@@ -67,9 +27,9 @@ func TestFloatRelations(t *testing.T) {
 				}
 				holds := func(v [3]uint64) bool {
 					if ftz != "" {
-						v[0], v[1] = f.flush(v[0]), f.flush(v[1])
+						v[0], v[1] = f.Flush(v[0]), f.Flush(v[1])
 					}
-					h, _ := f.holds(rel, v[0], v[1])
+					h, _ := f.Holds(rel, v[0], v[1])
 					return h
 				}
 				yes := func(bits uint64) func(v [3]uint64) uint64 {
@@ -80,15 +40,15 @@ func TestFloatRelations(t *testing.T) {
 						return 0
 					}
 				}
-				compareLanes(t, fmt.Sprintf("setp.%s%s.%s %%d, %%a, %%b;", rel, ftz, typ), "pred", f.reg, in, yes(1))
-				compareLanes(t, fmt.Sprintf("set.%s%s.u32.%s %%d, %%a, %%b;", rel, ftz, typ), "b32", f.reg, in, yes(math.MaxUint32))
-				if f.width() > 16 {
-					compareLanes(t, fmt.Sprintf("set.%s%s.f32.%s %%d, %%a, %%b;", rel, ftz, typ), "f32", f.reg, in, yes(0x3f800000))
+				compareLanes(t, fmt.Sprintf("setp.%s%s.%s %%d, %%a, %%b;", rel, ftz, typ), "pred", f.Reg, in, yes(1))
+				compareLanes(t, fmt.Sprintf("set.%s%s.u32.%s %%d, %%a, %%b;", rel, ftz, typ), "b32", f.Reg, in, yes(math.MaxUint32))
+				if f.Width() > 16 {
+					compareLanes(t, fmt.Sprintf("set.%s%s.f32.%s %%d, %%a, %%b;", rel, ftz, typ), "f32", f.Reg, in, yes(0x3f800000))
 					continue
 				}
-				compareLanes(t, fmt.Sprintf("set.%s%s.%s.%s %%d, %%a, %%b;", rel, ftz, typ, typ), "b16", "b16", in, yes(f.one()))
+				compareLanes(t, fmt.Sprintf("set.%s%s.%s.%s %%d, %%a, %%b;", rel, ftz, typ, typ), "b16", "b16", in, yes(f.One()))
 				two := packTriples(in)
-				compareLanes(t, fmt.Sprintf("set.%s%s.%sx2.%sx2 %%d, %%a, %%b;", rel, ftz, typ, typ), "b32", "b32", two, halvesOf(yes(f.one())))
+				compareLanes(t, fmt.Sprintf("set.%s%s.%sx2.%sx2 %%d, %%a, %%b;", rel, ftz, typ, typ), "b32", "b32", two, halvesOf(yes(f.One())))
 				compareLanes(t, fmt.Sprintf("set.%s%s.u32.%sx2 %%d, %%a, %%b;", rel, ftz, typ), "b32", "b32", two, halvesOf(yes(0xffff)))
 				compareLanes(t, fmt.Sprintf("{.reg .pred p, q; .reg .b32 x; setp.%s%s.%sx2 p|q, %%a, %%b; selp.b32 %%d, 1, 0, p; selp.b32 x, 0x10000, 0, q; or.b32 %%d, %%d, x;}", rel, ftz, typ),
 					"b32", "b32", two, halvesOf(yes(1)))
@@ -112,8 +72,8 @@ func TestIntegerRelations(t *testing.T) {
 			}
 			reg := fmt.Sprintf("b%d", n)
 			ref := func(v [3]uint64) uint64 {
-				h, _ := relates(rel, wordOf(v[0], n, typ[0] == 's').Cmp(wordOf(v[1], n, typ[0] == 's')))
-				return b2u(h)
+				h, _ := oracle.Relates(rel, wordOf(v[0], n, typ[0] == 's').Cmp(wordOf(v[1], n, typ[0] == 's')))
+				return simt.Bit(h)
 			}
 			compareLanes(t, "setp."+rel+"."+typ+" %d, %a, %b;", "pred", reg, in, ref)
 			if typ[0] != 'b' {
@@ -126,14 +86,14 @@ func TestIntegerRelations(t *testing.T) {
 			inst := "{.reg .pred p, q, c; .reg .b32 x; setp.ne.u32 c, %c, 0; setp.lt." + name + ".s32 p|q, %a, %b, " + not + "c; selp.b32 %d, 1, 0, p; selp.b32 x, 2, 0, q; or.b32 %d, %d, x;}"
 			compareLanes(t, inst, "b32", "b32", triples(edges[:10], 3), func(v [3]uint64) uint64 {
 				less, c := int32(v[0]) < int32(v[1]), (uint32(v[2]) != 0) != (not == "!")
-				return b2u(f(less, c)) | b2u(f(!less, c))<<1
+				return simt.Bit(f(less, c)) | simt.Bit(f(!less, c))<<1
 			})
 		}
 	}
 }
 
 func TestSelections(t *testing.T) {
-	edges := oracleFormats["f32"].edges()
+	edges := oracle.Formats["f32"].Edges()
 	in := triples(edges, 3)
 	compareLanes(t, "slct.b32.s32 %d, %a, %b, %c;", "b32", "b32", in, func(v [3]uint64) uint64 {
 		if int32(v[2]) >= 0 {
@@ -142,15 +102,15 @@ func TestSelections(t *testing.T) {
 		return v[1]
 	})
 	compareLanes(t, "slct.ftz.b32.f32 %d, %a, %b, %c;", "f32", "f32", in, func(v [3]uint64) uint64 {
-		if x := math.Float32frombits(uint32(oracleFormats["f32"].flush(v[2]))); x >= 0 {
+		if x := math.Float32frombits(uint32(oracle.Formats["f32"].Flush(v[2]))); x >= 0 {
 			return v[0]
 		}
 		return v[1]
 	})
 	for _, typ := range []string{"f32", "f64"} {
-		f := oracleFormats[typ]
-		sign := uint64(1) << (f.width() - 1)
-		compareLanes(t, "copysign."+typ+" %d, %a, %b;", f.reg, f.reg, triples(f.edges(), 2), func(v [3]uint64) uint64 { return v[0]&sign | v[1]&^sign })
+		f := oracle.Formats[typ]
+		sign := uint64(1) << (f.Width() - 1)
+		compareLanes(t, "copysign."+typ+" %d, %a, %b;", f.Reg, f.Reg, triples(f.Edges(), 2), func(v [3]uint64) uint64 { return v[0]&sign | v[1]&^sign })
 		for name, ref := range map[string]func(neg, inf, nan, zero, sub bool) bool{
 			"finite":     func(_, inf, nan, _, _ bool) bool { return !inf && !nan },
 			"infinite":   func(_, inf, _, _, _ bool) bool { return inf },
@@ -159,14 +119,14 @@ func TestSelections(t *testing.T) {
 			"normal":     func(_, inf, nan, zero, sub bool) bool { return !inf && !nan && !zero && !sub },
 			"subnormal":  func(_, _, _, _, sub bool) bool { return sub },
 		} {
-			compareLanes(t, "testp."+name+"."+typ+" %d, %a;", "pred", f.reg, triples(f.edges(), 1), func(v [3]uint64) uint64 {
-				neg, inf, nan := f.class(v[0])
+			compareLanes(t, "testp."+name+"."+typ+" %d, %a;", "pred", f.Reg, triples(f.Edges(), 1), func(v [3]uint64) uint64 {
+				neg, inf, nan := f.Class(v[0])
 				rest := v[0] &^ sign
-				return b2u(ref(neg, inf, nan, rest == 0, rest != 0 && rest < 1<<f.mant))
+				return simt.Bit(ref(neg, inf, nan, rest == 0, rest != 0 && rest < 1<<f.Mant))
 			})
 		}
 		for _, name := range []string{"neg", "abs"} {
-			compareLanes(t, name+"."+typ+" %d, %a;", f.reg, f.reg, triples(f.edges(), 1), func(v [3]uint64) uint64 {
+			compareLanes(t, name+"."+typ+" %d, %a;", f.Reg, f.Reg, triples(f.Edges(), 1), func(v [3]uint64) uint64 {
 				if name == "neg" {
 					return v[0] ^ sign
 				}

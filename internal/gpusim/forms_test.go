@@ -6,36 +6,9 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/oracle"
 )
-
-// flush is a subnormal as zero of its sign.
-func (f oracleFormat) flush(b uint64) uint64 {
-	if b>>f.mant&uint64(2*f.bias+1) == 0 {
-		return b & (1 << (f.width() - 1))
-	}
-	return b
-}
-
-// saturate clamps to [0, 1]; NaN is 0.
-func (f oracleFormat) saturate(b uint64) uint64 {
-	neg, inf, nan := f.class(b)
-	v, _ := f.value(b)
-	switch {
-	case neg || nan || v != nil && v.Sign() == 0:
-		return 0
-	case inf || v.Cmp(big.NewRat(1, 1)) > 0:
-		return f.one()
-	}
-	return b
-}
-
-// relu gives +0 for what is negative or zero.
-func (f oracleFormat) relu(b uint64) uint64 {
-	if neg, _, nan := f.class(b); neg && !nan {
-		return 0
-	}
-	return b
-}
 
 // halvesOf applies a function to both halves.
 func halvesOf(f func(v [3]uint64) uint64) func(v [3]uint64) uint64 {
@@ -71,16 +44,16 @@ func compareLanes(t *testing.T, inst, dst, src string, in [][3]uint64, ref func(
 func TestFloatModifiers(t *testing.T) {
 	type op struct {
 		n   int
-		ref func(f oracleFormat, v [3]uint64, mode string) uint64
+		ref func(f oracle.Format, v [3]uint64, mode string) uint64
 	}
 	ops := map[string]op{
-		"add":  {2, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.fma(v[0], f.one(), v[1], m) }},
-		"sub":  {2, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.fma(v[0], f.one(), f.negate(v[1]), m) }},
-		"mul":  {2, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.mul(v[0], v[1], m) }},
-		"fma":  {3, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.fma(v[0], v[1], v[2], m) }},
-		"div":  {2, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.div(v[0], v[1], m) }},
-		"rcp":  {1, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.div(f.one(), v[0], m) }},
-		"sqrt": {1, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.sqrt(v[0], m) }},
+		"add":  {2, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Fma(v[0], f.One(), v[1], m) }},
+		"sub":  {2, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Fma(v[0], f.One(), f.Negate(v[1]), m) }},
+		"mul":  {2, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Mul(v[0], v[1], m) }},
+		"fma":  {3, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Fma(v[0], v[1], v[2], m) }},
+		"div":  {2, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Div(v[0], v[1], m) }},
+		"rcp":  {1, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Div(f.One(), v[0], m) }},
+		"sqrt": {1, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Sqrt(v[0], m) }},
 	}
 	args := []string{"", "%a", "%a, %b", "%a, %b, %c"}
 	for name, o := range ops {
@@ -90,20 +63,20 @@ func TestFloatModifiers(t *testing.T) {
 				if !short && mods != ".ftz" {
 					continue
 				}
-				f := oracleFormats["f32"]
+				f := oracle.Formats["f32"]
 				inst := fmt.Sprintf("%s.%s%s.f32 %%d, %s;", name, mode, mods, args[o.n])
-				compareLanes(t, inst, "f32", "f32", triples(f.edges(), o.n), f.modified(mods, func(v [3]uint64) uint64 { return o.ref(f, v, mode) }))
+				compareLanes(t, inst, "f32", "f32", triples(f.Edges(), o.n), f.Modified(mods, func(v [3]uint64) uint64 { return o.ref(f, v, mode) }))
 			}
 		}
 		for _, mods := range []string{"", ".ftz", ".sat", ".ftz.sat", ".relu", ".ftz.relu"} {
 			for _, typ := range []string{"f16", "bf16"} {
-				f := oracleFormats[typ]
+				f := oracle.Formats[typ]
 				relu := strings.Contains(mods, "relu")
 				if !short || relu && name != "fma" || typ == "bf16" && (name != "fma" || mods != "" && mods != ".relu") {
 					continue
 				}
-				ref := f.modified(mods, func(v [3]uint64) uint64 { return o.ref(f, v, "rn") })
-				in := triples(f.edges(), o.n)
+				ref := f.Modified(mods, func(v [3]uint64) uint64 { return o.ref(f, v, "rn") })
+				in := triples(f.Edges(), o.n)
 				compareLanes(t, fmt.Sprintf("%s.rn%s.%s %%d, %s;", name, mods, typ, args[o.n]), "b16", "b16", in, ref)
 				compareLanes(t, fmt.Sprintf("%s.rn%s.%sx2 %%d, %s;", name, mods, typ, args[o.n]), "b32", "b32", packTriples(in), halvesOf(ref))
 			}
@@ -111,85 +84,28 @@ func TestFloatModifiers(t *testing.T) {
 	}
 }
 
-// modified adds what modifiers do to a reference.
-func (f oracleFormat) modified(mods string, ref func(v [3]uint64) uint64) func(v [3]uint64) uint64 {
-	return func(v [3]uint64) uint64 {
-		if strings.Contains(mods, "ftz") {
-			for i := range v {
-				v[i] = f.flush(v[i])
-			}
-		}
-		r := ref(v)
-		if strings.Contains(mods, "ftz") {
-			r = f.flush(r)
-		}
-		if strings.Contains(mods, "sat") {
-			r = f.saturate(r)
-		}
-		if strings.Contains(mods, "relu") {
-			r = f.relu(r)
-		}
-		return r
-	}
-}
-
-// least is min, and with more max, by the order of values with -0 below +0.
-func (f oracleFormat) least(a, b uint64, more, keepNaN bool) uint64 {
-	na, ia, xa := f.class(a)
-	nb, ib, xb := f.class(b)
-	switch {
-	case xa && xb, keepNaN && (xa || xb):
-		return f.nan
-	case xa:
-		return b
-	case xb:
-		return a
-	}
-	key := func(b uint64, neg, inf bool) *big.Rat {
-		v, ok := f.value(b)
-		if inf || !ok {
-			v = power(2000)
-			if neg {
-				v.Neg(v)
-			}
-		}
-		return v
-	}
-	c := key(a, na, ia).Cmp(key(b, nb, ib))
-	if c == 0 && na != nb {
-		c = 1
-		if na {
-			c = -1
-		}
-	}
-	if (c < 0) != more {
-		return a
-	}
-	return b
-}
-
 func TestMinMaxModifiers(t *testing.T) {
 	for _, typ := range []string{"f32", "f64", "f16", "bf16"} {
-		f := oracleFormats[typ]
-		in := triples(f.edges(), 2)
+		f := oracle.Formats[typ]
+		in := triples(f.Edges(), 2)
 		for _, mods := range []string{"", ".ftz", ".NaN", ".ftz.NaN", ".xorsign.abs", ".NaN.xorsign.abs", ".ftz.NaN.xorsign.abs"} {
 			if typ == "f64" && mods != "" || typ == "bf16" && strings.Contains(mods, "ftz") {
 				continue
 			}
 			for _, name := range []string{"min", "max"} {
-				ref := f.modified(mods, func(v [3]uint64) uint64 {
-					sign := uint64(1) << (f.width() - 1)
+				ref := f.Modified(mods, func(v [3]uint64) uint64 {
+					sign := uint64(1) << (f.Width() - 1)
 					if !strings.Contains(mods, "xorsign") {
-						return f.least(v[0], v[1], name == "max", strings.Contains(mods, "NaN"))
+						return f.Least(v[0], v[1], name == "max", strings.Contains(mods, "NaN"))
 					}
-					r := f.least(v[0]&^sign, v[1]&^sign, name == "max", strings.Contains(mods, "NaN"))
-					if _, _, nan := f.class(r); nan {
+					r := f.Least(v[0]&^sign, v[1]&^sign, name == "max", strings.Contains(mods, "NaN"))
+					if _, _, nan := f.Class(r); nan {
 						return r
 					}
 					return r | (v[0]^v[1])&sign
 				})
-				compareLanes(t, name+mods+"."+typ+" %d, %a, %b;", f.reg, f.reg, in, ref)
-				if f.width() == 16 {
+				compareLanes(t, name+mods+"."+typ+" %d, %a, %b;", f.Reg, f.Reg, in, ref)
+				if f.Width() == 16 {
 					compareLanes(t, name+mods+"."+typ+"x2 %d, %a, %b;", "b32", "b32", packTriples(in), halvesOf(ref))
 				}
 			}
@@ -198,87 +114,53 @@ func TestMinMaxModifiers(t *testing.T) {
 }
 
 // convert is a float in another format.
-func convert(from, to oracleFormat, b uint64, mode string) uint64 {
-	neg, inf, nan := from.class(b)
-	switch v, ok := from.value(b); {
+func convert(from, to oracle.Format, b uint64, mode string) uint64 {
+	neg, inf, nan := from.Class(b)
+	switch v, ok := from.Value(b); {
 	case ok && v.Sign() != 0:
-		return to.round(v, mode)
+		return to.Round(v, mode)
 	case nan:
-		return to.nan
+		return to.Nan
 	case inf:
-		return to.signed(uint64(2*to.bias+1)<<to.mant, neg)
+		return to.Signed(uint64(2*to.Bias+1)<<to.Mant, neg)
 	}
-	return to.signed(0, neg)
-}
-
-// integral rounds a float to an integer of the same format; what becomes zero keeps its sign.
-func (f oracleFormat) integral(b uint64, mode string) uint64 {
-	v, ok := f.value(b)
-	_, _, nan := f.class(b)
-	if nan {
-		return f.nan
-	}
-	if !ok || v.Sign() == 0 {
-		return b
-	}
-	neg := v.Sign() < 0
-	q := new(big.Int).Div(v.Num(), v.Denom())
-	rest := new(big.Rat).Sub(v, new(big.Rat).SetInt(q))
-	half := rest.Cmp(big.NewRat(1, 2))
-	if mode == "rpi" && rest.Sign() > 0 || mode == "rzi" && neg && rest.Sign() > 0 || mode == "rni" && (half > 0 || half == 0 && q.Bit(0) == 1) {
-		q.Add(q, big.NewInt(1))
-	}
-	if q.Sign() == 0 {
-		return f.signed(0, neg)
-	}
-	return f.round(new(big.Rat).SetInt(q), "rn")
-}
-
-// fractions are values around which rounding to integers matters, in a format.
-func (f oracleFormat) fractions() []uint64 {
-	var out []uint64
-	for _, x := range []float64{0.5, 1.5, 2.5, 0.25, 0.75, 3.9, 100.5, 1023.5} {
-		r := new(big.Rat)
-		r.SetFloat64(x)
-		out = append(out, f.round(r, "rn"), f.round(r.Neg(r), "rn"))
-	}
-	return append(out, f.edges()...)
+	return to.Signed(0, neg)
 }
 
 func TestFloatConversionModifiers(t *testing.T) {
 	for _, typ := range []string{"f16", "f32", "f64"} {
-		f := oracleFormats[typ]
-		in := triples(f.fractions(), 1)
+		f := oracle.Formats[typ]
+		in := triples(f.Fractions(), 1)
 		for _, mode := range []string{"rni", "rzi", "rmi", "rpi"} {
 			for _, mods := range []string{"", ".ftz", ".sat", ".ftz.sat"} {
 				if typ != "f32" && strings.Contains(mods, "ftz") {
 					continue
 				}
-				compareLanes(t, fmt.Sprintf("cvt.%s%s.%s.%s %%d, %%a;", mode, mods, typ, typ), f.reg, f.reg, in,
-					f.modified(mods, func(v [3]uint64) uint64 { return f.integral(v[0], mode) }))
+				compareLanes(t, fmt.Sprintf("cvt.%s%s.%s.%s %%d, %%a;", mode, mods, typ, typ), f.Reg, f.Reg, in,
+					f.Modified(mods, func(v [3]uint64) uint64 { return f.Integral(v[0], mode) }))
 			}
 		}
 	}
-	h, b, f, d := oracleFormats["f16"], oracleFormats["bf16"], oracleFormats["f32"], oracleFormats["f64"]
-	all := triples(f.edges(), 1)
+	h, b, f, d := oracle.Formats["f16"], oracle.Formats["bf16"], oracle.Formats["f32"], oracle.Formats["f64"]
+	all := triples(f.Edges(), 1)
 	for _, c := range []struct {
 		mods     string
-		from, to oracleFormat
+		from, to oracle.Format
 	}{{"rn.sat.f16.f32", f, h}, {"rn.ftz.f16.f32", f, h}, {"rn.relu.f16.f32", f, h}, {"rz.relu.f16.f32", f, h}, {"rn.relu.bf16.f32", f, b}, {"rz.bf16.f32", f, b},
 		{"f32.f16", h, f}, {"ftz.f32.f16", h, f}, {"sat.f32.f16", h, f}, {"f64.f16", h, d}, {"rz.sat.f32.f64", d, f}, {"rp.ftz.f32.f64", d, f}, {"sat.f64.f32", f, d}} {
 		mode := "rn"
 		if c.mods[0] == 'r' {
 			mode = c.mods[:2]
 		}
-		compareLanes(t, "cvt."+c.mods+" %d, %a;", c.to.reg, c.from.reg, triples(c.from.edges(), 1), func(v [3]uint64) uint64 {
-			if strings.Contains(c.mods, "ftz") && c.from.reg == "f32" {
-				v[0] = c.from.flush(v[0])
+		compareLanes(t, "cvt."+c.mods+" %d, %a;", c.to.Reg, c.from.Reg, triples(c.from.Edges(), 1), func(v [3]uint64) uint64 {
+			if strings.Contains(c.mods, "ftz") && c.from.Reg == "f32" {
+				v[0] = c.from.Flush(v[0])
 			}
 			r := convert(c.from, c.to, v[0], mode)
-			if strings.Contains(c.mods, "ftz") && c.to.reg == "f32" {
-				r = c.to.flush(r)
+			if strings.Contains(c.mods, "ftz") && c.to.Reg == "f32" {
+				r = c.to.Flush(r)
 			}
-			return c.to.modified(strings.ReplaceAll(c.mods, "ftz", ""), func([3]uint64) uint64 { return r })([3]uint64{})
+			return c.to.Modified(strings.ReplaceAll(c.mods, "ftz", ""), func([3]uint64) uint64 { return r })([3]uint64{})
 		})
 	}
 	for _, mods := range []string{"rn.f16x2", "rz.f16x2", "rn.relu.f16x2", "rn.bf16x2", "rz.bf16x2", "rn.relu.bf16x2"} {
@@ -286,16 +168,16 @@ func TestFloatConversionModifiers(t *testing.T) {
 		if strings.Contains(mods, "bf16") {
 			to = b
 		}
-		compareLanes(t, "cvt."+mods+".f32 %d, %a, %b;", "b32", "f32", triples(f.edges(), 2), func(v [3]uint64) uint64 {
+		compareLanes(t, "cvt."+mods+".f32 %d, %a, %b;", "b32", "f32", triples(f.Edges(), 2), func(v [3]uint64) uint64 {
 			one := func(x uint64) uint64 {
-				return to.modified(mods, func([3]uint64) uint64 { return convert(f, to, x, mods[:2]) })([3]uint64{})
+				return to.Modified(mods, func([3]uint64) uint64 { return convert(f, to, x, mods[:2]) })([3]uint64{})
 			}
 			return one(v[0])<<16 | one(v[1])
 		})
 	}
 	compareLanes(t, "cvt.rna.tf32.f32 %d, %a;", "b32", "f32", append(all, triples([]uint64{0x3f801000, 0x3f800fff, 0xbf801000, 0x1000, 0xfff, 0x7f7ff000}, 1)...), func(v [3]uint64) uint64 {
-		if _, inf, nan := f.class(v[0]); nan {
-			return f.nan
+		if _, inf, nan := f.Class(v[0]); nan {
+			return f.Nan
 		} else if inf {
 			return v[0]
 		}
@@ -307,8 +189,8 @@ func TestFloatConversionModifiers(t *testing.T) {
 // TestConversionsToIntegers goes through the sources and sizes that TestIntegerConversions leaves out.
 func TestConversionsToIntegers(t *testing.T) {
 	for _, from := range []string{"f16", "f32", "f64"} {
-		f := oracleFormats[from]
-		in := triples(f.fractions(), 1)
+		f := oracle.Formats[from]
+		in := triples(f.Fractions(), 1)
 		for _, n := range []int{8, 16, 32, 64} {
 			for _, kind := range []string{"s", "u"} {
 				for _, mode := range []string{"rni", "rzi", "rmi", "rpi"} {
@@ -316,9 +198,9 @@ func TestConversionsToIntegers(t *testing.T) {
 					if from == "f32" && n == 32 {
 						ftz = ".ftz"
 					}
-					compareLanes(t, fmt.Sprintf("cvt.%s%s.%s%d.%s %%d, %%a;", mode, ftz, kind, n, from), fmt.Sprintf("b%d", max(n, 16)), f.reg, in, func(v [3]uint64) uint64 {
+					compareLanes(t, fmt.Sprintf("cvt.%s%s.%s%d.%s %%d, %%a;", mode, ftz, kind, n, from), fmt.Sprintf("b%d", max(n, 16)), f.Reg, in, func(v [3]uint64) uint64 {
 						if ftz != "" {
-							v[0] = f.flush(v[0])
+							v[0] = f.Flush(v[0])
 						}
 						r := floatToInt(f, v[0], mode, n, kind == "s")
 						if n == 8 && kind == "s" {
@@ -331,7 +213,7 @@ func TestConversionsToIntegers(t *testing.T) {
 		}
 	}
 	for _, to := range []string{"f16", "bf16"} {
-		f := oracleFormats[to]
+		f := oracle.Formats[to]
 		for _, from := range []string{"s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"} {
 			if to == "bf16" {
 				continue // sm_90
@@ -342,9 +224,9 @@ func TestConversionsToIntegers(t *testing.T) {
 			}
 			in := triples([]uint64{0, 1, 2, 127, 128, 255, 2047, 2049, 2051, 4097, 32767, 32768, 65503, 65504, 65519, 65520, 65535, 1 << 20, 1<<31 - 1, 1 << 31, math.MaxUint32, 1 << 63, math.MaxUint64}, 1)
 			for _, mode := range []string{"rn", "rz", "rm", "rp"} {
-				compareLanes(t, fmt.Sprintf("cvt.%s.%s.%s %%d, %%a;", mode, to, from), f.reg, fmt.Sprintf("b%d", max(n, 16)), in, func(v [3]uint64) uint64 {
+				compareLanes(t, fmt.Sprintf("cvt.%s.%s.%s %%d, %%a;", mode, to, from), f.Reg, fmt.Sprintf("b%d", max(n, 16)), in, func(v [3]uint64) uint64 {
 					if x := wordOf(v[0], n, from[0] == 's'); x.Sign() != 0 {
-						return f.round(new(big.Rat).SetInt(x), mode)
+						return f.Round(new(big.Rat).SetInt(x), mode)
 					}
 					return 0
 				})

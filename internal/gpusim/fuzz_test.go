@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -36,9 +37,9 @@ func FuzzRun(f *testing.F) {
 			if a, err := d.Alloc(4096, "buffer"); err == nil {
 				for i := range k.Offsets {
 					if k.Sizes[i] == 8 {
-						encode(params[k.Offsets[i]:], 8, a)
+						simt.Encode(params[k.Offsets[i]:], 8, a)
 					} else if k.Sizes[i] == 4 {
-						encode(params[k.Offsets[i]:], 4, seed%100)
+						simt.Encode(params[k.Offsets[i]:], 4, seed%100)
 					}
 				}
 			}

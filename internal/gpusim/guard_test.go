@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cpufeat"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 )
 
 const guarded = `setp.lt.u32 %%p, %%lane, %d; mov.u32 %%r1, %%lane; mov.u32 %%r2, 7;
@@ -17,7 +18,7 @@ const guarded = `setp.lt.u32 %%p, %%lane, %d; mov.u32 %%r1, %%lane; mov.u32 %%r2
 
 // guardedResult is what the kernel stores when the guard holds in the first lanes and the input counts from 100.
 func guardedResult(lanes int) (want []uint32) {
-	for l := range uint32(warpSize) {
+	for l := range uint32(simt.WarpSize) {
 		in, next := 100+8*l, 101+8*l
 		if int(l) < lanes {
 			want = append(want, l+in, next)
@@ -31,19 +32,19 @@ func guardedResult(lanes int) (want []uint32) {
 // TestGuards runs guarded instructions whose guards hold in no, some and all lanes on each level of assembly. An access
 // with a bad address does no harm where its guard holds nowhere, and stops the kernel where it holds somewhere.
 func TestGuards(t *testing.T) {
-	in := make([]uint32, 8*warpSize)
+	in := make([]uint32, 8*simt.WarpSize)
 	for i := range in {
 		in[i] = uint32(100 + i)
 	}
-	for _, lanes := range []int{0, 5, warpSize} {
+	for _, lanes := range []int{0, 5, simt.WarpSize} {
 		for _, access := range []string{"", "@%p ld.global.u32 %r2, [%rd1];"} {
 			var first *Report
 			for _, level := range cpufeat.Levels() {
 				t.Run(fmt.Sprint(lanes, level, access), func(t *testing.T) {
 					defer cpufeat.Set(level)()
 					r := newRig(t, wrap(".reg .b32 %r<9>; .reg .b64 %rd<3>;", fmt.Sprintf(guarded, lanes, access)), false)
-					out := r.alloc(8*warpSize, "out")
-					rep, err := r.try("k", d1(1), d1(warpSize), Options{}, r.upload(in, "in"), out)
+					out := r.alloc(8*simt.WarpSize, "out")
+					rep, err := r.try("k", d1(1), d1(simt.WarpSize), Options{}, r.upload(in, "in"), out)
 					var f *Fault
 					if access != "" && lanes > 0 {
 						if !errors.As(err, &f) || f.Code != IllegalAddress {
@@ -51,7 +52,7 @@ func TestGuards(t *testing.T) {
 						}
 						return
 					}
-					if got := download[uint32](r, out, 2*warpSize); err != nil || !slices.Equal(got, guardedResult(lanes)) {
+					if got := download[uint32](r, out, 2*simt.WarpSize); err != nil || !slices.Equal(got, guardedResult(lanes)) {
 						t.Errorf("%v: %d", err, got)
 					}
 					if first == nil {

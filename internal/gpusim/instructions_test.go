@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/oracle"
 )
 
 // runLanes runs an instruction "…" with operands %a, %b, %c into %d over triples of operands, in one launch of blocks of
@@ -64,29 +66,29 @@ func TestFloatArithmetic(t *testing.T) {
 	type op struct {
 		name string
 		n    int
-		ref  func(f oracleFormat, v [3]uint64, mode string) uint64
+		ref  func(f oracle.Format, v [3]uint64, mode string) uint64
 	}
 	ops := []op{
-		{"add", 2, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.fma(v[0], f.one(), v[1], m) }},
-		{"sub", 2, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.fma(v[0], f.one(), f.negate(v[1]), m) }},
-		{"mul", 2, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.mul(v[0], v[1], m) }},
-		{"fma", 3, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.fma(v[0], v[1], v[2], m) }},
-		{"div", 2, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.div(v[0], v[1], m) }},
-		{"rcp", 1, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.div(f.one(), v[0], m) }},
-		{"sqrt", 1, func(f oracleFormat, v [3]uint64, m string) uint64 { return f.sqrt(v[0], m) }},
+		{"add", 2, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Fma(v[0], f.One(), v[1], m) }},
+		{"sub", 2, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Fma(v[0], f.One(), f.Negate(v[1]), m) }},
+		{"mul", 2, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Mul(v[0], v[1], m) }},
+		{"fma", 3, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Fma(v[0], v[1], v[2], m) }},
+		{"div", 2, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Div(v[0], v[1], m) }},
+		{"rcp", 1, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Div(f.One(), v[0], m) }},
+		{"sqrt", 1, func(f oracle.Format, v [3]uint64, m string) uint64 { return f.Sqrt(v[0], m) }},
 	}
 	operands := []string{"", "%a", "%a, %b", "%a, %b, %c"}
 	for _, o := range ops {
 		for _, typ := range []string{"f32", "f64", "f16", "bf16"} {
-			f := oracleFormats[typ]
+			f := oracle.Formats[typ]
 			for _, mode := range []string{"rn", "rz", "rm", "rp"} {
-				half := f.width() == 16
+				half := f.Width() == 16
 				if half && (mode != "rn" || o.name != "fma" && typ == "bf16" || o.n < 2 || o.name == "div") {
 					continue
 				}
 				inst := fmt.Sprintf("%s.%s.%s %%d, %s;", o.name, mode, typ, operands[o.n])
-				in := triples(f.edges(), o.n)
-				for i, got := range runLanes(t, inst, f.reg, [3]string{f.reg, f.reg, f.reg}, in) {
+				in := triples(f.Edges(), o.n)
+				for i, got := range runLanes(t, inst, f.Reg, [3]string{f.Reg, f.Reg, f.Reg}, in) {
 					if want := o.ref(f, in[i], mode); got != want {
 						t.Fatalf("%s of %x is %x, want %x", inst, in[i], got, want)
 					}
@@ -98,7 +100,7 @@ func TestFloatArithmetic(t *testing.T) {
 
 // TestModifiers checks .ftz, .sat and packed halves against the plain forms of the oracle.
 func TestModifiers(t *testing.T) {
-	f := oracleFormats["f32"]
+	f := oracle.Formats["f32"]
 	flush := func(b uint64) uint64 {
 		if b>>23&255 == 0 {
 			return b & (1 << 31)
@@ -114,7 +116,7 @@ func TestModifiers(t *testing.T) {
 		}
 		return b
 	}
-	in := triples(f.edges(), 3)
+	in := triples(f.Edges(), 3)
 	check := func(inst, reg string, ref func(v [3]uint64) uint64, in [][3]uint64) {
 		t.Helper()
 		for i, got := range runLanes(t, inst, reg, [3]string{reg, reg, reg}, in) {
@@ -123,11 +125,11 @@ func TestModifiers(t *testing.T) {
 			}
 		}
 	}
-	check("fma.rn.ftz.f32 %d, %a, %b, %c;", "f32", func(v [3]uint64) uint64 { return flush(f.fma(flush(v[0]), flush(v[1]), flush(v[2]), "rn")) }, in)
-	check("fma.rz.sat.f32 %d, %a, %b, %c;", "f32", func(v [3]uint64) uint64 { return sat(f.fma(v[0], v[1], v[2], "rz")) }, in)
-	check("add.ftz.sat.f32 %d, %a, %b;", "f32", func(v [3]uint64) uint64 { return sat(flush(f.fma(flush(v[0]), f.one(), flush(v[1]), "rn"))) }, in)
-	for typ, h := range map[string]oracleFormat{"f16": oracleFormats["f16"], "bf16": oracleFormats["bf16"]} {
-		in := triples(h.edges(), 3)
+	check("fma.rn.ftz.f32 %d, %a, %b, %c;", "f32", func(v [3]uint64) uint64 { return flush(f.Fma(flush(v[0]), flush(v[1]), flush(v[2]), "rn")) }, in)
+	check("fma.rz.sat.f32 %d, %a, %b, %c;", "f32", func(v [3]uint64) uint64 { return sat(f.Fma(v[0], v[1], v[2], "rz")) }, in)
+	check("add.ftz.sat.f32 %d, %a, %b;", "f32", func(v [3]uint64) uint64 { return sat(flush(f.Fma(flush(v[0]), f.One(), flush(v[1]), "rn"))) }, in)
+	for typ, h := range map[string]oracle.Format{"f16": oracle.Formats["f16"], "bf16": oracle.Formats["bf16"]} {
+		in := triples(h.Edges(), 3)
 		for i := range in {
 			j := (i*31 + 7) % len(in)
 			for k := range 3 {
@@ -135,8 +137,8 @@ func TestModifiers(t *testing.T) {
 			}
 		}
 		check("fma.rn."+typ+"x2 %d, %a, %b, %c;", "b32", func(v [3]uint64) uint64 {
-			lo := h.fma(v[0]&0xffff, v[1]&0xffff, v[2]&0xffff, "rn")
-			return lo | h.fma(v[0]>>16, v[1]>>16, v[2]>>16, "rn")<<16
+			lo := h.Fma(v[0]&0xffff, v[1]&0xffff, v[2]&0xffff, "rn")
+			return lo | h.Fma(v[0]>>16, v[1]>>16, v[2]>>16, "rn")<<16
 		}, in)
 	}
 }
@@ -146,21 +148,21 @@ func TestConversions(t *testing.T) {
 	for _, from := range names {
 		for _, to := range names {
 			for _, mode := range []string{"rn", "rz", "rm", "rp"} {
-				f, g := oracleFormats[from], oracleFormats[to]
-				if g.mant >= f.mant || from == "f16" || to == "bf16" && mode != "rn" && mode != "rz" || from == "f64" && to == "bf16" || to == "f16" && mode != "rn" && from == "f64" {
+				f, g := oracle.Formats[from], oracle.Formats[to]
+				if g.Mant >= f.Mant || from == "f16" || to == "bf16" && mode != "rn" && mode != "rz" || from == "f64" && to == "bf16" || to == "f16" && mode != "rn" && from == "f64" {
 					continue
 				}
 				inst := fmt.Sprintf("cvt.%s.%s.%s %%d, %%a;", mode, to, from)
-				in := triples(f.edges(), 1)
-				for i, got := range runLanes(t, inst, g.reg, [3]string{f.reg, f.reg, f.reg}, in) {
-					neg, inf, nan := f.class(in[i][0])
-					want := g.signed(0, neg)
-					if v, ok := f.value(in[i][0]); ok && v.Sign() != 0 {
-						want = g.round(v, mode)
+				in := triples(f.Edges(), 1)
+				for i, got := range runLanes(t, inst, g.Reg, [3]string{f.Reg, f.Reg, f.Reg}, in) {
+					neg, inf, nan := f.Class(in[i][0])
+					want := g.Signed(0, neg)
+					if v, ok := f.Value(in[i][0]); ok && v.Sign() != 0 {
+						want = g.Round(v, mode)
 					} else if nan {
-						want = g.nan
+						want = g.Nan
 					} else if inf {
-						want = g.signed(uint64(2*g.bias+1)<<g.mant, neg)
+						want = g.Signed(uint64(2*g.Bias+1)<<g.Mant, neg)
 					}
 					if got != want {
 						t.Fatalf("%s of %x is %x, want %x", inst, in[i][0], got, want)
@@ -173,8 +175,8 @@ func TestConversions(t *testing.T) {
 
 // TestIntegerConversions checks float to integer in every mode and size, integer to float, and saturation.
 func TestIntegerConversions(t *testing.T) {
-	f := oracleFormats["f32"]
-	edges := append(f.edges(), 0x4effffff, 0x4f000000, 0xcf000000, 0xcf000001, 0x5f000000, 0x5f800000, 0x3f000000, 0x3fc00000, 0xbf000000, 0xbfc00000, 0x47000000, 0x42fe0000)
+	f := oracle.Formats["f32"]
+	edges := append(f.Edges(), 0x4effffff, 0x4f000000, 0xcf000000, 0xcf000001, 0x5f000000, 0x5f800000, 0x3f000000, 0x3fc00000, 0xbf000000, 0xbfc00000, 0x47000000, 0x42fe0000)
 	for _, bitsOf := range []int{16, 32, 64} {
 		for _, kind := range []string{"s", "u"} {
 			for _, mode := range []string{"rni", "rzi", "rmi", "rpi"} {
@@ -191,18 +193,18 @@ func TestIntegerConversions(t *testing.T) {
 	}
 	ints := []uint64{0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 1<<24 + 1, 1<<25 + 3, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1<<53 + 1, 1<<63 - 1, 1 << 63, 1<<63 + 1, math.MaxUint64, math.MaxUint64 - 1023, 0x8000000000000400, 1<<54 + 3}
 	for _, to := range []string{"f32", "f64"} {
-		g := oracleFormats[to]
+		g := oracle.Formats[to]
 		for _, mode := range []string{"rn", "rz", "rm", "rp"} {
 			for _, from := range []string{"s64", "u64", "s32", "u32", "s16"} {
 				in := triples(ints, 1)
 				var n int
 				fmt.Sscan(from[1:], &n)
 				reg := fmt.Sprintf("b%d", n)
-				for i, got := range runLanes(t, "cvt."+mode+"."+to+"."+from+" %d, %a;", g.reg, [3]string{reg, reg, reg}, in) {
+				for i, got := range runLanes(t, "cvt."+mode+"."+to+"."+from+" %d, %a;", g.Reg, [3]string{reg, reg, reg}, in) {
 					v := wordOf(in[i][0], n, from[0] == 's')
 					var want uint64
 					if v.Sign() != 0 {
-						want = g.round(new(big.Rat).SetInt(v), mode)
+						want = g.Round(new(big.Rat).SetInt(v), mode)
 					}
 					if got != want {
 						t.Fatalf("cvt.%s.%s.%s of %x is %x, want %x", mode, to, from, in[i][0], got, want)
@@ -264,13 +266,13 @@ func clampBig(v, lo, hi *big.Int) *big.Int {
 	return v
 }
 
-func floatToInt(f oracleFormat, b uint64, mode string, n int, signed bool) uint64 {
-	neg, _, nan := f.class(b)
+func floatToInt(f oracle.Format, b uint64, mode string, n int, signed bool) uint64 {
+	neg, _, nan := f.Class(b)
 	lo, hi := bounds(n, signed)
 	mask := new(big.Int).SetUint64(math.MaxUint64 >> (64 - n))
-	v, ok := f.value(b)
+	v, ok := f.Value(b)
 	switch {
-	case nan && (n == 64 || f.width() == 64):
+	case nan && (n == 64 || f.Width() == 64):
 		return 1 << (n - 1)
 	case nan:
 		return 0
@@ -454,12 +456,12 @@ func TestBits(t *testing.T) {
 
 // TestComparisons checks setp for floats and integers in all relations.
 func TestComparisons(t *testing.T) {
-	f := oracleFormats["f32"]
-	in := triples(f.edges(), 2)
+	f := oracle.Formats["f32"]
+	in := triples(f.Edges(), 2)
 	for _, rel := range []string{"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"} {
 		for i, got := range runLanes(t, "setp."+rel+".f32 %d, %a, %b;", "pred", [3]string{"f32", "f32", "f32"}, in) {
-			_, _, na := f.class(in[i][0])
-			_, _, nb := f.class(in[i][1])
+			_, _, na := f.Class(in[i][0])
+			_, _, nb := f.Class(in[i][1])
 			x, y := float64(math.Float32frombits(uint32(in[i][0]))), float64(math.Float32frombits(uint32(in[i][1])))
 			holds := map[string]bool{"eq": x == y, "ne": x < y || x > y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y, "num": !na && !nb}[strings.TrimSuffix(rel, "u")]
 			if rel == "nan" {

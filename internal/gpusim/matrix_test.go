@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/gpusim/arith"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/ptx"
 	"github.com/warpline-ml/warpline/internal/testutil"
 )
@@ -20,7 +22,7 @@ func braced(name string, n int) string {
 	return "{" + strings.Join(list, ",") + "}"
 }
 
-func b01(b bool) int { return int(b2u(b)) }
+func b01(b bool) int { return int(simt.Bit(b)) }
 
 // smallPlace is the manual's place of element i of lane l in A, or in B where its rows are k: "Matrix Fragments for
 // mma.m8n8k16" and those after it.
@@ -315,11 +317,11 @@ func putElement(mem []byte, at int, typ string, v int64) {
 		bit := at * t.Bits()
 		mem[bit/8] |= byte(v) & (1<<t.Bits() - 1) << (bit % 8)
 	case t == ptx.TF32:
-		encode(mem[4*at:], 4, uint64(math.Float32bits(float32(v))))
+		simt.Encode(mem[4*at:], 4, uint64(math.Float32bits(float32(v))))
 	case t.Kind() == ptx.KindFloat:
-		encode(mem[t.Size()*at:], t.Size(), formatOf(t).round(float64(v), rn))
+		simt.Encode(mem[t.Size()*at:], t.Size(), arith.FormatOf(t).Round(float64(v), arith.RN))
 	default:
-		encode(mem[t.Size()*at:], t.Size(), uint64(v))
+		simt.Encode(mem[t.Size()*at:], t.Size(), uint64(v))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/gpusim/memory"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
@@ -113,30 +114,6 @@ func TestAnnotateRefuses(t *testing.T) {
 	}
 }
 
-// TestPartsOfFreed keeps parts of living allocations while the names of old freed ones are forgotten.
-func TestPartsOfFreed(t *testing.T) {
-	d := NewDevice(A100(), false)
-	p, _ := d.Alloc(1024, "kept")
-	if err := d.Annotate(p, 512, false, "part"); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 * maxFreed {
-		q, err := d.Alloc(1, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Free(q, ""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := d.Write(p+512, make([]byte, 512)); err != nil || len(d.allocs) > 2*maxFreed+4 {
-		t.Error(err, len(d.allocs))
-	}
-	if err := d.Free(p, ""); err != nil || d.Used() != 0 {
-		t.Error(err, d.Used())
-	}
-}
-
 func TestPeers(t *testing.T) {
 	list, err := NewDevices(3, A100(), true)
 	if err != nil {
@@ -172,7 +149,7 @@ func TestPeers(t *testing.T) {
 	if err := Copy(list[1], at[1], list[0], at[0], 4); err == nil {
 		t.Error("a device copies after a fault")
 	}
-	for _, n := range []int{0, maxDevices + 1} {
+	for _, n := range []int{0, memory.MaxDevices + 1} {
 		if _, err := NewDevices(n, A100(), false); err == nil {
 			t.Errorf("%d devices", n)
 		}

@@ -37,11 +37,32 @@ func TestPoisonFlow(t *testing.T) {
 		{"generic store elsewhere", "mov.u64 %rd1, l; st.u32 [%out], %r9;", true},
 		{"generic store of a structure with padding", "st.local.u8 [l], %lane; ld.local.u32 %r1, [l]; mov.u64 %rd1, l; st.u32 [%out], %r1;", false},
 		{"generic store of padding alone", "st.local.u8 [l], %lane; ld.local.u64 %rd2, [l]; shr.u64 %rd2, %rd2, 32; mov.u64 %rd1, l; st.u64 [%out], %rd2;", true},
+		{"the defined half of a pair of halves", "mov.f32 %f1, 0f3f800000; cvt.rn.f16x2.f32 %r1, %f9, %f1; mov.b32 {%h1, %h2}, %r1; st.global.u16 [%out], %h1;", false},
+		{"the other half of it", "mov.f32 %f1, 0f3f800000; cvt.rn.f16x2.f32 %r1, %f9, %f1; mov.b32 {%h1, %h2}, %r1; st.global.u16 [%out], %h2;", true},
+		{"the upper half of it", "mov.f32 %f1, 0f3f800000; cvt.rn.bf16x2.f32 %r1, %f1, %f9; shr.u32 %r1, %r1, 16; st.global.u16 [%out], %r1;", false},
+		{"arithmetic of pairs", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; fma.rn.f16x2 %r2, %r1, %r1, %r1; min.f16x2 %r2, %r2, %r1; set.nan.f16x2.f16x2 %r3, %r2, %r2; or.b32 %r2, %r2, %r3; mov.b32 {%h2, %h3}, %r2; st.global.u16 [%out], %h2;", false},
+		{"the other half of that", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; add.rn.bf16x2 %r2, %r1, %r1; mov.b32 {%h2, %h3}, %r2; st.global.u16 [%out], %h3;", true},
+		{"bytes that are chosen", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; prmt.b32 %r0, %r1, 0, 0x4140" + out, false},
+		{"bytes that are chosen, one undefined", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; prmt.b32 %r0, %r1, 0, 0x4240" + out, true},
+		{"the sign of a byte", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; prmt.b32 %r0, %r1, 0, 0x44b0" + out, true},
+		{"what a mask leaves", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; and.b32 %r0, %r1, 0x00001234" + out, false},
+		{"what a mask does not leave", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; and.b32 %r0, %r1, 0x00010000" + out, true},
+		{"what a table leaves", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; lop3.b32 %r0, %lane, 0x00008000, %r1, 0xf8" + out, false},
+		{"what a table does not leave", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; lop3.b32 %r0, %lane, 0x80008000, %r1, 0xf8" + out, true},
+		{"shifted out", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; shl.b32 %r0, %r1, 16" + out, false},
+		{"shifted by less", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; shl.b32 %r0, %r1, 15" + out, true},
+		{"shifted in by the sign", "mov.u16 %h1, 7; mov.b32 %r1, {%h9, %h1}; shr.s32 %r0, %r1, 16" + out, false},
+		{"a carry out of what is defined", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; add.u32 %r1, %r1, 0x007f007f; st.global.u16 [%out], %r1;", false},
+		{"a carry out of what is undefined", "mov.u16 %h1, 7; mov.b32 %r1, {%h9, %h1}; add.u32 %r1, %r1, 1; shr.u32 %r0, %r1, 16" + out, true},
+		{"a narrower integer", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; cvt.u16.u32 %h2, %r1; st.global.u16 [%out], %h2;", false},
+		{"a wider integer", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; cvt.s64.s32 %rd1, %r1; st.global.u64 [%out], %rd1;", true},
+		{"a byte of a register", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; st.global.u8 [%out], %r1;", false},
+		{"under a guard that nobody wrote", "mov.u16 %h1, 7; mov.b32 %r1, {%h1, %h9}; mov.u32 %r0, 0; @%q and.b32 %r0, %r1, 0xff" + out, true},
 		{"a result that is never returned", "{ .param .b32 v; call (v), f, (); ld.param.b32 %r0, [v]; }" + out[1:], true},
 	} {
 		for _, o := range []Options{{}, {Seed: 3, Schedule: Independent}} {
 			o.Checks = AllChecks
-			src := strings.Replace(wrap(".reg .b16 %h<10>; .reg .b32 %r<10>; .reg .b64 %rd<3>; .local .align 8 .b8 l[32];", c.body),
+			src := strings.Replace(wrap(".reg .b16 %h<10>; .reg .f32 %f<10>; .reg .b32 %r<10>; .reg .b64 %rd<3>; .local .align 8 .b8 l[32];", c.body),
 				".visible .entry", ".func (.param .b32 r) f() { ret; }\n.visible .entry", 1)
 			r := newRig(t, src, true)
 			rep, err := r.try("k", d1(2), d1(32), o, r.upload(make([]uint64, 128), "in"), r.alloc(256, "out"))

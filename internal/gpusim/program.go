@@ -3,22 +3,26 @@ package gpusim
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"sync"
 
+	"github.com/warpline-ml/warpline/internal/gpusim/arith"
+	"github.com/warpline-ml/warpline/internal/gpusim/compile"
+	"github.com/warpline-ml/warpline/internal/gpusim/flow"
+	"github.com/warpline-ml/warpline/internal/gpusim/memory"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/gpusim/warp"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
 // Program is a module on a device: its variables have addresses, its kernels compile on first use.
 type Program struct {
-	dev     *Device
-	module  *ptx.Module
-	globals map[*ptx.Var]place
-	allocs  map[*ptx.Var]*allocation
-	bytes   int64             // of variables
-	sizes   map[*ptx.Func]int // see inlinedSize
+	dev *Device
+	*flow.Module
+	allocs  map[*ptx.Var]*memory.Allocation
+	bytes   int64 // of variables
 	kernels map[string]*Kernel
 	order   []string
+	unknown map[ptx.Pos]*ptx.Error // instructions of a later PTX version
 }
 
 // Kernel is a kernel of a Program.
@@ -34,42 +38,59 @@ type Kernel struct {
 	Required  [3]int // .reqntid; zero without
 	MaxBlock  int    // threads, by .maxntid or .reqntid; the card's bound without
 
-	prog *Program
-	fn   *ptx.Func
-	mu   sync.Mutex
-	code map[variant]*code
+	prog    *Program
+	fn      *ptx.Func
+	refused error
+	mu      sync.Mutex
+	code    map[compile.Variant]*warp.Code
 }
 
 // Rejected is what the assembler of a card would refuse in a module, in source order.
 type Rejected []*ptx.Error
 
+// Error is the first of them.
 func (r Rejected) Error() string { return "gpusim: " + InvalidPTX.String() + ": " + r[0].Error() }
 
 // Load checks a whole module and gives its variables memory on the device. What the assembler of a card would refuse
-// (Rejected) and what the simulator does not support is an error here, with the instruction and its line, and never later.
-// Kernels compile on first use.
+// (Rejected), and a variable that the simulator does not support, is an error here. A kernel that is not supported is refused
+// for itself (Kernel.Refused) with the instruction and its line; Load fails with the first one's error if there is no other
+// kernel. Kernels compile on first use.
 func (d *Device) Load(m *ptx.Module) (*Program, error) {
-	if bad := ptx.Check(m); len(bad) > 0 {
-		return nil, Rejected(bad)
+	var bad Rejected
+	unknown := map[ptx.Pos]*ptx.Error{}
+	for _, e := range ptx.Check(m) {
+		if e.Newer {
+			unknown[e.Pos] = e
+		} else {
+			bad = append(bad, e)
+		}
 	}
-	return d.load(m)
+	if bad != nil {
+		return nil, bad
+	}
+	return d.load(m, unknown)
 }
 
-// load is Load without the assembler's view.
-func (d *Device) load(m *ptx.Module) (*Program, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.fault != nil {
-		return nil, d.fault
+// load is Load without the assembler's view, but for the instructions that it does not know.
+func (d *Device) load(m *ptx.Module, unknown map[ptx.Pos]*ptx.Error) (*Program, error) {
+	d.Lock()
+	defer d.Unlock()
+	if err := d.Failed(); err != nil {
+		return nil, err
 	}
 	if m.Target.SM > d.Card.Compute[0]*10+d.Card.Compute[1] {
-		return nil, refuse(InvalidPTX, "a module for %s on a card of compute capability %d.%d", m.Target, d.Card.Compute[0], d.Card.Compute[1])
+		return nil, memory.Refuse(InvalidPTX, "a module for %s on a card of compute capability %d.%d", m.Target, d.Card.Compute[0], d.Card.Compute[1])
 	}
 	if m.AddressSize == 32 {
-		return nil, refuse(InvalidPTX, "a module with addresses of 32 bits, which .address_size 64 avoids")
+		return nil, memory.Refuse(InvalidPTX, "a module with addresses of 32 bits, which .address_size 64 avoids")
 	}
-	p := &Program{dev: d, module: m, globals: map[*ptx.Var]place{}, allocs: map[*ptx.Var]*allocation{}, sizes: map[*ptx.Func]int{},
-		kernels: map[string]*Kernel{}}
+	p := &Program{dev: d, unknown: unknown, allocs: map[*ptx.Var]*memory.Allocation{}, kernels: map[string]*Kernel{}}
+	p.Module = flow.NewModule(m, func(v *ptx.Var) error {
+		if err := p.placeGlobal(v); err != nil {
+			return err
+		}
+		return p.initialise(v)
+	})
 	if err := p.build(); err != nil {
 		return nil, errors.Join(err, p.free("a failed Load"))
 	}
@@ -80,24 +101,22 @@ func (p *Program) build() error {
 	if err := p.placeGlobals(); err != nil {
 		return err
 	}
-	for _, entry := range []bool{true, false} { // kernels first: their names say more
-		for fn := range p.module.Funcs() {
-			if fn.Entry == entry {
-				if err := p.checkSize(fn); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	for fn := range p.module.Funcs() {
-		if fn.Body == nil {
+	var first error
+	for fn := range p.Ptx.Funcs() {
+		if fn.Body == nil || !fn.Entry {
 			continue
 		}
-		if err := p.addFunc(fn); err != nil {
-			return err
+		k := p.addKernel(fn)
+		if first == nil {
+			first = k.refused
 		}
 	}
-	return nil
+	for _, k := range p.kernels {
+		if k.refused == nil {
+			return nil
+		}
+	}
+	return first
 }
 
 // What hardware has for a thread's local memory and a block's static shared memory.
@@ -106,23 +125,37 @@ const (
 	maxStatic = 48 << 10
 )
 
-// addFunc checks a function by compiling it without keeping the result, and lists it if it is a kernel.
-func (p *Program) addFunc(fn *ptx.Func) error {
-	f, err := flatten(p, fn)
+// supported compiles a kernel without keeping the result.
+func (p *Program) supported(fn *ptx.Func) (*flow.Flat, error) {
+	if err := p.CheckSize(fn); err != nil {
+		return nil, err
+	}
+	f, err := flow.Flatten(p.Module, fn, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if f.locals > maxLocal || f.shared > maxStatic {
-		return &unsupported{fn.Pos, "function " + fn.Name, "more than 512 KiB of local memory or 48 KiB of static shared memory"}
+	if f.Locals > maxLocal || f.Shared > maxStatic {
+		return nil, &simt.Unsupported{Pos: fn.Pos, Inst: "kernel " + fn.Name, Why: "more than 512 KiB of local memory or 48 KiB of static shared memory"}
 	}
-	if _, err := scan(f); err != nil {
-		return err
+	for i := range f.Code {
+		if e := p.unknown[f.Code[i].Pos]; e != nil {
+			return nil, Rejected{e}
+		}
 	}
-	if !fn.Entry {
-		return nil
+	_, err = compile.Scan(f)
+	return f, err
+}
+
+// addKernel lists a kernel, with what is not supported of it.
+func (p *Program) addKernel(fn *ptx.Func) *Kernel {
+	k := &Kernel{Name: fn.Name, prog: p, fn: fn, MaxBlock: p.dev.Card.ThreadsPerBlock, code: map[compile.Variant]*warp.Code{}}
+	p.kernels[fn.Name] = k
+	p.order = append(p.order, fn.Name)
+	f, err := p.supported(fn)
+	if k.refused = err; err != nil {
+		return k
 	}
-	k := &Kernel{Name: fn.Name, Params: int(f.params), Shared: int(f.shared), dynamic: int(f.dynamicStart()), Local: int(f.locals), prog: p, fn: fn,
-		MaxBlock: p.dev.Card.ThreadsPerBlock, code: map[variant]*code{}}
+	k.Params, k.Shared, k.dynamic, k.Local = int(f.Params), int(f.Shared), int(f.DynamicStart()), int(f.Locals)
 	offsets, _ := ptx.Layout(fn.Params)
 	for i, v := range fn.Params {
 		k.Offsets = append(k.Offsets, int(offsets[i]))
@@ -141,10 +174,12 @@ func (p *Program) addFunc(fn *ptx.Func) error {
 			}
 		}
 	}
-	p.kernels[fn.Name] = k
-	p.order = append(p.order, fn.Name)
-	return nil
+	return k
 }
+
+// Refused is why the kernel cannot be launched, nil if it can: something that the simulator does not have, as an error with
+// the instruction and its line, or Rejected for an instruction of a later PTX version than is known.
+func (k *Kernel) Refused() error { return k.refused }
 
 // Kernel finds a kernel by name, nil if there is none. Its Registers are known from then on.
 func (p *Program) Kernel(name string) *Kernel {
@@ -152,14 +187,28 @@ func (p *Program) Kernel(name string) *Kernel {
 	if k == nil {
 		return nil
 	}
-	p.dev.mu.Lock()
-	defer p.dev.mu.Unlock()
-	if k.Registers == 0 {
-		if c, err := k.compiled((&Options{}).variant(p.dev.track)); err == nil { // the one that a launch is likely to want
-			k.Registers = c.pressure
+	p.dev.Lock()
+	defer p.dev.Unlock()
+	if k.Registers == 0 && k.refused == nil {
+		if c, err := k.compiled((&Options{}).variant(p.dev.Track)); err == nil { // the one that a launch is likely to want
+			k.Registers = c.Pressure
 		}
 	}
 	return k
+}
+
+// compiled returns the code of a variant, compiling it on first use.
+func (k *Kernel) compiled(v compile.Variant) (*warp.Code, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c := k.code[v]; c != nil {
+		return c, nil
+	}
+	c, err := compile.Kernel(k.prog.Module, k.fn, v)
+	if err == nil {
+		k.code[v] = c
+	}
+	return c, err
 }
 
 // Kernels lists the kernels in source order.
@@ -168,8 +217,8 @@ func (p *Program) Kernels() []string { return p.order }
 func (p *Program) free(by string) error {
 	var err error
 	for _, a := range p.allocs {
-		if a.data != nil {
-			err = errors.Join(err, p.dev.release(a, by))
+		if a.Data != nil {
+			err = errors.Join(err, p.dev.Release(a, by))
 		}
 	}
 	return err
@@ -177,7 +226,7 @@ func (p *Program) free(by string) error {
 
 func (p *Program) placeGlobals() error {
 	var todo []*ptx.Var
-	for v := range p.module.Vars() {
+	for v := range p.Ptx.Vars() {
 		switch v.Space {
 		case ptx.Global, ptx.ConstSpace:
 			if err := p.placeGlobal(v); err != nil {
@@ -186,7 +235,7 @@ func (p *Program) placeGlobals() error {
 			todo = append(todo, v)
 		case ptx.Shared:
 		default:
-			return &unsupported{v.Pos, "." + v.Space.String() + " " + v.Name, "variables of this space in a module"}
+			return &simt.Unsupported{Pos: v.Pos, Inst: "." + v.Space.String() + " " + v.Name, Why: "variables of this space in a module"}
 		}
 	}
 	for _, v := range todo {
@@ -203,25 +252,25 @@ const maxVariables = 1 << 30
 // placeGlobal gives a variable zeroed memory.
 func (p *Program) placeGlobal(v *ptx.Var) error {
 	if k := v.Type.Kind(); k != ptx.KindInt && k != ptx.KindUint && k != ptx.KindFloat && k != ptx.KindBits {
-		return &unsupported{v.Pos, "." + v.Type.String() + " " + v.Name, "textures, samplers and surfaces"}
+		return &simt.Unsupported{Pos: v.Pos, Inst: "." + v.Type.String() + " " + v.Name, Why: "textures, samplers and surfaces"}
 	}
 	size := v.Size()
 	if v.Linkage == ptx.Extern || size == 0 || v.Count > 0 {
-		return &unsupported{v.Pos, "variable " + v.Name, "external, without a size, or a family of names"}
+		return &simt.Unsupported{Pos: v.Pos, Inst: "variable " + v.Name, Why: "external, without a size, or a family of names"}
 	}
-	if size > p.dev.Card.Memory-p.dev.used {
-		return refuse(OutOfMemory, "variable %s of %d bytes", v.Name, size)
+	if size > p.dev.Left() {
+		return memory.Refuse(OutOfMemory, "variable %s of %d bytes", v.Name, size)
 	}
 	if p.bytes += size; p.bytes > maxVariables {
-		return refuse(OutOfMemory, "the module's variables up to %s, in line %d, have %d bytes; the simulator keeps at most %d", v.Name, v.Pos.Line, p.bytes, maxVariables)
+		return memory.Refuse(OutOfMemory, "the module's variables up to %s, in line %d, have %d bytes; the simulator keeps at most %d", v.Name, v.Pos.Line, p.bytes, maxVariables)
 	}
-	a, err := p.dev.reserve(int(size), "module variable "+v.Name)
+	a, err := p.dev.Reserve(int(size), "module variable "+v.Name)
 	if err != nil {
 		return err
 	}
-	a.readOnly = true // it cannot be freed alone
-	a.constant = v.Space == ptx.ConstSpace
-	p.globals[v] = place{space: v.Space, off: int64(a.lo)}
+	a.ReadOnly = true // it cannot be freed alone
+	a.Constant = v.Space == ptx.ConstSpace
+	p.Globals[v] = flow.Home{Space: v.Space, Off: int64(a.Lo)}
 	p.allocs[v] = a
 	return nil
 }
@@ -230,7 +279,7 @@ func (p *Program) initialise(v *ptx.Var) error {
 	if v.Init == nil {
 		return nil
 	}
-	data := p.allocs[v].data
+	data := p.allocs[v].Data
 	return p.fill(data, v, v.Init, v.Dims)
 }
 
@@ -254,7 +303,7 @@ func (p *Program) fill(data []byte, v *ptx.Var, init *ptx.Init, dims []int64) er
 	for i, e := range init.List {
 		at := int64(i) * stride
 		if at+stride > int64(len(data)) {
-			return &unsupported{init.Pos, "initialiser of " + v.Name, "more values than elements"}
+			return &simt.Unsupported{Pos: init.Pos, Inst: "initialiser of " + v.Name, Why: "more values than elements"}
 		}
 		if err := p.fill(data[at:at+stride], v, e, dims[min(1, len(dims)):]); err != nil {
 			return err
@@ -267,20 +316,20 @@ func (p *Program) fillValue(data []byte, v *ptx.Var, init *ptx.Init) error {
 	var bits uint64
 	switch x := init.Value.(type) {
 	case *ptx.Imm:
-		bits = immBits(x, v.Type)
+		bits = arith.ImmBits(x, v.Type)
 	case *ptx.Sym:
-		at, ok := p.globals[x.Var]
+		at, ok := p.Globals[x.Var]
 		if !ok {
-			return &unsupported{init.Pos, "initialiser of " + v.Name, p.noAddress(x.Name)}
+			return &simt.Unsupported{Pos: init.Pos, Inst: "initialiser of " + v.Name, Why: p.NoAddress(x.Name)}
 		}
-		bits = uint64(at.off + x.Off)
+		bits = uint64(at.Off + x.Off)
 		if init.Mask != 0 {
 			for m := init.Mask; m&1 == 0; m >>= 1 {
 				bits >>= 1
 			}
 		}
 	default:
-		return &unsupported{init.Pos, "initialiser of " + v.Name, "this value"}
+		return &simt.Unsupported{Pos: init.Pos, Inst: "initialiser of " + v.Name, Why: "this value"}
 	}
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], bits)
@@ -288,29 +337,19 @@ func (p *Program) fillValue(data []byte, v *ptx.Var, init *ptx.Init) error {
 	return nil
 }
 
-// instead is what to do where a function is called by its address.
-const instead = "a switch over what may be called does without"
-
-// noAddress says that a symbol has no address here.
-func (p *Program) noAddress(name string) string {
-	if p.module.Callee(name) == nil {
-		return "the address of " + name
-	}
-	return "the address of " + name + ", a function, as pointers and virtual functions take it; " + instead
+// Unload frees the module's variables. Its kernels must not be launched again.
+func (p *Program) Unload(tag string) error {
+	p.dev.Lock()
+	defer p.dev.Unlock()
+	return p.free(tag)
 }
 
-// immBits is an immediate as the bits of a type: floats are converted, integers kept.
-func immBits(x *ptx.Imm, t ptx.Type) uint64 {
-	isFloat := x.Kind == ptx.ImmF32 || x.Kind == ptx.ImmF64
-	switch {
-	case x.Kind == ptx.ImmF32 && t.Bits() == 32, !isFloat && t.Kind() != ptx.KindFloat:
-		return x.Bits
-	case t == ptx.F64:
-		return math.Float64bits(x.Float())
-	case t == ptx.F32:
-		return uint64(math.Float32bits(float32(x.Float())))
-	case isFloat && formatOf(t) != nil && !packed(t):
-		return formatOf(t).round(x.Float(), rn)
+// Global finds a variable of the module by name.
+func (p *Program) Global(name string) (addr uint64, bytes int, ok bool) {
+	for v := range p.Ptx.Vars() {
+		if a := p.allocs[v]; a != nil && v.Name == name {
+			return a.Lo, int(a.Hi - a.Lo), true
+		}
 	}
-	return x.Bits
+	return 0, 0, false
 }

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/oracle"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 )
 
 // runWarp runs a body over one block with %x holding a random word of the lane and stores %d. It gives words and results.
@@ -45,7 +48,7 @@ func TestWarpOperations(t *testing.T) {
 		{"ballot", "setp.gt.u32 %p, %x, 1000; vote.sync.ballot.b32 %y, %p, -1; cvt.u64.u32 %d, %y;", func(x []uint32, i int) uint64 {
 			var r uint64
 			for j, v := range x {
-				r |= b2u(v > 1000) << j
+				r |= simt.Bit(v > 1000) << j
 			}
 			return r
 		}},
@@ -54,7 +57,7 @@ func TestWarpOperations(t *testing.T) {
 		{"match any", "and.b32 %z, %x, 3; match.any.sync.b32 %y, %z, -1; cvt.u64.u32 %d, %y;", func(x []uint32, i int) uint64 {
 			var r uint64
 			for j, v := range x {
-				r |= b2u(v&3 == x[i]&3) << j
+				r |= simt.Bit(v&3 == x[i]&3) << j
 			}
 			return r
 		}},
@@ -72,7 +75,7 @@ func TestWarpOperations(t *testing.T) {
 		{"half masks", "setp.lt.u32 %p, %lane, 16; @%p bra A; redux.sync.add.u32 %y, 1, 0xffff0000; bra B; A: redux.sync.add.u32 %y, 2, 0xffff; B: cvt.u64.u32 %d, %y;", func(_ []uint32, i int) uint64 {
 			return map[bool]uint64{true: 32, false: 16}[i < 16]
 		}},
-		{"activemask", "setp.lt.u32 %p, %lane, 9; @%p bra A; bra B; A: activemask.b32 %y; cvt.u64.u32 %d, %y; B:", func(_ []uint32, i int) uint64 { return b2u(i < 9) * 511 }},
+		{"activemask", "setp.lt.u32 %p, %lane, 9; @%p bra A; bra B; A: activemask.b32 %y; cvt.u64.u32 %d, %y; B:", func(_ []uint32, i int) uint64 { return simt.Bit(i < 9) * 511 }},
 		{"table", "ts: .branchtargets A, B, C; rem.u32 %y, %lane, 3; brx.idx %y, ts; A: mov.u64 %d, 10; bra E; B: mov.u64 %d, 20; bra E; C: mov.u64 %d, 30; E:",
 			func(_ []uint32, i int) uint64 { return uint64(i%3+1) * 10 }},
 		{"carry", "add.cc.u32 %y, %x, -5; addc.u32 %z, 1, 2; mov.b64 %d, {%y, %z};", func(x []uint32, i int) uint64 { return uint64(x[i]) + 0xfffffffb + 3<<32 }},
@@ -190,11 +193,11 @@ func TestMMA(t *testing.T) {
 			for l := range 32 {
 				for i := range c.a * c.per {
 					r, k := c.ra(l, i)
-					encode(in[l*lane+i*c.width/8:], c.width/8, c.value(a[r][k]))
+					simt.Encode(in[l*lane+i*c.width/8:], c.width/8, c.value(a[r][k]))
 				}
 				for i := range c.b * c.per {
 					k, n := c.rb(l, i)
-					encode(in[l*lane+c.a*bytesOf+i*c.width/8:], c.width/8, c.value(b[k][n]))
+					simt.Encode(in[l*lane+c.a*bytesOf+i*c.width/8:], c.width/8, c.value(b[k][n]))
 				}
 			}
 			n := max(c.widthC, 32) / 8
@@ -224,7 +227,7 @@ func TestMMA(t *testing.T) {
 					for k := range c.k {
 						want += a[row][k] * b[k][col]
 					}
-					if v := c.result(decode(got[l*c.cd*n+i*c.widthC/8:], c.widthC/8)); v != float64(want) {
+					if v := c.result(simt.Decode(got[l*c.cd*n+i*c.widthC/8:], c.widthC/8)); v != float64(want) {
 						t.Fatalf("%s: (%d,%d) is %v, want %d", c.name, row, col, v, want)
 					}
 				}
@@ -239,7 +242,7 @@ func oracleHalf(v int) uint64 {
 }
 
 func halfValue(b uint64) float64 {
-	v, _ := oracleFormats["f16"].value(b & 0xffff)
+	v, _ := oracle.Formats["f16"].Value(b & 0xffff)
 	f, _ := v.Float64()
 	return f
 }

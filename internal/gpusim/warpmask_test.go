@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 )
 
 // tileMask gives each lane the mask of its half of the warp in %m.
@@ -17,10 +19,10 @@ func TestTiles(t *testing.T) {
 		want       func(i int) uint64
 	}{
 		{"ballot", "setp.ne.u32 %p, %lane, 99; vote.sync.ballot.b32 %y, %p, %m; cvt.u64.u32 %d, %y;", func(i int) uint64 { return uint64(0xffff) << (i & 16) }},
-		{"any", "setp.eq.u32 %p, %lane, 3; vote.sync.any.pred %q, %p, %m; selp.u64 %d, 1, 0, %q;", func(i int) uint64 { return b2u(in(i)) }},
-		{"all", "setp.lt.u32 %p, %lane, 16; vote.sync.all.pred %q, %p, %m; selp.u64 %d, 1, 0, %q;", func(i int) uint64 { return b2u(in(i)) }},
-		{"uni", "setp.lt.u32 %p, %lane, 3; vote.sync.uni.pred %q, %p, %m; selp.u64 %d, 1, 0, %q;", func(i int) uint64 { return b2u(!in(i)) }},
-		{"redux", "redux.sync.add.u32 %y, %lane, %m; cvt.u64.u32 %d, %y;", func(i int) uint64 { return 120 + 256*b2u(!in(i)) }},
+		{"any", "setp.eq.u32 %p, %lane, 3; vote.sync.any.pred %q, %p, %m; selp.u64 %d, 1, 0, %q;", func(i int) uint64 { return simt.Bit(in(i)) }},
+		{"all", "setp.lt.u32 %p, %lane, 16; vote.sync.all.pred %q, %p, %m; selp.u64 %d, 1, 0, %q;", func(i int) uint64 { return simt.Bit(in(i)) }},
+		{"uni", "setp.lt.u32 %p, %lane, 3; vote.sync.uni.pred %q, %p, %m; selp.u64 %d, 1, 0, %q;", func(i int) uint64 { return simt.Bit(!in(i)) }},
+		{"redux", "redux.sync.add.u32 %y, %lane, %m; cvt.u64.u32 %d, %y;", func(i int) uint64 { return 120 + 256*simt.Bit(!in(i)) }},
 		{"match any", "and.b32 %z, %lane, 1; match.any.sync.b32 %y, %z, %m; cvt.u64.u32 %d, %y;", func(i int) uint64 { return uint64(0x5555) << (i&16 + i&1) }},
 		{"match all", "shr.u32 %z, %lane, 4; match.all.sync.b32 %y|%p, %z, %m; cvt.u64.u32 %d, %y;", func(i int) uint64 { return uint64(0xffff) << (i & 16) }},
 		{"shuffle", "shfl.sync.bfly.b32 %y, %lane, 8, 31, %m; cvt.u64.u32 %d, %y;", func(i int) uint64 { return uint64(i ^ 8) }},

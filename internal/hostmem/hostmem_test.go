@@ -12,7 +12,7 @@ import (
 
 func TestAllocSizes(t *testing.T) {
 	before := Mapped().Anonymous
-	for _, n := range []int{1, 3, 63, 64, 65, 4095, 4096, 4097, 1<<20 + 1} {
+	for _, n := range []int{1, 3, 63, 64, 65, 4095, 4096, 4097, 1<<20 + 1, 2<<20 - 1, 2 << 20, 5<<20 + 3} {
 		b, err := Alloc(n)
 		if err != nil {
 			t.Fatal(err)

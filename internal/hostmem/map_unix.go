@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func mapAnonymous(n int) (uintptr, error) {
+func mapPages(n int) (uintptr, error) {
 	p, err := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	return uintptr(p), err
 }

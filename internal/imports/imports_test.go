@@ -30,21 +30,28 @@ const rules = `
 	internal/ir < internal/autograd, internal/lower;
 	internal/ir, dtype, internal/rng < internal/ref;
 
-	internal/ir, internal/callsite, internal/render, internal/hostmem < internal/device;
+	internal/ir, internal/callsite, internal/render, internal/hostmem, internal/cpufeat < internal/device;
 	internal/hostmem, internal/cpufeat < internal/par;
 	internal/par, internal/cpufeat, internal/hostmem, internal/rng, dtype < internal/cpu/kernels;
 	internal/device, internal/cpu/kernels, internal/rng < internal/cpu;
 	internal/device, internal/cards < internal/null;
 
-	internal/ptx, internal/par, internal/cpufeat, internal/hostmem, internal/rng, internal/cards, dtype < internal/gpusim;
-	internal/ptx, internal/cuda/kernels, internal/durable < internal/cuda/kernels/gen;
+	internal/ptx < internal/gpusim/simt;
+	internal/hostmem, internal/gpusim/simt < internal/gpusim/memory;
+	internal/gpusim/simt < internal/gpusim/arith, internal/gpusim/flow, internal/gpusim/oracle;
+	internal/gpusim/memory < internal/gpusim/check;
+	internal/gpusim/memory, internal/cpufeat < internal/gpusim/lanes;
+	internal/gpusim/arith, internal/gpusim/check, internal/gpusim/lanes < internal/gpusim/warp;
+	internal/gpusim/warp, internal/gpusim/flow < internal/gpusim/compile;
+	internal/gpusim/compile, internal/par < internal/gpusim;
+	internal/ptx, internal/cuda/kernels, internal/durable, internal/ir < internal/cuda/kernels/gen;
 	internal/device, internal/cuda/driver, internal/cuda/kernels, internal/rng, internal/advice < internal/cuda;
 	internal/dl, internal/cuda/driver, internal/hostmem, internal/advice < internal/cuda/libcuda;
-	internal/gpusim, internal/cuda/driver < internal/cuda/simcuda;
+	internal/gpusim, internal/cuda/driver, internal/cards < internal/cuda/simcuda;
 	internal/cuda/libcuda, internal/dl < internal/cuda/shimtest;
 	internal/gpusim < internal/gpusim/mutate;
 	internal/gpusim/mutate, internal/cuda, internal/cuda/simcuda < bench/oracle;
-	internal/gpusim, internal/npy, internal/render, internal/durable, internal/advice < internal/simrun;
+	internal/gpusim, internal/cards, dtype, internal/npy, internal/render, internal/durable, internal/advice < internal/simrun;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
 	internal/conform, internal/testutil, internal/cpufeat, internal/par < internal/device/devicetest;
@@ -52,7 +59,9 @@ const rules = `
 	internal/safetensors, internal/testutil, tensor < internal/testutil/golden;
 
 	internal/cpu, internal/null, internal/cuda, internal/cuda/libcuda, internal/cuda/simcuda < internal/engines;
-	internal/engines, internal/autograd, internal/lower, internal/render, internal/rng, internal/hostmem < tensor;
+	internal/device < tensor/internal/heap;
+	tensor/internal/heap, internal/engines, internal/autograd, internal/lower, internal/render, internal/rng, internal/hostmem < tensor;
+	tensor, internal/cards, internal/advice < internal/machine;
 	tensor < nn;
 	nn < optim, model;
 	tensor, internal/durable < data;
@@ -62,22 +71,26 @@ const rules = `
 	internal/hostmem < data/tokens;
 	data/tokens < data/text;
 	internal/rng < data/digits, data/text, data/tokens, model;
+	optim, internal/advice < internal/recipe;
+	model < internal/zoo;
+	data/tokens, data/npz, data/idx, data/digits, internal/advice < internal/dataset;
 	nn, data < metric;
 	nn, optim, data, internal/safetensors, internal/durable, internal/hostmem < ckpt;
-	data/tokens, data/text, data/npz, data/idx, data/digits, metric, ckpt, model, optim < train;
+	data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo < train;
 	internal/conform, internal/render, internal/safetensors, internal/durable, internal/ledger, model, optim < internal/check;
-	train, internal/simrun, internal/check < cmd/warpline;
+	internal/cpu/kernels, internal/machine, model, optim, data/digits, data/tokens < internal/bench;
+	train, internal/simrun, internal/check, internal/bench < cmd/warpline;
 
 	data/digits, metric, optim, model, ckpt < examples, examples/digits;
-	NONE < bench/peer;
+	nn < bench/pytorch/compare;
+	NONE < bench/peer, internal/addanop;
 	internal/ptx < bench/ptx;
 	internal/cuda/kernels, internal/cuda/simcuda, train < bench/kernels;
-	internal/cpu/kernels, bench/peer < bench/gemm;
-	model, optim, bench/peer < bench/step;
+	internal/bench, bench/peer < bench/cpu;
 `
 
 // unsafeIn are the only packages that may import unsafe.
-var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/device", "internal/gpusim", "internal/hostmem", "internal/callsite"}
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
 
 // never lists imports that a package must not have at all.
 var never = map[string][]string{
@@ -97,24 +110,27 @@ var only = map[string][]string{
 // behind are the packages that internal/engines hides: what stands above it knows devices, not engines. Besides
 // internal/engines and what it stands on, only measurements (bench) and the packages of direct may import them.
 var behind = []string{"internal/cpu", "internal/cpu/kernels", "internal/null", "internal/cuda", "internal/cuda/driver", "internal/cuda/kernels",
-	"internal/cuda/libcuda", "internal/cuda/simcuda", "internal/gpusim", "internal/ptx", "internal/dl"}
+	"internal/cuda/libcuda", "internal/cuda/simcuda", "internal/gpusim", "internal/gpusim/simt", "internal/gpusim/memory",
+	"internal/gpusim/arith", "internal/gpusim/flow", "internal/gpusim/check", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/ptx", "internal/dl"}
 
 // direct are the packages that import some of behind all the same. The first group is about an engine itself. Those of
 // the second ask an error of a device what it is; they go when package device can say of an error that the device is out
 // of use since (driver.Result.Sticky), that the driver is too old for a module (driver.UnsupportedPTXVersion), and what to
 // do about it (advice.Error in place of *libcuda.Error and *driver.Error).
 var direct = map[string][]string{
+	"internal/bench":            {"internal/cpu/kernels"},
 	"internal/cuda/kernels/gen": {"internal/ptx", "internal/cuda/kernels"},
 	"internal/cuda/shimtest":    {"internal/cuda/driver", "internal/dl"},
 	"internal/gpusim/mutate":    {"internal/gpusim", "internal/ptx"},
+	"internal/gpusim/oracle":    {"internal/gpusim/simt", "internal/ptx"},
 	"internal/simrun":           {"internal/gpusim", "internal/ptx"},
 
-	"internal/check": {"internal/cuda/driver"},
-	"train":          {"internal/cuda/driver", "internal/cuda/libcuda"},
+	"internal/check":   {"internal/cuda/driver"},
+	"internal/machine": {"internal/cuda/driver", "internal/cuda/libcuda"},
 }
 
 // forTests may be imported by test files only.
-var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest"}
+var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest", "internal/gpusim/oracle"}
 
 type pkg struct {
 	ImportPath string

@@ -43,48 +43,6 @@ type reads struct {
 	flags  Flag
 }
 
-var attrs = [codeCount]reads{
-	Reshape: {fields: fieldOut},
-	Permute: {fields: fieldDims, dims: perRank},
-	Expand:  {fields: fieldOut},
-	Slice:   {fields: fieldAxis | fieldDims, dims: 3},
-	Full:    {fields: fieldOut},
-	Iota:    {fields: fieldOut},
-	Uniform: {fields: fieldOut},
-	Normal:  {fields: fieldOut},
-	RandInt: {fields: fieldOut},
-	Copy:    {fields: fieldOut},
-	Cast:    {fields: fieldDType},
-
-	Sum:       {fields: fieldAxes | fieldKeep},
-	Prod:      {fields: fieldAxes | fieldKeep},
-	ReduceMax: {fields: fieldAxes | fieldKeep},
-	ReduceMin: {fields: fieldAxes | fieldKeep},
-	ArgMax:    {fields: fieldAxis | fieldKeep},
-	ArgMin:    {fields: fieldAxis | fieldKeep},
-	CumSum:    {fields: fieldAxis},
-
-	Conv2d:           {fields: fieldDims, dims: 7},
-	Conv2dGradInput:  {fields: fieldOut | fieldDims, dims: 7},
-	Conv2dGradWeight: {fields: fieldOut | fieldDims, dims: 7},
-	MaxPool2d:        {fields: fieldDims, dims: 6},
-	MaxPool2dGrad:    {fields: fieldOut | fieldDims, dims: 6},
-	AvgPool2d:        {fields: fieldDims, dims: 6},
-	AvgPool2dGrad:    {fields: fieldOut | fieldDims, dims: 6},
-
-	Gather:        {fields: fieldAxis},
-	ScatterAdd:    {fields: fieldAxis},
-	EmbeddingGrad: {fields: fieldOut},
-	Cat:           {fields: fieldAxis},
-	Pad:           {fields: fieldAxis | fieldDims, dims: 3},
-
-	Linear:        {fields: fieldAct},
-	Attention:     {fields: fieldCausal},
-	AttentionGrad: {fields: fieldCausal},
-	SGD:           {fields: fieldFlag, flags: Nesterov | Momentum | First},
-	AdamW:         {fields: fieldFlag, flags: Coupled},
-}
-
 // set is the attributes that differ from their zero values.
 func (a *Attr) set() (f fields) {
 	for i, on := range [...]bool{a.Out != nil, a.DType != 0, a.Axis != 0, a.Axes != 0, a.Keep, a.Causal, a.Act != 0, a.Flag != 0, a.Dims != [MaxRank]int32{}} {
@@ -100,7 +58,7 @@ func (o *Op) checkAttr() error {
 	if o.Attr == (Attr{}) {
 		return nil
 	}
-	r := &attrs[o.Code]
+	r := &table[o.Code].reads
 	if extra := o.Attr.set() &^ r.fields; extra != 0 {
 		return fmt.Errorf("%s is set, which this operation does not read", extra)
 	}

@@ -18,14 +18,21 @@ type Builder interface {
 }
 
 // B adds the words that rules are written in to a Builder. Binary words broadcast and need equal dtypes.
-type B struct{ Builder }
+type B struct {
+	Builder
+	Room *[4]Value // for the operands of one Emit at a time, of a builder that does not keep them; nil: each gets its own
+}
 
-func (b B) one(code Code, attr Attr, p Params, in ...Value) Value {
-	return b.Emit(code, attr, p, in...)[0]
+// One is Emit of an op with one result.
+func (b B) One(code Code, attr Attr, p Params, in ...Value) Value {
+	if b.Room == nil || len(in) > len(b.Room) {
+		return b.Emit(code, attr, p, slices.Clone(in)...)[0]
+	}
+	return b.Emit(code, attr, p, b.Room[:copy(b.Room[:], in)]...)[0]
 }
 
 // Unary applies a parameterless op to x.
-func (b B) Unary(code Code, x Value) Value { return b.one(code, Attr{}, Params{}, x) }
+func (b B) Unary(code Code, x Value) Value { return b.One(code, Attr{}, Params{}, x) }
 
 // Binary applies an elementwise op to x and y after broadcasting them.
 func (b B) Binary(code Code, x, y Value) Value {
@@ -36,7 +43,7 @@ func (b B) Binary(code Code, x, y Value) Value {
 		}
 		x, y = b.Expand(x, shape), b.Expand(y, shape)
 	}
-	return b.one(code, Attr{}, Params{}, x, y)
+	return b.One(code, Attr{}, Params{}, x, y)
 }
 
 // Add is x + y.
@@ -52,10 +59,10 @@ func (b B) Mul(x, y Value) Value { return b.Binary(Mul, x, y) }
 func (b B) Div(x, y Value) Value { return b.Binary(Div, x, y) }
 
 // Affine is p·x + q.
-func (b B) Affine(x Value, p, q float64) Value { return b.one(Affine, Attr{}, Scalars(p, q), x) }
+func (b B) Affine(x Value, p, q float64) Value { return b.One(Affine, Attr{}, Scalars(p, q), x) }
 
 // Scale is p·x.
-func (b B) Scale(x Value, p float64) Value { return b.Affine(x, p, 0) }
+func (b B) Scale(x Value, p float64) Value { return b.Affine(x, p, math.Copysign(0, -1)) } // -0 + -0 is -0
 
 // Where is x where c holds, else y, after broadcasting x and y to the shape of c or of the larger of them.
 func (b B) Where(c, x, y Value) Value {
@@ -66,7 +73,7 @@ func (b B) Where(c, x, y Value) Value {
 			panic(fmt.Sprintf("ir: %s: %v", Where, err))
 		}
 	}
-	return b.one(Where, Attr{}, Params{}, b.Expand(c, shape), b.Expand(x, shape), b.Expand(y, shape))
+	return b.One(Where, Attr{}, Params{}, b.Expand(c, shape), b.Expand(x, shape), b.Expand(y, shape))
 }
 
 // Mask is x where c holds, else 0.
@@ -74,7 +81,7 @@ func (b B) Mask(c, x Value) Value { return b.Where(c, x, b.Number(x.Type().DType
 
 // Number is one number, a value without dimensions. Binary words broadcast it.
 func (b B) Number(dt dtype.DType, v float64) Value {
-	return b.one(Full, Attr{Out: Dense(dt)}, Scalars(v))
+	return b.One(Full, Attr{Out: Dense(dt)}, Scalars(v))
 }
 
 // Zeros is 0 in the shape and dtype of t: an expanded view of one number.
@@ -82,21 +89,21 @@ func (b B) Zeros(t *Type) Value { return b.Expand(b.Number(t.DType, 0), t.shape)
 
 // Count is 0, 1, 2, … as an i64 value of a shape, in row-major order.
 func (b B) Count(shape ...int) Value {
-	return b.one(Iota, Attr{Out: Dense(dtype.I64, shape...)}, Scalars(0, 1))
+	return b.One(Iota, Attr{Out: Dense(dtype.I64, shape...)}, Scalars(0, 1))
 }
 
 // Widen converts x to the dtype of its statistics, see [Wide].
 func (b B) Widen(x Value) Value { return b.Cast(x, Wide(x.Type().DType)) }
 
 // Full is a value of type t filled with v.
-func (b B) Full(t *Type, v float64) Value { return b.one(Full, Attr{Out: t.AsDense()}, Scalars(v)) }
+func (b B) Full(t *Type, v float64) Value { return b.One(Full, Attr{Out: t.AsDense()}, Scalars(v)) }
 
 // Cast converts x, or returns it when it has that dtype.
 func (b B) Cast(x Value, dt dtype.DType) Value {
 	if x.Type().DType == dt {
 		return x
 	}
-	return b.one(Cast, Attr{DType: dt}, Params{}, x)
+	return b.One(Cast, Attr{DType: dt}, Params{}, x)
 }
 
 // Reshape gives x another shape, by a copy where no view exists.
@@ -104,10 +111,10 @@ func (b B) Reshape(x Value, shape ...int) Value {
 	if slices.Equal(x.Type().shape, shape) {
 		return x
 	}
-	if _, ok := ReshapeStrides(x.Type(), shape); !ok {
-		x = b.one(Copy, Attr{}, Params{}, x)
+	if !x.Type().Reshapes(shape) {
+		x = b.One(Copy, Attr{}, Params{}, x)
 	}
-	return b.one(Reshape, Attr{Out: Dense(x.Type().DType, shape...)}, Params{}, x)
+	return b.One(Reshape, Attr{Out: Dense(x.Type().DType, shape...)}, Params{}, x)
 }
 
 // Expand broadcasts x to a shape.
@@ -115,7 +122,7 @@ func (b B) Expand(x Value, shape []int) Value {
 	if slices.Equal(x.Type().shape, shape) {
 		return x
 	}
-	return b.one(Expand, Attr{Out: Dense(x.Type().DType, shape...)}, Params{}, x)
+	return b.One(Expand, Attr{Out: Dense(x.Type().DType, shape...)}, Params{}, x)
 }
 
 // Permute reorders dimensions: dimension i of the result is dimension dims[i] of x.
@@ -124,7 +131,7 @@ func (b B) Permute(x Value, dims ...int) Value {
 	for i, d := range dims {
 		a.Dims[i] = int32(d)
 	}
-	return b.one(Permute, a, Params{}, x)
+	return b.One(Permute, a, Params{}, x)
 }
 
 // Transpose swaps the last two dimensions.
@@ -140,18 +147,18 @@ func (b B) Transpose(x Value) Value {
 
 // Slice takes n elements of dimension axis, from start in steps of step.
 func (b B) Slice(x Value, axis, start, n, step int) Value {
-	return b.one(Slice, Attr{Axis: int8(axis), Dims: [MaxRank]int32{int32(start), int32(n), int32(step)}}, Params{}, x)
+	return b.One(Slice, Attr{Axis: int8(axis), Dims: [MaxRank]int32{int32(start), int32(n), int32(step)}}, Params{}, x)
 }
 
 // Pad puts v around x along axis: before and after it, and between neighbours.
 func (b B) Pad(x Value, axis, before, after, between int, v float64) Value {
 	a := Attr{Axis: int8(axis), Dims: [MaxRank]int32{int32(before), int32(after), int32(between)}}
-	return b.one(Pad, a, Scalars(v), x)
+	return b.One(Pad, a, Scalars(v), x)
 }
 
 // Gather takes x at the places idx along axis.
 func (b B) Gather(x Value, axis int, idx Value) Value {
-	return b.one(Gather, Attr{Axis: int8(axis)}, Params{}, x, idx)
+	return b.One(Gather, Attr{Axis: int8(axis)}, Params{}, x, idx)
 }
 
 // Sum adds over the dimensions of a bit set.
@@ -159,7 +166,7 @@ func (b B) Sum(x Value, axes uint16, keep bool) Value { return b.Reduce(Sum, x, 
 
 // Reduce applies a reduction over the dimensions of a bit set.
 func (b B) Reduce(code Code, x Value, axes uint16, keep bool) Value {
-	return b.one(code, Attr{Axes: axes, Keep: keep}, Params{}, x)
+	return b.One(code, Attr{Axes: axes, Keep: keep}, Params{}, x)
 }
 
 // SumTo adds over the dimensions in which x was broadcast from shape.
@@ -178,7 +185,7 @@ func (b B) SumTo(x Value, shape []int) Value {
 }
 
 // MatMul is the product over the last two dimensions.
-func (b B) MatMul(x, y Value) Value { return b.one(MatMul, Attr{}, Params{}, x, y) }
+func (b B) MatMul(x, y Value) Value { return b.One(MatMul, Attr{}, Params{}, x, y) }
 
 // Rows is x with all dimensions but the last joined: […, n] becomes [m, n].
 func (b B) Rows(x Value) Value {
@@ -208,6 +215,30 @@ func (b B) Scores(q, k, mask Value, p float64, causal bool) Value {
 	}
 	return s
 }
+
+// Heads are q, k and v of a [SelfAttention], or their gradients, as [Attention] has them: views of x[b,t,3,h,d].
+func (b B) Heads(x Value) []Value {
+	s := x.Type().shape
+	apart := b.Permute(x, 2, 0, 3, 1, 4)
+	parts := make([]Value, 3)
+	for i := range parts {
+		parts[i] = b.Reshape(b.Slice(apart, 0, i, 1, 1), s[0], s[3], s[1], s[4])
+	}
+	return parts
+}
+
+// Packed undoes Heads, by a copy.
+func (b B) Packed(parts []Value) Value {
+	s := parts[0].Type().shape
+	rows := make([]Value, len(parts))
+	for i, x := range parts {
+		rows[i] = b.Reshape(b.HeadsInside(x), s[0], s[2], 1, s[1], s[3])
+	}
+	return b.One(Cat, Attr{Axis: 2}, Params{}, rows...)
+}
+
+// HeadsInside is the view x[b,t,h,d] of x[b,h,t,d], and the other way round.
+func (b B) HeadsInside(x Value) Value { return b.Permute(x, 0, 2, 1, 3) }
 
 // Weights are the attention weights exp(scores - lse), with lse[b,h,t]. A row that sees no key, whose lse is -Inf, gets
 // zeros.

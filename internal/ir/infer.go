@@ -6,145 +6,39 @@ import (
 	"github.com/warpline-ml/warpline/dtype"
 )
 
-// class is the set of dtypes an operand may have.
-type class uint8
+// Class is the set of dtypes an operand may have.
+type Class uint8
 
+// The classes. Those after Any are of dtypes that are computed in.
 const (
-	anyType class = iota
-	floats
-	numbers // all but bool
-	bools
-	indices // i64
+	Any     Class = iota
+	Ordered       // any that has arithmetic or an order
+	Numbers       // all but bool
+	Floats
+	Bools
+	Wides // floats that statistics are kept in
 )
 
-var classNames = [...]string{"a dtype", "a floating dtype", "a numeric dtype", "bool", "i64"}
+var classNames = [...]string{"a dtype", "a dtype with an order", "a numeric dtype", "a floating dtype", "bool", "f32 or f64"}
 
-func (c class) has(t dtype.DType) bool {
-	switch c {
-	case floats:
+// Has reports whether a dtype is in the class.
+func (c Class) Has(t dtype.DType) bool {
+	switch {
+	case c == Any:
+		return t.Valid()
+	case t.IsStorage():
+		return false
+	case c == Floats:
 		return t.IsFloat()
-	case numbers:
+	case c == Wides:
+		return t.IsFloat() && Wide(t) == t
+	case c == Numbers:
 		return t.Valid() && t != dtype.Bool
-	case bools:
+	case c == Bools:
 		return t == dtype.Bool
-	case indices:
-		return t == dtype.I64
 	}
 	return t.Valid()
 }
-
-// row is what the table knows of a code.
-type row struct {
-	name   string
-	min    int // operands
-	max    int // operands; many: no limit
-	class  class
-	params int // launch parameters
-	infer  func(o *Op) ([]*Type, error)
-}
-
-const many = 1 << 30
-
-var table [codeCount]row
-
-func init() {
-	unary := func(c class, codes ...Code) {
-		for _, code := range codes {
-			table[code] = row{min: 1, max: 1, class: c, infer: same}
-		}
-	}
-	binary := func(c class, f func(*Op) ([]*Type, error), codes ...Code) {
-		for _, code := range codes {
-			table[code] = row{min: 2, max: 2, class: c, infer: f}
-		}
-	}
-	unary(numbers, Neg, Abs, Sign, ReLU)
-	unary(floats, Floor, Ceil, Round, Trunc, Sqrt, Rsqrt, Exp, Expm1, Log, Log1p, Sin, Cos, Tanh, Sigmoid, Erf, GELU, GELUTanh, SiLU, Softmax, LogSoftmax)
-	unary(bools, Not)
-	binary(numbers, equal, Add, Sub, Mul, Div, Rem)
-	binary(floats, equal, Pow, ReLUGrad, GELUGrad, GELUTanhGrad, SiLUGrad, SoftmaxGrad, LogSoftmaxGrad)
-	binary(anyType, equal, Maximum, Minimum)
-	binary(anyType, compare, Eq, Ne, Lt, Le)
-	binary(bools, equal, And, Or, Xor)
-	for code, r := range map[Code]row{
-		Reshape: {"reshape", 1, 1, anyType, 0, inferReshape},
-		Permute: {"permute", 1, 1, anyType, 0, inferPermute},
-		Expand:  {"expand", 1, 1, anyType, 0, inferExpand},
-		Slice:   {"slice", 1, 1, anyType, 0, inferSlice},
-
-		Full:    {"full", 0, 0, anyType, 1, given},
-		Iota:    {"iota", 0, 0, numbers, 2, given},
-		Uniform: {"uniform", 0, 0, floats, 3, given},
-		Normal:  {"normal", 0, 0, floats, 3, given},
-		RandInt: {"rand_int", 0, 0, numbers, 3, given},
-
-		Copy:      {"copy", 1, 1, anyType, 0, inferCopy},
-		Cast:      {"cast", 1, 1, anyType, 0, inferCast},
-		Affine:    {"affine", 1, 1, numbers, 2, same},
-		PowScalar: {"pow_scalar", 1, 1, floats, 1, same},
-		Clamp:     {"clamp", 1, 1, numbers, 2, same},
-		Dropout:   {"dropout", 1, 1, floats, 2, same},
-		Axpy:      {"axpy", 2, 2, numbers, 1, equal},
-		Lerp:      {"lerp", 2, 2, floats, 1, equal},
-		Where:     {"where", 3, 3, anyType, 0, inferWhere},
-
-		Sum:       {"sum", 1, 1, numbers, 0, inferReduce},
-		Prod:      {"prod", 1, 1, numbers, 0, inferReduce},
-		ReduceMax: {"reduce_max", 1, 1, anyType, 0, inferReduce},
-		ReduceMin: {"reduce_min", 1, 1, anyType, 0, inferReduce},
-		ArgMax:    {"arg_max", 1, 1, numbers, 0, inferArg},
-		ArgMin:    {"arg_min", 1, 1, numbers, 0, inferArg},
-		CumSum:    {"cumsum", 1, 1, numbers, 0, inferAlong},
-
-		MatMul:           {"matmul", 2, 2, numbers, 0, inferMatMul},
-		Conv2d:           {"conv2d", 2, 3, floats, 0, inferConv},
-		Conv2dGradInput:  {"conv2d_grad_input", 2, 2, floats, 0, inferConvGradInput},
-		Conv2dGradWeight: {"conv2d_grad_weight", 2, 2, floats, 0, inferConvGradWeight},
-		MaxPool2d:        {"max_pool2d", 1, 1, floats, 0, inferMaxPool},
-		MaxPool2dGrad:    {"max_pool2d_grad", 2, 2, anyType, 0, inferMaxPoolGrad},
-		AvgPool2d:        {"avg_pool2d", 1, 1, floats, 0, inferAvgPool},
-		AvgPool2dGrad:    {"avg_pool2d_grad", 1, 1, floats, 0, inferAvgPoolGrad},
-
-		Gather:        {"gather", 2, 2, anyType, 0, inferGather},
-		ScatterAdd:    {"scatter_add", 3, 3, anyType, 0, inferScatterAdd},
-		Embedding:     {"embedding", 2, 2, anyType, 0, inferEmbedding},
-		EmbeddingGrad: {"embedding_grad", 2, 2, anyType, 0, inferEmbeddingGrad},
-		Cat:           {"cat", 1, many, anyType, 0, inferCat},
-		Pad:           {"pad", 1, 1, anyType, 1, inferPad},
-
-		Linear:           {"linear", 2, 3, floats, 0, inferLinear},
-		CrossEntropy:     {"cross_entropy", 2, 2, anyType, 2, inferCrossEntropy},
-		CrossEntropyGrad: {"cross_entropy_grad", 4, 4, anyType, 2, inferCrossEntropyGrad},
-		LayerNorm:        {"layer_norm", 1, 3, floats, 1, inferLayerNorm},
-		LayerNormGrad:    {"layer_norm_grad", 4, 5, floats, 0, inferLayerNormGrad},
-		RMSNorm:          {"rms_norm", 1, 2, floats, 1, inferRMSNorm},
-		RMSNormGrad:      {"rms_norm_grad", 3, 4, floats, 0, inferRMSNormGrad},
-		BatchNorm:        {"batch_norm", 3, 3, floats, 1, inferBatchNorm},
-		BatchNormGrad:    {"batch_norm_grad", 5, 5, floats, 1, inferBatchNormGrad},
-		BatchNormEval:    {"batch_norm_eval", 5, 5, floats, 1, inferBatchNormEval},
-		Attention:        {"attention", 3, 4, anyType, 1, inferAttention},
-		AttentionGrad:    {"attention_grad", 6, 7, anyType, 1, inferAttentionGrad},
-		SumSquares:       {"sum_squares", 1, many, floats, 0, inferSumSquares},
-		SGD:              {"sgd", 1, many, floats, 3, inferSGD},
-		AdamW:            {"adamw", 1, many, floats, 7, inferAdamW},
-	} {
-		table[code] = r
-	}
-	names := [...]string{Neg: "neg", Abs: "abs", Sign: "sign", Floor: "floor", Ceil: "ceil", Round: "round", Trunc: "trunc",
-		Sqrt: "sqrt", Rsqrt: "rsqrt", Exp: "exp", Expm1: "expm1", Log: "log", Log1p: "log1p", Sin: "sin", Cos: "cos", Tanh: "tanh",
-		Sigmoid: "sigmoid", Erf: "erf", ReLU: "relu", Not: "not", Add: "add", Sub: "sub", Mul: "mul", Div: "div", Pow: "pow", Rem: "rem",
-		Maximum: "maximum", Minimum: "minimum", Eq: "eq", Ne: "ne", Lt: "lt", Le: "le", And: "and", Or: "or", Xor: "xor",
-		GELU: "gelu", GELUTanh: "gelu_tanh", SiLU: "silu", ReLUGrad: "relu_grad", GELUGrad: "gelu_grad", GELUTanhGrad: "gelu_tanh_grad",
-		SiLUGrad: "silu_grad", Softmax: "softmax", LogSoftmax: "log_softmax", SoftmaxGrad: "softmax_grad", LogSoftmaxGrad: "log_softmax_grad"}
-	for code, name := range names {
-		if name != "" {
-			table[code].name = name
-		}
-	}
-}
-
-// NumParams is the number of launch parameters of a code.
-func (c Code) NumParams() int { return table[c].params }
 
 // Infer verifies the op and returns the types of its results.
 func (o *Op) Infer() ([]*Type, error) {
@@ -155,8 +49,8 @@ func (o *Op) Infer() ([]*Type, error) {
 	if n := o.NumIn(); n < r.min || n > r.max {
 		return nil, fmt.Errorf("%s: takes %s, got %d", o.Code, operands(r), n)
 	}
-	if r.min > 0 && !r.class.has(o.In(0).DType) {
-		return nil, fmt.Errorf("%s: %w", o.Code, badDType("needs %s, got %s", classNames[r.class], o.In(0).DType))
+	if r.min > 0 && !r.Class.Has(o.In(0).DType) {
+		return nil, fmt.Errorf("%s: %w", o.Code, badDType("needs %s, got %s%s", classNames[r.Class], o.In(0).DType, stored(o.In(0).DType)))
 	}
 	if err := o.checkAttr(); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Code, err)
@@ -168,6 +62,14 @@ func (o *Op) Infer() ([]*Type, error) {
 	return out, nil
 }
 
+// stored says of a dtype why no op takes it that computes.
+func stored(dt dtype.DType) string {
+	if dt.IsStorage() {
+		return ", which is for storage: Cast it first"
+	}
+	return ""
+}
+
 // DTypeError says that an op does not take an operand for its dtype, whatever its shape.
 type DTypeError struct{ text string }
 
@@ -176,7 +78,7 @@ func (e *DTypeError) Error() string { return e.text }
 
 func badDType(format string, args ...any) error { return &DTypeError{fmt.Sprintf(format, args...)} }
 
-func operands(r *row) string {
+func operands(r *Row) string {
 	switch {
 	case r.max == many:
 		return fmt.Sprintf("%d or more operands", r.min)
@@ -231,7 +133,7 @@ func given(o *Op) ([]*Type, error) {
 	if err := o.wantOut(); err != nil {
 		return nil, err
 	}
-	if c := table[o.Code].class; !c.has(o.Attr.Out.DType) {
+	if c := table[o.Code].Class; !c.Has(o.Attr.Out.DType) {
 		return nil, badDType("needs %s, got %s", classNames[c], o.Attr.Out.DType)
 	}
 	return one(o.Attr.Out)

@@ -1,68 +1,166 @@
 package ir
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 )
 
-// Wide is the dtype in which statistics and losses of t are kept: f32 for the 16-bit types, else t's own.
-func Wide(t dtype.DType) dtype.DType {
-	if t == dtype.F16 || t == dtype.BF16 {
-		return dtype.F32
-	}
-	return t
-}
+// Wide is the dtype in which statistics and losses of t are kept: f32 for narrower floating dtypes, else t's own.
+func Wide(t dtype.DType) dtype.DType { return t.Wide() }
 
 func inferLinear(o *Op) ([]*Type, error) {
 	x, w := o.In(0), o.In(1)
-	if err := sameDType(o.Ins()...); err != nil {
+	if err := sameDType(x, w); err != nil {
 		return nil, err
 	}
 	if x.Rank() < 1 || w.Rank() != 2 || x.Dim(-1) != w.shape[1] {
 		return nil, fmt.Errorf("input %v with weight %v: the last size of both must agree", x.shape, w.shape)
 	}
-	if o.NumIn() == 3 && !slices.Equal(o.In(2).shape, w.shape[:1]) {
-		return nil, fmt.Errorf("bias %v for weight %v", o.In(2).shape, w.shape)
+	if o.NumIn() == 3 {
+		if b := o.In(2); !slices.Equal(b.shape, w.shape[:1]) {
+			return nil, fmt.Errorf("bias %v for weight %v", b.shape, w.shape)
+		} else if b.DType != Wide(x.DType) {
+			if err := sameDType(x, b); err != nil {
+				return nil, err
+			}
+		}
 	}
 	shape := slices.Clone(x.shape)
 	shape[len(shape)-1] = w.shape[0]
-	return dense(x.DType, shape...)
+	out, err := dense(x.DType, shape...)
+	if err == nil && o.Attr.Flag&Before != 0 {
+		out = append(out, out[0])
+	}
+	return out, err
 }
 
+func inferBiasGrad(o *Op) ([]*Type, error) {
+	g := o.In(0)
+	if g.Rank() != 2 {
+		return nil, fmt.Errorf("gradient %v must have 2 dimensions", g.shape)
+	}
+	dt, err := sumsIn(o.Attr.DType, g.DType)
+	if err != nil {
+		return nil, err
+	}
+	out, err := dense(dt, g.shape[1])
+	if o.NumIn() == 1 || err != nil {
+		if o.Attr.Act != NoAct {
+			return nil, fmt.Errorf("activation %s without its operand", o.Attr.Act)
+		}
+		return out, err
+	}
+	if x := o.In(1); x.DType != g.DType || !x.SameShape(g) || o.Attr.Act == NoAct {
+		return nil, fmt.Errorf("gradient %s of activation %s of %s", g, o.Attr.Act, x)
+	}
+	return append(out, g.AsDense()), nil
+}
+
+// inferCrossEntropy: of the statistics of a row, the first is its largest logit m, the second log Σ exp(x-m). Their sum would
+// lose what tells classes apart where logits are large.
 func inferCrossEntropy(o *Op) ([]*Type, error) {
 	x, y := o.In(0), o.In(1)
-	if !x.DType.IsFloat() {
-		return nil, badDType("logits are %s, not floating", x.DType)
-	}
 	if err := wantIndices(y); err != nil {
 		return nil, err
 	}
 	if x.Rank() != 2 || !slices.Equal(y.shape, x.shape[:1]) {
 		return nil, fmt.Errorf("logits %v with labels %v", x.shape, y.shape)
 	}
-	t := Dense(Wide(x.DType), x.shape[0])
-	return []*Type{t, t}, nil
+	n, wide := x.shape[0], Wide(x.DType)
+	if o.Attr.Flag&Mean != 0 {
+		return []*Type{Dense(wide), Dense(wide, 2, n), Dense(wide)}, nil
+	}
+	return []*Type{Dense(wide, n), Dense(wide, 2, n)}, nil
 }
 
 func inferCrossEntropyGrad(o *Op) ([]*Type, error) {
-	ce := New(CrossEntropy, Attr{}, o.In(0), o.In(1))
+	ce := New(CrossEntropy, o.Attr, o.In(0), o.In(1))
 	out, err := inferCrossEntropy(&ce)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range []*Type{o.In(2), o.In(3)} {
-		if t.DType != out[0].DType || !t.SameShape(out[0]) {
-			return nil, fmt.Errorf("%s where %s is needed", t, out[0])
+	want := append([]*Type{out[1], out[0]}, out[2:]...)
+	if len(want) != o.NumIn()-2 {
+		return nil, fmt.Errorf("%d operands, want %d", o.NumIn(), 2+len(want))
+	}
+	for i, w := range want {
+		if t := o.In(2 + i); t.DType != w.DType || !t.SameShape(w) {
+			return nil, fmt.Errorf("%s where %s is needed", t, w)
 		}
 	}
 	return same(o)
 }
 
+func inferLinearCrossEntropy(o *Op) ([]*Type, error) {
+	x, w := o.In(0), o.In(1)
+	if err := checkHead(o); err != nil {
+		return nil, err
+	}
+	n, wide := x.shape[0], Wide(x.DType)
+	switch o.Attr.Flag & (Mean | Total) {
+	case 0:
+		if o.Attr.Flag != 0 {
+			return nil, fmt.Errorf("flag %s without mean or total: of losses apart the gradients are not known", o.Attr.Flag)
+		}
+		return dense(wide, n)
+	case Mean | Total:
+		return nil, errors.New("the loss is a mean or a total, not both")
+	}
+	return append([]*Type{Dense(wide), Dense(wide)}, headGrads(o, x.As(wide), w.As(wide))...), nil
+}
+
+func inferLinearCrossEntropyGrad(o *Op) ([]*Type, error) {
+	if err := checkHead(o); err != nil {
+		return nil, err
+	}
+	if o.Attr.Flag == 0 {
+		return nil, errors.New("neither the gradient of x nor that of w is asked for")
+	}
+	x := o.In(0)
+	if err := vectors(o, 3, x.shape[0], Wide(x.DType)); err != nil {
+		return nil, err
+	}
+	return headGrads(o, x, o.In(1)), nil
+}
+
+// checkHead checks hidden values x[n,k], weights w[c,k] and labels of rows.
+func checkHead(o *Op) error {
+	x, w, labels := o.In(0), o.In(1), o.In(2)
+	if err := sameDType(x, w); err != nil {
+		return err
+	}
+	if err := wantIndices(labels); err != nil {
+		return err
+	}
+	if x.Rank() != 2 || w.Rank() != 2 || x.shape[1] != w.shape[1] {
+		return fmt.Errorf("input %v with weight %v: both have two dimensions, the last of one size", x.shape, w.shape)
+	}
+	if !slices.Equal(labels.shape, x.shape[:1]) {
+		return fmt.Errorf("input %v with labels %v", x.shape, labels.shape)
+	}
+	return nil
+}
+
+// headGrads are the gradients that are asked for, of the given types.
+func headGrads(o *Op, x, w *Type) (out []*Type) {
+	if o.Attr.Flag&GradX != 0 {
+		out = append(out, x.AsDense())
+	}
+	if o.Attr.Flag&GradW != 0 {
+		out = append(out, w.AsDense())
+	}
+	return out
+}
+
 // vectors checks that operands from i on are vectors of n numbers of dtype dt.
-func vectors(o *Op, i, n int, dt dtype.DType) error {
-	for ; i < o.NumIn(); i++ {
+func vectors(o *Op, i, n int, dt dtype.DType) error { return vectorsAmong(o, i, o.NumIn(), n, dt) }
+
+// vectorsAmong is vectors of the operands before the last one given.
+func vectorsAmong(o *Op, i, last, n int, dt dtype.DType) error {
+	for ; i < last; i++ {
 		switch t := o.In(i); {
 		case t.Rank() != 1 || t.shape[0] != n:
 			return fmt.Errorf("operand %d is %s, not %s[%d]", i, t, dt, n)
@@ -93,6 +191,68 @@ func inferLayerNorm(o *Op) ([]*Type, error) {
 }
 
 func inferLayerNormGrad(o *Op) ([]*Type, error) { return normGrad(o, 2) }
+
+// roundedTo is the dtype of x's rounded form: x's own, or a 16-bit one of f32.
+func roundedTo(want dtype.DType, x *Type) (dtype.DType, error) {
+	if want == 0 || want == x.DType {
+		return x.DType, nil
+	}
+	if !want.IsFloat() || want.IsStorage() || Wide(want) != x.DType {
+		return want, badDType("%s in %s", x, want)
+	}
+	return want, nil
+}
+
+func inferAddNorm(o *Op) ([]*Type, error) {
+	x := o.In(0)
+	if err := wantRank(x, 2); err != nil {
+		return nil, err
+	}
+	dt, err := roundedTo(o.Attr.DType, x)
+	if err != nil {
+		return nil, err
+	}
+	if err := vectorsAmong(o, 1, 3, x.shape[1], x.DType); err != nil {
+		return nil, err
+	}
+	stat := Dense(Wide(x.DType), x.shape[0])
+	out := []*Type{x.As(dt).AsDense(), stat, stat}
+	if o.NumIn() < 4 {
+		return out, nil
+	}
+	if f := o.In(3); !f.SameShape(x) || f.DType != x.DType && f.DType != dt {
+		return nil, fmt.Errorf("%s added to %s", f, x)
+	}
+	return append(out, x.AsDense()), nil
+}
+
+func inferAddNormGrad(o *Op) ([]*Type, error) {
+	x, g := o.In(0), o.In(1)
+	if err := wantRank(x, 2); err != nil {
+		return nil, err
+	}
+	if dt, err := roundedTo(g.DType, x); err != nil || dt != g.DType || !g.SameShape(x) {
+		return nil, fmt.Errorf("gradient %s of %s", g, x)
+	}
+	for i := 2; i < 4; i++ {
+		if t := o.In(i); t.DType != Wide(x.DType) || t.Rank() != 1 || t.shape[0] != x.shape[0] {
+			return nil, fmt.Errorf("statistics %s for %s", t, x)
+		}
+	}
+	if err := vectorsAmong(o, 4, 5, x.shape[1], x.DType); err != nil {
+		return nil, err
+	}
+	if o.NumIn() == 6 && (!o.In(5).SameShape(x) || o.In(5).DType != x.DType) {
+		return nil, fmt.Errorf("%s added to the gradient of %s", o.In(5), x)
+	}
+	w := Dense(x.DType, x.shape[1])
+	out := []*Type{x.AsDense(), w, w}
+	if o.Attr.DType == 0 {
+		return out, nil
+	}
+	dt, err := roundedTo(o.Attr.DType, x)
+	return append(out, x.As(dt).AsDense()), err
+}
 
 // normGrad is the rule of (g, x, stats…, optionally w) → dx and, with w, a gradient per affine parameter.
 func normGrad(o *Op, stats int) ([]*Type, error) {
@@ -128,24 +288,38 @@ func inferRMSNorm(o *Op) ([]*Type, error) {
 
 func inferRMSNormGrad(o *Op) ([]*Type, error) { return normGrad(o, 1) }
 
-// perChannel checks that operands from i on are vectors of x[n,c,s]'s channels.
-func perChannel(o *Op, x *Type, i int) error {
+// perChannel checks that operands from i on are vectors of x[n,c,s]'s channels, but for one more after n of them, which is
+// like x.
+func perChannel(o *Op, x *Type, i, n int) error {
 	if err := wantRank(x, 3); err != nil {
 		return err
 	}
-	return vectors(o, i, x.shape[1], Wide(x.DType))
+	if o.NumIn() > i+n {
+		if t := o.In(i + n); t.DType != x.DType || !t.SameShape(x) {
+			return fmt.Errorf("operand %d is %s, not like %s", i+n, t, x)
+		}
+	}
+	return vectorsAmong(o, i, i+n, x.shape[1], Wide(x.DType))
+}
+
+// reluOnly refuses the activations that norms do not have.
+func reluOnly(o *Op) error {
+	if o.Attr.Act > ActReLU {
+		return fmt.Errorf("the activation is %s; a norm has none or relu", o.Attr.Act)
+	}
+	return nil
 }
 
 func inferBatchNorm(o *Op) ([]*Type, error) {
 	x := o.In(0)
-	if err := perChannel(o, x, 1); err != nil {
+	if err := perChannel(o, x, 1, 2); err != nil {
 		return nil, err
 	}
 	if x.shape[0]*x.shape[2] == 0 {
 		return nil, fmt.Errorf("%v has no values per channel", x.shape)
 	}
 	stat := Dense(Wide(x.DType), x.shape[1])
-	return []*Type{x.AsDense(), stat, stat}, nil
+	return []*Type{x.AsDense(), stat, stat}, reluOnly(o)
 }
 
 func inferBatchNormGrad(o *Op) ([]*Type, error) {
@@ -153,15 +327,25 @@ func inferBatchNormGrad(o *Op) ([]*Type, error) {
 	if g.DType != x.DType || !g.SameShape(x) {
 		return nil, fmt.Errorf("gradient %s of %s", g, x)
 	}
-	if err := perChannel(o, x, 2); err != nil {
+	if err := perChannel(o, x, 2, 3); err != nil {
 		return nil, err
 	}
 	w := Dense(Wide(x.DType), x.shape[1])
-	return []*Type{x.AsDense(), w, w}, nil
+	out := []*Type{x.AsDense(), w, w}
+	if o.Attr.Flag&Residual != 0 {
+		if o.NumIn() < 6 {
+			return nil, fmt.Errorf("without an activation the gradient of what was added is %s itself", g)
+		}
+		out = append(out, x.AsDense())
+	}
+	return out, nil
 }
 
 func inferBatchNormEval(o *Op) ([]*Type, error) {
-	if err := perChannel(o, o.In(0), 1); err != nil {
+	if err := perChannel(o, o.In(0), 1, 4); err != nil {
+		return nil, err
+	}
+	if err := reluOnly(o); err != nil {
 		return nil, err
 	}
 	return same(o)
@@ -172,9 +356,6 @@ func inferBatchNormEval(o *Op) ([]*Type, error) {
 func attentionShapes(q, k, v, mask *Type) error {
 	if err := sameDType(q, k, v); err != nil {
 		return err
-	}
-	if !q.DType.IsFloat() {
-		return badDType("queries are %s, not floating", q.DType)
 	}
 	for _, t := range []*Type{q, k, v} {
 		if err := wantRank(t, 4); err != nil {
@@ -215,30 +396,98 @@ func inferAttentionGrad(o *Op) ([]*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, t := range []*Type{g, o.In(4), o.In(5)} {
-		want := out[max(i-1, 0)]
-		if t.DType != want.DType || !t.SameShape(want) {
-			return nil, fmt.Errorf("%s where %s is needed", t, want)
+	return []*Type{q.AsDense(), k.AsDense(), v.AsDense()}, wantResults(out, g, o.In(4), o.In(5))
+}
+
+// inferSelfAttention: the result of attention to qkv's three parts, laid out as they are.
+func inferSelfAttention(o *Op) ([]*Type, error) {
+	qkv := o.In(0)
+	if err := wantRank(qkv, 5); err != nil {
+		return nil, err
+	}
+	b, t, h := qkv.shape[0], qkv.shape[1], qkv.shape[3]
+	if qkv.shape[2] != 3 {
+		return nil, fmt.Errorf("%v where [batch, positions, 3, heads, width] is needed", qkv.shape)
+	}
+	if o.NumIn() == 2 {
+		part := Dense(qkv.DType, b, h, t, qkv.shape[4])
+		if err := attentionShapes(part, part, part, o.In(1)); err != nil {
+			return nil, err
 		}
 	}
-	return []*Type{q.AsDense(), k.AsDense(), v.AsDense()}, nil
+	return []*Type{Dense(qkv.DType, b, t, h, qkv.shape[4]), Dense(Wide(qkv.DType), b, h, t)}, nil
+}
+
+func inferSelfAttentionGrad(o *Op) ([]*Type, error) {
+	fwd := New(SelfAttention, o.Attr, append([]*Type{o.In(1)}, o.Ins()[4:]...)...)
+	out, err := inferSelfAttention(&fwd)
+	if err != nil {
+		return nil, err
+	}
+	return []*Type{o.In(1).AsDense()}, wantResults(out, o.In(0), o.In(2), o.In(3))
+}
+
+// wantResults checks that the gradient g of an attention's first result, that result and the second have their types.
+func wantResults(out []*Type, g, o, lse *Type) error {
+	for i, t := range []*Type{g, o, lse} {
+		want := out[max(i-1, 0)]
+		if t.DType != want.DType || !t.SameShape(want) {
+			return fmt.Errorf("%s where %s is needed", t, want)
+		}
+	}
+	return nil
 }
 
 func inferSumSquares(o *Op) ([]*Type, error) {
+	dt, err := squaresOf(o.Ins())
+	if err != nil {
+		return nil, err
+	}
+	return one(Dense(dt))
+}
+
+// squaresOf is the dtype of a sum of squares: f64 if one of the operands is, else f32.
+func squaresOf(in []*Type) (dtype.DType, error) {
 	dt := dtype.F32
-	for _, t := range o.Ins() {
-		if !t.DType.IsFloat() {
-			return nil, badDType("operand %s is not floating", t)
+	for _, t := range in {
+		if !Floats.Has(t.DType) {
+			return dt, badDType("operand %s is not floating", t)
 		}
 		if t.DType == dtype.F64 {
 			dt = dtype.F64
 		}
 	}
-	return one(Dense(dt))
+	return dt, nil
 }
 
-// updates checks (scale, then groups of n equal types per parameter) and returns the types of those written: all but
-// the gradient, which comes second in a group.
+func inferGradNorm(o *Op) ([]*Type, error) {
+	counts, turn := o.In(0), o.In(1)
+	if counts.DType != dtype.I64 {
+		return nil, badDType("counts are %s, not i64", counts)
+	}
+	if counts.Rank() != 1 || !counts.IsDense() || turn != counts {
+		return nil, fmt.Errorf("counts %s with turn %s: both are vectors of one length", counts, turn)
+	}
+	dt, err := squaresOf(o.Ins()[2:])
+	if err != nil {
+		return nil, err
+	}
+	return []*Type{Dense(dt), Dense(dt), Dense(dtype.I64), counts}, nil
+}
+
+func inferLossScale(o *Op) ([]*Type, error) {
+	f32, f64, i64 := Dense(dtype.F32), Dense(dtype.F64), Dense(dtype.I64)
+	out := []*Type{f32, f64, i64}
+	for i, t := range o.Ins() {
+		if want := out[min(i, 2)]; t != want {
+			return nil, fmt.Errorf("operand %d is %s, not %s", i, t, want)
+		}
+	}
+	return out, nil
+}
+
+// updates checks (scale, then groups of n operands per parameter) and returns the types of those written. A group is the
+// parameter, its gradient and state of the same type; of five, the last is the number of the update.
 func updates(o *Op, n int) ([]*Type, error) {
 	if s := o.In(0); s.Rank() != 0 || !s.DType.IsFloat() {
 		return nil, fmt.Errorf("the scale is %s, not one floating number", s)
@@ -250,10 +499,15 @@ func updates(o *Op, n int) ([]*Type, error) {
 	var out []*Type
 	for i := 0; i < len(rest); i += n {
 		for j, t := range rest[i : i+n] {
-			if !t.DType.IsFloat() || !t.SameShape(rest[i]) || t.DType != rest[i].DType {
+			switch {
+			case j == 4:
+				if t != Dense(dtype.I64) {
+					return nil, fmt.Errorf("the number of an update is %s, not i64[]", t)
+				}
+				continue
+			case !t.DType.IsFloat() || !t.SameShape(rest[i]) || t.DType != rest[i].DType:
 				return nil, fmt.Errorf("parameter %s with %s", rest[i], t)
-			}
-			if !t.IsDense() {
+			case !t.IsDense():
 				return nil, fmt.Errorf("%s must be row-major", t)
 			}
 			if j != 1 {
@@ -271,4 +525,4 @@ func inferSGD(o *Op) ([]*Type, error) {
 	return updates(o, 2)
 }
 
-func inferAdamW(o *Op) ([]*Type, error) { return updates(o, 4) }
+func inferAdamW(o *Op) ([]*Type, error) { return updates(o, 5) }

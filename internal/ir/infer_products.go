@@ -19,7 +19,22 @@ func inferMatMul(o *Op) ([]*Type, error) {
 	var shape [MaxRank]int
 	copy(shape[:], a.shape)
 	shape[n-1] = b.Dim(-1)
-	return dense(a.DType, shape[:n]...)
+	dt, err := sumsIn(o.Attr.DType, a.DType)
+	if err != nil {
+		return nil, err
+	}
+	return dense(dt, shape[:n]...)
+}
+
+// sumsIn is the dtype of sums of products: that of the operands, or their [Wide] one where it is asked for.
+func sumsIn(want, dt dtype.DType) (dtype.DType, error) {
+	if want == 0 || want == dt {
+		return dt, nil
+	}
+	if !dt.IsFloat() || want != Wide(dt) {
+		return dt, badDType("sums of %s in %s", dt, want)
+	}
+	return want, nil
 }
 
 // Conv names the attributes of a convolution or pooling.

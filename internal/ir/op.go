@@ -18,36 +18,67 @@ const (
 	ActReLU
 	ActGELU
 	ActGELUTanh
+	ActSiLU
 )
 
-var actNames = [...]string{"none", "relu", "gelu", "gelu_tanh"}
+var actNames = [...]string{"none", "relu", "gelu", "gelu_tanh", "silu"}
+
+// actCodes are the ops that the activations are, and those of their gradients.
+var actCodes = [...][2]Code{ActReLU: {ReLU, ReLUGrad}, ActGELU: {GELU, GELUGrad}, ActGELUTanh: {GELUTanh, GELUTanhGrad}, ActSiLU: {SiLU, SiLUGrad}}
+
+// Code is the elementwise op that an activation is; [Invalid] of [NoAct].
+func (a Act) Code() Code { return actCodes[a][0] }
+
+// GradCode is the op (x, g) that is an activation's gradient, (y, g) of [ActReLU]; [Invalid] of [NoAct].
+func (a Act) GradCode() Code { return actCodes[a][1] }
+
+// Acts are all activations, [NoAct] first.
+func Acts() (list []Act) {
+	for i := range actNames {
+		list = append(list, Act(i))
+	}
+	return list
+}
 
 // String is the activation's name in the text form.
 func (a Act) String() string { return actNames[a] }
+
+// Code names an operation. Its meaning, operands, attributes and parameters are documented where it is declared, beside its
+// [Row], and enforced by the shape rules; x, y, … are operands, p0, p1, … launch parameters (float64 bits unless said
+// otherwise).
+type Code uint8
+
+// Invalid is no operation.
+const Invalid Code = 0
 
 // Attr specialises an op's kernel. What varies from launch to launch (a rate, a scale, a random key) is in [Params].
 // Each code reads the fields that its comment names; the verifier rejects others that are set.
 type Attr struct {
 	Out    *Type          // result type, where operands do not determine it
-	DType  dtype.DType    // Cast
+	DType  dtype.DType    // Cast; MatMul: f32 for 16-bit operands, if set; BiasGrad: of the sum; AddNorm and its gradient
 	Axis   int8           // a dimension, never negative
 	Axes   uint16         // reduced dimensions, bit i for dimension i
 	Keep   bool           // reductions keep dimensions of size 1
 	Causal bool           // Attention: position i sees up to i
-	Act    Act            // Linear
-	Flag   Flag           // SGD, AdamW
+	Act    Act            // Linear, BiasGrad, BatchNorm, BatchNormEval
+	Flag   Flag           // SGD, AdamW, losses and their gradients, BatchNormGrad, Linear
 	Dims   [MaxRank]int32 // small sizes, in the order that the code's comment gives
 }
 
-// Flag selects a form of an optimizer's update.
-type Flag uint8
+// Flag selects a form of an op.
+type Flag uint16
 
-// The forms of SGD and AdamW.
+// The forms of SGD, AdamW, losses, BatchNormGrad and Linear.
 const (
 	Nesterov Flag = 1 << iota // SGD looks ahead
 	Momentum                  // SGD keeps a buffer per parameter
-	First                     // SGD's first step: the buffer becomes the gradient
 	Coupled                   // weight decay is added to the gradient (Adam), not to the weight (AdamW)
+	Mean                      // one loss: the mean over the labels that are not ignored, whose number is a result too
+	Residual                  // BatchNormGrad: the gradient of what was added is a result too
+	Total                     // one loss: the sum, with the number of labels that are not ignored
+	GradX                     // LinearCrossEntropy gives the gradient of x too
+	GradW                     // and that of w
+	Before                    // Linear gives what it applied its activation to, too
 )
 
 // Op is an operation as data: a code, its attributes and the types of its operands. Ops are comparable.
@@ -130,7 +161,7 @@ func (o *Op) Ins() []*Type {
 // Hash mixes what usually tells ops apart. Equal ops have equal hashes.
 func (o *Op) Hash() uint64 {
 	const prime = 0x100000001b3
-	h := uint64(o.Code) | uint64(o.Attr.Axes)<<8 | uint64(uint8(o.Attr.Axis))<<24 | uint64(o.Attr.DType)<<32 | uint64(o.Attr.Flag)<<40 | uint64(o.Attr.Act)<<48
+	h := uint64(o.Code) | uint64(o.Attr.Axes)<<8 | uint64(uint8(o.Attr.Axis))<<24 | uint64(o.Attr.DType)<<32 | uint64(o.Attr.Flag)<<40 | uint64(o.Attr.Act)<<56
 	for _, t := range o.Ins() {
 		h = (h ^ t.id) * prime
 	}
@@ -171,25 +202,6 @@ func Integers(v ...int64) (p Params) {
 	}
 	p.N = len(v)
 	return p
-}
-
-// View reports whether the op only makes another type of the same storage.
-func (c Code) View() bool { return c >= Reshape && c <= Slice }
-
-// Fused reports whether the op has a lowering to simpler ones.
-func (c Code) Fused() bool { return c >= Linear && c < codeCount }
-
-// AnyStride reports whether engines take operands of this code with any strides. Others are made row-major first.
-func (c Code) AnyStride() bool {
-	return c >= Copy && c <= Where && c != Dropout || c >= Sum && c <= ReduceMin || c == MatMul
-}
-
-// String is the code's name in the text form.
-func (c Code) String() string {
-	if int(c) < len(table) && table[c].name != "" {
-		return table[c].name
-	}
-	return fmt.Sprintf("code(%d)", uint8(c))
 }
 
 // ViewOffset is the distance, in elements, from the operand's first element to the view's.

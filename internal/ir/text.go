@@ -10,12 +10,12 @@ import (
 	"github.com/warpline-ml/warpline/dtype"
 )
 
-var flagNames = [...]string{"nesterov", "momentum", "first", "coupled"}
+var flagNames = [...]string{"nesterov", "momentum", "coupled", "mean", "residual", "total", "grad_x", "grad_w", "before"}
 
 // String lists the flags as the text form does: "nesterov,momentum".
 func (f Flag) String() string {
 	var names []string
-	for i := range 8 {
+	for i := range 16 {
 		switch {
 		case f>>i&1 == 0:
 		case i < len(flagNames):

@@ -216,6 +216,15 @@ func writeInts(b *strings.Builder, v []int) {
 	}
 }
 
+// Reshapes tells whether a view of t may have another shape.
+func (t *Type) Reshapes(shape []int) bool {
+	if t.dense {
+		return true
+	}
+	_, ok := ReshapeStrides(t, shape)
+	return ok
+}
+
 // ReshapeStrides returns the strides under which a view of t has another shape, or false when it needs a copy.
 // The rule is NumPy's: dimensions are grouped where old and new sizes have equal products, and each old group must be
 // evenly strided.

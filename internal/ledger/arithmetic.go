@@ -92,6 +92,10 @@ func integers() []*Probe {
 		lanes("mul24-lo", "mul24.lo.u32 ignores the upper 8 bits of its operands", "mul24.lo.u32 %d, %a, %b;", "b32", "b32", p),
 		lanes("mul24-hi", "mul24.hi.s32 gives bits 16 to 47 of the product", "mul24.hi.s32 %d, %a, %b;", "b32", "b32", p),
 		lanes("sad-s32", "sad.s32 takes the difference without overflow", "sad.s32 %d, %a, %b, %c;", "b32", "b32", t),
+		lanes("sub-cc-addc", "sub.cc sets the carry where nothing is borrowed, and addc adds it", "sub.cc.u32 %d, %a, %b; addc.u32 %d, %d, 0x100;", "b32", "b32", p),
+		lanes("add-cc-subc", "subc adds the complement and the carry of add.cc", "add.cc.u32 %d, %a, %b; subc.u32 %d, %a, %b;", "b32", "b32", p),
+		lanes("mad-cc-subc", "the carry of mad.lo.cc is that of its sum, not of its product", "mad.lo.cc.u32 %d, %a, %b, %c; subc.u32 %d, %a, %c;", "b32", "b32", t),
+		lanes("sub-cc-addc-s64", "sub.cc.s64 sets the carry as the unsigned difference does", "sub.cc.s64 %d, %a, %b; addc.s64 %d, %d, 0x100;", "b64", "b64", p),
 		lanes("add-sat-s32", "add.sat.s32 clamps", "add.sat.s32 %d, %a, %b;", "b32", "b32", p),
 		lanes("abs-s32", "abs.s32 of -2^31 is -2^31", "abs.s32 %d, %a;", "b32", "b32", singles(v)),
 	}

@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"math"
-
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
@@ -13,65 +11,59 @@ func linear(b ir.B, op *ir.Op, _ *ir.Params, in []ir.Value) []ir.Value {
 	if len(in) == 3 {
 		y = b.Add(y, b.Widen(in[2]))
 	}
-	switch op.Attr.Act {
-	case ir.ActReLU:
-		y = b.Unary(ir.ReLU, y)
-	case ir.ActGELU:
-		y = gelu(b, y)
-	case ir.ActGELUTanh:
-		y = geluTanh(b, y)
-	}
 	shape := append([]int(nil), op.In(0).Shape()...)
 	shape[len(shape)-1] = op.In(1).Dim(0)
-	return []ir.Value{b.Reshape(b.Cast(y, op.In(0).DType), shape...)}
+	shaped := func(v ir.Value) ir.Value { return b.Reshape(b.Cast(v, op.In(0).DType), shape...) }
+	out := []ir.Value{shaped(apply(b, op.Attr.Act.Code(), y))}
+	if op.Attr.Flag&ir.Before != 0 {
+		out = append(out, shaped(y))
+	}
+	return out
 }
 
-// cdf is the standard normal distribution function Φ(x) = (1 + erf(x/√2))/2.
-func cdf(b ir.B, x ir.Value) ir.Value {
-	return b.Affine(b.Unary(ir.Erf, b.Scale(x, math.Sqrt2/2)), 0.5, 0.5)
+// biasGrad sums what it gives, before that is rounded.
+func biasGrad(b ir.B, op *ir.Op, _ *ir.Params, in []ir.Value) []ir.Value {
+	d := b.Widen(in[0])
+	if len(in) == 2 {
+		d = apply(b, op.Attr.Act.GradCode(), b.Widen(in[1]), d)
+	}
+	dt := op.Attr.DType
+	if dt == 0 {
+		dt = op.In(0).DType
+	}
+	out := []ir.Value{b.Cast(b.Sum(d, 1<<0, false), dt)}
+	if len(in) == 2 {
+		out = append(out, b.Cast(d, op.In(0).DType))
+	}
+	return out
 }
 
-func gelu(b ir.B, x ir.Value) ir.Value { return b.Mul(x, cdf(b, x)) }
+// steps are the lowerings of activations and their gradients that have one.
+var steps = func() map[ir.Code]Rule {
+	m := map[ir.Code]Rule{}
+	for _, act := range ir.Acts() {
+		for _, code := range []ir.Code{act.Code(), act.GradCode()} {
+			if code.Row().Value != "" {
+				m[code] = written(code)
+			}
+		}
+	}
+	return m
+}()
 
-// geluGrad is g·(Φ(x) + x·φ(x)), φ the standard normal density.
-func geluGrad(b ir.B, x, g ir.Value) ir.Value {
-	density := b.Scale(b.Unary(ir.Exp, b.Scale(b.Mul(x, x), -0.5)), 1/math.Sqrt(2*math.Pi))
-	return b.Mul(g, b.Add(cdf(b, x), b.Mul(x, density)))
-}
-
-// cubic is the coefficient of GELU's tanh form: tanh(√(2/π)·(x + 0.044715·x³)).
-const cubic = 0.044715
-
-var root2OverPi = math.Sqrt(2 / math.Pi)
-
-// geluTanhInner is √(2/π)·(x + 0.044715·x³), given x².
-func geluTanhInner(b ir.B, x, sq ir.Value) ir.Value {
-	return b.Mul(x, b.Affine(sq, cubic*root2OverPi, root2OverPi))
-}
-
-func geluTanh(b ir.B, x ir.Value) ir.Value {
-	t := b.Unary(ir.Tanh, geluTanhInner(b, x, b.Mul(x, x)))
-	return b.Mul(x, b.Affine(t, 0.5, 0.5))
-}
-
-// geluTanhGrad is g·(1 + t + x·(1-t²)·u′)/2 with t = tanh u. Far from 0 that is 0 or g, also where x³ overflows.
-func geluTanhGrad(b ir.B, x, g ir.Value) ir.Value {
-	x = b.Binary(ir.Maximum, b.Binary(ir.Minimum, x, like(b, x, 30)), like(b, x, -30))
-	sq := b.Mul(x, x)
-	t := b.Unary(ir.Tanh, geluTanhInner(b, x, sq))
-	inner := b.Affine(sq, 3*cubic*root2OverPi, root2OverPi)
-	bend := b.Mul(b.Mul(x, inner), b.Affine(b.Mul(t, t), -1, 1))
-	return b.Mul(g, b.Scale(b.Add(b.Affine(t, 1, 1), bend), 0.5))
-}
-
-func silu(b ir.B, x ir.Value) ir.Value { return b.Mul(x, b.Unary(ir.Sigmoid, x)) }
-
-// siluGrad is g·s·(1 + x·(1-s)), s = sigmoid(x).
-func siluGrad(b ir.B, x, g ir.Value) ir.Value {
-	s := b.Unary(ir.Sigmoid, x)
-	return b.Mul(b.Mul(g, s), b.Affine(b.Mul(x, b.Affine(s, -1, 1)), 1, 1))
-}
-
-func reluGrad(b ir.B, y, g ir.Value) ir.Value {
-	return b.Mask(b.Binary(ir.Lt, like(b, y, 0), y), g)
+// apply is an activation or its gradient, the first operand for none.
+func apply(b ir.B, code ir.Code, in ...ir.Value) ir.Value {
+	if code == ir.Invalid {
+		return in[0]
+	}
+	rule := steps[code]
+	if rule == nil {
+		return b.Emit(code, ir.Attr{}, ir.Params{}, in...)[0]
+	}
+	types := make([]*ir.Type, len(in))
+	for i, v := range in {
+		types[i] = v.Type()
+	}
+	op := ir.New(code, ir.Attr{}, types...)
+	return rule(b, &op, &ir.Params{}, in)[0]
 }

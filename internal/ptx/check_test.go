@@ -12,29 +12,29 @@ func TestCheckErrors(t *testing.T) {
 		in   string
 		want Error
 	}{
-		{"frob.s32 %r1, %r2;", Error{Pos{10, 1}, "frob", "unknown instruction", ""}},
-		{"add.foo.s32 %r1, %r2, %r3;", Error{Pos{10, 1}, ".foo", "unknown modifier of add", ""}},
-		{"add.ftz.s32 %r1, %r2, %r3;", Error{Pos{10, 1}, "add.ftz.s32", "no such form of the instruction", ""}},
-		{"add.s32 %r1, %f1, %r3;", Error{Pos{10, 14}, "%f1", "bad operand 2 of add.s32", "a register for .s32 or an immediate"}},
-		{"add.f32 %f1, %f2, 1;", Error{Pos{10, 19}, "1", "bad operand 3 of add.f32", "a register for .f32 or an immediate"}},
-		{"add.s32 %r1, %r2;", Error{Pos{10, 1}, "add.s32 %r1, %r2", "too few operands", "3"}},
-		{"add.s32 %r1, %r2, %r3, %r4;", Error{Pos{10, 24}, "add.s32 %r1, %r2, %r3, %r4", "too many operands", "3"}},
-		{"elect.sync %r1|%p1, -1;", Error{Pos{10, 1}, "elect.sync", "elect in this form needs PTX 8.0 or later" + has, ""}},
-		{"add.bf16 %h1, %h2, %h3;", Error{Pos{10, 1}, "add.bf16", "add in this form needs PTX 7.8 or later" + has, ""}},
-		{"cp.async.bulk.commit_group;", Error{Pos{10, 1}, "cp.async.bulk.commit_group", "cp.async.bulk needs PTX 8.0 or later" + has, ""}},
-		{"ld.shared.b32 %r1, [gl];", Error{Pos{10, 20}, "[gl]", "bad operand 2 of ld.shared.b32", wantAddr}},
-		{"ld.global.b32 %r1, [%f1];", Error{Pos{10, 20}, "[%f1]", "bad operand 2 of ld.global.b32", wantAddr}},
-		{"ld.global.v2.b32 {%r1, %r2, %r3}, [%rd1];", Error{Pos{10, 18}, "{%r1, %r2, %r3}", "bad operand 1 of ld.global.v2.b32", "2 registers for .b32 in braces"}},
-		{"cp.async.cg.shared.global [%r1], [%rd1], 8;", Error{Pos{10, 42}, "8", "bad operand 3 of cp.async.cg.shared.global", "16"}},
-		{"cp.async.ca.shared.global [%r1], [%rd1], 4, 8;", Error{Pos{10, 45}, "8", "source size larger than the copy", "at most 4"}},
-		{"bar.sync 16;", Error{Pos{10, 10}, "16", "bad operand 1 of bar.sync", "a register, or an immediate in range"}},
-		{"mov.u32 %r1, %clock64;", Error{Pos{10, 14}, "%clock64", "bad operand 2 of mov.u32", "a register for .u32, an immediate, a special register or a variable"}},
-		{"mov.u16 %h1, %laneid;", Error{Pos{10, 14}, "%laneid", "bad operand 2 of mov.u16", "a register for .u16, an immediate, a special register or a variable"}},
-		{"cvt.rn.f32.u32 %f1, %tid.x;", Error{Pos{10, 21}, "%tid.x", "bad operand 2 of cvt.rn.f32.u32", "a register for .u32 or an immediate"}},
-		{"alloca.u64 %rd1, %rd2, 0;", Error{Pos{10, 24}, "0", "bad operand 3 of alloca.u64", "a power of two"}},
-		{"pmevent 16;", Error{Pos{10, 9}, "16", "bad operand 1 of pmevent", "0 to 15"}},
+		{"frob.s32 %r1, %r2;", Error{Pos{10, 1}, "frob", "unknown instruction", "", false}},
+		{"add.foo.s32 %r1, %r2, %r3;", Error{Pos{10, 1}, ".foo", "unknown modifier of add", "", false}},
+		{"add.ftz.s32 %r1, %r2, %r3;", Error{Pos{10, 1}, "add.ftz.s32", "no such form of the instruction", "", false}},
+		{"add.s32 %r1, %f1, %r3;", Error{Pos{10, 14}, "%f1", "bad operand 2 of add.s32", "a register for .s32 or an immediate", false}},
+		{"add.f32 %f1, %f2, 1;", Error{Pos{10, 19}, "1", "bad operand 3 of add.f32", "a register for .f32 or an immediate", false}},
+		{"add.s32 %r1, %r2;", Error{Pos{10, 1}, "add.s32 %r1, %r2", "too few operands", "3", false}},
+		{"add.s32 %r1, %r2, %r3, %r4;", Error{Pos{10, 24}, "add.s32 %r1, %r2, %r3, %r4", "too many operands", "3", false}},
+		{"elect.sync %r1|%p1, -1;", Error{Pos{10, 1}, "elect.sync", "elect in this form needs PTX 8.0 or later" + has, "", false}},
+		{"add.bf16 %h1, %h2, %h3;", Error{Pos{10, 1}, "add.bf16", "add in this form needs PTX 7.8 or later" + has, "", false}},
+		{"cp.async.bulk.commit_group;", Error{Pos{10, 1}, "cp.async.bulk.commit_group", "cp.async.bulk needs PTX 8.0 or later" + has, "", false}},
+		{"ld.shared.b32 %r1, [gl];", Error{Pos{10, 20}, "[gl]", "bad operand 2 of ld.shared.b32", wantAddr, false}},
+		{"ld.global.b32 %r1, [%f1];", Error{Pos{10, 20}, "[%f1]", "bad operand 2 of ld.global.b32", wantAddr, false}},
+		{"ld.global.v2.b32 {%r1, %r2, %r3}, [%rd1];", Error{Pos{10, 18}, "{%r1, %r2, %r3}", "bad operand 1 of ld.global.v2.b32", "2 registers for .b32 in braces", false}},
+		{"cp.async.cg.shared.global [%r1], [%rd1], 8;", Error{Pos{10, 42}, "8", "bad operand 3 of cp.async.cg.shared.global", "16", false}},
+		{"cp.async.ca.shared.global [%r1], [%rd1], 4, 8;", Error{Pos{10, 45}, "8", "source size larger than the copy", "at most 4", false}},
+		{"bar.sync 16;", Error{Pos{10, 10}, "16", "bad operand 1 of bar.sync", "a register, or an immediate in range", false}},
+		{"mov.u32 %r1, %clock64;", Error{Pos{10, 14}, "%clock64", "bad operand 2 of mov.u32", "a register for .u32, an immediate, a special register or a variable", false}},
+		{"mov.u16 %h1, %laneid;", Error{Pos{10, 14}, "%laneid", "bad operand 2 of mov.u16", "a register for .u16, an immediate, a special register or a variable", false}},
+		{"cvt.rn.f32.u32 %f1, %tid.x;", Error{Pos{10, 21}, "%tid.x", "bad operand 2 of cvt.rn.f32.u32", "a register for .u32 or an immediate", false}},
+		{"alloca.u64 %rd1, %rd2, 0;", Error{Pos{10, 24}, "0", "bad operand 3 of alloca.u64", "a power of two", false}},
+		{"pmevent 16;", Error{Pos{10, 9}, "16", "bad operand 1 of pmevent", "0 to 15", false}},
 		{"{ .reg .b32 %tid; mov.u32 %r1, %tid.x; }", Error{Pos{10, 32}, "%tid.x",
-			"bad operand 2 of mov.u32, since %tid is the register declared in line 10 and hides the special one:", "another name for it"}},
+			"bad operand 2 of mov.u32, since %tid is the register declared in line 10 and hides the special one:", "another name for it", false}},
 		{"ld.global.u32 %r1, [%rd1-8];", Error{}},
 		{"mov.u64 %rd1, gl-8;", Error{}},
 		{"call nope;", Error{}},
@@ -191,10 +191,22 @@ func TestModuleChecks(t *testing.T) {
 		{head + ".func b();\n.func a();\n.alias a, b;", "alias of an undefined function \"b\""},
 		{head + ".func b() { ret; }\n.alias a, b;", "undefined alias \"a\""},
 		{head + ".func b() { ret; }\n.func a();\n.alias a, b;", ""},
-		{".version 99.9\n.target sm_80\n.address_size 64\n", "unknown PTX version \"99.9\", expected at most 9.4"},
+		{".version 99.9\n.target sm_80\n.address_size 64\n", ""}, // nothing in it is unknown
+		{".version 9.5\n.target sm_80\n.address_size 64\n.visible .entry k() { .reg .b32 %r<3>; add.u32 %r0, %r1, %r2; frob.b32 %r0, %r1; frob.b32 %r1, %r0; ret; }",
+			"ptx:4:63: unknown instruction \"frob\", expected what PTX 8.8 has: the module is of 9.5, and what is new since then is not known here"},
+		{".version 9.5\n.target sm_80\n.address_size 64\n.visible .entry k() { .reg .b32 %r<3>; add.frob.u32 %r0, %r1, %r2; ret; }", "unknown modifier of add \".frob\", expected what PTX 8.8 has"},
+		{".version 8.8\n.target sm_80\n.address_size 64\n.visible .entry k() { .reg .b32 %r<3>; frob.b32 %r0, %r1; ret; }", "unknown instruction \"frob\""},
 		{".version 9.4\n.target sm_80\n.address_size 64\n", ""},
 	} {
 		errs := Check(mustParse(t, c.src))
+		for _, e := range errs {
+			if e.Newer != strings.Contains(e.Want, "not known here") {
+				t.Errorf("%+v", e)
+			}
+		}
+		if len(errs) == 2 && errs[0].Text == errs[1].Text {
+			errs = errs[:1]
+		}
 		if c.want == "" && errs != nil || c.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.src, errs, c.want)
 		}

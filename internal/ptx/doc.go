@@ -25,6 +25,8 @@ type Error struct {
 	Text string // the offending text, as written; may be empty
 	Msg  string // what is wrong
 	Want string // what was expected instead; may be empty
+
+	Newer bool // it may be right: the module is of a later PTX version than Check knows
 }
 
 // Error returns one line: place, finding, offending text, expectation.

@@ -11,6 +11,11 @@ import (
 // same text again.
 func Print(m *Module) string {
 	w := &printer{}
+	w.module(m)
+	return w.String()
+}
+
+func (w *printer) module(m *Module) {
 	w.printf(".version %s\n.target %s", m.Version, m.Target)
 	for _, o := range m.Options {
 		w.printf(", %s", o)
@@ -22,17 +27,20 @@ func Print(m *Module) string {
 	for _, it := range m.Items {
 		w.item(it)
 	}
-	return w.String()
 }
 
 type printer struct {
 	strings.Builder
 	depth int
+	flat  bool // no white space but where it parts words
 }
 
 func (w *printer) printf(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 
 func (w *printer) indent() {
+	if w.flat {
+		return
+	}
 	for range w.depth {
 		w.WriteByte('\t')
 	}
@@ -219,12 +227,14 @@ func (w *printer) stmt(s Stmt) {
 		w.block(b)
 		return
 	}
+	if l, ok := s.(*LabelDef); ok {
+		w.printf("%s:\n", l.Name)
+		return
+	}
 	w.indent()
 	switch s := s.(type) {
 	case *Inst:
 		w.inst(s)
-	case *LabelDef:
-		w.printf("%s:\n", s.Name)
 	case *RegDecl:
 		w.regDecl(s)
 	case *Var:
@@ -320,10 +330,18 @@ func (w *printer) inst(in *Inst) {
 	w.WriteString(";\n")
 }
 
+// comma parts the operands of an instruction.
+func (w *printer) comma() {
+	w.WriteByte(',')
+	if !w.flat {
+		w.WriteByte(' ')
+	}
+}
+
 func (w *printer) operands(list []Operand) {
 	for i, o := range list {
 		if i > 0 {
-			w.WriteString(", ")
+			w.comma()
 		}
 		w.operand(o)
 	}
@@ -377,7 +395,7 @@ func (w *printer) addr(a *Addr) {
 	w.operand(a.Base)
 	w.offset(a.Off)
 	if len(a.Rest) > 0 {
-		w.WriteString(", ")
+		w.comma()
 		w.operands(a.Rest)
 	}
 	w.WriteByte(']')

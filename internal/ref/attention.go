@@ -2,6 +2,7 @@ package ref
 
 import (
 	"math"
+	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -10,6 +11,8 @@ import (
 func init() {
 	set(attention, ir.Attention)
 	set(attentionGrad, ir.AttentionGrad)
+	set(selfAttention, ir.SelfAttention)
+	set(selfAttentionGrad, ir.SelfAttentionGrad)
 }
 
 // heads are the operands of an attention. mask may be nil.
@@ -20,8 +23,9 @@ type heads struct {
 	t, s, d, e    int
 }
 
-func (c *call) heads(first int, mask int) heads {
-	h := heads{q: &c.in[first], k: &c.in[first+1], v: &c.in[first+2], scale: c.scalar(0), causal: c.op.Attr.Causal}
+// heads of operands q, k and v; operand mask may be there.
+func (c *call) heads(qkv []Array, mask int) heads {
+	h := heads{q: &qkv[0], k: &qkv[1], v: &qkv[2], scale: c.scalar(0), causal: c.op.Attr.Causal}
 	if mask < len(c.in) {
 		h.mask = &c.in[mask]
 	}
@@ -29,8 +33,42 @@ func (c *call) heads(first int, mask int) heads {
 	return h
 }
 
+// permuted is an array with its dimensions in another order.
+func permuted(a Array, dims ...int) Array {
+	var attr ir.Attr
+	for i, d := range dims {
+		attr.Dims[i] = int32(d)
+	}
+	op := ir.New(ir.Permute, attr, a.Type)
+	out, err := Eval(&op, nil, []Array{a})
+	if err != nil {
+		panic(err) // a mistake in this package
+	}
+	return Floats(out[0].Type.AsDense(), out[0].Data...)
+}
+
+// HeadsInside is x[b,h,t,d] of x[b,t,h,d], and the other way round.
+func HeadsInside(x Array) Array { return permuted(x, 0, 2, 1, 3) }
+
+// Heads are the arrays [b,h,t,d] of q, k and v of x[b,t,3,h,d].
+func Heads(x Array) []Array {
+	apart := permuted(x, 2, 0, 3, 1, 4)
+	n := len(x.Data) / 3
+	out := make([]Array, 3)
+	for i := range out {
+		out[i] = Floats(ir.Dense(x.Type.DType, apart.Type.Shape()[1:]...), apart.Data[i*n:][:n]...)
+	}
+	return out
+}
+
+// Packed undoes Heads.
+func Packed(qkv []Array) Array {
+	shape := append([]int{3}, qkv[0].Type.Shape()...)
+	return permuted(Floats(ir.Dense(qkv[0].Type.DType, shape...), slices.Concat(qkv[0].Data, qkv[1].Data, qkv[2].Data)...), 1, 3, 0, 2, 4)
+}
+
 // scores of row r, counted over batches, heads and positions; -Inf where a key is not seen.
-func (h *heads) scores(r int) []float64 {
+func (h heads) scores(r int) []float64 {
 	b, t := r/h.t, r%h.t
 	out := make([]float64, h.s)
 	for j := range out {
@@ -61,8 +99,19 @@ func weights(scores []float64, lse float64) []float64 {
 }
 
 func attention(c *call) ([]Array, error) {
-	h := c.heads(0, 3)
-	o, lse := make([]float64, c.out[0].Size()), make([]float64, c.out[1].Size())
+	o, lse := c.heads(c.in, 3).attention()
+	return c.results(o, lse)
+}
+
+func selfAttention(c *call) ([]Array, error) {
+	h := c.heads(Heads(c.in[0]), 1)
+	o, lse := h.attention()
+	return c.results(HeadsInside(Floats(h.q.Type, o...)).Data, lse)
+}
+
+func (h heads) attention() (o, lse []float64) {
+	n := h.q.dim(0) * h.q.dim(1) * h.t
+	o, lse = make([]float64, n*h.e), make([]float64, n)
 	for r := range lse {
 		s := h.scores(r)
 		lse[r] = logSumExp(s)
@@ -77,14 +126,24 @@ func attention(c *call) ([]Array, error) {
 			}
 		}
 	}
-	return c.results(o, lse)
+	return o, lse
 }
 
-// attentionGrad: with p the weights, dv = pᵀ·g, ds = p·(g·vᵀ - Σ g·o), dq = scale·ds·k, dk = scale·dsᵀ·q.
 func attentionGrad(c *call) ([]Array, error) {
-	h := c.heads(1, 6)
-	g, o, lse := c.in[0].Data, c.in[4].Data, c.in[5].Data
-	dq, dk, dv := make([]float64, len(h.q.Data)), make([]float64, len(h.k.Data)), make([]float64, len(h.v.Data))
+	dq, dk, dv := c.heads(c.in[1:4], 6).gradient(c.in[0].Data, c.in[4].Data, c.in[5].Data)
+	return c.results(dq, dk, dv)
+}
+
+func selfAttentionGrad(c *call) ([]Array, error) {
+	h := c.heads(Heads(c.in[1]), 4)
+	dq, dk, dv := h.gradient(HeadsInside(c.in[0]).Data, HeadsInside(c.in[2]).Data, c.in[3].Data)
+	t := h.q.Type
+	return c.one(Packed([]Array{Floats(t, dq...), Floats(t, dk...), Floats(t, dv...)}).Data)
+}
+
+// gradient: with p the weights, dv = pᵀ·g, ds = p·(g·vᵀ - Σ g·o), dq = scale·ds·k, dk = scale·dsᵀ·q.
+func (h heads) gradient(g, o, lse []float64) (dq, dk, dv []float64) {
+	dq, dk, dv = make([]float64, len(h.q.Data)), make([]float64, len(h.k.Data)), make([]float64, len(h.v.Data))
 	for r := range lse {
 		var along float64
 		for i := r * h.e; i < (r+1)*h.e; i++ {
@@ -103,5 +162,5 @@ func attentionGrad(c *call) ([]Array, error) {
 			}
 		}
 	}
-	return c.results(dq, dk, dv)
+	return dq, dk, dv
 }

@@ -1,9 +1,6 @@
 package ref
 
 import (
-	"encoding/binary"
-	"math"
-
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -47,42 +44,31 @@ func offset(t *ir.Type, at []int) int {
 }
 
 func put(b []byte, dt dtype.DType, a *Array, i int) {
-	switch dt {
-	case dtype.F32:
-		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(a.Data[i])))
-	case dtype.F64:
-		binary.LittleEndian.PutUint64(b, math.Float64bits(a.Data[i]))
-	case dtype.F16:
-		binary.LittleEndian.PutUint16(b, uint16(dtype.F16FromFloat64(a.Data[i])))
-	case dtype.BF16:
-		binary.LittleEndian.PutUint16(b, uint16(dtype.BF16FromFloat64(a.Data[i])))
-	case dtype.I64:
-		binary.LittleEndian.PutUint64(b, uint64(a.int(i)))
-	case dtype.I32:
-		binary.LittleEndian.PutUint32(b, uint32(a.int(i)))
-	default:
-		b[0] = byte(a.int(i))
+	bits := uint64(0)
+	if integral(dt) {
+		bits = uint64(a.int(i))
+	} else {
+		bits = dt.Encode(a.Data[i])
+	}
+	for k := range dt.Size() {
+		b[k] = byte(bits >> (8 * k))
 	}
 }
 
+// bits are those of an element.
+func bits(b []byte, dt dtype.DType) (v uint64) {
+	for k := range dt.Size() {
+		v |= uint64(b[k]) << (8 * k)
+	}
+	return v
+}
+
+// integer is an element as an integer; a bool as its byte, so that one that is neither 0 nor 1 shows.
 func integer(b []byte, dt dtype.DType) int64 {
-	switch dt {
-	case dtype.I64:
-		return int64(binary.LittleEndian.Uint64(b))
-	case dtype.I32:
-		return int64(int32(binary.LittleEndian.Uint32(b)))
+	if dt == dtype.Bool {
+		return int64(b[0])
 	}
-	return int64(b[0])
+	return wrap(dt, int64(bits(b, dt)))
 }
 
-func number(b []byte, dt dtype.DType) float64 {
-	switch dt {
-	case dtype.F32:
-		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-	case dtype.F16:
-		return dtype.Float16(binary.LittleEndian.Uint16(b)).Float64()
-	case dtype.BF16:
-		return dtype.BFloat16(binary.LittleEndian.Uint16(b)).Float64()
-	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(b))
-}
+func number(b []byte, dt dtype.DType) float64 { return dt.Decode(bits(b, dt)) }

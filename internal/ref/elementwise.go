@@ -217,10 +217,10 @@ func geluTanh(x float64) float64 {
 func silu(x float64) float64 { return x / (1 + math.Exp(-x)) }
 
 func reluGrad(y, g float64) float64 {
-	if y > 0 {
-		return g
+	if y <= 0 { // NaN is not
+		return 0
 	}
-	return 0
+	return g
 }
 
 func geluGrad(x, g float64) float64 {

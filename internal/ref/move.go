@@ -81,39 +81,22 @@ func converted(t *ir.Type, a Array) Array {
 }
 
 func convertFloats(t *ir.Type, src []float64) Array {
-	switch t.DType {
-	case dtype.F32:
-		return narrowed[float32](t, src)
-	case dtype.F16:
-		return narrowed[dtype.Float16](t, src)
-	case dtype.BF16:
-		return narrowed[dtype.BFloat16](t, src)
-	case dtype.I64:
-		return narrowed[int64](t, src)
-	case dtype.I32:
-		return narrowed[int32](t, src)
-	case dtype.U8:
-		return narrowed[uint8](t, src)
-	case dtype.Bool:
-		return narrowed[bool](t, src)
-	}
-	return Floats(t, append([]float64(nil), src...)...)
-}
-
-// narrowed rounds to D and widens again.
-func narrowed[D dtype.Element, S float64 | int64](t *ir.Type, src []S) Array {
-	d := make([]D, len(src))
-	dtype.Convert(d, src)
-	if integral(t.DType) {
+	dt := t.DType
+	if integral(dt) {
 		v := make([]int64, len(src))
-		dtype.Convert(v, d)
+		for i, x := range src {
+			v[i] = int64(dt.Encode(x))
+		}
 		return Ints(t, v...)
 	}
 	v := make([]float64, len(src))
-	dtype.Convert(v, d)
+	for i, x := range src {
+		v[i] = dt.Decode(dt.Encode(x))
+	}
 	return Floats(t, v...)
 }
 
+// convertInts rounds once, which float64 on the way would not.
 func convertInts(t *ir.Type, a *Array) Array {
 	src := make([]int64, len(a.Data))
 	for i := range src {
@@ -128,8 +111,20 @@ func convertInts(t *ir.Type, a *Array) Array {
 		return narrowed[dtype.Float16](t, src)
 	case dtype.BF16:
 		return narrowed[dtype.BFloat16](t, src)
+	case dtype.F8E4M3:
+		return narrowed[dtype.Float8E4M3](t, src)
+	case dtype.F8E5M2:
+		return narrowed[dtype.Float8E5M2](t, src)
 	}
 	return Ints(t, src...)
+}
+
+// narrowed rounds to D and widens again.
+func narrowed[D dtype.Element](t *ir.Type, src []int64) Array {
+	d, v := make([]D, len(src)), make([]float64, len(src))
+	dtype.Convert(d, src)
+	dtype.Convert(v, d)
+	return Floats(t, v...)
 }
 
 func cast(c *call) ([]Array, error) { return []Array{converted(c.out[0], c.in[0])}, nil }

@@ -2,6 +2,7 @@ package ref
 
 import (
 	"math"
+	"slices"
 
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -9,6 +10,8 @@ import (
 func init() {
 	set(layerNorm, ir.LayerNorm)
 	set(layerNormGrad, ir.LayerNormGrad)
+	set(addNorm, ir.AddNorm)
+	set(addNormGrad, ir.AddNormGrad)
 	set(rmsNorm, ir.RMSNorm)
 	set(rmsNormGrad, ir.RMSNormGrad)
 	set(batchNorm, ir.BatchNorm)
@@ -48,6 +51,36 @@ func layerNorm(c *call) ([]Array, error) {
 		}
 	}
 	return c.results(y, mean, rstd)
+}
+
+func addNorm(c *call) ([]Array, error) {
+	if len(c.in) == 3 {
+		return layerNorm(c)
+	}
+	sum := make([]float64, len(c.in[0].Data))
+	for i, v := range c.in[0].Data {
+		sum[i] = v + c.in[3].Data[i]
+	}
+	norm := *c
+	norm.in, norm.out = []Array{Floats(c.in[0].Type, sum...), c.in[1], c.in[2]}, c.out[:3]
+	out, err := layerNorm(&norm)
+	return append(out, Floats(c.out[3], sum...)), err
+}
+
+func addNormGrad(c *call) ([]Array, error) {
+	norm := *c
+	norm.in, norm.out = []Array{c.in[1], c.in[0], c.in[2], c.in[3], c.in[4]}, c.out[:3]
+	out, err := layerNormGrad(&norm)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out[0].Data {
+		out[0].Data[i] += c.vector(5, i, 0)
+	}
+	if len(c.out) == 4 {
+		out = append(out, Floats(c.out[3], out[0].Data...))
+	}
+	return out, nil
 }
 
 func rmsNorm(c *call) ([]Array, error) {
@@ -133,14 +166,35 @@ func batchNorm(c *call) ([]Array, error) {
 		}
 		mean[k], variance[k] = moments(values)
 		for _, i := range list {
-			y[i] = (x.Data[i]-mean[k])/math.Sqrt(variance[k]+c.scalar(0))*c.in[1].Data[k] + c.in[2].Data[k]
+			v := (x.Data[i]-mean[k])/math.Sqrt(variance[k]+c.scalar(0))*c.in[1].Data[k] + c.in[2].Data[k]
+			y[i] = c.joined(v, 3, i)
 		}
 	}
 	return c.results(y, mean, variance)
 }
 
+// joined adds element i of an optional operand and applies the activation.
+func (c *call) joined(v float64, residual, i int) float64 {
+	v += c.vector(residual, i, 0)
+	if c.op.Attr.Act == ir.ActReLU {
+		v = max(v, 0)
+	}
+	return v
+}
+
+// passed is the gradient behind relu's result, an optional operand: 0 where that is not above 0.
+func (c *call) passed(g []float64, result int) []float64 {
+	out := slices.Clone(g)
+	for i := range out {
+		if c.vector(result, i, 1) <= 0 {
+			out[i] = 0
+		}
+	}
+	return out
+}
+
 func batchNormGrad(c *call) ([]Array, error) {
-	g, x, mean, variance, w := c.in[0].Data, c.in[1].Data, c.in[2].Data, c.in[3].Data, c.in[4].Data
+	g, x, mean, variance, w := c.passed(c.in[0].Data, 5), c.in[1].Data, c.in[2].Data, c.in[3].Data, c.in[4].Data
 	t := c.in[1].Type
 	dx, dw, db := make([]float64, len(x)), make([]float64, t.Dim(1)), make([]float64, t.Dim(1))
 	for k := range t.Dim(1) {
@@ -154,6 +208,9 @@ func batchNormGrad(c *call) ([]Array, error) {
 			dx[i] = w[k] * rstd * (g[i] - db[k]/n - (x[i]-mean[k])*rstd*dw[k]/n)
 		}
 	}
+	if c.op.Attr.Flag&ir.Residual != 0 {
+		return c.results(dx, dw, db, g)
+	}
 	return c.results(dx, dw, db)
 }
 
@@ -163,7 +220,7 @@ func batchNormEval(c *call) ([]Array, error) {
 	y := make([]float64, len(x.Data))
 	for i, v := range x.Data {
 		k := i / x.dim(2) % x.dim(1)
-		y[i] = (v-mean[k])/math.Sqrt(variance[k]+c.scalar(0))*w[k] + b[k]
+		y[i] = c.joined((v-mean[k])/math.Sqrt(variance[k]+c.scalar(0))*w[k]+b[k], 5, i)
 	}
 	return c.one(y)
 }

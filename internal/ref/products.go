@@ -9,6 +9,7 @@ import (
 func init() {
 	set(matMul, ir.MatMul)
 	set(linear, ir.Linear)
+	set(biasGrad, ir.BiasGrad)
 	set(conv, ir.Conv2d)
 	set(convGradInput, ir.Conv2dGradInput)
 	set(convGradWeight, ir.Conv2dGradWeight)
@@ -43,7 +44,11 @@ func matMul(c *call) ([]Array, error) {
 }
 
 var activations = [...]func(float64) float64{
-	ir.NoAct: func(x float64) float64 { return x }, ir.ActReLU: relu, ir.ActGELU: gelu, ir.ActGELUTanh: geluTanh,
+	ir.NoAct: func(x float64) float64 { return x }, ir.ActReLU: relu, ir.ActGELU: gelu, ir.ActGELUTanh: geluTanh, ir.ActSiLU: silu,
+}
+
+var slopes = [...]func(x, g float64) float64{
+	ir.ActReLU: reluGrad, ir.ActGELU: geluGrad, ir.ActGELUTanh: geluTanhGrad, ir.ActSiLU: siluGrad,
 }
 
 func linear(c *call) ([]Array, error) {
@@ -58,9 +63,28 @@ func linear(c *call) ([]Array, error) {
 		if len(c.in) == 3 {
 			v[i] += c.in[2].Data[col]
 		}
-		v[i] = activations[c.op.Attr.Act](v[i])
 	}
-	return c.one(v)
+	y := make([]float64, len(v))
+	for i := range v {
+		y[i] = activations[c.op.Attr.Act](v[i])
+	}
+	return c.results([][]float64{y, v}[:len(c.out)]...)
+}
+
+func biasGrad(c *call) ([]Array, error) {
+	d, n := append([]float64(nil), c.in[0].Data...), c.in[0].dim(1)
+	sums := make([]total, n)
+	for i := range d {
+		if len(c.in) == 2 {
+			d[i] = slopes[c.op.Attr.Act](c.in[1].Data[i], d[i])
+		}
+		sums[i%n].add(d[i])
+	}
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = sums[i].value()
+	}
+	return c.results([][]float64{v, d}[:len(c.out)]...)
 }
 
 // meet calls f with the places in x, w and y of every product of a convolution.

@@ -107,10 +107,12 @@ func (c *call) label(i int) (class int, ignored bool, err error) {
 func crossEntropy(c *call) ([]Array, error) {
 	smoothing := c.scalar(0)
 	m, n := rows(&c.in[0])
-	loss, lse := make([]float64, m), make([]float64, m)
+	loss, stats, count := make([]float64, m), make([]float64, 2*m), 0.
 	for i := range m {
 		x := c.in[0].Data[i*n : (i+1)*n]
-		lse[i] = logSumExp(x)
+		most, sum := shifted(x)
+		whole := math.Log(sum)
+		stats[i], stats[m+i] = most, whole
 		class, ignored, err := c.label(i)
 		if err != nil {
 			return nil, err
@@ -118,14 +120,22 @@ func crossEntropy(c *call) ([]Array, error) {
 		if ignored {
 			continue
 		}
-		loss[i] = lse[i] - (1-smoothing)*x[class]
+		count++
+		loss[i] = whole - (1-smoothing)*(x[class]-most)
 		if smoothing != 0 {
 			for _, v := range x {
-				loss[i] -= smoothing / float64(n) * v
+				loss[i] -= smoothing / float64(n) * (v - most)
 			}
 		}
 	}
-	return c.results(loss, lse)
+	if c.op.Attr.Flag&ir.Mean == 0 {
+		return c.results(loss, stats)
+	}
+	var t total
+	for _, l := range loss {
+		t.add(l)
+	}
+	return c.results([]float64{t.value() / count}, stats, []float64{count})
 }
 
 func crossEntropyGrad(c *call) ([]Array, error) {
@@ -142,8 +152,17 @@ func crossEntropyGrad(c *call) ([]Array, error) {
 			if j == class {
 				target += 1 - smoothing
 			}
-			dx[i*n+j] = (math.Exp(c.in[0].Data[i*n+j]-c.in[2].Data[i]) - target) * c.in[3].Data[i]
+			stats := c.in[2].Data
+			dx[i*n+j] = (math.Exp(c.in[0].Data[i*n+j]-stats[i]-stats[m+i]) - target) * c.rowGrad(i)
 		}
 	}
 	return c.one(dx)
+}
+
+// rowGrad is the gradient of row i's loss.
+func (c *call) rowGrad(i int) float64 {
+	if c.op.Attr.Flag&ir.Mean != 0 {
+		return c.in[3].Data[0] / c.in[4].Data[0]
+	}
+	return c.in[3].Data[i]
 }

@@ -1,6 +1,7 @@
 package simrun
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -27,11 +28,13 @@ type Kernel struct {
 	Params    []Parameter `json:"params"`
 	Required  [3]int      `json:"reqntid"` // threads of a block; zero without
 	MaxBlock  int         `json:"max_block"`
-	Registers int         `json:"registers"` // per thread, estimated
+	Registers int         `json:"registers"`    // per thread
+	By        string      `json:"registers_by"` // where that is from
 	Shared    int         `json:"shared_bytes"`
 	Local     int         `json:"local_bytes"`
 	Total     int         `json:"instructions"` // in the text
 	Mix       []Class     `json:"mix"`          // by opcode, the most frequent first
+	Problem   string      `json:"problem"`      // why it cannot run though others of the file can; empty if it can
 }
 
 // Parameter is one parameter of a kernel.
@@ -54,7 +57,8 @@ func Explain(path, card string) (*Listing, error) {
 	}
 	m := f.module
 	l := &Listing{File: path, Version: fmt.Sprint(m.Version), Target: m.Target.String(), Dynamic: []string{}, Kernels: []Kernel{}}
-	prog, err := f.load(gpusim.NewDevice(c, false))
+	dev := gpusim.NewDevice(c, false)
+	prog, err := f.load(dev)
 	if err != nil {
 		l.Problem = err.Error()
 	}
@@ -68,13 +72,21 @@ func Explain(path, card string) (*Listing, error) {
 			l.Dynamic = append(l.Dynamic, v.Name)
 		}
 	}
+	registers := f.registers(context.Background(), c)
 	for _, fn := range f.kernels() {
-		l.Kernels = append(l.Kernels, explain(fn, prog))
+		k := explain(fn)
+		if prog != nil {
+			k.measure(f, dev, prog.Kernel(fn.Name))
+			if n, ok := registers[fn.Name]; ok {
+				k.Registers, k.By = n, byPtxas
+			}
+		}
+		l.Kernels = append(l.Kernels, k)
 	}
 	return l, nil
 }
 
-func explain(fn *ptx.Func, prog *gpusim.Program) Kernel {
+func explain(fn *ptx.Func) Kernel {
 	k := Kernel{Name: fn.Name, Params: []Parameter{}}
 	for _, v := range fn.Params {
 		k.Params = append(k.Params, Parameter{v.Name, typeText(v), v.Size(), wants(v)})
@@ -85,11 +97,16 @@ func explain(fn *ptx.Func, prog *gpusim.Program) Kernel {
 		mix[opcode(in)]++
 	}
 	k.Mix = classes(mix)
-	if prog != nil {
-		g := prog.Kernel(fn.Name)
-		k.Required, k.MaxBlock, k.Registers, k.Shared, k.Local = g.Required, g.MaxBlock, g.Registers, g.Shared, g.Local
-	}
 	return k
+}
+
+// measure adds what the device knows of a kernel.
+func (k *Kernel) measure(f *file, d *gpusim.Device, g *gpusim.Kernel) {
+	if err := f.refused(d, g.Refused()); err != nil {
+		k.Problem = err.Error()
+		return
+	}
+	k.Required, k.MaxBlock, k.Registers, k.By, k.Shared, k.Local = g.Required, g.MaxBlock, g.Registers, byLiveness, g.Shared, g.Local
 }
 
 // opcode names an instruction for the mix: with the space for memory, with the type for the rest.
@@ -129,12 +146,14 @@ func (k *Kernel) text(width int, runs bool) string {
 	if len(t.Rows) > 0 {
 		b.WriteString(t.String(width))
 	}
-	if runs {
+	if k.Problem != "" {
+		fmt.Fprintf(&b, "it cannot run: %s\n", k.Problem)
+	} else if runs {
 		block := fmt.Sprintf("up to %d threads", k.MaxBlock)
 		if k.Required != [3]int{} {
 			block = dims(k.Required) + " threads, no other"
 		}
-		fmt.Fprintf(&b, "block         %s\nregisters     %d a thread, estimated from liveness\nmemory        %d bytes shared a block, %d local a thread\n", block, k.Registers, k.Shared, k.Local)
+		fmt.Fprintf(&b, "block         %s\nregisters     %d a thread, %s\nmemory        %d bytes shared a block, %d local a thread\n", block, k.Registers, k.By, k.Shared, k.Local)
 	}
 	fmt.Fprintf(&b, "instructions  %d in the text\n", k.Total)
 	line := " "

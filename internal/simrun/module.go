@@ -59,7 +59,28 @@ func openFile(path string) (*file, error) {
 	if err != nil {
 		return nil, advice.Failf("PTX is what clang -S, nvcc --ptx or Triton's asm[\"ptx\"] give for a kernel", "%s", placed(path, err))
 	}
+	if err := addLines(m, path, string(b)); err != nil {
+		return nil, err
+	}
 	return &file{path: path, module: m, lines: strings.Split(string(b), "\n"), sources: map[string][]string{}}, nil
+}
+
+// addLines gives a module the source lines of a table behind its text, or in the file beside it that ends in .lines.
+func addLines(m *ptx.Module, path, text string) error {
+	at := strings.TrimSuffix(path, ".ptx") + ".lines"
+	if _, err := os.Stat(at); err != nil {
+		at = path
+	} else {
+		b, err := readFile(at, maxSource)
+		if err != nil {
+			return err
+		}
+		text = string(b)
+	}
+	if err := ptx.AddLines(m, text); err != nil {
+		return advice.Failf("the table belongs to another version of the module: make both again, or remove it", "%s: %v", at, err)
+	}
+	return nil
 }
 
 // placed puts the file's name in front of an error of package ptx, which starts with line and column.
@@ -73,20 +94,29 @@ func placed(path string, err error) string {
 // load checks the module, as the assembler of a card would, and puts it on the device.
 func (f *file) load(d *gpusim.Device) (*gpusim.Program, error) {
 	p, err := d.Load(f.module)
+	return p, f.refused(d, err)
+}
+
+// refused says what to do about a module, or a kernel of it, that does not run; nil for nil.
+func (f *file) refused(d *gpusim.Device, err error) error {
 	var bad gpusim.Rejected
-	if errors.As(err, &bad) {
-		return nil, advice.Failf("as far as is known ptxas, NVIDIA's assembler, refuses this too: correct the line, or the .version and .target that the file states", "%s", placed(f.path, bad[0]))
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &bad):
+		return advice.Failf(loadHint(f.module.Target, d.Card), "%s: %s", f.path, strings.TrimPrefix(err.Error(), "gpusim: "))
+	case bad[0].Newer:
+		return advice.Failf("compile for an older PTX version, as clang does with --cuda-feature=+ptx74 and Triton with the option ptx_version, or do without the instruction", "%s", placed(f.path, bad[0]))
 	}
-	if err != nil {
-		return nil, advice.Failf(loadHint(f.module.Target, d.Card), "%s: %s", f.path, strings.TrimPrefix(err.Error(), "gpusim: "))
-	}
-	return p, nil
+	return advice.Failf("as far as is known ptxas, NVIDIA's assembler, refuses this too: correct the line, or the .version and .target that the file states", "%s", placed(f.path, bad[0]))
 }
 
 // loadHint says what to do about a valid module that a card cannot run, or the simulator.
 func loadHint(t ptx.Target, card gpusim.Card) string {
 	capability := card.Compute[0]*10 + card.Compute[1]
 	switch {
+	case t.SM > capability && capability >= 80:
+		return fmt.Sprintf("compile for sm_80, as clang does with --cuda-gpu-arch=sm_80, nvcc with -arch=sm_80 and Triton for GPUTarget(\"cuda\", 80, 32), or choose a card of compute capability %d.%d or above with --card", t.SM/10, t.SM%10)
 	case t.SM > 80 && capability >= 80:
 		return "compile for sm_80, as clang does with --cuda-gpu-arch=sm_80, nvcc with -arch=sm_80 and Triton for GPUTarget(\"cuda\", 80, 32)"
 	case t.SM > capability:
@@ -174,7 +204,8 @@ func nth(lines []string, n int) string {
 	return strings.TrimSpace(strings.TrimSuffix(lines[n-1], "\r"))
 }
 
-// sourceLine is the text at "file:line", looked for where the path says and beside the PTX file; empty if it is not there.
+// sourceLine is the text at "file:line", looked for where the path says, beside the PTX file and in the folders above it;
+// empty if it is not there.
 func (f *file) sourceLine(place string) string {
 	i := strings.LastIndexByte(place, ':')
 	if i < 0 {
@@ -187,7 +218,8 @@ func (f *file) sourceLine(place string) string {
 	name := place[:i]
 	lines, ok := f.sources[name]
 	if !ok {
-		for _, path := range []string{filepath.Join(filepath.Dir(f.path), name), name, filepath.Join(filepath.Dir(f.path), filepath.Base(name))} {
+		dir := filepath.Dir(f.path)
+		for _, path := range []string{filepath.Join(dir, name), name, filepath.Join(dir, filepath.Base(name)), filepath.Join(dir, "..", name), filepath.Join(dir, "..", "..", name)} {
 			if b, err := readFile(path, maxSource); err == nil {
 				lines = strings.Split(string(b), "\n")
 				break
@@ -198,22 +230,31 @@ func (f *file) sourceLine(place string) string {
 	return nth(lines, n)
 }
 
-// inlined is the "file:line" into which the source of a PTX line was inlined, empty if it was not.
-func (f *file) inlined(kernel string, line int) string {
+// inlined are the "file:line" into which the source of a PTX line was inlined, the innermost first. A
+// place of inlining has a .loc of its own, which tells the next.
+func (f *file) inlined(kernel string, line int) []string {
+	into := []string{}
 	fn := f.module.Func(kernel)
 	if fn == nil || fn.Body == nil {
-		return ""
+		return into
 	}
 	var last *ptx.Loc
+	at := map[ptx.Place]*ptx.Loc{}
 	for _, s := range fn.Body.Stmts {
-		if l, ok := s.(*ptx.Loc); ok && l.Pos.Line <= line && (l.Line > 0 || last == nil) {
+		l, ok := s.(*ptx.Loc)
+		if !ok || l.Pos.Line > line {
+			continue
+		}
+		if l.Line > 0 || last == nil {
 			last = l
 		}
+		at[ptx.Place{File: l.File, Line: l.Line, Col: l.Col}] = l
 	}
-	if last == nil || last.InlinedAt == nil {
-		return ""
+	for seen := map[*ptx.Loc]bool{}; last != nil && last.InlinedAt != nil && !seen[last]; last = at[*last.InlinedAt] {
+		seen[last] = true
+		into = append(into, fmt.Sprintf("%s:%d", f.module.FileName(last.InlinedAt.File), last.InlinedAt.Line))
 	}
-	return fmt.Sprintf("%s:%d", f.module.FileName(last.InlinedAt.File), last.InlinedAt.Line)
+	return into
 }
 
 // meta is what Triton writes beside a kernel, as far as a launch needs it.

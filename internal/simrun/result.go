@@ -19,10 +19,11 @@ type Finding struct {
 	Block      [3]uint32 `json:"block"`
 	Thread     [3]uint32 `json:"thread"`
 	Line       int       `json:"ptx_line"`
-	PTX        string    `json:"ptx"`         // the text of that line
-	Source     string    `json:"source"`      // "file:line", empty without .loc
-	SourceText string    `json:"source_text"` // the text of that line, empty without the file
-	Inlined    string    `json:"inlined_at"`  // "file:line" into which the source was inlined; empty if it was not
+	PTX        string    `json:"ptx"`          // the text of that line
+	Source     string    `json:"source"`       // "file:line", empty without .loc
+	SourceText string    `json:"source_text"`  // the text of that line, empty without the file
+	Inlined    string    `json:"inlined_at"`   // "file:line" into which the source was inlined; empty if it was not
+	Callers    []string  `json:"inlined_into"` // all of these, the innermost first
 	Message    string    `json:"message"`
 	Space      string    `json:"space"`
 	Address    string    `json:"address"`    // hexadecimal: JSON's numbers hold 53 bits
@@ -30,7 +31,7 @@ type Finding struct {
 	Allocation string    `json:"allocation"` // concerned, or the nearest
 	Count      int       `json:"count"`
 
-	inlinedText string // the text of the line Inlined
+	callerTexts []string // the text of the lines of Callers
 	kind        kind
 }
 
@@ -98,7 +99,8 @@ type Result struct {
 	SharedRequests   uint64    `json:"shared_requests"`
 	SharedWavefronts uint64    `json:"shared_wavefronts"`
 	BankConflicts    uint64    `json:"bank_conflicts"`
-	Registers        int       `json:"registers"`    // per thread, estimated
+	Registers        int       `json:"registers"`    // per thread
+	RegistersBy      string    `json:"registers_by"` // where that is from
 	Shared           int       `json:"shared_bytes"` // per block
 	Occupancy        Occupancy `json:"occupancy"`
 	Output           string    `json:"output"` // of printf
@@ -112,7 +114,7 @@ func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 		Instructions: c.Instructions, LaneInstructions: c.LaneInstructions, Lanes: c.LaneUtilisation(), Classes: classes(c.ByClass),
 		Branches: c.Branches, Divergent: c.Divergent, GlobalRequests: c.GlobalRequests, GlobalSectors: c.GlobalSectors,
 		SharedRequests: c.SharedRequests, SharedWavefronts: c.SharedWavefronts, BankConflicts: c.SharedConflicts,
-		Registers: rep.Registers, Shared: rep.Shared, Occupancy: Occupancy(rep.Occupancy), Output: string(rep.Output),
+		Registers: rep.Registers, RegistersBy: byLiveness, Shared: rep.Shared, Occupancy: Occupancy(rep.Occupancy), Output: string(rep.Output),
 		Outs: []Out{}, Notes: append([]string{}, rep.Notes...)}
 	for _, f := range rep.Findings {
 		r.Findings = append(r.Findings, j.finding(f, f.Check.String()))
@@ -128,10 +130,17 @@ func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 }
 
 func (j *job) finding(f gpusim.Finding, check string) Finding {
-	into := j.file.inlined(f.Kernel, f.Line)
+	callers := j.file.inlined(f.Kernel, f.Line)
+	texts, into := []string{}, ""
+	for _, c := range callers {
+		texts = append(texts, j.file.sourceLine(c))
+	}
+	if len(callers) > 0 {
+		into = callers[0]
+	}
 	return Finding{Finding: true, Check: check, Kernel: f.Kernel, Block: f.Block, Thread: f.Thread, Line: f.Line, PTX: j.file.line(f.Line),
-		Source: f.Source, SourceText: j.file.sourceLine(f.Source), Inlined: into, inlinedText: j.file.sourceLine(into),
-		Message: f.Message(), kind: kindOf(f, check, into), Space: f.Space, Address: fmt.Sprintf("%#x", f.Addr), Size: f.Size, Allocation: f.Alloc, Count: max(f.Count, 1)}
+		Source: f.Source, SourceText: j.file.sourceLine(f.Source), Inlined: into, Callers: callers, callerTexts: texts,
+		Message: f.Message(), kind: kindOf(f, check, strings.Join(callers, " ")), Space: f.Space, Address: fmt.Sprintf("%#x", f.Addr), Size: f.Size, Allocation: f.Alloc, Count: max(f.Count, 1)}
 }
 
 func classes(by map[string]uint64) []Class {

@@ -57,13 +57,20 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := make(chan map[string]int, 1)
+	go func() { asked <- j.file.registers(ctx, j.dev.Card) }()
 	rep, err := j.launch(ctx, c.Progress)
+	registers := <-asked
 	var fault *gpusim.Fault
 	stopped := errors.Is(err, gpusim.ErrStopped)
 	if err != nil && !stopped && !errors.As(err, &fault) {
 		return nil, refused(err)
 	}
 	r := j.result(rep, fault)
+	if n, ok := registers[j.kernel.Name]; ok {
+		r.Registers, r.RegistersBy = n, byPtxas
+		r.Occupancy = Occupancy(j.dev.Card.Occupancy(n, j.block[0]*j.block[1]*j.block[2], r.Shared))
+	}
 	if stopped {
 		r.Notes = append(r.Notes, "interrupted: findings and counts are of the blocks that had ended, and no output is written")
 		return r, ctx.Err()
@@ -126,6 +133,9 @@ func prepare(c Config) (*job, error) {
 		return nil, err
 	}
 	j.kernel = prog.Kernel(fn.Name)
+	if err := f.refused(j.dev, j.kernel.Refused()); err != nil {
+		return nil, err
+	}
 	if err := j.dimensions(c, m); err != nil {
 		return nil, err
 	}
@@ -250,6 +260,6 @@ func refused(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	hint := "warpline sim explain shows what the file needs, warpline sim cards what a card has"
+	hint := "warpline sim explain shows what the file needs, warpline sim cards what a card has, and --card chooses another"
 	return &advice.Error{Text: strings.TrimPrefix(err.Error(), "gpusim: "), Hint: hint, Err: err}
 }

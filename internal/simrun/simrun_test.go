@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -329,6 +331,80 @@ $L__info_string0:
 	}
 }
 
+// TestLineTable finds the source by a table of lines, beside the file or behind its text, and refuses one of another module.
+func TestLineTable(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"src", "ptx/sm_80"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(filepath.Join(dir, "ptx"))
+	const text = ".version 7.4\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\ntrap;\nret;\n}\n"
+	const table = "// source lines: [file:]lines further down there[*instructions]\n//1 src/k.cu\n//k 1:2*2\n"
+	write(t, "../src/k.cu", "a\nthe source\n")
+	write(t, "sm_80/k.ptx", text)
+	write(t, "sm_80/k.lines", table)
+	write(t, "sm_80/both.ptx", text+table)
+	for _, file := range []string{"sm_80/k.ptx", "sm_80/both.ptx"} {
+		r, err := Run(t.Context(), Config{File: file, Block: "1"})
+		if err != nil || r.Found != 1 {
+			t.Fatalf("%s: %v, %+v", file, err, r)
+		}
+		if f := r.Findings[0]; f.Source != "src/k.cu:2" || f.SourceText != "the source" || f.PTX != "trap;" || f.Line != 6 {
+			t.Errorf("%s: %+v", file, f)
+		}
+	}
+	write(t, "sm_80/k.lines", strings.Replace(table, "1:2*2", "1:2*3", 1))
+	_, err := Run(t.Context(), Config{File: "sm_80/k.ptx", Block: "1"})
+	var e *advice.Error
+	if !errors.As(err, &e) || !strings.Contains(e.Error(), "sm_80/k.lines: table of source lines") {
+		t.Errorf("a table of another module: %v", err)
+	}
+}
+
+// TestInlinedLevels: each level at which a function was inlined is shown.
+func TestInlinedLevels(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "k.cu", "a\nthe innermost\nthe middle\nthe outer\nthe kernel\n")
+	write(t, "k.ptx", `.version 7.4
+.target sm_80
+.address_size 64
+.visible .entry k()
+{
+.loc 1 5 1
+$L__func_begin0:
+.loc 1 4 2, function_name $L__info_string0, inlined_at 1 5 1
+.loc 1 3 3, function_name $L__info_string0, inlined_at 1 4 2
+.loc 1 2 4, function_name $L__info_string0, inlined_at 1 3 3
+trap;
+ret;
+}
+.file 1 "k.cu"
+.section .debug_str
+{
+$L__info_string0:
+.b8 107,0
+}
+`)
+	r, err := Run(t.Context(), Config{File: "k.ptx", Block: "1"})
+	if err != nil || r.Found != 1 {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	f := r.Findings[0]
+	if f.Source != "k.cu:2" || f.Inlined != "k.cu:3" || !slices.Equal(f.Callers, []string{"k.cu:3", "k.cu:4", "k.cu:5"}) {
+		t.Errorf("%+v", f)
+	}
+	at := -1
+	for _, l := range []string{"k.cu:2  the innermost", "inlined into k.cu:3  the middle", "inlined into k.cu:4  the outer", "inlined into k.cu:5  the kernel"} {
+		if i := strings.Index(f.Text(), l); i <= at {
+			t.Errorf("%q is missing or out of order in\n%s", l, f.Text())
+		} else {
+			at = i
+		}
+	}
+}
+
 // TestStructs passes bytes to a parameter that is an array of them.
 func TestStructs(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -367,9 +443,12 @@ func TestHints(t *testing.T) {
 	for _, c := range []struct{ src, card, text, hint string }{
 		{kernel("8.0", "sm_90a", "wgmma.fence.sync.aligned;"), "", "a module for sm_90a", "compile for sm_80"},
 		{kernel("8.0", "sm_90a", "wgmma.fence.sync.aligned;"), "h100-pcie", "wgmma.fence.sync.aligned is not supported", "compile for sm_80"},
+		{kernel("8.0", "sm_90", ""), "", "a module for sm_90 on a card", "compute capability 9.0 or above with --card"},
 		{kernel("7.4", "sm_80", ""), "t4", "a module for sm_80 on a card", "compile for sm_75, or choose a card of compute capability 8.0"},
 		{kernel("7.4", "sm_80", "vadd.s32.s32.s32 %r0, %r1, %r2;"), "", "vadd.s32.s32.s32 is not supported", "Limits"},
 		{kernel("7.4", "sm_80", "add.ftz.s32 %r0, %r1, %r2;"), "", "no such form", "ptxas, NVIDIA's assembler, refuses"},
+		{kernel("9.5", "sm_80", "frob.b32 %r0, %r1;"), "", "k.ptx:7:1: unknown instruction \"frob\"", "compile for an older PTX version"},
+		{kernel("7.4", "sm_80", "vadd.s32.s32.s32 %r0, %r1, %r2;") + ".visible .entry other() { ret; }\n", "", "vadd.s32.s32.s32 is not supported", "Limits"},
 		{tritonLike, "", "3 parameters, and 1 arguments", "--meta"},
 	} {
 		write(t, "k.ptx", c.src)
@@ -378,10 +457,17 @@ func TestHints(t *testing.T) {
 			args = []string{"i32[1]"}
 		}
 		var e *advice.Error
-		_, err := Run(t.Context(), Config{File: "k.ptx", Block: "1", Card: c.card, Args: args})
+		_, err := Run(t.Context(), Config{File: "k.ptx", Kernel: "k", Block: "1", Card: c.card, Args: args})
 		if !errors.As(err, &e) || !strings.Contains(e.Text, c.text) || !strings.Contains(e.Hint, c.hint) {
 			t.Errorf("%q on %q: %+v (%v)", c.text, c.card, e, err)
 		}
+	}
+	write(t, "k.ptx", kernel("7.4", "sm_80", "vadd.s32.s32.s32 %r0, %r1, %r2;")+".visible .entry other() { ret; }\n")
+	if _, err := Run(t.Context(), Config{File: "k.ptx", Kernel: "other", Block: "1"}); err != nil {
+		t.Error(err)
+	}
+	if l, err := Explain("k.ptx", ""); err != nil || l.Problem != "" || !strings.Contains(l.Kernels[0].Problem, "vadd") || l.Kernels[1].Problem != "" || strings.Count(l.Text(100), "it cannot run:") != 1 {
+		t.Errorf("%v, %+v", err, l)
 	}
 	write(t, "k.ptx", tritonLike)
 	r, err := Run(t.Context(), Config{File: "k.ptx", Block: "1", Args: []string{"i32[1]", "u8[8]", "null"}})

@@ -57,8 +57,8 @@ func (f *group) text() string {
 	if f.Source != "" {
 		line("source", "%s  %s", f.Source, f.SourceText)
 	}
-	if f.Inlined != "" {
-		line("", "inlined into %s  %s", f.Inlined, f.inlinedText)
+	for i, c := range f.Callers {
+		line("", "inlined into %s  %s", c, f.callerTexts[i])
 	}
 	line("PTX", "line %d  %s", f.Line, strings.ReplaceAll(f.PTX, "\t", " "))
 	switch {
@@ -89,7 +89,7 @@ func (r *Result) counts(width int) string {
 	row("branches", r.Branches, "of warps; %d divergent", r.Divergent)
 	row("global requests", r.GlobalRequests, "%d sectors, %.2f a request", r.GlobalSectors, share(r.GlobalSectors, r.GlobalRequests))
 	row("shared requests", r.SharedRequests, "%d wavefronts, %.2f a request; %d bank conflicts", r.SharedWavefronts, share(r.SharedWavefronts, r.SharedRequests), r.BankConflicts)
-	row("registers", uint64(r.Registers), "a thread, estimated from liveness")
+	row("registers", uint64(r.Registers), "a thread, %s", r.RegistersBy)
 	row("shared bytes", uint64(r.Shared), "a block")
 	o := r.Occupancy
 	row("occupancy", uint64(o.Warps), "warps of %d blocks on a multiprocessor, %s; limited by %s", o.Blocks, render.Percent(o.Ratio), o.Limiter)

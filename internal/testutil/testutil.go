@@ -6,12 +6,15 @@ package testutil
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +27,8 @@ const (
 	SeedEnv = "WARPLINE_TEST_SEED"
 	// DeviceEnv names the device that tests of the public packages run on.
 	DeviceEnv = "WARPLINE_TEST_DEVICE"
+	// WalkEnv, set to all, makes a [Spread] take every case.
+	WalkEnv = "WARPLINE_TEST_WALK"
 	// UpdateEnv, set to 1, makes [Golden] rewrite its files.
 	UpdateEnv = "WARPLINE_UPDATE"
 )
@@ -34,6 +39,14 @@ func Device() string { return cmp.Or(os.Getenv(DeviceEnv), "cpu") }
 // Rand returns a generator with a fresh seed, or with that of WARPLINE_TEST_SEED.
 // When the test fails, it logs the assignment that repeats it.
 func Rand(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := Seed(t)
+	return rand.New(rand.NewPCG(seed, seed))
+}
+
+// Seed is a fresh seed, or that of WARPLINE_TEST_SEED. When the test fails, it
+// logs the assignment that repeats it.
+func Seed(t testing.TB) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
 	if s := os.Getenv(SeedEnv); s != "" {
@@ -47,7 +60,47 @@ func Rand(t testing.TB) *rand.Rand {
 			t.Logf("repeat with %s=%d", SeedEnv, seed)
 		}
 	})
-	return rand.New(rand.NewPCG(seed, seed))
+	return seed
+}
+
+// Spread divides the cases of a test that has many over its runs. Each run takes
+// one in n, by a seed; WARPLINE_TEST_WALK=all takes them all, as CI does in a step
+// of its own.
+type Spread struct{ seed, n uint64 }
+
+// NewSpread takes one case in n, of every n cases about another one with each seed.
+func NewSpread(t testing.TB, seed uint64, n int) Spread {
+	t.Helper()
+	switch walk := os.Getenv(WalkEnv); walk {
+	case "":
+		return Spread{seed, uint64(n)}
+	case "all":
+		return Spread{seed, 1}
+	default:
+		t.Fatalf("%s=%q: want all, or nothing", WalkEnv, walk)
+		return Spread{}
+	}
+}
+
+// All reports whether every case is taken.
+func (s Spread) All() bool { return s.n <= 1 }
+
+// Takes reports whether this run takes the case with that name.
+func (s Spread) Takes(name string) bool {
+	if s.All() {
+		return true
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", s.seed, name))
+	return binary.LittleEndian.Uint64(sum[:])%s.n == 0
+}
+
+// Some are the cases that this run takes: at least one, if there are any.
+func Some[T any](s Spread, cases []T, name func(T) string) []T {
+	some := slices.DeleteFunc(slices.Clone(cases), func(c T) bool { return !s.Takes(name(c)) })
+	if len(some) == 0 && len(cases) > 0 {
+		some = append(some, cases[s.seed%uint64(len(cases))])
+	}
+	return some
 }
 
 // Golden compares got with the file at path, usually in testdata. With

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -117,5 +118,42 @@ func TestFailingWriter(t *testing.T) {
 	}
 	if n, err := (&FailingWriter{N: 2}).Write([]byte("abc")); n != 2 || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("without W: %d, %v", n, err)
+	}
+}
+
+// TestSpread: each run takes about one case in n, the same for the same seed; over the seeds none is left out. All are
+// taken where that is asked for.
+func TestSpread(t *testing.T) {
+	t.Setenv(WalkEnv, "")
+	cases := make([]int, 200)
+	for i := range cases {
+		cases[i] = i
+	}
+	name := func(i int) string { return fmt.Sprintf("case %d", i) }
+	times := map[int]int{}
+	for seed := range uint64(100) {
+		s := NewSpread(t, seed, 4)
+		some := Some(s, cases, name)
+		if len(some) < 25 || len(some) > 80 || !slices.Equal(some, Some(s, cases, name)) {
+			t.Errorf("seed %d takes %d of %d", seed, len(some), len(cases))
+		}
+		for _, i := range some {
+			times[i]++
+		}
+		if one := Some(s, cases[:1], name); len(one) != 1 || s.All() {
+			t.Errorf("of one case %d are taken", len(one))
+		}
+		if none := Some(s, cases[:0], name); len(none) != 0 {
+			t.Error("a case of none")
+		}
+	}
+	for _, i := range cases {
+		if times[i] < 8 || times[i] > 45 {
+			t.Errorf("%s is taken by %d of 100 runs", name(i), times[i])
+		}
+	}
+	t.Setenv(WalkEnv, "all")
+	if s := NewSpread(t, 1, 4); !s.All() || len(Some(s, cases, name)) != len(cases) {
+		t.Error("all are not all")
 	}
 }

@@ -13,6 +13,9 @@ const (
 // ReLU is dst[i] = max(x[i], 0); NaN and -0 stay.
 func ReLU(dst, x []float32) {
 	dst = dst[:len(x)]
+	if mapReLU.inAssembly(dst, x, x, 0, 0) {
+		return
+	}
 	for i, v := range x {
 		b := math.Float32bits(v)
 		if b-(signBit+1) < infBits { // below zero, to -Inf
@@ -22,12 +25,18 @@ func ReLU(dst, x []float32) {
 	}
 }
 
-// ReLUGrad is dst[i] = g[i] where y[i] > 0, else 0.
+// ReLUGrad is dst[i] = 0 where y[i] ≤ 0, else g[i]: of a NaN too.
 func ReLUGrad(dst, y, g []float32) {
 	dst, g = dst[:len(y)], g[:len(y)]
+	if mapReLUGrad.inAssembly(dst, y, g, 0, 0) {
+		return
+	}
 	for i, v := range y {
-		b := math.Float32bits(g[i])
-		if math.Float32bits(v)-1 >= infBits { // not above zero, to +Inf
+		b, u := math.Float32bits(g[i]), math.Float32bits(v)
+		if u == 0 {
+			b = 0
+		}
+		if u-signBit <= infBits { // -0 to -Inf
 			b = 0
 		}
 		dst[i] = math.Float32frombits(b)

@@ -27,7 +27,7 @@ func TestReLUByBits(t *testing.T) {
 		if v < 0 {
 			want = 0
 		}
-		if v > 0 {
+		if !(v <= 0) {
 			grad = g[i]
 		}
 		if !same32(dst[i], want) || !same32(back[i], grad) {

@@ -8,12 +8,10 @@ package kernels
 
 import (
 	"fmt"
-	"time"
-
-	"github.com/warpline-ml/warpline/internal/cpufeat"
 )
 
 //go:generate go run -C ../../_asm . gemm ../cpu/kernels
+//go:generate go run -C ../../_asm . pairs ../cpu/kernels
 
 // Float is an element type of matrix products.
 type Float interface{ float32 | float64 }
@@ -35,6 +33,7 @@ type Product[T Float] struct {
 	Accumulate bool // add to what C holds
 	Bias       []T  // nil, or a value for each of the N columns
 	Act        Activation
+	Before     []T // nil, or where what Act is applied to goes, as C lies
 }
 
 // A BatchDim is a dimension of a batch of products: its size, and the
@@ -56,22 +55,11 @@ func GemmBatch[T Float](p *Product[T], batch []BatchDim) {
 	if count == 0 || p.M == 0 || p.N == 0 {
 		return
 	}
-	if q, ok := any(p).(*Product[float32]); ok && multiplyAssembly(q, batch, count) {
+	if q, ok := any(p).(*Product[float32]); ok && multiplyAssembly(q, batch, count, false) {
 		return
 	}
 	multiplyGo(p, batch, count)
 }
-
-// Ceiling measures the rate of one thread, in multiply-adds of float32 a
-// second, that no kernel of the level can pass. It takes some milliseconds, and
-// is 0 for the generic level.
-func Ceiling(l cpufeat.Level) float64 {
-	start := time.Now()
-	work := ceiling(l, ceilingTurns)
-	return work / time.Since(start).Seconds()
-}
-
-const ceilingTurns = 50000
 
 // check panics unless the product lies within its slices.
 func (p *Product[T]) check(batch []BatchDim) {
@@ -90,6 +78,9 @@ func (p *Product[T]) check(batch []BatchDim) {
 	checkMatrix("C", p.M, p.N, p.CRow, 1, c, len(p.C))
 	if p.M > 1 && p.CRow < p.N {
 		panic(fmt.Sprintf("kernels: rows of %d columns of C are %d elements apart", p.N, p.CRow))
+	}
+	if p.Before != nil {
+		checkMatrix("Before", p.M, p.N, p.CRow, 1, c, len(p.Before))
 	}
 	if p.Bias != nil && len(p.Bias) < p.N {
 		panic(fmt.Sprintf("kernels: bias of %d for %d columns", len(p.Bias), p.N))
@@ -122,16 +113,28 @@ func (p *Product[T]) element(batch []BatchDim, i int) Product[T] {
 		q.A, q.B = p.A[a:], p.B[b:]
 	}
 	q.C = p.C[c:]
+	if p.Before != nil {
+		q.Before = p.Before[c:]
+	}
 	return q
 }
 
 // finish applies the bias of the columns from left on, and the activation, to
 // a part of a row of C.
-func (p *Product[T]) finish(c []T, left int) {
+func (p *Product[T]) finish(c []T, row, left int) {
 	if p.Bias != nil {
 		for j, v := range p.Bias[left : left+len(c)] {
 			c[j] += v
 		}
+	}
+	p.activate(c, row, left)
+}
+
+// activate applies the activation to a part of a row of C, and keeps what it is
+// applied to where that is wanted.
+func (p *Product[T]) activate(c []T, row, left int) {
+	if p.Before != nil {
+		copy(p.Before[row*p.CRow+left:][:len(c)], c)
 	}
 	Activate(p.Act, c)
 }

@@ -9,6 +9,7 @@ const (
 	ActReLU                // max(0, x)
 	ActGELU                // x·Φ(x) = x/2·(1 + erf(x/√2))
 	ActGELUTanh            // x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))), the approximation of Hendrycks and Gimpel, arXiv 1606.08415
+	ActSiLU                // x·sigmoid(x)
 )
 
 // Activate applies the activation to every element of x.
@@ -24,6 +25,8 @@ func Activate[T Float](act Activation, x []T) {
 		activate(x, GELU, GELU64)
 	case ActGELUTanh:
 		activate(x, GELUTanh, GELUTanh64)
+	case ActSiLU:
+		activate(x, SiLU, SiLU64)
 	}
 }
 

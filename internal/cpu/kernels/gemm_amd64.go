@@ -106,8 +106,11 @@ func (p *product) release() {
 
 // multiplyAssembly computes a batch of products if the level has
 // micro-kernels. It reports whether it did.
-func multiplyAssembly(q *Product[float32], batch []BatchDim, count int) bool {
+func multiplyAssembly(q *Product[float32], batch []BatchDim, count int, pairs bool) bool {
 	set := activeSet()
+	if pairs {
+		set = pairSet()
+	}
 	if set == nil {
 		return false
 	}
@@ -151,14 +154,23 @@ func (p *product) batchParts(lo, hi int) {
 // buffers, Go does it without.
 func (p *product) element(e *Product[float32], shared bool) {
 	p.source, p.shared = *e, shared
-	if p.row() {
+	if !p.set.pairs && p.row() {
 		return
 	}
 	if !p.prepare() {
-		multiplyGo(e, nil, 1)
+		p.withoutMemory(e)
 		return
 	}
 	p.run()
+}
+
+// withoutMemory computes one product in Go.
+func (p *product) withoutMemory(e *Product[float32]) {
+	if p.set.pairs {
+		multiplyPairs(e)
+		return
+	}
+	multiplyGo(e, nil, 1)
 }
 
 // prepare decides what to pack, and makes the buffers. It reports whether
@@ -178,7 +190,7 @@ func (p *product) prepare() bool {
 	if q.Bias != nil {
 		p.last |= addBias
 	}
-	if q.Act == ActReLU {
+	if q.Act == ActReLU && q.Before == nil {
 		p.last |= relu
 	}
 	p.packA = q.N > packCols || q.N > lanes && max(p.a.lane, p.a.step) >= farStep ||
@@ -245,7 +257,7 @@ func (p *product) run() {
 		}
 		if s == slices.parts-1 {
 			p.flags |= p.last
-			p.finish = p.source.Act > ActReLU
+			p.finish = p.source.Act > ActReLU || p.source.Before != nil
 		}
 		p.slice()
 	}
@@ -353,15 +365,10 @@ func (p *product) compute(i int, panels span) {
 		if p.bias != nil {
 			t.bias = unsafe.Add(p.bias, 4*left)
 		}
-		t.vectors, t.mask = ceilDiv(width, p.set.vector), uint32(1<<width-1)
-		if p.set.masks || width%p.set.vector == 0 {
-			p.set.compute(&t)
-		} else {
-			p.set.around(&t, width)
-		}
+		p.set.computeTile(&t, width)
 		if p.finish {
 			for i := range rows.n {
-				Activate(p.source.Act, t.row(i, width))
+				p.source.activate(t.row(i, width), top+i, left)
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func (p *Product[T]) tile(top, left int, panels *[goTile * goSlice]T) {
 		}
 	}
 	for i := top; i < bottom; i++ {
-		p.finish(p.row(i, left), left)
+		p.finish(p.row(i, left), i, left)
 	}
 }
 

@@ -26,6 +26,9 @@ func erfcMiddle(t, t2 float64) float64 {
 // Erf is the error function.
 func Erf(dst, x []float32) {
 	dst = dst[:len(x)]
+	if mapErf.inAssembly(dst, x, x, 0, 0) {
+		return
+	}
 	for i, v := range x {
 		switch z := float64(v); {
 		case ordinary(z, 0.5):
@@ -49,6 +52,9 @@ func erfSeries(z float64) float64 {
 // GELU is x·Φ(x).
 func GELU(dst, x []float32) {
 	dst = dst[:len(x)]
+	if mapGELU.inAssembly(dst, x, x, 0, 0) {
+		return
+	}
 	for i, v := range x {
 		if z := float64(v); ordinary(z, erfcLimit) {
 			// x - x·Φ(-x) above 0 and x·Φ(x) below, without a branch on the sign.
@@ -64,6 +70,9 @@ func GELU(dst, x []float32) {
 // GELUGrad is g·(Φ(x) + x·φ(x)).
 func GELUGrad(dst, x, g []float32) {
 	dst, g = dst[:len(x)], g[:len(x)]
+	if mapGELUGrad.inAssembly(dst, x, g, 0, 0) {
+		return
+	}
 	for i, v := range x {
 		if z := float64(v); ordinary(z, erfcLimit) {
 			e := expCore(-0.5 * z * z)
@@ -87,6 +96,9 @@ const (
 // GELUTanh is x·(1+tanh(√(2/π)·(x+0.044715x³)))/2.
 func GELUTanh(dst, x []float32) {
 	dst = dst[:len(x)]
+	if mapGELUTanh.inAssembly(dst, x, x, 0, 0) {
+		return
+	}
 	for i, v := range x {
 		if z := float64(v); ordinary(z, geluTanhLimit) {
 			dst[i] = float32(z / (1 + expCore(-twoSqrt2OverPi*z*(1+cubic*z*z))))
@@ -99,6 +111,9 @@ func GELUTanh(dst, x []float32) {
 // GELUTanhGrad is g times the derivative of GELUTanh.
 func GELUTanhGrad(dst, x, g []float32) {
 	dst, g = dst[:len(x)], g[:len(x)]
+	if mapGELUTanhGrad.inAssembly(dst, x, g, 0, 0) {
+		return
+	}
 	for i, v := range x {
 		if z := float64(v); ordinary(z, geluTanhLimit) {
 			u := z * z
@@ -113,6 +128,9 @@ func GELUTanhGrad(dst, x, g []float32) {
 // SiLU is x·sigmoid(x).
 func SiLU(dst, x []float32) {
 	dst = dst[:len(x)]
+	if mapSiLU.inAssembly(dst, x, x, 0, 0) {
+		return
+	}
 	for i, v := range x {
 		if z := float64(v); ordinary(z, expLimit) {
 			dst[i] = float32(z / (1 + expCore(-z)))
@@ -125,6 +143,9 @@ func SiLU(dst, x []float32) {
 // SiLUGrad is g times the derivative of SiLU, s·(1+x·(1-s)) with s = sigmoid(x).
 func SiLUGrad(dst, x, g []float32) {
 	dst, g = dst[:len(x)], g[:len(x)]
+	if mapSiLUGrad.inAssembly(dst, x, g, 0, 0) {
+		return
+	}
 	for i, v := range x {
 		if z := float64(v); ordinary(z, expLimit) {
 			s := 1 / (1 + expCore(-z))

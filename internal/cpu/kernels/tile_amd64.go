@@ -14,7 +14,8 @@ type tile struct {
 	a       unsafe.Pointer
 	as      int // between rows of A with byRows, between steps of k without
 	b       unsafe.Pointer
-	bs      int // between steps of k
+	bs      int            // between steps of k
+	table   unsafe.Pointer // of the steps, with byTable
 	c       unsafe.Pointer
 	cs      int // between rows
 	k       int // steps
@@ -31,6 +32,7 @@ const (
 	addBias                // add bias[j] to column j
 	relu                   // replace negative values by zero; keep NaN
 	byRows                 // A is read as it lies in memory
+	byTable                // steps of B are where the table says
 )
 
 // A kernelSet describes the micro-kernels of a level.
@@ -40,11 +42,13 @@ type kernelSet struct {
 	laneA  int  // lanes of a packed panel of A
 	stepsK int  // most steps of k in a slice: a panel of A should stay in the first cache
 	masks  bool // columns of C may be masked
+	pairs  bool // elements are pairs of bfloat16
 }
 
 var (
-	setAVX512 = kernelSet{14, 16, 16, 1024, true}
-	setAVX2   = kernelSet{6, 8, 8, 384, false}
+	setAVX512 = kernelSet{14, 16, 16, 1024, true, false}
+	setPairs  = kernelSet{14, 16, 16, 1024, true, true}
+	setAVX2   = kernelSet{6, 8, 8, 384, false, false}
 )
 
 // The most rows and columns of a tile without masks.
@@ -56,12 +60,31 @@ const (
 // activeSet returns the kernels of the active level, nil if it has none.
 func activeSet() *kernelSet {
 	switch cpufeat.Active() {
-	case cpufeat.AVX512:
+	case cpufeat.AVX512, cpufeat.AVX512BF16:
 		return &setAVX512
 	case cpufeat.AVX2:
 		return &setAVX2
 	}
 	return nil
+}
+
+// pairSet is that of pairs of bfloat16, nil if the active level has none.
+func pairSet() *kernelSet {
+	if cpufeat.Active() == cpufeat.AVX512BF16 {
+		return &setPairs
+	}
+	return nil
+}
+
+// pairRows joins what fills vectors by assembly.
+func pairRows(dst []float32, low, high []uint16) {
+	n := 0
+	if pairSet() != nil {
+		if n = len(low) / 16 * 16; n > 0 {
+			pairRowsAVX512(&dst[0], &low[0], &high[0], n)
+		}
+	}
+	pairRowsGo(dst[n:], low[n:], high[n:])
 }
 
 // lanes is the number of columns of a full tile.
@@ -70,10 +93,23 @@ func (s *kernelSet) lanes() int { return 2 * s.vector }
 // compute runs the micro-kernel. Direct calls keep the tile on the stack of
 // the caller.
 func (s *kernelSet) compute(t *tile) {
-	if s.masks {
+	switch {
+	case s.pairs:
+		tilePairs(t)
+	case s.masks:
 		tileAVX512(t)
-	} else {
+	default:
 		tileAVX2(t)
+	}
+}
+
+// computeTile runs the micro-kernel on so many columns.
+func (s *kernelSet) computeTile(t *tile, width int) {
+	t.vectors, t.mask = ceilDiv(width, s.vector), uint32(1<<width-1)
+	if s.masks || width%s.vector == 0 {
+		s.compute(t)
+	} else {
+		s.around(t, width)
 	}
 }
 
@@ -107,7 +143,7 @@ func (t *tile) row(i, width int) []float32 {
 // rate no kernel of the level can pass, and returns their number.
 func ceiling(l cpufeat.Level, n int) (work float64) {
 	switch l {
-	case cpufeat.AVX512:
+	case cpufeat.AVX512, cpufeat.AVX512BF16:
 		ceilingAVX512(n)
 		return float64(n * 24 * 16)
 	case cpufeat.AVX2:

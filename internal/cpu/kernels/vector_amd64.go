@@ -66,7 +66,7 @@ func (p *product) vectorParts(lo, hi int) {
 		} else {
 			v.addAcross(y, lo, p.set.masks)
 		}
-		p.source.finish(y, lo)
+		p.source.finish(y, 0, lo)
 	}
 }
 
@@ -116,11 +116,7 @@ func (v *vectorProduct) addDots(y []float32, from int, masks bool) {
 // addSlice adds the dot products of one row or dotsAtOnce rows at b with k
 // elements at x.
 func (v *vectorProduct) addSlice(y []float32, b, x unsafe.Pointer, k int, masks bool) {
-	var lanes [dotsAtOnce * 16]float32
-	to, width := unsafe.Pointer(&lanes), 16
-	if !masks {
-		width = 8
-	}
+	to := unsafe.Pointer(unsafe.SliceData(y))
 	switch {
 	case masks && len(y) == 1:
 		dotRows1AVX512(to, b, x, k, v.row)
@@ -131,17 +127,4 @@ func (v *vectorProduct) addSlice(y []float32, b, x unsafe.Pointer, k int, masks 
 	default:
 		dotRows4AVX2(to, b, x, k, v.row)
 	}
-	for i := range y {
-		y[i] += sumLanes(lanes[i*width : (i+1)*width])
-	}
-}
-
-// sumLanes adds up a power of two of partial sums, in pairs.
-func sumLanes(lanes []float32) float32 {
-	for half := len(lanes) / 2; half > 0; half /= 2 {
-		for i := range half {
-			lanes[i] += lanes[i+half]
-		}
-	}
-	return lanes[0]
 }

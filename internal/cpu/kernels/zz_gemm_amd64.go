@@ -8,8 +8,9 @@ import "unsafe"
 
 // tileAVX512 computes a tile of a product, of t.rows up to 14 and t.vectors up to 2
 // vectors of 16 columns; those of C are masked by t.mask. A step of k reads
-// whole vectors of B. With byRows the rows of A lie apart and their elements are
-// adjacent; otherwise it is the steps of k that lie apart. In place of
+// whole vectors of B; with byTable, for masked tiles of two, step l lies t.table[l] elements
+// from the start. With byRows the rows of A lie apart and their elements are adjacent; otherwise it is the
+// steps of k that lie apart. In place of
 //
 //	for i := range t.rows {
 //		for j := range columns {
@@ -82,13 +83,14 @@ func addRows1AVX512(y, b, x unsafe.Pointer, n, row int)
 // dotRows4AVX512 multiplies 4 rows of b with x, in place of
 //
 //	for i := range 4 {
+//		var sum [16]float32
 //		for j := range n {
-//			y[i*16+lane] = fma(x[j], b[i*row/4+j], y[i*16+lane])
+//			sum[lane] = fma(x[j], b[i*row/4+j], sum[lane])
 //		}
+//		y[i] += sum[0] + ... // in pairs: the halves of what is left, again and again
 //	}
 //
-// where y is zero at first and lane goes around the 16 partial sums of a row. The
-// distance row is in bytes.
+// where lane goes around the sums. The distance row is in bytes.
 //
 //go:noescape
 func dotRows4AVX512(y, b, x unsafe.Pointer, n, row int)
@@ -96,13 +98,14 @@ func dotRows4AVX512(y, b, x unsafe.Pointer, n, row int)
 // dotRows1AVX512 multiplies 1 rows of b with x, in place of
 //
 //	for i := range 1 {
+//		var sum [16]float32
 //		for j := range n {
-//			y[i*16+lane] = fma(x[j], b[i*row/4+j], y[i*16+lane])
+//			sum[lane] = fma(x[j], b[i*row/4+j], sum[lane])
 //		}
+//		y[i] += sum[0] + ... // in pairs: the halves of what is left, again and again
 //	}
 //
-// where y is zero at first and lane goes around the 16 partial sums of a row. The
-// distance row is in bytes.
+// where lane goes around the sums. The distance row is in bytes.
 //
 //go:noescape
 func dotRows1AVX512(y, b, x unsafe.Pointer, n, row int)
@@ -120,8 +123,9 @@ func ceilingAVX512(n int)
 
 // tileAVX2 computes a tile of a product, of t.rows up to 6 and t.vectors up to 2
 // vectors of 8 columns; all columns are in use, and t.mask is not. A step of k reads
-// whole vectors of B. With byRows the rows of A lie apart and their elements are
-// adjacent; otherwise it is the steps of k that lie apart. In place of
+// whole vectors of B; with byTable, for masked tiles of two, step l lies t.table[l] elements
+// from the start. With byRows the rows of A lie apart and their elements are adjacent; otherwise it is the
+// steps of k that lie apart. In place of
 //
 //	for i := range t.rows {
 //		for j := range columns {
@@ -194,13 +198,14 @@ func addRows1AVX2(y, b, x unsafe.Pointer, n, row int)
 // dotRows4AVX2 multiplies 4 rows of b with x, in place of
 //
 //	for i := range 4 {
+//		var sum [8]float32
 //		for j := range n {
-//			y[i*8+lane] = fma(x[j], b[i*row/4+j], y[i*8+lane])
+//			sum[lane] = fma(x[j], b[i*row/4+j], sum[lane])
 //		}
+//		y[i] += sum[0] + ... // in pairs: the halves of what is left, again and again
 //	}
 //
-// where y is zero at first and lane goes around the 8 partial sums of a row. The
-// distance row is in bytes.
+// where lane goes around the sums. The distance row is in bytes.
 //
 //go:noescape
 func dotRows4AVX2(y, b, x unsafe.Pointer, n, row int)
@@ -208,13 +213,14 @@ func dotRows4AVX2(y, b, x unsafe.Pointer, n, row int)
 // dotRows1AVX2 multiplies 1 rows of b with x, in place of
 //
 //	for i := range 1 {
+//		var sum [8]float32
 //		for j := range n {
-//			y[i*8+lane] = fma(x[j], b[i*row/4+j], y[i*8+lane])
+//			sum[lane] = fma(x[j], b[i*row/4+j], sum[lane])
 //		}
+//		y[i] += sum[0] + ... // in pairs: the halves of what is left, again and again
 //	}
 //
-// where y is zero at first and lane goes around the 8 partial sums of a row. The
-// distance row is in bytes.
+// where lane goes around the sums. The distance row is in bytes.
 //
 //go:noescape
 func dotRows1AVX2(y, b, x unsafe.Pointer, n, row int)
@@ -246,3 +252,61 @@ func ceilingAVX2(n int)
 //
 //go:noescape
 func copyLanesAVX512(dst, src unsafe.Pointer, k, step, width int, mask uint32)
+
+// gatherLanesAVX512 packs up to 16 lanes that are apart in memory. In place of
+//
+//	for s := range k {
+//		for i := range 16 {
+//			dst[s*width/4+i] = 0
+//			if mask>>i&1 != 0 {
+//				dst[s*width/4+i] = src[s*step/4+i*lane/4]
+//			}
+//		}
+//	}
+//
+// it gathers vectors. The distances lane, step and width are in bytes; 16 lanes are
+// less than 1<<31 bytes.
+//
+//go:noescape
+func gatherLanesAVX512(dst, src unsafe.Pointer, k, lane, step, width int, mask uint32)
+
+// packPatchesAVX512 packs vectors of 16 lanes for each of p.rows channels: for each of p.taps
+// taps two of them, each of whose lanes sees one of p.runs runs of adjacent memory, or
+// nothing. In place of
+//
+//	for i := range p.rows {
+//		for t := range p.taps {
+//			for lane := range 32 {
+//				v := float32(0)
+//				for _, r := range p.table[(2*t+lane/16)*p.runs:][:p.runs] {
+//					if r.mask>>(lane%16)&1 != 0 {
+//						v = src[i*p.srcRow/4+r.at/4+lane%16]
+//					}
+//				}
+//				dst[i*p.dstRow/4+t*p.dstTap/4+lane] = v
+//			}
+//		}
+//	}
+//
+// it merges vectors under masks, which read nothing where they are zero.
+// Distances are in bytes.
+//
+//go:noescape
+func packPatchesAVX512(p *packing)
+
+// packTapsAVX512 packs up to 16 lanes in each of n groups of k steps, at most 16, that are
+// adjacent in memory. In place of
+//
+//	for g := range n {
+//		for s := range k {
+//			for i := range lanes {
+//				dst[(g*k+s)*16+i] = src[g*group/4+i*lane/4+s]
+//			}
+//		}
+//	}
+//
+// it transposes blocks in registers, and asks for those to come. It writes 16 lanes in
+// each step, those beyond lanes with anything. The distances lane and group are in bytes.
+//
+//go:noescape
+func packTapsAVX512(dst, src unsafe.Pointer, lanes, k, lane, group, n int)

@@ -112,10 +112,15 @@ type API struct {
 	// stream that the part belongs to: work enqueued there before still finds the earlier state. The tag names the place
 	// that asked.
 	Annotate func(p Ptr, bytes int64, state State, s Stream, tag string) Result
+	// Gap is how many bytes an allocator should leave between parts of an allocation, for accesses that leave one to be seen.
+	Gap int64
 	// Explain describes the error that the current context is in, or else its last refused call: kernel, block, thread,
 	// source line, address. Empty when there is nothing to say.
 	Explain func() string
 
+	// Lines tells that a module may have the table of its source lines behind its text, as comments, for findings to name
+	// them.
+	Lines bool
 	// Unbind makes Do take the context off the thread again, so that a call outside of Do is an error.
 	Unbind bool
 }

@@ -10,7 +10,7 @@ import (
 // The polynomials behind normal numbers stand twice, for the CPU and for GPUs. A digit that differs shows in one number of
 // twenty million, which no comparison of results would meet.
 func TestConstantsOfNormalNumbers(t *testing.T) {
-	gpu, cpu := literals(t, "philox.cuh"), literals(t, "../../rng/normal.go")
+	gpu, cpu := literals(t, "src/philox.cuh"), literals(t, "../../rng/normal.go")
 	if len(cpu) < 20 {
 		t.Fatalf("%d constants in package rng", len(cpu))
 	}

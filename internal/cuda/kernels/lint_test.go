@@ -13,36 +13,65 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// TestLint holds the PTX to what the engine promises: it needs sm_80 and PTX 7.4 only, and leaves ptxas no product and
-// sum to fuse, so that every card gives the same bits.
+// isa is the PTX that a target's modules may need.
+var isa = map[string]ptx.Version{"sm_75": {Major: 7, Minor: 4}, "sm_80": {Major: 7, Minor: 4}, "sm_90a": {Major: 8, Minor: 0}}
+
+// TestLint holds the PTX to what the engine promises: it needs its target and PTX 7.4 only, where the target has been there
+// for so long, and leaves ptxas no product and sum to fuse, so that every card gives the same bits.
 func TestLint(t *testing.T) {
 	names := map[string]string{}
-	for _, m := range kernels.Modules() {
-		text, err := kernels.PTX(m.Name)
+	for _, m := range library(t).Modules() {
+		text, err := m.PTX()
 		if err != nil {
 			t.Fatal(err)
 		}
 		module, err := ptx.Parse(string(text))
 		if err != nil {
-			t.Fatalf("%s: %v", m.Name, err)
+			t.Fatalf("%s: %v", m.Path(".ptx"), err)
 		}
-		if v := (ptx.Version{Major: 7, Minor: 4}); module.Version != v || module.Target.SM != 80 {
-			t.Errorf("%s is PTX %v for %v", m.Name, module.Version, module.Target)
+		if v := isa[m.Target]; module.Version != v || module.Target.String() != m.Target {
+			t.Errorf("%s is PTX %v for %v", m.Path(".ptx"), module.Version, module.Target)
 		}
 		for f := range module.Funcs() {
-			if f.Entry && names[f.Name] != "" {
-				t.Errorf("kernel %s is in %s and %s", f.Name, names[f.Name], m.Name)
+			if home := names[m.Target+f.Name]; f.Entry && home != "" {
+				t.Errorf("kernel %s is in %s and %s", f.Name, home, m.Name)
 			}
-			names[f.Name] = m.Name
+			names[m.Target+f.Name] = m.Name
 			for in := range f.Insts() {
 				if why := forbidden(in); why != "" {
-					t.Errorf("%s.ptx:%d: %s: %s", m.Name, in.Pos.Line, in, why)
+					t.Errorf("%s:%d: %s: %s", m.Path(".ptx"), in.Pos.Line, in, why)
 				}
 			}
 		}
+		canonical(t, m, text, module)
 	}
 	if len(names) < 100 {
 		t.Errorf("only %d kernels", len(names))
+	}
+}
+
+// library is the modules of all targets.
+func library(t *testing.T) *kernels.Library {
+	t.Helper()
+	l, err := kernels.Open(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// canonical wants the text in the form that gen prints, and the table of its lines that of its sources.
+func canonical(t *testing.T, m *kernels.Module, text []byte, module *ptx.Module) {
+	t.Helper()
+	lines, err := m.Lines()
+	if err == nil {
+		err = ptx.AddLines(module, string(lines))
+	}
+	if err != nil || ptx.Lines(module) != string(lines) {
+		t.Errorf("%s is not the table of lines of the module beside it, error %v", m.Path(".lines"), err)
+	}
+	if _, body, _ := strings.Cut(string(text), "\n"); ptx.Canonical(module) != body {
+		t.Errorf("%s is not in canonical form: run go generate ./internal/cuda/kernels", m.Path(".ptx"))
 	}
 }
 

@@ -119,3 +119,15 @@ func checkNamed(name string) gpusim.Check {
 	}
 	return 0
 }
+
+// blockGap is more than a row of most kernels' tiles, and little beside what a check costs.
+const blockGap = 4 << 10
+
+// gap is what an allocator should leave between blocks: nothing where only memcheck, which is always on, would see it, so
+// that such a card has as much memory as a real one.
+func (c *Config) gap() int64 {
+	if c.Checks&^gpusim.Memcheck == 0 {
+		return 0
+	}
+	return blockGap
+}

@@ -65,6 +65,9 @@ func (c *context) compile(image []byte) (*module, string, driver.Result) {
 		}
 		return nil, err.Error(), driver.InvalidPTX
 	}
+	if err := ptx.AddLines(m, string(image)); err != nil {
+		return nil, err.Error(), driver.InvalidPTX
+	}
 	if why := unfit(m.Target, c.dev.sim.Card.Compute); why != "" {
 		return nil, why, driver.NoBinaryForGPU
 	}
@@ -173,6 +176,9 @@ func (s *System) moduleFunction(h driver.Module, name string) (fh driver.Functio
 		k := m.prog.Kernel(name)
 		if k == nil {
 			return c.refuse(driver.NotFound, "the module has no kernel %q; it has %s", name, strings.Join(m.prog.Kernels(), ", "))
+		}
+		if err := k.Refused(); err != nil {
+			return c.refuse(driver.NotSupported, "kernel %s: %v", name, err)
 		}
 		f := &function{mod: m, kernel: k, carveout: -1, dynamic: maxStaticShared - k.Shared}
 		f.registers = bounded(k, c.dev.sim.Card)

@@ -136,6 +136,6 @@ func (s *System) API() *driver.API {
 		EventCreate: s.eventCreate, EventDestroy: s.eventDestroy, EventRecord: s.eventRecord, EventSynchronize: s.eventSynchronize,
 		EventQuery: s.eventQuery, EventElapsedTime: s.eventElapsed,
 
-		LaunchKernelEx: s.launch, Annotate: s.annotate, Explain: s.explain, Unbind: true,
+		LaunchKernelEx: s.launch, Annotate: s.annotate, Gap: s.cfg.gap(), Explain: s.explain, Lines: true, Unbind: true,
 	}
 }

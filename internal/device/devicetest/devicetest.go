@@ -3,12 +3,10 @@
 package devicetest
 
 import (
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/autograd"
 	"github.com/warpline-ml/warpline/internal/conform"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -27,8 +25,8 @@ type Variant struct {
 const shown = 5
 
 // Run runs the contract, and with a subtest per op code the suite, gradient rules and lowerings, in each variant if there
-// are any. The operands come from a fresh seed, or from that of testutil.SeedEnv, which a test that fails prints; with
-// -short the large shapes are left out. open returns a new device or a shared one.
+// are any. The operands come from a fresh seed, or from that of testutil.SeedEnv, which a test that fails prints, and so
+// does the part of the cases that is taken, unless testutil.WalkEnv asks for all; with -short the large shapes are left out. open returns a new device or a shared one.
 func Run(t *testing.T, open func() device.Device, variants ...Variant) {
 	t.Helper()
 	run(t, open, testing.Short(), variants)
@@ -40,7 +38,13 @@ func RunShort(t *testing.T, open func() device.Device) {
 	run(t, open, true, nil)
 }
 
-func run(t *testing.T, open func() device.Device, short bool, variants []Variant) {
+// RunCodes is RunShort for some of the op codes.
+func RunCodes(t *testing.T, open func() device.Device, codes ...ir.Code) {
+	t.Helper()
+	run(t, open, true, nil, codes...)
+}
+
+func run(t *testing.T, open func() device.Device, short bool, variants []Variant, codes ...ir.Code) {
 	t.Helper()
 	Contract(t, open)
 	if variants == nil {
@@ -53,41 +57,32 @@ func run(t *testing.T, open func() device.Device, short bool, variants []Variant
 		t.Fatal(err)
 	}
 	defer closing(t, r.Close)
-	s := &suite{r, conform.Options{Seed: seed(t), Short: short}, variants}
+	seed := testutil.Seed(t)
+	s := &suite{r, conform.Options{Seed: seed, Short: short}, variants, testutil.NewSpread(t, seed, parts)}
 	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		if len(codes) > 0 && !slices.Contains(codes, code) {
+			continue
+		}
 		t.Run(code.String(), func(t *testing.T) { s.run(t, code) })
 	}
 }
 
-// seed is that of the environment, or a fresh one.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	v := rand.Uint64()
-	if text := os.Getenv(testutil.SeedEnv); text != "" {
-		var err error
-		if v, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s=%s: %v", testutil.SeedEnv, text, err)
-		}
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("repeat with %s=%d", testutil.SeedEnv, v)
-		}
-	})
-	return v
-}
+// parts is the share of the cases that a run takes: one in so many.
+const parts = 8
 
 type suite struct {
 	runner   *conform.Runner
 	options  conform.Options
 	variants []Variant
+	spread   testutil.Spread
 }
 
 // run makes the cases of one code, of which all codes' would fill gigabytes, and runs them in each variant.
 func (s *suite) run(t *testing.T, code ir.Code) {
 	o := s.options
 	o.Codes = []ir.Code{code}
-	cases, grads := slices.Collect(conform.Cases(o)), conform.GradCases(o)
+	cases := testutil.Some(s.spread, slices.Collect(conform.Cases(o)), func(c *conform.Case) string { return c.Name })
+	grads := testutil.Some(s.spread, conform.GradCases(o), func(g *conform.GradCase) string { return g.Name })
 	sums := map[string]map[string]uint64{}
 	for _, v := range s.variants {
 		restore := v.Use()
@@ -106,6 +101,39 @@ func (s *suite) run(t *testing.T, code ir.Code) {
 	}
 	if code.Fused() {
 		s.lowered(t, cases)
+	}
+	if code.NumParams() > 0 {
+		s.cells(t, code, cases)
+	}
+}
+
+// cells runs some cases of each dtype of a code with launch parameters in device memory. An engine takes them all, for the
+// same bits, or refuses them.
+func (s *suite) cells(t *testing.T, code ir.Code, cases []*conform.Case) {
+	t.Helper()
+	const each = 6
+	tried := map[dtype.DType]int{}
+	refused := 0
+	for _, c := range cases {
+		dt := c.DType()
+		if c.Fails || tried[dt] == each {
+			continue
+		}
+		res := s.runner.Run(c)
+		if res.Status != conform.Passed {
+			continue // told before
+		}
+		tried[dt]++
+		took, err := s.runner.Cells(c, res.Sum)
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		if !took {
+			refused++
+		}
+	}
+	if refused > 0 && slices.Contains(conform.Changing(), code) {
+		t.Errorf("%d cases do not take their parameters from cells", refused)
 	}
 }
 
@@ -137,7 +165,7 @@ func (s *suite) cases(t *testing.T, variant string, cases []*conform.Case) map[s
 	return sums
 }
 
-// grads runs a gradient rule, and demands that most of its elements can be checked.
+// grads runs a gradient rule, and demands of all its cases that most of their elements can be checked.
 func (s *suite) grads(t *testing.T, variant string, code ir.Code, grads []*conform.GradCase) {
 	t.Helper()
 	smooth, all := 0, 0
@@ -145,10 +173,12 @@ func (s *suite) grads(t *testing.T, variant string, code ir.Code, grads []*confo
 		if res := s.runner.Grad(g); res.Status != conform.Passed {
 			t.Error(variant, res.String())
 		}
-		n, of := g.Checked()
-		smooth, all = smooth+n, all+of
+		if s.spread.All() {
+			n, of := g.Checked()
+			smooth, all = smooth+n, all+of
+		}
 	}
-	if autograd.Of(code) != nil && 2*smooth < all+1 {
+	if s.spread.All() && autograd.Of(code) != nil && 2*smooth < all+1 {
 		t.Errorf("%d of %d gradients could be checked", smooth, all)
 	}
 }

@@ -1,14 +1,12 @@
-// Gen compiles the kernels with clang-19: no header, library or tool of NVIDIA's. Without that compiler it leaves the
-// committed files as they are and says so, unless they do not belong to the sources. Run it by go generate.
+// Gen compiles the kernels with clang-19: no header, library or tool of NVIDIA's. It compiles the modules whose sources,
+// flags or compiler have changed, all with -all, prints their PTX in canonical form and writes index.json. Without that
+// compiler it leaves the modules as they are and says so. Run it by go generate.
+//
+// With -pack it puts the modules of all targets into the archive that a build with the tag packed embeds. With -diff it
+// compares the instructions in the index with those of another commit's, for a reviewer.
 package main
 
 import (
-	"archive/zip"
-	"bytes"
-	"compress/flate"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,61 +21,57 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 	"github.com/warpline-ml/warpline/internal/durable"
-	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
 const compiler = "clang-19"
 
-// flags are those of every module. -ffp-contract=on makes a*b+c of one expression an explicit fma and gives everything
-// else an explicit rounding, so that ptxas has nothing left to fuse.
-var flags = []string{
-	"-x", "cuda", "-std=c++20", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_80",
-	"-Xclang", "-target-feature", "-Xclang", "+ptx74", "-O3", "-ffp-contract=on", "-fno-jump-tables",
-	"-gline-directives-only", "-fno-verbose-asm", "-Wall", "-Werror", "-Wno-unused-function",
-}
-
 func main() {
-	only := flag.String("only", "", "compile only the modules whose name begins so")
+	only := flag.String("only", "", "compile only the modules whose name begins so, changed or not")
+	all := flag.Bool("all", false, "compile all modules, changed or not")
+	pack := flag.Bool("pack", false, "make the archive of a release build, and nothing else")
+	diff := flag.String("diff", "", "print how the instructions differ from those of a `commit`, and nothing else")
 	flag.Parse()
-	if err := run(*only); err != nil {
+	var err error
+	switch {
+	case *pack:
+		err = archive()
+	case *diff != "":
+		err = compare(os.Stdout, *diff)
+	default:
+		err = generate(func(u unit) bool { return *all || *only != "" && strings.HasPrefix(u.name, *only) })
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-// unit is a module to be made.
-type unit struct {
-	source, name string
-	defines      []string
-}
-
-func run(only string) error {
-	version, err := exec.Command(compiler, "-dumpversion").Output()
+// generate compiles the modules that anew names or that are stale, and writes the index.
+func generate(anew func(u unit) bool) error {
+	here, err := exec.Command(compiler, "-dumpversion").Output()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gen: no %s here; the committed PTX stays as it is\n", compiler)
 		return nil
 	}
-	index := kernels.Index{Compiler: "clang " + strings.TrimSpace(string(version)), Flags: flags}
-	old, err := committed()
-	if err == nil && old.Compiler != index.Compiler && only == "" {
-		fmt.Fprintf(os.Stderr, "gen: the committed PTX is of %s, here is %s; it stays as it is\n", old.Compiler, index.Compiler)
+	version := "clang " + strings.TrimSpace(string(here))
+	old, whole := committed()
+	if old.Compiler != "" && old.Compiler != version {
+		fmt.Fprintf(os.Stderr, "gen: the committed PTX is of %s, here is %s; it stays as it is\n", old.Compiler, version)
 		return nil
 	}
 	units, err := collect()
 	if err != nil {
 		return err
 	}
-	made := make([]*kernels.Module, len(units))
+	index := &kernels.Index{Compiler: version, Flags: map[string][]string{}, Modules: make([]*kernels.Module, len(units))}
 	errs := make([]error, len(units))
 	slots := make(chan struct{}, runtime.NumCPU())
 	var wg sync.WaitGroup
 	for i, u := range units {
-		if !strings.HasPrefix(u.name, only) {
-			continue
-		}
+		index.Flags[u.target] = flags(u.target)
 		wg.Go(func() {
 			slots <- struct{}{}
-			made[i], errs[i] = u.make(index.Compiler)
+			index.Modules[i], errs[i] = u.bring(version, old, whole, anew(u))
 			<-slots
 		})
 	}
@@ -85,103 +79,86 @@ func run(only string) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if only != "" { // somebody else may have made others in the meantime
-		if old, err = committed(); err != nil {
-			return err
+	return errors.Join(replace("index.json", index.String()), replace("kernels.json", index.Bare().String()), sweep(index))
+}
+
+// bring makes a module what its sources say. What the index knows of it is kept where its text is, if the index is whole.
+func (u unit) bring(version string, old *kernels.Index, whole, anew bool) (*kernels.Module, error) {
+	hash, err := u.hash(version)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(u.path(".ptx"))
+	_, missing := os.Stat(u.path(".lines"))
+	if anew = anew || err != nil || missing != nil || !strings.HasPrefix(string(text), u.head(hash)); anew {
+		if text, err = u.compile(hash); err != nil {
+			return nil, err
 		}
-		for i, u := range units {
-			if made[i] == nil {
-				made[i] = find(old, u.name)
+	}
+	known := find(old, u, hash)
+	if known != nil && whole && !anew {
+		return known, nil
+	}
+	m, err := u.describe(string(text), hash)
+	switch {
+	case err != nil && !anew: // a merge that went wrong, say
+		return u.bring(version, old, whole, true)
+	case err == nil && known != nil:
+		keep(m, known)
+	}
+	return m, err
+}
+
+// keep takes over what gen does not find out by itself.
+func keep(m, known *kernels.Module) {
+	for _, k := range m.Kernels {
+		for _, old := range known.Kernels {
+			if old.Name == k.Name {
+				k.Registers = old.Registers
 			}
 		}
 	}
-	index.Modules = slices.DeleteFunc(made, func(m *kernels.Module) bool { return m == nil })
-	return errors.Join(write(&index), pack(&index))
 }
 
-func committed() (*kernels.Index, error) {
-	text, err := os.ReadFile("kernels.json")
+// committed is the index that there is. Where it cannot be read as a whole, as amid a rebase, it is what its lines say.
+func committed() (ix *kernels.Index, whole bool) {
+	text, err := os.ReadFile("index.json")
 	if err != nil {
-		return &kernels.Index{}, err
+		return &kernels.Index{}, false
 	}
-	var ix kernels.Index
-	return &ix, json.Unmarshal(text, &ix)
+	if ix, err = kernels.ParseIndex(text); err == nil {
+		return ix, true
+	}
+	return kernels.Salvage(string(text)), false
 }
 
-func find(ix *kernels.Index, name string) *kernels.Module {
+func find(ix *kernels.Index, u unit, hash string) *kernels.Module {
 	for _, m := range ix.Modules {
-		if m.Name == name {
+		if m.Name == u.name && m.Target == u.target && m.Hash == hash {
 			return m
 		}
 	}
 	return nil
 }
 
-// write has a line for each kernel, so that a change of one is a line of a diff.
-func write(ix *kernels.Index) error {
-	var b bytes.Buffer
-	head := *ix
-	head.Modules = nil
-	b.Write(line(head))
-	b.Truncate(b.Len() - len("null}"))
-	for i, m := range ix.Modules {
-		fmt.Fprintf(&b, "%s\n{\"Name\": %q, \"Hash\": %q, \"Kernels\": [", separator(i, "["), m.Name, m.Hash)
-		for j, k := range m.Kernels {
-			fmt.Fprintf(&b, "%s\n\t%s", separator(j, ""), line(k))
-		}
-		b.WriteString("]}")
+// sweep removes files of modules that are no more.
+func sweep(ix *kernels.Index) error {
+	keep := map[string]bool{}
+	for _, m := range ix.Modules {
+		keep[m.Path(".ptx")], keep[m.Path(".lines")] = true, true
 	}
-	b.WriteString("]}\n")
-	return durable.WriteFile("kernels.json", func(w io.Writer) error {
-		_, err := w.Write(b.Bytes())
-		return err
-	})
-}
-
-func separator(i int, first string) string {
-	if i == 0 {
-		return first
-	}
-	return ","
-}
-
-func line(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // strings and integers only
-	}
-	return b
-}
-
-// pack puts the modules and the index into the archive that the binary carries.
-func pack(ix *kernels.Index) error {
-	return durable.WriteFile("kernels.zip", func(w io.Writer) error {
-		z := zip.NewWriter(w)
-		z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
-		names := []string{"kernels.json"}
-		for _, m := range ix.Modules {
-			names = append(names, m.Name+".ptx")
+	files, err := filepath.Glob("ptx/*/*")
+	for _, f := range files {
+		if !keep[filepath.ToSlash(f)] {
+			err = errors.Join(err, os.Remove(f))
 		}
-		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			f, err := z.Create(name)
-			if err != nil {
-				return err
-			}
-			if _, err := f.Write(text); err != nil {
-				return err
-			}
-		}
-		return z.Close()
-	})
+	}
+	return err
 }
 
 // collect reads the sources' module lines.
 func collect() ([]unit, error) {
-	sources, err := filepath.Glob("*.cu")
+	sources, err := filepath.Glob("src/*.cu")
 	if err != nil {
 		return nil, err
 	}
@@ -193,122 +170,50 @@ func collect() ([]unit, error) {
 		}
 		for line := range strings.Lines(string(text)) {
 			if rest, ok := strings.CutPrefix(line, "//warpline:module "); ok {
-				words := strings.Fields(rest)
-				units = append(units, unit{source: source, name: words[0], defines: words[1:]})
+				units = append(units, declared(filepath.ToSlash(source), strings.Fields(rest))...)
+			}
+			if strings.TrimSpace(line) == "//warpline:values" {
+				more, err := valued(filepath.ToSlash(source))
+				if err != nil {
+					return nil, err
+				}
+				units = append(units, more...)
 			}
 		}
 	}
-	slices.SortFunc(units, func(a, b unit) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(units, func(a, b unit) int { return strings.Compare(a.target+" "+a.name, b.target+" "+b.name) })
 	return units, nil
 }
 
-// make compiles a unit and reads what came of it.
-func (u unit) make(compiler string) (*kernels.Module, error) {
-	hash, err := u.hash(compiler)
-	if err != nil {
-		return nil, err
+// declared is the units of a module line, one for each target.
+func declared(source string, words []string) (units []unit) {
+	var defines, targets []string
+	for _, w := range words[1:] {
+		if t, ok := strings.CutPrefix(w, "@"); ok {
+			targets = append(targets, t)
+		} else {
+			defines = append(defines, w)
+		}
 	}
-	out := u.name + ".ptx"
-	if err := u.compile(out); err != nil {
-		return nil, err
+	if targets == nil {
+		targets = []string{kernels.Base}
 	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		return nil, err
+	for _, t := range targets {
+		units = append(units, unit{source: source, name: words[0], defines: defines, target: t})
 	}
-	m := &kernels.Module{Name: u.name, Hash: hash}
-	if m.Kernels, err = describe(string(text)); err != nil {
-		return nil, fmt.Errorf("%s: %w", out, err)
-	}
-	return m, nil
+	return units
 }
 
-func (u unit) compile(out string) error {
-	resources, err := exec.Command(compiler, "-print-resource-dir").Output()
-	if err != nil {
+// replace writes a file where it says something else, so that what did not change keeps its time.
+func replace(path, text string) error {
+	if old, err := os.ReadFile(path); err == nil && string(old) == text {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	here, err := os.Getwd()
-	if err != nil {
+	return durable.WriteFile(path, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
 		return err
-	}
-	args := append(slices.Clone(flags), u.defines...)
-	args = append(args, "-ffile-prefix-map="+here+"=.", "-ffile-prefix-map="+strings.TrimSpace(string(resources))+"=clang", "-S", u.source, "-o", out)
-	if msg, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s as %s: %w\n%s", u.source, u.name, err, msg)
-	}
-	return nil
-}
-
-// hash is over everything that the PTX depends on.
-func (u unit) hash(compiler string) (string, error) {
-	h := sha256.New()
-	fmt.Fprintln(h, compiler, flags, u.defines)
-	headers, err := filepath.Glob("*.cuh")
-	if err != nil {
-		return "", err
-	}
-	for _, name := range append(headers, u.source) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// describe reads the kernels of a module.
-func describe(text string) ([]*kernels.Kernel, error) {
-	m, err := ptx.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range ptx.Check(m) {
-		return nil, e
-	}
-	var all []*kernels.Kernel
-	for f := range m.Funcs() {
-		if !f.Entry || f.Body == nil {
-			continue
-		}
-		k := &kernels.Kernel{Name: f.Name, Shared: shared(m, f)}
-		offsets, _ := ptx.Layout(f.Params)
-		for i, v := range f.Params {
-			k.Params = append(k.Params, kernels.Param{Offset: int(offsets[i]), Size: int(v.Size())})
-		}
-		if n, ok := f.Directive("maxntid"); ok {
-			k.MaxThreads = 1
-			for _, d := range n {
-				k.MaxThreads *= int(d)
-			}
-		}
-		all = append(all, k)
-	}
-	return all, nil
-}
-
-// shared sums the module's shared variables that a kernel names.
-func shared(m *ptx.Module, f *ptx.Func) (bytes int) {
-	used := map[string]bool{}
-	for in := range f.Insts() {
-		for _, o := range in.Args {
-			name(o, used)
-		}
-	}
-	for v := range m.Vars() {
-		if v.Space == ptx.Shared && used[v.Name] {
-			bytes += int(v.Size())
-		}
-	}
-	return bytes
-}
-
-func name(o ptx.Operand, used map[string]bool) {
-	switch o := o.(type) {
-	case *ptx.Sym:
-		used[o.Name] = true
-	case *ptx.Addr:
-		name(o.Base, used)
-	}
+	})
 }

@@ -1,0 +1,434 @@
+"""PyTorch's side of the random comparison: reads the cases that `go run ./bench/pytorch/compare` wrote, computes each
+with PyTorch and compares values and derivatives.
+
+    python compare.py CASES.jsonl [--golden FILE]
+
+Exit status 1: there are differences that PURPOSE does not name. With --golden the cases, with PyTorch's results in place
+of ours, go to FILE, and only those on which both agree.
+"""
+
+import argparse
+import collections
+import json
+import math
+import re
+import sys
+
+import torch
+import torch.nn.functional as F
+
+torch.set_num_threads(1)
+torch.use_deterministic_algorithms(True)
+
+DTYPES = {"bool": torch.bool, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64,
+          "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
+NAMES = {v: k for k, v in DTYPES.items()}
+
+# Differences on purpose: op → patterns of what differs, each with why. docs/pytorch.md says the same to users. Every element
+# that differs has to match one of them.
+PURPOSE = {
+    "cross_entropy": {"dtype f32": "losses of 16-bit logits are float32, as under autocast",
+                      "is 0, PyTorch nan": "a row with the ignored label has no gradient, whatever its logits"},
+    "var": {"^second .* is nan, PyTorch 0 ": "0/0 has no slope of any order; PyTorch chooses NaN as a constant",
+            "^grads .* is nan, PyTorch -?inf": "inf - inf has no slope; PyTorch's formula does not see the term of the mean"},
+    "prod": {"^(grads|second) .* PyTorch nan": "the others are multiplied; PyTorch divides the product: inf/inf, NaN/NaN",
+             "^second .* is nan, PyTorch -?inf": "the terms of a product that overflows are infinite, of both signs; PyTorch adds before it multiplies"},
+    "pow": {"^second .* is 0, PyTorch nan": "0^y is 0 on both sides of a positive y; PyTorch has 0·log(0) in what it hides"},
+    "pow_num": {"PyTorch nan at -inf": "IEEE's pow of -inf is infinite or 0; PyTorch takes square roots for 0.5 and -0.5"},
+    "gelu": {"^out .* is inf, PyTorch nan at inf": "the value at infinity; on some processors PyTorch's erf is NaN there"},
+    "linear_act": {"PyTorch nan": "GELU at infinity, where its value and slope are their limits; PyTorch has NaN"},
+    **{op: {"^grads 1: .* (is nan,|PyTorch nan)": "infinity times the zeros of padding: whether they are multiplied is the kernel's choice, in PyTorch too"}
+       for op in ("conv2d", "conv_transpose2d")},
+    "gelu_tanh": {"PyTorch nan at -?inf": "the slope at infinity is its limit; PyTorch has 0·inf"},
+    "softsign": {"PyTorch nan at -?inf": "the slope at infinity is its limit; PyTorch has inf/inf"},
+    "softplus": {"is nan, PyTorch .* at inf": "the recipe is logsumexp, which has this in PyTorch too"},
+    "elu": {"is nan, PyTorch .* at nan": "the slope at NaN is NaN; PyTorch has that of the branch that a comparison with NaN takes"},
+    "bce_with_logits": {"^out .* is inf, PyTorch nan": "a logit of -inf against its target costs infinity; PyTorch has inf - inf"},
+}
+
+# Relative errors of values, by dtype; gradients may be off by 20 times as much, relative to the largest of theirs.
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+
+def dims(x, axes):
+    return [a % x.dim() for a in axes] if axes else list(range(x.dim()))
+
+
+def reduce(f):
+    """A reduction over some dimensions; none named means all."""
+    return lambda i, a: f(i[0], dims(i[0], a.get("axes") or []))
+
+
+def prod(x, axes):
+    """One product over some dimensions. Of 16-bit values it is rounded once, as on PyTorch's GPUs; its CPU multiplies in f16."""
+    if not x.is_floating_point():
+        x = x.long()
+    if not axes:
+        return x
+    row = x.movedim(axes, list(range(-len(axes), 0))).flatten(-len(axes))
+    return row.float().prod(-1).to(x.dtype) if x.dtype in (torch.float16, torch.bfloat16) else row.prod(-1)
+
+
+def every(f):
+    def run(x, axes):
+        for d in sorted(axes, reverse=True):
+            x = f(x, d)
+        return x.bool()
+    return run
+
+
+def summed(x, axes):
+    return x.sum(axes) if x.dim() else x.sum()
+
+
+def axis(f):
+    return lambda i, a: f(i[0], a.get("axis", 0))
+
+
+def word(a):
+    return a.get("word") or "mean"
+
+
+def loss(f):
+    def run(i, a):
+        y = i[1]
+        return f(i[0], y, reduction=word(a))
+    return run
+
+
+def cross_entropy(i, a):
+    return F.cross_entropy(i[0], i[1], reduction=word(a), ignore_index=a.get("axis", 0), label_smoothing=a.get("p", 0))
+
+
+def attention(i, a):
+    mask = i[3] if len(i) > 3 else None
+    q, k = i[0], i[1]
+    scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+    if a.get("word") == "causal":
+        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -math.inf)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+    return scores.softmax(-1) @ i[2]
+
+
+SMOOTH = (lambda x: x, F.gelu, lambda x: F.gelu(x, approximate="tanh"), F.silu)
+
+
+def linear_act(i, a):
+    wide = [v if v.dtype == torch.float64 else v.float() for v in i]
+    return SMOOTH[a.get("axis", 0)](F.linear(*wide)).to(i[0].dtype)  # rounded once
+
+
+def add_layer_norm(i, a):
+    x, f, w, b = i
+    return [x + f, F.layer_norm(x + f, w.shape, w, b, 1e-3)]
+
+
+def batch_norm(i, a):
+    x, w, b = i
+    y = F.batch_norm(x, None, None, w, b, True, 0.1, 1e-3)
+    wide = x.detach().to(w.dtype)
+    return [y, wide.mean((0, 2)), wide.var((0, 2), correction=0)]
+
+
+def batch_norm_act(i, a):
+    x, w, b, r = i
+    y, mean, var = batch_norm((x.to(w.dtype), w, b), a)
+    return [F.relu(y + r).to(x.dtype), mean, var]  # rounded once
+
+
+def batch_norm_eval_act(i, a):
+    x, *rest, r = i
+    return F.relu(F.batch_norm(x.to(r.dtype if r.dtype == torch.float64 else torch.float32), *rest, False, 0.1, 1e-3) + r).to(x.dtype)
+
+
+def conv(i, a):
+    n = a["n"]
+    return F.conv2d(i[0], i[1], i[2] if len(i) > 2 else None, n[0:2], n[2:4], n[4:6], n[6])
+
+
+def pool(f, **kw):
+    return lambda i, a: f(i[0], a["n"][0:2], a["n"][2:4], a["n"][4:6], **kw)
+
+
+def layer_norm(i, a):
+    return F.layer_norm(i[0], i[1].shape, i[1], i[2] if len(i) > 2 else None, 1e-3)
+
+
+def narrow(i, a):
+    ax, (lo, hi, step) = a.get("axis", 0), a["n"]
+    index = [slice(None)] * i[0].dim()
+    index[ax] = slice(lo, hi, step)
+    return i[0][tuple(index)]
+
+
+def pad(i, a):
+    x, (before, after) = i[0], a["n"]
+    ax = a.get("axis", 0) % x.dim()
+    spec = [0, 0] * (x.dim() - ax - 1) + [before, after]
+    return F.pad(x, spec, value=a.get("p", 0))
+
+
+def written(f):
+    def run(i, a):
+        h, u = i[0].clone(), i[1]
+        if a.get("flag"):
+            h = i[0] * 1.5
+        if a["n"][0] == 1:
+            u = u * 0.5
+        v = {"whole": lambda: h, "rows": lambda: h[1:], "column": lambda: h[:, 1],
+             "transposed": lambda: h.t(), "row of columns": lambda: h[:, 1:][0]}[a["word"]]()
+        f(v, u)
+        return [h.square(), v.sigmoid()] if a["n"][1] == 1 else h.square()
+    return run
+
+
+def one(f):
+    return lambda i, a: f(i[0])
+
+
+def two(f):
+    return lambda i, a: f(i[0], i[1])
+
+
+def scalar(v):
+    """A Python int where the number is whole: PyTorch's rule for integers."""
+    return int(v) if float(v).is_integer() else v
+
+
+OPS = {
+    **{n: one(getattr(torch, n)) for n in ("neg", "abs", "sign", "floor", "ceil", "round", "trunc", "relu", "square", "clone", "exp", "expm1",
+                                           "sin", "cos", "tanh", "sigmoid", "erf", "sqrt", "rsqrt", "log", "log1p", "logical_not")},
+    "gelu": one(F.gelu), "gelu_tanh": one(lambda x: F.gelu(x, approximate="tanh")), "silu": one(F.silu), "softsign": one(F.softsign), "mish": one(F.mish),
+    "not": one(torch.logical_not), "cast": lambda i, a: i[0].to(DTYPES[a["word"]]),
+    "scale": lambda i, a: i[0] * scalar(a.get("p", 0)), "add_num": lambda i, a: i[0] + scalar(a.get("p", 0)),
+    "pow_num": lambda i, a: i[0] ** scalar(a.get("p", 0)),
+    "clamp": lambda i, a: i[0].clamp(bound(a["p"]), bound(a["q"])),
+    **{n: two(getattr(torch, n)) for n in ("add", "sub", "mul", "div", "pow", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge")},
+    "rem": two(torch.remainder), "floor_div": two(lambda x, y: torch.div(x, y, rounding_mode="floor")),
+    "and": two(torch.logical_and), "or": two(torch.logical_or), "xor": two(torch.logical_xor),
+    "lerp": lambda i, a: torch.lerp(*torch.broadcast_tensors(i[0], i[1]), a.get("p", 0)),
+    "axpy": lambda i, a: torch.add(i[0], i[1], alpha=scalar(a["p"])),
+    "where": lambda i, a: torch.where(i[2], i[0], i[1]),
+    "sum": reduce(summed), "mean": reduce(lambda x, d: x.mean(d) if d else x.mean()), "prod": reduce(prod),
+    "amax": reduce(lambda x, d: x.amax(d)), "amin": reduce(lambda x, d: x.amin(d)),
+    "any": reduce(every(torch.any)), "all": reduce(every(torch.all)),
+    "argmax": axis(torch.argmax), "argmin": axis(torch.argmin), "cumsum": axis(torch.cumsum), "logsumexp": axis(torch.logsumexp),
+    "softmax": axis(torch.softmax), "log_softmax": axis(torch.log_softmax),
+    "var": lambda i, a: i[0].var(dims(i[0], a.get("axes") or []), correction=a.get("axis", 0)),
+    "sum_squares": lambda i, a: sum(x.detach().to(torch.float64).square().sum() for x in i).to(
+        torch.float64 if any(x.dtype == torch.float64 for x in i) else torch.float32),
+    "reshape": lambda i, a: i[0].reshape(a.get("shape") or []), "permute": lambda i, a: i[0].permute(a.get("axes") or []),
+    "transpose": lambda i, a: i[0].transpose(*a["n"]), "expand": lambda i, a: i[0].expand(a["shape"]), "slice": narrow,
+    "select": lambda i, a: i[0].select(a.get("axis", 0), a["n"][0]), "split": lambda i, a: list(i[0].split(a["n"], a.get("axis", 0))),
+    "cat": lambda i, a: torch.cat(i, a.get("axis", 0)), "stack": lambda i, a: torch.stack(i, a.get("axis", 0)), "pad": pad,
+    "unsqueeze": axis(torch.unsqueeze), "squeeze": one(torch.squeeze), "flatten": axis(torch.flatten),
+    "gather": lambda i, a: i[0].gather(a.get("axis", 0), i[1]),
+    "scatter_add": lambda i, a: i[0].scatter_add(a.get("axis", 0), i[1], i[2]),
+    "index_select": lambda i, a: i[0].index_select(a.get("axis", 0), i[1]), "embedding": two(lambda w, x: F.embedding(x, w)),
+    "matmul": two(torch.matmul), "linear": lambda i, a: F.linear(*i), "linear_act": linear_act, "add_layer_norm": add_layer_norm, "conv2d": conv,
+    "max_pool2d": pool(F.max_pool2d), "avg_pool2d": pool(F.avg_pool2d),
+    **{n: attention for n in ("attention", "attention_causal", "attention_bool", "attention_added")},
+    "layer_norm": layer_norm, "rms_norm": two(lambda x, w: F.rms_norm(x, w.shape, w, 1e-3)), "batch_norm": batch_norm,
+    "batch_norm_eval": lambda i, a: F.batch_norm(*i, False, 0.1, 1e-3),
+    "batch_norm_act": batch_norm_act, "batch_norm_eval_act": batch_norm_eval_act,
+    "mse": loss(F.mse_loss), "bce_with_logits": loss(F.binary_cross_entropy_with_logits), "cross_entropy": cross_entropy,
+    "add_": written(lambda v, u: v.add_(u)), "sub_": written(lambda v, u: v.sub_(u)), "mul_": written(lambda v, u: v.mul_(u)),
+    "div_": written(lambda v, u: v.div_(u)), "lerp_": written(lambda v, u: v.lerp_(u.to(v.dtype).expand_as(v), 0.3)), "axpy_": written(lambda v, u: v.add_(u, alpha=2)),
+    "copy_": written(lambda v, u: v.copy_(u)), "scale_": written(lambda v, u: v.mul_(3)), "clamp_": written(lambda v, u: v.clamp_(-1, 1)),
+    "fill_": written(lambda v, u: v.fill_(2)),
+    "leaky_relu": one(F.leaky_relu), "elu": one(F.elu), "softplus": one(F.softplus),
+    "norm": lambda i, a: torch.linalg.vector_norm(i[0], dim=dims(i[0], a.get("axes") or []) or None),
+    "conv_transpose2d": lambda i, a: F.conv_transpose2d(i[0], i[1], i[2] if len(i) > 2 else None, a["n"][0:2], a["n"][2:4], a["n"][7:9], a["n"][6], a["n"][4:6]),
+}
+
+
+def bound(v):
+    return None if math.isinf(v) else scalar(v)
+
+
+def lay(t, layout):
+    """The values of t in another layout."""
+    if layout == "transposed":
+        return t.transpose(-1, -2).contiguous().transpose(-1, -2)
+    if layout == "stepped":
+        return torch.stack((t, t), -1).flatten(-2)[..., ::2]
+    if layout == "offset":
+        return torch.cat((t[:1], t))[1:]
+    if layout == "expanded":
+        return t[:1].expand(t.shape)
+    return t
+
+
+def build(o):
+    data = [float(v) for v in o["data"]]
+    return lay(torch.tensor(data, dtype=torch.float64).reshape(o["shape"]).to(DTYPES[o["dtype"]]), o["layout"]).detach()
+
+
+def weight(k, i):
+    return ((5 * i + 3 * k) % 11 + 2) / 8
+
+
+def weighted(ts):
+    total = None
+    for k, t in enumerate(ts):
+        if not t.is_floating_point() or not t.requires_grad:
+            continue
+        w = torch.tensor([weight(k, i) for i in range(t.numel())], dtype=torch.float64).reshape(t.shape)
+        s = (t.to(torch.float64) * w).sum()
+        total = s if total is None else total + s
+    return total
+
+
+def plain(v):
+    """A number as compare.go writes it."""
+    if math.isnan(v):
+        return "NaN"
+    return v if not math.isinf(v) else "+Inf" if v > 0 else "-Inf"
+
+
+def value(t):
+    return {"dtype": NAMES[t.dtype], "shape": list(t.shape), "data": [plain(v) for v in t.detach().double().clone().reshape(-1).tolist()]}
+
+
+def grads(y, leaves, graph):
+    gs = torch.autograd.grad(y, leaves, create_graph=graph, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, gs)]
+
+
+def compute(c):
+    """The tensors of a case: results, gradients, second gradients; and an error with the order it came at."""
+    got = {"out": [], "grads": [], "second": []}
+    stage = 0
+    try:
+        ins, leaves = [], []
+        for o in c["in"]:
+            t = build(o)
+            if c["order"] > 0 and t.is_floating_point() and not o.get("fixed"):
+                t = t.requires_grad_()
+                leaves.append(t)
+            ins.append(t)
+        a = {k: float(v) if isinstance(v, str) and k in "pq" else v for k, v in c["attrs"].items()}
+        out = OPS[c["op"]](ins, a)
+        got["out"] = out if isinstance(out, list) else [out]
+        stage = 1
+        total = weighted(got["out"])
+        if c["order"] and total is not None and leaves:
+            got["grads"] = grads(total, leaves, True)
+            stage = 2
+            total = weighted(got["grads"])
+            if c["order"] == 2 and total is not None:
+                got["second"] = grads(total, leaves, False)
+            elif c["order"] == 2:
+                got["second"] = [torch.zeros_like(x) for x in leaves]
+    except (RuntimeError, IndexError, NotImplementedError, ValueError) as e:
+        return got, (stage, str(e).splitlines()[0])
+    return got, None
+
+
+def differ(want, got, slack, narrowest, operand):
+    """What differs between a tensor and a value of ours, by element. Gradients are as exact as the narrowest operand."""
+    if NAMES.get(want.dtype) != got["dtype"]:
+        return [f"dtype {got['dtype']}, PyTorch {NAMES.get(want.dtype, want.dtype)}"]
+    if list(want.shape) != got["shape"]:
+        return [f"shape {got['shape']}, PyTorch {list(want.shape)}"]
+    w = want.detach().double().reshape(-1)
+    g = torch.tensor([float(v) for v in got["data"]], dtype=torch.float64)
+    if not want.is_floating_point():
+        return describe(w, g, w != g, operand)
+    tol = TOLERANCE[want.dtype] if slack == 1 else max(TOLERANCE[want.dtype], narrowest) * slack
+    a, b = w, g
+    if want.dtype == torch.float16:  # rounding decides what is beyond the largest number
+        a, b = (v.clamp(-65504, 65504) for v in (w, g))
+    finite = w[w.isfinite()].abs()
+    scale = max(1.0, finite.max().item() if finite.numel() else 0) if slack > 1 else 1.0
+    allowed = tol * (scale + a.abs().nan_to_num(posinf=0, neginf=0))
+    return describe(w, g, ~((a == b) | (w.isnan() & g.isnan()) | ((a - b).abs() <= allowed)), operand)
+
+
+def describe(w, g, bad, operand):
+    """Words for each bad element; operand is that of an op of one, where it has an element for each."""
+    at = [f" at {v}" for v in operand["data"]] if operand and len(operand["data"]) == len(w) else [""] * len(w)
+    return [f"element {i} is {g[i].item():.8g}, PyTorch {w[i].item():.8g}{at[i].lower().replace('+', '')} "
+            f"({int(bad.sum())} of {len(w)})" for i in bad.nonzero().reshape(-1).tolist()]
+
+
+def check(c):
+    """How a case went, and what differs."""
+    want, failed = compute(c)
+    ours = c["got"]
+    if ours.get("err"):
+        if failed and failed[0] <= ours.get("failed", 0):
+            return "refused by both", []
+        return "refused", [f"order {ours.get('failed', 0)}: {ours['err']}"]
+    if failed and failed[0] == 0:
+        return "PyTorch refuses", [failed[1]]
+    narrowest = max([TOLERANCE[DTYPES[o["dtype"]]] for o in c["in"] if DTYPES[o["dtype"]] in TOLERANCE], default=0)
+    operand = c["in"][0] if len(c["in"]) == 1 else None
+    for part, slack, order in (("out", 1, 0), ("grads", 20, 1), ("second", 50, 2)):
+        if failed and failed[0] <= order:
+            return "PyTorch refuses", [failed[1]]
+        have = ours.get(part) or []
+        if len(have) != len(want[part]):
+            if not have:  # ours has none where nothing depends on the operands
+                have = [value(torch.zeros_like(x)) for x in want[part]]
+            else:
+                return "differs", [f"{len(have)} {part}, PyTorch {len(want[part])}"]
+        found = [f"{part} {k}: {d}" for k, (w, g) in enumerate(zip(want[part], have)) for d in differ(w, g, slack, narrowest, operand)]
+        if found:
+            return "differs", found
+    return "agrees", []
+
+
+def golden(cases, path):
+    """Keeps the cases on which both agree, a few of each op, with PyTorch's results."""
+    kept = collections.Counter()
+    with open(path, "w") as f:
+        for c in cases:
+            if kept[c["op"]] == 2 or not 1 < sum(len(o["data"]) for o in c["in"]) < 40 or check(c)[0] != "agrees":
+                continue
+            want, _ = compute(c)
+            kept[c["op"]] += 1
+            c["got"] = {k: [value(t) for t in v] for k, v in want.items()}
+            f.write(json.dumps(c, separators=(",", ":")) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases")
+    parser.add_argument("--golden")
+    parser.add_argument("--show", type=int, default=3, help="differences to print per op")
+    args = parser.parse_args()
+    with open(args.cases) as f:
+        cases = [json.loads(line) for line in f]
+    if args.golden:
+        golden(cases, args.golden)
+        return 0
+    count = collections.defaultdict(collections.Counter)
+    shown = collections.Counter()
+    bad = 0
+    for c in cases:
+        how, what = check(c)
+        count[c["op"]][how] += 1
+        if how not in ("differs", "refused"):
+            continue
+        surprises = [w for w in what if not any(re.search(p, w) for p in PURPOSE.get(c["op"], ()))]
+        if not surprises:
+            count[c["op"]]["on purpose"] += 1
+            continue
+        bad += 1
+        shown[c["op"]] += 1
+        if shown[c["op"]] <= args.show:
+            ins = ", ".join(f"{o['dtype']}{o['shape']} {o['layout']}" for o in c["in"])
+            attrs = {k: v for k, v in c["attrs"].items()}
+            print(f"{c['op']} case {c['id']} {how}: {surprises[0]}\n    {ins} {attrs}")
+    heads = ["agrees", "differs", "refused", "on purpose", "refused by both", "PyTorch refuses"]
+    print(f"\n{'op':18}" + "".join(f"{h:>17}" for h in heads))
+    for op in sorted(count):
+        print(f"{op:18}" + "".join(f"{count[op][h] or '':>17}" for h in heads))
+    print(f"{len(cases)} cases of {len(count)} ops, {bad} differences that are not on purpose; torch {torch.__version__}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+package main
+
+import "fmt"
+
+// vectors writes the loops over float32 that elementwise operations, rows and updates are made of.
+func vectors(f *file) {
+	for _, s := range []isa{avx512, avx2} {
+		for _, m := range mappings {
+			f.vectorLoop(s, m.loop())
+		}
+		for _, l := range rowLoops {
+			f.vectorLoop(s, l)
+		}
+	}
+	f.writeConstants()
+}
+
+// mapping is an elementwise function of one or two operands and two numbers.
+type mapping struct {
+	name   string
+	value  string // of an element, as its comment says
+	inputs int
+	params []string
+	unroll int
+	body   func(b *block)
+}
+
+func (m mapping) loop() vectorLoop {
+	return vectorLoop{
+		name:     m.name,
+		doc:      fmt.Sprintf("is\n\n\tfor i := range n {\n\t\tdst[i] = %s\n\t}", m.value),
+		pointers: []string{"dst", "x", "y"}[:1+m.inputs],
+		scalars:  m.params,
+		unroll:   m.unroll,
+		mapping:  true,
+		body:     m.body,
+	}
+}
+
+// one and two make bodies of a function of operands.
+func one(f func(b *block, x value) value) func(b *block) {
+	return func(b *block) { b.store("dst", f(b, b.load("x"))) }
+}
+
+func two(f func(b *block, x, y value) value) func(b *block) {
+	return func(b *block) { b.store("dst", f(b, b.load("x"), b.load("y"))) }
+}
+
+var mappings = []mapping{
+	{"exp", "exp(x[i])", 1, nil, 1, one((*block).exp)},
+	{"expm1", "expm1(x[i])", 1, nil, 1, expm1Body},
+	{"log", "log(x[i])", 1, nil, 1, logBody},
+	{"log1p", "log1p(x[i])", 1, nil, 1, log1pBody},
+	{"tanh", "tanh(x[i])", 1, nil, 1, one((*block).tanh)},
+	{"sigmoid", "1 / (1 + exp(-x[i]))", 1, nil, 1, one((*block).sigmoid)},
+	{"erf", "erf(x[i])", 1, nil, 1, one((*block).erf)},
+	{"gelu", "x[i] * Φ(x[i])", 1, nil, 1, geluBody},
+	{"geluTanh", "x[i] * sigmoid(2*√(2/π) * (x[i] + 0.044715*x[i]³))", 1, nil, 1, geluTanhBody},
+	{"silu", "x[i] * sigmoid(x[i])", 1, nil, 1, one((*block).silu)},
+	{"geluGrad", "y[i] * (Φ(x[i]) + x[i]*φ(x[i]))", 2, nil, 1, geluGradBody},
+	{"geluTanhGrad", "y[i] * geluTanh'(x[i])", 2, nil, 1, geluTanhGradBody},
+	{"siluGrad", "y[i] * silu'(x[i])", 2, nil, 1, siluGradBody},
+	{"sqrt", "√x[i]", 1, nil, 1, one(func(b *block, x value) value { return b.unary("VSQRTPS", x) })},
+	{"rsqrt", "1 / √x[i]", 1, nil, 1, one(func(b *block, x value) value {
+		return b.div(b.held(b.constant(1)), b.unary("VSQRTPS", x))
+	})},
+	{"relu", "0 where x[i] < 0, else x[i]", 1, nil, 4, one(func(b *block, x value) value { return b.max(b.held(b.constant(0)), x) })},
+	{"reluGrad", "0 where x[i] <= 0, else y[i]", 2, nil, 2, two(func(b *block, x, y value) value {
+		return b.choose(atMost, x, b.constant(0), b.constant(0), y)
+	})},
+	{"add", "x[i] + y[i]", 2, nil, 4, two((*block).add)},
+	{"sub", "x[i] - y[i]", 2, nil, 4, two((*block).sub)},
+	{"mul", "x[i] * y[i]", 2, nil, 4, two((*block).mul)},
+	{"div", "x[i] / y[i]", 2, nil, 1, two((*block).div)},
+	{"affine", "p*x[i] + q, rounded twice", 1, []string{"p", "q"}, 4, one(func(b *block, x value) value {
+		return b.add(b.mul(x, b.scalar("p")), b.scalar("q"))
+	})},
+	{"axpy", "x[i] + p*y[i], rounded twice", 2, []string{"p"}, 4, two(func(b *block, x, y value) value {
+		return b.add(x, b.mul(y, b.scalar("p")))
+	})},
+	{"lerp", "x[i] + p*(y[i]-x[i]), rounded each time", 2, []string{"p"}, 2, two(func(b *block, x, y value) value {
+		return b.add(x, b.mul(b.sub(y, x), b.scalar("p")))
+	})},
+	{"weigh", "x[i] * (y[i]-p)", 2, []string{"p"}, 2, two(func(b *block, x, y value) value {
+		return b.mul(x, b.sub(y, b.scalar("p")))
+	})},
+}
+
+// doubles is how totals are formed: in float64.
+var doubles = []total{{double: true}}
+
+var rowLoops = []vectorLoop{
+	{name: "sin", doc: "is\n\n\tfor i := range n {\n\t\tdst[i] = sin(x[i])\n\t}\n\nup to the vector that holds an |x[i]| of 2²⁰ or more. It returns how far it came.",
+		pointers: []string{"dst", "x"}, partial: true, body: turnBody(0)},
+	{name: "cos", doc: "is sin for the cosine.", pointers: []string{"dst", "x"}, partial: true, body: turnBody(1)},
+	{name: "rowMax", doc: "returns the largest of n elements, -∞ of none. NaN may be passed over or returned.",
+		pointers: []string{"x"}, unroll: 4, totals: []total{{lowest: true}}, body: func(b *block) { b.accumulateMax(0, b.load("x")) }},
+	{name: "rowExp", doc: "stores exp(x[i]-shift) and returns the sum, in float64.",
+		pointers: []string{"dst", "x"}, scalars: []string{"shift"}, totals: doubles, body: func(b *block) {
+			y := b.exp(b.sub(b.load("x"), b.scalar("shift")))
+			b.store("dst", y)
+			b.addWide(b.inUse(y))
+		}},
+	{name: "rowSum", doc: "returns Σ x[i], in float64.",
+		pointers: []string{"x"}, unroll: 4, totals: doubles, body: func(b *block) { b.addWide(b.load("x")) }},
+	{name: "rowTotal", doc: "returns Σ x[i]: of groups of eight vectors pair by pair in float32, and of these in float64.",
+		pointers: []string{"x"}, group: 8, totals: []total{{double: true}, {double: true}}, body: func(b *block) {
+			lo, hi := b.wide(b.sumOf("x"))
+			b.accumulate(0, "VADDPD", lo)
+			b.accumulate(1, "VADDPD", hi)
+		}},
+	{name: "rowSquares", doc: "returns Σ (x[i]-m)², in float64.",
+		pointers: []string{"x"}, scalars: []string{"*m"}, unroll: 2, totals: doubles, body: func(b *block) {
+			x := b.load("x")
+			lo, hi := b.wide(x)
+			for upper, v := range []value{lo, hi} {
+				d := b.inUseDouble(b.binary("VSUBPD", v, b.scalar("m")), upper == 1)
+				b.accumulateProduct(0, d, d)
+			}
+		}},
+	{name: "rowDot", doc: "returns Σ x[i]·y[i], in float64.",
+		pointers: []string{"x", "y"}, unroll: 2, totals: doubles, body: func(b *block) {
+			lo, hi := b.wide(b.load("x"))
+			lo2, hi2 := b.wide(b.load("y"))
+			b.accumulateProduct(0, lo, lo2)
+			b.accumulateProduct(0, hi, hi2)
+		}},
+	{name: "rowAffine", doc: "stores (x[i]-m)·s + b.",
+		pointers: []string{"dst", "x"}, scalars: []string{"m", "s", "b"}, unroll: 4, body: func(b *block) {
+			b.store("dst", b.fma(b.sub(b.load("x"), b.scalar("m")), b.scalar("s"), b.scalar("b")))
+		}},
+	{name: "rowNormalize", doc: "stores (x[i]-m)·s·w[i] + b[i].",
+		pointers: []string{"dst", "x", "w", "b"}, scalars: []string{"m", "s"}, unroll: 2, body: func(b *block) {
+			y := b.mul(b.sub(b.load("x"), b.scalar("m")), b.scalar("s"))
+			b.store("dst", b.fma(y, b.load("w"), b.load("b")))
+		}},
+	{name: "rowMix", doc: "stores p·grad[i] - q·(x[i]-m) - r.",
+		pointers: []string{"dst", "grad", "x"}, scalars: []string{"p", "q", "m", "r"}, unroll: 2, body: func(b *block) {
+			d := b.sub(b.load("x"), b.scalar("m"))
+			y := b.sub(b.mul(b.load("grad"), b.scalar("p")), b.scalar("r"))
+			b.store("dst", b.fnma(d, b.scalar("q"), y))
+		}},
+	{name: "rowGather", doc: "adds grad[i] to db[i] and grad[i]·(x[i]-m)·s to dw[i].",
+		pointers: []string{"*db", "*dw", "grad", "x"}, scalars: []string{"*m", "*s"}, body: gatherBody},
+	{name: "sumRows", doc: "adds four rows, pair by pair in float32, to acc[i]:\n\n\tacc[i] += (a[i] + b[i]) + (c[i] + d[i])",
+		pointers: []string{"*acc", "a", "b", "c", "d"}, body: func(b *block) {
+			x := b.add(b.add(b.load("a"), b.load("b")), b.add(b.load("c"), b.load("d")))
+			lo, hi := b.wide(x)
+			b.storeDouble("acc", false, b.binary("VADDPD", lo, b.loadDouble("acc", false)))
+			b.storeDouble("acc", true, b.binary("VADDPD", hi, b.loadDouble("acc", true)))
+		}},
+	{name: "fromF16", doc: "widens whole vectors.", pointers: []string{"dst", "~x"}, whole: true, unroll: 2,
+		body: func(b *block) { b.store("dst", b.loadNarrow("VCVTPH2PS", "x")) }},
+	{name: "fromBF16", doc: "widens whole vectors.", pointers: []string{"dst", "~x"}, whole: true, unroll: 2,
+		body: func(b *block) { b.store("dst", b.shift("VPSLLD", 16, b.loadNarrow("VPMOVZXWD", "x"))) }},
+	{name: "toF16", doc: "rounds whole vectors.", pointers: []string{"~dst", "x"}, whole: true, unroll: 2,
+		body: func(b *block) { b.storeF16("dst", b.load("x")) }},
+	{name: "toBF16", doc: "rounds whole vectors.", pointers: []string{"~dst", "x"}, whole: true, unroll: 2,
+		body: func(b *block) { b.storeLow("dst", b.toBF16(b.load("x"))) }},
+	{name: "adam", doc: "updates n elements as Adam says.",
+		pointers: []string{"p", "grad", "m", "v"}, scalars: []string{"scale", "coupled", "rest1", "beta2", "rest2", "eps", "root", "step", "keep"}, body: adamBody},
+	{name: "sgd", doc: "updates n elements as SGD says.",
+		pointers: []string{"p", "grad"}, scalars: []string{"scale", "decay", "rate"}, unroll: 2, body: func(b *block) {
+			p := b.load("p")
+			d := b.add(b.mul(b.load("grad"), b.scalar("scale")), b.mul(p, b.scalar("decay")))
+			b.store("p", b.sub(p, b.mul(d, b.scalar("rate"))))
+		}},
+}
+
+// addWide adds x to a total of float64.
+func (b *block) addWide(x value) {
+	lo, hi := b.wide(x)
+	b.accumulate(0, "VADDPD", lo)
+	b.accumulate(0, "VADDPD", hi)
+}
+
+func gatherBody(b *block) {
+	g, gUpper := b.wide(b.load("grad"))
+	x, xUpper := b.wide(b.load("x"))
+	for i, v := range [][2]value{{g, x}, {gUpper, xUpper}} {
+		upper := i == 1
+		b.storeDouble("db", upper, b.binary("VADDPD", v[0], b.loadDouble("db", upper)))
+		d := b.commuting("VMULPD", b.binary("VSUBPD", v[1], b.scalar("m")), b.scalar("s"))
+		b.storeDouble("dw", upper, b.fmaD(d, v[0], b.loadDouble("dw", upper)))
+	}
+}
+
+func adamBody(b *block) {
+	p, m, v := b.load("p"), b.load("m"), b.load("v")
+	d := b.add(b.mul(b.load("grad"), b.scalar("scale")), b.mul(p, b.scalar("coupled")))
+	m = b.add(m, b.mul(b.sub(d, m), b.scalar("rest1")))
+	b.store("m", m)
+	v = b.add(b.mul(v, b.scalar("beta2")), b.mul(b.mul(d, b.scalar("rest2")), d))
+	b.store("v", v)
+	under := b.add(b.div(b.unary("VSQRTPS", v), b.scalar("root")), b.scalar("eps"))
+	b.store("p", b.sub(b.mul(p, b.scalar("keep")), b.div(b.mul(m, b.scalar("step")), under)))
+}

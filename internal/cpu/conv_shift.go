@@ -1,0 +1,154 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/internal/cpu/kernels"
+)
+
+const (
+	shiftLeast  = 128       // positions on an image from which shifts pay, if they fill panels,
+	shiftAlways = 192       // and if they do not
+	shiftSpace  = 176 << 10 // elements of shifted planes at a time
+)
+
+// shifts reads patches without packing them where taps neither step over rows nor over columns. Planes are copied once
+// for each distance of columns that taps have, with zeros where they see nothing, in rows as long as those of the grid.
+// There, what a tap sees is the plane from some place on. Panels then do not go on from one image to the next.
+type shifts struct {
+	h, w   int // of a plane of the source
+	top    int // the least distance of rows
+	more   int // rows that taps see beyond those of the grid
+	cols   []int
+	places []seat
+}
+
+// seat is a tap: its rows from top on, and its distance of columns among cols.
+type seat struct{ row, col int }
+
+// newShifts returns nil where patches are better packed. It needs the rows and columns that each tap is away by.
+func newShifts(p *patches, h, w int, away [][2]int) *shifts {
+	plane := p.rows * p.cols
+	if plane < shiftLeast || plane < shiftAlways && plane%kernels.PanelCols != 0 || len(away) < 2 {
+		return nil
+	}
+	s := &shifts{h: h, w: w, top: away[0][0]}
+	bottom := s.top
+	for _, a := range away {
+		s.top, bottom = min(s.top, a[0]), max(bottom, a[0])
+		if !slices.Contains(s.cols, a[1]) {
+			s.cols = append(s.cols, a[1])
+		}
+	}
+	s.more = bottom - s.top
+	for _, a := range away {
+		s.places = append(s.places, seat{a[0] - s.top, slices.Index(s.cols, a[1])})
+	}
+	return s
+}
+
+// most is the number of panels whose shifted planes of so many channels fit in the space.
+func (s *shifts) most(g *grid, channels int) int {
+	rows := shiftSpace/max(len(s.cols)*channels*g.cols, 1) - s.more - 2
+	return max(rows*g.cols/kernels.PanelCols, 1)
+}
+
+// band is the rows of the grid that n panels from the first on see, all on one image.
+func (g *grid) band(first, n int) (top, rows int) {
+	plane := g.rows * g.cols
+	from := first * kernels.PanelCols % (g.perImage() * kernels.PanelCols)
+	to := min(from+n*kernels.PanelCols, plane)
+	top = from / g.cols
+	return top, (to-1)/g.cols + 1 - top
+}
+
+// shift copies the planes of channels for a block.
+func (f *implicit[T]) shift(c *convSlice[T], lo, hi int) {
+	s, g := f.shifts, &f.patches.grid
+	top, rows := g.band(c.first, c.n)
+	rows += s.more
+	img := c.first / g.perImage()
+	size := rows * g.cols
+	for i := lo; i < hi; i++ {
+		plane := c.x[c.group*f.group+img*g.image+(c.channel+i)*g.plane:][:s.h*s.w]
+		for j, dx := range s.cols {
+			dst := c.space.b[(i*len(s.cols)+j)*size:][:size]
+			if g.cols == s.w {
+				shiftPlane(dst, plane, s, top+s.top, dx)
+				continue
+			}
+			shiftRows(dst, plane, s, g.cols, top+s.top, dx)
+		}
+	}
+}
+
+// shiftRows copies a plane from row y and column dx on, row by row, with zeros where there is nothing.
+func shiftRows[T kernels.Float](dst, plane []T, s *shifts, cols, y, dx int) {
+	from, to := inside(dx, 1, s.w, cols)
+	for ; len(dst) > 0; dst, y = dst[cols:], y+1 {
+		row := dst[:cols]
+		if y < 0 || y >= s.h || from == to {
+			clear(row)
+			continue
+		}
+		clear(row[:from])
+		copy(row[from:to], plane[y*s.w+from+dx:])
+		clear(row[to:])
+	}
+}
+
+// shiftPlane copies a plane from row y and column dx on, where rows of both are of one length: in one piece, with zeros
+// then in the columns that came from neighbouring rows.
+func shiftPlane[T kernels.Float](dst, plane []T, s *shifts, y, dx int) {
+	w := s.w
+	rows := len(dst) / w
+	from, to := inside(y, 1, s.h, rows)
+	if from == to || dx <= -w || dx >= w {
+		clear(dst)
+		return
+	}
+	clear(dst[:from*w])
+	clear(dst[to*w:])
+	dst = dst[from*w : to*w]
+	start := (from+y)*w + dx
+	copy(dst[max(-start, 0):], plane[max(start, 0):])
+	left, width := 0, -dx
+	if dx > 0 {
+		left, width = w-dx, dx
+	}
+	for ; width > 0; width-- {
+		for i := left; i < len(dst); i += w {
+			dst[i] = 0
+		}
+		left++
+	}
+}
+
+// locateSteps notes where the rows of patches are among the shifted planes of a block.
+func (f *implicit[T]) locateSteps(c *convSlice[T]) {
+	s, g := f.shifts, &f.patches.grid
+	_, rows := g.band(c.first, c.n)
+	rows += s.more
+	at := func(channel int, p seat) int { return ((channel*len(s.cols)+p.col)*rows + p.row) * g.cols }
+	steps := &c.space.steps
+	steps.Clear()
+	if f.byTap {
+		for _, p := range s.places {
+			for i := range c.channels {
+				steps.Add(at(i, p))
+			}
+		}
+		return
+	}
+	for i := range c.channels {
+		for _, p := range s.places {
+			steps.Add(at(i, p))
+		}
+	}
+}
+
+// shifted is the elements of the shifted planes of a block. Panels are read whole, beyond the last.
+func (f *implicit[T]) shifted(c *convSlice[T]) int {
+	_, rows := f.patches.band(c.first, c.n)
+	return c.channels*len(f.shifts.cols)*(rows+f.shifts.more)*f.patches.cols + kernels.PanelCols
+}

@@ -1,0 +1,124 @@
+//go:build !purego
+
+package kernels
+
+import (
+	"slices"
+	"unsafe"
+)
+
+func panelRows() (rows, width int, ok bool) {
+	set := activeSet()
+	if set == nil {
+		return 0, 0, false
+	}
+	return set.height, set.laneA, true
+}
+
+func readsSteps() bool {
+	set := activeSet()
+	return set != nil && set.masks
+}
+
+// multiplyPanel computes a panel if the level has micro-kernels, and reports whether it did.
+func multiplyPanel(p *Panel[float32]) bool {
+	set := activeSet()
+	if set == nil || p.Rows > set.height {
+		return false
+	}
+	t := tile{a: unsafe.Pointer(unsafe.SliceData(p.A)), as: 4 * p.ACol, bs: 4 * PanelCols, cs: 4 * p.CRow, k: p.K, rows: p.Rows}
+	if p.ACol == 1 {
+		t.as, t.flags = 4*p.ARow, byRows
+	}
+	if p.Accumulate {
+		t.flags |= accumulate
+	}
+	if p.Steps != nil {
+		t.flags |= byTable
+		t.table = unsafe.Pointer(unsafe.SliceData(p.Steps.at))
+	}
+	b, c := unsafe.Pointer(unsafe.SliceData(p.B)), unsafe.Pointer(unsafe.SliceData(p.C))
+	if p.Steps != nil { // whatever the columns, of two vectors
+		t.b, t.c, t.vectors, t.mask = b, c, 2, uint32(1<<p.Cols-1)
+		set.compute(&t)
+		return true
+	}
+	for left := 0; left < p.Cols; left += set.lanes() {
+		t.b, t.c = unsafe.Add(b, 4*left), unsafe.Add(c, 4*left)
+		set.computeTile(&t, min(set.lanes(), p.Cols-left))
+	}
+	return true
+}
+
+// packing is the argument of packPatchesAVX512. Distances are in bytes.
+type packing struct {
+	dst, src       unsafe.Pointer
+	rows, taps     int
+	dstTap, dstRow int
+	srcRow         int
+	table          unsafe.Pointer
+	runs           int // of a vector
+}
+
+// assembly packs by vectors under masks if the level has them, and reports whether it did.
+func (p *Packing[T]) assembly(v *View) bool {
+	if set := activeSet(); set == nil || !set.masks {
+		return false
+	}
+	n := v.tabulate()
+	packPatchesAVX512(&packing{unsafe.Pointer(unsafe.SliceData(p.Dst)), unsafe.Pointer(unsafe.SliceData(p.Src)), p.Rows, len(v.ends),
+		4 * p.DstTap, 4 * p.DstRow, 4 * p.SrcRow, unsafe.Pointer(unsafe.SliceData(v.table)), n})
+	return true
+}
+
+// tabulate makes the table, and returns the number of runs of a vector: 1 to 4, or more for all.
+func (v *View) tabulate() int {
+	n := 1
+	for t := range v.ends {
+		var count [2]int
+		for _, r := range v.tap(t) {
+			if r.Lane < 16 {
+				count[0]++
+			}
+			if r.Lane+r.N > 16 {
+				count[1]++
+			}
+		}
+		n = max(n, count[0], count[1])
+	}
+	v.table = slices.Grow(v.table[:0], 2*n*len(v.ends))[:2*n*len(v.ends)]
+	clear(v.table)
+	for t := range v.ends {
+		low, high := v.table[2*n*t:][:0], v.table[2*n*t+n:][:0]
+		for _, r := range v.tap(t) {
+			mask := (uint64(1)<<r.N - 1) << r.Lane
+			if r.Lane < 16 {
+				low = append(low, masked{4 * (r.At - r.Lane), mask & 0xffff})
+			}
+			if r.Lane+r.N > 16 {
+				high = append(high, masked{4 * (r.At - r.Lane + 16), mask >> 16})
+			}
+		}
+	}
+	return n
+}
+
+// packTaps transposes groups of steps in registers if the level can, and reports whether it did.
+func packTaps(dst []float32, width int, src []float32, lane, group, lanes, steps, groups int) bool {
+	if set := activeSet(); set == nil || !set.masks || width != 16 || steps > 16 {
+		return false
+	}
+	packTapsAVX512(unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), lanes, steps, 4*lane, 4*group, groups)
+	return true
+}
+
+// packLanes packs by transposing in registers or by whole vectors if the level can, and reports whether it did.
+func packLanes(dst []float32, width int, src []float32, lane, step, lanes, steps int) bool {
+	set := activeSet()
+	if set == nil || width%set.vector != 0 || width > PanelCols {
+		return false
+	}
+	o := operandOf(src, lane, step)
+	o.pack(unsafe.Pointer(unsafe.SliceData(dst)), set, width, span{0, lanes}, span{0, steps})
+	return true
+}

@@ -1,0 +1,27 @@
+//go:build !purego
+
+package kernels
+
+import "unsafe"
+
+// turnAssembly is Turn for whole vectors of columns, and below AVX-512 of rows. It returns how many it did.
+func turnAssembly(dst, src []uint32, rows, columns, ds, ss int) (r, c int) {
+	if !assembly() || rows == 0 {
+		return 0, 0
+	}
+	lanes, f := 8, transposeAVX2
+	if avx512() {
+		lanes, f = 16, transposeAVX512
+	} else {
+		rows &^= 7
+	}
+	columns -= columns % lanes
+	if rows*columns == 0 {
+		return 0, 0
+	}
+	_, _ = dst[(rows-1)*ds+columns-1], src[(columns-1)*ss+rows-1]
+	for c := 0; c < columns; c += lanes {
+		f(unsafe.Pointer(&dst[c]), unsafe.Pointer(&src[c*ss]), lanes, rows, 4*ss, 4*ds)
+	}
+	return rows, columns
+}

@@ -1,0 +1,91 @@
+//go:build !purego
+
+#include "textflag.h"
+
+// func cpuid(leaf uint32) (a, b, c, d uint32)
+TEXT ·cpuid(SB), NOSPLIT, $0-24
+	MOVL leaf+0(FP), AX
+	XORL CX, CX
+	CPUID
+	MOVL AX, a+8(FP)
+	MOVL BX, b+12(FP)
+	MOVL CX, c+16(FP)
+	MOVL DX, d+20(FP)
+	RET
+
+// func chain(n int)
+TEXT ·chain(SB), NOSPLIT, $0-8
+	MOVQ n+0(FP), CX
+	MOVL $1, DX
+	XORL AX, AX
+	TESTQ CX, CX
+	JLE  done
+turn:
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	ADDQ DX, AX
+	DECQ CX
+	JNZ  turn
+done:
+	RET

@@ -1,0 +1,13 @@
+//go:build !packed
+
+package kernels
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed kernels.json ptx/sm_80
+var text embed.FS
+
+func embedded() (fs.FS, error) { return text, nil }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/cuda/kernels"
+	"github.com/warpline-ml/warpline/internal/durable"
+)
+
+// archive packs the index and the modules of all targets.
+func archive() error {
+	index, whole := committed()
+	if !whole {
+		return errors.New("index.json cannot be read; run go generate ./internal/cuda/kernels")
+	}
+	names := []string{"kernels.json"}
+	for _, m := range index.Modules {
+		names = append(names, m.Path(".ptx"), m.Path(".lines"))
+	}
+	return durable.WriteFile("kernels.pack", func(w io.Writer) error {
+		z := zip.NewWriter(w)
+		z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			f, err := z.Create(name)
+			if err != nil {
+				return err
+			}
+			if _, err := f.Write(text); err != nil {
+				return err
+			}
+		}
+		return z.Close()
+	})
+}
+
+// compare prints the kernels whose instructions are others in number than in a commit.
+func compare(w io.Writer, commit string) error {
+	text, err := exec.Command("git", "show", commit+":./index.json").Output()
+	if err != nil {
+		fmt.Fprintf(w, "%s has no index of kernels\n", commit)
+		return nil
+	}
+	old, err := kernels.ParseIndex(text)
+	if err != nil {
+		return fmt.Errorf("index.json of %s: %w", commit, err)
+	}
+	now, _ := committed()
+	differences(w, counts(old), counts(now))
+	return nil
+}
+
+// counts are the instructions by class of all kernels, by "target module kernel".
+func counts(ix *kernels.Index) map[string]map[string]int {
+	all := map[string]map[string]int{}
+	for _, m := range ix.Modules {
+		for _, k := range m.Kernels {
+			all[m.Target+" "+m.Name+" "+k.Name] = k.Instructions
+		}
+	}
+	return all
+}
+
+func differences(w io.Writer, before, after map[string]map[string]int) {
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	n, sum := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		was, is := before[name], after[name]
+		if maps.Equal(was, is) {
+			continue
+		}
+		n++
+		sum += total(is) - total(was)
+		fmt.Fprintf(w, "%s: %d → %d instructions%s\n", name, total(was), total(is), classes(was, is))
+	}
+	fmt.Fprintf(w, "%d of %d kernels have other numbers of instructions, %+d in all\n", n, len(after), sum)
+}
+
+func total(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// classes tells the classes that differ: "; load +2, integer -1".
+func classes(was, is map[string]int) string {
+	all := maps.Clone(was)
+	if all == nil {
+		all = map[string]int{}
+	}
+	maps.Copy(all, is)
+	var words []string
+	for _, c := range slices.Sorted(maps.Keys(all)) {
+		if d := is[c] - was[c]; d != 0 {
+			words = append(words, fmt.Sprintf("%s %+d", c, d))
+		}
+	}
+	return "; " + strings.Join(words, ", ")
+}

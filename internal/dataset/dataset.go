@@ -1,0 +1,61 @@
+// Package dataset has the data sets of the command: one form for pictures and for text, and a table of what reads them
+// from files. One more reader is a file with its [Reader], and a row of [Readers].
+package dataset
+
+import (
+	"iter"
+
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/data/tokens"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Turn is a batch of any task: inputs and the classes to find.
+type Turn struct {
+	Env   *tensor.Env
+	X, Y  *tensor.Tensor
+	State data.Position // after it
+}
+
+// Source is a data set of any task.
+type Source interface {
+	Len() int  // samples
+	Size() int // samples; of a text, tokens to foretell
+	Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error]
+}
+
+// Images is a set of pictures with labels.
+type Images struct{ data.Source[data.Pair] }
+
+// Size implements [Source].
+func (s Images) Size() int { return s.Len() }
+
+// Turns implements [Source].
+func (s Images) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
+	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) Turn { return Turn{b.Env, b.X, b.Y, b.Position()} })
+}
+
+// Texts is a set of runs of tokens.
+type Texts struct{ data.Source[tokens.Batch] }
+
+// Size implements [Source].
+func (s Texts) Size() int { return s.Len() * s.Fields()[1].Shape[0] }
+
+// Turns implements [Source].
+func (s Texts) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
+	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) Turn { return Turn{b.Env, b.Tokens, b.Targets, b.Position()} })
+}
+
+func turns[B any](seq iter.Seq2[*B, error], open func(*B) Turn) iter.Seq2[Turn, error] {
+	return func(yield func(Turn, error) bool) {
+		for b, err := range seq {
+			var t Turn
+			if err == nil {
+				t = open(b)
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}

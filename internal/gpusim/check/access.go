@@ -1,0 +1,31 @@
+package check
+
+import "github.com/warpline-ml/warpline/internal/ptx"
+
+// Access is how an instruction touches memory.
+type Access struct {
+	Site   *Site
+	Space  ptx.Space
+	Size   int // bytes of one lane
+	Write  bool
+	Atomic bool
+	Strong bool // volatile, relaxed, acquire, release
+	// Of strong ones: what they order on their own, and whether the value of a load is waited for, see polled.
+	Acquire, Release, Polled bool
+	Plain                    bool   // a store, whose bytes are in the warp's Data
+	Nc                       bool   // a load by way of the cache that is not coherent
+	Id                       int    // in the kernel's list, for global memory
+	Used                     uint32 // by the pragma used_bytes_mask: bytes that matter; 0 for all
+	Region                   int    // of the assembly; 0 without
+}
+
+// Verb says what kind of access it is.
+func (a *Access) Verb() string {
+	switch {
+	case a.Atomic:
+		return "atomic"
+	case a.Write:
+		return "write"
+	}
+	return "read"
+}

@@ -1,0 +1,66 @@
+package check
+
+import "github.com/warpline-ml/warpline/internal/gpusim/simt"
+
+// MbarrierOrder is what racecheck knows of an mbarrier: what those threads had done that arrived in this phase, and what all
+// had who arrived in phases that are over; and who initialised it.
+type MbarrierOrder struct {
+	arrived, over view // arrived is the mbarrier's own
+
+	by     *Site
+	thread uint16
+	at     uint32
+}
+
+// Release adds what a lane knows to what waiting for the phase tells: all of it, or by a relaxed arrival what it knew at its
+// last fence. What other lanes of its warp did is not part of it, unless bar.warp.sync or the like told the lane.
+func (o *MbarrierOrder) Release(r *Race, w uint32, lane int, relaxed bool) {
+	if r == nil {
+		return
+	}
+	r.any = true
+	if o.arrived == nil {
+		o.arrived = make(view, len(r.known))
+	}
+	if !relaxed {
+		r.addTo(o.arrived, w, lane)
+		r.tick(w)
+		return
+	}
+	for i, clock := range r.told[w*simt.WarpSize+uint32(lane)] {
+		o.arrived[i] = max(o.arrived[i], clock)
+	}
+}
+
+// Begin forgets what was, and notes who initialised the mbarrier.
+func (o *MbarrierOrder) Begin(r *Race, by *Site, w uint32, lane int) {
+	*o = MbarrierOrder{}
+	if r != nil {
+		o.by, o.thread, o.at = by, uint16(w*simt.WarpSize+uint32(lane)), r.Now(w)
+	}
+}
+
+// Unknown is who initialised the mbarrier, if a lane cannot know of it; else nil.
+func (o *MbarrierOrder) Unknown(r *Race, w uint32, lane int) *Site {
+	if r == nil || o.by == nil || r.Ordered(w, lane, o.thread, o.at) {
+		return nil
+	}
+	return o.by
+}
+
+// End is that of the phase.
+func (o *MbarrierOrder) End() { o.over, o.arrived = union(o.over, o.arrived), nil }
+
+// Acquire tells a lane what those did who arrived in phases that are over; if it is relaxed, the lane's next fence does.
+func (o *MbarrierOrder) Acquire(r *Race, w uint32, lane int, relaxed bool) {
+	if r == nil || o.over == nil {
+		return
+	}
+	r.any = true // a barrier of the block may have come between
+	to := r.known
+	if relaxed {
+		to = r.read
+	}
+	t := w*simt.WarpSize + uint32(lane)
+	to[t] = union(to[t], o.over)
+}

@@ -1,0 +1,27 @@
+package check
+
+// Omission is what a launch left out of its report.
+type Omission uint8
+
+// What may be left out.
+const (
+	OmitsFindings Omission = 1 << iota
+	OmitsSources
+	omitsStale
+)
+
+var omissions = []string{
+	"there are more kinds of findings than a report lists",
+	"writes to what cp.async reads were not all looked at: a block ended more copies between barriers than are remembered",
+	"writes to what ld.global.nc reads were not looked at: the kernel has too many accesses",
+}
+
+// Notes says what was left out.
+func (o Omission) Notes() (list []string) {
+	for i, text := range omissions {
+		if o>>i&1 == 1 {
+			list = append(list, text)
+		}
+	}
+	return list
+}

@@ -1,0 +1,132 @@
+// Package compile turns kernels into what package warp runs: an Op in Go for each instruction, and where package lanes has a
+// form of it, that too. The opcodes with operands in and one result out are package arith's; the others are in a file by
+// kind: move, memory, atomic, exchange (between lanes), control, mma, matrix, mbarrier, stack, printf.
+package compile
+
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/internal/cpufeat"
+	"github.com/warpline-ml/warpline/internal/gpusim/flow"
+	"github.com/warpline-ml/warpline/internal/gpusim/lanes"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// Variant is how a kernel is compiled.
+type Variant struct {
+	Poison      bool // follow registers that nobody wrote
+	Independent bool // blocks end at memory operations, where lanes may part
+	Watched     bool // every access to memory is looked at in Go: it is checked or counted
+	Modelled    bool // tensor cores are not those of the assembly
+	Guarded     bool // there are gaps between arrays
+	Level       cpufeat.Level
+}
+
+// writing are the opcodes after which a loop may go another way than before; atomics say for themselves whether they have
+// changed anything.
+var writing = map[string]bool{"st": true, "cp": true, "call": true}
+
+// readsGlobal is whether an instruction reads memory that other blocks may write.
+func readsGlobal(in *ptx.Inst) bool {
+	if in.Op != "ld" && in.Op != "ldu" && in.Op != "atom" && in.Op != "red" {
+		return false
+	}
+	s := in.Space()
+	return s == ptx.Global || s == ptx.Generic
+}
+
+// Kernel makes the code of a kernel.
+func Kernel(from *flow.Module, fn *ptx.Func, v Variant) (*warp.Code, error) {
+	f, err := flow.Flatten(from, fn, v.Guarded)
+	if err != nil {
+		return nil, err
+	}
+	use, err := Scan(f)
+	if err != nil {
+		return nil, err
+	}
+	g := flow.NewGraph(f, func(in *flow.Inst) bool {
+		return endsBlock(in) || v.Independent && flow.TouchesMemory[in.Op]
+	})
+	e, err := newEmitter(f, v)
+	if err != nil {
+		return nil, err
+	}
+	c := e.code
+	c.Name, c.Local, c.Regs, c.Dynamic = fn.Name, int(f.Locals), len(f.Regs), int(f.DynamicStart()-f.Shift)
+	c.Extra, c.SharedGaps, c.LocalGaps = int(f.Shift), f.SharedGaps, f.LocalGaps
+	c.Engine, c.Regions = lanes.EngineOf(v.Level), lanes.SharedRegions
+	e.engine = c.Engine
+	e.polled = flow.Polled(f, g, use)
+	e.findAliases(use)
+	c.Pressure = min(e.assign(g, use), MaxRegisters) // ptxas spills what goes beyond
+	c.Blocks = make([]warp.Basic, len(g.Blocks))
+	for b := range g.Blocks {
+		e.block(&c.Blocks[b], g, b)
+	}
+	e.chains(g, use)
+	return c, e.err
+}
+
+// endsBlock is whether an instruction is a terminator.
+func endsBlock(in *flow.Inst) bool {
+	return in.Op == "bra" || in.Op == "exit" || flow.Converges[in.Op] && in.Op != "call"
+}
+
+// MaxRegisters is how many registers of 32 bits an instruction can name.
+const MaxRegisters = 255
+
+// assign chooses slots. The pressure counts registers that need none as well: against ptxas it is rather too low.
+func (e *emitter) assign(g *flow.Graph, use []flow.Usage) (pressure int) {
+	width := make([]int, len(e.bank))
+	for r, b := range e.bank {
+		width[r] = [simt.Banks]int{1, 2, 0}[b]
+	}
+	ivs, pressure := flow.Intervals(g, use, width)
+	if e.v.Poison {
+		clear(e.alias) // a read before the write must be seen
+	}
+	ivs = slices.DeleteFunc(ivs, func(iv flow.Interval) bool { return e.alias[iv.Reg] != nil })
+	e.slots, e.code.Slots = flow.Allocate(ivs, e.bank)
+	e.code.PredSlot = map[int]int32{}
+	for r, b := range e.bank {
+		if b == simt.BankPred {
+			e.code.PredSlot[r] = e.slots[r]
+		}
+	}
+	return pressure
+}
+
+func (e *emitter) block(b *warp.Basic, g *flow.Graph, i int) {
+	x := g.Blocks[i]
+	b.Next, b.Ipdom, b.N = i+1, g.Ipdom[i], int64(x.End-x.Start)
+	b.Chain.Start = len(e.code.Prog)
+	at := g.Blocks[i].Succ
+	for j := x.Start; j < x.End && e.err == nil; j++ {
+		in := &e.f.Code[j]
+		b.Classes[in.Inst.Class()]++
+		b.Memory = b.Memory || flow.TouchesMemory[in.Op]
+		e.code.Talks = e.code.Talks || flow.Talking(in.Inst)
+		e.code.Async = e.code.Async || in.Op == "cp"
+		if e.aliasedBy(j) {
+			continue
+		}
+		e.use = &flow.Usage{}
+		run := e.instruction(in)
+		b.Clock = b.Clock || len(e.pre) > 0
+		b.Writes = b.Writes || writing[in.Op] || b.Clock
+		b.Reads = b.Reads || readsGlobal(in.Inst)
+		if run != nil {
+			b.Ops = append(b.Ops, run)
+		}
+		if e.term != nil {
+			b.Term = *e.term
+			b.Targets = at
+		}
+		b.Local = b.Local || e.v.Poison && e.mayBeLocal()
+		e.append(i)
+		e.forgetTile()
+	}
+}

@@ -1,0 +1,80 @@
+// Package simt has what all parts of the simulator know of a warp: how many lanes it has, masks and vectors of lanes, the
+// banks of its registers; and the error of what is not simulated.
+package simt
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+)
+
+// Bit is 1 for true.
+func Bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// LanesOf is the number of lanes in a mask.
+func LanesOf(mask uint32) uint64 { return uint64(bits.OnesCount32(mask)) }
+
+// Popcount is the number of bits that are set.
+func Popcount(m uint32) int { return bits.OnesCount32(m) }
+
+// Decode reads a little-endian number of 1, 2, 4 or 8 bytes.
+func Decode(p []byte, size int) uint64 {
+	switch size {
+	case 1:
+		return uint64(p[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(p))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(p))
+	}
+	return binary.LittleEndian.Uint64(p)
+}
+
+// Encode writes a little-endian number of 1, 2, 4 or 8 bytes.
+func Encode(p []byte, size int, v uint64) {
+	switch size {
+	case 1:
+		p[0] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(p, uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(p, uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(p, v)
+	}
+}
+
+// Align is the first multiple of a from n on.
+func Align(n, a int64) int64 { return (n + a - 1) / a * a }
+
+// Aligned makes a slice that starts on a cache line.
+func Aligned[T any](n int) []T {
+	if n == 0 {
+		return nil
+	}
+	const line = 64
+	var x T
+	b := make([]byte, n*int(unsafe.Sizeof(x))+line)
+	skip := -uintptr(unsafe.Pointer(&b[0])) & (line - 1)
+	return unsafe.Slice((*T)(unsafe.Pointer(&b[skip])), n)
+}
+
+// A warp.
+const (
+	WarpSize = 32         // lanes
+	Full     = ^uint32(0) // the mask of all of them
+)
+
+// A value for each lane.
+type (
+	Vec32 = [WarpSize]uint32
+	Vec64 = [WarpSize]uint64
+)
+
+// Lowest is the first lane of a mask that is not empty.
+func Lowest(m uint32) int { return bits.TrailingZeros32(m) & 31 }

@@ -1,0 +1,108 @@
+package warp
+
+import (
+	"fmt"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/check"
+	"github.com/warpline-ml/warpline/internal/gpusim/memory"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// MemoryCounts are the transactions of a block.
+type MemoryCounts struct {
+	GlobalRequests, Sectors                     uint64
+	SharedRequests, Wavefronts, SharedConflicts uint64
+}
+
+func (m *MemoryCounts) add(o MemoryCounts) {
+	m.GlobalRequests += o.GlobalRequests
+	m.Sectors += o.Sectors
+	m.SharedRequests += o.SharedRequests
+	m.Wavefronts += o.Wavefronts
+	m.SharedConflicts += o.SharedConflicts
+}
+
+func sharedSize(c *CTA) string { return fmt.Sprintf("shared memory of %d bytes", c.Launch.Shared) }
+
+// CountAccess counts the transactions of the access at w.Addr.
+func (w *Warp) CountAccess(a *check.Access) {
+	if !w.CTA.Launch.Counters || w.Seen {
+		return
+	}
+	space := a.Space
+	if space == ptx.Generic {
+		space = memory.SpaceAt(w.Addr[simt.Lowest(w.Mask)])
+	}
+	m := &w.CTA.Mem
+	switch space {
+	case ptx.Global:
+		m.GlobalRequests++
+		m.Sectors += uint64(countSectors(&w.Addr, w.Mask, a.Size))
+	case ptx.Shared:
+		m.countShared(&w.Addr, w.Mask, a.Size)
+	}
+}
+
+// countSectors is the number of different 32-byte sectors.
+func countSectors(addr *simt.Vec64, mask uint32, size int) int {
+	var seen [2 * simt.WarpSize]uint64
+	n := 0
+	for ; mask != 0; mask &= mask - 1 {
+		at := addr[simt.Lowest(mask)]
+		for s := at / 32; s <= (at+uint64(size)-1)/32 && n < len(seen); s++ {
+			if !contains(seen[:n], s) {
+				seen[n] = s
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// contains searches from the end, where a neighbour's value is.
+func contains(list []uint64, v uint64) bool {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i] == v {
+			return true
+		}
+	}
+	return false
+}
+
+// countShared counts the passes over the 32 banks of 4 bytes. Accesses of 8 bytes go in halves of a warp, those of 16 in
+// quarters; within one, a bank serves one word per pass, to any number of lanes.
+func (m *MemoryCounts) countShared(addr *simt.Vec64, mask uint32, size int) {
+	m.SharedRequests++
+	lanes := simt.WarpSize * 4 / max(size, 4)
+	for first := 0; first < simt.WarpSize; first += lanes {
+		part := mask >> first << first
+		if first+lanes < simt.WarpSize {
+			part &= 1<<(first+lanes) - 1
+		}
+		if part == 0 {
+			continue
+		}
+		n := uint64(wavefronts(addr, part, size))
+		m.Wavefronts += n
+		m.SharedConflicts += n - 1
+	}
+}
+
+func wavefronts(addr *simt.Vec64, mask uint32, size int) int {
+	var words [simt.WarpSize][simt.WarpSize]uint64
+	var count [simt.WarpSize]int
+	most := 1
+	for ; mask != 0; mask &= mask - 1 {
+		at := addr[simt.Lowest(mask)]
+		for word := at / 4; word <= (at+uint64(size)-1)/4; word++ {
+			bank := word % simt.WarpSize
+			if n := count[bank]; n < simt.WarpSize && !contains(words[bank][:n], word) {
+				words[bank][n] = word
+				count[bank]++
+				most = max(most, n+1)
+			}
+		}
+	}
+	return most
+}

@@ -1,0 +1,49 @@
+package gpusim
+
+import (
+	"github.com/warpline-ml/warpline/internal/gpusim/check"
+	"github.com/warpline-ml/warpline/internal/gpusim/memory"
+	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+)
+
+// The words of the parts that those who use a Device speak.
+type (
+	Code     = memory.Code   // an error of the CUDA driver, with its number
+	Error    = memory.Error  // a request that the device refuses
+	Check    = check.Check   // a set of checks
+	Finding  = check.Finding // what a check found
+	Place    = check.Place   // an instruction of a kernel
+	Fault    = check.Fault   // an error of a running kernel
+	Numerics = warp.Numerics // a model of the tensor cores' arithmetic
+)
+
+// The codes that a launch or a memory operation may end with.
+const (
+	InvalidValue       = memory.InvalidValue
+	OutOfMemory        = memory.OutOfMemory
+	InvalidPTX         = memory.InvalidPTX
+	NotFound           = memory.NotFound
+	IllegalAddress     = memory.IllegalAddress
+	OutOfResources     = memory.OutOfResources
+	LaunchTimeout      = memory.LaunchTimeout
+	Assert             = memory.Assert
+	IllegalInstruction = memory.IllegalInstruction
+	MisalignedAddress  = memory.MisalignedAddress
+	LaunchFailed       = memory.LaunchFailed
+)
+
+// The checks.
+const (
+	Memcheck  = check.Memcheck
+	Initcheck = check.Initcheck
+	Synccheck = check.Synccheck
+	Racecheck = check.Racecheck
+	AllChecks = check.AllChecks
+)
+
+// The models of tensor cores.
+const (
+	Float32    = warp.Float32
+	Exact      = warp.Exact
+	Truncating = warp.Truncating
+)

@@ -1,0 +1,3 @@
+package hostmem
+
+func mapAnonymous(n int) (uintptr, error) { return mapPages(n) }

@@ -1,0 +1,108 @@
+package optim
+
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// ledger is what an optimizer keeps on one device for its steps, in the root scope. The device writes it, and the host
+// reads it late: a step that is skipped there counts for nothing, and nobody waits to know.
+type ledger struct {
+	device            *tensor.Device
+	all               *tensor.Tensor   // i64[n]: the updates of every parameter of the optimizer
+	counts            []*tensor.Tensor // its elements
+	turn              *tensor.Tensor   // i64[n]: whose turn it is
+	turns             []int64          // what turn holds
+	rate              *tensor.Tensor   // the learning rate, a cell
+	lr                float64          // what rate holds
+	norm, scale, skip *tensor.Tensor   // of the last step
+}
+
+// ledger is that of a device, nil before the first Step there.
+func (c *core) ledger(d *tensor.Device) *ledger {
+	for _, l := range c.books {
+		if l.device == d {
+			return l
+		}
+	}
+	return nil
+}
+
+// newLedger makes the ledger of e's device, with the updates of parameters that have none yet.
+func newLedger(e *tensor.Env, c *core) *ledger {
+	n := len(c.states)
+	counts := make([]int64, n)
+	for i, s := range c.states {
+		if s.book == nil {
+			counts[i] = int64(s.steps)
+		}
+	}
+	l := &ledger{device: e.Device(), lr: c.lr, turns: make([]int64, n)}
+	l.all, l.turn = tensor.NewBuffer(tensor.From(e, counts, n)), tensor.NewBuffer(tensor.From(e, l.turns, n))
+	l.rate, l.skip = tensor.NewBuffer(e.FullOf(dtype.F64, c.lr)), tensor.NewBuffer(e.FullOf(dtype.I64, 0))
+	for i := range n {
+		l.counts = append(l.counts, l.all.Select(0, i))
+	}
+	c.books = append(c.books, l)
+	return l
+}
+
+// prepare brings a ledger up to date for a step of some parameters. It writes nothing that a step which fails would have to
+// take back.
+func (l *ledger) prepare(p *place, lr float64) {
+	turns := make([]int64, len(l.turns))
+	for _, s := range p.states {
+		s.book, turns[s.index] = l, 1
+	}
+	if !slices.Equal(turns, l.turns) {
+		l.turn.CopyInPlace(tensor.From(p.env, turns, len(turns)))
+		l.turns = turns
+	}
+	if l.lr != lr {
+		tensor.SetCell(l.rate, lr)
+		l.lr = lr
+	}
+}
+
+// fit makes room for the norm of gradients.
+func (l *ledger) fit(grads []*tensor.Tensor) {
+	dt := dtype.F32
+	for _, g := range grads {
+		if g.DType() == dtype.F64 {
+			dt = dtype.F64
+		}
+	}
+	if l.norm == nil || l.norm.DType() != dt {
+		e := grads[0].Env()
+		norm, scale := tensor.NewBuffer(e.FullOf(dt, 0)), tensor.NewBuffer(e.FullOf(dt, 0))
+		l.norm, l.scale = norm, scale
+	}
+}
+
+// read fetches the counts of updates from the devices.
+func (c *core) read() {
+	for _, l := range c.books {
+		counts := l.all.Floats()
+		for _, s := range c.states {
+			if s.book == l {
+				s.steps = int(counts[s.index])
+			}
+		}
+	}
+}
+
+// settle reads the counts and closes the ledgers: the next Step opens others.
+func (c *core) settle() {
+	c.read()
+	c.close()
+}
+
+// close drops the ledgers.
+func (c *core) close() {
+	for _, s := range c.states {
+		s.book = nil
+	}
+	c.books, c.last = nil, nil
+}

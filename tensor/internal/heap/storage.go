@@ -1,0 +1,230 @@
+package heap
+
+import (
+	"sync/atomic"
+	"weak"
+
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
+)
+
+// Ref is what handles and kept values point to, and nothing else does: when Go's collector finds it unreachable, no handle
+// reaches the memory any more. It points only at its storage, and at what Tag says, so it keeps nothing else but its page
+// alive.
+type Ref struct {
+	*Storage
+	Tag *any // the user's; heap does not look at it
+}
+
+// Storage is a value's memory with its owners. Its scope points to it, strongly: a Ref may die while its storage lives. Only a
+// collection asks whether it has, and most values are gone before one: until then the storage itself points to the Ref, which
+// costs nothing, where a weak pointer costs as much as all the rest.
+type Storage struct {
+	Site callsite.Site // where it was made
+
+	block      *device.Block         // nil for an empty value
+	bytes      int64                 // asked for
+	watched    *Ref                  // the first Ref of its page, or its own when the value is large; until a collection watches it
+	watch      weak.Pointer[Ref]     // to that Ref since
+	scope      atomic.Pointer[Scope] // owner; moves with Adopt
+	home       atomic.Pointer[Scope] // the scope whose holds need no list: where it was made
+	homely     atomic.Int32          // how many of the holds those are; a value moved away loses them when home ends
+	holds      atomic.Int32
+	version    atomic.Uint32 // writes in place
+	writer     atomic.Int32  // last queue that wrote it
+	readers    atomic.Uint64 // queues other than the allocating one that used it since, by number
+	queue      int32         // whose work its memory is ordered with
+	index      int32         // in scope.storages
+	pins       int32         // users of a temporary during a walk; see Sweep
+	perishable bool          // may be released before its scope ends, by Expire and with its last hold
+	exempt     bool          // from that
+	scratch    bool          // memory that one kernel works in
+	orphan     *Cause        // its scope let go, for this cause: it is released when nothing holds it
+	gone       atomic.Pointer[Cause]
+	what       *string // the operation that made it; shared by all that it makes
+}
+
+const (
+	pageSize   = 32
+	smallBytes = 16 << 10 // a value up to this size shares its page's fate in a collection
+
+	storageBytes = 352 // what a value costs in Go's heap: a little more than its storage, its Ref and its place in lists
+)
+
+// New allocates n bytes owned by s, ordered with a queue's work; what is the name of the operation that makes them. It may
+// run a collection first. Observers of the memory are told its origin, which may be nil. The error is the allocator's,
+// after everything unreachable was released.
+func (s *Scope) New(n int64, what *string, queue int, o *device.Origin) (*Ref, error) {
+	return s.allocate(n, what, queue, o, false)
+}
+
+// NewScratch is New for memory that one kernel works in: it does not count as values.
+func (s *Scope) NewScratch(n int64, what *string, queue int, o *device.Origin) (*Ref, error) {
+	return s.allocate(n, what, queue, o, true)
+}
+
+func (s *Scope) allocate(n int64, what *string, queue int, o *device.Origin, scratch bool) (*Ref, error) {
+	h := s.heap
+	h.mu.Lock()
+	if !h.collecting && h.due(n) {
+		h.collect(n)
+	}
+	block, err := h.take(n, queue, o)
+	if err != nil {
+		h.collect(n) // an out-of-memory is believed only after this
+		if block, err = h.take(n, queue, o); err != nil {
+			h.failed = false
+			h.mu.Unlock()
+			return nil, err
+		}
+	}
+	h.inUse += n
+	h.peak = max(h.peak, h.inUse)
+	if scratch {
+		h.scratch += n
+	}
+	h.valuesPeak = max(h.valuesPeak, h.inUse-h.scratch)
+	ref := s.home.ref(n)
+	st := ref.Storage
+	st.bytes, st.what, st.block, st.queue, st.scratch = n, what, block, int32(queue), scratch
+	if queue != 0 {
+		st.writer.Store(int32(queue))
+	}
+	s.own(st)
+	st.home.Store(s.home)
+	h.loose.Add(n)
+	h.mu.Unlock()
+	return ref, nil
+}
+
+// ref makes a storage with its Ref. Small ones come from the scope's open page; frames use their home's.
+func (s *Scope) ref(n int64) *Ref {
+	st := s.storage()
+	if n > smallBytes {
+		ref := &Ref{Storage: st}
+		st.watched = ref
+		return ref
+	}
+	if s.page == nil || s.pageUsed == pageSize {
+		s.page, s.pageUsed = new([pageSize]Ref), 0
+	}
+	ref := &s.page[s.pageUsed]
+	s.pageUsed++
+	ref.Storage, st.watched = st, &s.page[0]
+	return ref
+}
+
+// storage is the next of the open run. In the outermost scope, where values live long and die one by one, each is alone.
+func (s *Scope) storage() *Storage {
+	if s.parent == nil {
+		return new(Storage)
+	}
+	if s.book == nil || s.bookUsed == pageSize {
+		s.book, s.bookUsed = new([pageSize]Storage), 0
+	}
+	st := &s.book[s.bookUsed]
+	s.bookUsed++
+	return st
+}
+
+// Bytes is how many were asked for.
+func (st *Storage) Bytes() int64 { return st.bytes }
+
+// Block is the allocator's; nil for an empty value and for one that was released.
+func (st *Storage) Block() *device.Block { return st.block }
+
+// What names the operation that made it.
+func (st *Storage) What() string { return *st.what }
+
+// Gone is what released it, or nil while it lives.
+func (st *Storage) Gone() *Cause { return st.gone.Load() }
+
+// Owner is the scope that it ends with.
+func (st *Storage) Owner() *Scope { return st.scope.Load() }
+
+// Version counts the writes in place.
+func (st *Storage) Version() uint32 { return st.version.Load() }
+
+// Written notes a write in place.
+func (st *Storage) Written() { st.version.Add(1) }
+
+// MarkPerishable lets a storage go before its scope ends: by Expire, and with its last hold.
+func (st *Storage) MarkPerishable() { st.perishable = true }
+
+// Perishable tells whether a storage was marked so and nothing has exempted it.
+func (st *Storage) Perishable() bool { return st.perishable && !st.exempt }
+
+// Pin adds n to the users of a temporary, which Sweep spares while there are any. Only the goroutine of the walk that made
+// it may call this.
+func (st *Storage) Pin(n int32) { st.pins += n }
+
+// Pinned tells whether a temporary has users.
+func (st *Storage) Pinned() bool { return st.pins > 0 }
+
+// Drop releases a storage at once.
+func (h *Heap) Drop(st *Storage, why *Cause) {
+	h.mu.Lock()
+	h.release(st, why)
+	h.mu.Unlock()
+}
+
+// Orphan ends the claim of a storage's scope: it is released now, or when nothing holds it any more.
+func (h *Heap) Orphan(st *Storage, why *Cause) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if st.orphan = why; st.holds.Load() == 0 {
+		h.release(st, why)
+	}
+}
+
+// Exempt keeps a storage from being released before its scope ends.
+func (h *Heap) Exempt(st *Storage) {
+	h.mu.Lock()
+	st.exempt = true
+	h.mu.Unlock()
+}
+
+// Keep moves a storage to another scope and keeps it from being released before that ends.
+func (h *Heap) Keep(st *Storage, to *Scope) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st.exempt = true
+	from := st.home.Load()
+	from.moved = append(from.moved, st)
+	to.adopt(st)
+}
+
+// Release releases a storage. Handles that still point to it will say why.
+func (l Locked) Release(st *Storage, why *Cause) { l.h.release(st, why) }
+
+// Exempt keeps a storage from being released before its scope ends.
+func (l Locked) Exempt(st *Storage) { st.exempt = true }
+
+// Expire releases a perishable storage that nothing holds.
+func (l Locked) Expire(st *Storage, why *Cause) { l.h.expire(st, why) }
+
+// release gives the memory back; h.mu is held.
+func (h *Heap) release(st *Storage, why *Cause) {
+	if st.gone.Load() != nil {
+		return
+	}
+	st.gone.Store(why)
+	st.watched = nil
+	st.scope.Load().disown(st)
+	if st.holds.Load() == 0 {
+		h.loose.Add(-st.bytes)
+	}
+	h.inUse -= st.bytes
+	if st.scratch {
+		h.scratch -= st.bytes
+	}
+	if st.block != nil {
+		h.giveBack(st)
+	}
+}
+
+func (h *Heap) expire(st *Storage, why *Cause) {
+	if st.Perishable() && st.holds.Load() == 0 {
+		h.release(st, why)
+	}
+}

@@ -1,0 +1,205 @@
+package tensor
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
+)
+
+// Observe calls f with each event of the device's work and memory, of some kinds or of all, until stop is called: see
+// [device.Stream.Observe]. Observers of ranges make programs open them, and events name them from then on.
+func (d *Device) Observe(f func(*device.Event), kinds ...device.Kind) (stop func()) {
+	own := d.stream.Observe(f, kinds...)
+	s, ok := device.As[device.Source](d.dev)
+	if !ok {
+		return own
+	}
+	engine := s.Events().Observe(f, kinds...)
+	return func() {
+		own()
+		engine()
+	}
+}
+
+// Ranged tells whether somebody observes the ranges of the device.
+func (d *Device) Ranged() bool { return d.stream.Wants(device.KindRange) }
+
+var rangeNumber atomic.Uint64
+
+// Range derives an env whose operations, and those of values made in it, are attributed to a part of the program under a
+// name, within e's own; end ends it. Without an observer of the device's ranges it is e.
+func (e *Env) Range(name string) (inner *Env, end func()) {
+	if !e.dev.Ranged() {
+		return e, func() {}
+	}
+	return e.RangeOf(name, nil)
+}
+
+// RangeOf is Range with what opened it, for observers who know that. It does not ask whether there is one.
+func (e *Env) RangeOf(name string, of any) (inner *Env, end func()) {
+	r := &device.Range{Name: name, Parent: e.part, Number: rangeNumber.Add(1), Of: of}
+	start := time.Now()
+	e.dev.stream.Emit(device.Event{Kind: device.KindRange, Origin: e.here(r), Start: start})
+	inner = e.with(func(c *Env) { c.part = r })
+	return inner, func() {
+		e.dev.stream.Emit(device.Event{Kind: device.KindRange, Origin: e.here(r), Start: start, Took: time.Since(start), End: true})
+	}
+}
+
+// Enter is t in a range that is opened for what will be made of it; end ends the range and returns its result, of which
+// what is made is attributed to t's range again. It does not ask whether somebody observes ranges.
+func (t *Tensor) Enter(name string, of any) (inner *Tensor, end func(y *Tensor) *Tensor) {
+	inner, both := t.EnterPair(name, of)
+	return inner, func(y *Tensor) *Tensor {
+		y, _ = both(y, nil)
+		return y
+	}
+}
+
+// EnterPair is Enter for what makes two results, of which either may be nil.
+func (t *Tensor) EnterPair(name string, of any) (inner *Tensor, end func(y, z *Tensor) (*Tensor, *Tensor)) {
+	t.present()
+	outer := t.env
+	in, ends := outer.RangeOf(name, of)
+	return t.inside(in), func(y, z *Tensor) (*Tensor, *Tensor) {
+		ends()
+		return y.leave(in, outer), z.leave(in, outer)
+	}
+}
+
+// leave is t, made in env inner or in one derived from it, in the range of outer.
+func (t *Tensor) leave(inner, outer *Env) *Tensor {
+	switch {
+	case t == nil || t.env == nil || t.env.part == outer.part || t.param:
+		return t
+	case t.env == inner:
+		return t.inside(outer)
+	}
+	return t.inside(t.env.with(func(c *Env) { c.part = outer.part }))
+}
+
+// Opener is what opened the innermost range of e; nil without one.
+func (e *Env) Opener() any {
+	if e.part == nil {
+		return nil
+	}
+	return e.part.Of
+}
+
+// here is the origin of what the host does at the current place of the program.
+func (e *Env) here(r *device.Range) device.Origin {
+	return device.Origin{Range: r, Seq: e.seq, Backward: e.back}
+}
+
+// backward is e for the accumulation of gradients, which observers are told is a part of Backward.
+func (e *Env) backward() *Env {
+	if !e.dev.stream.WantsWork() {
+		return e
+	}
+	return e.with(func(c *Env) { c.back = true })
+}
+
+// origin is what an operation's work is attributed to, for observers. Its site begins skip calls above origin's caller.
+//
+//go:noinline
+func (e *Env) origin(skip int) *device.Origin {
+	o := e.here(e.part)
+	if o.Site = e.site; o.Site == nil {
+		o.Site = new(callsite.Site)
+		callsite.Capture(1+skip, o.Site)
+	}
+	return &o
+}
+
+// originOf is the origin of what the caller launches on operands, or nil if nobody observes work.
+//
+//go:noinline
+func (e *Env) originOf(in []*Tensor) *device.Origin {
+	if !e.dev.stream.WantsWork() {
+		return nil
+	}
+	o := e.origin(2)
+	o.Paths = appendPaths(nil, in)
+	return o
+}
+
+// appendPaths adds the paths of the parameters among operands. Of few, each comes once.
+func appendPaths(paths []string, in []*Tensor) []string {
+	const few = 8
+next:
+	for _, t := range in {
+		l := t.parameter()
+		if l == nil {
+			continue
+		}
+		p := l.path()
+		if p == "" {
+			continue
+		}
+		if len(in) <= few {
+			for _, other := range paths {
+				if other == p {
+					continue next
+				}
+			}
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// tell emits the events of a launch that q has been asked for: its steps. q.mu is held.
+func (q *queue) tell(k *device.Kernel, start time.Time, err error) {
+	e := device.Event{Kind: device.KindLaunch, Origin: q.params.Origin, Queue: q.id, Start: start, Took: time.Since(start),
+		Kernel: k, Args: q.args, Params: &q.params, Bytes: k.Bytes, Err: err}
+	if k.Steps == nil {
+		q.dev.stream.Emit(e)
+		return
+	}
+	for i := range k.Steps {
+		e.Kind, e.Bytes, e.Step = device.KindLaunch, k.Bytes, i
+		if n := k.Steps[i].Fill; n > 0 {
+			e.Kind, e.Bytes = device.KindFill, n
+		}
+		q.dev.stream.Emit(e)
+	}
+}
+
+// copied emits the event of a copy that began at a time and moved n bytes in e's name.
+func (q *queue) copied(e *Env, what string, dst, src device.Arg, n int64, start time.Time) {
+	if q.dev.stream.Wants(device.KindCopy) {
+		q.dev.stream.Emit(device.Event{Kind: device.KindCopy, Origin: e.here(e.part), Queue: q.id, What: what,
+			Start: start, Took: time.Since(start), Bytes: n, Dst: dst, Src: src})
+	}
+}
+
+// clock is the time, if somebody observes events of a kind.
+func (d *Device) clock(k device.Kind) (now time.Time) {
+	if d.stream.Wants(k) {
+		now = time.Now()
+	}
+	return now
+}
+
+// ownMemory is the Go program's, of n bytes.
+func ownMemory(n int64) device.Arg { return device.Arg{Mem: device.Mem{Size: n, Host: true}} }
+
+// Label tells the device's observers what t's memory serves for from now on: one of the labels of package device. path is
+// that of the parameter that it belongs to, or "".
+func (t *Tensor) Label(label, path string) {
+	t.present()
+	if !t.env.dev.stream.Wants(device.KindRelabel) {
+		return
+	}
+	b := t.st.Block()
+	if b == nil {
+		return
+	}
+	o := t.env.here(t.env.part)
+	if path != "" {
+		o.Paths = []string{path}
+	}
+	t.env.dev.stream.Emit(device.Event{Kind: device.KindRelabel, Origin: o, What: label, Mem: b.Mem(), Bytes: t.Bytes()})
+}

@@ -1,0 +1,86 @@
+package train_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/train"
+)
+
+// TestRecipes: every optimizer with every course of the rate, told other settings than its own, ends in two parts where
+// it ends in one.
+func TestRecipes(t *testing.T) {
+	data := pictures(t, 40, 1, 6, 3)
+	for _, o := range recipe.Optimizers {
+		for _, s := range recipe.Schedules {
+			t.Run(o.Name+"/"+s.Name, func(t *testing.T) {
+				change := map[string]any{"data": data, "batch": 8, "steps": 3, "optimizer": o.Name, "schedule": s.Name}
+				if s.Ends {
+					change["schedule-steps"] = 6
+				}
+				for _, own := range append(o.Settings, s.Settings...) {
+					change[own.Name] = own.Least + (min(own.Below, own.Least+2)-own.Least)/4
+				}
+				c := config(t, "mlp", change)
+				c.Steps, c.Out = 6, filepath.Join(t.TempDir(), "whole")
+				mustRun(t, c)
+				want := read(t, c.Out+"/model.safetensors")
+				c.Steps, c.Out = 3, filepath.Join(t.TempDir(), "parts")
+				mustRun(t, c)
+				again := config(t, "mlp", map[string]any{"steps": 6})
+				again.Out, again.Resume = c.Out, true
+				mustRun(t, again)
+				if read(t, c.Out+"/model.safetensors") != want {
+					t.Error("3 and 3 steps end elsewhere than 6")
+				}
+			})
+		}
+	}
+}
+
+// TestForeignOptions: a setting of another optimizer or schedule is refused by name, with whose it is.
+func TestForeignOptions(t *testing.T) {
+	for _, f := range recipe.Flags() {
+		for _, o := range recipe.Optimizers {
+			own := false
+			for _, owner := range f.Owners {
+				own = own || owner.Flag != "optimizer" || owner.Name == o.Name
+			}
+			if own {
+				continue
+			}
+			_, err := train.Run(t.Context(), config(t, "mlp", map[string]any{"optimizer": o.Name, f.Name: f.Default}), nil)
+			if err == nil || !strings.HasPrefix(err.Error(), "--"+f.Name+" is for --optimizer ") || !strings.HasSuffix(err.Error(), o.Name) {
+				t.Errorf("--%s with %s: %v", f.Name, o.Name, err)
+			}
+		}
+	}
+}
+
+// TestOldSettings goes on with a run whose config.json names the settings of all optimizers, as it did before.
+func TestOldSettings(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 3, "optimizer": "sgd", "momentum": 0.9})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	mustRun(t, c)
+	path := c.Out + "/config.json"
+	old := strings.Replace(read(t, path), `"batch": 8`, `"batch": 8, "beta1": 0.9, "beta2": 0.999, "eps": 1e-08`, 1)
+	if !strings.Contains(old, "beta2") {
+		t.Fatalf("%s has no batch:\n%s", path, old)
+	}
+	if err := os.WriteFile(path, []byte(old), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	again := config(t, "mlp", map[string]any{"steps": 5})
+	again.Out, again.Resume = c.Out, true
+	mustRun(t, again)
+	if again = config(t, "mlp", map[string]any{"momentum": 0.5}); again.Options["momentum"] != 0.5 {
+		t.Fatalf("options %v", again.Options)
+	}
+	again.Out, again.Resume = c.Out, true
+	if _, err := train.Run(t.Context(), again, nil); err == nil || !strings.Contains(err.Error(), "0.5") || !strings.Contains(err.Error(), "0.9") {
+		t.Errorf("another momentum: %v", err)
+	}
+}
