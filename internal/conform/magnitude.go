@@ -340,18 +340,24 @@ func addNormGrads(c *Case) [][]float64 {
 // channelOf is the channel of element i of x[n,c,s].
 func channelOf(t *ir.Type, i int) int { return i / t.Dim(2) % t.Dim(1) }
 
+// channelNorms: moments of parts are joined by differences of rounded means, so a variance is off by the root of itself
+// and of the mean square; by the inequality of Cauchy and Schwarz no order of joining makes more of it.
 func channelNorms(c *Case) [][]float64 {
 	x, t := absolute(c.In[0].Data), c.In[0].Type
-	mean, y := make([]float64, t.Dim(1)), make([]float64, len(x))
+	mean, square, y := make([]float64, t.Dim(1)), make([]float64, t.Dim(1)), make([]float64, len(x))
 	for i, v := range x {
 		mean[channelOf(t, i)] += v / float64(t.Dim(0)*t.Dim(2))
+		square[channelOf(t, i)] += v * v / float64(t.Dim(0)*t.Dim(2))
 	}
 	for i, v := range x {
 		k := channelOf(t, i)
 		rstd := 1 / math.Sqrt(c.want[2].Data[k]+c.scalar(0))
 		y[i] = (v+mean[k])*rstd*math.Abs(c.In[1].Data[k]) + math.Abs(c.In[2].Data[k]) + math.Abs(c.optional(3, i, 0))
 	}
-	return [][]float64{y, mean, nil}
+	for k, v := range c.want[2].Data {
+		square[k] = v + 2*math.Sqrt(v*square[k])
+	}
+	return [][]float64{y, mean, square}
 }
 
 func channelGrads(c *Case) [][]float64 {

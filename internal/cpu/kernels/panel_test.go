@@ -5,11 +5,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // TestPanel compares panels of all heights and widths with sums in float64.
 func TestPanel(t *testing.T) {
-	r := seeded(t, rand.Uint64())
+	r := testutil.Rand(t)
 	everyLevel(func(level string) {
 		for range 60 {
 			checkPanel[float32](t, r, level)
@@ -71,7 +73,7 @@ func noise[T Float](r *rand.Rand, n int) []T {
 
 // TestPack compares with what the documentation says, with runs that are cut at random.
 func TestPack(t *testing.T) {
-	r := seeded(t, rand.Uint64())
+	r := testutil.Rand(t)
 	everyLevel(func(level string) {
 		var v View
 		for range 200 {
@@ -116,7 +118,7 @@ func randomRuns(r *rand.Rand, v *View) {
 
 // TestPackTaps compares with PackLanes of each group.
 func TestPackTaps(t *testing.T) {
-	r := seeded(t, rand.Uint64())
+	r := testutil.Rand(t)
 	everyLevel(func(level string) {
 		_, width := PanelRows[float32]()
 		for range 200 {
@@ -144,7 +146,7 @@ func TestPackTaps(t *testing.T) {
 
 // TestPackLanes compares with what the documentation says.
 func TestPackLanes(t *testing.T) {
-	r := seeded(t, rand.Uint64())
+	r := testutil.Rand(t)
 	everyLevel(func(level string) {
 		_, width := PanelRows[float32]()
 		for range 200 {

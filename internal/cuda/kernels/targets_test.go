@@ -18,6 +18,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // gets is the targets whose modules a card gets, by compute capability, of a library with the base and of one with all
@@ -139,8 +140,7 @@ func TestOlderTarget(t *testing.T) {
 // TestTargets: a module for a target has what the base's has, and a simulated card of that target gets from it the same
 // bits. The data are random.
 func TestTargets(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testutil.Seed(t)
 	l := library(t)
 	base := map[string]*kernels.Module{}
 	for _, m := range l.Modules() {
