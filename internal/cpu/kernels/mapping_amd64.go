@@ -2,23 +2,13 @@
 
 package kernels
 
-import (
-	"unsafe"
-
-	"github.com/warpline-ml/warpline/internal/cpufeat"
-)
-
-// mostInAssembly is the number of elements in a call, which cannot be preempted: a few microseconds.
-const mostInAssembly = 8 << 10
-
-// assembly reports whether the level has vectors.
-func assembly() bool { return cpufeat.Active() != cpufeat.Generic }
+import "github.com/warpline-ml/warpline/internal/cpufeat"
 
 func avx512() bool { return cpufeat.Active() >= cpufeat.AVX512 }
 
 // loops are the functions of a mapping.
 var loops = [mappings]struct {
-	avx512, avx2 func(dst, x, y *float32, n int, p, q float32)
+	avx512, avx2 mappingLoop
 }{
 	mapExp:          {expAVX512, expAVX2},
 	mapExpm1:        {expm1AVX512, expm1AVX2},
@@ -47,49 +37,62 @@ var loops = [mappings]struct {
 	mapWeigh:        {weighAVX512, weighAVX2},
 }
 
-// inAssembly maps x and y, of dst's length or longer, if the level has vectors. A function of one operand does not read y.
-func (m mapping) inAssembly(dst, x, y []float32, p, q float32) bool {
-	if !assembly() {
-		return false
-	}
-	f := loops[m].avx2
+// loop is the function of a mapping for the active level.
+func (m mapping) loop() mappingLoop {
 	if avx512() {
-		f = loops[m].avx512
+		return loops[m].avx512
 	}
-	x, y = x[:len(dst)], y[:len(dst)]
-	for i := 0; i < len(dst); i += mostInAssembly {
-		f(at(dst, i), at(x, i), at(y, i), min(len(dst)-i, mostInAssembly), p, q)
-	}
-	return true
+	return loops[m].avx2
 }
 
-// turnInAssembly computes sines, or cosines with ahead 1, and leaves large arguments to slow.
-func turnInAssembly(dst, x []float32, ahead uint64, slow func(dst, x []float32)) bool {
-	if !assembly() {
-		return false
+// vectors are the loops of the active level.
+func vectors() *vectorKernels {
+	if avx512() {
+		return &vectorsAVX512
 	}
-	f := [2][2]func(dst, x *float32, n int) int{{sinAVX2, cosAVX2}, {sinAVX512, cosAVX512}}[bool01(avx512())][ahead]
-	for len(x) > 0 {
-		n := f(at(dst, 0), at(x, 0), min(len(x), mostInAssembly))
-		if n == 0 {
-			n = min(len(x), 16) // one of these is large
-			slow(dst[:n], x[:n])
-		}
-		dst, x = dst[n:], x[n:]
-	}
-	return true
+	return &vectorsAVX2
 }
 
-// at is the address of an element, for a call through a variable. The compiler must take such a call for one that keeps
-// its arguments, and would move what they point to, whole products among them, to the heap; assembly keeps nothing.
-func at[T Float](x []T, i int) *T {
-	p := uintptr(unsafe.Pointer(&x[i]))
-	return *(**T)(unsafe.Pointer(&p))
+var vectorsAVX512 = vectorKernels{
+	rowMax:       rowMaxAVX512,
+	rowExp:       rowExpAVX512,
+	rowSum:       rowSumAVX512,
+	rowTotal:     rowTotalAVX512,
+	rowSquares:   rowSquaresAVX512,
+	rowDot:       rowDotAVX512,
+	rowAffine:    rowAffineAVX512,
+	rowNormalize: rowNormalizeAVX512,
+	rowMix:       rowMixAVX512,
+	rowGather:    rowGatherAVX512,
+	sumRows:      sumRowsAVX512,
+	adam:         adamAVX512,
+	sgd:          sgdAVX512,
+	fromF16:      fromF16AVX512,
+	fromBF16:     fromBF16AVX512,
+	toF16:        toF16AVX512,
+	toBF16:       toBF16AVX512,
+	sin:          sinAVX512,
+	cos:          cosAVX512,
 }
 
-func bool01(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+var vectorsAVX2 = vectorKernels{
+	rowMax:       rowMaxAVX2,
+	rowExp:       rowExpAVX2,
+	rowSum:       rowSumAVX2,
+	rowTotal:     rowTotalAVX2,
+	rowSquares:   rowSquaresAVX2,
+	rowDot:       rowDotAVX2,
+	rowAffine:    rowAffineAVX2,
+	rowNormalize: rowNormalizeAVX2,
+	rowMix:       rowMixAVX2,
+	rowGather:    rowGatherAVX2,
+	sumRows:      sumRowsAVX2,
+	adam:         adamAVX2,
+	sgd:          sgdAVX2,
+	fromF16:      fromF16AVX2,
+	fromBF16:     fromBF16AVX2,
+	toF16:        toF16AVX2,
+	toBF16:       toBF16AVX2,
+	sin:          sinAVX2,
+	cos:          cosAVX2,
 }

@@ -4,23 +4,6 @@ package kernels
 
 import "unsafe"
 
-// An operand is A or B as packing sees it: lanes (the rows of A, the columns
-// of B) by steps of k. Distances are in bytes.
-type operand struct {
-	p          unsafe.Pointer
-	lane, step int
-}
-
-// operandOf describes data with the given distances in elements.
-func operandOf(data []float32, lane, step int) operand {
-	return operand{unsafe.Pointer(unsafe.SliceData(data)), 4 * lane, 4 * step}
-}
-
-// at is the address of an element.
-func (o *operand) at(lane, step int) unsafe.Pointer {
-	return unsafe.Add(o.p, lane*o.lane+step*o.step)
-}
-
 // laneNumbers is the lanes of a vector, for gatherLanesAVX512.
 //
 //lint:ignore U1000 assembly reads it
@@ -49,20 +32,5 @@ func (o *operand) pack(dst unsafe.Pointer, set *kernelSet, width int, lanes, ste
 		}
 	default:
 		o.packGo(dst, width, lanes, steps)
-	}
-}
-
-// packGo is pack for any distances.
-func (o *operand) packGo(dst unsafe.Pointer, width int, lanes, steps span) {
-	for s := range steps.n {
-		to := unsafe.Slice((*float32)(unsafe.Add(dst, 4*width*s)), lanes.n)
-		from := o.at(lanes.from, steps.from+s)
-		if o.lane == 4 {
-			copy(to, unsafe.Slice((*float32)(from), lanes.n))
-			continue
-		}
-		for i := range to {
-			to[i] = *(*float32)(unsafe.Add(from, i*o.lane))
-		}
 	}
 }

@@ -7,49 +7,6 @@ import (
 	"unsafe"
 )
 
-func panelRows() (rows, width int, ok bool) {
-	set := activeSet()
-	if set == nil {
-		return 0, 0, false
-	}
-	return set.height, set.laneA, true
-}
-
-func readsSteps() bool {
-	set := activeSet()
-	return set != nil && set.masks
-}
-
-// multiplyPanel computes a panel if the level has micro-kernels, and reports whether it did.
-func multiplyPanel(p *Panel[float32]) bool {
-	set := activeSet()
-	if set == nil || p.Rows > set.height {
-		return false
-	}
-	t := tile{a: unsafe.Pointer(unsafe.SliceData(p.A)), as: 4 * p.ACol, bs: 4 * PanelCols, cs: 4 * p.CRow, k: p.K, rows: p.Rows}
-	if p.ACol == 1 {
-		t.as, t.flags = 4*p.ARow, byRows
-	}
-	if p.Accumulate {
-		t.flags |= accumulate
-	}
-	if p.Steps != nil {
-		t.flags |= byTable
-		t.table = unsafe.Pointer(unsafe.SliceData(p.Steps.at))
-	}
-	b, c := unsafe.Pointer(unsafe.SliceData(p.B)), unsafe.Pointer(unsafe.SliceData(p.C))
-	if p.Steps != nil { // whatever the columns, of two vectors
-		t.b, t.c, t.vectors, t.mask = b, c, 2, uint32(1<<p.Cols-1)
-		set.compute(&t)
-		return true
-	}
-	for left := 0; left < p.Cols; left += set.lanes() {
-		t.b, t.c = unsafe.Add(b, 4*left), unsafe.Add(c, 4*left)
-		set.computeTile(&t, min(set.lanes(), p.Cols-left))
-	}
-	return true
-}
-
 // packing is the argument of packPatchesAVX512. Distances are in bytes.
 type packing struct {
 	dst, src       unsafe.Pointer
@@ -109,16 +66,5 @@ func packTaps(dst []float32, width int, src []float32, lane, group, lanes, steps
 		return false
 	}
 	packTapsAVX512(unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), lanes, steps, 4*lane, 4*group, groups)
-	return true
-}
-
-// packLanes packs by transposing in registers or by whole vectors if the level can, and reports whether it did.
-func packLanes(dst []float32, width int, src []float32, lane, step, lanes, steps int) bool {
-	set := activeSet()
-	if set == nil || width%set.vector != 0 || width > PanelCols {
-		return false
-	}
-	o := operandOf(src, lane, step)
-	o.pack(unsafe.Pointer(unsafe.SliceData(dst)), set, width, span{0, lanes}, span{0, steps})
 	return true
 }

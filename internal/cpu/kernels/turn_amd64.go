@@ -4,24 +4,10 @@ package kernels
 
 import "unsafe"
 
-// turnAssembly is Turn for whole vectors of columns, and below AVX-512 of rows. It returns how many it did.
-func turnAssembly(dst, src []uint32, rows, columns, ds, ss int) (r, c int) {
-	if !assembly() || rows == 0 {
-		return 0, 0
-	}
-	lanes, f := 8, transposeAVX2
+// transposing is how matrices are transposed: so many lines at a time, of whose elements it takes a multiple.
+func transposing() (lanes, multiple int, f func(dst, src unsafe.Pointer, lanes, k, lane, width int)) {
 	if avx512() {
-		lanes, f = 16, transposeAVX512
-	} else {
-		rows &^= 7
+		return 16, 1, transposeAVX512
 	}
-	columns -= columns % lanes
-	if rows*columns == 0 {
-		return 0, 0
-	}
-	_, _ = dst[(rows-1)*ds+columns-1], src[(columns-1)*ss+rows-1]
-	for c := 0; c < columns; c += lanes {
-		f(unsafe.Pointer(&dst[c]), unsafe.Pointer(&src[c*ss]), lanes, rows, 4*ss, 4*ds)
-	}
-	return rows, columns
+	return 8, 8, transposeAVX2
 }

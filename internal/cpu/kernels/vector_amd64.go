@@ -2,129 +2,37 @@
 
 package kernels
 
-import (
-	"unsafe"
+import "unsafe"
 
-	"github.com/warpline-ml/warpline/internal/par"
-)
-
-// A vectorProduct is a row times a matrix. The matrix is read once, along its
-// rows, and not packed: memory bounds this product.
-type vectorProduct struct {
-	x, b  unsafe.Pointer
-	y     []float32
-	k     int
-	row   int  // bytes between rows of the stored matrix
-	dots  bool // the rows lie along k
-	width int  // elements of y in a part
-}
-
-const (
-	mostAtOnce = 2048 // elements of y in a part, at most: long pieces of rows suit the memory
-	mostDots   = 256  // the same where each is a row
-	fewColumns = 16   // with fewer, rows across are too short
-)
-
-// row computes the product if it is a row times a matrix, or a matrix times a
-// column, and its strides allow it. It reports whether it did.
-func (p *product) row() bool {
-	q := p.source
-	if q.N == 1 && q.M > 1 && q.CRow == 1 && q.Bias == nil { // Cᵀ = Bᵀ·Aᵀ
-		q.M, q.N, q.A, q.B = 1, q.M, q.B, q.A
-		q.ARow, q.ACol, q.BRow, q.BCol = q.BCol, q.BRow, q.ACol, q.ARow
-	}
-	across := q.BCol == 1 && q.N >= fewColumns
-	if q.M != 1 || q.K == 0 || q.K > 1 && q.ACol != 1 || !across && q.BRow != 1 {
-		return false
-	}
-	p.source = q
-	v := &p.vector
-	*v = vectorProduct{x: unsafe.Pointer(unsafe.SliceData(q.A)), b: unsafe.Pointer(unsafe.SliceData(q.B)), y: q.C[:q.N], k: q.K}
-	v.width = min(mostAtOnce, ceilDiv(q.N, 128)*64) // two parts at least, by the shape alone
-	v.row = 4 * q.BRow
-	if !across {
-		v.row, v.dots, v.width = 4*q.BCol, true, min(v.width, mostDots)
-	}
-	if p.shared {
-		par.For(q.N, v.width, p.vectorLoop)
+// addRows8 adds eight scaled rows of b to n elements of y, and addRows1 one.
+func (s *kernelSet) addRows8(y, b, x unsafe.Pointer, n, row int) {
+	if s.masks {
+		addRows8AVX512(y, b, x, n, row)
 	} else {
-		p.vectorParts(0, q.N)
-	}
-	return true
-}
-
-// vectorParts computes the elements of y from lo to hi, a part at a time.
-func (p *product) vectorParts(lo, hi int) {
-	v := &p.vector
-	for ; lo < hi; lo += v.width {
-		y := v.y[lo:min(lo+v.width, hi)]
-		if !p.source.Accumulate {
-			clear(y)
-		}
-		if v.dots {
-			v.addDots(y, lo, p.set.masks)
-		} else {
-			v.addAcross(y, lo, p.set.masks)
-		}
-		p.source.finish(y, 0, lo)
+		addRows8AVX2(y, b, x, n, row)
 	}
 }
 
-// addAcross adds the scaled rows of the matrix to y, which begins at element
-// from.
-func (v *vectorProduct) addAcross(y []float32, from int, masks bool) {
-	to, b := unsafe.Pointer(unsafe.SliceData(y)), unsafe.Add(v.b, 4*from)
-	k := 0
-	for ; k+8 <= v.k; k += 8 {
-		row, x := unsafe.Add(b, k*v.row), unsafe.Add(v.x, 4*k)
-		if masks {
-			addRows8AVX512(to, row, x, len(y), v.row)
-		} else {
-			addRows8AVX2(to, row, x, len(y), v.row)
-		}
-	}
-	for ; k < v.k; k++ {
-		row, x := unsafe.Add(b, k*v.row), unsafe.Add(v.x, 4*k)
-		if masks {
-			addRows1AVX512(to, row, x, len(y), v.row)
-		} else {
-			addRows1AVX2(to, row, x, len(y), v.row)
-		}
+func (s *kernelSet) addRows1(y, b, x unsafe.Pointer, n, row int) {
+	if s.masks {
+		addRows1AVX512(y, b, x, n, row)
+	} else {
+		addRows1AVX2(y, b, x, n, row)
 	}
 }
 
-const (
-	dotsAtOnce = 4       // rows that dotRows4 multiplies
-	stepsDots  = 1 << 14 // steps of k in one call, which cannot be preempted
-)
-
-// addDots adds the dot products of the rows to y, which begins at row from.
-func (v *vectorProduct) addDots(y []float32, from int, masks bool) {
-	for j := 0; j < len(y); {
-		n := 1
-		if j+dotsAtOnce <= len(y) {
-			n = dotsAtOnce
-		}
-		for l := 0; l < v.k; l += stepsDots {
-			b, x := unsafe.Add(v.b, (from+j)*v.row+4*l), unsafe.Add(v.x, 4*l)
-			v.addSlice(y[j:j+n], b, x, min(stepsDots, v.k-l), masks)
-		}
-		j += n
-	}
-}
-
-// addSlice adds the dot products of one row or dotsAtOnce rows at b with k
+// dotRows adds the dot products of one row or dotsAtOnce rows at b with k
 // elements at x.
-func (v *vectorProduct) addSlice(y []float32, b, x unsafe.Pointer, k int, masks bool) {
+func (s *kernelSet) dotRows(y []float32, b, x unsafe.Pointer, k, row int) {
 	to := unsafe.Pointer(unsafe.SliceData(y))
 	switch {
-	case masks && len(y) == 1:
-		dotRows1AVX512(to, b, x, k, v.row)
-	case masks:
-		dotRows4AVX512(to, b, x, k, v.row)
+	case s.masks && len(y) == 1:
+		dotRows1AVX512(to, b, x, k, row)
+	case s.masks:
+		dotRows4AVX512(to, b, x, k, row)
 	case len(y) == 1:
-		dotRows1AVX2(to, b, x, k, v.row)
+		dotRows1AVX2(to, b, x, k, row)
 	default:
-		dotRows4AVX2(to, b, x, k, v.row)
+		dotRows4AVX2(to, b, x, k, row)
 	}
 }

@@ -1,16 +1,35 @@
-//go:build !purego
+//go:build !purego && amd64
 
 package kernels
 
 import "math"
 
+// mappingLoop is a mapping's function.
+type mappingLoop = func(dst, x, y *float32, n int, p, q float32)
+
+// vectorKernels are a level's functions over vectors, each named as the generator names it.
+type vectorKernels struct {
+	rowMax            func(x *float32, n int) float32
+	rowExp            func(dst, x *float32, n int, shift float32) float64
+	rowSum, rowTotal  func(x *float32, n int) float64
+	rowSquares        func(x *float32, n int, m float64) float64
+	rowDot            func(x, y *float32, n int) float64
+	rowAffine         func(dst, x *float32, n int, m, s, b float32)
+	rowNormalize      func(dst, x, w, b *float32, n int, m, s float32)
+	rowMix            func(dst, grad, x *float32, n int, p, q, m, r float32)
+	rowGather         func(db, dw *float64, grad, x *float32, n int, m, s float64)
+	sumRows           func(acc *float64, a, b, c, d *float32, n int)
+	adam              func(p, grad, m, v *float32, n int, scale, coupled, rest1, beta2, rest2, eps, root, step, keep float32)
+	sgd               func(p, grad *float32, n int, scale, decay, rate float32)
+	fromF16, fromBF16 func(dst *float32, x *uint16, n int)
+	toF16, toBF16     func(dst *uint16, x *float32, n int)
+	sin, cos          func(dst, x *float32, n int) int
+}
+
 // The functions of rows.go and updates.go by assembly, at most mostInAssembly elements a call.
 
 func rowMaxAssembly(x []float32) float32 {
-	f := rowMaxAVX2
-	if avx512() {
-		f = rowMaxAVX512
-	}
+	f := vectors().rowMax
 	m := float32(math.Inf(-1))
 	for ; len(x) > 0; x = x[min(len(x), mostInAssembly):] {
 		if v := f(at(x, 0), min(len(x), mostInAssembly)); v > m {
@@ -21,10 +40,7 @@ func rowMaxAssembly(x []float32) float32 {
 }
 
 func rowExpAssembly(dst, x []float32, shift float32) (sum float64) {
-	f := rowExpAVX2
-	if avx512() {
-		f = rowExpAVX512
-	}
+	f := vectors().rowExp
 	for i := 0; i < len(x); i += mostInAssembly {
 		sum += f(at(dst, i), at(x, i), min(len(x)-i, mostInAssembly), shift)
 	}
@@ -32,10 +48,7 @@ func rowExpAssembly(dst, x []float32, shift float32) (sum float64) {
 }
 
 func rowSumAssembly(x []float32) (sum float64) {
-	f := rowSumAVX2
-	if avx512() {
-		f = rowSumAVX512
-	}
+	f := vectors().rowSum
 	for i := 0; i < len(x); i += mostInAssembly {
 		sum += f(at(x, i), min(len(x)-i, mostInAssembly))
 	}
@@ -43,10 +56,7 @@ func rowSumAssembly(x []float32) (sum float64) {
 }
 
 func rowSquaresAssembly(x []float32, m float64) (sum float64) {
-	f := rowSquaresAVX2
-	if avx512() {
-		f = rowSquaresAVX512
-	}
+	f := vectors().rowSquares
 	for i := 0; i < len(x); i += mostInAssembly {
 		sum += f(at(x, i), min(len(x)-i, mostInAssembly), m)
 	}
@@ -54,10 +64,7 @@ func rowSquaresAssembly(x []float32, m float64) (sum float64) {
 }
 
 func rowDotAssembly(x, y []float32) (sum float64) {
-	f := rowDotAVX2
-	if avx512() {
-		f = rowDotAVX512
-	}
+	f := vectors().rowDot
 	for i := 0; i < len(x); i += mostInAssembly {
 		sum += f(at(x, i), at(y, i), min(len(x)-i, mostInAssembly))
 	}
@@ -65,80 +72,56 @@ func rowDotAssembly(x, y []float32) (sum float64) {
 }
 
 func rowAffineAssembly(dst, x []float32, m, s, b float32) {
-	f := rowAffineAVX2
-	if avx512() {
-		f = rowAffineAVX512
-	}
+	f := vectors().rowAffine
 	for i := 0; i < len(x); i += mostInAssembly {
 		f(at(dst, i), at(x, i), min(len(x)-i, mostInAssembly), m, s, b)
 	}
 }
 
 func rowNormalizeAssembly(dst, x, w, b []float32, m, s float32) {
-	f := rowNormalizeAVX2
-	if avx512() {
-		f = rowNormalizeAVX512
-	}
+	f := vectors().rowNormalize
 	for i := 0; i < len(x); i += mostInAssembly {
 		f(at(dst, i), at(x, i), at(w, i), at(b, i), min(len(x)-i, mostInAssembly), m, s)
 	}
 }
 
 func rowMixAssembly(dst, g, x []float32, p, q, m, r float32) {
-	f := rowMixAVX2
-	if avx512() {
-		f = rowMixAVX512
-	}
+	f := vectors().rowMix
 	for i := 0; i < len(x); i += mostInAssembly {
 		f(at(dst, i), at(g, i), at(x, i), min(len(x)-i, mostInAssembly), p, q, m, r)
 	}
 }
 
 func rowGatherAssembly(db, dw []float64, g, x []float32, m, s float64) {
-	f := rowGatherAVX2
-	if avx512() {
-		f = rowGatherAVX512
-	}
+	f := vectors().rowGather
 	for i := 0; i < len(x); i += mostInAssembly {
 		f(at(db, i), at(dw, i), at(g, i), at(x, i), min(len(x)-i, mostInAssembly), m, s)
 	}
 }
 
 func sumRowsAssembly(acc []float64, a, b, c, d []float32) {
-	f := sumRowsAVX2
-	if avx512() {
-		f = sumRowsAVX512
-	}
+	f := vectors().sumRows
 	for i := 0; i < len(acc); i += mostInAssembly {
 		f(at(acc, i), at(a, i), at(b, i), at(c, i), at(d, i), min(len(acc)-i, mostInAssembly))
 	}
 }
 
 func adamAssembly(p, g, m, v []float32, c *AdamRates) {
-	f := adamAVX2
-	if avx512() {
-		f = adamAVX512
-	}
+	f := vectors().adam
 	for i := 0; i < len(p); i += mostInAssembly {
 		f(at(p, i), at(g, i), at(m, i), at(v, i), min(len(p)-i, mostInAssembly), c.Scale, c.Coupled, c.Rest1, c.Beta2, c.Rest2, c.Eps, c.Root, c.Step, c.Keep)
 	}
 }
 
 func sgdAssembly(p, g []float32, scale, decay, rate float32) {
-	f := sgdAVX2
-	if avx512() {
-		f = sgdAVX512
-	}
+	f := vectors().sgd
 	for i := 0; i < len(p); i += mostInAssembly {
 		f(at(p, i), at(g, i), min(len(p)-i, mostInAssembly), scale, decay, rate)
 	}
 }
 
 func rowTotalAssembly(x []float32) (sum float64) {
-	f := rowTotalAVX2
-	if avx512() {
-		f = rowTotalAVX512
-	}
+	f := vectors().rowTotal
 	for i := 0; i < len(x); i += mostInAssembly {
 		sum += f(at(x, i), min(len(x)-i, mostInAssembly))
 	}

@@ -1,4 +1,4 @@
-//go:build !purego
+//go:build !purego && amd64
 
 package kernels
 
@@ -8,7 +8,10 @@ func widenAssembly(format int, dst []float32, x []uint16) int {
 	if !assembly() {
 		return 0
 	}
-	f := [2][2]func(dst *float32, x *uint16, n int){{fromF16AVX2, fromBF16AVX2}, {fromF16AVX512, fromBF16AVX512}}[bool01(avx512())][format]
+	f := vectors().fromF16
+	if format == 1 {
+		f = vectors().fromBF16
+	}
 	n := len(dst) &^ 15
 	for i := 0; i < n; i += mostInAssembly {
 		f(at(dst, i), bitsAt(x, i), min(n-i, mostInAssembly))
@@ -20,7 +23,10 @@ func narrowAssembly(format int, dst []uint16, x []float32) int {
 	if !assembly() {
 		return 0
 	}
-	f := [2][2]func(dst *uint16, x *float32, n int){{toF16AVX2, toBF16AVX2}, {toF16AVX512, toBF16AVX512}}[bool01(avx512())][format]
+	f := vectors().toF16
+	if format == 1 {
+		f = vectors().toBF16
+	}
 	n := len(dst) &^ 15
 	for i := 0; i < n; i += mostInAssembly {
 		f(bitsAt(dst, i), at(x, i), min(n-i, mostInAssembly))
