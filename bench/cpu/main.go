@@ -4,6 +4,7 @@
 //	go run ./bench/cpu                  builds an environment with PyTorch for the run, and removes it
 //	go run ./bench/cpu -python python3  takes one that is there
 //	go run ./bench/cpu -python none     measures ours alone
+//	go run ./bench/cpu -go gomlx,gonum  shows other libraries in Go beside
 //
 // PyTorch runs with glibc's thresholds of memory raised, so that it keeps what it allocates, which is what is judged, and
 // beside that as people run it. A bar is met when the lower 95 % bound of the ratio of times reaches it, less 0.02.
@@ -40,6 +41,7 @@ var (
 	budget  = flag.Duration("time", 60*time.Millisecond, "time of one turn at least")
 	clock   = flag.String("clock", "wall", "what one thread is measured by: wall, or cpu, the process's own time, on a machine that is busy")
 	compile = flag.Bool("compile", false, "show torch.compile beside the steps of GPT; it takes minutes")
+	gos     = flag.String("go", "", "other libraries in Go to show beside, separated by commas: gomlx, gonum")
 	first   = flag.Bool("first", false, "make one step of the MLP and end: what the start of a process is measured by")
 )
 
@@ -100,7 +102,8 @@ func numbers(list string) (out []int) {
 
 // runner has both sides.
 type runner struct {
-	kept, plain    *peer.Peer       // PyTorch, with raised thresholds and as people run it
+	kept, plain    *peer.Peer // PyTorch, with raised thresholds and as people run it
+	others         []goPeer
 	single         map[*row]float64 // our seconds with one thread
 	best           map[*row]float64 // PyTorch's better seconds of all numbers of threads
 	passed, missed int
@@ -116,7 +119,8 @@ func (r *runner) prepare() (clean func()) {
 	case "":
 		path, clean = environment()
 	}
-	r.kept, r.plain = peer.Start(path, script, raised...), peer.Start(path, script)
+	r.kept, r.plain = peer.Python(path, script, raised...), peer.Python(path, script)
+	r.others = goPeers(*gos)
 	r.single, r.best = map[*row]float64{}, map[*row]float64{}
 	*python = path
 	return clean

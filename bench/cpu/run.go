@@ -67,6 +67,7 @@ func (r *runner) run(row *row, threads int) {
 		w.Close()
 	}
 	r.tell(res)
+	r.otherGo(res, turns)
 }
 
 // work is the FLOP of a row's turn.

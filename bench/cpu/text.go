@@ -32,14 +32,18 @@ func (r *runner) verdict() { fmt.Printf("\n%d bars are met, %d are missed.\n", r
 // slack is what a bar is less, for noise.
 const slack = 0.02
 
+func (r *row) title() string {
+	name := fmt.Sprintf("%s %s %d", r.bench, r.name, r.n)
+	if r.dtype != "f32" {
+		name += " " + r.dtype
+	}
+	return name
+}
+
 // tell prints the lines of a row, one for each bar.
 func (r *runner) tell(res *result) {
 	row, ours := res.row, peer.Median(res.ours)
-	name := fmt.Sprintf("%s %s %d", row.bench, row.name, row.n)
-	if row.dtype != "f32" {
-		name += " " + row.dtype
-	}
-	threads := fmt.Sprint(res.threads)
+	name, threads := row.title(), fmt.Sprint(res.threads)
 	people := ""
 	if len(res.people) > 0 {
 		people = duration(res.scaled(peer.Median(res.people)))

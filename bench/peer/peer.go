@@ -1,4 +1,4 @@
-// Package peer measures a Python process beside us: questions in, seconds out, in turns with our own measurements.
+// Package peer measures another process beside us: questions in, seconds out, in turns with our own measurements.
 package peer
 
 import (
@@ -11,20 +11,26 @@ import (
 	"slices"
 )
 
-// Peer is a Python process that answers each line with one number. A nil Peer is nobody.
+// Peer is a process that answers each line with one number. A nil Peer is nobody.
 type Peer struct {
 	in  io.Writer
 	out *bufio.Reader
 }
 
-// Start runs a script in a Python that has what it imports, with more variables in its environment; "" gives nil. It ends
+// Python runs a script in a Python that has what it imports, with more variables in its environment; "" gives nil. It ends
 // the program when it cannot.
-func Start(python, script string, env ...string) *Peer {
+func Python(python, script string, env ...string) *Peer {
 	if python == "" {
 		return nil
 	}
 	cmd := exec.Command(python, "-c", script)
-	cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), env...)
+	cmd.Env = append(os.Environ(), env...)
+	return Start(cmd)
+}
+
+// Start runs a command. It ends the program when it cannot.
+func Start(cmd *exec.Cmd) *Peer {
+	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		log.Fatal(err)
@@ -34,7 +40,7 @@ func Start(python, script string, env ...string) *Peer {
 		log.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		log.Fatalf("cannot start the peer: %v; give a Python that has it to -python", err)
+		log.Fatalf("cannot start the peer %s: %v", cmd.Path, err)
 	}
 	return &Peer{in, bufio.NewReader(out)}
 }
