@@ -27,7 +27,7 @@ func TestLaunches(t *testing.T) {
 		"convnet": {39, func() (any, func(*tensor.Env) *tensor.Tensor) {
 			return classifier(env, model.NewConvnet(env, model.Digits), 4)
 		}},
-		"gpt": {112, func() (any, func(*tensor.Env) *tensor.Tensor) {
+		"gpt": {74, func() (any, func(*tensor.Env) *tensor.Tensor) {
 			g := model.NewGPT(env, model.GPTConfig{Vocab: 65, Context: 16, Layers: 2, Heads: 2, Width: 32})
 			tokens := env.RandInt(0, 65, 2, 16)
 			return g, func(e *tensor.Env) *tensor.Tensor { return nn.CrossEntropy(g.Forward(tokens.In(e)), tokens.In(e)) }

@@ -30,7 +30,7 @@ func prepareLinear(b *builder) error {
 // biasRows is the least number of rows of a part: of fewer, joining the parts takes longer than a part.
 const biasRows = 128
 
-// prepareBiasGrad plans the pass over the rows, and the sum of its parts where there are several.
+// prepareBiasGrad plans the pass over the rows.
 func prepareBiasGrad(b *builder) error {
 	g, sum := b.op.In(0), b.outs[0]
 	rows, n := g.Dim(0), g.Dim(1)
@@ -41,20 +41,15 @@ func prepareBiasGrad(b *builder) error {
 	wide := ir.Wide(g.DType)
 	tiles := ceilDiv(n, columnTile)
 	perRange, ranges := rangesOf(rows, tiles, biasRows)
-	parts, whole := b.out(0), ranges == 1 && sum.DType == wide
-	if !whole {
-		parts = b.scratch(int64(ranges) * int64(n) * int64(wide.Size()))
+	parts, isWide := b.scratch(int64(ranges)*int64(n)*int64(wide.Size())), i32(0)
+	if sum.DType == wide {
+		isWide = i32(1)
 	}
 	d, x := i64(0), i64(0)
 	if b.op.NumIn() == 2 {
 		d, x = pointer(b.out(1)), pointer(b.in(1))
 	}
 	b.run(suffixed("bias_grad", g.DType), [3]int{tiles, ranges, 1}, [3]int{256, 1, 1}, 0,
-		pointer(parts), d, pointer(b.in(0)), x, i64(rows), i32(n), i64(perRange), i32(int(b.op.Attr.Act)))
-	if whole {
-		return b.err
-	}
-	join := partSum{c: b.out(0), parts: parts, perBatch: n, size: n, cols: n, splits: ranges}
-	join.plan(b, sum.DType)
+		pointer(b.out(0)), isWide, tickets(), pointer(parts), d, pointer(b.in(0)), x, i64(rows), i32(n), i64(perRange), i32(int(b.op.Attr.Act)))
 	return b.err
 }

@@ -104,11 +104,9 @@ func (b *builder) normGrad(kernel, types string, w param, more, db []param, stat
 	}
 	tiles := ceilDiv(d, columnTile)
 	perRange, ranges := rangesOf(rows, tiles, columnRows)
-	parts := b.scratch(int64(ranges) * int64(2*d) * int64(ir.Wide(x.DType).Size()))
-	params = append([]param{pointer(parts)}, from...)
-	b.run(kernel+"_columns_"+types, [3]int{tiles, ranges, 1}, [3]int{256, 1, 1}, 0, append(params, i64(rows), i32(d), i64(perRange))...)
 	to := append([]param{pointer(b.out(1))}, db...)
-	b.run(kernel+"_join_"+types, [3]int{(d + 255) / 256, 1, 1}, [3]int{256, 1, 1}, 0, append(to, pointer(parts), i32(ranges), i32(d))...)
+	to = append(to, tickets(), pointer(b.scratch(int64(ranges)*int64(2*d)*int64(ir.Wide(x.DType).Size()))))
+	b.run(kernel+"_columns_"+types, [3]int{tiles, ranges, 1}, [3]int{256, 1, 1}, 0, append(append(to, from...), i64(rows), i32(d), i64(perRange))...)
 	return nil
 }
 
@@ -121,8 +119,8 @@ const (
 // enoughBlocks is how many blocks a sum is cut into, if it is long: a few for each multiprocessor of any card.
 const enoughBlocks = 512
 
-// rangesOf cuts n terms, summed by tiles blocks side by side, into ranges of at least least terms. It depends on the sizes
-// only, and so do the roundings.
+// rangesOf cuts n terms, summed by tiles blocks side by side, into ranges of at least least terms: several where there are
+// maxTickets tiles at most. It depends on the sizes only, and so do the roundings.
 func rangesOf(n, tiles, least int) (perRange, ranges int) {
 	ranges = max(1, min(ceilDiv(n, least), enoughBlocks/max(tiles, 1)))
 	perRange = max(1, ceilDiv(n, ranges))

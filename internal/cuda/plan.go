@@ -64,14 +64,15 @@ func (r ref) at(bytes int64) ref { return ref{r.arg, r.offset + bytes} }
 type paramKind uint8
 
 const (
-	fromBits   paramKind = iota // known now
-	fromBytes                   // a struct, known now
-	fromRef                     // the address of an argument
-	fromScalar                  // a launch parameter, converted to a dtype
-	fromWord                    // a launch parameter as it is
-	fromCell                    // the address of a launch parameter's cell, 0 if it has none
-	fromFault                   // the address of the queue's fault record
-	fromSerial                  // the launch's serial number
+	fromBits    paramKind = iota // known now
+	fromBytes                    // a struct, known now
+	fromRef                      // the address of an argument
+	fromScalar                   // a launch parameter, converted to a dtype
+	fromWord                     // a launch parameter as it is
+	fromCell                     // the address of a launch parameter's cell, 0 if it has none
+	fromFault                    // the address of the queue's fault record
+	fromSerial                   // the launch's serial number
+	fromTickets                  // the address of the queue's tickets
 )
 
 // param is a value for a kernel's parameter.
@@ -130,6 +131,10 @@ func raw(i int) param                    { return celled(word(i)) }
 // fault and serial are the parameters of a kernel that checks indices: (Fault *, u32).
 func fault() param  { return param{kind: fromFault, size: 8} }
 func serial() param { return param{kind: fromSerial, size: 4} }
+
+// tickets is the parameter of a kernel whose last block of a column adds what others have left: (u32 *). A grid of several
+// rows has maxTickets columns at most.
+func tickets() param { return param{kind: fromTickets, size: 8} }
 
 // prepare plans an op whose types are verified. It returns an error that wraps [device.ErrUnsupported] for dtypes that
 // it has no kernel for.

@@ -146,6 +146,8 @@ func (q *queue) value(p *param) uint64 {
 		return q.fault.cell.Addr
 	case fromSerial:
 		return uint64(q.log.serial)
+	case fromTickets:
+		return q.fault.cell.Addr + ticketsAt
 	}
 	return p.bits
 }
@@ -310,7 +312,8 @@ func (q *queue) Close() error {
 	return errors.Join(err, given)
 }
 
-// faultCell is the record that kernels with indices write: kernels.Fault in base.cuh.
+// faultCell is the record that kernels with indices write, Fault in base.cuh, and behind it the tickets of last.cuh. A
+// queue's kernels run one after the other, and each leaves the tickets at 0 as it finds them.
 type faultCell struct {
 	cell device.Mem
 	host uintptr // pinned
@@ -319,22 +322,27 @@ type faultCell struct {
 	told uint32  // the launch whose record was made an error of
 }
 
-const faultSize = 24
+const (
+	faultSize  = 24
+	ticketsAt  = faultSize
+	maxTickets = enoughBlocks / 2
+	cellSize   = ticketsAt + 4*maxTickets
+)
 
 func (f *faultCell) open(q *queue) error {
 	var err error
-	if f.cell, err = q.d.Alloc(faultSize); err != nil {
+	if f.cell, err = q.d.Alloc(cellSize); err != nil {
 		return err
 	}
 	if f.host, err = q.d.pinned.alloc(faultSize); err != nil {
 		return err
 	}
-	return f.clear(q)
+	return f.clear(q, cellSize)
 }
 
-func (f *faultCell) clear(q *queue) error {
+func (f *faultCell) clear(q *queue, bytes int64) error {
 	return q.do("cuMemsetD8Async", func() driver.Result {
-		return q.d.api.MemsetD8Async(driver.Ptr(f.cell.Addr), 0, faultSize, q.stream)
+		return q.d.api.MemsetD8Async(driver.Ptr(f.cell.Addr), 0, bytes, q.stream)
 	})
 }
 
@@ -356,7 +364,7 @@ func (f *faultCell) read(q *queue, b []byte) error {
 	}
 	f.told = launch
 	value, bound := int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))
-	return errors.Join(&IndexError{Index: value, Bound: bound, Label: q.log.labels(launch), Launch: q.log.find(launch)}, f.clear(q))
+	return errors.Join(&IndexError{Index: value, Bound: bound, Label: q.log.labels(launch), Launch: q.log.find(launch)}, f.clear(q, faultSize))
 }
 
 func (f *faultCell) close(q *queue) error {

@@ -1,14 +1,15 @@
 // The gradient of a product's sums and bias from that of what an activation made of them, in one pass: d = g·act'(x), and
-// sums of d, or of g alone, over ranges of rows, which gemm_sum of gemm_any.cu adds in their order.
+// sums of d, or of g alone, over the rows.
 //
-// A block of 8 warps takes 128 columns and a range of rows, its warps take the rows in turn, four columns a lane. The number
-// of ranges depends on the sizes only.
+// A block of 8 warps takes 128 columns and a range of rows, its warps take the rows in turn, four columns a lane. The last
+// block of some columns adds the sums of the ranges in their order. The number of ranges depends on the sizes only.
 //
 //warpline:module bias_grad_f32 -DT=f32 -DNAME(op)=op##_f32
 //warpline:module bias_grad_f64 -DT=f64 -DNAME(op)=op##_f64
 //warpline:module bias_grad_f16 -DT=f16 -DNAME(op)=op##_f16
 //warpline:module bias_grad_bf16 -DT=bf16 -DNAME(op)=op##_bf16
 #include "epilogue.cuh"
+#include "last.cuh"
 #include "rows.cuh"
 
 typedef wide<T> W;
@@ -72,7 +73,10 @@ struct Lane {
 	}
 };
 
-KERNEL(warps * 32) NAME(bias_grad)(W *__restrict__ parts, T *__restrict__ d, const T *__restrict__ g, const T *__restrict__ x, i64 rows, i32 n, i64 perRange, i32 act) {
+// bias_grad leaves the sums in total, of type W if that is asked for, else T.
+KERNEL(warps * 32)
+NAME(bias_grad)(void *total, i32 isWide, u32 *tickets, W *__restrict__ parts, T *__restrict__ d, const T *__restrict__ g,
+                const T *__restrict__ x, i64 rows, i32 n, i64 perRange, i32 act) {
 	__shared__ W shared[warps][columns];
 	i32 warp = threadIdx.x / 32, first = blockIdx.x * columns;
 	i64 begin = blockIdx.y * perRange, end = begin + perRange < rows ? begin + perRange : rows;
@@ -93,12 +97,20 @@ KERNEL(warps * 32) NAME(bias_grad)(W *__restrict__ parts, T *__restrict__ d, con
 	for (int j = 0; j < perLane; j++)
 		shared[warp][lane.column(j) - first] = sums[j];
 	barrier();
-	i32 column = threadIdx.x;
-	if (column >= columns || first + column >= n)
-		return;
-	W sum = 0;
+	i32 column = first + threadIdx.x;
+	bool mine = threadIdx.x < columns && column < n;
+	if (mine) {
+		W sum = 0;
 #pragma unroll
-	for (int i = 0; i < warps; i++)
-		sum += shared[i][column];
-	parts[i64(blockIdx.y) * n + first + column] = sum;
+		for (int i = 0; i < warps; i++)
+			sum += shared[i][threadIdx.x];
+		parts[i64(blockIdx.y) * n + column] = sum;
+	}
+	if (!lastOfColumn(tickets) || !mine)
+		return;
+	W sum = inOrder(parts + column, gridDim.y, n);
+	if (isWide)
+		((W *)total)[column] = sum;
+	else
+		((T *)total)[column] = narrow<T>(sum);
 }

@@ -4,7 +4,7 @@
 //
 // The gradients of weight and bias are sums over columns, by kernels of the modules named so. A block of 8 warps takes 128
 // columns and a range of rows, its warps take the rows in turn, four columns a lane; the sums of the ranges go to parts and
-// a second kernel adds them in their order. The number of ranges depends on the sizes only.
+// the last block of some columns adds them in their order. The number of ranges depends on the sizes only.
 //
 //warpline:module layernorm_f32 -DELEM=f32 -DCENTRED -DNAME(op)=op##_f32
 //warpline:module layernorm_f64 -DELEM=f64 -DCENTRED -DNAME(op)=op##_f64
@@ -33,6 +33,7 @@
 //warpline:module rmsnorm_columns_f64 -DELEM=f64 -DNAME(op)=op##_f64 -DCOLUMNS
 //warpline:module rmsnorm_columns_f16 -DELEM=f16 -DNAME(op)=op##_f16 -DCOLUMNS
 //warpline:module rmsnorm_columns_bf16 -DELEM=bf16 -DNAME(op)=op##_bf16 -DCOLUMNS
+#include "last.cuh"
 #include "rows.cuh"
 
 // optional reads N elements, or gives a default where there is no such operand.
@@ -143,9 +144,10 @@ DEVICE void normGrad(Team team, T *dx, const L *g, const T *x, const wide<T> *me
 
 const int columns = 128, columnsPerLane = 4, columnWarps = 8;
 
-// columnSums leaves Σ g·x̂ and, if centred, Σ g over rows of the block's range in parts[range][2][d].
+// columnSums leaves Σ g·x̂ and, if centred, Σ g over rows of the block's range in parts[range][2][d], and the sums of all in
+// dw and db, of which either may be null.
 template <bool centred, class T, class L>
-DEVICE void columnSums(wide<T> *parts, const L *g, const T *x, const wide<T> *means, const wide<T> *rstds, i64 rows, i32 d,
+DEVICE void columnSums(T *dw, T *db, u32 *tickets, wide<T> *parts, const L *g, const T *x, const wide<T> *means, const wide<T> *rstds, i64 rows, i32 d,
                        i64 perRange) {
 	typedef wide<T> W;
 	const int n = columnsPerLane;
@@ -153,7 +155,7 @@ DEVICE void columnSums(wide<T> *parts, const L *g, const T *x, const wide<T> *me
 	bool steps = inSteps<n>(d, g) && inSteps<n>(d, x);
 	i32 lane = laneID(), warp = threadIdx.x / 32, first = blockIdx.x * columns;
 	i64 end = (blockIdx.y + 1) * perRange < rows ? (blockIdx.y + 1) * perRange : rows;
-	W dw[n] = {}, db[n] = {};
+	W along[n] = {}, plain[n] = {};
 	for (i64 row = blockIdx.y * perRange + warp; row < end; row += columnWarps) {
 		W mean = centred ? means[row] : W(0), rstd = rstds[row];
 		const L *gs = g + row * d + first;
@@ -164,49 +166,38 @@ DEVICE void columnSums(wide<T> *parts, const L *g, const T *x, const wide<T> *me
 			auto grad = load<n>(gs + lane * n), v = load<n>(xs + lane * n);
 #pragma unroll
 			for (int j = 0; j < n; j++) {
-				dw[j] += grad[j] * ((v[j] - mean) * rstd);
-				db[j] += grad[j];
+				along[j] += grad[j] * ((v[j] - mean) * rstd);
+				plain[j] += grad[j];
 			}
 		} else {
 #pragma unroll
 			for (int j = 0; j < n; j++)
 				if (first + lane + 32 * j < d) {
 					W grad = widen(gs[lane + 32 * j]);
-					dw[j] += grad * ((widen(xs[lane + 32 * j]) - mean) * rstd);
-					db[j] += grad;
+					along[j] += grad * ((widen(xs[lane + 32 * j]) - mean) * rstd);
+					plain[j] += grad;
 				}
 		}
 	}
 #pragma unroll
 	for (int j = 0; j < n; j++) {
-		shared[warp][0][steps ? lane * n + j : lane + 32 * j] = dw[j];
-		shared[warp][1][steps ? lane * n + j : lane + 32 * j] = db[j];
+		shared[warp][0][steps ? lane * n + j : lane + 32 * j] = along[j];
+		shared[warp][1][steps ? lane * n + j : lane + 32 * j] = plain[j];
 	}
 	barrier();
-	i32 which = threadIdx.x / columns, column = threadIdx.x % columns;
-	if (first + column >= d || which > centred)
-		return;
-	W sum = 0;
+	i32 which = threadIdx.x / columns, column = first + threadIdx.x % columns;
+	T *to = which ? db : dw;
+	bool mine = column < d && to;
+	W *part = parts + i64(which) * d + column;
+	if (mine) {
+		W sum = 0;
 #pragma unroll
-	for (int i = 0; i < columnWarps; i++)
-		sum += shared[i][which][column];
-	parts[(i64(blockIdx.y) * 2 + which) * d + first + column] = sum;
-}
-
-// joinColumns adds the sums of the ranges; db may be null.
-template <class T> DEVICE void joinColumns(T *dw, T *db, const wide<T> *parts, i32 ranges, i32 d) {
-	i32 i = i32(globalThread());
-	if (i >= d)
-		return;
-	wide<T> w = 0, b = 0;
-	for (i32 r = 0; r < ranges; r++) {
-		w += parts[(i64(r) * 2) * d + i];
-		if (db)
-			b += parts[(i64(r) * 2 + 1) * d + i];
+		for (int i = 0; i < columnWarps; i++)
+			sum += shared[i][which][column - first];
+		part[i64(blockIdx.y) * 2 * d] = sum;
 	}
-	dw[i] = narrow<T>(w);
-	if (db)
-		db[i] = narrow<T>(b);
+	if (lastOfColumn(tickets) && mine)
+		to[column] = narrow<T>(inOrder(part, gridDim.y, i64(2) * d));
 }
 
 typedef wide<ELEM> STAT;
@@ -217,20 +208,15 @@ typedef wide<ELEM> STAT;
 #ifdef COLUMNS
 #ifdef CENTRED
 KERNEL(columnWarps * 32)
-NAME(layernormgrad_columns)(STAT *parts, const LOW *g, const ELEM *x, const STAT *mean, const STAT *rstd, i64 rows, i32 d,
-                            i64 perRange) {
-	columnSums<true>(parts, g, x, mean, rstd, rows, d, perRange);
-}
-KERNEL(256) NAME(layernormgrad_join)(ELEM *dw, ELEM *db, const STAT *parts, i32 ranges, i32 d) {
-	joinColumns(dw, db, parts, ranges, d);
+NAME(layernormgrad_columns)(ELEM *dw, ELEM *db, u32 *tickets, STAT *parts, const LOW *g, const ELEM *x, const STAT *mean,
+                            const STAT *rstd, i64 rows, i32 d, i64 perRange) {
+	columnSums<true>(dw, db, tickets, parts, g, x, mean, rstd, rows, d, perRange);
 }
 #else
 KERNEL(columnWarps * 32)
-NAME(rmsnormgrad_columns)(STAT *parts, const ELEM *g, const ELEM *x, const STAT *rstd, i64 rows, i32 d, i64 perRange) {
-	columnSums<false>(parts, g, x, (const STAT *)nullptr, rstd, rows, d, perRange);
-}
-KERNEL(256) NAME(rmsnormgrad_join)(ELEM *dw, const STAT *parts, i32 ranges, i32 d) {
-	joinColumns(dw, (ELEM *)nullptr, parts, ranges, d);
+NAME(rmsnormgrad_columns)(ELEM *dw, u32 *tickets, STAT *parts, const ELEM *g, const ELEM *x, const STAT *rstd, i64 rows, i32 d,
+                          i64 perRange) {
+	columnSums<false>(dw, (ELEM *)nullptr, tickets, parts, g, x, (const STAT *)nullptr, rstd, rows, d, perRange);
 }
 #endif
 #else
