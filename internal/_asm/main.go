@@ -174,18 +174,40 @@ type isa struct {
 	height int // rows of the largest tile
 	masks  bool
 	pairs  bool // elements are pairs of bfloat16
+	double bool // elements are float64
 }
 
 var (
-	avx512 = isa{"AVX512", "Z", 64, 32, 14, true, false}
-	avx2   = isa{"AVX2", "Y", 32, 16, 6, false, false}
+	avx512 = isa{name: "AVX512", reg: "Z", bytes: 64, regs: 32, height: 14, masks: true}
+	avx2   = isa{name: "AVX2", reg: "Y", bytes: 32, regs: 16, height: 6}
 )
+
+// doubles is the same for elements of float64.
+func (s isa) doubles() isa {
+	s.name, s.double = "F64"+s.name, true
+	return s
+}
 
 // r names vector register i.
 func (s isa) r(i int) string { return fmt.Sprintf("%s%d", s.reg, i) }
 
-// lanes is the number of float32 in a register.
-func (s isa) lanes() int { return s.bytes / 4 }
+// size is the bytes of an element, and lanes how many fit in a register.
+func (s isa) size() int {
+	if s.double {
+		return 8
+	}
+	return 4
+}
+
+func (s isa) lanes() int { return s.bytes / s.size() }
+
+// of names the instruction for the type of the elements.
+func (s isa) of(op string) string {
+	if s.double {
+		return op + "D"
+	}
+	return op + "S"
+}
 
 // zero clears vector register i.
 func (f *file) zero(s isa, i int) {
@@ -208,6 +230,8 @@ func gemm(f *file) {
 			f.dotRows(s, n)
 		}
 		f.ceiling(s)
+		f.tile(s.doubles())
+		f.transpose(s.doubles())
 	}
 	f.copyLanes()
 	f.gatherLanes()

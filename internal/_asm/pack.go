@@ -17,7 +17,8 @@ func (f *file) copyLanes() {
 	}
 
 it copies vectors without a call or a branch for each step. The width is 16
-or 32 lanes; step is in bytes.`,
+or 32 lanes; step is in bytes. It asks for steps ahead: each may lie in a page of
+its own, where the processor would not look for the next.`,
 		"dst, src unsafe.Pointer, k, step, width int, mask uint32", 44)
 	f.loads("dst+0", "DI", "src+8", "R8", "k+16", "CX", "step+24", "R13")
 	f.op("MOVL mask+40(FP), AX")
@@ -25,6 +26,9 @@ or 32 lanes; step is in bytes.`,
 	f.op("SHRL $16, AX")
 	f.op("KMOVW AX, K2")
 	f.op("LEAQ (R13)(R13*2), R12")
+	f.op("MOVQ R13, R11")
+	f.op("SHLQ $%d, R11", stepsAhead)
+	f.op("ADDQ R8, R11")
 	wide := f.label("wide")
 	f.op("CMPQ width+32(FP), $32")
 	f.op("JEQ %s", wide)
@@ -32,6 +36,13 @@ or 32 lanes; step is in bytes.`,
 	f.mark(wide)
 	f.copySteps(2)
 }
+
+// Packing asks for what it reads so far ahead, since it reads what lies apart:
+// so many steps, as a power of two, and so many bytes of a line.
+const (
+	stepsAhead = 4
+	bytesAhead = 128
+)
 
 // gatherLanes writes the packing of an operand of which neither lanes nor
 // steps are adjacent.
@@ -72,12 +83,16 @@ func (f *file) copySteps(w int) {
 		f.loop("CX", n, func() {
 			for u := range n {
 				for j := range w {
+					if n == 4 {
+						f.op("PREFETCHT0 %d(R11)%s", 64*j, strides[u])
+					}
 					f.op("VMOVUPS.Z %d(R8)%s, K%d, Z%d", 64*j, strides[u], j+1, j)
 					f.op("VMOVUPS Z%d, %d(DI)", j, 64*(w*u+j))
 				}
 			}
 			if n == 4 {
 				f.op("LEAQ (R8)(R13*4), R8")
+				f.op("LEAQ (R11)(R13*4), R11")
 			} else {
 				f.op("ADDQ R13, R8")
 			}
@@ -100,12 +115,12 @@ k is a multiple of %d%s. In place of
 
 	for s := range k {
 		for i := range lanes {
-			dst[s*width/4+i] = src[i*lane/4+s]
+			dst[s*width/%[4]d+i] = src[i*lane/%[4]d+s]
 		}
 	}
 
-it transposes blocks in registers. It writes %d lanes in each step, those beyond
-lanes with anything. The distances lane and width are in bytes.`, n, stepsMultiple(s), stepsNote(s), n),
+it transposes blocks in registers. It writes %[1]d lanes in each step, those beyond
+lanes with anything. The distances lane and width are in bytes.`, n, stepsMultiple(s), stepsNote(s), s.size()),
 		"dst, src unsafe.Pointer, lanes, k, lane, width int", 48)
 	f.loads("dst+0", "DI", "src+8", "R8", "lanes+16", "AX", "k+24", "CX", "lane+32", "R13", "width+40", "DX")
 	f.op("LEAQ (R13)(R13*2), R12")
@@ -179,10 +194,11 @@ func (f *file) loadLines(s isa, bases []string) {
 			f.op("JLE %s", loaded)
 		}
 		if s.masks {
-			f.op("VMOVUPS.Z (%s)%s, K1, Z%d", bases[i/4], strides[i%4], i)
+			f.op("%s.Z (%s)%s, K1, Z%d", s.of("VMOVUP"), bases[i/4], strides[i%4], i)
 		} else {
 			f.op("VMOVUPS (%s)%s, Y%d", bases[i/4], strides[i%4], i)
 		}
+		f.op("PREFETCHT0 %d(%s)%s", bytesAhead, bases[i/4], strides[i%4])
 	}
 	f.mark(loaded)
 }
@@ -192,13 +208,16 @@ func (f *file) loadLines(s isa, bases []string) {
 // they held. It returns the register that holds each step of k.
 func (f *file) exchanges(s isa) []int {
 	n := s.lanes()
-	rounds := []struct{ even, odd string }{{"VUNPCKLPS ", "VUNPCKHPS "}, {"VUNPCKLPD ", "VUNPCKHPD "}}
+	type round struct{ even, odd string }
+	rounds := []round{{"VUNPCKLPS ", "VUNPCKHPS "}, {"VUNPCKLPD ", "VUNPCKHPD "}}
+	if s.double {
+		rounds = rounds[1:]
+	}
 	if s.masks {
-		for range 2 {
-			rounds = append(rounds, struct{ even, odd string }{"VSHUFF32X4 $0x88, ", "VSHUFF32X4 $0xdd, "})
-		}
+		shuffle := round{"VSHUFF32X4 $0x88, ", "VSHUFF32X4 $0xdd, "}
+		rounds = append(rounds, shuffle, shuffle)
 	} else {
-		rounds = append(rounds, struct{ even, odd string }{"VPERM2F128 $0x20, ", "VPERM2F128 $0x31, "})
+		rounds = append(rounds, round{"VPERM2F128 $0x20, ", "VPERM2F128 $0x31, "})
 	}
 	from, to := 0, n
 	for r, round := range rounds {
@@ -213,7 +232,10 @@ func (f *file) exchanges(s isa) []int {
 	}
 	registers := make([]int, n)
 	for j := range registers {
-		registers[j] = from + (j&^3 | j&1<<1 | j&2>>1) // unpacking swaps the two low bits
+		registers[j] = from + j
+		if !s.double {
+			registers[j] = from + (j&^3 | j&1<<1 | j&2>>1) // unpacking twice swaps the two low bits
+		}
 	}
 	return registers
 }

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 const tileDoc = `computes a tile of a product, of t.rows up to %d and t.vectors up to 2
 vectors of %d columns; %s. A step of k reads
@@ -30,6 +33,9 @@ steps of k that lie apart. In place of
 which Go compiles to one scalar sum at a time, all sums stay in vector
 registers over all of k.`
 
+const tileDoubleDoc = `is tile%s for float64, of up to %d rows and two vectors of %d columns, without
+byRows and byTable.`
+
 // tile writes the function that computes a tile, with code of its own for
 // every height and width: the sums must be named registers.
 func (f *file) tile(s isa) {
@@ -38,8 +44,11 @@ func (f *file) tile(s isa) {
 		columns = "all columns are in use, and t.mask is not"
 	}
 	doc := fmt.Sprintf(tileDoc, s.height, s.lanes(), columns)
-	if s.pairs {
+	switch {
+	case s.pairs:
 		doc = pairsDoc
+	case s.double:
+		doc = fmt.Sprintf(tileDoubleDoc, strings.TrimPrefix(s.name, "F64"), s.height, s.lanes())
 	}
 	f.function("tile"+s.name, doc, "t *tile", 8)
 	f.op("MOVQ t+0(FP), SI")
@@ -48,7 +57,11 @@ func (f *file) tile(s isa) {
 	} {
 		f.op("MOVQ tile_%s(SI), %s", field.name, field.register)
 	}
-	if s.masks {
+	switch {
+	case s.masks && s.double:
+		f.op("KMOVB tile_mask(SI), K1")
+		f.op("KMOVB tile_mask+1(SI), K2")
+	case s.masks:
 		f.op("KMOVW tile_mask(SI), K1")
 		f.op("KMOVW tile_mask+2(SI), K2")
 	}
@@ -100,7 +113,7 @@ func (k *shape) write() {
 	k.prefetch()
 	k.each(func(i, j int) { k.zero(k.s, k.sum(i, j)) })
 	end := k.label("end")
-	if k.s.masks && !k.s.pairs && k.w == 2 {
+	if k.s.masks && !k.s.pairs && !k.s.double && k.w == 2 {
 		byTable := k.label("table")
 		k.op("TESTQ $const_byTable, tile_flags(SI)")
 		k.op("JNE %s", byTable)
@@ -115,8 +128,13 @@ func (k *shape) write() {
 	k.leave()
 }
 
-// loops writes the loops over k for both forms of A; they go on at end.
+// loops writes the loops over k for both forms of A, of float64 for panels
+// alone; they go on at end.
 func (k *shape) loops(end string) {
+	if k.s.double {
+		k.panelLoop()
+		return
+	}
 	byRows := k.label("rows")
 	k.op("TESTQ $const_byRows, tile_flags(SI)")
 	k.op("JNE %s", byRows)
@@ -148,13 +166,13 @@ func (k *shape) prefetch() {
 // nothing when it was measured.
 const unroll = 2
 
-// panelLoop reads element (i, l) of A at R8+4i+l*R13: a packed panel, or a
+// panelLoop reads element (i, l) of A at R8+i*size+l*R13: a packed panel, or a
 // matrix that is stored transposed.
 func (k *shape) panelLoop() {
 	for _, n := range []int{unroll, 1} {
 		k.loop("CX", n, func() {
 			for range n {
-				k.step(func(i int) string { return fmt.Sprintf("%d(R8)", 4*i) })
+				k.step(func(i int) string { return fmt.Sprintf("%d(R8)", k.s.size()*i) })
 				k.op("ADDQ R13, R8")
 			}
 		})
@@ -197,7 +215,7 @@ func (k *shape) step(elementA func(i int) string) {
 		k.op("VMOVUPS %d(BX)%s, %s", j*k.s.bytes, index, k.vecB(j))
 	}
 	for i := range k.h {
-		k.op("VBROADCASTSS %s, %s", elementA(i), k.vecA(i))
+		k.op("%s %s, %s", k.s.of("VBROADCASTS"), elementA(i), k.vecA(i))
 		for j := range k.w {
 			k.multiply(i, j)
 		}
@@ -215,7 +233,7 @@ func (k shape) multiply(i, j int) {
 		k.dot(k.s.regs-2+i%2, k.s.regs-4+j, k.sum(i, j))
 		return
 	}
-	k.op("VFMADD231PS %s, %s, %s", k.vecA(i), k.vecB(j), k.acc(i, j))
+	k.op("%s %s, %s, %s", k.s.of("VFMADD231P"), k.vecA(i), k.vecB(j), k.acc(i, j))
 }
 
 // epilogue finishes the sums and stores them. The registers of A and B are
@@ -223,25 +241,25 @@ func (k shape) multiply(i, j int) {
 func (k *shape) epilogue() {
 	k.when("accumulate", func() {
 		k.op("MOVQ DI, R9")
-		k.overC("R9", func(i, j int, c string) { k.masked("VADDPS", c+", "+k.acc(i, j), k.acc(i, j), j) })
+		k.overC("R9", func(i, j int, c string) { k.masked(k.s.of("VADDP"), c+", "+k.acc(i, j), k.acc(i, j), j) })
 	})
 	k.when("addBias", func() {
 		k.op("MOVQ tile_bias(SI), R9")
-		load := "VMOVUPS"
+		load := k.s.of("VMOVUP")
 		if k.s.masks {
-			load = "VMOVUPS.Z"
+			load += ".Z"
 		}
 		for j := range k.w {
 			k.masked(load, fmt.Sprintf("%d(R9)", j*k.s.bytes), k.vecB(j), j)
 		}
-		k.each(func(i, j int) { k.op("VADDPS %s, %s, %s", k.vecB(j), k.acc(i, j), k.acc(i, j)) })
+		k.each(func(i, j int) { k.op("%s %s, %s, %s", k.s.of("VADDP"), k.vecB(j), k.acc(i, j), k.acc(i, j)) })
 	})
 	k.when("relu", func() {
 		k.comment("max(0, x) with x last, so that NaN passes through")
 		k.zero(k.s, k.s.regs-2)
-		k.each(func(i, j int) { k.op("VMAXPS %s, %s, %s", k.acc(i, j), k.vecA(0), k.acc(i, j)) })
+		k.each(func(i, j int) { k.op("%s %s, %s, %s", k.s.of("VMAXP"), k.acc(i, j), k.vecA(0), k.acc(i, j)) })
 	})
-	k.overC("DI", func(i, j int, c string) { k.masked("VMOVUPS", k.acc(i, j), c, j) })
+	k.overC("DI", func(i, j int, c string) { k.masked(k.s.of("VMOVUP"), k.acc(i, j), c, j) })
 }
 
 // overC runs body for every vector of C, row by row from the register.

@@ -8,6 +8,7 @@ package kernels
 
 import (
 	"fmt"
+	"unsafe"
 )
 
 //go:generate go run -C ../../_asm . gemm ../cpu/kernels
@@ -55,10 +56,56 @@ func GemmBatch[T Float](p *Product[T], batch []BatchDim) {
 	if count == 0 || p.M == 0 || p.N == 0 {
 		return
 	}
-	if q, ok := any(p).(*Product[float32]); ok && multiplyAssembly(q, batch, count, false) {
-		return
+	done := false
+	switch q := any(p).(type) {
+	case *Product[float32]:
+		done = multiplyAssembly(q, batch, count, singles)
+	case *Product[float64]:
+		w := wordsOf(q)
+		done = multiplyAssembly(&w, batch, count, doubles)
 	}
-	multiplyGo(p, batch, count)
+	if !done {
+		multiplyGo(p, batch, count)
+	}
+}
+
+// elements is what the micro-kernels of a set multiply.
+type elements uint8
+
+const (
+	singles elements = iota // float32
+	doubles                 // float64
+	halves                  // pairs of bfloat16
+)
+
+// words is the number of float32 that an element takes.
+func (e elements) words() int {
+	if e == doubles {
+		return 2
+	}
+	return 1
+}
+
+// wordsOf is a product of float64 as the assembly's driver has it, which
+// measures in float32: two for each element.
+func wordsOf(p *Product[float64]) Product[float32] {
+	return Product[float32]{M: p.M, N: p.N, K: p.K, Accumulate: p.Accumulate, Act: p.Act,
+		A: as[float32](p.A), ARow: 2 * p.ARow, ACol: 2 * p.ACol, B: as[float32](p.B), BRow: 2 * p.BRow, BCol: 2 * p.BCol,
+		C: as[float32](p.C), CRow: 2 * p.CRow, Bias: as[float32](p.Bias), Before: as[float32](p.Before)}
+}
+
+// doublesOf is the reverse.
+func doublesOf(p *Product[float32]) Product[float64] {
+	return Product[float64]{M: p.M, N: p.N, K: p.K, Accumulate: p.Accumulate, Act: p.Act,
+		A: as[float64](p.A), ARow: p.ARow / 2, ACol: p.ACol / 2, B: as[float64](p.B), BRow: p.BRow / 2, BCol: p.BCol / 2,
+		C: as[float64](p.C), CRow: p.CRow / 2, Bias: as[float64](p.Bias), Before: as[float64](p.Before)}
+}
+
+// as is the memory of a slice as another type's; nil stays nil.
+func as[To, From Float](x []From) []To {
+	var from From
+	var to To
+	return unsafe.Slice((*To)(unsafe.Pointer(unsafe.SliceData(x))), uintptr(len(x))*unsafe.Sizeof(from)/unsafe.Sizeof(to))
 }
 
 // check panics unless the product lies within its slices.

@@ -18,10 +18,8 @@ import (
 // Every element of C is one chain of multiply-adds per slice, in the order of
 // k, so it has the same bits whichever tile, block or thread computes it.
 
-// The parameters were measured on Zen 4, near which they are flat.
 const (
 	blockM       = 2048    // most rows packed at a time; bounds the buffer of A
-	blockN       = 512     // most columns packed at a time; a slice of them stays in the caches
 	leastParts   = 32      // parts to split a block in, if its size allows
 	neverPackB   = 28      // up to so many rows of C, B is not packed for its distances,
 	packRows     = 512     // above as many always
@@ -51,7 +49,7 @@ func (s split) part(i int) span {
 // A product is a multiplication under way. It is used again for later ones:
 // its buffers and functions cost too much to make for each.
 type product struct {
-	source       Product[float32] // also keeps the operands alive
+	source       Product[float32] // also keeps the operands alive; of float64 in words
 	batch        []BatchDim
 	set          *kernelSet
 	shared       bool // use all threads
@@ -106,25 +104,25 @@ func (p *product) release() {
 
 // multiplyAssembly computes a batch of products if the level has
 // micro-kernels. It reports whether it did.
-func multiplyAssembly(q *Product[float32], batch []BatchDim, count int, pairs bool) bool {
-	set := activeSet()
-	if pairs {
-		set = pairSet()
-	}
+func multiplyAssembly(q *Product[float32], batch []BatchDim, count int, e elements) bool {
+	set := setOf(e)
 	if set == nil {
 		return false
 	}
 	p := acquire()
 	defer p.release()
 	p.source, p.set = *q, set
-	p.batch = append(p.batch[:0], batch...)
+	p.batch = p.batch[:0]
+	for _, d := range batch {
+		p.batch = append(p.batch, BatchDim{d.Size, d.A * e.words(), d.B * e.words(), d.C * e.words()})
+	}
 	work := q.M * q.N * q.K
 	if count > 1 && work < batchWork {
 		p.shareBatch(count, work)
 		return true
 	}
 	for i := range count {
-		e := q.element(batch, i)
+		e := q.element(p.batch, i)
 		p.element(&e, work >= parallelWork)
 	}
 	return true
@@ -154,7 +152,7 @@ func (p *product) batchParts(lo, hi int) {
 // buffers, Go does it without.
 func (p *product) element(e *Product[float32], shared bool) {
 	p.source, p.shared = *e, shared
-	if !p.set.pairs && p.row() {
+	if p.set.elements == singles && p.row() {
 		return
 	}
 	if !p.prepare() {
@@ -166,17 +164,21 @@ func (p *product) element(e *Product[float32], shared bool) {
 
 // withoutMemory computes one product in Go.
 func (p *product) withoutMemory(e *Product[float32]) {
-	if p.set.pairs {
+	switch p.set.elements {
+	case halves:
 		multiplyPairs(e)
-		return
+	case doubles:
+		d := doublesOf(e)
+		multiplyGo(&d, nil, 1)
+	default:
+		multiplyGo(e, nil, 1)
 	}
-	multiplyGo(e, nil, 1)
 }
 
 // prepare decides what to pack, and makes the buffers. It reports whether
 // there was memory for them.
 func (p *product) prepare() bool {
-	q, lanes := &p.source, p.set.lanes()
+	q, lanes, size := &p.source, p.set.lanes(), p.set.size
 	p.a, p.b = operandOf(q.A, q.ARow, q.ACol), operandOf(q.B, q.BCol, q.BRow)
 	if q.K == 0 { // nothing to read: form no addresses outside of A and B
 		p.a, p.b = operand{}, operand{}
@@ -194,25 +196,20 @@ func (p *product) prepare() bool {
 		p.last |= relu
 	}
 	p.packA = q.N > packCols || q.N > lanes && max(p.a.lane, p.a.step) >= farStep ||
-		p.a.lane != 4 && p.a.step != 4
+		p.a.lane != size && (p.a.step != size || !p.set.rows)
 	p.packB = q.M > packRows || q.M > neverPackB && p.b.step >= farStep ||
-		p.b.lane != 4 // the kernels read vectors of B
+		p.b.lane != size // the kernels read vectors of B
 	return p.growBuffers()
 }
 
 // slices splits k, and tall and wide the rows and the panels of B.
-func (p *product) slices() split {
-	if !p.packB { // its lines are read in haste, from the second cache at best
-		return splitBy(p.source.K, p.set.stepsK/2)
-	}
-	return splitBy(p.source.K, p.set.stepsK)
-}
+func (p *product) slices() split { return splitBy(p.source.K, p.set.stepsK) }
 
 func (p *product) tall() split { return splitBy(p.source.M, blockM) }
 
 func (p *product) wide() split {
 	lanes := p.set.lanes()
-	return splitBy(ceilDiv(p.source.N, lanes), blockN/lanes)
+	return splitBy(ceilDiv(p.source.N, lanes), p.set.columns/lanes)
 }
 
 func (p *product) growBuffers() bool {
@@ -220,10 +217,10 @@ func (p *product) growBuffers() bool {
 	ok := true
 	if p.packA {
 		panels := ceilDiv(p.tall().part(0).n, p.set.height)
-		ok = grow(&p.bufA, 4*p.set.laneA*most*panels)
+		ok = grow(&p.bufA, p.set.size*p.set.laneA*most*panels)
 	}
 	if p.packB || p.source.N%p.set.vector != 0 {
-		ok = grow(&p.bufB, 4*p.set.lanes()*most*p.wide().part(0).n) && ok
+		ok = grow(&p.bufB, p.set.size*p.set.lanes()*most*p.wide().part(0).n) && ok
 	}
 	return ok
 }
@@ -331,11 +328,11 @@ func (p *product) packParts(lo, hi int) {
 }
 
 func (p *product) panelA(i int) unsafe.Pointer {
-	return unsafe.Add(hostmem.Pointer(p.bufA.Addr), 4*p.set.laneA*p.steps.n*i)
+	return unsafe.Add(hostmem.Pointer(p.bufA.Addr), p.set.size*p.set.laneA*p.steps.n*i)
 }
 
 func (p *product) panelB(j int) unsafe.Pointer {
-	return unsafe.Add(hostmem.Pointer(p.bufB.Addr), 4*p.set.lanes()*p.steps.n*(j-p.firstB()))
+	return unsafe.Add(hostmem.Pointer(p.bufB.Addr), p.set.size*p.set.lanes()*p.steps.n*(j-p.firstB()))
 }
 
 // computeParts computes parts of the piece: a panel of A by some panels of B
@@ -357,29 +354,39 @@ func (p *product) compute(i int, panels span) {
 	for j := panels.from; j < panels.from+panels.n; j++ {
 		left, width := p.cols.from+j*lanes, min(lanes, p.cols.n-j*lanes)
 		if p.packB || width%p.set.vector != 0 {
-			t.b, t.bs = p.panelB(j), 4*lanes
+			t.b, t.bs = p.panelB(j), p.set.size*lanes
 		} else {
 			t.b, t.bs = p.b.at(left, p.steps.from), p.b.step
 		}
-		t.c = unsafe.Add(p.c, top*p.cs+4*left)
+		t.c = unsafe.Add(p.c, top*p.cs+p.set.size*left)
 		if p.bias != nil {
-			t.bias = unsafe.Add(p.bias, 4*left)
+			t.bias = unsafe.Add(p.bias, p.set.size*left)
 		}
 		p.set.computeTile(&t, width)
 		if p.finish {
 			for i := range rows.n {
-				p.source.activate(t.row(i, width), top+i, left)
+				p.activate(t.row(i, width*p.set.words()), top+i, left)
 			}
 		}
 	}
+}
+
+// activate applies the activation to a part of a row of C.
+func (p *product) activate(c []float32, row, left int) {
+	if p.set.elements == doubles {
+		d := doublesOf(&p.source)
+		d.activate(as[float64](c), row, left)
+		return
+	}
+	p.source.activate(c, row, left)
 }
 
 // locateA tells the tile where panel i of A is, whose first row is top.
 func (p *product) locateA(t *tile, i, top int) {
 	switch {
 	case p.packA:
-		t.a, t.as = p.panelA(i), 4*p.set.laneA
-	case p.a.step == 4:
+		t.a, t.as = p.panelA(i), p.set.size*p.set.laneA
+	case p.a.step == p.set.size:
 		t.a, t.as = p.a.at(top, p.steps.from), p.a.lane
 		t.flags |= byRows
 	default:

@@ -7,10 +7,9 @@ import (
 	"github.com/warpline-ml/warpline/internal/par"
 )
 
-// Products in Go: of float64, and of float32 where there is no assembly. C is
-// cut into square tiles. Each packs the columns of B that it needs, a slice of
-// k at a time, in panels of goCols columns side by side; rows of A are read
-// in pairs as they lie.
+// Products in Go, where there is no assembly. C is cut into square tiles. Each
+// packs the columns of B that it needs, a slice of k at a time, in panels of
+// goCols columns side by side; rows of A are read in pairs as they lie.
 const (
 	goTile  = 64      // rows and columns of a tile
 	goSlice = 256     // steps of k in a slice

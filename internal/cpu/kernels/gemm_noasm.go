@@ -5,7 +5,7 @@ package kernels
 import "github.com/warpline-ml/warpline/internal/cpufeat"
 
 // multiplyAssembly reports that there is no assembly.
-func multiplyAssembly(*Product[float32], []BatchDim, int, bool) bool { return false }
+func multiplyAssembly(*Product[float32], []BatchDim, int, elements) bool { return false }
 
 // pairRows joins rows without assembly.
 func pairRows(dst []float32, low, high []uint16) { pairRowsGo(dst, low, high) }

@@ -206,14 +206,18 @@ func TestGemmFloat64(t *testing.T) {
 }
 
 // bitsOf returns the results of products of many sizes on one level.
-func bitsOf(seed uint64) []uint32 {
+func bitsOf(seed uint64) []uint64 {
+	return append(bitsIn[float32](seed), bitsIn[float64](seed)...)
+}
+
+func bitsIn[T Float](seed uint64) []uint64 {
 	r := rand.New(rand.NewPCG(seed, 1))
-	var bits []uint32
+	var bits []uint64
 	for _, s := range [][3]int{{140, 110, 130}, {1, 1500, 400}, {1500, 1, 400}, {30, 600, 64}, {20, 65, 1100}, {7, 9, 11}} {
-		p, _ := randomProduct[float32](r, s[0], s[1], s[2])
+		p, _ := randomProduct[T](r, s[0], s[1], s[2])
 		Gemm(p)
 		for _, v := range p.C {
-			bits = append(bits, math.Float32bits(v))
+			bits = append(bits, math.Float64bits(float64(v)))
 		}
 	}
 	return bits
@@ -255,23 +259,28 @@ func TestConcurrentCallers(t *testing.T) {
 
 // TestBatch compares a batch with its products one by one, bit for bit.
 func TestBatch(t *testing.T) {
+	t.Run("float32", testBatch[float32])
+	t.Run("float64", testBatch[float64])
+}
+
+func testBatch[T Float](t *testing.T) {
 	r := seeded(t, 3)
 	everyLevel(func(name string) {
 		for _, s := range [][3]int{{5, 7, 3}, {64, 64, 32}, {1, 40, 30}, {40, 1, 30}, {33, 100, 70}, {0, 3, 2}, {3, 0, 2}, {3, 2, 0}, {200, 200, 120}} {
-			one, _ := randomProduct[float32](r, s[0], s[1], s[2])
+			one, _ := randomProduct[T](r, s[0], s[1], s[2])
 			batch := []BatchDim{{3, len(one.A) + 5, 0, 0}, {2, 0, len(one.B), 0}}
 			batch[1].C = len(one.C) + 1
 			batch[0].C = 2 * batch[1].C
 			p := *one
-			fill := func(n int) []float32 {
-				x := make([]float32, n)
+			fill := func(n int) []T {
+				x := make([]T, n)
 				for i := range x {
-					x[i] = float32(r.NormFloat64())
+					x[i] = T(r.NormFloat64())
 				}
 				return x
 			}
 			p.A, p.B, p.C = fill(3*batch[0].A), fill(2*batch[1].B), fill(3*batch[0].C)
-			want := append([]float32(nil), p.C...)
+			want := append([]T(nil), p.C...)
 			for i := range 3 {
 				for j := range 2 {
 					q := p
@@ -281,12 +290,12 @@ func TestBatch(t *testing.T) {
 			}
 			GemmBatch(&p, batch)
 			for i, v := range p.C {
-				if math.Float32bits(v) != math.Float32bits(want[i]) {
+				if math.Float64bits(float64(v)) != math.Float64bits(float64(want[i])) {
 					t.Fatalf("%s, %v: element %d is %v in a batch, %v alone", name, s, i, v, want[i])
 				}
 			}
 		}
-		GemmBatch(&Product[float32]{M: 1, N: 1, K: 1}, []BatchDim{{}}) // a batch of none
+		GemmBatch(&Product[T]{M: 1, N: 1, K: 1}, []BatchDim{{}}) // a batch of none
 	})
 }
 
@@ -391,11 +400,15 @@ func TestNoAllocations(t *testing.T) {
 	}
 	defer par.SetThreads(par.Threads())
 	par.SetThreads(2)
-	x := make([]float32, 128*128)
-	c := make([]float32, 128*128)
+	noAllocations[float32](t)
+	noAllocations[float64](t)
+}
+
+func noAllocations[T Float](t *testing.T) {
+	x, c := make([]T, 128*128), make([]T, 128*128)
 	for _, n := range []int{4, 64, 128} {
 		count := testing.AllocsPerRun(50, func() {
-			p := Product[float32]{M: n, N: n, K: n, A: x, ARow: n, ACol: 1, B: x, BRow: n, BCol: 1, C: c, CRow: n}
+			p := Product[T]{M: n, N: n, K: n, A: x, ARow: n, ACol: 1, B: x, BRow: n, BCol: 1, C: c, CRow: n}
 			Gemm(&p)
 			GemmBatch(&p, []BatchDim{{1, 0, 0, 0}})
 		})

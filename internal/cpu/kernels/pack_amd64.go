@@ -14,23 +14,47 @@ var laneNumbers = [16]int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 func (o *operand) pack(dst unsafe.Pointer, set *kernelSet, width int, lanes, steps span) {
 	src := o.at(lanes.from, steps.from)
 	switch {
-	case o.lane == 4 && set.masks:
-		copyLanesAVX512(dst, src, steps.n, o.step, width, uint32(1<<lanes.n-1))
-	case o.step == 4 && set.masks:
-		for at := 0; at < lanes.n; at += 16 {
-			transposeAVX512(unsafe.Add(dst, 4*at), unsafe.Add(src, at*o.lane), min(16, lanes.n-at), steps.n, o.lane, 4*width)
-		}
-	case o.step == 4:
-		whole := steps.n / 8 * 8
-		for at := 0; at < lanes.n; at += 8 {
-			transposeAVX2(unsafe.Add(dst, 4*at), unsafe.Add(src, at*o.lane), min(8, lanes.n-at), whole, o.lane, 4*width)
-		}
-		o.packGo(unsafe.Add(dst, 4*width*whole), width, lanes, span{steps.from + whole, steps.n - whole})
-	case set.masks && 16*o.lane < 1<<31:
+	case o.lane == set.size && set.masks:
+		copyLanesAVX512(dst, src, steps.n, o.step, width*set.words(), uint32(1<<(lanes.n*set.words())-1))
+	case o.step == set.size && set.masks:
+		o.transpose(dst, set, width, lanes, steps)
+	case o.step == set.size:
+		whole := steps.n / set.vector * set.vector
+		o.transpose(dst, set, width, lanes, span{steps.from, whole})
+		o.packEach(unsafe.Add(dst, set.size*width*whole), set, width, lanes, span{steps.from + whole, steps.n - whole})
+	case set.masks && set.size == 4 && 16*o.lane < 1<<31:
 		for at := 0; at < lanes.n; at += 16 {
 			gatherLanesAVX512(unsafe.Add(dst, 4*at), unsafe.Add(src, at*o.lane), steps.n, o.lane, o.step, 4*width, uint32(1<<min(16, lanes.n-at)-1))
 		}
 	default:
-		o.packGo(dst, width, lanes, steps)
+		o.packEach(dst, set, width, lanes, steps)
+	}
+}
+
+// transpose packs lanes along which elements are adjacent, a vector's number at
+// a time.
+func (o *operand) transpose(dst unsafe.Pointer, set *kernelSet, width int, lanes, steps span) {
+	src := o.at(lanes.from, steps.from)
+	for at := 0; at < lanes.n; at += set.vector {
+		to, from, n := unsafe.Add(dst, set.size*at), unsafe.Add(src, at*o.lane), min(set.vector, lanes.n-at)
+		switch {
+		case set.elements == doubles && set.masks:
+			transposeF64AVX512(to, from, n, steps.n, o.lane, 8*width)
+		case set.elements == doubles:
+			transposeF64AVX2(to, from, n, steps.n, o.lane, 8*width)
+		case set.masks:
+			transposeAVX512(to, from, n, steps.n, o.lane, 4*width)
+		default:
+			transposeAVX2(to, from, n, steps.n, o.lane, 4*width)
+		}
+	}
+}
+
+// packEach packs element by element.
+func (o *operand) packEach(dst unsafe.Pointer, set *kernelSet, width int, lanes, steps span) {
+	if set.elements == doubles {
+		packGo[float64](o, dst, width, lanes, steps)
+	} else {
+		packGo[float32](o, dst, width, lanes, steps)
 	}
 }

@@ -22,16 +22,17 @@ func (o *operand) at(lane, step int) unsafe.Pointer {
 }
 
 // packGo is pack for any distances.
-func (o *operand) packGo(dst unsafe.Pointer, width int, lanes, steps span) {
+func packGo[T Float](o *operand, dst unsafe.Pointer, width int, lanes, steps span) {
+	size := int(unsafe.Sizeof(T(0)))
 	for s := range steps.n {
-		to := unsafe.Slice((*float32)(unsafe.Add(dst, 4*width*s)), lanes.n)
+		to := unsafe.Slice((*T)(unsafe.Add(dst, size*width*s)), lanes.n)
 		from := o.at(lanes.from, steps.from+s)
-		if o.lane == 4 {
-			copy(to, unsafe.Slice((*float32)(from), lanes.n))
+		if o.lane == size {
+			copy(to, unsafe.Slice((*T)(from), lanes.n))
 			continue
 		}
 		for i := range to {
-			to[i] = *(*float32)(unsafe.Add(from, i*o.lane))
+			to[i] = *(*T)(unsafe.Add(from, i*o.lane))
 		}
 	}
 }

@@ -19,7 +19,7 @@ func GemmPairs(p *Product[float32]) {
 	if p.M == 0 || p.N == 0 {
 		return
 	}
-	if !multiplyAssembly(p, nil, 1, true) {
+	if !multiplyAssembly(p, nil, 1, halves) {
 		multiplyPairs(p)
 	}
 }

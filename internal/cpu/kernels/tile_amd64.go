@@ -4,13 +4,17 @@ package kernels
 
 import "github.com/warpline-ml/warpline/internal/cpufeat"
 
+// The first cache is taken to have 32 KiB, the second 256 KiB with AVX2 and
+// 1 MiB with AVX-512: a step of a full tile reads 88 and 184 bytes of float32.
 var (
-	setAVX512 = kernelSet{14, 16, 16, 1024, true, false}
-	setPairs  = kernelSet{14, 16, 16, 1024, true, true}
-	setAVX2   = kernelSet{6, 8, 8, 384, false, false}
+	setAVX512    = kernelSet{singles, 4, 14, 16, 16, 256, 512, true, true}
+	setPairs     = kernelSet{halves, 4, 14, 16, 16, 256, 512, true, true}
+	setF64AVX512 = kernelSet{doubles, 8, 14, 8, 16, 192, 256, true, false}
+	setAVX2      = kernelSet{singles, 4, 6, 8, 8, 256, 256, false, true}
+	setF64AVX2   = kernelSet{doubles, 8, 6, 4, 8, 192, 128, false, false}
 )
 
-// The most rows and columns of a tile without masks.
+// The most rows of a tile without masks, and the most float32 in one.
 const (
 	maxRows = 6
 	maxCols = 16
@@ -27,18 +31,26 @@ func activeSet() *kernelSet {
 	return nil
 }
 
-// pairSet is that of pairs of bfloat16, nil if the active level has none.
-func pairSet() *kernelSet {
-	if cpufeat.Active() == cpufeat.AVX512BF16 {
+// setOf returns those for some elements.
+func setOf(e elements) *kernelSet {
+	set := activeSet()
+	switch {
+	case e == halves && cpufeat.Active() == cpufeat.AVX512BF16:
 		return &setPairs
+	case e == halves || set == nil:
+		return nil
+	case e == singles:
+		return set
+	case set.masks:
+		return &setF64AVX512
 	}
-	return nil
+	return &setF64AVX2
 }
 
 // pairRows joins what fills vectors by assembly.
 func pairRows(dst []float32, low, high []uint16) {
 	n := 0
-	if pairSet() != nil {
+	if setOf(halves) != nil {
 		if n = len(low) / 16 * 16; n > 0 {
 			pairRowsAVX512(&dst[0], &low[0], &high[0], n)
 		}
@@ -50,8 +62,12 @@ func pairRows(dst []float32, low, high []uint16) {
 // the caller.
 func (s *kernelSet) compute(t *tile) {
 	switch {
-	case s.pairs:
+	case s.elements == halves:
 		tilePairs(t)
+	case s.elements == doubles && s.masks:
+		tileF64AVX512(t)
+	case s.elements == doubles:
+		tileF64AVX2(t)
 	case s.masks:
 		tileAVX512(t)
 	default:

@@ -33,12 +33,15 @@ const (
 
 // A kernelSet describes the micro-kernels of a level.
 type kernelSet struct {
-	height int  // most rows of a tile
-	vector int  // columns in a vector; a full tile has two
-	laneA  int  // lanes of a packed panel of A
-	stepsK int  // most steps of k in a slice: a panel of A should stay in the first cache
-	masks  bool // columns of C may be masked
-	pairs  bool // elements are pairs of bfloat16
+	elements
+	size    int  // bytes of an element
+	height  int  // most rows of a tile
+	vector  int  // columns in a vector; a full tile has two
+	laneA   int  // lanes of a packed panel of A
+	stepsK  int  // most steps of k in a slice: a panel of A should stay in the first cache beside a panel of B
+	columns int  // most columns packed at a time: a slice of them should stay in the second cache
+	masks   bool // columns of C may be masked
+	rows    bool // A may be read as it lies
 }
 
 // lanes is the number of columns of a full tile.
@@ -50,12 +53,12 @@ func (s *kernelSet) computeTile(t *tile, width int) {
 	if s.masks || width%s.vector == 0 {
 		s.compute(t)
 	} else {
-		s.around(t, width)
+		s.around(t, width*s.words())
 	}
 }
 
 // around runs a kernel without masks on a tile that sticks out of C: on a copy
-// with room around it.
+// with room around it. The width is in float32.
 func (s *kernelSet) around(t *tile, width int) {
 	var c [maxRows][maxCols]float32
 	var bias [maxCols]float32

@@ -121,6 +121,27 @@ func dotRows1AVX512(y, b, x unsafe.Pointer, n, row int)
 //go:noescape
 func ceilingAVX512(n int)
 
+// tileF64AVX512 is tileAVX512 for float64, of up to 14 rows and two vectors of 8 columns, without
+// byRows and byTable.
+//
+//go:noescape
+func tileF64AVX512(t *tile)
+
+// transposeF64AVX512 packs up to 8 lanes whose steps of k are adjacent in memory, and
+// k is a multiple of 1, any number. In place of
+//
+//	for s := range k {
+//		for i := range lanes {
+//			dst[s*width/8+i] = src[i*lane/8+s]
+//		}
+//	}
+//
+// it transposes blocks in registers. It writes 8 lanes in each step, those beyond
+// lanes with anything. The distances lane and width are in bytes.
+//
+//go:noescape
+func transposeF64AVX512(dst, src unsafe.Pointer, lanes, k, lane, width int)
+
 // tileAVX2 computes a tile of a product, of t.rows up to 6 and t.vectors up to 2
 // vectors of 8 columns; all columns are in use, and t.mask is not. A step of k reads
 // whole vectors of B; with byTable, for masked tiles of two, step l lies t.table[l] elements
@@ -236,6 +257,27 @@ func dotRows1AVX2(y, b, x unsafe.Pointer, n, row int)
 //go:noescape
 func ceilingAVX2(n int)
 
+// tileF64AVX2 is tileAVX2 for float64, of up to 6 rows and two vectors of 4 columns, without
+// byRows and byTable.
+//
+//go:noescape
+func tileF64AVX2(t *tile)
+
+// transposeF64AVX2 packs up to 4 lanes whose steps of k are adjacent in memory, and
+// k is a multiple of 4. In place of
+//
+//	for s := range k {
+//		for i := range lanes {
+//			dst[s*width/8+i] = src[i*lane/8+s]
+//		}
+//	}
+//
+// it transposes blocks in registers. It writes 4 lanes in each step, those beyond
+// lanes with anything. The distances lane and width are in bytes.
+//
+//go:noescape
+func transposeF64AVX2(dst, src unsafe.Pointer, lanes, k, lane, width int)
+
 // copyLanesAVX512 packs up to 32 lanes that are adjacent in memory. In place of
 //
 //	for s := range k {
@@ -248,7 +290,8 @@ func ceilingAVX2(n int)
 //	}
 //
 // it copies vectors without a call or a branch for each step. The width is 16
-// or 32 lanes; step is in bytes.
+// or 32 lanes; step is in bytes. It asks for steps ahead: each may lie in a page of
+// its own, where the processor would not look for the next.
 //
 //go:noescape
 func copyLanesAVX512(dst, src unsafe.Pointer, k, step, width int, mask uint32)
