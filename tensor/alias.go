@@ -68,7 +68,7 @@ func (t *Tensor) current(op string, e *Env) *Tensor {
 	whole := c
 	whole.typ, whole.off = a.typ, a.off
 	in := [1]*Tensor{&whole}
-	n := newNode(e, in[:], 0)
+	n := newNode(e, in[:], 0, false)
 	n.oddly().splice = &splice{from: a.layout, to: layout{t.typ, t.off}, n: t.elements()}
 	n.attach(in[:], []*Tensor{&c})
 	return &c
@@ -132,7 +132,7 @@ func (t *Tensor) putInto(b alias, e *Env) alias {
 	old.typ, old.off, old.node, old.out = b.typ, b.off, b.node, b.out
 	row.typ, row.off, row.node = flat.typ, 0, nil
 	in := [2]*Tensor{&old, t}
-	n := newNode(e, in[:], 0)
+	n := newNode(e, in[:], 0, false)
 	n.oddly().splice = &splice{put: true, from: b.layout, to: layout{t.typ, t.off}, n: t.elements()}
 	n.attach(in[:], []*Tensor{&row})
 	return alias{node: n, layout: flat, ver: t.st.Version()}

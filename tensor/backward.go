@@ -266,11 +266,11 @@ func (n *node) exemptOuts(loss *scope) {
 	l := d.heap.Lock()
 	defer l.Unlock()
 	for _, st := range n.outs {
-		if !st.Perishable() || st.Gone() != nil || d != loss.dev && d.base.scope.owns(st) {
+		if !st.Perishable() || st.Gone() != nil || d != loss.dev && l.Owner(st) == &d.base.scope.Scope {
 			continue
 		}
 		l.Exempt(st)
-		if d == loss.dev && st.Owner().Opened() < loss.Opened() {
+		if d == loss.dev && l.Owner(st).Opened() < loss.Opened() {
 			l.Adopt(&loss.Scope, st)
 		}
 	}
@@ -378,14 +378,14 @@ func (p *pass) gradients(n *node, env *Env) []*Tensor {
 			"a Func is differentiated twice, and the derivative of a value that its Forward computed and saved is not known: %s at %s", n.outs[0].What(), n.outs[0].Site.String())
 	}
 	if o.splice != nil {
-		env.site = &n.outs[0].Site
+		env.site = n.outs[0].Site
 		return o.splice.grads(env, n)
 	}
 	if n.plan.rule == nil {
 		raise(p.op, "Detach its operands, or define the operation with its gradient as a Func",
 			"the result of %s at %s has no gradient with respect to its operands", n.name(), n.outs[0].Site.String())
 	}
-	env.site = &n.outs[0].Site // what a gradient costs belongs to the line of its op
+	env.site = n.outs[0].Site // what a gradient costs belongs to the line of its op
 	p.current = nodeCall{n, env}
 	clear(p.results)
 	p.results = p.results[:0]
@@ -407,7 +407,7 @@ func (p *pass) carry(n *node) *Tensor {
 		}
 		s = p.enter(parent, from.onQueue())
 	}
-	s.env.site, s.env.part, s.env.seq = &n.outs[0].Site, n.part, n.seq
+	s.env.site, s.env.part, s.env.seq = n.outs[0].Site, n.part, n.seq
 	g := n.grads[0].To(s.env)
 	s.env.site, s.env.part, s.env.seq = nil, nil, 0
 	return g

@@ -60,7 +60,7 @@ func (s *scope) handOver(t *Tensor, outer *Env, seen map[*node]bool) {
 	if t.env.scope == s {
 		t.env = outer
 	}
-	if s.owns(t.st.Storage) {
+	if l.Owner(t.st.Storage) == &s.Scope {
 		l.Inherit(&outer.scope.Scope, t.st.Storage)
 	}
 	s.handGraph(l, t.node, outer.scope, seen)

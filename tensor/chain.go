@@ -20,7 +20,7 @@ func Chain(x *Tensor, steps ...func(*Tensor) *Tensor) *Tensor {
 	}
 	f := frame{outer: x.env}
 	if x.env.site == nil {
-		callsite.Capture(1, &f.site)
+		f.site = callsite.At(1)
 	}
 	f.open(x.env.live())
 	defer f.close()
@@ -45,7 +45,7 @@ func ChainPair(x, z *Tensor, steps ...func(x, z *Tensor) (*Tensor, *Tensor)) (*T
 		f.outer = join("ChainPair", x, z)
 	}
 	if f.outer.site == nil {
-		callsite.Capture(1, &f.site)
+		f.site = callsite.At(1)
 	}
 	f.open(f.outer.live())
 	defer f.close()
@@ -75,7 +75,7 @@ func storages(list ...*Tensor) (all []*heap.Storage) {
 func (e *Env) Tidy(f func(*Env) *Tensor) *Tensor {
 	r := frame{outer: e}
 	if e.site == nil {
-		callsite.Capture(1, &r.site)
+		r.site = callsite.At(1)
 	}
 	r.open(e.live())
 	defer r.close()
@@ -87,7 +87,7 @@ type frame struct {
 	scope scope
 	inner Env // of the steps
 	outer *Env
-	site  callsite.Site // of the outermost chain: between it and an operation are more calls than a Site has room for
+	site  *callsite.Site // of the outermost chain: between it and an operation are more calls than a Site has room for
 	done  bool
 }
 
@@ -98,7 +98,7 @@ func (f *frame) open(parent *scope) {
 	f.inner = *f.outer
 	f.inner.scope = s
 	if f.inner.site == nil {
-		f.inner.site = &f.site
+		f.inner.site = f.site
 	}
 }
 

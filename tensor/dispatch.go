@@ -303,8 +303,7 @@ func (e *Env) runLowered(pl *opPlan, p *ir.Params, in, out []*Tensor, o *device.
 	inner := *e
 	inner.scope, inner.policy = s, dtype.Invalid
 	if inner.site == nil {
-		inner.site = new(callsite.Site)
-		callsite.Capture(1, inner.site)
+		inner.site = callsite.At(1)
 	}
 	if o != nil {
 		inner.seq = o.Seq

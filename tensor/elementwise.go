@@ -20,6 +20,9 @@ func matched(op string, t, u *Tensor) (*Tensor, *Tensor) {
 	if t == nil || u == nil {
 		givenAll(op, operandNames, t, u)
 	}
+	if t.typ == u.typ && t.typ != nil {
+		return t, u
+	}
 	if t.DType() != u.DType() || !t.SameShape(u) {
 		t, u = together(op, t, u)
 		t, u = promoted(t, u)

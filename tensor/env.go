@@ -146,6 +146,9 @@ func (e *Env) overlay(over *Env) *Env {
 	if e.dev != over.dev {
 		raise("In", "x.To(env) copies", "value on %s, env on %s", e.dev.name, over.dev.name)
 	}
+	if over.covers(e) {
+		return over
+	}
 	c := *e
 	if over.queue != nil {
 		c.queue = over.queue
@@ -167,13 +170,19 @@ func (e *Env) overlay(over *Env) *Env {
 	if c.scope = later(e.scope, over.scope); c.scope != e.scope && over.seeded == nil {
 		c.seeded = nil
 	}
-	switch c {
-	case *e:
+	if c == *e {
 		return e
-	case *over:
-		return over
 	}
 	return c.kept()
+}
+
+// covers tells whether an overlay of over on e, of the same device, is over itself: mostly it is, and then nothing is made.
+func (over *Env) covers(e *Env) bool {
+	return (over.queue != nil || e.queue == nil) && (over.grad != unset || e.grad == unset) && (over.train != unset || e.train == unset) &&
+		(over.policy != dtype.Invalid || e.policy == dtype.Invalid) && (over.again || !e.again) &&
+		over.back == e.back && over.site == e.site && over.seq == e.seq &&
+		later(e.scope, over.scope) == over.scope && laterPart(e.part, over.part) == over.part &&
+		(over.seeded != nil || e.seeded == nil || e.scope != over.scope)
 }
 
 // join is the env of a result of two operands. Parameters set only device and root scope; a graph's modes count before
@@ -214,6 +223,13 @@ func join(op string, a, b *Tensor) *Env {
 const twoDevices = "x.To(env) copies a value, nn.To(env, model) moves a model"
 
 func joinModes(op string, a, b *Env, scope *scope) *Env {
+	seeded := joinStreams(a, b, scope)
+	if a.absorbs(b, scope, seeded) && (scope == a.scope || a.site == b.site) {
+		return a
+	}
+	if b.absorbs(a, scope, seeded) && (scope != a.scope || a.site == b.site) {
+		return b
+	}
 	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, queue: a.queue, again: a.again || b.again,
 		back: a.back && b.back, part: laterPart(a.part, b.part), site: a.site}
 	if scope != a.scope {
@@ -227,13 +243,15 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 	if c.queue == nil || b.queue != nil && b.queue.id > c.queue.id {
 		c.queue = b.queue
 	}
-	c.seeded = joinStreams(a, b, scope)
-	for _, e := range [2]*Env{a, b} {
-		if c == *e {
-			return e
-		}
-	}
+	c.seeded = seeded
 	return c.kept()
+}
+
+// absorbs tells whether e, but for its site, is what it joins in with other, in a scope and with a random path.
+func (e *Env) absorbs(other *Env, scope *scope, seeded *stream) bool {
+	return e.scope == scope && e.seeded == seeded && e.seq == 0 && e.grad >= other.grad && e.train >= other.train &&
+		(other.policy == dtype.Invalid || other.policy == e.policy) && (other.queue == nil || e.queue != nil && e.queue.id >= other.queue.id) &&
+		(e.again || !other.again) && (!e.back || other.back) && laterPart(e.part, other.part) == e.part
 }
 
 // kept is a copy of e for good: most joins give one of their operands' envs, and then nothing is made.

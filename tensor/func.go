@@ -92,7 +92,7 @@ func (f Func) Apply(in ...*Tensor) []*Tensor {
 		raise("Func", "give it a Backward, or detach its operands", "an operand carries a graph and the operation has no gradient")
 	}
 	if recorded {
-		n := newNode(env, in, 0)
+		n := newNode(env, in, 0, true)
 		n.oddly().call = c
 		for _, t := range r.Saved {
 			n.save(t, c.origin(t, r.Out))

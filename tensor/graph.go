@@ -28,7 +28,7 @@ type node struct {
 	ran       bool
 
 	// during one Backward
-	wanted         bool
+	wanted         bool // beside the other truth values: a node is 192 bytes
 	pass, headPass uint64
 	grads          []*Tensor
 
@@ -64,12 +64,16 @@ func (n *node) oddly() *odd {
 	return n.odd
 }
 
-// node1 and node3 are nodes with room for their operands and for what most of them keep.
+// node1, node2 and node3 are nodes with room for their operands and for what most of them keep: sums keep nothing.
 type (
 	node1 struct {
 		node
 		in   [1]edge
 		keep [1]kept
+	}
+	node2 struct {
+		node
+		in [2]edge
 	}
 	node3 struct {
 		node
@@ -78,11 +82,16 @@ type (
 	}
 )
 
-// blank is a node with room for a number of operands.
-func blank(operands int) *node {
-	if operands == 1 {
+// blank is a node with room for a number of operands, and perhaps for what it keeps.
+func blank(operands int, keeps bool) *node {
+	switch {
+	case operands == 1:
 		n := new(node1)
 		n.node.in, n.node.keep = n.in[:0], n.keep[:0]
+		return &n.node
+	case operands == 2 && !keeps:
+		n := new(node2)
+		n.node.in = n.in[:0]
 		return &n.node
 	}
 	n := new(node3)
@@ -162,15 +171,17 @@ func recordOp(pl *opPlan, p *ir.Params, e *Env, in, out []*Tensor, seq uint64) {
 	if want == 0 {
 		return
 	}
-	n := newNode(e, in, seq)
+	var saves autograd.Saves
+	if pl.rule != nil && pl.rule.Save != nil {
+		saves = pl.rule.Save(&pl.op, want)
+	}
+	n := newNode(e, in, seq, saves != autograd.Saves{})
 	n.plan = pl
 	if p.N > 0 {
 		c := *p
 		n.params = &c
 	}
-	if pl.rule != nil && pl.rule.Save != nil {
-		n.saveFor(pl.rule.Save(&pl.op, want), in, out)
-	}
+	n.saveFor(saves, in, out)
 	n.attach(in, out)
 }
 
@@ -200,16 +211,16 @@ func (t *Tensor) recordMove(dst *Tensor) {
 		return
 	}
 	in := [1]*Tensor{t}
-	n := newNode(dst.env, in[:], 0)
+	n := newNode(dst.env, in[:], 0, false)
 	n.oddly().from = t.env
 	n.attach(in[:], []*Tensor{dst})
 }
 
-func newNode(e *Env, in []*Tensor, seq uint64) *node {
+func newNode(e *Env, in []*Tensor, seq uint64, keeps bool) *node {
 	if seq == 0 {
 		seq = nodeSeq.Add(1)
 	}
-	n := blank(len(in))
+	n := blank(len(in), keeps)
 	n.seq, n.scope, n.queue, n.part, n.paramOnly, n.outs = seq, e.live().home, e.onQueue(), e.part, true, n.outBuf[:0]
 	for _, t := range in {
 		ed, _ := t.edge(e)
@@ -241,6 +252,9 @@ func (n *node) attach(in, out []*Tensor) {
 }
 
 func (n *node) saveFor(s autograd.Saves, in, out []*Tensor) {
+	if s == (autograd.Saves{}) {
+		return
+	}
 	for i, t := range in {
 		if s.In>>i&1 == 1 {
 			n.save(t, int16(i))

@@ -236,7 +236,9 @@ func (t *Tensor) mayWrite(op string, u *Tensor, e *Env) (base alias) {
 
 // outlives tells whether t is there longer than a graph in s. A chain's values count as those of the scope around it, as its
 // graph does.
-func (t *Tensor) outlives(s *scope) bool { return t.st.Owner().Home().Opened() < s.Opened() }
+func (t *Tensor) outlives(s *scope) bool {
+	return t.env.dev.heap.Owner(t.st.Storage).Home().Opened() < s.Opened()
+}
 
 // constant drops a leaf, but not a graph.
 func (t *Tensor) constant() *Tensor {

@@ -107,8 +107,7 @@ func (e *Env) backward() *Env {
 func (e *Env) origin(skip int) *device.Origin {
 	o := e.here(e.part)
 	if o.Site = e.site; o.Site == nil {
-		o.Site = new(callsite.Site)
-		callsite.Capture(1+skip, o.Site)
+		o.Site = callsite.At(1 + skip)
 	}
 	return &o
 }

@@ -167,12 +167,10 @@ func (q *queue) launch(k *device.Kernel, out, in []*Tensor, scratch *device.Bloc
 		return q.observed(k, o)
 	}
 	q.params.Paths = appendPaths(q.params.Paths[:0], in)
-	if len(out) > 0 {
-		q.params.Site = &out[0].st.Site
+	if q.params.Site = nil; len(out) > 0 {
+		q.params.Site = out[0].st.Site
 	}
-	err := q.q.Launch(k, q.args, &q.params)
-	q.params.Site = nil // it is a part of its storage, which reaches all that the program knew there
-	return err
+	return q.q.Launch(k, q.args, &q.params)
 }
 
 // observed launches with the arguments and scalars at hand, for somebody who observes work.

@@ -62,7 +62,7 @@ func (r *region) strip(s *scope) {
 	for _, n := range r.nodes {
 		n.oddly().region, n.fed = r, true
 		for i := range n.keep {
-			if k := &n.keep[i]; k.held && k.st != nil && s.owns(k.st.Storage) {
+			if k := &n.keep[i]; k.held && k.st != nil && l.Owner(k.st.Storage) == &s.Scope {
 				l.EndHold(k.st.Storage, k.away, nil)
 				k.st, k.away = nil, nil
 			}

@@ -39,7 +39,7 @@ func (s *scope) owner() *heap.Scope {
 }
 
 // owns tells whether a storage ends with s.
-func (s *scope) owns(st *heap.Storage) bool { return st.Owner() == &s.Scope }
+func (s *scope) owns(st *heap.Storage) bool { return s.dev.heap.Owner(st) == &s.Scope }
 
 // What releases values, and what to do about it.
 var (
@@ -66,11 +66,11 @@ func (s *scope) storage(e *Env, n int64, code ir.Code, skip int, o *device.Origi
 	}
 	switch {
 	case o != nil:
-		ref.Site = *o.Site
+		ref.Site = o.Site
 	case e.site != nil:
-		ref.Site = *e.site
+		ref.Site = e.site
 	default:
-		callsite.Capture(1+skip, &ref.Site)
+		ref.Site = callsite.At(1 + skip)
 	}
 	return ref
 }

@@ -167,14 +167,19 @@ func (a *Allocator) splits(r *request, rest int64) bool {
 	return r.size < a.cfg.MaxSplit && rest > smallLimit
 }
 
-// Free gives a block back. Work on the block's own queue may still be underway; other queues that use it must have been
-// named by [Allocator.RecordUse]. It panics if the block is not in use.
-func (a *Allocator) Free(b *Block) {
-	if b == &a.empty {
-		return
-	}
+// Free gives blocks back, in their order. Work on a block's own queue may still be underway; other queues that use it must
+// have been named by [Allocator.RecordUse]. It panics if a block is not in use.
+func (a *Allocator) Free(blocks ...*Block) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for _, b := range blocks {
+		if b != &a.empty {
+			a.free(b)
+		}
+	}
+}
+
+func (a *Allocator) free(b *Block) {
 	a.wantLive(b, "freed")
 	if a.cfg.Stream.Wants(KindFreeRequested) {
 		a.tell(&Event{Kind: KindFreeRequested, Queue: b.queue, Mem: b.mem, Bytes: b.requested}, nil)

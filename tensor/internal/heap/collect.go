@@ -33,14 +33,14 @@ func scannable() int64 {
 
 // due reports whether n more bytes call for a collection; h.mu is held.
 func (h *Heap) due(n int64) bool {
-	return h.loose.Load()+n-h.paceLoose > max(h.floor, h.inUse/8) || h.inUse+n > max(allFloor, 2*h.paceAll)
+	return h.loose()+n-h.paceLoose > max(h.floor, h.inUse/8) || h.inUse+n > max(allFloor, 2*h.paceAll)
 }
 
 // Collect releases now what no handle reaches.
 func (h *Heap) Collect() {
 	h.mu.Lock()
 	h.collect(0)
-	h.paceLoose, h.paceAll = h.loose.Load(), h.inUse
+	h.paceLoose, h.paceAll = h.loose(), h.inUse
 	h.mu.Unlock()
 }
 
@@ -75,7 +75,7 @@ func (h *Heap) collect(n int64) {
 // where it is now, and lower levels must not count again, or a loop whose memory swells and ebbs would collect for ever, in
 // vain.
 func (h *Heap) repace(released, n int64) {
-	loose, all := h.loose.Load()+n, h.inUse+n
+	loose, all := h.loose()+n, h.inUse+n
 	if released < max(h.floor, max(all, h.paceAll)/8)/2 {
 		loose, all = max(loose, h.paceLoose), max(all, h.paceAll)
 	}

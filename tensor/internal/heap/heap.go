@@ -31,14 +31,16 @@ type Heap struct {
 	open        *Scope       // the open scopes, as a list
 	lists       [][]*Storage // of scopes that have ended, empty, for the next ones
 	scopes      int          // in it
-	paceLoose   int64        // loose after the last collection
+	paceLoose   int64        // loose() after the last collection
 	paceAll     int64        // inUse after the last collection
 	floor       int64        // least growth between collections
 	collections int
 	collecting  bool
 	collected   *sync.Cond
 
-	loose atomic.Int64 // bytes that scopes own and nothing holds
+	retired []*device.Block // of released storages, on the way to the allocator
+
+	held atomic.Int64 // of inUse, bytes that something holds beside their scope
 }
 
 // New returns the heap of a device that alloc hands out the memory of.
@@ -92,8 +94,11 @@ type Usage struct {
 func (h *Heap) Usage() Usage {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return Usage{InUse: h.inUse, Peak: h.peak, ValuesPeak: h.valuesPeak, Loose: h.loose.Load(), Scopes: h.scopes, Collections: h.collections}
+	return Usage{InUse: h.inUse, Peak: h.peak, ValuesPeak: h.valuesPeak, Loose: h.loose(), Scopes: h.scopes, Collections: h.collections}
 }
+
+// loose is the number of bytes that scopes own and nothing holds; h.mu is held.
+func (h *Heap) loose() int64 { return h.inUse - h.held.Load() }
 
 // ResetPeak starts a new measurement of the peak and of the number of collections.
 func (h *Heap) ResetPeak() {

@@ -106,7 +106,7 @@ func TestKeptOutlives(t *testing.T) {
 	h.Keep(ref.Storage, root)
 	s.End(end)
 	inUse(t, h, heap.Usage{InUse: 64, Loose: 64, Scopes: 1})
-	if ref.Owner() != root {
+	if h.Owner(ref.Storage) != root {
 		t.Error("kept elsewhere")
 	}
 	root.End(end)

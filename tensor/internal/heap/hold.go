@@ -10,7 +10,7 @@ type Hold struct {
 // Hold makes s an owner of st, beside the scope that st ends with. For a storage that was made in s there is nothing to
 // note, and the result is nil; EndHold takes it all the same.
 func (s *Scope) Hold(st *Storage) *Hold {
-	if st.home.Load() != s.home {
+	if st.home() != s.home {
 		return s.HoldAway(st)
 	}
 	s.heap.hold(st)
@@ -55,7 +55,7 @@ func (l Locked) HeldBy(c *Hold, s *Scope) bool { return !c.done && c.scope == s.
 
 func (h *Heap) hold(st *Storage) {
 	if st.holds.Add(1) == 1 {
-		h.loose.Add(-st.bytes)
+		h.held.Add(st.bytes)
 	}
 }
 
@@ -63,7 +63,7 @@ func (h *Heap) unhold(st *Storage, why *Cause) {
 	if st.holds.Add(-1) > 0 || st.gone.Load() != nil {
 		return
 	}
-	h.loose.Add(st.bytes)
+	h.held.Add(-st.bytes)
 	if st.orphan != nil {
 		h.release(st, st.orphan)
 	} else if why != nil {

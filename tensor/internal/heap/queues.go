@@ -1,6 +1,10 @@
 package heap
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/warpline-ml/warpline/internal/device"
+)
 
 // MaxQueues is how many queues a device may have: a storage's readers are a bit set.
 const MaxQueues = 64
@@ -42,11 +46,10 @@ func (st *Storage) Writes(q Queue) {
 	st.writer.Store(int32(n))
 }
 
-// giveBack frees st's memory once the queues that used it are done with it.
-func (h *Heap) giveBack(st *Storage) {
+// settle is st's memory, of which the allocator knows the queues that used it.
+func (h *Heap) settle(st *Storage) *device.Block {
 	for others := st.readers.Load(); others != 0; others &= others - 1 {
 		h.alloc.RecordUse(st.block, bits.TrailingZeros64(others))
 	}
-	h.alloc.Free(st.block)
-	st.block = nil
+	return st.block
 }

@@ -99,12 +99,13 @@ func (s *Scope) leave(why *Cause, stay []*Storage) {
 		switch {
 		case slices.Contains(stay, st):
 		case st.holds.Load() == 0:
-			s.heap.release(st, why)
+			s.heap.retire(st, why)
 		default:
 			st.orphan = why
 			s.home.adopt(st)
 		}
 	}
+	s.heap.giveBack()
 }
 
 // Opened numbers scopes by the order in which they were opened, on all devices.
@@ -144,7 +145,7 @@ func (s *Scope) end(why *Cause) {
 		}
 	}
 	for _, st := range s.moved {
-		if st.home.Load() != s {
+		if st.home() != s {
 			continue // its holds went to another scope
 		}
 		for range st.homely.Swap(0) {
@@ -152,8 +153,9 @@ func (s *Scope) end(why *Cause) {
 		}
 	}
 	for i := len(s.storages) - 1; i >= 0; i-- {
-		h.release(s.storages[i], why)
+		h.retire(s.storages[i], why)
 	}
+	h.giveBack()
 	h.reuse(s.storages)
 	s.storages, s.page, s.book, s.away, s.moved = nil, nil, nil, nil, nil
 	if s.parent != nil {
@@ -189,7 +191,7 @@ func (s *Scope) own(st *Storage) {
 	if s.storages == nil {
 		s.storages = s.heap.emptied()
 	}
-	st.scope.Store(s)
+	st.scope = s
 	st.index = int32(len(s.storages))
 	s.storages = append(s.storages, st)
 }
@@ -203,7 +205,7 @@ func (s *Scope) disown(st *Storage) {
 }
 
 func (s *Scope) adopt(st *Storage) {
-	if from := st.scope.Load(); from != s && st.gone.Load() == nil {
+	if from := st.scope; from != s && st.gone.Load() == nil {
 		from.disown(st)
 		s.own(st)
 	}
@@ -211,7 +213,17 @@ func (s *Scope) adopt(st *Storage) {
 
 func (s *Scope) inherit(st *Storage) {
 	s.adopt(st)
-	st.home.Store(s.home)
+	st.moved.Store(s.home)
+}
+
+// Owner is the scope that a storage ends with.
+func (l Locked) Owner(st *Storage) *Scope { return st.scope }
+
+// Owner is the scope that a storage ends with.
+func (h *Heap) Owner(st *Storage) *Scope {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return st.scope
 }
 
 // Adopt moves a storage to s.
@@ -224,10 +236,10 @@ func (l Locked) Inherit(s *Scope, st *Storage) { s.inherit(st) }
 // is; only its holds come along.
 func (l Locked) InheritHeld(s, from *Scope, st *Storage) {
 	switch {
-	case st.scope.Load() == from:
+	case st.scope == from:
 		s.inherit(st)
-	case st.home.Load() == from:
-		st.home.Store(s.home)
+	case st.home() == from:
+		st.moved.Store(s.home)
 		s.home.moved = append(s.home.moved, st)
 	}
 }
@@ -236,9 +248,10 @@ func (l Locked) InheritHeld(s, from *Scope, st *Storage) {
 func (l Locked) Sweep(s *Scope, why *Cause) {
 	for i := len(s.storages) - 1; i >= 0; i-- {
 		if st := s.storages[i]; st.pins <= 0 {
-			l.h.release(st, why)
+			l.h.retire(st, why)
 		}
 	}
+	l.h.giveBack()
 }
 
 // note lists a hold. The list forgets holds that ended before it grows, so that a scope may live through many.
@@ -254,7 +267,7 @@ func (s *Scope) note(c *Hold) {
 func (h *Heap) Surface(st *Storage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if s := st.scope.Load(); s.home != s {
+	if s := st.scope; s.home != s {
 		s.home.adopt(st)
 	}
 }

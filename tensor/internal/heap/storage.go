@@ -20,14 +20,15 @@ type Ref struct {
 // collection asks whether it has, and most values are gone before one: until then the storage itself points to the Ref, which
 // costs nothing, where a weak pointer costs as much as all the rest.
 type Storage struct {
-	Site callsite.Site // where it was made
+	Site *callsite.Site // where it was made
 
 	block      *device.Block         // nil for an empty value
 	bytes      int64                 // asked for
 	watched    *Ref                  // the first Ref of its page, or its own when the value is large; until a collection watches it
 	watch      weak.Pointer[Ref]     // to that Ref since
-	scope      atomic.Pointer[Scope] // owner; moves with Adopt
-	home       atomic.Pointer[Scope] // the scope whose holds need no list: where it was made
+	scope      *Scope                // owner; moves with Adopt
+	birth      *Scope                // the scope whose holds need no list: where it was made, unless they moved
+	moved      atomic.Pointer[Scope] // where those have moved to, or nil
 	homely     atomic.Int32          // how many of the holds those are; a value moved away loses them when home ends
 	holds      atomic.Int32
 	version    atomic.Uint32 // writes in place
@@ -90,9 +91,8 @@ func (s *Scope) allocate(n int64, what *string, queue int, o *device.Origin, scr
 	if queue != 0 {
 		st.writer.Store(int32(queue))
 	}
+	st.birth = s.home
 	s.own(st)
-	st.home.Store(s.home)
-	h.loose.Add(n)
 	h.mu.Unlock()
 	return ref, nil
 }
@@ -139,8 +139,13 @@ func (st *Storage) What() string { return *st.what }
 // Gone is what released it, or nil while it lives.
 func (st *Storage) Gone() *Cause { return st.gone.Load() }
 
-// Owner is the scope that it ends with.
-func (st *Storage) Owner() *Scope { return st.scope.Load() }
+// home is the scope whose holds need no list.
+func (st *Storage) home() *Scope {
+	if s := st.moved.Load(); s != nil {
+		return s
+	}
+	return st.birth
+}
 
 // Version counts the writes in place.
 func (st *Storage) Version() uint32 { return st.version.Load() }
@@ -189,7 +194,7 @@ func (h *Heap) Keep(st *Storage, to *Scope) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st.exempt = true
-	from := st.home.Load()
+	from := st.home()
 	from.moved = append(from.moved, st)
 	to.adopt(st)
 }
@@ -205,21 +210,37 @@ func (l Locked) Expire(st *Storage, why *Cause) { l.h.expire(st, why) }
 
 // release gives the memory back; h.mu is held.
 func (h *Heap) release(st *Storage, why *Cause) {
+	h.retire(st, why)
+	h.giveBack()
+}
+
+// retire is release but for the memory, which giveBack frees: of several storages at once.
+func (h *Heap) retire(st *Storage, why *Cause) {
 	if st.gone.Load() != nil {
 		return
 	}
 	st.gone.Store(why)
 	st.watched = nil
-	st.scope.Load().disown(st)
-	if st.holds.Load() == 0 {
-		h.loose.Add(-st.bytes)
+	st.scope.disown(st)
+	if st.holds.Load() > 0 {
+		h.held.Add(-st.bytes)
 	}
 	h.inUse -= st.bytes
 	if st.scratch {
 		h.scratch -= st.bytes
 	}
 	if st.block != nil {
-		h.giveBack(st)
+		h.retired = append(h.retired, h.settle(st))
+		st.block = nil
+	}
+}
+
+// giveBack frees the memory of what was retired.
+func (h *Heap) giveBack() {
+	if len(h.retired) > 0 {
+		h.alloc.Free(h.retired...)
+		clear(h.retired)
+		h.retired = h.retired[:0]
 	}
 }
 
