@@ -106,6 +106,8 @@ func (f *file) copySteps(w int) {
 // between lines and R12 three times that.
 var strides = []string{"", "(R13*1)", "(R13*2)", "(R12*1)"}
 
+const transposeAhead = 512 // bytes
+
 // transpose packs an operand whose steps of k are adjacent in memory, in
 // square blocks that are transposed in registers.
 func (f *file) transpose(s isa) {
@@ -135,6 +137,11 @@ lanes with anything. The distances lane and width are in bytes.`, n, stepsMultip
 	next, end := f.label("next"), f.label("end")
 	f.mark(next)
 	f.maskSteps(s, end)
+	if s.masks {
+		for i := range n { // so many streams are too many for a processor to foresee
+			f.op("PREFETCHT0 %d(%s)%s", transposeAhead, bases[i/4], strides[i%4])
+		}
+	}
 	f.loadLines(s, bases)
 	f.storeSteps(s, f.exchanges(s), end)
 	for _, r := range bases {

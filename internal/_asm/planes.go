@@ -7,7 +7,7 @@ import (
 )
 
 // planes writes what goes over planes of pictures: the loops of batch norm, over rows of neighbouring places, each place with
-// parameters and sums of its own, and max-pooling. The loops take a struct normArgs; its fields are the streams of the comments.
+// parameters and sums of its own, max-pooling, and Winograd's maps. The loops take a struct normArgs; its fields are the streams of the comments.
 func planes(f *file) {
 	f.asm.WriteString("\nDATA rest<>+0(SB)/8, $-1\nDATA rest<>+8(SB)/8, $-1\nDATA rest<>+16(SB)/8, $-1\nDATA rest<>+24(SB)/8, $-1\n" +
 		"DATA rest<>+32(SB)/8, $0\nDATA rest<>+40(SB)/8, $0\nDATA rest<>+48(SB)/8, $0\nDATA rest<>+56(SB)/8, $0\nGLOBL rest<>(SB), RODATA|NOPTR, $64\n" +
@@ -30,6 +30,7 @@ func planes(f *file) {
 	}
 	maxPool(f, 1)
 	maxPool(f, 2)
+	winograd(f)
 }
 
 // Registers of a norm's loops: AX is the offset of a vector in rows and sums, BX that in parameters, CX what is left of a

@@ -13,9 +13,9 @@ import (
 // panels at a time, so that they stay in the second-level cache. Planes may be small: a panel goes over many images.
 
 func init() {
-	offer(forFloats(prepareConv[float32], prepareConv[float64]), ir.Conv2d)
-	offer(forFloats(prepareConvGradInput[float32], prepareConvGradInput[float64]), ir.Conv2dGradInput)
-	offer(forFloats(prepareConvGradWeight[float32], prepareConvGradWeight[float64]), ir.Conv2dGradWeight)
+	offer(forFloats(prepareConv32, prepareConv[float64]), ir.Conv2d)
+	offer(forFloats(prepareConvGradInput32, prepareConvGradInput[float64]), ir.Conv2dGradInput)
+	offer(forFloats(prepareConvGradWeight32, prepareConvGradWeight[float64]), ir.Conv2dGradWeight)
 }
 
 // convolution is the sizes of one: x[n,c,h,w] with w[o,c/groups,kh,kw] gives y[n,o,oh,ow].
@@ -63,6 +63,25 @@ func newForward[T kernels.Float](g *convolution) *implicit[T] {
 	return f
 }
 
+// prepareConv32 takes Winograd's form where it pays.
+func prepareConv32(k *device.Kernel) (run, error) {
+	x, w, y := k.Op.In(0), k.Op.In(1), k.Out[0]
+	f := newWinograd(newConvolution(x, w, y, &k.Op.Attr), false)
+	if f == nil {
+		return prepareConv[float32](k)
+	}
+	k.Workspace = sizeOf[float32](f.size())
+	inputs := k.Op.NumIn()
+	return func(args []device.Arg, _ *device.Params) error {
+		a := convArgs[float32]{y: elems[float32](args[0], y), x: elems[float32](args[1], x), w: elems[float32](args[2], w)}
+		if inputs == 3 {
+			a.bias = elems[float32](args[3], k.Op.In(2))
+		}
+		f.run(a, workspace[float32](args[1+inputs], 0, f.size()))
+		return nil
+	}, nil
+}
+
 func prepareConv[T kernels.Float](k *device.Kernel) (run, error) {
 	x, w, y := k.Op.In(0), k.Op.In(1), k.Out[0]
 	g := newConvolution(x, w, y, &k.Op.Attr)
@@ -107,6 +126,20 @@ func newBackward[T kernels.Float](g *convolution, top, left int) *implicit[T] {
 	f.shifts = newShifts(&f.patches, g.oh, g.ow, away)
 	f.plan()
 	return f
+}
+
+func prepareConvGradInput32(k *device.Kernel) (run, error) {
+	g, w, x := k.Op.In(0), k.Op.In(1), k.Out[0]
+	f := newWinograd(newConvolution(x, w, g, &k.Op.Attr), true)
+	if f == nil {
+		return prepareConvGradInput[float32](k)
+	}
+	k.Workspace = sizeOf[float32](f.size())
+	return func(args []device.Arg, _ *device.Params) error {
+		a := convArgs[float32]{y: elems[float32](args[0], x), x: elems[float32](args[1], g), w: elems[float32](args[2], w)}
+		f.run(a, workspace[float32](args[3], 0, f.size()))
+		return nil
+	}, nil
 }
 
 func prepareConvGradInput[T kernels.Float](k *device.Kernel) (run, error) {

@@ -66,6 +66,10 @@ func TestConv(t *testing.T) {
 		convCase{3, 6, 16, 16, 20, 5, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 2, PadW: 1, DilationH: 1, DilationW: 1, Groups: 2}}, // and of the same,
 		convCase{1, 70, 40, 36, 3, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 4, PadW: 3, DilationH: 4, DilationW: 3, Groups: 1}}, // in bands
 		convCase{35, 15, 3, 2, 130, 3, 3, ir.Conv{StrideH: 2, StrideW: 3, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},
+		convCase{5, 20, 8, 9, 35, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},   // by squares,
+		convCase{2, 80, 14, 12, 32, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 2, PadW: 0, DilationH: 1, DilationW: 1, Groups: 2}}, // in groups,
+		convCase{1, 40, 17, 16, 50, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 0, PadW: 3, DilationH: 1, DilationW: 1, Groups: 1}},
+		convCase{70, 16, 2, 2, 16, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}}, // of many images
 		convCase{70, 2, 7, 3, 6, 1, 2, ir.Conv{StrideH: 3, StrideW: 1, PadH: 0, PadW: 1, DilationH: 1, DilationW: 1, Groups: 2}})
 	for _, dt := range floatTypes {
 		for _, c := range cases {

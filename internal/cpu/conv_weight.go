@@ -43,6 +43,20 @@ func newWeightGrad[T kernels.Float](g *convolution) *weightGrad[T] {
 	return f
 }
 
+func prepareConvGradWeight32(k *device.Kernel) (run, error) {
+	g, x, w := k.Op.In(0), k.Op.In(1), k.Out[0]
+	f := newWinogradGrad(newConvolution(x, w, g, &k.Op.Attr))
+	if f == nil {
+		return prepareConvGradWeight[float32](k)
+	}
+	k.Workspace = sizeOf[float32](f.size())
+	return func(args []device.Arg, _ *device.Params) error {
+		a := convArgs[float32]{w: elems[float32](args[0], w), y: elems[float32](args[1], g), x: elems[float32](args[2], x)}
+		f.run(a, workspace[float32](args[3], 0, f.size()))
+		return nil
+	}, nil
+}
+
 func prepareConvGradWeight[T kernels.Float](k *device.Kernel) (run, error) {
 	g, x, w := k.Op.In(0), k.Op.In(1), k.Out[0]
 	c := newConvolution(x, w, g, &k.Op.Attr)

@@ -8,7 +8,7 @@ import "fmt"
 // PanelCols is the number of columns in a panel.
 const PanelCols = 32
 
-// A Panel is C = A·B, or C += A·B, for a few rows of A, at most [PanelRows] of them, and a panel B of adjacent columns.
+// A Panel is C = A·B, or C += A·B, for rows of A, at best a multiple of [PanelRows], and a panel B of adjacent columns.
 // Element (i, l) of A is A[i*ARow+l*ACol], where one of the distances is 1, and rows of C are CRow elements apart.
 //
 // An element of C is one chain of multiply-adds in the order of K: it has the same bits in any panel.
@@ -46,7 +46,7 @@ func ReadsSteps[T Float]() bool { return isFloat32[T]() && readsSteps() }
 // goPanelRows is the height of a panel where there is no micro-kernel: Go packs the panel again for each.
 const goPanelRows = 64
 
-// PanelRows returns the most rows of a Panel, and the distance between steps of K when A is packed for it.
+// PanelRows returns the most rows of a Panel that are computed at a time, and the distance between steps of K when A is packed for it.
 func PanelRows[T Float]() (rows, width int) {
 	if rows, width, ok := panelRows(); ok && isFloat32[T]() {
 		return rows, width

@@ -20,10 +20,10 @@ func readsSteps() bool {
 // multiplyPanel computes a panel if the level has micro-kernels, and reports whether it did.
 func multiplyPanel(p *Panel[float32]) bool {
 	set := activeSet()
-	if set == nil || p.Rows > set.height {
+	if set == nil {
 		return false
 	}
-	t := tile{a: unsafe.Pointer(unsafe.SliceData(p.A)), as: 4 * p.ACol, bs: 4 * PanelCols, cs: 4 * p.CRow, k: p.K, rows: p.Rows}
+	t := tile{as: 4 * p.ACol, bs: 4 * PanelCols, cs: 4 * p.CRow, k: p.K}
 	if p.ACol == 1 {
 		t.as, t.flags = 4*p.ARow, byRows
 	}
@@ -34,17 +34,30 @@ func multiplyPanel(p *Panel[float32]) bool {
 		t.flags |= byTable
 		t.table = unsafe.Pointer(unsafe.SliceData(p.Steps.at))
 	}
-	b, c := unsafe.Pointer(unsafe.SliceData(p.B)), unsafe.Pointer(unsafe.SliceData(p.C))
+	heights := splitBy(p.Rows, set.height)
+	for i := range heights.parts {
+		rows := heights.part(i)
+		t.rows, t.a = rows.n, unsafe.Pointer(unsafe.SliceData(p.A))
+		if p.K > 0 { // otherwise A may be empty
+			t.a = unsafe.Add(t.a, 4*rows.from*p.ARow)
+		}
+		p.compute(set, t, rows.from)
+	}
+	return true
+}
+
+// compute computes the rows of a tile, the first of which is top.
+func (p *Panel[T]) compute(set *kernelSet, t tile, top int) {
+	b, c := unsafe.Pointer(unsafe.SliceData(p.B)), unsafe.Pointer(&p.C[top*p.CRow])
 	if p.Steps != nil { // whatever the columns, of two vectors
 		t.b, t.c, t.vectors, t.mask = b, c, 2, uint32(1<<p.Cols-1)
 		set.compute(&t)
-		return true
+		return
 	}
 	for left := 0; left < p.Cols; left += set.lanes() {
 		t.b, t.c = unsafe.Add(b, 4*left), unsafe.Add(c, 4*left)
 		set.computeTile(&t, min(set.lanes(), p.Cols-left))
 	}
-	return true
 }
 
 // packLanes packs by transposing in registers or by whole vectors if the level can, and reports whether it did.

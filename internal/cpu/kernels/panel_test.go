@@ -23,9 +23,14 @@ func TestPanel(t *testing.T) {
 func checkPanel[T Float](t *testing.T, r *rand.Rand, level string) {
 	t.Helper()
 	rows, width := PanelRows[T]()
-	p := Panel[T]{Rows: r.IntN(rows + 1), Cols: r.IntN(PanelCols + 1), K: r.IntN(70), ARow: 1, ACol: width, Accumulate: r.IntN(2) == 0}
-	if r.IntN(2) == 0 {
+	p := Panel[T]{Rows: r.IntN(3 * rows), Cols: r.IntN(PanelCols + 1), K: r.IntN(70), ARow: 1, ACol: width, Accumulate: r.IntN(2) == 0}
+	switch r.IntN(3) {
+	case 0:
 		p.ARow, p.ACol = p.K+r.IntN(3), 1
+	case 1:
+		p.ACol = p.Rows + r.IntN(3)
+	default:
+		p.Rows = min(p.Rows, width)
 	}
 	at := func(l int) int { return l * PanelCols }
 	if ReadsSteps[T]() && r.IntN(2) == 0 {
@@ -38,8 +43,8 @@ func checkPanel[T Float](t *testing.T, r *rand.Rand, level string) {
 		at = func(l int) int { return places[l] }
 	}
 	p.CRow = p.Cols + r.IntN(3)
-	p.A, p.B = noise[T](r, (rows+1)*(p.K+3)+width*p.K), noise[T](r, p.K*PanelCols)
-	room := noise[T](r, rows*p.CRow+2)
+	p.A, p.B = noise[T](r, 3*rows*(p.K+3)+(width+p.Rows+3)*p.K), noise[T](r, p.K*PanelCols)
+	room := noise[T](r, p.Rows*p.CRow+2)
 	room[0], room[len(room)-1] = guard, guard
 	p.C = room[1 : len(room)-1]
 	want := slices.Clone(room)

@@ -165,3 +165,58 @@ func maxPool1AVX512(a *poolArgs)
 //
 //go:noescape
 func maxPool2AVX512(a *poolArgs)
+
+// winogradInputAVX512 maps a.n squares of 4×4 vectors to squares of 4×4:
+//
+//	for j in columns: u[:, j] = line(x[:, j])
+//	for i in rows of u: y[i, :] = line(u[i, :])
+//
+// where line takes 4 neighbours d of a picture to d0-d2, d1+d2, d2-d1, d1-d3.
+// Distances are in bytes.
+//
+//go:noescape
+func winogradInputAVX512(a *squareArgs)
+
+// winogradOutputAVX512 maps a.n squares of 4×4 vectors to squares of 2×2:
+//
+//	for j in columns: u[:, j] = line(x[:, j])
+//	for i in rows of u: y[i, :] = line(u[i, :])
+//
+// where line takes 4 sums of products m to 2 results, m0+(m1+m2) and (m1-m2)-m3, and adds the bias to both.
+// Distances are in bytes.
+//
+//go:noescape
+func winogradOutputAVX512(a *squareArgs)
+
+// winogradWeightAVX512 maps a.n squares of 3×3 vectors to squares of 4×4:
+//
+//	for j in columns: u[:, j] = line(x[:, j])
+//	for i in rows of u: y[i, :] = line(u[i, :])
+//
+// where line takes 3 weights w to w0, (w0+w2+w1)/2, (w0+w2-w1)/2, w2.
+// Distances are in bytes.
+//
+//go:noescape
+func winogradWeightAVX512(a *squareArgs)
+
+// winogradGradAVX512 maps a.n squares of 2×2 vectors to squares of 4×4:
+//
+//	for j in columns: u[:, j] = line(x[:, j])
+//	for i in rows of u: y[i, :] = line(u[i, :])
+//
+// where line is Output transposed: it takes gradients g of 2 results to g0, g0+g1, g0-g1, -g1.
+// Distances are in bytes.
+//
+//go:noescape
+func winogradGradAVX512(a *squareArgs)
+
+// winogradWeightGradAVX512 maps a.n squares of 4×4 vectors to squares of 3×3:
+//
+//	for j in columns: u[:, j] = line(x[:, j])
+//	for i in rows of u: y[i, :] = line(u[i, :])
+//
+// where line is Weight transposed: it takes 4 sums u to u0+(u1+u2)/2, (u1-u2)/2, (u1+u2)/2+u3.
+// Distances are in bytes.
+//
+//go:noescape
+func winogradWeightGradAVX512(a *squareArgs)
