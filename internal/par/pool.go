@@ -6,20 +6,27 @@ import (
 	"time"
 )
 
-// A pool shares the chunks of a loop between its caller and its workers.
+// A pool shares the chunks of a loop between its caller and its workers. Each
+// thread has a share of neighbouring chunks, the same for loops of the same
+// length: what one loop leaves in the cache of a core, the next finds there. A
+// thread that is done takes from the ends of the others' shares.
 type pool struct {
-	// ticket is what a thread takes a chunk from: 31 bits of the number of
-	// the loop, one that ends the workers, 16 bits of the count of chunks,
-	// and 16 of the next chunk. It is one word so that a worker that comes
-	// late cannot take a chunk of a newer loop under the count of an older.
-	ticket  atomic.Uint64
+	shares  []share // the caller's, then the workers'
+	done    atomic.Int64
 	_       [56]byte
-	done    atomic.Int64 // chunks finished
-	_       [56]byte
-	loop    loop // written before ticket, read after a chunk was taken
+	loop    loop // written before the tickets, read after a chunk was taken
 	loops   uint64
 	failure atomic.Pointer[failure]
 	workers []*worker
+}
+
+// A share is the chunks of a thread. They are taken by its ticket: 31 bits of
+// the number of the loop, one that ends the worker, 16 bits of where the share
+// ends, and 16 of the next chunk. It is one word so that a thread that comes
+// late cannot take a chunk of a newer loop under the bounds of an older.
+type share struct {
+	ticket atomic.Uint64
+	_      [56]byte
 }
 
 // A worker is where one goroutine of the pool sleeps.
@@ -41,11 +48,11 @@ const (
 
 // newPool starts the workers of a pool of n threads.
 func newPool(n int) *pool {
-	p := new(pool)
-	for range n - 1 {
+	p := &pool{shares: make([]share, n)}
+	for i := range n - 1 {
 		w := &worker{wake: make(chan struct{}, 1)}
 		p.workers = append(p.workers, w)
-		go p.resident(w)
+		go p.resident(w, i+1)
 	}
 	return p
 }
@@ -61,9 +68,19 @@ func (p *pool) run(l loop, count int) {
 	p.loops++
 	p.loop = l
 	p.done.Store(0)
-	p.ticket.Store(p.loops<<33 | uint64(count)<<16)
-	p.rouse()
-	p.take()
+	n := len(p.shares)
+	for i := n - 1; i >= 0; i-- {
+		// The caller's share is rounded up: it is there first.
+		lo, hi := (i*count+n-1)/n, ((i+1)*count+n-1)/n
+		if lo == hi {
+			continue
+		}
+		p.shares[i].ticket.Store(p.loops<<33 | uint64(hi)<<16 | uint64(lo))
+		if i > 0 {
+			p.workers[i-1].rouse()
+		}
+	}
+	p.take(0)
 	for spins := 1; p.done.Load() < int64(count); spins++ {
 		pause(pauseUnit)
 		if spins%1024 == 0 {
@@ -76,24 +93,51 @@ func (p *pool) run(l loop, count int) {
 	}
 }
 
-// rouse wakes the workers that sleep.
-func (p *pool) rouse() {
-	for _, w := range p.workers {
-		if w.asleep.Load() && w.asleep.CompareAndSwap(true, false) {
-			w.wake <- struct{}{}
+// rouse wakes the worker if it sleeps.
+func (w *worker) rouse() {
+	if w.asleep.Load() && w.asleep.CompareAndSwap(true, false) {
+		w.wake <- struct{}{}
+	}
+}
+
+// take runs the chunks of thread i's share, and then those that are left of
+// the others'.
+func (p *pool) take(i int) {
+	for c, ok := p.shares[i].first(); ok; c, ok = p.shares[i].first() {
+		p.chunk(c)
+	}
+	for j := 1; j < len(p.shares); j++ {
+		other := &p.shares[(i+j)%len(p.shares)]
+		for c, ok := other.last(); ok; c, ok = other.last() {
+			p.chunk(c)
 		}
 	}
 }
 
-// take runs chunks of the current loop until none is left.
-func (p *pool) take() {
+// first takes the share's next chunk, if there is one.
+func (s *share) first() (chunk int, ok bool) {
 	for {
-		t := p.ticket.Load()
-		if t&0xffff >= t>>16&0xffff {
-			return
+		t := s.ticket.Load()
+		next, end := t&0xffff, t>>16&0xffff
+		if next >= end {
+			return 0, false
 		}
-		if p.ticket.CompareAndSwap(t, t+1) {
-			p.chunk(int(t & 0xffff))
+		if s.ticket.CompareAndSwap(t, t+1) {
+			return int(next), true
+		}
+	}
+}
+
+// last takes the share's last chunk, if there is one.
+func (s *share) last() (chunk int, ok bool) {
+	for {
+		t := s.ticket.Load()
+		next, end := t&0xffff, t>>16&0xffff
+		if next >= end {
+			return 0, false
+		}
+		if s.ticket.CompareAndSwap(t, t-1<<16) {
+			return int(end - 1), true
 		}
 	}
 }
@@ -111,32 +155,33 @@ func (p *pool) finish() {
 	p.done.Add(1)
 }
 
-// resident is the life of a worker.
-func (p *pool) resident(w *worker) {
+// resident is the life of the worker that is thread i.
+func (p *pool) resident(w *worker, i int) {
 	var seen uint64
+	mine := &p.shares[i].ticket
 	idle := time.Now()
 	for spins := 0; ; spins++ {
-		if t := p.ticket.Load(); t>>33 != seen {
+		if t := mine.Load(); t>>33 != seen {
 			seen = t >> 33
-			p.take()
+			p.take(i)
 			idle, spins = time.Now(), 0
 		} else if t&stop != 0 {
 			return
 		} else if spins%16 != 15 || time.Since(idle) < spinTime {
 			pause(pauseUnit)
 		} else {
-			p.sleep(w, t)
+			p.sleep(w, mine, t)
 			idle = time.Now()
 		}
 	}
 }
 
-// sleep waits until the ticket is no longer t, or returns at once if a new
-// one came in between: then nobody else may have cleared asleep, or a wake-up
-// is on its way and must be consumed.
-func (p *pool) sleep(w *worker, t uint64) {
+// sleep waits until the worker's ticket is no longer t, or returns at once if
+// a new one came in between: then nobody else may have cleared asleep, or a
+// wake-up is on its way and must be consumed.
+func (p *pool) sleep(w *worker, mine *atomic.Uint64, t uint64) {
 	w.asleep.Store(true)
-	if p.ticket.Load() != t && w.asleep.CompareAndSwap(true, false) {
+	if mine.Load() != t && w.asleep.CompareAndSwap(true, false) {
 		return
 	}
 	<-w.wake
@@ -144,6 +189,8 @@ func (p *pool) sleep(w *worker, t uint64) {
 
 // close ends the workers. No loop may be under way.
 func (p *pool) close() {
-	p.ticket.Store(p.loops<<33 | stop)
-	p.rouse()
+	for i, w := range p.workers {
+		p.shares[i+1].ticket.Store(p.loops<<33 | stop)
+		w.rouse()
+	}
 }
