@@ -81,6 +81,9 @@ var mappings = []mapping{
 	{"lerp", "x[i] + p*(y[i]-x[i]), rounded each time", 2, []string{"p"}, 2, two(func(b *block, x, y value) value {
 		return b.add(x, b.mul(b.sub(y, x), b.scalar("p")))
 	})},
+	{"drop", "0 where y[i] < p, else x[i] * q", 2, []string{"p", "q"}, 2, two(func(b *block, x, y value) value {
+		return b.choose(less, y, b.scalar("p"), b.constant(0), b.mul(x, b.scalar("q")))
+	})},
 	{"weigh", "x[i] * (y[i]-p)", 2, []string{"p"}, 2, two(func(b *block, x, y value) value {
 		return b.mul(x, b.sub(y, b.scalar("p")))
 	})},
@@ -94,20 +97,20 @@ var rowLoops = []vectorLoop{
 		pointers: []string{"dst", "x"}, partial: true, body: turnBody(0)},
 	{name: "cos", doc: "is sin for the cosine.", pointers: []string{"dst", "x"}, partial: true, body: turnBody(1)},
 	{name: "rowMax", doc: "returns the largest of n elements, -∞ of none. NaN may be passed over or returned.",
-		pointers: []string{"x"}, unroll: 4, totals: []total{{lowest: true}}, body: func(b *block) { b.accumulateMax(0, b.load("x")) }},
-	{name: "rowExp", doc: "stores exp(x[i]-shift) and returns the sum, in float64.",
-		pointers: []string{"dst", "x"}, scalars: []string{"shift"}, totals: doubles, body: func(b *block) {
-			y := b.exp(b.sub(b.load("x"), b.scalar("shift")))
-			b.store("dst", y)
-			b.addWide(b.inUse(y))
+		pointers: []string{"x"}, unroll: 4, ahead: 4096, totals: []total{{lowest: true}}, body: func(b *block) { b.accumulateMax(0, b.load("x")) }},
+	{name: "rowExp", doc: "stores exp(x[i]-shift) and returns the sum: of four vectors pair by pair in float32, and of these in float64.",
+		pointers: []string{"dst", "x"}, scalars: []string{"shift"}, group: 4, totals: []total{{double: true}, {double: true}}, body: func(b *block) {
+			b.addHalves(b.pairwise(func() value {
+				y := b.exp(b.sub(b.load("x"), b.scalar("shift")))
+				b.store("dst", y)
+				return b.inUse(y)
+			}))
 		}},
 	{name: "rowSum", doc: "returns Σ x[i], in float64.",
 		pointers: []string{"x"}, unroll: 4, totals: doubles, body: func(b *block) { b.addWide(b.load("x")) }},
 	{name: "rowTotal", doc: "returns Σ x[i]: of groups of eight vectors pair by pair in float32, and of these in float64.",
-		pointers: []string{"x"}, group: 8, totals: []total{{double: true}, {double: true}}, body: func(b *block) {
-			lo, hi := b.wide(b.sumOf("x"))
-			b.accumulate(0, "VADDPD", lo)
-			b.accumulate(1, "VADDPD", hi)
+		pointers: []string{"x"}, group: 8, ahead: 4096, totals: []total{{double: true}, {double: true}}, body: func(b *block) {
+			b.addHalves(b.pairwise(func() value { return b.load("x") }))
 		}},
 	{name: "rowSquares", doc: "returns Σ (x[i]-m)², in float64.",
 		pointers: []string{"x"}, scalars: []string{"*m"}, unroll: 2, totals: doubles, body: func(b *block) {
@@ -116,6 +119,15 @@ var rowLoops = []vectorLoop{
 			for upper, v := range []value{lo, hi} {
 				d := b.inUseDouble(b.binary("VSUBPD", v, b.scalar("m")), upper == 1)
 				b.accumulateProduct(0, d, d)
+			}
+		}},
+	{name: "rowMoments", doc: "returns Σ (x[i]-c) and Σ (x[i]-c)², in float64.",
+		pointers: []string{"x"}, scalars: []string{"*c"}, unroll: 2, ahead: 4096, totals: []total{{double: true}, {double: true}}, apart: true, body: func(b *block) {
+			lo, hi := b.wide(b.load("x"))
+			for upper, v := range []value{lo, hi} {
+				d := b.inUseDouble(b.binary("VSUBPD", v, b.scalar("c")), upper == 1)
+				b.accumulate(0, "VADDPD", d)
+				b.accumulateProduct(1, d, d)
 			}
 		}},
 	{name: "rowDot", doc: "returns Σ x[i]·y[i], in float64.",
@@ -149,6 +161,15 @@ var rowLoops = []vectorLoop{
 			b.storeDouble("acc", false, b.binary("VADDPD", lo, b.loadDouble("acc", false)))
 			b.storeDouble("acc", true, b.binary("VADDPD", hi, b.loadDouble("acc", true)))
 		}},
+	{name: "sumEight", doc: "adds eight rows as sumRows adds four:\n\n\tacc[i] += ((row0[i] + row1[i]) + (row2[i] + row3[i])) + ((row4[i] + row5[i]) + (row6[i] + row7[i]))",
+		pointers: []string{"*acc", "row0", "row1", "row2", "row3", "row4", "row5", "row6", "row7"}, body: func(b *block) {
+			row := func(i int) value { return b.load(fmt.Sprint("row", i)) }
+			x := b.add(b.add(row(0), row(1)), b.add(row(2), row(3)))
+			y := b.add(b.add(row(4), row(5)), b.add(row(6), row(7)))
+			lo, hi := b.wide(b.add(x, y))
+			b.storeDouble("acc", false, b.binary("VADDPD", lo, b.loadDouble("acc", false)))
+			b.storeDouble("acc", true, b.binary("VADDPD", hi, b.loadDouble("acc", true)))
+		}},
 	{name: "fromF16", doc: "widens whole vectors.", pointers: []string{"dst", "~x"}, whole: true, unroll: 2,
 		body: func(b *block) { b.store("dst", b.loadNarrow("VCVTPH2PS", "x")) }},
 	{name: "fromBF16", doc: "widens whole vectors.", pointers: []string{"dst", "~x"}, whole: true, unroll: 2,
@@ -165,6 +186,13 @@ var rowLoops = []vectorLoop{
 			d := b.add(b.mul(b.load("grad"), b.scalar("scale")), b.mul(p, b.scalar("decay")))
 			b.store("p", b.sub(p, b.mul(d, b.scalar("rate"))))
 		}},
+}
+
+// addHalves adds the lower half of x to one total of float64, and the upper half to another.
+func (b *block) addHalves(x value) {
+	lo, hi := b.wide(x)
+	b.accumulate(0, "VADDPD", lo)
+	b.accumulate(1, "VADDPD", hi)
 }
 
 // addWide adds x to a total of float64.
@@ -192,6 +220,6 @@ func adamBody(b *block) {
 	b.store("m", m)
 	v = b.add(b.mul(v, b.scalar("beta2")), b.mul(b.mul(d, b.scalar("rest2")), d))
 	b.store("v", v)
-	under := b.add(b.div(b.unary("VSQRTPS", v), b.scalar("root")), b.scalar("eps"))
+	under := b.add(b.mul(b.unary("VSQRTPS", v), b.scalar("root")), b.scalar("eps"))
 	b.store("p", b.sub(b.mul(p, b.scalar("keep")), b.div(b.mul(m, b.scalar("step")), under)))
 }

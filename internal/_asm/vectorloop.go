@@ -14,7 +14,9 @@ type vectorLoop struct {
 	scalars   []string // float32 parameters; "*" before the name says float64
 	unroll    int
 	group     int // vectors that the body of the main loop takes together, if more than one
+	ahead     int // bytes that loads of the main loop ask for ahead of themselves, if any
 	totals    []total
+	apart     bool // two totals are two results, ret and more, not one
 	whole     bool // n is a number of whole vectors
 	partial   bool // it returns how many elements it did
 	mapping   bool // its parameters are those of a mapping, whether it uses them or not
@@ -31,7 +33,7 @@ type total struct {
 
 // Registers of addresses, in the order of pointers. AX is the offset in bytes of float32, CX the elements left, R10 the
 // mask of AVX2 in memory.
-var pointerRegisters = []string{"DI", "SI", "DX", "R8", "R9", "R11"}
+var pointerRegisters = []string{"DI", "SI", "DX", "R8", "R9", "R11", "R12", "R13", "BX"}
 
 func plain(name string) string   { return strings.TrimLeft(name, "*~") }
 func isWide(name string) bool    { return name[0] == '*' }
@@ -73,12 +75,15 @@ func (b *block) address(name string, upper bool) string {
 	return fmt.Sprintf("%d(%s)(AX*2)", at, r)
 }
 
-// sumOf loads the vectors of the block and adds them, pair by pair.
-func (b *block) sumOf(name string) value {
+// pairwise adds what f makes of each vector of the block, pair by pair.
+func (b *block) pairwise(f func() value) value {
 	var list []value
+	first := b.at
 	for i := range b.piece.vectors {
-		list = append(list, b.loadAt(name, i*b.s.bytes))
+		b.at = first + i*b.s.bytes
+		list = append(list, f())
 	}
+	b.at = first
 	for ; len(list) > 1; list = list[:len(list)/2] {
 		for i := range len(list) / 2 {
 			list[i] = b.add(list[2*i], list[2*i+1])
@@ -87,21 +92,22 @@ func (b *block) sumOf(name string) value {
 	return list[0]
 }
 
-// loadAt reads a whole vector some bytes on.
-func (b *block) loadAt(name string, at int) value {
-	if at == 0 {
-		return b.load(name)
+// later is the address of the line that a loop comes to later, if it asks for it: the processor by itself does not look
+// beyond a page.
+func (b *block) later(name string) string {
+	if b.loop.ahead == 0 || b.at%64 != 0 || b.piece.rest {
+		return ""
 	}
-	b.at += at
-	from := b.address(name, false)
-	b.at -= at
-	return b.add1(node{emit: func(o *operation) { o.op("VMOVUPS %s, %s", from, o.s.r(o.dst)) }})
+	at := b.at
+	defer func() { b.at = at }()
+	b.at += b.loop.ahead
+	return b.address(name, false)
 }
 
 // load reads float32; beyond the end of a rest it gives 0.
 func (b *block) load(name string) value {
+	from, later := b.address(name, false), b.later(name)
 	return b.add1(node{emit: func(o *operation) {
-		from := b.address(name, false)
 		switch {
 		case !b.piece.rest:
 			o.op("VMOVUPS %s, %s", from, o.s.r(o.dst))
@@ -111,13 +117,16 @@ func (b *block) load(name string) value {
 			o.op("VMOVUPS (R10), %s", o.s.r(o.dst))
 			o.op("VMASKMOVPS %s, %s, %s", from, o.s.r(o.dst), o.s.r(o.dst))
 		}
+		if later != "" {
+			o.op("PREFETCHT0 %s", later)
+		}
 	}})
 }
 
 // store writes float32.
 func (b *block) store(name string, x value) {
+	to := b.address(name, false)
 	b.add1(node{args: []value{x}, temps: 1, void: true, emit: func(o *operation) {
-		to := b.address(name, false)
 		switch {
 		case !b.piece.rest:
 			o.op("VMOVUPS %s, %s", o.s.r(o.regs[0]), to)
@@ -350,7 +359,11 @@ func (l *vectorLoop) begin(f *file, s isa) {
 	if l.mapping {
 		list = "dst, x, y *float32, n int, p, q float32"
 	}
-	if result := l.result(); result != "" {
+	switch result := l.result(); {
+	case l.apart:
+		list += ") (ret, more " + result
+		size += 16
+	case result != "":
 		list += ") (ret " + result
 		size += 8 - 4*bool01(result == "float32")
 	}
@@ -430,12 +443,20 @@ func (l *vectorLoop) mask(f *file, s isa) {
 	f.op("SHRQ $2, CX")
 }
 
-// end adds up the lanes of the total and returns it.
+// end adds up the lanes of the totals and returns them.
 func (l *vectorLoop) end(f *file, s isa) {
-	if len(l.totals) == 0 {
-		return
+	n := len(l.totals)
+	if l.apart {
+		l.join(f, s, 0, 1, "ret", l.size())
+		l.join(f, s, 1, 2, "more", l.size()+8)
+	} else if n > 0 {
+		l.join(f, s, 0, n, "ret", l.size())
 	}
-	t := l.totals[0]
+}
+
+// join adds up totals from to to, all their lanes, and stores a result.
+func (l *vectorLoop) join(f *file, s isa, from, to int, result string, at int) {
+	t := l.totals[from]
 	name, double := "VADDPS", t.double
 	switch {
 	case t.lowest:
@@ -444,7 +465,7 @@ func (l *vectorLoop) end(f *file, s isa) {
 		name = "VADDPD"
 	}
 	var regs []int
-	for i := range l.totals {
+	for i := from; i < to; i++ {
 		for j := range l.vary() {
 			regs = append(regs, s.top(len(l.scalars)+i*l.vary()+j))
 		}
@@ -460,7 +481,7 @@ func (l *vectorLoop) end(f *file, s isa) {
 	if double {
 		move = "VMOVSD"
 	}
-	f.op("%s X0, ret+%d(FP)", move, l.size())
+	f.op("%s X0, %s+%d(FP)", move, result, at)
 }
 
 // joinLanes folds the lanes of a register into lane 0 of register 0.

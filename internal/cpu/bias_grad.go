@@ -73,7 +73,7 @@ func slopes[T kernels.Float](k *device.Kernel, slope pass[T, T]) (run, error) {
 // addColumns adds m rows of n to the sums of the columns.
 func addColumns[T kernels.Float](sums []float64, x []T, m, n int) {
 	if f, ok := any(x).([]float32); ok {
-		sumColumns(sums, f, m, n)
+		kernels.SumRows(sums, f, m, n)
 		return
 	}
 	for i, v := range x[:m*n] {

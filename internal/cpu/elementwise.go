@@ -33,6 +33,7 @@ type mapping[D, T any] struct {
 	direct bool
 	out    sink[D]
 	x, y   source[T] // y may be nil
+	even   [2]bool   // x, y is one element again and again
 }
 
 // mapped makes the kernel of a pass.
@@ -44,6 +45,10 @@ func mapped[D, T any](k *device.Kernel, f pass[D, T], grain int) run {
 	m.direct = direct(k.Out[0]) && direct(op.Ins()...)
 	if op.NumIn() > 1 {
 		m.y = sourceOf[T](op.In(1))
+	}
+	for i, t := range op.Ins() {
+		l := layoutOf(t)
+		m.even[i] = l.rank == 1 && l.stride[0] == 0
 	}
 	return m.kernel(k)
 }
@@ -91,15 +96,17 @@ func (m *mapping[D, T]) span(c *mapCall, lo, hi int) {
 func (m *mapping[D, T]) tiles(c *mapCall, lo, hi int) {
 	s := borrow()
 	defer s.giveBack()
-	for ; lo < hi; lo += tile {
+	var x, y []T
+	for first := true; lo < hi; lo, first = lo+tile, false {
 		n := min(tile, hi-lo)
-		x := m.x.load(c.args[1], lo, slot[T](s, slotX, n), s)
-		var y []T
-		if m.y != nil {
+		if first || !m.even[0] {
+			x = m.x.load(c.args[1], lo, slot[T](s, slotX, n), s)
+		}
+		if m.y != nil && (first || !m.even[1]) {
 			y = m.y.load(c.args[2], lo, slot[T](s, slotY, n), s)
 		}
 		dst := m.out.begin(c.args[0], lo, slot[D](s, slotOut, n))
-		m.pass(dst, x, y, c.p, c.q)
+		m.pass(dst, x[:n], tail(y, 0, n), c.p, c.q)
 		m.out.commit(c.args[0], lo, dst, s)
 	}
 }

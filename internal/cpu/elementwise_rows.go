@@ -215,7 +215,7 @@ func (s *steps[T]) pass(dst, x, y []T, p, q float64) {
 }
 
 // tail is y[lo:hi] of an operand that may be missing.
-func tail[T float](y []T, lo, hi int) []T {
+func tail[T any](y []T, lo, hi int) []T {
 	if y == nil {
 		return nil
 	}

@@ -97,9 +97,15 @@ func pick[T any](dst, src []T, stride int) {
 	}
 }
 
+// fill copies what is filled already: vectors at a time, whatever the type.
 func fill[T any](dst []T, v T) {
-	for i := range dst {
+	const few, block = 16, 1 << 11
+	n := min(len(dst), few)
+	for i := range n {
 		dst[i] = v
+	}
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:min(n, block)])
 	}
 }
 

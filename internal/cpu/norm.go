@@ -24,7 +24,7 @@ type normArgs[T any] struct {
 	parts, dw, db             []T
 }
 
-// prepareNorm is LayerNorm if centred, else RMSNorm. Statistics take two passes in float64.
+// prepareNorm is LayerNorm if centred, else RMSNorm. Statistics are formed in float64.
 func prepareNorm[T kernels.Float](centred bool) prepare {
 	return func(k *device.Kernel) (run, error) {
 		x := k.Op.In(0)
@@ -54,12 +54,14 @@ func prepareNorm[T kernels.Float](centred bool) prepare {
 
 func normRow[T kernels.Float](a *normArgs[T], i, d int, centred bool) {
 	x, y := a.x[i*d:][:d], a.y[i*d:][:d]
-	var m float64
+	var m, squares float64
 	if centred {
-		m = sumOf(x) / float64(d)
+		m, squares = momentsOf(x)
 		a.mean[i] = T(m)
+	} else {
+		squares = deviation(x, 0)
 	}
-	rstd := T(1 / math.Sqrt(deviation(x, m)/float64(d)+a.eps))
+	rstd := T(1 / math.Sqrt(squares/float64(d)+a.eps))
 	a.rstd[i] = rstd
 	normalizeRow(y, x, a.w, a.b, T(m), rstd)
 }

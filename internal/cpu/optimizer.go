@@ -388,7 +388,7 @@ func adamW[T kernels.Float](u *update, x *[4][]T) {
 	step, root := rate/u.c1, math.Sqrt(u.c2)
 	if f, ok := any(x).(*[4][]float32); ok {
 		kernels.Adam(f[0], f[1], f[2], f[3], &kernels.AdamRates{Scale: float32(u.scale), Coupled: float32(coupled), Rest1: float32(1 - beta1),
-			Beta2: float32(beta2), Rest2: float32(1 - beta2), Eps: float32(u.p[3]), Root: float32(root), Step: float32(step), Keep: float32(keep)})
+			Beta2: float32(beta2), Rest2: float32(1 - beta2), Eps: float32(u.p[3]), Root: float32(1 / root), Step: float32(step), Keep: float32(keep)})
 		return
 	}
 	for i, w := range x[0] {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cpu/kernels"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/internal/rng"
@@ -138,6 +139,14 @@ func (d *dropping[T]) span(c *production, lo, hi int) {
 // drop scales what it keeps so that the expectation stays.
 func drop[T float](dst, x []T, u []float32, rate float64) {
 	scale := T(1 / (1 - rate))
+	if f, ok := any(x).([]float32); ok {
+		least := float32(rate)
+		if float64(least) < rate { // the same numbers are below both
+			least = math.Nextafter32(least, 2)
+		}
+		kernels.Drop(any(dst).([]float32), f, u, least, float32(scale))
+		return
+	}
 	x, u = x[:len(dst)], u[:len(dst)]
 	for i := range dst {
 		var v T

@@ -75,33 +75,13 @@ func same[A any](a A) A { return a }
 
 func plus(a, b float64) float64 { return a + b }
 
-// sumSingles adds groups of eight elements, or of four rows, pair by pair in float32, and these in float64: the error stays
+// sumSingles adds groups of eight elements, or rows, pair by pair in float32, and these in float64: the error stays
 // below four half ulps of the sum of magnitudes for any length, and is an ulp or so in practice.
 var sumSingles = folder[float32, float64]{
 	row:    func(acc float64, x []float32) float64 { return acc + kernels.RowTotal(x) },
-	column: sumColumns,
+	column: kernels.SumRows,
 	merge:  plus,
 	finish: func(a float64) float32 { return float32(a) },
-}
-
-// sumColumns adds four rows at a time.
-func sumColumns(acc []float64, x []float32, rows, stride int) {
-	n := len(acc)
-	for ; rows >= 4; rows -= 4 {
-		kernels.SumRows(acc, x[:n], x[stride:][:n], x[2*stride:][:n], x[3*stride:][:n])
-		if rows == 4 {
-			return
-		}
-		x = x[4*stride:]
-	}
-	for ; rows > 0; rows-- {
-		for i, v := range x[:n] {
-			acc[i] += float64(v)
-		}
-		if rows > 1 {
-			x = x[stride:]
-		}
-	}
 }
 
 // sumDoubles adds in four independent lanes, which hides the latency of addition.

@@ -42,6 +42,15 @@ func deviation[T kernels.Float](x []T, m float64) (s float64) {
 	return s
 }
 
+// momentsOf is the mean and the sum of squared distances from it.
+func momentsOf[T kernels.Float](x []T) (mean, squares float64) {
+	if f, ok := any(x).([]float32); ok {
+		return kernels.RowMoments(f)
+	}
+	mean = sumOf(x) / float64(len(x))
+	return mean, deviation(x, mean)
+}
+
 // largest is the largest element, or perhaps NaN if there is one; -∞ of nothing.
 func largest[T kernels.Float](x []T) T {
 	if f, ok := any(x).([]float32); ok {

@@ -30,6 +30,7 @@ const (
 	mapAffine
 	mapAxpy
 	mapLerp
+	mapDrop
 	mapWeigh
 	mappings
 )
@@ -110,6 +111,21 @@ func Lerp(dst, x, y []float32, p float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] + float32(p*(y[i]-x[i]))
+	}
+}
+
+// Drop is dst[i] = q·x[i], or 0 where u[i] < p.
+func Drop(dst, x, u []float32, p, q float32) {
+	if mapDrop.inAssembly(dst, x, u, p, q) {
+		return
+	}
+	x, u = x[:len(dst)], u[:len(dst)]
+	for i := range dst {
+		var v float32
+		if !(u[i] < p) {
+			v = x[i] * q
+		}
+		dst[i] = v
 	}
 }
 

@@ -34,6 +34,7 @@ var loops = [mappings]struct {
 	mapAffine:       {affineAVX512, affineAVX2},
 	mapAxpy:         {axpyAVX512, axpyAVX2},
 	mapLerp:         {lerpAVX512, lerpAVX2},
+	mapDrop:         {dropAVX512, dropAVX2},
 	mapWeigh:        {weighAVX512, weighAVX2},
 }
 
@@ -64,6 +65,8 @@ var vectorsAVX512 = vectorKernels{
 	rowNormalize: rowNormalizeAVX512,
 	rowMix:       rowMixAVX512,
 	rowGather:    rowGatherAVX512,
+	rowMoments:   rowMomentsAVX512,
+	sumEight:     sumEightAVX512,
 	sumRows:      sumRowsAVX512,
 	adam:         adamAVX512,
 	sgd:          sgdAVX512,
@@ -86,6 +89,8 @@ var vectorsAVX2 = vectorKernels{
 	rowNormalize: rowNormalizeAVX2,
 	rowMix:       rowMixAVX2,
 	rowGather:    rowGatherAVX2,
+	rowMoments:   rowMomentsAVX2,
+	sumEight:     sumEightAVX2,
 	sumRows:      sumRowsAVX2,
 	adam:         adamAVX2,
 	sgd:          sgdAVX2,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,7 @@ var blockwise = []struct {
 	{"axpy", true, func(dst, x, y []float32, p, _ float32) { Axpy(dst, x, y, p) }},
 	{"lerp", true, func(dst, x, y []float32, p, _ float32) { Lerp(dst, x, y, p) }},
 	{"weigh", true, func(dst, x, y []float32, p, _ float32) { RowWeigh(dst, x, y, p) }},
+	{"drop", true, func(dst, x, y []float32, p, q float32) { Drop(dst, x, y, p, q) }},
 	{"sgd", true, func(dst, x, y []float32, p, q float32) { copy(dst, x); SGD(dst, y, p, q, 0.25) }},
 }
 
@@ -117,35 +119,85 @@ func compare(t *testing.T, name string, got, want, x, scale []float32, exact boo
 	}
 }
 
-// TestSumRows compares with plain sums.
+// TestSumRows compares with plain sums of whole numbers, which are exact, and with the loop in Go.
 func TestSumRows(t *testing.T) {
-	eachLevel(t, func(t *testing.T) {
-		r := testutil.Rand(t)
-		for _, n := range []int{0, 1, 7, 8, 15, 16, 17, 33, 100, 8<<10 + 5} {
-			var rows [4][]float32
-			for i := range rows {
-				rows[i] = drawn(r, n, []float32{1, -1})
+	r := testutil.Rand(t)
+	for _, n := range []int{0, 1, 7, 8, 15, 16, 17, 33, 100, 8<<10 + 5} {
+		rows, stride := 1+r.IntN(20), n+r.IntN(20)
+		x, whole := drawn(r, (rows-1)*stride+n, []float32{1, -1}), make([]float32, (rows-1)*stride+n)
+		for i := range whole {
+			whole[i] = float32(r.IntN(2001) - 1000)
+		}
+		restore := cpufeat.Set(cpufeat.Generic)
+		want, sums := make([]float64, n), make([]float64, n)
+		SumRows(want, x, rows, stride)
+		for i := range n {
+			for j := range rows {
+				sums[i] += float64(whole[j*stride+i])
 			}
-			acc, want := make([]float64, n+1), make([]float64, n)
+		}
+		restore()
+		eachLevel(t, func(t *testing.T) {
+			acc, exact := make([]float64, n+1), make([]float64, n)
 			acc[n] = 7
-			for i := range n {
-				acc[i] = r.NormFloat64()
-				want[i] = acc[i] + float64((rows[0][i]+rows[1][i])+(rows[2][i]+rows[3][i]))
+			SumRows(acc[:n], x, rows, stride)
+			SumRows(exact, whole, rows, stride)
+			if !slices.Equal(acc[:n], want) || !slices.Equal(exact, sums) {
+				t.Fatalf("%d rows of %d", rows, n)
 			}
-			SumRows(acc[:n], rows[0], rows[1], rows[2], rows[3])
-			for i, w := range want {
-				if acc[i] != w {
-					t.Fatalf("sum %d of %d is %v, want %v", i, n, acc[i], w)
-				}
-			}
-			sum := 0.
-			for _, v := range rows[0] {
-				sum += float64(v)
-			}
-			testutil.Close(t, []float64{RowTotal(rows[0])}, []float64{sum}, 0, 3e-7*float64(3*n+1))
 			if acc[n] != 7 {
 				t.Errorf("SumRows of %d wrote beyond them", n)
 			}
+		})
+	}
+}
+
+func TestRowTotal(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		r := testutil.Rand(t)
+		for _, n := range []int{0, 1, 7, 8, 15, 16, 17, 33, 100, 128, 8<<10 + 5} {
+			x := drawn(r, n, []float32{1, -1})
+			sum, size := 0., 0.
+			for _, v := range x {
+				sum += float64(v)
+				size += math.Abs(float64(v))
+			}
+			// Three additions in float32 are in error by half an ulp each.
+			testutil.Close(t, []float64{RowTotal(x)}, []float64{sum}, 0, 3.1*0x1p-24*size+1e-300)
+		}
+	})
+}
+
+// TestRowMoments has rows far from zero, alike, of one element far from the others, and of values that are none.
+func TestRowMoments(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		r := testutil.Rand(t)
+		for _, n := range []int{1, 7, 8, 16, 31, 32, 33, 100, 8<<10 + 5} {
+			for _, far := range []float64{0, 1e4, -3e37} {
+				for _, spread := range []float64{0, 1, 1e3} {
+					x := make([]float32, n)
+					for i := range x {
+						x[i] = float32(far + spread*r.NormFloat64())
+					}
+					if r.IntN(2) == 0 {
+						x[0] += float32(100 * spread)
+					}
+					c, sum, squares := float64(x[0]), 0., 0.
+					for _, v := range x {
+						sum += float64(v) - c
+					}
+					want := c + sum/float64(n)
+					for _, v := range x {
+						squares += (float64(v) - want) * (float64(v) - want)
+					}
+					mean, got := RowMoments(x)
+					// float64 loses what the first element's distance takes of it, n times the variance at most.
+					testutil.Close(t, []float64{mean, got}, []float64{want, squares}, 1e-15*float64(n+10), 1e-15*float64(n+10)*squares)
+				}
+			}
+		}
+		if m, q := RowMoments([]float32{3, float32(math.Inf(1)), 2}); !math.IsInf(m, 1) || q == q {
+			t.Errorf("moments of an infinite value: %v, %v", m, q)
 		}
 	})
 }

@@ -55,6 +55,40 @@ func RowSquares(x []float32, m float64) (sum float64) {
 	return (sum + b) + (c + d)
 }
 
+// RowMoments returns the mean of x and the sum of squared distances from it, found in one reading by distances from the
+// first element. Where that lies far away, so does the mean of squares: float64 has digits to spare.
+func RowMoments(x []float32) (mean, squares float64) {
+	c, n := 0., float64(len(x))
+	if n > 0 && x[0]-x[0] == 0 { // else there would be no distances
+		c = float64(x[0])
+	}
+	var sum float64
+	if assembly() {
+		sum, squares = rowMomentsAssembly(x, c)
+	} else {
+		sum, squares = moments(x, c)
+	}
+	return c + sum/n, max(0, squares-sum*(sum/n))
+}
+
+// moments returns Σ (x-c) and Σ (x-c)².
+func moments(x []float32, c float64) (sum, squares float64) {
+	var sums, more [4]float64
+	for ; len(x) >= 4; x = x[4:] {
+		for i := range sums {
+			d := float64(x[i]) - c
+			sums[i] += d
+			more[i] += d * d
+		}
+	}
+	for _, v := range x {
+		d := float64(v) - c
+		sums[0] += d
+		more[0] += d * d
+	}
+	return (sums[0] + sums[1]) + (sums[2] + sums[3]), (more[0] + more[1]) + (more[2] + more[3])
+}
+
 // RowDot returns the sum of the products of x and y, which has as many elements.
 func RowDot(x, y []float32) (sum float64) {
 	if assembly() {
@@ -151,16 +185,36 @@ func RowGather(db, dw []float64, g, x []float32, m, s float64) {
 	}
 }
 
-// SumRows adds four rows, pair by pair in float32, to sums in float64: acc[i] += (a[i] + b[i]) + (c[i] + d[i]). All have
-// the length of acc.
-func SumRows(acc []float64, a, b, c, d []float32) {
-	a, b, c, d = a[:len(acc)], b[:len(acc)], c[:len(acc)], d[:len(acc)]
-	if assembly() {
-		sumRowsAssembly(acc, a, b, c, d)
-		return
+// SumRows adds rows of x, stride apart, to sums in float64: eight of them, or four, pair by pair in float32, and what is
+// left one by one. All have the length of acc.
+//
+//	acc[i] += ((x[i] + x[stride+i]) + (x[2*stride+i] + x[3*stride+i])) + ...
+func SumRows(acc []float64, x []float32, rows, stride int) {
+	for _, group := range []int{8, 4, 1} {
+		for ; rows >= group; rows -= group {
+			y := x[:(group-1)*stride+len(acc)]
+			if group == 1 || !assembly() {
+				sumGroup(acc, y, group, stride)
+			} else {
+				sumRowsAssembly(acc, y, group, stride)
+			}
+			x = x[min(group*stride, len(x)):]
+		}
 	}
+}
+
+func sumGroup(acc []float64, x []float32, group, stride int) {
 	for i := range acc {
-		acc[i] += float64((a[i] + b[i]) + (c[i] + d[i]))
+		var sums [8]float32
+		for j := range group {
+			sums[j] = x[j*stride+i]
+		}
+		for n := group; n > 1; n /= 2 {
+			for j := range n / 2 {
+				sums[j] = sums[2*j] + sums[2*j+1]
+			}
+		}
+		acc[i] += float64(sums[0])
 	}
 }
 

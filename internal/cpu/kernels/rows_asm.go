@@ -18,6 +18,8 @@ type vectorKernels struct {
 	rowNormalize      func(dst, x, w, b *float32, n int, m, s float32)
 	rowMix            func(dst, grad, x *float32, n int, p, q, m, r float32)
 	rowGather         func(db, dw *float64, grad, x *float32, n int, m, s float64)
+	rowMoments        func(x *float32, n int, c float64) (sum, squares float64)
+	sumEight          func(acc *float64, row0, row1, row2, row3, row4, row5, row6, row7 *float32, n int)
 	sumRows           func(acc *float64, a, b, c, d *float32, n int)
 	adam              func(p, grad, m, v *float32, n int, scale, coupled, rest1, beta2, rest2, eps, root, step, keep float32)
 	sgd               func(p, grad *float32, n int, scale, decay, rate float32)
@@ -99,10 +101,26 @@ func rowGatherAssembly(db, dw []float64, g, x []float32, m, s float64) {
 	}
 }
 
-func sumRowsAssembly(acc []float64, a, b, c, d []float32) {
-	f := vectors().sumRows
+func rowMomentsAssembly(x []float32, c float64) (sum, squares float64) {
+	f := vectors().rowMoments
+	for i := 0; i < len(x); i += mostInAssembly {
+		s, q := f(at(x, i), min(len(x)-i, mostInAssembly), c)
+		sum, squares = sum+s, squares+q
+	}
+	return sum, squares
+}
+
+// sumRowsAssembly adds a group of four or eight rows.
+func sumRowsAssembly(acc []float64, x []float32, group, stride int) {
+	four, eight := vectors().sumRows, vectors().sumEight
 	for i := 0; i < len(acc); i += mostInAssembly {
-		f(at(acc, i), at(a, i), at(b, i), at(c, i), at(d, i), min(len(acc)-i, mostInAssembly))
+		n, to := min(len(acc)-i, mostInAssembly), at(acc, i)
+		row := func(j int) *float32 { return at(x, j*stride+i) }
+		if group == 4 {
+			four(to, row(0), row(1), row(2), row(3), n)
+		} else {
+			eight(to, row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7), n)
+		}
 	}
 }
 

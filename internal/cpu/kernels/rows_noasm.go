@@ -12,8 +12,7 @@ func rowNormalizeAssembly(_, _, _, _ []float32, _, _ float32)        { panic("ke
 func rowMixAssembly(_, _, _ []float32, _, _, _, _ float32)           { panic("kernels: no assembly") }
 func rowGatherAssembly(_, _ []float64, _, _ []float32, _, _ float64) { panic("kernels: no assembly") }
 func rowTotalAssembly([]float32) float64                             { panic("kernels: no assembly") }
-func sumRowsAssembly([]float64, []float32, []float32, []float32, []float32) {
-	panic("kernels: no assembly")
-}
-func adamAssembly(_, _, _, _ []float32, _ *AdamRates) { panic("kernels: no assembly") }
-func sgdAssembly(_, _ []float32, _, _, _ float32)     { panic("kernels: no assembly") }
+func rowMomentsAssembly([]float32, float64) (_, _ float64)           { panic("kernels: no assembly") }
+func sumRowsAssembly(_ []float64, _ []float32, _, _ int)             { panic("kernels: no assembly") }
+func adamAssembly(_, _, _, _ []float32, _ *AdamRates)                { panic("kernels: no assembly") }
+func sgdAssembly(_, _ []float32, _, _, _ float32)                    { panic("kernels: no assembly") }

@@ -139,7 +139,7 @@ func TestAdam(t *testing.T) {
 				d := g*0.5 + 0.1*p
 				m += 0.1 * (d - m)
 				v = v*0.9 + 0.1*d*d
-				p = p*0.99 - 0.02*m/(math.Sqrt(v)/0.7+1e-3)
+				p = p*0.99 - 0.02*m/(math.Sqrt(v)*0.7+1e-3)
 				for j, u := range []float64{p, g, m, v} {
 					want[j] = append(want[j], u)
 				}

@@ -10,7 +10,7 @@ type AdamRates struct {
 	Beta2   float32
 	Rest2   float32 // 1-β2
 	Eps     float32
-	Root    float32 // √(1-β2ᵗ)
+	Root    float32 // 1/√(1-β2ᵗ)
 	Step    float32 // rate/(1-β1ᵗ)
 	Keep    float32 // 1 - rate·decay
 }
@@ -20,7 +20,7 @@ type AdamRates struct {
 //	d = g·Scale + Coupled·p
 //	m = m + Rest1·(d-m)
 //	v = v·Beta2 + (Rest2·d)·d
-//	p = p·Keep - (Step·m)/(√v/Root + Eps)
+//	p = p·Keep - (Step·m)/(√v·Root + Eps)
 func Adam(p, g, m, v []float32, c *AdamRates) {
 	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
 	if assembly() {
@@ -31,7 +31,7 @@ func Adam(p, g, m, v []float32, c *AdamRates) {
 		d := g[i]*c.Scale + c.Coupled*w
 		m[i] += c.Rest1 * (d - m[i])
 		v[i] = v[i]*c.Beta2 + c.Rest2*d*d
-		p[i] = w*c.Keep - c.Step*m[i]/(float32(math.Sqrt(float64(v[i])))/c.Root+c.Eps)
+		p[i] = w*c.Keep - c.Step*m[i]/(float32(math.Sqrt(float64(v[i])))*c.Root+c.Eps)
 	}
 }
 

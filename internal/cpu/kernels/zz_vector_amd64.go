@@ -220,6 +220,15 @@ func axpyAVX512(dst, x, y *float32, n int, p, q float32)
 //go:noescape
 func lerpAVX512(dst, x, y *float32, n int, p, q float32)
 
+// dropAVX512 is
+//
+//	for i := range n {
+//		dst[i] = 0 where y[i] < p, else x[i] * q
+//	}
+//
+//go:noescape
+func dropAVX512(dst, x, y *float32, n int, p, q float32)
+
 // weighAVX512 is
 //
 //	for i := range n {
@@ -250,7 +259,7 @@ func cosAVX512(dst *float32, x *float32, n int) (ret int)
 //go:noescape
 func rowMaxAVX512(x *float32, n int) (ret float32)
 
-// rowExpAVX512 stores exp(x[i]-shift) and returns the sum, in float64.
+// rowExpAVX512 stores exp(x[i]-shift) and returns the sum: of four vectors pair by pair in float32, and of these in float64.
 //
 //go:noescape
 func rowExpAVX512(dst *float32, x *float32, n int, shift float32) (ret float64)
@@ -269,6 +278,11 @@ func rowTotalAVX512(x *float32, n int) (ret float64)
 //
 //go:noescape
 func rowSquaresAVX512(x *float32, n int, m float64) (ret float64)
+
+// rowMomentsAVX512 returns Σ (x[i]-c) and Σ (x[i]-c)², in float64.
+//
+//go:noescape
+func rowMomentsAVX512(x *float32, n int, c float64) (ret, more float64)
 
 // rowDotAVX512 returns Σ x[i]·y[i], in float64.
 //
@@ -301,6 +315,13 @@ func rowGatherAVX512(db *float64, dw *float64, grad *float32, x *float32, n int,
 //
 //go:noescape
 func sumRowsAVX512(acc *float64, a *float32, b *float32, c *float32, d *float32, n int)
+
+// sumEightAVX512 adds eight rows as sumRows adds four:
+//
+//	acc[i] += ((row0[i] + row1[i]) + (row2[i] + row3[i])) + ((row4[i] + row5[i]) + (row6[i] + row7[i]))
+//
+//go:noescape
+func sumEightAVX512(acc *float64, row0 *float32, row1 *float32, row2 *float32, row3 *float32, row4 *float32, row5 *float32, row6 *float32, row7 *float32, n int)
 
 // fromF16AVX512 widens whole vectors.
 //
@@ -548,6 +569,15 @@ func axpyAVX2(dst, x, y *float32, n int, p, q float32)
 //go:noescape
 func lerpAVX2(dst, x, y *float32, n int, p, q float32)
 
+// dropAVX2 is
+//
+//	for i := range n {
+//		dst[i] = 0 where y[i] < p, else x[i] * q
+//	}
+//
+//go:noescape
+func dropAVX2(dst, x, y *float32, n int, p, q float32)
+
 // weighAVX2 is
 //
 //	for i := range n {
@@ -578,7 +608,7 @@ func cosAVX2(dst *float32, x *float32, n int) (ret int)
 //go:noescape
 func rowMaxAVX2(x *float32, n int) (ret float32)
 
-// rowExpAVX2 stores exp(x[i]-shift) and returns the sum, in float64.
+// rowExpAVX2 stores exp(x[i]-shift) and returns the sum: of four vectors pair by pair in float32, and of these in float64.
 //
 //go:noescape
 func rowExpAVX2(dst *float32, x *float32, n int, shift float32) (ret float64)
@@ -597,6 +627,11 @@ func rowTotalAVX2(x *float32, n int) (ret float64)
 //
 //go:noescape
 func rowSquaresAVX2(x *float32, n int, m float64) (ret float64)
+
+// rowMomentsAVX2 returns Σ (x[i]-c) and Σ (x[i]-c)², in float64.
+//
+//go:noescape
+func rowMomentsAVX2(x *float32, n int, c float64) (ret, more float64)
 
 // rowDotAVX2 returns Σ x[i]·y[i], in float64.
 //
@@ -629,6 +664,13 @@ func rowGatherAVX2(db *float64, dw *float64, grad *float32, x *float32, n int, m
 //
 //go:noescape
 func sumRowsAVX2(acc *float64, a *float32, b *float32, c *float32, d *float32, n int)
+
+// sumEightAVX2 adds eight rows as sumRows adds four:
+//
+//	acc[i] += ((row0[i] + row1[i]) + (row2[i] + row3[i])) + ((row4[i] + row5[i]) + (row6[i] + row7[i]))
+//
+//go:noescape
+func sumEightAVX2(acc *float64, row0 *float32, row1 *float32, row2 *float32, row3 *float32, row4 *float32, row5 *float32, row6 *float32, row7 *float32, n int)
 
 // fromF16AVX2 widens whole vectors.
 //
