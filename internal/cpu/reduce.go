@@ -6,19 +6,19 @@ import (
 )
 
 // folder is a reduction's arithmetic: values of T into accumulators of A.
-type folder[T, A any] struct {
+type folder[T, A number] struct {
 	identity A
 	row      func(acc A, x []T) A                       // folds x into acc
 	column   func(acc []A, x []T, rows int, stride int) // folds x[r·stride+i] into acc[i] for each of the rows
-	merge    func(a, b A) A
-	finish   func(A) T
+	merge    func(acc, part []A)
+	rows     func(acc []A, x []T, n, stride int) // is row(0, x[i·stride:][:n]) for each acc[i]; may be nil
 }
 
 const (
 	reduceTile  = 256     // columns folded at a time,
 	reduceWide  = 1024    // or where their rows are read in place: long pieces of rows suit the memory
 	reduceRows  = 4       // rows brought together where they are not contiguous
-	reduceBlock = 1 << 15 // elements of a part, where few results have many elements
+	reduceBlock = 1 << 16 // elements of a part, where few results have many elements
 	reduceUnits = 32      // results, or tiles of them, that are parallel enough
 	reduceParts = 64      // at most
 )
@@ -27,7 +27,7 @@ const (
 // If a reduced dimension is x's innermost, each result folds runs of memory; otherwise tiles of neighbouring results
 // fold row after row. Long folds of few results are cut into parts that are merged in order. All cuts follow from the
 // sizes.
-type reduction[T, A any] struct {
+type reduction[T, A number] struct {
 	folder[T, A]
 	chunks     *loop[[]device.Arg]
 	results, n int // and the elements of each
@@ -35,6 +35,7 @@ type reduction[T, A any] struct {
 	x          reader[T]
 	whole      bool // runs of x are read in place, whatever their length
 	out        sink[T]
+	even       bool // rows are runs of memory, at even distances
 	columns    bool
 	width      int // results of a unit of work
 	units      int
@@ -42,7 +43,7 @@ type reduction[T, A any] struct {
 	partLen    int
 }
 
-func reduced[T, A any](k *device.Kernel, f folder[T, A]) (run, error) {
+func reduced[T, A number](k *device.Kernel, f folder[T, A]) (run, error) {
 	x := k.Op.In(0)
 	r := &reduction[T, A]{folder: f}
 	var places layout
@@ -56,6 +57,7 @@ func reduced[T, A any](k *device.Kernel, f folder[T, A]) (run, error) {
 	r.out = operandOf[T](k.Out[0], places)
 	r.columns = columnwise(&r.kept, &r.red)
 	r.whole = !narrow(x) && (r.columns && last(&r.kept) == 1 || !r.columns && last(&r.red) == 1)
+	r.even = r.rows != nil && r.n > 0 && r.whole && !r.columns && r.kept.rank == 1 && r.red.rank == 1 && last(&r.kept) >= 0
 	r.cut()
 	if r.parts > 1 {
 		k.Workspace = int64(r.parts) * int64(r.results) * 8
@@ -190,6 +192,10 @@ func (r *reduction[T, A]) tileOf(unit int) (first, n int) {
 // foldRows folds elements [from, to) of len(acc) results.
 func (r *reduction[T, A]) foldRows(x device.Arg, acc []A, first, from, to int, s *scratch) {
 	at := r.kept.seek(first)
+	if r.even {
+		r.rows(acc, r.x.read(x, at.off+from, 1, (len(acc)-1)*last(&r.kept)+to-from, nil, s), to-from, last(&r.kept))
+		return
+	}
 	d := r.red.rank - 1
 	start := r.red.seek(from)
 	for i := range acc {
@@ -258,10 +264,14 @@ func (r *reduction[T, A]) keep(args []device.Arg, part, first int, acc []A, s *s
 		return
 	}
 	v := r.out.begin(args[0], first, slot[T](s, slotOut, len(acc)))
-	for i, a := range acc {
-		v[i] = r.finish(a)
-	}
+	convertAll(v, acc)
 	r.out.commit(args[0], first, v, s)
+}
+
+func convertAll[T, A number](dst []T, acc []A) {
+	for i, a := range acc {
+		dst[i] = T(a)
+	}
 }
 
 // join merges the parts of all results in order.
@@ -273,13 +283,9 @@ func (r *reduction[T, A]) join(args []device.Arg) {
 		v := r.out.begin(args[0], lo, slot[T](s, slotOut, min(tile, r.results-lo)))
 		sum := acc[lo:][:len(v)]
 		for p := 1; p < r.parts; p++ {
-			for i, a := range acc[p*r.results+lo:][:len(v)] {
-				sum[i] = r.merge(sum[i], a)
-			}
+			r.merge(sum, acc[p*r.results+lo:][:len(v)])
 		}
-		for i, a := range sum {
-			v[i] = r.finish(a)
-		}
+		convertAll(v, sum)
 		r.out.commit(args[0], lo, v, s)
 	}
 }

@@ -71,17 +71,27 @@ func prepareExtreme(worst float64, f32 func(float32) folder[float32, float32], f
 	}
 }
 
-func same[A any](a A) A { return a }
+func addSums(sums, part []float64) {
+	for i, v := range part {
+		sums[i] += v
+	}
+}
 
-func plus(a, b float64) float64 { return a + b }
+func mergeOf[A any](f func(a, b A) A) func(acc, part []A) {
+	return func(acc, part []A) {
+		for i, v := range part {
+			acc[i] = f(acc[i], v)
+		}
+	}
+}
 
 // sumSingles adds groups of eight elements, or rows, pair by pair in float32, and these in float64: the error stays
 // below four half ulps of the sum of magnitudes for any length, and is an ulp or so in practice.
 var sumSingles = folder[float32, float64]{
 	row:    func(acc float64, x []float32) float64 { return acc + kernels.RowTotal(x) },
+	rows:   kernels.RowTotals,
 	column: kernels.SumRows,
-	merge:  plus,
-	finish: func(a float64) float32 { return float32(a) },
+	merge:  addSums,
 }
 
 // sumDoubles adds in four independent lanes, which hides the latency of addition.
@@ -104,8 +114,7 @@ var sumDoubles = folder[float64, float64]{
 			acc[i] += v
 		}
 	}),
-	merge:  plus,
-	finish: same[float64],
+	merge: addSums,
 }
 
 func sumIntegers[T integer]() folder[T, T] {
@@ -121,8 +130,7 @@ func sumIntegers[T integer]() folder[T, T] {
 				acc[i] += v
 			}
 		}),
-		merge:  func(a, b T) T { return a + b },
-		finish: same[T],
+		merge: mergeOf(func(a, b T) T { return a + b }),
 	}
 }
 
@@ -150,8 +158,7 @@ func product[T, A number]() folder[T, A] {
 				acc[i] *= A(v)
 			}
 		}),
-		merge:  func(a, b A) A { return a * b },
-		finish: func(a A) T { return T(a) },
+		merge: mergeOf(func(a, b A) A { return a * b }),
 	}
 }
 
@@ -178,8 +185,7 @@ func maxFolder[T number](lowest T) folder[T, T] {
 				}
 			}
 		}),
-		merge:  func(a, b T) T { return max(a, b) },
-		finish: same[T],
+		merge: mergeOf(func(a, b T) T { return max(a, b) }),
 	}
 }
 
@@ -201,7 +207,6 @@ func minFolder[T number](highest T) folder[T, T] {
 				}
 			}
 		}),
-		merge:  func(a, b T) T { return min(a, b) },
-		finish: same[T],
+		merge: mergeOf(func(a, b T) T { return min(a, b) }),
 	}
 }

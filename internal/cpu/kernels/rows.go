@@ -218,6 +218,17 @@ func sumGroup(acc []float64, x []float32, group, stride int) {
 	}
 }
 
+// RowTotals stores [RowTotal] of n elements of each row of x, stride apart, in sums.
+func RowTotals(sums []float64, x []float32, n, stride int) {
+	if assembly() && n > 0 {
+		rowTotalsAssembly(sums, x, n, stride)
+		return
+	}
+	for i := range sums {
+		sums[i] = RowTotal(x[i*stride:][:n])
+	}
+}
+
 // RowTotal returns the sum of x, with groups of up to eight elements added pair by pair in float32.
 func RowTotal(x []float32) (sum float64) {
 	if assembly() {

@@ -145,3 +145,14 @@ func rowTotalAssembly(x []float32) (sum float64) {
 	}
 	return sum
 }
+
+func rowTotalsAssembly(sums []float64, x []float32, n, stride int) {
+	f := vectors().rowTotal
+	for i := range sums {
+		if row := x[i*stride:][:n]; n <= mostInAssembly {
+			sums[i] = f(at(row, 0), n)
+		} else {
+			sums[i] = rowTotalAssembly(row)
+		}
+	}
+}
