@@ -12,14 +12,13 @@ import (
 //
 //   - Labels are L1, L2, … of their function, and only those that something names.
 //   - Parameters of a kernel are a0, a1, ….
-//   - Registers have the letter of their type and a number. Those that occur behind one label only, before the next, are
-//     declared there in a block of their own and small (r3); the others, and the few of a short block, in front and
-//     large (R3).
+//   - Registers have the letter of their type and a number. Values that stay between one label and the next are in small
+//     ones (r3), each in the first that is free; the other registers are large (R3).
 //   - A prefix that the module's own names begin with has an underscore behind it.
 //   - .loc, .file and debug sections go; [Lines] has what they say.
 //
 // Instructions, their order and their other operands stay; so do the names that others may ask for, those of kernels,
-// functions and variables of the module. m is changed: it is what the text says, with positions of the old one.
+// functions and variables of the module. m is changed, and of no further use.
 func Canonical(m *Module) string {
 	m.Items = slices.DeleteFunc(m.Items, func(it Item) bool {
 		switch it.(type) {
@@ -85,14 +84,14 @@ func (f *Func) nameParams(prefix string) {
 type canon struct {
 	f      *Func
 	taken  map[string]bool // the module's names
-	labels []string
-	regs   []string
+	values *values
+	regs   []string // the names of registers that are no value's, by ID
 }
 
 func (c *canon) run() {
 	f := c.f
 	f.plainJumps()
-	c.labels, c.regs = make([]string, len(f.Labels)), make([]string, len(f.Regs))
+	c.values, c.regs = f.values(), make([]string, len(f.Regs))
 	for i, v := range slices.Concat(f.Ret, f.Params) {
 		if i < len(f.Formals) && f.Formals[i] >= 0 { // a parameter in a register
 			v.Name = fmt.Sprint(fresh("a", c.taken), i)
@@ -100,16 +99,27 @@ func (c *canon) run() {
 		}
 	}
 	f.Body.Stmts = plain(f.Body.Stmts, f.named())
-	n, label := 0, fresh("L", c.taken)
-	for s := range f.stmts() {
+	c.nameLabels()
+	decls := slices.Concat(c.nameRegs(), c.nameValues())
+	slices.SortFunc(decls, func(a, b Stmt) int { return strings.Compare(a.(*RegDecl).Names[0].Name, b.(*RegDecl).Names[0].Name) })
+	f.Body.Stmts = append(decls, f.Body.Stmts...)
+}
+
+// nameLabels numbers the labels that are left.
+func (c *canon) nameLabels() {
+	names, prefix, n := map[int]string{}, fresh("L", c.taken), 0
+	for s := range c.f.stmts() {
 		if l, ok := s.(*LabelDef); ok {
 			n++
-			c.labels[l.ID] = fmt.Sprint(label, n)
-			l.Name = c.labels[l.ID]
+			l.Name = fmt.Sprint(prefix, n)
+			names[l.ID] = l.Name
 		}
 	}
-	f.Body.Stmts = c.declare(f.Body.Stmts)
-	c.rename()
+	for o := range c.f.operands() {
+		if l, ok := o.(*Label); ok {
+			l.Name = names[l.ID]
+		}
+	}
 }
 
 // plainJumps leaves .uni out of jumps that have no condition: whoever comes to one takes it.
@@ -177,128 +187,82 @@ func (k regClass) prefix() string {
 	return s
 }
 
-// declare names the registers. Those that occur in one section only, from a label to the next, are declared in a block of
-// that section; the others in front of all.
-func (c *canon) declare(list []Stmt) []Stmt {
-	sections := split(list)
-	in := c.places(sections)
-	c.merge(in, len(sections))
-	out := c.name(list, strings.ToUpper, func(id int) bool { return in[id] == several })
-	for i, section := range sections {
-		decls := c.name(section, strings.ToLower, func(id int) bool { return in[id] == i })
-		if i == 0 {
-			out = append(append(out, decls...), section...)
-			continue
-		}
-		out = append(out, section[0]) // the label
-		if section = section[1:]; len(decls) > 0 {
-			section = []Stmt{&Block{Stmts: append(decls, section...)}}
-		}
-		out = append(out, section...)
-	}
-	return out
+// declaration declares registers of a class under a prefix.
+func (c *canon) declaration(k regClass, prefix string) *RegDecl {
+	return &RegDecl{Type: k.typ, Vec: k.vec, Names: []RegName{{Name: fresh(prefix, c.taken)}}}
 }
 
-// few registers of a section are not worth a block: its braces and declarations are longer than their longer names.
-const few = 2
-
-// merge gives the registers of sections that have few to the function.
-func (c *canon) merge(in []int, sections int) {
-	n := make([]int, sections)
-	for id, i := range in {
-		if i > 0 && c.regs[id] == "" {
-			n[i]++
-		}
-	}
-	for id, i := range in {
-		if i > 0 && n[i] <= few {
-			in[id] = several
-		}
-	}
-}
-
-// several is the place of a register that occurs in more than one section.
-const several = -1
-
-// places finds the section of each register.
-func (c *canon) places(sections [][]Stmt) []int {
-	in := make([]int, len(c.f.Regs))
-	seen := make([]bool, len(c.f.Regs))
-	for i, list := range sections {
-		for o := range (&Block{Stmts: list}).operands() {
-			switch r, ok := o.(*Reg); {
-			case !ok:
-			case !seen[r.ID]:
-				in[r.ID], seen[r.ID] = i, true
-			case in[r.ID] != i:
-				in[r.ID] = several
-			}
-		}
-	}
-	return in
-}
-
-// split cuts a list before each label, but not before one that stands before the table that it names.
-func split(list []Stmt) (sections [][]Stmt) {
-	begin := 0
-	for i, s := range list {
-		if _, ok := s.(*LabelDef); ok && !(i+1 < len(list) && isTable(list[i+1])) {
-			sections = append(sections, list[begin:i])
-			begin = i
-		}
-	}
-	return append(sections, list[begin:])
-}
-
-func isTable(s Stmt) bool {
-	switch s.(type) {
-	case *Targets, *Prototype:
-		return true
-	}
-	return false
-}
-
-// name names the registers of a list that wanted holds for and returns their declarations.
-func (c *canon) name(list []Stmt, letter func(string) string, wanted func(id int) bool) (decls []Stmt) {
-	var classes []*RegDecl
-	b := Block{Stmts: list}
-	for o := range b.operands() {
+// nameRegs names the registers that are no value's, in the order in which they occur, and returns their declarations.
+func (c *canon) nameRegs() (decls []Stmt) {
+	classes := map[regClass]*RegName{}
+	for o := range c.f.operands() {
 		r, ok := o.(*Reg)
-		if !ok || c.regs[r.ID] != "" || !wanted(r.ID) {
+		if !ok || c.values.has(r) {
 			continue
 		}
-		info := c.f.Regs[r.ID]
-		k := regClass{info.Type, info.Vec}
-		i := slices.IndexFunc(classes, func(d *RegDecl) bool { return regClass{d.Type, d.Vec} == k })
-		if i < 0 {
-			i = len(classes)
-			classes = append(classes, &RegDecl{Type: k.typ, Vec: k.vec, Names: []RegName{{Name: fresh(letter(k.prefix()), c.taken)}}})
+		if c.regs[r.ID] == "" {
+			k := c.class(r)
+			if classes[k] == nil {
+				d := c.declaration(k, strings.ToUpper(k.prefix()))
+				classes[k] = &d.Names[0]
+				decls = append(decls, d)
+			}
+			c.regs[r.ID] = fmt.Sprint(classes[k].Name, classes[k].Count)
+			classes[k].Count++
 		}
-		n := &classes[i].Names[0]
-		c.regs[r.ID] = fmt.Sprint(n.Name, n.Count)
-		n.Count++
-	}
-	slices.SortFunc(classes, func(a, b *RegDecl) int { return strings.Compare(a.Names[0].Name, b.Names[0].Name) })
-	for _, d := range classes {
-		decls = append(decls, d)
+		r.Name = c.regs[r.ID]
 	}
 	return decls
 }
 
-// rename gives registers and labels their new names, wherever they stand.
-func (c *canon) rename() {
-	for o := range c.f.operands() {
-		switch o := o.(type) {
-		case *Reg:
-			o.Name = c.regs[o.ID]
-		case *Label:
-			o.Name = c.labels[o.ID]
+func (c *canon) class(r *Reg) regClass {
+	info := c.f.Regs[r.ID]
+	return regClass{info.Type, info.Vec}
+}
+
+// nameValues puts each value into the first register of its class that is free, and returns their declarations.
+func (c *canon) nameValues() (decls []Stmt) {
+	pools := map[regClass]*pool{}
+	in := map[int]int{} // the number of the register that a value is in
+	for inst := range c.f.Insts() {
+		for r := range c.values.of(inst) {
+			k, v := c.class(r), c.values.number[r]
+			p := pools[k]
+			if p == nil {
+				p = &pool{decl: c.declaration(k, k.prefix())}
+				pools[k] = p
+				decls = append(decls, p.decl)
+			}
+			if _, ok := in[v]; !ok {
+				in[v] = p.take()
+			}
+			r.Name = fmt.Sprint(p.decl.Names[0].Name, in[v])
+		}
+		for r := range c.values.of(inst) {
+			if v := c.values.number[r]; c.values.last[v] == inst {
+				pools[c.class(r)].taken[in[v]] = false
+			}
 		}
 	}
-	for id, name := range c.regs {
-		c.f.Regs[id].Name = name
+	return decls
+}
+
+// pool is registers of a class that values share.
+type pool struct {
+	decl  *RegDecl
+	taken []bool
+}
+
+// take finds the first that is free, or one more.
+func (p *pool) take() int {
+	i := slices.Index(p.taken, false)
+	if i < 0 {
+		i = len(p.taken)
+		p.taken = append(p.taken, false)
+		p.decl.Names[0].Count++
 	}
-	copy(c.f.Labels, c.labels)
+	p.taken[i] = true
+	return i
 }
 
 // stmts are all statements of a function, those of inner blocks behind their block.

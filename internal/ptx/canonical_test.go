@@ -194,8 +194,8 @@ func TestLinesErrors(t *testing.T) {
 	}
 	table := Lines(m)
 	for _, edit := range [][2]string{
-		{"//k ?", "//j ?"}, {"//k ?", "//k ?*9999"}, {"//k ?", "//k"}, {"//1 a.cu\n", ""}, {"1:10", "1:x"}, {"1:10", "1:10*0"}, {"1:10", "1:10*"},
-		{"1:10", "x:10"}, {"1:10", "7:10"}, {"//k", "// 1"},
+		{"//k ?", "//j ?"}, {"//k ?", "//k ?9999"}, {"//k ?", "//k "}, {"//k ?", "//k .?"}, {"//1 a.cu\n", ""}, {"1:10", "1:x"}, {"1:10", "1:10*0"},
+		{"1:10", "1:-1"}, {"1:10", "x:10"}, {"1:10", "7:10"}, {"1:10", "Ba"}, {"1:10", "A"}, {"1:10", "1:99999999999999999999"}, {"//k", "// 1"},
 	} {
 		bad := strings.Replace(table, edit[0], edit[1], 1)
 		if bad == table {
@@ -223,7 +223,7 @@ func FuzzAddLines(f *testing.F) {
 // FuzzCanonical: whatever parses has a canonical form that says the same.
 func FuzzCanonical(f *testing.F) {
 	f.Add(odd)
-	for _, text := range []string{"add.u32 %r1, %r1, 1;", "{ .reg .u32 %r1; mov.u32 %r1, 1; }", "x: bra x;"} {
+	for _, text := range []string{"add.u32 %r1, %r1, 1;", "{ .reg .u32 %r1; mov.u32 %r1, 1; }", "x: bra x;", ".loc 7 1 0\nret;"} {
 		f.Add(frame(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {

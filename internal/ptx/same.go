@@ -53,13 +53,14 @@ func account(text string) (lines []string, err error) {
 	return lines, nil
 }
 
-// account names registers by type and the order in which they occur, labels by the number of the instruction behind them,
+// account names registers by type and the order in which they occur, or in which their values are written, labels by the number of the instruction behind them,
 // and parameters by their place. It leaves the function with these names.
 func (f *Func) account(m *Module) (lines []string) {
 	if f.Entry {
 		f.nameParams("$")
 	}
 	f.plainJumps()
+	values := f.values()
 	regs, labels, n := map[int]string{}, map[int]string{}, 0
 	for s := range f.stmts() {
 		switch s := s.(type) {
@@ -72,8 +73,12 @@ func (f *Func) account(m *Module) (lines []string) {
 	for o := range f.operands() {
 		switch o := o.(type) {
 		case *Reg:
+			r := f.Regs[o.ID]
+			if v, ok := values.number[o]; ok {
+				o.Name = fmt.Sprintf("%%value.%s.%d.%d", r.Type, r.Vec, v)
+				break
+			}
 			if regs[o.ID] == "" {
-				r := f.Regs[o.ID]
 				regs[o.ID] = fmt.Sprintf("%%%s.%d.%d", r.Type, r.Vec, len(regs))
 			}
 			o.Name = regs[o.ID]
@@ -91,12 +96,12 @@ func (f *Func) account(m *Module) (lines []string) {
 	w := &printer{}
 	w.function(&head)
 	lines = append(lines, w.String())
-	var at Loc
+	var at Place
 	for s := range f.stmts() {
 		switch s := s.(type) {
 		case *Loc:
-			if s.Line > 0 {
-				at = *s
+			if p, ok := m.place(s); ok {
+				at = p
 			}
 		case *Inst:
 			lines = append(lines, fmt.Sprintf("%s of %s, %s:%d", s, f.Name, path.Clean(m.FileName(at.File)), at.Line))

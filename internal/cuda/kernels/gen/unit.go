@@ -84,11 +84,14 @@ func (u unit) clang() ([]byte, error) {
 	return made, err
 }
 
+// form counts the forms in which package ptx has printed the modules: text of an older one is stale.
+const form = 2
+
 // hash is over everything that the PTX depends on.
 func (u unit) hash(version string) (string, error) {
 	files := []string{u.source}
 	h := sha256.New()
-	fmt.Fprintln(h, version, flags(u.target), u.defines)
+	fmt.Fprintln(h, form, version, flags(u.target), u.defines)
 	for i := 0; i < len(files); i++ {
 		text, err := os.ReadFile(files[i])
 		if err != nil {

@@ -11,8 +11,8 @@
 #include "base.cuh"
 
 template <class T> const bool isFloat = false;
-template <> const bool isFloat<f32> = true;
-template <> const bool isFloat<f64> = true;
+template <> inline const bool isFloat<f32> = true;
+template <> inline const bool isFloat<f64> = true;
 
 DEVICE f32 fma(f32 x, f32 y, f32 z) { return __builtin_fmaf(x, y, z); }
 DEVICE f64 fma(f64 x, f64 y, f64 z) { return __builtin_fma(x, y, z); }
