@@ -197,7 +197,7 @@ func TestInterrupt(t *testing.T) {
 
 // TestModel counts two launches by hand: a product, which arithmetic binds, and a sum, which memory does.
 func TestModel(t *testing.T) {
-	const n = 4096
+	const n, h200 = 4096, 132 * 4096 * 1830e6 // 989 TFLOP/s
 	env, err := tensor.Fresh("null:h200")
 	if err != nil {
 		t.Fatal(err)
@@ -222,11 +222,11 @@ func TestModel(t *testing.T) {
 			t.Errorf("%s: %g, want %g", what, got, want)
 		}
 	}
-	close("product", product.Compute, 2*n*n*n/(0.40*989e12))
+	close("product", product.Compute, 2*n*n*n/(0.40*h200))
 	close("sum", sum.Memory, 3*2*n*n/4.32e12)
 	close("launch", sum.Launch, 1.5e-6)
 	close("all", m.Seconds(), product.Compute+sum.Memory+1.5e-6*float64(product.Kernels+sum.Kernels))
-	close("floor", m.Floor, 2*n*n*n/989e12+3*2*n*n/4.8e12)
+	close("floor", m.Floor, 2*n*n*n/h200+3*2*n*n/4.8e12)
 	if product.Memory != 0 || sum.Compute != 0 || launches.FLOPs() != 2*n*n*n+n*n {
 		t.Errorf("%+v, %+v, %d", product, sum, launches.FLOPs())
 	}

@@ -6,17 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/estimate"
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
 // The paper model: what a card's maker promises, times what good kernels get of it. They are assumptions, not measurements:
-// memory gives nine tenths, products two fifths and attention three tenths of the arithmetic, and a launch costs the device
-// 1.5 µs.
+// memory gives nine tenths and a launch costs the device 1.5 µs, as package estimate has it; products get two fifths and
+// attention three tenths of the arithmetic.
 const (
-	memoryShare    = 0.9
 	productShare   = 0.40
 	attentionShare = 0.30
-	perLaunch      = 1.5e-6 // seconds
 )
 
 // Model is the time of launches on paper.
@@ -71,8 +70,8 @@ func (t *Term) add(k Launch, c *Ceilings) {
 	t.FLOPs += k.FLOPs
 	t.Bytes += k.Bytes
 	t.Kernels += max(1, len(k.Steps))
-	t.Launch += perLaunch * float64(max(1, len(k.Steps)))
-	memory := float64(k.Bytes) / (memoryShare * c.bandwidth(k.Bytes))
+	t.Launch += estimate.PerLaunch * float64(max(1, len(k.Steps)))
+	memory := float64(k.Bytes) / (estimate.MemoryShare * c.bandwidth(k.Bytes))
 	if eta := share(t.Op); eta > 0 && float64(k.FLOPs)/(eta*c.peak(k.dtype())) > memory {
 		t.Compute += float64(k.FLOPs) / (eta * c.peak(k.dtype()))
 	} else {

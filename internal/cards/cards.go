@@ -6,17 +6,21 @@ const GiB = 1 << 30
 
 // Card is a model of GPU.
 type Card struct {
-	Name      string // as in device names: "a100-80"
-	Model     string
-	Memory    int64  // bytes, nominal; a driver reports up to 3 % less
-	SMs       int    // streaming multiprocessors
-	Compute   [2]int // compute capability: major, minor
-	Clock     int    // MHz, boost
-	L2        int64  // bytes
-	Bus       int    // bits, of the memory
-	Bandwidth int    // of the memory, GB/s
-	Link      int    // to the host, GB/s that copies of pinned memory reach
-	Source    string
+	Name        string // as in device names: "a100-80"
+	Model       string
+	Memory      int64  // bytes, nominal; a driver reports up to 3 % less
+	SMs         int    // streaming multiprocessors
+	Compute     [2]int // compute capability: major, minor
+	Clock       int    // MHz, boost
+	TensorClock int    // MHz, at which the maker states the rate of the tensor cores
+	Half        int    // FLOP a clock of a multiprocessor's tensor cores: dense, float16 with sums in float32; 0: it has none
+	L2          int64  // bytes
+	L2Rate      int    // bytes a clock of the whole L2; 0: not published
+	Bus         int    // bits, of the memory
+	Bandwidth   int    // of the memory, GB/s
+	Link        int    // to the host, GB/s that copies of pinned memory reach
+	Peer        int    // to other cards (NVLink), GB/s of both directions together; 0: by way of the host
+	Source      string
 }
 
 // MemoryClock is the clock in kHz, of two transfers a cycle, that gives the card its bandwidth.
@@ -40,23 +44,26 @@ const (
 // mib is the unit of cache sizes.
 const mib = 1 << 20
 
-// All is every card, ordered by compute capability, then memory.
+// All is every card, ordered by compute capability, then memory: name, model, memory; multiprocessors, compute capability,
+// clock, clock and rate of the tensor cores; L2 and its rate; bus and bandwidth of the memory; link to the host, to other
+// cards; source. That of the rates of L2: 5,120 bytes a clock of A100 are its white paper's; 2,048 of V100 and the same 5,120 of H100
+// give the 3.1 and 9.0 TB/s of PMC10448217, table 3. Links between cards: NVIDIA's data sheets.
 var All = []Card{
-	{"v100-16", "V100 SXM2 16 GB", 16 * GiB, 80, [2]int{7, 0}, 1530, 6 * mib, 4096, 900, pcie3, "sysrqmts.com, V100 comparison"},
-	{"v100-32", "V100 SXM2 32 GB", 32 * GiB, 80, [2]int{7, 0}, 1530, 6 * mib, 4096, 900, pcie3, "sysrqmts.com, V100 comparison"},
-	{"gtx-1650", "GeForce GTX 1650", 4 * GiB, 14, [2]int{7, 5}, 1665, 1 * mib, 128, 128, pcie3, "nvidia.com, GTX 1650 specification (GDDR5): 896 cores, 64 to a multiprocessor; techpowerup.com (L2)"},
-	{"t4", "T4", 16 * GiB, 40, [2]int{7, 5}, 1590, 4 * mib, 256, 320, pcie3, "sysrqmts.com, T4 comparison"},
-	{"a100-40", "A100 40 GB", 40 * GiB, 108, [2]int{8, 0}, 1410, 40 * mib, 5120, 1555, pcie4, "sysrqmts.com, A100 comparison"},
-	{"a100-80", "A100 80 GB", 80 * GiB, 108, [2]int{8, 0}, 1410, 40 * mib, 5120, 2039, pcie4, "sysrqmts.com, A100 comparison"},
-	{"rtx-3090", "GeForce RTX 3090", 24 * GiB, 82, [2]int{8, 6}, 1695, 6 * mib, 384, 936, pcie4, "gist zthxxx, GA10x comparison"},
-	{"l4", "L4", 24 * GiB, 58, [2]int{8, 9}, 2040, 48 * mib, 192, 300, pcie4, "hmc-tech.com, L4; 7,424 cores, 128 to a multiprocessor"},
-	{"rtx-4090", "GeForce RTX 4090", 24 * GiB, 128, [2]int{8, 9}, 2520, 72 * mib, 384, 1008, pcie4, "hmc-tech.com, RTX 4090"},
-	{"l40s", "L40S", 48 * GiB, 142, [2]int{8, 9}, 2520, 96 * mib, 384, 864, pcie4, "hmc-tech.com, L40S; data sheet"},
-	{"h100-pcie", "H100 PCIe 80 GB", 80 * GiB, 114, [2]int{9, 0}, 1755, 50 * mib, 5120, 2039, pcie5, "chipsandcheese.com, H100 PCIe; hmc-tech.com"},
-	{"h100-80", "H100 SXM 80 GB", 80 * GiB, 132, [2]int{9, 0}, 1980, 50 * mib, 5120, 3352, pcie5, "hmc-tech.com, H100; glennklockwood.com, h100"},
-	{"h200", "H200", 141 * GiB, 132, [2]int{9, 0}, 1980, 60 * mib, 6144, 4800, pcie5, "hmc-tech.com, H200; multiprocessors, clock and L2 measured"},
-	{"b200", "B200", 180 * GiB, 148, [2]int{10, 0}, 1965, 126 * mib, 8192, 8000, pcie5, "chipsandcheese.com, B200; glennklockwood.com, B200 (180 to 192 GB, 7.7 to 8 TB/s; L2 65.5 to 126 MB by source)"},
-	{"rtx-5090", "GeForce RTX 5090", 32 * GiB, 170, [2]int{12, 0}, 2407, 96 * mib, 512, 1792, pcie5, "Linux Format, RTX 5090"},
+	{"v100-16", "V100 SXM2 16 GB", 16 * GiB, 80, [2]int{7, 0}, 1530, 1530, 1024, 6 * mib, 2048, 4096, 900, pcie3, 300, "sysrqmts.com, V100 comparison"},
+	{"v100-32", "V100 SXM2 32 GB", 32 * GiB, 80, [2]int{7, 0}, 1530, 1530, 1024, 6 * mib, 2048, 4096, 900, pcie3, 300, "sysrqmts.com, V100 comparison"},
+	{"gtx-1650", "GeForce GTX 1650", 4 * GiB, 14, [2]int{7, 5}, 1665, 1665, 0, 1 * mib, 0, 128, 128, pcie3, 0, "nvidia.com, GTX 1650 specification (GDDR5): 896 cores, 64 to a multiprocessor; techpowerup.com (L2)"},
+	{"t4", "T4", 16 * GiB, 40, [2]int{7, 5}, 1590, 1590, 1024, 4 * mib, 0, 256, 320, pcie3, 0, "sysrqmts.com, T4 comparison"},
+	{"a100-40", "A100 40 GB", 40 * GiB, 108, [2]int{8, 0}, 1410, 1410, 2048, 40 * mib, 5120, 5120, 1555, pcie4, 600, "sysrqmts.com, A100 comparison"},
+	{"a100-80", "A100 80 GB", 80 * GiB, 108, [2]int{8, 0}, 1410, 1410, 2048, 40 * mib, 5120, 5120, 2039, pcie4, 600, "sysrqmts.com, A100 comparison"},
+	{"rtx-3090", "GeForce RTX 3090", 24 * GiB, 82, [2]int{8, 6}, 1695, 1695, 512, 6 * mib, 0, 384, 936, pcie4, 112, "gist zthxxx, GA10x comparison"},
+	{"l4", "L4", 24 * GiB, 58, [2]int{8, 9}, 2040, 2040, 1024, 48 * mib, 0, 192, 300, pcie4, 0, "hmc-tech.com, L4; 7,424 cores, 128 to a multiprocessor"},
+	{"rtx-4090", "GeForce RTX 4090", 24 * GiB, 128, [2]int{8, 9}, 2520, 2520, 512, 72 * mib, 0, 384, 1008, pcie4, 0, "hmc-tech.com, RTX 4090"},
+	{"l40s", "L40S", 48 * GiB, 142, [2]int{8, 9}, 2520, 2520, 1024, 96 * mib, 0, 384, 864, pcie4, 0, "hmc-tech.com, L40S; data sheet"},
+	{"h100-pcie", "H100 PCIe 80 GB", 80 * GiB, 114, [2]int{9, 0}, 1755, 1620, 4096, 50 * mib, 5120, 5120, 2039, pcie5, 600, "chipsandcheese.com, H100 PCIe; hmc-tech.com"},
+	{"h100-80", "H100 SXM 80 GB", 80 * GiB, 132, [2]int{9, 0}, 1980, 1830, 4096, 50 * mib, 5120, 5120, 3352, pcie5, 900, "hmc-tech.com, H100; glennklockwood.com, h100"},
+	{"h200", "H200", 141 * GiB, 132, [2]int{9, 0}, 1980, 1830, 4096, 60 * mib, 5120, 6144, 4800, pcie5, 900, "hmc-tech.com, H200; multiprocessors, clock and L2 measured"},
+	{"b200", "B200", 180 * GiB, 148, [2]int{10, 0}, 1965, 1860, 8192, 126 * mib, 0, 8192, 8000, pcie5, 1800, "chipsandcheese.com, B200; glennklockwood.com, B200 (180 to 192 GB, 7.7 to 8 TB/s; L2 65.5 to 126 MB by source)"},
+	{"rtx-5090", "GeForce RTX 5090", 32 * GiB, 170, [2]int{12, 0}, 2407, 2407, 512, 96 * mib, 0, 512, 1792, pcie5, 0, "Linux Format, RTX 5090"},
 }
 
 // Names returns the names of all cards, in their order.

@@ -22,7 +22,7 @@ func TestCards(t *testing.T) {
 		if count.MatchString(c.Name) || slices.Contains(Names()[:i], c.Name) {
 			t.Errorf("card %q has a bad name or one that another has", c.Name)
 		}
-		if c.Memory < GiB || c.SMs < 1 || c.Compute[0] < 5 || c.Source == "" || c.Model == "" || c.L2 < mib || c.Link < 1 {
+		if c.Memory < GiB || c.SMs < 1 || c.Compute[0] < 5 || c.Source == "" || c.Model == "" || c.L2 < mib || c.Link < 1 || c.TensorClock < 1 || c.SM().Compute != c.Compute {
 			t.Errorf("%+v lacks a fact", c)
 		}
 	}
@@ -40,5 +40,28 @@ func TestCards(t *testing.T) {
 	}
 	if _, ok := Find("h900"); ok {
 		t.Error("a card that does not exist is found")
+	}
+}
+
+// TestPeaks compares the rates that follow from clocks with those that makers and the sources state, in TFLOP/s.
+func TestPeaks(t *testing.T) {
+	for name, want := range map[string][3]float64{ // float32, tf32, half
+		"v100-32": {15.7, 0, 125}, "t4": {8.1, 0, 65}, "a100-80": {19.5, 156, 312}, "rtx-3090": {35.6, 35.6, 71}, "l4": {30.3, 60.6, 121},
+		"rtx-4090": {82.6, 82.6, 165}, "l40s": {91.6, 183, 366}, "h100-pcie": {51.2, 378, 756}, "h100-80": {66.9, 495, 989},
+		"h200": {66.9, 495, 989}, "b200": {74.4, 1127, 2250}, "rtx-5090": {104.8, 104.8, 209.5}, "gtx-1650": {3, 0, 0},
+	} {
+		c, ok := Find(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		for i, got := range []float64{c.Vector(), c.TensorPeak(TF32), c.Tensor()} {
+			if got/1e12 < 0.99*want[i] || got/1e12 > 1.01*want[i] {
+				t.Errorf("%s: %v TFLOP/s, want %v", name, got/1e12, want[i])
+			}
+		}
+	}
+	a100, _ := Find("a100-80")
+	if a100.TensorPeak(Float8) != 0 || a100.TensorPeak(Float64) < 19.4e12 || a100.TensorPeak(Int8) < 623e12 || a100.L2Bandwidth() < 7.2e12 {
+		t.Error(a100.TensorPeak(Float8), a100.TensorPeak(Float64), a100.TensorPeak(Int8), a100.L2Bandwidth())
 	}
 }

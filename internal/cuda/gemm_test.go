@@ -185,7 +185,7 @@ func TestMainLoop(t *testing.T) {
 		if widest := float64(large.rows+large.cols) * 128 / (16 * 32) / float64(large.rows/16*large.cols/8*4); math.Abs(copies-widest) > 1e-9 {
 			t.Errorf("%s: %.3f copies per mma, %.3f if all have 16 bytes", name, copies, widest)
 		}
-		if two := 2 * (dev.reports[name].Shared + 1<<10); two > gpusim.A100().SharedPerSM {
+		if two := 2 * (dev.reports[name].Shared + 1<<10); two > gpusim.A100().SM.Shared {
 			t.Errorf("%s: two blocks of four warps take %d bytes of shared memory, more than a multiprocessor has", name, two)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/compile"
@@ -151,7 +152,7 @@ func (o *Options) variant(track bool) compile.Variant {
 
 func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShared int, params []byte, o Options) *grid {
 	g := &grid{dev: d, kernel: k, done: o.Done, Launch: warp.Launch{Code: c, Mem: d.Memory, SMs: max(d.Card.SMs, 1),
-		WarpsPerSM: d.Card.ThreadsPerSM / simt.WarpSize, Params: slices.Clone(params), Checks: o.Checks | Memcheck, Seed: o.Seed, Numerics: o.Numerics,
+		WarpsPerSM: d.Card.SM.Threads / simt.WarpSize, Params: slices.Clone(params), Checks: o.Checks | Memcheck, Seed: o.Seed, Numerics: o.Numerics,
 		Independent: o.Schedule == Independent, Limit: o.StepLimit, Counters: o.Counters, Serial: d.serial, Total: 1, Threads: 1, Stop: o.Stop}}
 	for i := range 3 {
 		g.Dims[i], g.Block[i] = uint32(gridDim[i]), uint32(block[i])
@@ -197,8 +198,8 @@ func (d *Device) admissible(k *Kernel, gridDim, block [3]int, dynShared int, par
 		return memory.Refuse(InvalidValue, "a grid of %v blocks", gridDim)
 	}
 	n := block[0] * block[1] * block[2]
-	if n > d.Card.ThreadsPerBlock {
-		return memory.Refuse(InvalidValue, "a block of %v is %d threads, more than %d", block, n, d.Card.ThreadsPerBlock)
+	if n > cards.ThreadsPerBlock {
+		return memory.Refuse(InvalidValue, "a block of %v is %d threads, more than %d", block, n, cards.ThreadsPerBlock)
 	}
 	if k.Required != [3]int{} && k.Required != block {
 		return memory.Refuse(InvalidValue, "a block of %v threads; %s was compiled for exactly %v", block, k.Name, k.Required)
@@ -206,8 +207,8 @@ func (d *Device) admissible(k *Kernel, gridDim, block [3]int, dynShared int, par
 	if n > k.MaxBlock {
 		return memory.Refuse(InvalidValue, "a block of %v is %d threads; %s was compiled for at most %d", block, n, k.Name, k.MaxBlock)
 	}
-	if shared := k.sharedWith(dynShared); dynShared < 0 || shared > d.Card.SharedPerBlock {
-		return memory.Refuse(InvalidValue, "%d bytes of shared memory, %d of them dynamic; %s has %d per block", shared, dynShared, d.Card.Name, d.Card.SharedPerBlock)
+	if shared := k.sharedWith(dynShared); dynShared < 0 || shared > d.Card.SM.SharedPerBlock {
+		return memory.Refuse(InvalidValue, "%d bytes of shared memory, %d of them dynamic; %s has %d per block", shared, dynShared, d.Card.Name, d.Card.SM.SharedPerBlock)
 	}
 	if len(params) != k.Params {
 		return memory.Refuse(InvalidValue, "%d bytes of parameters; %s takes %d", len(params), k.Name, k.Params)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/gpusim/arith"
 	"github.com/warpline-ml/warpline/internal/gpusim/compile"
 	"github.com/warpline-ml/warpline/internal/gpusim/flow"
@@ -148,7 +149,7 @@ func (p *Program) supported(fn *ptx.Func) (*flow.Flat, error) {
 
 // addKernel lists a kernel, with what is not supported of it.
 func (p *Program) addKernel(fn *ptx.Func) *Kernel {
-	k := &Kernel{Name: fn.Name, prog: p, fn: fn, MaxBlock: p.dev.Card.ThreadsPerBlock, code: map[compile.Variant]*warp.Code{}}
+	k := &Kernel{Name: fn.Name, prog: p, fn: fn, MaxBlock: cards.ThreadsPerBlock, code: map[compile.Variant]*warp.Code{}}
 	p.kernels[fn.Name] = k
 	p.order = append(p.order, fn.Name)
 	f, err := p.supported(fn)

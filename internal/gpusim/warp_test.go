@@ -282,21 +282,6 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-func TestOccupancy(t *testing.T) {
-	a100 := A100()
-	for _, c := range []struct {
-		registers, threads, shared, blocks int
-		limiter                            string
-	}{
-		{32, 256, 0, 8, "threads"}, {32, 32, 0, 32, "blocks"}, {64, 256, 0, 4, "registers"}, {255, 256, 0, 1, "registers"},
-		{32, 128, 48 << 10, 3, "shared memory"}, {33, 1024, 0, 1, "registers"}, {256, 32, 0, 0, "registers"},
-	} {
-		if o := a100.Occupancy(c.registers, c.threads, c.shared); o.Blocks != c.blocks || o.Limiter != c.limiter {
-			t.Errorf("%+v: %+v", c, o)
-		}
-	}
-}
-
 // TestDeterminism: reports and bits do not depend on cores; findings neither.
 func TestDeterminism(t *testing.T) {
 	mutant, _ := mutate(t, source(t), "scan", "bar.sync \t0;", "", 2)

@@ -35,6 +35,7 @@ const rules = `
 	internal/par, internal/cpufeat, internal/hostmem, internal/rng, dtype < internal/cpu/kernels;
 	internal/device, internal/cpu/kernels, internal/rng < internal/cpu;
 	internal/device, internal/cards < internal/null;
+	internal/cards, internal/ptx < internal/estimate;
 
 	internal/ptx < internal/gpusim/simt;
 	internal/hostmem, internal/gpusim/simt < internal/gpusim/memory;
@@ -42,16 +43,16 @@ const rules = `
 	internal/gpusim/memory < internal/gpusim/check;
 	internal/gpusim/memory, internal/cpufeat < internal/gpusim/lanes;
 	internal/gpusim/arith, internal/gpusim/check, internal/gpusim/lanes < internal/gpusim/warp;
-	internal/gpusim/warp, internal/gpusim/flow < internal/gpusim/compile;
-	internal/gpusim/compile, internal/par < internal/gpusim;
+	internal/gpusim/warp, internal/gpusim/flow, internal/cards < internal/gpusim/compile;
+	internal/gpusim/compile, internal/par, internal/estimate < internal/gpusim;
 	internal/ptx, internal/cuda/kernels, internal/durable, internal/ir < internal/cuda/kernels/gen;
 	internal/device, internal/cuda/driver, internal/cuda/kernels, internal/rng, internal/advice < internal/cuda;
 	internal/dl, internal/cuda/driver, internal/hostmem, internal/advice < internal/cuda/libcuda;
-	internal/gpusim, internal/cuda/driver, internal/cards < internal/cuda/simcuda;
+	internal/gpusim, internal/cuda/driver < internal/cuda/simcuda;
 	internal/cuda/libcuda, internal/dl < internal/cuda/shimtest;
 	internal/gpusim < internal/gpusim/mutate;
 	internal/gpusim/mutate, internal/cuda, internal/cuda/simcuda < bench/oracle;
-	internal/gpusim, internal/cards, dtype, internal/npy, internal/render, internal/durable, internal/advice < internal/simrun;
+	internal/gpusim, dtype, internal/npy, internal/render, internal/durable, internal/advice < internal/simrun;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
 	internal/conform, internal/testutil, internal/cpufeat, internal/par < internal/device/devicetest;
@@ -78,7 +79,7 @@ const rules = `
 	nn, optim, data, internal/safetensors, internal/durable, internal/hostmem < ckpt;
 	data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo < train;
 	internal/conform, internal/render, internal/safetensors, internal/durable, internal/ledger, model, optim < internal/check;
-	internal/cpu/kernels, internal/machine, model, optim, data/digits, data/tokens < internal/bench;
+	internal/cpu/kernels, internal/estimate, internal/machine, model, optim, data/digits, data/tokens < internal/bench;
 	train, internal/simrun, internal/check, internal/bench < cmd/warpline;
 
 	data/digits, metric, optim, model, ckpt < examples, examples/digits;
@@ -98,6 +99,7 @@ var never = map[string][]string{
 	"internal/autograd": {"os", "net", "unsafe"},
 	"internal/lower":    {"os", "net", "unsafe"},
 	"internal/ptx":      {"os", "net", "unsafe"},
+	"internal/estimate": {"os", "net", "unsafe"},
 }
 
 // only lists outside modules and the packages that may import them; nobody else may.
@@ -123,6 +125,7 @@ var direct = map[string][]string{
 	"internal/cuda/shimtest":    {"internal/cuda/driver", "internal/dl"},
 	"internal/gpusim/mutate":    {"internal/gpusim", "internal/ptx"},
 	"internal/gpusim/oracle":    {"internal/gpusim/simt", "internal/ptx"},
+	"internal/estimate":         {"internal/ptx"},
 	"internal/simrun":           {"internal/gpusim", "internal/ptx"},
 
 	"internal/check":   {"internal/cuda/driver"},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
 	"github.com/warpline-ml/warpline/internal/render"
@@ -169,38 +168,4 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// Card is a model of GPU with what bounds a launch on it.
-type Card struct {
-	Name           string `json:"name"`
-	Model          string `json:"model"`
-	Memory         int64  `json:"memory_bytes"`
-	SMs            int    `json:"multiprocessors"`
-	Compute        string `json:"compute"` // capability
-	ThreadsPerSM   int    `json:"threads_per_multiprocessor"`
-	BlocksPerSM    int    `json:"blocks_per_multiprocessor"`
-	SharedPerSM    int    `json:"shared_per_multiprocessor_bytes"`
-	SharedPerBlock int    `json:"shared_per_block_bytes"`
-}
-
-// Cards lists every card that can be imitated.
-func Cards() (list []Card) {
-	for _, c := range cards.All {
-		g := gpusim.NewCard(c.Name, c.Memory, c.SMs, c.Compute)
-		list = append(list, Card{c.Name, c.Model, c.Memory, c.SMs, fmt.Sprintf("%d.%d", c.Compute[0], c.Compute[1]),
-			g.ThreadsPerSM, g.BlocksPerSM, g.SharedPerSM, g.SharedPerBlock})
-	}
-	return list
-}
-
-// CardsText is a table of the cards.
-func CardsText(list []Card, width int) string {
-	t := render.Table{Header: []string{"card", "model", "CC", "memory", "SMs", "threads", "shared", "a block"},
-		Right: []bool{false, false, true, true, true, true, true, true}, Spare: []int{1, 2, 4, 6, 5}}
-	for _, c := range list {
-		t.Rows = append(t.Rows, []string{c.Name, c.Model, c.Compute, render.Bytes(c.Memory), fmt.Sprint(c.SMs), fmt.Sprint(c.ThreadsPerSM),
-			render.Bytes(int64(c.SharedPerSM)), render.Bytes(int64(c.SharedPerBlock))})
-	}
-	return t.String(width) + "\nthreads and shared memory of a multiprocessor (SM), and what one block may have of the latter; CC: compute capability\n"
 }

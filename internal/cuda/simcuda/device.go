@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 )
@@ -197,7 +198,7 @@ func (d *device) attribute(a driver.Attribute) (int, bool) {
 	sim, card := &d.sim.Card, &d.sys.card
 	switch a {
 	case driver.MaxThreadsPerBlock:
-		return sim.ThreadsPerBlock, true
+		return cards.ThreadsPerBlock, true
 	case driver.PCIBusID:
 		return d.ordinal + 1, true
 	case driver.MultiprocessorCount:
@@ -211,17 +212,17 @@ func (d *device) attribute(a driver.Attribute) (int, bool) {
 	case driver.L2CacheSize:
 		return int(card.L2), true
 	case driver.MaxThreadsPerSM:
-		return sim.ThreadsPerSM, true
+		return sim.SM.Threads, true
 	case driver.MaxBlocksPerSM:
-		return sim.BlocksPerSM, true
+		return sim.SM.Blocks, true
 	case driver.MaxRegistersPerBlock, driver.MaxRegistersPerSM:
-		return sim.RegistersPerSM, true
+		return sim.SM.Registers, true
 	case driver.MaxSharedPerSM:
-		return sim.SharedPerSM, true
+		return sim.SM.Shared, true
 	case driver.MaxSharedPerBlockOptin:
-		return sim.SharedPerBlock, true
+		return sim.SM.SharedPerBlock, true
 	case driver.ReservedSharedPerBlock:
-		return sim.SharedReserved, true
+		return sim.SM.SharedReserved, true
 	case driver.ComputeMajor:
 		return sim.Compute[0], true
 	case driver.ComputeMinor:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 )
@@ -56,14 +57,14 @@ func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) 
 		threads *= int(cfg.Block[i])
 	}
 	switch n := [3]uint32{1, 1, 1}; {
-	case threads > card.ThreadsPerBlock:
-		return c.refuse(driver.InvalidValue, "%s: a block of %v is %d threads, more than %d", k.Name, cfg.Block, threads, card.ThreadsPerBlock)
+	case threads > cards.ThreadsPerBlock:
+		return c.refuse(driver.InvalidValue, "%s: a block of %v is %d threads, more than %d", k.Name, cfg.Block, threads, cards.ThreadsPerBlock)
 	case k.Required != [3]int{} && k.Required != ints(cfg.Block):
 		return c.refuse(driver.InvalidValue, "%s: a block of %v threads; the kernel was compiled for %v and no other", k.Name, cfg.Block, k.Required)
 	case threads > f.threads:
 		return c.refuse(driver.OutOfResources, "%s: a block of %d threads; with %d registers a thread and its .maxntid it can have %d", k.Name, threads, f.registers, f.threads)
 	case int64(cfg.Shared) > int64(f.dynamic):
-		return c.refuse(driver.InvalidValue, "%s: %d bytes of dynamic shared memory; %d are set, and FuncSetAttribute allows up to %d", k.Name, cfg.Shared, f.dynamic, card.SharedPerBlock-k.Shared)
+		return c.refuse(driver.InvalidValue, "%s: %d bytes of dynamic shared memory; %d are set, and FuncSetAttribute allows up to %d", k.Name, cfg.Shared, f.dynamic, card.SM.SharedPerBlock-k.Shared)
 	case params != k.Params:
 		return c.refuse(driver.InvalidValue, "%s: a parameter buffer of %d bytes; the kernel's parameters, at %v, take %d", k.Name, params, k.Offsets, k.Params)
 	case cfg.Cluster != n && cfg.Cluster != [3]uint32{}:

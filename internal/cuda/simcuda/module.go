@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
@@ -192,17 +193,17 @@ func (s *System) moduleFunction(h driver.Module, name string) (fh driver.Functio
 
 // bounded is the registers per thread, which a compiler lowers by spilling where a launch bound or the card asks for it.
 func bounded(k *gpusim.Kernel, card gpusim.Card) int {
-	n := min(k.Registers, card.RegistersPerThrd)
-	if k.MaxBlock < card.ThreadsPerBlock {
+	n := min(k.Registers, cards.MaxRegisters)
+	if k.MaxBlock < cards.ThreadsPerBlock {
 		warps := (k.MaxBlock + 31) / 32
-		n = min(n, card.RegistersPerSM/(warps*32)/8*8)
+		n = min(n, card.SM.Registers/(warps*32)/8*8)
 	}
 	return max(n, 1)
 }
 
 // maxThreads is the largest block whose registers fit on a multiprocessor.
 func maxThreads(k *gpusim.Kernel, registers int, card gpusim.Card) int {
-	n := min(k.MaxBlock, card.ThreadsPerBlock)
+	n := min(k.MaxBlock, cards.ThreadsPerBlock)
 	for n > 32 && card.Occupancy(registers, n, 0).Blocks == 0 {
 		n = (n - 1) / 32 * 32
 	}
@@ -287,7 +288,7 @@ func (s *System) funcSetAttribute(h driver.Function, a driver.FuncAttribute, val
 		if r != driver.Success {
 			return r
 		}
-		switch most := c.dev.sim.Card.SharedPerBlock - f.kernel.Shared; {
+		switch most := c.dev.sim.Card.SM.SharedPerBlock - f.kernel.Shared; {
 		case a == driver.FuncMaxDynamicShared && value >= 0 && value <= most:
 			f.dynamic = value
 		case a == driver.FuncMaxDynamicShared:
@@ -312,7 +313,7 @@ func (s *System) occupancy(h driver.Function, block int, dynamic int64) (n int, 
 		if block < 1 || dynamic < 0 {
 			return c.refuse(driver.InvalidValue, "the occupancy of blocks of %d threads with %d bytes of dynamic shared memory", block, dynamic)
 		}
-		if block <= f.threads && int64(f.kernel.Shared)+dynamic <= int64(card.SharedPerBlock) {
+		if block <= f.threads && int64(f.kernel.Shared)+dynamic <= int64(card.SM.SharedPerBlock) {
 			n = card.Occupancy(f.registers, block, f.kernel.Shared+int(dynamic)).Blocks
 		}
 		return driver.Success

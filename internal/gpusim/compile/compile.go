@@ -6,6 +6,7 @@ package compile
 import (
 	"slices"
 
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/gpusim/flow"
 	"github.com/warpline-ml/warpline/internal/gpusim/lanes"
@@ -61,7 +62,7 @@ func Kernel(from *flow.Module, fn *ptx.Func, v Variant) (*warp.Code, error) {
 	e.engine = c.Engine
 	e.polled = flow.Polled(f, g, use)
 	e.findAliases(use)
-	c.Pressure = min(e.assign(g, use), MaxRegisters) // ptxas spills what goes beyond
+	c.Pressure = min(e.assign(g, use), cards.MaxRegisters) // ptxas spills what goes beyond
 	c.Blocks = make([]warp.Basic, len(g.Blocks))
 	for b := range g.Blocks {
 		e.block(&c.Blocks[b], g, b)
@@ -74,9 +75,6 @@ func Kernel(from *flow.Module, fn *ptx.Func, v Variant) (*warp.Code, error) {
 func endsBlock(in *flow.Inst) bool {
 	return in.Op == "bra" || in.Op == "exit" || flow.Converges[in.Op] && in.Op != "call"
 }
-
-// MaxRegisters is how many registers of 32 bits an instruction can name.
-const MaxRegisters = 255
 
 // assign chooses slots. The pressure counts registers that need none as well: against ptxas it is rather too low.
 func (e *emitter) assign(g *flow.Graph, use []flow.Usage) (pressure int) {

@@ -1,0 +1,101 @@
+package estimate
+
+import (
+	"math"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+func card(t *testing.T, name string) *cards.Card {
+	t.Helper()
+	c, ok := cards.Find(name)
+	if !ok {
+		t.Fatal(name)
+	}
+	return &c
+}
+
+// TestTerms derives each term by hand.
+func TestTerms(t *testing.T) {
+	a100 := card(t, "a100-80")
+	base := Launch{Blocks: 1080, Threads: 256, Registers: 32} // 10 blocks on each of 108 multiprocessors
+	for _, c := range []struct {
+		name    string
+		set     func(l *Launch)
+		limiter string
+		want    float64 // seconds besides the launch
+	}{
+		// 2¹⁰·1080 instructions are 10·1024 on a multiprocessor, two a clock at 85 %, 1.41 GHz.
+		{"float32", func(l *Launch) { l.Instructions[ptx.PipeFloat32] = 1080 << 10 }, "issue", 10240 / (2 * 0.85) / 1.41e9},
+		{"special functions", func(l *Launch) { l.Instructions[ptx.PipeSpecial] = 1080 << 10 }, "issue", 10240 / (0.5 * 0.85) / 1.41e9},
+		{"shared", func(l *Launch) { l.Wavefronts = 1080 << 10 }, "shared", 10240 / 0.85 / 1.41e9},
+		// 312 TFLOP/s at 85 %.
+		{"tensor", func(l *Launch) { l.Tensor[cards.BFloat16] = 1e12 }, "tensor", 1e12 / (108 * 2048 * 1.41e9) / 0.85},
+		{"memory", func(l *Launch) { l.Requested, l.Unique = 1e8, 1e8 }, "memory", 3.2e9 / (0.9 * 2039e9)},
+		// What fits in L2 is fetched once, and requested at 5,120 bytes a clock.
+		{"L2", func(l *Launch) { l.Requested, l.Unique = 1e9, 1e5 }, "L2", 3.2e10 / (5120 * 1.41e9)},
+		{"atomics", func(l *Launch) { l.Hottest = 1e6 }, "L2", 1e6 / 1.41e9},
+		// 8 blocks fit at a time: 2 rounds. A warp waits 100 times for L2.
+		{"latency", func(l *Launch) { l.GlobalWaits = 100 * 1080 * 8 }, "latency", 2 * 100 * 200 / 1.41e9},
+	} {
+		l := base
+		c.set(&l)
+		e := Time(a100, &l)
+		if string(e.Limiter) != c.limiter || math.Abs(e.Seconds-PerLaunch-c.want) > 1e-9*c.want {
+			t.Errorf("%s: %v, limited by %s, want %v: %+v", c.name, e.Seconds-PerLaunch, e.Limiter, c.want, e.Terms)
+		}
+	}
+}
+
+// TestReuse derives what memory moves of a product of 4096² in tiles of 128: each of 1024 blocks requests 2·128·4096 halves, all
+// together touch 2·4096² of them, and sectors grow as the square root of the blocks.
+func TestReuse(t *testing.T) {
+	l := Launch{Blocks: 1024, Threads: 256, Registers: 128, Requested: 1024 * 65536, Unique: 32 * 65536}
+	a100 := card(t, "a100-80")
+	e := Time(a100, &l)
+	wave := 65536 * math.Sqrt(1024/float64(e.Waves))
+	if want := SectorBytes * wave * float64(e.Waves); e.Occupancy.Blocks != 2 || e.Waves != 5 || math.Abs(e.DRAM-want) > 1e-6*want {
+		t.Errorf("%v bytes in %d waves, want %v", e.DRAM, e.Waves, want)
+	}
+	l.Unique = l.Requested // no block shares anything
+	if e := Time(a100, &l); e.DRAM != SectorBytes*l.Unique {
+		t.Error(e.DRAM)
+	}
+	l.Unique = 1000 // all share everything
+	if e := Time(a100, &l); e.DRAM != SectorBytes*1000 {
+		t.Error(e.DRAM)
+	}
+}
+
+// TestPeak: nothing is faster than the card.
+func TestPeak(t *testing.T) {
+	for i := range cards.All {
+		c := &cards.All[i]
+		l := Launch{Blocks: 1 << 20, Threads: 128, Registers: 32, Requested: 1e9, Unique: 1e9}
+		l.Tensor[cards.Float16] = 1e15
+		e := Time(c, &l)
+		if least := SectorBytes * 1e9 / (1e9 * float64(c.Bandwidth)); e.Seconds < least {
+			t.Errorf("%s moves %v bytes in %v s", c.Name, e.DRAM, e.Seconds)
+		}
+		if c.Half > 0 && e.Seconds < 1e15/c.Tensor() {
+			t.Errorf("%s computes in %v s", c.Name, e.Seconds)
+		}
+		intensity, roof := Roofline(c, &l, e)
+		if intensity != 1e15/e.DRAM && c.Half > 0 || roof > max(c.Tensor(), c.Vector()) {
+			t.Errorf("%s: %v operations a byte, %v a second", c.Name, intensity, roof)
+		}
+	}
+}
+
+// TestNothing: a launch of no work takes what a launch takes; one that does not fit says so.
+func TestNothing(t *testing.T) {
+	a100 := card(t, "a100-80")
+	if e := Time(a100, &Launch{Blocks: 1, Threads: 32}); e.Seconds != PerLaunch || e.Limiter != Fixed || e.Waves != 1 {
+		t.Errorf("%+v", e)
+	}
+	if e := Time(a100, &Launch{Blocks: 1, Threads: 32, Registers: 300}); e.Occupancy.Blocks != 0 {
+		t.Errorf("%+v", e)
+	}
+}
