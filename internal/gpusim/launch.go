@@ -9,6 +9,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cpufeat"
+	"github.com/warpline-ml/warpline/internal/estimate"
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/compile"
 	"github.com/warpline-ml/warpline/internal/gpusim/memory"
@@ -36,7 +37,10 @@ type Options struct {
 	Numerics  Numerics
 	StepLimit int64 // instructions of all warps of one block; 0 means 1e10
 	Cores     int   // 0 means as many as par uses
-	Counters  bool  // count memory transactions too
+	Counters  bool  // count memory transactions too, and what the model of time goes by
+	Sample    int   // with Counters: of so many blocks only, chosen by the grid alone, scaled; at most 32, 0 for all. Where blocks may wait for each other, of all
+	Skip      bool  // with Sample: the other blocks do not run, and what they would write is missing
+	Lines     bool  // with Counters: by line of the PTX too
 
 	Stop <-chan struct{} // closed to end the launch early, with ErrStopped; nil for never
 	Done *atomic.Int64   // counts blocks as they end, for those who watch; may be nil
@@ -73,6 +77,10 @@ type Report struct {
 	Shared    int      // bytes per block, static and dynamic
 	Output    []byte   // of vprintf, in the order of blocks
 	Notes     []string // what the checks left out, and why
+
+	Work    estimate.Launch // with Counters, of a launch without a fault; else zero
+	Lines   []Line          // with Options.Lines, in the order of the PTX
+	Counted int             // blocks whose transactions were counted
 }
 
 // grid is a launch under way.
@@ -80,6 +88,11 @@ type grid struct {
 	warp.Launch
 	dev     *Device
 	kernel  *Kernel
+	only    []int   // the blocks that are run, ascending; nil for all
+	without []int   // of these the ones that are not, ascending
+	places  [][]int // see sampled; nil where all blocks are counted
+	rest    tallied // of the blocks that are not counted
+	dynamic int     // bytes of shared memory
 	omitted check.Omission
 	done    *atomic.Int64
 
@@ -96,7 +109,7 @@ type result struct {
 	findings []Finding
 	omitted  check.Omission
 	out      []byte
-	tally    warp.Tally // with a fault
+	tally    tallied // with a fault
 }
 
 // Launch runs a kernel over a grid of blocks. The parameters are the bytes of the kernel's parameter buffer. A Fault is
@@ -124,12 +137,20 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 		cores = par.Threads()
 	}
 	var workers []*warp.Worker
-	if c.Talks {
+	var others *grid
+	switch {
+	case c.Talks:
 		workers = []*warp.Worker{g.runTogether(max(occ.Blocks, 1) * d.Card.SMs)}
-	} else {
-		workers = g.runApart(min(cores, g.Total))
+	case g.sample(o):
+		if workers = g.runApart(cores); !o.Skip {
+			if others, err = g.others(o, cores); err != nil {
+				return nil, err
+			}
+		}
+	default:
+		workers = g.runApart(cores)
 	}
-	rep := g.report(workers)
+	rep := g.report(workers, others, o)
 	for _, wk := range workers {
 		g.Dismiss(wk)
 	}
@@ -151,7 +172,7 @@ func (o *Options) variant(track bool) compile.Variant {
 }
 
 func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShared int, params []byte, o Options) *grid {
-	g := &grid{dev: d, kernel: k, done: o.Done, Launch: warp.Launch{Code: c, Mem: d.Memory, SMs: max(d.Card.SMs, 1),
+	g := &grid{dev: d, kernel: k, done: o.Done, dynamic: dynShared, Launch: warp.Launch{Code: c, Mem: d.Memory, SMs: max(d.Card.SMs, 1),
 		WarpsPerSM: d.Card.SM.Threads / simt.WarpSize, Params: slices.Clone(params), Checks: o.Checks | Memcheck, Seed: o.Seed, Numerics: o.Numerics,
 		Independent: o.Schedule == Independent, Limit: o.StepLimit, Counters: o.Counters, Serial: d.serial, Total: 1, Threads: 1, Stop: o.Stop}}
 	for i := range 3 {
@@ -216,8 +237,29 @@ func (d *Device) admissible(k *Kernel, gridDim, block [3]int, dynShared int, par
 	return nil
 }
 
+// blocks is how many blocks there are to choose from.
+func (g *grid) blocks() int {
+	if g.only != nil {
+		return len(g.only)
+	}
+	return g.Total
+}
+
+// block is the i-th of them, in the order of the seed; -1 for one that does not run.
+func (g *grid) block(i int) int {
+	if g.only != nil {
+		return g.only[i]
+	}
+	index := g.Order(i, g.Total)
+	if _, not := slices.BinarySearch(g.without, index); not {
+		return -1
+	}
+	return index
+}
+
 // runApart runs blocks that do not talk to each other, on several cores.
 func (g *grid) runApart(cores int) []*warp.Worker {
+	cores = min(cores, g.blocks())
 	workers := make([]*warp.Worker, cores)
 	par.For(cores, 1, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -232,11 +274,11 @@ func (g *grid) work(wk *warp.Worker) {
 	c := g.TakeCTA(wk)
 	for {
 		i := int(g.next.Add(1)) - 1
-		if i >= g.Total || g.IsStopped() {
+		if i >= g.blocks() || g.IsStopped() {
 			break
 		}
-		index := g.Order(i, g.Total)
-		if int64(index) > g.failed.Load() {
+		index := g.block(i)
+		if index < 0 || int64(index) > g.failed.Load() {
 			continue
 		}
 		c.Start(index)
@@ -314,8 +356,9 @@ func (g *grid) finish(c *warp.CTA) {
 	}
 	r := result{index: c.Index, fault: c.Fault, findings: c.Findings, omitted: c.Omitted, out: c.Out}
 	if c.Fault != nil {
-		r.tally = warp.NewTally(g.Code)
-		r.tally.Add(&c.Tally)
+		t := warp.NewTally(g.Code)
+		t.Add(&c.Tally)
+		r.tally = tallied{&t, g.Code}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -338,13 +381,17 @@ func (g *grid) firstFault() *Fault {
 const maxReported = 256
 
 // report puts together what blocks and workers left.
-func (g *grid) report(workers []*warp.Worker) *Report {
+func (g *grid) report(workers []*warp.Worker, others *grid, o Options) *Report {
+	var counted []tallied
+	for _, wk := range workers {
+		counted = append(counted, tallied{&wk.Tally, g.Code})
+	}
+	if others != nil {
+		g.results = append(g.results, others.results...)
+		counted = append(counted, others.rest)
+	}
 	slices.SortFunc(g.results, func(a, b result) int { return cmp.Compare(a.index, b.index) })
 	rep := &Report{Counters: Counters{ByClass: make(map[string]uint64, ptx.Classes)}}
-	var counted []*warp.Tally
-	for _, wk := range workers {
-		counted = append(counted, &wk.Tally)
-	}
 	for _, r := range g.results {
 		rep.Output = append(rep.Output, r.out...)
 		g.omitted |= r.omitted
@@ -355,7 +402,7 @@ func (g *grid) report(workers []*warp.Worker) *Report {
 			if r.fault.Finding.Check != 0 {
 				rep.add(r.fault.Finding)
 			}
-			counted = []*warp.Tally{&r.tally}
+			counted = []tallied{r.tally}
 			break
 		}
 	}
@@ -368,28 +415,8 @@ func (g *grid) report(workers []*warp.Worker) *Report {
 		g.omitted |= check.OmitsFindings
 	}
 	rep.Notes = g.omitted.Notes()
-	for _, t := range counted {
-		t.Spread(g.Code)
-		addTally(t, g.Code, &rep.Counters)
-	}
+	g.count(rep, workers, counted, o)
 	return rep
-}
-
-// addTally adds a tally, spread over blocks, to the counters.
-func addTally(t *warp.Tally, k *warp.Code, c *Counters) {
-	for b, n := range t.Execs {
-		x := &k.Blocks[b]
-		c.Instructions += n * uint64(x.N)
-		c.LaneInstructions += t.Lanes[b] * uint64(x.N)
-		for i, m := range x.Classes {
-			if m > 0 && n > 0 {
-				c.ByClass[ptx.Class(i).String()] += n * uint64(m)
-			}
-		}
-	}
-	c.Branches += t.Branches
-	c.Divergent += t.Divergent
-	addMemory(&t.Mem, c)
 }
 
 // add keeps one finding of a kind: the same check at the same instruction.
@@ -404,12 +431,4 @@ func (r *Report) add(f Finding) {
 	if len(r.Findings) < maxReported {
 		r.Findings = append(r.Findings, f)
 	}
-}
-
-func addMemory(m *warp.MemoryCounts, c *Counters) {
-	c.GlobalRequests += m.GlobalRequests
-	c.GlobalSectors += m.Sectors
-	c.SharedRequests += m.SharedRequests
-	c.SharedWavefronts += m.Wavefronts
-	c.SharedConflicts += m.SharedConflicts
 }

@@ -44,6 +44,7 @@ type Kernel struct {
 	refused error
 	mu      sync.Mutex
 	code    map[compile.Variant]*warp.Code
+	works   map[*warp.Code][]blockWork
 }
 
 // Rejected is what the assembler of a card would refuse in a module, in source order.
@@ -149,7 +150,8 @@ func (p *Program) supported(fn *ptx.Func) (*flow.Flat, error) {
 
 // addKernel lists a kernel, with what is not supported of it.
 func (p *Program) addKernel(fn *ptx.Func) *Kernel {
-	k := &Kernel{Name: fn.Name, prog: p, fn: fn, MaxBlock: cards.ThreadsPerBlock, code: map[compile.Variant]*warp.Code{}}
+	k := &Kernel{Name: fn.Name, prog: p, fn: fn, MaxBlock: cards.ThreadsPerBlock, code: map[compile.Variant]*warp.Code{},
+		works: map[*warp.Code][]blockWork{}}
 	p.kernels[fn.Name] = k
 	p.order = append(p.order, fn.Name)
 	f, err := p.supported(fn)

@@ -100,7 +100,7 @@ func (e *emitter) assign(g *flow.Graph, use []flow.Usage) (pressure int) {
 func (e *emitter) block(b *warp.Basic, g *flow.Graph, i int) {
 	x := g.Blocks[i]
 	b.Next, b.Ipdom, b.N = i+1, g.Ipdom[i], int64(x.End-x.Start)
-	b.Chain.Start = len(e.code.Prog)
+	b.Chain.Start, b.First = len(e.code.Prog), len(e.code.Sites)
 	at := g.Blocks[i].Succ
 	for j := x.Start; j < x.End && e.err == nil; j++ {
 		in := &e.f.Code[j]

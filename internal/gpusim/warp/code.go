@@ -58,6 +58,7 @@ type Basic struct {
 	N       int64 // instructions
 	Classes [ptx.Classes]uint32
 	Memory  bool
+	First   int   // of its instructions in Sites; those that need no code are in no block
 	Writes  bool  // memory, or has other effects
 	Reads   bool  // memory that other blocks may write
 	Local   bool  // may access local memory, whose poison chains do not follow

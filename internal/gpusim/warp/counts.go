@@ -9,13 +9,14 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// MemoryCounts are the transactions of a block.
+// MemoryCounts are the transactions of an instruction.
 type MemoryCounts struct {
 	GlobalRequests, Sectors                     uint64
 	SharedRequests, Wavefronts, SharedConflicts uint64
 }
 
-func (m *MemoryCounts) add(o MemoryCounts) {
+// Add adds other counts.
+func (m *MemoryCounts) Add(o *MemoryCounts) {
 	m.GlobalRequests += o.GlobalRequests
 	m.Sectors += o.Sectors
 	m.SharedRequests += o.SharedRequests
@@ -34,29 +35,33 @@ func (w *Warp) CountAccess(a *check.Access) {
 	if space == ptx.Generic {
 		space = memory.SpaceAt(w.Addr[simt.Lowest(w.Mask)])
 	}
-	m := &w.CTA.Mem
+	m := w.CTA.site(a.Site.Id)
 	switch space {
 	case ptx.Global:
 		m.GlobalRequests++
-		m.Sectors += uint64(countSectors(&w.Addr, w.Mask, a.Size))
+		m.Sectors += uint64(w.touch(a))
 	case ptx.Shared:
 		m.countShared(&w.Addr, w.Mask, a.Size)
 	}
 }
 
-// countSectors is the number of different 32-byte sectors.
-func countSectors(addr *simt.Vec64, mask uint32, size int) int {
+// touch finds the different sectors of 32 bytes that the active lanes access, marks them and returns how many they are.
+func (w *Warp) touch(a *check.Access) (n int) {
 	var seen [2 * simt.WarpSize]uint64
-	n := 0
-	for ; mask != 0; mask &= mask - 1 {
-		at := addr[simt.Lowest(mask)]
-		for s := at / 32; s <= (at+uint64(size)-1)/32 && n < len(seen); s++ {
+	t := &w.CTA.Worker.Traffic
+	for mask := w.Mask; mask != 0; mask &= mask - 1 {
+		at := w.Addr[simt.Lowest(mask)]
+		if a.Atomic {
+			t.atomic(at)
+		}
+		for s := at / sectorBytes; s <= (at+uint64(a.Size)-1)/sectorBytes && n < len(seen); s++ {
 			if !contains(seen[:n], s) {
 				seen[n] = s
 				n++
 			}
 		}
 	}
+	t.mark(seen[:n], w.CTA.bit)
 	return n
 }
 

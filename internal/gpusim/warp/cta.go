@@ -15,7 +15,8 @@ type CTA struct {
 	Launch  *Launch
 	Worker  *Worker
 	kind    ctaKind
-	Index   int // in the order of the grid
+	Index   int    // in the order of the grid
+	bit     uint32 // of what it touches
 	Id      [3]uint32
 	warps   []*Warp
 	Alive   int
@@ -192,6 +193,7 @@ func (c *CTA) Start(index int) {
 	c.rand = g.Seed*0x632be59bd9b4e019 + uint64(index)
 	c.Fault, c.Findings, c.Omitted, c.Out, c.Steps, c.passes, c.bars = nil, nil, 0, nil, 0, 0, [16]barrier{}
 	c.Tally.reset()
+	c.bit = g.bit(index)
 	c.moment.forget()
 	c.changed, c.spin = false, spin{}
 	c.Alive = len(c.warps)

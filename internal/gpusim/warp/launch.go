@@ -68,6 +68,7 @@ type Launch struct {
 	Numerics        Numerics
 	Limit           int64
 	Counters        bool
+	Counted         []int // with Counters: the blocks whose transactions are counted, ascending, at most 32; nil for all
 	Serial          uint64
 	Total           int
 	Stale           *check.Stale // nil without ld.global.nc or racecheck
@@ -85,6 +86,7 @@ type Worker struct {
 	bound   *CTA // whose shared memory the assembly sees
 	Changes int  // turns in which blocks may have written
 	Tally
+	Traffic
 }
 
 // IsStopped looks whether the launch is to end early.
@@ -115,6 +117,7 @@ func (g *Launch) TakeWorker() *Worker {
 func (g *Launch) Dismiss(wk *Worker) {
 	k := g.Code
 	wk.Tally.reset()
+	wk.Traffic = Traffic{}
 	clear(wk.regions)
 	wk.last, wk.bound = nil, nil
 	k.mu.Lock()
@@ -122,6 +125,15 @@ func (g *Launch) Dismiss(wk *Worker) {
 	if len(k.workers) < maxIdle {
 		k.workers = append(k.workers, wk)
 	}
+}
+
+// bit marks what a block touches: the i-th of the blocks that are counted has a bit of its own, where not all are.
+func (g *Launch) bit(index int) uint32 {
+	if g.Counted == nil {
+		return 1
+	}
+	i, _ := slices.BinarySearch(g.Counted, index)
+	return 1 << i
 }
 
 // Order is the i-th of n by the seed: a permutation by an affine map with a multiplier prime to n.

@@ -342,7 +342,7 @@ func (w *Warp) branchIndexed(s int, b *Basic) (int, bool) {
 
 // diverge replaces split s by several, which meet at block ipdom.
 func (w *Warp) diverge(s, ipdom int, parts []split) {
-	w.CTA.Divergent++
+	w.CTA.Parted[w.splits[s].pc]++
 	parent := w.splits[s].node
 	n := parent
 	if !w.CTA.Launch.Independent && ipdom < len(w.Code.Blocks) && (n < 0 || w.nodes[n].pc != ipdom) {

@@ -1,0 +1,238 @@
+package gpusim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/estimate"
+	"github.com/warpline-ml/warpline/internal/gpusim/check"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/gpusim/warp"
+	"github.com/warpline-ml/warpline/internal/ptx"
+)
+
+// Line is what a line of the PTX did, of all blocks.
+type Line struct {
+	Line             int
+	Source           string // "file:line", empty without .loc
+	Inst             string // the instruction; of several in a line the last
+	Instructions     uint64 // executed by warps
+	LaneInstructions uint64
+	Divergent        uint64 // how often the lanes of a warp parted there
+	GlobalRequests   uint64
+	GlobalSectors    uint64
+	SharedRequests   uint64
+	SharedWavefronts uint64
+	SharedConflicts  uint64
+}
+
+// tallied is what was counted of a form of a kernel's code.
+type tallied struct {
+	*warp.Tally
+	code *warp.Code
+}
+
+// blockWork is what the instructions of a basic block are to the model of time, for one warp.
+type blockWork struct {
+	pipes           [ptx.Pipes]uint32
+	tensor          [cards.Types]uint32
+	global, shared  bool // whether a load is waited for
+	barriers        uint32
+	first, pastLast int // instructions, of Sites
+}
+
+// typeOf is the kind of tensor core that an element type goes to.
+var typeOf = map[ptx.Type]cards.Type{ptx.F16: cards.Float16, ptx.BF16: cards.BFloat16, ptx.TF32: cards.TF32, ptx.S8: cards.Int8, ptx.U8: cards.Int8, ptx.F64: cards.Float64}
+
+// workOf is that of all blocks of a code, found once.
+func (k *Kernel) workOf(c *warp.Code) []blockWork {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w := k.works[c]; w != nil {
+		return w
+	}
+	list := make([]blockWork, len(c.Blocks))
+	for i := range list {
+		w := &list[i]
+		w.first, w.pastLast = c.Blocks[i].First, len(c.Sites)
+		if i+1 < len(list) {
+			w.pastLast = c.Blocks[i+1].First
+		}
+		for _, s := range c.Sites[w.first:w.pastLast] {
+			w.add(s.Inst)
+		}
+	}
+	k.works[c] = list
+	return list
+}
+
+// add adds an instruction.
+func (w *blockWork) add(in *ptx.Inst) {
+	p, n := in.Pipe()
+	w.pipes[p] += n
+	if ops, t := in.Tensor(); ops > 0 {
+		w.tensor[typeOf[t]] += uint32(ops)
+	}
+	switch space := in.Space(); {
+	case in.Op == "bar" || in.Op == "barrier":
+		w.barriers++
+	case in.Op == "ldmatrix", in.Op == "ld" && (space == ptx.Shared || space == ptx.SharedCluster):
+		w.shared = true
+	case in.Op == "ld" && space != ptx.Param, in.Op == "ldu", in.Op == "atom":
+		w.global = true
+	}
+}
+
+// count fills in the counters of a report, and what the model of time goes by.
+func (g *grid) count(rep *Report, workers []*warp.Worker, counted []tallied, o Options) {
+	scale, executed := 1.0, 1.0 // of transactions, of instructions
+	if len(counted) > 0 && !g.faulted() {
+		scale = g.scale()
+		if o.Skip {
+			executed = scale
+		}
+	}
+	for _, t := range counted {
+		t.Spread(t.code)
+		addTally(t, &rep.Counters, executed)
+		for i := range t.Sites {
+			rep.Counters.addMemory(&t.Sites[i])
+		}
+	}
+	rep.Counters.scaleMemory(scale)
+	if !o.Counters {
+		return
+	}
+	rep.Counted = g.Total
+	if g.Counted != nil {
+		rep.Counted = len(g.Counted)
+	}
+	if o.Lines {
+		rep.Lines = g.lines(counted, scale, executed)
+	}
+	if !g.faulted() {
+		rep.Work = g.modelled(&rep.Counters, workers, counted, executed)
+	}
+}
+
+func (g *grid) faulted() bool { return g.firstFault() != nil }
+
+// modelled is what the model of time goes by.
+func (g *grid) modelled(c *Counters, workers []*warp.Worker, counted []tallied, executed float64) estimate.Launch {
+	l := estimate.Launch{Blocks: g.Total, Threads: g.Threads, Registers: g.Code.Pressure, Shared: g.Shared,
+		Wavefronts: float64(c.SharedWavefronts), Requested: float64(c.GlobalSectors)}
+	for _, t := range counted {
+		works := g.kernel.workOf(t.code)
+		for b, n := range t.Execs {
+			if n > 0 {
+				works[b].addTo(&l, executed*float64(n))
+			}
+		}
+	}
+	var all warp.Traffic
+	for _, wk := range workers {
+		all.Add(&wk.Traffic)
+	}
+	l.Unique = min(g.touched(&all), l.Requested)
+	hits, blocks := all.Hottest()
+	if l.Hottest = float64(hits); blocks > 1 {
+		l.Hottest *= g.scale()
+	}
+	return l
+}
+
+// addTo adds what warps do that come to the block so many times.
+func (w *blockWork) addTo(l *estimate.Launch, times float64) {
+	for p, n := range w.pipes {
+		l.Instructions[p] += times * float64(n)
+	}
+	for t, n := range w.tensor {
+		l.Tensor[t] += times * float64(n)
+	}
+	l.GlobalWaits += times * float64(simt.Bit(w.global))
+	l.SharedWaits += times * float64(simt.Bit(w.shared))
+	l.Barriers += times * float64(w.barriers)
+}
+
+// lines puts the counts together by line of the PTX.
+func (g *grid) lines(counted []tallied, scale, executed float64) []Line {
+	by := map[int]*Line{}
+	at := func(s *check.Site) *Line {
+		l := by[s.Inst.Pos.Line]
+		if l == nil {
+			l = &Line{Line: s.Inst.Pos.Line}
+			by[s.Inst.Pos.Line] = l
+		}
+		l.Source, l.Inst = s.Source(), s.Inst.Name()
+		return l
+	}
+	for _, t := range counted {
+		for b, w := range g.kernel.workOf(t.code) {
+			if t.Execs[b] == 0 {
+				continue
+			}
+			for i, s := range t.code.Sites[w.first:w.pastLast] {
+				l := at(s)
+				l.Instructions += scaled(t.Execs[b], executed)
+				l.LaneInstructions += scaled(t.Lanes[b], executed)
+				if i == w.pastLast-w.first-1 {
+					l.Divergent += scaled(t.Parted[b], executed)
+				}
+				if int(s.Id) < len(t.Sites) {
+					l.addMemory(&t.Sites[s.Id], scale)
+				}
+			}
+		}
+	}
+	list := make([]Line, 0, len(by))
+	for _, l := range by {
+		list = append(list, *l)
+	}
+	slices.SortFunc(list, func(a, b Line) int { return cmp.Compare(a.Line, b.Line) })
+	return list
+}
+
+func (l *Line) addMemory(m *warp.MemoryCounts, scale float64) {
+	l.GlobalRequests += scaled(m.GlobalRequests, scale)
+	l.GlobalSectors += scaled(m.Sectors, scale)
+	l.SharedRequests += scaled(m.SharedRequests, scale)
+	l.SharedWavefronts += scaled(m.Wavefronts, scale)
+	l.SharedConflicts += scaled(m.SharedConflicts, scale)
+}
+
+// addTally adds a tally, spread over blocks, to the counters; by is the blocks of the grid over those that ran.
+func addTally(t tallied, c *Counters, by float64) {
+	var classes [ptx.Classes]uint64
+	for b, n := range t.Execs {
+		x := &t.code.Blocks[b]
+		n, lanes := scaled(n, by), scaled(t.Lanes[b], by)
+		c.Instructions += n * uint64(x.N)
+		c.LaneInstructions += lanes * uint64(x.N)
+		for i, m := range x.Classes {
+			classes[i] += n * uint64(m)
+		}
+		c.Divergent += scaled(t.Parted[b], by)
+	}
+	for i, n := range classes {
+		if n > 0 {
+			c.ByClass[ptx.Class(i).String()] += n
+		}
+	}
+	c.Branches += scaled(t.Branches, by)
+}
+
+func (c *Counters) addMemory(m *warp.MemoryCounts) {
+	c.GlobalRequests += m.GlobalRequests
+	c.GlobalSectors += m.Sectors
+	c.SharedRequests += m.SharedRequests
+	c.SharedWavefronts += m.Wavefronts
+	c.SharedConflicts += m.SharedConflicts
+}
+
+// scaleMemory makes the counts of the counted blocks those of all.
+func (c *Counters) scaleMemory(by float64) {
+	for _, n := range []*uint64{&c.GlobalRequests, &c.GlobalSectors, &c.SharedRequests, &c.SharedWavefronts, &c.SharedConflicts} {
+		*n = scaled(*n, by)
+	}
+}
