@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"runtime"
-	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -14,7 +13,8 @@ func write[T any](t *Tensor, data []T) {
 	if len(data) == 0 {
 		return
 	}
-	q, start := t.env.onQueue(), t.env.dev.clock(device.KindCopy)
+	q := t.env.onQueue()
+	start := q.copies()
 	switch i := &t.env.dev.info; {
 	case i.Null:
 	case i.Host:
@@ -32,7 +32,8 @@ func read[T dtype.Element](t *Tensor) []T {
 	if t.Size() == 0 {
 		return make([]T, 0)
 	}
-	q, start := t.env.onQueue(), d.clock(device.KindCopy)
+	q := t.env.onQueue()
+	start := q.copies()
 	if d.info.Null {
 		q.copied(t.env, device.CopyDownload, ownMemory(t.Bytes()), t.arg(), t.Bytes(), start)
 		return make([]T, t.Size())
@@ -65,34 +66,34 @@ func (t *Tensor) transfer(dst *Tensor) {
 	}
 	defer runtime.KeepAlive(t)
 	t.st.Reads(from)
-	start, at, src := time.Now(), dst.arg(), t.arg()
+	out, in, at, src := from.copies(), to.copies(), dst.arg(), t.arg()
 	switch {
 	case d.info.Null:
-		from.copied(t.env, device.CopyDownload, ownMemory(n), src, n, start)
+		from.copied(t.env, device.CopyDownload, ownMemory(n), src, n, out)
 		write(dst, make([]byte, n))
 	case d.info.Host:
 		from.sync()
 		to.fromHost(at, src, n)
-		to.copied(dst.env, device.CopyUpload, at, src, n, start)
+		to.copied(dst.env, device.CopyUpload, at, src, n, in)
 	case e.info.Null:
 		to.copy(at, src, n)
-		to.copied(dst.env, device.CopyUpload, at, src, n, start)
+		to.copied(dst.env, device.CopyUpload, at, src, n, in)
 	case to.copyFrom(at, d.dev, src, 0): // of no bytes: whether it could
 		to.after(from)
 		to.copyFrom(at, d.dev, src, n)
 		from.after(to) // t's memory may be given back once its own queue has come here
-		to.copied(dst.env, device.CopyPeer, at, src, n, start)
+		to.copied(dst.env, device.CopyPeer, at, src, n, in)
 	case e.info.Host:
 		w := d.waits(device.WaitCopy, from)
 		from.download(hostBytes(at, n), src)
 		w.over()
-		from.copied(t.env, device.CopyDownload, at, src, n, start)
+		from.copied(t.env, device.CopyDownload, at, src, n, out)
 	default:
 		w := d.waits(device.WaitCopy, from)
 		between(to, from, at, src, n)
 		w.over()
-		from.copied(t.env, device.CopyDownload, ownMemory(n), src, n, start)
-		to.copied(dst.env, device.CopyUpload, at, ownMemory(n), n, start)
+		from.copied(t.env, device.CopyDownload, ownMemory(n), src, n, out)
+		to.copied(dst.env, device.CopyUpload, at, ownMemory(n), n, in)
 	}
 }
 

@@ -23,6 +23,42 @@ func (d *Device) Observe(f func(*device.Event), kinds ...device.Kind) (stop func
 	}
 }
 
+// Time makes the device's events say when it began and ended the work ([device.Event.Span]), until stop is called. Where the
+// host computes the launches themselves say so.
+func (d *Device) Time() (stop func()) { return d.stream.Time() }
+
+// OnHost tells whether the device is the host's processor, which does the work in the call that asks for it.
+func (d *Device) OnHost() bool { return d.info.Host }
+
+// Profiler records the work of devices: package prof has one.
+type Profiler interface{ Profile(*Device) }
+
+// Profiled makes p record the work of e's device, in the steps that p is set to, and returns e.
+func (e *Env) Profiled(p Profiler) *Env {
+	e.present("Profiled")
+	p.Profile(e.dev)
+	return e
+}
+
+// Epoch waits for the device's work and relates its clock to the host's: the stamp was taken at the time. The stamp is nil
+// where the device tells no times.
+func (d *Device) Epoch() (device.Stamp, time.Time) {
+	d.sync()
+	before := time.Now()
+	t, ok := device.As[device.Timer](d.first.q)
+	if !ok {
+		return nil, before
+	}
+	d.first.mu.Lock()
+	s, err := t.Stamp()
+	d.first.mu.Unlock()
+	if err != nil {
+		raiseErr("Epoch", "", err)
+	}
+	d.first.sync()
+	return s, before.Add(time.Since(before) / 2)
+}
+
 // Ranged tells whether somebody observes the ranges of the device.
 func (d *Device) Ranged() bool { return d.stream.Wants(device.KindRange) }
 
@@ -162,24 +198,50 @@ func (q *queue) tell(k *device.Kernel, start time.Time, err error) {
 		if n := k.Steps[i].Fill; n > 0 {
 			e.Kind, e.Bytes = device.KindFill, n
 		}
+		if i < len(q.times) {
+			e.Span = q.times[i]
+		}
 		q.dev.stream.Emit(e)
 	}
+	clear(q.times)
 }
 
-// copied emits the event of a copy that began at a time and moved n bytes in e's name.
-func (q *queue) copied(e *Env, what string, dst, src device.Arg, n int64, start time.Time) {
+// begun is when a copy began: by the host's clock if somebody observes copies, by the device's if somebody wants times.
+type begun struct {
+	at    time.Time
+	stamp device.Stamp
+}
+
+// copies begins a copy for observers.
+func (q *queue) copies() (b begun) {
+	if q.dev.stream.Wants(device.KindCopy) {
+		b = begun{time.Now(), q.stamp()}
+	}
+	return b
+}
+
+// copied emits the event of a copy that moved n bytes in e's name.
+func (q *queue) copied(e *Env, what string, dst, src device.Arg, n int64, from begun) {
 	if q.dev.stream.Wants(device.KindCopy) {
 		q.dev.stream.Emit(device.Event{Kind: device.KindCopy, Origin: e.here(e.part), Queue: q.id, What: what,
-			Start: start, Took: time.Since(start), Bytes: n, Dst: dst, Src: src})
+			Start: from.at, Took: time.Since(from.at), Span: device.Span{Began: from.stamp, Ended: q.stamp()}, Bytes: n, Dst: dst, Src: src})
 	}
 }
 
-// clock is the time, if somebody observes events of a kind.
-func (d *Device) clock(k device.Kind) (now time.Time) {
-	if d.stream.Wants(k) {
-		now = time.Now()
+// stamp is the point that q's device has come to, or nil where nobody wants times or the device does not tell them: a
+// stamp that fails says so in the next call on the queue.
+func (q *queue) stamp() device.Stamp {
+	if !q.dev.stream.Timed() || q.dev.info.Host {
+		return nil
 	}
-	return now
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t, ok := device.As[device.Timer](q.q); ok {
+		if s, err := t.Stamp(); err == nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // ownMemory is the Go program's, of n bytes.

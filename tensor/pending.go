@@ -41,7 +41,7 @@ func (t *Tensor) Later() *Pending {
 // fetchOnly asks for a float64.
 func (q *queue) fetchOnly(t *Tensor) device.Fetch {
 	t.st.Reads(q)
-	start := q.dev.clock(device.KindCopy)
+	start := q.copies()
 	f := q.fetch("Later", t.arg(), t.Bytes())
 	q.copied(t.env, device.CopyDownload, ownMemory(t.Bytes()), t.arg(), t.Bytes(), start)
 	return f
@@ -78,7 +78,7 @@ func (p *Pending) Value() float64 {
 		if p.fetch != nil {
 			p.value = p.fetched()
 		} else {
-			p.queue.copied(p.dev.base, device.CopyDownload, ownMemory(8), device.Arg{}, 8, p.dev.clock(device.KindCopy))
+			p.queue.copied(p.dev.base, device.CopyDownload, ownMemory(8), device.Arg{}, 8, p.queue.copies())
 		}
 		p.got, p.fetch = true, nil
 	}

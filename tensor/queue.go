@@ -25,6 +25,7 @@ type queue struct {
 	stager device.Stager // nil where the host reads the device's memory or there is none
 	args   []device.Arg
 	params device.Params
+	times  []device.Span // of the launch under way, where somebody asked for them
 }
 
 // addQueue gives a queue of the engine its number, or returns nil when there are heap.MaxQueues.
@@ -176,8 +177,11 @@ func (q *queue) launch(k *device.Kernel, out, in []*Tensor, scratch *device.Bloc
 // observed launches with the arguments and scalars at hand, for somebody who observes work.
 func (q *queue) observed(k *device.Kernel, o *device.Origin) error {
 	own := q.params.Origin
-	defer func() { q.params.Origin = own }()
+	defer func() { q.params.Origin, q.params.Times = own, nil }()
 	q.params.Origin = *o
+	if q.times = q.times[:0]; q.dev.stream.Timed() {
+		q.params.Times = &q.times
+	}
 	start := time.Now()
 	err := q.q.Launch(k, q.args, &q.params)
 	q.tell(k, start, err)

@@ -44,7 +44,8 @@ func (s *Staged) In(e *Env) *Tensor {
 		raise("Staged.In", "stage it for the env that it is made in", "a value staged for %s, an env on %s", s.dev.name, e.dev.name)
 	}
 	t := e.make(ir.Copy, s.typ, 0, nil)
-	q, start := e.onQueue(), e.dev.clock(device.KindCopy)
+	q := e.onQueue()
+	start := q.copies()
 	q.uncrowd()
 	q.mu.Lock()
 	err := q.stager.Send(t.arg(), s.what)

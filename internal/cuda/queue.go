@@ -31,6 +31,7 @@ type queue struct {
 	p      *device.Params
 	call   string
 	begun  int // calls of the driver that it took
+	times  []*stamp
 	launch func() driver.Result
 }
 
@@ -65,6 +66,11 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 	if err := checkParams(k, plan, p); err != nil {
 		return err
 	}
+	if p != nil && p.Times != nil {
+		if err := q.timeSteps(len(plan.steps)); err != nil {
+			return err
+		}
+	}
 	q.log.add(k.Op.Code, p)
 	q.plan, q.args, q.p, q.call, q.begun = plan, args, p, "cuCtxSetCurrent", 0
 	r := q.d.api.Do(q.d.ctx, q.launch)
@@ -77,6 +83,9 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 			q.log.withdraw()
 		}
 		return q.d.failed(q.call, r)
+	}
+	if len(q.times) > 0 {
+		q.spans(p.Times)
 	}
 	if q.d.blocking {
 		return q.Sync()
@@ -101,6 +110,9 @@ func checkParams(k *device.Kernel, plan *plan, p *device.Params) error {
 // runPlan does the steps of the plan under way. The context is current.
 func (q *queue) runPlan() driver.Result {
 	for i := range q.plan.steps {
+		if r := q.reach(i); r != driver.Success {
+			return r
+		}
 		s := &q.plan.steps[i]
 		if s.fn == nil {
 			q.call = "cuMemsetD8Async"
@@ -123,7 +135,7 @@ func (q *queue) runPlan() driver.Result {
 		}
 		q.begun++
 	}
-	return driver.Success
+	return q.reach(len(q.plan.steps))
 }
 
 func (q *queue) address(r ref) uint64 {

@@ -19,19 +19,58 @@ type stamp struct {
 
 // Stamp implements [device.Timer].
 func (q *queue) Stamp() (device.Stamp, error) {
-	l := &q.events
+	s, err := q.events.unstamped()
+	if err == nil {
+		err = q.do("cuEventRecord", func() driver.Result { return q.d.api.EventRecord(s.handle, q.stream) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// unstamped is a stamp that is yet to be recorded.
+func (l *eventLog) unstamped() (*stamp, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, err := l.timedHandle()
-	if err == nil {
-		err = q.do("cuEventRecord", func() driver.Result { return q.d.api.EventRecord(h, q.stream) })
-	}
 	if err != nil {
 		return nil, err
 	}
 	s := &stamp{l, h}
 	runtime.AddCleanup(s, l.giveTimed, h)
 	return s, nil
+}
+
+// timeSteps gets stamps for the beginnings of n steps and the end of the last.
+func (q *queue) timeSteps(n int) error {
+	q.times = q.times[:0]
+	for range n + 1 {
+		s, err := q.events.unstamped()
+		if err != nil {
+			return err
+		}
+		q.times = append(q.times, s)
+	}
+	return nil
+}
+
+// reach records that the plan under way is before step i, if it is timed. The context is current.
+func (q *queue) reach(i int) driver.Result {
+	if len(q.times) == 0 {
+		return driver.Success
+	}
+	q.call = "cuEventRecord"
+	return q.d.api.EventRecord(q.times[i].handle, q.stream)
+}
+
+// spans hands out the times of the plan that was under way.
+func (q *queue) spans(to *[]device.Span) {
+	for i := range len(q.times) - 1 {
+		*to = append(*to, device.Span{Began: q.times[i], Ended: q.times[i+1]})
+	}
+	clear(q.times)
+	q.times = q.times[:0]
 }
 
 // timedHandle takes an idle event with a time, or makes one. The caller holds l.mu.

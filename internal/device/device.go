@@ -152,7 +152,11 @@ type Params struct {
 	P [ir.MaxParams]Param
 	N int
 	Origin
+	Times *[]Span // where not nil, a queue that is a [Timer] appends when it began and ended each step
 }
+
+// Span is when a device began and ended a piece of work; nil where that is not known.
+type Span struct{ Began, Ended Stamp }
 
 // Set stores the launch parameters of an op.
 func (p *Params) Set(v *ir.Params) {

@@ -136,6 +136,7 @@ type Event struct {
 	Queue int       // by number
 	Start time.Time // when the host began to ask
 	Took  time.Duration
+	Span         // on the device, where somebody asked for times and it tells them: [Stream.Time]
 	What  string // see the kinds
 	Bytes int64  // moved, filled, asked for, taken or given back; of a launch, read and written by its plan
 	Mem   Mem    // of events of memory

@@ -14,6 +14,7 @@ type Stream struct {
 	wanted atomic.Uint32 // kinds, a bit each
 	all    atomic.Pointer[[]*observer]
 	mu     sync.Mutex // guards changes of the two
+	timed  atomic.Int32
 }
 
 type observer struct {
@@ -68,6 +69,16 @@ func (s *Stream) change(f func([]*observer) []*observer) {
 
 // Wants tells whether somebody observes events of a kind. A nil Stream has no observers.
 func (s *Stream) Wants(k Kind) bool { return s != nil && s.wanted.Load()>>k&1 != 0 }
+
+// Time makes those who emit work note when the device begins and ends it, until stop is called. It costs the device some
+// hundred nanoseconds for each piece.
+func (s *Stream) Time() (stop func()) {
+	s.timed.Add(1)
+	return sync.OnceFunc(func() { s.timed.Add(-1) })
+}
+
+// Timed tells whether somebody wants times.
+func (s *Stream) Timed() bool { return s.timed.Load() > 0 }
 
 // WantsWork tells whether somebody observes launches, fills or memory, for whom operations note their origin.
 func (s *Stream) WantsWork() bool { return s.wanted.Load()&work != 0 }

@@ -64,6 +64,7 @@ const rules = `
 	tensor/internal/heap, internal/engines, internal/autograd, internal/lower, internal/render, internal/rng, internal/hostmem < tensor;
 	tensor, internal/cards, internal/advice < internal/machine;
 	tensor < nn;
+	tensor, internal/durable, internal/advice < prof;
 	nn < optim, model;
 	tensor, internal/durable < data;
 	data < data/tokens, data/text, data/npz, data/idx, data/digits;
@@ -88,6 +89,7 @@ const rules = `
 	internal/ptx < bench/ptx;
 	internal/cuda/kernels, internal/cuda/simcuda, train < bench/kernels;
 	internal/bench, bench/peer < bench/cpu;
+	prof, optim, model < bench/trace;
 `
 
 // unsafeIn are the only packages that may import unsafe.
@@ -107,6 +109,7 @@ var only = map[string][]string{
 	"golang.org/x/sys":             {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "cmd/warpline"},
 	"github.com/spf13":             {"cmd/warpline"}, // cobra and its flags
 	"github.com/ebitengine/purego": {"internal/dl"},
+	"github.com/google/pprof":      {"prof"},
 }
 
 // behind are the packages that internal/engines hides: what stands above it knows devices, not engines. Besides
