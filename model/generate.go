@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/rng"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -46,10 +47,18 @@ type past struct {
 	env    *tensor.Env
 	layers []kept
 	n      int
+	parts  []part // of the computation of one token; recorded when there is a past
 }
 
 // kept is what a layer keeps: rows[1, context, 2, heads, width of a head], and its parts as attention takes them.
 type kept struct{ rows, k, v *tensor.Tensor }
+
+// part is a token's way from one attention to the next: it begins with the token and its position, and ends with queries and
+// what is to be kept of a layer, or with scores.
+type part struct {
+	*tensor.Program
+	q, rows, scores *tensor.Tensor
+}
 
 func newPast(g *GPT, env *tensor.Env) *past {
 	return &past{g: g, env: env, layers: make([]kept, len(g.Transformer.H))}
@@ -60,42 +69,98 @@ func (p *past) last(turn uint64, tokens []int64) []float64 {
 	e, scope := p.env.Scope(turn)
 	defer scope.End()
 	window := tokens[max(0, len(tokens)-p.g.Config.Context):]
-	var hidden *tensor.Tensor
-	if len(window) < len(tokens) {
-		hidden = p.g.Hidden(tensor.From(e, window, 1, len(window)), func(m nn.Module) nn.Module { return m })
-	} else {
-		hidden = p.g.hidden(tensor.From(e, tokens[p.n:], 1, len(tokens)-p.n), p.n, p.block)
-		p.n = len(tokens)
+	switch {
+	case len(window) < len(tokens):
+		return p.g.final(p.g.Hidden(tokens64(e, window), func(m nn.Module) nn.Module { return m }))
+	case p.n > 0 && len(tokens) == p.n+1:
+		return p.next(e, tokens[p.n])
 	}
-	return p.g.Scores(hidden.Slice(1, hidden.Dim(1)-1, hidden.Dim(1))).Floats()
+	p.n = len(tokens)
+	return p.g.final(p.g.hidden(tokens64(e, tokens), p.block))
 }
 
-// block is block i, whose attention sees the past.
+func tokens64(e *tensor.Env, tokens []int64) *tensor.Tensor {
+	return tensor.From(e, tokens, 1, len(tokens))
+}
+
+// final are the scores of the last position of hidden values.
+func (g *GPT) final(hidden *tensor.Tensor) []float64 {
+	return g.Scores(hidden.Slice(1, hidden.Dim(1)-1, hidden.Dim(1))).Floats()
+}
+
+// block is block i of a prompt, whose keys and values are kept.
 func (p *past) block(i int) step {
 	b := p.g.Transformer.H[i]
 	return func(x *tensor.Tensor) *tensor.Tensor {
-		return b.forward(x, func(x *tensor.Tensor) *tensor.Tensor { return p.attend(i, b.Attn, x) })
+		return b.forward(x, func(x *tensor.Tensor) *tensor.Tensor { return p.attend(&p.layers[i], b.Attn, x) })
 	}
 }
 
-// attend is a.Forward for x[1, positions, width] after the past, which it keeps. After a past there is one position.
-func (p *past) attend(i int, a *nn.Attention, x *tensor.Tensor) *tensor.Tensor {
+// attend is a.Forward for the prompt x[1, positions, width].
+func (p *past) attend(l *kept, a *nn.Attention, x *tensor.Tensor) *tensor.Tensor {
 	t, width, d := x.Dim(1), x.Dim(2), x.Dim(2)/a.Heads
-	l := &p.layers[i]
 	return tensor.Chain(x, a.QKV.Forward, func(qkv *tensor.Tensor) *tensor.Tensor {
 		qkv = qkv.Reshape(1, t, 3, a.Heads, d)
-		if l.rows == nil {
-			l.rows = p.env.FullOf(qkv.DType(), 0, 1, p.g.Config.Context, 2, a.Heads, d)
-			parts := l.rows.Permute(2, 0, 3, 1, 4)
-			l.k, l.v = parts.Select(0, 0), parts.Select(0, 1)
-		}
-		l.rows.Slice(1, p.n, p.n+t).CopyInPlace(qkv.Slice(2, 1, 3))
-		if p.n == 0 {
-			return tensor.SelfAttention(qkv, tensor.Mask{Causal: a.Causal})
-		}
-		q := qkv.Slice(2, 0, 1).Reshape(1, a.Heads, 1, d)
-		return tensor.Attention(q, l.k.Slice(2, 0, p.n+1), l.v.Slice(2, 0, p.n+1), tensor.Mask{})
+		l.rows = p.env.FullOf(qkv.DType(), 0, 1, p.g.Config.Context, 2, a.Heads, d)
+		parts := l.rows.Permute(2, 0, 3, 1, 4)
+		l.k, l.v = parts.Select(0, 0), parts.Select(0, 1)
+		l.rows.Slice(1, 0, t).CopyInPlace(qkv.Slice(2, 1, 3))
+		return tensor.SelfAttention(qkv, tensor.Mask{Causal: a.Causal})
 	}, func(y *tensor.Tensor) *tensor.Tensor { return y.Reshape(1, t, width) }, a.Proj.Forward)
+}
+
+// next are the scores after one more token.
+func (p *past) next(e *tensor.Env, token int64) []float64 {
+	if p.parts == nil {
+		p.record()
+	}
+	x := tensor.From(e, []int64{token, int64(p.n)}, 2, 1, 1)
+	for i, l := range p.layers {
+		at := &p.parts[i]
+		at.Run(x)
+		l.rows.Slice(1, p.n, p.n+1).CopyInPlace(at.rows)
+		x = tensor.Attention(at.q.In(e), l.k.Slice(2, 0, p.n+1), l.v.Slice(2, 0, p.n+1), tensor.Mask{}).Reshape(1, 1, p.g.Config.Width)
+	}
+	p.n++
+	end := &p.parts[len(p.layers)]
+	end.Run(x)
+	return end.scores.Floats()
+}
+
+// record runs the parts once, on a token and results of attention that are none.
+func (p *past) record() {
+	t, width := p.g.Transformer, p.g.Config.Width
+	var x *tensor.Tensor // the residual stream
+	embed := func(ids *tensor.Tensor) *tensor.Tensor {
+		y := t.WTE.Forward(ids.Select(0, 0)).Add(t.WPE.Forward(ids.Select(0, 1)))
+		x, y = t.H[0].LN1.ForwardAdd(y, nil)
+		return t.H[0].Attn.QKV.Forward(y)
+	}
+	p.parts = append(p.parts, p.split(tensor.Record(p.env.FullOf(dtype.I64, 0, 2, 1, 1), embed)))
+	for i, b := range t.H {
+		after := func(y *tensor.Tensor) *tensor.Tensor {
+			x, y = b.LN2.ForwardAdd(x, b.Attn.Proj.Forward(y))
+			if y = b.MLP.Proj.Forward(b.MLP.FC.Forward(y)); i+1 < len(t.H) {
+				x, y = t.H[i+1].LN1.ForwardAdd(x, y)
+				return t.H[i+1].Attn.QKV.Forward(y)
+			}
+			_, y = t.LNF.ForwardAdd(x, y)
+			return p.g.Scores(y)
+		}
+		run, y := tensor.Record(p.env.FullOf(p.layers[i].rows.DType(), 0, 1, 1, width), after)
+		if i+1 < len(t.H) {
+			p.parts = append(p.parts, p.split(run, y))
+		} else {
+			p.parts = append(p.parts, part{Program: run, scores: y})
+		}
+	}
+}
+
+// split is the part that ends with queries, keys and values.
+func (p *past) split(run *tensor.Program, qkv *tensor.Tensor) part {
+	heads := p.g.Config.Heads
+	qkv = qkv.Reshape(1, 1, 3, heads, p.g.Config.Width/heads)
+	return part{run, qkv.Slice(2, 0, 1).Reshape(1, heads, 1, p.g.Config.Width/heads), qkv.Slice(2, 1, 3), nil}
 }
 
 // choose draws a token from softmax(logits/temperature) over the k likeliest.

@@ -152,19 +152,19 @@ func (g *GPT) Hidden(tokens *tensor.Tensor, wrap func(nn.Module) nn.Module) *ten
 		tensor.Raise("model.GPT", "shorten the input, or choose a larger context", "%d positions, the context is %d", n, g.Config.Context)
 	}
 	if bare(g.Transformer.H, wrap) {
-		return g.hidden(tokens, 0, nil)
+		return g.hidden(tokens, nil)
 	}
-	return g.hidden(tokens, 0, func(i int) step { return nn.Sequential{wrap(g.Transformer.H[i])}.Forward })
+	return g.hidden(tokens, func(i int) step { return nn.Sequential{wrap(g.Transformer.H[i])}.Forward })
 }
 
 // step is one of a chain.
 type step = func(*tensor.Tensor) *tensor.Tensor
 
-// hidden is Hidden of tokens that stand at positions from first on, through block(i) for block i; nil: through the blocks as they are.
-func (g *GPT) hidden(tokens *tensor.Tensor, first int, block func(i int) step) *tensor.Tensor {
+// hidden is Hidden through block(i) for block i; nil: through the blocks as they are.
+func (g *GPT) hidden(tokens *tensor.Tensor, block func(i int) step) *tensor.Tensor {
 	t := g.Transformer
 	steps := []step{t.WTE.Forward, func(x *tensor.Tensor) *tensor.Tensor {
-		return x.Add(t.WPE.Weight.In(x.Env()).Slice(0, first, first+tokens.Dim(1)))
+		return x.Add(t.WPE.Weight.In(x.Env()).Slice(0, 0, tokens.Dim(1)))
 	}, dropout(t.dropout)}
 	if block == nil {
 		return tensor.Chain(tokens, append(steps, func(x *tensor.Tensor) *tensor.Tensor {

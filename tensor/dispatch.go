@@ -277,7 +277,10 @@ func (e *Env) launch(pl *opPlan, p *ir.Params, from *cells, in, out []*Tensor, o
 	runtime.KeepAlive(in) // Go may think an operand dead once its memory's address is known
 	runtime.KeepAlive(out)
 	runtime.KeepAlive(from)
-	if scratch != nil {
+	switch {
+	case err == nil && e.program.recording():
+		e.program.add(pl, p, from, in, out, scratch)
+	case scratch != nil:
 		e.dev.heap.Drop(scratch.Storage, internal)
 	}
 	if err != nil {

@@ -420,6 +420,6 @@ func (t *Tensor) Dropout(p float64) *Tensor {
 		return t
 	}
 	params := ir.Scalars(p, 0)
-	params.Value[1] = uint64(t.env.draw())
+	params.Value[1] = uint64(t.env.number())
 	return t.floated().apply1(ir.Dropout, ir.Attr{}, params)
 }

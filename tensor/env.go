@@ -22,6 +22,8 @@ type Env struct {
 	part   *device.Range  // the innermost one that observers know of
 	seq    uint64         // of the recorded operation that operations are a part of
 	seeded *stream        // own random path, from Seed or Replica
+
+	program *Program // which records what runs, while it is being recorded
 }
 
 type mode uint8
@@ -167,6 +169,9 @@ func (e *Env) overlay(over *Env) *Env {
 	if over.seeded != nil {
 		c.seeded = over.seeded
 	}
+	if over.program.recording() {
+		c.program = over.program
+	}
 	if c.scope = later(e.scope, over.scope); c.scope != e.scope && over.seeded == nil {
 		c.seeded = nil
 	}
@@ -182,7 +187,7 @@ func (over *Env) covers(e *Env) bool {
 		(over.policy != dtype.Invalid || e.policy == dtype.Invalid) && (over.again || !e.again) &&
 		over.back == e.back && over.site == e.site && over.seq == e.seq &&
 		later(e.scope, over.scope) == over.scope && laterPart(e.part, over.part) == over.part &&
-		(over.seeded != nil || e.seeded == nil || e.scope != over.scope)
+		(over.seeded != nil || e.seeded == nil || e.scope != over.scope) && (over.program.recording() || !e.program.recording())
 }
 
 // join is the env of a result of two operands. Parameters set only device and root scope; a graph's modes count before
@@ -210,6 +215,9 @@ func join(op string, a, b *Tensor) *Env {
 		}
 		if other.again && !e.again {
 			e = e.with(func(c *Env) { c.again = true })
+		}
+		if other.program.recording() && !e.program.recording() {
+			e = e.with(func(c *Env) { c.program = other.program })
 		}
 		if e.scope != scope {
 			e = e.with(func(c *Env) { c.scope, c.site = scope, other.site })
@@ -244,6 +252,9 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 		c.queue = b.queue
 	}
 	c.seeded = seeded
+	if c.program = a.program; !c.program.recording() {
+		c.program = b.program
+	}
 	return c.kept()
 }
 
@@ -251,7 +262,8 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 func (e *Env) absorbs(other *Env, scope *scope, seeded *stream) bool {
 	return e.scope == scope && e.seeded == seeded && e.seq == 0 && e.grad >= other.grad && e.train >= other.train &&
 		(other.policy == dtype.Invalid || other.policy == e.policy) && (other.queue == nil || e.queue != nil && e.queue.id >= other.queue.id) &&
-		(e.again || !other.again) && (!e.back || other.back) && laterPart(e.part, other.part) == e.part
+		(e.again || !other.again) && (!e.back || other.back) && laterPart(e.part, other.part) == e.part &&
+		(e.program.recording() || !other.program.recording())
 }
 
 // kept is a copy of e for good: most joins give one of their operands' envs, and then nothing is made.

@@ -48,6 +48,14 @@ func (e *Env) draw() rng.Key {
 	return rng.Fold(rng.Fold(e.key(), drawPath), e.counter().Add(1))
 }
 
+// number is draw for an operation, whose numbers would be the same in each run of a program.
+func (e *Env) number() rng.Key {
+	if e.program.recording() {
+		raise("Record", "draw them before, and record what is made of them", "random numbers would be the same in each run")
+	}
+	return e.draw()
+}
+
 // Draws is the number of random operations drawn from e's own path so far. A checkpoint stores the root's.
 func (e *Env) Draws() uint64 { return e.counter().Load() }
 

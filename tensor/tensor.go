@@ -104,7 +104,7 @@ func (e *Env) RandInt(lo, hi int, shape ...int) *Tensor {
 // random draws by two parameters and a key.
 func (e *Env) random(op string, code ir.Code, dt dtype.DType, shape []int, p ir.Params) *Tensor {
 	checkShape(op, shape)
-	p.Value[2], p.N = uint64(e.draw()), 3
+	p.Value[2], p.N = uint64(e.number()), 3
 	return e.create(code, ir.Dense(dt, shape...), p)
 }
 
