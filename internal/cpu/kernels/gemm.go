@@ -35,6 +35,7 @@ type Product[T Float] struct {
 	Bias       []T  // nil, or a value for each of the N columns
 	Act        Activation
 	Before     []T // nil, or where what Act is applied to goes, as C lies
+	zip        zipping
 }
 
 // A BatchDim is a dimension of a batch of products: its size, and the

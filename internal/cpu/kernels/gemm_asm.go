@@ -63,6 +63,7 @@ type product struct {
 	rows, cols, steps span
 	flags             int   // of its tiles
 	finish            bool  // apply what the micro-kernels do not
+	round             bool  // to bfloat16
 	heights           split // rows in panels
 	packNow           [2]bool
 	across            int // parts that share a panel of A
@@ -183,6 +184,8 @@ func (p *product) prepare() bool {
 	if q.K == 0 { // nothing to read: form no addresses outside of A and B
 		p.a, p.b = operand{}, operand{}
 	}
+	p.a.zip(q.zip.highA, q.zip.steps)
+	p.b.zip(q.zip.highB, q.zip.steps)
 	p.c, p.cs = unsafe.Pointer(unsafe.SliceData(q.C)), 4*q.CRow
 	p.bias = unsafe.Pointer(unsafe.SliceData(q.Bias))
 	p.first, p.last = 0, 0
@@ -195,7 +198,7 @@ func (p *product) prepare() bool {
 	if q.Act == ActReLU && q.Before == nil {
 		p.last |= relu
 	}
-	p.packA = q.N > packCols || q.N > lanes && max(p.a.lane, p.a.step) >= farStep ||
+	p.packA = p.a.high != 0 || q.N > packCols || q.N > lanes && max(p.a.lane, p.a.step) >= farStep ||
 		p.a.lane != size && (p.a.step != size || !p.set.rows)
 	p.packB = q.M > packRows || q.M > neverPackB && p.b.step >= farStep ||
 		p.b.lane != size // the kernels read vectors of B
@@ -248,13 +251,14 @@ func (p *product) run() {
 	slices := p.slices()
 	for s := range slices.parts {
 		p.steps = slices.part(s)
-		p.flags, p.finish = accumulate, false
+		p.flags, p.finish, p.round = accumulate, false, false
 		if s == 0 {
 			p.flags = p.first
 		}
 		if s == slices.parts-1 {
 			p.flags |= p.last
 			p.finish = p.source.Act > ActReLU || p.source.Before != nil
+			p.round = p.set.elements == halves
 		}
 		p.slice()
 	}
@@ -368,6 +372,17 @@ func (p *product) compute(i int, panels span) {
 				p.activate(t.row(i, width*p.set.words()), top+i, left)
 			}
 		}
+	}
+	if p.round {
+		p.roundRows(span{top, rows.n}, p.cols.from+panels.from*lanes, min(panels.n*lanes, p.cols.n-panels.from*lanes))
+	}
+}
+
+// roundRows stores so many sums of some rows from column left on.
+func (p *product) roundRows(rows span, left, n int) {
+	for i := rows.from; i < rows.from+rows.n; i++ {
+		at := i*p.source.CRow + left
+		p.source.zip.round(p.source.C[at:at+n], at)
 	}
 }
 

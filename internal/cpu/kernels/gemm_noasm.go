@@ -7,8 +7,5 @@ import "github.com/warpline-ml/warpline/internal/cpufeat"
 // multiplyAssembly reports that there is no assembly.
 func multiplyAssembly(*Product[float32], []BatchDim, int, elements) bool { return false }
 
-// pairRows joins rows without assembly.
-func pairRows(dst []float32, low, high []uint16) { pairRowsGo(dst, low, high) }
-
 // ceiling does nothing: there is no loop on registers alone.
 func ceiling(cpufeat.Level, int) (work float64) { return 0 }

@@ -14,6 +14,8 @@ var laneNumbers = [16]int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 func (o *operand) pack(dst unsafe.Pointer, set *kernelSet, width int, lanes, steps span) {
 	src := o.at(lanes.from, steps.from)
 	switch {
+	case o.high != 0:
+		o.packHalves(dst, width, lanes, steps)
 	case o.lane == set.size && set.masks:
 		copyLanesAVX512(dst, src, steps.n, o.step, width*set.words(), uint32(1<<(lanes.n*set.words())-1))
 	case o.step == set.size && set.masks:
@@ -56,5 +58,20 @@ func (o *operand) packEach(dst unsafe.Pointer, set *kernelSet, width int, lanes,
 		packGo[float64](o, dst, width, lanes, steps)
 	} else {
 		packGo[float32](o, dst, width, lanes, steps)
+	}
+}
+
+// noHalves is the second half of the last step, if the steps of bfloat16 are odd.
+var noHalves [32]uint16
+
+// packHalves joins the halves of pairs.
+func (o *operand) packHalves(dst unsafe.Pointer, width int, lanes, steps span) {
+	mask := uint32(1<<lanes.n - 1)
+	whole := min(steps.n, o.whole-steps.from)
+	zipLanesAVX512(dst, o.at(lanes.from, steps.from), whole, o.step, o.high, width, mask)
+	if whole < steps.n {
+		src := o.at(lanes.from, steps.from+whole)
+		none := int(uintptr(unsafe.Pointer(&noHalves)) - uintptr(src))
+		zipLanesAVX512(unsafe.Add(dst, 4*width*whole), src, 1, o.step, none, width, mask)
 	}
 }

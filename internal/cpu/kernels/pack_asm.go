@@ -9,11 +9,21 @@ import "unsafe"
 type operand struct {
 	p          unsafe.Pointer
 	lane, step int
+	high       int // of pairs whose halves lie apart: how far; 0: of others
+	whole      int // steps that have both halves
 }
 
 // operandOf describes data with the given distances in elements.
 func operandOf(data []float32, lane, step int) operand {
-	return operand{unsafe.Pointer(unsafe.SliceData(data)), 4 * lane, 4 * step}
+	return operand{p: unsafe.Pointer(unsafe.SliceData(data)), lane: 4 * lane, step: 4 * step}
+}
+
+// zip says that the elements are pairs whose halves lie apart, of adjacent lanes
+// of so many steps of bfloat16, unless high is 0.
+func (o *operand) zip(high, steps int) {
+	if high != 0 {
+		o.lane, o.high, o.whole = 2, high, steps/2
+	}
 }
 
 // at is the address of an element.

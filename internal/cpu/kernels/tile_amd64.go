@@ -4,14 +4,15 @@ package kernels
 
 import "github.com/warpline-ml/warpline/internal/cpufeat"
 
-// The first cache is taken to have 32 KiB, the second 256 KiB with AVX2 and
-// 1 MiB with AVX-512: a step of a full tile reads 88 and 184 bytes of float32.
+// A slice of k is as long as pays: every one reads and writes all of C, which
+// costs most where memory is shared with others. With so many columns its
+// panels of B fill a second cache of 1 MiB, and of 512 KiB with AVX2.
 var (
-	setAVX512    = kernelSet{singles, 4, 14, 16, 16, 256, 512, true, true}
-	setPairs     = kernelSet{halves, 4, 14, 16, 16, 256, 512, true, true}
-	setF64AVX512 = kernelSet{doubles, 8, 14, 8, 16, 192, 256, true, false}
-	setAVX2      = kernelSet{singles, 4, 6, 8, 8, 256, 256, false, true}
-	setF64AVX2   = kernelSet{doubles, 8, 6, 4, 8, 192, 128, false, false}
+	setAVX512    = kernelSet{singles, 4, 14, 16, 16, 1024, 256, true, true}
+	setPairs     = kernelSet{halves, 4, 14, 16, 16, 1024, 256, true, true}
+	setF64AVX512 = kernelSet{doubles, 8, 14, 8, 16, 512, 128, true, false}
+	setAVX2      = kernelSet{singles, 4, 6, 8, 8, 384, 256, false, true}
+	setF64AVX2   = kernelSet{doubles, 8, 6, 4, 8, 384, 128, false, false}
 )
 
 // The most rows of a tile without masks, and the most float32 in one.
@@ -45,17 +46,6 @@ func setOf(e elements) *kernelSet {
 		return &setF64AVX512
 	}
 	return &setF64AVX2
-}
-
-// pairRows joins what fills vectors by assembly.
-func pairRows(dst []float32, low, high []uint16) {
-	n := 0
-	if setOf(halves) != nil {
-		if n = len(low) / 16 * 16; n > 0 {
-			pairRowsAVX512(&dst[0], &low[0], &high[0], n)
-		}
-	}
-	pairRowsGo(dst[n:], low[n:], high[n:])
 }
 
 // compute runs the micro-kernel. Direct calls keep the tile on the stack of

@@ -38,8 +38,8 @@ type kernelSet struct {
 	height  int  // most rows of a tile
 	vector  int  // columns in a vector; a full tile has two
 	laneA   int  // lanes of a packed panel of A
-	stepsK  int  // most steps of k in a slice: a panel of A should stay in the first cache beside a panel of B
-	columns int  // most columns packed at a time: a slice of them should stay in the second cache
+	stepsK  int  // most steps of k in a slice
+	columns int  // most columns packed at a time: a slice of them stays in the second cache
 	masks   bool // columns of C may be masked
 	rows    bool // A may be read as it lies
 }

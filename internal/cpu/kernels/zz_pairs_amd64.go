@@ -4,6 +4,8 @@
 
 package kernels
 
+import "unsafe"
+
 // tilePairs is tileAVX512 for elements of A and B that are pairs of bfloat16,
 // the one with the lower index of k in the lower half, in place of
 //
@@ -14,11 +16,20 @@ package kernels
 //go:noescape
 func tilePairs(t *tile)
 
-// pairRowsAVX512 joins two rows of bfloat16 to one of pairs. n is a multiple of 16, in place of
+// zipLanesAVX512 packs up to 32 lanes of bfloat16 that are adjacent in memory in pairs of
+// two steps of k. In place of
 //
-//	for i := range n {
-//		dst[i] = uint32(low[i]) | uint32(high[i])<<16
+//	for s := range k {
+//		for i := range width {
+//			dst[s*width+i] = 0
+//			if mask>>i&1 != 0 {
+//				dst[s*width+i] = uint32(src[s*step/2+i]) | uint32(src[(s*step+high)/2+i])<<16
+//			}
+//		}
 //	}
 //
+// it widens vectors and joins them. The width is 16 or 32 lanes; step and high, from one
+// half of a pair to the other, are in bytes.
+//
 //go:noescape
-func pairRowsAVX512(dst *float32, low, high *uint16, n int)
+func zipLanesAVX512(dst, src unsafe.Pointer, k, step, high, width int, mask uint32)
