@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/cpu/kernels"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -52,6 +53,7 @@ type embeddingGrad[T number] struct {
 	op     ir.Op
 	chunks *loop[[]device.Arg]
 	add    pass[T, T]
+	sum    func(sums []float64, x []T, stride int, places []int64) // adds rows where they lie, if it is there
 	g      source[T]
 	out    sink[T]
 	rows   int
@@ -63,26 +65,30 @@ type embeddingGrad[T number] struct {
 func prepareEmbeddingGrad(k *device.Kernel) (run, error) {
 	switch dt := k.Out[0].DType; dt {
 	case dtype.F32, dtype.F16, dtype.BF16:
-		return embeddingGradOf(k, add32), nil
+		e := embeddingGradOf(k, add32)
+		if direct(k.Op.In(0)) {
+			e.sum = kernels.SumPlaces
+		}
+		return e.run, nil
 	case dtype.F64:
-		return embeddingGradOf(k, add[float64]), nil
+		return embeddingGradOf(k, add[float64]).run, nil
 	case dtype.I64:
-		return embeddingGradOf(k, add[int64]), nil
+		return embeddingGradOf(k, add[int64]).run, nil
 	case dtype.I32:
-		return embeddingGradOf(k, add[int32]), nil
+		return embeddingGradOf(k, add[int32]).run, nil
 	case dtype.U8:
-		return embeddingGradOf(k, add[uint8]), nil
+		return embeddingGradOf(k, add[uint8]).run, nil
 	default:
 		return nil, unsupported(&k.Op, dt)
 	}
 }
 
-func embeddingGradOf[T number](k *device.Kernel, add pass[T, T]) run {
+func embeddingGradOf[T number](k *device.Kernel, add pass[T, T]) *embeddingGrad[T] {
 	w := k.Out[0]
 	e := &embeddingGrad[T]{op: k.Op, add: add, g: sourceOf[T](k.Op.In(0)), out: sinkOf[T](w), rows: w.Dim(0), n: k.Op.In(1).Size(), width: w.Dim(1)}
 	k.Workspace = 8 * int64(e.rows+1+e.n)
 	e.chunks = newLoop(e.span)
-	return e.run
+	return e
 }
 
 // sorted views the workspace: the indices' places sorted by row, those of row v from ends[v] to ends[v+1].
@@ -139,12 +145,25 @@ func (e *embeddingGrad[T]) span(a *[]device.Arg, lo, hi int) {
 		for c := 0; c < e.width; c += tile {
 			n := min(tile, e.width-c)
 			dst := e.out.begin(args[0], row*e.width+c, slot[T](s, slotOut, n))
-			clear(dst)
-			for _, p := range places[ends[row]:ends[row+1]] {
-				g := e.g.load(args[1], int(p)*e.width+c, slot[T](s, slotX, n), s)
-				e.add(dst, dst, g, 0, 0)
-			}
+			e.addUp(dst, args[1], c, places[ends[row]:ends[row+1]], s)
 			e.out.commit(args[0], row*e.width+c, dst, s)
 		}
+	}
+}
+
+// addUp adds columns c, c+1, … of the gradients at these places.
+func (e *embeddingGrad[T]) addUp(dst []T, grad device.Arg, c int, places []int64, s *scratch) {
+	if clear(dst); len(places) == 0 {
+		return
+	}
+	if e.sum != nil {
+		sums := slot[float64](s, slotC, len(dst))
+		clear(sums)
+		e.sum(sums, values[T](grad, e.n*e.width)[c:], e.width, places)
+		convertAll(dst, sums)
+		return
+	}
+	for _, p := range places {
+		e.add(dst, dst, e.g.load(grad, int(p)*e.width+c, slot[T](s, slotX, len(dst)), s), 0, 0)
 	}
 }

@@ -298,8 +298,12 @@ func (o *optimizer) chunk(u *update, lo, hi int) {
 				o.f64(&s.u, &s.x64)
 			}
 		} else {
-			for lo := p.lo; lo < p.hi; lo += strip {
-				operands(&s.x32, outs, ins, dt, lo, min(lo+strip, p.hi), s.buf[:])
+			step := strip
+			if dt == dtype.F32 { // updated where it lies
+				step = pieceSize
+			}
+			for lo := p.lo; lo < p.hi; lo += step {
+				operands(&s.x32, outs, ins, dt, lo, min(lo+step, p.hi), s.buf[:])
 				if !u.skip {
 					o.f32(&s.u, &s.x32)
 				}

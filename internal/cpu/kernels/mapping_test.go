@@ -152,6 +152,41 @@ func TestSumRows(t *testing.T) {
 	}
 }
 
+// TestSumPlaces reads rows where indices say, as the loop in Go does.
+func TestSumPlaces(t *testing.T) {
+	r := testutil.Rand(t)
+	for _, n := range []int{0, 1, 7, 16, 33, 1<<10 + 5} {
+		const rows = 9
+		stride := n + r.IntN(20)
+		x, places := drawn(r, rows*stride+n, []float32{1, -1}), make([]int64, r.IntN(20))
+		for i := range places {
+			places[i] = r.Int64N(rows)
+		}
+		restore := cpufeat.Set(cpufeat.Generic)
+		want := make([]float64, n)
+		SumPlaces(want, x, stride, places)
+		restore()
+		eachLevel(t, func(t *testing.T) {
+			acc := make([]float64, n+1)
+			acc[n] = 7
+			if SumPlaces(acc[:n], x, stride, places); !slices.Equal(acc[:n], want) || acc[n] != 7 {
+				t.Fatalf("%d places of rows of %d", len(places), n)
+			}
+		})
+		plain, size := make([]float64, n), make([]float64, n)
+		for i := range plain {
+			for _, p := range places {
+				v := float64(x[int(p)*stride+i])
+				plain[i] += v
+				size[i] += math.Abs(v)
+			}
+			if math.Abs(plain[i]-want[i]) > 3.1*0x1p-24*size[i]+1e-300 {
+				t.Fatalf("sum %d of %d places is %v, want %v", i, len(places), want[i], plain[i])
+			}
+		}
+	}
+}
+
 func TestRowTotal(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := testutil.Rand(t)

@@ -218,6 +218,39 @@ func sumGroup(acc []float64, x []float32, group, stride int) {
 	}
 }
 
+var zeros [1 << 10]float32
+
+// SumPlaces adds rows of x to sums in float64: those at these places, stride apart, of the length of acc. Eight of them,
+// or what is left and zeros, are added pair by pair in float32.
+func SumPlaces(acc []float64, x []float32, stride int, places []int64) {
+	for lo := 0; lo < len(acc); lo += len(zeros) {
+		part := acc[lo:min(lo+len(zeros), len(acc))]
+		for i := 0; i < len(places); i += 8 {
+			var rows [8][]float32
+			group := places[i:min(i+8, len(places))]
+			for j := range rows {
+				rows[j] = zeros[:len(part)]
+				if j < len(group) {
+					rows[j] = x[int(group[j])*stride+lo:][:len(part)]
+				}
+			}
+			if assembly() {
+				sumOfRowsAssembly(part, &rows, len(group))
+			} else {
+				sumOfRows(part, &rows)
+			}
+		}
+	}
+}
+
+func sumOfRows(acc []float64, rows *[8][]float32) {
+	for i := range acc {
+		x := (rows[0][i] + rows[1][i]) + (rows[2][i] + rows[3][i])
+		y := (rows[4][i] + rows[5][i]) + (rows[6][i] + rows[7][i])
+		acc[i] += float64(x + y)
+	}
+}
+
 // RowTotals stores [RowTotal] of n elements of each row of x, stride apart, in sums.
 func RowTotals(sums []float64, x []float32, n, stride int) {
 	if assembly() && n > 0 {

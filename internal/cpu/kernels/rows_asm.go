@@ -124,6 +124,17 @@ func sumRowsAssembly(acc []float64, x []float32, group, stride int) {
 	}
 }
 
+// sumOfRowsAssembly adds n rows at least, as many as a call takes; the others are zeros.
+func sumOfRowsAssembly(acc []float64, rows *[8][]float32, n int) {
+	v, to := vectors(), at(acc, 0)
+	row := func(i int) *float32 { return at(rows[i], 0) }
+	if n <= 4 {
+		v.sumRows(to, row(0), row(1), row(2), row(3), len(acc))
+	} else {
+		v.sumEight(to, row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7), len(acc))
+	}
+}
+
 func adamAssembly(p, g, m, v []float32, c *AdamRates) {
 	f := vectors().adam
 	for i := 0; i < len(p); i += mostInAssembly {

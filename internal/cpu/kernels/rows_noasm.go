@@ -15,5 +15,6 @@ func rowTotalAssembly([]float32) float64                             { panic("ke
 func rowMomentsAssembly([]float32, float64) (_, _ float64)           { panic("kernels: no assembly") }
 func sumRowsAssembly(_ []float64, _ []float32, _, _ int)             { panic("kernels: no assembly") }
 func rowTotalsAssembly(_ []float64, _ []float32, _, _ int)           { panic("kernels: no assembly") }
+func sumOfRowsAssembly([]float64, *[8][]float32, int)                { panic("kernels: no assembly") }
 func adamAssembly(_, _, _, _ []float32, _ *AdamRates)                { panic("kernels: no assembly") }
 func sgdAssembly(_, _ []float32, _, _, _ float32)                    { panic("kernels: no assembly") }
