@@ -34,7 +34,9 @@ func planes(f *file) {
 }
 
 // Registers of a norm's loops: AX is the offset of a vector in rows and sums, BX that in parameters, CX what is left of a
-// row, DX masks BX, R14 counts rows, R15 is the struct. Where two rows go at once, R13 is the offset in the second.
+// row, DX masks BX, R15 is the struct, whose rows count down. Where two rows go at once, R13 is the offset in the second.
+// R14 is the offset in the row after these, and within a pair R15 that in the one after that: rows lie apart, and the
+// processor by itself does not look so far ahead.
 var streamRegisters = []string{"SI", "DI", "R8", "R9", "R10", "R11", "R12", "R13"}
 
 // norm is one function of the family.
@@ -51,11 +53,11 @@ type norm struct {
 func normLoop(f *file, s isa, name, doc string, rows, places []string, body func(n *norm)) {
 	n := normHead(f, s, name, doc, rows, places)
 	row, end := f.label("row"), f.label("end")
-	f.op("TESTQ R14, R14")
+	f.op("CMPQ normArgs_rows(R15), $0")
 	f.op("JLE %s", end)
 	f.mark(row)
 	n.row(1, body)
-	f.op("DECQ R14")
+	f.op("DECQ normArgs_rows(R15)")
 	f.op("JNE %s", row)
 	f.mark(end)
 	f.leave()
@@ -66,14 +68,13 @@ func normPairs(f *file, s isa, name, doc string, rows, places []string, one, two
 	n := normHead(f, s, name, doc, rows, places)
 	pair, last, end := f.label("pair"), f.label("last"), f.label("end")
 	f.mark(pair)
-	f.op("CMPQ R14, $2")
+	f.op("CMPQ normArgs_rows(R15), $2")
 	f.op("JLT %s", last)
-	f.op("MOVQ normArgs_stride(R15), R13")
 	n.row(2, two)
-	f.op("SUBQ $2, R14")
+	f.op("SUBQ $2, normArgs_rows(R15)")
 	f.op("JMP %s", pair)
 	f.mark(last)
-	f.op("TESTQ R14, R14")
+	f.op("CMPQ normArgs_rows(R15), $0")
 	f.op("JLE %s", end)
 	n.row(1, one)
 	f.mark(end)
@@ -90,7 +91,6 @@ func normHead(f *file, s isa, name, doc string, rows, places []string) *norm {
 		f.op("MOVQ normArgs_%s(R15), %s", field, streamRegisters[i])
 	}
 	f.op("MOVQ normArgs_each(R15), DX")
-	f.op("MOVQ normArgs_rows(R15), R14")
 	n.prepareRest()
 	return n
 }
@@ -101,13 +101,21 @@ func (n *norm) row(rows int, body func(n *norm)) {
 	n.op("MOVQ normArgs_n(R15), CX")
 	n.op("XORL AX, AX")
 	n.op("XORL BX, BX")
+	n.op("MOVQ normArgs_stride(R15), R14")
+	if rows == 2 {
+		n.op("MOVQ R14, R13")
+		n.op("ADDQ R13, R14")
+		n.op("LEAQ (R14)(R13*1), R15")
+	}
 	n.op("JMP %s", whole)
 	n.op("PCALIGN $32")
 	n.mark(top)
 	body(n)
 	n.op("ADDQ $%d, AX", n.s.bytes)
+	n.op("ADDQ $%d, R14", n.s.bytes)
 	if rows == 2 {
 		n.op("ADDQ $%d, R13", n.s.bytes)
+		n.op("ADDQ $%d, R15", n.s.bytes)
 	}
 	n.op("MOVQ AX, BX")
 	n.op("ANDQ DX, BX")
@@ -120,6 +128,9 @@ func (n *norm) row(rows int, body func(n *norm)) {
 	body(n)
 	n.rest = false
 	n.mark(next)
+	if rows == 2 {
+		n.loads("a+0", "R15")
+	}
 	for _, field := range n.rows {
 		for range rows {
 			n.op("ADDQ normArgs_stride(R15), %s", n.streams[field])
@@ -159,6 +170,7 @@ func (n *norm) load(field string, i int) {
 	switch at := n.address(field); {
 	case !n.rest:
 		n.op("VMOVUPS %s, %s", at, n.s.r(i))
+		n.ask(field)
 	case n.s.masks:
 		n.op("VMOVUPS.Z %s, K1, %s", at, n.s.r(i))
 	default:
@@ -166,10 +178,18 @@ func (n *norm) load(field string, i int) {
 	}
 }
 
+// ask has the memory bring what the stream is in a later row.
+func (n *norm) ask(field string) {
+	if slices.Contains(n.rows, field) {
+		n.op("PREFETCHT0 (%s)(%s*1)", n.streams[field], []string{"R14", "R15"}[bool01(n.second)])
+	}
+}
+
 func (n *norm) store(i int, field string) {
 	switch at := n.address(field); {
 	case !n.rest:
 		n.op("VMOVUPS %s, %s", n.s.r(i), at)
+		n.ask(field)
 	case n.s.masks:
 		n.op("VMOVUPS %s, K1, %s", n.s.r(i), at)
 	default:

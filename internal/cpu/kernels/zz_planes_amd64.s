@@ -40,27 +40,29 @@ TEXT ·normSumAVX512(SB), NOSPLIT, $0-8
 	MOVQ normArgs_x(R15), SI
 	MOVQ normArgs_sum(R15), DI
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $15, CX
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
 	KMOVW AX, K1
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end2
 row1:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole4
 	PCALIGN $32
 vector3:
 	VMOVUPS (SI)(AX*1), Z0
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (DI)(AX*1), Z1
 	VADDPS Z0, Z1, Z1
 	VMOVUPS Z1, (DI)(AX*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole4:
@@ -74,7 +76,7 @@ whole4:
 	VMOVUPS Z1, K1, (DI)(AX*1)
 next5:
 	ADDQ normArgs_stride(R15), SI
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row1
 end2:
 	VZEROUPPER
@@ -88,7 +90,6 @@ TEXT ·normDeviationsAVX512(SB), NOSPLIT, $0-8
 	MOVQ normArgs_more(R15), R8
 	MOVQ normArgs_m(R15), R9
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $15, CX
 	MOVL $1, AX
@@ -96,19 +97,24 @@ TEXT ·normDeviationsAVX512(SB), NOSPLIT, $0-8
 	DECL AX
 	KMOVW AX, K1
 pair6:
-	CMPQ R14, $2
+	CMPQ normArgs_rows(R15), $2
 	JLT last7
-	MOVQ normArgs_stride(R15), R13
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
+	MOVQ R14, R13
+	ADDQ R13, R14
+	LEAQ (R14)(R13*1), R15
 	JMP whole10
 	PCALIGN $32
 vector9:
 	VMOVUPS (R9)(BX*1), Z4
 	VMOVUPS (SI)(AX*1), Z0
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Z4, Z0, Z0
 	VMOVUPS (SI)(R13*1), Z2
+	PREFETCHT0 (SI)(R15*1)
 	VSUBPS Z4, Z2, Z2
 	VADDPS Z2, Z0, Z3
 	VMOVUPS (DI)(AX*1), Z1
@@ -119,7 +125,9 @@ vector9:
 	VFMADD231PS Z2, Z2, Z1
 	VMOVUPS Z1, (R8)(AX*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	ADDQ $64, R13
+	ADDQ $64, R15
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole10:
@@ -141,21 +149,24 @@ whole10:
 	VFMADD231PS Z2, Z2, Z1
 	VMOVUPS Z1, K1, (R8)(AX*1)
 next11:
+	MOVQ a+0(FP), R15
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), SI
-	SUBQ $2, R14
+	SUBQ $2, normArgs_rows(R15)
 	JMP pair6
 last7:
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end8
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole13
 	PCALIGN $32
 vector12:
 	VMOVUPS (R9)(BX*1), Z4
 	VMOVUPS (SI)(AX*1), Z0
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Z4, Z0, Z0
 	VMOVUPS (DI)(AX*1), Z1
 	VADDPS Z0, Z1, Z1
@@ -164,6 +175,7 @@ vector12:
 	VFMADD231PS Z0, Z0, Z1
 	VMOVUPS Z1, (R8)(AX*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole13:
@@ -195,23 +207,24 @@ TEXT ·normApplyAVX512(SB), NOSPLIT, $0-8
 	MOVQ normArgs_p(R15), R9
 	MOVQ normArgs_q(R15), R10
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $15, CX
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
 	KMOVW AX, K1
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end16
 row15:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole18
 	PCALIGN $32
 vector17:
 	VMOVUPS (SI)(AX*1), Z0
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (R8)(BX*1), Z1
 	VSUBPS Z1, Z0, Z0
 	VMOVUPS (R9)(BX*1), Z1
@@ -220,7 +233,9 @@ vector17:
 	VBROADCASTSS normArgs_floor(R15), Z1
 	VMAXPS Z0, Z1, Z0
 	VMOVUPS Z0, (DI)(AX*1)
+	PREFETCHT0 (DI)(R14*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole18:
@@ -240,7 +255,7 @@ whole18:
 next19:
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row15
 end16:
 	VZEROUPPER
@@ -256,34 +271,38 @@ TEXT ·normApplyAddAVX512(SB), NOSPLIT, $0-8
 	MOVQ normArgs_p(R15), R10
 	MOVQ normArgs_q(R15), R11
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $15, CX
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
 	KMOVW AX, K1
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end21
 row20:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole23
 	PCALIGN $32
 vector22:
 	VMOVUPS (SI)(AX*1), Z0
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (R9)(BX*1), Z1
 	VSUBPS Z1, Z0, Z0
 	VMOVUPS (R10)(BX*1), Z1
 	VMOVUPS (R11)(BX*1), Z2
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS (R8)(AX*1), Z1
+	PREFETCHT0 (R8)(R14*1)
 	VADDPS Z1, Z0, Z0
 	VBROADCASTSS normArgs_floor(R15), Z1
 	VMAXPS Z0, Z1, Z0
 	VMOVUPS Z0, (DI)(AX*1)
+	PREFETCHT0 (DI)(R14*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole23:
@@ -306,7 +325,7 @@ next24:
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), R8
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row20
 end21:
 	VZEROUPPER
@@ -321,7 +340,6 @@ TEXT ·normGradSumsAVX512(SB), NOSPLIT, $0-8
 	MOVQ normArgs_more(R15), R9
 	MOVQ normArgs_m(R15), R10
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $15, CX
 	MOVL $1, AX
@@ -329,21 +347,28 @@ TEXT ·normGradSumsAVX512(SB), NOSPLIT, $0-8
 	DECL AX
 	KMOVW AX, K1
 pair25:
-	CMPQ R14, $2
+	CMPQ normArgs_rows(R15), $2
 	JLT last26
-	MOVQ normArgs_stride(R15), R13
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
+	MOVQ R14, R13
+	ADDQ R13, R14
+	LEAQ (R14)(R13*1), R15
 	JMP whole29
 	PCALIGN $32
 vector28:
 	VMOVUPS (R10)(BX*1), Z6
 	VMOVUPS (DI)(AX*1), Z0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (SI)(AX*1), Z1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Z6, Z1, Z1
 	VMOVUPS (DI)(R13*1), Z3
+	PREFETCHT0 (DI)(R15*1)
 	VMOVUPS (SI)(R13*1), Z4
+	PREFETCHT0 (SI)(R15*1)
 	VSUBPS Z6, Z4, Z4
 	VADDPS Z3, Z0, Z5
 	VMOVUPS (R8)(AX*1), Z2
@@ -354,7 +379,9 @@ vector28:
 	VFMADD231PS Z4, Z3, Z2
 	VMOVUPS Z2, (R9)(AX*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	ADDQ $64, R13
+	ADDQ $64, R15
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole29:
@@ -378,24 +405,28 @@ whole29:
 	VFMADD231PS Z4, Z3, Z2
 	VMOVUPS Z2, K1, (R9)(AX*1)
 next30:
+	MOVQ a+0(FP), R15
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), DI
-	SUBQ $2, R14
+	SUBQ $2, normArgs_rows(R15)
 	JMP pair25
 last26:
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end27
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole32
 	PCALIGN $32
 vector31:
 	VMOVUPS (R10)(BX*1), Z6
 	VMOVUPS (DI)(AX*1), Z0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (SI)(AX*1), Z1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Z6, Z1, Z1
 	VMOVUPS (R8)(AX*1), Z2
 	VADDPS Z0, Z2, Z2
@@ -404,6 +435,7 @@ vector31:
 	VFMADD231PS Z1, Z0, Z2
 	VMOVUPS Z2, (R9)(AX*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole32:
@@ -439,24 +471,26 @@ TEXT ·normGradApplyAVX512(SB), NOSPLIT, $0-8
 	MOVQ normArgs_q(R15), R11
 	MOVQ normArgs_r(R15), R12
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $15, CX
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
 	KMOVW AX, K1
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end35
 row34:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole37
 	PCALIGN $32
 vector36:
 	VMOVUPS (DI)(AX*1), Z0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (SI)(AX*1), Z1
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (R9)(BX*1), Z2
 	VSUBPS Z2, Z1, Z1
 	VMOVUPS (R11)(BX*1), Z2
@@ -465,7 +499,9 @@ vector36:
 	VMOVUPS (R10)(BX*1), Z2
 	VFMSUB213PS Z1, Z2, Z0
 	VMOVUPS Z0, (R8)(AX*1)
+	PREFETCHT0 (R8)(R14*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole37:
@@ -487,7 +523,7 @@ next38:
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), R8
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row34
 end35:
 	VZEROUPPER
@@ -503,7 +539,6 @@ TEXT ·normGradSumsMaskedAVX512(SB), NOSPLIT, $0-8
 	MOVQ normArgs_more(R15), R10
 	MOVQ normArgs_m(R15), R11
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $15, CX
 	MOVL $1, AX
@@ -511,29 +546,38 @@ TEXT ·normGradSumsMaskedAVX512(SB), NOSPLIT, $0-8
 	DECL AX
 	KMOVW AX, K1
 pair39:
-	CMPQ R14, $2
+	CMPQ normArgs_rows(R15), $2
 	JLT last40
-	MOVQ normArgs_stride(R15), R13
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
+	MOVQ R14, R13
+	ADDQ R13, R14
+	LEAQ (R14)(R13*1), R15
 	JMP whole43
 	PCALIGN $32
 vector42:
 	VMOVUPS (R11)(BX*1), Z6
 	VMOVUPS (DI)(AX*1), Z0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R8)(AX*1), Z1
+	PREFETCHT0 (R8)(R14*1)
 	VXORPS Z2, Z2, Z2
 	VCMPPS $22, Z2, Z1, K2
 	VMOVUPS.Z Z0, K2, Z0
 	VMOVUPS (SI)(AX*1), Z1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Z6, Z1, Z1
 	VMOVUPS (DI)(R13*1), Z3
+	PREFETCHT0 (DI)(R15*1)
 	VMOVUPS (R8)(R13*1), Z4
+	PREFETCHT0 (R8)(R15*1)
 	VXORPS Z5, Z5, Z5
 	VCMPPS $22, Z5, Z4, K2
 	VMOVUPS.Z Z3, K2, Z3
 	VMOVUPS (SI)(R13*1), Z4
+	PREFETCHT0 (SI)(R15*1)
 	VSUBPS Z6, Z4, Z4
 	VADDPS Z3, Z0, Z5
 	VMOVUPS (R9)(AX*1), Z2
@@ -544,7 +588,9 @@ vector42:
 	VFMADD231PS Z4, Z3, Z2
 	VMOVUPS Z2, (R10)(AX*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	ADDQ $64, R13
+	ADDQ $64, R15
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole43:
@@ -576,30 +622,35 @@ whole43:
 	VFMADD231PS Z4, Z3, Z2
 	VMOVUPS Z2, K1, (R10)(AX*1)
 next44:
+	MOVQ a+0(FP), R15
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), R8
 	ADDQ normArgs_stride(R15), R8
-	SUBQ $2, R14
+	SUBQ $2, normArgs_rows(R15)
 	JMP pair39
 last40:
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end41
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole46
 	PCALIGN $32
 vector45:
 	VMOVUPS (R11)(BX*1), Z6
 	VMOVUPS (DI)(AX*1), Z0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R8)(AX*1), Z1
+	PREFETCHT0 (R8)(R14*1)
 	VXORPS Z2, Z2, Z2
 	VCMPPS $22, Z2, Z1, K2
 	VMOVUPS.Z Z0, K2, Z0
 	VMOVUPS (SI)(AX*1), Z1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Z6, Z1, Z1
 	VMOVUPS (R9)(AX*1), Z2
 	VADDPS Z0, Z2, Z2
@@ -608,6 +659,7 @@ vector45:
 	VFMADD231PS Z1, Z0, Z2
 	VMOVUPS Z2, (R10)(AX*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole46:
@@ -649,28 +701,31 @@ TEXT ·normGradApplyMaskedAVX512(SB), NOSPLIT, $0-8
 	MOVQ normArgs_q(R15), R12
 	MOVQ normArgs_r(R15), R13
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $15, CX
 	MOVL $1, AX
 	SHLL CX, AX
 	DECL AX
 	KMOVW AX, K1
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end49
 row48:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole51
 	PCALIGN $32
 vector50:
 	VMOVUPS (DI)(AX*1), Z0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R9)(AX*1), Z1
+	PREFETCHT0 (R9)(R14*1)
 	VXORPS Z2, Z2, Z2
 	VCMPPS $22, Z2, Z1, K2
 	VMOVUPS.Z Z0, K2, Z0
 	VMOVUPS (SI)(AX*1), Z1
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (R10)(BX*1), Z2
 	VSUBPS Z2, Z1, Z1
 	VMOVUPS (R12)(BX*1), Z2
@@ -679,7 +734,9 @@ vector50:
 	VMOVUPS (R11)(BX*1), Z2
 	VFMSUB213PS Z1, Z2, Z0
 	VMOVUPS Z0, (R8)(AX*1)
+	PREFETCHT0 (R8)(R14*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole51:
@@ -706,7 +763,7 @@ next52:
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), R8
 	ADDQ normArgs_stride(R15), R9
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row48
 end49:
 	VZEROUPPER
@@ -723,7 +780,6 @@ TEXT ·normGradSumsKeptAVX512(SB), NOSPLIT, $0-8
 	MOVQ normArgs_more(R15), R11
 	MOVQ normArgs_m(R15), R12
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $15, CX
 	MOVL $1, AX
@@ -731,31 +787,42 @@ TEXT ·normGradSumsKeptAVX512(SB), NOSPLIT, $0-8
 	DECL AX
 	KMOVW AX, K1
 pair53:
-	CMPQ R14, $2
+	CMPQ normArgs_rows(R15), $2
 	JLT last54
-	MOVQ normArgs_stride(R15), R13
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
+	MOVQ R14, R13
+	ADDQ R13, R14
+	LEAQ (R14)(R13*1), R15
 	JMP whole57
 	PCALIGN $32
 vector56:
 	VMOVUPS (R12)(BX*1), Z6
 	VMOVUPS (DI)(AX*1), Z0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R8)(AX*1), Z1
+	PREFETCHT0 (R8)(R14*1)
 	VXORPS Z2, Z2, Z2
 	VCMPPS $22, Z2, Z1, K2
 	VMOVUPS.Z Z0, K2, Z0
 	VMOVUPS Z0, (R9)(AX*1)
+	PREFETCHT0 (R9)(R14*1)
 	VMOVUPS (SI)(AX*1), Z1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Z6, Z1, Z1
 	VMOVUPS (DI)(R13*1), Z3
+	PREFETCHT0 (DI)(R15*1)
 	VMOVUPS (R8)(R13*1), Z4
+	PREFETCHT0 (R8)(R15*1)
 	VXORPS Z5, Z5, Z5
 	VCMPPS $22, Z5, Z4, K2
 	VMOVUPS.Z Z3, K2, Z3
 	VMOVUPS Z3, (R9)(R13*1)
+	PREFETCHT0 (R9)(R15*1)
 	VMOVUPS (SI)(R13*1), Z4
+	PREFETCHT0 (SI)(R15*1)
 	VSUBPS Z6, Z4, Z4
 	VADDPS Z3, Z0, Z5
 	VMOVUPS (R10)(AX*1), Z2
@@ -766,7 +833,9 @@ vector56:
 	VFMADD231PS Z4, Z3, Z2
 	VMOVUPS Z2, (R11)(AX*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	ADDQ $64, R13
+	ADDQ $64, R15
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole57:
@@ -800,6 +869,7 @@ whole57:
 	VFMADD231PS Z4, Z3, Z2
 	VMOVUPS Z2, K1, (R11)(AX*1)
 next58:
+	MOVQ a+0(FP), R15
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
@@ -808,25 +878,30 @@ next58:
 	ADDQ normArgs_stride(R15), R8
 	ADDQ normArgs_stride(R15), R9
 	ADDQ normArgs_stride(R15), R9
-	SUBQ $2, R14
+	SUBQ $2, normArgs_rows(R15)
 	JMP pair53
 last54:
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end55
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole60
 	PCALIGN $32
 vector59:
 	VMOVUPS (R12)(BX*1), Z6
 	VMOVUPS (DI)(AX*1), Z0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R8)(AX*1), Z1
+	PREFETCHT0 (R8)(R14*1)
 	VXORPS Z2, Z2, Z2
 	VCMPPS $22, Z2, Z1, K2
 	VMOVUPS.Z Z0, K2, Z0
 	VMOVUPS Z0, (R9)(AX*1)
+	PREFETCHT0 (R9)(R14*1)
 	VMOVUPS (SI)(AX*1), Z1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Z6, Z1, Z1
 	VMOVUPS (R10)(AX*1), Z2
 	VADDPS Z0, Z2, Z2
@@ -835,6 +910,7 @@ vector59:
 	VFMADD231PS Z1, Z0, Z2
 	VMOVUPS Z2, (R11)(AX*1)
 	ADDQ $64, AX
+	ADDQ $64, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole60:
@@ -872,27 +948,29 @@ TEXT ·normSumAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_x(R15), SI
 	MOVQ normArgs_sum(R15), DI
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $7, CX
 	LEAQ rest<>+32(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
 	VMOVUPS (AX), Y15
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end63
 row62:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole65
 	PCALIGN $32
 vector64:
 	VMOVUPS (SI)(AX*1), Y0
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (DI)(AX*1), Y1
 	VADDPS Y0, Y1, Y1
 	VMOVUPS Y1, (DI)(AX*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole65:
@@ -906,7 +984,7 @@ whole65:
 	VMASKMOVPS Y1, Y15, (DI)(AX*1)
 next66:
 	ADDQ normArgs_stride(R15), SI
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row62
 end63:
 	VZEROUPPER
@@ -920,7 +998,6 @@ TEXT ·normDeviationsAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_more(R15), R8
 	MOVQ normArgs_m(R15), R9
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $7, CX
 	LEAQ rest<>+32(SB), AX
@@ -928,19 +1005,24 @@ TEXT ·normDeviationsAVX2(SB), NOSPLIT, $0-8
 	SUBQ CX, AX
 	VMOVUPS (AX), Y15
 pair67:
-	CMPQ R14, $2
+	CMPQ normArgs_rows(R15), $2
 	JLT last68
-	MOVQ normArgs_stride(R15), R13
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
+	MOVQ R14, R13
+	ADDQ R13, R14
+	LEAQ (R14)(R13*1), R15
 	JMP whole71
 	PCALIGN $32
 vector70:
 	VMOVUPS (R9)(BX*1), Y4
 	VMOVUPS (SI)(AX*1), Y0
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Y4, Y0, Y0
 	VMOVUPS (SI)(R13*1), Y2
+	PREFETCHT0 (SI)(R15*1)
 	VSUBPS Y4, Y2, Y2
 	VADDPS Y2, Y0, Y3
 	VMOVUPS (DI)(AX*1), Y1
@@ -951,7 +1033,9 @@ vector70:
 	VFMADD231PS Y2, Y2, Y1
 	VMOVUPS Y1, (R8)(AX*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	ADDQ $32, R13
+	ADDQ $32, R15
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole71:
@@ -973,21 +1057,24 @@ whole71:
 	VFMADD231PS Y2, Y2, Y1
 	VMASKMOVPS Y1, Y15, (R8)(AX*1)
 next72:
+	MOVQ a+0(FP), R15
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), SI
-	SUBQ $2, R14
+	SUBQ $2, normArgs_rows(R15)
 	JMP pair67
 last68:
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end69
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole74
 	PCALIGN $32
 vector73:
 	VMOVUPS (R9)(BX*1), Y4
 	VMOVUPS (SI)(AX*1), Y0
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Y4, Y0, Y0
 	VMOVUPS (DI)(AX*1), Y1
 	VADDPS Y0, Y1, Y1
@@ -996,6 +1083,7 @@ vector73:
 	VFMADD231PS Y0, Y0, Y1
 	VMOVUPS Y1, (R8)(AX*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole74:
@@ -1027,23 +1115,24 @@ TEXT ·normApplyAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_p(R15), R9
 	MOVQ normArgs_q(R15), R10
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $7, CX
 	LEAQ rest<>+32(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
 	VMOVUPS (AX), Y15
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end77
 row76:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole79
 	PCALIGN $32
 vector78:
 	VMOVUPS (SI)(AX*1), Y0
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (R8)(BX*1), Y1
 	VSUBPS Y1, Y0, Y0
 	VMOVUPS (R9)(BX*1), Y1
@@ -1052,7 +1141,9 @@ vector78:
 	VBROADCASTSS normArgs_floor(R15), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVUPS Y0, (DI)(AX*1)
+	PREFETCHT0 (DI)(R14*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole79:
@@ -1072,7 +1163,7 @@ whole79:
 next80:
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row76
 end77:
 	VZEROUPPER
@@ -1088,34 +1179,38 @@ TEXT ·normApplyAddAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_p(R15), R10
 	MOVQ normArgs_q(R15), R11
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $7, CX
 	LEAQ rest<>+32(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
 	VMOVUPS (AX), Y15
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end82
 row81:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole84
 	PCALIGN $32
 vector83:
 	VMOVUPS (SI)(AX*1), Y0
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (R9)(BX*1), Y1
 	VSUBPS Y1, Y0, Y0
 	VMOVUPS (R10)(BX*1), Y1
 	VMOVUPS (R11)(BX*1), Y2
 	VFMADD213PS Y2, Y1, Y0
 	VMOVUPS (R8)(AX*1), Y1
+	PREFETCHT0 (R8)(R14*1)
 	VADDPS Y1, Y0, Y0
 	VBROADCASTSS normArgs_floor(R15), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVUPS Y0, (DI)(AX*1)
+	PREFETCHT0 (DI)(R14*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole84:
@@ -1138,7 +1233,7 @@ next85:
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), R8
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row81
 end82:
 	VZEROUPPER
@@ -1153,7 +1248,6 @@ TEXT ·normGradSumsAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_more(R15), R9
 	MOVQ normArgs_m(R15), R10
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $7, CX
 	LEAQ rest<>+32(SB), AX
@@ -1161,21 +1255,28 @@ TEXT ·normGradSumsAVX2(SB), NOSPLIT, $0-8
 	SUBQ CX, AX
 	VMOVUPS (AX), Y15
 pair86:
-	CMPQ R14, $2
+	CMPQ normArgs_rows(R15), $2
 	JLT last87
-	MOVQ normArgs_stride(R15), R13
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
+	MOVQ R14, R13
+	ADDQ R13, R14
+	LEAQ (R14)(R13*1), R15
 	JMP whole90
 	PCALIGN $32
 vector89:
 	VMOVUPS (R10)(BX*1), Y6
 	VMOVUPS (DI)(AX*1), Y0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (SI)(AX*1), Y1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Y6, Y1, Y1
 	VMOVUPS (DI)(R13*1), Y3
+	PREFETCHT0 (DI)(R15*1)
 	VMOVUPS (SI)(R13*1), Y4
+	PREFETCHT0 (SI)(R15*1)
 	VSUBPS Y6, Y4, Y4
 	VADDPS Y3, Y0, Y5
 	VMOVUPS (R8)(AX*1), Y2
@@ -1186,7 +1287,9 @@ vector89:
 	VFMADD231PS Y4, Y3, Y2
 	VMOVUPS Y2, (R9)(AX*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	ADDQ $32, R13
+	ADDQ $32, R15
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole90:
@@ -1210,24 +1313,28 @@ whole90:
 	VFMADD231PS Y4, Y3, Y2
 	VMASKMOVPS Y2, Y15, (R9)(AX*1)
 next91:
+	MOVQ a+0(FP), R15
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), DI
-	SUBQ $2, R14
+	SUBQ $2, normArgs_rows(R15)
 	JMP pair86
 last87:
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end88
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole93
 	PCALIGN $32
 vector92:
 	VMOVUPS (R10)(BX*1), Y6
 	VMOVUPS (DI)(AX*1), Y0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (SI)(AX*1), Y1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Y6, Y1, Y1
 	VMOVUPS (R8)(AX*1), Y2
 	VADDPS Y0, Y2, Y2
@@ -1236,6 +1343,7 @@ vector92:
 	VFMADD231PS Y1, Y0, Y2
 	VMOVUPS Y2, (R9)(AX*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole93:
@@ -1271,24 +1379,26 @@ TEXT ·normGradApplyAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_q(R15), R11
 	MOVQ normArgs_r(R15), R12
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $7, CX
 	LEAQ rest<>+32(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
 	VMOVUPS (AX), Y15
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end96
 row95:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole98
 	PCALIGN $32
 vector97:
 	VMOVUPS (DI)(AX*1), Y0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (SI)(AX*1), Y1
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (R9)(BX*1), Y2
 	VSUBPS Y2, Y1, Y1
 	VMOVUPS (R11)(BX*1), Y2
@@ -1297,7 +1407,9 @@ vector97:
 	VMOVUPS (R10)(BX*1), Y2
 	VFMSUB213PS Y1, Y2, Y0
 	VMOVUPS Y0, (R8)(AX*1)
+	PREFETCHT0 (R8)(R14*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole98:
@@ -1319,7 +1431,7 @@ next99:
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), R8
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row95
 end96:
 	VZEROUPPER
@@ -1335,7 +1447,6 @@ TEXT ·normGradSumsMaskedAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_more(R15), R10
 	MOVQ normArgs_m(R15), R11
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $7, CX
 	LEAQ rest<>+32(SB), AX
@@ -1343,29 +1454,38 @@ TEXT ·normGradSumsMaskedAVX2(SB), NOSPLIT, $0-8
 	SUBQ CX, AX
 	VMOVUPS (AX), Y15
 pair100:
-	CMPQ R14, $2
+	CMPQ normArgs_rows(R15), $2
 	JLT last101
-	MOVQ normArgs_stride(R15), R13
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
+	MOVQ R14, R13
+	ADDQ R13, R14
+	LEAQ (R14)(R13*1), R15
 	JMP whole104
 	PCALIGN $32
 vector103:
 	VMOVUPS (R11)(BX*1), Y6
 	VMOVUPS (DI)(AX*1), Y0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R8)(AX*1), Y1
+	PREFETCHT0 (R8)(R14*1)
 	VXORPS Y2, Y2, Y2
 	VCMPPS $22, Y2, Y1, Y1
 	VANDPS Y1, Y0, Y0
 	VMOVUPS (SI)(AX*1), Y1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Y6, Y1, Y1
 	VMOVUPS (DI)(R13*1), Y3
+	PREFETCHT0 (DI)(R15*1)
 	VMOVUPS (R8)(R13*1), Y4
+	PREFETCHT0 (R8)(R15*1)
 	VXORPS Y5, Y5, Y5
 	VCMPPS $22, Y5, Y4, Y4
 	VANDPS Y4, Y3, Y3
 	VMOVUPS (SI)(R13*1), Y4
+	PREFETCHT0 (SI)(R15*1)
 	VSUBPS Y6, Y4, Y4
 	VADDPS Y3, Y0, Y5
 	VMOVUPS (R9)(AX*1), Y2
@@ -1376,7 +1496,9 @@ vector103:
 	VFMADD231PS Y4, Y3, Y2
 	VMOVUPS Y2, (R10)(AX*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	ADDQ $32, R13
+	ADDQ $32, R15
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole104:
@@ -1408,30 +1530,35 @@ whole104:
 	VFMADD231PS Y4, Y3, Y2
 	VMASKMOVPS Y2, Y15, (R10)(AX*1)
 next105:
+	MOVQ a+0(FP), R15
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), R8
 	ADDQ normArgs_stride(R15), R8
-	SUBQ $2, R14
+	SUBQ $2, normArgs_rows(R15)
 	JMP pair100
 last101:
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end102
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole107
 	PCALIGN $32
 vector106:
 	VMOVUPS (R11)(BX*1), Y6
 	VMOVUPS (DI)(AX*1), Y0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R8)(AX*1), Y1
+	PREFETCHT0 (R8)(R14*1)
 	VXORPS Y2, Y2, Y2
 	VCMPPS $22, Y2, Y1, Y1
 	VANDPS Y1, Y0, Y0
 	VMOVUPS (SI)(AX*1), Y1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Y6, Y1, Y1
 	VMOVUPS (R9)(AX*1), Y2
 	VADDPS Y0, Y2, Y2
@@ -1440,6 +1567,7 @@ vector106:
 	VFMADD231PS Y1, Y0, Y2
 	VMOVUPS Y2, (R10)(AX*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole107:
@@ -1481,28 +1609,31 @@ TEXT ·normGradApplyMaskedAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_q(R15), R12
 	MOVQ normArgs_r(R15), R13
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $7, CX
 	LEAQ rest<>+32(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
 	VMOVUPS (AX), Y15
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end110
 row109:
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole112
 	PCALIGN $32
 vector111:
 	VMOVUPS (DI)(AX*1), Y0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R9)(AX*1), Y1
+	PREFETCHT0 (R9)(R14*1)
 	VXORPS Y2, Y2, Y2
 	VCMPPS $22, Y2, Y1, Y1
 	VANDPS Y1, Y0, Y0
 	VMOVUPS (SI)(AX*1), Y1
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS (R10)(BX*1), Y2
 	VSUBPS Y2, Y1, Y1
 	VMOVUPS (R12)(BX*1), Y2
@@ -1511,7 +1642,9 @@ vector111:
 	VMOVUPS (R11)(BX*1), Y2
 	VFMSUB213PS Y1, Y2, Y0
 	VMOVUPS Y0, (R8)(AX*1)
+	PREFETCHT0 (R8)(R14*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole112:
@@ -1538,7 +1671,7 @@ next113:
 	ADDQ normArgs_stride(R15), DI
 	ADDQ normArgs_stride(R15), R8
 	ADDQ normArgs_stride(R15), R9
-	DECQ R14
+	DECQ normArgs_rows(R15)
 	JNE row109
 end110:
 	VZEROUPPER
@@ -1555,7 +1688,6 @@ TEXT ·normGradSumsKeptAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_more(R15), R11
 	MOVQ normArgs_m(R15), R12
 	MOVQ normArgs_each(R15), DX
-	MOVQ normArgs_rows(R15), R14
 	MOVQ normArgs_n(R15), CX
 	ANDQ $7, CX
 	LEAQ rest<>+32(SB), AX
@@ -1563,31 +1695,42 @@ TEXT ·normGradSumsKeptAVX2(SB), NOSPLIT, $0-8
 	SUBQ CX, AX
 	VMOVUPS (AX), Y15
 pair114:
-	CMPQ R14, $2
+	CMPQ normArgs_rows(R15), $2
 	JLT last115
-	MOVQ normArgs_stride(R15), R13
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
+	MOVQ R14, R13
+	ADDQ R13, R14
+	LEAQ (R14)(R13*1), R15
 	JMP whole118
 	PCALIGN $32
 vector117:
 	VMOVUPS (R12)(BX*1), Y6
 	VMOVUPS (DI)(AX*1), Y0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R8)(AX*1), Y1
+	PREFETCHT0 (R8)(R14*1)
 	VXORPS Y2, Y2, Y2
 	VCMPPS $22, Y2, Y1, Y1
 	VANDPS Y1, Y0, Y0
 	VMOVUPS Y0, (R9)(AX*1)
+	PREFETCHT0 (R9)(R14*1)
 	VMOVUPS (SI)(AX*1), Y1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Y6, Y1, Y1
 	VMOVUPS (DI)(R13*1), Y3
+	PREFETCHT0 (DI)(R15*1)
 	VMOVUPS (R8)(R13*1), Y4
+	PREFETCHT0 (R8)(R15*1)
 	VXORPS Y5, Y5, Y5
 	VCMPPS $22, Y5, Y4, Y4
 	VANDPS Y4, Y3, Y3
 	VMOVUPS Y3, (R9)(R13*1)
+	PREFETCHT0 (R9)(R15*1)
 	VMOVUPS (SI)(R13*1), Y4
+	PREFETCHT0 (SI)(R15*1)
 	VSUBPS Y6, Y4, Y4
 	VADDPS Y3, Y0, Y5
 	VMOVUPS (R10)(AX*1), Y2
@@ -1598,7 +1741,9 @@ vector117:
 	VFMADD231PS Y4, Y3, Y2
 	VMOVUPS Y2, (R11)(AX*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	ADDQ $32, R13
+	ADDQ $32, R15
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole118:
@@ -1632,6 +1777,7 @@ whole118:
 	VFMADD231PS Y4, Y3, Y2
 	VMASKMOVPS Y2, Y15, (R11)(AX*1)
 next119:
+	MOVQ a+0(FP), R15
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), SI
 	ADDQ normArgs_stride(R15), DI
@@ -1640,25 +1786,30 @@ next119:
 	ADDQ normArgs_stride(R15), R8
 	ADDQ normArgs_stride(R15), R9
 	ADDQ normArgs_stride(R15), R9
-	SUBQ $2, R14
+	SUBQ $2, normArgs_rows(R15)
 	JMP pair114
 last115:
-	TESTQ R14, R14
+	CMPQ normArgs_rows(R15), $0
 	JLE end116
 	MOVQ normArgs_n(R15), CX
 	XORL AX, AX
 	XORL BX, BX
+	MOVQ normArgs_stride(R15), R14
 	JMP whole121
 	PCALIGN $32
 vector120:
 	VMOVUPS (R12)(BX*1), Y6
 	VMOVUPS (DI)(AX*1), Y0
+	PREFETCHT0 (DI)(R14*1)
 	VMOVUPS (R8)(AX*1), Y1
+	PREFETCHT0 (R8)(R14*1)
 	VXORPS Y2, Y2, Y2
 	VCMPPS $22, Y2, Y1, Y1
 	VANDPS Y1, Y0, Y0
 	VMOVUPS Y0, (R9)(AX*1)
+	PREFETCHT0 (R9)(R14*1)
 	VMOVUPS (SI)(AX*1), Y1
+	PREFETCHT0 (SI)(R14*1)
 	VSUBPS Y6, Y1, Y1
 	VMOVUPS (R10)(AX*1), Y2
 	VADDPS Y0, Y2, Y2
@@ -1667,6 +1818,7 @@ vector120:
 	VFMADD231PS Y1, Y0, Y2
 	VMOVUPS Y2, (R11)(AX*1)
 	ADDQ $32, AX
+	ADDQ $32, R14
 	MOVQ AX, BX
 	ANDQ DX, BX
 whole121:
