@@ -81,12 +81,27 @@ var mappings = []mapping{
 	{"lerp", "x[i] + p*(y[i]-x[i]), rounded each time", 2, []string{"p"}, 2, two(func(b *block, x, y value) value {
 		return b.add(x, b.mul(b.sub(y, x), b.scalar("p")))
 	})},
+	{"clamp", "x[i], but at least p and at most q", 1, []string{"p", "q"}, 2, one(func(b *block, x value) value {
+		return b.min(b.scalar("q"), b.max(b.scalar("p"), x)) // NaN stays
+	})},
+	{"maximum", "max(x[i], y[i])", 2, nil, 2, two(func(b *block, x, y value) value {
+		return b.extreme(x, y, b.max(x, y), b.and(x, y))
+	})},
+	{"minimum", "min(x[i], y[i])", 2, nil, 2, two(func(b *block, x, y value) value {
+		return b.extreme(x, y, b.min(x, y), b.or(x, y))
+	})},
 	{"drop", "0 where y[i] < p, else x[i] * q", 2, []string{"p", "q"}, 2, two(func(b *block, x, y value) value {
 		return b.choose(less, y, b.scalar("p"), b.constant(0), b.mul(x, b.scalar("q")))
 	})},
 	{"weigh", "x[i] * (y[i]-p)", 2, []string{"p"}, 2, two(func(b *block, x, y value) value {
 		return b.mul(x, b.sub(y, b.scalar("p")))
 	})},
+}
+
+// extreme is the larger or the smaller of two numbers, or one where both are zeros, and NaN where one of them is.
+func (b *block) extreme(x, y, number, zero value) value {
+	number = b.choose(equal, x, y, zero, number)
+	return b.choose(unordered, x, y, b.add(x, y), number)
 }
 
 // doubles is how totals are formed: in float64.
@@ -98,6 +113,12 @@ var rowLoops = []vectorLoop{
 	{name: "cos", doc: "is sin for the cosine.", pointers: []string{"dst", "x"}, partial: true, body: turnBody(1)},
 	{name: "rowMax", doc: "returns the largest of n elements, -∞ of none. NaN may be passed over or returned.",
 		pointers: []string{"x"}, unroll: 4, ahead: 4096, totals: []total{{lowest: true}}, body: func(b *block) { b.accumulateMax(0, b.load("x")) }},
+	{name: "rowExtreme", doc: "returns the largest p·x[i], -∞ of none, and a sum that is NaN if an element is NaN or infinite, else 0.",
+		pointers: []string{"x"}, scalars: []string{"p"}, unroll: 2, ahead: 4096, totals: []total{{lowest: true}, {}}, apart: true, body: func(b *block) {
+			x := b.load("x")
+			b.accumulateMax(0, b.mul(x, b.scalar("p")))
+			b.accumulate(1, "VADDPS", b.mul(x, b.constant(0)))
+		}},
 	{name: "rowExp", doc: "stores exp(x[i]-shift) and returns the sum: of four vectors pair by pair in float32, and of these in float64.",
 		pointers: []string{"dst", "x"}, scalars: []string{"shift"}, group: 4, totals: []total{{double: true}, {double: true}}, body: func(b *block) {
 			b.addHalves(b.pairwise(func() value {
@@ -186,6 +207,10 @@ var rowLoops = []vectorLoop{
 			d := b.add(b.mul(b.load("grad"), b.scalar("scale")), b.mul(p, b.scalar("decay")))
 			b.store("p", b.sub(p, b.mul(d, b.scalar("rate"))))
 		}},
+	{name: "sgdMomentum", doc: "updates n elements as SGDMomentum says.",
+		pointers: []string{"p", "grad", "m"}, scalars: []string{"scale", "decay", "rate", "momentum"}, body: func(b *block) { b.momentum(false) }},
+	{name: "sgdNesterov", doc: "updates n elements as SGDMomentum says, ahead.",
+		pointers: []string{"p", "grad", "m"}, scalars: []string{"scale", "decay", "rate", "momentum"}, body: func(b *block) { b.momentum(true) }},
 }
 
 // addHalves adds the lower half of x to one total of float64, and the upper half to another.
@@ -211,6 +236,17 @@ func gatherBody(b *block) {
 		d := b.commuting("VMULPD", b.binary("VSUBPD", v[1], b.scalar("m")), b.scalar("s"))
 		b.storeDouble("dw", upper, b.fmaD(d, v[0], b.loadDouble("dw", upper)))
 	}
+}
+
+func (b *block) momentum(ahead bool) {
+	p := b.load("p")
+	d := b.add(b.mul(b.load("grad"), b.scalar("scale")), b.mul(p, b.scalar("decay")))
+	m := b.add(b.mul(b.load("m"), b.scalar("momentum")), d)
+	b.store("m", m)
+	if ahead {
+		m = b.add(d, b.mul(m, b.scalar("momentum")))
+	}
+	b.store("p", b.sub(p, b.mul(m, b.scalar("rate"))))
 }
 
 func adamBody(b *block) {

@@ -362,10 +362,10 @@ func (l *vectorLoop) begin(f *file, s isa) {
 	switch result := l.result(); {
 	case l.apart:
 		list += ") (ret, more " + result
-		size += 16
+		size += 2 * l.resultBytes()
 	case result != "":
 		list += ") (ret " + result
-		size += 8 - 4*bool01(result == "float32")
+		size += l.resultBytes()
 	}
 	f.function(l.name+s.name, l.doc, list, size)
 	l.parameters(f, s)
@@ -428,6 +428,8 @@ func (l *vectorLoop) result() string {
 	return "float32"
 }
 
+func (l *vectorLoop) resultBytes() int { return 8 - 4*bool01(l.result() == "float32") }
+
 // mask prepares the rest of CX elements, fewer than a vector has.
 func (l *vectorLoop) mask(f *file, s isa) {
 	if s.masks {
@@ -448,7 +450,7 @@ func (l *vectorLoop) end(f *file, s isa) {
 	n := len(l.totals)
 	if l.apart {
 		l.join(f, s, 0, 1, "ret", l.size())
-		l.join(f, s, 1, 2, "more", l.size()+8)
+		l.join(f, s, 1, 2, "more", l.size()+l.resultBytes())
 	} else if n > 0 {
 		l.join(f, s, 0, n, "ret", l.size())
 	}

@@ -18,7 +18,7 @@ func init() {
 	numbers(ir.Sign, sign, sign, sign, sign, sign)
 	numbers(ir.ReLU, relu32, relu, relu, relu, relu)
 	numbers(ir.Affine, affine32, affine, affine, affine, affine)
-	numbers(ir.Clamp, clampFloat, clampFloat, clampInt, clampInt, clampInt)
+	numbers(ir.Clamp, clamp32, clampFloat[float64], clampInt, clampInt, clampInt)
 	numbers(ir.Axpy, axpy32, axpy, axpy, axpy, axpy)
 	numbers(ir.Add, add32, add, add, add, add)
 	numbers(ir.Sub, sub32, sub, sub, sub, sub)
@@ -26,8 +26,8 @@ func init() {
 	numbers(ir.Div, div32, divFloat, divInt, divInt, divInt)
 	numbers(ir.Rem, rem32, rem64, remInt, remInt, remInt)
 
-	extremes(ir.Maximum, larger, larger, larger, larger, larger)
-	extremes(ir.Minimum, smaller, smaller, smaller, smaller, smaller)
+	extremes(ir.Maximum, binary(kernels.Maximum), larger, larger, larger, larger)
+	extremes(ir.Minimum, binary(kernels.Minimum), smaller, smaller, smaller, smaller)
 	comparison(ir.Eq, eq, eq, eq, eq, eq)
 	comparison(ir.Ne, ne, ne, ne, ne, ne)
 	comparison(ir.Lt, lt, lt, lt, lt, lt)
@@ -134,6 +134,14 @@ func affine[T number](dst, x, _ []T, p, q float64) {
 	for i, v := range x {
 		dst[i] = a*v + b
 	}
+}
+
+func clamp32(dst, x, _ []float32, p, q float64) {
+	if p != p || q != q {
+		clampFloat(dst, x, nil, p, q)
+		return
+	}
+	kernels.Clamp(dst, x, float32(p), float32(q))
 }
 
 func clampFloat[T float](dst, x, _ []T, p, q float64) {

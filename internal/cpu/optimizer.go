@@ -358,8 +358,9 @@ func sgd[T kernels.Float](u *update, x *[4][]T) {
 	scale, rate, momentum, decay := T(u.scale), T(u.p[0]*u.p[3]), T(u.p[1]), T(u.p[2])
 	p := x[0]
 	g, buf := x[1][:len(p)], x[2]
-	if f, ok := any(p).([]float32); ok && buf == nil {
-		kernels.SGD(f, any(g).([]float32), float32(scale), float32(decay), float32(rate))
+	if f, ok := any(p).([]float32); ok {
+		updateSGD(f, any(g).([]float32), any(buf).([]float32), &kernels.SGDRates{Scale: float32(scale), Decay: float32(decay), Rate: float32(rate),
+			Momentum: float32(momentum), Nesterov: u.flag&ir.Nesterov != 0})
 		return
 	}
 	for i, v := range p {
@@ -368,6 +369,14 @@ func sgd[T kernels.Float](u *update, x *[4][]T) {
 			d = accumulate(&buf[i], d, momentum, u.flag)
 		}
 		p[i] = v - rate*d
+	}
+}
+
+func updateSGD(p, g, buf []float32, c *kernels.SGDRates) {
+	if buf == nil {
+		kernels.SGD(p, g, c.Scale, c.Decay, c.Rate)
+	} else {
+		kernels.SGDMomentum(p, g, buf, c)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 func init() {
 	offer(prepareSum, ir.Sum)
 	offer(prepareProd, ir.Prod)
-	offer(prepareExtreme(math.Inf(-1), maxFolder[float32], maxFolder[float64], maxFolder[int64], maxFolder[int32], maxFolder[uint8]), ir.ReduceMax)
-	offer(prepareExtreme(math.Inf(1), minFolder[float32], minFolder[float64], minFolder[int64], minFolder[int32], minFolder[uint8]), ir.ReduceMin)
+	offer(prepareExtreme(math.Inf(-1), maxSingles, maxFolder[float64], maxFolder[int64], maxFolder[int32], maxFolder[uint8]), ir.ReduceMax)
+	offer(prepareExtreme(math.Inf(1), minSingles, minFolder[float64], minFolder[int64], minFolder[int32], minFolder[uint8]), ir.ReduceMin)
 }
 
 func prepareSum(k *device.Kernel) (run, error) {
@@ -209,4 +209,27 @@ func minFolder[T number](highest T) folder[T, T] {
 		}),
 		merge: mergeOf(func(a, b T) T { return min(a, b) }),
 	}
+}
+
+// maxSingles and minSingles are vectors where all is finite.
+
+func maxSingles(lowest float32) folder[float32, float32] {
+	return extremeSingles(maxFolder(lowest), 1, kernels.Maximum)
+}
+
+func minSingles(highest float32) folder[float32, float32] {
+	return extremeSingles(minFolder(highest), -1, kernels.Minimum)
+}
+
+func extremeSingles(f folder[float32, float32], sign float32, of func(dst, x, y []float32)) folder[float32, float32] {
+	slow := f.row
+	f.row = func(acc float32, x []float32) float32 {
+		most, plain := kernels.RowExtreme(x, sign)
+		if !plain || len(x) == 0 {
+			return slow(acc, x)
+		}
+		return slow(acc, []float32{sign * most})
+	}
+	f.column = columnsOf(func(acc, x []float32) { of(acc, acc, x) })
+	return f
 }

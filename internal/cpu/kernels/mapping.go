@@ -30,6 +30,9 @@ const (
 	mapAffine
 	mapAxpy
 	mapLerp
+	mapClamp
+	mapMaximum
+	mapMinimum
 	mapDrop
 	mapWeigh
 	mappings
@@ -111,6 +114,45 @@ func Lerp(dst, x, y []float32, p float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] + float32(p*(y[i]-x[i]))
+	}
+}
+
+// Clamp is dst[i] = x[i], but at least p and at most q, neither of which is NaN. NaN and -0 stay.
+func Clamp(dst, x []float32, p, q float32) {
+	if mapClamp.inAssembly(dst, x, x, p, q) {
+		return
+	}
+	dst = dst[:len(x)]
+	for i, v := range x {
+		if v < p {
+			v = p
+		}
+		if v > q {
+			v = q
+		}
+		dst[i] = v
+	}
+}
+
+// Maximum is dst[i] = max(x[i], y[i]).
+func Maximum(dst, x, y []float32) {
+	if mapMaximum.inAssembly(dst, x, y, 0, 0) {
+		return
+	}
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = max(x[i], y[i])
+	}
+}
+
+// Minimum is dst[i] = min(x[i], y[i]).
+func Minimum(dst, x, y []float32) {
+	if mapMinimum.inAssembly(dst, x, y, 0, 0) {
+		return
+	}
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = min(x[i], y[i])
 	}
 }
 

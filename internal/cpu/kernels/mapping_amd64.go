@@ -34,6 +34,9 @@ var loops = [mappings]struct {
 	mapAffine:       {affineAVX512, affineAVX2},
 	mapAxpy:         {axpyAVX512, axpyAVX2},
 	mapLerp:         {lerpAVX512, lerpAVX2},
+	mapClamp:        {clampAVX512, clampAVX2},
+	mapMaximum:      {maximumAVX512, maximumAVX2},
+	mapMinimum:      {minimumAVX512, minimumAVX2},
 	mapDrop:         {dropAVX512, dropAVX2},
 	mapWeigh:        {weighAVX512, weighAVX2},
 }
@@ -56,6 +59,7 @@ func vectors() *vectorKernels {
 
 var vectorsAVX512 = vectorKernels{
 	rowMax:       rowMaxAVX512,
+	rowExtreme:   rowExtremeAVX512,
 	rowExp:       rowExpAVX512,
 	rowSum:       rowSumAVX512,
 	rowTotal:     rowTotalAVX512,
@@ -70,6 +74,8 @@ var vectorsAVX512 = vectorKernels{
 	sumRows:      sumRowsAVX512,
 	adam:         adamAVX512,
 	sgd:          sgdAVX512,
+	sgdMomentum:  sgdMomentumAVX512,
+	sgdNesterov:  sgdNesterovAVX512,
 	fromF16:      fromF16AVX512,
 	fromBF16:     fromBF16AVX512,
 	toF16:        toF16AVX512,
@@ -80,6 +86,7 @@ var vectorsAVX512 = vectorKernels{
 
 var vectorsAVX2 = vectorKernels{
 	rowMax:       rowMaxAVX2,
+	rowExtreme:   rowExtremeAVX2,
 	rowExp:       rowExpAVX2,
 	rowSum:       rowSumAVX2,
 	rowTotal:     rowTotalAVX2,
@@ -94,6 +101,8 @@ var vectorsAVX2 = vectorKernels{
 	sumRows:      sumRowsAVX2,
 	adam:         adamAVX2,
 	sgd:          sgdAVX2,
+	sgdMomentum:  sgdMomentumAVX2,
+	sgdNesterov:  sgdNesterovAVX2,
 	fromF16:      fromF16AVX2,
 	fromBF16:     fromBF16AVX2,
 	toF16:        toF16AVX2,

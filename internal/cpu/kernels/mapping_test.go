@@ -46,6 +46,19 @@ var blockwise = []struct {
 	{"axpy", true, func(dst, x, y []float32, p, _ float32) { Axpy(dst, x, y, p) }},
 	{"lerp", true, func(dst, x, y []float32, p, _ float32) { Lerp(dst, x, y, p) }},
 	{"weigh", true, func(dst, x, y []float32, p, _ float32) { RowWeigh(dst, x, y, p) }},
+	{"clamp", true, func(dst, x, _ []float32, p, q float32) { Clamp(dst, x, min(p, q), max(p, q)) }},
+	{"maximum", true, func(dst, x, y []float32, _, _ float32) { Maximum(dst, x, y) }},
+	{"minimum", true, func(dst, x, y []float32, _, _ float32) { Minimum(dst, x, y) }},
+	{"momentum", true, func(dst, x, y []float32, p, q float32) {
+		copy(dst, x)
+		m := slices.Clone(y)
+		SGDMomentum(dst, y, m, &SGDRates{Scale: p, Decay: q, Rate: 0.25, Momentum: 0.5})
+		Add(dst, dst, m)
+	}},
+	{"nesterov", true, func(dst, x, y []float32, p, q float32) {
+		copy(dst, x)
+		SGDMomentum(dst, y, slices.Clone(x), &SGDRates{Scale: p, Decay: q, Rate: 0.25, Momentum: 0.5, Nesterov: true})
+	}},
 	{"drop", true, func(dst, x, y []float32, p, q float32) { Drop(dst, x, y, p, q) }},
 	{"sgd", true, func(dst, x, y []float32, p, q float32) { copy(dst, x); SGD(dst, y, p, q, 0.25) }},
 }
@@ -150,6 +163,31 @@ func TestSumRows(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestRowExtreme(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		r := testutil.Rand(t)
+		for _, n := range []int{0, 1, 7, 15, 16, 17, 33, 8<<10 + 5} {
+			x := drawn(r, n, []float32{0, 1e38, -1e38})
+			most, least := float32(math.Inf(-1)), float32(math.Inf(1))
+			for _, v := range x {
+				most, least = max(most, v), min(least, v)
+			}
+			u, plain := RowExtreme(x, 1)
+			v, also := RowExtreme(x, -1)
+			if u != most || -v != least || !plain || !also {
+				t.Fatalf("extremes of %d: %v %v, %v %v; want %v, %v", n, u, plain, -v, also, most, least)
+			}
+			if n == 0 {
+				continue
+			}
+			x[r.IntN(n)] = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[r.IntN(3)]
+			if _, plain := RowExtreme(x, 1); plain {
+				t.Fatalf("no number among %d was not noticed", n)
+			}
+		}
+	})
 }
 
 // TestSumPlaces reads rows where indices say, as the loop in Go does.

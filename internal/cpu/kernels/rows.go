@@ -19,6 +19,21 @@ func RowMax(x []float32) float32 {
 	return m
 }
 
+// RowExtreme returns the largest p·x, for p 1 or -1, of the numbers in x, which may be none: -∞. It returns false where
+// NaN or infinities are among them: those are for the caller.
+func RowExtreme(x []float32, p float32) (most float32, plain bool) {
+	if assembly() {
+		return rowExtremeAssembly(x, p)
+	}
+	most = float32(math.Inf(-1))
+	var sum float32
+	for _, v := range x {
+		most = max(most, p*v)
+		sum += v * 0
+	}
+	return most, sum == 0
+}
+
 // RowExp stores exp(x-shift) in dst, which may be x, and returns the sum of what it stored. Errors are below 2 ulp.
 func RowExp(dst, x []float32, shift float32) (sum float64) {
 	dst = dst[:len(x)]

@@ -10,6 +10,7 @@ type mappingLoop = func(dst, x, y *float32, n int, p, q float32)
 // vectorKernels are a level's functions over vectors, each named as the generator names it.
 type vectorKernels struct {
 	rowMax            func(x *float32, n int) float32
+	rowExtreme        func(x *float32, n int, p float32) (ret, more float32)
 	rowExp            func(dst, x *float32, n int, shift float32) float64
 	rowSum, rowTotal  func(x *float32, n int) float64
 	rowSquares        func(x *float32, n int, m float64) float64
@@ -23,6 +24,8 @@ type vectorKernels struct {
 	sumRows           func(acc *float64, a, b, c, d *float32, n int)
 	adam              func(p, grad, m, v *float32, n int, scale, coupled, rest1, beta2, rest2, eps, root, step, keep float32)
 	sgd               func(p, grad *float32, n int, scale, decay, rate float32)
+	sgdMomentum       func(p, grad, m *float32, n int, scale, decay, rate, momentum float32)
+	sgdNesterov       func(p, grad, m *float32, n int, scale, decay, rate, momentum float32)
 	fromF16, fromBF16 func(dst *float32, x *uint16, n int)
 	toF16, toBF16     func(dst *uint16, x *float32, n int)
 	sin, cos          func(dst, x *float32, n int) int
@@ -39,6 +42,16 @@ func rowMaxAssembly(x []float32) float32 {
 		}
 	}
 	return m
+}
+
+func rowExtremeAssembly(x []float32, p float32) (most float32, plain bool) {
+	f := vectors().rowExtreme
+	most, plain = float32(math.Inf(-1)), true
+	for i := 0; i < len(x) && plain; i += mostInAssembly {
+		v, sum := f(at(x, i), min(len(x)-i, mostInAssembly), p)
+		most, plain = max(most, v), sum == 0
+	}
+	return most, plain
 }
 
 func rowExpAssembly(dst, x []float32, shift float32) (sum float64) {
@@ -146,6 +159,16 @@ func sgdAssembly(p, g []float32, scale, decay, rate float32) {
 	f := vectors().sgd
 	for i := 0; i < len(p); i += mostInAssembly {
 		f(at(p, i), at(g, i), min(len(p)-i, mostInAssembly), scale, decay, rate)
+	}
+}
+
+func sgdMomentumAssembly(p, g, m []float32, c *SGDRates) {
+	f := vectors().sgdMomentum
+	if c.Nesterov {
+		f = vectors().sgdNesterov
+	}
+	for i := 0; i < len(p); i += mostInAssembly {
+		f(at(p, i), at(g, i), at(m, i), min(len(p)-i, mostInAssembly), c.Scale, c.Decay, c.Rate, c.Momentum)
 	}
 }
 

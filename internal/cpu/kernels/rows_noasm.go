@@ -16,5 +16,7 @@ func rowMomentsAssembly([]float32, float64) (_, _ float64)           { panic("ke
 func sumRowsAssembly(_ []float64, _ []float32, _, _ int)             { panic("kernels: no assembly") }
 func rowTotalsAssembly(_ []float64, _ []float32, _, _ int)           { panic("kernels: no assembly") }
 func sumOfRowsAssembly([]float64, *[8][]float32, int)                { panic("kernels: no assembly") }
+func rowExtremeAssembly([]float32, float32) (float32, bool)          { panic("kernels: no assembly") }
+func sgdMomentumAssembly(_, _, _ []float32, _ *SGDRates)             { panic("kernels: no assembly") }
 func adamAssembly(_, _, _, _ []float32, _ *AdamRates)                { panic("kernels: no assembly") }
 func sgdAssembly(_, _ []float32, _, _, _ float32)                    { panic("kernels: no assembly") }

@@ -46,3 +46,31 @@ func SGD(p, g []float32, scale, decay, rate float32) {
 		p[i] = v - float32(rate*(float32(g[i]*scale)+float32(decay*v)))
 	}
 }
+
+// SGDRates are the scalars of an update by [SGDMomentum].
+type SGDRates struct {
+	Scale, Decay, Rate, Momentum float32
+	Nesterov                     bool // go ahead by the momentum once more
+}
+
+// SGDMomentum updates weights p and the momentum m by the gradient g, all of one length:
+//
+//	d = g·Scale + Decay·p
+//	m = Momentum·m + d
+//	p = p - Rate·m, or with Nesterov p - Rate·(d + Momentum·m)
+func SGDMomentum(p, g, m []float32, c *SGDRates) {
+	g, m = g[:len(p)], m[:len(p)]
+	if assembly() {
+		sgdMomentumAssembly(p, g, m, c)
+		return
+	}
+	for i, v := range p {
+		d := float32(g[i]*c.Scale) + float32(c.Decay*v)
+		m[i] = float32(c.Momentum*m[i]) + d
+		step := m[i]
+		if c.Nesterov {
+			step = d + float32(c.Momentum*step)
+		}
+		p[i] = v - float32(c.Rate*step)
+	}
+}

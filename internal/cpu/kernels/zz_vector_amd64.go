@@ -220,6 +220,33 @@ func axpyAVX512(dst, x, y *float32, n int, p, q float32)
 //go:noescape
 func lerpAVX512(dst, x, y *float32, n int, p, q float32)
 
+// clampAVX512 is
+//
+//	for i := range n {
+//		dst[i] = x[i], but at least p and at most q
+//	}
+//
+//go:noescape
+func clampAVX512(dst, x, y *float32, n int, p, q float32)
+
+// maximumAVX512 is
+//
+//	for i := range n {
+//		dst[i] = max(x[i], y[i])
+//	}
+//
+//go:noescape
+func maximumAVX512(dst, x, y *float32, n int, p, q float32)
+
+// minimumAVX512 is
+//
+//	for i := range n {
+//		dst[i] = min(x[i], y[i])
+//	}
+//
+//go:noescape
+func minimumAVX512(dst, x, y *float32, n int, p, q float32)
+
 // dropAVX512 is
 //
 //	for i := range n {
@@ -258,6 +285,11 @@ func cosAVX512(dst *float32, x *float32, n int) (ret int)
 //
 //go:noescape
 func rowMaxAVX512(x *float32, n int) (ret float32)
+
+// rowExtremeAVX512 returns the largest p·x[i], -∞ of none, and a sum that is NaN if an element is NaN or infinite, else 0.
+//
+//go:noescape
+func rowExtremeAVX512(x *float32, n int, p float32) (ret, more float32)
 
 // rowExpAVX512 stores exp(x[i]-shift) and returns the sum: of four vectors pair by pair in float32, and of these in float64.
 //
@@ -352,6 +384,16 @@ func adamAVX512(p *float32, grad *float32, m *float32, v *float32, n int, scale 
 //
 //go:noescape
 func sgdAVX512(p *float32, grad *float32, n int, scale float32, decay float32, rate float32)
+
+// sgdMomentumAVX512 updates n elements as SGDMomentum says.
+//
+//go:noescape
+func sgdMomentumAVX512(p *float32, grad *float32, m *float32, n int, scale float32, decay float32, rate float32, momentum float32)
+
+// sgdNesterovAVX512 updates n elements as SGDMomentum says, ahead.
+//
+//go:noescape
+func sgdNesterovAVX512(p *float32, grad *float32, m *float32, n int, scale float32, decay float32, rate float32, momentum float32)
 
 // expAVX2 is
 //
@@ -569,6 +611,33 @@ func axpyAVX2(dst, x, y *float32, n int, p, q float32)
 //go:noescape
 func lerpAVX2(dst, x, y *float32, n int, p, q float32)
 
+// clampAVX2 is
+//
+//	for i := range n {
+//		dst[i] = x[i], but at least p and at most q
+//	}
+//
+//go:noescape
+func clampAVX2(dst, x, y *float32, n int, p, q float32)
+
+// maximumAVX2 is
+//
+//	for i := range n {
+//		dst[i] = max(x[i], y[i])
+//	}
+//
+//go:noescape
+func maximumAVX2(dst, x, y *float32, n int, p, q float32)
+
+// minimumAVX2 is
+//
+//	for i := range n {
+//		dst[i] = min(x[i], y[i])
+//	}
+//
+//go:noescape
+func minimumAVX2(dst, x, y *float32, n int, p, q float32)
+
 // dropAVX2 is
 //
 //	for i := range n {
@@ -607,6 +676,11 @@ func cosAVX2(dst *float32, x *float32, n int) (ret int)
 //
 //go:noescape
 func rowMaxAVX2(x *float32, n int) (ret float32)
+
+// rowExtremeAVX2 returns the largest p·x[i], -∞ of none, and a sum that is NaN if an element is NaN or infinite, else 0.
+//
+//go:noescape
+func rowExtremeAVX2(x *float32, n int, p float32) (ret, more float32)
 
 // rowExpAVX2 stores exp(x[i]-shift) and returns the sum: of four vectors pair by pair in float32, and of these in float64.
 //
@@ -701,3 +775,13 @@ func adamAVX2(p *float32, grad *float32, m *float32, v *float32, n int, scale fl
 //
 //go:noescape
 func sgdAVX2(p *float32, grad *float32, n int, scale float32, decay float32, rate float32)
+
+// sgdMomentumAVX2 updates n elements as SGDMomentum says.
+//
+//go:noescape
+func sgdMomentumAVX2(p *float32, grad *float32, m *float32, n int, scale float32, decay float32, rate float32, momentum float32)
+
+// sgdNesterovAVX2 updates n elements as SGDMomentum says, ahead.
+//
+//go:noescape
+func sgdNesterovAVX2(p *float32, grad *float32, m *float32, n int, scale float32, decay float32, rate float32, momentum float32)
