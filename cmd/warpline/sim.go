@@ -43,6 +43,7 @@ kernel could not be run. Memory accesses are always checked.`
 
 const simRunExample = `  warpline sim run add.ptx --grid 4 --block 256 @a.npy @b.npy f32[1000] i32:1000 --out 2=c.npy
   warpline sim run softmax.ptx --meta softmax.json --grid 4 @x.npy f32[4,1000] i32:1000
+  warpline sim run new.ptx --against old.ptx --grid 4 --block 256 @a.npy f32[1000] i32:1000
   warpline sim run sum.ptx --kernel sum --block 128 --check racecheck --seed 3 --json f32[128]=1 f32[1]`
 
 func newSimRun() *cobra.Command {
@@ -68,6 +69,9 @@ func newSimRun() *cobra.Command {
 	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, as cards since Volta may run them")
 	f.StringVar(&c.Numerics, "numerics", "float32", "of tensor cores: float32, exact, or truncating as A100 and H100 do")
 	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e9)")
+	f.IntVar(&c.Sample, "sample", 0, "run only so many blocks, at most 32, and scale what they count: for the time of a large grid (default all)")
+	f.IntVar(&c.Lines, "lines", 0, "of the source that are shown with what they cost (default 10)")
+	f.StringVar(&c.Against, "against", "", "another PTX file whose kernel is run with the same arguments and compared, counter by counter")
 	f.StringArrayVar(&c.Outs, "out", nil, "K: show the start of argument K, from 0, behind the run; K=c.npy: write it to a file too; may be repeated")
 	return cmd
 }
@@ -109,7 +113,7 @@ func showSim(s *screen, r *simrun.Result) error {
 	if _, err := fmt.Fprint(s.text, s.hung(r.Text(max(s.width, widestTable)))); err != nil {
 		return s.unwritten(err)
 	}
-	if r.Found > 0 {
+	if r.Found > 0 || r.Against != nil && r.Against.Found > 0 {
 		return errFindings
 	}
 	return nil

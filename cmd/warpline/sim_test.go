@@ -177,7 +177,7 @@ func TestSimJSON(t *testing.T) {
 	final := lines[len(lines)-1]
 	has(t, final, "final", "kernel", "card", "grid", "block", "checks", "findings", "fault", "instructions", "lane_instructions", "lanes", "classes", "branches",
 		"divergent_branches", "global_requests", "global_sectors", "shared_requests", "shared_wavefronts", "bank_conflicts", "registers", "registers_by", "shared_bytes",
-		"occupancy", "output", "outs", "notes")
+		"occupancy", "output", "outs", "counted_blocks", "model", "lines", "against", "notes")
 	if final["findings"] != float64(len(lines)-1) || final["final"] != true || len(lines) < 3 {
 		t.Errorf("%d lines end with %v", len(lines), final)
 	}
@@ -201,6 +201,55 @@ func TestSimCounters(t *testing.T) {
 		if final[key] != want {
 			t.Errorf("%s is %v, want %v", key, final[key], want)
 		}
+	}
+}
+
+// TestSimModel: a run says what it would take and what its lines did, and the lines add up to its counters.
+func TestSimModel(t *testing.T) {
+	simRoom(t)
+	run := func(flags string) map[string]any {
+		args := append([]string{"sim", "run", "sum.ptx", "--grid", "4000", "--block", "256", "f32[1024000]=1", "f32[4000]", "i32:1024000", "--json"}, strings.Fields(flags)...)
+		status, stdout, stderr := command(t.Context(), args...)
+		if status != exitDone || !strings.Contains(stderr, "by the model of the card, not measured") {
+			t.Fatalf("%s: status %d\n%s%s", flags, status, stdout, stderr)
+		}
+		lines := decode(t, stdout)
+		return lines[len(lines)-1]
+	}
+	all, some := run(""), run("--sample 8")
+	model := all["model"].(map[string]any)
+	// 1,024,000 floats are read and 4000 written: they fit in L2, and come from memory once.
+	if model["modelled"] != true || model["memory_bytes"] != 4.0*(1024000+4000) || model["seconds"].(float64) < 1.5e-6 || all["counted_blocks"] != 4000.0 {
+		t.Errorf("%v", model)
+	}
+	sums := map[string]float64{}
+	for _, l := range all["lines"].([]any) {
+		for _, key := range []string{"global_sectors", "shared_wavefronts", "divergent_branches"} {
+			sums[key] += l.(map[string]any)[key].(float64)
+		}
+	}
+	for key, sum := range sums {
+		if sum != all[key] || sum == 0 {
+			t.Errorf("%s: lines have %v, all %v", key, sum, all[key])
+		}
+	}
+	for _, key := range []string{"instructions", "global_sectors", "shared_wavefronts"} {
+		if some[key] != all[key] || some["counted_blocks"] != 8.0 {
+			t.Errorf("%s of a sample is %v, of all %v", key, some[key], all[key])
+		}
+	}
+	other := run("--against sum.ptx")["against"].(map[string]any)
+	for _, c := range other["counters"].([]any) {
+		if c := c.(map[string]any); c["this"] != c["other"] {
+			t.Errorf("a kernel differs from itself: %v", c)
+		}
+	}
+	if other["file"] != "sum.ptx" || other["kernel"] != "sum" || other["findings"] != 0.0 {
+		t.Errorf("%v", other)
+	}
+	if status, stdout, _ := command(t.Context(), "sim", "run", "sum.ptx", "--grid", "4", "--block", "256", "f32[1000]=1", "f32[4]", "i32:1000", "--against", "sum_bug.ptx"); status != exitFound ||
+		!strings.Contains(stdout, "the other has 3 findings") {
+		t.Errorf("status %d\n%s", status, stdout)
 	}
 }
 
@@ -313,6 +362,11 @@ var badSim = []struct{ args, names string }{
 	{"sim run sum.ptx --block 256 --out 2=y.npy f32[256]=1 f32[1] i32:256", "not a buffer"},
 	{"sim run sum.ptx --block 256 --out 0=y.npy --out 1=y.npy f32[256]=1 f32[1] i32:256", "same file"},
 	{"sim run sum.ptx --block 256 --out 1=none/y.npy f32[256]=1 f32[1] i32:256", "none/y.npy"},
+	{"sim run sum.ptx --block 256 --sample -1 f32[256]=1 f32[1] i32:256", "--sample is -1"},
+	{"sim run sum.ptx --block 256 --lines -1 f32[256]=1 f32[1] i32:256", "--lines is -1"},
+	{"sim run sum.ptx --block 256 --sample 4 --out 1=y.npy f32[256]=1 f32[1] i32:256", "--sample"},
+	{"sim run sum.ptx --block 256 --against none.ptx f32[256]=1 f32[1] i32:256", "none.ptx"},
+	{"sim run sum.ptx --block 256 --against half.ptx f32[256]=1 f32[1] i32:256", "half"},
 	{"sim run half.ptx --block 8 f32[4]=1", "half"},
 	{"sim explain", "FILE.ptx"},
 	{"sim explain none.ptx", "none.ptx"},

@@ -5,7 +5,7 @@ func (t *clock) advise() {
 	e, l := t.e, t.l
 	say := func(format string, args ...any) { e.Change = append(e.Change, sentence(format, args...)) }
 	if e.Busy < t.card.SMs {
-		say("%d blocks leave %d of %d multiprocessors idle: more or smaller blocks", l.Blocks, t.card.SMs-e.Busy, t.card.SMs)
+		say("%d of %d multiprocessors have no block: more or smaller blocks", t.card.SMs-e.Busy, t.card.SMs)
 	}
 	switch e.Limiter {
 	case Fixed:
@@ -30,6 +30,6 @@ func (t *clock) advise() {
 			say("mma.sync reaches %.0f %% of this card's tensor cores; wgmma is needed for more", 100*t.sm.Sync)
 		}
 	case Issue:
-		say("fewer instructions in the pipe %q: %s", e.Terms[0].Name, e.Terms[0].Why)
+		say("fewer instructions: %s", e.Terms[0].Why)
 	}
 }

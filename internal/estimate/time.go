@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -72,42 +73,49 @@ type Estimate struct {
 
 // clock is the model of one launch on one card.
 type clock struct {
-	card *cards.Card
-	sm   *cards.SM
-	l    *Launch
-	e    *Estimate
-	hz   float64
-	per  float64 // blocks on the busiest multiprocessor, over those of the grid
+	card    *cards.Card
+	sm      *cards.SM
+	l       *Launch
+	e       *Estimate
+	talk    bool // explain terms
+	hz      float64
+	longest float64 // of the terms
+	per     float64 // blocks on the busiest multiprocessor, over those of the grid
+}
+
+// Seconds is the modelled time of a launch, and the share of the multiprocessors that have a block of it.
+func Seconds(card *cards.Card, l *Launch) (seconds, busy float64) {
+	e := model(card, l, false)
+	return e.Seconds, float64(e.Busy) / float64(card.SMs)
 }
 
 // Time models a launch. A kernel of which no block fits takes no time, and its Occupancy says so.
 func Time(card *cards.Card, l *Launch) *Estimate {
-	e := &Estimate{Occupancy: Occupy(card.SM(), l.Registers, l.Threads, l.Shared), Limiter: Fixed}
+	e := model(card, l, true)
+	return &e
+}
+
+// model is Time; the texts are left out where nobody reads them.
+func model(card *cards.Card, l *Launch, explain bool) (e Estimate) {
+	e = Estimate{Occupancy: Occupy(card.SM(), l.Registers, l.Threads, l.Shared), Limiter: Fixed}
 	if e.Occupancy.Blocks == 0 || l.Blocks == 0 {
 		return e
 	}
 	e.Waves = ceil(l.Blocks, card.SMs*e.Occupancy.Blocks)
 	e.Busy = min(l.Blocks, card.SMs)
-	t := clock{card, card.SM(), l, e, 1e6 * float64(card.Clock), float64(ceil(l.Blocks, card.SMs)) / float64(l.Blocks)}
+	t := clock{card, card.SM(), l, &e, explain, 1e6 * float64(card.Clock), 0, float64(ceil(l.Blocks, card.SMs)) / float64(l.Blocks)}
 	t.issue()
 	t.tensor()
 	t.shared()
 	t.memory()
 	t.latency()
-	slices.SortStableFunc(e.Terms, func(a, b Term) int {
-		switch {
-		case a.Seconds > b.Seconds:
-			return -1
-		case a.Seconds < b.Seconds:
-			return 1
-		}
-		return 0
-	})
-	e.Seconds = PerLaunch
-	if len(e.Terms) > 0 {
-		if e.Seconds += e.Terms[0].Seconds; e.Terms[0].Seconds > PerLaunch {
-			e.Limiter = e.Terms[0].Limiter
-		}
+	e.Seconds = PerLaunch + t.longest
+	if !explain {
+		return e
+	}
+	slices.SortStableFunc(e.Terms, func(a, b Term) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	if t.longest > PerLaunch {
+		e.Limiter = e.Terms[0].Limiter
 	}
 	t.advise()
 	return e
@@ -115,17 +123,23 @@ func Time(card *cards.Card, l *Launch) *Estimate {
 
 func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// add keeps a term, unless it is nothing.
-func (t *clock) add(name string, by Limiter, seconds float64, format string, args ...any) {
-	if seconds > 0 {
-		t.e.Terms = append(t.e.Terms, Term{name, by, seconds, sentence(format, args...)})
+// add keeps a term, unless it is nothing. The arithmetic stands in format, whose arguments are figures.
+func (t *clock) add(name string, by Limiter, seconds float64, format string, args ...float64) {
+	t.longest = max(t.longest, seconds)
+	if !t.talk || seconds <= 0 {
+		return
 	}
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	t.e.Terms = append(t.e.Terms, Term{name, by, seconds, sentence(format, list...)})
 }
 
 // pipe adds the time of the busiest multiprocessor for work that it does at a rate a clock.
 func (t *clock) pipe(name string, by Limiter, work, rate float64, unit string) {
 	if rate > 0 {
-		t.add(name, by, work*t.per/rate/PipeShare/t.hz, "%.4g %s on the busiest multiprocessor, %.4g a clock at %.0f %%", work*t.per, unit, rate, 100*PipeShare)
+		t.add(name, by, work*t.per/rate/PipeShare/t.hz, "%.4g "+unit+" on the busiest multiprocessor, %.4g a clock at %.0f %%", work*t.per, rate, 100*PipeShare)
 	}
 }
 
@@ -163,7 +177,7 @@ func (t *clock) shared() { t.pipe("shared", Shared, t.l.Wavefronts, 1, "wavefron
 func (t *clock) memory() {
 	l := t.l
 	asked := SectorBytes * l.Requested
-	t.add("L2", L2, max(asked/t.card.L2Bandwidth(), asked*t.per/l2Port/t.hz), "%.4g bytes requested, %.4g B/s of L2, %d bytes a clock of a multiprocessor", asked, t.card.L2Bandwidth(), l2Port)
+	t.add("L2", L2, max(asked/t.card.L2Bandwidth(), asked*t.per/l2Port/t.hz), "%.4g bytes requested, %.4g B/s of L2, %.0f bytes a clock of a multiprocessor", asked, t.card.L2Bandwidth(), l2Port)
 	t.e.DRAM = t.moved()
 	bandwidth := 1e9 * float64(t.card.Bandwidth)
 	t.add("memory", Memory, t.e.DRAM/MemoryShare/bandwidth, "%.4g bytes, of %.4g touched, %.4g B/s at %.0f %%", t.e.DRAM, SectorBytes*l.Unique, bandwidth, 100*MemoryShare)
@@ -196,11 +210,18 @@ func (t *clock) latency() {
 	miss := min(1, t.e.DRAM/max(SectorBytes*l.Requested, 1))
 	chain += l.GlobalWaits*(cards.LatencyL2+miss*(cards.LatencyMemory-cards.LatencyL2)) + (l.SharedWaits+l.Barriers)*cards.LatencyShared
 	rounds := ceil(ceil(l.Blocks, t.card.SMs), t.e.Occupancy.Blocks)
-	t.add("latency", Latency, float64(rounds)*chain/warps/t.hz, "%.4g clocks that a warp takes alone, %d rounds of blocks", chain/warps, rounds)
+	t.add("latency", Latency, float64(rounds)*chain/warps/t.hz, "%.4g clocks that a warp takes alone, times %.0f for blocks one after the other", chain/warps, float64(rounds))
 }
 
-// Roofline is the operations a byte of memory, and what the card can do at that: operations a second.
-func Roofline(card *cards.Card, l *Launch, e *Estimate) (intensity, roof float64) {
+// Roofline is where a kernel stands under its card's roof.
+type Roofline struct {
+	Intensity float64 // operations a byte of memory
+	Roof      float64 // operations a second that the card does at most at that intensity
+	Reached   float64 // operations a second
+}
+
+// Roof finds the operations that count: those of the tensor cores, or multiply-adds of float32 where there are none.
+func Roof(card *cards.Card, l *Launch, e *Estimate) (r Roofline) {
 	flops, peak := 0.0, 0.0
 	for i, n := range l.Tensor {
 		flops += n
@@ -211,9 +232,13 @@ func Roofline(card *cards.Card, l *Launch, e *Estimate) (intensity, roof float64
 	if flops == 0 {
 		flops, peak = 2*cards.Warp*l.Instructions[ptx.PipeFloat32], card.Vector()
 	}
-	if e.DRAM == 0 {
-		return 0, peak
+	r.Roof = peak
+	if e.DRAM > 0 {
+		r.Intensity = flops / e.DRAM
+		r.Roof = min(peak, r.Intensity*1e9*float64(card.Bandwidth))
 	}
-	intensity = flops / e.DRAM
-	return intensity, min(peak, intensity*1e9*float64(card.Bandwidth))
+	if e.Seconds > 0 {
+		r.Reached = flops / e.Seconds
+	}
+	return r
 }

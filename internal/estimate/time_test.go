@@ -82,9 +82,8 @@ func TestPeak(t *testing.T) {
 		if c.Half > 0 && e.Seconds < 1e15/c.Tensor() {
 			t.Errorf("%s computes in %v s", c.Name, e.Seconds)
 		}
-		intensity, roof := Roofline(c, &l, e)
-		if intensity != 1e15/e.DRAM && c.Half > 0 || roof > max(c.Tensor(), c.Vector()) {
-			t.Errorf("%s: %v operations a byte, %v a second", c.Name, intensity, roof)
+		if r := Roof(c, &l, e); r.Intensity != 1e15/e.DRAM || r.Roof > max(c.Tensor(), c.Vector()) || c.Half > 0 && r.Reached > r.Roof {
+			t.Errorf("%s: %+v", c.Name, r)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func Explain(path, card string) (*Listing, error) {
 	}
 	m := f.module
 	l := &Listing{File: path, Version: fmt.Sprint(m.Version), Target: m.Target.String(), Dynamic: []string{}, Kernels: []Kernel{}}
-	dev := gpusim.NewDevice(c, false)
+	dev := gpusim.NewDevice(simulated(c), false)
 	prog, err := f.load(dev)
 	if err != nil {
 		l.Problem = err.Error()
@@ -71,7 +71,7 @@ func Explain(path, card string) (*Listing, error) {
 			l.Dynamic = append(l.Dynamic, v.Name)
 		}
 	}
-	registers := f.registers(context.Background(), c)
+	registers := f.registers(context.Background(), dev.Card)
 	for _, fn := range f.kernels() {
 		k := explain(fn)
 		if prog != nil {

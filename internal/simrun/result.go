@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
 // Finding is something that a check found, with the lines concerned.
@@ -79,33 +80,39 @@ type Occupancy struct {
 
 // Result is what a run found, counted and wrote.
 type Result struct {
-	Final            bool      `json:"final"` // marks the last JSON line: always true
-	Kernel           string    `json:"kernel"`
-	Card             string    `json:"card"`
-	Grid             [3]int    `json:"grid"`
-	Block            [3]int    `json:"block"`
-	Checks           string    `json:"checks"`
-	Findings         []Finding `json:"-"`
-	Found            int       `json:"findings"`
-	Fault            *Fault    `json:"fault"`
-	Instructions     uint64    `json:"instructions"`      // executed by warps
-	LaneInstructions uint64    `json:"lane_instructions"` // executed by lanes
-	Lanes            float64   `json:"lanes"`             // average share of active lanes
-	Classes          []Class   `json:"classes"`           // the most frequent first
-	Branches         uint64    `json:"branches"`
-	Divergent        uint64    `json:"divergent_branches"`
-	GlobalRequests   uint64    `json:"global_requests"`
-	GlobalSectors    uint64    `json:"global_sectors"` // of 32 bytes
-	SharedRequests   uint64    `json:"shared_requests"`
-	SharedWavefronts uint64    `json:"shared_wavefronts"`
-	BankConflicts    uint64    `json:"bank_conflicts"`
-	Registers        int       `json:"registers"`    // per thread
-	RegistersBy      string    `json:"registers_by"` // where that is from
-	Shared           int       `json:"shared_bytes"` // per block
-	Occupancy        Occupancy `json:"occupancy"`
-	Output           string    `json:"output"` // of printf
-	Outs             []Out     `json:"outs"`
-	Notes            []string  `json:"notes"`
+	Final            bool        `json:"final"` // marks the last JSON line: always true
+	Kernel           string      `json:"kernel"`
+	Card             string      `json:"card"`
+	Grid             [3]int      `json:"grid"`
+	Block            [3]int      `json:"block"`
+	Checks           string      `json:"checks"`
+	Findings         []Finding   `json:"-"`
+	Found            int         `json:"findings"`
+	Fault            *Fault      `json:"fault"`
+	Instructions     uint64      `json:"instructions"`      // executed by warps
+	LaneInstructions uint64      `json:"lane_instructions"` // executed by lanes
+	Lanes            float64     `json:"lanes"`             // average share of active lanes
+	Classes          []Class     `json:"classes"`           // the most frequent first
+	Branches         uint64      `json:"branches"`
+	Divergent        uint64      `json:"divergent_branches"`
+	GlobalRequests   uint64      `json:"global_requests"`
+	GlobalSectors    uint64      `json:"global_sectors"` // of 32 bytes
+	SharedRequests   uint64      `json:"shared_requests"`
+	SharedWavefronts uint64      `json:"shared_wavefronts"`
+	BankConflicts    uint64      `json:"bank_conflicts"`
+	Registers        int         `json:"registers"`    // per thread
+	RegistersBy      string      `json:"registers_by"` // where that is from
+	Shared           int         `json:"shared_bytes"` // per block
+	Occupancy        Occupancy   `json:"occupancy"`
+	Output           string      `json:"output"` // of printf
+	Outs             []Out       `json:"outs"`
+	Counted          int         `json:"counted_blocks"`
+	Model            *Model      `json:"model"` // null after a fault
+	Lines            []Line      `json:"lines"`
+	Against          *Comparison `json:"against"` // null without
+	Notes            []string    `json:"notes"`
+
+	shownLines int
 }
 
 func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
@@ -115,7 +122,7 @@ func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 		Branches: c.Branches, Divergent: c.Divergent, GlobalRequests: c.GlobalRequests, GlobalSectors: c.GlobalSectors,
 		SharedRequests: c.SharedRequests, SharedWavefronts: c.SharedWavefronts, BankConflicts: c.SharedConflicts,
 		Registers: rep.Registers, RegistersBy: byLiveness, Shared: rep.Shared, Occupancy: Occupancy(rep.Occupancy), Output: string(rep.Output),
-		Outs: []Out{}, Notes: append([]string{}, rep.Notes...)}
+		Counted: rep.Counted, Lines: j.lines(rep), Outs: []Out{}, Notes: append([]string{}, rep.Notes...)}
 	for _, f := range rep.Findings {
 		r.Findings = append(r.Findings, j.finding(f, f.Check.String()))
 	}
@@ -149,6 +156,15 @@ func classes(by map[string]uint64) []Class {
 		list = append(list, Class{name, by[name]})
 	}
 	slices.SortStableFunc(list, func(a, b Class) int { return cmp.Compare(b.Count, a.Count) })
+	return list
+}
+
+// classNames are the classes of instructions.
+func classNames() []string {
+	list := make([]string, 0, ptx.Classes)
+	for c := range ptx.Classes {
+		list = append(list, c.String())
+	}
 	return list
 }
 

@@ -5,6 +5,9 @@
 //	bind.go     words against the kernel's parameters
 //	module.go   the PTX file, the choice of the kernel, Triton's metadata
 //	explain.go  what a PTX file contains
+//	model.go    what a run would take on the card, and what its lines did
+//	against.go  the same of another kernel
+//	cards.go    the cards
 //	text.go     results for people
 package simrun
 
@@ -38,6 +41,9 @@ type Config struct {
 	Numerics  string   // of tensor cores: float32, exact or truncating; empty: float32
 	StepLimit int64    // instructions of all warps of one block; 0: DefaultStepLimit
 	Args      []string // the kernel's arguments as words
+	Sample    int      // run only so many blocks, chosen by the grid, and scale what is counted; 0: all
+	Lines     int      // of the source that Text shows; 0: ten
+	Against   string   // another PTX file, whose kernel is compared under the same arguments; empty: none
 	Outs      []string // "K": argument K, from 0, is shown; "K=c.npy": it goes to c.npy too
 
 	Progress func(kernel string, done, all int64) // told now and then how many blocks have ended, on its own goroutine; may be nil
@@ -69,8 +75,10 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	r := j.result(rep, fault)
 	if n, ok := registers[j.kernel.Name]; ok {
 		r.Registers, r.RegistersBy = n, byPtxas
-		r.Occupancy = Occupancy(j.dev.Card.Occupancy(n, j.block[0]*j.block[1]*j.block[2], r.Shared))
+		r.Occupancy = Occupancy(j.dev.Card.Occupancy(n, j.threads(), r.Shared))
 	}
+	r.Model = newModel(&j.card, rep.Work, r.Registers)
+	r.shownLines = c.Lines
 	if stopped {
 		r.Notes = append(r.Notes, "interrupted: findings and counts are of the blocks that had ended, and no output is written")
 		return r, ctx.Err()
@@ -89,11 +97,23 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		}
 		return r, nil
 	}
+	if rep.Counted > 0 && rep.Counted < j.blocks() {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d blocks ran: counts are scaled from them, and checks saw no others", rep.Counted, j.blocks()))
+	}
+	if c.Against != "" {
+		if r.Against, err = against(ctx, c, r); err != nil {
+			return nil, err
+		}
+	}
 	return r, j.writeOuts(r)
 }
 
+func (j *job) threads() int { return j.block[0] * j.block[1] * j.block[2] }
+func (j *job) blocks() int  { return j.grid[0] * j.grid[1] * j.grid[2] }
+
 // job is a launch that has been checked as far as it can be without running it.
 type job struct {
+	card    cards.Card
 	file    *file
 	kernel  *gpusim.Kernel
 	dev     *gpusim.Device
@@ -123,7 +143,7 @@ func prepare(c Config) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{file: f, options: o, dev: gpusim.NewDevice(card, o.Checks&gpusim.Initcheck != 0)}
+	j := &job{card: card, file: f, options: o, dev: gpusim.NewDevice(simulated(card), o.Checks&gpusim.Initcheck != 0)}
 	fn, err := f.choose(c.Kernel, m)
 	if err != nil {
 		return nil, err
@@ -160,7 +180,7 @@ func (j *job) bindAll(c Config, fn *ptx.Func, m *meta) error {
 }
 
 func options(c Config) (o gpusim.Options, err error) {
-	o = gpusim.Options{Seed: c.Seed, StepLimit: c.StepLimit, Counters: true}
+	o = gpusim.Options{Seed: c.Seed, StepLimit: c.StepLimit, Counters: true, Lines: true, Sample: c.Sample, Skip: c.Sample > 0}
 	if o.Checks, err = ParseChecks(c.Checks); err != nil {
 		return o, err
 	}
@@ -182,6 +202,12 @@ func options(c Config) (o gpusim.Options, err error) {
 	}
 	if c.StepLimit == 0 {
 		o.StepLimit = DefaultStepLimit
+	}
+	if c.Sample < 0 || c.Lines < 0 {
+		return o, advice.Failf("give a number of blocks or lines, or 0 for all blocks and ten lines", "--sample is %d, --lines is %d", c.Sample, c.Lines)
+	}
+	if c.Sample > 0 && len(c.Outs) > 0 {
+		return o, advice.Failf("leave out --out or --sample", "--sample runs some of the blocks, and what the others write is missing")
 	}
 	if c.StepLimit < 0 {
 		return o, advice.Failf("give a positive number, or 0 for the usual limit", "--step-limit is %d", c.StepLimit)
@@ -211,15 +237,18 @@ func ParseChecks(s string) (gpusim.Check, error) {
 	return set, nil
 }
 
-func findCard(name string) (gpusim.Card, error) {
+// simulated is a card as the simulator knows it.
+func simulated(c cards.Card) gpusim.Card { return gpusim.NewCard(c.Name, c.Memory, c.SMs, c.Compute) }
+
+func findCard(name string) (cards.Card, error) {
 	if name == "" {
 		name = cards.Default
 	}
 	c, ok := cards.Find(name)
 	if !ok {
-		return gpusim.Card{}, advice.Failf("warpline sim cards lists them: "+strings.Join(cards.Names(), ", "), "no card %q", name)
+		return cards.Card{}, advice.Failf("warpline sim cards lists them: "+strings.Join(cards.Names(), ", "), "no card %q", name)
 	}
-	return gpusim.NewCard(c.Name, c.Memory, c.SMs, c.Compute), nil
+	return c, nil
 }
 
 // launch runs the kernel; it ends early when ctx does.
@@ -250,7 +279,7 @@ func (j *job) watch(ended <-chan struct{}, done *atomic.Int64, progress func(ker
 		case <-ended:
 			return
 		case <-tick.C:
-			progress(j.kernel.Name, done.Load(), int64(j.grid[0])*int64(j.grid[1])*int64(j.grid[2]))
+			progress(j.kernel.Name, done.Load(), int64(j.blocks()))
 		}
 	}
 }

@@ -22,6 +22,12 @@ func (r *Result) Text(width int) string {
 		fmt.Fprintf(&b, "\nthe kernel was stopped: CUDA error %d, %s; the counts below are those of its block\n", r.Fault.Code, r.Fault.Name)
 	}
 	b.WriteString("\n" + r.counts(width))
+	if r.Model != nil {
+		b.WriteString("\n" + r.Model.text(width) + "\n" + linesText(r.Lines, r.shownLines, width))
+	}
+	if r.Against != nil {
+		b.WriteString("\n" + r.Against.text(width))
+	}
 	for _, o := range r.Outs {
 		more := ""
 		if len(o.First) == shown {
