@@ -74,6 +74,9 @@ func (f *file) broadcast(s isa, v value, to int) {
 
 // binary is name(x, y): y may be a constant; so may x, at the price of a load.
 func (b *block) binary(name string, x, y value) value {
+	if b.s.arm() {
+		return b.binaryArm(name, x, y)
+	}
 	return b.add1(node{args: []value{x, y}, temps: bool01(x < 0), emit: func(o *operation) {
 		first := o.regs[0]
 		if first < 0 {
@@ -117,6 +120,9 @@ func (b *block) abs(x value) value         { return b.and(x, b.bits(1<<31-1)) }
 func (b *block) sign(x value) value        { return b.and(x, b.bits(1<<31)) }
 func (b *block) withSign(x, s value) value { return b.or(x, b.sign(s)) }
 func (b *block) unary(name string, x value) value {
+	if b.s.arm() {
+		return b.unaryArm(name, x)
+	}
 	return b.add1(node{args: []value{x}, emit: func(o *operation) {
 		o.op("%s %s, %s", name, o.s.r(o.regs[0]), o.s.r(o.dst))
 	}})
@@ -139,6 +145,9 @@ func (b *block) round(x value) value {
 type fused struct{ name string }
 
 func (b *block) fusedOf(name string, x, y, z value) value {
+	if b.s.arm() {
+		return b.fusedArm(name, x, y, z)
+	}
 	if x < 0 {
 		x, y = y, x
 	}
@@ -193,6 +202,9 @@ const (
 
 // choose is u where x compares with y so, else v. v must not be a constant.
 func (b *block) choose(predicate int, x, y, u, v value) value {
+	if b.s.arm() {
+		return b.chooseArm(predicate, x, y, u, v)
+	}
 	return b.add1(node{args: []value{x, y, u, v}, temps: 1, early: true, emit: func(o *operation) {
 		src, suffix := o.source(1)
 		chosen, bcst := o.source(2)
@@ -209,6 +221,9 @@ func (b *block) choose(predicate int, x, y, u, v value) value {
 
 // chooseSign is u where the top bit of m is set, else v.
 func (b *block) chooseSign(m, u, v value) value {
+	if b.s.arm() {
+		return b.chooseSignArm(m, u, v)
+	}
 	return b.add1(node{args: []value{m, u, v}, emit: func(o *operation) {
 		chosen, bcst := o.source(1)
 		if o.s.masks {
@@ -273,6 +288,9 @@ func (o *operation) upperHalf(x, to int) {
 
 // wide is x as float64: the lower and the upper half of its lanes.
 func (b *block) wide(x value) (lo, hi value) {
+	if b.s.arm() {
+		return b.wideArm(x)
+	}
 	lo = b.add1(node{args: []value{x}, emit: func(o *operation) {
 		o.op("VCVTPS2PD %s, %s", o.s.half(o.regs[0]), o.s.r(o.dst))
 	}})
@@ -285,6 +303,9 @@ func (b *block) wide(x value) (lo, hi value) {
 
 // narrow is the reverse.
 func (b *block) narrow(lo, hi value) value {
+	if b.s.arm() {
+		return b.narrowArm(lo, hi)
+	}
 	return b.add1(node{args: []value{lo, hi}, temps: 1, early: true, emit: func(o *operation) {
 		t := o.temp[0]
 		if o.s.masks {
@@ -367,6 +388,9 @@ func (b *block) write(free []int) {
 
 // placeFused chooses the operand that a fused operation overwrites, and returns which of the dying registers stay so.
 func (b *block) placeFused(o *operation, n node, dying []int, take func() int) []int {
+	if b.s.arm() {
+		return b.placeFusedArm(o, n, dying, take)
+	}
 	over := -1
 	candidates := []int{2, 0, 1}
 	switch {

@@ -108,11 +108,7 @@ var strides = []string{"", "(R13*1)", "(R13*2)", "(R12*1)"}
 
 const transposeAhead = 512 // bytes
 
-// transpose packs an operand whose steps of k are adjacent in memory, in
-// square blocks that are transposed in registers.
-func (f *file) transpose(s isa) {
-	n := s.lanes()
-	f.function("transpose"+s.name, fmt.Sprintf(`packs up to %d lanes whose steps of k are adjacent in memory, and
+const transposeDoc = `packs up to %d lanes whose steps of k are adjacent in memory, and
 k is a multiple of %d%s. In place of
 
 	for s := range k {
@@ -122,7 +118,13 @@ k is a multiple of %d%s. In place of
 	}
 
 it transposes blocks in registers. It writes %[1]d lanes in each step, those beyond
-lanes with anything. The distances lane and width are in bytes.`, n, stepsMultiple(s), stepsNote(s), s.size()),
+lanes with anything. The distances lane and width are in bytes.`
+
+// transpose packs an operand whose steps of k are adjacent in memory, in
+// square blocks that are transposed in registers.
+func (f *file) transpose(s isa) {
+	n := s.lanes()
+	f.function("transpose"+s.name, fmt.Sprintf(transposeDoc, n, stepsMultiple(s), stepsNote(s), s.size()),
 		"dst, src unsafe.Pointer, lanes, k, lane, width int", 48)
 	f.loads("dst+0", "DI", "src+8", "R8", "lanes+16", "AX", "k+24", "CX", "lane+32", "R13", "width+40", "DX")
 	f.op("LEAQ (R13)(R13*2), R12")

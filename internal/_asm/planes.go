@@ -16,21 +16,25 @@ func planes(f *file) {
 		fmt.Fprintf(&f.asm, "DATA poolLanes<>+%d(SB)/4, $%d\n", 4*i, i)
 	}
 	f.asm.WriteString("GLOBL poolLanes<>(SB), RODATA|NOPTR, $64\n")
-	for _, s := range []isa{avx512, avx2} {
-		normSum(f, s)
-		normDeviations(f, s)
-		for _, residual := range []bool{false, true} {
-			normApply(f, s, residual)
-		}
-		for _, masked := range []bool{false, true} {
-			normGradSums(f, s, masked, false)
-			normGradApply(f, s, masked)
-		}
-		normGradSums(f, s, true, true)
-	}
+	norms(f, avx512)
+	norms(f, avx2)
 	maxPool(f, 1)
 	maxPool(f, 2)
 	winograd(f)
+}
+
+// norms writes the loops of batch norm for an instruction set.
+func norms(f *file, s isa) {
+	normSum(f, s)
+	normDeviations(f, s)
+	for _, residual := range []bool{false, true} {
+		normApply(f, s, residual)
+	}
+	for _, masked := range []bool{false, true} {
+		normGradSums(f, s, masked, false)
+		normGradApply(f, s, masked)
+	}
+	normGradSums(f, s, true, true)
 }
 
 // Registers of a norm's loops: AX is the offset of a vector in rows and sums, BX that in parameters, CX what is left of a
@@ -51,6 +55,10 @@ type norm struct {
 
 // normLoop writes a function: rows are streams that advance with the row, others belong to a place. body is one vector's.
 func normLoop(f *file, s isa, name, doc string, rows, places []string, body func(n *norm)) {
+	if s.arm() {
+		normLoopArm(f, name, doc, rows, places, body, nil)
+		return
+	}
 	n := normHead(f, s, name, doc, rows, places)
 	row, end := f.label("row"), f.label("end")
 	f.op("CMPQ normArgs_rows(R15), $0")
@@ -65,6 +73,10 @@ func normLoop(f *file, s isa, name, doc string, rows, places []string, body func
 
 // normPairs is normLoop for sums, which are loaded and stored once for two rows: two is the body for both.
 func normPairs(f *file, s isa, name, doc string, rows, places []string, one, two func(n *norm)) {
+	if s.arm() {
+		normLoopArm(f, name, doc, rows, places, one, two)
+		return
+	}
 	n := normHead(f, s, name, doc, rows, places)
 	pair, last, end := f.label("pair"), f.label("last"), f.label("end")
 	f.mark(pair)
@@ -167,6 +179,10 @@ func (n *norm) address(field string) string {
 }
 
 func (n *norm) load(field string, i int) {
+	if n.s.arm() {
+		n.moveArm(field, i, false)
+		return
+	}
 	switch at := n.address(field); {
 	case !n.rest:
 		n.op("VMOVUPS %s, %s", at, n.s.r(i))
@@ -186,6 +202,10 @@ func (n *norm) ask(field string) {
 }
 
 func (n *norm) store(i int, field string) {
+	if n.s.arm() {
+		n.moveArm(field, i, true)
+		return
+	}
 	switch at := n.address(field); {
 	case !n.rest:
 		n.op("VMOVUPS %s, %s", n.s.r(i), at)
@@ -199,6 +219,10 @@ func (n *norm) store(i int, field string) {
 
 // three writes an instruction of three registers, in Go's order.
 func (n *norm) three(op string, a, b, dst int) {
+	if n.s.arm() {
+		n.threeArm(op, a, b, dst)
+		return
+	}
 	n.op("%s %s, %s, %s", op, n.s.r(a), n.s.r(b), n.s.r(dst))
 }
 
@@ -216,6 +240,11 @@ func (n *norm) behind(masked bool, i int) {
 		return
 	}
 	n.load("result", i+1)
+	if n.s.arm() {
+		n.arm(upTo0, i+1, i+1)
+		n.arm(bic, i, i, i+1)
+		return
+	}
 	n.three("VXORPS", i+2, i+2, i+2)
 	const notLessOrEqual = 0x16
 	if n.s.masks {
@@ -225,6 +254,16 @@ func (n *norm) behind(masked bool, i int) {
 	}
 	n.op("VCMPPS $%d, %s, %s, %s", notLessOrEqual, n.s.r(i+2), n.s.r(i+1), n.s.r(i+1))
 	n.three("VANDPS", i+1, i, i)
+}
+
+// floor loads the least result to register i.
+func (n *norm) floor(i int) {
+	if n.s.arm() {
+		n.op("FMOVS normArgs_floor(R8), F%d", i)
+		n.arm(each32, i, i)
+		return
+	}
+	n.op("VBROADCASTSS normArgs_floor(R15), %s", n.s.r(i))
 }
 
 // inSecond runs body for the second of two rows.
@@ -284,7 +323,7 @@ func normApply(f *file, s isa, residual bool) {
 			n.load("other", 1)
 			n.three("VADDPS", 1, 0, 0)
 		}
-		n.op("VBROADCASTSS normArgs_floor(R15), %s", s.r(1))
+		n.floor(1)
 		n.three("VMAXPS", 0, 1, 0) // NaN stays
 		n.store(0, "y")
 	})

@@ -282,11 +282,13 @@ func (k *shape) masked(op, from, to string, j int) {
 	k.op("%s %s, K%d, %s", op, from, j+1, to)
 }
 
+const ceilingDoc = "multiplies and adds in registers, in place of\n\n\tfor range n {\n\t\tfor i := range %d {\n\t\t\tsum[i] = fma(x, y, sum[i])\n\t\t}\n\t}"
+
 // ceiling writes a loop of multiply-adds on registers alone: the rate that no
 // kernel can pass.
 func (f *file) ceiling(s isa) {
 	sums := 3 * s.regs / 4
-	f.function("ceiling"+s.name, fmt.Sprintf("multiplies and adds in registers, in place of\n\n\tfor range n {\n\t\tfor i := range %d {\n\t\t\tsum[i] = fma(x, y, sum[i])\n\t\t}\n\t}", sums*s.lanes()), "n int", 8)
+	f.function("ceiling"+s.name, fmt.Sprintf(ceilingDoc, sums*s.lanes()), "n int", 8)
 	f.op("MOVQ n+0(FP), CX")
 	for i := range sums + 2 {
 		f.zero(s, i)

@@ -91,9 +91,7 @@ func (f *file) lines() {
 	f.op("LEAQ (R8)(R13*4), R9")
 }
 
-// addRows adds n rows of a matrix, scaled, to a vector.
-func (f *file) addRows(s isa, n int) {
-	f.function(fmt.Sprintf("addRows%d%s", n, s.name), fmt.Sprintf(`adds %d scaled rows of b to y, in place of
+const addRowsDoc = `adds %d scaled rows of b to y, in place of
 
 	for j := range n {
 		for i := range %d {
@@ -102,7 +100,11 @@ func (f *file) addRows(s isa, n int) {
 	}
 
 so that y is read and written once for all of them. The distance row is in
-bytes.`, n, n), "y, b, x unsafe.Pointer, n, row int", 40)
+bytes.`
+
+// addRows adds n rows of a matrix, scaled, to a vector.
+func (f *file) addRows(s isa, n int) {
+	f.function(fmt.Sprintf("addRows%d%s", n, s.name), fmt.Sprintf(addRowsDoc, n, n), "y, b, x unsafe.Pointer, n, row int", 40)
 	f.lines()
 	const vectors = 4
 	scale := s.regs - 9 // the last register is multiply's
@@ -128,14 +130,7 @@ bytes.`, n, n), "y, b, x unsafe.Pointer, n, row int", 40)
 	f.leave()
 }
 
-// dotRows multiplies n rows of a matrix with a vector. Four rows ask for the
-// four after them: rows are short where memory is far.
-func (f *file) dotRows(s isa, n int) {
-	vectors := 4
-	if !s.masks {
-		vectors = 2
-	}
-	f.function(fmt.Sprintf("dotRows%d%s", n, s.name), fmt.Sprintf(`multiplies %d rows of b with x, in place of
+const dotRowsDoc = `multiplies %d rows of b with x, in place of
 
 	for i := range %d {
 		var sum [%d]float32
@@ -145,7 +140,16 @@ func (f *file) dotRows(s isa, n int) {
 		y[i] += sum[0] + ... // in pairs: the halves of what is left, again and again
 	}
 
-where lane goes around the sums. The distance row is in bytes.`, n, n, s.lanes()), "y, b, x unsafe.Pointer, n, row int", 40)
+where lane goes around the sums. The distance row is in bytes.`
+
+// dotRows multiplies n rows of a matrix with a vector. Four rows ask for the
+// four after them: rows are short where memory is far.
+func (f *file) dotRows(s isa, n int) {
+	vectors := 4
+	if !s.masks {
+		vectors = 2
+	}
+	f.function(fmt.Sprintf("dotRows%d%s", n, s.name), fmt.Sprintf(dotRowsDoc, n, n, s.lanes()), "y, b, x unsafe.Pointer, n, row int", 40)
 	f.lines()
 	sum := func(i, j int) int { return i*vectors + j }
 	for i := range n * vectors {

@@ -106,6 +106,9 @@ func (b *block) later(name string) string {
 
 // load reads float32; beyond the end of a rest it gives 0.
 func (b *block) load(name string) value {
+	if b.s.arm() {
+		return b.loadArm(name, false)
+	}
 	from, later := b.address(name, false), b.later(name)
 	return b.add1(node{emit: func(o *operation) {
 		switch {
@@ -125,6 +128,10 @@ func (b *block) load(name string) value {
 
 // store writes float32.
 func (b *block) store(name string, x value) {
+	if b.s.arm() {
+		b.storeArm(name, false, x)
+		return
+	}
 	to := b.address(name, false)
 	b.add1(node{args: []value{x}, temps: 1, void: true, emit: func(o *operation) {
 		switch {
@@ -141,6 +148,9 @@ func (b *block) store(name string, x value) {
 
 // loadDouble reads float64, half a vector of float32.
 func (b *block) loadDouble(name string, upper bool) value {
+	if b.s.arm() {
+		return b.loadArm(name, upper)
+	}
 	return b.add1(node{temps: 1, early: true, emit: func(o *operation) {
 		from := b.address(name, upper)
 		switch {
@@ -157,6 +167,10 @@ func (b *block) loadDouble(name string, upper bool) value {
 
 // storeDouble writes float64.
 func (b *block) storeDouble(name string, upper bool, x value) {
+	if b.s.arm() {
+		b.storeArm(name, upper, x)
+		return
+	}
 	b.add1(node{args: []value{x}, temps: 1, void: true, emit: func(o *operation) {
 		to := b.address(name, upper)
 		switch {
@@ -176,6 +190,9 @@ func (b *block) inUse(x value) value {
 	if !b.piece.rest {
 		return x
 	}
+	if b.s.arm() {
+		return b.inUseArm(one32, x, false)
+	}
 	return b.add1(node{args: []value{x}, temps: 1, emit: func(o *operation) {
 		if o.s.masks {
 			o.op("VMOVAPS.Z %s, K1, %s", o.s.r(o.regs[0]), o.s.r(o.dst))
@@ -187,6 +204,10 @@ func (b *block) inUse(x value) value {
 
 // accumulate adds x to a total: name is the instruction, with x as its operand.
 func (b *block) accumulate(i int, name string, x value) {
+	if b.s.arm() {
+		b.accumulateArm(i, neonOf(name), b.totalArm(i), x)
+		return
+	}
 	t := b.total(i)
 	b.add1(node{args: []value{x}, void: true, emit: func(o *operation) {
 		o.op("%s %s, %s, %s", name, o.s.r(o.regs[0]), o.s.r(t), o.s.r(t))
@@ -195,6 +216,10 @@ func (b *block) accumulate(i int, name string, x value) {
 
 // accumulateProduct adds x·y to a total of float64.
 func (b *block) accumulateProduct(i int, x, y value) {
+	if b.s.arm() {
+		b.accumulateArm(i, fmla.doubles(), x, y)
+		return
+	}
 	t := b.total(i)
 	b.add1(node{args: []value{x, y}, void: true, emit: func(o *operation) {
 		o.op("VFMADD231PD %s, %s, %s", o.s.r(o.regs[0]), o.s.r(o.regs[1]), o.s.r(t))
@@ -204,6 +229,10 @@ func (b *block) accumulateProduct(i int, x, y value) {
 // accumulateMax is accumulate for a maximum: beyond the end of a rest nothing counts. It keeps x's NaN, and loses it to
 // the next number.
 func (b *block) accumulateMax(i int, x value) {
+	if b.s.arm() {
+		b.accumulateMaxArm(i, x)
+		return
+	}
 	t := b.total(i)
 	b.add1(node{args: []value{x}, temps: 2, void: true, emit: func(o *operation) {
 		x := o.s.r(o.regs[0])
@@ -223,6 +252,10 @@ func (b *block) accumulateMax(i int, x value) {
 
 // stopUnless leaves the loop before this vector if |x| < limit does not hold for all lanes.
 func (b *block) stopUnless(x value, limit float64) {
+	if b.s.arm() {
+		b.stopUnlessArm(x, limit)
+		return
+	}
 	b.add1(node{args: []value{b.abs(x), b.held(b.constant(limit))}, temps: 1, void: true, emit: func(o *operation) {
 		const notLess = 5
 		if o.s.masks {
@@ -240,6 +273,10 @@ func (b *block) stopUnless(x value, limit float64) {
 
 // vectorLoop writes the function for an instruction set.
 func (f *file) vectorLoop(s isa, l vectorLoop) {
+	if s.arm() {
+		f.vectorLoopArm(l)
+		return
+	}
 	l.plan(f, s)
 	l.begin(f, s)
 	f.leaving = f.label("leave")
@@ -334,8 +371,8 @@ func (l *vectorLoop) size() int {
 	return n
 }
 
-// begin writes the head of the function and loads what keeps registers.
-func (l *vectorLoop) begin(f *file, s isa) {
+// declare writes the head of the function.
+func (l *vectorLoop) declare(f *file, s isa) {
 	var params []string
 	for _, p := range l.pointers {
 		kind := "*float32"
@@ -368,6 +405,11 @@ func (l *vectorLoop) begin(f *file, s isa) {
 		size += l.resultBytes()
 	}
 	f.function(l.name+s.name, l.doc, list, size)
+}
+
+// begin writes the head of the function and loads what keeps registers.
+func (l *vectorLoop) begin(f *file, s isa) {
+	l.declare(f, s)
 	l.parameters(f, s)
 	for i, c := range l.held {
 		f.broadcast(s, c, l.heldAt(s, i))
@@ -458,6 +500,10 @@ func (l *vectorLoop) end(f *file, s isa) {
 
 // join adds up totals from to to, all their lanes, and stores a result.
 func (l *vectorLoop) join(f *file, s isa, from, to int, result string, at int) {
+	if s.arm() {
+		l.joinArm(f, from, to, result, at)
+		return
+	}
 	t := l.totals[from]
 	name, double := "VADDPS", t.double
 	switch {
@@ -539,6 +585,9 @@ func (b *block) inUseDouble(x value, upper bool) value {
 	if !b.piece.rest {
 		return x
 	}
+	if b.s.arm() {
+		return b.inUseArm(one64, x, upper)
+	}
 	return b.add1(node{args: []value{x}, temps: 1, emit: func(o *operation) {
 		if o.s.masks {
 			o.op("VMOVAPD.Z %s, K%d, %s", o.s.r(o.regs[0]), 1+2*bool01(upper), o.s.r(o.dst))
@@ -559,6 +608,9 @@ func (o *operation) narrowAddress(name string) string {
 
 // loadNarrow reads 16-bit elements: VPMOVZXWD keeps their bits, VCVTPH2PS converts f16.
 func (b *block) loadNarrow(instruction, name string) value {
+	if b.s.arm() {
+		return b.loadNarrowArm(instruction, name)
+	}
 	return b.add1(node{emit: func(o *operation) {
 		from := o.narrowAddress(name)
 		o.op("%s %s, %s", instruction, from, o.s.r(o.dst))
@@ -567,6 +619,10 @@ func (b *block) loadNarrow(instruction, name string) value {
 
 // storeF16 rounds to the nearest f16, half to even.
 func (b *block) storeF16(name string, x value) {
+	if b.s.arm() {
+		b.storeNarrowArm(toF16, name, x)
+		return
+	}
 	b.add1(node{args: []value{x}, void: true, emit: func(o *operation) {
 		to := o.narrowAddress(name)
 		o.op("VCVTPS2PH $0, %s, %s", o.s.r(o.regs[0]), to)
@@ -575,6 +631,10 @@ func (b *block) storeF16(name string, x value) {
 
 // storeLow writes the lower 16 bits of lanes that have no others.
 func (b *block) storeLow(name string, x value) {
+	if b.s.arm() {
+		b.storeNarrowArm(low16, name, x)
+		return
+	}
 	b.add1(node{args: []value{x}, temps: 1, void: true, emit: func(o *operation) {
 		to := o.narrowAddress(name)
 		if o.s.masks {

@@ -4,4 +4,4 @@ package cpufeat
 
 import "runtime"
 
-const assembly = runtime.GOARCH == "amd64"
+const assembly = runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"

@@ -16,13 +16,13 @@ import (
 // each level includes the ones below.
 type Level uint8
 
-// The levels. NEON is a name so far: ARM's kernels are Go, at Generic.
+// The levels.
 const (
 	Generic    Level = iota // Go without assembly
 	AVX2                    // AVX2, FMA and F16C: x86-64-v3
 	AVX512                  // AVX-512 F, BW, CD, DQ and VL: x86-64-v4
 	AVX512BF16              // and products of pairs of bfloat16
-	NEON                    // of ARM
+	NEON                    // the vectors of ARM's 64-bit processors
 )
 
 var names = []string{"generic", "avx2", "avx512", "avx512bf16", "neon"}

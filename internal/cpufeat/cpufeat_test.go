@@ -46,6 +46,9 @@ func TestLevelsMatchFeatures(t *testing.T) {
 	if len(want) > 2 && has("avx512bf16") {
 		want = append(want, AVX512BF16)
 	}
+	if assembly && has("asimd") {
+		want = append(want, NEON)
+	}
 	if !slices.Equal(Levels(), want) {
 		t.Errorf("levels %v with features %v, want %v", Levels(), list, want)
 	}
@@ -95,12 +98,16 @@ func TestEnv(t *testing.T) {
 		fmt.Printf("level %v, %v\n", Active(), Check())
 		return
 	}
+	absent := "neon" // of another architecture
+	if runtime.GOARCH == "arm64" {
+		absent = "avx2"
+	}
 	for _, c := range []struct{ asked, want string }{
 		{"", "level " + best(Levels(), Describe).String() + ", <nil>"},
 		{"generic", "level generic, <nil>"},
 		{Levels()[len(Levels())-1].String(), "level " + Levels()[len(Levels())-1].String() + ", <nil>"},
 		{"fast", "WARPLINE_CPU=fast: there is no level \"fast\"; this machine has generic"},
-		{"neon", "WARPLINE_CPU=neon: this machine has no level neon, or this build no kernels for it; there are generic"},
+		{absent, "WARPLINE_CPU=" + absent + ": this machine has no level " + absent + ", or this build no kernels for it; there are generic"},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestEnv$")
 		cmd.Env = append(os.Environ(), "WARPLINE_TEST_LEVEL=1", Env+"="+c.asked)

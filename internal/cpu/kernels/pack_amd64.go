@@ -20,16 +20,12 @@ func (o *operand) pack(dst unsafe.Pointer, set *kernelSet, width int, lanes, ste
 		copyLanesAVX512(dst, src, steps.n, o.step, width*set.words(), uint32(1<<(lanes.n*set.words())-1))
 	case o.step == set.size && set.masks:
 		o.transpose(dst, set, width, lanes, steps)
-	case o.step == set.size:
-		whole := steps.n / set.vector * set.vector
-		o.transpose(dst, set, width, lanes, span{steps.from, whole})
-		o.packEach(unsafe.Add(dst, set.size*width*whole), set, width, lanes, span{steps.from + whole, steps.n - whole})
 	case set.masks && set.size == 4 && 16*o.lane < 1<<31:
 		for at := 0; at < lanes.n; at += 16 {
 			gatherLanesAVX512(unsafe.Add(dst, 4*at), unsafe.Add(src, at*o.lane), steps.n, o.lane, o.step, 4*width, uint32(1<<min(16, lanes.n-at)-1))
 		}
 	default:
-		o.packEach(dst, set, width, lanes, steps)
+		o.packPlain(dst, set, width, lanes, steps)
 	}
 }
 
@@ -49,15 +45,6 @@ func (o *operand) transpose(dst unsafe.Pointer, set *kernelSet, width int, lanes
 		default:
 			transposeAVX2(to, from, n, steps.n, o.lane, 4*width)
 		}
-	}
-}
-
-// packEach packs element by element.
-func (o *operand) packEach(dst unsafe.Pointer, set *kernelSet, width int, lanes, steps span) {
-	if set.elements == doubles {
-		packGo[float64](o, dst, width, lanes, steps)
-	} else {
-		packGo[float32](o, dst, width, lanes, steps)
 	}
 }
 

@@ -1,4 +1,4 @@
-//go:build !purego && amd64
+//go:build !purego && (amd64 || arm64)
 
 package kernels
 
@@ -44,5 +44,25 @@ func packGo[T Float](o *operand, dst unsafe.Pointer, width int, lanes, steps spa
 		for i := range to {
 			to[i] = *(*T)(unsafe.Add(from, i*o.lane))
 		}
+	}
+}
+
+// packPlain is pack without masks: blocks are transposed, and the rest goes
+// element by element.
+func (o *operand) packPlain(dst unsafe.Pointer, set *kernelSet, width int, lanes, steps span) {
+	whole := 0
+	if o.step == set.size {
+		whole = steps.n / set.vector * set.vector
+		o.transpose(dst, set, width, lanes, span{steps.from, whole})
+	}
+	o.packEach(unsafe.Add(dst, set.size*width*whole), set, width, lanes, span{steps.from + whole, steps.n - whole})
+}
+
+// packEach packs element by element.
+func (o *operand) packEach(dst unsafe.Pointer, set *kernelSet, width int, lanes, steps span) {
+	if set.elements == doubles {
+		packGo[float64](o, dst, width, lanes, steps)
+	} else {
+		packGo[float32](o, dst, width, lanes, steps)
 	}
 }
