@@ -8,6 +8,7 @@ import (
 	"github.com/warpline-ml/warpline/data/digits"
 	"github.com/warpline-ml/warpline/data/tokens"
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/par"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -21,7 +22,11 @@ const (
 
 // loaders are the cases of data: batches a second with two workers.
 var loaders = []*Case{
-	loader("digits", "n drawn digits a batch", 128, side*side*4, func(env *tensor.Env, c data.Config) (iter.Seq2[*data.Pair, error], error) {
+	loader("digits", "n digits a batch, of numbers in memory", 128, side*side*4, func(env *tensor.Env, c data.Config) (iter.Seq2[*data.Pair, error], error) {
+		x, y := drawnDigits()
+		return data.Batches(env, data.InMemory(x, []int{1, side, side}, y), c), nil
+	}),
+	loader("drawing", "n digits a batch, drawn when they are asked for", 128, side*side*4, func(env *tensor.Env, c data.Config) (iter.Seq2[*data.Pair, error], error) {
 		set, _ := digits.Split(pictures, 1)
 		return data.Batches(env, set, c), nil
 	}),
@@ -33,6 +38,17 @@ var loaders = []*Case{
 		set, err := tokens.New("random", make([]uint16, texts), 65).Windows(textLength)
 		return data.Batches(env, set, c), err
 	}),
+}
+
+// drawnDigits are the arrays that another program would read from a file.
+func drawnDigits() (x []float32, y []int64) {
+	x, y = make([]float32, pictures*side*side), make([]int64, pictures)
+	par.For(pictures, 128, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			y[i] = int64(digits.Draw(x[i*side*side:][:side*side], digits.DefaultSeed, i))
+		}
+	})
+	return x, y
 }
 
 func randomBytes(n int) []byte {

@@ -27,7 +27,7 @@ var activationRows = rows{
 	SiLU: {Name: "silu", Group: Elementwise, Class: Floats, ByHand: true, min: 1, flops: perResult(2), Tolerance: Elemental,
 		Value:    "x * sigmoid(x)",
 		Gradient: slopes("silu_grad(x, g)")},
-	ReLUGrad: {Name: "relu_grad", Group: Elementwise, Class: Floats, ByHand: true, min: 2, flops: perResult(1), Tolerance: Exact, Kink: AtZero, Domain: [3]Domain{Fixed},
+	ReLUGrad: {Name: "relu_grad", Group: Elementwise, Class: Floats, Strides: AnyStride, ByHand: true, min: 2, flops: perResult(1), Tolerance: Exact, Kink: AtZero, Domain: [3]Domain{Fixed},
 		Value:    "where(x <= 0, 0, y)",
 		Gradient: slopes("", "relu_grad(x, g)")},
 	GELUGrad: {Name: "gelu_grad", Group: Elementwise, Class: Floats, ByHand: true, min: 2, flops: perResult(9), Tolerance: Elemental,
