@@ -157,7 +157,7 @@ func prepareSelfAttention[T kernels.Float](k *device.Kernel) (run, error) {
 func newAttention[T kernels.Float](h *heads) func(attentionArgs[T]) {
 	f := newAttending[T](h)
 	f.blocks = (h.t + queryBlock - 1) / queryBlock
-	units, grain := newLoop(f.forward), max(1, 1<<18/max(queryBlock*h.s*(h.d+h.e), 1<<8))
+	units, grain := newLoop(f.forward), max(1, 1<<18/max(min(queryBlock, h.t)*h.s*(h.d+h.e), 1<<8))
 	return func(a attentionArgs[T]) { units.run(h.count*f.blocks, grain, a) }
 }
 
