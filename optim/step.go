@@ -101,6 +101,7 @@ func (c *core) step(factor *tensor.Tensor) Report {
 	if slices.ContainsFunc(ready, (*state).moved) {
 		c.settle()
 	}
+	castAhead := tensor.CastAhead(parameters(ready))
 	places := locate(ready)
 	defer places.end()
 	for _, p := range places {
@@ -116,6 +117,7 @@ func (c *core) step(factor *tensor.Tensor) Report {
 	for _, b := range batches {
 		c.update(places.of(b.p[0]).book, b)
 	}
+	castAhead()
 	c.last = places[0].book
 	c.turns++
 	for _, s := range ready {
@@ -142,6 +144,14 @@ func (c *core) ready(r *Report) []*state {
 		}
 	}
 	return list
+}
+
+func parameters(list []*state) []*tensor.Tensor {
+	ps := make([]*tensor.Tensor, len(list))
+	for i, s := range list {
+		ps[i] = s.p
+	}
+	return ps
 }
 
 // prepare makes what the optimizer keeps for a parameter, or moves it to where the parameter is now.

@@ -17,7 +17,8 @@ func (t *Tensor) AutoWide() *Tensor {
 // lowered is t in the dtype of its precision policy, which products take.
 func (t *Tensor) lowered() *Tensor {
 	if p := t.env.policy; p != dtype.Invalid && t.policed() {
-		return t.Cast(p)
+		c, _ := t.policyCast(t.env, p)
+		return c
 	}
 	return t
 }
@@ -40,9 +41,11 @@ func autocast(e *Env, code ir.Code, in []*Tensor) (own temporaries) {
 	}
 	for i, t := range in {
 		if t.policed() && t.DType() != to && !(row.KeepsWide(i) && t.DType() == dtype.F32) {
-			in[i] = t.inside(e).Cast(to)
-			in[i].named = t.parameter()
-			own.add(i)
+			c, made := t.policyCast(e, to)
+			c.named, in[i] = t.parameter(), c
+			if made {
+				own.add(i)
+			}
 		}
 	}
 	return own

@@ -41,6 +41,11 @@ var methods = map[ir.Code]func(s *subject){
 		one := func() *tensor.Tensor { return s.env.Ones() }
 		tensor.GradNormInPlace(tensor.GradNormStep{Norm: one(), Scale: one(), Skip: s.env.FullOf(dtype.I64, 0), Counts: s.labels, Turn: s.labels.Clone()}, s.x)
 	},
+	ir.CastAll: func(s *subject) {
+		p := tensor.NewParam(s.x)
+		p.MatMul(s.y.In(s.env.Autocast(dtype.BF16)).Transpose(0, 1))
+		tensor.CastAhead(list(p))()
+	},
 	ir.LossScale: func(s *subject) {
 		tensor.LossScaleInPlace(tensor.LossScaleStep{Scale: s.env.Ones(), Inverse: tensor.NewCell(s.env, 1), Good: s.env.FullOf(dtype.I64, 0)})
 	},

@@ -21,6 +21,7 @@ type leaf struct {
 	hooks  []func(*Tensor) *Tensor
 	after  []func(*Tensor)
 	busy   atomic.Pointer[pass] // the Backward that adds to its gradient now
+	aheads aheads
 }
 
 // idle refuses a leaf that a Backward of another goroutine adds to; hooks of that Backward are within it.
@@ -189,6 +190,9 @@ func (t *Tensor) Replace(u *Tensor) {
 		raise("Replace", "the shapes must agree", "shape %v in place of %v", u.Shape(), t.Shape())
 	}
 	t.DropGrad()
+	if t.leaf != nil {
+		t.leaf.aheads.forget(t.leaf.aheads.cast.Load())
+	}
 	fresh := u.copyTo(u.env.dev.base)
 	old := *t
 	t.st, t.typ, t.off, t.env = fresh.st, fresh.typ, fresh.off, fresh.env

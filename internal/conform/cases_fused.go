@@ -24,6 +24,7 @@ func init() {
 	offer(selfAttentionCases, ir.SelfAttention, ir.SelfAttentionGrad)
 	offer(sumSquaresCases, ir.SumSquares)
 	offer(gradNormCases, ir.GradNorm)
+	offer(castAllCases, ir.CastAll)
 	offer(lossScaleCases, ir.LossScale)
 	offer(sgdCases, ir.SGD)
 	offer(adamCases, ir.AdamW)
@@ -381,6 +382,15 @@ func gradNormCases(g *gen) {
 			turn := operand{counts.t, between(0, 2)}
 			g.add("several gradients", ir.Attr{}, p, append([]operand{counts, turn}, in...)...).Alias = []int{-1, -1, -1, 0}
 		}
+	}
+}
+
+func castAllCases(g *gen) {
+	for _, to := range []dtype.DType{dtype.BF16, dtype.F16, dtype.F32, dtype.F64} {
+		a := ir.Attr{DType: to}
+		g.add("several", a, ir.Params{}, g.of(normal, 3), g.of(normal), g.of(normal, 0, 2), g.of(normal, g.long()), g.of(normal, 5, 7))
+		g.add("several dtypes", a, ir.Params{}, g.of(normal, 33), operand{ir.Dense(dtype.F32, 17), normal}, operand{ir.Dense(dtype.F64, 9), normal})
+		g.add("many", a, ir.Params{}, slices.Repeat([]operand{g.of(normal, 2), g.of(spread, 3)}, 100)...)
 	}
 }
 

@@ -3,7 +3,7 @@ package cuda
 import (
 	"fmt"
 	"math"
-	"unsafe"
+	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -12,25 +12,19 @@ import (
 
 func init() {
 	offer(prepareGradNorm, ir.GradNorm)
+	offer(prepareCastAll, ir.CastAll)
 	offer(prepareLossScale, ir.LossScale)
 	offer(prepareSGD, ir.SGD)
 	offer(prepareAdamW, ir.AdamW)
 	offer(prepareSumSquares, ir.SumSquares)
 }
 
-const (
-	tableSize  = 48   // tensors of a launch: what fits in 4 KiB of parameters
-	tableChunk = 4096 // elements of a block
-)
+// tableChunk is the elements of a block.
+const tableChunk = 4096
 
-// tensorTable is the kernels' Tensors.
-type tensorTable struct {
-	in     [4][tableSize]uint64
-	out    [3][tableSize]uint64
-	number [tableSize]uint64
-	size   [tableSize]int64
-	first  [tableSize + 2]uint32
-}
+// tensorTable is the kernels' Tensors: how many operands, results and numbers a tensor has, and how many tensors fit in the
+// 4 KiB of a launch's parameters.
+type tensorTable struct{ ins, outs, numbers, tensors int }
 
 // updated is a tensor with its operands; outs are fewer where some are only read. number is that of the update, if any.
 type updated struct {
@@ -38,8 +32,8 @@ type updated struct {
 	ins, outs, number []ref
 }
 
-// tables calls launch with a table for each group of tensors of one dtype, and the blocks that it takes.
-func tables(list []updated, launch func(dt dtype.DType, table param, blocks int)) {
+// launches calls launch with a table for each group of tensors of one dtype, and the blocks that it takes.
+func (t tensorTable) launches(list []updated, launch func(dt dtype.DType, table param, blocks int)) {
 	for _, dt := range []dtype.DType{dtype.F32, dtype.F64, dtype.F16, dtype.BF16} {
 		var group []updated
 		for _, u := range list {
@@ -47,35 +41,33 @@ func tables(list []updated, launch func(dt dtype.DType, table param, blocks int)
 				group = append(group, u)
 			}
 		}
-		for len(group) > 0 {
-			n := min(len(group), tableSize)
-			table, blocks := tableOf(group[:n])
+		for part := range slices.Chunk(group, t.tensors) {
+			table, blocks := t.of(part)
 			launch(dt, table, blocks)
-			group = group[n:]
 		}
 	}
 }
 
-func tableOf(list []updated) (table param, blocks int) {
-	var t tensorTable
-	for i := range t.first {
-		t.first[i] = math.MaxUint32
-	}
+// of is the table of some tensors. What is not there begins behind all blocks.
+func (t tensorTable) of(list []updated) (table param, blocks int) {
+	pointers := t.ins + t.outs + t.numbers
+	sizes, first := make([]int64, t.tensors), slices.Repeat([]uint32{math.MaxUint32}, t.tensors+2)
 	for i, u := range list {
-		t.first[i], t.size[i] = uint32(blocks), int64(u.t.Size())
+		sizes[i], first[i] = int64(u.t.Size()), uint32(blocks)
 		blocks += ceilDiv(u.t.Size(), tableChunk)
 	}
-	table = blob(t)
+	table = blob(slices.Concat(make([]byte, 8*pointers*t.tensors), blob(sizes).bytes, blob(first).bytes))
 	for i, u := range list {
-		for j, r := range u.ins {
-			table = table.placing(int(unsafe.Offsetof(t.in))+8*(j*tableSize+i), r)
+		column := 0
+		place := func(refs []ref, columns int) {
+			for j, r := range refs {
+				table = table.placing(8*((column+j)*t.tensors+i), r)
+			}
+			column += columns
 		}
-		for j, r := range u.outs {
-			table = table.placing(int(unsafe.Offsetof(t.out))+8*(j*tableSize+i), r)
-		}
-		for _, r := range u.number {
-			table = table.placing(int(unsafe.Offsetof(t.number))+8*i, r)
-		}
+		place(u.ins, t.ins)
+		place(u.outs, t.outs)
+		place(u.number, t.numbers)
 	}
 	return table, blocks
 }
@@ -111,7 +103,7 @@ func (b *builder) scaling() param {
 
 // update plans an optimizer's launches; of is the order in which its kernels take the launch's parameters.
 func (b *builder) update(kernel string, n int, of ...int) {
-	tables(b.groups(n), func(dt dtype.DType, table param, blocks int) {
+	tensorTable{4, 3, 1, 48}.launches(b.groups(n), func(dt dtype.DType, table param, blocks int) {
 		params := []param{table, b.scaling(), i32(int(b.op.Attr.Flag))}
 		for _, i := range of {
 			params = append(params, raw(i))
@@ -143,7 +135,7 @@ func (b *builder) chunkSums(from int) (sums ref, chunks int) {
 	}
 	sums = b.scratch(8 * int64(max(chunks, 1)))
 	at := int64(0)
-	tables(list, func(dt dtype.DType, table param, blocks int) {
+	tensorTable{1, 0, 0, 200}.launches(list, func(dt dtype.DType, table param, blocks int) {
 		b.run(suffixed("sum_squares", dt), [3]int{blocks, 1, 1}, [3]int{256, 1, 1}, 0, pointer(sums.at(at)), table)
 		at += 8 * int64(blocks)
 	})
@@ -165,6 +157,24 @@ func prepareGradNorm(b *builder) error {
 	}
 	params = append(params, pointer(b.in(0)), pointer(b.in(1)), i64(b.outs[3].Size()), pointer(sums), i64(chunks), raw(0), raw(1), raw(2))
 	b.run(suffixed("grad_norm", b.outs[0].DType), [3]int{1, 1, 1}, [3]int{256, 1, 1}, 0, params...)
+	return nil
+}
+
+func prepareCastAll(b *builder) error {
+	to := b.op.Attr.DType
+	if to != dtype.F16 && to != dtype.BF16 {
+		return b.unsupported(to)
+	}
+	var list []updated
+	for i, t := range b.op.Ins() {
+		if t.DType != dtype.F32 {
+			return b.unsupported(t.DType)
+		}
+		list = append(list, updated{t: t, ins: []ref{b.in(i)}, outs: []ref{b.out(i)}})
+	}
+	tensorTable{1, 1, 0, 144}.launches(list, func(_ dtype.DType, table param, blocks int) {
+		b.run(suffixed("cast_all", to), [3]int{blocks, 1, 1}, [3]int{256, 1, 1}, 0, table)
+	})
 	return nil
 }
 

@@ -475,6 +475,20 @@ func inferGradNorm(o *Op) ([]*Type, error) {
 	return []*Type{Dense(dt), Dense(dt), Dense(dtype.I64), counts}, nil
 }
 
+func inferCastAll(o *Op) ([]*Type, error) {
+	if !Floats.Has(o.Attr.DType) {
+		return nil, badDType("%s is not floating", o.Attr.DType)
+	}
+	out := make([]*Type, o.NumIn())
+	for i, t := range o.Ins() {
+		if !Floats.Has(t.DType) {
+			return nil, badDType("operand %s is not floating", t)
+		}
+		out[i] = Dense(o.Attr.DType, t.Shape()...)
+	}
+	return out, nil
+}
+
 func inferLossScale(o *Op) ([]*Type, error) {
 	f32, f64, i64 := Dense(dtype.F32), Dense(dtype.F64), Dense(dtype.I64)
 	out := []*Type{f32, f64, i64}

@@ -55,7 +55,7 @@ const Invalid Code = 0
 // Each code reads the fields that its comment names; the verifier rejects others that are set.
 type Attr struct {
 	Out    *Type          // result type, where operands do not determine it
-	DType  dtype.DType    // Cast; MatMul: f32 for 16-bit operands, if set; BiasGrad: of the sum; AddNorm and its gradient
+	DType  dtype.DType    // Cast and CastAll; MatMul: f32 for 16-bit operands, if set; BiasGrad: of the sum; AddNorm and its gradient
 	Axis   int8           // a dimension, never negative
 	Axes   uint16         // reduced dimensions, bit i for dimension i
 	Keep   bool           // reductions keep dimensions of size 1

@@ -36,6 +36,7 @@ var rules = [ir.Codes]Rule{
 	ir.Attention:        attention,
 	ir.AttentionGrad:    attentionGrad,
 	ir.SumSquares:       sumSquares,
+	ir.CastAll:          castAll,
 	ir.GradNorm:         gradNorm,
 	ir.LossScale:        lossScale,
 	ir.SGD:              sgd,

@@ -312,6 +312,7 @@ func updateCases() []testCase {
 	sgd, adam := ir.Scalars(0.1, 0.9, 0.01, 2, 0), ir.Scalars(0.01, 0.9, 0.99, 1e-8, 0.1, 0.5, 0)
 	all := []testCase{
 		{ir.SumSquares, ir.Attr{}, ir.Params{}, []arg{num(3, 5), num(), num(0, 2)}},
+		{ir.CastAll, ir.Attr{DType: dtype.F64}, ir.Params{}, []arg{w, one, num(0, 2)}},
 		{ir.SGD, ir.Attr{}, sgd, []arg{scale, w, w, one, one}},
 		{ir.SGD, ir.Attr{}, skipping(sgd), []arg{scale, w, w, one, one}},
 		{ir.AdamW, ir.Attr{}, adam, []arg{scale, w, w, w, s, number, one, one, one, positive(), number}},

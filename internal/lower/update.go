@@ -9,6 +9,14 @@ func sumSquares(b ir.B, op *ir.Op, _ *ir.Params, in []ir.Value) []ir.Value {
 	return []ir.Value{squares(b, in)}
 }
 
+func castAll(b ir.B, op *ir.Op, _ *ir.Params, in []ir.Value) []ir.Value {
+	out := make([]ir.Value, len(in))
+	for i, x := range in {
+		out[i] = b.Cast(x, op.Attr.DType)
+	}
+	return out
+}
+
 // squares widens each operand to f64 if one of them is, else f32, before it squares.
 func squares(b ir.B, in []ir.Value) ir.Value {
 	dt := dtype.F32

@@ -10,6 +10,7 @@ import (
 func init() {
 	set(sumSquares, ir.SumSquares)
 	set(gradNorm, ir.GradNorm)
+	set(castAll, ir.CastAll)
 	set(lossScale, ir.LossScale)
 	set(sgd, ir.SGD)
 	set(adamW, ir.AdamW)
@@ -50,6 +51,15 @@ func gradNorm(c *call) ([]Array, error) {
 		counts[i] = c.in[0].int(i) + (1-skip)*c.in[1].int(i)
 	}
 	return []Array{Floats(c.out[0], norm), Floats(c.out[1], scale), Ints(c.out[2], skip), Ints(c.out[3], counts...)}, nil
+}
+
+// castAll rounds when the results are stored.
+func castAll(c *call) ([]Array, error) {
+	out := make([]Array, len(c.in))
+	for i, x := range c.in {
+		out[i] = Floats(c.out[i], x.Data...)
+	}
+	return out, nil
 }
 
 // lossScale is torch._amp_update_scale_ for scales that float32 has, with their inverses. good is -1 where no smaller

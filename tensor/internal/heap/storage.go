@@ -154,7 +154,11 @@ func (st *Storage) Version() uint32 { return st.version.Load() }
 func (st *Storage) Written() { st.version.Add(1) }
 
 // MarkPerishable lets a storage go before its scope ends: by Expire, and with its last hold.
-func (st *Storage) MarkPerishable() { st.perishable = true }
+func (st *Storage) MarkPerishable() {
+	if !st.perishable { // what several goroutines record is marked before
+		st.perishable = true
+	}
+}
 
 // Perishable tells whether a storage was marked so and nothing has exempted it.
 func (st *Storage) Perishable() bool { return st.perishable && !st.exempt }

@@ -1,8 +1,7 @@
 // Updates of many parameters in one launch: SGD, AdamW, and the sum of squares that gradients are clipped by.
 //
-// The operands' addresses travel in parameter space, a table for up to 48 tensors. Blocks of 256 threads take chunks of
-// 4096 elements; a block finds its tensor by bisection in the table of first blocks. Per element these kernels compute
-// little and move up to 28 bytes: 16-byte accesses wherever all operands allow.
+// Blocks of 256 threads take the chunks of a table of tensors. Per element these kernels compute little and move up to 28
+// bytes: 16-byte accesses wherever all operands allow.
 //
 //warpline:module optimizer_f32 -DT=f32 -DNAME(op)=op##_f32
 //warpline:module optimizer_f64 -DT=f64 -DNAME(op)=op##_f64
@@ -10,32 +9,9 @@
 //warpline:module optimizer_bf16 -DT=bf16 -DNAME(op)=op##_bf16
 #include "cell.cuh"
 #include "index.cuh"
+#include "tensors.cuh"
 
-const int tensors = 48;
-const i64 chunk = 4096;
-
-// Tensors is the operands of up to 48 tensors; its twin in Go is tensorTable.
-struct Tensors {
-	const T *in[4][tensors];
-	T *out[3][tensors];
-	const i64 *number[tensors]; // of the update
-	i64 size[tensors];
-	u32 first[tensors + 2]; // block of each, then the number of blocks
-
-	// mine is the tensor of this block.
-	DEVICE u32 mine() const {
-		u32 low = 0, high = tensors;
-		while (high - low > 1) {
-			u32 mid = (low + high) / 2;
-			if (first[mid] <= blockIdx.x)
-				low = mid;
-			else
-				high = mid;
-		}
-		return low;
-	}
-};
-
+typedef Tensors<T, 4, T, 3, 1, 48> Updated;
 typedef wide<T> W;
 
 // Scale is a number of one of the floating types.
@@ -68,11 +44,11 @@ template <int operands> struct State {
 
 // each calls step(state, k) for the elements k of this block's chunk and stores all operands but the gradient. With skip
 // it only stores them, where they do not lie already.
-template <int operands, class F> DEVICE void each(const Tensors &t, bool skip, F step) {
+template <int operands, class F> DEVICE void each(const Updated &t, bool skip, F step) {
 	u32 m = t.mine();
 	if (skip && t.in[0][m] == t.out[0][m])
 		return;
-	i64 from = i64(blockIdx.x - t.first[m]) * chunk, to = from + chunk < t.size[m] ? from + chunk : t.size[m];
+	i64 from = t.from(m), to = t.to(m);
 	u64 places = 0;
 #pragma unroll
 	for (int o = 0; o < operands; o++)
@@ -120,12 +96,12 @@ template <int operands, class F> DEVICE void each(const Tensors &t, bool skip, F
 }
 
 // sgd is PyTorch's update without a buffer.
-KERNEL(256) NAME(sgd)(Tensors t, Scale scaling, u32 flags, Word<f64> lr, Word<f64> factor, Word<f64> fading, Word<f64> decaying, Word<i64> skip) {
+KERNEL(256) NAME(sgd)(Updated t, Scale scaling, u32 flags, Word<f64> lr, Word<f64> factor, Word<f64> fading, Word<f64> decaying, Word<i64> skip) {
 	W scale = scaling.value(), rate = W(lr * factor), decay = W(decaying);
 	each<2>(t, skip != 0, [&](State<2> &s, int k) { s.v[0][k] -= rate * (s.v[1][k] * scale + decay * s.v[0][k]); });
 }
 
-KERNEL(256) NAME(sgd_momentum)(Tensors t, Scale scaling, u32 flags, Word<f64> lr, Word<f64> factor, Word<f64> fading, Word<f64> decaying, Word<i64> skip) {
+KERNEL(256) NAME(sgd_momentum)(Updated t, Scale scaling, u32 flags, Word<f64> lr, Word<f64> factor, Word<f64> fading, Word<f64> decaying, Word<i64> skip) {
 	W scale = scaling.value(), rate = W(lr * factor), momentum = W(fading), decay = W(decaying);
 	each<3>(t, skip != 0, [&](State<3> &s, int k) {
 		W &p = s.v[0][k], &buf = s.v[2][k];
@@ -152,7 +128,7 @@ DEVICE f64 power(f64 x, i64 n) {
 // adamw is the update of Loshchilov and Hutter (arXiv 1711.05101), or with the flag coupled that of Kingma and Ba (arXiv
 // 1412.6980) with the decay in the gradient. What is close to 1 or a difference from 1 is computed in f64 before it is
 // rounded; the powers of β by one thread, since cards have few units for f64.
-KERNEL(256) NAME(adamw)(Tensors t, Scale scaling, u32 flags, Word<f64> lr, Word<f64> factor, Word<f64> fading1, Word<f64> fading2, Word<f64> eps,
+KERNEL(256) NAME(adamw)(Updated t, Scale scaling, u32 flags, Word<f64> lr, Word<f64> factor, Word<f64> fading1, Word<f64> fading2, Word<f64> eps,
                         Word<f64> decaying, Word<i64> skip) {
 	f64 rate = lr * factor, beta1 = fading1, beta2 = fading2, decay = decaying;
 	__shared__ f64 correct[2];
@@ -174,9 +150,9 @@ KERNEL(256) NAME(adamw)(Tensors t, Scale scaling, u32 flags, Word<f64> lr, Word<
 }
 
 // sum_squares leaves the sum of each chunk's squares, in f64: memory is slower even where f64 is.
-KERNEL(256) NAME(sum_squares)(f64 *sums, Tensors t) {
+KERNEL(256) NAME(sum_squares)(f64 *sums, Tensors<T, 1, T, 0, 0, 200> t) {
 	u32 m = t.mine();
-	i64 from = i64(blockIdx.x - t.first[m]) * chunk, to = from + chunk < t.size[m] ? from + chunk : t.size[m];
+	i64 from = t.from(m), to = t.to(m);
 	const T *x = t.in[0][m];
 	bool whole = aligned(x, 16);
 	f64 acc[N] = {};
