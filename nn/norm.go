@@ -101,14 +101,7 @@ func (l *BatchNorm) train(x, residual *tensor.Tensor) *tensor.Tensor {
 		tensor.Raise("nn.BatchNorm", "use a larger batch, or x.In(env.Eval())", "one value per channel in training, shape %v", x.Shape())
 	}
 	if !x.Env().Recomputing() {
-		l.track(x.Env(), mean, variance.Scale(float64(n)/float64(n-1)))
+		tensor.TrackMomentsInPlace(l.RunningMean, l.RunningVar, l.Batches, mean, variance, l.Momentum, float64(n)/float64(n-1))
 	}
 	return y
-}
-
-// track moves the running statistics.
-func (l *BatchNorm) track(env *tensor.Env, mean, variance *tensor.Tensor) {
-	l.RunningMean.LerpInPlace(mean, l.Momentum)
-	l.RunningVar.LerpInPlace(variance, l.Momentum)
-	l.Batches.AddInPlace(env.FullOf(dtype.I64, 1))
 }

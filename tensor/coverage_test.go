@@ -46,6 +46,9 @@ var methods = map[ir.Code]func(s *subject){
 		p.MatMul(s.y.In(s.env.Autocast(dtype.BF16)).Transpose(0, 1))
 		tensor.CastAhead(list(p))()
 	},
+	ir.TrackMoments: func(s *subject) {
+		tensor.TrackMomentsInPlace(s.b, s.b.Clone(), s.env.FullOf(dtype.I64, 0), s.b.Clone(), s.b.Clone(), 0.1, 1)
+	},
 	ir.LossScale: func(s *subject) {
 		tensor.LossScaleInPlace(tensor.LossScaleStep{Scale: s.env.Ones(), Inverse: tensor.NewCell(s.env, 1), Good: s.env.FullOf(dtype.I64, 0)})
 	},

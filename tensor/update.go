@@ -212,6 +212,19 @@ func (c *cells) set(p *device.Params) {
 	}
 }
 
+// TrackMomentsInPlace moves running statistics by f towards those of a batch, the variance times factor, and counts the batch
+// in an i64[], by one launch. The batch's may be of another dtype.
+func TrackMomentsInPlace(mean, variance, count, batchMean, batchVariance *Tensor, f, factor float64) {
+	in := []*Tensor{mean, variance, count, batchMean, batchVariance}
+	for i, t := range in {
+		t.alive(ir.TrackMoments.String())
+		if in[i] = t.quiet(); i > 2 {
+			in[i] = in[i].Cast(mean.DType())
+		}
+	}
+	mean.env.step(ir.TrackMoments, ir.Attr{}, ir.Scalars(f, factor), cells{}, in, in[:3])
+}
+
 // SumSquares is the sum of squares over all elements of all tensors, f64 if one of them is, else f32, in one launch. The
 // operands count as constants: a penalty that learns is t.Square().Sum().
 func SumSquares(ts ...*Tensor) *Tensor {

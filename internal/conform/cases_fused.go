@@ -25,6 +25,7 @@ func init() {
 	offer(sumSquaresCases, ir.SumSquares)
 	offer(gradNormCases, ir.GradNorm)
 	offer(castAllCases, ir.CastAll)
+	offer(trackMomentsCases, ir.TrackMoments)
 	offer(lossScaleCases, ir.LossScale)
 	offer(sgdCases, ir.SGD)
 	offer(adamCases, ir.AdamW)
@@ -391,6 +392,14 @@ func castAllCases(g *gen) {
 		g.add("several", a, ir.Params{}, g.of(normal, 3), g.of(normal), g.of(normal, 0, 2), g.of(normal, g.long()), g.of(normal, 5, 7))
 		g.add("several dtypes", a, ir.Params{}, g.of(normal, 33), operand{ir.Dense(dtype.F32, 17), normal}, operand{ir.Dense(dtype.F64, 9), normal})
 		g.add("many", a, ir.Params{}, slices.Repeat([]operand{g.of(normal, 2), g.of(spread, 3)}, 100)...)
+	}
+}
+
+func trackMomentsCases(g *gen) {
+	for _, f := range []float64{0, 0.1, 0.75, 1} {
+		for _, n := range []int{1, 33, 1031} {
+			g.add("a step", ir.Attr{}, ir.Scalars(f, 1.25), g.of(normal, n), g.of(normal, n), operand{ir.Dense(dtype.I64), between(0, 1000)}, g.of(normal, n), g.of(normal, n)).Alias = []int{0, 1, 2}
+		}
 	}
 }
 

@@ -60,6 +60,7 @@ func init() {
 	measure(attentionGrads, ir.AttentionGrad)
 	measure(selfAttentions, ir.SelfAttention)
 	measure(selfAttentionGrads, ir.SelfAttentionGrad)
+	measure(trackings, ir.TrackMoments)
 	measure(sgds, ir.SGD)
 	measure(adams, ir.AdamW)
 }
@@ -467,6 +468,15 @@ func selfAttentionGrads(c *Case) [][]float64 {
 		grads = append(grads, ref.Floats(a.In[1].Type, size...))
 	}
 	return [][]float64{ref.Packed(grads).Data}
+}
+
+func trackings(c *Case) [][]float64 {
+	mean, variance := absolute(c.In[0].Data), absolute(c.In[1].Data)
+	for i := range mean {
+		mean[i] += math.Abs(c.In[3].Data[i])
+		variance[i] += math.Abs(c.In[4].Data[i] * c.scalar(1))
+	}
+	return [][]float64{mean, variance, make([]float64, 1)}
 }
 
 func sgds(c *Case) (out [][]float64) {

@@ -13,6 +13,7 @@ func init() {
 	offer(prepareSumSquares, ir.SumSquares)
 	offer(prepareGradNorm, ir.GradNorm)
 	offer(prepareLossScale, ir.LossScale)
+	offer(prepareTrackMoments, ir.TrackMoments)
 	offer(prepareSGD, ir.SGD)
 	offer(prepareAdamW, ir.AdamW)
 }
@@ -180,6 +181,44 @@ func prepareLossScale(k *device.Kernel) (run, error) {
 		values[float32](args[0], 1)[0], values[float64](args[1], 1)[0], values[int64](args[2], 1)[0] = scale, float64(inverse(scale)), good
 		return nil
 	}, nil
+}
+
+func prepareTrackMoments(k *device.Kernel) (run, error) {
+	n := k.Out[0].Size()
+	switch k.Out[0].DType {
+	case dtype.F32:
+		return trackMoments[float32](n), nil
+	case dtype.F64:
+		return trackMoments[float64](n), nil
+	}
+	return nil, unsupported(&k.Op, k.Out[0].DType)
+}
+
+// trackMoments moves the running statistics of n channels.
+func trackMoments[T float32 | float64](n int) run {
+	return func(args []device.Arg, p *device.Params) error {
+		out, in := args[:3], args[3:]
+		towards(out[0], in[0], in[3], n, T(scalar(p, 0)), 1)
+		towards(out[1], in[1], in[4], n, T(scalar(p, 0)), T(scalar(p, 1)))
+		values[int64](out[2], 1)[0] = values[int64](in[2], 1)[0] + 1
+		return nil
+	}
+}
+
+// towards writes x moved by f towards y times a factor, from the nearer of the two: x + (y-x) need not be y.
+func towards[T float32 | float64](to, from, y device.Arg, n int, f, factor T) {
+	if n == 0 {
+		return
+	}
+	dst, x, goal := values[T](to, n), values[T](from, n), values[T](y, n)
+	for i := range dst {
+		v := goal[i] * factor
+		if f < 0.5 {
+			dst[i] = x[i] + f*(v-x[i])
+		} else {
+			dst[i] = v - (1-f)*(v-x[i])
+		}
+	}
 }
 
 func sumInOrder(x []float64) (total float64) {

@@ -6,6 +6,7 @@ func init() {
 	offer(prepareBatchNorm, ir.BatchNorm)
 	offer(prepareBatchNormEval, ir.BatchNormEval)
 	offer(prepareBatchNormGrad, ir.BatchNormGrad)
+	offer(prepareTrackMoments, ir.TrackMoments)
 }
 
 // channels is the kernels' Channels.
@@ -112,5 +113,22 @@ func prepareBatchNormGrad(b *builder) error {
 		blob(t.channels), scalar(0, x.DType))
 	t.run(b, "batchnormgrad", x, pointer(b.out(0)), pointer(b.out(1)), pointer(b.out(2)), behind, pointer(b.in(1)), pointer(b.in(2)),
 		pointer(b.in(3)), pointer(b.in(4)), mask, parts, blob(t.channels), scalar(0, x.DType))
+	return nil
+}
+
+func prepareTrackMoments(b *builder) error {
+	t := b.op.In(0)
+	if t.DType.Size() < 4 {
+		return b.unsupported(t.DType)
+	}
+	var params []param
+	for i := range b.outs {
+		params = append(params, pointer(b.out(i)))
+	}
+	for i := range b.op.NumIn() {
+		params = append(params, pointer(b.in(i)))
+	}
+	params = append(params, i32(t.Size()), scalar(0, t.DType), scalar(1, t.DType))
+	b.run(suffixed("track_moments", t.DType), [3]int{max(ceilDiv(t.Size(), 256), 1), 1, 1}, [3]int{256, 1, 1}, 0, params...)
 	return nil
 }

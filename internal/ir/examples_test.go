@@ -115,6 +115,7 @@ var examples = append(unaryExamples(),
 	example{"adamw f32[] f32[4] f32[4] f32[4] f32[4] i64[] {flag=coupled}", "f32[4] f32[4] f32[4]", 56, 124},
 	example{"grad_norm i64[3] i64[3] f32[2,3] f64[4]", "f64[] f64[] i64[] i64[3]", 20, 152},
 	example{"cast_all f32[2,3] f64[4] {dtype=bf16}", "bf16[2,3] bf16[4]", 0, 76},
+	example{"track_moments f32[3] f32[3] i64[] f32[3] f32[3]", "f32[3] f32[3] i64[]", 12, 88},
 	example{"loss_scale f32[] f64[] i64[] i64[] i64[]", "f32[] f64[] i64[]", 2, 56},
 )
 

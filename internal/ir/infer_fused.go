@@ -489,6 +489,22 @@ func inferCastAll(o *Op) ([]*Type, error) {
 	return out, nil
 }
 
+func inferTrackMoments(o *Op) ([]*Type, error) {
+	mean, count := o.In(0), o.In(2)
+	if mean.Rank() != 1 || !mean.IsDense() {
+		return nil, fmt.Errorf("the mean is %s, not a row-major vector", mean)
+	}
+	if count != Dense(dtype.I64) {
+		return nil, fmt.Errorf("the count is %s, not i64[]", count)
+	}
+	for i, t := range o.Ins() {
+		if i != 2 && t != mean {
+			return nil, fmt.Errorf("operand %d is %s beside a mean %s", i, t, mean)
+		}
+	}
+	return []*Type{mean, mean, count}, nil
+}
+
 func inferLossScale(o *Op) ([]*Type, error) {
 	f32, f64, i64 := Dense(dtype.F32), Dense(dtype.F64), Dense(dtype.I64)
 	out := []*Type{f32, f64, i64}

@@ -170,6 +170,7 @@ var invalid = map[string][][2]string{
 	"adamw":              {{"f32[] f32[3] f32[3] f32[3]", "groups of 5"}, {"f32[] i64[3] i64[3] i64[3] i64[3] i64[]", "parameter i64[3]"}, {"f32[] f32[3] f32[3] f32[3] f32[3] i64[] {flag=momentum}", "flag momentum"}, {"f32[] f32[3] f32[3] f32[3] f32[3] i64[1]", "number of an update is i64[1], not i64[]"}, {"f32[] f32[3] f32[3] f32[3] f32[3] f32[]", "number of an update is f32[]"}},
 	"grad_norm":          {{"i64[3] i64[2] f32[3]", "counts i64[3] with turn i64[2]"}, {"i64[] i64[] f32[3]", "vectors of one length"}, {"i64[3] i64[3] i64[2]", "operand i64[2] is not floating"}, {"i64[3]:2 i64[3]:2 f32[3]", "counts"}},
 	"cast_all":           {{"f32[3] i64[2] {dtype=bf16}", "operand i64[2] is not floating"}, {"f32[3] {dtype=i32}", "i32 is not floating"}},
+	"track_moments":      {{"f32[3] f32[3] i64[] f32[4] f32[3]", "operand 3 is f32[4]"}, {"f32[3] f32[3] i64[1] f32[3] f32[3]", "count is i64[1]"}, {"f32[1,3] f32[1,3] i64[] f32[1,3] f32[1,3]", "not a row-major vector"}},
 	"loss_scale":         {{"f64[] f64[] i64[]", "operand 0 is f64[], not f32[]"}, {"f32[] f32[] i64[]", "operand 1 is f32[], not f64[]"}, {"f32[] f64[] i64[] i64[] i64[1]", "operand 4 is i64[1], not i64[]"}},
 
 	"self_attention":      {{"f32[1,4,2,2,8]", "[batch, positions, 3, heads, width]"}, {"f32[1,4,48]", "5 dimensions"}, {"i64[1,4,3,2,8]", "needs a floating dtype"}, {"f32[1,4,3,2,8] bool[1,2,4,3]", "mask bool[1,2,4,3]"}},

@@ -37,6 +37,7 @@ var rules = [ir.Codes]Rule{
 	ir.AttentionGrad:    attentionGrad,
 	ir.SumSquares:       sumSquares,
 	ir.CastAll:          castAll,
+	ir.TrackMoments:     trackMoments,
 	ir.GradNorm:         gradNorm,
 	ir.LossScale:        lossScale,
 	ir.SGD:              sgd,

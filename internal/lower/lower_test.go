@@ -313,6 +313,8 @@ func updateCases() []testCase {
 	all := []testCase{
 		{ir.SumSquares, ir.Attr{}, ir.Params{}, []arg{num(3, 5), num(), num(0, 2)}},
 		{ir.CastAll, ir.Attr{DType: dtype.F64}, ir.Params{}, []arg{w, one, num(0, 2)}},
+		{ir.TrackMoments, ir.Attr{}, ir.Scalars(0.1, 1.5), []arg{num(7), num(7), number, num(7), num(7)}},
+		{ir.TrackMoments, ir.Attr{}, ir.Scalars(0.9, 1.5), []arg{num(7), num(7), number, num(7), num(7)}},
 		{ir.SGD, ir.Attr{}, sgd, []arg{scale, w, w, one, one}},
 		{ir.SGD, ir.Attr{}, skipping(sgd), []arg{scale, w, w, one, one}},
 		{ir.AdamW, ir.Attr{}, adam, []arg{scale, w, w, w, s, number, one, one, one, positive(), number}},

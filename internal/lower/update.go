@@ -17,6 +17,18 @@ func castAll(b ir.B, op *ir.Op, _ *ir.Params, in []ir.Value) []ir.Value {
 	return out
 }
 
+// trackMoments goes from the nearer of two values: x + (y-x) need not be y.
+func trackMoments(b ir.B, op *ir.Op, p *ir.Params, in []ir.Value) []ir.Value {
+	towards := func(x, y ir.Value) ir.Value {
+		f := param(p, 0)
+		if f >= 0.5 {
+			x, y, f = y, x, 1-f
+		}
+		return b.Emit(ir.Lerp, ir.Attr{}, ir.Scalars(f), x, y)[0]
+	}
+	return []ir.Value{towards(in[0], in[3]), towards(in[1], b.Scale(in[4], param(p, 1))), b.Affine(in[2], 1, 1)}
+}
+
 // squares widens each operand to f64 if one of them is, else f32, before it squares.
 func squares(b ir.B, in []ir.Value) ir.Value {
 	dt := dtype.F32

@@ -11,6 +11,7 @@ func init() {
 	set(sumSquares, ir.SumSquares)
 	set(gradNorm, ir.GradNorm)
 	set(castAll, ir.CastAll)
+	set(trackMoments, ir.TrackMoments)
 	set(lossScale, ir.LossScale)
 	set(sgd, ir.SGD)
 	set(adamW, ir.AdamW)
@@ -60,6 +61,17 @@ func castAll(c *call) ([]Array, error) {
 		out[i] = Floats(c.out[i], x.Data...)
 	}
 	return out, nil
+}
+
+// trackMoments is what torch.nn.BatchNorm does to its buffers.
+func trackMoments(c *call) ([]Array, error) {
+	f, factor := c.scalar(0), c.scalar(1)
+	mean, variance := clone(c.in[0].Data), clone(c.in[1].Data)
+	for i := range mean {
+		mean[i] += f * (c.in[3].Data[i] - mean[i])
+		variance[i] += f * (c.in[4].Data[i]*factor - variance[i])
+	}
+	return []Array{Floats(c.out[0], mean...), Floats(c.out[1], variance...), Ints(c.out[2], c.in[2].int(0)+1)}, nil
 }
 
 // lossScale is torch._amp_update_scale_ for scales that float32 has, with their inverses. good is -1 where no smaller

@@ -1,5 +1,5 @@
 // What an optimizer knows once the squares of all gradients are summed: the sum, or the norm with what follows from it. One
-// block adds what sum_squares has left.
+// block adds what sum_squares has left. And other small state that a step writes.
 //
 //warpline:module optimizer_total
 #include "cell.cuh"
@@ -60,6 +60,32 @@ KERNEL(256) grad_norm_f32(f32 *norm, f32 *scale, i64 *skip, i64 *counts, const i
 KERNEL(256) grad_norm_f64(f64 *norm, f64 *scale, i64 *skip, i64 *counts, const i64 *before, const i64 *turn, i64 parameters, const f64 *__restrict__ sums,
                           i64 n, Word<f64> clip, Word<f64> factor, Word<i64> judge) {
 	gradNorm(norm, scale, skip, counts, before, turn, parameters, sums, n, clip, factor, judge);
+}
+
+// towards is x moved towards y by f, from the nearer of the two: x + (y-x) need not be y.
+template <class T> DEVICE T towards(T x, T y, T f) { return f < T(0.5) ? x + f * (y - x) : y - (1 - f) * (y - x); }
+
+// trackMoments is the update of a norm's running statistics by those of a batch.
+template <class T>
+DEVICE void trackMoments(T *mean, T *variance, i64 *count, const T *meanBefore, const T *varianceBefore, const i64 *countBefore, const T *batchMean,
+                         const T *batchVariance, i32 n, T f, T factor) {
+	i32 i = i32(globalThread());
+	if (i < n) {
+		mean[i] = towards(meanBefore[i], batchMean[i], f);
+		variance[i] = towards(varianceBefore[i], batchVariance[i] * factor, f);
+	}
+	if (i == 0)
+		*count = *countBefore + 1;
+}
+
+KERNEL(256) track_moments_f32(f32 *mean, f32 *variance, i64 *count, const f32 *meanBefore, const f32 *varianceBefore, const i64 *countBefore,
+                              const f32 *batchMean, const f32 *batchVariance, i32 n, f32 f, f32 factor) {
+	trackMoments(mean, variance, count, meanBefore, varianceBefore, countBefore, batchMean, batchVariance, n, f, factor);
+}
+
+KERNEL(256) track_moments_f64(f64 *mean, f64 *variance, i64 *count, const f64 *meanBefore, const f64 *varianceBefore, const i64 *countBefore,
+                              const f64 *batchMean, const f64 *batchVariance, i32 n, f64 f, f64 factor) {
+	trackMoments(mean, variance, count, meanBefore, varianceBefore, countBefore, batchMean, batchVariance, n, f, factor);
 }
 
 // Flags is where several optimizers say that they have skipped a step; its twin in Go is flagTable.
