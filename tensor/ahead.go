@@ -27,7 +27,7 @@ type ahead struct {
 // made ahead is recorded as if it were made now.
 func (t *Tensor) policyCast(e *Env, to dtype.DType) (c *Tensor, own bool) {
 	t = t.inside(e)
-	if t.leaf == nil || !t.param {
+	if t.leaf == nil || !t.param || e.program.recording() { // which is to read the parameter in each run
 		return t.Cast(to), true
 	}
 	l := &t.leaf.aheads
