@@ -1,10 +1,10 @@
 package nn
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -197,7 +197,7 @@ func (w *walker) mapped(v reflect.Value, path string, r role) {
 	for k, e := range v.Seq2() {
 		items = append(items, item{fmt.Sprint(k.Interface()), e})
 	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.name, b.name) })
+	sort.SliceStable(items, func(i, j int) bool { return items[i].name < items[j].name })
 	for _, it := range items {
 		w.value(it.value, join(path, it.name), r)
 	}

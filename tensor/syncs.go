@@ -3,7 +3,7 @@ package tensor
 import (
 	"cmp"
 	"log"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -63,8 +63,9 @@ func (b *book) points() []SyncPoint {
 		p.Count = n
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b SyncPoint) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What))
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What)) < 0
 	})
 	return all
 }

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"unsafe"
+
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -180,8 +182,42 @@ func castFrom[S dtype.Element](k *device.Kernel) (run, error) {
 }
 
 func cast[D, S dtype.Element](k *device.Kernel) run {
+	f := func(dst, src unsafe.Pointer, n int) { convert(unsafe.Slice((*D)(dst), n), unsafe.Slice((*S)(src), n)) }
+	switch unsafe.Sizeof(*new(D)) {
+	case 1:
+		return castTo[uint8](k, f)
+	case 2:
+		return castTo[uint16](k, f)
+	case 4:
+		return castTo[uint32](k, f)
+	default:
+		return castTo[uint64](k, f)
+	}
+}
+
+// caster converts n elements that lie together.
+type caster func(dst, src unsafe.Pointer, n int)
+
+// castTo and castSized find and store elements by size alone: the conversion knows their types, and a loop for each pair of
+// types is much of a program.
+func castTo[D any](k *device.Kernel, f caster) run {
+	switch k.Op.In(0).DType.Size() {
+	case 1:
+		return castSized[D, uint8](k, f)
+	case 2:
+		return castSized[D, uint16](k, f)
+	case 4:
+		return castSized[D, uint32](k, f)
+	default:
+		return castSized[D, uint64](k, f)
+	}
+}
+
+func castSized[D, S any](k *device.Kernel, f caster) run {
 	m := &mapping[D, S]{grain: grainCheap, out: nativeOf[D](k.Out[0]), x: nativeOf[S](k.Op.In(0))}
 	m.direct = k.Op.In(0).IsDense()
-	m.pass = func(dst []D, x, _ []S, _, _ float64) { convert(dst, x) }
+	m.pass = func(dst []D, x, _ []S, _, _ float64) {
+		f(unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(x)), len(dst))
+	}
 	return m.kernel(k)
 }

@@ -1,9 +1,9 @@
 package gpusim
 
 import (
-	"cmp"
 	"errors"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -390,7 +390,7 @@ func (g *grid) report(workers []*warp.Worker, others *grid, o Options) *Report {
 		g.results = append(g.results, others.results...)
 		counted = append(counted, others.rest)
 	}
-	slices.SortFunc(g.results, func(a, b result) int { return cmp.Compare(a.index, b.index) })
+	sort.SliceStable(g.results, func(i, j int) bool { return g.results[i].index < g.results[j].index })
 	rep := &Report{Counters: Counters{ByClass: make(map[string]uint64, ptx.Classes)}}
 	for _, r := range g.results {
 		rep.Output = append(rep.Output, r.out...)

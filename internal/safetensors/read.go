@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -123,8 +123,9 @@ func (f *File) readHeader(header []byte) error {
 
 // place checks that the entries cover body without hole or overlap, and cuts it up.
 func (f *File) place(body []byte) error {
-	slices.SortStableFunc(f.Entries, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
+	sort.SliceStable(f.Entries, func(i, j int) bool {
+		a, b := &f.Entries[i], &f.Entries[j]
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) < 0
 	})
 	at := 0
 	for i := range f.Entries {

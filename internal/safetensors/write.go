@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -39,8 +40,9 @@ func Write(w io.Writer, meta map[string]string, tensors []Tensor) error {
 
 func write(w io.Writer, meta map[string]string, tensors []Tensor) error {
 	tensors = slices.Clone(tensors)
-	slices.SortFunc(tensors, func(a, b Tensor) int {
-		return cmp.Or(cmp.Compare(rank(b.DType), rank(a.DType)), strings.Compare(a.Name, b.Name))
+	sort.SliceStable(tensors, func(i, j int) bool {
+		a, b := &tensors[i], &tensors[j]
+		return cmp.Or(cmp.Compare(rank(b.DType), rank(a.DType)), strings.Compare(a.Name, b.Name)) < 0
 	})
 	sizes, err := check(meta, tensors)
 	if err != nil {

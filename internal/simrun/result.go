@@ -1,10 +1,10 @@
 package simrun
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -155,7 +155,7 @@ func classes(by map[string]uint64) []Class {
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		list = append(list, Class{name, by[name]})
 	}
-	slices.SortStableFunc(list, func(a, b Class) int { return cmp.Compare(b.Count, a.Count) })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Count > list[j].Count })
 	return list
 }
 
