@@ -73,12 +73,50 @@ func engineOps(dt dtype.DType) []engineOp {
 			}
 		}
 	}
+	list = append(list, fusedOps(dt)...)
 	if dt == dtype.F32 {
 		return append(list, of(ir.MatMul, ir.Attr{}, ir.Params{}, d(30, 75), d(75, 31)))
 	}
 	late := of(ir.MatMul, ir.Attr{}, ir.Params{}, d(34, 300), turned(300, 450))
 	late.skip = 1 // rows of A and B begin at even elements and at odd ones
 	return append(list, late)
+}
+
+// fusedOps are those that do more than one thing in a kernel: products with an activation behind them, or cut along k; the
+// head with its loss and both gradients; attention to packed parts, and its gradient; a sum with its norm, and the gradient
+// of both.
+func fusedOps(dt dtype.DType) []engineOp {
+	d := func(shape ...int) *ir.Type { return ir.Dense(dt, shape...) }
+	wide := func(shape ...int) *ir.Type { return ir.Dense(ir.Wide(dt), shape...) }
+	labels := ir.Dense(dtype.I64, 70)
+	causal, scale, eps, smoothing := ir.Attr{Causal: true}, ir.Scalars(0.2), ir.Scalars(1e-5), ir.Scalars(0.1, 3)
+	gelu, before, relu := ir.Attr{Act: ir.ActGELU}, ir.Attr{Act: ir.ActGELUTanh, Flag: ir.Before}, ir.Attr{Act: ir.ActReLU}
+	all := ir.Attr{Flag: ir.Mean | ir.GradX | ir.GradW}
+	low := ir.Attr{}
+	if dt != ir.Wide(dt) {
+		low.DType = dt
+	}
+	list := []engineOp{
+		of(ir.Linear, before, ir.Params{}, d(70, 104), d(72, 104), wide(72)),
+		of(ir.Linear, relu, ir.Params{}, d(33, 101), d(131, 101), d(131)),
+		of(ir.MatMul, ir.Attr{}, ir.Params{}, d(40, 2104), d(2104, 48)),
+		of(ir.BiasGrad, ir.Attr{}, ir.Params{}, d(301, 70)),
+		of(ir.BiasGrad, gelu, ir.Params{}, d(301, 70), d(301, 70)),
+		of(ir.LinearCrossEntropy, all, smoothing, d(70, 40), d(301, 40), labels),
+		of(ir.LinearCrossEntropy, ir.Attr{}, smoothing, d(70, 40), d(301, 40), labels),
+		of(ir.AddNorm, low, eps, wide(11, 100), wide(100), wide(100), d(11, 100)),
+		of(ir.AddNorm, low, eps, wide(2, 2051), wide(2051), wide(2051), d(2, 2051)),
+		of(ir.AddNormGrad, low, ir.Params{}, wide(11, 100), d(11, 100), wide(11), wide(11), wide(100), wide(11, 100)),
+		of(ir.AddNormGrad, low, ir.Params{}, wide(2, 2051), d(2, 2051), wide(2), wide(2), wide(2051), wide(2, 2051)),
+	}
+	for _, z := range [][2]int{{133, 24}, {70, 40}} { // positions, width of a head
+		t, w := z[0], z[1]
+		list = append(list,
+			of(ir.SelfAttention, causal, scale, d(1, t, 3, 2, w)),
+			of(ir.SelfAttentionGrad, causal, scale, d(1, t, 2, w), d(1, t, 3, 2, w), d(1, t, 2, w), wide(1, 2, t)))
+	}
+	return append(list, of(ir.SelfAttention, ir.Attr{}, scale, d(1, 70, 3, 2, 24), d(1, 2, 70, 70)),
+		of(ir.SelfAttentionGrad, ir.Attr{}, scale, d(1, 70, 2, 24), d(1, 70, 3, 2, 24), d(1, 70, 2, 24), wide(1, 2, 70), d(1, 2, 70, 70)))
 }
 
 // record launches ops on a simulated GPU and returns the launches by module.
@@ -111,11 +149,6 @@ func record(dtypes ...dtype.DType) ([]*mutate.Suite, error) {
 		u.Cases = crowd(u.Cases)
 	}
 	return suites, errors.Join(q.Close(), dev.Close())
-}
-
-// large are kernels that take long, of which there are several alike.
-func large(kernel string) bool {
-	return strings.HasPrefix(kernel, "gemm64") || strings.HasPrefix(kernel, "attention_tiled_64")
 }
 
 // crowd makes blocks go through several rows, squares or tiles, of which the engine gives them more than one only where
@@ -174,14 +207,17 @@ func (op *engineOp) launch(dev device.Device, q device.Queue, r *rand.Rand) erro
 	return err
 }
 
-// fill copies n normal numbers to a device, as float32 or bfloat16.
+// fill copies n normal numbers to a device, as float32 or bfloat16, or small indices.
 func fill(q device.Queue, to device.Arg, dt dtype.DType, n int, r *rand.Rand) error {
 	var image []byte
 	for range n {
 		x := float32(r.NormFloat64())
-		if dt == dtype.BF16 {
+		switch dt {
+		case dtype.I64:
+			image = binary.LittleEndian.AppendUint64(image, uint64(r.IntN(30)))
+		case dtype.BF16:
 			image = binary.LittleEndian.AppendUint16(image, uint16(dtype.BF16FromFloat32(x)))
-		} else {
+		default:
 			image = binary.LittleEndian.AppendUint32(image, math.Float32bits(x))
 		}
 	}

@@ -46,7 +46,7 @@ func (c *config) engine() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engineReport(slices.Concat(results...), c.sparse)
+	return c.engineReport(slices.Concat(results...))
 }
 
 // byKernel makes a suite of each kernel of a module.
@@ -57,10 +57,7 @@ func (c *config) byKernel(m *mutate.Suite) []*mutate.Suite {
 		i := slices.IndexFunc(suites, func(s *mutate.Suite) bool { return s.Name == x.Kernel })
 		if i < 0 {
 			i = len(suites)
-			suites = append(suites, &mutate.Suite{Name: x.Kernel, Source: m.Source, Known: known})
-			if large(x.Kernel) {
-				suites[i].Sparse = c.sparse
-			}
+			suites = append(suites, &mutate.Suite{Name: x.Kernel, Source: m.Source, Known: known, Sample: c.sample, Seed: c.seed})
 		}
 		suites[i].Cases = append(suites[i].Cases, x)
 	}
@@ -122,16 +119,16 @@ func unexplained(r *mutate.Result) error {
 }
 
 // engineReport writes the report. The error says which bars are missed.
-func engineReport(all []*mutate.Result, sparse int) ([]byte, error) {
+func (c *config) engineReport(all []*mutate.Result) ([]byte, error) {
 	byKernel, total := map[string]*count{}, &count{}
 	var errs []error
 	for _, r := range all {
-		c := byKernel[kernelOf(r)]
-		if c == nil {
-			c = &count{}
-			byKernel[kernelOf(r)] = c
+		n := byKernel[kernelOf(r)]
+		if n == nil {
+			n = &count{}
+			byKernel[kernelOf(r)] = n
 		}
-		c.add(r)
+		n.add(r)
 		total.add(r)
 		if r.Missed {
 			errs = append(errs, fmt.Errorf("%s leaves its buffers and no check reports it", r.ID))
@@ -143,7 +140,7 @@ func engineReport(all []*mutate.Result, sparse int) ([]byte, error) {
 		errs = append(errs, fmt.Errorf("%.1f %% of the mutants of synchronisation are reported", 100*share))
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, introduction, sparse, len(byKernel), sparse, 100*share, total.sync-total.equivalent, total.seen, total.leaves)
+	fmt.Fprintf(&b, introduction, c.sample, c.seed, len(byKernel), c.sample, 100*share, total.sync-total.equivalent, total.seen, total.leaves)
 	for _, k := range slices.Sorted(maps.Keys(byKernel)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", k, byKernel[k].row())
 	}
@@ -153,13 +150,14 @@ func engineReport(all []*mutate.Result, sparse int) ([]byte, error) {
 	return b.Bytes(), errors.Join(errs...)
 }
 
-const introduction = "# Mutants of the engine's kernels\n\nMade by `go run ./bench/oracle -sparse %d engine`; `mutation.md` says what the words mean. " +
+const introduction = "# Mutants of the engine's kernels\n\nMade by `go run ./bench/oracle -sample %d -seed %d engine`; `mutation.md` says what the words mean. " +
 	`The %d kernels are
-those that the CUDA engine launched for products, softmax, layer norm, reductions, running sums, transpositions and
-attention, with the operands that it gave them, in float32 and bfloat16; sizes make the last blocks, tiles and stages not
-full. As they are, they give no finding under five schedules. Of what the large kernels, products and attention of heads
-of 64, have besides mutants of synchronisation, one in %d was tried; mutants of shuffles, which change a lane's value and
-no access, are left out.
+those that the CUDA engine launched for products with and without an activation behind them, cut along k or not, the head
+with its loss and its gradients, softmax, layer norm, a sum with its norm and the gradient of both, batch norm with a sum
+and ReLU, reductions, running sums, transpositions, attention, also to packed parts, and its gradient, with the operands
+that it gave them, in float32 and bfloat16; sizes make the last blocks, tiles and stages not full. As they are, they give
+no finding under five schedules. Of each kernel's mutants of synchronisation %d were drawn, and as many of the others;
+mutants of shuffles, which change a lane's value and no access, are left out.
 
 Of the mutants of synchronisation %.1f %% of %d are reported by a check, those left out that are equivalent. Of the mutants
 of conditions that were seen to leave their buffers, %d of %d are. Stages are addresses here: their mutants never go back

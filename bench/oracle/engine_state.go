@@ -23,7 +23,8 @@ type state struct {
 type stateKey struct {
 	Kernel string
 	Module uint64 // hash of its PTX
-	Sparse int
+	Sample int
+	Seed   uint64
 }
 
 // stateLine is a line of the file, in JSON.
@@ -35,7 +36,7 @@ type stateLine struct {
 func keyOf(s *mutate.Suite) stateKey {
 	h := fnv.New64a()
 	h.Write([]byte(s.Source))
-	return stateKey{s.Name, h.Sum64(), s.Sparse}
+	return stateKey{s.Name, h.Sum64(), s.Sample, s.Seed}
 }
 
 // openState reads a file of results, which need not exist. Without a path there is no file.

@@ -2,7 +2,7 @@
 // repository needs clang.
 //
 //	go run ./bench/oracle mutation > bench/oracle/mutation.md
-//	go run ./bench/oracle -sparse 3 engine > bench/oracle/mutation-engine.md
+//	go run ./bench/oracle -sample 8 engine > bench/oracle/mutation-engine.md
 //	go run ./bench/oracle -clang clang-19 -seed 50000 -n 1000 random >> bench/oracle/report.md
 //	go run ./bench/oracle -clang clang-19 -seed 7 -n 204 golden
 //
@@ -24,12 +24,12 @@ import (
 func main() {
 	c := &config{}
 	flag.StringVar(&c.clang, "clang", "clang-19", "clang with the NVPTX back end")
-	flag.Uint64Var(&c.seed, "seed", 1, "seed of the generator")
+	flag.Uint64Var(&c.seed, "seed", 1, "seed of the generator, and of what -sample draws")
 	flag.IntVar(&c.n, "n", 100, "number of kernels")
 	flag.IntVar(&c.sets, "sets", 1, "number of sets of inputs")
 	flag.BoolVar(&c.all, "all", false, "random: compile each kernel at -O0, -O1 and -O3, instead of -O0 and one of the others")
 	flag.IntVar(&c.jobs, "j", runtime.NumCPU(), "kernels or files of kernels at a time")
-	flag.IntVar(&c.sparse, "sparse", 1, "engine: of the mutants of large kernels that do not break synchronisation, try every so-manieth")
+	flag.IntVar(&c.sample, "sample", 0, "engine: draw so many of a kernel's mutants of synchronisation, and of its others; 0 for all")
 	flag.StringVar(&c.state, "state", "", "engine: file that keeps what is done, for another run to go on")
 	flag.Parse()
 	if err := c.run(flag.Arg(0)); err != nil {
@@ -45,7 +45,7 @@ type config struct {
 	n, sets int
 	all     bool
 	jobs    int
-	sparse  int
+	sample  int
 	state   string
 }
 

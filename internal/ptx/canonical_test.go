@@ -64,6 +64,30 @@ func TestCanonicalForm(t *testing.T) {
 	}
 }
 
+// TestSplit: each value has a register of its own, and the function is the same.
+func TestSplit(t *testing.T) {
+	for name, text := range compiled(t) {
+		short := Canonical(parsed(t, name, text))
+		m := parsed(t, name, short)
+		for f := range m.Funcs() {
+			if f.Body == nil {
+				continue
+			}
+			f.Split()
+			v, of := f.values(), map[int]int{}
+			for r, n := range v.number {
+				if other, ok := of[r.ID]; ok && other != n {
+					t.Errorf("%s: values %d and %d of %s are in one register", name, n, other, f.Name)
+				}
+				of[r.ID] = n
+			}
+		}
+		if again := Canonical(m); again != short {
+			t.Errorf("%s: the canonical form has become another:\n%s\n---\n%s", name, short, again)
+		}
+	}
+}
+
 // odd has what compilers seldom write: registers and labels of inner blocks, names that look canonical, vectors, tables of
 // labels, parameters in registers, instructions without a source line.
 const odd = `.version 7.4

@@ -27,6 +27,30 @@ func (v *values) of(in *Inst) iter.Seq[*Reg] {
 	}
 }
 
+// Split gives each value a register of its own, where registers are shared as [Canonical] has them, so that who asks where
+// something comes from is told of nothing else.
+func (f *Func) Split() {
+	v := f.values()
+	ids := make([]int, len(v.last)) // by value; 0 for one that has none yet
+	kept := map[int]bool{}          // registers that are some value's already
+	for o := range f.operands() {
+		r, ok := o.(*Reg)
+		if !ok || !v.has(r) {
+			continue
+		}
+		n := v.number[r]
+		if ids[n] == 0 {
+			ids[n] = r.ID + 1
+			if kept[r.ID] {
+				f.Regs = append(f.Regs, f.Regs[r.ID])
+				ids[n] = len(f.Regs)
+			}
+			kept[r.ID] = true
+		}
+		r.ID = ids[n] - 1
+	}
+}
+
 // values finds the values of a function, numbered as they are written.
 func (f *Func) values() *values {
 	v := &values{number: map[*Reg]int{}}

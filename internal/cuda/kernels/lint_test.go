@@ -42,6 +42,9 @@ func TestLint(t *testing.T) {
 					t.Errorf("%s:%d: %s: %s", m.Path(".ptx"), in.Pos.Line, in, why)
 				}
 			}
+			if in := early(f); in != nil {
+				t.Errorf("%s:%d: %s: %s", m.Path(".ptx"), in.Pos.Line, in, tooEarly)
+			}
 		}
 		canonical(t, m, text, module)
 	}
@@ -107,6 +110,58 @@ func TestLintElsewhere(t *testing.T) {
 	})
 	if err != nil || n < 5 {
 		t.Errorf("%d files, error %v", n, err)
+	}
+}
+
+// tooEarly is what is wrong with a block that says that it is done before all its threads are: another block may then add
+// parts that are not there yet. Races between blocks are not followed by the simulated GPU.
+const tooEarly = "no barrier stands between what the block's threads have stored and this sign that they have"
+
+// early finds an atomic operation that releases what a block has stored before its threads have met.
+func early(f *ptx.Func) *ptx.Inst {
+	met := false // since the last store
+	for in := range f.Insts() {
+		switch {
+		case in.Op == "bar" && in.Has("sync"):
+			met = true
+		case in.Op == "st" && in.Space() != ptx.Shared && in.Space() != ptx.Local && in.Space() != ptx.Param:
+			met = false
+		case in.Op == "atom" && in.Has("acq_rel") && !met:
+			return in
+		}
+	}
+	return nil
+}
+
+// TestEarly: without the first barrier of the kernels that add parts in their last block, each is found.
+func TestEarly(t *testing.T) {
+	n := 0
+	for _, m := range library(t).Modules() {
+		text, err := m.PTX()
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, rest, takes := strings.Cut(string(text), "atom.acq_rel")
+		if !takes {
+			continue
+		}
+		n++
+		const barrier = "bar.sync 0;\n"
+		at := strings.LastIndex(head, barrier)
+		module, err := ptx.Parse(head[:at] + head[at+len(barrier):] + "atom.acq_rel" + rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for f := range module.Funcs() {
+			found = found || early(f) != nil
+		}
+		if !found {
+			t.Errorf("%s: a ticket without a barrier passes", m.Path(".ptx"))
+		}
+	}
+	if n == 0 {
+		t.Error("no kernel takes a ticket")
 	}
 }
 

@@ -82,6 +82,7 @@ func Open(source string, c *Case) (*Opened, error) {
 		f, ok := it.(*ptx.Func)
 		return ok && f.Entry && f != fn
 	})
+	fn.Split()
 	o := &Opened{Case: c, module: m, Mutants: mutants(fn)}
 	for _, seed := range Seeds {
 		if err := o.openUnder(seed); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 )
@@ -17,8 +18,10 @@ type Suite struct {
 	Cases  []*Case
 	// Known are mutants that no check reports, by ID, with the reason, see ReadKnown.
 	Known map[string]string
-	// Sparse leaves out all but every so-manieth of the mutants that do not break synchronisation; 0 takes all.
-	Sparse int
+	// Sample is how many of the mutants that break synchronisation are tried, and how many of the others, those of shuffles
+	// aside; Seed draws them. 0 takes all.
+	Sample int
+	Seed   uint64
 }
 
 // Result is the verdict of a mutant over all launches of its kernel: the best of them.
@@ -41,8 +44,9 @@ func (s *Suite) Run(every int) ([]*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		drawn := s.draw(o.Mutants)
 		for i, m := range o.Mutants {
-			if i%every != 0 || !m.Kind.Synchronises() && i%max(s.Sparse, 1) != 0 {
+			if i%every != 0 || !drawn[m.ID] {
 				continue
 			}
 			v := o.Try(m)
@@ -60,6 +64,19 @@ func (s *Suite) Run(every int) ([]*Result, error) {
 		}
 	}
 	return order, nil
+}
+
+// draw says which mutants of a kernel are tried. It is the same for all launches of the kernel.
+func (s *Suite) draw(all []*Mutant) map[string]bool {
+	drawn, left := map[string]bool{}, [2]int{s.Sample, s.Sample}
+	for _, i := range rand.New(rand.NewPCG(s.Seed, uint64(len(all)))).Perm(len(all)) {
+		n := &left[b2i(all[i].Kind.Synchronises())]
+		if s.Sample == 0 || *n > 0 && all[i].Kind != Shuffle {
+			drawn[all[i].ID] = true
+			*n--
+		}
+	}
+	return drawn
 }
 
 func (o Outcome) rank() int { return slices.Index([]Outcome{Reported, Values, Survived, Refused}, o) }
