@@ -88,6 +88,30 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// TestShare takes chunks from both ends of a share.
+func TestShare(t *testing.T) {
+	var s share
+	if _, ok := s.first(); ok {
+		t.Error("a share without chunks gave one")
+	}
+	s.ticket.Store(3<<33 | 6<<16 | 2)
+	for i, want := range []int{2, 5, 3, 4} {
+		take := s.first
+		if i%2 == 1 {
+			take = s.last
+		}
+		if got, ok := take(); got != want || !ok {
+			t.Fatalf("chunk %d, %v; want %d", got, ok, want)
+		}
+	}
+	if _, ok := s.first(); ok {
+		t.Error("a share gave more than it has at its beginning")
+	}
+	if _, ok := s.last(); ok {
+		t.Error("a share gave more than it has at its end")
+	}
+}
+
 // TestWorkersWork checks that a worker takes part: the two chunks meet.
 func TestWorkersWork(t *testing.T) {
 	p := newPool(2)
