@@ -351,10 +351,49 @@ func (p *product) computeParts(lo, hi int) {
 // compute multiplies panel i of A with some panels of B, which come from the
 // second cache while the panel of A stays in the first.
 func (p *product) compute(i int, panels span) {
+	b := p.block(i, panels)
+	if p.round && p.flags&accumulate == 0 {
+		p.computeRounded(i, panels, b)
+		return
+	}
+	at := b.top*p.source.CRow + b.left*p.set.words()
+	p.tiles(i, panels, unsafe.Add(p.c, 4*at), p.cs)
+	for r := range b.rows {
+		c := p.source.C[at+r*p.source.CRow:][:b.cols*p.set.words()]
+		if p.finish {
+			p.activate(c, b.top+r, b.left)
+		}
+		if p.round {
+			p.source.zip.round(c, at+r*p.source.CRow)
+		}
+	}
+}
+
+// block is a part of C.
+type block struct{ top, left, rows, cols int }
+
+// block is the part of C that panel i of A and some panels of B make.
+func (p *product) block(i int, panels span) block {
+	rows, left := p.heights.part(i), panels.from*p.set.lanes()
+	return block{p.rows.from + rows.from, p.cols.from + left, rows.n, min(panels.n*p.set.lanes(), p.cols.n-left)}
+}
+
+// computeRounded is compute where sums are done in one slice of k: they need
+// not go to memory.
+func (p *product) computeRounded(i int, panels span, b block) {
+	var sums [maxHeight][maxColumns]float32
+	p.tiles(i, panels, unsafe.Pointer(&sums), int(unsafe.Sizeof(sums[0])))
+	for r := range b.rows {
+		p.source.zip.round(sums[r][:b.cols], (b.top+r)*p.source.CRow+b.left)
+	}
+}
+
+// tiles computes the tiles of a block of C, which begins at c and whose rows
+// are cs bytes apart.
+func (p *product) tiles(i int, panels span, c unsafe.Pointer, cs int) {
 	rows, lanes := p.heights.part(i), p.set.lanes()
-	top := p.rows.from + rows.from
-	t := tile{k: p.steps.n, flags: p.flags, cs: p.cs, rows: rows.n}
-	p.locateA(&t, i, top)
+	t := tile{k: p.steps.n, flags: p.flags, c: c, cs: cs, rows: rows.n}
+	p.locateA(&t, i, p.rows.from+rows.from)
 	for j := panels.from; j < panels.from+panels.n; j++ {
 		left, width := p.cols.from+j*lanes, min(lanes, p.cols.n-j*lanes)
 		if p.packB || width%p.set.vector != 0 {
@@ -362,27 +401,11 @@ func (p *product) compute(i int, panels span) {
 		} else {
 			t.b, t.bs = p.b.at(left, p.steps.from), p.b.step
 		}
-		t.c = unsafe.Add(p.c, top*p.cs+p.set.size*left)
 		if p.bias != nil {
 			t.bias = unsafe.Add(p.bias, p.set.size*left)
 		}
 		p.set.computeTile(&t, width)
-		if p.finish {
-			for i := range rows.n {
-				p.activate(t.row(i, width*p.set.words()), top+i, left)
-			}
-		}
-	}
-	if p.round {
-		p.roundRows(span{top, rows.n}, p.cols.from+panels.from*lanes, min(panels.n*lanes, p.cols.n-panels.from*lanes))
-	}
-}
-
-// roundRows stores so many sums of some rows from column left on.
-func (p *product) roundRows(rows span, left, n int) {
-	for i := rows.from; i < rows.from+rows.n; i++ {
-		at := i*p.source.CRow + left
-		p.source.zip.round(p.source.C[at:at+n], at)
+		t.c = unsafe.Add(t.c, p.set.size*lanes)
 	}
 }
 

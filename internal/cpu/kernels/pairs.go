@@ -135,7 +135,9 @@ func (z *zipping) pair(data []float32, at, lane, step, high int) uint32 {
 func (z *zipping) round(sums []float32, at int) {
 	out := z.out[at : at+len(sums)]
 	n := ToBF16(unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(out))), len(out)), sums)
-	dtype.Convert(out[n:], sums[n:])
+	for i := n; i < len(out); i++ {
+		out[i] = dtype.BF16FromFloat32(sums[i])
+	}
 }
 
 // normal is a float32 by its bits, and zero unless it is normal.

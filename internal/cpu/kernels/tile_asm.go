@@ -44,6 +44,12 @@ type kernelSet struct {
 	rows    bool // A may be read as it lies
 }
 
+// The most rows of a tile, and columns packed at a time, of any set.
+const (
+	maxHeight  = 14
+	maxColumns = 256
+)
+
 // lanes is the number of columns of a full tile.
 func (s *kernelSet) lanes() int { return 2 * s.vector }
 
