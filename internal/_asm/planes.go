@@ -16,10 +16,15 @@ func planes(f *file) {
 		fmt.Fprintf(&f.asm, "DATA poolLanes<>+%d(SB)/4, $%d\n", 4*i, i)
 	}
 	f.asm.WriteString("GLOBL poolLanes<>(SB), RODATA|NOPTR, $64\n")
+	for i := range 16 {
+		fmt.Fprintf(&f.asm, "DATA poolMix<>+%d(SB)/4, $%d\n", 4*i, i/2+i%2*16)
+	}
+	f.asm.WriteString("GLOBL poolMix<>(SB), RODATA|NOPTR, $64\n")
 	norms(f, avx512)
 	norms(f, avx2)
 	maxPool(f, 1)
 	maxPool(f, 2)
+	maxPairs(f)
 	winograd(f)
 }
 

@@ -66,16 +66,11 @@ func maxPlane[T kernels.Float](g *pooling, vectors *kernels.MaxPool, in, out []T
 	if x, ok := any(in).([]float32); ok && vectors.Plane(any(out).([]float32), places, x) {
 		return
 	}
-	if g.pairs() {
+	if g.Pairs() {
 		maxPairs(g, in, out, places)
 	} else {
 		maxWindows(g, in, out, places)
 	}
-}
-
-// pairs reports the common case of windows of 2×2 side by side.
-func (g *pooling) pairs() bool {
-	return g.KernelH == 2 && g.KernelW == 2 && g.StrideH == 2 && g.StrideW == 2 && g.PadH == 0 && g.PadW == 0
 }
 
 // wins reports whether v takes the place of the largest so far: the first of equals stays; of NaN the last does, as in
@@ -158,8 +153,12 @@ func prepareMaxPoolGrad[T kernels.Float](k *device.Kernel) (run, error) {
 	planes := newLoop(func(a *poolArgs[T], lo, hi int) {
 		for i := lo; i < hi; i++ {
 			in, out := a.plane(g, i)
+			places := a.places[i*g.out():][:g.out()]
+			if x, ok := any(in).([]float32); ok && kernels.MaxPairsGrad(&g.Pooling, x, any(out).([]float32), places) {
+				continue
+			}
 			clear(in)
-			for j, p := range a.places[i*g.out():][:g.out()] {
+			for j, p := range places {
 				if uint64(p) >= uint64(len(in)) {
 					a.bad.at(i*g.out() + j)
 					continue

@@ -13,3 +13,8 @@ func (g *Pooling) Rows(r int) (lo, hi int) { return within(r*g.StrideH-g.PadH, g
 func (g *Pooling) Cols(c int) (lo, hi int) { return within(c*g.StrideW-g.PadW, g.KernelW, g.W) }
 
 func within(lo, n, size int) (int, int) { return max(lo, 0), min(lo+n, size) }
+
+// Pairs reports the common case of windows of 2×2 side by side.
+func (g *Pooling) Pairs() bool {
+	return g.KernelH == 2 && g.KernelW == 2 && g.StrideH == 2 && g.StrideW == 2 && g.PadH == 0 && g.PadW == 0
+}

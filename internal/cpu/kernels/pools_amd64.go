@@ -21,9 +21,9 @@ type MaxPool struct {
 // poolArgs is a plane's pooling as assembly sees it.
 type poolArgs struct {
 	x, y, places, rows, columns unsafe.Pointer
-	oh, blocks, kw              int
+	oh, ow, w, blocks, kw       int
 	next                        int // elements from behind a window's row to its next
-	nan                         int // set: not 0 where there was one
+	nan                         int // set: not 0 where there was one, or a place beside its window
 }
 
 // poolRow is a row of windows: the place in the plane of the first row within it, and how many there are.
@@ -40,6 +40,9 @@ type poolColumns struct {
 func NewMaxPool(g *Pooling) *MaxPool {
 	if cpufeat.Active() < cpufeat.AVX512 || g.StrideW > 2 || g.H*g.W > math.MaxInt32 || g.OH*g.OW == 0 {
 		return nil
+	}
+	if g.Pairs() {
+		return &MaxPool{args: pairArgs(g), kind: maxPairsAVX512}
 	}
 	m := &MaxPool{kind: maxPool1AVX512}
 	if g.StrideW == 2 {
@@ -82,5 +85,20 @@ func (m *MaxPool) Plane(y []float32, places []int64, x []float32) bool {
 	a := m.args
 	a.x, a.y, a.places = unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), unsafe.Pointer(unsafe.SliceData(places))
 	m.kind(&a)
+	return a.nan == 0
+}
+
+func pairArgs(g *Pooling) poolArgs { return poolArgs{oh: g.OH, ow: g.OW, w: g.W} }
+
+// MaxPairsGrad gives x, a plane, the gradients y of the windows' results at their places, and 0 elsewhere, where windows of 2×2
+// side by side cover all of it. It returns false when there is no assembly, and when a place is beside its window, which
+// leaves x wrong.
+func MaxPairsGrad(g *Pooling, x, y []float32, places []int64) bool {
+	if cpufeat.Active() < cpufeat.AVX512 || !g.Pairs() || g.H != 2*g.OH || g.W != 2*g.OW || g.H*g.W > math.MaxInt32 || g.OH*g.OW == 0 {
+		return false
+	}
+	a := pairArgs(g)
+	a.x, a.y, a.places = unsafe.Pointer(&x[:g.H*g.W][0]), unsafe.Pointer(&y[:g.OH*g.OW][0]), unsafe.Pointer(&places[:g.OH*g.OW][0])
+	maxPairsGradAVX512(&a)
 	return a.nan == 0
 }

@@ -166,6 +166,20 @@ func maxPool1AVX512(a *poolArgs)
 //go:noescape
 func maxPool2AVX512(a *poolArgs)
 
+// maxPairsAVX512 pools windows of 2×2 side by side and reports a NaN, which leaves results wrong:
+//
+//	for r in rows, for c in columns: y[r, c], places[r, c] = the largest of x[2r:2r+2, 2c:2c+2]
+//
+//go:noescape
+func maxPairsAVX512(a *poolArgs)
+
+// maxPairsGradAVX512 gives each element of a window of 2×2 side by side the gradient of the result if its place is there, else 0, and reports a place beside its window:
+//
+//	for r in rows, for c in columns, for i, j < 2: x[2r+i, 2c+j] = y[r, c] if places[r, c] is there, else 0
+//
+//go:noescape
+func maxPairsGradAVX512(a *poolArgs)
+
 // winogradInputAVX512 maps a.n squares of 4×4 vectors to squares of 4×4:
 //
 //	for j in columns: u[:, j] = line(x[:, j])
