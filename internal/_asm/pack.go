@@ -41,7 +41,7 @@ its own, where the processor would not look for the next.`,
 // so many steps, as a power of two, and so many bytes of a line.
 const (
 	stepsAhead = 4
-	bytesAhead = 128
+	bytesAhead = 256
 )
 
 // gatherLanes writes the packing of an operand of which neither lanes nor
@@ -106,8 +106,6 @@ func (f *file) copySteps(w int) {
 // between lines and R12 three times that.
 var strides = []string{"", "(R13*1)", "(R13*2)", "(R12*1)"}
 
-const transposeAhead = 512 // bytes
-
 const transposeDoc = `packs up to %d lanes whose steps of k are adjacent in memory, and
 k is a multiple of %d%s. In place of
 
@@ -139,11 +137,6 @@ func (f *file) transpose(s isa) {
 	next, end := f.label("next"), f.label("end")
 	f.mark(next)
 	f.maskSteps(s, end)
-	if s.masks {
-		for i := range n { // so many streams are too many for a processor to foresee
-			f.op("PREFETCHT0 %d(%s)%s", transposeAhead, bases[i/4], strides[i%4])
-		}
-	}
 	f.loadLines(s, bases)
 	f.storeSteps(s, f.exchanges(s), end)
 	for _, r := range bases {
