@@ -2,6 +2,8 @@ package mutate
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -33,6 +35,67 @@ func TestCampaign(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// beside gives each buffer an allocation as a program does, one after the other.
+type beside struct{}
+
+func (beside) place(d *gpusim.Device, bufs []*Buffer) (addrs []uint64, err error) {
+	for i, b := range bufs {
+		at, err := d.Alloc(b.size(), fmt.Sprintf("buffer %d", i))
+		if err == nil {
+			err = d.Write(at, b.Data)
+		}
+		if err != nil {
+			return nil, err
+		}
+		addrs = append(addrs, at)
+	}
+	return addrs, nil
+}
+
+func (beside) read(*gpusim.Device) error { return nil }
+
+// TestNeighbours: mutants seen to leave their buffers are reported where another buffer is next.
+func TestNeighbours(t *testing.T) {
+	suites, err := TestSuites(func(path string) (string, error) {
+		b, err := os.ReadFile("../../../" + path)
+		return string(b), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, s := range suites {
+		for _, c := range s.Cases {
+			n += reported(t, s.Source, c)
+		}
+	}
+	if n < 10 {
+		t.Errorf("only %d mutants leave their buffers", n)
+	}
+}
+
+// reported counts those of a sample of mutants that leave their buffers.
+func reported(t *testing.T, source string, c *Case) (n int) {
+	o, err := Open(source, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range o.Mutants {
+		if m.Kind.Synchronises() || m.Kind == Shuffle || i%3 != 0 { // a sample
+			continue
+		}
+		m.set(true)
+		if o.leaves() {
+			n++
+			if rep, _, err := o.run(gpusim.Options{Checks: gpusim.AllChecks}, beside{}); !errors.As(err, new(*gpusim.Fault)) && (err != nil || len(rep.Findings) == 0) {
+				t.Errorf("%s reaches the next buffer and no check reports it, error %v", m.ID, err)
+			}
+		}
+		m.set(false)
+	}
+	return n
 }
 
 // TestRecorder records a launch on another device, with a pointer into the middle of an allocation, and judges its mutants.
