@@ -106,7 +106,7 @@ func fusedOps(dt dtype.DType) []engineOp {
 		of(ir.LinearCrossEntropy, ir.Attr{}, smoothing, d(70, 40), d(301, 40), labels),
 		of(ir.AddNorm, low, eps, wide(11, 100), wide(100), wide(100), d(11, 100)),
 		of(ir.AddNorm, low, eps, wide(2, 2051), wide(2051), wide(2051), d(2, 2051)),
-		of(ir.AddNormGrad, low, ir.Params{}, wide(11, 100), d(11, 100), wide(11), wide(11), wide(100), wide(11, 100)),
+		of(ir.AddNormGrad, low, ir.Params{}, wide(101, 100), d(101, 100), wide(101), wide(101), wide(100), wide(101, 100)), // columns in several ranges
 		of(ir.AddNormGrad, low, ir.Params{}, wide(2, 2051), d(2, 2051), wide(2), wide(2), wide(2051), wide(2, 2051)),
 	}
 	for _, z := range [][2]int{{133, 24}, {70, 40}} { // positions, width of a head
@@ -155,7 +155,7 @@ func record(dtypes ...dtype.DType) ([]*mutate.Suite, error) {
 // operands are large: launches of such kernels come again with one block for all.
 func crowd(cases []*mutate.Case) []*mutate.Case {
 	for _, c := range cases {
-		for _, name := range []string{"softmax_block", "layernorm_block", "transpose", "gemm64"} {
+		for _, name := range []string{"softmax_block", "layernorm_block", "layernormgrad_block", "transpose", "gemm64"} {
 			if strings.HasPrefix(c.Kernel, name) && c.Grid[0] > 1 {
 				again := *c
 				again.Grid = [3]int{1, 1, 1}

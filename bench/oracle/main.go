@@ -2,7 +2,7 @@
 // repository needs clang.
 //
 //	go run ./bench/oracle mutation > bench/oracle/mutation.md
-//	go run ./bench/oracle -sample 8 engine > bench/oracle/mutation-engine.md
+//	go run ./bench/oracle -sample 12 -seed 7 engine > bench/oracle/mutation-engine.md
 //	go run ./bench/oracle -clang clang-19 -seed 50000 -n 1000 random >> bench/oracle/report.md
 //	go run ./bench/oracle -clang clang-19 -seed 7 -n 204 golden
 //
