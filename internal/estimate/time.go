@@ -123,23 +123,20 @@ func model(card *cards.Card, l *Launch, explain bool) (e Estimate) {
 
 func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// add keeps a term, unless it is nothing. The arithmetic stands in format, whose arguments are figures.
-func (t *clock) add(name string, by Limiter, seconds float64, format string, args ...float64) {
+// add keeps a term, unless it is nothing.
+func (t *clock) add(name string, by Limiter, seconds float64, why func() string) {
 	t.longest = max(t.longest, seconds)
-	if !t.talk || seconds <= 0 {
-		return
+	if t.talk && seconds > 0 {
+		t.e.Terms = append(t.e.Terms, Term{name, by, seconds, why()})
 	}
-	list := make([]any, len(args))
-	for i, a := range args {
-		list[i] = a
-	}
-	t.e.Terms = append(t.e.Terms, Term{name, by, seconds, sentence(format, list...)})
 }
 
 // pipe adds the time of the busiest multiprocessor for work that it does at a rate a clock.
 func (t *clock) pipe(name string, by Limiter, work, rate float64, unit string) {
 	if rate > 0 {
-		t.add(name, by, work*t.per/rate/PipeShare/t.hz, "%.4g "+unit+" on the busiest multiprocessor, %.4g a clock at %.0f %%", work*t.per, rate, 100*PipeShare)
+		t.add(name, by, work*t.per/rate/PipeShare/t.hz, func() string {
+			return sentence("%.4g %s on the busiest multiprocessor, %.4g a clock at %.0f %%", work*t.per, unit, rate, 100*PipeShare)
+		})
 	}
 }
 
@@ -150,7 +147,7 @@ func (t *clock) issue() {
 		ptx.PipeSpecial: m.Special, ptx.PipeConvert: m.Convert, ptx.PipeShuffle: m.Shuffle, ptx.PipeMemory: m.Memory}
 	all := 0.0
 	for p, n := range t.l.Instructions {
-		if ptx.Pipe(p) == ptx.PipeNone {
+		if n == 0 || ptx.Pipe(p) == ptx.PipeNone {
 			continue
 		}
 		all += n
@@ -163,12 +160,17 @@ func (t *clock) issue() {
 func (t *clock) tensor() {
 	seconds, flops := 0.0, 0.0
 	for i, n := range t.l.Tensor {
+		if n == 0 {
+			continue
+		}
 		if rate := float64(t.card.TensorRate(cards.Type(i))) * t.sm.Sync; rate > 0 {
 			seconds += n * t.per / rate / PipeShare / (1e6 * float64(t.card.TensorClock))
 			flops += n
 		}
 	}
-	t.add("tensor", Tensor, seconds, "%.4g operations, %.0f %% of the tensor cores' rate by mma.sync, at %.0f %%", flops, 100*t.sm.Sync, 100*PipeShare)
+	t.add("tensor", Tensor, seconds, func() string {
+		return sentence("%.4g operations, %.0f %% of the tensor cores' rate by mma.sync, at %.0f %%", flops, 100*t.sm.Sync, 100*PipeShare)
+	})
 }
 
 func (t *clock) shared() { t.pipe("shared", Shared, t.l.Wavefronts, 1, "wavefronts") }
@@ -177,11 +179,17 @@ func (t *clock) shared() { t.pipe("shared", Shared, t.l.Wavefronts, 1, "wavefron
 func (t *clock) memory() {
 	l := t.l
 	asked := SectorBytes * l.Requested
-	t.add("L2", L2, max(asked/t.card.L2Bandwidth(), asked*t.per/l2Port/t.hz), "%.4g bytes requested, %.4g B/s of L2, %.0f bytes a clock of a multiprocessor", asked, t.card.L2Bandwidth(), l2Port)
+	t.add("L2", L2, max(asked/t.card.L2Bandwidth(), asked*t.per/l2Port/t.hz), func() string {
+		return sentence("%.4g bytes requested, %.4g B/s of L2, %d bytes a clock of a multiprocessor", asked, t.card.L2Bandwidth(), l2Port)
+	})
 	t.e.DRAM = t.moved()
 	bandwidth := 1e9 * float64(t.card.Bandwidth)
-	t.add("memory", Memory, t.e.DRAM/MemoryShare/bandwidth, "%.4g bytes, of %.4g touched, %.4g B/s at %.0f %%", t.e.DRAM, SectorBytes*l.Unique, bandwidth, 100*MemoryShare)
-	t.add("atomics", L2, l.Hottest/t.hz, "%.4g atomics at one address, one a clock", l.Hottest)
+	t.add("memory", Memory, t.e.DRAM/MemoryShare/bandwidth, func() string {
+		return sentence("%.4g bytes, of %.4g touched, %.4g B/s at %.0f %%", t.e.DRAM, SectorBytes*l.Unique, bandwidth, 100*MemoryShare)
+	})
+	t.add("atomics", L2, l.Hottest/t.hz, func() string {
+		return sentence("%.4g atomics at one address, one a clock", l.Hottest)
+	})
 }
 
 // moved is the bytes that memory moves: each sector once, if all fit in L2 together. Else what a wave of blocks touches, once a wave.
@@ -210,7 +218,9 @@ func (t *clock) latency() {
 	miss := min(1, t.e.DRAM/max(SectorBytes*l.Requested, 1))
 	chain += l.GlobalWaits*(cards.LatencyL2+miss*(cards.LatencyMemory-cards.LatencyL2)) + (l.SharedWaits+l.Barriers)*cards.LatencyShared
 	rounds := ceil(ceil(l.Blocks, t.card.SMs), t.e.Occupancy.Blocks)
-	t.add("latency", Latency, float64(rounds)*chain/warps/t.hz, "%.4g clocks that a warp takes alone, times %.0f for blocks one after the other", chain/warps, float64(rounds))
+	t.add("latency", Latency, float64(rounds)*chain/warps/t.hz, func() string {
+		return sentence("%.4g clocks that a warp takes alone, times %.0f for blocks one after the other", chain/warps, float64(rounds))
+	})
 }
 
 // Roofline is where a kernel stands under its card's roof.

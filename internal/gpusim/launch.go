@@ -78,7 +78,7 @@ type Report struct {
 	Output    []byte   // of vprintf, in the order of blocks
 	Notes     []string // what the checks left out, and why
 
-	Work    estimate.Launch // with Counters, of a launch without a fault; else zero
+	Work    estimate.Launch // of a launch without a fault; without Counters as if lanes used all that they touch, nobody else did and there were no conflicts
 	Lines   []Line          // with Options.Lines, in the order of the PTX
 	Counted int             // blocks whose transactions were counted
 }

@@ -39,7 +39,9 @@ type blockWork struct {
 	tensor          [cards.Types]uint32
 	global, shared  bool // whether a load is waited for
 	barriers        uint32
-	first, pastLast int // instructions, of Sites
+	bytes           uint32 // of global memory that a lane accesses
+	wavefronts      uint32 // that its accesses to shared memory need
+	first, pastLast int    // instructions, of Sites
 }
 
 // typeOf is the kind of tensor core that an element type goes to.
@@ -74,6 +76,7 @@ func (w *blockWork) add(in *ptx.Inst) {
 	if ops, t := in.Tensor(); ops > 0 {
 		w.tensor[typeOf[t]] += uint32(ops)
 	}
+	w.access(in)
 	switch space := in.Space(); {
 	case in.Op == "bar" || in.Op == "barrier":
 		w.barriers++
@@ -82,6 +85,39 @@ func (w *blockWork) add(in *ptx.Inst) {
 	case in.Op == "ld" && space != ptx.Param, in.Op == "ldu", in.Op == "atom":
 		w.global = true
 	}
+}
+
+// access adds what an access moves where nothing counts it: as if lanes used all that they touch, and without conflicts.
+func (w *blockWork) access(in *ptx.Inst) {
+	size := in.Type().Size() * in.VecLen()
+	switch space := in.Space(); in.Op {
+	case "ldmatrix":
+		w.wavefronts += 4
+	case "ld", "ldu", "st", "atom", "red":
+		switch space {
+		case ptx.Param, ptx.Local, ptx.ConstSpace:
+		case ptx.Shared, ptx.SharedCluster:
+			w.wavefronts += uint32(max(size/4, 1))
+		default:
+			w.bytes += uint32(size)
+		}
+	case "cp":
+		if n, ok := copied(in); ok {
+			w.bytes, w.wavefronts = w.bytes+n, w.wavefronts+n/4
+		}
+	}
+}
+
+// copied is the bytes that a lane copies by cp.async.
+func copied(in *ptx.Inst) (n uint32, ok bool) {
+	if len(in.Args) < 3 {
+		return 0, false
+	}
+	size, ok := in.Args[2].(*ptx.Imm)
+	if !ok {
+		return 0, false
+	}
+	return uint32(size.Int()), true
 }
 
 // count fills in the counters of a report, and what the model of time goes by.
@@ -101,6 +137,9 @@ func (g *grid) count(rep *Report, workers []*warp.Worker, counted []tallied, o O
 		}
 	}
 	rep.Counters.scaleMemory(scale)
+	if !g.faulted() {
+		rep.Work = g.modelled(&rep.Counters, workers, counted, executed, o.Counters)
+	}
 	if !o.Counters {
 		return
 	}
@@ -111,25 +150,27 @@ func (g *grid) count(rep *Report, workers []*warp.Worker, counted []tallied, o O
 	if o.Lines {
 		rep.Lines = g.lines(counted, scale, executed)
 	}
-	if !g.faulted() {
-		rep.Work = g.modelled(&rep.Counters, workers, counted, executed)
-	}
 }
 
 func (g *grid) faulted() bool { return g.firstFault() != nil }
 
 // modelled is what the model of time goes by.
-func (g *grid) modelled(c *Counters, workers []*warp.Worker, counted []tallied, executed float64) estimate.Launch {
-	l := estimate.Launch{Blocks: g.Total, Threads: g.Threads, Registers: g.Code.Pressure, Shared: g.Shared,
-		Wavefronts: float64(c.SharedWavefronts), Requested: float64(c.GlobalSectors)}
+func (g *grid) modelled(c *Counters, workers []*warp.Worker, counted []tallied, executed float64, exact bool) estimate.Launch {
+	l := estimate.Launch{Blocks: g.Total, Threads: g.Threads, Registers: g.Code.Pressure, Shared: g.Shared}
 	for _, t := range counted {
 		works := g.kernel.workOf(t.code)
 		for b, n := range t.Execs {
 			if n > 0 {
 				works[b].addTo(&l, executed*float64(n))
+				l.Wavefronts += float64(n) * float64(works[b].wavefronts)
+				l.Requested += float64(t.Lanes[b]) * float64(works[b].bytes) / estimate.SectorBytes
 			}
 		}
 	}
+	if l.Unique = l.Requested; !exact {
+		return l
+	}
+	l.Wavefronts, l.Requested = float64(c.SharedWavefronts), float64(c.GlobalSectors)
 	var all warp.Traffic
 	for _, wk := range workers {
 		all.Add(&wk.Traffic)

@@ -10,14 +10,25 @@ import (
 	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
-// What work costs in virtual time, besides bytes over bandwidth, in ns.
-const (
-	callTime = 500
-	copyTime = 2000
-)
+// copyTime is what a copy costs besides bytes over bandwidth, in ns.
+const copyTime = 2000
 
-// duration is the time that so many bytes take at so many GB/s.
-func duration(n int64, bandwidth int) int64 { return copyTime + n/int64(bandwidth) }
+// pageableShare is the part of the link's bandwidth that pageable memory gets, in percent: 40 to 50 are commonly measured.
+const pageableShare = 45
+
+// moved is what so many bytes take at so many GB/s.
+func moved(n int64, bandwidth int) cost { return whole(copyTime + n/int64(bandwidth)) }
+
+// transferred is what a copy between host and device takes.
+func (s *System) transferred(n int64, pinned bool) cost {
+	if !pinned {
+		n = n * 100 / pageableShare
+	}
+	return moved(n, s.card.Link)
+}
+
+// peered is what a copy between devices takes: by their own link, which has two directions, or by way of the host.
+func (s *System) peered(n int64) cost { return moved(n, max(s.card.Peer/2, s.card.Link)) }
 
 // device checks that a range is in an allocation and returns the context of its device.
 func (c *context) device(p driver.Ptr, n int64) (*context, driver.Result) {
@@ -90,9 +101,9 @@ func (c *context) upload(t transfer) driver.Result {
 			src = bytes.Clone(src)
 		}
 	}
-	done := c.dev.sys.enqueue(st, func() int64 {
+	done := c.dev.sys.enqueue(c, st, upload, func() cost {
 		o.check(o.dev.sim.Write(uint64(t.dev), src), "a copy from the host")
-		return duration(t.n, c.dev.sys.card.Link)
+		return c.dev.sys.transferred(t.n, pinned)
 	})
 	if t.sync && pinned {
 		return c.wait(done)
@@ -110,20 +121,20 @@ func (c *context) download(t transfer) driver.Result {
 	if r != driver.Success {
 		return r
 	}
-	done := c.dev.sys.enqueue(st, func() int64 {
+	done := c.dev.sys.enqueue(c, st, download, func() cost {
 		dst := hostmem.Bytes(t.host, int(t.n))
 		if err := o.dev.sim.Read(dst, uint64(t.dev)); err != nil {
 			o.check(err, "a copy to the host")
 		} else {
 			o.checkWritten(t.dev, int(t.n))
 		}
-		return duration(t.n, c.dev.sys.card.Link)
+		return c.dev.sys.transferred(t.n, pinned)
 	})
 	if t.sync || !pinned && !c.dev.sys.cfg.LateEffects {
 		if r := st.ctx.wait(done); r != driver.Success {
 			return r
 		}
-		c.host = max(c.host, done.end)
+		c.follow(st.ctx)
 		return c.err
 	}
 	return driver.Success
@@ -189,12 +200,16 @@ func (c *context) move(dst, src driver.Ptr, n int64, h driver.Stream) driver.Res
 		return c.refuse(driver.InvalidValue, "a copy of %d bytes from %#x to %#x, which overlap: a card may write before it reads", n, uint64(src), uint64(dst))
 	}
 	s := c.dev.sys
-	s.enqueue(st, func() int64 {
+	k := kernel
+	if to != from {
+		k = download
+	}
+	s.enqueue(c, st, k, func() cost {
 		st.ctx.check(gpusim.Copy(to.dev.sim, uint64(dst), from.dev.sim, uint64(src), int(n)), "a copy on the device")
 		if to != from {
-			return duration(n, s.card.Link)
+			return s.peered(n)
 		}
-		return duration(2*n, s.card.Bandwidth)
+		return moved(2*n, s.card.Bandwidth)
 	})
 	return driver.Success
 }
@@ -241,9 +256,9 @@ func (c *context) fill(dst driver.Ptr, pattern []byte, n int64, h driver.Stream)
 		return r
 	}
 	s := c.dev.sys
-	s.enqueue(st, func() int64 {
+	s.enqueue(c, st, kernel, func() cost {
 		o.check(o.dev.sim.Fill(uint64(dst), pattern, int(n)), "a fill")
-		return duration(size, s.card.Bandwidth)
+		return moved(size, s.card.Bandwidth)
 	})
 	return driver.Success
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -34,7 +35,7 @@ type context struct {
 	err     driver.Result // sticky
 	why     string        // of err
 	refused string        // why the last refused call was
-	host    int64         // the host's clock in ns, as far as this context knows
+	time    timeline
 
 	legacy  *stream
 	threads map[uint64]*stream // per-thread default streams
@@ -71,10 +72,14 @@ func (s *System) in(f func(c *context) driver.Result) driver.Result {
 	case c.err != driver.Success:
 		return c.err
 	}
+	s.lap(c)
 	before := c.refused
 	c.refused = ""
 	if r = f(c); r == driver.Success || r == driver.NotReady {
 		c.refused = before
+	}
+	if s.cfg.RealHost {
+		s.left = time.Now()
 	}
 	return r
 }

@@ -300,7 +300,8 @@ func TestNoPeers(t *testing.T) {
 	}
 }
 
-// TestElapsed is the virtual clock: 25 GB/s to the host make 1 MB take 40 µs, plus 2 µs, on any seed.
+// TestElapsed is the virtual clock: 25 GB/s to the host make 1 MB take 40 µs, plus 2 µs, and it begins 2.2 µs behind the event
+// before it, which its call takes. What follows in the stream begins when it ends. Seeds and late effects change nothing.
 func TestElapsed(t *testing.T) {
 	for seed := range uint64(4) {
 		for _, late := range []bool{false, true} {
@@ -318,7 +319,7 @@ func TestElapsed(t *testing.T) {
 				r.do(0, func() (res driver.Result) { ms, res = r.api.EventElapsedTime(a, b); return res })
 				return ms
 			}
-			if a, b, c := elapsed(e0, e1), elapsed(e1, e2), elapsed(e1, e0); a != 0.042 || b != 0.002 || c != -a {
+			if a, b, c := elapsed(e0, e1), elapsed(e1, e2), elapsed(e1, e0); a != 0.0442 || b != 0.002 || c != -a {
 				t.Error(a, b, c)
 			}
 		}

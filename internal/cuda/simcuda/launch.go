@@ -2,16 +2,16 @@ package simcuda
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/estimate"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 )
-
-// launchTime is what a launch costs in virtual time besides its instructions, in ns.
-const launchTime = 2000
 
 // launch refuses what the driver refuses, and a parameter buffer of the wrong size, which the driver cannot see.
 func (s *System) launch(cfg *driver.LaunchConfig, h driver.Function, params []byte) driver.Result {
@@ -34,7 +34,7 @@ func (s *System) launch(cfg *driver.LaunchConfig, h driver.Function, params []by
 			params = bytes.Clone(params)
 		}
 		grid, block, shared := ints(cfg.Grid), ints(cfg.Block), int(cfg.Shared)
-		s.enqueue(st, func() int64 { return c.execute(f, grid, block, shared, params) })
+		s.enqueue(c, st, kernel, func() cost { return c.execute(f, grid, block, shared, params) })
 		return driver.Success
 	})
 }
@@ -73,14 +73,23 @@ func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) 
 	return driver.Success
 }
 
-// execute runs a kernel and returns how long it takes: its warps' instructions, four at a time on each multiprocessor.
-func (c *context) execute(f *function, grid, block [3]int, shared int, params []byte) int64 {
+// execute runs a kernel and returns what it takes by the model.
+func (c *context) execute(f *function, grid, block [3]int, shared int, params []byte) cost {
 	s := c.dev.sys
-	rep, err := c.dev.sim.Launch(f.kernel, grid, block, shared, params, gpusim.Options{Checks: s.cfg.Checks, Seed: s.cfg.Seed,
-		Schedule: s.cfg.Schedule, Numerics: s.cfg.Numerics, StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters})
+	o := gpusim.Options{Checks: s.cfg.Checks, Seed: s.cfg.Seed, Schedule: s.cfg.Schedule, Numerics: s.cfg.Numerics,
+		StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters}
+	var key alike
+	var known estimate.Launch
+	if s.cfg.Clock && !o.Counters {
+		key = c.alike(f, grid, block, shared, params)
+		if known = s.traffic[key]; known.Blocks == 0 {
+			o.Counters, o.Sample = true, sampleBlocks
+		}
+	}
+	rep, err := c.dev.sim.Launch(f.kernel, grid, block, shared, params, o)
 	if rep == nil {
 		c.fail(driver.LaunchFailed, fmt.Sprintf("%s: %v", f.kernel.Name, err))
-		return launchTime
+		return cost{}
 	}
 	var fault *gpusim.Fault
 	if errors.As(err, &fault) {
@@ -95,9 +104,39 @@ func (c *context) execute(f *function, grid, block [3]int, shared int, params []
 	if s.cfg.OnLaunch != nil {
 		s.cfg.OnLaunch(f.kernel.Name, rep)
 	}
-	busy := 1 // multiprocessors
-	for _, n := range grid {
-		busy = min(busy*n, s.card.SMs)
+	w := rep.Work
+	switch {
+	case known.Blocks > 0:
+		w.Wavefronts, w.Requested, w.Unique, w.Hottest = known.Wavefronts, known.Requested, known.Unique, known.Hottest
+	case key.kernel != nil && w.Blocks > 0 && len(s.traffic) < maxTraffic:
+		s.traffic[key] = w
 	}
-	return launchTime + int64(float64(rep.Counters.Instructions)/float64(4*busy)*1000/float64(s.card.Clock))
+	seconds, share := estimate.Seconds(&s.card, &w)
+	return cost{int64(math.Round(1e9 * seconds)), share}
+}
+
+// sampleBlocks is how many blocks of a launch are counted, and maxTraffic of how many launches what was counted is kept.
+const (
+	sampleBlocks = 12
+	maxTraffic   = 1 << 12
+)
+
+// alike is what launches have in common that do about the same: the kernel, its dimensions and its parameters, of pointers only how
+// they are aligned.
+type alike struct {
+	kernel      *gpusim.Kernel
+	grid, block [3]int
+	shared      int
+	params      string
+}
+
+// alike is that of a launch.
+func (c *context) alike(f *function, grid, block [3]int, shared int, params []byte) alike {
+	key := bytes.Clone(params)
+	for at := 0; at+8 <= len(key); at += 8 {
+		if p := binary.LittleEndian.Uint64(key[at:]); c.dev.sim.Owns(p) {
+			binary.LittleEndian.PutUint64(key[at:], p%128)
+		}
+	}
+	return alike{f.kernel, grid, block, shared, string(key)}
 }

@@ -130,9 +130,9 @@ func (s *System) memAllocAsync(bytes int64, h driver.Stream) (p driver.Ptr, r dr
 		if r := o.accept(o.dev.sim.Annotate(addr, n, false, "MemAllocAsync, whose place in its stream is not reached")); r != driver.Success {
 			return r
 		}
-		s.enqueue(st, func() int64 {
+		s.enqueue(c, st, mark, func() cost {
 			o.check(o.dev.sim.Annotate(addr, n, true, "MemAllocAsync"), "MemAllocAsync")
-			return callTime
+			return cost{}
 		})
 		return driver.Success
 	})
@@ -151,10 +151,10 @@ func (s *System) memFreeAsync(p driver.Ptr, h driver.Stream) driver.Result {
 			return r
 		}
 		a.freeing = true
-		s.enqueue(st, func() int64 {
+		s.enqueue(c, st, mark, func() cost {
 			delete(o.allocs, p)
 			o.check(o.dev.sim.Free(uint64(p), "MemFreeAsync"), "MemFreeAsync")
-			return callTime
+			return cost{}
 		})
 		return driver.Success
 	})
@@ -187,9 +187,9 @@ func (s *System) annotate(p driver.Ptr, bytes int64, state driver.State, h drive
 		if r := c.accept(o.dev.sim.Reserved(uint64(p), int(bytes))); r != driver.Success {
 			return r
 		}
-		s.enqueue(st, func() int64 {
+		s.enqueue(c, st, note, func() cost {
 			o.check(o.dev.sim.Annotate(uint64(p), int(bytes), state == driver.Fresh, tag), "Annotate")
-			return 0
+			return cost{}
 		})
 		return driver.Success
 	})

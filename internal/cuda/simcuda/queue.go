@@ -9,13 +9,17 @@ import (
 // op is a piece of work in a stream.
 type op struct {
 	stream *stream
-	seq    uint64       // in the stream, from 1
-	deps   []*op        // that come first; those that are done are left out
-	run    func() int64 // takes effect, once the deps are done; returns the nanoseconds it takes; nil for a mark
-	begin  int64        // the earliest that is known
-	end    int64
-	asked  int // how often a query found it pending
+	seq    uint64      // in the stream, from 1
+	deps   []*op       // that come first; those that are done are left out
+	run    func() cost // takes effect, once the deps are done; returns what it takes; nil for a mark
+	asked  int         // how often a query found it pending
 	done   bool
+
+	kind       kind
+	cost       cost
+	behind     []*op // that come first and have no times yet
+	begin, end int64 // in virtual time, once settled; before, begin is the earliest that is known
+	settled    bool
 }
 
 // stream is a queue of work, first in, first out.
@@ -28,7 +32,8 @@ type stream struct {
 	pending  []*op
 	last     *op // enqueued last, done or not
 	seq      uint64
-	want     uint64 // while work is forced: up to here
+	want     uint64  // while work is forced: up to here
+	ends     []int64 // of the last maxAhead pieces of work, by seq
 }
 
 // maxPending is how much work a stream holds before a call waits for some of it, as the driver does with about 1024
@@ -36,9 +41,17 @@ type stream struct {
 const maxPending = 4096
 
 // enqueue adds work to a stream, after what the stream and the rules of default streams order before it, and deps.
-func (s *System) enqueue(st *stream, run func() int64, deps ...*op) *op {
+// The call is of context c.
+func (s *System) enqueue(c *context, st *stream, k kind, run func() cost, deps ...*op) *op {
+	s.add(st, k, run, deps)
+	o := st.last
+	s.passed(step{c: c, work: o, ns: hostCost[k]})
+	return o
+}
+
+func (s *System) add(st *stream, k kind, run func() cost, deps []*op) {
 	st.seq++
-	o := &op{stream: st, seq: st.seq, run: run, begin: st.ctx.host}
+	o := &op{stream: st, seq: st.seq, run: run, kind: k}
 	for _, d := range deps {
 		o.after(d)
 	}
@@ -57,22 +70,25 @@ func (s *System) enqueue(st *stream, run func() int64, deps ...*op) *op {
 	st.last = o
 	if !s.cfg.LateEffects {
 		o.exec()
-		return o
+		return
 	}
 	st.pending = append(st.pending, o)
 	if len(st.pending) > maxPending || s.cfg.Seed != 0 && s.priority(o)%8 == 0 {
 		s.force(st.pending[0])
 	}
-	return o
 }
 
 // after makes o wait for d.
 func (o *op) after(d *op) {
 	switch {
 	case d == nil:
-	case d.done:
+		return
+	case d.settled:
 		o.begin = max(o.begin, d.end)
-	case !slices.Contains(o.deps, d):
+	case !slices.Contains(o.behind, d):
+		o.behind = append(o.behind, d)
+	}
+	if !d.done && !slices.Contains(o.deps, d) {
 		o.deps = append(o.deps, d)
 	}
 }
@@ -163,12 +179,8 @@ func (o *op) ready() bool {
 
 // exec lets o take effect, unless its context has failed.
 func (o *op) exec() {
-	for _, d := range o.deps {
-		o.begin = max(o.begin, d.end)
-	}
-	o.end = o.begin
 	if o.run != nil && o.stream.ctx.err == driver.Success {
-		o.end += o.run()
+		o.cost = o.run()
 	}
 	o.done, o.deps, o.run = true, nil, nil
 }
@@ -191,11 +203,7 @@ func (c *context) tails() []*op {
 // wait is the host waiting for work.
 func (c *context) wait(ops ...*op) driver.Result {
 	c.dev.sys.force(ops...)
-	for _, o := range ops {
-		if o != nil {
-			c.host = max(c.host, o.end)
-		}
-	}
+	c.dev.sys.passed(step{c: c, ends: ops, ns: syncTime})
 	return c.err
 }
 

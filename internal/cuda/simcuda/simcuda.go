@@ -8,14 +8,17 @@
 //	launch.go    launches
 //	stream.go    streams and events
 //	queue.go     the order in which work takes effect
+//	timeline.go  the times that it has
 //
 // Work takes effect at the call, or late (Config.LateEffects): then each stream is a queue, and what is in it happens when
 // something waits for it, at the latest legal moment. Asynchronous copies read pinned host memory and write host memory of
 // either kind only then.
 //
-// Time is virtual. Each piece of work begins when all that it waits for has ended, and at the earliest when the host,
-// whose clock moves on only by waiting, called; it takes a time that follows from the card's figures. Streams do not
-// slow each other down. Neither the wall clock nor the order of maps decides anything.
+// Time is virtual: a timeline for the host, the streams, the multiprocessors and two engines for copies. Each piece of work
+// begins when all that it waits for has ended, the host has called, and its part of the card has room; kernels take what
+// package estimate makes of their counts, and share the multiprocessors where they leave some. The host's clock moves on by what
+// calls cost and by waiting, or also by what the program took between calls (Config.RealHost). Otherwise neither the wall clock
+// nor the order of maps decides anything, and late effects have the times of early ones.
 //
 // The error codes are those that cuda.h and NVIDIA's "CUDA Driver API" state for each function, and where these are
 // silent those of the programming guide's sections on streams, multiple devices and implicit synchronization.
@@ -27,9 +30,11 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/estimate"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 )
 
@@ -51,6 +56,10 @@ type System struct {
 	findings []gpusim.Finding
 	failIn   int    // allocations until one fails by order; 0: none
 	why      string // of the last refusal without a context
+	steps    []step // of the host, from first on without times
+	first    int
+	left     time.Time                 // when the last call ended, if the host's clock is real
+	traffic  map[alike]estimate.Launch // by launch, what was counted of it
 }
 
 // New makes a machine.
@@ -66,7 +75,7 @@ func New(c Config) (*System, error) {
 	}
 	s := &System{cfg: c, card: card, current: map[uint64]*context{}, next: firstHandle,
 		modules: map[driver.Module]*module{}, funcs: map[driver.Function]*function{},
-		streams: map[driver.Stream]*stream{}, events: map[driver.Event]*event{}}
+		streams: map[driver.Stream]*stream{}, events: map[driver.Event]*event{}, traffic: map[alike]estimate.Launch{}}
 	sims, err := gpusim.NewDevices(max(c.Devices, 1), gpusim.NewCard(card.Name, card.Memory, card.SMs, card.Compute), c.Checks&gpusim.Initcheck != 0)
 	if err != nil {
 		return nil, err

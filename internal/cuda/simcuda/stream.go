@@ -80,7 +80,7 @@ func (st *stream) mark() *op {
 	if st != c.legacy {
 		return st.last
 	}
-	return c.dev.sys.enqueue(st, nil)
+	return c.dev.sys.enqueue(c, st, note, nil)
 }
 
 func (s *System) streamSynchronize(h driver.Stream) driver.Result {
@@ -92,7 +92,7 @@ func (s *System) streamSynchronize(h driver.Stream) driver.Result {
 		if r := st.ctx.wait(st.mark()); r != driver.Success {
 			return r
 		}
-		c.host = max(c.host, st.ctx.host)
+		c.follow(st.ctx)
 		return c.err
 	})
 }
@@ -126,7 +126,7 @@ func (s *System) streamWait(h driver.Stream, e driver.Event) driver.Result {
 			return r
 		}
 		if ev.record != nil {
-			s.enqueue(st, nil, ev.record)
+			s.enqueue(c, st, mark, nil, ev.record)
 		}
 		return driver.Success
 	})
@@ -185,7 +185,7 @@ func (s *System) eventRecord(h driver.Event, sh driver.Stream) driver.Result {
 		case st.ctx != e.ctx:
 			return c.refuse(driver.InvalidHandle, "event %#x is of device %d, stream %#x of device %d", uintptr(h), e.ctx.dev.ordinal, uintptr(sh), st.ctx.dev.ordinal)
 		}
-		e.record = s.enqueue(st, nil)
+		e.record = s.enqueue(c, st, mark, nil)
 		return driver.Success
 	})
 }
@@ -199,7 +199,7 @@ func (s *System) eventSynchronize(h driver.Event) driver.Result {
 		if r := e.ctx.wait(e.record); r != driver.Success {
 			return r
 		}
-		c.host = max(c.host, e.ctx.host)
+		c.follow(e.ctx)
 		return c.err
 	})
 }
@@ -216,7 +216,7 @@ func (s *System) eventQuery(h driver.Event) driver.Result {
 
 func (s *System) eventElapsed(start, end driver.Event) (ms float32, r driver.Result) {
 	r = s.in(func(c *context) driver.Result {
-		var times [2]int64
+		var records [2]*op
 		pending := false
 		for i, h := range [2]driver.Event{start, end} {
 			e, r := c.event(h)
@@ -230,13 +230,14 @@ func (s *System) eventElapsed(start, end driver.Event) (ms float32, r driver.Res
 			case e.ctx != c:
 				return c.refuse(driver.InvalidHandle, "event %#x is of device %d, the current context of device %d", uintptr(h), e.ctx.dev.ordinal, c.dev.ordinal)
 			}
-			times[i] = e.record.end
+			records[i] = e.record
 			pending = pending || !e.record.done
 		}
 		if pending {
 			return driver.NotReady
 		}
-		ms = float32(float64(times[1]-times[0]) / 1e6)
+		s.settle(records[:]...)
+		ms = float32(float64(records[1].end-records[0].end) / 1e6)
 		return driver.Success
 	})
 	return ms, r

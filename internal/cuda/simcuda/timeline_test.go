@@ -1,0 +1,319 @@
+package simcuda
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/estimate"
+	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/testutil"
+)
+
+// spinner is a kernel whose threads count to n.
+const spinner = `
+.version 7.4
+.target sm_80
+.address_size 64
+.visible .entry spin(.param .u32 n)
+{
+	.reg .b32 %i, %n; .reg .pred %p;
+	ld.param.u32 %n, [n];
+	mov.u32 %i, 0;
+again:
+	add.s32 %i, %i, 1;
+	setp.lt.u32 %p, %i, %n;
+	@%p bra again;
+	ret;
+}
+`
+
+// timed is a program on a machine whose every step leaves an event behind. Its times are in ns since an event at its start, which is
+// when the host comes back from recording it: what a call gives to the card h ns later may begin at h.
+type timed struct {
+	*rig
+	spin    driver.Function
+	dev     driver.Ptr
+	host    uintptr
+	streams [3]driver.Stream
+	origin  driver.Event
+	marks   []driver.Event
+	took    []int64 // by launch, what the model says
+	spun    []driver.LaunchConfig
+}
+
+const mega = 1 << 24
+
+func newTimed(t testing.TB, c Config) *timed {
+	p := &timed{}
+	c.OnLaunch = func(_ string, rep *gpusim.Report) {
+		s, _ := estimate.Seconds(&p.sys.card, &rep.Work)
+		p.took = append(p.took, int64(math.Round(1e9*s)))
+	}
+	p.rig = newRig(t, c)
+	p.do(0, func() driver.Result {
+		m, _, res := p.api.ModuleLoadData([]byte(spinner))
+		if res == driver.Success {
+			p.spin, res = p.api.ModuleGetFunction(m, "spin")
+		}
+		return res
+	})
+	p.dev, p.host = p.alloc(0, 2*mega), p.pinned(mega)
+	for i := range p.streams {
+		p.streams[i] = p.stream(0, driver.StreamNonBlocking)
+	}
+	p.origin = p.event(0, 0)
+	p.do(0, func() driver.Result { return p.api.EventRecord(p.origin, p.streams[0]) })
+	return p
+}
+
+func (p *timed) up(s int, bytes int64) {
+	p.do(0, func() driver.Result { return p.api.MemcpyHtoDAsync(p.dev, p.host, bytes, p.streams[s]) })
+}
+
+func (p *timed) down(s int, bytes int64) {
+	p.do(0, func() driver.Result { return p.api.MemcpyDtoHAsync(p.host, p.dev, bytes, p.streams[s]) })
+}
+
+// fill takes all multiprocessors.
+func (p *timed) fill(s int, bytes int64) {
+	p.do(0, func() driver.Result { return p.api.MemsetD8Async(p.dev, 1, bytes, p.streams[s]) })
+}
+
+// launch takes as many multiprocessors as there are blocks.
+func (p *timed) launch(s int, blocks uint32) {
+	cfg := driver.LaunchConfig{Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{32, 1, 1}, Stream: p.streams[s]}
+	p.do(0, func() driver.Result { return p.api.LaunchKernelEx(&cfg, p.spin, pack(uint32(2000))) })
+}
+
+// mark leaves an event in a stream. Its call takes 500 ns.
+func (p *timed) mark(s int) driver.Event {
+	e := p.event(0, 0)
+	p.do(0, func() driver.Result { return p.api.EventRecord(e, p.streams[s]) })
+	p.marks = append(p.marks, e)
+	return e
+}
+
+func (p *timed) wait(s int, e driver.Event) {
+	p.do(0, func() driver.Result { return p.api.StreamWaitEvent(p.streams[s], e) })
+}
+
+func (p *timed) sync(s int) {
+	p.do(0, func() driver.Result { return p.api.StreamSynchronize(p.streams[s]) })
+}
+
+// times are those of the marks.
+func (p *timed) times() (list []int64) {
+	p.do(0, p.api.CtxSynchronize)
+	for _, e := range p.marks {
+		p.do(0, func() driver.Result {
+			ms, res := p.api.EventElapsedTime(p.origin, e)
+			list = append(list, int64(math.Round(1e6*float64(ms))))
+			return res
+		})
+	}
+	return list
+}
+
+// programs are timelines derived by hand. A call takes the host 2200 ns, an event 500; what it gives to the card begins there a
+// microsecond after the call, and so does the event at the origin, so that this cancels out. An upload or download of 1,000,000
+// bytes takes 2000 + 40,000 ns; a fill of 20,390,000 bytes 2000 + 10,000. Kernels take k, by the model.
+var programs = []struct {
+	name string
+	run  func(p *timed)
+	want func(k int64) []int64
+}{
+	{"one stream", func(p *timed) {
+		p.up(0, 1000_000) // given at 2200: [2200, 44,200]
+		p.up(0, 1000_000) // given at 4400: [44,200, 86,200]
+		p.mark(0)
+	}, func(int64) []int64 { return []int64{86200} }},
+
+	{"an idle stream", func(p *timed) {
+		p.mark(1) // at 500
+		p.mark(1) // at 1000
+		p.wait(1, p.origin)
+		p.mark(1) // at 2000: the wait is for what is over
+	}, func(int64) []int64 { return []int64{500, 1000, 2000} }},
+
+	{"copies in both directions overlap", func(p *timed) {
+		p.up(0, 1000_000)   // [2200, 44,200]
+		p.down(1, 1000_000) // given at 4400: [4400, 46,400]
+		p.mark(0)
+		p.mark(1)
+	}, func(int64) []int64 { return []int64{44200, 46400} }},
+
+	{"copies in one direction do not", func(p *timed) {
+		p.up(0, 1000_000) // [2200, 44,200]
+		p.up(1, 500_000)  // given at 4400; the engine is free at 44,200: [44,200, 66,200]
+		p.mark(0)
+		p.mark(1)
+	}, func(int64) []int64 { return []int64{44200, 66200} }},
+
+	{"a copy beside a kernel, which waits for an event", func(p *timed) {
+		p.up(0, 1000_000)   // [2200, 44,200]
+		e := p.mark(0)      // given at 2700: 44,200
+		p.fill(1, 10195000) // given at 4900: [4900, 11,900]
+		p.mark(1)
+		p.wait(1, e)
+		p.fill(1, 20390000) // [44,200, 56,200]
+		p.mark(1)
+	}, func(int64) []int64 { return []int64{44200, 11900, 56200} }},
+
+	{"what is ready runs before what is not", func(p *timed) {
+		p.up(0, 10_000_000) // [2200, 404,200]
+		p.fill(0, 20390000) // waits for it: [404,200, 416,200]
+		p.mark(0)
+		p.fill(1, 20390000) // given at 7100, before the other can begin: [7100, 19,100]
+		p.mark(1)
+	}, func(int64) []int64 { return []int64{416200, 19100} }},
+
+	{"kernels share the multiprocessors", func(p *timed) {
+		p.launch(0, 54) // half of 108: [2200, 2200+k]
+		p.launch(1, 54) // given at 4400: [4400, 4400+k]
+		p.launch(2, 54) // given at 6600; the first ends at 2200+k: [2200+k, 2200+2k]
+		p.mark(0)
+		p.mark(1)
+		p.mark(2)
+		p.fill(1, 20390000) // takes all: at 2200+2k
+		p.mark(1)
+	}, func(k int64) []int64 { return []int64{2200 + k, 4400 + k, 2200 + 2*k, 2200 + 2*k + 12000} }},
+
+	{"the host waits", func(p *timed) {
+		p.up(0, 1000_000) // [2200, 44,200], of the host's clock 1000 later
+		p.sync(0)         // back at 45,200 + 5000
+		p.mark(0)         // given at 50,700
+		p.up(0, 1000_000) // given at 52,900: [52,900, 94,900]
+		p.mark(0)
+	}, func(int64) []int64 { return []int64{50700, 94900} }},
+
+	{"a pipeline of three chunks over two streams", func(p *timed) {
+		for i := range 3 { // given 2200 apart, from 2200 on
+			p.up(i%2, 1000_000)   // [2200, 44,200], [44,200, 86,200], the third behind the first's download: [98,200, 140,200]
+			p.fill(i%2, 20390000) // [44,200, 56,200], [86,200, 98,200], [140,200, 152,200]
+			p.down(i%2, 1000_000) // [56,200, 98,200], [98,200, 140,200], [152,200, 194,200]
+		}
+		p.mark(0)
+		p.mark(1)
+	}, func(int64) []int64 { return []int64{194200, 140200} }},
+}
+
+// TestTimelines runs the programs with effects at the call and late ones, whatever the seed and the number of processors.
+func TestTimelines(t *testing.T) {
+	for _, x := range programs {
+		t.Run(x.name, func(t *testing.T) {
+			for i, c := range []Config{{}, {Cores: 1}, {LateEffects: true}, {LateEffects: true, Seed: 1}, {LateEffects: true, Seed: 7}, {Clock: true}} {
+				func() {
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1 + i%3))
+					p := newTimed(t, c)
+					x.run(p)
+					got, k := p.times(), int64(0)
+					if len(p.took) > 0 {
+						k = p.took[0]
+					}
+					for _, took := range p.took {
+						if took != k || k < 5000 {
+							t.Errorf("kernels take %v", p.took)
+						}
+					}
+					// The driver tells times as float32.
+					if want := x.want(k); !slices.EqualFunc(got, want, func(a, b int64) bool { return max(a-b, b-a) <= 1 }) {
+						t.Errorf("%+v: %v, want %v", c, got, want)
+					}
+				}()
+			}
+		})
+	}
+}
+
+// TestEngine compares with a search nanosecond by nanosecond.
+func TestEngine(t *testing.T) {
+	r := testutil.Rand(t)
+	for range 300 {
+		var e engine
+		var taken [400]float64
+		for range 25 {
+			ready, c := int64(r.IntN(100)), cost{int64(1 + r.IntN(10)), float64(1+r.IntN(4)) / 4}
+			want := ready
+			for at := want; at < want+c.ns; at++ {
+				if taken[at]+c.share > fullShare {
+					want = at + 1
+				}
+			}
+			for at := want; at < want+c.ns; at++ {
+				taken[at] += c.share
+			}
+			if got := e.place(ready, c); got != want {
+				t.Fatalf("%+v at %d, want %d: %+v", c, got, want, e)
+			}
+		}
+	}
+}
+
+// TestAhead: a stream holds so many pieces of work, then a call waits for the oldest, and what is over is forgotten.
+func TestAhead(t *testing.T) {
+	p := newTimed(t, Config{})
+	const took = 3000 // longer than its call
+	for range maxAhead + 1 {
+		p.up(0, 25000)
+	}
+	p.mark(1)
+	if last, free := p.times()[0], int64((maxAhead+1)*launchCall+callTime); last != free {
+		t.Errorf("the host is at %d, want %d", last, free)
+	}
+	p = newTimed(t, Config{})
+	for range 10 * maxAhead {
+		p.up(0, 25000)
+	}
+	p.mark(1)
+	// The last call waited until the one maxAhead before it had ended.
+	if got, least := p.times()[0], int64(launchCall+9*maxAhead*took); got < least || got > least+10*launchCall {
+		t.Errorf("the host is at %d, %d expected", got, least)
+	}
+	if n := len(p.sys.devices[0].ctx.time.engines[upload].list); n > 2*(maxAhead+manyBusy) {
+		t.Errorf("%d times are remembered", n)
+	}
+}
+
+// TestRealHost: what the program takes between calls passes.
+func TestRealHost(t *testing.T) {
+	for _, real := range []bool{false, true} {
+		p := newTimed(t, Config{RealHost: real})
+		p.mark(0)
+		start := time.Now()
+		for time.Since(start) < 3*time.Millisecond {
+			runtime.Gosched()
+		}
+		p.mark(0)
+		if d := p.times(); (d[1]-d[0] >= 3_000_000) != real {
+			t.Errorf("real %v: %d ns between two events", real, d[1]-d[0])
+		}
+	}
+}
+
+// TestClockCounts: with the word clock a kernel whose lanes lie apart takes longer than one whose lanes do not, and the same again
+// as the first time.
+func TestClockCounts(t *testing.T) {
+	c, err := ParseConfig("clock,host=virtual")
+	if err != nil || !c.Clock || c.RealHost {
+		t.Fatal(c, err)
+	}
+	p := newTimed(t, c)
+	const n = 1 << 15
+	x := p.alloc(0, 4*n)
+	scale := p.kernel(0, "scale")
+	for range 3 {
+		p.do(0, func() driver.Result { return p.api.LaunchKernelEx(line(n, p.streams[0]), scale, pack(x, uint32(n))) })
+	}
+	if len(p.sys.traffic) != 1 {
+		t.Errorf("%d kinds of launches", len(p.sys.traffic))
+	}
+	for _, l := range p.sys.traffic {
+		if math.Abs(l.Unique-n/8) > 1e-6*n || math.Abs(l.Requested-2*n/8) > 1e-6*n { // read and written
+			t.Errorf("%+v", l)
+		}
+	}
+}
