@@ -30,6 +30,7 @@ type Launch struct {
 	Wavefronts   float64              // passes over the banks of shared memory
 	Requested    float64              // sectors of 32 bytes of global memory, by all requests
 	Unique       float64              // sectors, each once
+	Own          float64              // sectors of one block, each once
 	Hottest      float64              // atomics at the address that gets most
 
 	// How often a warp comes to code that needs what it must wait for: loads of global memory, of shared memory, barriers. Loads that
@@ -193,16 +194,16 @@ func (t *clock) memory() {
 }
 
 // moved is the bytes that memory moves: each sector once, if all fit in L2 together. Else what a wave of blocks touches, once a wave.
-// How much that is follows from what one block requests and what all touch: sectors grow as a power of the blocks.
+// How much that is follows from what one block touches and what all do: sectors grow as a power of the blocks.
 func (t *clock) moved() float64 {
 	l := t.l
-	one := l.Requested / float64(l.Blocks)
-	if l.Unique <= one || l.Unique*SectorBytes <= float64(t.card.L2) || t.e.Waves < 2 {
+	one := l.Own
+	if one <= 0 || l.Unique <= one || l.Unique*SectorBytes <= float64(t.card.L2) || t.e.Waves < 2 {
 		return SectorBytes * l.Unique
 	}
 	growth := min(1, math.Log(l.Unique/one)/math.Log(float64(l.Blocks)))
 	wave := one * math.Pow(float64(l.Blocks)/float64(t.e.Waves), growth)
-	return SectorBytes * min(l.Requested, max(l.Unique, wave*float64(t.e.Waves)))
+	return SectorBytes * min(one*float64(l.Blocks), max(l.Unique, wave*float64(t.e.Waves)))
 }
 
 // latency is what the warps of the busiest multiprocessor take one after the other: those that it holds at a time wait side by side.

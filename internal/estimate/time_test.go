@@ -49,17 +49,17 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestReuse derives what memory moves of a product of 4096² in tiles of 128: each of 1024 blocks requests 2·128·4096 halves, all
+// TestReuse derives what memory moves of a product of 4096² in tiles of 128: each of 1024 blocks touches 2·128·4096 halves, some twice, all
 // together touch 2·4096² of them, and sectors grow as the square root of the blocks.
 func TestReuse(t *testing.T) {
-	l := Launch{Blocks: 1024, Threads: 256, Registers: 128, Requested: 1024 * 65536, Unique: 32 * 65536}
+	l := Launch{Blocks: 1024, Threads: 256, Registers: 128, Requested: 2 * 1024 * 65536, Unique: 32 * 65536, Own: 65536}
 	a100 := card(t, "a100-80")
 	e := Time(a100, &l)
 	wave := 65536 * math.Sqrt(1024/float64(e.Waves))
 	if want := SectorBytes * wave * float64(e.Waves); e.Occupancy.Blocks != 2 || e.Waves != 5 || math.Abs(e.DRAM-want) > 1e-6*want {
 		t.Errorf("%v bytes in %d waves, want %v", e.DRAM, e.Waves, want)
 	}
-	l.Unique = l.Requested // no block shares anything
+	l.Unique = 1024 * 65536 // no block shares anything
 	if e := Time(a100, &l); e.DRAM != SectorBytes*l.Unique {
 		t.Error(e.DRAM)
 	}

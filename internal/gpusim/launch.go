@@ -90,7 +90,7 @@ type grid struct {
 	kernel  *Kernel
 	only    []int   // the blocks that are run, ascending; nil for all
 	without []int   // of these the ones that are not, ascending
-	places  [][]int // see sampled; nil where all blocks are counted
+	places  [][]int // of marked blocks, see sampled
 	rest    tallied // of the blocks that are not counted
 	dynamic int     // bytes of shared memory
 	omitted check.Omission
@@ -131,6 +131,10 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 	}
 	d.serial++
 	g := newGrid(d, k, c, gridDim, block, dynShared, params, o)
+	sample := !c.Talks && g.sample(o)
+	if o.Counters && !sample {
+		g.mark()
+	}
 	occ := d.Card.Occupancy(c.Pressure, g.Threads, g.Shared)
 	cores := o.Cores
 	if cores <= 0 {
@@ -141,7 +145,7 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 	switch {
 	case c.Talks:
 		workers = []*warp.Worker{g.runTogether(max(occ.Blocks, 1) * d.Card.SMs)}
-	case g.sample(o):
+	case sample:
 		if workers = g.runApart(cores); !o.Skip {
 			if others, err = g.others(o, cores); err != nil {
 				return nil, err

@@ -51,9 +51,21 @@ func (g *grid) sample(o Options) bool {
 	if !o.Counters || n <= 0 || n >= g.Total {
 		return false
 	}
-	g.Counted, g.places = sampled(g.dims(), n)
-	g.only = g.Counted
+	g.Marked, g.places = sampled(g.dims(), n)
+	g.only = g.Marked
 	return true
+}
+
+// mark chooses blocks of which it is kept what each touches, where all are counted.
+func (g *grid) mark() {
+	const few = 8
+	if g.Total > few {
+		g.Marked, g.places = sampled(g.dims(), few)
+		return
+	}
+	for i := range g.Total {
+		g.Marked, g.places = append(g.Marked, i), append(g.places, []int{i})
+	}
 }
 
 func (g *grid) dims() [3]int { return [3]int{int(g.Dims[0]), int(g.Dims[1]), int(g.Dims[2])} }
@@ -66,7 +78,7 @@ func (g *grid) others(o Options, cores int) (*grid, error) {
 		return nil, err
 	}
 	rest := newGrid(g.dev, g.kernel, c, g.dims(), [3]int{int(g.Block[0]), int(g.Block[1]), int(g.Block[2])}, g.dynamic, g.Params, o)
-	rest.without, rest.Stale = g.Counted, g.Stale
+	rest.without, rest.Stale = g.only, g.Stale
 	rest.failed.Store(g.failed.Load())
 	workers := rest.runApart(cores)
 	sum := warp.NewTally(c)
@@ -82,13 +94,9 @@ func (g *grid) others(o Options, cores int) (*grid, error) {
 }
 
 // touched estimates the sectors that all blocks touch together from what the counted ones do. A sector that a place's own block
-// shares with the next one along a dimension is shared along all of it; one that it does not is touched anew by each.
-func (g *grid) touched(t *warp.Traffic) float64 {
-	if g.places == nil {
-		n := 0.0
-		t.Sectors(func(uint32) { n++ })
-		return n
-	}
+// shares with the next one along a dimension is shared along all of it; one that it does not is touched anew by each. Own is what one
+// block touches, on average.
+func (g *grid) touched(t *warp.Traffic) (all, own float64) {
 	factors := g.factors()
 	sum, seen := 0.0, 0.0
 	t.Sectors(func(blocks uint32) {
@@ -97,6 +105,7 @@ func (g *grid) touched(t *warp.Traffic) float64 {
 			if blocks>>place[0]&1 == 0 {
 				continue
 			}
+			own++
 			anew := 1.0
 			for i, next := range place[1:] {
 				if blocks>>next&1 == 0 {
@@ -106,7 +115,10 @@ func (g *grid) touched(t *warp.Traffic) float64 {
 			sum += anew
 		}
 	})
-	return max(seen, sum/float64(len(g.places)))
+	if own /= float64(len(g.places)); g.only == nil {
+		return seen, own
+	}
+	return max(seen, sum/float64(len(g.places))), own
 }
 
 // factors are the sizes of the dimensions along which there is more than one block.
@@ -121,10 +133,10 @@ func (g *grid) factors() (list []float64) {
 
 // scale is the blocks of the grid over those that were counted.
 func (g *grid) scale() float64 {
-	if g.Counted == nil {
+	if g.only == nil {
 		return 1
 	}
-	return float64(g.Total) / float64(len(g.Counted))
+	return float64(g.Total) / float64(len(g.only))
 }
 
 // scaled is a count of the counted blocks for all.

@@ -70,6 +70,9 @@ func TestWork(t *testing.T) {
 		if math.Abs(flops-2*n*n*n) > 1 || math.Abs(w.Unique-touched) > 1e-9*touched || w.Blocks != 16 || w.Threads != 128 {
 			t.Errorf("%+v: %v operations, %v sectors, want %v and %v", o, flops, w.Unique, 2*n*n*n, touched)
 		}
+		if own := float64(2*2*64*n+4*64*64) / 32; math.Abs(w.Own-own) > 1e-9*own {
+			t.Errorf("%+v: a block touches %v sectors, want %v", o, w.Own, own)
+		}
 		// Each of 16 blocks reads 64 rows of a and 64 columns of b, and writes its tile, of which each sector by two stores.
 		if want := float64(16*(2*2*64*n)+2*4*n*n) / 32; math.Abs(w.Requested-want) > 1e-9*want {
 			t.Errorf("%+v: %v sectors requested, want %v", o, w.Requested, want)

@@ -144,8 +144,8 @@ func (g *grid) count(rep *Report, workers []*warp.Worker, counted []tallied, o O
 		return
 	}
 	rep.Counted = g.Total
-	if g.Counted != nil {
-		rep.Counted = len(g.Counted)
+	if g.only != nil {
+		rep.Counted = len(g.only)
 	}
 	if o.Lines {
 		rep.Lines = g.lines(counted, scale, executed)
@@ -167,7 +167,7 @@ func (g *grid) modelled(c *Counters, workers []*warp.Worker, counted []tallied, 
 			}
 		}
 	}
-	if l.Unique = l.Requested; !exact {
+	if l.Unique, l.Own = l.Requested, l.Requested/float64(g.Total); !exact {
 		return l
 	}
 	l.Wavefronts, l.Requested = float64(c.SharedWavefronts), float64(c.GlobalSectors)
@@ -175,7 +175,8 @@ func (g *grid) modelled(c *Counters, workers []*warp.Worker, counted []tallied, 
 	for _, wk := range workers {
 		all.Add(&wk.Traffic)
 	}
-	l.Unique = min(g.touched(&all), l.Requested)
+	l.Unique, l.Own = g.touched(&all)
+	l.Unique = min(l.Unique, l.Requested)
 	hits, blocks := all.Hottest()
 	if l.Hottest = float64(hits); blocks > 1 {
 		l.Hottest *= g.scale()

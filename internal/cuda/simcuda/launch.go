@@ -107,7 +107,7 @@ func (c *context) execute(f *function, grid, block [3]int, shared int, params []
 	w := rep.Work
 	switch {
 	case known.Blocks > 0:
-		w.Wavefronts, w.Requested, w.Unique, w.Hottest = known.Wavefronts, known.Requested, known.Unique, known.Hottest
+		w.Wavefronts, w.Requested, w.Unique, w.Own, w.Hottest = known.Wavefronts, known.Requested, known.Unique, known.Own, known.Hottest
 	case key.kernel != nil && w.Blocks > 0 && len(s.traffic) < maxTraffic:
 		s.traffic[key] = w
 	}

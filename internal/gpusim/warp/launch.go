@@ -68,7 +68,7 @@ type Launch struct {
 	Numerics        Numerics
 	Limit           int64
 	Counters        bool
-	Counted         []int // with Counters: the blocks whose transactions are counted, ascending, at most 32; nil for all
+	Marked          []int // with Counters: the blocks of which it is kept what each touches, ascending, at most 32; of all others together
 	Serial          uint64
 	Total           int
 	Stale           *check.Stale // nil without ld.global.nc or racecheck
@@ -127,13 +127,12 @@ func (g *Launch) Dismiss(wk *Worker) {
 	}
 }
 
-// bit marks what a block touches: the i-th of the blocks that are counted has a bit of its own, where not all are.
+// bit marks what a block touches: the i-th of the marked blocks has a bit of its own.
 func (g *Launch) bit(index int) uint32 {
-	if g.Counted == nil {
-		return 1
+	if i, own := slices.BinarySearch(g.Marked, index); own {
+		return 1 << i
 	}
-	i, _ := slices.BinarySearch(g.Counted, index)
-	return 1 << i
+	return 1 << 31
 }
 
 // Order is the i-th of n by the seed: a permutation by an affine map with a multiplier prime to n.

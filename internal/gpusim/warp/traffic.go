@@ -10,7 +10,7 @@ const pageSectors = 1 << 12
 
 // Traffic is what the counted blocks of a launch touch of global memory.
 type Traffic struct {
-	pages map[uint64]*[pageSectors]uint32 // by address: which blocks touched a sector, see [Launch.Counted]
+	pages map[uint64]*[pageSectors]uint32 // by address: which blocks touched a sector, see [Launch.Marked]
 	at    uint64
 	page  *[pageSectors]uint32 // at this address
 	hits  map[uint64]uint64    // atomics, by address
