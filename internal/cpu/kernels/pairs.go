@@ -42,7 +42,7 @@ func (p *HalfProduct) halves() [2]half {
 
 // Zips reports whether the kernels can read the operands where they lie, of
 // which the contents do not count: neighbours along k adjacent, and pairs of
-// them, or else neighbours across.
+// them, or else neighbours across that do not repeat along k.
 func (p *HalfProduct) Zips() bool {
 	h := p.halves()
 	return h[0].zips(p.K) && h[1].zips(p.K)
@@ -51,7 +51,7 @@ func (p *HalfProduct) Zips() bool {
 // paired tells whether the operand's memory is pairs along k.
 func (h *half) paired(k int) bool { return h.step == 1 && k%2 == 0 && h.lane%2 == 0 }
 
-func (h *half) zips(k int) bool { return h.paired(k) || h.lane == 1 }
+func (h *half) zips(k int) bool { return h.paired(k) || h.lane == 1 && h.step > 0 }
 
 // words is the operand as float32 that are pairs, with the distances of its
 // lanes and its steps. Where its lanes are adjacent, the words are of two

@@ -103,6 +103,9 @@ func TestHalvesThatDoNotZip(t *testing.T) {
 	if p.Zips() {
 		t.Error("pairs of an odd number along k")
 	}
+	if p.ARow, p.ACol = 1, 0; p.Zips() {
+		t.Error("a column that repeats: its halves do not lie apart")
+	}
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")
