@@ -84,3 +84,26 @@ func BenchmarkEager(b *testing.B) {
 		})
 	}
 }
+
+// TestLateEvents: what other goroutines do while a window is being closed is of no window.
+func TestLateEvents(t *testing.T) {
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{dev: env.Device()}
+	r := newRecorder(10, 0)
+	e := device.Event{Kind: device.KindRange, Start: time.Now()}
+	e.Range = &device.Range{Name: "late", Number: 7}
+	r.add(0, &e)
+	p := r.profile([]*watched{w})
+	e.End = true
+	r.add(0, &e)
+	if len(p.all) != 1 {
+		t.Errorf("%d events", len(p.all))
+	}
+	e.End, e.Range = false, &device.Range{Number: 8}
+	if r.add(0, &e); len(r.all) != 1 {
+		t.Errorf("%d events after the end", len(r.all))
+	}
+}

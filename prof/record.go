@@ -41,6 +41,7 @@ type recorder struct {
 	words   []string
 	wordOf  map[string]uint32
 	open    map[uint64]int // ranges that have not ended: their records
+	closed  bool           // what comes is of no window
 	steps   []boundary
 }
 
@@ -73,6 +74,9 @@ func (r *recorder) step(n int) {
 func (r *recorder) add(dev int, e *device.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
 	if e.Kind == device.KindRange && e.End {
 		r.end(e)
 		return
@@ -135,6 +139,7 @@ func (r *recorder) profile(of []*watched) *Profile {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.closed = true
 	p := &Profile{all: r.all, sites: r.sites, words: r.words, steps: r.steps, Dropped: r.dropped}
 	for i, w := range of {
 		d := Device{Name: w.dev.Name(), Properties: w.dev.Properties(), Timed: w.epoch != nil}
@@ -149,7 +154,6 @@ func (r *recorder) profile(of []*watched) *Profile {
 		w := of[e.dev]
 		p.Err = firstError(p.Err, e.resolve(w, int64(w.at.Sub(r.base))))
 	}
-	r.all = nil
 	slices.SortStableFunc(p.all, func(a, b record) int { return int(min(1, max(-1, a.start-b.start))) })
 	return p
 }

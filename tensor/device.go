@@ -32,6 +32,8 @@ type Device struct {
 
 	handed atomic.Int64 // queues handed out a second time
 
+	recording recordings
+
 	stream  device.Stream // of all that is asked of the device, and of its memory
 	policy  atomic.Int32  // Waits
 	syncs   book          // of waits

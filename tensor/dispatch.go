@@ -267,6 +267,9 @@ func (e *Env) compute(pl *opPlan, p *ir.Params, in, out []*Tensor, o *device.Ori
 // launch runs a prepared kernel into existing values. from may be nil; o is nil unless somebody observes the work.
 func (e *Env) launch(pl *opPlan, p *ir.Params, from *cells, in, out []*Tensor, o *device.Origin) {
 	q := e.onQueue()
+	if e.dev.recording.n.Load() > 0 && !e.program.recording() {
+		e.dev.recording.refuse(pl.op.Code.String())
+	}
 	var scratch *heap.Ref
 	var block *device.Block
 	if pl.kernel.Workspace > 0 {

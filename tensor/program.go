@@ -3,8 +3,11 @@ package tensor
 import (
 	"fmt"
 	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 
+	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/tensor/internal/heap"
@@ -14,14 +17,14 @@ import (
 // call sites are known by then, and nothing is allocated. It is for loops that do the same many times, such as a model that
 // writes token by token. One goroutine at a time may run it.
 type Program struct {
-	env    *Env
-	x      *ir.Type // of its operand
-	given  *heap.Ref
-	offset int64 // of the operand that it was recorded on, in bytes
-	scope  *scope
-	queue  *queue
-	steps  []launched
-	open   atomic.Bool
+	env       *Env
+	x         *ir.Type  // of its operand
+	given     *heap.Ref // of the copy that it was recorded on, which nothing else lies in
+	scope     *scope
+	queue     *queue
+	goroutine uint64
+	steps     []launched
+	open      atomic.Bool
 }
 
 // launched is a launch of a program: its arguments are results, operands and scratch memory.
@@ -34,18 +37,23 @@ type launched struct {
 	given  uint64 // which arguments lie in the program's operand, a bit each
 }
 
-// Record runs f on x, without gradients, and records what it launches. The result y and what f has made on the way live as
-// long as values made in x's env; each [Program.Run] writes them anew.
+// Record runs f on a copy of x, without gradients, and records what it launches. The result y and what f has made on the way
+// live as long as values made in x's env; each [Program.Run] writes them anew.
 //
-// What f does must follow from shapes alone: it makes new values, of x and of others that are read again in each run, draws no
-// random numbers, writes nothing in place, and asks for no values.
+// What f does must follow from shapes alone: it makes new values, each of its operand or of its operand's env and of others that
+// are read again in each run, draws no random numbers, writes nothing in place, stays on the device, and asks for no values.
 func Record(x *Tensor, f func(x *Tensor) *Tensor) (p *Program, y *Tensor) {
 	x.alive("Record")
-	p = &Program{env: x.env, x: x.typ, given: x.st, offset: x.arg().Offset, scope: x.env.live(), queue: x.env.onQueue()}
+	x = x.copyTo(x.env)
+	p = &Program{env: x.env, x: x.typ, given: x.st, scope: x.env.live(), queue: x.env.onQueue(), goroutine: callsite.Goroutine()}
 	p.open.Store(true)
-	defer p.open.Store(false)
+	x.env.dev.recording.add(p)
+	defer func() {
+		p.open.Store(false)
+		x.env.dev.recording.remove(p)
+	}()
 	inner := x.env.with(func(e *Env) { e.program, e.grad = p, off })
-	y = f(x.quiet().inside(inner))
+	y = f(x.inside(inner))
 	y.alive("Record")
 	if y.st == x.st {
 		raise("Record", "record what makes a new value of it", "the result is a part of the operand, which is another in each run")
@@ -53,6 +61,37 @@ func Record(x *Tensor, f func(x *Tensor) *Tensor) (p *Program, y *Tensor) {
 	y = y.Detach()
 	y.env = x.env
 	return p, y
+}
+
+// recordings are the programs that are being recorded on a device.
+type recordings struct {
+	n   atomic.Int32
+	mu  sync.Mutex
+	all []*Program
+}
+
+func (r *recordings) add(p *Program) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, p)
+	r.n.Add(1)
+}
+
+func (r *recordings) remove(p *Program) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = slices.DeleteFunc(r.all, func(q *Program) bool { return p == q })
+	r.n.Add(-1)
+}
+
+// refuse raises an error where the goroutine that is recording a program does work that is in none.
+func (r *recordings) refuse(op string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := callsite.Goroutine()
+	if slices.ContainsFunc(r.all, func(p *Program) bool { return p.goroutine == g }) {
+		raise("Record", "do it before, or in the env of the operand, x.Env()", "%s of values from outside of the program would not be done again", op)
+	}
 }
 
 // recording tells whether p, which may be nil, is being recorded.
@@ -92,7 +131,8 @@ func (p *Program) add(pl *opPlan, params *ir.Params, from *cells, in, out []*Ten
 	p.steps = append(p.steps, l)
 }
 
-// Run runs the program on x, which has the type of the operand that it was recorded on. Results are overwritten.
+// Run runs the program on x, of the shape and dtype of the operand that it was recorded on, row-major, and not a value that
+// the program itself writes. Results are overwritten.
 func (p *Program) Run(x *Tensor) {
 	x.alive("Program.Run")
 	if x.typ != p.x || x.env.dev != p.env.dev {
@@ -102,14 +142,13 @@ func (p *Program) Run(x *Tensor) {
 		x.st.Reads(p.queue)
 	}
 	for i := range p.steps {
-		p.steps[i].order(p.queue)
+		p.steps[i].order(p.queue, x)
 	}
 	at := x.arg()
-	at.Offset -= p.offset
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	for i := range p.steps {
-		if err := p.queue.again(&p.steps[i], at); err != nil {
+		if err := p.queue.again(&p.steps[i], at, x.env.part); err != nil {
 			l := &p.steps[i]
 			raiseErr(l.kernel.Op.Code.String(), "", described{err, &l.kernel.Op, ""})
 		}
@@ -117,14 +156,18 @@ func (p *Program) Run(x *Tensor) {
 	runtime.KeepAlive(x)
 }
 
-// order puts a launch behind other queues' work on its memory, which must be there, and notes that its results are written.
-func (l *launched) order(q *queue) {
+// order puts a launch behind other queues' work on its memory, which must be there and not x's, and notes that its results are
+// written.
+func (l *launched) order(q *queue, x *Tensor) {
 	for i, st := range l.refs {
 		if l.given>>i&1 == 1 {
 			continue
 		}
 		if why := st.Gone(); why != nil {
 			raise("Program.Run", why.Hint, "the result of %s at %s was released by %s", st.What(), st.Site.String(), why.By)
+		}
+		if i < l.outs && st.Storage == x.st.Storage {
+			raise("Program.Run", "run it on a copy", "the operand is what the program writes by %s at %s", st.What(), st.Site.String())
 		}
 		switch {
 		case i >= l.outs && !st.Settled(q.id):
@@ -138,8 +181,8 @@ func (l *launched) order(q *queue) {
 	}
 }
 
-// again launches with the program's operand at a place. q.mu is held.
-func (q *queue) again(l *launched, at device.Arg) error {
+// again launches with the program's operand at a place, for observers in a range. q.mu is held.
+func (q *queue) again(l *launched, at device.Arg, part *device.Range) error {
 	q.args = append(q.args[:0], l.args...)
 	for i := range q.args {
 		if l.given>>i&1 == 1 {
@@ -149,8 +192,10 @@ func (q *queue) again(l *launched, at device.Arg) error {
 	if !q.dev.stream.WantsWork() {
 		return q.q.Launch(l.kernel, q.args, &l.params)
 	}
-	q.params = l.params
-	return q.observed(l.kernel, &l.params.Origin)
+	own, o := q.params, l.params.Origin
+	defer func() { q.params = own }()
+	q.params, o.Range = l.params, part
+	return q.observed(l.kernel, &o)
 }
 
 // String tells the program's operand and how many launches it is.

@@ -2,11 +2,13 @@ package tensor_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -55,6 +57,20 @@ func TestProgram(t *testing.T) {
 	}
 }
 
+// TestProgramsReadOthers: what else lies in the operand's memory is read where it is.
+func TestProgramsReadOthers(t *testing.T) {
+	env := open(t)
+	turn(env, 0, func(e *tensor.Env) {
+		rows := e.Arange(300).Cast(dtype.F32).Reshape(100, 3)
+		p, y := tensor.Record(rows.Select(0, 0), func(x *tensor.Tensor) *tensor.Tensor { return x.Add(rows.Select(0, 5)) })
+		equal(t, "when it was recorded", y, 15, 17, 19)
+		p.Run(e.Zeros(3))
+		equal(t, "with zeros", y, 15, 16, 17)
+		p.Run(rows.Select(0, 1))
+		equal(t, "with a row of the same", y, 18, 20, 22)
+	})
+}
+
 // TestProgramsFollow: a program reads what another left, and weights as they are when it runs.
 func TestProgramsFollow(t *testing.T) {
 	env := open(t)
@@ -74,7 +90,7 @@ func TestProgramsFollow(t *testing.T) {
 func TestProgramRefuses(t *testing.T) {
 	env := open(t)
 	turn(env, 0, func(e *tensor.Env) {
-		x := e.Ones(3)
+		x, rate, scale := e.Ones(3), tensor.NewCell(e, 1), e.Ones()
 		twice := func(x *tensor.Tensor) *tensor.Tensor { return x.Scale(2) }
 		p, y := tensor.Record(x, twice)
 		fails(t, env, func() { p.Run(e.Ones(4)) }, "f32[4]", "f32[3]")
@@ -83,7 +99,7 @@ func TestProgramRefuses(t *testing.T) {
 		fails(t, env, func() {
 			tensor.Record(x, func(x *tensor.Tensor) *tensor.Tensor {
 				y := []*tensor.Tensor{x.Exp()}
-				tensor.SGDInPlace(tensor.SGDStep{LR: tensor.NewCell(e, 1)}, e.Ones(), y, y, nil)
+				tensor.SGDInPlace(tensor.SGDStep{LR: rate}, scale, y, y, nil)
 				return y[0]
 			})
 		}, "cannot be recorded")
@@ -93,6 +109,15 @@ func TestProgramRefuses(t *testing.T) {
 		loss := w.In(e).Mul(y).Sum()
 		p.Run(x)
 		fails(t, env, func() { loss.Backward() }, "changed in place")
+		fails(t, env, func() { p.Run(y) }, "a copy", "affine")
+		fails(t, env, func() {
+			tensor.Record(x, func(x *tensor.Tensor) *tensor.Tensor { return x.Mul(w.Exp()) })
+		}, "outside", "exp")
+		if other := fresh(t, "cpu"); other.Device() != env.Device() {
+			fails(t, env, func() {
+				tensor.Record(x, func(x *tensor.Tensor) *tensor.Tensor { return x.Add(x.Scale(2).To(other).To(x.Env())) })
+			}, "another device")
+		}
 		var late *tensor.Program
 		turn(e, 1, func(inner *tensor.Env) { late, _ = tensor.Record(inner.Ones(3), twice) })
 		fails(t, env, func() { late.Run(x) }, "released")
@@ -106,15 +131,42 @@ func TestProgramIsObserved(t *testing.T) {
 		p, _ := tensor.Record(e.Ones(3), func(x *tensor.Tensor) *tensor.Tensor { return x.Exp().Tanh() })
 		var names []string
 		stop := env.Device().Observe(func(ev *device.Event) {
-			names = append(names, ev.Kernel.Op.Code.String())
-			if ev.Site == nil {
-				t.Error("no site")
+			if ev.Kind == device.KindRange {
+				return
 			}
-		}, device.KindLaunch)
+			names = append(names, ev.Kernel.Op.Code.String())
+			if ev.Site == nil || ev.Range == nil || ev.Range.Name != "again" {
+				t.Errorf("%s: site %v, range %v", ev.Kernel.Op.Code, ev.Site, ev.Range)
+			}
+		}, device.KindLaunch, device.KindRange)
 		defer stop()
-		p.Run(e.Zeros(3).Detach())
+		inner, end := e.Range("again")
+		p.Run(inner.Zeros(3).Detach())
+		end()
 		if want := []string{"full", "exp", "tanh"}; !slices.Equal(names, want) {
 			t.Errorf("%v, want %v", names, want)
+		}
+	})
+}
+
+// TestProgramKeepsPaths: an observer of a later run is told the parameters of the program, whatever ran between.
+func TestProgramKeepsPaths(t *testing.T) {
+	env := open(t)
+	turn(env, 0, func(e *tensor.Env) {
+		a, b := nn.NewLinear(e, 3, 3), nn.NewLinear(e, 3, 3)
+		for range nn.Params(&struct{ A, B *nn.Linear }{a, b}) {
+		}
+		p, _ := tensor.Record(e.Ones(3, 3), a.Forward)
+		q, _ := tensor.Record(e.Ones(3, 3), b.Forward)
+		for range 2 {
+			var paths []string
+			stop := env.Device().Observe(func(ev *device.Event) { paths = append(paths, ev.Paths...) }, device.KindLaunch)
+			p.Run(e.Ones(3, 3))
+			stop()
+			if len(paths) == 0 || slices.ContainsFunc(paths, func(s string) bool { return !strings.HasPrefix(s, "A.") }) {
+				t.Errorf("a run of A is of %v", paths)
+			}
+			q.Run(e.Ones(3, 3))
 		}
 	})
 }

@@ -282,6 +282,9 @@ func (t *Tensor) To(e *Env) *Tensor {
 	if t.env.dev == e.dev {
 		return t.In(e)
 	}
+	if t.env.program.recording() || e.program.recording() {
+		raise("Record", "copy it before, or after", "To %s: a copy to another device cannot be recorded", e.dev.name)
+	}
 	src := t.quiet().Contiguous()
 	dst := e.make(ir.Copy, src.typ, 0, nil)
 	src.transfer(dst)

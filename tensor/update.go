@@ -222,7 +222,11 @@ func TrackMomentsInPlace(mean, variance, count, batchMean, batchVariance *Tensor
 			in[i] = in[i].Cast(mean.DType())
 		}
 	}
-	mean.env.step(ir.TrackMoments, ir.Attr{}, ir.Scalars(f, factor), cells{}, in, in[:3])
+	e := mean.env
+	if from := batchMean.env.part; from != nil { // the range that the batch is in
+		e = e.with(func(c *Env) { c.part = from })
+	}
+	e.step(ir.TrackMoments, ir.Attr{}, ir.Scalars(f, factor), cells{}, in, in[:3])
 }
 
 // SumSquares is the sum of squares over all elements of all tensors, f64 if one of them is, else f32, in one launch. The

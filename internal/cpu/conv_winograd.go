@@ -11,8 +11,8 @@ import (
 // side, so that each of the 16 products is one of matrices, tiles by channels, and there are no edges to look after. A block of
 // tiles goes all the way while its squares are in the second cache.
 //
-// Results depend neither on the other pictures nor on the cuts. An infinity in a picture is NaN in all results of the tiles that
-// see it.
+// Results depend neither on the other pictures nor on the cuts. An infinity in a picture may be NaN in the results
+// that see it.
 
 const (
 	winogradTiles    = 64       // least tiles

@@ -66,6 +66,7 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 	if err := checkParams(k, plan, p); err != nil {
 		return err
 	}
+	q.times = q.times[:0]
 	if p != nil && p.Times != nil {
 		if err := q.timeSteps(len(plan.steps)); err != nil {
 			return err

@@ -44,10 +44,10 @@ func (l *eventLog) unstamped() (*stamp, error) {
 
 // timeSteps gets stamps for the beginnings of n steps and the end of the last.
 func (q *queue) timeSteps(n int) error {
-	q.times = q.times[:0]
 	for range n + 1 {
 		s, err := q.events.unstamped()
 		if err != nil {
+			q.times = q.times[:0]
 			return err
 		}
 		q.times = append(q.times, s)

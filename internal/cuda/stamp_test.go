@@ -57,3 +57,30 @@ func TestStampsServeAgain(t *testing.T) {
 	}
 	runtime.KeepAlive(kept)
 }
+
+// TestTimesOfAFailure: a timed launch that fails leaves nothing to the next, timed or not.
+func TestTimesOfAFailure(t *testing.T) {
+	var c counting
+	api := c.api()
+	launch, fails := api.LaunchKernelEx, true
+	api.LaunchKernelEx = func(shape *driver.LaunchConfig, f driver.Function, params []byte) driver.Result {
+		if fails {
+			return driver.OutOfResources
+		}
+		return launch(shape, f, params)
+	}
+	l := newLauncher(t, api)
+	var times []device.Span
+	l.p.Times = &times
+	if err := l.q.Launch(l.k, l.args, &l.p); err == nil || len(times) > 0 {
+		t.Fatalf("error %v, %d times", err, len(times))
+	}
+	fails, l.p.Times = false, nil
+	if err := l.q.Launch(l.k, l.args, &l.p); err != nil {
+		t.Fatal(err)
+	}
+	l.p.Times = &times
+	if err := l.q.Launch(l.k, l.args, &l.p); err != nil || len(times) != len(l.k.Steps) {
+		t.Errorf("error %v, %d times of %d steps", err, len(times), len(l.k.Steps))
+	}
+}

@@ -75,7 +75,7 @@ struct Lane {
 
 // bias_grad leaves the sums in total, of type W if that is asked for, else T.
 KERNEL(warps * 32)
-NAME(bias_grad)(void *total, i32 isWide, u32 *tickets, W *__restrict__ parts, T *__restrict__ d, const T *__restrict__ g,
+NAME(bias_grad)(void *total, i32 isWide, u32 *tickets, W *parts, T *__restrict__ d, const T *__restrict__ g,
                 const T *__restrict__ x, i64 rows, i32 n, i64 perRange, i32 act) {
 	__shared__ W shared[warps][columns];
 	i32 warp = threadIdx.x / 32, first = blockIdx.x * columns;
