@@ -42,7 +42,6 @@ type timed struct {
 	origin  driver.Event
 	marks   []driver.Event
 	took    []int64 // by launch, what the model says
-	spun    []driver.LaunchConfig
 }
 
 const mega = 1 << 24
