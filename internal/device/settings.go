@@ -12,6 +12,7 @@ type Settings struct {
 	Blocking bool  // wait after each launch, so that an error names the launch it belongs to
 	Waits    Waits // what to do where the host waits without having been asked to
 	Verbose  bool  // tell each operation as it runs
+	Pin      bool  // keep the CPU's workers on processors of their own
 }
 
 // Waits is a setting of the environment variable [WaitsEnv].
@@ -29,6 +30,7 @@ const (
 	BlockingEnv = "WARPLINE_BLOCKING"
 	WaitsEnv    = "WARPLINE_SYNC"
 	VerboseEnv  = "WARPLINE_VERBOSE"
+	PinEnv      = "WARPLINE_PIN"
 )
 
 // FromEnvironment reads the settings, and looks at the level that [cpufeat.Env] names: every engine here computes, plans or
@@ -48,6 +50,12 @@ func FromEnvironment() (s Settings, err error) {
 		s.Verbose = v == "1"
 	default:
 		return s, fmt.Errorf("%s=%s means nothing: 1 prints a line for each operation as it runs; 0, or leaving it unset, does not", VerboseEnv, v)
+	}
+	switch v := os.Getenv(PinEnv); v {
+	case "", "0", "1":
+		s.Pin = v == "1"
+	default:
+		return s, fmt.Errorf("%s=%s means nothing: 1 keeps each worker of the CPU on a processor of its own; 0, or leaving it unset, does not", PinEnv, v)
 	}
 	switch s.Waits = Waits(os.Getenv(WaitsEnv)); s.Waits {
 	case AllowWaits, WarnWaits, FailWaits:

@@ -11,20 +11,23 @@ func TestSettings(t *testing.T) {
 		blocking, torch, waits string
 		want                   Settings
 		words                  string // of the error
-		verbose                string
+		verbose, pin           string
 	}{
-		{"", "", "", Settings{}, "", ""},
-		{"0", "", "warn", Settings{Waits: WarnWaits}, "", ""},
-		{"1", "", "error", Settings{Blocking: true, Waits: FailWaits}, "", ""},
-		{"", "1", "", Settings{Blocking: true}, "", ""},
-		{"maybe", "", "", Settings{}, "WARPLINE_BLOCKING=maybe means nothing: 1 waits", ""},
-		{"true", "", "", Settings{}, "WARPLINE_BLOCKING=true means nothing: 1 waits", ""},
-		{"", "", "Warn", Settings{}, "WARPLINE_SYNC=Warn means nothing: warn logs", ""},
+		{"", "", "", Settings{}, "", "", ""},
+		{"0", "", "warn", Settings{Waits: WarnWaits}, "", "", ""},
+		{"1", "", "error", Settings{Blocking: true, Waits: FailWaits}, "", "", ""},
+		{"", "1", "", Settings{Blocking: true}, "", "", ""},
+		{"maybe", "", "", Settings{}, "WARPLINE_BLOCKING=maybe means nothing: 1 waits", "", ""},
+		{"true", "", "", Settings{}, "WARPLINE_BLOCKING=true means nothing: 1 waits", "", ""},
+		{"", "", "Warn", Settings{}, "WARPLINE_SYNC=Warn means nothing: warn logs", "", ""},
 		{verbose: "1", want: Settings{Verbose: true}},
 		{verbose: "0"},
+		{pin: "1", want: Settings{Pin: true}},
+		{pin: "yes", words: "WARPLINE_PIN=yes means nothing: 1 keeps"},
 		{verbose: "2", words: "WARPLINE_VERBOSE=2 means nothing: 1 prints"},
 	} {
 		t.Setenv(VerboseEnv, c.verbose)
+		t.Setenv(PinEnv, c.pin)
 		t.Setenv(BlockingEnv, c.blocking)
 		t.Setenv("CUDA_LAUNCH_BLOCKING", c.torch)
 		t.Setenv(WaitsEnv, c.waits)

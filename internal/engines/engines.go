@@ -6,9 +6,21 @@ import (
 	"github.com/warpline-ml/warpline/internal/cuda"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/null"
+	"github.com/warpline-ml/warpline/internal/par"
 )
 
 func init() {
-	device.Register("cpu", device.Engine{Rank: 1, Open: func(device.Name) (device.Device, error) { return cpu.New(), nil }})
+	device.Register("cpu", device.Engine{Rank: 1, Open: openCPU})
 	null.Register(cuda.Plan)
+}
+
+func openCPU(device.Name) (device.Device, error) {
+	s, err := device.FromEnvironment()
+	if err == nil && s.Pin {
+		err = par.Pin(true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cpu.New(), nil
 }

@@ -106,7 +106,7 @@ var never = map[string][]string{
 
 // only lists outside modules and the packages that may import them; nobody else may.
 var only = map[string][]string{
-	"golang.org/x/sys":             {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "cmd/warpline"},
+	"golang.org/x/sys":             {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "internal/par", "cmd/warpline"},
 	"github.com/spf13":             {"cmd/warpline"}, // cobra and its flags
 	"github.com/ebitengine/purego": {"internal/dl"},
 	"github.com/google/pprof":      {"prof"},

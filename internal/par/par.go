@@ -21,6 +21,7 @@ var (
 	owner   sync.Mutex
 	workers *pool        // guarded by owner; nil until a loop needs it
 	threads atomic.Int64 // written under owner
+	pinned  []int        // guarded by owner; the processors of workers that stay, nil where they move
 )
 
 func init() { threads.Store(int64(runtime.GOMAXPROCS(0))) }
@@ -44,6 +45,27 @@ func SetThreads(n int) {
 		workers.close()
 		workers = nil
 	}
+}
+
+// Pin makes each worker stay on a processor of its own, so that nothing moves it from the cache that it has filled, or lets
+// them move again. The caller of a loop moves as Go has it. It waits for a loop that is under way, as SetThreads does. The
+// error says why this system cannot.
+func Pin(on bool) error {
+	var list []int
+	if on {
+		var err error
+		if list, err = processors(); err != nil {
+			return err
+		}
+	}
+	owner.Lock()
+	defer owner.Unlock()
+	pinned = list
+	if workers != nil {
+		workers.close()
+		workers = nil
+	}
+	return nil
 }
 
 // Chunks returns the number of chunks in which For cuts n steps and the length

@@ -18,6 +18,7 @@ type pool struct {
 	loops   uint64
 	failure atomic.Pointer[failure]
 	workers []*worker
+	pinned  []int // the processors on which workers stay, if not nil
 }
 
 // A share is the chunks of a thread. They are taken by its ticket: 31 bits of
@@ -48,7 +49,7 @@ const (
 
 // newPool starts the workers of a pool of n threads.
 func newPool(n int) *pool {
-	p := &pool{shares: make([]share, n)}
+	p := &pool{shares: make([]share, n), pinned: pinned}
 	for i := range n - 1 {
 		w := &worker{wake: make(chan struct{}, 1)}
 		p.workers = append(p.workers, w)
@@ -157,6 +158,9 @@ func (p *pool) finish() {
 
 // resident is the life of the worker that is thread i.
 func (p *pool) resident(w *worker, i int) {
+	if len(p.pinned) > 0 {
+		stay(p.pinned[i%len(p.pinned)])
+	}
 	var seen uint64
 	mine := &p.shares[i].ticket
 	idle := time.Now()
