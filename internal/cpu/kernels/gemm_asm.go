@@ -392,10 +392,11 @@ func (p *product) computeRounded(i int, panels span, b block) {
 // are cs bytes apart.
 func (p *product) tiles(i int, panels span, c unsafe.Pointer, cs int) {
 	rows, lanes := p.heights.part(i), p.set.lanes()
-	t := tile{k: p.steps.n, flags: p.flags, c: c, cs: cs, rows: rows.n}
+	t := tile{k: p.steps.n, flags: p.flags, cs: cs, rows: rows.n}
 	p.locateA(&t, i, p.rows.from+rows.from)
 	for j := panels.from; j < panels.from+panels.n; j++ {
 		left, width := p.cols.from+j*lanes, min(lanes, p.cols.n-j*lanes)
+		t.c = unsafe.Add(c, p.set.size*lanes*(j-panels.from))
 		if p.packB || width%p.set.vector != 0 {
 			t.b, t.bs = p.panelB(j), p.set.size*lanes
 		} else {
@@ -405,7 +406,6 @@ func (p *product) tiles(i int, panels span, c unsafe.Pointer, cs int) {
 			t.bias = unsafe.Add(p.bias, p.set.size*left)
 		}
 		p.set.computeTile(&t, width)
-		t.c = unsafe.Add(t.c, p.set.size*lanes)
 	}
 }
 
