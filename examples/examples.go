@@ -31,6 +31,7 @@ var Programs = map[string]Program{
 	"queues":          Queues,
 	"two_devices":     TwoDevices,
 	"split_model":     SplitModel,
+	"captured":        Captured,
 }
 
 // blobs is a set of n points around three centres in four dimensions, with the centre's number as the label.

@@ -162,6 +162,10 @@ func TestPyTorchTraining(t *testing.T) {
 	q := env.NewQueue()
 	use(env.On(q), env.Device().Memory().Used, env.Device().Memory().Peak, env.Device().EmptyCache())
 	env.Device().ResetPeak()
+	if err := env.Device().SetAllocConf("max_split_size_mb:64"); err == nil {
+		t.Error("the allocator of a device with values is configured")
+	}
+	use(env.Device().SetMemoryFraction(0.9), env.Device().MemoryStats(), env.Device().MemorySummary())
 	env.Sync()
 	step, schedule, dir := 0, optim.Warmup(5, optim.Constant(1e-3)), t.TempDir()
 	s := &ckpt.State{Model: model, Optimizer: opt}
@@ -188,6 +192,18 @@ func TestPyTorchTraining(t *testing.T) {
 	_, err := env.Try(func(env *tensor.Env) *tensor.Tensor { return env.Ones(2).Add(env.Ones(3)) })
 	if err == nil {
 		t.Error("shapes 2 and 3 were added")
+	}
+}
+
+// TestCapturedStep is the captured step of docs/pytorch.md.
+func TestCapturedStep(t *testing.T) {
+	env := fresh(t, "cpu")
+	step := func(b *data.Pair) *tensor.Tensor { return b.X.Mean() }
+	captured := tensor.Capture(env, step)
+	for i := range 3 {
+		if got := captured.Run(&data.Pair{X: env.Full(float64(i), 2)}).Item(); got != float64(i) {
+			t.Errorf("run %d gives %v", i, got)
+		}
 	}
 }
 

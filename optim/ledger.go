@@ -51,13 +51,20 @@ func newLedger(e *tensor.Env, c *core) *ledger {
 
 // prepare brings a ledger up to date for a step of some parameters. It writes nothing that a step which fails would have to
 // take back.
-func (l *ledger) prepare(p *place, lr float64) {
+func (l *ledger) prepare(p *place, c *core) {
 	turns := make([]int64, len(l.turns))
 	for _, s := range p.states {
 		s.book, turns[s.index] = l, 1
 	}
+	tensor.BeforeRun(func() { l.tell(turns, c.lr) })
+}
+
+// tell gives the device what the host knows of a step: whose turn it is, and the learning rate.
+func (l *ledger) tell(turns []int64, lr float64) {
 	if !slices.Equal(turns, l.turns) {
-		l.turn.CopyInPlace(tensor.From(p.env, turns, len(turns)))
+		e, scope := l.all.Env().Scope()
+		defer scope.End()
+		l.turn.CopyInPlace(tensor.From(e, turns, len(turns)))
 		l.turns = turns
 	}
 	if l.lr != lr {

@@ -147,6 +147,9 @@ func (c *core) LR() float64 { return c.lr }
 // SetLR changes the learning rate. Each parameter's is multiplied by its [Rates].Scale.
 func (c *core) SetLR(lr float64) {
 	check("SetLR", "LR", lr, 0, math.Inf(1))
+	if tensor.Capturing() {
+		tensor.Raise("SetLR", "set it before Run", "the rate would be the same in each run of the captured step")
+	}
 	c.lr = lr
 }
 

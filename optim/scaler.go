@@ -134,7 +134,7 @@ func (s *LossScaler) StepAll(opts ...Optimizer) []Report {
 	}
 	step := tensor.LossScaleStep{Growth: s.config.Growth, Backoff: s.config.Backoff, Interval: s.config.Interval, Scale: s.scale, Inverse: s.unit, Good: s.good}
 	tensor.LossScaleInPlace(step, skips...)
-	s.look()
+	tensor.AfterRun(s.look)
 	return reports
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/presence"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -20,20 +21,32 @@ type Report struct {
 	Skipped []string // parameters without a gradient this time; frozen ones do not count
 	Never   []string // those of them that never had one in three or more Steps: they are not part of the loss
 	c       *core
-	turn    int
+	turn    int // latest: of a captured step
 }
+
+// latest stands for the number of the last Step: the report of a captured one is of its last run.
+const latest = -1
 
 // String tells which parameters had no gradient, or that Overflow has found that nothing was updated. It waits for nothing.
 func (r Report) String() string {
+	turn := r.number()
 	switch {
-	case r.c != nil && r.c.overflow == r.turn:
-		return fmt.Sprintf("step %d: a gradient was not finite, nothing was updated", r.turn)
+	case r.c != nil && r.c.overflow == turn:
+		return fmt.Sprintf("step %d: a gradient was not finite, nothing was updated", turn)
 	case len(r.Never) > 0:
-		return fmt.Sprintf("step %d: no gradient so far for %s", r.turn, strings.Join(r.Never, ", "))
+		return fmt.Sprintf("step %d: no gradient so far for %s", turn, strings.Join(r.Never, ", "))
 	case len(r.Skipped) > 0:
-		return fmt.Sprintf("step %d: no gradient for %s", r.turn, strings.Join(r.Skipped, ", "))
+		return fmt.Sprintf("step %d: no gradient for %s", turn, strings.Join(r.Skipped, ", "))
 	}
-	return fmt.Sprintf("step %d: a gradient for every parameter that learns", r.turn)
+	return fmt.Sprintf("step %d: a gradient for every parameter that learns", turn)
+}
+
+// number is that of the report's Step.
+func (r Report) number() int {
+	if r.turn == latest {
+		return r.c.turns
+	}
+	return r.turn
 }
 
 // Norm is the 2-norm of all gradients together, before clipping. It is 0 when there were no gradients.
@@ -59,7 +72,7 @@ func (r Report) Overflow() bool {
 	if l == nil || l.skip.Item() == 0 {
 		return false
 	}
-	r.c.overflow = r.turn
+	r.c.overflow = r.number()
 	return true
 }
 
@@ -68,8 +81,8 @@ func (r Report) book(op string) *ledger {
 	if r.c == nil {
 		return nil
 	}
-	if r.turn != r.c.turns {
-		tensor.Raise(op, "ask for it before the next Step", "what step %d found is gone after step %d", r.turn, r.c.turns)
+	if n := r.number(); n != r.c.turns {
+		tensor.Raise(op, "ask for it before the next Step", "what step %d found is gone after step %d", n, r.c.turns)
 	}
 	return r.c.last
 }
@@ -92,10 +105,12 @@ func (c *core) step(factor *tensor.Tensor) Report {
 	}
 	defer c.stepping.Store(false)
 	r := Report{c: c, turn: c.turns + 1}
+	if tensor.Capturing() {
+		r.turn = latest
+	}
 	ready := c.ready(&r)
 	if len(ready) == 0 {
-		c.last = nil
-		c.turns++
+		tensor.AfterRun(func() { c.done(nil) })
 		return r
 	}
 	if slices.ContainsFunc(ready, (*state).moved) {
@@ -108,7 +123,7 @@ func (c *core) step(factor *tensor.Tensor) Report {
 		if p.book = c.ledger(p.env.Device()); p.book == nil {
 			p.book = newLedger(p.env, c)
 		}
-		p.book.prepare(p, c.lr)
+		p.book.prepare(p, c)
 		places.share(p)
 		p.book.fit(p.terms)
 	}
@@ -118,17 +133,24 @@ func (c *core) step(factor *tensor.Tensor) Report {
 		c.update(places.of(b.p[0]).book, b)
 	}
 	castAhead()
-	c.last = places[0].book
-	c.turns++
+	tensor.AfterRun(func() { c.done(places[0].book) })
 	for _, s := range ready {
 		s.seen = true
 		s.p.DropGrad()
 	}
+	presence.Stepped()
 	return r
+}
+
+// done counts a Step whose report reads from a ledger, or nil.
+func (c *core) done(l *ledger) {
+	c.last = l
+	c.turns++
 }
 
 // ready lists the parameters with a gradient, with their state made, and reports the others.
 func (c *core) ready(r *Report) []*state {
+	defer c.suggest()
 	list := make([]*state, 0, len(c.states))
 	for _, s := range c.states {
 		switch {
@@ -138,12 +160,30 @@ func (c *core) ready(r *Report) []*state {
 		case s.p.Frozen():
 		default:
 			r.Skipped = append(r.Skipped, s.name)
-			if !s.seen && c.turns+1 >= patience {
+			if !s.seen && (c.turns+1 >= patience || r.turn == latest && c.turns > 0) { // captured, it will have none
 				r.Never = append(r.Never, s.name)
 			}
 		}
 	}
 	return list
+}
+
+// suggest, deferred where state is made, tells an out-of-memory what keeps less.
+func (c *core) suggest() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if e, ok := v.(*tensor.OOMError); ok {
+		bytes := int64(0)
+		for _, s := range c.states {
+			bytes += int64(len(s.keep)) * s.p.Bytes()
+		}
+		if bytes > 0 {
+			e.Suggest(tensor.Lever{Flag: "optim.NewSGD without momentum, which keeps nothing", Saves: bytes, Cost: "another rate, and a slower start"})
+		}
+	}
+	panic(v)
 }
 
 func parameters(list []*state) []*tensor.Tensor {

@@ -37,15 +37,20 @@ func TestSchedule(t *testing.T) {
 // TestMemory: a million events take less than 200 MB.
 func TestMemory(t *testing.T) {
 	const n = 1_000_000
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	r := newRecorder(n, 0)
-	e := device.Event{Kind: device.KindLaunch, Kernel: &device.Kernel{Op: ir.New(ir.Exp, ir.Attr{})}, Start: time.Now(), Took: time.Microsecond}
+	r.observe(env.Device())
+	e := device.Event{Kind: device.KindLaunch, Kernel: &device.Kernel{Op: ir.New(ir.Exp, ir.Attr{})}, Start: env.Device().Now(), Took: time.Microsecond}
 	e.Site = new(callsite.Site)
 	for i := range n {
 		e.Site[0], e.Seq = uintptr(i%1000), uint64(i)
-		r.add(0, &e)
+		r.lanes[0].add(&e)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -67,7 +72,6 @@ func BenchmarkEager(b *testing.B) {
 			p := New(Config{Events: 1 << 27})
 			if on {
 				env.Profiled(p)
-				p.rec.all = make([]record, 0, b.N+1000)
 			}
 			b.ResetTimer()
 			for range b.N / 100 {
@@ -91,19 +95,14 @@ func TestLateEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{dev: env.Device()}
 	r := newRecorder(10, 0)
-	e := device.Event{Kind: device.KindRange, Start: time.Now()}
-	e.Range = &device.Range{Name: "late", Number: 7}
-	r.add(0, &e)
-	p := r.profile([]*watched{w})
-	e.End = true
-	r.add(0, &e)
-	if len(p.all) != 1 {
-		t.Errorf("%d events", len(p.all))
-	}
-	e.End, e.Range = false, &device.Range{Number: 8}
-	if r.add(0, &e); len(r.all) != 1 {
-		t.Errorf("%d events after the end", len(r.all))
+	r.observe(env.Device())
+	_, end := env.Range("late")
+	env.Ones(1)
+	p := r.profile()
+	end()
+	env.Ones(1)
+	if e := p.at(0); len(p.all) != 2 || e.took <= 0 || time.Duration(e.start+e.took) != p.Took {
+		t.Errorf("%d events, the range of %d from %d, the window of %v", len(p.all), e.took, e.start, p.Took)
 	}
 }

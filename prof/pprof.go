@@ -2,7 +2,6 @@ package prof
 
 import (
 	"io"
-	"runtime"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -14,13 +13,11 @@ import (
 // operation as the innermost. Labels are the module, the operation, the kernel and the device; sample types the device's
 // time, launches, bytes and FLOP. The file is there whole or not at all.
 func (p *Profile) WritePprof(path string) error {
-	return durable.WriteFile(path, p.pprof(func(e *record, first bool) []int64 {
-		values := []int64{int64(e.device()), 0, 0, 0}
-		if first {
-			values[1], values[2] = 1, e.bytes
-			if e.kernel != nil {
-				values[2], values[3] = e.kernel.Bytes, e.kernel.FLOPs
-			}
+	return durable.WriteFile(path, p.pprof(func(e *entry) []int64 {
+		values := []int64{int64(e.worked()), 0, 0, 0}
+		if e.Step == 0 {
+			values[1] = 1
+			values[2], values[3] = e.cost()
 		}
 		return values
 	}, "device", "nanoseconds", "calls", "count", "bytes", "bytes", "flops", "count"))
@@ -28,41 +25,37 @@ func (p *Profile) WritePprof(path string) error {
 
 // WriteHostPprof is WritePprof of the time in which the host asked for the work: the driver's, and the waits.
 func (p *Profile) WriteHostPprof(path string) error {
-	return durable.WriteFile(path, p.pprof(func(e *record, first bool) []int64 {
-		if !first || e.onHost() {
+	return durable.WriteFile(path, p.pprof(func(e *entry) []int64 {
+		if e.Step > 0 || e.Hosted {
 			return []int64{0, 0}
 		}
 		return []int64{e.took, 1}
 	}, "host", "nanoseconds", "calls", "count"))
 }
 
-// pprof makes a profile of values of each piece of work; first is whether it is the first of its launch.
-func (p *Profile) pprof(values func(e *record, first bool) []int64, types ...string) func(w io.Writer) error {
-	b := &pprofBuilder{functions: map[place]*profile.Function{}, locations: map[place]*profile.Location{}}
+// pprof makes a profile of values of each piece of work.
+func (p *Profile) pprof(values func(e *entry) []int64, types ...string) func(w io.Writer) error {
+	b := newPprof(types...)
 	b.out.DurationNanos = int64(p.Took)
 	b.out.TimeNanos = time.Now().UnixNano() - int64(p.Took)
-	for i := 0; i < len(types); i += 2 {
-		b.out.SampleType = append(b.out.SampleType, &profile.ValueType{Type: types[i], Unit: types[i+1]})
-	}
-	b.out.DefaultSampleType = types[0]
 	stacks := make([][]*profile.Location, len(p.sites))
 	for i := range p.sites {
-		for _, f := range p.sites[i].Frames() {
+		for _, f := range p.sites[i].Frames {
 			stacks[i] = append(stacks[i], b.location(f))
 		}
 	}
 	for i := range p.all {
-		e := &p.all[i]
+		e := p.at(i)
 		if !e.work() {
 			continue
 		}
-		labels := map[string][]string{"op": {p.op(e)}, "kernel": {p.kernel(e)}, "device": {p.Devices[e.dev].Name}}
-		if e.part != nil {
-			labels["module"] = []string{e.part.Name}
+		labels := map[string][]string{"op": {e.op()}, "kernel": {e.deed()}, "device": {p.Devices[e.Device].Name}}
+		if e.part > 0 {
+			labels["module"] = []string{p.ranges[e.part-1].Name}
 		}
 		b.out.Sample = append(b.out.Sample, &profile.Sample{
-			Location: append([]*profile.Location{b.location(runtime.Frame{Function: p.op(e)})}, stacks[e.site]...),
-			Value:    values(e, e.step == 0), Label: labels})
+			Location: append([]*profile.Location{b.location(frame{Function: e.op()})}, stacks[e.Site]...),
+			Value:    values(&e), Label: labels})
 	}
 	return b.out.Write
 }
@@ -73,6 +66,16 @@ type pprofBuilder struct {
 	locations map[place]*profile.Location
 }
 
+// newPprof is a profile of sample types, each with its unit.
+func newPprof(types ...string) *pprofBuilder {
+	b := &pprofBuilder{functions: map[place]*profile.Function{}, locations: map[place]*profile.Location{}}
+	for i := 0; i < len(types); i += 2 {
+		b.out.SampleType = append(b.out.SampleType, &profile.ValueType{Type: types[i], Unit: types[i+1]})
+	}
+	b.out.DefaultSampleType = types[0]
+	return b
+}
+
 // place is a line of a function of a file.
 type place struct {
 	function, file string
@@ -80,7 +83,7 @@ type place struct {
 }
 
 // location is that of a line of a function.
-func (b *pprofBuilder) location(f runtime.Frame) *profile.Location {
+func (b *pprofBuilder) location(f frame) *profile.Location {
 	key := place{f.Function, f.File, 0}
 	fn := b.functions[key]
 	if fn == nil {

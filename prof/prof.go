@@ -19,10 +19,9 @@ package prof
 
 import (
 	"fmt"
+	"slices"
 	"sync"
-	"time"
 
-	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -48,18 +47,11 @@ type Profiler struct {
 	mu      sync.Mutex
 	step    int
 	phase   phase
-	watched []*watched
+	devices []*tensor.Device
 	rec     *recorder // of the window, nil outside
+	counts  []census  // of its steps, at their ends
 	last    *Profile
 	stopped bool
-}
-
-// watched is a device that is profiled.
-type watched struct {
-	dev   *tensor.Device
-	stops []func()
-	epoch device.Stamp // of the window
-	at    time.Time    // of epoch by the host's clock
 }
 
 // New returns a profiler in its first step. It panics when a number is negative, or when Active is missing where others are
@@ -83,19 +75,16 @@ func New(cfg Config) *Profiler {
 func (p *Profiler) Profile(d *tensor.Device) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, w := range p.watched {
-		if w.dev == d {
-			return
-		}
+	if slices.Contains(p.devices, d) {
+		return
 	}
-	w := &watched{dev: d}
-	p.watched = append(p.watched, w)
+	p.devices = append(p.devices, d)
 	if p.phase != idle && !p.stopped {
 		if p.rec == nil {
 			p.begin()
 			return
 		}
-		p.rec.observe(len(p.watched)-1, w)
+		p.rec.observe(d)
 	}
 }
 
@@ -105,6 +94,9 @@ func (p *Profiler) Step() {
 	if p.stopped {
 		p.mu.Unlock()
 		return
+	}
+	if p.phase == active || p.phase == last {
+		p.count()
 	}
 	p.step++
 	before, after := p.phase, p.cfg.phase(p.step)
@@ -159,12 +151,13 @@ func (p *Profiler) Last() *Profile {
 
 // begin opens a window, if there is a device to observe.
 func (p *Profiler) begin() {
-	if len(p.watched) == 0 {
+	if len(p.devices) == 0 {
 		return
 	}
+	p.counts = nil
 	p.rec = newRecorder(p.cfg.Events, p.step)
-	for i, w := range p.watched {
-		p.rec.observe(i, w)
+	for _, d := range p.devices {
+		p.rec.observe(d)
 	}
 }
 
@@ -173,29 +166,17 @@ func (p *Profiler) finish() *Profile {
 	if p.rec == nil {
 		return nil
 	}
-	p.last = p.rec.profile(p.watched)
-	p.close()
+	p.last = p.rec.profile()
+	p.last.growing, p.last.cold = growth(p.counts), p.last.steps[0].step == 0
+	p.rec = nil
 	return p.last
 }
 
 func (p *Profiler) discard() {
 	if p.rec != nil {
-		p.close()
+		p.rec.close()
+		p.rec = nil
 	}
-}
-
-func (p *Profiler) close() {
-	for _, w := range p.watched {
-		w.unwatch()
-	}
-	p.rec = nil
-}
-
-func (w *watched) unwatch() {
-	for _, stop := range w.stops {
-		stop()
-	}
-	w.stops, w.epoch = nil, nil
 }
 
 // Range gives what f does in its env a name, for tables and traces; it is [tensor.Env.Range] for a part of a program.

@@ -410,3 +410,38 @@ func nested(t *testing.T, row string, spans []span) {
 		open = append(open, s)
 	}
 }
+
+// TestSameTrace: on a simulated GPU the host's clock is the model's too, so that two runs leave the same trace; and a kernel begins
+// once its call has reached the card.
+func TestSameTrace(t *testing.T) {
+	var first string
+	var p *prof.Profile
+	for i := range 2 {
+		p, _ = profiled(t, "sim:h100-80:7", window)
+		var b bytes.Buffer
+		if err := p.Trace(&b, "trace.json"); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = b.String()
+			continue
+		}
+		for j, line := range strings.Split(b.String(), "\n") {
+			if other := strings.Split(first, "\n"); j >= len(other) || other[j] != line {
+				t.Fatalf("line %d:\n%s\nand before\n%s", j, line, other[min(j, len(other)-1)])
+			}
+		}
+	}
+	calls := map[int]float64{}
+	events := readTrace(t, p)
+	for _, e := range events {
+		if e.Cat == "cuda_runtime" {
+			calls[int(e.Args["correlation"].(float64))] = e.TS
+		}
+	}
+	for _, e := range events {
+		if id, ok := e.Args["correlation"]; ok && e.Cat != "cuda_runtime" && e.TS < calls[int(id.(float64))] {
+			t.Errorf("%s begins at %f, before its call at %f", e.Name, e.TS, calls[int(id.(float64))])
+		}
+	}
+}

@@ -1,48 +1,80 @@
 package prof
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/tensor"
 )
 
-// record is an event as it is kept: small, since a window may have a million.
+// record is an event as it is kept: small and without pointers, since a window may have a million.
 type record struct {
-	kernel       *device.Kernel // of launches and fills
-	part         *device.Range
-	start, took  int64 // nanoseconds of the host since the window's beginning
-	began, ended int64 // of the device, on the same clock; -1 where that is not known
-	span         device.Span
-	bytes        int64
-	seq          uint64
-	site         uint32 // in the recorder's sites
-	word         uint32 // What, or the paths of parameters, in the recorder's words
-	dev, queue   uint8
-	step         uint16 // of the kernel's
-	kind         device.Kind
-	backward     bool
+	start, took int64 // nanoseconds of the host since the window's beginning
+	seq         uint64
+	part        uint32 // the innermost range, in a table of them, from 1; 0: none
+	what        uint32 // what it is of, in a table
+	span        uint32 // the device's own times, in a table, from 1; 0: none
+}
+
+// what is all of an event that is the same each time that a program comes to its place.
+type what struct {
+	kind     device.Kind
+	backward bool
+	queue    uint8
+	step     uint16 // of the kernel's
+	kernel   *device.Kernel
+	bytes    int64
+	text     string // what a copy or wait is; of launches the paths of parameters
+	site     callsite.Site
 }
 
 // recorder keeps the events of a window.
 type recorder struct {
-	base time.Time
-	most int
+	room  atomic.Int64 // how many events may still be kept
+	lanes []*lane
+	steps []boundary // by the clock of the first device; guarded by the profiler's lock
+}
 
-	mu      sync.Mutex
-	all     []record
-	dropped int
-	sites   []callsite.Site
-	siteOf  map[callsite.Site]uint32
-	words   []string
-	wordOf  map[string]uint32
-	open    map[uint64]int // ranges that have not ended: their records
-	closed  bool           // what comes is of no window
-	steps   []boundary
+// lane keeps the events of one device, whose observer it is: one event comes at a time, and none once it was stopped.
+type lane struct {
+	of   *recorder
+	dev  *tensor.Device
+	base time.Duration // of the host's clock
+	stop []func()
+
+	epoch device.Stamp // taken at the time that at says
+	at    time.Duration
+
+	chunks [][]record
+	spans  chunks[device.Span]
+	open   []opened // ranges that have not ended
+	late   int      // events for which there was no room
+
+	last  uint32 // what the latest event was of
+	whats []seen
+	known map[what]uint32
+
+	part   *device.Range // of the latest event
+	number uint32        // and its number
+	parts  []*device.Range
+	partOf map[*device.Range]uint32
+}
+
+// seen is what events were of.
+type seen struct {
+	what
+	paths []string // of a launch, which text has as one
+	next  uint32   // what came after it last time
+}
+
+type opened struct {
+	number uint64
+	record *record
 }
 
 // boundary is where a step begins.
@@ -51,139 +83,163 @@ type boundary struct {
 	at   int64
 }
 
+// chunk is how many events memory is taken for at a time.
+const chunk = 1 << 12
+
+// room is of windows before.
+var room = sync.Pool{New: func() any { return new([chunk]record) }}
+
+// chunks is a list that never moves what it has.
+type chunks[T any] struct {
+	n    int
+	list [][]T
+}
+
+func (c *chunks[T]) add(v T) {
+	if c.n%chunk == 0 {
+		c.list = append(c.list, make([]T, 0, chunk))
+	}
+	last := len(c.list) - 1
+	c.list[last] = append(c.list[last], v)
+	c.n++
+}
+
+func (c *chunks[T]) at(i int) *T { return &c.list[i/chunk][i%chunk] }
+
 func newRecorder(most, step int) *recorder {
-	r := &recorder{base: time.Now(), most: most, siteOf: map[callsite.Site]uint32{}, wordOf: map[string]uint32{"": 0}, words: []string{""}, open: map[uint64]int{}}
-	r.steps = []boundary{{step, 0}}
+	r := &recorder{steps: []boundary{{step, 0}}}
+	r.room.Store(int64(most))
 	return r
 }
 
-// observe records device i.
-func (r *recorder) observe(i int, w *watched) {
-	w.epoch, w.at = w.dev.Epoch()
-	w.stops = append(w.stops, w.dev.Time(), w.dev.Observe(func(e *device.Event) { r.add(i, e) },
+// observe records a device from now on.
+func (r *recorder) observe(d *tensor.Device) {
+	l := &lane{of: r, dev: d, known: map[what]uint32{}, partOf: map[*device.Range]uint32{}}
+	l.epoch, l.at = d.Epoch()
+	l.base = d.Now()
+	r.lanes = append(r.lanes, l)
+	l.stop = append(l.stop, d.Time(), d.Observe(l.add,
 		device.KindLaunch, device.KindFill, device.KindCopy, device.KindWait, device.KindRange))
+}
+
+// close ends the recording: nothing is added any more.
+func (r *recorder) close() {
+	for _, l := range r.lanes {
+		for _, stop := range l.stop {
+			stop()
+		}
+	}
 }
 
 // step notes that a step begins.
 func (r *recorder) step(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.steps = append(r.steps, boundary{n, int64(time.Since(r.base))})
+	l := r.lanes[0]
+	r.steps = append(r.steps, boundary{n, int64(l.dev.Now() - l.base)})
 }
 
-func (r *recorder) add(dev int, e *device.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
+// add is the observer.
+func (l *lane) add(e *device.Event) {
+	if e.End && e.Kind == device.KindRange {
+		l.end(e)
 		return
 	}
-	if e.Kind == device.KindRange && e.End {
-		r.end(e)
+	r := l.next()
+	if r == nil {
+		l.late++
 		return
 	}
-	if len(r.all) == r.most {
-		r.dropped++
-		return
+	*r = record{start: int64(e.Start - l.base), took: int64(e.Took), seq: e.Seq, what: l.what(e)}
+	if e.Range != nil {
+		r.part = l.partNumber(e.Range)
+	}
+	if e.Span.Began != nil {
+		l.spans.add(e.Span)
+		r.span = uint32(l.spans.n)
 	}
 	if e.Kind == device.KindRange {
-		r.open[e.Range.Number] = len(r.all)
-	}
-	r.all = append(r.all, record{kernel: e.Kernel, part: e.Range, start: int64(e.Start.Sub(r.base)), took: int64(e.Took), began: -1, ended: -1,
-		span: e.Span, bytes: e.Bytes, seq: e.Seq, site: r.site(e.Site), word: r.word(e), dev: uint8(dev), queue: uint8(e.Queue), step: uint16(e.Step),
-		kind: e.Kind, backward: e.Backward})
-}
-
-// end completes the record of a range, if its beginning was recorded.
-func (r *recorder) end(e *device.Event) {
-	if i, ok := r.open[e.Range.Number]; ok {
-		r.all[i].took = int64(e.Took)
-		delete(r.open, e.Range.Number)
+		l.open = append(l.open, opened{e.Range.Number, r})
 	}
 }
 
-func (r *recorder) site(s *callsite.Site) uint32 {
-	if s == nil {
-		s = new(callsite.Site)
+// next is room for a record; nil if there is none left.
+func (l *lane) next() *record {
+	n := len(l.chunks) - 1
+	if n < 0 || len(l.chunks[n]) == cap(l.chunks[n]) {
+		left := l.of.room.Add(-chunk)
+		size := min(chunk, left+chunk)
+		if size <= 0 {
+			return nil
+		}
+		l.chunks = append(l.chunks, room.Get().(*[chunk]record)[:0:size])
+		n++
 	}
-	i, ok := r.siteOf[*s]
+	c := l.chunks[n]
+	c = c[:len(c)+1]
+	l.chunks[n] = c
+	return &c[len(c)-1]
+}
+
+// end completes the record of a range, if its beginning was recorded. The latest is most often the one.
+func (l *lane) end(e *device.Event) {
+	for i := len(l.open) - 1; i >= 0; i-- {
+		if l.open[i].number == e.Range.Number {
+			l.open[i].record.took = int64(e.Took)
+			l.open = slices.Delete(l.open, i, i+1)
+			return
+		}
+	}
+}
+
+// what is the number of what e is of. A program does the same things in the same order again and again: what came next last time
+// is tried first.
+func (l *lane) what(e *device.Event) uint32 {
+	if len(l.whats) > 0 {
+		if i := l.whats[l.last].next; l.whats[i].is(e) {
+			l.last = i
+			return i
+		}
+	}
+	w := what{kind: e.Kind, backward: e.Backward, queue: uint8(e.Queue), step: uint16(e.Step), kernel: e.Kernel, bytes: e.Bytes, text: text(e)}
+	if e.Site != nil {
+		w.site = *e.Site
+	}
+	i, ok := l.known[w]
 	if !ok {
-		i = uint32(len(r.sites))
-		r.sites = append(r.sites, *s)
-		r.siteOf[*s] = i
+		i = uint32(len(l.whats))
+		l.whats = append(l.whats, seen{what: w, paths: slices.Clone(e.Paths)})
+		l.known[w] = i
 	}
+	l.whats[l.last].next = i
+	l.last = i
 	return i
 }
 
-func (r *recorder) word(e *device.Event) uint32 {
-	text := e.What
-	if text == "" && len(e.Paths) == 1 {
-		text = e.Paths[0]
-	} else if text == "" && len(e.Paths) > 1 {
-		text = strings.Join(e.Paths, " ")
+// is reports whether e is of s.
+func (s *seen) is(e *device.Event) bool {
+	return s.kernel == e.Kernel && s.kind == e.Kind && s.backward == e.Backward && int(s.queue) == e.Queue && int(s.step) == e.Step && s.bytes == e.Bytes &&
+		(e.Site == nil && s.site == callsite.Site{} || e.Site != nil && s.site == *e.Site) &&
+		(e.Kernel == nil && s.text == e.What || e.Kernel != nil && slices.Equal(s.paths, e.Paths))
+}
+
+// text is what a copy or a wait is; of launches the paths of parameters.
+func text(e *device.Event) string {
+	if e.Kernel == nil {
+		return e.What
 	}
-	i, ok := r.wordOf[text]
+	return strings.Join(e.Paths, " ")
+}
+
+// partNumber is the number of a range, from 1.
+func (l *lane) partNumber(r *device.Range) uint32 {
+	if r == l.part {
+		return l.number
+	}
+	i, ok := l.partOf[r]
 	if !ok {
-		i = uint32(len(r.words))
-		r.words = append(r.words, text)
-		r.wordOf[text] = i
+		l.parts = append(l.parts, r)
+		i = uint32(len(l.parts))
+		l.partOf[r] = i
 	}
+	l.part, l.number = r, i
 	return i
-}
-
-// profile is what was recorded, once the devices have come to the end of it.
-func (r *recorder) profile(of []*watched) *Profile {
-	var ends []time.Time
-	for _, w := range of {
-		_, at := w.dev.Epoch() // which waits for the device
-		ends = append(ends, at)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed = true
-	p := &Profile{all: r.all, sites: r.sites, words: r.words, steps: r.steps, Dropped: r.dropped}
-	for i, w := range of {
-		d := Device{Name: w.dev.Name(), Properties: w.dev.Properties(), Timed: w.epoch != nil}
-		p.Devices = append(p.Devices, d)
-		p.Took = max(p.Took, ends[i].Sub(r.base))
-	}
-	for i := range p.all {
-		e := &p.all[i]
-		if e.kind == device.KindRange && e.took == 0 {
-			e.took = int64(p.Took) - e.start // it is open still
-		}
-		w := of[e.dev]
-		p.Err = firstError(p.Err, e.resolve(w, int64(w.at.Sub(r.base))))
-	}
-	slices.SortStableFunc(p.all, func(a, b record) int { return int(min(1, max(-1, a.start-b.start))) })
-	return p
-}
-
-// resolve replaces stamps by times. Where the host computes, the launch itself is the work.
-func (e *record) resolve(w *watched, epoch int64) error {
-	if e.kind != device.KindLaunch && e.kind != device.KindFill && e.kind != device.KindCopy {
-		return nil
-	}
-	if e.span.Began == nil || e.span.Ended == nil || w.epoch == nil {
-		if e.kernel != nil && e.kernel.Steps == nil || e.kind == device.KindCopy && w.dev.OnHost() {
-			e.began, e.ended = e.start, e.start+e.took
-		}
-		e.span = device.Span{}
-		return nil
-	}
-	began, err := e.span.Began.Since(w.epoch)
-	took, err2 := e.span.Ended.Since(e.span.Began)
-	e.span = device.Span{}
-	if err = firstError(err, err2); err != nil {
-		return fmt.Errorf("prof: the device does not tell when it worked: %w", err)
-	}
-	e.began = epoch + int64(began)
-	e.ended = e.began + int64(max(took, 0))
-	return nil
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

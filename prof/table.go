@@ -46,6 +46,8 @@ var columns = []column{
 		"bytes that its plan reads and writes, for its time. Near the memory's own it is as fast as it gets: move fewer bytes (16-bit dtypes, fused operations)"},
 	{"GFLOP/s", func(r *Row, _ time.Duration) string { return number(r.Speed() / 1e9) }, func(a, b *Row) int { return cmp.Compare(b.Speed(), a.Speed()) },
 		"arithmetic for its time. Low in products: odd sizes or float32 where bfloat16 would do (env.Autocast)"},
+	{"roof", func(r *Row, _ time.Duration) string { return class(r) }, func(a, b *Row) int { return cmp.Compare(b.Self-b.Roof, a.Self-a.Roof) },
+		"what binds it, and the share of self that the card's published figures would need for the bytes or the arithmetic. memory: move fewer bytes; compute: 16-bit dtypes; latency: fewer and larger operations. Sorted by what lies above the roof"},
 }
 
 // Columns are the names that Table.Sort takes.
@@ -54,6 +56,14 @@ func Columns() (names []string) {
 		names = append(names, columns[i].name)
 	}
 	return names
+}
+
+// class is the class of a row with its share of the roof; "" where the card is not known.
+func class(r *Row) string {
+	if r.Bound == "" {
+		return ""
+	}
+	return r.Bound + " " + render.Percent(fraction(r.Roof, r.Self))
 }
 
 func fraction(a, of time.Duration) float64 {
@@ -115,6 +125,9 @@ func (p *Profile) text(rows []Row, t Table) string {
 	fmt.Fprintf(&b, "\n%s\n", s)
 	if p.Dropped > 0 {
 		fmt.Fprintf(&b, "%d events came after the first %d and are not in it: record fewer steps, or set Config.Events\n", p.Dropped, len(p.all))
+	}
+	if p.cold {
+		b.WriteString("the first step is in it, which also pays for what is made once: give Config a Warmup\n")
 	}
 	for _, d := range p.Devices {
 		if !d.Timed {

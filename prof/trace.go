@@ -12,11 +12,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
-	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/estimate"
 )
 
 // WriteTrace writes the window as the Chrome trace that PyTorch's profiler writes, for Perfetto, HTA and TensorBoard; gzip
@@ -34,13 +36,33 @@ func (p *Profile) WriteTrace(path string) error {
 	})
 }
 
+// WriteTensorBoard writes the trace to a folder, under the name by which TensorBoard's plugin and HTA find it,
+// WORKER.NANOSECONDS.pt.trace.json.gz, and returns its path. Without a worker it is the host and the process.
+func (p *Profile) WriteTensorBoard(dir, worker string) (path string, err error) {
+	if worker == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return "", fmt.Errorf("prof: no name for the worker: %w", err)
+		}
+		worker = fmt.Sprintf("%s_%d", host, p.pid())
+	}
+	if strings.ContainsAny(worker, "/\\") {
+		return "", fmt.Errorf("prof: %q is no worker's name: it has a slash", worker)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, fmt.Sprintf("%s.%d.pt.trace.json.gz", worker, time.Now().UnixNano()))
+	return path, p.WriteTrace(path)
+}
+
 // Trace writes the trace under a name.
 //
 // Times are microseconds since the window's beginning, with three decimals. The host's slices lie on as many rows as it takes
 // for them to nest: which goroutine did what is not recorded.
 func (p *Profile) Trace(w io.Writer, name string) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	t := &tracer{w: b, p: p, pid: os.Getpid(), lines: p.lines()}
+	t := &tracer{w: b, p: p, pid: p.pid()}
 	t.head()
 	for _, e := range t.slices() {
 		t.slice(e)
@@ -54,12 +76,19 @@ func (p *Profile) Trace(w io.Writer, name string) error {
 	return b.Flush()
 }
 
+// pid is the process in a trace: this one, or 1 where times are a model's, so that the trace is the same in every run.
+func (p *Profile) pid() int {
+	if slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Modelled }) {
+		return 1
+	}
+	return os.Getpid()
+}
+
 // tracer writes a trace.
 type tracer struct {
 	w     *bufio.Writer
 	p     *Profile
 	pid   int
-	lines []string
 	n     int              // events written
 	open  [][]int64        // ends of the slices that are open, by row of the host
 	ops   map[uint64]bound // forward operations by their number
@@ -116,7 +145,7 @@ func (t *tracer) emit(e event) {
 	for i, a := range e.args {
 		t.w.WriteString(map[bool]string{true: `,"args":{`, false: ","}[i == 0])
 		text, err := json.Marshal(a.value)
-		t.err = firstError(t.err, err)
+		t.err = cmp.Or(t.err, err)
 		fmt.Fprintf(t.w, "%s:%s", quoted(a.key), text)
 		if i == len(e.args)-1 {
 			t.w.WriteByte('}')
@@ -172,7 +201,7 @@ func (t *tracer) hosted(i int) bool { return t.p.Devices[i].Properties.Multiproc
 // piece is a slice of the host's rows.
 type piece struct {
 	began, ended int64
-	e            *record // nil: a step
+	e            *entry // nil: a step
 	step         int
 	call         int // of the driver, for the step of a launch's plan; -1: the operation, or range, itself
 	id           int // of the operation; of a call that of its work
@@ -189,20 +218,16 @@ func (t *tracer) slices() []piece {
 		all = append(all, piece{began: s.at, ended: end, step: s.step, call: -1})
 	}
 	for i := range t.p.all {
-		e := &t.p.all[i]
+		e := t.p.at(i)
 		began, ended := e.start, e.start+e.took
-		if e.step == 0 || e.kernel == nil {
-			all = append(all, piece{began: began, ended: ended, e: e, call: -1, id: i + 1})
+		if e.Step == 0 || e.kernel == nil {
+			all = append(all, piece{began: began, ended: ended, e: &e, call: -1, id: i + 1})
 		}
-		if e.work() && e.onHost() || e.kind == device.KindRange {
+		if e.Hosted || e.kind == device.KindRange {
 			continue
 		}
-		n := int64(1)
-		if e.kernel != nil {
-			n = int64(max(1, len(e.kernel.Steps))) // which share the time of their launch: it is one call here
-		}
-		k := int64(e.step)
-		all = append(all, piece{began: began + e.took*k/n, ended: began + e.took*(k+1)/n, e: e, call: int(k), id: i + 1})
+		c := e.calls()
+		all = append(all, piece{began: c.began, ended: c.ended, e: &e, call: int(e.Step), id: i + 1})
 	}
 	slices.SortStableFunc(all, func(a, b piece) int { return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(b.ended, a.ended)) })
 	return all
@@ -231,30 +256,30 @@ func (t *tracer) slice(s piece) {
 	case s.e == nil:
 		e.cat, e.name = "user_annotation", fmt.Sprintf("ProfilerStep#%d", s.step)
 	case s.e.kind == device.KindRange:
-		e.cat, e.name, e.args = "user_annotation", s.e.part.Name, []arg{{"Ev Idx", s.id}}
+		e.cat, e.name, e.args = "user_annotation", t.p.ranges[s.e.part-1].Name, []arg{{"Ev Idx", s.id}}
 	case s.call >= 0:
 		t.call(s, e, at)
 		return
 	case s.e.kind == device.KindWait:
 		return // its call says all
 	default:
-		e.cat, e.name, e.args = "cpu_op", t.p.op(s.e), t.operation(s)
+		e.cat, e.name, e.args = "cpu_op", s.e.op(), t.operation(s)
 		t.number(s.e, at)
 	}
 	t.emit(e)
 }
 
 // number links the work of a recorded operation with that of its gradient.
-func (t *tracer) number(e *record, at bound) {
+func (t *tracer) number(e *entry, at bound) {
 	if t.ops == nil {
 		t.ops = map[uint64]bound{}
 	}
 	from, forward := t.ops[e.seq]
 	switch {
 	case e.seq == 0:
-	case !e.backward && !forward:
+	case !e.Backward && !forward:
 		t.ops[e.seq] = at
-	case e.backward && forward:
+	case e.Backward && forward:
 		t.links = append(t.links, link{from, at, "fwdbwd", int(e.seq)})
 		delete(t.ops, e.seq) // one arrow for each
 	}
@@ -267,42 +292,43 @@ func (t *tracer) operation(s piece) []arg {
 	if e.kernel != nil {
 		var dims [][]int
 		var types []string
-		for _, in := range e.kernel.Op.Ins() {
-			dims, types = append(dims, in.Shape()), append(types, torchName(in.DType))
+		for _, in := range e.kernel.Ins {
+			dims, types = append(dims, in.Dims), append(types, in.Type)
 		}
 		out = append(out, arg{"Input Dims", dims}, arg{"Input type", types})
 	}
 	if e.seq > 0 {
 		out = append(out, arg{"Sequence number", e.seq})
 	}
-	if e.backward {
+	if e.Backward {
 		out = append(out, arg{"Fwd thread id", t.pid})
 	}
-	if stack := stackOf(&t.p.sites[e.site]); stack != "" {
-		out = append(out, arg{"Call stack", stack})
+	if s := &t.p.sites[e.Site]; len(s.Frames) > 0 {
+		out = append(out, arg{"Call stack", s.String()})
 	}
-	if e.part != nil {
-		out = append(out, arg{"Module Hierarchy", hierarchy(e.part)})
+	if e.part > 0 {
+		out = append(out, arg{"Module Hierarchy", t.p.hierarchy(e.part)})
 	}
-	if e.kernel != nil && t.p.words[e.word] != "" {
-		out = append(out, arg{"Parameters", t.p.words[e.word]})
+	if e.kernel != nil && e.Text != "" {
+		out = append(out, arg{"Parameters", e.Text})
 	}
 	return out
 }
 
-func stackOf(s *callsite.Site) string {
+// String is the frames as PyTorch's traces have them, the outermost last.
+func (s *stack) String() string {
 	var out []string
-	for _, f := range s.Frames() {
+	for _, f := range s.Frames {
 		out = append(out, fmt.Sprintf("%s(%d): %s", filepath.Base(f.File), f.Line, f.Function))
 	}
 	return strings.Join(out, ";")
 }
 
-// hierarchy is the ranges around r and r, the outermost first.
-func hierarchy(r *device.Range) string {
+// hierarchy is the ranges around one and its own, the outermost first.
+func (p *Profile) hierarchy(number uint32) string {
 	var names []string
-	for ; r != nil; r = r.Parent {
-		names = append(names, r.Name)
+	for ; number > 0; number = p.ranges[number-1].Parent {
+		names = append(names, p.ranges[number-1].Name)
 	}
 	slices.Reverse(names)
 	return strings.Join(names, ".")
@@ -323,17 +349,17 @@ func (t *tracer) call(s piece, e event, at bound) {
 	correlation := t.n + 1
 	e.args = []arg{{"correlation", correlation}, {"External id", s.id}}
 	t.emit(e)
-	if !s.e.work() || s.e.began < 0 {
+	if !s.e.work() || !s.e.known {
 		return
 	}
-	gpu := bound{strconv.Itoa(int(s.e.dev)), strconv.Itoa(stream(s.e.queue)), s.e.began}
-	t.emit(event{ph: "X", cat: t.category(s.e), name: t.p.kernel(s.e), pid: gpu.pid, tid: gpu.tid, ts: gpu.ts, dur: s.e.ended - s.e.began,
+	gpu := bound{strconv.Itoa(int(s.e.Device)), strconv.Itoa(stream(s.e.Queue)), s.e.began}
+	t.emit(event{ph: "X", cat: t.category(s.e), name: s.e.deed(), pid: gpu.pid, tid: gpu.tid, ts: gpu.ts, dur: s.e.ended - s.e.began,
 		args: t.workArgs(s, correlation)})
 	t.links = append(t.links, link{at, gpu, "ac2g", correlation})
 }
 
 // runtime is the call that asks for such work.
-func (t *tracer) runtime(e *record) string {
+func (t *tracer) runtime(e *entry) string {
 	switch e.kind {
 	case device.KindLaunch:
 		return "cudaLaunchKernel"
@@ -342,13 +368,13 @@ func (t *tracer) runtime(e *record) string {
 	case device.KindCopy:
 		return "cudaMemcpyAsync"
 	}
-	if t.p.words[e.word] == device.WaitQueue {
+	if e.Text == device.WaitQueue {
 		return "cudaStreamWaitEvent"
 	}
 	return "cudaStreamSynchronize"
 }
 
-func (t *tracer) category(e *record) string {
+func (t *tracer) category(e *entry) string {
 	switch e.kind {
 	case device.KindFill:
 		return "gpu_memset"
@@ -361,21 +387,40 @@ func (t *tracer) category(e *record) string {
 // workArgs are those of a kernel, a copy or a fill.
 func (t *tracer) workArgs(s piece, correlation int) []arg {
 	e := s.e
-	out := []arg{{"External id", s.id}, {"device", e.dev}, {"context", 1}, {"stream", stream(e.queue)}, {"correlation", correlation}}
+	out := []arg{{"External id", s.id}, {"device", e.Device}, {"context", 1}, {"stream", stream(e.Queue)}, {"correlation", correlation}}
 	if e.kind != device.KindLaunch {
-		out = append(out, arg{"bytes", e.bytes})
-		if d := e.device(); d > 0 {
-			out = append(out, arg{"memory bandwidth (GB/s)", float64(e.bytes) / float64(d)})
+		out = append(out, arg{"bytes", e.Bytes})
+		if d := e.worked(); d > 0 {
+			out = append(out, arg{"memory bandwidth (GB/s)", float64(e.Bytes) / float64(d)})
 		}
 		return out
 	}
-	if int(e.step) < len(e.kernel.Steps) {
-		k := &e.kernel.Steps[e.step]
+	if int(e.Step) < len(e.kernel.Steps) {
+		k := &e.kernel.Steps[e.Step]
 		out = append(out, arg{"queued", 0}, arg{"grid", k.Grid}, arg{"block", k.Block}, arg{"shared memory", k.Shared})
-		if n := t.p.Devices[e.dev].Properties.Multiprocessors; n > 0 {
-			blocks := float64(k.Blocks()) / float64(n)
-			out = append(out, arg{"blocks per SM", blocks}, arg{"warps per SM", blocks * float64(k.Block[0]*k.Block[1]*k.Block[2]) / 32})
-		}
+		out = append(out, t.occupancy(k, &t.p.Devices[e.Device])...)
+	}
+	return out
+}
+
+// occupancy is how a kernel fills the multiprocessors of a device: how many blocks and warps each gets, and by the model how many of
+// the warps that it can hold are there at a time. Registers that are not known do not count.
+func (t *tracer) occupancy(k *device.Step, d *Device) (out []arg) {
+	if k.Registers > 0 {
+		out = append(out, arg{"registers per thread", k.Registers})
+	}
+	sms := d.Properties.Multiprocessors
+	threads := k.Block[0] * k.Block[1] * k.Block[2]
+	if sms == 0 || threads == 0 {
+		return out
+	}
+	blocks := float64(k.Blocks()) / float64(sms)
+	warps := float64((threads + cards.Warp - 1) / cards.Warp)
+	out = append(out, arg{"blocks per SM", blocks}, arg{"warps per SM", blocks * warps})
+	if m := cards.SMOf(d.Properties.Compute); threads <= cards.ThreadsPerBlock {
+		fit := estimate.Occupy(m, k.Registers, threads, k.Shared)
+		share := min(blocks, float64(fit.Blocks)) * warps / float64(m.Threads/cards.Warp)
+		out = append(out, arg{"est. achieved occupancy %", int(100 * share)})
 	}
 	return out
 }

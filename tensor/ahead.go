@@ -20,7 +20,19 @@ type aheads struct {
 type ahead struct {
 	value   *Tensor
 	of      *heap.Ref
-	version uint32
+	version atomic.Uint32
+}
+
+// good tells whether a cast is of t as it is now.
+func (a *ahead) good(t *Tensor) bool { return a.of == t.st && a.version.Load() == t.st.Version() }
+
+// renew makes a cast again where t was written since, by others than the captured step that takes it.
+func (a *ahead) renew(t *Tensor) {
+	if !a.good(t) {
+		t.env.NoGrad().into(ir.Cast, ir.Attr{DType: a.value.DType()}, noParams, a.value, t)
+		a.value.st.Written()
+		a.version.Store(t.st.Version())
+	}
 }
 
 // policyCast is t, an operand in e, in the dtype of e's policy, and whether that was made for this operation. A cast that was
@@ -36,9 +48,14 @@ func (t *Tensor) policyCast(e *Env, to dtype.DType) (c *Tensor, own bool) {
 	if a == nil || a.value.DType() != to {
 		return t.Cast(to), true
 	}
-	if a.of != t.st || a.version != t.st.Version() {
+	if !a.good(t) {
 		l.forget(a)
 		return t.Cast(to), true
+	}
+	if step := recordings.step(); step != nil && !step.casts[a] {
+		p := t.leaf.value
+		step.casts[a] = true
+		step.before = append(step.before, func() { a.renew(p) })
 	}
 	c = &Tensor{st: a.value.st, typ: a.value.typ, env: e}
 	op := ir.New(ir.Cast, ir.Attr{DType: to}, t.typ)
@@ -67,9 +84,9 @@ func CastAhead(params []*Tensor) (cast func()) {
 	var groups []*castGroup
 	for _, p := range params {
 		l := &p.leaf.aheads
-		l.forget(l.cast.Load())
 		to := dtype.DType(l.wanted.Swap(0))
 		if to == dtype.Invalid || to == p.DType() || !p.typ.IsDense() {
+			l.forget(l.cast.Load())
 			continue
 		}
 		g := groupFor(&groups, p, to)
@@ -78,16 +95,34 @@ func CastAhead(params []*Tensor) (cast func()) {
 	return func() {
 		for _, g := range groups {
 			g.run()
-			for i, p := range g.in {
-				p.leaf.aheads.cast.Store(&ahead{g.out[i], p.st, p.st.Version()})
-			}
+			AfterRun(g.made)
 		}
 	}
 }
 
-// room is for a parameter's cast: the root scope has it until it is let go of, whatever graphs use it.
+// made notes that a group's casts are those of its parameters as they are now.
+func (g *castGroup) made() {
+	for i, p := range g.in {
+		l, to := &p.leaf.aheads, g.out[i]
+		a := l.cast.Load()
+		if a == nil || a.value.st != to.st || a.of != p.st {
+			a = &ahead{value: to, of: p.st}
+		}
+		a.version.Store(p.st.Version())
+		l.cast.Store(a)
+	}
+}
+
+// room is for a parameter's cast: the root scope has it until it is let go of, whatever graphs use it. It is that of the
+// cast before, where no graph needs that any more: a captured step finds it at the same place in each run.
 func (t *Tensor) room(to dtype.DType) *Tensor {
-	c := t.env.make(ir.CastAll, ir.Dense(to, t.Shape()...), 0, nil)
+	l := &t.leaf.aheads
+	if a := l.cast.Load(); a != nil && a.value.typ == ir.Dense(to, t.Shape()...) && a.value.env.dev == t.env.dev && !a.value.st.Held() {
+		a.value.st.Written()
+		return a.value
+	}
+	l.forget(l.cast.Load())
+	c := t.env.make(ir.CastAll, ir.Dense(to, t.Shape()...), 0, nil, nil)
 	c.st.MarkPerishable()
 	t.env.dev.heap.Exempt(c.st.Storage)
 	c.Label(device.LabelParameter, t.leaf.path())

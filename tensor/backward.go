@@ -106,6 +106,9 @@ func (t *Tensor) walk(op string, only map[*leaf]bool, grads map[*leaf]*Tensor, r
 	}
 	defer p.end()
 	p.claim()
+	t.env.dev.heap.WalkedBack()
+	p.tell(false)
+	defer p.tell(true)
 	home := p.enter(t.env.live(), t.node.queue)
 	if !retain {
 		p.head(t)
@@ -485,6 +488,9 @@ func (p *pass) deliver(l *leaf, g *Tensor) {
 		}
 	}
 	g.st.Pin(-1)
+	if step := recordings.step(); step != nil && p.grads == nil && l.grad == nil {
+		step.leaves = append(step.leaves, l)
+	}
 	switch {
 	case p.grads != nil:
 		p.grads[l] = p.returned(g)

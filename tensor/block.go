@@ -16,7 +16,7 @@ func (e *Env) Do(f func(*Env) *Tensor) *Tensor { return Do(e, f) }
 func (e *Env) Try(f func(*Env) *Tensor) (*Tensor, error) { return Try(e, f) }
 
 // Do is [Env.Do] for any pointer, struct, slice or map of tensors.
-func Do[T any](e *Env, f func(*Env) T) T { return doKeyed(e, rng.Fold(e.draw(), 0), false, f) }
+func Do[T any](e *Env, f func(*Env) T) T { return doKeyed(e, e.block(), false, f) }
 
 func doKeyed[T any](e *Env, key rng.Key, again bool, f func(*Env) T) T {
 	parent := e.live()

@@ -93,7 +93,7 @@ type frame struct {
 
 func (f *frame) open(parent *scope) {
 	s := &f.scope
-	s.dev, s.parent, s.home, s.begun, s.block = parent.dev, parent, parent.home, nodeSeq.Load(), true
+	s.dev, s.parent, s.home, s.random, s.begun, s.block = parent.dev, parent, parent.home, parent.random, nodeSeq.Load(), true
 	s.dev.heap.OpenFrame(&s.Scope, &parent.Scope)
 	f.inner = *f.outer
 	f.inner.scope = s

@@ -25,7 +25,7 @@ func onPairs(t *testing.T, f func(t *testing.T, a, b *tensor.Env)) {
 	}
 }
 
-func fresh(t *testing.T, name string) *tensor.Env {
+func fresh(t testing.TB, name string) *tensor.Env {
 	t.Helper()
 	env, err := tensor.Fresh(name)
 	if err != nil {

@@ -7,10 +7,12 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/device"
-	_ "github.com/warpline-ml/warpline/internal/engines" // registers the engines by name
+	"github.com/warpline-ml/warpline/internal/engines" // which registers them by name, too
+	"github.com/warpline-ml/warpline/internal/presence"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
@@ -31,8 +33,6 @@ type Device struct {
 	queues   atomic.Pointer[[]*queue] // by id; replaced whole, under queuesMu
 
 	handed atomic.Int64 // queues handed out a second time
-
-	recording recordings
 
 	stream  device.Stream // of all that is asked of the device, and of its memory
 	policy  atomic.Int32  // Waits
@@ -83,34 +83,77 @@ func openDevice(name string) (*Device, error) {
 	d, err := newDevice(canonical, raw)
 	if err == nil {
 		devices.byName[canonical] = d
+		presence.AddDevice(d.presence)
 	}
 	return d, err
 }
 
+// presence is what other processes are told of the device.
+func (d *Device) presence() presence.Device {
+	s := d.alloc.Stats()
+	return presence.Device{Name: d.name, Model: d.info.Model, Bus: d.info.Bus, Total: d.info.Memory,
+		Allocated: s.AllocatedBytes.All.Current, Reserved: s.ReservedBytes.All.Current, Peak: s.AllocatedBytes.All.Peak}
+}
+
 func newDevice(name string, raw device.Device) (*Device, error) {
-	d := &Device{name: name, dev: raw, info: raw.Info()}
-	d.queues.Store(new([]*queue))
 	settings, err := device.FromEnvironment()
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	d.OnWait(policies[settings.Waits])
-	q, err := raw.NewQueue()
+	d, q, err := begin(name, raw)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", name, err)
+		return nil, err
+	}
+	d.OnWait(policies[settings.Waits])
+	if c, ok := d.Clock(); ok {
+		d.stream.Clock = func() time.Duration { t, _ := c.HostTime(); return t }
 	}
 	d.watch(q)
 	if settings.Verbose {
 		d.print(os.Stderr)
 	}
-	d.alloc = device.NewAllocator(raw, device.Config{Marks: d.markOn, Stream: &d.stream, Gap: gap(q)})
-	if d.info.Host {
+	conf := settings.Alloc.On(raw)
+	if err := conf.CheckFor(raw); err != nil {
+		return nil, fmt.Errorf("open %s: %s=%s: %w", name, device.AllocEnv, conf.Text, err)
+	}
+	d.furnish(q, device.Config{Conf: conf, Gap: gap(q)})
+	if d.info.Host && conf.Fraction == 0 {
 		d.alloc.SetLimit(d.info.Memory) // the system would rather end the process than refuse
 	}
+	return d, nil
+}
+
+// begin is a device without memory, and its first queue.
+func begin(name string, raw device.Device) (*Device, device.Queue, error) {
+	d := &Device{name: name, dev: raw, info: raw.Info()}
+	d.queues.Store(new([]*queue))
+	q, err := raw.NewQueue()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	return d, q, nil
+}
+
+// furnish gives d memory and the root env.
+func (d *Device) furnish(q device.Queue, conf device.Config) {
+	conf.Marks, conf.Stream = d.markOn, &d.stream
+	d.alloc = device.NewAllocator(d.dev, conf)
 	d.heap = heap.New(d.alloc)
 	d.first = d.addQueue(q)
 	d.base = &Env{dev: d, scope: newScope(d, nil, rootKey)}
-	return d, nil
+}
+
+// rehearse is the root env of a device like d that computes nothing, empty and under limits: of the bytes in use, and of those
+// that its allocator may have; 0 is none.
+func (d *Device) rehearse(most, reserve int64, conf device.Config) (*Env, error) {
+	like, q, err := begin(d.name, engines.Imitate(d.dev))
+	if err != nil {
+		return nil, err
+	}
+	like.furnish(q, conf)
+	like.heap.SetLimit(most)
+	like.alloc.SetLimit(reserve)
+	return like.base, nil
 }
 
 // gap is how many bytes lie unused between blocks of a device whose queues are like q.
@@ -209,9 +252,25 @@ func (d *Device) Collect() { d.heap.Collect() }
 // SetLimit makes allocations fail, as out of memory, that would bring the bytes in use beyond n; 0 lifts the limit.
 func (d *Device) SetLimit(n int64) { d.heap.SetLimit(n) }
 
+// SetAllocConf configures how memory is cached, as WARPLINE_ALLOC_CONF does for all devices, by PyTorch's keys:
+// "expandable_segments:True,garbage_collection_threshold:0.8". The error says which key or value is wrong, what the device
+// cannot do, or that memory is cached by other rules already: it is for a device that has no values yet, or none any more and an
+// emptied cache.
+func (d *Device) SetAllocConf(conf string) error {
+	c, err := device.ParseConf(conf)
+	if err != nil {
+		return err
+	}
+	return d.alloc.Configure(c)
+}
+
+// SetMemoryFraction limits what is taken of the device's memory, cached memory included, to a share above 0 and up to 1: an
+// allocation beyond it is out of memory. The error says what is wrong with the share, or that the device has no size.
+func (d *Device) SetMemoryFraction(share float64) error { return d.alloc.SetFraction(share) }
+
 // limit is what an out-of-memory error reports as available in all.
 func (d *Device) limit() int64 {
-	return cmp.Or(d.heap.Limit(), d.info.Memory)
+	return cmp.Or(d.heap.Limit(), d.alloc.Limit(), d.info.Memory)
 }
 
 // FailAt makes the k-th allocation from now fail once, as out of memory; 0 takes that back. For tests.
@@ -263,6 +322,12 @@ func (m Memory) String() string {
 	return fmt.Sprintf("allocated %s (peak %s), reserved %s (peak %s), requested %s, active %s", render.Bytes(m.Allocated.Current),
 		render.Bytes(m.Allocated.Peak), render.Bytes(m.Reserved.Current), render.Bytes(m.Reserved.Peak), render.Bytes(m.Requested.Current), render.Bytes(m.Active.Current))
 }
+
+// MemoryStats are the allocator's counters by PyTorch's names: "reserved_bytes.all.peak", "num_alloc_retries".
+func (d *Device) MemoryStats() map[string]int64 { return d.alloc.StatsMap() }
+
+// ResetMemoryStats sets to zero what only grows of MemoryStats, numbers of retries and failures among it.
+func (d *Device) ResetMemoryStats() { d.alloc.ResetAccumulated() }
 
 // MemorySummary is the allocator's table, in PyTorch's layout.
 func (d *Device) MemorySummary() string { return d.alloc.Summary() }

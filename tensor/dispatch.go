@@ -218,7 +218,9 @@ func (own temporaries) exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, i
 	var o *device.Origin
 	seq := uint64(0)
 	if e.dev.stream.WantsWork() && !code.View() {
-		o, seq = e.traced(pl, in)
+		var origin device.Origin
+		seq = e.traced(pl, in, &origin)
+		o = &origin
 	}
 	switch {
 	case code.View():
@@ -237,19 +239,19 @@ func (own temporaries) exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, i
 	return len(out)
 }
 
-// traced is the origin of an operation for observers. One that will be recorded is numbered now, before its work.
+// traced finds the origin of an operation for observers. One that will be recorded is numbered now, before its work.
 //
 //go:noinline
-func (e *Env) traced(pl *opPlan, in []*Tensor) (o *device.Origin, seq uint64) {
-	o = e.origin(belowRun)
-	o.Paths = appendPaths(nil, in)
+func (e *Env) traced(pl *opPlan, in []*Tensor, o *device.Origin) (seq uint64) {
+	*o = e.origin(belowRun)
+	o.Paths = pathsOf(in)
 	if len(in) > 0 && pl.wants(e, in) != 0 {
 		seq = nodeSeq.Add(1)
 		if o.Seq == 0 {
 			o.Seq = seq
 		}
 	}
-	return o, seq
+	return seq
 }
 
 // belowRun is how many calls lie between make and run: compute and exec. A site leaves them out, because it has room for
@@ -259,7 +261,7 @@ const belowRun = 2
 // compute allocates the results and launches the kernel.
 func (e *Env) compute(pl *opPlan, p *ir.Params, in, out []*Tensor, o *device.Origin) {
 	for i, t := range pl.out {
-		out[i] = e.make(pl.op.Code, t, belowRun, o)
+		out[i] = e.make(pl.op.Code, t, belowRun, in, o)
 	}
 	e.launch(pl, p, nil, in, out, o)
 }
@@ -267,19 +269,20 @@ func (e *Env) compute(pl *opPlan, p *ir.Params, in, out []*Tensor, o *device.Ori
 // launch runs a prepared kernel into existing values. from may be nil; o is nil unless somebody observes the work.
 func (e *Env) launch(pl *opPlan, p *ir.Params, from *cells, in, out []*Tensor, o *device.Origin) {
 	q := e.onQueue()
-	if e.dev.recording.n.Load() > 0 && !e.program.recording() {
-		e.dev.recording.refuse(pl.op.Code.String())
-	}
+	step := e.recordings(pl, q)
 	var scratch *heap.Ref
 	var block *device.Block
 	if pl.kernel.Workspace > 0 {
-		scratch = e.live().scratch(e, pl.kernel.Workspace, pl.op.Code, o)
+		scratch = e.live().scratch(e, pl.kernel.Workspace, pl.op.Code, in, o)
 		block = scratch.Block()
 	}
 	err := q.launch(pl.kernel, out, in, block, p, from, o)
 	runtime.KeepAlive(in) // Go may think an operand dead once its memory's address is known
 	runtime.KeepAlive(out)
 	runtime.KeepAlive(from)
+	if err == nil && step != nil {
+		step.add(pl, p, from, in, out, scratch, o)
+	}
 	switch {
 	case err == nil && e.program.recording():
 		e.program.add(pl, p, from, in, out, scratch)
@@ -289,6 +292,23 @@ func (e *Env) launch(pl *opPlan, p *ir.Params, from *cells, in, out []*Tensor, o
 	if err != nil {
 		raiseErr(pl.op.Code.String(), "", described{err, &pl.op, ""})
 	}
+}
+
+// recordings is the step that a launch on q is to be recorded in; nil for none. It refuses what neither that nor a program
+// would repeat.
+func (e *Env) recordings(pl *opPlan, q *queue) *recording {
+	if !recordings.any() {
+		return nil
+	}
+	if s := recordings.find(); s != nil {
+		s.admits(pl, q)
+		if !s.first {
+			return s
+		}
+	} else if !e.program.recording() {
+		recordings.refuse(e.dev, pl.op.Code.String())
+	}
+	return nil
 }
 
 // dropCopy releases c, a row-major form of t, unless it is t's own value.

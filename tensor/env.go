@@ -85,7 +85,7 @@ func (e *Env) On(q *Queue) *Env {
 
 // Seed derives an env with its own random path, which depends on k only.
 func (e *Env) Seed(k uint64) *Env {
-	return e.with(func(c *Env) { c.seeded = &stream{key: rng.Fold(seedKey, k)} })
+	return e.with(func(c *Env) { c.seeded = &stream{key: rng.Fold(seedKey, k), step: recordings.step()} })
 }
 
 // Replica derives an env for one of several copies that train side by side: its random path is folded with i, and it
@@ -93,7 +93,7 @@ func (e *Env) Seed(k uint64) *Env {
 func (e *Env) Replica(i int) *Env {
 	q := e.NewQueue()
 	return e.with(func(c *Env) {
-		c.seeded = &stream{key: rng.Fold(rng.Fold(e.key(), replicaPath), uint64(i))}
+		c.seeded = &stream{key: rng.Fold(rng.Fold(e.stream().key, replicaPath), uint64(i))}
 		c.queue = q.q
 	})
 }
@@ -342,4 +342,7 @@ func (e *Env) inScope(s *scope) *Env {
 func (e *Env) NewQueue() *Queue { return &Queue{e.dev.newQueue()} }
 
 // Sync waits for everything asked of e's device. It is a sync point.
-func (e *Env) Sync() { e.dev.sync() }
+func (e *Env) Sync() {
+	uncapturable("Sync", "wait after Run", "the host would wait once, and not in each run")
+	e.dev.sync()
+}

@@ -24,67 +24,82 @@ func FromMatrix(e *Env, m Matrix) *Tensor {
 // Move copies every tensor of a struct, slice, map or pointer to one of these to e's device, and returns a value of the
 // same kind that holds the copies. A batch moves in one call. Models move by nn.To, which keeps their handles.
 func Move[T any](e *Env, v T) T {
-	seen := map[any]reflect.Value{}
-	out, _ := moved(reflect.ValueOf(&v).Elem(), seen, func(t *Tensor) *Tensor { return t.To(e) }).Interface().(T) // a nil interface stays one
+	m := mover{tensor: func(t *Tensor) *Tensor { return t.To(e) }, env: func(e *Env) *Env { return e }}
+	return move(&m, v)
+}
+
+// mover says what takes the place of tensors and envs.
+type mover struct {
+	tensor func(*Tensor) *Tensor
+	env    func(*Env) *Env
+	seen   map[any]reflect.Value
+}
+
+// move is v with what m puts in the place of its tensors and envs.
+func move[T any](m *mover, v T) T {
+	m.seen = map[any]reflect.Value{}
+	out, _ := m.moved(reflect.ValueOf(&v).Elem()).Interface().(T) // a nil interface stays one
 	return out
 }
 
 // moved rebuilds containers of tensors; what holds no tensor is copied as it is.
-func moved(v reflect.Value, seen map[any]reflect.Value, f func(*Tensor) *Tensor) reflect.Value {
+func (m *mover) moved(v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
 	switch v.Kind() {
 	case reflect.Pointer:
-		movePointer(v, out, seen, f)
+		m.pointer(v, out)
 	case reflect.Interface:
 		if !v.IsNil() {
-			out.Set(moved(v.Elem(), seen, f))
+			out.Set(m.moved(v.Elem()))
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				out.Field(i).Set(moved(v.Field(i), seen, f))
+				out.Field(i).Set(m.moved(v.Field(i)))
 			}
 		}
 	case reflect.Array:
 		for i := range v.Len() {
-			out.Index(i).Set(moved(v.Index(i), seen, f))
+			out.Index(i).Set(m.moved(v.Index(i)))
 		}
 	case reflect.Slice:
 		if !v.IsNil() {
 			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 			for i := range v.Len() {
-				out.Index(i).Set(moved(v.Index(i), seen, f))
+				out.Index(i).Set(m.moved(v.Index(i)))
 			}
 		}
 	case reflect.Map:
 		if !v.IsNil() {
 			out.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
 			for _, k := range v.MapKeys() {
-				out.SetMapIndex(k, moved(v.MapIndex(k), seen, f))
+				out.SetMapIndex(k, m.moved(v.MapIndex(k)))
 			}
 		}
 	}
 	return out
 }
 
-func movePointer(v, out reflect.Value, seen map[any]reflect.Value, f func(*Tensor) *Tensor) {
+func (m *mover) pointer(v, out reflect.Value) {
 	if v.IsNil() {
 		return
 	}
-	if old, ok := seen[v.Interface()]; ok {
+	if old, ok := m.seen[v.Interface()]; ok {
 		out.Set(old)
 		return
 	}
 	switch p := v.Interface().(type) {
 	case *Tensor:
-		out.Set(reflect.ValueOf(f(p)))
-	case *Env, *Device, *Queue:
+		out.Set(reflect.ValueOf(m.tensor(p)))
+	case *Env:
+		out.Set(reflect.ValueOf(m.env(p)))
+	case *Device, *Queue:
 	default:
 		out.Set(reflect.New(v.Type().Elem()))
-		seen[v.Interface()] = out
-		out.Elem().Set(moved(v.Elem(), seen, f))
+		m.seen[v.Interface()] = out
+		out.Elem().Set(m.moved(v.Elem()))
 		return
 	}
-	seen[v.Interface()] = out
+	m.seen[v.Interface()] = out
 }

@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cuda/libcuda"
@@ -28,4 +29,21 @@ func BenchmarkEagerGPURecorded(b *testing.B) {
 		x := e.Ones(4)
 		return func() { x.Mul(w) }
 	})
+}
+
+// BenchmarkCapturedGPU is what the host pays for a run of a captured step, and for each of its nodes, on a card whose driver
+// does nothing.
+func BenchmarkCapturedGPU(b *testing.B) {
+	for _, layers := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint(layers, " layers"), func(b *testing.B) {
+			root, _ := idleCard(b)
+			step, batch, nodes := deepStep(root, layers)
+			b.ReportAllocs()
+			for b.Loop() {
+				step.Run(batch)
+			}
+			b.ReportMetric(float64(nodes), "nodes")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)-50*float64(nodes), "ns-without-50/node")
+		})
+	}
 }

@@ -272,7 +272,9 @@ func (n *node) save(t *Tensor, from int16) {
 	k := kept{st: t.st, typ: t.typ, off: t.off, version: t.st.Version(), from: from}
 	if !t.param { // parameters outlive every graph
 		k.held, k.away = true, n.scope.Hold(t.st.Storage)
-		t.Label(device.LabelSaved, "")
+		if t.st.MarkSaved() {
+			t.tellUse(device.LabelSaved, "")
+		}
 	}
 	n.keep = append(n.keep, k)
 }

@@ -13,6 +13,7 @@ func write[T any](t *Tensor, data []T) {
 	if len(data) == 0 {
 		return
 	}
+	hostWork("From", "make the value before, or pass it in the batch", "the host's data would be copied once, and not in each run")
 	q := t.env.onQueue()
 	start := q.copies()
 	switch i := &t.env.dev.info; {
@@ -28,6 +29,7 @@ func write[T any](t *Tensor, data []T) {
 
 // read copies a row-major t out. It is a sync point.
 func read[T dtype.Element](t *Tensor) []T {
+	uncapturable("read", "return the value, and read it after Run", "the host would read values once, and not in each run")
 	d := t.env.dev
 	if t.Size() == 0 {
 		return make([]T, 0)

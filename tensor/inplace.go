@@ -104,7 +104,9 @@ func (t *Tensor) inPlace(code ir.Code, p ir.Params, u *Tensor, swapped ...bool) 
 	var o *device.Origin
 	seq := uint64(0)
 	if e.dev.stream.WantsWork() {
-		o, seq = e.traced(pl, in)
+		var origin device.Origin
+		seq = e.traced(pl, in, &origin)
+		o = &origin
 	}
 	t.env.intoFor(o, code, attr, p, t.quiet(), quietAll(in))
 	t.st.Written()

@@ -17,7 +17,7 @@ type leaf struct {
 	grad   *Tensor
 	buffer *Tensor // where gradients are written, when the caller gave one
 	frozen atomic.Bool
-	name   atomic.Pointer[string]
+	name   atomic.Pointer[[1]string]
 	hooks  []func(*Tensor) *Tensor
 	after  []func(*Tensor)
 	busy   atomic.Pointer[pass] // the Backward that adds to its gradient now
@@ -28,13 +28,16 @@ type leaf struct {
 func (l *leaf) idle(op string) {
 	if p := l.busy.Load(); p != nil && p.calling.Load() != callsite.Goroutine() {
 		raise(op, "let one goroutine at a time train a model; each of several needs a copy: nn.Clone, env.Replica",
-			"two goroutines train one model: another one is in Backward, and adds to the gradient of %s", cmp.Or(l.path(), l.value.typ.String()))
+			"two goroutines train one model: another one is in Backward, and adds to the gradient of %s", l.title())
 	}
 }
 
+// title is l's path, or its type where it has none.
+func (l *leaf) title() string { return cmp.Or(l.path(), l.value.typ.String()) }
+
 func (l *leaf) path() string {
 	if s := l.name.Load(); s != nil {
-		return *s
+		return s[0]
 	}
 	return ""
 }
@@ -84,7 +87,10 @@ func (t *Tensor) IsBuffer() bool { return t.leafOf() == nil && t.param }
 // SetPath names a parameter by its place in a model: launches that read it are attributed to the path.
 func (t *Tensor) SetPath(path string) {
 	if l := t.leafOf(); l != nil && l.path() != path {
-		l.name.Store(&path)
+		l.name.Store(&[1]string{path})
+		if t.param {
+			t.relabel()
+		}
 	}
 }
 

@@ -1,11 +1,14 @@
 package tensor
 
 import (
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // Observe calls f with each event of the device's work and memory, of some kinds or of all, until stop is called: see
@@ -27,6 +30,18 @@ func (d *Device) Observe(f func(*device.Event), kinds ...device.Kind) (stop func
 // host computes the launches themselves say so.
 func (d *Device) Time() (stop func()) { return d.stream.Time() }
 
+// Now is the host's time, by which the device's events are told.
+func (d *Device) Now() time.Duration { return d.stream.Now() }
+
+// Clock is that of a device whose host's time is its own; false for the machine's.
+func (d *Device) Clock() (device.Clock, bool) {
+	c, ok := device.As[device.Clock](d.dev)
+	if ok {
+		_, ok = c.HostTime()
+	}
+	return c, ok
+}
+
 // OnHost tells whether the device is the host's processor, which does the work in the call that asks for it.
 func (d *Device) OnHost() bool { return d.info.Host }
 
@@ -42,9 +57,9 @@ func (e *Env) Profiled(p Profiler) *Env {
 
 // Epoch waits for the device's work and relates its clock to the host's: the stamp was taken at the time. The stamp is nil
 // where the device tells no times.
-func (d *Device) Epoch() (device.Stamp, time.Time) {
+func (d *Device) Epoch() (device.Stamp, time.Duration) {
 	d.sync()
-	before := time.Now()
+	before := d.Now()
 	t, ok := device.As[device.Timer](d.first.q)
 	if !ok {
 		return nil, before
@@ -56,7 +71,23 @@ func (d *Device) Epoch() (device.Stamp, time.Time) {
 		raiseErr("Epoch", "", err)
 	}
 	d.first.sync()
-	return s, before.Add(time.Since(before) / 2)
+	return s, (before + d.Now()) / 2
+}
+
+// Stamp is the point that e's queue has come to, with a time on the device once it is done; nil where the host computes.
+func (e *Env) Stamp() (device.Stamp, error) {
+	e.present("Stamp")
+	q := e.onQueue()
+	t, ok := device.As[device.Timer](q.q)
+	switch {
+	case e.dev.info.Host:
+		return nil, nil
+	case !ok:
+		return nil, fmt.Errorf("%s has no clock", e.dev.name)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return t.Stamp()
 }
 
 // Ranged tells whether somebody observes the ranges of the device.
@@ -76,11 +107,15 @@ func (e *Env) Range(name string) (inner *Env, end func()) {
 // RangeOf is Range with what opened it, for observers who know that. It does not ask whether there is one.
 func (e *Env) RangeOf(name string, of any) (inner *Env, end func()) {
 	r := &device.Range{Name: name, Parent: e.part, Number: rangeNumber.Add(1), Of: of}
-	start := time.Now()
-	e.dev.stream.Emit(device.Event{Kind: device.KindRange, Origin: e.here(r), Start: start})
+	o, start := e.here(r), e.dev.stream.Now()
+	if e.dev.Ranged() {
+		o.Site = new(callsite.Site)
+		callsite.User(o.Site) // slowly, so once for both ends
+	}
+	e.dev.stream.Emit(device.Event{Kind: device.KindRange, Origin: o, Start: start})
 	inner = e.with(func(c *Env) { c.part = r })
 	return inner, func() {
-		e.dev.stream.Emit(device.Event{Kind: device.KindRange, Origin: e.here(r), Start: start, Took: time.Since(start), End: true})
+		e.dev.stream.Emit(device.Event{Kind: device.KindRange, Origin: o, Start: start, Took: e.dev.stream.Now() - start, End: true})
 	}
 }
 
@@ -140,12 +175,12 @@ func (e *Env) backward() *Env {
 // origin is what an operation's work is attributed to, for observers. Its site begins skip calls above origin's caller.
 //
 //go:noinline
-func (e *Env) origin(skip int) *device.Origin {
+func (e *Env) origin(skip int) device.Origin {
 	o := e.here(e.part)
 	if o.Site = e.site; o.Site == nil {
 		o.Site = callsite.At(1 + skip)
 	}
-	return &o
+	return o
 }
 
 // originOf is the origin of what the caller launches on operands, or nil if nobody observes work.
@@ -156,8 +191,28 @@ func (e *Env) originOf(in []*Tensor) *device.Origin {
 		return nil
 	}
 	o := e.origin(2)
-	o.Paths = appendPaths(nil, in)
-	return o
+	o.Paths = pathsOf(in)
+	return &o
+}
+
+// pathsOf is the paths of the parameters among operands. That of a single one is shared.
+func pathsOf(in []*Tensor) []string {
+	var first *[1]string
+	for _, t := range in {
+		if l := t.parameter(); l == nil {
+			continue
+		} else if s := l.name.Load(); s == nil || s[0] == "" || s == first {
+			continue
+		} else if first != nil {
+			return appendPaths(nil, in)
+		} else {
+			first = s
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return first[:]
 }
 
 // appendPaths adds the paths of the parameters among operands. Of few, each comes once.
@@ -186,36 +241,38 @@ next:
 }
 
 // tell emits the events of a launch that q has been asked for: its steps. q.mu is held.
-func (q *queue) tell(k *device.Kernel, start time.Time, err error) {
-	e := device.Event{Kind: device.KindLaunch, Origin: q.params.Origin, Queue: q.id, Start: start, Took: time.Since(start),
-		Kernel: k, Args: q.args, Params: &q.params, Bytes: k.Bytes, Err: err}
+func (q *queue) tell(k *device.Kernel, start time.Duration, err error) {
+	e := &q.event // nothing else of it is ever set
+	e.Kind, e.Origin, e.Queue, e.Start, e.Took = device.KindLaunch, q.params.Origin, q.id, start, q.dev.stream.Now()-start
+	e.Kernel, e.Step, e.Args, e.Params, e.Bytes, e.Err = k, 0, q.args, &q.params, k.Bytes, err
 	if k.Steps == nil {
-		q.dev.stream.Emit(e)
+		q.dev.stream.Tell(e)
 		return
 	}
 	for i := range k.Steps {
-		e.Kind, e.Bytes, e.Step = device.KindLaunch, k.Bytes, i
+		e.Kind, e.Bytes, e.Step, e.Span = device.KindLaunch, k.Bytes, i, device.Span{}
 		if n := k.Steps[i].Fill; n > 0 {
 			e.Kind, e.Bytes = device.KindFill, n
 		}
 		if i < len(q.times) {
 			e.Span = q.times[i]
 		}
-		q.dev.stream.Emit(e)
+		q.dev.stream.Tell(e)
 	}
+	e.Span = device.Span{}
 	clear(q.times)
 }
 
 // begun is when a copy began: by the host's clock if somebody observes copies, by the device's if somebody wants times.
 type begun struct {
-	at    time.Time
+	at    time.Duration
 	stamp device.Stamp
 }
 
 // copies begins a copy for observers.
 func (q *queue) copies() (b begun) {
 	if q.dev.stream.Wants(device.KindCopy) {
-		b = begun{time.Now(), q.stamp()}
+		b = begun{q.dev.stream.Now(), q.stamp()}
 	}
 	return b
 }
@@ -224,7 +281,7 @@ func (q *queue) copies() (b begun) {
 func (q *queue) copied(e *Env, what string, dst, src device.Arg, n int64, from begun) {
 	if q.dev.stream.Wants(device.KindCopy) {
 		q.dev.stream.Emit(device.Event{Kind: device.KindCopy, Origin: e.here(e.part), Queue: q.id, What: what,
-			Start: from.at, Took: time.Since(from.at), Span: device.Span{Began: from.stamp, Ended: q.stamp()}, Bytes: n, Dst: dst, Src: src})
+			Start: from.at, Took: q.dev.stream.Now() - from.at, Span: device.Span{Began: from.stamp, Ended: q.stamp()}, Bytes: n, Dst: dst, Src: src})
 	}
 }
 
@@ -247,20 +304,100 @@ func (q *queue) stamp() device.Stamp {
 // ownMemory is the Go program's, of n bytes.
 func ownMemory(n int64) device.Arg { return device.Arg{Mem: device.Mem{Size: n, Host: true}} }
 
-// Label tells the device's observers what t's memory serves for from now on: one of the labels of package device. path is
-// that of the parameter that it belongs to, or "".
+// Label says what t's memory serves for from now on: one of the labels of package device. path is that of the parameter that
+// it belongs to, or "".
 func (t *Tensor) Label(label, path string) {
 	t.present()
-	if !t.env.dev.stream.Wants(device.KindRelabel) {
-		return
+	t.st.SetUse(t.env.dev.heap.UseFor(label, path))
+	if label == device.LabelState {
+		t.place() // deep in an optimizer, from where a site does not reach the program
 	}
-	b := t.st.Block()
+	t.tellUse(label, path)
+}
+
+// place says that t's memory is what it is because of the line of the program that is being executed.
+func (t *Tensor) place() {
+	var at callsite.Site
+	callsite.User(&at)
+	t.env.dev.heap.Place(t.st.Storage, &at)
+}
+
+// tellUse tells the device's observers of a label.
+func (t *Tensor) tellUse(label, path string) {
+	if t.env.dev.stream.Wants(device.KindRelabel) {
+		o := t.env.here(t.env.part)
+		t.env.dev.tellUse(t.st.Storage, label, path, &o)
+	}
+}
+
+// tellUse tells d's observers what a storage serves for.
+func (d *Device) tellUse(st *heap.Storage, label, path string, from *device.Origin) {
+	b := st.Block()
 	if b == nil {
 		return
 	}
-	o := t.env.here(t.env.part)
-	if path != "" {
+	o := *from
+	if o.Paths = nil; path != "" {
 		o.Paths = []string{path}
 	}
-	t.env.dev.stream.Emit(device.Event{Kind: device.KindRelabel, Origin: o, What: label, Mem: b.Mem(), Bytes: t.Bytes()})
+	d.stream.Emit(device.Event{Kind: device.KindRelabel, Origin: o, What: label, Mem: b.Mem(), Bytes: st.Bytes()})
+}
+
+// tell emits that the pass begins or ends, on each device that it goes through.
+func (p *pass) tell(end bool) {
+	var told []*Device
+	for _, n := range p.order {
+		if d := n.scope.dev; d.stream.Wants(device.KindBackward) && !slices.Contains(told, d) {
+			told = append(told, d)
+			d.stream.Emit(device.Event{Kind: device.KindBackward, Bytes: d.heap.Usage().Held, End: end})
+		}
+	}
+}
+
+// Inventory is what a device's memory holds at one moment.
+type Inventory struct {
+	device.Layout
+	Values  []Value // what is in use of its segments, in no order
+	Kept    int64   // bytes of Values that recorded operations keep for Backward, and programs for their next run
+	Dropped int64   // bytes, since the last Backward, of values that were released with a graph that nothing had walked
+	Turn    uint32  // of values made now
+}
+
+// Value is memory in use.
+type Value struct {
+	Mem   device.Mem
+	Bytes int64          // asked for
+	Op    string         // the operation that made it
+	Label string         // what it serves for, a label of package device
+	Path  string         // of the parameter that it belongs to, or ""
+	Near  string         // the path of the nearest parameter that it was made of, or ""
+	Held  bool           // by recorded operations, or by programs
+	Turn  uint32         // later ones are larger: turns end with batches, and each Backward begins one
+	Site  *callsite.Site // where it was made or, where a line of the program has taken it over, as Keep does, that
+}
+
+// Holdings calls f with each value in d's memory: where it was made, what it serves for, and its bytes. f must be quick and not
+// call the device.
+func (d *Device) Holdings(f func(site *callsite.Site, label string, bytes int64)) {
+	d.heap.Each(func(st *heap.Storage) { f(st.Site, st.Use().Label, st.Bytes()) })
+}
+
+// Inventory calls f with what the device's memory holds, while nothing changes hands. f must be quick and not use the device,
+// but it may begin to observe it: then it is told of all that changes hands later.
+func (d *Device) Inventory(f func(*Inventory)) {
+	d.heap.Inventory(func(v *heap.Inventory) {
+		all := &Inventory{Layout: v.Layout, Kept: v.Held, Dropped: v.Dropped, Turn: v.Turn}
+		for _, st := range v.Storages {
+			u := st.Use()
+			x := Value{Mem: st.Block().Mem(), Bytes: st.Bytes(), Op: st.What(), Label: u.Label, Path: u.Path, Held: st.Held(), Turn: st.Turn(), Site: st.Site}
+			if at := v.Placed[st]; at != nil {
+				x.Site = at
+			}
+			if st.Near != nil {
+				x.Near = *st.Near
+			}
+			all.Values = append(all.Values, x)
+		}
+		f(all)
+	})
 }

@@ -40,13 +40,19 @@ func TestEveryKind(t *testing.T) {
 		env := fresh(t, name)
 		events := watch(t, env)
 		everything(t, env)
+		all := events()
+		if expandable := fresh(t, name); expandable.Device().SetAllocConf("expandable_segments:True") == nil {
+			events := watch(t, expandable)
+			everything(t, expandable)
+			all = append(all, events()...)
+		}
 		seen := map[string]int{}
-		for _, e := range events() {
+		for _, e := range all {
 			seen[e.Kind.String()]++
 			if line := e.Site.String(); !strings.HasPrefix(line, "observe_test.go:") {
 				t.Errorf("%s: %v %s at %s", name, e.Kind, e.What, line)
 			}
-			if e.Goroutine() == 0 || e.Start.IsZero() && e.Took != 0 {
+			if e.Goroutine() == 0 || e.Start <= 0 && e.Took != 0 {
 				t.Errorf("%s: %v without goroutine or time", name, e.Kind)
 			}
 			if info := device.EventKinds()[e.Kind]; info.Bytes && e.Bytes <= 0 {

@@ -22,6 +22,7 @@ type Pending struct {
 // Later asks for the only value without waiting for it, as Item has it.
 func (t *Tensor) Later() *Pending {
 	t.alive("Later")
+	uncapturable("Later", "return the value, and ask for it after Run", "the host would read a value once, and not in each run")
 	if t.Size() != 1 {
 		raise("Later", "reduce it first", "shape %v has %d values", t.Shape(), t.Size())
 	}

@@ -3,8 +3,6 @@ package tensor
 import (
 	"fmt"
 	"runtime"
-	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
@@ -44,13 +42,14 @@ type launched struct {
 // are read again in each run, draws no random numbers, writes nothing in place, stays on the device, and asks for no values.
 func Record(x *Tensor, f func(x *Tensor) *Tensor) (p *Program, y *Tensor) {
 	x.alive("Record")
+	uncapturable("Record", "record it before", "a program would be recorded anew in each run")
 	x = x.copyTo(x.env)
 	p = &Program{env: x.env, x: x.typ, given: x.st, scope: x.env.live(), queue: x.env.onQueue(), goroutine: callsite.Goroutine()}
 	p.open.Store(true)
-	x.env.dev.recording.add(p)
+	recordings.begin(p)
 	defer func() {
 		p.open.Store(false)
-		x.env.dev.recording.remove(p)
+		recordings.end(p)
 	}()
 	inner := x.env.with(func(e *Env) { e.program, e.grad = p, off })
 	y = f(x.inside(inner))
@@ -61,37 +60,6 @@ func Record(x *Tensor, f func(x *Tensor) *Tensor) (p *Program, y *Tensor) {
 	y = y.Detach()
 	y.env = x.env
 	return p, y
-}
-
-// recordings are the programs that are being recorded on a device.
-type recordings struct {
-	n   atomic.Int32
-	mu  sync.Mutex
-	all []*Program
-}
-
-func (r *recordings) add(p *Program) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = append(r.all, p)
-	r.n.Add(1)
-}
-
-func (r *recordings) remove(p *Program) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = slices.DeleteFunc(r.all, func(q *Program) bool { return p == q })
-	r.n.Add(-1)
-}
-
-// refuse raises an error where the goroutine that is recording a program does work that is in none.
-func (r *recordings) refuse(op string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g := callsite.Goroutine()
-	if slices.ContainsFunc(r.all, func(p *Program) bool { return p.goroutine == g }) {
-		raise("Record", "do it before, or in the env of the operand, x.Env()", "%s of values from outside of the program would not be done again", op)
-	}
 }
 
 // recording tells whether p, which may be nil, is being recorded.
@@ -135,6 +103,7 @@ func (p *Program) add(pl *opPlan, params *ir.Params, from *cells, in, out []*Ten
 // the program itself writes. Results are overwritten.
 func (p *Program) Run(x *Tensor) {
 	x.alive("Program.Run")
+	uncapturable("Program.Run", "call what the program was recorded from", "its launches would be in no recording but its own")
 	if x.typ != p.x || x.env.dev != p.env.dev {
 		raise("Program.Run", "record a program for each", "an operand %s on %s, recorded for %s on %s", x.typ, x.env.dev.name, p.x, p.env.dev.name)
 	}
@@ -148,10 +117,7 @@ func (p *Program) Run(x *Tensor) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	for i := range p.steps {
-		if err := p.queue.again(&p.steps[i], at, x.env.part); err != nil {
-			l := &p.steps[i]
-			raiseErr(l.kernel.Op.Code.String(), "", described{err, &l.kernel.Op, ""})
-		}
+		p.queue.runStep(&p.steps[i], at, x.env.part)
 	}
 	runtime.KeepAlive(x)
 }
@@ -181,21 +147,37 @@ func (l *launched) order(q *queue, x *Tensor) {
 	}
 }
 
-// again launches with the program's operand at a place, for observers in a range. q.mu is held.
-func (q *queue) again(l *launched, at device.Arg, part *device.Range) error {
+// runStep launches with the program's operand at a place, for observers in a range. q.mu is held.
+func (q *queue) runStep(l *launched, at device.Arg, part *device.Range) {
 	q.args = append(q.args[:0], l.args...)
 	for i := range q.args {
 		if l.given>>i&1 == 1 {
 			q.args[i] = device.Arg{Mem: at.Mem, Offset: at.Offset + l.args[i].Offset}
 		}
 	}
+	o := l.params.Origin
+	o.Range = part
+	q.again(l.kernel, q.args, &l.params, &o)
+}
+
+// again makes a launch that was made before, for observers with an origin. q.mu is held.
+func (q *queue) again(k *device.Kernel, args []device.Arg, p *device.Params, o *device.Origin) {
+	var err error
 	if !q.dev.stream.WantsWork() {
-		return q.q.Launch(l.kernel, q.args, &l.params)
+		err = q.q.Launch(k, args, p)
+	} else {
+		own := q.params
+		q.args, q.params = append(q.args[:0], args...), *p
+		err = q.observed(k, o)
+		q.params = own
 	}
-	own, o := q.params, l.params.Origin
-	defer func() { q.params = own }()
-	q.params, o.Range = l.params, part
-	return q.observed(l.kernel, &o)
+	if err != nil {
+		line := userLine()
+		if p.Site != nil {
+			line = p.Site.String()
+		}
+		raiseErrAt(k.Op.Code.String(), "", line, described{err, &k.Op, ""})
+	}
 }
 
 // String tells the program's operand and how many launches it is.

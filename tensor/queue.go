@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -25,7 +24,9 @@ type queue struct {
 	stager device.Stager // nil where the host reads the device's memory or there is none
 	args   []device.Arg
 	params device.Params
-	times  []device.Span // of the launch under way, where somebody asked for them
+	paths  []string      // of the parameters among the operands, where nobody observes
+	event  device.Event  // of the launch under way, where somebody observes
+	times  []device.Span // of it, where somebody asked for them
 }
 
 // addQueue gives a queue of the engine its number, or returns nil when there are heap.MaxQueues.
@@ -167,8 +168,9 @@ func (q *queue) launch(k *device.Kernel, out, in []*Tensor, scratch *device.Bloc
 	if o != nil {
 		return q.observed(k, o)
 	}
-	q.params.Paths = appendPaths(q.params.Paths[:0], in)
-	if q.params.Site = nil; len(out) > 0 {
+	q.paths = appendPaths(q.paths[:0], in)
+	q.params.Origin = device.Origin{Paths: q.paths}
+	if len(out) > 0 {
 		q.params.Site = out[0].st.Site
 	}
 	return q.q.Launch(k, q.args, &q.params)
@@ -176,14 +178,14 @@ func (q *queue) launch(k *device.Kernel, out, in []*Tensor, scratch *device.Bloc
 
 // observed launches with the arguments and scalars at hand, for somebody who observes work.
 func (q *queue) observed(k *device.Kernel, o *device.Origin) error {
-	own := q.params.Origin
-	defer func() { q.params.Origin, q.params.Times = own, nil }()
 	q.params.Origin = *o
 	if q.times = q.times[:0]; q.dev.stream.Timed() {
 		q.params.Times = &q.times
 	}
-	start := time.Now()
+	start := q.dev.stream.Now()
 	err := q.q.Launch(k, q.args, &q.params)
 	q.tell(k, start, err)
+	q.params.Times = nil
+	q.params.Range, q.event.Range, q.event.Err = nil, nil, nil // they may lead to a model
 	return err
 }

@@ -14,38 +14,58 @@ const (
 	replicaPath         = 1<<33 + 1
 )
 
-// stream is an own random path, in place of the scope's.
+// stream is a random path: a scope's, or one of its own in place of that.
 type stream struct {
 	key   rng.Key
 	draws atomic.Uint64
+	step  *recording // in which it began; nil: in none
 }
 
-func (e *Env) key() rng.Key {
+// stream is the path that e draws from.
+func (e *Env) stream() *stream {
 	if e.seeded != nil {
-		return e.seeded.key
+		return e.seeded
 	}
-	return e.live().home.key
+	return e.live().home.random
 }
 
 // Key folds a path of stable indices (loader, epoch, batch, …) into e's random key, without drawing.
 func (e *Env) Key(path ...uint64) uint64 {
-	k := e.key()
-	for _, p := range path {
-		k = rng.Fold(k, p)
-	}
-	return uint64(k)
+	uncapturable("Key", "draw on the device, or pass what the host has drawn in the batch", "the host would draw the same numbers in each run")
+	return uint64(e.folded(path))
 }
 
-func (e *Env) counter() *atomic.Uint64 {
-	if e.seeded != nil {
-		return &e.seeded.draws
+func (e *Env) folded(path []uint64) rng.Key {
+	s := e.stream()
+	k, step := s.key, recordings.step()
+	for _, p := range path {
+		from := k
+		if k = rng.Fold(k, p); step != nil {
+			step.keys.folded(s, from, p, k)
+		}
 	}
-	return &e.live().home.draws
+	return k
 }
 
 // draw returns the key of the next random op of e's path.
 func (e *Env) draw() rng.Key {
-	return rng.Fold(rng.Fold(e.key(), drawPath), e.counter().Add(1))
+	s := e.stream()
+	n := s.draws.Add(1)
+	k := rng.Fold(rng.Fold(s.key, drawPath), n)
+	if step := recordings.step(); step != nil {
+		step.keys.drawn(s, n, k)
+	}
+	return k
+}
+
+// block is the key of a block's own path: the next of e's.
+func (e *Env) block() rng.Key {
+	from := e.draw()
+	k := rng.Fold(from, 0)
+	if step := recordings.step(); step != nil {
+		step.keys.folded(e.stream(), from, 0, k)
+	}
+	return k
 }
 
 // number is draw for an operation, whose numbers would be the same in each run of a program.
@@ -57,7 +77,7 @@ func (e *Env) number() rng.Key {
 }
 
 // Draws is the number of random operations drawn from e's own path so far. A checkpoint stores the root's.
-func (e *Env) Draws() uint64 { return e.counter().Load() }
+func (e *Env) Draws() uint64 { return e.stream().draws.Load() }
 
 // SetDraws continues a random path where a checkpoint left it.
-func (e *Env) SetDraws(n uint64) { e.counter().Store(n) }
+func (e *Env) SetDraws(n uint64) { e.stream().draws.Store(n) }

@@ -30,8 +30,8 @@ type region struct {
 func Recompute(x *Tensor, f func(*Tensor) *Tensor) *Tensor {
 	x.alive("Recompute")
 	env := x.env.inScope(x.env.live())
-	r := &region{x: x, version: x.st.Version(), f: f, env: env, key: rng.Fold(env.draw(), 0)}
-	r.counter = env.counter()
+	r := &region{x: x, version: x.st.Version(), f: f, env: env, key: env.block()}
+	r.counter = &env.stream().draws
 	r.drawn[0] = r.counter.Load()
 	return doKeyed(env, r.key, false, func(e *Env) *Tensor {
 		y := f(x.In(e))

@@ -19,13 +19,14 @@ type scope struct {
 	begun  uint64      // sequence number of the last node before it
 	ended  atomic.Bool // by its opener; holders may keep it open
 	block  bool        // of Do, Try or Chain: when closed, its env stands for the parent's
-	key    rng.Key
-	draws  atomic.Uint64
+	random *stream     // its random path
+	own    stream      // where it has one of its own
 }
 
 func newScope(d *Device, parent *scope, key rng.Key) *scope {
-	s := &scope{dev: d, parent: parent, begun: nodeSeq.Load(), key: key}
-	s.home = s
+	s := &scope{dev: d, parent: parent, begun: nodeSeq.Load()}
+	s.home, s.random = s, &s.own
+	s.own.key, s.own.step = key, recordings.step()
 	d.heap.Open(&s.Scope, parent.owner())
 	return s
 }
@@ -52,42 +53,74 @@ var (
 	internal = &heap.Cause{By: "its operation, as a temporary", Hint: "t.Keep() within the operation keeps it"}
 )
 
-// storage allocates n bytes in a scope of e that is open. Its site is e's own or, when that is nil, begins skip calls above
-// storage.
+// storage allocates n bytes in a scope of e that is open, for what is made of in. Its site is e's own or, when that is nil,
+// begins skip calls above storage.
 //
 //go:noinline
-func (s *scope) storage(e *Env, n int64, code ir.Code, skip int, o *device.Origin) *heap.Ref {
+func (s *scope) storage(e *Env, n int64, code ir.Code, skip int, in []*Tensor, o *device.Origin) *heap.Ref {
 	if o == nil && s.dev.stream.WantsWork() {
-		o = e.origin(1 + skip)
+		origin := e.origin(1 + skip)
+		o = &origin
 	}
-	ref, err := s.New(n, &code.Row().Name, e.onQueue().id, o)
-	if err != nil {
-		s.dev.outOfMemory(n, code, err, o)
-	}
+	site := e.site
 	switch {
 	case o != nil:
-		ref.Site = o.Site
-	case e.site != nil:
-		ref.Site = e.site
-	default:
-		ref.Site = callsite.At(1 + skip)
+		site = o.Site
+	case site == nil:
+		site = callsite.At(1 + skip)
+	}
+	ref, err := s.New(n, &code.Row().Name, e.onQueue().id, site, o)
+	if err != nil {
+		s.dev.outOfMemory(e, n, code, err, in, o)
+	}
+	ref.Near = near(in)
+	if step := recordings.step(); step != nil {
+		step.makes(ref)
 	}
 	return ref
 }
 
-// scratch allocates what one kernel works in.
+// scratch allocates what one kernel works in, on in.
 //
 //go:noinline
-func (s *scope) scratch(e *Env, n int64, code ir.Code, o *device.Origin) *heap.Ref {
+func (s *scope) scratch(e *Env, n int64, code ir.Code, in []*Tensor, o *device.Origin) *heap.Ref {
 	if o == nil && s.dev.stream.WantsWork() {
-		o = e.origin(2)
+		origin := e.origin(2)
+		o = &origin
 	}
 	ref, err := s.NewScratch(n, &code.Row().Name, e.onQueue().id, o)
 	if err != nil {
-		s.dev.outOfMemory(n, code, err, o)
+		s.dev.outOfMemory(e, n, code, err, in, o)
+	}
+	ref.Near = near(in)
+	if ref.SetUse(workspace); o != nil && s.dev.stream.Wants(device.KindRelabel) {
+		s.dev.tellUse(ref.Storage, device.LabelWorkspace, "", o)
+	}
+	if step := recordings.step(); step != nil {
+		step.makes(ref)
 	}
 	return ref
 }
+
+// near is the path of the first parameter among operands or, where there is none, of the one that the first of them was
+// made of that was made of one; or nil.
+func near(in []*Tensor) *string {
+	var from *string
+	for _, t := range in {
+		if l := t.parameter(); l != nil {
+			if name := l.name.Load(); name != nil {
+				return &name[0]
+			}
+			return nil
+		}
+		if from == nil {
+			from = t.st.Near
+		}
+	}
+	return from
+}
+
+var workspace = &heap.Use{Label: device.LabelWorkspace}
 
 // alive panics if t was released.
 func (t *Tensor) alive(op string) {
@@ -108,7 +141,7 @@ type Scope struct{ s *scope }
 
 // Scope derives an env whose new values live until End. The path of stable indices is folded into its random key.
 func (e *Env) Scope(path ...uint64) (*Env, Scope) {
-	s := newScope(e.dev, e.live(), rng.Key(e.Key(path...)))
+	s := newScope(e.dev, e.live(), e.folded(path))
 	c := *e
 	c.scope, c.seeded = s, nil
 	return &c, Scope{s}
@@ -133,5 +166,6 @@ func (s Scope) Hold() (release func()) {
 func (s Scope) End() {
 	if s.s != nil && s.s.ended.CompareAndSwap(false, true) {
 		s.s.End(turnEnd)
+		s.s.dev.heap.NextTurn()
 	}
 }

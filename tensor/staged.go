@@ -43,7 +43,8 @@ func (s *Staged) In(e *Env) *Tensor {
 	if e.dev != s.dev {
 		raise("Staged.In", "stage it for the env that it is made in", "a value staged for %s, an env on %s", s.dev.name, e.dev.name)
 	}
-	t := e.make(ir.Copy, s.typ, 0, nil)
+	hostWork("Staged.In", "make the value before, or pass it in the batch", "the host's data would be copied once, and not in each run")
+	t := e.make(ir.Copy, s.typ, 0, nil, nil)
 	q := e.onQueue()
 	start := q.copies()
 	q.uncrowd()

@@ -102,7 +102,7 @@ func (d *Device) noteWait(e *device.Event) {
 type wait struct {
 	queue *queue // nil: none
 	what  string
-	start time.Time
+	start time.Duration
 }
 
 // waits begins a wait for q, unless the policy refuses it. A device that computes in the caller has none.
@@ -110,7 +110,7 @@ func (d *Device) waits(what string, q *queue) wait {
 	if d.info.Host || d.info.Null {
 		return wait{}
 	}
-	w := wait{q, what, time.Now()}
+	w := wait{q, what, d.stream.Now()}
 	if hint, unasked := insteadOf[what]; unasked && Waits(d.policy.Load()) == FailWaits {
 		w.over()
 		raise(what, hint, "the host would wait for %s here", d.name)
@@ -121,7 +121,7 @@ func (d *Device) waits(what string, q *queue) wait {
 // over ends a wait.
 func (w *wait) over() {
 	if w.queue != nil {
-		w.queue.dev.stream.Emit(device.Event{Kind: device.KindWait, What: w.what, Queue: w.queue.id, Start: w.start, Took: time.Since(w.start)})
+		w.queue.dev.stream.Emit(device.Event{Kind: device.KindWait, What: w.what, Queue: w.queue.id, Start: w.start, Took: w.queue.dev.stream.Now() - w.start})
 	}
 }
 

@@ -29,14 +29,15 @@ type Tensor struct {
 	named *leaf  // the parameter that this is a view, a cast or a copy of, for messages and observers
 }
 
-// make allocates a row-major value in e. Its site begins skip calls above make; o is nil unless somebody observes it.
-func (e *Env) make(code ir.Code, t *ir.Type, skip int, o *device.Origin) *Tensor {
+// make allocates a row-major value in e, of operands. Its site begins skip calls above make; o is nil unless somebody observes
+// it.
+func (e *Env) make(code ir.Code, t *ir.Type, skip int, in []*Tensor, o *device.Origin) *Tensor {
 	s := e.scope
 	if s.Closed() != nil {
 		s = e.live()
 		e = e.inScope(s)
 	}
-	return &Tensor{st: s.storage(e, t.Bytes(), code, skip+1, o), typ: t, env: e}
+	return &Tensor{st: s.storage(e, t.Bytes(), code, skip+1, in, o), typ: t, env: e}
 }
 
 func checkShape(op string, shape []int) {
@@ -53,7 +54,7 @@ func From[T dtype.Element](e *Env, data []T, shape ...int) *Tensor {
 	if typ.Size() != len(data) {
 		raise("From", "give as many values as the shape has", "%d values for shape %v", len(data), shape)
 	}
-	t := e.make(ir.Copy, typ, 0, nil)
+	t := e.make(ir.Copy, typ, 0, nil, nil)
 	write(t, data)
 	return t
 }
@@ -244,6 +245,7 @@ func (t *Tensor) Keep() *Tensor {
 		return t.copyToRoot()
 	}
 	t.env.dev.heap.Keep(t.st.Storage, &base.scope.Scope)
+	t.place()
 	c := *t
 	c.node, c.leaf, c.param, c.apart, c.env = nil, nil, false, true, base
 	return &c
@@ -282,11 +284,12 @@ func (t *Tensor) To(e *Env) *Tensor {
 	if t.env.dev == e.dev {
 		return t.In(e)
 	}
+	uncapturable("To", "copy it before Run, or after", "a copy to another device, "+e.dev.name+", cannot be captured")
 	if t.env.program.recording() || e.program.recording() {
 		raise("Record", "copy it before, or after", "To %s: a copy to another device cannot be recorded", e.dev.name)
 	}
 	src := t.quiet().Contiguous()
-	dst := e.make(ir.Copy, src.typ, 0, nil)
+	dst := e.make(ir.Copy, src.typ, 0, nil, nil)
 	src.transfer(dst)
 	t.dropCopy(src)
 	t.recordMove(dst)

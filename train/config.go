@@ -52,9 +52,11 @@ type Config struct {
 	EvalEvery int `json:"eval-every"` // steps between scores on what is held out; 0: at the end
 	SaveEvery int `json:"save-every"` // steps between checkpoints; 0: at the end
 
-	AMP       bool   `json:"amp"`       // products in bfloat16
-	Recompute bool   `json:"recompute"` // gpt: run each block again in the backward pass and keep nothing of it
-	Order     string `json:"order"`     // random, sequential
+	AMP        bool   `json:"amp"`        // products in bfloat16
+	Accumulate int    `json:"accumulate"` // parts that a batch is taken in, one after another, with the gradients added; 0: one
+	Capture    bool   `json:"capture"`    // record a step once, and do it again as one launch
+	Recompute  bool   `json:"recompute"`  // gpt: run each block again in the backward pass and keep nothing of it
+	Order      string `json:"order"`      // random, sequential
 
 	Context int     `json:"context"` // gpt, as the following
 	Layers  int     `json:"layers"`
@@ -62,6 +64,12 @@ type Config struct {
 	Width   int     `json:"width"`
 	Vocab   int     `json:"vocab"` // 0: the tokenizer's
 	Dropout float64 `json:"dropout"`
+
+	// Profile is the folder for a profile of ProfileSteps steps, after ProfileAfter steps of warm-up; empty: none. Of a run
+	// that goes on, its first steps are profiled.
+	Profile      string `json:"-"`
+	ProfileAfter int    `json:"-"`
+	ProfileSteps int    `json:"-"`
 
 	// Given are the settings, by JSON name, that somebody chose. Init and Resume refuse to contradict them; settings
 	// that are not given follow what is there.
@@ -75,7 +83,7 @@ var Tasks = zoo.Tasks(false)
 func Defaults(task string) (Config, error) {
 	c := Config{
 		Task: task, Optimizer: "adamw", WeightDecay: -1, Schedule: recipe.Constant, SaveEvery: 500, Order: "random",
-		Context: 64, Layers: 4, Heads: 4, Width: 128,
+		Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5,
 	}
 	k, err := trains(task)
 	if err != nil {
@@ -117,9 +125,12 @@ func (c *Config) bounds() []bound {
 	}
 	list := []bound{
 		chosen("steps", c.Steps), chosen("epochs", c.Epochs), one("batch", c.Batch), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
-		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
+		none("threads", c.Threads), chosen("accumulate", c.Accumulate), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
 		{"lr", c.LR, 0, inf}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
 		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width), chosen("vocab", c.Vocab),
+	}
+	if c.Profile != "" {
+		list = append(list, none("profile-after", c.ProfileAfter), one("profile-steps", c.ProfileSteps))
 	}
 	if c.Given["weight-decay"] {
 		list = append(list, bound{"weight-decay", c.WeightDecay, 0, inf})
@@ -226,6 +237,8 @@ func (c *Config) together() error {
 		return fail("give --data FILE.txt, or --tokens FILE with --vocab N", "%s has no text to learn from", c.Task)
 	case c.writes() && c.Init == "" && c.Width%c.Heads != 0: // of Init's sizes, its own are checked
 		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
+	case c.Accumulate > c.Batch:
+		return fail(fmt.Sprintf("give --accumulate %d or less", c.Batch), "--accumulate %d parts of --batch %d", c.Accumulate, c.Batch)
 	case c.ends() && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
 		return fail("give a shorter --warmup", "--warmup %d leaves nothing of --schedule-steps %d", c.Warmup, c.ScheduleSteps)
 	}
@@ -272,7 +285,7 @@ func (c *Config) values() map[string]any {
 }
 
 // changeable are the settings that a resume may give anew: they do not touch the numbers of the steps that were done.
-var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute"}
+var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "capture"}
 
 // resumed is the stored configuration of a run with what is given now.
 func (c *Config) resumed(stored *Config) (*Config, error) {
@@ -308,6 +321,7 @@ func (c *Config) resumed(stored *Config) (*Config, error) {
 		r.Steps = 0
 	}
 	r.Out, r.Resume, r.Given = c.Out, true, c.Given
+	r.Profile, r.ProfileAfter, r.ProfileSteps = c.Profile, c.ProfileAfter, c.ProfileSteps
 	return &r, r.beyond(stored)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
+	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
@@ -39,9 +40,14 @@ func (r *run) steps(ctx context.Context) error {
 	if r.done >= r.Steps {
 		return nil
 	}
-	env := r.env
+	r.capture()
+	env := r.profile.watch(r.env)
 	if r.AMP {
 		env = env.Autocast(dtype.BF16)
+	}
+	attached, _ := r.watch.(Attached)
+	if attached != nil {
+		attached.Attach(env)
 	}
 	c := r.wrap
 	c.Size, c.Steps, c.Epoch, c.Skip = r.Batch, r.Steps-r.done, r.at.Epoch, r.at.Batch
@@ -50,9 +56,14 @@ func (r *run) steps(ctx context.Context) error {
 			return &Error{Text: err.Error(), Hint: "check the data", Err: &dataError{err}}
 		}
 		r.step(b)
+		r.profile.step(r)
+		if attached != nil {
+			attached.Turn()
+		}
 		if err := r.catchUp(ahead); err != nil {
 			return err
 		}
+		r.present()
 		if err := r.between(ctx); err != nil {
 			return err
 		}
@@ -74,18 +85,68 @@ func (u *underway) ready() bool { return u.loss.Ready() && (u.norm == nil || u.n
 
 // step learns from one batch. It waits for nothing.
 func (r *run) step(b dataset.Turn) {
-	before := r.used()
 	r.opt.SetLR(r.schedule(r.queued))
-	loss := r.loss(b.X, b.Y)
-	r.memory.Activations = max(r.memory.Activations, r.used()-before)
-	u := underway{loss: loss.Later()}
-	loss.Backward()
-	report := r.opt.Step()
-	u.norm, u.never = report.NormLater(), report.Never
+	var u underway
+	if at := (batch{b.Env, b.X, b.Y}); r.captured != nil {
+		r.torn = true
+		u.loss = r.captured.Run(at).Later()
+	} else {
+		r.learn(at, func(loss *tensor.Tensor) { u.loss = loss.Later() })
+		r.report = r.opt.Step()
+		r.torn = true
+	}
+	u.norm, u.never = r.report.NormLater(), r.report.Never
 	r.average.update(r.queued)
-	r.queued, r.at = r.queued+1, b.State
+	r.queued, r.at, r.torn = r.queued+1, b.State, false
 	u.Step.Step, u.Peak = r.queued, r.env.Device().Memory().Peak
 	r.underway = append(r.underway, u)
+}
+
+// batch is what a step learns from. What else a loader says of it differs from step to step.
+type batch struct {
+	Env  *tensor.Env
+	X, Y *tensor.Tensor
+}
+
+// capture makes the steps captured ones, if that is asked for.
+func (r *run) capture() {
+	if !r.Capture {
+		return
+	}
+	r.captured = tensor.Capture(r.env, func(b batch) (loss *tensor.Tensor) {
+		r.learn(b, func(l *tensor.Tensor) { loss = l })
+		r.report = r.opt.Step()
+		return loss
+	})
+}
+
+// learn adds the gradients of a batch. told is called with its mean loss.
+func (r *run) learn(b batch, told func(loss *tensor.Tensor)) {
+	if r.Accumulate < 2 {
+		loss := r.forward(b.X, b.Y)
+		told(loss)
+		loss.Backward()
+		return
+	}
+	var total *tensor.Tensor
+	whole := &data.Pair{Turn: data.Turn{Env: b.Env}, X: b.X, Y: b.Y}
+	for part := range data.Split(whole, r.Accumulate) {
+		loss := r.forward(part.X, part.Y).Scale(part.Fraction())
+		if total == nil {
+			total = b.Env.FullOf(loss.DType(), 0)
+		}
+		total.AddInPlace(loss.Detach())
+		loss.Backward()
+	}
+	told(total)
+}
+
+// forward is the loss of a batch or a part of one, and measures what that keeps for Backward.
+func (r *run) forward(x, labels *tensor.Tensor) *tensor.Tensor {
+	before := r.used()
+	loss := r.loss(x, labels)
+	r.memory.Activations = max(r.memory.Activations, r.used()-before)
+	return loss
 }
 
 // ahead is how many steps the device may have in hand when the host waits: enough to keep it busy, and few enough to

@@ -24,8 +24,9 @@ type Result struct {
 	Loss      float64  `json:"loss"`              // of the last step; of an evaluation the mean over its samples; left out unless Computed
 	Accuracy  *float64 `json:"accuracy,omitempty"`
 	ValLoss   *float64 `json:"val_loss,omitempty"`
-	Seconds   float64  `json:"seconds"`    // of the whole; where nothing is computed those of planning
-	PeakBytes int64    `json:"peak_bytes"` // most bytes of tensors at once
+	Captured  int      `json:"captured_steps,omitempty"` // of this session, those that were done as one launch
+	Seconds   float64  `json:"seconds"`                  // of the whole; where nothing is computed those of planning
+	PeakBytes int64    `json:"peak_bytes"`               // most bytes of tensors at once
 
 	Task       string    `json:"-"`
 	Model      string    `json:"-"`
@@ -43,6 +44,8 @@ type Result struct {
 	Stepping float64 `json:"-"` // seconds of them, without scoring; 0 where nothing is computed
 	Held     int     `json:"-"` // samples that were scored; of a text, tokens
 	Units    string  `json:"-"` // of Held: samples, or tokens
+
+	Profile *Profiled `json:"-"` // nil: none was asked for, or the run ended before its window did
 }
 
 // MarshalJSON writes no loss where nothing was computed.
@@ -59,6 +62,15 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 
 // Memory is what a run needed, in bytes. Activations are the most that a forward pass kept for the backward one.
 type Memory struct{ Weights, Buffers, Gradients, Optimizer, Average, Activations, Peak int64 }
+
+// replayed is how many steps were done as one launch.
+func (r *run) replayed() int {
+	if r.captured == nil {
+		return 0
+	}
+	n, _ := r.captured.Replayed()
+	return n
+}
 
 // gallery is how many pictures a result has.
 const gallery = 6
@@ -78,7 +90,8 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Peak,
 		Task: r.Task, Model: r.arch.Title(), Out: r.kept(), Computed: !r.dry(), Parameters: nn.Count(r.model),
 		Memory: r.measure(), Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
-		Units: r.arch.Units(), Session: r.done - r.first, Stepping: r.stepping / 1e3,
+		Units: r.arch.Units(), Session: r.done - r.first, Captured: r.replayed(), Stepping: r.stepping / 1e3,
+		Profile: r.profile.result(),
 	}
 	if len(r.log) > 0 {
 		out.Loss = r.log[len(r.log)-1].Loss

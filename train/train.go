@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
@@ -25,6 +26,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/internal/par"
+	"github.com/warpline-ml/warpline/internal/presence"
 	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/nn"
@@ -39,6 +41,13 @@ type Watcher interface {
 	Score(s Score)
 	Scoring(done, of int) // samples, while something is scored
 	Note(text string)     // something that a person should know
+}
+
+// Attached is a Watcher that looks at the device of a run, too.
+type Attached interface {
+	Watcher
+	Attach(env *tensor.Env) // before the first step
+	Turn()                  // between steps: one more was asked of the device
 }
 
 // Start is what is known before the first step.
@@ -106,6 +115,11 @@ type run struct {
 	log      []Step
 	scores   []Score
 	memory   Memory
+	torn     bool                         // the weights are a step ahead of the rest
+	captured *tensor.Captured[batch]      // nil: each step is made anew
+	report   optim.Report                 // of the last step
+	profile  *profiling                   // nil: none
+	shown    atomic.Pointer[presence.Run] // what other processes are told
 }
 
 // Run trains as c says. When ctx is cancelled it stops after the steps that are under way, leaves a checkpoint and the
@@ -124,7 +138,7 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 	}
 	defer setThreads(r.Threads)()
 	defer func() { r.job.close() }() // which prepare opens
-	if err := r.prepare(stored); err != nil {
+	if err := r.begin(stored); err != nil {
 		return nil, err
 	}
 	defer r.folder.close()
@@ -135,6 +149,20 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 		}
 	}()
 	r.start()
+	defer presence.SetRun(func() presence.Run { return *r.shown.Load() })()
+	defer r.profile.stop()
+	return r.whole(ctx)
+}
+
+// begin is prepare with a report where memory runs out.
+func (r *run) begin(stored *Config) (err error) {
+	defer r.ranOut(&err)
+	return r.prepare(stored)
+}
+
+// whole trains and finishes, with a report where memory runs out.
+func (r *run) whole(ctx context.Context) (result *Result, err error) {
+	defer r.ranOut(&err)
 	err = r.train(ctx)
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return nil, r.rescue(err)
@@ -168,13 +196,30 @@ func (r *run) prepare(stored *Config) error {
 	if err := r.count(stored); err != nil {
 		return err
 	}
+	if err := r.furnish(); err != nil {
+		return err
+	}
+	if stored == nil { // nothing is made for a run that cannot begin
+		if r.profile, err = newProfiling(r); err != nil {
+			return err
+		}
+	}
+	if err = r.open(stored); err != nil || stored == nil {
+		return err
+	}
+	r.profile, err = newProfiling(r)
+	return err
+}
+
+// furnish makes what the run has on its device.
+func (r *run) furnish() (err error) {
 	if r.model, err = r.build(r.env); err != nil {
 		return err
 	}
 	r.loss = lossOf(r.model, r.Recompute)
 	r.average = newAverage(r.model, r.Average)
 	r.opt, r.schedule = optimizer(&r.Config, r.model), schedule(&r.Config)
-	return r.open(stored)
+	return nil
 }
 
 // choose opens the data and decides about the model. A run that goes on has its model described in its own folder, and
@@ -228,7 +273,7 @@ func (r *run) settled() (stored *Config, err error) {
 			return nil, err
 		}
 		r.settle()
-		return nil, vacant(r.Out)
+		return nil, vacant("out", r.Out)
 	}
 	if err := r.resumable(); err != nil {
 		return nil, err
@@ -290,10 +335,27 @@ func (r *run) start() {
 		s.Test, s.Scored, s.Tenth = r.job.held, r.test.Size(), r.job.tenth
 	}
 	r.watch.Start(s)
+	r.present()
 	if r.dry() && r.Given["out"] {
 		r.watch.Note(fmt.Sprintf("%s computes nothing, so nothing is written to %s", r.Device, r.Out))
 	}
 	r.last = time.Now()
+}
+
+// recent is how many steps the pace that others are told is of.
+const recent = 10
+
+// present renews what other processes are told of the run.
+func (r *run) present() {
+	p := presence.Run{Task: r.Task, Model: r.arch.Title(), Step: r.done, Steps: r.Steps, Batch: r.Batch, Out: dataset.Absolute(r.kept())}
+	if n := len(r.log); n > 0 && !r.dry() {
+		p.Loss = finite(r.log[n-1].Loss)
+		last := r.log[max(0, n-recent):]
+		for _, s := range last {
+			p.Pace += s.MS / 1e3 / float64(len(last))
+		}
+	}
+	r.shown.Store(&p)
 }
 
 // open makes the run folder, or goes on with the one that is there.
@@ -358,8 +420,8 @@ func (r *run) damagedHint(err error) string {
 	return hint
 }
 
-// vacant refuses an output folder that has something in it.
-func vacant(dir string) error {
+// vacant refuses an output folder, by the flag that names it, that has something in it.
+func vacant(flag, dir string) error {
 	if dir == "" {
 		return nil
 	}
@@ -368,13 +430,13 @@ func vacant(dir string) error {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
-		return explain(err, "give another --out")
-	case len(entries) > 0:
-		hint := "give another --out"
+		return explain(err, "give another --"+flag)
+	case len(entries) > 0 && !onlyShortage(entries):
+		hint := "give another --" + flag
 		if _, err := readRun(dir); err == nil {
 			hint += ", or --resume to go on with that run"
 		}
-		return &Error{Text: fmt.Sprintf("--out %s exists and is not empty", dir), Hint: hint, Err: os.ErrExist}
+		return &Error{Text: fmt.Sprintf("--%s %s exists and is not empty", flag, dir), Hint: hint, Err: os.ErrExist}
 	}
 	return nil
 }

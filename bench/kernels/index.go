@@ -43,7 +43,7 @@ func note(dir string) error {
 
 // count notes the registers of a module's kernels.
 func count(dir string, m *kernels.Module) error {
-	text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(m.Path(".ptx"))))
+	text, err := m.Text(os.DirFS(dir))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,10 @@ analysis = TraceAnalysis(trace_files={0: os.path.join(folder, "trace.json")}, tr
 breakdown = analysis.get_temporal_breakdown(visualize=False).iloc[0]
 busy = breakdown["compute_time(us)"] + breakdown["non_compute_time(us)"]
 print(breakdown.to_string())
+span = ours["span"]
+for name, mine in (("idle", span - ours["busy"]), ("compute", ours["compute"]), ("non_compute", ours["busy"] - ours["compute"])):
+    theirs = breakdown[f"{name}_time(us)"] / breakdown["kernel_time(us)"] * 100
+    print(f"{name}: {theirs:.3f} %, ours {mine / span * 100:.3f} %, apart {abs(theirs - mine / span * 100):.4f} points")
 print(f"busy: {busy:.3f} us, ours {ours['busy']:.3f}")
 _, kernels = analysis.get_gpu_kernel_breakdown(visualize=False, num_kernels=1000, include_memory_kernels=True, duration_ratio=1.0)
 theirs = dict(zip(kernels["name"], kernels["sum (us)"]))
@@ -20,4 +24,5 @@ print(f"{len(ours['kernels'])} kernels, {len(theirs)} by HTA, largest difference
 launches = analysis.get_cuda_kernel_launch_stats(visualize=False)[0]
 print(f"{len(launches)} launches by HTA, ours {ours['calls']}")
 queue = analysis.get_queue_length_summary()
-print(queue.to_string() if queue is not None else "no queue lengths")
+for (row, mine, longest) in zip(queue["queue_length"].itertuples(), ours["queues"], ours["longest"]):
+    print(f"queue of {row.Index}: mean {row.mean:.4f}, ours {mine:.4f}; longest {row.max:.0f}, ours {longest}")

@@ -36,6 +36,10 @@ var script string
 // figures are ours, in microseconds.
 type figures struct {
 	Busy    float64            `json:"busy"`
+	Compute float64            `json:"compute"`
+	Span    float64            `json:"span"`
+	Queues  []float64          `json:"queues"` // mean lengths, by stream
+	Longest []int              `json:"longest"`
 	Kernels map[string]float64 `json:"kernels"`
 	Calls   int                `json:"calls"`
 }
@@ -58,7 +62,11 @@ func main() {
 	if *python == "" {
 		return
 	}
-	ours := figures{Kernels: map[string]float64{}, Busy: float64(p.Summary().Busy) / 1e3}
+	s := p.Summary()
+	ours := figures{Kernels: map[string]float64{}, Busy: float64(s.Busy) / 1e3, Compute: float64(s.Busy-s.Copies) / 1e3, Span: float64(s.Span) / 1e3}
+	for _, q := range p.QueueLengths() {
+		ours.Queues, ours.Longest = append(ours.Queues, q.Mean), append(ours.Longest, q.Max)
+	}
 	for _, r := range p.Rows(prof.Kernel) {
 		ours.Kernels[r.Name] = float64(r.Self) / 1e3
 		ours.Calls += r.Calls

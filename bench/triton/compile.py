@@ -3,7 +3,9 @@
 #   python -m venv env && env/bin/pip install triton==3.9.0
 #   env/bin/python bench/triton/compile.py internal/simrun/testdata/triton
 #
-# The last run's versions are in versions.txt there.
+# The last run's versions are in versions.txt there. Those that published figures are of, for bench/clock:
+#
+#   env/bin/python bench/triton/compile.py bench/clock/testdata/triton published
 import json
 import os
 import sys
@@ -39,6 +41,26 @@ for name, typ in {"tf32": "*fp32", "bf16": "*bf16"}.items():
 for name, typ in {"f16": "*fp16", "bf16": "*bf16"}.items():
     types = {"Q": typ, "K": typ, "V": typ, "O": typ, "T": "i32", "scale": "fp32"}
     KERNELS["attention_" + name] = (kernels.attention, types, {"D": 32, "BM": 64, "BN": 32}, "QKVO", {"num_stages": 2})
+
+# Configurations are those that Triton's tutorials 03 and 06 choose from, without those for float8; a program of these chooses the
+# quickest for each shape. float32 has those that its autotuner mostly takes.
+PUBLISHED = {"vector_add": (kernels.add, {"X": "*fp32", "Y": "*fp32", "Z": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "XYZn", {})}
+PUBLISHED["softmax"] = (kernels.softmax, {"X": "*fp32", "Y": "*fp32", "cols": "i32"}, {"BLOCK": 8192}, ["X", "Y", "cols"], {"num_warps": 8})
+for bm, bn, bk, stages, warps in [
+    (128, 256, 64, 3, 8), (64, 256, 32, 4, 4), (128, 128, 32, 4, 4), (128, 64, 32, 4, 4),
+    (64, 128, 32, 4, 4), (128, 32, 32, 4, 4), (64, 32, 32, 5, 2), (32, 64, 32, 5, 2),
+]:
+    constants = {"BM": bm, "BN": bn, "BK": bk, "GROUP": 8, "PRECISION": "ieee"}
+    for name, typ in {"f16": "*fp16", "f32": "*fp32"}.items():
+        if name == "f16" or (bm, bn) in [(64, 32), (128, 64)]:
+            types = {"A": typ, "B": typ, "C": typ, "M": "i32", "N": "i32", "K": "i32"}
+            PUBLISHED[f"matmul_{name}_{bm}x{bn}"] = (kernels.matmul_grouped, types, constants, "ABCMNK", {"num_stages": stages, "num_warps": warps})
+for bm, bn, warps in [(128, 32, 4), (128, 64, 4), (128, 64, 8), (128, 128, 8), (64, 64, 4)]:
+    types = {"Q": "*fp16", "K": "*fp16", "V": "*fp16", "O": "*fp16", "T": "i32", "scale": "fp32"}
+    for causal in (False, True):
+        constants = {"D": 64, "BM": bm, "BN": bn, "CAUSAL": causal}
+        PUBLISHED[f"attention_{'causal' if causal else 'full'}_{bm}x{bn}w{warps}"] = (
+            kernels.attention_forward, types, constants, "QKVOT", {"num_stages": 3, "num_warps": warps})
 
 
 def without_folders():
@@ -78,7 +100,7 @@ os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
 without_folders()
 os.makedirs(sys.argv[1], exist_ok=True)
 os.chdir(sys.argv[1])
-for name, what in KERNELS.items():
+for name, what in (PUBLISHED if sys.argv[2:] == ["published"] else KERNELS).items():
     compile(name, *what)
 with open("versions.txt", "w") as f:
     f.write(f"triton {triton.__version__}\n")

@@ -107,3 +107,82 @@ def cumsum(X, Y, cols, BLOCK: tl.constexpr):
     mask = tl.arange(0, BLOCK) < cols
     x = tl.load(X + i, mask=mask, other=0.0)
     tl.store(Y + i, tl.cumsum(x, 0), mask=mask)
+
+
+# What follows is what published figures are of: bench/clock compares the model of time with them.
+
+
+@triton.jit
+def matmul_grouped(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, PRECISION: tl.constexpr):
+    """Blocks walk the tiles of C in groups of rows, so that neighbours share what L2 holds."""
+    rows, cols = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    block = tl.program_id(0)
+    first = block // (GROUP * cols) * GROUP
+    height = tl.minimum(rows - first, GROUP)
+    m = first + block % (GROUP * cols) % height
+    n = block % (GROUP * cols) // height
+    i = (m * BM + tl.arange(0, BM)) % M
+    j = (n * BN + tl.arange(0, BN)) % N
+    k = tl.arange(0, BK)
+    a = A + i[:, None] * K + k[None, :]
+    b = B + k[:, None] * N + j[None, :]
+    acc = tl.zeros([BM, BN], tl.float32)
+    for at in range(0, tl.cdiv(K, BK)):
+        x = tl.load(a, mask=k[None, :] < K - at * BK, other=0.0)
+        y = tl.load(b, mask=k[:, None] < K - at * BK, other=0.0)
+        acc = tl.dot(x, y, acc, input_precision=PRECISION)
+        a += BK
+        b += BK * N
+    i = m * BM + tl.arange(0, BM)
+    j = n * BN + tl.arange(0, BN)
+    tl.store(C + i[:, None] * N + j[None, :], acc.to(C.dtype.element_ty), mask=(i[:, None] < M) & (j[None, :] < N))
+
+
+@triton.jit
+def exp2(x):
+    return tl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=r,r", [x], dtype=tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
+def attend(acc, total, most, q, K, V, i, lo, hi, scale, D: tl.constexpr, BN: tl.constexpr, MASKED: tl.constexpr):
+    d = tl.arange(0, D)
+    for at in range(lo, hi, BN):
+        at = tl.multiple_of(at, BN)
+        j = at + tl.arange(0, BN)
+        k = tl.load(K + j[None, :] * D + d[:, None])
+        s = tl.dot(q, k)
+        if MASKED:
+            s = s * scale + tl.where(i[:, None] >= j[None, :], 0.0, -1.0e6)
+            higher = tl.maximum(most, tl.max(s, 1))
+            s -= higher[:, None]
+        else:
+            higher = tl.maximum(most, tl.max(s, 1) * scale)
+            s = s * scale - higher[:, None]
+        p = exp2(s)
+        shrink = exp2(most - higher)
+        acc = acc * shrink[:, None]
+        v = tl.load(V + j[:, None] * D + d[None, :])
+        acc = tl.dot(p.to(v.dtype), v, acc)
+        total = total * shrink + tl.sum(p, 1)
+        most = higher
+    return acc, total, most
+
+
+@triton.jit
+def attention_forward(Q, K, V, O, T, scale, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr):
+    """Attention of T queries a head: first the keys that all queries of the block see, then those on the diagonal."""
+    first = tl.program_id(0) * BM
+    head = tl.program_id(1).to(tl.int64) * T * D
+    i = first + tl.arange(0, BM)
+    d = tl.arange(0, D)
+    q = tl.load(Q + head + i[:, None] * D + d[None, :])
+    most = tl.full([BM], float("-inf"), tl.float32)
+    total = tl.full([BM], 1.0, tl.float32)
+    acc = tl.zeros([BM, D], tl.float32)
+    scale *= 1.44269504
+    if CAUSAL:
+        acc, total, most = attend(acc, total, most, q, K + head, V + head, i, 0, first, scale, D, BN, False)
+        acc, total, most = attend(acc, total, most, q, K + head, V + head, i, first, first + BM, scale, D, BN, True)
+    else:
+        acc, total, most = attend(acc, total, most, q, K + head, V + head, i, 0, T, scale, D, BN, False)
+    tl.store(O + head + i[:, None] * D + d[None, :], (acc / total[:, None]).to(O.dtype.element_ty))

@@ -67,6 +67,7 @@ type checking struct {
 	beside *check.Torch
 	apart  error // why the comparison with PyTorch did not come to its end: the rest is worth keeping
 	probes []check.Answer
+	times  []check.Timed
 }
 
 // noArgs refuses arguments, of which one may be meant for --record.
@@ -95,7 +96,7 @@ func (k *checking) parts() error {
 	if err := k.prepare(); err != nil {
 		return err
 	}
-	for _, part := range []func() error{k.conform, k.compare, k.probe} {
+	for _, part := range []func() error{k.conform, k.compare, k.probe, k.time} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -216,6 +217,26 @@ func (k *checking) probe() (err error) {
 	return nil
 }
 
+// time keeps what operations take beside the model.
+func (k *checking) time() (err error) {
+	if k.file == "" {
+		return nil
+	}
+	if k.times, err = check.Times(k.cmd.Context(), k.config.Device); err != nil {
+		if k.interrupted() {
+			return nil
+		}
+		return err
+	}
+	for i := range k.times {
+		if err := k.s.emit(&k.times[i]); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(k.s.text, "\n", check.TimesText(k.times, k.config.Device, k.s.tableWidth()))
+	return nil
+}
+
 // keep writes the record that was asked for, also of what was done until an interrupt. If it fails, there is no file.
 func (k *checking) keep() error {
 	if k.file == "" {
@@ -241,6 +262,7 @@ func (k *checking) write() error {
 	if err != nil {
 		return err
 	}
+	r.Times = k.times
 	r.Warpline, r.Command = version(), k.line()
 	if err := r.Write(k.file); err != nil {
 		return &advice.Error{Text: err.Error(), Hint: "make room, or give another --record=FILE", Err: err}

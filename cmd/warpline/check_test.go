@@ -76,8 +76,8 @@ func TestCheckRecord(t *testing.T) {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Command != "warpline check --device=sim:0 --ops=abs --short --seed=7 --record --json" || r.Warpline == "" || r.CUDA == "" || len(r.Rows) != 2 || len(r.Probes) != len(lines)-3 {
-		t.Errorf("%+v", r)
+	if r.Command != "warpline check --device=sim:0 --ops=abs --short --seed=7 --record --json" || r.Warpline == "" || r.CUDA == "" || len(r.Rows) != 2 || len(r.Times) == 0 || len(r.Probes) != len(lines)-3-len(r.Times) {
+		t.Errorf("%q: %d rows, %d probes, %d times, %d lines", r.Command, len(r.Rows), len(r.Probes), len(r.Times), len(lines))
 	}
 	for i, p := range r.Probes {
 		if p.Status != check.Holds && p.Status != check.NotRun || lines[2+i]["probe"] != p.Probe {

@@ -4,6 +4,7 @@
 //	warpline eval runs/digits-1     score a run
 //	warpline sample runs/gpt-1      let a language model write
 //	warpline check --device cuda:0  see whether a device computes right
+//	warpline top                    watch devices and what runs on them
 //	warpline bench gemm             see how much of a core products of matrices get
 //
 // People's text and pictures go to the standard output; with --json that has JSON lines and the text goes to the
@@ -27,6 +28,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/presence"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -41,7 +43,9 @@ const (
 func main() {
 	ctx, stop := interruptible(os.Args[1:])
 	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	status := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	presence.Close()
+	os.Exit(status)
 }
 
 // interruptible is a context that the first Ctrl-C, SIGTERM or closed terminal cancels; the second ends the program, which
@@ -82,7 +86,7 @@ func piece(args []string) string {
 		return " after this part"
 	case i >= 0 && args[i] == "bench":
 		return " after this turn"
-	case i >= 0 && args[i] == "sim":
+	case i >= 0 && (args[i] == "sim" || args[i] == "top"):
 		return ""
 	}
 	return " after this step"

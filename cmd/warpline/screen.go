@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -336,6 +338,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	if r.Text != "" {
 		fmt.Fprintf(w, "\nIt writes:\n%s\n", r.Text)
 	}
+	s.profiled(r.Profile)
 	if r.Computed && r.Out != "" {
 		fmt.Fprintln(w)
 		if held := figures(r.Accuracy, r.ValLoss); held != "" {
@@ -345,12 +348,35 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	}
 }
 
+// ranOut shows what is known of an out-of-memory, if err is one.
+func (s *screen) ranOut(err error) {
+	var oom *tensor.OOMError
+	if errors.As(err, &oom) && s.emit(oom) == nil {
+		_ = oom.WriteText(s.text) // the error that follows has its essence
+	}
+}
+
+// profiled shows where the steps of a window went.
+func (s *screen) profiled(p *train.Profiled) {
+	if p == nil {
+		return
+	}
+	fmt.Fprintf(s.text, "\nprofile from step %d on: ", p.First)
+	p.WriteScreen(s.text, min(s.tableWidth(), 120))
+	if p.Err == nil {
+		s.say("\n%s has the trace, pprof profiles and figures. Look again:\n  warpline profile %s", p.Dir, quoted(p.Dir))
+	}
+}
+
 // times are the steps of this session and how long they took, and the whole.
 func times(r *train.Result) string {
 	if !r.Computed {
 		return plural(r.Session, "step")
 	}
 	text := fmt.Sprintf("%s in %s, %s with all else", plural(r.Session, "step"), render.Duration(seconds(r.Stepping)), render.Duration(seconds(r.Seconds)))
+	if r.Captured > 0 {
+		text += fmt.Sprintf("; %d of them captured", r.Captured)
+	}
 	if r.Session < r.Steps {
 		text += fmt.Sprintf("; %d steps since its start", r.Steps)
 	}

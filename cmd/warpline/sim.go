@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/bench"
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/internal/simrun"
@@ -70,6 +72,7 @@ func newSimRun() *cobra.Command {
 	f.StringVar(&c.Numerics, "numerics", "float32", "of tensor cores: float32, exact, or truncating as A100 and H100 do")
 	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e9)")
 	f.IntVar(&c.Sample, "sample", 0, "run only so many blocks, at most 32, and scale what they count: for the time of a large grid (default all)")
+	f.IntVar(&c.Registers, "registers", 0, "of a thread, for occupancy (default what a ptxas in the PATH says, else an estimate)")
 	f.IntVar(&c.Lines, "lines", 0, "of the source that are shown with what they cost (default 10)")
 	f.StringVar(&c.Against, "against", "", "another PTX file whose kernel is run with the same arguments and compared, counter by counter")
 	f.StringArrayVar(&c.Outs, "out", nil, "K: show the start of argument K, from 0, behind the run; K=c.npy: write it to a file too; may be repeated")
@@ -144,7 +147,7 @@ func newSimExplain() *cobra.Command {
 
 func newSimCards() *cobra.Command {
 	return &cobra.Command{
-		Use: "cards", Short: "List the GPUs that can be imitated",
+		Use: "cards", Short: "List the GPUs that can be imitated, and processors beside them",
 		Example: "  warpline sim cards",
 		Args:    from(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -155,8 +158,21 @@ func newSimCards() *cobra.Command {
 					return err
 				}
 			}
-			_, err := fmt.Fprint(s.text, s.hung(simrun.CardsText(list, s.tableWidth())))
+			cpus := append(simrun.CPUs(), thisCPU())
+			for _, c := range cpus {
+				if err := s.emit(c); err != nil {
+					return err
+				}
+			}
+			_, err := fmt.Fprint(s.text, s.hung(simrun.CardsText(list, s.tableWidth())+"\n"+simrun.CPUsText(cpus, s.tableWidth())))
 			return s.unwritten(err)
 		},
 	}
+}
+
+// thisCPU is a row of what this machine has just shown.
+func thisCPU() simrun.CPU {
+	m := bench.Measure()
+	return simrun.CPU{Kind: "cpu", Name: "here", Model: m.Model, Measured: true, Cores: m.Threads, Clock: int(math.Round(m.Clock / 1e6)), Float32: m.Float32,
+		Bandwidth: m.Memory, Source: "measured just now, on as many threads as there are"}
 }

@@ -15,7 +15,10 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/dataset"
+	"github.com/warpline-ml/warpline/internal/live"
+	"github.com/warpline-ml/warpline/internal/presence"
 	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/internal/web"
 	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -73,7 +76,8 @@ func newTrain() *cobra.Command {
 		Args: from(0, 1),
 	}
 	trainFlags(cmd.Flags(), &c)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runTrain(cmd, args, &c) }
+	listen := cmd.Flags().String("listen", "", "show the run in a browser, on an address such as 127.0.0.1:8080 or port 0 for any that is free; of this machine alone unless another host is given")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runTrain(cmd, args, &c, *listen) }
 	return cmd
 }
 
@@ -102,7 +106,13 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.StringVar(&c.Order, "order", "", "random, or sequential: batch by batch from the start, nothing held out (default random)")
 	f.IntVar(&c.EvalEvery, "eval-every", 0, "steps between scores on what is held out (default at the end)")
 	f.IntVar(&c.SaveEvery, "save-every", 0, "steps between checkpoints; 0: at the end (default 500)")
+	f.StringVar(&c.Profile, "profile", "", "leave a profile of some steps in a folder, for warpline profile")
+	f.Lookup("profile").NoOptDefVal = train.ProfileInRun
+	f.IntVar(&c.ProfileAfter, "profile-after", 0, "steps before it (default 3)")
+	f.IntVar(&c.ProfileSteps, "profile-steps", 0, "steps that it has (default 5)")
 	f.BoolVar(&c.AMP, "amp", false, "matrix products in bfloat16")
+	f.IntVar(&c.Accumulate, "accumulate", 0, "parts that a batch is taken in, to need less memory: one after another, with the gradients added (default 1)")
+	f.BoolVar(&c.Capture, "capture", false, "record a step once and do it again as one launch, to the bit as without")
 	f.BoolVar(&c.Recompute, "recompute", false, "gpt: keep less for the backward pass and compute it again")
 	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees (default 64); of --init, as many as it has positions, or fewer")
 	f.IntVar(&c.Layers, "layers", 0, "gpt (default 4)")
@@ -155,7 +165,7 @@ func deviceFlags(f *pflag.FlagSet, device *string, threads *int, planned bool) {
 	f.IntVar(threads, "threads", 0, "threads of the CPU; results do not depend on it (default all)")
 }
 
-func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
+func runTrain(cmd *cobra.Command, args []string, given *train.Config, listen string) error {
 	c, err := merge(cmd.Flags(), args, given)
 	if err != nil {
 		return err
@@ -165,9 +175,15 @@ func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	s.out.stop = stop
-	result, err := trainSomewhere(ctx, c, s)
+	watch, end, err := viewed(s, listen)
+	if err != nil {
+		return err
+	}
+	result, err := trainSomewhere(ctx, c, watch)
+	end(err)
 	if err != nil && !errors.Is(err, train.ErrInterrupted) {
 		s.clear()
+		s.ranOut(err)
 		return err
 	}
 	if s.emit(result) == nil {
@@ -180,11 +196,43 @@ func runTrain(cmd *cobra.Command, args []string, given *train.Config) error {
 	if failed := s.out.failure(hint + quoted(result.Out)); failed != nil {
 		return failed
 	}
+	if p := result.Profile; err == nil && p != nil && p.Err != nil {
+		return advice.Failf("make room for it or give another --profile=DIR, and profile again with --resume and more --steps", "the run is whole, its profile is not written: %v", p.Err)
+	}
 	return err
 }
 
+// viewed is whom a run tells: the screen, and where an address is given a page too, until end.
+func viewed(s *screen, listen string) (watch train.Watcher, end func(err error), err error) {
+	if listen == "" {
+		return s, func(error) {}, nil
+	}
+	server, err := web.Listen(listen)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := live.New(server, s)
+	presence.SetURL(server.URL)
+	s.emit(map[string]string{"url": server.URL})
+	s.say("live view: %s", server.URL)
+	if !server.Local() {
+		s.Note("every machine that reaches this one can look on, and ask for profiles")
+	}
+	return v, func(err error) {
+		switch {
+		case err == nil:
+			v.End("the run is done", false)
+		case errors.Is(err, train.ErrInterrupted):
+			v.End("the run was interrupted", false)
+		default:
+			v.End("the run failed: "+err.Error(), true)
+		}
+		v.Close()
+	}, nil
+}
+
 // trainSomewhere chooses a run folder where none is given, and another one when a run beside takes it first.
-func trainSomewhere(ctx context.Context, c train.Config, s *screen) (*train.Result, error) {
+func trainSomewhere(ctx context.Context, c train.Config, s train.Watcher) (*train.Result, error) {
 	if c.Out != "" || c.Resume {
 		return train.Run(ctx, c, s)
 	}

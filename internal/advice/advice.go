@@ -45,3 +45,12 @@ func Explain(err error, hint string) error {
 	}
 	return &Error{Text: err.Error(), Hint: hint, Err: err}
 }
+
+// HintOf is what to do about err, empty where nobody says.
+func HintOf(err error) string {
+	var known *Error
+	if errors.As(err, &known) {
+		return known.Hint
+	}
+	return ""
+}

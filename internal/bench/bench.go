@@ -34,7 +34,7 @@ type Config struct {
 	Progress func(done, of int, what string) // may be nil
 }
 
-// Row is a figure, and a line of JSON. Median, Low and High are of the turns, Ceiling is in the same unit, and Share is the
+// Row is a figure, and a line of JSON. Median, Low and High are of the turns, of copies Low and High the quartiles, Ceiling is in the same unit, and Share is the
 // median's share of it; the two are nil where nothing limits but the program itself.
 type Row struct {
 	Bench    string   `json:"bench"`
@@ -54,6 +54,10 @@ type Row struct {
 	GFLOPS    float64 `json:"gflops,omitempty"`     // of gemm
 	MS        float64 `json:"ms,omitempty"`         // of a turn of ops and train
 	PeakBytes int64   `json:"peak_bytes,omitempty"` // of tensors, of train
+	Direction string  `json:"direction,omitempty"`  // of copy: to-device, to-host, on-host
+	Memory    string  `json:"memory,omitempty"`     // of the host, of copy: pinned, pageable
+	Bytes     int64   `json:"bytes,omitempty"`      // of copy
+	GBPS      float64 `json:"gbps,omitempty"`       // of copy
 
 	Model   *Model   `json:"-"` // the terms of a modelled figure
 	Profile *Profile `json:"-"` // where the time of a measured turn went, on the CPU
@@ -109,7 +113,8 @@ type runner struct {
 func (c Config) runner() (r *runner, err error) {
 	r = &runner{Config: c}
 	if !slices.Contains(Benches, c.Bench) {
-		return nil, advice.Failf(advice.Meant(c.Bench, Benches)+"there are "+advice.List(Benches), "there is no bench %q", c.Bench)
+		all := append(slices.Clone(Benches), Copy)
+		return nil, advice.Failf(advice.Meant(c.Bench, all)+"there are "+advice.List(all), "there is no bench %q", c.Bench)
 	}
 	if r.dt, err = parseDType(c.DType); err != nil {
 		return nil, err

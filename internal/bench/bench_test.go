@@ -12,6 +12,7 @@ import (
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/par"
 	"github.com/warpline-ml/warpline/tensor"
@@ -263,5 +264,69 @@ func TestFloor(t *testing.T) {
 	}
 	if c.peak(dtype.F64) != 50e9 || cpufeat.Active() != cpufeat.AVX512BF16 && c.peak(dtype.BF16) != 100e9 {
 		t.Errorf("float64 %g, bfloat16 %g", c.peak(dtype.F64), c.peak(dtype.BF16))
+	}
+}
+
+// TestCopy: a simulated card's copies have the times of its link, a processor's are its memory's; both have every size in every kind.
+func TestCopy(t *testing.T) {
+	collect := func(c CopyConfig) (rows []Row) {
+		if err := RunCopy(t.Context(), c, func(r Row) error { rows = append(rows, r); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	sizes := []int64{1 << 10, 1 << 20, 5 << 20}
+	rows := collect(CopyConfig{Device: "sim:h100-80", Sizes: sizes})
+	if len(rows) != 12 || !slices.EqualFunc(rows, collect(CopyConfig{Device: "sim:h100-80", Sizes: sizes, Rounds: 3}), func(a, b Row) bool { return a.GBPS == b.GBPS }) {
+		t.Fatalf("%d rows, or others the second time", len(rows))
+	}
+	h100, _ := cards.Find("h100-80")
+	for i, r := range rows {
+		if r.Bytes != sizes[i/4] || r.N != int(r.Bytes) || !r.Modelled || r.GBPS <= 0 || r.GBPS > float64(h100.Link) || r.Low != r.Median || math.Abs(r.MS*r.GBPS*1e6-float64(r.Bytes)) > 1 {
+			t.Errorf("%+v", r)
+		}
+		if r.Memory == Pinned && (math.Abs(*r.Ceiling-float64(h100.Link)) > 0 || r.GBPS < rows[i+1].GBPS) {
+			t.Errorf("%+v, pageable %v", r, rows[i+1].GBPS)
+		}
+	}
+	for _, r := range collect(CopyConfig{Sizes: []int64{100, 1 << 16}, Rounds: 5}) {
+		if r.Direction != OnHost || r.Modelled || !(r.Low <= r.Median && r.Median <= r.High) || r.GBPS <= 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if text := CopyText(rows[:6], 100); strings.Count(text, "\n") != 4 || !strings.Contains(text, "to host, pinned") {
+		t.Error(text)
+	}
+	if svg := CopyPlot(rows).SVG(800, 420); !strings.Contains(svg, "modelled") || strings.Count(svg, "<path") < 4 {
+		t.Error(svg)
+	}
+}
+
+// TestCopyRefusals: what cannot be copied is refused, with what would do.
+func TestCopyRefusals(t *testing.T) {
+	for _, c := range []struct {
+		CopyConfig
+		text, hint string
+	}{
+		{CopyConfig{Device: "null:h200"}, "no link", "sim:CARD"},
+		{CopyConfig{Device: "cpv"}, "cpv", "did you mean cpu?"},
+		{CopyConfig{Sizes: []int64{0}}, "a copy of 0 bytes", "1 B"},
+		{CopyConfig{Device: "sim:gtx-1650", Sizes: []int64{5 << 30}}, "", ""},
+	} {
+		err := RunCopy(t.Context(), c.CopyConfig, func(Row) error { t.Errorf("%+v: a row", c.CopyConfig); return nil })
+		var known *advice.Error
+		if !errors.As(err, &known) || !strings.Contains(known.Text, c.text) || !strings.Contains(known.Hint, c.hint) {
+			t.Errorf("%+v: %v, hint %v", c.CopyConfig, err, known)
+		}
+	}
+	for text, want := range map[string]int64{"1KB": 1000, "64KiB": 65536, " 1 MiB ": 1 << 20, "4096": 4096, "1.5g": 3 << 29, "2b": 2} {
+		if n, err := ParseSize(text); n != want || err != nil {
+			t.Errorf("%q is %d, error %v", text, n, err)
+		}
+	}
+	for _, text := range []string{"", "KB", "-1", "1XB", "NaN", "1e30", "0", "0.1", "100GB"} {
+		if n, err := ParseSize(text); err == nil {
+			t.Errorf("%q is %d", text, n)
+		}
 	}
 }

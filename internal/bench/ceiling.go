@@ -169,6 +169,22 @@ func (l Launch) dtype() dtype.DType {
 	return l.Out[0].DType
 }
 
+// Here is what this machine's processor has just shown.
+type Here struct {
+	Model   string
+	Threads int
+	Clock   float64 // Hz; 0 if it cannot be measured
+	Float32 float64 // FLOP/s of all threads, in registers
+	Memory  float64 // bytes a second of a loop over three vectors, far larger than caches
+}
+
+// Measure finds the ceilings of the processor, in some tenths of a second.
+func Measure() Here {
+	c := &Ceilings{memory: map[int]float64{}}
+	c.Refresh()
+	return Here{cpufeat.Describe().Model, c.threads, c.clock, c.fma, c.bandwidth(mostBytes)}
+}
+
 // String is what was seen, on a line.
 func (c *Ceilings) String() string {
 	if c.card != nil {

@@ -27,15 +27,15 @@ type Site [depth]uintptr
 
 // Frames returns the chain with files, lines and function names, inlined calls
 // included, innermost first. Frames that the compiler made up are left out.
-func (s *Site) Frames() []runtime.Frame {
-	var (
-		// Behind the last counter CallersFrames looks for the functions that it was
-		// inlined into only if another counter follows; no function has counter 0.
-		pcs [depth + 1]uintptr
-		out []runtime.Frame
-	)
-	copy(pcs[:], s[:])
-	for frames, more := runtime.CallersFrames(pcs[:]), true; more; {
+func (s *Site) Frames() []runtime.Frame { return Frames(s[:]) }
+
+// Frames is [Site.Frames] of a chain of any length.
+func Frames(chain []uintptr) (out []runtime.Frame) {
+	// Behind the last counter CallersFrames looks for the functions that it was
+	// inlined into only if another counter follows; no function has counter 0.
+	pcs := make([]uintptr, len(chain)+1)
+	copy(pcs, chain)
+	for frames, more := runtime.CallersFrames(pcs), true; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
 		if f.Function != "" && !isWrapper(f) {
@@ -55,20 +55,39 @@ func isWrapper(f runtime.Frame) bool {
 
 // User returns the place of the innermost frame for which isLibrary is false:
 // where the user's program called the library. Go's runtime is never that place.
-// If the whole chain is library, it is the outermost frame; if the Site is empty,
-// file and function are "" and line is 0.
+// If the whole chain is library, it is the innermost frame of a package that uses the
+// library as a program does, or else the outermost frame; if the Site is empty, file
+// and function are "" and line is 0.
 func (s *Site) User(isLibrary func(function, file string) bool) (file string, line int, function string) {
-	for _, f := range s.Frames() {
+	return user(s.Frames(), isLibrary)
+}
+
+func user(frames []runtime.Frame, isLibrary func(function, file string) bool) (file string, line int, function string) {
+	inner := false // the place is that of a package like a program
+	for _, f := range frames {
 		if strings.HasPrefix(f.Function, "runtime.") {
 			continue
 		}
-		file, line, function = f.File, f.Line, f.Function
-		if !isLibrary(function, file) {
-			break
+		if !isLibrary(f.Function, f.File) {
+			return f.File, f.Line, f.Function
+		}
+		if !inner {
+			file, line, function = f.File, f.Line, f.Function
+			inner = LikeProgram(file)
 		}
 	}
 	return file, line, function
 }
+
+// LikeProgram reports whether a file is of the models or the loop behind the command: what they do at a line tells more than
+// where the command began.
+func LikeProgram(file string) bool {
+	pkg := packageIn(file)
+	return pkg == Module+"/model" || pkg == Module+"/train"
+}
+
+// InCommand reports whether a file is the command's own.
+func InCommand(file string) bool { return packageIn(file) == Module+"/cmd/warpline" }
 
 // Stack fills pcs with the chain of calls that leads to its caller, as Capture does with a Site, and returns what it
 // filled: of deep chains more than a Site holds, and much slower.
@@ -117,8 +136,11 @@ func Goroutine() (n uint64) {
 
 // String returns "file.go:12" for the innermost frame outside Warpline, by the
 // rules of [Site.User] and [IsLibrary], or "unknown" for an empty Site.
-func (s *Site) String() string {
-	file, line, _ := s.User(IsLibrary)
+func (s *Site) String() string { return Line(s.Frames()) }
+
+// Line is [Site.String] of frames, innermost first.
+func Line(frames []runtime.Frame) string {
+	file, line, _ := user(frames, IsLibrary)
 	if file == "" {
 		return "unknown"
 	}
@@ -134,7 +156,7 @@ var throughStd = map[string]bool{"fmt": true, "iter": true, "log": true, "log/sl
 
 // folders are those of Warpline's own packages. Others of the module are users: commands, examples, benchmarks, and
 // programs that somebody has written beside them.
-var folders = map[string]bool{"ckpt": true, "data": true, "dtype": true, "internal": true, "metric": true, "model": true, "nn": true, "optim": true, "prof": true, "tensor": true, "train": true}
+var folders = map[string]bool{"ckpt": true, "data": true, "dtype": true, "internal": true, "metric": true, "model": true, "nn": true, "optim": true, "plan": true, "prof": true, "tensor": true, "train": true}
 
 // IsLibrary reports whether a function, with the full name and the file that
 // [runtime.Frame] gives, belongs to Warpline's own packages, rather than to a user's

@@ -56,6 +56,7 @@ var All = []Card{
 	{"a100-40", "A100 40 GB", 40 * GiB, 108, [2]int{8, 0}, 1410, 1410, 2048, 40 * mib, 5120, 5120, 1555, pcie4, 600, "sysrqmts.com, A100 comparison"},
 	{"a100-80", "A100 80 GB", 80 * GiB, 108, [2]int{8, 0}, 1410, 1410, 2048, 40 * mib, 5120, 5120, 2039, pcie4, 600, "sysrqmts.com, A100 comparison"},
 	{"rtx-3090", "GeForce RTX 3090", 24 * GiB, 82, [2]int{8, 6}, 1695, 1695, 512, 6 * mib, 0, 384, 936, pcie4, 112, "gist zthxxx, GA10x comparison"},
+	{"rtx-a6000", "RTX A6000", 48 * GiB, 84, [2]int{8, 6}, 1800, 1800, 1024, 6 * mib, 0, 384, 768, pcie4, 112, "nvidia.com, RTX A6000 data sheet: 10,752 cores, 38.7 and 309.7 TFLOP/s (the latter sparse)"},
 	{"l4", "L4", 24 * GiB, 58, [2]int{8, 9}, 2040, 2040, 1024, 48 * mib, 0, 192, 300, pcie4, 0, "hmc-tech.com, L4; 7,424 cores, 128 to a multiprocessor"},
 	{"rtx-4090", "GeForce RTX 4090", 24 * GiB, 128, [2]int{8, 9}, 2520, 2520, 512, 72 * mib, 0, 384, 1008, pcie4, 0, "hmc-tech.com, RTX 4090"},
 	{"l40s", "L40S", 48 * GiB, 142, [2]int{8, 9}, 2520, 2520, 1024, 96 * mib, 0, 384, 864, pcie4, 0, "hmc-tech.com, L40S; data sheet"},
@@ -79,6 +80,17 @@ func Names() []string {
 func Find(name string) (Card, bool) {
 	for _, c := range All {
 		if c.Name == name {
+			return c, true
+		}
+	}
+	return Card{}, false
+}
+
+// Match returns the card whose figures a driver reports: compute capability, multiprocessors and bytes of memory, of which
+// a driver keeps up to 3 % to itself. Names differ by driver and by who sells the card.
+func Match(compute [2]int, sms int, memory int64) (Card, bool) {
+	for _, c := range All {
+		if c.Compute == compute && c.SMs == sms && memory <= c.Memory && memory > c.Memory-c.Memory/16 {
 			return c, true
 		}
 	}

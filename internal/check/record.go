@@ -28,6 +28,7 @@ type Record struct {
 	Rows   []Row    `json:"rows"`
 	Torch  *Torch   `json:"torch,omitempty"`
 	Probes []Answer `json:"probes"`
+	Times  []Timed  `json:"times,omitempty"` // what the card took beside the model of its time
 }
 
 // NewRecord joins the parts of a check. torch may be nil.

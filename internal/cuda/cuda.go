@@ -2,12 +2,14 @@
 // fills the table on a machine with a card, the simulated GPU elsewhere.
 //
 //	cuda.go      a device: context, memory, what it can do
+//	map.go       addresses apart from memory
 //	plan.go      an op becomes a plan: kernels, their grids, their parameters as bytes with places to fill in
 //	*.go         per family of ops, which kernels a plan has
 //	module.go    kernels, compiled by the driver on first use, a family at a time
 //	queue.go     a stream: launches, copies, waits
 //	staging.go   pinned memory between the Go program's memory and the card
 //	event.go     points in a stream
+//	graph.go     launches that are made again as one
 //	stamp.go     points with a time
 //	error.go     what went wrong, and in which launch
 //
@@ -18,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/advice"
@@ -45,10 +48,12 @@ type Device struct {
 	lost              loss
 	stream            device.Stream // of modules that are compiled
 
+	peers map[*Device]bool // whose memory this card was to reach directly, if it can; see peering
+
 	loading sync.WaitGroup // modules that are compiled ahead of use
 
-	mu        sync.Mutex       // guards the maps
-	peers     map[*Device]bool // whose memory this card was to reach directly, if it can
+	mu        sync.Mutex // guards the maps
+	mapped    mapped
 	modules   map[string]*module
 	functions map[string]*function
 }
@@ -148,6 +153,9 @@ func (d *Device) describe(name string) error {
 	}
 	if d.info.Bus, r = d.api.DeviceGetPCIBusId(d.handle); r != driver.Success {
 		return d.check("cuDeviceGetPCIBusId", r)
+	}
+	if _, ok := d.HostTime(); ok {
+		d.stream.Clock = func() time.Duration { t, _ := d.HostTime(); return t }
 	}
 	d.sharedOptin = attr(driver.MaxSharedPerBlockOptin)
 	if failed != nil {

@@ -33,6 +33,8 @@ type launchLog struct {
 	serial  uint32 // of the last launch, from 1; written by the queue's calls only
 	synced  uint32 // all launches up to this one have ended well
 	entries [1 << 8]launched
+	graphs  map[uint32]launched // launches of graphs, which report by these numbers in each run
+	into    *[]uint32           // where their numbers go while they become one; the queue's calls alone use it
 }
 
 // launched is what is known of a launch.
@@ -43,6 +45,7 @@ type launched struct {
 	site   callsite.Site
 	path   string // of the first parameter among the operands
 	others int    // parameters beside it
+	graph  int    // launches that it is, where it is one of a graph
 }
 
 // after orders the serial numbers of launches, which begin anew after 2^32.
@@ -55,7 +58,7 @@ func (l *launchLog) add(code ir.Code, p *device.Params) {
 		l.serial = 1 // 0 means none
 	}
 	e := &l.entries[l.serial%uint32(len(l.entries))]
-	e.serial, e.code, e.traced, e.path, e.others = l.serial, code, false, "", 0
+	e.serial, e.code, e.traced, e.path, e.others, e.graph = l.serial, code, false, "", 0, 0
 	if p != nil {
 		if n := len(p.Paths); n > 0 {
 			e.path, e.others = p.Paths[0], n-1
@@ -64,6 +67,53 @@ func (l *launchLog) add(code ir.Code, p *device.Params) {
 			e.site, e.traced = *p.Site, true
 		}
 	}
+}
+
+// addGraph notes that a graph of some launches is launched.
+func (l *launchLog) addGraph(launches int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.serial++; l.serial == 0 {
+		l.serial = 1
+	}
+	l.entries[l.serial%uint32(len(l.entries))] = launched{serial: l.serial, graph: launches}
+}
+
+// keep lists the launches from now on that may report faults, to be found as long as their graph lives; nil ends that.
+func (l *launchLog) keep(into *[]uint32) { l.into = into }
+
+// reports notes that the last launch may report a fault.
+func (l *launchLog) reports() {
+	if l.into == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.graphs == nil {
+		l.graphs = map[uint32]launched{}
+	}
+	l.graphs[l.serial] = l.entries[l.serial%uint32(len(l.entries))]
+	*l.into = append(*l.into, l.serial)
+}
+
+// forget ends what keep began.
+func (l *launchLog) forget(serials []uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range serials {
+		delete(l.graphs, s)
+	}
+}
+
+// entry is a launch by its number; nil if it is too long ago. l.mu is held.
+func (l *launchLog) entry(serial uint32) *launched {
+	if e := &l.entries[serial%uint32(len(l.entries))]; e.serial == serial {
+		return e
+	}
+	if e, ok := l.graphs[serial]; ok {
+		return &e
+	}
+	return nil
 }
 
 // withdraw takes back the last launch, of which the driver has started nothing.
@@ -103,8 +153,8 @@ func (l *launchLog) find(serial uint32) string {
 func (l *launchLog) labels(serial uint32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := &l.entries[serial%uint32(len(l.entries))]
-	if e.serial != serial {
+	e := l.entry(serial)
+	if e == nil {
 		return false
 	}
 	switch e.code {
@@ -116,7 +166,7 @@ func (l *launchLog) labels(serial uint32) bool {
 
 // describe is find for callers that hold l.mu.
 func (l *launchLog) describe(serial uint32) string {
-	if e := &l.entries[serial%uint32(len(l.entries))]; e.serial == serial {
+	if e := l.entry(serial); e != nil {
 		return e.String()
 	}
 	return fmt.Sprintf("a launch that was followed by %d others", l.serial-serial)
@@ -124,6 +174,9 @@ func (l *launchLog) describe(serial uint32) string {
 
 // String names an operation and where the program asked for it.
 func (e *launched) String() string {
+	if e.graph > 0 {
+		return fmt.Sprintf("a captured step of %d launches", e.graph)
+	}
 	s := e.code.String()
 	if e.path != "" {
 		s += " of " + e.path

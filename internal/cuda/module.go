@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -60,6 +59,15 @@ func (d *Device) function(k *kernels.Kernel, dynamic int) (*function, error) {
 	return f, f.resolve(dynamic)
 }
 
+// assembled tells a simulated GPU of the registers that are known; where they are not, it goes by an estimate.
+func (f *function) assembled() error {
+	d, n := f.d, f.kernel.Registers
+	if d.api.Assembled == nil || n == 0 {
+		return nil
+	}
+	return d.do("Assembled", func() driver.Result { return d.api.Assembled(f.handle, n) })
+}
+
 func (f *function) resolve(dynamic int) error {
 	d := f.d
 	if f.handle == 0 {
@@ -73,6 +81,9 @@ func (f *function) resolve(dynamic int) error {
 		if err := d.do("cuFuncLoad", func() driver.Result { return d.api.FuncLoad(f.handle) }); err != nil {
 			f.handle = 0
 			return fmt.Errorf("kernel %s: %w", f.kernel.Name, err)
+		}
+		if err := f.assembled(); err != nil {
+			return err
 		}
 	}
 	if dynamic <= f.dynamic || f.kernel.Shared+dynamic <= withoutAsking {
@@ -107,10 +118,10 @@ func (m *module) load() error {
 	if m.handle != 0 || m.err != nil {
 		return m.err
 	}
-	start := time.Now()
+	start := m.d.stream.Now()
 	size, err := m.compile()
 	if err == nil {
-		m.d.stream.Emit(device.Event{Kind: device.KindModuleLoad, What: m.from.Name, Bytes: size, Start: start, Took: time.Since(start)})
+		m.d.stream.Emit(device.Event{Kind: device.KindModuleLoad, What: m.from.Name, Bytes: size, Start: start, Took: m.d.stream.Now() - start})
 		return nil
 	}
 	err = fmt.Errorf("kernels %s: %w", m.from.Name, err)

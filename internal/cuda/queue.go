@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -78,6 +79,7 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 	q.plan, q.args, q.p = nil, nil, nil
 	if plan.faults && q.begun > 0 {
 		q.fault.last = q.log.serial
+		q.log.reports()
 	}
 	if r != driver.Success {
 		if q.begun == 0 {
@@ -213,23 +215,29 @@ func (q *queue) CopyFrom(dst device.Arg, from device.Device, src device.Arg, n i
 	})
 }
 
+// peering guards every device's peers: letting cards reach each other takes two of them.
+var peering sync.Mutex
+
 // reach lets the card read and write another's memory directly, where the two can: else the driver copies by way of the
 // host's memory.
 func (d *Device) reach(other *Device) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	peering.Lock()
+	defer peering.Unlock()
 	if d == other || d.peers[other] {
 		return nil
 	}
+	d.peers[other] = true
 	can, r := d.api.DeviceCanAccessPeer(d.handle, other.handle)
 	if r == driver.Success && can {
 		r = d.api.Do(d.ctx, func() driver.Result { return d.api.CtxEnablePeerAccess(other.ctx) })
+		if r == driver.Success || r == driver.PeerAlreadyEnabled {
+			return other.admit(d)
+		}
 	}
-	d.peers[other] = true
 	if r.Sticky() {
 		return d.failed("cuCtxEnablePeerAccess", r)
 	}
-	return nil // on already, or refused: the copy is made in any case
+	return nil // refused: the copy is made in any case
 }
 
 // Checked implements [device.Checker].

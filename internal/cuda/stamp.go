@@ -138,3 +138,26 @@ func (s *stamp) Since(earlier device.Stamp) (time.Duration, error) {
 	runtime.KeepAlive(s)
 	return time.Duration(math.Round(float64(ms) * float64(time.Millisecond))), err
 }
+
+// HostTime implements [device.Clock] for a simulated GPU.
+func (d *Device) HostTime() (time.Duration, bool) {
+	if d.api.HostTime == nil {
+		return 0, false
+	}
+	return time.Duration(d.api.HostTime(d.ctx)), true
+}
+
+// StampTime implements [device.Clock] for a simulated GPU.
+func (d *Device) StampTime(of device.Stamp) (at, next time.Duration, err error) {
+	s, ok := device.As[*stamp](of)
+	if !ok || s.log.q.d != d || d.api.EventTime == nil {
+		return 0, 0, fmt.Errorf("%s: the time of a stamp of another device", d.info.Name)
+	}
+	err = d.do("EventTime", func() driver.Result {
+		ns, more, r := d.api.EventTime(s.handle)
+		at, next = time.Duration(ns), time.Duration(more)
+		return r
+	})
+	runtime.KeepAlive(s)
+	return at, next, err
+}

@@ -61,6 +61,16 @@ func (s Blocks) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
 	}
 }
 
+// Blank implements [Source].
+func (s Blocks) Blank() Source {
+	for _, part := range []*Texts{&s.rows, &s.rest} {
+		if part.Source != nil {
+			part.Source = blank[tokens.Batch]{part.Source}
+		}
+	}
+	return s
+}
+
 // Some is the set, or if it has more than n rows so many of them, evenly spaced.
 func (s Blocks) Some(n int) Source {
 	if s.Len() <= n {

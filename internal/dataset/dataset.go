@@ -22,6 +22,7 @@ type Source interface {
 	Len() int  // samples
 	Size() int // samples; of a text, tokens to foretell
 	Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error]
+	Blank() Source // of zeros, which nothing reads: for figures of memory
 }
 
 // Images is a set of pictures with labels.
@@ -35,6 +36,9 @@ func (s Images) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
 	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) Turn { return Turn{b.Env, b.X, b.Y, b.Position()} })
 }
 
+// Blank implements [Source].
+func (s Images) Blank() Source { return Images{blank[data.Pair](s)} }
+
 // Texts is a set of runs of tokens.
 type Texts struct{ data.Source[tokens.Batch] }
 
@@ -45,6 +49,17 @@ func (s Texts) Size() int { return s.Len() * s.Fields()[1].Shape[0] }
 func (s Texts) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
 	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) Turn { return Turn{b.Env, b.Tokens, b.Targets, b.Position()} })
 }
+
+// Blank implements [Source].
+func (s Texts) Blank() Source { return Texts{blank[tokens.Batch](s)} }
+
+// blank is a set of samples that nobody reads.
+type blank[B any] struct{ data.Source[B] }
+
+func (blank[B]) Fill(*B, data.Row, int) error { return nil }
+
+// InMemory tells loaders that samples cost nothing.
+func (blank[B]) InMemory() bool { return true }
 
 func turns[B any](seq iter.Seq2[*B, error], open func(*B) Turn) iter.Seq2[Turn, error] {
 	return func(yield func(Turn, error) bool) {

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -10,15 +11,21 @@ import (
 // segments go back only on demand. It keeps PyTorch's counters, exactly. All methods may be called by several
 // goroutines at once.
 type Allocator struct {
-	dev  Device
-	name string
-	info Info
+	dev    Device
+	mapper Mapper // of dev, where segments are expandable
+	name   string
+	info   Info
 
 	mu       sync.Mutex
-	cfg      Config
-	limit    int64 // bytes that may be reserved
-	small    pool
-	large    pool
+	cfg      Config // with defaults
+	limit    int64  // bytes that may be reserved
+	common   pools
+	private  []*PrivatePool // that have memory, or may get some
+	numbered uint64         // private pools there have been
+	serving  []*PrivatePool // by queue, what its allocations come from; nil: common
+	begun    int            // queues that a private pool serves
+	deferred []*Block       // freed meanwhile, although other queues used them
+	inside   map[*Block][]int
 	segments map[uint64]*Block // first block, by address
 	spares   *Block
 	empty    Block  // what requests of 0 bytes get
@@ -28,42 +35,74 @@ type Allocator struct {
 	stats    Stats
 }
 
-// NewAllocator returns an allocator over the raw memory of a device, without a limit. It panics if cfg does not pass
-// its check.
+// NewAllocator returns an allocator over the raw memory of a device, without a limit but that of cfg. It panics if cfg does
+// not pass its check for the device.
 func NewAllocator(dev Device, cfg Config) *Allocator {
-	if err := cfg.Check(); err != nil {
-		panic(err.Error())
-	}
 	info := dev.Info()
-	a := &Allocator{
-		dev: dev, name: info.Name, info: info,
-		cfg:      cfg.withDefaults(),
-		limit:    unlimited,
-		small:    pool{kind: SmallPool},
-		large:    pool{kind: LargePool},
-		segments: map[uint64]*Block{},
-	}
+	a := &Allocator{dev: dev, name: info.Name, info: info, limit: unlimited, segments: map[uint64]*Block{}}
 	a.empty = Block{owner: a, mem: Mem{Host: info.Host}}
-	a.stats.MaxSplitSize = -1
-	if cfg.MaxSplit > 0 {
-		a.stats.MaxSplitSize = cfg.MaxSplit
+	if err := a.configure(cfg); err != nil {
+		panic(err.Error())
 	}
 	return a
 }
 
-// request is an allocation on its way.
-type request struct {
-	asked  int64
-	size   int64 // of the block
-	queue  int
-	pool   *pool
-	origin *Origin
+// Settings are what the allocator works by, defaults filled in.
+func (a *Allocator) Settings() Config {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cfg
 }
 
-func (a *Allocator) request(n int64, queue int, o *Origin) request {
-	r := request{asked: n, size: a.cfg.round(n + a.cfg.Gap), queue: queue, pool: &a.large, origin: o}
+// Configure changes what users may set. It is an error while memory is reserved, which was cut by other rules. A limit that was
+// set before stays if c has no fraction.
+func (a *Allocator) Configure(c Conf) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := a.stats.ReservedBytes.All.Current; n > 0 || len(a.private) > 0 {
+		return fmt.Errorf("device: %s has %s reserved and %d private pools: configure its allocator before the first value, or let all values go and empty the cache",
+			a.name, formatBytes(n), len(a.private))
+	}
+	cfg := a.cfg
+	cfg.Conf = c
+	return a.configure(cfg)
+}
+
+// configure takes a configuration over while nothing is reserved.
+func (a *Allocator) configure(cfg Config) error {
+	if err := errors.Join(cfg.Check(), cfg.CheckFor(a.dev)); err != nil {
+		return err
+	}
+	a.cfg = cfg
+	a.cfg.Conf = cfg.withDefaults()
+	a.mapper = nil
+	if cfg.Expandable {
+		a.mapper, _ = As[Mapper](a.dev)
+	}
+	a.common = newPools(nil, cfg.Expandable)
+	a.stats.MaxSplitSize = -1
+	if a.cfg.MaxSplit < unlimited {
+		a.stats.MaxSplitSize = a.cfg.MaxSplit
+	}
+	if cfg.Fraction > 0 {
+		a.limit = int64(cfg.Fraction * float64(a.info.Memory))
+	}
+	return nil
+}
+
+// request is an allocation on its way.
+type request struct {
+	asked int64
+	size  int64 // of the block
+	queue int
+	pool  *pool
+	what  string
+}
+
+func (a *Allocator) request(n int64, queue int, from *pools, what string) request {
+	r := request{asked: n, size: a.cfg.round(n + a.cfg.Gap), queue: queue, pool: &from.large, what: what}
 	if r.size <= smallLimit {
-		r.pool = &a.small
+		r.pool = &from.small
 	}
 	return r
 }
@@ -71,10 +110,15 @@ func (a *Allocator) request(n int64, queue int, o *Origin) request {
 // Alloc returns a block of at least n bytes for work of a queue, a small number that the caller gives each of its
 // queues. A request of 0 bytes gets a block without memory, which is not counted. The error is an [*OOMError] when neither
 // the cache, the device nor the device after giving up the whole cache had the memory.
-func (a *Allocator) Alloc(n int64, queue int) (*Block, error) { return a.AllocFor(n, queue, nil) }
+func (a *Allocator) Alloc(n int64, queue int) (*Block, error) { return a.AllocFor(n, queue, "", nil) }
 
-// AllocFor is Alloc for work whose origin the stream's observers are told; nil is the place of the call.
-func (a *Allocator) AllocFor(n int64, queue int, o *Origin) (*Block, error) {
+// AllocFor is Alloc for an operation, whose name and origin the stream's observers are told; nil is the place of the call.
+func (a *Allocator) AllocFor(n int64, queue int, what string, o *Origin) (*Block, error) {
+	return a.allocate(n, queue, nil, what, o)
+}
+
+// allocate takes memory of a private pool, or, where that is nil, of what serves the queue.
+func (a *Allocator) allocate(n int64, queue int, of *PrivatePool, what string, o *Origin) (*Block, error) {
 	if n == 0 {
 		return &a.empty, nil
 	}
@@ -83,7 +127,7 @@ func (a *Allocator) AllocFor(n int64, queue int, o *Origin) (*Block, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.waiting > 0 {
+	if a.waiting > 0 && a.begun == 0 {
 		if err := a.processMarks(false); err != nil {
 			return nil, err
 		}
@@ -91,15 +135,18 @@ func (a *Allocator) AllocFor(n int64, queue int, o *Origin) (*Block, error) {
 	if n >= maxRequest {
 		return nil, a.outOfMemory(n, queue)
 	}
-	r := a.request(n, queue, o)
+	from, err := a.source(of, queue)
+	if err != nil {
+		return nil, err
+	}
+	r := a.request(n, queue, from, what)
 	b := a.fit(&r)
 	if b == nil {
-		var err error
-		if b, err = a.miss(&r); err != nil {
+		if b, err = a.miss(&r, o); err != nil {
 			return nil, err
 		}
 	}
-	a.take(b, &r)
+	a.take(b, &r, o)
 	return b, nil
 }
 
@@ -117,19 +164,22 @@ func (a *Allocator) fit(r *request) *Block {
 	return b
 }
 
-// take hands out a block that is in no set, cut to size.
-func (a *Allocator) take(b *Block, r *request) {
+// take hands out a block that is in no set, cut to size. The origin is no part of the request, so that those of launches need not
+// be allocated.
+func (a *Allocator) take(b *Block, r *request, o *Origin) {
 	kind, was := r.pool.kind, b.isSplit()
 	switch rest := b.mem.Size - r.size; {
 	case a.splits(r, rest):
 		r.pool.insert(a.split(b, r.size))
-		if was {
+		switch {
+		case b.seg != nil:
+		case was:
 			a.stats.InactiveSplitBytes.sub(kind, r.size)
-		} else {
+		default:
 			a.stats.InactiveSplitBytes.add(kind, rest)
 			a.stats.InactiveSplit.add(kind, 1)
 		}
-	case was:
+	case was && b.seg == nil:
 		a.stats.InactiveSplitBytes.sub(kind, b.mem.Size)
 		a.stats.InactiveSplit.sub(kind, 1)
 	}
@@ -146,7 +196,7 @@ func (a *Allocator) take(b *Block, r *request) {
 		a.checkPoison(b)
 	}
 	if a.cfg.Stream.Wants(KindAlloc) {
-		a.tell(&Event{Kind: KindAlloc, Queue: b.queue, Mem: b.mem, Bytes: r.asked}, r.origin)
+		a.tell(&Event{Kind: KindAlloc, What: r.what, Queue: b.queue, Mem: b.mem, Bytes: r.asked}, o)
 	}
 }
 
@@ -158,10 +208,10 @@ func (a *Allocator) tell(e *Event, o *Origin) {
 	a.cfg.Stream.Emit(*e)
 }
 
-// splits reports whether a block that is larger than the request by rest is cut. Large blocks are only for a rest of
-// more than 1 MiB: what would remain is of little use to the large pool.
+// splits reports whether a block that is larger than the request by rest is cut. Large blocks of fixed segments are only for a
+// rest of more than 1 MiB: what would remain is of little use to the large pool.
 func (a *Allocator) splits(r *request, rest int64) bool {
-	if r.pool.kind == SmallPool {
+	if r.pool.kind == SmallPool || a.mapper != nil {
 		return rest >= minBlock
 	}
 	return r.size < a.cfg.MaxSplit && rest > smallLimit
@@ -213,14 +263,16 @@ func (a *Allocator) release(b *Block) {
 	}
 	kind, size, requested := b.pool.kind, b.mem.Size, b.requested
 	b.requested = 0
-	b, blocks, bytes := a.merge(b)
+	b, blocks, bytes := a.merge(b, free)
 	b.pool.insert(b)
-	blocks, bytes = -blocks, -bytes
-	if b.isSplit() {
-		blocks, bytes = blocks+1, bytes+b.mem.Size
+	if b.seg == nil {
+		blocks, bytes = -blocks, -bytes
+		if b.isSplit() {
+			blocks, bytes = blocks+1, bytes+b.mem.Size
+		}
+		a.stats.InactiveSplit.move(kind, blocks)
+		a.stats.InactiveSplitBytes.move(kind, bytes)
 	}
-	a.stats.InactiveSplit.move(kind, blocks)
-	a.stats.InactiveSplitBytes.move(kind, bytes)
 	a.stats.Active.sub(kind, 1)
 	a.stats.ActiveBytes.sub(kind, size)
 	a.stats.RequestedBytes.sub(kind, requested)
@@ -261,9 +313,13 @@ func (a *Allocator) SetFraction(f float64) error {
 	return nil
 }
 
-// EmptyCache waits for outstanding marks and returns every unused segment to the device.
+// EmptyCache waits for outstanding marks and returns every unused segment to the device, but for those of private pools that
+// are not closed. It is an error while a private pool serves a queue.
 func (a *Allocator) EmptyCache() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.begun > 0 {
+		return fmt.Errorf("device: the cache of %s cannot be emptied while a private pool serves one of its queues: end that first", a.name)
+	}
 	return a.releaseAll()
 }

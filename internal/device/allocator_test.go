@@ -28,7 +28,7 @@ func TestRounding(t *testing.T) {
 		{1073741825, 1073742336, 1075838976, 1342177280, 1207959552},
 	} {
 		for i, d := range []int64{0, 4, 8} {
-			c := Config{Divisions: UniformDivisions(d)}
+			c := Conf{Divisions: UniformDivisions(d)}
 			want := v[1]
 			if i > 0 {
 				want = v[i+2]
@@ -37,7 +37,9 @@ func TestRounding(t *testing.T) {
 				t.Errorf("%d bytes with %d divisions round to %d, want %d", v[0], d, got, want)
 			}
 		}
-		if got := segmentFor(v[1]); got != v[2] {
+		c := Conf{}
+		c = c.withDefaults()
+		if got := c.segmentFor(v[1]); got != v[2] {
 			t.Errorf("segment for %d bytes is %d, want %d", v[1], got, v[2])
 		}
 	}
@@ -45,7 +47,7 @@ func TestRounding(t *testing.T) {
 
 // TestDivisionsBySize is the case of PyTorch's own test of the option.
 func TestDivisionsBySize(t *testing.T) {
-	c := Config{Divisions: [16]int64{8, 8, 8, 8, 8, 8, 8, 2, 4, 2, 4, 1, 1, 1, 1, 1}}
+	c := Conf{Divisions: [16]int64{8, 8, 8, 8, 8, 8, 8, 2, 4, 2, 4, 1, 1, 1, 1, 1}}
 	for mb, want := range map[int64]int64{0: 8, 32: 8, 64: 8, 127: 8, 128: 2, 256: 4, 512: 2, 1024: 4, 2048: 1, 1 << 20: 1} {
 		if got := c.divisions(mb*mib + 5); got != want {
 			t.Errorf("%d MiB: %d divisions, want %d", mb, got, want)
@@ -54,7 +56,9 @@ func TestDivisionsBySize(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, c := range []Config{{Divisions: UniformDivisions(3)}, {MaxSplit: 20*mib - 1}, {MaxNonSplitRounding: 1}, {GCThreshold: 1}, {GCThreshold: -0.1}, {Gap: -1}} {
+	for _, c := range []Config{{Gap: -1}, {Conf: Conf{Divisions: UniformDivisions(3)}}, {Conf: Conf{MaxSplit: 20*mib - 1}}, {Conf: Conf{MaxNonSplitRounding: 1}},
+		{Conf: Conf{GCThreshold: 1}}, {Conf: Conf{GCThreshold: -0.1}}, {Conf: Conf{LargeSegment: 11 * mib}}, {Conf: Conf{LargeSegment: 8 * mib}},
+		{Conf: Conf{LargeSegment: 40 * mib, MaxSplit: 30 * mib}}, {Conf: Conf{Fraction: 1.1}}, {Conf: Conf{Reserve: -1}}, {Conf: Conf{ReservePart: 2}}} {
 		if c.Check() == nil {
 			t.Errorf("%+v is accepted", c)
 		}
@@ -348,7 +352,7 @@ func TestUsesByOtherQueues(t *testing.T) {
 
 func TestOversizeBlocks(t *testing.T) {
 	dev := newFake(200 * mib)
-	a := NewAllocator(dev, Config{MaxSplit: 32 * mib})
+	a := NewAllocator(dev, Config{Conf: Conf{MaxSplit: 32 * mib}})
 	a.Free(alloc(t, a, 64*mib, 0))
 	small := alloc(t, a, 12*mib, 0)
 	if small.Size() != 12*mib {
@@ -376,7 +380,7 @@ func TestOversizeBlocks(t *testing.T) {
 
 func TestCollectionByAge(t *testing.T) {
 	dev := newFake(1000 * mib)
-	a := NewAllocator(dev, Config{GCThreshold: 0.5})
+	a := NewAllocator(dev, Config{Conf: Conf{GCThreshold: 0.5}})
 	a.SetLimit(200 * mib)
 	old, young := alloc(t, a, 60*mib, 0), alloc(t, a, 50*mib, 0)
 	a.Free(old)

@@ -20,7 +20,7 @@ func (a *Allocator) Poison(on bool) error {
 	defer a.mu.Unlock()
 	a.poison = on
 	a.spares = nil
-	for _, p := range []*pool{&a.small, &a.large} {
+	for _, p := range a.pools() {
 		for _, b := range p.sorted() {
 			if on {
 				fillPoison(b.mem)
@@ -60,7 +60,7 @@ func (a *Allocator) Check() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := checker{a: a, listed: map[*Block]bool{}}
-	for _, p := range []*pool{&a.small, &a.large} {
+	for _, p := range a.pools() {
 		for _, b := range p.sorted() {
 			if c.listed[b] {
 				return fmt.Errorf("device: %s is in a set twice", b)
@@ -73,38 +73,52 @@ func (a *Allocator) Check() error {
 			return fmt.Errorf("device: %s: %w", a.name, err)
 		}
 	}
-	if len(c.listed) > 0 {
-		return fmt.Errorf("device: %d blocks in the free sets are of no segment", len(c.listed))
+	for _, p := range a.pools() {
+		for _, q := range p.holes {
+			c.holes -= len(q)
+		}
+	}
+	if len(c.listed) > 0 || c.holes != 0 {
+		return fmt.Errorf("device: %d blocks in the free sets and %d among the holes are of no segment", len(c.listed), -c.holes)
 	}
 	return c.counters()
 }
 
 // String describes a block for error messages.
 func (b *Block) String() string {
-	states := [...]string{"spare", "free", "live", "waiting"}
+	states := [...]string{"spare", "free", "live", "waiting", "unmapped"}
 	return fmt.Sprintf("%s block of %d bytes at %#x for queue %d", states[b.state], b.mem.Size, b.mem.Addr, b.queue)
 }
 
 type checker struct {
 	a      *Allocator
 	listed map[*Block]bool // in a free set, not met yet
+	holes  int             // unmapped blocks
 	want   Stats           // what the blocks add up to
 }
 
 func (c *checker) segment(addr uint64, first *Block) error {
 	var prev *Block
-	size := int64(0)
+	size, mapped := int64(0), int64(0)
 	for b := first; b != nil; prev, b = b, b.next {
 		if err := c.block(b, prev, addr+uint64(size)); err != nil {
 			return err
 		}
 		size += b.mem.Size
+		if b.state != unmapped {
+			mapped += b.mem.Size
+		}
 	}
-	if size != smallSegment && (first.pool.kind == SmallPool || size%largeRound != 0) {
+	kind := first.pool.kind
+	switch seg := first.seg; {
+	case seg != nil && (seg.addr != addr || seg.size != size || mapped == 0):
+		return fmt.Errorf("the blocks of the expandable segment at %#x, of %d bytes, add up to %d, with memory behind %d", seg.addr, seg.size, size, mapped)
+	case seg == nil && size != smallSegment && (kind == SmallPool || size%largeRound != 0):
 		return fmt.Errorf("the blocks of the segment at %#x add up to %d bytes", addr, size)
+	case seg == nil:
+		c.want.Segment.add(kind, 1)
 	}
-	c.want.Segment.add(first.pool.kind, 1)
-	c.want.ReservedBytes.add(first.pool.kind, size)
+	c.want.ReservedBytes.add(kind, mapped)
 	return nil
 }
 
@@ -114,9 +128,9 @@ func (c *checker) block(b, prev *Block, addr uint64) error {
 		return fmt.Errorf("%s where one at %#x should follow %v", b, addr, prev)
 	case b.mem.Size <= 0 || b.mem.Size%minBlock != 0:
 		return fmt.Errorf("%s is no multiple of %d", b, minBlock)
-	case prev != nil && (prev.pool != b.pool || prev.queue != b.queue):
+	case prev != nil && (prev.pool != b.pool || prev.queue != b.queue || prev.seg != b.seg):
 		return fmt.Errorf("%s beside %s", b, prev)
-	case prev != nil && prev.state == free && b.state == free:
+	case prev != nil && prev.state == b.state && (b.state == free || b.state == unmapped):
 		return fmt.Errorf("%s is not merged with %s", b, prev)
 	case c.listed[b] != (b.state == free):
 		return fmt.Errorf("%s, in a free set: %v", b, c.listed[b])
@@ -124,6 +138,9 @@ func (c *checker) block(b, prev *Block, addr uint64) error {
 		return fmt.Errorf("%s waits for %d marks", b, b.pending)
 	}
 	delete(c.listed, b)
+	if b.state == unmapped {
+		return c.checkHole(b)
+	}
 	return c.count(b)
 }
 
@@ -132,7 +149,7 @@ func (c *checker) count(b *Block) error {
 	kind := b.pool.kind
 	switch b.state {
 	case free:
-		if b.isSplit() {
+		if b.isSplit() && b.seg == nil {
 			c.want.InactiveSplit.add(kind, 1)
 			c.want.InactiveSplitBytes.add(kind, b.mem.Size)
 		}

@@ -20,8 +20,8 @@ const (
 	maxQueues    = 1 << 12
 )
 
-// Config sets what an [Allocator] does beyond its defaults. The zero Config is PyTorch's default behaviour.
-type Config struct {
+// Conf is what users may set of an [Allocator], by PyTorch's keys: see [ParseConf]. The zero Conf is PyTorch's default behaviour.
+type Conf struct {
 	// Divisions rounds a request between two powers of two up to one of so many steps. Entry i is for requests from
 	// 2^i MiB on, entry 0 also for smaller ones, the last also for larger ones. Values are powers of two; 0 and 1 mean
 	// none. See [UniformDivisions].
@@ -30,9 +30,28 @@ type Config struct {
 	MaxSplit int64
 	// MaxNonSplitRounding is how many bytes a block of MaxSplit or more may be larger than the request; 0: 20 MiB.
 	MaxNonSplitRounding int64
+	// LargeSegment is how many bytes the large pool asks a device for below 10 MiB, and the page of its expandable segments; 0:
+	// 20 MiB.
+	LargeSegment int64
 	// GCThreshold is the part of the limit, between 0 and 1, above which cached segments that have not been used for
 	// long are given back before the device is asked for another; 0: never. It acts only while a limit is set.
 	GCThreshold float64
+	// Fraction is the part of the device's memory, up to 1, that may be reserved; 0: no limit.
+	Fraction float64
+	// Expandable makes one growing segment of each queue and pool, of addresses that memory is put behind and taken away from
+	// in pages, where the device is a [Mapper]; memory that is free in pieces serves large requests then.
+	Expandable bool
+	// Reserve is how many addresses an expandable segment gets, in bytes, or ReservePart what part of the device's memory; 0: 9/8
+	// of it.
+	Reserve     int64
+	ReservePart float64
+	// Text is what the values were read from.
+	Text string
+}
+
+// Config sets what an [Allocator] does beyond its defaults.
+type Config struct {
+	Conf
 	// Gap is how many bytes are left unused behind every block, as part of it; 0: what rounding leaves.
 	Gap int64
 	// Marks records a mark behind all work that a queue has been given. It is needed for [Allocator.RecordUse].
@@ -53,16 +72,33 @@ func UniformDivisions(d int64) (v [16]int64) {
 
 // Check reports a value that is out of its range.
 func (c *Config) Check() error {
+	if c.Gap < 0 {
+		return fmt.Errorf("device: a gap of %d bytes: want at least 0", c.Gap)
+	}
+	return c.Conf.Check()
+}
+
+// Check reports a value that is out of its range.
+func (c *Conf) Check() error {
 	for i, d := range c.Divisions {
 		if d < 0 || d&(d-1) != 0 {
 			return fmt.Errorf("device: divisions for %d MiB are %d: want a power of two", 1<<i, d)
 		}
 	}
-	if c.MaxSplit != 0 && c.MaxSplit < largeSegment || c.MaxNonSplitRounding != 0 && c.MaxNonSplitRounding < largeSegment {
-		return fmt.Errorf("device: largest split %d, rounding %d: want 0 or at least %d bytes", c.MaxSplit, c.MaxNonSplitRounding, largeSegment)
+	if c.LargeSegment != 0 && c.LargeSegment < largeExact || c.LargeSegment%largeRound != 0 {
+		return fmt.Errorf("device: large segments of %s: want an even number of MiB, 10 or more", formatBytes(c.LargeSegment))
 	}
-	if c.Gap < 0 {
-		return fmt.Errorf("device: a gap of %d bytes: want at least 0", c.Gap)
+	least := c.withDefaults().LargeSegment
+	for what, n := range map[string]int64{"largest split": c.MaxSplit, "rounding of what is not split": c.MaxNonSplitRounding} {
+		if n != 0 && n < least {
+			return fmt.Errorf("device: a %s of %s: want %s or more, as much as a large segment", what, formatBytes(n), formatBytes(least))
+		}
+	}
+	if !(c.Fraction >= 0 && c.Fraction <= 1) {
+		return fmt.Errorf("device: a fraction of %v of the device's memory: want 0 to 1", c.Fraction)
+	}
+	if c.Reserve < 0 || !(c.ReservePart >= 0 && c.ReservePart <= 1) {
+		return fmt.Errorf("device: %d bytes of addresses for an expandable segment, or a part of %v of the device's memory: want at least 0, and a part up to 1", c.Reserve, c.ReservePart)
 	}
 	if !(c.GCThreshold >= 0 && c.GCThreshold < 1) {
 		return errors.New("device: the collection threshold must be at least 0 and below 1")
@@ -70,24 +106,50 @@ func (c *Config) Check() error {
 	return nil
 }
 
-func (c *Config) withDefaults() Config {
+// On is the part that applies to a device: in memory of the host, whose addresses the system puts memory behind anyway, no segment
+// is expandable.
+func (c Conf) On(dev Device) Conf {
+	c.Expandable = c.Expandable && !dev.Info().Host
+	return c
+}
+
+// CheckFor reports what a device cannot do.
+func (c *Conf) CheckFor(dev Device) error {
+	info := dev.Info()
+	if c.Fraction > 0 && info.Memory <= 0 {
+		return fmt.Errorf("device: %s has no memory size of its own to take a fraction of: set a limit in bytes", info.Name)
+	}
+	if !c.Expandable {
+		return nil
+	}
+	m, ok := As[Mapper](dev)
+	if !ok || !m.Maps() {
+		return fmt.Errorf("device: %s cannot have expandable segments: it, or its driver, has no virtual memory management", info.Name)
+	}
+	return nil
+}
+
+func (c *Conf) withDefaults() Conf {
 	d := *c
+	if d.LargeSegment == 0 {
+		d.LargeSegment = largeSegment
+	}
 	if d.MaxSplit == 0 {
 		d.MaxSplit = unlimited
 	}
 	if d.MaxNonSplitRounding == 0 {
-		d.MaxNonSplitRounding = largeSegment
+		d.MaxNonSplitRounding = max(largeSegment, d.LargeSegment)
 	}
 	return d
 }
 
 // divisions is the number of steps for a request of n bytes.
-func (c *Config) divisions(n int64) int64 {
+func (c *Conf) divisions(n int64) int64 {
 	return c.Divisions[min(max(bits.Len64(uint64(n))-1-20, 0), len(c.Divisions)-1)]
 }
 
 // round is the size of the block for a request of n bytes.
-func (c *Config) round(n int64) int64 {
+func (c *Conf) round(n int64) int64 {
 	if n < minBlock {
 		return minBlock
 	}
@@ -110,12 +172,12 @@ func roundToStep(n, d int64) int64 {
 func roundUp(n, to int64) int64 { return (n + to - 1) &^ (to - 1) }
 
 // segmentFor is how much a device is asked for when no block of size bytes is cached.
-func segmentFor(size int64) int64 {
+func (c *Conf) segmentFor(size int64) int64 {
 	switch {
 	case size <= smallLimit:
 		return smallSegment
 	case size < largeExact:
-		return largeSegment
+		return c.LargeSegment
 	}
 	return roundUp(size, largeRound)
 }

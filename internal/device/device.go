@@ -62,11 +62,12 @@ type Kernel struct {
 
 // Step is a kernel of the device that a launch starts, or a fill of memory with zeros.
 type Step struct {
-	Name   string // of the kernel; "" for a fill
-	Grid   [3]int // blocks
-	Block  [3]int // threads
-	Shared int    // bytes of shared memory that are asked for at the launch
-	Fill   int64  // bytes
+	Name      string // of the kernel; "" for a fill
+	Grid      [3]int // blocks
+	Block     [3]int // threads
+	Shared    int    // bytes of shared memory that are asked for at the launch
+	Registers int    // of a thread; 0 where that is not known
+	Fill      int64  // bytes
 }
 
 // Blocks is how many blocks of threads the step has.

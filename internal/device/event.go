@@ -18,7 +18,7 @@ const (
 	KindWait                      // What is one of the waits
 	KindMark                      // a point in a queue's work
 	KindRange                     // a range opens, or ends
-	KindAlloc                     // a block is handed out
+	KindAlloc                     // a block is handed out; What is the operation that it is for
 	KindFreeRequested             // its user let a block go
 	KindFreeCompleted             // the queues that used a block are done with it: it may be handed out again
 	KindSegmentAlloc              // the device gave memory
@@ -28,6 +28,7 @@ const (
 	KindOutOfMemory               // an allocation failed
 	KindRelabel                   // memory serves for something: What is one of the labels
 	KindModuleLoad                // kernels were compiled; What is their module
+	KindBackward                  // a walk over recorded operations begins, or ends: Bytes is what they keep for it
 	kindCount
 )
 
@@ -55,8 +56,16 @@ const (
 	LabelBuffer    = "buffer"          // state that no gradient reaches
 	LabelGradient  = "gradient"        // of a parameter
 	LabelState     = "optimizer state" // beside a parameter
-	LabelSaved     = "activation"      // what a gradient rule needs again
+	LabelSaved     = "activation"      // what a gradient rule needs again, and nothing else named before
+	LabelWorkspace = "workspace"       // what one kernel works in
+	LabelBatch     = "batch"           // what a loader brought
+	LabelOther     = "other"           // memory that nothing has named: values on their way
 )
+
+// Labels lists them, those that live longest first.
+func Labels() []string {
+	return []string{LabelParameter, LabelBuffer, LabelState, LabelGradient, LabelSaved, LabelBatch, LabelWorkspace, LabelOther}
+}
 
 // KindInfo is what is known of a kind of events.
 type KindInfo struct {
@@ -66,8 +75,8 @@ type KindInfo struct {
 	Engines []string // by kind of device; nil: all
 }
 
-// EventKinds lists what each kind is called and which engines' devices have events of it. [KindMap] and [KindUnmap] are
-// there for engines that put pages behind addresses; none does.
+// EventKinds lists what each kind is called and which engines' devices have events of it; those of [KindMap] and [KindUnmap]
+// where segments are expandable.
 func EventKinds() []KindInfo { return kinds[:] }
 
 var kinds = [kindCount]KindInfo{
@@ -82,11 +91,12 @@ var kinds = [kindCount]KindInfo{
 	KindFreeCompleted: {KindFreeCompleted, "free-completed", true, nil},
 	KindSegmentAlloc:  {KindSegmentAlloc, "segment-alloc", true, nil},
 	KindSegmentFree:   {KindSegmentFree, "segment-free", true, nil},
-	KindMap:           {KindMap, "map", true, []string{}},
-	KindUnmap:         {KindUnmap, "unmap", true, []string{}},
+	KindMap:           {KindMap, "map", true, []string{"cuda", "sim", "null"}},
+	KindUnmap:         {KindUnmap, "unmap", true, []string{"cuda", "sim", "null"}},
 	KindOutOfMemory:   {KindOutOfMemory, "out-of-memory", true, nil},
 	KindRelabel:       {KindRelabel, "relabel", true, nil},
 	KindModuleLoad:    {KindModuleLoad, "module-load", true, []string{"cuda", "sim"}},
+	KindBackward:      {KindBackward, "backward", false, nil},
 }
 
 // String is the kind's name: "free-requested".
@@ -133,13 +143,13 @@ func (r *Range) Within(outer *Range) bool {
 type Event struct {
 	Kind Kind
 	Origin
-	Queue int       // by number
-	Start time.Time // when the host began to ask
-	Took  time.Duration
-	Span         // on the device, where somebody asked for times and it tells them: [Stream.Time]
-	What  string // see the kinds
-	Bytes int64  // moved, filled, asked for, taken or given back; of a launch, read and written by its plan
-	Mem   Mem    // of events of memory
+	Queue int           // by number
+	Start time.Duration // when the host began to ask, by [Stream.Now]
+	Took  time.Duration // by the same clock
+	Span                // on the device, where somebody asked for times and it tells them: [Stream.Time]
+	What  string        // see the kinds
+	Bytes int64         // moved, filled, asked for, taken or given back; of a launch, read and written by its plan
+	Mem   Mem           // of events of memory
 
 	// Of launches and fills.
 	Kernel *Kernel
@@ -149,7 +159,7 @@ type Event struct {
 
 	Dst, Src Arg   // of a copy; the Go program's own memory has address 0
 	Other    int   // of a wait of a queue: for which queue
-	End      bool  // of a range
+	End      bool  // of a range, or of a walk back
 	Err      error // why the device refused
 }
 

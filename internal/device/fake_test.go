@@ -17,10 +17,14 @@ type fake struct {
 	live  map[uint64]hostmem.Block
 	fails error // what Alloc returns
 	gone  []int64
+
+	ranges map[uint64]int64 // reserved
+	pages  map[uint64]int64 // mapped
 }
 
 func newFake(memory int64) *fake {
-	return &fake{info: Info{Name: "fake", Memory: memory}, room: memory, next: 1 << 30, live: map[uint64]hostmem.Block{}}
+	return &fake{info: Info{Name: "fake", Memory: memory}, room: memory, next: 1 << 30, live: map[uint64]hostmem.Block{},
+		ranges: map[uint64]int64{}, pages: map[uint64]int64{}}
 }
 
 func (f *fake) Info() Info { return f.info }
@@ -55,6 +59,65 @@ func (f *fake) Free(m Mem) {
 	}
 	f.room += m.Size
 	f.gone = append(f.gone, m.Size)
+}
+
+func (f *fake) Maps() bool { return true }
+
+func (f *fake) Reserve(n int64) (uint64, error) {
+	at := f.next
+	f.next += uint64(n)
+	f.ranges[at] = n
+	return at, f.fails
+}
+
+func (f *fake) Unreserve(addr uint64, n int64) error {
+	if f.ranges[addr] != n {
+		panic(fmt.Sprintf("fake: %d addresses at %#x given back, which are %d", n, addr, f.ranges[addr]))
+	}
+	for at := range f.pages {
+		if at-addr < uint64(n) {
+			panic(fmt.Sprintf("fake: addresses given back with memory behind %#x", at))
+		}
+	}
+	delete(f.ranges, addr)
+	return nil
+}
+
+func (f *fake) Map(addr uint64, n, page int64) error {
+	if f.fails != nil {
+		return f.fails
+	}
+	within := false
+	for at, size := range f.ranges {
+		within = within || addr >= at && addr+uint64(n) <= at+uint64(size) && int64(addr-at)%page == 0
+	}
+	if !within || n <= 0 || n%page != 0 {
+		panic(fmt.Sprintf("fake: map of %d bytes in pages of %d at %#x", n, page, addr))
+	}
+	if n > f.room {
+		return fmt.Errorf("fake: %w", ErrOutOfMemory)
+	}
+	for at := addr; at < addr+uint64(n); at += uint64(page) {
+		if f.pages[at] != 0 {
+			panic(fmt.Sprintf("fake: %#x is mapped twice", at))
+		}
+		f.pages[at] = page
+	}
+	f.room -= n
+	return nil
+}
+
+func (f *fake) Unmap(addr uint64, n int64) error {
+	for at := addr; at != addr+uint64(n); {
+		page := f.pages[at]
+		if page == 0 || at > addr+uint64(n) {
+			panic(fmt.Sprintf("fake: unmap of %d bytes at %#x, without a page at %#x", n, addr, at))
+		}
+		delete(f.pages, at)
+		at += uint64(page)
+	}
+	f.room += n
+	return nil
 }
 
 func (f *fake) Prepare(ir.Op) (*Kernel, error) { return nil, ErrUnsupported }

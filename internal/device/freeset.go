@@ -10,8 +10,11 @@ import (
 // queue is in order, so it may be handed out again while the queue still reads it.
 type pool struct {
 	kind    Pool
-	sets    []set  // by queue
-	lookups uint64 // the clock that blocks age by
+	owner   *PrivatePool // nil: common
+	varied  bool         // blocks have any size, in the small pool too: those of expandable segments
+	sets    []set        // by queue
+	holes   [][]*Block   // by queue: unmapped, by address
+	lookups uint64       // the clock that blocks age by
 }
 
 // set is free blocks of one queue, ordered by size, then address.
@@ -23,12 +26,21 @@ type set interface {
 	sorted() []*Block      // a copy
 }
 
+// pools are the two that share an owner.
+type pools struct{ small, large pool }
+
+func newPools(owner *PrivatePool, varied bool) pools {
+	return pools{small: pool{kind: SmallPool, owner: owner, varied: varied}, large: pool{kind: LargePool, owner: owner, varied: varied}}
+}
+
+func (p *pools) largest() int64 { return max(p.small.largest(), p.large.largest()) }
+
 func (p *pool) of(queue int) set {
 	for len(p.sets) <= queue {
 		p.sets = append(p.sets, nil)
 	}
 	if p.sets[queue] == nil {
-		if p.kind == SmallPool {
+		if p.kind == SmallPool && !p.varied {
 			p.sets[queue] = new(bins)
 		} else {
 			p.sets[queue] = new(ordered)
@@ -43,7 +55,30 @@ func (p *pool) insert(b *Block) {
 	p.of(b.queue).insert(b)
 }
 
-func (p *pool) remove(b *Block) { p.sets[b.queue].remove(b) }
+// insertHole puts a block without memory among the holes.
+func (p *pool) insertHole(b *Block) {
+	b.state = unmapped
+	for len(p.holes) <= b.queue {
+		p.holes = append(p.holes, nil)
+	}
+	i, _ := p.hole(b)
+	p.holes[b.queue] = slices.Insert(p.holes[b.queue], i, b)
+}
+
+// hole is the place of a block among the holes.
+func (p *pool) hole(b *Block) (int, bool) {
+	return slices.BinarySearchFunc(p.holes[b.queue], b.mem.Addr, func(x *Block, at uint64) int { return cmp.Compare(x.mem.Addr, at) })
+}
+
+// remove takes a free or unmapped block out of where it is.
+func (p *pool) remove(b *Block) {
+	if b.state == unmapped {
+		i, _ := p.hole(b)
+		p.holes[b.queue] = slices.Delete(p.holes[b.queue], i, i+1)
+		return
+	}
+	p.sets[b.queue].remove(b)
+}
 
 // fit returns the best fit, still in its set.
 func (p *pool) fit(queue int, size int64) *Block {
@@ -185,7 +220,7 @@ func compareBlocks(x, y *Block) int {
 	return cmp.Compare(x.mem.Addr, y.mem.Addr)
 }
 
-// ordered is the set of the large pool, whose blocks have any size and are few: a sorted slice.
+// ordered is the set of the large pool, whose blocks have any size and are few, and of expandable segments: a sorted slice.
 type ordered struct{ blocks []*Block }
 
 // at is the place of the first block that is not before (size, addr).
@@ -212,10 +247,23 @@ func (s *ordered) remove(b *Block) {
 }
 
 func (s *ordered) fit(size int64) *Block {
-	if i := s.at(size, 0); i < len(s.blocks) {
-		return s.blocks[i]
+	i := s.at(size, 0)
+	if i == len(s.blocks) {
+		return nil
 	}
-	return nil
+	for i+1 < len(s.blocks) && s.blocks[i].seg != nil && s.blocks[i+1].reach() < s.blocks[i].reach() {
+		i++
+	}
+	return s.blocks[i]
+}
+
+// reach is how large a block can become: where addresses without memory follow, as PyTorch's best fit has it, it is as large
+// already, so that what has none behind it is used up first.
+func (b *Block) reach() int64 {
+	if b.next != nil && b.next.state == unmapped {
+		return b.mem.Size + b.next.mem.Size
+	}
+	return b.mem.Size
 }
 
 func (s *ordered) largest() int64 {

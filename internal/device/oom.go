@@ -13,6 +13,7 @@ type OOMError struct {
 	Allocated   int64 // in use
 	Active      int64 // in use or waiting for other queues
 	Reserved    int64 // got from the device: in use and cached
+	Private     int64 // of Reserved, in private pools
 	LargestFree int64 // the largest cached block of any queue
 	Free        int64 // what the device, or the limit, still has to give; -1 when unknown
 }
@@ -62,10 +63,11 @@ func (a *Allocator) outOfMemory(asked int64, queue int) error {
 		Allocated:   a.stats.AllocatedBytes.All.Current,
 		Active:      a.stats.ActiveBytes.All.Current,
 		Reserved:    a.stats.ReservedBytes.All.Current,
-		LargestFree: max(a.small.largest(), a.large.largest()),
+		Private:     a.reservedApart(),
+		LargestFree: a.common.largest(),
 	}
 	if asked < maxRequest {
-		e.Segment = segmentFor(a.cfg.round(asked))
+		e.Segment = a.cfg.segmentFor(a.cfg.round(asked))
 	}
 	e.Free = a.unused(e.Reserved)
 	if a.limit < unlimited {

@@ -43,13 +43,17 @@ func power[T any](name, of string) Power {
 func Powers() []Power {
 	return []Power{
 		power[Meter]("Meter", "device"),
+		power[Mapper]("Mapper", "device"),
 		power[Prober]("Prober", "device"),
 		power[Compiler]("Compiler", "device"),
+		power[Linked]("Linked", "device"),
 		power[Source]("Source", "device"),
+		power[Clock]("Clock", "device"),
 		power[Stager]("Stager", "queue"),
 		power[Peer]("Peer", "queue"),
 		power[Checker]("Checker", "queue"),
 		power[Timer]("Timer", "queue"),
+		power[Capturer]("Capturer", "queue"),
 		power[Waiter]("Waiter", "mark"),
 	}
 }
@@ -122,6 +126,38 @@ type Stamp interface {
 	Since(earlier Stamp) (time.Duration, error)
 }
 
+// Clock is a [Device] whose host's time may be its own: that of a simulated one passes by what its driver is asked for, and is
+// the same in every run.
+type Clock interface {
+	// HostTime is the time by that clock; false where the host's time is the machine's.
+	HostTime() (time.Duration, bool)
+	// StampTime is when the device came to a stamp, by the same clock, and when it began what the queue did next, which may have
+	// been asked for later. The stamp must be done.
+	StampTime(Stamp) (at, next time.Duration, err error)
+}
+
+// Linked is a [Device] behind a link to the host, which can tell how quick copies over it are.
+type Linked interface {
+	// Transfer copies n bytes so many times between host memory, pinned or pageable, and device memory of its own, one after the
+	// other, and returns what each took by the device's clock.
+	Transfer(n int64, toDevice, pinned bool, times int) ([]time.Duration, error)
+}
+
+// Capturer is a [Queue] that can make one launch of many.
+type Capturer interface {
+	// Capture calls f, and records what it launches on the queue in place of doing it. The memory and the cells that the
+	// launches name are what each launch of the graph uses. The error wraps [ErrUnsupported] where the driver has no such thing.
+	Capture(f func() error) (Graph, error)
+}
+
+// Graph is work that was recorded on a queue. Its methods count as calls on that.
+type Graph interface {
+	// Launch does the work, after what the queue was given before.
+	Launch() error
+	// Close gives the graph back, once launches of it under way have ended. Only the first call counts.
+	Close() error
+}
+
 // Prober is a [Device] that runs kernels from outside the engine.
 type Prober interface {
 	// DriverVersion is the version of CUDA that the driver supports: 12040 for 12.4.
@@ -129,6 +165,22 @@ type Prober interface {
 	// Probe compiles a module of PTX and runs its kernel (.param .u64 in, .param .u64 out) once, on one dimension of
 	// blocks and threads. The kernel finds a copy of in, and writes over zeros what comes back in out.
 	Probe(ptx []byte, kernel string, blocks, threads int, in, out []byte) error
+}
+
+// Mapper is a [Device] with addresses apart from memory: reserved first, with memory put behind them page by page. Pages are
+// multiples of 2 MiB.
+type Mapper interface {
+	// Maps tells whether this device, with its driver, can. The other methods are for devices that do.
+	Maps() bool
+	// Reserve returns n addresses without memory.
+	Reserve(n int64) (addr uint64, err error)
+	// Unreserve takes back what Reserve returned. Nothing may be mapped there.
+	Unreserve(addr uint64, n int64) error
+	// Map puts memory behind n reserved addresses, in pages of a size; all or none: the error wraps [ErrOutOfMemory] where the
+	// device has too little. The memory's bytes hold anything.
+	Map(addr uint64, n, page int64) error
+	// Unmap takes the memory of whole pages away, once the work that the device has been given is done.
+	Unmap(addr uint64, n int64) error
 }
 
 // Meter is a [Device] that knows how much memory nothing has taken yet, in this process or another.

@@ -13,6 +13,7 @@ type Settings struct {
 	Waits    Waits // what to do where the host waits without having been asked to
 	Verbose  bool  // tell each operation as it runs
 	Pin      bool  // keep the CPU's workers on processors of their own
+	Alloc    Conf  // of the caching allocators
 }
 
 // Waits is a setting of the environment variable [WaitsEnv].
@@ -50,6 +51,9 @@ func FromEnvironment() (s Settings, err error) {
 		s.Verbose = v == "1"
 	default:
 		return s, fmt.Errorf("%s=%s means nothing: 1 prints a line for each operation as it runs; 0, or leaving it unset, does not", VerboseEnv, v)
+	}
+	if s.Alloc, err = ParseConf(os.Getenv(AllocEnv)); err != nil {
+		return s, fmt.Errorf("%s: %w", AllocEnv, err)
 	}
 	switch v := os.Getenv(PinEnv); v {
 	case "", "0", "1":

@@ -1,5 +1,7 @@
 package device
 
+import "fmt"
+
 // Stat counts one thing. Allocated and Freed only grow; Current is their difference since the start.
 type Stat struct{ Current, Peak, Allocated, Freed int64 }
 
@@ -118,11 +120,13 @@ func (s *Stats) Map() map[string]int64 {
 		"num_device_free":      s.NumDeviceFree,
 		"max_split_size":       s.MaxSplitSize,
 	}
-	s.each(func(name string, c *Stat) {
-		m[name+".current"], m[name+".peak"] = c.Current, c.Peak
-		m[name+".allocated"], m[name+".freed"] = c.Allocated, c.Freed
-	})
+	s.each(func(name string, c *Stat) { c.put(m, name) })
 	return m
+}
+
+func (s *Stat) put(m map[string]int64, name string) {
+	m[name+".current"], m[name+".peak"] = s.Current, s.Peak
+	m[name+".allocated"], m[name+".freed"] = s.Allocated, s.Freed
 }
 
 // Stats returns the counters.
@@ -132,10 +136,15 @@ func (a *Allocator) Stats() Stats {
 	return a.stats
 }
 
-// StatsMap returns the counters under the keys of PyTorch's memory_stats.
+// StatsMap returns the counters under the keys of PyTorch's memory_stats, those of private pools among them.
 func (a *Allocator) StatsMap() map[string]int64 {
-	s := a.Stats()
-	return s.Map()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := a.stats.Map()
+	for _, p := range a.private {
+		p.reserved.put(m, fmt.Sprintf("reserved_bytes_by_private_pools.%d_%d", p.id[0], p.id[1]))
+	}
+	return m
 }
 
 // ResetPeak sets every peak to the present value.
@@ -143,6 +152,9 @@ func (a *Allocator) ResetPeak() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stats.each(func(_ string, c *Stat) { c.Peak = c.Current })
+	for _, p := range a.private {
+		p.reserved.Peak = p.reserved.Current
+	}
 }
 
 // ResetAccumulated sets to zero what only grows.
@@ -151,5 +163,8 @@ func (a *Allocator) ResetAccumulated() {
 	defer a.mu.Unlock()
 	s := &a.stats
 	s.each(func(_ string, c *Stat) { c.Allocated, c.Freed = 0, 0 })
+	for _, p := range a.private {
+		p.reserved.Allocated, p.reserved.Freed = 0, 0
+	}
 	s.NumAllocRetries, s.NumOOMs, s.NumSyncAllStreams, s.NumDeviceAlloc, s.NumDeviceFree = 0, 0, 0, 0, 0
 }

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/hostclock"
 )
 
 // Stream is where the events of a device pass: who emits them asks Wants first, so that nothing is made that nobody
@@ -15,12 +17,23 @@ type Stream struct {
 	all    atomic.Pointer[[]*observer]
 	mu     sync.Mutex // guards changes of the two
 	timed  atomic.Int32
+
+	// Clock is the host's time, where that is not the machine's. It is set before the first event.
+	Clock func() time.Duration
+}
+
+// Now is the host's time, by which events are told: it goes on steadily, from some moment before the first.
+func (s *Stream) Now() time.Duration {
+	if s != nil && s.Clock != nil {
+		return s.Clock()
+	}
+	return hostclock.Now()
 }
 
 type observer struct {
 	f     func(*Event)
 	kinds uint32
-	calls sync.RWMutex // read while f runs
+	calls sync.Mutex // held while f runs
 	gone  bool
 }
 
@@ -30,8 +43,8 @@ type Source interface {
 }
 
 // Observe calls f with each event of some kinds, or of all if none are given, until stop is called; after stop has
-// returned, f is not running and will not be called. f runs on the goroutine that asked for the work, maybe on several at
-// once and with locks of the device held: it must be quick, and call neither stop nor the device.
+// returned, f is not running and will not be called. f runs on the goroutine that asked for the work, of one event at a
+// time and with locks of the device held: it must be quick, and call neither stop nor the device.
 func (s *Stream) Observe(f func(*Event), kinds ...Kind) (stop func()) {
 	o := &observer{f: f}
 	for _, k := range kinds {
@@ -83,7 +96,7 @@ func (s *Stream) Timed() bool { return s.timed.Load() > 0 }
 // WantsWork tells whether somebody observes launches, fills or memory, for whom operations note their origin.
 func (s *Stream) WantsWork() bool { return s.wanted.Load()&work != 0 }
 
-const work = 1<<KindLaunch | 1<<KindFill | 1<<KindAlloc | 1<<KindSegmentAlloc | 1<<KindOutOfMemory | 1<<KindRelabel
+const work = 1<<KindLaunch | 1<<KindFill | 1<<KindAlloc | 1<<KindSegmentAlloc | 1<<KindOutOfMemory | 1<<KindRelabel | 1<<KindBackward
 
 // events are those under way, which observers get by address.
 var events = sync.Pool{New: func() any { return new(underway) }}
@@ -104,18 +117,27 @@ func (s *Stream) Emit(e Event) {
 		callsite.User(&u.site)
 		u.Site = &u.site
 	}
-	for _, o := range *s.all.Load() {
-		if o.kinds>>e.Kind&1 != 0 {
-			o.tell(&u.Event)
-		}
-	}
+	s.Tell(&u.Event)
 	*u = underway{}
 	events.Put(u)
 }
 
+// Tell is Emit of an event that has a site and lies in memory of the caller's, for what happens often.
+func (s *Stream) Tell(e *Event) {
+	all := s.all.Load()
+	if all == nil {
+		return
+	}
+	for _, o := range *all {
+		if o.kinds>>e.Kind&1 != 0 {
+			o.tell(e)
+		}
+	}
+}
+
 func (o *observer) tell(e *Event) {
-	o.calls.RLock()
-	defer o.calls.RUnlock()
+	o.calls.Lock()
+	defer o.calls.Unlock()
 	if !o.gone {
 		o.f(e)
 	}

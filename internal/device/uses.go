@@ -41,13 +41,19 @@ func (a *Allocator) RecordUse(b *Block, queue int) {
 	}
 	if !slices.Contains(*b.uses, queue) {
 		*b.uses = append(*b.uses, queue)
+		a.noteInside(b, queue)
 	}
 }
 
-// deferFree records a mark on every queue that uses a freed block. What cannot be recorded is tried again by
-// processMarks, which can return the error.
+// deferFree records a mark on every queue that uses a freed block; while a private pool serves a queue, it leaves that to
+// settleDeferred. What cannot be recorded is tried again by processMarks, which can return the error.
 func (a *Allocator) deferFree(b *Block) {
 	b.state = waiting
+	if a.begun > 0 {
+		b.pending++
+		a.deferred = append(a.deferred, b)
+		return
+	}
 	for _, q := range *b.uses {
 		for len(a.pending) <= q {
 			a.pending = append(a.pending, fifo{})

@@ -14,6 +14,9 @@ func init() {
 	null.Register(cuda.Plan)
 }
 
+// Imitate is a device that has what d has, but for its memory, and computes nothing.
+func Imitate(d device.Device) device.Device { return null.Like(d) }
+
 func openCPU(device.Name) (device.Device, error) {
 	s, err := device.FromEnvironment()
 	if err == nil && s.Pin {

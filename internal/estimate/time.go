@@ -15,6 +15,7 @@ const (
 	PipeShare   = 0.85   // of a pipe's rate that good code gets
 	MemoryShare = 0.9    // of the memory's bandwidth, as copies reach on A100 and H200
 	PerLaunch   = 1.5e-6 // seconds that a kernel takes to start and to end
+	PerEvents   = 5e-6   // seconds by which two events around a launch find it longer: the card starts it behind the first, drains it before the second
 	parallel    = 2      // instructions of a warp that do not depend on each other
 	l2Port      = 64     // bytes a clock that one multiprocessor gets of L2
 	SectorBytes = 32
@@ -29,13 +30,29 @@ type Launch struct {
 	Tensor       [cards.Types]float64 // operations of the tensor cores
 	Wavefronts   float64              // passes over the banks of shared memory
 	Requested    float64              // sectors of 32 bytes of global memory, by all requests
-	Unique       float64              // sectors, each once
 	Own          float64              // sectors of one block, each once
-	Hottest      float64              // atomics at the address that gets most
+	Touched
+	Hottest float64 // atomics at the address that gets most
 
 	// How often a warp comes to code that needs what it must wait for: loads of global memory, of shared memory, barriers. Loads that
 	// follow each other without a branch are waited for once.
 	GlobalWaits, SharedWaits, Barriers float64
+}
+
+// Touched are the sectors of 32 bytes of global memory that a launch touches, each counted once.
+type Touched struct {
+	Unique float64 // all
+	Lone   float64 // of which the other half of their 64 bytes is not touched
+	Part   float64 // of which only some bytes are stored
+}
+
+// moved is the sectors that memory moves for each that is touched, if none is kept: L2 fetches and writes 64 bytes at a time, and
+// fetches before it writes what is stored in part.
+func (t *Touched) moved() float64 {
+	if t.Unique == 0 {
+		return 1
+	}
+	return 1 + (t.Lone+2*t.Part)/t.Unique
 }
 
 // Limiter is what a kernel's time is bound by.
@@ -74,14 +91,14 @@ type Estimate struct {
 
 // clock is the model of one launch on one card.
 type clock struct {
-	card    *cards.Card
-	sm      *cards.SM
-	l       *Launch
-	e       *Estimate
-	talk    bool // explain terms
-	hz      float64
-	longest float64 // of the terms
-	per     float64 // blocks on the busiest multiprocessor, over those of the grid
+	card  *cards.Card
+	sm    *cards.SM
+	l     *Launch
+	e     *Estimate
+	talk  bool // explain terms
+	hz    float64
+	parts [parts]float64 // the longest term of each part of the card
+	per   float64        // blocks on the busiest multiprocessor, over those of the grid
 }
 
 // Seconds is the modelled time of a launch, and the share of the multiprocessors that have a block of it.
@@ -104,18 +121,19 @@ func model(card *cards.Card, l *Launch, explain bool) (e Estimate) {
 	}
 	e.Waves = ceil(l.Blocks, card.SMs*e.Occupancy.Blocks)
 	e.Busy = min(l.Blocks, card.SMs)
-	t := clock{card, card.SM(), l, &e, explain, 1e6 * float64(card.Clock), 0, float64(ceil(l.Blocks, card.SMs)) / float64(l.Blocks)}
+	t := clock{card, card.SM(), l, &e, explain, 1e6 * float64(card.Clock), [parts]float64{}, float64(ceil(l.Blocks, card.SMs)) / float64(l.Blocks)}
 	t.issue()
 	t.tensor()
 	t.shared()
 	t.memory()
 	t.latency()
-	e.Seconds = PerLaunch + t.longest
+	took := t.together()
+	e.Seconds = PerLaunch + took
 	if !explain {
 		return e
 	}
 	slices.SortStableFunc(e.Terms, func(a, b Term) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	if t.longest > PerLaunch {
+	if took > PerLaunch {
 		e.Limiter = e.Terms[0].Limiter
 	}
 	t.advise()
@@ -124,18 +142,41 @@ func model(card *cards.Card, l *Launch, explain bool) (e Estimate) {
 
 func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
+// part is a part of the card that works beside the others.
+type part uint8
+
+const (
+	arithmetic part = iota // schedulers and the pipes for arithmetic
+	tensors
+	accesses // of a multiprocessor: loads, stores, shuffles, shared memory
+	memories // L2 and what is behind it
+	chains   // no part: warps that wait
+	parts
+)
+
+// together is how long a kernel takes whose parts take so long alone. Parts work side by side, but what one delays comes later to the
+// others too: where two are about as busy neither is all the time. The root of the sum of squares is the longest alone where nothing
+// else matters, and 1.4 times that where two take as long. Waiting warps leave the parts alone: that time counts if it is longer.
+func (t *clock) together() float64 {
+	sum := 0.0
+	for _, s := range t.parts[:chains] {
+		sum += s * s
+	}
+	return max(math.Sqrt(sum), t.parts[chains])
+}
+
 // add keeps a term, unless it is nothing.
-func (t *clock) add(name string, by Limiter, seconds float64, why func() string) {
-	t.longest = max(t.longest, seconds)
+func (t *clock) add(name string, at part, by Limiter, seconds float64, why func() string) {
+	t.parts[at] = max(t.parts[at], seconds)
 	if t.talk && seconds > 0 {
 		t.e.Terms = append(t.e.Terms, Term{name, by, seconds, why()})
 	}
 }
 
 // pipe adds the time of the busiest multiprocessor for work that it does at a rate a clock.
-func (t *clock) pipe(name string, by Limiter, work, rate float64, unit string) {
+func (t *clock) pipe(name string, at part, by Limiter, work, rate float64, unit string) {
 	if rate > 0 {
-		t.add(name, by, work*t.per/rate/PipeShare/t.hz, func() string {
+		t.add(name, at, by, work*t.per/rate/PipeShare/t.hz, func() string {
 			return sentence("%.4g %s on the busiest multiprocessor, %.4g a clock at %.0f %%", work*t.per, unit, rate, 100*PipeShare)
 		})
 	}
@@ -152,9 +193,13 @@ func (t *clock) issue() {
 			continue
 		}
 		all += n
-		t.pipe(ptx.Pipe(p).String(), Issue, n, float64(lanes[p])/cards.Warp, "instructions")
+		at := arithmetic
+		if p := ptx.Pipe(p); p == ptx.PipeMemory || p == ptx.PipeShuffle {
+			at = accesses
+		}
+		t.pipe(ptx.Pipe(p).String(), at, Issue, n, float64(lanes[p])/cards.Warp, "instructions")
 	}
-	t.pipe("issue", Issue, all, cards.Schedulers, "instructions")
+	t.pipe("issue", arithmetic, Issue, all, cards.Schedulers, "instructions")
 }
 
 // tensor is the tensor cores; types come one after the other.
@@ -169,26 +214,26 @@ func (t *clock) tensor() {
 			flops += n
 		}
 	}
-	t.add("tensor", Tensor, seconds, func() string {
+	t.add("tensor", tensors, Tensor, seconds, func() string {
 		return sentence("%.4g operations, %.0f %% of the tensor cores' rate by mma.sync, at %.0f %%", flops, 100*t.sm.Sync, 100*PipeShare)
 	})
 }
 
-func (t *clock) shared() { t.pipe("shared", Shared, t.l.Wavefronts, 1, "wavefronts") }
+func (t *clock) shared() { t.pipe("shared", accesses, Shared, t.l.Wavefronts, 1, "wavefronts") }
 
 // memory is L2 and what lies behind it.
 func (t *clock) memory() {
 	l := t.l
 	asked := SectorBytes * l.Requested
-	t.add("L2", L2, max(asked/t.card.L2Bandwidth(), asked*t.per/l2Port/t.hz), func() string {
+	t.add("L2", memories, L2, max(asked/t.card.L2Bandwidth(), asked*t.per/l2Port/t.hz), func() string {
 		return sentence("%.4g bytes requested, %.4g B/s of L2, %d bytes a clock of a multiprocessor", asked, t.card.L2Bandwidth(), l2Port)
 	})
 	t.e.DRAM = t.moved()
 	bandwidth := 1e9 * float64(t.card.Bandwidth)
-	t.add("memory", Memory, t.e.DRAM/MemoryShare/bandwidth, func() string {
+	t.add("memory", memories, Memory, t.e.DRAM/MemoryShare/bandwidth, func() string {
 		return sentence("%.4g bytes, of %.4g touched, %.4g B/s at %.0f %%", t.e.DRAM, SectorBytes*l.Unique, bandwidth, 100*MemoryShare)
 	})
-	t.add("atomics", L2, l.Hottest/t.hz, func() string {
+	t.add("atomics", memories, L2, l.Hottest/t.hz, func() string {
 		return sentence("%.4g atomics at one address, one a clock", l.Hottest)
 	})
 }
@@ -199,11 +244,11 @@ func (t *clock) moved() float64 {
 	l := t.l
 	one := l.Own
 	if one <= 0 || l.Unique <= one || l.Unique*SectorBytes <= float64(t.card.L2) || t.e.Waves < 2 {
-		return SectorBytes * l.Unique
+		return SectorBytes * l.Unique * l.moved()
 	}
 	growth := min(1, math.Log(l.Unique/one)/math.Log(float64(l.Blocks)))
 	wave := one * math.Pow(float64(l.Blocks)/float64(t.e.Waves), growth)
-	return SectorBytes * min(one*float64(l.Blocks), max(l.Unique, wave*float64(t.e.Waves)))
+	return SectorBytes * l.moved() * min(one*float64(l.Blocks), max(l.Unique, wave*float64(t.e.Waves)))
 }
 
 // latency is what the warps of the busiest multiprocessor take one after the other: those that it holds at a time wait side by side.
@@ -219,7 +264,7 @@ func (t *clock) latency() {
 	miss := min(1, t.e.DRAM/max(SectorBytes*l.Requested, 1))
 	chain += l.GlobalWaits*(cards.LatencyL2+miss*(cards.LatencyMemory-cards.LatencyL2)) + (l.SharedWaits+l.Barriers)*cards.LatencyShared
 	rounds := ceil(ceil(l.Blocks, t.card.SMs), t.e.Occupancy.Blocks)
-	t.add("latency", Latency, float64(rounds)*chain/warps/t.hz, func() string {
+	t.add("latency", chains, Latency, float64(rounds)*chain/warps/t.hz, func() string {
 		return sentence("%.4g clocks that a warp takes alone, times %.0f for blocks one after the other", chain/warps, float64(rounds))
 	})
 }

@@ -52,7 +52,7 @@ func TestTerms(t *testing.T) {
 // TestReuse derives what memory moves of a product of 4096² in tiles of 128: each of 1024 blocks touches 2·128·4096 halves, some twice, all
 // together touch 2·4096² of them, and sectors grow as the square root of the blocks.
 func TestReuse(t *testing.T) {
-	l := Launch{Blocks: 1024, Threads: 256, Registers: 128, Requested: 2 * 1024 * 65536, Unique: 32 * 65536, Own: 65536}
+	l := Launch{Blocks: 1024, Threads: 256, Registers: 128, Requested: 2 * 1024 * 65536, Own: 65536, Touched: Touched{Unique: 32 * 65536}}
 	a100 := card(t, "a100-80")
 	e := Time(a100, &l)
 	wave := 65536 * math.Sqrt(1024/float64(e.Waves))
@@ -73,7 +73,7 @@ func TestReuse(t *testing.T) {
 func TestPeak(t *testing.T) {
 	for i := range cards.All {
 		c := &cards.All[i]
-		l := Launch{Blocks: 1 << 20, Threads: 128, Registers: 32, Requested: 1e9, Unique: 1e9}
+		l := Launch{Blocks: 1 << 20, Threads: 128, Registers: 32, Requested: 1e9, Touched: Touched{Unique: 1e9}}
 		l.Tensor[cards.Float16] = 1e15
 		e := Time(c, &l)
 		if least := SectorBytes * 1e9 / (1e9 * float64(c.Bandwidth)); e.Seconds < least {
@@ -96,5 +96,46 @@ func TestNothing(t *testing.T) {
 	}
 	if e := Time(a100, &Launch{Blocks: 1, Threads: 32, Registers: 300}); e.Occupancy.Blocks != 0 {
 		t.Errorf("%+v", e)
+	}
+}
+
+// TestTogether derives what two parts of the card take together: the longer alone where the other hardly counts, √2 times as long as
+// one where both take as long; and what waits is no part.
+func TestTogether(t *testing.T) {
+	a100 := card(t, "a100-80")
+	took := func(memory, shared float64) float64 {
+		l := Launch{Blocks: 1080, Threads: 256, Registers: 32, Wavefronts: shared}
+		l.Requested, l.Unique = memory, memory
+		return Time(a100, &l).Seconds - PerLaunch
+	}
+	const sectors, wavefronts = 1e8, 1e9
+	m, s := took(sectors, 0), took(0, wavefronts)
+	if got, want := took(sectors, wavefronts), math.Hypot(m, s); math.Abs(got-want) > 1e-9*want {
+		t.Errorf("%v and %v take %v together, want %v", m, s, got, want)
+	}
+	waiting := Launch{Blocks: 1080, Threads: 256, Registers: 32, GlobalWaits: 1e8}
+	w := Time(a100, &waiting).Seconds
+	waiting.Wavefronts = 1e6 // some 8 µs
+	if got := Time(a100, &waiting).Seconds; got != w {
+		t.Errorf("waiting takes %v, with other work %v", w, got)
+	}
+}
+
+// TestHalves: memory moves 64 bytes for a sector that is alone in them, and fetches them too where it is stored in part.
+func TestHalves(t *testing.T) {
+	for _, c := range []struct {
+		Touched
+		want float64 // bytes
+	}{
+		{Touched{Unique: 1e6}, 32e6},
+		{Touched{Unique: 1e6, Lone: 1e6}, 64e6},
+		{Touched{Unique: 1e6, Part: 1e6}, 96e6},
+		{Touched{Unique: 1e6, Lone: 1e6, Part: 1e6}, 128e6},
+		{Touched{Unique: 1e6, Lone: 5e5}, 48e6},
+	} {
+		e := Time(card(t, "h100-80"), &Launch{Blocks: 1 << 10, Threads: 256, Registers: 32, Requested: 1e6, Touched: c.Touched})
+		if math.Abs(e.DRAM-c.want) > 1 {
+			t.Errorf("%+v: %v bytes, want %v", c.Touched, e.DRAM, c.want)
+		}
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/warpline-ml/warpline/internal/estimate"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
 )
 
-// sampled chooses about n blocks of a grid, by the grid alone: places that are spread evenly over it, and beside each the next block
-// along every dimension, from which it shows what blocks share. Each place is the numbers of its blocks in the list, the first its
-// own.
+// sampled chooses about n blocks of a grid, by the grid alone: places that are spread evenly along each of its dimensions, in another
+// order along each, and beside each the next block along every dimension, from which it shows what blocks share. Each place is the
+// numbers of its blocks in the list, the first its own.
 func sampled(grid [3]int, n int) (list []int, places [][]int) {
 	strides, dims := [3]int{1, grid[0], grid[0] * grid[1]}, 0
 	for _, size := range grid {
@@ -17,14 +19,22 @@ func sampled(grid [3]int, n int) (list []int, places [][]int) {
 			dims++
 		}
 	}
-	total, groups := grid[0]*grid[1]*grid[2], max(1, n/(1+dims))
+	groups := max(1, n/(1+dims))
 	for i := range groups {
-		base := int((2*float64(i) + 1) / float64(2*groups) * float64(total))
+		var at [3]int
+		base, turn := 0, 1
+		for d, size := range grid {
+			if size > 1 {
+				at[d] = (2*(i*turn%groups) + 1) * size / (2 * groups)
+				turn = nextCoprime(turn, groups)
+			}
+			base += at[d] * strides[d]
+		}
 		place := []int{base}
 		for d, size := range grid {
-			switch at := base / strides[d] % size; {
+			switch {
 			case size == 1:
-			case at+1 < size:
+			case at[d]+1 < size:
 				place = append(place, base+strides[d])
 			default:
 				place = append(place, base-strides[d])
@@ -40,6 +50,19 @@ func sampled(grid [3]int, n int) (list []int, places [][]int) {
 		}
 	}
 	return list, places
+}
+
+// nextCoprime is the next number, from a on, that has no factor in common with n: steps of it go through all n in another order.
+func nextCoprime(a, n int) int {
+	for a++; ; a++ {
+		x, y := a, n
+		for y != 0 {
+			x, y = y, x%y
+		}
+		if x == 1 {
+			return a
+		}
+	}
 }
 
 // maxSampled is how many blocks can be told apart in what they touch.
@@ -94,31 +117,53 @@ func (g *grid) others(o Options, cores int) (*grid, error) {
 }
 
 // touched estimates the sectors that all blocks touch together from what the counted ones do. A sector that a place's own block
-// shares with the next one along a dimension is shared along all of it; one that it does not is touched anew by each. Own is what one
-// block touches, on average.
-func (g *grid) touched(t *warp.Traffic) (all, own float64) {
-	factors := g.factors()
-	sum, seen := 0.0, 0.0
-	t.Sectors(func(blocks uint32) {
-		seen++
+// shares with the next one along a dimension is shared along all of it; one that it does not is touched anew by each.
+func (g *grid) touched(t *warp.Traffic, l *estimate.Launch) {
+	var seen tally
+	var by [8]tally // of the sectors of places' own blocks, by the dimensions along which they are not shared: sums of whole numbers have no order
+	t.Sectors(func(s warp.Sector) {
+		seen.add(s)
 		for _, place := range g.places {
-			if blocks>>place[0]&1 == 0 {
+			if s.Blocks>>place[0]&1 == 0 {
 				continue
 			}
-			own++
-			anew := 1.0
+			apart := 0
 			for i, next := range place[1:] {
-				if blocks>>next&1 == 0 {
-					anew *= factors[i]
-				}
+				apart |= int(1-s.Blocks>>next&1) << i
 			}
-			sum += anew
+			by[apart].add(s)
 		}
 	})
-	if own /= float64(len(g.places)); g.only == nil {
-		return seen, own
+	all, own := estimate.Touched{}, uint64(0)
+	for apart, n := range by {
+		own += n.all
+		anew := 1 / float64(len(g.places))
+		for i, size := range g.factors() {
+			if apart>>i&1 != 0 {
+				anew *= size
+			}
+		}
+		n.addTo(&all, anew)
 	}
-	return max(seen, sum/float64(len(g.places))), own
+	l.Own, l.Touched = float64(own)/float64(len(g.places)), estimate.Touched{}
+	if seen.addTo(&l.Touched, 1); g.only != nil && all.Unique > l.Unique {
+		l.Touched = all
+	}
+}
+
+// tally counts sectors.
+type tally struct{ all, lone, part uint64 }
+
+func (t *tally) add(s warp.Sector) {
+	t.all++
+	t.lone += simt.Bit(s.Lone)
+	t.part += simt.Bit(s.Part)
+}
+
+func (t *tally) addTo(sum *estimate.Touched, times float64) {
+	sum.Unique += times * float64(t.all)
+	sum.Lone += times * float64(t.lone)
+	sum.Part += times * float64(t.part)
 }
 
 // factors are the sizes of the dimensions along which there is more than one block.

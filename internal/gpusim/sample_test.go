@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/ptx"
@@ -155,5 +156,54 @@ func TestHottest(t *testing.T) {
 	rep := r.launch("k", d1(50), d1(64), Options{Counters: true, Sample: 4}, r.upload(make([]uint64, 4*64), "in"), r.alloc(8*64, "out"))
 	if rep.Work.Hottest != 50*64 || rep.Work.Unique != 1 {
 		t.Errorf("%+v", rep.Work)
+	}
+}
+
+// TestSpread: the places of a sample lie evenly along each dimension, not in one row or column.
+func TestSpread(t *testing.T) {
+	for _, grid := range [][3]int{{8, 128, 1}, {128, 8, 1}, {64, 64, 1}, {16, 16, 16}, {5, 40, 3}} {
+		list, places := sampled(grid, maxSampled)
+		for d, stride := 0, 1; d < 3; stride, d = stride*grid[d], d+1 {
+			seen := map[int]bool{}
+			for _, place := range places {
+				seen[list[place[0]]/stride%grid[d]] = true
+			}
+			if len(seen) < min(grid[d], len(places)) {
+				t.Errorf("%v: %d places along dimension %d of %d", grid, len(seen), d, len(places))
+			}
+		}
+	}
+}
+
+// TestHalves derives what a warp touches that stores so many bytes, so far apart: its sectors, those alone in their 64 bytes, and those
+// stored in part.
+func TestHalves(t *testing.T) {
+	for _, c := range []struct {
+		inst               string
+		shift              int // of the lane's number
+		unique, lone, part float64
+	}{
+		{"st.global.u32", 2, 4, 0, 0},    // 128 bytes in a row
+		{"st.global.u32", 5, 32, 0, 32},  // 4 bytes of each sector
+		{"st.global.u32", 6, 32, 32, 32}, // of every other one
+		{"st.global.v4.u32", 4, 16, 0, 0},
+		{"st.global.v4.u32", 5, 32, 0, 32},
+		{"ld.global.u32", 5, 32, 0, 0}, // loads have no parts
+		{"ld.global.u32", 6, 32, 32, 0},
+	} {
+		value := "%r1"
+		if strings.Contains(c.inst, "v4") {
+			value = "{%r1, %r1, %r1, %r1}"
+		}
+		access := c.inst + " [%rd1], " + value + ";"
+		if c.inst[0] == 'l' {
+			access = c.inst + " %r1, [%rd1];"
+		}
+		src := wrap(".reg .b32 %r1; .reg .b64 %rd1;", fmt.Sprintf("ld.param.u64 %%out, [out];\nmov.u32 %%r1, 7;\ncvt.u64.u32 %%rd1, %%lane;\nshl.b64 %%rd1, %%rd1, %d;\nadd.s64 %%rd1, %%rd1, %%out;\n%s", c.shift, access))
+		r := newRig(t, src, false)
+		rep := r.launch("k", d1(1), d1(32), Options{Counters: true}, r.upload(make([]uint64, 4*32), "in"), r.upload(make([]uint64, 512), "out"))
+		if w := rep.Work; w.Unique != c.unique || w.Lone != c.lone || w.Part != c.part {
+			t.Errorf("%s, lanes %d bytes apart: %+v", c.inst, 1<<c.shift, w.Touched)
+		}
 	}
 }

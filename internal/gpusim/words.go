@@ -8,13 +8,14 @@ import (
 
 // The words of the parts that those who use a Device speak.
 type (
-	Code     = memory.Code   // an error of the CUDA driver, with its number
-	Error    = memory.Error  // a request that the device refuses
-	Check    = check.Check   // a set of checks
-	Finding  = check.Finding // what a check found
-	Place    = check.Place   // an instruction of a kernel
-	Fault    = check.Fault   // an error of a running kernel
-	Numerics = warp.Numerics // a model of the tensor cores' arithmetic
+	Code     = memory.Code     // an error of the CUDA driver, with its number
+	Error    = memory.Error    // a request that the device refuses
+	Check    = check.Check     // a set of checks
+	Finding  = check.Finding   // what a check found
+	Place    = check.Place     // an instruction of a kernel
+	Fault    = check.Fault     // an error of a running kernel
+	Physical = memory.Physical // memory without an address
+	Numerics = warp.Numerics   // a model of the tensor cores' arithmetic
 )
 
 // The codes that a launch or a memory operation may end with.
@@ -31,6 +32,9 @@ const (
 	MisalignedAddress  = memory.MisalignedAddress
 	LaunchFailed       = memory.LaunchFailed
 )
+
+// Granularity is what memory is mapped in multiples of, in bytes.
+const Granularity = memory.Granularity
 
 // The checks.
 const (

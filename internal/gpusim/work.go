@@ -161,12 +161,13 @@ func (g *grid) modelled(c *Counters, workers []*warp.Worker, counted []tallied, 
 		works := g.kernel.workOf(t.code)
 		for b, n := range t.Execs {
 			if n > 0 {
-				works[b].addTo(&l, executed*float64(n))
+				works[b].addTo(&l, float64(n))
 				l.Wavefronts += float64(n) * float64(works[b].wavefronts)
 				l.Requested += float64(t.Lanes[b]) * float64(works[b].bytes) / estimate.SectorBytes
 			}
 		}
 	}
+	scaleWork(&l, executed)
 	if l.Unique, l.Own = l.Requested, l.Requested/float64(g.Total); !exact {
 		return l
 	}
@@ -175,13 +176,26 @@ func (g *grid) modelled(c *Counters, workers []*warp.Worker, counted []tallied, 
 	for _, wk := range workers {
 		all.Add(&wk.Traffic)
 	}
-	l.Unique, l.Own = g.touched(&all)
+	g.touched(&all, &l)
 	l.Unique = min(l.Unique, l.Requested)
 	hits, blocks := all.Hottest()
 	if l.Hottest = float64(hits); blocks > 1 {
 		l.Hottest *= g.scale()
 	}
 	return l
+}
+
+// scaleWork makes what the blocks that ran executed that of all: at the end, so that sums are of whole numbers.
+func scaleWork(l *estimate.Launch, by float64) {
+	for p := range l.Instructions {
+		l.Instructions[p] *= by
+	}
+	for t := range l.Tensor {
+		l.Tensor[t] *= by
+	}
+	l.GlobalWaits *= by
+	l.SharedWaits *= by
+	l.Barriers *= by
 }
 
 // addTo adds what warps do that come to the block so many times.

@@ -3,6 +3,7 @@
 package hostmem
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -35,6 +36,11 @@ func unmapAnonymous(addr uintptr, _ int) error {
 	delete(held.blocks, addr)
 	return nil
 }
+
+// Here there are no addresses without memory.
+func reserve(int) (uintptr, error) { return 0, errors.ErrUnsupported }
+func commit(uintptr, int) error    { return errors.ErrUnsupported }
+func decommit(uintptr, int) error  { return errors.ErrUnsupported }
 
 func mapFile(f *os.File, n int) ([]byte, bool, error) {
 	data := make([]byte, n)

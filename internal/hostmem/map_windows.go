@@ -15,6 +15,19 @@ func unmapAnonymous(addr uintptr, _ int) error {
 	return windows.VirtualFree(addr, 0, windows.MEM_RELEASE)
 }
 
+func reserve(n int) (uintptr, error) {
+	return windows.VirtualAlloc(0, uintptr(n), windows.MEM_RESERVE, windows.PAGE_NOACCESS)
+}
+
+func commit(addr uintptr, n int) error {
+	_, err := windows.VirtualAlloc(addr, uintptr(n), windows.MEM_COMMIT, windows.PAGE_READWRITE)
+	return err
+}
+
+func decommit(addr uintptr, n int) error {
+	return windows.VirtualFree(addr, uintptr(n), windows.MEM_DECOMMIT)
+}
+
 func mapFile(f *os.File, n int) ([]byte, bool, error) {
 	h, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READONLY, 0, 0, nil)
 	if err != nil {

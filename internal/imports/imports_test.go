@@ -22,19 +22,20 @@ const module = "github.com/warpline-ml/warpline/"
 // write down in docs/why.md why the house changes.
 const rules = `
 	NONE
-	< dtype, internal/rng, internal/render, internal/callsite, internal/durable, internal/advice,
-	  internal/claim, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/ledger, internal/dl, internal/cuda/driver, internal/cuda/kernels;
+	< dtype, internal/rng, internal/render, internal/callsite, internal/durable, internal/advice, internal/hostclock,
+	  internal/claim, internal/pickle, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/ledger, internal/dl, internal/presence, internal/cuda/driver, internal/cuda/kernels;
 
 	internal/claim < internal/safetensors, internal/npy, internal/idxfile;
 	dtype < internal/ir;
 	internal/ir < internal/autograd, internal/lower;
 	internal/ir, dtype, internal/rng < internal/ref;
 
-	internal/ir, internal/callsite, internal/render, internal/hostmem, internal/cpufeat < internal/device;
+	internal/ir, internal/callsite, internal/render, internal/hostmem, internal/cpufeat, internal/hostclock, internal/advice < internal/device;
 	internal/hostmem, internal/cpufeat < internal/par;
 	internal/par, internal/cpufeat, internal/hostmem, internal/rng, dtype < internal/cpu/kernels;
 	internal/device, internal/cpu/kernels, internal/rng < internal/cpu;
 	internal/device, internal/cards < internal/null;
+	internal/render < internal/oom;
 	internal/cards, internal/ptx < internal/estimate;
 
 	internal/ptx < internal/gpusim/simt;
@@ -47,9 +48,11 @@ const rules = `
 	internal/gpusim/compile, internal/par, internal/estimate < internal/gpusim;
 	internal/ptx, internal/cuda/kernels, internal/durable, internal/ir < internal/cuda/kernels/gen;
 	internal/device, internal/cuda/driver, internal/cuda/kernels, internal/rng, internal/advice < internal/cuda;
+	internal/dl, internal/advice < internal/nvml;
 	internal/dl, internal/cuda/driver, internal/hostmem, internal/advice < internal/cuda/libcuda;
 	internal/gpusim, internal/cuda/driver < internal/cuda/simcuda;
-	internal/cuda/libcuda, internal/dl < internal/cuda/shimtest;
+	internal/dl < internal/testutil/cc;
+	internal/cuda/libcuda, internal/dl, internal/testutil/cc < internal/cuda/shimtest;
 	internal/gpusim < internal/gpusim/mutate;
 	internal/gpusim/mutate, internal/cuda, internal/cuda/simcuda < bench/oracle;
 	internal/gpusim, dtype, internal/npy, internal/render, internal/durable, internal/advice < internal/simrun;
@@ -61,10 +64,14 @@ const rules = `
 
 	internal/cpu, internal/null, internal/cuda, internal/cuda/libcuda, internal/cuda/simcuda < internal/engines;
 	internal/device < tensor/internal/heap;
-	tensor/internal/heap, internal/engines, internal/autograd, internal/lower, internal/render, internal/rng, internal/hostmem < tensor;
+	NONE < tensor/internal/arena;
+	tensor/internal/arena < tensor;
+	tensor/internal/heap, internal/engines, internal/autograd, internal/lower, internal/render, internal/rng, internal/hostmem, internal/presence, internal/oom < tensor;
 	tensor, internal/cards, internal/advice < internal/machine;
 	tensor < nn;
-	tensor, internal/durable, internal/advice < prof;
+	internal/render < internal/finding;
+	tensor, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate < prof;
+	tensor < plan;
 	nn < optim, model;
 	tensor, internal/durable < data;
 	data < data/tokens, data/text, data/npz, data/idx, data/digits;
@@ -78,10 +85,13 @@ const rules = `
 	data/tokens, data/npz, data/idx, data/digits, internal/advice < internal/dataset;
 	nn, data < metric;
 	nn, optim, data, internal/safetensors, internal/durable, internal/hostmem < ckpt;
-	data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo < train;
+	data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo, prof, plan < train;
 	internal/conform, internal/render, internal/safetensors, internal/durable, internal/ledger, model, optim < internal/check;
 	internal/cpu/kernels, internal/estimate, internal/machine, model, optim, data/digits, data/tokens < internal/bench;
-	train, internal/simrun, internal/check, internal/bench < cmd/warpline;
+	internal/nvml, internal/presence, internal/render < internal/monitor;
+	internal/advice < internal/web;
+	internal/web, train < internal/live;
+	internal/monitor, internal/live, train, internal/simrun, internal/check, internal/bench < cmd/warpline;
 
 	data/digits, metric, optim, model, ckpt < examples, examples/digits;
 	nn < bench/pytorch/compare;
@@ -89,11 +99,13 @@ const rules = `
 	internal/ptx < bench/ptx;
 	internal/cuda/kernels, internal/cuda/simcuda, train < bench/kernels;
 	internal/bench, bench/peer < bench/cpu;
-	prof, optim, model < bench/trace;
+	internal/simrun < bench/clock;
+	prof, optim, model < bench/trace, bench/memory;
+	prof, optim, model, bench/peer < bench/overhead;
 `
 
 // unsafeIn are the only packages that may import unsafe.
-var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/nvml", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
 
 // never lists imports that a package must not have at all.
 var never = map[string][]string{
@@ -108,6 +120,7 @@ var never = map[string][]string{
 var only = map[string][]string{
 	"golang.org/x/sys":             {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "internal/par", "cmd/warpline"},
 	"github.com/spf13":             {"cmd/warpline"}, // cobra and its flags
+	"charm.land":                   {"cmd/warpline"}, // bubbletea
 	"github.com/ebitengine/purego": {"internal/dl"},
 	"github.com/google/pprof":      {"prof"},
 }
@@ -129,6 +142,8 @@ var direct = map[string][]string{
 	"internal/gpusim/mutate":    {"internal/gpusim", "internal/ptx"},
 	"internal/gpusim/oracle":    {"internal/gpusim/simt", "internal/ptx"},
 	"internal/estimate":         {"internal/ptx"},
+	"internal/testutil/cc":      {"internal/dl"},
+	"internal/nvml":             {"internal/dl"},
 	"internal/simrun":           {"internal/gpusim", "internal/ptx"},
 
 	"internal/check":   {"internal/cuda/driver"},
@@ -136,7 +151,7 @@ var direct = map[string][]string{
 }
 
 // forTests may be imported by test files only.
-var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest", "internal/gpusim/oracle"}
+var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/testutil/cc", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest", "internal/gpusim/oracle"}
 
 type pkg struct {
 	ImportPath string

@@ -118,11 +118,15 @@ func Recovered(err *error) {
 		}
 		*err = &advice.Error{Text: v.Op + ": " + v.Text, Hint: hint, Err: v}
 	case *tensor.OOMError:
-		text := fmt.Sprintf("out of memory on %s: %s asks for %s, and %s of %s are in use", v.Device, v.Op, render.Bytes(v.Asked), render.Bytes(v.Allocated), render.Bytes(v.Limit))
-		*err = &advice.Error{Text: text, Hint: "give a smaller --batch or a smaller model; for gpt also --recompute", Err: v}
+		*err = &advice.Error{Text: Shortage(v), Hint: "give a smaller --batch or a smaller model; for gpt also --recompute", Err: v}
 	default:
 		panic(v)
 	}
+}
+
+// Shortage tells an out-of-memory in a line.
+func Shortage(e *tensor.OOMError) string {
+	return fmt.Sprintf("out of memory on %s: %s asks for %s, and %s of %s are in use", e.Device, e.Op, render.Bytes(e.Asked), render.Bytes(e.Allocated), render.Bytes(e.Limit))
 }
 
 // CheckLevel refuses a level of the processor that is not there: every command, whatever it computes on, uses the processor.

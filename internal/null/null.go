@@ -42,20 +42,31 @@ type Device struct {
 	info device.Info
 	plan func(ir.Op) (*device.Kernel, error)
 
-	mu    sync.Mutex
-	space *space
+	mu     sync.Mutex
+	space  *space
+	beyond *space           // addresses without memory, for Reserve
+	pages  map[uint64]int64 // mapped ones, by address
+	room   int64            // bytes that are neither allocated nor mapped
 }
 
 // New returns a device that imitates a card and calls itself name. Its kernels have no scratch memory and no steps.
 func New(name string, c cards.Card) *Device {
-	return &Device{
-		info: device.Info{
-			Name: name, Model: c.Model + " (not there)", Memory: c.Memory, Alignment: alignment,
-			DTypes: dtype.All(), Compute: c.Compute, Null: true,
-		},
-		plan:  unplanned,
-		space: newSpace(base, c.Memory),
-	}
+	return newDevice(device.Info{
+		Name: name, Model: c.Model + " (not there)", Memory: c.Memory, Alignment: alignment,
+		DTypes: dtype.All(), Compute: c.Compute, SMs: c.SMs, Clock: int64(c.Clock) * 1_000_000, Null: true,
+	}, unplanned, c.Memory)
+}
+
+func newDevice(info device.Info, plan func(ir.Op) (*device.Kernel, error), room int64) *Device {
+	return &Device{info: info, plan: plan, room: room, space: newSpace(base, room), beyond: newSpace(base<<1, base), pages: map[uint64]int64{}}
+}
+
+// Like returns a device that imitates another one: what that says of itself, and kernels with the scratch memory and the steps
+// that it would prepare. It has addresses without end, and computes nothing.
+func Like(d device.Device) *Device {
+	info := d.Info()
+	info.Host, info.Null = false, true
+	return newDevice(info, d.Prepare, base)
 }
 
 // unplanned is an op on a card without an engine.
@@ -79,10 +90,16 @@ func (d *Device) Alloc(n int64) (device.Mem, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	addr, ok := d.space.take((n + alignment - 1) &^ (alignment - 1))
+	size := (n + alignment - 1) &^ (alignment - 1)
+	var addr uint64
+	ok := size <= d.room
+	if ok {
+		addr, ok = d.space.take(size)
+	}
 	if !ok {
 		return device.Mem{}, fmt.Errorf("%s has no %d bytes in one piece: %w", d.info.Name, n, device.ErrOutOfMemory)
 	}
+	d.room -= size
 	return device.Mem{Addr: addr, Size: n}, nil
 }
 
@@ -90,9 +107,11 @@ func (d *Device) Alloc(n int64) (device.Mem, error) {
 func (d *Device) Free(m device.Mem) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.space.give(m.Addr, (m.Size+alignment-1)&^(alignment-1)) {
+	size := (m.Size + alignment - 1) &^ (alignment - 1)
+	if !d.space.give(m.Addr, size) {
 		panic(fmt.Sprintf("null: %d bytes at %#x are freed, but were not allocated", m.Size, m.Addr))
 	}
+	d.room += size
 }
 
 // Prepare accepts every valid op that the imitated card's engine does.

@@ -114,37 +114,82 @@ func TestAlloc(t *testing.T) {
 	d.Free(y)
 }
 
-// TestUnderTheCache runs the allocator on the device until it is full.
+// TestUnderTheCache runs the allocator on the device until it is full, with segments of fixed size and expandable ones.
 func TestUnderTheCache(t *testing.T) {
-	d := New("null:tiny", card(64<<20))
-	a := device.NewAllocator(d, device.Config{})
-	r := rand.New(rand.NewPCG(1, 2))
-	var live []*device.Block
-	ooms := 0
-	for range 2000 {
-		b, err := a.Alloc(1+r.Int64N(6<<20), r.IntN(2))
-		if errors.Is(err, device.ErrOutOfMemory) {
-			ooms++
-			for len(live) > 3 {
-				i := r.IntN(len(live))
-				a.Free(live[i])
-				live = slices.Delete(live, i, i+1)
+	for _, expandable := range []bool{false, true} {
+		d := New("null:tiny", card(64<<20))
+		a := device.NewAllocator(d, device.Config{Conf: device.Conf{Expandable: expandable}})
+		r := rand.New(rand.NewPCG(1, 2))
+		var live []*device.Block
+		ooms := 0
+		for range 2000 {
+			b, err := a.Alloc(1+r.Int64N(6<<20), r.IntN(2))
+			if errors.Is(err, device.ErrOutOfMemory) {
+				ooms++
+				for len(live) > 3 {
+					i := r.IntN(len(live))
+					a.Free(live[i])
+					live = slices.Delete(live, i, i+1)
+				}
+				continue
 			}
-			continue
+			if err != nil {
+				t.Fatal(err)
+			}
+			live = append(live, b)
 		}
-		if err != nil {
-			t.Fatal(err)
+		if err := a.Check(); err != nil || ooms == 0 {
+			t.Fatal(err, ooms)
 		}
-		live = append(live, b)
+		for _, b := range live {
+			a.Free(b)
+		}
+		if err := a.EmptyCache(); err != nil || len(d.space.free) != 1 || len(d.beyond.used) != 0 || len(d.pages) != 0 || d.room != 64<<20 {
+			t.Error(err, d.space, d.beyond, d.pages, d.room)
+		}
 	}
-	if err := a.Check(); err != nil || ooms == 0 {
-		t.Fatal(err, ooms)
+}
+
+// TestMapping: memory behind addresses counts as what Alloc gives, and what makes no sense is refused, without a trace.
+func TestMapping(t *testing.T) {
+	const page = 2 << 20
+	d := New("null:tiny", card(4*page))
+	at, err := d.Reserve(8 * page)
+	if err != nil || !d.Maps() || at%page != 0 {
+		t.Fatal(at, err)
 	}
-	for _, b := range live {
-		a.Free(b)
+	m, err := d.Alloc(page)
+	if err == nil {
+		err = d.Map(at+page, 2*page, page)
 	}
-	if err := a.EmptyCache(); err != nil || len(d.space.free) != 1 {
-		t.Error(err, d.space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Map(at+4*page, 2*page, 2*page); !errors.Is(err, device.ErrOutOfMemory) {
+		t.Error(err)
+	}
+	if _, err := d.Alloc(2 * page); !errors.Is(err, device.ErrOutOfMemory) {
+		t.Error(err)
+	}
+	for what, f := range map[string]func() error{
+		"already":           func() error { return d.Map(at+2*page, page, page) },
+		"were not reserved": func() error { return d.Map(at+7*page, 2*page, page) },
+		"whole pages":       func() error { return d.Map(at, page, page+1) },
+		"no page":           func() error { return d.Unmap(at+2*page, 2*page) },
+		"memory behind":     func() error { return d.Unreserve(at, 8*page) },
+		"multiple":          func() error { _, err := d.Reserve(page - 1); return err },
+		"no page to unmap":  func() error { return d.Unmap(at+page, page+1) },
+	} {
+		if err := f(); err == nil || errors.Is(err, device.ErrOutOfMemory) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := errors.Join(d.Unmap(at+page, 2*page), d.Unreserve(at, 8*page)); err != nil || d.Unreserve(at, 8*page) == nil {
+		t.Error(err)
+	}
+	d.Free(m)
+	if d.room != 4*page {
+		t.Errorf("%d bytes are left", 4*page-d.room)
 	}
 }
 

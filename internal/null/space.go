@@ -53,6 +53,16 @@ func (s *space) give(addr uint64, n int64) bool {
 	return true
 }
 
+// has reports whether n addresses from addr on are all of one range that was taken.
+func (s *space) has(addr uint64, n int64) bool {
+	for at, size := range s.used {
+		if at <= addr && addr-at < uint64(size) {
+			return n <= size-int64(addr-at)
+		}
+	}
+	return false
+}
+
 // join makes free range i and the next one range if they touch.
 func (s *space) join(i int) {
 	if i+1 < len(s.free) && s.free[i].addr+uint64(s.free[i].size) == s.free[i+1].addr {

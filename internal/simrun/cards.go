@@ -9,6 +9,7 @@ import (
 
 // Card is a model of GPU with what bounds a launch on it and what the model of its time goes by.
 type Card struct {
+	Kind           string             `json:"kind"` // always "gpu"
 	Name           string             `json:"name"`
 	Model          string             `json:"model"`
 	Memory         int64              `json:"memory_bytes"`
@@ -36,7 +37,7 @@ type Card struct {
 func Cards() (list []Card) {
 	for _, c := range cards.All {
 		m := c.SM()
-		x := Card{c.Name, c.Model, c.Memory, c.SMs, fmt.Sprintf("%d.%d", c.Compute[0], c.Compute[1]), m.Threads, m.Blocks, m.Shared, m.SharedPerBlock,
+		x := Card{"gpu", c.Name, c.Model, c.Memory, c.SMs, fmt.Sprintf("%d.%d", c.Compute[0], c.Compute[1]), m.Threads, m.Blocks, m.Shared, m.SharedPerBlock,
 			m.Registers, c.Clock, c.TensorClock, c.Vector(), map[string]float64{}, c.L2, c.L2Bandwidth(), 1e9 * float64(c.Bandwidth),
 			1e9 * float64(c.Link), 1e9 * float64(c.Peer), c.Source, cards.SMSource}
 		for t := range cards.Types {

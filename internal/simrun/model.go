@@ -93,7 +93,7 @@ func (m *Model) text(width int) string {
 		b.WriteString(render.Wrap(fmt.Sprintf("  %-10s  ", name)+fmt.Sprintf(format, args...), width, 14) + "\n")
 	}
 	b.WriteString("by the model of the card, not measured\n")
-	line("time", "%s, limited by %s: %s of launch, and the longest of", seconds(m.Seconds), m.Limiter, seconds(estimate.PerLaunch))
+	line("time", "%s, limited by %s: %s of launch, and of these together", seconds(m.Seconds), m.Limiter, seconds(estimate.PerLaunch))
 	for _, t := range m.Terms[:min(len(m.Terms), shownTerms)] {
 		line("", "%s %s: %s", t.Name, seconds(t.Seconds), t.Why)
 	}

@@ -16,6 +16,7 @@ import (
 const (
 	byLiveness = "estimated from liveness"
 	byPtxas    = "by ptxas"
+	told       = "as told"
 )
 
 // patience is how long ptxas may take before the estimate has to do.

@@ -43,6 +43,7 @@ type Config struct {
 	Args      []string // the kernel's arguments as words
 	Sample    int      // run only so many blocks, chosen by the grid, and scale what is counted; 0: all
 	Lines     int      // of the source that Text shows; 0: ten
+	Registers int      // of a thread, as an assembler has told; 0: ptxas is asked where it is in the PATH, or they are estimated
 	Against   string   // another PTX file, whose kernel is compared under the same arguments; empty: none
 	Outs      []string // "K": argument K, from 0, is shown; "K=c.npy": it goes to c.npy too
 
@@ -64,7 +65,13 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, err
 	}
 	asked := make(chan map[string]int, 1)
-	go func() { asked <- j.file.registers(ctx, j.dev.Card) }()
+	go func() {
+		if c.Registers > 0 {
+			asked <- nil
+			return
+		}
+		asked <- j.file.registers(ctx, j.dev.Card)
+	}()
 	rep, err := j.launch(ctx, c.Progress)
 	registers := <-asked
 	var fault *gpusim.Fault
@@ -73,8 +80,12 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, refused(err)
 	}
 	r := j.result(rep, fault)
+	by := byPtxas
+	if c.Registers > 0 {
+		registers, by = map[string]int{j.kernel.Name: c.Registers}, told
+	}
 	if n, ok := registers[j.kernel.Name]; ok {
-		r.Registers, r.RegistersBy = n, byPtxas
+		r.Registers, r.RegistersBy = n, by
 		r.Occupancy = Occupancy(j.dev.Card.Occupancy(n, j.threads(), r.Shared))
 	}
 	r.Model = newModel(&j.card, rep.Work, r.Registers)
@@ -202,6 +213,9 @@ func options(c Config) (o gpusim.Options, err error) {
 	}
 	if c.StepLimit == 0 {
 		o.StepLimit = DefaultStepLimit
+	}
+	if c.Registers < 0 || c.Registers > cards.MaxRegisters {
+		return o, advice.Failf(fmt.Sprintf("give 1 to %d, or leave it out", cards.MaxRegisters), "--registers is %d", c.Registers)
 	}
 	if c.Sample < 0 || c.Lines < 0 {
 		return o, advice.Failf("give a number of blocks or lines, or 0 for all blocks and ten lines", "--sample is %d, --lines is %d", c.Sample, c.Lines)

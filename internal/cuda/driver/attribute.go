@@ -35,7 +35,8 @@ const (
 	ManagedMemory          Attribute = 83
 	PageableMemoryAccess   Attribute = 88
 	CooperativeLaunch      Attribute = 95
-	MaxSharedPerBlockOptin Attribute = 97 // bytes
+	MaxSharedPerBlockOptin Attribute = 97  // bytes
+	VirtualMemory          Attribute = 102 // 1 where addresses and memory can be had apart
 	MaxBlocksPerSM         Attribute = 106
 	ReservedSharedPerBlock Attribute = 111
 	MemoryPoolsSupported   Attribute = 115

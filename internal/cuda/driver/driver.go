@@ -22,6 +22,27 @@ type (
 	Stream   uintptr
 	Event    uintptr
 	Ptr      uint64 // an address in device memory
+
+	MemHandle uint64 // memory without an address
+)
+
+// Granularity is a CUmemAllocationGranularity_flags.
+type Granularity int32
+
+// The granularities.
+const (
+	GranularityMinimum     Granularity = 0
+	GranularityRecommended Granularity = 1
+)
+
+// Access is a CUmemAccess_flags.
+type Access int32
+
+// What a device may do with mapped memory.
+const (
+	AccessNone      Access = 0
+	AccessRead      Access = 1
+	AccessReadWrite Access = 3
 )
 
 // LaunchConfig is the shape of a launch.
@@ -79,6 +100,18 @@ type API struct {
 	MemHostRegister   func(host uintptr, bytes int64, flags uint32) Result
 	MemHostUnregister func(host uintptr) Result
 
+	// Addresses apart from memory: a range is reserved, memory created, mapped there and made accessible. Sizes and addresses are
+	// multiples of the granularity. Mapping gives no access. What was mapped in one call is unmapped in whole; memory lives
+	// until its handle is released and nothing maps it.
+	MemGetAllocationGranularity func(Device, Granularity) (bytes int64, r Result)
+	MemAddressReserve           func(bytes, alignment int64, hint Ptr) (Ptr, Result)
+	MemAddressFree              func(p Ptr, bytes int64) Result
+	MemCreate                   func(bytes int64, on Device) (MemHandle, Result)
+	MemRelease                  func(MemHandle) Result
+	MemMap                      func(p Ptr, bytes, offset int64, h MemHandle) Result
+	MemUnmap                    func(p Ptr, bytes int64) Result
+	MemSetAccess                func(p Ptr, bytes int64, by Device, a Access) Result
+
 	MemcpyHtoD      func(dst Ptr, src uintptr, bytes int64) Result
 	MemcpyDtoH      func(dst uintptr, src Ptr, bytes int64) Result
 	MemcpyDtoD      func(dst, src Ptr, bytes int64) Result
@@ -106,17 +139,69 @@ type API struct {
 	// driver copies them before it returns.
 	LaunchKernelEx func(c *LaunchConfig, f Function, params []byte) Result
 
+	// While a stream captures, what is given to it becomes nodes of a graph, as does what is given to streams that wait for an
+	// event recorded in it. StreamEndCapture gives the graph, which the caller must destroy. It must be called on the thread of
+	// StreamBeginCapture unless the mode is CaptureRelaxed: Do keeps a goroutine on its thread for one function only.
+	StreamBeginCapture              func(Stream, CaptureMode) Result
+	StreamEndCapture                func(Stream) (Graph, Result)
+	StreamIsCapturing               func(Stream) (CaptureStatus, Result)
+	StreamGetCaptureInfo            func(Stream) (CaptureInfo, Result)
+	ThreadExchangeStreamCaptureMode func(CaptureMode) (old CaptureMode, r Result) // of the calling thread
+
+	// Nodes are added with what they wait for. What they are told is copied; the graph of a child node too. Contexts are those in
+	// which copies and fills run.
+	GraphCreate             func() (Graph, Result)
+	GraphDestroy            func(Graph) Result
+	GraphClone              func(Graph) (Graph, Result)
+	GraphNodeFindInClone    func(n GraphNode, clone Graph) (GraphNode, Result)
+	GraphAddKernelNode      func(g Graph, after []GraphNode, k *KernelNode) (GraphNode, Result)
+	GraphAddMemcpyNode      func(g Graph, after []GraphNode, c *CopyNode, ctx Context) (GraphNode, Result)
+	GraphAddMemsetNode      func(g Graph, after []GraphNode, f *FillNode, ctx Context) (GraphNode, Result)
+	GraphAddEmptyNode       func(g Graph, after []GraphNode) (GraphNode, Result)
+	GraphAddEventRecordNode func(g Graph, after []GraphNode, e Event) (GraphNode, Result)
+	GraphAddEventWaitNode   func(g Graph, after []GraphNode, e Event) (GraphNode, Result)
+	GraphAddChildGraphNode  func(g Graph, after []GraphNode, child Graph) (GraphNode, Result)
+	// GraphAddDependencies adds edges, and GraphRemoveDependencies takes them away: from[i] comes before to[i].
+	GraphAddDependencies     func(g Graph, from, to []GraphNode) Result
+	GraphRemoveDependencies  func(g Graph, from, to []GraphNode) Result
+	GraphDestroyNode         func(GraphNode) Result
+	GraphGetNodes            func(Graph) ([]GraphNode, Result)
+	GraphGetEdges            func(Graph) (from, to []GraphNode, r Result)
+	GraphNodeGetType         func(GraphNode) (NodeType, Result)
+	GraphNodeGetDependencies func(GraphNode) ([]GraphNode, Result)
+
+	GraphInstantiateWithFlags func(g Graph, flags uint64) (GraphExec, Result)
+	// GraphExecUpdate gives the nodes what those of a graph of the same shape have. Beside GRAPH_EXEC_UPDATE_FAILURE it says what
+	// differs; nothing is changed then.
+	GraphExecUpdate func(GraphExec, Graph) (GraphUpdate, Result)
+	// The nodes are those of the graph that was instantiated, which must live.
+	GraphExecKernelNodeSetParams func(x GraphExec, n GraphNode, k *KernelNode) Result
+	GraphExecMemcpyNodeSetParams func(x GraphExec, n GraphNode, c *CopyNode, ctx Context) Result
+	GraphExecMemsetNodeSetParams func(x GraphExec, n GraphNode, f *FillNode, ctx Context) Result
+	GraphUpload                  func(GraphExec, Stream) Result // ahead of the first launch, which is quicker then
+	GraphLaunch                  func(GraphExec, Stream) Result // one piece of work for the stream, after the graph's last launch
+	GraphExecDestroy             func(GraphExec) Result         // launches under way still happen
+
 	// What only a simulated GPU has; nil on a real one.
 
 	// Annotate tells the checks what an allocator above MemAlloc does with a part of an allocation, in the order of the
 	// stream that the part belongs to: work enqueued there before still finds the earlier state. The tag names the place
-	// that asked.
+	// that asked. A stream that captures keeps it for the graph, each launch of which repeats it in its place.
 	Annotate func(p Ptr, bytes int64, state State, s Stream, tag string) Result
 	// Gap is how many bytes an allocator should leave between parts of an allocation, for accesses that leave one to be seen.
 	Gap int64
 	// Explain describes the error that the current context is in, or else its last refused call: kernel, block, thread,
 	// source line, address. Empty when there is nothing to say.
 	Explain func() string
+
+	// Assembled tells how many registers a thread of a kernel has once NVIDIA's assembler has made code of it, for occupancy and times.
+	Assembled func(f Function, registers int) Result
+
+	// HostTime is the clock of the virtual host that works with a context, in nanoseconds; what it has asked for and what has not
+	// taken effect yet is counted as if it waited for nothing. EventTime is when the card came to an event, by the same clock, and
+	// when it began the next work of the stream, which may have arrived later. Asking takes no time by it.
+	HostTime  func(Context) int64
+	EventTime func(Event) (ns, next int64, r Result)
 
 	// Lines tells that a module may have the table of its source lines behind its text, as comments, for findings to name
 	// them.

@@ -32,7 +32,9 @@ var inHeader = map[string]string{
 	"PageableMemoryAccess": "CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS", "CooperativeLaunch": "CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH",
 	"MaxSharedPerBlockOptin": "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "MaxBlocksPerSM": "CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR",
 	"ReservedSharedPerBlock": "CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK", "MemoryPoolsSupported": "CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED",
-	"ClusterLaunch": "CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH",
+	"ClusterLaunch": "CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH", "VirtualMemory": "CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED",
+	"GranularityMinimum": "CU_MEM_ALLOC_GRANULARITY_MINIMUM", "GranularityRecommended": "CU_MEM_ALLOC_GRANULARITY_RECOMMENDED",
+	"AccessNone": "CU_MEM_ACCESS_FLAGS_PROT_NONE", "AccessRead": "CU_MEM_ACCESS_FLAGS_PROT_READ", "AccessReadWrite": "CU_MEM_ACCESS_FLAGS_PROT_READWRITE",
 
 	"FuncMaxThreadsPerBlock": "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK", "FuncSharedSize": "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES",
 	"FuncConstSize": "CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES", "FuncLocalSize": "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
@@ -42,6 +44,20 @@ var inHeader = map[string]string{
 
 	"CtxSchedBlockingSync": "CU_CTX_SCHED_BLOCKING_SYNC", "StreamNonBlocking": "CU_STREAM_NON_BLOCKING",
 	"EventBlockingSync": "CU_EVENT_BLOCKING_SYNC", "EventDisableTiming": "CU_EVENT_DISABLE_TIMING", "HostPortable": "CU_MEMHOSTALLOC_PORTABLE",
+	"CaptureGlobal": "CU_STREAM_CAPTURE_MODE_GLOBAL", "CaptureThreadLocal": "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL",
+	"CaptureRelaxed": "CU_STREAM_CAPTURE_MODE_RELAXED", "CaptureNone": "CU_STREAM_CAPTURE_STATUS_NONE",
+	"CaptureActive": "CU_STREAM_CAPTURE_STATUS_ACTIVE", "CaptureInvalidated": "CU_STREAM_CAPTURE_STATUS_INVALIDATED",
+	"NodeKernel": "CU_GRAPH_NODE_TYPE_KERNEL", "NodeMemcpy": "CU_GRAPH_NODE_TYPE_MEMCPY", "NodeMemset": "CU_GRAPH_NODE_TYPE_MEMSET",
+	"NodeGraph": "CU_GRAPH_NODE_TYPE_GRAPH", "NodeEmpty": "CU_GRAPH_NODE_TYPE_EMPTY", "NodeWaitEvent": "CU_GRAPH_NODE_TYPE_WAIT_EVENT",
+	"NodeEventRecord": "CU_GRAPH_NODE_TYPE_EVENT_RECORD", "UpdateSuccess": "CU_GRAPH_EXEC_UPDATE_SUCCESS",
+	"UpdateError": "CU_GRAPH_EXEC_UPDATE_ERROR", "UpdateTopologyChanged": "CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED",
+	"UpdateNodeTypeChanged":   "CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED",
+	"UpdateFunctionChanged":   "CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED",
+	"UpdateParametersChanged": "CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED",
+	"UpdateNotSupported":      "CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED",
+	"GraphAutoFreeOnLaunch":   "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH",
+	"GraphUseNodePriority":    "CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY",
+
 	"StreamLegacy": "CU_STREAM_LEGACY", "StreamPerThread": "CU_STREAM_PER_THREAD",
 }
 
@@ -106,11 +122,16 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// isResult reports whether a number is a CUresult.
+func isResult(name string) bool {
+	return name == "CUDA_SUCCESS" || strings.HasPrefix(name, "CUDA_ERROR_")
+}
+
 // Every result of cuda.h has its name there and a meaning, and no other has one.
 func TestNames(t *testing.T) {
 	known := 0
 	for name, n := range shimtest.Numbers() {
-		if !strings.HasPrefix(name, "CUDA_") {
+		if !isResult(name) {
 			continue
 		}
 		known++
@@ -144,7 +165,7 @@ func TestSticky(t *testing.T) {
 		delete(numbers, "CUDA_ERROR_"+name)
 	}
 	for name, n := range numbers {
-		if strings.HasPrefix(name, "CUDA_") && driver.Result(n).Sticky() {
+		if isResult(name) && driver.Result(n).Sticky() {
 			t.Errorf("%s is sticky", name)
 		}
 	}

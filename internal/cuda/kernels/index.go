@@ -55,7 +55,7 @@ type Module struct {
 func (m *Module) Path(ext string) string { return "ptx/" + m.Target + "/" + m.Name + ext }
 
 // PTX is the module's text.
-func (m *Module) PTX() ([]byte, error) { return fs.ReadFile(m.library.files, m.Path(".ptx")) }
+func (m *Module) PTX() ([]byte, error) { return m.Text(m.library.files) }
 
 // Lines is the table of the module's source lines, in comments that belong behind its text (package ptx has the form).
 func (m *Module) Lines() ([]byte, error) { return fs.ReadFile(m.library.files, m.Path(".lines")) }
@@ -75,7 +75,7 @@ func (ix *Index) Bare() *Index {
 		c.Kernels, c.Source = nil, ""
 		for _, k := range m.Kernels {
 			short := *k
-			short.Instructions, short.Registers = nil, 0
+			short.Instructions = nil
 			c.Kernels = append(c.Kernels, &short)
 		}
 		bare.Modules = append(bare.Modules, &c)

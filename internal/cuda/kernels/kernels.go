@@ -1,6 +1,7 @@
 // Package kernels has the engine's GPU kernels: CUDA C++ in src and, in ptx, what clang makes of it for each target, with
-// index.json, which says of every kernel what a reader would count, and kernels.json, what the engine wants of it. The PTX is committed, so that nobody needs the compiler
-// to build; go generate makes it anew where a source has changed.
+// index.json, which says of every kernel what a reader would count, and kernels.json, what the engine wants of it. A module
+// much like its sibling of another element type is there as edits of that one. The PTX is committed, so that nobody needs
+// the compiler to build; go generate makes it anew where a source has changed.
 //
 // A source names the modules it is compiled into in lines of the form
 //

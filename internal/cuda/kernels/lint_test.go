@@ -79,7 +79,7 @@ func canonical(t *testing.T, m *kernels.Module, text []byte, module *ptx.Module)
 }
 
 // ofTriton is the PTX that Triton wrote, which must stay as it is.
-var ofTriton = []string{"internal/simrun/testdata/triton/", "examples/sim/softmax.ptx"}
+var ofTriton = []string{"internal/simrun/testdata/triton/", "bench/clock/testdata/triton/", "examples/sim/softmax.ptx"}
 
 // TestLintElsewhere holds all other PTX of the repository to explicit roundings.
 func TestLintElsewhere(t *testing.T) {

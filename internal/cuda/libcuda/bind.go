@@ -46,6 +46,15 @@ func (b *binder) want(symbol string) dl.Proc {
 	return p
 }
 
+// wantNewer is want for a function of which older drivers have a version that takes the same arguments.
+func (b *binder) wantNewer(symbol, older string) dl.Proc {
+	if p, err := b.lib.Lookup(symbol); err == nil {
+		return p
+	}
+	b.missing = append(b.missing, symbol)
+	return b.want(older)
+}
+
 // mostResults is beyond all results there are and will soon be.
 const mostResults = 2000
 
@@ -76,10 +85,15 @@ func (b *binder) bind() *driver.API {
 	b.bindContexts(a)
 	b.bindModules(a)
 	b.bindMemory(a)
+	b.bindVirtual(a)
 	b.bindCopies(a)
 	b.bindStreams(a)
 	b.bindEvents(a)
 	b.bindLaunch(a)
+	b.bindCapture(a)
+	b.bindGraphs(a)
+	b.bindNodes(a)
+	b.bindGraphExecs(a)
 	return a
 }
 

@@ -28,7 +28,7 @@ func open(t testing.TB, path string) (*driver.API, *libcuda.Source) {
 }
 
 // simulatorOnly are the functions of the table that no library has.
-var simulatorOnly = []string{"Annotate", "Explain"}
+var simulatorOnly = []string{"Annotate", "Assembled", "EventTime", "Explain", "HostTime"}
 
 // functions are the names of the others.
 func functions() []string {
@@ -48,6 +48,7 @@ type fake struct {
 	args    []any
 	results []any
 	result  driver.Result // to be answered
+	nodes   int           // in each list of the call
 }
 
 // api makes the table.
@@ -91,13 +92,35 @@ func plain(in []reflect.Value) []any {
 		switch x := v.Interface().(type) {
 		case []byte:
 			out = append(out, string(x))
+		case []driver.GraphNode:
+			out = append(out, listed(x))
 		case *driver.LaunchConfig:
 			out = append(out, *x)
+		case *driver.KernelNode:
+			out = append(out, *x, string(x.Params))
+			out[len(out)-2] = driver.KernelNode{Func: x.Func, Grid: x.Grid, Block: x.Block, Shared: x.Shared}
+		case *driver.CopyNode:
+			out = append(out, *x)
+		case *driver.FillNode:
+			out = append(out, *x)
+		case driver.CaptureInfo:
+			out = append(out, listed(x.Dependencies))
+			x.Dependencies = nil
+			out = append(out, x)
 		default:
 			out = append(out, x)
 		}
 	}
 	return out
+}
+
+// listed is a list of nodes as a text, that of no node for an empty list as for nil.
+func listed(nodes []driver.GraphNode) string {
+	var b strings.Builder
+	for _, n := range nodes {
+		fmt.Fprintf(&b, "%#x ", uintptr(n))
+	}
+	return b.String()
 }
 
 // flags are how many values a function's flags may have.
@@ -111,6 +134,21 @@ func (f *fake) value(name string, typ reflect.Type, result bool) reflect.Value {
 		*x = f.result
 	case **driver.LaunchConfig:
 		*x = f.config()
+	case *[]driver.GraphNode:
+		*x = f.list()
+	case **driver.KernelNode:
+		c := f.config()
+		*x = &driver.KernelNode{Func: driver.Function(f.Uint64()), Grid: c.Grid, Block: c.Block, Shared: c.Shared, Params: []byte(f.text(4096))}
+	case **driver.CopyNode:
+		*x = f.copyNode()
+	case **driver.FillNode:
+		*x = &driver.FillNode{Dst: driver.Ptr(f.Uint64()), Value: f.Uint32(), ElementSize: 1 << f.IntN(3), Elements: f.Int64N(1 << 47)}
+	case *driver.CaptureInfo:
+		if x.Status = driver.CaptureStatus(f.IntN(3)); x.Status == driver.CaptureActive {
+			x.ID, x.Graph, x.Dependencies = f.Uint64(), driver.Graph(f.Uint64()), f.list()
+		}
+	case *driver.GraphUpdate:
+		*x = driver.GraphUpdate{Result: driver.UpdateResult(f.IntN(8)), Node: driver.GraphNode(f.Uint64()), From: driver.GraphNode(f.Uint64())}
 	case *string:
 		*x = f.text(map[bool]int{true: 255, false: 600}[result])
 	case *[]byte:
@@ -135,6 +173,26 @@ func (f *fake) value(name string, typ reflect.Type, result bool) reflect.Value {
 		f.word(v)
 	}
 	return v
+}
+
+// list has as many nodes as every list of the call.
+func (f *fake) list() []driver.GraphNode {
+	var nodes []driver.GraphNode
+	for range f.nodes {
+		nodes = append(nodes, driver.GraphNode(f.Uint64()))
+	}
+	return nodes
+}
+
+func (f *fake) copyNode() *driver.CopyNode {
+	c := &driver.CopyNode{Bytes: f.Int64N(1 << 47)}
+	if c.DstHost = uintptr(f.IntN(2)) * 4096; c.DstHost == 0 {
+		c.Dst = driver.Ptr(f.Uint64())
+	}
+	if c.SrcHost = uintptr(f.IntN(2)) * 8192; c.SrcHost == 0 {
+		c.Src = driver.Ptr(f.Uint64())
+	}
+	return c
 }
 
 // word fills handles, addresses and enumerations.
@@ -167,6 +225,7 @@ func (f *fake) config() *driver.LaunchConfig {
 // call calls a function of the table with random arguments.
 func (f *fake) call(api *driver.API, name string) (args, results []any) {
 	field := reflect.ValueOf(api).Elem().FieldByName(name)
+	f.nodes = f.IntN(9)
 	var in []reflect.Value
 	for i := range field.Type().NumIn() {
 		in = append(in, f.value(name, field.Type().In(i), false))
@@ -175,14 +234,25 @@ func (f *fake) call(api *driver.API, name string) (args, results []any) {
 	return args, plain(field.Call(in))
 }
 
-// wanted are the results that the binding must give: none but zero values beside a failure, except for a compiler's log.
+// despite says which results come beside a failure too: a compiler's log, and why an update was refused.
+func (f *fake) despite(r any) bool {
+	switch r.(type) {
+	case driver.Result, driver.GraphUpdate:
+		return true
+	case string:
+		return f.name == "ModuleLoadData"
+	}
+	return false
+}
+
+// wanted are the results that the binding must give: none but zero values beside a failure, but for a few.
 func (f *fake) wanted() []any {
 	if f.result == driver.Success {
 		return f.results
 	}
 	var out []any
 	for _, r := range f.results {
-		if _, isResult := r.(driver.Result); !isResult && (f.name != "ModuleLoadData" || reflect.TypeOf(r).Kind() != reflect.String) {
+		if !f.despite(r) {
 			r = reflect.Zero(reflect.TypeOf(r)).Interface()
 		}
 		out = append(out, r)
@@ -195,7 +265,7 @@ func TestMarshalling(t *testing.T) {
 	f := &fake{Rand: testutil.Rand(t)}
 	api, _ := open(t, shimtest.Install(t, f.api()))
 	names := functions()
-	if len(names) < 55 {
+	if len(names) < 85 {
 		t.Fatalf("the table has %d functions", len(names))
 	}
 	var wg sync.WaitGroup
@@ -223,7 +293,7 @@ func (f *fake) check(t *testing.T, api *driver.API, name string) {
 func TestSimulatorOnly(t *testing.T) {
 	f := &fake{Rand: testutil.Rand(t)}
 	api, src := open(t, shimtest.Install(t, f.api()))
-	if api.Annotate != nil || api.Explain != nil || api.Unbind {
+	if api.Annotate != nil || api.Explain != nil || api.HostTime != nil || api.EventTime != nil || api.Unbind {
 		t.Error("the table has functions of a simulated GPU")
 	}
 	if len(src.Missing) != 0 || src.Version < 11040 || !strings.HasSuffix(src.Path, "libcuda.so.1") {
@@ -237,11 +307,15 @@ func TestSimulatorOnly(t *testing.T) {
 // Drivers before CUDA 11.8 and 12.4 lack functions that have a substitute.
 func TestOlderDriver(t *testing.T) {
 	f := &fake{Rand: testutil.Rand(t)}
-	api, src := open(t, shimtest.Install(t, f.api(), "cuFuncLoad", "cuLaunchKernelEx"))
-	if want := []string{"cuFuncLoad", "cuLaunchKernelEx"}; !slices.Equal(src.Missing, want) {
+	newer := []string{"cuFuncLoad", "cuLaunchKernelEx", "cuGraphAddKernelNode_v2", "cuGraphExecKernelNodeSetParams_v2"}
+	api, src := open(t, shimtest.Install(t, f.api(), newer...))
+	if want := newer; !slices.Equal(src.Missing, want) {
 		t.Errorf("missing: %v, want %v", src.Missing, want)
 	}
 	for range 20 {
+		f.result = driver.Success
+		f.check(t, api, "GraphAddKernelNode")
+		f.check(t, api, "GraphExecKernelNodeSetParams")
 		c, fn, params := f.config(), driver.Function(f.Uint64()), []byte(f.text(4096))
 		f.name = ""
 		r := api.LaunchKernelEx(c, fn, params)

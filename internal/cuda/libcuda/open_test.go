@@ -140,7 +140,8 @@ func TestOldDriver(t *testing.T) {
 var optional = []string{"cuDeviceGetUuid_v2", "cuDeviceCanAccessPeer", "cuDevicePrimaryCtxReset_v2", "cuCtxGetCurrent", "cuCtxSynchronize",
 	"cuCtxEnablePeerAccess", "cuCtxGetStreamPriorityRange", "cuModuleGetGlobal_v2", "cuFuncLoad", "cuFuncGetAttribute",
 	"cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuMemGetInfo_v2", "cuMemAllocAsync", "cuMemFreeAsync", "cuMemHostRegister_v2",
-	"cuMemHostUnregister", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2", "cuMemsetD32Async", "cuStreamQuery", "cuEventSynchronize",
+	"cuMemHostUnregister", "cuMemGetAllocationGranularity", "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease", "cuMemMap",
+	"cuMemUnmap", "cuMemSetAccess", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2", "cuMemsetD32Async", "cuStreamQuery", "cuEventSynchronize",
 	"cuEventElapsedTime", "cuLaunchKernelEx", "cuGetErrorName", "cuGetErrorString"}
 
 // A driver that lacks what the engine does not call opens, and says so of those functions.

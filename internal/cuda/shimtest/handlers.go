@@ -1,6 +1,7 @@
 package shimtest
 
 import (
+	"maps"
 	"math"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -155,6 +156,11 @@ var handlers = map[string]handler{
 
 	"cuLaunchKernel":   launch,
 	"cuLaunchKernelEx": launch,
+}
+
+func init() {
+	maps.Copy(handlers, graphHandlers)
+	maps.Copy(handlers, virtualHandlers)
 }
 
 func device(w uint64) driver.Device { return driver.Device(w) }

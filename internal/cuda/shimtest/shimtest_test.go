@@ -156,15 +156,3 @@ func TestComplete(t *testing.T) {
 		t.Errorf("%d functions, %d handlers", len(s.names), len(handlers))
 	}
 }
-
-func TestCompilerErrors(t *testing.T) {
-	compiled(t, nil) // or skips
-	t.Setenv("PATH", t.TempDir())
-	t.Setenv("CC", "no-such-compiler")
-	_, err := compiler()
-	for _, name := range []string{"no-such-compiler", "cc", "gcc", "clang"} {
-		if err == nil || !strings.Contains(err.Error(), `"`+name+`"`) {
-			t.Errorf("%s is not named in: %v", name, err)
-		}
-	}
-}

@@ -69,10 +69,12 @@ func (s *System) reset(d driver.Device) driver.Result {
 func (d *device) close(by string) driver.Result {
 	s, c := d.sys, d.ctx
 	s.force(c.tails()...)
+	s.abandon(c)
 	c.gone, d.ctx = true, nil
 	for h, m := range s.modules {
 		if m.ctx == c {
 			delete(s.modules, h)
+			m.gone = true
 		}
 	}
 	for h, f := range s.funcs {
@@ -95,6 +97,7 @@ func (d *device) close(by string) driver.Result {
 			o.ctx.dropPeer(c)
 		}
 	}
+	d.dropMemories()
 	if err := s.freeHost(c); err != nil {
 		s.why = err.Error()
 		return driver.Unknown
@@ -164,6 +167,9 @@ func (s *System) getCurrent() (driver.Context, driver.Result) {
 
 func (s *System) ctxSynchronize() driver.Result {
 	return s.in(func(c *context) driver.Result {
+		if r := c.uncapturing(); r != driver.Success {
+			return r
+		}
 		return c.wait(c.tails()...)
 	})
 }

@@ -52,59 +52,66 @@ type transfer struct {
 }
 
 func (s *System) copyToDevice(dst driver.Ptr, src uintptr, n int64) driver.Result {
-	return s.in(func(c *context) driver.Result { return c.upload(transfer{dst, src, n, 0, true}) })
+	return s.in(func(c *context) driver.Result { return c.transfer(transfer{dst, src, n, 0, true}, c.upload) })
 }
 
 func (s *System) copyToDeviceAsync(dst driver.Ptr, src uintptr, n int64, h driver.Stream) driver.Result {
-	return s.in(func(c *context) driver.Result { return c.upload(transfer{dst, src, n, h, false}) })
+	return s.in(func(c *context) driver.Result { return c.transfer(transfer{dst, src, n, h, false}, c.upload) })
 }
 
 func (s *System) copyToHost(dst uintptr, src driver.Ptr, n int64) driver.Result {
-	return s.in(func(c *context) driver.Result { return c.download(transfer{src, dst, n, 0, true}) })
+	return s.in(func(c *context) driver.Result { return c.transfer(transfer{src, dst, n, 0, true}, c.download) })
 }
 
 func (s *System) copyToHostAsync(dst uintptr, src driver.Ptr, n int64, h driver.Stream) driver.Result {
-	return s.in(func(c *context) driver.Result { return c.download(transfer{src, dst, n, h, false}) })
+	return s.in(func(c *context) driver.Result { return c.transfer(transfer{src, dst, n, h, false}, c.download) })
 }
 
-// admit checks a transfer.
-func (c *context) admit(t transfer) (st *stream, o *context, pinned bool, r driver.Result) {
-	if st, r = c.stream(t.stream); r != driver.Success {
-		return nil, nil, false, r
-	}
-	if pinned, r = c.locked(t.host, t.n); r != driver.Success {
-		return nil, nil, false, r
-	}
-	o, r = c.device(t.dev, t.n)
-	return st, o, pinned, r
-}
-
-// upload copies to the device. Pageable memory is read at the call, pinned memory in the order of the stream. The call
-// for synchronous copies waits for the work ahead of it, but for the copy itself only if the memory is pinned: the
-// driver returns once pageable memory is staged, and streams without implicit order may not see the bytes yet.
-func (c *context) upload(t transfer) driver.Result {
+// transfer copies by f if there is something to copy.
+func (c *context) transfer(t transfer, f func(t transfer, st *stream) driver.Result) driver.Result {
 	if t.n == 0 {
 		return driver.Success
 	}
-	st, o, pinned, r := c.admit(t)
+	return c.target(t.stream, func(st *stream) driver.Result {
+		if t.sync {
+			if r := c.quiet("a copy that the host waits for"); r != driver.Success {
+				return r
+			}
+		}
+		return f(t, st)
+	})
+}
+
+// admit checks a transfer.
+func (c *context) admit(t transfer) (o *context, pinned bool, r driver.Result) {
+	if pinned, r = c.locked(t.host, t.n); r != driver.Success {
+		return nil, false, r
+	}
+	o, r = c.device(t.dev, t.n)
+	return o, pinned, r
+}
+
+// upload copies to the device. Pageable memory is read at the call, pinned memory in the order of the stream, and a graph reads
+// either whenever it runs. The call for synchronous copies waits for the work ahead of it, but for the copy itself only if the
+// memory is pinned: the driver returns once pageable memory is staged, and streams without implicit order may not see the bytes
+// yet.
+func (c *context) upload(t transfer, st *stream) driver.Result {
+	o, pinned, r := c.admit(t)
 	if r != driver.Success {
 		return r
 	}
-	src := hostmem.Bytes(t.host, int(t.n))
-	if !pinned {
+	k := &copyTask{to: o, dst: uint64(t.dev), srcHost: t.host, n: int(t.n), locked: [2]bool{false, pinned}}
+	if !pinned && st.capture == nil {
 		if t.sync {
 			if r := c.wait(st.mark()); r != driver.Success {
 				return r
 			}
 		}
 		if c.dev.sys.cfg.LateEffects {
-			src = bytes.Clone(src)
+			k.staged = bytes.Clone(hostmem.Bytes(t.host, int(t.n)))
 		}
 	}
-	done := c.dev.sys.enqueue(c, st, upload, func() cost {
-		o.check(o.dev.sim.Write(uint64(t.dev), src), "a copy from the host")
-		return c.dev.sys.transferred(t.n, pinned)
-	})
+	done := c.give(st, k)
 	if t.sync && pinned {
 		return c.wait(done)
 	}
@@ -113,24 +120,13 @@ func (c *context) upload(t transfer) driver.Result {
 
 // download copies to the host. The synchronous call returns when the copy is done. The asynchronous one does not wait for
 // one to pinned memory; to pageable memory it may or may not, so that under late effects it does not.
-func (c *context) download(t transfer) driver.Result {
-	if t.n == 0 {
-		return driver.Success
-	}
-	st, o, pinned, r := c.admit(t)
+func (c *context) download(t transfer, st *stream) driver.Result {
+	o, pinned, r := c.admit(t)
 	if r != driver.Success {
 		return r
 	}
-	done := c.dev.sys.enqueue(c, st, download, func() cost {
-		dst := hostmem.Bytes(t.host, int(t.n))
-		if err := o.dev.sim.Read(dst, uint64(t.dev)); err != nil {
-			o.check(err, "a copy to the host")
-		} else {
-			o.checkWritten(t.dev, int(t.n))
-		}
-		return c.dev.sys.transferred(t.n, pinned)
-	})
-	if t.sync || !pinned && !c.dev.sys.cfg.LateEffects {
+	done := c.give(st, &copyTask{from: o, src: uint64(t.dev), dstHost: t.host, n: int(t.n), locked: [2]bool{pinned, false}})
+	if done != nil && (t.sync || !pinned && !c.dev.sys.cfg.LateEffects) {
 		if r := st.ctx.wait(done); r != driver.Success {
 			return r
 		}
@@ -174,44 +170,48 @@ func describe(f gpusim.Finding) string {
 	return fmt.Sprintf("%s: %s, %d bytes at %#x, in a %s; %s", f.Check, f.Message(), f.Size, f.Addr, f.Kernel, f.Alloc)
 }
 
+// copyOnDevice does not wait either, but belongs to the legacy stream.
 func (s *System) copyOnDevice(dst, src driver.Ptr, n int64) driver.Result {
-	return s.copyOnDeviceAsync(dst, src, n, 0)
+	return s.in(func(c *context) driver.Result {
+		if r := c.quiet("a copy in the legacy stream"); r != driver.Success {
+			return r
+		}
+		return c.move(dst, src, n, 0)
+	})
 }
 
-// copyOnDeviceAsync is also the synchronous call, which does not wait either. Both ends may be on any device.
+// copyOnDeviceAsync copies within a device, or between two.
 func (s *System) copyOnDeviceAsync(dst, src driver.Ptr, n int64, h driver.Stream) driver.Result {
 	return s.in(func(c *context) driver.Result { return c.move(dst, src, n, h) })
 }
 
 func (c *context) move(dst, src driver.Ptr, n int64, h driver.Stream) driver.Result {
-	st, r := c.stream(h)
-	if r != driver.Success || n == 0 {
+	return c.target(h, func(st *stream) driver.Result {
+		if n == 0 {
+			return driver.Success
+		}
+		t, r := c.newMove(dst, src, n)
+		if r == driver.Success {
+			c.give(st, t)
+		}
 		return r
-	}
+	})
+}
+
+// newMove is a copy between ranges that are on a device, and that do not overlap.
+func (c *context) newMove(dst, src driver.Ptr, n int64) (*copyTask, driver.Result) {
 	to, r := c.device(dst, n)
 	if r != driver.Success {
-		return r
+		return nil, r
 	}
 	from, r := c.device(src, n)
 	if r != driver.Success {
-		return r
+		return nil, r
 	}
 	if dst < src+driver.Ptr(n) && src < dst+driver.Ptr(n) {
-		return c.refuse(driver.InvalidValue, "a copy of %d bytes from %#x to %#x, which overlap: a card may write before it reads", n, uint64(src), uint64(dst))
+		return nil, c.refuse(driver.InvalidValue, "a copy of %d bytes from %#x to %#x, which overlap: a card may write before it reads", n, uint64(src), uint64(dst))
 	}
-	s := c.dev.sys
-	k := kernel
-	if to != from {
-		k = download
-	}
-	s.enqueue(c, st, k, func() cost {
-		st.ctx.check(gpusim.Copy(to.dev.sim, uint64(dst), from.dev.sim, uint64(src), int(n)), "a copy on the device")
-		if to != from {
-			return s.peered(n)
-		}
-		return moved(2*n, s.card.Bandwidth)
-	})
-	return driver.Success
+	return &copyTask{to: to, from: from, dst: uint64(dst), src: uint64(src), n: int(n)}, driver.Success
 }
 
 func (s *System) copyPeerAsync(dst driver.Ptr, dstCtx driver.Context, src driver.Ptr, srcCtx driver.Context, n int64, h driver.Stream) driver.Result {
@@ -235,30 +235,35 @@ func (s *System) fill8(dst driver.Ptr, value uint8, n int64, h driver.Stream) dr
 
 func (s *System) fill32(dst driver.Ptr, value uint32, n int64, h driver.Stream) driver.Result {
 	return s.in(func(c *context) driver.Result {
-		if dst%4 != 0 {
-			return c.refuse(driver.InvalidValue, "a fill with words at %#x, which is no multiple of 4", uint64(dst))
-		}
 		return c.fill(dst, binary.LittleEndian.AppendUint32(nil, value), n, h)
 	})
 }
 
 func (c *context) fill(dst driver.Ptr, pattern []byte, n int64, h driver.Stream) driver.Result {
-	st, r := c.stream(h)
-	if r != driver.Success || n == 0 {
+	return c.target(h, func(st *stream) driver.Result {
+		if n == 0 {
+			return driver.Success
+		}
+		t, r := c.newFill(dst, pattern, n)
+		if r == driver.Success {
+			c.give(st, t)
+		}
 		return r
-	}
+	})
+}
+
+// newFill is a fill of memory that is on a device, aligned to what it is filled with.
+func (c *context) newFill(dst driver.Ptr, pattern []byte, n int64) (*fillTask, driver.Result) {
 	size := n * int64(len(pattern))
 	if n < 0 || size/int64(len(pattern)) != n {
-		return c.refuse(driver.InvalidValue, "a fill of %d elements", n)
+		return nil, c.refuse(driver.InvalidValue, "a fill of %d elements", n)
+	}
+	if dst%driver.Ptr(len(pattern)) != 0 {
+		return nil, c.refuse(driver.InvalidValue, "a fill with words at %#x, which is no multiple of %d", uint64(dst), len(pattern))
 	}
 	o, r := c.device(dst, size)
 	if r != driver.Success {
-		return r
+		return nil, r
 	}
-	s := c.dev.sys
-	s.enqueue(c, st, kernel, func() cost {
-		o.check(o.dev.sim.Fill(uint64(dst), pattern, int(n)), "a fill")
-		return moved(size, s.card.Bandwidth)
-	})
-	return driver.Success
+	return &fillTask{o, dst, pattern, int(n)}, driver.Success
 }

@@ -240,7 +240,7 @@ func (d *device) attribute(a driver.Attribute) (int, bool) {
 // sameOnAll are the attributes in which the cards do not differ. What the simulator lacks is 0.
 var sameOnAll = map[driver.Attribute]int{
 	driver.MaxBlockDimX: 1024, driver.MaxBlockDimY: 1024, driver.MaxBlockDimZ: 64,
-	driver.MaxGridDimX: 1<<31 - 1, driver.MaxGridDimY: 65535, driver.MaxGridDimZ: 65535,
+	driver.VirtualMemory: 1, driver.MaxGridDimX: 1<<31 - 1, driver.MaxGridDimY: 65535, driver.MaxGridDimZ: 65535,
 	driver.MaxSharedPerBlock: maxStaticShared, driver.TotalConstant: 64 << 10, driver.WarpSize: 32,
 	driver.Integrated: 0, driver.CanMapHostMemory: 0, driver.ConcurrentKernels: 1, driver.AsyncEngineCount: 2,
 	driver.UnifiedAddressing: 1, driver.ManagedMemory: 0, driver.PageableMemoryAccess: 0, driver.CooperativeLaunch: 0,

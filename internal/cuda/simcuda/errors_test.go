@@ -1,6 +1,7 @@
 package simcuda
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -19,7 +20,8 @@ func calls(r *rig) map[string]func() driver.Result {
 	mem := make([]byte, 64)
 	host := address(mem)
 	a := r.api
-	return map[string]func() driver.Result{
+	list := graphCalls(r, p, st, ev, f)
+	maps.Copy(list, map[string]func() driver.Result{
 		"CtxSynchronize":            a.CtxSynchronize,
 		"CtxEnablePeerAccess":       func() driver.Result { return a.CtxEnablePeerAccess(r.ctx[1]) },
 		"CtxGetStreamPriorityRange": func() driver.Result { _, _, res := a.CtxGetStreamPriorityRange(); return res },
@@ -33,9 +35,15 @@ func calls(r *rig) map[string]func() driver.Result {
 			_, res := a.OccupancyMaxActiveBlocksPerMultiprocessor(f, 64, 0)
 			return res
 		},
-		"MemGetInfo":        func() driver.Result { _, _, res := a.MemGetInfo(); return res },
-		"MemAlloc":          func() driver.Result { _, res := a.MemAlloc(16); return res },
-		"MemAllocAsync":     func() driver.Result { _, res := a.MemAllocAsync(16, st); return res },
+		"MemGetInfo":    func() driver.Result { _, _, res := a.MemGetInfo(); return res },
+		"MemAlloc":      func() driver.Result { _, res := a.MemAlloc(16); return res },
+		"MemAllocAsync": func() driver.Result { _, res := a.MemAllocAsync(16, st); return res },
+		"MemGetAllocationGranularity": func() driver.Result {
+			_, res := a.MemGetAllocationGranularity(0, driver.GranularityMinimum)
+			return res
+		},
+		"MemAddressReserve": func() driver.Result { _, res := a.MemAddressReserve(gpusim.Granularity, 0, 0); return res },
+		"MemCreate":         func() driver.Result { _, res := a.MemCreate(gpusim.Granularity, 0); return res },
 		"MemHostAlloc":      func() driver.Result { _, res := a.MemHostAlloc(16, 0); return res },
 		"MemHostRegister":   func() driver.Result { return a.MemHostRegister(host, 64, 0) },
 		"MemHostUnregister": func() driver.Result { return a.MemHostUnregister(host) },
@@ -56,12 +64,14 @@ func calls(r *rig) map[string]func() driver.Result {
 		"EventRecord":       func() driver.Result { return a.EventRecord(ev, st) },
 		"EventSynchronize":  func() driver.Result { return a.EventSynchronize(ev) },
 		"EventQuery":        func() driver.Result { return a.EventQuery(ev) },
+		"EventTime":         func() driver.Result { _, _, res := a.EventTime(ev); return res },
 		"EventElapsedTime":  func() driver.Result { _, res := a.EventElapsedTime(ev, ev); return res },
 		"LaunchKernelEx": func() driver.Result {
 			return a.LaunchKernelEx(&driver.LaunchConfig{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 2, 1}, Stream: st}, f, nil)
 		},
 		"Annotate": func() driver.Result { return a.Annotate(p, 64, driver.Fresh, st, "here") },
-	}
+	})
+	return list
 }
 
 // first are the calls without which others cannot succeed.
@@ -376,7 +386,7 @@ func TestCards(t *testing.T) {
 		driver.MaxSharedPerBlock, driver.TotalConstant, driver.WarpSize, driver.MaxRegistersPerBlock, driver.ClockRate, driver.MultiprocessorCount,
 		driver.ConcurrentKernels, driver.PCIBusID, driver.MemoryClockRate, driver.MemoryBusWidth, driver.L2CacheSize,
 		driver.MaxThreadsPerSM, driver.AsyncEngineCount, driver.UnifiedAddressing, driver.ComputeMajor, driver.MaxSharedPerSM,
-		driver.MaxRegistersPerSM, driver.MaxSharedPerBlockOptin, driver.MaxBlocksPerSM, driver.MemoryPoolsSupported,
+		driver.MaxRegistersPerSM, driver.MaxSharedPerBlockOptin, driver.MaxBlocksPerSM, driver.MemoryPoolsSupported, driver.VirtualMemory,
 	}
 	zero := []driver.Attribute{driver.Integrated, driver.CanMapHostMemory, driver.ManagedMemory, driver.PageableMemoryAccess, driver.CooperativeLaunch, driver.ClusterLaunch}
 	ids := map[[16]byte]bool{}

@@ -26,6 +26,12 @@ func (s *System) overlap(lo, hi uintptr) (i, j int) {
 	return i, j
 }
 
+// covered reports whether all of [lo, hi) is pinned in one piece.
+func (s *System) covered(lo, hi uintptr) bool {
+	i, j := s.overlap(lo, hi)
+	return i < j && s.pinned[i].lo <= lo && hi <= s.pinned[i].hi
+}
+
 // locked reports whether a range is pinned, and refuses one that is in part.
 func (c *context) locked(host uintptr, n int64) (bool, driver.Result) {
 	if host == 0 || n < 0 || host+uintptr(n) < host {
@@ -36,7 +42,7 @@ func (c *context) locked(host uintptr, n int64) (bool, driver.Result) {
 	switch {
 	case i == j:
 		return false, driver.Success
-	case s.pinned[i].lo <= host && host+uintptr(n) <= s.pinned[i].hi:
+	case s.covered(host, host+uintptr(n)):
 		return true, driver.Success
 	}
 	return false, c.refuse(driver.InvalidValue, "%d bytes at host address %#x are only in part in pinned memory [%#x, %#x)", n, host, s.pinned[i].lo, s.pinned[i].hi)
@@ -47,6 +53,9 @@ const hostFlags = 7
 
 func (s *System) hostAlloc(bytes int64, flags uint32) (host uintptr, r driver.Result) {
 	r = s.in(func(c *context) driver.Result {
+		if r := c.quiet("MemHostAlloc"); r != driver.Success {
+			return r
+		}
 		if bytes <= 0 || flags&^hostFlags != 0 {
 			return c.refuse(driver.InvalidValue, "%d bytes of pinned memory, flags %#x", bytes, flags)
 		}
@@ -69,6 +78,9 @@ func (s *System) pin(p pinned) {
 // hostFree waits for all work of all devices, which may use the memory.
 func (s *System) hostFree(host uintptr) driver.Result {
 	return s.in(func(c *context) driver.Result {
+		if r := c.quiet("MemFreeHost, which waits"); r != driver.Success {
+			return r
+		}
 		i, j := s.overlap(host, host+1)
 		if i == j || s.pinned[i].block.Addr != host {
 			return c.refuse(driver.InvalidValue, "%#x is not the start of memory from MemHostAlloc", host)
@@ -96,6 +108,9 @@ func (s *System) drain() {
 
 func (s *System) hostRegister(host uintptr, bytes int64, flags uint32) driver.Result {
 	return s.in(func(c *context) driver.Result {
+		if r := c.quiet("MemHostRegister"); r != driver.Success {
+			return r
+		}
 		if host == 0 || bytes <= 0 || flags&^hostFlags != 0 || host+uintptr(bytes) < host {
 			return c.refuse(driver.InvalidValue, "%d bytes to register at %#x, flags %#x", bytes, host, flags)
 		}
@@ -110,6 +125,9 @@ func (s *System) hostRegister(host uintptr, bytes int64, flags uint32) driver.Re
 // hostUnregister waits, as hostFree does.
 func (s *System) hostUnregister(host uintptr) driver.Result {
 	return s.in(func(c *context) driver.Result {
+		if r := c.quiet("MemHostUnregister, which waits"); r != driver.Success {
+			return r
+		}
 		if host == 0 {
 			return c.refuse(driver.InvalidValue, "host address 0")
 		}

@@ -19,23 +19,16 @@ func (s *System) launch(cfg *driver.LaunchConfig, h driver.Function, params []by
 		if cfg == nil {
 			return c.refuse(driver.InvalidValue, "a launch without a configuration")
 		}
-		f, r := c.function(h)
-		if r != driver.Success {
+		return c.target(cfg.Stream, func(st *stream) driver.Result {
+			if st.ctx != c {
+				return c.refuse(driver.InvalidHandle, "stream %#x is of device %d, the current context of device %d", uintptr(cfg.Stream), st.ctx.dev.ordinal, c.dev.ordinal)
+			}
+			t, r := c.newKernelTask(h, cfg, params, s.cfg.LateEffects || st.capture != nil)
+			if r == driver.Success {
+				c.give(st, t)
+			}
 			return r
-		}
-		st, r := c.ownStream(cfg.Stream)
-		if r != driver.Success {
-			return r
-		}
-		if r := c.admissible(cfg, f, len(params)); r != driver.Success {
-			return r
-		}
-		if s.cfg.LateEffects {
-			params = bytes.Clone(params)
-		}
-		grid, block, shared := ints(cfg.Grid), ints(cfg.Block), int(cfg.Shared)
-		s.enqueue(c, st, kernel, func() cost { return c.execute(f, grid, block, shared, params) })
-		return driver.Success
+		})
 	})
 }
 
@@ -80,7 +73,7 @@ func (c *context) execute(f *function, grid, block [3]int, shared int, params []
 		StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters}
 	var key alike
 	var known estimate.Launch
-	if s.cfg.Clock && !o.Counters {
+	if (s.cfg.Clock || s.timed) && !o.Counters {
 		key = c.alike(f, grid, block, shared, params)
 		if known = s.traffic[key]; known.Blocks == 0 {
 			o.Counters, o.Sample = true, sampleBlocks
@@ -105,9 +98,10 @@ func (c *context) execute(f *function, grid, block [3]int, shared int, params []
 		s.cfg.OnLaunch(f.kernel.Name, rep)
 	}
 	w := rep.Work
+	w.Registers = f.registers
 	switch {
 	case known.Blocks > 0:
-		w.Wavefronts, w.Requested, w.Unique, w.Own, w.Hottest = known.Wavefronts, known.Requested, known.Unique, known.Own, known.Hottest
+		w.Wavefronts, w.Requested, w.Touched, w.Own, w.Hottest = known.Wavefronts, known.Requested, known.Touched, known.Own, known.Hottest
 	case key.kernel != nil && w.Blocks > 0 && len(s.traffic) < maxTraffic:
 		s.traffic[key] = w
 	}

@@ -49,10 +49,8 @@ func (c *context) alloc(bytes int64, call string) (driver.Ptr, driver.Result) {
 	if bytes <= 0 || bytes > addresses {
 		return 0, c.refuse(driver.InvalidValue, "an allocation of %d bytes", bytes)
 	}
-	if s.failIn > 0 {
-		if s.failIn--; s.failIn == 0 {
-			return 0, c.refuse(driver.OutOfMemory, "%d bytes asked; this allocation was told to fail", bytes)
-		}
+	if s.failing() {
+		return 0, c.refuse(driver.OutOfMemory, "%d bytes asked; this allocation was told to fail", bytes)
 	}
 	addr, err := c.dev.sim.Alloc(int(bytes), call)
 	if r := c.accept(err); r == driver.OutOfMemory {
@@ -70,6 +68,9 @@ func (c *context) alloc(bytes int64, call string) (driver.Ptr, driver.Result) {
 
 func (s *System) memAlloc(bytes int64) (p driver.Ptr, r driver.Result) {
 	r = s.in(func(c *context) (r driver.Result) {
+		if r := c.quiet("MemAlloc"); r != driver.Success {
+			return r
+		}
 		p, r = c.alloc(bytes, "MemAlloc")
 		return r
 	})
@@ -100,6 +101,9 @@ func (c *context) owner(p driver.Ptr) *context {
 // memFree waits for all work of the device that the memory is on, as the driver does.
 func (s *System) memFree(p driver.Ptr) driver.Result {
 	return s.in(func(c *context) driver.Result {
+		if r := c.quiet("MemFree, which waits"); r != driver.Success {
+			return r
+		}
 		o, _, r := c.allocated(p)
 		if r != driver.Success {
 			return r
@@ -115,7 +119,7 @@ func (s *System) memFree(p driver.Ptr) driver.Result {
 // memAllocAsync gives an address at once and memory in the order of the stream.
 func (s *System) memAllocAsync(bytes int64, h driver.Stream) (p driver.Ptr, r driver.Result) {
 	r = s.in(func(c *context) driver.Result {
-		st, r := c.stream(h)
+		st, r := c.uncaptured(h, "an allocation in the order of the stream: memory of graphs is not simulated")
 		if r != driver.Success {
 			return r
 		}
@@ -142,7 +146,7 @@ func (s *System) memAllocAsync(bytes int64, h driver.Stream) (p driver.Ptr, r dr
 // memFreeAsync frees in the order of the stream.
 func (s *System) memFreeAsync(p driver.Ptr, h driver.Stream) driver.Result {
 	return s.in(func(c *context) driver.Result {
-		st, r := c.stream(h)
+		st, r := c.uncaptured(h, "a free in the order of the stream: memory of graphs is not simulated")
 		if r != driver.Success {
 			return r
 		}
@@ -173,7 +177,7 @@ func (c *context) check(err error, call string) {
 	c.fail(r, fmt.Sprintf("%s, when it came to its turn: %v", call, err))
 }
 
-// annotate is the table's Annotate.
+// annotate is the table's Annotate. It never disturbs a capture: no card knows of it.
 func (s *System) annotate(p driver.Ptr, bytes int64, state driver.State, h driver.Stream, tag string) driver.Result {
 	return s.in(func(c *context) driver.Result {
 		st, r := c.stream(h)
@@ -187,10 +191,7 @@ func (s *System) annotate(p driver.Ptr, bytes int64, state driver.State, h drive
 		if r := c.accept(o.dev.sim.Reserved(uint64(p), int(bytes))); r != driver.Success {
 			return r
 		}
-		s.enqueue(c, st, note, func() cost {
-			o.check(o.dev.sim.Annotate(uint64(p), int(bytes), state == driver.Fresh, tag), "Annotate")
-			return cost{}
-		})
+		c.give(st, &noteTask{o, p, int(bytes), state, tag})
 		return driver.Success
 	})
 }

@@ -17,6 +17,7 @@ type module struct {
 	prog     *gpusim.Program
 	version  ptx.Version
 	constant int // bytes of constant memory
+	gone     bool
 	funcs    map[string]driver.Function
 }
 
@@ -35,6 +36,9 @@ const maxStaticShared = 48 << 10
 // moduleLoad takes PTX, whose findings make the log in the form of NVIDIA's compiler.
 func (s *System) moduleLoad(image []byte) (h driver.Module, log string, r driver.Result) {
 	r = s.in(func(c *context) driver.Result {
+		if r := c.quiet("ModuleLoadData"); r != driver.Success {
+			return r
+		}
 		m, why, r := c.compile(image)
 		if r != driver.Success {
 			log = why
@@ -149,6 +153,9 @@ func (c *context) module(h driver.Module) (*module, driver.Result) {
 // moduleUnload waits for the context's work, which may use the module.
 func (s *System) moduleUnload(h driver.Module) driver.Result {
 	return s.in(func(c *context) driver.Result {
+		if r := c.quiet("ModuleUnload, which waits"); r != driver.Success {
+			return r
+		}
 		m, r := c.module(h)
 		if r != driver.Success {
 			return r
@@ -160,6 +167,7 @@ func (s *System) moduleUnload(h driver.Module) driver.Result {
 			delete(s.funcs, f)
 		}
 		delete(s.modules, h)
+		m.gone = true
 		return c.accept(m.prog.Unload("ModuleUnload"))
 	})
 }
@@ -224,6 +232,22 @@ func (s *System) moduleGlobal(h driver.Module, name string) (p driver.Ptr, n int
 		return driver.Success
 	})
 	return p, n, r
+}
+
+// assembled takes the registers that an assembler has given a kernel, in the place of the estimate.
+func (s *System) assembled(h driver.Function, registers int) driver.Result {
+	return s.in(func(c *context) driver.Result {
+		f, r := c.function(h)
+		switch {
+		case r != driver.Success:
+			return r
+		case registers < 1 || registers > cards.MaxRegisters:
+			return c.refuse(driver.InvalidValue, "%s: %d registers a thread; there are 1 to %d", f.kernel.Name, registers, cards.MaxRegisters)
+		}
+		f.registers = registers
+		f.threads = maxThreads(f.kernel, registers, c.dev.sim.Card)
+		return driver.Success
+	})
 }
 
 func (c *context) function(h driver.Function) (*function, driver.Result) {

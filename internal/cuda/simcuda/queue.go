@@ -20,6 +20,7 @@ type op struct {
 	behind     []*op // that come first and have no times yet
 	begin, end int64 // in virtual time, once settled; before, begin is the earliest that is known
 	settled    bool
+	next       int64 // of a mark, when the first work behind it in its stream begins; 0 while there is none
 }
 
 // stream is a queue of work, first in, first out.
@@ -34,6 +35,11 @@ type stream struct {
 	seq      uint64
 	want     uint64  // while work is forced: up to here
 	ends     []int64 // of the last maxAhead pieces of work, by seq
+	marks    []*op   // that have times, behind the last piece of work that has
+	lane     bool    // of a graph, which the host gives work to as a whole
+
+	capture *capture // that takes what is given to the stream
+	tips    []*node  // that the next node captured of the stream waits for
 }
 
 // maxPending is how much work a stream holds before a call waits for some of it, as the driver does with about 1024
@@ -43,13 +49,12 @@ const maxPending = 4096
 // enqueue adds work to a stream, after what the stream and the rules of default streams order before it, and deps.
 // The call is of context c.
 func (s *System) enqueue(c *context, st *stream, k kind, run func() cost, deps ...*op) *op {
-	s.add(st, k, run, deps)
-	o := st.last
+	o := s.add(st, k, run, deps)
 	s.passed(step{c: c, work: o, ns: hostCost[k]})
 	return o
 }
 
-func (s *System) add(st *stream, k kind, run func() cost, deps []*op) {
+func (s *System) add(st *stream, k kind, run func() cost, deps []*op) *op {
 	st.seq++
 	o := &op{stream: st, seq: st.seq, run: run, kind: k}
 	for _, d := range deps {
@@ -70,12 +75,13 @@ func (s *System) add(st *stream, k kind, run func() cost, deps []*op) {
 	st.last = o
 	if !s.cfg.LateEffects {
 		o.exec()
-		return
+		return o
 	}
 	st.pending = append(st.pending, o)
 	if len(st.pending) > maxPending || s.cfg.Seed != 0 && s.priority(o)%8 == 0 {
 		s.force(st.pending[0])
 	}
+	return o
 }
 
 // after makes o wait for d.

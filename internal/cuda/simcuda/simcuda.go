@@ -4,9 +4,14 @@
 //	device.go    devices, their attributes, primary contexts, what is current on a thread, sticky errors
 //	module.go    PTX, kernels and their attributes, occupancy
 //	memory.go    allocations, in the order of the call or of a stream; annotations of allocators; pinned host memory
+//	virtual.go   addresses apart from memory
 //	copy.go      copies and fills
 //	launch.go    launches
+//	task.go      what calls and nodes do
 //	stream.go    streams and events
+//	capture.go   streams that capture
+//	graph.go     graphs and their nodes
+//	exec.go      graphs that are ready, updated and launched
 //	queue.go     the order in which work takes effect
 //	timeline.go  the times that it has
 //
@@ -43,23 +48,32 @@ type System struct {
 	cfg  Config
 	card cards.Card
 
-	mu       sync.Mutex
-	inited   bool
-	devices  []*device
-	current  map[uint64]*context // by thread
-	next     uintptr             // handle
-	modules  map[driver.Module]*module
-	funcs    map[driver.Function]*function
-	streams  map[driver.Stream]*stream
-	events   map[driver.Event]*event
-	pinned   []pinned // by address
-	findings []gpusim.Finding
-	failIn   int    // allocations until one fails by order; 0: none
-	why      string // of the last refusal without a context
-	steps    []step // of the host, from first on without times
-	first    int
-	left     time.Time                 // when the last call ended, if the host's clock is real
-	traffic  map[alike]estimate.Launch // by launch, what was counted of it
+	mu           sync.Mutex
+	inited       bool
+	devices      []*device
+	current      map[uint64]*context // by thread
+	next         uintptr             // handle
+	modules      map[driver.Module]*module
+	funcs        map[driver.Function]*function
+	streams      map[driver.Stream]*stream
+	events       map[driver.Event]*event
+	graphs       map[driver.Graph]*graph
+	nodes        map[driver.GraphNode]*node
+	execs        map[driver.GraphExec]*exec
+	captures     []*capture                    // under way, by id
+	captured     uint64                        // how many there have been
+	instantiated int                           // graphs so far
+	modes        map[uint64]driver.CaptureMode // by thread
+	memories     map[driver.MemHandle]*physical
+	pinned       []pinned // by address
+	findings     []gpusim.Finding
+	failIn       int    // allocations until one fails by order; 0: none
+	why          string // of the last refusal without a context
+	steps        []step // of the host, from first on without times
+	first        int
+	left         time.Time                 // when the last call ended, if the host's clock is real
+	traffic      map[alike]estimate.Launch // by launch, what was counted of it
+	timed        bool                      // somebody reads times
 }
 
 // New makes a machine.
@@ -75,7 +89,10 @@ func New(c Config) (*System, error) {
 	}
 	s := &System{cfg: c, card: card, current: map[uint64]*context{}, next: firstHandle,
 		modules: map[driver.Module]*module{}, funcs: map[driver.Function]*function{},
-		streams: map[driver.Stream]*stream{}, events: map[driver.Event]*event{}, traffic: map[alike]estimate.Launch{}}
+		memories: map[driver.MemHandle]*physical{},
+		streams:  map[driver.Stream]*stream{}, events: map[driver.Event]*event{}, graphs: map[driver.Graph]*graph{},
+		nodes: map[driver.GraphNode]*node{}, execs: map[driver.GraphExec]*exec{}, modes: map[uint64]driver.CaptureMode{},
+		traffic: map[alike]estimate.Launch{}}
 	sims, err := gpusim.NewDevices(max(c.Devices, 1), gpusim.NewCard(card.Name, card.Memory, card.SMs, card.Compute), c.Checks&gpusim.Initcheck != 0)
 	if err != nil {
 		return nil, err
@@ -135,6 +152,9 @@ func (s *System) API() *driver.API {
 		MemFreeAsync: s.memFreeAsync, MemHostAlloc: s.hostAlloc, MemFreeHost: s.hostFree, MemHostRegister: s.hostRegister,
 		MemHostUnregister: s.hostUnregister,
 
+		MemGetAllocationGranularity: s.granularity, MemAddressReserve: s.addressReserve, MemAddressFree: s.addressFree,
+		MemCreate: s.memCreate, MemRelease: s.memRelease, MemMap: s.memMap, MemUnmap: s.memUnmap, MemSetAccess: s.setAccess,
+
 		MemcpyHtoD: s.copyToDevice, MemcpyDtoH: s.copyToHost, MemcpyDtoD: s.copyOnDevice, MemcpyHtoDAsync: s.copyToDeviceAsync,
 		MemcpyDtoHAsync: s.copyToHostAsync, MemcpyDtoDAsync: s.copyOnDeviceAsync, MemcpyPeerAsync: s.copyPeerAsync,
 		MemsetD8Async: s.fill8, MemsetD32Async: s.fill32,
@@ -145,6 +165,19 @@ func (s *System) API() *driver.API {
 		EventCreate: s.eventCreate, EventDestroy: s.eventDestroy, EventRecord: s.eventRecord, EventSynchronize: s.eventSynchronize,
 		EventQuery: s.eventQuery, EventElapsedTime: s.eventElapsed,
 
-		LaunchKernelEx: s.launch, Annotate: s.annotate, Gap: s.cfg.gap(), Explain: s.explain, Lines: true, Unbind: true,
+		StreamBeginCapture: s.beginCapture, StreamEndCapture: s.endCapture, StreamIsCapturing: s.isCapturing,
+		StreamGetCaptureInfo: s.captureInfo, ThreadExchangeStreamCaptureMode: s.exchangeMode,
+
+		GraphCreate: s.graphCreate, GraphDestroy: s.graphDestroy, GraphClone: s.graphClone, GraphNodeFindInClone: s.findInClone,
+		GraphAddKernelNode: s.addKernelNode, GraphAddMemcpyNode: s.addCopyNode, GraphAddMemsetNode: s.addFillNode,
+		GraphAddEmptyNode: s.addEmptyNode, GraphAddEventRecordNode: s.addRecordNode, GraphAddEventWaitNode: s.addWaitNode,
+		GraphAddChildGraphNode: s.addChildNode, GraphAddDependencies: s.addDependencies,
+		GraphRemoveDependencies: s.removeDependencies, GraphDestroyNode: s.destroyNode, GraphGetNodes: s.graphNodes,
+		GraphGetEdges: s.graphEdges, GraphNodeGetType: s.nodeType, GraphNodeGetDependencies: s.nodeDependencies,
+		GraphInstantiateWithFlags: s.instantiate, GraphExecUpdate: s.execUpdate, GraphExecKernelNodeSetParams: s.setKernelNode,
+		GraphExecMemcpyNodeSetParams: s.setCopyNode, GraphExecMemsetNodeSetParams: s.setFillNode, GraphUpload: s.graphUpload,
+		GraphLaunch: s.graphLaunch, GraphExecDestroy: s.execDestroy,
+
+		LaunchKernelEx: s.launch, Annotate: s.annotate, Assembled: s.assembled, Gap: s.cfg.gap(), Explain: s.explain, HostTime: s.hostTime, EventTime: s.eventTime, Lines: true, Unbind: true,
 	}
 }

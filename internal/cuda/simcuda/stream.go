@@ -1,6 +1,10 @@
 package simcuda
 
-import "github.com/warpline-ml/warpline/internal/cuda/driver"
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+)
 
 func (c *context) newStream(flags uint32) *stream {
 	st := &stream{ctx: c, index: c.streams, blocking: flags&driver.StreamNonBlocking == 0}
@@ -33,15 +37,6 @@ func (c *context) stream(h driver.Stream) (*stream, driver.Result) {
 	return st, driver.Success
 }
 
-// ownStream finds a stream that must be of the current context.
-func (c *context) ownStream(h driver.Stream) (*stream, driver.Result) {
-	st, r := c.stream(h)
-	if r == driver.Success && st.ctx != c {
-		return nil, c.refuse(driver.InvalidHandle, "stream %#x is of device %d, the current context of device %d", uintptr(h), st.ctx.dev.ordinal, c.dev.ordinal)
-	}
-	return st, r
-}
-
 // streamCreate clamps the priority, as the driver does.
 func (s *System) streamCreate(flags uint32, priority int) (h driver.Stream, r driver.Result) {
 	r = s.in(func(c *context) driver.Result {
@@ -63,7 +58,7 @@ func (s *System) streamDestroy(h driver.Stream) driver.Result {
 		if h <= driver.StreamPerThread {
 			return c.refuse(driver.InvalidHandle, "a default stream cannot be destroyed")
 		}
-		st, r := c.stream(h)
+		st, r := c.uncaptured(h, "the destruction of the stream")
 		if r != driver.Success {
 			return r
 		}
@@ -85,7 +80,7 @@ func (st *stream) mark() *op {
 
 func (s *System) streamSynchronize(h driver.Stream) driver.Result {
 	return s.in(func(c *context) driver.Result {
-		st, r := c.stream(h)
+		st, r := c.waitable(h, "StreamSynchronize")
 		if r != driver.Success {
 			return r
 		}
@@ -99,7 +94,7 @@ func (s *System) streamSynchronize(h driver.Stream) driver.Result {
 
 func (s *System) streamQuery(h driver.Stream) driver.Result {
 	return s.in(func(c *context) driver.Result {
-		st, r := c.stream(h)
+		st, r := c.waitable(h, "StreamQuery")
 		if r != driver.Success {
 			return r
 		}
@@ -117,18 +112,18 @@ func (s *System) streamQuery(h driver.Stream) driver.Result {
 // streamWait holds a stream until what an event has recorded by now is done. The event may be of another device.
 func (s *System) streamWait(h driver.Stream, e driver.Event) driver.Result {
 	return s.in(func(c *context) driver.Result {
-		st, r := c.stream(h)
-		if r != driver.Success {
-			return r
-		}
-		ev, r := c.event(e)
-		if r != driver.Success {
-			return r
-		}
-		if ev.record != nil {
-			s.enqueue(c, st, mark, nil, ev.record)
-		}
-		return driver.Success
+		return c.target(h, func(st *stream) driver.Result {
+			ev, r := c.event(e)
+			switch {
+			case r != driver.Success:
+				return r
+			case ev.capture != nil || st.capture != nil:
+				return c.waitCaptured(st, ev)
+			case ev.record != nil:
+				s.enqueue(c, st, mark, nil, ev.record)
+			}
+			return driver.Success
+		})
 	})
 }
 
@@ -137,6 +132,9 @@ type event struct {
 	ctx    *context
 	flags  uint32
 	record *op // nil until it is recorded
+
+	capture *capture // if it was recorded last in one
+	tips    []*node  // what the stream had captured last then
 }
 
 func (c *context) event(h driver.Event) (*event, driver.Result) {
@@ -156,6 +154,7 @@ func (s *System) eventCreate(flags uint32) (h driver.Event, r driver.Result) {
 			return c.refuse(driver.InvalidValue, "event flags %#x", flags)
 		}
 		h = driver.Event(s.handle())
+		s.timed = s.timed || flags&driver.EventDisableTiming == 0
 		s.events[h] = &event{ctx: c, flags: flags}
 		return driver.Success
 	})
@@ -174,25 +173,29 @@ func (s *System) eventDestroy(h driver.Event) driver.Result {
 
 func (s *System) eventRecord(h driver.Event, sh driver.Stream) driver.Result {
 	return s.in(func(c *context) driver.Result {
-		e, r := c.event(h)
-		if r != driver.Success {
-			return r
-		}
-		st, r := c.stream(sh)
-		switch {
-		case r != driver.Success:
-			return r
-		case st.ctx != e.ctx:
-			return c.refuse(driver.InvalidHandle, "event %#x is of device %d, stream %#x of device %d", uintptr(h), e.ctx.dev.ordinal, uintptr(sh), st.ctx.dev.ordinal)
-		}
-		e.record = s.enqueue(c, st, mark, nil)
-		return driver.Success
+		return c.target(sh, func(st *stream) driver.Result {
+			e, r := c.event(h)
+			switch {
+			case r != driver.Success:
+				return r
+			case st.ctx != e.ctx:
+				return c.refuse(driver.InvalidHandle, "event %#x is of device %d, stream %#x of device %d", uintptr(h), e.ctx.dev.ordinal, uintptr(sh), st.ctx.dev.ordinal)
+			}
+			e.record, e.capture, e.tips = nil, st.capture, slices.Clone(st.tips)
+			if st.capture == nil {
+				e.record = s.enqueue(c, st, mark, nil)
+			}
+			return driver.Success
+		})
 	})
 }
 
 func (s *System) eventSynchronize(h driver.Event) driver.Result {
 	return s.in(func(c *context) driver.Result {
 		e, r := c.event(h)
+		if r == driver.Success {
+			r = c.executed(e, h, "EventSynchronize")
+		}
 		if r != driver.Success {
 			return r
 		}
@@ -207,6 +210,9 @@ func (s *System) eventSynchronize(h driver.Event) driver.Result {
 func (s *System) eventQuery(h driver.Event) driver.Result {
 	return s.in(func(c *context) driver.Result {
 		e, r := c.event(h)
+		if r == driver.Success {
+			r = c.executed(e, h, "EventQuery")
+		}
 		if r != driver.Success {
 			return r
 		}
@@ -223,6 +229,8 @@ func (s *System) eventElapsed(start, end driver.Event) (ms float32, r driver.Res
 			switch {
 			case r != driver.Success:
 				return r
+			case e.capture != nil:
+				return c.captured(e, h, "EventElapsedTime")
 			case e.record == nil:
 				return c.refuse(driver.InvalidHandle, "event %#x was never recorded", uintptr(h))
 			case e.flags&driver.EventDisableTiming != 0:

@@ -192,7 +192,7 @@ func (x *step) settle() bool {
 // schedule finds when work runs: once the host has asked, all before it has ended and its engine has room.
 func (o *op) schedule(caller *timeline) {
 	st, t := o.stream, &o.stream.ctx.time
-	if i := o.seq % maxAhead; o.kind > mark {
+	if i := o.seq % maxAhead; o.kind > mark && !st.lane {
 		if st.ends == nil {
 			st.ends = make([]int64, maxAhead)
 		}
@@ -206,10 +206,32 @@ func (o *op) schedule(caller *timeline) {
 		e := &t.engines[o.kind]
 		e.forget(min(t.host, caller.host))
 		o.begin = e.place(o.begin, o.cost)
-		st.ends[o.seq%maxAhead] = o.begin + o.cost.ns
+		if !st.lane {
+			st.ends[o.seq%maxAhead] = o.begin + o.cost.ns
+		}
 	}
 	o.end = o.begin + o.cost.ns
 	o.settled, o.behind = true, nil
+	st.follow(o)
+}
+
+// manyMarks is how many marks in a row a stream tells of what comes behind them.
+const manyMarks = 64
+
+// follow tells the marks before o, which has got its times, when work goes on.
+func (st *stream) follow(o *op) {
+	switch {
+	case o.kind == mark:
+		if len(st.marks) == manyMarks {
+			st.marks = st.marks[:0]
+		}
+		st.marks = append(st.marks, o)
+	case o.kind > mark:
+		for i, m := range st.marks {
+			m.next, st.marks[i] = o.begin, nil
+		}
+		st.marks = st.marks[:0]
+	}
 }
 
 // follow lets the host know of c what it knows of another context, for which it waited.

@@ -117,14 +117,17 @@ func (p *timed) times() (list []int64) {
 	return list
 }
 
-// programs are timelines derived by hand. A call takes the host 2200 ns, an event 500; what it gives to the card begins there a
-// microsecond after the call, and so does the event at the origin, so that this cancels out. An upload or download of 1,000,000
-// bytes takes 2000 + 40,000 ns; a fill of 20,390,000 bytes 2000 + 10,000. Kernels take k, by the model.
-var programs = []struct {
+// program is what a test gives to the card, and the times of its marks that are wanted, by what a kernel takes.
+type program struct {
 	name string
 	run  func(p *timed)
 	want func(k int64) []int64
-}{
+}
+
+// programs are timelines derived by hand. A call takes the host 2200 ns, an event 500; what it gives to the card begins there a
+// microsecond after the call, and so does the event at the origin, so that this cancels out. An upload or download of 1,000,000
+// bytes takes 2000 + 40,000 ns; a fill of 20,390,000 bytes 2000 + 10,000. Kernels take k, by the model.
+var programs = []program{
 	{"one stream", func(p *timed) {
 		p.up(0, 1000_000) // given at 2200: [2200, 44,200]
 		p.up(0, 1000_000) // given at 4400: [44,200, 86,200]
@@ -200,9 +203,124 @@ var programs = []struct {
 	}, func(int64) []int64 { return []int64{194200, 140200} }},
 }
 
+// graphPrograms are timelines of graphs. A launch takes the host 2500 ns and 50 a node; captures take no time.
+var graphPrograms = []program{
+	{"a graph of one branch", func(p *timed) {
+		p.launchGraph(0, p.captured(func() { // given at 2600
+			p.fill(0, 20390000) // [2600, 14,600]
+			p.fill(0, 20390000) // [14,600, 26,600]
+		}))
+		p.mark(0)
+	}, func(int64) []int64 { return []int64{26600} }},
+
+	{"a graph that forks and joins", func(p *timed) {
+		p.launchGraph(0, p.captured(func() { // given at 2700
+			p.fill(0, 20390000) // [2700, 14,700]
+			p.follow(1, 0)
+			p.down(1, 1000_000) // [14,700, 56,700]
+			p.up(0, 1000_000)   // [14,700, 56,700]
+			p.follow(0, 1)
+			p.fill(0, 20390000) // [56,700, 68,700]
+		}))
+		p.mark(0)
+	}, func(int64) []int64 { return []int64{68700} }},
+
+	{"two graphs on two streams", func(p *timed) {
+		make := func() driver.GraphExec {
+			return p.captured(func() {
+				p.up(0, 1000_000)
+				p.fill(0, 20390000)
+			})
+		}
+		a, b := make(), make()
+		p.launchGraph(0, a) // given at 2600: [2600, 44,600], [44,600, 56,600]
+		p.launchGraph(1, b) // given at 5200, the engine is free at 44,600: [44,600, 86,600], [86,600, 98,600]
+		p.mark(0)
+		p.mark(1)
+	}, func(int64) []int64 { return []int64{56600, 98600} }},
+
+	{"the same graph on two streams", func(p *timed) {
+		x := p.captured(func() {
+			p.up(0, 1000_000)
+			p.fill(0, 20390000)
+		})
+		p.launchGraph(0, x) // given at 2600: [2600, 44,600], [44,600, 56,600]
+		p.launchGraph(1, x) // behind it: [56,600, 98,600], [98,600, 110,600]
+		p.mark(0)
+		p.mark(1)
+	}, func(int64) []int64 { return []int64{56600, 110600} }},
+
+	{"branches share the multiprocessors", func(p *timed) {
+		p.launchGraph(0, p.captured(func() { // given at 2700
+			p.follow(1, 0)
+			p.follow(2, 0)
+			p.launch(0, 54) // half of 108: [2700, 2700+k]
+			p.launch(1, 54) // beside it
+			p.launch(2, 54) // behind one of them: [2700+k, 2700+2k]
+			p.follow(0, 1)
+			p.follow(0, 2)
+			p.fill(0, 20390000) // [2700+2k, 2700+2k+12,000]
+		}))
+		p.mark(0)
+	}, func(k int64) []int64 { return []int64{2700 + 2*k + 12000} }},
+
+	{"a graph between work of its stream, and an event inside", func(p *timed) {
+		p.up(0, 1000_000) // given at 2200: [2200, 44,200]
+		e := p.event(0, 0)
+		p.marks = append(p.marks, e)
+		p.launchGraph(0, p.built(func(g driver.Graph) driver.Result { // given at 2200+2650, behind the copy
+			fill := &driver.FillNode{Dst: p.dev, ElementSize: 1, Elements: 20390000}
+			a, _ := p.api.GraphAddMemsetNode(g, nil, fill, p.ctx[0])                   // [44,200, 56,200]
+			b, _ := p.api.GraphAddEventRecordNode(g, []driver.GraphNode{a}, e)         // at 56,200
+			_, r := p.api.GraphAddMemsetNode(g, []driver.GraphNode{b}, fill, p.ctx[0]) // [56,200, 68,200]
+			return r
+		}))
+		p.up(0, 1000_000) // [68,200, 110,200]
+		p.mark(0)
+	}, func(int64) []int64 { return []int64{56200, 110200} }},
+}
+
+// captured is what work in the first stream, and others from there on, makes a graph of.
+func (p *timed) captured(f func()) (x driver.GraphExec) {
+	p.do(0, func() driver.Result { return p.api.StreamBeginCapture(p.streams[0], driver.CaptureRelaxed) })
+	f()
+	p.do(0, func() driver.Result {
+		g, r := p.api.StreamEndCapture(p.streams[0])
+		if r == driver.Success {
+			x, r = p.api.GraphInstantiateWithFlags(g, 0)
+		}
+		return r
+	})
+	return x
+}
+
+// built is a graph that f adds nodes to.
+func (p *timed) built(f func(g driver.Graph) driver.Result) (x driver.GraphExec) {
+	p.do(0, func() driver.Result {
+		g, _ := p.api.GraphCreate()
+		r := f(g)
+		if r == driver.Success {
+			x, r = p.api.GraphInstantiateWithFlags(g, 0)
+		}
+		return r
+	})
+	return x
+}
+
+func (p *timed) launchGraph(s int, x driver.GraphExec) {
+	p.do(0, func() driver.Result { return p.api.GraphLaunch(x, p.streams[s]) })
+}
+
+// follow lets a stream wait for what another has captured.
+func (p *timed) follow(s, after int) {
+	e := p.event(0, 0)
+	p.do(0, func() driver.Result { return p.api.EventRecord(e, p.streams[after]) })
+	p.wait(s, e)
+}
+
 // TestTimelines runs the programs with effects at the call and late ones, whatever the seed and the number of processors.
 func TestTimelines(t *testing.T) {
-	for _, x := range programs {
+	for _, x := range slices.Concat(programs, graphPrograms) {
 		t.Run(x.name, func(t *testing.T) {
 			for i, c := range []Config{{}, {Cores: 1}, {LateEffects: true}, {LateEffects: true, Seed: 1}, {LateEffects: true, Seed: 7}, {Clock: true}} {
 				func() {
@@ -314,5 +432,71 @@ func TestClockCounts(t *testing.T) {
 		if math.Abs(l.Unique-n/8) > 1e-6*n || math.Abs(l.Requested-2*n/8) > 1e-6*n { // read and written
 			t.Errorf("%+v", l)
 		}
+	}
+}
+
+// TestSameTimes: times depend on the program and the card alone, not on how many cores simulate, how many threads Go has, in which
+// order blocks, warps and lanes take turns, or when asynchronous work takes effect.
+func TestSameTimes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	run := func(c Config) []int64 {
+		p := newTimed(t, c)
+		const n = 1 << 14
+		x := p.upload(0, make([]float32, n))
+		scale := p.kernel(0, "scale")
+		for i := range 12 {
+			s := i % len(p.streams)
+			p.up(s, int64(1000*i))
+			p.launch(s, uint32(1+i))
+			p.do(0, func() driver.Result {
+				return p.api.LaunchKernelEx(line(n>>(i%4), p.streams[0]), scale, pack(x, uint32(n>>(i%4))))
+			})
+			p.wait((s+1)%len(p.streams), p.mark(s))
+		}
+		return p.times()
+	}
+	want := run(Config{Cores: 1})
+	for _, c := range []Config{{}, {Cores: 1}, {Cores: 3}, {Seed: 5}, {Seed: 6}, {LateEffects: true}, {LateEffects: true, Seed: 7}, {Checks: gpusim.AllChecks}} {
+		for procs := 1; procs <= 2; procs++ {
+			runtime.GOMAXPROCS(procs)
+			if got := run(c); !slices.Equal(got, want) {
+				t.Errorf("%+v, %d threads: %v, want %v", c, procs, got, want)
+			}
+		}
+	}
+}
+
+// TestAssembled: registers that an assembler tells decide occupancy and how large a block may be, in the place of the estimate, and
+// are what the model of time goes by.
+func TestAssembled(t *testing.T) {
+	p := newTimed(t, Config{})
+	blocks := func() (n int) {
+		p.do(0, func() (res driver.Result) {
+			n, res = p.api.OccupancyMaxActiveBlocksPerMultiprocessor(p.spin, 128, 0)
+			return res
+		})
+		return n
+	}
+	launch := func(threads uint32) driver.Result {
+		cfg := driver.LaunchConfig{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{threads, 1, 1}, Stream: p.streams[0]}
+		return p.api.LaunchKernelEx(&cfg, p.spin, pack(uint32(20)))
+	}
+	if n := blocks(); n != 16 {
+		t.Errorf("%d blocks", n)
+	}
+	p.do(0, func() driver.Result { return launch(512) })
+	p.do(0, func() driver.Result { return p.api.Assembled(p.spin, 255) })
+	if n := blocks(); n != 2 { // 8 warps of 8 Ki registers
+		t.Errorf("%d blocks of 255 registers", n)
+	}
+	p.fails(driver.OutOfResources, 0, "255 registers", func() driver.Result { return launch(512) })
+	p.do(0, func() driver.Result { return launch(256) })
+	for _, l := range p.sys.traffic {
+		if l.Threads == 256 && l.Registers != 255 {
+			t.Errorf("%+v", l)
+		}
+	}
+	for _, n := range []int{0, 256} {
+		p.fails(driver.InvalidValue, 0, "registers", func() driver.Result { return p.api.Assembled(p.spin, n) })
 	}
 }

@@ -14,34 +14,38 @@ func (m *Memory) Annotate(addr uint64, n int, live bool, tag string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	end := addr + uint64(n)
-	i, j := m.above(addr), m.above(end-1)+1
-	first, last := m.allocs[i], m.allocs[j-1]
-	p := whole.cut(addr, end)
+	p := whole.cut(addr, addr+uint64(n))
 	p.tag = tag
 	if !live {
-		p.Data, p.Init, p.freedBy, p.tag = nil, nil, tag, first.tag
-	}
-	parts := make([]*Allocation, 0, 3)
-	if first.Lo < addr {
-		parts = append(parts, first.cut(first.Lo, addr))
-	}
-	parts = append(parts, p)
-	if last.Hi > end {
-		parts = append(parts, last.cut(end, last.Hi))
+		p.Data, p.Init, p.freedBy, p.tag = nil, nil, tag, m.allocs[m.above(addr)].tag
 	}
 	if p.Init != nil {
 		clear(p.Init)
 		p.written = false
 		Poison(p.Data)
 	}
-	m.allocs = slices.Replace(m.allocs, i, j, parts...)
+	m.place(p)
 	return nil
+}
+
+// place puts a part where others, or parts of them, have been.
+func (m *Memory) place(p *Allocation) {
+	i, j := m.above(p.Lo), m.above(p.Hi-1)+1
+	first, last := m.allocs[i], m.allocs[j-1]
+	parts := make([]*Allocation, 0, 3)
+	if first.Lo < p.Lo {
+		parts = append(parts, first.cut(first.Lo, p.Lo))
+	}
+	parts = append(parts, p)
+	if last.Hi > p.Hi {
+		parts = append(parts, last.cut(p.Hi, last.Hi))
+	}
+	m.allocs = slices.Replace(m.allocs, i, j, parts...)
 }
 
 // cut is the run [lo, hi) of a, with its fate.
 func (a *Allocation) cut(lo, hi uint64) *Allocation {
-	p := &Allocation{whole: a, Lo: lo, Hi: hi, written: a.written, tag: a.tag, freedBy: a.freedBy}
+	p := &Allocation{whole: a, Lo: lo, Hi: hi, written: a.written, tag: a.tag, freedBy: a.freedBy, without: a.without, bare: a.bare}
 	if a.whole != nil {
 		p.whole = a.whole
 	}
@@ -77,6 +81,12 @@ func (m *Memory) reserved(addr uint64, n int) (*Allocation, error) {
 	}
 	if a == nil || a.Data == nil || n < 0 || uint64(n) > a.Hi-addr {
 		return nil, Refuse(InvalidValue, "%d bytes at %#x are not in a live allocation: %s", n, addr, m.Nearest(addr))
+	}
+	if a.virtual == nil || n == 0 {
+		return a, nil
+	}
+	if at := a.virtual.open(addr, addr+uint64(n)); at < addr+uint64(n) {
+		return nil, Refuse(InvalidValue, "%d bytes at %#x are not all mapped with access: %s", n, addr, m.Nearest(at))
 	}
 	return a, nil
 }

@@ -18,13 +18,14 @@ const (
 	IllegalInstruction Code = 715
 	MisalignedAddress  Code = 716
 	LaunchFailed       Code = 719
+	NotSupported       Code = 801
 )
 
 var codeNames = map[Code]string{
 	InvalidValue: "invalid value", OutOfMemory: "out of memory", InvalidPTX: "invalid PTX", NotFound: "not found",
 	IllegalAddress: "illegal address", OutOfResources: "too many resources requested for launch", LaunchTimeout: "launch timed out",
 	Assert: "assertion failed", IllegalInstruction: "illegal instruction", MisalignedAddress: "misaligned address",
-	LaunchFailed: "launch failed",
+	LaunchFailed: "launch failed", NotSupported: "operation not supported",
 }
 
 // String is the driver's words.

@@ -35,13 +35,14 @@ type Memory struct {
 	base  uint64    // of its range of addresses
 	peers []*Memory // which its kernels may access
 
-	mu     sync.Mutex
-	allocs []*Allocation // by address; freed ones stay for a while to name them
-	freed  int
-	used   int64
-	next   uint64
-	Track  bool
-	fault  error
+	mu      sync.Mutex
+	handles map[*Physical]bool // not released
+	allocs  []*Allocation      // by address; freed ones stay for a while to name them
+	freed   int
+	used    int64
+	next    uint64
+	Track   bool
+	fault   error
 }
 
 // Allocation is a run of addresses with one fate: what Alloc returned, or a part of it after Annotate.
@@ -54,6 +55,9 @@ type Allocation struct {
 	written  bool          // init is known to be all 1
 	tag      string
 	freedBy  string
+	without  string // why nobody may touch it, other than that it was freed
+	virtual  *virtual
+	bare     bool // mapped, and no allocator has said anything of it
 	ReadOnly bool
 	Constant bool                    // a .const variable
 	Marks    atomic.Pointer[Sectors] // of the launch under way, see stale
@@ -65,7 +69,10 @@ func (a *Allocation) String() string {
 	if a.tag != "" {
 		s += " made by " + a.tag
 	}
-	if a.Data == nil {
+	switch {
+	case a.without != "":
+		s += ", " + a.without
+	case a.Data == nil:
 		s += ", freed by " + a.freedBy
 	}
 	return s
@@ -201,7 +208,7 @@ func (m *Memory) Free(addr uint64, tag string) error {
 	if a != nil && a.whole != nil {
 		a = a.whole
 	}
-	if a == nil || a.Lo != addr || a.Data == nil || a.ReadOnly {
+	if a == nil || a.Lo != addr || a.Data == nil || a.ReadOnly || a.virtual != nil {
 		return Refuse(InvalidValue, "free of %#x, which is not the start of a live allocation: %s", addr, m.Nearest(addr))
 	}
 	if m.freed >= 2*maxFreed {
@@ -354,10 +361,15 @@ func (m *Memory) Reset() error {
 		if a.whole != nil {
 			a = a.whole
 		}
-		if a.Data != nil {
+		switch {
+		case a.Data == nil:
+		case a.virtual != nil:
+			err = errors.Join(err, m.dissolve(a, "Reset"))
+		default:
 			err = errors.Join(err, m.Release(a, "Reset"))
 		}
 	}
+	m.handles = nil
 	m.allocs, m.freed, m.used, m.fault, m.peers = nil, 0, 0, nil, nil
 	return err
 }

@@ -53,6 +53,8 @@ func (w *Warp) touch(a *check.Access) (n int) {
 		at := w.Addr[simt.Lowest(mask)]
 		if a.Atomic {
 			t.atomic(at)
+		} else if a.Write {
+			t.store(at, a.Size)
 		}
 		for s := at / sectorBytes; s <= (at+uint64(a.Size)-1)/sectorBytes && n < len(seen); s++ {
 			if !contains(seen[:n], s) {

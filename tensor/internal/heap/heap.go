@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
 )
 
@@ -40,12 +41,17 @@ type Heap struct {
 
 	retired []*device.Block // of released storages, on the way to the allocator
 
+	placed  map[*Storage]*callsite.Site // where a line of the program took values that others made
+	turn    uint32                      // how often NextTurn was called
+	dropped int64                       // bytes, since WalkedBack, of storages that were released while something held them
+
+	uses sync.Map     // *Use by Use
 	held atomic.Int64 // of inUse, bytes that something holds beside their scope
 }
 
 // New returns the heap of a device that alloc hands out the memory of.
 func New(alloc *device.Allocator) *Heap {
-	h := &Heap{alloc: alloc, floor: paceFloor}
+	h := &Heap{alloc: alloc, floor: paceFloor, placed: map[*Storage]*callsite.Site{}}
 	h.collected = sync.NewCond(&h.mu)
 	return h
 }
@@ -61,7 +67,7 @@ var ErrInjected = errors.New("failure injected by FailAt")
 var errLimit = fmt.Errorf("%w: the limit set is reached", device.ErrOutOfMemory)
 
 // take allocates from the caching allocator; h.mu is held. An injected failure is not cured by a collection.
-func (h *Heap) take(n int64, queue int, o *device.Origin) (*device.Block, error) {
+func (h *Heap) take(n int64, queue int, what string, o *device.Origin) (*device.Block, error) {
 	if h.failed {
 		return nil, ErrInjected
 	}
@@ -77,7 +83,7 @@ func (h *Heap) take(n int64, queue int, o *device.Origin) (*device.Block, error)
 	if h.most > 0 && h.inUse+n > h.most {
 		return nil, errLimit
 	}
-	return h.alloc.AllocFor(n, queue, o)
+	return h.alloc.AllocFor(n, queue, what, o)
 }
 
 // Usage is a snapshot of a heap's counters. All but the numbers of scopes and collections are bytes.
@@ -86,6 +92,7 @@ type Usage struct {
 	Peak        int64 // the most of InUse since ResetPeak
 	ValuesPeak  int64 // that without the scratch memory of kernels
 	Loose       int64 // of InUse, what scopes own and nothing holds
+	Held        int64 // of InUse, the rest: what something holds beside a scope, as recorded operations do
 	Scopes      int   // open ones
 	Collections int   // since ResetPeak
 }
@@ -94,11 +101,26 @@ type Usage struct {
 func (h *Heap) Usage() Usage {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return Usage{InUse: h.inUse, Peak: h.peak, ValuesPeak: h.valuesPeak, Loose: h.loose(), Scopes: h.scopes, Collections: h.collections}
+	return Usage{InUse: h.inUse, Peak: h.peak, ValuesPeak: h.valuesPeak, Loose: h.loose(), Held: h.held.Load(), Scopes: h.scopes, Collections: h.collections}
 }
 
 // loose is the number of bytes that scopes own and nothing holds; h.mu is held.
 func (h *Heap) loose() int64 { return h.inUse - h.held.Load() }
+
+// NextTurn tells values that are made from now on from earlier ones.
+func (h *Heap) NextTurn() {
+	h.mu.Lock()
+	h.turn++
+	h.mu.Unlock()
+}
+
+// WalkedBack says that a graph is used now: what is released from now on while something holds it was kept in vain.
+func (h *Heap) WalkedBack() {
+	h.mu.Lock()
+	h.turn++
+	h.dropped = 0
+	h.mu.Unlock()
+}
 
 // ResetPeak starts a new measurement of the peak and of the number of collections.
 func (h *Heap) ResetPeak() {

@@ -20,7 +20,8 @@ type Ref struct {
 // collection asks whether it has, and most values are gone before one: until then the storage itself points to the Ref, which
 // costs nothing, where a weak pointer costs as much as all the rest.
 type Storage struct {
-	Site *callsite.Site // where it was made
+	Site *callsite.Site // where it was made; nil for what kernels work in
+	Near *string        // the path of a parameter that it was made of, or of the nearest one among what its operands were made of; or nil
 
 	block      *device.Block         // nil for an empty value
 	bytes      int64                 // asked for
@@ -40,9 +41,12 @@ type Storage struct {
 	perishable bool          // may be released before its scope ends, by Expire and with its last hold
 	exempt     bool          // from that
 	scratch    bool          // memory that one kernel works in
+	placed     bool          // a line of the program took it over: the heap has its site
+	turn       uint32        // of the heap, when it was made
 	orphan     *Cause        // its scope let go, for this cause: it is released when nothing holds it
 	gone       atomic.Pointer[Cause]
 	what       *string // the operation that made it; shared by all that it makes
+	use        atomic.Pointer[Use]
 }
 
 const (
@@ -53,27 +57,27 @@ const (
 )
 
 // New allocates n bytes owned by s, ordered with a queue's work; what is the name of the operation that makes them. It may
-// run a collection first. Observers of the memory are told its origin, which may be nil. The error is the allocator's,
-// after everything unreachable was released.
-func (s *Scope) New(n int64, what *string, queue int, o *device.Origin) (*Ref, error) {
-	return s.allocate(n, what, queue, o, false)
+// run a collection first. site is where it is made; observers of the memory are told its origin, which may be nil. The error
+// is the allocator's, after everything unreachable was released.
+func (s *Scope) New(n int64, what *string, queue int, site *callsite.Site, o *device.Origin) (*Ref, error) {
+	return s.allocate(n, what, queue, site, o, false)
 }
 
 // NewScratch is New for memory that one kernel works in: it does not count as values.
 func (s *Scope) NewScratch(n int64, what *string, queue int, o *device.Origin) (*Ref, error) {
-	return s.allocate(n, what, queue, o, true)
+	return s.allocate(n, what, queue, nil, o, true)
 }
 
-func (s *Scope) allocate(n int64, what *string, queue int, o *device.Origin, scratch bool) (*Ref, error) {
+func (s *Scope) allocate(n int64, what *string, queue int, site *callsite.Site, o *device.Origin, scratch bool) (*Ref, error) {
 	h := s.heap
 	h.mu.Lock()
 	if !h.collecting && h.due(n) {
 		h.collect(n)
 	}
-	block, err := h.take(n, queue, o)
+	block, err := h.take(n, queue, *what, o)
 	if err != nil {
 		h.collect(n) // an out-of-memory is believed only after this
-		if block, err = h.take(n, queue, o); err != nil {
+		if block, err = h.take(n, queue, *what, o); err != nil {
 			h.failed = false
 			h.mu.Unlock()
 			return nil, err
@@ -87,11 +91,11 @@ func (s *Scope) allocate(n int64, what *string, queue int, o *device.Origin, scr
 	h.valuesPeak = max(h.valuesPeak, h.inUse-h.scratch)
 	ref := s.home.ref(n)
 	st := ref.Storage
-	st.bytes, st.what, st.block, st.queue, st.scratch = n, what, block, int32(queue), scratch
+	st.bytes, st.what, st.Site, st.block, st.queue, st.scratch = n, what, site, block, int32(queue), scratch
 	if queue != 0 {
 		st.writer.Store(int32(queue))
 	}
-	st.birth = s.home
+	st.birth, st.turn = s.home, h.turn
 	s.own(st)
 	h.mu.Unlock()
 	return ref, nil
@@ -146,6 +150,21 @@ func (st *Storage) home() *Scope {
 	}
 	return st.birth
 }
+
+// Turn is how often NextTurn had been called when it was made.
+func (st *Storage) Turn() uint32 { return st.turn }
+
+// Place says that the program took a storage over at a site, which inventories name from now on.
+func (h *Heap) Place(st *Storage, site *callsite.Site) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if st.gone.Load() == nil {
+		st.placed, h.placed[st] = true, site
+	}
+}
+
+// Held tells whether something holds it beside its scope.
+func (st *Storage) Held() bool { return st.holds.Load() > 0 }
 
 // Version counts the writes in place.
 func (st *Storage) Version() uint32 { return st.version.Load() }
@@ -228,10 +247,14 @@ func (h *Heap) retire(st *Storage, why *Cause) {
 	st.scope.disown(st)
 	if st.holds.Load() > 0 {
 		h.held.Add(-st.bytes)
+		h.dropped += st.bytes
 	}
 	h.inUse -= st.bytes
 	if st.scratch {
 		h.scratch -= st.bytes
+	}
+	if st.placed {
+		delete(h.placed, st)
 	}
 	if st.block != nil {
 		h.retired = append(h.retired, h.settle(st))

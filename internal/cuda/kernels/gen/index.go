@@ -24,7 +24,11 @@ func archive() error {
 	}
 	names := []string{"kernels.json"}
 	for _, m := range index.Modules {
-		names = append(names, m.Path(".ptx"), m.Path(".lines"))
+		form := m.Path(".ptx")
+		if _, err := os.Stat(form); err != nil {
+			form = m.Path(".edits")
+		}
+		names = append(names, form, m.Path(".lines"))
 	}
 	return durable.WriteFile("kernels.pack", func(w io.Writer) error {
 		z := zip.NewWriter(w)

@@ -3,7 +3,8 @@
 // compiler it leaves the modules as they are and says so. Run it by go generate.
 //
 // With -pack it puts the modules of all targets into the archive that a build with the tag packed embeds. With -diff it
-// compares the instructions in the index with those of another commit's, for a reviewer.
+// compares the instructions in the index with those of another commit's, for a reviewer; with -print it writes out a
+// module that is kept as edits of another.
 package main
 
 import (
@@ -30,6 +31,7 @@ func main() {
 	all := flag.Bool("all", false, "compile all modules, changed or not")
 	pack := flag.Bool("pack", false, "make the archive of a release build, and nothing else")
 	diff := flag.String("diff", "", "print how the instructions differ from those of a `commit`, and nothing else")
+	whole := flag.String("print", "", "print the text of a `module`, as sm_80/copy_4, and nothing else")
 	flag.Parse()
 	var err error
 	switch {
@@ -37,6 +39,8 @@ func main() {
 		err = archive()
 	case *diff != "":
 		err = compare(os.Stdout, *diff)
+	case *whole != "":
+		err = write(os.Stdout, *whole)
 	default:
 		err = generate(func(u unit) bool { return *all || *only != "" && strings.HasPrefix(u.name, *only) })
 	}
@@ -64,49 +68,52 @@ func generate(anew func(u unit) bool) error {
 		return err
 	}
 	index := &kernels.Index{Compiler: version, Flags: map[string][]string{}, Modules: make([]*kernels.Module, len(units))}
-	errs := make([]error, len(units))
+	texts, errs := make([]string, len(units)), make([]error, len(units))
 	slots := make(chan struct{}, runtime.NumCPU())
 	var wg sync.WaitGroup
 	for i, u := range units {
 		index.Flags[u.target] = flags(u.target)
 		wg.Go(func() {
 			slots <- struct{}{}
-			index.Modules[i], errs[i] = u.bring(version, old, whole, anew(u))
+			index.Modules[i], texts[i], errs[i] = u.bring(version, old, whole, anew(u))
 			<-slots
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(store(forms(units, texts)), errors.Join(errs...)); err != nil {
 		return err
 	}
 	return errors.Join(replace("index.json", index.String()), replace("kernels.json", index.Bare().String()), sweep(index))
 }
 
-// bring makes a module what its sources say. What the index knows of it is kept where its text is, if the index is whole.
-func (u unit) bring(version string, old *kernels.Index, whole, anew bool) (*kernels.Module, error) {
+// bring makes a module and its text what its sources say. What the index knows of it is kept where its text is, if the
+// index is whole.
+func (u unit) bring(version string, old *kernels.Index, whole, anew bool) (*kernels.Module, string, error) {
 	hash, err := u.hash(version)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	text, err := os.ReadFile(u.path(".ptx"))
+	text, err := u.text()
 	_, missing := os.Stat(u.path(".lines"))
-	if anew = anew || err != nil || missing != nil || !strings.HasPrefix(string(text), u.head(hash)); anew {
+	if anew = anew || err != nil || missing != nil || !strings.HasPrefix(text, u.head(hash)); anew {
 		if text, err = u.compile(hash); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	known := find(old, u, hash)
 	if known != nil && whole && !anew {
-		return known, nil
+		return known, text, nil
 	}
-	m, err := u.describe(string(text), hash)
+	m, err := u.describe(text, hash)
 	switch {
 	case err != nil && !anew: // a merge that went wrong, say
 		return u.bring(version, old, whole, true)
-	case err == nil && known != nil:
+	case err != nil:
+		return nil, "", err
+	case known != nil:
 		keep(m, known)
 	}
-	return m, err
+	return m, text, nil
 }
 
 // keep takes over what gen does not find out by itself.
@@ -145,7 +152,7 @@ func find(ix *kernels.Index, u unit, hash string) *kernels.Module {
 func sweep(ix *kernels.Index) error {
 	keep := map[string]bool{}
 	for _, m := range ix.Modules {
-		keep[m.Path(".ptx")], keep[m.Path(".lines")] = true, true
+		keep[m.Path(".ptx")], keep[m.Path(".edits")], keep[m.Path(".lines")] = true, true, true
 	}
 	files, err := filepath.Glob("ptx/*/*")
 	for _, f := range files {

@@ -24,6 +24,7 @@ func TestFresh(t *testing.T) {
 	if len(units) == 0 || len(units) != len(ix.Modules) {
 		t.Errorf("%d modules in the sources, %d in the index", len(units), len(ix.Modules))
 	}
+	texts := make([]string, len(units))
 	const again = "run go generate ./internal/cuda/kernels"
 	for i, u := range units {
 		hash, err := u.hash(ix.Compiler)
@@ -35,14 +36,13 @@ func TestFresh(t *testing.T) {
 			t.Errorf("%s is not what its sources say; %s", u.path(".ptx"), again)
 			continue
 		}
-		text, err := os.ReadFile(u.path(".ptx"))
-		if err != nil {
+		if texts[i], err = u.text(); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(string(text), u.head(hash)) {
+		if !strings.HasPrefix(texts[i], u.head(hash)) {
 			t.Errorf("%s is of other sources; %s", u.path(".ptx"), again)
 		}
-		got, err := u.describe(string(text), hash)
+		got, err := u.describe(texts[i], hash)
 		if err != nil {
 			t.Errorf("%v; %s", err, again)
 			continue
@@ -52,6 +52,7 @@ func TestFresh(t *testing.T) {
 			t.Errorf("the index has another %s; %s", u.path(".ptx"), again)
 		}
 	}
+	stored(t, units, texts)
 	files, err := filepath.Glob("ptx/*/*")
 	if err != nil || len(files) != 2*len(units) {
 		t.Errorf("%d files for %d modules, error %v; %s", len(files), len(units), err, again)
@@ -80,7 +81,7 @@ func TestClang(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(u.path(".ptx"))
+		text, err := u.text()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +89,7 @@ func TestClang(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ptx.Same(string(made), string(text)+string(lines)); err != nil {
+		if err := ptx.Same(string(made), text+string(lines)); err != nil {
 			t.Errorf("%s: %v", u.path(".ptx"), err)
 		}
 	}

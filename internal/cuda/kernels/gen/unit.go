@@ -36,8 +36,14 @@ type unit struct {
 	defines              []string
 }
 
-func (u unit) path(ext string) string {
-	return (&kernels.Module{Name: u.name, Target: u.target}).Path(ext)
+func (u unit) module() *kernels.Module { return &kernels.Module{Name: u.name, Target: u.target} }
+
+func (u unit) path(ext string) string { return u.module().Path(ext) }
+
+// text is the committed text.
+func (u unit) text() (string, error) {
+	text, err := u.module().Text(os.DirFS("."))
+	return string(text), err
 }
 
 // head is the first line of the module's text. It holds what decides whether the text is up to date.
@@ -45,22 +51,22 @@ func (u unit) head(hash string) string { return fmt.Sprintf("// %s; %s\n", u.ori
 
 func (u unit) origin() string { return strings.Join(append([]string{u.source}, u.defines...), " ") }
 
-// compile writes the module's text and its table of lines.
-func (u unit) compile(hash string) ([]byte, error) {
+// compile makes the module's text, and writes its table of lines.
+func (u unit) compile(hash string) (string, error) {
 	made, err := u.clang()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	m, err := ptx.Parse(string(made))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", u.name, err)
+		return "", fmt.Errorf("%s: %w", u.name, err)
 	}
 	lines := ptx.Lines(m)
 	text := u.head(hash) + ptx.Canonical(m)
 	if err := ptx.Same(string(made), text+lines); err != nil {
-		return nil, fmt.Errorf("%s in canonical form is not what %s made: %w", u.name, compiler, err)
+		return "", fmt.Errorf("%s in canonical form is not what %s made: %w", u.name, compiler, err)
 	}
-	return []byte(text), errors.Join(replace(u.path(".ptx"), text), replace(u.path(".lines"), lines))
+	return text, replace(u.path(".lines"), lines)
 }
 
 // clang is the module as the compiler writes it.

@@ -47,6 +47,95 @@ typedef struct {
 	unsigned int numAttrs;
 } CUlaunchConfig;
 
+typedef int CUstreamCaptureMode;
+typedef int CUstreamCaptureStatus;
+typedef int CUgraphNodeType;
+typedef int CUgraphExecUpdateResult;
+typedef int CUmemorytype;
+typedef uint64_t cuuint64_t;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUarray_st *CUarray;
+typedef struct CUkern_st *CUkernel;
+
+typedef struct {
+	CUfunction func;
+	unsigned int gridDimX, gridDimY, gridDimZ;
+	unsigned int blockDimX, blockDimY, blockDimZ;
+	unsigned int sharedMemBytes;
+	void **kernelParams;
+	void **extra;
+} CUDA_KERNEL_NODE_PARAMS_v1;
+
+typedef struct {
+	CUfunction func;
+	unsigned int gridDimX, gridDimY, gridDimZ;
+	unsigned int blockDimX, blockDimY, blockDimZ;
+	unsigned int sharedMemBytes;
+	void **kernelParams;
+	void **extra;
+	CUkernel kern;
+	CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
+typedef struct {
+	size_t srcXInBytes, srcY, srcZ, srcLOD;
+	CUmemorytype srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr srcDevice;
+	CUarray srcArray;
+	void *reserved0;
+	size_t srcPitch, srcHeight;
+	size_t dstXInBytes, dstY, dstZ, dstLOD;
+	CUmemorytype dstMemoryType;
+	void *dstHost;
+	CUdeviceptr dstDevice;
+	CUarray dstArray;
+	void *reserved1;
+	size_t dstPitch, dstHeight;
+	size_t WidthInBytes, Height, Depth;
+} CUDA_MEMCPY3D;
+
+typedef struct {
+	CUdeviceptr dst;
+	size_t pitch;
+	unsigned int value, elementSize;
+	size_t width, height;
+} CUDA_MEMSET_NODE_PARAMS;
+
+typedef struct {
+	CUgraphExecUpdateResult result;
+	CUgraphNode errorNode;
+	CUgraphNode errorFromNode;
+} CUgraphExecUpdateResultInfo;
+
+typedef int CUmemAllocationGranularity_flags;
+typedef unsigned long long CUmemGenericAllocationHandle;
+
+typedef struct {
+	int type;
+	int id;
+} CUmemLocation;
+
+typedef struct {
+	int type;
+	int requestedHandleTypes;
+	CUmemLocation location;
+	void *win32HandleMetaData;
+	struct {
+		unsigned char compressionType;
+		unsigned char gpuDirectRDMACapable;
+		unsigned short usage;
+		unsigned char reserved[4];
+	} allocFlags;
+} CUmemAllocationProp;
+
+typedef struct {
+	CUmemLocation location;
+	int flags;
+} CUmemAccessDesc;
+
 /* The numbers are named as in cuda.h, and the structures are of its sizes. */
 #define NUMBER(name, value) name = value,
 #define SIZE_OF(type, value)
@@ -77,12 +166,22 @@ _Static_assert(sizeof(size_t) == 8, "words");
 	X(cuFuncLoad) X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
 	X(cuMemGetInfo_v2) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemAllocAsync) X(cuMemFreeAsync) \
 	X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostRegister_v2) X(cuMemHostUnregister) \
+	X(cuMemGetAllocationGranularity) X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemCreate) X(cuMemRelease) \
+	X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess) \
 	X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpyDtoD_v2) \
 	X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoDAsync_v2) X(cuMemcpyPeerAsync) \
 	X(cuMemsetD8Async) X(cuMemsetD32Async) \
 	X(cuStreamCreateWithPriority) X(cuStreamDestroy_v2) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamWaitEvent) \
 	X(cuEventCreate) X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventSynchronize) X(cuEventQuery) X(cuEventElapsedTime) \
-	X(cuLaunchKernel) X(cuLaunchKernelEx)
+	X(cuLaunchKernel) X(cuLaunchKernelEx) \
+	X(cuStreamBeginCapture_v2) X(cuStreamEndCapture) X(cuStreamIsCapturing) X(cuStreamGetCaptureInfo_v2) \
+	X(cuThreadExchangeStreamCaptureMode) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphClone) X(cuGraphNodeFindInClone) \
+	X(cuGraphAddKernelNode) X(cuGraphAddKernelNode_v2) X(cuGraphAddMemcpyNode) X(cuGraphAddMemsetNode) X(cuGraphAddEmptyNode) \
+	X(cuGraphAddEventRecordNode) X(cuGraphAddEventWaitNode) X(cuGraphAddChildGraphNode) \
+	X(cuGraphAddDependencies) X(cuGraphRemoveDependencies) X(cuGraphDestroyNode) X(cuGraphGetNodes) X(cuGraphGetEdges) \
+	X(cuGraphNodeGetType) X(cuGraphNodeGetDependencies) X(cuGraphInstantiateWithFlags) X(cuGraphExecUpdate_v2) \
+	X(cuGraphExecKernelNodeSetParams) X(cuGraphExecKernelNodeSetParams_v2) X(cuGraphExecMemcpyNodeSetParams) \
+	X(cuGraphExecMemsetNodeSetParams) X(cuGraphUpload) X(cuGraphLaunch) X(cuGraphExecDestroy)
 
 #define OP(n) OP_##n,
 enum { FUNCTIONS(OP) OPS };
@@ -157,6 +256,7 @@ static uint64_t device_attribute(uint64_t what) {
 		{CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
 		{CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
 		{CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 166912},
+		{CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1},
 		{CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32},
 		{CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024},
 		{CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
@@ -187,8 +287,14 @@ static uint64_t address(uint64_t bytes) {
 	return __atomic_fetch_add(&next, (bytes + 511) / 512 * 512, __ATOMIC_RELAXED);
 }
 
+/* Far from what address gives. */
+static uint64_t reservation(uint64_t bytes) {
+	static uint64_t next = 0x600000000000;
+	return __atomic_fetch_add(&next, bytes, __ATOMIC_RELAXED);
+}
+
 static CUresult noop(int op, uint64_t *w) {
-	static uint64_t current;
+	static uint64_t current, capturing = (uint64_t)-1; /* a stream */
 	const uint64_t gib = 1 << 30;
 	const float ms = 1;
 	switch (op) {
@@ -207,11 +313,40 @@ static CUresult noop(int op, uint64_t *w) {
 	case OP_cuModuleLoadDataEx:
 	case OP_cuModuleGetFunction:
 	case OP_cuStreamCreateWithPriority:
-	case OP_cuEventCreate: w[0] = handle(); break;
+	case OP_cuEventCreate:
+	case OP_cuGraphCreate:
+	case OP_cuGraphClone:
+	case OP_cuGraphAddKernelNode:
+	case OP_cuGraphAddKernelNode_v2:
+	case OP_cuGraphAddMemcpyNode:
+	case OP_cuGraphAddMemsetNode:
+	case OP_cuGraphAddEmptyNode:
+	case OP_cuGraphAddEventRecordNode:
+	case OP_cuGraphAddEventWaitNode:
+	case OP_cuGraphAddChildGraphNode:
+	case OP_cuGraphInstantiateWithFlags: w[0] = handle(); break;
+	case OP_cuStreamEndCapture:
+		__atomic_store_n(&capturing, -1, __ATOMIC_RELAXED);
+		w[0] = handle();
+		break;
+	case OP_cuStreamBeginCapture_v2: __atomic_store_n(&capturing, w[0], __ATOMIC_RELAXED); break;
+	case OP_cuStreamIsCapturing: w[0] = w[0] == __atomic_load_n(&capturing, __ATOMIC_RELAXED); break;
+	case OP_cuStreamGetCaptureInfo_v2:
+		w[0] = w[0] == __atomic_load_n(&capturing, __ATOMIC_RELAXED);
+		w[1] = w[2] = 1;
+		w[3] = 0;
+		break;
+	case OP_cuThreadExchangeStreamCaptureMode:
+	case OP_cuGraphGetNodes:
+	case OP_cuGraphGetEdges:
+	case OP_cuGraphNodeGetDependencies: memset(w, 0, WORDS * sizeof *w); break;
 	case OP_cuModuleGetGlobal_v2: w[0] = address(256); w[1] = 256; break;
 	case OP_cuFuncGetAttribute: w[0] = function_attribute(w[0]); break;
 	case OP_cuOccupancyMaxActiveBlocksPerMultiprocessor: w[0] = 8; break;
 	case OP_cuMemGetInfo_v2: w[0] = 79 * gib; w[1] = 80 * gib; break;
+	case OP_cuMemGetAllocationGranularity: w[0] = 2 << 20; break;
+	case OP_cuMemCreate: w[0] = handle(); break;
+	case OP_cuMemAddressReserve: w[0] = reservation(w[0]); break;
 	case OP_cuMemAlloc_v2:
 	case OP_cuMemAllocAsync: w[0] = address(w[0]); break;
 	case OP_cuMemHostAlloc: w[0] = (uint64_t)aligned_alloc(4096, (w[0] + 4095) / 4096 * 4096); break;
@@ -239,7 +374,7 @@ static CUresult call(int op, uint64_t *w) {
 enum { TOMORROW = 950 };
 
 static const char *name_of(CUresult r) {
-#define NUMBER(name, value) if (value == r && strncmp(#name, "CUDA_", 5) == 0) return #name;
+#define NUMBER(name, value) if (value == r && (value == 0 ? strcmp(#name, "CUDA_SUCCESS") : strncmp(#name, "CUDA_ERROR_", 11)) == 0) return #name;
 #define SIZE_OF(type, value)
 #define OFFSET_OF(type, field, value)
 #include "numbers.h"
@@ -461,6 +596,62 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags) {
 
 CUresult cuMemHostUnregister(void *p) { PASS(cuMemHostUnregister, W(p)); }
 
+/* Memory apart from addresses. */
+
+/* The memory is asked for of a device, without anything special. */
+#define PROP(p) \
+	CHECK(ALIGNED(p, 8)); \
+	CHECK(p->type == CU_MEM_ALLOCATION_TYPE_PINNED && p->location.type == CU_MEM_LOCATION_TYPE_DEVICE); \
+	CHECK(p->requestedHandleTypes == 0 && p->win32HandleMetaData == NULL); \
+	CHECK(p->allocFlags.compressionType == 0 && p->allocFlags.gpuDirectRDMACapable == 0 && p->allocFlags.usage == 0)
+
+CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option) {
+	OUT(granularity);
+	PROP(prop);
+	CALL(cuMemGetAllocationGranularity, W(prop->location.id), W(option));
+	GIVE(granularity, size_t, 0);
+	return r;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags) {
+	OUT(ptr);
+	SIZE(size);
+	SIZE(alignment);
+	CHECK(flags == 0);
+	CALL(cuMemAddressReserve, size, alignment, addr);
+	GIVE(ptr, CUdeviceptr, 0);
+	return r;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size) { SIZE(size); PASS(cuMemAddressFree, ptr, size); }
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags) {
+	OUT(handle);
+	SIZE(size);
+	PROP(prop);
+	CHECK(flags == 0);
+	CALL(cuMemCreate, size, W(prop->location.id));
+	GIVE(handle, CUmemGenericAllocationHandle, 0);
+	return r;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) { PASS(cuMemRelease, handle); }
+
+CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags) {
+	SIZE(size);
+	SIZE(offset);
+	CHECK(flags == 0);
+	PASS(cuMemMap, ptr, size, offset, handle);
+}
+
+CUresult cuMemUnmap(CUdeviceptr ptr, size_t size) { SIZE(size); PASS(cuMemUnmap, ptr, size); }
+
+CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count) {
+	SIZE(size);
+	CHECK(count == 1 && ALIGNED(desc, 4) && desc->location.type == CU_MEM_LOCATION_TYPE_DEVICE);
+	PASS(cuMemSetAccess, ptr, size, W(desc->location.id), W(desc->flags));
+}
+
 /* Copies. */
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n) {
@@ -587,6 +778,228 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **ker
 		W(config->hStream), W(params), size, cluster[0], cluster[1], cluster[2], dependent);
 }
 
+/* Capture. */
+
+CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) { PASS(cuStreamBeginCapture_v2, W(s), W(mode)); }
+
+CUresult cuStreamEndCapture(CUstream s, CUgraph *phGraph) {
+	OUT(phGraph);
+	CALL(cuStreamEndCapture, W(s));
+	*phGraph = r == CUDA_SUCCESS ? (CUgraph)w[0] : NULL;
+	return r;
+}
+
+CUresult cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *captureStatus) {
+	OUT(captureStatus);
+	CALL(cuStreamIsCapturing, W(s));
+	GIVE(captureStatus, CUstreamCaptureStatus, 0);
+	return r;
+}
+
+/* The nodes are the driver's until the next call; what is not defined is written over with nonsense. */
+CUresult cuStreamGetCaptureInfo_v2(CUstream s, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
+		const CUgraphNode **dependencies_out, size_t *numDependencies_out) {
+	static _Thread_local CUgraphNode nodes[64];
+	OUT(captureStatus_out);
+	OUT(id_out);
+	OUT(graph_out);
+	OUT(dependencies_out);
+	OUT(numDependencies_out);
+	CALL(cuStreamGetCaptureInfo_v2, W(s), W(nodes), sizeof nodes / sizeof *nodes);
+	GIVE(captureStatus_out, CUstreamCaptureStatus, 0);
+	int defined = r == CUDA_SUCCESS && w[0] == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	*id_out = defined ? w[1] : 77;
+	*graph_out = (CUgraph)(defined ? w[2] : 77);
+	*dependencies_out = defined ? nodes : NULL;
+	*numDependencies_out = defined ? w[3] : 77;
+	return r;
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
+	OUT(mode);
+	CALL(cuThreadExchangeStreamCaptureMode, W(*mode));
+	GIVE(mode, CUstreamCaptureMode, 0);
+	return r;
+}
+
+/* Graphs. */
+
+#define LIST(p, n) CHECK((n) == 0 ? (p) == NULL : ALIGNED(p, sizeof *(p)))
+
+CUresult cuGraphCreate(CUgraph *phGraph, unsigned int flags) {
+	OUT(phGraph);
+	CHECK(flags == 0);
+	CALL(cuGraphCreate, 0);
+	GIVE(phGraph, CUgraph, 0);
+	return r;
+}
+
+CUresult cuGraphDestroy(CUgraph g) { PASS(cuGraphDestroy, W(g)); }
+
+CUresult cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph) {
+	OUT(phGraphClone);
+	CALL(cuGraphClone, W(originalGraph));
+	GIVE(phGraphClone, CUgraph, 0);
+	return r;
+}
+
+CUresult cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph) {
+	OUT(phNode);
+	CALL(cuGraphNodeFindInClone, W(hOriginalNode), W(hClonedGraph));
+	GIVE(phNode, CUgraphNode, 0);
+	return r;
+}
+
+/* What the functions that add a node have in common. */
+#define ADDED CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies
+#define ADD(op, ...) \
+	OUT(phGraphNode); \
+	LIST(dependencies, numDependencies); \
+	uint64_t w[WORDS] = {W(hGraph), W(dependencies), numDependencies, __VA_ARGS__}; \
+	CUresult r = call(OP_##op, w); \
+	GIVE(phGraphNode, CUgraphNode, 0); \
+	return r
+
+#define KERNEL_NODE(p) \
+	CHECK(ALIGNED(p, 8)); \
+	void **kernelParams = p->kernelParams, **extra = p->extra; \
+	PARAMETERS()
+#define KERNEL_WORDS(p) W(p->func), p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ, \
+	p->sharedMemBytes, W(params), size
+
+CUresult cuGraphAddKernelNode(ADDED, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams) {
+	KERNEL_NODE(nodeParams);
+	ADD(cuGraphAddKernelNode, KERNEL_WORDS(nodeParams));
+}
+
+CUresult cuGraphAddKernelNode_v2(ADDED, const CUDA_KERNEL_NODE_PARAMS *nodeParams) {
+	KERNEL_NODE(nodeParams);
+	CHECK(nodeParams->kern == NULL && nodeParams->ctx == NULL);
+	ADD(cuGraphAddKernelNode_v2, KERNEL_WORDS(nodeParams));
+}
+
+#define COPY_END(p, end) \
+	CHECK(p->end##XInBytes == 0 && p->end##Y == 0 && p->end##Z == 0 && p->end##LOD == 0 && p->end##Array == NULL); \
+	CHECK(p->end##MemoryType == CU_MEMORYTYPE_HOST || p->end##MemoryType == CU_MEMORYTYPE_DEVICE); \
+	CHECK(p->end##MemoryType != CU_MEMORYTYPE_HOST || (p->end##Host != NULL && p->end##Device == 0)); \
+	CHECK(p->end##MemoryType != CU_MEMORYTYPE_DEVICE || p->end##Host == NULL); \
+	CHECK(p->end##Pitch >= p->WidthInBytes && p->end##Height >= p->Height)
+#define COPY_NODE(p) \
+	CHECK(ALIGNED(p, 8)); \
+	CHECK(p->Height == 1 && p->Depth == 1 && p->reserved0 == NULL && p->reserved1 == NULL); \
+	SIZE(p->WidthInBytes); \
+	COPY_END(p, src); \
+	COPY_END(p, dst)
+#define COPY_WORDS(p) p->dstDevice, p->srcDevice, W(p->dstHost), W(p->srcHost), p->WidthInBytes, W(ctx)
+
+CUresult cuGraphAddMemcpyNode(ADDED, const CUDA_MEMCPY3D *copyParams, CUcontext ctx) {
+	COPY_NODE(copyParams);
+	ADD(cuGraphAddMemcpyNode, COPY_WORDS(copyParams));
+}
+
+#define FILL_NODE(p) \
+	CHECK(ALIGNED(p, 8)); \
+	CHECK(p->height == 1); \
+	SIZE(p->width)
+#define FILL_WORDS(p) p->dst, p->value, p->elementSize, p->width, W(ctx)
+
+CUresult cuGraphAddMemsetNode(ADDED, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx) {
+	FILL_NODE(memsetParams);
+	ADD(cuGraphAddMemsetNode, FILL_WORDS(memsetParams));
+}
+
+CUresult cuGraphAddEmptyNode(ADDED) { ADD(cuGraphAddEmptyNode, 0); }
+CUresult cuGraphAddEventRecordNode(ADDED, CUevent e) { ADD(cuGraphAddEventRecordNode, W(e)); }
+CUresult cuGraphAddEventWaitNode(ADDED, CUevent e) { ADD(cuGraphAddEventWaitNode, W(e)); }
+CUresult cuGraphAddChildGraphNode(ADDED, CUgraph childGraph) { ADD(cuGraphAddChildGraphNode, W(childGraph)); }
+
+CUresult cuGraphAddDependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, size_t n) {
+	LIST(from, n);
+	LIST(to, n);
+	PASS(cuGraphAddDependencies, W(g), W(from), W(to), n);
+}
+
+CUresult cuGraphRemoveDependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, size_t n) {
+	LIST(from, n);
+	LIST(to, n);
+	PASS(cuGraphRemoveDependencies, W(g), W(from), W(to), n);
+}
+
+CUresult cuGraphDestroyNode(CUgraphNode n) { PASS(cuGraphDestroyNode, W(n)); }
+
+CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *numNodes) {
+	OUT(numNodes);
+	LIST(nodes, *numNodes);
+	CALL(cuGraphGetNodes, W(g), W(nodes), *numNodes);
+	GIVE(numNodes, size_t, 0);
+	return r;
+}
+
+CUresult cuGraphGetEdges(CUgraph g, CUgraphNode *from, CUgraphNode *to, size_t *numEdges) {
+	OUT(numEdges);
+	LIST(from, *numEdges);
+	LIST(to, *numEdges);
+	CALL(cuGraphGetEdges, W(g), W(from), W(to), *numEdges);
+	GIVE(numEdges, size_t, 0);
+	return r;
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode n, CUgraphNodeType *type) {
+	OUT(type);
+	CALL(cuGraphNodeGetType, W(n));
+	GIVE(type, CUgraphNodeType, 0);
+	return r;
+}
+
+CUresult cuGraphNodeGetDependencies(CUgraphNode n, CUgraphNode *dependencies, size_t *numDependencies) {
+	OUT(numDependencies);
+	LIST(dependencies, *numDependencies);
+	CALL(cuGraphNodeGetDependencies, W(n), W(dependencies), *numDependencies);
+	GIVE(numDependencies, size_t, 0);
+	return r;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph g, unsigned long long flags) {
+	OUT(phGraphExec);
+	CALL(cuGraphInstantiateWithFlags, W(g), flags);
+	GIVE(phGraphExec, CUgraphExec, 0);
+	return r;
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec x, CUgraph g, CUgraphExecUpdateResultInfo *resultInfo) {
+	CHECK(ALIGNED(resultInfo, 8));
+	CALL(cuGraphExecUpdate_v2, W(x), W(g));
+	resultInfo->result = (CUgraphExecUpdateResult)w[0];
+	resultInfo->errorNode = (CUgraphNode)w[1];
+	resultInfo->errorFromNode = (CUgraphNode)w[2];
+	return r;
+}
+
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec x, CUgraphNode n, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams) {
+	KERNEL_NODE(nodeParams);
+	PASS(cuGraphExecKernelNodeSetParams, W(x), W(n), KERNEL_WORDS(nodeParams));
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec x, CUgraphNode n, const CUDA_KERNEL_NODE_PARAMS *nodeParams) {
+	KERNEL_NODE(nodeParams);
+	CHECK(nodeParams->kern == NULL && nodeParams->ctx == NULL);
+	PASS(cuGraphExecKernelNodeSetParams_v2, W(x), W(n), KERNEL_WORDS(nodeParams));
+}
+
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec x, CUgraphNode n, const CUDA_MEMCPY3D *copyParams, CUcontext ctx) {
+	COPY_NODE(copyParams);
+	PASS(cuGraphExecMemcpyNodeSetParams, W(x), W(n), COPY_WORDS(copyParams));
+}
+
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec x, CUgraphNode n, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx) {
+	FILL_NODE(memsetParams);
+	PASS(cuGraphExecMemsetNodeSetParams, W(x), W(n), FILL_WORDS(memsetParams));
+}
+
+CUresult cuGraphUpload(CUgraphExec x, CUstream s) { PASS(cuGraphUpload, W(x), W(s)); }
+CUresult cuGraphLaunch(CUgraphExec x, CUstream s) { PASS(cuGraphLaunch, W(x), W(s)); }
+CUresult cuGraphExecDestroy(CUgraphExec x) { PASS(cuGraphExecDestroy, W(x)); }
+
 /* Names under which the driver keeps old interfaces, some with device addresses of 32 bits: nobody may bind them. */
 
 #define OLD(name) CUresult name(void) { return fault(__func__, "its interface of today is called"); }
@@ -595,3 +1008,4 @@ OLD(cuDevicePrimaryCtxRelease) OLD(cuDevicePrimaryCtxReset) OLD(cuDevicePrimaryC
 OLD(cuModuleGetGlobal) OLD(cuMemGetInfo) OLD(cuMemAlloc) OLD(cuMemFree) OLD(cuMemHostRegister)
 OLD(cuMemcpyHtoD) OLD(cuMemcpyDtoH) OLD(cuMemcpyDtoD) OLD(cuMemcpyHtoDAsync) OLD(cuMemcpyDtoHAsync) OLD(cuMemcpyDtoDAsync)
 OLD(cuStreamDestroy) OLD(cuEventDestroy)
+OLD(cuStreamBeginCapture) OLD(cuStreamGetCaptureInfo) OLD(cuGraphInstantiate) OLD(cuGraphExecUpdate)

@@ -1,0 +1,170 @@
+// Package finding says what is wrong with a training, from what was seen of a window of its steps: rules over figures, each
+// with its evidence, one thing to do, and what that gains. The rules and their thresholds are those that trainers' tools have
+// in common; each names its own.
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/render"
+)
+
+// Finding is one thing that costs a training time or memory.
+type Finding struct {
+	Rule     string        `json:"rule"`               // the name of the rule: "loader-bound"
+	Text     string        `json:"text"`               // what is wrong, one sentence
+	Evidence []string      `json:"evidence"`           // figures that it was concluded from
+	Line     string        `json:"line,omitempty"`     // of the program, where one is to blame
+	Fix      string        `json:"fix"`                // one thing to do
+	Gain     time.Duration `json:"gain_ns"`            // of a step, at most; 0 where it is not time
+	Bytes    int64         `json:"bytes,omitempty"`    // of memory that it gives back; 0 where it is none
+	Formula  string        `json:"formula"`            // how the gain was computed
+	Refuted  string        `json:"refuted,omitempty"`  // what would show that it is not so
+	Modelled bool          `json:"modelled,omitempty"` // its times are a model's
+}
+
+// String is the finding as a paragraph for people.
+func (f *Finding) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", f.Rule, f.Text)
+	if f.Line != "" {
+		fmt.Fprintf(&b, " (%s)", f.Line)
+	}
+	b.WriteString("\n")
+	for _, e := range f.Evidence {
+		fmt.Fprintf(&b, "  %s\n", e)
+	}
+	fmt.Fprintf(&b, "  to do: %s\n", f.Fix)
+	if gain := f.gain(); gain != "" {
+		fmt.Fprintf(&b, "  gain:  %s\n", gain)
+	}
+	return b.String()
+}
+
+func (f *Finding) gain() string {
+	model := ""
+	if f.Modelled {
+		model = ", as modelled"
+	}
+	switch {
+	case f.Gain > 0:
+		return fmt.Sprintf("at most %s a step%s (%s)", render.Duration(f.Gain), model, f.Formula)
+	case f.Bytes > 0:
+		return fmt.Sprintf("%s (%s)", render.Bytes(f.Bytes), f.Formula)
+	}
+	return f.Formula
+}
+
+// Facts are what the rules look at. Times are of the whole window, not of a step.
+type Facts struct {
+	Device   string        `json:"device"`
+	Took     time.Duration `json:"took_ns"`
+	Steps    int           `json:"steps"`
+	Timed    bool          `json:"timed"`    // the device tells when it works; without, only what needs no times is judged
+	OnHost   bool          `json:"on_host"`  // the host computes: nothing is launched, and nobody waits
+	Modelled bool          `json:"modelled"` // times of the device are a model's
+
+	Busy   time.Duration `json:"busy_ns"`   // the device worked: side by side counts once
+	Copies time.Duration `json:"copies_ns"` // of Busy, in which it did nothing but copy
+	Idle   Idle          `json:"idle"`
+
+	Launches   int           `json:"launches"`
+	LaunchHost time.Duration `json:"launch_host_ns"` // in which the host launched
+	Kernel     time.Duration `json:"kernel_ns"`      // the median kernel
+
+	Waits []Wait `json:"waits"`
+	Moves []Move `json:"moves"`
+
+	Products    time.Duration `json:"products_ns"`    // matrix products and convolutions
+	Wide        time.Duration `json:"wide_ns"`        // of them in float32 and float64
+	WideLine    string        `json:"wide_line"`      // of the program that most of Wide is of
+	Tensor      float64       `json:"tensor"`         // peak of tensor cores over that without them; 0 where there are none
+	Elementwise time.Duration `json:"elementwise_ns"` // what only reads and writes, at more than 60 % of the memory's bandwidth
+
+	NoGradient []string `json:"no_gradient"` // parameters that no gradient reached
+	Growing    []Growth `json:"growing"`
+}
+
+// Idle is why no device worked.
+type Idle struct {
+	Loader time.Duration `json:"loader_ns"` // the program waited for a batch
+	Wait   time.Duration `json:"wait_ns"`   // the host had waited for the device, and had not launched again
+	Host   time.Duration `json:"host_ns"`   // the host was on its way to the next launch
+}
+
+// Sum is all of it.
+func (i Idle) Sum() time.Duration { return i.Loader + i.Wait + i.Host }
+
+// Wait is where the host waited for the device.
+type Wait struct {
+	What  string        `json:"what"`
+	Line  string        `json:"line"`
+	Count int           `json:"count"`
+	Took  time.Duration `json:"took_ns"`
+	Idle  time.Duration `json:"idle_ns"` // that followed: from the device's last work to its next
+}
+
+// Move is copies of a line, in one direction.
+type Move struct {
+	What     string        `json:"what"`
+	Line     string        `json:"line"`
+	Count    int           `json:"count"`
+	Bytes    int64         `json:"bytes"`
+	Took     time.Duration `json:"took_ns"`
+	Pageable bool          `json:"pageable"`
+	Median   int64         `json:"median_bytes"` // bytes
+}
+
+// Growth is memory that every step leaves behind.
+type Growth struct {
+	Line  string `json:"line"`
+	Kind  string `json:"kind"`
+	Bytes int64  `json:"bytes"` // a step
+	Steps int    `json:"steps"` // in a row
+}
+
+// rule is one of the table's.
+type rule struct {
+	name  string
+	needs string // what it looks at, for the list of what was checked
+	judge func(f *Facts) []Finding
+}
+
+// most is how many findings are told: more are not read.
+const most = 5
+
+// Judge applies all rules. Findings are in order of gain, those of memory and of mistakes behind those of time; at most five.
+func Judge(f *Facts) []Finding {
+	var all []Finding
+	for _, r := range rules {
+		for _, found := range r.judge(f) {
+			found.Rule, found.Modelled = r.name, f.Modelled && found.Gain > 0
+			all = append(all, found)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Gain, a.Gain), cmp.Compare(b.Bytes, a.Bytes))
+	})
+	return all[:min(len(all), most)]
+}
+
+// Rules are the names of all rules, in their order.
+func Rules() (names []string) {
+	for _, r := range rules {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// Checked says what was looked at, for those who are told that nothing was found.
+func Checked() string {
+	var of []string
+	for _, r := range rules {
+		of = append(of, r.needs)
+	}
+	return strings.Join(of, ", ")
+}

@@ -1,0 +1,261 @@
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/render"
+)
+
+// Thresholds. Those with a name behind them are of the tool that made them known.
+const (
+	loaderShare  = 0.05     // of a step, as TensorBoard's plugin has it
+	waitShare    = 0.02     // of a step lost behind a wait
+	waitsAStep   = 2        // more waits than this are noted even where nothing is lost yet
+	busyShare    = 0.80     // of a step, below which it is the host's
+	shortKernel  = 10e3     // nanoseconds: what a launch costs the host at worst, as HolisticTraceAnalysis has it
+	tinyCopies   = 20       // a step
+	tinyCopy     = 64 << 10 // bytes
+	copyShare    = 0.05     // of a step with nothing but copies
+	wideShare    = 0.5      // of products that leave tensor cores aside
+	productShare = 0.2      // of a step, below which they are not worth a word
+	moveShare    = 0.3      // of a step for what only reads and writes
+	copyOverhead = 10 * time.Microsecond
+)
+
+var rules = []rule{
+	{"loader-bound", "waits for batches", loaderBound},
+	{"waits-in-loop", "waits of the host for the device", waitsInLoop},
+	{"launch-bound", "launches shorter than what they cost", launchBound},
+	{"host-bound", "time between launches", hostBound},
+	{"pageable-copies", "copies of pageable memory", pageable},
+	{"tiny-copies", "small copies", tiny},
+	{"exposed-copies", "copies that nothing overlaps", exposed},
+	{"no-tensor-cores", "products beside tensor cores", wide},
+	{"memory-bound", "operations that only move memory", memoryBound},
+	{"no-gradient", "parameters without a gradient", noGradient},
+	{"kept-across-steps", "memory that grows from step to step", growing},
+}
+
+// step is a share of the window as time of a step.
+func (f *Facts) step(d time.Duration) time.Duration { return d / time.Duration(max(f.Steps, 1)) }
+
+// share is d of the window.
+func (f *Facts) share(d time.Duration) float64 {
+	if f.Took <= 0 {
+		return 0
+	}
+	return float64(d) / float64(f.Took)
+}
+
+func (f *Facts) percent(d time.Duration) string { return render.Percent(f.share(d)) }
+
+func loaderBound(f *Facts) []Finding {
+	if f.share(f.Idle.Loader) < loaderShare {
+		return nil
+	}
+	return []Finding{{
+		Text:     fmt.Sprintf("the step waits for its batch %s of the time", f.percent(f.Idle.Loader)),
+		Evidence: []string{fmt.Sprintf("%s a step without work on %s while the program waits for the loader", render.Duration(f.step(f.Idle.Loader)), f.Device)},
+		Fix:      "more workers or a longer look-ahead (data.Config's Workers and Ahead), less work in the source's Fill, data that is decoded once and kept",
+		Gain:     f.step(f.Idle.Loader), Formula: "the time in which nothing ran while the loader was waited for",
+		Refuted: "the same step on a batch that is there already takes as long",
+	}}
+}
+
+func waitsInLoop(f *Facts) (all []Finding) {
+	for _, w := range f.Waits {
+		often := w.Count > waitsAStep*max(f.Steps, 1)
+		if f.OnHost || f.share(w.Idle) < waitShare && !often || w.Idle == 0 {
+			continue
+		}
+		all = append(all, Finding{
+			Text: fmt.Sprintf("the host waits for the device %s a step (%s)", times(w.Count, f.Steps), w.What), Line: w.Line,
+			Evidence: []string{
+				fmt.Sprintf("%s a step in the wait, and %s until the device has work again", render.Duration(f.step(w.Took)), render.Duration(f.step(w.Idle))),
+			},
+			Fix:  "keep the value on the device; ask for it by Later and read it some steps on; print every tenth step",
+			Gain: f.step(w.Idle), Formula: "idle time of the device from the end of the wait to its next work",
+			Refuted: "the device is busy through the wait",
+		})
+	}
+	return all
+}
+
+// times is a count as one of a step.
+func times(count, steps int) string {
+	n := float64(count) / float64(max(steps, 1))
+	switch {
+	case count == steps:
+		return "once"
+	case n == float64(int(n)):
+		return fmt.Sprintf("%.0f times", n)
+	}
+	return fmt.Sprintf("%.1f times", n)
+}
+
+// launchBound is a device that runs out of work since launching takes longer than the kernels.
+func launchBound(f *Facts) []Finding {
+	if !f.starved() || f.Kernel >= shortKernel {
+		return nil
+	}
+	return []Finding{{
+		Text: fmt.Sprintf("%s works %s of the step: its kernels are shorter than their launches", f.Device, f.percent(f.Busy)),
+		Evidence: []string{
+			fmt.Sprintf("%d launches a step, the median kernel %s, a launch %s of the host", f.Launches/max(f.Steps, 1), render.Duration(f.Kernel),
+				render.Duration(f.LaunchHost/time.Duration(max(f.Launches, 1)))),
+		},
+		Fix:  "launch the whole step at once (tensor.Capture, train --capture), a larger batch, fused operations",
+		Gain: f.step(f.Idle.Host), Formula: "idle time of the device while the host launched",
+		Refuted: "the captured step takes as long",
+	}}
+}
+
+// hostBound is a device that runs out of work since the program does other things.
+func hostBound(f *Facts) []Finding {
+	if f.OnHost {
+		return besides(f)
+	}
+	if !f.starved() || f.Kernel < shortKernel {
+		return nil
+	}
+	return []Finding{{
+		Text:     fmt.Sprintf("%s works %s of the step, and waits for the program the rest", f.Device, f.percent(f.Busy)),
+		Evidence: []string{fmt.Sprintf("%s a step without work, %s of it in which the host launched", render.Duration(f.step(f.Idle.Host)), render.Duration(f.step(f.LaunchHost)))},
+		Fix:      "look at the host's profile (host.pb.gz) for what the program does between operations, and move it out of the loop or into another goroutine",
+		Gain:     f.step(f.Idle.Host), Formula: "idle time of the device that neither the loader nor a wait explains",
+		Refuted: "the host's profile shows nothing but launches",
+	}}
+}
+
+// besides is a program that computes on the host and spends its time with other things, or with beginning operations that
+// are too small.
+func besides(f *Facts) []Finding {
+	if f.share(f.Idle.Host) <= 1-busyShare {
+		return nil
+	}
+	found := Finding{
+		Text:     fmt.Sprintf("%s of the step lies between operations", f.percent(f.Idle.Host)),
+		Evidence: []string{fmt.Sprintf("%d operations a step, the median one %s; %s a step between them", f.Launches/max(f.Steps, 1), render.Duration(f.Kernel), render.Duration(f.step(f.Idle.Host)))},
+		Fix:      "look at the host's profile (host.pb.gz) for what the program does between operations, and move it out of the loop or into another goroutine",
+		Gain:     f.step(f.Idle.Host), Formula: "time in which no operation ran and the loader was not waited for",
+	}
+	if f.Kernel < shortKernel {
+		found.Fix = "operations this short cost less than what surrounds them: a larger batch, fused layers, or the whole step at once (tensor.Capture, train --capture)"
+	}
+	return []Finding{found}
+}
+
+// starved tells that the device is idle and neither waits nor the loader are the main reason.
+func (f *Facts) starved() bool {
+	return f.Timed && !f.OnHost && f.Launches > 0 && f.share(f.Busy) < busyShare && 2*f.Idle.Host > f.Idle.Sum() && f.share(f.Idle.Host) > 1-busyShare
+}
+
+func pageable(f *Facts) (all []Finding) {
+	for _, m := range f.Moves {
+		if !m.Pageable || f.share(m.Took) < waitShare {
+			continue
+		}
+		all = append(all, Finding{
+			Text: fmt.Sprintf("%s copied from pageable memory, for which the host waits", render.Bytes(m.Bytes)), Line: m.Line,
+			Evidence: []string{fmt.Sprintf("%s: %d copies, %s, %s", m.What, m.Count, render.Bytes(m.Bytes), render.Duration(m.Took))},
+			Fix:      "pinned memory and a copy that is not waited for (the loader's batches are)",
+			Gain:     f.step(m.Took) / 2, Formula: "half of the copies' time: pageable memory has 40 to 50 % of the link",
+		})
+	}
+	return all
+}
+
+func tiny(f *Facts) (all []Finding) {
+	for _, m := range f.Moves {
+		if m.Count <= tinyCopies*max(f.Steps, 1) || m.Median >= tinyCopy {
+			continue
+		}
+		n := m.Count / max(f.Steps, 1)
+		all = append(all, Finding{
+			Text: fmt.Sprintf("%d copies a step of %s (%s)", n, render.Bytes(m.Median), m.What), Line: m.Line,
+			Evidence: []string{fmt.Sprintf("%s in all, %s", render.Bytes(m.Bytes), render.Duration(m.Took))},
+			Fix:      "pack them into one tensor and copy that",
+			Gain:     time.Duration(n) * copyOverhead, Formula: "10 µs for each copy",
+		})
+	}
+	return all
+}
+
+func exposed(f *Facts) []Finding {
+	if f.OnHost || f.share(f.Copies) < copyShare {
+		return nil
+	}
+	line, fix := "", "let the loader bring the next batch while this one is learnt from (data.Batches does, with workers); copy less; keep on the device what does not change"
+	if len(f.Moves) > 0 {
+		most := slices.MaxFunc(f.Moves, func(a, b Move) int { return cmp.Compare(a.Took, b.Took) })
+		if line = most.Line; strings.Contains(most.What, "DtoH") {
+			fix = "leave values on the device, ask for them by Later, and every tenth step"
+		}
+	}
+	return []Finding{{
+		Text: fmt.Sprintf("%s of the step is copies that nothing runs beside", f.percent(f.Copies)), Line: line,
+		Evidence: []string{fmt.Sprintf("%s a step", render.Duration(f.step(f.Copies)))},
+		Fix:      fix,
+		Gain:     f.step(f.Copies), Formula: "time in which the device did nothing but copy",
+	}}
+}
+
+func wide(f *Facts) []Finding {
+	if f.Tensor <= 1 || f.share(f.Products) < productShare || float64(f.Wide) < wideShare*float64(f.Products) {
+		return nil
+	}
+	const realistic = 3 // what programs gain on products, of peaks that differ by 8 to 16
+	return []Finding{{
+		Text: fmt.Sprintf("%s of the step is products that leave the tensor cores aside", f.percent(f.Wide)), Line: f.WideLine,
+		Evidence: []string{fmt.Sprintf("%s a step in float32 products; 16-bit ones have %.0f times the peak on %s", render.Duration(f.step(f.Wide)), f.Tensor, f.Device)},
+		Fix:      "bfloat16 products: env.Autocast(dtype.BF16), train --amp",
+		Gain:     time.Duration((1 - 1/min(f.Tensor, realistic)) * float64(f.step(f.Wide))), Formula: "two thirds of their time: products gain 1.5 to 3 times",
+		Refuted: "the products are too small to fill the card",
+	}}
+}
+
+func memoryBound(f *Facts) []Finding {
+	if f.OnHost || f.share(f.Elementwise) < moveShare {
+		return nil
+	}
+	return []Finding{{
+		Text:     fmt.Sprintf("%s of the step is operations that only read and write, as fast as the memory does", f.percent(f.Elementwise)),
+		Evidence: []string{fmt.Sprintf("%s a step above 60 %% of the memory's bandwidth", render.Duration(f.step(f.Elementwise)))},
+		Fix:      "fused layers (nn.Linear.Act, nn.Residual, nn.LinearCrossEntropy) and 16-bit activations: move fewer bytes",
+		Gain:     f.step(f.Elementwise) / 2, Formula: "half of their time: two operations made one, or half as many bytes",
+	}}
+}
+
+func noGradient(f *Facts) []Finding {
+	if len(f.NoGradient) == 0 {
+		return nil
+	}
+	names := f.NoGradient
+	rest := ""
+	if len(names) > 3 {
+		names, rest = names[:3], fmt.Sprintf(" and %d more", len(names)-3)
+	}
+	return []Finding{{
+		Text:     fmt.Sprintf("%d parameters never had a gradient: %s%s", len(f.NoGradient), strings.Join(names, ", "), rest),
+		Evidence: []string{"no step's Backward reached them"},
+		Fix:      "use them in the loss, freeze them (nn.Freeze), or drop them",
+		Formula:  "no time: they do not learn",
+	}}
+}
+
+func growing(f *Facts) (all []Finding) {
+	for _, g := range f.Growing {
+		all = append(all, Finding{
+			Text: fmt.Sprintf("each step leaves %s more in memory (%s)", render.Bytes(g.Bytes), g.Kind), Line: g.Line,
+			Evidence: []string{fmt.Sprintf("%d steps in a row", g.Steps)},
+			Fix:      "do not keep values of a batch beyond it: keep numbers, or Detach and Keep what is needed",
+			Bytes:    g.Bytes, Formula: "a step",
+			Refuted: "it stops to grow once all shapes have been seen",
+		})
+	}
+	return all
+}

@@ -1,0 +1,264 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/callsite"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
+)
+
+// form is a step as it was recorded for one kind of batches, with the memory that its runs work in.
+type form struct {
+	kind     kind
+	queue    *queue
+	arena    *heap.Ref
+	inputs   []device.Arg // where the batch's tensors are copied to
+	keys     keyring
+	drawn    []int  // which keys the device is told
+	words    []byte // of them
+	wordsAt  device.Arg
+	outside  []outsider
+	leaves   []*leaf
+	launches []launch
+	graph    device.Graph // nil: the launches are made one by one
+	before   []func()
+	after    []func()
+	result   *Tensor
+}
+
+// launch is what a queue is asked for again.
+type launch struct {
+	kernel *device.Kernel
+	params device.Params
+	args   []device.Arg
+}
+
+// make plans the memory of a recorded step, whose result is y or nil, and gives its launches their places.
+func (s *stepper) make(r *recording, y *Tensor, result *heap.Ref) *form {
+	f := &form{kind: s.batch.kind(), queue: r.queue, keys: r.keys, outside: r.outside, leaves: r.leaves, before: r.before, after: r.after}
+	places, bytes := r.plan(result)
+	for i := range r.launches {
+		if k := r.launches[i].key; k >= 0 {
+			f.drawn = append(f.drawn, k)
+		}
+	}
+	f.arena = s.room(r.queue, bytes+int64(len(f.drawn))*device.CellSize)
+	mem := f.arena.Block().Mem()
+	f.wordsAt = device.Arg{Mem: mem, Offset: bytes}
+	f.words = make([]byte, len(f.drawn)*device.CellSize)
+	f.keys.close()
+	r.place(mem, places)
+	f.take(r)
+	for i := range s.batch.tensors {
+		f.inputs = append(f.inputs, device.Arg{Mem: r.slotIn(mem, places, i)})
+	}
+	if y != nil {
+		f.result = y
+		if i, ok := r.slotOf[y.st.Storage]; ok {
+			c := *y
+			c.st, c.off = f.arena, y.off+int(places[i])/y.typ.DType.Size()
+			f.result = &c
+		}
+	}
+	f.capture()
+	return f
+}
+
+// room is memory for a form: that of another one, which does not run at the same time, if it is enough.
+func (s *stepper) room(q *queue, n int64) *heap.Ref {
+	for _, f := range s.forms {
+		if f.queue == q && f.arena.Bytes() >= n && f.arena.Gone() == nil {
+			return f.arena
+		}
+	}
+	n = max(n, 1) // of a step without work
+	ref, err := s.env.live().New(n, &stepName, q.id, callsite.At(3), nil)
+	if err != nil {
+		s.env.dev.outOfMemory(s.env, n, ir.Copy, err, nil, nil)
+	}
+	ref.SetUse(workspace)
+	return ref
+}
+
+var stepName = "captured step"
+
+// take makes the launches of a recording f's, with their random keys in cells.
+func (f *form) take(r *recording) {
+	next := uint64(0)
+	for i := range r.launches {
+		l := &r.launches[i]
+		if l.key >= 0 {
+			at := f.wordsAt.Mem.Addr + uint64(f.wordsAt.Offset) + next*device.CellSize
+			l.params.P[randomKey[l.kernel.Op.Code]].Cell = device.Mem{Addr: at, Size: device.CellSize, Host: f.wordsAt.Mem.Host}
+			next++
+		}
+		f.launches = append(f.launches, launch{l.kernel, l.params, l.args})
+	}
+}
+
+// capture makes one launch of all, where the queue can.
+func (f *form) capture() {
+	c, ok := device.As[device.Capturer](f.queue.q)
+	if !ok {
+		return
+	}
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	var failed *launch
+	g, err := c.Capture(func() error {
+		for i := range f.launches {
+			l := &f.launches[i]
+			if err := f.queue.q.Launch(l.kernel, l.args, &l.params); err != nil {
+				failed = l
+				return err
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, device.ErrUnsupported):
+		return
+	case failed != nil:
+		raiseErr(failed.kernel.Op.Code.String(), "", described{err, &failed.kernel.Op, ""})
+	case err != nil:
+		raiseErr("Capture", "", err)
+	}
+	f.graph = g
+	q := f.queue
+	runtime.AddCleanup(f, func(g device.Graph) { q.drop(g) }, g)
+}
+
+// drop gives back a graph, once.
+func (q *queue) drop(g device.Graph) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_ = g.Close() // what is wrong with the device shows in the next call that gives it work
+}
+
+func (f *form) close() {
+	if f.graph != nil {
+		f.queue.drop(f.graph)
+		f.graph = nil
+	}
+}
+
+// there tells whether all memory that the runs use is still there.
+func (f *form) there() bool {
+	if f.arena.Gone() != nil {
+		return false
+	}
+	for i := range f.outside {
+		if f.outside[i].ref.Gone() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// run does the step on tensors, the batch's, whose env is e.
+func (f *form) run(e *Env, tensors []*Tensor) *Tensor {
+	for _, h := range f.before {
+		h()
+	}
+	for _, l := range f.leaves {
+		if l.idle("Run"); l.grad != nil {
+			raise("Run", "call Step or Discard before", "a gradient of %s is left from before the captured step", l.title())
+		}
+	}
+	f.order()
+	f.keys.turn(e.stream())
+	f.tell()
+	for i, t := range tensors {
+		f.queue.within(t, f.inputs[i])
+	}
+	f.launch()
+	for i := range f.outside {
+		if f.outside[i].written {
+			f.outside[i].ref.Written()
+		}
+	}
+	f.arena.Written()
+	for _, h := range f.after {
+		h()
+	}
+	if f.result != nil {
+		f.result.env = e
+	}
+	return f.result
+}
+
+// order puts the run behind other queues' work on its memory.
+func (f *form) order() {
+	q := f.queue
+	if !f.arena.Sole(q.id) {
+		f.arena.Writes(q)
+	}
+	for i := range f.outside {
+		switch o := &f.outside[i]; {
+		case o.written && !o.ref.Sole(q.id):
+			o.ref.Writes(q)
+		case !o.written && !o.ref.Settled(q.id):
+			o.ref.Reads(q)
+		}
+	}
+}
+
+// tell writes the random keys of the run where its launches find them.
+func (f *form) tell() {
+	if len(f.drawn) == 0 {
+		return
+	}
+	for i, k := range f.drawn {
+		binary.LittleEndian.PutUint64(f.words[i*device.CellSize:], uint64(f.keys.now[k]))
+	}
+	q := f.queue
+	start := q.copies()
+	switch i := &q.dev.info; {
+	case i.Null:
+	case i.Host:
+		copy(hostBytes(f.wordsAt, int64(len(f.words))), f.words)
+	default:
+		q.upload(f.wordsAt, f.words)
+	}
+	q.copied(q.dev.base, device.CopyUpload, f.wordsAt, ownMemory(int64(len(f.words))), int64(len(f.words)), start)
+}
+
+// launch starts the run's work: as one launch, or one by one where the queue cannot, or where somebody wants the times of
+// each, which a graph does not tell.
+func (f *form) launch() {
+	q := f.queue
+	watched := q.dev.stream.WantsWork()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	whole := f.graph != nil && !q.dev.stream.Timed()
+	start := q.dev.stream.Now()
+	if whole {
+		if err := f.graph.Launch(); err != nil {
+			raiseErr("Run", "", err)
+		}
+	}
+	for i := range f.launches {
+		switch l := &f.launches[i]; {
+		case whole && !watched:
+			return
+		case whole:
+			q.told(l, start)
+			start = q.dev.stream.Now()
+		default:
+			q.again(l.kernel, l.args, &l.params, &l.params.Origin)
+		}
+	}
+}
+
+// told emits the events of a launch that was made with others.
+func (q *queue) told(l *launch, start time.Duration) {
+	own := q.params
+	q.args, q.params, q.times = append(q.args[:0], l.args...), l.params, q.times[:0]
+	q.tell(l.kernel, start, nil)
+	q.params = own
+}

@@ -1,0 +1,107 @@
+package train_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/prof"
+	"github.com/warpline-ml/warpline/train"
+)
+
+// profiled is a short run of mlp with a window of two steps behind one.
+func profiled(t *testing.T, device, dir string) train.Config {
+	c := config(t, "mlp", map[string]any{"steps": 4, "batch": 16, "device": device})
+	c.Out, c.Profile, c.ProfileAfter, c.ProfileSteps = filepath.Join(t.TempDir(), "run"), dir, 1, 2
+	return c
+}
+
+// TestProfile: a window leaves its files in the run's folder and changes no number of the run; lines are of the model or the
+// loop, where nothing of the program is a user's.
+func TestProfile(t *testing.T) {
+	for _, device := range []string{"cpu", "sim:h100-80:2"} {
+		c := profiled(t, device, train.ProfileInRun)
+		plain := c
+		plain.Profile, plain.Out = "", filepath.Join(t.TempDir(), "plain")
+		mustRun(t, plain)
+		got, r := mustRun(t, c)
+		if !bytes.Equal(weights(t, c.Out), weights(t, plain.Out)) || len(r.notes) > 0 {
+			t.Errorf("%s: a profiled run leaves other weights, or notes %q", device, r.notes)
+		}
+		p := got.Profile
+		if p == nil || p.First != 2 || p.Err != nil || p.Summary().Steps != 2 {
+			t.Fatalf("%s: profile %+v", device, p)
+		}
+		for _, name := range []string{train.TraceFile, train.DeviceFile, train.HostFile, train.ProfileFile, train.SnapshotFile, train.MemoryFile, train.HeapFile} {
+			if info, err := os.Stat(filepath.Join(c.Out, "profile", name)); err != nil || info.Size() == 0 {
+				t.Errorf("%s: %s: %v", device, name, err)
+			}
+		}
+		own := regexp.MustCompile(`^(mlp|classifier|loop|train|job|use|model|loss)\.go:[0-9]+$`)
+		for _, row := range p.Rows(prof.Line) {
+			if row.FLOPs > 0 && !own.MatchString(row.Name) {
+				t.Errorf("%s: work at %s, which is neither the model nor the loop", device, row.Name)
+			}
+		}
+	}
+}
+
+func weights(t *testing.T, run string) []byte {
+	raw, err := os.ReadFile(filepath.Join(run, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// TestProfileAgain: a run that goes on has another folder; one that is named and has something in it is refused.
+func TestProfileAgain(t *testing.T) {
+	c := profiled(t, "cpu", train.ProfileInRun)
+	mustRun(t, c)
+	c.Resume, c.Steps, c.Given["steps"] = true, 8, true
+	again, _ := mustRun(t, c)
+	if want := filepath.Join(c.Out, "profile-2"); again.Profile == nil || again.Profile.Dir != want || again.Profile.First != 6 {
+		t.Errorf("the second profile is %+v, want it in %s from step 6 on", again.Profile, want)
+	}
+	c.Steps, c.Profile = 12, filepath.Join(c.Out, "profile")
+	if _, err := train.Run(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("a folder with a profile: %v", err)
+	}
+}
+
+// TestProfileRefused: what cannot be profiled is refused before anything is made.
+func TestProfileRefused(t *testing.T) {
+	for name, change := range map[string]func(c *train.Config){
+		"4 steps are left": func(c *train.Config) { c.ProfileSteps = 4 },
+		"computes nothing": func(c *train.Config) { c.Device = "null:h100-80" },
+		"profile-steps":    func(c *train.Config) { c.ProfileSteps = 0 },
+		"has none":         func(c *train.Config) { c.Out = "" },
+	} {
+		c := profiled(t, "cpu", train.ProfileInRun)
+		change(&c)
+		_, err := train.Run(t.Context(), c, nil)
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(c.Out); c.Out != "" && err == nil {
+			t.Errorf("%s: left %s", name, c.Out)
+		}
+	}
+}
+
+// TestProfileUnwritten: where the files cannot be written the run goes on to its end and says so.
+func TestProfileUnwritten(t *testing.T) {
+	taken := filepath.Join(t.TempDir(), "taken")
+	c := profiled(t, "cpu", filepath.Join(taken, "profile"))
+	r := &recorder{after: 1, cancel: func() { os.WriteFile(taken, nil, 0o666) }}
+	result, err := train.Run(t.Context(), c, r)
+	if err != nil || result.Steps != 4 {
+		t.Fatalf("the run ended with %v", err)
+	}
+	if result.Profile == nil || result.Profile.Err == nil || len(r.notes) != 1 || !strings.Contains(r.notes[0], "not written") {
+		t.Errorf("profile %+v, notes %q", result.Profile, r.notes)
+	}
+}
