@@ -52,7 +52,7 @@ type Config struct {
 	EvalEvery int `json:"eval-every"` // steps between scores on what is held out; 0: at the end
 	SaveEvery int `json:"save-every"` // steps between checkpoints; 0: at the end
 
-	AMP        bool   `json:"amp"`        // products in bfloat16
+	AMP        AMP    `json:"amp"`        // what products are computed in
 	Accumulate int    `json:"accumulate"` // parts that a batch is taken in, one after another, with the gradients added; 0: one
 	Capture    bool   `json:"capture"`    // record a step once, and do it again as one launch
 	Recompute  bool   `json:"recompute"`  // gpt: run each block again in the backward pass and keep nothing of it
@@ -83,7 +83,7 @@ var Tasks = zoo.Tasks(false)
 func Defaults(task string) (Config, error) {
 	c := Config{
 		Task: task, Optimizer: "adamw", WeightDecay: -1, Schedule: recipe.Constant, SaveEvery: 500, Order: "random",
-		Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5,
+		AMP: AMPNone, Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5,
 	}
 	k, err := trains(task)
 	if err != nil {
@@ -160,6 +160,9 @@ func (c *Config) check() error {
 		if !slices.Contains(choice.of, choice.value) {
 			return fail("choose one of "+strings.Join(choice.of, ", "), "--%s is %q", choice.name, choice.value)
 		}
+	}
+	if _, err := ParseAMP(string(c.AMP)); err != nil {
+		return err
 	}
 	if err := c.misplaced(); err != nil {
 		return err

@@ -141,6 +141,7 @@ func reopenFolder(r *run) (*folder, []Step, []Score, error) {
 // line is any line of log.jsonl.
 type line struct {
 	Step
+	Loss     *float64 `json:"loss"` // nil: of a step that was left out because it had none
 	ValLoss  *float64 `json:"val_loss"`
 	Accuracy *float64 `json:"accuracy"`
 	Final    bool     `json:"final"`
@@ -156,7 +157,8 @@ func cutLog(raw []byte, done int) (kept []byte, steps []Step, scores []Score) {
 		kept = append(append(kept, bytes.TrimRight(text, "\r\n")...), '\n')
 		if l.ValLoss != nil {
 			scores = append(scores, Score{true, l.Step.Step, *l.ValLoss, l.Accuracy})
-		} else {
+		} else if l.Loss != nil {
+			l.Step.Loss = *l.Loss
 			steps = append(steps, l.Step)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
-	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/optim"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -41,10 +41,7 @@ func (r *run) steps(ctx context.Context) error {
 		return nil
 	}
 	r.capture()
-	env := r.profile.watch(r.env)
-	if r.AMP {
-		env = env.Autocast(dtype.BF16)
-	}
+	env := r.AMP.policy(r.profile.watch(r.env))
 	attached, _ := r.watch.(Attached)
 	if attached != nil {
 		attached.Attach(env)
@@ -92,7 +89,7 @@ func (r *run) step(b dataset.Turn) {
 		u.loss = r.captured.Run(at).Later()
 	} else {
 		r.learn(at, func(loss *tensor.Tensor) { u.loss = loss.Later() })
-		r.report = r.opt.Step()
+		r.report = r.update()
 		r.torn = true
 	}
 	u.norm, u.never = r.report.NormLater(), r.report.Never
@@ -115,7 +112,7 @@ func (r *run) capture() {
 	}
 	r.captured = tensor.Capture(r.env, func(b batch) (loss *tensor.Tensor) {
 		r.learn(b, func(l *tensor.Tensor) { loss = l })
-		r.report = r.opt.Step()
+		r.report = r.update()
 		return loss
 	})
 }
@@ -125,7 +122,7 @@ func (r *run) learn(b batch, told func(loss *tensor.Tensor)) {
 	if r.Accumulate < 2 {
 		loss := r.forward(b.X, b.Y)
 		told(loss)
-		loss.Backward()
+		r.backward(loss)
 		return
 	}
 	var total *tensor.Tensor
@@ -136,7 +133,7 @@ func (r *run) learn(b batch, told func(loss *tensor.Tensor)) {
 			total = b.Env.FullOf(loss.DType(), 0)
 		}
 		total.AddInPlace(loss.Detach())
-		loss.Backward()
+		r.backward(loss)
 	}
 	told(total)
 }
@@ -147,6 +144,23 @@ func (r *run) forward(x, labels *tensor.Tensor) *tensor.Tensor {
 	loss := r.loss(x, labels)
 	r.memory.Activations = max(r.memory.Activations, r.used()-before)
 	return loss
+}
+
+// backward adds the gradients of a loss, multiplied by the run's scale if it has one.
+func (r *run) backward(loss *tensor.Tensor) {
+	if r.scaler == nil {
+		loss.Backward()
+		return
+	}
+	r.scaler.Backward(loss)
+}
+
+// update applies the gradients.
+func (r *run) update() optim.Report {
+	if r.scaler == nil {
+		return r.opt.Step()
+	}
+	return r.scaler.Step(r.opt)
 }
 
 // ahead is how many steps the device may have in hand when the host waits: enough to keep it busy, and few enough to
@@ -177,8 +191,10 @@ func (r *run) conclude(u *underway) error {
 	if u.norm != nil {
 		norm = u.norm.Value()
 	}
-	if err := r.finite(&u.Step, norm); err != nil {
-		return err
+	if !r.leftOut(u, norm) {
+		if err := r.finite(&u.Step, norm); err != nil {
+			return err
+		}
 	}
 	r.done = u.Step.Step
 	now := time.Now()
@@ -187,13 +203,18 @@ func (r *run) conclude(u *underway) error {
 	}
 	r.last = now
 	r.stepping += u.MS
-	r.log = append(r.log, u.Step)
-	r.watch.Step(u.Step)
+	if finite(u.Loss) != nil {
+		r.log = append(r.log, u.Step)
+		r.watch.Step(u.Step)
+	}
 	for _, name := range u.never {
 		if !r.told[name] {
 			r.told[name] = true
 			r.watch.Note(name + " has no gradient: it is not part of the loss")
 		}
+	}
+	if finite(u.Loss) == nil {
+		return r.folder.line(lost{u.Step.Step, true})
 	}
 	return r.folder.line(u.Step)
 }
@@ -326,7 +347,7 @@ func (e *dataError) Unwrap() error { return e.error }
 
 // state is what a checkpoint holds.
 func (r *run) state() *ckpt.State {
-	return &ckpt.State{Model: &weights{r.model, r.average.or(nil)}, Optimizer: r.opt}
+	return &ckpt.State{Model: &weights{r.model, r.average.or(nil)}, Optimizer: r.opt, Scaler: r.scaler}
 }
 
 // weights are what a checkpoint keeps of models.

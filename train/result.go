@@ -27,6 +27,8 @@ type Result struct {
 	Captured  int      `json:"captured_steps,omitempty"` // of this session, those that were done as one launch
 	Seconds   float64  `json:"seconds"`                  // of the whole; where nothing is computed those of planning
 	PeakBytes int64    `json:"peak_bytes"`               // most bytes of tensors at once
+	Scale     *float64 `json:"scale,omitempty"`          // that losses are multiplied by now; nil without a loss scaler
+	Left      *int     `json:"skipped_steps,omitempty"`  // steps since the start that it left out; nil without one
 
 	Task       string    `json:"-"`
 	Model      string    `json:"-"`
@@ -93,6 +95,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		Units: r.arch.Units(), Session: r.done - r.first, Captured: r.replayed(), Stepping: r.stepping / 1e3,
 		Profile: r.profile.result(),
 	}
+	out.Scale, out.Left = r.scaling()
 	if len(r.log) > 0 {
 		out.Loss = r.log[len(r.log)-1].Loss
 	}

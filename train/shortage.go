@@ -118,7 +118,7 @@ func (r *run) program() plan.Program {
 	if r.writes() && !r.Recompute {
 		p.Levers = append(p.Levers, plan.Lever{Name: "recompute", Flag: "--recompute", Cost: "one more forward pass"})
 	}
-	if !r.AMP {
+	if !r.AMP.on() {
 		p.Levers = append(p.Levers, plan.Lever{Name: "amp", Flag: "--amp", Cost: "products in bfloat16"})
 	}
 	if r.Average > 0 {
@@ -141,7 +141,10 @@ func (r *run) rehearse(env *tensor.Env, s plan.Setting) error {
 	c := r.Config
 	c.Batch, c.Steps, c.Profile = s.Batch, rehearsed, ""
 	c.Accumulate = min(max(c.Accumulate, s.Parts), c.Batch)
-	c.AMP, c.Recompute = c.AMP || s.On("amp"), c.Recompute || s.On("recompute")
+	if s.On("amp") {
+		c.AMP = AMPBF16
+	}
+	c.Recompute = c.Recompute || s.On("recompute")
 	if s.On("average") {
 		c.Average = 0
 	}

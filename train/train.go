@@ -65,9 +65,10 @@ type Start struct {
 
 // Step is a step that is done. Its JSON is a line of log.jsonl.
 type Step struct {
-	Step int     `json:"step"` // from 1
-	Loss float64 `json:"loss"`
-	MS   float64 `json:"ms,omitempty"` // since the end of the step before; 0 where nothing is computed
+	Step    int     `json:"step"` // from 1
+	Loss    float64 `json:"loss"`
+	MS      float64 `json:"ms,omitempty"`      // since the end of the step before; 0 where nothing is computed
+	Skipped bool    `json:"skipped,omitempty"` // nothing was updated: a gradient was beyond float16
 
 	Peak int64 `json:"-"` // most bytes of tensors at once, so far
 }
@@ -100,6 +101,7 @@ type run struct {
 	loss     loss     // model's, recomputing if that is asked for
 	average  *average // nil: none
 	opt      optim.Optimizer
+	scaler   *optim.LossScaler // nil: losses are not scaled
 	schedule optim.Schedule
 	folder   *folder  // nil: nothing is written
 	lock     *os.File // of the folder; nil: none
@@ -218,7 +220,7 @@ func (r *run) furnish() (err error) {
 	}
 	r.loss = lossOf(r.model, r.Recompute)
 	r.average = newAverage(r.model, r.Average)
-	r.opt, r.schedule = optimizer(&r.Config, r.model), schedule(&r.Config)
+	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
 	return nil
 }
 

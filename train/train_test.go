@@ -593,16 +593,3 @@ func TestSteps(t *testing.T) {
 		t.Errorf("sequential: %d steps, %d held out", r.Steps, seen.start.Test)
 	}
 }
-
-// TestPrecision: --amp changes the numbers a little.
-func TestPrecision(t *testing.T) {
-	run := func(amp bool) float64 {
-		c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 5, "amp": amp})
-		r, _ := mustRun(t, c)
-		return r.Loss
-	}
-	exact, mixed := run(false), run(true)
-	if exact == mixed || math.Abs(exact-mixed) > 0.02 {
-		t.Errorf("loss %v in float32, %v with bfloat16 products", exact, mixed)
-	}
-}

@@ -36,7 +36,7 @@ func gpt2(c *train.Config) {
 func amp(f func(c *train.Config)) func(c *train.Config) {
 	return func(c *train.Config) {
 		f(c)
-		c.AMP = true
+		c.AMP = train.AMPBF16
 	}
 }
 

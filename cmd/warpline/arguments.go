@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,36 @@ func noFlag(cmd *cobra.Command, e *pflag.NotExistError) (cause, hint string) {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return "there is no flag " + written, strings.Replace(advice.Meant(bare, names), "mean ", "mean --", 1) + helpOf(cmd)
+}
+
+// choice adds a flag that takes one of the words of v's Type, in the next argument too; where it stands alone it has a
+// value of its own.
+func choice(f *pflag.FlagSet, v pflag.Value, name, alone, help string) {
+	f.Var(v, name, help)
+	f.Lookup(name).NoOptDefVal = alone
+}
+
+// choices are args with the values of such flags put to their names, as pflag wants what may be left out. A word that the
+// command takes by itself is no value.
+func choices(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		return args
+	}
+	out := slices.Clone(args)
+	for i := 0; i+1 < len(out) && out[i] != "--"; i++ {
+		name, long := strings.CutPrefix(out[i], "--")
+		f := cmd.Flags().Lookup(name)
+		if !long || f == nil || f.NoOptDefVal == "" || !strings.Contains(f.Value.Type(), "|") {
+			continue
+		}
+		word := out[i+1]
+		if slices.Contains(strings.Split(f.Value.Type(), "|"), word) || len(cmd.ValidArgs) > 0 && !strings.HasPrefix(word, "-") && !slices.Contains(cmd.ValidArgs, word) {
+			out[i] += "=" + word
+			out = slices.Delete(out, i+1, i+2)
+		}
+	}
+	return out
 }
 
 func helpOf(cmd *cobra.Command) string { return cmd.CommandPath() + " --help shows what it takes" }

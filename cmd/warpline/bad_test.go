@@ -299,6 +299,9 @@ var bad = []struct{ args, names string }{
 	// The command line.
 	{"nonsense", "nonsense"},
 	{"train nonsense", "nonsense"},
+	{"train mlp --data good.npz --amp fp8", `--amp is "fp8"`},
+	{"train mlp --data good.npz --amp=f64", `--amp is "f64"`},
+	{"train --resume --out run --amp fp16", "--amp fp16 contradicts the run in run, which has none"},
 	{"train mlp --data good.npz --batch 28", "--batch 28 is more than the 27 samples"},
 	{"eval gpt --skip 76", "--skip 76 leaves nothing of 76 tokens"},
 	{"eval gpt --heads 3", "--heads 3 contradicts gpt, which has 2"},

@@ -96,7 +96,7 @@ func piece(args []string) string {
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return guarded(stderr, func() int {
 		root := newRoot()
-		root.SetArgs(args)
+		root.SetArgs(choices(root, args))
 		root.SetOut(stdout)
 		root.SetErr(stderr)
 		cmd, err := root.ExecuteContextC(ctx)

@@ -322,7 +322,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	}
 	s.say("\n%s with %s parameters%s: %s", r.Model, render.Count(int64(r.Parameters)), products, times(r))
 	if r.Computed {
-		fmt.Fprintf(w, "  training   loss %.4f at the last step\n", r.Loss)
+		fmt.Fprintf(w, "  training   loss %.4f at the last step%s\n", r.Loss, scaled(r))
 	} else {
 		s.say("  memory only: nothing was computed on %s, and nothing is saved", s.start.Device)
 	}
@@ -346,6 +346,14 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 		}
 		s.say("%s has the model, the log and loss.svg. Score it again:\n  warpline eval %s", r.Out, quoted(r.Out))
 	}
+}
+
+// scaled is what the loss scaler did, if there is one.
+func scaled(r *train.Result) string {
+	if r.Scale == nil || r.Left == nil {
+		return ""
+	}
+	return fmt.Sprintf("; losses are scaled by %.10g, %s left out", *r.Scale, plural(*r.Left, "step"))
 }
 
 // ranOut shows what is known of an out-of-memory, if err is one.

@@ -73,7 +73,7 @@ func newTrain() *cobra.Command {
 	var c train.Config
 	cmd := &cobra.Command{
 		Use: "train [" + strings.Join(train.Tasks, "|") + "]", Short: "Train a model", Long: fmt.Sprintf(trainLong, tasks()), Example: trainExample,
-		Args: from(0, 1),
+		Args: from(0, 1), ValidArgs: train.Tasks,
 	}
 	trainFlags(cmd.Flags(), &c)
 	listen := cmd.Flags().String("listen", "", "show the run in a browser, on an address such as 127.0.0.1:8080 or port 0 for any that is free; of this machine alone unless another host is given")
@@ -110,7 +110,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.Lookup("profile").NoOptDefVal = train.ProfileInRun
 	f.IntVar(&c.ProfileAfter, "profile-after", 0, "steps before it (default 3)")
 	f.IntVar(&c.ProfileSteps, "profile-steps", 0, "steps that it has (default 5)")
-	f.BoolVar(&c.AMP, "amp", false, "matrix products in bfloat16")
+	choice(f, (*amp)(&c.AMP), "amp", string(train.AMPBF16), "what matrix products are computed in: "+strings.Join(train.AMPs, ", ")+"; fp16 with a loss scaler; bf16 if no value is given")
 	f.IntVar(&c.Accumulate, "accumulate", 0, "parts that a batch is taken in, to need less memory: one after another, with the gradients added (default 1)")
 	f.BoolVar(&c.Capture, "capture", false, "record a step once and do it again as one launch, to the bit as without")
 	f.BoolVar(&c.Recompute, "recompute", false, "gpt: keep less for the backward pass and compute it again")
@@ -120,6 +120,21 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.IntVar(&c.Width, "width", 0, "gpt: of the layers (default 128)")
 	f.IntVar(&c.Vocab, "vocab", 0, "gpt: number of tokens that there are (default the text's)")
 	f.Float64Var(&c.Dropout, "dropout", 0, "gpt")
+}
+
+// amp is the flag of that name.
+type amp train.AMP
+
+func (a *amp) Type() string { return strings.Join(train.AMPs, "|") }
+
+func (a *amp) String() string { return string(*a) }
+
+func (a *amp) Set(text string) error {
+	v, err := train.ParseAMP(text)
+	if err == nil {
+		*a = amp(v)
+	}
+	return err
 }
 
 // option is the flag of one of a Config's Options.

@@ -1,0 +1,109 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// AMP is what a run computes matrix products in. The zero value is [AMPNone].
+type AMP string
+
+// The values of AMP: float32, the 16-bit types by env.Autocast, float16 with a loss scaler.
+const (
+	AMPNone AMP = "none"
+	AMPBF16 AMP = "bf16"
+	AMPFP16 AMP = "fp16"
+)
+
+// AMPs are the values of [AMP].
+var AMPs = []string{string(AMPNone), string(AMPBF16), string(AMPFP16)}
+
+// ParseAMP reads a value of [AMP]. Runs and command lines of earlier versions have true, which is bf16, and false.
+func ParseAMP(text string) (AMP, error) {
+	switch text {
+	case "true":
+		return AMPBF16, nil
+	case "false", "":
+		return AMPNone, nil
+	}
+	if !slices.Contains(AMPs, text) {
+		return "", fail("choose one of "+strings.Join(AMPs, ", "), "--amp is %q", text)
+	}
+	return AMP(text), nil
+}
+
+// UnmarshalJSON reads a value, or the truth value of earlier versions.
+func (a *AMP) UnmarshalJSON(raw []byte) (err error) {
+	text := string(raw)
+	if raw[0] == '"' {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return err
+		}
+	}
+	*a, err = ParseAMP(text)
+	return err
+}
+
+// on tells whether anything is computed in less than float32.
+func (a AMP) on() bool { return a != "" && a != AMPNone }
+
+// policy is env with the precision of products.
+func (a AMP) policy(env *tensor.Env) *tensor.Env {
+	switch a {
+	case AMPBF16:
+		return env.Autocast(dtype.BF16)
+	case AMPFP16:
+		return env.Autocast(dtype.F16)
+	}
+	return env
+}
+
+// scaler is what keeps the gradients of a run in range; nil where they need nothing.
+func (a AMP) scaler() *optim.LossScaler {
+	if a != AMPFP16 {
+		return nil
+	}
+	return optim.NewLossScaler(optim.LossScalerConfig{})
+}
+
+// leftOut tells a step that the loss scaler left out, which it does where the norm is not finite, and notes it.
+func (r *run) leftOut(u *underway, norm float64) bool {
+	if r.scaler == nil || finite(norm) != nil {
+		return false
+	}
+	u.Skipped = true
+	if finite(u.Loss) == nil {
+		r.watch.Note(fmt.Sprintf("step %d is left out: its loss is %v in float16", u.Step.Step, u.Loss))
+	}
+	return true
+}
+
+// scaling is what the end of a run says of its loss scaler: the scale, and how many of all steps it left out. Both are nil
+// without one.
+func (r *run) scaling() (scale *float64, skipped *int) {
+	if r.scaler == nil || r.dry() {
+		return nil, nil
+	}
+	updates, steps := 0, 0
+	for name, n := range r.opt.Counters() {
+		if name == "steps" {
+			steps = n
+		} else {
+			updates = max(updates, n)
+		}
+	}
+	now, left := r.scaler.Scale(), max(0, steps-updates)
+	return &now, &left
+}
+
+// lost is the line of a step in log.jsonl that was left out and has no loss that JSON could hold.
+type lost struct {
+	Step    int  `json:"step"`
+	Skipped bool `json:"skipped"`
+}
