@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/advice"
@@ -18,7 +19,13 @@ import (
 )
 
 // format names profiles in files; its number goes up when what older programs read changes.
-const format = "warpline-profile-1"
+const (
+	formats = "warpline-profile-"
+	format  = formats + "1"
+)
+
+// errVersion is that of a file of another version of the program.
+var errVersion = errors.New("a profile of another version")
 
 // stored is a profile as its file has it. Events are rows of numbers: start, took, sequence number, range, what, interval.
 type stored struct {
@@ -36,7 +43,8 @@ type stored struct {
 	Ranges    []part           `json:"ranges"`
 	Sites     []stack          `json:"sites"`
 	Whats     []activity       `json:"whats"`
-	Times     [][2]int64       `json:"times"` // began, ended
+	Blocks    [][5]int64       `json:"blocks,omitempty"` // changes of memory: moment, device, address, bytes, whether it is the device's
+	Times     [][2]int64       `json:"times"`            // began, ended
 	Events    [][6]int64       `json:"events"`
 }
 
@@ -55,7 +63,7 @@ func (p *Profile) Write(path string) error {
 func (p *Profile) write(w *bufio.Writer) error {
 	s := stored{
 		Format: format, Devices: p.Devices, Took: p.Took, Dropped: p.Dropped, Unreached: p.Unreached, Growing: p.growing, Memory: p.Memory, Cold: p.cold,
-		Steps: [][2]int64{}, Kernels: p.kernels, Ranges: p.ranges, Sites: p.sites, Whats: p.whats, Times: [][2]int64{}, Events: [][6]int64{},
+		Steps: [][2]int64{}, Kernels: p.kernels, Ranges: p.ranges, Sites: p.sites, Whats: p.whats, Blocks: p.storedBlocks(), Times: [][2]int64{}, Events: [][6]int64{},
 	}
 	if p.Err != nil {
 		s.Trouble = p.Err.Error()
@@ -103,7 +111,11 @@ func Read(path string) (*Profile, error) {
 	defer f.Close()
 	p, err := read(f)
 	if err != nil {
-		return nil, advice.Explain(fmt.Errorf("%s: %w", path, err), "give the profile.json that train --profile, or a Profile's Write, left")
+		hint := "give the profile.json that train --profile, or a Profile's Write, left"
+		if errors.Is(err, errVersion) {
+			hint = "profile again with this program, or look at it with the one that wrote it"
+		}
+		return nil, advice.Explain(fmt.Errorf("%s: %w", path, err), hint)
 	}
 	return p, nil
 }
@@ -118,14 +130,18 @@ func read(r io.Reader) (*Profile, error) {
 		return nil, fmt.Errorf("no profile: %w", err)
 	}
 	if s.Format != format {
-		return nil, fmt.Errorf("its format is %.40q, and this program reads %q", s.Format, format)
+		err := fmt.Errorf("its format is %.40q, and this program reads %q", s.Format, format)
+		if strings.HasPrefix(s.Format, formats) {
+			err = fmt.Errorf("%w: %w", errVersion, err)
+		}
+		return nil, err
 	}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	p := &Profile{
 		Devices: s.Devices, Took: s.Took, Dropped: s.Dropped, Unreached: s.Unreached, growing: s.Growing, Memory: s.Memory, cold: s.Cold,
-		kernels: s.Kernels, ranges: s.Ranges, sites: s.Sites, whats: s.Whats,
+		kernels: s.Kernels, ranges: s.Ranges, sites: s.Sites, whats: s.Whats, blocks: readBlocks(s.Blocks),
 	}
 	if s.Trouble != "" {
 		p.Err = errors.New(s.Trouble)
@@ -169,6 +185,9 @@ func (s *stored) check() error {
 		if err := t.check(); err != nil {
 			return fmt.Errorf("memory of device %d: %w", i, err)
 		}
+	}
+	if err := s.checkBlocks(); err != nil {
+		return err
 	}
 	if err := s.checkRanges(); err != nil {
 		return err

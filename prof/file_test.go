@@ -78,8 +78,9 @@ func TestReadRefuses(t *testing.T) {
 		"no profile":            "",
 		"unexpected":            text[:len(text)/2],
 		"memory of device 0":    strings.Replace(text, `"steps":[[`, `"memory":[{"labels":["a"],"at":[1,2],"bytes":[[5]],"reserved":[1,2]}],"steps":[[`, 1),
-		"its format":            strings.Replace(text, "profile-1", "profile-9", 1),
+		"of another version":    strings.Replace(text, "profile-1", "profile-9", 1),
 		"no profile: ":          "[1,2,3]",
+		"change 0 of memory":    strings.Replace(text, `"times":[`, `"blocks":[[1,7,64,512,0]],"times":[`, 1),
 		"lies in none":          strings.Replace(text, `"ranges":[{"name":"`, `"ranges":[{"parent":1,"name":"`, 1),
 		"a launch without":      strings.Replace(text, `"kernel":1,`, ``, 1),
 		"events are of, number": strings.Replace(text, `"kind":"launch"`, `"kind":"lunch"`, 1),
@@ -100,6 +101,7 @@ func TestReadRefuses(t *testing.T) {
 // FuzzRead: whatever a file says, reading it ends with an error or with a profile that can be shown.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"format":"warpline-profile-1","devices":[{"Name":"cpu"}],"took_ns":100,"memory":[{"device":"cpu","labels":["gradient"],"at":[1],"bytes":[[5]],"reserved":[9],"peak":5,"top":[{"label":"gradient","bytes":5}]}],"steps":[[1,0]],"kernels":[{"op":"add","shape":"add f32[2]","flops":1,"bytes":8,"ins":[{"dims":[2],"type":"float"}]}],"ranges":[{"name":"a","parent":2},{"name":"b"}],"sites":[{"line":"main.go:3"}],"whats":[{"kind":"launch","kernel":1},{"kind":"wait"},{"kind":"copy","bytes":3},{"kind":"range"}],"times":[[1,2]],"events":[[1,2,3,1,0,1],[2,2,0,0,1,0],[2,2,0,0,2,0],[2,2,0,1,3,0]]}`))
+	f.Add([]byte(`{"format":"warpline-profile-1","devices":[{"Name":"cpu","Began":{"allocated":8,"reserved":8}}],"took_ns":100,"steps":[[1,0]],"blocks":[[1,0,4096,512,0],[2,0,4096,512,1],[3,0,4096,-512,0]],"events":[]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		path := filepath.Join(t.TempDir(), "profile.json")
 		if err := os.WriteFile(path, raw, 0o666); err != nil {

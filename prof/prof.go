@@ -34,6 +34,10 @@ type Config struct {
 	Active int // steps that are recorded; 0: all, without rounds
 	Repeat int // rounds; 0: until Stop
 
+	// Memory records what is allocated and reserved too, for the trace's counters and TensorBoard's view of memory. Each block that
+	// changes hands then costs the host as much as a launch, some tens of nanoseconds.
+	Memory bool
+
 	// Ready, where it is set, is called by Step or Stop at the end of each round with what was recorded.
 	Ready func(*Profile)
 	// Events is how many events a round keeps at most, 1<<20 if 0. What comes later is counted, not kept.
@@ -156,6 +160,7 @@ func (p *Profiler) begin() {
 	}
 	p.counts = nil
 	p.rec = newRecorder(p.cfg.Events, p.step)
+	p.rec.memory = p.cfg.Memory
 	for _, d := range p.devices {
 		p.rec.observe(d)
 	}

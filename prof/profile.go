@@ -34,6 +34,7 @@ type Profile struct {
 	sites   []stack
 	times   []interval
 	steps   []boundary
+	blocks  []block // of memory, by the host's time
 }
 
 // activity is all of an event that is the same each time that a program comes to its place.
@@ -118,6 +119,8 @@ type Device struct {
 	Properties tensor.Properties
 	Timed      bool // it tells when it works
 	Modelled   bool // its times, and those of its host, are a simulated GPU's
+
+	Began *usage `json:",omitempty"` // its memory at the window's beginning, where Config.Memory is
 }
 
 // By is what rows of a profile are of.

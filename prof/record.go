@@ -35,9 +35,10 @@ type what struct {
 
 // recorder keeps the events of a window.
 type recorder struct {
-	room  atomic.Int64 // how many events may still be kept
-	lanes []*lane
-	steps []boundary // by the clock of the first device; guarded by the profiler's lock
+	room   atomic.Int64 // how many events may still be kept
+	lanes  []*lane
+	memory bool
+	steps  []boundary // by the clock of the first device; guarded by the profiler's lock
 }
 
 // lane keeps the events of one device, whose observer it is: one event comes at a time, and none once it was stopped.
@@ -58,6 +59,8 @@ type lane struct {
 	last  uint32 // what the latest event was of
 	whats []seen
 	known map[what]uint32
+
+	blocks *blocks // nil where memory is not recorded
 
 	part   *device.Range // of the latest event
 	number uint32        // and its number
@@ -120,6 +123,10 @@ func (r *recorder) observe(d *tensor.Device) {
 	r.lanes = append(r.lanes, l)
 	l.stop = append(l.stop, d.Time(), d.Observe(l.add,
 		device.KindLaunch, device.KindFill, device.KindCopy, device.KindWait, device.KindRange))
+	if r.memory {
+		l.blocks = &blocks{lane: l}
+		l.stop = append(l.stop, l.blocks.observe(d))
+	}
 }
 
 // close ends the recording: nothing is added any more.

@@ -28,6 +28,7 @@ func (r *recorder) profile() *Profile {
 	if byStart := func(a, b record) int { return cmp.Compare(a.start, b.start) }; !slices.IsSortedFunc(p.all, byStart) {
 		slices.SortStableFunc(p.all, byStart)
 	}
+	p.sortBlocks()
 	p.renumber()
 	return p
 }
@@ -64,6 +65,7 @@ func (m *merger) lane(dev uint8, l *lane) {
 	for _, o := range l.open {
 		o.record.took = int64(took) - o.record.start
 	}
+	p.blocksOf(dev, l.blocks)
 	whats, parts, spans := uint32(len(p.whats)), uint32(len(p.ranges)), uint32(len(p.times))
 	for i := range l.whats {
 		p.whats = append(p.whats, m.activity(dev, l, &l.whats[i].what))

@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,26 +66,32 @@ func TestGoToolPprof(t *testing.T) {
 	}
 }
 
-// TestTwoProfilers: two of them on a device see the same work, and either may end first.
+// TestTwoProfilers: two of them on an env, or on two envs of a device, see the same work, and either may end first.
 func TestTwoProfilers(t *testing.T) {
 	for _, engine := range engines {
 		env, err := tensor.Fresh(engine.name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, b := prof.New(prof.Config{}), prof.New(prof.Config{Skip: 1, Active: 1, Repeat: 1})
-		env.Profiled(a).Profiled(b)
-		for range 3 {
-			env.Ones(8).Exp()
-			a.Step()
-			b.Step()
-		}
-		b.Stop()
+		twoProfilers(t, engine.name, engine.timed, env, env)
+		twoProfilers(t, engine.name, engine.timed, env.Train(), env.Seed(1))
+	}
+}
+
+func twoProfilers(t *testing.T, name string, timed bool, env, other *tensor.Env) {
+	a, b := prof.New(prof.Config{}), prof.New(prof.Config{Skip: 1, Active: 1, Repeat: 1})
+	env.Profiled(a)
+	other.Profiled(b)
+	for range 3 {
 		env.Ones(8).Exp()
-		a.Stop()
-		if all, one := a.Last().Summary(), b.Last().Summary(); all.Calls != 4*one.Calls || one.Calls == 0 || engine.timed != (one.Sum > 0) {
-			t.Errorf("%s: %d launches in four steps, %d in one of them for %v", engine.name, all.Calls, one.Calls, one.Sum)
-		}
+		a.Step()
+		b.Step()
+	}
+	b.Stop()
+	env.Ones(8).Exp()
+	a.Stop()
+	if all, one := a.Last().Summary(), b.Last().Summary(); all.Calls != 4*one.Calls || one.Calls == 0 || timed != (one.Sum > 0) {
+		t.Errorf("%s: %d launches in four steps, %d in one of them for %v", name, all.Calls, one.Calls, one.Sum)
 	}
 }
 
@@ -158,4 +165,54 @@ func says(t *testing.T, p *prof.Profile, word string) bool {
 		t.Fatal(err)
 	}
 	return strings.Contains(b.String(), word)
+}
+
+// TestMemoryOfTrace: counters follow the allocator's, from the window's beginning to its end, and each block that is handed out is let go or
+// held at the end, on every engine.
+func TestMemoryOfTrace(t *testing.T) {
+	for _, engine := range engines {
+		env, err := tensor.Fresh(engine.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := env.Ones(1000)
+		p := prof.New(prof.Config{Memory: true})
+		env.Profiled(p)
+		before := env.Device().Memory()
+		env.Do(func(env *tensor.Env) *tensor.Tensor { x.In(env).Exp().Exp(); return nil })
+		kept := env.Ones(3 << 20)
+		during := env.Device().Memory()
+		p.Stop()
+		runtime.KeepAlive(kept)
+		file := filepath.Join(t.TempDir(), "profile.json")
+		if err := p.Last().Write(file); err != nil {
+			t.Fatal(err)
+		}
+		read, err := prof.Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var counters []map[string]any
+		held, blocks := 0.0, 0
+		for _, e := range readTrace(t, read) {
+			switch {
+			case e.Ph == "C":
+				counters = append(counters, e.Args)
+			case e.Name == "[memory]":
+				blocks++
+				held += e.Args["Bytes"].(float64)
+				if last := counters[len(counters)-1]; last["allocated"].(float64)+e.Args["Bytes"].(float64) != e.Args["Total Allocated"].(float64) {
+					t.Errorf("%s: %v after %v", engine.name, e.Args, last)
+				}
+			}
+		}
+		if blocks < 5 || int64(held) != during.Allocated.Current-before.Allocated.Current {
+			t.Errorf("%s: %d blocks change hands for %v bytes in all; want %d", engine.name, blocks, held, during.Allocated.Current-before.Allocated.Current)
+		}
+		for i, want := range map[int]tensor.Memory{0: before, len(counters) - 1: during} {
+			if c := counters[i]; int64(c["allocated"].(float64)) != want.Allocated.Current || int64(c["reserved"].(float64)) != want.Reserved.Current {
+				t.Errorf("%s: counters %d are %v, the allocator's %v", engine.name, i, c, want)
+			}
+		}
+	}
 }

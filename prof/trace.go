@@ -68,6 +68,7 @@ func (p *Profile) Trace(w io.Writer, name string) error {
 		t.slice(e)
 	}
 	t.flows()
+	t.memory()
 	t.emit(event{ph: "i", name: "Record Window End", scope: "g", pid: `""`, tid: `""`, ts: int64(p.Took)})
 	fmt.Fprintf(b, "\n],\"traceName\":%s}\n", quoted(name))
 	if t.err != nil {
@@ -397,7 +398,7 @@ func (t *tracer) workArgs(s piece, correlation int) []arg {
 	}
 	if int(e.Step) < len(e.kernel.Steps) {
 		k := &e.kernel.Steps[e.Step]
-		out = append(out, arg{"queued", 0}, arg{"grid", k.Grid}, arg{"block", k.Block}, arg{"shared memory", k.Shared})
+		out = append(out, arg{"queued", 0}, arg{"grid", k.Grid}, arg{"block", k.Block}, arg{"shared memory", k.Shared + k.Static})
 		out = append(out, t.occupancy(k, &t.p.Devices[e.Device])...)
 	}
 	return out
@@ -418,7 +419,7 @@ func (t *tracer) occupancy(k *device.Step, d *Device) (out []arg) {
 	warps := float64((threads + cards.Warp - 1) / cards.Warp)
 	out = append(out, arg{"blocks per SM", blocks}, arg{"warps per SM", blocks * warps})
 	if m := cards.SMOf(d.Properties.Compute); threads <= cards.ThreadsPerBlock {
-		fit := estimate.Occupy(m, k.Registers, threads, k.Shared)
+		fit := estimate.Occupy(m, k.Registers, threads, k.Shared+k.Static)
 		share := min(blocks, float64(fit.Blocks)) * warps / float64(m.Threads/cards.Warp)
 		out = append(out, arg{"est. achieved occupancy %", int(100 * share)})
 	}

@@ -55,7 +55,7 @@ func newProfiling(r *run) (*profiling, error) {
 	}
 	w := &profiling{dir: dir, begun: r.done, first: r.done + r.ProfileAfter + 1}
 	w.memory = w.first - min(1, r.ProfileAfter)
-	w.p = prof.New(prof.Config{Skip: max(0, r.ProfileAfter-1), Warmup: min(1, r.ProfileAfter), Active: r.ProfileSteps, Repeat: 1})
+	w.p = prof.New(prof.Config{Skip: max(0, r.ProfileAfter-1), Warmup: min(1, r.ProfileAfter), Active: r.ProfileSteps, Repeat: 1, Memory: true})
 	return w, nil
 }
 
@@ -164,19 +164,41 @@ const (
 	ProfileFile = "profile.json" // for prof.Read and warpline profile
 )
 
+// ProfileFiles are the names of the files of a profile's folder.
+func ProfileFiles() (names []string) {
+	for _, f := range (&profiling{done: &Profiled{}}).files() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
 // moments are the points of memory that a profile keeps; its page has more.
 const moments = 200
 
-func (w *profiling) write() error {
+// profileFile is one of a profile's folder.
+type profileFile struct {
+	name  string
+	write func(path string) error
+}
+
+func (w *profiling) files() []profileFile {
+	p, h := w.done.Profile, w.history
+	return []profileFile{
+		{TraceFile, p.WriteTrace}, {DeviceFile, p.WritePprof}, {HostFile, p.WriteHostPprof}, {ProfileFile, p.Write},
+		{SnapshotFile, h.WriteSnapshot}, {HeapFile, h.WriteHeap}, {MemoryFile, h.WritePage},
+	}
+}
+
+// write writes the files that can be written.
+func (w *profiling) write() (err error) {
 	if err := os.MkdirAll(w.dir, 0o777); err != nil {
 		return err
 	}
-	at := func(name string) string { return filepath.Join(w.dir, name) }
-	p := w.done.Profile
-	var err error
-	if p.Memory, err = w.history.Timelines(moments); err != nil {
+	if w.done.Memory, err = w.history.Timelines(moments); err != nil {
 		return err
 	}
-	return errors.Join(p.WriteTrace(at(TraceFile)), p.WritePprof(at(DeviceFile)), p.WriteHostPprof(at(HostFile)), p.Write(at(ProfileFile)),
-		w.history.WriteSnapshot(at(SnapshotFile)), w.history.WriteHeap(at(HeapFile)), w.history.WritePage(at(MemoryFile)))
+	for _, f := range w.files() {
+		err = errors.Join(err, f.write(filepath.Join(w.dir, f.name)))
+	}
+	return err
 }

@@ -2,12 +2,18 @@ package train_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/prof"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -35,7 +41,7 @@ func TestProfile(t *testing.T) {
 		if p == nil || p.First != 2 || p.Err != nil || p.Summary().Steps != 2 {
 			t.Fatalf("%s: profile %+v", device, p)
 		}
-		for _, name := range []string{train.TraceFile, train.DeviceFile, train.HostFile, train.ProfileFile, train.SnapshotFile, train.MemoryFile, train.HeapFile} {
+		for _, name := range train.ProfileFiles() {
 			if info, err := os.Stat(filepath.Join(c.Out, "profile", name)); err != nil || info.Size() == 0 {
 				t.Errorf("%s: %s: %v", device, name, err)
 			}
@@ -104,4 +110,50 @@ func TestProfileUnwritten(t *testing.T) {
 	if result.Profile == nil || result.Profile.Err == nil || len(r.notes) != 1 || !strings.Contains(r.notes[0], "not written") {
 		t.Errorf("profile %+v, notes %q", result.Profile, r.notes)
 	}
+}
+
+// TestProfileDiskFull: whichever file of a profile the disk has no room for, at its beginning or in its middle, the run goes on to the
+// same weights and says what is not written; the other files are whole, and nothing is left of that one.
+func TestProfileDiskFull(t *testing.T) {
+	plain := profiled(t, "cpu", "")
+	mustRun(t, plain)
+	whole := profiled(t, "cpu", train.ProfileInRun)
+	mustRun(t, whole)
+	t.Cleanup(func() { durable.Through = nil })
+	for i, full := range train.ProfileFiles() {
+		info, err := os.Stat(filepath.Join(whole.Out, "profile", full))
+		if err != nil {
+			t.Fatal(err)
+		}
+		room := info.Size() / 2 * int64(i%2)
+		durable.Through = func(path string, disk io.Writer) io.Writer {
+			if filepath.Base(path) != full {
+				return disk
+			}
+			return &testutil.FailingWriter{W: disk, N: room}
+		}
+		c := profiled(t, "cpu", train.ProfileInRun)
+		result, r := mustRun(t, c)
+		if result.Steps != 4 || !bytes.Equal(weights(t, c.Out), weights(t, plain.Out)) {
+			t.Errorf("%s at %d: %d steps, or other weights", full, room, result.Steps)
+		}
+		if p := result.Profile; p == nil || !errors.Is(p.Err, syscall.ENOSPC) || len(r.notes) != 1 || !strings.Contains(r.notes[0], full) {
+			t.Errorf("%s at %d: profile %+v, notes %q", full, room, p, r.notes)
+		}
+		want := slices.DeleteFunc(train.ProfileFiles(), func(name string) bool { return name == full })
+		if got := names(t, filepath.Join(c.Out, "profile")); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			t.Errorf("%s at %d: left %v", full, room, got)
+		}
+	}
+}
+
+func names(t *testing.T, dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }

@@ -89,7 +89,7 @@ func profiled() *prof.Profile {
 	}
 	m := model.NewGPT(env, model.GPTConfig{Vocab: 65, Context: 32, Layers: 2, Heads: 2, Width: 32})
 	opt := optim.NewAdamW(nn.Params(m), optim.AdamWConfig{LR: 1e-3})
-	p := prof.New(prof.Config{Warmup: 1, Active: 3, Repeat: 1})
+	p := prof.New(prof.Config{Warmup: 1, Active: 3, Repeat: 1, Memory: true})
 	env = env.Profiled(p)
 	for range 4 {
 		env.Do(func(env *tensor.Env) *tensor.Tensor {

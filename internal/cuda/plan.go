@@ -40,7 +40,7 @@ func (p *plan) describe() []device.Step {
 			steps[i] = device.Step{Fill: s.bytes}
 			continue
 		}
-		steps[i] = device.Step{Name: s.fn.kernel.Name, Grid: ints(s.shape.Grid), Block: ints(s.shape.Block), Shared: int(s.shape.Shared), Registers: s.fn.kernel.Registers}
+		steps[i] = device.Step{Name: s.fn.kernel.Name, Grid: ints(s.shape.Grid), Block: ints(s.shape.Block), Shared: int(s.shape.Shared), Static: s.fn.kernel.Shared, Registers: s.fn.kernel.Registers}
 	}
 	return steps
 }

@@ -66,6 +66,7 @@ type Step struct {
 	Grid      [3]int // blocks
 	Block     [3]int // threads
 	Shared    int    // bytes of shared memory that are asked for at the launch
+	Static    int    // bytes of shared memory that the kernel has by itself
 	Registers int    // of a thread; 0 where that is not known
 	Fill      int64  // bytes
 }

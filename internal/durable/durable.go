@@ -27,6 +27,9 @@ const (
 // bufferSize keeps small writes, as of headers and log lines, from being system calls.
 const bufferSize = 64 << 10
 
+// Through, which only tests set, stands between what is written for a destination and the disk, to be a disk that is full.
+var Through func(path string, disk io.Writer) io.Writer
+
 // Error is the failure of a write: of which destination, and why.
 // errors.Is finds the cause (syscall.ENOSPC, fs.ErrPermission, fs.ErrExist).
 type Error struct {
@@ -60,7 +63,7 @@ func WriteFile(path string, write func(w io.Writer) error) error {
 	}
 	temp := tempName(target)
 	defer os.Remove(temp) // fails once renamed; runs on a panic of write too
-	if err := fill(temp, perm, write); err != nil {
+	if err := fill(temp, target, perm, write); err != nil {
 		return &Error{Path: path, Err: err, temp: temp}
 	}
 	return publish(temp, target, path)
@@ -192,8 +195,8 @@ func tempName(path string) string {
 	return filepath.Join(filepath.Dir(path), tempPrefix+strings.ToLower(rand.Text()[:16])+tempSuffix)
 }
 
-// fill creates temp, with the permissions perm unless 0, and forces it to the disk.
-func fill(temp string, perm fs.FileMode, write func(w io.Writer) error) error {
+// fill creates temp, for target, with the permissions perm unless 0, and forces it to the disk.
+func fill(temp, target string, perm fs.FileMode, write func(w io.Writer) error) error {
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
@@ -204,7 +207,11 @@ func fill(temp string, perm fs.FileMode, write func(w io.Writer) error) error {
 			return err
 		}
 	}
-	buf := bufio.NewWriterSize(f, bufferSize)
+	var disk io.Writer = f
+	if Through != nil {
+		disk = Through(target, f)
+	}
+	buf := bufio.NewWriterSize(disk, bufferSize)
 	if err := write(buf); err != nil {
 		return err
 	}
