@@ -2,7 +2,7 @@ package prof
 
 import (
 	"errors"
-	"hash/maphash"
+	"math/bits"
 	"runtime"
 	"slices"
 	"strings"
@@ -66,8 +66,7 @@ func (b *books) now() int64 { return int64(b.clock() - b.from) }
 // mostStacks bounds what a deep recursion may add: later stacks are the empty one.
 const mostStacks = 1 << 17
 
-var seed = maphash.MakeSeed()
-
+// stack numbers a chain of calls. What it is given stays the caller's.
 func (b *books) stack(pcs []uintptr) uint32 {
 	for len(pcs) > 0 && pcs[len(pcs)-1] == 0 {
 		pcs = pcs[:len(pcs)-1]
@@ -75,12 +74,10 @@ func (b *books) stack(pcs []uintptr) uint32 {
 	if len(pcs) == 0 {
 		return 0
 	}
-	var h maphash.Hash
-	h.SetSeed(seed)
+	sum := uint64(0)
 	for _, pc := range pcs {
-		maphash.WriteComparable(&h, pc)
+		sum = bits.RotateLeft64((sum^uint64(pc))*0x9e3779b97f4a7c15, 29)
 	}
-	sum := h.Sum64()
 	for _, i := range b.byHash[sum] {
 		if slices.Equal(b.stacks[i], pcs) {
 			return i

@@ -110,7 +110,7 @@ func (e *Env) RangeOf(name string, of any) (inner *Env, end func()) {
 	o, start := e.here(r), e.dev.stream.Now()
 	if e.dev.Ranged() {
 		o.Site = new(callsite.Site)
-		callsite.User(o.Site) // slowly, so once for both ends
+		callsite.User(o.Site) // once for both ends
 	}
 	e.dev.stream.Emit(device.Event{Kind: device.KindRange, Origin: o, Start: start})
 	inner = e.with(func(c *Env) { c.part = r })

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // depth is the frames of a Site: enough to get out of the library from an engine.
@@ -89,15 +90,13 @@ func LikeProgram(file string) bool {
 // InCommand reports whether a file is the command's own.
 func InCommand(file string) bool { return packageIn(file) == Module+"/cmd/warpline" }
 
-// Stack fills pcs with the chain of calls that leads to its caller, as Capture does with a Site, and returns what it
-// filled: of deep chains more than a Site holds, and much slower.
-func Stack(skip int, pcs []uintptr) []uintptr { return pcs[:runtime.Callers(skip+2, pcs)] }
-
 // inward is how many calls of the library User keeps below that of the program.
 const inward = 3
 
 // User is Capture for code that lies deep in the library: of the chain of calls it leaves out what is further in than the
-// last few calls before the program's own. It takes a microsecond or two.
+// last few calls before the program's own.
+//
+//go:noinline
 func User(s *Site) {
 	var buf [128]uintptr
 	pcs := Stack(1, buf[:])
@@ -106,19 +105,24 @@ func User(s *Site) {
 	copy(s[:], pcs[max(0, first-inward):])
 }
 
-// users tells of return addresses that were met whether the program's own code returns there.
-var users sync.Map
+// users tells of return addresses that were met whether the program's own code returns there: an address, and a bit. Each has
+// one place, and puts out what is there.
+var users [1 << 12]atomic.Uint64
 
 func isUser(pc uintptr) bool {
-	if is, ok := users.Load(pc); ok {
-		return is.(bool)
+	slot := &users[uint64(pc)*0x9e3779b97f4a7c15>>(64-12)]
+	if known := slot.Load(); known>>1 == uint64(pc) {
+		return known&1 != 0
 	}
 	s := Site{pc}
-	is := slices.ContainsFunc(s.Frames(), func(f runtime.Frame) bool {
+	entry := uint64(pc) << 1
+	if slices.ContainsFunc(s.Frames(), func(f runtime.Frame) bool {
 		return !strings.HasPrefix(f.Function, "runtime.") && !IsLibrary(f.Function, f.File)
-	})
-	users.Store(pc, is)
-	return is
+	}) {
+		entry |= 1
+	}
+	slot.Store(entry)
+	return entry&1 != 0
 }
 
 // Goroutine is the number of the goroutine that calls it, as Go's traces have it. It takes a few microseconds.

@@ -2,21 +2,21 @@
 
 #include "textflag.h"
 
-// func walk(skip int, s *Site)
+// func walk(skip int, pcs *uintptr, n int) int
 //
 // A frame pointer points to the caller's frame pointer, which the return address
 // follows; this function has no frame, so the register holds that of Capture. The
 // chain ends with 0; one that does not rise, or leaves the stack (a callback from
 // C), ends it too.
-TEXT ·walk(SB), NOSPLIT|NOFRAME, $0-16
+TEXT ·walk(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ skip+0(FP), CX
-	MOVQ s+8(FP), DI
+	MOVQ pcs+8(FP), DI
+	MOVQ n+16(FP), DX
 	MOVQ (TLS), R9
 	MOVQ 8(R9), R9 // g.stack.hi, an offset the runtime shares with C
 	SUBQ $16, R9
 	MOVQ SP, R8
 	MOVQ BP, SI
-	MOVQ $8, DX
 
 next:
 	CMPQ SI, R8
@@ -32,11 +32,12 @@ next:
 	ADDQ $8, DI
 	DECQ DX
 	JNZ  next
+	MOVQ n+16(FP), AX
+	MOVQ AX, ret+24(FP)
 	RET
 
 done:
-	MOVQ $0, (DI)
-	ADDQ $8, DI
-	DECQ DX
-	JNZ  done
+	MOVQ n+16(FP), AX
+	SUBQ DX, AX
+	MOVQ AX, ret+24(FP)
 	RET

@@ -13,12 +13,25 @@ package callsite
 // wrapper's frame or none, depending on the caller's package.
 //
 //go:noinline
-func Capture(skip int, s *Site) { walk(skip, s) }
+func Capture(skip int, s *Site) {
+	n := walk(skip, &s[0], depth)
+	clear(s[n:])
+}
 
-// walk fills s with the return addresses of its caller and of the callers above,
-// after the first skip ones. It is assembly because the stack may move at any
-// instruction of Go code, but not there; and it stays within the goroutine's stack
-// whatever the chain holds.
+// Stack fills pcs with the chain of calls that leads to its caller, as Capture does with a Site, and returns what it
+// filled: of deep chains more than a Site holds.
+//
+//go:noinline
+func Stack(skip int, pcs []uintptr) []uintptr {
+	if len(pcs) == 0 {
+		return pcs
+	}
+	return pcs[:walk(skip, &pcs[0], len(pcs))]
+}
+
+// walk fills up to n words at pcs, more than none, with the return addresses of its caller and of the callers above, after
+// the first skip ones; it returns how many there are. It is assembly because the stack may move at any
+// instruction of Go code, but not there; and it stays within the goroutine's stack whatever the chain holds.
 //
 //go:noescape
-func walk(skip int, s *Site)
+func walk(skip int, pcs *uintptr, n int) int

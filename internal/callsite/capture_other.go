@@ -10,3 +10,7 @@ func Capture(skip int, s *Site) {
 	n := runtime.Callers(skip+2, s[:])
 	clear(s[n:])
 }
+
+// Stack fills pcs with the chain of calls that leads to its caller, as Capture does with a Site, and returns what it
+// filled: of deep chains more than a Site holds.
+func Stack(skip int, pcs []uintptr) []uintptr { return pcs[:runtime.Callers(skip+2, pcs)] }

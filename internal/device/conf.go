@@ -96,9 +96,13 @@ var confKeys = map[string]func(c *Conf, value string) error{
 	"per_process_memory_fraction": confFraction,
 
 	"backend":                              only("native", "memory comes from this cache; the driver's own pool is not used"),
-	"release_lock_on_cudamalloc":           only("False", "events of memory are told in the order in which it changes hands, which the lock keeps"),
+	"release_lock_on_cudamalloc":           only("False", lockWhy),
+	"release_lock_on_hipmalloc":            only("False", lockWhy),
 	"throw_on_cudamalloc_oom":              only("False", "memory that the device refuses is an error that the program can catch in any case"),
 	"pinned_use_cuda_host_register":        only("False", pinnedWhy),
+	"pinned_use_hip_host_register":         only("False", pinnedWhy),
+	"pinned_max_round_threshold_mb":        only("", pinnedWhy),
+	"pinned_max_cached_size_mb":            only("", pinnedWhy),
 	"pinned_num_register_threads":          only("1", pinnedWhy),
 	"pinned_use_background_threads":        only("False", pinnedWhy),
 	"pinned_free_catch_all":                only("False", pinnedWhy),
@@ -107,18 +111,23 @@ var confKeys = map[string]func(c *Conf, value string) error{
 	"expandable_segments_reserve_by_class": only("", "all expandable segments reserve as many addresses: expandable_segments_reserve says how many"),
 }
 
-const pinnedWhy = "pinned memory of the host is kept by the engine, in pieces of one size, and not by this allocator"
+// Why keys have no meaning here.
+const (
+	pinnedWhy = "pinned memory of the host is kept by the engine, in pieces of one size, and not by this allocator"
+	lockWhy   = "events of memory are told in the order in which it changes hands, which the lock keeps"
+)
 
 // only is a key without a meaning here, but for one value that asks for what is done in any case.
 func only(value, why string) func(*Conf, string) error {
+	refused := errors.New(why)
+	if value != "" {
+		refused = fmt.Errorf("only %s will do: %s", value, why)
+	}
 	return func(_ *Conf, v string) error {
 		if v == value {
 			return nil
 		}
-		if value != "" {
-			why = fmt.Sprintf("only %s will do: %s", value, why)
-		}
-		return errors.New(why)
+		return refused
 	}
 }
 

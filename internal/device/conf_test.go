@@ -88,14 +88,57 @@ func TestParseConf(t *testing.T) {
 	}
 }
 
-// TestConfKeys: every key of PyTorch's documentation is known.
+// TestConfKeys: every key that PyTorch 2.15 reads has a meaning, or is refused with the reason unless its value asks for what is
+// done in any case; twice in the same way. Of each a value that is taken, if any is, and one that is not, with what is said.
 func TestConfKeys(t *testing.T) {
-	want := []string{"backend", "expandable_segments", "expandable_segments_reserve", "expandable_segments_reserve_by_class", "garbage_collection_threshold",
-		"graph_capture_record_stream_reuse", "large_segment_size_mb", "max_non_split_rounding_mb", "max_split_size_mb", "per_process_memory_fraction",
-		"pinned_free_catch_all", "pinned_num_register_threads", "pinned_reserve_segment_size_mb", "pinned_use_background_threads", "pinned_use_cuda_host_register",
-		"release_lock_on_cudamalloc", "roundup_power2_divisions", "throw_on_cudamalloc_oom"}
-	if got := slices.Sorted(maps.Keys(confKeys)); !slices.Equal(got, want) {
+	rows := map[string]struct {
+		taken, refused, why string
+		means               bool // the value changes the configuration
+	}{
+		"max_split_size_mb":                    {"64", "0", "above 0", true},
+		"max_non_split_rounding_mb":            {"64", "x", "above 0", true},
+		"large_segment_size_mb":                {"40", "-1", "above 0", true},
+		"garbage_collection_threshold":         {"0.6", "1.5", "between 0 and 1", true},
+		"roundup_power2_divisions":             {"8", "7", "power of two", true},
+		"expandable_segments":                  {"True", "yes", "True or False", true},
+		"expandable_segments_reserve":          {"2G", "2X", "amount like 40G", true},
+		"per_process_memory_fraction":          {"0.5", "2", "up to 1", true},
+		"backend":                              {"native", "cudaMallocAsync", "only native will do", false},
+		"release_lock_on_cudamalloc":           {"False", "True", "order in which it changes hands", false},
+		"release_lock_on_hipmalloc":            {"False", "True", "order in which it changes hands", false},
+		"throw_on_cudamalloc_oom":              {"False", "True", "program can catch", false},
+		"graph_capture_record_stream_reuse":    {"False", "True", "stay until its end", false},
+		"expandable_segments_reserve_by_class": {"", "[a:1]", "reserve as many addresses", false},
+		"pinned_use_cuda_host_register":        {"False", "True", "kept by the engine", false},
+		"pinned_use_hip_host_register":         {"False", "True", "kept by the engine", false},
+		"pinned_num_register_threads":          {"1", "8", "only 1 will do", false},
+		"pinned_use_background_threads":        {"False", "True", "kept by the engine", false},
+		"pinned_reserve_segment_size_mb":       {"", "64", "kept by the engine", false},
+		"pinned_free_catch_all":                {"False", "True", "kept by the engine", false},
+		"pinned_max_round_threshold_mb":        {"", "64", "kept by the engine", false},
+		"pinned_max_cached_size_mb":            {"", "64", "kept by the engine", false},
+	}
+	if got, want := slices.Sorted(maps.Keys(confKeys)), slices.Sorted(maps.Keys(rows)); !slices.Equal(got, want) {
 		t.Errorf("keys: %v\nwant: %v", got, want)
+	}
+	for key, r := range rows {
+		for range 2 {
+			_, err := ParseConf(key + ":" + r.refused)
+			if err == nil || !strings.Contains(err.Error(), r.why) || strings.Count(err.Error(), "will do") > 1 || !strings.Contains(err.Error(), key) {
+				t.Errorf("%s:%s: %v; want an error with %q", key, r.refused, err, r.why)
+			}
+		}
+		if r.taken == "" {
+			continue
+		}
+		c, err := ParseConf(key + ":" + r.taken)
+		c.Text = ""
+		if err != nil || (c != Conf{}) != r.means {
+			t.Errorf("%s:%s: %+v, %v", key, r.taken, c, err)
+		}
+	}
+	if _, err := ParseConf("max_split_size_mg:64"); err == nil || !strings.Contains(err.Error(), "did you mean max_split_size_mb?") {
+		t.Error(err)
 	}
 }
 

@@ -168,6 +168,8 @@ const deepest = 64
 
 // Stack is the calls that led to the event, innermost first, as program counters; more than Site has, and slower. It is for
 // the time of the observer's call.
+//
+//go:noinline
 func (e *Event) Stack() []uintptr { return callsite.Stack(1, make([]uintptr, deepest)) }
 
 // Goroutine is the number of the goroutine that asked, as Go's own traces have it. It is for the time of the observer's
