@@ -75,6 +75,9 @@ func newSimRun() *cobra.Command {
 	f.IntVar(&c.Registers, "registers", 0, "of a thread, for occupancy (default what a ptxas in the PATH says, else an estimate)")
 	f.IntVar(&c.Lines, "lines", 0, "of the source that are shown with what they cost (default 10)")
 	f.StringVar(&c.Against, "against", "", "another PTX file whose kernel is run with the same arguments and compared, counter by counter")
+	f.StringVar(&c.AgainstGrid, "against-grid", "", "blocks of that kernel, if others: a kernel with larger tiles has fewer (default --grid)")
+	f.StringVar(&c.AgainstBlock, "against-block", "", "threads of a block of that kernel, if others (default --block)")
+	f.StringVar(&c.AgainstMeta, "against-meta", "", "Triton's metadata of that kernel (default --meta)")
 	f.StringArrayVar(&c.Outs, "out", nil, "K: show the start of argument K, from 0, behind the run; K=c.npy: write it to a file too; may be repeated")
 	return cmd
 }

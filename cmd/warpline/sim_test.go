@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -177,7 +178,7 @@ func TestSimJSON(t *testing.T) {
 	final := lines[len(lines)-1]
 	has(t, final, "final", "kernel", "card", "grid", "block", "checks", "findings", "fault", "instructions", "lane_instructions", "lanes", "classes", "branches",
 		"divergent_branches", "global_requests", "global_sectors", "shared_requests", "shared_wavefronts", "bank_conflicts", "registers", "registers_by", "shared_bytes",
-		"occupancy", "output", "outs", "counted_blocks", "model", "lines", "against", "notes")
+		"occupancy", "output", "outs", "counted_blocks", "sample_error", "model", "lines", "against", "notes")
 	if final["findings"] != float64(len(lines)-1) || final["final"] != true || len(lines) < 3 {
 		t.Errorf("%d lines end with %v", len(lines), final)
 	}
@@ -238,6 +239,9 @@ func TestSimModel(t *testing.T) {
 			t.Errorf("%s of a sample is %v, of all %v", key, some[key], all[key])
 		}
 	}
+	if e, ok := some["sample_error"].(map[string]any); !ok || e["instructions"] != 0.0 || e["global_sectors"] != 0.0 || all["sample_error"] != nil {
+		t.Errorf("off by %v and %v", some["sample_error"], all["sample_error"])
+	}
 	other := run("--against sum.ptx")["against"].(map[string]any)
 	for _, c := range other["counters"].([]any) {
 		if c := c.(map[string]any); c["this"] != c["other"] {
@@ -246,6 +250,10 @@ func TestSimModel(t *testing.T) {
 	}
 	if other["file"] != "sum.ptx" || other["kernel"] != "sum" || other["findings"] != 0.0 {
 		t.Errorf("%v", other)
+	}
+	if grid := run("--against sum.ptx --against-grid 2000")["against"].(map[string]any); !reflect.DeepEqual(grid["grid"], []any{2000.0, 1.0, 1.0}) ||
+		!reflect.DeepEqual(grid["block"], []any{256.0, 1.0, 1.0}) {
+		t.Errorf("%v", grid)
 	}
 	if status, stdout, _ := command(t.Context(), "sim", "run", "sum.ptx", "--grid", "4", "--block", "256", "f32[1000]=1", "f32[4]", "i32:1000", "--against", "sum_bug.ptx"); status != exitFound ||
 		!strings.Contains(stdout, "the other has 3 findings") {
@@ -368,6 +376,8 @@ var badSim = []struct{ args, names string }{
 	{"sim run sum.ptx --block 256 --against none.ptx f32[256]=1 f32[1] i32:256", "none.ptx"},
 	{"sim run sum.ptx --block 256 --against half.ptx f32[256]=1 f32[1] i32:256", "half"},
 	{"sim run half.ptx --block 8 f32[4]=1", "half"},
+	{"sim run sum.ptx --against-grid 4", "--against"},
+	{"sim run sum.ptx --against sum.ptx --block 256 f32[256]=1 f32[1] i32:256 --against-grid x", "grid"},
 	{"sim explain", "FILE.ptx"},
 	{"sim explain none.ptx", "none.ptx"},
 	{"sim explain sum.ptx --card p100", "p100"},

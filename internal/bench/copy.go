@@ -82,7 +82,7 @@ func RunCopy(ctx context.Context, c CopyConfig, tell func(Row) error) error {
 				return ctx.Err()
 			}
 			if c.Progress != nil {
-				c.Progress(done, len(c.Sizes)*len(b.kinds), fmt.Sprintf("%s %s %s", render.Bytes(n), k.direction, k.memory))
+				c.Progress(done, len(c.Sizes)*len(b.kinds), fmt.Sprintf("%s %s %s", sizeText(n), k.direction, k.memory))
 			}
 			done++
 			row, err := b.row(n, k)
@@ -221,6 +221,19 @@ func ParseSize(text string) (int64, error) {
 	return int64(n * float64(unit)), nil
 }
 
+// sizeText is a size as ParseSize would be given it: in powers of ten where it has been, else in those of two.
+func sizeText(n int64) string {
+	for _, u := range []struct {
+		bytes int64
+		name  string
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "KB"}} {
+		if n%u.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/u.bytes, u.name)
+		}
+	}
+	return render.Bytes(n)
+}
+
 // CopyText is a table of rows, a line for each size: GB/s, with the quartiles where they differ.
 func CopyText(rows []Row, width int) string {
 	kinds := kindsOf(rows)
@@ -230,7 +243,7 @@ func CopyText(rows []Row, width int) string {
 	}
 	for at := 0; at < len(rows); at += len(kinds) {
 		size := rows[at:min(at+len(kinds), len(rows))]
-		line := []string{render.Bytes(size[0].Bytes)}
+		line := []string{sizeText(size[0].Bytes)}
 		for i := range size {
 			line = append(line, size[i].spread())
 		}

@@ -8,7 +8,12 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/ptx"
+	"github.com/warpline-ml/warpline/internal/render"
 )
+
+// Times are the same bits on every machine. Where a product is added, it is rounded before by float64(): Go leaves it to the compiler
+// otherwise, which on arm64 and others takes one instruction that rounds once. Logarithms and powers are those of exact.go, as package
+// math's differ by machine.
 
 // What the model assumes of every kernel on every card.
 const (
@@ -52,7 +57,7 @@ func (t *Touched) moved() float64 {
 	if t.Unique == 0 {
 		return 1
 	}
-	return 1 + (t.Lone+2*t.Part)/t.Unique
+	return 1 + (t.Lone+float64(2*t.Part))/t.Unique
 }
 
 // Limiter is what a kernel's time is bound by.
@@ -142,6 +147,16 @@ func model(card *cards.Card, l *Launch, explain bool) (e Estimate) {
 
 func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
+// count and bytes are figures of a sentence: "629", "24.2k"; "19.1 MB", in powers of ten as bandwidths are.
+func count(v float64) string { return render.Count(int64(math.Round(v))) }
+func bytes(v float64) string {
+	text := count(v)
+	if unit := text[len(text)-1:]; unit > "9" {
+		return text[:len(text)-1] + " " + unit + "B"
+	}
+	return text + " B"
+}
+
 // part is a part of the card that works beside the others.
 type part uint8
 
@@ -160,7 +175,7 @@ const (
 func (t *clock) together() float64 {
 	sum := 0.0
 	for _, s := range t.parts[:chains] {
-		sum += s * s
+		sum += float64(s * s)
 	}
 	return max(math.Sqrt(sum), t.parts[chains])
 }
@@ -177,7 +192,7 @@ func (t *clock) add(name string, at part, by Limiter, seconds float64, why func(
 func (t *clock) pipe(name string, at part, by Limiter, work, rate float64, unit string) {
 	if rate > 0 {
 		t.add(name, at, by, work*t.per/rate/PipeShare/t.hz, func() string {
-			return sentence("%.4g %s on the busiest multiprocessor, %.4g a clock at %.0f %%", work*t.per, unit, rate, 100*PipeShare)
+			return sentence("%s %s on the busiest multiprocessor, %.4g a clock at %.0f %%", count(work*t.per), unit, rate, 100*PipeShare)
 		})
 	}
 }
@@ -215,7 +230,7 @@ func (t *clock) tensor() {
 		}
 	}
 	t.add("tensor", tensors, Tensor, seconds, func() string {
-		return sentence("%.4g operations, %.0f %% of the tensor cores' rate by mma.sync, at %.0f %%", flops, 100*t.sm.Sync, 100*PipeShare)
+		return sentence("%s operations, %.0f %% of the tensor cores' rate by mma.sync, at %.0f %%", count(flops), 100*t.sm.Sync, 100*PipeShare)
 	})
 }
 
@@ -226,15 +241,15 @@ func (t *clock) memory() {
 	l := t.l
 	asked := SectorBytes * l.Requested
 	t.add("L2", memories, L2, max(asked/t.card.L2Bandwidth(), asked*t.per/l2Port/t.hz), func() string {
-		return sentence("%.4g bytes requested, %.4g B/s of L2, %d bytes a clock of a multiprocessor", asked, t.card.L2Bandwidth(), l2Port)
+		return sentence("%s requested, %s/s of L2, %d bytes a clock of a multiprocessor", bytes(asked), bytes(t.card.L2Bandwidth()), l2Port)
 	})
 	t.e.DRAM = t.moved()
 	bandwidth := 1e9 * float64(t.card.Bandwidth)
 	t.add("memory", memories, Memory, t.e.DRAM/MemoryShare/bandwidth, func() string {
-		return sentence("%.4g bytes, of %.4g touched, %.4g B/s at %.0f %%", t.e.DRAM, SectorBytes*l.Unique, bandwidth, 100*MemoryShare)
+		return sentence("%s, of %s touched, %s/s at %.0f %%", bytes(t.e.DRAM), bytes(SectorBytes*l.Unique), bytes(bandwidth), 100*MemoryShare)
 	})
 	t.add("atomics", memories, L2, l.Hottest/t.hz, func() string {
-		return sentence("%.4g atomics at one address, one a clock", l.Hottest)
+		return sentence("%s atomics at one address, one a clock", count(l.Hottest))
 	})
 }
 
@@ -246,8 +261,8 @@ func (t *clock) moved() float64 {
 	if one <= 0 || l.Unique <= one || l.Unique*SectorBytes <= float64(t.card.L2) || t.e.Waves < 2 {
 		return SectorBytes * l.Unique * l.moved()
 	}
-	growth := min(1, math.Log(l.Unique/one)/math.Log(float64(l.Blocks)))
-	wave := one * math.Pow(float64(l.Blocks)/float64(t.e.Waves), growth)
+	growth := min(1, log2(l.Unique/one)/log2(float64(l.Blocks)))
+	wave := one * exp2(growth*log2(float64(l.Blocks)/float64(t.e.Waves)))
 	return SectorBytes * l.moved() * min(one*float64(l.Blocks), max(l.Unique, wave*float64(t.e.Waves)))
 }
 
@@ -258,14 +273,15 @@ func (t *clock) latency() {
 	chain := 0.0
 	for p, n := range l.Instructions {
 		if ptx.Pipe(p) != ptx.PipeNone {
-			chain += n * cards.LatencyALU / parallel
+			chain += float64(n * cards.LatencyALU / parallel)
 		}
 	}
 	miss := min(1, t.e.DRAM/max(SectorBytes*l.Requested, 1))
-	chain += l.GlobalWaits*(cards.LatencyL2+miss*(cards.LatencyMemory-cards.LatencyL2)) + (l.SharedWaits+l.Barriers)*cards.LatencyShared
+	chain += float64(l.GlobalWaits * (cards.LatencyL2 + float64(miss*(cards.LatencyMemory-cards.LatencyL2))))
+	chain += float64((l.SharedWaits + l.Barriers) * cards.LatencyShared)
 	rounds := ceil(ceil(l.Blocks, t.card.SMs), t.e.Occupancy.Blocks)
 	t.add("latency", chains, Latency, float64(rounds)*chain/warps/t.hz, func() string {
-		return sentence("%.4g clocks that a warp takes alone, times %.0f for blocks one after the other", chain/warps, float64(rounds))
+		return sentence("%s clocks that a warp takes alone, times %d for blocks one after the other", count(chain/warps), rounds)
 	})
 }
 

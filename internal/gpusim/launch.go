@@ -81,6 +81,7 @@ type Report struct {
 	Work    estimate.Launch // of a launch without a fault; without Counters as if lanes used all that they touch, nobody else did and there were no conflicts
 	Lines   []Line          // with Options.Lines, in the order of the PTX
 	Counted int             // blocks whose transactions were counted
+	Sampled *Uncertainty    // of counts that are scaled; nil where all blocks were counted, or too few to tell
 }
 
 // grid is a launch under way.
@@ -91,6 +92,7 @@ type grid struct {
 	only    []int   // the blocks that are run, ascending; nil for all
 	without []int   // of these the ones that are not, ascending
 	places  [][]int // of marked blocks, see sampled
+	each    []amount
 	rest    tallied // of the blocks that are not counted
 	dynamic int     // bytes of shared memory
 	omitted check.Omission
@@ -355,6 +357,10 @@ func (g *grid) finish(c *warp.CTA) {
 		g.done.Add(1)
 	}
 	c.Worker.Tally.Add(&c.Tally)
+	if g.each != nil {
+		i, _ := slices.BinarySearch(g.only, c.Index)
+		g.each[i].of(c)
+	}
 	if c.Fault == nil && len(c.Findings) == 0 && len(c.Out) == 0 && c.Omitted == 0 {
 		return
 	}
@@ -386,10 +392,11 @@ const maxReported = 256
 
 // report puts together what blocks and workers left.
 func (g *grid) report(workers []*warp.Worker, others *grid, o Options) *Report {
-	var counted []tallied
+	all := warp.NewTally(g.Code) // of all workers, before anything is scaled and rounded
 	for _, wk := range workers {
-		counted = append(counted, tallied{&wk.Tally, g.Code})
+		all.Add(&wk.Tally)
 	}
+	counted := []tallied{{&all, g.Code}}
 	if others != nil {
 		g.results = append(g.results, others.results...)
 		counted = append(counted, others.rest)

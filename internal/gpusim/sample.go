@@ -75,7 +75,7 @@ func (g *grid) sample(o Options) bool {
 		return false
 	}
 	g.Marked, g.places = sampled(g.dims(), n)
-	g.only = g.Marked
+	g.only, g.each = g.Marked, make([]amount, len(g.Marked))
 	return true
 }
 
@@ -161,9 +161,9 @@ func (t *tally) add(s warp.Sector) {
 }
 
 func (t *tally) addTo(sum *estimate.Touched, times float64) {
-	sum.Unique += times * float64(t.all)
-	sum.Lone += times * float64(t.lone)
-	sum.Part += times * float64(t.part)
+	sum.Unique += float64(times * float64(t.all)) // rounded before it is added, on every machine
+	sum.Lone += float64(times * float64(t.lone))
+	sum.Part += float64(times * float64(t.part))
 }
 
 // factors are the sizes of the dimensions along which there is more than one block.
@@ -175,6 +175,65 @@ func (g *grid) factors() (list []float64) {
 	}
 	return list
 }
+
+// amount is what a block did, as shares of which the blocks of a sample are compared.
+type amount struct{ instructions, sectors, wavefronts uint64 }
+
+func (a *amount) of(c *warp.CTA) {
+	a.instructions, a.sectors, a.wavefronts = c.Tally.Amount(c.Launch.Code)
+}
+
+// Uncertainty is by how much counts that are scaled from some blocks may be off, as shares of them: half the width of the interval that
+// would have the true count 95 times of 100, if places had been drawn by chance. Where all blocks do as much it is 0.
+type Uncertainty struct{ Instructions, Sectors, Wavefronts float64 }
+
+// uncertainty compares the places of a sample; nil for fewer than two.
+func (g *grid) uncertainty() *Uncertainty {
+	if len(g.places) < 2 {
+		return nil
+	}
+	return &Uncertainty{
+		g.halfWidth(func(a *amount) uint64 { return a.instructions }),
+		g.halfWidth(func(a *amount) uint64 { return a.sectors }),
+		g.halfWidth(func(a *amount) uint64 { return a.wavefronts }),
+	}
+}
+
+// halfWidth is that of one count, as a share of it. Blocks of a place lie side by side and may be alike, so that each place counts
+// once; where places happen to agree though their blocks do not, what the blocks tell counts.
+func (g *grid) halfWidth(of func(*amount) uint64) float64 {
+	var blocks, means []float64
+	for i := range g.each {
+		blocks = append(blocks, float64(of(&g.each[i])))
+	}
+	for _, place := range g.places {
+		sum := 0.0
+		for _, i := range place {
+			sum += blocks[i]
+		}
+		means = append(means, sum/float64(len(place)))
+	}
+	left := 1 - float64(len(blocks))/float64(g.Total) // of the grid, which is not known
+	return math.Sqrt(left) * max(interval(means), interval(blocks))
+}
+
+// interval is Student's t times the standard error of a mean, over the mean.
+func interval(values []float64) float64 {
+	if !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] }) {
+		return 0
+	}
+	n, sum, squares := float64(len(values)), 0.0, 0.0
+	for _, v := range values {
+		sum += v
+	}
+	for _, v := range values {
+		squares += float64((v - sum/n) * (v - sum/n))
+	}
+	return student[min(len(values)-2, len(student)-1)] * math.Sqrt(squares/(n-1)/n) / (sum / n)
+}
+
+// student is the 97.5 % quantile of Student's t by degrees of freedom, from 1 on (any table of it).
+var student = [maxSampled/2 - 1]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131}
 
 // scale is the blocks of the grid over those that were counted.
 func (g *grid) scale() float64 {

@@ -146,6 +146,9 @@ func (g *grid) count(rep *Report, workers []*warp.Worker, counted []tallied, o O
 	rep.Counted = g.Total
 	if g.only != nil {
 		rep.Counted = len(g.only)
+		if !g.faulted() && !g.Stopped.Load() {
+			rep.Sampled = g.uncertainty()
+		}
 	}
 	if o.Lines {
 		rep.Lines = g.lines(counted, scale, executed)

@@ -36,7 +36,7 @@ const rules = `
 	internal/device, internal/cpu/kernels, internal/rng < internal/cpu;
 	internal/device, internal/cards < internal/null;
 	internal/render < internal/oom;
-	internal/cards, internal/ptx < internal/estimate;
+	internal/cards, internal/ptx, internal/render < internal/estimate;
 
 	internal/ptx < internal/gpusim/simt;
 	internal/hostmem, internal/gpusim/simt < internal/gpusim/memory;

@@ -129,11 +129,27 @@ func (a axis) logTicks(n int) []tick {
 		for _, m := range steps {
 			v := m * math.Pow(10, float64(e))
 			if at := a.at(v); at >= -1e-9 && at <= 1+1e-9 {
-				ticks = append(ticks, tick{min(max(at, 0), 1), tickLabel(v, math.Pow(10, float64(e)), v)})
+				ticks = append(ticks, tick{min(max(at, 0), 1), logLabel(v, math.Pow(10, float64(e)))})
 			}
 		}
 	}
 	return ticks
+}
+
+// logLabel formats v, a few times the power of ten given. Ticks of such an axis lie orders of magnitude apart, so that each has the
+// suffix of its own: 1k, 1M, 1G.
+func logLabel(v, power float64) string {
+	if power < 1e3 || power >= 1e15 {
+		return tickLabel(v, power, v)
+	}
+	number, unit := v, ""
+	for _, u := range []string{"k", "M", "G", "T"} {
+		if power < 999.5 {
+			break
+		}
+		number, power, unit = number/1e3, power/1e3, u
+	}
+	return strconv.FormatFloat(number, 'f', 0, 64) + unit
 }
 
 // tickLabel formats v on an axis with the given step and largest value.
@@ -145,9 +161,9 @@ func tickLabel(v, step, largest float64) string {
 	switch {
 	case largest >= 1e15 || step < 1e-4:
 		return strconv.FormatFloat(v, 'g', 4, 64)
-	case largest >= 1e10:
+	case largest >= 1e10 || largest >= 1e9 && step >= 1e8:
 		v, step, suffix = v/1e9, step/1e9, "G"
-	case largest >= 1e7:
+	case largest >= 1e7 || largest >= 1e6 && step >= 1e5:
 		v, step, suffix = v/1e6, step/1e6, "M"
 	case largest >= 1e4:
 		v, step, suffix = v/1e3, step/1e3, "k"

@@ -1,6 +1,7 @@
 package simrun
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,6 +13,8 @@ import (
 type Comparison struct {
 	File     string    `json:"file"`
 	Kernel   string    `json:"kernel"`
+	Grid     [3]int    `json:"grid"`
+	Block    [3]int    `json:"block"`
 	Found    int       `json:"findings"`
 	Counters []Counter `json:"counters"`
 }
@@ -26,7 +29,9 @@ type Counter struct {
 // against runs the other kernel of a config and compares the results. Nothing of it is written.
 func against(ctx context.Context, c Config, r *Result) (*Comparison, error) {
 	o := c
-	o.File, o.Outs, o.Against = c.Against, nil, ""
+	o.File, o.Outs, o.Against, o.Registers = c.Against, nil, "", 0 // registers were told of the first
+	o.Grid, o.Block, o.Meta = cmp.Or(c.AgainstGrid, c.Grid), cmp.Or(c.AgainstBlock, c.Block), cmp.Or(c.AgainstMeta, c.Meta)
+	o.AgainstGrid, o.AgainstBlock, o.AgainstMeta = "", "", ""
 	other, err := Run(ctx, o)
 	if err != nil && c.Kernel != "" && other == nil {
 		o.Kernel = "" // the only one of the other file may have another name
@@ -37,7 +42,7 @@ func against(ctx context.Context, c Config, r *Result) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Comparison{File: c.Against, Kernel: other.Kernel, Found: other.Found, Counters: []Counter{}}
+	x := &Comparison{File: c.Against, Kernel: other.Kernel, Grid: other.Grid, Block: other.Block, Found: other.Found, Counters: []Counter{}}
 	mine, theirs := r.figures(), other.figures()
 	for i, f := range mine {
 		x.Counters = append(x.Counters, Counter{f.Name, f.This, theirs[i].This})
@@ -90,7 +95,7 @@ func (x *Comparison) text(width int) string {
 		t.Rows = append(t.Rows, []string{c.Name, fmt.Sprintf("%.0f", c.This), fmt.Sprintf("%.0f", c.Other), ratio})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "against %s of %s\n%s", x.Kernel, x.File, t.String(width))
+	fmt.Fprintf(&b, "against %s of %s: %s blocks of %s threads\n%s", x.Kernel, x.File, dims(x.Grid), dims(x.Block), t.String(width))
 	if x.Found > 0 {
 		fmt.Fprintf(&b, "the other has %s, which a run of its own shows\n", plural(x.Found, "finding"))
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/estimate"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -76,6 +77,15 @@ type Occupancy struct {
 	Warps   int     `json:"warps"`
 	Ratio   float64 `json:"ratio"` // of the warps that a multiprocessor holds
 	Limiter string  `json:"limiter"`
+	Change  string  `json:"change"` // what would let more fit; empty where nothing can
+}
+
+// Sampled is by how much counts that are scaled from some blocks may be off, as shares: half of an interval of 95 %, from how much the
+// blocks that ran differ.
+type Sampled struct {
+	Instructions float64 `json:"instructions"`
+	Sectors      float64 `json:"global_sectors"`
+	Wavefronts   float64 `json:"shared_wavefronts"`
 }
 
 // Result is what a run found, counted and wrote.
@@ -107,7 +117,8 @@ type Result struct {
 	Output           string      `json:"output"` // of printf
 	Outs             []Out       `json:"outs"`
 	Counted          int         `json:"counted_blocks"`
-	Model            *Model      `json:"model"` // null after a fault
+	SampleError      *Sampled    `json:"sample_error"` // null where all blocks ran, or so few that nothing tells
+	Model            *Model      `json:"model"`        // null after a fault
 	Lines            []Line      `json:"lines"`
 	Against          *Comparison `json:"against"` // null without
 	Notes            []string    `json:"notes"`
@@ -121,8 +132,9 @@ func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 		Instructions: c.Instructions, LaneInstructions: c.LaneInstructions, Lanes: c.LaneUtilisation(), Classes: classes(c.ByClass),
 		Branches: c.Branches, Divergent: c.Divergent, GlobalRequests: c.GlobalRequests, GlobalSectors: c.GlobalSectors,
 		SharedRequests: c.SharedRequests, SharedWavefronts: c.SharedWavefronts, BankConflicts: c.SharedConflicts,
-		Registers: rep.Registers, RegistersBy: byLiveness, Shared: rep.Shared, Occupancy: Occupancy(rep.Occupancy), Output: string(rep.Output),
+		Registers: rep.Registers, RegistersBy: byLiveness, Shared: rep.Shared, Occupancy: j.occupancy(rep.Registers, rep.Shared), Output: string(rep.Output),
 		Counted: rep.Counted, Lines: j.lines(rep), Outs: []Out{}, Notes: append([]string{}, rep.Notes...)}
+	r.SampleError = (*Sampled)(rep.Sampled)
 	for _, f := range rep.Findings {
 		r.Findings = append(r.Findings, j.finding(f, f.Check.String()))
 	}
@@ -134,6 +146,12 @@ func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 	}
 	r.Found = len(r.Findings)
 	return r
+}
+
+// occupancy is how much of the kernel fits on a multiprocessor, with so many registers a thread and bytes a block.
+func (j *job) occupancy(registers, shared int) Occupancy {
+	o := j.dev.Card.Occupancy(registers, j.threads(), shared)
+	return Occupancy{o.Blocks, o.Warps, o.Ratio, o.Limiter, estimate.Raise(j.card.SM(), o, registers, j.threads(), shared)}
 }
 
 func (j *job) finding(f gpusim.Finding, check string) Finding {

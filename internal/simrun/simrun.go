@@ -45,7 +45,10 @@ type Config struct {
 	Lines     int      // of the source that Text shows; 0: ten
 	Registers int      // of a thread, as an assembler has told; 0: ptxas is asked where it is in the PATH, or they are estimated
 	Against   string   // another PTX file, whose kernel is compared under the same arguments; empty: none
-	Outs      []string // "K": argument K, from 0, is shown; "K=c.npy": it goes to c.npy too
+
+	AgainstGrid, AgainstBlock, AgainstMeta string // of that kernel, where they differ
+
+	Outs []string // "K": argument K, from 0, is shown; "K=c.npy": it goes to c.npy too
 
 	Progress func(kernel string, done, all int64) // told now and then how many blocks have ended, on its own goroutine; may be nil
 }
@@ -86,7 +89,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	}
 	if n, ok := registers[j.kernel.Name]; ok {
 		r.Registers, r.RegistersBy = n, by
-		r.Occupancy = Occupancy(j.dev.Card.Occupancy(n, j.threads(), r.Shared))
+		r.Occupancy = j.occupancy(n, r.Shared)
 	}
 	r.Model = newModel(&j.card, rep.Work, r.Registers)
 	r.shownLines = c.Lines
@@ -109,7 +112,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return r, nil
 	}
 	if rep.Counted > 0 && rep.Counted < j.blocks() {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d blocks ran: counts are scaled from them, and checks saw no others", rep.Counted, j.blocks()))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d blocks ran: checks saw no others", rep.Counted, j.blocks()))
 	}
 	if c.Against != "" {
 		if r.Against, err = against(ctx, c, r); err != nil {
@@ -222,6 +225,9 @@ func options(c Config) (o gpusim.Options, err error) {
 	}
 	if c.Sample > 0 && len(c.Outs) > 0 {
 		return o, advice.Failf("leave out --out or --sample", "--sample runs some of the blocks, and what the others write is missing")
+	}
+	if c.Against == "" && c.AgainstGrid+c.AgainstBlock+c.AgainstMeta != "" {
+		return o, advice.Failf("give --against OTHER.ptx too", "--against-grid, --against-block and --against-meta are of the kernel that is compared, and there is none")
 	}
 	if c.StepLimit < 0 {
 		return o, advice.Failf("give a positive number, or 0 for the usual limit", "--step-limit is %d", c.StepLimit)

@@ -12,6 +12,7 @@ import (
 func (r *Result) Text(width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s blocks of %s threads on %s\n", r.Kernel, dims(r.Grid), dims(r.Block), r.Card)
+	b.WriteString(r.sampleText(width))
 	if r.Output != "" {
 		fmt.Fprintf(&b, "\nprintf\n%s\n", strings.TrimRight(r.Output, "\n"))
 	}
@@ -44,6 +45,25 @@ func (r *Result) Text(width int) string {
 	}
 	b.WriteString(r.Summary() + "\n")
 	return b.String()
+}
+
+// sampleText says that counts are scaled, and how far off they may be; nothing where all blocks were counted.
+func (r *Result) sampleText(width int) string {
+	all := r.Grid[0] * r.Grid[1] * r.Grid[2]
+	if r.Counted == 0 || r.Counted == all || r.Fault != nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d blocks ran, and all counts are scaled from them. ", r.Counted, all)
+	switch e := r.SampleError; {
+	case e == nil:
+		text += "They are too few to tell how far off that may be."
+	case *e == Sampled{}:
+		text += "All of these do as much."
+	default:
+		text += fmt.Sprintf("They differ, so that instructions may be off by %s, sectors by %s and wavefronts by %s (an interval of 95 %%).",
+			render.Percent(e.Instructions), render.Percent(e.Sectors), render.Percent(e.Wavefronts))
+	}
+	return render.Wrap(text, width, 0) + "\n"
 }
 
 // Text is the finding for people: several lines, the first with what happened.
@@ -99,6 +119,9 @@ func (r *Result) counts(width int) string {
 	row("shared bytes", uint64(r.Shared), "a block")
 	o := r.Occupancy
 	row("occupancy", uint64(o.Warps), "warps of %d blocks on a multiprocessor, %s; limited by %s", o.Blocks, render.Percent(o.Ratio), o.Limiter)
+	if o.Change != "" {
+		t.Rows = append(t.Rows, []string{"", "", o.Change})
+	}
 	return t.String(width)
 }
 

@@ -16,6 +16,23 @@ func (t *Tally) Spread(k *Code) {
 	}
 }
 
+// Amount is how many instructions warps executed, how many sectors they touched and how many passes over the banks they took.
+func (t *Tally) Amount(k *Code) (instructions, sectors, wavefronts uint64) {
+	for b, n := range t.Execs {
+		instructions += n * uint64(k.Blocks[b].N)
+	}
+	for b, n := range t.chains {
+		for i := b; n > 0 && i <= k.Blocks[b].Chain.Last; i++ {
+			instructions += n * uint64(k.Blocks[i].N)
+		}
+	}
+	for i := range t.Sites {
+		sectors += t.Sites[i].Sectors
+		wavefronts += t.Sites[i].Wavefronts
+	}
+	return instructions, sectors, wavefronts
+}
+
 // Tally counts what was executed: by block, how often, by how many lanes and how often lanes parted behind it, and by block how
 // often its chain; by instruction the transactions that it caused, where they are counted.
 type Tally struct {
