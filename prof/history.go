@@ -215,13 +215,29 @@ func (s *holdings) apply(c *change) {
 		s.blocks[c.addr] = b
 	case device.KindFreeCompleted:
 		delete(s.blocks, c.addr)
-	case device.KindSegmentAlloc, device.KindMap:
+	case device.KindSegmentAlloc:
 		s.segments[c.addr] = *c
+	case device.KindMap:
+		s.mapped(*c)
 	case device.KindSegmentFree:
 		delete(s.segments, c.addr)
 	case device.KindUnmap:
 		s.unmap(c)
 	}
+}
+
+// mapped puts pages behind addresses, which with those before and behind are one segment: blocks lie over both.
+func (s *holdings) mapped(c change) {
+	for addr, m := range s.segments {
+		if m.kind != device.KindMap || addr+uint64(m.size) != c.addr && c.addr+uint64(c.size) != addr {
+			continue
+		}
+		delete(s.segments, addr)
+		if c.size += m.size; addr < c.addr {
+			c.addr, c.stack = addr, m.stack
+		}
+	}
+	s.segments[c.addr] = c
 }
 
 // unmap takes away what lies behind addresses, which may be parts of what was put there.

@@ -56,18 +56,23 @@ func read(t *testing.T, h *prof.History) dict {
 // replayed is the memory of a device as a trace tells it, by address.
 type replayed struct {
 	segments map[int64]int64
+	mapped   map[int64]int64 // ranges of expandable segments, no two of which touch
 	blocks   map[int64]int64 // size
 	waiting  map[int64]bool  // of blocks
 }
 
 // of is the state that a snapshot ends in.
 func of(device int, s dict) *replayed {
-	r := &replayed{map[int64]int64{}, map[int64]int64{}, map[int64]bool{}}
+	r := &replayed{map[int64]int64{}, map[int64]int64{}, map[int64]int64{}, map[int64]bool{}}
 	for _, seg := range s.list("segments") {
 		if seg.int("device") != int64(device) {
 			continue
 		}
-		r.segments[seg.int("address")] = seg.int("total_size")
+		if seg["is_expandable"].(bool) {
+			_ = r.cover(seg.int("address"), seg.int("total_size")) // which fails where two lie over each other: adds says so
+		} else {
+			r.segments[seg.int("address")] = seg.int("total_size")
+		}
 		for _, b := range seg.list("blocks") {
 			if state := b.text("state"); state != "inactive" {
 				r.blocks[b.int("address")] = b.int("size")
@@ -101,6 +106,11 @@ func (r *replayed) step(e dict, back bool) error {
 		return change(r.segments, !back)
 	case "segment_free":
 		return change(r.segments, back)
+	case "segment_map", "segment_unmap":
+		if (e.text("action") == "segment_map") != back {
+			return r.cover(addr, size)
+		}
+		return r.uncover(addr, size)
 	case "alloc":
 		return cmp.Or(r.free(addr, e), change(r.blocks, !back), r.inside(addr, size))
 	case "free_requested":
@@ -120,6 +130,44 @@ func (r *replayed) step(e dict, back bool) error {
 	return nil
 }
 
+// cover maps a range, of which nothing may be mapped.
+func (r *replayed) cover(addr, size int64) error {
+	for at, n := range r.mapped {
+		if addr < at+n && at < addr+size {
+			return fmt.Errorf("%d bytes at %#x are mapped where %d at %#x are", size, addr, n, at)
+		}
+		if at+n == addr || addr+size == at {
+			delete(r.mapped, at)
+			addr, size = min(addr, at), size+n
+		}
+	}
+	r.mapped[addr] = size
+	return nil
+}
+
+// uncover unmaps a range, all of which must be mapped and free.
+func (r *replayed) uncover(addr, size int64) error {
+	for at, n := range r.blocks {
+		if at < addr+size && addr < at+n {
+			return fmt.Errorf("%d bytes at %#x are unmapped under a block at %#x", size, addr, at)
+		}
+	}
+	for at, n := range r.mapped {
+		if at > addr || addr+size > at+n {
+			continue
+		}
+		delete(r.mapped, at)
+		if at < addr {
+			r.mapped[at] = addr - at
+		}
+		if rest := at + n - addr - size; rest > 0 {
+			r.mapped[addr+size] = rest
+		}
+		return nil
+	}
+	return fmt.Errorf("%d bytes at %#x are unmapped, where not all is mapped", size, addr)
+}
+
 // free reports a block that waits when it is handed out.
 func (r *replayed) free(addr int64, e dict) error {
 	if r.waiting[addr] {
@@ -131,8 +179,10 @@ func (r *replayed) free(addr int64, e dict) error {
 // inside reports a block that lies in no segment, or over another block.
 func (r *replayed) inside(addr, size int64) error {
 	within := false
-	for at, n := range r.segments {
-		within = within || addr >= at && addr+size <= at+n
+	for _, of := range []map[int64]int64{r.segments, r.mapped} {
+		for at, n := range of {
+			within = within || addr >= at && addr+size <= at+n
+		}
 	}
 	for at, n := range r.blocks {
 		if at != addr && at < addr+size && addr < at+n {
@@ -156,7 +206,7 @@ func (r *replayed) equal(o *replayed) bool {
 		slices.Sort(all)
 		return all
 	}
-	return maps.Equal(r.segments, o.segments) && maps.Equal(r.blocks, o.blocks) && slices.Equal(pending(r.waiting), pending(o.waiting))
+	return maps.Equal(r.segments, o.segments) && maps.Equal(r.mapped, o.mapped) && maps.Equal(r.blocks, o.blocks) && slices.Equal(pending(r.waiting), pending(o.waiting))
 }
 
 // train runs steps of a small GPT, with memory that other queues use, a collection of the cache and an allocation that fails.
@@ -185,45 +235,50 @@ func train(t *testing.T, env *tensor.Env, steps int) {
 }
 
 // TestSnapshot: the file's segments are the allocator's to the byte, and its events lead there: forwards from nothing where
-// the history is whole; backwards, and then forwards again, where it begins in the middle or the ring has lost the first.
+// the history is whole; backwards, and then forwards again, where it begins in the middle or the ring has lost the first. So it
+// is with segments that grow and shrink, and with a step that is captured, in memory of its own.
 func TestSnapshot(t *testing.T) {
 	for _, name := range []string{"cpu", "null:a100-80", "sim:a100-80:3"} {
 		for _, c := range []struct {
 			name   string
 			before int // steps
 			cfg    prof.HistoryConfig
-		}{{"whole", 0, prof.HistoryConfig{}}, {"from the middle", 2, prof.HistoryConfig{Stacks: true}}, {"a ring", 1, prof.HistoryConfig{Events: 300}}} {
+			conf   string
+			train  func(t *testing.T, env *tensor.Env, steps int)
+			failed bool // an allocation
+		}{
+			{"whole", 0, prof.HistoryConfig{}, "", train, true},
+			{"from the middle", 2, prof.HistoryConfig{Stacks: true}, "", train, true},
+			{"a ring", 1, prof.HistoryConfig{Events: 300}, "", train, true},
+			{"expandable", 0, prof.HistoryConfig{}, "expandable_segments:True", train, true},
+			{"expandable, a ring", 1, prof.HistoryConfig{Events: 300}, "expandable_segments:True", train, true},
+			{"captured", 0, prof.HistoryConfig{}, "", captured, false},
+			{"captured, expandable, from the middle", 1, prof.HistoryConfig{}, "expandable_segments:True", captured, false},
+		} {
+			if name == "cpu" && c.conf != "" {
+				continue
+			}
 			t.Run(name+", "+c.name, func(t *testing.T) {
 				env := open(t, name)
+				if err := env.Device().SetAllocConf(c.conf); err != nil {
+					t.Fatal(err)
+				}
 				if c.before > 0 {
-					train(t, env, c.before)
+					c.train(t, env, c.before)
 				}
 				h := prof.NewHistory(c.cfg)
 				env.Profiled(h).Profiled(h)
-				train(t, env, 3)
+				c.train(t, env, 3)
 				s := read(t, h)
 				adds(t, s, env)
 				trace := dict{"trace": s["device_traces"].(*pickle.ReadList).Items[0]}.list("trace")
 				if n := len(trace); n < 200 || c.cfg.Events > 0 && n > c.cfg.Events+1 {
 					t.Errorf("%d events", n)
 				}
-				end, now := of(0, s), of(0, s)
-				for i := len(trace) - 1; i >= 0; i-- {
-					if err := now.step(trace[i], true); err != nil {
-						t.Fatalf("event %d of %d: %v", i, len(trace), err)
-					}
+				if c.cfg.Events == 0 {
+					has(t, trace, c.conf != "", c.failed)
 				}
-				if c.name == "whole" && len(now.blocks)+len(now.segments) > 0 {
-					t.Errorf("it begins with %d blocks in %d segments", len(now.blocks), len(now.segments))
-				}
-				for i, e := range trace {
-					if err := now.step(e, false); err != nil {
-						t.Fatalf("event %d of %d: %v", i, len(trace), err)
-					}
-				}
-				if !now.equal(end) {
-					t.Error("the events lead to another state than the segments have")
-				}
+				leads(t, s, trace, c.cfg.Events == 0 && c.before == 0)
 				described(t, s, trace, c.cfg)
 				h.Stop()
 				stopped := len(trace)
@@ -233,6 +288,65 @@ func TestSnapshot(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// has checks that a trace has pages that come and go, instead of segments, or segments; and an allocation that failed.
+func has(t *testing.T, trace []dict, pages, failed bool) {
+	t.Helper()
+	count := map[string]int{}
+	for _, e := range trace {
+		count[e.text("action")]++
+	}
+	if (count["segment_map"] > 0) != pages || (count["segment_unmap"] > 0) != pages || (count["segment_alloc"] > 0) == pages || (count["oom"] > 0) != failed {
+		t.Errorf("%v", count)
+	}
+}
+
+// leads goes over a trace from the end of a snapshot back to its beginning, which is empty where it is whole, and to the end.
+func leads(t *testing.T, s dict, trace []dict, whole bool) {
+	t.Helper()
+	end, now := of(0, s), of(0, s)
+	for i := len(trace) - 1; i >= 0; i-- {
+		if err := now.step(trace[i], true); err != nil {
+			t.Fatalf("event %d of %d: %v", i, len(trace), err)
+		}
+	}
+	if whole && len(now.blocks)+len(now.segments)+len(now.mapped) > 0 {
+		t.Errorf("it begins with %d blocks in %d segments and %d ranges", len(now.blocks), len(now.segments), len(now.mapped))
+	}
+	for i, e := range trace {
+		if err := now.step(e, false); err != nil {
+			t.Fatalf("event %d of %d: %v", i, len(trace), err)
+		}
+	}
+	if !now.equal(end) {
+		t.Error("the events lead to another state than the segments have")
+	}
+}
+
+// captured runs steps of a small GPT of which all but the first two are one launch, and values beside them.
+func captured(t *testing.T, env *tensor.Env, steps int) {
+	t.Helper()
+	g := model.NewGPT(env, small)
+	opt := optim.NewAdamW(nn.Params(g), optim.AdamWConfig{})
+	step := tensor.Capture(env, func(tokens *tensor.Tensor) *tensor.Tensor {
+		loss := g.Loss(tokens, tokens)
+		loss.Backward()
+		opt.Step()
+		return loss
+	})
+	for i := range steps + 2 {
+		e, scope := env.Scope(uint64(i))
+		step.Run(labels(e, 2, 16))
+		e.Ones(30 << 20)
+		scope.End()
+	}
+	if runs, _ := step.Replayed(); runs == 0 {
+		t.Error("no step was one launch")
+	}
+	if err := env.Device().EmptyCache(); err != nil {
+		t.Fatal(err)
 	}
 }
 

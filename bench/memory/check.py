@@ -52,40 +52,80 @@ def segments():
     want("segments, reserved", sum(sums.values()), counters["reserved"])
 
 
+class State:
+    """Segments by address, the ranges of expandable ones of which no two touch, and blocks with whether they wait."""
+
+    def __init__(self):
+        self.segs, self.mapped, self.blocks = {}, {}, {}
+
+    def __eq__(self, other):
+        return vars(self) == vars(other)
+
+    def __repr__(self):
+        return f"{len(self.segs)} segments, {len(self.mapped)} ranges, {len(self.blocks)} blocks"
+
+    def cover(self, addr, size):
+        for at, n in list(self.mapped.items()):
+            assert addr + size <= at or at + n <= addr, (hex(addr), size)
+            if at + n == addr or addr + size == at:
+                del self.mapped[at]
+                addr, size = min(addr, at), size + n
+        self.mapped[addr] = size
+
+    def uncover(self, addr, size):
+        assert not any(at < addr + size and addr < at + n for at, (n, _) in self.blocks.items()), (hex(addr), size)
+        at, n = next((at, n) for at, n in self.mapped.items() if at <= addr and addr + size <= at + n)
+        del self.mapped[at]
+        if at < addr:
+            self.mapped[at] = addr - at
+        if addr + size < at + n:
+            self.mapped[addr + size] = at + n - addr - size
+
+    def inside(self, addr, size):
+        return any(a <= addr and addr + size <= a + n for of in (self.segs, self.mapped) for a, n in of.items())
+
+
 def final(device):
-    """The state that the segments tell: segments, and blocks with whether they wait."""
-    segs, blocks = {}, {}
-    for s in snapshot["segments"]:
-        if s["device"] != device:
+    """The state that the segments tell."""
+    s = State()
+    for seg in snapshot["segments"]:
+        if seg["device"] != device:
             continue
-        segs[s["address"]] = s["total_size"]
-        at = s["address"]
-        for b in s["blocks"]:
+        if seg["is_expandable"]:
+            s.cover(seg["address"], seg["total_size"])
+        else:
+            s.segs[seg["address"]] = seg["total_size"]
+        at = seg["address"]
+        for b in seg["blocks"]:
             assert b["address"] == at, (b, at)
             at += b["size"]
             if b["state"] != "inactive":
-                blocks[b["address"]] = (b["size"], b["state"] == "active_pending_free")
-        assert at == s["address"] + s["total_size"], s
-    return segs, blocks
+                s.blocks[b["address"]] = (b["size"], b["state"] == "active_pending_free")
+        assert at == seg["address"] + seg["total_size"], seg
+    return s
 
 
-def step(e, segs, blocks, back):
+APPEARS = {"segment_alloc": True, "segment_free": False, "alloc": True, "free_completed": False}
+
+
+def step(e, s, back):
     """Goes over an event, or back over it."""
     action, addr, size = e["action"], e.get("addr"), e["size"]
-    appears = {"segment_alloc": True, "segment_free": False, "alloc": True, "free_completed": False}
     if action in ("snapshot", "oom"):
         return
-    if action == "free_requested":
-        assert blocks[addr] == (size, back), (e, blocks[addr])
-        blocks[addr] = (size, not back)
+    if action in ("segment_map", "segment_unmap"):
+        (s.cover if (action == "segment_map") != back else s.uncover)(addr, size)
         return
-    where = segs if action.startswith("segment") else blocks
-    value = size if where is segs else (size, action == "free_completed")
-    if appears[action] != back:
+    if action == "free_requested":
+        assert s.blocks[addr] == (size, back), (e, s.blocks[addr])
+        s.blocks[addr] = (size, not back)
+        return
+    where = s.segs if action.startswith("segment") else s.blocks
+    value = size if where is s.segs else (size, action == "free_completed")
+    if APPEARS[action] != back:
         assert addr not in where, (e, where[addr])
         where[addr] = value
-        if where is blocks:
-            assert any(a <= addr and addr + size <= a + n for a, n in segs.items()), e
+        assert where is s.segs or s.inside(addr, size), e
     else:
         assert where[addr] == value, (e, where[addr])
         del where[addr]
@@ -94,14 +134,17 @@ def step(e, segs, blocks, back):
 def replay():
     """Back from the last state to the first, and forth to the last."""
     for device, trace in enumerate(snapshot["device_traces"]):
-        segs, blocks = final(device)
+        s = final(device)
         for e in reversed(trace):
-            step(e, segs, blocks, True)
-        began = len(segs), len(blocks)
+            step(e, s, True)
+        began = repr(s)
         for e in trace:
-            step(e, segs, blocks, False)
-        assert (segs, blocks) == final(device)
-        print(f"device {device}: {len(trace)} events from {began} segments and blocks to {len(segs), len(blocks)}")
+            step(e, s, False)
+        assert s == final(device)
+        actions = {}
+        for e in trace:
+            actions[e["action"]] = actions.get(e["action"], 0) + 1
+        print(f"device {device}: {len(trace)} events from {began} to {s}: {actions}")
 
 
 stats()

@@ -3,7 +3,8 @@
 //
 //	go run ./bench/memory -model gpt -device sim:a100-80 -dir DIR
 //
-// counters.json has what the device counts at the same moment.
+// With -captured all steps but the first two are one launch each, in memory of their own. WARPLINE_ALLOC_CONF sets the allocator:
+// expandable_segments:True. One allocation fails, and cached memory goes back, in the middle of each program. counters.json has what the device counts at the same moment.
 package main
 
 import (
@@ -27,6 +28,7 @@ var (
 	dir    = flag.String("dir", filepath.Join(os.TempDir(), "warpline-memory"), "folder of the files")
 	steps  = flag.Int("steps", 4, "steps of training")
 	stacks = flag.Bool("stacks", false, "whole stacks")
+	once   = flag.Bool("captured", false, "captured steps")
 )
 
 func main() {
@@ -36,40 +38,70 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	step, params := program(env)
+	forward, params := program(env)
 	opt := optim.NewAdamW(params, optim.AdamWConfig{LR: 1e-3})
 	h := prof.NewHistory(prof.HistoryConfig{Stacks: *stacks})
 	env.Profiled(h)
-	side := env.On(env.NewQueue())
+	run := func(e *tensor.Env) {
+		loss := forward(inputs(e))
+		loss.In(env.On(env.NewQueue())).Neg() // memory that another queue uses
+		loss.Backward()
+		opt.Step()
+	}
+	if *once {
+		c := tensor.Capture(env, func(in batch) *tensor.Tensor {
+			loss := forward(in)
+			loss.Backward()
+			opt.Step()
+			return loss
+		})
+		run = func(e *tensor.Env) { c.Run(inputs(e)) }
+	}
 	for i := range *steps {
 		fmt.Println(prof.Memory(env, func() {
 			e, scope := env.Scope(uint64(i))
 			defer scope.End()
-			loss := step(e)
-			loss.In(side).Neg() // memory that another queue uses
-			loss.Backward()
-			opt.Step()
+			run(e)
+			if i == *steps/2 {
+				e.Ones(64 << 20)
+				_, err = e.Try(func(e *tensor.Env) *tensor.Tensor { return e.Ones(1 << 45) })
+			}
 		}))
+		if i == *steps/2 {
+			if err == nil {
+				log.Fatal("128 TiB were there")
+			}
+			if err := env.Device().EmptyCache(); err != nil {
+				log.Fatal(err)
+			}
+		}
 	}
 	if err := write(h, env); err != nil {
 		log.Fatal(err)
 	}
 }
 
+// batch is what a step is given.
+type batch struct{ X, Labels *tensor.Tensor }
+
+// inputs is a batch of the model.
+func inputs(e *tensor.Env) batch {
+	if *kind == "gpt" {
+		tokens := tensor.From(e, make([]int64, 4*64), 4, 64)
+		return batch{tokens, tokens}
+	}
+	return batch{e.Rand(128, 1, 28, 28), tensor.From(e, make([]int64, 128), 128)}
+}
+
 // program is a forward of a model, and the model's parameters.
-func program(env *tensor.Env) (func(e *tensor.Env) *tensor.Tensor, func(func(string, *tensor.Tensor) bool)) {
+func program(env *tensor.Env) (func(b batch) *tensor.Tensor, func(func(string, *tensor.Tensor) bool)) {
 	switch *kind {
 	case "gpt":
 		m := model.NewGPT(env, model.GPTConfig{Vocab: 512, Context: 64, Layers: 4, Heads: 4, Width: 128})
-		tokens := make([]int64, 4*64)
-		return func(e *tensor.Env) *tensor.Tensor {
-			return m.Loss(tensor.From(e, tokens, 4, 64), tensor.From(e, tokens, 4, 64))
-		}, nn.Params(m)
+		return func(b batch) *tensor.Tensor { return m.Loss(b.X, b.Labels) }, nn.Params(m)
 	case "mlp":
 		m := model.NewMLP(env, model.Digits, 256)
-		return func(e *tensor.Env) *tensor.Tensor {
-			return nn.CrossEntropy(m.Forward(e.Rand(128, 1, 28, 28)), tensor.From(e, make([]int64, 128), 128))
-		}, nn.Params(m)
+		return func(b batch) *tensor.Tensor { return nn.CrossEntropy(m.Forward(b.X), b.Labels) }, nn.Params(m)
 	}
 	log.Fatalf("no model %q: gpt or mlp", *kind)
 	return nil, nil
