@@ -5,7 +5,9 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/data"
@@ -16,6 +18,8 @@ import (
 	"github.com/warpline-ml/warpline/internal/cuda/shimtest"
 	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/par"
+	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
@@ -33,23 +37,18 @@ type trained struct {
 	batch  func(e *tensor.Env, rows int, r func() float64) (x, y *tensor.Tensor)
 }
 
+type capturedProgram struct {
+	name    string
+	library bool // it differs from others in what the library does, and not in what a device does
+	make    func(env *tensor.Env) *trained
+}
+
 // captured are the programs that are run captured and not.
-var captured = []struct {
-	name string
-	make func(env *tensor.Env) *trained
-}{
-	{"MLP with momentum and a last batch", func(env *tensor.Env) *trained {
-		m := model.NewMLP(env, model.ImageConfig{Channels: 1, Height: 4, Width: 4, Classes: 3}, 8)
-		t := &trained{env: env, model: m, opt: optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: 0.1, Momentum: 0.9}), batch: pictures(1, 4, 3)}
-		t.step = func(b *data.Pair) *tensor.Tensor {
-			loss := nn.CrossEntropy(m.Forward(b.X), b.Y)
-			loss.Backward()
-			t.opt.Step()
-			return loss
-		}
-		return t
+var captured = []capturedProgram{
+	{"MLP with momentum and a last batch", false, func(env *tensor.Env) *trained {
+		return mlp(env, func(p recipe.Params) optim.Optimizer { return optim.NewSGD(p, optim.SGDConfig{LR: 0.1, Momentum: 0.9}) })
 	}},
-	{"convnet with batch norm, microbatches and clipping", func(env *tensor.Env) *trained {
+	{"convnet with batch norm, microbatches and clipping", false, func(env *tensor.Env) *trained {
 		m := nn.Sequential{
 			nn.NewConv2d(env, 2, 4, 3, nn.ConvConfig{Padding: 1}), nn.NewBatchNorm(env, 4), nn.ReLU{}, nn.MaxPool2d{Kernel: 2},
 			nn.Flatten{}, nn.NewLinear(env, 4*2*2, 3),
@@ -67,8 +66,31 @@ var captured = []struct {
 		}
 		return t
 	}},
-	{"GPT with dropout, clipping, schedule and loss scaler", func(env *tensor.Env) *trained { return gpt(env, dtype.F16, false) }},
-	{"GPT in bfloat16, recomputing", func(env *tensor.Env) *trained { return gpt(env, dtype.BF16, true) }},
+	{"GPT with dropout, clipping, schedule and loss scaler", false, func(env *tensor.Env) *trained { return gpt(env, dtype.F16, false) }},
+	{"GPT in bfloat16, recomputing", true, func(env *tensor.Env) *trained { return gpt(env, dtype.BF16, true) }},
+}
+
+func init() {
+	for i := range recipe.Optimizers {
+		o := &recipe.Optimizers[i]
+		captured = append(captured, capturedProgram{"MLP with " + o.Name, true, func(env *tensor.Env) *trained {
+			return mlp(env, func(p recipe.Params) optim.Optimizer {
+				return o.Make(p, recipe.Step{LR: 0.01, WeightDecay: 0.1, Clip: 1})
+			})
+		}})
+	}
+}
+
+func mlp(env *tensor.Env, opt func(p recipe.Params) optim.Optimizer) *trained {
+	m := model.NewMLP(env, model.ImageConfig{Channels: 1, Height: 4, Width: 4, Classes: 3}, 8)
+	t := &trained{env: env, model: m, opt: opt(nn.Params(m)), batch: pictures(1, 4, 3)}
+	t.step = func(b *data.Pair) *tensor.Tensor {
+		loss := nn.CrossEntropy(m.Forward(b.X), b.Y)
+		loss.Backward()
+		t.opt.Step()
+		return loss
+	}
+	return t
 }
 
 func gpt(env *tensor.Env, dt dtype.DType, recompute bool) *trained {
@@ -82,7 +104,7 @@ func gpt(env *tensor.Env, dt dtype.DType, recompute bool) *trained {
 		loss = g.LossRecompute
 	}
 	if dt == dtype.F16 { // the first scales are too large, so that steps are left out
-		t.scaler = optim.NewLossScaler(optim.LossScalerConfig{Init: math.Ldexp(1, 24), Interval: 9})
+		t.scaler = optim.NewLossScaler(optim.LossScalerConfig{Init: firstScale, Interval: 9})
 	}
 	t.step = func(b *data.Pair) *tensor.Tensor {
 		l := loss(b.X, b.Y)
@@ -97,6 +119,9 @@ func gpt(env *tensor.Env, dt dtype.DType, recompute bool) *trained {
 	}
 	return t
 }
+
+// firstScale is too large a scale of losses.
+var firstScale = math.Ldexp(1, 24)
 
 // pictures are batches for classifiers.
 func pictures(channels, size, classes int) func(e *tensor.Env, rows int, r func() float64) (x, y *tensor.Tensor) {
@@ -121,9 +146,13 @@ func whole(e *tensor.Env, below int, r func() float64, shape ...int) *tensor.Ten
 	return tensor.From(e, v, shape...)
 }
 
+// overflowed marks the loss of a step that was left out.
+const overflowed = ", left out"
+
 // steps runs a program, each fifth batch being short, and returns all that it leaves: losses, weights, state and counters.
 func (p *trained) steps(n int, seed uint64, run func(b *data.Pair) *tensor.Tensor) (losses []string, left map[string]string) {
 	r := rand.New(rand.NewPCG(seed, 1))
+	scale := firstScale
 	schedule := optim.WarmupCosine(3e-2, 1e-3, 5, n)
 	for i := range n {
 		p.opt.SetLR(schedule(i))
@@ -144,7 +173,14 @@ func (p *trained) steps(n int, seed uint64, run func(b *data.Pair) *tensor.Tenso
 		case 25: // a step that is not captured, among others that are
 			f = p.step
 		}
-		losses = append(losses, fmt.Sprint(f(b).Item()))
+		loss := fmt.Sprint(f(b).Item())
+		if p.scaler != nil {
+			if p.scaler.Scale() < scale {
+				loss += overflowed
+			}
+			scale = p.scaler.Scale()
+		}
+		losses = append(losses, loss)
 		scope.End()
 	}
 	left = map[string]string{"draws": fmt.Sprint(p.env.Draws()), "counters": fmt.Sprint(p.opt.Counters())}
@@ -188,25 +224,55 @@ func throughC(t *testing.T) (name string) {
 	return "shimmed"
 }
 
+// capturers are the devices on which captured steps are compared with others.
+var capturers = []struct {
+	name, device string // no device: a simulated GPU's driver through a C library
+	sim          string // settings of the simulated GPU
+	threads      int    // of the CPU; 0: as many as there are
+	only         string // a program, where a run of the tests takes no other
+	library      bool   // also what is of the library alone, and the same on each device
+}{
+	{name: "cpu", device: "cpu", library: true},
+	{name: "one thread", device: "cpu", threads: 1},
+	{name: "seven threads", device: "cpu", threads: 7},
+	{name: "null", device: "null:h200", library: true},
+	{name: "sim", device: "sim:0"},
+	{name: "sim that checks", device: "sim:0", sim: "check=all,late", only: "MLP with momentum and a last batch"},
+	{name: "through C"},
+}
+
 // TestCaptured: 50 captured steps leave what 50 others leave, to the bit.
 func TestCaptured(t *testing.T) {
 	seed := testutil.Seed(t)
-	for _, name := range []string{"cpu", "sim:0"} {
-		for i, c := range captured {
-			if i == 3 && name != "cpu" {
-				continue // it is of the library alone
+	spread := testutil.NewSpread(t, seed, 2)
+	for _, c := range capturers {
+		t.Run(c.name, func(t *testing.T) {
+			device := c.device
+			switch {
+			case c.sim != "":
+				t.Setenv("WARPLINE_SIM", c.sim)
+			case device == "":
+				device = throughC(t)
+			case c.threads > 0:
+				withThreads(t, c.threads)
 			}
-			t.Run(name+"/"+c.name, func(t *testing.T) { leavesTheSame(t, name, c.make, seed) })
-		}
+			for _, p := range captured {
+				if spread.All() || c.library || !p.library && (c.only == "" || c.only == p.name) {
+					t.Run(p.name, func(t *testing.T) { leavesTheSame(t, device, p.make, seed) })
+				}
+			}
+		})
 	}
 }
 
-// TestCapturedThroughC is TestCaptured with the driver behind its C interface.
-func TestCapturedThroughC(t *testing.T) {
-	seed, name := testutil.Seed(t), throughC(t)
-	for _, c := range captured[:3] {
-		t.Run(c.name, func(t *testing.T) { leavesTheSame(t, name, c.make, seed) })
-	}
+// withThreads lets the CPU's loops use n threads until the test ends.
+func withThreads(t *testing.T, n int) {
+	procs, threads := runtime.GOMAXPROCS(n), par.Threads()
+	par.SetThreads(n)
+	t.Cleanup(func() {
+		runtime.GOMAXPROCS(procs)
+		par.SetThreads(threads)
+	})
 }
 
 func leavesTheSame(t *testing.T, device string, program func(env *tensor.Env) *trained, seed uint64) {
@@ -224,8 +290,12 @@ func leavesTheSame(t *testing.T, device string, program func(env *tensor.Env) *t
 			t.Errorf("%s: %s, want %s", what, found[what], v)
 		}
 	}
-	if runs, kinds := step.Replayed(); kinds != 2 || runs != steps-4 {
-		t.Errorf("%v, want all but four of %d steps, of 2 kinds", step, steps)
+	if runs, kinds := step.Replayed(); kinds != 2 || runs != steps-6 {
+		t.Errorf("%v, want all but six of %d steps, of 2 kinds", step, steps)
+	}
+	skipped := func(s string) bool { return strings.HasSuffix(s, overflowed) }
+	if p.scaler != nil && p.env.Device().Computes() && !(slices.ContainsFunc(got[:3], skipped) && slices.ContainsFunc(got[10:], skipped)) {
+		t.Errorf("no step was left out, captured and not: %v", got)
 	}
 }
 
@@ -261,8 +331,9 @@ func TestCapturedWork(t *testing.T) {
 				_, ops = tally.Work()
 				return ops
 			}
-			count(step.Run)
-			count(step.Run)
+			for range 3 {
+				count(step.Run)
+			}
 			want, got := count(p.step), count(step.Run)
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s, %s: a run is %v, the step %v", name, c.name, got, want)

@@ -138,7 +138,7 @@ func (c *core) step(factor *tensor.Tensor) Report {
 		s.seen = true
 		s.p.DropGrad()
 	}
-	presence.Stepped()
+	tensor.AfterRun(presence.Stepped)
 	return r
 }
 

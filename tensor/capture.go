@@ -25,6 +25,10 @@ type Captured[B any] struct {
 // path, and finds parameters, buffers and other values of the root scope, and learning rates, as they are by then. What is
 // not done again is what f's Go code does by itself: it must ask the device for the same in each run.
 //
+// Of a Go variable that f uses, such as a factor that a schedule changes, each run has what the recorded one found. That it
+// differs between the two runs that are recorded is an error too; a later change is seen by [Captured.Check] only. What
+// changes from run to run is a tensor of the batch, or lies in a buffer.
+//
 // So f reads no values (no Item, Later or printing), takes no data from the host, stays on one queue of one device, uses no
 // values of other turns than its batch's, and leaves nothing behind but its result, of which gradients without a Step are an
 // example. Each of these is an error that names the line. Rates are set before the run: opt.SetLR(schedule(step)).
@@ -38,18 +42,31 @@ func Capture[B any](env *Env, f func(b B) *Tensor) *Captured[B] {
 
 // Run does the step on b. The result, which is nil if f's is, carries no graph, and its value is good until the next Run.
 //
-// The first run is f's own, in which a step makes what stays, such as the state of an optimizer. After it, the first run on
-// tensors of other shapes, dtypes or modes, or beside other Go values in b, calls f and records it; later ones do not call it.
+// The first run is f's own, in which a step makes what stays, such as the state of an optimizer. After it, the first two runs
+// on tensors of other shapes, dtypes or modes, beside other Go values in b, or with other parameters frozen, call f and record
+// it; later ones do not call it. The two are compared: f asks for the same in both, or the second is an error.
 func (c *Captured[B]) Run(b B) *Tensor {
 	if c.s.read(reflect.ValueOf(b)); c.s.ready() {
 		return c.s.replay()
 	}
-	return c.s.call(func(m *mover) *Tensor {
+	return c.s.call(c.with(b))
+}
+
+// Check is Run, by f itself: an error says where f asks for other work by now than was recorded, because Go values have
+// changed that it depends on. The step is done in either case. It takes the memory of a step beside that of the runs.
+func (c *Captured[B]) Check(b B) *Tensor {
+	c.s.read(reflect.ValueOf(b))
+	return c.s.check(c.with(b))
+}
+
+// with calls f on b, or on a copy whose tensors and envs are a recording's.
+func (c *Captured[B]) with(b B) func(*mover) *Tensor {
+	return func(m *mover) *Tensor {
 		if m == nil {
 			return c.f(b)
 		}
 		return c.f(move(m, b))
-	})
+	}
 }
 
 // Replayed is how many runs were done as one launch, and recorded for how many kinds of batches.
@@ -98,8 +115,8 @@ type stepper struct {
 	batch    batch // of the run under way
 	began    bool
 	forms    []*form
-	form     *form  // for the batch
-	tried    []kind // of batches whose step was recorded once, and left something behind
+	form     *form   // for the batch
+	tried    []*form // that were recorded once, and are compared with a second recording
 	replayed int
 	recorded int
 }
@@ -117,13 +134,16 @@ func (s *stepper) replay() *Tensor {
 	return s.form.run(s.batch.env, s.batch.tensors)
 }
 
-// ready finds the form of the step for the batch; there is none if it must be recorded.
+// ready finds the form of the step for the batch, and memory for its runs; there is none if it must be recorded.
 func (s *stepper) ready() bool {
 	for i, f := range s.forms {
-		if !f.kind.is(&s.batch) {
+		if !f.serves(&s.batch) {
 			continue
 		}
 		if s.form = f; f.there() {
+			if f.arena == nil {
+				s.prepare(f)
+			}
 			return true
 		}
 		f.close()
@@ -136,49 +156,73 @@ func (s *stepper) ready() bool {
 
 // call has the program's function called, and records what it does.
 func (s *stepper) call(f func(*mover) *Tensor) *Tensor {
+	i := slices.IndexFunc(s.tried, func(t *form) bool { return t.serves(&s.batch) })
+	if i < 0 && len(s.forms)+len(s.tried) >= mostForms {
+		raise("Run", "give batches of equal shapes, and no Go values that change beside their tensors", "the step was recorded for %d kinds of batches", mostForms)
+	}
+	now, left, y := s.record(f, i < 0)
+	switch {
+	case now == nil:
+		return y
+	case i < 0:
+		now.settled = now.settled && left == nil
+		s.tried = append(s.tried, now)
+		return y
+	}
+	before := s.tried[i]
+	switch s.tried[i] = now; {
+	case left != nil:
+		raise("Run", "make values in the batch's env, let the optimizer take its Step within, and write into a buffer (tensor.NewBuffer, CopyInPlace) what goes from turn to turn",
+			"the captured step leaves the result of %s at %s behind, which each run would make anew", left.What(), left.Site.String())
+	case before.settled || now.like(before) == "":
+		now.same(before)
+		s.tried = slices.Delete(s.tried, i, i+1)
+		s.forms = append(s.forms, now)
+		s.recorded++
+	default: // the run before has made what this one has found
+		now.settled = true
+	}
+	return y
+}
+
+// check has the program's function called, and compares what it does with the form for the batch.
+func (s *stepper) check(f func(*mover) *Tensor) *Tensor {
+	if !s.ready() {
+		return s.call(f)
+	}
+	before := s.form
+	now, _, y := s.record(f, false)
+	now.same(before)
+	return y
+}
+
+// record has the program's function called; in all runs but the first, it returns what was recorded and what, beside the
+// result, it left behind.
+func (s *stepper) record(f func(*mover) *Tensor, fresh bool) (*form, *heap.Storage, *Tensor) {
 	r := newRecording(s.batch.env, !s.began)
+	r.fresh = fresh
 	recordings.beginStep(r)
 	defer recordings.endStep(r)
 	if r.first {
 		y := f(nil)
 		s.began = true
 		if y == nil {
-			return nil
+			return nil, nil, nil
 		}
-		return y.Detach()
-	}
-	if len(s.forms) == mostForms {
-		raise("Run", "give batches of equal shapes, and no Go values that change beside their tensors", "the step was recorded for %d kinds of batches", mostForms)
+		return nil, nil, y.Detach()
 	}
 	y := r.record(&s.batch, f)
 	var result *heap.Ref
 	if y != nil {
 		result = y.st
 	}
-	if st := r.lasting(result); st != nil {
-		s.leaves(st)
-		return y
-	}
-	s.forms = append(s.forms, s.make(r, y, result))
-	s.recorded++
-	return y
-}
-
-// leaves notes that a step has left a value behind, as a first one of its kind may.
-func (s *stepper) leaves(st *heap.Storage) {
-	for i := range s.tried {
-		if s.tried[i].is(&s.batch) {
-			raise("Run", "make values in the batch's env, let the optimizer take its Step within, and write into a buffer (tensor.NewBuffer, CopyInPlace) what goes from turn to turn",
-				"the captured step leaves the result of %s at %s behind, which each run would make anew", st.What(), st.Site.String())
-		}
-	}
-	s.tried = append(s.tried, s.batch.kind())
+	return s.formOf(r, y), r.lasting(result), y
 }
 
 func (s *stepper) close() {
 	for _, f := range s.forms {
 		f.close()
-		if f.arena.Gone() == nil {
+		if f.arena != nil && f.arena.Gone() == nil {
 			s.env.dev.heap.Drop(f.arena.Storage, closed)
 		}
 	}

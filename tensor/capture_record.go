@@ -2,12 +2,12 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/internal/rng"
-	"github.com/warpline-ml/warpline/tensor/internal/arena"
 	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
@@ -17,6 +17,8 @@ type recording struct {
 	queue     *queue
 	goroutine uint64
 	first     bool // the first run: nothing is recorded, so that a step may make what later runs find
+	fresh     bool // nothing was recorded for this kind of batches yet
+	made      bool // the host has made something: what is recorded is not what later runs do
 	paused    int  // the work under way is of the host's part of the step
 
 	keys     keyring
@@ -27,7 +29,8 @@ type recording struct {
 	launches []launchRecord
 	before   []func()
 	after    []func()
-	leaves   []*leaf // that the step adds to the gradients of
+	leaves   []*leaf     // that the step adds to the gradients of
+	asked    []leafState // leaves that the step's graphs may end in
 	casts    map[*ahead]bool
 }
 
@@ -44,7 +47,7 @@ type outsider struct {
 	written bool
 }
 
-// launchRecord is a launch. Its addresses are good for the recorded run only.
+// launchRecord is a launch. Its addresses are those of the recorded run until the form has memory.
 type launchRecord struct {
 	kernel *device.Kernel
 	params device.Params
@@ -63,6 +66,22 @@ type cellRecord struct {
 func newRecording(e *Env, first bool) *recording {
 	return &recording{dev: e.dev, queue: e.onQueue(), goroutine: callsite.Goroutine(), first: first,
 		slotOf: map[*heap.Storage]int{}, outerOf: map[*heap.Storage]int{}, casts: map[*ahead]bool{}}
+}
+
+// leafState is what of a leaf a step's Go code asks for.
+type leafState struct {
+	leaf         *leaf
+	frozen       bool
+	hooks, after int
+}
+
+func (l *leaf) state() leafState { return leafState{l, l.frozen.Load(), len(l.hooks), len(l.after)} }
+
+// asks notes that what the step does depends on a leaf's state.
+func (r *recording) asks(l *leaf) {
+	if !slices.ContainsFunc(r.asked, func(a leafState) bool { return a.leaf == l }) {
+		r.asked = append(r.asked, l.state())
+	}
 }
 
 // host runs a part of the step that the host does in each run: its work is not recorded.
@@ -166,47 +185,6 @@ func (r *recording) lasting(result *heap.Ref) *heap.Storage {
 		}
 	}
 	return nil
-}
-
-// plan places the slots in one piece of memory of total bytes.
-func (r *recording) plan(result *heap.Ref) (places []int64, total int64) {
-	values := make([]arena.Value, len(r.slots))
-	for i, s := range r.slots {
-		values[i] = arena.Value{Size: s.size, First: s.first, Last: s.last}
-		switch {
-		case result != nil && s.st == result.Storage:
-			values[i].Last = len(r.launches) + 1
-		case s.first < 0:
-			values[i].Size = 0
-		}
-	}
-	return arena.Plan(values, blockAlign)
-}
-
-// blockAlign is what blocks of the caching allocator are aligned to: kernels then see in a run what they saw in the step.
-const blockAlign = 512
-
-// place gives the launches the addresses that they have in each run.
-func (r *recording) place(mem device.Mem, places []int64) {
-	for i := range r.launches {
-		l := &r.launches[i]
-		for j, s := range l.places {
-			if s >= 0 {
-				l.args[j].Mem = r.slotIn(mem, places, s)
-			}
-		}
-		for _, c := range l.cells {
-			at := r.slotIn(mem, places, c.slot)
-			l.params.P[c.param].Cell = device.Mem{Addr: at.Addr + uint64(c.offset), Size: device.CellSize, Host: mem.Host}
-		}
-	}
-}
-
-func (r *recording) slotIn(mem device.Mem, places []int64, i int) device.Mem {
-	if r.slots[i].size == 0 {
-		return device.Mem{}
-	}
-	return device.Mem{Addr: mem.Addr + uint64(places[i]), Size: r.slots[i].size, Host: mem.Host}
 }
 
 // String tells how far the recording is.

@@ -9,74 +9,138 @@ import (
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/tensor/internal/arena"
 	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
 // form is a step as it was recorded for one kind of batches, with the memory that its runs work in.
 type form struct {
 	kind     kind
+	asked    []leafState
 	queue    *queue
-	arena    *heap.Ref
-	inputs   []device.Arg // where the batch's tensors are copied to
+	slots    []slot
+	launches []launchRecord
 	keys     keyring
-	drawn    []int  // which keys the device is told
-	words    []byte // of them
-	wordsAt  device.Arg
+	drawn    []int // which keys the device is told
 	outside  []outsider
 	leaves   []*leaf
-	launches []launch
-	graph    device.Graph // nil: the launches are made one by one
 	before   []func()
 	after    []func()
-	result   *Tensor
+	result   *Tensor // nil: none
+	place    int     // slot of the result; -1: none, or outside
+	settled  bool    // nothing was made that later runs find
+
+	arena   *heap.Ref    // nil until the first run
+	inputs  []device.Arg // where the batch's tensors are copied to
+	words   []byte       // of the keys that are drawn
+	wordsAt device.Arg
+	graph   device.Graph // nil: the launches are made one by one
 }
 
-// launch is what a queue is asked for again.
-type launch struct {
-	kernel *device.Kernel
-	params device.Params
-	args   []device.Arg
-}
-
-// make plans the memory of a recorded step, whose result is y or nil, and gives its launches their places.
-func (s *stepper) make(r *recording, y *Tensor, result *heap.Ref) *form {
-	f := &form{kind: s.batch.kind(), queue: r.queue, keys: r.keys, outside: r.outside, leaves: r.leaves, before: r.before, after: r.after}
-	places, bytes := r.plan(result)
+// formOf is the form of a recorded step, whose result is y or nil. It has no memory yet.
+func (s *stepper) formOf(r *recording, y *Tensor) *form {
+	f := &form{kind: s.batch.kind(), asked: r.asked, queue: r.queue, slots: r.slots, launches: r.launches, keys: r.keys,
+		outside: r.outside, leaves: r.leaves, before: r.before, after: r.after, place: -1, settled: !r.made}
 	for i := range r.launches {
 		if k := r.launches[i].key; k >= 0 {
 			f.drawn = append(f.drawn, k)
 		}
 	}
-	f.arena = s.room(r.queue, bytes+int64(len(f.drawn))*device.CellSize)
-	mem := f.arena.Block().Mem()
-	f.wordsAt = device.Arg{Mem: mem, Offset: bytes}
-	f.words = make([]byte, len(f.drawn)*device.CellSize)
-	f.keys.close()
-	r.place(mem, places)
-	f.take(r)
-	for i := range s.batch.tensors {
-		f.inputs = append(f.inputs, device.Arg{Mem: r.slotIn(mem, places, i)})
-	}
 	if y != nil {
-		f.result = y
+		own := *y
+		f.result = &own
 		if i, ok := r.slotOf[y.st.Storage]; ok {
-			c := *y
-			c.st, c.off = f.arena, y.off+int(places[i])/y.typ.DType.Size()
-			f.result = &c
+			f.place = i
 		}
 	}
-	f.capture()
+	f.keys.close()
 	return f
 }
 
-// room is memory for a form: that of another one, which does not run at the same time, if it is enough.
+// serves tells whether the form is one for b, with the leaves as they are.
+func (f *form) serves(b *batch) bool {
+	for i := range f.asked {
+		if a := &f.asked[i]; *a != a.leaf.state() {
+			return false
+		}
+	}
+	return f.kind.is(b)
+}
+
+// prepare plans the memory of a form and gives its launches their places. An out-of-memory leaves it as it was.
+func (s *stepper) prepare(f *form) {
+	places, bytes := f.plan()
+	f.arena = s.room(f.queue, bytes+int64(len(f.drawn))*device.CellSize)
+	mem := f.arena.Block().Mem()
+	f.wordsAt = device.Arg{Mem: mem, Offset: bytes}
+	f.words = make([]byte, len(f.drawn)*device.CellSize)
+	f.put(mem, places)
+	for i := range s.batch.tensors {
+		f.inputs = append(f.inputs, device.Arg{Mem: f.slotIn(mem, places, i)})
+	}
+	if f.place >= 0 {
+		f.result.st, f.result.off = f.arena, f.result.off+int(places[f.place])/f.result.typ.DType.Size()
+	}
+	f.capture()
+}
+
+// plan places the slots in one piece of memory of total bytes.
+func (f *form) plan() (places []int64, total int64) {
+	values := make([]arena.Value, len(f.slots))
+	for i, s := range f.slots {
+		values[i] = arena.Value{Size: s.size, First: s.first, Last: s.last}
+		switch {
+		case i == f.place:
+			values[i].Last = len(f.launches) + 1
+		case s.first < 0:
+			values[i].Size = 0
+		}
+	}
+	return arena.Plan(values, blockAlign)
+}
+
+// blockAlign is what blocks of the caching allocator are aligned to: kernels then see in a run what they saw in the step.
+const blockAlign = 512
+
+// put gives the launches the addresses that they have in each run, and their random keys cells.
+func (f *form) put(mem device.Mem, places []int64) {
+	next := uint64(0)
+	for i := range f.launches {
+		l := &f.launches[i]
+		for j, s := range l.places {
+			if s >= 0 {
+				l.args[j].Mem = f.slotIn(mem, places, s)
+			}
+		}
+		for _, c := range l.cells {
+			at := f.slotIn(mem, places, c.slot)
+			l.params.P[c.param].Cell = device.Mem{Addr: at.Addr + uint64(c.offset), Size: device.CellSize, Host: mem.Host}
+		}
+		if l.key >= 0 {
+			at := mem.Addr + uint64(f.wordsAt.Offset) + next*device.CellSize
+			l.params.P[randomKey[l.kernel.Op.Code]].Cell = device.Mem{Addr: at, Size: device.CellSize, Host: mem.Host}
+			next++
+		}
+	}
+}
+
+func (f *form) slotIn(mem device.Mem, places []int64, i int) device.Mem {
+	if f.slots[i].size == 0 {
+		return device.Mem{}
+	}
+	return device.Mem{Addr: mem.Addr + uint64(places[i]), Size: f.slots[i].size, Host: mem.Host}
+}
+
+// room is memory for a form: that of another one, which does not run at the same time, if it is enough. What the recorded runs
+// worked in goes back to the device before, since nobody else may need as much.
 func (s *stepper) room(q *queue, n int64) *heap.Ref {
 	for _, f := range s.forms {
-		if f.queue == q && f.arena.Bytes() >= n && f.arena.Gone() == nil {
+		if f.queue == q && f.arena != nil && f.arena.Bytes() >= n && f.arena.Gone() == nil {
 			return f.arena
 		}
 	}
-	n = max(n, 1) // of a step without work
+	n = max(n, 1)              // of a step without work
+	_ = s.env.dev.EmptyCache() // what a private pool serves stays
 	ref, err := s.env.live().New(n, &stepName, q.id, callsite.At(3), nil)
 	if err != nil {
 		s.env.dev.outOfMemory(s.env, n, ir.Copy, err, nil, nil)
@@ -87,20 +151,6 @@ func (s *stepper) room(q *queue, n int64) *heap.Ref {
 
 var stepName = "captured step"
 
-// take makes the launches of a recording f's, with their random keys in cells.
-func (f *form) take(r *recording) {
-	next := uint64(0)
-	for i := range r.launches {
-		l := &r.launches[i]
-		if l.key >= 0 {
-			at := f.wordsAt.Mem.Addr + uint64(f.wordsAt.Offset) + next*device.CellSize
-			l.params.P[randomKey[l.kernel.Op.Code]].Cell = device.Mem{Addr: at, Size: device.CellSize, Host: f.wordsAt.Mem.Host}
-			next++
-		}
-		f.launches = append(f.launches, launch{l.kernel, l.params, l.args})
-	}
-}
-
 // capture makes one launch of all, where the queue can.
 func (f *form) capture() {
 	c, ok := device.As[device.Capturer](f.queue.q)
@@ -109,7 +159,7 @@ func (f *form) capture() {
 	}
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
-	var failed *launch
+	var failed *launchRecord
 	g, err := c.Capture(func() error {
 		for i := range f.launches {
 			l := &f.launches[i]
@@ -149,7 +199,7 @@ func (f *form) close() {
 
 // there tells whether all memory that the runs use is still there.
 func (f *form) there() bool {
-	if f.arena.Gone() != nil {
+	if f.arena != nil && f.arena.Gone() != nil {
 		return false
 	}
 	for i := range f.outside {
@@ -256,7 +306,7 @@ func (f *form) launch() {
 }
 
 // told emits the events of a launch that was made with others.
-func (q *queue) told(l *launch, start time.Duration) {
+func (q *queue) told(l *launchRecord, start time.Duration) {
 	own := q.params
 	q.args, q.params, q.times = append(q.args[:0], l.args...), l.params, q.times[:0]
 	q.tell(l.kernel, start, nil)

@@ -135,10 +135,16 @@ func (t *Tensor) edge(e *Env) (edge, bool) {
 	if t.node != nil {
 		return edge{node: t.node, out: t.out}, true
 	}
-	if t.leaf != nil && e.grad != off && !t.leaf.frozen.Load() {
-		return edge{leaf: t.leaf}, true
+	if t.leaf == nil || e.grad == off {
+		return edge{}, false
 	}
-	return edge{}, false
+	if step := recordings.step(); step != nil {
+		step.asks(t.leaf)
+	}
+	if t.leaf.frozen.Load() {
+		return edge{}, false
+	}
+	return edge{leaf: t.leaf}, true
 }
 
 func (t *Tensor) ofParams() bool {

@@ -97,9 +97,14 @@ func uncapturable(op, hint, why string) {
 	}
 }
 
-// hostWork is uncapturable for what the host may do once, in the first run, where a step makes what later ones find.
+// hostWork is uncapturable for what the host may do once, in the first run on batches of a kind, where a step makes what later
+// ones find.
 func hostWork(op, hint, why string) {
-	if recordings.step() != nil {
+	switch s := recordings.step(); {
+	case s == nil:
+	case s.fresh:
+		s.made = true
+	default:
 		raise(op, hint, "%s, and this is within a captured step", why)
 	}
 }
