@@ -84,7 +84,7 @@ func called(counts func() map[string]int, f func()) map[string]int {
 // the random keys, and one launch. It allocates nothing in Go.
 func TestCapturedGPUCost(t *testing.T) {
 	root, counts := idleCard(t)
-	step, b, _ := deepStep(root, 10)
+	step, _, b, _ := deepStep(root, 10)
 	calls := called(counts, func() { step.Run(b) })
 	want := map[string]int{"cuMemcpyDtoDAsync_v2": 2, "cuMemcpyHtoDAsync_v2": 1, "cuGraphLaunch": 1, "cuCtxSetCurrent": 4}
 	for name, n := range calls { // an event now and then tells when staging memory is free again
@@ -104,25 +104,26 @@ func TestCapturedGPUCost(t *testing.T) {
 // deepBatch is what a deepStep learns from.
 type deepBatch struct{ X, Y *tensor.Tensor }
 
-// deepStep is a captured step of training of some layers with dropout, ready for replays, with a batch and the number of
-// launches.
-func deepStep(root *tensor.Env, layers int) (step *tensor.Captured[*deepBatch], b *deepBatch, launches int) {
+// deepStep is a captured step of training of some layers with dropout, ready for replays, and the step itself, with a batch and
+// the number of launches.
+func deepStep(root *tensor.Env, layers int) (step *tensor.Captured[*deepBatch], f func(b *deepBatch) *tensor.Tensor, b *deepBatch, launches int) {
 	m := nn.Sequential{}
 	for range layers {
 		m = append(m, nn.NewLinear(root, 8, 8), nn.ReLU{}, nn.Dropout{P: 0.1})
 	}
 	opt := optim.NewAdamW(nn.Params(m), optim.AdamWConfig{Clip: 1})
-	step = tensor.Capture(root, func(b *deepBatch) *tensor.Tensor {
+	f = func(b *deepBatch) *tensor.Tensor {
 		loss := nn.MSE(m.Forward(b.X), b.Y)
 		loss.Backward()
 		opt.Step()
 		return loss
-	})
+	}
+	step = tensor.Capture(root, f)
 	b = &deepBatch{root.Ones(4, 8), root.Ones(4, 8)}
 	for range 4 { // the first of which as such makes its memory
 		step.Run(b)
 	}
 	defer root.Device().Observe(func(*device.Event) { launches++ }, device.KindLaunch, device.KindFill)()
 	step.Run(b)
-	return step, b, launches
+	return step, f, b, launches
 }
