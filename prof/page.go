@@ -20,7 +20,7 @@ var page string
 const pageMark = "/*DATA*/null"
 
 // WritePage writes a page for a browser, one file that fetches nothing: memory over time by kind, what there was at the peak by
-// kind, module and line, and the allocator's segments at chosen moments. The file is there whole or not at all.
+// kind, module and line, and the allocator's segments at many moments: behind each event of a short history. The file is there whole or not at all.
 func (h *History) WritePage(path string) error {
 	logs, err := h.logs()
 	if err != nil {
@@ -67,7 +67,7 @@ type pageSegment struct {
 
 // What a page has at most: moments, and blocks in all of them.
 const (
-	pageMoments = 48
+	pageMoments = 1000
 	pageBlocks  = 40_000
 )
 
