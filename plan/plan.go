@@ -11,6 +11,8 @@
 package plan
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,7 +24,9 @@ import (
 // Program is a program that can be run again from its start.
 type Program struct {
 	// Run makes everything that the program has on the device in env, and runs it until it holds the most it ever does: a
-	// training for two steps at least, since an optimizer makes its state in the first. Values mean nothing there.
+	// training for two steps at least, since an optimizer makes its state in the first. Values mean nothing there, so it must
+	// not wait for some, and what it does beside, such as writing files, it does again, some thirty times. An error that is
+	// context.Canceled ends the explanation.
 	Run func(env *tensor.Env, s Setting) error
 
 	Batch   int     // samples of a step
@@ -68,6 +72,7 @@ type explainer struct {
 	most  int64   // that it holds at once
 	found []tensor.Lever
 	idle  []string // flags of levers that do not help after all
+	ended error    // by which the program says that enough is enough
 }
 
 func (x *explainer) explain() error {
@@ -77,18 +82,23 @@ func (x *explainer) explain() error {
 	}
 	x.most = most
 	largest := x.p.Batch
-	if !x.fits(x.whole) {
+	_, failed := x.peak(tensor.Rehearsal{Limit: 1}, x.whole, false)
+	if failed != nil {
 		largest = x.largest(x.whole, x.p.Batch)
 		x.single(largest)
 		if !slices.ContainsFunc(x.found, func(l tensor.Lever) bool { return l.Fits }) {
 			x.together()
 		}
 	}
-	r := &x.e.Report
-	r.Rehearsed, r.Batch, r.LargestBatch, r.Needed = true, x.p.Batch, largest, x.needed(x.whole)
 	least := x.whole
 	least.Batch, least.Levers = min(1, x.p.Batch), x.helpful()
-	r.Least = x.needed(least)
+	needed, atLeast := x.needed(x.whole), x.needed(least)
+	if x.ended != nil {
+		return x.ended
+	}
+	r := &x.e.Report
+	r.Rehearsed, r.Batch, r.LargestBatch, r.Needed, r.Least = true, x.p.Batch, largest, needed, atLeast
+	x.acquit(failed)
 	if x.most > x.e.Within() { // one piece or many, it would not do
 		r.Stuck = 0
 		r.Levers = slices.DeleteFunc(r.Levers, func(l tensor.Lever) bool { return strings.HasPrefix(l.Flag, tensor.LeverEarly) })
@@ -101,8 +111,27 @@ func (x *explainer) explain() error {
 	return nil
 }
 
-// peak runs the program, and is the most that it held at once. The error is the program's.
-func (x *explainer) peak(r tensor.Rehearsal, s Setting, noGrad bool) (int64, error) {
+// acquit takes values kept from turn to turn for no mistake after all where the program runs out of memory again without having
+// kept them.
+func (x *explainer) acquit(failed error) {
+	var again *tensor.OOMError
+	if !errors.As(failed, &again) {
+		return
+	}
+	for _, l := range slices.Clone(x.e.Levers) {
+		if strings.HasPrefix(l.Flag, tensor.LeverLetGo) && !slices.ContainsFunc(again.Levers, func(o tensor.Lever) bool { return o.Fault && o.Line == l.Line }) {
+			l.Fault = false
+			x.e.Suggest(l)
+		}
+	}
+}
+
+// peak runs the program, and is the most that it held at once. The error is the program's, whatever it panics with: values mean
+// nothing, and it may have come to rely on some.
+func (x *explainer) peak(r tensor.Rehearsal, s Setting, noGrad bool) (most int64, err error) {
+	if x.ended != nil {
+		return 0, x.ended
+	}
 	env, err := x.e.Rehearse(r)
 	if err != nil {
 		return 0, err
@@ -111,11 +140,24 @@ func (x *explainer) peak(r tensor.Rehearsal, s Setting, noGrad bool) (int64, err
 	if noGrad {
 		env = env.NoGrad()
 	}
+	if err = x.run(env, s); errors.Is(err, context.Canceled) {
+		x.ended = err
+	}
+	return dev.Memory().Peak, err
+}
+
+// run runs the program once, in a scope that is closed after it.
+func (x *explainer) run(env *tensor.Env, s Setting) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("it panics: %v", v)
+		}
+	}()
 	_, failed := tensor.Try(env, func(env *tensor.Env) int {
 		err = x.p.Run(env, s)
 		return 0
 	})
-	return dev.Memory().Peak, errors.Join(err, failed)
+	return cmp.Or(failed, err)
 }
 
 // fits tells whether the program runs under the limit. One that fails for another reason does not.
@@ -145,7 +187,7 @@ func (x *explainer) largest(s Setting, below int) int {
 func (x *explainer) needed(s Setting) int64 {
 	peak, err := x.peak(tensor.Rehearsal{}, s, false)
 	limit := float64(x.e.Within())
-	if err != nil || limit == 0 {
+	if err != nil || limit == 0 || peak == 0 {
 		return peak
 	}
 	// A program that nothing limits holds what a limit would collect, and less than the allocator takes, by rounding and fragments.
@@ -218,12 +260,13 @@ func (x *explainer) outside() {
 			continue
 		}
 		_, err := x.peak(r, x.whole, noGrad)
-		if l.Tried, l.Fits = true, err == nil; noGrad {
-			if peak, err := x.peak(tensor.Rehearsal{}, x.whole, true); err == nil {
-				l.Saves = max(0, x.most-peak)
-			}
+		l.Tried, l.Fits = true, err == nil
+		helps := l.Fits
+		if noGrad {
+			peak, err := x.peak(tensor.Rehearsal{}, x.whole, true) // an error: it wants the gradients
+			helps, l.Saves = err == nil && peak < x.most, x.most-peak
 		}
-		if l.Fits || noGrad {
+		if helps {
 			x.found = append(x.found, l)
 		} else {
 			x.idle = append(x.idle, l.Flag)

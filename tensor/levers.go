@@ -12,6 +12,7 @@ import (
 
 // What the flags of some levers begin with.
 const (
+	LeverLetGo  = "let go of "
 	LeverNoGrad = "record no gradients while evaluating"
 	LeverEarly  = "make what lives long before what comes and goes"
 	AllocEnv    = device.AllocEnv // and "=" and a setting
@@ -20,7 +21,7 @@ const (
 // found is what helps, as far as it can be told from who holds the memory.
 func (e *OOMError) found(env *Env, v *Inventory) []Lever {
 	var levers []Lever
-	levers = append(levers, keptAcrossTurns(e.Holders)...)
+	levers = append(levers, e.keptAcrossTurns()...)
 	if l, ok := inVain(env, v); ok {
 		levers = append(levers, l)
 	}
@@ -36,10 +37,11 @@ func (e *OOMError) found(env *Env, v *Inventory) []Lever {
 // leakTurns is in how many turns of a loop a line must have made values that live, to be told as one that keeps them.
 const leakTurns = 4
 
-// keptAcrossTurns names the lines whose values of many turns live on.
-func keptAcrossTurns(all []Holder) (levers []Lever) {
+// keptAcrossTurns names the lines whose values of many turns live on. That is the mistake where there would be room without them:
+// a few numbers may be kept.
+func (e *OOMError) keptAcrossTurns() (levers []Lever) {
 	sums := map[string]*Holder{}
-	for _, h := range all {
+	for _, h := range e.Holders {
 		if h.Kind != device.LabelOther && h.Kind != device.LabelSaved && h.Kind != device.LabelBatch || h.Line == "" {
 			continue
 		}
@@ -53,8 +55,9 @@ func keptAcrossTurns(all []Holder) (levers []Lever) {
 	for _, s := range sums {
 		if s.Turns >= leakTurns {
 			levers = append(levers, Lever{
-				Flag:  fmt.Sprintf("let go of %[2]d values kept at %[1]s (keep Item or Floats of them)", s.Line, s.Values),
-				Saves: s.Bytes, Cost: "a copy to the host where they are read", Fault: true,
+				Flag:  fmt.Sprintf(LeverLetGo+"%d values kept at %s (keep Item or Floats of them)", s.Values, s.Line),
+				Saves: s.Bytes, Cost: "a copy to the host where they are read", Line: s.Line,
+				Fault: s.Bytes+max(e.LargestFree, e.Free) >= e.Asked,
 			})
 		}
 	}
@@ -80,9 +83,10 @@ func inVain(env *Env, v *Inventory) (Lever, bool) {
 }
 
 // pinning is what helps against fragmentation: values that live long, made before those that come and go, and an allocator that
-// keeps large pieces whole.
+// keeps large pieces whole. Each saves what is missing at least: how much more, only a run tells.
 func (e *OOMError) pinning(v *Inventory) (levers []Lever) {
 	lines, pins := lineCache{}, map[string]int64{}
+	missing := e.Asked - max(e.Free, 0)
 	blocks := map[uint64]*Value{}
 	for i := range v.Values {
 		blocks[v.Values[i].Mem.Addr] = &v.Values[i]
@@ -102,10 +106,10 @@ func (e *OOMError) pinning(v *Inventory) (levers []Lever) {
 	}
 	if at := oom.Largest(pins, 2); len(at) > 0 {
 		levers = append(levers, Lever{Flag: LeverEarly + ": " + strings.Join(at, ", "),
-			Saves: e.Stuck, Cost: "nothing", Fault: true})
+			Saves: missing, Cost: "nothing", Fault: true})
 	}
 	for _, conf := range e.dev.unfragmented(e.Asked) {
-		levers = append(levers, Lever{Flag: AllocEnv + "=" + conf, Saves: e.Stuck, Cost: "segments that are cut otherwise"})
+		levers = append(levers, Lever{Flag: AllocEnv + "=" + conf, Saves: missing, Cost: "segments that are cut otherwise"})
 	}
 	return levers
 }

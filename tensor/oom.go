@@ -59,7 +59,7 @@ func (e *OOMError) Error() string {
 // Unwrap returns the allocator's error.
 func (e *OOMError) Unwrap() error { return e.Err }
 
-// WriteText writes one screen for people: up to 24 lines of 80 columns.
+// WriteText writes one screen for people: up to 19 lines of 80 columns.
 func (e *OOMError) WriteText(w io.Writer) error { return e.Report.WriteText(w) }
 
 // MarshalJSON writes the figures for machines, in bytes: device, op, line, module, asked, allocated, reserved, largest_free,

@@ -2,12 +2,17 @@ package train
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/machine"
@@ -29,53 +34,76 @@ func onlyShortage(entries []os.DirEntry) bool {
 }
 
 // ranOut, deferred, makes an out-of-memory an error, and leaves a report of it. Other panics go on.
-func (r *run) ranOut(err *error) {
+func (r *run) ranOut(ctx context.Context, err *error) {
 	switch v := recover().(type) {
 	case nil:
 	case *tensor.OOMError:
-		*err = r.shortage(v)
+		*err = r.shortage(ctx, v)
 	default:
 		panic(v)
 	}
 }
 
 // shortage keeps what was learnt, finds what would have fitted, and leaves a report.
-func (r *run) shortage(e *tensor.OOMError) error {
+func (r *run) shortage(ctx context.Context, e *tensor.OOMError) error {
 	kept := r.keepSteps()
-	if err := plan.Explain(e, r.program()); err != nil {
-		r.watch.Note(err.Error())
+	if r.job != nil { // there is something to run again
+		if err := plan.Explain(e, r.program(ctx)); err != nil {
+			r.watch.Note(err.Error())
+		}
+		r.spell(e)
 	}
 	e.Levers = slices.DeleteFunc(e.Levers, func(l tensor.Lever) bool { // those of programs, which a run cannot change
 		return !strings.HasPrefix(l.Flag, "--") && !strings.HasPrefix(l.Flag, tensor.AllocEnv)
 	})
 	hint := r.wayOut(e, kept)
 	if dir := r.kept(); dir != "" {
-		if err := leaveShortage(dir, e); err != nil {
+		left, err := leaveShortage(dir, e)
+		if err != nil {
 			r.watch.Note(fmt.Sprintf("the report of the out-of-memory is not written: %v", err))
-		} else {
-			hint += fmt.Sprintf("; %s and oom.pickle have who holds what", filepath.Join(dir, shortageFile))
+		}
+		switch len(left) {
+		case 1:
+			hint += fmt.Sprintf("; %s has who holds what", filepath.Join(dir, left[0]))
+		case 2:
+			hint += fmt.Sprintf("; %s and %s have who holds what", filepath.Join(dir, left[0]), left[1])
 		}
 	}
 	return &Error{Text: machine.Shortage(e), Hint: hint, Err: e}
 }
 
-// leaveShortage writes the report's files into a run folder, which may have to be made.
-func leaveShortage(dir string, e *tensor.OOMError) error {
-	raw, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	if err := json.Indent(&text, raw, "", " "); err != nil {
-		return err
-	}
+// leaveShortage writes the report's files into a run folder, which may have to be made. Those left are whole, whatever the error:
+// the first, which is small, may have room where the second has none.
+func leaveShortage(dir string, e *tensor.OOMError) (left []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+		return nil, err
 	}
-	if err := prof.WriteShortage(filepath.Join(dir, snapshotFile), e); err != nil {
-		return err
+	figures := func(path string) error {
+		raw, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		if err := json.Indent(&text, raw, "", " "); err != nil {
+			return err
+		}
+		return writeFile(path, append(text.Bytes(), '\n'))
 	}
-	return writeFile(filepath.Join(dir, shortageFile), append(text.Bytes(), '\n'))
+	var errs []error
+	for _, f := range []struct {
+		name  string
+		write func(path string) error
+	}{
+		{shortageFile, figures},
+		{snapshotFile, func(path string) error { return prof.WriteShortage(path, e) }},
+	} {
+		if err := f.write(filepath.Join(dir, f.name)); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		left = append(left, f.name)
+	}
+	return left, errors.Join(errs...)
 }
 
 // keepSteps lets go of what the failed step has left, and keeps those before it in a checkpoint: unless the failed one had
@@ -98,8 +126,10 @@ func (r *run) wayOut(e *tensor.OOMError, kept bool) string {
 	switch {
 	case i < 0 && e.Rehearsed && e.LargestBatch < r.Batch:
 		return fmt.Sprintf("give a device with %s, or a smaller model", render.Bytes(e.Needed))
+	case i < 0 && e.Rehearsed:
+		return "let go of what else is in memory on " + e.Device + " (warpline top shows who computes)"
 	case i < 0:
-		return "give a smaller --batch or a smaller model"
+		return "give a device with more memory, a smaller --batch or a smaller model"
 	}
 	flag := e.Levers[i].Flag
 	if !strings.HasPrefix(flag, "--") {
@@ -112,9 +142,24 @@ func (r *run) wayOut(e *tensor.OOMError, kept bool) string {
 	return "give " + flag
 }
 
+var batchFlag = regexp.MustCompile(`--batch (\d+)`)
+
+// spell completes flags that want others: a batch has no more parts than samples.
+func (r *run) spell(e *tensor.OOMError) {
+	for i := range e.Levers {
+		l := &e.Levers[i]
+		if m := batchFlag.FindStringSubmatch(l.Flag); m != nil && !strings.Contains(l.Flag, "--accumulate") {
+			if n, _ := strconv.Atoi(m[1]); n < r.Accumulate {
+				l.Flag += fmt.Sprintf(" --accumulate %d", n)
+			}
+		}
+	}
+}
+
 // program is the run as it can be run again.
-func (r *run) program() plan.Program {
-	p := plan.Program{Batch: r.Batch, Smaller: "--batch %d", Split: "--accumulate %d", Run: r.rehearse}
+func (r *run) program(ctx context.Context) plan.Program {
+	p := plan.Program{Batch: r.Batch, Smaller: "--batch %d", Split: "--accumulate %d"}
+	p.Run = func(env *tensor.Env, s plan.Setting) error { return r.rehearse(ctx, env, s) }
 	if r.writes() && !r.Recompute {
 		p.Levers = append(p.Levers, plan.Lever{Name: "recompute", Flag: "--recompute", Cost: "one more forward pass"})
 	}
@@ -133,11 +178,29 @@ func (r *run) program() plan.Program {
 	return p
 }
 
-// rehearsed is how many steps a rehearsal has: the optimizer's state is there from the second on, and with it what is cast ahead.
+// rehearsed is how many steps a rehearsal has: the optimizer's state is there from the second on, and with it what is cast ahead,
+// and a captured step is recorded in the second.
 const rehearsed = 3
 
 // rehearse makes a few steps as the run would have with a setting, and scores a batch, in env.
-func (r *run) rehearse(env *tensor.Env, s plan.Setting) error {
+func (r *run) rehearse(ctx context.Context, env *tensor.Env, s plan.Setting) error {
+	q, err := r.double(env, s)
+	if err != nil {
+		return err
+	}
+	if err := q.furnish(); err != nil {
+		return err
+	}
+	if err := q.train(ctx); err != nil {
+		return cmp.Or(ctx.Err(), err)
+	}
+	_, err = q.score(ctx, 0)
+	runtime.KeepAlive(q) // what the run holds while it is scored counts
+	return cmp.Or(ctx.Err(), err)
+}
+
+// double is the run with a setting, of a few steps on data that nobody reads.
+func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	c := r.Config
 	c.Batch, c.Steps, c.Profile = s.Batch, rehearsed, ""
 	c.Accumulate = min(max(c.Accumulate, s.Parts), c.Batch)
@@ -156,7 +219,7 @@ func (r *run) rehearse(env *tensor.Env, s plan.Setting) error {
 	if s.On("context") {
 		c.Context /= 2
 		if err := j.shorten(&c); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	j.train = j.train.Blank()
@@ -164,14 +227,15 @@ func (r *run) rehearse(env *tensor.Env, s plan.Setting) error {
 		j.test = j.test.Blank()
 	}
 	q := &run{Config: c, job: &j, watch: silent{}, env: env.Seed(c.Seed), told: map[string]bool{}}
-	if err := q.furnish(); err != nil {
-		return err
+	if last := j.train.Len() / c.Batch; c.Capture && j.ragged(c.Batch) && r.Steps > last {
+		q.at.Batch, q.Steps = max(0, last-rehearsed), rehearsed+1 // the short batch is recorded beside the whole one
 	}
-	if err := q.train(context.Background()); err != nil {
-		return err
-	}
-	_, err := q.score(context.Background(), 0)
-	return err
+	return q, nil
+}
+
+// ragged tells whether epochs end with a batch that is shorter than others.
+func (j *job) ragged(batch int) bool {
+	return !j.wrap.Wrap && !j.wrap.Draw && !j.wrap.DropLast && j.train.Len()%batch != 0
 }
 
 // shorten gives a text's job, which is a copy, the context of c.

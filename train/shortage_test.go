@@ -1,8 +1,10 @@
 package train_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -62,6 +65,34 @@ func limited(t *testing.T, device string, limit int64) {
 	t.Cleanup(func() { dev.SetLimit(0) })
 }
 
+// give changes a run as the flags of a lever do.
+func give(t *testing.T, c *train.Config, flags string) {
+	t.Helper()
+	for _, f := range strings.Split(flags, "--")[1:] {
+		name, value, _ := strings.Cut(strings.TrimSpace(f), " ")
+		n, _ := strconv.Atoi(value)
+		switch name {
+		case "accumulate":
+			c.Accumulate = n
+		case "batch":
+			c.Batch = n
+		case "recompute":
+			c.Recompute = true
+		case "amp":
+			c.AMP = true
+		case "context":
+			c.Context = n
+		case "average":
+			c.Average = 0
+		case "optimizer":
+			c.Optimizer, c.Options = value, nil
+		default:
+			t.Fatalf("the lever %q", flags)
+		}
+		c.Given[name] = true
+	}
+}
+
 // TestShortage: a run that dies of memory leaves a report in its folder, the first lever makes it run, and as large a batch
 // fits as is said.
 func TestShortage(t *testing.T) {
@@ -69,18 +100,7 @@ func TestShortage(t *testing.T) {
 		values := map[string]any{"data": pictures(t, 80, 1, 6, 3), "batch": 64, "steps": 3, "device": device}
 		start := func(flag string, limit int64) (*train.Result, string, error) {
 			c := config(t, "mlp", values)
-			for _, f := range strings.Split(flag, "--")[1:] {
-				name, value, _ := strings.Cut(strings.TrimSpace(f), " ")
-				n, _ := strconv.Atoi(value)
-				switch name {
-				case "accumulate":
-					c.Accumulate = n
-				case "batch":
-					c.Batch = n
-				default:
-					t.Fatalf("the lever %q", flag)
-				}
-			}
+			give(t, &c, flag)
 			c.Out = filepath.Join(t.TempDir(), "run")
 			limited(t, device, limit)
 			result, err := train.Run(t.Context(), c, nil)
@@ -173,5 +193,155 @@ func TestStepsOutliveShortage(t *testing.T) {
 		if s.Loss != whole.steps[i].Loss {
 			t.Errorf("step %d: loss %v, without an interruption %v", s.Step, s.Loss, whole.steps[i].Loss)
 		}
+	}
+}
+
+// TestShortageAnywhere: wherever memory runs out (weights, forward, backward, optimizer, evaluation; steps in parts, recomputed,
+// captured, averaged) there is a report. With the first lever the run fits, or with the size that is named; each lever saves what
+// it says, and the largest batch is that of really running.
+func TestShortageAnywhere(t *testing.T) {
+	if !testutil.Alone(t) { // devices are opened by name
+		return
+	}
+	pixels := pictures(t, 160, 1, 12, 3)
+	gpt := map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "heads": 2, "width": 32, "batch": 24}
+	with := func(base map[string]any, more map[string]any) map[string]any {
+		all := maps.Clone(base)
+		maps.Copy(all, more)
+		return all
+	}
+	ops := map[string]bool{}
+	for _, c := range []struct {
+		name, task string
+		values     map[string]any
+		shares     []float64 // of what it takes
+	}{
+		{"parts", "mlp", map[string]any{"data": pixels, "batch": 64, "accumulate": 2}, []float64{0.02, 0.6}},
+		{"captured, with a short batch", "mlp", map[string]any{"data": pixels, "batch": 50, "capture": true}, []float64{0.7}},
+		{"averaged", "digits", map[string]any{"data": pixels, "batch": 32}, []float64{0.5}},
+		{"scored between", "gpt", with(gpt, map[string]any{"dropout": 0.1, "clip": 1.0, "eval-every": 2}), []float64{0.02, 0.45}},
+		{"captured, recomputed, in parts", "gpt", with(gpt, map[string]any{"capture": true, "recompute": true, "accumulate": 3}), []float64{0.6}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, share := range c.shares {
+				shortageAt(t, c.task, with(c.values, map[string]any{"steps": 4, "device": "cpu"}), share, ops)
+			}
+		})
+	}
+	if len(ops) < 5 {
+		t.Errorf("memory ran out in %v only", ops)
+	}
+}
+
+func shortageAt(t *testing.T, task string, values map[string]any, share float64, ops map[string]bool) {
+	start := func(flag string, limit int64) (*train.Result, error) {
+		c := config(t, task, values)
+		give(t, &c, flag)
+		limited(t, "cpu", limit)
+		return train.Run(t.Context(), c, nil)
+	}
+	free, err := start("", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := int64(share * float64(free.PeakBytes))
+	_, err = start("", limit)
+	var oom *tensor.OOMError
+	var known *train.Error
+	if !errors.As(err, &oom) || !errors.As(err, &known) || known.Hint == "" {
+		t.Fatalf("with %v of what it takes: %v", share, err)
+	}
+	ops[oom.Op] = true
+	if !oom.Rehearsed { // while the data was looked at, before there was anything to run again
+		return
+	}
+	if len(oom.Levers) > 0 && oom.Levers[0].Fits {
+		if _, err := start(oom.Levers[0].Flag, limit); err != nil {
+			t.Errorf("with %v of what it takes and %s: %v", share, oom.Levers[0].Flag, err)
+		}
+	} else if _, err := start("", oom.Needed); err != nil {
+		t.Errorf("with the %d bytes that it is said to need: %v", oom.Needed, err)
+	}
+	for _, l := range oom.Levers {
+		r, err := start(l.Flag, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", l.Flag, err)
+		}
+		if saves := free.PeakBytes - r.PeakBytes; math.Abs(float64(saves-l.Saves)) > 0.05*float64(l.Saves) {
+			t.Errorf("%s saves %d bytes, not %d", l.Flag, saves, l.Saves)
+		}
+	}
+	low, high := 0, oom.Batch
+	for oom.LargestBatch < oom.Batch && high-low > 1 {
+		middle := (low + high) / 2
+		flag := "--batch " + strconv.Itoa(middle)
+		if parts, _ := values["accumulate"].(int); middle < parts {
+			flag += " --accumulate " + strconv.Itoa(middle)
+		}
+		if _, err := start(flag, limit); err == nil {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	if off := oom.LargestBatch - low; oom.LargestBatch < oom.Batch && max(off, -off) > max(1, low/20) {
+		t.Errorf("with %v of what it takes: largest batch %d, by really running %d", share, oom.LargestBatch, low)
+	}
+}
+
+// blocked puts a file in the place of the run's folder after a step, and lets memory run out.
+type blocked struct {
+	choking
+	out string
+}
+
+func (b *blocked) Step(s train.Step) {
+	b.choking.Step(s)
+	if s.Step == b.after {
+		_ = os.Rename(b.out, b.out+".gone")
+		_ = os.WriteFile(b.out, nil, 0o666)
+	}
+}
+
+// TestShortageUnwritten: a report that cannot be written is told all the same, with a note of why there is no file.
+func TestShortageUnwritten(t *testing.T) {
+	env, err := tensor.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Device().SetLimit(0)
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 8, "device": "cpu"})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	watch := &blocked{choking{&recorder{}, env.Device(), 3}, c.Out}
+	_, err = train.Run(t.Context(), c, watch)
+	var oom *tensor.OOMError
+	var known *train.Error
+	if !errors.As(err, &oom) || !errors.As(err, &known) || !oom.Rehearsed || strings.Contains(known.Hint, "oom.json") {
+		t.Errorf("%v; %+v", err, oom)
+	}
+	if notes := strings.Join(watch.notes, "\n"); !strings.Contains(notes, "the report of the out-of-memory is not written") || !strings.Contains(notes, "not a directory") {
+		t.Errorf("notes %q", watch.notes)
+	}
+}
+
+// TestShortageInterrupted: who has no patience for an explanation gets the report without it.
+func TestShortageInterrupted(t *testing.T) {
+	env, err := tensor.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Device().SetLimit(0)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 8, "device": "cpu"})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	watch := &choking{&recorder{cancel: stop, after: 4}, env.Device(), 3}
+	_, err = train.Run(ctx, c, watch)
+	var oom *tensor.OOMError
+	if !errors.As(err, &oom) || oom.Rehearsed && ctx.Err() != nil {
+		t.Errorf("%v; %+v", err, oom)
+	}
+	if _, err := os.Stat(filepath.Join(c.Out, "oom.json")); err != nil {
+		t.Error(err)
 	}
 }

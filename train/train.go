@@ -140,7 +140,7 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 	}
 	defer setThreads(r.Threads)()
 	defer func() { r.job.close() }() // which prepare opens
-	if err := r.begin(stored); err != nil {
+	if err := r.begin(ctx, stored); err != nil {
 		return nil, err
 	}
 	defer r.folder.close()
@@ -157,14 +157,14 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 }
 
 // begin is prepare with a report where memory runs out.
-func (r *run) begin(stored *Config) (err error) {
-	defer r.ranOut(&err)
+func (r *run) begin(ctx context.Context, stored *Config) (err error) {
+	defer r.ranOut(ctx, &err)
 	return r.prepare(stored)
 }
 
 // whole trains and finishes, with a report where memory runs out.
 func (r *run) whole(ctx context.Context) (result *Result, err error) {
-	defer r.ranOut(&err)
+	defer r.ranOut(ctx, &err)
 	err = r.train(ctx)
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return nil, r.rescue(err)

@@ -118,7 +118,7 @@ func Recovered(err *error) {
 		}
 		*err = &advice.Error{Text: v.Op + ": " + v.Text, Hint: hint, Err: v}
 	case *tensor.OOMError:
-		*err = &advice.Error{Text: Shortage(v), Hint: "give a smaller --batch or a smaller model; for gpt also --recompute", Err: v}
+		*err = &advice.Error{Text: Shortage(v), Hint: "choose a --device with more memory, such as cpu, or something smaller", Err: v}
 	default:
 		panic(v)
 	}

@@ -27,6 +27,7 @@ type Lever struct {
 	Tried bool   `json:"-"`           // the program was run again with it, under the same limit, on a device that computes nothing
 	Fits  bool   `json:"-"`           // and ran
 	Fault bool   `json:"-"`           // what it changes is a mistake, which smaller batches put off at best: it comes first
+	Line  string `json:"-"`           // of the program that makes it; "": none
 }
 
 // Report is a structured out-of-memory.

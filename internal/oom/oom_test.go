@@ -50,7 +50,7 @@ func TestScreen(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-		if len(lines) > 24 {
+		if len(lines) > 19 {
 			t.Errorf("%d lines", len(lines))
 		}
 		for _, l := range lines {

@@ -11,10 +11,10 @@ import (
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
-// The screen is of this size at most.
+// The screen is of this size at most: a terminal of 24 rows has room for what a command says after it, and for a prompt.
 const (
 	columns = 80
-	rows    = 24
+	rows    = 19
 )
 
 // screen is lines for people, cut at the columns.
@@ -82,8 +82,11 @@ func (r *Report) holders(s *screen) {
 	s.say("")
 	s.say("who holds %s", render.Bytes(total))
 	var bars []render.Bar
-	for _, kind := range Largest(kinds, 6) {
+	for i, kind := range Largest(kinds, 4) {
 		share := float64(kinds[kind]) / float64(max(total, 1))
+		if i > 1 && share < 0.005 {
+			break
+		}
 		bars = append(bars, render.Bar{Label: "  " + kind, Value: share, Text: fmt.Sprintf("%10s %3.0f %%", render.Bytes(kinds[kind]), 100*share)})
 	}
 	s.lines = append(s.lines, strings.Split(strings.TrimRight(render.Bars(bars, 72), "\n"), "\n")...)
@@ -167,6 +170,14 @@ func samples(n int) string {
 
 // levers says what to do: of as many as there is room for.
 func (r *Report) levers(s *screen) {
+	if len(r.Levers) == 0 && r.Rehearsed && r.LargestBatch >= r.Batch {
+		s.wrap(0, "Let go of what else is in memory.")
+		return
+	}
+	if len(r.Levers) == 0 && r.Rehearsed {
+		s.wrap(0, "Nothing that could be tried saves memory: take a device with more, or a smaller model.")
+		return
+	}
 	if len(r.Levers) == 0 {
 		s.wrap(0, "What helps: a smaller batch (data.Split), nn.Recompute around blocks, or a device with more memory.")
 		return
