@@ -79,7 +79,7 @@ func give(t *testing.T, c *train.Config, flags string) {
 		case "recompute":
 			c.Recompute = true
 		case "amp":
-			c.AMP = true
+			c.AMP = train.AMPBF16
 		case "context":
 			c.Context = n
 		case "average":
