@@ -60,7 +60,7 @@ func report(list []result) string {
 
 Made by `+"`go run ./bench/clock`"+`. Nothing here is measured by us but what says so; every modelled figure is arithmetic on what the
 simulator counts of %d blocks of a launch (`+"`--sample`"+`) and on figures of the card, with the same constants for all rows.
-Off is the modelled time over the published one, less one. Where a program chooses among kernels, it is the one that the model finds
+Off is the modelled time over the published one, less one. Launches in a row are timed by the host of the simulated driver. Where a program chooses among kernels, it is the one that the model finds
 quickest.
 
 | | |

@@ -12,9 +12,10 @@ type row struct {
 	card   string  // of package cards
 	source string  // a key of sources
 	figure float64 // as published, in unit
-	unit   string  // GB/s or TFLOP/s
+	unit   string  // GB/s, TFLOP/s, or µs of a launch
 	work   float64 // bytes or operations of a launch, as the source counts them
 	events bool    // timed by two events around each launch; else over many launches
+	gap    *gap    // in place of work and tries: many launches
 	tries  []try   // of which the quickest counts, as for the published program that chooses so
 }
 
@@ -28,20 +29,21 @@ type try struct {
 
 // sources are where figures are from.
 var sources = map[string]string{
-	"add":   "triton-lang/triton pull request 3894, table \"before\": tutorial 01, A100; its bandwidth is that of 80 GB. Cold L2, do_bench",
-	"mm":    "triton-lang/triton issue 7085, columns of Triton 3.2: tutorial 03 in float16, A100. do_bench",
-	"mm2":   "triton-lang/triton issue 6523, comment of 2025-11-25: tutorial 03 in float16, A100. do_bench. Its sizes below 2304 are left out: there the interpreter's launch takes longer than the kernel (132 µs for 256³)",
-	"mm32":  "triton-lang/triton issue 2491, comment of 2023-11-28: tutorial 03 in float32 without tf32, A100 PCIe 80 GB, whose memory is 5 % slower than that of the card in the table. do_bench",
-	"flash": "triton-lang.org, tutorial 06 (fused attention), batch 4, 32 heads of 64, float16, forward; made on an A100, as float8 no faster than float16 shows. do_bench",
-	"llmc":  "karpathy/llm.c pull request 645: layernorm_forward, 8192 rows of 768 float32, A100 80 GB, \"before\" (two passes for the variance) and \"after\" (one). Cold L2, two events a launch",
-	"apex":  "NVIDIA/apex pull request 1037: FastLayerNorm forward, 16384 rows of 1024 float16, GA100",
-	"quack": "Dao-AILab/quack, AI/global_memory_coalescing_notes.md: patterns of a warp's accesses of 16 bytes, 528 blocks of 8 warps, H100 80GB HBM3",
-	"soft":  "Dao-AILab/quack, media/2025-07-10-membound-sol.md: softmax of float32, rows held on the chip, \"about 3 TB/s\" from 4096 columns on, H100 80GB HBM3; theirs is no Triton kernel, ours moves the same",
-	"clone": "Dao-AILab/quack, AI/hadamard_roofline_analysis.md: torch.clone of 16384×32768, H100 SXM. do_bench",
-	"sum":   "pranjalssh/fast.cu, sum.cu: sum of 2³⁰ int32, H100, kernel 2",
-	"h200":  "measured on an H200 for this project's specification: copy",
-	"pcie":  "news.ycombinator.com item 45236545: contiguous copy, H100 PCIe",
-	"sgemm": "siboehm/SGEMM_CUDA, README: products of 4096×4096 float32, RTX A6000",
+	"add":     "triton-lang/triton pull request 3894, table \"before\": tutorial 01, A100; its bandwidth is that of 80 GB. Cold L2, do_bench",
+	"mm":      "triton-lang/triton issue 7085, columns of Triton 3.2: tutorial 03 in float16, A100. do_bench",
+	"mm2":     "triton-lang/triton issue 6523, comment of 2025-11-25: tutorial 03 in float16, A100. do_bench. Its sizes below 2304 are left out: there the interpreter's launch takes longer than the kernel (132 µs for 256³)",
+	"mm32":    "triton-lang/triton issue 2491, comment of 2023-11-28: tutorial 03 in float32 without tf32, A100 PCIe 80 GB, whose memory is 5 % slower than that of the card in the table. do_bench",
+	"flash":   "triton-lang.org, tutorial 06 (fused attention), batch 4, 32 heads of 64, float16, forward; made on an A100, as float8 no faster than float16 shows. do_bench",
+	"llmc":    "karpathy/llm.c pull request 645: layernorm_forward, 8192 rows of 768 float32, A100 80 GB, \"before\" (two passes for the variance) and \"after\" (one). Cold L2, two events a launch",
+	"apex":    "NVIDIA/apex pull request 1037: FastLayerNorm forward, 16384 rows of 1024 float16, GA100",
+	"quack":   "Dao-AILab/quack, AI/global_memory_coalescing_notes.md: patterns of a warp's accesses of 16 bytes, 528 blocks of 8 warps, H100 80GB HBM3",
+	"soft":    "Dao-AILab/quack, media/2025-07-10-membound-sol.md: softmax of float32, rows held on the chip, \"about 3 TB/s\" from 4096 columns on, H100 80GB HBM3; theirs is no Triton kernel, ours moves the same",
+	"clone":   "Dao-AILab/quack, AI/hadamard_roofline_analysis.md: torch.clone of 16384×32768, H100 SXM. do_bench",
+	"sum":     "pranjalssh/fast.cu, sum.cu: sum of 2³⁰ int32, H100, kernel 2",
+	"h200":    "measured on an H200 for this project's specification: copy",
+	"pcie":    "news.ycombinator.com item 45236545: contiguous copy, H100 PCIe",
+	"gunrock": "gunrock/gunrock issue 438 and tests/unit_tests/test_for.cu: 20 × 1000 launches of 512 blocks over 1,024,000 integers, in a stream and as a graph of 1000 nodes, by the host's clock; Quadro GV100, the chip of V100 with memory of 870 GB/s, which this does not ask",
+	"sgemm":   "siboehm/SGEMM_CUDA, README: products of 4096×4096 float32, RTX A6000",
 }
 
 // mib is a number of elements.
@@ -57,6 +59,7 @@ func rows() (list []row) {
 	add(copies()...)
 	add(patterns()...)
 	add(ladder()...)
+	add(gaps()...)
 	return list
 }
 
@@ -64,7 +67,7 @@ func additions() (list []row) {
 	for i, figure := range []float64{6.48, 12.96, 29.54, 59.08, 113.78, 206.52, 322.31, 576.56, 768.00, 985.50, 1206.18, 1400.59, 1546.57, 1620.47, 1665.18} {
 		n := 4096 << i
 		buffer := fmt.Sprintf("f32[%d]", n)
-		list = append(list, row{fmt.Sprintf("x + y, %d float32", n), "a100-80", "add", figure, "GB/s", 12 * float64(n), true,
+		list = append(list, row{fmt.Sprintf("x + y, %d float32", n), "a100-80", "add", figure, "GB/s", 12 * float64(n), true, nil,
 			[]try{{file: "vector_add", grid: fmt.Sprint(n / 1024), args: []string{buffer, buffer, buffer, fmt.Sprintf("i32:%d", n)}}}})
 	}
 	return list
@@ -87,7 +90,7 @@ func products() (list []row) {
 	} {
 		for i, figure := range c.figures {
 			n := c.first + i*c.step
-			r := row{fmt.Sprintf("product %d³ %s", n, c.dtype), c.card, c.source, figure, "TFLOP/s", 2 * float64(n) * float64(n) * float64(n), true, nil}
+			r := row{fmt.Sprintf("product %d³ %s", n, c.dtype), c.card, c.source, figure, "TFLOP/s", 2 * float64(n) * float64(n) * float64(n), true, nil, nil}
 			for _, t := range c.tiles {
 				buffer := fmt.Sprintf("%s[%d]", c.dtype, n*n)
 				size := fmt.Sprintf("i32:%d", n)
@@ -118,7 +121,7 @@ func attention() (list []row) {
 			t := 1024 << i
 			heads := min(128, 128*8192/t) // a run has 1 GiB
 			work := c.share * 4 * float64(heads) * float64(t) * float64(t) * 64
-			r := row{fmt.Sprintf("attention %s, %d heads of %d×64", c.name, heads, t), "a100-80", "flash", figure, "TFLOP/s", work, true, nil}
+			r := row{fmt.Sprintf("attention %s, %d heads of %d×64", c.name, heads, t), "a100-80", "flash", figure, "TFLOP/s", work, true, nil, nil}
 			for _, x := range tiles {
 				buffer := fmt.Sprintf("f16[%d]", heads*t*64)
 				r.tries = append(r.tries, try{file: fmt.Sprintf("attention_%s_%dx%dw%d", c.name, x.m, x.n, x.warps), grid: fmt.Sprintf("%d,%d", t/x.m, heads),
@@ -142,13 +145,13 @@ func norms() (list []row) {
 		for i, figure := range c.figures {
 			threads := 32 << i
 			x, w, r := fmt.Sprintf("f32[%d]", rows*cols), fmt.Sprintf("f32[%d]", cols), fmt.Sprintf("f32[%d]", rows)
-			list = append(list, row{fmt.Sprintf("layer norm, %s, %d threads", c.name, threads), "a100-80", "llmc", figure, "GB/s", 8 * rows * cols, true,
+			list = append(list, row{fmt.Sprintf("layer norm, %s, %d threads", c.name, threads), "a100-80", "llmc", figure, "GB/s", 8 * rows * cols, true, nil,
 				[]try{{"kernels", c.kernel, fmt.Sprint(over(rows, threads/32)), fmt.Sprint(threads), (2 + threads/32) * 4 * cols,
 					[]string{x, r, r, x, w, w, fmt.Sprintf("i32:%d", rows), fmt.Sprintf("i32:%d", cols)}}}})
 		}
 	}
 	half, weight := fmt.Sprintf("f16[%d]", 16*mib), "f16[1024]"
-	return append(list, row{"layer norm in registers, 16384×1024 float16", "a100-40", "apex", 1258.03, "GB/s", 64 * mib, false,
+	return append(list, row{"layer norm in registers, 16384×1024 float16", "a100-40", "apex", 1258.03, "GB/s", 64 * mib, false, nil,
 		[]try{{"kernels", "norm_half", "4096", "128", 0, []string{half, "f32[16384]", "f32[16384]", half, weight, weight}}}})
 }
 
@@ -164,14 +167,14 @@ func copies() (list []row) {
 	} {
 		const n = 128 * mib
 		buffer := fmt.Sprintf("f32[%d]", n)
-		list = append(list, row{c.what + ", 512 MiB", c.card, c.source, c.figure, "GB/s", 8 * n, c.events,
+		list = append(list, row{c.what + ", 512 MiB", c.card, c.source, c.figure, "GB/s", 8 * n, c.events, nil,
 			[]try{{"kernels", "copy", fmt.Sprint(n / 4 / 256), "256", 0, []string{buffer, buffer}}}})
 	}
 	const n = 128 * mib
 	soft := fmt.Sprintf("f32[%d]", n)
-	list = append(list, row{"softmax, 16384×8192 float32", "h100-80", "soft", 3000, "GB/s", 8 * n, true,
+	list = append(list, row{"softmax, 16384×8192 float32", "h100-80", "soft", 3000, "GB/s", 8 * n, true, nil,
 		[]try{{file: "softmax", grid: "16384", args: []string{soft, soft, "i32:8192"}}}})
-	return append(list, row{"sum of int32, 512 MiB", "h100-80", "sum", 3239.69, "GB/s", 4 * n, false,
+	return append(list, row{"sum of int32, 512 MiB", "h100-80", "sum", 3239.69, "GB/s", 4 * n, false, nil,
 		[]try{{"kernels", "total", fmt.Sprint(n / 32768), "1024", 0, []string{"i32[1]", fmt.Sprintf("i32[%d]", n)}}}})
 }
 
@@ -200,10 +203,10 @@ func patterns() (list []row) {
 		args := []string{fmt.Sprintf("u8[%d]", total), fmt.Sprintf("i32:%d", p.group), fmt.Sprintf("u64:%d", p.wide), fmt.Sprintf("i32:%d", p.inner),
 			fmt.Sprintf("u64:%d", p.narrow), fmt.Sprintf("u64:%d", p.slot), fmt.Sprintf("i32:%d", times)}
 		grid := fmt.Sprint(blocks)
-		list = append(list, row{"loads " + p.name, "h100-80", "quack", p.loads, "GB/s", 512 * warps * times, false,
+		list = append(list, row{"loads " + p.name, "h100-80", "quack", p.loads, "GB/s", 512 * warps * times, false, nil,
 			[]try{{"kernels", "loads", grid, "256", 0, append([]string{"u32[4]"}, args...)}}})
 		if p.stores > 0 {
-			list = append(list, row{"stores " + p.name, "h100-80", "quack", p.stores, "GB/s", 512 * warps * times, false,
+			list = append(list, row{"stores " + p.name, "h100-80", "quack", p.stores, "GB/s", 512 * warps * times, false, nil,
 				[]try{{"kernels", "stores", grid, "256", 0, args}}})
 		}
 	}
@@ -226,7 +229,7 @@ func ladder() (list []row) {
 		{"product_wide", "8×8, accesses of 16 bytes", "256", 128, 128, 18.2373},
 	} {
 		buffer := fmt.Sprintf("f32[%d]", n*n)
-		list = append(list, row{"product 4096³ float32, " + c.name, "rtx-a6000", "sgemm", c.figure, "TFLOP/s", 2 * n * n * n, false,
+		list = append(list, row{"product 4096³ float32, " + c.name, "rtx-a6000", "sgemm", c.figure, "TFLOP/s", 2 * n * n * n, false, nil,
 			[]try{{"kernels", c.kernel, fmt.Sprintf("%d,%d", n/c.n, n/c.m), c.block, 0, []string{fmt.Sprintf("i32:%d", n), buffer, buffer, buffer}}}})
 	}
 	return list

@@ -44,6 +44,9 @@ type comparison struct {
 }
 
 func (k *comparison) run(cmd *cobra.Command, task string) error {
+	if err := checkSVG(k.svg); err != nil {
+		return err
+	}
 	s := newScreen(cmd)
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +28,9 @@ func (k *copying) run(cmd *cobra.Command, device string) error {
 		if cmd.Flags().Changed(name) {
 			return advice.Failf("give --sizes and --device, or leave it out", "--%s is not for copies", name)
 		}
+	}
+	if err := checkSVG(k.svg); err != nil {
+		return err
 	}
 	s := newScreen(cmd)
 	c := bench.CopyConfig{Device: device}
@@ -81,6 +86,17 @@ func (k *copying) show(s *screen, rows []bench.Row) {
 
 // plotHeight is the lines of a plot in the terminal.
 const plotHeight = 18
+
+// checkSVG finds out before a long run that its plot could not be written; the empty path is none.
+func checkSVG(path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return advice.Failf("give a file in a folder that exists", "--svg: there is no folder %s", filepath.Dir(path))
+	}
+	return nil
+}
 
 // writeSVG draws a plot into a file.
 func writeSVG(path string, p render.Plot) error {

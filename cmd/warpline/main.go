@@ -134,7 +134,7 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 // kind is what a flag takes, in words.
 func kind(f *pflag.Flag) string {
 	switch f.Value.Type() {
-	case "int":
+	case "int", "int64":
 		return "whole number in range"
 	case "uint64":
 		return "whole number from 0 up in range"
@@ -142,6 +142,10 @@ func kind(f *pflag.Flag) string {
 		return "number"
 	case "bool":
 		return "true or false"
+	case "intSlice":
+		return "list of whole numbers with commas between"
+	case "duration":
+		return "time such as 500ms or 2m"
 	}
 	return f.Value.Type()
 }

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/internal/simrun"
@@ -343,6 +346,22 @@ func TestHung(t *testing.T) {
 	if text := simrun.CardsText(simrun.Cards(), 80); !strings.Contains(text, "GeForce RTX 3090") || strings.Contains(text, "…") {
 		t.Errorf("in 80 columns\n%s", text)
 	}
+}
+
+// TestKinds: each flag of each command says in people's words what it takes; texts take anything, and a choice is its own words.
+func TestKinds(t *testing.T) {
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if of := f.Value.Type(); kind(f) == of && !strings.HasPrefix(of, "string") && !strings.Contains(of, "|") {
+				t.Errorf("%s --%s: no words for a value of type %s", cmd.CommandPath(), f.Name, of)
+			}
+		})
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+	}
+	walk(newRoot())
 }
 
 // TestMistake turns a panic of the library into two lines.

@@ -72,6 +72,7 @@ func newSimRun() *cobra.Command {
 	f.StringVar(&c.Numerics, "numerics", "float32", "of tensor cores: float32, exact, or truncating as A100 and H100 do")
 	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e9)")
 	f.IntVar(&c.Sample, "sample", 0, "run only so many blocks, at most 32, and scale what they count: for the time of a large grid (default all)")
+	f.BoolVar(&c.Warm, "warm", false, "for the time: the launch is one of many, and what it touches is in L2 if it fits (default it is not)")
 	f.IntVar(&c.Registers, "registers", 0, "of a thread, for occupancy (default what a ptxas in the PATH says, else an estimate)")
 	f.IntVar(&c.Lines, "lines", 0, "of the source that are shown with what they cost (default 10)")
 	f.StringVar(&c.Against, "against", "", "another PTX file whose kernel is run with the same arguments and compared, counter by counter")
@@ -176,6 +177,5 @@ func newSimCards() *cobra.Command {
 // thisCPU is a row of what this machine has just shown.
 func thisCPU() simrun.CPU {
 	m := bench.Measure()
-	return simrun.CPU{Kind: "cpu", Name: "here", Model: m.Model, Measured: true, Cores: m.Threads, Clock: int(math.Round(m.Clock / 1e6)), Float32: m.Float32,
-		Bandwidth: m.Memory, Source: "measured just now, on as many threads as there are"}
+	return simrun.MeasuredCPU(m.Model, m.Threads, int(math.Round(m.Clock/1e6)), m.Float32, m.Memory)
 }

@@ -242,6 +242,10 @@ func TestSimModel(t *testing.T) {
 	if e, ok := some["sample_error"].(map[string]any); !ok || e["instructions"] != 0.0 || e["global_sectors"] != 0.0 || all["sample_error"] != nil {
 		t.Errorf("off by %v and %v", some["sample_error"], all["sample_error"])
 	}
+	warm := run("--sample 8 --warm")["model"].(map[string]any)
+	if warm["warm"] != true || warm["memory_bytes"] != 0.0 || model["warm"] != false || warm["seconds"].(float64) >= model["seconds"].(float64) {
+		t.Errorf("warm: %v", warm)
+	}
 	other := run("--against sum.ptx")["against"].(map[string]any)
 	for _, c := range other["counters"].([]any) {
 		if c := c.(map[string]any); c["this"] != c["other"] {

@@ -3,13 +3,13 @@
 #
 #	sh build.sh my.cu   # writes my.ptx
 #
-# Debian: apt-get install clang-19; CLANG names another one.
+# Debian: apt-get install clang-19; CLANG names another one, and ARCH another target than sm_80.
 set -eu
 clang=${CLANG:-clang-19}
 here=$(cd "$(dirname "$0")" && pwd)
 
 compile() {
-	"$clang" -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx74 \
+	"$clang" -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-gpu-arch=${ARCH:-sm_80} -Xclang -target-feature -Xclang +ptx74 \
 		-O3 -ffp-contract=on -gline-directives-only -ffile-prefix-map="$PWD"=. \
 		-ffile-prefix-map="$("$clang" -print-resource-dir)"=clang -I "$here" -S "$1" -o "${1%.cu}.ptx"
 }

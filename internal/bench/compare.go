@@ -206,6 +206,11 @@ func (c *CompareConfig) check() (*program, error) {
 		if c.Devices[i] = n.String(); slices.Contains(c.Devices[:i], c.Devices[i]) {
 			return nil, advice.Failf("name each once", "%s is there twice", c.Devices[i])
 		}
+		if n.Kind == "cuda" { // before the others have computed for minutes
+			if _, err := n.Open(); err != nil {
+				return nil, machine.Explain(name, err)
+			}
+		}
 	}
 	return &programs[i], nil
 }

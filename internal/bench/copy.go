@@ -293,6 +293,10 @@ func CopyPlot(rows []Row) render.Plot {
 				s.X, s.Y = append(s.X, float64(r.Bytes)), append(s.Y, r.Median)
 			}
 		}
+		if i := slices.IndexFunc(p.Series, func(o render.Series) bool { return slices.Equal(o.Y, s.Y) }); i >= 0 {
+			p.Series[i].Name += " = " + s.Name // one curve would hide the other
+			continue
+		}
 		p.Series = append(p.Series, s)
 	}
 	return p

@@ -38,6 +38,7 @@ type Launch struct {
 	Own          float64              // sectors of one block, each once
 	Touched
 	Hottest float64 // atomics at the address that gets most
+	Warm    bool    // the same was launched before: what all blocks touch is in L2, if it fits
 
 	// How often a warp comes to code that needs what it must wait for: loads of global memory, of shared memory, barriers. Loads that
 	// follow each other without a branch are waited for once.
@@ -253,11 +254,14 @@ func (t *clock) memory() {
 	})
 }
 
-// moved is the bytes that memory moves: each sector once, if all fit in L2 together. Else what a wave of blocks touches, once a wave.
+// moved is the bytes that memory moves: each sector once, if all fit in L2 together, and none if they are there. Else what a wave of blocks touches, once a wave.
 // How much that is follows from what one block touches and what all do: sectors grow as a power of the blocks.
 func (t *clock) moved() float64 {
 	l := t.l
 	one := l.Own
+	if l.Warm && l.Unique*SectorBytes <= float64(t.card.L2) {
+		return 0
+	}
 	if one <= 0 || l.Unique <= one || l.Unique*SectorBytes <= float64(t.card.L2) || t.e.Waves < 2 {
 		return SectorBytes * l.Unique * l.moved()
 	}

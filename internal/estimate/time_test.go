@@ -49,6 +49,27 @@ func TestTerms(t *testing.T) {
 	}
 }
 
+// TestWarm: what a launch finds in L2 does not come from memory, and takes the latency of L2, but only where all of it fits there.
+func TestWarm(t *testing.T) {
+	a100 := card(t, "a100-80")
+	l := Launch{Blocks: 1080, Threads: 256, Registers: 32, Requested: 2e6, Own: 1000, Touched: Touched{Unique: 1e6}, GlobalWaits: 1080 * 8}
+	cold := Time(a100, &l)
+	l.Warm = true
+	warm := Time(a100, &l)
+	if cold.DRAM != 32e6 || warm.DRAM != 0 || cold.Limiter != Memory || warm.Limiter != L2 {
+		t.Errorf("%v bytes by %s, warm %v by %s", cold.DRAM, cold.Limiter, warm.DRAM, warm.Limiter)
+	}
+	if want := PerLaunch + 64e6/(5120*1.41e9); math.Abs(warm.Seconds-want) > 1e-9*want {
+		t.Errorf("%v seconds, want %v", warm.Seconds, want)
+	}
+	l.Unique, l.Requested = 2e6, 4e6 // 64 MB, of 40 MiB
+	before := *Time(a100, &l)
+	l.Warm = false
+	if after := Time(a100, &l); before.DRAM != after.DRAM || before.Seconds != after.Seconds {
+		t.Errorf("what does not fit: %v and %v bytes", before.DRAM, after.DRAM)
+	}
+}
+
 // TestReuse derives what memory moves of a product of 4096² in tiles of 128: each of 1024 blocks touches 2·128·4096 halves, some twice, all
 // together touch 2·4096² of them, and sectors grow as the square root of the blocks.
 func TestReuse(t *testing.T) {

@@ -99,7 +99,7 @@ const rules = `
 	internal/ptx < bench/ptx;
 	internal/cuda/kernels, internal/cuda/simcuda, train < bench/kernels;
 	internal/bench, bench/peer < bench/cpu;
-	internal/simrun < bench/clock;
+	internal/simrun, internal/cuda/simcuda < bench/clock;
 	prof, optim, model < bench/trace, bench/memory;
 	prof, optim, model, bench/peer < bench/overhead;
 `

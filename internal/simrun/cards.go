@@ -31,6 +31,23 @@ type Card struct {
 	Peer           float64            `json:"peer_bytes_per_second"` // both directions together; 0: by way of the host
 	Source         string             `json:"source"`
 	SMSource       string             `json:"multiprocessor_source"`
+	Sources        map[string]string  `json:"sources"` // of each figure, by its name above
+}
+
+// sources is where each figure of a card is from.
+func (c *Card) sources() map[string]string {
+	of := map[string]string{}
+	for _, name := range []string{"memory_bytes", "multiprocessors", "compute", "clock_mhz", "tensor_clock_mhz", "l2_bytes", "memory_bytes_per_second"} {
+		of[name] = c.Source
+	}
+	for _, name := range []string{"threads_per_multiprocessor", "blocks_per_multiprocessor", "shared_per_multiprocessor_bytes", "shared_per_block_bytes",
+		"registers_per_multiprocessor"} {
+		of[name] = c.SMSource
+	}
+	of["float32_flops"] = "derived: multiprocessors × lanes × 2 × clock; lanes: " + c.SMSource
+	of["tensor_operations"] = "derived: multiprocessors × operations a clock × tensor clock; operations a clock: " + c.Source
+	of["l2_bytes_per_second"], of["host_bytes_per_second"], of["peer_bytes_per_second"] = cards.L2RateSource, cards.LinkSource, cards.PeerSource
+	return of
 }
 
 // Cards lists every card that can be imitated.
@@ -39,7 +56,8 @@ func Cards() (list []Card) {
 		m := c.SM()
 		x := Card{"gpu", c.Name, c.Model, c.Memory, c.SMs, fmt.Sprintf("%d.%d", c.Compute[0], c.Compute[1]), m.Threads, m.Blocks, m.Shared, m.SharedPerBlock,
 			m.Registers, c.Clock, c.TensorClock, c.Vector(), map[string]float64{}, c.L2, c.L2Bandwidth(), 1e9 * float64(c.Bandwidth),
-			1e9 * float64(c.Link), 1e9 * float64(c.Peer), c.Source, cards.SMSource}
+			1e9 * float64(c.Link), 1e9 * float64(c.Peer), c.Source, cards.SMSource, nil}
+		x.Sources = x.sources()
 		for t := range cards.Types {
 			if peak := c.TensorPeak(t); peak > 0 {
 				x.Tensor[t.String()] = peak
@@ -67,7 +85,8 @@ func CardsText(list []Card, width int) string {
 	return bounds.String(width) + "\nthreads and shared memory of a multiprocessor (SM), and what one block may have of the latter; CC: compute capability\n\n" +
 		rates.String(width) + "\n" + render.Wrap("float32 without and half and float8 with tensor cores, TFLOP/s, dense: multiprocessors × operations a clock × clock; GB/s of L2, "+
 		"of memory, from and to the host (pinned) and between cards (both directions)", width, 0) + "\n\nsources\n" + sources +
-		render.Wrap("multiprocessors: "+cards.SMSource, width, 2) + "\n"
+		render.Wrap("multiprocessors: "+cards.SMSource, width, 2) + "\n" + render.Wrap("L2 GB/s: "+cards.L2RateSource, width, 2) + "\n" +
+		render.Wrap("host: "+cards.LinkSource, width, 2) + "\n" + render.Wrap("peer: "+cards.PeerSource, width, 2) + "\n"
 }
 
 // teras and gigas are figures of a table; a dash where there is none.

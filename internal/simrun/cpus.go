@@ -29,6 +29,34 @@ type CPU struct {
 	L2        int64   `json:"l2_bytes"`
 	L3        int64   `json:"l3_bytes"` // of the processor
 	Source    string  `json:"source"`
+
+	Sources map[string]string `json:"sources"` // of each figure, by its name above
+}
+
+// sources is where each figure of a processor is from: its maker, the guides of its cores, or a measurement.
+func (c *CPU) sources(maker, guides string) map[string]string {
+	of := map[string]string{}
+	for _, name := range []string{"cores", "efficient_cores", "clock_mhz", "boost_mhz", "memory_channels", "memory_bytes_per_second", "l1_bytes", "l2_bytes", "l3_bytes"} {
+		of[name] = maker
+	}
+	for _, name := range []string{"vector_bits", "multiply_add_units"} {
+		of[name] = guides
+	}
+	for _, name := range []string{"float32_flops", "float64_flops", "bfloat16_flops", "int8_operations"} {
+		of[name] = guides
+		if !c.Measured {
+			of[name] = "derived: cores × operations a clock × nominal clock; operations a clock: " + guides
+		}
+	}
+	return of
+}
+
+// MeasuredCPU is the processor of this machine, with what it has just shown; figures that are 0 were not looked for.
+func MeasuredCPU(model string, cores, clock int, float32, bandwidth float64) CPU {
+	const source = "measured just now, on as many threads as there are"
+	x := CPU{Kind: "cpu", Name: "here", Model: model, Measured: true, Cores: cores, Clock: clock, Float32: float32, Bandwidth: bandwidth, Source: source}
+	x.Sources = x.sources(source, source)
+	return x
 }
 
 // CPUs lists the processors.
@@ -39,6 +67,7 @@ func CPUs() (list []CPU) {
 			Units: c.Units, Channels: c.Channels, Bandwidth: 1e9 * float64(c.Bandwidth), L1: kib * int64(c.L1), L2: kib * int64(c.L2), L3: mib * int64(c.L3),
 			Source: c.Source + "; " + cards.CPURatesSource}
 		x.Float32, x.Float64, x.BFloat16, x.Int8 = c.Peaks()
+		x.Sources = x.sources(c.Source, cards.CPURatesSource)
 		list = append(list, x)
 	}
 	return list

@@ -19,6 +19,7 @@ type Model struct {
 	Seconds   float64  `json:"seconds"`
 	Limiter   string   `json:"limiter"` // issue, tensor, shared, L2, memory, latency or launch
 	Terms     []Term   `json:"terms"`   // the longest first
+	Warm      bool     `json:"warm"`    // as one of many launches, which find in L2 what fits
 	Waves     int      `json:"waves"`
 	Busy      int      `json:"busy_multiprocessors"`
 	DRAM      float64  `json:"memory_bytes"`
@@ -64,7 +65,7 @@ func newModel(card *cards.Card, w estimate.Launch, registers int) *Model {
 	if e.Occupancy.Blocks == 0 {
 		return nil
 	}
-	m := &Model{Modelled: true, Seconds: e.Seconds, Limiter: string(e.Limiter), Terms: []Term{}, Waves: e.Waves, Busy: e.Busy, DRAM: e.DRAM,
+	m := &Model{Modelled: true, Seconds: e.Seconds, Limiter: string(e.Limiter), Terms: []Term{}, Warm: w.Warm, Waves: e.Waves, Busy: e.Busy, DRAM: e.DRAM,
 		Sectors: w.Unique, Change: append([]string{}, e.Change...)}
 	for _, t := range e.Terms {
 		m.Terms = append(m.Terms, Term{t.Name, string(t.Limiter), t.Seconds, t.Why})
@@ -97,8 +98,15 @@ func (m *Model) text(width int) string {
 	for _, t := range m.Terms[:min(len(m.Terms), shownTerms)] {
 		line("", "%s %s: %s", t.Name, seconds(t.Seconds), t.Why)
 	}
+	if m.Warm {
+		line("warm", "as one of many launches: what it touches is in L2 if it fits, and memory moves %s bytes", render.Rate(m.DRAM))
+	}
 	line("blocks", "%s on %s", plural(m.Waves, "wave"), plural(m.Busy, "multiprocessor"))
-	line("roofline", "%.3g operations a byte of memory allow %s FLOP/s at most; it runs at %s FLOP/s", m.Intensity, render.Rate(m.Roof), render.Rate(m.Reached))
+	if m.DRAM == 0 {
+		line("roofline", "nothing comes from memory: %s FLOP/s at most; it runs at %s FLOP/s", render.Rate(m.Roof), render.Rate(m.Reached))
+	} else {
+		line("roofline", "%.3g operations a byte of memory allow %s FLOP/s at most; it runs at %s FLOP/s", m.Intensity, render.Rate(m.Roof), render.Rate(m.Reached))
+	}
 	for _, c := range m.Change {
 		line("to change", "%s", c)
 	}

@@ -44,6 +44,7 @@ type Config struct {
 	Sample    int      // run only so many blocks, chosen by the grid, and scale what is counted; 0: all
 	Lines     int      // of the source that Text shows; 0: ten
 	Registers int      // of a thread, as an assembler has told; 0: ptxas is asked where it is in the PATH, or they are estimated
+	Warm      bool     // for its time the launch is one of many: what it touches is in L2, if it fits
 	Against   string   // another PTX file, whose kernel is compared under the same arguments; empty: none
 
 	AgainstGrid, AgainstBlock, AgainstMeta string // of that kernel, where they differ
@@ -91,6 +92,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		r.Registers, r.RegistersBy = n, by
 		r.Occupancy = j.occupancy(n, r.Shared)
 	}
+	rep.Work.Warm = c.Warm
 	r.Model = newModel(&j.card, rep.Work, r.Registers)
 	r.shownLines = c.Lines
 	if stopped {

@@ -32,6 +32,7 @@ type Config struct {
 	Cores     int   // for one launch; 0 means as many as there are
 	StepLimit int64 // instructions of all warps of a block; 0 means 1e10
 	Counters  bool  // Reports count memory transactions
+	Warm      bool  // kernels find in L2 what fits, as those of a loop do
 	Clock     bool  // count those of some blocks of each kind of launch, for its time
 	RealHost  bool  // what the program takes between calls passes on the host's virtual clock too
 
@@ -40,7 +41,7 @@ type Config struct {
 }
 
 // words are what ParseConfig knows, as its errors list it.
-const words = "check=all|none|memcheck+initcheck+synccheck+racecheck, seed=N, schedule=reconverge|independent, numerics=float32|exact|truncating, late, clock, host=real|virtual, cores=N, steps=N"
+const words = "check=all|none|memcheck+initcheck+synccheck+racecheck, seed=N, schedule=reconverge|independent, numerics=float32|exact|truncating, late, clock, warm, host=real|virtual, cores=N, steps=N"
 
 // ParseConfig reads the checks and schedules of a Config, as in "check=all,seed=3,schedule=independent,late".
 func ParseConfig(text string) (Config, error) {
@@ -65,6 +66,8 @@ func (c *Config) set(word string) bool {
 		c.LateEffects = true
 	case word == "clock":
 		c.Clock = true
+	case word == "warm":
+		c.Warm = true
 	case word == "host=real", word == "host=virtual":
 		c.RealHost = value == "real"
 	case !hasValue:

@@ -105,6 +105,7 @@ func (c *context) execute(f *function, grid, block [3]int, shared int, params []
 	case key.kernel != nil && w.Blocks > 0 && len(s.traffic) < maxTraffic:
 		s.traffic[key] = w
 	}
+	w.Warm = s.cfg.Warm
 	seconds, share := estimate.Seconds(&s.card, &w)
 	return cost{int64(math.Round(1e9 * seconds)), share}
 }

@@ -435,6 +435,32 @@ func TestClockCounts(t *testing.T) {
 	}
 }
 
+// TestWarmCards: with the word warm a kernel whose data fit in L2 takes less, and one without data as long as before.
+func TestWarmCards(t *testing.T) {
+	times := func(words string) (with, without int64) {
+		c, err := ParseConfig(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newTimed(t, c)
+		const n = 1 << 20
+		x := p.alloc(0, 4*n)
+		scale := p.kernel(0, "scale")
+		p.mark(0)
+		p.do(0, func() driver.Result { return p.api.LaunchKernelEx(line(n, p.streams[0]), scale, pack(x, uint32(n))) })
+		p.mark(0)
+		p.launch(0, 1)
+		p.mark(0)
+		d := p.times()
+		return d[1] - d[0], d[2] - d[1]
+	}
+	cold, idle := times("clock")
+	warm, same := times("clock,warm")
+	if warm >= cold || idle != same {
+		t.Errorf("%d and %d ns, warm %d and %d", cold, idle, warm, same)
+	}
+}
+
 // TestSameTimes: times depend on the program and the card alone, not on how many cores simulate, how many threads Go has, in which
 // order blocks, warps and lanes take turns, or when asynchronous work takes effect.
 func TestSameTimes(t *testing.T) {
