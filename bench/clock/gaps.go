@@ -6,8 +6,11 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
+	"github.com/warpline-ml/warpline/internal/estimate"
+	"github.com/warpline-ml/warpline/internal/gpusim"
 )
 
 // gap is a loop of launches of one small kernel, timed by the host from its first call until it has waited for the last: what
@@ -36,20 +39,31 @@ func gaps() (list []row) {
 	return list
 }
 
-// seconds is what a launch takes by the clock of the simulated card's host.
-func (g *gap) seconds(dir, card string) (float64, error) {
+// seconds is what a launch takes by the clock of the simulated card's host, and what bounds it: the kernel's limiter, or launches where
+// the card waits for them.
+func (g *gap) seconds(dir, name string) (seconds float64, limiter string, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s, err := simcuda.New(simcuda.Config{Card: card, Clock: true, Warm: true})
+	var work estimate.Launch
+	s, err := simcuda.New(simcuda.Config{Card: name, Clock: true, Warm: true, OnLaunch: func(_ string, r *gpusim.Report) { work = r.Work }})
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	text, err := os.ReadFile(dir + "/" + g.file + ".ptx")
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	p := loop{gap: g, api: s.API()}
-	return p.run(text)
+	if seconds, err = p.run(text); err != nil {
+		return 0, "", err
+	}
+	card, _ := cards.Find(name)
+	work.Warm = true
+	limiter = string(estimate.Fixed)
+	if e := estimate.Time(&card, &work); e.Seconds > seconds/2 {
+		limiter = string(e.Limiter)
+	}
+	return seconds, limiter, nil
 }
 
 // loop is a gap on a card. The first call that fails is kept, and ends what follows.

@@ -81,8 +81,7 @@ type result struct {
 func (r *row) model(dir string, known map[string]int) (best result, err error) {
 	best.row = *r
 	if r.gap != nil {
-		best.limiter = "launch"
-		best.seconds, err = r.gap.seconds(dir, r.card)
+		best.seconds, best.limiter, err = r.gap.seconds(dir, r.card)
 		return best, err
 	}
 	for i := range r.tries {
