@@ -33,8 +33,8 @@ type CPU struct {
 	Sources map[string]string `json:"sources"` // of each figure, by its name above
 }
 
-// sources is where each figure of a processor is from: its maker, the guides of its cores, or a measurement.
-func (c *CPU) sources(maker, guides string) map[string]string {
+// cpuSources is where each figure of a processor is from: its maker or the guides of its cores.
+func cpuSources(maker, guides string) map[string]string {
 	of := map[string]string{}
 	for _, name := range []string{"cores", "efficient_cores", "clock_mhz", "boost_mhz", "memory_channels", "memory_bytes_per_second", "l1_bytes", "l2_bytes", "l3_bytes"} {
 		of[name] = maker
@@ -43,10 +43,7 @@ func (c *CPU) sources(maker, guides string) map[string]string {
 		of[name] = guides
 	}
 	for _, name := range []string{"float32_flops", "float64_flops", "bfloat16_flops", "int8_operations"} {
-		of[name] = guides
-		if !c.Measured {
-			of[name] = "derived: cores × operations a clock × nominal clock; operations a clock: " + guides
-		}
+		of[name] = "derived: cores × operations a clock × nominal clock; operations a clock: " + guides
 	}
 	return of
 }
@@ -55,7 +52,7 @@ func (c *CPU) sources(maker, guides string) map[string]string {
 func MeasuredCPU(model string, cores, clock int, float32, bandwidth float64) CPU {
 	const source = "measured just now, on as many threads as there are"
 	x := CPU{Kind: "cpu", Name: "here", Model: model, Measured: true, Cores: cores, Clock: clock, Float32: float32, Bandwidth: bandwidth, Source: source}
-	x.Sources = x.sources(source, source)
+	x.Sources = map[string]string{"cores": source, "clock_mhz": source, "float32_flops": source, "memory_bytes_per_second": source}
 	return x
 }
 
@@ -67,7 +64,7 @@ func CPUs() (list []CPU) {
 			Units: c.Units, Channels: c.Channels, Bandwidth: 1e9 * float64(c.Bandwidth), L1: kib * int64(c.L1), L2: kib * int64(c.L2), L3: mib * int64(c.L3),
 			Source: c.Source + "; " + cards.CPURatesSource}
 		x.Float32, x.Float64, x.BFloat16, x.Int8 = c.Peaks()
-		x.Sources = x.sources(c.Source, cards.CPURatesSource)
+		x.Sources = cpuSources(c.Source, cards.CPURatesSource)
 		list = append(list, x)
 	}
 	return list
