@@ -23,6 +23,28 @@ func (t *Tensor) lowered() *Tensor {
 	return t
 }
 
+// cardsWide is [Tensor.AutoWide] for formulas that PyTorch's CUDA list has, and its CPU list has not.
+func (t *Tensor) cardsWide() *Tensor {
+	if t.Env().cpuLists {
+		return t
+	}
+	return t.AutoWide()
+}
+
+// mixes tells whether a norm of t with weights w has two dtypes to compute in: only PyTorch's CPU lists leave it so.
+func (t *Tensor) mixes(w *Tensor) bool {
+	e := t.env
+	return e.cpuLists && e.policy != dtype.Invalid && e.policy != dtype.F32 && t.policed() && w.policed() && t.DType() != w.DType()
+}
+
+// inF32 is t in float32, or nil.
+func (t *Tensor) inF32() *Tensor {
+	if t == nil {
+		return nil
+	}
+	return t.Cast(dtype.F32)
+}
+
 // policed tells whether precision policies speak of t's dtype: not of f64, types of storage, integers and bools.
 func (t *Tensor) policed() bool {
 	dt := t.DType()
@@ -36,6 +58,11 @@ func autocast(e *Env, code ir.Code, in []*Tensor) (own temporaries) {
 	switch row.Autocast {
 	case ir.CastNone:
 		return 0
+	case ir.CastWideOnCards:
+		if e.cpuLists {
+			return 0
+		}
+		to = dtype.F32
 	case ir.CastWide:
 		to = dtype.F32
 	}

@@ -27,9 +27,10 @@ type modes struct {
 	grad, train mode
 	policy      dtype.DType
 	again       bool
+	cpuLists    bool
 }
 
-func (e *Env) modes() modes { return modes{e.queue, e.grad, e.train, e.policy, e.again} }
+func (e *Env) modes() modes { return modes{e.queue, e.grad, e.train, e.policy, e.again, e.cpuLists} }
 
 // read walks v. What it does not know how to look at is not looked at.
 func (b *batch) read(root *Env, v reflect.Value) {

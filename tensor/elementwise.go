@@ -316,7 +316,7 @@ func (t *Tensor) Clamp(lo, hi float64) *Tensor {
 
 // Square is t·t.
 func (t *Tensor) Square() *Tensor {
-	t = t.AutoWide()
+	t = t.cardsWide()
 	return t.Mul(t)
 }
 

@@ -10,18 +10,19 @@ import (
 // Env says where and how: device, queue, gradient recording, training or evaluation, precision policy, scope and random
 // path. It is immutable and may be used by several goroutines. Unset fields override nothing.
 type Env struct {
-	dev    *Device
-	scope  *scope
-	queue  *queue // nil: the device's first
-	grad   mode
-	train  mode
-	policy dtype.DType    // Invalid: none
-	again  bool           // the second run of a Recompute
-	back   bool           // within Backward
-	site   *callsite.Site // what the library's own operations are attributed to; nil: their callers
-	part   *device.Range  // the innermost one that observers know of
-	seq    uint64         // of the recorded operation that operations are a part of
-	seeded *stream        // own random path, from Seed or Replica
+	dev      *Device
+	scope    *scope
+	queue    *queue // nil: the device's first
+	grad     mode
+	train    mode
+	policy   dtype.DType    // Invalid: none
+	cpuLists bool           // the policy follows PyTorch's lists for CPUs
+	again    bool           // the second run of a Recompute
+	back     bool           // within Backward
+	site     *callsite.Site // what the library's own operations are attributed to; nil: their callers
+	part     *device.Range  // the innermost one that observers know of
+	seq      uint64         // of the recorded operation that operations are a part of
+	seeded   *stream        // own random path, from Seed or Replica
 
 	program *Program // which records what runs, while it is being recorded
 }
@@ -71,6 +72,11 @@ func (e *Env) Autocast(dt dtype.DType) *Env {
 	}
 	return e.with(func(c *Env) { c.policy = dt })
 }
+
+// CPULists derives an env whose precision policy follows PyTorch's lists for CPUs, on any device: of what the CUDA lists, which
+// are the usual ones, compute in float32, all but products of elements and losses runs in the dtype it is given. On two
+// devices a program has the same policy unless it asks for another.
+func (e *Env) CPULists() *Env { return e.with(func(c *Env) { c.cpuLists = true }) }
 
 // On derives an env whose operations run on q.
 func (e *Env) On(q *Queue) *Env {
@@ -164,7 +170,7 @@ func (e *Env) overlay(over *Env) *Env {
 	if over.policy != dtype.Invalid {
 		c.policy = over.policy
 	}
-	c.again = c.again || over.again
+	c.again, c.cpuLists = c.again || over.again, c.cpuLists || over.cpuLists
 	c.part = laterPart(e.part, over.part)
 	if over.seeded != nil {
 		c.seeded = over.seeded
@@ -184,7 +190,7 @@ func (e *Env) overlay(over *Env) *Env {
 // covers tells whether an overlay of over on e, of the same device, is over itself: mostly it is, and then nothing is made.
 func (over *Env) covers(e *Env) bool {
 	return (over.queue != nil || e.queue == nil) && (over.grad != unset || e.grad == unset) && (over.train != unset || e.train == unset) &&
-		(over.policy != dtype.Invalid || e.policy == dtype.Invalid) && (over.again || !e.again) &&
+		(over.policy != dtype.Invalid || e.policy == dtype.Invalid) && (over.again || !e.again) && (over.cpuLists || !e.cpuLists) &&
 		over.back == e.back && over.site == e.site && over.seq == e.seq &&
 		later(e.scope, over.scope) == over.scope && laterPart(e.part, over.part) == over.part &&
 		(over.seeded != nil || e.seeded == nil || e.scope != over.scope) && (over.program.recording() || !e.program.recording())
@@ -238,7 +244,7 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 	if b.absorbs(a, scope, seeded) && (scope != a.scope || a.site == b.site) {
 		return b
 	}
-	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, queue: a.queue, again: a.again || b.again,
+	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, queue: a.queue, again: a.again || b.again, cpuLists: a.cpuLists || b.cpuLists,
 		back: a.back && b.back, part: laterPart(a.part, b.part), site: a.site}
 	if scope != a.scope {
 		c.site = b.site
@@ -262,7 +268,7 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 func (e *Env) absorbs(other *Env, scope *scope, seeded *stream) bool {
 	return e.scope == scope && e.seeded == seeded && e.seq == 0 && e.grad >= other.grad && e.train >= other.train &&
 		(other.policy == dtype.Invalid || other.policy == e.policy) && (other.queue == nil || e.queue != nil && e.queue.id >= other.queue.id) &&
-		(e.again || !other.again) && (!e.back || other.back) && laterPart(e.part, other.part) == e.part &&
+		(e.again || !other.again) && (e.cpuLists || !other.cpuLists) && (!e.back || other.back) && laterPart(e.part, other.part) == e.part &&
 		(e.program.recording() || !other.program.recording())
 }
 

@@ -16,7 +16,12 @@ func (t *Tensor) Gather(axis int, idx *Tensor) *Tensor {
 func (t *Tensor) ScatterAdd(axis int, idx, src *Tensor) *Tensor {
 	attr := ir.Attr{Axis: int8(t.axis("ScatterAdd", axis))}
 	src.present()
-	src = src.inside(joinAll("ScatterAdd", []*Tensor{t, idx, src})).Cast(t.DType())
+	e := joinAll("ScatterAdd", []*Tensor{t, idx, src})
+	t, src = t.inside(e), src.inside(e)
+	if e.policy != dtype.Invalid && t.policed() && src.policed() {
+		t, src = promoted(t, src)
+	}
+	src = src.Cast(t.DType())
 	return apply3(ir.ScatterAdd, attr, ir.Params{}, t, idx.indices("ScatterAdd"), src)
 }
 

@@ -244,6 +244,9 @@ func (t *Tensor) LayerNorm(w, b *Tensor, eps float64) *Tensor {
 	t.given("LayerNorm", "the input")
 	w.given("LayerNorm", "the weight")
 	in := allInside("LayerNorm", t, w, b)
+	if in[0].mixes(w) {
+		return in[0].inF32().LayerNorm(in[1].inF32(), in[2].inF32(), eps).Cast(t.DType())
+	}
 	in[0], in[1] = in[0].rows("LayerNorm", w.Rank()), in[1].Flatten(0)
 	if b == nil {
 		in = in[:2]
@@ -287,6 +290,9 @@ func (t *Tensor) RMSNorm(w *Tensor, eps float64) *Tensor {
 	t.given("RMSNorm", "the input")
 	w.given("RMSNorm", "the weight")
 	t, w = together("RMSNorm", t, w)
+	if t.mixes(w) {
+		return t.inF32().RMSNorm(w.inF32(), eps).Cast(t.DType())
+	}
 	return apply(ir.RMSNorm, ir.Attr{}, ir.Scalars(eps), t.rows("RMSNorm", w.Rank()), w.Flatten(0))[0].Reshape(t.Shape()...)
 }
 
@@ -333,10 +339,16 @@ func (t *Tensor) BatchNormAct(w, b, r *Tensor, act Act, eps float64) (y, mean, v
 
 // batchNorm runs an op (t, in…, optionally r).
 func (t *Tensor) batchNorm(code ir.Code, r *Tensor, act Act, eps float64, in ...*Tensor) []*Tensor {
+	own := len(in)
 	if r != nil {
 		t, r = together("BatchNorm", t, r)
 		t, r = promoted(t, r)
 		in = append(in, r.channels("BatchNorm"))
+	}
+	for i, p := range in[:own] {
+		if p.DType() != ir.Wide(p.DType()) {
+			in[i] = p.inside(t.env).AutoWide()
+		}
 	}
 	return apply(code, ir.Attr{Act: ir.Act(act)}, ir.Scalars(eps), slices.Insert(in, 0, t.channels("BatchNorm"))...)
 }

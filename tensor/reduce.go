@@ -59,7 +59,7 @@ func (t *Tensor) narrowed(from *Tensor) *Tensor { return t.Cast(from.DType()) }
 
 // Norm is the Euclidean norm over the named dimensions: the root of the sum of squares. At zero its gradient is zero.
 func (t *Tensor) Norm(axes ...int) *Tensor {
-	t = t.floated().AutoWide()
+	t = t.floated().cardsWide()
 	sum := t.widened().Square().Sum(axes...)
 	zero := sum.Eq(sum.ZerosLike())
 	root := Where(zero, sum.FullLike(1), sum).Sqrt() // not of 0, where it has no slope
@@ -139,7 +139,7 @@ func (t *Tensor) CumSum(axis int) *Tensor { return t.summed().along(ir.CumSum, a
 
 // LogSumExp is log Σ eᵗ over one dimension, without overflow; over nothing -Inf.
 func (t *Tensor) LogSumExp(axis int) *Tensor {
-	t = t.floated().AutoWide()
+	t = t.floated().cardsWide()
 	set := uint16(1) << t.axis("LogSumExp", axis)
 	if t.Size() == 0 {
 		return t.Exp().Sum(axis).Log()

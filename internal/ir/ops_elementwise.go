@@ -63,11 +63,11 @@ var elementwiseRows = rows{
 	Round:   {Name: "round", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("0"), Tolerance: Exact, Kink: AtHalves},
 	Trunc:   {Name: "trunc", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("0"), Tolerance: Exact, Kink: AtIntegers},
 	Sqrt:    {Name: "sqrt", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g / (2*out)"), Tolerance: Rounded, Domain: [3]Domain{Positives}},
-	Rsqrt:   {Name: "rsqrt", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("-0.5*g * (out*(out*out))"), Autocast: CastWide, Tolerance: Elemental, Domain: [3]Domain{Positives}},
-	Exp:     {Name: "exp", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g * out"), Autocast: CastWide, Tolerance: Elemental},
-	Expm1:   {Name: "expm1", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g * (out+1)"), Autocast: CastWide, Tolerance: Elemental},
-	Log:     {Name: "log", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g / x"), Autocast: CastWide, Tolerance: Elemental, Domain: [3]Domain{Positives}},
-	Log1p:   {Name: "log1p", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g / (x+1)"), Autocast: CastWide, Tolerance: Elemental, Domain: [3]Domain{Positives}},
+	Rsqrt:   {Name: "rsqrt", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("-0.5*g * (out*(out*out))"), Autocast: CastWideOnCards, Tolerance: Elemental, Domain: [3]Domain{Positives}},
+	Exp:     {Name: "exp", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g * out"), Autocast: CastWideOnCards, Tolerance: Elemental},
+	Expm1:   {Name: "expm1", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g * (out+1)"), Autocast: CastWideOnCards, Tolerance: Elemental},
+	Log:     {Name: "log", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g / x"), Autocast: CastWideOnCards, Tolerance: Elemental, Domain: [3]Domain{Positives}},
+	Log1p:   {Name: "log1p", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g / (x+1)"), Autocast: CastWideOnCards, Tolerance: Elemental, Domain: [3]Domain{Positives}},
 	Sin:     {Name: "sin", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g * cos(x)"), Tolerance: Elemental},
 	Cos:     {Name: "cos", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("-g * sin(x)"), Tolerance: Elemental},
 	Tanh:    {Name: "tanh", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, flops: perResult(1), Gradient: slopes("g * (1 - out*out)"), Tolerance: Elemental},
@@ -79,7 +79,7 @@ var elementwiseRows = rows{
 	Affine: {Name: "affine", Group: Elementwise, Class: Numbers, Strides: AnyStride, min: 1, Params: 2, flops: perResult(2),
 		Gradient: slopes("p*g"), Tolerance: Combined, Try: []Params{Scalars(-1.75, 2.5), Scalars(3, -7), Scalars(0, 0)}},
 	PowScalar: {Name: "pow_scalar", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Params: 1, flops: perResult(1),
-		Gradient: slopes("where(p == 0, 0, where(p == 2, g * (2*x), g * (p*pow(x, p-1))))"), Autocast: CastWide, Tolerance: Powers, Domain: [3]Domain{Positives},
+		Gradient: slopes("where(p == 0, 0, where(p == 2, g * (2*x), g * (p*pow(x, p-1))))"), Autocast: CastWideOnCards, Tolerance: Powers, Domain: [3]Domain{Positives},
 		Try: []Params{Scalars(0), Scalars(1), Scalars(2), Scalars(3), Scalars(-1), Scalars(0.5), Scalars(-0.5), Scalars(2.5), Scalars(-7)}},
 	Clamp: {Name: "clamp", Group: Elementwise, Class: Numbers, Strides: AnyStride, min: 1, Params: 2, flops: perResult(2),
 		// An infinite bound bounds nothing.
@@ -99,7 +99,7 @@ var elementwiseRows = rows{
 		// Where y is 0 the exponent is replaced, so that 0·∞ does not arise. The second is 0 where x is 0 and y not negative:
 		// 0^y falls to 0 there, and jumps to infinity below.
 		Gradient: slopes("g * (y * pow(x, where(y == 0, 1, y) - 1))", "z = where(0 <= y, x, 1); where(z == 0, 0, g * (out * log(where(z == 0, 1, x))))"),
-		Autocast: CastWide, Tolerance: Powers, Domain: [3]Domain{Positives}},
+		Autocast: CastWideOnCards, Tolerance: Powers, Domain: [3]Domain{Positives}},
 	Rem: {Name: "rem", Group: Elementwise, Class: Numbers, Strides: AnyStride, min: 2, flops: perResult(4), Gradient: slopes("g", "-g * floor_div(x, y)"), Tolerance: Remainder, Kink: AtQuotients},
 	FloorDiv: {Name: "floor_div", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 2, flops: perResult(6), Gradient: slopes("0", "0"), Tolerance: Stepwise, Kink: AtQuotients,
 		// The remainder is exact where the quotient is not. An infinite divisor leaves 0, or -1 where the signs differ. A zero

@@ -30,17 +30,17 @@ const (
 )
 
 var rowwiseRows = rows{
-	Softmax:          {Name: "softmax", Group: Rowwise, Class: Floats, Fused: true, min: 1, infer: same, flops: perResult(4), Gradient: rule("softmax"), Autocast: CastWide, Tolerance: Softmaxes},
-	LogSoftmax:       {Name: "log_softmax", Group: Rowwise, Class: Floats, Fused: true, min: 1, infer: same, flops: perResult(4), Gradient: rule("log_softmax"), Autocast: CastWide, Tolerance: Softmaxes},
+	Softmax:          {Name: "softmax", Group: Rowwise, Class: Floats, Fused: true, min: 1, infer: same, flops: perResult(4), Gradient: rule("softmax"), Autocast: CastWideOnCards, Tolerance: Softmaxes},
+	LogSoftmax:       {Name: "log_softmax", Group: Rowwise, Class: Floats, Fused: true, min: 1, infer: same, flops: perResult(4), Gradient: rule("log_softmax"), Autocast: CastWideOnCards, Tolerance: Softmaxes},
 	SoftmaxGrad:      {Name: "softmax_grad", Group: Rowwise, Class: Floats, Fused: true, min: 2, infer: equal, flops: perResult(4), Gradient: rule("softmax_grad"), Tolerance: Softmaxes},
 	LogSoftmaxGrad:   {Name: "log_softmax_grad", Group: Rowwise, Class: Floats, Fused: true, min: 2, infer: equal, flops: perResult(4), Gradient: rule("log_softmax_grad"), Tolerance: Softmaxes},
 	CrossEntropy:     {Name: "cross_entropy", Group: Rowwise, Class: Floats, Fused: true, min: 2, Params: 2, infer: inferCrossEntropy, reads: reads{fields: fieldFlag, flags: Mean}, flops: perOperand(4), Gradient: rule("cross_entropy"), Autocast: CastWide, Tolerance: Softmaxes},
 	CrossEntropyGrad: {Name: "cross_entropy_grad", Group: Rowwise, Class: Floats, Fused: true, min: 4, max: 5, Params: 2, infer: inferCrossEntropyGrad, reads: reads{fields: fieldFlag, flags: Mean}, flops: perResult(4), Gradient: rule("cross_entropy_grad"), Tolerance: Softmaxes},
-	LayerNorm:        {Name: "layer_norm", Group: Rowwise, Class: Floats, Fused: true, min: 1, max: 3, Params: 1, infer: inferLayerNorm, flops: perResult(8), Gradient: rule("layer_norm"), Autocast: CastWide, Tolerance: Norms},
+	LayerNorm:        {Name: "layer_norm", Group: Rowwise, Class: Floats, Fused: true, min: 1, max: 3, Params: 1, infer: inferLayerNorm, flops: perResult(8), Gradient: rule("layer_norm"), Autocast: CastWideOnCards, Tolerance: Norms},
 	LayerNormGrad:    {Name: "layer_norm_grad", Group: Rowwise, Class: Floats, Fused: true, min: 4, max: 5, infer: inferLayerNormGrad, flops: perResult(14), Gradient: rule("layer_norm_grad"), Tolerance: Norms},
 	AddNorm:          {Name: "add_norm", Group: Rowwise, Class: Wides, Fused: true, min: 3, max: 4, Params: 1, infer: inferAddNorm, reads: reads{fields: fieldDType}, flops: perResult(9), Gradient: rule("add_norm"), Tolerance: Norms},
 	AddNormGrad:      {Name: "add_norm_grad", Group: Rowwise, Class: Wides, Fused: true, min: 5, max: 6, infer: inferAddNormGrad, reads: reads{fields: fieldDType}, flops: perResult(15), Gradient: rule("add_norm_grad"), Tolerance: Norms},
-	RMSNorm:          {Name: "rms_norm", Group: Rowwise, Class: Floats, Fused: true, min: 1, max: 2, Params: 1, infer: inferRMSNorm, flops: perResult(5), Gradient: rule("rms_norm"), Autocast: CastWide, Tolerance: Norms},
+	RMSNorm:          {Name: "rms_norm", Group: Rowwise, Class: Floats, Fused: true, min: 1, max: 2, Params: 1, infer: inferRMSNorm, flops: perResult(5), Gradient: rule("rms_norm"), Autocast: CastWideOnCards, Tolerance: Norms},
 	RMSNormGrad:      {Name: "rms_norm_grad", Group: Rowwise, Class: Floats, Fused: true, min: 3, max: 4, infer: inferRMSNormGrad, flops: perResult(10), Gradient: rule("rms_norm_grad"), Tolerance: Norms},
 	BatchNorm:        {Name: "batch_norm", Group: Rowwise, Class: Floats, Fused: true, min: 3, max: 4, Params: 1, infer: inferBatchNorm, reads: reads{fields: fieldAct}, flops: perResult(7), Gradient: rule("batch_norm"), Tolerance: Norms},
 	BatchNormGrad:    {Name: "batch_norm_grad", Group: Rowwise, Class: Floats, Fused: true, min: 5, max: 6, Params: 1, infer: inferBatchNormGrad, reads: reads{fields: fieldFlag, flags: Residual}, flops: perResult(11), Gradient: rule("batch_norm_grad"), Tolerance: Norms},

@@ -66,9 +66,10 @@ type Autocast uint8
 
 // Ops that no list names run in the dtype they are given.
 const (
-	CastNone Autocast = iota
-	CastLow           // to the policy's dtype
-	CastWide          // to f32
+	CastNone        Autocast = iota
+	CastLow                  // to the policy's dtype
+	CastWide                 // to f32
+	CastWideOnCards          // to f32 by PyTorch's CUDA list, not by its CPU list
 )
 
 // Gradient says how an op's gradient is made: by an expression for each operand, by a rule of package autograd, or not at
