@@ -89,6 +89,7 @@ func TestPyTorchGradients(t *testing.T) {
 	use(tensor.GradGraph(y, x)[0])
 	use(x.In(env.NoGrad()), x.In(env.Eval()), x.In(env.NoGrad().Eval()), x.In(env.Autocast(dtype.BF16)), x.In(env.Autocast(dtype.BF16).CPULists()))
 	use(nn.EvalMode(model), nn.Frozen(model), nn.Recompute(model))
+	env.DetectAnomaly(nil)()
 	p.OnGrad(func(g *tensor.Tensor) *tensor.Tensor { return g.Clamp(-1, 1) })
 	nn.Freeze(model, true)
 	f := func(in []*tensor.Tensor) *tensor.Tensor { return in[0].Tanh().Sum() }

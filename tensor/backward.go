@@ -364,6 +364,9 @@ func (p *pass) rule(n *node) []*Tensor {
 	env := p.at(n.scope.dev).env
 	env.part, env.seq = n.part, n.seq
 	gs := p.gradients(n, env)
+	if w := env.dev.watcher.Load(); w != nil {
+		w.looked(env, n.name(), n.outs[0].Site.String(), sound, n.grads, sounding(gs))
+	}
 	env.site, env.part, env.seq = nil, nil, 0
 	return gs
 }

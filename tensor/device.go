@@ -34,10 +34,11 @@ type Device struct {
 
 	handed atomic.Int64 // queues handed out a second time
 
-	stream  device.Stream // of all that is asked of the device, and of its memory
-	policy  atomic.Int32  // Waits
-	syncs   book          // of waits
-	unknown book          // of reads of values that nothing computed
+	stream  device.Stream           // of all that is asked of the device, and of its memory
+	policy  atomic.Int32            // Waits
+	watcher atomic.Pointer[watcher] // of anomalies; nil: none
+	syncs   book                    // of waits
+	unknown book                    // of reads of values that nothing computed
 }
 
 var devices = struct {

@@ -233,6 +233,9 @@ func (own temporaries) exec(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, i
 	}
 	if len(in) > 0 {
 		recordOp(pl, p, e, in, out, seq)
+		if w := e.looks(); w != nil && !code.View() {
+			w.looked(e, code.String(), "", sound, in, out)
+		}
 	}
 	runtime.KeepAlive(in)
 	own.end(in)
@@ -327,7 +330,7 @@ func (e *Env) runLowered(pl *opPlan, p *ir.Params, in, out []*Tensor, o *device.
 	s.block = true
 	defer s.End(internal)
 	inner := *e
-	inner.scope, inner.policy = s, dtype.Invalid
+	inner.scope, inner.policy, inner.within = s, dtype.Invalid, true
 	if inner.site == nil {
 		inner.site = callsite.At(1)
 	}

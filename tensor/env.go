@@ -19,6 +19,7 @@ type Env struct {
 	cpuLists bool           // the policy follows PyTorch's lists for CPUs
 	again    bool           // the second run of a Recompute
 	back     bool           // within Backward
+	within   bool           // a part of an operation: see DetectAnomaly
 	site     *callsite.Site // what the library's own operations are attributed to; nil: their callers
 	part     *device.Range  // the innermost one that observers know of
 	seq      uint64         // of the recorded operation that operations are a part of

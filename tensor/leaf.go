@@ -252,5 +252,12 @@ func (e *Env) intoFor(o *device.Origin, code ir.Code, attr ir.Attr, p ir.Params,
 		return
 	}
 	out := [1]*Tensor{dst}
+	w := e.looks()
+	if w == nil || len(in) == 0 {
+		e.launch(pl, &p, nil, in, out[:], o)
+		return
+	}
+	was := healthOf(in)
 	e.launch(pl, &p, nil, in, out[:], o)
+	w.looked(e, code.String(), "", was, nil, out[:])
 }

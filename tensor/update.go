@@ -117,7 +117,15 @@ func update(code ir.Code, attr ir.Attr, params ir.Params, from cells, scale *Ten
 			}
 		}
 	}
-	lists[0][0].env.step(code, attr, params, from, in, out)
+	e := lists[0][0].env
+	w := e.looks()
+	if w == nil {
+		e.step(code, attr, params, from, in, out)
+		return
+	}
+	was := healthOf(in)
+	e.step(code, attr, params, from, in, out)
+	w.looked(e, code.String(), "", was, nil, out)
 }
 
 // GradNormInPlace computes the norm of gradients and what follows from it, by two launches.

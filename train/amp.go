@@ -84,6 +84,19 @@ func (r *run) leftOut(u *underway, norm float64) bool {
 	return true
 }
 
+// tolerates notes what the loss scaler will deal with: gradients beyond float16. All else stops a run.
+func (r *run) tolerates(a *tensor.Anomaly) bool {
+	if r.scaler == nil || !a.Backward {
+		r.watch.Note(fmt.Sprintf("step %d has the first number that is none", r.queued+1))
+		return false
+	}
+	if key := a.Line + a.Op; !r.told[key] {
+		r.told[key] = true
+		r.watch.Note(fmt.Sprintf("%v, at %s in step %d, which is left out", a, a.Line, r.queued+1))
+	}
+	return true
+}
+
 // scaling is what the end of a run says of its loss scaler: the scale, and how many of all steps it left out. Both are nil
 // without one.
 func (r *run) scaling() (scale *float64, skipped *int) {

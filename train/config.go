@@ -53,6 +53,7 @@ type Config struct {
 	SaveEvery int `json:"save-every"` // steps between checkpoints; 0: at the end
 
 	AMP        AMP    `json:"amp"`        // what products are computed in
+	Anomaly    bool   `json:"anomaly"`    // look at every number, and name the operation that makes the first that is none
 	Accumulate int    `json:"accumulate"` // parts that a batch is taken in, one after another, with the gradients added; 0: one
 	Capture    bool   `json:"capture"`    // record a step once, and do it again as one launch
 	Recompute  bool   `json:"recompute"`  // gpt: run each block again in the backward pass and keep nothing of it
@@ -240,6 +241,8 @@ func (c *Config) together() error {
 		return fail("give --data FILE.txt, or --tokens FILE with --vocab N", "%s has no text to learn from", c.Task)
 	case c.writes() && c.Init == "" && c.Width%c.Heads != 0: // of Init's sizes, its own are checked
 		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
+	case c.Anomaly && c.Capture:
+		return fail("leave --capture out while you look", "--anomaly looks at each operation, and --capture makes them one launch")
 	case c.Accumulate > c.Batch:
 		return fail(fmt.Sprintf("give --accumulate %d or less", c.Batch), "--accumulate %d parts of --batch %d", c.Accumulate, c.Batch)
 	case c.ends() && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
@@ -288,7 +291,7 @@ func (c *Config) values() map[string]any {
 }
 
 // changeable are the settings that a resume may give anew: they do not touch the numbers of the steps that were done.
-var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "capture"}
+var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "capture", "anomaly"}
 
 // resumed is the stored configuration of a run with what is given now.
 func (c *Config) resumed(stored *Config) (*Config, error) {

@@ -41,6 +41,9 @@ func (r *run) steps(ctx context.Context) error {
 		return nil
 	}
 	r.capture()
+	if r.Anomaly {
+		defer r.env.DetectAnomaly(r.tolerates)()
+	}
 	env := r.AMP.policy(r.profile.watch(r.env))
 	attached, _ := r.watch.(Attached)
 	if attached != nil {
@@ -233,6 +236,9 @@ func (r *run) finite(s *Step, norm float64) error {
 		return nil
 	}
 	hint := fmt.Sprintf("give a smaller --lr than %v, --clip 1 or a --warmup", r.LR)
+	if !r.Anomaly && !r.Capture {
+		hint += "; with --anomaly the run names the operation that began it"
+	}
 	if r.folder.saved() {
 		hint += fmt.Sprintf("; %s keeps its last checkpoint", r.Out)
 	}

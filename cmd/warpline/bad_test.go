@@ -299,6 +299,7 @@ var bad = []struct{ args, names string }{
 	// The command line.
 	{"nonsense", "nonsense"},
 	{"train nonsense", "nonsense"},
+	{"train mlp --data good.npz --anomaly --capture", "--anomaly looks at each operation"},
 	{"train mlp --data good.npz --amp fp8", `--amp is "fp8"`},
 	{"train mlp --data good.npz --amp=f64", `--amp is "f64"`},
 	{"train --resume --out run --amp fp16", "--amp fp16 contradicts the run in run, which has none"},

@@ -116,7 +116,12 @@ func Recovered(err *error) {
 		case v.Hint != "" && !errors.As(v, &late):
 			hint = v.Hint
 		}
-		*err = &advice.Error{Text: v.Op + ": " + v.Text, Hint: hint, Err: v}
+		text := v.Op + ": " + v.Text
+		var a *tensor.Anomaly
+		if errors.As(v, &a) {
+			text = fmt.Sprintf("%v, at %s", a, a.Line)
+		}
+		*err = &advice.Error{Text: text, Hint: hint, Err: v}
 	case *tensor.OOMError:
 		*err = &advice.Error{Text: Shortage(v), Hint: "choose a --device with more memory, such as cpu, or something smaller", Err: v}
 	default:
