@@ -70,7 +70,7 @@ const rules = `
 	tensor, internal/cards, internal/advice < internal/machine;
 	tensor < nn;
 	internal/render < internal/finding;
-	tensor, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate < prof;
+	tensor, nn, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate < prof;
 	tensor < plan;
 	nn < optim, model;
 	tensor, internal/durable < data;
