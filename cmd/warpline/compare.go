@@ -26,13 +26,19 @@ func newCompare() *cobra.Command {
 		Use: "compare TASK", Short: "Run one program on several devices, side by side", Long: compareLong + bench.ProgramsHelp(),
 		Example: "  warpline compare matmul --devices cpu,sim:a100-80\n  warpline compare mlp --devices cpu,cuda:0 --sizes 1,16,256 --svg mlp.svg",
 		Args:    from(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return k.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(k.precisions.amps) > 0 {
+				return k.precisions.run(cmd, args[0], &k)
+			}
+			return k.run(cmd, args[0])
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringSliceVar(&k.Devices, "devices", []string{"cpu", "sim:0"}, "which to compare, the first being what the others are compared with: cpu, cuda:N, sim:CARD")
 	f.IntSliceVar(&k.Sizes, "sizes", nil, "samples of a batch or rows of a matrix (default the task's own)")
 	f.Uint64Var(&k.Seed, "seed", 1, "of weights and input")
+	k.precisions.flags(f)
 	f.StringVar(&k.svg, "svg", "", "draw the time of a step by size into this file")
 	return cmd
 }
@@ -40,7 +46,8 @@ func newCompare() *cobra.Command {
 // comparison is a run of the command.
 type comparison struct {
 	bench.CompareConfig
-	svg string
+	svg        string
+	precisions precisions
 }
 
 func (k *comparison) run(cmd *cobra.Command, task string) error {
