@@ -325,7 +325,7 @@ func leads(t *testing.T, s dict, trace []dict, whole bool) {
 	}
 }
 
-// captured runs steps of a small GPT of which all but the first two are one launch, and values beside them.
+// captured runs steps of a small GPT of which all but the first three are one launch, and values beside them.
 func captured(t *testing.T, env *tensor.Env, steps int) {
 	t.Helper()
 	g := model.NewGPT(env, small)
@@ -336,7 +336,7 @@ func captured(t *testing.T, env *tensor.Env, steps int) {
 		opt.Step()
 		return loss
 	})
-	for i := range steps + 2 {
+	for i := range steps + 3 {
 		e, scope := env.Scope(uint64(i))
 		step.Run(labels(e, 2, 16))
 		e.Ones(30 << 20)
