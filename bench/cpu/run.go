@@ -101,7 +101,7 @@ var began = time.Now()
 // ticker is the clock for so many threads.
 func ticker(threads int) func() time.Duration {
 	if threads == 1 && *clock == "cpu" {
-		return processorTime
+		return peer.ProcessorTime
 	}
 	return func() time.Duration { return time.Since(began) }
 }

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/warpline-ml/warpline/bench/peer"
@@ -100,21 +99,12 @@ func ours(env *tensor.Env, f func(), count int, on bool) time.Duration {
 		defer p.Stop()
 	}
 	f()
-	begun := clock()
+	begun := peer.ProcessorTime()
 	for range count {
 		f()
 		p.Step()
 	}
-	return (clock() - begun) / time.Duration(count)
-}
-
-// clock is the processor's time of this process.
-func clock() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		log.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return (peer.ProcessorTime() - begun) / time.Duration(count)
 }
 
 // ops are a thousand operations on little data.

@@ -1,4 +1,4 @@
-package main
+package peer
 
 import (
 	"log"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// processorTime is the time that this process has had of all processors.
-func processorTime() time.Duration {
+// ProcessorTime is the time that this process has had of all processors.
+func ProcessorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		log.Fatal(err)
