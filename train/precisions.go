@@ -62,16 +62,14 @@ func ComparePrecisions(ctx context.Context, c Config, amps []AMP, told func(r *P
 		}
 		r := g.run(result, before)
 		r.Task, r.AMP = c.Task, a
-		weights := numbers(result.weights)
 		if first == nil {
-			first = weights
+			first = g.weights
 		}
-		r.Apart, r.ApartAt = furthest(weights, first)
+		r.Apart, r.ApartAt = furthest(g.weights, first)
 		runs = append(runs, r)
 		if told != nil {
 			told(&r)
 		}
-		result.weights = nil
 		before = g.rest()
 	}
 	return runs, nil
@@ -108,6 +106,7 @@ type gauge struct {
 	turns    []time.Duration
 	casts    int64
 	used     int64
+	weights  map[string][]float64 // that the run has come to
 }
 
 // run is what a run has come to, without what the one before has left on the device.

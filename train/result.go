@@ -47,8 +47,6 @@ type Result struct {
 	Held     int     `json:"-"` // samples that were scored; of a text, tokens
 	Units    string  `json:"-"` // of Held: samples, or tokens
 
-	weights nn.Module // those that are scored
-
 	Profile *Profiled `json:"-"` // nil: none was asked for, or the run ended before its window did
 }
 
@@ -95,9 +93,12 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		Task: r.Task, Model: r.arch.Title(), Out: r.kept(), Computed: !r.dry(), Parameters: nn.Count(r.model),
 		Memory: r.measure(), Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
 		Units: r.arch.Units(), Session: r.done - r.first, Captured: r.replayed(), Stepping: r.stepping / 1e3,
-		Profile: r.profile.result(), weights: r.average.or(r.model),
+		Profile: r.profile.result(),
 	}
 	out.Scale, out.Left = r.scaling()
+	if g, ok := r.watch.(*gauge); ok {
+		g.weights = numbers(r.average.or(r.model))
+	}
 	if len(r.log) > 0 {
 		out.Loss = r.log[len(r.log)-1].Loss
 	}
