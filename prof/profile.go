@@ -120,6 +120,8 @@ type Device struct {
 	Timed      bool // it tells when it works
 	Modelled   bool // its times, and those of its host, are a simulated GPU's
 
+	Stamping time.Duration // of the host for one of the marks by which the device tells when it works, two for each launch and copy
+
 	Began *usage `json:",omitempty"` // its memory at the window's beginning, where Config.Memory is
 }
 

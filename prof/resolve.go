@@ -61,7 +61,9 @@ func (m *merger) lane(dev uint8, l *lane) {
 	took := end - l.base
 	p.Took = max(p.Took, took)
 	p.Dropped += l.late
-	p.Devices = append(p.Devices, Device{Name: l.dev.Name(), Properties: l.dev.Properties(), Timed: l.epoch != nil, Modelled: l.virtual()})
+	p.Devices = append(p.Devices, Device{
+		Name: l.dev.Name(), Properties: l.dev.Properties(), Timed: l.epoch != nil, Modelled: l.virtual(), Stamping: l.dev.Stamping(),
+	})
 	for _, o := range l.open {
 		o.record.took = int64(took) - o.record.start
 	}

@@ -21,7 +21,7 @@ const topOnScreen = 5
 func (p *Profile) WriteScreen(w io.Writer, width int) error {
 	f := p.Facts()
 	found := finding.Judge(f)
-	parts := []string{p.heading(f) + "\n" + p.parts(f, min(width, 100)), p.top(f, width), p.peaks(min(width, 100)), verdict(found, width)}
+	parts := []string{p.heading(f) + "\n" + p.parts(f, min(width, 100)), p.top(f, width), p.peaks(min(width, 100)), verdict(f, found, width)}
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 	_, err := io.WriteString(w, strings.Join(parts, "\n"))
 	return err
@@ -121,9 +121,9 @@ func (p *Profile) peaks(width int) string {
 }
 
 // verdict lists the findings, or says that there are none.
-func verdict(found []Finding, width int) string {
+func verdict(f *finding.Facts, found []Finding, width int) string {
 	if len(found) == 0 {
-		return render.Wrap("nothing wrong found; looked at: "+finding.Checked()+"\n", width, 2)
+		return render.Wrap("nothing wrong found; looked at: "+finding.Checked(f)+"\n", width, 2)
 	}
 	var b strings.Builder
 	for i := range found {

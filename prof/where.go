@@ -22,11 +22,11 @@ type Finding = finding.Finding
 const LoaderRange = "loader"
 
 // Findings says what is wrong with the steps of the window, what costs most first, five at most. None is an answer: what was
-// looked at is in [Checked].
+// looked at is in [Profile.Checked].
 func (p *Profile) Findings() []Finding { return finding.Judge(p.Facts()) }
 
-// Checked says what Findings looks at.
-func Checked() string { return finding.Checked() }
+// Checked says what Findings looks at. What the devices do not have is not among it.
+func (p *Profile) Checked() string { return finding.Checked(p.Facts()) }
 
 // Facts are the figures that findings follow from.
 func (p *Profile) Facts() *finding.Facts {
@@ -55,6 +55,9 @@ func (p *Profile) launches(f *finding.Facts) {
 			continue
 		}
 		took = append(took, e.ended-e.began)
+		if e.span > 0 {
+			f.Watching += 2 * p.Devices[e.Device].Stamping
+		}
 		if e.Step > 0 {
 			continue
 		}
@@ -132,7 +135,7 @@ func (p *Profile) moves() []finding.Move {
 			of[k] = &finding.Move{What: k.what, Line: k.line}
 		}
 		m := of[k]
-		m.Count, m.Bytes, m.Took = m.Count+1, m.Bytes+e.Bytes, m.Took+e.worked()
+		m.Count, m.Bytes, m.Took, m.Host = m.Count+1, m.Bytes+e.Bytes, m.Took+e.worked(), m.Host+time.Duration(e.took)
 		sizes[k] = append(sizes[k], e.Bytes)
 	}
 	var all []finding.Move
@@ -140,7 +143,6 @@ func (p *Profile) moves() []finding.Move {
 		s := sizes[k]
 		slices.Sort(s)
 		m.Median = s[len(s)/2]
-		m.Pageable = strings.Contains(k.what, "Pageable")
 		all = append(all, *m)
 	}
 	slices.SortFunc(all, func(a, b finding.Move) int {
@@ -199,6 +201,9 @@ func (p *Profile) idle(f *finding.Facts) {
 		f.Idle.Loader += loader
 		if last == nil {
 			f.Idle.Host += rest
+			if rest > finding.Pause {
+				f.Pauses += rest
+			}
 			continue
 		}
 		f.Idle.Wait += rest

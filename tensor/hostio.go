@@ -43,15 +43,16 @@ func read[T dtype.Element](t *Tensor) []T {
 	c := t.quiet().Contiguous() // which may be an error, before Go's memory is asked, which would end the program
 	s := make([]T, t.Size())
 	c.st.Reads(q)
+	copied := func() { q.copied(t.env, device.CopyDownload, ownMemory(c.Bytes()), c.arg(), c.Bytes(), start) }
 	if d.info.Host {
 		q.sync()
 		copy(device.BytesOf(s), hostBytes(c.arg(), c.Bytes()))
+		copied()
 	} else {
 		w := d.waits(device.WaitRead, q)
-		q.download(device.BytesOf(s), c.arg())
+		q.download(device.BytesOf(s), c.arg(), copied)
 		w.over()
 	}
-	q.copied(t.env, device.CopyDownload, ownMemory(c.Bytes()), c.arg(), c.Bytes(), start)
 	runtime.KeepAlive(c)
 	t.dropCopy(c)
 	return s
@@ -87,9 +88,8 @@ func (t *Tensor) transfer(dst *Tensor) {
 		to.copied(dst.env, device.CopyPeer, at, src, n, in)
 	case e.info.Host:
 		w := d.waits(device.WaitCopy, from)
-		from.download(hostBytes(at, n), src)
+		from.download(hostBytes(at, n), src, func() { from.copied(t.env, device.CopyDownload, at, src, n, out) })
 		w.over()
-		from.copied(t.env, device.CopyDownload, at, src, n, out)
 	default:
 		w := d.waits(device.WaitCopy, from)
 		between(to, from, at, src, n)
@@ -104,7 +104,7 @@ func between(to, from *queue, dst, src device.Arg, n int64) {
 	b := make([]byte, min(n, 16*device.Stage))
 	for n > 0 {
 		b = b[:min(n, int64(len(b)))]
-		from.download(b, src)
+		from.download(b, src, func() {})
 		to.upload(dst, b)
 		k := int64(len(b))
 		src.Offset, dst.Offset, n = src.Offset+k, dst.Offset+k, n-k
@@ -151,15 +151,17 @@ func (q *queue) uncrowd() {
 	}
 }
 
-// download copies to the host, a chunk at a time, while the device copies the next ones.
-func (q *queue) download(dst []byte, src device.Arg) {
+// download copies to the host, a chunk at a time, while the device copies the next ones. It calls asked when all are asked for.
+func (q *queue) download(dst []byte, src device.Arg, asked func()) {
 	const ahead = 3
 	var chunks []device.Fetch
 	for left := len(dst); len(dst) > 0; {
 		for ; left > 0 && len(chunks) < ahead; left -= min(left, device.Stage) {
 			n := min(left, device.Stage)
 			chunks = append(chunks, q.fetch("copy", src, int64(n)))
-			src.Offset += int64(n)
+			if src.Offset += int64(n); left == n {
+				asked() // before the wait, which is none of the copy's time
+			}
 		}
 		n := min(len(dst), device.Stage)
 		q.take("copy", chunks[0], dst[:n])

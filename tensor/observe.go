@@ -74,6 +74,25 @@ func (d *Device) Epoch() (device.Stamp, time.Duration) {
 	return s, (before + d.Now()) / 2
 }
 
+// Stamping is what a stamp costs the host: of some, on a device that has nothing to do, the mean. 0 where there are none.
+func (d *Device) Stamping() time.Duration {
+	const some = 16
+	t, ok := device.As[device.Timer](d.first.q)
+	if !ok {
+		return 0
+	}
+	d.sync()
+	d.first.mu.Lock()
+	defer d.first.mu.Unlock()
+	began := d.Now()
+	for range some {
+		if _, err := t.Stamp(); err != nil {
+			return 0 // the next call on the queue says so
+		}
+	}
+	return (d.Now() - began) / some
+}
+
 // Stamp is the point that e's queue has come to, with a time on the device once it is done; nil where the host computes.
 func (e *Env) Stamp() (device.Stamp, error) {
 	e.present("Stamp")

@@ -20,7 +20,7 @@ type Finding struct {
 	Evidence []string      `json:"evidence"`           // figures that it was concluded from
 	Line     string        `json:"line,omitempty"`     // of the program, where one is to blame
 	Fix      string        `json:"fix"`                // one thing to do
-	Gain     time.Duration `json:"gain_ns"`            // of a step, at most; 0 where it is not time
+	Gain     time.Duration `json:"gain_ns"`            // of a step; 0 where it is not time
 	Bytes    int64         `json:"bytes,omitempty"`    // of memory that it gives back; 0 where it is none
 	Formula  string        `json:"formula"`            // how the gain was computed
 	Refuted  string        `json:"refuted,omitempty"`  // what would show that it is not so
@@ -52,7 +52,7 @@ func (f *Finding) gain() string {
 	}
 	switch {
 	case f.Gain > 0:
-		return fmt.Sprintf("at most %s a step%s (%s)", render.Duration(f.Gain), model, f.Formula)
+		return fmt.Sprintf("some %s a step%s (%s)", render.Duration(f.Gain), model, f.Formula)
 	case f.Bytes > 0:
 		return fmt.Sprintf("%s (%s)", render.Bytes(f.Bytes), f.Formula)
 	}
@@ -75,6 +75,8 @@ type Facts struct {
 	Launches   int           `json:"launches"`
 	LaunchHost time.Duration `json:"launch_host_ns"` // in which the host launched
 	Kernel     time.Duration `json:"kernel_ns"`      // the median kernel
+	Pauses     time.Duration `json:"pauses_ns"`      // of Idle.Host, in gaps longer than Pause
+	Watching   time.Duration `json:"watching_ns"`    // of the host, between launches: what it takes to tell their times
 
 	Waits []Wait `json:"waits"`
 	Moves []Move `json:"moves"`
@@ -110,13 +112,13 @@ type Wait struct {
 
 // Move is copies of a line, in one direction.
 type Move struct {
-	What     string        `json:"what"`
-	Line     string        `json:"line"`
-	Count    int           `json:"count"`
-	Bytes    int64         `json:"bytes"`
-	Took     time.Duration `json:"took_ns"`
-	Pageable bool          `json:"pageable"`
-	Median   int64         `json:"median_bytes"` // bytes
+	What   string        `json:"what"`
+	Line   string        `json:"line"`
+	Count  int           `json:"count"`
+	Bytes  int64         `json:"bytes"`
+	Took   time.Duration `json:"took_ns"`
+	Host   time.Duration `json:"host_ns"`      // in which the host asked for them
+	Median int64         `json:"median_bytes"` // bytes
 }
 
 // Growth is memory that every step leaves behind.
@@ -132,6 +134,7 @@ type rule struct {
 	name  string
 	needs string // what it looks at, for the list of what was checked
 	judge func(f *Facts) []Finding
+	can   func(f *Facts) bool // whether there is such a thing to look at; nil: on every device
 }
 
 // most is how many findings are told: more are not read.
@@ -161,10 +164,12 @@ func Rules() (names []string) {
 }
 
 // Checked says what was looked at, for those who are told that nothing was found.
-func Checked() string {
+func Checked(f *Facts) string {
 	var of []string
 	for _, r := range rules {
-		of = append(of, r.needs)
+		if r.can == nil || r.can(f) {
+			of = append(of, r.needs)
+		}
 	}
 	return strings.Join(of, ", ")
 }

@@ -33,13 +33,14 @@ var bugs = []bug{
 	{"waits-in-loop", "main.go:30", func(f *Facts) { f.Busy, f.Waits[0].Idle, f.Idle.Wait = 900*ms, 70*ms, 70*ms }, 7 * ms},
 	{"waits-in-loop", "main.go:31", func(f *Facts) { f.Waits = append(f.Waits, Wait{"read", "main.go:31", 500, 10 * ms, ms}) }, ms / 10},
 	{"launch-bound", "", func(f *Facts) { f.Busy, f.Idle.Host, f.Kernel = 300*ms, 680*ms, 3*time.Microsecond }, 68 * ms},
+	{"launch-bound", "", func(f *Facts) { f.Busy, f.Idle.Host, f.Kernel, f.Watching = 300*ms, 680*ms, 3*time.Microsecond, 80*ms }, 60 * ms},
 	{"host-bound", "", func(f *Facts) { f.Busy, f.Idle.Host = 500*ms, 480*ms }, 48 * ms},
+	{"host-bound", "", func(f *Facts) { f.Busy, f.Idle.Host, f.Pauses, f.Kernel = 500*ms, 480*ms, 470*ms, 3*time.Microsecond }, 47 * ms},
 	{"host-bound", "", func(f *Facts) { f.OnHost, f.Busy, f.Idle.Host = true, 500*ms, 480*ms }, 48 * ms},
-	{"pageable-copies", "main.go:12", func(f *Facts) { f.Moves[0].Pageable, f.Moves[0].Took = true, 40*ms }, 2 * ms},
 	{"tiny-copies", "main.go:14", func(f *Facts) {
-		f.Moves = append(f.Moves, Move{What: "Memcpy HtoD (Pinned -> Device)", Line: "main.go:14", Count: 400, Bytes: 400 << 10, Took: 4 * ms, Median: 1 << 10})
-	}, 400 * time.Microsecond},
-	{"exposed-copies", "main.go:12", func(f *Facts) { f.Copies = 80 * ms }, 8 * ms},
+		f.Moves = append(f.Moves, Move{What: "Memcpy HtoD (Pinned -> Device)", Line: "main.go:14", Count: 400, Bytes: 400 << 10, Took: 4 * ms, Host: 8 * ms, Median: 1 << 10})
+	}, 390 * time.Microsecond},
+	{"exposed-copies", "main.go:12", func(f *Facts) { f.Copies = 120 * ms }, 12 * ms},
 	{"no-tensor-cores", "main.go:20", func(f *Facts) { f.Wide, f.WideLine = 600*ms, "main.go:20" }, 40 * ms},
 	{"memory-bound", "", func(f *Facts) { f.Elementwise = 400 * ms }, 20 * ms},
 	{"no-gradient", "", func(f *Facts) { f.NoGradient = []string{"head.bias"} }, 0},
@@ -95,7 +96,18 @@ func TestEmpty(t *testing.T) {
 	if found := Judge(new(Facts)); len(found) != 0 {
 		t.Errorf("of nothing: %v", found)
 	}
-	if !strings.Contains(Checked(), "waits for batches") {
-		t.Error(Checked())
+}
+
+// TestChecked: what a device cannot show is not said to have been looked at.
+func TestChecked(t *testing.T) {
+	card, host := healthy(), Facts{Timed: true, OnHost: true}
+	for name, c := range map[string]struct {
+		facts *Facts
+		of    string
+		not   string
+	}{"card": {&card, "products beside tensor cores", "?"}, "host": {&host, "waits for batches", "tensor cores"}, "no times": {&Facts{}, "grows", "copies"}} {
+		if text := Checked(c.facts); !strings.Contains(text, c.of) || strings.Contains(text, c.not) {
+			t.Errorf("%s: %s", name, text)
+		}
 	}
 }

@@ -16,29 +16,37 @@ const (
 	waitShare    = 0.02     // of a step lost behind a wait
 	waitsAStep   = 2        // more waits than this are noted even where nothing is lost yet
 	busyShare    = 0.80     // of a step, below which it is the host's
+	idleShare    = 0.10     // of a step, for one of the reasons of that
 	shortKernel  = 10e3     // nanoseconds: what a launch costs the host at worst, as HolisticTraceAnalysis has it
 	tinyCopies   = 20       // a step
 	tinyCopy     = 64 << 10 // bytes
-	copyShare    = 0.05     // of a step with nothing but copies
+	copyShare    = 0.1      // of a step with nothing but copies
 	wideShare    = 0.5      // of products that leave tensor cores aside
 	productShare = 0.2      // of a step, below which they are not worth a word
 	moveShare    = 0.3      // of a step for what only reads and writes
-	copyOverhead = 10 * time.Microsecond
 )
 
+// Pause is the longest that a device waits from kernel to kernel for launches alone, as HolisticTraceAnalysis has it.
+const Pause = 30 * time.Microsecond
+
 var rules = []rule{
-	{"loader-bound", "waits for batches", loaderBound},
-	{"waits-in-loop", "waits of the host for the device", waitsInLoop},
-	{"launch-bound", "launches shorter than what they cost", launchBound},
-	{"host-bound", "time between launches", hostBound},
-	{"pageable-copies", "copies of pageable memory", pageable},
-	{"tiny-copies", "small copies", tiny},
-	{"exposed-copies", "copies that nothing overlaps", exposed},
-	{"no-tensor-cores", "products beside tensor cores", wide},
-	{"memory-bound", "operations that only move memory", memoryBound},
-	{"no-gradient", "parameters without a gradient", noGradient},
-	{"kept-across-steps", "memory that grows from step to step", growing},
+	{"loader-bound", "waits for batches", loaderBound, nil},
+	{"waits-in-loop", "waits of the host for the device", waitsInLoop, (*Facts).apart},
+	{"launch-bound", "launches shorter than what they cost", launchBound, (*Facts).apart},
+	{"host-bound", "time between operations", hostBound, nil},
+	{"tiny-copies", "small copies", tiny, (*Facts).apart},
+	{"exposed-copies", "copies that nothing overlaps", exposed, (*Facts).apart},
+	{"no-tensor-cores", "products beside tensor cores", wide, (*Facts).carded},
+	{"memory-bound", "operations that only move memory", memoryBound, (*Facts).carded},
+	{"no-gradient", "parameters without a gradient", noGradient, nil},
+	{"kept-across-steps", "memory that grows from step to step", growing, nil},
 }
+
+// apart tells that the device works beside the host, and says when.
+func (f *Facts) apart() bool { return f.Timed && !f.OnHost }
+
+// carded tells that the device is a card whose figures are known.
+func (f *Facts) carded() bool { return f.Tensor > 0 }
 
 // step is a share of the window as time of a step.
 func (f *Facts) step(d time.Duration) time.Duration { return d / time.Duration(max(f.Steps, 1)) }
@@ -54,13 +62,13 @@ func (f *Facts) share(d time.Duration) float64 {
 func (f *Facts) percent(d time.Duration) string { return render.Percent(f.share(d)) }
 
 func loaderBound(f *Facts) []Finding {
-	if f.share(f.Idle.Loader) < loaderShare {
+	if !f.Timed || f.share(f.Idle.Loader) < loaderShare {
 		return nil
 	}
 	return []Finding{{
 		Text:     fmt.Sprintf("the step waits for its batch %s of the time", f.percent(f.Idle.Loader)),
 		Evidence: []string{fmt.Sprintf("%s a step without work on %s while the program waits for the loader", render.Duration(f.step(f.Idle.Loader)), f.Device)},
-		Fix:      "more workers or a longer look-ahead (data.Config's Workers and Ahead), less work in the source's Fill, data that is decoded once and kept",
+		Fix:      "more workers or a longer look-ahead (data.Config's Workers and Prefetch), less work in the source's Fill, data that is decoded once and kept",
 		Gain:     f.step(f.Idle.Loader), Formula: "the time in which nothing ran while the loader was waited for",
 		Refuted: "the same step on a batch that is there already takes as long",
 	}}
@@ -99,7 +107,8 @@ func times(count, steps int) string {
 
 // launchBound is a device that runs out of work since launching takes longer than the kernels.
 func launchBound(f *Facts) []Finding {
-	if !f.starved() || f.Kernel >= shortKernel {
+	idle := f.launching()
+	if !f.starved() || float64(idle) < idleShare*float64(f.Took-f.Watching) {
 		return nil
 	}
 	return []Finding{{
@@ -108,10 +117,19 @@ func launchBound(f *Facts) []Finding {
 			fmt.Sprintf("%d launches a step, the median kernel %s, a launch %s of the host", f.Launches/max(f.Steps, 1), render.Duration(f.Kernel),
 				render.Duration(f.LaunchHost/time.Duration(max(f.Launches, 1)))),
 		},
-		Fix:  "launch the whole step at once (tensor.Capture, train --capture), a larger batch, fused operations",
-		Gain: f.step(f.Idle.Host), Formula: "idle time of the device while the host launched",
+		Fix:  "launch the whole step at once (tensor.Capture, train --capture; a profile shows it launched one by one all the same), a larger batch, fused operations",
+		Gain: f.step(idle), Formula: "idle time of the device while the host launched",
 		Refuted: "the captured step takes as long",
 	}}
+}
+
+// launching is the idle time in which the host was on its way to the next of kernels that are shorter than that. What looking on
+// adds to launches is not the program's.
+func (f *Facts) launching() time.Duration {
+	if f.Kernel >= shortKernel {
+		return 0
+	}
+	return max(0, f.Idle.Host-f.Pauses-f.Watching)
 }
 
 // hostBound is a device that runs out of work since the program does other things.
@@ -119,17 +137,24 @@ func hostBound(f *Facts) []Finding {
 	if f.OnHost {
 		return besides(f)
 	}
-	if !f.starved() || f.Kernel < shortKernel {
+	idle := f.Idle.Host
+	if f.Kernel < shortKernel {
+		idle = f.Pauses
+	}
+	if !f.starved() || f.share(idle) < idleShare {
 		return nil
 	}
 	return []Finding{{
-		Text:     fmt.Sprintf("%s works %s of the step, and waits for the program the rest", f.Device, f.percent(f.Busy)),
-		Evidence: []string{fmt.Sprintf("%s a step without work, %s of it in which the host launched", render.Duration(f.step(f.Idle.Host)), render.Duration(f.step(f.LaunchHost)))},
-		Fix:      "look at the host's profile (host.pb.gz) for what the program does between operations, and move it out of the loop or into another goroutine",
-		Gain:     f.step(f.Idle.Host), Formula: "idle time of the device that neither the loader nor a wait explains",
+		Text:     fmt.Sprintf("%s works %s of the step, and waits for the program", f.Device, f.percent(f.Busy)),
+		Evidence: []string{fmt.Sprintf("%s a step without work, and %s in which the host launched", render.Duration(f.step(idle)), render.Duration(f.step(f.LaunchHost)))},
+		Fix:      between,
+		Gain:     f.step(idle), Formula: "idle time of the device that launches, waits and the loader do not explain",
 		Refuted: "the host's profile shows nothing but launches",
 	}}
 }
+
+// between is what to do about what a program does besides.
+const between = "look at the host's profile (go tool pprof host.pb.gz) for what the program does between operations, and move it out of the loop or into another goroutine"
 
 // besides is a program that computes on the host and spends its time with other things, or with beginning operations that
 // are too small.
@@ -140,11 +165,13 @@ func besides(f *Facts) []Finding {
 	found := Finding{
 		Text:     fmt.Sprintf("%s of the step lies between operations", f.percent(f.Idle.Host)),
 		Evidence: []string{fmt.Sprintf("%d operations a step, the median one %s; %s a step between them", f.Launches/max(f.Steps, 1), render.Duration(f.Kernel), render.Duration(f.step(f.Idle.Host)))},
-		Fix:      "look at the host's profile (host.pb.gz) for what the program does between operations, and move it out of the loop or into another goroutine",
+		Fix:      between,
 		Gain:     f.step(f.Idle.Host), Formula: "time in which no operation ran and the loader was not waited for",
+		Refuted: "the host's profile shows nothing but operations",
 	}
-	if f.Kernel < shortKernel {
+	if 2*f.launching() > f.Idle.Host {
 		found.Fix = "operations this short cost less than what surrounds them: a larger batch, fused layers, or the whole step at once (tensor.Capture, train --capture)"
+		found.Refuted = "the captured step takes as long"
 	}
 	return []Finding{found}
 }
@@ -154,32 +181,18 @@ func (f *Facts) starved() bool {
 	return f.Timed && !f.OnHost && f.Launches > 0 && f.share(f.Busy) < busyShare && 2*f.Idle.Host > f.Idle.Sum() && f.share(f.Idle.Host) > 1-busyShare
 }
 
-func pageable(f *Facts) (all []Finding) {
-	for _, m := range f.Moves {
-		if !m.Pageable || f.share(m.Took) < waitShare {
-			continue
-		}
-		all = append(all, Finding{
-			Text: fmt.Sprintf("%s copied from pageable memory, for which the host waits", render.Bytes(m.Bytes)), Line: m.Line,
-			Evidence: []string{fmt.Sprintf("%s: %d copies, %s, %s", m.What, m.Count, render.Bytes(m.Bytes), render.Duration(m.Took))},
-			Fix:      "pinned memory and a copy that is not waited for (the loader's batches are)",
-			Gain:     f.step(m.Took) / 2, Formula: "half of the copies' time: pageable memory has 40 to 50 % of the link",
-		})
-	}
-	return all
-}
-
 func tiny(f *Facts) (all []Finding) {
 	for _, m := range f.Moves {
-		if m.Count <= tinyCopies*max(f.Steps, 1) || m.Median >= tinyCopy {
+		if f.OnHost || m.Count <= tinyCopies*max(f.Steps, 1) || m.Median >= tinyCopy {
 			continue
 		}
 		n := m.Count / max(f.Steps, 1)
 		all = append(all, Finding{
 			Text: fmt.Sprintf("%d copies a step of %s (%s)", n, render.Bytes(m.Median), m.What), Line: m.Line,
-			Evidence: []string{fmt.Sprintf("%s in all, %s", render.Bytes(m.Bytes), render.Duration(m.Took))},
+			Evidence: []string{fmt.Sprintf("%s in all; a step has %s of the device with them, and %s of the host", render.Bytes(m.Bytes), render.Duration(f.step(m.Took)), render.Duration(f.step(m.Host)))},
 			Fix:      "pack them into one tensor and copy that",
-			Gain:     time.Duration(n) * copyOverhead, Formula: "10 µs for each copy",
+			Gain:     f.step(m.Took) * time.Duration(n-1) / time.Duration(n), Formula: "what all but one take of the device",
+			Refuted: "the host or the device is idle meanwhile",
 		})
 	}
 	return all
@@ -189,7 +202,7 @@ func exposed(f *Facts) []Finding {
 	if f.OnHost || f.share(f.Copies) < copyShare {
 		return nil
 	}
-	line, fix := "", "let the loader bring the next batch while this one is learnt from (data.Batches does, with workers); copy less; keep on the device what does not change"
+	line, fix := "", "keep on the device what does not change; copy fewer bytes: numbers as small as they are, such as pixels as u8, made floats on the device by Cast"
 	if len(f.Moves) > 0 {
 		most := slices.MaxFunc(f.Moves, func(a, b Move) int { return cmp.Compare(a.Took, b.Took) })
 		if line = most.Line; strings.Contains(most.What, "DtoH") {

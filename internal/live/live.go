@@ -67,6 +67,7 @@ type Ending struct {
 // found is what a window says, once it was thought about.
 type found struct {
 	findings []prof.Finding
+	checked  string
 	summary  string
 }
 
@@ -247,7 +248,7 @@ func (v *View) finish(w *window, p *prof.Profile) {
 
 // judge thinks about a window, on a goroutine that the run does not wait for.
 func (v *View) judge(p *prof.Profile) {
-	f := &found{p.Findings(), p.Summary().String()}
+	f := &found{p.Findings(), p.Checked(), p.Summary().String()}
 	if f.findings == nil {
 		f.findings = []prof.Finding{}
 	}

@@ -130,7 +130,7 @@ func (v *View) news(c *cursor) *news {
 		n.Memory = &memory{m.Used, m.Reserved.Current, m.Peak, v.dev.Properties().Memory}
 	}
 	if f := v.found; f != nil {
-		n.Findings, n.Checked, n.Summary = f.findings, prof.Checked(), f.summary
+		n.Findings, n.Checked, n.Summary = f.findings, f.checked, f.summary
 	}
 	return n
 }

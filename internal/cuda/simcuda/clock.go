@@ -14,14 +14,20 @@ func (s *System) hostTime(h driver.Context) int64 {
 	if c == nil {
 		return 0
 	}
+	now := s.now(c)
+	if s.cfg.RealHost && !s.left.IsZero() {
+		now += int64(time.Since(s.left))
+	}
+	return now
+}
+
+// now is the host's time as far as it is known: steps that wait for a time of their own count as if they began at once.
+func (s *System) now(c *context) int64 {
 	now := c.time.host
 	for i := s.first; i < len(s.steps); i++ {
 		if s.steps[i].c == c {
 			now += s.steps[i].ns
 		}
-	}
-	if s.cfg.RealHost && !s.left.IsZero() {
-		now += int64(time.Since(s.left))
 	}
 	return now
 }

@@ -213,14 +213,18 @@ func (c *context) wait(ops ...*op) driver.Result {
 	return c.err
 }
 
-// ask answers a query about work. What is pending stays so for some queries and happens then: a host that polls must
-// come to an end.
+// ask answers a query about work. What is pending, or ends later than the host's clock shows, stays so for some queries and
+// happens then: a host that polls must come to an end.
 func (c *context) ask(o *op) driver.Result {
-	if o != nil && !o.done {
-		const patience = 16
-		if o.asked++; o.asked <= patience-int(c.dev.sys.priority(o)>>32%patience) {
+	const patience = 16
+	sys := c.dev.sys
+	if o != nil && (!o.done || o.settled && o.end > sys.now(c)) {
+		sys.passed(step{c: c, ns: callTime})
+		if o.asked++; o.asked <= patience-int(sys.priority(o)>>32%patience) {
 			return driver.NotReady
 		}
+		return c.wait(o)
 	}
-	return c.wait(o)
+	sys.passed(step{c: c, ns: callTime})
+	return c.err
 }
