@@ -105,6 +105,7 @@ func (p *Profile) text(rows []Row, t Table) string {
 		out.Header, out.Right = append(out.Header, columns[i].name), append(out.Right, true)
 	}
 	out.Header, out.Right = append(out.Header, "mostly"), append(out.Right, false)
+	out.Spare = t.spare()
 	most := cmp.Or(t.Top, 20)
 	for i := range rows {
 		if most >= 0 && i == most {
@@ -140,6 +141,20 @@ func (p *Profile) text(rows []Row, t Table) string {
 		}
 	}
 	return b.String()
+}
+
+// spare are the columns that go first where a line has no room for the names of rows. The one that rows are sorted by stays.
+func (t *Table) spare() (all []int) {
+	for _, name := range []string{"total", "mostly", "mean", "GFLOP/s"} {
+		i := slices.IndexFunc(columns, func(c column) bool { return c.name == name })
+		switch {
+		case i < 0:
+			all = append(all, len(columns)+1) // mostly, the last
+		case name != t.Sort && (name != "total" || t.By != Module):
+			all = append(all, i+1)
+		}
+	}
+	return all
 }
 
 // mostly is where, or what, most of a row is.
