@@ -97,16 +97,16 @@ var faults = []fault{
 		sound: course{hidden: 512, batch: 512, amp: true, model: many(func(x *tensor.Tensor) *tensor.Tensor { return x.Scale(3) }, 4)}},
 	{rule: "no-gradient", device: "cpu", sick: course{extra: unused}},
 	{rule: "no-gradient", device: "sim:h100-80", sick: course{extra: unused}},
-	{rule: "kept-across-steps", device: "cpu", line: true, sick: course{after: keeps}},
-	{rule: "kept-across-steps", device: "sim:h100-80", line: true, sick: course{after: keeps}},
-	{rule: "kept-across-steps", device: "null:h100-80", line: true, sick: course{after: keeps}},
+	{rule: "kept-across-steps", device: "cpu", line: true, sick: course{after: retain}},
+	{rule: "kept-across-steps", device: "sim:h100-80", line: true, sick: course{after: retain}},
+	{rule: "kept-across-steps", device: "null:h100-80", line: true, sick: course{after: retain}},
 }
 
 // dally is a program that does something of its own between steps.
 func dally(*data.Pair, *tensor.Tensor) { time.Sleep(30 * time.Millisecond) }
 
-// keeps is a program that keeps 16 KiB of each batch.
-func keeps(b *data.Pair, _ *tensor.Tensor) {
+// retain is a program that keeps 16 KiB of each batch.
+func retain(b *data.Pair, _ *tensor.Tensor) {
 	kept = append(kept, b.X.MatMul(b.X.Transpose(0, 1)).Keep()) // the mistake
 }
 
