@@ -72,8 +72,6 @@ type layer interface {
 // kept are values that a program keeps by mistake.
 var kept []*tensor.Tensor
 
-const simulated = "sim:h100-80"
-
 // faults are programs for all rules. Where the clock is virtual, the gain that is promised is compared with what mending the
 // program gains: near is the greatest difference, of the latter.
 var faults = []fault{
