@@ -15,9 +15,10 @@ import (
 
 // Change is a row of two profiles: the work of a name in each, for a step.
 type Change struct {
-	Name          string        `json:"name"`
-	Before, After time.Duration // self, of a step
-	Calls         [2]float64    `json:"calls"` // of a step, before and after
+	Name   string        `json:"name"`
+	Before time.Duration `json:"before_ns"` // self, of a step
+	After  time.Duration `json:"after_ns"`
+	Calls  [2]float64    `json:"calls"` // of a step, before and after
 }
 
 // Difference is what a step takes longer, below 0 what it takes less.

@@ -1,8 +1,11 @@
 package prof
 
 import (
+	"os"
+	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,5 +107,21 @@ func TestLateEvents(t *testing.T) {
 	env.Ones(1)
 	if e := p.at(0); len(p.all) != 2 || e.took <= 0 || time.Duration(e.start+e.took) != p.Took {
 		t.Errorf("%d events, the range of %d from %d, the window of %v", len(p.all), e.took, e.start, p.Took)
+	}
+}
+
+// TestFormatIsDescribed: the guide names each key of profile.json.
+func TestFormatIsDescribed(t *testing.T) {
+	raw, err := os.ReadFile("../docs/guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(raw), "**profile.json**")
+	text, _, _ = strings.Cut(text, "\n## ")
+	of := reflect.TypeFor[stored]()
+	for i := range of.NumField() {
+		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); !strings.Contains(text, "`"+key+"`") {
+			t.Errorf("%s is not described", key)
+		}
 	}
 }

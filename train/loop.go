@@ -45,6 +45,7 @@ func (r *run) steps(ctx context.Context) error {
 		defer r.env.DetectAnomaly(r.tolerates)()
 	}
 	env := r.AMP.policy(r.profile.watch(r.env))
+	defer r.annotate(r.env)()
 	attached, _ := r.watch.(Attached)
 	if attached != nil {
 		attached.Attach(env)

@@ -101,6 +101,17 @@ func (w *profiling) watch(env *tensor.Env) *tensor.Env {
 	return env.Profiled(w.p)
 }
 
+// annotate makes a tool that watches the program, as Nsight Systems does, show env's ranges until end.
+func (r *run) annotate(env *tensor.Env) (end func()) {
+	n, err := prof.NewNsight()
+	if err != nil {
+		r.watch.Note(err.Error())
+		return func() {}
+	}
+	env.Profiled(n)
+	return n.Stop
+}
+
 // remember begins to record memory, if its step is the next after one.
 func (w *profiling) remember(env *tensor.Env, after int) {
 	if w.memory == after+1 {

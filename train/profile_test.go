@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/nvtx"
+	"github.com/warpline-ml/warpline/internal/nvtx/nvtxtest"
 	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/prof"
 	"github.com/warpline-ml/warpline/train"
@@ -156,4 +158,20 @@ func names(t *testing.T, dir string) (names []string) {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+// TestAnnotated: a tool that watches the run is shown its modules until it ends; one that cannot be is a note, and the run goes on.
+func TestAnnotated(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"steps": 2, "batch": 8, "device": "cpu"})
+	tool := nvtxtest.New(t)
+	if _, r := mustRun(t, c); len(r.notes) > 0 {
+		t.Errorf("notes %q", r.notes)
+	}
+	if told := tool.Told(t); strings.Count(told, "start backward\n") != 2 || strings.Count(told, "start ") != strings.Count(told, "end ") {
+		t.Errorf("told\n%s", told)
+	}
+	t.Setenv(nvtx.PathEnv, filepath.Join(t.TempDir(), "none.so"))
+	if result, r := mustRun(t, c); result.Steps != 2 || len(r.notes) != 1 || !strings.Contains(r.notes[0], nvtx.PathEnv) {
+		t.Errorf("%d steps, notes %q", result.Steps, r.notes)
+	}
 }

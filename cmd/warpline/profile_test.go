@@ -1,11 +1,16 @@
 package main
 
 import (
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/prof"
+	"github.com/warpline-ml/warpline/train"
 )
 
 // TestProfile: a profiled run shows its screen, and profile shows it again, by all rows and in order of all columns, for people
@@ -81,6 +86,29 @@ func TestProfileMistakes(t *testing.T) {
 		}
 		if _, err := os.Stat("a"); err == nil {
 			t.Fatalf("%s: left a run folder", line)
+		}
+	}
+}
+
+// TestProfileUnwritten: a run whose profile the disk has no room for is whole; the command says so and fails, and the run's other files
+// are there.
+func TestProfileUnwritten(t *testing.T) {
+	newRoom(t)
+	durable.Through = func(path string, disk io.Writer) io.Writer {
+		if filepath.Base(path) != train.TraceFile {
+			return disk
+		}
+		return &testutil.FailingWriter{W: disk, N: 10}
+	}
+	defer func() { durable.Through = nil }()
+	status, stdout, stderr := command(t.Context(), strings.Fields("train mlp --steps 3 --batch 16 --profile --profile-after 1 --profile-steps 1 --out run --device cpu")...)
+	if status != exitFailed || !strings.Contains(stderr, "the run is whole, its profile is not written") || !strings.Contains(stderr, train.TraceFile) || !strings.Contains(stderr, "hint: ") {
+		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
+	}
+	durable.Through = nil
+	for _, line := range []string{"eval run", "profile run"} {
+		if status, _, stderr := command(t.Context(), strings.Fields(line)...); status != exitDone {
+			t.Errorf("%s: status %d\n%s", line, status, stderr)
 		}
 	}
 }

@@ -43,6 +43,12 @@ func result(handle uintptr, err error) (uintptr, error) {
 	return handle, nil
 }
 
+// Word is Call with all of a result that is a word. It takes twice as long, and allocates.
+func (p Proc) Word(args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(uintptr(p), args...)
+	return r
+}
+
 // Callback returns the address of a C function that calls fn, whose parameters and single result have the size of a
 // word at most. It lives as long as the process, which can have 2,000 of them.
 func Callback(fn any) Proc { return Proc(purego.NewCallback(fn)) }

@@ -13,6 +13,9 @@ func closeLibrary(uintptr) error { return errors.New(unavailable) }
 // Call is never reached: no library is open.
 func (p Proc) Call(args ...uintptr) int32 { return -1 }
 
+// Word is never reached: no library is open.
+func (p Proc) Word(args ...uintptr) uintptr { return 0 }
+
 // Callback is never reached: no library is open.
 func Callback(fn any) Proc { return 0 }
 

@@ -30,6 +30,12 @@ func (p Proc) Call(args ...uintptr) int32 {
 	return int32(r)
 }
 
+// Word is Call with all of a result that is a word.
+func (p Proc) Word(args ...uintptr) uintptr {
+	r, _, _ := syscall.SyscallN(uintptr(p), args...)
+	return r
+}
+
 // Callback returns the address of a C function that calls fn, whose parameters have the size of a word at most and whose
 // single result has that size. It lives as long as the process.
 func Callback(fn any) Proc { return Proc(syscall.NewCallback(fn)) }

@@ -49,6 +49,8 @@ const rules = `
 	internal/ptx, internal/cuda/kernels, internal/durable, internal/ir < internal/cuda/kernels/gen;
 	internal/device, internal/cuda/driver, internal/cuda/kernels, internal/rng, internal/advice < internal/cuda;
 	internal/dl, internal/advice < internal/nvml;
+	internal/dl, internal/advice, internal/hostmem < internal/nvtx;
+	internal/nvtx, internal/testutil/cc < internal/nvtx/nvtxtest;
 	internal/dl, internal/cuda/driver, internal/hostmem, internal/advice < internal/cuda/libcuda;
 	internal/gpusim, internal/cuda/driver < internal/cuda/simcuda;
 	internal/dl < internal/testutil/cc;
@@ -70,7 +72,7 @@ const rules = `
 	tensor, internal/cards, internal/advice < internal/machine;
 	tensor < nn;
 	internal/render < internal/finding;
-	tensor, nn, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate < prof;
+	tensor, nn, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate, internal/nvtx < prof;
 	tensor < plan;
 	nn < optim, model;
 	tensor, internal/durable < data;
@@ -105,7 +107,7 @@ const rules = `
 `
 
 // unsafeIn are the only packages that may import unsafe.
-var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/nvml", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/nvml", "internal/nvtx", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
 
 // never lists imports that a package must not have at all.
 var never = map[string][]string{
@@ -144,6 +146,8 @@ var direct = map[string][]string{
 	"internal/estimate":         {"internal/ptx"},
 	"internal/testutil/cc":      {"internal/dl"},
 	"internal/nvml":             {"internal/dl"},
+	"internal/nvtx":             {"internal/dl"},
+	"internal/nvtx/nvtxtest":    {"internal/dl"},
 	"internal/simrun":           {"internal/gpusim", "internal/ptx"},
 
 	"internal/check":   {"internal/cuda/driver"},
@@ -151,7 +155,7 @@ var direct = map[string][]string{
 }
 
 // forTests may be imported by test files only.
-var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/testutil/cc", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest", "internal/gpusim/oracle"}
+var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/testutil/cc", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest", "internal/nvtx/nvtxtest", "internal/gpusim/oracle"}
 
 type pkg struct {
 	ImportPath string
