@@ -52,7 +52,7 @@ type lane struct {
 	at    time.Duration
 
 	chunks [][]record
-	spans  chunks[device.Span]
+	spans  spans
 	open   []opened // ranges that have not ended
 	late   int      // events for which there was no room
 
@@ -142,6 +142,11 @@ func (r *recorder) close() {
 func (r *recorder) step(n int) {
 	l := r.lanes[0]
 	r.steps = append(r.steps, boundary{n, int64(l.dev.Now() - l.base)})
+	for _, l := range r.lanes {
+		if l.epoch != nil && !l.virtual() { // a model's host would spend its time on asking
+			l.spans.settle(l.epoch)
+		}
+	}
 }
 
 // add is the observer.

@@ -77,15 +77,9 @@ func (m *merger) lane(dev uint8, l *lane) {
 	p.times = append(p.times, times...)
 	p.Err = cmp.Or(p.Err, err)
 	for i, c := range l.chunks {
-		for _, e := range c {
-			e.what += whats
-			if e.part > 0 {
-				e.part += parts
-			}
-			if e.span > 0 {
-				e.span += spans
-			}
-			p.all = append(p.all, e)
+		p.all = append(p.all, c...)
+		if dev > 0 { // the first device's numbers stay
+			shift(p.all[len(p.all)-len(c):], whats, parts, spans)
 		}
 		l.chunks[i] = nil // so that a long window is not kept twice
 		if cap(c) == chunk {
@@ -93,6 +87,20 @@ func (m *merger) lane(dev uint8, l *lane) {
 		}
 	}
 	l.open = nil
+}
+
+// shift numbers what events of a lane point to behind what lanes before it have.
+func shift(events []record, whats, parts, spans uint32) {
+	for i := range events {
+		e := &events[i]
+		e.what += whats
+		if e.part > 0 {
+			e.part += parts
+		}
+		if e.span > 0 {
+			e.span += spans
+		}
+	}
 }
 
 // virtual reports whether the times of l are a model's.
@@ -146,13 +154,21 @@ func (l *lane) times(last device.Stamp, end time.Duration) (out []interval, err 
 		return make([]interval, l.spans.n), nil
 	}
 	clock, err := newClock(l, last, end)
-	out = make([]interval, l.spans.n)
-	for i := range out {
-		s := l.spans.at(i)
-		if err == nil {
-			out[i], err = clock.interval(s)
+	out = make([]interval, 0, l.spans.n)
+	for _, settled := range l.spans.settled {
+		for _, t := range settled {
+			out = append(out, clock.place(t))
 		}
-		*s = device.Span{}
+	}
+	for _, of := range append(l.spans.filled, l.spans.latest) {
+		for i := range of {
+			var t interval
+			if err == nil {
+				t, err = clock.interval(&of[i])
+			}
+			out = append(out, t)
+			of[i] = device.Span{} // its events may serve again
+		}
 	}
 	if err != nil {
 		return make([]interval, len(out)), fmt.Errorf("prof: %s does not tell when it worked: %w", l.dev.Name(), err)
@@ -192,10 +208,14 @@ func (c *clock) interval(s *device.Span) (out interval, err error) {
 		ended, _, err2 := c.own.StampTime(s.Ended)
 		return interval{int64(began - c.base), int64(max(began, ended) - c.base)}, cmp.Or(err, err2)
 	}
-	since, err := s.Began.Since(c.epoch)
-	took, err2 := s.Ended.Since(s.Began)
-	began := int64(c.at-c.base) + int64(float64(since)*c.rate)
-	return interval{began, began + int64(max(took, 0))}, cmp.Or(err, err2)
+	t, err := measured(s, c.epoch)
+	return c.place(t), err
+}
+
+// place puts what was measured on the host's clock.
+func (c *clock) place(t interval) interval {
+	began := int64(c.at-c.base) + int64(float64(t.began)*c.rate)
+	return interval{began, began + t.ended - t.began}
 }
 
 // stackOf is the frames of a site.

@@ -130,6 +130,9 @@ func (p *Profile) text(rows []Row, t Table) string {
 	if p.cold {
 		b.WriteString("the first step is in it, which also pays for what is made once: give Config a Warmup\n")
 	}
+	if s := p.shapes(); s != "" {
+		b.WriteString(s + "\n")
+	}
 	for _, d := range p.Devices {
 		if !d.Timed {
 			fmt.Fprintf(&b, "%s tells no times\n", d.Name)

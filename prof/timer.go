@@ -1,6 +1,7 @@
 package prof
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/cpufeat"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/tensor"
@@ -130,23 +132,64 @@ func quartiles(d []time.Duration) (lower, median, upper time.Duration) {
 	return at(1), at(2), at(3)
 }
 
-// possible is an error where the work is more than the card can do in the time.
-func (out *Timing) possible(d *tensor.Device) error {
+// limits are what no work on a device goes beyond: operations a second, and bytes a second from the nearest memory that all its cores
+// have; of is whose they are, and near what that memory is called.
+type limits struct {
+	flops, bytes float64
+	of, near     string
+}
+
+// limitsOf are those of a card by its published figures, and of the host's processor; false where the card is not known.
+func limitsOf(d *tensor.Device) (limits, bool) {
+	if d.OnHost() {
+		return hostLimits(cpufeat.Describe()), true
+	}
 	own := Device{Properties: d.Properties()}
 	card, known := own.card()
 	if !known {
-		return nil
+		return limits{}, false
 	}
 	peak := card.Vector()
 	for i := range cards.Types {
 		peak = max(peak, card.TensorPeak(i))
 	}
-	const hint = "check FLOPs and Bytes, and that all the work is launched on the env's queue"
-	if flops := rate(out.FLOPs, out.Median); flops > peak {
-		return advice.Failf(hint, "prof: %.4g FLOP in %v would be %.4g FLOP/s; %s does %.4g at most", float64(out.FLOPs), out.Median, flops, card.Model, peak)
+	return limits{peak, card.L2Bandwidth(), card.Model, "L2 cache"}, true
+}
+
+// Of a core, where the processor's own figures are not known: no core does more than the widest does.
+const (
+	widestCore = 128  // floating-point operations a clock: two units for products of pairs of bfloat16, 512 bits
+	nearestL1  = 192  // bytes a clock: two loads and a store of 512 bits
+	fastest    = 6200 // MHz, the highest that a processor is sold with
+)
+
+// hostLimits are those of all threads of a processor at its highest clock, by the table of processors where it is there.
+func hostLimits(p cpufeat.Processor) limits {
+	clock := float64(fastest)
+	if c, ok := cards.MatchCPU(p.Model); ok {
+		clock = float64(c.Boost)
 	}
-	if bytes := rate(out.Bytes, out.Median); bytes > card.L2Bandwidth() {
-		return advice.Failf(hint, "prof: %.4g bytes in %v would be %.4g B/s; even the L2 cache of %s gives %.4g", float64(out.Bytes), out.Median, bytes, card.Model, card.L2Bandwidth())
+	rate := p.ID.Rate()
+	flops := max(rate.AVX2, rate.AVX512, rate.Pairs)
+	if flops == 0 {
+		flops = widestCore
+	}
+	all := 1e6 * clock * float64(max(p.Threads, 1))
+	return limits{all * float64(flops), all * nearestL1, cmp.Or(p.Model, "this processor"), "L1 cache"}
+}
+
+// possible is an error where the work is more than the device can do in the time.
+func (out *Timing) possible(d *tensor.Device) error {
+	most, known := limitsOf(d)
+	if !known {
+		return nil
+	}
+	const hint = "check FLOPs and Bytes, and that all the work is launched on the env's queue"
+	if flops := rate(out.FLOPs, out.Median); flops > most.flops {
+		return advice.Failf(hint, "prof: %.4g FLOP in %v would be %.4g FLOP/s; %s does %.4g at most", float64(out.FLOPs), out.Median, flops, most.of, most.flops)
+	}
+	if bytes := rate(out.Bytes, out.Median); bytes > most.bytes {
+		return advice.Failf(hint, "prof: %.4g bytes in %v would be %.4g B/s; even the %s of %s gives %.4g", float64(out.Bytes), out.Median, bytes, most.near, most.of, most.bytes)
 	}
 	return nil
 }

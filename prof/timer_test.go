@@ -80,6 +80,8 @@ func TestTimerRefuses(t *testing.T) {
 		{"null:h100-80", prof.Timer{}, "computes nothing"},
 		{"sim:h100-80:5", prof.Timer{FLOPs: 1e15}, "FLOP/s"},
 		{"sim:h100-80:5", prof.Timer{Bytes: 1e12}, "B/s"},
+		{"cpu", prof.Timer{FLOPs: 1e15}, "FLOP/s"},
+		{"cpu", prof.Timer{Bytes: 1e15}, "B/s"},
 		{"cpu", prof.Timer{Runs: -1}, "-1 runs"},
 	} {
 		env, f := product(t, c.device)

@@ -1,6 +1,7 @@
 package prof_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -213,6 +214,59 @@ func TestMemoryOfTrace(t *testing.T) {
 			if c := counters[i]; int64(c["allocated"].(float64)) != want.Allocated.Current || int64(c["reserved"].(float64)) != want.Reserved.Current {
 				t.Errorf("%s: counters %d are %v, the allocator's %v", engine.name, i, c, want)
 			}
+		}
+	}
+}
+
+// TestTwoDevices: one profiler keeps the work of two devices apart, each with its own ranges, lines and times.
+func TestTwoDevices(t *testing.T) {
+	p := prof.New(prof.Config{})
+	for i, name := range []string{"cpu", "sim:h100-80:7", "sim:a100-80:3"} {
+		env, err := tensor.Fresh(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prof.Range(env.Profiled(p), name, func(env *tensor.Env) {
+			for range i + 1 {
+				x := env.Ones(8)
+				x = []func() *tensor.Tensor{x.Exp, x.Log, x.Sqrt}[i]()
+			}
+		})
+	}
+	p.Stop()
+	rows := map[string]prof.Row{}
+	for _, by := range []prof.By{prof.Op, prof.Module} {
+		for _, r := range p.Last().Rows(by) {
+			rows[r.Name] = r
+		}
+	}
+	for i, op := range []string{"exp", "log", "sqrt"} {
+		name := p.Last().Devices[i].Name
+		if r := rows[op]; r.Calls != i+1 || r.Self <= 0 {
+			t.Errorf("%s of %s: %+v", op, name, r)
+		}
+		if r := rows[name]; r.Calls != 2*(i+1) || r.Self <= rows[op].Self {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// TestOddShapes: a window with a smaller last batch says so, and one of equal steps does not.
+func TestOddShapes(t *testing.T) {
+	for _, last := range []int{32, 5} {
+		env, err := tensor.Fresh("cpu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := prof.New(prof.Config{Warmup: 1, Active: 4, Repeat: 1})
+		env.Profiled(p)
+		for _, rows := range []int{9, 32, 32, 32, last} {
+			env.Ones(rows, 8).Exp()
+			p.Step()
+		}
+		if want := last != 32; says(t, p.Last(), "step 4 ran exp f32[5,8]") != want || says(t, p.Last(), "do not compare") != want {
+			t.Errorf("a last batch of %d:", last)
+			p.Last().WriteTable(os.Stderr, prof.Table{})
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package cards
 
+import "strings"
+
 // CPU is a model of processor. Rates are operations a clock of one core, a multiply-add being two, dense; 0: the core has no
 // instruction for products of that type.
 type CPU struct {
@@ -60,4 +62,21 @@ var CPUs = []CPU{
 	{"graviton3", "AWS Graviton3 (Neoverse V1)", 64, 0, 2600, 2600, 256, 2, 128, 256, 8, 4800, 307, 64, 1024, 32, "aws.amazon.com, Graviton; Arm Neoverse V1"},
 	{"graviton4", "AWS Graviton4 (Neoverse V2)", 96, 0, 2800, 2800, 128, 4, 128, 256, 12, 5600, 538, 64, 2048, 36, "aws.amazon.com, Graviton; Arm Neoverse V2"},
 	{"grace", "NVIDIA Grace (Neoverse V2)", 72, 0, 3100, 3400, 128, 4, 128, 256, 0, 0, 500, 64, 1024, 114, "nvidia.com, Grace CPU data sheet"},
+}
+
+// MatchCPU finds the processor that the machine calls by a name, as /proc/cpuinfo has it; false where the table lacks it.
+func MatchCPU(model string) (CPU, bool) {
+	model = plain(model) + " "
+	for _, c := range CPUs {
+		name, _, _ := strings.Cut(c.Model, " (")
+		if strings.Contains(model, plain(name)+" ") {
+			return c, true
+		}
+	}
+	return CPU{}, false
+}
+
+// plain is a processor's name without the signs of its trademarks.
+func plain(name string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("(R)", " ", "(TM)", " ", "(r)", " ", "(tm)", " ").Replace(name)), " ")
 }
