@@ -229,7 +229,7 @@ func TestTwoDevices(t *testing.T) {
 		prof.Range(env.Profiled(p), name, func(env *tensor.Env) {
 			for range i + 1 {
 				x := env.Ones(8)
-				x = []func() *tensor.Tensor{x.Exp, x.Log, x.Sqrt}[i]()
+				[]func() *tensor.Tensor{x.Exp, x.Log, x.Sqrt}[i]()
 			}
 		})
 	}

@@ -141,7 +141,7 @@ func (s *stepper) room(q *queue, n int64) *heap.Ref {
 	}
 	n = max(n, 1)              // of a step without work
 	_ = s.env.dev.EmptyCache() // what a private pool serves stays
-	ref, err := s.env.live().New(n, &stepName, q.id, callsite.At(3), nil)
+	ref, err := s.env.live().New(n, &stepName, q.id, callsite.At(3), nil, nil)
 	if err != nil {
 		s.env.dev.outOfMemory(s.env, n, ir.Copy, err, nil, nil)
 	}

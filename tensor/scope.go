@@ -69,11 +69,10 @@ func (s *scope) storage(e *Env, n int64, code ir.Code, skip int, in []*Tensor, o
 	case site == nil:
 		site = callsite.At(1 + skip)
 	}
-	ref, err := s.New(n, &code.Row().Name, e.onQueue().id, site, o)
+	ref, err := s.New(n, &code.Row().Name, e.onQueue().id, site, near(in), o)
 	if err != nil {
 		s.dev.outOfMemory(e, n, code, err, in, o)
 	}
-	ref.Near = near(in)
 	if step := recordings.step(); step != nil {
 		step.makes(ref)
 	}
@@ -88,11 +87,10 @@ func (s *scope) scratch(e *Env, n int64, code ir.Code, in []*Tensor, o *device.O
 		origin := e.origin(2)
 		o = &origin
 	}
-	ref, err := s.NewScratch(n, &code.Row().Name, e.onQueue().id, o)
+	ref, err := s.NewScratch(n, &code.Row().Name, e.onQueue().id, near(in), o)
 	if err != nil {
 		s.dev.outOfMemory(e, n, code, err, in, o)
 	}
-	ref.Near = near(in)
 	if ref.SetUse(workspace); o != nil && s.dev.stream.Wants(device.KindRelabel) {
 		s.dev.tellUse(ref.Storage, device.LabelWorkspace, "", o)
 	}

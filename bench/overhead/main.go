@@ -3,7 +3,7 @@
 //
 //	go run ./bench/overhead [-python PYTHON] [-rounds N]
 //
-// With and without take turns, by the processor's time of the whole process; the median of the differences counts.
+// "memory" records what is allocated and reserved too, as train --profile does. With and without take turns, by the processor's time of the whole process; the median of the differences counts.
 package main
 
 import (
@@ -57,8 +57,9 @@ func main() {
 	}
 	them := torch()
 	for _, c := range cases {
-		turn := func(how string) float64 { return ours(env, c.f, c.count, how == "on").Seconds() / float64(c.per) }
+		turn := func(how string) float64 { return ours(env, c.f, c.count, how).Seconds() / float64(c.per) }
 		report("warpline", c.name, c.unit, turn, "on")
+		report("warpline, memory", c.name, c.unit, turn, "memory")
 		if them != nil {
 			ask := func(how string) float64 { return them.Ask(c.name, how) }
 			report("PyTorch", c.name, c.unit, ask, "on")
@@ -92,9 +93,9 @@ func report(who, what string, unit time.Duration, turn func(how string) float64,
 }
 
 // ours is the processor's time that f takes, of count times after a first one.
-func ours(env *tensor.Env, f func(), count int, on bool) time.Duration {
-	p := prof.New(prof.Config{})
-	if on {
+func ours(env *tensor.Env, f func(), count int, how string) time.Duration {
+	p := prof.New(prof.Config{Memory: how == "memory"})
+	if how != "off" {
 		env.Profiled(p)
 		defer p.Stop()
 	}

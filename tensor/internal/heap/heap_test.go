@@ -30,7 +30,7 @@ func open(h *heap.Heap, parent *heap.Scope) *heap.Scope {
 
 func alloc(t *testing.T, s *heap.Scope, n int64) *heap.Ref {
 	t.Helper()
-	ref, err := s.New(n, &name, 0, nil, nil)
+	ref, err := s.New(n, &name, 0, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,12 +176,12 @@ func TestFailures(t *testing.T) {
 	s := open(h, nil)
 	h.FailAt(2)
 	kept := []*heap.Ref{alloc(t, s, 1)}
-	if _, err := s.New(1, &name, 0, nil, nil); !errors.Is(err, heap.ErrInjected) {
+	if _, err := s.New(1, &name, 0, nil, nil, nil); !errors.Is(err, heap.ErrInjected) {
 		t.Errorf("the second: %v", err)
 	}
 	h.SetLimit(2)
 	kept = append(kept, alloc(t, s, 1))
-	if _, err := s.New(1, &name, 0, nil, nil); !errors.Is(err, device.ErrOutOfMemory) {
+	if _, err := s.New(1, &name, 0, nil, nil, nil); !errors.Is(err, device.ErrOutOfMemory) {
 		t.Errorf("beyond the limit: %v", err)
 	}
 	h.Drop(kept[0].Storage, end)

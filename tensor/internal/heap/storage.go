@@ -57,18 +57,18 @@ const (
 )
 
 // New allocates n bytes owned by s, ordered with a queue's work; what is the name of the operation that makes them. It may
-// run a collection first. site is where it is made; observers of the memory are told its origin, which may be nil. The error
-// is the allocator's, after everything unreachable was released.
-func (s *Scope) New(n int64, what *string, queue int, site *callsite.Site, o *device.Origin) (*Ref, error) {
-	return s.allocate(n, what, queue, site, o, false)
+// run a collection first. site is where it is made, near as in [Storage]; observers of the memory are told its origin, which
+// may be nil. The error is the allocator's, after everything unreachable was released.
+func (s *Scope) New(n int64, what *string, queue int, site *callsite.Site, near *string, o *device.Origin) (*Ref, error) {
+	return s.allocate(n, what, queue, site, near, o, false)
 }
 
 // NewScratch is New for memory that one kernel works in: it does not count as values.
-func (s *Scope) NewScratch(n int64, what *string, queue int, o *device.Origin) (*Ref, error) {
-	return s.allocate(n, what, queue, nil, o, true)
+func (s *Scope) NewScratch(n int64, what *string, queue int, near *string, o *device.Origin) (*Ref, error) {
+	return s.allocate(n, what, queue, nil, near, o, true)
 }
 
-func (s *Scope) allocate(n int64, what *string, queue int, site *callsite.Site, o *device.Origin, scratch bool) (*Ref, error) {
+func (s *Scope) allocate(n int64, what *string, queue int, site *callsite.Site, near *string, o *device.Origin, scratch bool) (*Ref, error) {
 	h := s.heap
 	h.mu.Lock()
 	if !h.collecting && h.due(n) {
@@ -91,7 +91,7 @@ func (s *Scope) allocate(n int64, what *string, queue int, site *callsite.Site, 
 	h.valuesPeak = max(h.valuesPeak, h.inUse-h.scratch)
 	ref := s.home.ref(n)
 	st := ref.Storage
-	st.bytes, st.what, st.Site, st.block, st.queue, st.scratch = n, what, site, block, int32(queue), scratch
+	st.bytes, st.what, st.Site, st.Near, st.block, st.queue, st.scratch = n, what, site, near, block, int32(queue), scratch
 	if queue != 0 {
 		st.writer.Store(int32(queue))
 	}
