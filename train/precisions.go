@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -51,7 +52,11 @@ func ComparePrecisions(ctx context.Context, c Config, amps []AMP, told func(r *P
 	}
 	var runs []PrecisionRun
 	var first map[string][]float64
-	before := &gauge{}
+	root, err := machine.Open(c.Device, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	before := (&gauge{env: root}).rest()
 	for _, a := range amps {
 		own := c
 		own.AMP, own.Out, own.Resume = a, "", false
