@@ -113,11 +113,10 @@ func norm(p precision, c model.GPTConfig, n, t int) int {
 }
 
 // dropping is attention in parts: queries, keys, values and the result as above; of [n, heads, t, t] the weights after softmax,
-// which is float32, and after dropout, as the product takes them; which places are seen, a byte each. As these weights are
-// float32, the product first brings the values there too, so it has a cast of them as well.
+// which is float32, and after dropout, as the product takes them; which places are seen, a byte each.
 func dropping(p precision, c model.GPTConfig, n, t int) int {
 	x, weights := n*t*c.Width, n*c.Heads*t*t
-	return p.e*(3*x+x) + f32*weights + p.e*weights + t*t + p.cast(x)
+	return p.e*(3*x+x) + f32*weights + p.e*weights + t*t
 }
 
 // head is the cross-entropy that makes its own logits: gradients of x and of the table, which it makes in float32 with the loss,

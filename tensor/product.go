@@ -19,7 +19,9 @@ func (t *Tensor) MatMul(u *Tensor) *Tensor {
 		raise("MatMul", "use Mul for a product with one number", "shapes %v and %v", t.Shape(), u.Shape())
 	}
 	t, u = together("MatMul", t, u)
-	t, u = promoted(t, u)
+	if t.env.policy == dtype.Invalid || !t.policed() || !u.policed() { // else both are cast to the policy's dtype, once
+		t, u = promoted(t, u)
+	}
 	row, col := t.Rank() == 1, u.Rank() == 1
 	a, b := t, u
 	if row {
