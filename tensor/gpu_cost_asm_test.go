@@ -2,5 +2,5 @@
 
 package tensor_test
 
-// callAllocations is what the two calls of the driver allocate in Go.
+// callAllocations is what a call of the driver allocates in Go.
 const callAllocations = 0

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/device"
@@ -128,21 +129,20 @@ func (e *OOMError) split() (Lever, bool) {
 	return Lever{Flag: fmt.Sprintf("data.Split(b, %d): the batch in parts, one Step after all", parts), Saves: whole - whole/parts, Cost: "smaller products; the gradients stay"}, true
 }
 
-// unfragmented are settings of the allocator, beside those that it has, that may leave room for a request in one piece: what the
-// device can have, and what keeps pieces of the request's size whole.
+// unfragmented are settings of the allocator, those that it has with one more, that may leave room for a request in one piece:
+// what the device can have, and what keeps pieces of the request's size whole.
 func (d *Device) unfragmented(n int64) (confs []string) {
-	const least = 20 << 20 // that max_split_size_mb takes
 	now := d.alloc.Settings()
-	beside := func(conf string) string { return strings.TrimPrefix(now.Text+","+conf, ",") }
 	if now.Expandable {
 		return nil
 	}
-	growing := now
-	if growing.Expandable = true; growing.CheckFor(d.dev) == nil {
-		confs = append(confs, beside("expandable_segments:True"))
+	if growing, err := now.With("expandable_segments", "True"); err == nil && growing.CheckFor(d.dev) == nil {
+		confs = append(confs, growing.Text)
 	}
-	if n >= least && now.MaxSplit > n {
-		confs = append(confs, beside(fmt.Sprintf("max_split_size_mb:%d", n>>20)))
+	if now.MaxSplit > n {
+		if whole, err := now.With("max_split_size_mb", strconv.FormatInt(n>>20, 10)); err == nil {
+			confs = append(confs, whole.Text)
+		}
 	}
 	return confs
 }

@@ -46,6 +46,17 @@ func ParseConf(text string) (Conf, error) {
 	return c, nil
 }
 
+// With is c with another value of a key, in its text too. It is an error where [ParseConf] would refuse that text.
+func (c Conf) With(key, value string) (Conf, error) {
+	var parts []string
+	for _, part := range splitConf(strings.Map(dropBlank, c.Text)) {
+		if k, _, _ := strings.Cut(part, ":"); part != "" && k != key {
+			parts = append(parts, part)
+		}
+	}
+	return ParseConf(strings.Join(append(parts, key+":"+value), ","))
+}
+
 func confError(key, value string, err error) error {
 	return fmt.Errorf("allocator setting %s:%s: %w", key, value, err)
 }

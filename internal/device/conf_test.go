@@ -204,3 +204,23 @@ func FuzzParseConf(f *testing.F) {
 		}
 	})
 }
+
+// TestConfWith changes a key wherever it stands in a text, and refuses what the whole text is refused for.
+func TestConfWith(t *testing.T) {
+	for _, c := range []struct{ text, key, value, want string }{
+		{"", "expandable_segments", "True", "expandable_segments:True"},
+		{"expandable_segments:False", "expandable_segments", "True", "expandable_segments:True"},
+		{"max_split_size_mb:128, roundup_power2_divisions:[256:1,>:8],", "max_split_size_mb", "30", "roundup_power2_divisions:[256:1,>:8],max_split_size_mb:30"},
+		{"large_segment_size_mb:64", "max_split_size_mb", "30", ""},
+		{"max_split_size_mb:128", "max_split_size_mb", "3", ""},
+	} {
+		conf, err := ParseConf(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := conf.With(c.key, c.value)
+		if (err == nil) != (c.want != "") || got.Text != c.want {
+			t.Errorf("%q with %s:%s is %q, %v; want %q", c.text, c.key, c.value, got.Text, err, c.want)
+		}
+	}
+}
