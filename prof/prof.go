@@ -93,11 +93,21 @@ func (p *Profiler) Profile(d *tensor.Device) {
 }
 
 // Step tells p that a step of the program has ended.
-func (p *Profiler) Step() {
+func (p *Profiler) Step() { p.tell(p.advance()) }
+
+// tell hands what a round recorded, if one has ended, to who waits for it.
+func (p *Profiler) tell(done *Profile) {
+	if done != nil && p.cfg.Ready != nil {
+		p.cfg.Ready(done)
+	}
+}
+
+// advance goes on to the next step, and returns what a round that ended recorded.
+func (p *Profiler) advance() (done *Profile) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.stopped {
-		p.mu.Unlock()
-		return
+		return nil
 	}
 	if p.phase == active || p.phase == last {
 		p.count()
@@ -105,7 +115,6 @@ func (p *Profiler) Step() {
 	p.step++
 	before, after := p.phase, p.cfg.phase(p.step)
 	p.phase = after
-	var done *Profile
 	switch {
 	case before == last:
 		done = p.finish()
@@ -120,30 +129,33 @@ func (p *Profiler) Step() {
 	case p.rec != nil:
 		p.rec.step(p.step)
 	}
-	p.mu.Unlock()
-	if done != nil && p.cfg.Ready != nil {
-		p.cfg.Ready(done)
-	}
+	return done
 }
 
-// Stop ends the window that is open, and p. What was recorded of a round that is not whole counts.
-func (p *Profiler) Stop() {
+// Stop ends the window that is open, and p. What was recorded of a round that is not whole counts: the devices are waited for. See
+// [Profiler.Discard].
+func (p *Profiler) Stop() { p.tell(p.end()) }
+
+// end is Stop, but for telling.
+func (p *Profiler) end() *Profile {
 	p.mu.Lock()
-	if p.stopped {
-		p.mu.Unlock()
-		return
+	defer p.mu.Unlock()
+	if !p.stopped && (p.phase == active || p.phase == last) {
+		p.stopped = true
+		return p.finish()
 	}
 	p.stopped = true
-	var done *Profile
-	if p.phase == active || p.phase == last {
-		done = p.finish()
-	} else {
-		p.discard()
-	}
-	p.mu.Unlock()
-	if done != nil && p.cfg.Ready != nil {
-		p.cfg.Ready(done)
-	}
+	p.discard()
+	return nil
+}
+
+// Discard ends p as Stop does, but throws the window away that is open. It waits for no device, so that it is safe where one has
+// failed.
+func (p *Profiler) Discard() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	p.discard()
 }
 
 // Last is what the latest window recorded; nil before the first has ended.
@@ -159,22 +171,30 @@ func (p *Profiler) begin() {
 		return
 	}
 	p.counts = nil
-	p.rec = newRecorder(p.cfg.Events, p.step)
-	p.rec.memory = p.cfg.Memory
+	rec := newRecorder(p.cfg.Events, p.step)
+	rec.memory = p.cfg.Memory
+	defer func() {
+		if p.rec != rec { // a device has failed: nobody observes the others
+			rec.close()
+		}
+	}()
 	for _, d := range p.devices {
-		p.rec.observe(d)
+		rec.observe(d)
 	}
+	p.rec = rec
 }
 
-// finish closes the window and resolves its times.
+// finish closes the window and resolves its times. A device that has failed panics here; the window is gone then.
 func (p *Profiler) finish() *Profile {
-	if p.rec == nil {
+	rec := p.rec
+	if rec == nil {
 		return nil
 	}
-	p.last = p.rec.profile()
-	p.last.growing, p.last.cold = growth(p.counts), p.last.steps[0].step == 0
 	p.rec = nil
-	return p.last
+	done := rec.profile()
+	done.growing, done.cold = growth(p.counts), done.steps[0].step == 0
+	p.last = done
+	return done
 }
 
 func (p *Profiler) discard() {

@@ -144,10 +144,10 @@ func (w *profiling) step(r *run) {
 	}
 }
 
-// stop ends a window that the run did not come to the end of.
+// stop throws away a window that the run did not come to the end of.
 func (w *profiling) stop() {
 	if w != nil {
-		w.p.Stop()
+		w.p.Discard()
 		if w.history != nil {
 			w.history.Stop()
 		}

@@ -3,6 +3,7 @@ package train_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/cpu"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/device/devicetest"
 	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/nvtx"
 	"github.com/warpline-ml/warpline/internal/nvtx/nvtxtest"
@@ -111,6 +115,36 @@ func TestProfileUnwritten(t *testing.T) {
 	}
 	if result.Profile == nil || result.Profile.Err == nil || len(r.notes) != 1 || !strings.Contains(r.notes[0], "not written") {
 		t.Errorf("profile %+v, notes %q", result.Profile, r.notes)
+	}
+}
+
+// failing is the device of this name.
+var failing = &devicetest.Failing{Device: cpu.New()}
+
+func init() {
+	device.Register("failing", device.Engine{Open: func(device.Name) (device.Device, error) { return failing, nil }})
+}
+
+// TestProfileDeviceFails: a device fails before a window, in it, or while memory is recorded. The run ends with its first error, and
+// nobody observes the device any more.
+func TestProfileDeviceFails(t *testing.T) {
+	for _, after := range []int{1, 2, 3, 4, 5, 6} {
+		faults := 0
+		failing.Fail(nil)
+		c := profiled(t, "failing", train.ProfileInRun)
+		c.Steps, c.ProfileAfter = 10, 4
+		r := &recorder{after: after, cancel: func() {
+			failing.Fail(func() error {
+				faults++
+				return fmt.Errorf("fault %d", faults)
+			})
+		}}
+		if _, err := train.Run(t.Context(), c, r); err == nil || !strings.HasSuffix(err.Error(), "fault 1") {
+			t.Errorf("after step %d: %v", after, err)
+		}
+		if failing.Observed() {
+			t.Errorf("after step %d: the device is observed", after)
+		}
 	}
 }
 

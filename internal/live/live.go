@@ -258,10 +258,13 @@ func (v *View) judge(p *prof.Profile) {
 // End says how the run ended, to those who look on. A window that is open is thrown away.
 func (v *View) End(text string, failed bool) {
 	close(v.stop)
+	v.mu.Lock()
+	w := v.window
+	v.mu.Unlock()
+	if w != nil && w.p != nil {
+		w.p.Discard()
+	}
 	v.change(func() {
-		if w := v.window; w != nil && w.p != nil {
-			w.p.Stop()
-		}
 		if s := v.profile.State; s == waiting || s == recording {
 			v.profile = profile{State: done, Steps: v.profile.Steps, Note: "the run ended first", last: v.profile.last}
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/cpu"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/device/devicetest"
 	"github.com/warpline-ml/warpline/internal/live"
 	"github.com/warpline-ml/warpline/internal/web"
 	"github.com/warpline-ml/warpline/train"
@@ -230,7 +234,7 @@ func recorded(t *testing.T, url string) {
 	for _, by := range []string{"op", "module", "line", "shape", "kernel"} {
 		wantStatus(t, "GET", url+"profile/table.txt?by="+by, 200, "calls")
 	}
-	wantStatus(t, "GET", url+"profile/table.txt?by=size", 400, "kernel")
+	wantStatus(t, "GET", url+"profile/table.txt?by=size", 400, "choose one of op, module, line, shape, kernel")
 	wantStatus(t, "GET", url+"profile/table.txt?sort=size", 400, "size")
 	wantStatus(t, "GET", url+"timeline.json", 200, "ProfilerStep#")
 }
@@ -262,6 +266,45 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.End("the run is done", false)
+}
+
+// failing is the device of this name.
+var failing = &devicetest.Failing{Device: cpu.New()}
+
+func init() {
+	device.Register("failing", device.Engine{Open: func(device.Name) (device.Device, error) { return failing, nil }})
+}
+
+// TestDeviceFails: a device fails while a window is open. The run ends with its first error, the page is told, and nobody observes.
+func TestDeviceFails(t *testing.T) {
+	w := new(told)
+	v, url := view(t, w)
+	faults := 0
+	w.each = func(step int) {
+		switch step {
+		case 2:
+			wantStatus(t, "POST", url+"profile?steps=50", 202, "")
+		case 6:
+			wantStatus(t, "GET", url+"profile.json", 200, `"recording"`)
+			if !failing.Observed() {
+				t.Error("nobody observes")
+			}
+			failing.Fail(func() error {
+				faults++
+				return fmt.Errorf("fault %d", faults)
+			})
+		}
+	}
+	_, err := train.Run(t.Context(), config(t, "failing", 100), v)
+	if err == nil || !strings.HasSuffix(err.Error(), "fault 1") {
+		t.Errorf("the run ends with %v", err)
+	}
+	v.End("the run failed", true)
+	wantStatus(t, "GET", url+"profile.json", 200, "the run ended first")
+	wantStatus(t, "GET", url+"state.json", 200, "the run failed")
+	if failing.Observed() {
+		t.Error("the device is observed")
+	}
 }
 
 // TestPage: everything that the page names is served, and it names nothing that is not.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/prof"
 )
 
@@ -263,9 +264,9 @@ func (v *View) sendTable(w http.ResponseWriter, r *http.Request) {
 	}
 	t := prof.Table{By: prof.Op, Sort: r.URL.Query().Get("sort"), Explain: r.URL.Query().Has("explain")}
 	if name := r.URL.Query().Get("by"); name != "" {
-		by, ok := byName(name)
-		if !ok {
-			refuse(w, http.StatusBadRequest, "by is %q: give op, module, line, shape or kernel", name)
+		by, err := prof.ByName(name)
+		if err != nil {
+			refuse(w, http.StatusBadRequest, "%v: %s", err, advice.HintOf(err))
 			return
 		}
 		t.By = by
@@ -277,13 +278,4 @@ func (v *View) sendTable(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, text.String()) // who asked may have gone
-}
-
-func byName(name string) (prof.By, bool) {
-	for by := prof.Op; by <= prof.Kernel; by++ {
-		if by.String() == name {
-			return by, true
-		}
-	}
-	return 0, false
 }
