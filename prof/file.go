@@ -266,6 +266,8 @@ func (s *stored) checkWhat(a *activity) error {
 	if a.Kernel > 0 {
 		if k := &s.Kernels[a.Kernel-1]; k.FLOPs < 0 || k.Bytes < 0 {
 			return fmt.Errorf("a kernel of %d FLOPs and %d bytes", k.FLOPs, k.Bytes)
+		} else if products()[k.Op] && len(k.Ins) == 0 {
+			return fmt.Errorf("a %s without operands", k.Op)
 		}
 	}
 	return nil

@@ -62,6 +62,9 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// matmulOfNothing is the file of a profile that has a product without operands.
+const matmulOfNothing = `{"format":"warpline-profile-1","devices":[{"Name":"cpu"}],"took_ns":100,"steps":[[1,0]],"kernels":[{"op":"matmul","shape":"matmul","flops":1,"bytes":8,"ins":[]}],"ranges":[],"sites":[{"line":"main.go:3"}],"whats":[{"kind":"launch","kernel":1}],"times":[[1,2]],"events":[[1,2,3,0,0,1]]}`
+
 // TestReadRefuses: what is no profile, or one of another program, is an error that says so.
 func TestReadRefuses(t *testing.T) {
 	p := aProfile(t, "cpu")
@@ -83,6 +86,7 @@ func TestReadRefuses(t *testing.T) {
 		"change 0 of memory":    strings.Replace(text, `"times":[`, `"blocks":[[1,7,64,512,0]],"times":[`, 1),
 		"lies in none":          strings.Replace(text, `"ranges":[{"name":"`, `"ranges":[{"parent":1,"name":"`, 1),
 		"a launch without":      strings.Replace(text, `"kernel":1,`, ``, 1),
+		"a matmul without":      matmulOfNothing,
 		"events are of, number": strings.Replace(text, `"kind":"launch"`, `"kind":"lunch"`, 1),
 	} {
 		path := filepath.Join(t.TempDir(), "bad.json")
@@ -102,6 +106,8 @@ func TestReadRefuses(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"format":"warpline-profile-1","devices":[{"Name":"cpu"}],"took_ns":100,"memory":[{"device":"cpu","labels":["gradient"],"at":[1],"bytes":[[5]],"reserved":[9],"peak":5,"top":[{"label":"gradient","bytes":5}]}],"steps":[[1,0]],"kernels":[{"op":"add","shape":"add f32[2]","flops":1,"bytes":8,"ins":[{"dims":[2],"type":"float"}]}],"ranges":[{"name":"a","parent":2},{"name":"b"}],"sites":[{"line":"main.go:3"}],"whats":[{"kind":"launch","kernel":1},{"kind":"wait"},{"kind":"copy","bytes":3},{"kind":"range"}],"times":[[1,2]],"events":[[1,2,3,1,0,1],[2,2,0,0,1,0],[2,2,0,0,2,0],[2,2,0,1,3,0]]}`))
 	f.Add([]byte(`{"format":"warpline-profile-1","devices":[{"Name":"cpu","Began":{"allocated":8,"reserved":8}}],"took_ns":100,"steps":[[1,0]],"blocks":[[1,0,4096,512,0],[2,0,4096,512,1],[3,0,4096,-512,0]],"events":[]}`))
+	f.Add([]byte(matmulOfNothing))
+	f.Add([]byte(strings.Replace(matmulOfNothing, `"ins":[]`, `"ins":[{"dims":[2,2],"type":"float"}]`, 1)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		path := filepath.Join(t.TempDir(), "profile.json")
 		if err := os.WriteFile(path, raw, 0o666); err != nil {

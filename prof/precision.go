@@ -34,10 +34,11 @@ type PrecisionRow struct {
 	Reason   string
 }
 
-// Exponents is a histogram: the number of values from 2^e to below 2^(e+1), by e, zeros apart.
+// Exponents is a histogram: the number of values from 2^e to below 2^(e+1), by e. Zeros are apart, and so is what has no exponent.
 type Exponents struct {
-	Count map[int]int
-	Zeros int
+	Count     map[int]int
+	Zeros     int
+	NotFinite int // NaN and infinite
 }
 
 // What float16 has: beyond the first it is infinite, below the second it has fewer digits, below the third it is 0.
@@ -57,20 +58,23 @@ func Precision(model nn.Module, x *tensor.Tensor, loss ...func(y *tensor.Tensor)
 			tensor.Raise("prof.Precision", "call it between steps", "%s has a gradient", path)
 		}
 	}
+	defer drop(model)
 	p := &Precisions{Exponents: Exponents{Count: map[int]int{}}}
-	l := &ledgerOfPrecision{p: p, of: map[string]int{}}
-	stop := x.Env().Device().Observe(l.note, device.KindLaunch)
-	result := step(model, x, loss)
-	stop()
+	p.judge(model, p.observe(model, x, loss))
 	drop(model)
-	p.judge(model, result)
 	if len(loss) > 0 {
 		step(model, x.In(x.Env().Autocast(dtype.F32)), loss)
 		p.Exponents.gather(model)
-		drop(model)
 		p.judgeGradients()
 	}
 	return p
+}
+
+// observe makes rows of a step, and returns its result.
+func (p *Precisions) observe(model nn.Module, x *tensor.Tensor, loss []func(y *tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
+	l := &ledgerOfPrecision{p: p, of: map[string]int{}}
+	defer x.Env().Device().Observe(l.note, device.KindLaunch)()
+	return step(model, x, loss)
 }
 
 // step is what a training step computes, up to the loss or the result.
@@ -201,15 +205,18 @@ func (e *Exponents) gather(model nn.Module) {
 }
 
 func (e *Exponents) add(v float64) {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+	switch {
+	case v == 0:
 		e.Zeros++
-		return
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		e.NotFinite++
+	default:
+		_, exp := math.Frexp(v) // |v| in [2^(exp-1), 2^exp)
+		e.Count[exp-1]++
 	}
-	_, exp := math.Frexp(v) // |v| in [2^(exp-1), 2^exp)
-	e.Count[exp-1]++
 }
 
-// Below is the share of the values other than 0 that are below 2^exponent.
+// Below is the share of the finite values other than 0 that are below 2^exponent.
 func (e *Exponents) Below(exponent int) float64 {
 	below, all := 0, 0
 	for at, n := range e.Count {
@@ -237,6 +244,9 @@ const manyLost = 0.01
 
 // judgeGradients says what float16 would make of the gradients.
 func (p *Precisions) judgeGradients() {
+	if n := p.Exponents.NotFinite; n > 0 {
+		p.trap("%d of the gradients are NaN or infinite in float32 already, which no precision mends: env.DetectAnomaly names the operation that makes the first", n)
+	}
 	largest, any := p.Exponents.Largest()
 	if lost := p.Exponents.Below(halfSubnormal); any && lost > manyLost {
 		p.trap("%s of the gradients are below 2^%d, which float16 rounds to 0: take an optim.LossScaler (up to 2^%d there is room), or bfloat16",
@@ -284,5 +294,5 @@ func (e *Exponents) text(width int) string {
 		}
 		bars = append(bars, render.Bar{Label: fmt.Sprintf("  2^%d", at), Value: float64(e.Count[at]), Text: fmt.Sprint(e.Count[at]) + note})
 	}
-	return fmt.Sprintf("gradients by exponent, and %d zeros\n%s", e.Zeros, render.Bars(bars, min(width, 100)))
+	return fmt.Sprintf("gradients by exponent, and %d zeros and %d NaN or infinite\n%s", e.Zeros, e.NotFinite, render.Bars(bars, min(width, 100)))
 }

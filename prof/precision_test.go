@@ -79,11 +79,29 @@ func TestPrecisionTraps(t *testing.T) {
 		"softmax at":                         prof.Precision(model, env.Ones(4, 8).In(amp.CPULists()), func(y *tensor.Tensor) *tensor.Tensor { return y.Softmax(-1).Cast(dtype.F32).Sum() }),
 		"float16 rounds to 0":                prof.Precision(model, env.Ones(4, 8).In(amp), sum(1e-9)),
 		"1 parameters have 16 bits, w first": prof.Precision(half, env.Ones(4, 8)),
+		"4 of the gradients are NaN or inf":  prof.Precision(nn.Sequential{nn.NewLinearNoBias(env, 3, 2)}, tensor.From(env, []float32{1, float32(math.Inf(1)), float32(math.NaN())}, 1, 3), sum(1)),
 		"beyond float16's 65504":             prof.Precision(model, env.Ones(4, 8).In(amp), sum(1e6)),
 	} {
 		if len(p.Traps) == 0 || !strings.Contains(strings.Join(p.Traps, "\n"), word) {
 			t.Errorf("%s: traps %q", word, p.Traps)
 		}
+	}
+}
+
+// TestPrecisionCounts: of gradients that are 1, infinite, NaN and 0, each is counted as what it is, and the text says so.
+func TestPrecisionCounts(t *testing.T) {
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := tensor.From(env, []float32{1, float32(math.Inf(-1)), float32(math.NaN()), 0, 0}, 1, 5)
+	p := prof.Precision(nn.Sequential{nn.NewLinearNoBias(env, 5, 1)}, x, func(y *tensor.Tensor) *tensor.Tensor { return y.Sum() })
+	if e := p.Exponents; len(e.Count) != 1 || e.Count[0] != 1 || e.NotFinite != 2 || e.Zeros != 2 {
+		t.Errorf("%+v", e)
+	}
+	var text strings.Builder
+	if err := p.WriteText(&text, 200); err != nil || !strings.Contains(text.String(), "2 zeros and 2 NaN or infinite") || !strings.Contains(text.String(), "trap: 2 of the gradients") {
+		t.Errorf("%v\n%s", err, text.String())
 	}
 }
 

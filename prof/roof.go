@@ -27,7 +27,7 @@ func (r *roof) add(e *entry, d *Device, bytes, flops int64) {
 
 // peak is the rate of a card at an operation: of the tensor cores for products of 16-bit numbers.
 func peak(card *cards.Card, k *kernel) float64 {
-	if products()[k.Op] && len(k.Ins) > 0 {
+	if products()[k.Op] {
 		for of, t := range map[dtype.DType]cards.Type{dtype.F16: cards.Float16, dtype.BF16: cards.BFloat16} {
 			if rate := card.TensorPeak(t); k.Ins[0].Type == torchName(of) && rate > 0 {
 				return rate

@@ -79,9 +79,10 @@ func (out *Timing) warm(d *tensor.Device, run func(), n int) {
 		run()
 	}
 	var tally device.Tally
-	stop := d.Observe(tally.Observe, device.KindLaunch, device.KindFill, device.KindCopy)
-	run()
-	stop()
+	func() {
+		defer d.Observe(tally.Observe, device.KindLaunch, device.KindFill, device.KindCopy)()
+		run()
+	}()
 	if all, _ := tally.Work(); out.FLOPs == 0 && out.Bytes == 0 {
 		out.FLOPs, out.Bytes = all.FLOPs, all.Read+all.Written+all.Copied
 	}
