@@ -59,7 +59,8 @@ func cause(err error) error {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Serve answers with h until Close. It returns at once. What h is asked has passed the guard: a host that is this machine by
-// name or number, and, for what changes something, a page of this server.
+// name or number, for what changes something a page of this server, and no other site's page for what is read either, unless
+// somebody follows its link: to be read changes something too, as who looks on costs the run time.
 func (s *Server) Serve(h http.Handler) {
 	s.srv = &http.Server{Handler: s.guard(h), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 15}
 	go s.srv.Serve(s.l) // which ends with Close
@@ -94,6 +95,8 @@ func (s *Server) guard(h http.Handler) http.Handler {
 			http.Error(w, "this server goes by its number or localhost, not by "+r.Host, http.StatusForbidden)
 		case !safe(r.Method) && !same(r):
 			http.Error(w, "only a page of this server may do that", http.StatusForbidden)
+		case foreign(r) && !followed(r):
+			http.Error(w, "another site's page may not read this", http.StatusForbidden)
 		default:
 			h.ServeHTTP(w, r)
 		}
@@ -112,6 +115,18 @@ func (s *Server) known(host string) bool {
 	name = strings.Trim(name, "[]")
 	_, err = netip.ParseAddr(name)
 	return err == nil || strings.EqualFold(name, "localhost")
+}
+
+// foreign reports whether a browser asks for a page of another site, or of another port of this machine, which is the same site.
+func foreign(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "cross-site" || site == "same-site"
+}
+
+// followed reports whether what is asked for becomes the page of a tab; frames within a page navigate too, to another destination.
+func followed(r *http.Request) bool {
+	into := r.Header.Get("Sec-Fetch-Dest")
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && (into == "" || into == "document")
 }
 
 // same reports whether a request is no other site's: its origin, where the browser tells one, is this server.

@@ -40,6 +40,16 @@ func TestGuard(t *testing.T) {
 		{"POST of a sandbox", "POST", at, map[string]string{"Origin": "null"}, 403},
 		{"POST by a link", "POST", at, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
 		{"POST to a rebound name", "POST", "evil.example:" + port, map[string]string{"Origin": "http://evil.example:" + port}, 403},
+		{"read by our page", "GET", at, map[string]string{"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, 200},
+		{"address bar", "GET", at, map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200},
+		{"link of another site", "GET", at, map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200},
+		{"link of another port", "GET", at, map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}, 200},
+		{"frame of another site", "GET", at, map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, 403},
+		{"stream of another site", "GET", at, map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "empty"}, 403},
+		{"stream of another port", "GET", at, map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, 403},
+		{"image of another site", "GET", at, map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}, 403},
+		{"HEAD of another site", "HEAD", at, map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403},
+		{"POST by a link of another site", "POST", at, map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 403},
 		{"DELETE of another site", "DELETE", at, map[string]string{"Origin": "http://evil.example"}, 403},
 	} {
 		r, err := http.NewRequest(test.method, s.URL, nil)
