@@ -30,8 +30,13 @@ type Captured[B any] struct {
 // changes from run to run is a tensor of the batch, or lies in a buffer.
 //
 // So f reads no values (no Item, Later or printing), takes no data from the host, stays on one queue of one device, uses no
-// values of other turns than its batch's, and leaves nothing behind but its result, of which gradients without a Step are an
-// example. Each of these is an error that names the line. Rates are set before the run: opt.SetLR(schedule(step)).
+// values of other turns than its batch's, writes nothing into the memory that its batch lies in (not by a view of it either:
+// x.Clone() is written into), and leaves nothing behind but its result, of which gradients without a Step are an example.
+// Each of these is an error that names the line. Rates are set before the run: opt.SetLR(schedule(step)).
+//
+// All of f's work is done by the goroutine that calls Run. A goroutine that f starts, or gives work to, is in no recording:
+// what it does with values of the step is an error too, but what it does with parameters and buffers alone cannot be told
+// from another training beside this one, and is silently not done again.
 func Capture[B any](env *Env, f func(b B) *Tensor) *Captured[B] {
 	env.present("Capture")
 	if f == nil {
@@ -40,7 +45,8 @@ func Capture[B any](env *Env, f func(b B) *Tensor) *Captured[B] {
 	return &Captured[B]{f: f, s: stepper{env: env}}
 }
 
-// Run does the step on b. The result, which is nil if f's is, carries no graph, and its value is good until the next Run.
+// Run does the step on b. The result, which is nil if f's is, carries no graph, and its value is good until the next Run,
+// which may have it in its batch; its Clone is good for longer.
 //
 // The first run is f's own, in which a step makes what stays, such as the state of an optimizer. After it, the first two runs
 // on tensors of other shapes, dtypes or modes, beside other Go values in b, or with other parameters frozen, call f and record
@@ -130,6 +136,12 @@ func (s *stepper) read(b reflect.Value) {
 
 // replay does the step again in the form that is ready.
 func (s *stepper) replay() *Tensor {
+	for _, t := range s.batch.tensors {
+		if s.form.writes[t.st.Storage] {
+			raise("Run", batchHint, "the step writes in place into the memory of %s, which is of its batch", t.title())
+		}
+	}
+	s.putAside()
 	s.replayed++
 	return s.form.run(s.batch.env, s.batch.tensors)
 }
@@ -200,7 +212,7 @@ func (s *stepper) check(f func(*mover) *Tensor) *Tensor {
 // result, it left behind.
 func (s *stepper) record(f func(*mover) *Tensor, fresh bool) (*form, *heap.Storage, *Tensor) {
 	r := newRecording(s.batch.env, !s.began)
-	r.fresh = fresh
+	r.fresh, r.given = fresh, s.batch.tensors
 	recordings.beginStep(r)
 	defer recordings.endStep(r)
 	if r.first {
@@ -242,9 +254,11 @@ func (r *recording) record(b *batch, f func(*mover) *Tensor) *Tensor {
 	s := newScope(e.dev, outer.scope, 0)
 	s.block, s.random = true, path
 	defer s.End(stepEnd)
+	recordings.open(r, s)
 	defer r.dev.Observe(func(*device.Event) {}, device.KindLaunch, device.KindRange)() // so that origins are known
 	m := r.batch(b, s)
 	y := f(m)
+	r.refuseStray()
 	if y == nil {
 		return nil
 	}

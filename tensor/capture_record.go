@@ -16,10 +16,13 @@ type recording struct {
 	dev       *Device
 	queue     *queue
 	goroutine uint64
-	first     bool // the first run: nothing is recorded, so that a step may make what later runs find
-	fresh     bool // nothing was recorded for this kind of batches yet
-	made      bool // the host has made something: what is recorded is not what later runs do
-	paused    int  // the work under way is of the host's part of the step
+	first     bool      // the first run: nothing is recorded, so that a step may make what later runs find
+	fresh     bool      // nothing was recorded for this kind of batches yet
+	made      bool      // the host has made something: what is recorded is not what later runs do
+	paused    int       // the work under way is of the host's part of the step
+	given     []*Tensor // the batch's, as the caller has them
+	scope     *scope    // of the step's values; guarded by the registry, as is stray
+	stray     string    // work on them by another goroutine; "": none
 
 	keys     keyring
 	slots    []slot
@@ -91,13 +94,44 @@ func (r *recording) host(f func()) {
 	f()
 }
 
-// admits refuses a launch that would not be in the step's one order of work on one device.
-func (r *recording) admits(pl *opPlan, q *queue) {
+// batchHint is what to do where a step writes into its batch.
+const batchHint = "write into x.Clone()"
+
+// admits refuses a launch that would not be in the step's one order of work on one device, or that writes into the batch: of
+// that a run has copies, and the caller would not see what it writes.
+func (r *recording) admits(pl *opPlan, q *queue, out []*Tensor) {
 	switch op := pl.op.Code.String(); {
 	case q.dev != r.dev:
 		raise(op, "do it before Run, or after", "work on %s within a step captured on %s", q.dev.name, r.dev.name)
 	case q != r.queue:
 		raise(op, "leave out env.On, env.NewQueue and env.Replica", "work on another queue than that of the captured step")
+	}
+	for _, t := range out {
+		if r.gets(t.st.Storage) {
+			raise(pl.op.Code.String(), batchHint, "a write in place into the memory of %s, which is of the batch of a captured step", t.title())
+		}
+	}
+}
+
+// gets tells whether memory is the batch's, or of the copies that take its place.
+func (r *recording) gets(st *heap.Storage) bool {
+	if i, ok := r.slotOf[st]; ok {
+		return i < len(r.given)
+	}
+	return slices.ContainsFunc(r.given, func(t *Tensor) bool { return t.st.Storage == st })
+}
+
+// ownsAny tells whether one of ts ends with the step.
+func (r *recording) ownsAny(ts []*Tensor) bool {
+	return slices.ContainsFunc(ts, func(t *Tensor) bool {
+		return t.env.dev == r.dev && r.dev.heap.Owner(t.st.Storage).Within(&r.scope.Scope)
+	})
+}
+
+// refuseStray raises an error if another goroutine has worked on values of the step.
+func (r *recording) refuseStray() {
+	if what := recordings.strayed(r); what != "" {
+		raise("Run", "call it from the step's own goroutine", "%s is the work of another goroutine than the captured step's, and would not be done again", what)
 	}
 }
 
@@ -172,6 +206,7 @@ func (r *recording) uses(st *heap.Ref, at int, written bool) int {
 // mayUse refuses memory that later runs would not find, or find with what another turn left.
 func (r *recording) mayUse(st *heap.Ref) {
 	if root := &r.dev.base.scope.Scope; r.dev.heap.Owner(st.Storage) != root {
+		r.refuseStray()
 		raise("Run", "pass it in the batch; what stays the same from turn to turn is made in the root env, before Run",
 			"the step uses the result of %s at %s, which is not of its batch and goes with another turn", st.What(), st.Site.String())
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
@@ -26,12 +27,14 @@ type form struct {
 	leaves   []*leaf
 	before   []func()
 	after    []func()
-	result   *Tensor // nil: none
-	place    int     // slot of the result; -1: none, or outside
-	settled  bool    // nothing was made that later runs find
+	writes   map[*heap.Storage]bool // of what was there before
+	result   *Tensor                // nil: none
+	place    int                    // slot of the result; -1: none, or outside
+	settled  bool                   // nothing was made that later runs find
 
 	arena   *heap.Ref    // nil until the first run
 	inputs  []device.Arg // where the batch's tensors are copied to
+	aside   []*Tensor    // where those are copied before that lie in the arena; nil until one does
 	words   []byte       // of the keys that are drawn
 	wordsAt device.Arg
 	graph   device.Graph // nil: the launches are made one by one
@@ -40,7 +43,12 @@ type form struct {
 // formOf is the form of a recorded step, whose result is y or nil. It has no memory yet.
 func (s *stepper) formOf(r *recording, y *Tensor) *form {
 	f := &form{kind: s.batch.kind(), asked: r.asked, queue: r.queue, slots: r.slots, launches: r.launches, keys: r.keys,
-		outside: r.outside, leaves: r.leaves, before: r.before, after: r.after, place: -1, settled: !r.made}
+		outside: r.outside, leaves: r.leaves, before: r.before, after: r.after, writes: map[*heap.Storage]bool{}, place: -1, settled: !r.made}
+	for _, o := range r.outside {
+		if o.written {
+			f.writes[o.ref.Storage] = true
+		}
+	}
 	for i := range r.launches {
 		if k := r.launches[i].key; k >= 0 {
 			f.drawn = append(f.drawn, k)
@@ -70,7 +78,7 @@ func (f *form) serves(b *batch) bool {
 // prepare plans the memory of a form and gives its launches their places. An out-of-memory leaves it as it was.
 func (s *stepper) prepare(f *form) {
 	places, bytes := f.plan()
-	f.arena = s.room(f.queue, bytes+int64(len(f.drawn))*device.CellSize)
+	f.arena = s.room(f, bytes+int64(len(f.drawn))*device.CellSize)
 	mem := f.arena.Block().Mem()
 	f.wordsAt = device.Arg{Mem: mem, Offset: bytes}
 	f.words = make([]byte, len(f.drawn)*device.CellSize)
@@ -132,16 +140,46 @@ func (f *form) slotIn(mem device.Mem, places []int64, i int) device.Mem {
 }
 
 // room is memory for a form: that of another one, which does not run at the same time, if it is enough. What the recorded runs
-// worked in goes back to the device before, since nobody else may need as much.
-func (s *stepper) room(q *queue, n int64) *heap.Ref {
+// worked in goes back to the device before, since nobody else may need as much. A form that finds a value in the memory of
+// another one, its result, has its own.
+func (s *stepper) room(own *form, n int64) *heap.Ref {
 	for _, f := range s.forms {
-		if f.queue == q && f.arena != nil && f.arena.Bytes() >= n && f.arena.Gone() == nil {
+		if f.queue == own.queue && f.arena != nil && !own.finds(f.arena) && f.arena.Bytes() >= n && f.arena.Gone() == nil {
 			return f.arena
 		}
 	}
-	n = max(n, 1)              // of a step without work
 	_ = s.env.dev.EmptyCache() // what a private pool serves stays
-	ref, err := s.env.live().New(n, &stepName, q.id, callsite.At(3), nil, nil)
+	return s.memory(own.queue, max(n, 1))
+}
+
+// finds tells whether the step uses memory that was there before.
+func (f *form) finds(st *heap.Ref) bool {
+	return slices.ContainsFunc(f.outside, func(o outsider) bool { return o.ref.Storage == st.Storage })
+}
+
+// putAside copies those of the batch's tensors that lie in the memory of the runs, results of the last one, out of it:
+// copying the batch in would overwrite them. The memory for that is kept for later runs.
+func (s *stepper) putAside() {
+	f := s.form
+	for i, t := range s.batch.tensors {
+		if t.st.Storage != f.arena.Storage {
+			continue
+		}
+		if f.aside == nil {
+			f.aside = make([]*Tensor, len(s.batch.tensors))
+		}
+		if f.aside[i] == nil {
+			f.aside[i] = &Tensor{st: s.memory(f.queue, max(t.span(), 1)), typ: t.typ, env: s.env}
+		}
+		c := f.aside[i]
+		f.queue.within(t, c.arg())
+		s.batch.tensors[i] = c
+	}
+}
+
+// memory takes n bytes that live as long as the step.
+func (s *stepper) memory(q *queue, n int64) *heap.Ref {
+	ref, err := s.env.live().New(n, &stepName, q.id, callsite.At(4), nil, nil)
 	if err != nil {
 		s.env.dev.outOfMemory(s.env, n, ir.Copy, err, nil, nil)
 	}
@@ -195,6 +233,12 @@ func (f *form) close() {
 		f.queue.drop(f.graph)
 		f.graph = nil
 	}
+	for _, t := range f.aside {
+		if t != nil {
+			t.drop(closed)
+		}
+	}
+	f.aside = nil
 }
 
 // there tells whether all memory that the runs use is still there.

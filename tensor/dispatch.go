@@ -272,7 +272,7 @@ func (e *Env) compute(pl *opPlan, p *ir.Params, in, out []*Tensor, o *device.Ori
 // launch runs a prepared kernel into existing values. from may be nil; o is nil unless somebody observes the work.
 func (e *Env) launch(pl *opPlan, p *ir.Params, from *cells, in, out []*Tensor, o *device.Origin) {
 	q := e.onQueue()
-	step := e.recordings(pl, q)
+	step := e.recordings(pl, q, in, out)
 	var scratch *heap.Ref
 	var block *device.Block
 	if pl.kernel.Workspace > 0 {
@@ -299,16 +299,19 @@ func (e *Env) launch(pl *opPlan, p *ir.Params, from *cells, in, out []*Tensor, o
 
 // recordings is the step that a launch on q is to be recorded in; nil for none. It refuses what neither that nor a program
 // would repeat.
-func (e *Env) recordings(pl *opPlan, q *queue) *recording {
+func (e *Env) recordings(pl *opPlan, q *queue, in, out []*Tensor) *recording {
 	if !recordings.any() {
 		return nil
 	}
 	if s := recordings.find(); s != nil {
-		s.admits(pl, q)
+		s.admits(pl, q, out)
 		if !s.first {
 			return s
 		}
-	} else if !e.program.recording() {
+		return nil
+	}
+	recordings.strays(pl.op.Code.String(), in, out)
+	if !e.program.recording() {
 		recordings.refuse(e.dev, pl.op.Code.String())
 	}
 	return nil

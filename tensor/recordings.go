@@ -47,6 +47,36 @@ func (r *registry) endStep(s *recording) {
 	r.n.Add(-1)
 }
 
+// open says which scope a step's values are made in.
+func (r *registry) open(s *recording, scope *scope) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.scope = scope
+}
+
+// strays notes work on values of a step that another goroutine is recording: it is in no recording. That goroutine raises the
+// error. Work on values from before the step may be another training's as well as the step's: nobody knows whose it is.
+func (r *registry) strays(op string, in, out []*Tensor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.steps) == 0 {
+		return
+	}
+	g := callsite.Goroutine()
+	for _, s := range r.steps {
+		if s.scope != nil && s.goroutine != g && s.stray == "" && (s.ownsAny(in) || s.ownsAny(out)) {
+			s.stray = op + " at " + userLine()
+		}
+	}
+}
+
+// strayed is what strays has noted.
+func (r *registry) strayed(s *recording) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return s.stray
+}
+
 // any tells whether something may be recorded: the quick answer is almost always no.
 func (r *registry) any() bool { return r.n.Load() > 0 }
 

@@ -114,6 +114,14 @@ func (s *Scope) Opened() uint64 { return s.opened }
 // Home is s itself or, of a frame, the scope that it is a part of.
 func (s *Scope) Home() *Scope { return s.home }
 
+// Within tells whether s is outer or lies in it. A nil scope, which owns what was released, lies in none.
+func (s *Scope) Within(outer *Scope) bool {
+	for s != nil && s != outer {
+		s = s.parent
+	}
+	return s != nil
+}
+
 // Closed is what ended the scope, or nil while it is open.
 func (s *Scope) Closed() *Cause { return s.closed.Load() }
 
