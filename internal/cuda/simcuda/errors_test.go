@@ -96,7 +96,8 @@ func TestContext(t *testing.T) {
 		if slices.Contains(first, name) {
 			continue
 		}
-		if got := r.api.Do(r.ctx[0], f); got != driver.Success {
+		pending := strings.HasSuffix(name, "Query") // the work of calls before it may end later than the clock shows
+		if got := r.api.Do(r.ctx[0], f); got != driver.Success && !(pending && got == driver.NotReady) {
 			t.Errorf("%s: %v: %s", name, got, r.sys.lastWhy())
 		}
 	}
