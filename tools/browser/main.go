@@ -93,7 +93,7 @@ func browser() (context.Context, context.CancelFunc) {
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, cancel2 := chromedp.NewContext(ctx)
-	ctx, cancel3 := context.WithTimeout(ctx, 4*time.Minute)
+	ctx, cancel3 := context.WithTimeout(ctx, 8*time.Minute)
 	return ctx, func() { cancel3(); cancel2(); cancel() }
 }
 
@@ -158,9 +158,9 @@ func listen(ctx context.Context, url string) *complaints {
 // until waits for an expression to be true.
 func until(what, expression string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // machines that test are busy
 		defer cancel()
-		if err := chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond)).Do(ctx); err != nil {
+		if err := chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(0)).Do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		return nil
