@@ -190,7 +190,7 @@ func (f *fault) mend(t *testing.T, took time.Duration, found *prof.Finding) {
 	if math.Abs(float64(found.Gain-gained)) > f.near*float64(gained) {
 		t.Errorf("promises %v a step, mending gains %v of %v", found.Gain, gained, took)
 	}
-	if again := named(sound, f.rule); again != nil && !f.sound.capture { // whose kernels are launched one by one where each is timed
+	if again := named(sound, f.rule); again != nil {
 		t.Errorf("found of the mended program too: %v", again)
 	}
 }

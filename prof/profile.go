@@ -45,7 +45,8 @@ type activity struct {
 	Queue    uint8  `json:"queue"`
 	Step     uint16 `json:"step,omitempty"` // of the kernel's
 	Backward bool   `json:"backward,omitempty"`
-	Hosted   bool   `json:"hosted,omitempty"` // the call that asked for it did it
+	Captured bool   `json:"captured,omitempty"` // of a captured step, which is one launch unless each is timed
+	Hosted   bool   `json:"hosted,omitempty"`   // the call that asked for it did it
 	Bytes    int64  `json:"bytes"`
 	Text     string `json:"text,omitempty"`   // what a copy or wait is; of launches the paths of parameters
 	Kernel   uint32 `json:"kernel,omitempty"` // from 1; 0: none

@@ -25,6 +25,7 @@ type record struct {
 type what struct {
 	kind     device.Kind
 	backward bool
+	captured bool
 	queue    uint8
 	step     uint16 // of the kernel's
 	kernel   *device.Kernel
@@ -211,7 +212,7 @@ func (l *lane) what(e *device.Event) uint32 {
 			return i
 		}
 	}
-	w := what{kind: e.Kind, backward: e.Backward, queue: uint8(e.Queue), step: uint16(e.Step), kernel: e.Kernel, bytes: e.Bytes, text: text(e)}
+	w := what{kind: e.Kind, backward: e.Backward, captured: e.Captured, queue: uint8(e.Queue), step: uint16(e.Step), kernel: e.Kernel, bytes: e.Bytes, text: text(e)}
 	if e.Site != nil {
 		w.site = *e.Site
 	}
@@ -228,7 +229,8 @@ func (l *lane) what(e *device.Event) uint32 {
 
 // is reports whether e is of s.
 func (s *seen) is(e *device.Event) bool {
-	return s.kernel == e.Kernel && s.kind == e.Kind && s.backward == e.Backward && int(s.queue) == e.Queue && int(s.step) == e.Step && s.bytes == e.Bytes &&
+	return s.kernel == e.Kernel && s.kind == e.Kind && s.backward == e.Backward && s.captured == e.Captured &&
+		int(s.queue) == e.Queue && int(s.step) == e.Step && s.bytes == e.Bytes &&
 		(e.Site == nil && s.site == callsite.Site{} || e.Site != nil && s.site == *e.Site) &&
 		(e.Kernel == nil && s.text == e.What || e.Kernel != nil && slices.Equal(s.paths, e.Paths))
 }

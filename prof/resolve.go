@@ -111,7 +111,7 @@ func (l *lane) virtual() bool {
 
 // activity is w for a profile.
 func (m *merger) activity(dev uint8, l *lane, w *what) activity {
-	a := activity{Kind: w.kind.String(), Device: dev, Queue: w.queue, Step: w.step, Backward: w.backward, Bytes: w.bytes, Text: w.text, kind: w.kind}
+	a := activity{Kind: w.kind.String(), Device: dev, Queue: w.queue, Step: w.step, Backward: w.backward, Captured: w.captured, Bytes: w.bytes, Text: w.text, kind: w.kind}
 	site, ok := m.sites[w.site]
 	if !ok {
 		site = uint32(len(m.p.sites))

@@ -58,7 +58,11 @@ func (p *Profile) parts(f *finding.Facts, width int) string {
 	add("copies alone", f.Copies, "")
 	add("idle: loader", f.Idle.Loader, "")
 	add("idle: waits", f.Idle.Wait, longestWait(f))
-	add("idle: host", f.Idle.Host, "")
+	gaps := ""
+	if 2*f.Captured > f.Idle.Host {
+		gaps = "captured: one launch if not timed"
+	}
+	add("idle: host", f.Idle.Host, gaps)
 	return render.Bars(bars, width)
 }
 

@@ -55,7 +55,7 @@ func (p *Profile) launches(f *finding.Facts) {
 			continue
 		}
 		took = append(took, e.ended-e.began)
-		if e.span > 0 {
+		if e.span > 0 && !e.Captured {
 			f.Watching += 2 * p.Devices[e.Device].Stamping
 		}
 		if e.Step > 0 {
@@ -201,8 +201,11 @@ func (p *Profile) idle(f *finding.Facts) {
 		f.Idle.Loader += loader
 		if last == nil {
 			f.Idle.Host += rest
-			if rest > finding.Pause {
+			switch {
+			case rest > finding.Pause:
 				f.Pauses += rest
+			case gap.captured:
+				f.Captured += rest
 			}
 			continue
 		}
@@ -221,25 +224,27 @@ func (p *Profile) idle(f *finding.Facts) {
 type gap struct {
 	interval
 	before, behind int64
+	captured       bool // the work behind it is a captured step's
 }
 
 // gaps are the times of the window in which no device worked.
 func (p *Profile) gaps() (all []gap) {
 	type work struct {
 		interval
-		asked int64
+		asked    int64
+		captured bool
 	}
 	var busy []work
 	for i := range p.all {
 		if e := p.at(i); e.work() && e.ended > e.began {
-			busy = append(busy, work{e.interval, e.start})
+			busy = append(busy, work{e.interval, e.start, e.Captured})
 		}
 	}
 	slices.SortFunc(busy, func(a, b work) int { return cmp.Compare(a.began, b.began) })
 	var last work
-	for _, w := range append(busy, work{interval{int64(p.Took), int64(p.Took)}, int64(p.Took)}) {
+	for _, w := range append(busy, work{interval{int64(p.Took), int64(p.Took)}, int64(p.Took), false}) {
 		if w.began > last.ended {
-			all = append(all, gap{interval{last.ended, w.began}, last.asked, w.asked})
+			all = append(all, gap{interval{last.ended, w.began}, last.asked, w.asked, w.captured})
 		}
 		if w.ended > last.ended {
 			last = w

@@ -329,6 +329,8 @@ func (f *form) launch() {
 	watched := q.dev.stream.WantsWork()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.event.Captured = true
+	defer func() { q.event.Captured = false }()
 	whole := f.graph != nil && !q.dev.stream.Timed()
 	start := q.dev.stream.Now()
 	if whole {

@@ -152,10 +152,11 @@ type Event struct {
 	Mem   Mem           // of events of memory
 
 	// Of launches and fills.
-	Kernel *Kernel
-	Step   int // of Kernel.Steps
-	Args   []Arg
-	Params *Params
+	Kernel   *Kernel
+	Step     int // of Kernel.Steps
+	Args     []Arg
+	Params   *Params
+	Captured bool // of the run of a captured step: one by one only where times are asked for, or the device has no other way
 
 	Dst, Src Arg   // of a copy; the Go program's own memory has address 0
 	Other    int   // of a wait of a queue: for which queue

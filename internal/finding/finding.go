@@ -76,6 +76,7 @@ type Facts struct {
 	LaunchHost time.Duration `json:"launch_host_ns"` // in which the host launched
 	Kernel     time.Duration `json:"kernel_ns"`      // the median kernel
 	Pauses     time.Duration `json:"pauses_ns"`      // of Idle.Host, in gaps longer than Pause
+	Captured   time.Duration `json:"captured_ns"`    // of Idle.Host, between launches of a captured step, which is one launch where nobody times each
 	Watching   time.Duration `json:"watching_ns"`    // of the host, between launches: what it takes to tell their times
 
 	Waits []Wait `json:"waits"`

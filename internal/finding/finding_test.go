@@ -34,6 +34,7 @@ var bugs = []bug{
 	{"waits-in-loop", "main.go:31", func(f *Facts) { f.Waits = append(f.Waits, Wait{"read", "main.go:31", 500, 10 * ms, ms}) }, ms / 10},
 	{"launch-bound", "", func(f *Facts) { f.Busy, f.Idle.Host, f.Kernel = 300*ms, 680*ms, 3*time.Microsecond }, 68 * ms},
 	{"launch-bound", "", func(f *Facts) { f.Busy, f.Idle.Host, f.Kernel, f.Watching = 300*ms, 680*ms, 3*time.Microsecond, 80*ms }, 60 * ms},
+	{"launch-bound", "", func(f *Facts) { f.Busy, f.Idle.Host, f.Kernel, f.Captured = 300*ms, 680*ms, 3*time.Microsecond, 80*ms }, 60 * ms},
 	{"host-bound", "", func(f *Facts) { f.Busy, f.Idle.Host = 500*ms, 480*ms }, 48 * ms},
 	{"host-bound", "", func(f *Facts) { f.Busy, f.Idle.Host, f.Pauses, f.Kernel = 500*ms, 480*ms, 470*ms, 3*time.Microsecond }, 47 * ms},
 	{"host-bound", "", func(f *Facts) { f.OnHost, f.Busy, f.Idle.Host = true, 500*ms, 480*ms }, 48 * ms},

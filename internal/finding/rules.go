@@ -124,12 +124,12 @@ func launchBound(f *Facts) []Finding {
 }
 
 // launching is the idle time in which the host was on its way to the next of kernels that are shorter than that. What looking on
-// adds to launches is not the program's.
+// adds to launches is not the program's, nor are the launches that a captured step has only then.
 func (f *Facts) launching() time.Duration {
 	if f.Kernel >= shortKernel {
 		return 0
 	}
-	return max(0, f.Idle.Host-f.Pauses-f.Watching)
+	return max(0, f.Idle.Host-f.Pauses-f.Captured-f.Watching)
 }
 
 // hostBound is a device that runs out of work since the program does other things.
@@ -169,9 +169,12 @@ func besides(f *Facts) []Finding {
 		Gain:     f.step(f.Idle.Host), Formula: "time in which no operation ran and the loader was not waited for",
 		Refuted: "the host's profile shows nothing but operations",
 	}
-	if 2*f.launching() > f.Idle.Host {
-		found.Fix = "operations this short cost less than what surrounds them: a larger batch, fused layers, or the whole step at once (tensor.Capture, train --capture)"
+	switch few := "operations this short cost less than what surrounds them: a larger batch, fused layers"; {
+	case 2*f.launching() > f.Idle.Host:
+		found.Fix = few + ", or the whole step at once (tensor.Capture, train --capture)"
 		found.Refuted = "the captured step takes as long"
+	case f.Kernel < shortKernel && 2*f.Captured > f.Idle.Host:
+		found.Fix = few
 	}
 	return []Finding{found}
 }
