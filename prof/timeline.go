@@ -47,6 +47,7 @@ func (h *History) Timelines(points int) ([]*Timeline, error) {
 // sample is a moment.
 type sample struct {
 	at, inUse, reserved int64
+	change              int // its number: of a simulated card many have the same moment
 	label               map[uint32]int64
 }
 
@@ -54,6 +55,7 @@ type sample struct {
 type sampler struct {
 	width       int64
 	stretch     int64
+	changes     int
 	least, most *sample
 	all         []*sample
 }
@@ -65,10 +67,13 @@ func (s *sampler) add(l *ledger, at int64) {
 	}
 	if s.most == nil || l.inUse >= s.most.inUse {
 		s.most = sampleOf(l, at, s.most)
+		s.most.change = s.changes
 	}
 	if s.least == nil || l.inUse <= s.least.inUse {
 		s.least = sampleOf(l, at, s.least)
+		s.least.change = s.changes
 	}
+	s.changes++
 }
 
 // sampleOf is l now, in the memory of an earlier sample.
@@ -89,10 +94,10 @@ func (s *sampler) flush() {
 		return
 	}
 	first, second := s.least, s.most
-	if first.at > second.at {
+	if first.change > second.change {
 		first, second = second, first
 	}
-	if s.all = append(s.all, first); second.at > first.at {
+	if s.all = append(s.all, first); second.change > first.change {
 		s.all = append(s.all, second)
 	}
 	s.least, s.most = nil, nil

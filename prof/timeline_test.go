@@ -83,8 +83,8 @@ func TestHeapProfile(t *testing.T) {
 // TestTimeline: at each point kinds add up to what is in use, never above what is reserved; the most is the peak, by those who
 // held it, and the last point is now.
 func TestTimeline(t *testing.T) {
-	for _, cfg := range []prof.HistoryConfig{{}, {Events: 200}} {
-		env := open(t, "null:a100-80")
+	for name, cfg := range map[string]prof.HistoryConfig{"null:a100-80": {}, "null:h100-80": {Events: 200}, "sim:a100-80": {}} { // whose changes share moments
+		env := open(t, name)
 		h := prof.NewHistory(cfg)
 		env.Profiled(h)
 		peak := prof.Memory(env, func() { train(t, env, 3) })

@@ -192,6 +192,9 @@ func (v *View) lookAtMemory() {
 	}
 }
 
+// warmup is the step before a window, which pays for what looking on takes once.
+const warmup = 1
+
 // Of the timeline: how many steps it has, and how often it is made anew while somebody looks on.
 const (
 	timelineSteps = 2
@@ -213,7 +216,7 @@ func (v *View) Turn() {
 	}
 	defer machine.AllowWaits(v.dev)()
 	if w.p == nil {
-		w.p = prof.New(prof.Config{Active: w.steps, Repeat: 1})
+		w.p = prof.New(prof.Config{Warmup: warmup, Active: w.steps, Repeat: 1})
 		w.p.Profile(v.dev)
 		return
 	}
@@ -228,10 +231,10 @@ func (v *View) due() *window {
 	switch {
 	case v.dev == nil || !v.dev.Computes():
 	case v.profile.State == waiting:
-		v.profile.State, v.profile.First = recording, v.queued+1
-		return &window{steps: v.profile.Steps, first: v.queued + 1, asked: true}
+		v.profile.State, v.profile.First = recording, v.queued+1+warmup
+		return &window{steps: v.profile.Steps, first: v.profile.First, asked: true}
 	case v.viewers > 0 && time.Since(v.looked) >= timelineEvery:
-		return &window{steps: timelineSteps, first: v.queued + 1}
+		return &window{steps: timelineSteps, first: v.queued + 1 + warmup}
 	}
 	return nil
 }

@@ -81,6 +81,11 @@ function smoothed(list) {
   return out;
 }
 
+// rates are steps a second, of several together: a device that is ahead tells of some at once.
+function rates() {
+  return smoothed(points.map(p => p[2])).map(ms => ms > 0 ? 1e3 / ms : 0);
+}
+
 function curve(id, values, from0) {
   const p = canvas(id);
   if (values.length === 0) return;
@@ -250,7 +255,7 @@ function showFindings(n) {
     for (const e of f.evidence || []) list.append(text('li', e));
     a.append(text('h3', f.rule + ': ' + f.text), list, text('p', 'To do: ' + f.fix));
     if (f.line) a.append(text('p', f.line, 'note'));
-    if (f.gain_ns > 0) a.append(text('p', 'Gain: at most ' + time(f.gain_ns / 1e9) + ' a step (' + f.formula + ')', 'note'));
+    if (f.gain_ns > 0) a.append(text('p', 'Gain: some ' + time(f.gain_ns / 1e9) + ' a step' + (f.modelled ? ', as modelled' : '') + ' (' + f.formula + ')', 'note'));
     return a;
   }));
 }
@@ -332,13 +337,13 @@ function take(n) {
     $('left').textContent = '–';
   }
   showProfile(n.profile);
-  if (n.points.length) { curve('losses', points.map(p => p[1])); curve('rates', points.map(p => p[2] > 0 ? 1e3 / p[2] : 0), true); }
+  if (n.points.length) { curve('losses', points.map(p => p[1])); curve('rates', rates(), true); }
   if (n.kinds.length) drawKinds();
 }
 
 function draw() {
   curve('losses', points.map(p => p[1]));
-  curve('rates', points.map(p => p[2] > 0 ? 1e3 / p[2] : 0), true);
+  curve('rates', rates(), true);
   drawKinds();
   drawTimeline();
 }
