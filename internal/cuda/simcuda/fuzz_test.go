@@ -54,7 +54,7 @@ func newMonkey(r *rig, data []byte) *monkey {
 	m := &monkey{rig: r, data: data, buffer: make([]byte, 4096), ptrs: []driver.Ptr{0, ^driver.Ptr(0)}, hosts: []uintptr{0},
 		streams: []driver.Stream{driver.StreamLegacy, driver.StreamPerThread, 777}, events: []driver.Event{5}, funcs: []driver.Function{6},
 		graphs: []driver.Graph{8}, nodes: []driver.GraphNode{9}, execs: []driver.GraphExec{10}, memories: []driver.MemHandle{9}}
-	m.hosts = append(m.hosts, address(m.buffer), r.pinned(4096))
+	m.hosts = append(m.hosts, m.address(m.buffer), r.pinned(4096))
 	for d := range 2 {
 		p := r.alloc(d, 4096)
 		m.ptrs = append(m.ptrs, p, p+512)
@@ -103,7 +103,7 @@ func (m *monkey) call() {
 		func() driver.Result { return a.MemFreeAsync(p, s) },
 		func() driver.Result { x, res := a.MemHostAlloc(size, 0); m.hosts = append(m.hosts, x); return res },
 		func() driver.Result { return a.MemFreeHost(host) },
-		func() driver.Result { return a.MemHostRegister(address(m.buffer), size, 0) },
+		func() driver.Result { return a.MemHostRegister(m.address(m.buffer), size, 0) },
 		func() driver.Result { return a.MemHostUnregister(host) },
 		func() driver.Result { return a.MemcpyDtoD(p, q, size) },
 		func() driver.Result { return a.MemcpyDtoDAsync(p, q, size, s) },
@@ -144,7 +144,7 @@ func (m *monkey) call() {
 	}
 	list = append(list, m.graphCalls(p, q, s, e, size)...)
 	// Copies with the host stay in memory that is there, whatever was freed: a real address is all that a driver can check.
-	if host == address(m.buffer) {
+	if host == m.address(m.buffer) {
 		size = min(size, int64(len(m.buffer)))
 		list = append(list, func() driver.Result { return a.MemcpyHtoD(p, host, size) }, func() driver.Result { return a.MemcpyDtoH(host, p, size) },
 			func() driver.Result { return a.MemcpyHtoDAsync(p, host, size, s) }, func() driver.Result { return a.MemcpyDtoHAsync(host, p, size, s) })
@@ -175,7 +175,7 @@ func (m *monkey) graphCalls(p, q driver.Ptr, s driver.Stream, e driver.Event, si
 	kernel := &driver.KernelNode{Func: pick(m, m.funcs), Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}, Params: pack(p, uint32(m.n(64)))}
 	move := &driver.CopyNode{Dst: p, Src: q, Bytes: size}
 	if m.n(3) == 0 {
-		*move = driver.CopyNode{Dst: p, SrcHost: address(m.buffer), Bytes: min(size, int64(len(m.buffer)))}
+		*move = driver.CopyNode{Dst: p, SrcHost: m.address(m.buffer), Bytes: min(size, int64(len(m.buffer)))}
 	}
 	fill := &driver.FillNode{Dst: p, ElementSize: uint32(m.n(5)), Elements: size}
 	return []func() driver.Result{

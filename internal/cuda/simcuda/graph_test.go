@@ -185,6 +185,7 @@ func TestDisturbing(t *testing.T) {
 				for _, name := range first {
 					g.do(0, list[name])
 				}
+				g.do(0, g.api.CtxSynchronize) // EventQuery is not to find the record pending
 				refused := own != driver.CaptureRelaxed && mode != driver.CaptureRelaxed && same || own == driver.CaptureGlobal && mode == driver.CaptureGlobal
 				for name, f := range list {
 					if slices.Contains(first, name) {

@@ -49,13 +49,13 @@ func TestPageable(t *testing.T) {
 	r := newRig(t, Config{LateEffects: true})
 	p, s := r.alloc(0, 16), r.stream(0, driver.StreamNonBlocking)
 	v, got := []float32{1, 2, 3, 4}, make([]float32, 4)
-	r.do(0, func() driver.Result { return r.api.MemcpyHtoDAsync(p, address(v), 16, s) })
+	r.do(0, func() driver.Result { return r.api.MemcpyHtoDAsync(p, r.address(v), 16, s) })
 	v[0] = 9
 	receive := func() {
-		r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(address(got), p, 16, s) })
+		r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(r.address(got), p, 16, s) })
 		r.do(0, func() driver.Result { return r.api.StreamSynchronize(s) })
 	}
-	r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(address(got), p, 16, s) })
+	r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(r.address(got), p, 16, s) })
 	if !slices.Equal(got, make([]float32, 4)) {
 		t.Errorf("%v before a wait", got)
 	}
@@ -66,7 +66,7 @@ func TestPageable(t *testing.T) {
 	// A synchronous copy from pageable memory returns before the bytes are where another stream would see them; one from
 	// pinned memory does not.
 	h, pinned := pinnedFloats(r, 4)
-	r.do(0, func() driver.Result { return r.api.MemcpyHtoD(p, address(v), 16) })
+	r.do(0, func() driver.Result { return r.api.MemcpyHtoD(p, r.address(v), 16) })
 	receive()
 	if got[0] != 1 {
 		t.Error(got)
@@ -80,8 +80,8 @@ func TestPageable(t *testing.T) {
 	// Effects at the call are those of a driver that waits.
 	r = newRig(t, Config{})
 	p, s = r.alloc(0, 16), r.stream(0, driver.StreamNonBlocking)
-	r.do(0, func() driver.Result { return r.api.MemcpyHtoDAsync(p, address(v), 16, s) })
-	r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(address(got), p, 16, s) })
+	r.do(0, func() driver.Result { return r.api.MemcpyHtoDAsync(p, r.address(v), 16, s) })
+	r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(r.address(got), p, 16, s) })
 	if !slices.Equal(got, v) {
 		t.Errorf("%v, want %v", got, v)
 	}
@@ -93,7 +93,7 @@ func TestDefaultStream(t *testing.T) {
 		r := newRig(t, Config{LateEffects: true})
 		s, p, v := r.stream(0, flags), r.alloc(0, 4), make([]uint32, 1)
 		read := func() uint32 {
-			r.do(0, func() driver.Result { return r.api.MemcpyDtoH(address(v), p, 4) })
+			r.do(0, func() driver.Result { return r.api.MemcpyDtoH(r.address(v), p, 4) })
 			return v[0]
 		}
 		set := func(to uint32, s driver.Stream) {
@@ -108,7 +108,7 @@ func TestDefaultStream(t *testing.T) {
 			t.Errorf("flags %d: the default stream sees %d", flags, got)
 		}
 		set(3, 0)
-		r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(address(v), p, 4, s) })
+		r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(r.address(v), p, 4, s) })
 		r.do(0, func() driver.Result { return r.api.StreamSynchronize(s) })
 		if v[0] == 3 != (flags == 0) {
 			t.Errorf("flags %d: the stream sees %d", flags, v[0])
@@ -378,7 +378,7 @@ func TestGoroutines(t *testing.T) {
 					}
 				}
 			}
-			r.api.Do(r.ctx[d], func() driver.Result { return r.api.MemcpyDtoH(address(v), x[d], 4) })
+			r.api.Do(r.ctx[d], func() driver.Result { return r.api.MemcpyDtoH(r.address(v), x[d], 4) })
 			if v[0] != float32(d+1)*(1<<20) {
 				errs[d] = fmt.Sprint(v)
 			}
@@ -396,7 +396,7 @@ func TestCallsThatWait(t *testing.T) {
 	for name, free := range map[string]func(r *rig, p driver.Ptr, h uintptr) driver.Result{
 		"MemFree":           func(r *rig, p driver.Ptr, _ uintptr) driver.Result { return r.api.MemFree(p) },
 		"MemFreeHost":       func(r *rig, _ driver.Ptr, h uintptr) driver.Result { return r.api.MemFreeHost(h) },
-		"MemHostUnregister": func(r *rig, _ driver.Ptr, _ uintptr) driver.Result { return r.api.MemHostUnregister(address(one)) },
+		"MemHostUnregister": func(r *rig, _ driver.Ptr, _ uintptr) driver.Result { return r.api.MemHostUnregister(r.address(one)) },
 		"ModuleUnload":      func(r *rig, _ driver.Ptr, _ uintptr) driver.Result { return r.api.ModuleUnload(r.mods[0]) },
 		"reset":             func(r *rig, _ driver.Ptr, _ uintptr) driver.Result { return r.api.DevicePrimaryCtxReset(0) },
 	} {
@@ -407,13 +407,13 @@ func TestCallsThatWait(t *testing.T) {
 			v[0] = 5
 			p, scratch, s := r.alloc(0, 4), r.alloc(0, 4), r.stream(0, driver.StreamNonBlocking)
 			f := r.kernel(0, "scale")
-			r.do(0, func() driver.Result { return r.api.MemHostRegister(address(one), 4, 0) })
+			r.do(0, func() driver.Result { return r.api.MemHostRegister(r.address(one), 4, 0) })
 			r.do(0, func() driver.Result { return r.api.MemcpyHtoDAsync(p, h, 4, s) })
 			params := pack(p, uint32(1))
 			r.do(0, func() driver.Result { return r.api.LaunchKernelEx(line(1, s), f, params) })
 			clear(params) // the call has read it
-			r.do(0, func() driver.Result { return r.api.MemcpyHtoDAsync(scratch, address(one), 4, s) })
-			r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(address(one), p, 4, s) })
+			r.do(0, func() driver.Result { return r.api.MemcpyHtoDAsync(scratch, r.address(one), 4, s) })
+			r.do(0, func() driver.Result { return r.api.MemcpyDtoHAsync(r.address(one), p, 4, s) })
 			if ran != 0 {
 				t.Fatal("the kernel ran too early")
 			}

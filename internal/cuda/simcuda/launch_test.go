@@ -147,7 +147,7 @@ func TestGlobal(t *testing.T) {
 	var n int64
 	r.do(0, func() (res driver.Result) { p, n, res = r.api.ModuleGetGlobal(r.mods[0], "answer"); return res })
 	v := make([]uint32, 1)
-	r.do(0, func() driver.Result { return r.api.MemcpyDtoH(address(v), p, n) })
+	r.do(0, func() driver.Result { return r.api.MemcpyDtoH(r.address(v), p, n) })
 	if n != 4 || v[0] != 42 {
 		t.Error(n, v)
 	}
@@ -157,7 +157,7 @@ func TestGlobal(t *testing.T) {
 	x, scale := r.upload(0, []float32{5}), r.kernel(0, "scale")
 	three := []float32{3}
 	r.do(0, func() driver.Result { return r.api.LaunchKernelEx(line(1, 0), scale, pack(x, uint32(1))) })
-	r.do(0, func() driver.Result { return r.api.MemcpyHtoD(two, address(three), 4) })
+	r.do(0, func() driver.Result { return r.api.MemcpyHtoD(two, r.address(three), 4) })
 	r.do(0, func() driver.Result { return r.api.LaunchKernelEx(line(1, 0), scale, pack(x, uint32(1))) })
 	if got := r.download(0, x, 1); got[0] != 30 {
 		t.Error(got)
@@ -255,8 +255,8 @@ func TestUnwritten(t *testing.T) {
 	p := r.alloc(0, 64)
 	v := make([]byte, 64)
 	r.do(0, func() driver.Result { return r.api.MemsetD8Async(p, 7, 63, 0) })
-	r.do(0, func() driver.Result { return r.api.MemcpyDtoH(address(v), p, 63) })
-	r.fails(driver.LaunchFailed, 0, "in a copy to the host; allocation of 64 bytes", func() driver.Result { return r.api.MemcpyDtoH(address(v), p, 64) })
+	r.do(0, func() driver.Result { return r.api.MemcpyDtoH(r.address(v), p, 63) })
+	r.fails(driver.LaunchFailed, 0, "in a copy to the host; allocation of 64 bytes", func() driver.Result { return r.api.MemcpyDtoH(r.address(v), p, 64) })
 }
 
 func TestOutput(t *testing.T) {

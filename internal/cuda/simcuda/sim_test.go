@@ -4,9 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/hostmem"
@@ -91,6 +92,7 @@ type rig struct {
 	api  *driver.API
 	ctx  []driver.Context
 	mods []driver.Module
+	lent sync.Map // slices by their addresses
 }
 
 func newRig(t testing.TB, c Config) *rig {
@@ -199,18 +201,24 @@ func (r *rig) kernel(device int, name string) (f driver.Function) {
 func (r *rig) upload(device int, v []float32) driver.Ptr {
 	r.t.Helper()
 	p := r.alloc(device, int64(4*len(v)))
-	r.do(device, func() driver.Result { return r.api.MemcpyHtoD(p, address(v), int64(4*len(v))) })
+	r.do(device, func() driver.Result { return r.api.MemcpyHtoD(p, r.address(v), int64(4*len(v))) })
 	return p
 }
 
 func (r *rig) download(device int, p driver.Ptr, n int) []float32 {
 	r.t.Helper()
 	v := make([]float32, n)
-	r.do(device, func() driver.Result { return r.api.MemcpyDtoH(address(v), p, int64(4*n)) })
+	r.do(device, func() driver.Result { return r.api.MemcpyDtoH(r.address(v), p, int64(4*n)) })
 	return v
 }
 
-func address[T any](v []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(v))) }
+// address is where a slice is, which stays there as long as the rig: the driver's functions take addresses, of which the garbage
+// collector and a stack that grows know nothing.
+func (r *rig) address(slice any) uintptr {
+	at := reflect.ValueOf(slice).Pointer()
+	r.lent.Store(at, slice)
+	return at
+}
 
 func floats(n int, f func(i int) float32) []float32 {
 	v := make([]float32, n)

@@ -64,7 +64,7 @@ func TestVirtual(t *testing.T) {
 		const n = page/4 + 1000 // floats, across three pieces
 		x := floats(n, func(i int) float32 { return float32(i) })
 		at := p + page - 1000
-		r.do(0, func() driver.Result { return r.api.MemcpyHtoD(at, address(x), 4*n) })
+		r.do(0, func() driver.Result { return r.api.MemcpyHtoD(at, r.address(x), 4*n) })
 		f := r.kernel(0, "scale")
 		r.do(0, func() driver.Result { return r.api.LaunchKernelEx(line(500, 0), f, pack(at, uint32(500))) })
 		want := slices.Clone(x)
@@ -76,7 +76,7 @@ func TestVirtual(t *testing.T) {
 		}
 		// The second piece moves behind the others.
 		r.do(0, func() driver.Result { return r.api.MemUnmap(p+page, page) })
-		r.fails(driver.InvalidValue, 0, "addresses without memory any more", func() driver.Result { return r.api.MemcpyDtoH(address(x), at, 4*n) })
+		r.fails(driver.InvalidValue, 0, "addresses without memory any more", func() driver.Result { return r.api.MemcpyDtoH(r.address(x), at, 4*n) })
 		r.do(0, func() driver.Result { return r.api.MemMap(p+8*page, page, 0, h) })
 		r.do(0, func() driver.Result { return r.api.MemRelease(h) })
 		r.do(0, func() driver.Result { return r.api.MemSetAccess(p+8*page, page, 0, driver.AccessReadWrite) })
@@ -276,7 +276,7 @@ func TestVirtualRandom(t *testing.T) {
 		}
 		probe := rnd.IntN(pages)
 		got := r.api.Do(r.ctx[0], func() driver.Result {
-			return r.api.MemcpyDtoH(address(b[:]), p+driver.Ptr(probe*page+rnd.IntN(page-4)), 4)
+			return r.api.MemcpyDtoH(r.address(b[:]), p+driver.Ptr(probe*page+rnd.IntN(page-4)), 4)
 		})
 		if (got == driver.Success) != (state[probe] == 2) {
 			t.Fatalf("page %d in state %d: %v", probe, state[probe], got)
