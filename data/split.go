@@ -111,3 +111,13 @@ func both[A, B Batch](a A, b B, errA, errB error, yield func(Both[A, B], error) 
 	}
 	return yield(Both[A, B]{a, b}, errors.Join(errA, errB))
 }
+
+// Divisors are the numbers that divide n, in order: into as many equal parts a batch of n rows can be split.
+func Divisors(n int) (list []int) {
+	for d := 1; d <= n; d++ {
+		if n%d == 0 {
+			list = append(list, d)
+		}
+	}
+	return list
+}

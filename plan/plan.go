@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/warpline-ml/warpline/tensor"
@@ -29,10 +30,11 @@ type Program struct {
 	// context.Canceled ends the explanation.
 	Run func(env *tensor.Env, s Setting) error
 
-	Batch   int     // samples of a step
-	Smaller string  // how to choose another number, with %d: "--batch %d"; "": Run has no batch
-	Split   string  // how to take a batch in parts, with %d: "--accumulate %d"; "": Run does not look at Setting.Parts
-	Levers  []Lever // what else Run can do
+	Batch    int     // samples of a step
+	Smaller  string  // how to choose another number, with %d: "--batch %d"; "": Run has no batch
+	Multiple int     // what numbers of samples are multiples of: the parts in which Run takes a batch anyway; 0: 1
+	Split    string  // how to take a batch in equal parts, with %d: "--accumulate %d"; "": Run does not look at Setting.Parts
+	Levers   []Lever // what else Run can do
 }
 
 // Setting is what a program runs with.
@@ -91,7 +93,7 @@ func (x *explainer) explain() error {
 		}
 	}
 	least := x.whole
-	least.Batch, least.Levers = min(1, x.p.Batch), x.helpful()
+	least.Batch, least.Levers = min(max(1, x.p.Multiple), x.p.Batch), x.helpful()
 	needed, atLeast := x.needed(x.whole), x.needed(least)
 	if x.ended != nil {
 		return x.ended
@@ -171,15 +173,17 @@ func (x *explainer) largest(s Setting, below int) int {
 	if x.p.Smaller == "" {
 		return 0
 	}
-	low, high := 0, below
+	step := max(1, x.p.Multiple)
+	low, high := 0, (below+step-1)/step
 	for high-low > 1 {
-		if s.Batch = low + (high-low)/2; x.fits(s) {
-			low = s.Batch
+		middle := low + (high-low)/2
+		if s.Batch = middle * step; x.fits(s) {
+			low = middle
 		} else {
-			high = s.Batch
+			high = middle
 		}
 	}
-	return low
+	return low * step
 }
 
 // needed is the limit in bytes under which the program runs, to two percent; without a limit to compare with, what it holds at
@@ -235,19 +239,23 @@ func (x *explainer) smaller(n int) tensor.Lever {
 	return tensor.Lever{Flag: fmt.Sprintf(x.p.Smaller, n), Cost: "fewer samples a step"}
 }
 
-// parts adds the fewest parts that fit, beside other levers; of parts that do not fit, the most.
+// parts adds the fewest equal parts that fit, beside other levers; of parts that do not fit, the most.
 func (x *explainer) parts(s Setting, with []Lever) bool {
-	if x.p.Split == "" {
-		return false
-	}
-	for n := 2; n <= s.Batch; n *= 2 {
-		s.Parts = n
-		last := 2*n > s.Batch
-		if fits := x.fits(s); fits || last && len(with) == 0 {
-			return x.try(joined(append(slices.Clone(with), Lever{Flag: fmt.Sprintf(x.p.Split, n), Cost: "smaller products"})), s)
+	var numbers []int
+	for n := 2; x.p.Split != "" && n <= s.Batch; n++ {
+		if s.Batch%n == 0 {
+			numbers = append(numbers, n)
 		}
 	}
-	return false
+	i := sort.Search(len(numbers), func(i int) bool {
+		s.Parts = numbers[i]
+		return x.fits(s)
+	})
+	if len(numbers) == 0 || i == len(numbers) && len(with) > 0 {
+		return false
+	}
+	s.Parts = numbers[min(i, len(numbers)-1)]
+	return x.try(joined(append(slices.Clone(with), Lever{Flag: fmt.Sprintf(x.p.Split, s.Parts), Cost: "smaller products"})), s)
 }
 
 // outside tries what is no part of the program: an env without gradients, and the allocator's settings that were found.

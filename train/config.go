@@ -54,7 +54,8 @@ type Config struct {
 
 	AMP        AMP    `json:"amp"`        // what products are computed in
 	Anomaly    bool   `json:"anomaly"`    // look at every number, and name the operation that makes the first that is none
-	Accumulate int    `json:"accumulate"` // parts that a batch is taken in, one after another, with the gradients added; 0: one
+	Accumulate Parts  `json:"accumulate"` // parts that a batch is taken in, one after another, with the gradients added
+	Head       Head   `json:"head"`       // gpt: whether all scores of a batch are kept
 	Capture    bool   `json:"capture"`    // record a step once, and do it again as one launch
 	Recompute  bool   `json:"recompute"`  // gpt: run each block again in the backward pass and keep nothing of it
 	Order      string `json:"order"`      // random, sequential
@@ -84,7 +85,7 @@ var Tasks = zoo.Tasks(false)
 func Defaults(task string) (Config, error) {
 	c := Config{
 		Task: task, Optimizer: "adamw", WeightDecay: -1, Schedule: recipe.Constant, SaveEvery: 500, Order: "random",
-		AMP: AMPNone, Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5,
+		AMP: AMPNone, Accumulate: 1, Head: HeadChunked, Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5,
 	}
 	k, err := trains(task)
 	if err != nil {
@@ -126,7 +127,7 @@ func (c *Config) bounds() []bound {
 	}
 	list := []bound{
 		chosen("steps", c.Steps), chosen("epochs", c.Epochs), one("batch", c.Batch), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
-		none("threads", c.Threads), chosen("accumulate", c.Accumulate), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
+		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
 		{"lr", c.LR, 0, inf}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
 		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width), chosen("vocab", c.Vocab),
 	}
@@ -165,6 +166,9 @@ func (c *Config) check() error {
 	if _, err := ParseAMP(string(c.AMP)); err != nil {
 		return err
 	}
+	if err := c.levers(); err != nil {
+		return err
+	}
 	if err := c.misplaced(); err != nil {
 		return err
 	}
@@ -186,7 +190,7 @@ func (c *Config) misplaced() error {
 		of    string
 		has   string
 	}{
-		{c.writes(), "tokens context layers heads width vocab dropout recompute", advice.List(zoo.Tasks(true)), "the task " + c.Task},
+		{c.writes(), "tokens context layers heads width vocab dropout recompute head", advice.List(zoo.Tasks(true)), "the task " + c.Task},
 		{c.ends(), "schedule-steps", "--schedule " + advice.List(recipe.ScheduleNames(true)), "a " + c.Schedule + " rate"},
 	} {
 		for _, name := range strings.Fields(rule.names) {
@@ -243,8 +247,6 @@ func (c *Config) together() error {
 		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
 	case c.Anomaly && c.Capture:
 		return fail("leave --capture out while you look", "--anomaly looks at each operation, and --capture makes them one launch")
-	case c.Accumulate > c.Batch:
-		return fail(fmt.Sprintf("give --accumulate %d or less", c.Batch), "--accumulate %d parts of --batch %d", c.Accumulate, c.Batch)
 	case c.ends() && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
 		return fail("give a shorter --warmup", "--warmup %d leaves nothing of --schedule-steps %d", c.Warmup, c.ScheduleSteps)
 	}
@@ -291,7 +293,7 @@ func (c *Config) values() map[string]any {
 }
 
 // changeable are the settings that a resume may give anew: they do not touch the numbers of the steps that were done.
-var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "capture", "anomaly"}
+var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "head", "capture", "anomaly"}
 
 // resumed is the stored configuration of a run with what is given now.
 func (c *Config) resumed(stored *Config) (*Config, error) {

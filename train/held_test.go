@@ -18,11 +18,13 @@ import (
 )
 
 // ids writes n tokens below 7.
-func ids(t *testing.T, n int) string {
+func ids(t *testing.T, n int) string { return tokensBelow(t, n, 7) }
+
+func tokensBelow(t *testing.T, n, vocab int) string {
 	t.Helper()
 	var raw []byte
 	for i := range n {
-		raw = binary.LittleEndian.AppendUint16(raw, uint16(i*i%7))
+		raw = binary.LittleEndian.AppendUint16(raw, uint16(i*i%vocab))
 	}
 	path := filepath.Join(t.TempDir(), "ids.bin")
 	if err := os.WriteFile(path, raw, 0o666); err != nil {

@@ -131,7 +131,7 @@ func (r *run) learn(b batch, told func(loss *tensor.Tensor)) {
 	}
 	var total *tensor.Tensor
 	whole := &data.Pair{Turn: data.Turn{Env: b.Env}, X: b.X, Y: b.Y}
-	for part := range data.Split(whole, r.Accumulate) {
+	for part := range data.Split(whole, int(r.Accumulate)) {
 		loss := r.forward(part.X, part.Y).Scale(part.Fraction())
 		if total == nil {
 			total = b.Env.FullOf(loss.DType(), 0)

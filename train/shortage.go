@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/machine"
@@ -51,7 +49,6 @@ func (r *run) shortage(ctx context.Context, e *tensor.OOMError) error {
 		if err := plan.Explain(e, r.program(ctx)); err != nil {
 			r.watch.Note(err.Error())
 		}
-		r.spell(e)
 	}
 	e.Levers = slices.DeleteFunc(e.Levers, func(l tensor.Lever) bool { // those of programs, which a run cannot change
 		return !strings.HasPrefix(l.Flag, "--") && !strings.HasPrefix(l.Flag, tensor.AllocEnv)
@@ -142,26 +139,15 @@ func (r *run) wayOut(e *tensor.OOMError, kept bool) string {
 	return "give " + flag
 }
 
-var batchFlag = regexp.MustCompile(`--batch (\d+)`)
-
-// spell completes flags that want others: a batch has no more parts than samples.
-func (r *run) spell(e *tensor.OOMError) {
-	for i := range e.Levers {
-		l := &e.Levers[i]
-		if m := batchFlag.FindStringSubmatch(l.Flag); m != nil && !strings.Contains(l.Flag, "--accumulate") {
-			if n, _ := strconv.Atoi(m[1]); n < r.Accumulate {
-				l.Flag += fmt.Sprintf(" --accumulate %d", n)
-			}
-		}
-	}
-}
-
 // program is the run as it can be run again.
 func (r *run) program(ctx context.Context) plan.Program {
-	p := plan.Program{Batch: r.Batch, Smaller: "--batch %d", Split: "--accumulate %d"}
+	p := plan.Program{Batch: r.Batch, Smaller: "--batch %d", Multiple: int(r.Accumulate), Split: "--accumulate %d"}
 	p.Run = func(env *tensor.Env, s plan.Setting) error { return r.rehearse(ctx, env, s) }
 	if r.writes() && !r.Recompute {
 		p.Levers = append(p.Levers, plan.Lever{Name: "recompute", Flag: "--recompute", Cost: "one more forward pass"})
+	}
+	if r.writes() && r.Head == HeadWhole {
+		p.Levers = append(p.Levers, plan.Lever{Name: "head", Flag: "--head chunked", Cost: "nothing but rounding"})
 	}
 	if !r.AMP.on() {
 		p.Levers = append(p.Levers, plan.Lever{Name: "amp", Flag: "--amp", Cost: "products in bfloat16"})
@@ -203,11 +189,14 @@ func (r *run) rehearse(ctx context.Context, env *tensor.Env, s plan.Setting) err
 func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	c := r.Config
 	c.Batch, c.Steps, c.Profile = s.Batch, rehearsed, ""
-	c.Accumulate = min(max(c.Accumulate, s.Parts), c.Batch)
+	c.Accumulate = max(c.Accumulate, Parts(s.Parts))
 	if s.On("amp") {
 		c.AMP = AMPBF16
 	}
 	c.Recompute = c.Recompute || s.On("recompute")
+	if s.On("head") {
+		c.Head = HeadChunked
+	}
 	if s.On("average") {
 		c.Average = 0
 	}

@@ -17,46 +17,6 @@ import (
 	"github.com/warpline-ml/warpline/train"
 )
 
-// TestAccumulate: a batch in parts has the losses of the whole one, but for rounding.
-func TestAccumulate(t *testing.T) {
-	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, []byte(strings.Repeat("what is learnt in parts is learnt whole. ", 40)), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for task, more := range map[string]map[string]any{
-		"mlp": {"data": pictures(t, 40, 1, 6, 3)},
-		"gpt": {"data": text, "context": 8, "layers": 1, "heads": 2, "width": 16},
-	} {
-		losses := func(parts int) (all []float64) {
-			values := map[string]any{"batch": 10, "steps": 4, "accumulate": parts, "device": "cpu"}
-			for k, v := range more {
-				values[k] = v
-			}
-			watch := &recorder{}
-			if _, err := train.Run(t.Context(), config(t, task, values), watch); err != nil {
-				t.Fatalf("%s in %d parts: %v", task, parts, err)
-			}
-			for _, s := range watch.steps {
-				all = append(all, s.Loss)
-			}
-			return all
-		}
-		whole := losses(1)
-		for _, parts := range []int{2, 3, 10} {
-			for i, l := range losses(parts) {
-				if math.Abs(l-whole[i]) > 2e-4*math.Abs(whole[i]) {
-					t.Errorf("%s in %d parts, step %d: loss %v, whole %v", task, parts, i, l, whole[i])
-				}
-			}
-		}
-	}
-	c := config(t, "mlp", map[string]any{"batch": 4, "accumulate": 5})
-	var known *train.Error
-	if _, err := train.Run(t.Context(), c, nil); !errors.As(err, &known) || !strings.Contains(known.Text, "--accumulate 5 parts of --batch 4") {
-		t.Errorf("more parts than samples: %v", err)
-	}
-}
-
 // limited is a device that is nearly full when a run begins its steps.
 func limited(t *testing.T, device string, limit int64) {
 	t.Helper()
@@ -73,11 +33,13 @@ func give(t *testing.T, c *train.Config, flags string) {
 		n, _ := strconv.Atoi(value)
 		switch name {
 		case "accumulate":
-			c.Accumulate = n
+			c.Accumulate = train.Parts(n)
 		case "batch":
 			c.Batch = n
 		case "recompute":
 			c.Recompute = true
+		case "head":
+			c.Head = train.Head(value)
 		case "amp":
 			c.AMP = train.AMPBF16
 		case "context":
@@ -205,6 +167,7 @@ func TestShortageAnywhere(t *testing.T) {
 	}
 	pixels := pictures(t, 160, 1, 12, 3)
 	gpt := map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "heads": 2, "width": 32, "batch": 24}
+	wide := tokensBelow(t, 700, 900)
 	with := func(base map[string]any, more map[string]any) map[string]any {
 		all := maps.Clone(base)
 		maps.Copy(all, more)
@@ -220,6 +183,7 @@ func TestShortageAnywhere(t *testing.T) {
 		{"captured, with a short batch", "mlp", map[string]any{"data": pixels, "batch": 50, "capture": true}, []float64{0.7}},
 		{"averaged", "digits", map[string]any{"data": pixels, "batch": 32}, []float64{0.5}},
 		{"scored between", "gpt", with(gpt, map[string]any{"dropout": 0.1, "clip": 1.0, "eval-every": 2}), []float64{0.02, 0.45}},
+		{"kept scores", "gpt", with(gpt, map[string]any{"tokens": wide, "vocab": 900, "head": "whole"}), []float64{0.5}},
 		{"recomputed", "gpt", with(gpt, map[string]any{"recompute": true}), []float64{0.6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -271,20 +235,18 @@ func shortageAt(t *testing.T, task string, values map[string]any, share float64,
 			t.Errorf("%s saves %d bytes, not %d", l.Flag, saves, l.Saves)
 		}
 	}
+	parts, _ := values["accumulate"].(int)
+	parts = max(1, parts)
 	low, high := 0, oom.Batch
-	for oom.LargestBatch < oom.Batch && high-low > 1 {
-		middle := (low + high) / 2
-		flag := "--batch " + strconv.Itoa(middle)
-		if parts, _ := values["accumulate"].(int); middle < parts {
-			flag += " --accumulate " + strconv.Itoa(middle)
-		}
-		if _, err := start(flag, limit); err == nil {
+	for oom.LargestBatch < oom.Batch && high-low > parts {
+		middle := (low + high) / 2 / parts * parts
+		if _, err := start("--batch "+strconv.Itoa(middle), limit); err == nil {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	if off := oom.LargestBatch - low; oom.LargestBatch < oom.Batch && max(off, -off) > max(1, low/20) {
+	if off := oom.LargestBatch - low; oom.LargestBatch < oom.Batch && max(off, -off) > max(parts, low/20) {
 		t.Errorf("with %v of what it takes: largest batch %d, by really running %d", share, oom.LargestBatch, low)
 	}
 }

@@ -218,7 +218,7 @@ func (r *run) furnish() (err error) {
 	if r.model, err = r.build(r.env); err != nil {
 		return err
 	}
-	r.loss = lossOf(r.model, r.Recompute)
+	r.loss = lossOf(r.model, r.Recompute, r.Head)
 	r.average = newAverage(r.model, r.Average)
 	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
 	return nil
@@ -256,16 +256,20 @@ func (r *run) sameText() error {
 // loss is the mean loss of a model's scores of x against the labels.
 type loss func(x, labels *tensor.Tensor) *tensor.Tensor
 
-// lossOf is a model's loss. Of one that writes it never holds all scores, and nothing of its blocks where it recomputes.
-func lossOf(m nn.Module, recompute bool) loss {
+// lossOf is a model's loss. Of one that writes it never holds all scores, unless head asks for them, and nothing of its blocks
+// where it recomputes.
+func lossOf(m nn.Module, recompute bool, head Head) loss {
 	g, writes := m.(zoo.Author)
+	forward := m.Forward
 	switch {
-	case writes && recompute:
+	case writes && head != HeadWhole && recompute:
 		return func(x, labels *tensor.Tensor) *tensor.Tensor { return g.LossRecompute(x, labels) }
-	case writes:
+	case writes && head != HeadWhole:
 		return func(x, labels *tensor.Tensor) *tensor.Tensor { return g.Loss(x, labels) }
+	case writes && recompute:
+		forward = g.ForwardRecompute
 	}
-	return func(x, labels *tensor.Tensor) *tensor.Tensor { return nn.CrossEntropy(m.Forward(x), labels) }
+	return func(x, labels *tensor.Tensor) *tensor.Tensor { return nn.CrossEntropy(forward(x), labels) }
 }
 
 // settled checks and completes the settings. stored are those of the run to go on with, or nil.
@@ -340,6 +344,9 @@ func (r *run) start() {
 	r.present()
 	if r.dry() && r.Given["out"] {
 		r.watch.Note(fmt.Sprintf("%s computes nothing, so nothing is written to %s", r.Device, r.Out))
+	}
+	if r.Accumulate > 1 && r.arch.Of().Norms {
+		r.watch.Note(acrossSamples(r.Accumulate))
 	}
 	r.last = time.Now()
 }

@@ -112,7 +112,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.IntVar(&c.ProfileSteps, "profile-steps", 0, "steps that it has (default 5)")
 	choice(f, (*amp)(&c.AMP), "amp", string(train.AMPBF16), "what matrix products are computed in: "+strings.Join(train.AMPs, ", ")+"; fp16 with a loss scaler; bf16 if no value is given")
 	f.BoolVar(&c.Anomaly, "anomaly", false, "look at every number, slowly, and stop at the operation that makes the first NaN or infinity")
-	f.IntVar(&c.Accumulate, "accumulate", 0, "parts that a batch is taken in, to need less memory: one after another, with the gradients added (default 1)")
+	leverFlags(f, c)
 	f.BoolVar(&c.Capture, "capture", false, "record a step once and do it again as one launch, to the bit as without")
 	f.BoolVar(&c.Recompute, "recompute", false, "gpt: keep less for the backward pass and compute it again")
 	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees (default 64); of --init, as many as it has positions, or fewer")

@@ -104,6 +104,7 @@ const rules = `
 	internal/simrun, internal/cuda/simcuda < bench/clock;
 	prof, optim, model < bench/trace, bench/memory;
 	prof, optim, model, bench/peer < bench/overhead;
+	train, bench/peer < bench/levers;
 `
 
 // unsafeIn are the only packages that may import unsafe.

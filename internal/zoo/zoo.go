@@ -82,6 +82,9 @@ type Author interface {
 	// LossRecompute is Loss that keeps nothing of the blocks for the backward pass.
 	LossRecompute(tokens, labels *tensor.Tensor, opts ...nn.CrossEntropyOption) *tensor.Tensor
 
+	// ForwardRecompute is Forward that keeps nothing of the blocks for the backward pass.
+	ForwardRecompute(tokens *tensor.Tensor) *tensor.Tensor
+
 	// Generate goes on with a prompt, token by token.
 	Generate(env *tensor.Env, prompt []int64, n int, c model.SampleConfig) iter.Seq[int64]
 }
