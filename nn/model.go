@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -85,7 +87,7 @@ func DeviceOf(model any) (*tensor.Device, error) {
 		return nil, &tensor.Error{Op: "nn.DeviceOf", Text: "the model has no parameters and no buffers", Hint: "use the env that its input is made in"}
 	}
 	d := entries[0].t.Env().Device()
-	return d, offenders("nn.DeviceOf", d, located("", entries))
+	return d, offenders("nn.DeviceOf", d.Name(), same(d), located("", entries))
 }
 
 // Preflight checks before a long run that all tensors of model and batch (structs, maps, slices; nil for none) are on
@@ -93,7 +95,19 @@ func DeviceOf(model any) (*tensor.Device, error) {
 func Preflight(env *tensor.Env, model, batch any) error {
 	all := located("model", walk("nn.Preflight", model).entries)
 	all = append(all, located("batch", run("nn.Preflight", batch, true).entries)...)
-	return offenders("nn.Preflight", env.Device(), all)
+	return offenders("nn.Preflight", env.Device().Name(), same(env.Device()), all)
+}
+
+// PreflightFor is [Preflight] for a device that need not be here: a name as [tensor.Open] takes it, "cuda" being "cuda:0". A name
+// that means nothing is an error too, with the nearest that does.
+func PreflightFor(name string, model, batch any) error {
+	n, err := device.ParseName(name)
+	if err != nil {
+		return &tensor.Error{Op: "nn.PreflightFor", Text: err.Error(), Hint: advice.Meant(name, device.Known()) + "give cpu, cuda:N, sim:CARD or null:CARD"}
+	}
+	all := located("model", walk("nn.PreflightFor", model).entries)
+	all = append(all, located("batch", run("nn.PreflightFor", batch, true).entries)...)
+	return offenders("nn.PreflightFor", n.String(), func(d *tensor.Device) bool { return d.Name() == n.String() }, all)
 }
 
 // located puts a word before every path.
@@ -105,15 +119,21 @@ func located(word string, entries []entry) []entry {
 	return out
 }
 
-func offenders(op string, want *tensor.Device, entries []entry) error {
+// same tells whether a device is d.
+func same(d *tensor.Device) func(*tensor.Device) bool {
+	return func(other *tensor.Device) bool { return other == d }
+}
+
+// offenders is an error with the entries whose device is not the one that is meant, which has a name.
+func offenders(op, want string, meant func(*tensor.Device) bool, entries []entry) error {
 	var list []string
 	for _, e := range entries {
-		if d := e.t.Env().Device(); d != want {
+		if d := e.t.Env().Device(); !meant(d) {
 			list = append(list, e.path+" on "+d.Name())
 		}
 	}
 	if len(list) == 0 {
 		return nil
 	}
-	return &tensor.Error{Op: op, Text: "not on " + want.Name() + ": " + strings.Join(list, ", "), Hint: "nn.To(env, model) moves a model, x.To(env) a value"}
+	return &tensor.Error{Op: op, Text: "not on " + want + ": " + strings.Join(list, ", "), Hint: "nn.To(env, model) moves a model, x.To(env) a value"}
 }

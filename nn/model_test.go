@@ -257,6 +257,30 @@ func TestToAndPreflight(t *testing.T) {
 	}
 }
 
+// TestPreflightFor: a device need not be here, and its names have one meaning.
+func TestPreflightFor(t *testing.T) {
+	env, err := tensor.Open("null:h100-80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, x := NewLinear(env, 2, 2), map[string]*tensor.Tensor{"x": freshEnv(t).Ones(1)}
+	for _, c := range []struct{ name, want, hint string }{
+		{"null:h100-80", "", ""}, {"null:h100-80:0", "", ""},
+		{"cuda", "not on cuda:0: model.weight on null:h100-80, model.bias on null:h100-80", "nn.To"},
+		{"cuda:0", "not on cuda:0: model.weight", "nn.To"}, {"cuda:7", "not on cuda:7: ", "nn.To"},
+		{"null:h10-80", `there is no card "h10-80"`, "did you mean null:h100-80? "}, {"nul:t4", `no kind "nul"`, "did you mean null:t4? "},
+	} {
+		err := PreflightFor(c.name, l, nil)
+		var e *tensor.Error
+		if errors.As(err, &e) != (c.want != "") || e != nil && (!strings.Contains(e.Text, c.want) || !strings.HasPrefix(e.Hint, c.hint)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if err := PreflightFor("null:h100-80", l, x); err == nil || !strings.Contains(err.Error(), "batch.x on "+testutil.Device()) {
+		t.Error(err)
+	}
+}
+
 func TestUnexportedLayersAreAnError(t *testing.T) {
 	env := freshEnv(t)
 	type hidden struct {

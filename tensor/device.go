@@ -157,6 +157,32 @@ func (d *Device) rehearse(most, reserve int64, conf device.Config) (*Env, error)
 	return like.base, nil
 }
 
+// Rehearse returns the root env of a device like the one of a name, a card's that is not there among them ("null:h100-80"): of its
+// own, empty, and computing nothing. It has the allocator's settings of the environment, and memory without end, so that a
+// program shows what it needs. The error is that of [Open].
+func Rehearse(name string) (*Env, error) {
+	raw, canonical, err := device.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := device.FromEnvironment()
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	d, q, err := begin(canonical, engines.Imitate(raw))
+	if err != nil {
+		return nil, err
+	}
+	d.watch(q)
+	conf := settings.Alloc.On(d.dev)
+	conf.Fraction = 0
+	if err := conf.CheckFor(d.dev); err != nil {
+		return nil, fmt.Errorf("open %s: %s=%s: %w", name, device.AllocEnv, conf.Text, err)
+	}
+	d.furnish(q, device.Config{Conf: conf})
+	return d.base, nil
+}
+
 // gap is how many bytes lie unused between blocks of a device whose queues are like q.
 func gap(q device.Queue) int64 {
 	if c, ok := device.As[device.Checker](q); ok {
@@ -252,6 +278,21 @@ func (d *Device) Collect() { d.heap.Collect() }
 
 // SetLimit makes allocations fail, as out of memory, that would bring the bytes in use beyond n; 0 lifts the limit.
 func (d *Device) SetLimit(n int64) { d.heap.SetLimit(n) }
+
+// Available is how many bytes values may have in all as things are: the limit of SetLimit, or the device's memory without what
+// others have taken of it, this process's allocator included in what is available. Zero where the system does not tell.
+func (d *Device) Available() int64 {
+	if n := d.heap.Limit(); n > 0 {
+		return n
+	}
+	n := cmp.Or(d.alloc.Limit(), d.info.Memory)
+	if m, ok := device.As[device.Meter](d.dev); ok {
+		if free, ok := m.Unused(); ok {
+			n = min(n, free+d.alloc.Stats().ReservedBytes.All.Current)
+		}
+	}
+	return n
+}
 
 // SetAllocConf configures how memory is cached, as WARPLINE_ALLOC_CONF does for all devices, by PyTorch's keys:
 // "expandable_segments:True,garbage_collection_threshold:0.8". The error says which key or value is wrong, what the device

@@ -67,6 +67,12 @@ type Config struct {
 	Vocab   int     `json:"vocab"` // 0: the tokenizer's
 	Dropout float64 `json:"dropout"`
 
+	// AutoBatch takes for Batch the largest that fits, with a share of the memory, Reserve, left free. Memory is what the run may have
+	// of its device, in bytes; 0: all.
+	AutoBatch bool    `json:"-"`
+	Reserve   float64 `json:"-"`
+	Memory    int64   `json:"-"`
+
 	// Profile is the folder for a profile of ProfileSteps steps, after ProfileAfter steps of warm-up; empty: none. Of a run
 	// that goes on, its first steps are profiled.
 	Profile      string `json:"-"`
@@ -85,7 +91,7 @@ var Tasks = zoo.Tasks(false)
 func Defaults(task string) (Config, error) {
 	c := Config{
 		Task: task, Optimizer: "adamw", WeightDecay: -1, Schedule: recipe.Constant, SaveEvery: 500, Order: "random",
-		AMP: AMPNone, Accumulate: 1, Head: HeadChunked, Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5,
+		AMP: AMPNone, Accumulate: 1, Head: HeadChunked, Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5, Reserve: 0.05,
 	}
 	k, err := trains(task)
 	if err != nil {
@@ -128,7 +134,7 @@ func (c *Config) bounds() []bound {
 	list := []bound{
 		chosen("steps", c.Steps), chosen("epochs", c.Epochs), one("batch", c.Batch), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
 		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
-		{"lr", c.LR, 0, inf}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
+		{"reserve", c.Reserve, 0, 1}, {"memory", float64(c.Memory), 0, inf}, {"lr", c.LR, 0, inf}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
 		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width), chosen("vocab", c.Vocab),
 	}
 	if c.Profile != "" {

@@ -174,14 +174,19 @@ func (r *run) rehearse(ctx context.Context, env *tensor.Env, s plan.Setting) err
 	if err != nil {
 		return err
 	}
-	if err := q.furnish(); err != nil {
+	return q.perform(ctx)
+}
+
+// perform makes what the run has on its device, trains and scores.
+func (r *run) perform(ctx context.Context) error {
+	if err := r.furnish(); err != nil {
 		return err
 	}
-	if err := q.train(ctx); err != nil {
+	if err := r.train(ctx); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
-	_, err = q.score(ctx, 0)
-	runtime.KeepAlive(q) // what the run holds while it is scored counts
+	_, err := r.score(ctx, 0)
+	runtime.KeepAlive(r) // what the run holds while it is scored counts
 	return cmp.Or(ctx.Err(), err)
 }
 

@@ -121,6 +121,7 @@ type run struct {
 	captured *tensor.Captured[batch]      // nil: each step is made anew
 	report   optim.Report                 // of the last step
 	profile  *profiling                   // nil: none
+	unlimit  func()                       // lifts the limit of the device's memory
 	shown    atomic.Pointer[presence.Run] // what other processes are told
 }
 
@@ -140,6 +141,8 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 	}
 	defer setThreads(r.Threads)()
 	defer func() { r.job.close() }() // which prepare opens
+	r.unlimit = func() {}
+	defer func() { r.unlimit() }()
 	if err := r.begin(ctx, stored); err != nil {
 		return nil, err
 	}
@@ -159,7 +162,7 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 // begin is prepare with a report where memory runs out.
 func (r *run) begin(ctx context.Context, stored *Config) (err error) {
 	defer r.ranOut(ctx, &err)
-	return r.prepare(stored)
+	return r.prepare(ctx, stored)
 }
 
 // whole trains and finishes, with a report where memory runs out.
@@ -184,7 +187,7 @@ func setThreads(n int) (restore func()) {
 
 // prepare does everything that can fail before anything is written. stored are the settings of the run to go on with, or
 // nil.
-func (r *run) prepare(stored *Config) error {
+func (r *run) prepare(ctx context.Context, stored *Config) error {
 	root, err := machine.Open(r.Device, r.watch.Note)
 	if err != nil {
 		return err
@@ -192,6 +195,14 @@ func (r *run) prepare(stored *Config) error {
 	r.Device = root.Device().Name()
 	r.env = root.Seed(r.Seed)
 	root.Device().ResetPeak()
+	if r.unlimit, err = r.limited(root.Device()); err != nil {
+		return err
+	}
+	if r.AutoBatch && stored == nil {
+		if err := r.fill(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.choose(stored); err != nil {
 		return err
 	}

@@ -77,7 +77,17 @@ func newTrain() *cobra.Command {
 	}
 	trainFlags(cmd.Flags(), &c)
 	listen := cmd.Flags().String("listen", "", "show the run in a browser, on an address such as 127.0.0.1:8080 or port 0 for any that is free; of this machine alone unless another host is given")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runTrain(cmd, args, &c, *listen) }
+	dry := cmd.Flags().StringSlice("dry-run", nil, "compute and write nothing: tell what the run needs on cards that nobody has to have, h100-80,l4: memory to the byte, largest batch; exit 1 if one is too small")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed("dry-run") {
+			return runTrain(cmd, args, &c, *listen)
+		}
+		merged, err := merge(cmd.Flags(), args, &c)
+		if err != nil {
+			return err
+		}
+		return dryRun(cmd, merged, *dry)
+	}
 	return cmd
 }
 
@@ -90,7 +100,9 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	deviceFlags(f, &c.Device, &c.Threads, true)
 	f.IntVar(&c.Steps, "steps", 0, "steps in all; wins over --epochs ("+byTask(func(c *train.Config) any { return c.Steps })+")")
 	f.IntVar(&c.Epochs, "epochs", 0, "passes over the training set")
-	f.IntVar(&c.Batch, "batch", 0, "samples of a step ("+byTask(func(c *train.Config) any { return c.Batch })+")")
+	f.Var(batchFlag{c}, "batch", "samples of a step, or auto for as many as fit ("+byTask(func(c *train.Config) any { return c.Batch })+")")
+	f.Var((*percent)(&c.Reserve), "reserve", "share of the memory that --batch auto leaves free (default 5%)")
+	f.Var((*size)(&c.Memory), "memory", "bytes that the run may have of the device's memory, as in 8GiB (default all)")
 	f.Float64Var(&c.LR, "lr", 0, "learning rate ("+byTask(func(c *train.Config) any { return c.LR })+")")
 	f.StringVar(&c.Optimizer, "optimizer", "", strings.Join(recipe.OptimizerNames(), ", ")+" (default adamw)")
 	for _, s := range recipe.Flags() {

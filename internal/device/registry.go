@@ -75,6 +75,18 @@ func Kinds() []string {
 	return slices.Sorted(maps.Keys(registry.engines))
 }
 
+// Known returns names that [ParseName] takes, one for each kind and card.
+func Known() (names []string) {
+	for _, kind := range Kinds() {
+		e, _ := engine(kind)
+		names = append(names, Name{Kind: kind}.String())
+		for _, c := range e.Cards {
+			names = append(names, Name{Kind: kind, Card: c}.String())
+		}
+	}
+	return names
+}
+
 func engine(kind string) (Engine, bool) {
 	registry.Lock()
 	defer registry.Unlock()

@@ -73,7 +73,7 @@ const rules = `
 	tensor < nn;
 	internal/render < internal/finding;
 	tensor, nn, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate, internal/nvtx < prof;
-	tensor < plan;
+	prof < plan;
 	nn < optim, model;
 	tensor, internal/durable < data;
 	data < data/tokens, data/text, data/npz, data/idx, data/digits;

@@ -36,6 +36,10 @@ type Config struct {
 	Clock     bool  // count those of some blocks of each kind of launch, for its time
 	RealHost  bool  // what the program takes between calls passes on the host's virtual clock too
 
+	// Off executes nothing: calls are judged as ever, kernels and fills write nothing and take no time, copies move nothing, and
+	// the host reads zeros. What a program asks of the driver, memory above all, shows for sizes that take too long to simulate.
+	Off bool
+
 	Output   io.Writer                                  // of vprintf; nil discards it
 	OnLaunch func(kernel string, report *gpusim.Report) // after each kernel ran; must not call the driver
 }

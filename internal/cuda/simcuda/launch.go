@@ -69,6 +69,9 @@ func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) 
 // execute runs a kernel and returns what it takes by the model.
 func (c *context) execute(f *function, grid, block [3]int, shared int, params []byte) cost {
 	s := c.dev.sys
+	if s.cfg.Off {
+		return cost{}
+	}
 	o := gpusim.Options{Checks: s.cfg.Checks, Seed: s.cfg.Seed, Schedule: s.cfg.Schedule, Numerics: s.cfg.Numerics,
 		StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters}
 	var key alike

@@ -86,6 +86,29 @@ func (t *copyTask) run(c *context) cost {
 		c.fail(driver.IllegalAddress, fmt.Sprintf("a copy in a graph: host memory at %#x, of %d bytes, is pinned no more", h, t.n))
 		return cost{}
 	}
+	if s.cfg.Off {
+		if t.to == nil {
+			clear(hostmem.Bytes(t.dstHost, t.n))
+		}
+		return s.copied(t)
+	}
+	t.move(c)
+	return s.copied(t)
+}
+
+// copied is what a copy takes.
+func (s *System) copied(t *copyTask) cost {
+	switch {
+	case t.from == nil || t.to == nil:
+		return s.transferred(int64(t.n), t.pinned())
+	case t.to != t.from:
+		return s.peered(int64(t.n))
+	}
+	return moved(2*int64(t.n), s.card.Bandwidth)
+}
+
+// move copies the bytes.
+func (t *copyTask) move(c *context) {
 	switch {
 	case t.from == nil:
 		src := t.staged
@@ -97,20 +120,15 @@ func (t *copyTask) run(c *context) cost {
 		} else {
 			t.to.check(t.to.dev.sim.Write(t.dst, src), "a copy from the host")
 		}
-		return s.transferred(int64(t.n), t.pinned())
 	case t.to == nil:
 		if err := t.from.dev.sim.Read(hostmem.Bytes(t.dstHost, t.n), t.src); err != nil {
 			t.from.check(err, "a copy to the host")
 		} else {
 			t.from.checkWritten(driver.Ptr(t.src), t.n)
 		}
-		return s.transferred(int64(t.n), t.pinned())
+	default:
+		c.check(gpusim.Copy(t.to.dev.sim, t.dst, t.from.dev.sim, t.src, t.n), "a copy on the device")
 	}
-	c.check(gpusim.Copy(t.to.dev.sim, t.dst, t.from.dev.sim, t.src, t.n), "a copy on the device")
-	if t.to != t.from {
-		return s.peered(int64(t.n))
-	}
-	return moved(2*int64(t.n), s.card.Bandwidth)
 }
 
 // fillTask repeats a pattern.
@@ -124,6 +142,9 @@ type fillTask struct {
 func (t *fillTask) missing() string { return "" }
 func (*fillTask) kind() kind        { return kernel }
 func (t *fillTask) run(c *context) cost {
+	if c.dev.sys.cfg.Off {
+		return cost{}
+	}
 	t.on.check(t.on.dev.sim.Fill(uint64(t.dst), t.pattern, t.n), "a fill")
 	return moved(int64(t.n)*int64(len(t.pattern)), c.dev.sys.card.Bandwidth)
 }

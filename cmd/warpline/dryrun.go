@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/warpline-ml/warpline/internal/bench"
+	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/plan"
+	"github.com/warpline-ml/warpline/train"
+)
+
+// batchFlag is a number of samples, or auto.
+type batchFlag struct{ c *train.Config }
+
+func (batchFlag) Type() string { return "whole number in range, and not auto" }
+
+func (b batchFlag) String() string {
+	if b.c == nil {
+		return "0"
+	}
+	if b.c.AutoBatch {
+		return "auto"
+	}
+	return strconv.Itoa(b.c.Batch)
+}
+
+func (b batchFlag) Set(text string) (err error) {
+	b.c.AutoBatch = text == "auto"
+	if !b.c.AutoBatch {
+		b.c.Batch, err = strconv.Atoi(text)
+	}
+	return err
+}
+
+// percent is a share, written as "5%" or 0.05.
+type percent float64
+
+func (*percent) Type() string { return "share such as 5%" }
+
+func (p *percent) String() string { return strconv.FormatFloat(100*float64(*p), 'g', -1, 64) + "%" }
+
+func (p *percent) Set(text string) error {
+	scale := 1.0
+	if n := len(text); n > 0 && text[n-1] == '%' {
+		text, scale = text[:n-1], 0.01
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	*p = percent(v * scale)
+	return err
+}
+
+// size is a number of bytes.
+type size int64
+
+func (*size) Type() string { return "size such as 8GiB" }
+
+func (n *size) String() string { return strconv.FormatInt(int64(*n), 10) }
+
+func (n *size) Set(text string) error {
+	v, err := bench.ParseSize(text)
+	*n = size(v)
+	return err
+}
+
+// dryRun tells what a training needs on cards that nobody has at hand.
+func dryRun(cmd *cobra.Command, c train.Config, cards []string) error {
+	s := newScreen(cmd)
+	d, err := train.DryRun(cmd.Context(), c, cards)
+	if err != nil {
+		return err
+	}
+	fits := true
+	for _, r := range d.Reports {
+		fits = fits && r.Fits()
+		if err := s.emit(r); err != nil {
+			return err
+		}
+	}
+	s.planned(d)
+	if err := s.failure(); err != nil {
+		return err
+	}
+	if !fits {
+		return errFindings
+	}
+	return nil
+}
+
+// planned shows a dry run.
+func (s *screen) planned(d *train.Dry) {
+	s.say("%s, %s parameters, batches of %d: nothing was computed, and nothing written", d.Model, render.Count(int64(d.Parameters)), d.Batch)
+	t := render.Table{Header: []string{"card", "fits", "needs", "has", "largest batch", "limited by"},
+		Right: []bool{false, false, true, true, true, false}, Spare: []int{5}}
+	for _, r := range d.Reports {
+		fits := "yes"
+		if !r.Fits() {
+			fits = "NO"
+		}
+		row := []string{r.Card, fits, render.Bytes(r.Reserved + r.Context), render.Bytes(r.Limit), strconv.Itoa(r.LargestBatch), r.LimitedBy}
+		t.Rows = append(t.Rows, row)
+	}
+	fmt.Fprint(s.text, "\n", t.String(s.tableWidth()), "\n")
+	for _, r := range d.Reports {
+		s.needed(r)
+	}
+	s.say("Of what a card has the driver takes about %s for itself. This machine makes the data of a batch in %s by one goroutine.",
+		render.Bytes(d.Reports[0].Context), render.Duration(seconds(d.Loader)))
+}
+
+// needed says what the memory on a card is made of.
+func (s *screen) needed(r *plan.Report) {
+	text := ""
+	for _, k := range plan.Kinds() {
+		if n := r.ByKind[k]; n > 0 {
+			text += fmt.Sprintf(", %s %s", render.Bytes(n), k)
+		}
+	}
+	s.say("%s: of values %s at most at once%s; %s with rounding, %s as the allocator takes it", r.Card, render.Bytes(r.Requested), text, render.Bytes(r.Allocated), render.Bytes(r.Reserved))
+}

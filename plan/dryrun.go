@@ -1,0 +1,153 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/prof"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Report is what a program needs on a card that nobody has at hand. Bytes are exact: those of the same program on that card, under
+// the settings that the environment has for the allocator, if it had memory without end.
+type Report struct {
+	Card    string // its name, as "h100-80"
+	Limit   int64  // bytes that its driver reports
+	Context int64  // bytes of them that the driver takes for itself, nominally
+
+	Requested int64            // the most bytes of values and of kernels' scratch memory at once
+	Allocated int64            // the most that the allocator has given for them, rounded
+	Reserved  int64            // the most that the allocator has taken of the card
+	ByKind    map[string]int64 // Requested, by what the memory served for: package device has the labels
+
+	LargestBatch int    // that fits, of those that were tried; 0: not even one sample; -1: nobody asked
+	LimitedBy    string // what would have most of the memory at one sample more, or "samples" where more make no sense
+
+	Unknown map[string]int // lines of the program that read what nothing computed, with how often: what follows them may go another way
+
+	host bool // the device is the host's processor
+}
+
+// Fits tells whether the card has memory for the program.
+func (r *Report) Fits() bool { return r.left() >= 0 }
+
+// left is the bytes of the card beside the program. On the host it is values that are limited, and not what is kept ready for them.
+func (r *Report) left() int64 {
+	if r.host {
+		return r.Limit - r.Requested
+	}
+	return r.Limit - r.Context - r.Reserved
+}
+
+// MarshalJSON writes one line for machines, in bytes. largest_batch and limited_by are null unless they were asked for.
+func (r *Report) MarshalJSON() ([]byte, error) {
+	line := struct {
+		DryRun       bool             `json:"dry_run"`
+		Card         string           `json:"card"`
+		Fits         bool             `json:"fits"`
+		Limit        int64            `json:"limit_bytes"`
+		Context      int64            `json:"context_bytes"`
+		Requested    int64            `json:"peak_requested"`
+		Allocated    int64            `json:"peak_allocated"`
+		Reserved     int64            `json:"peak_reserved"`
+		ByKind       map[string]int64 `json:"peak_by_kind"`
+		LargestBatch *int             `json:"largest_batch"`
+		LimitedBy    *string          `json:"limited_by"`
+	}{DryRun: true, Card: r.Card, Fits: r.Fits(), Limit: r.Limit, Context: r.Context, Requested: r.Requested, Allocated: r.Allocated,
+		Reserved: r.Reserved, ByKind: r.ByKind}
+	if r.LargestBatch >= 0 {
+		line.LargestBatch, line.LimitedBy = &r.LargestBatch, &r.LimitedBy
+	}
+	return json.Marshal(line)
+}
+
+// DryRun finds what a program needs on a card of a name, as "h100-80" or "null:h100-80", by running it on a device that imitates
+// the card's memory and its engine's kernels, and computes nothing. Like a [Program]'s Run, f makes all that it has on the device
+// in env and makes some steps. The error is f's, or that of the name, with the
+// nearest one.
+func DryRun(card string, f func(env *tensor.Env) error) (*Report, error) {
+	c, err := Card(card)
+	if err != nil {
+		return nil, err
+	}
+	return rehearsed("null:"+c.Name, f)
+}
+
+// rehearsed is the dry run on the device of a name: one that [tensor.Open] opens, or a card's name.
+func rehearsed(name string, f func(env *tensor.Env) error) (*Report, error) {
+	c, here := cards.Find(strings.TrimPrefix(name, "null:"))
+	if here {
+		name = "null:" + c.Name
+	}
+	env, err := tensor.Rehearse(name)
+	if err != nil {
+		return nil, err
+	}
+	d := env.Device()
+	var kinds []prof.Kind
+	_, failed := tensor.Try(env, func(env *tensor.Env) int {
+		kinds = prof.Memory(env, func() { err = f(env) }).Kinds
+		return 0
+	})
+	if err = cmp.Or(failed, err); err != nil {
+		return nil, fmt.Errorf("a dry run on %s: %w", name, err)
+	}
+	m := d.Memory()
+	r := &Report{Card: c.Name, Limit: d.Properties().Memory, Requested: m.Peak, Allocated: m.Allocated.Peak, Reserved: m.Reserved.Peak,
+		ByKind: map[string]int64{}, LargestBatch: -1, Unknown: d.Unknown()}
+	switch {
+	case name == "cpu":
+		r.host = true
+	case here:
+		r.Context = cards.Context
+	}
+	for _, k := range kinds {
+		r.ByKind[k.Label] += k.Bytes
+	}
+	return r, nil
+}
+
+// Card finds a card by its name, with or without "null:" before it. The error offers the nearest.
+func Card(name string) (cards.Card, error) {
+	written := strings.TrimPrefix(name, "null:")
+	c, ok := cards.Find(written)
+	if !ok {
+		names := cards.Names()
+		return c, advice.Failf(near(written, names)+"there are "+strings.Join(names, ", "), "there is no card %q", written)
+	}
+	return c, nil
+}
+
+// near is "did you mean X? " with the names that what was written begins, or else the nearest.
+func near(written string, names []string) string {
+	var begun []string
+	for _, n := range names {
+		if written != "" && strings.HasPrefix(n, strings.ToLower(written)) {
+			begun = append(begun, n)
+		}
+	}
+	if len(begun) > 0 {
+		return "did you mean " + strings.Join(begun, " or ") + "? "
+	}
+	return advice.Meant(strings.ToLower(written), names)
+}
+
+// largestKind is the label that has most bytes.
+func (r *Report) largestKind() (label string) {
+	most := int64(math.MinInt64)
+	for l, n := range r.ByKind {
+		if n > most || n == most && l < label {
+			label, most = l, n
+		}
+	}
+	return label
+}
+
+// Kinds lists the labels of ByKind, what lives longest first.
+func Kinds() []string { return device.Labels() }

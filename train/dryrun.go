@@ -1,0 +1,139 @@
+package train
+
+import (
+	"context"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/machine"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/plan"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// Dry is a dry run of a training.
+type Dry struct {
+	Task, Model string
+	Parameters  int
+	Batch       int
+	Loader      float64 // seconds that the data of a batch take on this machine, by one goroutine; measured
+	Reports     []*plan.Report
+}
+
+// DryRun finds what the run needs on cards that nobody has at hand: the memory of its steps and of scoring, to the byte, and the
+// largest batch that fits. Nothing is written, no weights are read, and nothing is taken of this machine's memory
+// but for batches. Names of cards are as "h100-80", null: before them allowed. c.Device is left alone.
+func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
+	defer machine.Recovered(&err)
+	for _, name := range cards {
+		if _, err := plan.Card(name); err != nil {
+			return nil, err
+		}
+	}
+	r, err := planned(c)
+	if err != nil {
+		return nil, err
+	}
+	defer r.job.close()
+	d = &Dry{Task: r.Task, Batch: r.Batch}
+	if d.Loader, err = r.loading(ctx); err != nil {
+		return nil, err
+	}
+	for _, name := range cards {
+		report, err := r.dryRun(ctx, name, d)
+		if err != nil {
+			return nil, err
+		}
+		d.Reports = append(d.Reports, report)
+	}
+	return d, nil
+}
+
+// planned is a run that is known and has nothing on a device.
+func planned(c Config) (*run, error) {
+	r := &run{Config: c, watch: silent{}, began: time.Now(), told: map[string]bool{}}
+	switch {
+	case r.Resume:
+		return nil, fail("leave --resume out", "a dry run begins anew, and --resume goes on with a run")
+	case r.AutoBatch:
+		return nil, fail("leave --batch out", "--batch auto with --dry-run, which tells the largest batch of any")
+	case r.Memory > 0:
+		return nil, fail("leave --memory out", "--memory with a dry run, which is of cards as they are")
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	r.settle()
+	if err := r.choose(nil); err != nil {
+		return nil, err
+	}
+	if err := r.count(nil); err != nil {
+		r.job.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// dryRun is the run on one card.
+func (r *run) dryRun(ctx context.Context, card string, d *Dry) (*plan.Report, error) {
+	report, err := r.tried(ctx, card, r.Batch, d)
+	if err != nil {
+		return nil, err
+	}
+	return report, report.Largest(r.Batch, r.mostBatch(), func(batch int) (*plan.Report, error) { return r.tried(ctx, card, batch, nil) })
+}
+
+// mostBatch is the largest batch that makes sense: of all samples to learn from.
+func (r *run) mostBatch() int { return max(r.Batch, r.job.train.Len()) }
+
+// tried is the run with a batch on a card. d, unless it is nil, is told of the model.
+func (r *run) tried(ctx context.Context, card string, batch int, d *Dry) (*plan.Report, error) {
+	report, err := plan.DryRun(card, func(env *tensor.Env) error {
+		if ctx.Err() != nil {
+			return ErrInterrupted
+		}
+		q, err := r.double(env, plan.Setting{Batch: batch, Parts: 1})
+		if err != nil {
+			return err
+		}
+		if err := q.perform(ctx); err != nil {
+			return err
+		}
+		if d != nil {
+			d.Model, d.Parameters = q.arch.Title(), nn.Count(q.model)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	report.Unknown = nil // the losses and norms that the loop tells
+	return report, nil
+}
+
+// measured is of how many batches loading is measured, after one that is not.
+const measured = 3
+
+// loading is the seconds in which this machine makes the data of a batch.
+func (r *run) loading(ctx context.Context) (float64, error) {
+	env, err := tensor.Rehearse("cpu")
+	if err != nil {
+		return 0, err
+	}
+	c := r.wrap
+	c.Size, c.Steps, c.Workers, c.Context = r.Batch, 1+measured, -1, ctx
+	var began time.Time
+	n := 0
+	for _, err := range r.job.train.Turns(env, c) {
+		if err != nil {
+			return 0, stopped(ctx, err)
+		}
+		if n == 0 {
+			began = time.Now()
+		}
+		n++
+	}
+	if n < 2 {
+		return 0, nil
+	}
+	return time.Since(began).Seconds() / float64(n-1), nil
+}

@@ -1,0 +1,168 @@
+package train_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/tensor"
+	"github.com/warpline-ml/warpline/train"
+)
+
+// TestDryRunIsTheRun compares a dry run with the run on the engine for GPUs, on a driver that executes nothing, and its line for
+// machines with what it is to have.
+func TestDryRunIsTheRun(t *testing.T) {
+	for task, change := range map[string]map[string]any{
+		"mlp":      {"data": pictures(t, 4000, 1, 28, 10), "batch": 16, "steps": 7},
+		"digits":   {"data": pictures(t, 300, 1, 28, 10), "batch": 48, "steps": 5, "accumulate": 3},
+		"resnet18": {"data": pictures(t, 60, 3, 32, 10), "batch": 8, "steps": 5, "amp": "bf16"},
+		"gpt":      {"tokens": ids(t, 20_000), "vocab": 7, "context": 48, "batch": 6, "steps": 9, "capture": true},
+	} {
+		c := config(t, task, change)
+		d, err := train.DryRun(t.Context(), c, []string{"null:a100-80"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var peak int64
+		real := peaksOn(t, off, func(device string) error {
+			c.Device = device
+			r, err := train.Run(t.Context(), c, nil)
+			if err == nil {
+				peak = r.PeakBytes
+			}
+			return err
+		})
+		r := d.Reports[0]
+		if r.Requested != peak || r.Allocated != real.allocated || r.Reserved != real.reserved {
+			t.Errorf("%s: a dry run has %d, %d and %d, the run %d and %+v", task, r.Requested, r.Allocated, r.Reserved, peak, real)
+		}
+		sum := int64(0)
+		for _, n := range r.ByKind {
+			sum += n
+		}
+		if sum != r.Requested || r.Unknown != nil || r.Card != "a100-80" || !r.Fits() || d.Batch != c.Batch || d.Parameters == 0 || d.Loader <= 0 {
+			t.Errorf("%s: kinds have %d of %d: %+v", task, sum, r.Requested, d)
+		}
+		raw, err := json.Marshal(r)
+		var line map[string]any
+		if err := errors.Join(err, json.Unmarshal(raw, &line)); err != nil {
+			t.Fatal(err)
+		}
+		want := "dry_run card fits limit_bytes context_bytes peak_requested peak_allocated peak_reserved peak_by_kind largest_batch limited_by"
+		for _, field := range strings.Fields(want) {
+			if _, ok := line[field]; !ok {
+				t.Errorf("%s lacks %s", raw, field)
+			}
+			delete(line, field)
+		}
+		if len(line) > 0 {
+			t.Errorf("%v is more than was asked for", line)
+		}
+	}
+}
+
+// TestDryRunGoesOn: a program that is larger than its card is measured all the same, and the largest batch is one that fits where
+// one more does not.
+func TestDryRunGoesOn(t *testing.T) {
+	change := map[string]any{"tokens": ids(t, 400_000), "vocab": 7, "context": 1024, "width": 256, "batch": 1500}
+	dry := func(batch int) *train.Dry {
+		c := config(t, "gpt", change)
+		c.Batch = batch
+		d, err := train.DryRun(t.Context(), c, []string{"gtx-1650"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	r := dry(1500).Reports[0]
+	if r.Fits() || r.Reserved < 4<<30 || r.LimitedBy == "samples" || r.LargestBatch < 1 {
+		t.Fatalf("%+v", r)
+	}
+	if n := r.LargestBatch; !dry(n).Reports[0].Fits() || dry(n + 1).Reports[0].Fits() {
+		t.Errorf("%d is not the largest batch", n)
+	}
+}
+
+// TestDryRunRefuses: what is wrong is said before anything is done.
+func TestDryRunRefuses(t *testing.T) {
+	data := pictures(t, 40, 1, 6, 3)
+	for _, c := range []struct {
+		cards  string
+		change map[string]any
+		set    func(c *train.Config)
+		text   string
+		hint   string
+	}{
+		{"h10-80", nil, nil, `no card "h10-80"`, "did you mean h100-80? "},
+		{"h100", nil, nil, `no card "h100"`, "did you mean h100-pcie or h100-80? "},
+		{"l4,", nil, nil, `no card ""`, "there are v100-16, "},
+		{"l4", map[string]any{"batch": 0}, nil, "--batch is 0", "give a number"},
+		{"l4", nil, func(c *train.Config) { c.Resume = true }, "goes on with a run", "leave --resume out"},
+		{"l4", nil, func(c *train.Config) { c.AutoBatch = true }, "--batch auto with --dry-run", "leave --batch out"},
+		{"l4", nil, func(c *train.Config) { c.Memory = 1 << 30 }, "--memory", "leave --memory out"},
+		{"l4", map[string]any{"data": "nowhere"}, nil, "nowhere", ""},
+	} {
+		change := map[string]any{"data": data}
+		maps.Copy(change, c.change)
+		config := config(t, "mlp", change)
+		if c.set != nil {
+			c.set(&config)
+		}
+		_, err := train.DryRun(t.Context(), config, strings.Split(c.cards, ","))
+		if err == nil || !strings.Contains(err.Error(), c.text) || !strings.HasPrefix(advice.HintOf(err), c.hint) {
+			t.Errorf("%+v: %v; %s", c, err, advice.HintOf(err))
+		}
+	}
+}
+
+// TestBatchAuto compares the batch that is chosen with the largest that really runs, of programs and limits.
+func TestBatchAuto(t *testing.T) {
+	programs := map[string]map[string]any{
+		"mlp":      {"data": pictures(t, 900, 1, 28, 10)},
+		"digits":   {"data": pictures(t, 300, 1, 28, 10)},
+		"resnet18": {"data": pictures(t, 90, 3, 32, 4)},
+		"gpt":      {"tokens": ids(t, 6_000), "vocab": 7, "context": 32, "layers": 2, "width": 64},
+	}
+	for task, change := range programs {
+		for _, share := range []int64{1, 3} {
+			base := map[string]int64{"mlp": 4 << 20, "digits": 8 << 20, "resnet18": 184 << 20, "gpt": 6 << 20}[task]
+			c := config(t, task, change)
+			c.Device, c.Steps, c.Order, c.Memory, c.Reserve = "cpu", 2, "sequential", base*(39+share)/40, 0
+			cleaned(t, "cpu")
+			c.AutoBatch = true
+			r := &recorder{}
+			if _, err := train.Run(t.Context(), c, r); err != nil {
+				t.Fatal(task, err)
+			}
+			c.AutoBatch, c.Batch = false, r.start.Batch
+			runs := func(batch int) error {
+				cleaned(t, "cpu")
+				c.Batch = batch
+				_, err := train.Run(t.Context(), c, nil)
+				return err
+			}
+			var short *tensor.OOMError
+			err := runs(r.start.Batch + 2)
+			t.Logf("%s with %d bytes: %d; %v", task, c.Memory, r.start.Batch, r.notes)
+			if fits := runs(r.start.Batch); fits != nil || !errors.As(err, &short) {
+				t.Errorf("%s with %d bytes: %d is chosen (%v), and two more: %v", task, c.Memory, r.start.Batch, fits, err)
+			}
+		}
+	}
+}
+
+// TestDryRunLeavesNothing: neither files nor memory.
+func TestDryRunLeavesNothing(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3)})
+	c.Out = t.TempDir() + "/run"
+	if _, err := train.DryRun(t.Context(), c, []string{"l4", "b200"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(c.Out); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
