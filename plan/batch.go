@@ -107,14 +107,18 @@ func (s *search) next() int {
 	a, b := s.points[n-2], s.points[n-1]
 	slope := (a.left - b.left) / (b.batch - a.batch)
 	if slope <= 0 || n > manyGuesses {
-		return s.below + (s.above-s.below)/2
+		return min(s.below+(s.above-s.below)/2, stride*max(1, s.below, int(a.batch), int(b.batch)))
 	}
 	guess := b.batch + b.left/slope
+	guess = min(guess, stride*max(a.batch, b.batch)) // segments make the first of a line flat
 	if guess >= float64(s.above) {
 		return s.above - 1
 	}
 	return max(s.below+1, int(guess))
 }
+
+// stride is how far beyond what was tried a guess goes at most.
+const stride = 4
 
 // manyGuesses is after how many tries halving is quicker than lines.
 const manyGuesses = 12

@@ -89,7 +89,7 @@ func TestDryMemory(t *testing.T) {
 	tasks := map[string]*walked{
 		"mlp":      {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 37, 128}, map[string]any{"data": pictures(t, 60, 1, 8, 4), "batch": 16}},
 		"digits":   {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 37, 128}, map[string]any{"data": pictures(t, 60, 1, 12, 4), "batch": 16}},
-		"resnet18": {map[string]any{"data": pictures(t, 80, 3, 32, 10)}, []int{2, 9, 32}, map[string]any{"data": pictures(t, 4, 3, 8, 3), "batch": 2, "steps": 1}},
+		"resnet18": {map[string]any{"data": pictures(t, 80, 3, 32, 10)}, []int{2, 9, 32}, map[string]any{"data": pictures(t, 20, 3, 8, 3), "batch": 2, "steps": 1}},
 		"gpt":      {map[string]any{"tokens": ids(t, 20_000), "vocab": 7, "context": 48}, []int{2, 7, 24}, map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "width": 32, "batch": 4}},
 	}
 	spread := testutil.NewSpread(t, testutil.Seed(t), 4)

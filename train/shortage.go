@@ -168,6 +168,9 @@ func (r *run) program(ctx context.Context) plan.Program {
 // and a captured step is recorded in the second.
 const rehearsed = 3
 
+// rehearsedCaptured is how many they are of a captured run, which has memory for its launches of a recording from later on.
+const rehearsedCaptured = 6
+
 // rehearse makes a few steps as the run would have with a setting, and scores a batch, in env.
 func (r *run) rehearse(ctx context.Context, env *tensor.Env, s plan.Setting) error {
 	q, err := r.double(env, s)
@@ -194,6 +197,9 @@ func (r *run) perform(ctx context.Context) error {
 func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	c := r.Config
 	c.Batch, c.Steps, c.Profile = s.Batch, rehearsed, ""
+	if c.Capture {
+		c.Steps = rehearsedCaptured
+	}
 	c.Accumulate = max(c.Accumulate, Parts(s.Parts))
 	if s.On("amp") {
 		c.AMP = AMPBF16
