@@ -15,7 +15,7 @@ import (
 // batchFlag is a number of samples, or auto.
 type batchFlag struct{ c *train.Config }
 
-func (batchFlag) Type() string { return "whole number in range, and not auto" }
+func (batchFlag) Type() string { return "int|auto" }
 
 func (b batchFlag) String() string {
 	if b.c == nil {
@@ -38,7 +38,7 @@ func (b batchFlag) Set(text string) (err error) {
 // percent is a share, written as "5%" or 0.05.
 type percent float64
 
-func (*percent) Type() string { return "share such as 5%" }
+func (*percent) Type() string { return "percent" }
 
 func (p *percent) String() string { return strconv.FormatFloat(100*float64(*p), 'g', -1, 64) + "%" }
 
@@ -55,7 +55,7 @@ func (p *percent) Set(text string) error {
 // size is a number of bytes.
 type size int64
 
-func (*size) Type() string { return "size such as 8GiB" }
+func (*size) Type() string { return "bytes" }
 
 func (n *size) String() string { return strconv.FormatInt(int64(*n), 10) }
 

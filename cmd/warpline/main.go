@@ -144,6 +144,12 @@ func kind(f *pflag.Flag) string {
 		return "true or false"
 	case "intSlice":
 		return "list of whole numbers with commas between"
+	case "int|auto":
+		return "whole number in range, and not auto"
+	case "percent":
+		return "share such as 5%"
+	case "bytes":
+		return "size such as 8GiB"
 	case "duration":
 		return "time such as 500ms or 2m"
 	}
