@@ -3,12 +3,15 @@ package train_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -121,24 +124,38 @@ func TestDryRunRefuses(t *testing.T) {
 
 // TestBatchAuto compares the batch that is chosen with the largest that really runs, of programs and limits.
 func TestBatchAuto(t *testing.T) {
-	programs := map[string]map[string]any{
-		"mlp":      {"data": pictures(t, 900, 1, 28, 10)},
-		"digits":   {"data": pictures(t, 300, 1, 28, 10)},
-		"resnet18": {"data": pictures(t, 90, 3, 32, 4)},
-		"gpt":      {"tokens": ids(t, 6_000), "vocab": 7, "context": 32, "layers": 2, "width": 64},
+	type cell struct {
+		task  string
+		limit int64
 	}
-	for task, change := range programs {
-		for _, share := range []int64{1, 3} {
-			base := map[string]int64{"mlp": 4 << 20, "digits": 8 << 20, "resnet18": 184 << 20, "gpt": 6 << 20}[task]
-			c := config(t, task, change)
-			c.Device, c.Steps, c.Order, c.Memory, c.Reserve = "cpu", 2, "sequential", base*(39+share)/40, 0
+	programs := map[string]struct {
+		change map[string]any
+		limits [2]int64
+	}{
+		"mlp":      {map[string]any{"data": pictures(t, 900, 1, 28, 10)}, [2]int64{4 << 20, 5 << 20}},
+		"digits":   {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, [2]int64{6 << 20, 8 << 20}},
+		"resnet18": {map[string]any{"data": pictures(t, 60, 3, 32, 4), "optimizer": "sgd"}, [2]int64{94 << 20, 98 << 20}},
+		"gpt":      {map[string]any{"tokens": ids(t, 6_000), "vocab": 7, "context": 32, "layers": 2, "width": 64}, [2]int64{4 << 20, 6 << 20}},
+	}
+	var cells []cell
+	for _, task := range slices.Sorted(maps.Keys(programs)) {
+		for _, limit := range programs[task].limits {
+			cells = append(cells, cell{task, limit})
+		}
+	}
+	name := func(c cell) string { return fmt.Sprintf("%s/%d", c.task, c.limit) }
+	for _, of := range testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 4), cells, name) {
+		t.Run(name(of), func(t *testing.T) {
+			c := config(t, of.task, programs[of.task].change)
+			c.Device, c.Steps, c.Order, c.Memory, c.Reserve = "cpu", 2, "sequential", of.limit, 0
 			cleaned(t, "cpu")
 			c.AutoBatch = true
 			r := &recorder{}
 			if _, err := train.Run(t.Context(), c, r); err != nil {
-				t.Fatal(task, err)
+				t.Fatal(err)
 			}
-			c.AutoBatch, c.Batch = false, r.start.Batch
+			t.Logf("%d; %v", r.start.Batch, r.notes)
+			c.AutoBatch = false
 			runs := func(batch int) error {
 				cleaned(t, "cpu")
 				c.Batch = batch
@@ -146,12 +163,11 @@ func TestBatchAuto(t *testing.T) {
 				return err
 			}
 			var short *tensor.OOMError
-			err := runs(r.start.Batch + 2)
-			t.Logf("%s with %d bytes: %d; %v", task, c.Memory, r.start.Batch, r.notes)
-			if fits := runs(r.start.Batch); fits != nil || !errors.As(err, &short) {
-				t.Errorf("%s with %d bytes: %d is chosen (%v), and two more: %v", task, c.Memory, r.start.Batch, fits, err)
+			fits, err := runs(r.start.Batch), runs(r.start.Batch+2)
+			if fits != nil || !errors.As(err, &short) {
+				t.Errorf("%d is chosen (%v), and two more: %v", r.start.Batch, fits, err)
 			}
-		}
+		})
 	}
 }
 
