@@ -31,6 +31,7 @@ func (r *run) limited(d *tensor.Device) (restore func(), err error) {
 func (r *run) fill(ctx context.Context) error {
 	c := r.Config
 	c.AutoBatch, c.Memory = false, 0
+	c.Batch = max(1, int(c.Accumulate)) // for what looks at it before it is chosen
 	p, err := planned(c)
 	if err != nil {
 		return err
@@ -42,13 +43,13 @@ func (r *run) fill(ctx context.Context) error {
 		has = min(has, r.Memory)
 	}
 	limit := int64(float64(has) * (1 - r.Reserve))
-	report, err := plan.LargestBatch(d.Name(), limit, p.mostBatch(), func(env *tensor.Env, batch int) error {
-		return p.rehearse(ctx, env, plan.Setting{Batch: batch, Parts: 1})
+	report, err := plan.LargestBatch(d.Name(), limit, p.mostBatch()/p.unit(), func(env *tensor.Env, n int) error {
+		return p.rehearse(ctx, env, plan.Setting{Batch: n * p.unit(), Parts: 1})
 	})
 	if err != nil {
 		return err
 	}
-	n := report.LargestBatch
+	n := report.LargestBatch * p.unit()
 	if n == 0 {
 		return fail(fmt.Sprintf("give a device with %s, or a smaller model", render.Bytes(report.Requested)), "not even one sample fits in the %s that --batch auto may take of %s", render.Bytes(limit), d.Name())
 	}
@@ -67,7 +68,7 @@ func (r *run) fill(ctx context.Context) error {
 // verified is the largest batch from n down with which the run's first steps really fit. What is not there yet on the device, such
 // as memory that others took meanwhile, no dry run knows.
 func (r *run) verified(ctx context.Context, p *run, n int) (int, error) {
-	for ; n > 0; n -= max(1, n/shrink) {
+	for ; n > 0; n -= p.unit() * max(1, n/p.unit()/shrink) {
 		failed, err := tensor.Try(r.env, func(env *tensor.Env) error { return p.rehearse(ctx, env, plan.Setting{Batch: n, Parts: 1}) })
 		var short *tensor.OOMError
 		if !errors.As(err, &short) {

@@ -79,8 +79,14 @@ func (r *run) dryRun(ctx context.Context, card string, d *Dry) (*plan.Report, er
 	if err != nil {
 		return nil, err
 	}
-	return report, report.Largest(r.Batch, r.mostBatch(), func(batch int) (*plan.Report, error) { return r.tried(ctx, card, batch, nil) })
+	unit := r.unit()
+	err = report.Largest(r.Batch/unit, r.mostBatch()/unit, func(n int) (*plan.Report, error) { return r.tried(ctx, card, n*unit, nil) })
+	report.LargestBatch *= unit
+	return report, err
 }
+
+// unit is what batches are multiples of.
+func (r *run) unit() int { return max(1, int(r.Accumulate)) }
 
 // mostBatch is the largest batch that makes sense: of all samples to learn from.
 func (r *run) mostBatch() int { return max(r.Batch, r.job.train.Len()) }

@@ -29,7 +29,7 @@ func (c *Config) parted() error {
 	switch n := int(c.Accumulate); {
 	case n < 0 || n == 0 && c.Given["accumulate"]:
 		return fail("give a number from 1 up that divides --batch", "--accumulate is %d", n)
-	case n > 0 && c.Batch%n != 0:
+	case n > 0 && c.Batch%n != 0 && !c.AutoBatch:
 		var list []string
 		for _, d := range data.Divisors(c.Batch) {
 			list = append(list, strconv.Itoa(d))
