@@ -90,3 +90,14 @@ func ExampleLossScaler() {
 	// step 3: a gradient for every parameter that learns, left out false, weight 0.99, scale 2^42
 	// step 4: a gradient for every parameter that learns, left out false, weight 0.98, scale 2^42
 }
+
+func ExampleStepInBackward() {
+	env := tensor.Best()
+	model := nn.NewLinear(env, 4, 4)
+
+	opt := optim.NewAdamW(nn.Params(model), optim.AdamWConfig{})
+	optim.StepInBackward(opt) // Backward lets go of each gradient as soon as it is applied
+	model.Forward(env.Ones(2, 4)).Square().Mean().Backward()
+	fmt.Println(model.Weight.Grad() == nil, opt.Step())
+	// Output: true step 1: a gradient for every parameter that learns
+}

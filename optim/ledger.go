@@ -18,6 +18,11 @@ type ledger struct {
 	rate              *tensor.Tensor   // the learning rate, a cell
 	lr                float64          // what rate holds
 	norm, scale, skip *tensor.Tensor   // of the last step
+
+	// Of an optimizer that applies gradients in Backward:
+	norms [2]*norms      // of gradients in f64, and of others; nil: there were none
+	one   *tensor.Tensor // i64[1]: 1
+	told  bool           // tell was asked for in this step
 }
 
 // ledger is that of a device, nil before the first Step there.

@@ -59,14 +59,15 @@ func DecayMatricesOnly(_ string, p *tensor.Tensor, r *Rates) {
 
 // state is one parameter with what the optimizer keeps for it.
 type state struct {
-	name  string
-	index int // among the optimizer's
-	p     *tensor.Tensor
-	rates Rates
-	keep  []*tensor.Tensor // as many as the optimizer has kinds of state; nil before the first step
-	seen  bool             // it has had a gradient
-	steps int              // updates so far, unless its ledger counts them
-	book  *ledger          // where they are counted; nil before the first step, and after a Load
+	name    string
+	index   int // among the optimizer's
+	p       *tensor.Tensor
+	rates   Rates
+	keep    []*tensor.Tensor // as many as the optimizer has kinds of state; nil before the first step
+	seen    bool             // it has had a gradient
+	applied bool             // in this step already: see StepInBackward
+	steps   int              // updates so far, unless its ledger counts them
+	book    *ledger          // where they are counted; nil before the first step, and after a Load
 }
 
 // core is what all optimizers share.
@@ -76,6 +77,8 @@ type core struct {
 	kinds  []string // of state, by PyTorch's names
 	states []*state
 	turns  int // Steps that were done
+
+	inBackward bool // see StepInBackward
 
 	stepping atomic.Bool // a goroutine is in Step
 	books    []*ledger
@@ -158,4 +161,5 @@ func (c *core) Discard() {
 	for _, s := range c.states {
 		s.p.DropGrad()
 	}
+	c.forget()
 }

@@ -89,6 +89,7 @@ func (s *LossScaler) Backward(loss *tensor.Tensor, only ...iter.Seq2[string, *te
 		loss = loss.Cast(dtype.F32)
 	}
 	s.open(loss.Env())
+	defer scaledBackward()()
 	loss.Mul(s.scale.To(loss.Env())).Backward(only...)
 }
 
@@ -177,6 +178,9 @@ func (c *core) env() *tensor.Env { return c.states[0].p.Env() }
 // scalable panics unless there are gradients, none of them in float16: what was rounded there has lost what the scale is
 // to keep.
 func (c *core) scalable() {
+	if c.inBackward {
+		tensor.Raise("LossScaler.Step", "train in bfloat16, which needs no scale, or without StepInBackward", "the optimizer applies gradients as they come")
+	}
 	found := false
 	for _, s := range c.states {
 		if s.p.Grad() == nil || s.p.Frozen() {

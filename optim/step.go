@@ -99,15 +99,11 @@ func (c *core) Step() Report { return c.step(nil) }
 // step is Step with gradients that are multiplied by the number in a cell first, unless that is nil; then the device
 // updates nothing if their norm is not finite.
 func (c *core) step(factor *tensor.Tensor) Report {
-	if !c.stepping.CompareAndSwap(false, true) {
-		tensor.Raise("Step", "let one goroutine at a time train a model; each of several needs a copy and an optimizer: nn.Clone, env.Replica",
-			"two goroutines train one model: another one is in Step of this optimizer")
+	defer c.enter("Step")()
+	if c.inBackward {
+		return c.conclude()
 	}
-	defer c.stepping.Store(false)
-	r := Report{c: c, turn: c.turns + 1}
-	if tensor.Capturing() {
-		r.turn = latest
-	}
+	r := c.begin()
 	ready := c.ready(&r)
 	if len(ready) == 0 {
 		tensor.AfterRun(func() { c.done(nil) })
@@ -142,6 +138,23 @@ func (c *core) step(factor *tensor.Tensor) Report {
 	return r
 }
 
+// enter keeps other goroutines out until leave is called.
+func (c *core) enter(op string) (leave func()) {
+	if !c.stepping.CompareAndSwap(false, true) {
+		tensor.Raise(op, "let one goroutine at a time train a model; each of several needs a copy and an optimizer: nn.Clone, env.Replica",
+			"two goroutines train one model: another one is in Step of this optimizer")
+	}
+	return func() { c.stepping.Store(false) }
+}
+
+// begin is the report of a Step that begins.
+func (c *core) begin() Report {
+	if tensor.Capturing() {
+		return Report{c: c, turn: latest}
+	}
+	return Report{c: c, turn: c.turns + 1}
+}
+
 // done counts a Step whose report reads from a ledger, or nil.
 func (c *core) done(l *ledger) {
 	c.last = l
@@ -153,19 +166,25 @@ func (c *core) ready(r *Report) []*state {
 	defer c.suggest()
 	list := make([]*state, 0, len(c.states))
 	for _, s := range c.states {
-		switch {
-		case s.p.Grad() != nil:
+		if s.p.Grad() != nil {
 			s.prepare()
 			list = append(list, s)
-		case s.p.Frozen():
-		default:
-			r.Skipped = append(r.Skipped, s.name)
-			if !s.seen && (c.turns+1 >= patience || r.turn == latest && c.turns > 0) { // captured, it will have none
-				r.Never = append(r.Never, s.name)
-			}
+		} else {
+			c.missed(r, s)
 		}
 	}
 	return list
+}
+
+// missed reports a parameter without a gradient.
+func (c *core) missed(r *Report, s *state) {
+	if s.p.Frozen() {
+		return
+	}
+	r.Skipped = append(r.Skipped, s.name)
+	if !s.seen && (c.turns+1 >= patience || r.turn == latest && c.turns > 0) { // captured, it will have none
+		r.Never = append(r.Never, s.name)
+	}
 }
 
 // suggest, deferred where state is made, tells an out-of-memory what keeps less.

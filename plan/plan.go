@@ -49,9 +49,10 @@ func (s *Setting) On(lever string) bool { return slices.Contains(s.Levers, lever
 
 // Lever is something that a program can do to need less.
 type Lever struct {
-	Name string // for Setting.On
-	Flag string // what a person changes: "--recompute"
-	Cost string // what it costs: "one more forward pass"
+	Name  string // for Setting.On
+	Flag  string // what a person changes: "--recompute"
+	Cost  string // what it costs: "one more forward pass"
+	Whole bool   // it cannot be with a batch in parts
 }
 
 // Explain adds to an out-of-memory what would have fitted: the largest batch, and which levers save how much of what the program
@@ -300,7 +301,7 @@ func (x *explainer) together() {
 	switch {
 	case x.fits(s):
 		x.few(s)
-	case x.parts(s, x.named(s.Levers)):
+	case x.parts(x.divisible(s)):
 	default:
 		if n := x.largest(s, x.p.Batch); n > 0 && len(s.Levers) > 0 {
 			s.Batch = n
@@ -308,6 +309,16 @@ func (x *explainer) together() {
 			x.try(joined(append(x.named(s.Levers), Lever{Flag: l.Flag, Cost: l.Cost})), s)
 		}
 	}
+}
+
+// divisible is a setting without the levers that cannot be with parts, and the levers that are left.
+func (x *explainer) divisible(s Setting) (Setting, []Lever) {
+	left := slices.DeleteFunc(x.named(s.Levers), func(l Lever) bool { return l.Whole })
+	s.Levers = nil
+	for _, l := range left {
+		s.Levers = append(s.Levers, l.Name)
+	}
+	return s, left
 }
 
 // few leaves out levers without which the others are enough.

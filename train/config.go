@@ -52,13 +52,14 @@ type Config struct {
 	EvalEvery int `json:"eval-every"` // steps between scores on what is held out; 0: at the end
 	SaveEvery int `json:"save-every"` // steps between checkpoints; 0: at the end
 
-	AMP        AMP    `json:"amp"`        // what products are computed in
-	Anomaly    bool   `json:"anomaly"`    // look at every number, and name the operation that makes the first that is none
-	Accumulate Parts  `json:"accumulate"` // parts that a batch is taken in, one after another, with the gradients added
-	Head       Head   `json:"head"`       // gpt: whether all scores of a batch are kept
-	Capture    bool   `json:"capture"`    // record a step once, and do it again as one launch
-	Recompute  bool   `json:"recompute"`  // gpt: run each block again in the backward pass and keep nothing of it
-	Order      string `json:"order"`      // random, sequential
+	AMP        AMP    `json:"amp"`              // what products are computed in
+	Anomaly    bool   `json:"anomaly"`          // look at every number, and name the operation that makes the first that is none
+	Accumulate Parts  `json:"accumulate"`       // parts that a batch is taken in, one after another, with the gradients added
+	Head       Head   `json:"head"`             // gpt: whether all scores of a batch are kept
+	InBackward bool   `json:"step-in-backward"` // gradients go into the optimizer as they come, and are let go of
+	Capture    bool   `json:"capture"`          // record a step once, and do it again as one launch
+	Recompute  bool   `json:"recompute"`        // gpt: run each block again in the backward pass and keep nothing of it
+	Order      string `json:"order"`            // random, sequential
 
 	Context int     `json:"context"` // gpt, as the following
 	Layers  int     `json:"layers"`
@@ -299,7 +300,7 @@ func (c *Config) values() map[string]any {
 }
 
 // changeable are the settings that a resume may give anew: they do not touch the numbers of the steps that were done.
-var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "head", "capture", "anomaly"}
+var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "head", "step-in-backward", "capture", "anomaly"}
 
 // resumed is the stored configuration of a run with what is given now.
 func (c *Config) resumed(stored *Config) (*Config, error) {

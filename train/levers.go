@@ -77,8 +77,23 @@ func (c *Config) levers() error {
 	if _, err := ParseHead(string(c.Head)); err != nil {
 		return err
 	}
-	return c.parted()
+	if err := c.parted(); err != nil || !c.InBackward {
+		return err
+	}
+	const text = "--step-in-backward applies each gradient as it comes, and "
+	switch {
+	case c.Clip > 0:
+		return fail("leave one of them out", text+"--clip %v is about the norm of all of them", c.Clip)
+	case c.AMP == AMPFP16:
+		return fail("give --amp bf16, which needs no scale, or leave one of them out", text+"--amp fp16 leaves steps out by what all of them are")
+	case c.Accumulate > 1:
+		return fail("leave one of them out", text+"--accumulate %d adds them up over the parts first", c.Accumulate)
+	}
+	return nil
 }
+
+// appliesLate tells a run that needs all gradients before it applies the first.
+func (c *Config) appliesLate() bool { return c.Clip > 0 || c.AMP == AMPFP16 || c.Accumulate > 1 }
 
 // acrossSamples is what parts mean where a layer looks across the samples that it is given.
 func acrossSamples(p Parts) string {

@@ -83,6 +83,19 @@ func TestKeptScores(t *testing.T) {
 	}
 }
 
+// TestStepInBackward: a run whose gradients are applied as they come is the run, to the bit, with whatever it can be combined.
+func TestStepInBackward(t *testing.T) {
+	gpt := map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 2, "heads": 2, "width": 16, "batch": 10}
+	for name, how := range map[string]map[string]any{
+		"plain": {}, "recompute": {"recompute": true}, "capture": {"capture": true}, "amp": {"amp": "bf16"}, "average": {"average": 0.9},
+		"sgd": {"optimizer": "sgd", "momentum": 0.9}, "head": {"head": "whole"}, "anomaly": {"anomaly": true},
+	} {
+		near(t, name, lossesOf(t, "gpt", gpt, how, map[string]any{"step-in-backward": true}), lossesOf(t, "gpt", gpt, how), 0)
+	}
+	pixels := map[string]any{"data": pictures(t, 20, 3, 8, 3), "batch": 4}
+	near(t, "resnet18", lossesOf(t, "resnet18", pixels, map[string]any{"step-in-backward": true}), lossesOf(t, "resnet18", pixels), 0)
+}
+
 // TestLeversRefuse: what a lever cannot do is said before anything is done.
 func TestLeversRefuse(t *testing.T) {
 	pixels := pictures(t, 40, 1, 6, 3)
@@ -97,6 +110,9 @@ func TestLeversRefuse(t *testing.T) {
 		{"mlp", map[string]any{"batch": 4, "accumulate": 5}, "--accumulate 5 does not divide --batch 4", "what divides it is 1, 2 and 4"},
 		{"mlp", map[string]any{"batch": 4, "accumulate": 0}, "--accumulate is 0", "give a number from 1 up"},
 		{"mlp", map[string]any{"batch": 4, "accumulate": -2}, "--accumulate is -2", "give a number from 1 up"},
+		{"mlp", map[string]any{"step-in-backward": true, "clip": 1.5}, "--clip 1.5 is about the norm", "leave one of them out"},
+		{"mlp", map[string]any{"step-in-backward": true, "amp": "fp16"}, "--amp fp16 leaves steps out", "--amp bf16"},
+		{"mlp", map[string]any{"step-in-backward": true, "accumulate": 2}, "--accumulate 2 adds them up", "leave one of them out"},
 		{"mlp", map[string]any{"head": "whole"}, "--head is for gpt", "leave --head out"},
 	} {
 		change := map[string]any{"data": pixels}
@@ -140,4 +156,8 @@ func TestLeversAreChangeable(t *testing.T) {
 	if !slices.Equal(all[:3], whole[:3]) {
 		t.Error("the steps before are others")
 	}
+	c.Steps, c.Accumulate, c.Head, c.InBackward = 9, 1, train.HeadChunked, true
+	c.Given["step-in-backward"] = true
+	r, _ = mustRun(t, c)
+	near(t, "as they come", []float64{r.Log[8].Loss}, lossesOf(t, "gpt", change, map[string]any{"steps": 9})[8:], 1e-5)
 }

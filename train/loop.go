@@ -92,6 +92,7 @@ func (r *run) step(b dataset.Turn) {
 		r.torn = true
 		u.loss = r.captured.Run(at).Later()
 	} else {
+		r.torn = r.InBackward
 		r.learn(at, func(loss *tensor.Tensor) { u.loss = loss.Later() })
 		r.report = r.update()
 		r.torn = true

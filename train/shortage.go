@@ -152,6 +152,9 @@ func (r *run) program(ctx context.Context) plan.Program {
 	if !r.AMP.on() {
 		p.Levers = append(p.Levers, plan.Lever{Name: "amp", Flag: "--amp", Cost: "products in bfloat16"})
 	}
+	if !r.InBackward && !r.appliesLate() {
+		p.Levers = append(p.Levers, plan.Lever{Name: "step-in-backward", Flag: "--step-in-backward", Cost: "a launch or two for each parameter", Whole: true})
+	}
 	if r.Average > 0 {
 		p.Levers = append(p.Levers, plan.Lever{Name: "average", Flag: "--average 0", Cost: "the mean of the weights"})
 	}
@@ -205,6 +208,7 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 		c.AMP = AMPBF16
 	}
 	c.Recompute = c.Recompute || s.On("recompute")
+	c.InBackward = c.InBackward || s.On("step-in-backward")
 	if s.On("head") {
 		c.Head = HeadChunked
 	}

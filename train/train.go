@@ -232,6 +232,9 @@ func (r *run) furnish() (err error) {
 	r.loss = lossOf(r.model, r.Recompute, r.Head)
 	r.average = newAverage(r.model, r.Average)
 	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
+	if r.InBackward {
+		optim.StepInBackward(r.opt)
+	}
 	return nil
 }
 

@@ -1,5 +1,5 @@
-// Command levers measures what the levers of memory save of a training's most bytes at once, and what they cost in time on this
-// processor: for a GPT and a ResNet-18, each lever beside the plain run, in turns.
+// Command levers measures what the levers of memory save of a training's most bytes at once, and what they cost of this processor's
+// time: for a GPT and a ResNet-18, each lever beside the plain run, in turns.
 package main
 
 import (
@@ -11,19 +11,22 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"time"
 
 	"github.com/warpline-ml/warpline/bench/peer"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
 
 var (
 	rounds = flag.Int("rounds", 3, "how often each lever is measured beside the plain run; medians are told")
-	steps  = flag.Int("steps", 4, "steps of a run; the first two do not count")
+	steps  = flag.Int("steps", 4, "steps of a run; the first two do not count, and there must be more")
 )
 
-// vocab is large enough for scores to be most of a step's memory, as in published models.
-const vocab = 16384
+// vocab is large enough for scores to be most of a step's memory, as in published models; of these the text has some.
+const vocab, used = 16384, 256
 
 // lever is a change of a run, and what the run is without it.
 type lever struct {
@@ -33,11 +36,23 @@ type lever struct {
 
 var (
 	as   = func(*train.Config) {}
-	gpt  = []lever{{"--accumulate 4", as, parts}, {"--head chunked", whole, as}}
-	resn = []lever{{"--accumulate 4", as, parts}}
+	gpt  = []lever{{"--accumulate 4", as, parts}, {"--head chunked", whole, as}, {"--step-in-backward", few, both(few, inward)}}
+	resn = []lever{{"--accumulate 4", as, parts}, {"--step-in-backward", few, both(few, inward)}}
 )
 
-func parts(c *train.Config) { c.Accumulate = 4 }
+func both(a, b func(c *train.Config)) func(c *train.Config) {
+	return func(c *train.Config) {
+		a(c)
+		b(c)
+	}
+}
+
+func parts(c *train.Config)  { c.Accumulate = 4 }
+func inward(c *train.Config) { c.InBackward = true }
+
+// few samples of few tokens leave the gradients a part of the most.
+func few(c *train.Config) { c.Batch, c.Width = 2, 256; c.Vocab = min(c.Vocab, used) }
+
 func whole(c *train.Config) { c.Head = train.HeadWhole }
 
 func main() {
@@ -55,13 +70,13 @@ func main() {
 	measure("gpt", gpt, func(c *train.Config) {
 		c.Tokens, c.Vocab, c.Context, c.Width, c.Layers, c.Batch = ids, vocab, 64, 128, 4, 16
 	})
-	measure("resnet18", resn, func(c *train.Config) { c.Batch = 16 })
+	measure("resnet18", resn, func(c *train.Config) { c.Batch, c.Optimizer = 96, "sgd" })
 }
 
 func tokens(n int) (raw []byte) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range n {
-		raw = binary.LittleEndian.AppendUint16(raw, uint16(r.IntN(vocab)))
+		raw = binary.LittleEndian.AppendUint16(raw, uint16(r.IntN(used)))
 	}
 	return raw
 }
@@ -82,8 +97,8 @@ func measure(task string, levers []lever, size func(c *train.Config)) {
 	}
 }
 
-// once runs a task and tells its peak and the milliseconds of a step.
-func once(task string, changes ...func(c *train.Config)) (peak int64, ms float64) {
+// once runs a task and tells its peak and the processor's time of a step.
+func once(task string, changes ...func(c *train.Config)) (peak int64, time float64) {
 	c, err := train.Defaults(task)
 	if err != nil {
 		log.Fatal(err)
@@ -93,13 +108,33 @@ func once(task string, changes ...func(c *train.Config)) (peak int64, ms float64
 		change(&c)
 	}
 	c.EvalEvery, c.Order = 0, "sequential" // nothing is held out, nothing scored
-	r, err := train.Run(context.Background(), c, nil)
+	env, err := tensor.Open(c.Device)
 	if err != nil {
 		log.Fatal(err)
 	}
-	var all []float64
-	for _, s := range r.Log[2:] {
-		all = append(all, s.MS)
+	runtime.GC() // what the run before has left is no part of this one
+	env.Device().Collect()
+	w := &watch{}
+	r, err := train.Run(context.Background(), c, w)
+	if err != nil {
+		log.Fatal(err)
 	}
-	return r.PeakBytes, peer.Median(all)
+	return r.PeakBytes, (w.last - w.first).Seconds() / float64(*steps-warm)
 }
+
+// warm is how many steps come before those that count.
+const warm = 2
+
+// watch reads the processor's time of a run.
+type watch struct{ first, last time.Duration }
+
+func (w *watch) Step(s train.Step) {
+	if w.last = peer.ProcessorTime(); s.Step == warm {
+		w.first = w.last
+	}
+}
+
+func (w *watch) Start(train.Start) {}
+func (w *watch) Score(train.Score) {}
+func (w *watch) Scoring(_, _ int)  {}
+func (w *watch) Note(string)       {}

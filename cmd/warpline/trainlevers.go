@@ -13,6 +13,7 @@ import (
 func leverFlags(f *pflag.FlagSet, c *train.Config) {
 	f.Var((*parts)(&c.Accumulate), "accumulate", "equal parts that a batch is taken in, one after another, with the gradients added (default 1)")
 	f.Var((*head)(&c.Head), "head", "gpt: chunked makes the scores of some rows at a time and keeps none, whole keeps all (default chunked)")
+	f.BoolVar(&c.InBackward, "step-in-backward", false, "apply each gradient as soon as it is there, and let go of it; not with --clip, --amp fp16 and --accumulate")
 }
 
 // parts is the flag of that type.
