@@ -46,6 +46,27 @@ func ExampleSplit() {
 	// [2 2] 0.5
 }
 
+func ExampleAccumulate() {
+	env := tensor.Best()
+	model := nn.NewLinear(env, 2, 2)
+	opt := optim.NewSGD(nn.Params(model), optim.SGDConfig{LR: 0.1})
+	set := data.InMemory([]float32{1, 2, 3, 4, 5, 6, 7, 8}, []int{2}, []int64{0, 1, 0, 1})
+
+	parts := data.Divisors(4) // 1, 2, 4: whole batches, until memory runs out
+	for b, err := range data.Batches(env, set, data.Config{Size: 4}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		parts = data.Accumulate(b, parts, opt.Discard, func(mb *data.Pair) {
+			loss := nn.CrossEntropy(model.Forward(mb.X), mb.Y)
+			loss.Scale(mb.Fraction()).Backward()
+		})
+		opt.Step()
+		fmt.Println("in parts:", parts[0])
+	}
+	// Output: in parts: 1
+}
+
 func ExampleMap() {
 	env := tensor.Best()
 	set := data.InMemory([]float32{0, 50, 100, 150}, []int{2}, []int64{0, 1})

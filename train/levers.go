@@ -9,17 +9,60 @@ import (
 
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/tensor"
 )
 
 // Parts is how many equal parts a batch is taken in, one after another, with the gradients added; 0 is 1. A short batch at the
 // end of an epoch has parts as equal as they can be.
 type Parts int
 
-// ParseParts reads a number of parts.
+// AutoParts takes a batch whole, and where memory runs out begins the step again in more parts, in which it goes on.
+const AutoParts Parts = -1
+
+const auto = "auto"
+
+// String is the number, or auto.
+func (p Parts) String() string {
+	if p == AutoParts {
+		return auto
+	}
+	return strconv.Itoa(int(p))
+}
+
+// MarshalJSON writes the number, or "auto".
+func (p Parts) MarshalJSON() ([]byte, error) {
+	if p == AutoParts {
+		return json.Marshal(auto)
+	}
+	return json.Marshal(int(p))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *Parts) UnmarshalJSON(raw []byte) error {
+	if string(raw) == `"auto"` {
+		*p = AutoParts
+		return nil
+	}
+	n := 0
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return err
+	}
+	if n < 0 {
+		return fmt.Errorf("accumulate is %d", n)
+	}
+	*p = Parts(n)
+	return nil
+}
+
+// ParseParts reads a number of parts, or auto.
 func ParseParts(text string) (Parts, error) {
+	if text == auto {
+		return AutoParts, nil
+	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, fail("give a number from 1 up that divides --batch", "--accumulate is %q", text)
+		return 0, fail("give a number from 1 up that divides --batch, or auto", "--accumulate is %q", text)
 	}
 	return Parts(n), nil
 }
@@ -27,6 +70,9 @@ func ParseParts(text string) (Parts, error) {
 // parted tells why a batch cannot be taken in so many parts.
 func (c *Config) parted() error {
 	switch n := int(c.Accumulate); {
+	case c.Accumulate == AutoParts && c.Capture:
+		return fail("leave --capture out, or give the number of parts", "--accumulate auto begins a step again that does not fit, and --capture makes it one launch")
+	case c.Accumulate == AutoParts:
 	case n < 0 || n == 0 && c.Given["accumulate"]:
 		return fail("give a number from 1 up that divides --batch", "--accumulate is %d", n)
 	case n > 0 && c.Batch%n != 0 && !c.AutoBatch:
@@ -86,6 +132,8 @@ func (c *Config) levers() error {
 		return fail("leave one of them out", text+"--clip %v is about the norm of all of them", c.Clip)
 	case c.AMP == AMPFP16:
 		return fail("give --amp bf16, which needs no scale, or leave one of them out", text+"--amp fp16 leaves steps out by what all of them are")
+	case c.Accumulate == AutoParts:
+		return fail("leave one of them out", text+"--accumulate auto may begin a step again")
 	case c.Accumulate > 1:
 		return fail("leave one of them out", text+"--accumulate %d adds them up over the parts first", c.Accumulate)
 	}
@@ -93,9 +141,61 @@ func (c *Config) levers() error {
 }
 
 // appliesLate tells a run that needs all gradients before it applies the first.
-func (c *Config) appliesLate() bool { return c.Clip > 0 || c.AMP == AMPFP16 || c.Accumulate > 1 }
+func (c *Config) appliesLate() bool {
+	return c.Clip > 0 || c.AMP == AMPFP16 || c.Accumulate > 1 || c.Accumulate == AutoParts
+}
 
 // acrossSamples is what parts mean where a layer looks across the samples that it is given.
 func acrossSamples(p Parts) string {
 	return fmt.Sprintf("the batch norms see one of %d parts at a time, and normalise it by its own mean and variance: this is another training than with --accumulate 1", p)
+}
+
+// chooseParts begins with whole batches, of a run that is to choose.
+func (r *run) chooseParts() {
+	if r.Accumulate != AutoParts {
+		return
+	}
+	r.parts = data.Divisors(r.Batch)
+	if n := len(r.parts); n > 1 && r.arch.Of().Norms {
+		r.parts = r.parts[:n-1] // one sample has no variance
+	}
+	r.still = nn.NewSnapshot(r.model)
+}
+
+// resumeParts goes on in the parts that the run had come to, unless it is told anew to choose.
+func (r *run) resumeParts() {
+	for _, s := range r.log {
+		if i := slices.Index(r.parts, s.Parts); i >= 0 && !r.Given["accumulate"] {
+			r.parts = r.parts[i:]
+		}
+	}
+}
+
+// learnInParts adds the gradients of a batch in as few parts as fit, and tells its mean loss.
+func (r *run) learnInParts(b batch) (total *tensor.Tensor) {
+	r.still.Take()
+	undo := func() {
+		r.opt.Discard()
+		r.still.Restore()
+		total = nil
+	}
+	whole := &data.Pair{Turn: data.Turn{Env: b.Env}, X: b.X, Y: b.Y}
+	left := data.Accumulate(whole, r.parts, undo, func(part *data.Pair) { r.learnPart(part, b.Env, &total) })
+	if len(left) < len(r.parts) {
+		r.parts, r.parted = left, left[0]
+	}
+	return total
+}
+
+// partsOf is how many parts the run takes a batch in when memory is out, of a size that may be another than its own.
+func (r *run) partsOf(batch int) Parts {
+	if r.Accumulate != AutoParts {
+		return r.Accumulate
+	}
+	if len(r.parts) == 0 {
+		return 1
+	}
+	all := data.Divisors(batch)
+	i, _ := slices.BinarySearch(all, min(r.parts[0], batch))
+	return Parts(all[i])
 }

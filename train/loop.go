@@ -97,6 +97,7 @@ func (r *run) step(b dataset.Turn) {
 		r.report = r.update()
 		r.torn = true
 	}
+	u.Parts, r.parted = r.parted, 0
 	u.norm, u.never = r.report.NormLater(), r.report.Never
 	r.average.update(r.queued)
 	r.queued, r.at, r.torn = r.queued+1, b.State, false
@@ -124,7 +125,11 @@ func (r *run) capture() {
 
 // learn adds the gradients of a batch. told is called with its mean loss.
 func (r *run) learn(b batch, told func(loss *tensor.Tensor)) {
-	if r.Accumulate < 2 {
+	switch {
+	case r.Accumulate == AutoParts:
+		told(r.learnInParts(b))
+		return
+	case r.Accumulate < 2:
 		loss := r.forward(b.X, b.Y)
 		told(loss)
 		r.backward(loss)
@@ -133,14 +138,19 @@ func (r *run) learn(b batch, told func(loss *tensor.Tensor)) {
 	var total *tensor.Tensor
 	whole := &data.Pair{Turn: data.Turn{Env: b.Env}, X: b.X, Y: b.Y}
 	for part := range data.Split(whole, int(r.Accumulate)) {
-		loss := r.forward(part.X, part.Y).Scale(part.Fraction())
-		if total == nil {
-			total = b.Env.FullOf(loss.DType(), 0)
-		}
-		total.AddInPlace(loss.Detach())
-		r.backward(loss)
+		r.learnPart(part, b.Env, &total)
 	}
 	told(total)
+}
+
+// learnPart adds the gradients of a part of a batch, and its loss to the total, which begins in env.
+func (r *run) learnPart(part *data.Pair, env *tensor.Env, total **tensor.Tensor) {
+	loss := r.forward(part.X, part.Y).Scale(part.Fraction())
+	if *total == nil {
+		*total = env.FullOf(loss.DType(), 0)
+	}
+	(*total).AddInPlace(loss.Detach())
+	r.backward(loss)
 }
 
 // forward is the loss of a batch or a part of one, and measures what that keeps for Backward.
@@ -202,6 +212,9 @@ func (r *run) conclude(u *underway) error {
 		}
 	}
 	r.done = u.Step.Step
+	if u.Parts > 0 {
+		r.watch.Note(fmt.Sprintf("memory ran out in step %d: batches are taken in %d parts from there on", u.Step.Step, u.Parts))
+	}
 	now := time.Now()
 	if !r.dry() { // the time of planning a step says nothing about the step
 		u.MS = float64(now.Sub(r.last)) / float64(time.Millisecond)

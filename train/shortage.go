@@ -141,7 +141,7 @@ func (r *run) wayOut(e *tensor.OOMError, kept bool) string {
 
 // program is the run as it can be run again.
 func (r *run) program(ctx context.Context) plan.Program {
-	p := plan.Program{Batch: r.Batch, Smaller: "--batch %d", Multiple: int(r.Accumulate), Split: "--accumulate %d"}
+	p := plan.Program{Batch: r.Batch, Smaller: "--batch %d", Multiple: max(1, int(r.Accumulate)), Split: "--accumulate %d"}
 	p.Run = func(env *tensor.Env, s plan.Setting) error { return r.rehearse(ctx, env, s) }
 	if r.writes() && !r.Recompute {
 		p.Levers = append(p.Levers, plan.Lever{Name: "recompute", Flag: "--recompute", Cost: "one more forward pass"})
@@ -208,6 +208,7 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 		c.AMP = AMPBF16
 	}
 	c.Recompute = c.Recompute || s.On("recompute")
+	c.Accumulate = max(c.Accumulate, r.partsOf(s.Batch))
 	c.InBackward = c.InBackward || s.On("step-in-backward")
 	if s.On("head") {
 		c.Head = HeadChunked

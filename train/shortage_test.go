@@ -256,8 +256,8 @@ func shortageAt(t *testing.T, task string, values map[string]any, share float64,
 	return oom.Levers
 }
 
-// TestLeversSave: a GPT and a ResNet-18 that run out of memory name the levers that help there, and each saves what it says.
-func TestLeversSave(t *testing.T) {
+// TestReportedLeversSave: a GPT and a ResNet-18 that run out of memory name the levers that help there, and each saves what it says.
+func TestReportedLeversSave(t *testing.T) {
 	if !testutil.Alone(t) { // devices are opened by name
 		return
 	}

@@ -69,6 +69,7 @@ type Step struct {
 	Loss    float64 `json:"loss"`
 	MS      float64 `json:"ms,omitempty"`      // since the end of the step before; 0 where nothing is computed
 	Skipped bool    `json:"skipped,omitempty"` // nothing was updated: a gradient was beyond float16
+	Parts   int     `json:"parts,omitempty"`   // that batches are taken in from this step on, of a run that chooses them; 0: as before
 
 	Peak int64 `json:"-"` // most bytes of tensors at once, so far
 }
@@ -118,6 +119,9 @@ type run struct {
 	scores   []Score
 	memory   Memory
 	torn     bool                         // the weights are a step ahead of the rest
+	parts    []int                        // numbers of parts to take batches in, of a run that chooses them: the first, as long as it fits
+	parted   int                          // the new first of them, since the last step; 0: it is the old one
+	still    *nn.Snapshot                 // running statistics before the step, of a run that may begin it again
 	captured *tensor.Captured[batch]      // nil: each step is made anew
 	report   optim.Report                 // of the last step
 	profile  *profiling                   // nil: none
@@ -235,6 +239,7 @@ func (r *run) furnish() (err error) {
 	if r.InBackward {
 		optim.StepInBackward(r.opt)
 	}
+	r.chooseParts()
 	return nil
 }
 
@@ -416,6 +421,7 @@ func (r *run) open(stored *Config) error {
 		return nil
 	}
 	r.folder, r.log, r.scores, err = reopenFolder(r)
+	r.resumeParts()
 	return err
 }
 

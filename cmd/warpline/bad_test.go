@@ -367,6 +367,8 @@ var bad = []struct{ args, names string }{
 	{"train --step-in-backward --amp fp16", "--amp fp16"},
 	{"train --step-in-backward --accumulate 2", "--accumulate 2"},
 	{"train --step-in-backward=perhaps", "perhaps"},
+	{"train --accumulate auto --capture", "--capture"},
+	{"train --accumulate auto --step-in-backward", "--accumulate auto"},
 	{"train --accumulate 0", "0"},
 	{"train --accumulate -4", "-4"},
 	{"train --accumulate many", "many"},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -11,7 +10,7 @@ import (
 
 // leverFlags are what a training can do to need less memory, where that is no other training.
 func leverFlags(f *pflag.FlagSet, c *train.Config) {
-	f.Var((*parts)(&c.Accumulate), "accumulate", "equal parts that a batch is taken in, one after another, with the gradients added (default 1)")
+	f.Var((*parts)(&c.Accumulate), "accumulate", "equal parts that a batch is taken in, one after another, with the gradients added; auto: more of them where memory runs out, from that step on (default 1)")
 	f.Var((*head)(&c.Head), "head", "gpt: chunked makes the scores of some rows at a time and keeps none, whole keeps all (default chunked)")
 	f.BoolVar(&c.InBackward, "step-in-backward", false, "apply each gradient as soon as it is there, and let go of it; not with --clip, --amp fp16 and --accumulate")
 }
@@ -19,9 +18,9 @@ func leverFlags(f *pflag.FlagSet, c *train.Config) {
 // parts is the flag of that type.
 type parts train.Parts
 
-func (*parts) Type() string { return "int" }
+func (*parts) Type() string { return "int|auto" }
 
-func (p *parts) String() string { return strconv.Itoa(int(*p)) }
+func (p *parts) String() string { return train.Parts(*p).String() }
 
 func (p *parts) Set(text string) error {
 	v, err := train.ParseParts(text)
