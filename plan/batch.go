@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/warpline-ml/warpline/tensor"
@@ -9,7 +12,8 @@ import (
 // LargestBatch finds the largest batch, of up to most samples, with which a program fits on a device, by dry runs: f makes all that
 // it has on the device in env and makes some steps of so many samples. The device is one that [tensor.Open] opens, or a card's
 // name; limit is the bytes that the program may have of it, 0 all. The report is of that batch, or of the least that was tried where
-// none fits; LimitedBy says what is in the way of more. The error is f's.
+// none fits; LimitedBy says what is in the way of more. With a limit, batches fit too for which the allocator has to give back what it
+// keeps ready, so Reserved may be more than the limit. The error is f's.
 func LargestBatch(device string, limit int64, most int, f func(env *tensor.Env, batch int) error) (*Report, error) {
 	if most < 1 {
 		return nil, fmt.Errorf("the largest batch of up to %d samples", most)
@@ -25,8 +29,11 @@ func LargestBatch(device string, limit int64, most int, f func(env *tensor.Env, 
 	}
 	begin := min(most, firstTry)
 	first, err := try(begin)
-	if err != nil {
-		return nil, err
+	for failed := err; err != nil; first, err = try(begin) {
+		if begin == most || errors.Is(err, context.Canceled) {
+			return nil, failed
+		}
+		begin = min(most, firstTry*begin) // it may be too few samples
 	}
 	if err := first.Largest(begin, most, try); err != nil {
 		return nil, err
@@ -37,9 +44,54 @@ func LargestBatch(device string, limit int64, most int, f func(env *tensor.Env, 
 			least = min(least, n)
 		}
 	}
-	r := reports[max(least, first.LargestBatch)]
-	r.LargestBatch, r.LimitedBy = first.LargestBatch, first.LimitedBy
+	n, by := first.LargestBatch, first.LimitedBy
+	if limit > 0 && n < most {
+		n = squeezed(n, most, func(n int) bool { return runs(device, limit, func(env *tensor.Env) error { return f(env, n) }) })
+	}
+	if n == most {
+		by = "samples"
+	}
+	r := reports[max(least, n)]
+	if r == nil {
+		if r, err = try(n); err != nil {
+			return nil, err
+		}
+	}
+	r.LargestBatch, r.LimitedBy = n, by
 	return r, nil
+}
+
+// squeezed is the largest of n, which fits, and more up to most.
+func squeezed(n, most int, fits func(n int) bool) int {
+	step := max(1, n/16)
+	for n < most && fits(min(most, n+step)) {
+		n = min(most, n+step)
+		step *= 2
+	}
+	for above := min(most+1, n+step); above-n > 1; {
+		if middle := n + (above-n)/2; fits(middle) {
+			n = middle
+		} else {
+			above = middle
+		}
+	}
+	return n
+}
+
+// runs tells whether a program runs on a device that is like the one of a name, and has limit bytes.
+func runs(name string, limit int64, f func(env *tensor.Env) error) bool {
+	env, _, err := like(name)
+	if err != nil {
+		return false
+	}
+	d := env.Device()
+	if name == "cpu" {
+		d.SetLimit(limit)
+	} else if err := d.SetMemoryFraction(float64(limit) / float64(d.Properties().Memory)); err != nil {
+		return false
+	}
+	failed, err := tensor.Try(env, f)
+	return cmp.Or(err, failed) == nil
 }
 
 // firstTry is large enough for layers that look across samples.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/advice"
@@ -81,11 +82,7 @@ func DryRun(card string, f func(env *tensor.Env) error) (*Report, error) {
 
 // rehearsed is the dry run on the device of a name: one that [tensor.Open] opens, or a card's name.
 func rehearsed(name string, f func(env *tensor.Env) error) (*Report, error) {
-	c, here := cards.Find(strings.TrimPrefix(name, "null:"))
-	if here {
-		name = "null:" + c.Name
-	}
-	env, err := tensor.Rehearse(name)
+	env, c, err := like(name)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +93,7 @@ func rehearsed(name string, f func(env *tensor.Env) error) (*Report, error) {
 		return 0
 	})
 	if err = cmp.Or(failed, err); err != nil {
-		return nil, fmt.Errorf("a dry run on %s: %w", name, err)
+		return nil, fmt.Errorf("a dry run on %s: %w", d.Name(), err)
 	}
 	m := d.Memory()
 	r := &Report{Card: c.Name, Limit: d.Properties().Memory, Requested: m.Peak, Allocated: m.Allocated.Peak, Reserved: m.Reserved.Peak,
@@ -104,13 +101,23 @@ func rehearsed(name string, f func(env *tensor.Env) error) (*Report, error) {
 	switch {
 	case name == "cpu":
 		r.host = true
-	case here:
+	case c.Name != "":
 		r.Context = cards.Context
 	}
 	for _, k := range kinds {
 		r.ByKind[k.Label] += k.Bytes
 	}
 	return r, nil
+}
+
+// like is an env that computes nothing of a device that is like the one of a name, with the card if that is a card's.
+func like(name string) (*tensor.Env, cards.Card, error) {
+	c, here := cards.Find(strings.TrimPrefix(name, "null:"))
+	if here {
+		name = "null:" + c.Name
+	}
+	env, err := tensor.Rehearse(name)
+	return env, c, err
 }
 
 // Card finds a card by its name, with or without "null:" before it. The error offers the nearest.
@@ -136,6 +143,36 @@ func near(written string, names []string) string {
 		return "did you mean " + strings.Join(begun, " or ") + "? "
 	}
 	return advice.Meant(strings.ToLower(written), names)
+}
+
+// Weigh tells what each of a program's levers, and a batch in parts, would save of what the allocator takes of the card for the
+// program of the report, by dry runs, and whether it would fit then: the most first, without what saves nothing. The error is the
+// program's.
+func (r *Report) Weigh(p Program) (found []tensor.Lever, err error) {
+	try := func(l Lever, s Setting) (fits bool) {
+		x, failed := rehearsed(r.Card, func(env *tensor.Env) error { return p.Run(env, s) })
+		if failed != nil {
+			err = failed
+			return true
+		}
+		found = append(found, tensor.Lever{Flag: l.Flag, Saves: r.Reserved - x.Reserved, Fits: x.Fits(), Cost: l.Cost})
+		return x.Fits()
+	}
+	for _, l := range p.Levers {
+		try(l, Setting{Batch: p.Batch, Parts: 1, Levers: []string{l.Name}})
+	}
+	for n := 2 * max(1, p.Multiple); p.Split != "" && p.Batch%n == 0; n *= 2 {
+		if try(Lever{Flag: fmt.Sprintf(p.Split, n), Cost: costOfParts}, Setting{Batch: p.Batch, Parts: n}) || p.Batch%(2*n) != 0 {
+			break
+		}
+		found = found[:len(found)-1] // more parts save more
+	}
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(l tensor.Lever) bool { return l.Saves <= 0 })
+	slices.SortStableFunc(found, func(a, b tensor.Lever) int { return cmp.Compare(b.Saves, a.Saves) })
+	return found, nil
 }
 
 // largestKind is the label that has most bytes.

@@ -240,6 +240,9 @@ func (x *explainer) smaller(n int) tensor.Lever {
 	return tensor.Lever{Flag: fmt.Sprintf(x.p.Smaller, n), Cost: "fewer samples a step"}
 }
 
+// costOfParts is what taking a batch in parts costs.
+const costOfParts = "smaller products"
+
 // parts adds the fewest equal parts that fit, beside other levers; of parts that do not fit, the most.
 func (x *explainer) parts(s Setting, with []Lever) bool {
 	var numbers []int
@@ -256,7 +259,7 @@ func (x *explainer) parts(s Setting, with []Lever) bool {
 		return false
 	}
 	s.Parts = numbers[min(i, len(numbers)-1)]
-	return x.try(joined(append(slices.Clone(with), Lever{Flag: fmt.Sprintf(x.p.Split, s.Parts), Cost: "smaller products"})), s)
+	return x.try(joined(append(slices.Clone(with), Lever{Flag: fmt.Sprintf(x.p.Split, s.Parts), Cost: costOfParts})), s)
 }
 
 // outside tries what is no part of the program: an env without gradients, and the allocator's settings that were found.

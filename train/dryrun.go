@@ -17,6 +17,7 @@ type Dry struct {
 	Batch       int
 	Loader      float64 // seconds that the data of a batch take on this machine, by one goroutine; measured
 	Reports     []*plan.Report
+	Levers      map[string][]tensor.Lever // by card, of those that are too small: what would save memory there
 }
 
 // DryRun finds what the run needs on cards that nobody has at hand: the memory of its steps and of scoring, to the byte, and the
@@ -34,7 +35,7 @@ func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 		return nil, err
 	}
 	defer r.job.close()
-	d = &Dry{Task: r.Task, Batch: r.Batch}
+	d = &Dry{Task: r.Task, Batch: r.Batch, Levers: map[string][]tensor.Lever{}}
 	if d.Loader, err = r.loading(ctx); err != nil {
 		return nil, err
 	}
@@ -44,6 +45,11 @@ func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 			return nil, err
 		}
 		d.Reports = append(d.Reports, report)
+		if !report.Fits() {
+			if d.Levers[report.Card], err = report.Weigh(r.program(ctx)); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return d, nil
 }

@@ -7,11 +7,13 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/plan"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -90,6 +92,37 @@ func TestDryRunGoesOn(t *testing.T) {
 	}
 }
 
+// TestDryRunLevers: each lever that a dry run names for a card that is too small saves what it says, as a dry run with its flag
+// shows, and those that fit do.
+func TestDryRunLevers(t *testing.T) {
+	change := map[string]any{"tokens": ids(t, 9000), "vocab": 7, "context": 256, "width": 256, "heads": 4, "layers": 2, "batch": 1024}
+	dry := func(more map[string]any) (*plan.Report, []tensor.Lever) {
+		all := maps.Clone(change)
+		maps.Copy(all, more)
+		d, err := train.DryRun(t.Context(), config(t, "gpt", all), []string{"gtx-1650"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Reports[0], d.Levers["gtx-1650"]
+	}
+	r, levers := dry(nil)
+	if r.Fits() || len(levers) < 4 {
+		t.Fatalf("%+v, with the levers %+v", r, levers)
+	}
+	for _, l := range levers {
+		name, text, given := strings.Cut(strings.TrimPrefix(l.Flag, "--"), " ")
+		var value any = text
+		if n, err := strconv.Atoi(text); err == nil {
+			value = n
+		} else if !given {
+			value = true
+		}
+		if with, _ := dry(map[string]any{name: value}); r.Reserved-with.Reserved != l.Saves || with.Fits() != l.Fits || l.Saves <= 0 || l.Cost == "" {
+			t.Errorf("%+v: %d bytes without, %d with it", l, r.Reserved, with.Reserved)
+		}
+	}
+}
+
 // TestDryRunRefuses: what is wrong is said before anything is done.
 func TestDryRunRefuses(t *testing.T) {
 	data := pictures(t, 40, 1, 6, 3)
@@ -122,33 +155,45 @@ func TestDryRunRefuses(t *testing.T) {
 	}
 }
 
-// TestBatchAuto compares the batch that is chosen with the largest that really runs, of programs and limits.
+// TestBatchAuto compares the batch that is chosen with the largest that really runs, of programs and limits on the CPU and on the
+// engine for GPUs, on a driver that executes nothing.
 func TestBatchAuto(t *testing.T) {
 	type cell struct {
-		task  string
-		limit int64
+		task, device string
+		limit        int64
 	}
 	programs := map[string]struct {
 		change map[string]any
-		limits [2]int64
+		limits map[string][2]int64
 	}{
-		"mlp":      {map[string]any{"data": pictures(t, 900, 1, 28, 10)}, [2]int64{4 << 20, 5 << 20}},
-		"digits":   {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, [2]int64{6 << 20, 8 << 20}},
-		"resnet18": {map[string]any{"data": pictures(t, 60, 3, 32, 4), "optimizer": "sgd"}, [2]int64{94 << 20, 98 << 20}},
-		"gpt":      {map[string]any{"tokens": ids(t, 6_000), "vocab": 7, "context": 32, "layers": 2, "width": 64}, [2]int64{4 << 20, 6 << 20}},
+		"mlp":      {map[string]any{"data": pictures(t, 9000, 1, 28, 10)}, map[string][2]int64{"cpu": {4 << 20, 5 << 20}, off: {24 << 20, 50 << 20}}},
+		"digits":   {map[string]any{"data": pictures(t, 900, 1, 28, 10)}, map[string][2]int64{"cpu": {6 << 20, 8 << 20}, off: {24 << 20, 60 << 20}}},
+		"resnet18": {map[string]any{"data": pictures(t, 200, 3, 32, 4), "optimizer": "sgd"}, map[string][2]int64{"cpu": {94 << 20, 98 << 20}, off: {130 << 20, 150 << 20}}},
+		"gpt": {map[string]any{"tokens": ids(t, 6_000), "vocab": 7, "context": 32, "layers": 2, "width": 64},
+			map[string][2]int64{"cpu": {4 << 20, 6 << 20}, off: {24 << 20, 40 << 20}}},
 	}
 	var cells []cell
 	for _, task := range slices.Sorted(maps.Keys(programs)) {
-		for _, limit := range programs[task].limits {
-			cells = append(cells, cell{task, limit})
+		for _, device := range []string{"cpu", off} {
+			for _, limit := range programs[task].limits[device] {
+				cells = append(cells, cell{task, device, limit})
+			}
 		}
 	}
-	name := func(c cell) string { return fmt.Sprintf("%s/%d", c.task, c.limit) }
-	for _, of := range testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 4), cells, name) {
+	name := func(c cell) string { return fmt.Sprintf("%s on %s/%d", c.task, c.device, c.limit) }
+	for _, of := range testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 8), cells, name) {
 		t.Run(name(of), func(t *testing.T) {
 			c := config(t, of.task, programs[of.task].change)
-			c.Device, c.Steps, c.Order, c.Memory, c.Reserve = "cpu", 2, "sequential", of.limit, 0
-			cleaned(t, "cpu")
+			c.Steps, c.Order, c.Memory, c.Reserve = 2, "sequential", of.limit, 0
+			fresh := func() {
+				if c.Device = of.device; of.device == off {
+					c.Device += ":a100-80:1"
+				}
+				if err := cleaned(t, c.Device).EmptyCache(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fresh()
 			c.AutoBatch = true
 			r := &recorder{}
 			if _, err := train.Run(t.Context(), c, r); err != nil {
@@ -157,7 +202,7 @@ func TestBatchAuto(t *testing.T) {
 			t.Logf("%d; %v", r.start.Batch, r.notes)
 			c.AutoBatch = false
 			runs := func(batch int) error {
-				cleaned(t, "cpu")
+				fresh()
 				c.Batch = batch
 				_, err := train.Run(t.Context(), c, nil)
 				return err

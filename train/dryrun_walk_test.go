@@ -1,12 +1,12 @@
 package train_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cards"
@@ -34,24 +34,18 @@ func init() {
 // peaks are the most bytes of a device's allocator and of its values.
 type peaks struct{ allocated, requested, reserved, used int64 }
 
-// number tells devices of a kind and card apart: each run has one that nothing used before.
-var number int
-
 func peaksOn(t *testing.T, kind string, run func(device string) error) peaks {
 	t.Helper()
-	number++
-	name := fmt.Sprintf("%s:a100-80:%d", kind, number)
-	if kind == "sim" {
-		name = fmt.Sprintf("sim:a100-80x16:%d", number%16)
-	}
-	env, err := tensor.Open(name)
-	if err != nil {
+	name := kind + ":a100-80:2"
+	d := cleaned(t, name)
+	if err := d.EmptyCache(); err != nil {
 		t.Fatal(err)
 	}
-	d := env.Device()
-	d.Collect()
-	err = errors.Join(d.EmptyCache(), run(name))
-	if err != nil {
+	if m := d.Memory(); m.Reserved.Current > 0 {
+		t.Fatalf("%s has %d bytes from before", name, m.Reserved.Current)
+	}
+	d.ResetPeak()
+	if err := run(name); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	m := d.Memory()
@@ -90,15 +84,19 @@ func (w *walked) on(t *testing.T, task string, changes ...map[string]any) func(d
 	}
 }
 
+// walkedTasks are the tasks of the walks.
+func walkedTasks(t *testing.T) map[string]*walked {
+	return map[string]*walked{
+		"mlp":      {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": pictures(t, 60, 1, 8, 4), "batch": 16}},
+		"digits":   {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": pictures(t, 60, 1, 12, 4), "batch": 16}},
+		"resnet18": {map[string]any{"data": pictures(t, 80, 3, 32, 10)}, []int{4, 10, 32}, map[string]any{"data": pictures(t, 20, 3, 8, 3), "batch": 4, "steps": 1}},
+		"gpt":      {map[string]any{"tokens": ids(t, 20_000), "vocab": 7, "context": 48}, []int{2, 8, 24}, map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "width": 32, "batch": 4}},
+	}
+}
+
 // TestDryMemory walks tasks, batches and levers: a device that computes nothing has the peaks of the engine on the simulator's
 // driver, to the byte; of one cell a task on the simulator that executes. Each lever has peaks of its own.
 func TestDryMemory(t *testing.T) {
-	tasks := map[string]*walked{
-		"mlp":      {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": pictures(t, 60, 1, 8, 4), "batch": 16}},
-		"digits":   {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": pictures(t, 60, 1, 12, 4), "batch": 16}},
-		"resnet18": {map[string]any{"data": pictures(t, 80, 3, 32, 10)}, []int{4, 10, 32}, map[string]any{"data": pictures(t, 20, 3, 8, 3), "batch": 2, "steps": 1}},
-		"gpt":      {map[string]any{"tokens": ids(t, 20_000), "vocab": 7, "context": 48}, []int{2, 8, 24}, map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "width": 32, "batch": 4}},
-	}
 	spread := testutil.NewSpread(t, testutil.Seed(t), 12)
 	same := func(t *testing.T, kind string, run func(device string) error) peaks {
 		dry, real := peaksOn(t, "null", run), peaksOn(t, kind, run)
@@ -107,7 +105,7 @@ func TestDryMemory(t *testing.T) {
 		}
 		return dry
 	}
-	for task, of := range tasks {
+	for task, of := range walkedTasks(t) {
 		seen := map[peaks]string{}
 		for lever, how := range levers {
 			for i, batch := range of.batches {
@@ -139,5 +137,68 @@ func TestDryMemory(t *testing.T) {
 				return err
 			})
 		})
+	}
+}
+
+// TestDryMemoryOfCPU walks tasks and levers: a run that computes on the CPU has as many bytes of values at once at most as one
+// that computes nothing, kernels' scratch memory apart, and single numbers, which stay for as long as the host takes to read them.
+// Captured steps are left out, whose memory has scratch in it.
+func TestDryMemoryOfCPU(t *testing.T) {
+	spread := testutil.NewSpread(t, testutil.Seed(t), 6)
+	for task, of := range walkedTasks(t) {
+		for lever, how := range levers {
+			name := task + "/" + lever
+			if lever == "capture" || slices.Contains(strings.Fields(how.not), task) || !spread.Takes(name) {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				run := of.on(t, task, map[string]any{"steps": 4}, of.small, how.change)
+				cpu, null := valuesOn(t, "cpu", run), valuesOn(t, "null:a100-80:2", run)
+				if cpu != null || cpu == 0 {
+					t.Errorf("%d bytes on the CPU, %d where nothing is computed", cpu, null)
+				}
+			})
+		}
+	}
+}
+
+// valuesOn is the most that a run adds to a device's values at once.
+func valuesOn(t *testing.T, name string, run func(device string) error) int64 {
+	t.Helper()
+	cleaned(t, name)
+	env, err := tensor.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := values{sizes: map[uint64]int64{}}
+	stop := env.Device().Observe(v.see, device.KindAlloc, device.KindFreeRequested, device.KindRelabel)
+	defer stop()
+	if err := run(name); err != nil {
+		t.Fatal(err)
+	}
+	return v.peak
+}
+
+// values counts bytes in use that no kernel works in.
+type values struct {
+	sync.Mutex
+	sizes       map[uint64]int64
+	inUse, peak int64
+}
+
+func (v *values) see(e *device.Event) {
+	v.Lock()
+	defer v.Unlock()
+	if e.Kind != device.KindRelabel { // which tells what the block that came before it is
+		v.peak = max(v.peak, v.inUse)
+	}
+	switch {
+	case e.Kind == device.KindAlloc && e.Bytes <= 4:
+	case e.Kind == device.KindAlloc:
+		v.sizes[e.Mem.Addr] = e.Bytes
+		v.inUse += e.Bytes
+	case e.Kind == device.KindFreeRequested || e.What == device.LabelWorkspace:
+		v.inUse -= v.sizes[e.Mem.Addr]
+		delete(v.sizes, e.Mem.Addr)
 	}
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -9,6 +11,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/bench"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/plan"
+	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -103,11 +106,35 @@ func (s *screen) planned(d *train.Dry) {
 		t.Rows = append(t.Rows, row)
 	}
 	fmt.Fprint(s.text, "\n", t.String(s.tableWidth()), "\n")
+	for i, r := range d.Reports {
+		same := func(o *plan.Report) bool {
+			return o.Requested == r.Requested && o.Reserved == r.Reserved && maps.Equal(o.ByKind, r.ByKind)
+		}
+		if first := slices.IndexFunc(d.Reports, same); first == i {
+			s.needed(r)
+		} else {
+			s.say("%s: as on %s", r.Card, d.Reports[first].Card)
+		}
+	}
 	for _, r := range d.Reports {
-		s.needed(r)
+		s.savings(r.Card, d.Levers[r.Card])
 	}
 	s.say("Of what a card has the driver takes about %s for itself. This machine makes the data of a batch in %s by one goroutine.",
 		render.Bytes(d.Reports[0].Context), render.Duration(seconds(d.Loader)))
+}
+
+// savings says what would save memory on a card.
+func (s *screen) savings(card string, levers []tensor.Lever) {
+	if len(levers) > 0 {
+		s.say("What would save memory on %s:", card)
+	}
+	for _, l := range levers {
+		suffices := "not enough"
+		if l.Fits {
+			suffices = "fits"
+		}
+		s.say("  %-22s saves %s, %s; costs %s", l.Flag, render.Bytes(l.Saves), suffices, l.Cost)
+	}
 }
 
 // needed says what the memory on a card is made of.
