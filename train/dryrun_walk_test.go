@@ -60,7 +60,7 @@ var levers = map[string]struct {
 	"plain": {}, "amp": {change: map[string]any{"amp": "bf16"}}, "accumulate": {change: map[string]any{"accumulate": 2}},
 	"capture": {change: map[string]any{"capture": true}}, "recompute": {map[string]any{"recompute": true}, "mlp digits resnet18"},
 	"average": {map[string]any{"average": 0.9}, "digits"}, "sgd": {change: map[string]any{"optimizer": "sgd"}},
-	"whole head": {map[string]any{"head": "whole"}, "mlp digits resnet18"},
+	"whole head": {map[string]any{"head": "whole"}, "mlp digits resnet18"}, "step-in-backward": {change: map[string]any{"step-in-backward": true}},
 }
 
 // walked is a task of TestDryMemory.
