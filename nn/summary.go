@@ -65,16 +65,19 @@ func (s *survey) forward(model Module, shape []int, entries []entry) {
 	// A scope, and not Do: a summary must not change the random numbers of the program.
 	inner, scope := env.NoGrad().Eval().Scope()
 	defer scope.End()
-	for _, d := range devices(env, entries) {
+	all := devicesOf(entries)
+	if len(all) == 0 {
+		all = []*tensor.Device{env.Device()}
+	}
+	for _, d := range all {
 		defer d.Observe(s.see, device.KindRange)()
 	}
 	x, end := inner.Zeros(shape...).Enter("nn.Summary", s)
 	end(model.Forward(x))
 }
 
-// devices are those of a model.
-func devices(env *tensor.Env, entries []entry) []*tensor.Device {
-	all := []*tensor.Device{env.Device()}
+// devicesOf are those of a model.
+func devicesOf(entries []entry) (all []*tensor.Device) {
 	for _, e := range entries {
 		if d := e.t.Env().Device(); !slices.Contains(all, d) {
 			all = append(all, d)

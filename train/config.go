@@ -53,6 +53,7 @@ type Config struct {
 	SaveEvery int `json:"save-every"` // steps between checkpoints; 0: at the end
 
 	AMP        AMP    `json:"amp"`              // what products are computed in
+	Statistics int    `json:"statistics"`       // steps between looks at what modules and their gradients come to; 0: none
 	Anomaly    bool   `json:"anomaly"`          // look at every number, and name the operation that makes the first that is none
 	Accumulate Parts  `json:"accumulate"`       // parts that a batch is taken in, one after another, with the gradients added
 	Head       Head   `json:"head"`             // gpt: whether all scores of a batch are kept
@@ -134,7 +135,7 @@ func (c *Config) bounds() []bound {
 	}
 	list := []bound{
 		chosen("steps", c.Steps), chosen("epochs", c.Epochs), one("batch", c.Batch), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
-		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery),
+		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery), none("statistics", c.Statistics),
 		{"reserve", c.Reserve, 0, 1}, {"memory", float64(c.Memory), 0, inf}, {"lr", c.LR, 0, inf}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
 		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width), chosen("vocab", c.Vocab),
 	}
@@ -254,6 +255,10 @@ func (c *Config) together() error {
 		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
 	case c.Anomaly && c.Capture:
 		return fail("leave --capture out while you look", "--anomaly looks at each operation, and --capture makes them one launch")
+	case c.Statistics > 0 && c.Capture:
+		return fail("leave one of them out", "--statistics looks at each module, and --capture makes the step one launch")
+	case c.Statistics > 0 && c.Anomaly:
+		return fail("leave one of them out", "--statistics computes with what modules make, and --anomaly stops at squares that are infinite")
 	case c.ends() && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
 		return fail("give a shorter --warmup", "--warmup %d leaves nothing of --schedule-steps %d", c.Warmup, c.ScheduleSteps)
 	}
@@ -300,7 +305,7 @@ func (c *Config) values() map[string]any {
 }
 
 // changeable are the settings that a resume may give anew: they do not touch the numbers of the steps that were done.
-var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "head", "step-in-backward", "capture", "anomaly"}
+var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "head", "step-in-backward", "capture", "anomaly", "statistics"}
 
 // resumed is the stored configuration of a run with what is given now.
 func (c *Config) resumed(stored *Config) (*Config, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/prof"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -39,6 +41,9 @@ func (r *run) train(ctx context.Context) error {
 func (r *run) steps(ctx context.Context) error {
 	if r.done >= r.Steps {
 		return nil
+	}
+	for i := range r.log { // of sessions before
+		r.health.step(r.log[i].Step, r.log[i].Loss, math.NaN())
 	}
 	r.capture()
 	if r.Anomaly {
@@ -80,6 +85,7 @@ type underway struct {
 	Step
 	loss, norm *tensor.Pending // norm: nil where nothing had a gradient
 	never      []string        // parameters that never had one
+	look       *prof.Look      // nil: it was not looked at
 }
 
 func (u *underway) ready() bool { return u.loss.Ready() && (u.norm == nil || u.norm.Ready()) }
@@ -93,7 +99,9 @@ func (r *run) step(b dataset.Turn) {
 		u.loss = r.captured.Run(at).Later()
 	} else {
 		r.torn = r.InBackward
+		r.look()
 		r.learn(at, func(loss *tensor.Tensor) { u.loss = loss.Later() })
+		u.look = r.looked()
 		r.report = r.update()
 		r.torn = true
 	}
@@ -223,6 +231,7 @@ func (r *run) conclude(u *underway) error {
 	r.stepping += u.MS
 	if finite(u.Loss) != nil {
 		r.log = append(r.log, u.Step)
+		r.health.step(u.Step.Step, u.Loss, norm)
 		r.watch.Step(u.Step)
 	}
 	for _, name := range u.never {
@@ -231,10 +240,14 @@ func (r *run) conclude(u *underway) error {
 			r.watch.Note(name + " has no gradient: it is not part of the loss")
 		}
 	}
+	var told any = u.Step
 	if finite(u.Loss) == nil {
-		return r.folder.line(lost{u.Step.Step, true})
+		told = lost{u.Step.Step, true}
 	}
-	return r.folder.line(u.Step)
+	if err := r.folder.line(told); err != nil {
+		return err
+	}
+	return r.tellLook(u)
 }
 
 func (r *run) used() int64 { return r.env.Device().Memory().Used }

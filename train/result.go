@@ -30,6 +30,9 @@ type Result struct {
 	Scale     *float64 `json:"scale,omitempty"`          // that losses are multiplied by now; nil without a loss scaler
 	Left      *int     `json:"skipped_steps,omitempty"`  // steps since the start that it left out; nil without one
 
+	Spikes []Spike `json:"spikes,omitempty"`     // steps far above those before
+	Dead   []Dead  `json:"dead_units,omitempty"` // units that did not learn any more; needs Config.Statistics
+
 	Task       string    `json:"-"`
 	Model      string    `json:"-"`
 	Out        string    `json:"-"` // the run folder; empty: nothing is kept
@@ -96,6 +99,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		Profile: r.profile.result(),
 	}
 	out.Scale, out.Left = r.scaling()
+	out.Spikes, out.Dead = r.health.spikes, r.health.dead()
 	if g, ok := r.watch.(*gauge); ok {
 		g.weights = numbers(r.average.or(r.model))
 	}

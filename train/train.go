@@ -31,6 +31,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/prof"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -127,6 +128,9 @@ type run struct {
 	profile  *profiling                   // nil: none
 	unlimit  func()                       // lifts the limit of the device's memory
 	shown    atomic.Pointer[presence.Run] // what other processes are told
+
+	statistics *prof.Statistics // nil before the first look
+	health     health
 }
 
 // Run trains as c says. When ctx is cancelled it stops after the steps that are under way, leaves a checkpoint and the

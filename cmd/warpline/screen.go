@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -280,6 +281,9 @@ func (s *screen) left(done, of int, now time.Time) string {
 	return "  ETA " + render.Duration(pace*time.Duration(of-done))
 }
 
+// Look implements train.Looking.
+func (s *screen) Look(l train.Look) { s.emit(l) }
+
 // Score implements train.Watcher.
 func (s *screen) Score(score train.Score) {
 	if score.Step == s.start.Steps {
@@ -329,6 +333,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	if held := figures(r.Accuracy, r.ValLoss); held != "" {
 		fmt.Fprintf(w, "  held out   %s\n", held)
 	}
+	s.ill(r)
 	fmt.Fprintln(w)
 	s.memory(&r.Memory)
 	if r.Computed && len(r.Log) > 1 {
@@ -346,6 +351,37 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 		}
 		s.say("%s has the model, the log and loss.svg. Score it again:\n  warpline eval %s", r.Out, quoted(r.Out))
 	}
+}
+
+// mostSpikes is how many are told one by one.
+const mostSpikes = 3
+
+// ill says what was wrong with the numbers of a run.
+func (s *screen) ill(r *train.Result) {
+	worst := slices.SortedStableFunc(slices.Values(r.Spikes), func(a, b train.Spike) int { return cmp.Compare(b.Times, a.Times) })
+	for _, k := range worst[:min(len(worst), mostSpikes)] {
+		s.say("  spike      %s %.3g at step %d, %.3g times the median before%s", k.What, k.Value, k.Step, k.Times, lasting(k.Steps))
+	}
+	if len(worst) > mostSpikes {
+		s.say("             and %s less high", plural(len(worst)-mostSpikes, "other"))
+	}
+	if len(worst) > 0 {
+		s.say("             a --warmup, --clip 1 or a smaller --lr avoids them")
+	}
+	for _, d := range r.Dead {
+		s.say("  dead       %d of %d units of %s: no gradient in the last %d looks", d.Dead, d.Units, d.Path, d.Looks)
+	}
+	if len(r.Dead) > 0 {
+		s.say("             a smaller --lr or a --warmup keeps units of a ReLU alive")
+	}
+}
+
+// lasting says how long more than a step took.
+func lasting(steps int) string {
+	if steps < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", for %d steps", steps)
 }
 
 // scaled is what the loss scaler did, if there is one.

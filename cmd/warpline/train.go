@@ -123,6 +123,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.IntVar(&c.ProfileAfter, "profile-after", 0, "steps before it (default 3)")
 	f.IntVar(&c.ProfileSteps, "profile-steps", 0, "steps that it has (default 5)")
 	choice(f, (*amp)(&c.AMP), "amp", string(train.AMPBF16), "what matrix products are computed in: "+strings.Join(train.AMPs, ", ")+"; fp16 with a loss scaler; bf16 if no value is given")
+	f.IntVar(&c.Statistics, "statistics", 0, "steps between looks at the outputs, weights and gradients of each module, for the log, the live view and units that are dead; 0 for none")
 	f.BoolVar(&c.Anomaly, "anomaly", false, "look at every number, slowly, and stop at the operation that makes the first NaN or infinity")
 	leverFlags(f, c)
 	f.BoolVar(&c.Capture, "capture", false, "record a step once and do it again as one launch, to the bit as without")

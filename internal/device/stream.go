@@ -44,7 +44,8 @@ type Source interface {
 
 // Observe calls f with each event of some kinds, or of all if none are given, until stop is called; after stop has
 // returned, f is not running and will not be called. f runs on the goroutine that asked for the work, of one event at a
-// time and with locks of the device held: it must be quick, and call neither stop nor the device.
+// time and with locks of the device held: it must be quick, and call neither stop nor the device. Of ranges alone it is told
+// without locks of the device, and may give that work.
 func (s *Stream) Observe(f func(*Event), kinds ...Kind) (stop func()) {
 	o := &observer{f: f}
 	for _, k := range kinds {

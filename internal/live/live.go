@@ -31,6 +31,7 @@ type View struct {
 	scores  []train.Score
 	scoring [2]int // samples that were scored, of how many
 	notes   []string
+	looks   []train.Look
 	noted   int // notes there have been
 	ended   *Ending
 	dev     *tensor.Device
@@ -133,6 +134,20 @@ func (v *View) Step(s train.Step) {
 func (v *View) Score(s train.Score) {
 	v.change(func() { v.scores, v.scoring = append(v.scores, s), [2]int{} })
 	v.next.Score(s)
+}
+
+// mostLooks is how many looks at modules are kept.
+const mostLooks = 200
+
+// Look implements [train.Looking].
+func (v *View) Look(l train.Look) {
+	v.change(func() {
+		v.looks = append(v.looks, l)
+		v.looks = v.looks[max(0, len(v.looks)-mostLooks):]
+	})
+	if next, ok := v.next.(train.Looking); ok {
+		next.Look(l)
+	}
 }
 
 // Scoring implements [train.Watcher].

@@ -14,6 +14,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/prof"
+	"github.com/warpline-ml/warpline/train"
 )
 
 //go:embed page
@@ -53,6 +54,7 @@ func refuse(w http.ResponseWriter, status int, format string, args ...any) {
 type cursor struct {
 	points, scores, notes int
 	kinds                 float64 // seconds of the newest
+	look                  int     // step of the newest
 	started               bool
 }
 
@@ -65,6 +67,7 @@ type news struct {
 	Now      float64      `json:"seconds"`
 	Points   [][5]float64 `json:"points"` // step, loss, milliseconds, bytes used, bytes reserved
 	Kinds    []kinds      `json:"kinds"`
+	Looks    []train.Look `json:"looks,omitempty"`
 	Memory   *memory      `json:"memory,omitempty"`
 	Scores   any          `json:"scores,omitempty"` // all of them
 	Scoring  [2]int       `json:"scoring"`
@@ -118,6 +121,11 @@ func (v *View) news(c *cursor) *news {
 	for _, k := range v.kinds {
 		if k.Seconds > c.kinds {
 			n.Kinds, c.kinds = append(n.Kinds, k), k.Seconds
+		}
+	}
+	for i := range v.looks {
+		if l := &v.looks[i]; l.Step > c.look {
+			n.Looks, c.look = append(n.Looks, *l), l.Step
 		}
 	}
 	if len(v.scores) > c.scores {

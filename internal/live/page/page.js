@@ -4,6 +4,7 @@
 const $ = id => document.getElementById(id);
 const points = []; // [step, loss, milliseconds, bytes used, bytes reserved]
 const kinds = [];  // {seconds, of: {kind: bytes}}
+const looks = [];  // {step, modules}
 let start = null, trace = null, timeline = 0, shown = '', source = null, ended = false;
 
 const colors = {
@@ -233,6 +234,53 @@ function showScores(scores) {
   $('held').textContent = s.accuracy != null ? (100 * s.accuracy).toFixed(2) + ' %' : 'loss ' + s.val_loss.toFixed(4);
 }
 
+// spark draws logarithms of a quantity over the looks.
+function spark(c, values) {
+  const scale = window.devicePixelRatio || 1, width = 90, height = 22, g = c.getContext('2d');
+  c.width = width * scale;
+  c.height = height * scale;
+  g.setTransform(scale, 0, 0, scale, 0, 0);
+  const logs = values.map(v => v > 0 ? Math.log(v) : NaN), known = logs.filter(isFinite);
+  if (known.length < 2) return;
+  const low = Math.min(...known), high = Math.max(...known), middle = (low + high) / 2, span = Math.max(high - low, 0.5);
+  g.strokeStyle = css('--accent');
+  g.lineWidth = 1.5;
+  g.beginPath();
+  let down = false;
+  logs.forEach((v, i) => {
+    if (!isFinite(v)) { down = false; return; }
+    g[down ? 'lineTo' : 'moveTo'](1 + i / (logs.length - 1) * (width - 2), height / 2 - (v - middle) / span * (height - 4));
+    down = true;
+  });
+  g.stroke();
+}
+
+const figure = x => x == null ? 'not finite' : x === 0 ? '0' : Math.abs(x) >= 1e4 || Math.abs(x) < 1e-3 ? x.toExponential(1) : x.toPrecision(3);
+function drawModules() {
+  if (looks.length === 0) return;
+  const last = looks[looks.length - 1];
+  const history = (m, what) => looks.map(l => { const o = l.modules.find(o => o.path === m.path && o.kind === m.kind); return o && o[what] ? o[what].rms : NaN; });
+  $('modulesection').hidden = false;
+  $('looked').textContent = 'at step ' + last.step + '; outputs, weights and gradients by the root of their mean square, over the last ' + looks.length + (looks.length === 1 ? ' look' : ' looks') + ' by its logarithm; ratio: of the gradient to the weights; idle: units whose weights had no gradient';
+  $('modules').replaceChildren(...last.modules.map(m => {
+    const row = document.createElement('tr'), cell = (words, bad) => row.append(text('td', words, bad ? 'bad' : ''));
+    const rms = v => cell(v ? figure(v.rms) : '', v && v.rms == null);
+    const line = what => { const td = document.createElement('td'), c = document.createElement('canvas'); if (m[what]) { td.append(c); spark(c, history(m, what)); } row.append(td); };
+    cell(m.path || '(model)');
+    cell(m.kind);
+    rms(m.output);
+    line('output');
+    cell(m.output && m.output.zeros != null ? (100 * m.output.zeros).toFixed(0) + ' %' : '');
+    rms(m.gradient);
+    line('gradient');
+    rms(m.weights);
+    rms(m.weight_gradients);
+    cell(m.weight_gradients && m.weights && m.weights.rms > 0 && m.weight_gradients.rms != null ? figure(m.weight_gradients.rms / m.weights.rms) : '');
+    cell(m.units ? (m.idle || []).length + ' of ' + m.units : '', (m.idle || []).length > 0);
+    return row;
+  }));
+}
+
 function text(tag, words, name) {
   const e = document.createElement(tag);
   e.textContent = words;
@@ -339,6 +387,11 @@ function take(n) {
   showProfile(n.profile);
   if (n.points.length) { curve('losses', points.map(p => p[1])); curve('rates', rates(), true); }
   if (n.kinds.length) drawKinds();
+  if (n.looks) {
+    looks.push(...n.looks);
+    looks.splice(0, looks.length - 200);
+    drawModules();
+  }
 }
 
 function draw() {
@@ -346,6 +399,7 @@ function draw() {
   curve('rates', rates(), true);
   drawKinds();
   drawTimeline();
+  drawModules();
 }
 
 function connect() {
