@@ -111,7 +111,6 @@ type Look struct {
 	rows     []ModuleValues
 	of       map[string]int // their numbers by path and kind
 	readings []reading
-	units    []int            // the rows whose units follow the parts
 	sent     []*tensor.Tensor // figures of the parts and of the units, by device
 	last     []*tensor.Pending
 	where    [][]int // which parts and units sent has, in order: those of units are below 0

@@ -177,6 +177,7 @@ func (r *run) learnInParts(b batch) (total *tensor.Tensor) {
 	undo := func() {
 		r.opt.Discard()
 		r.still.Restore()
+		r.look() // at the step as it begins again
 		total = nil
 	}
 	whole := &data.Pair{Turn: data.Turn{Env: b.Env}, X: b.X, Y: b.Y}
