@@ -30,6 +30,10 @@ type Report struct {
 	LargestBatch int    // that fits, of those that were tried; 0: not even one sample; -1: nobody asked
 	LimitedBy    string // what would have most of the memory at one sample more, or "samples" where more make no sense
 
+	Step       *Step    // how long a step takes by the model; nil where nothing updates parameters twice, and for the host
+	NotCounted []string // kernels of which Step knows by their bytes and operations only
+	Loader     float64  // seconds that this machine takes for the data of a step; negative: nobody asked
+
 	Unknown map[string]int // lines of the program that read what nothing computed, with how often: what follows them may go another way
 
 	host bool // the device is the host's processor
@@ -46,7 +50,7 @@ func (r *Report) left() int64 {
 	return r.Limit - r.Context - r.Reserved
 }
 
-// MarshalJSON writes one line for machines, in bytes. largest_batch and limited_by are null unless they were asked for.
+// MarshalJSON writes one line for machines, in bytes and milliseconds. What was not asked for, or is not known, is null.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	line := struct {
 		DryRun       bool             `json:"dry_run"`
@@ -60,12 +64,40 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		ByKind       map[string]int64 `json:"peak_by_kind"`
 		LargestBatch *int             `json:"largest_batch"`
 		LimitedBy    *string          `json:"limited_by"`
+		stepLine
 	}{DryRun: true, Card: r.Card, Fits: r.Fits(), Limit: r.Limit, Context: r.Context, Requested: r.Requested, Allocated: r.Allocated,
 		Reserved: r.Reserved, ByKind: r.ByKind}
 	if r.LargestBatch >= 0 {
 		line.LargestBatch, line.LimitedBy = &r.LargestBatch, &r.LimitedBy
 	}
+	line.stepLine = r.stepLine()
 	return json.Marshal(line)
+}
+
+// stepLine is what the line for machines has of time, in milliseconds.
+type stepLine struct {
+	Step       *float64           `json:"step_ms"`
+	Low        *float64           `json:"step_ms_low"`
+	High       *float64           `json:"step_ms_high"`
+	Parts      map[string]float64 `json:"parts_ms"`
+	Loader     *float64           `json:"loader_ms"`
+	NotCounted []string           `json:"not_counted"`
+}
+
+func (r *Report) stepLine() (l stepLine) {
+	ms := func(seconds float64) *float64 {
+		v := math.Round(1e9*seconds) / 1e6
+		return &v
+	}
+	if s := r.Step; s != nil {
+		l.Step, l.Low, l.High = ms(s.Total), ms(s.Low), ms(s.High)
+		l.Parts = map[string]float64{"compute": *ms(s.Compute), "memory": *ms(s.Memory), "launch": *ms(s.Launch), "copies": *ms(s.Copies)}
+	}
+	if r.Loader >= 0 {
+		l.Loader = ms(r.Loader)
+	}
+	l.NotCounted = append([]string{}, r.NotCounted...)
+	return l
 }
 
 // DryRun finds what a program needs on a card of a name, as "h100-80" or "null:h100-80", by running it on a device that imitates
@@ -87,6 +119,10 @@ func rehearsed(name string, f func(env *tensor.Env) error) (*Report, error) {
 		return nil, err
 	}
 	d := env.Device()
+	time := newClock(&c)
+	if c.Name != "" {
+		defer d.Observe(time.observe, watched...)()
+	}
 	var kinds []prof.Kind
 	_, failed := tensor.Try(env, func(env *tensor.Env) int {
 		kinds = prof.Memory(env, func() { err = f(env) }).Kinds
@@ -97,12 +133,13 @@ func rehearsed(name string, f func(env *tensor.Env) error) (*Report, error) {
 	}
 	m := d.Memory()
 	r := &Report{Card: c.Name, Limit: d.Properties().Memory, Requested: m.Peak, Allocated: m.Allocated.Peak, Reserved: m.Reserved.Peak,
-		ByKind: map[string]int64{}, LargestBatch: -1, Unknown: d.Unknown()}
+		ByKind: map[string]int64{}, LargestBatch: -1, Unknown: d.Unknown(), Loader: -1}
 	switch {
 	case name == "cpu":
 		r.host = true
 	case c.Name != "":
 		r.Context = cards.Context
+		r.Step, r.NotCounted = time.step(), time.uncounted()
 	}
 	for _, k := range kinds {
 		r.ByKind[k.Label] += k.Bytes

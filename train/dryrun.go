@@ -15,13 +15,38 @@ type Dry struct {
 	Task, Model string
 	Parameters  int
 	Batch       int
+	Steps       int
+	Scored      int     // batches that are scored, of all evaluations
 	Loader      float64 // seconds that the data of a batch take on this machine, by one goroutine; measured
 	Reports     []*plan.Report
 	Levers      map[string][]tensor.Lever // by card, of those that are too small: what would save memory there
 }
 
-// DryRun finds what the run needs on cards that nobody has at hand: the memory of its steps and of scoring, to the byte, and the
-// largest batch that fits. Nothing is written, no weights are read, and nothing is taken of this machine's memory
+// Whole is how long all steps and scores take by the model, in seconds, and how short and long that may be, if the loader keeps
+// up: zeros where a step has no time.
+func (d *Dry) Whole(r *plan.Report) (seconds, low, high float64) {
+	s := r.Step
+	if s == nil {
+		return 0, 0, 0
+	}
+	seconds = float64(d.Steps)*s.Total + float64(d.Scored)*s.After
+	return seconds, seconds * s.Low / s.Total, seconds * s.High / s.Total
+}
+
+// scored is how many batches all evaluations have.
+func (r *run) scored() int {
+	if r.job.test == nil {
+		return 0
+	}
+	times, batch := 1, evalBatch(&r.job.arch, r.Context)
+	if r.EvalEvery > 0 {
+		times += (r.Steps - 1) / r.EvalEvery
+	}
+	return times * ((r.job.test.Len() + batch - 1) / batch)
+}
+
+// DryRun finds what the run needs on cards that nobody has at hand: the memory of its steps and of scoring, to the byte, the
+// largest batch that fits, and the time of a step by the model. Nothing is written, no weights are read, and nothing is taken of this machine's memory
 // but for batches. Names of cards are as "h100-80", null: before them allowed. c.Device is left alone.
 func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 	defer machine.Recovered(&err)
@@ -35,7 +60,7 @@ func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 		return nil, err
 	}
 	defer r.job.close()
-	d = &Dry{Task: r.Task, Batch: r.Batch, Levers: map[string][]tensor.Lever{}}
+	d = &Dry{Task: r.Task, Batch: r.Batch, Steps: r.Steps, Scored: r.scored(), Levers: map[string][]tensor.Lever{}}
 	if d.Loader, err = r.loading(ctx); err != nil {
 		return nil, err
 	}
@@ -85,6 +110,7 @@ func (r *run) dryRun(ctx context.Context, card string, d *Dry) (*plan.Report, er
 	if err != nil {
 		return nil, err
 	}
+	report.Loader = d.Loader
 	unit := r.unit()
 	err = report.Largest(r.Batch/unit, r.mostBatch()/unit, func(n int) (*plan.Report, error) { return r.tried(ctx, card, n*unit, nil) })
 	report.LargestBatch *= unit

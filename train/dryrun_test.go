@@ -57,7 +57,8 @@ func TestDryRunIsTheRun(t *testing.T) {
 		if err := errors.Join(err, json.Unmarshal(raw, &line)); err != nil {
 			t.Fatal(err)
 		}
-		want := "dry_run card fits limit_bytes context_bytes peak_requested peak_allocated peak_reserved peak_by_kind largest_batch limited_by"
+		want := "dry_run card fits limit_bytes context_bytes peak_requested peak_allocated peak_reserved peak_by_kind largest_batch limited_by " +
+			"step_ms step_ms_low step_ms_high parts_ms loader_ms not_counted"
 		for _, field := range strings.Fields(want) {
 			if _, ok := line[field]; !ok {
 				t.Errorf("%s lacks %s", raw, field)

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -40,9 +41,24 @@ func (p *plan) describe() []device.Step {
 			steps[i] = device.Step{Fill: s.bytes}
 			continue
 		}
-		steps[i] = device.Step{Name: s.fn.kernel.Name, Grid: ints(s.shape.Grid), Block: ints(s.shape.Block), Shared: int(s.shape.Shared), Static: s.fn.kernel.Shared, Registers: s.fn.kernel.Registers}
+		steps[i] = device.Step{Name: s.fn.kernel.Name, Grid: ints(s.shape.Grid), Block: ints(s.shape.Block), Shared: int(s.shape.Shared), Static: s.fn.kernel.Shared, Registers: s.fn.kernel.Registers,
+			Numbers: s.numbers()}
 	}
 	return steps
+}
+
+// numbers are the words of the parameters; what a launch fills in begins with a 1, so that it differs from what is left out.
+func (s *step) numbers() []int32 {
+	raw := bytes.Clone(s.params)
+	for _, p := range s.patches {
+		clear(raw[p.at : p.at+p.from.size])
+		raw[p.at] = 1
+	}
+	list := make([]int32, len(raw)/4)
+	for i := range list {
+		list[i] = int32(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return list
 }
 
 // patch is a place in the parameter bytes that is known only at the launch.

@@ -69,6 +69,9 @@ type Step struct {
 	Static    int    // bytes of shared memory that the kernel has by itself
 	Registers int    // of a thread; 0 where that is not known
 	Fill      int64  // bytes
+
+	// Numbers are the kernel's parameters as words of 32 bits: sizes and strides. What a launch gives, as addresses, is 1.
+	Numbers []int32
 }
 
 // Blocks is how many blocks of threads the step has.

@@ -73,7 +73,9 @@ const rules = `
 	tensor < nn;
 	internal/render < internal/finding;
 	tensor, nn, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate, internal/nvtx < prof;
-	prof < plan;
+	internal/device, internal/estimate < internal/counts;
+	prof, internal/counts < plan;
+	internal/counts, internal/cuda/simcuda, train < bench/dryrun;
 	nn < optim, model;
 	tensor, internal/durable < data;
 	data < data/tokens, data/text, data/npz, data/idx, data/digits;
@@ -145,6 +147,7 @@ var direct = map[string][]string{
 	"internal/gpusim/mutate":    {"internal/gpusim", "internal/ptx"},
 	"internal/gpusim/oracle":    {"internal/gpusim/simt", "internal/ptx"},
 	"internal/estimate":         {"internal/ptx"},
+	"internal/counts":           {"internal/ptx"},
 	"internal/testutil/cc":      {"internal/dl"},
 	"internal/nvml":             {"internal/dl"},
 	"internal/nvtx":             {"internal/dl"},

@@ -38,6 +38,8 @@ type Config struct {
 
 	// Off executes nothing: calls are judged as ever, kernels and fills write nothing and take no time, copies move nothing, and
 	// the host reads zeros. What a program asks of the driver, memory above all, shows for sizes that take too long to simulate.
+	// With Clock a few blocks of each kind of launch run all the same, on what nothing has written but small copies from the host,
+	// and everything takes its time.
 	Off bool
 
 	Output   io.Writer                                  // of vprintf; nil discards it

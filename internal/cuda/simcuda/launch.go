@@ -70,7 +70,7 @@ func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) 
 func (c *context) execute(f *function, grid, block [3]int, shared int, params []byte) cost {
 	s := c.dev.sys
 	if s.cfg.Off {
-		return cost{}
+		return c.sampled(f, grid, block, shared, params)
 	}
 	o := gpusim.Options{Checks: s.cfg.Checks, Seed: s.cfg.Seed, Schedule: s.cfg.Schedule, Numerics: s.cfg.Numerics,
 		StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters}
@@ -113,6 +113,9 @@ func (c *context) execute(f *function, grid, block [3]int, shared int, params []
 	return cost{int64(math.Round(1e9 * seconds)), share}
 }
 
+// fewBlocks is how many blocks all run: kernels that make tables, of what others read, have no more.
+const fewBlocks = 32
+
 // sampleBlocks is how many blocks of a launch are counted, and maxTraffic of how many launches what was counted is kept.
 const (
 	sampleBlocks = 12
@@ -137,4 +140,39 @@ func (c *context) alike(f *function, grid, block [3]int, shared int, params []by
 		}
 	}
 	return alike{f.kernel, grid, block, shared, string(key)}
+}
+
+// sampled is what a kernel takes of which some blocks run, once for launches that are alike, and the others do not. Where there are
+// few blocks, they all run each time: kernels that make tables, of what others read, have no more.
+func (c *context) sampled(f *function, grid, block [3]int, shared int, params []byte) cost {
+	s := c.dev.sys
+	if !s.cfg.Clock {
+		return cost{}
+	}
+	key := c.alike(f, grid, block, shared, params)
+	w, known := s.traffic[key]
+	few := grid[0]*grid[1]*grid[2] <= fewBlocks
+	if !known || few {
+		o := gpusim.Options{Checks: s.cfg.Checks, Numerics: s.cfg.Numerics, StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Skip: !few}
+		if !known {
+			o.Counters, o.Sample = true, sampleBlocks
+		}
+		rep, err := c.dev.sim.Launch(f.kernel, grid, block, shared, params, o)
+		if err != nil {
+			c.fail(driver.LaunchFailed, fmt.Sprintf("%s: %v", f.kernel.Name, err))
+			return cost{}
+		}
+		if !known {
+			w = rep.Work
+			w.Registers, w.Warm = f.registers, s.cfg.Warm
+		}
+	}
+	if len(s.traffic) < maxTraffic {
+		s.traffic[key] = w
+	}
+	if s.cfg.OnLaunch != nil {
+		s.cfg.OnLaunch(f.kernel.Name, &gpusim.Report{Work: w})
+	}
+	seconds, share := estimate.Seconds(&s.card, &w)
+	return cost{int64(math.Round(1e9 * seconds)), share}
 }
