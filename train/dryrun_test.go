@@ -182,7 +182,7 @@ func TestBatchAuto(t *testing.T) {
 		}
 	}
 	name := func(c cell) string { return fmt.Sprintf("%s on %s/%d", c.task, c.device, c.limit) }
-	for _, of := range testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 8), cells, name) {
+	for _, of := range testutil.Some(testutil.NewSpread(t, testutil.Seed(t), 16), cells, name) {
 		t.Run(name(of), func(t *testing.T) {
 			c := config(t, of.task, programs[of.task].change)
 			c.Steps, c.Order, c.Memory, c.Reserve = 2, "sequential", of.limit, 0
