@@ -87,7 +87,7 @@ func TestPyTorchGradients(t *testing.T) {
 	use(p.Grad(), tensor.Grad(loss, x)[0])
 	y := model.Forward(x).Square().Sum()
 	use(tensor.GradGraph(y, x)[0])
-	use(x.In(env.NoGrad()), x.In(env.Eval()), x.In(env.NoGrad().Eval()), x.In(env.Autocast(dtype.BF16)), x.In(env.Autocast(dtype.BF16).CPULists()))
+	use(x.In(env.NoGrad()), x.In(env.Eval()), x.In(env.NoGrad().Eval()), x.In(env.Autocast(dtype.BF16)), x.In(env.Autocast(dtype.BF16).CPULists()), x.In(env.Products(tensor.High)))
 	use(nn.EvalMode(model), nn.Frozen(model), nn.Recompute(model))
 	env.DetectAnomaly(nil)()
 	p.OnGrad(func(g *tensor.Tensor) *tensor.Tensor { return g.Clamp(-1, 1) })

@@ -148,6 +148,10 @@ func reason(op *ir.Op, back bool) string {
 		return "a cast: what takes it computes in " + op.Attr.DType.String()
 	case in(func(dt dtype.DType) bool { return dt == dtype.F64 }):
 		return "float64 is left alone"
+	case op.Attr.Precision == ir.High:
+		return "its operands are rounded to TF32: env.Products says so"
+	case op.Attr.Precision == ir.Medium:
+		return "its operands are rounded to bfloat16: env.Products says so"
 	case back:
 		return "Backward has no policy: as what it is the gradient of"
 	case row.Autocast == ir.CastLow && in(narrow):

@@ -28,9 +28,12 @@ type modes struct {
 	policy      dtype.DType
 	again       bool
 	cpuLists    bool
+	products    Precision
 }
 
-func (e *Env) modes() modes { return modes{e.queue, e.grad, e.train, e.policy, e.again, e.cpuLists} }
+func (e *Env) modes() modes {
+	return modes{e.queue, e.grad, e.train, e.policy, e.again, e.cpuLists, e.products}
+}
 
 // read walks v. What it does not know how to look at is not looked at.
 func (b *batch) read(root *Env, v reflect.Value) {

@@ -172,6 +172,9 @@ func run(e *Env, code ir.Code, attr *ir.Attr, p *ir.Params, in, out []*Tensor) i
 	if e.policy != dtype.Invalid && e.policy != dtype.F32 {
 		own = autocast(e, code, in)
 	}
+	if e.products > Highest {
+		attr = e.precisely(code, attr, in)
+	}
 	return own.exec(e, code, attr, p, in, out)
 }
 
@@ -333,7 +336,7 @@ func (e *Env) runLowered(pl *opPlan, p *ir.Params, in, out []*Tensor, o *device.
 	s.block = true
 	defer s.End(internal)
 	inner := *e
-	inner.scope, inner.policy, inner.within = s, dtype.Invalid, true
+	inner.scope, inner.policy, inner.products, inner.within = s, dtype.Invalid, 0, true
 	if inner.site == nil {
 		inner.site = callsite.At(1)
 	}

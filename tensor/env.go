@@ -17,6 +17,7 @@ type Env struct {
 	train    mode
 	policy   dtype.DType    // Invalid: none
 	cpuLists bool           // the policy follows PyTorch's lists for CPUs
+	products Precision      // of float32; 0: unset
 	again    bool           // the second run of a Recompute
 	back     bool           // within Backward
 	within   bool           // a part of an operation: see DetectAnomaly
@@ -171,6 +172,9 @@ func (e *Env) overlay(over *Env) *Env {
 	if over.policy != dtype.Invalid {
 		c.policy = over.policy
 	}
+	if over.products != 0 {
+		c.products = over.products
+	}
 	c.again, c.cpuLists = c.again || over.again, c.cpuLists || over.cpuLists
 	c.part = laterPart(e.part, over.part)
 	if over.seeded != nil {
@@ -191,7 +195,7 @@ func (e *Env) overlay(over *Env) *Env {
 // covers tells whether an overlay of over on e, of the same device, is over itself: mostly it is, and then nothing is made.
 func (over *Env) covers(e *Env) bool {
 	return (over.queue != nil || e.queue == nil) && (over.grad != unset || e.grad == unset) && (over.train != unset || e.train == unset) &&
-		(over.policy != dtype.Invalid || e.policy == dtype.Invalid) && (over.again || !e.again) && (over.cpuLists || !e.cpuLists) &&
+		(over.policy != dtype.Invalid || e.policy == dtype.Invalid) && (over.products != 0 || e.products == 0) && (over.again || !e.again) && (over.cpuLists || !e.cpuLists) &&
 		over.back == e.back && over.site == e.site && over.seq == e.seq &&
 		later(e.scope, over.scope) == over.scope && laterPart(e.part, over.part) == over.part &&
 		(over.seeded != nil || e.seeded == nil || e.scope != over.scope) && (over.program.recording() || !e.program.recording())
@@ -245,7 +249,7 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 	if b.absorbs(a, scope, seeded) && (scope != a.scope || a.site == b.site) {
 		return b
 	}
-	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, queue: a.queue, again: a.again || b.again, cpuLists: a.cpuLists || b.cpuLists,
+	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, products: a.products, queue: a.queue, again: a.again || b.again, cpuLists: a.cpuLists || b.cpuLists,
 		back: a.back && b.back, part: laterPart(a.part, b.part), site: a.site}
 	if scope != a.scope {
 		c.site = b.site
@@ -254,6 +258,11 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 		c.policy = b.policy
 	} else if b.policy != dtype.Invalid && b.policy != c.policy {
 		raise(op, "x.In(env.Autocast(…)) chooses one", "operands with two precision policies, %s and %s", c.policy, b.policy)
+	}
+	if c.products == 0 {
+		c.products = b.products
+	} else if b.products != 0 && b.products != c.products {
+		raise(op, "x.In(env.Products(…)) chooses one", "operands with two precisions of products, %s and %s", c.products, b.products)
 	}
 	if c.queue == nil || b.queue != nil && b.queue.id > c.queue.id {
 		c.queue = b.queue
@@ -268,7 +277,7 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 // absorbs tells whether e, but for its site, is what it joins in with other, in a scope and with a random path.
 func (e *Env) absorbs(other *Env, scope *scope, seeded *stream) bool {
 	return e.scope == scope && e.seeded == seeded && e.seq == 0 && e.grad >= other.grad && e.train >= other.train &&
-		(other.policy == dtype.Invalid || other.policy == e.policy) && (other.queue == nil || e.queue != nil && e.queue.id >= other.queue.id) &&
+		(other.policy == dtype.Invalid || other.policy == e.policy) && (other.products == 0 || other.products == e.products) && (other.queue == nil || e.queue != nil && e.queue.id >= other.queue.id) &&
 		(e.again || !other.again) && (e.cpuLists || !other.cpuLists) && (!e.back || other.back) && laterPart(e.part, other.part) == e.part &&
 		(e.program.recording() || !other.program.recording())
 }

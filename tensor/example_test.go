@@ -120,6 +120,19 @@ func ExampleEnv_Autocast() {
 	// Output: bf16 f32 f32
 }
 
+func ExampleEnv_Products() {
+	env := tensor.Best()
+
+	x := tensor.From(env, []float32{1 + 1.0/2048}, 1, 1) // needs 11 bits after the point
+	for _, p := range []tensor.Precision{tensor.Highest, tensor.High, tensor.Medium} {
+		fmt.Println(p, x.In(env.Products(p)).MatMul(env.Ones(1, 1)).Item())
+	}
+	// Output:
+	// highest 1.00048828125
+	// high 1.0009765625
+	// medium 1
+}
+
 func ExampleEnv_Seed() {
 	a := tensor.Best().Seed(7).Randn(1000)
 	b := tensor.Best().Seed(7).Randn(1000)

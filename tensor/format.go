@@ -85,7 +85,7 @@ func (t *Tensor) ends(format byte, digits int) (print func(i int) string, n int)
 	s.block = true
 	defer s.End(internal)
 	env := *t.env
-	env.scope, env.grad, env.policy = s, off, dtype.Invalid
+	env.scope, env.grad, env.policy, env.products = s, off, dtype.Invalid, 0
 	u := t.quiet().inside(&env)
 	for axis, n := range t.Shape() {
 		if n > most {

@@ -25,6 +25,9 @@ func (e *Env) String() string {
 	if e.policy.Valid() {
 		words = append(words, e.policy.String())
 	}
+	if e.products != 0 {
+		words = append(words, "products "+e.products.String())
+	}
 	if e.queue != nil {
 		words = append(words, fmt.Sprint("queue ", e.queue.id))
 	}

@@ -14,15 +14,17 @@ import (
 // AMP is what a run computes matrix products in. The zero value is [AMPNone].
 type AMP string
 
-// The values of AMP: float32, the 16-bit types by env.Autocast, float16 with a loss scaler.
+// The values of AMP: float32, the 16-bit types by env.Autocast, float16 with a loss scaler, and float32 with products in TF32
+// by env.Products(tensor.High).
 const (
 	AMPNone AMP = "none"
 	AMPBF16 AMP = "bf16"
 	AMPFP16 AMP = "fp16"
+	AMPTF32 AMP = "tf32"
 )
 
 // AMPs are the values of [AMP].
-var AMPs = []string{string(AMPNone), string(AMPBF16), string(AMPFP16)}
+var AMPs = []string{string(AMPNone), string(AMPBF16), string(AMPFP16), string(AMPTF32)}
 
 // ParseAMP reads a value of [AMP]. Runs and command lines of earlier versions have true, which is bf16, and false.
 func ParseAMP(text string) (AMP, error) {
@@ -50,8 +52,8 @@ func (a *AMP) UnmarshalJSON(raw []byte) (err error) {
 	return err
 }
 
-// on tells whether anything is computed in less than float32.
-func (a AMP) on() bool { return a != "" && a != AMPNone }
+// on tells whether values are kept in 16 bits.
+func (a AMP) on() bool { return a == AMPBF16 || a == AMPFP16 }
 
 // policy is env with the precision of products.
 func (a AMP) policy(env *tensor.Env) *tensor.Env {
@@ -60,6 +62,8 @@ func (a AMP) policy(env *tensor.Env) *tensor.Env {
 		return env.Autocast(dtype.BF16)
 	case AMPFP16:
 		return env.Autocast(dtype.F16)
+	case AMPTF32:
+		return env.Products(tensor.High)
 	}
 	return env
 }

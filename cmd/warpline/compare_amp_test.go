@@ -7,22 +7,22 @@ import (
 )
 
 // TestComparePrecisions: the first run is as far from itself as it is, the others a little, in equal steps from equal weights;
-// those in 16 bits keep casts, and fp16 has a scale.
+// those in 16 bits keep casts, fp16 has a scale, and tf32 neither.
 func TestComparePrecisions(t *testing.T) {
 	r := newRoom(t)
 	r.npz("data.npz", images(bytesArray(300, 1, 6, 6)), marks(labels(300)))
 	for _, device := range []string{"cpu", "sim:0"} {
-		status, stdout, stderr := command(t.Context(), "compare", "mlp", "--amp", "none,bf16,fp16", "--steps", "6", "--data", "data.npz", "--devices", device, "--json", "--svg", "loss.svg")
+		status, stdout, stderr := command(t.Context(), "compare", "mlp", "--amp", "none,bf16,fp16,tf32", "--steps", "6", "--data", "data.npz", "--devices", device, "--json", "--svg", "loss.svg")
 		if status != exitDone {
 			t.Fatalf("status %d\n%s", status, stderr)
 		}
 		lines := decode(t, stdout)
-		if len(lines) != 3 {
+		if len(lines) != 4 {
 			t.Fatalf("%d lines\n%s", len(lines), stdout)
 		}
 		for i, l := range lines {
 			apart, casts := l["worst_parameter_difference"].(float64), l["by_kind"].(map[string]any)["casts"].(float64)
-			if l["amp"] != []string{"none", "bf16", "fp16"}[i] || len(l["losses"].([]any)) != 6 || (apart > 0) != (i > 0) || apart > 0.05 || (casts > 0) != (i > 0) || (l["scale"] != nil) != (i == 2) {
+			if l["amp"] != []string{"none", "bf16", "fp16", "tf32"}[i] || len(l["losses"].([]any)) != 6 || (apart > 0) != (i > 0) || apart > 0.05 || (casts > 0) != (i == 1 || i == 2) || (l["scale"] != nil) != (i == 2) {
 				t.Errorf("%s: %v", device, l)
 			}
 		}

@@ -3,11 +3,16 @@ package autograd
 import "github.com/warpline-ml/warpline/internal/ir"
 
 func matMulLeft(b ir.B, c Call, g ir.Value) ir.Value {
-	return b.MatMul(b.Cast(g, c.Op().In(0).DType), b.Transpose(c.In(1)))
+	return rounded(b, c, b.Cast(g, c.Op().In(0).DType), b.Transpose(c.In(1)))
 }
 
 func matMulRight(b ir.B, c Call, g ir.Value) ir.Value {
-	return b.MatMul(b.Transpose(c.In(0)), b.Cast(g, c.Op().In(0).DType))
+	return rounded(b, c, b.Transpose(c.In(0)), b.Cast(g, c.Op().In(0).DType))
+}
+
+// rounded is a product of matrices in the precision of the call's.
+func rounded(b ir.B, c Call, x, y ir.Value) ir.Value {
+	return emit(b, ir.MatMul, ir.Attr{Precision: c.Op().Attr.Precision}, ir.Params{}, x, y)
 }
 
 // into is the op's attributes with operand i's type as the result type.
@@ -104,10 +109,10 @@ func linearGrad(b ir.B, c Call) []ir.Value {
 		grads[2] = bias
 	}
 	if wants(c, 0) {
-		grads[0] = b.Reshape(b.MatMul(g, c.In(1)), c.Op().In(0).Shape()...)
+		grads[0] = b.Reshape(rounded(b, c, g, c.In(1)), c.Op().In(0).Shape()...)
 	}
 	if wants(c, 1) {
-		attr := ir.Attr{}
+		attr := ir.Attr{Precision: c.Op().Attr.Precision}
 		if w, ok := c.(Wider); ok && w.Wider(1) {
 			attr.DType = ir.Wide(c.Op().In(1).DType)
 		}
@@ -212,5 +217,5 @@ func product(b ir.B, c Call) ir.Value {
 	for i := range in {
 		in[i] = c.In(i)
 	}
-	return emit(b, ir.Linear, ir.Attr{}, ir.Params{}, in...)
+	return emit(b, ir.Linear, ir.Attr{Precision: c.Op().Attr.Precision}, ir.Params{}, in...)
 }

@@ -125,6 +125,16 @@ func matMulCases(g *gen) {
 			g.add("wide sums", ir.Attr{DType: ir.Wide(g.dt)}, ir.Params{}, g.of(plain, s[0], s[1]), g.of(plain, s[1], s[2]))
 		}
 	}
+	g.precise(func(p ir.Precision) {
+		for _, s := range [][3]int{{1, 1, 1}, {3, 0, 2}, {5, 7, 3}, {33, 5, 70}, {67, 33, 45}, {129, 515, 67}, {65, 1100, 67}} {
+			g.add("a precision", ir.Attr{Precision: p}, ir.Params{}, g.of(normal, s[0], s[1]), g.of(normal, s[1], s[2]))
+		}
+		for i, name := range viewNames {
+			other := viewNames[(i+1)%len(viewNames)]
+			g.add("a precision of "+name+" and "+other, ir.Attr{Precision: p}, ir.Params{}, operand{g.views(67, 33)[name], normal}, operand{g.views(33, 45)[other], normal})
+		}
+		g.add("a precision of a batch", ir.Attr{Precision: p}, ir.Params{}, g.of(normal, 3, 2, 15, 37), g.of(normal, 3, 2, 37, 14))
+	})
 	g.add("a batch", ir.Attr{}, ir.Params{}, g.of(plain, 3, 2, 5, 7), g.of(plain, 3, 2, 7, 4))
 	g.add("an empty batch", ir.Attr{}, ir.Params{}, g.of(plain, 0, 5, 7), g.of(plain, 0, 7, 4))
 	g.add("a repeated batch", ir.Attr{}, ir.Params{}, operand{repeated(g.dt, 0, 3, 17, 9), plain}, g.of(plain, 3, 9, 21))
@@ -147,6 +157,12 @@ func linearCases(g *gen) {
 		g.add("without bias", a, ir.Params{}, g.of(normal, 9, 31), g.of(normal, 15, 31))
 		g.add("more dimensions", a, ir.Params{}, g.of(normal, 2, 3, 5), g.of(normal, 4, 5), g.of(normal, 4))
 		g.add("a vector", a, ir.Params{}, g.of(normal, 5), g.of(normal, 4, 5))
+		g.precise(func(p ir.Precision) {
+			at := ir.Attr{Act: act, Precision: p}
+			g.add("a precision", at, ir.Params{}, g.of(normal, 17, 33), g.of(normal, 35, 33), g.of(normal, 35))
+			at.Flag = ir.Before
+			g.add("a precision with sums", at, ir.Params{}, g.of(normal, 3, 1100), g.of(normal, 37, 1100), g.of(normal, 37))
+		})
 		if !g.short {
 			g.add("a large shape", a, ir.Params{}, g.of(normal, 131, 70), g.of(normal, 99, 70), g.of(normal, 99))
 		}
@@ -212,12 +228,15 @@ func (g *gen) convolution(c convolution) {
 	case ir.Conv2d:
 		g.add("without bias", a, ir.Params{}, x, w)
 		g.add("with bias", a, ir.Params{}, x, w, g.of(normal, c.w[0]))
+		g.inTF32(a, x, w, g.of(normal, c.w[0]))
 	case ir.Conv2dGradInput:
 		a.Out = x.t
 		g.add("a size", a, ir.Params{}, y, w)
+		g.inTF32(a, y, w)
 	case ir.Conv2dGradWeight:
 		a.Out = w.t
 		g.add("a size", a, ir.Params{}, y, x)
+		g.inTF32(a, y, x)
 	}
 }
 

@@ -66,8 +66,8 @@ func (c *Case) gradDType() dtype.DType {
 			return dtype.Invalid
 		}
 	}
-	if dt == dtype.Invalid || c.Op.Code == ir.Cast && c.Op.Attr.DType != dtype.F64 {
-		return dtype.Invalid // a narrower result is rounded, which has no derivative
+	if dt == dtype.Invalid || c.Op.Code == ir.Cast && c.Op.Attr.DType != dtype.F64 || c.Op.Attr.Precision != ir.Highest {
+		return dtype.Invalid // rounding has no derivative
 	}
 	want, _, err := c.Want()
 	if err != nil || want[0].Type.DType.Size() < dt.Size() || len(want[0].Data) == 0 || !finite(want[0].Data) || len(c.In[0].Data) < smallest {

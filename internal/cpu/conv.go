@@ -13,9 +13,9 @@ import (
 // panels at a time, so that they stay in the second-level cache. Planes may be small: a panel goes over many images.
 
 func init() {
-	offer(forFloats(prepareConv32, prepareConv[float64]), ir.Conv2d)
-	offer(forFloats(prepareConvGradInput32, prepareConvGradInput[float64]), ir.Conv2dGradInput)
-	offer(forFloats(prepareConvGradWeight32, prepareConvGradWeight[float64]), ir.Conv2dGradWeight)
+	offer(forFloats(precise(prepareConv32), prepareConv[float64]), ir.Conv2d)
+	offer(forFloats(precise(prepareConvGradInput32), prepareConvGradInput[float64]), ir.Conv2dGradInput)
+	offer(forFloats(precise(prepareConvGradWeight32), prepareConvGradWeight[float64]), ir.Conv2dGradWeight)
 }
 
 // convolution is the sizes of one: x[n,c,h,w] with w[o,c/groups,kh,kw] gives y[n,o,oh,ow].

@@ -6,7 +6,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-func init() { offer(forFloats(prepareLinear[float32], prepareLinear[float64]), ir.Linear) }
+func init() { offer(forFloats(precise(prepareLinear[float32]), prepareLinear[float64]), ir.Linear) }
 
 var activations = [...]kernels.Activation{
 	ir.NoAct: kernels.ActNone, ir.ActReLU: kernels.ActReLU, ir.ActGELU: kernels.ActGELU, ir.ActGELUTanh: kernels.ActGELUTanh,

@@ -7,7 +7,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-func init() { offer(orPairs(inF32(prepareMatMul)), ir.MatMul) }
+func init() { offer(orPairs(inF32(precise(prepareMatMul))), ir.MatMul) }
 
 func prepareMatMul(k *device.Kernel) (run, error) {
 	b := newBatch(k)

@@ -26,11 +26,12 @@ type convParam struct {
 type convolution struct {
 	x, w, y *ir.Type
 	ir.Conv
-	dt dtype.DType
+	dt   dtype.DType
+	tf32 bool // f32 operands are rounded so
 }
 
 func newConvolution(b *builder, x, w, y *ir.Type) (*convolution, error) {
-	c := &convolution{x, w, y, b.op.Attr.Conv(), y.DType}
+	c := &convolution{x, w, y, b.op.Attr.Conv(), y.DType, b.op.Attr.Precision == ir.High}
 	for _, t := range []*ir.Type{x, w, y} {
 		for _, d := range t.Shape() {
 			if d > math.MaxInt32 {
@@ -59,7 +60,7 @@ func prepareConv(b *builder) error {
 	if err != nil {
 		return err
 	}
-	if p := c.forward(); p.worthTiles(c.dt) {
+	if p := c.forward(); c.worthTiles(p) {
 		c.planForward(b, p.tiled())
 		return nil
 	}
@@ -80,7 +81,7 @@ func prepareConvGradInput(b *builder) error {
 	if err != nil {
 		return err
 	}
-	if p := c.gradInput(); p.worthTiles(c.dt) {
+	if p := c.gradInput(); c.worthTiles(p) {
 		c.planGradInput(b, p.tiled())
 		return nil
 	}
@@ -93,7 +94,7 @@ func prepareConvGradWeight(b *builder) error {
 	if err != nil {
 		return err
 	}
-	if p := c.gradWeight(); p.worthTiles(c.dt) {
+	if p := c.gradWeight(); c.worthTiles(p) {
 		c.planGradWeight(b, p.tiled())
 		return nil
 	}
@@ -134,13 +135,13 @@ const convSide = 64
 
 // worthTiles reports whether a dtype has tiles and a product fills enough of them. An element on its own costs some 40
 // instructions per term, in a tile hardly more than one.
-func (p sides) worthTiles(dt dtype.DType) bool {
+func (c *convolution) worthTiles(p sides) bool {
 	const least = 32
-	if !p.tileable(dt) {
-		return false
+	if !p.tileable(c.dt) || c.tf32 { // which only tiles have
+		return p.tileable(c.dt)
 	}
 	full := func(n, to int) float64 { return float64(n) / float64(roundUp(n, to)) }
-	return full(p.rows, convSide)*full(p.cols, convSide)*full(p.terms, 128/dt.Size()) >= 1.0/least
+	return full(p.rows, convSide)*full(p.cols, convSide)*full(p.terms, 128/c.dt.Size()) >= 1.0/least
 }
 
 // tileable reports whether there are kernels for tiles of a product at all.
@@ -155,12 +156,20 @@ func (p sides) param(work int) param {
 func (p sides) tiles() int { return ceilDiv(p.rows, p.side) * ceilDiv(p.cols, p.side) * p.groups }
 
 // run plans a kernel for tiles, which has two stages of two operands in shared memory.
-func (p sides) run(b *builder, name string, dt dtype.DType, tiles int, params ...param) {
+func (c *convolution) run(b *builder, name string, p sides, tiles int, params ...param) {
 	threads := 128
-	if dt == dtype.F32 {
+	if c.dt == dtype.F32 && !c.tf32 {
 		threads = p.side * p.side / 64
 	}
-	b.run(suffixed(fmt.Sprint(name, p.side), dt), tileGrid(tiles), [3]int{threads, 1, 1}, 2*2*p.side*128, params...)
+	b.run(c.kernel(fmt.Sprint(name, p.side)), tileGrid(tiles), [3]int{threads, 1, 1}, 2*2*p.side*128, params...)
+}
+
+// kernel is the name of one for the tensors.
+func (c *convolution) kernel(name string) string {
+	if c.tf32 {
+		return name + "_tf32"
+	}
+	return suffixed(name, c.dt)
 }
 
 // taps plans the table of so many taps, filled up to whole tiles.
@@ -168,21 +177,21 @@ func (c *convolution) taps(b *builder, n, input int) ref {
 	const size = 16
 	padded := roundUp(n, 128)
 	table := b.scratch(int64(padded) * size)
-	b.linear(suffixed("conv_taps", c.dt), padded, 128, pointer(table), c.param(), i32(n), i32(padded), i32(input))
+	b.linear(c.kernel("conv_taps"), padded, 128, pointer(table), c.param(), i32(n), i32(padded), i32(input))
 	return table
 }
 
 func (c *convolution) planForward(b *builder, p sides) {
 	table := c.taps(b, p.terms, 0)
-	p.run(b, "conv", c.dt, p.tiles(),
+	c.run(b, "conv", p, p.tiles(),
 		pointer(b.out(0)), pointer(b.in(1)), pointer(b.in(0)), c.bias(b), pointer(table), p.param(p.tiles()), c.param(), i32(0))
 }
 
 func (c *convolution) planGradInput(b *builder, p sides) {
 	turned := b.scratch(int64(c.w.Size() * c.dt.Size()))
-	b.linear(suffixed("conv_turn", c.dt), c.w.Size(), 256, pointer(turned), pointer(b.in(1)), c.param())
+	b.linear(c.kernel("conv_turn"), c.w.Size(), 256, pointer(turned), pointer(b.in(1)), c.param())
 	table := c.taps(b, p.terms, 1)
-	p.run(b, "conv", c.dt, p.tiles(),
+	c.run(b, "conv", p, p.tiles(),
 		pointer(b.out(0)), pointer(turned), pointer(b.in(0)), i64(0), pointer(table), p.param(p.tiles()), c.param(), i32(1))
 }
 
@@ -195,7 +204,7 @@ func (c *convolution) planGradWeight(b *builder, p sides) {
 		parts = b.scratch(int64(splits) * int64(c.w.Size()) * 4)
 		partial = pointer(parts)
 	}
-	p.run(b, "conv_weight", c.dt, p.tiles()*splits,
+	c.run(b, "conv_weight", p, p.tiles()*splits,
 		pointer(b.out(0)), pointer(b.in(0)), pointer(b.in(1)), partial, pointer(table), p.param(p.tiles()*splits), c.param(), i32(splits), i32(perSplit))
 	if splits > 1 {
 		sum := partSum{c: b.out(0), parts: parts, perBatch: p.rows * p.cols, size: c.w.Size(), cols: p.cols, splits: splits}

@@ -9,12 +9,15 @@ func init() {
 
 // prepareLinear plans act(x·wᵀ + bias): a product whose second operand is walked along its rows.
 func prepareLinear(b *builder) error {
-	w, y := b.op.In(1), b.outs[0]
+	y := b.outs[0]
+	x, a := b.factor(0)
+	w, c := b.factor(1)
 	n, k := w.Dim(0), w.Dim(1)
 	if y.Size() == 0 {
 		return nil
 	}
-	p := &product{m: y.Size() / n, n: n, k: k, aRow: k, aCol: 1, bRow: 1, bCol: k, c: b.out(0), a: b.in(0), b: b.in(1)}
+	p := &product{m: y.Size() / n, n: n, k: k, aRow: k, aCol: 1, bRow: 1, bCol: k, c: b.out(0), a: a, b: c,
+		wide: y.DType != x.DType, tf32: b.op.Attr.Precision == ir.High}
 	p.end.act = b.op.Attr.Act
 	if b.op.NumIn() == 3 {
 		bias := b.in(2)
@@ -24,7 +27,7 @@ func prepareLinear(b *builder) error {
 		before := b.out(1)
 		p.end.before = &before
 	}
-	return p.plan(b, y.DType)
+	return p.plan(b, x.DType)
 }
 
 // biasRows is the least number of rows of a part: of fewer, joining the parts takes longer than a part.

@@ -21,6 +21,7 @@ type product struct {
 	end                    epilogue
 	pitch                  int  // elements from row to row of c; 0: n
 	wide, adds             bool // c is of the sums' type, whatever the operands; sums are added to what it holds
+	tf32                   bool // f32 operands are rounded so
 }
 
 // epilogue is what becomes of sums: the kernels' struct Epilogue. bias and before are nil where there is none.
@@ -61,11 +62,12 @@ func (p *product) batches() int {
 }
 
 func prepareMatMul(b *builder) error {
-	x, y := b.op.In(0), b.op.In(1)
+	x, a := b.factor(0)
+	y, c := b.factor(1)
 	r := x.Rank()
 	sx, sy := x.Strides(), y.Strides()
 	p := &product{m: x.Dim(-2), n: y.Dim(-1), k: x.Dim(-1), aRow: sx[r-2], aCol: sx[r-1], bRow: sy[r-2], bCol: sy[r-1],
-		c: b.out(0), a: b.in(0), b: b.in(1), wide: b.outs[0].DType != x.DType}
+		c: b.out(0), a: a, b: c, wide: b.outs[0].DType != x.DType, tf32: b.op.Attr.Precision == ir.High}
 	for i := range r - 2 {
 		p.dims = append(p.dims, batchDim{x.Dim(i), sx[i], sy[i]})
 	}
@@ -139,14 +141,14 @@ func (p *product) plan(b *builder, dt dtype.DType) error {
 	if p.m == 0 || p.n == 0 || p.batches() == 0 {
 		return nil
 	}
-	_, small := tilings(dt)
+	_, small := p.tilings(dt)
 	if most := 1 << 28; p.m > most || p.n > most || p.k > most || p.batches() > most || p.tiles(small) > most {
 		return fmt.Errorf("%d products of [%d,%d] by [%d,%d], sizes over 2^28: %w", p.batches(), p.m, p.k, p.k, p.n, device.ErrUnsupported)
 	}
 	switch n, small := p.m*p.n*p.batches(), p.m <= anySide && p.n <= anySide; {
 	case n <= dotElements && n*p.k <= dotProducts && !p.wide:
-		b.linear(suffixed("dot", dt), n, min(128, roundUp(n, 32)), p.params(n)...)
-	case dt == dtype.F16, dt == dtype.BF16, dt == dtype.F32 && !small:
+		b.linear(p.kernel("dot", dt), n, min(128, roundUp(n, 32)), p.params(n)...)
+	case dt == dtype.F16, dt == dtype.BF16, p.tf32, dt == dtype.F32 && !small:
 		if dt != dtype.F32 {
 			p.pack(b, dt)
 		}
@@ -182,8 +184,11 @@ type tiling struct {
 }
 
 // tilings are the large and the small tiles of a dtype. A block has two or three stages of its operands' rows of 128 bytes.
-func tilings(dt dtype.DType) (large, small tiling) {
-	if dt == dtype.F32 {
+func (p *product) tilings(dt dtype.DType) (large, small tiling) {
+	switch {
+	case p.tf32:
+		return tiling{"gemm128", 128, 128, 128, 2 * 256 * 128}, tiling{"gemm64", 64, 64, 128, 3 * 128 * 128}
+	case dt == dtype.F32:
 		return tiling{"gemm128", 128, 128, 256, 2 * 256 * 128}, tiling{"gemm64", 64, 64, 64, 2 * 128 * 128}
 	}
 	return tiling{"gemm128", 128, 192, 128, 2 * 320 * 128}, tiling{"gemm64", 64, 64, 128, 3 * 128 * 128}
@@ -202,7 +207,7 @@ var odd = tiling{"gemmodd", 128, 128, 128, 2 * 256 * 128}
 
 // tiling chooses large tiles if they are many and mostly full.
 func (p *product) tiling(dt dtype.DType) tiling {
-	large, small := tilings(dt)
+	large, small := p.tilings(dt)
 	if dt != dtype.F32 && !p.aligned() {
 		large = odd
 	}
@@ -253,16 +258,17 @@ func (p *product) packed(b *builder, dt dtype.DType, from ref, lines, byLine, by
 // planTiles plans the kernels that copy tiles ahead, 16 bytes at a time where the operands' rows allow.
 func (p *product) planTiles(b *builder, dt dtype.DType, t tiling, splits, perSplit int) {
 	partial, size := i64(0), p.m*p.n*p.batches()
+	apart := splits > 1 || p.wide && p.end != (epilogue{}) // the kernels' own is for sums in the operands' dtype
 	var parts ref
 	switch {
-	case splits > 1:
+	case apart:
 		parts = b.scratch(int64(splits) * int64(size) * 4)
 		partial = pointer(parts)
 	case p.wide:
 		partial = pointer(p.c)
 	}
 	p.runTiles(b, dt, t, partial, splits, perSplit)
-	if splits > 1 {
+	if apart {
 		sum := partSum{c: p.c, parts: parts, end: p.end, perBatch: p.m * p.n, size: size, cols: p.n, splits: splits}
 		if p.wide {
 			dt = ir.Wide(dt)
@@ -274,8 +280,16 @@ func (p *product) planTiles(b *builder, dt dtype.DType, t tiling, splits, perSpl
 // runTiles plans the kernel for tiles. Partial sums go to partial, if it is not null.
 func (p *product) runTiles(b *builder, dt dtype.DType, t tiling, partial param, splits, perSplit int) {
 	name := fmt.Sprintf("%s_%c%c", t.name, along(p.aCol, p.aRow, 'm'), along(p.bRow, p.bCol, 'n'))
-	b.run(suffixed(name, dt), tileGrid(p.tiles(t)*splits), [3]int{t.threads, 1, 1}, t.shared,
+	b.run(p.kernel(name, dt), tileGrid(p.tiles(t)*splits), [3]int{t.threads, 1, 1}, t.shared,
 		pointer(p.c), pointer(p.a), pointer(p.b), p.end.param(), partial, p.param(splits, perSplit, p.tiles(t)*splits))
+}
+
+// kernel is the name of one for the operands.
+func (p *product) kernel(name string, dt dtype.DType) string {
+	if p.tf32 {
+		return name + "_tf32"
+	}
+	return suffixed(name, dt)
 }
 
 // along names the dimension in which an operand's elements are neighbours, k unless only its lines are.

@@ -17,10 +17,11 @@ const (
 	fieldCausal
 	fieldAct
 	fieldFlag
+	fieldPrecision
 	fieldDims
 )
 
-var fieldNames = [...]string{"out", "dtype", "axis", "axes", "keep", "causal", "act", "flag", "dims"}
+var fieldNames = [...]string{"out", "dtype", "axis", "axes", "keep", "causal", "act", "flag", "precision", "dims"}
 
 // String lists the names in the text form.
 func (f fields) String() string {
@@ -45,7 +46,7 @@ type reads struct {
 
 // set is the attributes that differ from their zero values.
 func (a *Attr) set() (f fields) {
-	for i, on := range [...]bool{a.Out != nil, a.DType != 0, a.Axis != 0, a.Axes != 0, a.Keep, a.Causal, a.Act != 0, a.Flag != 0, a.Dims != [MaxRank]int32{}} {
+	for i, on := range [...]bool{a.Out != nil, a.DType != 0, a.Axis != 0, a.Axes != 0, a.Keep, a.Causal, a.Act != 0, a.Flag != 0, a.Precision != 0, a.Dims != [MaxRank]int32{}} {
 		if on {
 			f |= 1 << i
 		}
@@ -73,6 +74,9 @@ func (o *Op) checkAttr() error {
 	}
 	if int(o.Attr.Act) >= len(actNames) {
 		return fmt.Errorf("there is no activation %d", o.Attr.Act)
+	}
+	if err := o.checkPrecision(); err != nil {
+		return err
 	}
 	if extra := o.Attr.Flag &^ r.flags; extra != 0 {
 		return fmt.Errorf("flag %s is set, which this operation does not have", extra)

@@ -63,6 +63,8 @@ type Attr struct {
 	Act    Act            // Linear, BiasGrad, BatchNorm, BatchNormEval
 	Flag   Flag           // SGD, AdamW, losses and their gradients, BatchNormGrad, Linear
 	Dims   [MaxRank]int32 // small sizes, in the order that the code's comment gives
+
+	Precision Precision // of a product of f32 operands: MatMul, Linear, convolutions and their gradients
 }
 
 // Flag selects a form of an op.
@@ -161,7 +163,7 @@ func (o *Op) Ins() []*Type {
 // Hash mixes what usually tells ops apart. Equal ops have equal hashes.
 func (o *Op) Hash() uint64 {
 	const prime = 0x100000001b3
-	h := uint64(o.Code) | uint64(o.Attr.Axes)<<8 | uint64(uint8(o.Attr.Axis))<<24 | uint64(o.Attr.DType)<<32 | uint64(o.Attr.Flag)<<40 | uint64(o.Attr.Act)<<56
+	h := uint64(o.Code) | uint64(o.Attr.Axes)<<8 | uint64(uint8(o.Attr.Axis))<<24 | uint64(o.Attr.DType)<<32 | uint64(o.Attr.Flag)<<40 | uint64(o.Attr.Act)<<56 | uint64(o.Attr.Precision)<<60
 	for _, t := range o.Ins() {
 		h = (h ^ t.id) * prime
 	}

@@ -92,6 +92,8 @@ func (a *Attr) writeField(b *strings.Builder, f fields) {
 		}
 	case fieldFlag:
 		b.WriteString(a.Flag.String())
+	case fieldPrecision:
+		b.WriteString(a.Precision.String())
 	case fieldDims:
 		writeDims(b, a.Dims)
 	}
@@ -205,6 +207,10 @@ func (a *Attr) parseField(f fields, value string) (err error) {
 		a.Act = Act(i)
 	case fieldFlag:
 		a.Flag, err = parseFlags(value)
+	case fieldPrecision:
+		var i int
+		i, err = place(value, precisionNames[:])
+		a.Precision = Precision(i)
 	case fieldDims:
 		a.Dims, err = parseDims(value)
 	default:

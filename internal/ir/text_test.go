@@ -49,6 +49,9 @@ func randomOp(r *rand.Rand) Op {
 		a.Flag = Flag(r.IntN(1 << len(flagNames)))
 	}
 	if some() {
+		a.Precision = Precision(r.IntN(len(precisionNames)))
+	}
+	if some() {
 		a.Dims[r.IntN(MaxRank)] = int32(r.Uint32())
 		a.Dims[r.IntN(MaxRank)] = int32(r.IntN(5))
 	}
@@ -68,8 +71,8 @@ func TestTextRoundTrip(t *testing.T) {
 			t.Fatalf("%s reads as %s, %v", o, got, err)
 		}
 	}
-	bad := Op{Code: 250, Attr: Attr{Act: 77, Flag: 0xE000}}
-	if got, want := bad.String(), "code(250) {act=act(77) flag=flag(13),flag(14),flag(15)}"; got != want {
+	bad := Op{Code: 250, Attr: Attr{Act: 77, Flag: 0xE000, Precision: 9}}
+	if got, want := bad.String(), "code(250) {act=act(77) flag=flag(13),flag(14),flag(15) precision=precision(9)}"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

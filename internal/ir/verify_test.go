@@ -265,6 +265,8 @@ func with(a Attr, f fields) Attr {
 		a.Act = ActReLU
 	case fieldFlag:
 		a.Flag = Momentum
+	case fieldPrecision:
+		a.Precision = High
 	case fieldDims:
 		a.Dims[0] = 1
 	}

@@ -7,7 +7,7 @@ import (
 // linear multiplies in the operands' own precision, as an engine would, and widens for bias and activation.
 func linear(b ir.B, op *ir.Op, _ *ir.Params, in []ir.Value) []ir.Value {
 	x, w := in[0], in[1]
-	y := b.Widen(b.MatMul(b.Rows(x), b.Transpose(w)))
+	y := b.Widen(b.One(ir.MatMul, ir.Attr{Precision: op.Attr.Precision}, ir.Params{}, b.Rows(x), b.Transpose(w)))
 	if len(in) == 3 {
 		y = b.Add(y, b.Widen(in[2]))
 	}

@@ -7,12 +7,12 @@ import (
 )
 
 func init() {
-	set(matMul, ir.MatMul)
-	set(linear, ir.Linear)
+	set(precise(matMul), ir.MatMul)
+	set(precise(linear), ir.Linear)
 	set(biasGrad, ir.BiasGrad)
-	set(conv, ir.Conv2d)
-	set(convGradInput, ir.Conv2dGradInput)
-	set(convGradWeight, ir.Conv2dGradWeight)
+	set(precise(conv), ir.Conv2d)
+	set(precise(convGradInput), ir.Conv2dGradInput)
+	set(precise(convGradWeight), ir.Conv2dGradWeight)
 	set(maxPool, ir.MaxPool2d)
 	set(maxPoolGrad, ir.MaxPool2dGrad)
 	set(avgPool, ir.AvgPool2d)

@@ -4,19 +4,33 @@
 //
 // gemm_any: blocks of 64 threads make tiles of 32×32, 4×4 elements to a thread, over steps of 16 along k through shared
 // memory. It serves small products, and the types that have no kernels of their own. Sums run along k, one after the other.
+// Of TF32, whose operands are f32 and rounded, there is dot alone.
 //
 //warpline:module gemm_any_f32 -DT=f32 -DNAME(op)=op##_f32 -DPARTS
 //warpline:module gemm_any_f64 -DT=f64 -DNAME(op)=op##_f64 -DPARTS
 //warpline:module gemm_any_f16 -DT=f16 -DNAME(op)=op##_f16 -DPARTS -DTILED
 //warpline:module gemm_any_bf16 -DT=bf16 -DNAME(op)=op##_bf16 -DPARTS -DTILED
+//warpline:module gemm_any_tf32 -DT=f32 -DNAME(op)=op##_tf32 -DTILED -DROUNDED
 //warpline:module gemm_any_i64 -DT=i64 -DNAME(op)=op##_i64 -DINTEGER
 //warpline:module gemm_any_i32 -DT=i32 -DNAME(op)=op##_i32 -DINTEGER
 //warpline:module gemm_any_u8 -DT=u8 -DNAME(op)=op##_u8 -DINTEGER
 #define ONCE __device__ __attribute__((noinline)) // three kernels have activations, at their very end
 #include "gemm.cuh"
 #include "epilogue.cuh"
+#ifdef ROUNDED
+#include "tf32.cuh"
+#endif
 
 typedef wide<T> W;
+
+// term is an operand as it is multiplied.
+DEVICE W term(T x) {
+#ifdef ROUNDED
+	return __builtin_bit_cast(f32, roundTF32(__builtin_bit_cast(u32, x)));
+#else
+	return widen(x);
+#endif
+}
 
 #ifdef INTEGER
 #define FINISH(end, sum, at, col) (sum)
@@ -32,7 +46,7 @@ KERNEL(128) NAME(dot)(T *__restrict__ c, const T *__restrict__ a, const T *__res
 		const T *x = a + aAt + row * p.aRow, *y = b + bAt + col * p.bCol;
 		W sum = 0;
 		for (i32 k = 0; k < p.k; k++, x += p.aCol, y += p.bRow)
-			sum += widen(*x) * widen(*y);
+			sum += term(*x) * term(*y);
 		c[i] = FINISH(end, sum, i, col);
 	}
 }

@@ -47,12 +47,17 @@ template <bool alongK, bool isA> struct Fragments {
 	}
 };
 
+// FragmentsOf are the fragments of operands of a type.
+template <class E, bool alongK, bool isA> struct FragmentsOf : Fragments<alongK, isA> {
+	using Fragments<alongK, isA>::Fragments;
+};
+
 // WarpTile is the sums of a warp, 16·tall rows by 16·broad columns.
 template <class E, int tall, int broad> struct WarpTile {
 	f32 sum[tall][2 * broad][4] = {};
 
 	// step adds the products of one stage: 128 bytes of k.
-	template <bool aAlongK, bool bAlongK> DEVICE void step(const Fragments<aAlongK, true> &fa, u32 aTile, const Fragments<bAlongK, false> &fb, u32 bTile) {
+	template <class A, class B> DEVICE void step(const A &fa, u32 aTile, const B &fb, u32 bTile) {
 #pragma unroll
 		for (int k = 0; k < 4; k++) {
 			u32 a[tall][4];
@@ -95,16 +100,16 @@ template <class E, int tall, int broad> struct WarpTile {
 	}
 };
 
-// MmaBlock is what a block of four warps does on the tensor cores: rows×cols sums of 16-bit operands. It has 64 or 128
-// rows.
+// MmaBlock is what a block of four warps does on the tensor cores: rows×cols sums of operands of 16 bits, or of f32 that it
+// rounds to TF32. It has 64 or 128 rows.
 template <class E, int tileRows, int tileCols, bool aAlong, bool bAlong> struct MmaBlock {
 	typedef E Element;
 	static const int rows = tileRows, cols = tileCols, threads = 128, depth = 128 / sizeof(E);
 	static const bool aAlongK = aAlong, bAlongK = bAlong;
 
 	u32 top = threadIdx.x / 64, left = threadIdx.x / 32 % 2;
-	Fragments<aAlongK, true> fa{top};
-	Fragments<bAlongK, false> fb{left};
+	FragmentsOf<E, aAlongK, true> fa{top};
+	FragmentsOf<E, bAlongK, false> fb{left};
 	WarpTile<E, rows / 32, cols / 32> sums;
 
 	DEVICE void step(u32 aTile, u32 bTile) { sums.step(fa, aTile, fb, bTile); }
