@@ -17,6 +17,9 @@ type AdamWConfig struct {
 	WeightDecay float64 // AdamW: 0.01, Adam: 0
 	Clip        float64 // largest 2-norm of all gradients together; 0: they are not clipped
 	Rule        Rule    // rates of single parameters; nil: all the same
+
+	Rounding Rounding // of parameters in bfloat16
+	Seed     uint64   // of stochastic rounding, which it and the number of the step decide
 }
 
 // AdamW is Adam with decoupled weight decay (Loshchilov and Hutter, 2019). With g the gradient and t the number of the
@@ -52,5 +55,6 @@ func newAdam(op string, params iter.Seq2[string, *tensor.Tensor], c AdamWConfig,
 		s.LR, s.Skip, s.Scale, s.WeightDecay = l.rate, l.skip, b.rates.Scale, b.rates.WeightDecay
 		tensor.AdamWInPlace(s, l.scale, b.p, b.g, b.keep[0], b.keep[1], b.counts)
 	}
+	o.rounds(op, c.Rounding, c.Seed)
 	return o
 }

@@ -66,6 +66,8 @@ type state struct {
 	keep    []*tensor.Tensor // as many as the optimizer has kinds of state; nil before the first step
 	seen    bool             // it has had a gradient
 	applied bool             // in this step already: see StepInBackward
+	wide    bool             // its moments are f32, whatever it is
+	moments int              // kinds of state that are moments
 	steps   int              // updates so far, unless its ledger counts them
 	book    *ledger          // where they are counted; nil before the first step, and after a Load
 }
@@ -85,6 +87,8 @@ type core struct {
 	last     *ledger // what reports read; nil when the last Step had no gradients
 	overflow int     // the last Step of which a report was asked and told that nothing was updated
 	update   func(l *ledger, b *batch)
+	rounding Rounding
+	seed     uint64 // of stochastic rounding
 }
 
 // batch is what one fused update takes.

@@ -15,6 +15,9 @@ type SGDConfig struct {
 	Nesterov    bool
 	Clip        float64 // largest 2-norm of all gradients together; 0: they are not clipped
 	Rule        Rule    // rates of single parameters; nil: all the same
+
+	Rounding Rounding // of parameters in bfloat16
+	Seed     uint64   // of stochastic rounding, which it and the number of the step decide
 }
 
 // SGD is stochastic gradient descent, with momentum as PyTorch has it. With g the gradient plus decay·w:
@@ -42,5 +45,6 @@ func NewSGD(params iter.Seq2[string, *tensor.Tensor], c SGDConfig) *SGD {
 			tensor.SGDInPlace(s, l.scale, b.p, b.g, b.keep[0])
 		}
 	}
+	o.rounds("optim.NewSGD", c.Rounding, c.Seed)
 	return &SGD{o}
 }

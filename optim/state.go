@@ -70,7 +70,7 @@ func (s *state) kept(kinds []string, tensors map[string]*tensor.Tensor, steps in
 		return list
 	}
 	for i, kind := range kinds {
-		list[i] = s.zeros().CopyInPlace(tensors[s.name+"."+kind].Detach().To(s.p.Env()))
+		list[i] = s.zeros(i).CopyInPlace(tensors[s.name+"."+kind].Detach().To(s.p.Env()))
 	}
 	return list
 }

@@ -218,16 +218,25 @@ func (s *state) prepare() {
 	for i, k := range s.keep {
 		switch {
 		case k == nil:
-			s.keep[i] = s.zeros()
-		case k.Env().Device() != s.p.Env().Device() || k.DType() != s.p.DType():
-			s.keep[i] = s.zeros().CopyInPlace(k.To(s.p.Env()))
+			s.keep[i] = s.zeros(i)
+		case k.Env().Device() != s.p.Env().Device() || k.DType() != s.dtype(i):
+			s.keep[i] = s.zeros(i).CopyInPlace(k.To(s.p.Env()))
 		}
 	}
 }
 
+// dtype is that of kind i of state: the parameter's, but for float32 moments of one in bfloat16. What those leave over is
+// last.
+func (s *state) dtype(i int) dtype.DType {
+	if s.wide && i < s.moments {
+		return dtype.F32
+	}
+	return s.p.DType()
+}
+
 // zeros is new state of the parameter's shape.
-func (s *state) zeros() *tensor.Tensor {
-	z := s.p.ZerosLike()
+func (s *state) zeros(i int) *tensor.Tensor {
+	z := s.p.Env().FullOf(s.dtype(i), 0, s.p.Shape()...)
 	z.Label(device.LabelState, s.name)
 	return z
 }
