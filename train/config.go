@@ -36,6 +36,8 @@ type Config struct {
 	ScheduleSteps int    `json:"schedule-steps"` // where cosine and linear reach 0; 0: Steps
 	Warmup        int    `json:"warmup"`         // steps in which the rate rises
 
+	Params Params `json:"params"` // what weight matrices are kept in
+
 	// Options are what the optimizer and the schedule are told besides, by JSON name: beta1, beta2 and eps of adam and
 	// adamw, momentum of sgd. What is absent has its default.
 	Options map[string]float64 `json:"-"`
@@ -93,7 +95,7 @@ var Tasks = zoo.Tasks(false)
 func Defaults(task string) (Config, error) {
 	c := Config{
 		Task: task, Optimizer: "adamw", WeightDecay: -1, Schedule: recipe.Constant, SaveEvery: 500, Order: "random",
-		AMP: AMPNone, Accumulate: 1, Head: HeadChunked, Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5, Reserve: 0.05,
+		AMP: AMPNone, Params: ParamsF32, Accumulate: 1, Head: HeadChunked, Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5, Reserve: 0.05,
 	}
 	k, err := trains(task)
 	if err != nil {
@@ -262,7 +264,7 @@ func (c *Config) together() error {
 	case c.ends() && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
 		return fail("give a shorter --warmup", "--warmup %d leaves nothing of --schedule-steps %d", c.Warmup, c.ScheduleSteps)
 	}
-	return nil
+	return c.Params.contradicts(c)
 }
 
 // resumable refuses a resume of nothing, and one that starts elsewhere.

@@ -299,7 +299,7 @@ func (r *run) score(ctx context.Context, show int) (*scored, error) {
 	if r.test == nil {
 		return nil, nil
 	}
-	e := evaluation{env: r.env, model: r.average.or(r.model), set: r.test, batch: evalBatch(&r.arch, r.Context), show: show, progress: r.watch.Scoring}
+	e := evaluation{env: r.Params.policy(r.env), model: r.average.or(r.model), set: r.test, batch: evalBatch(&r.arch, r.Context), show: show, progress: r.watch.Scoring}
 	if r.dry() { // its first batch is the largest, and counts for the peak
 		e.batches, e.progress = 1, func(int, int) {}
 		_, err := e.run(ctx)

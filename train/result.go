@@ -130,8 +130,8 @@ func finite(v float64) *float64 {
 // products are the multiply-adds of a sample's forward pass, 0 for text.
 func (r *run) products() int {
 	c := r.arch.ImageConfig
-	if c == nil {
-		return 0
+	if c == nil || r.worth > 0 {
+		return r.worth
 	}
 	return nn.Summary(r.model, 1, c.Channels, c.Height, c.Width).Total().Products
 }
@@ -177,7 +177,7 @@ func (r *run) sample(ctx context.Context) string {
 	}
 	began := time.Now()
 	var text strings.Builder
-	for id := range g.Generate(r.env, []int64{0}, 200, model.SampleConfig{Temperature: 0.8, Seed: r.Seed}) {
+	for id := range g.Generate(r.Params.policy(r.env), []int64{0}, 200, model.SampleConfig{Temperature: 0.8, Seed: r.Seed}) {
 		piece, err := r.tokenizer.Decode(id)
 		text.WriteString(piece)
 		if err != nil || ctx.Err() != nil || time.Since(began) >= sampleTime {

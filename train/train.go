@@ -107,6 +107,7 @@ type run struct {
 	schedule optim.Schedule
 	folder   *folder  // nil: nothing is written
 	lock     *os.File // of the folder; nil: none
+	worth    int      // products of a sample, where the model no longer tells; 0: ask it
 	queued   int      // steps whose work the device has
 	done     int      // steps whose figures are here, and good
 	underway []underway
@@ -238,6 +239,10 @@ func (r *run) furnish() (err error) {
 		return err
 	}
 	r.loss = lossOf(r.model, r.Recompute, r.Head)
+	if r.Params.narrow() {
+		r.worth = r.products() // of float32 parameters
+		r.Params.put(r.model)
+	}
 	r.average = newAverage(r.model, r.Average)
 	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
 	if r.InBackward {
@@ -347,7 +352,7 @@ func (r *run) count(stored *Config) error {
 
 // optimizer makes the optimizer of a run.
 func optimizer(c *Config, m nn.Module) optim.Optimizer {
-	return recipe.OptimizerOf(c.Optimizer).Make(nn.Params(m), recipe.Step{LR: c.LR, WeightDecay: c.WeightDecay, Clip: c.Clip, Values: c.Options})
+	return recipe.OptimizerOf(c.Optimizer).Make(nn.Params(m), recipe.Step{LR: c.LR, WeightDecay: c.WeightDecay, Clip: c.Clip, Rounding: c.Params.rounding(), Seed: c.Seed, Values: c.Options})
 }
 
 func schedule(c *Config) optim.Schedule {

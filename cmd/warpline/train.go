@@ -126,6 +126,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.IntVar(&c.Statistics, "statistics", 0, "steps between looks at the outputs, weights and gradients of each module, for the log, the live view and units that are dead; 0 for none")
 	f.BoolVar(&c.Anomaly, "anomaly", false, "look at every number, slowly, and stop at the operation that makes the first NaN or infinity")
 	leverFlags(f, c)
+	paramsFlag(f, c)
 	f.BoolVar(&c.Capture, "capture", false, "record a step once and do it again as one launch, to the bit as without")
 	f.BoolVar(&c.Recompute, "recompute", false, "gpt: keep less for the backward pass and compute it again")
 	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees (default 64); of --init, as many as it has positions, or fewer")

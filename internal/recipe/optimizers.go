@@ -27,13 +27,15 @@ type Params = iter.Seq2[string, *tensor.Tensor]
 type Step struct {
 	LR, WeightDecay, Clip float64
 	Rule                  optim.Rule // nil: the row's
-	Values                Values     // of each of the row's settings
+	Rounding              optim.Rounding
+	Seed                  uint64
+	Values                Values // of each of the row's settings
 }
 
 // Optimizers are all that there are, in the order in which people are told of them.
 var Optimizers = []Optimizer{
 	{Name: "sgd", Settings: []Setting{{Name: "momentum", Below: 1}}, New: func(p Params, s Step) optim.Optimizer {
-		return optim.NewSGD(p, optim.SGDConfig{LR: meant(s.LR), Momentum: s.Values["momentum"], WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule})
+		return optim.NewSGD(p, optim.SGDConfig{LR: meant(s.LR), Momentum: s.Values["momentum"], WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
 	}},
 	{Name: "adam", Settings: moments, New: func(p Params, s Step) optim.Optimizer { return optim.NewAdam(p, s.adam()) }},
 	{Name: "adamw", Decay: 0.01, Matrices: true, Settings: moments, New: func(p Params, s Step) optim.Optimizer { return optim.NewAdamW(p, s.adam()) }},
@@ -47,7 +49,7 @@ var moments = []Setting{
 func (s *Step) adam() optim.AdamWConfig {
 	return optim.AdamWConfig{
 		LR: meant(s.LR), Beta1: meant(s.Values["beta1"]), Beta2: meant(s.Values["beta2"]), Eps: meant(s.Values["eps"]),
-		WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule,
+		WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed,
 	}
 }
 
