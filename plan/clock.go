@@ -12,7 +12,7 @@ import (
 )
 
 // Step is how long a step takes by the model, in seconds: of a program that has come to its stride, from an update of its parameters to
-// the next. Low and High are the model with kernels and calls of the driver as quick, and as slow, as nine of ten published figures
+// the next. Low and High are the model with kernels and calls of the driver as quick, and as slow, as four of five published figures
 // of them are. The loader is no part of it.
 type Step struct {
 	Total, Low, High float64
@@ -37,7 +37,7 @@ const (
 // pace is how quick the model takes host and card for, as shares of its own times.
 type pace struct{ calls, kernels, guesses float64 }
 
-// paces are nominal, low and high. Of the published figures in bench/clock nine tenths lie between 0.8 and 1.2 of the model; launches
+// paces are nominal, low and high. Of the published figures in bench/clock four fifths lie between 0.8 and 1.2 of the model; launches
 // cost 2 to 4 µs by processor. Kernels that were never counted are taken for half and for twice as long.
 var paces = [...]pace{{1, 1, 1}, {0.9, 0.8, 0.5}, {1.8, 1.2, 2}}
 
