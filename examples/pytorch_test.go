@@ -88,7 +88,7 @@ func TestPyTorchGradients(t *testing.T) {
 	y := model.Forward(x).Square().Sum()
 	use(tensor.GradGraph(y, x)[0])
 	use(x.In(env.NoGrad()), x.In(env.Eval()), x.In(env.NoGrad().Eval()), x.In(env.Autocast(dtype.BF16)), x.In(env.Autocast(dtype.BF16).CPULists()), x.In(env.Products(tensor.High)))
-	use(nn.EvalMode(model), nn.Frozen(model), nn.Recompute(model))
+	use(nn.EvalMode(model), nn.Frozen(model), nn.Recompute(model), env.Recompute(tensor.PartsOf(tensor.PartBlock)), x.In(env.Offload()))
 	env.DetectAnomaly(nil)()
 	p.OnGrad(func(g *tensor.Tensor) *tensor.Tensor { return g.Clamp(-1, 1) })
 	nn.Freeze(model, true)

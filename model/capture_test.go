@@ -99,15 +99,14 @@ func gpt(env *tensor.Env, dt dtype.DType, recompute bool) *trained {
 	t.batch = func(e *tensor.Env, rows int, r func() float64) (x, y *tensor.Tensor) {
 		return whole(e, 7, r, rows, 5), whole(e, 7, r, rows, 5)
 	}
-	loss := g.Loss
 	if recompute {
-		loss = g.LossRecompute
+		t.env = t.env.Recompute(tensor.PartsOf(tensor.PartBlock))
 	}
 	if dt == dtype.F16 { // the first scales are too large, so that steps are left out
 		t.scaler = optim.NewLossScaler(optim.LossScalerConfig{Init: firstScale, Interval: 9})
 	}
 	t.step = func(b *data.Pair) *tensor.Tensor {
-		l := loss(b.X, b.Y)
+		l := g.Loss(b.X, b.Y)
 		if t.scaler == nil {
 			l.Backward()
 			t.opt.Step()

@@ -71,7 +71,7 @@ func (p *past) last(turn uint64, tokens []int64) []float64 {
 	window := tokens[max(0, len(tokens)-p.g.Config.Context):]
 	switch {
 	case len(window) < len(tokens):
-		return p.g.final(p.g.Hidden(tokens64(e, window), func(m nn.Module) nn.Module { return m }))
+		return p.g.final(p.g.Hidden(tokens64(e, window)))
 	case p.n > 0 && len(tokens) == p.n+1:
 		return p.next(e, tokens[p.n])
 	}

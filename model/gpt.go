@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/nn"
@@ -147,14 +146,16 @@ func (m *MLP) Forward(x *tensor.Tensor) *tensor.Tensor {
 }
 
 // Hidden is the last layer's output for tokens i64[batch, positions].
-func (g *GPT) Hidden(tokens *tensor.Tensor, wrap func(nn.Module) nn.Module) *tensor.Tensor {
+func (g *GPT) Hidden(tokens *tensor.Tensor) *tensor.Tensor {
 	if n := tokens.Dim(1); n > g.Config.Context {
 		tensor.Raise("model.GPT", "shorten the input, or choose a larger context", "%d positions, the context is %d", n, g.Config.Context)
 	}
-	if bare(g.Transformer.H, wrap) {
+	if !tokens.Env().Parted() {
 		return g.hidden(tokens, nil)
 	}
-	return g.hidden(tokens, func(i int) step { return nn.Sequential{wrap(g.Transformer.H[i])}.Forward })
+	return g.hidden(tokens, func(i int) step {
+		return func(x *tensor.Tensor) *tensor.Tensor { return nn.Block(g.Transformer.H[i], x) }
+	})
 }
 
 // step is one of a chain.
@@ -178,30 +179,15 @@ func (g *GPT) hidden(tokens *tensor.Tensor, block func(i int) step) *tensor.Tens
 	return tensor.Chain(tokens, append(steps, t.LNF.Forward)...)
 }
 
-// bare tells whether wrap leaves blocks as they are.
-func bare(blocks []*Block, wrap func(nn.Module) nn.Module) bool {
-	return !slices.ContainsFunc(blocks, func(b *Block) bool { return wrap(b) != nn.Module(b) })
-}
-
 // Forward gives scores [batch, positions, vocab] of the next token for tokens i64[batch, positions].
 func (g *GPT) Forward(tokens *tensor.Tensor) *tensor.Tensor {
-	return g.Scores(g.Hidden(tokens, func(m nn.Module) nn.Module { return m }))
-}
-
-// ForwardRecompute is Forward that keeps nothing of a block but its input, and runs it again in Backward.
-func (g *GPT) ForwardRecompute(tokens *tensor.Tensor) *tensor.Tensor {
-	return g.Scores(g.Hidden(tokens, nn.Recompute))
+	return g.Scores(g.Hidden(tokens))
 }
 
 // Loss is the mean cross-entropy of Forward's scores against the tokens that follow, labels i64[batch, positions], without
 // ever holding all scores: see [nn.LinearCrossEntropy].
 func (g *GPT) Loss(tokens, labels *tensor.Tensor, opts ...nn.CrossEntropyOption) *tensor.Tensor {
-	return g.loss(g.Hidden(tokens, func(m nn.Module) nn.Module { return m }), labels, opts)
-}
-
-// LossRecompute is Loss that keeps nothing of a block but its input, and runs it again in Backward.
-func (g *GPT) LossRecompute(tokens, labels *tensor.Tensor, opts ...nn.CrossEntropyOption) *tensor.Tensor {
-	return g.loss(g.Hidden(tokens, nn.Recompute), labels, opts)
+	return g.loss(g.Hidden(tokens), labels, opts)
 }
 
 func (g *GPT) loss(hidden, labels *tensor.Tensor, opts []nn.CrossEntropyOption) *tensor.Tensor {

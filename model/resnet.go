@@ -149,11 +149,14 @@ func (b *Bottleneck) Forward(x *tensor.Tensor) *tensor.Tensor {
 
 // Forward gives class scores.
 func (r *ResNet) Forward(x *tensor.Tensor) *tensor.Tensor {
-	steps := []func(*tensor.Tensor) *tensor.Tensor{
-		r.Conv1.Forward, r.BN1.Forward, nn.MaxPool2d{Kernel: 3, Stride: 2, Padding: 1}.Forward,
-	}
+	steps := []func(*tensor.Tensor) *tensor.Tensor{r.stem}
 	for _, b := range slices.Concat(r.Layer1, r.Layer2, r.Layer3, r.Layer4) {
-		steps = append(steps, b.Forward)
+		steps = append(steps, func(x *tensor.Tensor) *tensor.Tensor { return nn.Block(b, x) })
 	}
 	return tensor.Chain(x, append(steps, nn.GlobalAvgPool{}.Forward, nn.Flatten{}.Forward, r.FC.Forward)...)
+}
+
+// stem is what comes before the stages.
+func (r *ResNet) stem(x *tensor.Tensor) *tensor.Tensor {
+	return nn.Sequential{r.Conv1, r.BN1, nn.MaxPool2d{Kernel: 3, Stride: 2, Padding: 1}}.Forward(x)
 }

@@ -49,16 +49,21 @@ func (l *Attention) ForwardMasked(x, keys *tensor.Tensor) *tensor.Tensor {
 		tensor.Raise("nn.Attention", "give [batch, positions, width]", "input of shape %v", x.Shape())
 	}
 	in := enter(l, x)
-	x = in.x
-	b, t, width := x.Dim(0), x.Dim(1), x.Dim(2)
-	start := x
+	start := in.x
 	if keys != nil {
-		start, keys = tensor.Join(x, keys), keys.Reshape(b, 1, 1, t)
+		start, keys = tensor.Join(start, keys), keys.Reshape(keys.Dim(0), 1, 1, keys.Dim(1))
 	}
-	y := tensor.Chain(start, l.QKV.Forward, func(qkv *tensor.Tensor) *tensor.Tensor {
+	return in.leave(tensor.RunPart(tensor.PartAttention, start, func() string { return place(l) }, func(x *tensor.Tensor) *tensor.Tensor {
+		return l.forward(x, keys)
+	}))
+}
+
+// forward is the layer with keys as bool[batch, 1, 1, positions], or nil.
+func (l *Attention) forward(x, keys *tensor.Tensor) *tensor.Tensor {
+	b, t, width := x.Dim(0), x.Dim(1), x.Dim(2)
+	return tensor.Chain(x, l.QKV.Forward, func(qkv *tensor.Tensor) *tensor.Tensor {
 		return l.attend(qkv.Reshape(b, t, 3, l.Heads, width/l.Heads), keys)
 	}, func(y *tensor.Tensor) *tensor.Tensor { return y.Reshape(b, t, width) }, l.Proj.Forward)
-	return in.leave(y)
 }
 
 // attend gives [batch, positions, heads, width of a head]. It is the fused operation where that does the same: it has no

@@ -21,7 +21,6 @@ package nn
 import (
 	"path"
 	"reflect"
-	"strings"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/tensor"
@@ -38,19 +37,43 @@ type Sequential []Module
 // Forward applies the modules in order. What this package's own make on the way is released as soon as the next one is
 // done, but for what a graph needs; the values of other modules, and those that they are given, end with their scope.
 func (s Sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
-	own := make([]func(*tensor.Tensor) *tensor.Tensor, 0, len(s))
-	for i, m := range s {
-		if m == nil {
-			tensor.Raise("nn.Sequential", "give a module, or leave it out", "module %d of %d is nil", i, len(s))
-		}
-		if isLibrary(m) {
-			own = append(own, s.step(i))
-			continue
-		}
-		x = s.step(i)(tensor.Surface(tensor.Chain(x, own...)))
-		own = own[:0]
+	if x != nil && x.Env().Parted() {
+		return s.inBlocks(x)
 	}
-	return tensor.Chain(x, own...)
+	return s.chain(x, 0, len(s))
+}
+
+// chain applies modules from one up to another.
+func (s Sequential) chain(x *tensor.Tensor, from, to int) *tensor.Tensor {
+	c := chain{steps: make([]func(*tensor.Tensor) *tensor.Tensor, 0, to-from)}
+	for i := from; i < to; i++ {
+		s.given(i)
+		x = c.add(x, s.step(i), isLibrary(s[i]))
+	}
+	return tensor.Chain(x, c.steps...)
+}
+
+// given refuses a module that is missing.
+func (s Sequential) given(i int) {
+	if s[i] == nil {
+		tensor.Raise("nn.Sequential", "give a module, or leave it out", "module %d of %d is nil", i, len(s))
+	}
+}
+
+// chain are steps whose values nobody else finds, one after the other.
+type chain struct {
+	steps []func(*tensor.Tensor) *tensor.Tensor
+}
+
+// add appends a step of the library's own; another one is done at once, outside of chains, after those before it.
+func (c *chain) add(x *tensor.Tensor, step func(*tensor.Tensor) *tensor.Tensor, own bool) *tensor.Tensor {
+	if own {
+		c.steps = append(c.steps, step)
+		return x
+	}
+	x = step(tensor.Surface(tensor.Chain(x, c.steps...)))
+	c.steps = c.steps[:0]
+	return x
 }
 
 // step is module i.
@@ -66,13 +89,15 @@ var library = path.Dir(reflect.TypeFor[Sequential]().PkgPath())
 
 // isLibrary tells whether m is of this package or of package model: such a module keeps no value that it computes, and
 // lets no other see one without taking it out of its chain.
-func isLibrary(m Module) bool {
+func isLibrary(m Module) bool { return isOf(m, "/nn") || isOf(m, "/model") }
+
+// isOf tells whether m is of a package of the library.
+func isOf(m Module, folder string) bool {
 	t := reflect.TypeOf(m)
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	p := t.PkgPath()
-	return strings.HasPrefix(p, library) && (p[len(library):] == "/nn" || p[len(library):] == "/model")
+	return t.PkgPath() == library+folder
 }
 
 // NewParam makes t's value a parameter: a copy in its device's root scope that gets gradients and is updated by

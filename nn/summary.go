@@ -103,9 +103,7 @@ func (s *survey) see(e *device.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := Row{Path: path, Kind: kind(c.layer), Output: c.y.Shape(), OutBytes: c.y.Bytes()}
-	if m, ok := c.layer.(interface {
-		products(x, y *tensor.Tensor) int
-	}); ok {
+	if m, ok := c.layer.(multiplier); ok {
 		r.Products = m.products(c.x, c.y)
 	}
 	for _, e := range walk("nn.Summary", c.layer).each(isParameter) {

@@ -60,7 +60,7 @@ func (c *core) apply(s *state) {
 	if s.applied {
 		tensor.Raise("Backward", "call Step after each Backward, or leave StepInBackward out", "a second Backward before Step: the gradient of %s that the first has left is applied", s.name)
 	}
-	s.prepare()
+	s.prepare(c.away)
 	if s.moved() {
 		c.settle()
 	}
@@ -68,13 +68,13 @@ func (c *core) apply(s *state) {
 	n := l.normsFor(s.p.DType(), len(c.states))
 	g := s.p.Grad()
 	tensor.GradNormInPlace(tensor.GradNormStep{Norm: n.of[s.index], Scale: n.scale, Skip: l.skip, Counts: l.all.Slice(0, s.index, s.index+1), Turn: l.one}, g)
-	b := &batch{rates: s.rates, p: []*tensor.Tensor{s.p}, g: []*tensor.Tensor{g}, counts: []*tensor.Tensor{l.counts[s.index]}}
+	b := &batch{rates: s.rates, p: []*tensor.Tensor{s.p}, g: []*tensor.Tensor{g}, counts: []*tensor.Tensor{l.counts[s.index]}, parks: s.parks}
 	for _, k := range s.keep {
 		b.keep = append(b.keep, []*tensor.Tensor{k})
 	}
 	at := *l
 	at.scale = n.scale
-	c.update(&at, b)
+	c.run(s.p.Env(), &at, []*batch{b})
 	s.seen, s.applied = true, true
 	s.p.DropGrad()
 }

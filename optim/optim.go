@@ -30,6 +30,8 @@ type Optimizer interface {
 	Step() Report
 	// Discard drops the gradients without applying them.
 	Discard()
+	// Offload has the state that it keeps in the host's memory between Steps.
+	Offload()
 	// LR is the learning rate of the next Step.
 	LR() float64
 	// SetLR changes it.
@@ -63,7 +65,8 @@ type state struct {
 	index   int // among the optimizer's
 	p       *tensor.Tensor
 	rates   Rates
-	keep    []*tensor.Tensor // as many as the optimizer has kinds of state; nil before the first step
+	keep    []*tensor.Tensor // as many as the optimizer has kinds of state; nil before the first step, and where they are parked
+	parks   []*tensor.Parked // as many, in the host's memory; nil where they are not there
 	seen    bool             // it has had a gradient
 	applied bool             // in this step already: see StepInBackward
 	wide    bool             // its moments are f32, whatever it is
@@ -77,6 +80,7 @@ type core struct {
 	lr     float64
 	clip   float64
 	kinds  []string // of state, by PyTorch's names
+	away   bool     // state is in the host's memory between steps
 	states []*state
 	turns  int // Steps that were done
 
@@ -96,6 +100,7 @@ type batch struct {
 	rates  Rates
 	p, g   []*tensor.Tensor
 	keep   [][]*tensor.Tensor // by kind
+	parks  []*tensor.Parked   // by kind, of the one parameter, where they are parked
 	counts []*tensor.Tensor
 }
 

@@ -13,8 +13,8 @@ import (
 func (c *core) State() iter.Seq2[string, *tensor.Tensor] {
 	return func(yield func(string, *tensor.Tensor) bool) {
 		for _, s := range c.states {
-			for i, t := range s.keep {
-				if s.seen && !yield(s.name+"."+c.kinds[i], t) {
+			for i := range s.keep {
+				if s.seen && !yield(s.name+"."+c.kinds[i], s.value(i)) {
 					return
 				}
 			}
@@ -56,7 +56,7 @@ func (c *core) Load(tensors map[string]*tensor.Tensor, counters map[string]int) 
 	}
 	c.close()
 	for i, s := range c.states {
-		s.keep, s.steps = keep[i], counters[s.name+".step"]
+		s.keep, s.parks, s.steps = keep[i], nil, counters[s.name+".step"]
 		s.seen = s.steps > 0
 	}
 	c.turns = counters["steps"]

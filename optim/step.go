@@ -125,8 +125,8 @@ func (c *core) step(factor *tensor.Tensor) Report {
 	}
 	places.judge(c.clip, factor)
 	batches := group(ready)
-	for _, b := range batches {
-		c.update(places.of(b.p[0]).book, b)
+	for _, p := range places {
+		c.run(p.env, p.book, batches)
 	}
 	castAhead()
 	tensor.AfterRun(func() { c.done(places[0].book) })
@@ -167,7 +167,7 @@ func (c *core) ready(r *Report) []*state {
 	list := make([]*state, 0, len(c.states))
 	for _, s := range c.states {
 		if s.p.Grad() != nil {
-			s.prepare()
+			s.prepare(c.away)
 			list = append(list, s)
 		} else {
 			c.missed(r, s)
@@ -214,7 +214,11 @@ func parameters(list []*state) []*tensor.Tensor {
 }
 
 // prepare makes what the optimizer keeps for a parameter, or moves it to where the parameter is now.
-func (s *state) prepare() {
+func (s *state) prepare(away bool) {
+	if away && s.p.Env().Device().Parks() == "" {
+		s.park()
+		return
+	}
 	for i, k := range s.keep {
 		switch {
 		case k == nil:
@@ -250,14 +254,15 @@ func group(list []*state) []*batch {
 		device *tensor.Device
 		dt     dtype.DType
 		rates  Rates
+		alone  int // of a parameter whose state is parked: 1 and its index
 	}
 	var out []*batch
 	byKey := map[key]*batch{}
 	for _, s := range list {
-		k := key{s.p.Env().Device(), s.p.DType(), s.rates}
+		k := key{s.p.Env().Device(), s.p.DType(), s.rates, s.alone()}
 		b := byKey[k]
 		if b == nil {
-			b = &batch{rates: s.rates, keep: make([][]*tensor.Tensor, len(s.keep))}
+			b = &batch{rates: s.rates, keep: make([][]*tensor.Tensor, len(s.keep)), parks: s.parks}
 			byKey[k] = b
 			out = append(out, b)
 		}

@@ -53,6 +53,7 @@ type Lever struct {
 	Flag  string // what a person changes: "--recompute"
 	Cost  string // what it costs: "one more forward pass"
 	Whole bool   // it cannot be with a batch in parts
+	Less  bool   // another lever does the same and more: it is not tried beside others
 }
 
 // Explain adds to an out-of-memory what would have fitted: the largest batch, and which levers save how much of what the program
@@ -151,13 +152,18 @@ func (x *explainer) peak(r tensor.Rehearsal, s Setting, noGrad bool) (most int64
 
 // run runs the program once, in a scope that is closed after it.
 func (x *explainer) run(env *tensor.Env, s Setting) (err error) {
+	return performed(env, func(env *tensor.Env) error { return x.p.Run(env, s) })
+}
+
+// performed is how a program ends in a scope that is closed after it, a panic among the ways.
+func performed(env *tensor.Env, run func(env *tensor.Env) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("it panics: %v", v)
 		}
 	}()
 	_, failed := tensor.Try(env, func(env *tensor.Env) int {
-		err = x.p.Run(env, s)
+		err = run(env)
 		return 0
 	})
 	return cmp.Or(failed, err)
@@ -289,7 +295,7 @@ func (x *explainer) outside() {
 // helpful are the levers that save something, by name.
 func (x *explainer) helpful() (names []string) {
 	for _, l := range x.p.Levers {
-		if slices.ContainsFunc(x.found, func(f tensor.Lever) bool { return f.Flag == l.Flag }) {
+		if !l.Less && slices.ContainsFunc(x.found, func(f tensor.Lever) bool { return f.Flag == l.Flag }) {
 			names = append(names, l.Name)
 		}
 	}

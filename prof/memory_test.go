@@ -178,7 +178,7 @@ func text(c model.GPTConfig, again bool) func(env *tensor.Env) func(e *tensor.En
 		g := model.NewGPT(env, c)
 		return func(e *tensor.Env) *tensor.Tensor {
 			if again {
-				return g.LossRecompute(labels(e, 3, 16), labels(e, 3, 16))
+				e = e.Recompute(tensor.PartsOf(tensor.PartBlock))
 			}
 			return g.Loss(labels(e, 3, 16), labels(e, 3, 16))
 		}

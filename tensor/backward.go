@@ -292,6 +292,9 @@ func (n *node) put(out int, g *Tensor) {
 
 // step runs one node's rule and hands its gradients on; temporaries go at once.
 func (p *pass) step(n *node) {
+	if b := n.odds().block; b != nil {
+		b.reach()
+	}
 	var gs []*Tensor
 	if n.grads != nil {
 		p.callHooks(n)

@@ -3,7 +3,6 @@ package tensor
 import (
 	"reflect"
 
-	"github.com/warpline-ml/warpline/internal/rng"
 	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
@@ -16,17 +15,20 @@ func (e *Env) Do(f func(*Env) *Tensor) *Tensor { return Do(e, f) }
 func (e *Env) Try(f func(*Env) *Tensor) (*Tensor, error) { return Try(e, f) }
 
 // Do is [Env.Do] for any pointer, struct, slice or map of tensors.
-func Do[T any](e *Env, f func(*Env) T) T { return doKeyed(e, e.block(), false, f) }
+func Do[T any](e *Env, f func(*Env) T) T {
+	s := newScope(e.dev, e.live(), e.block())
+	inner := *e
+	inner.seeded = nil
+	return doIn(s, e, &inner, f)
+}
 
-func doKeyed[T any](e *Env, key rng.Key, again bool, f func(*Env) T) T {
-	parent := e.live()
-	s := newScope(e.dev, parent, key)
+// doIn is Do for e in s, a new scope, and in inner's modes.
+func doIn[T any](s *scope, e, inner *Env, f func(*Env) T) T {
 	s.block = true
 	defer s.End(blockEnd)
-	inner := *e
-	inner.scope, inner.seeded, inner.again = s, nil, e.again || again
-	out := f(&inner)
-	outer := e.inScope(parent)
+	inner.scope = s
+	out := f(inner)
+	outer := e.inScope(s.parent)
 	seen := map[*node]bool{}
 	eachTensor(reflect.ValueOf(out), map[any]bool{}, func(t *Tensor) { s.handOver(t, outer, seen) })
 	return out

@@ -38,6 +38,7 @@ type Device struct {
 	policy  atomic.Int32            // Waits
 	watcher atomic.Pointer[watcher] // of anomalies; nil: none
 	syncs   book                    // of waits
+	aside   sideQueue               // of copies to the host's memory and back
 	unknown book                    // of reads of values that nothing computed
 }
 
@@ -143,6 +144,10 @@ func (d *Device) furnish(q device.Queue, conf device.Config) {
 	d.first = d.addQueue(q)
 	d.base = &Env{dev: d, scope: newScope(d, nil, rootKey)}
 }
+
+// Rehearse returns the root env of a device like d, empty, which computes nothing and has memory without end: what a program
+// needs there, scratch memory of kernels included, it needs on d. The error is the device's.
+func (d *Device) Rehearse() (*Env, error) { return d.rehearse(0, 0, d.alloc.Settings()) }
 
 // rehearse is the root env of a device like d that computes nothing, empty and under limits: of the bytes in use, and of those
 // that its allocator may have; 0 is none.

@@ -18,6 +18,8 @@ type Env struct {
 	policy   dtype.DType    // Invalid: none
 	cpuLists bool           // the policy follows PyTorch's lists for CPUs
 	products Precision      // of float32; 0: unset
+	parts    *Parts         // that are recomputed; nil: nothing is said
+	offload  mode           // of what blocks keep
 	again    bool           // the second run of a Recompute
 	back     bool           // within Backward
 	within   bool           // a part of an operation: see DetectAnomaly
@@ -175,6 +177,12 @@ func (e *Env) overlay(over *Env) *Env {
 	if over.products != 0 {
 		c.products = over.products
 	}
+	if over.parts != nil {
+		c.parts = over.parts
+	}
+	if over.offload != unset {
+		c.offload = over.offload
+	}
 	c.again, c.cpuLists = c.again || over.again, c.cpuLists || over.cpuLists
 	c.part = laterPart(e.part, over.part)
 	if over.seeded != nil {
@@ -195,7 +203,7 @@ func (e *Env) overlay(over *Env) *Env {
 // covers tells whether an overlay of over on e, of the same device, is over itself: mostly it is, and then nothing is made.
 func (over *Env) covers(e *Env) bool {
 	return (over.queue != nil || e.queue == nil) && (over.grad != unset || e.grad == unset) && (over.train != unset || e.train == unset) &&
-		(over.policy != dtype.Invalid || e.policy == dtype.Invalid) && (over.products != 0 || e.products == 0) && (over.again || !e.again) && (over.cpuLists || !e.cpuLists) &&
+		(over.policy != dtype.Invalid || e.policy == dtype.Invalid) && (over.products != 0 || e.products == 0) && (over.again || !e.again) && (over.cpuLists || !e.cpuLists) && (over.parts != nil || e.parts == nil) && (over.offload != unset || e.offload == unset) &&
 		over.back == e.back && over.site == e.site && over.seq == e.seq &&
 		later(e.scope, over.scope) == over.scope && laterPart(e.part, over.part) == over.part &&
 		(over.seeded != nil || e.seeded == nil || e.scope != over.scope) && (over.program.recording() || !e.program.recording())
@@ -250,7 +258,7 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 		return b
 	}
 	c := Env{dev: a.dev, scope: scope, grad: max(a.grad, b.grad), train: max(a.train, b.train), policy: a.policy, products: a.products, queue: a.queue, again: a.again || b.again, cpuLists: a.cpuLists || b.cpuLists,
-		back: a.back && b.back, part: laterPart(a.part, b.part), site: a.site}
+		parts: a.parts.or(b.parts), offload: max(a.offload, b.offload), back: a.back && b.back, part: laterPart(a.part, b.part), site: a.site}
 	if scope != a.scope {
 		c.site = b.site
 	}
@@ -278,7 +286,7 @@ func joinModes(op string, a, b *Env, scope *scope) *Env {
 func (e *Env) absorbs(other *Env, scope *scope, seeded *stream) bool {
 	return e.scope == scope && e.seeded == seeded && e.seq == 0 && e.grad >= other.grad && e.train >= other.train &&
 		(other.policy == dtype.Invalid || other.policy == e.policy) && (other.products == 0 || other.products == e.products) && (other.queue == nil || e.queue != nil && e.queue.id >= other.queue.id) &&
-		(e.again || !other.again) && (e.cpuLists || !other.cpuLists) && (!e.back || other.back) && laterPart(e.part, other.part) == e.part &&
+		(e.again || !other.again) && (e.cpuLists || !other.cpuLists) && e.parts.or(other.parts) == e.parts && e.offload >= other.offload && (!e.back || other.back) && laterPart(e.part, other.part) == e.part &&
 		(e.program.recording() || !other.program.recording())
 }
 

@@ -44,6 +44,7 @@ type odd struct {
 	blind  bool    // of a value that a Func computed and saved
 	splice *splice // of what follows from a write in place
 	region *region // of a Recompute whose kept values were dropped
+	block  *block  // of an Offload
 }
 
 var usual odd
@@ -328,6 +329,11 @@ func (n *node) open(k *kept, e *Env) *Tensor {
 	for r := n.odds().region; r != nil && k.st == nil; r = n.odds().region {
 		if r.refill(); r == n.odds().region {
 			break // filled; otherwise a region within this one is next
+		}
+	}
+	for b := n.odds().block; b != nil; b = b.next {
+		if b.reach(); k.st != nil {
+			break
 		}
 	}
 	t := &Tensor{st: k.st, typ: k.typ, off: k.off, env: e, ver: k.version, apart: true}

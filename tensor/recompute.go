@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/warpline-ml/warpline/internal/rng"
 	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
@@ -15,25 +14,25 @@ type region struct {
 	version uint32 // of x's storage
 	f       func(*Tensor) *Tensor
 	env     *Env
-	key     rng.Key
 	nodes   []*node
 	hold    *heap.Hold
-	counter *atomic.Uint64 // of the enclosing random path
+	counter *atomic.Uint64 // of the random path
 	drawn   [2]uint64      // what it was before and after the first run
 	filled  bool
 	outer   *region // within which this one is
 	waiting int     // nodes that have not run
 }
 
-// Recompute runs f(x) and drops what its graph kept; Backward runs f again, in the same random path, and refills it.
-// Modules see [Env.Recomputing] in the second run and leave their buffers alone.
+// Recompute runs f(x) and drops what its graph kept; Backward runs f again, with the same random numbers, and refills it.
+// The numbers are those of f(x) without it, bit for bit. Modules see [Env.Recomputing] in the second run and leave their
+// buffers alone. What Env.Recompute asks for does not count within f: nothing is run a third time.
 func Recompute(x *Tensor, f func(*Tensor) *Tensor) *Tensor {
 	x.alive("Recompute")
 	env := x.env.inScope(x.env.live())
-	r := &region{x: x, version: x.st.Version(), f: f, env: env, key: env.block()}
+	r := &region{x: x, version: x.st.Version(), f: f, env: env}
 	r.counter = &env.stream().draws
 	r.drawn[0] = r.counter.Load()
-	return doKeyed(env, r.key, false, func(e *Env) *Tensor {
+	return r.run(false, func(e *Env) *Tensor {
 		y := f(x.In(e))
 		y.present()
 		y.follow("Recompute")
@@ -44,6 +43,15 @@ func Recompute(x *Tensor, f func(*Tensor) *Tensor) *Tensor {
 		}
 		return y
 	})
+}
+
+// run is one of the two runs: in a scope of its own, with the random path around it.
+func (r *region) run(again bool, f func(*Env) *Tensor) *Tensor {
+	s := newScope(r.env.dev, r.env.live(), 0)
+	s.random = s.parent.home.random
+	inner := *r.env
+	inner.again, inner.parts, inner.offload = inner.again || again, noParts, off
+	return doIn(s, r.env, &inner, f)
 }
 
 // unchanged refuses an input that the second run would find with other values than the first.
@@ -100,7 +108,7 @@ func (r *region) refill() {
 	r.unchanged()
 	r.filled = true
 	defer r.rewind()()
-	doKeyed(r.env, r.key, true, func(e *Env) *Tensor {
+	r.run(true, func(e *Env) *Tensor {
 		y := r.f(r.x.In(e))
 		y.follow("Recompute")
 		again := nodesIn(y.node, e.scope)
@@ -118,8 +126,7 @@ func (r *region) refill() {
 	})
 }
 
-// rewind lets the second run draw the same numbers for captured values of the enclosing scope, and returns what sets the
-// path forward again. A region's own numbers need none of it: they follow from its key.
+// rewind lets the second run draw the same numbers, and returns what sets the path forward again.
 func (r *region) rewind() (forward func()) {
 	if r.drawn[0] == r.drawn[1] {
 		return func() {}

@@ -62,6 +62,24 @@ func TestJoinIsCommutative(t *testing.T) {
 	fails(t, env, func() { b.Neg() }, "released")
 }
 
+// TestPartsJoin: of two operands' parts to recompute the same count in either order, and an env that says nothing takes the other's.
+func TestPartsJoin(t *testing.T) {
+	env := open(t)
+	all := []*tensor.Env{env, env.Recompute(tensor.PartsOf(tensor.PartNone)), env.Recompute(tensor.PartsOf(tensor.PartAttention)),
+		env.Recompute(tensor.PartsOf(tensor.PartBlock)), env.Recompute(tensor.PartsAt("a")), env.Recompute(tensor.PartsAt("b", "a"))}
+	for i, a := range all {
+		for _, b := range all[i:] {
+			x, y := a.Ones(1).Add(b.Ones(1)).Env(), b.Ones(1).Add(a.Ones(1)).Env()
+			if x.Parted() != y.Parted() || a == env && x.Parted() != b.Parted() {
+				t.Errorf("%d: parted %v and %v", i, x.Parted(), y.Parted())
+			}
+			if in := a.Ones(1).In(b).Env(); b != env && in.Parted() != b.Parted() || b == env && in.Parted() != a.Parted() {
+				t.Errorf("%d: In gives parted %v", i, in.Parted())
+			}
+		}
+	}
+}
+
 func TestGraphModesCountBeforeConstants(t *testing.T) {
 	env := open(t)
 	w, v := param(env, 1, 2), param(env, 5, 6)
@@ -397,7 +415,7 @@ func TestRecomputeIsExact(t *testing.T) {
 			if recompute {
 				y = tensor.Recompute(x, f)
 			} else {
-				y = e.Do(func(e *tensor.Env) *tensor.Tensor { return f(x.In(e)) })
+				y = f(x)
 			}
 			y.Square().Sum().Backward()
 		})

@@ -21,6 +21,7 @@ type scope struct {
 	block  bool        // of Do, Try or Chain: when closed, its env stands for the parent's
 	random *stream     // its random path
 	own    stream      // where it has one of its own
+	moving *block      // the last of its blocks whose values go to the host's memory
 }
 
 func newScope(d *Device, parent *scope, key rng.Key) *scope {

@@ -61,8 +61,11 @@ type Config struct {
 	Head       Head   `json:"head"`             // gpt: whether all scores of a batch are kept
 	InBackward bool   `json:"step-in-backward"` // gradients go into the optimizer as they come, and are let go of
 	Capture    bool   `json:"capture"`          // record a step once, and do it again as one launch
-	Recompute  bool   `json:"recompute"`        // gpt: run each block again in the backward pass and keep nothing of it
 	Order      string `json:"order"`            // random, sequential
+
+	Recompute Recompute `json:"recompute"` // what is computed again in the backward pass, in place of being kept
+	Slowdown  float64   `json:"slowdown"`  // of a step, that a choice of what is recomputed keeps to
+	Offload   Offload   `json:"offload"`   // what lies in the host's memory while nothing needs it
 
 	Context int     `json:"context"` // gpt, as the following
 	Layers  int     `json:"layers"`
@@ -95,7 +98,7 @@ var Tasks = zoo.Tasks(false)
 func Defaults(task string) (Config, error) {
 	c := Config{
 		Task: task, Optimizer: "adamw", WeightDecay: -1, Schedule: recipe.Constant, SaveEvery: 500, Order: "random",
-		AMP: AMPNone, Params: ParamsF32, Accumulate: 1, Head: HeadChunked, Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5, Reserve: 0.05,
+		AMP: AMPNone, Params: ParamsF32, Accumulate: 1, Head: HeadChunked, Recompute: RecomputeNone, Slowdown: usualSlowdown, Offload: OffloadNone, Context: 64, Layers: 4, Heads: 4, Width: 128, ProfileAfter: 3, ProfileSteps: 5, Reserve: 0.05,
 	}
 	k, err := trains(task)
 	if err != nil {
@@ -176,7 +179,7 @@ func (c *Config) check() error {
 	if _, err := ParseAMP(string(c.AMP)); err != nil {
 		return err
 	}
-	if err := c.levers(); err != nil {
+	if err := cmp.Or(c.checkRecompute(), c.checkOffload(), c.levers()); err != nil {
 		return err
 	}
 	if err := c.misplaced(); err != nil {
@@ -200,7 +203,7 @@ func (c *Config) misplaced() error {
 		of    string
 		has   string
 	}{
-		{c.writes(), "tokens context layers heads width vocab dropout recompute head", advice.List(zoo.Tasks(true)), "the task " + c.Task},
+		{c.writes(), "tokens context layers heads width vocab dropout head", advice.List(zoo.Tasks(true)), "the task " + c.Task},
 		{c.ends(), "schedule-steps", "--schedule " + advice.List(recipe.ScheduleNames(true)), "a " + c.Schedule + " rate"},
 	} {
 		for _, name := range strings.Fields(rule.names) {
@@ -307,7 +310,7 @@ func (c *Config) values() map[string]any {
 }
 
 // changeable are the settings that a resume may give anew: they do not touch the numbers of the steps that were done.
-var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "accumulate", "head", "step-in-backward", "capture", "anomaly", "statistics"}
+var changeable = []string{"steps", "epochs", "device", "threads", "eval-every", "save-every", "recompute", "slowdown", "offload", "accumulate", "head", "step-in-backward", "capture", "anomaly", "statistics"}
 
 // resumed is the stored configuration of a run with what is given now.
 func (c *Config) resumed(stored *Config) (*Config, error) {

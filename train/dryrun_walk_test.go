@@ -58,8 +58,11 @@ var levers = map[string]struct {
 	not    string // tasks that cannot, or that do so anyway
 }{
 	"plain": {}, "amp": {change: map[string]any{"amp": "bf16"}}, "accumulate": {change: map[string]any{"accumulate": 2}},
-	"capture": {change: map[string]any{"capture": true}}, "recompute": {map[string]any{"recompute": true}, "mlp digits resnet18"},
-	"average": {map[string]any{"average": 0.9}, "digits"}, "sgd": {change: map[string]any{"optimizer": "sgd"}},
+	"capture": {change: map[string]any{"capture": true}}, "recompute block": {map[string]any{"recompute": "block"}, "mlp"}, // whose activations are what layers keep anyway
+	"offload activations": {map[string]any{"offload": "activations"}, "mlp digits"}, "offload optimizer": {change: map[string]any{"offload": "optimizer"}},
+	"offload both":        {map[string]any{"offload": "both"}, "mlp digits resnet18"},
+	"recompute attention": {map[string]any{"recompute": "attention"}, "mlp digits resnet18"},
+	"average":             {map[string]any{"average": 0.9}, "digits"}, "sgd": {change: map[string]any{"optimizer": "sgd"}},
 	"whole head": {map[string]any{"head": "whole"}, "mlp digits resnet18"}, "step-in-backward": {change: map[string]any{"step-in-backward": true}},
 }
 

@@ -49,7 +49,7 @@ func (r *run) steps(ctx context.Context) error {
 	if r.Anomaly {
 		defer r.env.DetectAnomaly(r.tolerates)()
 	}
-	env := r.AMP.policy(r.profile.watch(r.env))
+	env := r.offloading(r.recomputing(r.AMP.policy(r.profile.watch(r.env))))
 	defer r.annotate(r.env)()
 	attached, _ := r.watch.(Attached)
 	if attached != nil {

@@ -145,8 +145,10 @@ func (r *run) measure() Memory {
 			m.Gradients += p.Bytes()
 		}
 	}
-	for _, t := range r.opt.State() {
-		m.Optimizer += t.Bytes()
+	if !r.Offload.optimizer() || r.env.Device().Parks() != "" { // else it is at the host
+		for _, t := range r.opt.State() {
+			m.Optimizer += t.Bytes()
+		}
 	}
 	if r.average != nil {
 		m.Average = m.Weights + m.Buffers

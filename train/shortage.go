@@ -143,9 +143,8 @@ func (r *run) wayOut(e *tensor.OOMError, kept bool) string {
 func (r *run) program(ctx context.Context) plan.Program {
 	p := plan.Program{Batch: r.Batch, Smaller: "--batch %d", Multiple: max(1, int(r.Accumulate)), Split: "--accumulate %d"}
 	p.Run = func(env *tensor.Env, s plan.Setting) error { return r.rehearse(ctx, env, s) }
-	if r.writes() && !r.Recompute {
-		p.Levers = append(p.Levers, plan.Lever{Name: "recompute", Flag: "--recompute", Cost: "one more forward pass"})
-	}
+	p.Levers = append(p.Levers, r.recomputeLevers()...)
+	p.Levers = append(p.Levers, r.offloadLevers()...)
 	if r.writes() && r.Head == HeadWhole {
 		p.Levers = append(p.Levers, plan.Lever{Name: "head", Flag: "--head chunked", Cost: "nothing but rounding"})
 	}
@@ -185,7 +184,7 @@ func (r *run) rehearse(ctx context.Context, env *tensor.Env, s plan.Setting) err
 
 // perform makes what the run has on its device, trains and scores.
 func (r *run) perform(ctx context.Context) error {
-	if err := r.furnish(); err != nil {
+	if err := r.furnish(ctx); err != nil {
 		return err
 	}
 	if err := r.train(ctx); err != nil {
@@ -207,7 +206,11 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	if s.On("amp") {
 		c.AMP = AMPBF16
 	}
-	c.Recompute = c.Recompute || s.On("recompute")
+	c.Offload = c.Offload.with(&s)
+	again := r.again
+	if c.Recompute = c.Recompute.with(&s); c.Recompute != r.Recompute {
+		again = nil
+	}
 	c.Accumulate = max(c.Accumulate, r.partsOf(s.Batch))
 	c.InBackward = c.InBackward || s.On("step-in-backward")
 	if s.On("head") {
@@ -231,7 +234,7 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	if j.test != nil {
 		j.test = j.test.Blank()
 	}
-	q := &run{Config: c, job: &j, watch: silent{}, env: env.Seed(c.Seed), told: map[string]bool{}}
+	q := &run{Config: c, job: &j, watch: silent{}, env: env.Seed(c.Seed), told: map[string]bool{}, again: again}
 	if last := j.train.Len() / c.Batch; c.Capture && j.ragged(c.Batch) && r.Steps > last {
 		q.at.Batch, q.Steps = max(0, last-rehearsed), rehearsed+1 // the short batch is recorded beside the whole one
 	}

@@ -38,7 +38,9 @@ func give(t *testing.T, c *train.Config, flags string) {
 		case "batch":
 			c.Batch = n
 		case "recompute":
-			c.Recompute = true
+			c.Recompute = train.Recompute(value)
+		case "offload":
+			c.Offload = train.Offload(value)
 		case "step-in-backward":
 			c.InBackward = true
 		case "head":
@@ -188,7 +190,7 @@ func TestShortageAnywhere(t *testing.T) {
 		{"scored between", "gpt", with(gpt, map[string]any{"dropout": 0.1, "clip": 1.0, "eval-every": 2}), []float64{0.02, 0.45}},
 		{"many parameters", "mlp", map[string]any{"data": pixels, "batch": 2}, []float64{0.9}},
 		{"kept scores", "gpt", with(gpt, map[string]any{"tokens": wide, "vocab": 900, "head": "whole"}), []float64{0.5}},
-		{"recomputed", "gpt", with(gpt, map[string]any{"recompute": true}), []float64{0.6}},
+		{"recomputed", "gpt", with(gpt, map[string]any{"recompute": "block"}), []float64{0.6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, share := range c.shares {

@@ -100,8 +100,9 @@ type run struct {
 	watch    Watcher
 	env      *tensor.Env // the root, with the run's random path
 	model    nn.Module
-	loss     loss     // model's, recomputing if that is asked for
-	average  *average // nil: none
+	loss     loss          // model's
+	again    *tensor.Parts // that are recomputed; nil: those of the setting
+	average  *average      // nil: none
 	opt      optim.Optimizer
 	scaler   *optim.LossScaler // nil: losses are not scaled
 	schedule optim.Schedule
@@ -218,7 +219,7 @@ func (r *run) prepare(ctx context.Context, stored *Config) error {
 	if err := r.count(stored); err != nil {
 		return err
 	}
-	if err := r.furnish(); err != nil {
+	if err := r.furnish(ctx); err != nil {
 		return err
 	}
 	if stored == nil { // nothing is made for a run that cannot begin
@@ -234,17 +235,21 @@ func (r *run) prepare(ctx context.Context, stored *Config) error {
 }
 
 // furnish makes what the run has on its device.
-func (r *run) furnish() (err error) {
+func (r *run) furnish(ctx context.Context) (err error) {
+	if err := r.chooseRecomputed(ctx); err != nil {
+		return err
+	}
 	if r.model, err = r.build(r.env); err != nil {
 		return err
 	}
-	r.loss = lossOf(r.model, r.Recompute, r.Head)
+	r.loss = lossOf(r.model, r.Head)
 	if r.Params.narrow() {
 		r.worth = r.products() // of float32 parameters
 		r.Params.put(r.model)
 	}
 	r.average = newAverage(r.model, r.Average)
 	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
+	r.offloadState()
 	if r.InBackward {
 		optim.StepInBackward(r.opt)
 	}
@@ -284,20 +289,12 @@ func (r *run) sameText() error {
 // loss is the mean loss of a model's scores of x against the labels.
 type loss func(x, labels *tensor.Tensor) *tensor.Tensor
 
-// lossOf is a model's loss. Of one that writes it never holds all scores, unless head asks for them, and nothing of its blocks
-// where it recomputes.
-func lossOf(m nn.Module, recompute bool, head Head) loss {
-	g, writes := m.(zoo.Author)
-	forward := m.Forward
-	switch {
-	case writes && head != HeadWhole && recompute:
-		return func(x, labels *tensor.Tensor) *tensor.Tensor { return g.LossRecompute(x, labels) }
-	case writes && head != HeadWhole:
+// lossOf is a model's loss. Of one that writes it never holds all scores, unless head asks for them.
+func lossOf(m nn.Module, head Head) loss {
+	if g, writes := m.(zoo.Author); writes && head != HeadWhole {
 		return func(x, labels *tensor.Tensor) *tensor.Tensor { return g.Loss(x, labels) }
-	case writes && recompute:
-		forward = g.ForwardRecompute
 	}
-	return func(x, labels *tensor.Tensor) *tensor.Tensor { return nn.CrossEntropy(forward(x), labels) }
+	return func(x, labels *tensor.Tensor) *tensor.Tensor { return nn.CrossEntropy(m.Forward(x), labels) }
 }
 
 // settled checks and completes the settings. stored are those of the run to go on with, or nil.

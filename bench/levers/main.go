@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/warpline-ml/warpline/bench/peer"
@@ -23,6 +24,7 @@ import (
 var (
 	rounds = flag.Int("rounds", 3, "how often each lever is measured beside the plain run; medians are told")
 	steps  = flag.Int("steps", 4, "steps of a run; the first two do not count, and there must be more")
+	only   = flag.String("lever", "", "measure only levers whose flag has this in it")
 )
 
 // vocab is large enough for scores to be most of a step's memory, as in published models; of these the text has some.
@@ -35,9 +37,11 @@ type lever struct {
 }
 
 var (
-	as   = func(*train.Config) {}
-	gpt  = []lever{{"--accumulate 4", as, parts}, {"--head chunked", whole, as}, {"--step-in-backward", few, both(few, inward)}}
-	resn = []lever{{"--accumulate 4", as, parts}, {"--step-in-backward", few, both(few, inward)}}
+	as  = func(*train.Config) {}
+	gpt = []lever{{"--accumulate 4", as, parts}, {"--head chunked", whole, as}, {"--step-in-backward", few, both(few, inward)},
+		{"--recompute attention", as, recompute("attention")}, {"--recompute block", as, recompute("block")}, {"--recompute auto", as, recompute("auto")}}
+	resn = []lever{{"--accumulate 4", as, parts}, {"--step-in-backward", few, both(few, inward)}, {"--recompute block", as, recompute("block")},
+		{"--recompute auto", as, recompute("auto")}}
 )
 
 func both(a, b func(c *train.Config)) func(c *train.Config) {
@@ -54,6 +58,10 @@ func inward(c *train.Config) { c.InBackward = true }
 func few(c *train.Config) { c.Batch, c.Width = 2, 256; c.Vocab = min(c.Vocab, used) }
 
 func whole(c *train.Config) { c.Head = train.HeadWhole }
+
+func recompute(what train.Recompute) func(c *train.Config) {
+	return func(c *train.Config) { c.Recompute = what }
+}
 
 func main() {
 	log.SetFlags(0)
@@ -84,6 +92,9 @@ func tokens(n int) (raw []byte) {
 // measure prints a line for each lever of a task.
 func measure(task string, levers []lever, size func(c *train.Config)) {
 	for _, l := range levers {
+		if !strings.Contains(l.name, *only) {
+			continue
+		}
 		var before, after int64
 		var ratios []float64
 		for range *rounds {

@@ -128,7 +128,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	leverFlags(f, c)
 	paramsFlag(f, c)
 	f.BoolVar(&c.Capture, "capture", false, "record a step once and do it again as one launch, to the bit as without")
-	f.BoolVar(&c.Recompute, "recompute", false, "gpt: keep less for the backward pass and compute it again")
+	recomputeFlags(f, c)
 	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees (default 64); of --init, as many as it has positions, or fewer")
 	f.IntVar(&c.Layers, "layers", 0, "gpt (default 4)")
 	f.IntVar(&c.Heads, "heads", 0, "gpt: of attention (default 4)")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -206,19 +205,13 @@ func copied(n int64, times int) (took []time.Duration, err error) {
 	return took, errors.Join(from.Free(), to.Free())
 }
 
-// units of sizes as people write them: powers of ten and of two.
-var units = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
-
 // ParseSize reads "4096", "64KiB", "1MB": KB, MB and GB are powers of ten, KiB and K of two.
 func ParseSize(text string) (int64, error) {
-	word := strings.ToLower(strings.TrimSpace(text))
-	digits := strings.TrimRight(word, "abcdefghijklmnopqrstuvwxyz ")
-	unit, ok := units[strings.TrimSpace(word[len(digits):])]
-	n, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil || !(n > 0) || n*float64(unit) > mostCopied || n*float64(unit) < 1 {
+	n, err := render.ParseBytes(text)
+	if err != nil || n > mostCopied || n < 1 {
 		return 0, advice.Failf("give sizes such as 1KB (1,000 bytes), 64KiB, 1MiB or 1GB, 64 GiB at most", "%q is not a size", text)
 	}
-	return int64(n * float64(unit)), nil
+	return n, nil
 }
 
 // sizeText is a size as ParseSize would be given it: in powers of ten where it has been, else in those of two.

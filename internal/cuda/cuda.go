@@ -43,6 +43,7 @@ type Device struct {
 	kernels     *kernels.Set // those for its compute capability
 	sharedOptin int          // bytes of shared memory that a block may have
 	pinned      staging
+	berths      berths
 
 	blocking, preload bool
 	lost              loss
@@ -259,7 +260,7 @@ func (d *Device) Close() error {
 	d.loading.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.pinned.close()
+	err := errors.Join(d.pinned.close(), d.closeBerths())
 	for _, m := range d.modules {
 		err = errors.Join(err, m.unload())
 	}

@@ -33,6 +33,7 @@ type Info struct {
 	Bus       string // PCI address: "0000:3b:00.0"
 	Host      bool   // the host reads its memory directly
 	Null      bool   // it has no memory and computes nothing
+	Near      bool   // it imitates a device whose memory the host reads directly
 }
 
 // Mem is memory of a device or of the host, by address. It is a name, not an owner.

@@ -51,6 +51,7 @@ func Powers() []Power {
 		power[Clock]("Clock", "device"),
 		power[Stager]("Stager", "queue"),
 		power[Peer]("Peer", "queue"),
+		power[Pinner]("Pinner", "queue"),
 		power[Checker]("Checker", "queue"),
 		power[Timer]("Timer", "queue"),
 		power[Capturer]("Capturer", "queue"),
@@ -92,6 +93,17 @@ type Stager interface {
 type Staged interface {
 	// Drop gives the memory back, unless Send did. Any goroutine may call it.
 	Drop()
+}
+
+// Pinner is a [Queue] that copies between the device's memory and memory of the host that the system does not move, so that nobody
+// waits.
+type Pinner interface {
+	// Pin takes n bytes of such memory. Any goroutine may call it, and Unpin.
+	Pin(n int64) (Mem, error)
+	// Unpin gives it back, for whoever takes it next and uses it on the same queue: copies under way may still read it.
+	Unpin(Mem)
+	// Move copies n bytes from pinned memory to the device's, or the other way.
+	Move(dst, src Arg, n int64) error
 }
 
 // Peer is a [Queue] that copies from other devices of its engine.

@@ -65,6 +65,7 @@ func newDevice(info device.Info, plan func(ir.Op) (*device.Kernel, error), room 
 // that it would prepare. It has addresses without end, and computes nothing.
 func Like(d device.Device) *Device {
 	info := d.Info()
+	info.Near = info.Near || info.Host
 	info.Host, info.Null = false, true
 	return newDevice(info, d.Prepare, base)
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -46,6 +47,22 @@ func scaled(n, base float64, units []string) (string, string) {
 func Bytes(n int64) string {
 	number, unit := scaled(float64(n), 1024, []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"})
 	return number + " " + unit
+}
+
+// units of bytes as people write them: powers of ten and of two.
+var units = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+
+// ParseBytes reads a number of bytes: "4096", "64KiB", "1.5 GB". KB, MB and GB are powers of ten, KiB and K of two.
+func ParseBytes(text string) (int64, error) {
+	word := strings.ToLower(strings.TrimSpace(text))
+	digits := strings.TrimRight(word, "abcdefghijklmnopqrstuvwxyz ")
+	unit, ok := units[strings.TrimSpace(word[len(digits):])]
+	n, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil || !(n >= 0 && n*float64(unit) < 1<<62) {
+		return 0, fmt.Errorf("%q is no number of bytes, such as 64KiB or 1.5GB", text)
+	}
+	return int64(n * float64(unit)), nil
 }
 
 // Count formats a number of things: "999", "1.23k", "124M", "1.50G".

@@ -79,12 +79,6 @@ type Author interface {
 	// Loss is that of Forward's scores against the tokens that follow.
 	Loss(tokens, labels *tensor.Tensor, opts ...nn.CrossEntropyOption) *tensor.Tensor
 
-	// LossRecompute is Loss that keeps nothing of the blocks for the backward pass.
-	LossRecompute(tokens, labels *tensor.Tensor, opts ...nn.CrossEntropyOption) *tensor.Tensor
-
-	// ForwardRecompute is Forward that keeps nothing of the blocks for the backward pass.
-	ForwardRecompute(tokens *tensor.Tensor) *tensor.Tensor
-
 	// Generate goes on with a prompt, token by token.
 	Generate(env *tensor.Env, prompt []int64, n int, c model.SampleConfig) iter.Seq[int64]
 }

@@ -46,6 +46,12 @@ func (st *Storage) Writes(q Queue) {
 	st.writer.Store(int32(n))
 }
 
+// UsedBy notes that queue q works with st's memory, so that it is not given back before that is done.
+func (st *Storage) UsedBy(q int) { st.readers.Or(1 << q) }
+
+// Ordered takes that back: the queue that st was allocated on waits for q.
+func (st *Storage) Ordered(q int) { st.readers.And(^uint64(1 << q)) }
+
 // settle is st's memory, of which the allocator knows the queues that used it.
 func (h *Heap) settle(st *Storage) *device.Block {
 	for others := st.readers.Load(); others != 0; others &= others - 1 {

@@ -166,6 +166,16 @@ func (h *Heap) Place(st *Storage, site *callsite.Site) {
 // Held tells whether something holds it beside its scope.
 func (st *Storage) Held() bool { return st.holds.Load() > 0 }
 
+// Holds is how many claims there are on it beside its scope's.
+func (st *Storage) Holds() int { return int(st.holds.Load()) }
+
+// Orphaned tells whether the storage's scope has let go of it.
+func (h *Heap) Orphaned(st *Storage) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return st.orphan != nil
+}
+
 // Version counts the writes in place.
 func (st *Storage) Version() uint32 { return st.version.Load() }
 
