@@ -90,6 +90,9 @@ func TestPyTorchGradients(t *testing.T) {
 	use(x.In(env.NoGrad()), x.In(env.Eval()), x.In(env.NoGrad().Eval()), x.In(env.Autocast(dtype.BF16)), x.In(env.Autocast(dtype.BF16).CPULists()), x.In(env.Products(tensor.High)))
 	use(nn.EvalMode(model), nn.Frozen(model), nn.Recompute(model), env.Recompute(tensor.PartsOf(tensor.PartBlock)), x.In(env.Offload()))
 	env.DetectAnomaly(nil)()
+	seen := func(path string, layer any, y *tensor.Tensor) {}
+	stop := nn.OnForward(model, seen)
+	stop()
 	p.OnGrad(func(g *tensor.Tensor) *tensor.Tensor { return g.Clamp(-1, 1) })
 	nn.Freeze(model, true)
 	f := func(in []*tensor.Tensor) *tensor.Tensor { return in[0].Tanh().Sum() }

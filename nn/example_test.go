@@ -120,3 +120,20 @@ func ExampleCrossEntropy() {
 	// 1.3863
 	// 2.7726
 }
+
+// A model's blocks are recomputed where the input's env asks for it; what they compute is the same.
+func ExampleBlock() {
+	env := tensor.Best()
+	model := nn.Sequential{nn.NewLinear(env, 2, 8), nn.GELU{}, nn.Tanh{}, nn.NewLinear(env, 8, 1), nn.Sigmoid{}}
+	nn.Init(model, func(_ string, p *tensor.Tensor) { p.FillInPlace(0.5) })
+	x := env.Ones(3, 2)
+	all := env.Recompute(tensor.PartsOf(tensor.PartBlock)) // of each block its input is kept
+	some := env.Recompute(tensor.PartsAt("0"))             // those with these paths
+	for _, e := range []*tensor.Env{env, all, some} {
+		fmt.Printf("%.3f\n", model.Forward(x.In(e)).Square().Mean().Item())
+	}
+	// Output:
+	// 0.966
+	// 0.966
+	// 0.966
+}
