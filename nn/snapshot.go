@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/warpline-ml/warpline/tensor"
+import (
+	"fmt"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
 
 // Snapshot is the buffers of a model as they were: running statistics, which a forward pass moves, and which a step that is begun
 // again must find where they were.
@@ -28,3 +32,6 @@ func (s *Snapshot) Restore() {
 		p[0].CopyInPlace(p[1].Detach())
 	}
 }
+
+// String tells how many buffers there are.
+func (s *Snapshot) String() string { return fmt.Sprintf("snapshot of %d buffers", len(s.pairs)) }

@@ -26,7 +26,9 @@ func precise(p prepare) prepare {
 		r := &rounded{inner: f, outs: len(k.Out), ins: k.Op.Ins(), loop: newLoop(round), needs: inner.Workspace > 0}
 		r.second = aligned(4 * int64(r.ins[0].Span()))
 		r.tail = r.second + aligned(4*int64(r.ins[1].Span()))
-		k.Workspace = r.tail + inner.Workspace
+		if k.Workspace = r.tail + inner.Workspace; k.Workspace == 0 {
+			return f, nil // of nothing: no workspace is given
+		}
 		return r.run, nil
 	}
 }
