@@ -74,7 +74,7 @@ func TestDryRunIsTheRun(t *testing.T) {
 // TestDryRunGoesOn: a program that is larger than its card is measured all the same, and the largest batch is one that fits where
 // one more does not.
 func TestDryRunGoesOn(t *testing.T) {
-	change := map[string]any{"tokens": ids(t, 100_000), "vocab": 7, "context": 1024, "width": 1024, "batch": 375}
+	change := map[string]any{"tokens": ids(t, 100_000), "vocab": 7, "context": 1024, "width": 1024, "layers": 2, "batch": 600}
 	dry := func(batch int) *train.Dry {
 		c := config(t, "gpt", change)
 		c.Batch = batch
@@ -84,7 +84,7 @@ func TestDryRunGoesOn(t *testing.T) {
 		}
 		return d
 	}
-	r := dry(375).Reports[0]
+	r := dry(600).Reports[0]
 	if r.Fits() || r.Reserved < 4<<30 || r.LimitedBy == "samples" || r.LargestBatch < 1 {
 		t.Fatalf("%+v", r)
 	}
