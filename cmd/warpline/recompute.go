@@ -28,9 +28,9 @@ func (r *recompute) Set(text string) error {
 
 // recomputeFlags are those about what is computed again.
 func recomputeFlags(f *pflag.FlagSet, c *train.Config) {
-	choice(f, (*recompute)(&c.Recompute), "recompute", string(train.RecomputeBlock), "what is computed again in the backward pass in place of being kept, with the same losses: "+strings.Join(train.Recomputes, ", ")+" for the fewest bytes within --slowdown, auto:BYTES for the least time within so many bytes; block if no value is given")
+	choice(f, (*recompute)(&c.Recompute), "recompute", string(train.RecomputeBlock), "`what` is computed again in the backward pass in place of being kept, with the same losses: "+strings.Join(train.Recomputes, ", ")+" for the fewest bytes within --slowdown, auto:BYTES for the least time within so many bytes; block if no value is given")
 	f.Float64Var(&c.Slowdown, "slowdown", 0, "of a step, that --recompute auto keeps to (default 1.3)")
-	f.Var((*offload)(&c.Offload), "offload", "what lies in the host's memory while nothing needs it, with the same losses: "+strings.Join(train.Offloads, ", ")+" (default none)")
+	f.Var((*offload)(&c.Offload), "offload", "`what` lies in the host's memory while nothing needs it, with the same losses: "+strings.Join(train.Offloads, ", ")+" (default none)")
 }
 
 // offload is the flag of that name.

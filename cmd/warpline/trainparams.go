@@ -10,7 +10,7 @@ import (
 
 // paramsFlag is what the weights of a training are kept in.
 func paramsFlag(f *pflag.FlagSet, c *train.Config) {
-	f.Var((*params)(&c.Params), "params", "what weight matrices are kept in, with --amp bf16: "+strings.Join(train.AllParams, ", ")+" (default f32)")
+	f.Var((*params)(&c.Params), "params", "`what` weight matrices are kept in, with --amp bf16: "+strings.Join(train.AllParams, ", ")+" (default f32)")
 }
 
 // params is the flag of that type.

@@ -213,6 +213,7 @@ func outlive(ctx context.Context, url, out string, training *exec.Cmd) error {
 	c := listen(tab, url)
 	var picture []byte
 	err := chromedp.Run(tab, network.Enable(), cdplog.Enable(), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(url), until("the curve of the loss", colours("losses")),
+		until("the profile, which the page reads while there is a program", `!document.getElementById('table').hidden`),
 		chromedp.ActionFunc(func(context.Context) error { return training.Process.Signal(syscall.SIGINT) }),
 		until("word of the end", `!document.getElementById('banner').hidden && /interrupted/.test(document.getElementById('banner').textContent)`),
 		chromedp.ActionFunc(func(context.Context) error { training.Wait(); return nil }),
