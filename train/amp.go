@@ -1,10 +1,7 @@
 package train
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/optim"
@@ -31,24 +28,15 @@ func ParseAMP(text string) (AMP, error) {
 	switch text {
 	case "true":
 		return AMPBF16, nil
-	case "false", "":
+	case "false":
 		return AMPNone, nil
 	}
-	if !slices.Contains(AMPs, text) {
-		return "", fail("choose one of "+strings.Join(AMPs, ", "), "--amp is %q", text)
-	}
-	return AMP(text), nil
+	return word("amp", text, AMPs, AMPNone)
 }
 
 // UnmarshalJSON reads a value, or the truth value of earlier versions.
 func (a *AMP) UnmarshalJSON(raw []byte) (err error) {
-	text := string(raw)
-	if raw[0] == '"' {
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return err
-		}
-	}
-	*a, err = ParseAMP(text)
+	*a, err = wordOrTruth(raw, ParseAMP)
 	return err
 }
 

@@ -69,7 +69,7 @@ func (r *run) twoSteps(ctx context.Context, env *tensor.Env, begin func()) error
 	if err != nil {
 		return err
 	}
-	q.Recompute, q.Capture, q.Steps, q.watch = RecomputeNone, false, 2, turns(begin)
+	q.Recompute, q.Capture, q.Steps, q.watch = RecomputeNone, false, 2, turns{between: begin}
 	if err := q.furnish(ctx); err != nil {
 		return err
 	}
@@ -77,12 +77,13 @@ func (r *run) twoSteps(ctx context.Context, env *tensor.Env, begin func()) error
 }
 
 // turns is a watcher that is called between steps.
-type turns func()
+type turns struct {
+	silent
+	between func()
+}
 
-func (turns) Start(Start)        {}
-func (turns) Step(Step)          {}
-func (turns) Score(Score)        {}
-func (turns) Scoring(_, _ int)   {}
-func (turns) Note(string)        {}
+// Attach implements [Attached].
 func (turns) Attach(*tensor.Env) {}
-func (t turns) Turn()            { t() }
+
+// Turn implements [Attached].
+func (t turns) Turn() { t.between() }

@@ -11,20 +11,22 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// limited keeps the run to the memory that it is given until restore is called.
-func (r *run) limited(d *tensor.Device) (restore func(), err error) {
+// limit keeps the run to the memory that it is given, until unlimit is called.
+func (r *run) limit(d *tensor.Device) error {
 	switch {
 	case r.Memory == 0:
-		return func() {}, nil
+		return nil
 	case d.OnHost():
 		d.SetLimit(r.Memory)
-		return func() { d.SetLimit(0) }, nil
+		r.unlimit = func() { d.SetLimit(0) }
+		return nil
 	}
 	total := d.Properties().Memory
 	if r.Memory > total {
-		return nil, fail(fmt.Sprintf("give --memory %d or less", total), "--memory %d is more than the %d bytes of %s", r.Memory, total, d.Name())
+		return fail(fmt.Sprintf("give --memory %d or less", total), "--memory %d is more than the %d bytes of %s", r.Memory, total, d.Name())
 	}
-	return func() { _ = d.SetMemoryFraction(1) }, d.SetMemoryFraction(float64(r.Memory) / float64(total))
+	r.unlimit = func() { _ = d.SetMemoryFraction(1) }
+	return d.SetMemoryFraction(float64(r.Memory) / float64(total))
 }
 
 // fill makes the batch the largest that fits on the run's device, by dry runs, and tries it there.

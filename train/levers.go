@@ -97,25 +97,32 @@ const (
 // Heads are the values of [Head].
 var Heads = []string{string(HeadChunked), string(HeadWhole)}
 
-// ParseHead reads a value of [Head]. Runs of earlier versions have none.
+// ParseHead reads a value of [Head].
 func ParseHead(text string) (Head, error) {
-	if text == "" {
-		return HeadChunked, nil
-	}
-	if !slices.Contains(Heads, text) {
-		return "", fail("choose one of "+strings.Join(Heads, ", "), "--head is %q", text)
-	}
-	return Head(text), nil
+	return word("head", text, Heads, HeadChunked)
 }
 
-// UnmarshalJSON reads a value.
-func (h *Head) UnmarshalJSON(raw []byte) (err error) {
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return err
+// word reads one of a setting's values. Runs from before there was the setting have none, which is absent.
+func word[T ~string](setting, text string, of []string, absent T) (T, error) {
+	switch {
+	case text == "":
+		return absent, nil
+	case !slices.Contains(of, text):
+		return "", fail("choose one of "+strings.Join(of, ", "), "--%s is %q", setting, text)
 	}
-	*h, err = ParseHead(text)
-	return err
+	return T(text), nil
+}
+
+// wordOrTruth reads a value of a setting that was true or false in earlier versions.
+func wordOrTruth[T any](raw []byte, parse func(string) (T, error)) (T, error) {
+	text := string(raw)
+	if raw[0] == '"' {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			var none T
+			return none, err
+		}
+	}
+	return parse(text)
 }
 
 // levers refuses what a lever cannot do.

@@ -2,8 +2,6 @@ package train
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/warpline-ml/warpline/plan"
 	"github.com/warpline-ml/warpline/tensor"
@@ -24,15 +22,9 @@ const (
 // Offloads are the values of [Offload].
 var Offloads = []string{string(OffloadNone), string(OffloadActivations), string(OffloadOptimizer), string(OffloadBoth)}
 
-// ParseOffload reads a value of [Offload]. Runs of earlier versions have none.
+// ParseOffload reads a value of [Offload].
 func ParseOffload(text string) (Offload, error) {
-	if text == "" {
-		return OffloadNone, nil
-	}
-	if !slices.Contains(Offloads, text) {
-		return "", fail("choose one of "+strings.Join(Offloads, ", "), "--offload is %q", text)
-	}
-	return Offload(text), nil
+	return word("offload", text, Offloads, OffloadNone)
 }
 
 func (o Offload) activations() bool { return o == OffloadActivations || o == OffloadBoth }

@@ -1,9 +1,6 @@
 package train
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
@@ -26,15 +23,9 @@ const (
 // AllParams are the values of [Params].
 var AllParams = []string{string(ParamsF32), string(ParamsBF16), string(ParamsKahan), string(ParamsStochastic)}
 
-// ParseParams reads a value of [Params]. Runs of earlier versions have none, and float32.
+// ParseParams reads a value of [Params].
 func ParseParams(text string) (Params, error) {
-	if text == "" {
-		return ParamsF32, nil
-	}
-	if !slices.Contains(AllParams, text) {
-		return "", fail("choose one of "+strings.Join(AllParams, ", "), "--params is %q", text)
-	}
-	return Params(text), nil
+	return word("params", text, AllParams, ParamsF32)
 }
 
 // narrow tells parameters in 16 bits.

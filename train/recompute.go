@@ -1,7 +1,6 @@
 package train
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -45,13 +44,7 @@ func ParseRecompute(text string) (Recompute, error) {
 
 // UnmarshalJSON reads a value, or the truth value of earlier versions.
 func (v *Recompute) UnmarshalJSON(raw []byte) (err error) {
-	text := string(raw)
-	if raw[0] == '"' {
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return err
-		}
-	}
-	*v, err = ParseRecompute(text)
+	*v, err = wordOrTruth(raw, ParseRecompute)
 	return err
 }
 

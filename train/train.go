@@ -205,7 +205,7 @@ func (r *run) prepare(ctx context.Context, stored *Config) error {
 	r.Device = root.Device().Name()
 	r.env = root.Seed(r.Seed)
 	root.Device().ResetPeak()
-	if r.unlimit, err = r.limited(root.Device()); err != nil {
+	if err := r.limit(root.Device()); err != nil {
 		return err
 	}
 	if r.AutoBatch && stored == nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/warpline-ml/warpline/internal/bench"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/plan"
 	"github.com/warpline-ml/warpline/tensor"
@@ -45,7 +44,13 @@ type percent float64
 
 func (*percent) Type() string { return "percent" }
 
-func (p *percent) String() string { return strconv.FormatFloat(100*float64(*p), 'g', -1, 64) + "%" }
+// String is "0" for nothing, which pflag takes for no default.
+func (p *percent) String() string {
+	if *p == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(100*float64(*p), 'g', -1, 64) + "%"
+}
 
 func (p *percent) Set(text string) error {
 	scale := 1.0
@@ -65,7 +70,7 @@ func (*size) Type() string { return "bytes" }
 func (n *size) String() string { return strconv.FormatInt(int64(*n), 10) }
 
 func (n *size) Set(text string) error {
-	v, err := bench.ParseSize(text)
+	v, err := render.ParseBytes(text)
 	*n = size(v)
 	return err
 }
@@ -174,7 +179,7 @@ func (s *screen) lasting(d *train.Dry) {
 		return
 	}
 	fmt.Fprint(s.text, "\n", t.String(s.tableWidth()), "\n")
-	s.say("Times are modelled, not measured: nine of ten published times of kernels lie within a fifth of the model.")
+	s.say("Times are modelled, not measured: four of five published times of kernels lie within a fifth of the model.")
 	if len(missing) > 0 {
 		s.say("Not modelled by what they execute, only by their bytes and operations: %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}

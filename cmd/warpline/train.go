@@ -122,34 +122,17 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.Lookup("profile").NoOptDefVal = train.ProfileInRun
 	f.IntVar(&c.ProfileAfter, "profile-after", 0, "steps before it (default 3)")
 	f.IntVar(&c.ProfileSteps, "profile-steps", 0, "steps that it has (default 5)")
-	choice(f, (*amp)(&c.AMP), "amp", string(train.AMPBF16), "what matrix products are computed in: "+strings.Join(train.AMPs, ", ")+"; fp16 with a loss scaler; bf16 if no value is given")
+	choice(f, one(&c.AMP, train.ParseAMP, train.AMPs), "amp", string(train.AMPBF16), "what matrix products are computed in: "+strings.Join(train.AMPs, ", ")+"; fp16 with a loss scaler; bf16 if no value is given")
 	f.IntVar(&c.Statistics, "statistics", 0, "steps between looks at the outputs, weights and gradients of each module, for the log, the live view and units that are dead; 0 for none")
 	f.BoolVar(&c.Anomaly, "anomaly", false, "look at every number, slowly, and stop at the operation that makes the first NaN or infinity")
 	leverFlags(f, c)
-	paramsFlag(f, c)
 	f.BoolVar(&c.Capture, "capture", false, "record a step once and do it again as one launch, to the bit as without")
-	recomputeFlags(f, c)
 	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees (default 64); of --init, as many as it has positions, or fewer")
 	f.IntVar(&c.Layers, "layers", 0, "gpt (default 4)")
 	f.IntVar(&c.Heads, "heads", 0, "gpt: of attention (default 4)")
 	f.IntVar(&c.Width, "width", 0, "gpt: of the layers (default 128)")
 	f.IntVar(&c.Vocab, "vocab", 0, "gpt: number of tokens that there are (default the text's)")
 	f.Float64Var(&c.Dropout, "dropout", 0, "gpt")
-}
-
-// amp is the flag of that name.
-type amp train.AMP
-
-func (a *amp) Type() string { return strings.Join(train.AMPs, "|") }
-
-func (a *amp) String() string { return string(*a) }
-
-func (a *amp) Set(text string) error {
-	v, err := train.ParseAMP(text)
-	if err == nil {
-		*a = amp(v)
-	}
-	return err
 }
 
 // option is the flag of one of a Config's Options.
