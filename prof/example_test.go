@@ -42,8 +42,8 @@ func ExampleProfiler() {
 		p.Step()
 	}
 	for _, f := range p.Last().Findings() {
-		if f.Rule == "waits-in-loop" {
-			fmt.Println(f.Text, f.Line)
+		if f.Name == "waits-in-loop" {
+			fmt.Println(f.Title, f.Line)
 		}
 	}
 	// Output:

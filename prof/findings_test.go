@@ -172,8 +172,8 @@ func TestFindings(t *testing.T) {
 			if f.line != strings.HasPrefix(found.Line, "findings_test.go:") {
 				t.Errorf("it blames %q", found.Line)
 			}
-			if f.rule == "kept-across-steps" && found.Bytes != 16<<10 {
-				t.Errorf("%d bytes a step", found.Bytes)
+			if f.rule == "kept-across-steps" && found.Gain.Bytes != 16<<10 {
+				t.Errorf("%d bytes a step", found.Gain.Bytes)
 			}
 			if f.near > 0 {
 				f.mend(t, took, found)
@@ -186,8 +186,8 @@ func TestFindings(t *testing.T) {
 func (f *fault) mend(t *testing.T, took time.Duration, found *prof.Finding) {
 	sound, without := f.sound.train(t, f.device)
 	gained := took - without
-	t.Logf("%v a step, mended %v: gains %v, and %v was promised", took, without, gained, found.Gain)
-	if math.Abs(float64(found.Gain-gained)) > f.near*float64(gained) {
+	t.Logf("%v a step, mended %v: gains %v, and %v was promised", took, without, gained, found.Gain.Step())
+	if math.Abs(float64(found.Gain.Step()-gained)) > f.near*float64(gained) {
 		t.Errorf("promises %v a step, mending gains %v of %v", found.Gain, gained, took)
 	}
 	if again := named(sound, f.rule); again != nil {
@@ -198,7 +198,7 @@ func (f *fault) mend(t *testing.T, took time.Duration, found *prof.Finding) {
 // named is the finding of a rule.
 func named(p *prof.Profile, rule string) *prof.Finding {
 	found := p.Findings()
-	if i := slices.IndexFunc(found, func(f prof.Finding) bool { return f.Rule == rule }); i >= 0 {
+	if i := slices.IndexFunc(found, func(f prof.Finding) bool { return f.Name == rule }); i >= 0 {
 		return &found[i]
 	}
 	return nil

@@ -1,6 +1,6 @@
-// Package finding says what is wrong with a training, from what was seen of a window of its steps: rules over figures, each
-// with its evidence, one thing to do, and what that gains. The rules and their thresholds are those that trainers' tools have
-// in common; each names its own.
+// Package finding is what is said of a training, a machine or a file that something is wrong with: findings, each with its
+// evidence, one thing to do, and what that gains; and the rules over figures of a window of a training's steps. The rules and
+// their thresholds are those that trainers' tools have in common; each names its own.
 package finding
 
 import (
@@ -13,30 +13,78 @@ import (
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
-// Finding is one thing that costs a training time or memory.
+// Finding is one thing that is wrong, or that costs time or memory. Its JSON is documented, and stays.
 type Finding struct {
-	Rule     string        `json:"rule"`               // the name of the rule: "loader-bound"
-	Text     string        `json:"text"`               // what is wrong, one sentence
-	Evidence []string      `json:"evidence"`           // figures that it was concluded from
-	Line     string        `json:"line,omitempty"`     // of the program, where one is to blame
-	Fix      string        `json:"fix"`                // one thing to do
-	Gain     time.Duration `json:"gain_ns"`            // of a step; 0 where it is not time
-	Bytes    int64         `json:"bytes,omitempty"`    // of memory that it gives back; 0 where it is none
-	Formula  string        `json:"formula"`            // how the gain was computed
-	Refuted  string        `json:"refuted,omitempty"`  // what would show that it is not so
-	Modelled bool          `json:"modelled,omitempty"` // its times are a model's
+	Rule        string     `json:"rule"`               // the same for ever: "R17", "D01", "O05", "J02"
+	Name        string     `json:"name,omitempty"`     // of the rule, where it has one: "loader-bound"
+	Title       string     `json:"title"`              // what is wrong, one sentence
+	Evidence    []Evidence `json:"evidence"`           // what it was concluded from
+	Fix         string     `json:"fix"`                // one thing to do, and the command where there is one
+	Gain        Gain       `json:"gain"`               // what doing it gives
+	Confidence  Confidence `json:"confidence"`         // in the conclusion
+	DisprovedBy string     `json:"disproved_by"`       // what would show that it is not so
+	Line        string     `json:"line,omitempty"`     // of the program or the file, where one is to blame
+	Modelled    bool       `json:"modelled,omitempty"` // its times are a model's
+}
+
+// Evidence is a figure, a name or a row that a finding was concluded from.
+type Evidence struct {
+	Name  string `json:"name,omitempty"`
+	Value any    `json:"value,omitempty"` // a number or a string
+	Unit  string `json:"unit,omitempty"`  // of a number: "us", "bytes", "share"
+	Text  string `json:"text"`            // for people
+}
+
+// Says is evidence that is one sentence.
+func Says(format string, args ...any) []Evidence {
+	return []Evidence{{Text: fmt.Sprintf(format, args...)}}
+}
+
+// Gain is what mending gives.
+type Gain struct {
+	Text   string  `json:"text"`              // how it was computed, or what it is if it is no number
+	StepUS float64 `json:"step_us,omitempty"` // microseconds of a step
+	Bytes  int64   `json:"bytes,omitempty"`   // of memory
+}
+
+// Saves is a gain of time in each step.
+func Saves(d time.Duration, formula string) Gain {
+	return Gain{Text: formula, StepUS: float64(d) / float64(time.Microsecond)}
+}
+
+// Step is the gain of each step.
+func (g Gain) Step() time.Duration { return time.Duration(g.StepUS * float64(time.Microsecond)) }
+
+// Confidence in a finding.
+type Confidence string
+
+// The degrees of confidence.
+const (
+	High   Confidence = "high"
+	Medium Confidence = "medium"
+	Low    Confidence = "low"
+)
+
+// rank is larger for more.
+func (c Confidence) rank() int { return slices.Index([]Confidence{Low, Medium, High}, c) }
+
+// Sort puts what gains most first: time, then memory, then what is surest. Equals keep their order.
+func Sort(all []Finding) {
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Gain.StepUS, a.Gain.StepUS), cmp.Compare(b.Gain.Bytes, a.Gain.Bytes), cmp.Compare(b.Confidence.rank(), a.Confidence.rank()))
+	})
 }
 
 // String is the finding as a paragraph for people.
 func (f *Finding) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", f.Rule, f.Text)
+	fmt.Fprintf(&b, "%s: %s", cmp.Or(f.Name, f.Rule), f.Title)
 	if f.Line != "" {
 		fmt.Fprintf(&b, " (%s)", f.Line)
 	}
 	b.WriteString("\n")
 	for _, e := range f.Evidence {
-		fmt.Fprintf(&b, "  %s\n", e)
+		fmt.Fprintf(&b, "  %s\n", e.Text)
 	}
 	fmt.Fprintf(&b, "  to do: %s\n", f.Fix)
 	if gain := f.gain(); gain != "" {
@@ -50,127 +98,24 @@ func (f *Finding) gain() string {
 	if f.Modelled {
 		model = ", as modelled"
 	}
-	switch {
-	case f.Gain > 0:
-		return fmt.Sprintf("some %s a step%s (%s)", render.Duration(f.Gain), model, f.Formula)
-	case f.Bytes > 0:
-		return fmt.Sprintf("%s (%s)", render.Bytes(f.Bytes), f.Formula)
+	switch g := f.Gain; {
+	case g.StepUS > 0:
+		return fmt.Sprintf("some %s a step%s (%s)", render.Duration(g.Step()), model, g.Text)
+	case g.Bytes > 0:
+		return fmt.Sprintf("%s (%s)", render.Bytes(g.Bytes), g.Text)
+	default:
+		return g.Text
 	}
-	return f.Formula
 }
 
-// Facts are what the rules look at. Times are of the whole window, not of a step.
-type Facts struct {
-	Device   string        `json:"device"`
-	Took     time.Duration `json:"took_ns"`
-	Steps    int           `json:"steps"`
-	Timed    bool          `json:"timed"`    // the device tells when it works; without, only what needs no times is judged
-	OnHost   bool          `json:"on_host"`  // the host computes: nothing is launched, and nobody waits
-	Modelled bool          `json:"modelled"` // times of the device are a model's
-
-	Busy   time.Duration `json:"busy_ns"`   // the device worked: side by side counts once
-	Copies time.Duration `json:"copies_ns"` // of Busy, in which it did nothing but copy
-	Idle   Idle          `json:"idle"`
-
-	Launches   int           `json:"launches"`
-	LaunchHost time.Duration `json:"launch_host_ns"` // in which the host launched
-	Kernel     time.Duration `json:"kernel_ns"`      // the median kernel
-	Pauses     time.Duration `json:"pauses_ns"`      // of Idle.Host, in gaps longer than Pause
-	Captured   time.Duration `json:"captured_ns"`    // of Idle.Host, between launches of a captured step, which is one launch where nobody times each
-	Watching   time.Duration `json:"watching_ns"`    // of the host, between launches: what it takes to tell their times
-
-	Waits []Wait `json:"waits"`
-	Moves []Move `json:"moves"`
-
-	Products    time.Duration `json:"products_ns"`    // matrix products and convolutions
-	Wide        time.Duration `json:"wide_ns"`        // of them in float32 and float64
-	WideLine    string        `json:"wide_line"`      // of the program that most of Wide is of
-	Tensor      float64       `json:"tensor"`         // peak of tensor cores over that without them; 0 where there are none
-	Elementwise time.Duration `json:"elementwise_ns"` // what only reads and writes, at more than 60 % of the memory's bandwidth
-
-	NoGradient []string `json:"no_gradient"` // parameters that no gradient reached
-	Growing    []Growth `json:"growing"`
-}
-
-// Idle is why no device worked.
-type Idle struct {
-	Loader time.Duration `json:"loader_ns"` // the program waited for a batch
-	Wait   time.Duration `json:"wait_ns"`   // the host had waited for the device, and had not launched again
-	Host   time.Duration `json:"host_ns"`   // the host was on its way to the next launch
-}
-
-// Sum is all of it.
-func (i Idle) Sum() time.Duration { return i.Loader + i.Wait + i.Host }
-
-// Wait is where the host waited for the device.
-type Wait struct {
-	What  string        `json:"what"`
-	Line  string        `json:"line"`
-	Count int           `json:"count"`
-	Took  time.Duration `json:"took_ns"`
-	Idle  time.Duration `json:"idle_ns"` // that followed: from the device's last work to its next
-}
-
-// Move is copies of a line, in one direction.
-type Move struct {
-	What   string        `json:"what"`
-	Line   string        `json:"line"`
-	Count  int           `json:"count"`
-	Bytes  int64         `json:"bytes"`
-	Took   time.Duration `json:"took_ns"`
-	Host   time.Duration `json:"host_ns"`      // in which the host asked for them
-	Median int64         `json:"median_bytes"` // bytes
-}
-
-// Growth is memory that every step leaves behind.
-type Growth struct {
-	Line  string `json:"line"`
-	Kind  string `json:"kind"`
-	Bytes int64  `json:"bytes"` // a step
-	Steps int    `json:"steps"` // in a row
-}
-
-// rule is one of the table's.
-type rule struct {
-	name  string
-	needs string // what it looks at, for the list of what was checked
-	judge func(f *Facts) []Finding
-	can   func(f *Facts) bool // whether there is such a thing to look at; nil: on every device
-}
-
-// most is how many findings are told: more are not read.
-const most = 5
-
-// Judge applies all rules. Findings are in order of gain, those of memory and of mistakes behind those of time; at most five.
-func Judge(f *Facts) []Finding {
-	var all []Finding
-	for _, r := range rules {
-		for _, found := range r.judge(f) {
-			found.Rule, found.Modelled = r.name, f.Modelled && found.Gain > 0
-			all = append(all, found)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.Gain, a.Gain), cmp.Compare(b.Bytes, a.Bytes))
-	})
-	return all[:min(len(all), most)]
-}
-
-// Rules are the names of all rules, in their order.
-func Rules() (names []string) {
-	for _, r := range rules {
-		names = append(names, r.name)
-	}
-	return names
-}
-
-// Checked says what was looked at, for those who are told that nothing was found.
-func Checked(f *Facts) string {
-	var of []string
-	for _, r := range rules {
-		if r.can == nil || r.can(f) {
-			of = append(of, r.needs)
-		}
-	}
-	return strings.Join(of, ", ")
+// Report is what is said of one file or machine.
+type Report struct {
+	File     string         `json:"file"`
+	Kind     string         `json:"kind"`              // "trace", "snapshot", "error", "job-log", …
+	Figures  map[string]any `json:"figures"`           // by names that stay
+	Findings []Finding      `json:"findings"`          // in order of gain
+	Checked  []string       `json:"checked"`           // what was looked at, and is healthy
+	Members  []string       `json:"members,omitempty"` // the files of a group
+	Notes    []string       `json:"notes,omitempty"`   // of the reading: where a file is cut, bytes that are no text
+	Detail   any            `json:"-"`                 // what a comparison of several files of a kind needs
 }

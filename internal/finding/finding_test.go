@@ -63,12 +63,12 @@ func TestRules(t *testing.T) {
 		f := healthy()
 		b.make(&f)
 		found := Judge(&f)
-		if len(found) != 1 || found[0].Rule != b.rule || found[0].Line != b.line || found[0].Gain.Round(time.Microsecond) != b.gain {
+		if len(found) != 1 || found[0].Name != b.rule || found[0].Line != b.line || found[0].Gain.Step().Round(time.Microsecond) != b.gain {
 			t.Errorf("%s: found %+v, want it alone at %q with %v", b.rule, found, b.line, b.gain)
 			continue
 		}
 		text := found[0].String()
-		for _, want := range append([]string{b.rule, b.line, found[0].Fix}, found[0].Evidence...) {
+		for _, want := range []string{b.rule, b.line, found[0].Fix, found[0].Evidence[0].Text} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in\n%s", b.rule, want, text)
 			}
@@ -84,7 +84,7 @@ func TestOrder(t *testing.T) {
 	}
 	f.Modelled = true
 	found := Judge(&f)
-	if len(found) != most || !slices.IsSortedFunc(found, func(a, b Finding) int { return int(b.Gain - a.Gain) }) {
+	if len(found) != most || !slices.IsSortedFunc(found, func(a, b Finding) int { return int(b.Gain.Step() - a.Gain.Step()) }) {
 		t.Errorf("findings %v", found)
 	}
 	if !strings.Contains(found[0].String(), "modelled") {

@@ -30,16 +30,16 @@ const (
 const Pause = 30 * time.Microsecond
 
 var rules = []rule{
-	{"loader-bound", "waits for batches", loaderBound, nil},
-	{"waits-in-loop", "waits of the host for the device", waitsInLoop, (*Facts).apart},
-	{"launch-bound", "launches shorter than what they cost", launchBound, (*Facts).apart},
-	{"host-bound", "time between operations", hostBound, nil},
-	{"tiny-copies", "small copies", tiny, (*Facts).apart},
-	{"exposed-copies", "copies that nothing overlaps", exposed, (*Facts).apart},
-	{"no-tensor-cores", "products beside tensor cores", wide, (*Facts).carded},
-	{"memory-bound", "operations that only move memory", memoryBound, (*Facts).carded},
-	{"no-gradient", "parameters without a gradient", noGradient, nil},
-	{"kept-across-steps", "memory that grows from step to step", growing, nil},
+	{"R17", "loader-bound", "waits for batches", loaderBound, nil},
+	{"R13", "waits-in-loop", "waits of the host for the device", waitsInLoop, (*Facts).apart},
+	{"R18", "launch-bound", "launches shorter than what they cost", launchBound, (*Facts).apart},
+	{"R18", "host-bound", "time between operations", hostBound, nil},
+	{"R15", "tiny-copies", "small copies", tiny, (*Facts).apart},
+	{"R16", "exposed-copies", "copies that nothing overlaps", exposed, (*Facts).apart},
+	{"R22", "no-tensor-cores", "products beside tensor cores", wide, (*Facts).carded},
+	{"R28", "memory-bound", "operations that only move memory", memoryBound, (*Facts).carded},
+	{"R40", "no-gradient", "parameters without a gradient", noGradient, nil},
+	{"R06", "kept-across-steps", "memory that grows from step to step", growing, nil},
 }
 
 // apart tells that the device works beside the host, and says when.
@@ -66,11 +66,11 @@ func loaderBound(f *Facts) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Text:     fmt.Sprintf("the step waits for its batch %s of the time", f.percent(f.Idle.Loader)),
-		Evidence: []string{fmt.Sprintf("%s a step without work on %s while the program waits for the loader", render.Duration(f.step(f.Idle.Loader)), f.Device)},
-		Fix:      "more workers or a longer look-ahead (data.Config's Workers and Prefetch), less work in the source's Fill, data that is decoded once and kept",
-		Gain:     f.step(f.Idle.Loader), Formula: "the time in which nothing ran while the loader was waited for",
-		Refuted: "the same step on a batch that is there already takes as long",
+		Title:       fmt.Sprintf("the step waits for its batch %s of the time", f.percent(f.Idle.Loader)),
+		Evidence:    Says("%s a step without work on %s while the program waits for the loader", render.Duration(f.step(f.Idle.Loader)), f.Device),
+		Fix:         "more workers or a longer look-ahead (data.Config's Workers and Prefetch), less work in the source's Fill, data that is decoded once and kept",
+		Gain:        Saves(f.step(f.Idle.Loader), "the time in which nothing ran while the loader was waited for"),
+		DisprovedBy: "the same step on a batch that is there already takes as long",
 	}}
 }
 
@@ -81,13 +81,11 @@ func waitsInLoop(f *Facts) (all []Finding) {
 			continue
 		}
 		all = append(all, Finding{
-			Text: fmt.Sprintf("the host waits for the device %s a step (%s)", times(w.Count, f.Steps), w.What), Line: w.Line,
-			Evidence: []string{
-				fmt.Sprintf("%s a step in the wait, and %s until the device has work again", render.Duration(f.step(w.Took)), render.Duration(f.step(w.Idle))),
-			},
-			Fix:  "keep the value on the device; ask for it by Later and read it some steps on; print every tenth step",
-			Gain: f.step(w.Idle), Formula: "idle time of the device from the end of the wait to its next work",
-			Refuted: "the device is busy through the wait",
+			Title: fmt.Sprintf("the host waits for the device %s a step (%s)", times(w.Count, f.Steps), w.What), Line: w.Line,
+			Evidence:    Says("%s a step in the wait, and %s until the device has work again", render.Duration(f.step(w.Took)), render.Duration(f.step(w.Idle))),
+			Fix:         "keep the value on the device; ask for it by Later and read it some steps on; print every tenth step",
+			Gain:        Saves(f.step(w.Idle), "idle time of the device from the end of the wait to its next work"),
+			DisprovedBy: "the device is busy through the wait",
 		})
 	}
 	return all
@@ -112,14 +110,12 @@ func launchBound(f *Facts) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Text: fmt.Sprintf("%s works %s of the step: its kernels are shorter than their launches", f.Device, f.percent(f.Busy)),
-		Evidence: []string{
-			fmt.Sprintf("%d launches a step, the median kernel %s, a launch %s of the host", f.Launches/max(f.Steps, 1), render.Duration(f.Kernel),
-				render.Duration(f.LaunchHost/time.Duration(max(f.Launches, 1)))),
-		},
-		Fix:  "launch the whole step at once (tensor.Capture, train --capture; a profile shows it launched one by one all the same), a larger batch, fused operations",
-		Gain: f.step(idle), Formula: "idle time of the device while the host launched",
-		Refuted: "the captured step takes as long",
+		Title: fmt.Sprintf("%s works %s of the step: its kernels are shorter than their launches", f.Device, f.percent(f.Busy)),
+		Evidence: Says("%d launches a step, the median kernel %s, a launch %s of the host", f.Launches/max(f.Steps, 1), render.Duration(f.Kernel),
+			render.Duration(f.LaunchHost/time.Duration(max(f.Launches, 1)))),
+		Fix:         "launch the whole step at once (tensor.Capture, train --capture; a profile shows it launched one by one all the same), a larger batch, fused operations",
+		Gain:        Saves(f.step(idle), "idle time of the device while the host launched"),
+		DisprovedBy: "the captured step takes as long",
 	}}
 }
 
@@ -145,11 +141,11 @@ func hostBound(f *Facts) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Text:     fmt.Sprintf("%s works %s of the step, and waits for the program", f.Device, f.percent(f.Busy)),
-		Evidence: []string{fmt.Sprintf("%s a step without work, and %s in which the host launched", render.Duration(f.step(idle)), render.Duration(f.step(f.LaunchHost)))},
-		Fix:      between,
-		Gain:     f.step(idle), Formula: "idle time of the device that launches, waits and the loader do not explain",
-		Refuted: "the host's profile shows nothing but launches",
+		Title:       fmt.Sprintf("%s works %s of the step, and waits for the program", f.Device, f.percent(f.Busy)),
+		Evidence:    Says("%s a step without work, and %s in which the host launched", render.Duration(f.step(idle)), render.Duration(f.step(f.LaunchHost))),
+		Fix:         between,
+		Gain:        Saves(f.step(idle), "idle time of the device that launches, waits and the loader do not explain"),
+		DisprovedBy: "the host's profile shows nothing but launches",
 	}}
 }
 
@@ -163,16 +159,16 @@ func besides(f *Facts) []Finding {
 		return nil
 	}
 	found := Finding{
-		Text:     fmt.Sprintf("%s of the step lies between operations", f.percent(f.Idle.Host)),
-		Evidence: []string{fmt.Sprintf("%d operations a step, the median one %s; %s a step between them", f.Launches/max(f.Steps, 1), render.Duration(f.Kernel), render.Duration(f.step(f.Idle.Host)))},
-		Fix:      between,
-		Gain:     f.step(f.Idle.Host), Formula: "time in which no operation ran and the loader was not waited for",
-		Refuted: "the host's profile shows nothing but operations",
+		Title:       fmt.Sprintf("%s of the step lies between operations", f.percent(f.Idle.Host)),
+		Evidence:    Says("%d operations a step, the median one %s; %s a step between them", f.Launches/max(f.Steps, 1), render.Duration(f.Kernel), render.Duration(f.step(f.Idle.Host))),
+		Fix:         between,
+		Gain:        Saves(f.step(f.Idle.Host), "time in which no operation ran and the loader was not waited for"),
+		DisprovedBy: "the host's profile shows nothing but operations",
 	}
 	switch few := "operations this short cost less than what surrounds them: a larger batch, fused layers"; {
 	case 2*f.launching() > f.Idle.Host:
 		found.Fix = few + ", or the whole step at once (tensor.Capture, train --capture)"
-		found.Refuted = "the captured step takes as long"
+		found.DisprovedBy = "the captured step takes as long"
 	case f.Kernel < shortKernel && 2*f.Captured > f.Idle.Host:
 		found.Fix = few
 	}
@@ -191,11 +187,11 @@ func tiny(f *Facts) (all []Finding) {
 		}
 		n := m.Count / max(f.Steps, 1)
 		all = append(all, Finding{
-			Text: fmt.Sprintf("%d copies a step of %s (%s)", n, render.Bytes(m.Median), m.What), Line: m.Line,
-			Evidence: []string{fmt.Sprintf("%s in all; a step has %s of the device with them, and %s of the host", render.Bytes(m.Bytes), render.Duration(f.step(m.Took)), render.Duration(f.step(m.Host)))},
-			Fix:      "pack them into one tensor and copy that",
-			Gain:     f.step(m.Took) * time.Duration(n-1) / time.Duration(n), Formula: "what all but one take of the device",
-			Refuted: "the host or the device is idle meanwhile",
+			Title: fmt.Sprintf("%d copies a step of %s (%s)", n, render.Bytes(m.Median), m.What), Line: m.Line,
+			Evidence:    Says("%s in all; a step has %s of the device with them, and %s of the host", render.Bytes(m.Bytes), render.Duration(f.step(m.Took)), render.Duration(f.step(m.Host))),
+			Fix:         "pack them into one tensor and copy that",
+			Gain:        Saves(f.step(m.Took)*time.Duration(n-1)/time.Duration(n), "what all but one take of the device"),
+			DisprovedBy: "the host or the device is idle meanwhile",
 		})
 	}
 	return all
@@ -213,10 +209,10 @@ func exposed(f *Facts) []Finding {
 		}
 	}
 	return []Finding{{
-		Text: fmt.Sprintf("%s of the step is copies that nothing runs beside", f.percent(f.Copies)), Line: line,
-		Evidence: []string{fmt.Sprintf("%s a step", render.Duration(f.step(f.Copies)))},
+		Title: fmt.Sprintf("%s of the step is copies that nothing runs beside", f.percent(f.Copies)), Line: line,
+		Evidence: Says("%s a step", render.Duration(f.step(f.Copies))),
 		Fix:      fix,
-		Gain:     f.step(f.Copies), Formula: "time in which the device did nothing but copy",
+		Gain:     Saves(f.step(f.Copies), "time in which the device did nothing but copy"),
 	}}
 }
 
@@ -226,11 +222,11 @@ func wide(f *Facts) []Finding {
 	}
 	const realistic = 3 // what programs gain on products, of peaks that differ by 8 to 16
 	return []Finding{{
-		Text: fmt.Sprintf("%s of the step is products that leave the tensor cores aside", f.percent(f.Wide)), Line: f.WideLine,
-		Evidence: []string{fmt.Sprintf("%s a step in float32 products; 16-bit ones have %.0f times the peak on %s", render.Duration(f.step(f.Wide)), f.Tensor, f.Device)},
-		Fix:      "bfloat16 products: env.Autocast(dtype.BF16), train --amp",
-		Gain:     time.Duration((1 - 1/min(f.Tensor, realistic)) * float64(f.step(f.Wide))), Formula: "two thirds of their time: products gain 1.5 to 3 times",
-		Refuted: "the products are too small to fill the card",
+		Title: fmt.Sprintf("%s of the step is products that leave the tensor cores aside", f.percent(f.Wide)), Line: f.WideLine,
+		Evidence:    Says("%s a step in float32 products; 16-bit ones have %.0f times the peak on %s", render.Duration(f.step(f.Wide)), f.Tensor, f.Device),
+		Fix:         "bfloat16 products: env.Autocast(dtype.BF16), train --amp",
+		Gain:        Saves(time.Duration((1-1/min(f.Tensor, realistic))*float64(f.step(f.Wide))), "two thirds of their time: products gain 1.5 to 3 times"),
+		DisprovedBy: "the products are too small to fill the card",
 	}}
 }
 
@@ -239,10 +235,10 @@ func memoryBound(f *Facts) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Text:     fmt.Sprintf("%s of the step is operations that only read and write, as fast as the memory does", f.percent(f.Elementwise)),
-		Evidence: []string{fmt.Sprintf("%s a step above 60 %% of the memory's bandwidth", render.Duration(f.step(f.Elementwise)))},
+		Title:    fmt.Sprintf("%s of the step is operations that only read and write, as fast as the memory does", f.percent(f.Elementwise)),
+		Evidence: Says("%s a step above 60 %% of the memory's bandwidth", render.Duration(f.step(f.Elementwise))),
 		Fix:      "fused layers (nn.Linear.Act, nn.Residual, nn.LinearCrossEntropy) and 16-bit activations: move fewer bytes",
-		Gain:     f.step(f.Elementwise) / 2, Formula: "half of their time: two operations made one, or half as many bytes",
+		Gain:     Saves(f.step(f.Elementwise)/2, "half of their time: two operations made one, or half as many bytes"),
 	}}
 }
 
@@ -256,21 +252,21 @@ func noGradient(f *Facts) []Finding {
 		names, rest = names[:3], fmt.Sprintf(" and %d more", len(names)-3)
 	}
 	return []Finding{{
-		Text:     fmt.Sprintf("%d parameters never had a gradient: %s%s", len(f.NoGradient), strings.Join(names, ", "), rest),
-		Evidence: []string{"no step's Backward reached them"},
+		Title:    fmt.Sprintf("%d parameters never had a gradient: %s%s", len(f.NoGradient), strings.Join(names, ", "), rest),
+		Evidence: Says("no step's Backward reached them"),
 		Fix:      "use them in the loss, freeze them (nn.Freeze), or drop them",
-		Formula:  "no time: they do not learn",
+		Gain:     Gain{Text: "no time: they do not learn"},
 	}}
 }
 
 func growing(f *Facts) (all []Finding) {
 	for _, g := range f.Growing {
 		all = append(all, Finding{
-			Text: fmt.Sprintf("each step leaves %s more in memory (%s)", render.Bytes(g.Bytes), g.Kind), Line: g.Line,
-			Evidence: []string{fmt.Sprintf("%d steps in a row", g.Steps)},
-			Fix:      "do not keep values of a batch beyond it: keep numbers, or Detach and Keep what is needed",
-			Bytes:    g.Bytes, Formula: "a step",
-			Refuted: "it stops to grow once all shapes have been seen",
+			Title: fmt.Sprintf("each step leaves %s more in memory (%s)", render.Bytes(g.Bytes), g.Kind), Line: g.Line,
+			Evidence:    Says("%d steps in a row", g.Steps),
+			Fix:         "do not keep values of a batch beyond it: keep numbers, or Detach and Keep what is needed",
+			Gain:        Gain{Text: "a step", Bytes: g.Bytes},
+			DisprovedBy: "it stops to grow once all shapes have been seen",
 		})
 	}
 	return all
