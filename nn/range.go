@@ -40,7 +40,7 @@ func missing(layer any, what string) {
 	if path, ok := placed(layer); ok && path != "" {
 		at = " of " + path
 	}
-	tensor.Raise("nn."+kind(layer), "make layers with nn.New"+kind(layer)+"; an optional value may be missing", "the %s%s is nil", what, at)
+	tensor.Raise("nn."+Kind(layer), "make layers with nn.New"+Kind(layer)+"; an optional value may be missing", "the %s%s is nil", what, at)
 }
 
 // needs refuses a layer without a tensor that it cannot do without.
@@ -111,7 +111,7 @@ func place(layer any) string {
 	if path, ok := placed(layer); ok {
 		return path
 	}
-	return kind(layer)
+	return Kind(layer)
 }
 
 func placed(layer any) (path string, ok bool) {

@@ -102,7 +102,7 @@ func (s *survey) see(e *device.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Row{Path: path, Kind: kind(c.layer), Output: c.y.Shape(), OutBytes: c.y.Bytes()}
+	r := Row{Path: path, Kind: Kind(c.layer), Output: c.y.Shape(), OutBytes: c.y.Bytes()}
 	if m, ok := c.layer.(multiplier); ok {
 		r.Products = m.products(c.x, c.y)
 	}
@@ -124,7 +124,8 @@ func (s *survey) own(r *Row, p *tensor.Tensor) {
 	}
 }
 
-func kind(layer any) string {
+// Kind is the name of a layer's type: "Linear", or "main.Block" of another package.
+func Kind(layer any) string {
 	name := fmt.Sprintf("%T", layer)
 	return strings.TrimPrefix(name[strings.LastIndexByte(name, '*')+1:], "nn.")
 }

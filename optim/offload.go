@@ -17,11 +17,11 @@ func (s *state) park() {
 		p := s.parks[i]
 		switch here := s.p.Env(); {
 		case k != nil:
-			s.parks[i], s.keep[i] = tensor.Park(k.To(here)), nil
+			s.parks[i], s.keep[i] = tensor.Park(k.To(here).Cast(s.dtype(i))), nil
 		case p == nil:
-			s.parks[i] = tensor.ParkZeros(s.p)
-		case p.Device() != here.Device():
-			s.parks[i] = tensor.Park(p.Value().To(here))
+			s.parks[i] = tensor.ParkZeros(s.p, s.dtype(i))
+		case p.Device() != here.Device() || p.DType() != s.dtype(i):
+			s.parks[i] = tensor.Park(p.Value().To(here).Cast(s.dtype(i)))
 		}
 	}
 }

@@ -111,9 +111,9 @@ type Look struct {
 	rows     []ModuleValues
 	of       map[string]int // their numbers by path and kind
 	readings []reading
-	sent     []*tensor.Tensor // figures of the parts and of the units, by device
+	sent     []*tensor.Tensor // figures of the readings, by device
 	last     []*tensor.Pending
-	where    [][]int // which parts and units sent has, in order: those of units are below 0
+	where    [][]int // which readings each of sent has, in order
 	scale    float64
 }
 
@@ -121,7 +121,7 @@ type Look struct {
 type reading struct {
 	row, field int
 	elements   int
-	figures    *tensor.Tensor // f32[3]: sum of squares, largest absolute value, zeros
+	figures    *tensor.Tensor // f32[3]: sum of squares, largest absolute value, zeros; f32[units] ofUnits
 }
 
 // The fields of a row.
@@ -130,7 +130,8 @@ const (
 	ofGradient
 	ofWeights
 	ofWeightGradients
-	fields
+	ofUnits // the largest gradient of each, in place of figures
+	fields  = ofUnits
 )
 
 // row is the number of a module's row.
@@ -150,7 +151,7 @@ func (l *Look) output(path string, layer any, y *tensor.Tensor) {
 	if !y.DType().IsFloat() {
 		return
 	}
-	i := l.row(path, kindOf(layer))
+	i := l.row(path, nn.Kind(layer))
 	if !y.Env().Recomputing() {
 		l.add(i, ofOutput, y)
 	}
@@ -160,11 +161,6 @@ func (l *Look) output(path string, layer any, y *tensor.Tensor) {
 			return nil
 		})
 	}
-}
-
-func kindOf(layer any) string {
-	name := fmt.Sprintf("%T", layer)
-	return name[strings.LastIndexAny(name, "*.")+1:]
 }
 
 // parameters looks at the parameters and their gradients, and for units without any.
@@ -194,7 +190,7 @@ func (l *Look) owner(path string) int {
 func (l *Look) idle(i int, g *tensor.Tensor) {
 	if r := &l.rows[i]; (r.Kind == "Linear" || r.Kind == "Conv2d") && g.Rank() > 1 && r.Units == 0 {
 		r.Units = g.Shape()[0]
-		l.readings = append(l.readings, reading{row: i, field: fields, figures: reduced(g, func(x *tensor.Tensor) *tensor.Tensor {
+		l.readings = append(l.readings, reading{row: i, field: ofUnits, figures: reduced(g, func(x *tensor.Tensor) *tensor.Tensor {
 			return x.Abs().Reshape(r.Units, -1).Max(1)
 		})})
 	}
@@ -265,7 +261,7 @@ func (l *Look) Values() ModuleTable {
 		figures := v.Floats()
 		for _, i := range l.where[s] {
 			p := &l.readings[i]
-			if p.field == fields {
+			if p.field == ofUnits {
 				l.rows[p.row].Idle = zeros(figures[:l.rows[p.row].Units])
 				figures = figures[l.rows[p.row].Units:]
 				continue

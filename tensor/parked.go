@@ -15,11 +15,11 @@ type Parked struct {
 	berth *berth
 }
 
-// ParkZeros is a value of t's shape and dtype, all zeros, in the memory of the host of t's device, which must be one that
+// ParkZeros is a value of t's shape and of dtype dt, all zeros, in the memory of the host of t's device, which must be one that
 // [Device.Parks] says nothing against.
-func ParkZeros(t *Tensor) *Parked {
+func ParkZeros(t *Tensor, dt dtype.DType) *Parked {
 	t.alive("ParkZeros")
-	p := &Parked{dev: t.env.dev, typ: t.typ.AsDense()}
+	p := &Parked{dev: t.env.dev, typ: ir.Dense(dt, t.typ.Shape()...)}
 	p.berth = p.dev.side().berth("ParkZeros", p.typ.Bytes())
 	if m := p.berth.mem; m.Size > 0 {
 		clear(hostmem.Bytes(uintptr(m.Addr), int(m.Size)))
@@ -43,6 +43,9 @@ func Park(t *Tensor) *Parked {
 
 // Device is the one that the value is of.
 func (p *Parked) Device() *Device { return p.dev }
+
+// DType is the value's.
+func (p *Parked) DType() dtype.DType { return p.typ.DType }
 
 // Bytes is the size of the value.
 func (p *Parked) Bytes() int64 { return p.typ.Bytes() }
