@@ -89,6 +89,8 @@ type Config struct {
 	// Given are the settings, by JSON name, that somebody chose. Init and Resume refuse to contradict them; settings
 	// that are not given follow what is there.
 	Given map[string]bool `json:"-"`
+
+	Invent bool `json:"-"` // a text if there is none, of Vocab tokens, as a dry run does
 }
 
 // Tasks are what Run can train.
@@ -227,6 +229,9 @@ func (c *Config) writes() bool {
 	return k != nil && k.Text
 }
 
+// textless tells a run on text that is given none.
+func (c *Config) textless() bool { return c.writes() && c.Data == "" && c.Tokens == "" }
+
 // ends tells a learning rate that is about a number of steps.
 func (c *Config) ends() bool {
 	s := recipe.ScheduleOf(c.Schedule)
@@ -254,8 +259,12 @@ func (c *Config) together() error {
 	switch {
 	case c.Data != "" && c.Tokens != "":
 		return fail("give one of them", "--data %s and --tokens %s are two data sets", c.Data, c.Tokens)
-	case c.writes() && c.Data == "" && c.Tokens == "":
-		return fail("give --data FILE.txt, or --tokens FILE with --vocab N", "%s has no text to learn from", c.Task)
+	case c.textless() && (!c.Invent || c.Vocab == 0 && c.Init == ""):
+		hint := "give --data FILE.txt, or --tokens FILE with --vocab N"
+		if c.Invent {
+			hint += "; or --vocab N alone, for a dry run of text that there is not yet"
+		}
+		return fail(hint, "%s has no text to learn from", c.Task)
 	case c.writes() && c.Init == "" && c.Width%c.Heads != 0: // of Init's sizes, its own are checked
 		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
 	case c.Anomaly && c.Capture:

@@ -90,6 +90,7 @@ func planned(c Config) (*run, error) {
 	case r.Memory > 0:
 		return nil, fail("leave --memory out", "--memory with a dry run, which is of cards as they are")
 	}
+	r.Invent = true
 	if err := r.check(); err != nil {
 		return nil, err
 	}

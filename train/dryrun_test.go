@@ -156,6 +156,36 @@ func TestDryRunRefuses(t *testing.T) {
 	}
 }
 
+// TestDryRunWithoutText: a language model whose text there is not yet needs what it needs with one; its vocabulary must be known,
+// and the run itself is refused.
+func TestDryRunWithoutText(t *testing.T) {
+	sizes := map[string]any{"vocab": 7, "context": 48, "layers": 1, "heads": 2, "width": 32, "batch": 6, "steps": 3}
+	lines := map[bool]string{}
+	for _, with := range []bool{false, true} {
+		change := maps.Clone(sizes)
+		if with {
+			change["tokens"] = ids(t, 400_000)
+		}
+		d, err := train.DryRun(t.Context(), config(t, "gpt", change), []string{"t4"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := d.Reports[0]
+		lines[with] = fmt.Sprint(r.Requested, r.Allocated, r.Reserved, r.ByKind)
+	}
+	if lines[true] != lines[false] {
+		t.Errorf("with a text %s, without %s", lines[true], lines[false])
+	}
+	c := config(t, "gpt", sizes)
+	if _, err := train.Run(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "no text to learn from") {
+		t.Error(err)
+	}
+	delete(sizes, "vocab")
+	if _, err := train.DryRun(t.Context(), config(t, "gpt", sizes), []string{"t4"}); err == nil || !strings.Contains(advice.HintOf(err), "--vocab N alone") {
+		t.Errorf("%v; %s", err, advice.HintOf(err))
+	}
+}
+
 // TestBatchAuto compares the batch that is chosen with the largest that really runs, of programs and limits on the CPU and on the
 // engine for GPUs, on a driver that executes nothing.
 func TestBatchAuto(t *testing.T) {

@@ -179,11 +179,17 @@ func (j *job) initText(c *Config) error {
 	return nil
 }
 
+// madeUp is how many contexts a text has that a dry run makes up, which is the largest batch that it tells.
+const madeUp = 4096
+
 // openText opens a text or tokens, and divides them.
 func (j *job) openText(c *Config) (err error) {
-	if c.Tokens != "" {
+	switch {
+	case c.Tokens != "":
 		err = j.openTokens(c)
-	} else {
+	case c.textless():
+		j.set = tokens.New("a text that is made up", make([]uint16, max(1<<20, madeUp*(c.Context+1))), j.arch.Vocab)
+	default:
 		err = j.readText(c)
 	}
 	if err != nil {

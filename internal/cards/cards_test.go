@@ -67,14 +67,17 @@ func TestPeaks(t *testing.T) {
 	}
 }
 
-// TestMatch: every card is told from all others by what its driver reports of it, less what drivers keep.
+// TestMatch: every card is told from all others by what its driver reports of it, or another one; with ECC off a T4 has 15.83 GiB.
 func TestMatch(t *testing.T) {
 	for _, c := range All {
-		for _, memory := range []int64{c.Memory, c.Memory - c.Memory*3/100} {
+		for _, memory := range []int64{c.Memory, c.Memory - c.Memory*3/100, c.Memory + c.Memory*3/100} {
 			if found, ok := Match(c.Compute, c.SMs, memory); !ok || found.Name != c.Name {
 				t.Errorf("%s with %d bytes is taken for %q", c.Name, memory, found.Name)
 			}
 		}
+	}
+	if c, ok := Match([2]int{7, 5}, 40, gib(15.83)); !ok || c.Name != "t4" {
+		t.Errorf("a T4 without ECC is taken for %q", c.Name)
 	}
 	if c, ok := Match([2]int{8, 0}, 1, 80*GiB); ok {
 		t.Errorf("one multiprocessor is taken for %s", c.Name)
