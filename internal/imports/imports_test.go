@@ -72,6 +72,9 @@ const rules = `
 	tensor, internal/cards, internal/advice < internal/machine;
 	tensor < nn;
 	internal/render < internal/finding;
+	internal/finding < internal/errortext;
+	internal/errortext, internal/pickle < internal/joblog;
+	internal/joblog, internal/advice < internal/diagnose;
 	tensor, nn, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate, internal/nvtx < prof;
 	internal/device, internal/estimate < internal/counts;
 	prof, internal/counts < plan;
@@ -95,7 +98,7 @@ const rules = `
 	internal/nvml, internal/presence, internal/render < internal/monitor;
 	internal/advice < internal/web;
 	internal/web, train < internal/live;
-	internal/monitor, internal/live, train, internal/simrun, internal/check, internal/bench < cmd/warpline;
+	internal/monitor, internal/live, train, internal/simrun, internal/check, internal/bench, internal/diagnose < cmd/warpline;
 
 	data/digits, metric, optim, model, ckpt < examples, examples/digits;
 	nn < bench/pytorch/compare;

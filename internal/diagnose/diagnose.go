@@ -1,0 +1,250 @@
+// Package diagnose reads files that other programs left behind (logs, error texts, traces, snapshots, what tools of the
+// machine print) and says what is wrong: it recognises each by its content, unpacks and decodes it, hands it to the reader
+// of its kind, and puts together what belongs together. Readers are packages of their own, and know nothing of this one.
+package diagnose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/errortext"
+	"github.com/warpline-ml/warpline/internal/finding"
+)
+
+// Config is what a diagnosis is told.
+type Config struct {
+	Sizes    errortext.Sizes                      // of the model, where they are known: requests of an out-of-memory are matched with them
+	Stdin    io.Reader                            // what the name "-" reads
+	Progress func(name string, done, total int64) // bytes of a file that were read, of how many (0: unknown); may be nil
+}
+
+// mostFiles is how many files of a folder are read.
+const mostFiles = 10_000
+
+// Stdin is the name that reads the standard input.
+const Stdin = "-"
+
+// Run reads what names name, in their order, and gives each report to tell. A folder's files are each reported, and behind
+// them the folder as a group. What cannot be read does not keep the others from being read: all errors are returned
+// together. The first error of tell, and an interruption, end it.
+func (c *Config) Run(ctx context.Context, names []string, tell func(*finding.Report) error) error {
+	var failed []error
+	var all []*finding.Report
+	for _, name := range names {
+		reports, err := c.input(ctx, name, tell)
+		if stop := new(stopped); errors.As(err, &stop) || ctx.Err() != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+		all = append(all, reports...)
+	}
+	if len(names) > 1 {
+		if err := c.together(ctx, names, all, tell); err != nil {
+			return err
+		}
+	}
+	return joined(failed)
+}
+
+// stopped is an error of who is told.
+type stopped struct{ error }
+
+// told gives a report away.
+func told(tell func(*finding.Report) error, r *finding.Report) error {
+	if err := tell(tidied(r)); err != nil {
+		return &stopped{err}
+	}
+	return nil
+}
+
+// joined is one error of several, with the hint of the first.
+func joined(failed []error) error {
+	if len(failed) < 2 {
+		return errors.Join(failed...)
+	}
+	texts := make([]string, len(failed))
+	for i, err := range failed {
+		texts[i] = err.Error()
+	}
+	return &advice.Error{Text: strings.Join(texts, "; "), Hint: advice.HintOf(failed[0]), Err: errors.Join(failed...)}
+}
+
+// input reads one file, folder or the standard input.
+func (c *Config) input(ctx context.Context, name string, tell func(*finding.Report) error) ([]*finding.Report, error) {
+	if name == Stdin {
+		return c.one(ctx, name, c.Stdin, 0, tell)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, advice.Explain(err, "give a file, a folder, or - for the standard input")
+	}
+	if info.IsDir() {
+		return c.folder(ctx, name, tell)
+	}
+	return c.file(ctx, name, tell)
+}
+
+// file reads a file of the disk.
+func (c *Config) file(ctx context.Context, name string, tell func(*finding.Report) error) ([]*finding.Report, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, advice.Explain(err, "see whether you may read it")
+	}
+	defer f.Close()
+	size := int64(0)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		size = info.Size()
+	}
+	return c.one(ctx, name, f, size, tell)
+}
+
+// one reads a stream and tells its report.
+func (c *Config) one(ctx context.Context, name string, r io.Reader, size int64, tell func(*finding.Report) error) ([]*finding.Report, error) {
+	report, err := c.Read(ctx, name, r, size)
+	if err != nil {
+		return nil, err
+	}
+	return []*finding.Report{report}, told(tell, report)
+}
+
+// Read recognises and reads one stream; size is how long it is, 0 where that is not known.
+func (c *Config) Read(ctx context.Context, name string, r io.Reader, size int64) (*finding.Report, error) {
+	s, err := c.open(ctx, name, r, size)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range c.kinds() {
+		if !k.is(s.head) {
+			continue
+		}
+		report, err := k.diagnose(ctx, name, s)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, errortext.ErrUnknown):
+			return nil, unknown(name)
+		case err != nil:
+			return nil, advice.Explain(fmt.Errorf("%s: %w", name, err), "it was taken for "+k.words+"; is it whole?")
+		}
+		report.Notes = append(s.notes(), report.Notes...)
+		return report, nil
+	}
+	return nil, unknown(name)
+}
+
+// unknown is the error of a file that nobody reads.
+func unknown(name string) error {
+	var words []string
+	for _, k := range (&Config{}).kinds() {
+		words = append(words, k.words)
+	}
+	return &advice.Error{Text: name + ": nothing in it is known", Hint: "what is understood: " + strings.Join(words, "; "), Err: errUnknown}
+}
+
+// errUnknown is of files that nobody reads.
+var errUnknown = errors.New("unknown content")
+
+// folder reads the files of a folder and those below it, by name, and then tells what they say together.
+func (c *Config) folder(ctx context.Context, dir string, tell func(*finding.Report) error) ([]*finding.Report, error) {
+	names, err := filesIn(dir)
+	if err != nil {
+		return nil, err
+	}
+	var members []*finding.Report
+	var notes []string
+	for _, name := range names {
+		reports, err := c.file(ctx, name, tell)
+		if stop := new(stopped); ctx.Err() != nil || errors.As(err, &stop) {
+			return members, err
+		}
+		if err != nil {
+			notes = append(notes, err.Error())
+		}
+		members = append(members, reports...)
+	}
+	if len(members) == 0 {
+		return nil, nothingIn(dir, names, notes)
+	}
+	group, err := c.group(ctx, dir, members)
+	if err != nil {
+		return members, err
+	}
+	group.Notes = append(group.Notes, fewer(notes)...)
+	return members, told(tell, group)
+}
+
+// nothingIn is the error of a folder without a file that is understood.
+func nothingIn(dir string, names, notes []string) error {
+	if len(names) == 0 {
+		return advice.Failf("give the folder that has the logs", "%s has no files", dir)
+	}
+	return advice.Failf(advice.HintOf(unknown("")), "%s: none of its %d files is understood (%s)", dir, len(names), notes[0])
+}
+
+// mostNotes is how many files that were not read are named one by one.
+const mostNotes = 8
+
+// fewer are notes with the last ones counted.
+func fewer(notes []string) []string {
+	if len(notes) <= mostNotes {
+		return notes
+	}
+	return append(notes[:mostNotes:mostNotes], fmt.Sprintf("and %d more files that are not understood", len(notes)-mostNotes))
+}
+
+// filesIn are the regular files of a folder and those below, in order. Links are not followed, hidden files are left out.
+func filesIn(dir string) ([]string, error) {
+	var names []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != dir && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case !d.Type().IsRegular():
+			return nil
+		case len(names) == mostFiles:
+			return advice.Failf("give the folder of one job", "%s has more than %d files", dir, mostFiles)
+		}
+		names = append(names, path)
+		return nil
+	})
+	if err != nil {
+		return nil, advice.Explain(err, "see whether you may read the folder")
+	}
+	slices.SortFunc(names, natural)
+	return names, nil
+}
+
+// tidied is a report as its JSON wants it: lists that are empty and not absent, and no figure that is no number.
+func tidied(r *finding.Report) *finding.Report {
+	if r.Findings == nil {
+		r.Findings = []finding.Finding{}
+	}
+	for i := range r.Findings {
+		if r.Findings[i].Evidence == nil {
+			r.Findings[i].Evidence = []finding.Evidence{}
+		}
+	}
+	if r.Checked == nil {
+		r.Checked = []string{}
+	}
+	if r.Figures == nil {
+		r.Figures = map[string]any{}
+	}
+	r.Notes = append(r.Notes, numbersOnly(r.Figures)...)
+	return r
+}

@@ -1,0 +1,37 @@
+package diagnose
+
+import (
+	"context"
+	"io"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/joblog"
+)
+
+// kind is a row of the table of what is understood.
+type kind struct {
+	words    string                 // what it is, for people
+	is       func(head []byte) bool // whether a file begins like one; head is up to headBytes of it, decompressed
+	diagnose func(ctx context.Context, name string, r io.Reader) (*finding.Report, error)
+}
+
+// kinds are asked in this order, and the first that knows a file reads it: what begins in a way of its own stands before what
+// is any text.
+func (c *Config) kinds() []kind {
+	return []kind{
+		{"flight-recorder files of NCCL (JSON and pickle)", joblog.IsRecorder, joblog.Recorder},
+		{"error texts, job logs and NCCL logs", joblog.Is, joblog.Reader{Sizes: c.Sizes}.Diagnose},
+	}
+}
+
+// grouper says what several files of some kinds say together.
+type grouper struct {
+	kinds []string
+	least int // so many are compared
+	group func(ctx context.Context, members []*finding.Report) (*finding.Report, error)
+}
+
+// groupers are the rows of what is compared.
+var groupers = []grouper{
+	{[]string{"job-log", "nccl-log", "error", "flight-recorder"}, 2, joblog.Group},
+}

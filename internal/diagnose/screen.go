@@ -1,0 +1,122 @@
+package diagnose
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/render"
+)
+
+// mostFindings are shown of a report: more are not read.
+const mostFindings = 5
+
+// kindWords are the kinds of reports, for people.
+var kindWords = map[string]string{
+	"trace": "trace", "snapshot": "memory snapshot", "timeline": "memory timeline", "error": "error text", "job-log": "log of a job", "nccl-log": "log of NCCL",
+	"flight-recorder": "flight-recorder file", "nvidia-smi": "nvidia-smi report", "kernel-log": "kernel log", "lspci": "list of PCI devices", "nvlink": "report of links",
+	"collect-env": "report of collect_env", "group": "together",
+}
+
+// Screen shows a report to people, width columns wide.
+func Screen(w io.Writer, r *finding.Report, width int) error {
+	s := &sheet{width: max(width, 40)}
+	words := kindWords[r.Kind]
+	if words == "" {
+		words = r.Kind
+	}
+	s.put(0, "%s: %s%s", name(r.File), words, size(r))
+	for i := range r.Findings[:min(len(r.Findings), mostFindings)] {
+		s.finding(i+1, &r.Findings[i])
+	}
+	if more := len(r.Findings) - mostFindings; more > 0 {
+		s.put(2, "and %d more: --json has all", more)
+	}
+	if len(r.Findings) == 0 {
+		s.put(2, "nothing found that is wrong")
+	}
+	if len(r.Checked) > 0 {
+		s.put(2, "looked at, and well:")
+		for _, c := range r.Checked {
+			s.hung(4, "- ", c)
+		}
+	}
+	for _, n := range r.Notes {
+		s.hung(2, "note: ", n)
+	}
+	s.b.WriteString("\n")
+	_, err := io.WriteString(w, s.b.String())
+	return err
+}
+
+func name(file string) string {
+	if file == Stdin {
+		return "standard input"
+	}
+	return file
+}
+
+// size is how much a group has.
+func size(r *finding.Report) string {
+	if r.Kind != "group" {
+		return ""
+	}
+	return fmt.Sprintf(", %d files", len(r.Members))
+}
+
+// sheet is text under way.
+type sheet struct {
+	b     strings.Builder
+	width int
+}
+
+// put writes a paragraph with an indent.
+func (s *sheet) put(indent int, format string, args ...any) {
+	s.hung(indent, "", fmt.Sprintf(format, args...))
+}
+
+// hung writes a paragraph whose further lines begin where its text does.
+func (s *sheet) hung(indent int, label, text string) {
+	in := strings.Repeat(" ", indent)
+	s.b.WriteString(render.Wrap(in+label+text, s.width-1, indent+render.Width(label)))
+	s.b.WriteString("\n")
+}
+
+// finding writes one: what is wrong, what to do, and why.
+func (s *sheet) finding(n int, f *finding.Finding) {
+	place := ""
+	if f.Line != "" {
+		place = " [" + f.Line + "]"
+	}
+	s.b.WriteString("\n")
+	s.hung(2, fmt.Sprintf("%d. ", n), f.Title+place)
+	s.hung(5, "do:   ", f.Fix)
+	if gain := gainOf(f); gain != "" {
+		s.hung(5, "gain: ", gain)
+	}
+	for i, e := range f.Evidence {
+		label := "      "
+		if i == 0 {
+			label = "why:  "
+		}
+		s.hung(5, label, e.Text)
+	}
+	s.hung(5, "sure: ", fmt.Sprintf("%s (%s); not so if %s", f.Confidence, f.Rule, f.DisprovedBy))
+}
+
+// gainOf is a gain in words.
+func gainOf(f *finding.Finding) string {
+	model := ""
+	if f.Modelled {
+		model = ", as modelled"
+	}
+	switch g := f.Gain; {
+	case g.StepUS > 0:
+		return fmt.Sprintf("%s of each step%s (%s)", render.Duration(g.Step()), model, g.Text)
+	case g.Bytes > 0:
+		return fmt.Sprintf("%s (%s)", render.Bytes(g.Bytes), g.Text)
+	default:
+		return g.Text
+	}
+}

@@ -1,0 +1,231 @@
+package errortext
+
+import (
+	"html"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Line is a line of a text, and what is known of where it comes from.
+type Line struct {
+	Number int64
+	Text   string
+	Time   time.Time // zero: unknown
+	Node   string
+	Rank   int // below 0: unknown
+}
+
+// Frame is a row of a Python traceback.
+type Frame struct {
+	File, Func string
+	Line       int
+}
+
+// String is the frame as people write it.
+func (f Frame) String() string {
+	return path.Base(strings.ReplaceAll(f.File, `\`, "/")) + ":" + strconv.Itoa(f.Line)
+}
+
+// library tells that a frame is not of the program itself.
+func (f Frame) library() bool {
+	for _, dir := range []string{"site-packages", "dist-packages", "/lib/python3", `\Lib\`, "<frozen", "/torch/", "/deepspeed/"} {
+		if strings.Contains(f.File, dir) {
+			return true
+		}
+	}
+	return f.File == "<string>"
+}
+
+// Match is a text that was found.
+type Match struct {
+	Row    *Row
+	Line   Line
+	Groups []string // what the pattern's parentheses held, without spaces
+	Frames []Frame  // of the traceback before it, outermost first
+	OOM    *OOM     // what an out-of-memory says, else nil
+}
+
+// Site is the program's own line that the traceback ends in, or empty.
+func (m *Match) Site() string {
+	for _, f := range slices.Backward(m.Frames) {
+		if !f.library() {
+			return f.String()
+		}
+	}
+	return ""
+}
+
+// within tells that a frame of the traceback is in a function or a file that has one of the words in its name.
+func (m *Match) within(words ...string) bool {
+	return slices.ContainsFunc(m.Frames, func(f Frame) bool {
+		name := strings.ToLower(f.File + " " + f.Func)
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
+	})
+}
+
+const (
+	ahead      = 14 // lines over which a text may be wrapped
+	mostFrames = 64 // of a traceback, of which the innermost are kept
+	mostAhead  = 6 << 10
+)
+
+// Scanner finds texts among the lines of one process. Lines are looked at when those behind them are there, or at Flush.
+type Scanner struct {
+	Found  func(*Match)
+	window []Line
+	skip   int // lines of the window that are part of a text that was found
+	frames []Frame
+}
+
+// Add takes the next line.
+func (s *Scanner) Add(l Line) {
+	s.window = append(s.window, l)
+	if len(s.window) > ahead {
+		s.first()
+	}
+}
+
+// Flush looks at the last lines.
+func (s *Scanner) Flush() {
+	for len(s.window) > 0 {
+		s.first()
+	}
+}
+
+// first looks at the first line of the window, and lets it go.
+func (s *Scanner) first() {
+	l := s.window[0]
+	s.traceback(l.Text)
+	switch {
+	case s.skip > 0:
+		s.skip--
+	case mayMatter(l.Text):
+		s.match(l)
+	}
+	s.window = append(s.window[:0], s.window[1:]...)
+}
+
+var frameLine = regexp.MustCompile(`File "([^"]+)", line (\d+)(?:, in (\S+))?|^[│|>\s]*([^\s:"]+\.py):(\d+) in (\S+)`)
+
+// traceback keeps the frames of the traceback that is under way.
+func (s *Scanner) traceback(text string) {
+	if strings.Contains(text, "Traceback (most recent call last)") {
+		s.frames = nil
+		return
+	}
+	if !strings.Contains(text, ".py") && !strings.Contains(text, "File \"") {
+		return
+	}
+	m := frameLine.FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	f := Frame{File: m[1], Func: m[3]}
+	number := m[2]
+	if m[4] != "" {
+		f.File, number, f.Func = m[4], m[5], m[6]
+	}
+	f.Line, _ = strconv.Atoi(number)
+	if len(s.frames) == mostFrames {
+		s.frames = slices.Delete(s.frames, 0, 1)
+	}
+	s.frames = append(s.frames, f)
+}
+
+// words are what lines that matter have one of. All others are passed over unread.
+var words = regexp.MustCompile(`(?i)error|memory|cuda|nccl|cudnn|cublas|nvml|nvidia|\bxpu\b|\bmps\b|killed|assert|fault|expected|device|worker|xid|bus|tensor|no space left|too many open|capability|resource_?exhausted|tried to|exception|exhausted`)
+
+func mayMatter(text string) bool { return words.MatchString(text) }
+
+// match asks every row whether its text begins in this line.
+func (s *Scanner) match(l Line) {
+	text, own := s.squeezed()
+	for i := range rows {
+		row := &rows[i]
+		at := row.pattern.FindStringSubmatchIndex(text)
+		if at == nil || at[0] >= own {
+			continue
+		}
+		m := &Match{Row: row, Line: l, Groups: groups(text, at), Frames: slices.Clone(s.frames)}
+		end := at[1]
+		if row.pytorch {
+			o, n := parseOOM(text[at[0]:])
+			m.OOM, end = o, max(end, at[0]+n)
+		}
+		s.taken(end)
+		s.Found(m)
+		return
+	}
+	if m := s.exception(l); m != nil {
+		s.Found(m)
+	}
+}
+
+// taken passes over the lines that a text goes on in, whose first end bytes, squeezed, it takes.
+func (s *Scanner) taken(end int) {
+	for i, l := range s.window {
+		if end <= 0 {
+			break
+		}
+		s.skip = i
+		end -= len(squeeze(l.Text))
+	}
+}
+
+// groups are the parts of a text that a pattern's parentheses held.
+func groups(text string, at []int) []string {
+	out := make([]string, len(at)/2)
+	for i := range out {
+		if at[2*i] >= 0 {
+			out[i] = text[at[2*i]:at[2*i+1]]
+		}
+	}
+	return out
+}
+
+// squeezed is the window without spaces, so that no text is lost where it is wrapped, and how much of it is of the first line.
+func (s *Scanner) squeezed() (text string, own int) {
+	var b strings.Builder
+	for i, l := range s.window {
+		b.WriteString(squeeze(l.Text))
+		if i == 0 {
+			own = b.Len()
+		}
+		if b.Len() > mostAhead {
+			break
+		}
+	}
+	return b.String(), own
+}
+
+var drawn = strings.NewReplacer("│", "", "║", "", "┃", "", "❱", "", "\\_", "_", "`", "", "“", "\"", "”", "\"", "’", "'", "‘", "'")
+
+// squeeze takes out what wrapping, quoting and drawing put into a text: all spaces, marks of quotations, boxes, HTML.
+func squeeze(line string) string {
+	line = strings.TrimLeft(line, "> \t|")
+	if strings.Contains(line, "&") {
+		line = html.UnescapeString(line)
+	}
+	line = drawn.Replace(line)
+	return strings.Join(strings.Fields(line), "")
+}
+
+var exceptionLine = regexp.MustCompile(`^(?:E\s+)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failed|Failure|Timeout|Found))\b:? ?(.*)$`)
+
+// exception is the last line of a traceback whose text no row knows.
+func (s *Scanner) exception(l Line) *Match {
+	if len(s.frames) == 0 {
+		return nil
+	}
+	m := exceptionLine.FindStringSubmatch(strings.TrimSpace(l.Text))
+	if m == nil {
+		return nil
+	}
+	frames := s.frames
+	s.frames = nil // told once
+	return &Match{Row: &Unnamed, Line: l, Groups: m, Frames: frames}
+}

@@ -1,0 +1,271 @@
+package joblog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/errortext"
+	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/render"
+)
+
+// Event is a line by which something ended or failed.
+type Event struct {
+	class   class
+	Name    string // of the sign or the text
+	Rank    int    // below 0: unknown
+	Local   int    // on its node; below 0: unknown
+	Node    string
+	Peer    string // that a network error names
+	At      stamp
+	File    string
+	Line    int64
+	Text    string
+	Exit    int // status, or minus the signal
+	Late    bool
+	Missing []int // ranks that it says are missing
+	Site    string
+
+	labelled bool
+	says     string // what it means, where a sign knows
+	fix      string
+	found    []finding.Finding
+}
+
+// Log is what a text has of a job.
+type Log struct {
+	File   string
+	Lines  int64
+	World  int          // ranks of the job as it says itself; 0: unknown
+	Ranks  map[int]bool // that wrote
+	Events []*Event
+	Hangs  []*Hang
+	Growth *errortext.Growth
+
+	notices  []finding.Finding
+	launcher bool // a line of a launcher or scheduler was there
+	labels   int64
+	nccl     int64 // lines of NCCL
+	marks    int64 // lines that show that it is a log of a training at all
+	net      transport
+}
+
+// Reader reads texts. Sizes are of the model, where they are known.
+type Reader struct{ Sizes errortext.Sizes }
+
+// Is tells that a file begins as text does: which, shows when it is read.
+func Is(head []byte) bool {
+	if len(head) == 0 || bytes.HasPrefix(head, []byte("\x80")) {
+		return false
+	}
+	odd := 0
+	for _, c := range head {
+		if c == 0 || c < ' ' && !bytes.ContainsRune([]byte("\t\n\r\f\b\x1b"), rune(c)) {
+			odd++
+		}
+	}
+	return odd*50 <= len(head)
+}
+
+const (
+	mostEvents   = 4096 // of a log, beyond which consequences are only counted
+	mostScanners = 4096 // ranks of which each is read for itself
+)
+
+// Diagnose reads a text: one error, the log of a rank, or that of a whole job.
+func (d Reader) Diagnose(ctx context.Context, name string, r io.Reader) (*finding.Report, error) {
+	l, notes, err := d.read(ctx, name, r)
+	if err != nil {
+		return nil, err
+	}
+	report := l.report()
+	report.Notes = notes
+	if len(report.Findings) == 0 && l.marks == 0 {
+		return nil, errortext.ErrUnknown
+	}
+	return report, nil
+}
+
+// read reads a text to its end, or to where it can be read.
+func (d Reader) read(ctx context.Context, name string, r io.Reader) (*Log, []string, error) {
+	l := &Log{File: name, Ranks: map[int]bool{}, Growth: &errortext.Growth{}}
+	lines := errortext.NewLines(r)
+	p := &parser{Log: l, sizes: d.Sizes, scanners: map[int]*errortext.Scanner{}}
+	for {
+		text, n, ok := lines.Next()
+		if !ok {
+			break
+		}
+		p.line(text, n)
+		l.Lines = n
+		if n%1024 == 0 && ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	p.end()
+	return l, lines.Notes(), nil
+}
+
+// parser reads the lines of a log.
+type parser struct {
+	*Log
+	sizes    errortext.Sizes
+	scanners map[int]*errortext.Scanner // by rank: lines of ranks are mixed
+	block    *Event                     // of torchrun's table, that is read
+	first    bool                       // the block is the one that it calls the root cause
+}
+
+// line reads one.
+func (p *parser) line(raw string, n int64) {
+	o, text := originOf(raw)
+	if o.labelled {
+		p.labels++
+	}
+	if o.rank >= 0 && !o.labelled {
+		p.Ranks[o.rank] = true
+		p.marks++
+	}
+	p.Growth.Add(text)
+	p.facts(raw, text, &o)
+	if p.table(text) || p.watchdog(text, n, o) || p.sign(text, n, o) {
+		return
+	}
+	p.scanner(o).Add(errortext.Line{Number: n, Text: text, Time: o.at.Time, Node: o.node, Rank: o.rank})
+}
+
+// scanner is the one of a rank.
+func (p *parser) scanner(o origin) *errortext.Scanner {
+	key := o.rank
+	if key < 0 && o.local >= 0 {
+		key = -2 - o.local
+	}
+	s := p.scanners[key]
+	if s == nil {
+		if len(p.scanners) == mostScanners {
+			return p.scanners[firstKey(p.scanners)]
+		}
+		s = &errortext.Scanner{}
+		labelled, local := o.labelled, o.local
+		s.Found = func(m *errortext.Match) { p.text(m, local, labelled) }
+		p.scanners[key] = s
+	}
+	return s
+}
+
+func firstKey(m map[int]*errortext.Scanner) (key int) {
+	for key = range m {
+		break
+	}
+	return key
+}
+
+// text takes an error text that was found.
+func (p *parser) text(m *errortext.Match, local int, labelled bool) {
+	found := errortext.Judge(m, p.sizes)
+	p.marks++
+	e := &Event{Name: m.Row.Name, Rank: m.Line.Rank, Local: local, Node: m.Line.Node, At: stamp{Time: m.Line.Time, yearless: m.Line.Time.Year() == 2000}, File: p.File, Line: m.Line.Number,
+		Text: render.Truncate(strings.TrimSpace(m.Line.Text), 200), Site: m.Site(), labelled: labelled, found: found, class: program}
+	switch {
+	case m.Row.Class == errortext.Notice:
+		p.notices = append(p.notices, found...)
+		return
+	case m.Row.Name == errortext.Unnamed.Name && followed.MatchString(m.Line.Text):
+		e.class = consequence
+	case m.Row.Class != "":
+		e.class = ofText[m.Row.Class]
+	}
+	p.add(e)
+}
+
+// add keeps an event.
+func (p *parser) add(e *Event) {
+	if len(p.Events) < mostEvents || e.class < hang && len(p.Events) < 2*mostEvents {
+		p.Events = append(p.Events, e)
+	}
+}
+
+// sign looks for a line of a launcher, a scheduler or NCCL.
+func (p *parser) sign(text string, n int64, o origin) bool {
+	for i := range signs {
+		s := &signs[i]
+		if !strings.Contains(text, s.word) {
+			continue
+		}
+		m := s.pattern.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		e := &Event{class: s.class, Name: s.name, Rank: o.rank, Local: o.local, Node: o.node, At: o.at, File: p.File, Line: n, Text: render.Truncate(text, 200), labelled: o.labelled, says: s.says, fix: s.fix}
+		if s.take != nil {
+			s.take(e, m)
+		}
+		p.launcher = p.launcher || s.class == exit || s.class == outside || s.class == consequence
+		p.marks++
+		p.add(e)
+		return true
+	}
+	return false
+}
+
+var (
+	worldSize  = regexp.MustCompile(`(?i)\bworld[_ ]?size['"]?\s*[=:]\s*(\d+)|\bnranks (\d+)\b|MEMBER: \d+/(\d+)|\bWORLD_SIZE=(\d+)`)
+	rankOfNode = regexp.MustCompile(`\brank (\d+) nranks \d+ cudaDev`)
+	stepLine   = regexp.MustCompile(`(?i)\b(?:step|iter(?:ation)?|epoch|global_step)\b['"]?[\s:=\[(]*\d+`)
+)
+
+// facts takes what lines say of the job: its size, that NCCL is there, that it trains.
+func (p *parser) facts(raw, text string, o *origin) {
+	if strings.Contains(raw, "NCCL") {
+		p.nccl++
+		p.marks++
+		p.net.add(text, o.node)
+		if m := rankOfNode.FindStringSubmatch(text); m != nil {
+			p.Ranks[number(m[1])] = true
+		}
+	}
+	if strings.Contains(text, "orld") || strings.Contains(text, "nranks") || strings.Contains(text, "MEMBER") || strings.Contains(text, "WORLD") {
+		if m := worldSize.FindStringSubmatch(text); m != nil {
+			p.World = max(p.World, number(cmp.Or(m[1], m[2], m[3], m[4])))
+		}
+	}
+	if p.marks == 0 && stepLine.MatchString(text) {
+		p.marks++
+	}
+}
+
+// end is behind the last line.
+func (p *parser) end() {
+	keys := make([]int, 0, len(p.scanners))
+	for k := range p.scanners {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		p.scanners[k].Flush()
+	}
+	p.closeBlock()
+	slices.SortStableFunc(p.Events, func(a, b *Event) int { return cmp.Compare(a.Line, b.Line) })
+	p.unlabel()
+}
+
+// unlabel forgets ranks that were numbers before a colon where most lines have none.
+func (p *parser) unlabel() {
+	labels := p.labels*2 >= p.Lines && p.labels > 1
+	for _, e := range p.Events {
+		switch {
+		case e.labelled && !labels:
+			e.Rank = nobody
+		case e.labelled:
+			p.Ranks[e.Rank] = true
+			p.launcher = true
+		}
+	}
+}
