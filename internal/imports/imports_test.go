@@ -75,6 +75,9 @@ const rules = `
 	internal/finding < internal/errortext;
 	internal/errortext, internal/pickle < internal/joblog;
 	internal/joblog, internal/advice < internal/diagnose;
+	internal/finding, internal/render < internal/kineto;
+	internal/kineto < bench/hta;
+	internal/kineto/tracetest < bench/tracegen;
 	tensor, nn, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate, internal/nvtx < prof;
 	internal/device, internal/estimate < internal/counts;
 	prof, internal/counts < plan;
@@ -102,7 +105,7 @@ const rules = `
 
 	data/digits, metric, optim, model, ckpt < examples, examples/digits;
 	nn < bench/pytorch/compare;
-	NONE < bench/peer, internal/addanop;
+	NONE < bench/peer, internal/addanop, internal/kineto/tracetest;
 	internal/ptx < bench/ptx;
 	internal/cuda/kernels, internal/cuda/simcuda, train < bench/kernels;
 	internal/bench, bench/peer < bench/cpu;

@@ -1,0 +1,155 @@
+package kineto
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/render"
+)
+
+// Thresholds. Those with a name behind them are of the tool that made them known.
+const (
+	least         = 0.005    // of a step, below which a gain is not worth a word
+	loaderShare   = 0.05     // of a step, as TensorBoard's plugin has it
+	waitShare     = 0.02     // of a step lost behind waits
+	waitsAStep    = 2        // more waits than this that read values are said even where little is lost
+	busyShare     = 0.80     // of a step, below which the device waits for the host
+	halfBusy      = 0.50     // of a step, as TensorBoard's plugin has it
+	shortDelay    = 10       // microseconds from launch to kernel, below which nothing is queued
+	shortKernel   = 10       // microseconds: what a launch costs the host, 5 to 20 by HolisticTraceAnalysis
+	shortShare    = 0.40     // of kernels that are shorter than their launch
+	leastKernels  = 100      // in the window, to say what binds it
+	tinyCopies    = 20       // a step
+	tinyCopy      = 64 << 10 // bytes
+	copyShare     = 0.02     // of a step with nothing but copies
+	memoryShare   = 0.01     // of a step in calls that allocate and free
+	longCall      = 50       // microseconds of a call, as HolisticTraceAnalysis has it
+	tensorShare   = 0.5      // of products on tensor cores
+	productShare  = 0.2      // of the device's time, below which products are not worth a word
+	mostlyProduct = 0.85     // of the device's time, from which fusing the rest gives nothing
+	moveShare     = 0.3      // of the device's time for what only reads and writes
+	optimKernels  = 100      // a step within the optimizer
+	optimShare    = 0.1      // of a step
+	commShare     = 0.1      // of a step exposed
+	smallMessage  = 256 << 10
+	smallMessages = 20 // a step
+	nearMemory    = 0.9
+	smShare       = 0.7 // of multiprocessors with a block, as TensorBoard's plugin has it
+)
+
+// rule is one thing that may be wrong.
+type rule struct {
+	id, name string
+	looksAt  string // what is healthy where it finds nothing
+	asks     func(a *analysis) bool
+	judge    func(a *analysis) *finding.Finding
+}
+
+var rules = []rule{
+	{"R50", "no-gpu-events", "events of the device", nil, noDevice},
+	{"R17", "loader-bound", "waits for batches", (*analysis).worked, loaderBound},
+	{"R13", "waits-in-loop", "waits of the host for the device", (*analysis).worked, waitsInLoop},
+	{"R18", "launch-bound", "launches shorter than what they cost", (*analysis).bindable, launchBound},
+	{"R18", "host-bound", "time of the host between launches", (*analysis).bindable, hostBound},
+	{"R19", "slow-calls", "calls that allocate, free or load code", (*analysis).steady, slowCalls},
+	{"R20", "pauses", "pauses of the host without any call", (*analysis).stepped, pauses},
+	{"R14", "pageable-copies", "copies of pageable memory", (*analysis).worked, pageableCopies},
+	{"R15", "tiny-copies", "small copies", (*analysis).stepped, smallCopies},
+	{"R16", "exposed-copies", "copies that nothing overlaps", (*analysis).worked, exposedCopies},
+	{"R22", "no-tensor-cores", "products beside tensor cores", (*analysis).computed, beside},
+	{"R24", "misaligned-shapes", "sizes of products", (*analysis).shaped, misaligned},
+	{"R25", "few-blocks", "blocks for all multiprocessors", (*analysis).filled, fewBlocks},
+	{"R28", "memory-bound", "operations that only move memory", (*analysis).computed, memoryBound},
+	{"R31", "slow-attention", "attention that writes its scores", (*analysis).shaped, slowAttention},
+	{"R32", "unfused-optimizer", "kernels of the optimizer", (*analysis).stepped, unfusedOptimizer},
+	{"R33", "exposed-communication", "communication that nothing overlaps", (*analysis).communicates, exposedCommunication},
+	{"R34", "small-messages", "sizes of messages", (*analysis).communicates, smallMessagesRule},
+	{"R11", "memory-near-limit", "memory left on the card", (*analysis).measured, memoryNearLimit},
+	{"R26", "under-filled", "the device's idle time", (*analysis).bindable, underFilled},
+}
+
+func (a *analysis) worked() bool       { return a.kernels > 0 && a.window.Dur() > 0 }
+func (a *analysis) stepped() bool      { return a.worked() && a.steps > 0 }
+func (a *analysis) steady() bool       { return a.worked() && a.steps > 1 }
+func (a *analysis) bindable() bool     { return a.stepped() && a.kernels >= leastKernels }
+func (a *analysis) computed() bool     { return a.worked() && a.kernels >= leastKernels }
+func (a *analysis) shaped() bool       { return a.computed() && a.shapes }
+func (a *analysis) communicates() bool { return a.stepped() && len(a.comm) > 0 }
+func (a *analysis) measured() bool {
+	return a.peakBytes[1] > 0 && len(a.Devices) > 0 && a.Devices[0].Memory > 0
+}
+
+// judge asks every rule: findings in order of gain, and what was looked at and is healthy.
+func (a *analysis) judge() (found []finding.Finding, checked []string) {
+	found, checked = []finding.Finding{}, []string{}
+	for _, r := range rules {
+		if r.asks != nil && !r.asks(a) {
+			continue
+		}
+		f := r.judge(a)
+		if f == nil {
+			checked = append(checked, r.looksAt)
+			continue
+		}
+		f.Rule, f.Name = r.id, r.name
+		a.found = append(a.found, r.name)
+		found = append(found, *f)
+	}
+	finding.Sort(found)
+	return found, checked
+}
+
+// worth tells whether a time of a step is worth a word.
+func (a *analysis) worth(d time.Duration) bool {
+	return float64(d) >= least*float64(a.perStep(a.window.Dur()))
+}
+
+// time is evidence that is a time.
+func timing(name string, ns int64, format string, args ...any) finding.Evidence {
+	return finding.Evidence{Name: name, Value: us(ns), Unit: "us", Text: fmt.Sprintf(format, args...)}
+}
+
+// counted is evidence that is a number of things.
+func counted(name string, n int, format string, args ...any) finding.Evidence {
+	return finding.Evidence{Name: name, Value: n, Text: fmt.Sprintf(format, args...)}
+}
+
+// part is evidence that is a share.
+func part(name string, share float64, format string, args ...any) finding.Evidence {
+	return finding.Evidence{Name: name, Value: share, Unit: "share", Text: fmt.Sprintf(format, args...)}
+}
+
+// says is evidence that is a sentence.
+func says(format string, args ...any) finding.Evidence { return finding.Says(format, args...)[0] }
+
+func duration(ns int64) string { return render.Duration(time.Duration(ns)) }
+
+// percent is a share for people.
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// each says "a step" where steps are marked, and what the window is where not.
+func (a *analysis) each() string {
+	if a.steps > 0 {
+		return "a step"
+	}
+	return "in the trace"
+}
+
+// replayed is the gain of a change, by a replay of the timeline. Where other things bind the step it is none, and of is the
+// time that the change takes off what it changes.
+func (a *analysis) replayed(c change, of int64, how string) finding.Gain {
+	d := a.gain(c)
+	if !a.worth(d) && a.worth(time.Duration(a.perStep(of))) {
+		return finding.Gain{Text: fmt.Sprintf("next to nothing while something else binds the step; once it does not, up to %s %s: %s", duration(a.perStep(of)), a.each(), how)}
+	}
+	return a.saves(d, how+", by a replay of the timeline")
+}
+
+// saves is a gain of a step; where no step is marked, of the whole trace.
+func (a *analysis) saves(d time.Duration, how string) finding.Gain {
+	if a.steps == 0 {
+		how += "; of the whole trace, which marks no steps"
+	}
+	return finding.Saves(d, how)
+}
