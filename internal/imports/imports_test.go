@@ -37,6 +37,8 @@ const rules = `
 	internal/device, internal/cards < internal/null;
 	internal/render < internal/oom;
 	internal/cards, internal/ptx, internal/render < internal/estimate;
+	internal/cards, internal/advice < internal/formula;
+	internal/formula < cmd/warpline;
 
 	internal/ptx < internal/gpusim/simt;
 	internal/hostmem, internal/gpusim/simt < internal/gpusim/memory;
@@ -125,6 +127,7 @@ var never = map[string][]string{
 	"internal/lower":    {"os", "net", "unsafe"},
 	"internal/ptx":      {"os", "net", "unsafe"},
 	"internal/estimate": {"os", "net", "unsafe"},
+	"internal/formula":  {"os", "net", "unsafe"},
 }
 
 // only lists outside modules and the packages that may import them; nobody else may.
