@@ -9,8 +9,15 @@ import (
 )
 
 // TestXray: what docs/xray.md shows of a simulated card is what its commands say, line for line; "…" stands for others.
-func TestXray(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "xray.md"))
+func TestXray(t *testing.T) { runsDoc(t, "xray.md", 4) }
+
+// TestPlanDoc is the same of docs/plan.md.
+func TestPlanDoc(t *testing.T) { runsDoc(t, "plan.md", 5) }
+
+// runsDoc runs the commands of a page, of which there are at least so many.
+func runsDoc(t *testing.T, page string, least int) {
+	t.Helper()
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +34,7 @@ func TestXray(t *testing.T) {
 			sameText(t, line, out, want)
 		}
 	}
-	if ran < 4 {
+	if ran < least {
 		t.Errorf("%d commands", ran)
 	}
 }

@@ -152,7 +152,7 @@ func TestLevers(t *testing.T) {
 		for _, n := range []int{likely, likely + 1} {
 			if s := base; n > 0 {
 				s.Batch = n
-				if e := estimate(t, p.Model, s); (float64(e.Total) <= Usable*float64(card.Memory)) != (n == likely) {
+				if e := estimate(t, p.Model, s); (e.Total <= card.Memory) != (n == likely) {
 					t.Errorf("%s: a batch of %d takes %d bytes, and %d is the largest", p.Name, n, e.Total, likely)
 				}
 			}

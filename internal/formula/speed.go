@@ -122,9 +122,6 @@ func (s *Setup) communication(c counts, card *cards.Card, work float64) (all, ex
 	return all, layers/rate + max(0, gradients/rate-behind*work)
 }
 
-// Usable is the share of a card's nominal memory that programs see: 79.15 GiB of an A100's 80, 139.8 of an H200's 141.
-const Usable = .99
-
 // Fit is whether an estimate has room on a card.
 type Fit string
 
@@ -139,15 +136,14 @@ const (
 
 // Fits tells whether an estimate fits on a card.
 func (e *Estimate) Fits(card *cards.Card) Fit {
-	room := int64(Usable * float64(card.Memory))
 	switch {
-	case e.Low > room:
+	case e.Low > card.Memory:
 		return No
 	case e.Floor:
 		return Open
-	case e.High <= room:
+	case e.High <= card.Memory:
 		return Yes
-	case e.Total <= room:
+	case e.Total <= card.Memory:
 		return Likely
 	}
 	return Unlikely
@@ -162,7 +158,6 @@ func Largest(m Model, s Setup, card *cards.Card) (likely, sure int, ok bool, err
 	if _, bare := m.(Bare); bare {
 		return 0, 0, false, nil
 	}
-	room := int64(Usable * float64(card.Memory))
 	find := func(of func(e *Estimate) int64) int {
 		return parts(s) * largest(func(n int) bool {
 			s.Batch = n * parts(s)
@@ -170,7 +165,7 @@ func Largest(m Model, s Setup, card *cards.Card) (likely, sure int, ok bool, err
 			if failed != nil {
 				err = failed
 			}
-			return failed == nil && of(e) <= room
+			return failed == nil && of(e) <= card.Memory
 		})
 	}
 	likely = find(func(e *Estimate) int64 { return e.Total })
