@@ -32,6 +32,7 @@ func newRoot() *cobra.Command {
 	root.PersistentFlags().Bool("json", false, "JSON lines on the standard output, text for people on the standard error")
 	root.AddCommand(newTrain(), newEval(), newSample(), newProfile(), newBench(), newCompare(), newSim(), newCheck(), newTop(), newDiagnose(), newVersion())
 	root.AddCommand(newPlan())
+	root.AddCommand(newDoctor(), newDoctorProbe())
 	return root
 }
 

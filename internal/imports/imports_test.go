@@ -100,10 +100,14 @@ const rules = `
 	data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo, prof, plan < train;
 	internal/conform, internal/render, internal/safetensors, internal/durable, internal/ledger, model, optim < internal/check;
 	internal/cpu/kernels, internal/estimate, internal/machine, model, optim, data/digits, data/tokens < internal/bench;
+	internal/finding, internal/render, internal/advice, internal/durable < internal/doctor;
+	NONE < internal/nvkernel;
+	internal/doctor, internal/nvkernel, internal/nvml, internal/cuda/driver, internal/cuda/libcuda < internal/doctor/probe;
 	internal/nvml, internal/presence, internal/render < internal/monitor;
 	internal/advice < internal/web;
 	internal/web, train < internal/live;
 	internal/monitor, internal/live, train, internal/simrun, internal/check, internal/bench, internal/diagnose < cmd/warpline;
+	internal/doctor/probe < cmd/warpline;
 
 	data/digits, metric, optim, model, ckpt < examples, examples/digits;
 	nn < bench/pytorch/compare;
@@ -118,7 +122,7 @@ const rules = `
 `
 
 // unsafeIn are the only packages that may import unsafe.
-var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/nvml", "internal/nvtx", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/nvml", "internal/nvkernel", "internal/nvtx", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
 
 // never lists imports that a package must not have at all.
 var never = map[string][]string{
@@ -132,7 +136,7 @@ var never = map[string][]string{
 
 // only lists outside modules and the packages that may import them; nobody else may.
 var only = map[string][]string{
-	"golang.org/x/sys":             {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "internal/par", "cmd/warpline"},
+	"golang.org/x/sys":             {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "internal/par", "internal/doctor/probe", "cmd/warpline"},
 	"github.com/spf13":             {"cmd/warpline"}, // cobra and its flags
 	"charm.land":                   {"cmd/warpline"}, // bubbletea
 	"github.com/ebitengine/purego": {"internal/dl"},
@@ -162,6 +166,8 @@ var direct = map[string][]string{
 	"internal/nvtx":             {"internal/dl"},
 	"internal/nvtx/nvtxtest":    {"internal/dl"},
 	"internal/simrun":           {"internal/gpusim", "internal/ptx"},
+
+	"internal/doctor/probe": {"internal/cuda/driver", "internal/cuda/libcuda"},
 
 	"internal/check":   {"internal/cuda/driver"},
 	"internal/machine": {"internal/cuda/driver", "internal/cuda/libcuda"},

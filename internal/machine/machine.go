@@ -161,3 +161,6 @@ func AllowWaits(d *tensor.Device) (restore func()) {
 	d.OnWait(tensor.AllowWaits)
 	return func() { d.OnWait(policy) }
 }
+
+// OldestCUDA is the version of CUDA that a card's driver must support: 11040 for 11.4.
+const OldestCUDA = libcuda.Oldest

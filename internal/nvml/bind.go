@@ -27,6 +27,7 @@ type api struct {
 	busy                    dl.Proc
 	scalars                 []dl.Proc // of the table of the same name
 	instanceID, computePart dl.Proc
+	health                  health
 }
 
 // listing is a function that lists processes.
@@ -78,6 +79,9 @@ type scratch struct {
 	processes []processV2
 	old       []processV1
 	samples   []sample
+	rows      [4]uint32
+	fabric    fabricInfo
+	violation violation
 }
 
 var scratches = sync.Pool{New: func() any {
@@ -118,6 +122,7 @@ func bind(lib *dl.Library) *api {
 		}
 	}
 	a.busy = find("nvmlDeviceGetProcessUtilization")
+	a.health = bindHealth(find)
 	for _, s := range scalars {
 		a.scalars = append(a.scalars, find(s.symbols...))
 	}

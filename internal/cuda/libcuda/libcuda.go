@@ -26,9 +26,9 @@ import (
 // be absolute.
 const PathEnv = "WARPLINE_LIBCUDA"
 
-// oldest is the version of CUDA that the driver must support: the kernels are PTX 7.4, which came with 11.4 (driver
+// Oldest is the version of CUDA that the driver must support: the kernels are PTX 7.4, which came with 11.4 (driver
 // 470).
-const oldest = 11040
+const Oldest = 11040
 
 // Source says where the driver came from, or why there is none.
 type Source struct {
@@ -126,7 +126,7 @@ func (s *Source) checkVersion(api *driver.API) error {
 	if r != driver.Success {
 		return initFailed("cuDriverGetVersion", r, s.Path)
 	}
-	if s.Version = version; version < oldest {
+	if s.Version = version; version < Oldest {
 		return fail(update, "the NVIDIA driver (%s) is too old: it supports CUDA %d.%d", s.Path, version/1000, version%1000/10)
 	}
 	return nil

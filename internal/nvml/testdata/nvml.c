@@ -223,3 +223,37 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t d, nvmlProcessUtilizat
 	list[2] = (nvmlProcessUtilizationSample_t){77, 10, 4000000000u, 0, 0, 0};
 	return SUCCESS;
 }
+
+// What Health asks.
+typedef struct { unsigned char clusterUuid[16]; nvmlReturn_t status; unsigned int cliqueId; unsigned char state; } nvmlGpuFabricInfo_t;
+typedef struct { ull referenceTime, violationTime; } nvmlViolationTime_t;
+const unsigned long health_layout[] = {
+	sizeof(nvmlGpuFabricInfo_t), offsetof(nvmlGpuFabricInfo_t, status), offsetof(nvmlGpuFabricInfo_t, cliqueId), offsetof(nvmlGpuFabricInfo_t, state),
+	sizeof(nvmlViolationTime_t), offsetof(nvmlViolationTime_t, violationTime),
+};
+nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t d, unsigned int *mw) { CHECK(d); *mw = 500000; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t d, unsigned int *mode) { CHECK(d); *mode = 3; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t d, unsigned int *mode) { CHECK(d); *mode = 1; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t d, unsigned int *on) { CHECK(d); *on = 0; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetRetiredPages(nvmlDevice_t d, int cause, unsigned int *n, ull *pages) {
+	CHECK(d);
+	if (*n != 0 || pages) return 2; // the caller asks for the number alone
+	*n = cause == 1 ? 4 : 0;
+	return *n ? 7 : SUCCESS;
+}
+nvmlReturn_t nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t d, unsigned int *pending) { CHECK(d); *pending = 1; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t d, unsigned int *c, unsigned int *u, unsigned int *pending, unsigned int *failed) {
+	CHECK(d);
+	*c = 9; *u = 5; *pending = 1; *failed = 0;
+	return SUCCESS;
+}
+nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t d, unsigned int *mode) { CHECK(d); *mode = 2; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t d, nvmlGpuFabricInfo_t *f) { CHECK(d); f->state = 2; f->status = 27; f->cliqueId = 77; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t d, unsigned int link, unsigned int *up) { CHECK(d); if (link >= 3) return 2; *up = link != 1; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t d, int policy, nvmlViolationTime_t *v) {
+	CHECK(d);
+	v->referenceTime = 1;
+	v->violationTime = policy == 0 ? 2500000000ull : 0;
+	return SUCCESS;
+}
+nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t a, nvmlDevice_t b, int index, int *status) { CHECK(a); CHECK(b); *status = a == b ? 0 : 4; return SUCCESS; }

@@ -1,0 +1,154 @@
+package probe
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/doctor"
+)
+
+// logFiles are where distributions keep the kernel's log.
+var logFiles = []string{"/var/log/kern.log", "/var/log/dmesg", "/var/log/messages", "/var/log/syslog"}
+
+// mostLog is how much of a log is read, from its end.
+const mostLog = 4 << 20
+
+// log reads what the kernel says of cards: its ring, or else the file that a distribution keeps of it.
+func (p *prober) log() doctor.Log {
+	text, err := p.ring()
+	l := doctor.Log{Source: "kmsg", Errno: errno(err)}
+	if err != nil {
+		l.Source = ""
+		for _, name := range logFiles {
+			if b, err := tail(p.path(name)); err == nil {
+				text, l.Source = b, "file"
+				break
+			}
+		}
+	}
+	if l.Source != "" {
+		l.Events = events(text)
+	}
+	return l
+}
+
+// ring reads /dev/kmsg, which gives a record a read.
+func (p *prober) ring() ([]byte, error) {
+	f, err := os.OpenFile(p.path("/dev/kmsg"), os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var all []byte
+	record := make([]byte, 16<<10) // longer than any
+	for len(all) < mostLog {
+		n, err := readRecord(f, record)
+		if n <= 0 || err != nil {
+			break
+		}
+		all = append(all, record[:n]...)
+	}
+	return all, nil
+}
+
+// tail is the end of a file.
+func tail(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	if size := info.Size(); size > mostLog {
+		if _, err := f.Seek(size-mostLog, io.SeekStart); err != nil {
+			return nil, err
+		}
+	}
+	return io.ReadAll(io.LimitReader(f, mostLog))
+}
+
+// kinds are the lines that matter, with the words of open-gpu-kernel-modules and of Linux. The first that fits counts.
+var kinds = []struct {
+	kind string
+	form *regexp.Regexp
+}{
+	{doctor.Xid, regexp.MustCompile(`NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)`)},
+	{doctor.FallenOff, regexp.MustCompile(`has fallen off the bus`)},
+	{doctor.NeedsOpen, regexp.MustCompile(`NVRM:.*requires use of the NVIDIA open kernel modules`)},
+	{doctor.NeedsClosed, regexp.MustCompile(`(?s)is not supported by open|not include the required GPU\s+System Processor`)},
+	{doctor.Unsupported, regexp.MustCompile(`is not supported by the NVIDIA|NVIDIA \S+ driver release|ignore this GPU.*legacy`)},
+	{doctor.InitFailed, regexp.MustCompile(`RmInitAdapter failed`)},
+	{doctor.NoFirmware, regexp.MustCompile(`Cannot initialize GSP firmware RM|failed to load firmware.*nvidia|gsp_\w+\.bin.*(fail|error)`)},
+	{doctor.Mismatch, regexp.MustCompile(`NVRM: API mismatch`)},
+	{doctor.KeyRejected, regexp.MustCompile(`(?i)nvidia.*(key was rejected|required key not available)|Loading of (unsigned )?module.*is rejected`)},
+	{doctor.OtherDriver, regexp.MustCompile(`NVRM: The NVIDIA probe routine was not called`)},
+	{doctor.InvalidRegion, regexp.MustCompile(`NVRM: This PCI I/O region assigned to your NVIDIA device is invalid`)},
+	{doctor.PowerCable, regexp.MustCompile(`NVRM:.*[Pp]ower (cable|connector)`)},
+	{doctor.CorruptInfoROM, regexp.MustCompile(`(?i)infoROM.*corrupt`)},
+	{doctor.OutOfMemory, regexp.MustCompile(`Out of memory: Killed process|oom-kill:`)},
+}
+
+var busForm = regexp.MustCompile(`\b(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?\b`)
+
+// longest is how much of a line is kept.
+const longest = 300
+
+// events are the lines of a log that matter, those of one kind, number and card as one.
+func events(text []byte) (out []doctor.Event) {
+	for line := range bytes.Lines(text) {
+		for _, k := range kinds {
+			m := k.form.FindSubmatch(line)
+			if m == nil {
+				continue
+			}
+			e := doctor.Event{Kind: k.kind, Count: 1, Text: clip(line), Bus: busOf(line)}
+			if k.kind == doctor.Xid {
+				e.Bus = busOf(m[1])
+				e.Xid, _ = strconv.Atoi(string(m[2]))
+			}
+			out = counted(out, e)
+			break
+		}
+	}
+	return out
+}
+
+func counted(all []doctor.Event, e doctor.Event) []doctor.Event {
+	for i := range all {
+		if o := &all[i]; o.Kind == e.Kind && o.Xid == e.Xid && o.Bus == e.Bus {
+			o.Count, o.Text = o.Count+1, e.Text
+			return all
+		}
+	}
+	return append(all, e)
+}
+
+// busOf is the first PCI address in a line, as sysfs writes it. Times of day, 12:34:56, are none.
+func busOf(line []byte) string {
+	for _, m := range busForm.FindAllSubmatch(line, -1) {
+		if len(m[1]) == 0 && len(m[4]) == 0 {
+			continue
+		}
+		domain, function := "0000", "0"
+		if len(m[1]) > 0 {
+			domain = strings.ToLower(string(m[1]))
+		}
+		if len(m[4]) > 0 {
+			function = string(m[4])
+		}
+		return domain + ":" + strings.ToLower(string(m[2])+":"+string(m[3])) + "." + function
+	}
+	return ""
+}
+
+func clip(line []byte) string {
+	line = bytes.TrimSpace(bytes.ToValidUTF8(line, []byte("?")))
+	return string(line[:min(len(line), longest)])
+}

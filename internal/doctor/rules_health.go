@@ -1,0 +1,185 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+)
+
+var healthRules = []rule{
+	{id: "D49", name: "memory-errors", step: P10, what: "the cards' memory has no errors that stay", can: (*Facts).hasCards, judge: memoryErrors},
+	{id: "D50", name: "timeouts", step: P10, what: "no card stopped answering its driver", can: (*Facts).hasLog, judge: timeouts},
+	{id: "D51", name: "inforom", step: P7, what: "the cards' own records are whole", can: (*Facts).askedNVML, judge: infoROM},
+	{id: "D52", name: "nvlink", step: P10, what: "all NVLinks are up", can: (*Facts).hasCards, judge: nvlink},
+	{id: "D53", name: "power", step: P10, what: "the cards have their power", can: func(f *Facts) bool { return f.askedNVML() || f.hasLog() }, judge: power},
+	{id: "D65", name: "pending", step: P10, what: "no mode waits for a reset", can: (*Facts).hasCards, judge: pending},
+	{id: "D50", name: "reset-required", step: P7, breaks: true, what: "no card wants a reset", can: (*Facts).askedNVML, judge: resetRequired},
+}
+
+func (f *Facts) hasCards() bool { return f.NVML.works() && len(f.NVML.Cards) > 0 }
+
+func (f *Facts) hasLog() bool { return f.hasCard() && f.Kernel.Log.Source != "" }
+
+func (f *Facts) askedNVML() bool { return f.hasCard() && f.NVML.Asked && !f.NVML.Missing }
+
+// xids is evidence of events of the kernel's log.
+func (f *Facts) xids(numbers ...int) (out []finding.Evidence) {
+	for _, e := range f.events(Xid, numbers...) {
+		out = append(out, value("xid", e.Xid, "Xid %d of %s, %d times in the kernel's log", e.Xid, e.Bus, e.Count))
+	}
+	return out
+}
+
+// Limits at which a card is to be replaced, by DCGM (common/DcgmGPUHardwareLimits.h).
+const (
+	mostRetired  = 63
+	mostRemapped = 512
+)
+
+func memoryErrors(f *Facts) []ill {
+	evidence := f.xids(48, 63, 64, 94, 95, 140, 171, 172)
+	replace, reset, card := false, false, 0
+	for i := range f.NVML.Cards {
+		c := &f.NVML.Cards[i]
+		if n := c.Values[keyECCErrors]; n > 0 {
+			evidence = append(evidence, value(keyECCErrors, n, "card %d: %.0f errors of memory that were not corrected since the driver started", c.Index, n))
+		}
+		failed := c.is(keyRemapFailed, 1) || c.Values[keyRetiredSBE]+c.Values[keyRetiredDBE] >= mostRetired || c.Values[keyRemapped] >= mostRemapped
+		if failed {
+			evidence = append(evidence, value(keyRemapFailed, c.Values[keyRemapped], "card %d: remapping failed, or %.0f rows remapped and %.0f pages retired", c.Index, c.Values[keyRemapped], c.Values[keyRetiredSBE]+c.Values[keyRetiredDBE]))
+			replace, card = true, c.Index
+		}
+		if c.is(keyRemapping, 1) || c.is(keyRetiring, 1) {
+			evidence = append(evidence, value(keyRemapping, 1, "card %d: memory is to be replaced by spare at the next reset", c.Index))
+			reset, card = true, c.Index
+		}
+	}
+	switch {
+	case evidence == nil:
+		return nil
+	case replace:
+		return gains(one("a card's memory is worn out", evidence, fmt.Sprintf("nvidia-smi -q -i %d -d ROW_REMAPPER,PAGE_RETIREMENT,ECC", card), "the maker replaces such a card: keep this and nvidia-bug-report.sh", finding.High, "the counters are of another card"), "results that are right, and jobs that end")
+	case reset:
+		return gains(one("a card wants a reset, so that spare memory takes the place of what failed", evidence, fmt.Sprintf("sudo nvidia-smi -i %d --gpu-reset", card), "after what uses the card has ended; where that is refused, reboot", finding.High, "nvidia-smi -q -d ROW_REMAPPER says Pending: No"), "jobs that do not end with error 214")
+	}
+	return gains(one("a card's memory had errors that were not corrected", evidence, "nvidia-smi -q -d ECC,ROW_REMAPPER", "jobs of that time are to be run again; once is no reason to replace the card, again and again is", finding.Medium, "the errors are of before the last reset"), "jobs that do not end with error 214")
+}
+
+func timeouts(f *Facts) []ill {
+	evidence := f.xids(8, 62, 109, 119, 120, 143)
+	if evidence == nil {
+		return nil
+	}
+	return gains(one("a card stopped answering its driver", evidence, "sudo nvidia-smi --gpu-reset", "after what uses the card has ended; a newer driver if it comes again (119 and 120 are of the card's own firmware)", finding.Medium, "it happened once, and before the last start of the driver"), "jobs that do not hang")
+}
+
+func infoROM(f *Facts) []ill {
+	evidence := []finding.Evidence(nil)
+	if f.nvmlCode(14) {
+		evidence = append(evidence, value("nvml", 14, "NVML gives NVML_ERROR_CORRUPTED_INFOROM"))
+	}
+	for _, c := range f.NVML.Cards {
+		if c.Code == 14 {
+			evidence = append(evidence, value("nvml", 14, "card %d: NVML gives NVML_ERROR_CORRUPTED_INFOROM", c.Index))
+		}
+	}
+	for _, e := range f.events(CorruptInfoROM) {
+		evidence = append(evidence, value("log", e.Count, "the driver warns of the InfoROM of %s", e.Bus))
+	}
+	if evidence == nil {
+		return nil
+	}
+	return gains(one("a card's own record (InfoROM) is damaged", evidence, "nvidia-smi -q | grep -A4 -i inforom", "it computes for now; its maker flashes or replaces it", finding.High, "nvidia-smi prints no warning of it"), "a card that its maker still takes back")
+}
+
+// linksOf are the NVLinks of models, by a part of their names.
+var linksOf = []struct {
+	name  string
+	links int
+}{{"B200", 18}, {"H200", 18}, {"H100 80GB HBM3", 18}, {"H100 SXM", 18}, {"A100-SXM", 12}, {"V100-SXM2", 6}, {"V100-SXM3", 6}}
+
+func nvlink(f *Facts) []ill {
+	evidence := f.xids(74, 136, 137, 144, 145, 146, 147, 148, 149, 150)
+	for i := range f.NVML.Cards {
+		c := &f.NVML.Cards[i]
+		up := 0
+		for _, u := range c.Links {
+			if u {
+				up++
+			}
+		}
+		if up < len(c.Links) && up > 0 {
+			evidence = append(evidence, value("links", up, "card %d: %d of %d NVLinks are up%s", c.Index, up, len(c.Links), madeWith(c.Name)))
+		}
+	}
+	if f.cudaCode(220) {
+		evidence = append(evidence, value("cuInit", 220, "CUDA gives CUDA_ERROR_NVLINK_UNCORRECTABLE"))
+	}
+	if evidence == nil {
+		return nil
+	}
+	return gains(one("links between cards are down or have errors", evidence, "nvidia-smi nvlink -s && nvidia-smi nvlink -e", "a reset of all cards together brings links up; a bridge or a card that is not seated keeps them down", finding.Medium, "the machine was built with fewer links"), "collectives at the links' speed")
+}
+
+func madeWith(name string) string {
+	for _, m := range linksOf {
+		if strings.Contains(name, m.name) {
+			return fmt.Sprintf(", and this model has %d", m.links)
+		}
+	}
+	return ""
+}
+
+func power(f *Facts) []ill {
+	evidence := f.xids(54)
+	for _, e := range f.events(PowerCable) {
+		evidence = append(evidence, value("log", e.Count, "the driver says that a power cable of %s is not connected", e.Bus))
+	}
+	for _, c := range f.NVML.Cards {
+		if c.Reasons&0x80 != 0 {
+			evidence = append(evidence, value("clock_reasons", c.Reasons, "card %d: the power supply asks it to slow down", c.Index))
+		}
+		if c.Code == 8 {
+			evidence = append(evidence, value("nvml", 8, "card %d: NVML gives NVML_ERROR_INSUFFICIENT_POWER", c.Index))
+		}
+	}
+	if f.nvmlCode(8) {
+		evidence = append(evidence, value("nvml", 8, "NVML gives NVML_ERROR_INSUFFICIENT_POWER"))
+	}
+	if evidence == nil {
+		return nil
+	}
+	return gains(one("a card lacks power", evidence, "nvidia-smi -q -d POWER,PERFORMANCE", "with the machine off, look at every power cable of the card and at the supply", finding.High, "all cables are in, and the reason does not come again under load"), "the card's clocks, and that it stays")
+}
+
+func pending(f *Facts) []ill {
+	var evidence []finding.Evidence
+	card := 0
+	for i := range f.NVML.Cards {
+		c := &f.NVML.Cards[i]
+		for now, later := range map[string]string{keyECC: keyECCPending, keyMIG: keyMIGPending} {
+			a, ok := c.value(now)
+			b, ok2 := c.value(later)
+			if ok && ok2 && a != b {
+				evidence, card = append(evidence, value(now, a, "card %d: %s is %.0f now and %.0f after the next reset", c.Index, now, a, b)), c.Index
+			}
+		}
+	}
+	if evidence == nil {
+		return nil
+	}
+	slices.SortFunc(evidence, func(a, b finding.Evidence) int { return strings.Compare(a.Text, b.Text) })
+	return gains(one("a mode of a card was changed and waits for a reset", evidence, fmt.Sprintf("sudo nvidia-smi -i %d --gpu-reset", card), "after what uses the card has ended; where that is refused, reboot", finding.High, "nvidia-smi -q has Current and Pending alike"), "the mode that was asked for")
+}
+
+func resetRequired(f *Facts) []ill {
+	for _, c := range f.NVML.Cards {
+		if c.Code == 16 {
+			return one("a card wants a reset before it computes again", append([]finding.Evidence{value("nvml", 16, "card %d: NVML gives NVML_ERROR_RESET_REQUIRED", c.Index)}, f.xids(46, 64, 95, 110, 140, 155, 156, 158)...),
+				fmt.Sprintf("sudo nvidia-smi -i %d --gpu-reset", c.Index), "after what uses the card has ended; where that is refused, reboot", finding.High, "nvidia-smi -q lists the card's figures")
+		}
+	}
+	return nil
+}
