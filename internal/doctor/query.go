@@ -128,9 +128,6 @@ func (c *NVMLCard) is(key string, v float64) bool {
 	return ok && got == v
 }
 
-// above reports whether a card tells a figure that is more than v.
-func (c *NVMLCard) above(key string, v float64) bool { return c.Values[key] > v }
-
 // cudaText is 12.4 of 12040.
 func cudaText(v int) string {
 	if v == 0 {

@@ -132,10 +132,11 @@ func wrongBranch(f *Facts) []ill {
 		NeedsClosed: {"the card is too old for the open flavour of the driver's module", "install the proprietary flavour: the package without -open in its name"},
 	}
 	for _, kind := range []string{Unsupported, NeedsOpen, NeedsClosed} {
-		for _, e := range f.events(kind) {
+		if logged := f.events(kind); len(logged) > 0 {
 			if f.NVML.works() && len(f.NVML.Cards) >= len(f.cards()) {
 				return nil // the log is of an earlier driver
 			}
+			e := logged[0]
 			return one(words[kind][0], []finding.Evidence{value("log", e.Count, "the driver says so of %s, %d times", e.Bus, e.Count), value("driver_kernel", f.Kernel.Driver, "version %s", f.Kernel.Driver)},
 				install(f), words[kind][1], finding.High, "nvidia-smi lists the card")
 		}
