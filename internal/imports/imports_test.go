@@ -23,7 +23,8 @@ const module = "github.com/warpline-ml/warpline/"
 const rules = `
 	NONE
 	< dtype, internal/rng, internal/render, internal/callsite, internal/durable, internal/advice, internal/hostclock,
-	  internal/claim, internal/pickle, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/ledger, internal/dl, internal/presence, internal/cuda/driver, internal/cuda/kernels;
+	  internal/claim, internal/pickle, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/ledger, internal/dl, internal/presence, internal/cuda/driver, internal/cuda/kernels,
+	  internal/fatbin, internal/fatbin/fatbintest;
 
 	internal/claim < internal/safetensors, internal/npy, internal/idxfile;
 	dtype < internal/ir;
@@ -80,6 +81,7 @@ const rules = `
 	internal/finding, internal/render < internal/kineto;
 	internal/kineto < bench/hta;
 	internal/kineto/tracetest < bench/tracegen;
+	internal/fatbin < internal/pyenv;
 	tensor, nn, internal/cards, internal/finding, internal/durable, internal/advice, internal/pickle, internal/estimate, internal/nvtx < prof;
 	internal/device, internal/estimate < internal/counts;
 	prof, internal/counts < plan;
