@@ -7,6 +7,7 @@ package pyenv
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/warpline-ml/warpline/internal/fatbin"
 )
@@ -44,9 +45,12 @@ const (
 	ByPath  = "PATH"
 )
 
-// Active says whether commands in this terminal use the environment: it is activated, or the first in PATH.
+// Active says whether a person at this terminal uses the environment: it is activated, the first in PATH, or lies in the working
+// directory.
 func (e *Environment) Active() bool {
-	return slices.ContainsFunc(e.By, func(by string) bool { return by == ByVenv || by == ByConda || by == ByPath })
+	return slices.ContainsFunc(e.By, func(by string) bool {
+		return by == ByVenv || by == ByConda || by == ByPath || strings.HasPrefix(by, "./")
+	})
 }
 
 // Environment is one Python with its packages.
