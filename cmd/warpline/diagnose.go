@@ -54,13 +54,17 @@ func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config) error {
 	c.Stdin = cmd.InOrStdin()
 	c.Progress = s.reading()
 	found := false
-	err := c.Run(cmd.Context(), args, func(r *finding.Report) error {
+	err := c.Run(cmd.Context(), args, func(r *finding.Report, part bool) error {
 		found = found || len(r.Findings) > 0
 		s.clear()
 		if err := s.emit(r); err != nil {
 			return err
 		}
-		return s.unwritten(diagnose.Screen(s.text, r, min(s.tableWidth(), widestHelp)))
+		show := diagnose.Screen
+		if part {
+			show = diagnose.Brief
+		}
+		return s.unwritten(show(s.text, r, min(s.tableWidth(), widestHelp)))
 	})
 	s.clear()
 	switch {

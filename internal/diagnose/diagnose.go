@@ -32,14 +32,18 @@ const mostFiles = 10_000
 // Stdin is the name that reads the standard input.
 const Stdin = "-"
 
+// Tell is given each report. Part is one of a folder's or of several files whose like are compared: what matters of it is in the
+// group's report, which follows.
+type Tell func(r *finding.Report, part bool) error
+
 // Run reads what names name, in their order, and gives each report to tell. A folder's files are each reported, and behind
 // them the folder as a group. What cannot be read does not keep the others from being read: all errors are returned
 // together. The first error of tell, and an interruption, end it.
-func (c *Config) Run(ctx context.Context, names []string, tell func(*finding.Report) error) error {
+func (c *Config) Run(ctx context.Context, names []string, tell Tell) error {
 	var failed []error
 	var all []*finding.Report
 	for _, name := range names {
-		reports, err := c.input(ctx, name, tell)
+		reports, err := c.input(ctx, name, len(names) > 1, tell)
 		if stop := new(stopped); errors.As(err, &stop) || ctx.Err() != nil {
 			return errors.Join(ctx.Err(), err)
 		}
@@ -48,7 +52,7 @@ func (c *Config) Run(ctx context.Context, names []string, tell func(*finding.Rep
 		}
 		all = append(all, reports...)
 	}
-	if len(names) > 1 {
+	if len(names) > 1 && !slices.ContainsFunc(names, isFolder) {
 		if err := c.together(ctx, names, all, tell); err != nil {
 			return err
 		}
@@ -59,9 +63,12 @@ func (c *Config) Run(ctx context.Context, names []string, tell func(*finding.Rep
 // stopped is an error of who is told.
 type stopped struct{ error }
 
+// Unwrap returns it.
+func (s *stopped) Unwrap() error { return s.error }
+
 // told gives a report away.
-func told(tell func(*finding.Report) error, r *finding.Report) error {
-	if err := tell(tidied(r)); err != nil {
+func told(tell Tell, r *finding.Report, part bool) error {
+	if err := tell(tidied(r), part); err != nil {
 		return &stopped{err}
 	}
 	return nil
@@ -80,9 +87,9 @@ func joined(failed []error) error {
 }
 
 // input reads one file, folder or the standard input.
-func (c *Config) input(ctx context.Context, name string, tell func(*finding.Report) error) ([]*finding.Report, error) {
+func (c *Config) input(ctx context.Context, name string, part bool, tell Tell) ([]*finding.Report, error) {
 	if name == Stdin {
-		return c.one(ctx, name, c.Stdin, 0, tell)
+		return c.one(ctx, name, c.Stdin, 0, part, tell)
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -91,11 +98,16 @@ func (c *Config) input(ctx context.Context, name string, tell func(*finding.Repo
 	if info.IsDir() {
 		return c.folder(ctx, name, tell)
 	}
-	return c.file(ctx, name, tell)
+	return c.file(ctx, name, part, tell)
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // file reads a file of the disk.
-func (c *Config) file(ctx context.Context, name string, tell func(*finding.Report) error) ([]*finding.Report, error) {
+func (c *Config) file(ctx context.Context, name string, part bool, tell Tell) ([]*finding.Report, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, advice.Explain(err, "see whether you may read it")
@@ -105,16 +117,16 @@ func (c *Config) file(ctx context.Context, name string, tell func(*finding.Repor
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		size = info.Size()
 	}
-	return c.one(ctx, name, f, size, tell)
+	return c.one(ctx, name, f, size, part, tell)
 }
 
 // one reads a stream and tells its report.
-func (c *Config) one(ctx context.Context, name string, r io.Reader, size int64, tell func(*finding.Report) error) ([]*finding.Report, error) {
+func (c *Config) one(ctx context.Context, name string, r io.Reader, size int64, part bool, tell Tell) ([]*finding.Report, error) {
 	report, err := c.Read(ctx, name, r, size)
 	if err != nil {
 		return nil, err
 	}
-	return []*finding.Report{report}, told(tell, report)
+	return []*finding.Report{report}, told(tell, report, part && compared(report.Kind))
 }
 
 // Read recognises and reads one stream; size is how long it is, 0 where that is not known.
@@ -155,7 +167,7 @@ func unknown(name string) error {
 var errUnknown = errors.New("unknown content")
 
 // folder reads the files of a folder and those below it, by name, and then tells what they say together.
-func (c *Config) folder(ctx context.Context, dir string, tell func(*finding.Report) error) ([]*finding.Report, error) {
+func (c *Config) folder(ctx context.Context, dir string, tell Tell) ([]*finding.Report, error) {
 	names, err := filesIn(dir)
 	if err != nil {
 		return nil, err
@@ -163,7 +175,7 @@ func (c *Config) folder(ctx context.Context, dir string, tell func(*finding.Repo
 	var members []*finding.Report
 	var notes []string
 	for _, name := range names {
-		reports, err := c.file(ctx, name, tell)
+		reports, err := c.file(ctx, name, len(names) > 1, tell)
 		if stop := new(stopped); ctx.Err() != nil || errors.As(err, &stop) {
 			return members, err
 		}
@@ -180,7 +192,7 @@ func (c *Config) folder(ctx context.Context, dir string, tell func(*finding.Repo
 		return members, err
 	}
 	group.Notes = append(group.Notes, fewer(notes)...)
-	return members, told(tell, group)
+	return members, told(tell, group, false)
 }
 
 // nothingIn is the error of a folder without a file that is understood.

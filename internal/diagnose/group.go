@@ -38,8 +38,8 @@ func (c *Config) group(ctx context.Context, name string, members []*finding.Repo
 }
 
 // together tells what several files that were named one by one say together, if such files are compared at all.
-func (c *Config) together(ctx context.Context, names []string, members []*finding.Report, tell func(*finding.Report) error) error {
-	comparable := slices.ContainsFunc(groupers, func(g grouper) bool {
+func (c *Config) together(ctx context.Context, names []string, members []*finding.Report, tell Tell) error {
+	comparison := slices.ContainsFunc(groupers, func(g grouper) bool {
 		n := 0
 		for _, m := range members {
 			if slices.Contains(g.kinds, m.Kind) {
@@ -48,14 +48,14 @@ func (c *Config) together(ctx context.Context, names []string, members []*findin
 		}
 		return n >= g.least
 	})
-	if !comparable || slices.ContainsFunc(members, func(m *finding.Report) bool { return len(m.Members) > 0 }) {
+	if !comparison {
 		return nil
 	}
 	group, err := c.group(ctx, fmt.Sprintf("%d files of %s", len(members), filepath.Dir(names[0])), members)
 	if err != nil {
 		return err
 	}
-	return told(tell, group)
+	return told(tell, group, false)
 }
 
 // natural orders names with their numbers as numbers: rank2 before rank10.

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/joblog"
@@ -34,4 +35,9 @@ type grouper struct {
 // groupers are the rows of what is compared.
 var groupers = []grouper{
 	{[]string{"job-log", "nccl-log", "error", "flight-recorder"}, 2, joblog.Group},
+}
+
+// compared tells that reports of a kind are put together with others: what matters of them is told of all.
+func compared(kind string) bool {
+	return slices.ContainsFunc(groupers, func(g grouper) bool { return slices.Contains(g.kinds, kind) })
 }

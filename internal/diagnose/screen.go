@@ -28,7 +28,11 @@ func Screen(w io.Writer, r *finding.Report, width int) error {
 	}
 	s.put(0, "%s: %s%s", name(r.File), words, size(r))
 	for i := range r.Findings[:min(len(r.Findings), mostFindings)] {
-		s.finding(i+1, &r.Findings[i])
+		f := r.Findings[i]
+		if i > 0 && f.Fix == r.Findings[i-1].Fix {
+			f.Fix = "as above"
+		}
+		s.finding(i+1, &f)
 	}
 	if more := len(r.Findings) - mostFindings; more > 0 {
 		s.put(2, "and %d more: --json has all", more)
@@ -47,6 +51,19 @@ func Screen(w io.Writer, r *finding.Report, width int) error {
 	}
 	s.b.WriteString("\n")
 	_, err := io.WriteString(w, s.b.String())
+	return err
+}
+
+// Brief shows a report in a line.
+func Brief(w io.Writer, r *finding.Report, width int) error {
+	said := "nothing found"
+	if n := len(r.Findings); n > 0 {
+		said = r.Findings[0].Rule + " " + r.Findings[0].Title
+		if n > 1 {
+			said = fmt.Sprintf("%s (and %d more)", said, n-1)
+		}
+	}
+	_, err := fmt.Fprintln(w, render.Truncate(name(r.File)+": "+said, width-1))
 	return err
 }
 

@@ -17,9 +17,11 @@ import (
 
 const (
 	headBytes = 64 << 10 // by which a file is recognised
-	ampleSize = 1 << 30  // decompressed: so much is no bomb yet
 	bombRatio = 200      // decompressed over compressed, which no log or trace comes near: theirs is 5 to 40
 )
+
+// ampleSize is how much decompressed is no bomb yet. Tests take less.
+var ampleSize int64 = 1 << 30
 
 // stream is a file's content: decompressed, in UTF-8 where it is text, with its beginning looked at.
 type stream struct {

@@ -109,7 +109,7 @@ func waits(hangs []*Hang, world int, seen map[int]bool) *stuck {
 	s := &stuck{first: map[int]*Hang{}, world: world}
 	group, whole := longest(hangs)
 	for _, h := range hangs {
-		if h.Group != group && h.Group != "" && group != "" {
+		if h.Rank < 0 || h.Group != group && h.Group != "" && group != "" {
 			continue
 		}
 		if f := s.first[h.Rank]; f == nil || h.Seq < f.Seq {
@@ -120,8 +120,8 @@ func waits(hangs []*Hang, world int, seen map[int]bool) *stuck {
 	for r := range seen {
 		s.world = max(s.world, r+1)
 	}
-	if !whole {
-		return s // who belongs to the group is not said
+	if !whole || len(seen) < 2 {
+		return s // who belongs to the group is not said, or it is the log of one rank
 	}
 	for r := range min(s.world, 1<<14) {
 		if s.first[r] == nil {
@@ -176,9 +176,14 @@ func (s *stuck) finding() *finding.Finding {
 		s.differ(f, kinds)
 	case len(s.missing) > 0 && len(s.missing) < s.world:
 		s.absent(f, kinds[0][0])
+	case len(s.ranks) == 1:
+		h := kinds[0][0]
+		f.Title = fmt.Sprintf("rank %d waited in vain for %s; its log alone does not tell for whom", s.ranks[0], h.call())
+		f.Fix = "give the folder with the logs of all ranks: warpline diagnose DIR names the one that is missing"
+		f.Confidence, f.DisprovedBy = finding.High, "the job went on afterwards"
 	default:
 		h := kinds[0][0]
-		f.Title = fmt.Sprintf("restart here: all %d ranks wait for the same %s; which one holds it up cannot be told from this", len(s.ranks), h.call())
+		f.Title = fmt.Sprintf("%s: %d ranks wait for the same %s; which one holds it up cannot be told from this", verdictRestart, len(s.ranks), h.call())
 		f.Fix = "start again from the last checkpoint, and with the flight recorder: " + recordNext
 		f.Confidence = finding.Low
 		f.DisprovedBy = "a rank that stands elsewhere in its stack (py-spy dump --pid PID on each node)"
@@ -200,10 +205,10 @@ func (s *stuck) differ(f *finding.Finding, kinds [][]*Hang) {
 		if most[0].Seq < odd[0].Seq {
 			behind, ahead = most, odd
 		}
-		f.Title = fmt.Sprintf("fix the program: %s waits for %s while %s already waits for %s: it made fewer calls", who(behind), behind[0].call(), who(ahead), ahead[0].call())
+		f.Title = fmt.Sprintf("%s: behind is %s, at %s, while %s came to %s: fewer calls were made there", verdictProgram, who(behind), behind[0].call(), who(ahead), ahead[0].call())
 		f.Fix = fmt.Sprintf("look what rank %d leaves out, or the others do more: a branch on the rank or the data, batches of uneven number (join, drop_last=True), an evaluation or a checkpoint on rank 0 alone", behind[0].Rank)
 	} else {
-		f.Title = fmt.Sprintf("fix the program: %s calls %s where %s calls %s", who(odd), odd[0].call(), who(most), most[0].call())
+		f.Title = fmt.Sprintf("%s: the call of %s is %s, and that of %s is %s", verdictProgram, who(odd), odd[0].call(), who(most), most[0].call())
 		f.Fix = fmt.Sprintf("look for a branch on the rank before that call: rank %d takes another way; TORCH_DISTRIBUTED_DEBUG=DETAIL names the call and its line", odd[0].Rank)
 	}
 	f.Confidence, f.DisprovedBy = finding.High, "the ranks belong to different process groups, of which each counts for itself"
@@ -211,7 +216,7 @@ func (s *stuck) differ(f *finding.Finding, kinds [][]*Hang) {
 
 // absent is the finding of ranks that never came.
 func (s *stuck) absent(f *finding.Finding, h *Hang) {
-	f.Title = fmt.Sprintf("%s: %d of %d ranks wait for %s, and rank %s did not come to it", verdictRestart, len(s.ranks), s.world, h.call(), listed(s.missing))
+	f.Title = fmt.Sprintf("%s: %d of %d ranks wait for %s, and %s did not come to it", verdictRestart, len(s.ranks), s.world, h.call(), ranksOf(s.missing))
 	f.Fix = fmt.Sprintf("read the log of rank %d at the time when the others began to wait%s; if it says nothing, start again and watch that node: py-spy dump --pid PID shows where it stands", s.missing[0], when(h.since()))
 	f.Confidence, f.DisprovedBy = finding.Medium, fmt.Sprintf("rank %d waits as well and its log is not here", s.missing[0])
 }
@@ -235,7 +240,7 @@ func (s *stuck) evidence(kinds [][]*Hang) (all []finding.Evidence) {
 		all = append(all, finding.Evidence{Name: "collective", Value: h.Seq, Text: text})
 	}
 	if len(s.missing) > 0 && len(s.missing) < s.world {
-		all = append(all, finding.Evidence{Name: "missing", Value: listed(s.missing), Text: "nothing is said by rank " + listed(s.missing)})
+		all = append(all, finding.Evidence{Name: "missing", Value: listed(s.missing), Text: "nothing is said by " + ranksOf(s.missing)})
 	}
 	return all
 }
@@ -246,10 +251,7 @@ func who(hangs []*Hang) string {
 	for _, h := range hangs {
 		all = append(all, h.Rank)
 	}
-	if len(all) == 1 {
-		return fmt.Sprintf("rank %d", all[0])
-	}
-	return "ranks " + listed(all)
+	return ranksOf(all)
 }
 
 // listed are ranks as people write them: "0-2, 5".

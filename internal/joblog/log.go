@@ -23,6 +23,7 @@ type Event struct {
 	Node    string
 	Peer    string // that a network error names
 	At      stamp
+	After   stamp // the last time that its log has before it
 	File    string
 	Line    int64
 	Text    string
@@ -35,6 +36,7 @@ type Event struct {
 	says     string // what it means, where a sign knows
 	fix      string
 	found    []finding.Finding
+	figures  map[string]any
 }
 
 // Log is what a text has of a job.
@@ -51,6 +53,7 @@ type Log struct {
 	launcher bool // a line of a launcher or scheduler was there
 	labels   int64
 	nccl     int64 // lines of NCCL
+	last     stamp // time that was read
 	marks    int64 // lines that show that it is a log of a training at all
 	net      transport
 }
@@ -79,20 +82,20 @@ const (
 
 // Diagnose reads a text: one error, the log of a rank, or that of a whole job.
 func (d Reader) Diagnose(ctx context.Context, name string, r io.Reader) (*finding.Report, error) {
-	l, notes, err := d.read(ctx, name, r)
+	l, lines, err := d.read(ctx, name, r)
 	if err != nil {
 		return nil, err
 	}
 	report := l.report()
-	report.Notes = notes
+	report.Notes = lines.Notes()
 	if len(report.Findings) == 0 && l.marks == 0 {
-		return nil, errortext.ErrUnknown
+		return nil, cmp.Or(lines.Err(), errortext.ErrUnknown)
 	}
 	return report, nil
 }
 
 // read reads a text to its end, or to where it can be read.
-func (d Reader) read(ctx context.Context, name string, r io.Reader) (*Log, []string, error) {
+func (d Reader) read(ctx context.Context, name string, r io.Reader) (*Log, *errortext.Lines, error) {
 	l := &Log{File: name, Ranks: map[int]bool{}, Growth: &errortext.Growth{}}
 	lines := errortext.NewLines(r)
 	p := &parser{Log: l, sizes: d.Sizes, scanners: map[int]*errortext.Scanner{}}
@@ -111,7 +114,7 @@ func (d Reader) read(ctx context.Context, name string, r io.Reader) (*Log, []str
 		return nil, nil, ctx.Err()
 	}
 	p.end()
-	return l, lines.Notes(), nil
+	return l, lines, nil
 }
 
 // parser reads the lines of a log.
@@ -128,6 +131,9 @@ func (p *parser) line(raw string, n int64) {
 	o, text := originOf(raw)
 	if o.labelled {
 		p.labels++
+	}
+	if !o.at.IsZero() {
+		p.last = o.at
 	}
 	if o.rank >= 0 && !o.labelled {
 		p.Ranks[o.rank] = true
@@ -172,7 +178,7 @@ func (p *parser) text(m *errortext.Match, local int, labelled bool) {
 	found := errortext.Judge(m, p.sizes)
 	p.marks++
 	e := &Event{Name: m.Row.Name, Rank: m.Line.Rank, Local: local, Node: m.Line.Node, At: stamp{Time: m.Line.Time, yearless: m.Line.Time.Year() == 2000}, File: p.File, Line: m.Line.Number,
-		Text: render.Truncate(strings.TrimSpace(m.Line.Text), 200), Site: m.Site(), labelled: labelled, found: found, class: program}
+		Text: render.Truncate(strings.TrimSpace(m.Line.Text), 200), Site: m.Site(), labelled: labelled, found: found, figures: errortext.Figures(m), class: program}
 	switch {
 	case m.Row.Class == errortext.Notice:
 		p.notices = append(p.notices, found...)
@@ -187,6 +193,7 @@ func (p *parser) text(m *errortext.Match, local int, labelled bool) {
 
 // add keeps an event.
 func (p *parser) add(e *Event) {
+	e.After = p.last
 	if len(p.Events) < mostEvents || e.class < hang && len(p.Events) < 2*mostEvents {
 		p.Events = append(p.Events, e)
 	}

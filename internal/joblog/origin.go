@@ -164,7 +164,7 @@ func fraction(digits string) time.Duration {
 var (
 	rankInName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:rank|worker|proc|task|gpu)[-_. ]?(\d{1,5})(?:\D|$)`)
 	rankFolder = regexp.MustCompile(`[/\\](\d{1,5})[/\\]std(?:out|err)(?:\.log)?$`)
-	rankAtEnd  = regexp.MustCompile(`[-_.](\d{1,5})\.(?:log|out|err|txt|json|pickle)(?:\.gz)?$`)
+	rankAtEnd  = regexp.MustCompile(`[-_.](\d{1,5})(?:\.(?:log|out|err|txt|json|pickle))?(?:\.gz)?$`)
 	nodeInName = regexp.MustCompile(`(?i)(?:^|[/\\_.])((?:node|host|worker-|gpu|dgx)[-_]?[a-z]{0,3}\d[\w-]*?)(?:[/\\_.]|[-_.]?rank|$)`)
 )
 

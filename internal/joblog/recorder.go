@@ -73,6 +73,7 @@ func Recorder(ctx context.Context, name string, r io.Reader) (*finding.Report, e
 	} else {
 		err = d.json(in)
 	}
+	d.unnamed()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -87,6 +88,16 @@ func Recorder(ctx context.Context, name string, r io.Reader) (*finding.Report, e
 		report.Notes = append(report.Notes, fmt.Sprintf("read up to where it breaks: %v", err))
 	}
 	return report, nil
+}
+
+// unnamed gives the members of a group without a name, as gloo's group of all has none, to the only one that called.
+func (d *Dump) unnamed() {
+	for name := range d.Calls {
+		if g := d.Groups[name]; len(g.ranks) == 0 && len(d.Calls) == 1 {
+			g.ranks = d.Groups[""].ranks
+			d.Groups[name] = g
+		}
+	}
 }
 
 // json reads a record as JSON, entry by entry.
@@ -205,7 +216,10 @@ func (d *Dump) entry(e map[string]any) {
 		d.P2P++
 		return
 	}
-	op := strings.TrimPrefix(text(e["profiling_name"]), "nccl:")
+	_, op, backend := strings.Cut(text(e["profiling_name"]), ":") // "nccl:all_reduce"
+	if !backend {
+		op = text(e["profiling_name"])
+	}
 	if strings.HasPrefix(op, "send") || strings.HasPrefix(op, "recv") {
 		d.P2P++
 		return
@@ -228,7 +242,16 @@ func (d *Dump) entry(e map[string]any) {
 	} else if id, ok := whole(e["pg_id"]); ok {
 		name = fmt.Sprint(id)
 	}
-	d.Calls[name] = append(d.Calls[name], call{seq: seq, op: op, sizes: shape(e["input_sizes"]) + " → " + shape(e["output_sizes"]), dtype: shape(e["input_dtypes"]), state: text(e["state"]), site: siteOf(e["frames"])})
+	d.Calls[name] = append(d.Calls[name], call{seq: seq, op: op, sizes: shape(e["input_sizes"]) + " → " + shape(e["output_sizes"]), dtype: shape(e["input_dtypes"]), state: stateOf(e), site: siteOf(e["frames"])})
+}
+
+// stateOf is how far a call came. Backends without events of the card leave it at "scheduled" and say when they are done with
+// it.
+func stateOf(e map[string]any) string {
+	if gone, _ := e["retired"].(bool); gone && strings.HasPrefix(text(e["profiling_name"]), "gloo:") {
+		return "completed"
+	}
+	return text(e["state"])
 }
 
 // whole is a whole number of either format.

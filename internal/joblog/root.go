@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -203,8 +204,11 @@ func (e *Event) place() string {
 	if e.Node != "" {
 		parts = append(parts, e.Node)
 	}
-	if !e.At.IsZero() {
+	switch {
+	case !e.At.IsZero():
 		parts = append(parts, e.At.String())
+	case !e.After.IsZero():
+		parts = append(parts, "after "+e.After.String())
 	}
 	if len(parts) == 0 {
 		return ""
@@ -240,12 +244,26 @@ func (j *job) verdict(e *Event) finding.Finding {
 		f.Title = fmt.Sprintf("%s: %s%s", do, what, e.place())
 	}
 	f.Title += j.rest(e)
+	if since := j.waiting(); !since.IsZero() {
+		f.Evidence = append(f.Evidence, finding.Evidence{Name: "waiting_since", Value: since.String(), Text: fmt.Sprintf("%s began to wait at %s", ranksOf(j.wait.ranks), since)})
+	}
 	if also := j.also(e); len(also) > 0 {
 		f.Confidence = finding.Medium
 		f.Evidence = append(f.Evidence, finding.Evidence{Name: "also", Value: listed(also), Text: fmt.Sprintf("rank %s failed in the same %d seconds: clocks do not tell which was first", listed(also), int(together/time.Second))})
 	}
 	f.DisprovedBy = cmp.Or(f.DisprovedBy, "a failure of another rank before it, in a log that is not here")
 	return f
+}
+
+// waiting is when the first of the others began to wait; zero where nobody did, or no log says.
+func (j *job) waiting() (first stamp) {
+	for _, r := range j.wait.ranks {
+		at := j.wait.first[r].since()
+		if before, known := at.before(first); known && before || first.IsZero() {
+			first = at
+		}
+	}
+	return first
 }
 
 // judge gives the verdict's rule, fix and words.
@@ -352,6 +370,14 @@ func (j *job) rest(root *Event) string {
 	return fmt.Sprintf("; what %d other rank%s report%s later is its consequence", len(others), plural(len(others)), third(len(others)))
 }
 
+// ranksOf are ranks in words.
+func ranksOf(all []int) string {
+	if len(all) == 1 {
+		return fmt.Sprintf("rank %d", all[0])
+	}
+	return "ranks " + listed(all)
+}
+
 func plural(n int) string {
 	if n == 1 {
 		return ""
@@ -394,9 +420,10 @@ func (j *job) figures(root *Event, all []finding.Finding) map[string]any {
 	if root.Node != "" {
 		out["root_node"] = root.Node
 	}
-	if !root.At.IsZero() {
-		out["root_time"] = root.At.String()
+	if at := cmp.Or(root.At.String(), root.After.String()); at != "" {
+		out["root_time"] = at
 	}
+	maps.Copy(out, root.figures)
 	return out
 }
 
@@ -437,10 +464,13 @@ func (l *Log) single(r *finding.Report) {
 	r.Figures = map[string]any{}
 	var unnamed []finding.Finding
 	for _, e := range l.Events {
+		if e.class == consequence {
+			continue
+		}
+		if len(r.Figures) == 0 {
+			maps.Copy(r.Figures, e.figures)
+		}
 		for _, f := range e.found {
-			if e.class == consequence {
-				continue
-			}
 			if f.Name == "exception" {
 				unnamed = append(unnamed, f)
 				continue
@@ -495,6 +525,9 @@ func Group(_ context.Context, members []*finding.Report) (*finding.Report, error
 	var root *Event
 	all.Findings, root = j.findings()
 	all.Figures = j.figures(root, all.Findings)
+	if len(logs) == 0 {
+		all.Figures = map[string]any{}
+	}
 	if dumps := dumpsOf(recorders); len(dumps) > 1 {
 		f, checked, figures := compare(dumps)
 		all.Findings = append(all.Findings, f...)
@@ -508,7 +541,7 @@ func Group(_ context.Context, members []*finding.Report) (*finding.Report, error
 		net.join(&l.net)
 	}
 	all.Findings = append(all.Findings, net.findings(j.world)...)
-	if len(all.Findings) == 0 {
+	if len(all.Findings) == 0 && len(logs) > 0 {
 		all.Checked = append(all.Checked, fmt.Sprintf("%d logs of %d ranks: no error text, no failed rank, no timeout of a collective", len(logs), max(len(j.seen), len(logs))))
 	}
 	return all, nil
