@@ -7,6 +7,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/joblog"
+	"github.com/warpline-ml/warpline/internal/kineto"
 )
 
 // kind is a row of the table of what is understood.
@@ -21,6 +22,7 @@ type kind struct {
 func (c *Config) kinds() []kind {
 	return []kind{
 		{"flight-recorder files of NCCL (JSON and pickle)", joblog.IsRecorder, joblog.Recorder},
+		{"traces of PyTorch's profiler, and Chrome traces in their form", kineto.Is, kineto.Diagnose},
 		{"error texts, job logs and NCCL logs", joblog.Is, joblog.Reader{Sizes: c.Sizes}.Diagnose},
 	}
 }

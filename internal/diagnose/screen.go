@@ -40,11 +40,11 @@ func Screen(w io.Writer, r *finding.Report, width int) error {
 	if len(r.Findings) == 0 {
 		s.put(2, "nothing found that is wrong")
 	}
+	if len(r.Findings) > 0 {
+		s.b.WriteString("\n")
+	}
 	if len(r.Checked) > 0 {
-		s.put(2, "looked at, and well:")
-		for _, c := range r.Checked {
-			s.hung(4, "- ", c)
-		}
+		s.hung(2, "looked at, and well: ", strings.Join(r.Checked, "; "))
 	}
 	for _, n := range r.Notes {
 		s.hung(2, "note: ", n)

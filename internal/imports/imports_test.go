@@ -77,7 +77,7 @@ const rules = `
 	internal/render < internal/finding;
 	internal/finding < internal/errortext;
 	internal/errortext, internal/pickle < internal/joblog;
-	internal/joblog, internal/advice < internal/diagnose;
+	internal/joblog, internal/kineto, internal/advice < internal/diagnose;
 	internal/finding, internal/render < internal/kineto;
 	internal/kineto < bench/hta;
 	internal/kineto/tracetest < bench/tracegen;
