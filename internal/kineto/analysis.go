@@ -35,6 +35,7 @@ type analysis struct {
 	found              []string // names of rules that have spoken
 	shapedOps          []shapedOp
 	onDevice, pageable int  // events of the device, and pageable copies, of the whole file
+	amd                bool // the calls are of HIP
 	inMain             bool // batches are made by the training's own process
 }
 
@@ -61,8 +62,9 @@ func (t *Trace) analyse() *analysis {
 	a.compute = t.computation().in(a.window)
 	a.loader = t.ranges(isLoader).in(a.marked)
 	a.waits = union(t.host, func(e *event) bool { return t.class(e)&isWait != 0 }).in(a.window)
-	a.memory = union(t.host, func(e *event) bool { return t.class(e)&isMemory != 0 }).in(a.window)
+	a.memory = union(t.host, func(e *event) bool { return t.class(e)&(isMemory|isLoad) != 0 }).in(a.window)
 	a.onDevice = len(t.device)
+	a.amd = slices.ContainsFunc(t.host, func(e event) bool { return strings.HasPrefix(t.Name(&e), "hip") })
 	for i := range t.device {
 		if t.device[i].kind == copying && isPageable(t.Name(&t.device[i])) {
 			a.pageable++
@@ -160,7 +162,7 @@ func (a *analysis) warming(s Step, first bool, typical int64) bool {
 	i := sort.Search(len(a.host), func(i int) bool { return a.host[i].start >= s.Start })
 	var spent int64
 	for ; i < len(a.host) && a.host[i].start < s.End; i++ {
-		if e := &a.host[i]; a.class(e)&isMemory != 0 {
+		if e := &a.host[i]; a.class(e)&(isMemory|isLoad) != 0 {
 			spent += e.dur
 		}
 	}

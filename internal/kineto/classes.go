@@ -14,7 +14,8 @@ const (
 	isTensor                   // a matrix product, convolution or attention on tensor cores
 	isPlain                    // one beside them
 	isOptim                    // the optimizer's step
-	isMemory                   // allocates or frees memory of the device or the host, or loads code
+	isMemory                   // allocates or frees memory of the device or the host
+	isLoad                     // loads code of the device
 	isShort                    // an elementwise kernel, or one that reduces or copies
 )
 
@@ -33,8 +34,9 @@ var classWords = []struct {
 	{isTensor, nil, tensorWords},
 	{isPlain, nil, plainWords},
 	{isOptim, []string{"optimizer.step"}, nil},
-	{isMemory, []string{"cudamalloc", "cudafree", "cuda_malloc", "cumemalloc", "cumemfree", "cumoduleload", "culibraryload", "hipmalloc",
-		"hipfree", "cudahostalloc", "hiphostmalloc"}, nil},
+	{isMemory, []string{"cudamalloc", "cudafree", "cuda_malloc", "cumemalloc", "cumemfree", "hipmalloc", "hipfree",
+		"cudahostalloc", "hiphostmalloc"}, nil},
+	{isLoad, []string{"cumoduleload", "culibraryload", "cudalibraryload", "hipmoduleload"}, nil},
 	{isShort, nil, []string{"elementwise", "reduce_kernel", "multi_tensor_apply", "fillfunctor", "catarraybatched", "triton_poi", "triton_red",
 		"triton_per", "softmax", "layer_norm", "layernorm", "bn_fw", "bn_bw", "batch_norm", "rms_norm", "dropout"}},
 }

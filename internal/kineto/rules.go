@@ -52,12 +52,15 @@ var rules = []rule{
 	{"R13", "waits-in-loop", "waits of the host for the device", (*analysis).worked, waitsInLoop},
 	{"R18", "launch-bound", "launches shorter than what they cost", (*analysis).bindable, launchBound},
 	{"R18", "host-bound", "time of the host between launches", (*analysis).bindable, hostBound},
-	{"R19", "slow-calls", "calls that allocate, free or load code", (*analysis).steady, slowCalls},
-	{"R20", "pauses", "pauses of the host without any call", (*analysis).stepped, pauses},
+	{"R19", "slow-calls", "calls that allocate and free memory", (*analysis).steady, slowCalls},
+	{"R29", "recompilation", "code that is loaded again", (*analysis).steady, churn},
+	{"R20", "pauses", "pauses of the host without any call", (*analysis).repeated, pauses},
+	{"R21", "periodic-work", "steps that take longer every so often", (*analysis).repeated, periodicWork},
 	{"R14", "pageable-copies", "copies of pageable memory", (*analysis).worked, pageableCopies},
 	{"R15", "tiny-copies", "small copies", (*analysis).stepped, smallCopies},
 	{"R16", "exposed-copies", "copies that nothing overlaps", (*analysis).worked, exposedCopies},
-	{"R22", "no-tensor-cores", "products beside tensor cores", (*analysis).computed, beside},
+	{"R22", "no-tensor-cores", "products beside tensor cores", (*analysis).withoutSwitch, beside},
+	{"R23", "no-tf32", "products of float32 beside TF32", (*analysis).withSwitch, withoutTF32},
 	{"R24", "misaligned-shapes", "sizes of products", (*analysis).shaped, misaligned},
 	{"R25", "few-blocks", "blocks for all multiprocessors", (*analysis).filled, fewBlocks},
 	{"R28", "memory-bound", "operations that only move memory", (*analysis).computed, memoryBound},
@@ -72,6 +75,7 @@ var rules = []rule{
 func (a *analysis) worked() bool       { return a.kernels > 0 && a.window.Dur() > 0 }
 func (a *analysis) stepped() bool      { return a.worked() && a.steps > 0 }
 func (a *analysis) steady() bool       { return a.worked() && a.steps > 1 }
+func (a *analysis) repeated() bool     { return a.worked() && a.steps >= leastSteps }
 func (a *analysis) bindable() bool     { return a.stepped() && a.kernels >= leastKernels }
 func (a *analysis) computed() bool     { return a.worked() && a.kernels >= leastKernels }
 func (a *analysis) shaped() bool       { return a.computed() && a.shapes }

@@ -2,7 +2,6 @@ package kineto
 
 import (
 	"fmt"
-	"sort"
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/finding"
@@ -198,18 +197,18 @@ func (a *analysis) has(name string) bool {
 	return false
 }
 
-// slowCalls: memory changes hands in the steady state.
-func slowCalls(a *analysis) *finding.Finding {
+// calls are the window's calls of a class that take longer than longCall, by name: in evidence, and as spans.
+func (a *analysis) calls(c class) (rows []finding.Evidence, in spans) {
 	type row struct {
 		n  int
 		ns int64
 	}
 	by := map[string]*row{}
 	var names []string
-	var all int64
-	for i := range a.Trace.host {
+	from, to := a.callsOf(a.marked)
+	for i := from; i < to; i++ {
 		e := &a.Trace.host[i]
-		if a.class(e)&isMemory == 0 || e.start < a.window.Start || e.start >= a.window.End || e.dur < longCall*1000 {
+		if a.class(e)&c == 0 || e.dur < longCall*1000 {
 			continue
 		}
 		n := a.Name(e)
@@ -219,58 +218,57 @@ func slowCalls(a *analysis) *finding.Finding {
 		}
 		by[n].n++
 		by[n].ns += e.dur
-		all += e.dur
+		in = in.add(e.start, e.end())
 	}
-	gain := a.gain(change{without: a.memory})
-	if a.share(all) <= memoryShare || !a.worth(gain) {
+	for _, n := range names {
+		rows = append(rows, timing(n, by[n].ns, "%s: %d calls of more than %d µs, %s together", n, by[n].n, longCall, duration(by[n].ns)))
+	}
+	return rows, in
+}
+
+// slowCalls: memory changes hands in the steady state.
+func slowCalls(a *analysis) *finding.Finding {
+	rows, in := a.calls(isMemory)
+	if a.share(in.total()) <= memoryShare {
 		return nil
 	}
-	f := &finding.Finding{
-		Title:       fmt.Sprintf("Calls that allocate, free or load code take %s of the step", percent(a.share(all))),
+	gain := a.gain(change{without: in})
+	if !a.worth(gain) {
+		return nil
+	}
+	return &finding.Finding{
+		Title:       fmt.Sprintf("Calls that allocate and free memory take %s of the step", percent(a.share(in.total()))),
+		Evidence:    rows,
 		Fix:         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, shapes that stay the same, no torch.cuda.empty_cache() in the loop",
 		Gain:        a.saves(gain, "none of these calls, by a replay of the timeline"),
 		Confidence:  finding.Medium,
 		DisprovedBy: "later steps without such calls: then this was warm-up",
 	}
-	for _, n := range names {
-		f.Evidence = append(f.Evidence, timing(n, by[n].ns, "%s: %d calls of more than %d µs, %s together", n, by[n].n, longCall, duration(by[n].ns)))
-	}
-	return f
 }
 
-// pauses: now and then the host does nothing that the trace sees, much longer than in other steps.
-func pauses(a *analysis) *finding.Finding {
-	if a.steps < 6 {
+// churn: code is loaded in step after step, so shapes or something else that it is compiled for change.
+func churn(a *analysis) *finding.Finding {
+	rows, in := a.calls(isLoad)
+	steps := a.stepsIn()
+	n := 0
+	for _, s := range steps {
+		if len(touching(in, s.Window)) > 0 {
+			n++
+		}
+	}
+	if n < 2 {
 		return nil
 	}
-	longest := make([]int64, a.steps)
-	steps := a.stepsIn()
-	for _, g := range a.gaps {
-		i := sort.Search(len(steps), func(i int) bool { return steps[i].End > g.Start })
-		if g.hosted && i < len(steps) && g.Start >= steps[i].Start {
-			quiet := spans{g.after}.without(touching(a.loader, g.after)).without(touching(a.waits, g.after)).without(touching(a.memory, g.after))
-			longest[i] = max(longest[i], quiet.total())
-		}
-	}
-	typical := medianNS(longest)
-	n, lost := 0, int64(0)
-	where := ""
-	for i, d := range longest {
-		if d > 3*typical && d > int64(float64(steps[i].Dur())*0.1) {
-			n++
-			lost += d - typical
-			where += fmt.Sprintf(" %d (%s)", steps[i].Number, duration(d))
-		}
-	}
-	if n == 0 || 3*n > a.steps || !a.worth(time.Duration(a.perStep(lost))) {
+	gain := a.gain(change{without: in})
+	if !a.worth(gain) {
 		return nil
 	}
 	return &finding.Finding{
-		Title:       fmt.Sprintf("In %d of %d steps the host pauses for more than three times as long as usual, without any call", n, a.steps),
-		Evidence:    []finding.Evidence{timing("pause", lost/int64(n), "steps%s, where %s is usual", where, duration(typical))},
-		Fix:         "collect garbage at set times: gc.disable(), and gc.collect() every some hundred steps on all ranks at once; look for logging, checkpoints or evaluation at that interval",
-		Gain:        a.saves(time.Duration(a.perStep(lost)), "the pauses beyond what is usual, shared out to all steps"),
-		Confidence:  finding.Low,
-		DisprovedBy: "a run with gc.disable() that pauses alike",
+		Title:       fmt.Sprintf("Code is loaded in %d of %d steps: it is compiled again and again", n, len(steps)),
+		Evidence:    rows,
+		Fix:         "keep shapes the same: pad or bucket batches, torch.compile(dynamic=True), torch.backends.cudnn.benchmark=False where sizes change; TORCH_LOGS=recompiles says why",
+		Gain:        a.saves(gain, "none of these calls, by a replay of the timeline; what compiles before them comes on top"),
+		Confidence:  finding.Medium,
+		DisprovedBy: "later steps without such calls: then this was warm-up",
 	}
 }

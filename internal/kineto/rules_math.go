@@ -27,24 +27,47 @@ func (a *analysis) productShare() float64 {
 	return float64(on+beside) / float64(max(a.busy.total(), 1))
 }
 
-// beside: matrix products in float32 leave most of a card aside.
+// beside: matrix products beside tensor cores leave most of a card aside. Where TF32 needs one switch, R23 says it.
 func beside(a *analysis) *finding.Finding {
+	return a.besideTensorCores(`torch.autocast("cuda", torch.float16) with torch.amp.GradScaler`)
+}
+
+// withoutTF32: one switch puts products of float32 on tensor cores.
+func withoutTF32(a *analysis) *finding.Finding {
+	return a.besideTensorCores(`torch.set_float32_matmul_precision("high") (TF32; for convolutions torch.backends.cudnn.allow_tf32=True), or torch.autocast("cuda", torch.bfloat16)`)
+}
+
+// tf32 tells a card that has TF32.
+func (a *analysis) tf32(sm int) bool { return sm >= 80 && !a.amd }
+
+// withSwitch and withoutSwitch tell cards with tensor cores that have TF32, and that have not.
+func (a *analysis) withSwitch() bool {
+	sm, _ := a.arch()
+	return a.computed() && a.tf32(sm)
+}
+
+func (a *analysis) withoutSwitch() bool {
+	sm, _ := a.arch()
+	return a.computed() && sm >= 70 && !a.tf32(sm)
+}
+
+func (a *analysis) besideTensorCores(fix string) *finding.Finding {
 	sm, named := a.arch()
 	_, plain, on, off := a.products()
-	if sm < 70 || off <= on || float64(on+off) < productShare*float64(a.busy.total()) {
+	if off <= on || float64(on+off) < productShare*float64(a.busy.total()) {
 		return nil
 	}
-	gain := a.replayed(change{scale: func(i int) float64 {
-		if e := &a.device[i]; e.kind == kernel && a.class(e)&isPlain != 0 {
-			return 0.5
-		}
-		return 1
-	}}, off/2, "these kernels twice as fast, where tensor cores give 1.5 to 3 in practice")
 	f := &finding.Finding{
-		Title:       fmt.Sprintf("%s of the time of matrix products and convolutions is spent beside tensor cores", percent(float64(off)/float64(on+off))),
-		Gain:        gain,
+		Title: fmt.Sprintf("%s of the time of matrix products and convolutions is spent beside tensor cores", percent(float64(off)/float64(on+off))),
+		Fix:   fix,
+		Gain: a.replayed(change{scale: func(i int) float64 {
+			if e := &a.device[i]; e.kind == kernel && a.class(e)&isPlain != 0 {
+				return 0.5
+			}
+			return 1
+		}}, off/2, "these kernels twice as fast, where tensor cores give 1.5 to 3 in practice"),
 		Confidence:  finding.High,
-		DisprovedBy: "the same step under autocast, no shorter",
+		DisprovedBy: "the same step with the switch or under autocast, no shorter",
 	}
 	f.Evidence = append(f.Evidence, part("tensor_share", float64(on)/float64(on+off), "%s of %s %s on tensor cores", percent(float64(on)/float64(on+off)), duration(a.perStep(on+off)), a.each()))
 	for _, t := range plain[:min(3, len(plain))] {
@@ -54,19 +77,19 @@ func beside(a *analysis) *finding.Finding {
 		f.Confidence = finding.Medium
 		f.Evidence = append(f.Evidence, says("the file does not name the card; kernels' names are of compute capability %d.%d at least", sm/10, sm%10))
 	}
-	a.precision(f, sm)
+	f.Evidence = append(f.Evidence, a.precision(sm))
 	return f
 }
 
 // precision says which of the ways to tensor cores a card has.
-func (a *analysis) precision(f *finding.Finding, sm int) {
-	if sm >= 80 {
-		f.Fix = `torch.set_float32_matmul_precision("high") (TF32; for convolutions torch.backends.cudnn.allow_tf32=True), or torch.autocast("cuda", torch.bfloat16)`
-		f.Evidence = append(f.Evidence, says("%s has TF32 and bfloat16 (compute capability %d.%d)", a.card(), sm/10, sm%10))
-		return
+func (a *analysis) precision(sm int) finding.Evidence {
+	switch {
+	case a.amd:
+		return says("%s has matrix cores, which mixed precision reaches", a.card())
+	case a.tf32(sm):
+		return says("%s has TF32 and bfloat16 (compute capability %d.%d)", a.card(), sm/10, sm%10)
 	}
-	f.Fix = `torch.autocast("cuda", torch.float16) with torch.amp.GradScaler`
-	f.Evidence = append(f.Evidence, says("%s (compute capability %d.%d) has no TF32, which needs 8.0: mixed precision with float16 (AMP) is the way", a.card(), sm/10, sm%10))
+	return says("%s (compute capability %d.%d) has no TF32, which needs 8.0: mixed precision with float16 (AMP) is the way", a.card(), sm/10, sm%10)
 }
 
 // fewBlocks: kernels with fewer blocks than the card has multiprocessors leave some of them idle.

@@ -37,6 +37,7 @@ type Machine struct {
 	out        bytes.Buffer
 	Meta       string // members of the outer object before the events
 	noDevice   bool
+	volta      bool
 	Old        bool // names of 2021, whole microseconds since 1970
 }
 
@@ -154,6 +155,10 @@ func (m *Machine) JSON() []byte {
 	if !m.Old {
 		meta += `"displayTimeUnit": "ms", "baseTimeNanoseconds": 1759874214000000000, `
 	}
-	return []byte(`{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "totalGlobalMem": 85094825984, ` +
-		`"computeMajor": 8, "computeMinor": 0, "warpSize": 32, "numSms": 108}], ` + meta + "\"traceEvents\": [\n" + m.out.String() + "\n]}\n")
+	card := `"name": "NVIDIA A100-SXM4-80GB", "totalGlobalMem": 85094825984, "computeMajor": 8, "numSms": 108`
+	if m.volta {
+		card = `"name": "Tesla V100-SXM2-32GB", "totalGlobalMem": 34084028416, "computeMajor": 7, "numSms": 80`
+	}
+	return []byte(`{"schemaVersion": 1, "deviceProperties": [{"id": 0, ` + card + `, "computeMinor": 0, "warpSize": 32}], ` +
+		meta + "\"traceEvents\": [\n" + m.out.String() + "\n]}\n")
 }

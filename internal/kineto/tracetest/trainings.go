@@ -19,6 +19,9 @@ type Options struct {
 	Messages   int  // all-reduces of 8 KiB a step
 	Scores     bool // attention writes its scores
 	Malloc     bool // allocations in each step
+	Loads      bool // code is loaded in every other step
+	Checkpoint bool // every third step copies all parameters back
+	Volta      bool // a card of compute capability 7.0
 	Pauses     bool // every fourth step the host pauses
 	Odd        bool // a vocabulary of 50,257
 	FewBlocks  bool
@@ -78,7 +81,7 @@ func ResNet(o Options) []byte {
 // while backward goes on (busbw 200 GB/s), and a fused AdamW.
 func GPT(o Options) []byte {
 	m := newMachine(8)
-	m.noDevice = o.NoDevice
+	m.noDevice, m.volta = o.NoDevice, o.Volta
 	const tokens, hidden = 16 * 1024, 768
 	for i := range o.Steps {
 		m.step(i, &o, func() {
@@ -113,6 +116,13 @@ func (m *Machine) step(i int, o *Options, inside func()) {
 		if o.Malloc {
 			m.Call("cudaFree", 20*ms)
 			m.Call("cudaMalloc", ms)
+		}
+		if o.Loads && i%2 == 0 {
+			m.Call("cuModuleLoadData", 30*ms)
+		}
+		if o.Checkpoint && i%3 == 1 {
+			m.Copy("DtoH (Device -> Pinned)", 7, 3<<30, 22, false)
+			m.Sync(7)
 		}
 		if o.Pauses && i%4 == 2 {
 			m.Work(200 * ms)
