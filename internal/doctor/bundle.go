@@ -111,6 +111,8 @@ var (
 	modelText     = regexp.MustCompile(`^[A-Z]{0,3}[0-9]{1,4}[A-Z]{0,2}[0-9]?$`)
 	idsText       = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{4}(,[0-9a-f]{4}:[0-9a-f]{4})*$`)
 	cudaFolder    = regexp.MustCompile(`^cuda(-[0-9]{1,2}(\.[0-9]{1,2})?)?$`)
+	packageText   = regexp.MustCompile(`^(torch|torchvision|torchaudio|pytorch(-cuda|-gpu|-cpu|-mutex|-triton|-triton-rocm)?|triton|cpuonly|python|jax|jaxlib|jax-cuda1[0-9]-(plugin|pjrt)|tensorflow(-cpu|-gpu|-intel|-macos|-metal)?|cuda-toolkit|nvidia-(cublas|cuda-(runtime|nvrtc|cupti)|cudnn|cufft|cufile|curand|cusolver|cusparse|cusparselt|nccl|nvjitlink|nvshmem|nvtx)(-cu1[0-9])?)$`)
+	releaseNumber = regexp.MustCompile(`^(\d{1,4}(?:\.\d{1,4}){0,2})(?:\.\d{1,4}){0,2}((?:a|b|rc|\.dev|\.post)\d{1,8})?(?:\+(cu1\d\d|rocm\d\.\d|cpu|xpu)?.*)?$`)
 	libraryText   = regexp.MustCompile(`^(lib[A-Za-z-]+)\.so((?:\.[0-9]{1,4})*)$`)
 )
 
@@ -134,6 +136,12 @@ var forms = map[string]func(string) string{
 	"interface": interfacesOf,
 	"cards":     cardsOf,
 	"option":    optionOf,
+
+	"place":          func(string) string { return "…" }, // that there is one
+	"origin":         originOf,
+	"package":        matching(packageText),
+	"release-number": packageVersion,
+	"specifier":      func(s string) string { return each(s, ",", specifierOf) },
 }
 
 func kept(s string, ok bool) string {
@@ -183,9 +191,18 @@ func modelOf(s string) string {
 	return each(s, "-", func(p string) string { return kept(p, slices.Contains(makersWords, p) || modelText.MatchString(p)) })
 }
 
+// windowsFiles are those of the driver that probes look for.
+var windowsFiles = []string{"nvcuda.dll", "nvml.dll", "nvidia-smi.exe"}
+
 // libraryOf keeps the folders of systems, and the names of NVIDIA's libraries.
 func libraryOf(s string) string {
-	dir, base := path.Split(s)
+	dir, base := path.Split(strings.ReplaceAll(s, `\`, "/"))
+	if slices.Contains(windowsFiles, base) {
+		if dir != "" {
+			dir = "/…/"
+		}
+		return dir + base
+	}
 	if !libraryText.MatchString(base) {
 		dir, base = s, ""
 	}
@@ -207,6 +224,46 @@ func libraryOf(s string) string {
 		return ""
 	}
 	return path.Join("/…", base)
+}
+
+// originOf keeps how an environment was found, of a kernel that it is one.
+func originOf(s string) string {
+	if strings.HasPrefix(s, "kernel ") {
+		return "kernel"
+	}
+	return kept(s, slices.Contains(origins, s))
+}
+
+var origins = []string{"VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "PATH, hidden", "./.venv", "./venv", "./env", "./.pixi/envs/default", "pyenv", "uv", "virtualenvwrapper", "poetry", "conda", "Python installation",
+	"Python framework", "PYTHONPATH", "user site", "site-packages", ".pth file", "working directory"}
+
+// packageVersion keeps three numbers of a package's version, that it is a preliminary one, and for what it was built: the fourth
+// number would look like an address of a network.
+func packageVersion(s string) string {
+	m := releaseNumber.FindStringSubmatch(s)
+	if m == nil {
+		return ""
+	}
+	if m[3] != "" {
+		m[3] = "+" + m[3]
+	}
+	return m[1] + m[2] + m[3]
+}
+
+// specifierOf is packageVersion of a version that is asked for.
+func specifierOf(s string) string {
+	v := strings.TrimLeft(s, "=!<>~")
+	stem, wild := strings.CutSuffix(v, ".*")
+	if stem = packageVersion(stem); stem == "" {
+		return ""
+	}
+	if wild {
+		stem += ".*"
+	}
+	if operator := s[:len(s)-len(v)]; slices.Contains([]string{"==", "!=", "<", "<=", ">", ">=", "~="}, operator) {
+		return operator + stem
+	}
+	return ""
 }
 
 // interfacesOf keeps the usual names, and "other" of others.

@@ -32,7 +32,7 @@ type rule struct {
 }
 
 // rules are all rows. Those of one step are in the order in which causes are likely.
-var rules = slices.Concat(busRules, kernelRules, nodeRules, libraryRules, cudaRules, selectionRules, limitRules, healthRules, speedRules)
+var rules = slices.Concat(busRules, kernelRules, nodeRules, libraryRules, cudaRules, selectionRules, pythonRules, desktopRules, limitRules, healthRules, speedRules)
 
 // Diagnosis is what is said of a machine. Its JSON is documented, and stays.
 type Diagnosis struct {

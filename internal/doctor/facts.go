@@ -1,6 +1,10 @@
 package doctor
 
-import "time"
+import (
+	"time"
+
+	"github.com/warpline-ml/warpline/internal/pyenv"
+)
 
 // Version is that of the form of [Facts]. A field may be added under the same number; one that changes its meaning or goes
 // raises it.
@@ -32,6 +36,8 @@ type Facts struct {
 	Env       map[string]string `json:"env" bundle:"env"` // variables of a list
 	NVML      NVML              `json:"nvml"`
 	CUDA      CUDA              `json:"cuda"`
+
+	Python *pyenv.Found `json:"python,omitempty"` // environments, read from files
 
 	Limits    map[string]int64 `json:"limits,omitempty" bundle:"word"` // soft limits by ulimit's names; -1 is none
 	Cgroup    Cgroup           `json:"cgroup"`

@@ -27,7 +27,9 @@ var words = append(strings.Fields(`
 	nvidia-drm.modeset lockdown pt on off noacs realloc nomsi downstream multifunction 0 1
 	QEMU Supermicro ASUS Lenovo HP HPE Xen GIGABYTE MSI Google NVIDIA
 	env platform bus kernel nodes libraries limits places network services processes nvml
-	wddm vulkan`), "segmentation fault", "bus error", "illegal instruction", "floating point exception", "Dell Inc.", "Amazon EC2", "Microsoft Corporation", "VMware, Inc.", "Apple Inc.")
+	wddm vulkan
+	desktop python macos torch jax tensorflow cpu rocm xpu metal venv conda base wheel source pip uv x86_64 x86 universal
+	nvlddmkm BasicDisplay igfx igfxn amdwddmg amdkmdag model`), "segmentation fault", "bus error", "illegal instruction", "floating point exception", "Dell Inc.", "Amazon EC2", "Microsoft Corporation", "VMware, Inc.", "Apple Inc.")
 
 // The kinds of events, the names of figures and of results are words too.
 func init() {

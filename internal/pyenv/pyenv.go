@@ -2,7 +2,8 @@
 // PyTorch, JAX and TensorFlow, the GPUs that they have code for, the libraries that they ask for and those that they get. All of it is
 // read from files; no interpreter runs, so a broken environment tells as much as a whole one.
 //
-// What is found is facts. Judging them (Unmet, Serves, Floor) is pure functions over these.
+// What is found is facts. Judging them (Unmet, Serves, MinDriver) is pure functions over these. The tags "bundle" are forms of package
+// doctor: in which a text may leave the machine.
 package pyenv
 
 import (
@@ -14,7 +15,7 @@ import (
 
 // Found is what Search.Find knows.
 type Found struct {
-	OS           string         `json:"os"` // as in GOOS
+	OS           string         `json:"os" bundle:"word"` // as in GOOS
 	Environments []*Environment `json:"environments"`
 	Loader       []Library      `json:"loader,omitempty"`    // NVIDIA's and PyTorch's libraries in the folders of LD_LIBRARY_PATH, in its order
 	Local        []Copy         `json:"local,omitempty"`     // torch in the working directory, which comes before all others in python -c, python -m and notebooks
@@ -55,13 +56,13 @@ func (e *Environment) Active() bool {
 
 // Environment is one Python with its packages.
 type Environment struct {
-	Root        string      `json:"root"`
-	Kind        Kind        `json:"kind"`
-	By          []string    `json:"by"` // what named it: VIRTUAL_ENV, PATH, kernel NAME, …
-	Interpreter string      `json:"interpreter,omitempty"`
-	Python      string      `json:"python,omitempty"`    // 3.11.7, or 3.11 where only that is known
-	Machine     string      `json:"machine,omitempty"`   // that the interpreter is for: x86_64, arm64, universal
-	BaseGone    string      `json:"base_gone,omitempty"` // the folder of the interpreter that a venv was made from, which is no longer there
+	Root        string      `json:"root" bundle:"place"`
+	Kind        Kind        `json:"kind" bundle:"word"`
+	By          []string    `json:"by" bundle:"origin"` // what named it: VIRTUAL_ENV, PATH, kernel NAME, …
+	Interpreter string      `json:"interpreter,omitempty" bundle:"place"`
+	Python      string      `json:"python,omitempty" bundle:"release-number"` // 3.11.7, or 3.11 where only that is known
+	Machine     string      `json:"machine,omitempty" bundle:"word"`          // that the interpreter is for: x86_64, arm64, universal
+	BaseGone    string      `json:"base_gone,omitempty" bundle:"place"`       // the folder of the interpreter that a venv was made from, which is no longer there
 	Sites       []Site      `json:"sites"`
 	Packages    []Package   `json:"packages,omitempty"` // those that matter to training on a GPU
 	Frameworks  []Framework `json:"frameworks,omitempty"`
@@ -70,60 +71,60 @@ type Environment struct {
 
 // Site is a folder that import looks in.
 type Site struct {
-	Path string `json:"path"`
-	By   string `json:"by"` // working directory, PYTHONPATH, user site, site-packages, .pth file
+	Path string `json:"path" bundle:"place"`
+	By   string `json:"by" bundle:"origin"` // working directory, PYTHONPATH, user site, site-packages, .pth file
 }
 
 // Package is a distribution that is installed.
 type Package struct {
-	Name      string        `json:"name"` // normalized: nvidia-cublas-cu12
-	Version   string        `json:"version"`
-	Site      string        `json:"site,omitempty"`  // empty: of conda
-	Build     string        `json:"build,omitempty"` // the wheel's tag, or conda's build string
-	Installer string        `json:"installer,omitempty"`
+	Name      string        `json:"name" bundle:"package"` // normalized: nvidia-cublas-cu12
+	Version   string        `json:"version" bundle:"release-number"`
+	Site      string        `json:"site,omitempty" bundle:"place"` // empty: of conda
+	Build     string        `json:"build,omitempty"`               // the wheel's tag, or conda's build string
+	Installer string        `json:"installer,omitempty" bundle:"word"`
 	Requires  []Requirement `json:"requires,omitempty"` // those that apply here, of packages that matter
 	Damaged   []Damage      `json:"damaged,omitempty"`
 }
 
 // Damage is a library that is not what its package's RECORD says.
 type Damage struct {
-	Path string `json:"path"`
+	Path string `json:"path" bundle:"place"`
 	Want int64  `json:"want"` // bytes
 	Have int64  `json:"have"` // bytes; -1: the file is missing
 }
 
 // Framework is the copy of PyTorch, JAX or TensorFlow that import finds.
 type Framework struct {
-	Name     string       `json:"name"` // torch, jax, tensorflow
-	Version  string       `json:"version"`
-	Path     string       `json:"path"`           // of the folder that is imported
-	By       string       `json:"by"`             // how import comes to it, as in Site
-	Device   string       `json:"device"`         // cpu, cuda, rocm, xpu, metal
-	CUDA     string       `json:"cuda,omitempty"` // that it was built with: 12.8, or 12
-	ROCm     string       `json:"rocm,omitempty"`
-	Source   string       `json:"source,omitempty"` // wheel, conda, source
+	Name     string       `json:"name" bundle:"word"` // torch, jax, tensorflow
+	Version  string       `json:"version" bundle:"release-number"`
+	Path     string       `json:"path" bundle:"place"`                    // of the folder that is imported
+	By       string       `json:"by" bundle:"origin"`                     // how import comes to it, as in Site
+	Device   string       `json:"device" bundle:"word"`                   // cpu, cuda, rocm, xpu, metal
+	CUDA     string       `json:"cuda,omitempty" bundle:"release-number"` // that it was built with: 12.8, or 12
+	ROCm     string       `json:"rocm,omitempty" bundle:"release-number"`
+	Source   string       `json:"source,omitempty" bundle:"word"` // wheel, conda, source
 	Nightly  bool         `json:"nightly,omitempty"`
-	Recorded string       `json:"recorded,omitempty"`  // the version that the installed distribution has, where it is another
-	Library  string       `json:"library,omitempty"`   // with device code
-	Code     []fatbin.Row `json:"code,omitempty"`      // for which most of the library has code
-	Unread   string       `json:"unread,omitempty"`    // why the library's code could not be told
-	Needs    []string     `json:"needs,omitempty"`     // libraries that it asks the loader for
-	OwnFirst bool         `json:"own_first,omitempty"` // it looks in its own folders before LD_LIBRARY_PATH (RPATH)
-	Copies   []Copy       `json:"copies,omitempty"`    // that are not imported, since this one comes first
+	Recorded string       `json:"recorded,omitempty" bundle:"release-number"` // the version that the installed distribution has, where it is another
+	Library  string       `json:"library,omitempty" bundle:"place"`           // with device code
+	Code     []fatbin.Row `json:"code,omitempty"`                             // for which most of the library has code
+	Unread   string       `json:"unread,omitempty"`                           // why the library's code could not be told
+	Needs    []string     `json:"needs,omitempty" bundle:"library"`           // libraries that it asks the loader for
+	OwnFirst bool         `json:"own_first,omitempty"`                        // it looks in its own folders before LD_LIBRARY_PATH (RPATH)
+	Copies   []Copy       `json:"copies,omitempty"`                           // that are not imported, since this one comes first
 }
 
 // Copy is another copy of a framework.
 type Copy struct {
-	Path    string `json:"path"`
-	By      string `json:"by"`
-	Version string `json:"version,omitempty"`
+	Path    string `json:"path" bundle:"place"`
+	By      string `json:"by" bundle:"origin"`
+	Version string `json:"version,omitempty" bundle:"release-number"`
 }
 
 // Library is a shared library of a folder that the loader looks in.
 type Library struct {
-	Name    string `json:"name"` // as programs ask for it: libcublas.so.12
-	Path    string `json:"path"`
-	Version string `json:"version,omitempty"` // of the file: 12.1.3.1
+	Name    string `json:"name" bundle:"library"` // as programs ask for it: libcublas.so.12
+	Path    string `json:"path" bundle:"place"`
+	Version string `json:"version,omitempty" bundle:"release-number"` // of the file: 12.1.3.1
 }
 
 // Framework returns the framework of a name, or nil.

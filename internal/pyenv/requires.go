@@ -10,9 +10,9 @@ import (
 
 // Requirement is what a package asks for of another.
 type Requirement struct {
-	Name   string   `json:"name"` // normalized
+	Name   string   `json:"name" bundle:"package"` // normalized
 	Extras []string `json:"extras,omitempty"`
-	Spec   string   `json:"spec,omitempty"` // ==2.15.0, or <14,>=13.0.3; empty: any version
+	Spec   string   `json:"spec,omitempty" bundle:"specifier"` // ==2.15.0, or <14,>=13.0.3; empty: any version
 	Marker string   `json:"marker,omitempty"`
 }
 

@@ -66,7 +66,7 @@ var parts = []struct {
 }{
 	{"env", (*prober).env}, {"platform", (*prober).platform}, {"bus", (*prober).bus}, {"kernel", (*prober).kernel}, {"nodes", (*prober).nodes},
 	{"libraries", (*prober).libraries}, {"limits", (*prober).limits}, {"places", (*prober).places}, {"network", (*prober).network},
-	{"services", (*prober).services}, {"processes", (*prober).processes},
+	{"services", (*prober).services}, {"processes", (*prober).processes}, {"desktop", (*prober).desktop}, {"python", (*prober).python},
 }
 
 // run times a probe, and turns a mistake of this program in it into a note.
