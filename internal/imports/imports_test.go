@@ -108,6 +108,8 @@ const rules = `
 	internal/nvml, internal/presence, internal/render < internal/monitor;
 	internal/advice < internal/web;
 	internal/web, train < internal/live;
+	prof, optim, model, data/digits, internal/monitor, internal/machine, internal/diagnose, internal/doctor < internal/onepage;
+	internal/onepage < cmd/warpline;
 	internal/monitor, internal/live, train, internal/simrun, internal/check, internal/bench, internal/diagnose < cmd/warpline;
 	internal/doctor/probe < cmd/warpline;
 
