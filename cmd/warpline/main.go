@@ -5,11 +5,12 @@
 //	warpline sample runs/gpt-1      let a language model write
 //	warpline check --device cuda:0  see whether a device computes right
 //	warpline top                    watch devices and what runs on them
+//	warpline diagnose logs/         say what is wrong from logs, error texts, traces
 //	warpline bench gemm             see how much of a core products of matrices get
 //
 // People's text and pictures go to the standard output; with --json that has JSON lines and the text goes to the
-// standard error. The exit status is 0 when the work is done, 1 when sim found a mistake in a kernel or check one of a
-// device, 2 when the work could not be done (one line says why, one what to do), 130 when it was interrupted.
+// standard error. The exit status is 0 when the work is done, 1 when something was found that is wrong: a mistake in
+// a kernel (sim), of a device (check), in files (diagnose); 2 when the work could not be done (one line says why, one what to do), 130 when it was interrupted.
 package main
 
 import (
@@ -86,7 +87,7 @@ func piece(args []string) string {
 		return " after this part"
 	case i >= 0 && args[i] == "bench":
 		return " after this turn"
-	case i >= 0 && (args[i] == "sim" || args[i] == "top"):
+	case i >= 0 && (args[i] == "sim" || args[i] == "top" || args[i] == "diagnose"):
 		return ""
 	}
 	return " after this step"

@@ -19,7 +19,9 @@ var ErrUnknown = errors.New("nothing in the text is known")
 // Judge is what a text that was found means; s are the model's sizes, where they are known.
 func Judge(m *Match, s Sizes) []finding.Finding {
 	switch {
-	case m.Row.pytorch && m.OOM.Asked >= 0:
+	case m.Row.pytorch && m.OOM.Asked < 0:
+		return nil // no figure that can be
+	case m.Row.pytorch:
 		return judgeOOM(m, s)
 	case m.Row.Name == Unnamed.Name:
 		return []finding.Finding{unnamed(m)}

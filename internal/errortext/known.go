@@ -72,7 +72,7 @@ var memoryRows = []Row{
 		fix:       "free -h and the job's limit (cat /sys/fs/cgroup/memory.max): ask for more, load the checkpoint with mmap=True, or use fewer loader workers",
 		disproved: "free memory and limit are far above the request: then ulimit -v, or vm.overcommit_memory=2"},
 	{Name: "pytorch-oom", Rule: "R11", Class: Program, pytorch: true, sure: finding.Medium,
-		pattern: text(`(?:(CUDA|HIP|XPU|NPU|GPU) out of memory\W*)?Tried to allocate(?:[\d.]+(?:bytes|[KMGTP]i?B)|more than 1EB)`)},
+		pattern: text(`(?:(CUDA|HIP|XPU|NPU|GPU) out of memory\W*)?Tried to allocate(?:\d+(?:\.\d+)?(?:bytes|[KMGTP]i?B)|more than 1EB)`)},
 	{Name: "cublas-alloc", Rule: "R11", Class: Program, sure: finding.Medium,
 		pattern:   text(`CUBLAS_STATUS_ALLOC_FAILED`),
 		title:     "cuBLAS had no room for its workspace: the card was full before it came",

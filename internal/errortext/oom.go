@@ -69,7 +69,7 @@ func (o *OOM) Deficit() int64 {
 	return o.Asked - o.Free
 }
 
-const sizeOf = `(\d[\d.]*)(bytes|[KMGTP]i?B)`
+const sizeOf = `(\d+(?:\.\d+)?)(bytes|[KMGTP]i?B)`
 
 var (
 	askedFor      = regexp.MustCompile(`(?i)Triedtoallocate(?:` + sizeOf + `|morethan1EB)`)

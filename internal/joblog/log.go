@@ -176,6 +176,9 @@ func firstKey(m map[int]*errortext.Scanner) (key int) {
 // text takes an error text that was found.
 func (p *parser) text(m *errortext.Match, local int, labelled bool) {
 	found := errortext.Judge(m, p.sizes)
+	if len(found) == 0 {
+		return
+	}
 	p.marks++
 	e := &Event{Name: m.Row.Name, Rank: m.Line.Rank, Local: local, Node: m.Line.Node, At: stamp{Time: m.Line.Time, yearless: m.Line.Time.Year() == 2000}, File: p.File, Line: m.Line.Number,
 		Text: render.Truncate(strings.TrimSpace(m.Line.Text), 200), Site: m.Site(), labelled: labelled, found: found, figures: errortext.Figures(m), class: program}

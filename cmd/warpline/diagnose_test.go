@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDiagnose walks the command: its exit status, what people see, and its JSON.
+func TestDiagnose(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	oom := write("oom.txt", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 222.41 GiB. GPU 0 has a total capacity of 23.56 GiB of which 22.66 GiB is free.\n")
+	healthy := write("healthy.log", "step 1 loss 2\nstep 2 loss 1\n")
+	prose := write("prose.txt", "It was a dark and stormy night.\n")
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		out    string
+		err    string
+	}{
+		{"found", []string{oom}, exitFound, "1. one request of 222 GiB is more than the whole card has", ""},
+		{"healthy", []string{healthy}, exitDone, "nothing found that is wrong", ""},
+		{"unknown", []string{prose}, exitFailed, "", "hint: what is understood: "},
+		{"missing", []string{filepath.Join(dir, "missing")}, exitFailed, "", "hint: "},
+		{"one of two cannot be read", []string{oom, prose}, exitFailed, "222 GiB", "nothing in it is known"},
+		{"no argument", nil, exitFailed, "", "as in: warpline diagnose train.log"},
+		{"bad size", []string{oom, "--batch", "-1"}, exitFailed, "", "whole numbers from 1 up"},
+	} {
+		var stdout, stderr bytes.Buffer
+		status := execute(t.Context(), append([]string{"diagnose"}, c.args...), &stdout, &stderr)
+		if status != c.status || !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), c.out) || !strings.Contains(stderr.String(), c.err) {
+			t.Errorf("%s: status %d\n%s\n%s", c.name, status, &stdout, &stderr)
+		}
+	}
+
+	var stdout, stderr bytes.Buffer
+	if status := execute(t.Context(), []string{"diagnose", "--json", oom, healthy}, &stdout, &stderr); status != exitFound {
+		t.Fatal(status, stderr.String())
+	}
+	var kinds []string
+	for dec := json.NewDecoder(&stdout); dec.More(); {
+		var line struct{ Kind string }
+		if err := dec.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, line.Kind)
+	}
+	if got := strings.Join(kinds, " "); got != "error job-log group" {
+		t.Error(got)
+	}
+}
