@@ -9,8 +9,9 @@
 //	warpline bench gemm             see how much of a core products of matrices get
 //
 // People's text and pictures go to the standard output; with --json that has JSON lines and the text goes to the
-// standard error. The exit status is 0 when the work is done, 1 when something was found that is wrong: a mistake in
-// a kernel (sim), of a device (check), in files (diagnose); 2 when the work could not be done (one line says why, one what to do), 130 when it was interrupted.
+// standard error. The exit status is 0 when the work is done, 1 when something was found to be wrong (with a kernel by sim,
+// a device by check, files by diagnose), 2 when the work could not be done (one line says why, one what to do), 130 when it
+// was interrupted.
 package main
 
 import (
