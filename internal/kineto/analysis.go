@@ -13,7 +13,6 @@ type analysis struct {
 	window             Window // of the steps looked at, or of the device's events where no step is marked
 	steps              int    // in the window; 0 where none is marked
 	marked             Window // the same steps, by the marks of the host
-	skipped            int    // steps left out
 	busy               spans  // of the device within the window
 	comm               spans
 	compute            spans // kernels that do not communicate
@@ -24,10 +23,11 @@ type analysis struct {
 	causes             [causes]int64
 	first              int // device[first:last] begin within the window
 	last               int
+	tail               int            // device[first:tail] are those and what was launched within the steps and begins later
+	held               map[int32]bool // calls that a full queue holds up
 	kernels            int
 	syncs              []syncSite
-	shapes             bool // operators have them
-	stacks             bool
+	shapes             bool     // operators have them
 	asked              int      // functions of Python that were looked for
 	all                []total  // by totals
 	order              []int32  // by opOrder
@@ -49,14 +49,18 @@ func (t *Trace) analyse() *analysis {
 			a.kernels++
 		}
 	}
+	a.tail = a.last
+	for a.tail < len(t.device) && t.launched(a.tail) != nil && t.launched(a.tail).start < a.marked.End {
+		a.tail++
+	}
+	a.findHeld()
 	for i := range t.ops {
 		e := &t.ops[i]
-		a.shapes, a.stacks = a.shapes || e.id != 0, a.stacks || e.flags&hasStack != 0
+		a.shapes = a.shapes || e.id != 0
 		if a.class(e)&isLoader != 0 && strings.Contains(a.Name(e), "SingleProcess") {
 			a.inMain = true
 		}
 	}
-	a.stacks = a.stacks || len(t.functions) > 0
 	a.busy = union(t.device, nil).in(a.window)
 	a.comm = t.union(isComm).in(a.window)
 	a.compute = t.computation().in(a.window)
@@ -116,7 +120,7 @@ func (a *analysis) choose() {
 	if from == to {
 		from, to = 0, len(steps)
 	}
-	a.steps, a.skipped = to-from, len(a.Steps)-(to-from)
+	a.steps = to - from
 	a.marked = Window{steps[from].Start, steps[to-1].End}
 	a.window = a.follow(a.marked)
 }
@@ -284,11 +288,6 @@ func touching(s spans, w Window) spans {
 
 // idle is the time of the window in which the device did nothing.
 func (a *analysis) idle() int64 { return a.window.Dur() - a.busy.total() }
-
-// hostIdle is what of it is the host's.
-func (a *analysis) hostIdle() int64 {
-	return a.causes[waitsLoader] + a.causes[waitsSync] + a.causes[waitsMemory] + a.causes[waitsHost]
-}
 
 // delays are those from the end of a launch to the start of the kernel, in nanoseconds; of what a graph launched, only the
 // first kernel's.

@@ -40,7 +40,7 @@ func (t *Trace) idleByStream() []streamIdle {
 	return all[:min(len(all), streamsLimit)]
 }
 
-// streamsLimit is how many streams are told one by one.
+// streamsLimit is how many streams are looked at one by one.
 const streamsLimit = 64
 
 // part is the part of the idle time that a gap belongs to.

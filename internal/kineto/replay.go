@@ -20,7 +20,7 @@ type change struct {
 // seen behind the last of these. A wait of the host ends with the work that it was seen to end with. Without a change this
 // gives the recorded timeline, to the nanosecond.
 func (a *analysis) replay(c change) int64 {
-	r := replayer{analysis: a, change: c, shifts: make([]int64, a.last-a.first), streams: map[uint16]int{}, latest: -1, passed: -1 << 62}
+	r := replayer{analysis: a, change: c, begins: make([]int64, a.tail-a.first), shifts: make([]int64, a.tail-a.first), streams: map[uint16][2]int{}, passed: -1 << 62}
 	from, to := a.callsOf(a.window)
 	r.from, r.starts = from, make([]int64, to-from)
 	for _, s := range a.items() {
@@ -38,14 +38,33 @@ func (a *analysis) replay(c change) int64 {
 type replayer struct {
 	*analysis
 	change
-	host    int64          // the host's shift by now
-	shifts  []int64        // of device[first+n]'s end
-	starts  []int64        // shifts of calls, from the window's first on
-	from    int            // the window's first call
-	streams map[uint16]int // the last event of each stream
-	latest  int            // the event that ends last so far
-	removed int            // spans of without that are over
-	passed  int64          // until when the host was looked at
+	host    int64             // the host's shift by now
+	begins  []int64           // of device[first+n]'s beginning
+	shifts  []int64           // of its end
+	starts  []int64           // shifts of calls, from the window's first on
+	from    int               // the window's first call
+	streams map[uint16][2]int // the last two events of each stream, the last first
+	removed int               // spans of without that are over
+	passed  int64             // until when the host was looked at
+}
+
+// holds tells a call that ends when the device has come so far: a wait, or a launch that the full queue holds up.
+func (a *analysis) holds(call int) bool {
+	return a.class(&a.Trace.host[call])&isWait != 0 || a.held[int32(call)]
+}
+
+// behind is how far the device is behind a launch whose length is the queue's doing.
+const behind = 1_000_000
+
+// findHeld finds the launches that a full queue holds up: long ones of kernels that begin much later.
+func (a *analysis) findHeld() {
+	a.held = map[int32]bool{}
+	for i := a.first; i < a.tail; i++ {
+		l := a.launched(i)
+		if l != nil && a.device[i].kind == kernel && l.dur > longCall*1000 && a.device[i].start-l.end() > max(behind, l.dur) {
+			a.held[a.launch[i]] = true
+		}
+	}
 }
 
 // item is a call of the host, or an event of the device, and when it is looked at: a wait when it ends, the rest when it
@@ -66,14 +85,14 @@ func (a *analysis) items() []item {
 	for i := from; i < to; i++ {
 		e := &a.Trace.host[i]
 		at := e.start
-		if a.class(e)&isWait != 0 {
+		if a.holds(i) {
 			at = e.end()
 		}
 		calls = append(calls, item{at, int32(i), false})
 	}
 	slices.SortFunc(calls, func(x, y item) int { return cmp.Compare(x.at, y.at) })
-	all := make([]item, 0, len(calls)+a.last-a.first)
-	for i := a.first; i < a.last; i++ {
+	all := make([]item, 0, len(calls)+a.tail-a.first)
+	for i := a.first; i < a.tail; i++ {
 		for len(calls) > 0 && calls[0].at <= a.device[i].start {
 			all, calls = append(all, calls[0]), calls[1:]
 		}
@@ -105,7 +124,7 @@ func (r *replayer) pass(at int64) {
 
 func (r *replayer) called(n int32) {
 	e := &r.Trace.host[n]
-	if r.class(e)&isWait == 0 {
+	if !r.holds(int(n)) {
 		r.pass(e.start)
 		r.starts[int(n)-r.from] = r.host
 		if r.free != nil && r.free(e) {
@@ -118,26 +137,35 @@ func (r *replayer) called(n int32) {
 		r.host += max(e.dur-callCost, 0)
 		return
 	}
-	work := r.awaited(e)
-	if work < 0 {
+	at, shift := r.awaited(e)
+	if at < 0 {
 		return
 	}
 	// The new end is no earlier than the work's, nor than the call's own cost behind its new start.
-	began := e.start - r.host + min(callCost, e.dur)
-	ended := max(e.end()-r.shifts[work-r.first], began)
-	r.host = e.end() - ended
+	r.host = min(shift, r.host+max(e.dur-callCost, 0))
+	r.starts[int(n)-r.from] = r.host
 }
 
-// awaited is the work that a wait ended with: the last that was over by its end, if that was within it; -1 where there is none.
-func (r *replayer) awaited(e *event) int {
-	best := -1
-	for _, i := range r.streams {
-		end := r.device[i].end()
-		if end >= e.start && end <= e.end() && (best < 0 || end > r.device[best].end()) {
-			best = i
+// awaited is when what a call waited for happened, and its shift: the last end of work by the call's end, or for a launch
+// that the queue held up, the last beginning; -1 where nothing happened within the call.
+func (r *replayer) awaited(e *event) (at, shift int64) {
+	at = -1
+	if len(r.streams) > streamsLimit {
+		return at, 0
+	}
+	wait := r.class(e)&isWait != 0
+	for _, last := range r.streams {
+		i := last[0]
+		d := &r.device[i]
+		when, s := d.end(), r.shifts[i-r.first]
+		if !wait {
+			when, s = d.start, r.begins[i-r.first]
+		}
+		if when >= e.start && when <= e.end() && when > at {
+			at, shift = when, s
 		}
 	}
-	return best
+	return at, shift
 }
 
 // callCost is what a call costs that does not wait, in nanoseconds: HolisticTraceAnalysis counts on 5 to 20 µs for a launch.
@@ -163,13 +191,16 @@ func (r *replayer) launchedNow(n int32) {
 			own = true
 		}
 	}
-	if prev, ok := r.streams[e.track]; ok {
-		consider(r.device[prev].end(), r.shifts[prev-r.first])
+	last, ok := r.streams[e.track]
+	if ok {
+		consider(r.device[last[0]].end(), r.shifts[last[0]-r.first])
 		own = true
 	}
-	if r.latest >= 0 && e.start-bound > kernelDelay && r.device[r.latest].end() <= e.start {
-		consider(r.device[r.latest].end(), r.shifts[r.latest-r.first])
-		own = true
+	if e.start-bound > kernelDelay {
+		if o := r.elsewhere(e); o >= 0 {
+			consider(r.device[o].end(), r.shifts[o-r.first])
+			own = true
+		}
 	}
 	if !own {
 		shift, bound = 0, e.start
@@ -180,34 +211,62 @@ func (r *replayer) launchedNow(n int32) {
 	if r.scale != nil {
 		dur = int64(float64(dur) * r.scale(i))
 	}
-	r.shifts[i-r.first] = shift + e.dur - dur
-	r.streams[e.track] = i
-	if r.latest < 0 || e.end() > r.device[r.latest].end() {
-		r.latest = i
+	r.begins[i-r.first], r.shifts[i-r.first] = shift, shift+e.dur-dur
+	if !ok {
+		last[0] = i
 	}
+	r.streams[e.track] = [2]int{i, last[0]}
 }
 
-// catchesUp is how much of the window a device does nothing for the host's sake where it is the host that binds.
-const catchesUp = 0.01
-
-// saved is how much shorter the window becomes. Where the device is never out of work for the host's sake, the host only runs
-// ahead, and the device's last event is what counts; else the last of both.
-func (r *replayer) saved() int64 {
-	r.pass(r.window.End)
-	end := int64(-1 << 62)
-	if r.share(r.hostIdle()) > catchesUp {
-		end = r.window.End - r.host
+// elsewhere is the last event of another stream that was over when e began, -1 where there is none.
+func (r *replayer) elsewhere(e *event) int {
+	best := -1
+	if len(r.streams) > streamsLimit {
+		return best
 	}
-	last := int64(-1 << 62)
-	for i, s := range r.shifts {
-		if e := &r.device[r.first+i]; e.end() <= r.window.End {
-			end, last = max(end, e.end()-s), max(last, e.end())
+	for track, last := range r.streams {
+		for _, i := range last {
+			if end := r.device[i].end(); track != e.track && end <= e.start && (best < 0 || end > r.device[best].end()) {
+				best = i
+			}
 		}
 	}
-	if r.share(r.hostIdle()) > catchesUp {
-		last = r.window.End
+	return best
+}
+
+// saved is how much shorter the window becomes. Where the host's marks are the steps, their new length is that of the host,
+// but no less than what the device has to do for them; where the host runs ahead, it is the device's.
+func (r *replayer) saved() int64 {
+	if r.window != r.marked {
+		last, end := int64(-1<<62), int64(-1<<62)
+		for i, s := range r.shifts {
+			e := &r.device[r.first+i]
+			last, end = max(last, e.end()), max(end, e.end()-s)
+		}
+		return last - end
 	}
-	return last - end
+	r.pass(r.window.End)
+	end := r.window.End - r.host
+	return r.window.End - max(end, r.window.Start+r.work())
+}
+
+// work is how long the device is at work for the window's launches in the new timeline, with what it takes from kernel to
+// kernel; no more than the window where nothing is changed.
+func (r *replayer) work() int64 {
+	windows := make([]Window, 0, len(r.shifts))
+	for i, s := range r.shifts {
+		e := &r.device[r.first+i]
+		dur := e.dur
+		if r.scale != nil {
+			dur = int64(float64(dur) * r.scale(r.first+i))
+		}
+		windows = append(windows, Window{e.end() - s - dur, e.end() - s})
+	}
+	most := r.window.Dur()
+	if r.scale == nil && r.free == nil && len(r.without) == 0 {
+		return most
+	}
+	return min(unionOf(windows).total()+r.causes[waitsKernel]+r.causes[waitsOther], most)
 }
 
 // gain replays a change: the time of a step that it saves, zero where it saves none.

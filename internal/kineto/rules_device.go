@@ -44,8 +44,8 @@ func unfusedOptimizer(a *analysis) *finding.Finding {
 	}
 	n := 0
 	var ns int64
-	inside := make([]bool, a.last-a.first)
-	for i := a.first; i < a.last; i++ {
+	inside := make([]bool, a.tail-a.first)
+	for i := a.first; i < a.tail; i++ {
 		if l := a.launched(i); l != nil && a.device[i].kind == kernel && len(touching(ranges, Window{l.start, l.start + 1})) > 0 {
 			n++
 			ns += a.device[i].dur

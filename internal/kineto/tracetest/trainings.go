@@ -236,7 +236,7 @@ func (m *Machine) extras(o *Options) {
 			m.Copy("DtoH (Device -> Pinned)", 7, 4, 1, false)
 			m.Sync(7)
 		})
-		m.Work(ms)
+		m.Work(100 * us)
 	}
 	if o.Idle > 0 {
 		m.free[7] = max(m.free[7], m.now) + o.Idle
