@@ -5,8 +5,11 @@ import "github.com/warpline-ml/warpline/tensor"
 // Offload has the optimizer's state in the host's memory from the next Step on. There it streams through the device, one
 // parameter's after the other, while others are updated; updates are the same bit for bit. Where the device's memory is the
 // host's, or it has no such copies, state stays where it is: [tensor.Device.Parks] says why. What State gives of it are
-// copies on the device.
+// copies on the device "cpu".
 func (c *core) Offload() { c.away = true }
+
+// parksIn tells whether a parameter's state is to be in the memory of the host of its device, where away asks for that.
+func (s *state) parksIn(away bool) bool { return away && s.p.Env().Device().Parks() == "" }
 
 // park has a parameter's state in the memory of the host of its device: where it was, new, or from elsewhere.
 func (s *state) park() {

@@ -50,29 +50,38 @@ func (c *core) Load(tensors map[string]*tensor.Tensor, counters map[string]int) 
 	if n := counters["steps"]; n < 0 {
 		return fmt.Errorf("optimizer state: steps is %d", n)
 	}
-	keep := make([][]*tensor.Tensor, len(c.states)) // all of it first: memory may run out
+	list := make([]state, len(c.states)) // all of it first: memory may run out
 	for i, s := range c.states {
-		keep[i] = s.kept(c.kinds, tensors, counters[s.name+".step"])
+		list[i] = s.loaded(c, tensors, counters[s.name+".step"])
 	}
 	c.close()
 	for i, s := range c.states {
-		s.keep, s.parks, s.steps = keep[i], nil, counters[s.name+".step"]
+		s.keep, s.parks, s.steps = list[i].keep, list[i].parks, list[i].steps
 		s.seen = s.steps > 0
 	}
 	c.turns = counters["steps"]
 	return nil
 }
 
-// kept is what the optimizer keeps for a parameter after some steps, copied to where the parameter is.
-func (s *state) kept(kinds []string, tensors map[string]*tensor.Tensor, steps int) []*tensor.Tensor {
-	list := make([]*tensor.Tensor, len(kinds))
+// loaded is a state with what the optimizer keeps after some steps, copied to where the parameter is, or to the memory of the
+// host there.
+func (s *state) loaded(c *core, tensors map[string]*tensor.Tensor, steps int) state {
+	n := *s
+	n.keep, n.parks, n.steps = make([]*tensor.Tensor, len(c.kinds)), nil, steps
 	if steps == 0 {
-		return list
+		return n
 	}
-	for i, kind := range kinds {
-		list[i] = s.zeros(i).CopyInPlace(tensors[s.name+"."+kind].Detach().To(s.p.Env()))
+	e, scope := s.p.Env().NoGrad().Scope()
+	defer scope.End()
+	for i, kind := range c.kinds {
+		x := tensors[s.name+"."+kind].Detach().To(e)
+		if !s.parksIn(c.away) {
+			n.keep[i] = s.zeros(i).CopyInPlace(x)
+			continue
+		}
+		n.parks = append(n.parks, tensor.Park(x.Cast(s.dtype(i))))
 	}
-	return list
+	return n
 }
 
 // accepts checks the state of one parameter and notes its names.

@@ -215,7 +215,7 @@ func parameters(list []*state) []*tensor.Tensor {
 
 // prepare makes what the optimizer keeps for a parameter, or moves it to where the parameter is now.
 func (s *state) prepare(away bool) {
-	if away && s.p.Env().Device().Parks() == "" {
+	if s.parksIn(away) {
 		s.park()
 		return
 	}

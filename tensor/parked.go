@@ -65,8 +65,20 @@ func (p *Parked) String() string {
 	return p.typ.String() + " of " + p.dev.name + ", in the host's memory"
 }
 
-// Value is a copy of the value on its device, in the root scope.
-func (p *Parked) Value() *Tensor { return p.In(p.dev.base) }
+// Value is a copy of the value on the device "cpu", in the root scope. On its way it is on its own device, alone. A device that
+// computes nothing has the copy itself.
+func (p *Parked) Value() *Tensor {
+	if !p.dev.Computes() {
+		return p.In(p.dev.base)
+	}
+	host, err := Open("cpu")
+	if err != nil {
+		raiseErr("Value", "", err)
+	}
+	e, scope := p.dev.base.NoGrad().Scope()
+	defer scope.End()
+	return p.In(e).To(host)
+}
 
 // slots is how many groups of values are on the device at once in StreamParked: one in use, one on its way there, one on its
 // way back.
