@@ -273,6 +273,8 @@ func (c *Config) together() error {
 		return fail("leave one of them out", "--statistics looks at each module, and --capture makes the step one launch")
 	case c.Statistics > 0 && c.Anomaly:
 		return fail("leave one of them out", "--statistics computes with what modules make, and --anomaly stops at squares that are infinite")
+	case c.Given["reserve"] && !c.AutoBatch:
+		return fail("leave --reserve out, or give --batch auto", "--reserve is what --batch auto leaves free")
 	case c.ends() && c.ScheduleSteps > 0 && c.Warmup >= c.ScheduleSteps:
 		return fail("give a shorter --warmup", "--warmup %d leaves nothing of --schedule-steps %d", c.Warmup, c.ScheduleSteps)
 	}
@@ -284,6 +286,8 @@ func (c *Config) resumable() error {
 	switch {
 	case c.Out == "":
 		return fail("give --out RUN, the folder of the run to go on with", "--resume without --out")
+	case c.AutoBatch:
+		return fail("leave --batch out", "--batch auto, and --resume goes on with the batch of the run in %s", c.Out)
 	case c.Given["init"]:
 		return fail("leave --init out: the checkpoint has the weights", "--resume and --init %s are two places to start from", c.Init)
 	}
@@ -354,7 +358,7 @@ func (c *Config) resumed(stored *Config) (*Config, error) {
 	if c.Given["epochs"] && !c.Given["steps"] {
 		r.Steps = 0
 	}
-	r.Out, r.Resume, r.Given = c.Out, true, c.Given
+	r.Out, r.Resume, r.Given, r.Memory = c.Out, true, c.Given, c.Memory
 	r.Profile, r.ProfileAfter, r.ProfileSteps = c.Profile, c.ProfileAfter, c.ProfileSteps
 	return &r, r.beyond(stored)
 }

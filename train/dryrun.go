@@ -50,6 +50,9 @@ func (r *run) scored() int {
 // but for batches. Names of cards are as "h100-80", null: before them allowed. c.Device is left alone.
 func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 	defer machine.Recovered(&err)
+	if len(cards) == 0 {
+		return nil, fail("name one or more, as in --dry-run h100-80,l4", "a dry run on no card")
+	}
 	for _, name := range cards {
 		if _, err := plan.Card(name); err != nil {
 			return nil, err

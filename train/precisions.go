@@ -56,6 +56,9 @@ func ComparePrecisions(ctx context.Context, c Config, amps []AMP, told func(r *P
 	if err != nil {
 		return nil, err
 	}
+	if !root.Device().Computes() {
+		return nil, fail("give a device that computes, as sim:a100-80; train --dry-run CARD --amp bf16 tells the memory", "%s computes nothing that could be compared", root.Device().Name())
+	}
 	before := (&gauge{env: root}).rest()
 	for _, a := range amps {
 		own := c
@@ -164,12 +167,12 @@ func (g *gauge) count() {
 // Step implements [Watcher].
 func (g *gauge) Step(s Step) { g.step(s.Step) }
 
-// ms is the mean of the steps after the first ones.
+// ms is the mean of the steps after the first ones; 0 where there is one step.
 func (g *gauge) ms() float64 {
 	n := len(g.turns)
-	from := min(warm, n-1)
 	if n < 2 {
 		return 0
 	}
+	from := min(warm, n-2)
 	return float64(g.turns[n-1]-g.turns[from]) / float64(time.Millisecond) / float64(n-1-from)
 }

@@ -349,3 +349,18 @@ func TestShortageInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMemoryOfResumed: a run that goes on keeps to the memory that it is given anew, and without to none.
+func TestMemoryOfResumed(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 40, 1, 6, 3), "batch": 8, "steps": 1})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	mustRun(t, c)
+	c.Resume, c.Steps, c.Given = true, 2, map[string]bool{"steps": true}
+	c.Memory = 1000
+	var short *tensor.OOMError
+	if _, err := train.Run(t.Context(), c, nil); !errors.As(err, &short) || short.Limit != c.Memory {
+		t.Errorf("in %d bytes: %v", c.Memory, err)
+	}
+	c.Memory = 0
+	mustRun(t, c)
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -54,8 +55,9 @@ func (p *precisions) run(cmd *cobra.Command, task string, k *comparison) error {
 	}
 	s := newScreen(cmd)
 	done := 0
+	var unsaid error
 	runs, err := train.ComparePrecisions(cmd.Context(), c, amps, func(r *train.PrecisionRun) {
-		s.emit(r)
+		unsaid = cmp.Or(unsaid, s.emit(r))
 		done += r.Steps
 	}, func(a train.AMP, step int) {
 		s.passing(render.Progress{Label: "compare", Done: int64(done + step), Total: int64(len(amps) * c.Steps), Fields: []string{string(a)}})
@@ -67,10 +69,7 @@ func (p *precisions) run(cmd *cobra.Command, task string, k *comparison) error {
 			s.say("Times are modelled: the virtual clock of a simulated card (docs/gpu.md).")
 		}
 	}
-	if failed := s.failure(); failed != nil || err != nil || k.svg == "" {
-		if failed != nil {
-			return failed
-		}
+	if err := cmp.Or(s.failure(), err, unsaid); err != nil || k.svg == "" {
 		return err
 	}
 	return writeSVG(k.svg, precisionPlot(runs))
@@ -84,15 +83,16 @@ func precisionTable(runs []train.PrecisionRun) render.Table {
 	}
 	for i := range runs {
 		r := &runs[i]
-		scale, skipped := "", ""
+		step, scale, skipped := "", "", ""
 		if r.Scale != nil && r.Skipped != nil {
 			scale, skipped = fmt.Sprintf("%.10g", *r.Scale), fmt.Sprint(*r.Skipped)
 		}
 		faster := ""
 		if r.MS > 0 {
+			step = fmt.Sprintf("%.3g ms", r.MS)
 			faster = fmt.Sprintf("%.2f×", runs[0].MS/r.MS)
 		}
-		t.Rows = append(t.Rows, []string{string(r.AMP), fmt.Sprintf("%.3g ms", r.MS), faster, fmt.Sprintf("%.4f", r.Loss), render.Bytes(r.Peak), render.Bytes(r.Kinds.Weights), render.Bytes(r.Kinds.Casts),
+		t.Rows = append(t.Rows, []string{string(r.AMP), step, faster, fmt.Sprintf("%.4f", r.Loss), render.Bytes(r.Peak), render.Bytes(r.Kinds.Weights), render.Bytes(r.Kinds.Casts),
 			render.Bytes(r.Kinds.Gradients), render.Bytes(r.Kinds.Optimizer), render.Bytes(r.Kinds.Activations), strings.TrimSpace(fmt.Sprintf("%.2g %s", r.Apart, r.ApartAt)), scale, skipped})
 	}
 	return t

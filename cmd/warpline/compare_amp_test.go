@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,24 @@ func TestComparePrecisions(t *testing.T) {
 		}
 		if svg, err := os.ReadFile("loss.svg"); err != nil || !strings.Contains(string(svg), "fp16") {
 			t.Errorf("%s: %v", device, err)
+		}
+	}
+}
+
+// TestComparePrecisionsShortly: runs of few steps have their lines too, and their times from the second step on.
+func TestComparePrecisionsShortly(t *testing.T) {
+	r := newRoom(t)
+	r.npz("data.npz", images(bytesArray(300, 1, 6, 6)), marks(labels(300)))
+	for steps := 1; steps <= 5; steps++ {
+		status, stdout, stderr := command(t.Context(), "compare", "mlp", "--amp", "none,bf16", "--steps", strconv.Itoa(steps), "--data", "data.npz", "--devices", "cpu", "--json")
+		lines := decode(t, stdout)
+		if status != exitDone || len(lines) != 2 || strings.Contains(stderr, "NaN") {
+			t.Fatalf("%d steps: status %d\n%s%s", steps, status, stdout, stderr)
+		}
+		for _, l := range lines {
+			if ms := l["ms"].(float64); (ms > 0) != (steps > 1) {
+				t.Errorf("%d steps: %v ms", steps, ms)
+			}
 		}
 	}
 }
