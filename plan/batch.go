@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -13,17 +14,19 @@ import (
 // it has on the device in env and makes some steps of so many samples. The device is one that [tensor.Open] opens, or a card's
 // name; limit is the bytes that the program may have of it, 0 all. The report is of that batch, or of the least that was tried where
 // none fits; LimitedBy says what is in the way of more. With a limit, batches fit too for which the allocator has to give back what it
-// keeps ready, so Reserved may be more than the limit. The error is f's.
+// keeps ready, so Reserved may be more than the limit. A batch for which f gives a [*TightError] does not fit. The error is f's.
 func LargestBatch(device string, limit int64, most int, f func(env *tensor.Env, batch int) error) (*Report, error) {
 	if most < 1 {
 		return nil, fmt.Errorf("the largest batch of up to %d samples", most)
 	}
-	reports := map[int]*Report{}
+	reports, refusals := map[int]*Report{}, map[int]error{}
 	try := func(batch int) (*Report, error) {
 		r, err := rehearsed(device, func(env *tensor.Env) error { return f(env, batch) })
 		if err == nil && limit > 0 {
 			r.Limit = limit
 		}
+		refusals[batch] = err
+		r, err = fitting(r, err)
 		reports[batch] = r
 		return r, err
 	}
@@ -50,6 +53,9 @@ func LargestBatch(device string, limit int64, most int, f func(env *tensor.Env, 
 	}
 	if n == most {
 		by = "samples"
+	}
+	if n == 0 && refusals[least] != nil {
+		return nil, refusals[least]
 	}
 	r := reports[max(least, n)]
 	if r == nil {
@@ -105,7 +111,7 @@ func (r *Report) Largest(batch, most int, try func(batch int) (*Report, error)) 
 	s.add(batch, r)
 	for s.above-s.below > 1 {
 		n := s.next()
-		x, err := try(n)
+		x, err := fitting(try(n))
 		switch {
 		case err == nil:
 			s.add(n, x)
@@ -122,6 +128,15 @@ func (r *Report) Largest(batch, most int, try func(batch int) (*Report, error)) 
 		r.LimitedBy = s.over.largestKind()
 	}
 	return nil
+}
+
+// fitting is a try, whose program does not fit where it has a budget of its own and no way to keep to it.
+func fitting(r *Report, err error) (*Report, error) {
+	var tight *TightError
+	if !errors.As(err, &tight) {
+		return r, err
+	}
+	return &Report{Limit: tight.Bytes, Requested: tight.Least, Reserved: tight.Least, ByKind: map[string]int64{device.LabelSaved: tight.Least}, LargestBatch: -1, Loader: -1}, nil
 }
 
 // search is one for the largest batch that fits, between one that does, or 0, and one that does not.

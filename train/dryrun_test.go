@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -257,4 +258,54 @@ func TestDryRunLeavesNothing(t *testing.T) {
 	if _, err := os.Stat(c.Out); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
+}
+
+// TestDryRunBudget: a largest batch is found where what is recomputed is chosen for a number of bytes, which larger batches do not
+// keep to; where none does, it is that which is said.
+func TestDryRunBudget(t *testing.T) {
+	change := map[string]any{"tokens": ids(t, 3000), "vocab": 7, "context": 32, "width": 32, "heads": 2, "layers": 2, "batch": 8, "recompute": "auto:4MiB"}
+	d, err := train.DryRun(t.Context(), config(t, "gpt", change), []string{"t4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := d.Reports[0]
+	if !r.Fits() || r.LargestBatch < 16 || r.LimitedBy != "activation" {
+		t.Errorf("fits %v, largest batch %d, limited by %q", r.Fits(), r.LargestBatch, r.LimitedBy)
+	}
+	for batch, fits := range map[int]bool{r.LargestBatch: true, r.LargestBatch + 1: false} {
+		c := config(t, "gpt", merged(change, map[string]any{"batch": batch, "steps": 1}))
+		c.Device = "null:t4"
+		var tight *plan.TightError
+		if _, err := train.Run(t.Context(), c, nil); (err == nil) != fits || !fits && !errors.As(err, &tight) {
+			t.Errorf("a batch of %d: %v", batch, err)
+		}
+	}
+	c := config(t, "gpt", merged(change, map[string]any{"recompute": "auto:100KiB", "steps": 1}))
+	c.Device, c.AutoBatch = "cpu", true
+	var tight *plan.TightError
+	if _, err := train.Run(t.Context(), c, nil); !errors.As(err, &tight) {
+		t.Errorf("a batch for 100 KiB: %v", err)
+	}
+}
+
+// TestDryRunStatistics: what looks at modules take is part of what a run needs.
+func TestDryRunStatistics(t *testing.T) {
+	change := map[string]any{"tokens": ids(t, 3000), "vocab": 7, "context": 32, "width": 32, "heads": 2, "layers": 2, "batch": 32, "steps": 4}
+	plain := dryPeak(t, change)
+	for every, looks := range map[int]bool{1: true, 4: true, 5: false} {
+		change["statistics"] = every
+		dry, real := dryPeak(t, change), peaksOn(t, off, (&walked{}).on(t, "gpt", change)).used
+		if math.Abs(float64(dry-real)) > 0.01*float64(real) || (dry > plain) != looks { // figures that were read go when Go's collector comes by
+			t.Errorf("every %d steps: %d bytes, of a run %d, without %d", every, dry, real, plain)
+		}
+	}
+}
+
+func dryPeak(t *testing.T, change map[string]any) int64 {
+	t.Helper()
+	d, err := train.DryRun(t.Context(), config(t, "gpt", change), []string{"a100-80"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Reports[0].Requested
 }

@@ -202,6 +202,9 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	if c.Capture {
 		c.Steps = rehearsedCaptured
 	}
+	if c.Statistics > 0 && c.Statistics <= r.Steps {
+		c.Statistics = 1
+	}
 	c.Accumulate = max(c.Accumulate, Parts(s.Parts))
 	if s.On("amp") {
 		c.AMP = AMPBF16

@@ -20,7 +20,7 @@ type Looking interface {
 
 // looks tells whether the next step is looked at.
 func (r *run) looks() bool {
-	return r.Statistics > 0 && !r.dry() && (r.queued+1)%r.Statistics == 0
+	return r.Statistics > 0 && (r.queued+1)%r.Statistics == 0
 }
 
 // look begins a look if one is due.
@@ -41,7 +41,7 @@ func (r *run) looked() *prof.Look {
 		return nil
 	}
 	scale := 1.0
-	if r.scaler != nil {
+	if r.scaler != nil && !r.dry() {
 		defer machine.AllowWaits(r.env.Device())() // for the scale, which the device adjusts
 		scale = r.scaler.Scale()
 	}
@@ -50,7 +50,7 @@ func (r *run) looked() *prof.Look {
 
 // tellLook tells what a look found, if there was one.
 func (r *run) tellLook(u *underway) error {
-	if u.look == nil {
+	if u.look == nil || r.dry() { // which took its memory, and has no numbers
 		return nil
 	}
 	l := Look{true, u.Step.Step, u.look.Values()}
