@@ -72,3 +72,36 @@ func TestOffload(t *testing.T) {
 		t.Error(fmt.Sprint(saved))
 	}
 }
+
+// TestOffloadIsForgotten: neither a model nor what its blocks kept outlives the graph, whether Backward ran through it or not, and in
+// whatever scope.
+func TestOffloadIsForgotten(t *testing.T) {
+	env, err := tensor.Fresh("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := env.Device()
+	step := func(scoped, backward bool) {
+		e := env
+		if scoped {
+			inner, s := env.Scope()
+			defer s.End()
+			e = inner
+		}
+		loss := stack(env, 3).Forward(e.Randn(200, 16).In(e.Offload())).Square().Mean()
+		if backward {
+			loss.Backward()
+		}
+	}
+	for i := range 4 {
+		scoped, backward := i&1 > 0, i&2 > 0
+		for range 3 {
+			step(scoped, backward)
+		}
+		d.Collect()
+		d.Collect()
+		if now, _ := d.Parked(); now > 0 || d.Memory().Used > 0 {
+			t.Errorf("in a scope %v, with Backward %v: %d bytes at the host, %d on the device", scoped, backward, now, d.Memory().Used)
+		}
+	}
+}

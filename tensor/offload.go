@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"slices"
+	"weak"
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -21,14 +22,15 @@ const leastParked = 4 << 10
 // block is what one block of a model keeps, on its way to the host's memory and back. While it is on its way out it is still
 // on the device, until the next block has run: so the copy has that long.
 type block struct {
-	first          *node  // whose scope is the block's: graphs move
-	queue          *queue // whose work its memory is ordered with
-	items          []*parkedValue
-	previous, next *block // of the same scope
-	result         *heap.Ref
-	results        []keptBy // that keep the result, which is left to the next block
-	state          blockState
-	moved          device.Mark // the end of its copies
+	first    *node  // that Backward comes to; its scope is the block's: graphs move
+	queue    *queue // whose work its memory is ordered with
+	items    []*parkedValue
+	previous *block // of the same graph
+	next     *block // which moves what this one leaves to it
+	result   *heap.Ref
+	results  []keptBy // that keep the result, which is left to the next block
+	state    blockState
+	moved    device.Mark // the end of its copies
 }
 
 type blockState uint8
@@ -71,12 +73,18 @@ func Offload(x *Tensor, f func(*Tensor) *Tensor) *Tensor {
 	}
 	b := &block{first: nodes[0], queue: x.env.onQueue(), result: y.st}
 	home := nodes[0].scope
-	b.collect(nodes, x.st, home.moving)
-	if p := home.moving; p != nil && p.state == blockLeaving && !p.first.ran {
+	p := home.moving.Value()
+	b.collect(nodes, x.st, p)
+	if p != nil && p.state == blockLeaving && !p.first.ran {
 		p.settle()
-		b.previous, p.next = p, b
+		if slices.Contains(nodesSince(y.node, p.first.seq-1), p.first) {
+			b.previous = p
+		}
+		if b.previous == p || p.result.Storage == x.st.Storage {
+			p.next = b
+		}
 	}
-	home.moving = b
+	home.moving = weak.Make(b)
 	b.leave()
 	return y
 }

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"sync/atomic"
+	"weak"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -15,13 +16,13 @@ type scope struct {
 	heap.Scope
 	dev    *Device
 	parent *scope
-	home   *scope      // s itself; of a chain's, the scope that it is a part of: its graph and random path are that one's
-	begun  uint64      // sequence number of the last node before it
-	ended  atomic.Bool // by its opener; holders may keep it open
-	block  bool        // of Do, Try or Chain: when closed, its env stands for the parent's
-	random *stream     // its random path
-	own    stream      // where it has one of its own
-	moving *block      // the last of its blocks whose values go to the host's memory
+	home   *scope              // s itself; of a chain's, the scope that it is a part of: its graph and random path are that one's
+	begun  uint64              // sequence number of the last node before it
+	ended  atomic.Bool         // by its opener; holders may keep it open
+	block  bool                // of Do, Try or Chain: when closed, its env stands for the parent's
+	random *stream             // its random path
+	own    stream              // where it has one of its own
+	moving weak.Pointer[block] // the last of its blocks whose values go to the host's memory, which its graph keeps
 }
 
 func newScope(d *Device, parent *scope, key rng.Key) *scope {
