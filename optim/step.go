@@ -93,7 +93,8 @@ func (r Report) Finite() bool { return finite(r.Norm()) }
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // Step applies the gradients and lets go of them. It allocates before it writes, so that after an out-of-memory all is as
-// before and the gradients still there; Discard drops them.
+// before and the gradients still there; Discard drops them. With [Kahan], [Stochastic] or Offload it allocates on the way as well:
+// an out-of-memory there leaves the step counted, and of the first two some parameters updated.
 func (c *core) Step() Report { return c.step(nil) }
 
 // step is Step with gradients that are multiplied by the number in a cell first, unless that is nil; then the device
