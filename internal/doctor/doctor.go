@@ -43,6 +43,7 @@ type Diagnosis struct {
 	Findings []finding.Finding `json:"findings"` // what breaks the ladder first, by its steps
 	Checked  []string          `json:"checked"`  // what is fine
 	Ladder   []Rung            `json:"ladder"`
+	Python   []Environment     `json:"python,omitempty"` // environments
 	Verdict  Verdict           `json:"verdict"`
 	Notes    []string          `json:"notes,omitempty"`
 }
@@ -77,6 +78,7 @@ func Judge(f *Facts) *Diagnosis {
 		d.Findings = append(d.Findings, a.Finding)
 	}
 	d.Ladder = climb(f, found)
+	d.Python = environments(f)
 	d.Verdict = verdict(d.Ladder, found)
 	return d
 }

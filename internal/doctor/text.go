@@ -24,6 +24,7 @@ func (d *Diagnosis) Text(width int) string {
 	for _, r := range d.Ladder {
 		b.WriteString(render.Wrap(fmt.Sprintf("%-4s%-23s %-11s %s", r.ID, r.Name, shortly(r.State), r.Text), width, 40) + "\n")
 	}
+	b.WriteString(environmentsText(d.Python, width))
 	if len(d.Checked) > 0 {
 		fmt.Fprintf(&b, "\n%s\n", render.Wrap(fmt.Sprintf("fine: %s", strings.Join(d.Checked, "; ")), width, 2))
 	}
