@@ -2,6 +2,8 @@
 // PyTorch, JAX and TensorFlow, the GPUs that they have code for, the libraries that they ask for and those that they get. All of it is
 // read from files; no interpreter runs, so a broken environment tells as much as a whole one.
 //
+// What people read of it is docs/environments.md.
+//
 // What is found is facts. Judging them (Unmet, Serves, MinDriver) is pure functions over these. The tags "bundle" are forms of package
 // doctor: in which a text may leave the machine.
 package pyenv
