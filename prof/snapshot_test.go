@@ -2,6 +2,7 @@ package prof_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/pickle"
+	"github.com/warpline-ml/warpline/internal/snapshot"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
@@ -26,7 +28,7 @@ type dict map[string]any
 
 func (d dict) list(key string) (all []dict) {
 	for _, x := range d[key].(*pickle.ReadList).Items {
-		all = append(all, dict(x.(map[string]any)))
+		all = append(all, dict(x.(*pickle.ReadDict).Map()))
 	}
 	return all
 }
@@ -50,7 +52,7 @@ func read(t *testing.T, h *prof.History) dict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dict(v.(map[string]any))
+	return dict(v.(*pickle.ReadDict).Map())
 }
 
 // replayed is the memory of a device as a trace tells it, by address.
@@ -421,9 +423,49 @@ func described(t *testing.T, s dict, trace []dict, cfg prof.HistoryConfig) {
 	if own < allocs*3/4 || cfg.Stacks && own < allocs {
 		t.Errorf("%d of %d allocations have calls of this file", own, allocs)
 	}
-	if settings := dict(s["allocator_settings"].(map[string]any)); settings.int("max_split_size") != -1 {
+	if settings := dict(s["allocator_settings"].(*pickle.ReadDict).Map()); settings.int("max_split_size") != -1 {
 		t.Errorf("%v", settings)
 	}
+}
+
+// TestSnapshotIsDiagnosed: what reads snapshots of PyTorch reads these: its figures are the allocator's, memory in use is by
+// lines of this file and by the labels that it has here, and the request that failed is found.
+func TestSnapshotIsDiagnosed(t *testing.T) {
+	env := open(t, "null:a100-80")
+	h := prof.NewHistory(prof.HistoryConfig{Stacks: true})
+	env.Profiled(h)
+	train(t, env, 3)
+	keep := env.Ones(1000)
+	path := filepath.Join(t.TempDir(), "snapshot.pickle")
+	if err := h.WriteSnapshot(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := snapshot.Diagnose(context.Background(), path, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats := env.Device().MemoryStats()
+	for name, want := range map[string]int64{"reserved": stats["reserved_bytes.all.current"], "live": stats["allocated_bytes.all.current"], "active": stats["active_bytes.all.current"]} {
+		if r.Figures[name] != want {
+			t.Errorf("%s: %v, the allocator has %d", name, r.Figures[name], want)
+		}
+	}
+	live := r.Figures["live_by"].([]snapshot.Share)
+	if len(live) == 0 || !slices.ContainsFunc(live, func(s snapshot.Share) bool { return strings.HasPrefix(s.Line, "snapshot_test.go:") }) {
+		t.Errorf("%+v", live)
+	}
+	if !slices.ContainsFunc(live, func(s snapshot.Share) bool { return s.Kind == device.LabelState }) {
+		t.Errorf("nothing is an optimizer's: %+v", live)
+	}
+	if len(r.Findings) != 1 || r.Findings[0].Rule != "R11" || len(r.Notes) != 0 {
+		t.Errorf("%+v %v", r.Findings, r.Notes)
+	}
+	_ = keep.Item
 }
 
 // TestSnapshotErrors: without a device, and where nothing can be written.

@@ -75,6 +75,9 @@ const rules = `
 	tensor, internal/cards, internal/advice < internal/machine;
 	tensor < nn;
 	internal/render < internal/finding;
+	internal/finding, internal/pickle < internal/snapshot;
+	NONE < internal/xid;
+	internal/finding, internal/nvml, internal/xid < internal/machinefile;
 	internal/finding < internal/errortext;
 	internal/errortext, internal/pickle < internal/joblog;
 	internal/joblog, internal/kineto, internal/advice < internal/diagnose;

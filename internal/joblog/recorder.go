@@ -160,13 +160,14 @@ func (d *Dump) entries(dec *json.Decoder) error {
 
 // pickled reads a record as pickle: plain data, and no code.
 func (d *Dump) pickled(r io.Reader) error {
-	v, err := pickle.Decode(r)
+	decoder := pickle.Decoder{Fold: func(m *pickle.ReadDict) any { return m.Map() }}
+	v, err := decoder.Decode(r)
 	if err != nil {
 		return err
 	}
-	whole, ok := v.(map[string]any)
-	if !ok {
-		whole = map[string]any{"entries": v} // before version 1.0
+	whole := map[string]any{"entries": v} // before version 1.0
+	if m, ok := v.(*pickle.ReadDict); ok {
+		whole = m.Map()
 	}
 	for key, v := range whole {
 		if key != "entries" {

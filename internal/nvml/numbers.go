@@ -88,8 +88,8 @@ var reasons = []Reason{
 	{0x100, "display clocks", "a display sets the clocks", true},
 }
 
-// reasonsOf spells a mask out. Bits of later drivers are told by number.
-func reasonsOf(mask uint64) (out []Reason) {
+// ReasonsOf spells a mask out. Bits of later drivers are told by number.
+func ReasonsOf(mask uint64) (out []Reason) {
 	for _, r := range reasons {
 		if mask&r.Bit != 0 {
 			out = append(out, r)

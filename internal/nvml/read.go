@@ -212,7 +212,7 @@ func (l *Library) scalars(d *Device, h Handle) {
 	for i, s := range scalars {
 		v, r := number(l.api.scalars[i], append([]uintptr{uintptr(h)}, s.args...)...)
 		if s.key == clockReasons {
-			if d.Reasons = reasonsOf(v); r != Success {
+			if d.Reasons = ReasonsOf(v); r != Success {
 				d.lack(s.key, r.why())
 			}
 			continue

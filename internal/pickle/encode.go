@@ -1,6 +1,7 @@
 // Package pickle writes and reads data in Python's pickle format: numbers, strings, lists, tuples and dictionaries, and no
-// code. What it writes is of protocol 2, by the few opcodes that viewers of memory snapshots know; it reads what CPython
-// writes of such data, up to protocol 5.
+// code. What it writes is of protocol 2, by the few opcodes that viewers of memory snapshots know; it reads what CPython and
+// PyTorch's C++ write of such data, protocols 2 to 5. Files may come from anywhere: code that they name is refused by its
+// name and place and never run, depth and memory are bounded, and nothing that is read contains itself.
 //
 // The format is that of CPython's Lib/pickletools.py.
 package pickle
@@ -25,6 +26,7 @@ const (
 	opInt2        = 'M'
 	opInt4        = 'J'
 	opLong1       = 0x8a
+	opLong4       = 0x8b
 	opFloat       = 'G'
 	opUnicode     = 'X'
 	opUnicode1    = 0x8c
@@ -47,12 +49,19 @@ const (
 	opGet1        = 'h'
 	opGet4        = 'j'
 	opMemoize     = 0x94
+	opGlobal      = 'c'
+	opStackGlobal = 0x93
+	opInst        = 'i'
+	opReduce      = 'R'
 	opFrame       = 0x95
 	opProto       = 0x80
 	protoWritten  = 2
 	newestToRead  = 5
 	batch         = 1000 // items at a time: readers in JavaScript pass them as arguments
 	longestString = 1<<31 - 1
+	longestLong   = 1024 // bytes of a number
+	longestName   = 1024 // bytes of a module's
+	deepest       = 1000 // containers in containers: what Python's own stack bears
 )
 
 // Item is an entry of a dictionary.
