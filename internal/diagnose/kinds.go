@@ -8,6 +8,8 @@ import (
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/joblog"
 	"github.com/warpline-ml/warpline/internal/kineto"
+	"github.com/warpline-ml/warpline/internal/machinefile"
+	"github.com/warpline-ml/warpline/internal/snapshot"
 )
 
 // kind is a row of the table of what is understood.
@@ -20,11 +22,16 @@ type kind struct {
 // kinds are asked in this order, and the first that knows a file reads it: what begins in a way of its own stands before what
 // is any text.
 func (c *Config) kinds() []kind {
-	return []kind{
+	all := []kind{
 		{"flight-recorder files of NCCL (JSON and pickle)", joblog.IsRecorder, joblog.Recorder},
 		{"traces of PyTorch's profiler, and Chrome traces in their form", kineto.Is, kineto.Diagnose},
-		{"error texts, job logs and NCCL logs", joblog.Is, joblog.Reader{Sizes: c.Sizes}.Diagnose},
+		{"memory snapshots of PyTorch and Warpline", snapshot.Is, snapshot.Diagnose},
+		{"raw memory timelines (export_memory_timeline)", snapshot.IsTimeline, snapshot.DiagnoseTimeline},
 	}
+	for _, k := range machinefile.Kinds {
+		all = append(all, kind{k.Words, k.Is, k.Diagnose})
+	}
+	return append(all, kind{"error texts, job logs and NCCL logs", joblog.Is, joblog.Reader{Sizes: c.Sizes}.Diagnose})
 }
 
 // grouper says what several files of some kinds say together.
