@@ -323,7 +323,7 @@ func (k *kernelLog) starved(f *finding.Finding, events []*Event) {
 		f.Title = fmt.Sprintf("a container's limit of host memory was hit, and the kernel killed %s: it was the machine's memory, not a card's", who)
 		f.Fix = "raise the container's limit (docker run --memory, resources.limits.memory), or load less at once: fewer DataLoader workers, sharded checkpoints"
 	}
-	f.DisprovedBy = "exit codes other than 137 of the jobs of that time"
+	f.DisprovedBy = "the jobs of that time ended with other exit codes than 137"
 }
 
 // healthy says what else was looked at.

@@ -312,7 +312,7 @@ func (l *smiLog) slowing(c *Card) *finding.Finding {
 		return nil
 	}
 	return &finding.Finding{Title: fmt.Sprintf("clocks fell from %.0f to %.0f MHz while a card worked", of(before[i].Clock), of(c.Clock)), Evidence: c.why(byPower | byHeat | 0x8), Confidence: finding.Medium,
-		Fix: "cool the card, or lower the load to what it keeps up; compare the times of steps before and after", Gain: finding.Gain{Text: fmt.Sprintf("up to %.0f %% of the clock", 100*(1-of(c.Clock)/of(before[i].Clock)))}, DisprovedBy: "times of steps that stay the same"}
+		Fix: "cool the card, or lower the load to what it keeps up; compare the times of steps before and after", Gain: finding.Gain{Text: fmt.Sprintf("up to %.0f %% of the clock", 100*(1-of(c.Clock)/of(before[i].Clock)))}, DisprovedBy: "the times of steps stay the same"}
 }
 
 // lying is R27: busy all the time, and doing little.

@@ -111,7 +111,7 @@ func (l *look) fragmented() *finding.Finding {
 			measured("largest_inactive_block", l.largest, "the largest request that fits without new memory: %s in one piece", render.Bytes(l.largest)),
 		},
 		Fix: l.settings(), Gain: finding.Gain{Text: "at most what is stuck", Bytes: l.pinned}, Confidence: finding.High,
-		DisprovedBy: "stuck bytes that stay after a run with the setting, or that are as many as one large segment's rounding",
+		DisprovedBy: "as much is stuck after a run with the setting",
 	}
 	if retries > 0 {
 		f.Title = fmt.Sprintf("the allocator ran out %s and gave all it could back to the driver to go on", times(retries))
@@ -186,7 +186,7 @@ func (l *look) growing() *finding.Finding {
 		Fix:         "keep numbers and not tensors across steps: append loss.detach() (or float(loss) every k-th step: it waits for the device), clear lists of outputs, detach hidden states",
 		Gain:        finding.Gain{Text: "what the steps of this file left", Bytes: values[len(values)-1] - values[g.from]},
 		Confidence:  finding.High,
-		DisprovedBy: "memory in use that stays level over further steps: a cache that fills, or the first steps of a run",
+		DisprovedBy: "memory stays level over further steps: a cache was filling, or the run had just begun",
 		Line:        first.stack.where(),
 	}
 	var explained int64
@@ -238,7 +238,7 @@ func (l *look) evaluated() *finding.Finding {
 		Fix:         fmt.Sprintf("run %s() under torch.no_grad() or torch.inference_mode()", who.evaluates),
 		Gain:        finding.Gain{Text: "the activations that only a gradient needs; the pass is 10 to 30 % faster too", Bytes: most.bytes},
 		Confidence:  finding.Low,
-		DisprovedBy: "a model that needs its early results at the end, or outputs that are collected on the device on purpose",
+		DisprovedBy: "the model needs its early results at the end, or outputs are collected on the device on purpose",
 		Line:        who.where(),
 	}
 }
@@ -269,7 +269,7 @@ func (l *look) madeStates() *finding.Finding {
 		Fix:         "reckon with the states from the start (Adam: 8 bytes a parameter in float32); fewer of them: 8-bit or bfloat16 states, a fused or foreach=False step, ZeRO-1 over ranks",
 		Gain:        finding.Gain{Text: "three quarters of the states with an 8-bit optimizer", Bytes: states * 3 / 4},
 		Confidence:  finding.Medium,
-		DisprovedBy: "a higher peak in the backward pass of a later step",
+		DisprovedBy: "the backward pass of a later step peaks higher",
 		Line:        where,
 	}
 }
@@ -295,7 +295,7 @@ func (l *look) ranOut() *finding.Finding {
 		},
 		Gain:        finding.Gain{Text: "what the request lacks", Bytes: max(0, e.Size-e.Free)},
 		Confidence:  finding.High,
-		DisprovedBy: "the same request served with other processes off the card",
+		DisprovedBy: "the same request is served once other processes are off the card",
 		Line:        e.stack.where(),
 	}
 	for _, s := range held[:min(3, len(held))] {
@@ -346,7 +346,7 @@ func (l *look) emptiesCache() *finding.Finding {
 		Fix:         fmt.Sprintf("remove the call at %s: the allocator gives cached memory back by itself before it fails", where),
 		Gain:        finding.Gain{Text: "the time of cudaFree, which waits for the device, and of cudaMalloc, each time"},
 		Confidence:  finding.High,
-		DisprovedBy: "another process that needs the memory between the calls",
+		DisprovedBy: "another process needs the memory between the calls",
 		Line:        where,
 	}
 }

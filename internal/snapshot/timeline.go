@@ -145,7 +145,7 @@ func (t *timeline) growing() *finding.Finding {
 		Fix:         "record a snapshot of some steps, which has the lines (torch.cuda.memory._record_memory_history), and diagnose that; keep numbers and not tensors across steps",
 		Gain:        finding.Gain{Text: "what the steps of this file left", Bytes: values[len(values)-1] - values[g.from]},
 		Confidence:  finding.Medium,
-		DisprovedBy: "memory in use that stays level over further steps: a cache that fills, or the first steps of a run",
+		DisprovedBy: "memory stays level over further steps: a cache was filling, or the run had just begun",
 	}
 }
 

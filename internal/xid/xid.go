@@ -114,7 +114,7 @@ type Illness struct {
 // Ills are the illnesses by their rules.
 var Ills = map[string]Illness{
 	"R04": {"a program made an error of its own, which is not the card's", "run the program again under compute-sanitizer (with CUDA_LAUNCH_BLOCKING=1 for the line); only if the error moves with the card, and not with the program, suspect the card",
-		"the same program without the error on another card of the same model"},
+		"the same program makes no error on another card of the same model"},
 	"D22": {"a virtual GPU has no licence, or its host's driver does not fit", "compare the versions of the host's and the guest's driver, and look at the licence: nvidia-smi -q | grep -i -A2 license", "the machine has a whole card"},
 	"D48": {"a card has fallen off the bus", "cut the machine's power and start it again; if it comes back, look at power, riser and heat, and try lower clocks (nvidia-smi -lgc)", "nvidia-smi and lspci list the card without errors"},
 	"D49": {"a card's memory had errors that were not corrected", "sudo nvidia-smi --gpu-reset after what uses the card has ended, then nvidia-smi -q -d ECC,ROW_REMAPPER: pending is mended by that, a failure is the maker's to replace", "the errors are of before the last reset"},
