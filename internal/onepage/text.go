@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/render"
@@ -90,8 +89,6 @@ func (w *writer) finding(f *finding.Finding) {
 	}
 	w.line("")
 }
-
-func duration(s float64) string { return render.Duration(time.Duration(s * 1e9)) }
 
 func (w *writer) operation(o *Operation) {
 	w.line("## One operation, measured\n")
