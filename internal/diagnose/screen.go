@@ -40,7 +40,7 @@ func Screen(w io.Writer, r *finding.Report, width int) error {
 	if len(r.Findings) == 0 {
 		s.put(2, "nothing found that is wrong")
 	}
-	if len(r.Findings) > 0 {
+	if len(r.Findings) > 0 && len(r.Checked)+len(r.Notes) > 0 {
 		s.b.WriteString("\n")
 	}
 	if len(r.Checked) > 0 {

@@ -54,6 +54,7 @@ type Log struct {
 	labels   int64
 	nccl     int64 // lines of NCCL
 	last     stamp // time that was read
+	steps    int64 // lines with the number of a step
 	marks    int64 // lines that show that it is a log of a training at all
 	net      transport
 }
@@ -76,6 +77,7 @@ func Is(head []byte) bool {
 }
 
 const (
+	stepLines    = 20   // a log of a training has a step in one of so many lines
 	mostEvents   = 4096 // of a log, beyond which consequences are only counted
 	mostScanners = 4096 // ranks of which each is read for itself
 )
@@ -247,7 +249,7 @@ func (p *parser) facts(raw, text string, o *origin) {
 		}
 	}
 	if p.marks == 0 && stepLine.MatchString(text) {
-		p.marks++
+		p.steps++
 	}
 }
 
@@ -262,6 +264,9 @@ func (p *parser) end() {
 		p.scanners[k].Flush()
 	}
 	p.closeBlock()
+	if p.steps*stepLines >= p.Lines {
+		p.marks += p.steps // a text that mentions a step now and then is none
+	}
 	slices.SortStableFunc(p.Events, func(a, b *Event) int { return cmp.Compare(a.Line, b.Line) })
 	p.unlabel()
 }
