@@ -44,6 +44,7 @@ type grouper struct {
 // groupers are the rows of what is compared.
 var groupers = []grouper{
 	{[]string{"job-log", "nccl-log", "error", "flight-recorder"}, 2, joblog.Group},
+	{[]string{"trace"}, 2, kineto.Group},
 }
 
 // compared tells that reports of a kind are put together with others: what matters of them is told of all.

@@ -110,11 +110,15 @@ func (a *analysis) queue() (most, typical int) {
 
 // keep writes into the trace what comparing several needs once the events are gone.
 func (a *analysis) keep() {
-	a.Judged = a.window
+	a.Judged, a.Marked = a.window, a.steps
 	for _, t := range a.totals(func(*event) bool { return true }) {
 		a.Kernels = append(a.Kernels, Kernels{a.names.names[t.name], a.family(&a.device[t.first]), t.count, t.ns})
 	}
 	busy, compute, comm, loader := union(a.device, nil), a.computation(), a.union(isComm), a.ranges(isLoader)
+	if a.worked() {
+		w := a.walker()
+		a.Path, a.legs = w.path(), w.legs()
+	}
 	for i := range a.Steps {
 		s := &a.Steps[i]
 		within := func(all spans) int64 { return touching(all, s.Window).in(s.Window).total() }

@@ -43,6 +43,10 @@ func Diagnose(ctx context.Context, name string, r io.Reader) (*finding.Report, e
 	rep.Findings, rep.Checked = a.judge()
 	rep.Notes = t.Notes()
 	a.keep()
+	rep.Figures["critical_path"] = pathRows(t.Path, t.Marked)
+	if len(t.Path) > 0 {
+		rep.Notes = append(rep.Notes, "the critical path: "+pathText(t.Path))
+	}
 	t.shed()
 	return rep, nil
 }

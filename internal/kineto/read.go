@@ -185,11 +185,11 @@ func (rd *reading) metadata(key string, v []byte) {
 		_ = json.Unmarshal(v, &rd.Devices)
 	case "distributedInfo":
 		var d struct {
-			Rank    *int    `json:"rank"`
-			World   int     `json:"world_size"`
-			Backend string  `json:"backend"`
-			NCCL    string  `json:"nccl_version"`
-			Groups  []Group `json:"pg_config"`
+			Rank    *int           `json:"rank"`
+			World   int            `json:"world_size"`
+			Backend string         `json:"backend"`
+			NCCL    string         `json:"nccl_version"`
+			Groups  []ProcessGroup `json:"pg_config"`
 		}
 		_ = json.Unmarshal(v, &d)
 		if d.Rank != nil {

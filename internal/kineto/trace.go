@@ -6,21 +6,24 @@ import (
 
 // Trace is what is kept of one file: of one process, or rank, unless several were merged.
 type Trace struct {
-	Rank    int      // of the job; -1 where the file does not say
-	World   int      // processes of the job; 0 where the file does not say
-	Backend string   // of the job's communication: "nccl"
-	NCCL    string   // its version
-	Groups  []Group  // process groups, as the file lists them
-	Devices []Device // deviceProperties
-	Base    int64    // nanoseconds since 1970 to which times are relative; 0 where they are absolute, or relative to nothing known
-	Bytes   int64    // of the file that were read, decompressed
+	Rank    int            // of the job; -1 where the file does not say
+	World   int            // processes of the job; 0 where the file does not say
+	Backend string         // of the job's communication: "nccl"
+	NCCL    string         // its version
+	Groups  []ProcessGroup // process groups, as the file lists them
+	Devices []Device       // deviceProperties
+	Base    int64          // nanoseconds since 1970 to which times are relative; 0 where they are absolute, or relative to nothing known
+	Bytes   int64          // of the file that were read, decompressed
 
 	Steps       []Step       // ProfilerStep#N of the host, by start
 	Kernels     []Kernels    // of the window that is judged, the longest first, with copies and memory sets; of Diagnose
 	Judged      Window       // that window; of Diagnose
 	Collectives []Collective // by start
+	Path        []Part       // the critical path of that window, the longest parts first; of Diagnose
+	Marked      int          // steps that the window has; of Diagnose
 	Span        Window       // from the first to the last event that took time, of host and device
 
+	legs      []leg // of Path's collectives
 	counts    counts
 	names     *interner
 	tracks    []track
@@ -63,8 +66,8 @@ type Kernels struct {
 	NS     int64 // summed over streams
 }
 
-// Group is a process group of the job.
-type Group struct {
+// ProcessGroup is a process group of the job.
+type ProcessGroup struct {
 	Name  string `json:"pg_name"`
 	Desc  string `json:"pg_desc"`
 	Size  int    `json:"pg_size"`
