@@ -581,7 +581,7 @@ func (d *decoder) unwind() any {
 		}
 		_, pairs := d.stack[len(d.stack)-1].(*ReadDict)
 		if pairs {
-			items = items[:len(items)/2*2]
+			items = d.even(items)
 		}
 		_ = d.grow(items, pairs)
 	}
@@ -589,4 +589,18 @@ func (d *decoder) unwind() any {
 		return nil
 	}
 	return d.stack[0]
+}
+
+// even makes of keys and values, and what else is under way behind the last of them, keys and values: a list of one item gets
+// it by an opcode of its own, which did not come.
+func (d *decoder) even(items []any) []any {
+	for n := len(items); n > 2; n-- {
+		l, ok := items[n-2].(*ReadList)
+		if !ok || l.Fixed || nodeOf(items[n-1]) == nil {
+			break
+		}
+		_ = d.extend(l, items[n-1:n])
+		items = items[:n-1]
+	}
+	return items[:len(items)/2*2]
 }

@@ -163,6 +163,11 @@ func TestCutSnapshot(t *testing.T) {
 	if most < 500 {
 		t.Errorf("the longest had %d events", most)
 	}
+	foreign := sample(t, "steady.pickle.gz")
+	r := diagnose(t, foreign[:len(foreign)*9/10])
+	if trace, ok := r.Figures["trace0"].(map[string]any); !ok || trace["entries"].(int) < 1000 {
+		t.Errorf("of nine tenths of the file there is %v", r.Notes)
+	}
 }
 
 // TestHostile: files that are made to do harm, or are something else, are errors that say where; nothing of them is run.
