@@ -88,7 +88,9 @@ type underway struct {
 	look       *prof.Look      // nil: it was not looked at
 }
 
-func (u *underway) ready() bool { return u.loss.Ready() && (u.norm == nil || u.norm.Ready()) }
+func (u *underway) ready() bool {
+	return u.loss.Ready() && (u.norm == nil || u.norm.Ready()) && (u.look == nil || u.look.Ready())
+}
 
 // step learns from one batch. It waits for nothing.
 func (r *run) step(b dataset.Turn) {

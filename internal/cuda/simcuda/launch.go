@@ -113,8 +113,9 @@ func (c *context) execute(f *function, grid, block [3]int, shared int, params []
 	return cost{int64(math.Round(1e9 * seconds)), share}
 }
 
-// fewBlocks is how many blocks all run: kernels that make tables, of what others read, have no more.
-const fewBlocks = 32
+// fewThreads is of how many threads all run: kernels that make tables, of what others read, have no more. That of a convolution has one for
+// each weight of a filter.
+const fewThreads = 1 << 13
 
 // sampleBlocks is how many blocks of a launch are counted, and maxTraffic of how many launches what was counted is kept.
 const (
@@ -151,7 +152,7 @@ func (c *context) sampled(f *function, grid, block [3]int, shared int, params []
 	}
 	key := c.alike(f, grid, block, shared, params)
 	w, known := s.traffic[key]
-	few := grid[0]*grid[1]*grid[2] <= fewBlocks
+	few := grid[0]*grid[1]*grid[2]*block[0]*block[1]*block[2] <= fewThreads
 	if !known || few {
 		o := gpusim.Options{Checks: s.cfg.Checks, Numerics: s.cfg.Numerics, StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Skip: !few}
 		if !known {
