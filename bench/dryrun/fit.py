@@ -10,11 +10,13 @@ import json
 import re
 import sys
 from collections import defaultdict
+from multiprocessing import Pool
 
 import numpy as np
 from scipy.optimize import nnls
 
 MOST = 4  # features of a quantity
+LIKELY = 12  # that are tried at a time
 TRAFFIC = "Wavefronts Requested Unique Own Lone Part GlobalWaits SharedWaits Barriers Hottest".split()
 LARGEST = 1 << 20  # words beyond may be multipliers that stand for divisions
 FIRST = 60  # words of the parameters in which sizes are
@@ -113,15 +115,25 @@ def solve(a, b):
 def fit(names, x, y, blocks, most):
     """The sum of features that comes nearest to y."""
     a, b, scale = weighed(x, y, blocks)
+    weight = np.log2(2 + blocks)  # large launches are what takes time
+    weight /= weight.sum()
+    squares = (a * a).sum(axis=0)
 
     def judged(chosen):
         c, off = solve(a[:, chosen], b)
         odd = sum(0.002 if "^" in names[i] else 0.003 for i in chosen if names[i][0] in "pxyz")
-        return np.minimum(off, 1).mean() + 0.02 * min(1, off.max()) + odd + 0.002 * len(chosen), c
+        return np.minimum(off, 1) @ weight + 0.02 * min(1, off.max()) + odd + 0.002 * len(chosen), c
+
+    def likely(chosen):
+        """The features that take away most of what the chosen ones leave."""
+        left = b if not chosen else b - a[:, chosen] @ nnls(a[:, chosen], b)[0]
+        gain = np.maximum(left @ a, 0) ** 2 / squares
+        gain[chosen] = -1
+        return [i for i in np.argsort(-gain, kind="stable")[:LIKELY] if gain[i] >= 0]
 
     chosen, best, numbers = [], np.inf, []
     while len(chosen) < most:
-        tries = [(*judged(chosen + [i]), i) for i in range(len(names)) if i not in chosen]
+        tries = [(*judged(chosen + [i]), i) for i in likely(chosen)]
         if not tries:
             break
         e, c, i = min(tries, key=lambda t: t[0])
@@ -129,7 +141,7 @@ def fit(names, x, y, blocks, most):
             break
         best, numbers, chosen = e, c, chosen + [i]
         for at in range(len(chosen)):
-            for i in range(len(names)):
+            for i in likely(chosen[:at] + chosen[at + 1 :]):
                 other = chosen[:at] + [i] + chosen[at + 1 :]
                 if i not in chosen and (found := judged(other))[0] < best - 1e-4:
                     best, numbers, chosen = *found, other
@@ -145,20 +157,29 @@ def weighed(x, y, blocks):
 
 
 def main():
-    kernels = defaultdict(list)
+    kernels, seen = defaultdict(list), set()
     for text in open(sys.argv[1]):
         launch = json.loads(text)
-        kernels[launch["Kernel"]].append(launch)
-    lines = []
-    for kernel, launches in sorted(kernels.items()):
-        names, x, blocks = table_of(launches)
-        row = {}
-        for q in quantities(launches[0]["Work"]):
-            y = np.array([quantity(launch["Work"], q) for launch in launches], float)
-            if y.any():
-                row[q] = fit(names, x, y, blocks, min(MOST, max(1, len(launches) // 2)))
-        lines.append(json.dumps(kernel) + ":" + json.dumps(row, separators=(",", ":")))
+        key = json.dumps([launch[name] for name in ("Kernel", "Grid", "Numbers", "Bytes", "FLOPs")])
+        if key not in seen:  # several programs have it
+            seen.add(key)
+            kernels[launch["Kernel"]].append(launch)
+    with Pool() as pool:
+        lines = pool.map(row_of, sorted(kernels.items()), chunksize=1)
     print("{\n" + ",\n".join(lines) + "\n}")
 
 
-main()
+def row_of(item):
+    """A kernel's line of the table."""
+    kernel, launches = item
+    names, x, blocks = table_of(launches)
+    row = {}
+    for q in quantities(launches[0]["Work"]):
+        y = np.array([quantity(launch["Work"], q) for launch in launches], float)
+        if y.any():
+            row[q] = fit(names, x, y, blocks, min(MOST, max(1, len(launches) // 2)))
+    return json.dumps(kernel) + ":" + json.dumps(row, separators=(",", ":"))
+
+
+if __name__ == "__main__":
+    main()

@@ -5,9 +5,7 @@ package counts
 import (
 	_ "embed"
 	"encoding/json"
-	"math"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -23,15 +21,21 @@ import (
 //go:embed kernels.json
 var raw []byte
 
-// rates is a quantity of a launch: features by name, with what each adds.
-type rates map[string]float64
-
-var table = sync.OnceValue(func() map[string]map[string]rates {
-	var t map[string]map[string]rates
-	if err := json.Unmarshal(raw, &t); err != nil {
+// table is what kernels do, by row and quantity.
+var table = sync.OnceValue(func() map[string]map[string]sum {
+	var written map[string]map[string]map[string]float64
+	if err := json.Unmarshal(raw, &written); err != nil {
 		panic(err) // a mistake in the table
 	}
-	return t
+	rows := make(map[string]map[string]sum, len(written))
+	for name, quantities := range written {
+		row := make(map[string]sum, len(quantities))
+		for q, rates := range quantities {
+			row[q] = newSum(rates)
+		}
+		rows[name] = row
+	}
+	return rows
 })
 
 // Of is what a step of a kernel's plan will do. It is a guess, and counted is false, for a kernel that the table has not.
@@ -40,16 +44,27 @@ func Of(k *device.Kernel, step int) (l estimate.Launch, counted bool) {
 	l = estimate.Launch{Blocks: int(s.Blocks()), Threads: s.Block[0] * s.Block[1] * s.Block[2], Registers: max(s.Registers, leastRegisters), Shared: s.Shared + s.Static}
 	rows, counted := row(k, s)
 	if counted {
-		count(&l, rows, &features{k, s})
+		count(&l, rows, FactsOf(k, s))
 	} else {
 		guess(&l, k)
 	}
 	return l, counted
 }
 
+// Recount is what the table says that a launch does of which all that the model knows is known, by a row's name; counted is false
+// where the table has no such row.
+func Recount(name string, f *Facts, l estimate.Launch) (again estimate.Launch, counted bool) {
+	row, counted := table()[name]
+	again = estimate.Launch{Blocks: l.Blocks, Threads: l.Threads, Registers: l.Registers, Shared: l.Shared, Warm: l.Warm}
+	if counted {
+		count(&again, row, f)
+	}
+	return again, counted
+}
+
 // row is what is known of a kernel in a plan of as many kernels: what it does depends on whether others go on with its results. Where
 // that has not been counted, it is what is known of it in another plan.
-func row(k *device.Kernel, s *device.Step) (r map[string]rates, ok bool) {
+func row(k *device.Kernel, s *device.Step) (r map[string]sum, ok bool) {
 	r, ok = table()[Row(k, s)]
 	for n := 0; n < mostSteps && !ok; n++ {
 		r, ok = table()[s.Name+"/"+strconv.Itoa(n)]
@@ -78,23 +93,28 @@ const mostSteps = 16
 // leastRegisters is for kernels whose registers nobody tells.
 const leastRegisters = 32
 
-// count fills in what a launch does.
-func count(l *estimate.Launch, rows map[string]rates, f *features) {
-	of := func(quantity string) (sum float64) {
-		for feature, rate := range rows[quantity] {
-			sum += rate * f.of(feature)
-		}
-		return sum
+// pipes and types name the quantities of instructions by pipe, and of operations of tensor cores by type.
+var pipes, types = numbered("i", int(ptx.Pipes)), numbered("t", int(cards.Types))
+
+func numbered(letter string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = letter + strconv.Itoa(i)
 	}
+	return names
+}
+
+// count fills in what a launch does.
+func count(l *estimate.Launch, row map[string]sum, f *Facts) {
 	for p := range l.Instructions {
-		l.Instructions[p] = of("i" + strconv.Itoa(p))
+		l.Instructions[p] = row[pipes[p]].of(f)
 	}
 	for t := range l.Tensor {
-		l.Tensor[t] = of("t" + strconv.Itoa(t))
+		l.Tensor[t] = row[types[t]].of(f)
 	}
-	l.Wavefronts, l.Requested, l.Own, l.Hottest = of("Wavefronts"), of("Requested"), of("Own")/float64(l.Blocks), of("Hottest")
-	l.Unique, l.Lone, l.Part = of("Unique"), of("Lone"), of("Part")
-	l.GlobalWaits, l.SharedWaits, l.Barriers = of("GlobalWaits"), of("SharedWaits"), of("Barriers")
+	l.Wavefronts, l.Requested, l.Own, l.Hottest = row["Wavefronts"].of(f), row["Requested"].of(f), row["Own"].of(f)/float64(l.Blocks), row["Hottest"].of(f)
+	l.Unique, l.Lone, l.Part = row["Unique"].of(f), row["Lone"].of(f), row["Part"].of(f)
+	l.GlobalWaits, l.SharedWaits, l.Barriers = row["GlobalWaits"].of(f), row["SharedWaits"].of(f), row["Barriers"].of(f)
 }
 
 // guess fills in what a kernel does that was never counted: it moves its operands once, as one of its plan's steps, and computes by
@@ -126,53 +146,4 @@ func product(c ir.Code) bool {
 		return true
 	}
 	return false
-}
-
-// features are those of a launch by the names that bench/dryrun gives them: B is its blocks, x, y and z the dimensions of its grid, Y
-// the bytes and F the operations of its plan, O and I the elements of results and operands, p7 word 7 of its parameters, p7^64 that
-// over 64, rounded up. Products and ratios are written as B*p7/p5.
-type features struct {
-	k *device.Kernel
-	s *device.Step
-}
-
-func (f *features) of(name string) float64 {
-	if first, second, ok := strings.Cut(name, "*"); ok {
-		return f.of(first) * f.of(second)
-	}
-	if first, second, ok := strings.Cut(name, "/"); ok {
-		return f.of(first) / max(1, f.of(second))
-	}
-	if first, tile, ok := strings.Cut(name, "^"); ok {
-		side, _ := strconv.Atoi(tile)
-		return math.Ceil(f.of(first) / float64(max(1, side)))
-	}
-	switch name {
-	case "B":
-		return float64(f.s.Blocks())
-	case "Y":
-		return float64(f.k.Bytes)
-	case "F":
-		return float64(f.k.FLOPs)
-	case "O":
-		return elements(f.k.Out)
-	case "I":
-		return elements(f.k.Op.Ins())
-	case "x", "y", "z":
-		return float64(f.s.Grid[name[0]-'x'])
-	}
-	if i, err := strconv.Atoi(name[1:]); err == nil && i < len(f.s.Numbers) && f.s.Numbers[i] > 0 && f.s.Numbers[i] < largest {
-		return float64(f.s.Numbers[i])
-	}
-	return 0
-}
-
-// largest is where words begin that may be multipliers which stand for divisions, and no sizes.
-const largest = 1 << 20
-
-func elements(list []*ir.Type) (n float64) {
-	for _, t := range list {
-		n += float64(t.Size())
-	}
-	return n
 }

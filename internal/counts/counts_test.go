@@ -1,6 +1,8 @@
 package counts
 
 import (
+	"encoding/json"
+	"maps"
 	"math"
 	"regexp"
 	"strings"
@@ -43,11 +45,24 @@ func TestNotCounted(t *testing.T) {
 // TestFeatures: names of features mean what bench/dryrun/fit.py takes them for.
 func TestFeatures(t *testing.T) {
 	k := kernel("add_f32", 5000)
-	f := &features{k, &k.Steps[0]}
+	f := FactsOf(k, &k.Steps[0])
 	for name, want := range map[string]float64{"B": 5, "x": 5, "z": 1, "Y": 60000, "F": 5000, "O": 5000, "I": 10000, "p0": 1250, "p1": 0, "p2": 0, "p7": 0,
 		"B*p0": 6250, "B*p0/p0": 5, "p0*p0^64": 1250 * 20} {
-		if got := f.of(name); got != want {
+		if got := newFeature(name)(f); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestSumsInOrder: the terms of a quantity are added in one order, whatever order the table's map has: all figures are the same bits
+// each time.
+func TestSumsInOrder(t *testing.T) {
+	rates := map[string]float64{"B": 0.1, "Y": 1e9, "F": 1e-9, "O": 1. / 3, "I": 1e5, "p0": 7e-3, "x": 0.7}
+	k := kernel("add_f32", 5000)
+	want := newSum(rates).of(FactsOf(k, &k.Steps[0]))
+	for range 50 {
+		if got := newSum(maps.Clone(rates)).of(FactsOf(k, &k.Steps[0])); got != want {
+			t.Fatalf("%v, and %v another time", got, want)
 		}
 	}
 }
@@ -56,10 +71,14 @@ func TestFeatures(t *testing.T) {
 func TestTable(t *testing.T) {
 	quantity := regexp.MustCompile(`^(i\d+|t\d|Wavefronts|Requested|Unique|Own|Lone|Part|GlobalWaits|SharedWaits|Barriers|Hottest)$`)
 	feature := regexp.MustCompile(`^([BYFOIxyz]|p\d+|B\*p\d+(/p\d+)?|p\d+\*p\d+\^(64|128))$`)
-	if len(table()) < 100 {
-		t.Errorf("%d rows", len(table()))
+	var rows map[string]map[string]map[string]float64
+	if err := json.Unmarshal(raw, &rows); err != nil {
+		t.Fatal(err)
 	}
-	for name, row := range table() {
+	if len(rows) < 100 {
+		t.Errorf("%d rows", len(rows))
+	}
+	for name, row := range rows {
 		if !strings.Contains(name, "/") || len(row) == 0 {
 			t.Errorf("row %q: %v", name, row)
 		}
