@@ -27,6 +27,8 @@ type Report struct {
 	Reserved  int64            // the most that the allocator has taken of the card
 	ByKind    map[string]int64 // Requested, by what the memory served for: package device has the labels
 
+	Parts int // in which a batch is taken, of a program that chooses; 0: nobody asked
+
 	LargestBatch int    // that fits, of those that were tried; 0: not even one sample; -1: nobody asked
 	LimitedBy    string // what would have most of the memory at one sample more, or "samples" where more make no sense
 
@@ -62,11 +64,12 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Allocated    int64            `json:"peak_allocated"`
 		Reserved     int64            `json:"peak_reserved"`
 		ByKind       map[string]int64 `json:"peak_by_kind"`
+		Parts        int              `json:"accumulate,omitempty"`
 		LargestBatch *int             `json:"largest_batch"`
 		LimitedBy    *string          `json:"limited_by"`
 		stepLine
 	}{DryRun: true, Card: r.Card, Fits: r.Fits(), Limit: r.Limit, Context: r.Context, Requested: r.Requested, Allocated: r.Allocated,
-		Reserved: r.Reserved, ByKind: r.ByKind}
+		Reserved: r.Reserved, ByKind: r.ByKind, Parts: r.Parts}
 	if r.LargestBatch >= 0 {
 		line.LargestBatch, line.LimitedBy = &r.LargestBatch, &r.LimitedBy
 	}
@@ -192,7 +195,7 @@ func (r *Report) Weigh(p Program) (found []tensor.Lever, err error) {
 			err = failed
 			return true
 		}
-		found = append(found, tensor.Lever{Flag: l.Flag, Saves: r.Reserved - x.Reserved, Fits: x.Fits(), Cost: l.Cost})
+		found = append(found, tensor.Lever{Flag: l.Flag, Saves: r.Reserved - x.Reserved, Fits: x.Fits(), Cost: l.Cost + slower(r.Step, x.Step)})
 		return x.Fits()
 	}
 	for _, l := range p.Levers {
@@ -210,6 +213,14 @@ func (r *Report) Weigh(p Program) (found []tensor.Lever, err error) {
 	found = slices.DeleteFunc(found, func(l tensor.Lever) bool { return l.Saves <= 0 })
 	slices.SortStableFunc(found, func(a, b tensor.Lever) int { return cmp.Compare(b.Saves, a.Saves) })
 	return found, nil
+}
+
+// slower tells by how much a lever changes how long a step takes.
+func slower(plain, with *Step) string {
+	if plain == nil || with == nil {
+		return ""
+	}
+	return fmt.Sprintf("; %.2f times a step", with.Total/plain.Total)
 }
 
 // largestKind is the label that has most bytes.

@@ -54,12 +54,14 @@ type Lever struct {
 	Cost  string // what it costs: "one more forward pass"
 	Whole bool   // it cannot be with a batch in parts
 	Less  bool   // another lever does the same and more: it is not tried beside others
+	Tries bool   // it chooses by many runs itself: Explain leaves it out
 }
 
 // Explain adds to an out-of-memory what would have fitted: the largest batch, and which levers save how much of what the program
 // holds at most, alone or together, by running the program again under the same limit. It counts nothing that the device held
 // beside the program. The error is one of the program, which does not run elsewhere as it did; the report is as before then.
 func Explain(e *tensor.OOMError, p Program) error {
+	p.Levers = slices.DeleteFunc(slices.Clone(p.Levers), func(l Lever) bool { return l.Tries })
 	x := &explainer{e: e, p: p}
 	x.whole = Setting{Batch: p.Batch, Parts: 1}
 	if err := x.explain(); err != nil {

@@ -1,6 +1,9 @@
 package tensor
 
-import "github.com/warpline-ml/warpline/tensor/internal/heap"
+import (
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/tensor/internal/heap"
+)
 
 // PartUse is what a part of a model keeps for Backward, and what it takes to run it again.
 type PartUse struct {
@@ -9,6 +12,8 @@ type PartUse struct {
 	Bytes int64  // kept beside its input and its result
 	FLOPs int64  // of its recorded operations
 	Moved int64  // bytes that they read and write
+
+	Kernels []*device.Kernel // of those that are planned by themselves
 }
 
 // SurveyParts derives an env in which models tell found of each of their parts that is recorded, as it has run: those within
@@ -36,6 +41,9 @@ func (u *PartUse) add(n *node, kept map[*heap.Ref]bool) {
 	if n.plan != nil {
 		flops, moved := n.plan.op.Cost()
 		u.FLOPs, u.Moved = u.FLOPs+flops, u.Moved+moved
+		if k := n.plan.kernel; k != nil {
+			u.Kernels = append(u.Kernels, k)
+		}
 	}
 	for i := range n.keep {
 		if k := &n.keep[i]; k.held && k.st != nil && !kept[k.st] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/plan"
@@ -110,15 +111,38 @@ func planned(c Config) (*run, error) {
 
 // dryRun is the run on one card.
 func (r *run) dryRun(ctx context.Context, card string, d *Dry) (*plan.Report, error) {
-	report, err := r.tried(ctx, card, r.Batch, d)
+	report, err := r.tried(ctx, card, plan.Setting{Batch: r.Batch, Parts: 1}, d)
 	if err != nil {
 		return nil, err
 	}
+	whole := report
+	for _, n := range r.choosable() {
+		if report, err = r.tried(ctx, card, plan.Setting{Batch: r.Batch, Parts: n}, nil); err != nil {
+			return nil, err
+		}
+		if report.Parts = n; report.Fits() {
+			break
+		}
+	}
 	report.Loader = d.Loader
 	unit := r.unit()
-	err = report.Largest(r.Batch/unit, r.mostBatch()/unit, func(n int) (*plan.Report, error) { return r.tried(ctx, card, n*unit, nil) })
-	report.LargestBatch *= unit
+	err = whole.Largest(r.Batch/unit, r.mostBatch()/unit, func(n int) (*plan.Report, error) {
+		return r.tried(ctx, card, plan.Setting{Batch: n * unit, Parts: 1}, nil)
+	})
+	report.LargestBatch, report.LimitedBy = unit*whole.LargestBatch, whole.LimitedBy
 	return report, err
+}
+
+// choosable are the parts in which a run that is to choose them may take a batch, the fewest first.
+func (r *run) choosable() (parts []int) {
+	if r.Accumulate != AutoParts {
+		return nil
+	}
+	parts = data.Divisors(r.Batch)
+	if n := len(parts); n > 1 && r.job.arch.Of().Norms {
+		parts = parts[:n-1] // one sample has no variance
+	}
+	return parts
 }
 
 // unit is what batches are multiples of.
@@ -127,13 +151,13 @@ func (r *run) unit() int { return max(1, int(r.Accumulate)) }
 // mostBatch is the largest batch that makes sense: of all samples to learn from.
 func (r *run) mostBatch() int { return max(r.Batch, r.job.train.Len()) }
 
-// tried is the run with a batch on a card. d, unless it is nil, is told of the model.
-func (r *run) tried(ctx context.Context, card string, batch int, d *Dry) (*plan.Report, error) {
+// tried is the run with a setting on a card. d, unless it is nil, is told of the model.
+func (r *run) tried(ctx context.Context, card string, s plan.Setting, d *Dry) (*plan.Report, error) {
 	report, err := plan.DryRun(card, func(env *tensor.Env) error {
 		if ctx.Err() != nil {
 			return ErrInterrupted
 		}
-		q, err := r.double(env, plan.Setting{Batch: batch, Parts: 1})
+		q, err := r.double(env, s)
 		if err != nil {
 			return err
 		}

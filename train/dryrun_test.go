@@ -119,9 +119,35 @@ func TestDryRunLevers(t *testing.T) {
 		} else if !given {
 			value = true
 		}
-		if with, _ := dry(map[string]any{name: value}); r.Reserved-with.Reserved != l.Saves || with.Fits() != l.Fits || l.Saves <= 0 || l.Cost == "" {
-			t.Errorf("%+v: %d bytes without, %d with it", l, r.Reserved, with.Reserved)
+		if with, _ := dry(map[string]any{name: value}); r.Reserved-with.Reserved != l.Saves || with.Fits() != l.Fits || l.Saves <= 0 ||
+			!strings.HasSuffix(l.Cost, fmt.Sprintf("; %.2f times a step", with.Step.Total/r.Step.Total)) {
+			t.Errorf("%+v: %d bytes and %v without, %d and %v with it", l, r.Reserved, r.Step, with.Reserved, with.Step)
 		}
+	}
+}
+
+// TestDryRunChoosesParts: a dry run of --accumulate auto is that of the fewest parts with which a batch fits, and tells them.
+func TestDryRunChoosesParts(t *testing.T) {
+	dry := func(card string, accumulate any) *plan.Report {
+		d, err := train.DryRun(t.Context(), config(t, "gpt", map[string]any{"tokens": ids(t, 1500), "vocab": 7, "context": 256, "width": 256, "heads": 4, "layers": 2,
+			"batch": 1024, "accumulate": accumulate}), []string{card})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Reports[0]
+	}
+	r := dry("gtx-1650", "auto")
+	if r.Parts < 2 || !r.Fits() {
+		t.Fatalf("%d parts: %+v", r.Parts, r)
+	}
+	if same := dry("gtx-1650", r.Parts); same.Reserved != r.Reserved || same.Parts != 0 {
+		t.Errorf("%d bytes with %d parts, %d with --accumulate auto", same.Reserved, r.Parts, r.Reserved)
+	}
+	if fewer := dry("gtx-1650", r.Parts/2); fewer.Fits() {
+		t.Errorf("%d parts fit, and %d do", r.Parts, r.Parts/2)
+	}
+	if big := dry("h100-80", "auto"); big.Parts != 1 {
+		t.Errorf("%d parts on a card on which the batch fits", big.Parts)
 	}
 }
 

@@ -162,10 +162,7 @@ func (r *run) chooseParts() {
 	if r.Accumulate != AutoParts {
 		return
 	}
-	r.parts = data.Divisors(r.Batch)
-	if n := len(r.parts); n > 1 && r.arch.Of().Norms {
-		r.parts = r.parts[:n-1] // one sample has no variance
-	}
+	r.parts = r.choosable()
 	r.still = nn.NewSnapshot(r.model)
 }
 

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,12 +92,15 @@ func (r *run) recomputeLevers() (levers []plan.Lever) {
 	if !r.Recompute.on() || r.Recompute == RecomputeAttention {
 		levers = append(levers, plan.Lever{Name: string(RecomputeBlock), Flag: "--recompute block", Cost: "one more forward pass"})
 	}
+	if !r.Recompute.on() {
+		levers = append(levers, plan.Lever{Name: string(RecomputeAuto), Flag: "--recompute auto", Cost: fmt.Sprintf("as much of it as takes %.1f times a step", cmp.Or(r.Slowdown, usualSlowdown)), Less: true, Tries: true})
+	}
 	return levers
 }
 
 // with is the value with a setting's levers.
 func (v Recompute) with(s *plan.Setting) Recompute {
-	for _, lever := range []Recompute{RecomputeBlock, RecomputeAttention} {
+	for _, lever := range []Recompute{RecomputeBlock, RecomputeAttention, RecomputeAuto} {
 		if s.On(string(lever)) {
 			return lever
 		}

@@ -124,6 +124,9 @@ func (s *screen) planned(d *train.Dry) {
 		}
 	}
 	for _, r := range d.Reports {
+		if r.Parts > 0 {
+			s.say("%s: --accumulate auto takes batches of %d in %d parts", r.Card, d.Batch, r.Parts)
+		}
 		s.savings(r.Card, d.Levers[r.Card])
 	}
 	s.lasting(d)
