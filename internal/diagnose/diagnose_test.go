@@ -113,13 +113,14 @@ func noise(n int) string {
 
 func TestWhatIsNotUnderstood(t *testing.T) {
 	for name, text := range map[string]string{
-		"prose":           "It was a dark and stormy night; the rain fell in torrents.\nExcept at occasional intervals.\n",
-		"a step in prose": strings.Repeat("It goes on.\n", 60) + "In step 1 of the proof we see why.\n",
-		"json":            `{"hello": "world"}`,
-		"binary":          "\x7fELF\x02\x01\x01" + strings.Repeat("\x00\x01\x02", 300),
-		"not gzip":        "\x1f\x8bhello",
-		"empty":           "",
-		"only a BOM":      "\ufeff",
+		"prose":            "It was a dark and stormy night; the rain fell in torrents.\nExcept at occasional intervals.\n",
+		"a step in prose":  strings.Repeat("It goes on.\n", 60) + "In step 1 of the proof we see why.\n",
+		"prose about NCCL": "NCCL is a library for collectives. Ranks talk over it.\n",
+		"json":             `{"hello": "world"}`,
+		"binary":           "\x7fELF\x02\x01\x01" + strings.Repeat("\x00\x01\x02", 300),
+		"not gzip":         "\x1f\x8bhello",
+		"empty":            "",
+		"only a BOM":       "\ufeff",
 	} {
 		_, err := (&Config{}).Read(context.Background(), "a file", strings.NewReader(text), 0)
 		if err == nil || !strings.HasPrefix(err.Error(), "a file") || advice.HintOf(err) == "" {

@@ -235,7 +235,7 @@ var (
 
 // facts takes what lines say of the job: its size, that NCCL is there, that it trains.
 func (p *parser) facts(raw, text string, o *origin) {
-	if strings.Contains(raw, "NCCL") {
+	if strings.Contains(raw, "NCCL INFO") || strings.Contains(raw, "NCCL WARN") || strings.Contains(raw, "ProcessGroupNCCL.cpp") {
 		p.nccl++
 		p.marks++
 		p.net.add(text, o.node)
