@@ -128,6 +128,22 @@ func (c *NVMLCard) is(key string, v float64) bool {
 	return ok && got == v
 }
 
+// Free are the cards that no process uses, as this program names them; Used are the others. CUDA's order counts.
+func (f *Facts) Free() []string { return f.byUse(false) }
+
+// Used are the cards that a process uses.
+func (f *Facts) Used() []string { return f.byUse(true) }
+
+func (f *Facts) byUse(used bool) (out []string) {
+	for _, c := range f.CUDA.Cards {
+		busy := slices.ContainsFunc(f.NVML.Cards, func(n NVMLCard) bool { return n.Bus == c.Bus && len(n.Processes) > 0 })
+		if busy == used {
+			out = append(out, fmt.Sprintf("cuda:%d", c.Index))
+		}
+	}
+	return out
+}
+
 // cudaText is 12.4 of 12040.
 func cudaText(v int) string {
 	if v == 0 {

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
@@ -56,6 +57,7 @@ var cudaRules = []rule{
 	{id: "D17", name: "mps-limits", step: P10, what: "MPS gives each process all of the card", can: func(f *Facts) bool { return f.MPS.Pipe || f.Env["CUDA_MPS_PIPE_DIRECTORY"] != "" }, judge: mpsLimits},
 	{id: "D16", name: "compute-mode", step: P8, breaks: true, what: "no card is kept for one process", can: func(f *Facts) bool { return f.NVML.works() }, judge: computeMode},
 	{id: "D44", name: "address-space", step: P8, breaks: true, what: "the address space has no limit", can: func(f *Facts) bool { return f.hasCard() && f.Limits != nil }, judge: addressSpace},
+	{id: "P8", name: "deep", step: P8, breaks: true, what: "kernels compute and copies arrive (--deep)", can: func(f *Facts) bool { return len(f.Deep) > 0 }, judge: deepFailed},
 }
 
 // fabricCard is a card whose part of the fabric is not ready, or -1. States are those of nvml.h: 3 is completed, 0 not supported.
@@ -229,7 +231,6 @@ func addressSpace(f *Facts) []ill {
 var lastRules = []rule{
 	{id: "P7", name: "nvml", step: P7, breaks: true, what: "NVML answers", can: func(f *Facts) bool { return f.NVML.Asked && f.hasCard() }, judge: nvmlFailed},
 	{id: "P8", name: "cuda", step: P8, breaks: true, what: "CUDA starts", can: func(f *Facts) bool { return f.CUDA.Asked && f.hasCard() }, judge: cudaFailed},
-	{id: "P8", name: "deep", step: P8, breaks: true, what: "kernels compute and copies arrive", can: func(f *Facts) bool { return len(f.Deep) > 0 }, judge: deepFailed},
 }
 
 // childFailed says of a child that it gave no answer.
@@ -277,6 +278,18 @@ func cudaFailed(f *Facts) []ill {
 	return nil
 }
 
+// deepCauses are results of CUDA that say why a card could not compute.
+var deepCauses = []struct{ name, title, do, fix string }{
+	{"CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the driver is older than the kernels' PTX (D10)", "nvidia-smi", "it shows the driver's version: install a newer one"},
+	{"CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "the driver's compiler of PTX is missing (D11)", "ldconfig -p | grep ptxjit", "in a container NVIDIA_DRIVER_CAPABILITIES must have compute"},
+	{"CUDA_ERROR_JIT_COMPILATION_DISABLED", "the driver is told to compile no PTX (D11)", "unset CUDA_DISABLE_PTX_JIT", ""},
+	{"CUDA_ERROR_NO_BINARY_FOR_GPU", "there are no kernels for this card (D09)", "warpline check --list", "a card older than sm_70 is not supported"},
+	{"CUDA_ERROR_OUT_OF_MEMORY", "the card has no room for a context: others have its memory (D63)", "nvidia-smi", "it lists who"},
+	{"CUDA_ERROR_DEVICE_UNAVAILABLE", "the card is kept for another process (D16)", "nvidia-smi -q -d COMPUTE", "sudo nvidia-smi -c 0 gives it to all"},
+	{"CUDA_ERROR_ECC_UNCORRECTABLE", "the card's memory has errors (D49)", "nvidia-smi -q -d ECC,ROW_REMAPPER", "reset or replace the card"},
+	{"CUDA_ERROR_LAUNCH_TIMEOUT", "a display's watchdog ended a kernel (D57)", "nvidia-smi -q -d DISPLAY", "use another card, or no desktop on this one"},
+}
+
 func deepFailed(f *Facts) []ill {
 	var evidence []finding.Evidence
 	for _, d := range f.Deep {
@@ -286,6 +299,11 @@ func deepFailed(f *Facts) []ill {
 	}
 	if evidence == nil {
 		return nil
+	}
+	for _, c := range deepCauses {
+		if i := slices.IndexFunc(evidence, func(e finding.Evidence) bool { return strings.Contains(e.Text, c.name) }); i >= 0 {
+			return one(c.title, evidence, c.do, c.fix, finding.High, "the same check passes after it")
+		}
 	}
 	device := f.Deep[0].Device
 	return one("the card computes or copies wrongly", evidence, "warpline check --device "+device+" --record", "it runs every operation and keeps the answers; a fresh start of the machine comes first, then another driver, then another card", finding.High, "the same check passes")

@@ -43,7 +43,7 @@ func capabilities(f *Facts) []ill {
 
 func noLibcuda(f *Facts) []ill {
 	l := f.library(libcuda)
-	if l.Path != "" && l.Bits == 64 || len(capabilities(f)) > 0 || len(givenNothing(f)) > 0 {
+	if l.Path != "" && l.Bits != 32 || len(capabilities(f)) > 0 || len(givenNothing(f)) > 0 {
 		return nil
 	}
 	if l.Path != "" {
