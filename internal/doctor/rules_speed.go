@@ -24,7 +24,7 @@ var speedRules = []rule{
 	{id: "D63", name: "someone-else", step: P10, what: "the cards' memory is of processes that can be named", can: (*Facts).hasCards, judge: someoneElse},
 	{id: "D64", name: "shared-memory", step: P10, what: "the cards have memory of their own", can: func(f *Facts) bool { return f.hasCards() || f.Platform.Tegra }, judge: unified},
 	{id: "D66", name: "steal", step: P10, what: "the hypervisor leaves the processors alone", can: func(f *Facts) bool { return f.Platform.Hypervisor && f.CPU.Count > 0 }, judge: steal},
-	{id: "D46", name: "stuck", step: P10, what: "the process makes progress as far as the system can see", can: func(f *Facts) bool { return f.Process != nil && f.Process.State != "" }, judge: stuckProcess},
+	{id: "P10", name: "stuck", step: P10, what: "the process makes progress as far as the system can see", can: func(f *Facts) bool { return f.Process != nil && f.Process.State != "" }, judge: stuckProcess},
 	{id: "D04", name: "replaced-under", step: P10, what: "the process has the driver's files that are installed", can: func(f *Facts) bool { return f.Process != nil && len(f.Process.Libraries) > 0 }, judge: replaced},
 }
 

@@ -218,7 +218,7 @@ var ruleCases = []ruleCase{
 	}, "fuser"},
 	{"D64 shared-memory", server, func(f *Facts) { delete(f.values(0), keyTotal); f.NVML.Cards[0].Name = "NVIDIA GB10" }, func(f *Facts) { f.Kernel.Params["CoherentGPUMemoryMode"] = "driver" }, "no memory of its own"},
 	{"D66 steal", server, func(f *Facts) { f.Platform.Hypervisor, f.CPU.Steal = true, 0.12 }, func(f *Facts) { f.Platform.Hypervisor, f.CPU.Steal = true, 0.02 }, "vmstat"},
-	{"D46 stuck", server, func(f *Facts) { f.Process = &Process{PID: 9, State: "D", Wait: "uvm_va_block", Stuck: 1} }, func(f *Facts) { f.Process = &Process{PID: 9, State: "S", Wait: "futex_wait"} }, "uvm_va_block"},
+	{"P10 stuck", server, func(f *Facts) { f.Process = &Process{PID: 9, State: "D", Wait: "uvm_va_block", Stuck: 1} }, func(f *Facts) { f.Process = &Process{PID: 9, State: "S", Wait: "futex_wait"} }, "uvm_va_block"},
 	{"D04 replaced-under", server, func(f *Facts) {
 		f.Process = &Process{PID: 9, State: "R", Libraries: []Library{{Name: "libcuda.so.550.54.14"}}, Deleted: 1}
 	},
