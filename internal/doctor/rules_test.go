@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -311,6 +312,20 @@ func TestHealthy(t *testing.T) {
 			if r.State != OK && r.State != Absent {
 				t.Errorf("%s: %+v", name, r)
 			}
+		}
+	}
+}
+
+// TestDocs: docs/doctor.md has a row for each rule.
+func TestDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/doctor.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range slices.Concat(rules, lastRules) {
+		breaks := map[bool]string{true: "yes"}[r.breaks]
+		if row := fmt.Sprintf("| `%s` | `%s` | %s | %s | %s |\n", r.id, r.name, r.step.ID(), breaks, r.what); !strings.Contains(string(text), row) {
+			t.Errorf("docs/doctor.md lacks the row\n%s", row)
 		}
 	}
 }

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// library compiles a C library to a file.
-func library(t *testing.T, source string) string {
+// shared compiles a C library to a file.
+func shared(t *testing.T, source string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "lib.so")
 	if err := os.WriteFile(path, cc.Library(t, "lib.c", map[string][]byte{"lib.c": []byte(source)}), 0o777); err != nil {
@@ -62,7 +62,7 @@ func TestNoAnswer(t *testing.T) {
 		"exits":   {"_exit(7);", time.Minute, func(c *doctor.Child) bool { return strings.Contains(c.Error, "exit status 7") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := library(t, "#include <stdlib.h>\n#include <unistd.h>\n__attribute__((constructor)) static void begin(void) { "+c.body+" }\n")
+			path := shared(t, "#include <stdlib.h>\n#include <unistd.h>\n__attribute__((constructor)) static void begin(void) { "+c.body+" }\n")
 			t.Setenv(nvml.PathEnv, path)
 			t.Setenv(libcuda.PathEnv, path)
 			f := asked(t, c.limit)
@@ -71,7 +71,7 @@ func TestNoAnswer(t *testing.T) {
 					t.Errorf("%+v", child)
 				}
 			}
-			f.OS, f.Adapters = "windows", []doctor.Adapter{{Vendor: 0x10de, Name: "a card"}} // so that nothing below P7 is judged
+			f.OS, f.Platform.DXG = "linux", true // so that nothing below P7 is judged
 			if v := doctor.Judge(f).Verdict; v.Broken != "P7" || v.Command == "" {
 				t.Errorf("%+v", v)
 			}
@@ -85,7 +85,7 @@ func TestNVMLTells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(nvml.PathEnv, library(t, string(source)))
+	t.Setenv(nvml.PathEnv, shared(t, string(source)))
 	var said []string
 	p := &prober{Config{Executable: os.Args[0], Limit: time.Minute, Say: func(w string) { said = append(said, w) }}, tree{}, &doctor.Facts{}}
 	p.askNVML(context.Background())
