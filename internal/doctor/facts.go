@@ -140,6 +140,7 @@ type Kernel struct {
 	Majors     map[string]int    `json:"majors,omitempty" bundle:"word"`     // of /proc/devices, those of NVIDIA's
 	Modprobe   *Tool             `json:"nvidia_modprobe,omitempty"`          //
 	Persistent bool              `json:"persistenced,omitempty"`             // nvidia-persistenced runs
+	Profiler   bool              `json:"profiler,omitempty"`                 // Nsight Compute is installed
 	Blacklists []string          `json:"blacklists,omitempty" bundle:"word"` // modules that modprobe.d keeps out
 	Log        Log               `json:"log"`
 	IOMMU      *int              `json:"iommu,omitempty"` // how many the kernel uses
@@ -322,8 +323,9 @@ type CPU struct {
 	Affinity  string  `json:"affinity,omitempty" bundle:"cpus"` // those
 	Nodes     int     `json:"numa_nodes,omitempty"`
 	Governor  string  `json:"governor,omitempty" bundle:"word"`
-	Steal     float64 `json:"steal,omitempty"` // share of time since the start that the hypervisor took
-	Busy      float64 `json:"busy,omitempty"`  // share of time since the start
+	Scaling   string  `json:"scaling,omitempty" bundle:"word"` // the driver of clocks: "acpi-cpufreq"
+	Steal     float64 `json:"steal,omitempty"`                 // share of time since the start that the hypervisor took
+	Busy      float64 `json:"busy,omitempty"`                  // share of time since the start
 	ThreadsOf int     `json:"threads_per_core,omitempty"`
 }
 

@@ -81,11 +81,16 @@ func staleNodes(f *Facts) []ill {
 // refused are nodes that do not open for a reason.
 func (f *Facts) refused(errno string) (out []Node) {
 	for _, n := range f.Nodes {
-		if n.There && n.Open == errno && n.Path != "/dev/nvidia-modeset" {
+		if n.There && n.Open == errno && n.needed() {
 			out = append(out, n)
 		}
 	}
 	return out
+}
+
+// needed reports whether every program that computes opens a node: those of capabilities and switches are root's.
+func (n *Node) needed() bool {
+	return n.isCard() || n.Path == "/dev/nvidiactl" || n.Path == "/dev/nvidia-uvm"
 }
 
 func nodeText(n Node) string {

@@ -15,7 +15,9 @@ var speedRules = []rule{
 	{id: "D54", name: "throttled", step: P10, what: "nothing holds the clocks down", can: (*Facts).hasCards, judge: throttled},
 	{id: "D54", name: "power-limit", step: P10, what: "the power limits are the cards' own", can: (*Facts).hasCards, judge: powerLimit},
 	{id: "D55", name: "narrow-link", step: P10, what: "the links to the cards have all of their lanes", can: func(f *Facts) bool { return len(f.cards()) > 0 || f.hasCards() }, judge: narrowLink},
-	{id: "D56", name: "counters-locked", step: P10, what: "profilers may read the cards' counters", can: func(f *Facts) bool { return f.loaded() && f.Kernel.Params != nil && f.Platform.UID != 0 }, judge: countersLocked},
+	{id: "D56", name: "counters-locked", step: P10, what: "profilers may read the cards' counters", can: func(f *Facts) bool {
+		return f.loaded() && f.Kernel.Params != nil && f.Platform.UID != 0 && f.Kernel.Profiler
+	}, judge: countersLocked},
 	{id: "D57", name: "watchdog", step: P10, what: "no display's watchdog ends long kernels", can: func(f *Facts) bool { return len(f.CUDA.Cards) > 0 }, judge: watchdog},
 	{id: "D59", name: "persistence", step: P10, what: "the driver stays up between jobs", can: func(f *Facts) bool { return f.hasCards() && f.OS == "linux" && !f.Platform.DXG }, judge: persistence},
 	{id: "D60", name: "affinity", step: P10, what: "processes may run beside their card", can: func(f *Facts) bool { return f.CPU.Nodes > 1 && len(f.cards()) > 0 }, judge: affinity},
@@ -191,7 +193,7 @@ func affinity(f *Facts) []ill {
 func processors(f *Facts) []ill {
 	var evidence []finding.Evidence
 	do := "sudo cpupower frequency-set -g performance"
-	if f.CPU.Governor == "powersave" && !strings.Contains(f.CPU.Model, "Intel") { // whose driver calls its usual mode so
+	if f.CPU.Governor == "powersave" && !strings.Contains(f.CPU.Scaling, "pstate") { // which call their usual mode so
 		evidence = append(evidence, value("governor", f.CPU.Governor, "the processors' governor is powersave"))
 	}
 	if n := f.count(); n > 0 && f.CPU.Allowed < 2*n {

@@ -51,7 +51,9 @@ var ruleCases = []ruleCase{
 			f.Nodes[i].Mode, f.Nodes[i].GID, f.Nodes[i].Open = 0o660, 109, "EACCES"
 		}
 		f.fail(100, 4)
-	}, func(f *Facts) { f.at("/dev/nvidia1").Mode = 0o660 }, "usermod"},
+	}, func(f *Facts) {
+		f.Nodes = append(f.Nodes, Node{Path: "/dev/nvidia-caps/nvidia-cap1", There: true, Major: 508, Minor: 1, Mode: 0o400, Open: "EACCES"})
+	}, "usermod"},
 	{"D26 revoked", docker, func(f *Facts) {
 		for i := range f.Nodes {
 			f.Nodes[i].Open = "EPERM"
@@ -207,11 +209,11 @@ var ruleCases = []ruleCase{
 	}, func(f *Facts) { f.values(0)[keyClock], f.NVML.Cards[0].Reasons = 345e6, 0x21 }, "88 °C"},
 	{"D54 power-limit", server, func(f *Facts) { f.values(0)[keyPowerLimit] = 500 }, func(f *Facts) { delete(f.values(0), keyPowerUsual) }, "-pl 700"},
 	{"D55 narrow-link", server, func(f *Facts) { f.PCI[0].Link.Width = 8 }, func(f *Facts) { f.PCI[0].Upstream[0].Link.MaxWidth, f.PCI[0].Link.Gen = 32, 1 }, "8 of 16"},
-	{"D56 counters-locked", server, func(f *Facts) { f.Kernel.Params["RmProfilingAdminOnly"] = "1" }, func(f *Facts) { f.Kernel.Params["RmProfilingAdminOnly"] = "1"; f.Platform.UID = 0 }, "NVreg_RestrictProfilingToAdminUsers"},
+	{"D56 counters-locked", server, func(f *Facts) { f.Kernel.Params["RmProfilingAdminOnly"] = "1"; f.Kernel.Profiler = true }, func(f *Facts) { f.Kernel.Params["RmProfilingAdminOnly"] = "1" }, "NVreg_RestrictProfilingToAdminUsers"},
 	{"D57 watchdog", desktop, func(f *Facts) { f.CUDA.Cards[0].Watchdog = true }, nil, "702"},
 	{"D59 persistence", server, func(f *Facts) { f.values(1)[keyPersistence] = 0; f.Kernel.Persistent = false }, func(f *Facts) { f.values(1)[keyPersistence] = 0 }, "persistenced"},
 	{"D60 affinity", server, func(f *Facts) { f.CPU.Affinity, f.CPU.Allowed = "0-31", 32 }, func(f *Facts) { f.CPU.Affinity, f.CPU.Allowed = "16-47", 32 }, "cpunodebind=1"},
-	{"D61 processors", server, func(f *Facts) { f.CPU.Governor = "powersave" }, func(f *Facts) { f.CPU.Governor, f.CPU.Model = "powersave", "Intel(R) Xeon(R)" }, "powersave"},
+	{"D61 processors", server, func(f *Facts) { f.CPU.Governor, f.CPU.Scaling = "powersave", "acpi-cpufreq" }, func(f *Facts) { f.CPU.Governor, f.CPU.Scaling = "powersave", "amd-pstate-epp" }, "powersave"},
 	{"D62 variables", server, func(f *Facts) { f.Env["CUDA_LAUNCH_BLOCKING"] = "1" }, func(f *Facts) { f.Env["CUDA_LAUNCH_BLOCKING"] = "0" }, "unset CUDA_LAUNCH_BLOCKING"},
 	{"D63 someone-else", server, func(f *Facts) { f.values(0)[keyUsed] = 40 << 30 }, func(f *Facts) {
 		f.values(0)[keyUsed] = 40 << 30

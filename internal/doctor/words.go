@@ -15,7 +15,7 @@ var words = append(strings.Fields(`
 	LD_LIBRARY_PATH cache default driver
 	init card peers fault killed aborted
 	correctable nonfatal fatal nofile memlock as nproc stack
-	performance powersave schedutil ondemand conservative userspace
+	acpi-cpufreq intel_pstate intel_cpufreq amd-pstate amd-pstate-epp cppc_cpufreq performance powersave schedutil ondemand conservative userspace
 	shm tmp home work
 	tmpfs nfs nfs4 ext4 xfs btrfs overlay cifs smb2 ceph fuse 9p zfs gpfs afs lustre ramfs virtiofs ntfs apfs
 	R S D Z T t I X

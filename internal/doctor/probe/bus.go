@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,23 +70,35 @@ func total(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// regions are the sizes of the first six lines "start end flags".
+// Flags of a region in sysfs, by linux/ioport.h.
+const (
+	wide  = 0x00100000 // IORESOURCE_MEM_64: it takes two of the lines
+	unset = 0x20000000 // IORESOURCE_UNSET: it has a size and no address
+)
+
+// regions are the sizes of those that a function has, of its first six lines "start end flags"; 0 of one without an address.
 func regions(text string) (out []int64) {
-	for line := range strings.Lines(text) {
+	skip := false
+	for i, line := range slices.Collect(strings.Lines(text)) {
 		f := strings.Fields(line)
-		if len(f) != 3 || len(out) == 6 {
+		if len(f) != 3 || i == 6 {
 			break
 		}
 		start, err := strconv.ParseUint(f[0], 0, 64)
 		end, err2 := strconv.ParseUint(f[1], 0, 64)
-		if err != nil || err2 != nil {
+		flags, err3 := strconv.ParseUint(f[2], 0, 64)
+		switch {
+		case err != nil || err2 != nil || err3 != nil:
 			return nil
-		}
-		if size := int64(end - start + 1); end > start {
-			out = append(out, size)
-		} else {
+		case skip || flags == 0:
+			skip = false
+			continue
+		case flags&unset != 0 || end <= start:
 			out = append(out, 0)
+		default:
+			out = append(out, int64(end-start+1))
 		}
+		skip = flags&wide != 0
 	}
 	return out
 }

@@ -35,6 +35,7 @@ func (p *prober) kernel() {
 	}
 	k.Majors = p.majors()
 	k.Modprobe = p.tool("nvidia-modprobe")
+	k.Profiler = p.tool("ncu").There || p.there("/opt/nvidia/nsight-compute") || p.there("/usr/local/cuda/bin/ncu")
 	k.Blacklists = p.blacklists()
 	k.Log = p.log()
 	if p.there("/sys/class/iommu") {

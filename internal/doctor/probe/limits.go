@@ -131,6 +131,7 @@ func (p *prober) cpu() (c doctor.CPU) {
 		}
 	}
 	c.Governor = p.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+	c.Scaling = p.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver")
 	c.ThreadsOf = doctor.CPUs(p.read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list"))
 	c.Steal, c.Busy = shares(p.read("/proc/stat"))
 	return c

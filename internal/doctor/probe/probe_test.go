@@ -50,7 +50,7 @@ func (r root) card(address, driver string) {
 	r[pciFolder+"/0000:16:00.0 ->"] = "../../../devices/pci0000:16/0000:16:00.0"
 	for name, v := range map[string]string{"vendor": "0x10de", "device": "0x2330", "class": "0x030200", "revision": "0xa1", "subsystem_vendor": "0x10de", "subsystem_device": "0x16c1",
 		"numa_node": "1", "local_cpulist": "32-63", "current_link_speed": "2.5 GT/s PCIe", "max_link_speed": "32.0 GT/s PCIe", "current_link_width": "8", "max_link_width": "16",
-		"resource": "0x00000000a0000000 0x00000000a0ffffff 0x0000000000040200\n0x0000000000000000 0x0000000000000000 0x0000000000000000\n", "config": "\xde\x10\x30\x23",
+		"resource": "0x000000a000000000 0x000000a000ffffff 0x000000000014220c\n0x0000000000000000 0x0000000000000000 0x0000000000000000\n0x0000000000000000 0x0000001fffffffff 0x000000002014220c\n", "config": "\xde\x10\x30\x23",
 		"aer_dev_nonfatal": "Undefined 0\nDLP 2\nTOTAL_ERR_NONFATAL 2\n"} {
 		r[dir+"/"+name] = v
 	}
@@ -413,7 +413,7 @@ func TestPlantedMachines(t *testing.T) {
 			change(r, &c)
 			for name := range r { // regions as they are on a machine that is well
 				if strings.HasSuffix(name, "/resource") {
-					r[name] = "0x1000 0x1fff 0x0\n0x10000 0x1ffff 0x0\n"
+					r[name] = "0x1000 0x1fff 0x40200\n0x10000 0x1ffff 0x40200\n"
 				}
 			}
 			d := doctor.Judge(look(t, r, c))
