@@ -137,9 +137,13 @@ func (s *Scanner) traceback(text string) {
 }
 
 // words are what lines that matter have one of. All others are passed over unread.
-var words = regexp.MustCompile(`(?i)error|memory|cuda|nccl|cudnn|cublas|nvml|nvidia|\bxpu\b|\bmps\b|killed|assert|fault|expected|device|worker|xid|bus|tensor|no space left|too many open|capability|resource_?exhausted|tried to|exception|exhausted`)
+var words = []string{"error", "memory", "cuda", "nccl", "cudnn", "cublas", "nvml", "nvidia", "xpu", "mps", "killed", "assert", "fault", "expected", "device", "worker",
+	"xid", "bus", "tensor", "no space left", "too many open", "capability", "exhausted", "tried to", "exception"}
 
-func mayMatter(text string) bool { return words.MatchString(text) }
+func mayMatter(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
 
 // match asks every row whether its text begins in this line.
 func (s *Scanner) match(l Line) {
