@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -98,12 +99,15 @@ func Preflight(env *tensor.Env, model, batch any) error {
 	return offenders("nn.Preflight", env.Device().Name(), same(env.Device()), all)
 }
 
-// PreflightFor is [Preflight] for a device that need not be here: a name as [tensor.Open] takes it, "cuda" being "cuda:0". A name
-// that means nothing is an error too, with the nearest that does.
+// PreflightFor is [Preflight] for a device that need not be here: a name as [tensor.Open] takes it, "cuda" being "cuda:0", or that of a
+// card, "h100-80" being "null:h100-80". A name that means nothing is an error too, with the nearest that does.
 func PreflightFor(name string, model, batch any) error {
+	if _, ok := cards.Find(name); ok {
+		name = "null:" + name
+	}
 	n, err := device.ParseName(name)
 	if err != nil {
-		return &tensor.Error{Op: "nn.PreflightFor", Text: err.Error(), Hint: advice.Meant(name, device.Known()) + "give cpu, cuda:N, sim:CARD or null:CARD"}
+		return &tensor.Error{Op: "nn.PreflightFor", Text: err.Error(), Hint: advice.Meant(name, device.Known()) + "give cpu, cuda:N, sim:CARD, null:CARD or CARD"}
 	}
 	all := located("model", walk("nn.PreflightFor", model).entries)
 	all = append(all, located("batch", run("nn.PreflightFor", batch, true).entries)...)

@@ -265,7 +265,7 @@ func TestPreflightFor(t *testing.T) {
 	}
 	l, x := NewLinear(env, 2, 2), map[string]*tensor.Tensor{"x": freshEnv(t).Ones(1)}
 	for _, c := range []struct{ name, want, hint string }{
-		{"null:h100-80", "", ""}, {"null:h100-80:0", "", ""},
+		{"null:h100-80", "", ""}, {"null:h100-80:0", "", ""}, {"h100-80", "", ""}, {"t4", "not on null:t4: model.weight", "nn.To"},
 		{"cuda", "not on cuda:0: model.weight on null:h100-80, model.bias on null:h100-80", "nn.To"},
 		{"cuda:0", "not on cuda:0: model.weight", "nn.To"}, {"cuda:7", "not on cuda:7: ", "nn.To"},
 		{"null:h10-80", `there is no card "h10-80"`, "did you mean null:h100-80? "}, {"nul:t4", `no kind "nul"`, "did you mean null:t4? "},

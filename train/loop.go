@@ -92,6 +92,12 @@ func (u *underway) ready() bool {
 	return u.loss.Ready() && (u.norm == nil || u.norm.Ready()) && (u.look == nil || u.look.Ready())
 }
 
+// updatesInParts tells an update that takes memory between one parameter's and the next, so that where it ends for want of that
+// some weights are a step ahead of others.
+func (r *run) updatesInParts() bool {
+	return r.Offload.optimizer() || r.Params.rounding() != optim.Nearest
+}
+
 // step learns from one batch. It waits for nothing.
 func (r *run) step(b dataset.Turn) {
 	r.opt.SetLR(r.schedule(r.queued))
@@ -104,6 +110,7 @@ func (r *run) step(b dataset.Turn) {
 		r.look()
 		r.learn(at, func(loss *tensor.Tensor) { u.loss = loss.Later() })
 		u.look = r.looked()
+		r.torn = r.torn || r.updatesInParts()
 		r.report = r.update()
 		r.torn = true
 	}
