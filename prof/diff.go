@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +67,7 @@ func (p *Profile) WriteAgainst(w io.Writer, before *Profile, t Table) error {
 			break
 		}
 		c := &all[i]
-		out.Rows = append(out.Rows, []string{c.Name, render.Duration(c.Before), render.Duration(c.After), signed(c.Difference()), ratio(c.Before, c.After), number(c.Calls[0]), number(c.Calls[1])})
+		out.Rows = append(out.Rows, []string{c.Name, render.Duration(c.Before), render.Duration(c.After), render.Signed(c.Difference()), render.Ratio(c.Before, c.After), number(c.Calls[0]), number(c.Calls[1])})
 	}
 	var b strings.Builder
 	b.WriteString(out.String(cmp.Or(t.Width, 120)))
@@ -76,7 +75,7 @@ func (p *Profile) WriteAgainst(w io.Writer, before *Profile, t Table) error {
 		fmt.Fprintf(&b, "and %d more\n", left)
 	}
 	from, to := before.step(), p.step()
-	fmt.Fprintf(&b, "\na step: %s on %s before, %s on %s after, %s (%s)\n", render.Duration(from), before.where(), render.Duration(to), p.where(), signed(to-from), ratio(from, to))
+	fmt.Fprintf(&b, "\na step: %s on %s before, %s on %s after, %s (%s)\n", render.Duration(from), before.where(), render.Duration(to), p.where(), render.Signed(to-from), render.Ratio(from, to))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -91,33 +90,6 @@ func (p *Profile) where() string {
 		names = append(names, d.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-func signed(d time.Duration) string {
-	switch {
-	case d > 0:
-		return "+" + render.Duration(d)
-	case d < 0:
-		return "−" + render.Duration(-d)
-	}
-	return "0"
-}
-
-// ratio is after for before, as people read it.
-func ratio(before, after time.Duration) string {
-	switch {
-	case before == 0 && after == 0:
-		return ""
-	case before == 0:
-		return "new"
-	case after == 0:
-		return "gone"
-	}
-	r := float64(after) / float64(before)
-	if math.Abs(r-1) < 0.005 {
-		return "same"
-	}
-	return fmt.Sprintf("%.2f×", r)
 }
 
 // ByName is the kind of rows of a name, or an error that names them all.

@@ -10,6 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/diagnose"
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/kineto"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -26,6 +27,8 @@ const diagnoseExample = `  warpline diagnose train.log
   warpline diagnose logs/                          # the logs of all ranks: which failed first
   pbpaste | warpline diagnose -                    # a text from a forum
   warpline diagnose oom.txt --batch 8 --context 2048 --vocab 128256 --heads 32
+  warpline diagnose after.pt.trace.json.gz --against before.pt.trace.json.gz
+  warpline diagnose rank0.json.gz --trace-out queues.json.gz    # with queues and busy devices, for a viewer
   warpline diagnose --json logs/ | jq -r '.findings[].fix'`
 
 func newDiagnose() *cobra.Command {
@@ -40,11 +43,41 @@ func newDiagnose() *cobra.Command {
 	f.IntVar(&c.Sizes.Context, "context", 0, "tokens of a sample, likewise")
 	f.IntVar(&c.Sizes.Vocab, "vocab", 0, "size of the vocabulary, likewise")
 	f.IntVar(&c.Sizes.Heads, "heads", 0, "heads of attention, likewise")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runDiagnose(cmd, args, c) }
+	var beside traces
+	f.StringVar(&beside.against, "against", "", "an earlier trace of the same training, to tell what changed")
+	f.StringVar(&beside.out, "trace-out", "", "write the trace again, with what is queued and what is busy as counters; compressed if the name ends in .gz")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runDiagnose(cmd, args, c, &beside) }
 	return cmd
 }
 
-func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config) error {
+// traces is what else may be done with one trace.
+type traces struct{ against, out string }
+
+// check refuses several files.
+func (t *traces) check(args []string) error {
+	if t.against+t.out != "" && len(args) != 1 {
+		return advice.Failf("give one trace", "--against and --trace-out are of one trace, and there are %d files", len(args))
+	}
+	return nil
+}
+
+// run diagnoses, and does that.
+func (t *traces) run(ctx context.Context, c *diagnose.Config, args []string, tell diagnose.Tell) (err error) {
+	if t.against != "" {
+		err = c.Against(ctx, args[0], t.against, tell)
+	} else {
+		err = c.Run(ctx, args, tell)
+	}
+	if err == nil && t.out != "" {
+		err = c.Annotate(ctx, args[0], t.out)
+	}
+	return err
+}
+
+func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config, beside *traces) error {
+	if err := beside.check(args); err != nil {
+		return err
+	}
 	for _, n := range []int{c.Sizes.Batch, c.Sizes.Context, c.Sizes.Vocab, c.Sizes.Heads} {
 		if n < 0 {
 			return advice.Failf("give the model's sizes as whole numbers from 1 up", "a size is %d", n)
@@ -54,11 +87,14 @@ func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config) error {
 	c.Stdin = cmd.InOrStdin()
 	c.Progress = s.reading()
 	found := false
-	err := c.Run(cmd.Context(), args, func(r *finding.Report, part bool) error {
+	err := beside.run(cmd.Context(), c, args, func(r *finding.Report, part bool) error {
 		found = found || len(r.Findings) > 0
 		s.clear()
 		if err := s.emit(r); err != nil {
 			return err
+		}
+		if rows, ok := r.Detail.([]kineto.Change); ok {
+			return s.unwritten(diagnose.Comparison(s.text, rows, s.tableWidth()))
 		}
 		show := diagnose.Screen
 		if part {

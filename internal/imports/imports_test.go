@@ -80,7 +80,7 @@ const rules = `
 	internal/finding, internal/nvml, internal/xid < internal/machinefile;
 	internal/finding < internal/errortext;
 	internal/errortext, internal/pickle < internal/joblog;
-	internal/joblog, internal/kineto, internal/machinefile, internal/snapshot, internal/advice < internal/diagnose;
+	internal/joblog, internal/kineto, internal/machinefile, internal/snapshot, internal/advice, internal/durable < internal/diagnose;
 	internal/finding, internal/render < internal/kineto;
 	internal/kineto < bench/hta;
 	internal/kineto/tracetest < bench/tracegen;

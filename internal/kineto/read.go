@@ -203,7 +203,7 @@ func (rd *reading) metadata(key string, v []byte) {
 func (rd *reading) events() error {
 	w := rd.w
 	w.pos++
-	rd.found = true
+	rd.found, rd.eventsAt = true, w.offset()
 	for {
 		switch c := w.space(); c {
 		case 0:

@@ -24,6 +24,7 @@ type Trace struct {
 	Span        Window       // from the first to the last event that took time, of host and device
 
 	legs      []leg // of Path's collectives
+	eventsAt  int64 // of the file, where the events begin
 	counts    counts
 	names     *interner
 	tracks    []track

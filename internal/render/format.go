@@ -117,3 +117,31 @@ func Percent(fraction float64) string {
 	}
 	return strconv.FormatFloat(100*fraction, 'f', 2, 64) + " %"
 }
+
+// Signed formats a difference of times: "+12.3 ms", "−5 ns", "0".
+func Signed(d time.Duration) string {
+	switch {
+	case d > 0:
+		return "+" + Duration(d)
+	case d < 0:
+		return "−" + Duration(-d)
+	}
+	return "0"
+}
+
+// Ratio formats after for before as people read it: "0.41×", "same" within half a percent, "new" and "gone" where one is 0.
+func Ratio(before, after time.Duration) string {
+	switch {
+	case before == 0 && after == 0:
+		return ""
+	case before == 0:
+		return "new"
+	case after == 0:
+		return "gone"
+	}
+	r := float64(after) / float64(before)
+	if math.Abs(r-1) < 0.005 {
+		return "same"
+	}
+	return fmt.Sprintf("%.2f×", r)
+}
