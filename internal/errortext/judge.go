@@ -74,8 +74,11 @@ func quoted(m *Match) finding.Evidence {
 func filled(text string, m *Match) string {
 	for i := len(m.Groups) - 1; i > 0; i-- {
 		held := m.Groups[i]
-		if held == "" {
+		switch n, err := strconv.ParseInt(held, 10, 64); {
+		case held == "":
 			held = "?"
+		case i == m.Row.bytes && err == nil:
+			held = render.Bytes(n)
 		}
 		text = strings.ReplaceAll(text, "$"+strconv.Itoa(i), held)
 	}
@@ -93,11 +96,18 @@ func Figures(m *Match) map[string]any {
 	return out
 }
 
-// Merged are findings with those that say the same told once, with how often.
+// assertions are rows of a kernel's own check that name it.
+var assertions = []string{"class-out-of-range", "index-out-of-range", "not-a-probability", "nan-probability"}
+
+// Merged are findings with those that say the same told once, with how often. That a check failed is not told beside which.
 func Merged(all []finding.Finding) []finding.Finding {
 	var out []finding.Finding
 	times := map[string]int{}
+	named := slices.ContainsFunc(all, func(f finding.Finding) bool { return slices.Contains(assertions, f.Name) })
 	for _, f := range all {
+		if named && f.Name == "device-assert" {
+			continue
+		}
 		key := f.Rule + f.Title
 		if times[key]++; times[key] == 1 {
 			out = append(out, f)

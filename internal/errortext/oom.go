@@ -69,6 +69,24 @@ func (o *OOM) Deficit() int64 {
 	return o.Asked - o.Free
 }
 
+// segment is what PyTorch's allocator takes of the card for a request (CUDACachingAllocator.cpp): 2 MiB for one up to 1 MiB,
+// 20 MiB below 10 MiB, else whole pieces of 2 MiB.
+func segment(asked int64) int64 {
+	switch {
+	case asked <= 1<<20:
+		return 2 << 20
+	case asked < 10<<20:
+		return 20 << 20
+	}
+	return (asked + 2<<20 - 1) &^ (2<<20 - 1)
+}
+
+// wanted is what the process would have reserved with the request.
+func (o *OOM) wanted() int64 { return max(o.Allocated, 0) + max(o.Stuck, 0) + segment(o.Asked) }
+
+// beyondCap tells that a cap of the process refused the request.
+func (o *OOM) beyondCap() bool { return o.Allowed >= 0 && o.wanted() > o.Allowed }
+
 const sizeOf = `(\d+(?:\.\d+)?)(bytes|[KMGTP]i?B)`
 
 var (

@@ -122,12 +122,12 @@ func at(m *Match, what string) string {
 }
 
 func capped(m *Match, o *OOM, _ Sizes) *finding.Finding {
-	if o.Allowed < 0 || o.Total >= 0 && o.Allowed >= o.Total || max(o.Allocated, 0)+o.Asked <= o.Allowed {
+	if o.Total >= 0 && o.Allowed >= o.Total || !o.beyondCap() {
 		return nil
 	}
 	return &finding.Finding{
 		Title:      fmt.Sprintf("a cap of %s is set for this process, of a card of %s", render.Bytes(o.Allowed), render.Bytes(o.Total)),
-		Evidence:   []finding.Evidence{bytesOf("allowed", o.Allowed, "are allowed"), bytesOf("wanted", max(o.Allocated, 0)+o.Asked, "are wanted")},
+		Evidence:   []finding.Evidence{bytesOf("allowed", o.Allowed, "are allowed"), bytesOf("wanted", o.wanted(), "are wanted")},
 		Fix:        "raise or remove torch.cuda.set_per_process_memory_fraction (or per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF)",
 		Gain:       finding.Gain{Text: "what the cap withholds of the card", Bytes: max(o.Total-o.Allowed, 0)},
 		Confidence: finding.High, DisprovedBy: "the same failure without the cap",
@@ -186,7 +186,7 @@ func fragments(m *Match, o *OOM, _ Sizes) *finding.Finding {
 }
 
 func refused(m *Match, o *OOM, _ Sizes) *finding.Finding {
-	if o.Free < 0 || o.Free < o.Asked || o.Allowed >= 0 && max(o.Allocated, 0)+o.Asked > o.Allowed {
+	if o.Free < 0 || o.Free < o.Asked || o.beyondCap() {
 		return nil
 	}
 	return &finding.Finding{

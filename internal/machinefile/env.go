@@ -134,11 +134,14 @@ func (e *Environment) settle() {
 		}
 	}
 	e.GPUs = slices.DeleteFunc(e.GPUs, unknown)
+	switch e.Built {
+	case "N/A": // of a build for ROCm, or where PyTorch could not be imported
+		e.Built = ""
+	case "Could not collect": // collect_env's word for None, which torch.version.cuda is of a build for the CPU
+		e.Built = "None"
+	}
 	if _, local, ok := strings.Cut(e.Torch, "+"); ok && e.Built == "" {
 		e.Built = builtOf(local)
-	}
-	if e.Built == "N/A" || e.Built == "Could not collect" {
-		e.Built = ""
 	}
 }
 

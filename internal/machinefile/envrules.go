@@ -66,7 +66,7 @@ func (e *Environment) finding(title, fix, gain, disproved string, confidence fin
 }
 
 func (e *Environment) processorOnly() *finding.Finding {
-	if e.Built != "None" || e.ROCm != "" || e.mac() || e.Torch == "" {
+	if e.Built != "None" || e.ROCm != "" || e.mac() || e.Torch == "" || strings.HasSuffix(e.Torch, "+xpu") {
 		return nil
 	}
 	return e.finding("this PyTorch is built for the CPU only", "install a build with CUDA: pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu126 (the card and the driver say which)", "the card",

@@ -21,6 +21,7 @@ var prefixes = []*regexp.Regexp{
 	regexp.MustCompile(`^(?:<\d+>)?\[\s*(\d+\.\d{6})\] `),                                                // dmesg: seconds since the start
 	regexp.MustCompile(`^(\w{3} [ \d]\d [\d:]{8}) \S+ kernel: (?:\[\s*\d+\.\d+\] )?`),                    // syslog, journalctl -k
 	regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\S+) (?:\S+ )?(?:kernel: )(?:\[\s*\d+\.\d+\] )?`),              // syslog with ISO times
+	regexp.MustCompile(`^()kernel: `),                                                                    // journalctl, cut at its time and host
 	regexp.MustCompile(`^(\d{4}-\d\d-\d\dT[\d:,.]+[+-]\d\d:?\d\d) `),                                     // dmesg --time-format iso
 }
 
@@ -41,7 +42,7 @@ func isKernelLog(head string) bool {
 	lines := headLines(head, 100)
 	kernel := 0
 	for _, line := range lines {
-		if text, _, ok := message(line); ok || sure.MatchString(text) && strings.HasPrefix(text, sure.FindString(text)) {
+		if text, _, ok := message(strings.TrimLeft(line, " \t")); ok || sure.MatchString(text) && strings.HasPrefix(text, sure.FindString(text)) {
 			kernel++
 		}
 	}
@@ -92,7 +93,7 @@ func busOf(m []string) (string, string) {
 // signs are messages of the kernel and of NVIDIA's driver (kernel-open/nvidia, osapi.c, osinit.c), of the PCI bus and of the
 // memory manager (mm/oom_kill.c). The first that matches a line takes it.
 var signs = []sign{
-	{"fallen off the bus", regexp.MustCompile(`(?:GPU (?:at )?(?:PCI:)?([0-9a-fA-F]{4}:[0-9a-fA-F:.]+).*)?(?:GPU )?has fallen off the bus`), "D48", busOf},
+	{"fallen off the bus", regexp.MustCompile(`(?:GPU (?:at )?(?:PCI:)?([0-9a-fA-F]{4}:[0-9a-fA-F:.]+).*)?(?:GPU )?has fallen off the bus|NVRM: fallen off the bus and is not responding`), "D48", busOf},
 	{"pcie uncorrected", regexp.MustCompile(`([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): (?:AER: )?PCIe Bus Error: severity=Uncorrect`), "D48", busOf},
 	{"pcie corrected", regexp.MustCompile(`([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): (?:AER: )?PCIe Bus Error: severity=Correct`), "D55", busOf},
 	{"pcie limited", regexp.MustCompile(`([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): .*available PCIe bandwidth, limited by`), "D55", busOf},

@@ -56,6 +56,8 @@ func nvlinks(n int, speed string) (s string) {
 // texts are files in which rules speak, or nearly (near).
 var texts = []struct{ kind, rule, near, text string }{
 	{"kernel-log", "", "", bootLine + nvidiaUp},
+	{"kernel-log", "D48", "", "[ 1843.308145] NVRM: The NVIDIA GPU 0000:b3:00.0\n               NVRM: (PCI ID: 10de:26b5) installed in this system has\n               NVRM: fallen off the bus and is not responding to commands.\n[ 1843.439662] NVRM: The NVIDIA probe routine failed for 1 device(s).\n"},
+	{"kernel-log", "D52", "", "kernel: NVRM: Xid (PCI:0000:dc:00): 149, NETIR_LINK_EVT  Fatal\nkernel: NVRM: Xid (PCI:0000:dc:00): 45, pid=1818990, name=python3, Ch 00000001 caused by previous Xid 149\n"},
 	{"kernel-log", "D48", "", bootLine + "[ 9.000001] NVRM: Xid (PCI:0000:65:00): 79, pid=123, name=python, GPU has fallen off the bus.\n"},
 	{"kernel-log", "D48", "", bootLine + "[ 9.000001] NVRM: The NVIDIA GPU 0000:b3:00.0\n[ 9.000002] NVRM: (PCI ID: 10de:2330) installed in this system has\n[ 9.000003] NVRM: fallen off the bus and is not responding to commands.\n[ 9.000004] NVRM: GPU 0000:b3:00.0: GPU has fallen off the bus.\n"},
 	{"kernel-log", "D48", "", bootLine + "[ 9.000001] pcieport 0000:80:01.0: AER: Uncorrected (Fatal) error received\n[ 9.000002] nvidia 0000:81:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer\n"},
@@ -126,6 +128,9 @@ var texts = []struct{ kind, rule, near, text string }{
 
 	{"collect-env", "", "", envTop + "Is CUDA available: True\n" + envCards},
 	{"collect-env", "D34", "", "Collecting environment information...\nPyTorch version: 2.9.0+cpu\nIs debug build: False\nCUDA used to build PyTorch: None\nROCM used to build PyTorch: N/A\n\nOS: Microsoft Windows 11 Home\nIs CUDA available: False\nGPU models and configuration: No CUDA\nNvidia driver version: No CUDA\n"},
+	{"collect-env", "D34", "", "PyTorch version: 2.1.0+cpu\nCUDA used to build PyTorch: Could not collect\nROCM used to build PyTorch: N/A\n\nOS: Ubuntu 22.04.3 LTS (x86_64)\nIs CUDA available: False\nGPU models and configuration: \nGPU 0: NVIDIA GeForce RTX 4090\nNvidia driver version: 535.104.05\n"},
+	{"collect-env", "D34", "", "PyTorch version: 2.2.2\nCUDA used to build PyTorch: Could not collect\nROCM used to build PyTorch: N/A\n\nOS: Microsoft Windows 11 Education\nIs CUDA available: False\nGPU models and configuration: GPU 0: NVIDIA GeForce RTX 4080 Laptop GPU\nNvidia driver version: 551.86\n"},
+	{"collect-env", "", "D34", "PyTorch version: 2.9.0+xpu\nCUDA used to build PyTorch: Could not collect\nROCM used to build PyTorch: N/A\n\nOS: Ubuntu 24.04 LTS (x86_64)\nIs CUDA available: False\n"},
 	{"collect-env", "", "D34", "PyTorch version: 2.9.0\nCUDA used to build PyTorch: None\nROCM used to build PyTorch: N/A\n\nOS: macOS 15.1 (arm64)\nIs CUDA available: False\n"},
 	{"collect-env", "", "D34", "PyTorch version: 2.9.0+rocm6.4\nCUDA used to build PyTorch: N/A\nROCM used to build PyTorch: 6.4.43482\nIs CUDA available: True\nGPU models and configuration: AMD Instinct MI300X\n"},
 	{"collect-env", "D07", "", envTop + "Is CUDA available: False\nGPU models and configuration: GPU 0: NVIDIA H100 80GB HBM3\nNvidia driver version: 470.57.02\n"},
