@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -17,8 +18,9 @@ import (
 
 const diagnoseLong = `Say what is wrong from what other programs left behind, whatever trained: error texts, logs of jobs, traces, snapshots of
 memory, reports of the machine. Files are recognised by their content, decompressed (gzip) and decoded; a text may be cut
-off, wrapped or pasted from a web page. A folder is read whole, and what its files say together comes last: of the logs of
-all ranks, which failed first, and whether to restart, to drain a node, or to fix the program.
+off, wrapped or pasted from a web page. A folder is read whole, and what its files say together stands first (with --json it
+is the last line): of the logs of all ranks, which failed first, and whether to restart, to drain a node, or to fix the
+program.
 
 Findings come in order of what mending them gains, each with its evidence and what would disprove it. The exit status is 0
 when nothing was found, 1 when something was, 2 when something could not be read. docs/diagnose.md describes the JSON.`
@@ -87,6 +89,8 @@ func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config, beside *
 	c.Stdin = cmd.InOrStdin()
 	c.Progress = s.reading()
 	found := false
+	width := min(s.tableWidth(), widestHelp)
+	var members bytes.Buffer // what parts of a group say, which stands behind what they say together
 	err := beside.run(cmd.Context(), c, args, func(r *finding.Report, part bool) error {
 		found = found || len(r.Findings) > 0
 		s.clear()
@@ -96,13 +100,17 @@ func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config, beside *
 		if rows, ok := r.Detail.([]kineto.Change); ok {
 			return s.unwritten(diagnose.Comparison(s.text, rows, s.tableWidth()))
 		}
-		show := diagnose.Screen
 		if part {
-			show = diagnose.Brief
+			return diagnose.Brief(&members, r, width)
 		}
-		return s.unwritten(show(s.text, r, min(s.tableWidth(), widestHelp)))
+		if err := s.unwritten(diagnose.Screen(s.text, r, width)); err != nil || r.Kind != "group" {
+			return err
+		}
+		_, err := members.WriteTo(s.text)
+		return s.unwritten(err)
 	})
 	s.clear()
+	_, _ = members.WriteTo(s.text) // of a group that was not told
 	switch {
 	case errors.Is(err, context.Canceled):
 		return train.ErrInterrupted

@@ -60,3 +60,31 @@ func TestDiagnose(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestVerdictStandsFirst: of a folder people read first what its files say together, then what each says; readers of JSON
+// get each file's line first.
+func TestVerdictStandsFirst(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"rank0.log": "[rank0]:[E1123 02:42:10.408271257 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=46, NumelOut=46, Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n",
+		"rank1.log": "[2026-11-23 02:30:11,100] INFO step 1\nTraceback (most recent call last):\n  File \"train.py\", line 88, in main\n    y = model(x)\nRuntimeError: CUDA error: uncorrectable ECC error encountered\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	if status := execute(t.Context(), []string{"diagnose", dir}, &stdout, &stderr); status != exitFound {
+		t.Fatal(status, stderr.String())
+	}
+	together, file := strings.Index(stdout.String(), "1. drain this node: rank 1"), strings.Index(stdout.String(), "rank0.log: ")
+	if together < 0 || file < together {
+		t.Errorf("the verdict is at %d, the first file at %d:\n%s", together, file, &stdout)
+	}
+	stdout.Reset()
+	execute(t.Context(), []string{"diagnose", "--json", dir}, &stdout, &stderr)
+	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[2], `"kind":"group"`) {
+		t.Errorf("%q", lines)
+	}
+}

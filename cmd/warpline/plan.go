@@ -535,7 +535,14 @@ func (p *planning) runFLOPs(s *screen, chosen []cards.Card) error {
 	if err := s.emit(r); err != nil {
 		return err
 	}
-	s.say("%.3g FLOPs on %d devices whose products (%s) reach %.0f %% of their peak:", n, r.Devices, p.setup.AMP, 100*r.Efficiency)
+	products, devices := string(p.setup.AMP), "devices"
+	if p.setup.AMP == formula.Off {
+		products = "float32"
+	}
+	if r.Devices == 1 {
+		devices = "device"
+	}
+	s.say("%.3g FLOPs on %d %s whose products (%s) reach %.0f %% of their peak:", n, r.Devices, devices, products, 100*r.Efficiency)
 	fmt.Fprint(s.text, "\n", t.String(s.tableWidth()))
 	return s.failure()
 }

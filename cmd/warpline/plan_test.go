@@ -57,6 +57,9 @@ func TestPlanOfFLOPs(t *testing.T) {
 	if c := r.Cards[0]; math.Abs(c.DeviceDays/want-1) > .001 || math.Abs(c.Days*1024/want-1) > .001 || c.Range[0] >= c.Days || c.Range[1] <= c.Days {
 		t.Errorf("%+v, not %.0f device days", c, want)
 	}
+	if _, out, _ := command(t.Context(), "plan", "--flops", "1e18", "--card", "t4"); !strings.Contains(out, "on 1 device whose products (float32) reach") {
+		t.Errorf("without --amp products are of float32:\n%s", out)
+	}
 }
 
 func TestPlanOfAConfig(t *testing.T) {

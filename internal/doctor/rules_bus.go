@@ -38,13 +38,19 @@ func noCard(f *Facts) []ill {
 	if len(seen) > 0 {
 		there = "what is there is " + strings.Join(seen, ", ") + ", which " + can[0]
 	}
-	why := "in a virtual machine or container the host must pass a card through"
-	if !f.Platform.Hypervisor && !f.contained() {
-		why = "a card that should be there is off, not seated, or disabled by the firmware"
+	why, lists := "a card that should be there is off, not seated, or disabled by the firmware", "lspci -nn | grep -i nvidia lists one"
+	switch {
+	case f.OS == "darwin":
+		why, lists = "macOS drives no card of NVIDIA's since 10.14", "system_profiler SPDisplaysDataType lists one"
+	case f.Platform.Hypervisor || f.contained():
+		why = "in a virtual machine or container the host must pass a card through"
+	}
+	if f.OS == "windows" {
+		lists = "the Device Manager lists one under Display adapters"
 	}
 	return one("no NVIDIA card is here: "+there+"; the devices cpu and sim:0 work",
 		[]finding.Evidence{value("cards_on_bus", 0, "no function of vendor 0x10de among %d display and compute controllers", len(f.PCI)+len(f.Adapters))},
-		"warpline train --device cpu", why+"; which build of PyTorch fits what is here: "+Selector, finding.High, "lspci -nn | grep -i nvidia lists one")
+		"warpline train --device cpu", why+"; which build of PyTorch fits what is here: "+Selector, finding.High, lists)
 }
 
 // others are the adapters that are not NVIDIA's.

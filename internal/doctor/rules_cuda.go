@@ -52,7 +52,7 @@ var cudaRules = []rule{
 	}, judge: fabric},
 	{id: "D13", name: "hmm", step: P8, breaks: true, what: "the open module does not trip over HMM", can: (*Facts).loaded, judge: hmm},
 	{id: "D36", name: "wsl", step: P6, breaks: true, what: "WSL has the driver of Windows, and no other", can: func(f *Facts) bool { return f.Platform.WSL }, judge: wsl},
-	{id: "D22", name: "licence", step: P8, breaks: true, what: "the virtual GPU has its licence", can: func(f *Facts) bool { return f.hasCard() && (f.NVML.Asked || f.CUDA.Asked) }, judge: licence},
+	{id: "D22", name: "licence", step: P8, breaks: true, what: "the virtual GPU has its licence", can: func(f *Facts) bool { return f.hasCard() && (f.NVML.works() || f.CUDA.Asked && !f.CUDA.Missing) }, judge: licence},
 	{id: "D17", name: "mps", step: P8, breaks: true, what: "no dead MPS stands before the cards", can: (*Facts).loaded, judge: mps},
 	{id: "D17", name: "mps-limits", step: P10, what: "MPS gives each process all of the card", can: func(f *Facts) bool { return f.MPS.Pipe || f.Env["CUDA_MPS_PIPE_DIRECTORY"] != "" }, judge: mpsLimits},
 	{id: "D16", name: "compute-mode", step: P8, breaks: true, what: "no card is kept for one process", can: func(f *Facts) bool { return f.NVML.works() }, judge: computeMode},

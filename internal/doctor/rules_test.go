@@ -331,3 +331,39 @@ func TestDocs(t *testing.T) {
 		}
 	}
 }
+
+// TestNoCardByOS: without a card the finding names what each system has, and how to look for one there.
+func TestNoCardByOS(t *testing.T) {
+	for os, want := range map[string][2]string{
+		"linux":   {"a card that should be there is off", "lspci"},
+		"windows": {"a card that should be there is off", "Device Manager"},
+		"darwin":  {"macOS drives no card", "system_profiler"},
+	} {
+		f := bare()
+		f.OS, f.PCI = os, nil
+		f.Platform.Hypervisor, f.Platform.Container = false, ""
+		if os == "linux" {
+			f.PCI = []PCI{}
+		}
+		f.Adapters = []Adapter{{Name: "Apple M2", Vendor: 0x106b}}
+		ills := noCard(f)
+		if len(ills) != 1 || !strings.Contains(ills[0].Fix, want[0]) || !strings.Contains(ills[0].DisprovedBy, want[1]) || !strings.Contains(ills[0].Title, "mps") {
+			t.Errorf("%s: %+v", os, ills)
+		}
+	}
+}
+
+// TestFineIsWhatWasSeen: with no driver nothing is said to be fine that only a driver shows.
+func TestFineIsWhatWasSeen(t *testing.T) {
+	f := server()
+	f.unload()
+	f.NVML, f.CUDA = NVML{}, CUDA{}
+	f.NVML.Asked, f.NVML.Missing, f.CUDA.Asked, f.CUDA.Missing = true, true, true, true
+	for _, fine := range Judge(f).Checked {
+		for _, id := range []string{"D22 ", "D30 "} {
+			if strings.HasPrefix(fine, id) {
+				t.Errorf("without a driver: %q", fine)
+			}
+		}
+	}
+}
