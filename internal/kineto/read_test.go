@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -118,6 +119,9 @@ func TestCut(t *testing.T) {
 			if r.Findings[i].Name == "no-gpu-events" {
 				t.Errorf("cut at %d: %s", at, r.Findings[i].String())
 			}
+		}
+		if unseen := strings.Contains(strings.Join(r.Notes, ""), "no event of the device lies before"); unseen && slices.Contains(r.Checked, "events of the device") {
+			t.Errorf("cut at %d: %v are well, and %v", at, r.Checked, r.Notes)
 		}
 	}
 	r, err := Diagnose(context.Background(), "cut", io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), iotest.ErrReader(iotest.ErrTimeout)))

@@ -47,7 +47,7 @@ type rule struct {
 }
 
 var rules = []rule{
-	{"R50", "no-gpu-events", "events of the device", nil, noDevice},
+	{"R50", "no-gpu-events", "events of the device", (*analysis).whole, noDevice},
 	{"R17", "loader-bound", "waits for batches", (*analysis).worked, loaderBound},
 	{"R13", "waits-in-loop", "waits of the host for the device", (*analysis).worked, waitsInLoop},
 	{"R18", "launch-bound", "launches shorter than what they cost", (*analysis).bindable, launchBound},

@@ -7,9 +7,12 @@ import (
 	"github.com/warpline-ml/warpline/internal/finding"
 )
 
+// whole tells that events of a device would be seen if there were any: those of a cut file may have lain behind the cut.
+func (a *analysis) whole() bool { return a.onDevice > 0 || a.counts.cut == "" }
+
 // noDevice: a trace of a training on a card has kernels.
 func noDevice(a *analysis) *finding.Finding {
-	if a.onDevice > 0 || a.counts.cut != "" {
+	if a.onDevice > 0 {
 		return nil
 	}
 	f := &finding.Finding{
