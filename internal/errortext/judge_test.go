@@ -35,3 +35,11 @@ func TestAssertionIsToldOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestFullCardBeforeCrumbs: a full card is told before some MiB that are reserved and not in use.
+func TestFullCardBeforeCrumbs(t *testing.T) {
+	found, _ := judged("CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.17 GiB total capacity; 10.62 GiB already allocated; 832.00 KiB free; 10.66 GiB reserved in total by PyTorch)", Sizes{})
+	if len(found) != 2 || found[0].Rule != "R11" || found[1].Rule != "O04" {
+		t.Errorf("%+v", found)
+	}
+}

@@ -172,15 +172,15 @@ func fragments(m *Match, o *OOM, _ Sizes) *finding.Finding {
 	if !enough && (o.Total <= 0 || share(stuck, o.Total) <= stuckShare || o.Free < 0 || o.Free+stuck < o.Asked) {
 		return nil
 	}
-	sure := finding.High
-	if o.Total > 0 && share(stuck, o.Total) < stuckShare/2 {
-		sure = finding.Low // the card is full as well
+	sure, gain := finding.High, finding.Gain{Text: "at most what is reserved and not in use", Bytes: stuck}
+	if o.Total > 0 && share(stuck, o.Total) < stuckShare/2 { // the card is full as well, which is told first
+		sure, gain = finding.Low, finding.Gain{Text: "this one request, perhaps"}
 	}
 	return &finding.Finding{
 		Title:      fmt.Sprintf("memory is fragmented: %s are reserved and not in use, but in no piece of %s", render.Bytes(stuck), render.Bytes(o.Asked)),
 		Evidence:   []finding.Evidence{bytesOf("reserved_unallocated", stuck, "are reserved and not in use; whole free segments were given back before the message"), bytesOf("asked", o.Asked, "were asked for")},
 		Fix:        fragmented,
-		Gain:       finding.Gain{Text: "at most what is reserved and not in use", Bytes: stuck},
+		Gain:       gain,
 		Confidence: sure, DisprovedBy: "the same failure with expandable segments", Line: m.Site(),
 	}
 }

@@ -112,6 +112,22 @@ func TestFirstFailure(t *testing.T) {
 	}
 }
 
+// TestSignAlone: a line that is no error text is judged in a text of one process too, and never called healthy.
+func TestSignAlone(t *testing.T) {
+	for text, want := range map[string]string{
+		"node1:1234:1300 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 10.0.0.2<43210> failed : No route to host\n":                                                                                  "NCCL could not reach a peer",
+		"torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use\n":         "the port that the ranks meet at is taken",
+		"torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1333, unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.18.1\n":            "NCCL failed, and the text does not say why",
+		"RuntimeError: NCCL error in: ../torch/lib/c10d/ProcessGroupNCCL.cpp:911, unhandled cuda error, NCCL version 2.7.8\n":                                                                                          "NCCL failed, and the text does not say why",
+		"RuntimeError: NCCL error in: x.cpp:911, unhandled cuda error, NCCL version 2.7.8\nTraceback (most recent call last):\n  File \"/home/u/train.py\", line 9, in main\nIndexError: index out of range in self\n": "an index is beyond",
+	} {
+		r := said(t, "pasted.txt", text)
+		if len(r.Findings) == 0 || !strings.Contains(r.Findings[0].Title, want) {
+			t.Errorf("%s: %v, %v", text, titles(r.Findings), r.Checked)
+		}
+	}
+}
+
 // TestSameMoment has two ranks that fail within a second: the report does not pretend to know.
 func TestSameMoment(t *testing.T) {
 	r := said(t, "job.log", "[rank1]:[E626 06:24:44.1 a.cpp:1] RuntimeError: CUDA error: an illegal memory access was encountered\n[rank0]:[E626 06:24:44.7 a.cpp:1] RuntimeError: CUDA error: an illegal memory access was encountered\n")

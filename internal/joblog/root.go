@@ -174,8 +174,21 @@ func (j *job) findings() (all []finding.Finding, root *Event) {
 		all = append(all, *j.hangSign())
 	case len(j.wait.ranks) > 0:
 		all = append(all, *j.wait.finding())
+	default:
+		all = j.unexplained()
 	}
 	return all, root
+}
+
+// unexplained is that something failed after a cause that no line names.
+func (j *job) unexplained() []finding.Finding {
+	i := slices.IndexFunc(j.events, func(e *Event) bool { return e.class == consequence && e.says != "" })
+	if i < 0 {
+		return nil
+	}
+	e := j.events[i]
+	return []finding.Finding{{Rule: "J03", Name: e.Name, Title: verdictRestart + ": " + e.says, Evidence: []finding.Evidence{e.quote()}, Fix: e.fix,
+		Gain: finding.Gain{Text: "the next failure names its cause"}, Confidence: finding.Low, DisprovedBy: "an error above it, or in the log of another rank", Line: fmt.Sprintf("line %d", e.Line)}}
 }
 
 // hangSign is the finding of a text that names itself who did not come, or nil.
@@ -434,7 +447,8 @@ func (l *Log) report() *finding.Report {
 	l.kind(r)
 	if r.Kind == "error" {
 		l.single(r)
-	} else {
+	}
+	if len(r.Findings) == 0 { // of several processes, or what signs say, which are no error texts
 		var root *Event
 		r.Findings, root = j.findings()
 		r.Figures = j.figures(root, r.Findings)

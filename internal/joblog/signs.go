@@ -80,6 +80,8 @@ var signs = []sign{
 	{"mismatch", hang, "Detected mismatch between collectives", regexp.MustCompile(`Detected mismatch between collectives on ranks\. ?(.*)`), func(e *Event, m []string) { e.Text = m[0] }, "ranks called different collectives", ""},
 	{"barrier", hang, "monitoredBarrier", regexp.MustCompile(`[Rr]anks? ([\d, ]+) failed to pass monitoredBarrier`), func(e *Event, m []string) { e.Missing = ranks(m[1]) }, "ranks did not come to a barrier", ""},
 	{"remote-error", consequence, "emote", regexp.MustCompile(`remote process exited or there was a network error|ncclRemoteError|Connection closed by remote peer|closed by peer|Connection closed by localRank|remote peer`), nil, "", ""},
+	{"nccl-unexplained", consequence, "unhandled ", regexp.MustCompile(`unhandled (?:system|cuda) error(?: \(run with|, NCCL version)`), nil,
+		"NCCL failed, and the text does not say why", "NCCL_DEBUG=INFO with the same command: the line with NCCL WARN before the error names the cause; then warpline diagnose on the logs of all ranks"},
 	{"reset", consequence, "onnection reset", regexp.MustCompile(`[Cc]onnection reset by peer`), nil, "", ""},
 	{"aborted", consequence, "bort", regexp.MustCompile(`(?:NCCL communicator was aborted|Process group watchdog thread terminated|Aborted \(core dumped\)|Abort COMPLETE)`), nil, "", ""},
 	{"watchdog-ends", consequence, "watchdog thread", regexp.MustCompile(`watchdog thread terminated with exception`), nil, "", ""},
