@@ -146,12 +146,20 @@ func (c *Config) Read(ctx context.Context, name string, r io.Reader, size int64)
 		case errors.Is(err, errortext.ErrUnknown):
 			return nil, unknown(name)
 		case err != nil:
-			return nil, advice.Explain(fmt.Errorf("%s: %w", name, err), "it was taken for "+k.words+"; is it whole?")
+			return nil, advice.Explain(of(name, err), "it was taken for "+k.words+"; is it whole?")
 		}
 		report.Notes = append(s.notes(), report.Notes...)
 		return report, nil
 	}
 	return nil, unknown(name)
+}
+
+// of names the file that an error is of, once: readers may have named it.
+func of(file string, err error) error {
+	if strings.HasPrefix(err.Error(), file+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 // unknown is the error of a file that nobody reads.

@@ -129,6 +129,16 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 	}
 }
 
+// TestNamedOnce: an error names its file, and once.
+func TestNamedOnce(t *testing.T) {
+	for _, text := range []string{"\x80\x04cposix\nsystem\nX\x04\x00\x00\x00true\x85R.", "<?xml version=\"1.0\" ?>\n<nvidia_smi_log><gpu"} {
+		_, err := (&Config{}).Read(t.Context(), "some.file", strings.NewReader(text), 0)
+		if err == nil || strings.Count(err.Error(), "some.file") != 1 {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // TestBombIsRefused decompresses much from little: it is read in bounded memory, and refused.
 func TestBombIsRefused(t *testing.T) {
 	defer func(n int64) { ampleSize = n }(ampleSize)

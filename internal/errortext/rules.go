@@ -67,7 +67,7 @@ func judgeOOM(m *Match, s Sizes) []finding.Finding {
 			continue
 		}
 		f.Rule, f.Name = r.Rule, r.Name
-		f.Evidence = append(f.Evidence, finding.Evidence{Text: m.OOM.says()})
+		f.Evidence = append(f.Evidence, finding.Evidence{Name: "message", Text: m.OOM.says()})
 		all = append(all, *f)
 		if r.Rule == "O01" {
 			return append(all, shapes(m, s)...) // nothing on this card could mend it
