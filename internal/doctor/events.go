@@ -15,10 +15,9 @@ const (
 	InvalidRegion  = "invalid-region"
 	PowerCable     = "power-cable"
 	CorruptInfoROM = "corrupt-inforom"
-	ACSRedirect    = "acs"
 	OutOfMemory    = "oom-kill"
 )
 
 // EventKinds are all of them.
 var EventKinds = []string{Xid, FallenOff, InitFailed, NoFirmware, Unsupported, NeedsOpen, NeedsClosed, Mismatch, KeyRejected, OtherDriver, InvalidRegion,
-	PowerCable, CorruptInfoROM, ACSRedirect, OutOfMemory}
+	PowerCable, CorruptInfoROM, OutOfMemory}

@@ -89,10 +89,10 @@ func (f *Facts) place(role string) (Place, bool) {
 	return Place{}, false
 }
 
-// events are those of the kernel's log of a kind; of "xid" those with a number among xids.
-func (f *Facts) events(kind string, xids ...int) (out []Event) {
+// events are those of the kernel's log of a kind.
+func (f *Facts) events(kind string) (out []Event) {
 	for _, e := range f.Kernel.Log.Events {
-		if e.Kind == kind && (len(xids) == 0 || slices.Contains(xids, e.Xid)) {
+		if e.Kind == kind {
 			out = append(out, e)
 		}
 	}

@@ -116,7 +116,8 @@ func fallenOff(f *Facts) []ill {
 			evidence = append(evidence, value("config", "0xffffffff", "%s does not answer: its registers read as all ones (lspci: rev ff)", c.Address))
 		}
 	}
-	for _, e := range append(f.events("xid", 79), f.events(FallenOff)...) {
+	evidence = append(evidence, f.xids("D48")...)
+	for _, e := range f.events(FallenOff) {
 		evidence = append(evidence, value("log", e.Count, "the kernel says that %s has fallen off the bus, %d times", e.Bus, e.Count))
 	}
 	for _, c := range f.NVML.Cards {

@@ -129,7 +129,7 @@ func wsl(f *Facts) []ill {
 }
 
 func licence(f *Facts) []ill {
-	logged := f.events(Xid, 78)
+	logged := f.xids("D22")
 	if !f.cudaCode(102) && len(logged) == 0 {
 		return nil
 	}
@@ -137,10 +137,7 @@ func licence(f *Facts) []ill {
 	if f.cudaCode(102) {
 		evidence = append(evidence, value("cuInit", 102, "cuInit gives CUDA_ERROR_DEVICE_NOT_LICENSED"))
 	}
-	for _, e := range logged {
-		evidence = append(evidence, value("xid", 78, "Xid 78 of %s, %d times: the virtual GPU could not start", e.Bus, e.Count))
-	}
-	return one("the virtual GPU has no licence", evidence, "sudo systemctl restart nvidia-gridd", "after a client token is in /etc/nvidia/ClientConfigToken; nvidia-smi -q | grep -A2 License shows it", finding.High, "nvidia-smi -q says Licensed")
+	return one("the virtual GPU has no licence", append(evidence, logged...), "sudo systemctl restart nvidia-gridd", "after a client token is in /etc/nvidia/ClientConfigToken; nvidia-smi -q | grep -A2 License shows it", finding.High, "nvidia-smi -q says Licensed")
 }
 
 func mps(f *Facts) []ill {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/xid"
 )
 
 var healthRules = []rule{
@@ -24,10 +25,16 @@ func (f *Facts) hasLog() bool { return f.hasCard() && f.Kernel.Log.Source != "" 
 
 func (f *Facts) askedNVML() bool { return f.hasCard() && f.NVML.Asked && !f.NVML.Missing }
 
-// xids is evidence of events of the kernel's log.
-func (f *Facts) xids(numbers ...int) (out []finding.Evidence) {
-	for _, e := range f.events(Xid, numbers...) {
-		out = append(out, value("xid", e.Xid, "Xid %d of %s, %d times in the kernel's log", e.Xid, e.Bus, e.Count))
+// xids is evidence of the driver's errors in the kernel's log that are of a rule and want something done, by package xid.
+func (f *Facts) xids(rule string) []finding.Evidence {
+	return f.errors(func(c xid.Code) bool { return c.Rule == rule && c.Class != xid.Ignore })
+}
+
+func (f *Facts) errors(which func(c xid.Code) bool) (out []finding.Evidence) {
+	for _, e := range f.events(Xid) {
+		if c := xid.Of(e.Xid); which(c) {
+			out = append(out, value("xid", e.Xid, "%v of %s, %d times in the kernel's log", c, e.Bus, e.Count))
+		}
 	}
 	return out
 }
@@ -39,7 +46,7 @@ const (
 )
 
 func memoryErrors(f *Facts) []ill {
-	evidence := f.xids(48, 63, 64, 94, 95, 140, 171, 172)
+	evidence := f.xids("D49")
 	replace, reset, card := false, false, 0
 	for i := range f.NVML.Cards {
 		c := &f.NVML.Cards[i]
@@ -68,7 +75,7 @@ func memoryErrors(f *Facts) []ill {
 }
 
 func timeouts(f *Facts) []ill {
-	evidence := f.xids(8, 62, 109, 119, 120, 143)
+	evidence := f.xids("D50")
 	if evidence == nil {
 		return nil
 	}
@@ -76,7 +83,7 @@ func timeouts(f *Facts) []ill {
 }
 
 func infoROM(f *Facts) []ill {
-	evidence := []finding.Evidence(nil)
+	evidence := f.xids("D51")
 	if f.nvmlCode(14) {
 		evidence = append(evidence, value("nvml", 14, "NVML gives NVML_ERROR_CORRUPTED_INFOROM"))
 	}
@@ -101,7 +108,7 @@ var linksOf = []struct {
 }{{"B200", 18}, {"H200", 18}, {"H100 80GB HBM3", 18}, {"H100 SXM", 18}, {"A100-SXM", 12}, {"V100-SXM2", 6}, {"V100-SXM3", 6}}
 
 func nvlink(f *Facts) []ill {
-	evidence := f.xids(74, 136, 137, 144, 145, 146, 147, 148, 149, 150)
+	evidence := f.xids("D52")
 	for i := range f.NVML.Cards {
 		c := &f.NVML.Cards[i]
 		up := 0
@@ -133,7 +140,7 @@ func madeWith(name string) string {
 }
 
 func power(f *Facts) []ill {
-	evidence := f.xids(54)
+	evidence := f.xids("D53")
 	for _, e := range f.events(PowerCable) {
 		evidence = append(evidence, value("log", e.Count, "the driver says that a power cable of %s is not connected", e.Bus))
 	}
@@ -177,7 +184,7 @@ func pending(f *Facts) []ill {
 func resetRequired(f *Facts) []ill {
 	for _, c := range f.NVML.Cards {
 		if c.Code == 16 {
-			return one("a card wants a reset before it computes again", append([]finding.Evidence{value("nvml", 16, "card %d: NVML gives NVML_ERROR_RESET_REQUIRED", c.Index)}, f.xids(46, 64, 95, 110, 140, 155, 156, 158)...),
+			return one("a card wants a reset before it computes again", append([]finding.Evidence{value("nvml", 16, "card %d: NVML gives NVML_ERROR_RESET_REQUIRED", c.Index)}, f.errors(func(c xid.Code) bool { return c.Class == xid.Reset })...),
 				fmt.Sprintf("sudo nvidia-smi -i %d --gpu-reset", c.Index), "after what uses the card has ended; where that is refused, reboot", finding.High, "nvidia-smi -q lists the card's figures")
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/xid"
 )
 
 // ruleCase is a machine that a rule finds something on, and one on which it nearly does. Both are a healthy base, changed.
@@ -363,6 +365,24 @@ func TestFineIsWhatWasSeen(t *testing.T) {
 		for _, id := range []string{"D22 ", "D30 "} {
 			if strings.HasPrefix(fine, id) {
 				t.Errorf("without a driver: %q", fine)
+			}
+		}
+	}
+}
+
+// TestNumbers: a number of the driver's errors is of the same rule here as in a log of another machine, and one that wants
+// nothing done, or is a program's own, is no finding.
+func TestNumbers(t *testing.T) {
+	for n := range 200 {
+		c, f := xid.Of(n), server()
+		f.logged(Xid, n)
+		got := map[string]bool{}
+		for _, said := range Judge(f).Findings {
+			got[said.Rule] = true
+		}
+		for _, rule := range []string{"D22", "D48", "D49", "D50", "D51", "D52", "D53"} {
+			if want := c.Rule == rule && c.Class != xid.Ignore; got[rule] != want {
+				t.Errorf("%v: %s %t, want %t", c, rule, got[rule], want)
 			}
 		}
 	}

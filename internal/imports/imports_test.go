@@ -105,7 +105,7 @@ const rules = `
 	data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo, prof, plan < train;
 	internal/conform, internal/render, internal/safetensors, internal/durable, internal/ledger, model, optim < internal/check;
 	internal/cpu/kernels, internal/estimate, internal/machine, model, optim, data/digits, data/tokens < internal/bench;
-	internal/finding, internal/render, internal/advice, internal/durable, internal/cards, internal/pyenv, internal/fatbin/fatbintest < internal/doctor;
+	internal/finding, internal/render, internal/advice, internal/durable, internal/cards, internal/pyenv, internal/fatbin/fatbintest, internal/xid < internal/doctor;
 	NONE < internal/nvkernel;
 	internal/doctor, internal/nvkernel, internal/nvml, internal/cuda/driver, internal/cuda/libcuda < internal/doctor/probe;
 	internal/nvml, internal/presence, internal/render < internal/monitor;

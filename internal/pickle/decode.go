@@ -220,8 +220,12 @@ func (d *decoder) step(op byte) error {
 		_, err := d.in.number(8)
 		return err
 	case opMark:
+		// Each container that is under way has one mark at most.
+		if len(d.marks) > deepest {
+			return ErrTooLarge
+		}
 		d.marks = append(d.marks, len(d.stack))
-		return d.take(8)
+		return nil
 	case opNone:
 		return d.push(nil)
 	case opTrue, opFalse:

@@ -88,6 +88,10 @@ func TestBounds(t *testing.T) {
 	if _, err := Decode(strings.NewReader(nest(deepest + 1))); err == nil || !strings.Contains(err.Error(), "deep") {
 		t.Error(err)
 	}
+	var at *Error
+	if _, err := Decode(&repeat{text: "("}); !errors.As(err, &at) || at.Opcode > 2*deepest {
+		t.Errorf("marks within marks are taken until there are 1 GiB of them: %v", err)
+	}
 	for name, op := range map[string]string{"dictionaries": "}", "marks": "(", "nothings": "N", "numbers": "K\x01", "strings": "X\x01\x00\x00\x00a",
 		"one string": "\x94h\x00", "memo": "\x94", "memo, out of turn": "r\x00\x00\x00\x7fr\x00\x00\x00\x7e", "tuples": ")"} {
 		d := &Decoder{Memory: 1 << 20}
