@@ -31,6 +31,7 @@ type Row struct {
 	sure       finding.Confidence
 	pytorch    bool // an out-of-memory of PyTorch's allocators: judged by its figures
 	bytes      int  // the parentheses that hold a size in bytes that was asked for
+	begins     []string
 }
 
 // Unnamed is an exception of Python that no row knows.
@@ -45,7 +46,14 @@ func text(forms ...string) *regexp.Regexp {
 }
 
 // rows are asked in this order, and the first whose text begins in a line has it.
-var rows = slices.Concat(memoryRows, placementRows, deviceRows, setupRows, hostRows)
+var rows = withBegins(slices.Concat(memoryRows, placementRows, deviceRows, setupRows, hostRows))
+
+func withBegins(rows []Row) []Row {
+	for i := range rows {
+		rows[i].begins = begins(rows[i].pattern)
+	}
+	return rows
+}
 
 // Rows are all texts that are known.
 func Rows() []Row { return rows }

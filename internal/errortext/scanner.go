@@ -148,8 +148,12 @@ func mayMatter(text string) bool {
 // match asks every row whether its text begins in this line.
 func (s *Scanner) match(l Line) {
 	text, own := s.squeezed()
+	lower := lowered(text)
 	for i := range rows {
 		row := &rows[i]
+		if !row.mayBegin(lower, own) {
+			continue
+		}
 		at := row.pattern.FindStringSubmatchIndex(text)
 		if at == nil || at[0] >= own {
 			continue
