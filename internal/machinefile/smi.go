@@ -81,10 +81,10 @@ func diagnoseSMI(r *finding.Report, text *reader) error {
 	if err != nil && len(l.cards) == 0 {
 		return err
 	}
-	if err != nil {
-		r.Notes = append(r.Notes, err.Error())
-	}
 	l.report(r)
+	if err != nil {
+		r.Notes, r.Checked = append(r.Notes, err.Error()), []string{} // what is missing is not healthy
+	}
 	return nil
 }
 

@@ -241,3 +241,11 @@ func TestFailures(t *testing.T) {
 		}
 	}
 }
+
+// TestCutIsNotHealthy: of a file that breaks off nothing is said to be well.
+func TestCutIsNotHealthy(t *testing.T) {
+	r, err := Kinds[0].Diagnose(t.Context(), "x", strings.NewReader(`<?xml version="1.0" ?><nvidia_smi_log><gpu id="00000000:17:00.0"><product_name>NVIDIA H100</product_name>&no;`))
+	if err != nil || len(r.Notes) == 0 || len(r.Checked) > 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
