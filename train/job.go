@@ -188,7 +188,7 @@ func (j *job) openText(c *Config) (err error) {
 	case c.Tokens != "":
 		err = j.openTokens(c)
 	case c.textless():
-		j.set = tokens.New("a text that is made up", make([]uint16, max(1<<20, madeUp*(c.Context+1))), j.arch.Vocab)
+		j.set = tokens.New("a text that is made up", make([]uint16, madeUp*(c.Context+1)), j.arch.Vocab)
 	default:
 		err = j.readText(c)
 	}

