@@ -37,8 +37,12 @@ func Screen(w io.Writer, r *finding.Report, width int) error {
 	if more := len(r.Findings) - mostFindings; more > 0 {
 		s.put(2, "and %d more: --json has all", more)
 	}
-	if len(r.Findings) == 0 {
+	switch {
+	case len(r.Findings) > 0:
+	case len(r.Checked) > 0:
 		s.put(2, "nothing found that is wrong")
+	default:
+		s.put(2, "nothing is said to be wrong, or to be well: it has nothing that could be judged")
 	}
 	if len(r.Findings) > 0 && len(r.Checked)+len(r.Notes) > 0 {
 		s.b.WriteString("\n")

@@ -7,6 +7,7 @@ const topKernels = 10
 // figures adds what was measured of the steps that are looked at; times are those of the whole window.
 func (a *analysis) figures(f map[string]any) {
 	f["window_us"], f["window_steps"] = us(a.window.Dur()), a.steps
+	f["headroom_idle_us"], f["headroom_comm_us"] = us(a.perStep(a.idle())), us(a.perStep(a.comm.without(a.compute).total()))
 	f["window_busy_us"], f["idle_us"] = us(a.busy.total()), us(a.idle())
 	for c, ns := range a.causes {
 		f[causeNames[c]] = us(ns)

@@ -40,8 +40,13 @@ func Diagnose(ctx context.Context, name string, r io.Reader) (*finding.Report, e
 	rep := &finding.Report{File: name, Kind: "trace", Figures: t.figures(), Detail: t}
 	a := t.analyse()
 	a.figures(rep.Figures)
-	rep.Findings, rep.Checked = a.judge()
+	rep.Findings, rep.Checked, rep.Figures["not_judged"] = a.judge()
 	rep.Notes = t.Notes()
+	if why := a.judgeable(); why != "" && len(rep.Findings) == 0 {
+		rep.Notes = append(rep.Notes, "could not be judged: "+why)
+	} else if left := a.headroom(rep.Findings); left != "" {
+		rep.Notes = append(rep.Notes, left)
+	}
 	a.keep()
 	rep.Figures["critical_path"] = pathRows(t.Path, t.Marked)
 	if len(t.Path) > 0 {

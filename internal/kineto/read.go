@@ -43,10 +43,12 @@ type counts struct {
 	keys       []string // of the file's outer object
 	steps      int      // events of the host named ProfilerStep#N
 	stepTime   int64
-	loader     int64      // time in a DataLoader's next batch
+	loads      int        // waits for a DataLoader's next batch
+	loader     int64      // time in them
 	beyond     [kinds]int // events that were not kept
 	negative   int        // durations below zero
 	garbage    int        // times that are no numbers, or longer than a week
+	unusable   int        // of them, events of a device
 	broken     int        // events that are not JSON
 	large      int        // events too large to look at
 	processes  int        // that call the driver
@@ -76,6 +78,12 @@ func Read(ctx context.Context, r io.Reader) (*Trace, error) {
 			return nil, ErrNoTrace
 		}
 		return nil, fmt.Errorf("byte %d, before any event: %w", rd.w.read(), err)
+	}
+	if rd.counts.events == 0 && err == nil && rd.counts.large > 0 {
+		err = errTooLarge
+	}
+	if rd.counts.events == 0 && err != nil {
+		return nil, fmt.Errorf("no event up to byte %d, where it breaks off: %w", rd.w.read(), err)
 	}
 	rd.Bytes, rd.control, rd.badUTF8 = rd.w.read(), rd.w.control, rd.w.badUTF8
 	if err != nil {
@@ -280,6 +288,9 @@ func (rd *reading) take() {
 	}
 	if p.bad || !p.hasStart || p.dur > week {
 		rd.counts.garbage++
+		if k := rd.cat.kind; k == kernel || k == copying || k == setting {
+			rd.counts.unusable++
+		}
 		return
 	}
 	if p.dur < 0 {
@@ -304,6 +315,7 @@ func (rd *reading) mark(c class) {
 		rd.counts.stepTime += rd.p.dur
 	}
 	if c&isLoader != 0 {
+		rd.counts.loads++
 		rd.counts.loader += rd.p.dur
 	}
 }

@@ -78,7 +78,8 @@ func TestForms(t *testing.T) {
 
 // TestNot: what is no trace is an error that says so.
 func TestNot(t *testing.T) {
-	for _, s := range []string{"", "   ", "null", `"text"`, "{}", `{"a": 1}`, `{"traceEvents": {}}`, `{"a"`, `{"a" 1}`, `{a}`, "\x80\x02}q"} {
+	for _, s := range []string{"", "   ", "null", `"text"`, "{}", `{"a": 1}`, `{"traceEvents": {}}`, `{"a"`, `{"a" 1}`, `{a}`, "\x80\x02}q",
+		`{"traceEvents":[}`, `{"traceEvents": [`, `{"traceEvents": [{"ph": "X"`, `[{"ph": "X" "cat"}]`} {
 		if tr, err := Read(context.Background(), strings.NewReader(s)); err == nil {
 			t.Errorf("%q: a trace %+v", s, tr)
 		}
@@ -107,7 +108,8 @@ func TestTimes(t *testing.T) {
 // TestCut: a file that breaks off anywhere is a trace up to there, with the position; so is one whose stream does.
 func TestCut(t *testing.T) {
 	whole := tracetest.GPT(tracetest.Options{Steps: 3})
-	for at := bytes.Index(whole, []byte("traceEvents")) + 20; at < len(whole)-3; at += len(whole) / 97 {
+	first := bytes.Index(whole, []byte("},\n"))
+	for at := first + 3; at < len(whole)-3; at += len(whole) / 97 {
 		r, err := Diagnose(context.Background(), "cut", bytes.NewReader(whole[:at]))
 		if err != nil {
 			t.Fatalf("cut at %d: %v", at, err)

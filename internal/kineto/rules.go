@@ -41,54 +41,43 @@ const (
 // rule is one thing that may be wrong.
 type rule struct {
 	id, name string
-	looksAt  string // what is healthy where it finds nothing
-	asks     func(a *analysis) bool
+	looksAt  string                 // what is healthy where it finds nothing
+	asks     func(a *analysis) bool // whether the file has what it looks at
 	judge    func(a *analysis) *finding.Finding
 }
 
 var rules = []rule{
-	{"R50", "no-gpu-events", "events of the device", (*analysis).whole, noDevice},
-	{"R17", "loader-bound", "waits for batches", (*analysis).worked, loaderBound},
-	{"R13", "waits-in-loop", "waits of the host for the device", (*analysis).worked, waitsInLoop},
-	{"R18", "launch-bound", "launches shorter than what they cost", (*analysis).bindable, launchBound},
-	{"R18", "host-bound", "time of the host between launches", (*analysis).bindable, hostBound},
-	{"R19", "slow-calls", "calls that allocate and free memory", (*analysis).steady, slowCalls},
-	{"R29", "recompilation", "code that is loaded again", (*analysis).steady, churn},
-	{"R20", "pauses", "pauses of the host without any call", (*analysis).repeated, pauses},
+	{"R50", "no-gpu-events", "events of the device", (*analysis).seen, noDevice},
+	{"R17", "loader-bound", "waits for batches", (*analysis).loads, loaderBound},
+	{"R13", "waits-in-loop", "waits of the host for the device", (*analysis).called, waitsInLoop},
+	{"R18", "launch-bound", "launches shorter than what they cost", (*analysis).binds, launchBound},
+	{"R18", "host-bound", "time of the host between launches", (*analysis).binds, hostBound},
+	{"R19", "slow-calls", "calls that allocate and free memory", (*analysis).calledInSteps, slowCalls},
+	{"R29", "recompilation", "code that is loaded again", (*analysis).calledInSteps, churn},
+	{"R20", "pauses", "pauses of the host without any call", (*analysis).launchesRepeat, pauses},
 	{"R21", "periodic-work", "steps that take longer every so often", (*analysis).repeated, periodicWork},
-	{"R14", "pageable-copies", "copies of pageable memory", (*analysis).worked, pageableCopies},
-	{"R15", "tiny-copies", "small copies", (*analysis).stepped, smallCopies},
-	{"R16", "exposed-copies", "copies that nothing overlaps", (*analysis).worked, exposedCopies},
+	{"R14", "pageable-copies", "copies of pageable memory", (*analysis).pinning, pageableCopies},
+	{"R15", "tiny-copies", "small copies", (*analysis).sized, smallCopies},
+	{"R16", "exposed-copies", "copies that nothing overlaps", (*analysis).copiesIn, exposedCopies},
 	{"R22", "no-tensor-cores", "products beside tensor cores", (*analysis).withoutSwitch, beside},
 	{"R23", "no-tf32", "products of float32 beside TF32", (*analysis).withSwitch, withoutTF32},
-	{"R24", "misaligned-shapes", "sizes of products", (*analysis).shaped, misaligned},
-	{"R25", "few-blocks", "blocks for all multiprocessors", (*analysis).filled, fewBlocks},
-	{"R28", "memory-bound", "operations that only move memory", (*analysis).computed, memoryBound},
-	{"R31", "slow-attention", "attention that writes its scores", (*analysis).shaped, slowAttention},
-	{"R32", "unfused-optimizer", "kernels of the optimizer", (*analysis).stepped, unfusedOptimizer},
+	{"R24", "misaligned-shapes", "sizes of products", (*analysis).shapedProducts, misaligned},
+	{"R25", "few-blocks", "blocks for all multiprocessors", (*analysis).gridded, fewBlocks},
+	{"R28", "memory-bound", "operations that only move memory", (*analysis).named, memoryBound},
+	{"R31", "slow-attention", "attention that writes its scores", (*analysis).attends, slowAttention},
+	{"R32", "unfused-optimizer", "kernels of the optimizer", (*analysis).optimizes, unfusedOptimizer},
 	{"R33", "exposed-communication", "communication that nothing overlaps", (*analysis).communicates, exposedCommunication},
-	{"R34", "small-messages", "sizes of messages", (*analysis).communicates, smallMessagesRule},
+	{"R34", "small-messages", "sizes of messages", (*analysis).messages, smallMessagesRule},
 	{"R11", "memory-near-limit", "memory left on the card", (*analysis).measured, memoryNearLimit},
 	{"R26", "under-filled", "the device's idle time", (*analysis).bindable, underFilled},
 }
 
-func (a *analysis) worked() bool       { return a.kernels > 0 && a.window.Dur() > 0 }
-func (a *analysis) stepped() bool      { return a.worked() && a.steps > 0 }
-func (a *analysis) steady() bool       { return a.worked() && a.steps > 1 }
-func (a *analysis) repeated() bool     { return a.worked() && a.steps >= leastSteps }
-func (a *analysis) bindable() bool     { return a.stepped() && a.kernels >= leastKernels }
-func (a *analysis) computed() bool     { return a.worked() && a.kernels >= leastKernels }
-func (a *analysis) shaped() bool       { return a.computed() && a.shapes }
-func (a *analysis) communicates() bool { return a.stepped() && len(a.comm) > 0 }
-func (a *analysis) measured() bool {
-	return a.peakBytes[1] > 0 && len(a.Devices) > 0 && a.Devices[0].Memory > 0
-}
-
-// judge asks every rule: findings in order of gain, and what was looked at and is healthy.
-func (a *analysis) judge() (found []finding.Finding, checked []string) {
-	found, checked = []finding.Finding{}, []string{}
+// judge asks every rule: findings in order of gain, what was looked at and is healthy, and what the file does not have.
+func (a *analysis) judge() (found []finding.Finding, checked, without []string) {
+	found, checked, without = []finding.Finding{}, []string{}, []string{}
 	for _, r := range rules {
-		if r.asks != nil && !r.asks(a) {
+		if !r.asks(a) {
+			without = append(without, r.looksAt)
 			continue
 		}
 		f := r.judge(a)
@@ -101,7 +90,7 @@ func (a *analysis) judge() (found []finding.Finding, checked []string) {
 		found = append(found, *f)
 	}
 	finding.Sort(found)
-	return found, checked
+	return found, checked, without
 }
 
 // worth tells whether a time of a step is worth a word.

@@ -47,8 +47,8 @@ func (c *Collective) MessageBytes() int64 {
 	return max(c.In, c.Out) * dtypes[strings.ToLower(c.DType)]
 }
 
-func smallMessagesRule(a *analysis) *finding.Finding {
-	var sizes []int64
+// messageSizes are the bytes of the window's collectives that the file has them of, the smallest first.
+func (a *analysis) messageSizes() (sizes []int64) {
 	for i := range a.Collectives {
 		c := &a.Collectives[i]
 		if n := c.MessageBytes(); n > 0 && c.Start >= a.window.Start && c.Start < a.window.End && !c.P2P {
@@ -56,6 +56,11 @@ func smallMessagesRule(a *analysis) *finding.Finding {
 		}
 	}
 	slices.Sort(sizes)
+	return sizes
+}
+
+func smallMessagesRule(a *analysis) *finding.Finding {
+	sizes := a.messageSizes()
 	n, _ := slices.BinarySearch(sizes, smallMessage)
 	alone := a.perStep(a.comm.without(a.compute).total())
 	if n/a.steps < smallMessages || 2*n < len(sizes) || !a.worth(time.Duration(alone)) {

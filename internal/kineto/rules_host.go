@@ -7,9 +7,6 @@ import (
 	"github.com/warpline-ml/warpline/internal/finding"
 )
 
-// whole tells that events of a device would be seen if there were any: those of a cut file may have lain behind the cut.
-func (a *analysis) whole() bool { return a.onDevice > 0 || a.counts.cut == "" }
-
 // noDevice: a trace of a training on a card has kernels.
 func noDevice(a *analysis) *finding.Finding {
 	if a.onDevice > 0 {
@@ -24,7 +21,11 @@ func noDevice(a *analysis) *finding.Finding {
 		Evidence: []finding.Evidence{counted("kernels", 0, "%d events, of which none is a kernel, a copy or a memory set of a device", a.counts.events),
 			counted("calls", len(a.Trace.host), "%d calls of the driver or its runtime", len(a.Trace.host))},
 	}
-	if launches := a.launches(); launches > 0 {
+	switch launches := a.launches(); {
+	case a.counts.events == 0:
+		f.Title = "The trace has no events at all: nothing was recorded"
+		f.Fix = "call the profiled step within the profiler, and step() once more than wait + warmup + active of its schedule say"
+	case launches > 0:
 		f.Title = "The trace has launches but no events of a GPU: its activity was not recorded"
 		f.Fix = "look for CUPTI errors in what the training printed: only one tool may watch a device at a time (end Nsight, DCGM's profiling or another profiler), and some drivers want the privilege to (NVreg_RestrictProfilingToAdminUsers=0)"
 		f.DisprovedBy = "the launches failed"

@@ -40,17 +40,6 @@ func withoutTF32(a *analysis) *finding.Finding {
 // tf32 tells a card that has TF32.
 func (a *analysis) tf32(sm int) bool { return sm >= 80 && !a.amd }
 
-// withSwitch and withoutSwitch tell cards with tensor cores that have TF32, and that have not.
-func (a *analysis) withSwitch() bool {
-	sm, _ := a.arch()
-	return a.computed() && a.tf32(sm)
-}
-
-func (a *analysis) withoutSwitch() bool {
-	sm, _ := a.arch()
-	return a.computed() && sm >= 70 && !a.tf32(sm)
-}
-
 func (a *analysis) besideTensorCores(fix string) *finding.Finding {
 	sm, named := a.arch()
 	_, plain, on, off := a.products()
@@ -124,8 +113,6 @@ func (a *analysis) filledShare() (share float64, lost int64) {
 	}
 	return used / ns, int64(ns - used)
 }
-
-func (a *analysis) filled() bool { return a.computed() }
 
 // memoryBound: operations on each element read and write memory once each.
 func memoryBound(a *analysis) *finding.Finding {

@@ -182,6 +182,9 @@ func misaligned(a *analysis) *finding.Finding {
 	return &f
 }
 
+// leastFlash is the compute capability, times ten, from which PyTorch has attention that does not write its scores.
+const leastFlash = 75
+
 // leastScores is the length from which the scores of attention are worth not writing.
 const leastScores = 128
 
@@ -213,9 +216,8 @@ func slowAttention(a *analysis) *finding.Finding {
 		ns += o.ns
 		f.Evidence = append(f.Evidence, timing("scores", o.ns, "%s on %v: %d kernels, %s in %s", o.name, o.dims[0], o.kernels, duration(o.ns), a.windowText()))
 	}
-	sm, _ := a.arch()
 	d := time.Duration(a.perStep(ns))
-	if !softmax || sm < 75 || !a.worth(d) {
+	if !softmax || !a.worth(d) {
 		return nil
 	}
 	f.Evidence = f.Evidence[:min(4, len(f.Evidence))]

@@ -66,6 +66,9 @@ func TestHealthy(t *testing.T) {
 			if busy := r.Figures["window_busy_us"].(float64) / r.Figures["window_us"].(float64); busy < 0.9 {
 				t.Errorf("%s of %d steps: busy %.3f of the window, which is not that of the device's work", name, steps, busy)
 			}
+			if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, "headroom: the device is busy 9") {
+				t.Errorf("%s tells no headroom: %s", name, notes)
+			}
 			if len(r.Checked) == 0 || r.Figures["window_steps"] != steps {
 				t.Errorf("%s: checked %v over %v steps", name, r.Checked, r.Figures["window_steps"])
 			}
