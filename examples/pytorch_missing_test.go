@@ -29,22 +29,12 @@ func pattern(env *tensor.Env, a, b, m int, shape ...int) *tensor.Tensor {
 // what PyTorch 2 gave.
 
 func missingOps(env *tensor.Env) map[string]*tensor.Tensor {
-	x, y, labels := pattern(env, 7, 0, 5, 2, 3), pattern(env, 3, 1, 7, 2, 3), tensor.From(env, []int64{2, 0}, 2)
+	x, y := pattern(env, 7, 0, 5, 2, 3), pattern(env, 3, 1, 7, 2, 3)
 	i := env.Arange(3)
 	rest := tensor.Where(i.Eq(x.ArgMax(1).Unsqueeze(1)), x.FullLike(math.Inf(-1)), x)
 	return map[string]*tensor.Tensor{
-		"topk":       rest.Max(1),
-		"tril":       tensor.Where(env.Arange(2).Unsqueeze(1).Ge(i), x, x.ZerosLike()),
-		"triu":       tensor.Where(env.Arange(2).Unsqueeze(1).Le(i), x, x.ZerosLike()),
-		"onehot":     labels.Unsqueeze(-1).Eq(env.Arange(4)),
-		"maskedfill": tensor.Where(y.Gt(x.ZerosLike()), x.FullLike(9), x),
-		"einsum":     x.Unsqueeze(2).Mul(y.Unsqueeze(1)),
-		"repeat":     tensor.Cat(0, x, x),
-		"interleave": x.Unsqueeze(1).Expand(2, 2, 3).Reshape(4, 3),
-		"flip":       x.IndexSelect(1, env.Arange(3).Neg().AddScalar(2)),
-		"linspace":   env.Arange(5).Scale(2.0 / 4).AddScalar(-1),
-		"eye":        i.Unsqueeze(1).Eq(i).Cast(dtype.F32),
-		"gt":         x.Gt(x.FullLike(0.25)),
+		"topk":   rest.Max(1),
+		"einsum": x.Unsqueeze(2).Mul(y.Unsqueeze(1)),
 	}
 }
 
@@ -102,22 +92,12 @@ func missingCells(env *tensor.Env) map[string]*tensor.Tensor {
 
 func TestPyTorchMissing(t *testing.T) {
 	want := map[string][]float64{
-		"topk":       {0, -0.5},
-		"tril":       {-1, 0, 0, -0.5, 0.5, 0},
-		"triu":       {-1, 0, 1, 0, 0.5, -1},
-		"onehot":     {0, 0, 1, 0, 1, 0, 0, 0},
-		"maskedfill": {-1, 9, 1, -0.5, 9, -1},
-		"einsum":     {1, -0.5, 1.5, 0, 0, 0, -1, 0.5, -1.5, 0, -0.75, 0.25, 0, 0.75, -0.25, 0, -1.5, 0.5},
-		"repeat":     {-1, 0, 1, -0.5, 0.5, -1, -1, 0, 1, -0.5, 0.5, -1},
-		"interleave": {-1, 0, 1, -1, 0, 1, -0.5, 0.5, -1, -0.5, 0.5, -1},
-		"flip":       {1, 0, -1, -1, 0.5, -0.5},
-		"linspace":   {-1, -0.5, 0, 0.5, 1},
-		"eye":        {1, 0, 0, 0, 1, 0, 0, 0, 1},
-		"gt":         {0, 0, 1, 0, 1, 0},
-		"leaky":      {-0.01, 0, 1, -0.005, 0.5, -0.01},
-		"elu":        {-0.632121, 0, 1, -0.393469, 0.5, -0.632121},
-		"softplus":   {0.313262, 0.693147, 1.31326, 0.474077, 0.974077, 0.313262},
-		"conv1d":     {-2.75, 2.75, -1.75, -1.75, -1.25, 4.75, -3, 0, 0.75, -1.25, -3.5, -1.75, 1.75, -3.75, 4},
+		"topk":     {0, -0.5},
+		"einsum":   {1, -0.5, 1.5, 0, 0, 0, -1, 0.5, -1.5, 0, -0.75, 0.25, 0, 0.75, -0.25, 0, -1.5, 0.5},
+		"leaky":    {-0.01, 0, 1, -0.005, 0.5, -0.01},
+		"elu":      {-0.632121, 0, 1, -0.393469, 0.5, -0.632121},
+		"softplus": {0.313262, 0.693147, 1.31326, 0.474077, 0.974077, 0.313262},
+		"conv1d":   {-2.75, 2.75, -1.75, -1.75, -1.25, 4.75, -3, 0, 0.75, -1.25, -3.5, -1.75, 1.75, -3.75, 4},
 		"convT": {
 			-0.25, -8.5, 2.25, 4, -3.5, -2.75, 1.75, 2.75, -1, 1.5, 2, -8, -0.5, 4.5, -4, -2.5, 1.25, 1.75, 1, 3.25, 0.75,
 			-7.75, 0, 4.75, -5.25, -4.75, 0.5, 2.25, 0.5, 3.5, 0.25, -3.25, 0, 3.75, -0.25, 1, 6.5, 2.5, -7, 1.25, 7, 2.75,
@@ -154,13 +134,9 @@ func TestPyTorchMissing(t *testing.T) {
 	}
 }
 
-// TestPyTorchMissingRest has what has no values to compare: numbers that are drawn, that are none, or on the host.
+// TestPyTorchMissingRest has what has no values to compare: numbers that are drawn, or on the host.
 func TestPyTorchMissingRest(t *testing.T) {
 	env := fresh(t, "cpu")
-	x := tensor.From(env, []float32{3, float32(math.NaN()), 1, float32(math.Inf(-1))}, 4)
-	if nan, inf := x.Ne(x).Floats(), x.Abs().Eq(x.FullLike(math.Inf(1))).Floats(); !slices.Equal(nan, []float64{0, 1, 0, 0}) || !slices.Equal(inf, []float64{0, 0, 0, 1}) {
-		t.Errorf("NaN %v, infinite %v", nan, inf)
-	}
 	sorted := slices.Sorted(slices.Values(env.Arange(4).Neg().Floats()))
 	if !slices.Equal(sorted, []float64{-3, -2, -1, 0}) {
 		t.Error(sorted)

@@ -213,21 +213,24 @@ func TestCapturedStep(t *testing.T) {
 
 var code = regexp.MustCompile("`([^`]+)`")
 
-// TestPyTorchTable looks for what docs/pytorch.md shows in the second column in the programs above.
+// TestPyTorchTable looks for what docs/pytorch.md shows in the second column in the programs above and in the files beside.
 func TestPyTorchTable(t *testing.T) {
 	table, err := os.ReadFile("../docs/pytorch.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := os.ReadFile("pytorch_test.go")
+	files, err := filepath.Glob("pytorch*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, err := os.ReadFile("pytorch_missing_test.go")
-	if err != nil {
-		t.Fatal(err)
+	programs := ""
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs += string(text)
 	}
-	programs := string(here) + string(missing)
 	rows := 0
 	for line := range strings.Lines(string(table)) {
 		cells := strings.Split(line, "|")
