@@ -38,11 +38,20 @@ func (e *Environment) report(r *finding.Report) {
 		return
 	}
 	if e.Available == "True" {
-		r.Checked = append(r.Checked, "CUDA is available, and build, driver and cards fit")
+		r.Checked = append(r.Checked, "CUDA is available"+e.fits())
 	}
 	if e.Available == "False" && e.mac() {
 		r.Checked = append(r.Checked, "a Mac has no CUDA: device \"mps\" is its GPU")
 	}
+}
+
+// fits is what else is known of an environment in which CUDA is available.
+func (e *Environment) fits() string {
+	unknown := func(gpu string) bool { return computeOf(gpu) == 0 }
+	if e.Torch == "" || version(e.Built)[0] == 0 || len(e.GPUs) == 0 || slices.ContainsFunc(e.GPUs, unknown) {
+		return ""
+	}
+	return ", and the build has code for the cards"
 }
 
 func (e *Environment) mac() bool {

@@ -70,6 +70,7 @@ const mostEvents = 4096
 type kernelLog struct {
 	lines  int
 	nvidia bool // NVIDIA's driver wrote to it
+	others int  // lines of the kernel that are not of it
 	events map[string]*Event
 	killed map[string]int // processes that the host killed, by name
 }
@@ -118,6 +119,9 @@ var (
 	sxidLine = regexp.MustCompile(`SXid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+), (?:\(?(Fatal|Non-fatal)\)?)?`)
 )
 
+// ofDriver are lines of NVIDIA's driver and its modules.
+var ofDriver = regexp.MustCompile(`NVRM: |^nvidia\b|^nvidia-|SXid|\[drm\] \[nvidia-drm\]`)
+
 func diagnoseKernelLog(r *finding.Report, text *reader) error {
 	k := &kernelLog{events: map[string]*Event{}, killed: map[string]int{}}
 	if err := text.lines(k.line); err != nil {
@@ -129,9 +133,14 @@ func diagnoseKernelLog(r *finding.Report, text *reader) error {
 
 func (k *kernelLog) line(n int, line string) {
 	k.lines++
-	text, at, _ := message(line)
+	text, at, stamped := message(line)
 	e := Event{Line: n, First: at, Last: at, Text: text[:min(len(text), 300)], Count: 1}
-	k.nvidia = k.nvidia || strings.Contains(text, "NVRM: ")
+	switch ours := ofDriver.MatchString(text); {
+	case ours:
+		k.nvidia = true
+	case stamped:
+		k.others++
+	}
 	switch {
 	case e.xid(text), e.sxid(text):
 		k.add(e)
@@ -337,10 +346,16 @@ func (k *kernelLog) healthy(r *finding.Report, all []*Event) {
 			r.Checked = append(r.Checked, fmt.Sprintf("%s of %s × %d: not fatal", e.Name, e.Bus, e.Count))
 		}
 	}
-	if !slices.ContainsFunc(all, func(e *Event) bool { return e.number > 0 }) {
+	switch {
+	case !k.nvidia:
+		r.Notes = append(r.Notes, "NVIDIA's driver writes nothing in this log: errors of cards could not be judged")
+	case !slices.ContainsFunc(all, func(e *Event) bool { return e.number > 0 }):
 		r.Checked = append(r.Checked, fmt.Sprintf("no Xid in %d lines", k.lines))
 	}
-	if !slices.ContainsFunc(all, func(e *Event) bool { return e.rule == "D43" }) {
+	switch {
+	case k.others == 0:
+		r.Notes = append(r.Notes, "the log has lines of NVIDIA's driver alone: whether the host's memory ran out could not be judged")
+	case !slices.ContainsFunc(all, func(e *Event) bool { return e.rule == "D43" }):
 		r.Checked = append(r.Checked, "no process was killed for memory of the host")
 	}
 }

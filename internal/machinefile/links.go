@@ -193,6 +193,11 @@ func (l *links) report(r *finding.Report) {
 			r.Findings = append(r.Findings, *f)
 		}
 	}
+	for _, c := range l.cards {
+		if c.Up == 0 && len(c.Down) == 0 && len(c.Errors) == 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("GPU %d: could not be judged, since nothing is said of its links", c.Index))
+		}
+	}
 	if len(r.Findings) == 0 {
 		r.Checked = append(r.Checked, l.healthy()...)
 	}
@@ -225,7 +230,8 @@ func (l *links) healthy() (out []string) {
 			out = append(out, fmt.Sprintf("GPU %d: %d links are up, at %.1f GB/s", c.Index, c.Up, c.Speed))
 		case len(c.Down) > 0:
 			out = append(out, fmt.Sprintf("GPU %d: no link is up, as on a card without a bridge", c.Index))
-		default:
+		}
+		if len(c.Errors) > 0 {
 			out = append(out, fmt.Sprintf("GPU %d: no errors that links do not mend by themselves", c.Index))
 		}
 	}

@@ -215,12 +215,15 @@ func healthyPCI(r *finding.Report, cards []*device, switches int) {
 	names := map[string]int{}
 	var order []string
 	for _, d := range cards {
+		if d.dead || d.narrow || d.unassigned || foreign[d.Driver] != "" {
+			continue
+		}
 		if names[d.Name]++; names[d.Name] == 1 {
 			order = append(order, d.Name)
 		}
 	}
 	for _, name := range order {
-		r.Checked = append(r.Checked, fmt.Sprintf("%d × %s", names[name], cmp.Or(name, "card")))
+		r.Checked = append(r.Checked, fmt.Sprintf("on the bus: %d × %s", names[name], cmp.Or(name, "card")))
 	}
 	if switches > 0 {
 		r.Checked = append(r.Checked, fmt.Sprintf("%d NVSwitches join the cards: nv-fabricmanager must run, of the driver's very version; if CUDA gives error 802 (D15), that is why", switches))

@@ -1,6 +1,7 @@
 package machinefile
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -48,6 +49,7 @@ type Slice struct {
 // smiLog is a file.
 type smiLog struct {
 	driver, cuda string
+	attached     string // how many cards the driver has
 	windows      bool
 	cards        []*Card   // the last that is said of each
 	before       [][]*Card // of each card, what was said before, where the file has several answers
@@ -78,8 +80,14 @@ func diagnoseSMI(r *finding.Report, text *reader) error {
 		return failed(r, start)
 	}
 	l := newLog(tops)
-	if err != nil && len(l.cards) == 0 {
+	switch {
+	case len(l.cards) > 0:
+	case err != nil:
 		return err
+	case l.attached == "0":
+		return failed(r, noDevices)
+	default:
+		return errors.New("it has no card in it: nothing of one can be judged")
 	}
 	l.report(r)
 	if err != nil {
@@ -103,6 +111,9 @@ func newLog(tops []*node) *smiLog {
 		}
 		if v, ok := top.text("cuda_version", "cuda_umd_version"); ok {
 			l.cuda = v
+		}
+		if v, ok := top.text("attached_gpus"); ok {
+			l.attached = v
 		}
 		for _, n := range top.all("gpu") {
 			c := cardOf(n)
@@ -217,6 +228,9 @@ func of(f *float64) float64 {
 	return *f
 }
 
+// noDevices is what nvidia-smi says of a driver without cards; a list of none says the same.
+const noDevices = "No devices were found"
+
 // failures are what nvidia-smi says in place of an answer.
 var failures = []struct {
 	re    *regexp.Regexp
@@ -229,7 +243,7 @@ var failures = []struct {
 	{regexp.MustCompile(`Failed to initialize NVML: Unknown Error`), "D26", "the container lost its right to the cards while it ran", "restart the container; against a repetition: sudo nvidia-ctk system create-dev-char-symlinks --create-all, or CDI"},
 	{regexp.MustCompile(`Failed to initialize NVML: Insufficient Permissions`), "D25", "this user may not open the cards' nodes", "sudo usermod -aG video $USER, and log in again"},
 	{regexp.MustCompile(`Failed to initialize NVML: GPU access blocked by the operating system`), "D26", "the system blocks access to the cards", "in WSL: wsl --update and no Linux driver inside; in containers: restart with --gpus all"},
-	{regexp.MustCompile(`(?m)^No devices were found`), "D01", "the driver runs, and finds no card", "lspci -nn -d 10de: shows whether the machine has one; then the kernel's log (sudo dmesg | grep NVRM) says why it did not start"},
+	{regexp.MustCompile(`(?m)^` + noDevices), "D01", "the driver runs, and finds no card", "lspci -nn -d 10de: shows whether the machine has one; then the kernel's log (sudo dmesg | grep NVRM) says why it did not start"},
 	{regexp.MustCompile(`Unable to determine the device handle for GPU\s?([0-9A-Fa-f:.]+): (?:GPU is lost|Unknown Error)`), "D48", "a card has fallen off the bus", "cut the machine's power and start it again; if it comes back, look at power, riser and heat"},
 }
 

@@ -129,6 +129,10 @@ const (
 // uncorrected are the names of counts of errors that were not corrected, below volatile or aggregate, in XML and in text.
 var uncorrected = []string{"sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded", "sram_uncorrectable_sec_ded", "dram_uncorrectable", "double_bit/total"}
 
+// pendings are where a card says that spare memory is to take the place of what failed.
+var pendings = []string{"remapped_rows/remapped_row_pending", "remapped_rows/pending", "retired_pages/pending_retirement", "retired_pages/pending_blacklist",
+	"retired_pages/pending_page_blacklist", "ecc_errors/channel_repair_pending"}
+
 func (c *Card) errors(span string, names ...string) (sum float64) {
 	for _, name := range names {
 		v, _ := c.node.number("ecc_errors/" + span + "/" + name)
@@ -160,7 +164,7 @@ func (l *smiLog) memory(c *Card) *finding.Finding {
 	if failed := c.yes("remapped_rows/remapped_row_failure", "remapped_rows/remapping_failure_occurred"); failed || rows >= mostRemapped {
 		evidence, replace = append(evidence, says("remapped_rows", rows, "%.0f rows were remapped after errors; a failure of that: %v", rows, failed)), true
 	}
-	if c.yes("remapped_rows/remapped_row_pending", "remapped_rows/pending") || c.yes("retired_pages/pending_retirement", "retired_pages/pending_blacklist", "retired_pages/pending_page_blacklist") || c.yes("ecc_errors/channel_repair_pending") {
+	if slices.ContainsFunc(pendings, func(path string) bool { return c.yes(path) }) {
 		evidence, reset = append(evidence, says("pending", "Yes", "memory is to be replaced by spare at the next reset")), true
 	}
 	if evidence == nil {
@@ -398,15 +402,60 @@ func (l *smiLog) persistence(c *Card) *finding.Finding {
 		Evidence: []finding.Evidence{says("persistence_mode", mode, "persistence mode %s", mode)}, Fix: "sudo systemctl enable --now nvidia-persistenced", Gain: finding.Gain{Text: "some seconds at the start of each job"}, DisprovedBy: "nvidia-persistenced runs, or a process keeps the card open"}
 }
 
-// healthy says what was looked at. A figure that is not there is none.
+// smiHealth is what is said to be well where no rule of that number speaks, of the cards whose answers have it.
+var smiHealth = []struct {
+	rule, text string
+	known      func(*Card) bool
+}{
+	{"D49", "memory: no errors that were not corrected", func(c *Card) bool { return slices.ContainsFunc(uncorrected, c.counts) }},
+	{"D49", "memory: nothing is to be replaced by spare", func(c *Card) bool {
+		return slices.ContainsFunc(pendings, func(path string) bool { return c.says(path, "No") })
+	}},
+	{"D54", "neither heat nor a lack of power holds the clocks down", (*Card).unheld},
+	{"D55", "links have all of their lanes", func(c *Card) bool { return c.Width != nil && c.WidthMax != nil }},
+	{"D50", "no card wants a reset", func(c *Card) bool {
+		return c.says("gpu_recovery_action", "None") || c.says("gpu_reset_status/reset_required", "No")
+	}},
+}
+
+// counts tells that a card has a number of errors of a name since its driver started.
+func (c *Card) counts(name string) bool {
+	_, ok := c.node.number("ecc_errors/volatile/" + name)
+	return ok
+}
+
+// says tells that a value stands as it is at a path: a "None" that is an answer, and not the lack of one.
+func (c *Card) says(path, value string) bool {
+	n := c.node.at(path)
+	return n != nil && strings.TrimSpace(n.value) == value
+}
+
+// unheld tells that a card names the reasons for its clocks, and that none of them is that it lacks cooling or power.
+func (c *Card) unheld() bool {
+	return c.reasons&(byHeat|0x8|0x80) == 0 && slices.ContainsFunc([]string{"clocks_event_reasons", "clocks_throttle_reasons"}, func(name string) bool {
+		n := c.node.at(name)
+		return n != nil && slices.ContainsFunc(n.parts, func(p *node) bool { return strings.HasSuffix(strings.TrimSpace(p.value), "Active") })
+	})
+}
+
+// healthy says what was looked at, and of how many cards where not all have it. A figure that is not there is not well.
 func (l *smiLog) healthy(r *finding.Report) {
-	found := map[string]bool{}
-	for _, f := range r.Findings {
-		found[f.Rule] = true
-	}
-	for _, h := range []struct{ rule, text string }{{"D49", "memory: no errors that were not corrected, nothing pending"}, {"D54", "nothing holds the clocks down"}, {"D55", "links have all of their lanes"}, {"D50", "no card wants a reset"}} {
-		if !found[h.rule] && len(l.cards) > 0 {
+	for _, h := range smiHealth {
+		if slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Rule == h.rule }) {
+			continue
+		}
+		n := 0
+		for _, c := range l.cards {
+			if h.known(c) {
+				n++
+			}
+		}
+		switch {
+		case n == 0:
+		case n == len(l.cards):
 			r.Checked = append(r.Checked, h.text)
+		default:
+			r.Checked = append(r.Checked, fmt.Sprintf("%s (%d of %d cards tell)", h.text, n, len(l.cards)))
 		}
 	}
 }
