@@ -1,21 +1,23 @@
 package doctor
 
-// Kinds of events in the kernel's log.
+import "github.com/warpline-ml/warpline/internal/xid"
+
+// Kinds of events in the kernel's log: numbered errors, and of package xid's messages those that a live machine is judged by.
 const (
 	Xid            = "xid"
-	FallenOff      = "fallen-off"
-	InitFailed     = "init-failed"      // RmInitAdapter
-	NoFirmware     = "no-firmware"      // of the GSP
-	Unsupported    = "unsupported"      // by this branch of the driver
-	NeedsOpen      = "needs-open"       // the open flavour
-	NeedsClosed    = "needs-closed"     // the proprietary one
-	Mismatch       = "version-mismatch" // of a client and the module
-	KeyRejected    = "key-rejected"     // a module's signature
-	OtherDriver    = "other-driver"     // has the card
-	InvalidRegion  = "invalid-region"
-	PowerCable     = "power-cable"
-	CorruptInfoROM = "corrupt-inforom"
-	OutOfMemory    = "oom-kill"
+	FallenOff      = xid.FallenOff
+	InitFailed     = xid.InitFailed
+	NoFirmware     = xid.NoFirmware
+	Unsupported    = xid.Unsupported
+	NeedsOpen      = xid.NeedsOpen
+	NeedsClosed    = xid.NeedsClosed
+	Mismatch       = xid.Mismatch
+	KeyRejected    = xid.KeyRejected
+	OtherDriver    = xid.OtherDriver
+	InvalidRegion  = xid.InvalidRegion
+	PowerCable     = xid.PowerCable
+	CorruptInfoROM = xid.CorruptInfoROM
+	OutOfMemory    = xid.OutOfMemory
 )
 
 // EventKinds are all of them.

@@ -39,12 +39,6 @@ func (f *Facts) errors(which func(c xid.Code) bool) (out []finding.Evidence) {
 	return out
 }
 
-// Limits at which a card is to be replaced, by DCGM (common/DcgmGPUHardwareLimits.h).
-const (
-	mostRetired  = 63
-	mostRemapped = 512
-)
-
 func memoryErrors(f *Facts) []ill {
 	evidence := f.xids("D49")
 	replace, reset, card := false, false, 0
@@ -53,7 +47,7 @@ func memoryErrors(f *Facts) []ill {
 		if n := c.Values[keyECCErrors]; n > 0 {
 			evidence = append(evidence, value(keyECCErrors, n, "card %d: %.0f errors of memory that were not corrected since the driver started", c.Index, n))
 		}
-		failed := c.is(keyRemapFailed, 1) || c.Values[keyRetiredSBE]+c.Values[keyRetiredDBE] >= mostRetired || c.Values[keyRemapped] >= mostRemapped
+		failed := c.is(keyRemapFailed, 1) || c.Values[keyRetiredSBE]+c.Values[keyRetiredDBE] >= xid.MostRetired || c.Values[keyRemapped] >= xid.MostRemapped
 		if failed {
 			evidence = append(evidence, value(keyRemapFailed, c.Values[keyRemapped], "card %d: remapping failed, or %.0f rows remapped and %.0f pages retired", c.Index, c.Values[keyRemapped], c.Values[keyRetiredSBE]+c.Values[keyRetiredDBE]))
 			replace, card = true, c.Index

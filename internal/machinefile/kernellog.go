@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
@@ -75,49 +74,7 @@ type kernelLog struct {
 	killed map[string]int // processes that the host killed, by name
 }
 
-// sign is a message that tells of an illness.
-type sign struct {
-	name  string
-	re    *regexp.Regexp
-	rule  string
-	event func(m []string) (bus, what string)
-}
-
-// busOf takes the address of a card out of a match.
-func busOf(m []string) (string, string) {
-	if len(m) > 1 {
-		return m[1], ""
-	}
-	return "", ""
-}
-
-// signs are messages of the kernel and of NVIDIA's driver (kernel-open/nvidia, osapi.c, osinit.c), of the PCI bus and of the
-// memory manager (mm/oom_kill.c). The first that matches a line takes it.
-var signs = []sign{
-	{"fallen off the bus", regexp.MustCompile(`(?:GPU (?:at )?(?:PCI:)?([0-9a-fA-F]{4}:[0-9a-fA-F:.]+).*)?(?:GPU )?has fallen off the bus|NVRM: fallen off the bus and is not responding`), "D48", busOf},
-	{"pcie uncorrected", regexp.MustCompile(`([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): (?:AER: )?PCIe Bus Error: severity=Uncorrect`), "D48", busOf},
-	{"pcie corrected", regexp.MustCompile(`([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): (?:AER: )?PCIe Bus Error: severity=Correct`), "D55", busOf},
-	{"pcie limited", regexp.MustCompile(`([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): .*available PCIe bandwidth, limited by`), "D55", busOf},
-	{"init failed", regexp.MustCompile(`NVRM: (?:GPU ([0-9a-fA-F]{4}:[0-9a-fA-F:.]+): )?RmInitAdapter failed`), "D30", busOf},
-	{"no firmware", regexp.MustCompile(`Cannot initialize GSP firmware|[Ff]ailed to load firmware.*nvidia.*gsp|RmFetchGspRmImages`), "D30", busOf},
-	{"region", regexp.MustCompile(`This PCI I/O region assigned to your NVIDIA device is invalid`), "D31", busOf},
-	{"mismatch", regexp.MustCompile(`API mismatch: the client .*has the version ([\d.]+)`), "D04", nil},
-	{"no card", regexp.MustCompile(`NVRM: No NVIDIA (?:GPU found|PCI devices found|devices)`), "D01", busOf},
-	{"other driver", regexp.MustCompile(`NVRM: The NVIDIA probe routine was not called|another driver was loaded and obtained ownership`), "D28", busOf},
-	{"unsupported", regexp.MustCompile(`is not supported by the NVIDIA \S+ driver release|is not supported by open nvidia\.ko|requires? use of the NVIDIA open kernel modules`), "D29", busOf},
-	{"key rejected", regexp.MustCompile(`Loading of (?:unsigned )?module (?:with unavailable key )?is rejected|Loading of module with unavailable key|Lockdown: modprobe: unsigned module loading is restricted|nvidia.*Key was rejected`), "D27", busOf},
-	{"power cable", regexp.MustCompile(`GPU (?:at )?(?:PCI:)?([0-9a-fA-F]{4}:[0-9a-fA-F:.]+)?.*does not have the necessary power cables connected`), "D53", busOf},
-	{"inforom", regexp.MustCompile(`(?i)infoROM is corrupt`), "D51", busOf},
-	{"peer memory", regexp.MustCompile(`nvidia-peermem .*ERROR detected invalid context`), "D47", busOf},
-	{"kill", regexp.MustCompile(`(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process (\d+)(?:, UID \d+,)? \(([^)]*)\)`), "D43", nil},
-	{"kill constraint", regexp.MustCompile(`oom-kill:constraint=(\w+)`), "D43", nil},
-	{"kill invoked", regexp.MustCompile(`(\S+) invoked oom-killer|oom_reaper: reaped process \d+ \(([^)]*)\)`), "D43", nil},
-}
-
-var (
-	xidLine  = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+),?(?: pid='?([^',]*)'?,)?(?: name='?([^',]*)'?,)?`)
-	sxidLine = regexp.MustCompile(`SXid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+), (?:\(?(Fatal|Non-fatal)\)?)?`)
-)
+var sxidLine = regexp.MustCompile(`SXid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+), (?:\(?(Fatal|Non-fatal)\)?)?`)
 
 // ofDriver are lines of NVIDIA's driver and its modules.
 var ofDriver = regexp.MustCompile(`NVRM: |^nvidia\b|^nvidia-|SXid|\[drm\] \[nvidia-drm\]`)
@@ -141,36 +98,25 @@ func (k *kernelLog) line(n int, line string) {
 	case stamped:
 		k.others++
 	}
-	switch {
-	case e.xid(text), e.sxid(text):
+	if e.xid(text) || e.sxid(text) {
 		k.add(e)
-		return
-	}
-	for i := range signs {
-		s := &signs[i]
-		m := s.re.FindStringSubmatch(text)
-		if m == nil {
-			continue
+	} else if m, bus, process := xid.MessageOf(text); m != nil {
+		e.Name, e.rule, e.Bus = m.Kind, m.Rule, bus
+		if m.Kind == xid.OutOfMemory && len(k.killed) <= mostEvents {
+			k.killed[process]++
 		}
-		e.Name, e.rule = s.name, s.rule
-		if s.event != nil {
-			e.Bus, _ = s.event(m)
-		}
-		k.victim(s, m)
 		k.add(e)
-		return
 	}
 }
 
 func (e *Event) xid(text string) bool {
-	m := xidLine.FindStringSubmatch(text)
-	if m == nil {
+	x, ok := xid.ErrorOf(text)
+	if !ok {
 		return false
 	}
-	e.number, _ = strconv.Atoi(m[2])
-	c := xid.Of(e.number)
-	e.Name, e.Bus, e.rule, e.class = "xid "+m[2], m[1], c.Rule, string(c.Class)
-	e.Process = processOf(m[3], m[4])
+	e.number, e.Bus, e.rule, e.class = x.Number, x.Bus, x.Rule, string(x.Class)
+	e.Name = fmt.Sprintf("xid %d", x.Number)
+	e.Process = processOf(x.PID, x.Process)
 	return true
 }
 
@@ -193,14 +139,6 @@ func processOf(pid, name string) string {
 		return ""
 	}
 	return strings.TrimSpace(name + " " + strings.Trim(pid, " <>"))
-}
-
-// victim counts a process that was killed.
-func (k *kernelLog) victim(s *sign, m []string) {
-	if s.name != "kill" || len(k.killed) > mostEvents {
-		return
-	}
-	k.killed[m[2]]++
 }
 
 func (k *kernelLog) add(e Event) {
@@ -265,7 +203,7 @@ func (k *kernelLog) report(r *finding.Report) {
 	}
 	r.Detail = all
 	for _, rule := range kernelRules {
-		events := slices.DeleteFunc(k.of(rule.rule), func(e *Event) bool { return e.Name == "pcie corrected" && e.Count < mostCorrected })
+		events := slices.DeleteFunc(k.of(rule.rule), func(e *Event) bool { return e.Name == xid.PCIeCorrected && e.Count < mostCorrected })
 		if len(events) == 0 {
 			continue
 		}

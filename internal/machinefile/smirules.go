@@ -119,13 +119,6 @@ func (l *smiLog) lost(c *Card) *finding.Finding {
 	return ailing("D48", finding.High, "the card computes again", says("unknown", n, "%d of %d figures are \"Unknown Error\" or \"GPU is lost\"", n, total))
 }
 
-// Limits at which a card is to be replaced, by DCGM (common/DcgmGPUHardwareLimits.h), and for SRAM by NVIDIA's guide to RMA.
-const (
-	mostRetired  = 63
-	mostRemapped = 512
-	mostSRAM     = 4
-)
-
 // uncorrected are the names of counts of errors that were not corrected, below volatile or aggregate, in XML and in text.
 var uncorrected = []string{"sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded", "sram_uncorrectable_sec_ded", "dram_uncorrectable", "double_bit/total"}
 
@@ -152,16 +145,16 @@ func (l *smiLog) memory(c *Card) *finding.Finding {
 	if n := c.errors("volatile", uncorrected...); n > 0 {
 		evidence = append(evidence, says("ecc_volatile_uncorrectable", n, "%.0f errors that were not corrected since the driver started", n))
 	}
-	if n := c.errors("aggregate", uncorrected[:4]...); n > mostSRAM || c.yes("ecc_errors/aggregate/sram_threshold_exceeded") {
+	if n := c.errors("aggregate", uncorrected[:4]...); n > xid.MostSRAM || c.yes("ecc_errors/aggregate/sram_threshold_exceeded") {
 		evidence, replace = append(evidence, says("ecc_aggregate_sram", n, "%.0f errors of SRAM that were not corrected in the card's life: above its threshold", n)), true
 	}
 	single, _ := c.node.number("retired_pages/multiple_single_bit_retirement/retired_count", "retired_pages/single_bit_ecc")
 	double, _ := c.node.number("retired_pages/double_bit_retirement/retired_count", "retired_pages/double_bit_ecc")
-	if single+double >= mostRetired {
-		evidence, replace = append(evidence, says("retired_pages", single+double, "%.0f pages of memory are retired (%d is the limit)", single+double, mostRetired)), true
+	if single+double >= xid.MostRetired {
+		evidence, replace = append(evidence, says("retired_pages", single+double, "%.0f pages of memory are retired (%d is the limit)", single+double, xid.MostRetired)), true
 	}
 	rows, _ := c.node.number("remapped_rows/remapped_row_unc", "remapped_rows/uncorrectable_error")
-	if failed := c.yes("remapped_rows/remapped_row_failure", "remapped_rows/remapping_failure_occurred"); failed || rows >= mostRemapped {
+	if failed := c.yes("remapped_rows/remapped_row_failure", "remapped_rows/remapping_failure_occurred"); failed || rows >= xid.MostRemapped {
 		evidence, replace = append(evidence, says("remapped_rows", rows, "%.0f rows were remapped after errors; a failure of that: %v", rows, failed)), true
 	}
 	if slices.ContainsFunc(pendings, func(path string) bool { return c.yes(path) }) {

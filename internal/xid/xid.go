@@ -1,5 +1,5 @@
-// Package xid is what NVIDIA's driver means by the numbers of its errors in the kernel's log, and what to do about them: one
-// table for live machines and for logs of others.
+// Package xid is what the kernel's log says of cards: the numbers of the errors of NVIDIA's driver and what to do about them,
+// and the messages without one. The tables are the same for live machines and for logs of others.
 //
 // Names and actions follow NVIDIA's catalogue of Xid errors (docs.nvidia.com/deploy/xid-errors) and the open driver's
 // nverror.h.

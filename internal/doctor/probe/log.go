@@ -5,10 +5,11 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/doctor"
+	"github.com/warpline-ml/warpline/internal/xid"
 )
 
 // logFiles are where distributions keep the kernel's log.
@@ -74,27 +75,6 @@ func tail(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostLog))
 }
 
-// kinds are the lines that matter, with the words of open-gpu-kernel-modules and of Linux. The first that fits counts.
-var kinds = []struct {
-	kind string
-	form *regexp.Regexp
-}{
-	{doctor.Xid, regexp.MustCompile(`NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)`)},
-	{doctor.FallenOff, regexp.MustCompile(`has fallen off the bus`)},
-	{doctor.NeedsOpen, regexp.MustCompile(`NVRM:.*requires use of the NVIDIA open kernel modules`)},
-	{doctor.NeedsClosed, regexp.MustCompile(`(?s)is not supported by open|not include the required GPU\s+System Processor`)},
-	{doctor.Unsupported, regexp.MustCompile(`is not supported by the NVIDIA|NVIDIA \S+ driver release|ignore this GPU.*legacy`)},
-	{doctor.InitFailed, regexp.MustCompile(`RmInitAdapter failed`)},
-	{doctor.NoFirmware, regexp.MustCompile(`Cannot initialize GSP firmware RM|failed to load firmware.*nvidia|gsp_\w+\.bin.*(fail|error)`)},
-	{doctor.Mismatch, regexp.MustCompile(`NVRM: API mismatch`)},
-	{doctor.KeyRejected, regexp.MustCompile(`(?i)nvidia.*(key was rejected|required key not available)|Loading of (unsigned )?module.*is rejected`)},
-	{doctor.OtherDriver, regexp.MustCompile(`NVRM: The NVIDIA probe routine was not called`)},
-	{doctor.InvalidRegion, regexp.MustCompile(`NVRM: This PCI I/O region assigned to your NVIDIA device is invalid`)},
-	{doctor.PowerCable, regexp.MustCompile(`NVRM:.*[Pp]ower (cable|connector)`)},
-	{doctor.CorruptInfoROM, regexp.MustCompile(`(?i)infoROM.*corrupt`)},
-	{doctor.OutOfMemory, regexp.MustCompile(`Out of memory: Killed process|oom-kill:`)},
-}
-
 var busForm = regexp.MustCompile(`\b(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?\b`)
 
 // longest is how much of a line is kept.
@@ -103,19 +83,16 @@ const longest = 300
 // events are the lines of a log that matter, those of one kind, number and card as one.
 func events(text []byte) (out []doctor.Event) {
 	for line := range bytes.Lines(text) {
-		for _, k := range kinds {
-			m := k.form.FindSubmatch(line)
-			if m == nil {
-				continue
-			}
-			e := doctor.Event{Kind: k.kind, Count: 1, Text: clip(line), Bus: busOf(line)}
-			if k.kind == doctor.Xid {
-				e.Bus = busOf(m[1])
-				e.Xid, _ = strconv.Atoi(string(m[2]))
-			}
-			out = counted(out, e)
-			break
+		e := doctor.Event{Count: 1}
+		if number, ok := xid.ErrorOf(string(line)); ok {
+			e.Kind, e.Xid, e.Bus = doctor.Xid, number.Number, busOf([]byte(number.Bus))
+		} else if m, _, _ := xid.MessageOf(string(line)); m != nil && slices.Contains(doctor.EventKinds, m.Kind) {
+			e.Kind, e.Bus = m.Kind, busOf(line)
+		} else {
+			continue
 		}
+		e.Text = clip(line)
+		out = counted(out, e)
 	}
 	return out
 }
