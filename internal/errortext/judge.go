@@ -3,8 +3,6 @@ package errortext
 import (
 	"errors"
 	"fmt"
-	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,84 +117,4 @@ func Merged(all []finding.Finding) []finding.Finding {
 		}
 	}
 	return out
-}
-
-// Growth watches figures of memory that a log prints.
-type Growth struct {
-	values []float64
-	skip   int // each skip-th is kept
-	seen   int
-}
-
-var reading = regexp.MustCompile(`(?i)\b(?:max[ _]?mem(?:ory)?|gpu[ _]?mem(?:ory)?|mem(?:ory)?(?:[ _]?(?:allocated|used|alloc))?|allocated)\b['"]?\s*[:=]?\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B|[MG]\b)?`)
-
-// mostReadings are kept of a log; beyond, every second.
-const mostReadings = 512
-
-// Add takes a line, which may have a figure.
-func (g *Growth) Add(text string) {
-	if !strings.Contains(text, "em") && !strings.Contains(text, "lloc") && !strings.Contains(text, "EM") {
-		return
-	}
-	m := reading.FindStringSubmatch(text)
-	if m == nil || strings.Contains(text, "out of memory") {
-		return
-	}
-	v, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		return
-	}
-	if m[2] != "" && (m[2][0]|0x20) == 'g' {
-		v *= 1024
-	}
-	if g.seen++; g.skip > 0 && g.seen%g.skip != 0 {
-		return
-	}
-	g.values = append(g.values, v)
-	if len(g.values) == mostReadings {
-		for i := range mostReadings / 2 {
-			g.values[i] = g.values[2*i]
-		}
-		g.values = g.values[:mostReadings/2]
-		g.skip = max(g.skip, 1) * 2
-	}
-}
-
-// leastReadings make a trend.
-const leastReadings = 5
-
-// Leak is the finding that memory grew from reading to reading up to the failure, or nil: at least five, each above the one
-// before, on a line (r² above 0.98).
-func (g *Growth) Leak() *finding.Finding {
-	n := len(g.values)
-	if n < leastReadings {
-		return nil
-	}
-	for i := 1; i < n; i++ {
-		if g.values[i] <= g.values[i-1] {
-			return nil
-		}
-	}
-	if r := correlation(g.values); r*r <= 0.98 {
-		return nil
-	}
-	first, last := g.values[0], g.values[n-1]
-	return &finding.Finding{
-		Rule: "O10", Name: "leak", Title: fmt.Sprintf("memory grew at every one of %d readings, from %.6g to %.6g: something is kept from step to step", n, first, last),
-		Evidence: []finding.Evidence{{Name: "readings", Value: slices.Clone(g.values[max(0, n-8):]), Text: fmt.Sprintf("%d readings on a line, %.6g more at each", n, (last-first)/float64(n-1))}},
-		Fix:      "keep numbers and not tensors of what is logged (total += loss.detach(), read once in some steps), and clear lists of outputs; a snapshot names the line: torch.cuda.memory._record_memory_history(), then warpline diagnose",
-		Gain:     finding.Gain{Text: "the growth of each step"}, Confidence: finding.Medium,
-		DisprovedBy: "readings level off with a fixed length of batches",
-	}
-}
-
-// correlation is that of values with their places.
-func correlation(v []float64) float64 {
-	n := float64(len(v))
-	var sx, sy, sxx, syy, sxy float64
-	for i, y := range v {
-		x := float64(i)
-		sx, sy, sxx, syy, sxy = sx+x, sy+y, sxx+x*x, syy+y*y, sxy+x*y
-	}
-	return (n*sxy - sx*sy) / math.Sqrt((n*sxx-sx*sx)*(n*syy-sy*sy))
 }

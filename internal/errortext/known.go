@@ -1,11 +1,12 @@
 package errortext
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/literal"
 )
 
 // Class is what kind of root a text is, for those who look for the first failure of a job.
@@ -24,36 +25,37 @@ const (
 type Row struct {
 	Name, Rule string
 	Class      Class
-	pattern    *regexp.Regexp // of the text without its spaces
-	title      string         // $1, $2, … are what the parentheses of the pattern held
+	pattern    *literal.Pattern // of the text without its spaces
+	title      string           // $1, $2, … are what the parentheses of the pattern held
 	fix        string
 	disproved  string
 	sure       finding.Confidence
 	pytorch    bool // an out-of-memory of PyTorch's allocators: judged by its figures
 	bytes      int  // the parentheses that hold a size in bytes that was asked for
-	begins     []string
 }
 
 // Unnamed is an exception of Python that no row knows.
 var Unnamed = Row{Name: "exception", Rule: "J01", Class: Program}
 
 // text is a pattern over text without spaces, in any case.
-func text(forms ...string) *regexp.Regexp {
+func text(forms ...string) *literal.Pattern {
 	for i, f := range forms {
 		forms[i] = strings.ReplaceAll(f, " ", "")
 	}
-	return regexp.MustCompile(`(?i)` + strings.Join(forms, "|"))
+	return literal.NewPattern(`(?i)`, forms...)
 }
 
 // rows are asked in this order, and the first whose text begins in a line has it.
-var rows = withBegins(slices.Concat(memoryRows, placementRows, deviceRows, setupRows, hostRows))
+var rows = slices.Concat(memoryRows, placementRows, deviceRows, setupRows, hostRows)
 
-func withBegins(rows []Row) []Row {
+// table is of their patterns, in the same order.
+var table = sync.OnceValue(func() *literal.Table {
+	patterns := make([]*literal.Pattern, len(rows))
 	for i := range rows {
-		rows[i].begins = begins(rows[i].pattern)
+		patterns[i] = rows[i].pattern
 	}
-	return rows
-}
+	return literal.NewTable(patterns...)
+})
 
 // Rows are all texts that are known.
 func Rows() []Row { return rows }

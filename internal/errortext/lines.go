@@ -67,7 +67,7 @@ func (l *Lines) piece() (piece []byte, end bool, err error) {
 		return nil, false, err
 	}
 	b, _ := l.r.Peek(l.r.Buffered())
-	i := bytes.IndexAny(b, "\r\n")
+	i := lineEnd(b)
 	if i < 0 {
 		l.bytes += int64(len(b))
 		l.r.Discard(len(b))
@@ -86,6 +86,18 @@ func (l *Lines) piece() (piece []byte, end bool, err error) {
 	l.r.Discard(n)
 	l.bytes += int64(n)
 	return b[:i], true, nil
+}
+
+// lineEnd is where the first line of b ends, below 0 where it does not.
+func lineEnd(b []byte) int {
+	i := bytes.IndexByte(b, '\n')
+	if i >= 0 {
+		b = b[:i]
+	}
+	if cr := bytes.IndexByte(b, '\r'); cr >= 0 {
+		return cr
+	}
+	return i
 }
 
 // clean is a line without colours, control characters and broken UTF-8.

@@ -135,33 +135,25 @@ func parseOOM(text string) (o *OOM, end int) {
 	if m := whichGPU.FindStringSubmatch(text[end:]); m != nil {
 		o.GPU, _ = strconv.Atoi(m[1])
 	}
+	rest := text[end:]
+	last := 0 // where the last figure ends
 	for _, f := range fields {
-		if n, stop := first(f.forms, text[end:]); stop > 0 {
-			*f.of(o) = n
+		if n, stop := first(f.forms, rest); stop > 0 {
+			*f.of(o), last = n, max(last, stop)
 		}
 	}
-	if n, stop := first(reservedTotal, text[end:]); stop > 0 && o.Allocated >= 0 {
-		o.Stuck = max(n-o.Allocated, 0)
+	if n, stop := first(reservedTotal, rest); stop > 0 {
+		last = max(last, stop)
+		if o.Allocated >= 0 {
+			o.Stuck = max(n-o.Allocated, 0)
+		}
 	}
-	for _, m := range otherProcess.FindAllStringSubmatch(text[end:], 64) {
+	for _, m := range otherProcess.FindAllStringSubmatch(rest, 64) {
 		pid, _ := strconv.Atoi(m[1])
 		n, _ := sized(m[2], m[3])
 		o.Others = append(o.Others, Process{pid, n})
 	}
-	return o, min(end+lastFigure(text[end:]), len(text))
-}
-
-// lastFigure is how far the figures of a message go.
-func lastFigure(text string) (end int) {
-	for _, f := range fields {
-		if at := f.forms.FindStringIndex(text); at != nil {
-			end = max(end, at[1])
-		}
-	}
-	if at := reservedTotal.FindStringIndex(text); at != nil {
-		end = max(end, at[1])
-	}
-	return end
+	return o, min(end+last, len(text))
 }
 
 // first is the first size of a form, and where it stops; 0 where there is none.

@@ -7,7 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
+
+	"github.com/warpline-ml/warpline/internal/literal"
 )
 
 // Line is a line of a text, and what is known of where it comes from.
@@ -76,37 +80,52 @@ const (
 // Scanner finds texts among the lines of one process. Lines are looked at when those behind them are there, or at Flush.
 type Scanner struct {
 	Found  func(*Match)
-	window []Line
+	window []waiting
+	passed int // of the window, that were looked at
 	skip   int // lines of the window that are part of a text that was found
 	frames []Frame
+	room   []literal.Candidate
+}
+
+// waiting is a line whose turn comes.
+type waiting struct {
+	Line
+	squeezed *string // as squeeze has it, if that was asked for
 }
 
 // Add takes the next line.
 func (s *Scanner) Add(l Line) {
-	s.window = append(s.window, l)
-	if len(s.window) > ahead {
+	s.window = append(s.window, waiting{Line: l})
+	if len(s.window)-s.passed > ahead {
 		s.first()
 	}
 }
 
 // Flush looks at the last lines.
 func (s *Scanner) Flush() {
-	for len(s.window) > 0 {
+	for len(s.window) > s.passed {
 		s.first()
 	}
 }
 
 // first looks at the first line of the window, and lets it go.
 func (s *Scanner) first() {
-	l := s.window[0]
-	s.traceback(l.Text)
+	l := &s.window[s.passed].Line
+	matters, traces := tokens(l.Text)
+	if traces {
+		s.traceback(l.Text)
+	}
 	switch {
 	case s.skip > 0:
 		s.skip--
-	case mayMatter(l.Text):
-		s.match(l)
+	case matters:
+		s.match(*l)
 	}
-	s.window = append(s.window[:0], s.window[1:]...)
+	if s.passed++; s.passed > 2*ahead {
+		n := copy(s.window, s.window[s.passed:])
+		clear(s.window[n:])
+		s.window, s.passed = s.window[:n], 0
+	}
 }
 
 var frameLine = regexp.MustCompile(`File "([^"]+)", line (\d+)(?:, in (\S+))?|^[│|>\s]*([^\s:"]+\.py):(\d+) in (\S+)`)
@@ -117,7 +136,7 @@ func (s *Scanner) traceback(text string) {
 		s.frames = nil
 		return
 	}
-	if !strings.Contains(text, ".py") && !strings.Contains(text, "File \"") {
+	if !(strings.Contains(text, "File \"") && strings.Contains(text, "\", line ")) && !(strings.Contains(text, ".py:") && strings.Contains(text, " in ")) {
 		return
 	}
 	m := frameLine.FindStringSubmatch(text)
@@ -140,32 +159,29 @@ func (s *Scanner) traceback(text string) {
 var words = []string{"error", "memory", "cuda", "nccl", "cudnn", "cublas", "nvml", "nvidia", "xpu", "mps", "killed", "assert", "fault", "expected", "device", "worker",
 	"xid", "bus", "tensor", "no space left", "too many open", "capability", "exhausted", "tried to", "exception"}
 
-func mayMatter(text string) bool {
-	text = strings.ToLower(text)
-	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+// traced are what lines of tracebacks have one of.
+var traced = []string{"traceback (most", "file \"", ".py:"}
+
+var tokenSet = sync.OnceValue(func() *literal.Set { return literal.NewSet(slices.Concat(words, traced)...) })
+
+// tokens tells whether a line may have a text that is known, or a row of a traceback.
+func tokens(text string) (matters, traces bool) {
+	tokenSet().Each(text, len(text), func(word, _ int) bool {
+		if word < len(words) {
+			matters = true
+		} else {
+			traces = true
+		}
+		return !matters || !traces
+	})
+	return matters, traces
 }
 
 // match asks every row whether its text begins in this line.
 func (s *Scanner) match(l Line) {
-	text, own := s.squeezed()
-	lower := lowered(text)
-	for i := range rows {
-		row := &rows[i]
-		if !row.mayBegin(lower, own) {
-			continue
-		}
-		at := row.pattern.FindStringSubmatchIndex(text)
-		if at == nil || at[0] >= own {
-			continue
-		}
-		m := &Match{Row: row, Line: l, Groups: groups(text, at), Frames: slices.Clone(s.frames)}
-		end := at[1]
-		if row.pytorch {
-			o, n := parseOOM(text[at[0]:])
-			m.OOM, end = o, max(end, at[0]+n)
-		}
-		s.taken(end)
-		s.Found(m)
+	own := len(s.window[s.passed].squeeze())
+	s.room = table().Candidates(s.room[:0], s.squeezed(own+table().Longest()), own)
+	if len(s.room) > 0 && s.known(l) {
 		return
 	}
 	if m := s.exception(l); m != nil {
@@ -173,14 +189,33 @@ func (s *Scanner) match(l Line) {
 	}
 }
 
+// known asks the rows that may begin.
+func (s *Scanner) known(l Line) bool {
+	text := s.squeezed(mostAhead)
+	i, at := table().Find(s.room, text, literal.Lower(text))
+	if at == nil {
+		return false
+	}
+	row := &rows[i]
+	m := &Match{Row: row, Line: l, Groups: groups(text, at), Frames: slices.Clone(s.frames)}
+	end := at[1]
+	if row.pytorch {
+		o, n := parseOOM(text[at[0]:])
+		m.OOM, end = o, max(end, at[0]+n)
+	}
+	s.taken(end)
+	s.Found(m)
+	return true
+}
+
 // taken passes over the lines that a text goes on in, whose first end bytes, squeezed, it takes.
 func (s *Scanner) taken(end int) {
-	for i, l := range s.window {
+	for i := range s.window[s.passed:] {
 		if end <= 0 {
 			break
 		}
 		s.skip = i
-		end -= len(squeeze(l.Text))
+		end -= len(s.window[s.passed+i].squeeze())
 	}
 }
 
@@ -195,19 +230,25 @@ func groups(text string, at []int) []string {
 	return out
 }
 
-// squeezed is the window without spaces, so that no text is lost where it is wrapped, and how much of it is of the first line.
-func (s *Scanner) squeezed() (text string, own int) {
+// squeezed is the window without spaces, so that no text is lost where it is wrapped, up to the line that goes beyond most bytes.
+func (s *Scanner) squeezed(most int) string {
 	var b strings.Builder
-	for i, l := range s.window {
-		b.WriteString(squeeze(l.Text))
-		if i == 0 {
-			own = b.Len()
-		}
-		if b.Len() > mostAhead {
+	for i := range s.window[s.passed:] {
+		b.WriteString(s.window[s.passed+i].squeeze())
+		if b.Len() > most {
 			break
 		}
 	}
-	return b.String(), own
+	return b.String()
+}
+
+// squeeze is the line's text as squeeze has it.
+func (w *waiting) squeeze() string {
+	if w.squeezed == nil {
+		text := squeeze(w.Text)
+		w.squeezed = &text
+	}
+	return *w.squeezed
 }
 
 var drawn = strings.NewReplacer("│", "", "║", "", "┃", "", "❱", "", "\\_", "_", "`", "", "“", "\"", "”", "\"", "’", "'", "‘", "'")
@@ -215,11 +256,35 @@ var drawn = strings.NewReplacer("│", "", "║", "", "┃", "", "❱", "", "\\_
 // squeeze takes out what wrapping, quoting and drawing put into a text: all spaces, marks of quotations, boxes, HTML.
 func squeeze(line string) string {
 	line = strings.TrimLeft(line, "> \t|")
+	if plainText(line) {
+		return unspaced(line)
+	}
 	if strings.Contains(line, "&") {
 		line = html.UnescapeString(line)
 	}
 	line = drawn.Replace(line)
 	return strings.Join(strings.Fields(line), "")
+}
+
+// plainText tells that a line has nothing but spaces to take out.
+func plainText(line string) bool {
+	for i := range len(line) {
+		if c := line[i]; c >= utf8.RuneSelf || c == '&' || c == '`' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// unspaced takes out the spaces of ASCII.
+func unspaced(line string) string {
+	b := make([]byte, 0, len(line))
+	for i := range len(line) {
+		if c := line[i]; c != ' ' && (c < '\t' || c > '\r') {
+			b = append(b, c)
+		}
+	}
+	return string(b)
 }
 
 var exceptionLine = regexp.MustCompile(`^(?:E\s+)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failed|Failure|Timeout|Found))\b:? ?(.*)$`)

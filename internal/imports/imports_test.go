@@ -78,7 +78,8 @@ const rules = `
 	internal/finding, internal/pickle < internal/snapshot;
 	NONE < internal/xid;
 	internal/finding, internal/nvml, internal/xid < internal/machinefile;
-	internal/finding < internal/errortext;
+	NONE < internal/literal;
+	internal/finding, internal/literal < internal/errortext;
 	internal/errortext, internal/pickle < internal/joblog;
 	internal/joblog, internal/kineto, internal/machinefile, internal/snapshot, internal/advice, internal/durable < internal/diagnose;
 	internal/finding, internal/render < internal/kineto;

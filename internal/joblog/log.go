@@ -8,9 +8,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/warpline-ml/warpline/internal/errortext"
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/literal"
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
@@ -126,6 +128,9 @@ type parser struct {
 	scanners map[int]*errortext.Scanner // by rank: lines of ranks are mixed
 	block    *Event                     // of torchrun's table, that is read
 	first    bool                       // the block is the one that it calls the root cause
+	may      []int                      // signs whose word the line has
+	size     bool                       // it has a word of a job's size
+	step     bool                       // it tells its step
 }
 
 // line reads one.
@@ -142,6 +147,7 @@ func (p *parser) line(raw string, n int64) {
 		p.marks++
 	}
 	p.Growth.Add(text)
+	p.look(text)
 	p.facts(raw, text, &o)
 	if p.table(text) || p.watchdog(text, n, o) || p.sign(text, n, o) {
 		return
@@ -204,13 +210,64 @@ func (p *parser) add(e *Event) {
 	}
 }
 
+// Words by which lines show what job it is, beside the words of signs.
+var (
+	sizeWords = []string{"world", "nranks", "member: "}
+	stepWords = []string{"step", "iter", "iteration", "epoch", "global_step"}
+)
+
+// wordsOf are the words of signs, sizes and steps, in this order.
+type wordsOf struct {
+	set   *literal.Set
+	words []string
+	signs []int // of the first words
+}
+
+var known = sync.OnceValue(func() *wordsOf {
+	var k wordsOf
+	for i := range signs {
+		for w := range strings.SplitSeq(signs[i].word, "|") {
+			k.words, k.signs = append(k.words, w), append(k.signs, i)
+		}
+	}
+	k.words = slices.Concat(k.words, sizeWords, stepWords)
+	k.set = literal.NewSet(k.words...)
+	return &k
+})
+
+// look finds the words that a line has.
+func (p *parser) look(text string) {
+	p.may, p.size, p.step = p.may[:0], false, false
+	k := known()
+	k.set.Each(text, len(text), func(i, at int) bool {
+		switch {
+		case i < len(k.signs):
+			if strings.HasPrefix(text[at:], k.words[i]) {
+				p.may = append(p.may, k.signs[i])
+			}
+		case i < len(k.signs)+len(sizeWords):
+			p.size = true
+		default:
+			p.step = p.step || isStep(text, at, len(k.words[i]))
+		}
+		return true
+	})
+}
+
+// isStep tells that a word of n bytes stands by itself and has a number behind it.
+func isStep(text string, at, n int) bool {
+	behind := text[at+n:]
+	if at > 0 && literal.InWord(text[at-1]) || behind == "" || literal.InWord(behind[0]) {
+		return false
+	}
+	return digit(byteAt(strings.TrimLeft(behind[past(behind, 0, "'\""):], " \t:=[("), 0))
+}
+
 // sign looks for a line of a launcher, a scheduler or NCCL.
 func (p *parser) sign(text string, n int64, o origin) bool {
-	for i := range signs {
+	slices.Sort(p.may)
+	for _, i := range slices.Compact(p.may) {
 		s := &signs[i]
-		if !strings.Contains(text, s.word) {
-			continue
-		}
 		m := s.pattern.FindStringSubmatch(text)
 		if m == nil {
 			continue
@@ -230,25 +287,26 @@ func (p *parser) sign(text string, n int64, o origin) bool {
 var (
 	worldSize  = regexp.MustCompile(`(?i)\bworld[_ ]?size['"]?\s*[=:]\s*(\d+)|\bnranks (\d+)\b|MEMBER: \d+/(\d+)|\bWORLD_SIZE=(\d+)`)
 	rankOfNode = regexp.MustCompile(`\brank (\d+) nranks \d+ cudaDev`)
-	stepLine   = regexp.MustCompile(`(?i)\b(?:step|iter(?:ation)?|epoch|global_step)\b['"]?[\s:=\[(]*\d+`)
 )
 
 // facts takes what lines say of the job: its size, that NCCL is there, that it trains.
 func (p *parser) facts(raw, text string, o *origin) {
-	if strings.Contains(raw, "NCCL INFO") || strings.Contains(raw, "NCCL WARN") || strings.Contains(raw, "ProcessGroupNCCL.cpp") {
+	if strings.Contains(raw, "NCCL") && (strings.Contains(raw, "NCCL INFO") || strings.Contains(raw, "NCCL WARN") || strings.Contains(raw, "ProcessGroupNCCL.cpp")) {
 		p.nccl++
 		p.marks++
 		p.net.add(text, o.node)
-		if m := rankOfNode.FindStringSubmatch(text); m != nil {
-			p.Ranks[number(m[1])] = true
+		if strings.Contains(text, " nranks ") {
+			if m := rankOfNode.FindStringSubmatch(text); m != nil {
+				p.Ranks[number(m[1])] = true
+			}
 		}
 	}
-	if strings.Contains(text, "orld") || strings.Contains(text, "nranks") || strings.Contains(text, "MEMBER") || strings.Contains(text, "WORLD") {
+	if p.size {
 		if m := worldSize.FindStringSubmatch(text); m != nil {
 			p.World = max(p.World, number(cmp.Or(m[1], m[2], m[3], m[4])))
 		}
 	}
-	if p.marks == 0 && stepLine.MatchString(text) {
+	if p.marks == 0 && p.step {
 		p.steps++
 	}
 }

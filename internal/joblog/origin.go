@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -59,30 +60,47 @@ func (s stamp) String() string {
 
 // prefix is a form of what launchers and loggers put before a line.
 type prefix struct {
-	begins  string // with one of these bytes, so that most lines are passed over
-	pattern *regexp.Regexp
-	take    func(o *origin, m []string)
+	begins string                               // with one of these bytes, so that most lines are passed over
+	take   func(o *origin, text string) (n int) // how long it is; 0 where the text has another
 }
 
+// expression is a prefix that a regular expression tells, where may does not rule it out.
+func expression(may func(string) bool, form string, take func(o *origin, m []string)) func(*origin, string) int {
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
+	return func(o *origin, text string) int {
+		if !may(text) {
+			return 0
+		}
+		m := re().FindStringSubmatch(text)
+		if m == nil {
+			return 0
+		}
+		take(o, m)
+		return len(m[0])
+	}
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyz"
+
 var prefixes = []prefix{
-	{"[", regexp.MustCompile(`^\[rank ?(\d+)\]:? ?`), func(o *origin, m []string) { o.rank = number(m[1]) }},
-	{"[", regexp.MustCompile(`^\[Rank (\d+)\]:? ?`), func(o *origin, m []string) { o.inGroup = number(m[1]) }},
-	{"[", regexp.MustCompile(`^\[1,(\d+)\]<std(?:out|err)>: ?`), func(o *origin, m []string) { o.rank = number(m[1]) }},
-	{"[", regexp.MustCompile(`^\[pod/([\w.-]+)/[\w.-]+\] ?`), func(o *origin, m []string) { o.node = m[1] }},
-	{"[", regexp.MustCompile(`^\[([EWIF])(\d{1,2})(\d{2}) (\d\d:\d\d:\d\d)\.(\d+) [\w.]+:\d+\] ?`), func(o *origin, m []string) { o.at = dayless(m[2], m[3], m[4], m[5]) }},
-	{"[", regexp.MustCompile(`^\[[EWIF] [\w.]+\.cpp:\d+\] ?`), func(*origin, []string) {}},
-	{"[", regexp.MustCompile(`^\[(?:default|trainer|worker|train|role)_?(\d+)\]: ?`), func(o *origin, m []string) { o.local = number(m[1]) }},
-	{"[2012", regexp.MustCompile(`^\[?(\d{4})-(\d\d)-(\d\d)[ T_](\d\d:\d\d:\d\d)(?:[.,](\d+))?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?\]?:? ?(?:[-|] ?)?`), func(o *origin, m []string) { o.at = full(m) }},
-	{"EWIF", regexp.MustCompile(`^[EWIF](\d\d)(\d\d) (\d\d:\d\d:\d\d)\.(\d+) +\d+ (?:[\w./-]+:\d+\] ?)?`), func(o *origin, m []string) { o.at = dayless(m[1], m[2], m[3], m[4]) }},
-	{"[IWEDC", regexp.MustCompile(`^\[?(?:INFO|WARNING|WARN|ERROR|DEBUG|CRITICAL)\]?[:\s] *(?:\[[\w.]+:\d+:\w+\] )?`), func(*origin, []string) {}},
-	{"(", regexp.MustCompile(`^\(\w+(?:\([^)]*\))? (?:pid|PID)=\d+(?:, ip=([\w.:]+))?\) ?`), func(o *origin, m []string) { o.node = m[1] }},
-	{" 0123456789", regexp.MustCompile(`^ *(\d{1,5}): `), func(o *origin, m []string) { o.rank, o.labelled = number(m[1]), true }},
-	{"abcdefghijklmnopqrstuvwxyz", regexp.MustCompile(`^([a-z][a-z0-9-]*\d[a-z0-9-]*(?:\.[a-z0-9.-]+)?): `), func(o *origin, m []string) {
+	{"[", ranked("[rank", func(o *origin, n int) { o.rank = n })},
+	{"[", ranked("[Rank ", func(o *origin, n int) { o.inGroup = n })},
+	{"[", expression(starts("[1,"), `^\[1,(\d+)\]<std(?:out|err)>: ?`, func(o *origin, m []string) { o.rank = number(m[1]) })},
+	{"[", expression(starts("[pod/"), `^\[pod/([\w.-]+)/[\w.-]+\] ?`, func(o *origin, m []string) { o.node = m[1] })},
+	{"[", expression(glogged, `^\[([EWIF])(\d{1,2})(\d{2}) (\d\d:\d\d:\d\d)\.(\d+) [\w.]+:\d+\] ?`, func(o *origin, m []string) { o.at = dayless(m[2], m[3], m[4], m[5]) })},
+	{"[", expression(glogged, `^\[[EWIF] [\w.]+\.cpp:\d+\] ?`, func(*origin, []string) {})},
+	{"[", expression(starts("[default", "[trainer", "[worker", "[train", "[role"), `^\[(?:default|trainer|worker|train|role)_?(\d+)\]: ?`, func(o *origin, m []string) { o.local = number(m[1]) })},
+	{"[2012", dated},
+	{"EWIF", expression(numbered, `^[EWIF](\d\d)(\d\d) (\d\d:\d\d:\d\d)\.(\d+) +\d+ (?:[\w./-]+:\d+\] ?)?`, func(o *origin, m []string) { o.at = dayless(m[1], m[2], m[3], m[4]) })},
+	{"[IWEDC", leveled},
+	{"(", expression(ofRay, `^\(\w+(?:\([^)]*\))? (?:pid|PID)=\d+(?:, ip=([\w.:]+))?\) ?`, func(o *origin, m []string) { o.node = m[1] })},
+	{" 0123456789", labelled},
+	{letters, expression(named, `^([a-z][a-z0-9-]*\d[a-z0-9-]*(?:\.[a-z0-9.-]+)?): `, func(o *origin, m []string) {
 		if !strings.HasSuffix(m[1], ".py") {
 			o.node = m[1]
 		}
-	}},
-	{"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", regexp.MustCompile(`^([\w.-]+):\d+:\d+ \[\d+\] `), func(o *origin, m []string) { o.node = m[1] }},
+	})},
+	{letters + "ABCDEFGHIJKLMNOPQRSTUVWXYZ", ofNCCL},
 }
 
 // mostPrefixes are taken off a line: a scheduler's, a launcher's, a logger's.
@@ -102,9 +120,7 @@ func originOf(line string) (o origin, text string) {
 			if strings.IndexByte(p.begins, text[0]) < 0 {
 				continue
 			}
-			if m := p.pattern.FindStringSubmatch(text); m != nil {
-				p.take(&o, m)
-				n = len(m[0])
+			if n = p.take(&o, text); n > 0 {
 				break
 			}
 		}
@@ -128,15 +144,6 @@ func number(digits string) int {
 	return n
 }
 
-// full is a time with its date, of the parts year, month, day, time, fraction.
-func full(m []string) stamp {
-	t, err := time.Parse("2006-01-02 15:04:05", m[1]+"-"+m[2]+"-"+m[3]+" "+m[4])
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{Time: t.Add(fraction(m[5]))}
-}
-
 // dayless is a time without a year.
 func dayless(month, day, clock, part string) stamp {
 	if len(month) == 1 {
@@ -151,14 +158,12 @@ func dayless(month, day, clock, part string) stamp {
 
 // fraction is digits behind a point as time.
 func fraction(digits string) time.Duration {
-	if digits == "" {
-		return 0
+	n, each := time.Duration(0), time.Second
+	for i := 0; i < len(digits) && each > 1; i++ {
+		each /= 10
+		n += time.Duration(digits[i]-'0') * each
 	}
-	f, err := strconv.ParseFloat("0."+digits, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(f * float64(time.Second))
+	return n
 }
 
 var (

@@ -32,7 +32,7 @@ var ofText = map[errortext.Class]class{
 type sign struct {
 	name    string
 	class   class
-	word    string // every such line has it
+	word    string // every such line has it, or one of several between bars
 	pattern *regexp.Regexp
 	take    func(e *Event, m []string) // what the parentheses held; may be nil
 	says    string                     // what it means
@@ -65,13 +65,13 @@ var signs = []sign{
 	{"srun-terminated", consequence, "srun: error", regexp.MustCompile(`srun: error: (\S+): tasks? ([\d,-]+): (?:Terminated|Aborted)`), nil, "", ""},
 	{"elastic-exit", exit, "failed (exitcode", regexp.MustCompile(`failed \(exitcode: (-?\d+)\) local_rank: (\d+)`), func(e *Event, m []string) { e.Exit, _ = strconv.Atoi(m[1]); e.Local = number(m[2]) }, "", ""},
 	{"deepspeed-exit", exit, "exits with return code", regexp.MustCompile(`exits with return code = (-?\d+)`), func(e *Event, m []string) { e.Exit, _ = strconv.Atoi(m[1]) }, "", ""},
-	{"spawn-exit", exit, "process ", regexp.MustCompile(`ProcessExitedException: process (\d+) terminated with signal SIG(\w+)`), func(e *Event, m []string) { e.Local, e.Exit = number(m[1]), -signals[m[2]] }, "", ""},
+	{"spawn-exit", exit, "terminated with signal", regexp.MustCompile(`ProcessExitedException: process (\d+) terminated with signal SIG(\w+)`), func(e *Event, m []string) { e.Local, e.Exit = number(m[1]), -signals[m[2]] }, "", ""},
 	{"shell-killed", exit, "Killed", regexp.MustCompile(`^(?:\S+: line \d+: +\d+ )?Killed\b`), signalled(9, nil), "", ""},
 	{"shell-segfault", exit, "Segmentation fault", regexp.MustCompile(`(?:^|line \d+: +\d+ |Fatal Python error: )Segmentation fault`), signalled(11, nil), "", ""},
 	{"shell-bus", exit, "Bus error", regexp.MustCompile(`(?:^|line \d+: +\d+ |Fatal Python error: )Bus error`), signalled(7, nil), "", ""},
-	{"port-in-use", setup, "ddress already in use", regexp.MustCompile(`EADDRINUSE|[Aa]ddress already in use`), nil,
+	{"port-in-use", setup, "ddress already in use|EADDRINUSE", regexp.MustCompile(`EADDRINUSE|[Aa]ddress already in use`), nil,
 		"the port that the ranks meet at is taken, by an earlier run that still lives or by another job", "pkill the earlier run, or take a free port: torchrun --standalone, or --rdzv-endpoint=HOST:0, or another MASTER_PORT"},
-	{"no-rendezvous", network, "ime", regexp.MustCompile(`The client socket has (?:timed out|failed to connect)|RendezvousTimeoutError|RendezvousConnectionError|Timed out initializing process group|timed out after \d+ ?ms? while (?:trying to connect|waiting for clients)`), nil,
+	{"no-rendezvous", network, "client socket has|Rendezvous|Timed out initializing|timed out after", regexp.MustCompile(`The client socket has (?:timed out|failed to connect)|RendezvousTimeoutError|RendezvousConnectionError|Timed out initializing process group|timed out after \d+ ?ms? while (?:trying to connect|waiting for clients)`), nil,
 		"ranks did not find each other at the start", "see that MASTER_ADDR resolves to an address that all nodes reach (not 127.0.x.x), that the port is open, and that all nodes were started: nc -vz $MASTER_ADDR $MASTER_PORT"},
 	{"infiniband", network, "NET/IB", regexp.MustCompile(`NCCL WARN NET/IB ?: Got completion from peer (\S+) with (?:status|error)[= ](\d+)`), func(e *Event, m []string) { e.Peer = m[1] },
 		"InfiniBand gave up on a peer: a link or the peer itself went away", "start it again without the node that the other ranks' errors name; ibstat and the switch's counters show a link that flaps"},
@@ -83,11 +83,11 @@ var signs = []sign{
 	{"nccl-unexplained", consequence, "unhandled ", regexp.MustCompile(`unhandled (?:system|cuda) error(?: \(run with|, NCCL version)`), nil,
 		"NCCL failed, and the text does not say why", "NCCL_DEBUG=INFO with the same command: the line with NCCL WARN before the error names the cause; then warpline diagnose on the logs of all ranks"},
 	{"reset", consequence, "onnection reset", regexp.MustCompile(`[Cc]onnection reset by peer`), nil, "", ""},
-	{"aborted", consequence, "bort", regexp.MustCompile(`(?:NCCL communicator was aborted|Process group watchdog thread terminated|Aborted \(core dumped\)|Abort COMPLETE)`), nil, "", ""},
+	{"aborted", consequence, "communicator was aborted|watchdog thread terminated|core dumped|Abort COMPLETE", regexp.MustCompile(`(?:NCCL communicator was aborted|Process group watchdog thread terminated|Aborted \(core dumped\)|Abort COMPLETE)`), nil, "", ""},
 	{"watchdog-ends", consequence, "watchdog thread", regexp.MustCompile(`watchdog thread terminated with exception`), nil, "", ""},
 	{"process-down", consequence, "process down", regexp.MustCompile(`taking the entire process down`), nil, "", ""},
 	{"nccl-failed", consequence, "Some NCCL operations", regexp.MustCompile(`Some NCCL operations have failed`), nil, "", ""},
-	{"store-gone", consequence, "failed", regexp.MustCompile(`(?:recvVector|recvValue|sendBytes|recvBytes) failed|failed to recv|wait timeout after \d+ms, keys`), nil, "", ""},
+	{"store-gone", consequence, "Vector failed|Value failed|Bytes failed|failed to recv|wait timeout after", regexp.MustCompile(`(?:recvVector|recvValue|sendBytes|recvBytes) failed|failed to recv|wait timeout after \d+ms, keys`), nil, "", ""},
 	{"broken-pipe", consequence, "roken pipe", regexp.MustCompile(`[Bb]roken pipe`), nil, "", ""},
 	{"closing", consequence, "closing signal", regexp.MustCompile(`Sending process \d+ closing signal`), nil, "", ""},
 	{"killing", consequence, "Killing subprocess", regexp.MustCompile(`Killing subprocess \d+`), nil, "", ""},

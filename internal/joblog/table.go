@@ -7,43 +7,43 @@ import (
 
 // torchrun ends with a table of what failed: blocks of "time : …", "host : …", "rank : 3 (local_rank: 3)", "exitcode : -9 (pid:
 // …)", "traceback : …", the first of which it calls the root cause.
+const tableHead = "Root Cause (first observed failure)"
+
 var (
-	tableHead  = regexp.MustCompile(`^Root Cause \(first observed failure\)`)
-	tableField = regexp.MustCompile(`^ *(time|host|rank|exitcode|error_file|traceback) *: ?(.*)$`)
-	localRank  = regexp.MustCompile(`^(\d+) \(local_rank: (\d+)\)`)
-	exitCode   = regexp.MustCompile(`^(-?\d+)`)
+	localRank = regexp.MustCompile(`^(\d+) \(local_rank: (\d+)\)`)
+	exitCode  = regexp.MustCompile(`^(-?\d+)`)
 )
 
 // table reads a line of torchrun's table, if it is one.
 func (p *parser) table(text string) bool {
 	text = strings.TrimLeft(text, "> \t")
-	if tableHead.MatchString(text) {
+	if strings.HasPrefix(text, tableHead) {
 		p.closeBlock()
 		p.first, p.launcher = true, true
 		p.marks++
 		return true
 	}
-	if !strings.Contains(text, ":") {
+	name, value, ok := strings.Cut(text, ":")
+	if !ok {
 		return false
 	}
-	m := tableField.FindStringSubmatch(text)
-	if m == nil {
-		return false
-	}
-	if m[1] == "time" {
-		o, _ := originOf(m[2] + " ")
+	name, value = strings.TrimRight(name, " "), strings.TrimPrefix(value, " ")
+	switch name {
+	case "time":
+		o, _ := originOf(value + " ")
 		if o.at.IsZero() {
 			return false
 		}
 		p.closeBlock()
 		p.block = &Event{class: exit, Name: "elastic-table", Rank: nobody, Local: nobody, File: p.File, At: o.at}
 		return true
+	case "host", "rank", "exitcode", "error_file", "traceback":
+		if p.block != nil {
+			p.field(name, strings.TrimSpace(value))
+		}
+		return p.block != nil
 	}
-	if p.block == nil {
-		return false
-	}
-	p.field(m[1], strings.TrimSpace(m[2]))
-	return true
+	return false
 }
 
 // field takes a field of a block.
