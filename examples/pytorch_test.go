@@ -144,6 +144,17 @@ func TestPyTorchTraining(t *testing.T) {
 	use(optim.NewAdam(nn.Params(model), optim.AdamWConfig{LR: 1e-3}), optim.NewAdamW(nn.Params(model), optim.AdamWConfig{LR: 1e-3}))
 	use(optim.AdamWConfig{Clip: 1}, optim.AdamWConfig{Rule: optim.DecayMatricesOnly})
 	use(optim.Cosine(1e-3, 0, 100), optim.WarmupCosine(1e-3, 1e-4, 10, 100), optim.Stepwise(1e-3, 0.1, 30))
+	use(optim.MultiStep(1e-3, 0.1, 30, 80), optim.ConstantFactor(1e-3, 1.0/3, 5), optim.Polynomial(1e-3, 1, 100))
+	use(optim.CosineAnnealing(1e-3, 0, 100), optim.CosineRestarts(1e-3, 0, 10, 1))
+	use(optim.OneCycle(optim.OneCycleConfig{Max: 0.1, Steps: 100}))
+	use(optim.Cyclic(optim.CyclicConfig{Base: 1e-3, Max: 0.1}))
+	use(optim.NewPlateau(optim.PlateauConfig{Patience: 3}))
+	schedules := []optim.Schedule{optim.Constant(1), optim.Linear(1, 0, 10)}
+	use(optim.Sequential(schedules, 20), optim.Chained(1e-3, schedules...))
+	func() {
+		opt := optim.NewSGD(nn.Params(model), optim.SGDConfig{Rule: func(_ string, _ *tensor.Tensor, r *optim.Rates) { r.Group = 1 }})
+		opt.SetGroupLR(1, 1e-4)
+	}()
 	opt.SetLR(1e-4)
 	model.Forward(env.Ones(1, 4)).Sum().Backward()
 	opt.Discard()

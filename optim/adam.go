@@ -52,7 +52,7 @@ func newAdam(op string, params iter.Seq2[string, *tensor.Tensor], c AdamWConfig,
 	check(op, "Eps", step.Eps, 0, math.Inf(1))
 	o.update = func(l *ledger, b *batch) {
 		s := step
-		s.LR, s.Skip, s.Scale, s.WeightDecay = l.rate, l.skip, b.rates.Scale, b.rates.WeightDecay
+		s.LR, s.Skip, s.Scale, s.WeightDecay = l.rate(b), l.skip, b.rates.Scale, b.rates.WeightDecay
 		tensor.AdamWInPlace(s, l.scale, b.p, b.g, b.keep[0], b.keep[1], b.counts)
 	}
 	o.rounds(op, c.Rounding, c.Seed)

@@ -92,7 +92,7 @@ func (c *core) open(s *state) *ledger {
 	}
 	if s.book = l; !l.told {
 		l.told = true
-		tensor.BeforeRun(func() { l.tell(make([]int64, len(c.states)), c.lr) })
+		tensor.BeforeRun(func() { l.tell(make([]int64, len(c.states)), c) })
 	}
 	return l
 }

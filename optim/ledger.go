@@ -15,8 +15,7 @@ type ledger struct {
 	counts            []*tensor.Tensor // its elements
 	turn              *tensor.Tensor   // i64[n]: whose turn it is
 	turns             []int64          // what turn holds
-	rate              *tensor.Tensor   // the learning rate, a cell
-	lr                float64          // what rate holds
+	rates             []*rate          // of each group of parameters
 	norm, scale, skip *tensor.Tensor   // of the last step
 
 	// Of an optimizer that applies gradients in Backward:
@@ -35,6 +34,19 @@ func (c *core) ledger(d *tensor.Device) *ledger {
 	return nil
 }
 
+// rate is the learning rate of a group of parameters on a device.
+type rate struct {
+	group int
+	cell  *tensor.Tensor
+	lr    float64 // what cell holds
+}
+
+// rate is the cell of a batch's learning rate.
+func (l *ledger) rate(b *batch) *tensor.Tensor {
+	i := slices.IndexFunc(l.rates, func(r *rate) bool { return r.group == b.rates.Group })
+	return l.rates[i].cell
+}
+
 // newLedger makes the ledger of e's device, with the updates of parameters that have none yet.
 func newLedger(e *tensor.Env, c *core) *ledger {
 	n := len(c.states)
@@ -44,9 +56,12 @@ func newLedger(e *tensor.Env, c *core) *ledger {
 			counts[i] = int64(s.steps)
 		}
 	}
-	l := &ledger{device: e.Device(), lr: c.lr, turns: make([]int64, n)}
+	l := &ledger{device: e.Device(), turns: make([]int64, n)}
 	l.all, l.turn = tensor.NewBuffer(tensor.From(e, counts, n)), tensor.NewBuffer(tensor.From(e, l.turns, n))
-	l.rate, l.skip = tensor.NewBuffer(e.FullOf(dtype.F64, c.lr)), tensor.NewBuffer(e.FullOf(dtype.I64, 0))
+	l.skip = tensor.NewBuffer(e.FullOf(dtype.I64, 0))
+	for _, g := range c.groups() {
+		l.rates = append(l.rates, &rate{g, tensor.NewCell(e, c.GroupLR(g)), c.GroupLR(g)})
+	}
 	for i := range n {
 		l.counts = append(l.counts, l.all.Select(0, i))
 	}
@@ -61,20 +76,22 @@ func (l *ledger) prepare(p *place, c *core) {
 	for _, s := range p.states {
 		s.book, turns[s.index] = l, 1
 	}
-	tensor.BeforeRun(func() { l.tell(turns, c.lr) })
+	tensor.BeforeRun(func() { l.tell(turns, c) })
 }
 
-// tell gives the device what the host knows of a step: whose turn it is, and the learning rate.
-func (l *ledger) tell(turns []int64, lr float64) {
+// tell gives the device what the host knows of a step: whose turn it is, and the learning rates.
+func (l *ledger) tell(turns []int64, c *core) {
 	if !slices.Equal(turns, l.turns) {
 		e, scope := l.all.Env().Scope()
 		defer scope.End()
 		l.turn.CopyInPlace(tensor.From(e, turns, len(turns)))
 		l.turns = turns
 	}
-	if l.lr != lr {
-		tensor.SetCell(l.rate, lr)
-		l.lr = lr
+	for _, r := range l.rates {
+		if lr := c.GroupLR(r.group); r.lr != lr {
+			tensor.SetCell(r.cell, lr)
+			r.lr = lr
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ package optim
 import (
 	"iter"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/warpline-ml/warpline/tensor"
@@ -44,8 +45,12 @@ type Optimizer interface {
 	Load(tensors map[string]*tensor.Tensor, counters map[string]int) error
 }
 
-// Rates are a parameter's own settings, from 0 up. Scale multiplies the learning rate.
-type Rates struct{ Scale, WeightDecay float64 }
+// Rates are a parameter's own settings, from 0 up. Scale multiplies the learning rate, which is that of the Group: see
+// SetGroupLR.
+type Rates struct {
+	Scale, WeightDecay float64
+	Group              int
+}
 
 // A Rule sets the rates of the parameter p with the given path. It is called once for each, with Scale 1 and the
 // optimizer's weight decay, and takes the place of parameter groups.
@@ -78,6 +83,7 @@ type state struct {
 // core is what all optimizers share.
 type core struct {
 	lr     float64
+	own    map[int]float64 // rates of groups
 	clip   float64
 	kinds  []string // of state, by PyTorch's names
 	away   bool     // state is in the host's memory between steps
@@ -121,7 +127,7 @@ func newCore(op string, params iter.Seq2[string, *tensor.Tensor], set settings, 
 			continue
 		}
 		seen[p] = true
-		s := &state{name: name, index: len(c.states), p: p, rates: Rates{1, set.decay}, keep: make([]*tensor.Tensor, len(kinds))}
+		s := &state{name: name, index: len(c.states), p: p, rates: Rates{Scale: 1, WeightDecay: set.decay}, keep: make([]*tensor.Tensor, len(kinds))}
 		if set.rule != nil {
 			set.rule(name, p, &s.rates)
 		}
@@ -163,6 +169,44 @@ func (c *core) SetLR(lr float64) {
 		tensor.Raise("SetLR", "set it before Run", "the rate would be the same in each run of the captured step")
 	}
 	c.lr = lr
+}
+
+// SetGroupLR changes the learning rate of the parameters whose [Rates].Group is the given one, which SetLR no longer changes
+// then. With a schedule for each group:
+//
+//	opt.SetLR(schedule(step))
+//	opt.SetGroupLR(1, other(step))
+func (c *core) SetGroupLR(group int, lr float64) {
+	check("SetGroupLR", "LR", lr, 0, math.Inf(1))
+	switch {
+	case !slices.Contains(c.groups(), group):
+		tensor.Raise("SetGroupLR", "set Rates.Group in the Rule", "no parameter is of group %d; there are %v", group, c.groups())
+	case tensor.Capturing():
+		tensor.Raise("SetGroupLR", "set it before Run", "the rate would be the same in each run of the captured step")
+	}
+	if c.own == nil {
+		c.own = map[int]float64{}
+	}
+	c.own[group] = lr
+}
+
+// GroupLR is the learning rate of a group in the next Step.
+func (c *core) GroupLR(group int) float64 {
+	if lr, ok := c.own[group]; ok {
+		return lr
+	}
+	return c.lr
+}
+
+// groups are those of the parameters, in order.
+func (c *core) groups() (list []int) {
+	for _, s := range c.states {
+		if !slices.Contains(list, s.rates.Group) {
+			list = append(list, s.rates.Group)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // Discard drops the gradients without applying them.

@@ -38,7 +38,7 @@ func NewSGD(params iter.Seq2[string, *tensor.Tensor], c SGDConfig) *SGD {
 		tensor.Raise("optim.NewSGD", "set Momentum, 0.9 for example", "Nesterov without momentum")
 	}
 	o.update = func(l *ledger, b *batch) {
-		s := tensor.SGDStep{LR: l.rate, Skip: l.skip, Scale: b.rates.Scale, Momentum: c.Momentum, WeightDecay: b.rates.WeightDecay, Nesterov: c.Nesterov}
+		s := tensor.SGDStep{LR: l.rate(b), Skip: l.skip, Scale: b.rates.Scale, Momentum: c.Momentum, WeightDecay: b.rates.WeightDecay, Nesterov: c.Nesterov}
 		if c.Momentum == 0 {
 			tensor.SGDInPlace(s, l.scale, b.p, b.g, nil)
 		} else {

@@ -153,7 +153,7 @@ func TestSchedules(t *testing.T) {
 			for _, own := range s.Settings {
 				if !slices.ContainsFunc(others(own), func(v float64) bool {
 					g := s.Make(lr, end, warmup, recipe.Values{own.Name: v})
-					return slices.ContainsFunc([]int{4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, func(step int) bool { return f(step) != g(step) })
+					return slices.ContainsFunc([]int{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 3000}, func(step int) bool { return f(step) != g(step) })
 				}) {
 					t.Errorf("%s changes nothing", own.Name)
 				}
@@ -176,7 +176,7 @@ func TestFlags(t *testing.T) {
 				t.Errorf("%s of --%s %s: %+v, elsewhere %+v", f.Name, o.Flag, o.Name, s, f.Setting)
 			}
 		}
-		if help := f.Help(); !strings.HasPrefix(help, "of "+f.Owners[0].Name) {
+		if help := f.Help(); !strings.HasPrefix(help, "of "+f.Owners[0].Name) && !strings.HasPrefix(help, "of --"+f.Owners[0].Flag+" "+f.Owners[0].Name) {
 			t.Errorf("help of %s: %s", f.Name, help)
 		}
 	}

@@ -42,6 +42,12 @@ func read(t testing.TB, env *tensor.Env, e *safetensors.Entry) *tensor.Tensor {
 			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 		}
 		return tensor.From(env, v, e.Shape...)
+	case "F64":
+		v := make([]float64, len(data)/8)
+		for i := range v {
+			v[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
+		}
+		return tensor.From(env, v, e.Shape...)
 	case "I64":
 		v := make([]int64, len(data)/8)
 		for i := range v {
