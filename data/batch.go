@@ -12,8 +12,6 @@ package data
 import (
 	"cmp"
 	"fmt"
-	"reflect"
-	"sync"
 
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -28,6 +26,7 @@ type Turn struct {
 	fraction float64
 	size     int
 	at       Position
+	first    bool
 }
 
 // Hold keeps the turn's values for a goroutine that still works on them, until release is called.
@@ -41,6 +40,9 @@ func (t *Turn) Fraction() float64 { return cmp.Or(t.fraction, 1) } // 0: a batch
 
 // Position is where the loader is after this batch.
 func (t *Turn) Position() Position { return t.at }
+
+// First tells the first batch of an epoch: states that go from batch to batch, as with [Streams], begin anew.
+func (t *Turn) First() bool { return t.first }
 
 func (t *Turn) turn() *Turn { return t }
 
@@ -65,39 +67,14 @@ type Position struct {
 }
 
 // Batch is any pointer to a struct that embeds [Turn]. Its exported fields of type *tensor.Tensor, those of embedded
-// structs included, are what a [Source] fills; it may have others.
+// structs included, are what a [Source] fills, and after them a field of type map[string]*tensor.Tensor, if it has one; it may
+// have others.
 type Batch interface{ turn() *Turn }
 
 // Pair is the common batch: inputs and labels.
 type Pair struct {
 	Turn
 	X, Y *tensor.Tensor
-}
-
-// tensorFields are the places of a batch type's tensors, found once.
-type tensorFields struct {
-	names []string
-	index [][]int
-}
-
-var (
-	layouts    sync.Map // reflect.Type to *tensorFields
-	tensorType = reflect.TypeFor[*tensor.Tensor]()
-	turnType   = reflect.TypeFor[Turn]()
-)
-
-func fieldsOf(t reflect.Type) *tensorFields {
-	if l, ok := layouts.Load(t); ok {
-		return l.(*tensorFields)
-	}
-	l := &tensorFields{}
-	for _, f := range reflect.VisibleFields(t) {
-		if f.Type == tensorType && f.IsExported() {
-			l.names, l.index = append(l.names, f.Name), append(l.index, f.Index)
-		}
-	}
-	layouts.Store(t, l)
-	return l
 }
 
 // String tells where the loader is after this batch, and the batch's size.

@@ -16,9 +16,10 @@ type Config struct {
 	DropLast bool // leave the last batch of an epoch out when it is short
 
 	// The order of samples: by default that of the set.
-	Shuffle bool // a new permutation in each epoch
-	Draw    bool // each sample drawn independently, for sets too large to permute; all batches are full
-	Wrap    bool // in the set's order without end: the sample after the last is the first; all batches are full
+	Shuffle bool    // a new permutation in each epoch
+	Draw    bool    // each sample drawn independently, for sets too large to permute; all batches are full
+	Wrap    bool    // in the set's order without end: the sample after the last is the first; all batches are full
+	Sampler Sampler // chooses the samples of each batch; nil: one of the orders above
 
 	// What part of the run. With Wrap and Draw an epoch has no end while Steps lasts.
 	Epoch int // the first epoch
@@ -46,6 +47,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("data: epoch %d, skip %d, steps %d of size %d: more than 2^48 samples", c.Epoch, c.Skip, c.Steps, c.Size)
 	case c.Shuffle && c.Draw || c.Shuffle && c.Wrap || c.Draw && c.Wrap:
 		return errors.New("data: Shuffle, Draw and Wrap are three orders; set one of them")
+	case c.Sampler != nil && (c.Shuffle || c.Draw || c.Wrap):
+		return errors.New("data: a Sampler chooses the order itself; leave Shuffle, Draw and Wrap out")
 	}
 	return nil
 }
@@ -82,13 +85,22 @@ type plan struct {
 	at       Position                // the next batch
 	left     int                     // batches to make
 	order    []int                   // of epoch ordered, when shuffled
+	batches  [][]int                 // of epoch ordered, of a sampler
+	repeats  bool                    // a sample may come twice in an epoch
 	ordered  int
 }
 
 func newPlan(c Config, n int, key func(...uint64) rng.Key) (*plan, error) {
 	p := &plan{Config: c, n: n, key: key, at: Position{c.Epoch, c.Skip}, left: max(c.Steps-c.Done, 0), ordered: -1}
+	p.repeats = p.endless()
 	if p.perEpoch = n / c.Size; n%c.Size > 0 && (!c.DropLast || p.endless()) {
 		p.perEpoch++
+	}
+	if c.Sampler != nil {
+		var err error
+		if p.perEpoch, err = c.Sampler.Batches(n, c); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case c.Steps > 0 && p.perEpoch == 0:
@@ -107,7 +119,7 @@ func (p *plan) endless() bool { return p.Wrap || p.Draw }
 
 // rows is the most samples a batch has.
 func (p *plan) rows() int {
-	if p.endless() {
+	if p.endless() || p.Sampler != nil {
 		return p.Size
 	}
 	return min(p.Size, p.n)
@@ -121,20 +133,26 @@ func (p *plan) normal(s Position) Position {
 	return s
 }
 
-// next gives the position of the next batch and its samples in buf.
-func (p *plan) next(buf []int) (at Position, samples []int, ok bool) {
+// next gives the position of the next batch and its samples in buf. The error is the sampler's, and the last that comes.
+func (p *plan) next(buf []int) (at Position, samples []int, ok bool, err error) {
 	if p.left == 0 {
-		return Position{}, nil, false
+		return Position{}, nil, false, nil
 	}
 	p.left--
 	at = p.at
 	p.at = p.normal(Position{at.Epoch, at.Batch + 1})
-	return at, p.samples(at, buf[:0]), true
+	if err = p.sample(at.Epoch); err != nil {
+		p.left = 0
+		return at, nil, true, err
+	}
+	return at, p.samples(at, buf[:0]), true, nil
 }
 
 func (p *plan) samples(at Position, buf []int) []int {
 	first := at.Batch * p.Size
 	switch {
+	case p.Sampler != nil:
+		buf = append(buf, p.batches[at.Batch]...)
 	case p.Wrap:
 		for r := range p.Size {
 			buf = append(buf, (first+r)%p.n)

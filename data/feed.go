@@ -39,12 +39,22 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 type slot[B any] struct {
 	at      Position
 	samples []int
-	key     rng.Key
-	busy    bool // it stands for a batch
+	key     rng.Key // of the epoch
+	first   int     // the place of the first sample in the epoch; -1: samples come once, and have numbers of their own
+	busy    bool    // it stands for a batch
+	fatal   error   // in place of a batch, and the end of the walk
 	batch   *B
 	columns []column
 	err     error
 	done    chan struct{}
+}
+
+func newSlot[B any](fields []Field, rows int) *slot[B] {
+	s := &slot[B]{done: make(chan struct{}, 1)}
+	for _, field := range fields {
+		s.columns = append(s.columns, newColumn(field, rows))
+	}
+	return s
 }
 
 // fill reads the slot's samples.
@@ -60,11 +70,19 @@ func (s *slot[B]) fill(src Source[B]) {
 		}
 	}()
 	for ; at < len(s.samples); at++ {
-		if err := src.Fill(s.batch, Row{s.columns, at, s.key}, s.samples[at]); err != nil {
+		if err := src.Fill(s.batch, s.row(at), s.samples[at]); err != nil {
 			s.err = &SampleError{s.at, s.samples[at], err}
 			return
 		}
 	}
+}
+
+func (s *slot[B]) row(at int) Row {
+	number := uint64(s.samples[at])
+	if s.first >= 0 {
+		number = byPlace | uint64(s.first+at)
+	}
+	return Row{s.columns, at, s.key, number}
 }
 
 // stage brings the slot's rows on their way to env's device.
@@ -92,11 +110,7 @@ type feed[B any] struct {
 func newFeed[B any](env *tensor.Env, src Source[B], fields []Field, rows, workers, slots int) *feed[B] {
 	f := &feed[B]{env: env, src: src}
 	for range slots {
-		s := &slot[B]{done: make(chan struct{}, 1)}
-		for _, field := range fields {
-			s.columns = append(s.columns, newColumn(field, rows))
-		}
-		f.ring = append(f.ring, s)
+		f.ring = append(f.ring, newSlot[B](fields, rows))
 	}
 	if workers > 0 {
 		f.jobs = make(chan *slot[B], slots)

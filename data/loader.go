@@ -72,32 +72,6 @@ func nameKey(name string) uint64 {
 	return h.Sum64()
 }
 
-// maxElements bounds a tensor of a batch, 32 GiB of float32: beyond it a size is a mistake.
-const maxElements = 1 << 33
-
-// check compares what a source offers with the batch's fields.
-func (l *tensorFields) check(batch reflect.Type, fields []Field, rows int) error {
-	if len(fields) != len(l.names) {
-		return fmt.Errorf("data: the source fills %d tensors, %v has %d %v", len(fields), batch, len(l.names), l.names)
-	}
-	for i, f := range fields {
-		if !f.DType.Valid() {
-			return fmt.Errorf("data: the source names no dtype for %v.%s", batch, l.names[i])
-		}
-		left := maxElements / max(rows, 1)
-		for _, d := range f.Shape {
-			if d < 0 {
-				return fmt.Errorf("data: the source gives %v.%s the shape %v", batch, l.names[i], f.Shape)
-			}
-			left /= max(d, 1)
-		}
-		if left == 0 {
-			return fmt.Errorf("data: %d samples of shape %v are too many for a batch; give a smaller size", rows, f.Shape)
-		}
-	}
-	return nil
-}
-
 // run hands out the batches in order.
 func (l *loader[B, P]) run(yield func(*B, error) bool) {
 	for i := range l.feed.ring {
@@ -106,6 +80,10 @@ func (l *loader[B, P]) run(yield func(*B, error) bool) {
 	for {
 		s := l.feed.head()
 		if !s.busy {
+			return
+		}
+		if s.fatal != nil {
+			yield(nil, s.fatal)
 			return
 		}
 		if !l.waited(s) {
@@ -127,10 +105,14 @@ func (l *loader[B, P]) waited(s *slot[B]) bool {
 
 // order gives a slot the next batch to prepare, if there is one.
 func (l *loader[B, P]) order(s *slot[B]) {
-	if s.at, s.samples, s.busy = l.plan.next(s.samples); s.busy {
-		s.key = l.plan.key(uint64(s.at.Epoch), uint64(s.at.Batch))
-		l.feed.submit(s)
+	if s.at, s.samples, s.busy, s.fatal = l.plan.next(s.samples); !s.busy || s.fatal != nil {
+		return
 	}
+	s.key, s.first = l.plan.key(uint64(s.at.Epoch)), -1
+	if l.plan.repeats {
+		s.first = s.at.Batch * l.plan.Size
+	}
+	l.feed.submit(s)
 }
 
 // turn is one turn of the user's loop: its scope ends on return, break and panic alike. The slot goes back to work
@@ -143,14 +125,14 @@ func (l *loader[B, P]) turn(s *slot[B], yield func(*B, error) bool) bool {
 	t := openTurn(l.env, l.name, uint64(s.at.Epoch), uint64(s.at.Batch))
 	defer t.end()
 	t.size = len(s.samples)
-	t.at = l.plan.normal(Position{s.at.Epoch, s.at.Batch + 1})
+	t.at, t.first = l.plan.normal(Position{s.at.Epoch, s.at.Batch + 1}), s.at.Batch == 0
 	b := s.batch
 	*P(b).turn() = t
 	v := reflect.ValueOf(b).Elem()
 	for i, c := range s.columns {
 		x := c.upload(t.Env, len(s.samples))
 		x.Label(device.LabelBatch, "")
-		v.FieldByIndex(l.fields.index[i]).Set(reflect.ValueOf(x))
+		l.fields.set(v, i, c.field().Name, x)
 	}
 	l.order(s)
 	return yield(b, nil)

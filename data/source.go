@@ -1,6 +1,7 @@
 package data
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 
@@ -26,33 +27,46 @@ type Source[B any] interface {
 // Field is the dtype and shape of one sample's part of a tensor. The batch's tensor has the rows in front.
 type Field struct {
 	DType dtype.DType
-	Shape []int
+	Shape []int   // the first may be [Any]: samples differ in it, and are padded to the longest of their batch
+	Pad   float64 // what stands behind the end of a shorter sample
+	Name  string  // in a batch's map of tensors
 }
+
+// Any is a first dimension in which samples differ: see [Ragged].
+const Any = -1
 
 // Row is the place of one sample in a batch.
 type Row struct {
 	columns []column
 	at      int
-	key     rng.Key // of the batch
+	key     rng.Key // of the epoch
+	number  uint64  // what tells the sample apart there
 }
 
-// Values is the row's part of a tensor field, by the field's number in the order of declaration. It panics when T is
-// not the field's element type, or there is no such field.
+// Values is the row's part of a tensor field, by the field's number in the order of declaration; of a field of [Any] length
+// what [Ragged] has made. It panics when T is not the field's element type, or there is no such field.
 func Values[T dtype.Element](r Row, field int) []T {
-	c, ok := r.columns[field].(*columnOf[T])
-	if !ok {
-		panic(fmt.Sprintf("data.Values[%s] of field %d, which is %s", dtype.Of[T](), field, r.columns[field].field().DType))
+	switch c := r.columns[field].(type) {
+	case *columnOf[T]:
+		return c.data[r.at*c.width:][:c.width:c.width]
+	case *raggedOf[T]:
+		return c.rows[r.at]
 	}
-	return c.data[r.at*c.width:][:c.width:c.width]
+	panic(fmt.Sprintf("data.Values[%s] of field %d, which is %s", dtype.Of[T](), field, r.columns[field].field().DType))
 }
 
-// Rand draws numbers for the row's sample in this batch, for augmentation: the same whichever worker asks.
+// Rand draws numbers for the row's sample in this epoch, for augmentation: the same whatever the number of workers, the order of
+// the samples and the size of batches. Where an epoch may have a sample several times (Draw, Wrap, samplers that take it again)
+// its place in the epoch decides in its stead. What is kept by a [Cache] is drawn once for each sample.
 func (r Row) Rand() *rand.Rand {
-	return rand.New(&rng.Stream{Key: rng.Fold(rng.Fold(r.key, rowPath), uint64(r.at))})
+	return rand.New(&rng.Stream{Key: rng.Fold(rng.Fold(r.key, rowPath), r.number)})
 }
 
-// rowPath keeps the keys of rows apart from those of microbatches.
-const rowPath = 1 << 34
+// rowPath keeps the keys of rows apart from those of an epoch's batches, byPlace those of places from those of samples.
+const (
+	rowPath = 1 << 62
+	byPlace = 1 << 62
+)
 
 // column is host memory for one tensor field of a batch, used again for batch after batch.
 type column interface {
@@ -61,6 +75,9 @@ type column interface {
 	stage(env *tensor.Env, rows int) // copies the rows to where env's device uploads from, on a worker
 	upload(env *tensor.Env, rows int) *tensor.Tensor
 	drop() // gives back what is staged and was not uploaded
+
+	appendRow(b []byte, at int) []byte              // a row as bytes, for caches
+	setRow(b []byte, at int) (left []byte, ok bool) // a row of such bytes; not ok: they are of another field
 }
 
 type columnOf[T dtype.Element] struct {
@@ -96,7 +113,32 @@ func (c *columnOf[T]) drop() {
 	}
 }
 
+func (c *columnOf[T]) appendRow(b []byte, at int) []byte {
+	b, err := binary.Append(b, binary.LittleEndian, c.data[at*c.width:][:c.width])
+	if err != nil {
+		panic(err) // elements have a size
+	}
+	return b
+}
+
+func (c *columnOf[T]) setRow(b []byte, at int) ([]byte, bool) {
+	return decode(b, c.data[at*c.width:][:c.width])
+}
+
+// decode fills dst from the front of b.
+func decode[T dtype.Element](b []byte, dst []T) (left []byte, ok bool) {
+	size := len(dst) * dtype.Of[T]().Size()
+	if len(b) < size {
+		return b, false
+	}
+	_, err := binary.Decode(b[:size], binary.LittleEndian, dst) // of booleans it reads all that it is given
+	return b[size:], err == nil
+}
+
 func newColumnOf[T dtype.Element](f Field, rows int) column {
+	if f.ragged() {
+		return newRagged[T](f, rows)
+	}
 	width := elements(f.Shape)
 	return &columnOf[T]{f: f, data: make([]T, rows*width), width: width, shape: append([]int{rows}, f.Shape...)}
 }
@@ -146,7 +188,7 @@ type memory[X, Y dtype.Element] struct {
 // another, y as many targets. A target has its own shape; without one it is a number, such as a label of int64. The
 // slices are not copied. Lengths that do not fit are a mistake, which panics with a [tensor.Error].
 func InMemory[X, Y dtype.Element](x []X, shape []int, y []Y, target ...int) Source[Pair] {
-	m := &memory[X, Y]{x: x, y: y, fields: []Field{{dtype.Of[X](), shape}, {dtype.Of[Y](), target}}, sizes: [2]int{elements(shape), elements(target)}}
+	m := &memory[X, Y]{x: x, y: y, fields: []Field{{DType: dtype.Of[X](), Shape: shape}, {DType: dtype.Of[Y](), Shape: target}}, sizes: [2]int{elements(shape), elements(target)}}
 	if m.sizes[1] > 0 {
 		m.n = len(y) / m.sizes[1]
 	}
@@ -177,7 +219,9 @@ func (m *memory[X, Y]) Fill(_ *Pair, row Row, i int) error {
 }
 
 // PairFields is the usual [Pair]: inputs of float32 with the given shape, and one int64 as the label.
-func PairFields(shape []int) []Field { return []Field{{dtype.F32, shape}, {dtype.I64, nil}} }
+func PairFields(shape []int) []Field {
+	return []Field{{DType: dtype.F32, Shape: shape}, {DType: dtype.I64}}
+}
 
 // subset is the source of [Subset].
 type subset[B any] struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // Split yields n microbatches of b's rows (fewer if b has fewer rows), each with a scope inside b's. The first
-// dimension of b's first tensor counts as its rows; tensors and slices of as many entries are split, other fields are
+// dimension of b's first tensor counts as its rows; tensors, also those of a map, and slices of as many entries are split, other fields are
 // the same in each part. A batch that no loader made needs an Env. Weight a part's mean loss by its Fraction: the
 // gradients then add up to those of b.
 func Split[B Batch](b B, n int) iter.Seq[B] {
@@ -33,6 +33,13 @@ func rowsOf(batch reflect.Value) int {
 	for _, index := range fieldsOf(batch.Type()).index {
 		if t := batch.FieldByIndex(index).Interface().(*tensor.Tensor); t != nil && t.Rank() > 0 {
 			return t.Dim(0)
+		}
+	}
+	if index := fieldsOf(batch.Type()).named; index != nil {
+		for _, t := range batch.FieldByIndex(index).Interface().(map[string]*tensor.Tensor) {
+			if t != nil && t.Rank() > 0 {
+				return t.Dim(0)
+			}
 		}
 	}
 	return 0
@@ -68,6 +75,12 @@ func cut(v reflect.Value, t *Turn, lo, hi, rows int) {
 			if x := f.Interface().(*tensor.Tensor); x != nil {
 				f.Set(reflect.ValueOf(rowsOfTensor(x, lo, hi, rows).In(t.Env)))
 			}
+		case f.Type() == namedType:
+			m := map[string]*tensor.Tensor{}
+			for name, x := range f.Interface().(map[string]*tensor.Tensor) {
+				m[name] = rowsOfTensor(x, lo, hi, rows).In(t.Env)
+			}
+			f.Set(reflect.ValueOf(m))
 		case f.Kind() == reflect.Slice && f.Len() == rows:
 			f.Set(f.Slice(lo, hi))
 		}

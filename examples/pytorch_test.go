@@ -2,6 +2,7 @@ package examples
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -169,6 +170,15 @@ func TestPyTorchTraining(t *testing.T) {
 	train := data.InMemory(x, []int{4}, y)
 	use(data.InMemory(x, []int{4}, prices, 1))
 	use(data.Batches(env, train, data.Config{Size: 128, Shuffle: true, DropLast: true}), data.Subset(train, 0, 2))
+	other, w, classes, lengths, ragged := train, []float64{1, 2, 3}, y, []int{1, 2, 3}, [][]float32{{1}, nil, {2, 3}}
+	use(data.Select(train, []int{2, 0}), data.Concat(train, other), data.Interleave(train, other))
+	if s, err := data.Weighted(w, 8, true); err == nil {
+		use(data.Config{Size: 2, Sampler: s})
+	}
+	use(data.Weighted(w, 2, false))
+	use(data.Ordered(2, func(n int, r *rand.Rand) []int { return r.Perm(n)[:2] }))
+	use(data.Stratified(classes), data.Grouped(classes), data.Bucketed(lengths), data.Streams(), data.Sampler(nil))
+	use(data.Sequences(ragged, nil, 0, y), data.Ragged[float32], data.Named{})
 	use(data.Map(train, func(b *data.Pair, row data.Row) error { return nil }), data.Config{Size: 1, Context: context.Background()})
 	if _, err := idx.Open("images", "labels"); err == nil {
 		t.Error("idx.Open reads files that are not there")
