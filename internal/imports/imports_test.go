@@ -75,7 +75,7 @@ const rules = `
 	tensor, internal/cards, internal/advice < internal/machine;
 	tensor < nn;
 	internal/render < internal/finding;
-	internal/finding, internal/pickle < internal/snapshot;
+	internal/finding, internal/pickle, internal/cards < internal/snapshot;
 	NONE < internal/xid;
 	internal/finding, internal/nvml, internal/xid < internal/machinefile;
 	NONE < internal/literal;

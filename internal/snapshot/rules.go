@@ -227,7 +227,7 @@ func (l *look) evaluated() *finding.Finding {
 		}
 	}
 	if most.made < keptLeast || float64(most.open) < keptShare*float64(most.made) || l.peak < 0 ||
-		float64(most.bytes) < keptOfPeak*float64(l.baseline(l.state)+l.peakDelta()) {
+		float64(most.bytes) < keptOfPeak*float64(l.top()) {
 		return nil
 	}
 	return &finding.Finding{
@@ -255,7 +255,7 @@ func (l *look) madeStates() *finding.Finding {
 		}
 	}
 	states = min(states, l.net)
-	top := l.baseline(l.state) + l.peakDelta()
+	top := l.top()
 	if float64(states) < statesShare*float64(top) {
 		return nil
 	}

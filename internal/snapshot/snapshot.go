@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/pickle"
 	"github.com/warpline-ml/warpline/internal/render"
@@ -44,7 +45,7 @@ func Diagnose(ctx context.Context, name string, r io.Reader) (*finding.Report, e
 		for _, t := range s.Traces {
 			events += len(t)
 		}
-		report.Notes = append(report.Notes, cutNote(err, events))
+		report.Notes, report.Checked = []string{cutNote(err, events)}, []string{} // what is missing is neither well nor free
 	}
 	if d.Replaced > 0 {
 		report.Notes = append(report.Notes, fmt.Sprintf("%d names have bytes that are no UTF-8", d.Replaced))
@@ -76,6 +77,10 @@ func (s *Snapshot) report() *finding.Report {
 		}
 		r.Findings = append(r.Findings, l.judge()...)
 		r.Checked = append(r.Checked, l.healthy()...)
+		r.Notes = append(r.Notes, l.unjudged()...)
+		if left := l.headroom(); left != "" && len(r.Findings) == 0 {
+			r.Notes = append(r.Notes, left)
+		}
 		for k, v := range l.traceFigures(len(devices) > 1) {
 			r.Figures[k] = v
 		}
@@ -151,12 +156,12 @@ func (l *look) traceFigures(many bool) map[string]any {
 		trace["entry_keys"] = l.First
 	}
 	f["trace"+number] = trace
-	if l.peak < 0 {
+	if !l.peaked() {
 		return f
 	}
 	before := l.baseline(l.state)
 	held := l.at(l.peak, before)
-	peak := map[string]any{"bytes": before + l.peakDelta(), "time_us": l.events[l.peak].Time, "line": l.events[l.peak].stack.where(), "by": held[:min(shown, len(held))]}
+	peak := map[string]any{"bytes": l.top(), "time_us": l.events[l.peak].Time, "line": l.events[l.peak].stack.where(), "by": held[:min(shown, len(held))]}
 	if many {
 		f["peak"+number] = peak
 	} else {
@@ -165,27 +170,25 @@ func (l *look) traceFigures(many bool) map[string]any {
 	return f
 }
 
-// healthy is what was looked at and needs nothing done.
+// healthy is what was looked at and needs nothing done: what the file has, and nothing else.
 func (l *look) healthy() (out []string) {
 	say := func(format string, args ...any) { out = append(out, l.name+fmt.Sprintf(format, args...)) }
-	if l.reserved > 0 && l.fragmented() == nil {
+	if l.blocks > 0 && l.fragmented() == nil {
 		say("no fragmentation: %s of %s reserved is stuck beside live blocks (%s, 10 %% is the limit); %s more is reclaimable: the allocator gives it back by itself before it fails",
 			render.Bytes(l.pinned), render.Bytes(l.reserved), part(l.pinned, l.reserved), render.Bytes(l.free))
 		say("a request of up to %s fits without new memory", render.Bytes(l.largest))
 	}
-	if len(l.events) == 0 {
-		return out
-	}
-	if allocs, frees := l.actions["alloc"], l.actions["free_completed"]; allocs == frees && l.net == 0 {
+	allocs, frees := l.actions["alloc"], l.actions["free_completed"]
+	if allocs > 0 && allocs == frees && l.net == 0 {
 		say("steady: %d allocations and as many frees, which even out", allocs)
-	} else if l.growing() == nil {
-		say("no growth from step to step is seen: %d allocations, %d frees, net %s", allocs, frees, render.Bytes(l.net))
+	} else if l.stepsSeen() > growingSteps && l.growing() == nil {
+		say("no growth from step to step is seen over %d steps: %d allocations, %d frees, net %s", l.stepsSeen(), allocs, frees, render.Bytes(l.net))
 	}
-	if len(l.ooms) == 0 {
+	if allocs > 0 && len(l.ooms) == 0 {
 		say("no request failed in the trace")
 	}
-	if l.peak >= 0 {
-		say("the peak is %s, at %s", render.Bytes(l.baseline(l.state)+l.peakDelta()), l.events[l.peak].stack.where())
+	if l.peaked() {
+		say("the peak is %s, at %s", render.Bytes(l.top()), l.events[l.peak].stack.where())
 	}
 	if l.emptiesCache() == nil {
 		for _, b := range l.emptied[:min(emptiedOften, len(l.emptied))] {
@@ -193,4 +196,54 @@ func (l *look) healthy() (out []string) {
 		}
 	}
 	return out
+}
+
+// stepsSeen is how many steps the trace shows.
+func (l *look) stepsSeen() int { return len(l.phases(l.Marks, l.device)) }
+
+// peaked tells that the peak is known: what was there before the trace, and what it added.
+func (l *look) peaked() bool { return l.peak >= 0 && l.segments > 0 }
+
+// top is the most that was in use.
+func (l *look) top() int64 { return l.baseline(l.state) + l.peakDelta() }
+
+// unjudged is what the file leaves open.
+func (l *look) unjudged() (out []string) {
+	say := func(format string, args ...any) {
+		out = append(out, l.name+"could not be judged: "+fmt.Sprintf(format, args...))
+	}
+	if l.blocks == 0 {
+		say("fragmentation, since the file has no blocks of segments")
+	}
+	switch allocs := l.actions["alloc"]; {
+	case allocs == 0:
+		say("growth and the peak, since the file has no trace of allocations (torch.cuda.memory._record_memory_history() before the steps)")
+	case allocs == l.actions["free_completed"] && l.net == 0:
+	case l.stepsSeen() <= growingSteps:
+		say("growth from step to step, since the trace shows %d steps and %d are needed", l.stepsSeen(), growingSteps+1)
+	}
+	return out
+}
+
+// headroom says which card the memory would have fitted, since a snapshot does not say which it was.
+func (l *look) headroom() string {
+	need := l.allocated
+	if l.peaked() {
+		need = max(need, l.top())
+	}
+	if need <= 0 || len(l.ooms) > 0 {
+		return ""
+	}
+	s := fmt.Sprintf("%sheadroom: %s in use at most, %s reserved", l.name, render.Bytes(need), render.Bytes(l.reserved))
+	best := cards.Card{}
+	for _, c := range cards.All {
+		if c.Memory >= need+cards.Context && (best.Memory == 0 || c.Memory < best.Memory) {
+			best = c
+		}
+	}
+	if best.Memory == 0 {
+		return s + "; the file does not say how much the card has, and no single card is known that has as much"
+	}
+	return s + fmt.Sprintf("; the file does not say how much the card has: with %s for the driver it fits from %s (%s) on, which would have %s left",
+		render.Bytes(cards.Context), render.Bytes(best.Memory), best.Model, render.Bytes(best.Memory-need-cards.Context))
 }

@@ -57,7 +57,7 @@ func DiagnoseTimeline(ctx context.Context, name string, r io.Reader) (*finding.R
 	report := t.report()
 	report.File = name
 	if err != nil {
-		report.Notes = append(report.Notes, fmt.Sprintf("read up to byte %d only, %d rows: %v", rows.at, t.rows, err))
+		report.Notes, report.Checked = []string{fmt.Sprintf("read up to byte %d only, %d rows: %v", rows.at, t.rows, err)}, []string{} // what is missing is not well
 	}
 	if t.back > 0 {
 		report.Notes = append(report.Notes, fmt.Sprintf("%d rows are older than the row before them", t.back))
@@ -112,12 +112,17 @@ func byName(of [len(categories)]int64) map[string]int64 {
 func (t *timeline) report() *finding.Report {
 	r := &finding.Report{Kind: "timeline", Findings: []finding.Finding{}, Checked: []string{}, Detail: t, Figures: map[string]any{"rows": t.rows, "actions": t.actions, "before": t.before, "peak": t.peak,
 		"peak_time_ns": t.peakAt, "peak_by": byName(t.atPeak), "end": t.total, "end_by": byName(t.now), "span_us": float64(t.last-t.first) / 1e3}}
-	who := slices.Index(t.atPeak[:], slices.Max(t.atPeak[:]))
-	r.Checked = append(r.Checked, fmt.Sprintf("the peak is %s, of which %s is %s", render.Bytes(t.peak), render.Bytes(t.atPeak[who]), categories[who]))
-	if f := t.growing(); f != nil {
+	if t.peak > 0 {
+		who := slices.Index(t.atPeak[:], slices.Max(t.atPeak[:]))
+		r.Checked = append(r.Checked, fmt.Sprintf("the peak is %s, of which %s is %s", render.Bytes(t.peak), render.Bytes(t.atPeak[who]), categories[who]))
+	}
+	switch f, steps := t.growing(), len(troughs(t.curve)); {
+	case f != nil:
 		r.Findings = append(r.Findings, *f)
-	} else {
-		r.Checked = append(r.Checked, fmt.Sprintf("no growth from step to step is seen: %s before, %s at the end", render.Bytes(t.before), render.Bytes(t.total)))
+	case steps > growingSteps:
+		r.Checked = append(r.Checked, fmt.Sprintf("no growth from step to step is seen over %d steps: %s before, %s at the end", steps, render.Bytes(t.before), render.Bytes(t.total)))
+	default:
+		r.Notes = append(r.Notes, fmt.Sprintf("could not be judged: growth from step to step, since the timeline shows %d steps and %d are needed", steps, growingSteps+1))
 	}
 	return r
 }
