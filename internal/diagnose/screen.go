@@ -19,14 +19,18 @@ var kindWords = map[string]string{
 	"collect-env": "report of collect_env", "group": "together",
 }
 
+// KindWords is a kind of report, for people.
+func KindWords(kind string) string {
+	if words := kindWords[kind]; words != "" {
+		return words
+	}
+	return kind
+}
+
 // Screen shows a report to people, width columns wide.
 func Screen(w io.Writer, r *finding.Report, width int) error {
 	s := &sheet{width: max(width, 40)}
-	words := kindWords[r.Kind]
-	if words == "" {
-		words = r.Kind
-	}
-	s.put(0, "%s: %s%s", name(r.File), words, size(r))
+	s.put(0, "%s: %s%s", name(r.File), KindWords(r.Kind), size(r))
 	for i := range r.Findings[:min(len(r.Findings), mostFindings)] {
 		f := r.Findings[i]
 		if i > 0 && f.Fix == r.Findings[i-1].Fix {
@@ -113,7 +117,7 @@ func (s *sheet) finding(n int, f *finding.Finding) {
 	s.b.WriteString("\n")
 	s.hung(2, fmt.Sprintf("%d. ", n), f.Title+place)
 	s.hung(5, "do:   ", f.Fix)
-	if gain := gainOf(f); gain != "" {
+	if gain := Gain(f); gain != "" {
 		s.hung(5, "gain: ", gain)
 	}
 	for i, e := range f.Evidence {
@@ -126,8 +130,8 @@ func (s *sheet) finding(n int, f *finding.Finding) {
 	s.hung(5, "sure: ", fmt.Sprintf("%s (%s); not so if %s", f.Confidence, f.Rule, f.DisprovedBy))
 }
 
-// gainOf is a gain in words.
-func gainOf(f *finding.Finding) string {
+// Gain is a finding's gain in words.
+func Gain(f *finding.Finding) string {
 	model := ""
 	if f.Modelled {
 		model = ", as modelled"

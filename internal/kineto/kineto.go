@@ -52,6 +52,7 @@ func Diagnose(ctx context.Context, name string, r io.Reader) (*finding.Report, e
 	if len(t.Path) > 0 {
 		rep.Notes = append(rep.Notes, "the critical path: "+pathText(t.Path))
 	}
+	t.Drawing = a.draw()
 	t.shed()
 	return rep, nil
 }

@@ -326,8 +326,8 @@ func (j *job) stepTime(s int) (ns int64) {
 	return ns
 }
 
-// rankRow is what is told of one rank, of a step.
-type rankRow struct {
+// RankStep is what is told of one rank, of a step.
+type RankStep struct {
 	Rank    int     `json:"rank"`
 	File    string  `json:"file"`
 	Steps   int     `json:"steps"`
@@ -354,10 +354,10 @@ func (r *rank) mean() (m Step) {
 func (j *job) figures() {
 	j.late = j.lates()
 	f := j.report.Figures
-	var rows []rankRow
+	var rows []RankStep
 	for n, r := range j.ranks {
 		m := r.mean()
-		rows = append(rows, rankRow{r.n, r.file, len(r.marked), us(m.End), us(m.Busy), us(m.Compute), us(m.Comm), us(m.Loader), j.late.last[n]})
+		rows = append(rows, RankStep{r.n, r.file, len(r.marked), us(m.End), us(m.Busy), us(m.Compute), us(m.Comm), us(m.Loader), j.late.last[n]})
 	}
 	f["ranks"], f["collectives_matched"] = rows, len(j.meets)
 	f["arrival_spread_median_us"] = nil

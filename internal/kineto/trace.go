@@ -22,6 +22,7 @@ type Trace struct {
 	Path        []Part       // the critical path of that window, the longest parts first; of Diagnose
 	Marked      int          // steps that the window has; of Diagnose
 	Span        Window       // from the first to the last event that took time, of host and device
+	Drawing     *Drawing     // for pictures; of Diagnose
 
 	legs      []leg // of Path's collectives
 	eventsAt  int64 // of the file, where the events begin

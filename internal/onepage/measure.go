@@ -32,25 +32,34 @@ import (
 type Config struct {
 	Device  string            // where to measure; "" is the best there is
 	Machine *doctor.Diagnosis // what is said of it; nil: nobody looked
-	Files   []string          // to read and judge too
+	Files   []string          // to read, to judge and to draw
 	Stdin   io.Reader
 	Version string // of the program
 	Now     time.Time
 	Note    func(text string) // what is under way; may be nil
+
+	OnlyFiles bool // nothing is said of the machine, and nothing is measured
 }
 
-// New looks at the machine and measures. The error is of a device that was asked for and does not open, or of ctx; what
-// fails on one that was not asked for is a note in the report. Files that cannot be read are an error too.
+// New looks at the machine and measures, unless only files are asked for, and reads those. The error is of a device that was
+// asked for and does not open, or of ctx; what fails on one that was not asked for is a note in the report. Files that cannot
+// be read are an error too.
 func New(ctx context.Context, c Config) (*Report, error) {
-	r := &Report{Made: c.Now, Version: c.Version, Findings: []finding.Finding{}, Checked: []string{}, Device: c.Device, Why: "as it was asked for"}
-	note := c.Note
-	if note == nil {
-		note = func(string) {}
+	if c.Note == nil {
+		c.Note = func(string) {}
 	}
+	r := &Report{Made: c.Now, Version: c.Version, Environment: []Row{}, Findings: []finding.Finding{}, Checked: []string{}}
+	if err := r.read(ctx, &c); err != nil {
+		return nil, err
+	}
+	if c.OnlyFiles {
+		return r, nil
+	}
+	r.Device, r.Why = c.Device, "as it was asked for"
 	if d := c.Machine; d != nil {
 		r.Findings, r.Checked, r.Verdict, r.Notes = d.Findings, d.Checked, &d.Verdict, slices.Clone(d.Notes)
 	}
-	note("looking at the devices")
+	c.Note("looking at the devices")
 	snapshot := monitor.New().Sample()
 	if c.Device == "" {
 		r.choose(snapshot)
@@ -60,31 +69,63 @@ func New(ctx context.Context, c Config) (*Report, error) {
 		return nil, machine.Explain(r.Device, err)
 	}
 	r.environment(env, snapshot, c.Machine)
-	if len(c.Files) > 0 {
-		note("reading files")
-		d := diagnose.Config{Stdin: c.Stdin}
-		if err := d.Run(ctx, c.Files, func(f *finding.Report, part bool) error {
-			if !part {
-				r.Files = append(r.Files, f)
-			}
-			return nil
-		}); err != nil {
-			return nil, err
-		}
+	return r, r.measure(ctx, env, c.Note)
+}
+
+// read reads the files, if there are any, and draws them.
+func (r *Report) read(ctx context.Context, c *Config) error {
+	if len(c.Files) == 0 {
+		return nil
 	}
+	c.Note("reading files")
+	d := diagnose.Config{Stdin: c.Stdin}
+	drawn := 0
+	err := d.Run(ctx, c.Files, func(f *finding.Report, part bool) error {
+		r.Files = append(r.Files, f)
+		p := pictureOf(f)
+		if p == nil {
+			return nil
+		}
+		if len(p.Ranks) == 0 {
+			drawn++
+		}
+		if drawn > mostPictures && len(p.Ranks) == 0 {
+			f.Notes = append(f.Notes, fmt.Sprintf("not drawn: the page has pictures of the first %d files", mostPictures))
+			return nil
+		}
+		r.Pictures = append(r.Pictures, p)
+		return nil
+	})
+	for _, f := range r.Files {
+		f.Detail = nil
+	}
+	slices.SortStableFunc(r.Files, func(a, b *finding.Report) int { return groupFirst(a) - groupFirst(b) })
+	return err
+}
+
+// groupFirst puts what files say together before what each says.
+func groupFirst(f *finding.Report) int {
+	if f.Kind == "group" {
+		return 0
+	}
+	return 1
+}
+
+// measure runs what is measured.
+func (r *Report) measure(ctx context.Context, env *tensor.Env, note func(text string)) error {
 	for _, part := range []struct {
 		what string
 		do   func(env *tensor.Env) error
 	}{{"measuring an operation", r.operate}, {"training some steps", r.train}} {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		note(part.what)
 		if err := guarded(env, part.do); err != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s failed: %v", part.what, err))
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // guarded gives an error in place of a panic of package tensor.

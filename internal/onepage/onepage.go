@@ -1,6 +1,7 @@
-// Package onepage is one page about a machine and how it trains, for a person who asks or is asked for help: the environment,
-// one operation measured, a short training with its memory and its time, and what is wrong. It needs nothing to be wrong, and no
-// card: what there is none of it says. The page is a file of its own, without scripts and without anything to fetch.
+// Package onepage is one page for a person who asks or is asked for help. It is about a machine and how it trains (the
+// environment, one operation measured, a short training with its memory and its time, and what is wrong), about files that
+// other programs left behind (what is wrong, with pictures of their time and memory), or both. It needs nothing to be wrong,
+// and no card: what there is none of it says. The page is a file of its own, without scripts and without anything to fetch.
 package onepage
 
 import (
@@ -16,7 +17,7 @@ import (
 type Report struct {
 	Made        time.Time         `json:"made"`
 	Version     string            `json:"version"`
-	Device      string            `json:"device"` // that was measured
+	Device      string            `json:"device"` // that was measured; "" if the machine was not looked at
 	Why         string            `json:"why"`    // that one
 	Environment []Row             `json:"environment"`
 	Operation   *Operation        `json:"operation"`
@@ -25,12 +26,27 @@ type Report struct {
 	Findings    []finding.Finding `json:"findings"`
 	Checked     []string          `json:"checked"` // what is fine
 	Files       []*finding.Report `json:"files,omitempty"`
-	Notes       []string          `json:"notes,omitempty"` // what could not be done
+	Pictures    []*Picture        `json:"pictures,omitempty"` // of files
+	Notes       []string          `json:"notes,omitempty"`    // what could not be done
 }
 
 // Wrong tells whether there are findings, of the machine or of files; those of the small training are its own.
 func (r *Report) Wrong() bool {
 	return len(r.Findings) > 0 || slices.ContainsFunc(r.Files, func(f *finding.Report) bool { return len(f.Findings) > 0 })
+}
+
+// machine tells whether the page is of a machine, and not of files alone.
+func (r *Report) machine() bool { return r.Device != "" }
+
+// title is the page's heading.
+func (r *Report) title() string {
+	switch {
+	case r.machine():
+		return "This machine, and how it trains"
+	case len(r.Files) == 1:
+		return name(r.Files[0].File)
+	}
+	return "What these files say"
 }
 
 // Row is a fact with its name.

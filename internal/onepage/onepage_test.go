@@ -5,14 +5,19 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/kineto"
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
@@ -138,5 +143,110 @@ func TestStrip(t *testing.T) {
 	}
 	if busy[0] != 1 || busy[1] != 0 || math.Abs(sum-3.5) > 1e-12 {
 		t.Errorf("%v: %v", busy, sum)
+	}
+}
+
+// drawnTrace is a trace of some steps of a card, in which every name is hostile.
+func drawnTrace(rank int, hostile string) string {
+	name, _ := json.Marshal(hostile)
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": %s, "totalGlobalMem": 1000}], "distributedInfo": {"backend": "nccl", "rank": %d, "world_size": 2}, "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "first", "pid": 1, "tid": 1, "ts": 0, "dur": 1}`, name, rank)
+	add := func(cat string, name string, pid, at, took, id int) {
+		text, _ := json.Marshal(name)
+		fmt.Fprintf(&b, `,{"ph": "X", "cat": %q, "name": %s, "pid": %d, "tid": 7, "ts": %d, "dur": %d, "args": {"correlation": %d, "device": 0, "stream": 7}}`, cat, text, pid, at, took, id)
+	}
+	for step := range 4 {
+		at := 1000 * step
+		add("user_annotation", fmt.Sprintf("ProfilerStep#%d", step), 1, at, 1000, 0)
+		add("cpu_op", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, at, 300, 0)
+		for k := range 40 {
+			id := 1 + step*40 + k
+			add("cuda_runtime", "cudaLaunchKernel", 1, at+300+10*k, 5, id)
+			add("kernel", hostile+fmt.Sprint(k), 0, at+310+10*k, 8, id)
+		}
+		add("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, at+800, 100, 0)
+	}
+	return b.String() + "]}"
+}
+
+// Of files there is a page with pictures and nothing of the machine; whatever their names are, they are text on it, in Markdown and
+// on a terminal; and the page of many files stays small.
+func TestPageOfFiles(t *testing.T) {
+	const hostile = "<script>alert(1)</script>\x1b[31m\u202e|*x*</style>"
+	dir := t.TempDir()
+	for i := range 3 * mostPictures {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("rank%d-<b>.json", i)), []byte(drawnTrace(i, hostile)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		file                    string
+		pictures, files, traces int
+	}{{filepath.Join(dir, "rank0-<b>.json"), 4, 1, 1}, {dir, 4*mostPictures + 2, 3*mostPictures + 1, mostPictures + 1}, {"../snapshot/testdata/steady.pickle.gz", 2, 1, 1}, {"../snapshot/testdata/timeline.raw.json.gz", 2, 1, 1}} {
+		r, err := New(t.Context(), Config{Files: []string{c.file}, OnlyFiles: true, Version: "test", Now: time.Unix(1e9, 0).UTC()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page, text, screen bytes.Buffer
+		if err := errors.Join(r.WriteHTML(&page), r.WriteMarkdown(&text, 100), r.WriteText(&screen, 80)); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Files) != c.files || len(r.Pictures) != c.traces || strings.Count(page.String(), "<svg") != c.pictures || page.Len() > 3<<20 {
+			t.Errorf("%s: %d files, %d drawn, %d pictures, %d bytes", c.file, len(r.Files), len(r.Pictures), strings.Count(page.String(), "<svg"), page.Len())
+		}
+		if bad := regexp.MustCompile(`(?i)<script|<b>\.json|</style>[^\n]*</style>|\x1b|\x{202e}|environment`).FindString(page.String()); bad != "" {
+			t.Errorf("%s: the page has %q", c.file, bad)
+		}
+		if bad := regexp.MustCompile(`\x1b|\x{202e}`).FindString(text.String() + screen.String()); bad != "" {
+			t.Errorf("%s: the text has %q", c.file, bad)
+		}
+		if bad := regexp.MustCompile(`[^\\]<script`).FindString(text.String()); bad != "" {
+			t.Errorf("%s: the Markdown has %q", c.file, bad)
+		}
+		for _, line := range strings.Split(screen.String(), "\n") {
+			if render.Width(line) > 80 && strings.Contains(line, " ") && !strings.Contains(line, dir) {
+				t.Errorf("%s: %d columns: %s", c.file, render.Width(line), line)
+			}
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestBeside: a rank whose step is half as long as the longest has its work in the first half of the axis.
+func TestBeside(t *testing.T) {
+	full := slices.Repeat([]float64{1}, kineto.Columns)
+	picture := func(file string, us float64) *Picture {
+		return &Picture{File: file, Strips: []*Strip{{Microseconds: us, Lanes: []Lane{{Name: "device: products", Busy: full}}}}}
+	}
+	s := beside([]kineto.RankStep{{Rank: 3, File: "a"}, {Rank: 5, File: "b"}}, []*Picture{picture("b", 100), picture("a", 50)})
+	if s.Microseconds != 100 || len(s.Lanes) != 4 || s.Lanes[0].Name != "rank 3: computes" {
+		t.Fatalf("%+v", s)
+	}
+	for lane, want := range []float64{.5, 0, 1, 0} {
+		sum := 0.0
+		for _, v := range s.Lanes[lane].Busy {
+			sum += v / kineto.Columns
+		}
+		if math.Abs(sum-want) > 1e-9 || len(s.Lanes[lane].Busy) != kineto.Columns {
+			t.Errorf("lane %d: %v of the axis, want %v", lane, sum, want)
+		}
+	}
+	if beside([]kineto.RankStep{{File: "a"}}, []*Picture{picture("a", 1)}) != nil {
+		t.Error("one rank has nobody beside it")
+	}
+}
+
+// TestResampled: means of means are the mean, however many there are.
+func TestResampled(t *testing.T) {
+	for _, n := range []int{1, 3, 7, 10, 23} {
+		sum := 0.0
+		for _, v := range resampled([]float64{1, 0, .5, .25, 0, 0, 1}, n) {
+			sum += v / float64(n)
+		}
+		if math.Abs(sum-2.75/7) > 1e-12 {
+			t.Errorf("%d: %v", n, sum)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/warpline-ml/warpline/internal/diagnose"
 	"github.com/warpline-ml/warpline/internal/doctor"
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/render"
@@ -24,7 +25,7 @@ type page struct{ strings.Builder }
 func (p *page) add(format string, texts ...any) {
 	for i, t := range texts {
 		if _, number := t.(int); !number {
-			texts[i] = html.EscapeString(fmt.Sprint(t))
+			texts[i] = html.EscapeString(plain(fmt.Sprint(t)))
 		}
 	}
 	fmt.Fprintf(p, format, texts...)
@@ -34,20 +35,32 @@ func (p *page) add(format string, texts ...any) {
 func (r *Report) WriteHTML(w io.Writer) error {
 	var p page
 	made := r.Made.Format("2006-01-02 15:04 MST")
-	p.add("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Warpline: this machine, %s</title>\n<style>\n", made)
+	p.add("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Warpline: %s, %s</title>\n<style>\n", r.title(), made)
 	p.WriteString(style)
-	p.add("</style>\n</head>\n<body>\n<main>\n<h1>This machine, and how it trains</h1>\n<p class=\"dim\">Made %s by Warpline %s. Measured on <b>%s</b>: %s.</p>\n", made, r.Version, r.Device, r.Why)
-	p.add("<h2>Findings</h2>\n")
+	p.add("</style>\n</head>\n<body>\n<main>\n<h1>%s</h1>\n<p class=\"dim\">Made %s by Warpline %s.", r.title(), made, r.Version)
+	if r.machine() {
+		p.add(" Measured on <b>%s</b>: %s.", r.Device, r.Why)
+	}
+	p.add("</p>\n")
+	for _, f := range r.Files {
+		p.file(f, r)
+	}
+	if r.machine() {
+		p.machine(r)
+	}
+	p.add("</main>\n</body>\n</html>\n")
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// machine is what is said of this machine.
+func (p *page) machine(r *Report) {
+	p.add("<h2>Findings on this machine</h2>\n")
 	p.found("Nothing wrong was found on this machine.", r.Findings)
 	if r.Verdict != nil {
 		p.verdict(r.Verdict)
 	}
 	p.notes(r.Checked, r.Notes)
-	for _, f := range r.Files {
-		p.add("<h2>%s <span class=\"rule\">%s</span></h2>\n", f.File, f.Kind)
-		p.found("Nothing wrong was found in it.", f.Findings)
-		p.notes(f.Checked, f.Notes)
-	}
 	p.add("<h2>Environment</h2>\n<dl>")
 	for _, e := range r.Environment {
 		p.add("<dt>%s</dt><dd>%s</dd>", e.Name, e.Text)
@@ -59,9 +72,21 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if r.Training != nil {
 		p.training(r.Training)
 	}
-	p.add("</main>\n</body>\n</html>\n")
-	_, err := io.WriteString(w, p.String())
-	return err
+}
+
+// file is what is said of a file, or of several together.
+func (p *page) file(f *finding.Report, r *Report) {
+	drawn := r.pictureOf(f)
+	if len(r.Files) > 1 || r.machine() {
+		p.add("<h2>%s <span class=\"rule\">%s</span></h2>\n", name(f.File), about(f, drawn))
+	} else {
+		p.add("<p class=\"dim\">%s</p>\n", sentence(about(f, drawn)))
+	}
+	p.found("Nothing wrong was found in it.", f.Findings)
+	if drawn != nil {
+		p.drawn(drawn, r.Pictures)
+	}
+	p.notes(f.Checked, f.Notes)
 }
 
 func (p *page) found(none string, all []finding.Finding) {
@@ -86,8 +111,8 @@ func (p *page) finding(f *finding.Finding) {
 	if f.Fix != "" {
 		p.add("<p><b>To do:</b> %s</p>", f.Fix)
 	}
-	if f.Gain.Text != "" {
-		p.add("<p><b>Gain:</b> %s</p>", f.Gain.Text)
+	if gain := diagnose.Gain(f); gain != "" {
+		p.add("<p><b>Gain:</b> %s</p>", gain)
 	}
 	p.add("\n<p class=\"dim\">Confidence %s", f.Confidence)
 	if f.DisprovedBy != "" {
@@ -154,18 +179,27 @@ func (p *page) training(t *Training) {
 	p.terms(t.Terms)
 }
 
+// shares are parts of a whole: one bar of them all, and a bar of each.
 func (p *page) shares(all []Share) {
-	p.add("<div class=\"bars\">")
+	p.add("<div class=\"stack\">")
 	for _, s := range all {
-		rest := ""
-		if s.Idle {
-			rest = " rest"
-		}
-		p.add("<div class=\"share\"><div class=\"name\">%s</div><div class=\"of\"><div class=\"bar%s\" style=\"width:%s%%\"></div></div><div class=\"n\">%s &nbsp;%s</div></div>",
-			s.Name, rest, fmt.Sprintf("%.2f", 100*min(max(s.Share, 0), 1)), fmt.Sprintf("%.0f %%", 100*s.Share), duration(s.Seconds))
+		p.part(s.Name, s.Share)
+	}
+	p.add("</div>\n<div class=\"bars\">")
+	for _, s := range all {
+		p.add("<div class=\"share\"><div class=\"name\">%s</div><div class=\"of\"><div class=\"bar\" style=\"width:%s%%;background:%s\"></div></div><div class=\"n\">%s &nbsp;%s</div></div>",
+			s.Name, percentWide(s.Share), colorOf(s.Name), fmt.Sprintf("%.0f %%", 100*s.Share), duration(s.Seconds))
 	}
 	p.add("</div>\n")
 }
+
+// part is a part of a stacked bar.
+func (p *page) part(name string, share float64) {
+	p.add("<span title=\"%s\" style=\"width:%s%%;background:%s\"></span>", name, percentWide(share), colorOf(name))
+}
+
+// percentWide is a share as a width.
+func percentWide(share float64) string { return fmt.Sprintf("%.2f", 100*min(max(share, 0), 1)) }
 
 // picture writes a drawing for wide pages and one for phones. They are our own, whose texts are escaped.
 func (p *page) picture(class, wide, narrow string) {

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -235,27 +236,31 @@ func (a Area) legend(area box, width float64) string {
 	return b.String()
 }
 
-// svgBand is the outline of a quantity upon those below it.
+// svgBand is the outline of a quantity upon those below it: steps, whose points that change nothing are left out.
 func (a Area) svgBand(base, add []float64, x, y axis, area box) string {
-	var top, bottom []point
-	edge := func(list []point, i int, v float64) []point {
-		px, py := area.x(x.at(a.X[i])), area.y(y.at(v))
-		if n := len(list); n > 0 {
-			list = append(list, point{px, list[n-1].y})
-		}
-		return append(list, point{px, py})
-	}
-	for i := range a.X {
-		bottom, top = edge(bottom, i, base[i]), edge(top, i, base[i]+add[i])
+	px, low, high := make([]string, len(base)), make([]string, len(base)), make([]string, len(base))
+	for i := range base {
+		px[i] = coordinate(area.x(x.at(a.X[i])))
+		low[i], high[i] = coordinate(area.y(y.at(base[i]))), coordinate(area.y(y.at(base[i]+add[i])))
 	}
 	var b strings.Builder
-	command := "M"
-	for _, p := range top {
-		fmt.Fprintf(&b, "%s%.1f %.1f", command, p.x, p.y)
-		command = "L"
+	last := len(base) - 1
+	b.WriteString("M" + px[0] + " " + high[0])
+	for i := 1; i <= last; i++ {
+		if high[i] != high[i-1] {
+			b.WriteString("H" + px[i] + "V" + high[i])
+		}
 	}
-	for i := len(bottom) - 1; i >= 0; i-- {
-		fmt.Fprintf(&b, "L%.1f %.1f", bottom[i].x, bottom[i].y)
+	b.WriteString("H" + px[last] + "V" + low[last])
+	for i := last; i > 0; i-- {
+		if low[i] != low[i-1] {
+			b.WriteString("H" + px[i] + "V" + low[i-1])
+		}
 	}
-	return b.String() + "Z"
+	return b.String() + "H" + px[0] + "Z"
+}
+
+// coordinate is a number of pixels with one decimal where it needs one.
+func coordinate(v float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }

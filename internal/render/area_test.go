@@ -41,3 +41,15 @@ func TestArea(t *testing.T) {
 		a.Terminal(1, 1, false)
 	}
 }
+
+// TestStack: each part has the columns of its share, and parts that are nothing none.
+func TestStack(t *testing.T) {
+	for _, c := range []struct {
+		shares []float64
+		want   string
+	}{{[]float64{.5, .25, .25}, "####==oo"}, {[]float64{.5, 0, math.NaN(), .5}, "####xxxx"}, {nil, ""}, {[]float64{.05, .95}, "========"}, {[]float64{1, 1}, "########"}} {
+		if got := Stack(c.shares, 8); got != c.want {
+			t.Errorf("%v: %q, want %q", c.shares, got, c.want)
+		}
+	}
+}

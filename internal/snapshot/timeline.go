@@ -41,6 +41,7 @@ type timeline struct {
 	atPeak      [len(categories)]int64
 	back        int     // times that are before the one above
 	curve       []int64 // total after each row that changed it
+	sampled     *sampler
 }
 
 // DiagnoseTimeline reads a raw timeline. A file that is cut or broken gives a report up to there, with a note.
@@ -95,6 +96,7 @@ func (t *timeline) add(row [4]int64) error {
 	}
 	if at >= 0 && action != 3 { // what is written to stays as large as it is
 		t.curve = append(t.curve, t.total)
+		t.sample()
 	}
 	return nil
 }
