@@ -14,20 +14,18 @@ import (
 	"github.com/warpline-ml/warpline/internal/finding"
 )
 
-// ill is a finding, and the command to type.
-type ill struct {
-	finding.Finding
-	do string
-}
+// ill is a finding, whose Fix is one command to type.
+type ill = finding.Finding
 
 // rule is a row of a table of rules.
 type rule struct {
 	id     string
-	name   string // no other row has it
-	step   Step   // of the ladder, that it is about
-	breaks bool   // without a cure a card does not compute
-	what   string // what is fine if it finds nothing
-	can    func(f *Facts) bool
+	name   string              // no other row has it
+	step   Step                // of the ladder, that it is about
+	breaks bool                // without a cure a card does not compute
+	what   string              // what is fine if it finds nothing
+	can    func(f *Facts) bool // there is something to judge
+	saw    func(f *Facts) bool // it was seen that all is well; nil: where there is something to judge and nothing is found, it was
 	judge  func(f *Facts) []ill
 }
 
@@ -86,7 +84,7 @@ func Judge(f *Facts) *Diagnosis {
 // applied is what a row of the table found.
 type applied struct {
 	*rule
-	ill
+	finding.Finding
 }
 
 // apply runs rows, and keeps what they find fine.
@@ -101,7 +99,7 @@ func (d *Diagnosis) apply(f *Facts, rows []rule) (found []applied) {
 			x.Rule, x.Name = r.id, r.name
 			found = append(found, applied{r, x})
 		}
-		if len(ills) == 0 && r.what != "" {
+		if len(ills) == 0 && (r.saw == nil || r.saw(f)) {
 			d.Checked = append(d.Checked, r.id+" "+r.what)
 		}
 	}
@@ -117,14 +115,17 @@ func verdict(ladder []Rung, found []applied) Verdict {
 	}
 	if len(found) == 0 || !found[0].breaks {
 		v.Text = "no layer is broken"
+		if len(v.Untested) > 0 {
+			v.Text = "no layer that could be looked at is broken"
+		}
 		if len(found) > 0 {
 			v.Text += fmt.Sprintf("; %s can be better, most of all: %s", things(len(found)), found[0].Title)
-			v.Rule, v.Command, v.Evidence = found[0].Rule, found[0].do, found[0].Evidence
+			v.Rule, v.Command, v.Evidence = found[0].Rule, found[0].Fix, found[0].Evidence
 		}
 		return v
 	}
 	a := found[0]
-	v.Broken, v.Rule, v.Evidence, v.Command = a.step.ID(), a.Rule, a.Evidence, a.do
+	v.Broken, v.Rule, v.Evidence, v.Command = a.step.ID(), a.Rule, a.Evidence, a.Fix
 	v.Text = fmt.Sprintf("the first broken layer is %s (%s): %s", a.step.ID(), a.step, a.Title)
 	return v
 }
@@ -136,13 +137,9 @@ func things(n int) string {
 	return fmt.Sprintf("%d things", n)
 }
 
-// one is a single ill. do is the command to type; fix says more about it, or is empty.
-func one(title string, evidence []finding.Evidence, do, fix string, sure finding.Confidence, disproved string) []ill {
-	text := do
-	if fix != "" {
-		text += ": " + fix
-	}
-	return []ill{{finding.Finding{Title: title, Evidence: evidence, Fix: text, Confidence: sure, DisprovedBy: disproved, Gain: finding.Gain{Text: "the card computes"}}, do}}
+// one is a single ill. do is the command to type; more is what else to know of it, or empty.
+func one(title string, evidence []finding.Evidence, do, more string, sure finding.Confidence, disproved string) []ill {
+	return []ill{{Title: title, Evidence: evidence, Fix: do, More: more, Confidence: sure, DisprovedBy: disproved, Gain: finding.Gain{Text: "the card computes"}}}
 }
 
 // gains replaces what curing gives: of ills that break nothing.

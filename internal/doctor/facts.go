@@ -39,7 +39,7 @@ type Facts struct {
 
 	Python *pyenv.Found `json:"python,omitempty"` // environments, read from files
 
-	Limits    map[string]int64 `json:"limits,omitempty" bundle:"word"` // soft limits by ulimit's names; -1 is none
+	Limits    map[string]int64 `json:"limits,omitzero" bundle:"word"` // soft limits by ulimit's names; -1 is none
 	Cgroup    Cgroup           `json:"cgroup"`
 	CPU       CPU              `json:"cpu"`
 	Memory    Memory           `json:"memory"`
@@ -90,8 +90,8 @@ type PCI struct {
 	Numa      *int             `json:"numa,omitempty"` // -1: the firmware does not say
 	CPUs      string           `json:"cpus,omitempty" bundle:"cpus"`
 	BootVGA   bool             `json:"boot_vga,omitempty"`
-	Errors    map[string]int64 `json:"errors,omitempty" bundle:"word"` // AER totals: "correctable", "nonfatal", "fatal"
-	Asleep    bool             `json:"asleep,omitempty"`               // runtime power management has it suspended
+	Errors    map[string]int64 `json:"errors,omitzero" bundle:"word"` // AER totals: "correctable", "nonfatal", "fatal"
+	Asleep    bool             `json:"asleep,omitempty"`              // runtime power management has it suspended
 	Upstream  []Bridge         `json:"upstream,omitempty"`
 }
 
@@ -132,7 +132,7 @@ type Kernel struct {
 	SecureBoot *bool             `json:"secure_boot,omitempty"`              //
 	Enforced   *bool             `json:"signatures_enforced,omitempty"`      // modules must be signed
 	Lockdown   string            `json:"lockdown,omitempty" bundle:"word"`   //
-	Params     map[string]string `json:"params,omitempty" bundle:"param"`    // of /proc/driver/nvidia/params
+	Params     map[string]string `json:"params,omitzero" bundle:"param"`     // of /proc/driver/nvidia/params
 	Warnings   []string          `json:"warnings,omitempty"`                 // texts of /proc/driver/nvidia/warnings
 	Warned     int               `json:"warned,omitempty"`                   // how many
 	GSP        *bool             `json:"gsp_firmware,omitempty"`             // firmware of the driver's version is in /lib/firmware
@@ -262,6 +262,12 @@ type NVMLCard struct {
 	Instances int                `json:"instances,omitempty"`
 	Links     []bool             `json:"links,omitempty"` // NVLinks, whether each is up
 }
+
+// Figures of a card at work that are no single answer of NVML's: the shares of a window in which power and heat held its clocks down.
+const (
+	HeldByPowerShare = "held_by_power_share"
+	HeldByHeatShare  = "held_by_heat_share"
+)
 
 // NVMLProcess is a process on a card.
 type NVMLProcess struct {
@@ -410,8 +416,8 @@ type Process struct {
 	Files     int               `json:"files,omitempty"`               // open files
 	Libraries []Library         `json:"libraries,omitempty"`           // of NVIDIA's, that it has mapped
 	Deleted   int               `json:"deleted,omitempty"`             // of them, those whose file was replaced since
-	Limits    map[string]int64  `json:"limits,omitempty" bundle:"word"`
-	Env       map[string]string `json:"env,omitempty" bundle:"env"`
+	Limits    map[string]int64  `json:"limits,omitzero" bundle:"word"`
+	Env       map[string]string `json:"env,omitzero" bundle:"env"`
 	Affinity  string            `json:"affinity,omitempty" bundle:"cpus"`
 	Allowed   int               `json:"allowed,omitempty"`
 	Same      bool              `json:"same_cgroup,omitempty"`         // as this process

@@ -121,7 +121,7 @@ func (f *Facts) fail(cuda, nvml int) {
 }
 
 func (f *Facts) unload() {
-	f.Kernel.Driver, f.Kernel.Modules, f.Kernel.Open, f.Nodes, f.Control, f.UVM = "", nil, nil, nil, Control{}, UVM{}
+	f.Kernel.Driver, f.Kernel.Modules, f.Kernel.Open, f.Nodes, f.Control, f.UVM = "", nil, nil, []Node{}, Control{}, UVM{}
 	for i := range f.PCI {
 		f.PCI[i].Driver = ""
 	}

@@ -82,7 +82,7 @@ func climb(f *Facts, found []applied) []Rung {
 		r := Rung{ID: s.ID(), Name: s.String(), State: Untested}
 		if text, ok := steps[i].shows(f); ok {
 			r.State, r.Text = OK, text
-		} else if s >= P2 && s <= P5 && !f.hasModule() {
+		} else if s >= P2 && s <= P5 && !f.hasModule() || s >= P2 && s <= P9 && f.OS == "darwin" {
 			r.State = Absent
 		}
 		for _, a := range found {
@@ -163,8 +163,11 @@ func showsCompute(f *Facts) (string, bool) {
 			have = append(have, strings.TrimSpace(stem(l.Name)+" "+l.Version))
 		}
 	}
+	if len(have) == 0 && f.OS == "windows" {
+		return "those of the frameworks in use", f.sawTorch()
+	}
 	if len(have) == 0 {
-		return "none is where the loader looks, and this program needs none; PyTorch brings its own", true
+		return "none is where the loader looks, and this program needs none; PyTorch brings its own", f.Libraries != nil
 	}
 	return strings.Join(have, ", "), true
 }

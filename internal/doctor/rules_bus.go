@@ -3,16 +3,15 @@ package doctor
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
 )
 
 var busRules = []rule{
-	{id: "D01", name: "no-card", step: P1, breaks: true, what: "an NVIDIA card is there", can: (*Facts).sawBus, judge: noCard},
-	{id: "D48", name: "fallen-off-the-bus", step: P1, breaks: true, what: "the cards answer on the bus", can: (*Facts).expects, judge: fallenOff},
-	{id: "D48", name: "bus-errors", step: P10, what: "the bus counts no errors that matter", can: (*Facts).expects, judge: busErrors},
-	{id: "D31", name: "no-region", step: P1, breaks: true, what: "the cards' memory has addresses", can: (*Facts).expects, judge: noRegion},
+	{id: "D01", name: "no-card", step: P1, breaks: true, what: "an NVIDIA card is there", can: func(f *Facts) bool { return f.sawBus() || f.blind() }, saw: (*Facts).hasCard, judge: noCard},
+	{id: "D48", name: "fallen-off-the-bus", step: P1, breaks: true, what: "the cards answer on the bus", can: (*Facts).expects, saw: (*Facts).sawRegisters, judge: fallenOff},
+	{id: "D48", name: "bus-errors", step: P10, what: "the bus counts no errors that matter", can: (*Facts).expects, saw: (*Facts).sawBusErrors, judge: busErrors},
+	{id: "D31", name: "no-region", step: P1, breaks: true, what: "the cards' memory has addresses", can: (*Facts).expects, saw: (*Facts).sawRegions, judge: noRegion},
 }
 
 // Selector is where PyTorch's makers say which build fits which machine, and when that was looked at.
@@ -20,6 +19,11 @@ const Selector = "https://pytorch.org/get-started/locally/ (November 2026)"
 
 // sawBus reports whether there was a list of adapters to look at.
 func (f *Facts) sawBus() bool { return f.PCI != nil || f.OS != "linux" && len(f.Adapters) > 0 }
+
+// blind reports whether a Linux was looked at that lists no bus, as sandboxes do, and has no node of a card either.
+func (f *Facts) blind() bool {
+	return f.OS == "linux" && f.PCI == nil && f.Nodes != nil && len(f.cardNodes()) == 0 && !f.loaded() && len(f.NVML.Cards) == 0
+}
 
 func (f *Facts) hasCard() bool {
 	return len(f.cards()) > 0 || f.Platform.Tegra || f.Platform.DXG || slices.ContainsFunc(f.Adapters, func(a Adapter) bool { return a.Vendor == nvidia })
@@ -29,28 +33,47 @@ func noCard(f *Facts) []ill {
 	if f.hasCard() {
 		return nil
 	}
-	var seen, can []string
-	for _, a := range f.others() {
+	evidence := []finding.Evidence{value("cards_on_bus", 0, "no function of vendor 0x10de among %d display and compute controllers", len(f.PCI)+len(f.Adapters))}
+	sure := finding.High
+	if !f.sawBus() {
+		evidence, sure = []finding.Evidence{value("cards_on_bus", 0, "there is no /sys/bus/pci, and no /dev/nvidia0")}, finding.Medium
+	}
+	there := ", nor any other adapter"
+	for i, a := range f.others() {
 		name, does := maker(a)
-		seen, can = append(seen, name), append(can, does)
+		if i == 0 {
+			there = ", only " + name
+		}
+		evidence = append(evidence, value("adapter", name, "%s %s", name, does))
 	}
-	there := "there is no adapter at all"
-	if len(seen) > 0 {
-		there = "what is there is " + strings.Join(seen, ", ") + ", which " + can[0]
+	if f.appleChip() {
+		there += ", PyTorch's device mps"
 	}
-	why, lists := "a card that should be there is off, not seated, or disabled by the firmware", "lspci -nn | grep -i nvidia lists one"
+	do, more, lists := f.without()
+	return one("no NVIDIA card is here"+there+"; the devices cpu and sim:0 work", evidence, do, more+"; which build of PyTorch fits what is here: "+Selector, sure, lists)
+}
+
+// without says what to do on a machine without a card, what else to know, and what lists a card if there is one.
+func (f *Facts) without() (do, more, lists string) {
+	do, lists = "warpline train --device cpu", "lspci -nn | grep -i nvidia lists one"
+	more = "a card that should be there is off, not seated, or disabled by the firmware"
 	switch {
+	case f.appleChip() && f.Python != nil && len(rosetta(f)) > 0:
+		r := rosetta(f)[0]
+		do, more, lists = r.Fix, r.Title, "system_profiler SPDisplaysDataType lists one"
+	case f.appleChip():
+		do, lists = `python3 -c "import torch; print(torch.backends.mps.is_available())"`, "system_profiler SPDisplaysDataType lists one"
+		more = "in PyTorch the Mac's GPU is the device mps, where this prints True; macOS drives no card of NVIDIA's"
 	case f.OS == "darwin":
-		why, lists = "macOS drives no card of NVIDIA's since 10.14", "system_profiler SPDisplaysDataType lists one"
-	case f.Platform.Hypervisor || f.contained():
-		why = "in a virtual machine or container the host must pass a card through"
-	}
-	if f.OS == "windows" {
+		more, lists = "macOS drives no card of NVIDIA's since 10.14", "system_profiler SPDisplaysDataType lists one"
+	case f.OS == "windows":
 		lists = "the Device Manager lists one under Display adapters"
+	case f.Platform.Hypervisor:
+		more = "the host of a virtual machine must pass a card through"
+	case f.contained():
+		more = "the host of this container has none either: /sys is the host's"
 	}
-	return one("no NVIDIA card is here: "+there+"; the devices cpu and sim:0 work",
-		[]finding.Evidence{value("cards_on_bus", 0, "no function of vendor 0x10de among %d display and compute controllers", len(f.PCI)+len(f.Adapters))},
-		"warpline train --device cpu", why+"; which build of PyTorch fits what is here: "+Selector, finding.High, lists)
+	return do, more, lists
 }
 
 // others are the adapters that are not NVIDIA's.
@@ -73,9 +96,9 @@ func (f *Facts) others() (out []Adapter) {
 
 // makers of adapters: what they are, and what of training they can do.
 var makers = map[int][2]string{
-	0x1002: {"a GPU of AMD", "PyTorch's builds for ROCm use if it is a supported one"},
-	0x8086: {"a GPU of Intel", "PyTorch's xpu uses if it is an Arc or newer, and nothing else does"},
-	0x106b: {"a GPU of Apple", "PyTorch's mps uses"},
+	0x1002: {"a GPU of AMD", "computes by PyTorch's builds for ROCm, if it is a supported one"},
+	0x8086: {"a GPU of Intel", "computes by PyTorch's builds for xpu, if it is an Arc or newer, and by nothing else"},
+	0x106b: {"a GPU of Apple", "computes as PyTorch's device mps"},
 	0x1414: {"Hyper-V's display", "draws and does not compute"},
 	0x1af4: {"a virtual display (virtio)", "draws and does not compute"},
 	0x1234: {"a virtual display (QEMU)", "draws and does not compute"},
@@ -85,19 +108,26 @@ var makers = map[int][2]string{
 	0x1b36: {"a virtual display (QXL)", "draws and does not compute"},
 	0x1a03: {"a server's console (ASPEED)", "draws and does not compute"},
 	0x102b: {"a server's console (Matrox)", "draws and does not compute"},
-	0x1da3: {"an accelerator of Habana (Gaudi)", "its own build of PyTorch uses"},
-	0x1ae0: {"an accelerator of Google", "PyTorch/XLA uses"},
-	0x1d0f: {"an accelerator of Amazon", "its own build of PyTorch uses"},
+	0x1da3: {"an accelerator of Habana (Gaudi)", "computes by its own build of PyTorch"},
+	0x1ae0: {"an accelerator of Google", "computes by PyTorch/XLA"},
+	0x1d0f: {"an accelerator of Amazon", "computes by its own build of PyTorch"},
 }
+
+// unusable is what is said of adapters that nobody knows.
+const unusable = "is nothing that PyTorch or this program computes on"
 
 // maker says what an adapter is and what it can do.
 func maker(a Adapter) (name, does string) {
 	known, ok := makers[a.Vendor]
 	switch {
+	case a.Source == "model": // of an Intel Mac, whose adapter is not told
+		return a.Name, "compute as PyTorch's device mps up to version 2.2, where they are of AMD"
 	case !ok && a.Name != "":
-		return a.Name, "nothing here computes on"
+		return a.Name, unusable
+	case !ok && a.Vendor == 0:
+		return "what " + a.Driver + " drives", unusable
 	case !ok:
-		return fmt.Sprintf("a device of vendor %#06x", a.Vendor), "nothing here computes on"
+		return fmt.Sprintf("a device of vendor %#06x", a.Vendor), unusable
 	case a.Name != "":
 		return a.Name, known[1]
 	case a.Device != 0:

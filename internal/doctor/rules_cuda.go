@@ -44,20 +44,23 @@ const (
 	keyFabricCode  = "fabric_status"
 	keyPowerHeld   = "held_by_power_seconds"
 	keyHeatHeld    = "held_by_heat_seconds"
+	keyPowerShare  = HeldByPowerShare
+	keyHeatShare   = HeldByHeatShare
+	keyLicensed    = "licensed"
 )
 
 var cudaRules = []rule{
 	{id: "D15", name: "fabric", step: P8, breaks: true, what: "the NVSwitches are set up", can: func(f *Facts) bool {
 		return f.loaded() && (f.Fabric.Switches > 0 || f.cudaCode(802) || f.fabricCard() >= 0)
-	}, judge: fabric},
-	{id: "D13", name: "hmm", step: P8, breaks: true, what: "the open module does not trip over HMM", can: (*Facts).loaded, judge: hmm},
-	{id: "D36", name: "wsl", step: P6, breaks: true, what: "WSL has the driver of Windows, and no other", can: func(f *Facts) bool { return f.Platform.WSL }, judge: wsl},
-	{id: "D22", name: "licence", step: P8, breaks: true, what: "the virtual GPU has its licence", can: func(f *Facts) bool { return f.hasCard() && (f.NVML.works() || f.CUDA.Asked && !f.CUDA.Missing) }, judge: licence},
-	{id: "D17", name: "mps", step: P8, breaks: true, what: "no dead MPS stands before the cards", can: (*Facts).loaded, judge: mps},
-	{id: "D17", name: "mps-limits", step: P10, what: "MPS gives each process all of the card", can: func(f *Facts) bool { return f.MPS.Pipe || f.Env["CUDA_MPS_PIPE_DIRECTORY"] != "" }, judge: mpsLimits},
-	{id: "D16", name: "compute-mode", step: P8, breaks: true, what: "no card is kept for one process", can: func(f *Facts) bool { return f.NVML.works() }, judge: computeMode},
-	{id: "D44", name: "address-space", step: P8, breaks: true, what: "the address space has no limit", can: func(f *Facts) bool { return f.hasCard() && f.Limits != nil }, judge: addressSpace},
-	{id: "P8", name: "deep", step: P8, breaks: true, what: "kernels compute and copies arrive (--deep)", can: func(f *Facts) bool { return len(f.Deep) > 0 }, judge: deepFailed},
+	}, saw: (*Facts).fabricReady, judge: fabric},
+	{id: "D13", name: "hmm", step: P8, breaks: true, what: "the open module does not trip over HMM", can: (*Facts).loaded, saw: func(f *Facts) bool { return f.CUDA.works() }, judge: hmm},
+	{id: "D36", name: "wsl", step: P6, breaks: true, what: "WSL has the driver of Windows, and no other", can: func(f *Facts) bool { return f.Platform.WSL }, saw: (*Facts).inWindows, judge: wsl},
+	{id: "D22", name: "licence", step: P8, breaks: true, what: "the virtual GPU has its licence", can: func(f *Facts) bool { return f.hasCard() && (f.NVML.works() || f.CUDA.Asked && !f.CUDA.Missing) }, saw: (*Facts).licensed, judge: licence},
+	{id: "D17", name: "mps", step: P8, breaks: true, what: "no dead MPS stands before the cards", can: (*Facts).loaded, saw: func(f *Facts) bool { return f.CUDA.works() }, judge: mps},
+	{id: "D17", name: "mps-limits", step: P10, what: "MPS gives each process all of the card", can: func(f *Facts) bool { return f.MPS.Pipe || f.Env["CUDA_MPS_PIPE_DIRECTORY"] != "" }, saw: func(f *Facts) bool { return f.Env != nil }, judge: mpsLimits},
+	{id: "D16", name: "compute-mode", step: P8, breaks: true, what: "no card is kept for one process", can: func(f *Facts) bool { return f.NVML.works() }, saw: (*Facts).sawModes, judge: computeMode},
+	{id: "D44", name: "address-space", step: P8, breaks: true, what: "the address space has no limit", can: func(f *Facts) bool { return f.hasCard() && f.Limits != nil }, saw: (*Facts).sawAddressSpace, judge: addressSpace},
+	{id: "P8", name: "deep", step: P8, breaks: true, what: "kernels compute and copies arrive (--deep)", can: func(f *Facts) bool { return len(f.Deep) > 0 }, saw: (*Facts).ran, judge: deepFailed},
 }
 
 // fabricCard is a card whose part of the fabric is not ready, or -1. States are those of nvml.h: 3 is completed, 0 not supported.
@@ -115,10 +118,9 @@ func hmm(f *Facts) []ill {
 
 func wsl(f *Facts) []ill {
 	l := f.library(libcuda)
-	if f.Platform.DXG && (strings.HasPrefix(l.Path, inWSL) || strings.HasPrefix(l.Real, inWSL)) {
-		return nil
-	}
 	switch {
+	case f.inWindows() || f.Platform.DXG && f.Libraries == nil:
+		return nil
 	case !f.Platform.DXG:
 		return one("this Linux under WSL has no /dev/dxg, by which Windows lends its card", []finding.Evidence{value("dxg", false, "/dev/dxg is not there")}, "wsl.exe --update", "typed in Windows, then wsl --shutdown; it takes WSL 2: wsl -l -v shows which", finding.High, "ls /dev/dxg lists it")
 	case l.Path == "":
@@ -129,15 +131,19 @@ func wsl(f *Facts) []ill {
 }
 
 func licence(f *Facts) []ill {
-	logged := f.xids("D22")
-	if !f.cudaCode(102) && len(logged) == 0 {
-		return nil
+	evidence := f.xids("D22")
+	for i := range f.NVML.Cards {
+		if c := &f.NVML.Cards[i]; c.is(keyVirtual, virtual) && c.is(keyLicensed, 0) {
+			evidence = append(evidence, value(keyLicensed, 0, "card %d is a virtual one, and NVML says that it is not licensed: it slows down", c.Index))
+		}
 	}
-	var evidence []finding.Evidence
 	if f.cudaCode(102) {
 		evidence = append(evidence, value("cuInit", 102, "cuInit gives CUDA_ERROR_DEVICE_NOT_LICENSED"))
 	}
-	return one("the virtual GPU has no licence", append(evidence, logged...), "sudo systemctl restart nvidia-gridd", "after a client token is in /etc/nvidia/ClientConfigToken; nvidia-smi -q | grep -A2 License shows it", finding.High, "nvidia-smi -q says Licensed")
+	if evidence == nil {
+		return nil
+	}
+	return one("the virtual GPU has no licence", evidence, "sudo systemctl restart nvidia-gridd", "after a client token is in /etc/nvidia/ClientConfigToken; nvidia-smi -q | grep -A2 License shows it", finding.High, "nvidia-smi -q says Licensed")
 }
 
 func mps(f *Facts) []ill {
@@ -226,8 +232,8 @@ func addressSpace(f *Facts) []ill {
 
 // lastRules say what is wrong where no cause was found, so that nothing ends without a finding. Their ids are the steps'.
 var lastRules = []rule{
-	{id: "P7", name: "nvml", step: P7, breaks: true, what: "NVML answers", can: func(f *Facts) bool { return f.NVML.Asked && f.hasCard() }, judge: nvmlFailed},
-	{id: "P8", name: "cuda", step: P8, breaks: true, what: "CUDA starts", can: func(f *Facts) bool { return f.CUDA.Asked && f.hasCard() }, judge: cudaFailed},
+	{id: "P7", name: "nvml", step: P7, breaks: true, what: "NVML answers", can: func(f *Facts) bool { return f.NVML.Asked && f.hasCard() }, saw: func(f *Facts) bool { return f.NVML.works() }, judge: nvmlFailed},
+	{id: "P8", name: "cuda", step: P8, breaks: true, what: "CUDA starts", can: func(f *Facts) bool { return f.CUDA.Asked && f.hasCard() }, saw: func(f *Facts) bool { return f.CUDA.works() }, judge: cudaFailed},
 }
 
 // childFailed says of a child that it gave no answer.

@@ -10,10 +10,10 @@ import (
 // desktopRules are about Windows, whose list of adapters tells what its bus and its driver do, and about laptops with two of
 // them.
 var desktopRules = []rule{
-	{id: "D02", name: "windows-driver", step: P2, breaks: true, what: "Windows drives the card by NVIDIA's driver", can: (*Facts).windowsCard, judge: windowsDriver},
-	{id: "D33", name: "turned-off", step: P2, breaks: true, what: "the NVIDIA card is turned on", can: (*Facts).windowsCard, judge: turnedOff},
-	{id: "D30", name: "windows-problem", step: P2, breaks: true, what: "Windows starts the card", can: (*Facts).windowsCard, judge: windowsProblem},
-	{id: "D03", name: "windows-cuda", step: P6, breaks: true, what: "nvcuda.dll is where programs look", can: func(f *Facts) bool { return f.windowsCard() && f.Libraries != nil }, judge: windowsCUDA},
+	{id: "D02", name: "windows-driver", step: P2, breaks: true, what: "Windows drives the card by NVIDIA's driver", can: (*Facts).windowsCard, saw: (*Facts).listed, judge: windowsDriver},
+	{id: "D33", name: "turned-off", step: P2, breaks: true, what: "the NVIDIA card is turned on", can: (*Facts).windowsCard, saw: (*Facts).listed, judge: turnedOff},
+	{id: "D30", name: "windows-problem", step: P2, breaks: true, what: "Windows starts the card", can: (*Facts).windowsCard, saw: (*Facts).sawStarted, judge: windowsProblem},
+	{id: "D03", name: "windows-cuda", step: P6, breaks: true, what: "nvcuda.dll is where programs look", can: func(f *Facts) bool { return f.windowsCard() && f.Libraries != nil }, saw: (*Facts).sawWindowsCUDA, judge: windowsCUDA},
 }
 
 // Codes of Windows' device manager (CM_PROB_…, "Device Manager error messages").

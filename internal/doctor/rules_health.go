@@ -10,13 +10,13 @@ import (
 )
 
 var healthRules = []rule{
-	{id: "D49", name: "memory-errors", step: P10, what: "the cards' memory has no errors that stay", can: (*Facts).hasCards, judge: memoryErrors},
-	{id: "D50", name: "timeouts", step: P10, what: "no card stopped answering its driver", can: (*Facts).hasLog, judge: timeouts},
-	{id: "D51", name: "inforom", step: P7, what: "the cards' own records are whole", can: (*Facts).askedNVML, judge: infoROM},
-	{id: "D52", name: "nvlink", step: P10, what: "all NVLinks are up", can: (*Facts).hasCards, judge: nvlink},
-	{id: "D53", name: "power", step: P10, what: "the cards have their power", can: func(f *Facts) bool { return f.askedNVML() || f.hasLog() }, judge: power},
-	{id: "D65", name: "pending", step: P10, what: "no mode waits for a reset", can: (*Facts).hasCards, judge: pending},
-	{id: "D50", name: "reset-required", step: P7, breaks: true, what: "no card wants a reset", can: (*Facts).askedNVML, judge: resetRequired},
+	{id: "D49", name: "memory-errors", step: P10, what: "the cards' memory has no errors that stay", can: (*Facts).hasCards, saw: (*Facts).countsErrors, judge: memoryErrors},
+	{id: "D50", name: "timeouts", step: P10, what: "no card stopped answering its driver", can: (*Facts).hasLog, saw: (*Facts).loaded, judge: timeouts},
+	{id: "D51", name: "inforom", step: P7, what: "the cards' own records are whole", can: (*Facts).askedNVML, saw: (*Facts).hasCards, judge: infoROM},
+	{id: "D52", name: "nvlink", step: P10, what: "all NVLinks are up", can: (*Facts).hasCards, saw: (*Facts).linked, judge: nvlink},
+	{id: "D53", name: "power", step: P10, what: "the cards have their power", can: func(f *Facts) bool { return f.askedNVML() || f.hasLog() }, saw: (*Facts).answering, judge: power},
+	{id: "D65", name: "pending", step: P10, what: "no mode waits for a reset", can: (*Facts).hasCards, saw: (*Facts).sawPending, judge: pending},
+	{id: "D50", name: "reset-required", step: P7, breaks: true, what: "no card wants a reset", can: (*Facts).askedNVML, saw: (*Facts).answering, judge: resetRequired},
 }
 
 func (f *Facts) hasCards() bool { return f.NVML.works() && len(f.NVML.Cards) > 0 }
@@ -111,8 +111,14 @@ func nvlink(f *Facts) []ill {
 				up++
 			}
 		}
-		if up < len(c.Links) && up > 0 {
-			evidence = append(evidence, value("links", up, "card %d: %d of %d NVLinks are up%s", c.Index, up, len(c.Links), madeWith(c.Name)))
+		want := len(c.Links)
+		if n := madeWith(c.Name); n > 0 && (up > 0 || want > 0 && f.Fabric.Switches > 0) { // one card of several, lent to a virtual machine, has all of them down
+			want = n
+		} else if up == 0 {
+			want = 0
+		}
+		if up < want {
+			evidence = append(evidence, value("links", up, "card %d, %s: %d of %d NVLinks are up", c.Index, c.Name, up, want))
 		}
 	}
 	if f.cudaCode(220) {
@@ -124,13 +130,14 @@ func nvlink(f *Facts) []ill {
 	return gains(one("links between cards are down or have errors", evidence, "nvidia-smi nvlink -s && nvidia-smi nvlink -e", "a reset of all cards together brings links up; a bridge or a card that is not seated keeps them down", finding.Medium, "the machine was built with fewer links"), "collectives at the links' speed")
 }
 
-func madeWith(name string) string {
+// madeWith is how many NVLinks a model has, 0 of one that is not known.
+func madeWith(name string) int {
 	for _, m := range linksOf {
 		if strings.Contains(name, m.name) {
-			return fmt.Sprintf(", and this model has %d", m.links)
+			return m.links
 		}
 	}
-	return ""
+	return 0
 }
 
 func power(f *Facts) []ill {

@@ -9,14 +9,14 @@ import (
 )
 
 var kernelRules = []rule{
-	{id: "D28", name: "other-driver", step: P2, breaks: true, what: "no other driver has the cards", can: (*Facts).expects, judge: otherDriver},
-	{id: "D27", name: "secure-boot", step: P2, breaks: true, what: "Secure Boot keeps no module out", can: (*Facts).expects, judge: secureBoot},
-	{id: "D02", name: "module-not-loaded", step: P2, breaks: true, what: "the kernel has the driver's module", can: (*Facts).expects, judge: notLoaded},
-	{id: "D29", name: "wrong-branch", step: P2, breaks: true, what: "the driver refuses no card", can: (*Facts).expects, judge: wrongBranch},
-	{id: "D30", name: "card-not-started", step: P4, breaks: true, what: "the driver brought every card up", can: func(f *Facts) bool { return f.expects() && f.loaded() }, judge: notStarted},
-	{id: "D32", name: "parameters", step: P2, what: "the driver runs with its own settings", can: (*Facts).loaded, judge: parameters},
+	{id: "D28", name: "other-driver", step: P2, breaks: true, what: "no other driver has the cards", can: (*Facts).expects, saw: (*Facts).sawOwners, judge: otherDriver},
+	{id: "D27", name: "secure-boot", step: P2, breaks: true, what: "Secure Boot keeps no module out", can: (*Facts).expects, saw: (*Facts).trusted, judge: secureBoot},
+	{id: "D02", name: "module-not-loaded", step: P2, breaks: true, what: "the kernel has the driver's module", can: (*Facts).expects, saw: (*Facts).loaded, judge: notLoaded},
+	{id: "D29", name: "wrong-branch", step: P2, breaks: true, what: "the driver refuses no card", can: (*Facts).expects, saw: (*Facts).allCards, judge: wrongBranch},
+	{id: "D30", name: "card-not-started", step: P4, breaks: true, what: "the driver brought every card up", can: func(f *Facts) bool { return f.expects() && f.loaded() }, saw: (*Facts).allCards, judge: notStarted},
+	{id: "D32", name: "parameters", step: P2, what: "the driver runs with its own settings", can: (*Facts).loaded, saw: (*Facts).sawParams, judge: parameters},
 	{id: "D12", name: "no-uvm", step: P5, breaks: true, what: "nvidia-uvm is there", can: (*Facts).usable, judge: noUVM},
-	{id: "D14", name: "uvm-broken", step: P5, breaks: true, what: "nvidia-uvm answers", can: (*Facts).usable, judge: brokenUVM},
+	{id: "D14", name: "uvm-broken", step: P5, breaks: true, what: "nvidia-uvm answers", can: (*Facts).usable, saw: (*Facts).sawUVM, judge: brokenUVM},
 }
 
 // othersOf are the drivers of other makers that have cards: in a container they are the host's.
@@ -193,7 +193,7 @@ func noUVM(f *Facts) []ill {
 		evidence = append(evidence, value("cuInit", f.CUDA.Code, "cuInit gives %d", f.CUDA.Code))
 	}
 	if f.contained() && module {
-		return one("the container was not given /dev/nvidia-uvm", evidence, "docker run --gpus all --device /dev/nvidia-uvm --device /dev/nvidia-uvm-tools …", "start it again so", finding.High, "ls /dev/nvidia-uvm in the container")
+		return one("the container was not given /dev/nvidia-uvm", evidence, "docker run --rm --gpus all --device /dev/nvidia-uvm --device /dev/nvidia-uvm-tools ubuntu nvidia-smi", "on the host it lists the cards; then start this container with the same options", finding.High, "ls /dev/nvidia-uvm in the container")
 	}
 	return one("unified memory's module is missing, without which CUDA does not start", evidence, "sudo nvidia-modprobe -u -c 0", "where there is no nvidia-modprobe: sudo modprobe nvidia_uvm", finding.High, "ls /dev/nvidia-uvm lists it, and CUDA still does not start")
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/drivers"
 	"github.com/warpline-ml/warpline/internal/finding"
 )
 
@@ -14,22 +15,22 @@ const (
 )
 
 var libraryRules = []rule{
-	{id: "D35", name: "capabilities", step: P6, breaks: true, what: "the container was given the libraries for compute", can: func(f *Facts) bool { return f.contained() && f.loaded() }, judge: capabilities},
-	{id: "D03", name: "no-libcuda", step: P6, breaks: true, what: "libcuda.so.1 is where the loader looks", can: (*Facts).loaded, judge: noLibcuda},
-	{id: "D03", name: "no-nvml", step: P7, what: "libnvidia-ml.so.1 is where the loader looks", can: (*Facts).loaded, judge: noNVML},
-	{id: "D05", name: "stub", step: P6, breaks: true, what: "libcuda is the driver's, no stub", can: func(f *Facts) bool { return f.library(libcuda).Path != "" }, judge: stub},
-	{id: "D08", name: "forward-compat", step: P6, breaks: true, what: "no package for forward compatibility stands before the driver", can: func(f *Facts) bool { return f.library(libcuda).Path != "" }, judge: compat},
-	{id: "D04", name: "version-mismatch", step: P6, breaks: true, what: "kernel and libraries are of one driver", can: (*Facts).loaded, judge: mismatch},
-	{id: "D06", name: "mixed-set", step: P6, breaks: false, what: "the driver's libraries are of one version", can: (*Facts).loaded, judge: mixed},
-	{id: "D11", name: "no-jit", step: P6, breaks: true, what: "the compiler of PTX is beside libcuda", can: func(f *Facts) bool { return f.loaded() && f.library(libcuda).Path != "" }, judge: noJIT},
-	{id: "D11", name: "jit-cache", step: P6, what: "what the driver compiles is kept", can: func(f *Facts) bool { return f.loaded() }, judge: jitCache},
-	{id: "D07", name: "driver-too-old", step: P8, breaks: true, what: "the driver is new enough for this program", can: func(f *Facts) bool { return f.CUDA.Version > 0 }, judge: tooOld},
-	{id: "D07", name: "toolkit-newer", step: P9, what: "the driver is new enough for the toolkits that are installed", can: func(f *Facts) bool { return f.driver() != "" }, judge: toolkitNewer},
-	{id: "D10", name: "ptx-newer", step: P9, what: "the driver compiles what NVRTC makes", can: func(f *Facts) bool { return f.CUDA.Version > 0 && f.library("libnvrtc.so").Path != "" }, judge: ptxNewer},
+	{id: "D35", name: "capabilities", step: P6, breaks: true, what: "the container was given the libraries for compute", can: func(f *Facts) bool { return f.contained() && f.loaded() }, saw: (*Facts).sawLibcuda, judge: capabilities},
+	{id: "D03", name: "no-libcuda", step: P6, breaks: true, what: "libcuda.so.1 is where the loader looks", can: func(f *Facts) bool { return f.loaded() && f.sawLibraries() }, saw: (*Facts).sawLibcuda, judge: noLibcuda},
+	{id: "D03", name: "no-nvml", step: P7, what: "libnvidia-ml.so.1 is where the loader looks", can: func(f *Facts) bool { return f.loaded() && f.sawLibraries() }, saw: func(f *Facts) bool { return f.library(libnvml).Path != "" }, judge: noNVML},
+	{id: "D05", name: "stub", step: P6, breaks: true, what: "libcuda is the driver's, no stub", can: func(f *Facts) bool { return f.library(libcuda).Path != "" }, saw: (*Facts).sawSize, judge: stub},
+	{id: "D08", name: "forward-compat", step: P6, breaks: true, what: "no package for forward compatibility stands before the driver", can: func(f *Facts) bool { return f.library(libcuda).Path != "" }, saw: (*Facts).noCompat, judge: compat},
+	{id: "D04", name: "version-mismatch", step: P6, breaks: true, what: "kernel and libraries are of one driver", can: (*Facts).loaded, saw: (*Facts).oneDriver, judge: mismatch},
+	{id: "D06", name: "mixed-set", step: P6, breaks: false, what: "the driver's libraries are of one version", can: (*Facts).loaded, saw: (*Facts).oneSet, judge: mixed},
+	{id: "D11", name: "no-jit", step: P6, breaks: true, what: "the compiler of PTX is beside libcuda", can: func(f *Facts) bool { return f.loaded() && f.library(libcuda).Path != "" }, saw: (*Facts).sawJIT, judge: noJIT},
+	{id: "D11", name: "jit-cache", step: P6, what: "what the driver compiles is kept", can: func(f *Facts) bool { return f.loaded() }, saw: (*Facts).sawCache, judge: jitCache},
+	{id: "D07", name: "driver-too-old", step: P8, breaks: true, what: "the driver is new enough for this program", can: func(f *Facts) bool { return f.CUDA.Version > 0 }, saw: func(f *Facts) bool { return f.Floor > 0 }, judge: tooOld},
+	{id: "D07", name: "toolkit-newer", step: P9, what: "the driver is new enough for the toolkits that are installed", can: func(f *Facts) bool { return f.driver() != "" }, saw: (*Facts).sawToolkit, judge: toolkitNewer},
+	{id: "D10", name: "ptx-newer", step: P9, what: "the driver compiles what NVRTC makes", can: func(f *Facts) bool { return f.CUDA.Version > 0 && f.library("libnvrtc.so").Path != "" }, saw: func(f *Facts) bool { return cudaNumber(f.library("libnvrtc.so").Version) > 0 }, judge: ptxNewer},
 	{id: "D40", name: "compute-libraries", step: P9, what: "each library for compute finds those that it needs", can: func(f *Facts) bool {
 		return slices.ContainsFunc(f.Libraries, func(l Library) bool { return isCompute(l.Name) })
-	}, judge: computeMissing},
-	{id: "D40", name: "shadowed", step: P9, what: "LD_LIBRARY_PATH puts nothing before the libraries that are installed", can: func(f *Facts) bool { return f.Env["LD_LIBRARY_PATH"] != "" }, judge: shadowed},
+	}, saw: (*Facts).sawCompute, judge: computeMissing},
+	{id: "D40", name: "shadowed", step: P9, what: "LD_LIBRARY_PATH puts nothing before the libraries that are installed", can: func(f *Facts) bool { return f.Env["LD_LIBRARY_PATH"] != "" }, saw: (*Facts).sawLibraries, judge: shadowed},
 }
 
 func capabilities(f *Facts) []ill {
@@ -38,7 +39,7 @@ func capabilities(f *Facts) []ill {
 		return nil
 	}
 	return one("the container was given NVML and not libcuda", []finding.Evidence{value("NVIDIA_DRIVER_CAPABILITIES", v, "NVIDIA_DRIVER_CAPABILITIES is %q, which has no compute", v)},
-		"docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …", "start the container again so", finding.High, "libcuda.so.1 is in the container, in a folder that the loader does not know")
+		"docker run --rm --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ubuntu nvidia-smi", "on the host it lists the cards; then start this container with the same options", finding.High, "libcuda.so.1 is in the container, in a folder that the loader does not know")
 }
 
 func noLibcuda(f *Facts) []ill {
@@ -52,7 +53,7 @@ func noLibcuda(f *Facts) []ill {
 	evidence := []finding.Evidence{value("libcuda", "", "the kernel's half of the driver is %s, and libcuda.so.1 is nowhere that the loader looks", f.Kernel.Driver)}
 	switch {
 	case f.contained():
-		return one("the driver's libraries are not in this container", evidence, "docker run --gpus all …", "it takes nvidia-container-toolkit on the host: nodes alone, by --device, bring no libraries", finding.High, "find / -name 'libcuda.so*' finds it in the container")
+		return one("the driver's libraries are not in this container", evidence, "docker run --rm --gpus all ubuntu nvidia-smi", "it takes nvidia-container-toolkit on the host: nodes alone, by --device, bring no libraries", finding.High, "find / -name 'libcuda.so*' finds it in the container")
 	case f.Platform.Name == "nixos":
 		return one("the driver's libraries are not in /run/opengl-driver/lib", evidence, "sudo nixos-rebuild switch", "with hardware.graphics.enable = true and services.xserver.videoDrivers = [ \"nvidia\" ]", finding.High, "ls /run/opengl-driver/lib/libcuda.so.1 lists it")
 	}
@@ -65,7 +66,7 @@ func noNVML(f *Facts) []ill {
 	}
 	do := install(f)
 	if f.contained() {
-		do = "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …"
+		do = "docker run --rm --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ubuntu nvidia-smi"
 	}
 	return gains(one("NVML is missing: nobody can tell what the card does", []finding.Evidence{value("libnvidia-ml", "", "libcuda.so.1 is there, libnvidia-ml.so.1 is not")}, do,
 		"health, clocks and memory stay unknown until then", finding.High, "ldconfig -p lists libnvidia-ml.so.1"), "health, clocks and memory that can be seen")
@@ -148,6 +149,9 @@ func mismatch(f *Facts) []ill {
 	if f.cudaCode(803) {
 		evidence = append(evidence, value("cuInit", 803, "cuInit gives CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"))
 	}
+	if logged := f.events(Mismatch); len(logged) > 0 && (evidence != nil || f.CUDA.Asked && !f.CUDA.works()) {
+		evidence = append(evidence, value("log", logged[0].Count, "the driver says that a program's libraries are of another version than the module (API mismatch), %d times", logged[0].Count))
+	}
 	if evidence == nil || f.CUDA.works() && f.NVML.works() {
 		return nil
 	}
@@ -167,7 +171,7 @@ func mixed(f *Facts) []ill {
 		return nil
 	}
 	var evidence []finding.Evidence
-	for _, name := range []string{libnvml, libjit, "libnvidia-nvvm.so.4"} {
+	for _, name := range companions {
 		if l := f.library(name); l.Version != "" && l.Version != base.Version {
 			evidence = append(evidence, value(stem(name), l.Version, "%s is of %s, libcuda of %s", l.Real, l.Version, base.Version))
 		}
@@ -190,7 +194,7 @@ func noJIT(f *Facts) []ill {
 	}
 	evidence := []finding.Evidence{value("libnvidia-ptxjitcompiler", "", "libnvidia-ptxjitcompiler.so.1 is not where the loader looks: CUDA gives 221")}
 	if f.contained() {
-		return one("the driver's compiler of PTX is missing", evidence, "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …", "start the container again so", finding.High, "the library is beside libcuda, in a folder that the loader does not know")
+		return one("the driver's compiler of PTX is missing", evidence, "docker run --rm --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ubuntu nvidia-smi", "on the host it lists the cards; then start this container with the same options", finding.High, "the library is beside libcuda, in a folder that the loader does not know")
 	}
 	return one("the driver's compiler of PTX is missing", evidence, install(f), "the whole driver, its part for compute included", finding.High, "the library is beside libcuda, in a folder that the loader does not know")
 }
@@ -217,12 +221,6 @@ func tooOld(f *Facts) []ill {
 		install(f), "version 470 or later", finding.High, "nvidia-smi shows a newer CUDA version")
 }
 
-// floors are the drivers that each major version of CUDA's runtime needs, by NVIDIA's compatibility guide.
-var floors = map[int]string{11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
-
-// Floor is the oldest driver that runs programs of a major version of CUDA, or empty of one that is not known.
-func Floor(major int) string { return floors[major] }
-
 // driver is the version of what is loaded, or else of the library.
 func (f *Facts) driver() string {
 	for _, v := range []string{f.Kernel.Driver, f.NVML.Driver, f.library(libcuda).Version} {
@@ -233,13 +231,17 @@ func (f *Facts) driver() string {
 	return ""
 }
 
+// toolkitNeeds is the oldest driver for the CUDA runtime that programs find, empty where that is not known.
+func (f *Facts) toolkitNeeds() string {
+	return drivers.Min(f.library("libcudart.so").Version, f.system())
+}
+
 func toolkitNewer(f *Facts) []ill {
-	l := f.library("libcudart.so")
-	v := parts(l.Version)
-	if len(v) == 0 || floors[v[0]] == "" || !before(f.driver(), floors[v[0]]) || strings.Contains(f.library(libcuda).Path, "/compat/") {
+	l, need := f.library("libcudart.so"), f.toolkitNeeds()
+	if need == "" || drivers.Compare(f.driver(), need) >= 0 || strings.Contains(f.library(libcuda).Path, "/compat/") {
 		return nil
 	}
-	return gains(one("the driver is too old for the CUDA toolkit that programs here find", []finding.Evidence{value("libcudart", l.Version, "%s needs driver %s, this one is %s: programs that use it end with error 35", l.Real, floors[v[0]], f.driver())},
+	return gains(one("the driver is too old for the CUDA toolkit that programs here find", []finding.Evidence{value("libcudart", l.Version, "%s needs driver %s, this one is %s: programs that use it end with error 35", l.Real, need, f.driver())},
 		install(f), "a newer branch; or a toolkit of major version "+cudaText(f.CUDA.Version)+" or older", finding.High, "a program linked with that toolkit runs"), "programs of that toolkit run")
 }
 

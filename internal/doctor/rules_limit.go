@@ -11,13 +11,14 @@ import (
 )
 
 var limitRules = []rule{
-	{id: "D45", name: "shm", step: P10, what: "/dev/shm has room", can: func(f *Facts) bool { p, ok := f.place("shm"); return ok && p.Total > 0 }, judge: sharedMemory},
-	{id: "D41", name: "memlock", step: P10, what: "memory may be pinned", can: func(f *Facts) bool { return f.Limits != nil && f.several() }, judge: memlock},
-	{id: "D42", name: "files", step: P10, what: "enough files and processes may be open", can: func(f *Facts) bool { return f.Limits != nil }, judge: openFiles},
-	{id: "D43", name: "memory-limit", step: P10, what: "the control group leaves memory", can: func(f *Facts) bool { return f.Cgroup.Version > 0 }, judge: memoryLimit},
+	{id: "D45", name: "shm", step: P10, what: "/dev/shm has room", can: func(f *Facts) bool { p, ok := f.place("shm"); return ok && p.Total > 0 }, saw: (*Facts).sawShared, judge: sharedMemory},
+	{id: "D41", name: "memlock", step: P10, what: "memory may be pinned", can: func(f *Facts) bool { return f.Limits != nil && f.several() }, saw: (*Facts).pins, judge: memlock},
+	{id: "D42", name: "files", step: P10, what: "enough files and processes may be open", can: func(f *Facts) bool { return f.Limits != nil }, saw: (*Facts).sawFiles, judge: openFiles},
+	{id: "D43", name: "memory-limit", step: P10, what: "the control group leaves memory", can: func(f *Facts) bool { return f.Cgroup.Version > 0 }, saw: (*Facts).sawMemory, judge: memoryLimit},
+	{id: "D43", name: "out-of-memory", step: P10, what: "the kernel killed nothing for want of memory", can: func(f *Facts) bool { return f.Kernel.Log.Source == "kmsg" }, judge: outOfMemory},
 	{id: "D43", name: "cpu-limit", step: P10, what: "the control group leaves processors", can: func(f *Facts) bool { return f.Cgroup.Version > 0 && f.CPU.Count > 0 }, judge: cpuLimit},
-	{id: "D67", name: "tmp", step: P10, what: "the folder for temporary files takes programs and has room", can: func(f *Facts) bool { _, ok := f.place("tmp"); return ok }, judge: tmp},
-	{id: "D67", name: "network-files", step: P10, what: "the working folder is on a disk of this machine", can: func(f *Facts) bool { _, ok := f.place("work"); return ok }, judge: networkFiles},
+	{id: "D67", name: "tmp", step: P10, what: "the folder for temporary files takes programs and has room", can: func(f *Facts) bool { _, ok := f.place("tmp"); return ok }, saw: (*Facts).sawTmp, judge: tmp},
+	{id: "D67", name: "network-files", step: P10, what: "the working folder is on a disk of this machine", can: func(f *Facts) bool { _, ok := f.place("work"); return ok }, saw: (*Facts).sawDisk, judge: networkFiles},
 	{id: "D46", name: "interface", step: P9, what: "NCCL_SOCKET_IFNAME names an interface that is up", can: func(f *Facts) bool { return f.Env["NCCL_SOCKET_IFNAME"] != "" && len(f.Network) > 0 }, judge: interfaceName},
 }
 
@@ -40,7 +41,7 @@ func sharedMemory(f *Facts) []ill {
 		return gains(one("/dev/shm is full of what dead jobs left", evidence, "rm /dev/shm/nccl-*", "while no job runs", finding.High, "they are of a job that runs in another container"), "loaders and NCCL that do not end with a bus error")
 	}
 	if f.contained() {
-		return gains(one("/dev/shm is too small: workers of loaders end with a bus error", evidence, "docker run --shm-size=8g …", "in Kubernetes an emptyDir of medium Memory at /dev/shm; --ipc=host gives the host's", finding.High, "loaders have no workers, and there is one card"), "loaders and NCCL that do not end with a bus error")
+		return gains(one("/dev/shm is too small: workers of loaders end with a bus error", evidence, "docker run --rm --shm-size=8g ubuntu df -h /dev/shm", "in Kubernetes an emptyDir of medium Memory at /dev/shm; --ipc=host gives the host's", finding.High, "loaders have no workers, and there is one card"), "loaders and NCCL that do not end with a bus error")
 	}
 	return gains(one("/dev/shm is too small: workers of loaders end with a bus error", evidence, "sudo mount -o remount,size=50% /dev/shm", "", finding.High, "loaders have no workers, and there is one card"), "loaders and NCCL that do not end with a bus error")
 }
@@ -56,7 +57,7 @@ func memlock(f *Facts) []ill {
 	}
 	do := "ulimit -l unlimited"
 	if f.contained() {
-		do = "docker run --ulimit memlock=-1 …"
+		do = "docker run --rm --ulimit memlock=-1 ubuntu bash -c 'ulimit -l'"
 	}
 	return gains(one("little memory may be pinned: NCCL cannot register buffers with InfiniBand", []finding.Evidence{value("memlock", v, "ulimit -l is %s", render.Bytes(v))}, do,
 		"for good in /etc/security/limits.d or the batch system's settings", finding.High, "NCCL's log has NET/IB, and no ibv_reg_mr that failed"), "NCCL over InfiniBand")
@@ -100,6 +101,16 @@ func memoryLimit(f *Facts) []ill {
 	return gains(one("the control group's memory is too small: processes are killed (exit status 137) without a word", evidence, "docker update --memory 64g --memory-swap 64g CONTAINER", "or ask the batch system for more; weights pass the host's memory on their way to a card", finding.Medium, "no process has ended with 137"), "programs that are not killed")
 }
 
+// outOfMemory finds what the kernel killed where no control group tells of it. A log that is kept in files is of earlier times too.
+func outOfMemory(f *Facts) []ill {
+	logged := f.events(OutOfMemory)
+	if len(logged) == 0 || f.Cgroup.Kills > 0 {
+		return nil
+	}
+	return gains(one("the machine ran out of memory, and the kernel killed processes (exit status 137, or just Killed)", []finding.Evidence{value("log", logged[0].Count, "the kernel's log says so %d times since the start; the machine has %s, %s of them free now", logged[0].Count, render.Bytes(f.Memory.Total), render.Bytes(f.Memory.Available))},
+		"sudo dmesg -T | grep -iE 'out of memory|oom-kill' | tail -5", "it names the process; weights pass the host's memory on their way to a card, and each worker of a loader has its own copy of the data set's lists", finding.Low, "what was killed was no training"), "programs that are not killed")
+}
+
 func limitText(n int64) string {
 	if n == 0 {
 		return "no limit"
@@ -137,7 +148,7 @@ func tmp(f *Facts) []ill {
 var countless = []string{"btrfs", "zfs", "overlay", "nfs", "9p", "virtiofs", "ceph", "fuse"}
 
 // distant are file systems on the other side of a network.
-var distant = []string{"nfs", "nfs4", "cifs", "smb2", "ceph", "fuse", "9p", "afs", "gpfs"}
+var distant = []string{"nfs", "nfs4", "cifs", "smb2", "ceph", "fuse", "9p", "afs", "gpfs", "lustre"}
 
 func networkFiles(f *Facts) []ill {
 	p, _ := f.place("work")

@@ -8,28 +8,28 @@ import (
 )
 
 var nodeRules = []rule{
-	{id: "D24", name: "container-without-cards", step: P3, breaks: true, what: "the container was given the driver's nodes", can: func(f *Facts) bool { return f.contained() && f.loaded() }, judge: givenNothing},
-	{id: "D38", name: "no-nodes", step: P3, breaks: true, what: "the driver's nodes were made", can: func(f *Facts) bool { return f.loaded() && !f.contained() }, judge: noNodes},
-	{id: "D37", name: "stale-nodes", step: P3, breaks: true, what: "the nodes' numbers are the kernel's", can: (*Facts).loaded, judge: staleNodes},
-	{id: "D25", name: "no-permission", step: P3, breaks: true, what: "this user may open the nodes", can: (*Facts).loaded, judge: noPermission},
-	{id: "D26", name: "revoked", step: P3, breaks: true, what: "no control group keeps the nodes from this process", can: (*Facts).loaded, judge: revoked},
-	{id: "D26", name: "will-be-revoked", step: P3, what: "a reload of systemd takes no card from a container", can: func(f *Facts) bool { return f.loaded() && f.Container.Docker }, judge: willRevoke},
-	{id: "D24", name: "no-runtime", step: P3, what: "Docker can give cards to containers", can: func(f *Facts) bool { return f.loaded() && !f.contained() && f.Container.Docker }, judge: noRuntime},
+	{id: "D24", name: "container-without-cards", step: P3, breaks: true, what: "the container was given the driver's nodes", can: func(f *Facts) bool { return f.contained() && f.loaded() && f.Nodes != nil }, saw: (*Facts).sawNodes, judge: givenNothing},
+	{id: "D38", name: "no-nodes", step: P3, breaks: true, what: "the driver's nodes were made", can: func(f *Facts) bool { return f.loaded() && !f.contained() && f.Nodes != nil }, judge: noNodes},
+	{id: "D37", name: "stale-nodes", step: P3, breaks: true, what: "the nodes' numbers are the kernel's", can: (*Facts).loaded, saw: (*Facts).sawNumbers, judge: staleNodes},
+	{id: "D25", name: "no-permission", step: P3, breaks: true, what: "this user may open the nodes", can: (*Facts).loaded, saw: (*Facts).opens, judge: noPermission},
+	{id: "D26", name: "revoked", step: P3, breaks: true, what: "no control group keeps the nodes from this process", can: (*Facts).loaded, saw: (*Facts).opens, judge: revoked},
+	{id: "D26", name: "will-be-revoked", step: P3, what: "a reload of systemd takes no card from a container", can: func(f *Facts) bool { return f.loaded() && f.Container.Docker }, saw: (*Facts).keepsCards, judge: willRevoke},
+	{id: "D24", name: "no-runtime", step: P3, what: "Docker can give cards to containers", can: func(f *Facts) bool { return f.loaded() && !f.contained() && f.Container.Docker }, saw: (*Facts).lendsCards, judge: noRuntime},
 	{id: "D24", name: "stale-cdi", step: P3, what: "/etc/cdi names the driver that is loaded", can: func(f *Facts) bool { return f.loaded() && f.Container.CDI != "" }, judge: staleCDI},
 }
 
 func givenNothing(f *Facts) []ill {
-	if !f.contained() || f.node("/dev/nvidiactl").There || len(f.cardNodes()) > 0 || !f.loaded() {
+	if !f.contained() || f.Nodes == nil || len(f.cardNodes()) > 0 || !f.loaded() {
 		return nil
 	}
-	evidence := []finding.Evidence{value("nodes", 0, "there is no /dev/nvidiactl and no /dev/nvidia0 in this container (%s)", f.Platform.Container),
+	evidence := []finding.Evidence{value("nodes", 0, "/dev/nvidiactl is %s, and there is no /dev/nvidia0 in this container (%s)", unless(f.node("/dev/nvidiactl").There, "there"), f.Platform.Container),
 		value("driver_kernel", f.Kernel.Driver, "the host's kernel has driver %s", f.Kernel.Driver)}
-	do, fix := "docker run --gpus all …", "start the container again so; the host needs nvidia-container-toolkit"
+	do, fix := "docker run --rm --gpus all ubuntu nvidia-smi", "on the host it lists the cards; then start this container with the same options (the host needs nvidia-container-toolkit)"
 	switch f.Platform.Container {
 	case "kubernetes":
 		do, fix = "kubectl explain pod.spec.containers.resources.limits", "ask for nvidia.com/gpu: 1 there; the cluster needs NVIDIA's device plugin, and perhaps runtimeClassName: nvidia"
 	case "podman":
-		do, fix = "podman run --device nvidia.com/gpu=all …", "start the container again so; sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml on the host comes first"
+		do, fix = "podman run --rm --device nvidia.com/gpu=all ubuntu nvidia-smi", "on the host it lists the cards; then start this container with the same options; sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml on the host comes first"
 	case "lxc":
 		do, fix = "lxc config device add NAME gpu gpu", "on the host; on Proxmox name the nodes as dev0: /dev/nvidia0 and so on"
 	}
@@ -109,7 +109,7 @@ func noPermission(f *Facts) []ill {
 		}
 	}
 	if f.contained() {
-		return one("this user may not open the card's nodes", evidence, "docker run --group-add "+fmt.Sprint(bad[0].GID)+" …", "start the container again so", finding.High, "id lists the group already")
+		return one("this user may not open the card's nodes", evidence, "docker run --rm --gpus all --group-add "+fmt.Sprint(bad[0].GID)+" ubuntu nvidia-smi", "on the host it lists the cards; then start this container with the same options", finding.High, "id lists the group already")
 	}
 	return one("this user may not open the card's nodes", evidence, "sudo usermod -aG $(stat -c %G "+bad[0].Path+") $USER", "then log in again", finding.High, "id lists the group already")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/drivers"
 	"github.com/warpline-ml/warpline/internal/fatbin"
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/pyenv"
@@ -13,19 +14,19 @@ import (
 
 // pythonRules judge builds of PyTorch, JAX and TensorFlow by what their files say.
 var pythonRules = slices.Concat(
-	python("D34", "build", "frameworks are built for cards", (*Facts).hasCard, otherBuild),
-	python("D09", "code", "frameworks have code for the cards", func(f *Facts) bool { return len(f.chips()) > 0 }, noCode),
-	python("D10", "ptx", "the driver compiles the frameworks' PTX", func(f *Facts) bool { return len(f.chips()) > 0 && f.cuda() != [2]int{} }, newerPTX),
-	python("D07", "driver", "the driver is new enough for the frameworks", func(f *Facts) bool { return f.anyDriver() != "" || f.cuda() != [2]int{} }, driverOld),
-	python("D40", "missing", "frameworks have the libraries that they were installed with", nil, librariesMissing),
+	python("D34", "build", "frameworks are built for cards", (*Facts).hasCard, sawDevice, otherBuild),
+	python("D09", "code", "frameworks have code for the cards", func(f *Facts) bool { return len(f.chips()) > 0 }, served, noCode),
+	python("D10", "ptx", "the driver compiles the frameworks' PTX", func(f *Facts) bool { return len(f.chips()) > 0 && f.cuda() != [2]int{} }, served, newerPTX),
+	python("D07", "driver", "the driver is new enough for the frameworks", func(f *Facts) bool { return f.anyDriver() != "" || f.cuda() != [2]int{} }, sawFloor, driverOld),
+	python("D40", "missing", "frameworks have the libraries that they were installed with", nil, recorded, librariesMissing),
 	[]rule{
-		{id: "D40", name: "python-versions", step: P9, what: "packages are of the versions that others ask for", can: (*Facts).sawPython, judge: every(versionsDiffer)},
-		{id: "D40", name: "python-copies", step: P9, what: "Python imports the framework that was installed last", can: (*Facts).sawPython, judge: every(copies)},
-		{id: "D40", name: "python-local", step: P9, what: "the working directory has no torch of its own", can: (*Facts).sawPython, judge: localTorch},
-		{id: "D40", name: "python-loader", step: P9, what: "LD_LIBRARY_PATH puts no older library before those of the frameworks", can: (*Facts).sawPython, judge: every(loaderOlder)},
-		{id: "D40", name: "python-gone", step: P9, breaks: true, what: "environments have an interpreter", can: (*Facts).sawPython, judge: interpreterGone},
-		{id: "D34", name: "rosetta", step: P9, what: "Python is built for this Mac's chip", can: func(f *Facts) bool { return f.appleChip() && f.sawPython() }, judge: rosetta},
-		{id: "D34", name: "macos", step: P9, what: "macOS is new enough for mps", can: func(f *Facts) bool { return f.appleChip() && f.Platform.Release != "" }, judge: oldMacOS},
+		{id: "D40", name: "python-versions", step: P9, what: "packages are of the versions that others ask for", can: (*Facts).sawPython, saw: (*Facts).sawRequires, judge: every(versionsDiffer)},
+		{id: "D40", name: "python-copies", step: P9, what: "Python imports the framework that was installed last", can: (*Facts).sawPython, saw: (*Facts).sawBuilds, judge: every(copies)},
+		{id: "D40", name: "python-local", step: P9, what: "the working directory has no torch of its own", can: (*Facts).sawPython, saw: (*Facts).sawTorch, judge: localTorch},
+		{id: "D40", name: "python-loader", step: P9, what: "LD_LIBRARY_PATH puts no older library before those of the frameworks", can: (*Facts).sawPython, saw: (*Facts).sawLoader, judge: every(loaderOlder)},
+		{id: "D40", name: "python-gone", step: P9, breaks: true, what: "environments have an interpreter", can: (*Facts).sawPython, saw: (*Facts).sawInterpreter, judge: interpreterGone},
+		{id: "D34", name: "rosetta", step: P9, what: "Python is built for this Mac's chip", can: func(f *Facts) bool { return f.appleChip() && f.sawPython() }, saw: (*Facts).sawMachine, judge: rosetta},
+		{id: "D34", name: "macos", step: P9, what: "macOS is new enough for mps", can: func(f *Facts) bool { return f.appleChip() && f.Platform.Release != "" }, saw: (*Facts).sawRelease, judge: oldMacOS},
 	})
 
 // build is a framework in an environment.
@@ -45,8 +46,8 @@ func (b build) about(name string, v any, format string, args ...any) finding.Evi
 }
 
 // python gives a rule about builds two rows: one for what commands in this terminal import, which keeps a card from computing,
-// and one for other environments.
-func python(id, name, what string, can func(*Facts) bool, judge func(*Facts, build) []ill) []rule {
+// and one for other environments. saw tells of a build that it can be judged: all is well only if every build can.
+func python(id, name, what string, can func(*Facts) bool, saw func(*Facts, build) bool, judge func(*Facts, build) []ill) []rule {
 	row := func(active bool) rule {
 		r := rule{id: id, name: "python-" + name, step: P9, breaks: active, what: what}
 		if !active {
@@ -54,6 +55,9 @@ func python(id, name, what string, can func(*Facts) bool, judge func(*Facts, bui
 		}
 		r.can = func(f *Facts) bool {
 			return slices.ContainsFunc(f.builds(), func(b build) bool { return b.Active() == active }) && (can == nil || can(f))
+		}
+		r.saw = func(f *Facts) bool {
+			return !slices.ContainsFunc(f.builds(), func(b build) bool { return b.Active() == active && !saw(f, b) })
 		}
 		r.judge = func(f *Facts) (all []ill) {
 			for _, b := range f.builds() {
@@ -141,6 +145,14 @@ func (f *Facts) chips() (all []chip) {
 // ofWindows reports whether the driver is that of Windows, whose versions count otherwise.
 func (f *Facts) ofWindows() bool { return f.OS == "windows" || f.Platform.WSL || f.Platform.DXG }
 
+// system is the one whose versions of the driver count.
+func (f *Facts) system() string {
+	if f.ofWindows() {
+		return "windows"
+	}
+	return "linux"
+}
+
 // anyDriver is the driver's version, of Windows' list where nothing else tells.
 func (f *Facts) anyDriver() string {
 	if v := f.driver(); v != "" && (!f.ofWindows() || f.NVML.Driver != "") { // under Windows the file of libcuda does not tell
@@ -162,7 +174,7 @@ func (f *Facts) cuda() [2]int {
 	if p := parts(f.NVML.CUDA); len(p) >= 2 {
 		return [2]int{p[0], p[1]}
 	}
-	return pyenv.DriverCUDA(f.anyDriver())
+	return drivers.CUDA(f.anyDriver())
 }
 
 // otherBuild finds builds that compute on something else than NVIDIA's cards.
@@ -206,7 +218,7 @@ func codeList(b build) string {
 func newerPTX(f *Facts, b build) []ill {
 	for _, c := range f.chips() {
 		r, ok := b.Serves(c.compute)
-		need, have := pyenv.PTXNeeds(r.Version), f.cuda()
+		need, have := drivers.PTXNeeds(r.Version), f.cuda()
 		if !ok || !r.PTX || slices.Compare(have[:], need[:]) >= 0 {
 			continue
 		}
@@ -225,17 +237,14 @@ func driverOld(f *Facts, b build) []ill {
 	if b.Device != "cuda" || len(p) == 0 {
 		return nil
 	}
-	have, system, driver := f.cuda(), "linux", f.anyDriver()
-	if f.ofWindows() {
-		system = "windows"
-	}
-	need := pyenv.MinDriver(b.CUDA, system)
+	have, driver := f.cuda(), f.anyDriver()
+	need := drivers.Min(b.CUDA, f.system())
 	// From 11 on, a driver of the same major version is enough; before, the version itself.
 	fits := have[0] > p[0] || have[0] == p[0] && (p[0] >= 11 || len(p) > 1 && have[1] >= p[1])
 	if f.CUDA.Version > 0 && fits || need == "" || driver == "" && have == [2]int{} {
 		return nil
 	}
-	if f.CUDA.Version == 0 && (driver == "" || pyenv.CompareDrivers(driver, need) >= 0) {
+	if f.CUDA.Version == 0 && (driver == "" || drivers.Compare(driver, need) >= 0) {
 		return nil
 	}
 	do, fix := f.newerDriver()

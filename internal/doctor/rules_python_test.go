@@ -62,7 +62,7 @@ func windows(f *Facts) {
 // mac makes a Mac of it.
 func mac(f *Facts) {
 	*f = Facts{Version: Version, OS: "darwin", Arch: "arm64", Platform: Platform{Name: "macos", Release: "14.5"}, CPU: CPU{Model: "Apple M2 Pro"}, Python: f.Python, Env: map[string]string{},
-		Adapters: []Adapter{{Name: "Apple M2 Pro", Source: "metal"}}, Shows: Answers{Metal: true}}
+		Adapters: []Adapter{{Name: "Apple M2 Pro", Vendor: 0x106b, Source: "metal"}}, Shows: Answers{Metal: true}}
 	f.env().Machine, f.Python.OS = "arm64", "darwin"
 	cpuOnly(f)
 }
@@ -250,7 +250,7 @@ func TestAdvisedWheel(t *testing.T) {
 			t.Errorf("card %v, CUDA %d: %s", c.compute, c.cuda, got)
 		}
 		ills := otherBuild(f, f.builds()[0])
-		if want := "https://download.pytorch.org/whl/" + c.want; c.want != "" && (len(ills) != 1 || !strings.HasSuffix(ills[0].do, want) || !strings.Contains(ills[0].do, "torch torchvision ")) {
+		if want := "https://download.pytorch.org/whl/" + c.want; c.want != "" && (len(ills) != 1 || !strings.HasSuffix(ills[0].Fix, want) || !strings.Contains(ills[0].Fix, "torch torchvision ")) {
 			t.Errorf("%+v", ills)
 		}
 	}

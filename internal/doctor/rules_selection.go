@@ -10,12 +10,12 @@ import (
 )
 
 var selectionRules = []rule{
-	{id: "D18", name: "hidden", step: P8, breaks: true, what: "CUDA_VISIBLE_DEVICES hides no card", can: func(f *Facts) bool { _, set := f.Env[visible]; return set && f.hasCard() }, judge: hidden},
-	{id: "D19", name: "ordinal", step: P8, breaks: true, what: "every rank has a card", can: func(f *Facts) bool { return f.Env["LOCAL_RANK"] != "" && f.CUDA.works() }, judge: ordinal},
-	{id: "D20", name: "order", step: P10, what: "CUDA numbers the cards as nvidia-smi does", can: func(f *Facts) bool { return len(f.CUDA.Cards) > 1 && len(f.NVML.Cards) > 1 }, judge: order},
-	{id: "D21", name: "changed-after-start", step: P10, what: "the process sees the cards that this shell would", can: func(f *Facts) bool { return f.Process != nil && f.Process.Env != nil }, judge: changed},
-	{id: "D23", name: "mig", step: P8, breaks: true, what: "divided cards have instances, and one is named", can: (*Facts).divided, judge: mig},
-	{id: "D33", name: "display-card", step: P10, what: "the first card is none that draws while another is free", can: func(f *Facts) bool { return len(f.NVML.Cards) > 1 }, judge: displayCard},
+	{id: "D18", name: "hidden", step: P8, breaks: true, what: "CUDA_VISIBLE_DEVICES hides no card", can: func(f *Facts) bool { _, set := f.Env[visible]; return set && f.hasCard() }, saw: func(f *Facts) bool { return f.count() > 0 }, judge: hidden},
+	{id: "D19", name: "ordinal", step: P8, breaks: true, what: "every rank has a card", can: func(f *Facts) bool { return f.Env["LOCAL_RANK"] != "" && f.CUDA.works() }, saw: (*Facts).sawRank, judge: ordinal},
+	{id: "D20", name: "order", step: P10, what: "CUDA numbers the cards as nvidia-smi does", can: func(f *Facts) bool { return len(f.CUDA.Cards) > 1 && len(f.NVML.Cards) > 1 }, saw: (*Facts).sameOrder, judge: order},
+	{id: "D21", name: "changed-after-start", step: P10, what: "the process sees the cards that this shell would", can: func(f *Facts) bool { return f.Process != nil && f.Process.Env != nil }, saw: (*Facts).sameCards, judge: changed},
+	{id: "D23", name: "mig", step: P8, breaks: true, what: "divided cards have instances, and one is named", can: (*Facts).divided, saw: (*Facts).computes, judge: mig},
+	{id: "D33", name: "display-card", step: P10, what: "the first card is none that draws while another is free", can: func(f *Facts) bool { return len(f.NVML.Cards) > 1 }, saw: (*Facts).sawDisplay, judge: displayCard},
 }
 
 const visible = "CUDA_VISIBLE_DEVICES"
@@ -96,9 +96,12 @@ func order(f *Facts) []ill {
 	return nil
 }
 
+// selecting are the variables that say which cards a process sees.
+var selecting = []string{visible, "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"}
+
 func changed(f *Facts) []ill {
 	p := f.Process
-	for _, name := range []string{visible, "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"} {
+	for _, name := range selecting {
 		theirs, has := p.Env[name]
 		ours, have := f.Env[name]
 		if has && have && theirs != ours {

@@ -4,28 +4,29 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
 var speedRules = []rule{
-	{id: "D39", name: "peers", step: P10, what: "cards copy to each other", can: func(f *Facts) bool { return f.NVML.works() && len(f.NVML.Peers) > 0 }, judge: peers},
-	{id: "D39", name: "acs", step: P10, what: "no bridge sends copies between cards by way of the processor", can: func(f *Facts) bool { return f.several() && f.sawACS() }, judge: acs},
-	{id: "D54", name: "throttled", step: P10, what: "nothing holds the clocks down", can: (*Facts).hasCards, judge: throttled},
-	{id: "D54", name: "power-limit", step: P10, what: "the power limits are the cards' own", can: (*Facts).hasCards, judge: powerLimit},
-	{id: "D55", name: "narrow-link", step: P10, what: "the links to the cards have all of their lanes", can: func(f *Facts) bool { return len(f.cards()) > 0 || f.hasCards() }, judge: narrowLink},
+	{id: "D39", name: "peers", step: P10, what: "cards copy to each other", can: func(f *Facts) bool { return f.NVML.works() && len(f.NVML.Peers) > 0 }, saw: (*Facts).connected, judge: peers},
+	{id: "D39", name: "acs", step: P10, what: "no bridge sends copies between cards by way of the processor", can: func(f *Facts) bool { return f.several() && f.sawACS() }, saw: func(f *Facts) bool { return !f.Platform.Hypervisor }, judge: acs},
+	{id: "D54", name: "throttled", step: P10, what: "nothing holds the clocks down", can: (*Facts).hasCards, saw: (*Facts).loadedCard, judge: throttled},
+	{id: "D54", name: "power-limit", step: P10, what: "the power limits are the cards' own", can: (*Facts).hasCards, saw: (*Facts).sawPowerLimits, judge: powerLimit},
+	{id: "D55", name: "narrow-link", step: P10, what: "the links to the cards have all of their lanes", can: func(f *Facts) bool { return len(f.cards()) > 0 || f.hasCards() }, saw: (*Facts).sawLinks, judge: narrowLink},
 	{id: "D56", name: "counters-locked", step: P10, what: "profilers may read the cards' counters", can: func(f *Facts) bool {
 		return f.loaded() && f.Kernel.Params != nil && f.Platform.UID != 0 && f.Kernel.Profiler
-	}, judge: countersLocked},
+	}, saw: (*Facts).sawProfiling, judge: countersLocked},
 	{id: "D57", name: "watchdog", step: P10, what: "no display's watchdog ends long kernels", can: func(f *Facts) bool { return len(f.CUDA.Cards) > 0 }, judge: watchdog},
-	{id: "D59", name: "persistence", step: P10, what: "the driver stays up between jobs", can: func(f *Facts) bool { return f.hasCards() && f.OS == "linux" && !f.Platform.DXG }, judge: persistence},
-	{id: "D60", name: "affinity", step: P10, what: "processes may run beside their card", can: func(f *Facts) bool { return f.CPU.Nodes > 1 && len(f.cards()) > 0 }, judge: affinity},
-	{id: "D61", name: "processors", step: P10, what: "processors are quick and enough", can: func(f *Facts) bool { return f.CPU.Count > 0 && f.hasCard() }, judge: processors},
+	{id: "D59", name: "persistence", step: P10, what: "the driver stays up between jobs", can: func(f *Facts) bool { return f.hasCards() && f.OS == "linux" && !f.Platform.DXG }, saw: (*Facts).stays, judge: persistence},
+	{id: "D60", name: "affinity", step: P10, what: "processes may run beside their card", can: func(f *Facts) bool { return f.CPU.Nodes > 1 && len(f.cards()) > 0 }, saw: (*Facts).placed, judge: affinity},
+	{id: "D61", name: "processors", step: P10, what: "processors are quick and enough", can: func(f *Facts) bool { return f.CPU.Count > 0 && f.hasCard() }, saw: (*Facts).sawProcessors, judge: processors},
 	{id: "D62", name: "variables", step: P10, what: "no variable slows programs down", can: func(f *Facts) bool { return f.Env != nil }, judge: variables},
-	{id: "D63", name: "someone-else", step: P10, what: "the cards' memory is of processes that can be named", can: (*Facts).hasCards, judge: someoneElse},
-	{id: "D64", name: "shared-memory", step: P10, what: "the cards have memory of their own", can: func(f *Facts) bool { return f.hasCards() || f.Platform.Tegra }, judge: unified},
-	{id: "D66", name: "steal", step: P10, what: "the hypervisor leaves the processors alone", can: func(f *Facts) bool { return f.Platform.Hypervisor && f.CPU.Count > 0 }, judge: steal},
+	{id: "D63", name: "someone-else", step: P10, what: "the cards' memory is of processes that can be named", can: (*Facts).hasCards, saw: (*Facts).named, judge: someoneElse},
+	{id: "D64", name: "shared-memory", step: P10, what: "the cards have memory of their own", can: func(f *Facts) bool { return f.hasCards() || f.Platform.Tegra }, saw: (*Facts).ownMemory, judge: unified},
+	{id: "D66", name: "steal", step: P10, what: "the hypervisor leaves the processors alone", can: func(f *Facts) bool { return f.Platform.Hypervisor && f.CPU.Count > 0 }, saw: (*Facts).sawTime, judge: steal},
 	{id: "P10", name: "stuck", step: P10, what: "the process makes progress as far as the system can see", can: func(f *Facts) bool { return f.Process != nil && f.Process.State != "" }, judge: stuckProcess},
 	{id: "D04", name: "replaced-under", step: P10, what: "the process has the driver's files that are installed", can: func(f *Facts) bool { return f.Process != nil && len(f.Process.Libraries) > 0 }, judge: replaced},
 }
@@ -81,8 +82,15 @@ func acs(f *Facts) []ill {
 // holding are reasons of low clocks that cost work which is under way; idle is none.
 const holding = 0x4 | 0x8 | 0x20 | 0x40
 
-// busyEnough is from which share of the time at work a card's clocks are judged.
-const busyEnough = 50
+// leastHeld is the share of a window from which on holding a card down is told.
+const leastHeld = 0.05
+
+// HeldWindow is the time between two looks at the counters of what holds a card down that is at work. One look tells nothing: they
+// count since the driver began.
+const HeldWindow = 400 * time.Millisecond
+
+// BusyPercent is from which share of the time at work a card's clocks are judged.
+const BusyPercent = 50
 
 func throttled(f *Facts) []ill {
 	var evidence []finding.Evidence
@@ -91,10 +99,18 @@ func throttled(f *Facts) []ill {
 		c := &f.NVML.Cards[i]
 		busy, clock, top := c.Values[keyUtilization], c.Values[keyClock], c.Values[keyClockMax]
 		heat := c.Reasons&(0x20|0x40) != 0
-		if c.Reasons&holding == 0 || busy < busyEnough || top == 0 || clock > 0.9*top && !heat {
+		if share, ok := c.value(keyHeatShare); ok {
+			heat = share > leastHeld
+		}
+		share, measured := c.value(keyPowerShare)
+		held := heat || !measured && c.Reasons&holding != 0 || share > leastHeld
+		if !held || busy < BusyPercent || top == 0 || clock > 0.9*top && !heat {
 			continue
 		}
 		hot = hot || heat
+		if measured {
+			evidence = append(evidence, value(keyPowerShare, share, "card %d, in a window of %s: power held it %s of the time, heat %s", c.Index, render.Duration(HeldWindow), render.Percent(share), render.Percent(c.Values[keyHeatShare])))
+		}
 		evidence = append(evidence, value("clock_reasons", c.Reasons, "card %d at work: %.0f of %.0f MHz, %.0f °C (slows down at %.0f), reasons %#x", c.Index, clock/1e6, top/1e6, c.Values[keyTemperature], c.Values[keySlowdownAt], c.Reasons))
 	}
 	if evidence == nil {
@@ -132,7 +148,10 @@ func narrowLink(f *Facts) []ill {
 	}
 	for i := range f.NVML.Cards {
 		c := &f.NVML.Cards[i]
-		if gen, top := c.Values[keyGen], c.Values[keyGenMax]; gen > 0 && gen < top && c.Values[keyUtilization] >= busyEnough { // idle cards lower it
+		if width, top := c.Values[keyWidth], c.Values[keyWidthMax]; len(f.cards()) == 0 && width > 0 && width < top { // no bus is listed: Windows
+			evidence = append(evidence, value(keyWidth, width, "card %d: %.0f of %.0f lanes", c.Index, width, top))
+		}
+		if gen, top := c.Values[keyGen], c.Values[keyGenMax]; gen > 0 && gen < top && c.Values[keyUtilization] >= BusyPercent { // idle cards lower it
 			evidence = append(evidence, value(keyGen, gen, "card %d at work: generation %.0f of %.0f", c.Index, gen, top))
 		}
 	}

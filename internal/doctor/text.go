@@ -17,7 +17,10 @@ func (d *Diagnosis) Text(width int) string {
 		for _, e := range f.Evidence {
 			b.WriteString(render.Wrap("     seen:  "+e.Text, width, 12) + "\n")
 		}
-		b.WriteString(render.Wrap("     to do: "+f.Fix, width, 12) + "\n")
+		b.WriteString("     to do: " + f.Fix + "\n") // as a shell takes it
+		if f.More != "" {
+			b.WriteString(render.Wrap("            "+f.More, width, 12) + "\n")
+		}
 		b.WriteString(render.Wrap(fmt.Sprintf("     it is not so if: %s (confidence: %s)", f.DisprovedBy, f.Confidence), width, 12) + "\n")
 	}
 	b.WriteString("\n")
@@ -53,8 +56,9 @@ func (v *Verdict) text(width int) string {
 	if v.Command != "" {
 		b.WriteString("type: " + v.Command + "\n") // as a shell takes it
 	}
-	if len(v.Untested) > 0 && v.Broken != "" {
-		b.WriteString(render.Wrap("untested because of it: "+strings.Join(v.Untested, ", "), width, 2) + "\n")
+	if len(v.Untested) > 0 {
+		because := map[bool]string{true: " because of it"}[v.Broken != ""]
+		b.WriteString(render.Wrap("untested"+because+": "+strings.Join(v.Untested, ", "), width, 2) + "\n")
 	}
 	return b.String()
 }

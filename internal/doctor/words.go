@@ -41,7 +41,7 @@ func init() {
 // figureKeys are the figures of a card that leave in a bundle.
 var figureKeys = []string{keyTotal, keyUsed, keyFree, keyReserved, keyUtilization, keyPowerLimit, keyPowerUsual, keyTemperature, keySlowdownAt, keyClock, keyClockMax, keyGen, keyGenMax,
 	keyWidth, keyWidthMax, keyECC, keyECCPending, keyECCErrors, keyMIG, keyMIGPending, keyMode, keyPersistence, keyDisplay, keyRetiredSBE, keyRetiredDBE, keyRetiring, keyRemapped, keyRemapping,
-	keyRemapFailed, keyVirtual, keyFabric, keyFabricCode, keyPowerHeld, keyHeatHeld}
+	keyRemapFailed, keyVirtual, keyFabric, keyFabricCode, keyPowerHeld, keyHeatHeld, keyPowerShare, keyHeatShare, keyLicensed}
 
 // resultNames are those of NVML and CUDA that a start may give.
 var resultNames = strings.Fields(`

@@ -1,6 +1,9 @@
 package errortext
 
-import "github.com/warpline-ml/warpline/internal/finding"
+import (
+	"github.com/warpline-ml/warpline/internal/drivers"
+	"github.com/warpline-ml/warpline/internal/finding"
+)
 
 var deviceRows = []Row{
 	{Name: "class-out-of-range", Rule: "R03", Class: Program, sure: finding.High,
@@ -99,7 +102,7 @@ var setupRows = []Row{
 	{Name: "driver-too-old", Rule: "D07", Class: Setup, sure: finding.High,
 		pattern:   text(`The NVIDIA driver on your system is too old\(found version(\d+)\)`, `CUDA driver version is insufficient for CUDA runtime version`),
 		title:     "the driver is older than the CUDA that the framework was built with",
-		fix:       "update the driver (CUDA 12 wants 525.60.13 or later, CUDA 13 wants 580.65.06), or install a build for the CUDA that nvidia-smi shows",
+		fix:       "update the driver (CUDA 12 wants " + drivers.Min("12", "linux") + " or later, CUDA 13 wants " + drivers.Min("13", "linux") + "), or install a build for the CUDA that nvidia-smi shows",
 		disproved: "nvidia-smi shows a CUDA version as high as torch.version.cuda"},
 	{Name: "version-mismatch", Rule: "D04", Class: Setup, sure: finding.High,
 		pattern:   text(`Driver/library version mismatch`, `unsupported display driver/cuda driver combination`, `NVRM:API mismatch`),

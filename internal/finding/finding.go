@@ -20,6 +20,7 @@ type Finding struct {
 	Title       string     `json:"title"`              // what is wrong, one sentence
 	Evidence    []Evidence `json:"evidence"`           // what it was concluded from
 	Fix         string     `json:"fix"`                // one thing to do, and the command where there is one
+	More        string     `json:"more,omitempty"`     // what else to know of doing it
 	Gain        Gain       `json:"gain"`               // what doing it gives
 	Confidence  Confidence `json:"confidence"`         // in the conclusion
 	DisprovedBy string     `json:"disproved_by"`       // what would show that it is not so
@@ -87,6 +88,9 @@ func (f *Finding) String() string {
 		fmt.Fprintf(&b, "  %s\n", e.Text)
 	}
 	fmt.Fprintf(&b, "  to do: %s\n", f.Fix)
+	if f.More != "" {
+		fmt.Fprintf(&b, "         %s\n", f.More)
+	}
 	if gain := f.gain(); gain != "" {
 		fmt.Fprintf(&b, "  gain:  %s\n", gain)
 	}

@@ -77,9 +77,9 @@ const rules = `
 	internal/render < internal/finding;
 	internal/finding, internal/pickle, internal/cards < internal/snapshot;
 	NONE < internal/xid;
-	internal/finding, internal/nvml, internal/xid < internal/machinefile;
+	internal/drivers, internal/finding, internal/nvml, internal/xid < internal/machinefile;
 	NONE < internal/literal;
-	internal/finding, internal/literal < internal/errortext;
+	internal/drivers, internal/finding, internal/literal < internal/errortext;
 	internal/errortext, internal/pickle < internal/joblog;
 	internal/joblog, internal/kineto, internal/machinefile, internal/snapshot, internal/advice, internal/durable < internal/diagnose;
 	internal/finding, internal/render < internal/kineto;
@@ -106,7 +106,8 @@ const rules = `
 	data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo, prof, plan < train;
 	internal/conform, internal/render, internal/safetensors, internal/durable, internal/ledger, model, optim < internal/check;
 	internal/cpu/kernels, internal/estimate, internal/machine, model, optim, data/digits, data/tokens < internal/bench;
-	internal/finding, internal/render, internal/advice, internal/durable, internal/cards, internal/pyenv, internal/fatbin/fatbintest, internal/xid < internal/doctor;
+	internal/finding, internal/render, internal/advice, internal/durable, internal/cards, internal/pyenv, internal/drivers, internal/fatbin/fatbintest, internal/xid < internal/doctor;
+	NONE < internal/drivers;
 	NONE < internal/nvkernel;
 	internal/doctor, internal/nvkernel, internal/nvml, internal/cuda/driver, internal/cuda/libcuda < internal/doctor/probe;
 	internal/nvml, internal/presence, internal/render < internal/monitor;

@@ -1,12 +1,12 @@
 package machinefile
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/drivers"
 	"github.com/warpline-ml/warpline/internal/finding"
 )
 
@@ -78,19 +78,23 @@ func (e *Environment) processorOnly() *finding.Finding {
 	if e.Built != "None" || e.ROCm != "" || e.mac() || e.Torch == "" || strings.HasSuffix(e.Torch, "+xpu") {
 		return nil
 	}
-	return e.finding("this PyTorch is built for the CPU only", "install a build with CUDA: pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu126 (the card and the driver say which)", "the card",
-		"the machine has no NVIDIA card", finding.High, says("torch", e.Torch, "PyTorch %s, CUDA used to build it: %s", e.Torch, e.Built))
+	title, sure := "this PyTorch is built for the CPU only", finding.High
+	if len(e.GPUs) == 0 && e.Driver == "" { // as it should be, where there is no card
+		title, sure = title+"; the list names no NVIDIA card and no driver", finding.Low
+	}
+	return e.finding(title, "install a build with CUDA: pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu126 (the card and the driver say which)", "the card",
+		"the machine has no NVIDIA card", sure, says("torch", e.Torch, "PyTorch %s, CUDA used to build it: %s", e.Torch, e.Built))
 }
 
-// floors are the oldest drivers of CUDA's versions (minor-version compatibility).
-var floors = map[int][3]int{9: {384, 81, 0}, 10: {410, 48, 0}, 11: {450, 80, 2}, 12: {525, 60, 13}, 13: {580, 65, 6}}
-
 func (e *Environment) oldDriver() *finding.Finding {
-	floor, ok := floors[version(e.Built)[0]]
-	if !ok || e.Driver == "" || !older(version(e.Driver), floor) || e.Available == "True" {
+	system := "linux"
+	if strings.Contains(e.OS+e.Platform, "indows") {
+		system = "windows"
+	}
+	least, driver := drivers.Min(leadingVersion.FindString(e.Built), system), leadingVersion.FindString(e.Driver)
+	if least == "" || driver == "" || drivers.Compare(driver, least) >= 0 || e.Available == "True" {
 		return nil
 	}
-	least := fmt.Sprintf("%d.%d.%02d", floor[0], floor[1], floor[2])
 	return e.finding("the driver is too old for this PyTorch", "install a driver of at least "+least+", or a PyTorch built with an older CUDA", "CUDA is available", "the driver was updated since",
 		finding.High, says("driver", e.Driver, "driver %s; CUDA %s wants %s", e.Driver, e.Built, least))
 }

@@ -187,6 +187,20 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestProcessorOnly: a build for the CPU is surely wrong only where the list names a card or its driver.
+func TestProcessorOnly(t *testing.T) {
+	for rest, want := range map[string]finding.Confidence{
+		"GPU models and configuration: No CUDA\nNvidia driver version: No CUDA\n":                           finding.Low,
+		"GPU models and configuration: GPU 0: NVIDIA GeForce RTX 4090\nNvidia driver version: 535.104.05\n": finding.High,
+		"GPU models and configuration: Could not collect\nNvidia driver version: 535.104.05\n":              finding.High,
+	} {
+		r := diagnose(t, []byte("PyTorch version: 2.9.0+cpu\nCUDA used to build PyTorch: None\nROCM used to build PyTorch: N/A\n\nOS: Ubuntu 22.04\nIs CUDA available: False\n"+rest))
+		if len(r.Findings) != 1 || r.Findings[0].Rule != "D34" || r.Findings[0].Confidence != want {
+			t.Errorf("%s: %+v, want %s", rest, r.Findings, want)
+		}
+	}
+}
+
 // TestEnvironments: the lists of PyTorch, vLLM, MMEngine, detectron2 and transformers say the same.
 func TestEnvironments(t *testing.T) {
 	for name, text := range map[string]string{

@@ -82,6 +82,7 @@ type scratch struct {
 	rows      [4]uint32
 	fabric    fabricInfo
 	violation violation
+	licences  licences
 }
 
 var scratches = sync.Pool{New: func() any {

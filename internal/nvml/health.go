@@ -25,7 +25,8 @@ const (
 	FabricStatus   Key = "fabric_status"       // an nvmlReturn_t
 	HeldByPower    Key = "held_by_power_seconds"
 	HeldByHeat     Key = "held_by_heat_seconds"
-	mostLinks          = 18 // NVML_NVLINK_MAX_LINKS
+	Licensed       Key = "licensed" // 1 if a feature that takes a licence has it, 0 if there are some and none has: virtual GPUs
+	mostLinks          = 18         // NVML_NVLINK_MAX_LINKS
 	mostPages          = 1 << 16
 	causeSingle        = 0 // NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS
 	causeDouble        = 1 // NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR
@@ -38,7 +39,7 @@ const (
 type health struct {
 	scalars                               []dl.Proc // of the table healthScalars
 	retired, remapped, fabric, link, held dl.Proc
-	peer                                  dl.Proc
+	peer, licences                        dl.Proc
 }
 
 // healthScalars are figures that a function of its own tells.
@@ -59,6 +60,19 @@ type (
 		State          uint8
 	}
 	violation struct{ Reference, Time uint64 }
+	feature   struct {
+		Code, Licensed uint32
+		Info, Product  [128]byte
+		Enabled        uint32
+		Year           uint32
+		Rest           [5]uint16 // month to second
+		Status         uint8
+	}
+	licences struct {
+		Supported int32
+		Count     uint32
+		Features  [3]feature
+	}
 )
 
 func bindHealth(find func(...string) dl.Proc) (h health) {
@@ -67,7 +81,7 @@ func bindHealth(find func(...string) dl.Proc) (h health) {
 	}
 	h.retired, h.remapped = find("nvmlDeviceGetRetiredPages"), find("nvmlDeviceGetRemappedRows")
 	h.fabric, h.link, h.held = find("nvmlDeviceGetGpuFabricInfo"), find("nvmlDeviceGetNvLinkState"), find("nvmlDeviceGetViolationStatus")
-	h.peer = find("nvmlDeviceGetP2PStatus")
+	h.peer, h.licences = find("nvmlDeviceGetP2PStatus"), find("nvmlDeviceGetGridLicensableFeatures_v4")
 	return h
 }
 
@@ -100,6 +114,9 @@ func (l *Library) Health(i int) Health {
 	mig, r := modes(l.api.migMode, Handle(h))
 	take(MIGPending, float64(mig[1]), r)
 	l.api.worn(Handle(h), take)
+	if licensed, some := l.api.licensed(Handle(h)); some {
+		out.Values[Licensed] = licensed
+	}
 	out.Links = l.api.links(Handle(h))
 	return out
 }
@@ -143,6 +160,24 @@ func (a *api) worn(h Handle, take func(Key, float64, Return)) {
 		})
 		take(key, float64(v.Time)*1e-9, r)
 	}
+}
+
+// licensed is 1 if any of the features that take a licence has it; some is false where there are none.
+func (a *api) licensed(h Handle) (licensed float64, some bool) {
+	l, r := with(func(s *scratch) (licences, Return) {
+		s.licences = licences{}
+		r := call(a.health.licences, uintptr(h), uintptr(unsafe.Pointer(&s.licences)))
+		return s.licences, r
+	})
+	if r != Success || l.Supported == 0 || l.Count == 0 || int(l.Count) > len(l.Features) {
+		return 0, false
+	}
+	for _, f := range l.Features[:l.Count] {
+		if f.Licensed != 0 {
+			return 1, true
+		}
+	}
+	return 0, true
 }
 
 // links are the NVLinks of a card; those that it does not have give an error.

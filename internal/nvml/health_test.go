@@ -16,7 +16,8 @@ func TestHealthLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []uintptr{unsafe.Sizeof(fabricInfo{}), unsafe.Offsetof(fabricInfo{}.Status), unsafe.Offsetof(fabricInfo{}.Clique), unsafe.Offsetof(fabricInfo{}.State),
-		unsafe.Sizeof(violation{}), unsafe.Offsetof(violation{}.Time)}
+		unsafe.Sizeof(violation{}), unsafe.Offsetof(violation{}.Time),
+		unsafe.Sizeof(licences{}), unsafe.Offsetof(licences{}.Features) + unsafe.Sizeof(feature{}) + unsafe.Offsetof(feature{}.Licensed)}
 	if got := hostmem.Slice[uintptr](uintptr(at), len(want)); !slices.Equal(got, want) {
 		t.Errorf("C says %d, Go %d", got, want)
 	}
@@ -26,7 +27,7 @@ func TestHealth(t *testing.T) {
 	l := open(t, plain)
 	h := l.Health(0)
 	want := map[Key]float64{PowerUsual: 500, ECCPending: 1, MIGPending: 0, ComputeMode: 3, Persistence: 1, Display: 0, RetiredSingle: 0, RetiredDouble: 4, RetiringPages: 1,
-		RemappedRows: 5, RemappingRows: 1, RemapFailed: 0, Virtualization: 2, FabricState: 2, FabricStatus: 27, HeldByPower: 2.5, HeldByHeat: 0}
+		RemappedRows: 5, RemappingRows: 1, RemapFailed: 0, Virtualization: 2, FabricState: 2, FabricStatus: 27, HeldByPower: 2.5, HeldByHeat: 0, Licensed: 1}
 	if !reflect.DeepEqual(h.Values, want) || !slices.Equal(h.Links, []bool{true, false, true}) || h.Code != Success {
 		t.Errorf("%+v", h)
 	}
@@ -40,9 +41,9 @@ func TestHealth(t *testing.T) {
 
 // TestHealthOfOldDrivers: what a library lacks is missing, and no zero.
 func TestHealthOfOldDrivers(t *testing.T) {
-	l := open(t, plain, "nvmlDeviceGetGpuFabricInfo", "nvmlDeviceGetRemappedRows", "nvmlDeviceGetNvLinkState", "nvmlDeviceGetP2PStatus", "nvmlDeviceGetComputeMode")
+	l := open(t, plain, "nvmlDeviceGetGpuFabricInfo", "nvmlDeviceGetRemappedRows", "nvmlDeviceGetNvLinkState", "nvmlDeviceGetP2PStatus", "nvmlDeviceGetComputeMode", "nvmlDeviceGetGridLicensableFeatures_v4")
 	h := l.Health(0)
-	for _, k := range []Key{FabricState, RemappedRows, RemapFailed, ComputeMode} {
+	for _, k := range []Key{FabricState, RemappedRows, RemapFailed, ComputeMode, Licensed} {
 		if v, ok := h.Values[k]; ok {
 			t.Errorf("%s is %v", k, v)
 		}

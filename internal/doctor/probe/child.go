@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -68,6 +69,7 @@ func answerNVML(at func(line)) *doctor.NVML {
 		at(line{At: "card", Card: i, Of: n})
 		out.Cards = append(out.Cards, cardOf(lib, i))
 	}
+	hold(lib, out.Cards)
 	at(line{At: "peers"})
 	for i := range n {
 		for j := range n {
@@ -101,6 +103,28 @@ func cardOf(lib *nvml.Library, i int) doctor.NVMLCard {
 		c.Processes = append(c.Processes, q)
 	}
 	return c
+}
+
+// hold measures which share of a window power and heat held cards down that are at work.
+func hold(lib *nvml.Library, cards []doctor.NVMLCard) {
+	busy := func(c doctor.NVMLCard) bool { return c.Values[string(nvml.Utilization)] >= doctor.BusyPercent }
+	if !slices.ContainsFunc(cards, busy) {
+		return
+	}
+	start := time.Now()
+	time.Sleep(doctor.HeldWindow)
+	for _, c := range cards {
+		if !busy(c) {
+			continue
+		}
+		h, window := lib.Health(c.Index), time.Since(start).Seconds()
+		for from, to := range map[nvml.Key]string{nvml.HeldByPower: doctor.HeldByPowerShare, nvml.HeldByHeat: doctor.HeldByHeatShare} {
+			now, ok := h.Values[from]
+			if before, had := c.Values[string(from)]; ok && had && now >= before {
+				c.Values[to] = min((now-before)/window, 1)
+			}
+		}
+	}
 }
 
 func answerCUDA(at func(line)) *doctor.CUDA {

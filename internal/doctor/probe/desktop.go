@@ -43,7 +43,11 @@ func (d displayDevice) adapter() doctor.Adapter {
 	return a
 }
 
-const nvidiaVendor = 0x10de
+// Makers' numbers on the PCI bus.
+const (
+	nvidiaVendor = 0x10de
+	appleVendor  = 0x106b
+)
 
 // nvidiaVersion is the version of NVIDIA's driver as its makers count, of the one that Windows counts: the last five digits of
 // 31.0.15.5222 are 552.22. Another text is returned as it is.
@@ -123,7 +127,7 @@ func (p *prober) macFacts(m macSystem) {
 	f.CPU.Model, f.Memory.Total = m.brand, m.memory
 	a := doctor.Adapter{Name: "graphics of " + m.model, Source: "model"}
 	if strings.HasPrefix(m.brand, "Apple") {
-		a = doctor.Adapter{Name: m.brand, Memory: m.memory, Source: "metal"}
+		a = doctor.Adapter{Name: m.brand, Vendor: appleVendor, Memory: m.memory, Source: "metal"}
 		f.Shows.Metal = true
 	}
 	f.Adapters = append(f.Adapters, a)

@@ -227,10 +227,21 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t d, nvmlProcessUtilizat
 // What Health asks.
 typedef struct { unsigned char clusterUuid[16]; nvmlReturn_t status; unsigned int cliqueId; unsigned char state; } nvmlGpuFabricInfo_t;
 typedef struct { ull referenceTime, violationTime; } nvmlViolationTime_t;
+typedef struct { unsigned int year; unsigned short month, day, hour, min, sec; unsigned char status; } nvmlGridLicenseExpiry_t;
+typedef struct { int featureCode; unsigned int featureState; char licenseInfo[128], productName[128]; unsigned int featureEnabled; nvmlGridLicenseExpiry_t licenseExpiry; } nvmlGridLicensableFeature_t;
+typedef struct { int isGridLicenseSupported; unsigned int licensableFeaturesCount; nvmlGridLicensableFeature_t gridLicensableFeatures[3]; } nvmlGridLicensableFeatures_t;
 const unsigned long health_layout[] = {
 	sizeof(nvmlGpuFabricInfo_t), offsetof(nvmlGpuFabricInfo_t, status), offsetof(nvmlGpuFabricInfo_t, cliqueId), offsetof(nvmlGpuFabricInfo_t, state),
 	sizeof(nvmlViolationTime_t), offsetof(nvmlViolationTime_t, violationTime),
+	sizeof(nvmlGridLicensableFeatures_t), offsetof(nvmlGridLicensableFeatures_t, gridLicensableFeatures[1].featureState),
 };
+nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v4(nvmlDevice_t d, nvmlGridLicensableFeatures_t *f) {
+	CHECK(d);
+	f->isGridLicenseSupported = 1;
+	f->licensableFeaturesCount = 2;
+	f->gridLicensableFeatures[1].featureState = 1;
+	return SUCCESS;
+}
 nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t d, unsigned int *mw) { CHECK(d); *mw = 500000; return SUCCESS; }
 nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t d, unsigned int *mode) { CHECK(d); *mode = 3; return SUCCESS; }
 nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t d, unsigned int *mode) { CHECK(d); *mode = 1; return SUCCESS; }

@@ -1,6 +1,9 @@
-package pyenv
+// Package drivers is what versions of NVIDIA's driver do: the CUDA that each brings, the PTX that it compiles, and the oldest that runs
+// what was built with a version of CUDA. It is the one table of these; machines, environments and files of others are judged by it.
+package drivers
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -25,9 +28,9 @@ var Floors = []Floor{
 	{"9.0", "384.81", "385.54"},
 }
 
-// MinDriver returns the oldest driver that runs what was built with a version of CUDA ("12.8", or "12"); empty if the version is not
-// in the table.
-func MinDriver(cuda, os string) string {
+// Min returns the oldest driver, on a system as GOOS names it, that runs what was built with a version of CUDA ("12.8", or "12"); empty if
+// the version is not in the table.
+func Min(cuda, os string) string {
 	for _, f := range Floors {
 		if cuda == f.CUDA || strings.HasPrefix(cuda, f.CUDA+".") {
 			if os == "windows" {
@@ -50,8 +53,8 @@ var branches = []struct {
 	{465, [2]int{11, 3}}, {460, [2]int{11, 2}}, {455, [2]int{11, 1}}, {450, [2]int{11, 0}}, {440, [2]int{10, 2}},
 }
 
-// DriverCUDA returns the version of CUDA that a driver brings, by its branch; 0.0 for one that is older than all of the table.
-func DriverCUDA(driver string) [2]int {
+// CUDA returns the version of CUDA that a driver brings, by its branch; 0.0 for one that is older than all of the table.
+func CUDA(driver string) [2]int {
 	major, _, _ := strings.Cut(driver, ".")
 	n, _ := strconv.Atoi(major)
 	for _, b := range branches {
@@ -78,5 +81,17 @@ func PTXNeeds(version [2]int) [2]int {
 	return [2]int{}
 }
 
-// CompareDrivers orders two versions of the driver: 525.60.13 < 525.105.17.
-func CompareDrivers(a, b string) int { return CompareVersions(a, b) }
+// Compare orders two versions of the driver by their numbers: 525.60.13 < 525.105.17. What is no number counts as 0.
+func Compare(a, b string) int {
+	for a != "" || b != "" {
+		var x, y string
+		x, a, _ = strings.Cut(a, ".")
+		y, b, _ = strings.Cut(b, ".")
+		m, _ := strconv.Atoi(x)
+		n, _ := strconv.Atoi(y)
+		if order := cmp.Compare(m, n); order != 0 {
+			return order
+		}
+	}
+	return 0
+}
