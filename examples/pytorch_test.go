@@ -76,6 +76,22 @@ func TestPyTorchFunctional(t *testing.T) {
 	use(nn.MSE(x, x.ZerosLike()), nn.BCEWithLogits(x, x.ZerosLike()))
 }
 
+func TestPyTorchLosses(t *testing.T) {
+	env := fresh(t, "cpu")
+	x, y, a, v := env.Randn(6, 4), env.Rand(6, 4), env.Randn(6, 4), env.Rand(6, 4)
+	logits, labels, w := env.Randn(6, 4), env.RandInt(0, 4, 6), env.Rand(4)
+	p, logp := y.Softmax(-1), logits.LogSoftmax(-1)
+	sign := x.Sign()
+	signs := sign.Select(1, 0)
+	use(nn.CrossEntropy(logits, labels, nn.ClassWeights(w)), nn.CrossEntropy(logits, p), nn.NLL(logp, labels, nn.ClassWeights(w)))
+	use(nn.BCEWithLogits(x, y, nn.Weights(v), nn.PosWeight(w)), nn.BCE(p, y), nn.Focal(x, y, 0.25, 2))
+	use(nn.L1(x, y), nn.SmoothL1(x, y, 1), nn.Huber(x, y, 1), nn.KLDiv(logp, p, nn.BatchMean()), nn.KLDiv(logp, logp, nn.LogTargets()))
+	use(nn.GaussianNLL(x, y, v, nn.GaussianNLLConfig{}), nn.PoissonNLL(x, y, nn.PoissonNLLConfig{}))
+	use(nn.Hinge(x, sign, 1), nn.SoftMargin(x, sign), nn.MarginRanking(x, y, sign, 0), nn.MultiMargin(logits, labels, nn.MultiMarginConfig{}))
+	use(nn.TripletMargin(a, x, y, nn.TripletConfig{}), nn.PairwiseDistance(x, y, 2, 1e-6))
+	use(nn.CosineEmbedding(x, y, signs, 0), nn.CosineSimilarity(x, y, -1, 1e-8))
+}
+
 func TestPyTorchGradients(t *testing.T) {
 	env := fresh(t, "cpu")
 	model := nn.NewLinear(env, 3, 4)

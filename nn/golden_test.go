@@ -118,7 +118,9 @@ var forwards = map[string]forward{
 	"MultiheadAttention":               multihead,
 	"cross_entropy":                    crossEntropyCase,
 	"mse_loss":                         lossCase(MSE),
-	"binary_cross_entropy_with_logits": lossCase(BCEWithLogits),
+	"binary_cross_entropy_with_logits": scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
+		return BCEWithLogits(in["x"], in["target"], options[BinaryOption](c.reduction())...)
+	}),
 }
 
 // batchNorm trains on two batches and evaluates on a third; the case checks the statistics that each update left.
@@ -167,11 +169,19 @@ func lossCase(f func(x, target *tensor.Tensor, opts ...LossOption) *tensor.Tenso
 }
 
 func crossEntropyCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
-	opts := []CrossEntropyOption{Smoothing(c.Attrs.number("label_smoothing", 0))}
-	for _, o := range c.reduction() {
-		opts = append(opts, o)
+	opts := append(options[CrossEntropyOption](c.reduction()), Smoothing(c.Attrs.number("label_smoothing", 0)), Ignore(c.Attrs.int("ignore_index", -100)))
+	if w := in["weight"]; w != nil {
+		opts = append(opts, ClassWeights(w))
 	}
 	return []*tensor.Tensor{CrossEntropy(in["x"], in["target"], opts...)}
+}
+
+// options are those of all losses as options of one.
+func options[O any](all []LossOption) (out []O) {
+	for _, o := range all {
+		out = append(out, o.(O))
+	}
+	return out
 }
 
 func (c *goldenCase) reduction() []LossOption {
@@ -199,6 +209,16 @@ func TestGolden(t *testing.T) {
 func (c *goldenCase) check(t *testing.T) {
 	env := freshEnv(t)
 	c.t, c.params = golden.Tensors(t, env, "testdata/"+c.Name+".safetensors"), map[string]*tensor.Tensor{}
+	in := c.leaves()
+	f := forwards[c.Layer]
+	if f == nil {
+		t.Fatalf("no layer for %s", c.Layer)
+	}
+	c.compare(t, in, f(c, in))
+}
+
+// leaves are the inputs, those with a gradient as leaves.
+func (c *goldenCase) leaves() map[string]*tensor.Tensor {
 	in := map[string]*tensor.Tensor{}
 	for _, name := range slices.Sorted(maps.Keys(c.t)) {
 		if short, ok := strings.CutPrefix(name, "in."); ok {
@@ -208,15 +228,12 @@ func (c *goldenCase) check(t *testing.T) {
 			}
 		}
 	}
-	f := forwards[c.Layer]
-	if f == nil {
-		t.Fatalf("no layer for %s", c.Layer)
-	}
-	c.compare(t, in, f(c, in))
+	return in
 }
 
-func (c *goldenCase) compare(t *testing.T, in map[string]*tensor.Tensor, out []*tensor.Tensor) {
-	var total *tensor.Tensor
+// weigh compares results, and is their sum with the case's weights, nil where none has any.
+func (c *goldenCase) weigh(t *testing.T, out []*tensor.Tensor) (total *tensor.Tensor) {
+	t.Helper()
 	for i, y := range out {
 		name := "y"
 		if len(out) > 1 {
@@ -232,6 +249,11 @@ func (c *goldenCase) compare(t *testing.T, in map[string]*tensor.Tensor, out []*
 			}
 		}
 	}
+	return total
+}
+
+func (c *goldenCase) compare(t *testing.T, in map[string]*tensor.Tensor, out []*tensor.Tensor) {
+	total := c.weigh(t, out)
 	total.Backward()
 	leaves := maps.Clone(in)
 	maps.Copy(leaves, c.params)
