@@ -92,6 +92,36 @@ func TestPyTorchLosses(t *testing.T) {
 	use(nn.CosineEmbedding(x, y, signs, 0), nn.CosineSimilarity(x, y, -1, 1e-8))
 }
 
+func TestPyTorchLayers(t *testing.T) {
+	env := fresh(t, "cpu")
+	x, img := env.Randn(2, 8), env.Randn(2, 8, 4, 4)
+	for _, m := range []nn.Module{nn.NewGroupNorm(env, 2, 8), nn.NewInstanceNorm(env, 8, nn.InstanceNormConfig{Affine: true, Track: true}), nn.Dropout2d{P: 0.1}} {
+		use(m.Forward(img))
+	}
+	for _, m := range []nn.Module{
+		nn.NewPReLU(env, 8), nn.LeakyReLU{}, nn.ELU{}, nn.CELU{}, nn.SELU{}, nn.Softplus{}, nn.LogSigmoid{}, nn.Mish{}, nn.Softsign{}, nn.Tanhshrink{},
+		nn.Hardswish{}, nn.Hardsigmoid{}, nn.Hardtanh{}, nn.ReLU6{}, nn.Threshold{Bound: 0.1, Value: 20}, nn.Hardshrink{}, nn.Softshrink{},
+		nn.LogSoftmax{}, nn.Softmin{}, nn.Identity{}, nn.GLU{}, nn.GLU{Gate: nn.SiLU{}}, nn.GLU{Gate: nn.GELU{}}, nn.AlphaDropout{P: 0.1},
+	} {
+		use(m.Forward(x))
+	}
+	model := nn.NewLinear(env, 8, 8)
+	w, k := model.Weight, nn.NewParam(env.Zeros(4, 4, 3, 3))
+	nn.InitKaimingNormal(w, nn.Kaiming{})
+	nn.InitKaimingUniform(w, nn.Kaiming{Activation: "relu", FanOut: true})
+	nn.InitXavierUniform(w, 1)
+	nn.InitXavierNormal(w, nn.Gain("tanh", 0))
+	nn.InitUniform(w, -1, 1)
+	nn.InitNormal(w, 0, 0.02)
+	nn.InitTruncNormal(w, 0, 0.02, -2, 2)
+	nn.InitConstant(w, 0)
+	nn.InitOrthogonal(w, 1)
+	nn.InitEye(w)
+	nn.InitDirac(k, 1)
+	nn.InitSparse(w, 0.1, 0.01)
+	nn.Cast(model, dtype.BF16)
+}
+
 func TestPyTorchGradients(t *testing.T) {
 	env := fresh(t, "cpu")
 	model := nn.NewLinear(env, 3, 4)

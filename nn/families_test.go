@@ -12,7 +12,7 @@ import (
 )
 
 // families are the files of bench/pytorch/layers_reference.py, with the fewest cases that each has.
-var families = map[string]int{"losses": 120, "losses_margin": 180}
+var families = map[string]int{"losses": 120, "losses_margin": 180, "activations": 120, "norms": 30}
 
 // TestFamilies compares layers and losses with PyTorch over all their options: outputs, gradients, second derivatives.
 func TestFamilies(t *testing.T) {
@@ -53,6 +53,11 @@ func (c *goldenCase) family(t *testing.T) {
 		return
 	}
 	maps.Copy(in, c.params)
+	for name, got := range c.t {
+		if short, ok := strings.CutPrefix(name, "got."); ok {
+			golden.Close(t, short, got, c.t["out."+short], 1e-5, 1e-6)
+		}
+	}
 	names, leaves := []string{}, []*tensor.Tensor{}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if c.t["grad."+name] != nil {

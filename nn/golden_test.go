@@ -114,10 +114,10 @@ var forwards = map[string]forward{
 	"log_softmax": func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 		return []*tensor.Tensor{in["x"].LogSoftmax(int(c.Attrs.number("dim", 0)))}
 	},
-	"scaled_dot_product_attention":     attentionCase,
-	"MultiheadAttention":               multihead,
-	"cross_entropy":                    crossEntropyCase,
-	"mse_loss":                         lossCase(MSE),
+	"scaled_dot_product_attention": attentionCase,
+	"MultiheadAttention":           multihead,
+	"cross_entropy":                crossEntropyCase,
+	"mse_loss":                     lossCase(MSE),
 	"binary_cross_entropy_with_logits": scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
 		return BCEWithLogits(in["x"], in["target"], options[BinaryOption](c.reduction())...)
 	}),

@@ -15,7 +15,9 @@ func Weights(w *tensor.Tensor) BinaryOption { return weighing(func(c *lossConfig
 
 // PosWeight scales what [BCEWithLogits] has for the target 1 by w, which is broadcast: over 1 it raises recall, below 1
 // precision.
-func PosWeight(w *tensor.Tensor) BinaryOption { return weighing(func(c *lossConfig) { c.positive = w }) }
+func PosWeight(w *tensor.Tensor) BinaryOption {
+	return weighing(func(c *lossConfig) { c.positive = w })
+}
 
 func binaryConfig(opts []BinaryOption) (c lossConfig) {
 	for _, o := range opts {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -78,6 +79,33 @@ func To(env *tensor.Env, model any) {
 		if e.t.Env().Device() != env.Device() {
 			e.t.Replace(e.t.To(env))
 		}
+	}
+}
+
+// Cast converts a model's floating parameters and buffers to another dtype, behind the same handles. Gradients are dropped;
+// an optimizer is made after it, since its state has the parameters' dtype. In 16 bits weights and statistics of
+// [BatchNorm] and [InstanceNorm] stay as they are: these take 16-bit values, and keep what they learn in float32.
+func Cast(model any, dt dtype.DType) {
+	if !dt.IsFloat() || dt.Size() < 2 {
+		tensor.Raise("nn.Cast", "give a floating dtype that computes", "dtype %s", dt)
+	}
+	w := walk("nn.Cast", model)
+	stay := map[*tensor.Tensor]bool{}
+	if dt.Size() == 2 {
+		for m := range w.modules {
+			switch m.(type) {
+			case *BatchNorm, *InstanceNorm:
+				for _, e := range walk("nn.Cast", m).entries {
+					stay[e.t] = true
+				}
+			}
+		}
+	}
+	for _, e := range w.each(func(e entry) bool { return e.t.DType().IsFloat() && e.t.DType() != dt && !stay[e.t] }) {
+		e.t.Env().NoGrad().Tidy(func(env *tensor.Env) *tensor.Tensor {
+			e.t.Replace(e.t.In(env).Cast(dt))
+			return nil
+		})
 	}
 }
 

@@ -15,9 +15,11 @@ import torch
 
 import common
 import golden
+import layers_activation
 import layers_losses
 
-FAMILIES = {"losses": layers_losses.cases, "losses_margin": layers_losses.classes}
+FAMILIES = {"losses": layers_losses.cases, "losses_margin": layers_losses.classes,
+            "activations": layers_activation.activations, "norms": layers_activation.norms}
 
 
 def main():
