@@ -250,7 +250,13 @@ func losses() map[string]op {
 		}
 	}
 	return map[string]op{
-		"mse": loss(nn.MSE), "bce_with_logits": loss(nn.BCEWithLogits),
+		"mse": loss(nn.MSE), "bce_with_logits": loss(func(x, y *tensor.Tensor, all ...nn.LossOption) *tensor.Tensor {
+			opts := make([]nn.BinaryOption, len(all))
+			for i, o := range all {
+				opts[i] = o
+			}
+			return nn.BCEWithLogits(x, y, opts...)
+		}),
 		"cross_entropy": {
 			func(d *drawer) {
 				n, c := 1+d.IntN(5), 1+d.IntN(5)
