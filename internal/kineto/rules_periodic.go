@@ -13,6 +13,9 @@ import (
 // leastSteps is how many steps show that something happens now and then.
 const leastSteps = 6
 
+// pausesShown is how many steps with pauses are named.
+const pausesShown = 5
+
 // pauses: now and then the host does nothing that the trace sees, much longer than in other steps.
 func pauses(a *analysis) *finding.Finding {
 	longest := make([]int64, a.steps)
@@ -31,8 +34,13 @@ func pauses(a *analysis) *finding.Finding {
 		if d > 3*typical && d > int64(float64(steps[i].Dur())*0.1) {
 			n++
 			lost += d - typical
-			where += fmt.Sprintf(" %d (%s)", steps[i].Number, duration(d))
+			if n <= pausesShown {
+				where += fmt.Sprintf(" %d (%s)", steps[i].Number, duration(d))
+			}
 		}
+	}
+	if n > pausesShown {
+		where += fmt.Sprintf(" and %d more", n-pausesShown)
 	}
 	if n == 0 || 3*n > a.steps || !a.worth(time.Duration(a.perStep(lost))) {
 		return nil
