@@ -92,7 +92,8 @@ const rules = `
 	internal/counts, internal/cuda/simcuda, train < bench/dryrun;
 	nn < optim, model;
 	tensor, internal/durable < data;
-	data < data/tokens, data/text, data/npz, data/idx, data/digits;
+	data < data/tokens, data/text, data/npz, data/idx, data/digits, data/table;
+	internal/advice < data/table;
 	internal/idxfile < data/idx;
 	internal/npy < data/npz;
 	internal/hostmem < data/tokens;
