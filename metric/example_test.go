@@ -54,3 +54,44 @@ func ExampleConfusion() {
 	fmt.Println(c.Counts(), c.Recall())
 	// Output: [[1 0] [1 1]] [1 0.5]
 }
+
+func ExampleConfusion_Average() {
+	env := tensor.Best()
+	c := metric.NewConfusion(env, 3)
+	c.Add(tensor.From(env, []float32{9, 1, 0, 2, 8, 0, 6, 4, 0, 0, 1, 2}, 4, 3), tensor.From(env, []int64{0, 1, 1, 2}, 4))
+	macro := c.Average(metric.Macro)
+	fmt.Printf("F1 %.3f, precision %.3f, recall %.3f, mean IoU %.3f\n", macro.F1, macro.Precision, macro.Recall, macro.IoU)
+	// Output: F1 0.778, precision 0.833, recall 0.833, mean IoU 0.667
+}
+
+func ExampleRegression() {
+	env := tensor.Best()
+	var r metric.Regression
+	r.Add(tensor.From(env, []float32{2.5, 0, 2, 8}, 4), tensor.From(env, []float32{3, -0.5, 2, 7}, 4)) // batch by batch
+	e := r.Value()
+	fmt.Printf("MAE %.2f, RMSE %.3f, R² %.3f\n", e.MAE, e.RMSE, e.R2)
+	// Output: MAE 0.50, RMSE 0.612, R² 0.949
+}
+
+func ExampleROC() {
+	env := tensor.Best()
+	var r metric.ROC
+	r.Add(tensor.From(env, []float32{0.1, 0.4, 0.35, 0.8}, 4), tensor.From(env, []int64{0, 0, 1, 1}, 4))
+	fmt.Println(r.AUC(metric.Macro))
+	// Output: 0.75
+}
+
+func ExampleCalibration() {
+	env := tensor.Best()
+	c := metric.NewCalibration(env, 10)
+	c.Add(tensor.From(env, []float64{0.75, 0.25, 0.75, 0.25}, 2, 2), tensor.From(env, []int64{0, 1}, 2)) // sure of 75 %, right in half
+	fmt.Println(c.Error())
+	// Output: 0.25
+}
+
+func ExampleCorrectTopK() {
+	env := tensor.Best()
+	logits := tensor.From(env, []float32{3, 2, 1, 1, 2, 3}, 2, 3)
+	fmt.Println(metric.CorrectTopK(logits, tensor.From(env, []int64{1, 0}, 2), 2).Item())
+	// Output: 1
+}

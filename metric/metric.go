@@ -1,5 +1,6 @@
-// Package metric measures models: accuracy, running means, perplexity, confusion matrices. Figures add up on the device,
-// in its root scope; only reading one waits for it. A metric may be used by one goroutine at a time.
+// Package metric measures models: accuracy, running means, perplexity, confusion matrices with precision, recall, F1 and IoU, errors of
+// regression, calibration, areas under curves. Figures add up on the device, in its root scope; only reading one waits for it ([ROC] keeps
+// scores on the host). Those of several devices or processes are merged. A metric may be used by one goroutine at a time.
 package metric
 
 import (
@@ -54,6 +55,20 @@ func Correct(logits, labels *tensor.Tensor) *tensor.Tensor {
 	return logits.Detach().ArgMax(-1).Eq(labels).Sum()
 }
 
+// CorrectTopK is the number of labels [...] that are among the k largest of their logits [..., classes]: an int64 on the device. Of
+// equal logits the first classes count as larger, as for [Correct]; what is not comparable (NaN) is never right.
+func CorrectTopK(logits, labels *tensor.Tensor, k int) *tensor.Tensor {
+	classes := logits.Dim(-1)
+	if k < 1 || k > classes {
+		tensor.Raise("metric.CorrectTopK", fmt.Sprintf("give 1 to %d", classes), "the %d largest of %d logits", k, classes)
+	}
+	x, at := logits.Detach(), labels.Cast(dtype.I64).Unsqueeze(-1)
+	own := x.Gather(-1, at)
+	first := x.Env().Arange(classes).Lt(at)
+	ahead := x.Le(own).Not().Or(x.Eq(own).And(first)) // of the label's
+	return ahead.Cast(dtype.I64).Sum(-1).LtScalar(float64(k)).Sum()
+}
+
 // Mean is a mean that grows batch by batch. The zero value is empty.
 type Mean struct {
 	sum *tensor.Tensor // float64, in the root scope
@@ -86,6 +101,22 @@ func (m *Mean) Value() float64 {
 
 // Count is the number of samples so far.
 func (m *Mean) Count() int { return m.n }
+
+// Merge adds what another mean has counted, on any device. It waits for that device.
+func (m *Mean) Merge(o *Mean) {
+	if o.n == 0 {
+		return
+	}
+	sum := o.sum.Item()
+	env := o.sum.Env()
+	if m.sum != nil {
+		env = m.sum.Env()
+	}
+	env.NoGrad().Do(func(e *tensor.Env) *tensor.Tensor {
+		m.AddSum(e.FullOf(dtype.F64, sum), o.n)
+		return nil
+	})
+}
 
 // Reset empties the mean.
 func (m *Mean) Reset() { *m = Mean{} }
