@@ -25,7 +25,8 @@ is the last line): of the logs of all ranks, which failed first, and whether to 
 program.
 
 Findings come in order of what mending them gains, each with its evidence and what would disprove it. The exit status is 0
-when nothing was found, 1 when something was, 2 when something could not be read. docs/diagnose.md describes the JSON.`
+when nothing was found, 1 when something was, 2 when something could not be read, or nothing of it judged. docs/diagnose.md
+describes the JSON.`
 
 const diagnoseExample = `  warpline diagnose train.log
   warpline diagnose logs/                          # the logs of all ranks: which failed first
@@ -97,11 +98,12 @@ func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config, beside *
 	s := newScreen(cmd)
 	c.Stdin = cmd.InOrStdin()
 	c.Progress = s.reading()
-	found := false
+	found, judged := false, false
 	width := min(s.tableWidth(), widestHelp)
 	var members bytes.Buffer // what parts of a group say, which stands behind what they say together
 	err := beside.run(cmd.Context(), c, args, func(r *finding.Report, part bool) error {
-		found = found || len(r.Findings) > 0
+		_, compares := r.Detail.([]kineto.Change)
+		found, judged = found || len(r.Findings) > 0, judged || len(r.Findings)+len(r.Checked) > 0 || compares
 		s.clear()
 		if err := s.emit(r); err != nil {
 			return err
@@ -129,6 +131,8 @@ func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config, beside *
 		return s.failure()
 	case found:
 		return errFindings
+	case !judged:
+		return advice.Failf("the notes say what it lacks", "nothing could be judged")
 	}
 	return nil
 }

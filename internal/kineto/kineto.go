@@ -43,7 +43,7 @@ func Diagnose(ctx context.Context, name string, r io.Reader) (*finding.Report, e
 	rep.Findings, rep.Checked, rep.Figures["not_judged"] = a.judge()
 	rep.Notes = t.Notes()
 	if why := a.judgeable(); why != "" && len(rep.Findings) == 0 {
-		rep.Notes = append(rep.Notes, "could not be judged: "+why)
+		rep.Notes, rep.Checked = append(rep.Notes, "could not be judged: "+why), []string{}
 	} else if left := a.headroom(rep.Findings); left != "" {
 		rep.Notes = append(rep.Notes, left)
 	}
