@@ -162,13 +162,13 @@ func of(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
+// unknownHint is what to do with a file that nobody reads. The table of kinds is in docs/diagnose.md.
+const unknownHint = "give it whole, as it was written: an error text with the lines above it, a job's log, a trace, a memory snapshot, or what nvidia-smi, dmesg or collect_env print; " +
+	"what is wrong with this machine itself says warpline doctor"
+
 // unknown is the error of a file that nobody reads.
 func unknown(name string) error {
-	var words []string
-	for _, k := range (&Config{}).kinds() {
-		words = append(words, k.words)
-	}
-	return &advice.Error{Text: name + ": nothing in it is known", Hint: "what is understood: " + strings.Join(words, "; "), Err: errUnknown}
+	return &advice.Error{Text: name + ": nothing in it is known", Hint: unknownHint, Err: errUnknown}
 }
 
 // errUnknown is of files that nobody reads.
@@ -208,7 +208,7 @@ func nothingIn(dir string, names, notes []string) error {
 	if len(names) == 0 {
 		return advice.Failf("give the folder that has the logs", "%s has no files", dir)
 	}
-	return advice.Failf(advice.HintOf(unknown("")), "%s: none of its %d files is understood (%s)", dir, len(names), notes[0])
+	return advice.Failf(unknownHint, "%s: none of its %d files is understood (%s)", dir, len(names), notes[0])
 }
 
 // mostNotes is how many files that were not read are named one by one.
