@@ -16,6 +16,16 @@ var ErrUnknown = errors.New("nothing in the text is known")
 
 // Judge is what a text that was found means; s are the model's sizes, where they are known.
 func Judge(m *Match, s Sizes) []finding.Finding {
+	all := judge(m, s)
+	if m.AMD {
+		for i := range all {
+			forAMD(&all[i])
+		}
+	}
+	return all
+}
+
+func judge(m *Match, s Sizes) []finding.Finding {
 	switch {
 	case m.Row.pytorch && m.OOM.Asked < 0:
 		return nil // no figure that can be

@@ -94,7 +94,7 @@ var memoryRows = []Row{
 		fix:       "halve the batch; if it fails with batch 1 as well, compare the dtype and the card with what the version of cuDNN supports",
 		disproved: "it fails with one small sample on an empty card"},
 	{Name: "cuda-oom", Rule: "R11", Class: Program, sure: finding.Medium,
-		pattern:   text(`CUDA error:out of memory`, `cudaMalloc failed:out of memory`, `CUDA_ERROR_OUT_OF_MEMORY`, `cudaErrorMemoryAllocation`, `CUDA runtime error\(2\):out of memory`, `CUDA failure(?:2)?'?out of memory`, `CUDA out of memory(?:\.|$)`),
+		pattern:   text(`CUDA error:out of memory`, `cudaMalloc failed:out of memory`, `CUDA_ERROR_OUT_OF_MEMORY`, `cudaErrorMemoryAllocation`, `CUDA runtime error\(2\):out of memory`, `CUDA failure(?:2)?'?out of memory`, `CUDA out of memory(?:\.|$)`, `HIP error:out of memory`, `hipErrorOutOfMemory`),
 		title:     "the card was out of memory, and the text has no figures: this is how a context, a library or another allocator reports it",
 		fix:       "nvidia-smi while it runs: another process on the card is the usual cause (in multi-process jobs, ranks that all use card 0: set the device by LOCAL_RANK); else halve the batch",
 		disproved: "nvidia-smi shows the card nearly empty when it fails: then warpline doctor"},

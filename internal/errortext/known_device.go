@@ -67,7 +67,7 @@ var deviceRows = []Row{
 		fix:       "drain the node and reset the card: nvidia-smi --gpu-reset -i N; update the driver if it comes again",
 		disproved: "no such line after a reset"},
 	{Name: "illegal-address", Rule: "R04", Class: Program, sure: finding.Medium,
-		pattern:   text(`an illegal memory access was encountered`, `CUDA_ERROR_ILLEGAL_ADDRESS`, `misaligned address`, `unspecified launch failure`, `CUDA_ERROR_LAUNCH_FAILED`, `an illegal instruction was encountered`, `NVRM:Xid\(PCI:[\w:.]+\):(?:13|31),`),
+		pattern:   text(`an illegal memory access was encountered`, `CUDA_ERROR_ILLEGAL_ADDRESS`, `misaligned address`, `unspecified launch failure`, `CUDA_ERROR_LAUNCH_FAILED`, `an illegal instruction was encountered`, `hipErrorIllegalAddress`, `Memory access fault by GPU`, `NVRM:Xid\(PCI:[\w:.]+\):(?:13|31),`),
 		title:     "a kernel read or wrote where it must not; the line of the traceback is not where it happened",
 		fix:       "CUDA_LAUNCH_BLOCKING=1 names the launch, compute-sanitizer python train.py the access; kernels that are not PyTorch's own (extensions, Triton) first",
 		disproved: "it moves with the card to other programs: then it is the card (warpline doctor)"},

@@ -51,6 +51,7 @@ type Match struct {
 	Groups []string // what the pattern's parentheses held, without spaces
 	Frames []Frame  // of the traceback before it, outermost first
 	OOM    *OOM     // what an out-of-memory says, else nil
+	AMD    bool     // the card is AMD's
 }
 
 // Site is the program's own line that the traceback ends in, or empty.
@@ -85,6 +86,7 @@ type Scanner struct {
 	skip   int // lines of the window that are part of a text that was found
 	frames []Frame
 	room   []literal.Candidate
+	amd    bool // a line was of AMD's stack
 }
 
 // waiting is a line whose turn comes.
@@ -112,6 +114,7 @@ func (s *Scanner) Flush() {
 func (s *Scanner) first() {
 	l := &s.window[s.passed].Line
 	matters, traces := tokens(l.Text)
+	s.amd = s.amd || matters && amdWords.Any(l.Text)
 	if traces {
 		s.traceback(l.Text)
 	}
@@ -158,7 +161,7 @@ func (s *Scanner) traceback(text string) {
 // words are what lines that matter have one of. All others are passed over unread.
 var words = []string{"error", "memory", "cuda", "nccl", "cudnn", "cublas", "nvml", "nvidia", "xpu", "mps", "killed", "assert", "fault", "expected", "device", "worker",
 	"xid", "bus", "tensor", "no space left", "too many open", "capability", "exhausted", "tried to", "exception", "shapes cannot", "size mismatch", "batch_size (", "size of", "channels", "state_dict", "weights only", "inplace", "backward through",
-	"requires_grad", "require grad", "scalar outputs", "out of resource", "launch", "flashattention", "glibc", "cxxabi", "numpy", "is_available", "list_physical", "hip", "rocblas", "unsupported global"}
+	"requires_grad", "require grad", "scalar outputs", "out of resource", "launch", "flashattention", "glibc", "cxxabi", "numpy", "is_available", "list_physical", "hip", "rocm", "rocblas", "miopen", "amdgpu", "unsupported global"}
 
 // traced are what lines of tracebacks have one of.
 var traced = []string{"traceback (most", "file \"", ".py:"}
@@ -198,7 +201,7 @@ func (s *Scanner) known(l Line) bool {
 		return false
 	}
 	row := &rows[i]
-	m := &Match{Row: row, Line: l, Groups: groups(text, at), Frames: slices.Clone(s.frames)}
+	m := &Match{Row: row, Line: l, Groups: groups(text, at), Frames: slices.Clone(s.frames), AMD: s.amd || amdWords.Any(text)}
 	end := at[1]
 	if row.pytorch {
 		o, n := parseOOM(text[at[0]:])
