@@ -81,6 +81,7 @@ const (
 // Scanner finds texts among the lines of one process. Lines are looked at when those behind them are there, or at Flush.
 type Scanner struct {
 	Found  func(*Match)
+	Passed func(*Line) // is told of each line behind what was found in it; may be nil
 	window []waiting
 	passed int // of the window, that were looked at
 	skip   int // lines of the window that are part of a text that was found
@@ -123,6 +124,9 @@ func (s *Scanner) first() {
 		s.skip--
 	case matters:
 		s.match(*l)
+	}
+	if s.Passed != nil {
+		s.Passed(l)
 	}
 	if s.passed++; s.passed > 2*ahead {
 		n := copy(s.window, s.window[s.passed:])

@@ -102,7 +102,7 @@ func (d Reader) Diagnose(ctx context.Context, name string, r io.Reader) (*findin
 func (d Reader) read(ctx context.Context, name string, r io.Reader) (*Log, *errortext.Lines, error) {
 	l := &Log{File: name, Ranks: map[int]bool{}, Growth: &errortext.Growth{}}
 	lines := errortext.NewLines(r)
-	p := &parser{Log: l, sizes: d.Sizes, scanners: map[int]*errortext.Scanner{}}
+	p := &parser{Log: l, sizes: d.Sizes, scanners: map[int]*errortext.Scanner{}, caught: map[int][]*caught{}}
 	for {
 		text, n, ok := lines.Next()
 		if !ok {
@@ -128,6 +128,7 @@ type parser struct {
 	scanners map[int]*errortext.Scanner // by rank: lines of ranks are mixed
 	block    *Event                     // of torchrun's table, that is read
 	first    bool                       // the block is the one that it calls the root cause
+	caught   map[int][]*caught          // as scanners
 	may      []int                      // signs whose word the line has
 	size     bool                       // it has a word of a job's size
 	step     bool                       // it tells its step
@@ -168,7 +169,8 @@ func (p *parser) scanner(o origin) *errortext.Scanner {
 		}
 		s = &errortext.Scanner{}
 		labelled, local := o.labelled, o.local
-		s.Found = func(m *errortext.Match) { p.text(m, local, labelled) }
+		s.Found = func(m *errortext.Match) { p.text(m, key, local, labelled) }
+		s.Passed = func(l *errortext.Line) { p.see(key, l) }
 		p.scanners[key] = s
 	}
 	return s
@@ -182,7 +184,7 @@ func firstKey(m map[int]*errortext.Scanner) (key int) {
 }
 
 // text takes an error text that was found.
-func (p *parser) text(m *errortext.Match, local int, labelled bool) {
+func (p *parser) text(m *errortext.Match, key, local int, labelled bool) {
 	found := errortext.Judge(m, p.sizes)
 	if len(found) == 0 {
 		return
@@ -200,6 +202,9 @@ func (p *parser) text(m *errortext.Match, local int, labelled bool) {
 		e.class = ofText[m.Row.Class]
 	}
 	p.add(e)
+	if m.OOM != nil || m.Row.Rule == "R11" {
+		p.catch(key, e, len(m.Frames) > 0)
+	}
 }
 
 // add keeps an event.
@@ -322,6 +327,7 @@ func (p *parser) end() {
 		p.scanners[k].Flush()
 	}
 	p.closeBlock()
+	p.release()
 	if p.steps*stepLines >= p.Lines {
 		p.marks += p.steps // a text that mentions a step now and then is none
 	}
