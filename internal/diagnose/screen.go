@@ -117,7 +117,7 @@ func (s *sheet) finding(n int, f *finding.Finding) {
 	s.b.WriteString("\n")
 	s.hung(2, fmt.Sprintf("%d. ", n), f.Title+place)
 	s.hung(5, "do:   ", f.Fix)
-	if gain := Gain(f); gain != "" {
+	if gain := f.GainText(); gain != "" {
 		s.hung(5, "gain: ", gain)
 	}
 	for i, e := range f.Evidence {
@@ -128,20 +128,4 @@ func (s *sheet) finding(n int, f *finding.Finding) {
 		s.hung(5, label, e.Text)
 	}
 	s.hung(5, "sure: ", fmt.Sprintf("%s (%s); not so if %s", f.Confidence, f.Rule, f.DisprovedBy))
-}
-
-// Gain is a finding's gain in words.
-func Gain(f *finding.Finding) string {
-	model := ""
-	if f.Modelled {
-		model = ", as modelled"
-	}
-	switch g := f.Gain; {
-	case g.StepUS > 0:
-		return fmt.Sprintf("%s of each step%s (%s)", render.Duration(g.Step()), model, g.Text)
-	case g.Bytes > 0:
-		return fmt.Sprintf("%s (%s)", render.Bytes(g.Bytes), g.Text)
-	default:
-		return g.Text
-	}
 }

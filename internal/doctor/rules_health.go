@@ -27,7 +27,7 @@ func (f *Facts) askedNVML() bool { return f.hasCard() && f.NVML.Asked && !f.NVML
 
 // xids is evidence of the driver's errors in the kernel's log that are of a rule and want something done, by package xid.
 func (f *Facts) xids(rule string) []finding.Evidence {
-	return f.errors(func(c xid.Code) bool { return c.Rule == rule && c.Class != xid.Ignore })
+	return f.errors(func(c xid.Code) bool { return c.Rule == rule && c.Class != xid.Ignore && c.Class != xid.Unknown })
 }
 
 func (f *Facts) errors(which func(c xid.Code) bool) (out []finding.Evidence) {
@@ -71,9 +71,19 @@ func memoryErrors(f *Facts) []ill {
 func timeouts(f *Facts) []ill {
 	evidence := f.xids("D50")
 	if evidence == nil {
-		return nil
+		return unexplained(f)
 	}
 	return gains(one("a card stopped answering its driver", evidence, "sudo nvidia-smi --gpu-reset", "after what uses the card has ended; a newer driver if it comes again (119 and 120 are of the card's own firmware)", finding.Medium, "it happened once, and before the last start of the driver"), "jobs that do not hang")
+}
+
+// unexplained tells of numbers that package xid does not explain.
+func unexplained(f *Facts) []ill {
+	evidence := f.errors(func(c xid.Code) bool { return c.Class == xid.Unknown })
+	if evidence == nil {
+		return nil
+	}
+	w := xid.Unexplained
+	return gains(one(w.Title, evidence, "sudo nvidia-bug-report.sh", w.Fix, finding.Low, w.Disproved), "a cause, if jobs failed then")
 }
 
 func infoROM(f *Facts) []ill {

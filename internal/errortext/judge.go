@@ -9,6 +9,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/xid"
 )
 
 // ErrUnknown is of a text in which nothing is known.
@@ -87,6 +88,8 @@ func filled(text string, m *Match) string {
 			held = "?"
 		case i == m.Row.bytes && err == nil:
 			held = render.Bytes(n)
+		case i == m.Row.xid && err == nil:
+			held = xid.Of(int(n)).String()
 		}
 		text = strings.ReplaceAll(text, "$"+strconv.Itoa(i), held)
 	}

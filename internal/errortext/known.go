@@ -32,6 +32,7 @@ type Row struct {
 	sure       finding.Confidence
 	pytorch    bool // an out-of-memory of PyTorch's allocators: judged by its figures
 	bytes      int  // the parentheses that hold a size in bytes that was asked for
+	xid        int  // those that hold a number of the driver's errors
 }
 
 // Unnamed is an exception of Python that no row knows.

@@ -1,9 +1,22 @@
 package errortext
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/warpline-ml/warpline/internal/drivers"
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/xid"
 )
+
+// numbered is a line of the kernel's log with one of some numbers of package xid: its card, and the number.
+func numbered(numbers []int) string {
+	var all []string
+	for _, n := range numbers {
+		all = append(all, strconv.Itoa(n))
+	}
+	return `NVRM:Xid\((?:PCI:)?([\w:.]+)\):(` + strings.Join(all, "|") + `)\b`
+}
 
 var deviceRows = []Row{
 	{Name: "class-out-of-range", Rule: "R03", Class: Program, sure: finding.High,
@@ -47,27 +60,37 @@ var deviceRows = []Row{
 		fix:       "drain the node; nvidia-smi nvlink -e shows which link, and a reset or a new baseboard mends it",
 		disproved: "error counters of all links are zero"},
 	{Name: "fell-off", Rule: "D48", Class: Hardware, sure: finding.High,
-		pattern:   text(`GPU is lost`, `has fallen off the bus`, `NVRM:Xid\(PCI:[\w:.]+\):79\b`, `NVRM:Xid\(PCI:[\w:.]+\):79,`),
+		pattern:   text(`GPU is lost`, `has fallen off the bus`, numbered(xid.Numbers("D48", xid.Reboot))),
 		title:     "a card is no longer on the bus",
 		fix:       "drain the node and switch it off and on (a warm reboot often does not suffice); if it comes again: power, riser, heat",
 		disproved: "nvidia-smi lists all cards"},
-	{Name: "xid-memory", Rule: "D49", Class: Hardware, sure: finding.High,
-		pattern:   text(`NVRM:Xid\(PCI:([\w:.]+)\):(48|64|94|95|140|171|172),`),
-		title:     "the driver reports Xid $2 of card $1: its memory is failing",
+	{Name: "xid-memory", Rule: "D49", Class: Hardware, sure: finding.High, xid: 2,
+		pattern:   text(numbered(xid.Numbers("D49", xid.Reset, xid.Replace, xid.Program))),
+		title:     "the driver reports $2 of card $1: its memory is failing",
 		fix:       "drain the node and reset the card: nvidia-smi --gpu-reset -i N",
 		disproved: "ECC counters and remapped rows of the card are zero"},
-	{Name: "xid-link", Rule: "D52", Class: Hardware, sure: finding.High,
-		pattern:   text(`NVRM:Xid\(PCI:([\w:.]+)\):(74|136|137|14[4-9]|150),`),
-		title:     "the driver reports Xid $2 of card $1: a link between cards",
+	{Name: "xid-link", Rule: "D52", Class: Hardware, sure: finding.High, xid: 2,
+		pattern:   text(numbered(xid.Numbers("D52", xid.Link, xid.Reset))),
+		title:     "the driver reports $2 of card $1: a link between cards",
 		fix:       "drain the node; nvidia-smi nvlink -e shows which link",
 		disproved: "error counters of all links are zero"},
-	{Name: "xid-timeout", Rule: "D50", Class: Hardware, sure: finding.High,
-		pattern:   text(`NVRM:Xid\(PCI:([\w:.]+)\):(8|46|62|109|119|120|143),`),
-		title:     "the driver reports Xid $2 of card $1: the card's own processor does not answer",
+	{Name: "xid-timeout", Rule: "D50", Class: Hardware, sure: finding.High, xid: 2,
+		pattern:   text(numbered(xid.Numbers("D50", xid.Reset))),
+		title:     "the driver reports $2 of card $1: the card's own processor does not answer",
 		fix:       "drain the node and reset the card: nvidia-smi --gpu-reset -i N; update the driver if it comes again",
 		disproved: "no such line after a reset"},
+	{Name: "xid-power", Rule: "D53", Class: Hardware, sure: finding.High, xid: 2,
+		pattern:   text(numbered(xid.Numbers("D53", xid.Power))),
+		title:     "the driver reports $2 of card $1: it lacks power",
+		fix:       "drain the node; with the machine off, look at every power cable of the card and at the supply",
+		disproved: "all cables are in, and the line does not come again under load"},
+	{Name: "xid-program", Rule: "R04", Class: Program, sure: finding.Medium, xid: 2,
+		pattern:   text(numbered(xid.Numbers("R04", xid.Program))),
+		title:     "the driver reports $2 of card $1: mostly a program's own bad access, and not the card's",
+		fix:       "CUDA_LAUNCH_BLOCKING=1 names the launch, compute-sanitizer python train.py the access; kernels that are not PyTorch's own (extensions, Triton) first",
+		disproved: "it moves with the card to other programs: then it is the card (warpline doctor)"},
 	{Name: "illegal-address", Rule: "R04", Class: Program, sure: finding.Medium,
-		pattern:   text(`an illegal memory access was encountered`, `CUDA_ERROR_ILLEGAL_ADDRESS`, `misaligned address`, `unspecified launch failure`, `CUDA_ERROR_LAUNCH_FAILED`, `an illegal instruction was encountered`, `hipErrorIllegalAddress`, `Memory access fault by GPU`, `NVRM:Xid\(PCI:[\w:.]+\):(?:13|31),`),
+		pattern:   text(`an illegal memory access was encountered`, `CUDA_ERROR_ILLEGAL_ADDRESS`, `misaligned address`, `unspecified launch failure`, `CUDA_ERROR_LAUNCH_FAILED`, `an illegal instruction was encountered`, `hipErrorIllegalAddress`, `Memory access fault by GPU`),
 		title:     "a kernel read or wrote where it must not; the line of the traceback is not where it happened",
 		fix:       "CUDA_LAUNCH_BLOCKING=1 names the launch, compute-sanitizer python train.py the access; kernels that are not PyTorch's own (extensions, Triton) first",
 		disproved: "it moves with the card to other programs: then it is the card (warpline doctor)"},

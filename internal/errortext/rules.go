@@ -233,39 +233,48 @@ func (o *OOM) matches(n float64) bool {
 	return n > 0 && math.Abs(float64(o.Asked)-n) <= math.Max(float64(o.rounding)+512, shapeShare*n)
 }
 
-func logits(m *Match, o *OOM, s Sizes) *finding.Finding {
-	for _, each := range []int{4, 2, 6} {
-		n := float64(each) * float64(s.Batch) * float64(s.Context) * float64(s.Vocab)
+// product is a request that is a product of a model's sizes.
+type product struct {
+	bytes            []int // of each element, the likeliest first
+	of               func(s Sizes) float64
+	title, fix, gain string
+	sizes            func(s Sizes) string // in words
+}
+
+// finding is that the request is it, or nil.
+func (p *product) finding(m *Match, o *OOM, s Sizes) *finding.Finding {
+	for _, each := range p.bytes {
+		n := float64(each) * p.of(s)
 		if !o.matches(n) {
 			continue
 		}
 		return &finding.Finding{
-			Title:      fmt.Sprintf("the request is the scores of the whole vocabulary: %d bytes × batch %d × context %d × vocabulary %d", each, s.Batch, s.Context, s.Vocab),
-			Evidence:   []finding.Evidence{bytesOf("shape", int64(n), "is that product")},
-			Fix:        "compute the loss in pieces: a fused linear cross entropy (liger-kernel, cut-cross-entropy), or chunks of the batch",
-			Gain:       finding.Gain{Text: "scores, their float32 copy and gradient, but for a piece", Bytes: int64(n)},
+			Title:    fmt.Sprintf("%s: %d bytes × %s", p.title, each, p.sizes(s)),
+			Evidence: []finding.Evidence{bytesOf("shape", int64(n), "is that product")}, Fix: p.fix, Gain: finding.Gain{Text: p.gain, Bytes: int64(n)},
 			Confidence: finding.High, DisprovedBy: "another value has the same size", Line: m.Site(),
 		}
 	}
 	return nil
 }
 
-func attention(m *Match, o *OOM, s Sizes) *finding.Finding {
-	for _, each := range []int{2, 4} {
-		n := float64(each) * float64(s.Batch) * float64(s.Heads) * float64(s.Context) * float64(s.Context)
-		if !o.matches(n) {
-			continue
-		}
-		return &finding.Finding{
-			Title:      fmt.Sprintf("the request is a whole attention matrix: %d bytes × batch %d × heads %d × context %d²", each, s.Batch, s.Heads, s.Context),
-			Evidence:   []finding.Evidence{bytesOf("shape", int64(n), "is that product")},
-			Fix:        "use torch.nn.functional.scaled_dot_product_attention or attn_implementation=\"flash_attention_2\": they never make it",
-			Gain:       finding.Gain{Text: "the matrix of each layer", Bytes: int64(n)},
-			Confidence: finding.High, DisprovedBy: "another value has the same size", Line: m.Site(),
-		}
-	}
-	return nil
-}
+var (
+	logits = (&product{bytes: []int{4, 2, 6}, of: func(s Sizes) float64 { return float64(s.Batch) * float64(s.Context) * float64(s.Vocab) },
+		title: "the request is the scores of the whole vocabulary",
+		sizes: func(s Sizes) string {
+			return fmt.Sprintf("batch %d × context %d × vocabulary %d", s.Batch, s.Context, s.Vocab)
+		},
+		fix:  "compute the loss in pieces: a fused linear cross entropy (liger-kernel, cut-cross-entropy), or chunks of the batch",
+		gain: "scores, their float32 copy and gradient, but for a piece"}).finding
+	attention = (&product{bytes: []int{2, 4}, of: func(s Sizes) float64 {
+		return float64(s.Batch) * float64(s.Heads) * float64(s.Context) * float64(s.Context)
+	},
+		title: "the request is a whole attention matrix",
+		sizes: func(s Sizes) string {
+			return fmt.Sprintf("batch %d × heads %d × context %d²", s.Batch, s.Heads, s.Context)
+		},
+		fix:  "use torch.nn.functional.scaled_dot_product_attention or attn_implementation=\"flash_attention_2\": they never make it",
+		gain: "the matrix of each layer"}).finding
+)
 
 func evaluation(m *Match, o *OOM, _ Sizes) *finding.Finding {
 	if !o.full() || !m.within("evaluate", "validat", "eval_step", "evaluation", "test_step", "predict", "eval_loop", "test_epoch", " eval", "_eval") || m.within("backward", "training_step") {

@@ -91,13 +91,14 @@ func (f *Finding) String() string {
 	if f.More != "" {
 		fmt.Fprintf(&b, "         %s\n", f.More)
 	}
-	if gain := f.gain(); gain != "" {
+	if gain := f.GainText(); gain != "" {
 		fmt.Fprintf(&b, "  gain:  %s\n", gain)
 	}
 	return b.String()
 }
 
-func (f *Finding) gain() string {
+// GainText is the gain in words.
+func (f *Finding) GainText() string {
 	model := ""
 	if f.Modelled {
 		model = ", as modelled"

@@ -79,7 +79,7 @@ const rules = `
 	NONE < internal/xid;
 	internal/drivers, internal/finding, internal/nvml, internal/xid < internal/machinefile;
 	NONE < internal/literal;
-	internal/drivers, internal/finding, internal/literal < internal/errortext;
+	internal/drivers, internal/finding, internal/literal, internal/xid < internal/errortext;
 	internal/errortext, internal/pickle < internal/joblog;
 	internal/joblog, internal/kineto, internal/machinefile, internal/snapshot, internal/advice, internal/durable < internal/diagnose;
 	internal/finding, internal/render < internal/kineto;

@@ -157,7 +157,7 @@ func (k *kernelLog) add(e Event) {
 // of are the events of a rule that want something done, in the order of the file.
 func (k *kernelLog) of(rule string) (out []*Event) {
 	for _, e := range k.events {
-		if e.rule == rule && e.class != string(xid.Ignore) {
+		if e.rule == rule && e.class != string(xid.Ignore) && e.class != string(xid.Unknown) {
 			out = append(out, e)
 		}
 	}
@@ -222,7 +222,23 @@ func (k *kernelLog) report(r *finding.Report) {
 		}
 		r.Findings = append(r.Findings, f)
 	}
+	k.unexplained(r, all)
 	k.healthy(r, all)
+}
+
+// unexplained tells of errors that package xid does not explain.
+func (k *kernelLog) unexplained(r *finding.Report, all []*Event) {
+	events := slices.DeleteFunc(slices.Clone(all), func(e *Event) bool { return e.class != string(xid.Unknown) })
+	if len(events) == 0 {
+		return
+	}
+	w := xid.Unexplained
+	f := finding.Finding{Rule: "D50", Name: "unexplained", Title: w.Title + ": " + headline(events), Fix: w.Fix, DisprovedBy: w.Disproved, Confidence: finding.Low,
+		Gain: finding.Gain{Text: "a cause, if jobs failed then"}, Line: lineNumber(events[0].Line)}
+	for _, e := range events[:min(5, len(events))] {
+		f.Evidence = append(f.Evidence, says(e.Name, e.Count, "%s", e.String()))
+	}
+	r.Findings = append(r.Findings, f)
 }
 
 // headline names the first event.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/warpline-ml/warpline/internal/diagnose"
 	"github.com/warpline-ml/warpline/internal/doctor"
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/render"
@@ -111,7 +110,7 @@ func (p *page) finding(f *finding.Finding) {
 	if f.Fix != "" {
 		p.add("<p><b>To do:</b> %s</p>", f.Fix)
 	}
-	if gain := diagnose.Gain(f); gain != "" {
+	if gain := f.GainText(); gain != "" {
 		p.add("<p><b>Gain:</b> %s</p>", gain)
 	}
 	p.add("\n<p class=\"dim\">Confidence %s", f.Confidence)

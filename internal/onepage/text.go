@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/warpline-ml/warpline/internal/diagnose"
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/render"
 )
@@ -189,7 +188,7 @@ func (w *writer) finding(f *finding.Finding) {
 	if f.Fix != "" {
 		w.item("to do: %s", f.Fix)
 	}
-	if gain := diagnose.Gain(f); gain != "" {
+	if gain := f.GainText(); gain != "" {
 		w.item("gain: %s", gain)
 	}
 	if f.DisprovedBy != "" {

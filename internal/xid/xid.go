@@ -5,7 +5,10 @@
 // nverror.h.
 package xid
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Class is who is to act on an error.
 type Class string
@@ -18,12 +21,13 @@ const (
 	Power    Class = "check power"
 	Link     Class = "check links"
 	Software Class = "update software"
+	Unknown  Class = "look it up"
 	Program  Class = "restart the program"
 	Ignore   Class = "no action"
 )
 
 // Classes are all, the worst first.
-var Classes = []Class{Reboot, Replace, Reset, Power, Link, Software, Program, Ignore}
+var Classes = []Class{Reboot, Replace, Reset, Power, Link, Software, Unknown, Program, Ignore}
 
 // Code is what a number means.
 type Code struct {
@@ -89,27 +93,49 @@ var codes = []struct {
 	{156, 156, "a part of the card was retired", Reset, "D49"},
 	{157, 157, "a part of the card could not be retired", Replace, "D49"},
 	{158, 158, "fatal timeout of the card", Reset, "D50"},
-	{167, 167, "PCIe timeout", Reboot, "D48"},
+	{167, 167, "fatal timeout of PCIe", Unknown, "D50"},
 	{171, 172, "uncorrectable memory error", Reset, "D49"},
 }
 
-// Of is what a number means. Numbers that are not in the table are the driver's support's.
+// Of is what a number means. Those that are not in the table are Unknown, without a name.
 func Of(number int) Code {
 	for _, c := range codes {
 		if number >= c.from && number <= c.to {
 			return Code{number, c.name, c.class, c.rule}
 		}
 	}
-	return Code{number, "not in the public catalogue", Reset, "D50"}
+	return Code{number, "", Unknown, "D50"}
+}
+
+// Numbers are those of a rule and class, in their order.
+func Numbers(rule string, classes ...Class) (all []int) {
+	for _, c := range codes {
+		if c.rule != rule || !slices.Contains(classes, c.class) {
+			continue
+		}
+		for n := c.from; n <= c.to; n++ {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // String is "Xid 79 (the card has fallen off the bus)".
-func (c Code) String() string { return fmt.Sprintf("Xid %d (%s)", c.Number, c.Name) }
+func (c Code) String() string {
+	if c.Name == "" {
+		return fmt.Sprintf("Xid %d, which this version does not know", c.Number)
+	}
+	return fmt.Sprintf("Xid %d (%s)", c.Number, c.Name)
+}
 
 // Illness is what findings of one rule say, whoever saw the numbers.
 type Illness struct {
 	Title, Fix, Disproved string
 }
+
+// Unexplained is what is said of numbers of class Unknown.
+var Unexplained = Illness{"the driver reported an error of its own", "look the number up in NVIDIA's catalogue (docs.nvidia.com/deploy/xid-errors); if jobs failed then, sudo nvidia-bug-report.sh collects what its maker asks for",
+	"no job failed at that time"}
 
 // Ills are the illnesses by their rules.
 var Ills = map[string]Illness{

@@ -11,7 +11,7 @@ func TestActions(t *testing.T) {
 		Program: {13, 31, 32, 39, 40, 41, 43, 68, 69, 70, 71, 80, 94},
 		Reset:   {46, 48, 62, 64, 95, 109, 110, 119, 120, 140, 143, 155, 156, 158},
 		Reboot:  {79}, Power: {54}, Software: {78}, Link: {74, 136, 137, 144, 150},
-		Ignore: {63, 37, 38, 45, 107, 141, 154},
+		Ignore: {63, 37, 38, 45, 107, 141, 154}, Unknown: {167, 7, 500},
 	} {
 		for _, n := range numbers {
 			if c := Of(n); c.Class != class || c.Number != n {
@@ -19,7 +19,7 @@ func TestActions(t *testing.T) {
 			}
 		}
 	}
-	if c := Of(9999); c.Class != Reset || c.String() != "Xid 9999 (not in the public catalogue)" {
+	if c := Of(9999); c.Class != Unknown || c.String() != "Xid 9999, which this version does not know" {
 		t.Error(c)
 	}
 }
@@ -35,5 +35,17 @@ func TestTable(t *testing.T) {
 		if ill := Ills[c.rule]; ill.Title == "" || ill.Fix == "" || ill.Disproved == "" {
 			t.Errorf("%s of %d has no words", c.rule, c.from)
 		}
+	}
+}
+
+// TestNumbers: of every number, the list of its rule and class has it.
+func TestNumbers(t *testing.T) {
+	for n := range 200 {
+		if c := Of(n); c.Name != "" && !slices.Contains(Numbers(c.Rule, c.Class), n) {
+			t.Error(c)
+		}
+	}
+	if got := Numbers("D49", Program); !slices.Equal(got, []int{94}) {
+		t.Error(got)
 	}
 }
