@@ -14,3 +14,8 @@ func (s *LossScaler) String() string {
 	}
 	return fmt.Sprintf("loss scale %v, %d steps without overflow", s.state.Scale, s.state.Good)
 }
+
+// String tells the rate and how many epochs went by without improvement.
+func (p *Plateau) String() string {
+	return fmt.Sprintf("learning rate %v, lowered after %d epochs without improvement; %d now", p.state.LR, p.config.Patience, p.state.Bad)
+}

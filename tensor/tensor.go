@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/tensor/internal/heap"
@@ -264,7 +265,9 @@ func (t *Tensor) RequireGrad() *Tensor {
 // copyToRoot copies t into a new row-major value of its device's root env, without recording.
 func (t *Tensor) copyToRoot() *Tensor {
 	e := *t.env.dev.base
-	e.site = t.env.site
+	if e.site = t.env.site; e.site == nil {
+		e.site = callsite.At(1) // here, before more calls hide the program's
+	}
 	c := t.copyTo(&e)
 	c.env = t.env.dev.base
 	return c

@@ -31,7 +31,7 @@ func TestDiagnose(t *testing.T) {
 	}{
 		{"found", []string{oom}, exitFound, "1. one request of 222 GiB is more than the whole card has", ""},
 		{"healthy", []string{healthy}, exitDone, "nothing found that is wrong", ""},
-		{"unknown", []string{prose}, exitFailed, "", "hint: what is understood: "},
+		{"unknown", []string{prose}, exitFailed, "", "hint: give it whole, "},
 		{"nothing to judge", []string{write("odd.json", `[{"ph": "X", "name": "fusion", "ts": 1, "dur": 2}]`)}, exitFailed, "it has nothing that could be judged", "nothing could be judged"},
 		{"broken off", []string{write("cut.json", `{"traceEvents":[}`)}, exitFailed, "", "not JSON from byte 16"},
 		{"missing", []string{filepath.Join(dir, "missing")}, exitFailed, "", "hint: "},

@@ -50,6 +50,14 @@ type Input struct {
 	places map[string]int
 }
 
+// String tells the column's name, its kind and, of a category, how many texts training had.
+func (in *Input) String() string {
+	if in.Kind == Text {
+		return fmt.Sprintf("%s (%v of %d texts)", in.Column, in.Kind, len(in.Texts))
+	}
+	return fmt.Sprintf("%s (%v)", in.Column, in.Kind)
+}
+
 // Encoder turns rows into inputs and targets. As JSON it keeps all that it has learned; [Encoder.Check] follows reading. It may be
 // used by several goroutines at once.
 type Encoder struct {

@@ -128,6 +128,9 @@ func (t *Table) String() string {
 	return fmt.Sprintf("%s, %d rows of %d columns", t.name, t.Len(), len(t.columns))
 }
 
+// String tells the column's name and kind.
+func (c *Column) String() string { return fmt.Sprintf("%s (%v)", c.Name, c.Kind) }
+
 // at names a cell for errors.
 func (t *Table) at(row int, column string) string {
 	return fmt.Sprintf("%s, line %d, column %q", t.name, t.lines[row], column)
