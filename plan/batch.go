@@ -19,6 +19,9 @@ func LargestBatch(device string, limit int64, most int, f func(env *tensor.Env, 
 	if most < 1 {
 		return nil, fmt.Errorf("the largest batch of up to %d samples", most)
 	}
+	if limit < 0 {
+		return nil, fmt.Errorf("a limit of %d bytes: 0 is all that the device has", limit)
+	}
 	reports, refusals := map[int]*Report{}, map[int]error{}
 	try := func(batch int) (*Report, error) {
 		r, err := rehearsed(device, func(env *tensor.Env) error { return f(env, batch) })

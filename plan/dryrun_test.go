@@ -109,6 +109,9 @@ func TestLargestBatch(t *testing.T) {
 			t.Errorf("%+v: %d, limited by %s; it fits: %v, one more: %v", c, n, r.LimitedBy, fits(n), fits(n+1))
 		}
 	}
+	if _, err := plan.LargestBatch("cpu", -1, 8, nil); err == nil || !strings.Contains(err.Error(), "-1 bytes") {
+		t.Errorf("a limit below zero: %v", err)
+	}
 	if _, err := plan.LargestBatch("cpu", 0, 0, nil); err == nil {
 		t.Error("a batch of no samples is taken")
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,9 @@ func (p *precisions) config(task string, k *comparison, f *pflag.FlagSet) (c tra
 		a, err := train.ParseAMP(text)
 		if err != nil {
 			return c, nil, err
+		}
+		if slices.Contains(amps, a) {
+			return c, nil, advice.Failf("give each once", "--amp has %s twice", a)
 		}
 		amps = append(amps, a)
 	}

@@ -55,3 +55,10 @@ func TestComparePrecisionsShortly(t *testing.T) {
 		}
 	}
 }
+
+func TestComparePrecisionsOnceEach(t *testing.T) {
+	newRoom(t)
+	if code, out, errs := command(t.Context(), "compare", "mlp", "--amp", "none,none", "--devices", "cpu"); code != exitFailed || out != "" || !strings.Contains(errs, "twice") || !strings.Contains(errs, "hint: ") {
+		t.Errorf("%d, %q, %q", code, out, errs)
+	}
+}

@@ -18,13 +18,21 @@ type output struct {
 // Write implements io.Writer.
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.w.Write(b)
-	if err != nil && o.err == nil {
-		o.err = err
-		if o.stop != nil {
-			o.stop()
-		}
+	if err != nil {
+		o.fail(err)
 	}
 	return n, err
+}
+
+// fail keeps the first failure, and stops what writes.
+func (o *output) fail(err error) {
+	if o.err != nil {
+		return
+	}
+	o.err = err
+	if o.stop != nil {
+		o.stop()
+	}
 }
 
 // failure is the first failure with what to do, or nil.

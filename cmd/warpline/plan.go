@@ -52,6 +52,7 @@ type planning struct {
 	widths []int
 	image  int
 	given  *pflag.FlagSet
+	own    map[string]bool // flags of plan itself
 }
 
 func newPlan() *cobra.Command {
@@ -66,6 +67,8 @@ func newPlan() *cobra.Command {
 		},
 	}
 	p.flags(cmd.Flags())
+	p.own = map[string]bool{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { p.own[f.Name] = true })
 	return cmd
 }
 
@@ -129,7 +132,13 @@ func (p *planning) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if p.flops != "" {
+	if p.given.Changed("efficiency") && p.efficiency <= 0 {
+		return advice.Failf("as in --efficiency 40%", "a share of the peak of %g", p.efficiency)
+	}
+	if p.given.Changed("flops") {
+		if err := p.idle("--flops", "flops", "card", "devices", "amp", "efficiency"); err != nil {
+			return err
+		}
 		return p.runFLOPs(s, chosen)
 	}
 	if p.what == "" {
@@ -137,6 +146,9 @@ func (p *planning) run(cmd *cobra.Command) error {
 	}
 	model, name, err := p.model()
 	if err != nil {
+		return err
+	}
+	if err := p.fitting(model); err != nil {
 		return err
 	}
 	r, err := p.estimate(model, name, chosen)
@@ -154,6 +166,38 @@ func (p *planning) run(cmd *cobra.Command) error {
 		return errFindings
 	}
 	return nil
+}
+
+// planAlways are flags that say something of every model.
+var planAlways = []string{"card", "amp", "params", "optimizer", "devices", "zero", "tp", "style"}
+
+// planSteps are flags of models whose steps are known.
+var planSteps = append([]string{"batch", "accumulate", "efficiency", "tokens", "recompute", "context", "attention", "head", "dropout"}, planAlways...)
+
+// fitting refuses flags that would change nothing. What a model cannot have beyond that, package formula refuses.
+func (p *planning) fitting(m formula.Model) error {
+	if p.given.Changed("sequence") && p.setup.TP < 2 {
+		return advice.Failf("add --tp 2 or more, or leave it out", "--sequence shares tokens over the devices of --tp, and there is one")
+	}
+	switch m.(type) {
+	case formula.Bare:
+		return p.idle("a number of parameters alone", planAlways...)
+	case *formula.MLP:
+		return p.idle("an mlp", append([]string{"widths"}, planSteps...)...)
+	case *formula.ResNet:
+		return p.idle("a ResNet", append([]string{"image"}, planSteps...)...)
+	}
+	return p.idle("a decoder", append([]string{"sequence", "layers", "width", "heads", "kv-heads", "head-width", "ffn", "vocab"}, planSteps...)...)
+}
+
+// idle refuses flags that are given and are none of those that matter.
+func (p *planning) idle(to string, matter ...string) (err error) {
+	p.given.Visit(func(f *pflag.Flag) {
+		if p.own[f.Name] && !slices.Contains(matter, f.Name) && err == nil {
+			err = advice.Failf("leave it out, or give a preset, a config.json or sizes that it is for", "--%s says nothing of %s", f.Name, to)
+		}
+	})
+	return err
 }
 
 // chosen are the cards to look at.

@@ -84,7 +84,9 @@ func TestPlanRefuses(t *testing.T) {
 		{"gpt2 --batch 0", "begin at 1"}, {"gpt2 --tp 5", "heads"}, {"gpt2 --zero 2", "--devices"}, {"gpt2 --card h100", "h100-80"}, {"gpt2 --amp bf17", "--amp"}, {"gpt2 --style pytorch", "--style"},
 		{"gpt2 --recompute everything", "--recompute"}, {"gpt2 --optimizer adamm", "adam"}, {"0", "7B"}, {"1e300", "7B"}, {"mlp", "--widths"}, {"decoder", "--layers"}, {"gpt2 --efficiency 300%", "share"},
 		{"gpt2 --tokens many", "--tokens"}, {"--flops x", "--flops"}, {"gpt2 --flops 1e20", "both"}, {"gpt2 --context 5000", "1024 positions"}, {"gpt2 medium", "too many"}, {"resnet50 --image 3", "--image"},
-		{"gpt2 --params bf16", "--amp bf16"},
+		{"gpt2 --params bf16", "--amp bf16"}, {"gpt2 --widths 3,4", "--widths"}, {"gpt2 --image 64", "--image"}, {"resnet50 --layers 3", "--layers"}, {"mlp --widths 3,4 --vocab 3", "--vocab"},
+		{"1e9 --batch 4", "--batch"}, {"1e9 --context 4", "--context"}, {"--flops 1e20 --batch 4", "--batch"}, {"gpt2 --sequence", "--tp"}, {"gpt2 --efficiency 0", "share"},
+		{"gpt2 --batch 99999999999", "at most"}, {"gpt2 --layers 2000000000", "sizes"},
 	} {
 		code, out, errs := command(t.Context(), append([]string{"plan"}, strings.Fields(c.args)...)...)
 		if code != exitFailed || out != "" || !strings.Contains(errs, c.says) || !strings.Contains(errs, "hint: ") || strings.Contains(errs, "mistake in warpline") {

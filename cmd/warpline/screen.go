@@ -86,14 +86,14 @@ func (s *screen) liveWidth() int {
 	return cmp.Or(s.live, s.width) - 1
 }
 
-// emit writes a JSON line, if they are wanted.
+// emit writes a JSON line, if they are wanted. Its error stays: failure tells it too, to whom the one of emit was of no use.
 func (s *screen) emit(v any) error {
 	if s.json == nil {
 		return nil
 	}
 	if s.out.err == nil {
-		if err := s.json.Encode(v); err != nil && s.out.err == nil {
-			return err // v is no JSON
+		if err := s.json.Encode(v); err != nil {
+			s.out.fail(err) // nobody writes, or v is no JSON
 		}
 	}
 	return s.failure()

@@ -86,6 +86,11 @@ func newTrain() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		for _, name := range []string{"listen", "profile", "profile-after", "profile-steps"} {
+			if cmd.Flags().Changed(name) {
+				newScreen(cmd).Note("--" + name + " does nothing in a dry run: no step is made")
+			}
+		}
 		return dryRun(cmd, merged, *dry)
 	}
 	return cmd

@@ -28,7 +28,9 @@ type Decoder struct {
 	Activation           Activation
 	LayerNorm            bool // LayerNorm with a shift, not RMSNorm
 	Bias                 bool // of all linear layers
-	QKVBias              bool // of queries, keys and values alone
+	QKVBias              bool // of queries, keys and values
+	OutBias              bool // of the attention's output
+	FFNBias              bool // of the feed-forward part
 	QKNorm               bool // queries and keys are normalised, head by head
 	Positions            bool // learnt
 	Untied               bool // the head has a matrix of its own
@@ -55,7 +57,7 @@ func (d *Decoder) matrices() int64 {
 func (d *Decoder) vectors() (divided, whole int64) {
 	h := int64(d.Width)
 	whole = 2 * h
-	if d.LayerNorm && (d.Bias || d.Positions) {
+	if d.shifts() {
 		whole += 2 * h
 	}
 	if d.QKNorm {
@@ -64,12 +66,21 @@ func (d *Decoder) vectors() (divided, whole int64) {
 	if d.Bias || d.QKVBias {
 		divided += d.query() + 2*d.keys()
 	}
-	if d.Bias {
+	if d.Bias || d.OutBias {
+		whole += h
+	}
+	if d.Bias || d.FFNBias {
 		divided += d.ffn()
-		whole += 2 * h
+		whole += h
+	}
+	if d.FFNBias && d.Activation == Gated {
+		divided += d.ffn()
 	}
 	return divided, whole
 }
+
+// shifts tells whether norms have a shift: MosaicML's models without biases have none.
+func (d *Decoder) shifts() bool { return d.LayerNorm && (d.Bias || d.FFNBias || d.Positions) }
 
 // tables are the embedding with the head, the learnt positions, and the last norm.
 func (d *Decoder) tables(vocab int64) (divided, whole int64) {
@@ -81,7 +92,7 @@ func (d *Decoder) tables(vocab int64) (divided, whole int64) {
 	if d.Positions {
 		whole += int64(d.Context) * h
 	}
-	if d.LayerNorm && (d.Bias || d.Positions) {
+	if d.shifts() {
 		whole += h
 	}
 	return divided, whole
@@ -112,6 +123,15 @@ func (d *Decoder) FLOPs(context int, half bool) float64 {
 func (d *Decoder) matter(s int64) float64 {
 	products := float64(int64(d.Layers)*d.matrices() + int64(d.Vocab*d.Width))
 	return float64(s) * (6*products + 12*float64(d.Layers)*float64(d.query())*float64(s))
+}
+
+func (d *Decoder) magnitude(s *Setup) float64 {
+	f := func(n int) float64 { return float64(n) }
+	layers, width, heads, head := f(d.Layers), f(d.Width), f(d.Heads), f(cmp.Or(d.HeadWidth, d.Width/max(d.Heads, 1)))
+	ffn, vocab, context := f(cmp.Or(d.FFN, 4*d.Width)), f(d.Vocab)+128*f(s.TP), f(cmp.Or(s.Context, d.Context))
+	weights := layers*(4*width*heads*head+3*width*ffn+8*width+2*ffn+3*heads*head) + (2*vocab+f(d.Context)+1)*width
+	tokens := f(s.Batch) * context
+	return weights + tokens*(layers*(16*width+8*ffn+8*heads*head+4*heads*context)+16*width+4*vocab)
 }
 
 func (d *Decoder) check(s *Setup) error {

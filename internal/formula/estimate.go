@@ -88,6 +88,9 @@ func counted(m Model, given Setup) (*Setup, counts, error) {
 	if err := m.check(&s); err != nil {
 		return nil, counts{}, err
 	}
+	if err := countable(m, &s); err != nil {
+		return nil, counts{}, err
+	}
 	return &s, m.count(&s), nil
 }
 

@@ -23,6 +23,20 @@ type Model interface {
 
 	check(s *Setup) error
 	count(s *Setup) counts
+
+	// magnitude is at least the values that there are of it and of what it keeps, in floating point, which does not overflow.
+	magnitude(s *Setup) float64
+}
+
+// mostValues is what an estimate counts at most, in whole bytes.
+const mostValues = 1 << 56
+
+// countable refuses what no number of bytes would hold.
+func countable(m Model, s *Setup) error {
+	if n := m.magnitude(s); !(n < mostValues) {
+		return advice.Failf("give the sizes of a model that somebody could train", "%.1g values are more than are counted", n)
+	}
+	return nil
 }
 
 // counts are what the models' forms have in common: bytes and parameters on one device, for a micro-batch.
@@ -91,6 +105,8 @@ func (s *Setup) sane() error {
 	switch {
 	case s.Batch < 1 || s.Accumulate < 1 || s.Devices < 1 || s.TP < 1 || s.Context < 0:
 		return advice.Failf("numbers of samples, parts, tokens and devices begin at 1", "a step of %d samples in %d parts, %d tokens, on %d devices, %d for each layer", s.Batch, s.Accumulate, s.Context, s.Devices, s.TP)
+	case max(s.Batch, s.Devices, s.TP) > 1<<31:
+		return advice.Failf("they are at most 2147483648", "a batch of %d on %d devices", s.Batch, s.Devices)
 	case s.Batch%s.Accumulate != 0:
 		return advice.Failf("let --accumulate divide --batch", "a batch of %d does not come in %d equal parts", s.Batch, s.Accumulate)
 	case s.Devices%s.TP != 0:

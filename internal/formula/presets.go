@@ -2,6 +2,7 @@ package formula
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -148,7 +149,7 @@ func Parse(config []byte) (Model, error) {
 	}
 	read, ok := kinds[kind]
 	if !ok {
-		return nil, advice.Failf(advice.Meant(kind, kindNames())+"there are "+advice.List(kindNames())+"; or give sizes, as in: warpline plan decoder --layers 12 --width 768 --heads 12 --vocab 50257 --context 1024", "no form is known for model_type %q", kind)
+		return nil, advice.Failf("there are "+advice.List(kindNames())+"; or give sizes, as in: warpline plan decoder --layers 12 --width 768 --heads 12 --vocab 50257 --context 1024", "no form is known for model_type %q", kind)
 	}
 	m := read(f, kind)
 	return m, f.err
@@ -181,8 +182,12 @@ func readLlama(f *fields, kind string) Model {
 	d := llama(f.size("num_hidden_layers"), f.size("hidden_size"), f.size("num_attention_heads"), f.or("num_key_value_heads", 0), f.size("intermediate_size"),
 		f.size("vocab_size"), f.or("max_position_embeddings", 0))
 	d.HeadWidth = f.or("head_dim", 0)
-	d.Untied = !f.truth("tie_word_embeddings", kind == "gemma")
-	d.QKVBias = kind == "qwen2" || f.truth("attention_bias", false)
+	d.Untied = !f.truth("tie_word_embeddings", kind == "gemma" || kind == "smollm3")
+	if kind != "mistral" && kind != "phi3" { // those have no such switches
+		d.OutBias = kind != "qwen2" && f.truth("attention_bias", false)
+		d.QKVBias = kind == "qwen2" || d.OutBias
+		d.FFNBias = (kind == "llama" || kind == "smollm3") && f.truth("mlp_bias", false)
+	}
 	d.QKNorm = kind == "qwen3"
 	return &d
 }
@@ -191,6 +196,9 @@ func readNeoX(f *fields, _ string) Model {
 	d := mosaic(f.size("num_hidden_layers"), f.size("hidden_size"), f.size("num_attention_heads"), f.size("max_position_embeddings"))
 	d.Vocab, d.FFN, d.Positions = f.size("vocab_size"), f.size("intermediate_size"), false
 	d.Activation, d.Untied = function(f.word("hidden_act", "gelu")), !f.truth("tie_word_embeddings", false)
+	if !f.truth("attention_bias", true) {
+		d.Bias, d.FFNBias = false, true
+	}
 	return d
 }
 
@@ -198,8 +206,8 @@ func readMPT(f *fields, _ string) Model {
 	d := mosaic(f.size("n_layers"), f.size("d_model"), f.size("n_heads"), f.size("max_seq_len"))
 	d.Vocab, d.FFN = f.size("vocab_size"), d.Width*f.or("expansion_ratio", 4)
 	d.Bias, d.Positions = !f.truth("no_bias", true), f.truth("learned_pos_emb", true)
-	if a, ok := f.c["attn_config"].(map[string]any); ok && a["alibi"] == true {
-		d.Positions = false
+	if a, ok := f.c["attn_config"].(map[string]any); !ok || a["alibi"] != false {
+		d.Positions = false // by default, too
 	}
 	return d
 }
@@ -215,11 +223,21 @@ func readResNet(f *fields, _ string) Model {
 		n, _ := v.(float64)
 		depths[i] = int(n)
 	}
-	classes := 1000
+	classes := f.or("num_labels", 2) // as Transformers has it where a file says nothing
 	if labels, ok := f.c["id2label"].(map[string]any); ok {
 		classes = len(labels)
 	}
-	return &ResNet{Depths: depths, Bottleneck: f.word("layer_type", "bottleneck") == "bottleneck", Classes: classes, Image: 224}
+	r := &ResNet{Depths: depths, Bottleneck: f.word("layer_type", "bottleneck") == "bottleneck", Classes: classes, Image: 224}
+	widths := "[64 128 256 512]"
+	if r.Bottleneck {
+		widths = "[256 512 1024 2048]"
+	}
+	for name, usual := range map[string]string{"hidden_sizes": widths, "embedding_size": "64", "num_channels": "3", "downsample_in_first_stage": "false"} {
+		if f.has(name) && fmt.Sprint(f.c[name]) != usual {
+			f.fail(advice.Failf("give resnet18 to resnet152, or a number of parameters for the floor", "%s is %v: only ResNets with %s are counted", name, f.c[name], usual))
+		}
+	}
+	return r
 }
 
 func function(name string) Activation {

@@ -1,7 +1,9 @@
 package formula
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -41,8 +43,8 @@ func TestParse(t *testing.T) {
 		{`{"model_type":"qwen2","num_hidden_layers":24,"hidden_size":896,"num_attention_heads":14,"num_key_value_heads":2,"intermediate_size":4864,"vocab_size":151936,"tie_word_embeddings":true}`, "qwen2.5-0.5b"},
 		{`{"model_type":"qwen3","num_hidden_layers":36,"hidden_size":2560,"num_attention_heads":32,"num_key_value_heads":8,"head_dim":128,"intermediate_size":9728,"vocab_size":151936,"tie_word_embeddings":true}`, "qwen3-4b"},
 		{`{"model_type":"gemma","num_hidden_layers":18,"hidden_size":2048,"num_attention_heads":8,"num_key_value_heads":1,"head_dim":256,"intermediate_size":16384,"vocab_size":256000}`, "gemma-2b"},
-		{`{"model_type":"resnet","depths":[3,4,6,3],"layer_type":"bottleneck"}`, "resnet50"},
-		{`{"model_type":"resnet","depths":[2,2,2,2],"layer_type":"basic"}`, "resnet18"},
+		{`{"model_type":"resnet","num_labels":1000,"depths":[3,4,6,3],"layer_type":"bottleneck"}`, "resnet50"},
+		{`{"model_type":"resnet","num_labels":1000,"depths":[2,2,2,2],"layer_type":"basic"}`, "resnet18"},
 	} {
 		m, err := Parse([]byte(c.config))
 		if err != nil {
@@ -78,7 +80,7 @@ func TestRefusals(t *testing.T) {
 		{find("gpt3"), "gpt2"}, {find("lama-3.1-8b"), "llama-3.1-8b"}, {find("zzz"), "config.json"},
 		{parse(`{"model_type":"llama","hidden_size":4096}`), `"num_hidden_layers"`}, {parse(`[1]`), "JSON object"}, {parse(`{`), "JSON object"}, {parse(`{}`), "model_type"},
 		{parse(`{"model_type":"mamba"}`), "mamba"}, {parse(`{"model_type":"mixtral","num_local_experts":8}`), "experts"},
-		{parse(`{"model_type":"gpt2","n_layer":-1}`), "n_layer"}, {parse(`{"model_type":"gpt2","n_layer":1e300}`), "n_layer"}, {parse(`{"model_type":"resnet","depths":[3]}`), "depths"},
+		{parse(`{"model_type":"gpt2","n_layer":-1}`), "n_layer"}, {parse(`{"model_type":"gpt2","n_layer":1e300}`), "n_layer"}, {parse(`{"model_type":"resnet","num_labels":1000,"depths":[3]}`), "depths"},
 		{fresh(decoder, setup(func(s *Setup) { s.Batch = -1 })), "begin at 1"},
 		{fresh(decoder, setup(func(s *Setup) { s.Batch, s.Accumulate = 3, 2 })), "equal parts"},
 		{fresh(decoder, setup(func(s *Setup) { s.TP = 5 })), "12 heads"},
@@ -156,6 +158,43 @@ func TestLevers(t *testing.T) {
 					t.Errorf("%s: a batch of %d takes %d bytes, and %d is the largest", p.Name, n, e.Total, likely)
 				}
 			}
+		}
+	}
+}
+
+// TestConfigsHaveTheirParameters: random configurations as Transformers writes them have as many parameters as its models
+// of them (testdata/configs.py).
+func TestConfigsHaveTheirParameters(t *testing.T) {
+	raw, err := os.ReadFile("testdata/configs.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		Parameters int64
+		Config     json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &rows); err != nil || len(rows) < len(kinds) {
+		t.Fatal(len(rows), err)
+	}
+	seen := map[string]bool{}
+	for _, r := range rows {
+		m, err := Parse(r.Config)
+		if err != nil {
+			t.Errorf("%s: %v", r.Config, err)
+			continue
+		}
+		var kind struct {
+			Type string `json:"model_type"`
+		}
+		_ = json.Unmarshal(r.Config, &kind)
+		seen[kind.Type] = true
+		if got := m.Parameters(); got != r.Parameters {
+			t.Errorf("%d parameters, Transformers has %d: %s", got, r.Parameters, r.Config)
+		}
+	}
+	for kind := range kinds {
+		if !seen[kind] {
+			t.Errorf("no configuration of %s is compared", kind)
 		}
 	}
 }

@@ -160,7 +160,9 @@ func Largest(m Model, s Setup, card *cards.Card) (likely, sure int, ok bool, err
 	}
 	find := func(of func(e *Estimate) int64) int {
 		return parts(s) * largest(func(n int) bool {
-			s.Batch = n * parts(s)
+			if s.Batch = n * parts(s); uncountable(m, s) {
+				return false
+			}
 			e, failed := New(m, s)
 			if failed != nil {
 				err = failed
@@ -172,6 +174,9 @@ func Largest(m Model, s Setup, card *cards.Card) (likely, sure int, ok bool, err
 	sure = find(func(e *Estimate) int64 { return e.High })
 	return likely, sure, true, err
 }
+
+// uncountable tells batches that are too large to be counted, and so for any card.
+func uncountable(m Model, s Setup) bool { return s.Batch > 1<<31 || countable(m, &s) != nil }
 
 func parts(s Setup) int { return max(s.Accumulate, 1) }
 

@@ -24,6 +24,11 @@ func (m *MLP) FLOPs(int, bool) (n float64) {
 	return n
 }
 
+func (m *MLP) magnitude(s *Setup) (n float64) {
+	m.pairs(func(in, out int64) { n += float64(in+1)*float64(out) + 4*float64(s.Batch)*float64(in+out) })
+	return n
+}
+
 func (m *MLP) check(s *Setup) error {
 	if len(m.Widths) < 2 {
 		return advice.Failf("as in --widths 784,512,10", "an mlp has the width of its input and of each layer's output")
@@ -160,6 +165,12 @@ func (r *ResNet) Parameters() int64 { return r.walk().parameters }
 // FLOPs are six for each multiply-add of the forward pass. The arguments are not looked at.
 func (r *ResNet) FLOPs(int, bool) float64 { return 6 * float64(r.walk().products) }
 
+// A block keeps at most some 24 values of 256 channels for each 16 pixels, or fewer of more.
+func (r *ResNet) magnitude(s *Setup) float64 {
+	blocks := float64(r.Depths[0]) + float64(r.Depths[1]) + float64(r.Depths[2]) + float64(r.Depths[3]) + 1
+	return blocks*32e6 + float64(s.Batch)*(float64(r.Image)*float64(r.Image)*(400*blocks)+12*float64(r.Classes)) + 2048*float64(r.Classes)
+}
+
 func (r *ResNet) check(s *Setup) error {
 	if r.Image < 32 {
 		return advice.Failf("--image is at least 32", "a picture of %d × %d is too small for a ResNet", r.Image, r.Image)
@@ -193,6 +204,8 @@ func (b Bare) Parameters() int64 { return int64(b) }
 
 // FLOPs are the 6 that each parameter needs for a token, without attention.
 func (b Bare) FLOPs(context int, _ bool) float64 { return 6 * float64(b) * float64(max(context, 1)) }
+
+func (b Bare) magnitude(*Setup) float64 { return float64(b) }
 
 func (b Bare) check(s *Setup) error {
 	switch {
