@@ -18,6 +18,9 @@ func numbered(numbers []int) string {
 	return `NVRM:Xid\((?:PCI:)?([\w:.]+)\):(` + strings.Join(all, "|") + `)\b`
 }
 
+// below128 is a scale of the loss below 128, which no overflow of gradients that are sound needs.
+const below128 = `(?:\d(?:\.\d+)?e-\d+|(?:\d\d?|1[01]\d|12[0-7])(?:\.\d+)?)(?:[^\d.e]|$)`
+
 var deviceRows = []Row{
 	{Name: "class-out-of-range", Rule: "R03", Class: Program, sure: finding.High,
 		pattern:   text(`Assertion(?:t>=0&&t<n_classes|cur_target>=0&&cur_target<n_classes|target_val>=zero&&target_val<=one)failed`, `Target(-?\d+)is out of bounds`),
@@ -44,6 +47,11 @@ var deviceRows = []Row{
 		title:     "the loss scale fell to its floor: gradients are NaN whatever the scale is",
 		fix:       "train in bfloat16, which needs no scale; else clip gradients, warm up the learning rate, and compute softmax and norms in float32",
 		disproved: "gradients are finite at a scale of 1"},
+	{Name: "loss-scale-collapse", Rule: "R44", Class: Program, sure: finding.High,
+		pattern:   text(`reducing loss scale to `+below128, `Attempted loss scale:[\d.e+]+, reducing to `+below128),
+		title:     "the loss scale fell below 128: gradients are NaN, and do not overflow only now and then",
+		fix:       "train in bfloat16, which needs no scale; else find the first NaN (torch.autograd.set_detect_anomaly(True)), clip gradients, warm up the learning rate, and compute softmax and norms in float32",
+		disproved: "the scale rises again: halvings from 65536 on are how it finds its place"},
 	{Name: "device-assert", Rule: "R03", Class: Program, sure: finding.Medium,
 		pattern:   text(`device-side assert triggered`, `CUDA_ERROR_ASSERT`, `cudaErrorAssert`),
 		title:     "a kernel's own check failed, most often an index or a label out of range; the line of the traceback is not where it happened",
