@@ -58,10 +58,13 @@ func newDiagnose() *cobra.Command {
 // traces is what else may be done with one trace.
 type traces struct{ against, out string }
 
-// check refuses several files.
+// check refuses several files, and names that cannot be written.
 func (t *traces) check(args []string) error {
 	if t.against+t.out != "" && len(args) != 1 {
 		return advice.Failf("give one trace", "--against and --trace-out are of one trace, and there are %d files", len(args))
+	}
+	if t.out != "" {
+		return diagnose.Annotatable(args[0], t.out)
 	}
 	return nil
 }

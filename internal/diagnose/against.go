@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func (c *Config) Against(ctx context.Context, name, before string, tell Tell) er
 	}
 	rows := kineto.Against(both[0], both[1])
 	r := &finding.Report{File: name + " against " + before, Kind: "group", Members: []string{before, name}, Detail: rows,
-		Figures: map[string]any{"against": rows}}
+		Figures: map[string]any{"against": rows}, Notes: kineto.Unlike(both[0], both[1])}
 	return tell(tidied(r), false)
 }
 
@@ -51,6 +52,9 @@ func (c *Config) trace(ctx context.Context, name string) (*finding.Report, error
 func (c *Config) opened(ctx context.Context, name string, use func(s *stream) error) error {
 	if name == Stdin {
 		return advice.Failf("give the file's name: it is read twice, or beside another", "the standard input cannot be compared or annotated")
+	}
+	if isFolder(name) {
+		return advice.Failf("give one rank's trace of it", "%s is a folder, and one trace is compared or annotated", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -74,9 +78,32 @@ func (c *Config) opened(ctx context.Context, name string, use func(s *stream) er
 	return nil
 }
 
+// Annotatable is why out cannot be written from a trace, as far as that shows before anything is read.
+func Annotatable(name, out string) error {
+	switch dir := filepath.Dir(out); {
+	case !isFolder(dir):
+		return advice.Failf("make it, or give another name", "%s cannot be written: there is no folder %s", out, dir)
+	case isFolder(out):
+		return advice.Failf("give a file's name, as in "+filepath.Join(out, "queues.json.gz"), "%s cannot be written: it is a folder", out)
+	case same(name, out):
+		return advice.Failf("give another name", "%s would be written over itself", name)
+	}
+	return nil
+}
+
+// same tells that two names are of one file.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(x, y)
+}
+
 // Annotate writes a trace again, with counters added of what is queued and of what is busy, for viewers; compressed where the
 // new name ends in .gz.
 func (c *Config) Annotate(ctx context.Context, name, out string) error {
+	if err := Annotatable(name, out); err != nil {
+		return err
+	}
 	var t *kineto.Trace
 	if err := c.opened(ctx, name, func(s *stream) (err error) {
 		t, err = kineto.Read(ctx, s)

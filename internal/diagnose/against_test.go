@@ -54,6 +54,11 @@ func TestTracesBeside(t *testing.T) {
 			t.Errorf("%s: %v %+v", name, err, told)
 		}
 	}
+	for _, out := range []string{dir, after, filepath.Join(dir, "nowhere", "out.json")} {
+		if err := Annotatable(after, out); err == nil || c.Annotate(t.Context(), after, out) == nil {
+			t.Errorf("%s is written", out)
+		}
+	}
 	for _, bad := range []string{text, filepath.Join(dir, "nowhere"), Stdin, dir} {
 		out := filepath.Join(dir, "out.json")
 		if err := c.Annotate(t.Context(), bad, out); err == nil {

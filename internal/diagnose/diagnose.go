@@ -32,6 +32,9 @@ const mostFiles = 10_000
 // Stdin is the name that reads the standard input.
 const Stdin = "-"
 
+// standardInput is what reports and errors call it.
+const standardInput = "standard input"
+
 // Tell is given each report. Part is one of a folder's or of several files whose like are compared: what matters of it is in the
 // group's report, which follows.
 type Tell func(r *finding.Report, part bool) error
@@ -42,8 +45,13 @@ type Tell func(r *finding.Report, part bool) error
 func (c *Config) Run(ctx context.Context, names []string, tell Tell) error {
 	var failed []error
 	var all []*finding.Report
+	compare := len(names) > 1 && !slices.ContainsFunc(names, isFolder)
+	first := tell
+	if compare {
+		first = later
+	}
 	for _, name := range names {
-		reports, err := c.input(ctx, name, len(names) > 1, tell)
+		reports, err := c.input(ctx, name, first)
 		if stop := new(stopped); errors.As(err, &stop) || ctx.Err() != nil {
 			return errors.Join(ctx.Err(), err)
 		}
@@ -52,7 +60,10 @@ func (c *Config) Run(ctx context.Context, names []string, tell Tell) error {
 		}
 		all = append(all, reports...)
 	}
-	if len(names) > 1 && !slices.ContainsFunc(names, isFolder) {
+	if compare {
+		if err := members(all, tell); err != nil {
+			return err
+		}
 		if err := c.together(ctx, names, all, tell); err != nil {
 			return err
 		}
@@ -74,6 +85,19 @@ func told(tell Tell, r *finding.Report, part bool) error {
 	return nil
 }
 
+// later tells nothing yet: what a report is a part of shows when all are there.
+func later(*finding.Report, bool) error { return nil }
+
+// members tells reports that may be compared with each other.
+func members(all []*finding.Report, tell Tell) error {
+	for _, m := range all {
+		if err := told(tell, m, comparable(m.Kind, all)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // joined is one error of several, with the hint of the first.
 func joined(failed []error) error {
 	if len(failed) < 2 {
@@ -87,9 +111,9 @@ func joined(failed []error) error {
 }
 
 // input reads one file, folder or the standard input.
-func (c *Config) input(ctx context.Context, name string, part bool, tell Tell) ([]*finding.Report, error) {
+func (c *Config) input(ctx context.Context, name string, tell Tell) ([]*finding.Report, error) {
 	if name == Stdin {
-		return c.one(ctx, name, c.Stdin, 0, part, tell)
+		return c.one(ctx, standardInput, c.Stdin, 0, tell)
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -98,7 +122,7 @@ func (c *Config) input(ctx context.Context, name string, part bool, tell Tell) (
 	if info.IsDir() {
 		return c.folder(ctx, name, tell)
 	}
-	return c.file(ctx, name, part, tell)
+	return c.file(ctx, name, tell)
 }
 
 func isFolder(name string) bool {
@@ -107,7 +131,7 @@ func isFolder(name string) bool {
 }
 
 // file reads a file of the disk.
-func (c *Config) file(ctx context.Context, name string, part bool, tell Tell) ([]*finding.Report, error) {
+func (c *Config) file(ctx context.Context, name string, tell Tell) ([]*finding.Report, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, advice.Explain(err, "see whether you may read it")
@@ -117,16 +141,16 @@ func (c *Config) file(ctx context.Context, name string, part bool, tell Tell) ([
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		size = info.Size()
 	}
-	return c.one(ctx, name, f, size, part, tell)
+	return c.one(ctx, name, f, size, tell)
 }
 
 // one reads a stream and tells its report.
-func (c *Config) one(ctx context.Context, name string, r io.Reader, size int64, part bool, tell Tell) ([]*finding.Report, error) {
+func (c *Config) one(ctx context.Context, name string, r io.Reader, size int64, tell Tell) ([]*finding.Report, error) {
 	report, err := c.Read(ctx, name, r, size)
 	if err != nil {
 		return nil, err
 	}
-	return []*finding.Report{report}, told(tell, report, part && compared(report.Kind))
+	return []*finding.Report{report}, told(tell, report, false)
 }
 
 // Read recognises and reads one stream; size is how long it is, 0 where that is not known.
@@ -176,37 +200,43 @@ var errUnknown = errors.New("unknown content")
 
 // folder reads the files of a folder and those below it, by name, and then tells what they say together.
 func (c *Config) folder(ctx context.Context, dir string, tell Tell) ([]*finding.Report, error) {
-	names, err := filesIn(dir)
+	names, notes, err := filesIn(dir)
 	if err != nil {
 		return nil, err
 	}
-	var members []*finding.Report
-	var notes []string
+	var all []*finding.Report
 	for _, name := range names {
-		reports, err := c.file(ctx, name, len(names) > 1, tell)
-		if stop := new(stopped); ctx.Err() != nil || errors.As(err, &stop) {
-			return members, err
+		reports, err := c.file(ctx, name, later)
+		if ctx.Err() != nil {
+			return nil, err
 		}
 		if err != nil {
 			notes = append(notes, err.Error())
 		}
-		members = append(members, reports...)
+		all = append(all, reports...)
 	}
-	if len(members) == 0 {
+	if len(all) == 0 {
 		return nil, nothingIn(dir, names, notes)
 	}
-	group, err := c.group(ctx, dir, members)
+	if err := members(all, tell); err != nil {
+		return all, err
+	}
+	group, err := c.group(ctx, dir, all)
 	if err != nil {
-		return members, err
+		return all, err
 	}
 	group.Notes = append(group.Notes, fewer(notes)...)
-	return members, told(tell, group, false)
+	return all, told(tell, group, false)
 }
 
 // nothingIn is the error of a folder without a file that is understood.
 func nothingIn(dir string, names, notes []string) error {
 	if len(names) == 0 {
-		return advice.Failf("give the folder that has the logs", "%s has no files", dir)
+		text := dir + " has no files"
+		if len(notes) > 0 {
+			text += " that could be read (" + strings.Join(fewer(notes), "; ") + ")"
+		}
+		return advice.Failf("give the folder that has the logs", "%s", text)
 	}
 	return advice.Failf(unknownHint, "%s: none of its %d files is understood (%s)", dir, len(names), notes[0])
 }
@@ -219,20 +249,26 @@ func fewer(notes []string) []string {
 	if len(notes) <= mostNotes {
 		return notes
 	}
-	return append(notes[:mostNotes:mostNotes], fmt.Sprintf("and %d more files that are not understood", len(notes)-mostNotes))
+	return append(notes[:mostNotes:mostNotes], fmt.Sprintf("and %d more that were not read", len(notes)-mostNotes))
 }
 
-// filesIn are the regular files of a folder and those below, in order. Links are not followed, hidden files are left out.
-func filesIn(dir string) ([]string, error) {
-	var names []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// filesIn are the regular files of a folder and those below, in order; notes name what was passed over. Links are not followed,
+// hidden files are left out.
+func filesIn(dir string) (names, notes []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil:
+		case err != nil && path == dir:
 			return err
+		case err != nil:
+			notes = append(notes, err.Error())
+			return nil
 		case path != dir && strings.HasPrefix(d.Name(), "."):
 			if d.IsDir() {
 				return fs.SkipDir
 			}
+			return nil
+		case d.Type()&fs.ModeSymlink != 0:
+			notes = append(notes, path+" is a link, and links are not followed: name what it leads to")
 			return nil
 		case !d.Type().IsRegular():
 			return nil
@@ -243,10 +279,10 @@ func filesIn(dir string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, advice.Explain(err, "see whether you may read the folder")
+		return nil, nil, advice.Explain(err, "see whether you may read the folder")
 	}
 	slices.SortFunc(names, natural)
-	return names, nil
+	return names, notes, nil
 }
 
 // tidied is a report as its JSON wants it: lists that are empty and not absent, and no figure that is no number.

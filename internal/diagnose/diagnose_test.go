@@ -230,8 +230,11 @@ func TestSeveralInputs(t *testing.T) {
 	for _, r := range all {
 		said = append(said, filepath.Base(r.File)+" "+r.Kind)
 	}
-	if got := strings.Join(said, ", "); got != "a.log error, - error, b.log error, in group" {
+	if got := strings.Join(said, ", "); got != "a.log error, standard input error, b.log error, in group" {
 		t.Error(got)
+	}
+	if len(all[3].Findings) > 0 || !strings.Contains(strings.Join(all[3].Notes, ";"), "by itself: 1 of 1") {
+		t.Errorf("a group of one: %+v", all[3])
 	}
 	if notes := strings.Join(all[3].Notes, ";"); !strings.Contains(notes, "notes.md") || strings.Contains(notes, "hidden") {
 		t.Error(notes)
@@ -242,6 +245,60 @@ func TestSeveralInputs(t *testing.T) {
 	}
 	if _, err := ran(t, &Config{}, empty); err == nil || advice.HintOf(err) == "" {
 		t.Error(err)
+	}
+}
+
+// TestFolderWithOddEntries: links and a folder that may not be read are notes, and keep nothing else from being read.
+func TestFolderWithOddEntries(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"rank0.log", "closed/rank1.log"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(full), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"standard.log is a link"}
+	if err := os.Symlink(filepath.Join(dir, "rank0.log"), filepath.Join(dir, "standard.log")); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "closed"), 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(filepath.Join(dir, "closed"), 0o777)
+	if _, err := os.ReadDir(filepath.Join(dir, "closed")); err != nil { // root may read all
+		want = append(want, "closed: permission denied")
+	}
+	all, err := ran(t, &Config{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(all[len(all)-1].Notes, "; ")
+	for _, w := range want {
+		if !strings.Contains(notes, w) {
+			t.Errorf("no %q in %q", w, notes)
+		}
+	}
+}
+
+// TestPartsOnlyWhereCompared: a file that nothing is compared with is told whole, in a folder too.
+func TestPartsOnlyWhereCompared(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"job.log": full, "dmesg.txt": "[    9.000001] NVRM: Xid (PCI:0000:65:00): 79, pid=1, GPU has fallen off the bus.\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	if err := (&Config{}).Run(t.Context(), []string{dir}, func(r *finding.Report, part bool) error {
+		if part {
+			t.Errorf("%s is told in a line", r.File)
+		}
+		n++
+		return nil
+	}); err != nil || n != 3 {
+		t.Error(n, err)
 	}
 }
 

@@ -21,7 +21,7 @@ func (c *Config) group(ctx context.Context, name string, members []*finding.Repo
 		all.Members = append(all.Members, m.File)
 	}
 	for _, g := range groupers {
-		of := slices.DeleteFunc(slices.Clone(members), func(m *finding.Report) bool { return !slices.Contains(g.kinds, m.Kind) })
+		of := g.among(members)
 		if len(of) < g.least {
 			continue
 		}
@@ -34,20 +34,32 @@ func (c *Config) group(ctx context.Context, name string, members []*finding.Repo
 		all.Checked = append(all.Checked, said.Checked...)
 		all.Notes = append(all.Notes, said.Notes...)
 	}
+	if n := found(members); n > 0 && len(all.Findings) == 0 {
+		all.Notes = append(all.Notes, fmt.Sprintf("what is wrong is told of each file by itself: %d of %d", n, len(members)))
+	}
 	return all, nil
+}
+
+// found is how many reports have findings.
+func found(all []*finding.Report) (n int) {
+	for _, m := range all {
+		if len(m.Findings) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
 }
 
 // together tells what several files that were named one by one say together, if such files are compared at all.
 func (c *Config) together(ctx context.Context, names []string, members []*finding.Report, tell Tell) error {
-	comparison := slices.ContainsFunc(groupers, func(g grouper) bool {
-		n := 0
-		for _, m := range members {
-			if slices.Contains(g.kinds, m.Kind) {
-				n++
-			}
-		}
-		return n >= g.least
-	})
+	comparison := slices.ContainsFunc(groupers, func(g grouper) bool { return len(g.among(members)) >= g.least })
 	if !comparison {
 		return nil
 	}

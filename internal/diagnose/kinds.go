@@ -47,7 +47,19 @@ var groupers = []grouper{
 	{[]string{"trace"}, 2, kineto.Group},
 }
 
-// compared tells that reports of a kind are put together with others: what matters of them is told of all.
-func compared(kind string) bool {
-	return slices.ContainsFunc(groupers, func(g grouper) bool { return slices.Contains(g.kinds, kind) })
+// among are those of some reports that are of the grouper's kinds.
+func (g *grouper) among(all []*finding.Report) (of []*finding.Report) {
+	for _, m := range all {
+		if slices.Contains(g.kinds, m.Kind) {
+			of = append(of, m)
+		}
+	}
+	return of
+}
+
+// comparable tells that a report of a kind is put together with others of all: what matters of it is told of them together.
+func comparable(kind string, all []*finding.Report) bool {
+	return slices.ContainsFunc(groupers, func(g grouper) bool {
+		return slices.Contains(g.kinds, kind) && len(g.among(all)) >= g.least
+	})
 }

@@ -30,7 +30,7 @@ func KindWords(kind string) string {
 // Screen shows a report to people, width columns wide.
 func Screen(w io.Writer, r *finding.Report, width int) error {
 	s := &sheet{width: max(width, 40)}
-	s.put(0, "%s: %s%s", name(r.File), KindWords(r.Kind), size(r))
+	s.put(0, "%s: %s%s", r.File, KindWords(r.Kind), size(r))
 	for i := range r.Findings[:min(len(r.Findings), mostFindings)] {
 		f := r.Findings[i]
 		if i > 0 && f.Fix == r.Findings[i-1].Fix {
@@ -41,12 +41,8 @@ func Screen(w io.Writer, r *finding.Report, width int) error {
 	if more := len(r.Findings) - mostFindings; more > 0 {
 		s.put(2, "and %d more: --json has all", more)
 	}
-	switch {
-	case len(r.Findings) > 0:
-	case len(r.Checked) > 0:
-		s.put(2, "nothing found that is wrong")
-	default:
-		s.put(2, "nothing is said to be wrong, or to be well: it has nothing that could be judged")
+	if len(r.Findings) == 0 {
+		s.put(2, "%s", nothing(r))
 	}
 	if len(r.Findings) > 0 && len(r.Checked)+len(r.Notes) > 0 {
 		s.b.WriteString("\n")
@@ -71,15 +67,21 @@ func Brief(w io.Writer, r *finding.Report, width int) error {
 			said = fmt.Sprintf("%s (and %d more)", said, n-1)
 		}
 	}
-	_, err := fmt.Fprintln(w, render.Truncate(name(r.File)+": "+said, width-1))
+	_, err := fmt.Fprintln(w, render.Truncate(r.File+": "+said, width-1))
 	return err
 }
 
-func name(file string) string {
-	if file == Stdin {
-		return "standard input"
+// nothing is what is said where nothing was found.
+func nothing(r *finding.Report) string {
+	switch judged, group := len(r.Checked) > 0, r.Kind == "group"; {
+	case judged && group:
+		return "nothing found that the files show only together"
+	case judged:
+		return "nothing found that is wrong"
+	case group:
+		return "no two files that would be compared"
 	}
-	return file
+	return "nothing is said to be wrong, or to be well: it has nothing that could be judged"
 }
 
 // size is how much a group has.
@@ -87,7 +89,7 @@ func size(r *finding.Report) string {
 	if r.Kind != "group" {
 		return ""
 	}
-	return fmt.Sprintf(", %d files", len(r.Members))
+	return fmt.Sprintf(", %d file%s", len(r.Members), plural(len(r.Members)))
 }
 
 // sheet is text under way.

@@ -2,6 +2,7 @@ package kineto
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/warpline-ml/warpline/internal/finding"
@@ -40,6 +41,36 @@ func Against(before, after *finding.Report) []Change {
 		rows = append(rows, Change{What: "part", Name: p[1], Before: a / float64(max(old.Marked, 1)), After: b / float64(max(now.Marked, 1))})
 	}
 	return append(rows, kernelsAgainst(old, now)...)
+}
+
+// Unlike is what, of two traces' ranks and cards, is not alike, so that more than a change of the program may show.
+func Unlike(before, after *finding.Report) (notes []string) {
+	old, ok := before.Detail.(*Trace)
+	now, fine := after.Detail.(*Trace)
+	if !ok || !fine {
+		return nil
+	}
+	if old.Rank >= 0 && now.Rank >= 0 && old.Rank != now.Rank {
+		notes = append(notes, fmt.Sprintf("the traces are of different ranks, %d before and %d after: what differs may be the ranks' own", old.Rank, now.Rank))
+	}
+	if old.World > 0 && now.World > 0 && old.World != now.World {
+		notes = append(notes, fmt.Sprintf("the job had %d ranks before and has %d after: a step of it is not the same work", old.World, now.World))
+	}
+	if a, b := old.card(), now.card(); a != "" && b != "" && a != b {
+		notes = append(notes, fmt.Sprintf("the cards differ: %s before, %s after", a, b))
+	}
+	if (old.Marked == 0) != (now.Marked == 0) {
+		notes = append(notes, "only one of the traces marks steps: the other's times are of the whole file")
+	}
+	return notes
+}
+
+// card is the name of the first card, empty where the file does not say.
+func (t *Trace) card() string {
+	if len(t.Devices) == 0 {
+		return ""
+	}
+	return t.Devices[0].Name
 }
 
 func (t *Trace) perStep(ns int64) int64 { return ns / int64(max(t.Marked, 1)) }

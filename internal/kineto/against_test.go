@@ -122,3 +122,29 @@ func TestAnnotate(t *testing.T) {
 		}
 	}
 }
+
+// TestUnlike: what tells two traces apart besides the program is noted, where both say it.
+func TestUnlike(t *testing.T) {
+	one := Trace{Rank: 1, World: 8, Devices: []Device{{Name: "A100"}}, Marked: 3}
+	for name, c := range map[string]struct {
+		change func(t *Trace)
+		note   string
+	}{
+		"alike":     {func(*Trace) {}, ""},
+		"rank":      {func(t *Trace) { t.Rank = 0 }, "different ranks, 1 before and 0 after"},
+		"no rank":   {func(t *Trace) { t.Rank = -1 }, ""},
+		"world":     {func(t *Trace) { t.World = 4 }, "8 ranks before and has 4"},
+		"no world":  {func(t *Trace) { t.World = 0 }, ""},
+		"card":      {func(t *Trace) { t.Devices = []Device{{Name: "H100"}} }, "A100 before, H100 after"},
+		"no card":   {func(t *Trace) { t.Devices = nil }, ""},
+		"no steps":  {func(t *Trace) { t.Marked = 0 }, "only one"},
+		"more step": {func(t *Trace) { t.Marked = 5 }, ""},
+	} {
+		other := one
+		c.change(&other)
+		notes := strings.Join(Unlike(&finding.Report{Detail: &one}, &finding.Report{Detail: &other}), "; ")
+		if (notes == "") != (c.note == "") || !strings.Contains(notes, c.note) {
+			t.Errorf("%s: %q", name, notes)
+		}
+	}
+}
