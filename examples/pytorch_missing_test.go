@@ -2,7 +2,6 @@ package examples
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -30,10 +29,7 @@ func pattern(env *tensor.Env, a, b, m int, shape ...int) *tensor.Tensor {
 
 func missingOps(env *tensor.Env) map[string]*tensor.Tensor {
 	x, y := pattern(env, 7, 0, 5, 2, 3), pattern(env, 3, 1, 7, 2, 3)
-	i := env.Arange(3)
-	rest := tensor.Where(i.Eq(x.ArgMax(1).Unsqueeze(1)), x.FullLike(math.Inf(-1)), x)
 	return map[string]*tensor.Tensor{
-		"topk":   rest.Max(1),
 		"einsum": x.Unsqueeze(2).Mul(y.Unsqueeze(1)),
 	}
 }
@@ -75,7 +71,6 @@ func missingCells(env *tensor.Env) map[string]*tensor.Tensor {
 
 func TestPyTorchMissing(t *testing.T) {
 	want := map[string][]float64{
-		"topk":   {0, -0.5},
 		"einsum": {1, -0.5, 1.5, 0, 0, 0, -1, 0.5, -1.5, 0, -0.75, 0.25, 0, 0.75, -0.25, 0, -1.5, 0.5},
 		"conv1d": {-2.75, 2.75, -1.75, -1.75, -1.25, 4.75, -3, 0, 0.75, -1.25, -3.5, -1.75, 1.75, -3.75, 4},
 		"convT": {
@@ -102,13 +97,9 @@ func TestPyTorchMissing(t *testing.T) {
 	}
 }
 
-// TestPyTorchMissingRest has what has no values to compare: numbers that are drawn, or on the host.
+// TestPyTorchMissingRest has what has no values to compare: numbers that are drawn.
 func TestPyTorchMissingRest(t *testing.T) {
 	env := fresh(t, "cpu")
-	sorted := slices.Sorted(slices.Values(env.Arange(4).Neg().Floats()))
-	if !slices.Equal(sorted, []float64{-3, -2, -1, 0}) {
-		t.Error(sorted)
-	}
 	// A class of probability 0.7 in 5,000 draws: within six standard deviations.
 	logits := tensor.From(env, []float32{float32(math.Log(0.7)), float32(math.Log(0.3))}, 2).Expand(5000, 2)
 	drawn := logits.Sub(env.Rand(logits.Shape()...).Log().Neg().Log()).ArgMax(-1)

@@ -17,6 +17,25 @@ func TestPyTorchArranging(t *testing.T) {
 	use(x.Roll(1, 0), x.Flip(1), x.Repeat(2, 1), x.RepeatInterleave(2, 0))
 }
 
+func TestPyTorchOrder(t *testing.T) {
+	env := fresh(t, "cpu")
+	x, rising, w := env.Randn(2, 3), env.Arange(4), env.Rand(5)
+	ids, mask := env.RandInt(0, 9, 5), x.GtScalar(0)
+	largest, places := x.TopK(2, 1, true)
+	use(largest, places, x.ArgSort(1, true), x.CumProd(1), rising.SearchSorted(x, true), x.Bucketize(rising, false))
+	for _, f := range []func() (v, at *tensor.Tensor){
+		func() (v, at *tensor.Tensor) { return x.Sort(1, false) },
+		func() (v, at *tensor.Tensor) { return x.KthValue(2, 1) },
+		func() (v, at *tensor.Tensor) { return x.Median(1) },
+		func() (v, at *tensor.Tensor) { return x.CumMax(1) },
+		func() (v, at *tensor.Tensor) { return x.CumMin(1) },
+	} {
+		use(f())
+	}
+	values, inverse, counts := x.Unique()
+	use(values, inverse, counts, ids.BinCount(nil, 0), ids.BinCount(w, 9), x.NonZero(), x.MaskedSelect(mask))
+}
+
 func TestPyTorchNumbers(t *testing.T) {
 	env := fresh(t, "cpu")
 	x, y := env.Randn(2, 3), env.Randn(2, 3)

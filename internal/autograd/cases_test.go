@@ -147,6 +147,8 @@ func movementCases() []testCase {
 		{code: ir.Cat, attr: ir.Attr{Axis: 1}, args: []arg{of(normal, 2, 3), of(normal, 2, 0), of(normal, 2, 5)}},
 		{code: ir.Pad, attr: ir.Attr{Axis: 1, Dims: dims(2, 1, 2)}, p: ir.Scalars(1.5), args: []arg{of(normal, 2, 4)}},
 		{code: ir.Pad, label: "one", attr: ir.Attr{Axis: 0, Dims: dims(0, 3, 1)}, p: ir.Scalars(0), args: []arg{of(normal, 1, 4)}},
+		{code: ir.Sort, attr: ir.Attr{Axis: 1}, args: []arg{of(distinct, 2, 5, 3)}},
+		{code: ir.Sort, label: "first", attr: ir.Attr{Axis: 1, Flag: ir.Descending, Dims: dims(2)}, args: []arg{of(distinct, 3, 5)}},
 		{code: ir.Where, args: []arg{mask(3, 5), of(normal, 3, 5), of(normal, 3, 5)}},
 	}
 	return all

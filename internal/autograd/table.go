@@ -32,6 +32,7 @@ var byName = map[string]*Rule{
 	"embedding_grad":     of(partial{needY, embeddingGradG}, partial{}),
 	"cat":                {Save: saveNothing, Grad: catGrad},
 	"pad":                fromG(padGrad),
+	"sort":               of(partial{Saves{Out: 1 << 1}, sortGrad}),
 	"reshape":            fromG(reshapeGrad),
 	"permute":            fromG(permuteGrad),
 	"expand":             fromG(expandGrad),

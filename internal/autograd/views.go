@@ -53,6 +53,11 @@ func catGrad(b ir.B, c Call) []ir.Value {
 	return grads
 }
 
+// sortGrad puts g where its elements came from.
+func sortGrad(b ir.B, c Call, g ir.Value) ir.Value {
+	return emit(b, ir.ScatterAdd, ir.Attr{Axis: c.Op().Attr.Axis}, ir.Params{}, b.Zeros(c.Op().In(0)), c.Out(1), g)
+}
+
 func gatherGrad(b ir.B, c Call, g ir.Value) ir.Value {
 	zeros := b.Zeros(c.Op().In(0))
 	return emit(b, ir.ScatterAdd, ir.Attr{Axis: c.Op().Attr.Axis}, ir.Params{}, zeros, c.In(1), g)

@@ -24,6 +24,7 @@ func init() {
 	offer(embeddingGradCases, ir.EmbeddingGrad)
 	offer(catCases, ir.Cat)
 	offer(padCases, ir.Pad)
+	offer(sortCases, ir.Sort)
 }
 
 // results are types that creation ops and copies write.
@@ -225,4 +226,25 @@ func padCases(g *gen) {
 	if g.dt.IsFloat() {
 		g.add("minus infinity", pad(0, 2, 3, 0), ir.Scalars(math.Inf(-1)), g.of(plain, 4))
 	}
+}
+
+func sortCases(g *gen) {
+	m, n := g.big()
+	along := func(axis int8, flag ir.Flag, k int32) ir.Attr { return ir.Attr{Axis: axis, Flag: flag, Dims: dims(k)} }
+	awkward := g.of(extremes(1), 28)
+	if list := special(g.dt); g.dt.IsFloat() {
+		awkward = g.of(values(list, 1), 2*len(list))
+	}
+	for _, flag := range []ir.Flag{0, ir.Descending} {
+		g.add("the middle", along(1, flag, 0), ir.Params{}, g.of(plain, 2, 6, 3))
+		g.add("the first", along(1, flag, 2), ir.Params{}, g.of(plain, 2, 17))
+		g.add("ties", along(1, flag, 5), ir.Params{}, g.of(few, 2, 13))
+		g.add("awkward values", along(0, flag, 0), ir.Params{}, awkward)
+	}
+	g.add("the first awkward values", along(0, ir.Descending, 3), ir.Params{}, awkward)
+	g.add("one", along(0, 0, 0), ir.Params{}, g.of(plain, 1))
+	g.add("nothing", along(0, 0, 0), ir.Params{}, g.of(plain, 0))
+	g.add("no rows", along(1, 0, 0), ir.Params{}, g.of(plain, 0, 3))
+	g.add("the first of columns", along(0, 0, 1), ir.Params{}, g.of(plain, 9, 4))
+	g.add("a large shape", along(1, 0, 0), ir.Params{}, g.of(plain, m, n))
 }

@@ -27,6 +27,8 @@ var examples = append(unaryExamples(),
 	example{"normal {out=bf16[4]}", "bf16[4]", 8, 8},
 	example{"rand_int {out=i32[4]}", "i32[4]", 8, 16},
 
+	example{"sort f32[2,5] {axis=1}", "f32[2,5] i64[2,5]", 10, 160},
+	example{"sort f32[2,5] {axis=1 flag=descending dims=2}", "f32[2,2] i64[2,2]", 10, 88},
 	example{"copy f32[3,2]:1,3", "f32[3,2]", 0, 48},
 	example{"copy f32[3,2] {out=f32[3,2]:1,3}", "f32[3,2]:1,3", 0, 48},
 	example{"copy f32[3,2]:0,1", "f32[3,2]", 0, 32}, // two elements are read

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -250,6 +251,22 @@ func inferScatterAdd(o *Op) ([]*Type, error) {
 		return nil, fmt.Errorf("source %s for indices %v into %s", src, idx.shape, x)
 	}
 	return same(o)
+}
+
+func inferSort(o *Op) ([]*Type, error) {
+	x := o.In(0)
+	if err := o.wantAxis(x); err != nil {
+		return nil, err
+	}
+	axis, k := o.Attr.Axis, int(o.Attr.Dims[0])
+	if n := x.shape[axis]; k < 0 || k > n || n > math.MaxUint32 {
+		return nil, fmt.Errorf("the first %d of %d", k, n)
+	}
+	shape := slices.Clone(x.Shape())
+	if k > 0 {
+		shape[axis] = k
+	}
+	return []*Type{Dense(x.DType, shape...), Dense(dtype.I64, shape...)}, nil
 }
 
 func inferEmbedding(o *Op) ([]*Type, error) {

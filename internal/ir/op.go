@@ -61,7 +61,7 @@ type Attr struct {
 	Keep   bool           // reductions keep dimensions of size 1
 	Causal bool           // Attention: position i sees up to i
 	Act    Act            // Linear, BiasGrad, BatchNorm, BatchNormEval
-	Flag   Flag           // SGD, AdamW, losses and their gradients, BatchNormGrad, Linear
+	Flag   Flag           // SGD, AdamW, losses and their gradients, BatchNormGrad, Linear, Sort
 	Dims   [MaxRank]int32 // small sizes, in the order that the code's comment gives
 
 	Precision Precision // of a product of f32 operands: MatMul, Linear, convolutions and their gradients
@@ -70,17 +70,18 @@ type Attr struct {
 // Flag selects a form of an op.
 type Flag uint16
 
-// The forms of SGD, AdamW, losses, BatchNormGrad and Linear.
+// The forms of SGD, AdamW, losses, BatchNormGrad, Linear and Sort.
 const (
-	Nesterov Flag = 1 << iota // SGD looks ahead
-	Momentum                  // SGD keeps a buffer per parameter
-	Coupled                   // weight decay is added to the gradient (Adam), not to the weight (AdamW)
-	Mean                      // one loss: the mean over the labels that are not ignored, whose number is a result too
-	Residual                  // BatchNormGrad: the gradient of what was added is a result too
-	Total                     // one loss: the sum, with the number of labels that are not ignored
-	GradX                     // LinearCrossEntropy gives the gradient of x too
-	GradW                     // and that of w
-	Before                    // Linear gives what it applied its activation to, too
+	Nesterov   Flag = 1 << iota // SGD looks ahead
+	Momentum                    // SGD keeps a buffer per parameter
+	Coupled                     // weight decay is added to the gradient (Adam), not to the weight (AdamW)
+	Mean                        // one loss: the mean over the labels that are not ignored, whose number is a result too
+	Residual                    // BatchNormGrad: the gradient of what was added is a result too
+	Total                       // one loss: the sum, with the number of labels that are not ignored
+	GradX                       // LinearCrossEntropy gives the gradient of x too
+	GradW                       // and that of w
+	Before                      // Linear gives what it applied its activation to, too
+	Descending                  // Sort begins with the largest
 )
 
 // Op is an operation as data: a code, its attributes and the types of its operands. Ops are comparable.

@@ -8,6 +8,7 @@ const (
 	EmbeddingGrad                           // (g[…,d], idx[…]) → type Attr.Out of w
 	Cat                                     // operands joined along Axis
 	Pad                                     // p0 around x along Axis; Dims: before, after, between neighbours
+	Sort                                    // x → its elements in order along Axis, equal ones as they were, NaN above all, and their i64 places; Descending; Dims: how many of the first, 0 for all
 
 	endIndexing
 )
@@ -18,5 +19,6 @@ var indexRows = rows{
 	Embedding:     {Name: "embedding", Group: Indexing, min: 2, infer: inferEmbedding, takes: true, Gradient: rule("embedding"), Tolerance: Exact},
 	EmbeddingGrad: {Name: "embedding_grad", Group: Indexing, Class: Numbers, min: 2, infer: inferEmbeddingGrad, reads: reads{fields: fieldOut}, flops: perOperand(1), Gradient: rule("embedding_grad"), Tolerance: Sums},
 	Cat:           {Name: "cat", Group: Indexing, min: 1, max: many, infer: inferCat, reads: reads{fields: fieldAxis}, Gradient: rule("cat"), Tolerance: Exact},
+	Sort:          {Name: "sort", Group: Indexing, Class: Numbers, Fused: true, min: 1, infer: inferSort, reads: reads{fields: fieldAxis | fieldFlag | fieldDims, dims: 1, flags: Descending}, flops: perOperand(1), Gradient: rule("sort"), Tolerance: Exact},
 	Pad:           {Name: "pad", Group: Indexing, min: 1, Params: 1, infer: inferPad, reads: reads{fields: fieldAxis | fieldDims, dims: 3}, Gradient: rule("pad"), Tolerance: Exact},
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/dtype"
 )
 
-var flagNames = [...]string{"nesterov", "momentum", "coupled", "mean", "residual", "total", "grad_x", "grad_w", "before"}
+var flagNames = [...]string{"nesterov", "momentum", "coupled", "mean", "residual", "total", "grad_x", "grad_w", "before", "descending"}
 
 // String lists the flags as the text form does: "nesterov,momentum".
 func (f Flag) String() string {

@@ -35,6 +35,7 @@ var rules = [ir.Codes]Rule{
 	ir.BatchNormEval:    batchNormEval,
 	ir.Attention:        attention,
 	ir.AttentionGrad:    attentionGrad,
+	ir.Sort:             sort,
 	ir.SumSquares:       sumSquares,
 	ir.CastAll:          castAll,
 	ir.TrackMoments:     trackMoments,

@@ -198,6 +198,9 @@ func cases() []testCase {
 			testCase{code, ir.Attr{}, ir.Params{}, []arg{num(0, 3), num(0, 3)}})
 	}
 	all = append(all, lossCases()...)
+	for _, a := range []ir.Attr{{Axis: 1}, {Axis: 0, Flag: ir.Descending}, {Axis: 1, Flag: ir.Descending, Dims: [ir.MaxRank]int32{2}}} {
+		all = append(all, testCase{ir.Sort, a, ir.Params{}, []arg{num(3, 7)}}, testCase{ir.Sort, a, ir.Params{}, []arg{num(4, 8, 2)}})
+	}
 	all = append(all, normCases()...)
 	all = append(all, attentionCases()...)
 	return append(all, updateCases()...)

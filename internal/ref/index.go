@@ -2,6 +2,7 @@ package ref
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/warpline-ml/warpline/internal/ir"
 )
@@ -13,6 +14,7 @@ func init() {
 	set(embeddingGrad, ir.EmbeddingGrad)
 	set(cat, ir.Cat)
 	set(pad, ir.Pad)
+	set(sorted, ir.Sort)
 }
 
 func (c *call) outside(i int64, n int) error {
@@ -101,6 +103,39 @@ func embeddingGrad(c *call) ([]Array, error) {
 		return nil, err
 	}
 	return c.added(&Array{Type: w, Data: make([]float64, w.Size())}, &c.in[0], places)
+}
+
+func sorted(c *call) ([]Array, error) {
+	x, axis := &c.in[0], c.axis()
+	_, n, inner := split(x.Type.Shape(), axis)
+	k := c.out[0].Dim(axis)
+	from, places := make([]int, c.out[0].Size()), make([]int64, c.out[0].Size())
+	for line := range c.out[0].Size() / max(k, 1) {
+		at := func(j int) int { return (line/inner*n+j)*inner + line%inner }
+		order := make([]int, n)
+		for j := range order {
+			order[j] = j
+		}
+		sort.SliceStable(order, func(i, j int) bool { return c.after(x, at(order[j]), at(order[i])) })
+		for j, p := range order[:k] {
+			to := (line/inner*k+j)*inner + line%inner
+			from[to], places[to] = at(p), int64(p)
+		}
+	}
+	values, err := c.pick(x, from, 0)
+	return append(values, Ints(c.out[1], places...)), err
+}
+
+// after reports whether element i of x comes after element j in the op's order.
+func (c *call) after(x *Array, i, j int) bool {
+	if c.op.Attr.Flag&ir.Descending != 0 {
+		i, j = j, i
+	}
+	if integral(x.Type.DType) {
+		return x.int(i) > x.int(j)
+	}
+	a, b := x.Data[i], x.Data[j]
+	return a > b || a != a && b == b
 }
 
 func cat(c *call) ([]Array, error) {
