@@ -58,11 +58,14 @@ def ops(case, n, dt, layout):
         x = draw(n)
         return {"add": lambda: x + x, "relu": lambda: torch.relu(x), "exp": lambda: torch.exp(x), "tanh": lambda: torch.tanh(x),
                 "gelu": lambda: F.gelu(x, approximate="tanh"), "dropout": lambda: F.dropout(x, 0.1)}[case]
-    if case in ("softmax", "layernorm", "sum-rows", "sum-columns", "transpose", "cat"):
+    if case in ("sort-line", "topk-line"):
+        x = draw(n)
+        return {"sort-line": lambda: torch.sort(x), "topk-line": lambda: torch.topk(x, 50)}[case]
+    if case in ("softmax", "layernorm", "sum-rows", "sum-columns", "transpose", "cat", "sort", "topk"):
         x, w, b = draw(max(1, n // WIDTH), WIDTH), draw(WIDTH), draw(WIDTH)
         return {"softmax": lambda: torch.softmax(x, -1), "layernorm": lambda: F.layer_norm(x, (WIDTH,), w, b),
                 "sum-rows": lambda: x.sum(1), "sum-columns": lambda: x.sum(0), "transpose": lambda: x.t().contiguous(),
-                "cat": lambda: torch.cat((x, x), 1)}[case]
+                "cat": lambda: torch.cat((x, x), 1), "sort": lambda: torch.sort(x, 1), "topk": lambda: torch.topk(x, 50, 1)}[case]
     if case == "embedding-grad":
         table, ids, g = learned(draw(10_000, 256)), torch.randint(1000, (n,)), draw(n, 256)
         return weighed(lambda: F.embedding(ids, table), g, table)

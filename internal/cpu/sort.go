@@ -40,6 +40,7 @@ type method[I any] struct {
 	compare func(a, b I) int
 	few     func(items []I)              // sorts them by comparisons
 	below   func(items []I, bound I) []I // those up to bound, in their place
+	split   func(items []I, pivot I) int // puts those before the pivot, which it counts, before the others
 	passes  int                          // of a sort by digits, one each
 	digit   func(items []I, pass int, counts *[digits]uint32)
 	scatter func(dst, src []I, pass int, next *[digits]uint32)
@@ -148,12 +149,43 @@ func (s *sorting[T, I]) store(args []device.Arg, line int, x []T, best []I, lo, 
 	}
 }
 
-// smallest are the first k of elements lo to hi of a line, in order: of all that come before the k-th best so far k are kept,
-// whenever twice as many have gathered.
+// smallest are the first k of elements lo to hi of a line, in order: of all that come before a bound k are kept, whenever
+// twice as many have gathered. The bound is the k-th best of those so far; at first a guess from a sample, which may leave
+// too few.
 func (s *sorting[T, I]) smallest(x []T, first, lo, hi int, kept []I) []I {
+	bound, guessed := s.guess(x, first, lo, hi)
+	if guessed {
+		if all := s.upTo(x, first, lo, hi, kept, bound, true); len(all) >= s.k {
+			return s.best(all)
+		}
+	}
+	return s.best(s.upTo(x, first, lo, hi, kept, bound, false))
+}
+
+// best are the first k, in order.
+func (s *sorting[T, I]) best(items []I) []I {
+	if len(items) > s.k {
+		s.method.part(items, s.k)
+	}
+	s.method.few(items[:s.k])
+	return items[:s.k]
+}
+
+// guess is an item of elements lo to hi that some more than k of them should come before, if there are enough.
+func (s *sorting[T, I]) guess(x []T, first, lo, hi int) (bound I, ok bool) {
+	var sample [32]I
+	rank := (len(sample)*s.k+hi-lo-1)/(hi-lo) + 3
+	if rank > len(sample)/2 {
+		return bound, false
+	}
+	stride := (hi - lo) / len(sample)
+	s.load(sample[:], x[first+lo*s.inner:], lo, s.inner*stride, s.flip) // of their places only the order counts
+	s.method.few(sample[:])
+	return sample[rank-1], true
+}
+
+func (s *sorting[T, I]) upTo(x []T, first, lo, hi int, kept []I, bound I, bounded bool) []I {
 	var tile [256]I
-	bounded := false
-	var bound I
 	for ; lo < hi; lo += len(tile) {
 		part := tile[:min(len(tile), hi-lo)]
 		s.load(part, x[first+lo*s.inner:], lo, s.inner, s.flip)
@@ -171,8 +203,7 @@ func (s *sorting[T, I]) smallest(x []T, first, lo, hi int, kept []I) []I {
 			}
 		}
 	}
-	s.method.few(kept)
-	return kept[:s.k]
+	return kept
 }
 
 // firstOf is the first k of items in the order in which they lie, which a sort by digits of keys alone needs.
@@ -185,37 +216,19 @@ func (m *method[I]) firstOf(items []I, k int, room []I) []I {
 	return m.below(items, slices.MaxFunc(room[:k], m.compare))
 }
 
-// part puts the first k of the items, 0 < k < their number, before the others (Hoare's selection).
+// part puts the first k of the items, 0 < k < their number, before the others, by halves that a median of three makes.
 func (m *method[I]) part(a []I, k int) {
 	for len(a) > 16 {
-		mid, last := len(a)/2, len(a)-1
-		pivot := a[mid] // the median of three
-		if x, y := a[0], a[last]; m.compare(x, pivot) > 0 == (m.compare(x, y) < 0) {
+		pivot := a[len(a)/2]
+		if x, y := a[0], a[len(a)-1]; m.compare(x, pivot) > 0 == (m.compare(x, y) < 0) {
 			pivot = x
 		} else if m.compare(y, pivot) > 0 == (m.compare(y, x) < 0) {
 			pivot = y
 		}
-		i, j := 0, last
-		for i <= j {
-			for m.compare(a[i], pivot) < 0 {
-				i++
-			}
-			for m.compare(a[j], pivot) > 0 {
-				j--
-			}
-			if i <= j {
-				a[i], a[j] = a[j], a[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case k <= j:
-			a = a[:j+1]
-		case k >= i:
-			a, k = a[i:], k-i
-		default:
-			return
+		if n := m.split(a, pivot); k <= n { // 0 < n < len(a), as no two are equal
+			a = a[:n]
+		} else {
+			a, k = a[n:], k-n
 		}
 	}
 	m.few(a)
@@ -280,13 +293,24 @@ func items(bits int) method[item] {
 		few:     sortFew,
 		below: func(items []item, bound item) []item {
 			n := 0
-			for _, v := range items {
+			for _, v := range items { // written always, as a branch would be guessed wrong
+				items[n] = v
 				if v <= bound {
-					items[n] = v
 					n++
 				}
 			}
 			return items[:n]
+		},
+		split: func(items []item, pivot item) int {
+			n := 0
+			for i, v := range items {
+				items[i] = items[n]
+				items[n] = v
+				if v < pivot {
+					n++
+				}
+			}
+			return n
 		},
 		passes: bits / digitBits,
 		digit: func(items []item, pass int, counts *[digits]uint32) {
@@ -342,6 +366,16 @@ var placedKeys = method[placed]{
 			}
 		}
 		return items[:n]
+	},
+	split: func(items []placed, pivot placed) int {
+		n := 0
+		for i, v := range items {
+			if v.before(pivot) < 0 {
+				items[i], items[n] = items[n], v
+				n++
+			}
+		}
+		return n
 	},
 	passes: 64 / digitBits,
 	digit: func(items []placed, pass int, counts *[digits]uint32) {
