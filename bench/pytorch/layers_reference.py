@@ -17,9 +17,11 @@ import common
 import golden
 import layers_activation
 import layers_losses
+import layers_recurrent
 
 FAMILIES = {"losses": layers_losses.cases, "losses_margin": layers_losses.classes,
-            "activations": layers_activation.activations, "norms": layers_activation.norms}
+            "activations": layers_activation.activations, "norms": layers_activation.norms,
+            "lstm": layers_recurrent.lstm, "gru": layers_recurrent.gru, "rnn": layers_recurrent.rnn}
 
 
 def main():

@@ -1,0 +1,375 @@
+package nn
+
+import "github.com/warpline-ml/warpline/tensor"
+
+// scan runs all steps of one direction as one operation with a gradient of its own. What does not wait for the step before
+// is one product for all steps: inputs times weights, and the gradients of inputs and weights.
+type scan struct {
+	unit                    unit
+	reverse                 bool
+	hidden, width           int
+	mask                    *tensor.Tensor // bool [t, n, 1], or nil
+	wih, whh, bih, bhh, whr *tensor.Tensor // the last three may be nil
+}
+
+// operands are those of the operation: x[t,n,in], h[n,width], c[n,hidden] or nil, then the weights.
+type operands struct{ x, h, c, wih, whh, bih, bhh, whr *tensor.Tensor }
+
+// list has the operands that are there.
+func (o *operands) list() (all []*tensor.Tensor) {
+	for _, p := range o.places() {
+		if *p != nil {
+			all = append(all, *p)
+		}
+	}
+	return all
+}
+
+func (o *operands) places() []**tensor.Tensor {
+	return []**tensor.Tensor{&o.x, &o.h, &o.c, &o.wih, &o.whh, &o.bih, &o.bhh, &o.whr}
+}
+
+// with is the same operands with other values.
+func (o operands) with(values []*tensor.Tensor) operands {
+	for _, p := range o.places() {
+		if *p != nil {
+			*p, values = values[0], values[1:]
+		}
+	}
+	return o
+}
+
+// trace is what a run leaves behind for its gradient: of each step in the order of the run.
+type trace struct {
+	H    []*tensor.Tensor   // before each step, and after the last
+	C    []*tensor.Tensor   // the same, of units that have it
+	Kept [][]*tensor.Tensor // of the unit
+	Raw  []*tensor.Tensor   // results before a projection
+	Y    []*tensor.Tensor   // results
+}
+
+// list has what the gradient needs; with puts it back.
+func (t *trace) list() (all []*tensor.Tensor) {
+	all = append(append(append(all, t.H...), t.C...), t.Raw...)
+	for _, k := range t.Kept {
+		all = append(all, k...)
+	}
+	return all
+}
+
+func (t *trace) with(values []*tensor.Tensor) *trace {
+	take := func(n int) (out []*tensor.Tensor) {
+		out, values = values[:n], values[n:]
+		return out
+	}
+	u := &trace{H: take(len(t.H)), C: take(len(t.C)), Raw: take(len(t.Raw))}
+	for _, k := range t.Kept {
+		u.Kept = append(u.Kept, take(len(k)))
+	}
+	return u
+}
+
+// shape is a trace without its values, which the graph keeps.
+func (t *trace) shape() *trace {
+	s := &trace{H: make([]*tensor.Tensor, len(t.H)), C: make([]*tensor.Tensor, len(t.C)), Raw: make([]*tensor.Tensor, len(t.Raw))}
+	for _, k := range t.Kept {
+		s.Kept = append(s.Kept, make([]*tensor.Tensor, len(k)))
+	}
+	return s
+}
+
+// apply gives results [t, n, width] and the states after the last step. h and c may be nil.
+func (s *scan) apply(x, h, c *tensor.Tensor) []*tensor.Tensor {
+	n := x.Dim(1)
+	if h == nil {
+		h = x.Env().FullOf(x.DType(), 0, n, s.width)
+	}
+	if c == nil && s.unit.cell() {
+		c = x.Env().FullOf(x.DType(), 0, n, s.hidden)
+	}
+	given := operands{x, h, c, s.wih, s.whh, s.bih, s.bhh, s.whr}
+	var shape *trace
+	f := tensor.Func{
+		Forward: func(call *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor {
+			t := s.forward(given.with(in))
+			call.Save(in...)
+			call.Save(t.list()...)
+			shape = t.shape()
+			return s.results(t)
+		},
+		Backward: func(call *tensor.Call, grads []*tensor.Tensor) []*tensor.Tensor {
+			saved := call.Saved()
+			in := given.with(saved)
+			t := shape.with(saved[len(given.list()):])
+			if in.x.Env().Recording() { // a second derivative goes through all that the trace was made of
+				t = s.forward(in)
+			}
+			return s.backward(in, t, grads)
+		},
+	}
+	return f.Apply(given.list()...)
+}
+
+// results are those of the operation.
+func (s *scan) results(t *trace) []*tensor.Tensor {
+	out := []*tensor.Tensor{tensor.Stack(0, s.inTime(t.Y)...), t.H[len(t.Y)]}
+	if s.unit.cell() {
+		out = append(out, t.C[len(t.Y)])
+	}
+	return out
+}
+
+// at is the time of step k of n.
+func (s *scan) at(k, n int) int {
+	if s.reverse {
+		return n - 1 - k
+	}
+	return k
+}
+
+// inTime is a list by steps as one by time.
+func (s *scan) inTime(list []*tensor.Tensor) []*tensor.Tensor {
+	out := make([]*tensor.Tensor, len(list))
+	for k, v := range list {
+		out[s.at(k, len(list))] = v
+	}
+	return out
+}
+
+// stepped is what a step leaves.
+type stepped struct {
+	H, C, Raw, Y *tensor.Tensor
+	Kept         []*tensor.Tensor
+}
+
+func (s *scan) forward(in operands) *trace {
+	steps, t := in.x.Dim(0), &trace{H: []*tensor.Tensor{in.h}}
+	inner, outer := in.bhh, in.bih
+	if in.bih != nil && !s.unit.apart() { // one sum for both
+		inner, outer = nil, in.bih.Add(in.bhh)
+	}
+	xp, whh := in.x.Linear(in.wih, outer), in.whh.Transpose(0, 1).Contiguous()
+	if in.c != nil {
+		t.C = append(t.C, in.c)
+	}
+	h, c := in.h, in.c
+	for k := range steps {
+		r := tensor.Do(h.Env(), func(e *tensor.Env) stepped {
+			hp := h.In(e).MatMul(whh)
+			if inner != nil {
+				hp = hp.AddInPlace(inner)
+			}
+			return s.step(in, s.at(k, steps), xp.Select(0, s.at(k, steps)), hp, h, c)
+		})
+		h, c = r.H, r.C
+		t.H, t.Y, t.Kept = append(t.H, h), append(t.Y, r.Y), append(t.Kept, r.Kept)
+		if c != nil {
+			t.C = append(t.C, c)
+		}
+		if r.Raw != nil {
+			t.Raw = append(t.Raw, r.Raw)
+		}
+	}
+	return t
+}
+
+// step is one step at a time; of samples that it does not count for, the state stays.
+func (s *scan) step(in operands, time int, xp, hp, h, c *tensor.Tensor) (r stepped) {
+	r.H, r.C, r.Kept = s.unit.forward(xp, hp, h, c)
+	if in.whr != nil {
+		r.Raw, r.H = r.H, r.H.Linear(in.whr, nil)
+	}
+	if r.Y = r.H; s.mask == nil {
+		return r
+	}
+	m := s.mask.Select(0, time)
+	r.Y = tensor.Where(m, r.H, number(r.H, 0))
+	if r.H = tensor.Where(m, r.H, h); c != nil {
+		r.C = tensor.Where(m, r.C, c)
+	}
+	return r
+}
+
+// back is what a step's gradient leaves.
+type back struct{ DH, DC, DXP, DHP, DOut *tensor.Tensor }
+
+// backward gives the gradient of each operand; those of results may be nil.
+func (s *scan) backward(in operands, t *trace, grads []*tensor.Tensor) []*tensor.Tensor {
+	steps := len(t.Kept)
+	or := func(g, like *tensor.Tensor) *tensor.Tensor {
+		if g == nil && like != nil {
+			return like.ZerosLike()
+		}
+		return g
+	}
+	dh := or(grads[1], in.h)
+	var dc *tensor.Tensor
+	if s.unit.cell() {
+		dc = or(grads[2], in.c)
+	}
+	xs, hs, outs := make([]*tensor.Tensor, steps), make([]*tensor.Tensor, steps), make([]*tensor.Tensor, steps)
+	for k := steps - 1; k >= 0; k-- {
+		b := tensor.Do(dh.Env(), func(e *tensor.Env) back { return s.stepBack(in, t, k, grads[0], dh.In(e), dc) })
+		dh, dc = b.DH, b.DC
+		xs[k], hs[k], outs[k] = b.DXP, b.DHP, b.DOut
+	}
+	return s.gather(in, t, operands{h: dh, c: dc}, xs, hs, outs)
+}
+
+// stepBack goes back by a step, from the gradients of the state after it.
+func (s *scan) stepBack(in operands, t *trace, k int, dy, dh, dc *tensor.Tensor) (b back) {
+	steps := len(t.Kept)
+	var h, c, restH, restC *tensor.Tensor
+	if h = t.H[k]; s.unit.cell() {
+		c = t.C[k]
+	}
+	total := dh
+	if dy != nil {
+		total = dh.Add(dy.Select(0, s.at(k, steps)))
+	}
+	if s.mask != nil {
+		m := s.mask.Select(0, s.at(k, steps))
+		zero := number(dh, 0)
+		total, restH = tensor.Where(m, total, zero), tensor.Where(m, zero, dh)
+		if dc != nil {
+			dc, restC = tensor.Where(m, dc, zero), tensor.Where(m, zero, dc)
+		}
+	}
+	if in.whr != nil {
+		b.DOut = total
+		total = total.MatMul(in.whr)
+	}
+	var direct *tensor.Tensor
+	b.DXP, b.DHP, direct, b.DC = s.unit.backward(t.Kept[k], h, c, total, dc)
+	b.DH = b.DHP.MatMul(in.whh)
+	for _, more := range []*tensor.Tensor{direct, restH} {
+		if more != nil {
+			b.DH = b.DH.AddInPlace(more)
+		}
+	}
+	if restC != nil {
+		b.DC = b.DC.Add(restC)
+	}
+	return b
+}
+
+// gather makes the gradients of inputs and weights from those of all steps, which come in the order of the run.
+func (s *scan) gather(in operands, t *trace, d operands, xs, hs, outs []*tensor.Tensor) []*tensor.Tensor {
+	steps := len(xs)
+	rows := func(list []*tensor.Tensor) *tensor.Tensor { return tensor.Cat(0, list...) }
+	product := func(g, v *tensor.Tensor) *tensor.Tensor { return g.Transpose(0, 1).MatMul(v) }
+	dx := rows(s.inTime(xs))
+	dhp, before := dx, rows(s.inTime(t.H[:steps]))
+	if s.unit.apart() {
+		dhp = rows(s.inTime(hs))
+	}
+	d.x = dx.MatMul(in.wih).Reshape(in.x.Shape()...)
+	d.wih, d.whh = product(dx, in.x.Reshape(-1, in.x.Dim(2))), product(dhp, before)
+	if in.bih != nil {
+		d.bih = dx.Sum(0)
+		if d.bhh = d.bih; s.unit.apart() {
+			d.bhh = dhp.Sum(0)
+		}
+	}
+	if in.whr != nil {
+		d.whr = product(rows(outs), rows(t.Raw))
+	}
+	return d.list()
+}
+
+// unit is what a recurrent layer does in a step, by its gates.
+type unit interface {
+	gates() int
+	cell() bool  // it has a state c beside h
+	apart() bool // what comes of h is not only added to what comes of x
+	// forward gives h and c from the sums xp of inputs and hp of h, [n, gates·hidden] each, and what backward needs.
+	// hp is its own.
+	forward(xp, hp, h, c *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor)
+	// backward gives the gradients of xp and hp, what of h's does not go through hp, and c's.
+	backward(kept []*tensor.Tensor, h, c, dh, dc *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor)
+}
+
+// slope is g·y·(1-y), the gradient of a sigmoid with the result y.
+func slope(g, y *tensor.Tensor) *tensor.Tensor {
+	v := g.Mul(y)
+	return v.Sub(v.Mul(y))
+}
+
+// bend is g·(1-y²), the gradient of a tanh with the result y.
+func bend(g, y *tensor.Tensor) *tensor.Tensor { return g.Sub(g.Mul(y.Square())) }
+
+// gate is part i of n of the columns of t.
+func gate(t *tensor.Tensor, i, n, hidden int) *tensor.Tensor {
+	return t.Slice(1, i*hidden, (i+n)*hidden)
+}
+
+type lstmUnit struct{}
+
+func (lstmUnit) gates() int  { return 4 }
+func (lstmUnit) cell() bool  { return true }
+func (lstmUnit) apart() bool { return false }
+
+func (lstmUnit) forward(xp, hp, _, c *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
+	n := c.Dim(1)
+	a := hp.AddInPlace(xp)
+	both, g, o := gate(a, 0, 2, n).Sigmoid(), gate(a, 2, 1, n).Tanh(), gate(a, 3, 1, n).Sigmoid()
+	c2 = gate(both, 1, 1, n).Mul(c).AddInPlace(gate(both, 0, 1, n).Mul(g))
+	bent := c2.Tanh()
+	return o.Mul(bent), c2, []*tensor.Tensor{both, g, o, bent}
+}
+
+func (lstmUnit) backward(kept []*tensor.Tensor, _, c, dh, dc *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor) {
+	g, o, bent := kept[1], kept[2], kept[3]
+	n := c.Dim(1)
+	i, f := gate(kept[0], 0, 1, n), gate(kept[0], 1, 1, n)
+	dc = dc.Add(bend(dh.Mul(o), bent))
+	d := tensor.Cat(1, slope(dc.Mul(g), i), slope(dc.Mul(c), f), bend(dc.Mul(i), g), slope(dh.Mul(bent), o))
+	return d, d, nil, dc.Mul(f)
+}
+
+type gruUnit struct{}
+
+func (gruUnit) gates() int  { return 3 }
+func (gruUnit) cell() bool  { return false }
+func (gruUnit) apart() bool { return true }
+
+func (gruUnit) forward(xp, hp, h, _ *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor) {
+	n := h.Dim(1)
+	both := gate(xp, 0, 2, n).Add(gate(hp, 0, 2, n)).Sigmoid()
+	r, z, inner := gate(both, 0, 1, n), gate(both, 1, 1, n), gate(hp, 2, 1, n)
+	m := r.Mul(inner).AddInPlace(gate(xp, 2, 1, n)).Tanh()
+	return h.Sub(m).Mul(z).AddInPlace(m), nil, []*tensor.Tensor{both, m, inner}
+}
+
+func (gruUnit) backward(kept []*tensor.Tensor, h, _, dh, _ *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor) {
+	m, inner := kept[1], kept[2]
+	n := h.Dim(1)
+	r, z := gate(kept[0], 0, 1, n), gate(kept[0], 1, 1, n)
+	direct = dh.Mul(z)
+	dm := bend(dh.Sub(direct), m)
+	both := tensor.Cat(1, slope(dm.Mul(inner), r), slope(dh.Mul(h.Sub(m)), z))
+	return tensor.Cat(1, both, dm), tensor.Cat(1, both, dm.Mul(r)), direct, nil
+}
+
+type rnnUnit struct{ relu bool }
+
+func (rnnUnit) gates() int  { return 1 }
+func (rnnUnit) cell() bool  { return false }
+func (rnnUnit) apart() bool { return false }
+
+func (u rnnUnit) forward(xp, hp, _, _ *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
+	if h = hp.AddInPlace(xp); u.relu {
+		h = h.ReLU()
+	} else {
+		h = h.Tanh()
+	}
+	return h, nil, []*tensor.Tensor{h}
+}
+
+func (u rnnUnit) backward(kept []*tensor.Tensor, _, _, dh, _ *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor) {
+	d := bend(dh, kept[0])
+	if u.relu {
+		d = tensor.Where(kept[0].Gt(number(kept[0], 0)), dh, number(dh, 0))
+	}
+	return d, d, nil, nil
+}

@@ -1,0 +1,93 @@
+package nn
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+func init() {
+	maps.Copy(forwards, map[string]forward{"LSTM": recurrentCase, "GRU": recurrentCase, "RNN": recurrentCase})
+}
+
+// recurrentCase runs a layer of the case's kind and options.
+func recurrentCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+	x := in["x"]
+	config := RecurrentConfig{Layers: c.Attrs.int("num_layers", 1), Bidirectional: c.Attrs.flag("bidirectional"), BatchFirst: c.Attrs.flag("batch_first"),
+		NoBias: c.Attrs["bias"] == false, Proj: c.Attrs.int("proj_size", 0), ReLU: c.Attrs.text("nonlinearity") == "relu"}
+	var l *recurrent
+	switch hidden := c.Attrs.int("hidden", 0); c.Layer {
+	case "LSTM":
+		l = &NewLSTM(x.Env(), x.Dim(-1), hidden, config).recurrent
+	case "GRU":
+		l = &NewGRU(x.Env(), x.Dim(-1), hidden, config).recurrent
+	case "RNN":
+		l = &NewRNN(x.Env(), x.Dim(-1), hidden, config).recurrent
+	}
+	for name := range l.Weights {
+		l.Weights[name] = c.param(name)
+	}
+	y, end := l.Run(x, RecurrentState{in["h"], in["c"]}, in["lengths"])
+	if end.C == nil {
+		return []*tensor.Tensor{y, end.H}
+	}
+	return []*tensor.Tensor{y, end.H, end.C}
+}
+
+// TestRecurrentModule: a layer is a Module with PyTorch's names, takes samples without a batch, and drops out between its
+// layers in training only.
+func TestRecurrentModule(t *testing.T) {
+	env := freshEnv(t)
+	l := NewLSTM(env, 3, 4, RecurrentConfig{Layers: 2, Bidirectional: true, Proj: 2, Dropout: 0.5})
+	names := map[string][]int{}
+	for path, p := range Params(Sequential{l}) {
+		names[path] = p.Shape()
+	}
+	for name, shape := range map[string][]int{"0.weight_ih_l0": {16, 3}, "0.weight_hh_l1_reverse": {16, 2}, "0.weight_ih_l1": {16, 4},
+		"0.bias_hh_l0_reverse": {16}, "0.weight_hr_l1": {2, 4}} {
+		if got := names[name]; len(got) != len(shape) || got[0] != shape[0] {
+			t.Errorf("%s has shape %v, want %v", name, got, shape)
+		}
+	}
+	if len(names) != 20 {
+		t.Errorf("%d parameters, want 20", len(names))
+	}
+	x := env.Randn(5, 3, 3)
+	y := l.Forward(x.In(env.Eval()))
+	one, end := l.Run(x.Select(1, 1).In(env.Eval()), RecurrentState{}, nil)
+	if d := y.Select(1, 1).Sub(one).Abs().Max().Item(); d > 1e-6 || end.H.Rank() != 2 || end.C.Dim(1) != 4 {
+		t.Errorf("one sample differs by %v; states %v", d, end.H.Shape())
+	}
+	if d := l.Forward(x).Sub(y).Abs().Max().Item(); d == 0 {
+		t.Error("nothing was dropped in training")
+	}
+	if s := Summary(l, 5, 3, 3).String(); !strings.Contains(s, "LSTM") {
+		t.Errorf("no LSTM in\n%s", s)
+	}
+	twin := Clone(l)
+	if d := twin.Forward(x.In(env.Eval())).Sub(y).Abs().Max().Item(); d != 0 {
+		t.Errorf("a clone differs by %v", d)
+	}
+}
+
+// TestRecurrentErrors tells what does not fit.
+func TestRecurrentErrors(t *testing.T) {
+	env := freshEnv(t)
+	l := NewGRU(env, 3, 4, RecurrentConfig{})
+	for name, f := range map[string]func(){
+		"width":      func() { l.Forward(env.Ones(2, 2, 4)) },
+		"rank":       func() { l.Forward(env.Ones(3)) },
+		"steps":      func() { l.Forward(env.Ones(0, 2, 3)) },
+		"state":      func() { l.Run(env.Ones(2, 2, 3), RecurrentState{H: env.Ones(1, 3, 4)}, nil) },
+		"lengths":    func() { l.Run(env.Ones(2, 2, 3), RecurrentState{}, env.Arange(3)) },
+		"projection": func() { NewGRU(env, 3, 4, RecurrentConfig{Proj: 2}) },
+		"wide":       func() { NewLSTM(env, 3, 4, RecurrentConfig{Proj: 4}) },
+		"zero value": func() { new(LSTM).Forward(env.Ones(2, 2, 4)) },
+	} {
+		if _, err := env.Try(func(*tensor.Env) *tensor.Tensor { f(); return nil }); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
