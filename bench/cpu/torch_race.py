@@ -79,6 +79,12 @@ def ops(case, n, dt, layout):
     if case == "batchnorm":
         x, g, norm = learned(draw(n, 64, 28, 28)), draw(n, 64, 28, 28), nn.BatchNorm2d(64)
         return weighed(lambda: norm(x), g, x, norm.weight, norm.bias)
+    if case == "conv-transpose":
+        x, w, b, g = learned(draw(n, 64, 14, 14)), learned(draw(64, 32, 4, 4)), learned(draw(32)), draw(n, 32, 28, 28)
+        return weighed(lambda: F.conv_transpose2d(x, w, b, stride=2, padding=1), g, x, w, b)
+    if case in ("lstm", "gru"):
+        layer, x, g = {"lstm": nn.LSTM, "gru": nn.GRU}[case](256, 256).to(dt), learned(draw(n, 32, 256)), draw(n, 32, 256)
+        return weighed(lambda: layer(x)[0], g, x, *layer.parameters())
     if case == "maxpool":
         x, g = learned(draw(n, 64, 28, 28)), draw(n, 64, 14, 14)
         return weighed(lambda: F.max_pool2d(x, 2), g, x)

@@ -44,6 +44,11 @@ var operations = []*Case{
 	operation("maxpool", "2×2 over n pictures of 64 channels of 28×28 and its gradient", "GB/s", 64, maxPool),
 	operation("conv2d", "3×3 over n pictures of 32 channels of 28×28 to 64", "GFLOP/s", 64, convolution(false)),
 	operation("conv2d-grad", "the same and its gradients", "GFLOP/s", 64, convolution(true)),
+	operation("conv-transpose", "4×4 by steps of 2 over n pictures of 64 channels of 14×14 to 32, and its gradients", "GFLOP/s", 64, convTranspose),
+	operation("lstm", "n steps of 32 samples of 256, as many hidden, and the gradients", "GFLOP/s", 128, recurrence(
+		func(env *tensor.Env) nn.Module { return nn.NewLSTM(env, 256, 256, nn.RecurrentConfig{}) })),
+	operation("gru", "the same of a GRU", "GFLOP/s", 128, recurrence(
+		func(env *tensor.Env) nn.Module { return nn.NewGRU(env, 256, 256, nn.RecurrentConfig{}) })),
 	operation("adamw", "a step over n parameters in ten tensors", "GB/s", 10_000_000, adamwStep),
 }
 
@@ -162,6 +167,33 @@ func convolution(grad bool) func(env *tensor.Env, n int, dt dtype.DType) func(*t
 		return func(e *tensor.Env) {
 			weighed(x.In(e).Conv2d(w, b, same), g)
 			forget(x, w, b)
+		}
+	}
+}
+
+func convTranspose(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
+	up := tensor.ConvTranspose{Conv: tensor.Conv{Stride: [2]int{2, 2}, Padding: [2]int{1, 1}}}
+	x, w, b := nn.NewParam(drawn(env, dt, n, 64, 14, 14)), nn.NewParam(drawn(env, dt, 64, 32, 4, 4)), nn.NewParam(drawn(env, dt, 32))
+	g := drawn(env, dt, n, 32, 28, 28)
+	return func(e *tensor.Env) {
+		weighed(x.In(e).ConvTranspose2d(w, b, up), g)
+		forget(x, w, b)
+	}
+}
+
+// recurrence runs n steps and their gradients.
+func recurrence(layer func(env *tensor.Env) nn.Module) func(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
+	return func(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
+		l := layer(env)
+		nn.Cast(l, dt)
+		x, g := nn.NewParam(drawn(env, dt, n, 32, 256)), drawn(env, dt, n, 32, 256)
+		all := []*tensor.Tensor{x}
+		for _, p := range nn.Params(l) {
+			all = append(all, p)
+		}
+		return func(e *tensor.Env) {
+			weighed(l.Forward(x.In(e)), g)
+			forget(all...)
 		}
 	}
 }
