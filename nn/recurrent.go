@@ -99,6 +99,15 @@ func newRecurrent(env *tensor.Env, op string, u unit, in, hidden int, c Recurren
 	return l
 }
 
+// String tells the widths.
+func (l *recurrent) String() string {
+	w := l.Weights["weight_ih_l0"]
+	if w == nil {
+		return "recurrent layer without weights"
+	}
+	return fmt.Sprintf("recurrent layer of %d inputs, %d hidden, %d layers of %d directions", w.Dim(1), l.Hidden, l.Layers, l.directions())
+}
+
 // suffixes end the names of a layer's weights, of each direction.
 func (l *recurrent) suffixes(layer int) []string {
 	all := []string{fmt.Sprintf("_l%d", layer)}
