@@ -43,3 +43,17 @@ func TestFullCardBeforeCrumbs(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// TestFixKnowsTheVersion: expandable segments are of PyTorch 2.1; the versions before it, told by the message's form, end with
+// an error where they are set.
+func TestFixKnowsTheVersion(t *testing.T) {
+	for text, want := range map[string]string{
+		"CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 23.69 GiB total capacity; 17.70 GiB already allocated; 1.03 GiB free; 21.70 GiB reserved in total by PyTorch)":                                                                                                                                      "max_split_size_mb:512 ",
+		"CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 1.03 GiB is free. Including non-PyTorch memory, this process has 22.5 GiB memory in use. Of the allocated memory 17.70 GiB is allocated by PyTorch, and 4.00 GiB is reserved by PyTorch but unallocated.": "expandable_segments:True ",
+	} {
+		found, _ := judged(text, Sizes{})
+		if len(found) == 0 || found[0].Rule != "O04" || !strings.HasPrefix(found[0].Fix, "PYTORCH_CUDA_ALLOC_CONF="+want) {
+			t.Errorf("%s: %+v", text, found)
+		}
+	}
+}

@@ -93,6 +93,11 @@ var programRows = []Row{
 
 // buildRows are environments that do not fit together.
 var buildRows = []Row{
+	{Name: "alloc-conf", Rule: "J01", Class: Setup, sure: finding.High,
+		pattern:   text(`Unrecognized(?:CUDA)?CachingAllocator option: *(\w+)`),
+		title:     "PYTORCH_CUDA_ALLOC_CONF has an option that this PyTorch does not know: $1",
+		fix:       "unset PYTORCH_CUDA_ALLOC_CONF, and look where the script or a library sets it; expandable_segments needs PyTorch 2.1, max_split_size_mb 1.10",
+		disproved: "python -c 'import torch; print(torch.__version__)' prints a version that knows the option"},
 	{Name: "flash-old-card", Rule: "D09", Class: Setup, sure: finding.High,
 		pattern:   text(`FlashAttention(?:-?\d)?only supports(Ampere|Hopper|Ada|Blackwell)(?:\w*,?)*GPUs`),
 		title:     "FlashAttention does not run on this card: it wants $1 or newer",

@@ -26,6 +26,7 @@ type OOM struct {
 	Private   int64 // of Allocated, in private pools
 	Allowed   int64 // cap of the process
 	Others    []Process
+	old       bool // a message of before PyTorch 2.1, which has no expandable segments
 }
 
 // Process is another one on the card.
@@ -148,6 +149,7 @@ func parseOOM(text string) (o *OOM, end int) {
 			o.Stuck = max(n-o.Allocated, 0)
 		}
 	}
+	o.old = strings.Contains(rest, "alreadyallocated")
 	for _, m := range otherProcess.FindAllStringSubmatch(rest, 64) {
 		pid, _ := strconv.Atoi(m[1])
 		n, _ := sized(m[2], m[3])

@@ -31,6 +31,9 @@ const (
 // fragmented is the switch that gives what is reserved back to requests of other sizes.
 const fragmented = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py"
 
+// fragmentedOld is that switch before PyTorch 2.1, which refuses the other: "Unrecognized CachingAllocator option".
+const fragmentedOld = "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512 python train.py, or PyTorch 2.1 and newer with expandable_segments:True in its place"
+
 // memoryRules are the rows of the decision over an out-of-memory, in their order; each may add a finding.
 var memoryRules []memoryRule
 
@@ -176,12 +179,16 @@ func fragments(m *Match, o *OOM, _ Sizes) *finding.Finding {
 	if o.Total > 0 && share(stuck, o.Total) < stuckShare/2 { // the card is full as well, which is told first
 		sure, gain = finding.Low, finding.Gain{Text: "this one request, perhaps"}
 	}
+	fix, disproved := fragmented, "the same failure with expandable segments"
+	if o.old {
+		fix, disproved = fragmentedOld, "the same failure with it"
+	}
 	return &finding.Finding{
 		Title:      fmt.Sprintf("memory is fragmented: %s are reserved and not in use, but in no piece of %s", render.Bytes(stuck), render.Bytes(o.Asked)),
 		Evidence:   []finding.Evidence{bytesOf("reserved_unallocated", stuck, "are reserved and not in use; whole free segments were given back before the message"), bytesOf("asked", o.Asked, "were asked for")},
-		Fix:        fragmented,
+		Fix:        fix,
 		Gain:       gain,
-		Confidence: sure, DisprovedBy: "the same failure with expandable segments", Line: m.Site(),
+		Confidence: sure, DisprovedBy: disproved, Line: m.Site(),
 	}
 }
 
@@ -352,7 +359,7 @@ func lacking(o *OOM) []finding.Evidence {
 	}
 	e := []finding.Evidence{bytesOf("deficit", o.Deficit(), "lacked")}
 	if o.Stuck >= o.Deficit() {
-		e = append(e, bytesOf("reserved_unallocated", o.Stuck, "are reserved and not in use: with expandable segments this one request might have passed"))
+		e = append(e, bytesOf("reserved_unallocated", o.Stuck, "are reserved and not in use: in one piece they would have served this request"))
 	}
 	return e
 }
