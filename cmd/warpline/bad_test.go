@@ -298,6 +298,8 @@ func (r *room) listing() string {
 var bad = []struct{ args, names string }{
 	// The command line.
 	{"nonsense", "nonsense"},
+	{"torch nn.Linaer", "nn.Linaer"},
+	{"torch nn.Linear 4", "4"},
 	{"train nonsense", "nonsense"},
 	{"train mlp --data good.npz --anomaly --capture", "--anomaly looks at each operation"},
 	{"train mlp --data good.npz --statistics -1", "--statistics is -1"},

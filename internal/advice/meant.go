@@ -7,7 +7,7 @@ import "strings"
 func Meant(written string, names []string) string {
 	best, least := "", min(3, 1+len(written)/2)
 	for _, name := range names {
-		if d := distance(written, name); d < least {
+		if d := Distance(written, name); d < least {
 			best, least = name, d
 		}
 	}
@@ -17,8 +17,8 @@ func Meant(written string, names []string) string {
 	return "did you mean " + best + "? "
 }
 
-// distance is Levenshtein's: the letters to insert, drop or change that lead from a to b.
-func distance(a, b string) int {
+// Distance is Levenshtein's: the letters to insert, drop or change that lead from a to b.
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

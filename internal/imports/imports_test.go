@@ -118,8 +118,10 @@ const rules = `
 	internal/onepage < cmd/warpline;
 	internal/monitor, internal/live, train, internal/simrun, internal/check, internal/bench, internal/diagnose < cmd/warpline;
 	internal/doctor/probe < cmd/warpline;
+	internal/advice < internal/torchcall;
+	internal/torchcall < internal/torchcall/gen, cmd/warpline;
 
-	data/digits, metric, optim, model, ckpt < examples, examples/digits;
+	data/digits, metric, optim, model, ckpt < examples, examples/pytorch, examples/digits;
 	nn < bench/pytorch/compare;
 	NONE < bench/peer, internal/addanop, internal/kineto/tracetest;
 	internal/ptx < bench/ptx;

@@ -1,0 +1,118 @@
+package pytorch
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/warpline-ml/warpline/ckpt"
+	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// "Layers and losses"
+func TestLayers(t *testing.T) {
+	env := fresh(t, "cpu")
+
+	// `nn.Linear(4, 3)`, `nn.Linear(4, 3, bias=False)`
+	use(nn.NewLinear(env, 4, 3), nn.NewLinearNoBias(env, 4, 3))
+	// `nn.Conv2d(1, 8, 3, padding=1)`, `nn.Conv2d(…, bias=False)`
+	use(nn.NewConv2d(env, 1, 8, 3, nn.ConvConfig{Padding: 1}), nn.NewConv2d(env, 1, 8, 3, nn.ConvConfig{NoBias: true}))
+	// `nn.BatchNorm1d(8)`, `nn.BatchNorm2d(8)` | `Act: tensor.ActReLU` and `ForwardAdd(x, residual)` put ReLU and a residual
+	// sum in the same pass
+	use(nn.NewBatchNorm(env, 8))
+	// `nn.LayerNorm(8)`, `nn.RMSNorm(8)`, `nn.Embedding(10, 8)`
+	use(nn.NewLayerNorm(env, 8), nn.NewRMSNorm(env, 8), nn.NewEmbedding(env, 10, 8))
+	// `nn.MultiheadAttention(8, 2)` | self-attention; `ckpt.LoadModel` knows PyTorch's names, `ckpt.SaveModel` writes `c_attn.`
+	// for `in_proj_` and `c_proj` for `out_proj`, of the same shapes
+	use(nn.NewAttention(env, 8, nn.AttentionConfig{Heads: 2, Causal: true}))
+	// `nn.GroupNorm(2, 8)`, `nn.InstanceNorm2d(8, affine=True, track_running_stats=True)` | without weights: `Weight` and
+	// `Bias` nil
+	use(nn.NewGroupNorm(env, 2, 8), nn.NewInstanceNorm(env, 8, nn.InstanceNormConfig{Affine: true, Track: true}))
+	// `nn.PReLU(8)`, `nn.LeakyReLU()`, `nn.ELU()`, `nn.CELU()`, `nn.SELU()`
+	use(nn.NewPReLU(env, 8), nn.LeakyReLU{}, nn.ELU{}, nn.CELU{}, nn.SELU{})
+	// `nn.Softplus()`, `nn.LogSigmoid()`, `nn.Mish()`, `nn.Softsign()`, `nn.Tanhshrink()`
+	use(nn.Softplus{}, nn.LogSigmoid{}, nn.Mish{}, nn.Softsign{}, nn.Tanhshrink{})
+	// `nn.Hardswish()`, `nn.Hardsigmoid()`, `nn.Hardtanh()`, `nn.ReLU6()`, `nn.Threshold(0.1, 20)`
+	use(nn.Hardswish{}, nn.Hardsigmoid{}, nn.Hardtanh{}, nn.ReLU6{}, nn.Threshold{Bound: 0.1, Value: 20})
+	// `nn.Hardshrink()`, `nn.Softshrink()`, `nn.LogSoftmax(-1)`, `nn.Softmin(-1)`, `nn.Identity()`
+	use(nn.Hardshrink{}, nn.Softshrink{}, nn.LogSoftmax{}, nn.Softmin{}, nn.Identity{})
+	// `nn.GLU()`, SwiGLU, GEGLU | of halves of the last dimension, or of `Dim`
+	use(nn.GLU{}, nn.GLU{Gate: nn.SiLU{}}, nn.GLU{Gate: nn.GELU{}})
+	// `nn.Dropout2d(0.1)`, `nn.AlphaDropout(0.1)` | the first for any [n, c, ...]
+	use(nn.Dropout2d{P: 0.1}, nn.AlphaDropout{P: 0.1})
+	// `nn.Dropout(0.1)`, `nn.MaxPool2d(2)`, `nn.Flatten()`
+	use(nn.Dropout{P: 0.1}, nn.MaxPool2d{Kernel: 2}, nn.Flatten{})
+	// `nn.AdaptiveAvgPool2d(1)`
+	use(nn.GlobalAvgPool{})
+}
+
+// net is a model with a layer and a way back around it.
+type net struct {
+	Inner *nn.Linear `nn:"inner"`
+}
+
+func (m *net) Forward(x *tensor.Tensor) *tensor.Tensor { return m.Inner.Forward(x).ReLU().Add(x) }
+
+// "Models"
+func TestModels(t *testing.T) {
+	env, gpu := fresh(t, "cpu"), fresh(t, "null:a100-80")
+	model := nn.Sequential{nn.NewLinear(env, 4, 3), nn.ReLU{}}
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+
+	// `class Net(nn.Module):` | a struct with `Forward`: [guide](guide.md#5-write-a-layer)
+	use(&net{Inner: nn.NewLinear(env, 4, 4)})
+	// `nn.Sequential(…)`
+	use(nn.Sequential{nn.NewLinear(env, 4, 3), nn.ReLU{}})
+	// `nn.Parameter(t)`, `model.register_buffer(name, t)` | exported fields of the struct
+	use(nn.NewParam(env.Ones(3)), tensor.NewBuffer(env.Zeros(3)))
+	// `model.named_parameters()`, `model.state_dict()` | iterators of path and tensor
+	use(nn.Params(model), nn.State(model))
+	// `sum(p.numel() for p in model.parameters())`
+	use(nn.Count(model))
+	// `copy.deepcopy(model)`, `torchinfo.summary(model)`
+	use(nn.Clone(model), nn.Summary(model, 1, 4))
+	// `model.apply(init)`
+	nn.Init(model, func(path string, p *tensor.Tensor) { p.FillInPlace(0.1) })
+	// `torch.save(model.state_dict(), path)` | safetensors
+	use(ckpt.SaveModel(path, model))
+	// `model.load_state_dict(torch.load(path))` | of a file of `safetensors.torch.save_file`, not of `torch.save`
+	use(ckpt.LoadModel(path, model))
+	// `model.requires_grad_(False)`, `p.requires_grad_(False)`
+	nn.Freeze(model, true)
+	// `model.to(torch.bfloat16)`, `model.double()` | norms of batches keep float32
+	nn.Cast(model, dtype.BF16)
+	// `model.to(device)` | optimizers stay right
+	nn.To(gpu, model)
+}
+
+// "Models"
+func TestInit(t *testing.T) {
+	env := fresh(t, "cpu")
+	w, k := nn.NewParam(env.Zeros(8, 8)), nn.NewParam(env.Zeros(4, 4, 3, 3))
+
+	// `init.kaiming_normal_(w)`
+	nn.InitKaimingNormal(w, nn.Kaiming{})
+	// `init.kaiming_uniform_(w, nonlinearity="relu", mode="fan_out")`
+	nn.InitKaimingUniform(w, nn.Kaiming{Activation: "relu", FanOut: true})
+	// `init.xavier_uniform_(w)`
+	nn.InitXavierUniform(w, 1)
+	// `init.xavier_normal_(w, init.calculate_gain("tanh"))`
+	nn.InitXavierNormal(w, nn.Gain("tanh", 0))
+	// `init.uniform_(w)`
+	nn.InitUniform(w, -1, 1)
+	// `init.normal_(w)`
+	nn.InitNormal(w, 0, 0.02)
+	// `init.trunc_normal_(w, std=0.02)`
+	nn.InitTruncNormal(w, 0, 0.02, -2, 2)
+	// `init.constant_(w, 0)`
+	nn.InitConstant(w, 0)
+	// `init.orthogonal_(w)`
+	nn.InitOrthogonal(w, 1)
+	// `init.eye_(w)`
+	nn.InitEye(w)
+	// `init.dirac_(k)`
+	nn.InitDirac(k, 1)
+	// `init.sparse_(w, 0.1)`
+	nn.InitSparse(w, 0.1, 0.01)
+}
