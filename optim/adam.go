@@ -15,6 +15,8 @@ type AdamWConfig struct {
 	Beta2       float64 // 0.999
 	Eps         float64 // 1e-8
 	WeightDecay float64 // AdamW: 0.01, Adam: 0
+	AMSGrad     bool    // by the largest second moment so far (Reddi, Kale and Kumar, 2018)
+	Maximize    bool    // go along the gradient, and not against it
 	Clip        float64 // largest 2-norm of all gradients together; 0: they are not clipped
 	Rule        Rule    // rates of single parameters; nil: all the same
 
@@ -45,6 +47,12 @@ func NewAdam(params iter.Seq2[string, *tensor.Tensor], c AdamWConfig) *Adam {
 }
 
 func newAdam(op string, params iter.Seq2[string, *tensor.Tensor], c AdamWConfig, decay float64, coupled bool) *core {
+	if c.AMSGrad {
+		return ruled{op: op, rule: "amsgrad", params: params, settings: settings{optional(c.LR, 1e-3), decay, c.Clip, c.Rule}, coupled: coupled,
+			kinds: plain("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), maximize: c.Maximize, rounding: c.Rounding, seed: c.Seed,
+			values: []float64{checked(op, "Beta1", optional(c.Beta1, 0.9), 1), checked(op, "Beta2", optional(c.Beta2, 0.999), 1),
+				checked(op, "Eps", optional(c.Eps, 1e-8), math.Inf(1))}}.core()
+	}
 	o := newCore(op, params, settings{optional(c.LR, 1e-3), decay, c.Clip, c.Rule}, "exp_avg", "exp_avg_sq")
 	step := tensor.AdamWStep{Beta1: optional(c.Beta1, 0.9), Beta2: optional(c.Beta2, 0.999), Eps: optional(c.Eps, 1e-8), Coupled: coupled}
 	check(op, "Beta1", step.Beta1, 0, 1)
@@ -55,6 +63,7 @@ func newAdam(op string, params iter.Seq2[string, *tensor.Tensor], c AdamWConfig,
 		s.LR, s.Skip, s.Scale, s.WeightDecay = l.rate(b), l.skip, b.rates.Scale, b.rates.WeightDecay
 		tensor.AdamWInPlace(s, l.scale, b.p, b.g, b.keep[0], b.keep[1], b.counts)
 	}
+	o.maximize = c.Maximize
 	o.rounds(op, c.Rounding, c.Seed)
 	return o
 }

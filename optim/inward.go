@@ -68,7 +68,7 @@ func (c *core) apply(s *state) {
 	n := l.normsFor(s.p.DType(), len(c.states))
 	g := s.p.Grad()
 	tensor.GradNormInPlace(tensor.GradNormStep{Norm: n.of[s.index], Scale: n.scale, Skip: l.skip, Counts: l.all.Slice(0, s.index, s.index+1), Turn: l.one}, g)
-	b := &batch{rates: s.rates, p: []*tensor.Tensor{s.p}, g: []*tensor.Tensor{g}, counts: []*tensor.Tensor{l.counts[s.index]}, parks: s.parks}
+	b := &batch{rates: s.rates, p: []*tensor.Tensor{s.p}, g: []*tensor.Tensor{g}, counts: []*tensor.Tensor{l.counts[s.index]}, parks: s.parks, states: []*state{s}}
 	for _, k := range s.keep {
 		b.keep = append(b.keep, []*tensor.Tensor{k})
 	}
@@ -93,6 +93,7 @@ func (c *core) open(s *state) *ledger {
 	if s.book = l; !l.told {
 		l.told = true
 		tensor.BeforeRun(func() { l.tell(make([]int64, len(c.states)), c) })
+		c.advancing(l)
 	}
 	return l
 }

@@ -16,6 +16,8 @@ type ledger struct {
 	turn              *tensor.Tensor   // i64[n]: whose turn it is
 	turns             []int64          // what turn holds
 	rates             []*rate          // of each group of parameters
+	numbers           []*tensor.Tensor // cells: what core.numbers are there
+	tables            []*tensor.Tensor // f64: core.tables there
 	norm, scale, skip *tensor.Tensor   // of the last step
 
 	// Of an optimizer that applies gradients in Backward:
@@ -60,10 +62,16 @@ func newLedger(e *tensor.Env, c *core) *ledger {
 	l.all, l.turn = tensor.NewBuffer(tensor.From(e, counts, n)), tensor.NewBuffer(tensor.From(e, l.turns, n))
 	l.skip = tensor.NewBuffer(e.FullOf(dtype.I64, 0))
 	for _, g := range c.groups() {
-		l.rates = append(l.rates, &rate{g, tensor.NewCell(e, c.GroupLR(g)), c.GroupLR(g)})
+		l.rates = append(l.rates, &rate{g, tensor.NewBuffer(e.FullOf(dtype.F64, c.GroupLR(g))), c.GroupLR(g)})
 	}
 	for i := range n {
 		l.counts = append(l.counts, l.all.Select(0, i))
+	}
+	for _, n := range c.numbers {
+		l.numbers = append(l.numbers, tensor.NewBuffer(e.FullOf(dtype.F64, n.value)))
+	}
+	for _, t := range c.tables {
+		l.tables = append(l.tables, tensor.NewBuffer(tensor.From(e, t, len(t))))
 	}
 	c.books = append(c.books, l)
 	return l
@@ -110,8 +118,11 @@ func (l *ledger) fit(grads []*tensor.Tensor) {
 	}
 }
 
-// read fetches the counts of updates from the devices.
+// read fetches the counts of updates, and the optimizer's own numbers, from the devices.
 func (c *core) read() {
+	for i := range c.numbers {
+		c.numbers[i].value = c.numberAt(i)
+	}
 	for _, l := range c.books {
 		counts := l.all.Floats()
 		for _, s := range c.states {

@@ -21,8 +21,10 @@ func (s *state) park() {
 		switch here := s.p.Env(); {
 		case k != nil:
 			s.parks[i], s.keep[i] = tensor.Park(k.To(here).Cast(s.dtype(i))), nil
-		case p == nil:
+		case p == nil && s.kinds[i].plain():
 			s.parks[i] = tensor.ParkZeros(s.p, s.dtype(i))
+		case p == nil:
+			s.parks[i] = tensor.Park(s.first(i))
 		case p.Device() != here.Device() || p.DType() != s.dtype(i):
 			s.parks[i] = tensor.Park(p.Value().To(here).Cast(s.dtype(i)))
 		}
@@ -47,6 +49,13 @@ func (s *state) alone() int {
 
 // run makes updates on one device.
 func (c *core) run(e *tensor.Env, book *ledger, batches []*batch) {
+	if c.maximize { // of gradients of the other sign
+		scoped, scope := e.NoGrad().Scope()
+		defer scope.End()
+		at := *book
+		at.scale = book.scale.In(scoped).Neg()
+		book = &at
+	}
 	var streams []*batch
 	var parked [][]*tensor.Parked
 	for _, b := range batches {

@@ -70,7 +70,9 @@ type state struct {
 	index   int // among the optimizer's
 	p       *tensor.Tensor
 	rates   Rates
-	keep    []*tensor.Tensor // as many as the optimizer has kinds of state; nil before the first step, and where they are parked
+	kinds   []kind           // of state
+	family  string           // tells parameters apart that are updated otherwise
+	keep    []*tensor.Tensor // as many as kinds; nil before the first step, and where they are parked
 	parks   []*tensor.Parked // as many, in the host's memory; nil where they are not there
 	seen    bool             // it has had a gradient
 	applied bool             // in this step already: see StepInBackward
@@ -85,8 +87,7 @@ type core struct {
 	lr     float64
 	own    map[int]float64 // rates of groups
 	clip   float64
-	kinds  []string // of state, by PyTorch's names
-	away   bool     // state is in the host's memory between steps
+	away   bool // state is in the host's memory between steps
 	states []*state
 	turns  int // Steps that were done
 
@@ -97,6 +98,10 @@ type core struct {
 	last     *ledger // what reports read; nil when the last Step had no gradients
 	overflow int     // the last Step of which a report was asked and told that nothing was updated
 	update   func(l *ledger, b *batch)
+	numbers  []number                       // of the whole optimizer, that steps change
+	advance  func(e *tensor.Env, l *ledger) // changes them, before the updates of a step; nil: there are none
+	tables   [][]float64                    // that updates look numbers up in
+	maximize bool
 	rounding Rounding
 	seed     uint64 // of stochastic rounding
 }
@@ -108,6 +113,7 @@ type batch struct {
 	keep   [][]*tensor.Tensor // by kind
 	parks  []*tensor.Parked   // by kind, of the one parameter, where they are parked
 	counts []*tensor.Tensor
+	states []*state
 }
 
 // settings are what every optimizer is configured with.
@@ -117,7 +123,7 @@ type settings struct {
 }
 
 func newCore(op string, params iter.Seq2[string, *tensor.Tensor], set settings, kinds ...string) *core {
-	c := &core{lr: set.lr, clip: set.clip, kinds: kinds}
+	c := &core{lr: set.lr, clip: set.clip}
 	check(op, "LR", set.lr, 0, math.Inf(1))
 	check(op, "WeightDecay", set.decay, 0, math.Inf(1))
 	check(op, "Clip", set.clip, 0, math.Inf(1))
@@ -127,7 +133,7 @@ func newCore(op string, params iter.Seq2[string, *tensor.Tensor], set settings, 
 			continue
 		}
 		seen[p] = true
-		s := &state{name: name, index: len(c.states), p: p, rates: Rates{Scale: 1, WeightDecay: set.decay}, keep: make([]*tensor.Tensor, len(kinds))}
+		s := &state{name: name, index: len(c.states), p: p, rates: Rates{Scale: 1, WeightDecay: set.decay}, kinds: plain(kinds...), keep: make([]*tensor.Tensor, len(kinds))}
 		if set.rule != nil {
 			set.rule(name, p, &s.rates)
 		}

@@ -44,13 +44,12 @@ func (c *core) rounds(op string, r Rounding, seed uint64) {
 	if r == Nearest {
 		return
 	}
-	moments := len(c.kinds)
-	if r == Kahan {
-		c.kinds = append(c.kinds, compensation)
-	}
 	for _, s := range c.states {
-		s.wide, s.moments = s.p.DType() == dtype.BF16, moments
-		s.keep = make([]*tensor.Tensor, len(c.kinds))
+		s.wide, s.moments = s.p.DType() == dtype.BF16, len(s.kinds)
+		if r == Kahan {
+			s.kinds = append(slices.Clip(s.kinds), kind{name: compensation})
+		}
+		s.keep = make([]*tensor.Tensor, len(s.kinds))
 	}
 	whole := c.update
 	c.update = func(l *ledger, b *batch) {
@@ -73,7 +72,7 @@ func (c *core) round(l *ledger, b *batch, i int, update func(l *ledger, b *batch
 	e, scope := p.Env().NoGrad().Scope()
 	defer scope.End()
 	w := p.In(e).Cast(dtype.F32)
-	one := &batch{rates: b.rates, p: []*tensor.Tensor{w}, g: []*tensor.Tensor{b.g[i].In(e).Cast(dtype.F32)}, counts: b.counts[i : i+1]}
+	one := &batch{rates: b.rates, p: []*tensor.Tensor{w}, g: []*tensor.Tensor{b.g[i].In(e).Cast(dtype.F32)}, counts: b.counts[i : i+1], states: b.states[i : i+1]}
 	for k := range b.keep {
 		one.keep = append(one.keep, b.keep[k][i:i+1])
 	}

@@ -13,6 +13,7 @@ type SGDConfig struct {
 	Momentum    float64
 	WeightDecay float64 // 0
 	Nesterov    bool
+	Maximize    bool    // go along the gradient, and not against it
 	Clip        float64 // largest 2-norm of all gradients together; 0: they are not clipped
 	Rule        Rule    // rates of single parameters; nil: all the same
 
@@ -45,6 +46,7 @@ func NewSGD(params iter.Seq2[string, *tensor.Tensor], c SGDConfig) *SGD {
 			tensor.SGDInPlace(s, l.scale, b.p, b.g, b.keep[0])
 		}
 	}
+	o.maximize = c.Maximize
 	o.rounds("optim.NewSGD", c.Rounding, c.Seed)
 	return &SGD{o}
 }

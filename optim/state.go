@@ -12,9 +12,12 @@ import (
 // Parameters that had no update yet have none.
 func (c *core) State() iter.Seq2[string, *tensor.Tensor] {
 	return func(yield func(string, *tensor.Tensor) bool) {
+		if !c.numberState(yield) {
+			return
+		}
 		for _, s := range c.states {
 			for i := range s.keep {
-				if s.seen && !yield(s.name+"."+c.kinds[i], s.value(i)) {
+				if s.seen && !yield(s.name+"."+s.kinds[i].name, s.value(i)) {
 					return
 				}
 			}
@@ -39,6 +42,9 @@ func (c *core) Counters() map[string]int {
 // memory, nothing was changed. The learning rate is not part of it.
 func (c *core) Load(tensors map[string]*tensor.Tensor, counters map[string]int) error {
 	known := map[string]bool{"steps": true}
+	if err := c.acceptsNumbers(tensors, known); err != nil {
+		return err
+	}
 	for _, s := range c.states {
 		if err := c.accepts(s, tensors, counters, known); err != nil {
 			return err
@@ -55,6 +61,9 @@ func (c *core) Load(tensors map[string]*tensor.Tensor, counters map[string]int) 
 		list[i] = s.loaded(c, tensors, counters[s.name+".step"])
 	}
 	c.close()
+	for i, n := range c.numbers {
+		c.numbers[i].value = tensors[n.at()].Item()
+	}
 	for i, s := range c.states {
 		s.keep, s.parks, s.steps = list[i].keep, list[i].parks, list[i].steps
 		s.seen = s.steps > 0
@@ -67,16 +76,16 @@ func (c *core) Load(tensors map[string]*tensor.Tensor, counters map[string]int) 
 // host there.
 func (s *state) loaded(c *core, tensors map[string]*tensor.Tensor, steps int) state {
 	n := *s
-	n.keep, n.parks, n.steps = make([]*tensor.Tensor, len(c.kinds)), nil, steps
+	n.keep, n.parks, n.steps = make([]*tensor.Tensor, len(s.kinds)), nil, steps
 	if steps == 0 {
 		return n
 	}
 	e, scope := s.p.Env().NoGrad().Scope()
 	defer scope.End()
-	for i, kind := range c.kinds {
-		x := tensors[s.name+"."+kind].Detach().To(e)
+	for i, kind := range s.kinds {
+		x := tensors[s.name+"."+kind.name].Detach().To(e)
 		if !s.parksIn(c.away) {
-			n.keep[i] = s.zeros(i).CopyInPlace(x)
+			n.keep[i] = s.first(i).CopyInPlace(x)
 			continue
 		}
 		n.parks = append(n.parks, tensor.Park(x.Cast(s.dtype(i))))
@@ -91,15 +100,19 @@ func (c *core) accepts(s *state, tensors map[string]*tensor.Tensor, counters map
 	if steps < 0 {
 		return fmt.Errorf("optimizer state: %s.step is %d", s.name, steps)
 	}
-	for _, kind := range c.kinds {
-		name := s.name + "." + kind
+	for i, kind := range s.kinds {
+		name := s.name + "." + kind.name
 		t := tensors[name]
 		switch {
 		case t == nil && steps > 0:
 			return fmt.Errorf("optimizer state: %s is missing, though %s has %d updates: saved by another optimizer?", name, s.name, steps)
-		case t != nil && !t.SameShape(s.p):
+		case t != nil && kind.shape != nil && !s.fits(i, t):
+			return fmt.Errorf("optimizer state: %s has shape %v, not %v: saved by another model?", name, t.Shape(), kind.shape)
+		case t != nil && kind.shape == nil && !t.SameShape(s.p):
 			return fmt.Errorf("optimizer state: %s has shape %v, the parameter %v: saved by another model?", name, t.Shape(), s.p.Shape())
-		case t != nil && !t.DType().IsFloat():
+		case t != nil && s.dtype(i).IsFloat() != t.DType().IsFloat() && kind.dt != 0:
+			return fmt.Errorf("optimizer state: %s is %s, not %s", name, t.DType(), kind.dt)
+		case t != nil && !t.DType().IsFloat() && kind.dt == 0:
 			return fmt.Errorf("optimizer state: %s is %s, not floating", name, t.DType())
 		}
 		known[name] = true

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/dtype"
-	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/presence"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -127,6 +126,7 @@ func (c *core) step(factor *tensor.Tensor) Report {
 	places.judge(c.clip, factor)
 	batches := group(ready)
 	for _, p := range places {
+		c.advancing(p.book)
 		c.run(p.env, p.book, batches)
 	}
 	castAhead()
@@ -223,27 +223,11 @@ func (s *state) prepare(away bool) {
 	for i, k := range s.keep {
 		switch {
 		case k == nil:
-			s.keep[i] = s.zeros(i)
+			s.keep[i] = s.first(i)
 		case k.Env().Device() != s.p.Env().Device() || k.DType() != s.dtype(i):
-			s.keep[i] = s.zeros(i).CopyInPlace(k.To(s.p.Env()))
+			s.keep[i] = s.first(i).CopyInPlace(k.To(s.p.Env()))
 		}
 	}
-}
-
-// dtype is that of kind i of state: the parameter's, but for float32 moments of one in bfloat16. What those leave over is
-// last.
-func (s *state) dtype(i int) dtype.DType {
-	if s.wide && i < s.moments {
-		return dtype.F32
-	}
-	return s.p.DType()
-}
-
-// zeros is new state of the parameter's shape.
-func (s *state) zeros(i int) *tensor.Tensor {
-	z := s.p.Env().FullOf(s.dtype(i), 0, s.p.Shape()...)
-	z.Label(device.LabelState, s.name)
-	return z
 }
 
 // moved tells whether the parameter's updates were counted on another device.
@@ -255,12 +239,13 @@ func group(list []*state) []*batch {
 		device *tensor.Device
 		dt     dtype.DType
 		rates  Rates
+		family string
 		alone  int // of a parameter whose state is parked: 1 and its index
 	}
 	var out []*batch
 	byKey := map[key]*batch{}
 	for _, s := range list {
-		k := key{s.p.Env().Device(), s.p.DType(), s.rates, s.alone()}
+		k := key{s.p.Env().Device(), s.p.DType(), s.rates, s.family, s.alone()}
 		b := byKey[k]
 		if b == nil {
 			b = &batch{rates: s.rates, keep: make([][]*tensor.Tensor, len(s.keep)), parks: s.parks}
@@ -268,6 +253,7 @@ func group(list []*state) []*batch {
 			out = append(out, b)
 		}
 		b.p, b.g, b.counts = append(b.p, s.p), append(b.g, s.p.Grad()), append(b.counts, s.book.counts[s.index])
+		b.states = append(b.states, s)
 		for i, t := range s.keep {
 			b.keep[i] = append(b.keep[i], t)
 		}

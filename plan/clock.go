@@ -120,7 +120,7 @@ func (c *clock) observe(e *device.Event) {
 
 // changes tells a launch that changes parameters.
 func changes(k *device.Kernel) bool {
-	return k != nil && (k.Op.Code == ir.SGD || k.Op.Code == ir.AdamW)
+	return k != nil && (k.Op.Code == ir.SGD || k.Op.Code == ir.AdamW || k.Op.Code.Row().Rule != nil)
 }
 
 // updated keeps where the timelines are after an update of the parameter at an address.

@@ -93,6 +93,20 @@ func named(s *subject, code ir.Code) func(s *subject) {
 	return nil
 }
 
+// ruled is the update of an optimizer that is a rule.
+func ruled(s *subject, code ir.Code) {
+	r := code.Row().Rule
+	var state, numbers [][]*tensor.Tensor
+	for range r.State {
+		state = append(state, list(s.x.Clone()))
+	}
+	for range r.Numbers {
+		numbers = append(numbers, list(tensor.NewCell(s.env, 0.5)))
+	}
+	step := tensor.RuleStep{Rule: code.String(), LR: tensor.NewCell(s.env, 0), Settings: make([]float64, len(r.Settings))}
+	tensor.RuleInPlace(step, s.env.Ones(), list(s.x), list(s.y), state, list(s.env.FullOf(dtype.I64, 1)), numbers...)
+}
+
 func list(t *tensor.Tensor) []*tensor.Tensor { return []*tensor.Tensor{t} }
 
 // TestMethodsReachEveryCode runs each method on a device that notes what it launches. Codes of gradients are reached by
@@ -110,6 +124,9 @@ func TestMethodsReachEveryCode(t *testing.T) {
 		call := methods[c]
 		if call == nil {
 			call = named(s, c)
+		}
+		if r := c.Row().Rule; r != nil {
+			call = func(s *subject) { ruled(s, c) }
 		}
 		if call == nil {
 			if !strings.Contains(c.String(), "_grad") {

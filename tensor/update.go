@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"math"
+	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
@@ -82,7 +83,7 @@ func AdamWInPlace(s AdamWStep, scale *Tensor, p, g, m, v, counts []*Tensor) {
 		attr.Flag = ir.Coupled
 	}
 	params := ir.Scalars(0, s.Beta1, s.Beta2, s.Eps, s.WeightDecay, s.Scale, 0)
-	update(ir.AdamW, attr, params, cells{0: s.LR, 6: s.Skip}, scale, p, g, m, v, counts)
+	update(ir.AdamW, attr, params, cells{0: s.LR, 6: s.Skip}, 4, scale, p, g, m, v, counts)
 }
 
 // SGDInPlace updates parameters, and their momentum buffers unless buf is nil. Gradients are multiplied by scale first.
@@ -94,17 +95,44 @@ func SGDInPlace(s SGDStep, scale *Tensor, p, g, buf []*Tensor) {
 	params, from := ir.Scalars(0, s.Momentum, s.WeightDecay, s.Scale, 0), cells{0: s.LR, 4: s.Skip}
 	if buf == nil {
 		checkUpdate("SGD", scale, p, g)
-		update(ir.SGD, attr, params, from, scale, p, g)
+		update(ir.SGD, attr, params, from, 2, scale, p, g)
 		return
 	}
 	checkUpdate("SGD", scale, p, g, buf)
 	attr.Flag |= ir.Momentum
-	update(ir.SGD, attr, params, from, scale, p, g, buf)
+	update(ir.SGD, attr, params, from, 3, scale, p, g, buf)
 }
 
-// update runs a multi-tensor op; the lists are parameter, gradient, state and perhaps counts. All but the gradient and the
-// counts are written.
-func update(code ir.Code, attr ir.Attr, params ir.Params, from cells, scale *Tensor, lists ...[]*Tensor) {
+// RuleStep describes an update by a rule of package ir that has a name there: "rmsprop". Settings are in the rule's order.
+type RuleStep struct {
+	Rule                        string
+	LR                          *Tensor // a cell
+	Scale, Coupled, WeightDecay float64 // Scale is that of the learning rate; Coupled is weight decay that is added to the gradient
+	Settings                    []float64
+	Skip                        *Tensor // i64[]: unless it holds 0, nothing is updated
+}
+
+// RuleInPlace updates parameters and their state, a list for each kind, by one fused op. Gradients are multiplied by scale
+// first; counts are the numbers of the updates, from 1, i64[] each, and numbers what else the rule wants to know, f64[] each.
+func RuleInPlace(s RuleStep, scale *Tensor, p, g []*Tensor, state [][]*Tensor, counts []*Tensor, numbers ...[]*Tensor) {
+	code, ok := ir.RuleNamed(s.Rule)
+	if !ok {
+		raise("RuleInPlace", "see package ir for the rules", "there is no rule %q", s.Rule)
+	}
+	lists := slices.Concat([][]*Tensor{p, g}, state, [][]*Tensor{counts}, numbers)
+	checkUpdate(s.Rule, scale, p, lists[1:]...)
+	params := ir.Scalars(slices.Concat([]float64{0, s.Scale, s.Coupled, s.WeightDecay}, s.Settings, []float64{0})...)
+	if r := code.Row(); params.N != r.Params || len(lists) != r.Rule.Group() {
+		raise(s.Rule, "see package ir for its rule", "%d settings and %d operands", len(s.Settings), len(lists))
+	}
+	from := cells{0: s.LR}
+	from[params.N-1] = s.Skip
+	update(code, ir.Attr{}, params, from, 2+len(state), scale, lists...)
+}
+
+// update runs a multi-tensor op; the lists are parameter, gradient and state, as many as whole, and then numbers of each
+// parameter. All of whole but the gradient are written.
+func update(code ir.Code, attr ir.Attr, params ir.Params, from cells, whole int, scale *Tensor, lists ...[]*Tensor) {
 	if len(lists[0]) == 0 {
 		return
 	}
@@ -112,7 +140,7 @@ func update(code ir.Code, attr ir.Attr, params ir.Params, from cells, scale *Ten
 	for i := range lists[0] {
 		for j, list := range lists {
 			in = append(in, list[i])
-			if j != 1 && j != 4 {
+			if j != 1 && j < whole {
 				out = append(out, list[i])
 			}
 		}

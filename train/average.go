@@ -1,6 +1,7 @@
 package train
 
 import (
+	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -12,7 +13,11 @@ type average struct {
 	model nn.Module
 	decay float64
 	pairs []pair
+	own   averager // nil: the mean is computed here
 }
+
+// averager is an optimizer that has the mean.
+type averager interface{ Averaged(f func()) }
 
 // pair is a tensor and its mean.
 type pair struct {
@@ -20,12 +25,12 @@ type pair struct {
 	buffer   bool // copied, not averaged
 }
 
-// newAverage starts with the model's weights. Without a decay there is none.
-func newAverage(m nn.Module, decay float64) *average {
-	if decay == 0 {
+// newAverage starts with the model's weights. A run that asks for none has none.
+func newAverage(m nn.Module, c *Config) *average {
+	if c.Average == 0 && !recipe.OptimizerOf(c.Optimizer).Averages {
 		return nil
 	}
-	a := &average{model: nn.Clone(m), decay: decay}
+	a := &average{model: nn.Clone(m), decay: c.Average}
 	for from, to := range nn.Zip(m, a.model) {
 		a.pairs = append(a.pairs, pair{from, to, !from.IsParam()})
 	}
@@ -34,7 +39,7 @@ func newAverage(m nn.Module, decay float64) *average {
 
 // update takes in the weights after step t.
 func (a *average) update(t int) {
-	if a == nil {
+	if a == nil || a.own != nil {
 		return
 	}
 	d := min(a.decay, float64(1+t)/float64(10+t))
@@ -52,5 +57,15 @@ func (a *average) or(m nn.Module) nn.Module {
 	if a == nil {
 		return m
 	}
+	if a.own != nil {
+		a.own.Averaged(a.copy)
+	}
 	return a.model
+}
+
+// copy takes the weights as they are.
+func (a *average) copy() {
+	for _, p := range a.pairs {
+		p.to.CopyInPlace(p.from)
+	}
 }

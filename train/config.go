@@ -214,6 +214,9 @@ func (c *Config) misplaced() error {
 			}
 		}
 	}
+	if o := recipe.OptimizerOf(c.Optimizer); o != nil && o.Averages && c.Average > 0 && c.Given["average"] {
+		return fail("give --average 0, or another optimizer", "--optimizer %s has a mean of the weights of its own, and --average %v asks for another", c.Optimizer, c.Average)
+	}
 	own := c.own()
 	for _, f := range recipe.Flags() {
 		if _, ok := own[f.Name]; c.Given[f.Name] && !ok {
@@ -299,7 +302,7 @@ func (c *Config) settle() {
 	if c.WeightDecay < 0 {
 		c.WeightDecay = recipe.OptimizerOf(c.Optimizer).Decay
 	}
-	if !c.Given["average"] && (c.Init != "" || c.Order == "sequential") {
+	if !c.Given["average"] && (c.Init != "" || c.Order == "sequential" || recipe.OptimizerOf(c.Optimizer).Averages) {
 		c.Average = 0
 	}
 	for _, p := range []*string{&c.Data, &c.Tokens, &c.Init} {

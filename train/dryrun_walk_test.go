@@ -13,6 +13,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cuda"
 	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
@@ -139,6 +140,20 @@ func TestDryMemory(t *testing.T) {
 				_, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: device})
 				return err
 			})
+		})
+	}
+}
+
+// TestDryMemoryOfOptimizers: with every optimizer a device that computes nothing has the peaks of the engine on the simulator's
+// driver, to the byte.
+func TestDryMemoryOfOptimizers(t *testing.T) {
+	of := walkedTasks(t)["mlp"]
+	for _, o := range recipe.Optimizers {
+		t.Run(o.Name, func(t *testing.T) {
+			run := of.on(t, "mlp", of.change, map[string]any{"optimizer": o.Name, "steps": 3, "batch": of.batches[0]})
+			if dry, real := peaksOn(t, "null", run), peaksOn(t, off, run); dry != real {
+				t.Errorf("peaks %+v, on %s %+v", dry, off, real)
+			}
 		})
 	}
 }

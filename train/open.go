@@ -133,7 +133,7 @@ func (m *opened) newest(watch Watcher) error {
 		return explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
 	}
 	defer c.Close()
-	mean := newAverage(m.model, m.run.Average)
+	mean := newAverage(m.model, m.run)
 	if err := c.Model(&weights{m.model, mean.or(nil)}); err != nil {
 		return explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
 	}

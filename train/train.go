@@ -247,8 +247,11 @@ func (r *run) furnish(ctx context.Context) (err error) {
 		r.worth = r.products() // of float32 parameters
 		r.Params.put(r.model)
 	}
-	r.average = newAverage(r.model, r.Average)
+	r.average = newAverage(r.model, &r.Config)
 	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
+	if own, ok := r.opt.(averager); ok {
+		r.average.own = own
+	}
 	r.offloadState()
 	if r.InBackward {
 		optim.StepInBackward(r.opt)

@@ -354,7 +354,7 @@ var bad = []struct{ args, names string }{
 	{"train --threads -1", "-1"},
 	{"train --seed -1", "-1"},
 	{"train --save-every -1", "-1"},
-	{"train --optimizer lion", "lion"},
+	{"train --optimizer liom", "liom"},
 	{"train --schedule steep", "steep"},
 	{"train --order upwards", "upwards"},
 	{"train --device nowhere", "nowhere"},

@@ -101,6 +101,24 @@ func TestOptimizers(t *testing.T) {
 }
 
 // "Training"
+func TestMoreOptimizers(t *testing.T) {
+	model := nn.NewLinear(fresh(t, "cpu"), 4, 3)
+
+	// `optim.Adam(params, amsgrad=True)`, `optim.AdamW(params, maximize=True)`
+	use(optim.NewAdam(nn.Params(model), optim.AdamWConfig{AMSGrad: true}), optim.NewAdamW(nn.Params(model), optim.AdamWConfig{Maximize: true}))
+	// `optim.RMSprop(params, momentum=0.9)`, `optim.Adagrad(params)`, `optim.Adadelta(params)`
+	use(optim.NewRMSprop(nn.Params(model), optim.RMSpropConfig{Momentum: 0.9}))
+	use(optim.NewAdagrad(nn.Params(model), optim.AdagradConfig{}), optim.NewAdadelta(nn.Params(model), optim.AdadeltaConfig{}))
+	// `optim.NAdam(params)`, `optim.RAdam(params)`, `optim.Adamax(params)`
+	use(optim.NewNAdam(nn.Params(model), optim.MomentsConfig{}), optim.NewRAdam(nn.Params(model), optim.MomentsConfig{}))
+	use(optim.NewAdamax(nn.Params(model), optim.MomentsConfig{}))
+	// `optim.Adafactor(params)`
+	use(optim.NewAdafactor(nn.Params(model), optim.AdafactorConfig{}))
+	// `optim.Muon(matrices)` with `optim.AdamW(others)` | products in float32, PyTorch's are in bfloat16
+	use(optim.NewMuon(nn.Params(model), optim.MuonConfig{LR: 0.02, Rest: optim.AdamWConfig{LR: 1e-3}}))
+}
+
+// "Training"
 func TestGroups(t *testing.T) {
 	model := nn.NewLinear(fresh(t, "cpu"), 4, 3)
 	rule := func(path string, p *tensor.Tensor, r *optim.Rates) { r.Group = 1 }

@@ -29,6 +29,11 @@ func init() {
 	offer(lossScaleCases, ir.LossScale)
 	offer(sgdCases, ir.SGD)
 	offer(adamCases, ir.AdamW)
+	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
+		if code.Row().Rule != nil {
+			offer(ruleCases, code)
+		}
+	}
 }
 
 // rowSizes are shapes of ops over rows.
@@ -439,8 +444,8 @@ func (g *gen) update(why string, a ir.Attr, p ir.Params, scale float64, group ..
 		var alias []int
 		for _, shape := range shapes {
 			for j, f := range group {
-				if j == 4 {
-					in = append(in, operand{ir.Dense(dtype.I64), f})
+				if n, ok := numbered(g.code, j); ok {
+					in = append(in, operand{ir.Dense(n), f})
 					continue
 				}
 				if j != 1 {
@@ -472,4 +477,43 @@ func adamCases(g *gen) {
 	g.update("the first step", ir.Attr{}, ir.Scalars(1e-2, 0.9, 0.99, 1e-3, 0, 1, 0), 1, normal, shifted, zero, zero, values([]float64{1}, 1))
 	g.update("a late step", ir.Attr{}, p, 1, normal, normal, normal, positive, values([]float64{1 << 40}, 1))
 	g.update("nothing", ir.Attr{}, flagged(p), 1, normal, normal, normal, positive, number)
+}
+
+// numbered is the dtype of operand j of a group that is a number of the parameter, and not of its shape.
+func numbered(code ir.Code, j int) (dtype.DType, bool) {
+	r := code.Row().Rule
+	switch {
+	case r == nil:
+		return dtype.I64, j == 4
+	case j == 2+len(r.State):
+		return dtype.I64, true
+	}
+	return dtype.F64, j > 2+len(r.State)
+}
+
+// ruleCases are of any rule. Settings, and numbers of a parameter, are shares; gradients are positive, so that what takes
+// their sign has one.
+func ruleCases(g *gen) {
+	r := g.code.Row().Rule
+	settings := []float64{0.9, 0.99, 1e-3, 0.8, 0.7}
+	group := func(state, turn fill) []fill {
+		list := []fill{normal, positive}
+		for range r.State {
+			list = append(list, state)
+		}
+		list = append(list, turn)
+		for range r.Numbers {
+			list = append(list, each(func(r *rand.Rand) float64 { return 0.1 + 0.8*r.Float64() }))
+		}
+		return list
+	}
+	params := func(rate, factor, coupled, decay float64) ir.Params {
+		return ir.Scalars(append(append([]float64{rate, factor, coupled, decay}, settings[:len(r.Settings)]...), 0)...)
+	}
+	turn := between(1, 100)
+	g.update("decay of the gradient", ir.Attr{}, params(0.1, 1, 0.01, 0), 0.5, group(positive, turn)...)
+	g.update("decay of the weight", ir.Attr{}, params(0.1, 0.5, 0, 0.1), 2, group(positive, turn)...)
+	g.update("the first step", ir.Attr{}, params(0.1, 1, 0, 0), 1, group(values([]float64{0}, 1), values([]float64{1}, 1))...)
+	g.update("a late step", ir.Attr{}, params(0.1, 1, 0, 0.1), 1, group(positive, values([]float64{1 << 40}, 1))...)
+	g.update("nothing", ir.Attr{}, flagged(params(0.1, 1, 0, 0.1)), 1, group(positive, turn)...)
 }

@@ -70,6 +70,9 @@ func init() {
 		if code.Row().Tolerance == ir.Stepwise {
 			measure(stepwise(code), code)
 		}
+		if code.Row().Rule != nil {
+			measure(ruleErrors, code)
+		}
 	}
 }
 

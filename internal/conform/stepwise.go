@@ -31,6 +31,8 @@ func stepwise(code ir.Code) func(c *Case) [][]float64 {
 
 // walk evaluates an expression at one element.
 type walk struct {
+	rule *ruleWalk // of an optimizer's rule; nil: of a value
+
 	c     *Case
 	at    int
 	least float64 // the spacing of subnormal numbers
@@ -38,6 +40,11 @@ type walk struct {
 
 // node is a node's value and error.
 func (w *walk) node(e *ir.Expr) (v, err float64) {
+	if w.rule != nil {
+		if v, err, ok := w.rule.leaf(e, w.at); ok {
+			return v, err
+		}
+	}
 	switch {
 	case e.Name == ir.NameP || e.Name == ir.NameQ:
 		v = w.c.scalar(int(e.Name - ir.NameP))
@@ -116,4 +123,64 @@ func slope(f func(float64) float64, x, dx float64) float64 {
 		return 0 // beyond the function's domain, or infinite
 	}
 	return d * dx
+}
+
+// ruleWalk is what a rule's leaves and numbers are for one parameter.
+type ruleWalk struct {
+	u       *ir.Update
+	numbers []float64
+	group   []ref.Array // p, g and the state
+	scale   float64
+	memo    map[*ir.Expr][2]float64 // of this element
+}
+
+// leaf is the value of an operand, of a number, and of a node that was walked before.
+func (r *ruleWalk) leaf(e *ir.Expr, at int) (v, err float64, ok bool) {
+	if i, ok := r.u.Operand(e); ok {
+		if v = r.group[i].Data[at]; i == 1 {
+			v *= r.scale
+			return v, math.Abs(v), true
+		}
+		return v, 0, true
+	}
+	if i, ok := r.u.Number(e); ok {
+		return r.numbers[i], math.Abs(r.numbers[i]), true
+	}
+	m, ok := r.memo[e]
+	return m[0], m[1], ok
+}
+
+// ruleErrors is the error of each result of a rule, carried through its steps. Numbers are exact but for one rounding.
+func ruleErrors(c *Case) (out [][]float64) {
+	u, err := c.Op.Code.Update()
+	if err != nil {
+		panic("conform: " + err.Error()) // a mistake in the row
+	}
+	whole := 2 + len(u.Rule.State)
+	for at := 1; at < len(c.In); at += u.Rule.Group() {
+		group := c.In[at:][:u.Rule.Group()]
+		dt := ir.Wide(group[0].Type.DType)
+		numbers := ref.RuleNumbers(u, c.scalar, group[whole].Data[0], func(i int) float64 { return group[whole+1+i].Data[0] })
+		errors := make([][]float64, whole-1)
+		for j := range group[0].Data {
+			r := &ruleWalk{u: u, numbers: numbers, group: group, scale: c.In[0].Data[0], memo: map[*ir.Expr][2]float64{}}
+			w := walk{rule: r, c: c, at: j, least: dt.SmallestSubnormal() / dt.Epsilon()}
+			for _, n := range u.Steps {
+				if n.Code == ir.Lt || n.Code == ir.Le || n.Code == ir.Eq || n.Code == ir.Ne {
+					continue
+				}
+				v, e := w.node(n)
+				if u.Scalar(n) || e != e || math.IsInf(v, 0) {
+					e = math.Abs(v)
+				}
+				r.memo[n] = [2]float64{v, e}
+			}
+			for i, result := range u.Results {
+				_, e := w.node(result)
+				errors[i] = append(errors[i], e)
+			}
+		}
+		out = append(out, errors...)
+	}
+	return out
 }

@@ -32,6 +32,7 @@ var classes = map[ir.Tolerance]Row{
 	ir.Combined:  {Result: 0.5, Terms: 1.5, Reason: "a product and a sum, fused or not, of parameters rounded to the dtype"},
 	ir.Elemental: {Result: 0.5, Terms: 4, Reason: "polynomials and divisions with a few roundings; 4 ulps is what vector libraries ask of themselves"},
 	ir.Stepwise:  {Result: 0.5, Terms: 2, Reason: "the magnitude holds the error of each step of the value, 4 ulps of a function and 1 of arithmetic, as later steps carry it on; the reference has as much"},
+	ir.RuleSteps: {Result: 0.5, Terms: 2, Reason: "as of stepwise values, with the rounding of numbers that are computed once for a parameter"},
 	ir.Powers:    {Result: 0.5, Terms: 4, Reason: "exp(y·log x) multiplies the error of its argument; the magnitude holds |y·log x|"},
 	ir.Remainder: {Result: 0.5, Terms: 1, Reason: "x - y·⌊x/y⌋ of two rounded products"},
 	ir.Sums:      {Result: 0.5, Terms: 2, Growth: 1, Reason: "rounding errors of n additions behave like a random walk"},

@@ -17,6 +17,7 @@ type Row struct {
 	Value    string
 	ByHand   bool // the reference and the engines have it by hand all the same
 	Gradient Gradient
+	Rule     *Rule // of an optimizer's update; nil: it has none, or is by hand
 
 	Autocast  Autocast
 	keeps     uint8 // operands, a bit each, that [CastLow] leaves in f32
@@ -134,6 +135,7 @@ const (
 	Softmaxes
 	Attends
 	Updated
+	RuleSteps // of a rule: as Stepwise
 )
 
 // rows are the ops of a file.
@@ -197,6 +199,10 @@ func (r Row) complete() Row {
 	if r.Value != "" {
 		r.Fused = true
 	}
+	if r.Rule != nil {
+		r.Group, r.Class, r.Fused, r.min, r.max, r.Params = Updates, Floats, true, 1, many, ruleParams+len(r.Rule.Settings)
+		r.infer, r.flops, r.Gradient, r.Tolerance = inferRule, ruleFlops, noGradient(isUpdate), RuleSteps
+	}
 	return r
 }
 
@@ -204,7 +210,7 @@ func (r *Row) traits() (t trait) {
 	if r.Group == Views {
 		t |= isView
 	}
-	if r.Fused || r.Value != "" {
+	if r.Fused || r.Value != "" || r.Rule != nil {
 		t |= isFused
 	}
 	if r.Strides == AnyStride {

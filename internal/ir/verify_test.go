@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,19 +50,74 @@ func TestExamples(t *testing.T) {
 		case seen[c]:
 		case !ok:
 			t.Errorf("no example of %s", c)
+		case c.Row().Rule != nil:
+			checkRule(t, c.Row().Rule, example)
 		default:
 			checkRow(t, c, example)
 		}
 	}
 }
 
-// ofRow is a use of an elementwise op whose cost follows from its value.
+// ofRow is a use of an elementwise op whose cost follows from its value, or of an optimizer whose cost follows from its rule.
 func ofRow(c Code) (o Op, ok bool) {
+	if c.Row().Rule != nil {
+		return New(c, Attr{}, append([]*Type{Dense(dtype.F32)}, groupOf(c.Row().Rule)...)...), true
+	}
 	in := make([]*Type, c.Row().min)
 	for i := range in {
 		in[i] = Dense(dtype.F32, 4)
 	}
 	return New(c, Attr{}, in...), c.Row().Value != ""
+}
+
+// groupOf are the operands of a rule for one parameter of four elements.
+func groupOf(r *Rule) (in []*Type) {
+	for range 2 + len(r.State) {
+		in = append(in, Dense(dtype.F32, 4))
+	}
+	in = append(in, Dense(dtype.I64))
+	for range r.Numbers {
+		in = append(in, Dense(dtype.F64))
+	}
+	return in
+}
+
+// checkRule: it costs something, reads all, writes the parameter and its state, and refuses groups that are broken.
+func checkRule(t *testing.T, r *Rule, o Op) {
+	t.Helper()
+	written := 1 + len(r.State)
+	if flops, bytes := o.Cost(); flops == 0 || bytes != int64(4+16*(1+2*written)+8*(1+len(r.Numbers))) {
+		t.Errorf("%s costs %d operations and %d bytes", o, flops, bytes)
+	}
+	if out, err := o.Infer(); err != nil || len(out) != written || slices.ContainsFunc(out, func(w *Type) bool { return w != o.In(1) }) {
+		t.Errorf("%s: %v, %v", o, out, err)
+	}
+	infer := func(in []*Type) error {
+		broken := New(o.Code, o.Attr, in...)
+		_, err := broken.Infer()
+		return err
+	}
+	for i := range o.NumIn() {
+		bad, want := Dense(dtype.F32, 5), "parameter"
+		switch {
+		case i == 0:
+			want = "not one floating number"
+		case i == 1:
+			bad = Dense(dtype.I64, 4)
+		case i == 2+written:
+			want = "the number of an update"
+		case i > 2+written:
+			want = r.Numbers[i-3-written]
+		}
+		in := slices.Clone(o.Ins())
+		in[i] = bad
+		if err := infer(in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s with operand %d as %s: %v, want %q", o, i, bad, err, want)
+		}
+	}
+	if err := infer(o.Ins()[:o.NumIn()-1]); err == nil || !strings.Contains(err.Error(), "in groups of") {
+		t.Errorf("%s without its last operand: %v", o, err)
+	}
 }
 
 // checkRow: it costs something, and moves operands and result once.
@@ -287,7 +343,7 @@ func TestTableIsComplete(t *testing.T) {
 			t.Errorf("codes %d and %d are both %q", other, c, r.Name)
 		}
 		names[r.Name] = c
-		own := invalid[r.Name] != nil || r.OverAxes() // which TestEveryRowRefuses breaks
+		own := invalid[r.Name] != nil || r.OverAxes() || r.Rule != nil // which checkRule and TestEveryRowRefuses breaks
 		if generic := r.reads.fields == 0 && r.max < many && r.min <= 2; !own && !generic {
 			t.Errorf("%s has no invalid examples", c)
 		}

@@ -45,7 +45,8 @@ func TestLowerings(t *testing.T) {
 				testutil.Close(t, eager.Data(got[i]), eager.Data(want[i]), 1e-10, 1e-12)
 			}
 			for _, dt := range []dtype.DType{dtype.F32, dtype.F16, dtype.BF16} {
-				if tc.code == ir.LossScale || tc.code.Row().Class == ir.Wides && dt != dtype.F32 {
+				rule := tc.code.Row().Rule
+				if tc.code == ir.LossScale || rule != nil && len(rule.Numbers) > 0 || tc.code.Row().Class == ir.Wides && dt != dtype.F32 {
 					break // whose operands have one dtype each
 				}
 				checkTypes(t, &tc, in, dt)
@@ -328,7 +329,38 @@ func updateCases() []testCase {
 		all = append(all, testCase{ir.SGD, ir.Attr{Flag: f | ir.Momentum}, sgd, []arg{scale, w, w, w, one, one, one}})
 	}
 	all = append(all, testCase{ir.SGD, ir.Attr{Flag: ir.Momentum}, skipping(sgd), []arg{scale, w, w, w}})
-	return append(all, stepCases()...)
+	return append(append(all, stepCases()...), ruleCases()...)
+}
+
+// ruleCases are of optimizers whose update is a rule: early and late, skipped, with both kinds of weight decay.
+func ruleCases() (all []testCase) {
+	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		r := code.Row().Rule
+		if r == nil {
+			continue
+		}
+		params := func(coupled, decay, skip float64) ir.Params {
+			values := []float64{0.1, 0.5, coupled, decay}
+			for i := range r.Settings {
+				values = append(values, []float64{0.9, 0.99, 1e-3, 0.8}[i])
+			}
+			return ir.Scalars(append(values, skip)...)
+		}
+		args := []arg{positive()}
+		for _, shape := range [][]int{{3, 5}, {}} {
+			for range 2 + len(r.State) {
+				args = append(args, positive(shape...))
+			}
+			args = append(args, arg{dt: dtype.I64, fill: func(rng *rand.Rand) float64 { return float64(1 + rng.IntN(30)) }})
+			for range r.Numbers {
+				args = append(args, arg{fill: (*rand.Rand).Float64})
+			}
+		}
+		for _, p := range []ir.Params{params(0, 0.1, 0), params(0.1, 0, 0), params(0, 0.1, 1)} {
+			all = append(all, testCase{code: code, p: p, args: args})
+		}
+	}
+	return all
 }
 
 // skipping sets the last parameter, an integer.

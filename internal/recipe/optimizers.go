@@ -16,6 +16,7 @@ type Optimizer struct {
 	Name     string
 	Decay    float64 // of weights, where nothing else is asked for
 	Matrices bool    // only tensors of two or more dimensions decay, and not biases and norms
+	Averages bool    // what is learnt is its own average of the weights: it has optim.ScheduleFree's Averaged
 	Settings []Setting
 	New      func(p Params, s Step) optim.Optimizer
 }
@@ -34,20 +35,76 @@ type Step struct {
 
 // Optimizers are all that there are, in the order in which people are told of them.
 var Optimizers = []Optimizer{
-	{Name: "sgd", Settings: []Setting{{Name: "momentum", Below: 1}}, New: func(p Params, s Step) optim.Optimizer {
+	{Name: "sgd", Settings: []Setting{momentum(0)}, New: func(p Params, s Step) optim.Optimizer {
 		return optim.NewSGD(p, optim.SGDConfig{LR: meant(s.LR), Momentum: s.Values["momentum"], WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
 	}},
 	{Name: "adam", Settings: moments, New: func(p Params, s Step) optim.Optimizer { return optim.NewAdam(p, s.adam()) }},
 	{Name: "adamw", Decay: 0.01, Matrices: true, Settings: moments, New: func(p Params, s Step) optim.Optimizer { return optim.NewAdamW(p, s.adam()) }},
+	{Name: "amsgrad", Decay: 0.01, Matrices: true, Settings: moments, New: func(p Params, s Step) optim.Optimizer {
+		c := s.adam()
+		c.AMSGrad = true
+		return optim.NewAdamW(p, c)
+	}},
+	{Name: "nadam", Settings: append(slices.Clip(moments), Setting{Name: "momentum-decay", Default: 4e-3, Below: math.Inf(1)}), New: func(p Params, s Step) optim.Optimizer {
+		c := s.moments()
+		c.Fading = meant(s.Values["momentum-decay"])
+		return optim.NewNAdam(p, c)
+	}},
+	{Name: "radam", Settings: moments, New: func(p Params, s Step) optim.Optimizer { return optim.NewRAdam(p, s.moments()) }},
+	{Name: "adamax", Settings: moments, New: func(p Params, s Step) optim.Optimizer { return optim.NewAdamax(p, s.moments()) }},
+	{Name: "rmsprop", Settings: []Setting{{Name: "alpha", Default: 0.99, Below: 1}, momentum(0), eps(1e-8)}, New: func(p Params, s Step) optim.Optimizer {
+		return optim.NewRMSprop(p, optim.RMSpropConfig{LR: meant(s.LR), Alpha: meant(s.Values["alpha"]), Eps: meant(s.Values["eps"]), Momentum: s.Values["momentum"],
+			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
+	}},
+	{Name: "adagrad", Settings: []Setting{{Name: "accumulator", Below: math.Inf(1), Usage: "what the sums of squares begin with"}, eps(1e-10)}, New: func(p Params, s Step) optim.Optimizer {
+		return optim.NewAdagrad(p, optim.AdagradConfig{LR: meant(s.LR), Initial: s.Values["accumulator"], Eps: meant(s.Values["eps"]),
+			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
+	}},
+	{Name: "adadelta", Settings: []Setting{{Name: "rho", Default: 0.9, Below: 1}, eps(1e-6)}, New: func(p Params, s Step) optim.Optimizer {
+		return optim.NewAdadelta(p, optim.AdadeltaConfig{LR: meant(s.LR), Rho: meant(s.Values["rho"]), Eps: meant(s.Values["eps"]),
+			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
+	}},
+	{Name: "lion", Matrices: true, Settings: []Setting{beta("beta1", 0.9), beta("beta2", 0.99)}, New: func(p Params, s Step) optim.Optimizer {
+		return optim.NewLion(p, optim.LionConfig{LR: meant(s.LR), Beta1: meant(s.Values["beta1"]), Beta2: meant(s.Values["beta2"]),
+			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
+	}},
+	{Name: "adafactor", Matrices: true, Settings: []Setting{{Name: "beta2-decay", Default: -0.8, Least: -100, Usage: "the newest square counts the number of the step to this power"}}, New: func(p Params, s Step) optim.Optimizer {
+		return optim.NewAdafactor(p, optim.AdafactorConfig{LR: meant(s.LR), Beta2Decay: s.Values["beta2-decay"],
+			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
+	}},
+	// One rate serves the matrices and the rest.
+	{Name: "muon", Decay: 0.1, Matrices: true, Settings: append(slices.Clip(moments), momentum(0.95)), New: func(p Params, s Step) optim.Optimizer {
+		return optim.NewMuon(p, optim.MuonConfig{LR: meant(s.LR), Momentum: meant(s.Values["momentum"]), MatchAdamW: true, Rest: s.adam(),
+			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
+	}},
+	{Name: "schedulefree", Matrices: true, Averages: true, Settings: []Setting{beta("beta2", 0.999), eps(1e-8), {Name: "towards-average", Default: 0.9, Least: 1e-3, Below: 1, Usage: "how far the weights that train lie from what the gradients move to the average"}}, New: func(p Params, s Step) optim.Optimizer {
+		return optim.NewScheduleFree(p, optim.ScheduleFreeConfig{LR: meant(s.LR), Beta1: s.Values["towards-average"], Beta2: meant(s.Values["beta2"]), Eps: meant(s.Values["eps"]),
+			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
+	}},
+	{Name: "adam8bit", Decay: 0.01, Matrices: true, Settings: moments, New: func(p Params, s Step) optim.Optimizer {
+		c := s.adam()
+		return optim.NewAdam8bit(p, optim.Adam8bitConfig{LR: c.LR, Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps,
+			WeightDecay: c.WeightDecay, Clip: c.Clip, Rule: c.Rule, Rounding: c.Rounding, Seed: c.Seed})
+	}},
 }
 
 // moments are the settings of Adam and its kin, with PyTorch's defaults.
-var moments = []Setting{
-	{Name: "beta1", Default: 0.9, Below: 1}, {Name: "beta2", Default: 0.999, Below: 1}, {Name: "eps", Default: 1e-8, Below: math.Inf(1)},
-}
+var moments = []Setting{beta("beta1", 0.9), beta("beta2", 0.999), eps(1e-8)}
+
+// Settings that rows share.
+func beta(name string, def float64) Setting { return Setting{Name: name, Default: def, Below: 1} }
+func eps(def float64) Setting               { return Setting{Name: "eps", Default: def, Below: math.Inf(1)} }
+func momentum(def float64) Setting          { return Setting{Name: "momentum", Default: def, Below: 1} }
 
 func (s *Step) adam() optim.AdamWConfig {
 	return optim.AdamWConfig{
+		LR: meant(s.LR), Beta1: meant(s.Values["beta1"]), Beta2: meant(s.Values["beta2"]), Eps: meant(s.Values["eps"]),
+		WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed,
+	}
+}
+
+func (s *Step) moments() optim.MomentsConfig {
+	return optim.MomentsConfig{
 		LR: meant(s.LR), Beta1: meant(s.Values["beta1"]), Beta2: meant(s.Values["beta2"]), Eps: meant(s.Values["eps"]),
 		WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed,
 	}

@@ -163,6 +163,9 @@ func sweep(ix *kernels.Index) error {
 	return err
 }
 
+// byRow makes the units of sources whose modules follow from rows of ops.
+var byRow = map[string]func(source string) ([]unit, error){"//warpline:values": valued, "//warpline:rules": ruled}
+
 // collect reads the sources' module lines.
 func collect() ([]unit, error) {
 	sources, err := filepath.Glob("src/*.cu")
@@ -179,8 +182,8 @@ func collect() ([]unit, error) {
 			if rest, ok := strings.CutPrefix(line, "//warpline:module "); ok {
 				units = append(units, declared(filepath.ToSlash(source), strings.Fields(rest))...)
 			}
-			if strings.TrimSpace(line) == "//warpline:values" {
-				more, err := valued(filepath.ToSlash(source))
+			if of := byRow[strings.TrimSpace(line)]; of != nil {
+				more, err := of(filepath.ToSlash(source))
 				if err != nil {
 					return nil, err
 				}

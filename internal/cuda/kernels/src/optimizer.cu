@@ -1,99 +1,16 @@
 // Updates of many parameters in one launch: SGD, AdamW, and the sum of squares that gradients are clipped by.
 //
-// Blocks of 256 threads take the chunks of a table of tensors. Per element these kernels compute little and move up to 28
-// bytes: 16-byte accesses wherever all operands allow.
+// Blocks of 256 threads take the chunks of a table of tensors.
 //
 //warpline:module optimizer_f32 -DT=f32 -DNAME(op)=op##_f32
 //warpline:module optimizer_f64 -DT=f64 -DNAME(op)=op##_f64
 //warpline:module optimizer_f16 -DT=f16 -DNAME(op)=op##_f16
 //warpline:module optimizer_bf16 -DT=bf16 -DNAME(op)=op##_bf16
-#include "cell.cuh"
-#include "index.cuh"
-#include "tensors.cuh"
+#include "update.cuh"
 
 typedef Tensors<T, 4, T, 3, 1, 48> Updated;
-typedef wide<T> W;
-
-// Scale is a number of one of the floating types.
-struct Scale {
-	const void *at;
-	u64 type; // f32, f64, f16, bf16
-
-	DEVICE W value() const {
-		switch (type) {
-		case 0:
-			return W(*(const f32 *)at);
-		case 1:
-			return W(*(const f64 *)at);
-		case 2:
-			return W(widen(*(const f16 *)at));
-		default:
-			return W(widen(*(const bf16 *)at));
-		}
-	}
-};
 
 enum : u32 { nesterov = 1, coupled = 4 };
-
-const int N = 16 / sizeof(T);
-
-// State is N neighbours of each operand of a tensor: parameter, gradient, and the optimizer's memory.
-template <int operands> struct State {
-	W v[operands][N];
-};
-
-// each calls step(state, k) for the elements k of this block's chunk and stores all operands but the gradient. With skip
-// it only stores them, where they do not lie already.
-template <int operands, class F> DEVICE void each(const Updated &t, bool skip, F step) {
-	u32 m = t.mine();
-	if (skip && t.in[0][m] == t.out[0][m])
-		return;
-	i64 from = t.from(m), to = t.to(m);
-	u64 places = 0;
-#pragma unroll
-	for (int o = 0; o < operands; o++)
-		places |= u64(t.in[o][m]) | (o == 1 ? 0 : u64(t.out[o == 0 ? 0 : o - 1][m]));
-	bool whole = places % 16 == 0;
-	for (i64 i = from + threadIdx.x * N; i < to; i += 256 * N) {
-		State<operands> s;
-		int n = to - i < N ? int(to - i) : N;
-#pragma unroll
-		for (int o = 0; o < operands; o++) {
-			if (whole && n == N) {
-				Vec<T, N> v = load<N>(t.in[o][m] + i, true);
-#pragma unroll
-				for (int k = 0; k < N; k++)
-					s.v[o][k] = widen(v.v[k]);
-			} else {
-#pragma unroll
-				for (int k = 0; k < N; k++)
-					s.v[o][k] = k < n ? widen(t.in[o][m][i + k]) : W(0);
-			}
-		}
-#pragma unroll
-		for (int k = 0; k < N; k++)
-			if (!skip)
-				step(s, k);
-#pragma unroll
-		for (int o = 0; o < operands; o++) {
-			if (o == 1)
-				continue;
-			T *out = t.out[o == 0 ? 0 : o - 1][m] + i;
-			if (whole && n == N) {
-				Vec<T, N> v;
-#pragma unroll
-				for (int k = 0; k < N; k++)
-					v.v[k] = narrow<T>(s.v[o][k]);
-				storeWhole<N>(out, v);
-			} else {
-#pragma unroll
-				for (int k = 0; k < N; k++)
-					if (k < n)
-						out[k] = narrow<T>(s.v[o][k]);
-			}
-		}
-	}
-}
 
 // sgd is PyTorch's update without a buffer.
 KERNEL(256) NAME(sgd)(Updated t, Scale scaling, u32 flags, Word<f64> lr, Word<f64> factor, Word<f64> fading, Word<f64> decaying, Word<i64> skip) {
@@ -109,20 +26,6 @@ KERNEL(256) NAME(sgd_momentum)(Updated t, Scale scaling, u32 flags, Word<f64> lr
 		buf = momentum * buf + d;
 		p -= rate * (flags & nesterov ? d + momentum * buf : buf);
 	});
-}
-
-DEVICE f32 root(f32 x) { return __nvvm_sqrt_rn_f(x); }
-DEVICE f64 root(f64 x) { return __nvvm_sqrt_rn_d(x); }
-
-// power is xⁿ by squaring, as on the CPU.
-DEVICE f64 power(f64 x, i64 n) {
-	f64 y = 1;
-	for (; n > 0; n /= 2) {
-		if (n % 2 == 1)
-			y *= x;
-		x *= x;
-	}
-	return y;
 }
 
 // adamw is the update of Loshchilov and Hutter (arXiv 1711.05101), or with the flag coupled that of Kingma and Ba (arXiv
