@@ -16,12 +16,14 @@ import torch
 import common
 import golden
 import layers_activation
+import layers_attention
 import layers_losses
 import layers_recurrent
 
 FAMILIES = {"losses": layers_losses.cases, "losses_margin": layers_losses.classes,
             "activations": layers_activation.activations, "norms": layers_activation.norms,
-            "lstm": layers_recurrent.lstm, "gru": layers_recurrent.gru, "rnn": layers_recurrent.rnn}
+            "lstm": layers_recurrent.lstm, "gru": layers_recurrent.gru, "rnn": layers_recurrent.rnn,
+            "attention_layers": layers_attention.multihead, "transformer": layers_attention.transformer}
 
 
 def main():
