@@ -23,9 +23,22 @@ func TestLayers(t *testing.T) {
 	use(nn.NewBatchNorm(env, 8))
 	// `nn.LayerNorm(8)`, `nn.RMSNorm(8)`, `nn.Embedding(10, 8)`
 	use(nn.NewLayerNorm(env, 8), nn.NewRMSNorm(env, 8), nn.NewEmbedding(env, 10, 8))
-	// `nn.MultiheadAttention(8, 2)` | self-attention; `ckpt.LoadModel` knows PyTorch's names, `ckpt.SaveModel` writes `c_attn.`
+	// `nn.MultiheadAttention(8, 2)`, `nn.MultiheadAttention(8, 2, kdim=3, vdim=5, batch_first=True)` | `Attend(q, k, v, sight)`;
+	// weights are of each head; masks are true where a query sees a key
+	use(nn.NewMultiheadAttention(env, 8, nn.MultiheadConfig{Heads: 2}), nn.NewMultiheadAttention(env, 8, nn.MultiheadConfig{Heads: 2, KeyWidth: 3, ValueWidth: 5, BatchFirst: true}))
+	// `nn.MultiheadAttention(8, 2, batch_first=True)` | self-attention; `ckpt.LoadModel` knows PyTorch's names, `ckpt.SaveModel` writes `c_attn.`
 	// for `in_proj_` and `c_proj` for `out_proj`, of the same shapes
 	use(nn.NewAttention(env, 8, nn.AttentionConfig{Heads: 2, Causal: true}))
+	// `nn.TransformerEncoderLayer(8, 2)`, `nn.TransformerDecoderLayer(8, 2)` | nothing is dropped unless asked; `Encode(x, sight)`,
+	// `Decode(x, memory, own, other)`
+	use(nn.NewTransformerEncoderLayer(env, 8, nn.TransformerConfig{Heads: 2}), nn.NewTransformerDecoderLayer(env, 8, nn.TransformerConfig{Heads: 2}))
+	// `nn.TransformerEncoder(layer, 2)`, `nn.TransformerDecoder(layer, 2)` | each layer is drawn apart, PyTorch's are copies
+	use(nn.NewTransformerEncoder(env, 2, 8, nn.TransformerConfig{Heads: 2, NoFinalNorm: true}), nn.NewTransformerDecoder(env, 2, 8, nn.TransformerConfig{Heads: 2, NoFinalNorm: true}))
+	// `nn.LSTM(4, 8, 2, bidirectional=True)`, `nn.LSTM(4, 8, proj_size=3)` | from a state, and for samples of unequal lengths in
+	// place of packed sequences: `Run(x, state, lengths)`
+	use(nn.NewLSTM(env, 4, 8, nn.RecurrentConfig{Layers: 2, Bidirectional: true}), nn.NewLSTM(env, 4, 8, nn.RecurrentConfig{Proj: 3}))
+	// `nn.GRU(4, 8, batch_first=True)`, `nn.RNN(4, 8, nonlinearity="relu")`
+	use(nn.NewGRU(env, 4, 8, nn.RecurrentConfig{BatchFirst: true}), nn.NewRNN(env, 4, 8, nn.RecurrentConfig{ReLU: true}))
 	// `nn.GroupNorm(2, 8)`, `nn.InstanceNorm2d(8, affine=True, track_running_stats=True)` | without weights: `Weight` and
 	// `Bias` nil
 	use(nn.NewGroupNorm(env, 2, 8), nn.NewInstanceNorm(env, 8, nn.InstanceNormConfig{Affine: true, Track: true}))

@@ -79,7 +79,7 @@ func missingCells(env *tensor.Env) map[string]*tensor.Tensor {
 
 	ih, hh = gates(env, 4, 3, 3, 1, pattern(env, 2, 1, 5, 8)), gates(env, 4, 2, 5, 2, pattern(env, 3, 0, 5, 8))
 
-	// `nn.LSTMCell(3, 2)` | gates g, then the next c, then the next h; `nn.LSTM` is a loop, as in `examples/recurrent.go`
+	// `nn.LSTMCell(3, 2)` | gates g, then the next c, then the next h
 	g := ih.Forward(x).Add(hh.Forward(h)).Split(1, 2, 2, 2, 2)
 	c1 := g[1].Sigmoid().Mul(c).Add(g[0].Sigmoid().Mul(g[2].Tanh()))
 	h1 := g[3].Sigmoid().Mul(c1.Tanh())
