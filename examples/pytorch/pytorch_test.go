@@ -29,6 +29,7 @@ import (
 
 // use takes values that only have to exist; an error among them is none that a program could go on with.
 func use(values ...any) {
+	remember(values)
 	for _, v := range values {
 		if err, ok := v.(error); ok {
 			panic(err)

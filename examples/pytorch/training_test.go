@@ -38,7 +38,7 @@ func TestGradients(t *testing.T) {
 	use(x.In(env.NoGrad()))
 	// `model.eval()` | or `nn.EvalMode(model)`, of a part
 	use(x.In(env.Eval()))
-	// `with torch.autocast("cuda", torch.bfloat16):` | or give that env to `data.Batches`; PyTorch's CUDA lists on every
+	// `with torch.autocast("cuda", torch.bfloat16):`, `with torch.amp.autocast("cuda", torch.bfloat16):` | or give that env to `data.Batches`; PyTorch's CUDA lists on every
 	// device: [each operation's dtype](../tensor/testdata/autocast.txt) is compared
 	use(x.In(env.Autocast(dtype.BF16)))
 	// `torch.set_float32_matmul_precision("high")` | or give that env to `data.Batches`; on every device, with TF32's rounding
@@ -72,6 +72,8 @@ func TestHooks(t *testing.T) {
 	stop()
 	// `p.register_hook(f)`
 	p.OnGrad(func(g *tensor.Tensor) *tensor.Tensor { return g.Clamp(-1, 1) })
+	// `p.register_post_accumulate_grad_hook(f)`
+	p.AfterGrad(func(p *tensor.Tensor) { p.DropGrad() })
 	// `torch.autograd.gradcheck(f, (x,))`
 	use(tensor.GradCheck(f, []*tensor.Tensor{env.Randn(3).Cast(dtype.F64)}, tensor.GradCheckConfig{}))
 }
@@ -156,6 +158,7 @@ func TestSchedules(t *testing.T) {
 	opt := optim.NewSGD(nn.Params(nn.NewLinear(fresh(t, "cpu"), 4, 3)), optim.SGDConfig{LR: 0.1})
 	schedules := []optim.Schedule{optim.Constant(1), optim.Linear(1, 0, 10)}
 	step, schedule := 0, optim.Warmup(5, optim.Constant(1e-3))
+	f := func(step int) float64 { return 1 / float64(1+step) }
 
 	// `lr_scheduler.LambdaLR(opt, f)`, `sched.step()` | before each step; any function of the step
 	opt.SetLR(schedule(step))
@@ -166,6 +169,12 @@ func TestSchedules(t *testing.T) {
 	// `lr_scheduler.CosineAnnealingLR` beyond its steps, `lr_scheduler.CosineAnnealingWarmRestarts(opt, 10)` | `optim.Cosine`
 	// stays at its end
 	use(optim.CosineAnnealing(1e-3, 0, 100), optim.CosineRestarts(1e-3, 0, 10, 1))
+	// `lr_scheduler.ExponentialLR(opt, 0.9)`, `lr_scheduler.LinearLR(opt, total_iters=10)`
+	use(optim.Exponential(1e-3, 0.9), optim.Linear(1e-3/3, 1e-3, 10))
+	// `lr_scheduler.LambdaLR(opt, f)`, `lr_scheduler.MultiplicativeLR(opt, f)`
+	use(optim.Lambda(1e-3, f), optim.Multiplicative(1e-3, f))
+	// `lr_scheduler.SequentialLR(opt, [warm, cosine], [10])` | a warm-up
+	use(optim.Warmup(10, optim.Cosine(1e-3, 0, 100)), optim.WarmupCosine(1e-3, 0, 10, 100), optim.WarmupStableDecay(1e-3, 0, 10, 80, 10))
 	// `lr_scheduler.OneCycleLR(opt, 0.1, total_steps=100)` | a schedule of the rate and one of the momentum
 	rate, momentum := optim.OneCycle(optim.OneCycleConfig{Max: 0.1, Steps: 100})
 
@@ -191,6 +200,10 @@ func TestData(t *testing.T) {
 	use(data.InMemory(x, []int{4}, y), data.InMemory(x, []int{4}, prices, 1))
 	// `data.Subset(train, range(2))`, `data.Subset(train, [2, 0])`
 	use(data.Subset(train, 0, 2), data.Select(train, []int{2, 0}))
+	// `data.random_split(train, [2, 1])` | places drawn with a seed
+	order := rand.New(rand.NewPCG(1, 2)).Perm(3)
+
+	use(data.Select(train, order[:2]), data.Select(train, order[2:]))
 	// `data.ConcatDataset([a, b])` | one after another, or by turns
 	use(data.Concat(train, other), data.Interleave(train, other))
 	// `data.WeightedRandomSampler(w, 8)` | `data.Config{Size: 2, Sampler: s}`; a run goes on in its middle with any sampler
@@ -288,6 +301,20 @@ func TestDevices(t *testing.T) {
 	use(env.Device().SetMemoryFraction(0.9))
 	// `torch.cuda.memory_stats()`, `torch.cuda.memory_summary()` | the same names and counts
 	use(env.Device().MemoryStats(), env.Device().MemorySummary())
+	// `torch.cuda.is_available()`, `torch.cuda.device_count()` | the CPU is among them
+	use(len(tensor.Devices()) > 1, len(tensor.Devices()))
+	// `torch.cuda.get_device_name()`, `torch.cuda.get_device_properties()`, `torch.cuda.get_device_capability()`
+	use(env.Device().Properties().Model, env.Device().Properties(), env.Device().Properties().Compute)
+	// `torch.cuda.mem_get_info()` | what values may have, and all that there is
+	use(env.Device().Available(), env.Device().Properties().Memory)
+	// `torch.cuda.memory_reserved()`, `torch.cuda.max_memory_reserved()`
+	use(env.Device().Memory().Reserved.Current, env.Device().Memory().Reserved.Peak)
+	// `torch.cuda.reset_peak_memory_stats()`, `torch.cuda.reset_accumulated_memory_stats()`
+	env.Device().ResetPeak()
+	env.Device().ResetMemoryStats()
+
+	// `torch.cuda.manual_seed(7)`, `torch.cuda.manual_seed_all(7)` | the numbers are the same on every device
+	use(env.Seed(7))
 	// `torch.cuda.memory_allocated()`, `torch.cuda.max_memory_allocated()` | of any device; what tensors hold, unrounded
 	use(env.Device().Memory().Used, env.Device().Memory().Peak)
 }

@@ -96,6 +96,7 @@ func exampleFile(t *torchcall.Table) string {
 
 // used are assignments that use variables.
 func used(names string) string {
+	names = strings.ReplaceAll(names, ", _", "")
 	return "_" + strings.Repeat(", _", strings.Count(names, ",")) + " = " + names + "\n"
 }
 

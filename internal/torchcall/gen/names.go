@@ -14,7 +14,10 @@ import (
 )
 
 // names is PyTorch's list, which is to be answered whole.
-type names struct{ known map[string]bool }
+type names struct {
+	known  map[string]bool
+	inside map[string][][2]int // rows in which a name only stands
+}
 
 // readNames reads the list, whose first line says the version.
 func readNames(t *torchcall.Table, file string) (*names, error) {
@@ -26,7 +29,7 @@ func readNames(t *torchcall.Table, file string) (*names, error) {
 	if _, err := fmt.Sscanf(list[0], "# Names of PyTorch %s by", &t.Version); err != nil {
 		return nil, fmt.Errorf("names.txt begins with %q: %w", list[0], err)
 	}
-	n := &names{known: map[string]bool{}}
+	n := &names{known: map[string]bool{}, inside: map[string][][2]int{}}
 	for _, name := range list[1:] {
 		n.known[name] = true
 	}
@@ -38,7 +41,11 @@ var dotted = regexp.MustCompile(`\)?\w*(?:\.[A-Za-z_]\w*)+`)
 // calls are the names in a spelling: first those that it is of, then those that only stand in it.
 func calls(spelling string) (first, rest []string) {
 	for _, part := range strings.Split(spelling, "; ") {
-		for i, name := range dotted.FindAllString(part, -1) {
+		for i, at := range dotted.FindAllStringIndex(part, -1) {
+			name := part[at[0]:at[1]]
+			if i > 0 && !strings.HasPrefix(part[at[1]:], "(") {
+				continue
+			}
 			if strings.HasPrefix(name, ")") {
 				name = "x" + name[1:] // of a value
 			}
@@ -58,7 +65,6 @@ var covered = []string{"torch.nn.functional", "torch.nn.init", "torch.nn", "torc
 
 // fromRows finds the names that rows answer.
 func (n *names) fromRows(t *torchcall.Table) error {
-	second := map[string][][2]int{}
 	for i, r := range t.Rows {
 		for k, py := range r.PyTorch {
 			first, rest := calls(py)
@@ -73,15 +79,8 @@ func (n *names) fromRows(t *torchcall.Table) error {
 			}
 			for _, name := range rest {
 				if n.known[name] {
-					second[name] = append(second[name], [2]int{i, k})
+					n.inside[name] = append(n.inside[name], [2]int{i, k})
 				}
-			}
-		}
-	}
-	for name, places := range second {
-		for _, at := range places {
-			if len(t.Names[name].Rows) == 0 || slices.Contains(places, t.Names[name].Rows[0]) {
-				n.add(t.Names, name, at)
 			}
 		}
 	}
@@ -169,13 +168,19 @@ func (n *names) rest(t *torchcall.Table) error {
 		if _, ok := t.Names[name]; ok {
 			continue
 		}
-		if v, ok := n.like(t, name); ok {
+		v, ok := n.like(t, name)
+		if (!ok || v.InPlace) && len(n.inside[name]) > 0 {
+			v, ok = torchcall.Name{Rows: n.inside[name]}, true
+		}
+		if ok {
 			t.Names[name] = v
 			continue
 		}
 		open = append(open, name)
 	}
-	fmt.Fprintf(os.Stderr, "%d names of PyTorch have no row in examples/pytorch and no line in reasons.txt\n", len(open))
+	if len(open) > 0 {
+		return fmt.Errorf("%d names of PyTorch have no row in examples/pytorch and no line in reasons.txt:\n%s", len(open), strings.Join(open, "\n"))
+	}
 	return nil
 }
 
