@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/warpline-ml/warpline/tensor"
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/tensor"
+)
 
 // Conv2d is the two-dimensional convolution (cross-correlation): [n, in, h, w] to [n, out, h', w'], where
 // h' = ⌊(h + 2·padding - dilation·(kernel-1) - 1) / stride⌋ + 1.
@@ -8,26 +12,55 @@ type Conv2d struct {
 	Weight *tensor.Tensor `nn:"weight"` // [out, in/groups, kernel, kernel]
 	Bias   *tensor.Tensor `nn:"bias"`   // [out], or nil
 	tensor.Conv
+	Around Pad // what is put around before, other than zeros on both sides alike
 }
 
-// ConvConfig describes a square convolution. Zero fields mean stride 1, padding 0, dilation 1, one group, a bias.
+// ConvConfig describes a convolution, of pictures a square one. Zero fields mean stride 1, padding 0, dilation 1, one group, a
+// bias.
 type ConvConfig struct {
 	Stride, Padding, Dilation, Groups int
 	NoBias                            bool
+	Same                              bool    // padding as much as keeps the size, without a stride; of an odd number more behind
+	Mode                              PadMode // what stands in the padding
+}
+
+// groups are at least one, which divide inputs and outputs.
+func (c ConvConfig) groups(op string, in, out, kernel int) int {
+	groups := max(c.Groups, 1)
+	if in < 1 || out < 1 || kernel < 1 || in%groups != 0 || out%groups != 0 {
+		tensor.Raise(op, "all are positive, inputs and outputs multiples of the groups", "%d inputs and %d outputs in %d groups, a kernel of %d", in, out, groups, kernel)
+	}
+	return groups
+}
+
+// around is the padding of dims dimensions where the convolution has none such of its own.
+func (c ConvConfig) around(op string, kernel, dims int) Pad {
+	before, after := c.Padding, c.Padding
+	if c.Same {
+		if c.Stride > 1 || c.Padding != 0 {
+			tensor.Raise(op, "leave Stride and Padding out", "padding that keeps the size with a stride of %d and padding of %d", c.Stride, c.Padding)
+		}
+		reach := max(c.Dilation, 1) * (kernel - 1)
+		before, after = reach/2, reach-reach/2
+	}
+	if c.Mode == PadConstant && !c.Same || before == 0 && after == 0 {
+		return Pad{}
+	}
+	return Pad{Sides: slices.Repeat([]int{before, after}, dims), Mode: c.Mode}
 }
 
 // NewConv2d makes a layer with a kernel×kernel window; for uneven windows change its Conv and Weight. Weight and bias are
 // drawn uniformly from ±1/√(in/groups·kernel²).
 func NewConv2d(env *tensor.Env, in, out, kernel int, c ConvConfig) *Conv2d {
-	groups := max(c.Groups, 1)
-	if in%groups != 0 || out%groups != 0 {
-		tensor.Raise("nn.NewConv2d", "both must be multiples of the groups", "%d inputs and %d outputs in %d groups", in, out, groups)
-	}
+	groups := c.groups("nn.NewConv2d", in, out, kernel)
 	bound := fanBound(in / groups * kernel * kernel)
 	l := &Conv2d{Weight: uniform(env, bound, out, in/groups, kernel, kernel), Conv: tensor.Conv{
 		Stride: square(c.Stride), Padding: square(c.Padding), Dilation: square(c.Dilation), Groups: groups}}
 	if !c.NoBias {
 		l.Bias = uniform(env, bound, out)
+	}
+	if l.Around = c.around("nn.NewConv2d", kernel, 2); l.Around.Sides != nil {
+		l.Conv.Padding = [2]int{}
 	}
 	return l
 }
@@ -38,7 +71,10 @@ func square(n int) [2]int { return [2]int{n, n} }
 func (l *Conv2d) Forward(x *tensor.Tensor) *tensor.Tensor {
 	in := enter(l, x)
 	needs(l, "weight", l.Weight)
-	return in.leave(in.x.Conv2d(l.Weight, l.Bias, l.Conv))
+	if l.Around.Sides == nil {
+		return in.leave(in.x.Conv2d(l.Weight, l.Bias, l.Conv))
+	}
+	return in.leave(tensor.Chain(in.x, l.Around.Forward, func(x *tensor.Tensor) *tensor.Tensor { return x.Conv2d(l.Weight, l.Bias, l.Conv) }))
 }
 
 func (l *Conv2d) products(_, y *tensor.Tensor) int {

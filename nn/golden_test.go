@@ -76,7 +76,7 @@ func value(m Module) forward { return one(func(*goldenCase) Module { return m })
 var forwards = map[string]forward{
 	"Linear": one(func(c *goldenCase) Module { return &Linear{Weight: c.param("weight"), Bias: c.param("bias")} }),
 	"Conv2d": one(func(c *goldenCase) Module {
-		return &Conv2d{c.param("weight"), c.param("bias"), tensor.Conv{Stride: c.Attrs.pair("stride", 1), Padding: c.Attrs.pair("padding", 0),
+		return &Conv2d{Weight: c.param("weight"), Bias: c.param("bias"), Conv: tensor.Conv{Stride: c.Attrs.pair("stride", 1), Padding: c.Attrs.pair("padding", 0),
 			Dilation: c.Attrs.pair("dilation", 1), Groups: int(c.Attrs.number("groups", 1))}}
 	}),
 	"BatchNorm1d": batchNorm,

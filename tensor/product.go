@@ -154,6 +154,12 @@ func (t *Tensor) ConvTranspose2d(w, b *Tensor, c ConvTranspose) *Tensor {
 	}
 	shape := []int{t.Dim(0), w.Dim(1) * conv.Groups, h, v}
 	checkShape("ConvTranspose2d", shape)
+	// Rows and columns beyond the stride are those of zeros behind the input.
+	for i, stride := range [2]int{conv.StrideH, conv.StrideW} {
+		if more := c.OutputPadding[i] / stride; more > 0 {
+			t = t.Pad(2+i, 0, more, 0)
+		}
+	}
 	a.Out = ir.Dense(t.DType(), shape...)
 	y := apply2(ir.Conv2dGradInput, a, ir.Params{}, t, w)
 	if b == nil {

@@ -52,6 +52,27 @@ func TestFunctional(t *testing.T) {
 }
 
 // "Layers and losses"
+func TestSpatial(t *testing.T) {
+	env := fresh(t, "cpu")
+	img, seq := env.Randn(1, 4, 6, 6), env.Randn(1, 4, 7)
+	wt := env.Randn(4, 2, 3)
+
+	// `F.interpolate(img, scale_factor=2.0)`, `F.interpolate(img, (4, 9), mode="bicubic", antialias=True)` | layers without
+	// parameters are functions
+	use(nn.Upsample{Scale: []float64{2}}.Forward(img), nn.Upsample{Size: []int{4, 9}, Mode: nn.Bicubic, Antialias: true}.Forward(img))
+	// `F.pad(img, (1, 1, 2, 2), mode="reflect")` | also `"replicate"`, `"circular"`
+	use(nn.Pad{Sides: []int{1, 1, 2, 2}, Mode: nn.PadReflect}.Forward(img))
+	// `F.pixel_shuffle(img, 2)`, `F.pixel_unshuffle(img, 2)`, `F.channel_shuffle(img, 2)`
+	use(nn.PixelShuffle{By: 2}.Forward(img), nn.PixelUnshuffle{By: 2}.Forward(img), nn.ChannelShuffle{Groups: 2}.Forward(img))
+	// `F.unfold(img, 3, padding=1)` | `nn.Fold` is the way back
+	use(nn.Unfold{Windows: nn.Windows{Kernel: [2]int{3, 3}, Padding: [2]int{1, 1}}}.Forward(img))
+	// `F.adaptive_avg_pool2d(img, (4, 3))`, `F.adaptive_max_pool2d(img, 2)`, `F.adaptive_avg_pool1d(seq, 3)`
+	use(nn.AdaptiveAvgPool{Size: []int{4, 3}}.Forward(img), nn.AdaptiveMaxPool{Size: []int{2, 2}}.Forward(img), nn.AdaptiveAvgPool{Size: []int{3}}.Forward(seq))
+	// `F.conv_transpose1d(seq, wt, stride=2)` | a layer is a function of its weight
+	use((&nn.ConvTranspose1d{Weight: wt, Stride: 2}).Forward(seq))
+}
+
+// "Layers and losses"
 func TestLosses(t *testing.T) {
 	env := fresh(t, "cpu")
 	x, y, a, v := env.Randn(6, 4), env.Rand(6, 4), env.Randn(6, 4), env.Rand(6, 4)

@@ -21,6 +21,27 @@ func TestLayers(t *testing.T) {
 	// `nn.BatchNorm1d(8)`, `nn.BatchNorm2d(8)` | `Act: tensor.ActReLU` and `ForwardAdd(x, residual)` put ReLU and a residual
 	// sum in the same pass
 	use(nn.NewBatchNorm(env, 8))
+	// `nn.Conv1d(1, 8, 3, padding="same")`, `nn.Conv1d(1, 8, 3, padding=1, padding_mode="reflect")`
+	use(nn.NewConv1d(env, 1, 8, 3, nn.ConvConfig{Same: true}), nn.NewConv1d(env, 1, 8, 3, nn.ConvConfig{Padding: 1, Mode: nn.PadReflect}))
+	// `nn.ConvTranspose1d(8, 4, 3, stride=2)`, `nn.ConvTranspose2d(8, 4, 3, stride=2, output_padding=1)` | with `output_size`:
+	// `ForwardSize(x, height, width)`
+	use(nn.NewConvTranspose1d(env, 8, 4, 3, nn.ConvTransposeConfig{Stride: 2}), nn.NewConvTranspose2d(env, 8, 4, 3, nn.ConvTransposeConfig{Stride: 2, OutputPadding: 1}))
+	// `nn.Upsample(scale_factor=2)`, `nn.Upsample((5, 7), mode="bilinear", align_corners=True)`
+	use(nn.Upsample{Scale: []float64{2}}, nn.Upsample{Size: []int{5, 7}, Mode: nn.Bilinear, AlignCorners: true})
+	// `nn.UpsamplingNearest2d(scale_factor=2)`, `nn.UpsamplingBilinear2d(scale_factor=2)`
+	use(nn.Upsample{Scale: []float64{2}}, nn.Upsample{Scale: []float64{2}, Mode: nn.Bilinear, AlignCorners: true})
+	// `nn.ZeroPad2d(1)`, `nn.ConstantPad1d(2, 0.5)`
+	use(nn.Pad{Sides: []int{1, 1, 1, 1}}, nn.Pad{Sides: []int{2, 2}, Value: 0.5})
+	// `nn.ReflectionPad2d(1)`, `nn.ReplicationPad1d(2)`, `nn.CircularPad1d(2)`
+	use(nn.Pad{Sides: []int{1, 1, 1, 1}, Mode: nn.PadReflect}, nn.Pad{Sides: []int{2, 2}, Mode: nn.PadReplicate}, nn.Pad{Sides: []int{2, 2}, Mode: nn.PadCircular})
+	// `nn.PixelShuffle(2)`, `nn.PixelUnshuffle(2)`, `nn.ChannelShuffle(2)`
+	use(nn.PixelShuffle{By: 2}, nn.PixelUnshuffle{By: 2}, nn.ChannelShuffle{Groups: 2})
+	// `nn.Unfold(3)`, `nn.Fold((4, 4), 3)`
+	use(nn.Unfold{Windows: nn.Windows{Kernel: [2]int{3, 3}}}, nn.Fold{Size: [2]int{4, 4}, Windows: nn.Windows{Kernel: [2]int{3, 3}}})
+	// `nn.AdaptiveAvgPool1d(3)`, `nn.AdaptiveAvgPool2d((3, 2))`, `nn.AdaptiveAvgPool3d((3, 2, 2))`
+	use(nn.AdaptiveAvgPool{Size: []int{3}}, nn.AdaptiveAvgPool{Size: []int{3, 2}}, nn.AdaptiveAvgPool{Size: []int{3, 2, 2}})
+	// `nn.AdaptiveMaxPool1d(3)`, `nn.AdaptiveMaxPool2d((3, 2))`
+	use(nn.AdaptiveMaxPool{Size: []int{3}}, nn.AdaptiveMaxPool{Size: []int{3, 2}})
 	// `nn.LayerNorm(8)`, `nn.RMSNorm(8)`, `nn.Embedding(10, 8)`
 	use(nn.NewLayerNorm(env, 8), nn.NewRMSNorm(env, 8), nn.NewEmbedding(env, 10, 8))
 	// `nn.MultiheadAttention(8, 2)`, `nn.MultiheadAttention(8, 2, kdim=3, vdim=5, batch_first=True)` | `Attend(q, k, v, sight)`;
