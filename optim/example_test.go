@@ -101,3 +101,19 @@ func ExampleStepInBackward() {
 	fmt.Println(model.Weight.Grad() == nil, opt.Step())
 	// Output: true step 1: a gradient for every parameter that learns
 }
+
+// A loss of all data that does not change can be minimised with few evaluations.
+func ExampleLBFGS() {
+	env, err := tensor.Open("cpu")
+	if err != nil {
+		panic(err)
+	}
+	x := tensor.NewParam(tensor.From(env, []float64{-1.2, 1}, 2))
+	opt := optim.NewLBFGS(func(yield func(string, *tensor.Tensor) bool) { yield("x", x) }, optim.LBFGSConfig{Wolfe: true, Iterations: 100})
+	opt.Minimize(func(e *tensor.Env) *tensor.Tensor { // Rosenbrock's valley
+		a, b := x.In(e).Select(0, 0), x.In(e).Select(0, 1)
+		return a.Neg().AddScalar(1).Square().Add(b.Sub(a.Square()).Square().Scale(100))
+	})
+	fmt.Printf("%.3f\n", x.Floats())
+	// Output: [1.000 1.000]
+}

@@ -53,6 +53,15 @@ func (s *state) dtype(i int) dtype.DType {
 	return s.p.DType()
 }
 
+// bytes is the size of kind i of state.
+func (s *state) bytes(i int) int64 {
+	n := int64(s.dtype(i).Size())
+	for _, d := range s.shape(i) {
+		n *= int64(d)
+	}
+	return n
+}
+
 // first is new state.
 func (s *state) first(i int) *tensor.Tensor {
 	k := s.kinds[i]

@@ -283,7 +283,8 @@ type ScheduleFreeConfig struct {
 //	y = y + c·(z-y) + lr·(β₁·(1-c) - 1)·u
 //	z = z - lr·u
 //
-// Models are evaluated, and saved for use, with the average: see Averaged. Checkpoints are of y.
+// The share goes by the rate of the first group of parameters. Models are evaluated, and saved for use, with the average: see
+// Averaged. Checkpoints are of y.
 type ScheduleFree struct {
 	*core
 	beta1 float64

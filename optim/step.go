@@ -197,7 +197,9 @@ func (c *core) suggest() {
 	if e, ok := v.(*tensor.OOMError); ok {
 		bytes := int64(0)
 		for _, s := range c.states {
-			bytes += int64(len(s.keep)) * s.p.Bytes()
+			for i := range s.kinds {
+				bytes += s.bytes(i)
+			}
 		}
 		if bytes > 0 {
 			e.Suggest(tensor.Lever{Flag: "optim.NewSGD without momentum, which keeps nothing", Saves: bytes, Cost: "another rate, and a slower start"})

@@ -19,3 +19,8 @@ func (s *LossScaler) String() string {
 func (p *Plateau) String() string {
 	return fmt.Sprintf("learning rate %v, lowered after %d epochs without improvement; %d now", p.state.LR, p.config.Patience, p.state.Bad)
 }
+
+// String tells what is minimised over, and how far it has come.
+func (o *LBFGS) String() string {
+	return fmt.Sprintf("L-BFGS of %d numbers, after %d steps and %d evaluations", o.size, o.iterations, o.evaluations)
+}

@@ -5,9 +5,11 @@
 rules.safetensors, float64
     x [12,6], y [12,3], init.w [6,5], init.b [5], init.v [5,3]; the loss of "net" is the mean of
     (tanh(x·w + b)·v - y)², that of "squares" the mean of (x·w + b - x·w₀)² with w₀ = target [6,5].
-    CASE/PROBLEM/w, b, v [3,...]: parameters after steps 1, 10 and 100.
+    CASE/PROBLEM/w, b, v [3,...]: parameters after steps 1, 10 and 100; of LBFGS loss [3] too.
+    EMA/, SWA/: the state of AveragedModel after 30 steps of SGD of a linear layer and a batch normalisation.
 rules.json
-    versions, and the cases: the optimizer and its arguments under PyTorch's names.
+    versions, and the cases: the optimizer, its arguments under PyTorch's names, and the steps to which LBFGS, whose every
+    decision hangs on the last digits of the one before, carries a difference of 1e-10 without making it larger than 1e-6.
 
 All is computed in float64. Lion, ScheduleFree, Muon with AdamW and Adam8bit are written out below after their papers;
 Muon's products are in float64 too, where PyTorch's are in bfloat16.
@@ -167,7 +169,7 @@ CASES = {
     "Muon": [dict(lr=0.02, rest=dict(lr=0.01)), dict(lr=0.005, weight_decay=0.0, nesterov=False, momentum=0.8, rest=dict(lr=0.01, weight_decay=0.2, betas=(0.8, 0.95))),
              dict(lr=0.02, ns_steps=3, adjust="match_rms_adamw", rest=dict(lr=0.02))],
     "Adam8bit": [dict(lr=0.01), dict(lr=0.01, betas=(0.8, 0.95), weight_decay=0.2, eps=1e-4)],
-    "LBFGS": [dict(lr=0.1, max_iter=1), dict(lr=1.0, max_iter=1, line_search_fn="strong_wolfe"), dict(lr=0.5, max_iter=4, history_size=3),
+    "LBFGS": [dict(lr=0.1, max_iter=1), dict(lr=1.0, max_iter=1, line_search_fn="strong_wolfe"), dict(lr=0.1, max_iter=4, history_size=3),
               dict(lr=1.0, max_iter=5, history_size=4, line_search_fn="strong_wolfe", tolerance_grad=1e-6)],
 }
 OWN = {"Lion": Lion, "ScheduleFree": ScheduleFree, "Muon": Muon, "Adam8bit": Adam8bit}
@@ -197,7 +199,7 @@ def train(kind, attrs, problem, data):
         value.backward()
         return value
 
-    kept = {n: [] for n in names}
+    kept, losses = {n: [] for n in names}, []
     for s in range(1, STEPS + 1):
         if kind == "LBFGS":
             o.step(closure)
@@ -207,10 +209,44 @@ def train(kind, attrs, problem, data):
         if s in KEPT:
             for n in names:
                 kept[n].append(params[n].detach().clone())
+            losses.append(loss().detach())
     out = {n: torch.stack(rows) for n, rows in kept.items()}
+    if kind == "LBFGS":
+        out["loss"] = torch.stack(losses)
     if kind == "ScheduleFree":
         out.update({n + ".average": t for n, t in zip(names, o.average())})
     return out
+
+
+def carried(kind, attrs, problem, data, out):
+    """The steps to which weights can be compared: those where data that differ by 1e-10 leave them within 1e-6."""
+    if kind != "LBFGS":
+        return KEPT
+    g = torch.Generator().manual_seed(12)
+    other = train(kind, attrs, problem, {n: t + 1e-10 * torch.randn(t.shape, generator=g, dtype=t.dtype) for n, t in data.items()})
+    names = [n for n in out if n != "loss"]
+    apart = [max(((out[n][i] - other[n][i]).abs().max() / max(out[m][i].abs().max() for m in names)).item() for n in names) for i in range(len(KEPT))]
+    return [s for i, s in enumerate(KEPT) if max(apart[:i + 1]) < 1e-6]
+
+
+AVERAGES = {"EMA": optim.swa_utils.get_ema_avg_fn(0.9), "SWA": None}
+
+
+def averaged(data, fn):
+    """30 steps of SGD on a layer with batch normalisation, and a mean of its weights from the 4th step on."""
+    torch.manual_seed(5)
+    layer = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.BatchNorm1d(5)).double()
+    with torch.no_grad():
+        layer[0].weight.copy_(data["init.w"].T)
+        layer[0].bias.copy_(data["init.b"])
+    mean, o = optim.swa_utils.AveragedModel(layer, avg_fn=fn), optim.SGD(layer.parameters(), lr=0.1)
+    for s in range(30):
+        o.zero_grad()
+        ((layer(data["x"]) - data["x"] @ data["target"]) ** 2).mean().backward()
+        o.step()
+        if s >= 3:
+            mean.update_parameters(layer)
+    return {n: t.clone() for n, t in mean.state_dict().items()}
 
 
 def main():
@@ -225,9 +261,14 @@ def main():
     for kind, rows in CASES.items():
         for i, attrs in enumerate(rows):
             name = f"{kind}{i}"
+            kept = {}
             for problem in ("squares", "net"):
-                tensors.update({f"{name}/{problem}/{n}": t for n, t in train(kind, attrs, problem, data).items()})
-            cases.append({"name": name, "optimizer": kind, "attrs": attrs})
+                out = train(kind, attrs, problem, data)
+                kept[problem] = carried(kind, attrs, problem, data, out)
+                tensors.update({f"{name}/{problem}/{n}": t for n, t in out.items()})
+            cases.append({"name": name, "optimizer": kind, "attrs": attrs, "kept": kept})
+    for name, fn in AVERAGES.items():
+        tensors.update({f"{name}/{n}": t for n, t in averaged(data, fn).items()})
     common.save_tensors(directory / "rules.safetensors", {n: t.contiguous() for n, t in tensors.items()})
     common.save_json(directory / "rules.json", {"versions": common.versions(), "kept": KEPT, "cases": cases})
     print(len(cases), "cases")

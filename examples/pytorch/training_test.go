@@ -116,8 +116,28 @@ func TestMoreOptimizers(t *testing.T) {
 	use(optim.NewAdamax(nn.Params(model), optim.MomentsConfig{}))
 	// `optim.Adafactor(params)`
 	use(optim.NewAdafactor(nn.Params(model), optim.AdafactorConfig{}))
+	// `optim.LBFGS(params, line_search_fn="strong_wolfe")`, `opt.step(closure)` | it calls Backward itself
+	closest := optim.NewLBFGS(nn.Params(model), optim.LBFGSConfig{Wolfe: true})
+	closest.Minimize(func(e *tensor.Env) *tensor.Tensor { return model.Forward(e.Ones(1, 4)).Square().Sum() })
+
 	// `optim.Muon(matrices)` with `optim.AdamW(others)` | products in float32, PyTorch's are in bfloat16
 	use(optim.NewMuon(nn.Params(model), optim.MuonConfig{LR: 0.02, Rest: optim.AdamWConfig{LR: 1e-3}}))
+}
+
+// "Training"
+func TestAverages(t *testing.T) {
+	model := nn.NewLinear(fresh(t, "cpu"), 4, 3)
+
+	// `optim.swa_utils.AveragedModel(model, avg_fn=get_ema_avg_fn(0.999))` | `mean.Model` is the averaged model
+	mean := nn.NewEMA(model, 0.999)
+	mean.Update()
+
+	// `optim.swa_utils.AveragedModel(model)`
+	swa := nn.NewSWA(model)
+	swa.Update()
+
+	// `optim.swa_utils.SWALR(opt, 0.05)` from a rate of 0.1
+	use(optim.Cosine(0.1, 0.05, 10))
 }
 
 // "Training"

@@ -175,9 +175,11 @@ type Optimizer struct {
 }
 
 // Optimizers are those that are known. States of adam8bit are a byte each, with a float32 to a block of 256; small tensors,
-// which it leaves in float32, are not counted.
+// which it leaves in float32, are not counted, nor the rows and columns of adafactor and what muon keeps more of vectors.
 var Optimizers = []Optimizer{
 	{"sgd", 0, 0}, {"momentum", 4, 2}, {"lion", 4, 2}, {"adam", 8, 4}, {"adamw", 8, 4}, {"amsgrad", 12, 6}, {"adam8bit", 2 + 8./256, 2 + 8./256},
+	{"nadam", 8, 4}, {"radam", 8, 4}, {"adamax", 8, 4}, {"rmsprop", 4, 2}, {"adagrad", 4, 2}, {"adadelta", 8, 4}, {"adafactor", 0, 0}, {"muon", 4, 2},
+	{"schedulefree", 8, 4},
 }
 
 // OptimizerNames lists their names.

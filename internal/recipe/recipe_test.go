@@ -36,6 +36,9 @@ func TestEveryOptimizerHasARow(t *testing.T) {
 			if !ok || f.Recv != nil || len(f.Type.Params.List) == 0 {
 				continue
 			}
+			if f.Name.Name == "NewLBFGS" { // which wants its loss as a function, of all data: a run's is a batch's
+				continue
+			}
 			if _, walks := f.Type.Params.List[0].Type.(*ast.IndexListExpr); walks && strings.HasPrefix(f.Name.Name, "New") {
 				made = append(made, strings.ToLower(f.Name.Name[3:]))
 			}
