@@ -1,10 +1,28 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/torchcall/source"
 )
+
+// TestDocsPyTorch makes the table that the command answers from, and the page, again.
+func TestDocsPyTorch(t *testing.T) {
+	files, err := source.Generate(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range files {
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what examples/pytorch makes it: go generate ./internal/torchcall (%v)", path, err)
+		}
+	}
+}
 
 func TestTorch(t *testing.T) {
 	status, stdout, _ := command(t.Context(), "torch", "nn.Linear")

@@ -55,7 +55,7 @@ func TestFunctional(t *testing.T) {
 func TestSpatial(t *testing.T) {
 	env := fresh(t, "cpu")
 	img, seq := env.Randn(1, 4, 6, 6), env.Randn(1, 4, 7)
-	wt := env.Randn(4, 2, 3)
+	wt, columns := env.Randn(4, 2, 3), env.Randn(1, 18, 16)
 
 	// `F.interpolate(img, scale_factor=2.0)`, `F.interpolate(img, (4, 9), mode="bicubic", antialias=True)` | layers without
 	// parameters are functions
@@ -64,6 +64,8 @@ func TestSpatial(t *testing.T) {
 	use(nn.Pad{Sides: []int{1, 1, 2, 2}, Mode: nn.PadReflect}.Forward(img))
 	// `F.pixel_shuffle(img, 2)`, `F.pixel_unshuffle(img, 2)`, `F.channel_shuffle(img, 2)`
 	use(nn.PixelShuffle{By: 2}.Forward(img), nn.PixelUnshuffle{By: 2}.Forward(img), nn.ChannelShuffle{Groups: 2}.Forward(img))
+	// `F.fold(columns, (6, 6), 3)`
+	use(nn.Fold{Size: [2]int{6, 6}, Windows: nn.Windows{Kernel: [2]int{3, 3}}}.Forward(columns))
 	// `F.unfold(img, 3, padding=1)` | `nn.Fold` is the way back
 	use(nn.Unfold{Windows: nn.Windows{Kernel: [2]int{3, 3}, Padding: [2]int{1, 1}}}.Forward(img))
 	// `F.adaptive_avg_pool2d(img, (4, 3))`, `F.adaptive_max_pool2d(img, 2)`, `F.adaptive_avg_pool1d(seq, 3)`

@@ -36,7 +36,7 @@ func missingOps(env *tensor.Env) map[string]*tensor.Tensor {
 	return map[string]*tensor.Tensor{"einsum": outer}
 }
 
-// "Not here: write instead"
+// "Layers and losses"
 func missingLayers(env *tensor.Env) map[string]*tensor.Tensor {
 	img := pattern(env, 5, 2, 11, 1, 4, 4, 4)
 	seq, w := pattern(env, 5, 1, 9, 1, 2, 5), pattern(env, 4, 0, 7, 3, 2, 3)

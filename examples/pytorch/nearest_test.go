@@ -142,18 +142,8 @@ func TestNearestLayers(t *testing.T) {
 
 	// `F.max_pool1d(seq, 2)`, `F.avg_pool1d(seq, 2)` | rows one high
 	use(seq.Unsqueeze(2).MaxPool2d(pool).Squeeze(2), seq.Unsqueeze(2).AvgPool2d(pool).Squeeze(2))
-	// `F.adaptive_max_pool2d(img, 1)`, `F.adaptive_avg_pool1d(seq, 1)`
-	use(img.Max(2, 3).Reshape(1, 4, 1, 1), seq.Mean(2).Unsqueeze(2))
 	// `F.lp_pool1d(seq, 2., 2)` | of values that are not below 0 for other norms
 	use(seq.Square().Unsqueeze(2).AvgPool2d(pool).Scale(2).Sqrt().Squeeze(2))
-	// `F.pixel_shuffle(img, 2)` | [n, c·r·r, h, w] to [n, c, h·r, w·r]
-	use(img.Reshape(1, 1, 2, 2, 4, 4).Permute(0, 1, 4, 2, 5, 3).Reshape(1, 1, 8, 8))
-	// `F.pixel_unshuffle(img, 2)`
-	use(img.Reshape(1, 4, 2, 2, 2, 2).Permute(0, 1, 3, 5, 2, 4).Reshape(1, 16, 2, 2))
-	// `F.channel_shuffle(img, 2)`
-	use(img.Reshape(1, 2, 2, 4, 4).Transpose(1, 2).Reshape(1, 4, 4, 4))
-	// `F.interpolate(img, scale_factor=2, mode="nearest")`
-	use(img.RepeatInterleave(2, 2).RepeatInterleave(2, 3))
 	// `F.embedding_bag(ids, table)`, `F.embedding_bag(ids, table, mode="sum")`
 	use(table.Embedding(ids).Mean(1), table.Embedding(ids).Sum(1))
 	// `F.gumbel_softmax(x)` | soft; hard by `ArgMax` and `OneHot`
@@ -162,8 +152,8 @@ func TestNearestLayers(t *testing.T) {
 	use(img.Div(img.Square().Reshape(1, 1, 4, 16).AvgPool2d(tensor.Pool{Kernel: [2]int{3, 1}, Stride: [2]int{1, 1}, Padding: [2]int{1, 0}}).Reshape(1, 4, 4, 4).Scale(1e-4).AddScalar(1).PowScalar(0.75)))
 	// `F.multilabel_soft_margin_loss(x, y)` | the mean over classes, then over samples
 	use(nn.BCEWithLogits(x, y))
-	// `nn.Unflatten(1, (2, 2))`, `nn.Upsample(scale_factor=2)`, `nn.ChannelShuffle(2)` | the operation in a `Forward` of one's own
-	use(x.Reshape(2, 2, 2), img.RepeatInterleave(2, 2).RepeatInterleave(2, 3), img.Reshape(1, 2, 2, 4, 4).Transpose(1, 2).Reshape(1, 4, 4, 4))
+	// `nn.Unflatten(1, (2, 2))` | the operation in a `Forward` of one's own
+	use(x.Reshape(2, 2, 2))
 	// `nn.utils.clip_grad_value_(params, 1)` | before Backward, of each parameter
 	for _, p := range nn.Params(model) {
 		p.OnGrad(func(g *tensor.Tensor) *tensor.Tensor { return g.Clamp(-1, 1) })

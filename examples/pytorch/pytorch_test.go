@@ -18,7 +18,11 @@
 // The section of the page is what the comment of the test function has in quotes; rows below "Not here: write instead" are
 // told as the nearest way. A call that has no row and is not here gets a reason in internal/torchcall/reasons.txt, a
 // difference in behaviour a line of internal/torchcall/differences.txt; the prose of the page is internal/torchcall/page.md.
-// What is new here takes its name out of reasons.txt: the tests of internal/torchcall say which.
+// What is new here takes its name out of reasons.txt: the generator says which. After a rebase that meets others' rows
+// generate again.
+//
+// Where a function makes its values by pattern, what its rows give is compared with PyTorch's: bench/pytorch/calls_reference.py
+// evaluates the spellings into testdata/values.json.
 package pytorch
 
 import (

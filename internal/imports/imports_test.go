@@ -119,7 +119,8 @@ const rules = `
 	internal/monitor, internal/live, train, internal/simrun, internal/check, internal/bench, internal/diagnose < cmd/warpline;
 	internal/doctor/probe < cmd/warpline;
 	internal/advice < internal/torchcall;
-	internal/torchcall < internal/torchcall/gen, cmd/warpline;
+	internal/torchcall < internal/torchcall/source, cmd/warpline;
+	internal/torchcall/source < internal/torchcall/gen, cmd/warpline;
 
 	data/digits, metric, optim, model, ckpt < examples, examples/pytorch, examples/digits;
 	nn < bench/pytorch/compare;

@@ -1,4 +1,4 @@
-package main
+package source
 
 import (
 	"errors"
@@ -177,6 +177,11 @@ func (n *names) rest(t *torchcall.Table) error {
 			continue
 		}
 		open = append(open, name)
+	}
+	for name := range t.Names {
+		if last := t.Names[t.Resolve(name)]; last.As != "" || len(last.Rows)+last.Why == 0 {
+			return fmt.Errorf("reasons.txt: what %s is as has no answer, or is as itself", name)
+		}
 	}
 	if len(open) > 0 {
 		return fmt.Errorf("%d names of PyTorch have no row in examples/pytorch and no line in reasons.txt:\n%s", len(open), strings.Join(open, "\n"))

@@ -1,7 +1,6 @@
-package main
+package source
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -31,19 +30,6 @@ func table(t *testing.T) *torchcall.Table {
 		t.Fatal(err)
 	}
 	return table
-}
-
-// TestFresh generates the files again.
-func TestFresh(t *testing.T) {
-	files, err := generate(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range files {
-		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what go generate ./internal/torchcall makes of examples/pytorch: run it (%v)", path, err)
-		}
-	}
 }
 
 // TestExamplesCompile compiles every example as the command prints it, each with what makes its values.
