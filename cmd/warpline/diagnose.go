@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"runtime/debug"
 	"time"
@@ -103,7 +103,7 @@ func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config, beside *
 	c.Progress = s.reading()
 	found, judged := false, false
 	width := min(s.tableWidth(), widestHelp)
-	var members bytes.Buffer // what parts of a group say, which stands behind what they say together
+	var members partReports
 	err := beside.run(cmd.Context(), c, args, func(r *finding.Report, part bool) error {
 		_, compares := r.Detail.([]kineto.Change)
 		found, judged = found || len(r.Findings) > 0, judged || len(r.Findings)+len(r.Checked) > 0 || compares
@@ -115,16 +115,16 @@ func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config, beside *
 			return s.unwritten(diagnose.Comparison(s.text, rows, s.tableWidth()))
 		}
 		if part {
-			return diagnose.Brief(&members, r, width)
+			members = append(members, r)
+			return nil
 		}
 		if err := s.unwritten(diagnose.Screen(s.text, r, width)); err != nil || r.Kind != "group" {
 			return err
 		}
-		_, err := members.WriteTo(s.text)
-		return s.unwritten(err)
+		return s.unwritten(members.show(s.text, width, len(r.Findings) > 0))
 	})
 	s.clear()
-	_, _ = members.WriteTo(s.text) // of a group that was not told
+	_ = members.show(s.text, width, true) // of a group that was not told
 	switch {
 	case errors.Is(err, context.Canceled):
 		return train.ErrInterrupted
@@ -138,6 +138,32 @@ func runDiagnose(cmd *cobra.Command, args []string, c *diagnose.Config, beside *
 		return advice.Failf("the notes say what it lacks", "nothing could be judged")
 	}
 	return nil
+}
+
+// partReports are what the files of a group say, which stands behind what they say together.
+type partReports []*finding.Report
+
+// show tells each in a line, and forgets them. Where they say nothing together that is wrong, the one that has most to gain is
+// told whole.
+func (p *partReports) show(w io.Writer, width int, together bool) error {
+	all := *p
+	*p = nil
+	worst := diagnose.Worst(all)
+	for i, r := range all {
+		if i == worst && !together {
+			continue
+		}
+		if err := diagnose.Brief(w, r, width); err != nil {
+			return err
+		}
+	}
+	if worst < 0 || together {
+		return nil
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return diagnose.Screen(w, all[worst], width)
 }
 
 // slowReading is after how long the progress of a file is shown.

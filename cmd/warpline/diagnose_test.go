@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/kineto/tracetest"
 )
 
 // TestDiagnose walks the command: its exit status, what people see, and its JSON.
@@ -88,5 +90,25 @@ func TestVerdictStandsFirst(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[2], `"kind":"group"`) {
 		t.Errorf("%q", lines)
+	}
+}
+
+// TestWorstStandsWhole: of traces that show nothing together, the one with most to gain is told with what to do, the others in a
+// line.
+func TestWorstStandsWhole(t *testing.T) {
+	dir := t.TempDir()
+	for name, o := range map[string]tracetest.Options{"rank0.json": {Steps: 4, Loader: 300_000_000}, "rank1.json": {Steps: 4, Loader: 600_000_000}} {
+		if err := os.WriteFile(filepath.Join(dir, name), tracetest.ResNet(o), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	if status := execute(t.Context(), []string{"diagnose", dir}, &stdout, &stderr); status != exitFound {
+		t.Fatal(status, stderr.String())
+	}
+	text := stdout.String()
+	brief, whole := strings.Index(text, "rank0.json: R17 "), strings.Index(text, "rank1.json: trace")
+	if brief < 0 || whole < brief || strings.Count(text, "do:") != 1 {
+		t.Errorf("rank 0 in a line at %d, rank 1 at %d:\n%s", brief, whole, text)
 	}
 }

@@ -71,6 +71,17 @@ func Brief(w io.Writer, r *finding.Report, width int) error {
 	return err
 }
 
+// Worst is the report whose first finding gains most, the first of several; -1 where none has any.
+func Worst(all []*finding.Report) int {
+	worst := -1
+	for i, r := range all {
+		if len(r.Findings) > 0 && (worst < 0 || finding.ByGain(r.Findings[0], all[worst].Findings[0]) < 0) {
+			worst = i
+		}
+	}
+	return worst
+}
+
 // nothing is what is said where nothing was found.
 func nothing(r *finding.Report) string {
 	switch judged, group := len(r.Checked) > 0, r.Kind == "group"; {
@@ -79,7 +90,7 @@ func nothing(r *finding.Report) string {
 	case judged:
 		return "nothing found that is wrong"
 	case group:
-		return "no two files that would be compared"
+		return "the files say nothing more together"
 	}
 	return "nothing is said to be wrong, or to be well: it has nothing that could be judged"
 }

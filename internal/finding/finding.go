@@ -71,9 +71,12 @@ func (c Confidence) rank() int { return slices.Index([]Confidence{Low, Medium, H
 
 // Sort puts what gains most first: time, then memory, then what is surest. Equals keep their order.
 func Sort(all []Finding) {
-	slices.SortStableFunc(all, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.Gain.StepUS, a.Gain.StepUS), cmp.Compare(b.Gain.Bytes, a.Gain.Bytes), cmp.Compare(b.Confidence.rank(), a.Confidence.rank()))
-	})
+	slices.SortStableFunc(all, ByGain)
+}
+
+// ByGain compares findings in the order of Sort.
+func ByGain(a, b Finding) int {
+	return cmp.Or(cmp.Compare(b.Gain.StepUS, a.Gain.StepUS), cmp.Compare(b.Gain.Bytes, a.Gain.Bytes), cmp.Compare(b.Confidence.rank(), a.Confidence.rank()))
 }
 
 // String is the finding as a paragraph for people.
