@@ -12,6 +12,7 @@ type Linear struct {
 	Weight *tensor.Tensor `nn:"weight"` // [out, in]
 	Bias   *tensor.Tensor `nn:"bias"`   // [out], or nil
 	Act    tensor.Act     // NoAct unless set
+	LoRA   *LoRA          `nn:""` // or nil; see [AddLoRA]
 }
 
 // NewLinear draws weight and bias uniformly from ±1/√in.
@@ -44,6 +45,11 @@ func fanBound(n int) float64 {
 func (l *Linear) Forward(x *tensor.Tensor) *tensor.Tensor {
 	in := enter(l, x)
 	needs(l, "weight", l.Weight)
+	if l.LoRA != nil {
+		return in.leave(tensor.Chain(in.x, func(x *tensor.Tensor) *tensor.Tensor {
+			return activated(l.LoRA.add(x, x.Linear(l.Weight, l.Bias)), l.Act)
+		}))
+	}
 	return in.leave(in.x.LinearAct(l.Weight, l.Bias, l.Act))
 }
 

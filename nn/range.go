@@ -122,3 +122,14 @@ func placed(layer any) (path string, ok bool) {
 	}
 	return "", false
 }
+
+// Forward runs f as the Forward of a layer of one's own: [Summary] has a row of it, observers of modules see its result, and
+// profiles its name, as of the layers here. Layers inside have rows of their own.
+//
+//	func (l *Gate) Forward(x *tensor.Tensor) *tensor.Tensor {
+//		return nn.Forward(l, x, func(x *tensor.Tensor) *tensor.Tensor { return x.Mul(l.Inner.Forward(x).Sigmoid()) })
+//	}
+func Forward(layer Module, x *tensor.Tensor, f func(x *tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
+	in := enter(layer, x)
+	return in.leave(f(in.x))
+}

@@ -12,7 +12,7 @@ import (
 // weights are computed on the device, so that a captured step takes nothing from the host.
 func (s *sampling) resample(x *tensor.Tensor, axis int) *tensor.Tensor {
 	e := x.Env()
-	if s.Mode <= NearestExact {
+	if s.Mode <= ModeNearestExact {
 		return x.IndexSelect(axis, s.nearest(e).Cast(dtype.I64))
 	}
 	idx, weights, whole := s.neighbours(e)
@@ -50,7 +50,7 @@ func (s *sampling) places(e *tensor.Env) *tensor.Tensor {
 // nearest is the element that each result is.
 func (s *sampling) nearest(e *tensor.Env) *tensor.Tensor {
 	o := e.Arange(s.out).Cast(dtype.F32)
-	if s.Mode == NearestExact {
+	if s.Mode == ModeNearestExact {
 		o = o.AddScalar(0.5)
 	}
 	return o.Scale(s.scale()).Floor().Clamp(0, float64(s.in-1))
@@ -63,7 +63,7 @@ func (s *sampling) neighbours(e *tensor.Env) (idx, weights []*tensor.Tensor, who
 	}
 	last := float64(s.in - 1)
 	at := s.places(e)
-	if s.Mode == Bilinear {
+	if s.Mode == ModeBilinear {
 		at = at.Clamp(0, last)
 		low := at.Floor()
 		t := at.Sub(low)
@@ -81,7 +81,7 @@ func (s *sampling) neighbours(e *tensor.Env) (idx, weights []*tensor.Tensor, who
 // windows are the neighbours where a result hangs on all elements that it covers.
 func (s *sampling) windows(e *tensor.Env) (idx, weights []*tensor.Tensor, whole []bool) {
 	scale, reach := s.scale(), 1.0
-	if s.Mode == Bicubic {
+	if s.Mode == ModeBicubic {
 		reach = 2
 	}
 	wide := max(scale, 1)
@@ -97,7 +97,7 @@ func (s *sampling) windows(e *tensor.Env) (idx, weights []*tensor.Tensor, whole 
 		j := first.AddScalar(float64(k))
 		d := j.Sub(center).AddScalar(0.5).Scale(1 / wide).Abs()
 		w := d.Neg().AddScalar(1).Clamp(0, 1)
-		if s.Mode == Bicubic {
+		if s.Mode == ModeBicubic {
 			w = keys(d, -0.5)
 		}
 		w = tensor.Where(j.Lt(end), w, number(w, 0))

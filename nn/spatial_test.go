@@ -85,7 +85,7 @@ func (c *goldenCase) windows() Windows {
 	return Windows{c.Attrs.pair("kernel", 0), c.Attrs.pair("stride", 1), c.Attrs.pair("padding", 0), c.Attrs.pair("dilation", 1)}
 }
 
-var upsampleModes = map[string]UpsampleMode{"nearest": Nearest, "nearest-exact": NearestExact, "linear": Bilinear, "bilinear": Bilinear, "trilinear": Bilinear, "bicubic": Bicubic, "area": Area}
+var upsampleModes = map[string]UpsampleMode{"nearest": ModeNearest, "nearest-exact": ModeNearestExact, "linear": ModeBilinear, "bilinear": ModeBilinear, "trilinear": ModeBilinear, "bicubic": ModeBicubic, "area": ModeArea}
 
 func upsampled(c *goldenCase) Module {
 	l := Upsample{Size: c.sizes("size"), Mode: upsampleModes[c.Attrs.text("mode")], AlignCorners: c.Attrs.flag("corners"), Antialias: c.Attrs.flag("antialias"), Recompute: c.Attrs.flag("recompute_scale_factor")}
@@ -109,9 +109,9 @@ func TestSpatialMisuse(t *testing.T) {
 		"two sizes":         func() { Upsample{Size: []int{2}, Scale: []float64{2}}.Forward(x) },
 		"sizes":             func() { Upsample{Size: []int{2, 2, 2}}.Forward(x) },
 		"nothing left":      func() { Upsample{Scale: []float64{0.1}}.Forward(x) },
-		"curves on lines":   func() { Upsample{Size: []int{3}, Mode: Bicubic}.Forward(env.Ones(1, 1, 4)) },
+		"curves on lines":   func() { Upsample{Size: []int{3}, Mode: ModeBicubic}.Forward(env.Ones(1, 1, 4)) },
 		"corners":           func() { Upsample{Size: []int{3}, AlignCorners: true}.Forward(x) },
-		"whole numbers":     func() { Upsample{Size: []int{3}, Mode: Bilinear}.Forward(env.Arange(4).Reshape(1, 1, 4)) },
+		"whole numbers":     func() { Upsample{Size: []int{3}, Mode: ModeBilinear}.Forward(env.Arange(4).Reshape(1, 1, 4)) },
 		"mirror":            func() { Pad{Sides: []int{4, 0}, Mode: PadReflect}.Forward(x) },
 		"circle":            func() { Pad{Sides: []int{5, 0}, Mode: PadCircular}.Forward(x) },
 		"odd sides":         func() { Pad{Sides: []int{1}}.Forward(x) },

@@ -13,11 +13,11 @@ type UpsampleMode int
 
 // The modes of PyTorch's interpolate.
 const (
-	Nearest      UpsampleMode = iota // the element at ⌊o·scale⌋, as OpenCV
-	NearestExact                     // the nearest, as Pillow
-	Bilinear                         // on lines between two elements in each dimension: linear, bilinear, trilinear
-	Bicubic                          // on cubic curves through four elements in each dimension, with a = -0.75: bicubic
-	Area                             // averages, as [AdaptiveAvgPool]
+	ModeNearest      UpsampleMode = iota // the element at ⌊o·scale⌋, as OpenCV
+	ModeNearestExact                     // the nearest, as Pillow
+	ModeBilinear                         // on lines between two elements in each dimension: linear, bilinear, trilinear
+	ModeBicubic                          // on cubic curves through four elements in each dimension, with a = -0.75: bicubic
+	ModeArea                             // averages, as [AdaptiveAvgPool]
 )
 
 // Upsample gives the dimensions behind the channels of x[n, c, ...] other sizes, as PyTorch's interpolate. One of Size and
@@ -26,29 +26,29 @@ type Upsample struct {
 	Size         []int     // of each dimension, or one for all
 	Scale        []float64 // by how much each grows, or one for all; sizes are rounded down
 	Mode         UpsampleMode
-	AlignCorners bool // of Bilinear and Bicubic: outermost elements stay where they are, and not their outer edges
-	Antialias    bool // of Bilinear and Bicubic, of pictures: where it shrinks, windows widen; a of Bicubic is -0.5
+	AlignCorners bool // of ModeBilinear and ModeBicubic: outermost elements stay where they are, and not their outer edges
+	Antialias    bool // of ModeBilinear and ModeBicubic, of pictures: where it shrinks, windows widen; a of ModeBicubic is -0.5
 	Recompute    bool // positions follow from the sizes, not from Scale
 }
 
 // Forward resamples. Numbers other than floating-point ones have neighbours only.
 func (l Upsample) Forward(x *tensor.Tensor) *tensor.Tensor {
 	size, step := l.plan(x)
-	if l.Mode == Area {
+	if l.Mode == ModeArea {
 		return AdaptiveAvgPool{size}.Forward(x)
 	}
 	narrow := x.DType()
-	if l.Mode > NearestExact && !narrow.IsFloat() {
+	if l.Mode > ModeNearestExact && !narrow.IsFloat() {
 		tensor.Raise("nn.Upsample", "convert with Cast(dtype.F32)", "values between those of %s", narrow)
 	}
 	return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor {
-		if l.Mode > NearestExact && narrow.Size() < 4 {
+		if l.Mode > ModeNearestExact && narrow.Size() < 4 {
 			x = x.Cast(dtype.F32)
 		}
 		var even []int // dimensions of which each element makes as many
 		for i := range size {
 			axis := i + 2
-			if size[i] == x.Dim(axis) && (l.Antialias || l.Mode == Bilinear) { // whatever the scale is, as in PyTorch
+			if size[i] == x.Dim(axis) && (l.Antialias || l.Mode == ModeBilinear) { // whatever the scale is, as in PyTorch
 				continue
 			}
 			s := sampling{Upsample: l, in: x.Dim(axis), out: size[i], step: step[i], double: narrow == dtype.F64}
@@ -68,10 +68,10 @@ func (l Upsample) plan(x *tensor.Tensor) (size []int, step []float64) {
 	bad := func(what string) {
 		tensor.Raise("nn.Upsample", "values are [samples, channels, ...]; give Size or Scale, of each dimension or one for all, from 1, and above 0", "%s of shape %v, %+v", what, x.Shape(), l)
 	}
-	switch smooth := l.Mode == Bilinear || l.Mode == Bicubic; {
+	switch smooth := l.Mode == ModeBilinear || l.Mode == ModeBicubic; {
 	case dims < 1 || (len(l.Size) == 0) == (len(l.Scale) == 0) || slices.Contains(x.Shape()[2:], 0):
 		bad("values")
-	case (l.AlignCorners || l.Antialias) && !smooth || l.Antialias && dims != 2 || l.Mode == Bicubic && dims != 2 || l.Mode < Nearest || l.Mode > Area:
+	case (l.AlignCorners || l.Antialias) && !smooth || l.Antialias && dims != 2 || l.Mode == ModeBicubic && dims != 2 || l.Mode < ModeNearest || l.Mode > ModeArea:
 		bad("corners, windows or curves that the mode has not,")
 	}
 	size, step = make([]int, dims), make([]float64, dims)
@@ -117,7 +117,7 @@ type sampling struct {
 }
 
 func (s *sampling) round(v float64) float64 {
-	if s.double && s.Mode > NearestExact {
+	if s.double && s.Mode > ModeNearestExact {
 		return v
 	}
 	return float64(float32(v))
@@ -142,13 +142,13 @@ func (s *sampling) tabulate() {
 	scale := s.scale()
 	for o := range s.at {
 		switch v := float64(o); {
-		case s.Mode == Nearest && s.out == s.in:
+		case s.Mode == ModeNearest && s.out == s.in:
 			s.at[o] = v
-		case s.Mode == Nearest && s.out == 2*s.in:
+		case s.Mode == ModeNearest && s.out == 2*s.in:
 			s.at[o] = float64(o / 2)
-		case s.Mode == Nearest:
+		case s.Mode == ModeNearest:
 			s.at[o] = min(math.Floor(s.round(v*scale)), float64(s.in-1))
-		case s.Mode == NearestExact:
+		case s.Mode == ModeNearestExact:
 			s.at[o] = min(math.Floor(s.round((v+0.5)*scale)), float64(s.in-1))
 		case s.AlignCorners:
 			s.at[o] = s.round(v * scale)
@@ -204,7 +204,7 @@ func (l Upsample) spread(x *tensor.Tensor, axes, size []int, step []float64) *te
 
 // each is the values of each of n phases.
 func (s *sampling) each(x *tensor.Tensor, axis, n int) (all []*tensor.Tensor) {
-	if s.Mode <= NearestExact {
+	if s.Mode <= ModeNearestExact {
 		return slices.Repeat([]*tensor.Tensor{x}, n)
 	}
 	before, after := 0, 0
@@ -236,7 +236,7 @@ func (s *sampling) each(x *tensor.Tensor, axis, n int) (all []*tensor.Tensor) {
 func (s *sampling) taps(at float64) (first int, w []float64) {
 	low := math.Floor(at)
 	t := at - low
-	if s.Mode == Bilinear {
+	if s.Mode == ModeBilinear {
 		return int(low), []float64{1 - t, t}
 	}
 	return int(low) - 1, []float64{cubic(1+t, -0.75), cubic(t, -0.75), cubic(1-t, -0.75), cubic(2-t, -0.75)}

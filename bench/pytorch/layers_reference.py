@@ -16,6 +16,7 @@ import torch
 import common
 import golden
 import layers_activation
+import layers_adapt
 import layers_attention
 import layers_losses
 import layers_recurrent
@@ -25,7 +26,7 @@ FAMILIES = {"losses": layers_losses.cases, "losses_margin": layers_losses.classe
             "activations": layers_activation.activations, "norms": layers_activation.norms,
             "lstm": layers_recurrent.lstm, "gru": layers_recurrent.gru, "rnn": layers_recurrent.rnn,
             "attention_layers": layers_attention.multihead, "transformer": layers_attention.transformer,
-            "convolutions": layers_spatial.convolutions, "interpolate": layers_spatial.interpolate, "windows": layers_spatial.windows}
+            "convolutions": layers_spatial.convolutions, "interpolate": layers_spatial.interpolate, "windows": layers_spatial.windows, "adapt": layers_adapt.adapt}
 
 
 def main():

@@ -59,7 +59,7 @@ func TestSpatial(t *testing.T) {
 
 	// `F.interpolate(img, scale_factor=2.0)`, `F.interpolate(img, (4, 9), mode="bicubic", antialias=True)` | layers without
 	// parameters are functions
-	use(nn.Upsample{Scale: []float64{2}}.Forward(img), nn.Upsample{Size: []int{4, 9}, Mode: nn.Bicubic, Antialias: true}.Forward(img))
+	use(nn.Upsample{Scale: []float64{2}}.Forward(img), nn.Upsample{Size: []int{4, 9}, Mode: nn.ModeBicubic, Antialias: true}.Forward(img))
 	// `F.pad(img, (1, 1, 2, 2), mode="reflect")` | also `"replicate"`, `"circular"`
 	use(nn.Pad{Sides: []int{1, 1, 2, 2}, Mode: nn.PadReflect}.Forward(img))
 	// `F.pixel_shuffle(img, 2)`, `F.pixel_unshuffle(img, 2)`, `F.channel_shuffle(img, 2)`

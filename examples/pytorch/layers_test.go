@@ -27,9 +27,9 @@ func TestLayers(t *testing.T) {
 	// `ForwardSize(x, height, width)`
 	use(nn.NewConvTranspose1d(env, 8, 4, 3, nn.ConvTransposeConfig{Stride: 2}), nn.NewConvTranspose2d(env, 8, 4, 3, nn.ConvTransposeConfig{Stride: 2, OutputPadding: 1}))
 	// `nn.Upsample(scale_factor=2)`, `nn.Upsample((5, 7), mode="bilinear", align_corners=True)`
-	use(nn.Upsample{Scale: []float64{2}}, nn.Upsample{Size: []int{5, 7}, Mode: nn.Bilinear, AlignCorners: true})
+	use(nn.Upsample{Scale: []float64{2}}, nn.Upsample{Size: []int{5, 7}, Mode: nn.ModeBilinear, AlignCorners: true})
 	// `nn.UpsamplingNearest2d(scale_factor=2)`, `nn.UpsamplingBilinear2d(scale_factor=2)`
-	use(nn.Upsample{Scale: []float64{2}}, nn.Upsample{Scale: []float64{2}, Mode: nn.Bilinear, AlignCorners: true})
+	use(nn.Upsample{Scale: []float64{2}}, nn.Upsample{Scale: []float64{2}, Mode: nn.ModeBilinear, AlignCorners: true})
 	// `nn.ZeroPad2d(1)`, `nn.ConstantPad1d(2, 0.5)`
 	use(nn.Pad{Sides: []int{1, 1, 1, 1}}, nn.Pad{Sides: []int{2, 2}, Value: 0.5})
 	// `nn.ReflectionPad2d(1)`, `nn.ReplicationPad1d(2)`, `nn.CircularPad1d(2)`
@@ -42,6 +42,8 @@ func TestLayers(t *testing.T) {
 	use(nn.AdaptiveAvgPool{Size: []int{3}}, nn.AdaptiveAvgPool{Size: []int{3, 2}}, nn.AdaptiveAvgPool{Size: []int{3, 2, 2}})
 	// `nn.AdaptiveMaxPool1d(3)`, `nn.AdaptiveMaxPool2d((3, 2))`
 	use(nn.AdaptiveMaxPool{Size: []int{3}}, nn.AdaptiveMaxPool{Size: []int{3, 2}})
+	// `nn.utils.parametrizations.weight_norm(m)`, `nn.utils.weight_norm(m)` | of a layer with a `Weight`
+	use(nn.NewWeightNorm(nn.NewLinear(env, 4, 3), 0))
 	// `nn.LayerNorm(8)`, `nn.RMSNorm(8)`, `nn.Embedding(10, 8)`
 	use(nn.NewLayerNorm(env, 8), nn.NewRMSNorm(env, 8), nn.NewEmbedding(env, 10, 8))
 	// `nn.MultiheadAttention(8, 2)`, `nn.MultiheadAttention(8, 2, kdim=3, vdim=5, batch_first=True)` | `Attend(q, k, v, sight)`;
