@@ -44,6 +44,9 @@ func known(m *Match) finding.Finding {
 		Rule: m.Row.Rule, Name: m.Row.Name, Title: filled(m.Row.title, m), Fix: filled(m.Row.fix, m), Evidence: []finding.Evidence{quoted(m)},
 		Gain: finding.Gain{Text: "the run works"}, Confidence: m.Row.sure, DisprovedBy: filled(m.Row.disproved, m), Line: site(m),
 	}
+	if m.Row.Class == Notice {
+		f.Gain.Text = "what it costs in every step"
+	}
 	if n := m.Row.bytes; n > 0 {
 		if asked, err := strconv.ParseInt(m.Groups[n], 10, 64); err == nil {
 			f.Evidence = append(f.Evidence, bytesOf("asked", asked, "were asked for"))

@@ -47,7 +47,7 @@ func text(forms ...string) *literal.Pattern {
 }
 
 // rows are asked in this order, and the first whose text begins in a line has it.
-var rows = slices.Concat(memoryRows, placementRows, deviceRows, setupRows, hostRows, programRows, buildRows)
+var rows = slices.Concat(memoryRows, placementRows, deviceRows, setupRows, hostRows, programRows, buildRows, noticeRows)
 
 // table is of their patterns, in the same order.
 var table = sync.OnceValue(func() *literal.Table {

@@ -225,6 +225,16 @@ var setupRows = []Row{
 		title:     "ranks have different versions of NCCL",
 		fix:       "start all nodes from one environment or image",
 		disproved: "python -c 'import torch; print(torch.cuda.nccl.version())' is the same on all nodes"},
+	{Name: "nccl-adapters", Rule: "D47", Class: Setup, sure: finding.Medium,
+		pattern:   text(`Detected mixed local Net device counts`),
+		title:     "nodes of one job have different numbers of network adapters",
+		fix:       "give all nodes the same ones: NCCL_IB_HCA=NAMES of adapters that every node has (ibstat -l on each)",
+		disproved: "ibstat -l lists the same adapters on every node"},
+	{Name: "links-without-p2p", Rule: "D47", Class: Setup, sure: finding.Medium,
+		pattern:   text(`P2P is disabled between NVLINK connected GPUs(\d+)and(\d+)`),
+		title:     "cards $1 and $2 have NVLink between them, and may not reach each other's memory",
+		fix:       "unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL; if neither was set: nvidia-smi topo -p2p r and nvidia-smi nvlink -s show what is off, and a reset of all cards or another node mends it",
+		disproved: "nvidia-smi topo -p2p r says OK for that pair"},
 	{Name: "no-interface", Rule: "D46", Class: Setup, sure: finding.High,
 		pattern:   text(`Bootstrap:no socket interface found`, `No usable listening interface found`, `NCCL_SOCKET_IFNAME.{0,40}no.{0,12}interface`),
 		title:     "NCCL found no interface to talk over",
@@ -240,6 +250,20 @@ var setupRows = []Row{
 		title:     "some parameters got no gradient in a step, and the ranks wait for them",
 		fix:       "use all outputs in the loss; if parts are left out on purpose, find_unused_parameters=True (TORCH_DISTRIBUTED_DEBUG=DETAIL names them)",
 		disproved: "every parameter has a gradient after backward"},
+}
+
+// noticeRows are warnings of what costs time, and stops nothing.
+var noticeRows = []Row{
+	{Name: "unused-search", Rule: "R40", Class: Notice, sure: finding.High,
+		pattern:   text(`find_unused_parameters=True was specified in DDP constructor,but did not find any unused parameters`),
+		title:     "DDP looks for unused parameters in every step, and there are none",
+		fix:       "DistributedDataParallel(…) without find_unused_parameters=True; static_graph=True where gradient checkpointing asked for it",
+		disproved: "a later step leaves parameters out: then ranks would wait for each other without it"},
+	{Name: "recompile-limit", Rule: "R29", Class: Notice, sure: finding.High,
+		pattern:   text(`torch\._dynamo hit config\.(?:cache_size_limit|recompile_limit|accumulated_\w+)\((\d+)\)`),
+		title:     "torch.compile gave a function up after $1 compilations: from there on it runs uncompiled",
+		fix:       "TORCH_LOGS=recompiles names what changes: pad or bucket sizes, torch.compile(dynamic=True), no Python numbers that differ in every step as arguments",
+		disproved: "the function is not of the training's step"},
 }
 
 var hostRows = []Row{

@@ -165,7 +165,7 @@ func (s *Scanner) traceback(text string) {
 // words are what lines that matter have one of. All others are passed over unread.
 var words = []string{"error", "memory", "cuda", "nccl", "cudnn", "cublas", "nvml", "nvidia", "xpu", "mps", "killed", "assert", "fault", "expected", "loss scale", "device", "worker",
 	"xid", "bus", "tensor", "no space left", "too many open", "capability", "exhausted", "tried to", "exception", "shapes cannot", "size mismatch", "batch_size (", "size of", "channels", "state_dict", "weights only", "inplace", "backward through",
-	"requires_grad", "require grad", "scalar outputs", "out of resource", "launch", "flashattention", "glibc", "cxxabi", "numpy", "is_available", "list_physical", "hip", "rocm", "rocblas", "miopen", "amdgpu", "unsupported global"}
+	"requires_grad", "require grad", "scalar outputs", "out of resource", "launch", "flashattention", "glibc", "cxxabi", "numpy", "is_available", "list_physical", "hip", "rocm", "rocblas", "miopen", "amdgpu", "unsupported global", "find_unused", "_dynamo hit"}
 
 // traced are what lines of tracebacks have one of.
 var traced = []string{"traceback (most", "file \"", ".py:"}
