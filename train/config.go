@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpline-ml/warpline/data/table"
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/recipe"
@@ -45,13 +46,18 @@ type Config struct {
 	Seed    uint64 `json:"seed"`
 	Threads int    `json:"threads"` // of the CPU; 0: all
 
-	Data   string `json:"data"`   // pictures: a folder of IDX files, IMAGES,LABELS or an .npz; text: a file. Empty: drawn digits
-	Tokens string `json:"tokens"` // gpt: a file of little-endian uint16 in place of Data
-	Init   string `json:"init"`   // weights to start from: a safetensors file, or a folder with config.json and model.safetensors
-	Out    string `json:"-"`      // the run folder; empty: nothing is written
-	Resume bool   `json:"-"`      // go on with the run in Out
+	Data      string `json:"data"`      // pictures: a folder of IDX files, IMAGES,LABELS or an .npz; text: a file. Empty: drawn digits
+	Tokens    string `json:"tokens"`    // gpt: a file of little-endian uint16 in place of Data
+	Target    string `json:"target"`    // tabular: the column to foretell
+	Objective string `json:"objective"` // tabular: regression or classification; empty: of numbers the first, of texts the other
+	Drop      string `json:"drop"`      // tabular: columns that are no inputs, with commas between them
+
+	Init   string `json:"init"` // weights to start from: a safetensors file, or a folder with config.json and model.safetensors
+	Out    string `json:"-"`    // the run folder; empty: nothing is written
+	Resume bool   `json:"-"`    // go on with the run in Out
 
 	EvalEvery int `json:"eval-every"` // steps between scores on what is held out; 0: at the end
+	Patience  int `json:"patience"`   // scores without a lower loss after which the run ends, with the weights of the best; 0: it does not end early
 	SaveEvery int `json:"save-every"` // steps between checkpoints; 0: at the end
 
 	AMP        AMP    `json:"amp"`              // what products are computed in
@@ -108,6 +114,13 @@ func Defaults(task string) (Config, error) {
 	}
 	d := k.Defaults
 	c.Steps, c.Batch, c.LR, c.Average = cmp.Or(d.Steps, 1000), cmp.Or(d.Batch, 128), cmp.Or(d.LR, 1e-3), d.Average
+	if d.Epochs > 0 {
+		c.Epochs, c.Steps = d.Epochs, 0
+	}
+	c.Patience = d.Patience
+	if d.Decay > 0 {
+		c.WeightDecay = d.Decay
+	}
 	return c, nil
 }
 
@@ -142,7 +155,7 @@ func (c *Config) bounds() []bound {
 	}
 	list := []bound{
 		chosen("steps", c.Steps), chosen("epochs", c.Epochs), one("batch", c.Batch), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
-		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("save-every", c.SaveEvery), none("statistics", c.Statistics),
+		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("patience", c.Patience), none("save-every", c.SaveEvery), none("statistics", c.Statistics),
 		{"reserve", c.Reserve, 0, 1}, {"memory", float64(c.Memory), 0, inf}, {"lr", c.LR, 0, inf}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
 		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width), chosen("vocab", c.Vocab),
 	}
@@ -206,6 +219,7 @@ func (c *Config) misplaced() error {
 		has   string
 	}{
 		{c.writes(), "tokens context layers heads width vocab dropout head", advice.List(zoo.Tasks(true)), "the task " + c.Task},
+		{c.tabulates(), "target objective drop", "tabular", "the task " + c.Task},
 		{c.ends(), "schedule-steps", "--schedule " + advice.List(recipe.ScheduleNames(true)), "a " + c.Schedule + " rate"},
 	} {
 		for _, name := range strings.Fields(rule.names) {
@@ -229,7 +243,13 @@ func (c *Config) misplaced() error {
 // writes tells a task that learns from text.
 func (c *Config) writes() bool {
 	k := zoo.TrainedBy(c.Task)
-	return k != nil && k.Text
+	return k != nil && k.Data == zoo.Text
+}
+
+// tabulates tells a task that learns from a table.
+func (c *Config) tabulates() bool {
+	k := zoo.TrainedBy(c.Task)
+	return k != nil && k.Data == zoo.Table
 }
 
 // textless tells a run on text that is given none.
@@ -262,6 +282,12 @@ func (c *Config) together() error {
 	switch {
 	case c.Data != "" && c.Tokens != "":
 		return fail("give one of them", "--data %s and --tokens %s are two data sets", c.Data, c.Tokens)
+	case c.tabulates() && c.Data == "":
+		return fail("give --data FILE.csv", "%s has no table to learn from", c.Task)
+	case c.tabulates() && c.Target == "" && c.Init == "":
+		return fail("give --target COLUMN", "%s is not told which column of %s to foretell", c.Task, c.Data)
+	case !slices.Contains([]string{"", string(table.Regression), string(table.Classification)}, c.Objective):
+		return fail("choose regression or classification", "--objective is %q", c.Objective)
 	case c.textless() && (!c.Invent || c.Vocab == 0 && c.Init == ""):
 		hint := "give --data FILE.txt, or --tokens FILE with --vocab N"
 		if c.Invent {

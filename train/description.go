@@ -19,6 +19,7 @@ import (
 const (
 	configFile    = "config.json"
 	tokenizerFile = "tokenizer.json"
+	encoderFile   = "encoder.json"
 	logFile       = "log.jsonl"
 	curveFile     = "loss.svg"
 )

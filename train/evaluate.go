@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"maps"
 	"math"
 	"time"
 
@@ -24,7 +25,8 @@ type Picture struct {
 // scored is what an evaluation found.
 type scored struct {
 	loss     float64
-	accuracy *float64 // nil for text
+	accuracy *float64 // nil where nothing is right or wrong
+	metrics  map[string]float64
 	samples  int
 	size     int // samples; of a text, tokens
 	right    []Picture
@@ -34,6 +36,7 @@ type scored struct {
 // evaluation is what is scored, and how.
 type evaluation struct {
 	env      *tensor.Env
+	arch     *zoo.Arch
 	model    nn.Module
 	set      dataset.Source
 	batch    int // samples at once
@@ -44,8 +47,8 @@ type evaluation struct {
 
 // run runs the model over the whole set. Figures are means over samples, for text over tokens.
 func (e *evaluation) run(ctx context.Context) (*scored, error) {
-	var loss, correct metric.Mean
-	s := &scored{}
+	var loss metric.Mean
+	s, meter := &scored{metrics: map[string]float64{}}, e.arch.Meter(e.env)
 	for b, err := range e.set.Turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Steps: e.batches, Name: "evaluate", Context: ctx}) {
 		if err != nil {
 			return nil, stopped(ctx, err)
@@ -55,15 +58,23 @@ func (e *evaluation) run(ctx context.Context) (*scored, error) {
 		if g, writes := e.model.(zoo.Author); writes {
 			loss.Add(g.Loss(b.X, b.Y), n)
 		} else {
-			logits := e.model.Forward(b.X)
-			loss.Add(nn.CrossEntropy(logits, b.Y), n)
-			correct.AddSum(metric.Correct(logits, b.Y), n)
-			s.look(b, logits, e.show)
+			of, out := e.arch.Loss(e.model, b.X, b.Y)
+			loss.Add(of, n)
+			meter.Add(out, b.Y)
+			if e.arch.Pictured() {
+				s.look(b, out, e.show)
+			}
 		}
 		e.progress(s.samples, e.set.Len())
 	}
 	s.loss = loss.Value()
-	if share := correct.Value(); !math.IsNaN(share) {
+	if meter == nil {
+		s.metrics["perplexity"] = math.Exp(s.loss)
+	} else {
+		s.metrics = meter.Metrics()
+	}
+	maps.DeleteFunc(s.metrics, func(_ string, v float64) bool { return finite(v) == nil })
+	if share, ok := s.metrics["accuracy"]; ok {
 		s.accuracy = &share
 	}
 	return s, nil
@@ -147,7 +158,7 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := evaluation{env: m.env, model: m.model, set: set, batch: evalBatch(&m.arch, m.context()), show: gallery, progress: c.Watch.Scoring}
+	e := evaluation{env: m.env, arch: &m.arch, model: m.model, set: set, batch: evalBatch(&m.arch, m.context()), show: gallery, progress: c.Watch.Scoring}
 	s, err := e.run(ctx)
 	if err != nil {
 		return nil, err
@@ -161,7 +172,7 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 		PeakBytes: m.env.Device().Memory().Peak, Memory: modelMemory(m.env, m.model),
 	}
 	if out.Computed {
-		out.Loss, out.Accuracy, out.Pictures = s.loss, s.accuracy, s.pictures(gallery)
+		out.Loss, out.Accuracy, out.Metrics, out.Pictures = s.loss, s.accuracy, s.metrics, s.pictures(gallery)
 	}
 	return out, nil
 }

@@ -75,6 +75,11 @@ func writeStart(dir string, r *run) error {
 			return err
 		}
 	}
+	if r.encoder != nil {
+		if err := saveEncoder(dir, r.encoder); err != nil {
+			return err
+		}
+	}
 	return writeConfig(dir, r)
 }
 
@@ -141,10 +146,11 @@ func reopenFolder(r *run) (*folder, []Step, []Score, error) {
 // line is any line of log.jsonl.
 type line struct {
 	Step
-	Loss     *float64 `json:"loss"` // nil: of a step that was left out because it had none
-	ValLoss  *float64 `json:"val_loss"`
-	Accuracy *float64 `json:"accuracy"`
-	Final    bool     `json:"final"`
+	Loss     *float64           `json:"loss"` // nil: of a step that was left out because it had none
+	ValLoss  *float64           `json:"val_loss"`
+	Accuracy *float64           `json:"accuracy"`
+	Metrics  map[string]float64 `json:"metrics"`
+	Final    bool               `json:"final"`
 }
 
 // cutLog keeps the lines of a log up to a step, without those that a person has damaged.
@@ -156,7 +162,7 @@ func cutLog(raw []byte, done int) (kept []byte, steps []Step, scores []Score) {
 		}
 		kept = append(append(kept, bytes.TrimRight(text, "\r\n")...), '\n')
 		if l.ValLoss != nil {
-			scores = append(scores, Score{true, l.Step.Step, *l.ValLoss, l.Accuracy})
+			scores = append(scores, Score{true, l.Step.Step, *l.ValLoss, l.Accuracy, l.Metrics})
 		} else if l.Loss != nil {
 			l.Step.Loss = *l.Loss
 			steps = append(steps, l.Step)
@@ -198,7 +204,7 @@ func (f *folder) discard() {
 		return
 	}
 	f.log.Close()
-	for _, name := range []string{configFile, tokenizerFile, logFile} {
+	for _, name := range []string{configFile, tokenizerFile, encoderFile, logFile} {
 		os.Remove(filepath.Join(f.dir, name))
 	}
 	if f.made {

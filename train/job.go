@@ -9,6 +9,7 @@ import (
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/data/table"
 	"github.com/warpline-ml/warpline/data/text"
 	"github.com/warpline-ml/warpline/data/tokens"
 	"github.com/warpline-ml/warpline/internal/dataset"
@@ -29,6 +30,8 @@ type job struct {
 	tenth     bool            // they are the last tenth of the set
 	text      string          // fingerprint of the text or the tokens
 	tokenizer *text.Tokenizer // nil where there is no text
+	encoder   *table.Encoder  // nil where there are no rows
+	notes     []string        // about the data, that a person should know
 	set       *tokens.Set     // of a gpt, which may be a mapped file
 	perEpoch  int             // training samples, tokens for text, over those of a step: steps of an epoch
 	wrap      data.Config     // the order of samples
@@ -42,11 +45,19 @@ func (j *job) close() {
 }
 
 // newJob opens the data of a run and decides about its model. It is closed at the end.
-func newJob(c *Config) (*job, error) {
-	if c.writes() {
-		return newText(c)
-	}
-	return newImages(c)
+func newJob(c *Config) (*job, error) { return families[zoo.TrainedBy(c.Task).Data].open(c) }
+
+// family is how data of a kind are opened.
+type family struct {
+	open  func(c *Config) (*job, error)                                    // for a run
+	score func(m *opened, c *EvalConfig, p *part) (dataset.Source, error)  // to score a model, which says what of them in p
+	ask   func(m *opened, c *PredictConfig, input string) ([]asked, error) // to predict; nil of texts, which are no files
+}
+
+var families = map[zoo.Data]family{
+	zoo.Pictures: {newImages, (*opened).images, (*opened).askPicture},
+	zoo.Text:     {newText, (*opened).text, nil},
+	zoo.Table:    {newTable, (*opened).rows, (*opened).askRows},
 }
 
 func newImages(c *Config) (*job, error) {
@@ -73,9 +84,9 @@ func newImages(c *Config) (*job, error) {
 		train, test = data.Subset(all, 0, all.Len()-all.Len()/10), data.Subset(all, all.Len()-all.Len()/10, all.Len())
 		j.tenth = true
 	}
-	j.train, j.learnt = dataset.Images{Source: train}, train.Len()
+	j.train, j.learnt = dataset.Pairs{Source: train}, train.Len()
 	if test != nil && test.Len() > 0 {
-		j.test, j.held = dataset.Images{Source: test}, test.Len()
+		j.test, j.held = dataset.Pairs{Source: test}, test.Len()
 	}
 	whole := j.arch.Of().Norms && c.Order == "random" && train.Len() >= c.Batch
 	j.wrap = data.Config{Shuffle: c.Order == "random", Wrap: c.Order == "sequential", DropLast: whole}

@@ -39,7 +39,7 @@ func (r *run) train(ctx context.Context) error {
 }
 
 func (r *run) steps(ctx context.Context) error {
-	if r.done >= r.Steps {
+	if r.done >= r.Steps || r.patience.over() {
 		return nil
 	}
 	for i := range r.log { // of sessions before
@@ -72,6 +72,10 @@ func (r *run) steps(ctx context.Context) error {
 		r.present()
 		if err := r.between(ctx); err != nil {
 			return err
+		}
+		if r.patience.over() {
+			r.patience.ended(r)
+			return nil
 		}
 		if ctx.Err() != nil && r.queued < r.Steps {
 			return ErrInterrupted
@@ -285,14 +289,15 @@ func (r *run) finite(s *Step, norm float64) error {
 // between does what is due between steps.
 func (r *run) between(ctx context.Context) error {
 	due := func(every int) bool { return every > 0 && r.queued%every == 0 && r.queued < r.Steps } // the end has its own
-	if !due(r.EvalEvery) && !due(r.SaveEvery) {
+	last := r.patience != nil && r.queued == r.Steps && r.queued%r.EvalEvery == 0
+	if !due(r.EvalEvery) && !due(r.SaveEvery) && !last {
 		return nil
 	}
 	if err := r.drain(); err != nil {
 		return err
 	}
 	defer machine.AllowWaits(r.env.Device())()
-	if due(r.EvalEvery) {
+	if due(r.EvalEvery) || last {
 		if _, err := r.score(ctx, 0); err != nil {
 			return err
 		}
@@ -308,7 +313,11 @@ func (r *run) score(ctx context.Context, show int) (*scored, error) {
 	if r.test == nil {
 		return nil, nil
 	}
-	e := evaluation{env: r.Params.policy(r.env), model: r.average.or(r.model), set: r.test, batch: evalBatch(&r.arch, r.Context), show: show, progress: r.watch.Scoring}
+	model := r.average.or(r.model)
+	if r.finishing {
+		model = r.outcome()
+	}
+	e := evaluation{env: r.Params.policy(r.env), arch: &r.arch, model: model, set: r.test, batch: evalBatch(&r.arch, r.Context), show: show, progress: r.watch.Scoring}
 	if r.dry() { // its first batch is the largest, and counts for the peak
 		e.batches, e.progress = 1, func(int, int) {}
 		_, err := e.run(ctx)
@@ -323,12 +332,13 @@ func (r *run) score(ctx context.Context, show int) (*scored, error) {
 		r.watch.Note(fmt.Sprintf("after step %d the loss on what is held out is %v", r.done, s.loss))
 		return s, nil
 	}
-	found := Score{true, r.done, s.loss, s.accuracy}
+	found := Score{true, r.done, s.loss, s.accuracy, s.metrics}
 	r.scores = append(r.scores, found)
 	r.watch.Score(found)
-	if r.done == r.Steps {
+	if r.finishing {
 		return s, nil // the last line has it
 	}
+	r.patience.told(&found, model)
 	return s, r.folder.line(found)
 }
 
@@ -337,8 +347,7 @@ func evalBatch(a *zoo.Arch, context int) int {
 	if a.Writes() {
 		return max(1, 2048/context)
 	}
-	c := a.ImageConfig
-	return dataset.SamplesAtOnce([]int{c.Channels, c.Height, c.Width}, 256)
+	return dataset.SamplesAtOnce(a.Input(), 256)
 }
 
 // save writes a checkpoint and drops all but the two newest.
@@ -365,7 +374,7 @@ func (r *run) leave() error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	return explain(ckpt.SaveModel(filepath.Join(r.Out, ckpt.ModelFile), r.average.or(r.model)), r.folder.room())
+	return explain(ckpt.SaveModel(filepath.Join(r.Out, ckpt.ModelFile), r.outcome()), r.folder.room())
 }
 
 // rescue keeps the steps before an error of the data, as an interruption does. Of an error of numbers they are no good.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/data/table"
 	"github.com/warpline-ml/warpline/data/text"
 	"github.com/warpline-ml/warpline/data/tokens"
 	"github.com/warpline-ml/warpline/internal/dataset"
@@ -30,6 +31,7 @@ type opened struct {
 	env       *tensor.Env
 	model     nn.Module
 	tokenizer *text.Tokenizer // nil where there is no text
+	encoder   *table.Encoder  // nil where there are no rows
 	run       *Config         // nil for weights that are no run's
 	step      int             // of the run's checkpoint, where that stands for its model; else 0
 	set       *tokens.Set     // to score; nil: none, or pictures
@@ -152,6 +154,10 @@ func (m *opened) readFolder(f *file) (err error) {
 			return err
 		}
 	}
+	if m.arch.Of().Data == zoo.Table {
+		m.encoder, err = loadEncoder(m.dir())
+		return err
+	}
 	path := filepath.Join(m.dir(), tokenizerFile)
 	if !m.arch.Writes() || !dataset.IsFile(path) {
 		return nil
@@ -182,20 +188,15 @@ func (m *opened) data(c *EvalConfig) (_ dataset.Source, name string, err error) 
 	}
 	given := c.Data != "" || c.Tokens != ""
 	if !given {
-		if m.run == nil && m.arch.Writes() {
-			return nil, "", fail("give --data, or --tokens", "%s does not say what to score it on", m.from)
+		if m.run == nil && m.arch.Of().Data != zoo.Pictures {
+			return nil, "", fail("give --data", "%s does not say what to score it on", m.from)
 		}
 		if m.run != nil {
 			c.Data, c.Tokens = m.run.Data, m.run.Tokens
 		}
 	}
 	p := part{held: !given && m.run != nil && m.run.Order == "random"}
-	set, err := dataset.Source(nil), error(nil)
-	if m.arch.Writes() {
-		set, err = m.text(c, &p)
-	} else {
-		set, err = m.images(c, &p)
-	}
+	set, err := families[m.arch.Of().Data].score(m, c, &p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -252,7 +253,7 @@ func (m *opened) images(c *EvalConfig, p *part) (dataset.Source, error) {
 	if err := m.suits(c, set); err != nil {
 		return nil, err
 	}
-	return dataset.Images{Source: data.Subset(set, c.Skip, set.Len())}, nil
+	return dataset.Pairs{Source: data.Subset(set, c.Skip, set.Len())}, nil
 }
 
 // suits compares pictures with what the model takes.

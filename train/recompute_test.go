@@ -29,6 +29,7 @@ func brief(t *testing.T) map[string]map[string]any {
 		"mlp":      {"data": pictures(t, 40, 1, 6, 3), "batch": 16},
 		"digits":   {"data": pictures(t, 40, 1, 8, 3), "batch": 16},
 		"resnet18": {"data": pictures(t, 20, 3, 8, 3), "batch": 6},
+		"tabular":  {"data": cars, "target": "price", "batch": 64},
 		"gpt":      {"tokens": ids(t, 700), "vocab": 7, "context": 12, "layers": 2, "heads": 2, "width": 16, "batch": 6, "dropout": 0.1},
 	}
 }

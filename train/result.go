@@ -17,13 +17,18 @@ import (
 
 // Result is how a run or an evaluation ended. Its JSON is the last line of log.jsonl and of the command.
 type Result struct {
-	Final     bool     `json:"final"`             // always true
-	Steps     int      `json:"steps,omitempty"`   // of an evaluation only where a checkpoint stands for the model
-	Samples   int      `json:"samples,omitempty"` // of an evaluation
-	Set       string   `json:"set,omitempty"`     // of an evaluation: what was scored
-	Loss      float64  `json:"loss"`              // of the last step; of an evaluation the mean over its samples; left out unless Computed
-	Accuracy  *float64 `json:"accuracy,omitempty"`
-	ValLoss   *float64 `json:"val_loss,omitempty"`
+	Final    bool     `json:"final"`             // always true
+	Steps    int      `json:"steps,omitempty"`   // of an evaluation only where a checkpoint stands for the model
+	Samples  int      `json:"samples,omitempty"` // of an evaluation
+	Set      string   `json:"set,omitempty"`     // of an evaluation: what was scored
+	Loss     float64  `json:"loss"`              // of the last step; of an evaluation the mean over its samples; left out unless Computed
+	Accuracy *float64 `json:"accuracy,omitempty"`
+	ValLoss  *float64 `json:"val_loss,omitempty"`
+
+	// Metrics are all figures of what was scored, by name: accuracy, precision, recall and f1 of classes, r2, mae and rmse of numbers,
+	// iou of areas, perplexity of texts. Those that are no finite number are left out.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+
 	Captured  int      `json:"captured_steps,omitempty"` // of this session, those that were done as one launch
 	Seconds   float64  `json:"seconds"`                  // of the whole; where nothing is computed those of planning
 	PeakBytes int64    `json:"peak_bytes"`               // most bytes of tensors at once
@@ -38,7 +43,7 @@ type Result struct {
 	Out        string    `json:"-"` // the run folder; empty: nothing is kept
 	Computed   bool      `json:"-"` // false on a device without arithmetic, whose losses are 0
 	Parameters int       `json:"-"`
-	Products   int       `json:"-"` // multiply-adds of a forward pass of one picture; 0 for text
+	Products   int       `json:"-"` // multiply-adds of a forward pass of one sample; 0 for text
 	Memory     Memory    `json:"-"`
 	Log        []Step    `json:"-"`
 	Scores     []Score   `json:"-"`
@@ -87,6 +92,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	if err := r.leave(); err != nil {
 		return nil, err
 	}
+	r.finishing = true
 	s, err := r.score(ctx, gallery)
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return nil, err
@@ -101,13 +107,13 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	out.Scale, out.Left = r.scaling()
 	out.Spikes, out.Dead = r.health.spikes, r.health.dead()
 	if g, ok := r.watch.(*gauge); ok {
-		g.weights = numbers(r.average.or(r.model))
+		g.weights = numbers(r.outcome())
 	}
 	if len(r.log) > 0 {
 		out.Loss = r.log[len(r.log)-1].Loss
 	}
 	if s != nil {
-		out.Accuracy, out.ValLoss, out.Pictures, out.Held = s.accuracy, finite(s.loss), s.pictures(gallery), s.size
+		out.Accuracy, out.ValLoss, out.Metrics, out.Pictures, out.Held = s.accuracy, finite(s.loss), s.metrics, s.pictures(gallery), s.size
 	}
 	out.Seconds = time.Since(r.began).Seconds()
 	if err := r.folder.finish(out); err != nil {
@@ -129,11 +135,11 @@ func finite(v float64) *float64 {
 
 // products are the multiply-adds of a sample's forward pass, 0 for text.
 func (r *run) products() int {
-	c := r.arch.ImageConfig
-	if c == nil || r.worth > 0 {
+	shape := r.arch.Input()
+	if shape == nil || r.worth > 0 {
 		return r.worth
 	}
-	return nn.Summary(r.model, 1, c.Channels, c.Height, c.Width).Total().Products
+	return nn.Summary(r.model, append([]int{1}, shape...)...).Total().Products
 }
 
 // measure adds up the memory by kind.
@@ -173,7 +179,7 @@ const sampleTime = 3 * time.Second
 
 // sample lets a model of text write a little.
 func (r *run) sample(ctx context.Context) string {
-	g, ok := r.average.or(r.model).(zoo.Author)
+	g, ok := r.outcome().(zoo.Author)
 	if !ok || r.tokenizer == nil || !r.env.Device().Computes() || ctx.Err() != nil {
 		return ""
 	}

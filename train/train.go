@@ -6,7 +6,7 @@
 //	result, err := train.Run(ctx, c, nil)
 //
 // The run folder has config.json (the model as published ones describe theirs, and the settings), tokenizer.json where
-// there is text, model.safetensors under PyTorch's names, log.jsonl with a line for each step, score and the end,
+// there is text, encoder.json of rows of a table, model.safetensors under PyTorch's names, log.jsonl with a line for each step, score and the end,
 // loss.svg and the last two checkpoints. A run goes on from its newest one bit for bit as if it had not stopped.
 package train
 
@@ -82,6 +82,8 @@ type Score struct {
 	Step     int      `json:"step"`
 	ValLoss  float64  `json:"val_loss"`
 	Accuracy *float64 `json:"accuracy,omitempty"`
+
+	Metrics map[string]float64 `json:"metrics,omitempty"` // by name, as in [Result]
 }
 
 // silent is the Watcher of runs that nobody watches.
@@ -97,39 +99,41 @@ func (silent) Note(string)      {}
 type run struct {
 	Config
 	*job
-	watch    Watcher
-	env      *tensor.Env // the root, with the run's random path
-	model    nn.Module
-	loss     loss          // model's
-	again    *tensor.Parts // that are recomputed; nil: those of the setting
-	average  *average      // nil: none
-	opt      optim.Optimizer
-	scaler   *optim.LossScaler // nil: losses are not scaled
-	schedule optim.Schedule
-	folder   *folder  // nil: nothing is written
-	lock     *os.File // of the folder; nil: none
-	worth    int      // products of a sample, where the model no longer tells; 0: ask it
-	queued   int      // steps whose work the device has
-	done     int      // steps whose figures are here, and good
-	underway []underway
-	told     map[string]bool // parameters without a gradient
-	first    int             // steps done before this session
-	stepping float64         // milliseconds of its steps
-	at       data.Position   // after the last step queued
-	began    time.Time
-	last     time.Time // the end of the last step
-	log      []Step
-	scores   []Score
-	memory   Memory
-	torn     bool                         // the weights are a step ahead of the rest
-	parts    []int                        // numbers of parts to take batches in, of a run that chooses them: the first, as long as it fits
-	parted   int                          // the new first of them, since the last step; 0: it is the old one
-	still    *nn.Snapshot                 // running statistics before the step, of a run that may begin it again
-	captured *tensor.Captured[batch]      // nil: each step is made anew
-	report   optim.Report                 // of the last step
-	profile  *profiling                   // nil: none
-	unlimit  func()                       // lifts the limit of the device's memory
-	shown    atomic.Pointer[presence.Run] // what other processes are told
+	watch     Watcher
+	env       *tensor.Env // the root, with the run's random path
+	model     nn.Module
+	loss      loss          // model's
+	again     *tensor.Parts // that are recomputed; nil: those of the setting
+	average   *average      // nil: none
+	patience  *patience     // nil: the run does not end early
+	opt       optim.Optimizer
+	scaler    *optim.LossScaler // nil: losses are not scaled
+	schedule  optim.Schedule
+	folder    *folder  // nil: nothing is written
+	lock      *os.File // of the folder; nil: none
+	worth     int      // products of a sample, where the model no longer tells; 0: ask it
+	queued    int      // steps whose work the device has
+	done      int      // steps whose figures are here, and good
+	underway  []underway
+	told      map[string]bool // parameters without a gradient
+	first     int             // steps done before this session
+	stepping  float64         // milliseconds of its steps
+	at        data.Position   // after the last step queued
+	began     time.Time
+	last      time.Time // the end of the last step
+	log       []Step
+	scores    []Score
+	memory    Memory
+	finishing bool                         // its score is that of the end
+	torn      bool                         // the weights are a step ahead of the rest
+	parts     []int                        // numbers of parts to take batches in, of a run that chooses them: the first, as long as it fits
+	parted    int                          // the new first of them, since the last step; 0: it is the old one
+	still     *nn.Snapshot                 // running statistics before the step, of a run that may begin it again
+	captured  *tensor.Captured[batch]      // nil: each step is made anew
+	report    optim.Report                 // of the last step
+	profile   *profiling                   // nil: none
+	unlimit   func()                       // lifts the limit of the device's memory
+	shown     atomic.Pointer[presence.Run] // what other processes are told
 
 	statistics *prof.Statistics // nil before the first look
 	health     health
@@ -242,12 +246,13 @@ func (r *run) furnish(ctx context.Context) (err error) {
 	if r.model, err = r.build(r.env); err != nil {
 		return err
 	}
-	r.loss = lossOf(r.model, r.Head)
+	r.loss = lossOf(&r.arch, r.model, r.Head)
 	if r.Params.narrow() {
 		r.worth = r.products() // of float32 parameters
 		r.Params.put(r.model)
 	}
 	r.average = newAverage(r.model, &r.Config)
+	r.patience = newPatience(r.Patience, r.average.or(r.model))
 	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
 	if own, ok := r.opt.(averager); ok {
 		r.average.own = own
@@ -293,11 +298,14 @@ func (r *run) sameText() error {
 type loss func(x, labels *tensor.Tensor) *tensor.Tensor
 
 // lossOf is a model's loss. Of one that writes it never holds all scores, unless head asks for them.
-func lossOf(m nn.Module, head Head) loss {
+func lossOf(a *zoo.Arch, m nn.Module, head Head) loss {
 	if g, writes := m.(zoo.Author); writes && head != HeadWhole {
 		return func(x, labels *tensor.Tensor) *tensor.Tensor { return g.Loss(x, labels) }
 	}
-	return func(x, labels *tensor.Tensor) *tensor.Tensor { return nn.CrossEntropy(m.Forward(x), labels) }
+	return func(x, labels *tensor.Tensor) *tensor.Tensor {
+		of, _ := a.Loss(m, x, labels)
+		return of
+	}
 }
 
 // settled checks and completes the settings. stored are those of the run to go on with, or nil.
@@ -338,6 +346,9 @@ func (r *run) count(stored *Config) error {
 	if r.Epochs > 0 && !r.Given["steps"] && (stored == nil || r.Given["epochs"]) {
 		r.Steps = r.Epochs * r.perEpoch
 	}
+	if err := r.patient(); err != nil {
+		return err
+	}
 	if r.ends() && r.ScheduleSteps == 0 {
 		r.ScheduleSteps = r.Steps
 	}
@@ -369,6 +380,9 @@ func (r *run) start() {
 		s.Test, s.Scored, s.Tenth = r.job.held, r.test.Size(), r.job.tenth
 	}
 	r.watch.Start(s)
+	for _, note := range r.job.notes {
+		r.watch.Note(note)
+	}
 	r.present()
 	if r.dry() && r.Given["out"] {
 		r.watch.Note(fmt.Sprintf("%s computes nothing, so nothing is written to %s", r.Device, r.Out))
@@ -429,9 +443,11 @@ func (r *run) open(stored *Config) error {
 	if r.dry() {
 		return nil
 	}
-	r.folder, r.log, r.scores, err = reopenFolder(r)
+	if r.folder, r.log, r.scores, err = reopenFolder(r); err != nil {
+		return err
+	}
 	r.resumeParts()
-	return err
+	return r.patience.recall(r.Out, r.scores)
 }
 
 // dry tells a run on a device without arithmetic: it gives figures of memory and leaves nothing.

@@ -396,6 +396,13 @@ var bad = []struct{ args, names string }{
 	{"train --resume", "--out"},
 	{"train --resume --out run --init run", "--init"},
 	// Data.
+	{"train tabular --target y", "tabular has no table to learn from"},
+	{"train tabular --data good.txt", "which column"},
+	{"train tabular --data missing.csv --target y", "missing.csv"},
+	{"train mlp --target y", "--target is for tabular"},
+	{"predict run", "INPUT... is missing"},
+	{"predict missing x.png", "missing"},
+	{"predict run missing.png", "missing.png"},
 	{"train --data missing", "missing"},
 	{"train --data empty", "empty"},
 	{"train --data good.txt", "good.txt"},

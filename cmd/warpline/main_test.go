@@ -269,7 +269,7 @@ func TestHelpFits(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"train", "--help"}, {"eval", "--help"}, {"sample", "--help"}, {"version", "--help"}, {"torch", "--help"}, {}} {
+	for _, args := range [][]string{{"--help"}, {"train", "--help"}, {"eval", "--help"}, {"predict", "--help"}, {"sample", "--help"}, {"version", "--help"}, {"torch", "--help"}, {}} {
 		status, stdout, _ := command(t.Context(), args...)
 		if status != exitDone || !strings.Contains(stdout, "Examples:\n  warpline ") {
 			t.Errorf("%q: status %d, no example in\n%s", args, status, stdout)

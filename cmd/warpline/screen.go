@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -291,7 +292,7 @@ func (s *screen) Score(score train.Score) {
 	}
 	s.emit(score)
 	s.clear()
-	s.say("step %d: held out: %s", score.Step, figures(score.Accuracy, &score.ValLoss))
+	s.say("step %d: held out: %s", score.Step, figures(score.Metrics, &score.ValLoss))
 }
 
 // Note implements train.Watcher.
@@ -300,11 +301,15 @@ func (s *screen) Note(text string) {
 	fmt.Fprintln(s.notes, s.wrapped("note: "+text))
 }
 
-// figures are accuracy and loss, as far as there are any.
-func figures(accuracy, loss *float64) string {
+// figures are metrics and loss, as far as there are any.
+func figures(metrics map[string]float64, loss *float64) string {
 	var parts []string
-	if accuracy != nil {
-		parts = append(parts, "accuracy "+render.Percent(*accuracy))
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		if name == "accuracy" {
+			parts = append(parts, "accuracy "+render.Percent(metrics[name]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s %.4g", name, metrics[name]))
+		}
 	}
 	if loss != nil {
 		parts = append(parts, fmt.Sprintf("loss %.4f", *loss))
@@ -322,7 +327,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	}
 	products := ""
 	if r.Products > 0 {
-		products = fmt.Sprintf(" and %s multiply-adds a picture", render.Count(int64(r.Products)))
+		products = fmt.Sprintf(" and %s multiply-adds a sample", render.Count(int64(r.Products)))
 	}
 	s.say("\n%s with %s parameters%s: %s", r.Model, render.Count(int64(r.Parameters)), products, times(r))
 	if r.Computed {
@@ -330,7 +335,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	} else {
 		s.say("  memory only: nothing was computed on %s, and nothing is saved", s.start.Device)
 	}
-	if held := figures(r.Accuracy, r.ValLoss); held != "" {
+	if held := figures(r.Metrics, r.ValLoss); held != "" {
 		fmt.Fprintf(w, "  held out   %s\n", held)
 	}
 	s.ill(r)
@@ -346,7 +351,7 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 	s.profiled(r.Profile)
 	if r.Computed && r.Out != "" {
 		fmt.Fprintln(w)
-		if held := figures(r.Accuracy, r.ValLoss); held != "" {
+		if held := figures(r.Metrics, r.ValLoss); held != "" {
 			s.say("%s on %d %s held out", held, r.Held, r.Units)
 		}
 		s.say("%s has the model, the log and loss.svg. Score it again:\n  warpline eval %s", r.Out, quoted(r.Out))
@@ -453,7 +458,7 @@ func (s *screen) evaluated(r *train.Result) {
 		s.memory(&r.Memory)
 		return
 	}
-	s.say("%s, %d %s in %s: %s", r.Set, r.Held, r.Units, render.Duration(seconds(r.Seconds)), figures(r.Accuracy, &r.Loss))
+	s.say("%s, %d %s in %s: %s", r.Set, r.Held, r.Units, render.Duration(seconds(r.Seconds)), figures(r.Metrics, &r.Loss))
 	s.gallery(r.Pictures)
 }
 

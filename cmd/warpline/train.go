@@ -48,7 +48,7 @@ func tasks() string {
 	return b.String()
 }
 
-// byTask tells a default that differs by task: "digits and mlp 128, gpt 24".
+// byTask tells a default that differs by task: "digits and mlp 128, gpt 24". Tasks that have none, 0, are left out.
 func byTask(of func(c *train.Config) any) string {
 	var values []any
 	names := map[any][]string{}
@@ -58,6 +58,9 @@ func byTask(of func(c *train.Config) any) string {
 			continue
 		}
 		v := of(&c)
+		if v == 0 {
+			continue
+		}
 		if names[v] = append(names[v], task); len(names[v]) == 1 {
 			values = append(values, v)
 		}
@@ -102,9 +105,10 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.BoolVar(&c.Resume, "resume", false, "go on with the run in --out, up to --steps")
 	f.StringVar(&c.Init, "init", "", "weights to start from: a safetensors file, or a folder with config.json and model.safetensors")
 	dataFlags(f, &c.Data, &c.Tokens)
+	tableFlags(f, c)
 	deviceFlags(f, &c.Device, &c.Threads, true)
 	f.IntVar(&c.Steps, "steps", 0, "steps in all; wins over --epochs ("+byTask(func(c *train.Config) any { return c.Steps })+")")
-	f.IntVar(&c.Epochs, "epochs", 0, "passes over the training set")
+	f.IntVar(&c.Epochs, "epochs", 0, "passes over the training set ("+byTask(func(c *train.Config) any { return c.Epochs })+")")
 	f.Var(batchFlag{c}, "batch", "samples of a step, or auto for as many as fit ("+byTask(func(c *train.Config) any { return c.Batch })+")")
 	f.Var((*percent)(&c.Reserve), "reserve", "share of the memory that --batch auto leaves free (default 5%)")
 	f.Var((*size)(&c.Memory), "memory", "bytes that the run may have of the device's memory, as in 8GiB (default all)")
@@ -122,6 +126,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.Uint64Var(&c.Seed, "seed", 0, "of everything that is drawn")
 	f.StringVar(&c.Order, "order", "", "random, or sequential: batch by batch from the start, nothing held out (default random)")
 	f.IntVar(&c.EvalEvery, "eval-every", 0, "steps between scores on what is held out (default at the end)")
+	f.IntVar(&c.Patience, "patience", 0, "scores without a lower loss after which the run ends, with the weights of the best; without --eval-every one an epoch; 0: it does not end early ("+byTask(func(c *train.Config) any { return c.Patience })+")")
 	f.IntVar(&c.SaveEvery, "save-every", 0, "steps between checkpoints; 0: at the end (default 500)")
 	f.StringVar(&c.Profile, "profile", "", "leave a profile of some steps in a folder, for warpline profile")
 	f.Lookup("profile").NoOptDefVal = train.ProfileInRun
@@ -171,6 +176,13 @@ func (o *option) Set(text string) error {
 func dataFlags(f *pflag.FlagSet, data, tokens *string) {
 	f.StringVar(data, "data", "", dataset.Help())
 	f.StringVar(tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
+}
+
+// tableFlags are those of training on a table.
+func tableFlags(f *pflag.FlagSet, c *train.Config) {
+	f.StringVar(&c.Target, "target", "", "tabular: the column to foretell")
+	f.StringVar(&c.Objective, "objective", "", "tabular: regression or classification (default: of numbers the first, of texts the other)")
+	f.StringVar(&c.Drop, "drop", "", "tabular: columns that are no inputs, such as an identifier, with commas between them")
 }
 
 // deviceFlags are those of the commands that compute; planned ones give figures of memory without computing.

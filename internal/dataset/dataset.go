@@ -25,19 +25,19 @@ type Source interface {
 	Blank() Source // of zeros, which nothing reads: for figures of memory
 }
 
-// Images is a set of pictures with labels.
-type Images struct{ data.Source[data.Pair] }
+// Pairs is a set of inputs with what is to be found of them.
+type Pairs struct{ data.Source[data.Pair] }
 
 // Size implements [Source].
-func (s Images) Size() int { return s.Len() }
+func (s Pairs) Size() int { return s.Len() }
 
 // Turns implements [Source].
-func (s Images) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
+func (s Pairs) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
 	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) Turn { return Turn{b.Env, b.X, b.Y, b.Position()} })
 }
 
 // Blank implements [Source].
-func (s Images) Blank() Source { return Images{blank[data.Pair](s)} }
+func (s Pairs) Blank() Source { return Pairs{blank[data.Pair](s)} }
 
 // Texts is a set of runs of tokens.
 type Texts struct{ data.Source[tokens.Batch] }

@@ -48,7 +48,9 @@ func names(is func(r *Reader) bool) string {
 }
 
 // Help tells people what can be read.
-func Help() string { return "pictures: " + names(picturesOf) + "; gpt: " + names(textOf) }
+func Help() string {
+	return "pictures: " + names(picturesOf) + "; gpt: " + names(textOf) + "; tabular: a table in CSV, TSV or JSON lines"
+}
 
 // reader is the first that takes a path, or nil.
 func reader(path string, is func(r *Reader) bool) *Reader {

@@ -100,11 +100,11 @@ const rules = `
 	data/tokens < data/text;
 	internal/rng < data/digits, data/text, data/tokens, model;
 	optim, internal/advice < internal/recipe;
-	model < internal/zoo;
+	metric, model < internal/zoo;
 	data/tokens, data/npz, data/idx, data/digits, internal/advice < internal/dataset;
 	nn, data < metric;
 	nn, optim, data, internal/safetensors, internal/durable, internal/hostmem < ckpt;
-	data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo, prof, plan < train;
+	data/table, data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo, prof, plan < train;
 	internal/conform, internal/render, internal/safetensors, internal/durable, internal/ledger, model, optim < internal/check;
 	internal/cpu/kernels, internal/estimate, internal/machine, model, optim, data/digits, data/tokens < internal/bench;
 	internal/finding, internal/render, internal/advice, internal/durable, internal/cards, internal/pyenv, internal/drivers, internal/fatbin/fatbintest, internal/xid < internal/doctor;

@@ -11,7 +11,7 @@ import (
 
 // gpt is GPT-2, described as transformers does.
 var gpt = Kind{
-	Name: "gpt2", Task: "gpt", Text: true, Defaults: Defaults{Steps: 1500, Batch: 24},
+	Name: "gpt2", Task: "gpt", Data: Text, Defaults: Defaults{Steps: 1500, Batch: 24},
 	Help: "GPT-2 on a text or on a file of tokens",
 	Check: func(a *Arch) error {
 		if a.GPTConfig == nil {

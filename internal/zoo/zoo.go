@@ -8,21 +8,29 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
 // Kinds are the models, in the order in which people are told of the tasks that train them.
-var Kinds = []*Kind{&convnet, &mlp, &gpt, &resnet, &resnet50}
+var Kinds = []*Kind{&convnet, &mlp, &gpt, &resnet, &resnet50, &tabular}
 
 // Kind is all that is particular to a model of this program.
 type Kind struct {
 	Name     string // in config.json
 	Task     string // that trains it
 	Help     string // what the task is, for people
-	Text     bool   // it writes: it learns from a text or from tokens. Others tell pictures apart
+	Data     Data   // that it learns from
 	Defaults Defaults
+
+	// Loss is the mean loss of a batch, and the result of which a Meter takes the measure; nil: the cross entropy of Forward's.
+	Loss  func(a *Arch, m nn.Module, x, y *tensor.Tensor) (loss, out *tensor.Tensor)
+	Meter func(env *tensor.Env, a *Arch) Meter // nil: of accuracy; of one that writes none is asked for
+	Input func(a *Arch) []int                  // the shape of a sample; nil: that of its pictures
+
+	Classes []string // names of classes that do not come from the data; nil: numbers
 
 	Check func(a *Arch) error
 	Make  func(env *tensor.Env, a *Arch) nn.Module
@@ -42,8 +50,26 @@ type Kind struct {
 
 // Defaults are settings of a task that are not those of most: 0 stands for these.
 type Defaults struct {
-	Steps, Batch int
-	LR, Average  float64
+	Steps, Epochs, Batch int // Epochs win over Steps
+	LR, Average          float64
+	Decay                float64 // 0: the optimizer's
+	Patience             int     // scores without a better one that end a run; 0: it does not end early
+}
+
+// Data is what a model learns from.
+type Data int
+
+// The kinds of data.
+const (
+	Pictures Data = iota // with labels
+	Text                 // or tokens
+	Table                // rows of numbers and categories
+)
+
+// Meter measures what a model makes of what is held out, batch by batch.
+type Meter interface {
+	Add(out, y *tensor.Tensor)
+	Metrics() map[string]float64 // by name
 }
 
 // AnySize tells a model that takes pictures of any height and width.
@@ -65,7 +91,7 @@ func find(is func(k *Kind) bool) *Kind {
 // Tasks are the names of tasks; writing asks for those whose models write.
 func Tasks(writing bool) (names []string) {
 	for _, k := range Kinds {
-		if k.Text || !writing {
+		if k.Data == Text || !writing {
 			names = append(names, k.Task)
 		}
 	}
@@ -92,10 +118,14 @@ type Arch struct {
 	*model.GPTConfig
 
 	*model.ImageConfig
+	*model.TableConfig
 	Hidden int     `json:"hidden,omitempty"` // of an mlp
 	Blocks *[4]int `json:"blocks,omitempty"` // of a resnet, with Planes
 	Planes int     `json:"planes,omitempty"`
 }
+
+// Tabular describes the task's new model of rows.
+func Tabular(task string, c model.TableConfig) Arch { return begun(task, Arch{TableConfig: &c}) }
 
 // Writer describes the task's new language model.
 func Writer(task string, c model.GPTConfig) Arch { return begun(task, Arch{GPTConfig: &c}) }
@@ -118,13 +148,16 @@ func (a *Arch) Of() *Kind { return Named(a.Kind) }
 // Writes tells a language model.
 func (a *Arch) Writes() bool {
 	k := a.Of()
-	return k != nil && k.Text
+	return k != nil && k.Data == Text
 }
 
 // Units are what a data set of the model is counted in, for people.
 func (a *Arch) Units() string {
-	if a.Writes() {
+	switch k := a.Of(); {
+	case k != nil && k.Data == Text:
 		return "tokens"
+	case k != nil && k.Data == Table:
+		return "rows"
 	}
 	return "samples"
 }
@@ -136,6 +169,49 @@ func (a *Arch) Check() error {
 	}
 	return fmt.Errorf("model_type %q is none that this program has", a.Kind)
 }
+
+// Input is the shape of a sample; of a model that writes there is none.
+func (a *Arch) Input() []int {
+	switch k := a.Of(); {
+	case k.Input != nil:
+		return k.Input(a)
+	case a.ImageConfig != nil:
+		return []int{a.Channels, a.Height, a.ImageConfig.Width}
+	}
+	return nil
+}
+
+// Loss is the mean loss of a batch, and the result of which a Meter takes the measure.
+func (a *Arch) Loss(m nn.Module, x, y *tensor.Tensor) (loss, out *tensor.Tensor) {
+	if k := a.Of(); k.Loss != nil {
+		return k.Loss(a, m, x, y)
+	}
+	out = m.Forward(x)
+	return nn.CrossEntropy(out, y), out
+}
+
+// Meter is a new one for the model's results, or nil of one that writes.
+func (a *Arch) Meter(env *tensor.Env) Meter {
+	switch k := a.Of(); {
+	case k.Meter != nil:
+		return k.Meter(env, a)
+	case k.Data == Text:
+		return nil
+	}
+	return &accuracy{}
+}
+
+// Pictured tells a model whose results are classes of whole pictures.
+func (a *Arch) Pictured() bool {
+	k := a.Of()
+	return k.Data == Pictures && k.Loss == nil && k.Meter == nil
+}
+
+// accuracy is the share of labels that get the highest score.
+type accuracy struct{ metric.Mean }
+
+func (m *accuracy) Add(out, y *tensor.Tensor)   { m.AddSum(metric.Correct(out, y), y.Size()) }
+func (m *accuracy) Metrics() map[string]float64 { return map[string]float64{"accuracy": m.Value()} }
 
 // Make draws a new model.
 func (a *Arch) Make(env *tensor.Env) nn.Module { return a.Of().Make(env, a) }

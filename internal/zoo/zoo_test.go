@@ -14,8 +14,11 @@ import (
 
 // begun is a small new model of a kind.
 func begun(k *zoo.Kind) zoo.Arch {
-	if k.Text {
+	switch k.Data {
+	case zoo.Text:
 		return zoo.Writer(k.Task, model.GPTConfig{Vocab: 7, Context: 5, Layers: 2, Heads: 2, Width: 8})
+	case zoo.Table:
+		return zoo.Tabular(k.Task, model.TableConfig{Inputs: 5, Outputs: 3})
 	}
 	return zoo.Classifier(k.Task, model.ImageConfig{Channels: 2, Height: 12, Width: 8, Classes: 3})
 }
@@ -42,7 +45,7 @@ func TestKinds(t *testing.T) {
 				t.Errorf("%s becomes %+v: %v", raw, again, err)
 			}
 			m := a.Make(env)
-			if _, ok := m.(zoo.Author); ok != k.Text {
+			if _, ok := m.(zoo.Author); ok != (k.Data == zoo.Text) {
 				t.Errorf("a model that writes: %v", ok)
 			}
 			shapes := zoo.Shapes{}
