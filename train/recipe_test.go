@@ -1,21 +1,29 @@
 package train_test
 
 import (
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/internal/testutil/golden"
+	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
 
 // TestRecipes: every optimizer with every course of the rate, told other settings than its own, ends in two parts where
 // it ends in one.
 func TestRecipes(t *testing.T) {
-	data := pictures(t, 40, 1, 6, 3)
+	data, spread := pictures(t, 40, 1, 6, 3), testutil.NewSpread(t, testutil.Seed(t), 4)
 	for _, o := range recipe.Optimizers {
 		for _, s := range recipe.Schedules {
+			if !spread.Takes(o.Name + "/" + s.Name) {
+				continue
+			}
 			t.Run(o.Name+"/"+s.Name, func(t *testing.T) {
 				change := map[string]any{"data": data, "batch": 8, "steps": 3, "optimizer": o.Name, "schedule": s.Name}
 				if s.Ends {
@@ -38,6 +46,60 @@ func TestRecipes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestOwnAverage: what a run with a schedule-free optimizer leaves and scores is its average, finished or cut off, and not the weights
+// that train.
+func TestOwnAverage(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 60, 1, 6, 3), "batch": 8, "steps": 8, "lr": 0.01, "optimizer": "schedulefree", "device": "cpu"})
+	c.Out = filepath.Join(t.TempDir(), "run")
+	result, _ := mustRun(t, c)
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(path string) map[string]*tensor.Tensor { return golden.Tensors(t, env, c.Out+"/"+path) }
+	left, trained, state := load("model.safetensors"), load("checkpoint-8/model.safetensors"), load("checkpoint-8/optimizer.safetensors")
+	compared := 0
+	for path, x := range left {
+		y, z := trained["model."+path].Floats(), state[path+".z"].Floats()
+		apart := 0.
+		for i, v := range x.Floats() {
+			if want := y[i] + (z[i]-y[i])*(1-1/0.9); math.Abs(v-want) > 1e-6*(1+math.Abs(want)) {
+				t.Fatalf("%s[%d] is %v, the average %v", path, i, v, want)
+			}
+			apart = max(apart, math.Abs(v-y[i]))
+		}
+		if apart > 1e-4 {
+			compared++
+		}
+	}
+	if compared == 0 {
+		t.Error("the average is what trains")
+	}
+	score := func() float64 {
+		r, err := train.Evaluate(t.Context(), train.EvalConfig{From: c.Out, Device: "cpu"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Loss
+	}
+	finished := score()
+	if math.Abs(finished-*result.ValLoss) > 1e-6 {
+		t.Errorf("it scores %v, and said %v", finished, *result.ValLoss)
+	}
+	log := read(t, c.Out+"/log.jsonl")
+	end := strings.LastIndex(strings.TrimSpace(log), "\n") + 1
+	if err := errors.Join(os.WriteFile(c.Out+"/log.jsonl", []byte(log[:end]), 0o666), os.Remove(c.Out+"/model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	if cut := score(); cut != finished {
+		t.Errorf("cut off it scores %v, finished %v", cut, finished)
+	}
+	_, err = train.Run(t.Context(), config(t, "mlp", map[string]any{"optimizer": "schedulefree", "average": 0.9}), nil)
+	if err == nil || !strings.Contains(err.Error(), "--average") {
+		t.Errorf("two means: %v", err)
 	}
 }
 
