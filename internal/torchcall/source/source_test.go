@@ -52,16 +52,16 @@ func TestExamplesCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("go", "build", "-gcflags=-e", "-overlay", replace, "./compiled").CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s\n%s", err, out, source)
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
 // exampleFile is a file with a function for each example.
 func exampleFile(t *torchcall.Table) string {
 	top, body := map[string]bool{}, new(strings.Builder)
-	for n, r := range t.Rows {
+	for _, r := range t.Rows {
 		for i, shown := range r.Go {
-			fmt.Fprintf(body, "func _() { // row %d\n", n)
+			fmt.Fprintf(body, "//line row/of/%s.go:1\nfunc _() {\n", key(r.PyTorch[0]))
 			for _, line := range r.Makes[i] {
 				line := t.Lines[line]
 				if names, _, ok := strings.Cut(line, " := "); ok && !strings.HasPrefix(line, "type ") && !strings.HasPrefix(line, "func ") {
@@ -79,6 +79,9 @@ func exampleFile(t *torchcall.Table) string {
 	decls := strings.Join(slices.Sorted(maps.Keys(top)), "\n")
 	return "package compiled\n\n" + importsOf(decls+body.String()) + decls + "\n" + body.String()
 }
+
+// key is a spelling as a file may be called, by which the compiler names a row.
+func key(spelling string) string { return regexp.MustCompile(`\W+`).ReplaceAllString(spelling, "_") }
 
 // used are assignments that use variables.
 func used(names string) string {
@@ -107,7 +110,7 @@ func statement(code string) string {
 var conversion = regexp.MustCompile(`^(len|cap|append|min|max|float32|float64|int)\(`)
 
 var packages = map[string]string{
-	"filepath": "path/filepath", "log": "log", "math": "math", "rand": "math/rand/v2", "slices": "slices", "context": "context", "os": "os", "fmt": "fmt", "runtime": "runtime", "time": "time", "bytes": "bytes",
+	"filepath": "path/filepath", "log": "log", "maps": "maps", "math": "math", "rand": "math/rand/v2", "slices": "slices", "context": "context", "os": "os", "fmt": "fmt", "runtime": "runtime", "time": "time", "bytes": "bytes",
 	"idx": "github.com/warpline-ml/warpline/data/idx",
 }
 

@@ -23,7 +23,7 @@ var homes = map[string][]string{
 // otherwise are names that are ours, too, for something else.
 var otherwise = []string{
 	"torch.Tensor.data", "torch.Tensor.type", "torch.Tensor.stride", "torch.Tensor.values", "torch.Tensor.indices", "torch.range",
-	"torch.nn.functional.Tensor", "torch.optim.Optimizer", "torch.Tensor.name", "torch.seed", "torch.fork", "torch.nn.functional.bilinear",
+	"torch.nn.functional.Tensor", "torch.optim.Optimizer", "torch.Tensor.name", "torch.seed", "torch.fork",
 }
 
 // checkStale says what is told as not here, or by another way, and has come.

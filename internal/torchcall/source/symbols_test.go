@@ -64,7 +64,7 @@ func TestSymbols(t *testing.T) {
 			}
 		}
 	}
-	if seen < 100 {
+	if seen < 60 {
 		t.Errorf("%d symbols in the prose", seen)
 	}
 }
