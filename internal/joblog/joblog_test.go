@@ -2,6 +2,7 @@ package joblog
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -100,4 +101,14 @@ func titles(all []finding.Finding) (out []string) {
 		out = append(out, f.Rule+" "+f.Name+" "+f.Title)
 	}
 	return out
+}
+
+// TestIsShort: a short text with control characters is one, and a picture is none.
+func TestIsShort(t *testing.T) {
+	if !Is([]byte("RuntimeError: caf\xe9 CUDA error: device-side assert triggered\x01\x02\n")) {
+		t.Error("a text with two control characters is none")
+	}
+	if Is(bytes.Repeat([]byte("\x00\x01\x02pixels"), 20)) || Is([]byte("\x80\x02}q\x00.")) {
+		t.Error("a picture or a pickle is a text")
+	}
 }

@@ -64,6 +64,9 @@ type Log struct {
 // Reader reads texts. Sizes are of the model, where they are known.
 type Reader struct{ Sizes errortext.Sizes }
 
+// fewOdd control characters say nothing of how short a text is.
+const fewOdd = 8
+
 // Is tells that a file begins as text does: which, shows when it is read.
 func Is(head []byte) bool {
 	if len(head) == 0 || bytes.HasPrefix(head, []byte("\x80")) {
@@ -75,7 +78,7 @@ func Is(head []byte) bool {
 			odd++
 		}
 	}
-	return odd*50 <= len(head)
+	return odd*50 <= len(head)+50*fewOdd
 }
 
 const (
