@@ -82,6 +82,9 @@ def ops(case, n, dt, layout):
     if case == "conv-transpose":
         x, w, b, g = learned(draw(n, 64, 14, 14)), learned(draw(64, 32, 4, 4)), learned(draw(32)), draw(n, 32, 28, 28)
         return weighed(lambda: F.conv_transpose2d(x, w, b, stride=2, padding=1), g, x, w, b)
+    if case == "interpolate":
+        x, g = learned(draw(n, 32, 32, 32)), draw(n, 32, 64, 64)
+        return weighed(lambda: F.interpolate(x, scale_factor=2, mode="bilinear"), g, x)
     if case in ("lstm", "gru"):
         layer, x, g = {"lstm": nn.LSTM, "gru": nn.GRU}[case](256, 256).to(dt), learned(draw(n, 32, 256)), draw(n, 32, 256)
         return weighed(lambda: layer(x)[0], g, x, *layer.parameters())

@@ -40,6 +40,9 @@ PURPOSE = {
     "linear_act": {"PyTorch nan": "GELU at infinity, where its value and slope are their limits; PyTorch has NaN"},
     **{op: {"^grads 1: .* (is nan,|PyTorch nan)": "infinity times the zeros of padding: whether they are multiplied is the kernel's choice, in PyTorch too"}
        for op in ("conv2d", "conv_transpose2d")},
+    **{op: {"PyTorch nan|is nan,": "infinity times the zeros of padding, of strides and of blocks: whether they are multiplied is the kernel's choice"}
+       for op in ("conv1d", "conv_transpose1d")},
+    "interpolate": {"PyTorch (nan|-?inf)|is nan, PyTorch": "elements of weight 0 beside a result: PyTorch multiplies infinities by 0 there"},
     "gelu_tanh": {"PyTorch nan at -?inf": "the slope at infinity is its limit; PyTorch has 0·inf"},
     "softsign": {"PyTorch nan at -?inf": "the slope at infinity is its limit; PyTorch has inf/inf"},
     "norm_p": {"^(grads|second) .* (is nan,|PyTorch nan)": "of an infinite or NaN element; PyTorch's formulas differ by the order"},
@@ -111,6 +114,33 @@ def attention(i, a):
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
     return scores.softmax(-1) @ i[2]
+
+
+def conv1d(i, a):
+    n = a["n"]
+    return F.conv1d(i[0], i[1], i[2] if len(i) > 2 else None, *n)
+
+
+def conv_transpose1d(i, a):
+    stride, padding, dilation, groups, more = a["n"]
+    return F.conv_transpose1d(i[0], i[1], i[2] if len(i) > 2 else None, stride, padding, more, groups, dilation)
+
+
+def interpolate(i, a):
+    """In float32 where values are narrower, rounded once."""
+    smooth = a["word"] in ("bilinear", "bicubic")
+    kw = {"align_corners": a.get("q", 0) == 1, "antialias": a.get("p", 0) == 1} if smooth else {}
+    if a.get("axes"):
+        kw |= {"scale_factor": [q / 4 for q in a["axes"]], "recompute_scale_factor": a.get("flag", False)}
+    else:
+        kw["size"] = a["n"]
+    x = i[0]
+    return F.interpolate(x.float() if x.itemsize < 4 else x, mode=a["word"], **kw).to(x.dtype)
+
+
+def windows(i, a):
+    n = a["n"]
+    return dict(kernel_size=n[0:2], stride=n[2:4], padding=n[4:6], dilation=n[6:8])
 
 
 SMOOTH = (lambda x: x, F.gelu, lambda x: F.gelu(x, approximate="tanh"), F.silu)
@@ -268,6 +298,11 @@ OPS = {
     "unique": lambda i, a: list(torch.unique(i[0], return_inverse=True, return_counts=True)),
     "bincount": lambda i, a: torch.bincount(i[0], i[1] if len(i) > 1 else None, minlength=a["n"][0]),
     "nonzero": one(torch.nonzero), "masked_select": two(torch.masked_select),
+    "conv1d": conv1d, "conv_transpose1d": conv_transpose1d, "interpolate": interpolate,
+    "pad_mode": lambda i, a: F.pad(i[0], a["n"], a["word"], scalar(a.get("p", 0)) if a["word"] == "constant" else None),
+    **{n: lambda i, a, f=getattr(F, n): f(i[0], a["n"][0]) for n in ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")},
+    "unfold": lambda i, a: F.unfold(i[0], **windows(i, a)), "fold": lambda i, a: F.fold(i[0], a["shape"], **windows(i, a)),
+    "adaptive_avg_pool": lambda i, a: F.adaptive_avg_pool2d(i[0], a["n"]), "adaptive_max_pool": lambda i, a: F.adaptive_max_pool2d(i[0], a["n"]),
     "leaky_relu": one(F.leaky_relu), "elu": one(F.elu), "softplus": one(F.softplus),
     "norm": lambda i, a: torch.linalg.vector_norm(i[0], dim=dims(i[0], a.get("axes") or []) or None),
     "conv_transpose2d": lambda i, a: F.conv_transpose2d(i[0], i[1], i[2] if len(i) > 2 else None, a["n"][0:2], a["n"][2:4], a["n"][7:9], a["n"][6], a["n"][4:6]),
