@@ -7,11 +7,13 @@ methods of also these and their attributes; of `torch` itself the functions that
 import inspect
 
 import torch
+import torch.cuda.memory
 import torch.nn.utils.parametrizations
 import torch.nn.utils.parametrize
 import torch.nn.utils.prune
 import torch.nn.utils.rnn
 import torch.optim.swa_utils
+import torch.utils.checkpoint
 
 PACKAGES = [
     torch.nn,
@@ -44,13 +46,16 @@ CLASSES = {
     "torch.Tensor": (torch.Tensor, []),
 }
 
-# Private, and in every guide to memory nevertheless.
-MORE = [
-    "torch.cuda.memory._record_memory_history",
-    "torch.cuda.memory._dump_snapshot",
-    "torch.cuda.memory._snapshot",
-    "torch.cuda.memory._set_allocator_settings",
-]
+# Of other packages, of torch's classes, and what is private and in every guide to memory nevertheless.
+MORE = """
+torch.autocast torch.device torch.enable_grad torch.inference_mode torch.no_grad
+torch.autograd.Function torch.autograd.grad torch.autograd.gradcheck torch.autograd.set_detect_anomaly
+torch.autograd.detect_anomaly torch.autograd.backward torch.autograd.graph.save_on_cpu
+torch.utils.checkpoint.checkpoint torch.utils.checkpoint.checkpoint_sequential
+torch.linalg.norm torch.linalg.vector_norm torch.nn.modules.module.register_module_forward_hook
+torch.cuda.memory._record_memory_history torch.cuda.memory._dump_snapshot torch.cuda.memory._snapshot
+torch.cuda.memory._set_allocator_settings
+""".split()
 
 
 def public(package):
@@ -79,6 +84,8 @@ def functions():
 
 def main():
     names = set(MORE)
+    for name in MORE:
+        eval(name)  # it exists
     for package in PACKAGES:
         names.update(f"{package.__name__}.{name}" for name in public(package))
     for path, (cls, more) in CLASSES.items():

@@ -83,3 +83,16 @@ func TestEntries(t *testing.T) {
 		}
 	}
 }
+
+// TestText leaves no Markdown in what people read.
+func TestText(t *testing.T) {
+	text := Find("autocast").Text()
+	for _, want := range []string{"\nwith torch.autocast(", "\n    x.In(env.Autocast(dtype.BF16))\n", "(tensor/testdata/autocast.txt)", "\nOtherwise: autocast: ", "(docs/why.md#"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.ContainsAny(text, "`") || strings.Contains(text, "](") {
+		t.Error(text)
+	}
+}

@@ -55,7 +55,11 @@ var link = regexp.MustCompile(`\[([^\]]+)\]\(([^)]+)\)`)
 func plain(s string) string {
 	s = link.ReplaceAllStringFunc(s, func(l string) string {
 		m := link.FindStringSubmatch(l)
-		return m[1] + " (docs/" + strings.TrimPrefix(m[2], "../") + ")"
+		file, outside := strings.CutPrefix(m[2], "../")
+		if !outside {
+			file = "docs/" + file
+		}
+		return m[1] + " (" + file + ")"
 	})
 	return strings.ReplaceAll(s, "`", "")
 }

@@ -60,9 +60,6 @@ func calls(spelling string) (first, rest []string) {
 	return first, rest
 }
 
-// covered are the packages of which the list has every name.
-var covered = []string{"torch.nn.functional", "torch.nn.init", "torch.nn", "torch.optim.lr_scheduler", "torch.optim", "torch.utils.data", "torch.amp", "torch.cuda"}
-
 // fromRows finds the names that rows answer.
 func (n *names) fromRows(t *torchcall.Table) error {
 	for i, r := range t.Rows {
@@ -71,6 +68,9 @@ func (n *names) fromRows(t *torchcall.Table) error {
 			for _, name := range first {
 				if !n.known[name] {
 					if !n.missing(py, name) {
+						if strings.HasPrefix(name, "torchvision.") {
+							n.add(t.Names, name, [2]int{i, k})
+						}
 						continue
 					}
 					return fmt.Errorf("`%s`: PyTorch has no %s; names.txt has what it has", py, name)
@@ -90,14 +90,15 @@ func (n *names) fromRows(t *torchcall.Table) error {
 // variable is the beginning of a spelling of a tensor's method: others' first name may be a package's.
 var variable = regexp.MustCompile(`^\(|^[a-z]\.`)
 
-// missing says whether a name is of a package whose names are all known.
+// missing says whether a name should be known: all but those of other libraries, and of variables that are no tensors.
 func (n *names) missing(spelling, name string) bool {
-	for _, p := range covered {
-		if rest, ok := strings.CutPrefix(name, p+"."); ok && !strings.Contains(rest, ".") {
-			return true
-		}
+	if strings.HasPrefix(name, "torch.Tensor.") {
+		return variable.MatchString(spelling) || strings.HasPrefix(spelling, "tensor.")
 	}
-	return strings.HasPrefix(name, "torch.Tensor.") && (variable.MatchString(spelling) || strings.HasPrefix(spelling, "tensor."))
+	if field, ok := strings.CutPrefix(name, "torch.nn.Module."); ok {
+		return strings.Contains(spelling, field+"(") // any other is a field of somebody's module
+	}
+	return strings.HasPrefix(name, "torch.")
 }
 
 func (n *names) add(to map[string]torchcall.Name, name string, at [2]int) {
