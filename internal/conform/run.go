@@ -100,7 +100,13 @@ func (r *Runner) Run(c *Case) Result {
 
 // Changing lists the ops whose launch parameters an engine must take from cells: what differs from step to step.
 func Changing() []ir.Code {
-	return []ir.Code{ir.Uniform, ir.Normal, ir.RandInt, ir.Dropout, ir.Affine, ir.Axpy, ir.Lerp, ir.GradNorm, ir.LossScale, ir.SGD, ir.AdamW}
+	list := []ir.Code{ir.Uniform, ir.Normal, ir.RandInt, ir.Dropout, ir.Affine, ir.Axpy, ir.Lerp, ir.GradNorm, ir.LossScale, ir.SGD, ir.AdamW}
+	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
+		if code.Row().Rule != nil {
+			list = append(list, code)
+		}
+	}
+	return list
 }
 
 // Cells runs a case with its launch parameters in cells, and demands the bits that it gives by value, whose sum is given.
