@@ -33,6 +33,14 @@ var wrappers = []struct {
 	want []int64 // labels in the set's order
 }{
 	{"Map", func(*testing.T) data.Source[data.Pair] { return noisy(5) }, []int64{0, 1, 2, 3, 4}},
+	{"MapTo", func(*testing.T) data.Source[data.Pair] {
+		return data.MapTo(noisy(5), []data.Field{{DType: dtype.F32, Shape: []int{3}}, {DType: dtype.I64}}, func(from, to data.Row) error {
+			copy(data.Values[float32](to, 0)[1:], data.Values[float32](from, 0))
+			data.Values[float32](to, 0)[0] = to.Rand().Float32()
+			to.Copy(1, from)
+			return nil
+		})
+	}, []int64{0, 1, 2, 3, 4}},
 	{"Subset", func(*testing.T) data.Source[data.Pair] { return data.Subset(noisy(9), 2, 7) }, []int64{2, 3, 4, 5, 6}},
 	{"Select", func(*testing.T) data.Source[data.Pair] { return data.Select(noisy(9), []int{8, 0, 8, 3, 5}) }, []int64{8, 0, 8, 3, 5}},
 	{"Filter", func(t *testing.T) data.Source[data.Pair] {

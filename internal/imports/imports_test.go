@@ -92,7 +92,7 @@ const rules = `
 	internal/counts, internal/cuda/simcuda, train < bench/dryrun;
 	nn < optim, model;
 	tensor, internal/durable < data;
-	data < data/tokens, data/text, data/npz, data/idx, data/digits, data/table;
+	data < data/tokens, data/text, data/npz, data/idx, data/digits, data/table, data/augment;
 	internal/advice < data/table;
 	internal/idxfile < data/idx;
 	internal/npy < data/npz;
