@@ -10,14 +10,14 @@ type mappedTo[B any] struct {
 	src    Source[B]
 	fields []Field
 	change func(from, to Row) error
-	rows   sync.Pool // of []column, each a row of src
+	rows   sync.Pool // of *slot[B], each of one sample of src
 }
 
 // MapTo is [Map] to samples of other fields, such as pictures of another size: change reads a sample of src and writes its own, by several
 // goroutines at once.
 func MapTo[B any](src Source[B], fields []Field, change func(from, to Row) error) Source[B] {
 	m := &mappedTo[B]{src: src, fields: fields, change: change}
-	m.rows.New = func() any { return newSlot[B](src.Fields(), 1).columns }
+	m.rows.New = func() any { return newSlot[B](src.Fields(), 1) }
 	return m
 }
 
@@ -25,8 +25,9 @@ func (m *mappedTo[B]) Len() int        { return m.src.Len() }
 func (m *mappedTo[B]) Fields() []Field { return m.fields }
 
 func (m *mappedTo[B]) Fill(b *B, row Row, i int) error {
-	columns := m.rows.Get().([]column)
-	defer m.rows.Put(columns)
+	one := m.rows.Get().(*slot[B])
+	defer m.rows.Put(one)
+	columns := one.columns
 	for _, c := range columns {
 		c.clear(1)
 	}
