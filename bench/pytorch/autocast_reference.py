@@ -21,7 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import common
 
-TORCH_UNARY = "exp expm1 log log1p rsqrt sqrt sin cos tanh sigmoid erf relu neg abs sign floor ceil round trunc square".split()
+TORCH_UNARY = "tan asin acos atan sinh cosh asinh acosh atanh exp2 log2 log10 erfinv lgamma digamma exp expm1 log log1p rsqrt sqrt sin cos tanh sigmoid erf relu neg abs sign floor ceil round trunc square".split()
 
 ONE = {name: getattr(torch, name) for name in TORCH_UNARY}
 ONE |= {
@@ -34,11 +34,11 @@ ONE |= {
     "contiguous": lambda x: x.t().contiguous(), "pad": lambda x: F.pad(x, (1, 1)), "gather": lambda x: x.gather(1, zeros(x)),
     "index_select": lambda x: x.index_select(0, zeros(x)[0]), "embedding": lambda x: F.embedding(zeros(x), x),
     "max_pool2d": lambda x: F.max_pool2d(image(x), 2), "avg_pool2d": lambda x: F.avg_pool2d(image(x), 2),
-    "cross_entropy": lambda x: F.cross_entropy(x, zeros(x)[0]), "sort": lambda x: x.sort(1)[0],
+    "cross_entropy": lambda x: F.cross_entropy(x, zeros(x)[0]), "trigamma": lambda x: torch.polygamma(1, x), "sort": lambda x: x.sort(1)[0],
     "self_attention": lambda x: F.scaled_dot_product_attention(image(x), image(x), image(x)),
 }
 TWO = {
-    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow, "remainder": torch.remainder,
+    "atan2": torch.atan2, "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow, "remainder": torch.remainder,
     "floor_divide": lambda x, y: torch.div(x, y, rounding_mode="floor"), "maximum": torch.maximum, "minimum": torch.minimum,
     "eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "where": lambda x, y: torch.where(zeros(x) == 0, x, y),
     "cat": lambda x, y: torch.cat([x, y]), "stack": lambda x, y: torch.stack([x, y]), "scatter_add": lambda x, y: x.scatter_add(1, zeros(x), y),

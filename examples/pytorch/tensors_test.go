@@ -144,6 +144,16 @@ func TestArithmetic(t *testing.T) {
 	use(x.MatMul(w))
 	// `x ** 3`, `x.exp()`, `x.log()`, `x.sqrt()`, `x.abs()`
 	use(x.PowScalar(3), x.Exp(), x.Log(), x.Sqrt(), x.Abs())
+	// `x.tan()`, `x.asin()`, `x.acos()`, `x.atan()`, `x.atan2(y)`
+	use(x.Tan(), x.Asin(), x.Acos(), x.Atan(), x.Atan2(y))
+	// `x.sinh()`, `x.cosh()`, `x.asinh()`, `x.acosh()`, `x.atanh()`
+	use(x.Sinh(), x.Cosh(), x.Asinh(), x.Acosh(), x.Atanh())
+	// `x.exp2()`, `x.log2()`, `x.log10()`, `x.expm1()`, `x.log1p()`
+	use(x.Exp2(), x.Log2(), x.Log10(), x.Expm1(), x.Log1p())
+	// `x.erf()`, `x.erfinv()`, `x.lgamma()`, `x.digamma()`
+	use(x.Erf(), x.Erfinv(), x.Lgamma(), x.Digamma())
+	// `torch.polygamma(1, x)` | of the first order only
+	use(x.Trigamma())
 	// `x.clamp(0, 1)`, `torch.maximum(x, y)`
 	use(x.Clamp(0, 1), x.Maximum(y))
 	// `x.sum()`, `x.sum(1)`, `x.mean((0, 1))`

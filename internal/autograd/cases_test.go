@@ -75,6 +75,7 @@ func each(f func(r *rand.Rand) float64) fill {
 
 var (
 	normal   = each((*rand.Rand).NormFloat64)
+	inside   = each(func(r *rand.Rand) float64 { return 1.6*r.Float64() - 0.8 })
 	positive = each(func(r *rand.Rand) float64 { return 0.4 + r.Float64() })
 	fraction = each(func(r *rand.Rand) float64 { return float64(r.IntN(5)-2) + 0.3 + 0.4*r.Float64() }) // away from integers and halves' ties
 	sparse   = each(func(r *rand.Rand) float64 { return float64(min(r.IntN(4), 1)) * r.NormFloat64() })
@@ -188,8 +189,13 @@ func elementwiseCases() []testCase {
 // fillOf draws operand i within its domain and away from the op's kinks. Bounds to try are
 // multiples of a quarter.
 func fillOf(row *ir.Row, i int) fill {
-	if row.Domain[i] == ir.Positives {
+	switch row.Domain[i] {
+	case ir.Positives:
 		return positive
+	case ir.Inside:
+		return inside
+	case ir.Above:
+		return offsetBy(positive, 1)
 	}
 	switch row.Kink {
 	case ir.AtZero:

@@ -36,6 +36,10 @@ func elementwiseCases(row *ir.Row) func(g *gen) {
 		return scaledCases(try...)
 	case row.Domain[0] == ir.Positives:
 		return unaryCases(log2s)
+	case row.Domain[0] == ir.Inside:
+		return unaryCases(inside)
+	case row.Domain[0] == ir.Above:
+		return unaryCases(shifted)
 	}
 	return unaryCases(plain)
 }
@@ -104,7 +108,7 @@ func (g *gen) specials(p ir.Params) {
 	switch {
 	case !g.dt.IsFloat():
 		g.add("the ends of the range", ir.Attr{}, p, g.of(extremes(1), 28))
-	case g.code == ir.Sin || g.code == ir.Cos:
+	case g.code == ir.Sin || g.code == ir.Cos || g.code == ir.Tan:
 		g.add("several periods", ir.Attr{}, p, g.of(spread, 311))
 		g.add("no angle", ir.Attr{}, p, g.of(values([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0}, 1), 8))
 	default:

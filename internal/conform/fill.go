@@ -80,6 +80,7 @@ var (
 	normal   = each((*rand.Rand).NormFloat64)
 	spread   = each(func(r *rand.Rand) float64 { return 4 * r.NormFloat64() })
 	shifted  = each(func(r *rand.Rand) float64 { return 3 + r.NormFloat64() })
+	inside   = each(func(r *rand.Rand) float64 { return 2*r.Float64() - 1 })
 	positive = each(func(r *rand.Rand) float64 { return 0.25 + 2*r.Float64() })
 	near1    = each(func(r *rand.Rand) float64 { return 0.99 + 0.02*r.Float64() })
 	constant = each(func(*rand.Rand) float64 { return 7 })

@@ -17,8 +17,10 @@ func stepwise(code ir.Code) func(c *Case) [][]float64 {
 	return func(c *Case) [][]float64 {
 		dt := ir.Wide(c.Op.In(0).DType)
 		out := make([]float64, len(c.want[0].Data))
+		w := walk{c: c, least: dt.SmallestSubnormal() / dt.Epsilon(), known: make([]bool, e.ID()+1), values: make([][2]float64, e.ID()+1)}
 		for i := range out {
-			w := walk{c: c, at: i, least: dt.SmallestSubnormal() / dt.Epsilon()}
+			clear(w.known)
+			w.at = i
 			v, e := w.node(e)
 			if e != e || math.IsInf(v, 0) {
 				e = math.Abs(v)
@@ -29,17 +31,30 @@ func stepwise(code ir.Code) func(c *Case) [][]float64 {
 	}
 }
 
-// walk evaluates an expression at one element.
+// walk evaluates an expression at one element, each node once.
 type walk struct {
-	rule *ruleWalk // of an optimizer's rule; nil: of a value
+	rule *ruleWalk // of an optimizer's rule, which knows what was walked; nil: of a value
 
-	c     *Case
-	at    int
-	least float64 // the spacing of subnormal numbers
+	c      *Case
+	at     int
+	least  float64 // the spacing of subnormal numbers
+	known  []bool  // by the nodes' ID
+	values [][2]float64
 }
 
 // node is a node's value and error.
 func (w *walk) node(e *ir.Expr) (v, err float64) {
+	if w.rule != nil {
+		return w.compute(e)
+	}
+	if id := e.ID(); !w.known[id] {
+		v, err := w.compute(e)
+		w.values[id], w.known[id] = [2]float64{v, err}, true
+	}
+	return w.values[e.ID()][0], w.values[e.ID()][1]
+}
+
+func (w *walk) compute(e *ir.Expr) (v, err float64) {
 	if w.rule != nil {
 		if v, err, ok := w.rule.leaf(e, w.at); ok {
 			return v, err

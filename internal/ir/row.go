@@ -101,6 +101,8 @@ const (
 	Reals     Domain = iota
 	Positives        // well above 0
 	Fixed            // any, but without a gradient
+	Inside           // between -1 and 1
+	Above            // above 1
 )
 
 // Kink is where an elementwise op has no derivative, which comparisons with differences keep away from.
@@ -157,7 +159,7 @@ const (
 
 // An init function fills the table because shape rules read it.
 func init() {
-	for _, group := range []rows{viewRows, creationRows, elementwiseRows, reductionRows, productRows, indexRows, activationRows, rowwiseRows, updateRows} {
+	for _, group := range []rows{viewRows, creationRows, elementwiseRows, reductionRows, productRows, indexRows, activationRows, functionRows, rowwiseRows, updateRows} {
 		for code, r := range group {
 			if table[code].Name != "" {
 				panic(fmt.Sprintf("ir: %s and %s are one code", r.Name, table[code].Name))

@@ -139,6 +139,14 @@ func positive(shape ...int) arg {
 	return arg{shape: shape, fill: func(r *rand.Rand) float64 { return 0.3 + r.Float64() }}
 }
 
+func inside(shape ...int) arg {
+	return arg{shape: shape, fill: func(r *rand.Rand) float64 { return 1.8*r.Float64() - 0.9 }}
+}
+
+func above(shape ...int) arg {
+	return arg{shape: shape, fill: func(r *rand.Rand) float64 { return 1.3 + r.Float64() }}
+}
+
 func variance(shape ...int) arg {
 	a := positive(shape...)
 	a.wide = true
@@ -224,8 +232,13 @@ func elementwiseCases() (all []testCase) {
 				tc := testCase{code, ir.Attr{}, p, nil}
 				for i := range n {
 					a := num(shape...)
-					if row.Domain[i] == ir.Positives {
+					switch row.Domain[i] {
+					case ir.Positives:
 						a = positive(shape...)
+					case ir.Inside:
+						a = inside(shape...)
+					case ir.Above:
+						a = above(shape...)
 					}
 					tc.args = append(tc.args, a)
 				}

@@ -25,29 +25,45 @@ func written(code ir.Code) eval {
 	}
 	return func(c *call) ([]Array, error) {
 		v := make([]float64, len(c.in[0].Data))
-		for i := range v {
-			v[i] = c.value(e, i)
+		at := element{c: c, values: make([]float64, e.ID()+1), known: make([]bool, e.ID()+1)}
+		for at.i = range v {
+			clear(at.known)
+			v[at.i] = at.value(e)
 		}
 		return c.one(v)
 	}
 }
 
-// value is an expression at element i.
-func (c *call) value(e *ir.Expr, i int) float64 {
+// element evaluates an expression at element i, each node once.
+type element struct {
+	c      *call
+	i      int
+	values []float64 // by the nodes' ID
+	known  []bool
+}
+
+func (at *element) value(e *ir.Expr) float64 {
+	if id := e.ID(); !at.known[id] {
+		at.values[id], at.known[id] = at.compute(e), true
+	}
+	return at.values[e.ID()]
+}
+
+func (at *element) compute(e *ir.Expr) float64 {
 	switch {
 	case e.Name == ir.NameP || e.Name == ir.NameQ:
-		return c.scalar(int(e.Name - ir.NameP))
+		return at.c.scalar(int(e.Name - ir.NameP))
 	case e.Name != ir.NoName:
-		return c.in[e.Name-ir.NameX].Data[i]
+		return at.c.in[e.Name-ir.NameX].Data[at.i]
 	case e.Code == ir.Invalid:
 		return e.Number
 	case e.Code == ir.Where:
-		if test := e.Args[0]; compare(test.Code, c.value(test.Args[0], i), c.value(test.Args[1], i)) {
-			return c.value(e.Args[1], i)
+		if test := e.Args[0]; compare(test.Code, at.value(test.Args[0]), at.value(test.Args[1])) {
+			return at.value(e.Args[1])
 		}
-		return c.value(e.Args[2], i)
+		return at.value(e.Args[2])
 	}
-	return Word(e.Code, c.value(e.Args[0], i), c.value(e.Args[len(e.Args)-1], i))
+	return Word(e.Code, at.value(e.Args[0]), at.value(e.Args[len(e.Args)-1]))
 }
 
 // Word is the function of an elementwise op without parameters at numbers; y counts where it has two operands. It is NaN

@@ -44,6 +44,9 @@ PURPOSE = {
        for op in ("conv1d", "conv_transpose1d")},
     "interpolate": {"PyTorch (nan|-?inf)|is nan, PyTorch": "elements of weight 0 beside a result: PyTorch multiplies infinities by 0 there"},
     "gelu_tanh": {"PyTorch nan at -?inf": "the slope at infinity is its limit; PyTorch has 0·inf"},
+    "lgamma": {"^grads .* PyTorch .* at -(inf|[0-9]+ )": "a pole; PyTorch's sine of whole multiples of pi is not 0"},
+    "digamma": {"^grads .* at -[0-9i]": "near a pole; PyTorch's sine of pi times a number has fewer digits, or is infinite"},
+    "trigamma": {" at -[0-9i]": "likewise", "PyTorch nan at inf": "0 at infinity; PyTorch's zeta is NaN there"},
     "softsign": {"PyTorch nan at -?inf": "the slope at infinity is its limit; PyTorch has inf/inf"},
     "norm_p": {"^(grads|second) .* (is nan,|PyTorch nan)": "of an infinite or NaN element; PyTorch's formulas differ by the order"},
     "softplus": {"is nan, PyTorch .* at inf": "the recipe is logsumexp, which has this in PyTorch too"},
@@ -215,6 +218,13 @@ def written(f):
     return run
 
 
+def trigamma(x):
+    """PyTorch's polygamma(1, x) has nine digits in float64 where its zeta(2, x) has all."""
+    up = x > 0
+    wide = x if x.dtype == torch.float64 else x.float()
+    return torch.where(up, torch.special.zeta(2.0, torch.where(up, wide, 1)), torch.polygamma(1, torch.where(up, 1, wide))).to(x.dtype)
+
+
 def one(f):
     return lambda i, a: f(i[0])
 
@@ -303,6 +313,8 @@ OPS = {
     **{n: lambda i, a, f=getattr(F, n): f(i[0], a["n"][0]) for n in ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")},
     "unfold": lambda i, a: F.unfold(i[0], **windows(i, a)), "fold": lambda i, a: F.fold(i[0], a["shape"], **windows(i, a)),
     "adaptive_avg_pool": lambda i, a: F.adaptive_avg_pool2d(i[0], a["n"]), "adaptive_max_pool": lambda i, a: F.adaptive_max_pool2d(i[0], a["n"]),
+    **{n: one(getattr(torch, n)) for n in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "exp2", "log2", "log10", "erfinv", "lgamma", "digamma")},
+    "trigamma": one(trigamma), "atan2": two(torch.atan2),
     "leaky_relu": one(F.leaky_relu), "elu": one(F.elu), "softplus": one(F.softplus),
     "norm": lambda i, a: torch.linalg.vector_norm(i[0], dim=dims(i[0], a.get("axes") or []) or None),
     "conv_transpose2d": lambda i, a: F.conv_transpose2d(i[0], i[1], i[2] if len(i) > 2 else None, a["n"][0:2], a["n"][2:4], a["n"][7:9], a["n"][6], a["n"][4:6]),
