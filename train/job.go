@@ -58,6 +58,7 @@ var families = map[zoo.Data]family{
 	zoo.Pictures: {newImages, (*opened).images, (*opened).askPicture},
 	zoo.Text:     {newText, (*opened).text, nil},
 	zoo.Table:    {newTable, (*opened).rows, (*opened).askRows},
+	zoo.Drawn:    {newDrawn, (*opened).drawn, (*opened).askDrawn},
 }
 
 func newImages(c *Config) (*job, error) {

@@ -39,6 +39,8 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 		"digits":   {"data": pictures(t, 60, 1, 12, 4), "batch": 16},
 		"resnet18": {"data": pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet/init.safetensors"},
 		"resnet50": {"data": pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet50/init.safetensors"},
+		"triage":   {"batch": 2, "order": "sequential"},
+		"vit":      {"data": pictures(t, 24, 1, 8, 4), "batch": 8},
 		"tabular":  {"data": cars, "target": "sold", "batch": 64, "patience": 1, "eval-every": 2},
 		"gpt": {"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 3, "heads": 2, "width": 16, "dropout": 0.1, "batch": 4,
 			"clip": 1.0},
@@ -53,6 +55,9 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 		t.Run(task, func(t *testing.T) { testMemory(t, config(t, task, change)) })
 	}
 }
+
+// skipped leave few samples to score of sets that are drawn, which have no smaller form.
+var skipped = map[string]int{"triage": 996}
 
 func testMemory(t *testing.T, c train.Config) {
 	c.Out = filepath.Join(t.TempDir(), "run")
@@ -74,7 +79,7 @@ func testMemory(t *testing.T, c train.Config) {
 
 	uses := map[string]func(device string) error{
 		"evaluation": func(device string) error {
-			_, err := train.Evaluate(t.Context(), train.EvalConfig{From: from, Device: device, Data: c.Data, Tokens: c.Tokens})
+			_, err := train.Evaluate(t.Context(), train.EvalConfig{From: from, Device: device, Data: c.Data, Tokens: c.Tokens, Skip: skipped[c.Task]})
 			return err
 		},
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Kinds are the models, in the order in which people are told of the tasks that train them.
-var Kinds = []*Kind{&convnet, &mlp, &gpt, &resnet, &resnet50, &tabular}
+var Kinds = []*Kind{&convnet, &mlp, &gpt, &resnet, &resnet50, &tabular, &triage, &vit}
 
 // Kind is all that is particular to a model of this program.
 type Kind struct {
@@ -64,6 +64,7 @@ const (
 	Pictures Data = iota // with labels
 	Text                 // or tokens
 	Table                // rows of numbers and categories
+	Drawn                // what is drawn from a seed, and has no other form
 )
 
 // Meter measures what a model makes of what is held out, batch by batch.
@@ -119,10 +120,15 @@ type Arch struct {
 
 	*model.ImageConfig
 	*model.TableConfig
+	*model.TriageConfig
+	*model.ViTConfig
 	Hidden int     `json:"hidden,omitempty"` // of an mlp
 	Blocks *[4]int `json:"blocks,omitempty"` // of a resnet, with Planes
 	Planes int     `json:"planes,omitempty"`
 }
+
+// Begun describes the task's new model of what is drawn for it.
+func Begun(task string) Arch { return begun(task, Arch{}) }
 
 // Tabular describes the task's new model of rows.
 func Tabular(task string, c model.TableConfig) Arch { return begun(task, Arch{TableConfig: &c}) }

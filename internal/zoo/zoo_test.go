@@ -17,6 +17,8 @@ func begun(k *zoo.Kind) zoo.Arch {
 	switch k.Data {
 	case zoo.Text:
 		return zoo.Writer(k.Task, model.GPTConfig{Vocab: 7, Context: 5, Layers: 2, Heads: 2, Width: 8})
+	case zoo.Drawn:
+		return zoo.Begun(k.Task)
 	case zoo.Table:
 		return zoo.Tabular(k.Task, model.TableConfig{Inputs: 5, Outputs: 3})
 	}
