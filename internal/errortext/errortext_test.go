@@ -62,6 +62,7 @@ func blocks(t *testing.T) (all []block) {
 // judged are the findings of a text, and the rows that found them.
 func judged(text string, s Sizes) (found []finding.Finding, rows []string) {
 	var g Growth
+	var numbers Numbers
 	full := false
 	scan := &Scanner{Found: func(m *Match) {
 		rows = append(rows, m.Row.Name)
@@ -75,20 +76,21 @@ func judged(text string, s Sizes) (found []finding.Finding, rows []string) {
 			break
 		}
 		g.Add(line)
+		numbers.Add(line, n)
 		scan.Add(Line{Number: n, Text: line, Rank: -1})
 	}
 	scan.Flush()
 	if leak := g.Leak(); leak != nil && full {
 		found = append(found, *leak)
 	}
-	return found, rows
+	return append(found, numbers.Findings()...), rows
 }
 
 var unfilled = regexp.MustCompile(`\$\d`)
 
-// names are all that must have texts: rows of the table, rules over an out-of-memory, and the leak.
+// names are all that must have texts: rows of the table, rules over an out-of-memory, the leak, and figures that a training prints.
 func names() map[string]string {
-	all := map[string]string{"leak": "O10"}
+	all := map[string]string{"leak": "O10", "not-finite": "R43", "loss-scale-falls": "R44", "gradient-spike": "R46", "faster-than-peak": "R48", "mfu-too-high": "R49"}
 	for _, r := range Rows() {
 		all[r.Name] = r.Rule
 	}

@@ -51,6 +51,7 @@ type Log struct {
 	Hangs  []*Hang
 	Growth *errortext.Growth
 
+	numbers  errortext.Numbers
 	notices  []finding.Finding
 	launcher bool // a line of a launcher or scheduler was there
 	labels   int64
@@ -151,6 +152,7 @@ func (p *parser) line(raw string, n int64) {
 		p.marks++
 	}
 	p.Growth.Add(text)
+	p.numbers.Add(text, n)
 	p.look(text)
 	p.facts(raw, text, &o)
 	if p.table(text) || p.watchdog(text, n, o) || p.sign(text, n, o) {

@@ -455,6 +455,7 @@ func (l *Log) report() *finding.Report {
 	}
 	r.Figures["lines"] = l.Lines
 	r.Findings = append(r.Findings, l.leak(r.Findings)...)
+	r.Findings = append(r.Findings, l.printed(r.Findings)...)
 	r.Findings = append(r.Findings, errortext.Merged(append(l.notices, l.net.findings(j.world)...))...)
 	r.Checked = l.checked(j, r.Findings)
 	return r
@@ -508,6 +509,13 @@ func (l *Log) leak(found []finding.Finding) []finding.Finding {
 	return nil
 }
 
+// printed is what the figures say that the training prints of itself, but what an error text has said.
+func (l *Log) printed(found []finding.Finding) []finding.Finding {
+	return slices.DeleteFunc(l.numbers.Findings(), func(f finding.Finding) bool {
+		return slices.ContainsFunc(found, func(o finding.Finding) bool { return o.Rule == f.Rule })
+	})
+}
+
 // checked is what was looked at and is healthy.
 func (l *Log) checked(j *job, found []finding.Finding) (all []string) {
 	if len(found) == 0 {
@@ -519,7 +527,7 @@ func (l *Log) checked(j *job, found []finding.Finding) (all []string) {
 	if len(j.seen) > 1 {
 		all = append(all, fmt.Sprintf("%d ranks wrote", len(j.seen)))
 	}
-	return all
+	return append(all, l.numbers.Checked()...)
 }
 
 // Group is what the reports of several logs and flight-recorder files say together.
