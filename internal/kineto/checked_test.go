@@ -56,6 +56,18 @@ func renamed(category, name string) func(*file) {
 	}
 }
 
+// renamedAs gives events of a name another.
+func renamedAs(from, to string) func(*file) {
+	return func(f *file) {
+		f.without(func(e map[string]any) bool {
+			if e["name"] == from {
+				e["name"] = to
+			}
+			return false
+		})
+	}
+}
+
 func onDevice(e map[string]any) bool {
 	return e["cat"] == "kernel" || strings.HasPrefix(e["cat"].(string), "gpu_mem")
 }
@@ -96,6 +108,9 @@ var unseen = []struct {
 	{"unfused-optimizer", nil, lacking("name", "Optimizer.step")},
 	{"exposed-communication", nil, lacking("name", "nccl")},
 	{"small-messages", nil, lackingArgument("In msg nelems", "Out msg nelems")},
+	{"reduces-each-pass", nil, lacking("name", "DistributedDataParallel.forward")},
+	{"data-parallel", nil, lacking("name", "ProfilerStep")},
+	{"gloo", nil, func(f *file) { delete(f.doc, "distributedInfo") }},
 	{"memory-near-limit", func(o *tracetest.Options) { o.Reserved = 20 << 30 }, lacking("name", "[memory]")},
 	{"under-filled", nil, lacking("name", "ProfilerStep")},
 }

@@ -6,17 +6,20 @@ import "strings"
 type class uint16
 
 const (
-	isStep   class = 1 << iota // ProfilerStep#N
-	isLoader                   // waits for the next batch of a DataLoader
-	isComm                     // a kernel of communication
-	isWait                     // a call that waits for the device
-	isGraph                    // launches a graph
-	isTensor                   // a matrix product, convolution or attention on tensor cores
-	isPlain                    // one beside them
-	isOptim                    // the optimizer's step
-	isMemory                   // allocates or frees memory of the device or the host
-	isLoad                     // loads code of the device
-	isShort                    // an elementwise kernel, or one that reduces or copies
+	isStep       class = 1 << iota // ProfilerStep#N
+	isLoader                       // waits for the next batch of a DataLoader
+	isComm                         // a kernel of communication
+	isWait                         // a call that waits for the device
+	isGraph                        // launches a graph
+	isTensor                       // a matrix product, convolution or attention on tensor cores
+	isPlain                        // one beside them
+	isOptim                        // the optimizer's step
+	isMemory                       // allocates or frees memory of the device or the host
+	isLoad                         // loads code of the device
+	isReplicated                   // DataParallel's forward pass
+	isReplica                      // DistributedDataParallel's
+	isGloo                         // Gloo's work on the host
+	isShort                        // an elementwise kernel, or one that reduces or copies
 )
 
 // rules of names: a name has a class where it has a prefix, or contains a word, in lower case.
@@ -34,6 +37,9 @@ var classWords = []struct {
 	{isTensor, nil, tensorWords},
 	{isPlain, nil, plainWords},
 	{isOptim, []string{"optimizer.step"}, nil},
+	{isReplicated, []string{"dataparallel.forward"}, nil},
+	{isReplica, []string{"distributeddataparallel.forward"}, nil},
+	{isGloo, []string{"gloo:"}, nil},
 	{isMemory, []string{"cudamalloc", "cudafree", "cuda_malloc", "cumemalloc", "cumemfree", "hipmalloc", "hipfree",
 		"cudahostalloc", "hiphostmalloc"}, nil},
 	{isLoad, []string{"cumoduleload", "culibraryload", "cudalibraryload", "hipmoduleload"}, nil},

@@ -68,6 +68,9 @@ var rules = []rule{
 	{"R32", "unfused-optimizer", "kernels of the optimizer", (*analysis).optimizes, unfusedOptimizer},
 	{"R33", "exposed-communication", "communication that nothing overlaps", (*analysis).communicates, exposedCommunication},
 	{"R34", "small-messages", "sizes of messages", (*analysis).messages, smallMessagesRule},
+	{"R42", "reduces-each-pass", "reductions of accumulated gradients", (*analysis).accumulates, reducesEachPass},
+	{"R38", "data-parallel", "one process for each card", (*analysis).marksOps, dataParallel},
+	{"R39", "gloo", "the library of communication", (*analysis).backed, gloo},
 	{"R11", "memory-near-limit", "memory left on the card", (*analysis).measured, memoryNearLimit},
 	{"R26", "under-filled", "the device's idle time", (*analysis).bindable, underFilled},
 }

@@ -43,6 +43,9 @@ var brokenTrainings = []struct {
 	{"unfused-optimizer", tracetest.GPT, func(o *tracetest.Options) { o.Unfused = true; o.Items = 1 }, []string{"waits-in-loop"}},
 	{"exposed-communication", tracetest.GPT, func(o *tracetest.Options) { o.Exposed = true }, nil},
 	{"small-messages", tracetest.GPT, func(o *tracetest.Options) { o.Messages = 60 }, nil},
+	{"reduces-each-pass", tracetest.GPT, func(o *tracetest.Options) { o.Accumulate, o.Sync, o.Exposed = 4, true, true }, []string{"exposed-communication"}},
+	{"data-parallel", tracetest.GPT, func(o *tracetest.Options) { o.Replicated = 4 }, nil},
+	{"gloo", tracetest.GPT, func(o *tracetest.Options) { o.Gloo = true }, nil},
 	{"memory-near-limit", tracetest.GPT, func(o *tracetest.Options) { o.Reserved = 79 << 30 }, nil},
 }
 
@@ -118,6 +121,34 @@ func complete(t *testing.T, f *finding.Finding) {
 	for _, e := range f.Evidence {
 		if e.Text == "" {
 			t.Errorf("%s: evidence without text", f.Name)
+		}
+	}
+}
+
+// TestNearMisses: what is next to a broken training, and well by its rule.
+func TestNearMisses(t *testing.T) {
+	for _, c := range []struct {
+		rule   string
+		change func(o *tracetest.Options)
+		file   func(*file)
+	}{
+		{"reduces-each-pass", func(o *tracetest.Options) { o.Accumulate, o.Exposed = 4, true }, nil},
+		{"reduces-each-pass", func(o *tracetest.Options) { o.Accumulate, o.Sync = 4, true }, nil},
+		{"reduces-each-pass", func(o *tracetest.Options) { o.Exposed = true }, nil},
+		{"data-parallel", func(o *tracetest.Options) { o.Replicated = 1 }, nil},
+		{"data-parallel", func(o *tracetest.Options) { o.Replicated = 4 }, renamedAs("DataParallel.forward", "DistributedDataParallel.forward")},
+		{"gloo", func(*tracetest.Options) {}, renamedAs("Optimizer.step#AdamW.step", "gloo:all_reduce")},
+	} {
+		o := tracetest.Options{Steps: 8}
+		c.change(&o)
+		trace := tracetest.GPT(o)
+		if c.file != nil {
+			trace = changed(t, trace, c.file)
+		}
+		for _, f := range judged(t, trace).Findings {
+			if f.Name == c.rule {
+				t.Errorf("%+v: %s", o, f.String())
+			}
 		}
 	}
 }

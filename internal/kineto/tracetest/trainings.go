@@ -1,6 +1,9 @@
 package tracetest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Options break one thing each of a training that is well.
 type Options struct {
@@ -27,6 +30,10 @@ type Options struct {
 	FewBlocks  bool
 	Elementary bool  // operations on elements are not fused
 	Reserved   int64 // bytes at the peak
+	Replicated int   // cards that one process drives by DataParallel
+	Gloo       bool  // the backend of the job
+	Accumulate int   // batches before each step of the optimizer, of which all but the last are under no_sync
+	Sync       bool  // none is
 	Idle       int64 // ns a step in which a launched kernel waits for something that is not in the trace
 }
 
@@ -83,31 +90,60 @@ func GPT(o Options) []byte {
 	m := newMachine(8)
 	m.noDevice, m.volta = o.NoDevice, o.Volta
 	const tokens, hidden = 16 * 1024, 768
+	m.backend(&o)
 	for i := range o.Steps {
 		m.step(i, &o, func() {
-			m.batch(&o, tokens*8*2)
-			for pass := range 3 {
-				for l := range 12 {
-					m.block(&o, tokens, hidden)
-					if pass == 2 && l%2 == 0 && !o.Exposed {
-						m.reduce(25<<20, int64(25<<20*1.75/200), 7)
-					}
-				}
-				m.head(&o, tokens, hidden)
-				m.extras(&o)
-			}
-			for range o.Messages {
-				m.reduce(8<<10, 30*us, 7)
-			}
-			if o.Exposed {
-				for range 6 {
-					m.reduce(25<<20, 2*ms, 7)
-				}
+			for k := range max(o.Accumulate, 1) {
+				m.batch(&o, tokens*8*2)
+				m.passes(&o, tokens, hidden, o.Sync || k+1 >= o.Accumulate)
 			}
 			m.optimizer(&o, 124e6)
 		})
 	}
 	return m.JSON()
+}
+
+// backend writes how the job communicates.
+func (m *Machine) backend(o *Options) {
+	if o.Gloo {
+		m.Meta = strings.Replace(m.Meta, "nccl", "gloo", 1)
+	}
+}
+
+// passes are GPT's forward pass and twice that backward, whose gradients are reduced or not.
+func (m *Machine) passes(o *Options, tokens, hidden float64, reduced bool) {
+	name := "DistributedDataParallel.forward"
+	if o.Replicated > 0 {
+		name = "DataParallel.forward"
+	}
+	for pass := range 3 {
+		layers := func() {
+			for l := range 12 {
+				m.block(o, tokens, hidden)
+				if pass == 2 && l%2 == 0 && !o.Exposed && reduced {
+					m.reduce(25<<20, int64(25<<20*1.75/200), 7)
+				}
+			}
+		}
+		if pass == 0 {
+			m.Range("user_annotation", name, "", layers)
+		} else {
+			layers()
+		}
+		m.head(o, tokens, hidden)
+		m.extras(o)
+	}
+	for card := 1; card < o.Replicated; card++ {
+		m.event("kernel", "triton_poi_fused_add_mul_0", card, 7, m.now, 5*us, fmt.Sprintf(`"device": %d, "stream": 7, "correlation": 0`, card))
+	}
+	for range o.Messages {
+		m.reduce(8<<10, 30*us, 7)
+	}
+	if o.Exposed && reduced {
+		for range 6 {
+			m.reduce(25<<20, 2*ms, 7)
+		}
+	}
 }
 
 func (m *Machine) step(i int, o *Options, inside func()) {
