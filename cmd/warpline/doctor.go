@@ -149,6 +149,9 @@ func (d *doctoring) dive(ctx context.Context, facts *doctor.Facts, s *screen) er
 	if d.device != "" {
 		names, used = []string{d.device}, nil
 	}
+	if len(names)+len(used) == 0 {
+		facts.Notes = append(facts.Notes, "--deep had no card to run on; --device sim:0 or cpu tries it without one")
+	}
 	for _, name := range used {
 		facts.Notes = append(facts.Notes, "--deep leaves "+name+" alone: a process uses it; --device "+name+" takes it all the same")
 	}

@@ -234,7 +234,7 @@ func originOf(s string) string {
 	return kept(s, slices.Contains(origins, s))
 }
 
-var origins = []string{"VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "PATH, hidden", "./.venv", "./venv", "./env", "./.pixi/envs/default", "pyenv", "uv", "virtualenvwrapper", "poetry", "conda", "Python installation",
+var origins = []string{"VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "PATH, hidden", "./.venv", "./venv", "./env", "./.pixi/envs/default", "pyenv", "uv", "virtualenvwrapper", "poetry", "pipx", "conda", "process", "Python installation",
 	"Python framework", "PYTHONPATH", "user site", "site-packages", ".pth file", "working directory"}
 
 // packageVersion keeps three numbers of a package's version, that it is a preliminary one, and for what it was built: the fourth

@@ -12,7 +12,8 @@ import (
 
 // planted are what must not leave: names of hosts and people, folders, addresses, serial numbers, tokens.
 var planted = []string{"node17.corp.example.com", "ada.lovelace", "/home/ada/secret-project", `C:\Users\Ada`, "10.20.30.40", "192.168.7.9", "fe80::a1b2:c3d4", "02:42:ac:11:00:02",
-	"GPU-513536b6-7d19-9063-b049-1e69664bb298", "hf_AbCdEfGhIjKlMnOp", "ghp_0123456789abcdefghij", "AKIAIOSFODNN7EXAMPLE", "de9854fcafe0123456789abcdef0123456789abc", "ADA", "enx0242ac110002"}
+	"GPU-513536b6-7d19-9063-b049-1e69664bb298", "hf_AbCdEfGhIjKlMnOp", "ghp_0123456789abcdefghij", "AKIAIOSFODNN7EXAMPLE", "ada@corp.example.com", "2001:db8:85a3::8a2e:370:7334", "gpu-node-17", "DESKTOP-4F2K1QJ", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", "0242ac110002", "1320220012345",
+	"513536b67d199063b0491e69664bb298", "https://ada:hunter2@git.example.com/x.git", "s3://secret-bucket/key", "sk-proj-AbCdEf123456", "xoxb-1234-abcd", "-----BEGIN OPENSSH PRIVATE KEY-----", "glpat-ABCDEF123456", "de9854fcafe0123456789abcdef0123456789abc", "ADA", "enx0242ac110002"}
 
 // everything is facts in which nothing is empty.
 func everything() *Facts {
@@ -23,7 +24,7 @@ func everything() *Facts {
 
 // fill gives what is empty an element or a text.
 func fill(v reflect.Value, depth int) {
-	if depth > 8 {
+	if depth > 14 {
 		return
 	}
 	switch v.Kind() {
@@ -121,6 +122,66 @@ func TestBundleLeaksNothing(t *testing.T) {
 	}
 }
 
+// texts adds the places of all texts that a type can have: names of fields from the top.
+func texts(of reflect.Type, at string, depth int, all map[string]bool) {
+	switch of.Kind() {
+	case reflect.String:
+		all[at] = true
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		texts(of.Elem(), at, depth, all)
+	case reflect.Map:
+		texts(of.Key(), at+"{}", depth, all)
+		texts(of.Elem(), at+"[]", depth, all)
+	case reflect.Struct:
+		for i := 0; i < of.NumField() && depth < 8; i++ {
+			if f := of.Field(i); f.IsExported() {
+				texts(f.Type, at+"."+f.Name, depth+1, all)
+			}
+		}
+	}
+}
+
+// filled adds the places of all texts that a value has.
+func filled(v reflect.Value, at string, depth int, all map[string]bool) {
+	switch v.Kind() {
+	case reflect.String:
+		all[at] = true
+	case reflect.Pointer:
+		filled(v.Elem(), at, depth, all)
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			filled(v.Index(i), at, depth, all)
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			filled(it.Key(), at+"{}", depth, all)
+			filled(it.Value(), at+"[]", depth, all)
+		}
+	case reflect.Struct:
+		for i := 0; i < v.NumField() && depth < 8; i++ {
+			if f := v.Type().Field(i); f.IsExported() {
+				filled(v.Field(i), at+"."+f.Name, depth+1, all)
+			}
+		}
+	}
+}
+
+// TestEverything: secrets are planted into every text that facts can have, so that one of a new field joins. Libraries below
+// libraries are the same type again.
+func TestEverything(t *testing.T) {
+	want, got := map[string]bool{}, map[string]bool{}
+	texts(reflect.TypeFor[Facts](), "", 0, want)
+	filled(reflect.ValueOf(everything()).Elem(), "", 0, got)
+	for at := range want {
+		if !got[at] && strings.Count(at, ".Others") < 2 {
+			t.Errorf("nothing is planted in %s", at)
+		}
+	}
+	if len(want) < 150 {
+		t.Errorf("%d texts only", len(want))
+	}
+}
+
 // TestBundleJudgesAlike: what is found on a machine is found by its bundle, but for what is about texts that stay there.
 func TestBundleJudgesAlike(t *testing.T) {
 	for _, c := range ruleCases {
@@ -138,6 +199,12 @@ func TestBundleJudgesAlike(t *testing.T) {
 		}
 	}
 	for name, base := range bases {
+		whole := Judge(base())
+		for _, fine := range Judge(replayed(Bundle(base()))).Checked {
+			if !slices.Contains(whole.Checked, fine) {
+				t.Errorf("%s: its bundle alone says: %s", name, fine)
+			}
+		}
 		if d := Judge(replayed(Bundle(base()))); len(d.Findings) > 0 || d.Verdict.Broken != "" {
 			t.Errorf("%s: of its bundle %s", name, titles(d))
 		}

@@ -3,9 +3,11 @@ package doctor
 import (
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/pyenv"
 )
 
 // largest is more than facts take.
@@ -24,8 +26,14 @@ func Read(name string, r io.Reader) (*Facts, error) {
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return nil, advice.Failf("give a file that warpline doctor --save wrote", "%s has no facts: %v", name, err)
 	}
-	if f.Version < 1 || f.Version > Version {
-		return nil, advice.Failf("judge it with the warpline that wrote it, or a newer one", "%s has facts of version %d, this program knows 1 to %d", name, f.Version, Version)
+	if f.Version < 1 {
+		return nil, advice.Failf("give a file that warpline doctor --save wrote", "%s has no facts: it names no version of them", name)
+	}
+	if f.Version > Version {
+		return nil, advice.Failf("judge it with the warpline that wrote it, or a newer one", "%s has facts of version %d, and this program knows none after %d", name, f.Version, Version)
+	}
+	if f.Python != nil { // what is null in a list stands for nothing
+		f.Python.Environments = slices.DeleteFunc(f.Python.Environments, func(e *pyenv.Environment) bool { return e == nil })
 	}
 	return &f, nil
 }

@@ -46,13 +46,15 @@ const (
 	ByVenv  = "VIRTUAL_ENV"
 	ByConda = "CONDA_PREFIX"
 	ByPath  = "PATH"
+
+	ByProcess = "process" // that was pointed at
 )
 
 // Active says whether a person at this terminal uses the environment: it is activated, the first in PATH, or lies in the working
 // directory.
 func (e *Environment) Active() bool {
 	return slices.ContainsFunc(e.By, func(by string) bool {
-		return by == ByVenv || by == ByConda || by == ByPath || strings.HasPrefix(by, "./")
+		return by == ByVenv || by == ByConda || by == ByPath || by == ByProcess || strings.HasPrefix(by, "./")
 	})
 }
 

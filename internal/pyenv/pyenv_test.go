@@ -447,3 +447,97 @@ func BenchmarkFind(b *testing.B) {
 		}
 	}
 }
+
+// TestKernelCommands: the interpreter of a kernel is found behind launchers too, and a kernel of another language has none.
+func TestKernelCommands(t *testing.T) {
+	for want, argv := range map[string][]string{
+		"/v/bin/python3.12":       {"/v/bin/python3.12", "-m", "ipykernel_launcher", "-f", "{connection_file}"},
+		"/w/bin/python":           {"/usr/bin/env", "A=1", "/w/bin/python", "-m", "ipykernel"},
+		"python":                  {"bash", "-c", "x", "python"},
+		`C:\\envs\\a\\python.exe`: {`C:\\envs\\a\\python.exe`, "-m", "ipykernel_launcher"},
+		"python3":                 {"/opt/conda/bin/conda", "run", "-n", "a", "python3", "-m", "ipykernel"},
+	} {
+		if got := started(argv); got != want {
+			t.Errorf("%q: %q", argv, got)
+		}
+	}
+	for _, argv := range [][]string{nil, {""}, {"/usr/bin/julia", "-i"}, {"/opt/conda/bin/conda", "run"}, {"R", "--slave", "-e", "IRkernel::main()"}, {"/usr/bin/pythonium"}} {
+		if got := started(argv); got != "" {
+			t.Errorf("%q: %q", argv, got)
+		}
+	}
+}
+
+// TestPointedAt: the environment of a process that is looked at comes first, and counts as one in use.
+func TestPointedAt(t *testing.T) {
+	files := tree{"/w/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.7\n", "/w/bin/python": elf64, "/usr/bin/python3": elf64,
+		"/w/lib/python3.11/site-packages/torch/__init__.py": "", "/w/lib/python3.11/site-packages/torch/version.py": "__version__ = '2.9.0+cpu'\n"}
+	s := &Search{OS: "linux", Root: files.plant(t), Getenv: func(name string) string { return map[string]string{"PATH": "/usr/bin"}[name] }, Interpreter: "/w/bin/python"}
+	f := s.Find(context.Background())
+	if len(f.Environments) < 2 || f.Environments[0].Root != "/w" || !f.Environments[0].Active() || f.Environments[0].Framework("torch") == nil {
+		t.Errorf("%+v", f.Environments)
+	}
+}
+
+// TestHostileFiles: what no installer writes is passed over, in bounded time and memory, and what is beside it is found.
+func TestHostileFiles(t *testing.T) {
+	site := "/v/lib/python3.11/site-packages"
+	files := tree{
+		"/v/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.7\n", "/v/bin/python": elf64,
+		site + "/torch/__init__.py": "", site + "/torch/version.py": "\xef\xbb\xbf# \xff\xfe\n__version__ = '2.9.0+cpu'\ncuda = None\n",
+		site + "/torch-2.9.0.dist-info/METADATA":    "Name: torch\nVersion: 2.9.0\n" + strings.Repeat("Requires-Dist: nvidia-x>=1\n", 100_000),
+		site + "/torch-2.9.0.dist-info/RECORD":      strings.Repeat("x", 3<<20) + ",sha256=,9\n",
+		site + "/nvidia_loop-1.dist-info":           "-> nvidia_loop-1.dist-info",
+		site + "/nvidia_there-1.dist-info":          "-> nvidia_back-1.dist-info",
+		site + "/nvidia_back-1.dist-info":           "-> nvidia_there-1.dist-info",
+		site + "/nvidia_utf16-1.dist-info/METADATA": "\xff\xfeN\x00a\x00m\x00e\x00:\x00 \x00x\x00",
+		site + "/nvidia_empty-1.dist-info/METADATA": "",
+		site + "/a.pth":                             "../../../../..\n" + site + "\n\x00\n/dev/zero\nimport os; os.system('x')\n",
+		site + "/up":                                "-> ..",
+		"/u/pyvenv.cfg":                             "\xff\xfeh\x00o\x00m\x00e\x00", "/u/bin/python": elf64,
+		"/u/share/jupyter/kernels/deep/kernel.json": strings.Repeat("[", 60_000),
+		"/u/share/jupyter/kernels/odd/kernel.json":  `{"argv": [null, 7]}`,
+		"/u/share/jupyter/kernels/none/kernel.json": `{"argv": []}`,
+		"/u/share/jupyter/kernels/loop":             "-> loop",
+		"/c/conda-meta/history":                     "", "/c/conda-meta/-.json": "", "/c/conda-meta/a-b.json": "", "/c/conda-meta/pytorch-2.5.1-py3.12_cuda12.4.json": "[[[[",
+	}
+	env := map[string]string{"VIRTUAL_ENV": "/v", "CONDA_PREFIX": "/c", "PATH": "/u/bin:/v/bin:relative:\x00:" + strings.Repeat("/x", 3000), "JUPYTER_PATH": "/u/share/jupyter"}
+	s := &Search{OS: "linux", Root: files.plant(t), Home: "/nobody", Dir: "/v", Getenv: func(name string) string { return env[name] }}
+	f := s.Find(context.Background())
+	if len(f.Environments) != 3 {
+		t.Fatalf("%d environments", len(f.Environments))
+	}
+	e := f.Environments[0]
+	if w := e.Framework("torch"); w == nil || w.Version != "2.9.0+cpu" || w.Device != "cpu" || len(e.Packages) != 1 {
+		t.Errorf("%+v, %d packages", w, len(e.Packages))
+	}
+	raw, err := json.Marshal(f)
+	if err != nil || len(raw) > 1<<20 {
+		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+}
+
+// FuzzFiles: files of an environment, whatever they have, are read without a crash.
+func FuzzFiles(f *testing.F) {
+	f.Add("home = /usr/bin\nversion = 3.11.7\n", "__version__ = '2.9.0+cu128'\ncuda: Optional[str] = '12.8'\n", `{"argv": ["/v/bin/python", "-m", "ipykernel"]}`, "torch/lib/libtorch_cuda.so,sha256=x,9\n", "nvidia_x.pth\n")
+	f.Fuzz(func(t *testing.T, config, version, kernel, record, pth string) {
+		for _, text := range []*string{&config, &version, &kernel, &record, &pth} {
+			*text = strings.TrimPrefix(*text, "-> ")
+		}
+		const site = "/v/lib/python3.11/site-packages"
+		root := tree{"/v/pyvenv.cfg": config, "/v/bin/python": elf64, site + "/torch/__init__.py": "", site + "/torch/version.py": version, "/v/share/jupyter/kernels/k/kernel.json": kernel,
+			site + "/torch-2.dist-info/METADATA": "Name: torch\nVersion: 2\n", site + "/torch-2.dist-info/RECORD": record, site + "/a.pth": pth}.plant(t)
+		s := &Search{OS: "linux", Root: root, Getenv: func(name string) string { return map[string]string{"VIRTUAL_ENV": "/v"}[name] }}
+		found := s.Find(context.Background())
+		if len(found.Environments) == 0 || found.Environments[0].Root != "/v" {
+			t.Fatalf("%+v", found)
+		}
+		for _, e := range found.Environments {
+			e.Unmet()
+			for i := range e.Frameworks {
+				e.Frameworks[i].Serves([2]int{9, 0})
+				found.Clashes(e, &e.Frameworks[i])
+			}
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,11 +18,12 @@ const maxEnvironments = 48
 
 // Search is where to look for environments.
 type Search struct {
-	OS     string              // as in GOOS
-	Root   string              // of the file system: a prefix of all paths, which paths that are found do not have
-	Home   string              // the user's folder
-	Dir    string              // the working directory
-	Getenv func(string) string // environment variables
+	OS          string              // as in GOOS
+	Root        string              // of the file system: a prefix of all paths, which paths that are found do not have
+	Home        string              // the user's folder
+	Dir         string              // the working directory
+	Getenv      func(string) string // environment variables
+	Interpreter string              // of a process that is looked at; may be empty
 }
 
 // Here is the search of this machine by this process.
@@ -74,6 +76,9 @@ func appendNew(list []string, v string) []string {
 // candidates returns where environments may be, by precedence.
 func (s *Search) candidates() []candidate {
 	var all []candidate
+	if s.Interpreter != "" {
+		all = append(all, candidate{interpreter: filepath.Clean(s.Interpreter), by: ByProcess})
+	}
 	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
 		if v := s.Getenv(name); v != "" {
 			all = append(all, candidate{root: filepath.Clean(v), by: name})
@@ -173,7 +178,8 @@ func (s *Search) kernels(dir string, in *Environment) []candidate {
 			continue
 		}
 		by := "kernel " + name
-		switch p := spec.Argv[0]; {
+		switch p := started(spec.Argv); {
+		case p == "": // another language, or a launcher that names no interpreter
 		case filepath.IsAbs(p) || s.OS == "windows" && len(p) > 2 && p[1] == ':':
 			all = append(all, candidate{interpreter: filepath.Clean(p), by: by})
 		case in != nil:
@@ -182,6 +188,19 @@ func (s *Search) kernels(dir string, in *Environment) []candidate {
 	}
 	return all
 }
+
+// started is the interpreter in the command of a kernel, also behind env, a shell or conda run; empty if it has none.
+func started(argv []string) string {
+	for _, word := range argv {
+		name := strings.ToLower(word[strings.LastIndexAny(word, `/\`)+1:])
+		if interpreter.MatchString(name) {
+			return word
+		}
+	}
+	return ""
+}
+
+var interpreter = regexp.MustCompile(`^(python|pypy)[0-9.]*t?(\.exe)?$`)
 
 // place is a folder whose folders are environments, or one itself.
 type place struct {
@@ -214,7 +233,9 @@ func (s *Search) places() []place {
 	}
 	all = append(all, place{dir: env("PYENV_ROOT", s.Home+"/.pyenv") + "/versions", by: "pyenv"},
 		place{dir: env("UV_PYTHON_INSTALL_DIR", data+"/uv/python"), by: "uv"}, place{dir: env("WORKON_HOME", s.Home+"/.virtualenvs"), by: "virtualenvwrapper"},
-		place{dir: cache + "/pypoetry/virtualenvs", by: "poetry"}, place{dir: s.Home + "/.conda/envs", by: "conda"})
+		place{dir: env("POETRY_VIRTUALENVS_PATH", env("POETRY_CACHE_DIR", cache+"/pypoetry")+"/virtualenvs"), by: "poetry"}, place{dir: s.Home + "/.conda/envs", by: "conda"},
+		place{dir: env("PIPX_HOME", data+"/pipx") + "/venvs", by: "pipx"}, place{dir: s.Home + "/.local/pipx/venvs", by: "pipx"},
+		place{dir: env("UV_TOOL_DIR", data+"/uv/tools"), by: "uv"})
 	for _, c := range append(condas, s.Getenv("MAMBA_ROOT_PREFIX")) {
 		if c != "" {
 			all = append(all, place{dir: c, by: "conda", one: true}, place{dir: c + "/envs", by: "conda"})

@@ -35,13 +35,19 @@ type line struct {
 
 // Answer asks a library in this process, and writes lines of JSON for the one that started it.
 func Answer(library string, w io.Writer) error {
-	out := json.NewEncoder(w)
-	at := func(l line) { _ = out.Encode(l) } // a parent that is gone needs nothing
+	write := func(l line) error {
+		b, err := json.Marshal(l)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "\n%s\n", b) // the library may have left a line open
+		}
+		return err
+	}
+	at := func(l line) { _ = write(l) } // a parent that is gone needs nothing
 	switch library {
 	case "nvml":
-		return out.Encode(line{NVML: answerNVML(at)})
+		return write(line{NVML: answerNVML(at)})
 	case "cuda":
-		return out.Encode(line{CUDA: answerCUDA(at)})
+		return write(line{CUDA: answerCUDA(at)})
 	}
 	return fmt.Errorf("no library %q", library)
 }
@@ -216,6 +222,9 @@ func (p *prober) askCUDA(ctx context.Context) {
 	end(&c.Child)
 }
 
+// longestLine is more than an answer takes.
+const longestLine = 4 << 20
+
 // ask starts a child and reads its lines up to a limit. end tells how it ended. A child that the kernel does not let end is
 // left behind.
 func (p *prober) ask(ctx context.Context, library, name string) (last line, end func(*doctor.Child)) {
@@ -236,12 +245,15 @@ func (p *prober) ask(ctx context.Context, library, name string) (last line, end 
 	lines := make(chan line)
 	go func() {
 		defer close(lines)
-		r := bufio.NewScanner(stdout)
-		r.Buffer(nil, 16<<20)
-		for r.Scan() {
+		r := bufio.NewReaderSize(stdout, longestLine)
+		for {
+			text, more, err := r.ReadLine()
 			var l line
-			if json.Unmarshal(r.Bytes(), &l) == nil {
+			if !more && json.Unmarshal(text, &l) == nil { // longer lines are no answer
 				lines <- l
+			}
+			if err != nil {
+				return
 			}
 		}
 	}()

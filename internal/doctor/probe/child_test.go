@@ -43,7 +43,7 @@ func shared(t *testing.T, source string) string {
 // asked is what children of this test say, with libraries named by the environment.
 func asked(t *testing.T, limit time.Duration) *doctor.Facts {
 	t.Helper()
-	p := &prober{Config{Executable: os.Args[0], Limit: limit, Say: func(string) {}}, tree{}, &doctor.Facts{}}
+	p := &prober{Config: Config{Executable: os.Args[0], Limit: limit, Say: func(string) {}}, facts: &doctor.Facts{}}
 	p.askNVML(context.Background())
 	p.askCUDA(context.Background())
 	return p.facts
@@ -87,7 +87,7 @@ func TestNVMLTells(t *testing.T) {
 	}
 	t.Setenv(nvml.PathEnv, shared(t, string(source)))
 	var said []string
-	p := &prober{Config{Executable: os.Args[0], Limit: time.Minute, Say: func(w string) { said = append(said, w) }}, tree{}, &doctor.Facts{}}
+	p := &prober{Config: Config{Executable: os.Args[0], Limit: time.Minute, Say: func(w string) { said = append(said, w) }}, facts: &doctor.Facts{}}
 	p.askNVML(context.Background())
 	n := p.facts.NVML
 	if n.Code != 0 || n.Name != "NVML_SUCCESS" || n.Driver != "535.54.03" || n.CUDA != "12.2" || len(n.Cards) != 2 || len(n.Peers) != 2 || n.Peers[0].Status != 4 {
@@ -105,6 +105,30 @@ func TestNVMLTells(t *testing.T) {
 		if !strings.Contains(ids(d), rule) {
 			t.Errorf("%s is not among %s", rule, ids(d))
 		}
+	}
+}
+
+// TestGarbage: what a library prints itself, with and without ends of lines, does not hide the answer.
+func TestGarbage(t *testing.T) {
+	source, err := os.ReadFile("../../nvml/testdata/nvml.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range map[string]string{
+		"an open line":    `fputs("{\"nvml\": {\"code\": 7", stdout);`,
+		"no end":          `for (int i = 0; i < 9000000; i++) putchar('x');`,
+		"many lines":      `for (int i = 0; i < 100000; i++) puts("{\"at\": \"\\u0000\"}");`,
+		"no characters":   `for (int i = 0; i < 70000; i++) putchar(i & 255);`,
+		"errors, a flood": `for (int i = 0; i < 100000; i++) fputs("error\n", stderr);`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(nvml.PathEnv, shared(t, string(source)+"\n#include <stdio.h>\n__attribute__((constructor)) static void noise(void) { "+body+" fflush(stdout); }\n"))
+			p := &prober{Config: Config{Executable: os.Args[0], Limit: time.Minute, Say: func(string) {}}, facts: &doctor.Facts{}}
+			p.askNVML(context.Background())
+			if n := p.facts.NVML; n.Code != 0 || len(n.Cards) != 2 || n.Error != "" || n.TimedOut {
+				t.Errorf("%d cards, %+v", len(n.Cards), n.Child)
+			}
+		})
 	}
 }
 
@@ -161,7 +185,7 @@ func answer(t *testing.T) *doctor.CUDA {
 
 // TestNoProgram: a child that cannot be started is told.
 func TestNoProgram(t *testing.T) {
-	p := &prober{Config{Executable: "/nonexistent/warpline", Limit: time.Second, Say: func(string) {}}, tree{}, &doctor.Facts{}}
+	p := &prober{Config: Config{Executable: "/nonexistent/warpline", Limit: time.Second, Say: func(string) {}}, facts: &doctor.Facts{}}
 	p.askNVML(context.Background())
 	if !p.facts.NVML.Asked || p.facts.NVML.Error == "" {
 		t.Errorf("%+v", p.facts.NVML)

@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"fmt"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -12,6 +14,12 @@ func (p *prober) limits() {
 	p.facts.Limits = ulimits()
 	if p.facts.OS != "linux" {
 		return
+	}
+	// Go raises its own limit of open files at the start: what other programs get is the shell's.
+	if n, ok := limitsOf(p.read(fmt.Sprintf("/proc/%d/limits", os.Getppid())))["nofile"]; ok && n >= 0 && p.facts.Limits != nil {
+		if own := p.facts.Limits["nofile"]; own < 0 || n < own {
+			p.facts.Limits["nofile"] = n
+		}
 	}
 	p.facts.Cgroup = p.cgroup()
 	p.facts.CPU = p.cpu()

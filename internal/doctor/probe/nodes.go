@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -54,13 +53,21 @@ const slow = 600 * time.Millisecond
 
 // opens tells whether a node opens for reading and writing, or why not; "slow" if that is not known in time.
 func opens(path string) string {
-	answer := make(chan string, 1)
-	go func() { answer <- openNode(path) }()
+	return inTime(slow, "slow", func() string { return openNode(path) })
+}
+
+// longestCall is how long an ioctl may take: a driver that is stuck does not come back.
+const longestCall = 2 * time.Second
+
+// inTime is what f returns, or late if that takes too long; f then goes on by itself.
+func inTime[T any](limit time.Duration, late T, f func() T) T {
+	answer := make(chan T, 1)
+	go func() { answer <- f() }()
 	select {
 	case a := <-answer:
 		return a
-	case <-time.After(slow):
-		return "slow"
+	case <-time.After(limit):
+		return late
 	}
 }
 
@@ -68,18 +75,24 @@ func opens(path string) string {
 func (p *prober) ioctls() {
 	control, uvm := p.facts.Nodes[0], p.facts.Nodes[1]
 	if control.Open == "ok" {
-		c := &p.facts.Control
-		c.Asked = true
-		version, err := nvkernel.Version(control.Path)
-		c.Version, c.Errno = version, errno(err)
-		if list, err := nvkernel.Cards(control.Path); err == nil {
-			c.Cards = new(len(list))
-		} else {
-			c.Errno = errno(errors.Join(err))
-		}
+		p.facts.Control = inTime(longestCall, doctor.Control{Asked: true, Errno: "slow"}, func() doctor.Control { return controlOf(control.Path) })
 	}
 	if uvm.Open == "ok" {
-		status, err := nvkernel.InitializeUVM(uvm.Path)
-		p.facts.UVM = doctor.UVM{Asked: true, Status: status, Errno: errno(err)}
+		p.facts.UVM = inTime(longestCall, doctor.UVM{Asked: true, Errno: "slow"}, func() doctor.UVM {
+			status, err := nvkernel.InitializeUVM(uvm.Path)
+			return doctor.UVM{Asked: true, Status: status, Errno: errno(err)}
+		})
 	}
+}
+
+func controlOf(path string) doctor.Control {
+	version, err := nvkernel.Version(path)
+	c := doctor.Control{Asked: true, Version: version, Errno: errno(err)}
+	list, err := nvkernel.Cards(path)
+	if err != nil {
+		c.Errno = errno(err)
+		return c
+	}
+	c.Cards = new(len(list))
+	return c
 }

@@ -20,12 +20,20 @@ func (p *prober) places() {
 			continue
 		}
 		d := doctor.Place{Role: place.role, Path: place.path}
-		filesystem(p.existing(place.path), &d)
+		late := d
+		late.Errno = "slow"
+		d = inTime(longestCall/2, late, func() doctor.Place { return p.filesystem(place.role, place.path) })
 		if place.role == "shm" {
 			p.stale(&d)
 		}
 		p.facts.Places = append(p.facts.Places, d)
 	}
+}
+
+func (p *prober) filesystem(role, path string) doctor.Place {
+	d := doctor.Place{Role: role, Path: path}
+	filesystem(p.existing(path), &d)
+	return d
 }
 
 // existing is a folder or the nearest one above it that is there.

@@ -34,7 +34,8 @@ const defaultLimit = 30 * time.Second
 type prober struct {
 	Config
 	tree
-	facts *doctor.Facts
+	facts       *doctor.Facts
+	interpreter string // of the process that was pointed at
 }
 
 // Collect looks at the machine. What fails is missing from the facts, with a note; a context that ends stops the children.
@@ -46,7 +47,7 @@ func Collect(ctx context.Context, c Config) *doctor.Facts {
 		c.Limit = defaultLimit
 	}
 	f := &doctor.Facts{Version: doctor.Version, Tool: c.Tool, Time: time.Now().UTC(), OS: runtime.GOOS, Arch: runtime.GOARCH, Floor: c.Floor, TookMS: map[string]int64{}}
-	p := &prober{c, tree{c.Root}, f}
+	p := &prober{Config: c, tree: tree{c.Root}, facts: f}
 	for _, part := range parts {
 		if ctx.Err() == nil {
 			p.run(part.name, func() { part.probe(p) })

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/warpline-ml/warpline/internal/doctor"
 )
@@ -430,4 +431,35 @@ func majorOf(path string) int {
 		return 510
 	}
 	return 195
+}
+
+// FuzzLog: a log of the kernel, whatever it has, gives events of known kinds that are no longer than they may be.
+func FuzzLog(f *testing.F) {
+	f.Add([]byte("6,3973,227996636,-;NVRM: Xid (PCI:0000:65:00): 79, pid=123, name=python, GPU has fallen off the bus.\n"))
+	f.Add([]byte("NVRM: API mismatch: the client 'python3' (pid 7) has the version 580.95.05, but\nOut of memory: Killed process 3\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, e := range events(text) {
+			if !slices.Contains(doctor.EventKinds, e.Kind) || e.Count < 1 || len(e.Text) > longest || !utf8.ValidString(e.Text) {
+				t.Errorf("%+v", e)
+			}
+		}
+	})
+}
+
+// FuzzCache: a cache of the loader, whatever it has, is read within its bounds.
+func FuzzCache(f *testing.F) {
+	head := append([]byte("glibc-ld.so.cache1.1"), make([]byte, 28)...)
+	head[20] = 1
+	f.Add(append(append(head, 1, 3, 0, 0, 72, 0, 0, 0, 75, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), "ab\x00/lib/ab\x00"...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		name := filepath.Join(t.TempDir(), "cache")
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for key, paths := range ldCache(name) {
+			if key == "" || len(paths) == 0 {
+				t.Errorf("%q: %q", key, paths)
+			}
+		}
+	})
 }

@@ -99,6 +99,7 @@ func (p *prober) process(pid int) *doctor.Process {
 		}
 	}
 	out.Nodes, out.Files = p.opened(pid), len(p.list(dir+"/fd"))
+	p.interpreter = p.interpreterOf(dir)
 	out.Libraries, out.Deleted = p.mappedLibraries(dir)
 	out.Limits = limitsOf(p.read(dir + "/limits"))
 	group := p.read(dir + "/cgroup")
@@ -109,6 +110,15 @@ func (p *prober) process(pid int) *doctor.Process {
 		out.Errno = "EACCES"
 	}
 	return out
+}
+
+// interpreterOf is the Python that a process was started as, by its path; "" of another program, or one without a path.
+func (p *prober) interpreterOf(dir string) string {
+	started, _, _ := strings.Cut(p.read(dir+"/cmdline"), "\x00")
+	if strings.HasPrefix(path.Base(started), "python") && path.IsAbs(started) {
+		return started
+	}
+	return ""
 }
 
 // environment is what the process was started with, of the variables of the list; nil if that may not be read.

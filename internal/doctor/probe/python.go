@@ -8,8 +8,8 @@ import (
 )
 
 // pythonLimit is how long the search for environments may take: file systems over a network can be slow. It takes some
-// milliseconds for each.
-const pythonLimit = 3 * time.Second
+// milliseconds for each. One that does not answer at all is given up behind twice that.
+const pythonLimit = 700 * time.Millisecond
 
 // python looks for environments with PyTorch, JAX and TensorFlow.
 func (p *prober) python() {
@@ -20,6 +20,8 @@ func (p *prober) python() {
 	if p.Getenv != nil {
 		search.Getenv = p.Getenv
 	}
-	p.facts.Python = search.Find(ctx)
+	search.Interpreter = p.interpreter
+	late := &pyenv.Found{OS: search.OS, Notes: []string{"Python's environments: a file system does not answer"}}
+	p.facts.Python = inTime(2*pythonLimit, late, func() *pyenv.Found { return search.Find(ctx) })
 	p.facts.Notes = append(p.facts.Notes, p.facts.Python.Notes...)
 }
