@@ -140,6 +140,8 @@ func TestArithmetic(t *testing.T) {
 	use(x.Scale(2), x.AddScalar(1), x.Neg())
 	// `x // y`, `x % y` | `FloorDiv` has the gradient of `torch.div(…, rounding_mode="floor")`, 0; by the integer 0 it is 0
 	use(x.FloorDiv(y), x.Rem(y))
+	// `torch.einsum("ij,jk->ik", x, w)` | any equation of letters and dots
+	use(tensor.Einsum("ij,jk->ik", x, w))
 	// `x @ w`
 	use(x.MatMul(w))
 	// `x ** 3`, `x.exp()`, `x.log()`, `x.sqrt()`, `x.abs()`

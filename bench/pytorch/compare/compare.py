@@ -315,6 +315,7 @@ OPS = {
     "adaptive_avg_pool": lambda i, a: F.adaptive_avg_pool2d(i[0], a["n"]), "adaptive_max_pool": lambda i, a: F.adaptive_max_pool2d(i[0], a["n"]),
     **{n: one(getattr(torch, n)) for n in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "exp2", "log2", "log10", "erfinv", "lgamma", "digamma")},
     "trigamma": one(trigamma), "atan2": two(torch.atan2),
+    "einsum": lambda i, a: torch.einsum(a["word"], *i),
     "leaky_relu": one(F.leaky_relu), "elu": one(F.elu), "softplus": one(F.softplus),
     "norm": lambda i, a: torch.linalg.vector_norm(i[0], dim=dims(i[0], a.get("axes") or []) or None),
     "conv_transpose2d": lambda i, a: F.conv_transpose2d(i[0], i[1], i[2] if len(i) > 2 else None, a["n"][0:2], a["n"][2:4], a["n"][7:9], a["n"][6], a["n"][4:6]),
