@@ -44,7 +44,7 @@ func blocks(t *testing.T) (all []block) {
 // verdicts are the names of findings of this package, and their rules.
 var verdicts = map[string]string{
 	"own-error": "J01", "segfault": "J01", "aborted-exit": "J01", "exit-status": "J01", "hardware": "J02", "setup": "J02", "ended-from-outside": "J03", "network": "J03",
-	"host": "J04", "killed": "J04", "bus-error": "J04", "hang": "R37", "slow-transport": "R36", "wrong-interface": "D46",
+	"host": "J04", "killed": "J04", "bus-error": "J04", "hang": "R37", "slow-transport": "R36", "wrong-interface": "D46", "loopback-master": "D46", "node-without-infiniband": "D46",
 }
 
 func TestEverySignIsKnown(t *testing.T) {

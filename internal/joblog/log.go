@@ -222,7 +222,7 @@ func (p *parser) add(e *Event) {
 
 // Words by which lines show what job it is, beside the words of signs.
 var (
-	sizeWords = []string{"world", "nranks", "member: "}
+	sizeWords = []string{"world", "nranks", "member: ", "master_addr", "rdzv", "nodes"}
 	stepWords = []string{"step", "iter", "iteration", "epoch", "global_step"}
 )
 
@@ -312,6 +312,7 @@ func (p *parser) facts(raw, text string, o *origin) {
 		}
 	}
 	if p.size {
+		p.net.meets(text)
 		if m := worldSize.FindStringSubmatch(text); m != nil {
 			p.World = max(p.World, number(cmp.Or(m[1], m[2], m[3], m[4])))
 		}
