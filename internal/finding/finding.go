@@ -46,6 +46,7 @@ type Gain struct {
 	Text   string  `json:"text"`              // how it was computed, or what it is if it is no number
 	StepUS float64 `json:"step_us,omitempty"` // microseconds of a step
 	Bytes  int64   `json:"bytes,omitempty"`   // of memory
+	Whole  bool    `json:"whole,omitempty"`   // StepUS is of all that the file has, which marks no steps
 }
 
 // Saves is a gain of time in each step.
@@ -107,6 +108,8 @@ func (f *Finding) GainText() string {
 		model = ", as modelled"
 	}
 	switch g := f.Gain; {
+	case g.StepUS > 0 && g.Whole:
+		return fmt.Sprintf("some %s of the whole%s (%s)", render.Duration(g.Step()), model, g.Text)
 	case g.StepUS > 0:
 		return fmt.Sprintf("some %s a step%s (%s)", render.Duration(g.Step()), model, g.Text)
 	case g.Bytes > 0:

@@ -112,3 +112,18 @@ func TestChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestGainText: a time is said to be of what it is of.
+func TestGainText(t *testing.T) {
+	for want, f := range map[string]Finding{
+		"some 3.00 ms a step (by a replay)":                   {Gain: Saves(3*time.Millisecond, "by a replay")},
+		"some 3.00 ms a step, as modelled (by a replay)":      {Gain: Saves(3*time.Millisecond, "by a replay"), Modelled: true},
+		"some 3.00 ms of the whole (the trace marks nothing)": {Gain: Gain{Text: "the trace marks nothing", StepUS: 3000, Whole: true}},
+		"1.00 KiB (of rows)":                                  {Gain: Gain{Text: "of rows", Bytes: 1024}},
+		"the run works":                                       {Gain: Gain{Text: "the run works"}},
+	} {
+		if got := f.GainText(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func (a *analysis) headroom(found []finding.Finding) string {
 		s += fmt.Sprintf(", and with all communication behind computation %s more", duration(a.perStep(alone)))
 	}
 	if a.kernels < leastKernels && a.share(a.busy.total()) < busyShare {
-		s += fmt.Sprintf("; what binds it is not judged: it has %d kernels, and %d are needed", a.kernels, leastKernels)
+		s += fmt.Sprintf("; what binds it is not judged: it has %s, and %d are needed", count(a.kernels, "kernel", "kernels"), leastKernels)
 	} else if a.steps == 0 {
 		s += "; what binds it is not judged: no step is marked (prof.step() marks them)"
 	}

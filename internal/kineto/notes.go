@@ -14,20 +14,28 @@ func (t *Trace) Notes() []string {
 	if c.cut != "" {
 		notes = append(notes, c.cut+t.lost())
 	}
-	add(c.broken, "%d events are not JSON and were passed over", c.broken)
-	add(c.large, "%d events are larger than %d MiB and were passed over", c.large, windowLimit>>20)
-	add(c.garbage, "%d events have times that are no numbers, or last more than a week, and were left out", c.garbage)
-	add(c.negative, "%d events have durations below zero, taken as 0", c.negative)
+	add(c.broken, "%s no JSON and passed over", count(c.broken, "event was", "events were"))
+	add(c.large, "%s passed over for more than %d MiB", count(c.large, "event was", "events were"), windowLimit>>20)
+	add(c.garbage, "%s left out, with times that are no numbers, or of more than a week", count(c.garbage, "event was", "events were"))
+	add(c.negative, "%s below zero, taken as 0", count(c.negative, "event has a duration", "events have durations"))
 	for k, n := range c.beyond {
 		add(n, "%d %s beyond the first %d were not kept", n, kindNames[k], limits[k])
 	}
-	add(int(t.control), "%d control characters within strings", t.control)
-	add(int(t.badUTF8), "%d strings with bytes that are not UTF-8", t.badUTF8)
+	add(int(t.control), "%s within strings", count(t.control, "control character", "control characters"))
+	add(int(t.badUTF8), "%s with bytes that are not UTF-8", count(t.badUTF8, "string", "strings"))
 	if c.processes > 1 {
 		add(c.processes, "%d processes launch work in this file: it was merged, and is looked at as one", c.processes)
 	}
-	add(t.early, "%d kernels began before the call that launched them returned: the clocks of host and device are a little apart, and delays below zero stand as they are", t.early)
+	add(t.early, "%s before the launch returned: the clocks of host and device are a little apart, and delays below zero stand as they are", count(t.early, "kernel began", "kernels began"))
 	return notes
+}
+
+// count is a number of things, in the singular or the plural.
+func count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 var kindNames = [kinds]string{op: "operators", call: "calls", kernel: "kernels", copying: "copies", setting: "memory sets",
@@ -35,7 +43,7 @@ var kindNames = [kinds]string{op: "operators", call: "calls", kernel: "kernels",
 
 // lost says which time a file that breaks off has no events of the device for.
 func (t *Trace) lost() string {
-	s := fmt.Sprintf(", behind %d events", t.counts.events)
+	s := ", behind " + count(t.counts.events, "event", "events")
 	if len(t.device) == 0 {
 		return s + "; no event of the device lies before the cut"
 	}

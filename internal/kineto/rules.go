@@ -144,8 +144,10 @@ func (a *analysis) replayed(c change, of int64, how string) finding.Gain {
 
 // saves is a gain of a step; where no step is marked, of the whole trace.
 func (a *analysis) saves(d time.Duration, how string) finding.Gain {
+	g := finding.Saves(d, how)
 	if a.steps == 0 {
-		how += "; of the whole trace, which marks no steps"
+		g.Whole = true
+		g.Text += "; the trace marks no steps"
 	}
-	return finding.Saves(d, how)
+	return g
 }
