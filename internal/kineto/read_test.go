@@ -100,7 +100,7 @@ func TestTimes(t *testing.T) {
 	if len(tr.device) != 2 || tr.device[0].dur != 0 || tr.device[1].dur != 3000 {
 		t.Errorf("%+v", tr.device)
 	}
-	if notes := strings.Join(tr.Notes(), "; "); !strings.Contains(notes, "1 events have durations below zero") || !strings.Contains(notes, "3 events have times") {
+	if notes := strings.Join(tr.Notes(), "; "); !strings.Contains(notes, "1 event has a duration below zero") || !strings.Contains(notes, "3 events were left out, with times") {
 		t.Error(notes)
 	}
 }
