@@ -108,6 +108,8 @@ var unseen = []struct {
 	{"unfused-optimizer", nil, lacking("name", "Optimizer.step")},
 	{"exposed-communication", nil, lacking("name", "nccl")},
 	{"small-messages", nil, lackingArgument("In msg nelems", "Out msg nelems")},
+	{"never-zeroed", nil, lacking("name", "AccumulateGrad")},
+	{"zeroing", nil, lacking("name", "Optimizer.zero_grad")},
 	{"reduces-each-pass", nil, lacking("name", "DistributedDataParallel.forward")},
 	{"data-parallel", nil, lacking("name", "ProfilerStep")},
 	{"gloo", nil, func(f *file) { delete(f.doc, "distributedInfo") }},

@@ -3,7 +3,7 @@ package kineto
 import "strings"
 
 // class is what a name tells, found out once for each name.
-type class uint16
+type class uint32
 
 const (
 	isStep       class = 1 << iota // ProfilerStep#N
@@ -19,6 +19,9 @@ const (
 	isReplicated                   // DataParallel's forward pass
 	isReplica                      // DistributedDataParallel's
 	isGloo                         // Gloo's work on the host
+	isAccumulate                   // adds a gradient to its parameter's
+	isZeros                        // fills tensors with zeros
+	isZeroing                      // the optimizer's zero_grad
 	isShort                        // an elementwise kernel, or one that reduces or copies
 )
 
@@ -39,6 +42,9 @@ var classWords = []struct {
 	{isOptim, []string{"optimizer.step"}, nil},
 	{isReplicated, []string{"dataparallel.forward"}, nil},
 	{isReplica, []string{"distributeddataparallel.forward"}, nil},
+	{isAccumulate, []string{"torch::autograd::accumulategrad"}, nil},
+	{isZeros, []string{"aten::zero_", "aten::_foreach_zero_"}, nil},
+	{isZeroing, []string{"optimizer.zero_grad"}, nil},
 	{isGloo, []string{"gloo:"}, nil},
 	{isMemory, []string{"cudamalloc", "cudafree", "cuda_malloc", "cumemalloc", "cumemfree", "hipmalloc", "hipfree",
 		"cudahostalloc", "hiphostmalloc"}, nil},

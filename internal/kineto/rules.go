@@ -66,6 +66,8 @@ var rules = []rule{
 	{"R28", "memory-bound", "operations that only move memory", (*analysis).named, memoryBound},
 	{"R31", "slow-attention", "attention that writes its scores", (*analysis).attends, slowAttention},
 	{"R32", "unfused-optimizer", "kernels of the optimizer", (*analysis).optimizes, unfusedOptimizer},
+	{"R07", "never-zeroed", "gradients that start from nothing", (*analysis).backward, neverZeroed},
+	{"R08", "zeroing", "zeros for gradients", (*analysis).zeroes, zeroing},
 	{"R33", "exposed-communication", "communication that nothing overlaps", (*analysis).communicates, exposedCommunication},
 	{"R34", "small-messages", "sizes of messages", (*analysis).messages, smallMessagesRule},
 	{"R42", "reduces-each-pass", "reductions of accumulated gradients", (*analysis).accumulates, reducesEachPass},

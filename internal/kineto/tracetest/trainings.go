@@ -30,6 +30,8 @@ type Options struct {
 	FewBlocks  bool
 	Elementary bool  // operations on elements are not fused
 	Reserved   int64 // bytes at the peak
+	Summed     bool  // gradients are never zeroed
+	Zeroed     bool  // they are filled with zeros
 	Replicated int   // cards that one process drives by DataParallel
 	Gloo       bool  // the backend of the job
 	Accumulate int   // batches before each step of the optimizer, of which all but the last are under no_sync
@@ -279,7 +281,35 @@ func (m *Machine) extras(o *Options) {
 	}
 }
 
+// gradients are those of 24 parameters, as backward leaves them.
+func (m *Machine) gradients(o *Options) {
+	for range 24 {
+		m.Op("torch::autograd::AccumulateGrad", "[]", "[]", func() {
+			if o.Summed {
+				m.Op("aten::add_", "[]", "[]", func() { m.Launch("triton_poi_fused_add_0", 7, 2*us, "") })
+			}
+		})
+	}
+}
+
+// zeroGrad lets them go, or fills them with zeros.
+func (m *Machine) zeroGrad(o *Options, parameters float64) {
+	if o.Summed {
+		return
+	}
+	m.Range("user_annotation", "Optimizer.zero_grad#AdamW.zero_grad", "", func() {
+		if o.Zeroed {
+			const tensors = 148
+			for range tensors {
+				m.Op("aten::zero_", "[]", "[]", func() { m.Launch("triton_poi_fused_zeros_0", 7, int64(4*parameters/tensors/memoryRate)+2*us, "") })
+			}
+		}
+	})
+}
+
 func (m *Machine) optimizer(o *Options, parameters float64) {
+	m.gradients(o)
+	defer m.zeroGrad(o, parameters)
 	m.Range("user_annotation", "Optimizer.step#AdamW.step", "", func() {
 		n, name := 4, "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::FusedOptimizerTensorListMetadata<4> >"
 		if o.Unfused {
