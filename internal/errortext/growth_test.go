@@ -32,3 +32,17 @@ func TestReading(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckedNumbers: figures are called well only where all that was printed is.
+func TestCheckedNumbers(t *testing.T) {
+	for last, well := range map[string]int{"step 31 loss 2.1 grad_norm 1.2": 2, "step 31 loss nan grad_norm nan": 0, "step 31 loss 2.1 grad_norm 40": 1} {
+		var w Numbers
+		for i := range 30 {
+			w.Add("step "+strconv.Itoa(i+1)+" loss 2.1 grad_norm 1.1", int64(i+1))
+		}
+		w.Add(last, 31)
+		if got := w.Checked(); len(got) != well {
+			t.Errorf("%s: well are %q", last, got)
+		}
+	}
+}

@@ -248,7 +248,7 @@ func (w *Numbers) Checked() (all []string) {
 	if w.losses > 0 && w.badCount == 0 {
 		all = append(all, fmt.Sprintf("%d losses, all of them finite", w.losses))
 	}
-	if w.norms > leastNorms && w.spikes == 0 && w.worst < badNorms {
+	if w.norms > leastNorms && w.spikes == 0 && w.worst < badNorms && w.badCount == 0 {
 		all = append(all, fmt.Sprintf("%d norms of gradients, none above %d times the median before it", w.norms, spike))
 	}
 	if w.mfus >= leastMFU && 2*w.highMFUs <= w.mfus {
