@@ -19,10 +19,11 @@ import (
 
 // folder is a run folder that a run writes to. A nil one swallows everything.
 type folder struct {
-	dir  string
-	log  *os.File
-	buf  *bufio.Writer
-	made bool // by this run
+	dir    string
+	log    *os.File
+	buf    *bufio.Writer
+	made   bool    // by this run
+	events scalars // for TensorBoard
 }
 
 // createFolder makes the run folder with what is known before the first step, or fills an empty one, which may be a link
@@ -123,23 +124,34 @@ func (s *settings) read(dir string) (*Config, error) {
 	return &c, nil
 }
 
-// reopenFolder goes on with a run folder: its log is cut after the checkpoint's step, and what a crash left of a
-// checkpoint goes.
+// reopenFolder goes on with a run folder.
 func reopenFolder(r *run) (*folder, []Step, []Score, error) {
+	f, steps, scores, err := continueLog(r.Out, r.done)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := writeConfig(r.Out, r); err != nil {
+		return nil, nil, nil, errors.Join(explain(err, "give the folder of a run"), f.close())
+	}
+	return f, steps, scores, nil
+}
+
+// continueLog cuts the log of a folder after a step, and opens it to go on; what a crash left of a checkpoint goes.
+func continueLog(dir string, done int) (*folder, []Step, []Score, error) {
 	hint := "give the folder of a run"
-	path := filepath.Join(r.Out, logFile)
+	path := filepath.Join(dir, logFile)
 	raw, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil, explain(err, hint)
 	}
-	kept, steps, scores := cutLog(raw, r.done)
-	if err := errors.Join(writeFile(path, kept), writeConfig(r.Out, r)); err != nil {
+	kept, steps, scores := cutLog(raw, done)
+	if err := writeFile(path, kept); err != nil {
 		return nil, nil, nil, explain(err, hint)
 	}
-	if err := durable.Sweep(r.Out); err != nil {
+	if err := durable.Sweep(dir); err != nil {
 		return nil, nil, nil, explain(err, "remove it yourself")
 	}
-	f, err := openLog(r.Out, 0, hint)
+	f, err := openLog(dir, 0, hint)
 	return f, steps, scores, err
 }
 
@@ -181,21 +193,21 @@ func (f *folder) line(v any) error {
 		return err
 	}
 	_, err = f.buf.Write(append(raw, '\n'))
-	return explain(err, f.room())
+	return explain(errors.Join(err, f.events.line(f.dir, v)), f.room())
 }
 
 func (f *folder) flush() error {
 	if f == nil {
 		return nil
 	}
-	return explain(f.buf.Flush(), f.room())
+	return explain(errors.Join(f.buf.Flush(), f.events.flush()), f.room())
 }
 
 func (f *folder) close() error {
 	if f == nil {
 		return nil
 	}
-	return errors.Join(f.flush(), f.log.Close())
+	return errors.Join(f.flush(), f.log.Close(), f.events.close())
 }
 
 // discard takes the folder of a run back that made no step. What was not made here is left.

@@ -74,7 +74,7 @@ func (r *run) steps(ctx context.Context) error {
 			return err
 		}
 		if r.patience.over() {
-			r.patience.ended(r)
+			r.patience.ended(r.watch, r.done, r.Steps)
 			return nil
 		}
 		if ctx.Err() != nil && r.queued < r.Steps {
@@ -204,12 +204,18 @@ func (r *run) update() optim.Report {
 const ahead = 2
 
 // catchUp tells the steps whose figures are here, and waits for those of all but the last n.
-func (r *run) catchUp(n int) error {
-	for len(r.underway) > 0 && (len(r.underway) > n || r.underway[0].ready()) {
-		u := r.underway[0]
-		r.underway = r.underway[1:]
-		if err := r.conclude(&u); err != nil {
-			r.underway = nil // what follows a mistake is none the better
+func (r *run) catchUp(n int) error { return r.underway.catchUp(n, r.conclude) }
+
+// queue is steps that are under way, in order.
+type queue []underway
+
+// catchUp concludes the steps whose figures are here, and waits for those of all but the last n.
+func (q *queue) catchUp(n int, conclude func(*underway) error) error {
+	for len(*q) > 0 && (len(*q) > n || (*q)[0].ready()) {
+		u := (*q)[0]
+		*q = (*q)[1:]
+		if err := conclude(&u); err != nil {
+			*q = nil // what follows a mistake is none the better
 			return err
 		}
 	}

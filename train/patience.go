@@ -13,42 +13,54 @@ import (
 // patience ends a run whose scores get no better, and keeps the weights of the best. What counts are the scores between steps, by
 // their loss: where a run is interrupted changes nothing.
 type patience struct {
-	limit int       // scores
-	since int       // after the best
-	loss  float64   // of the best; +Inf before the first
-	step  int       // of the best
-	best  nn.Module // the weights then
+	limit int     // scores; 0: it does not end
+	since int     // after the best
+	loss  float64 // of the best; +Inf before the first
+	step  int     // of the best
+	best  any     // the weights then, of a model; nil: they are not kept
 }
 
-// newPatience is that of a run, or nil where none is asked for. best holds weights like those that are scored.
-func newPatience(limit int, scored nn.Module) *patience {
-	if limit == 0 {
-		return nil
+// newPatience keeps the best weights of the model that is scored, unless that is nil.
+func newPatience(limit int, scored any) *patience {
+	p := &patience{limit: limit, loss: math.Inf(1)}
+	if scored != nil {
+		p.best = nn.Clone(scored)
 	}
-	return &patience{limit: limit, loss: math.Inf(1), best: nn.Clone(scored)}
+	return p
 }
 
 // told takes in a score of the weights of a model.
-func (p *patience) told(s *Score, m nn.Module) {
+func (p *patience) told(s *Score, m any) {
 	if p == nil {
 		return
 	}
 	p.since++
 	if s.ValLoss < p.loss {
 		p.since, p.loss, p.step = 0, s.ValLoss, s.Step
-		for from, to := range nn.Zip(m, p.best) {
-			to.CopyInPlace(from.Detach())
-		}
+		p.copy(m, p.best)
 	}
 }
 
+// copy gives one model the weights of the other.
+func (p *patience) copy(from, to any) {
+	if p.best == nil {
+		return
+	}
+	for a, b := range nn.Zip(from, to) {
+		b.CopyInPlace(a.Detach())
+	}
+}
+
+// kept tells whether the best weights are here.
+func (p *patience) kept() bool { return p != nil && p.best != nil && p.step > 0 }
+
 // over tells whether the run is to end.
-func (p *patience) over() bool { return p != nil && p.since >= p.limit }
+func (p *patience) over() bool { return p != nil && p.limit > 0 && p.since >= p.limit }
 
 // outcome is the model that the run leaves: that of the best score, if there was one that counts.
 func (r *run) outcome() nn.Module {
-	if p := r.patience; p != nil && p.step > 0 {
-		return p.best
+	if r.patience.kept() {
+		return r.patience.best.(nn.Module)
 	}
 	return r.average.or(r.model)
 }
@@ -56,11 +68,13 @@ func (r *run) outcome() nn.Module {
 // recall goes on from the scores of a run that was interrupted, whose folder has the weights of the best.
 func (p *patience) recall(dir string, scores []Score) error {
 	path := filepath.Join(dir, ckpt.ModelFile)
-	if p == nil || len(scores) == 0 || !dataset.IsFile(path) {
+	if p == nil || len(scores) == 0 || p.best != nil && !dataset.IsFile(path) {
 		return nil
 	}
-	if err := ckpt.LoadModel(path, p.best); err != nil {
-		return explain(err, "start the run anew, with another --out")
+	if p.best != nil {
+		if err := ckpt.LoadModel(path, p.best); err != nil {
+			return explain(err, "start the run anew, with another --out")
+		}
 	}
 	for _, s := range scores {
 		p.since++
@@ -90,8 +104,8 @@ func (r *run) patient() error {
 }
 
 // ended tells the watcher that the run ends early.
-func (p *patience) ended(r *run) {
-	r.watch.Note(fmt.Sprintf("the loss on what is held out has not got below that of step %d in %s: the run ends after step %d of %d", p.step, scoresText(p.limit), r.done, r.Steps))
+func (p *patience) ended(w Watcher, done, steps int) {
+	w.Note(fmt.Sprintf("the loss on what is held out has not got below that of step %d in %s: the run ends after step %d of %d", p.step, scoresText(p.limit), done, steps))
 }
 
 func scoresText(n int) string {

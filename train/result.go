@@ -163,7 +163,7 @@ func (r *run) measure() Memory {
 }
 
 // modelMemory is what a model takes without training, and the peak.
-func modelMemory(env *tensor.Env, model nn.Module) Memory {
+func modelMemory(env *tensor.Env, model any) Memory {
 	m := Memory{Peak: env.Device().Memory().Peak}
 	for _, p := range nn.Params(model) {
 		m.Weights += p.Bytes()

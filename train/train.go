@@ -114,7 +114,7 @@ type run struct {
 	worth     int      // products of a sample, where the model no longer tells; 0: ask it
 	queued    int      // steps whose work the device has
 	done      int      // steps whose figures are here, and good
-	underway  []underway
+	underway  queue
 	told      map[string]bool // parameters without a gradient
 	first     int             // steps done before this session
 	stepping  float64         // milliseconds of its steps
@@ -252,7 +252,9 @@ func (r *run) furnish(ctx context.Context) (err error) {
 		r.Params.put(r.model)
 	}
 	r.average = newAverage(r.model, &r.Config)
-	r.patience = newPatience(r.Patience, r.average.or(r.model))
+	if r.Patience > 0 {
+		r.patience = newPatience(r.Patience, r.average.or(r.model))
+	}
 	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
 	if own, ok := r.opt.(averager); ok {
 		r.average.own = own

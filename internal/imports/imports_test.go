@@ -103,6 +103,8 @@ const rules = `
 	metric, model, data/tickets < internal/zoo;
 	data/tokens, data/npz, data/idx, data/digits, data/tickets, internal/advice < internal/dataset;
 	nn, data < metric;
+	NONE < internal/tfevents;
+	internal/tfevents < train;
 	nn, optim, data, internal/safetensors, internal/durable, internal/hostmem < ckpt;
 	data/table, data/text, metric, ckpt, internal/dataset, model, optim, internal/machine, internal/recipe, internal/zoo, prof, plan < train;
 	internal/conform, internal/render, internal/safetensors, internal/durable, internal/ledger, model, optim < internal/check;
