@@ -7,7 +7,9 @@
 //
 // The run folder has config.json (the model as published ones describe theirs, and the settings), tokenizer.json where
 // there is text, encoder.json of rows of a table, model.safetensors under PyTorch's names, log.jsonl with a line for each step, score and the end,
-// loss.svg and the last two checkpoints. A run goes on from its newest one bit for bit as if it had not stopped.
+// loss.svg, scalars for TensorBoard and the last two checkpoints. A run goes on from its newest one bit for bit as if it had not stopped.
+//
+// [Fit] trains a model of one's own.
 package train
 
 import (
