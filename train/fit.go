@@ -302,14 +302,12 @@ func (f *fitting) step(b *turn) {
 	}
 	loss := b.loss(nil)
 	u := underway{loss: loss.Later()}
-	var report optim.Report
 	if f.Scaler != nil {
 		f.Scaler.Backward(loss)
-		report = f.Scaler.Step(f.Optimizer)
+		f.Scaler.Step(f.Optimizer)
 	} else {
 		loss.Backward()
-		report = f.Optimizer.Step()
-		u.norm = report.NormLater() // with a scaler, infinite ones are its business
+		u.norm = f.Optimizer.Step().NormLater() // with a scaler, infinite ones are its business
 	}
 	f.queued, f.at = f.queued+1, b.at
 	u.Step.Step, u.Peak = f.queued, f.Env.Device().Memory().Peak
