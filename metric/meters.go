@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/warpline-ml/warpline/tensor"
@@ -141,4 +142,16 @@ func (m *Meters) Values() map[string]float64 {
 		put("perplexity", m.perplexity.Value())
 	}
 	return out
+}
+
+// String tells how many samples of classes and values of numbers were counted; only Values reads the figures.
+func (m *Meters) String() string {
+	classes, numbers := 0, 0
+	if m != nil && m.right != nil {
+		classes = m.right.Count()
+	}
+	if m != nil && m.numbers != nil {
+		numbers = m.numbers.Count()
+	}
+	return fmt.Sprintf("figures of %d labels and %d numbers", classes, numbers)
 }

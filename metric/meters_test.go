@@ -33,6 +33,9 @@ func TestMeters(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(got)); len(names) != 12 || !slices.Contains(names, "ece") {
 		t.Errorf("figures %v", names)
 	}
+	if text := m.String(); text != "figures of 4 labels and 3 numbers" {
+		t.Error(text)
+	}
 	var none *metric.Meters
 	none.Classes(nil, nil)
 	none.Numbers(nil, nil)
