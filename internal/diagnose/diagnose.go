@@ -4,7 +4,9 @@
 package diagnose
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -168,14 +170,14 @@ func (c *Config) Read(ctx context.Context, name string, r io.Reader, size int64)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.Is(err, errortext.ErrUnknown):
-			return nil, unknown(name)
+			return nil, unknown(name, s.head)
 		case err != nil:
 			return nil, advice.Explain(of(name, err), "it was taken for "+k.words+"; is it whole?")
 		}
 		report.Notes = append(s.notes(), report.Notes...)
 		return report, nil
 	}
-	return nil, unknown(name)
+	return nil, unknown(name, s.head)
 }
 
 // of names the file that an error is of, once: readers may have named it.
@@ -190,9 +192,15 @@ func of(file string, err error) error {
 const unknownHint = "give it whole, as it was written: an error text with the lines above it, a job's log, a trace, a memory snapshot, or what nvidia-smi, dmesg or collect_env print; " +
 	"what is wrong with this machine itself says warpline doctor"
 
-// unknown is the error of a file that nobody reads.
-func unknown(name string) error {
-	return &advice.Error{Text: name + ": nothing in it is known", Hint: unknownHint, Err: errUnknown}
+// unknown is the error of a file that nobody reads, by its head.
+func unknown(name string, head []byte) error {
+	text := name + ": nothing in it is known"
+	var syntax *json.SyntaxError
+	var value json.RawMessage
+	if err := json.NewDecoder(bytes.NewReader(head)).Decode(&value); errors.As(err, &syntax) && strings.Contains(syntax.Error(), "depth") {
+		text += fmt.Sprintf("; as JSON it is nested too deeply to be read from byte %d on", syntax.Offset)
+	}
+	return &advice.Error{Text: text, Hint: unknownHint, Err: errUnknown}
 }
 
 // errUnknown is of files that nobody reads.

@@ -129,6 +129,16 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 	}
 }
 
+// TestDepthHasItsPlace: what is nested too deeply is told with the place.
+func TestDepthHasItsPlace(t *testing.T) {
+	for _, text := range []string{strings.Repeat("[", 20000), strings.Repeat(`{"a":`, 20000)} {
+		_, err := (&Config{}).Read(context.Background(), "a file", strings.NewReader(text), 0)
+		if err == nil || !strings.Contains(err.Error(), "nested too deeply to be read from byte ") {
+			t.Error(err)
+		}
+	}
+}
+
 // TestNamedOnce: an error names its file, and once.
 func TestNamedOnce(t *testing.T) {
 	for _, text := range []string{"\x80\x04cposix\nsystem\nX\x04\x00\x00\x00true\x85R.", "<?xml version=\"1.0\" ?>\n<nvidia_smi_log><gpu"} {

@@ -108,6 +108,7 @@ func (p *prober) process(pid int) *doctor.Process {
 	out.Env = p.environment(dir)
 	if out.Env == nil {
 		out.Errno = "EACCES"
+		p.note("process %d: its environment, open files and mapped libraries may not be read by this user: run the same with sudo, or as the user that it belongs to", pid)
 	}
 	return out
 }
