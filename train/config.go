@@ -56,6 +56,8 @@ type Config struct {
 	Out    string `json:"-"`    // the run folder; empty: nothing is written
 	Resume bool   `json:"-"`    // go on with the run in Out
 
+	Freeze string `json:"freeze"` // patterns of paths, as in path.Match, with commas between them: parameters, or modules, that stay as they are; empty: none
+
 	EvalEvery int `json:"eval-every"` // steps between scores on what is held out; 0: at the end
 	Patience  int `json:"patience"`   // scores without a lower loss after which the run ends, with the weights of the best; 0: it does not end early
 	SaveEvery int `json:"save-every"` // steps between checkpoints; 0: at the end
@@ -194,7 +196,7 @@ func (c *Config) check() error {
 	if _, err := ParseAMP(string(c.AMP)); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.checkRecompute(), c.checkOffload(), c.levers()); err != nil {
+	if err := cmp.Or(c.checkRecompute(), c.checkOffload(), c.checkFreeze(), c.levers()); err != nil {
 		return err
 	}
 	if err := c.misplaced(); err != nil {

@@ -216,6 +216,10 @@ func TestLeversRefuse(t *testing.T) {
 		{"mlp", map[string]any{"step-in-backward": true, "amp": "fp16"}, "--amp fp16 leaves steps out", "--amp bf16"},
 		{"mlp", map[string]any{"step-in-backward": true, "accumulate": 2}, "--accumulate 2 adds them up", "leave one of them out"},
 		{"mlp", map[string]any{"head": "whole"}, "--head is for gpt", "leave --head out"},
+		{"mlp", map[string]any{"freeze": "1.weight,none"}, "--freeze none matches no parameter", "1.weight, 1.bias, 3.weight, 3.bias"},
+		{"mlp", map[string]any{"freeze": "1,3.*"}, "--freeze 1,3.* matches every parameter", "1.weight, 1.bias, 3.weight, 3.bias"},
+		{"mlp", map[string]any{"freeze": "[1-"}, `"[1-" is no pattern`, "with commas between them"},
+		{"mlp", map[string]any{"freeze": "1,,3"}, `"" is no pattern`, "with commas between them"},
 	} {
 		change := map[string]any{"data": pixels}
 		if c.task == "gpt" {

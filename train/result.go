@@ -29,11 +29,12 @@ type Result struct {
 	// iou of areas, perplexity of texts. Those that are no finite number are left out.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 
-	Captured  int      `json:"captured_steps,omitempty"` // of this session, those that were done as one launch
-	Seconds   float64  `json:"seconds"`                  // of the whole; where nothing is computed those of planning
-	PeakBytes int64    `json:"peak_bytes"`               // most bytes of tensors at once
-	Scale     *float64 `json:"scale,omitempty"`          // that losses are multiplied by now; nil without a loss scaler
-	Left      *int     `json:"skipped_steps,omitempty"`  // steps since the start that it left out; nil without one
+	Frozen    int      `json:"frozen_parameters,omitempty"` // numbers in parameters that do not learn
+	Captured  int      `json:"captured_steps,omitempty"`    // of this session, those that were done as one launch
+	Seconds   float64  `json:"seconds"`                     // of the whole; where nothing is computed those of planning
+	PeakBytes int64    `json:"peak_bytes"`                  // most bytes of tensors at once
+	Scale     *float64 `json:"scale,omitempty"`             // that losses are multiplied by now; nil without a loss scaler
+	Left      *int     `json:"skipped_steps,omitempty"`     // steps since the start that it left out; nil without one
 
 	Spikes []Spike `json:"spikes,omitempty"`     // steps far above those before
 	Dead   []Dead  `json:"dead_units,omitempty"` // units that did not learn any more; needs Config.Statistics
@@ -101,7 +102,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Peak,
 		Task: r.Task, Model: r.arch.Title(), Out: r.kept(), Computed: !r.dry(), Parameters: nn.Count(r.model),
 		Memory: r.measure(), Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
-		Units: r.arch.Units(), Session: r.done - r.first, Captured: r.replayed(), Stepping: r.stepping / 1e3,
+		Units: r.arch.Units(), Session: r.done - r.first, Frozen: constants(r.model), Captured: r.replayed(), Stepping: r.stepping / 1e3,
 		Profile: r.profile.result(),
 	}
 	out.Scale, out.Left = r.scaling()

@@ -248,6 +248,9 @@ func (r *run) furnish(ctx context.Context) (err error) {
 	if r.model, err = r.build(r.env); err != nil {
 		return err
 	}
+	if err := r.freeze(); err != nil {
+		return err
+	}
 	r.loss = lossOf(&r.arch, r.model, r.Head)
 	if r.Params.narrow() {
 		r.worth = r.products() // of float32 parameters
@@ -387,6 +390,7 @@ func (r *run) start() {
 	for _, note := range r.job.notes {
 		r.watch.Note(note)
 	}
+	r.noteFrozen()
 	r.present()
 	if r.dry() && r.Given["out"] {
 		r.watch.Note(fmt.Sprintf("%s computes nothing, so nothing is written to %s", r.Device, r.Out))
