@@ -35,7 +35,7 @@ func TestAMPFlag(t *testing.T) {
 		t.Fatalf("status %d\n%s", status, stderr)
 	}
 	lines := decode(t, stdout)
-	has(t, lines[len(lines)-1], "final", "steps", "loss", "accuracy", "val_loss", "seconds", "peak_bytes", "scale", "skipped_steps")
+	has(t, lines[len(lines)-1], "final", "steps", "loss", "accuracy", "val_loss", "metrics", "seconds", "peak_bytes", "scale", "skipped_steps")
 	if !strings.Contains(stderr, "losses are scaled by 65536, 0 steps left out") {
 		t.Error(stderr)
 	}

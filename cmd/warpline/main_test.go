@@ -73,8 +73,8 @@ func TestJSON(t *testing.T) {
 	for _, i := range []int{0, 1, 2, 4, 5} {
 		has(t, lines[i], "step", "loss", "ms")
 	}
-	has(t, lines[3], "score", "step", "val_loss", "accuracy")
-	has(t, lines[6], "final", "steps", "loss", "accuracy", "val_loss", "seconds", "peak_bytes")
+	has(t, lines[3], "score", "step", "val_loss", "accuracy", "metrics")
+	has(t, lines[6], "final", "steps", "loss", "accuracy", "metrics", "val_loss", "seconds", "peak_bytes")
 	if lines[5]["step"] != 5.0 || lines[5]["loss"] != lines[6]["loss"] || lines[6]["final"] != true {
 		t.Errorf("the end is\n%s", stdout)
 	}
@@ -91,7 +91,7 @@ func TestJSON(t *testing.T) {
 	if !strings.Contains(people, "the last tenth of ") {
 		t.Errorf("eval does not say what it scores:\n%s", people)
 	}
-	has(t, scored[0], "final", "samples", "set", "loss", "accuracy", "seconds", "peak_bytes")
+	has(t, scored[0], "final", "samples", "set", "loss", "accuracy", "metrics", "seconds", "peak_bytes")
 	if scored[0]["loss"] != lines[6]["val_loss"] || scored[0]["accuracy"] != lines[6]["accuracy"] {
 		t.Errorf("eval says %v, training said %v", scored[0], lines[6])
 	}
