@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -17,6 +18,9 @@ func einsums() map[string]op {
 			left, _, _ := strings.Cut(word, "->")
 			d.special = d.special && strings.Count(left, ",") < 2 // which infinities meet depends on the order of products
 			size, lead, dt := map[rune]int{}, d.shape(0, 2), d.float()
+			if strings.Count(left, ",") > 1 { // in what order they are multiplied is the plan's choice, and 16 bits round each product
+				dt = []dtype.DType{dtype.F32, dtype.F64}[d.IntN(2)]
+			}
 			for _, term := range strings.Split(left, ",") {
 				before, after, dots := strings.Cut(term, "...")
 				var shape []int

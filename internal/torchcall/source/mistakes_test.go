@@ -35,6 +35,8 @@ func TestMistakes(t *testing.T) {
 		{"reasons.txt", "x.sin: no", "1 names of PyTorch have no row"},
 		{"differences.txt", "x.abs | at 0 | 0", "is not NAMES"},
 		{"differences.txt", "x.sine | at 0 | 0 | 1", "x.sine is no name"},
+		{"differences.txt", "| at 0 | 0 | 1", "is of no call"},
+		{"differences.txt", "x.abs | at 0 | 0 | 1\nx.abs | at 0 | 0 | 1", "there twice"},
 		{"names.txt", "torch.Tensor.abs", "begins with"},
 	} {
 		dir := t.TempDir()

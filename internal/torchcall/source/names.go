@@ -227,6 +227,9 @@ func readDifferences(t *torchcall.Table, file string) error {
 			}
 			d.Names = append(d.Names, full)
 		}
+		if len(d.Names) == 0 || slices.ContainsFunc(t.Differences, func(o torchcall.Difference) bool { return o.What == d.What }) {
+			return fmt.Errorf("differences.txt: %q is of no call, or there twice", d.What)
+		}
 		t.Differences = append(t.Differences, d)
 	}
 	return nil
