@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ type LoRAConfig struct {
 	Alpha   float64 // Scale times the rank; 0 means the rank
 	Dropout float64
 	Match   func(path string) bool // which layers; nil: all
+	Env     *tensor.Env            // that draws their start; nil: that of the weights, which has no seed
 }
 
 // AddLoRA freezes a model, and gives each [Linear] whose path matches two small matrices, which train in place of it. It
@@ -42,8 +44,8 @@ func AddLoRA(model any, c LoRAConfig) (paths []string) {
 		if alpha == 0 {
 			alpha = float64(c.Rank)
 		}
-		env, out, in := w.Env(), w.Dim(0), w.Dim(1)
-		l.layer.LoRA = &LoRA{A: w.Env().Tidy(func(e *tensor.Env) *tensor.Tensor {
+		env, out, in := cmp.Or(c.Env, w.Env()), w.Dim(0), w.Dim(1)
+		l.layer.LoRA = &LoRA{A: env.Tidy(func(e *tensor.Env) *tensor.Tensor {
 			return NewParam(e.Rand(c.Rank, in).Scale(2).AddScalar(-1).Scale(fanBound(in)).Cast(w.DType()))
 		}), B: full(env, 0, out, c.Rank), Scale: alpha / float64(c.Rank), Dropout: c.Dropout}
 		if w.DType() != l.layer.LoRA.B.DType() {
@@ -70,7 +72,7 @@ func MergeLoRA(model any) (paths []string) {
 		}
 		w := l.layer.Weight
 		w.Env().NoGrad().Do(func(e *tensor.Env) *tensor.Tensor {
-			w.In(e).AddInPlace(a.B.In(e).MatMul(a.A.In(e)).Scale(a.Scale))
+			w.In(e).AddInPlace(a.B.In(e).MatMul(a.A.In(e).Scale(a.Scale)))
 			return nil
 		})
 		l.layer.LoRA = nil

@@ -56,6 +56,7 @@ type Config struct {
 	Out    string `json:"-"`    // the run folder; empty: nothing is written
 	Resume bool   `json:"-"`    // go on with the run in Out
 
+	LoRA   int    `json:"lora"`   // rank of two small matrices beside that of each linear layer, which alone learn, and are added to it in the end; 0: none
 	Freeze string `json:"freeze"` // patterns of paths, as in path.Match, with commas between them: parameters, or modules, that stay as they are; empty: none
 
 	EvalEvery int `json:"eval-every"` // steps between scores on what is held out; 0: at the end
@@ -157,7 +158,7 @@ func (c *Config) bounds() []bound {
 	}
 	list := []bound{
 		chosen("steps", c.Steps), chosen("epochs", c.Epochs), one("batch", c.Batch), none("schedule-steps", c.ScheduleSteps), none("warmup", c.Warmup),
-		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("patience", c.Patience), none("save-every", c.SaveEvery), none("statistics", c.Statistics),
+		none("threads", c.Threads), none("eval-every", c.EvalEvery), none("patience", c.Patience), chosen("lora", c.LoRA), none("save-every", c.SaveEvery), none("statistics", c.Statistics),
 		{"reserve", c.Reserve, 0, 1}, {"memory", float64(c.Memory), 0, inf}, {"lr", c.LR, 0, inf}, {"clip", c.Clip, 0, inf}, {"average", c.Average, 0, 1}, {"dropout", c.Dropout, 0, 1},
 		one("context", c.Context), one("layers", c.Layers), one("heads", c.Heads), one("width", c.Width), chosen("vocab", c.Vocab),
 	}
@@ -196,7 +197,7 @@ func (c *Config) check() error {
 	if _, err := ParseAMP(string(c.AMP)); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.checkRecompute(), c.checkOffload(), c.checkFreeze(), c.levers()); err != nil {
+	if err := cmp.Or(c.checkRecompute(), c.checkOffload(), c.checkFreeze(), c.checkLoRA(), c.levers()); err != nil {
 		return err
 	}
 	if err := c.misplaced(); err != nil {

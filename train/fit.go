@@ -232,7 +232,7 @@ func (f *fitting) reopen() (err error) {
 	if f.folder, f.log, f.scores, err = continueLog(f.Out, f.done); err != nil {
 		return err
 	}
-	return f.patience.recall(f.Out, f.scores)
+	return f.patience.recall(f.Out, f.scores, ckpt.LoadModel)
 }
 
 // whole trains and finishes.

@@ -219,6 +219,8 @@ func TestLeversRefuse(t *testing.T) {
 		{"mlp", map[string]any{"freeze": "1.weight,none"}, "--freeze none matches no parameter", "1.weight, 1.bias, 3.weight, 3.bias"},
 		{"mlp", map[string]any{"freeze": "1,3.*"}, "--freeze 1,3.* matches every parameter", "1.weight, 1.bias, 3.weight, 3.bias"},
 		{"mlp", map[string]any{"freeze": "[1-"}, `"[1-" is no pattern`, "with commas between them"},
+		{"mlp", map[string]any{"lora": 5000}, "--lora 5000 is above the rank of every matrix", "such as 8"},
+		{"mlp", map[string]any{"lora": 2, "freeze": "1"}, "--lora 2 freezes all", "leave --freeze out"},
 		{"mlp", map[string]any{"freeze": "1,,3"}, `"" is no pattern`, "with commas between them"},
 	} {
 		change := map[string]any{"data": pixels}

@@ -135,6 +135,7 @@ func (m *opened) newest(watch Watcher) error {
 		return explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
 	}
 	defer c.Close()
+	m.run.adapt(m.env, m.model)
 	mean := newAverage(m.model, m.run)
 	if err := c.Model(&weights{m.model, mean.or(nil)}); err != nil {
 		return explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
@@ -144,6 +145,7 @@ func (m *opened) newest(watch Watcher) error {
 	}
 	watch.Note(fmt.Sprintf("the run is not finished: this is step %d of %d, from %s; finish it with train --resume --out %s", c.Step(), m.run.Steps, filepath.Base(c.Path()), m.from))
 	m.model, m.step = mean.or(m.model), c.Step()
+	nn.MergeLoRA(m.model)
 	return nil
 }
 

@@ -57,22 +57,25 @@ func (p *patience) kept() bool { return p != nil && p.best != nil && p.step > 0 
 // over tells whether the run is to end.
 func (p *patience) over() bool { return p != nil && p.limit > 0 && p.since >= p.limit }
 
-// outcome is the model that the run leaves: that of the best score, if there was one that counts.
+// outcome is the model that the run, which is over, leaves: that of the best score, if there was one that counts.
 func (r *run) outcome() nn.Module {
-	if r.patience.kept() {
-		return r.patience.best.(nn.Module)
+	switch {
+	case r.merged != nil:
+		return r.merged
+	case r.patience.kept():
+		return r.merge(r.patience.best.(nn.Module))
 	}
-	return r.average.or(r.model)
+	return r.merge(r.average.or(r.model))
 }
 
 // recall goes on from the scores of a run that was interrupted, whose folder has the weights of the best.
-func (p *patience) recall(dir string, scores []Score) error {
+func (p *patience) recall(dir string, scores []Score, load func(path string, m any) error) error {
 	path := filepath.Join(dir, ckpt.ModelFile)
 	if p == nil || len(scores) == 0 || p.best != nil && !dataset.IsFile(path) {
 		return nil
 	}
 	if p.best != nil {
-		if err := ckpt.LoadModel(path, p.best); err != nil {
+		if err := load(path, p.best); err != nil {
 			return explain(err, "start the run anew, with another --out")
 		}
 	}

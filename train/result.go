@@ -90,6 +90,7 @@ const gallery = 6
 // result says so.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	defer machine.AllowWaits(r.env.Device())()
+	memory, constant := r.measure(), constants(r.model) // while it is as it was trained
 	if err := r.leave(); err != nil {
 		return nil, err
 	}
@@ -98,11 +99,12 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return nil, err
 	}
+	memory.Peak = r.env.Device().Memory().Peak
 	out := &Result{
 		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Peak,
 		Task: r.Task, Model: r.arch.Title(), Out: r.kept(), Computed: !r.dry(), Parameters: nn.Count(r.model),
-		Memory: r.measure(), Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
-		Units: r.arch.Units(), Session: r.done - r.first, Frozen: constants(r.model), Captured: r.replayed(), Stepping: r.stepping / 1e3,
+		Memory: memory, Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
+		Units: r.arch.Units(), Session: r.done - r.first, Frozen: constant, Captured: r.replayed(), Stepping: r.stepping / 1e3,
 		Profile: r.profile.result(),
 	}
 	out.Scale, out.Left = r.scaling()

@@ -190,6 +190,7 @@ func (r *run) perform(ctx context.Context) error {
 	if err := r.train(ctx); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
+	r.finishing = true
 	_, err := r.score(ctx, 0)
 	runtime.KeepAlive(r) // what the run holds while it is scored counts
 	return cmp.Or(ctx.Err(), err)

@@ -107,6 +107,7 @@ type run struct {
 	loss      loss          // model's
 	again     *tensor.Parts // that are recomputed; nil: those of the setting
 	average   *average      // nil: none
+	merged    nn.Module     // what is left of a run with small matrices; nil: not yet
 	patience  *patience     // nil: the run does not end early
 	opt       optim.Optimizer
 	scaler    *optim.LossScaler // nil: losses are not scaled
@@ -256,6 +257,10 @@ func (r *run) furnish(ctx context.Context) (err error) {
 		r.worth = r.products() // of float32 parameters
 		r.Params.put(r.model)
 	}
+	if err := r.lowRank(); err != nil {
+		return err
+	}
+	r.adapt(r.env, r.model)
 	r.average = newAverage(r.model, &r.Config)
 	if r.Patience > 0 {
 		r.patience = newPatience(r.Patience, r.average.or(r.model))
@@ -455,7 +460,7 @@ func (r *run) open(stored *Config) error {
 		return err
 	}
 	r.resumeParts()
-	return r.patience.recall(r.Out, r.scores)
+	return r.patience.recall(r.Out, r.scores, r.restore)
 }
 
 // dry tells a run on a device without arithmetic: it gives figures of memory and leaves nothing.

@@ -278,6 +278,8 @@ func TestResume(t *testing.T) {
 		"mlp":     {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8},
 		"average": {"task": "digits", "data": pictures(t, 50, 1, 8, 3), "batch": 8, "schedule": "cosine", "schedule-steps": 40},
 		"drawn":   {"task": "digits", "batch": 4},
+		"lora":    {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8, "lora": 2},
+		"adapted": {"task": "gpt", "data": text, "batch": 2, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "lora": 2, "average": 0.9},
 		"freeze":  {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8, "freeze": "1.weight"},
 		"norms":   {"task": "resnet18", "init": "../model/testdata/resnet/init.safetensors", "data": pictures(t, 12, 3, 16, 10), "batch": 2, "optimizer": "sgd", "momentum": 0.9, "average": 0.9},
 		"gpt":     {"task": "gpt", "data": text, "batch": 2, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "warmup": 30, "clip": 0.5},

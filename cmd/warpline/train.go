@@ -126,6 +126,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.Uint64Var(&c.Seed, "seed", 0, "of everything that is drawn")
 	f.StringVar(&c.Order, "order", "", "random, or sequential: batch by batch from the start, nothing held out (default random)")
 	f.StringVar(&c.Freeze, "freeze", "", "`patterns` of paths, with commas between them, of parameters or modules that stay as they are: 'layer1,*.bias'; one that matches nothing tells all paths")
+	f.IntVar(&c.LoRA, "lora", 0, "rank of two small matrices beside that of each linear layer: they alone learn, and in the end are added to it; 0: none")
 	f.IntVar(&c.EvalEvery, "eval-every", 0, "steps between scores on what is held out (default at the end)")
 	f.IntVar(&c.Patience, "patience", 0, "scores without a lower loss after which the run ends, with the weights of the best; without --eval-every one an epoch; 0: it does not end early ("+byTask(func(c *train.Config) any { return c.Patience })+")")
 	f.IntVar(&c.SaveEvery, "save-every", 0, "steps between checkpoints; 0: at the end (default 500)")
