@@ -125,6 +125,10 @@ const rules = `
 	internal/torchcall/source < internal/torchcall/gen, cmd/warpline;
 
 	data/digits, metric, optim, model, ckpt < examples, examples/pytorch, examples/digits;
+	data/table, metric, optim, train < examples/regression;
+	data/text, metric, optim, train < examples/gru;
+	data/digits, metric, optim, train < examples/vae;
+	data/digits, metric, optim < examples/finetune;
 	nn < bench/pytorch/compare;
 	NONE < bench/peer, internal/addanop, internal/kineto/tracetest;
 	internal/ptx < bench/ptx;
