@@ -59,9 +59,10 @@ type Config struct {
 	LoRA   int    `json:"lora"`   // rank of two small matrices beside that of each linear layer, which alone learn, and are added to it in the end; 0: none
 	Freeze string `json:"freeze"` // patterns of paths, as in path.Match, with commas between them: parameters, or modules, that stay as they are; empty: none
 
-	EvalEvery int `json:"eval-every"` // steps between scores on what is held out; 0: at the end
-	Patience  int `json:"patience"`   // scores without a lower loss after which the run ends, with the weights of the best; 0: it does not end early
-	SaveEvery int `json:"save-every"` // steps between checkpoints; 0: at the end
+	EvalEvery int    `json:"eval-every"` // steps between scores on what is held out; 0: at the end
+	Patience  int    `json:"patience"`   // scores without a lower loss after which the run ends, with the weights of the best; 0: it does not end early
+	Keep      string `json:"keep"`       // best: the weights of the lowest loss on what is held out; last: the last, and one checkpoint; N: the last, and N checkpoints; empty: best with Patience, else the last, and two checkpoints
+	SaveEvery int    `json:"save-every"` // steps between checkpoints; 0: at the end
 
 	AMP        AMP    `json:"amp"`              // what products are computed in
 	Statistics int    `json:"statistics"`       // steps between looks at what modules and their gradients come to; 0: none
@@ -197,7 +198,7 @@ func (c *Config) check() error {
 	if _, err := ParseAMP(string(c.AMP)); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.checkRecompute(), c.checkOffload(), c.checkFreeze(), c.checkLoRA(), c.levers()); err != nil {
+	if err := cmp.Or(c.checkRecompute(), c.checkOffload(), c.checkFreeze(), c.checkLoRA(), c.checkKeep(), c.levers()); err != nil {
 		return err
 	}
 	if err := c.misplaced(); err != nil {

@@ -65,7 +65,7 @@ var levers = map[string]struct {
 	"recompute attention": {map[string]any{"recompute": "attention"}, "mlp digits resnet18"},
 	"average":             {map[string]any{"average": 0.9}, "digits"}, "sgd": {change: map[string]any{"optimizer": "sgd"}},
 	"whole head": {map[string]any{"head": "whole"}, "mlp digits resnet18"}, "step-in-backward": {change: map[string]any{"step-in-backward": true}},
-	"freeze": {change: map[string]any{"freeze": "*weight"}}, "lora": {change: map[string]any{"lora": 3}},
+	"freeze": {change: map[string]any{"freeze": "*weight"}}, "lora": {change: map[string]any{"lora": 3}}, "keep best": {change: map[string]any{"keep": "best", "optimizer": "sgd"}},
 }
 
 // walked is a task of TestDryMemory.

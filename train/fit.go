@@ -386,18 +386,12 @@ func (f *fitting) save() error {
 	if _, err := ckpt.Save(f.Out, f.state()); err != nil {
 		return explain(err, f.folder.room())
 	}
-	model, keep := f.Model, keptCheckpoints
+	model := f.Model
 	if f.patience.kept() {
 		model = f.patience.best
 	}
-	switch {
-	case f.Keep == KeepLast:
-		keep = 1
-	case f.Keep > 0:
-		keep = int(f.Keep)
-	}
 	err := ckpt.SaveModel(filepath.Join(f.Out, ckpt.ModelFile), model)
-	return explain(errors.Join(err, ckpt.Prune(f.Out, keep)), f.folder.room())
+	return explain(errors.Join(err, ckpt.Prune(f.Out, f.Keep.checkpoints())), f.folder.room())
 }
 
 // finish saves what the training has come to. why is ErrInterrupted or nil, and comes back.

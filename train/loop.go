@@ -356,7 +356,7 @@ func evalBatch(a *zoo.Arch, context int) int {
 	return dataset.SamplesAtOnce(a.Input(), 256)
 }
 
-// save writes a checkpoint and drops all but the two newest.
+// save writes a checkpoint and drops all but the newest.
 func (r *run) save() error {
 	if r.folder == nil {
 		return nil
@@ -369,7 +369,7 @@ func (r *run) save() error {
 	if _, err := ckpt.Save(r.Out, s); err != nil {
 		return explain(err, r.folder.room())
 	}
-	return explain(ckpt.Prune(r.Out, keptCheckpoints), "remove what is left of it yourself")
+	return explain(ckpt.Prune(r.Out, r.keep().checkpoints()), "remove what is left of it yourself")
 }
 
 // leave writes a checkpoint, and the model that eval, sample and PyTorch read.

@@ -90,10 +90,13 @@ func (p *patience) recall(dir string, scores []Score, load func(path string, m a
 
 // patient decides how often a run is scored that is to end early.
 func (r *run) patient() error {
-	if r.Patience == 0 {
+	if !r.judges() {
 		return nil
 	}
 	if r.test == nil {
+		if r.Keep == keepBest {
+			return fail("leave --keep best out", "--keep best goes by what is held out, and this run holds nothing out")
+		}
 		if r.Given["patience"] {
 			return fail("leave --patience out", "--patience goes by what is held out, and this run holds nothing out")
 		}

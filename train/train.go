@@ -262,8 +262,11 @@ func (r *run) furnish(ctx context.Context) (err error) {
 	}
 	r.adapt(r.env, r.model)
 	r.average = newAverage(r.model, &r.Config)
-	if r.Patience > 0 {
+	switch {
+	case r.judges() && r.keep() == KeepBest:
 		r.patience = newPatience(r.Patience, r.average.or(r.model))
+	case r.judges():
+		r.patience = newPatience(r.Patience, nil)
 	}
 	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
 	if own, ok := r.opt.(averager); ok {

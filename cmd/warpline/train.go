@@ -129,6 +129,7 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.IntVar(&c.LoRA, "lora", 0, "rank of two small matrices beside that of each linear layer: they alone learn, and in the end are added to it; 0: none")
 	f.IntVar(&c.EvalEvery, "eval-every", 0, "steps between scores on what is held out (default at the end)")
 	f.IntVar(&c.Patience, "patience", 0, "scores without a lower loss after which the run ends, with the weights of the best; without --eval-every one an epoch; 0: it does not end early ("+byTask(func(c *train.Config) any { return c.Patience })+")")
+	f.StringVar(&c.Keep, "keep", "", "`what` the run leaves: best for the weights of the lowest loss on what is held out, scored once an epoch without --eval-every; last for the last ones and one checkpoint, or a number of checkpoints beside the last ones (default best with --patience, else 2)")
 	f.IntVar(&c.SaveEvery, "save-every", 0, "steps between checkpoints; 0: at the end (default 500)")
 	f.StringVar(&c.Profile, "profile", "", "leave a profile of some steps in a folder, for warpline profile")
 	f.Lookup("profile").NoOptDefVal = train.ProfileInRun
