@@ -117,7 +117,7 @@ func (s *sampling) windows(e *tensor.Env) (idx, weights []*tensor.Tensor, whole 
 // keys is [cubic] of distances.
 func keys(d *tensor.Tensor, a float64) *tensor.Tensor {
 	near := d.Scale(a + 2).AddScalar(-(a + 3)).Mul(d).Mul(d).AddScalar(1)
-	far := d.AddScalar(-5).Mul(d).AddScalar(8).Mul(d).AddScalar(-4).Scale(a)
+	far := d.AddScalar(-1).Mul(d.AddScalar(-2).Square()).Scale(a) // d³-5d²+8d-4, which cancels, by its roots
 	one := number(d, 1)
 	return tensor.Where(d.Lt(one), near, tensor.Where(d.Lt(number(d, 2)), far, number(d, 0)))
 }

@@ -248,7 +248,7 @@ func cubic(d, a float64) float64 {
 	case d < 1:
 		return ((a+2)*d-(a+3))*d*d + 1
 	case d < 2:
-		return (((d-5)*d+8)*d - 4) * a
+		return (d - 1) * (d - 2) * (d - 2) * a
 	}
 	return 0
 }
