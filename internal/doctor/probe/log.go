@@ -127,5 +127,5 @@ func busOf(line []byte) string {
 
 func clip(line []byte) string {
 	line = bytes.TrimSpace(bytes.ToValidUTF8(line, []byte("?")))
-	return string(line[:min(len(line), longest)])
+	return strings.ToValidUTF8(string(line[:min(len(line), longest)]), "") // the cut may be within a letter
 }
