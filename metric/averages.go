@@ -112,9 +112,8 @@ func (c *Confusion) Merge(o *Confusion) {
 	if o.classes != c.classes {
 		tensor.Raise("Confusion.Merge", "merge matrices of the same task", "%d classes and %d", c.classes, o.classes)
 	}
-	counts := tensor.Data[int64](o.counts)
 	c.counts.Env().NoGrad().Do(func(e *tensor.Env) *tensor.Tensor {
-		c.counts.AddInPlace(tensor.From(e, counts, len(counts)))
+		c.counts.AddInPlace(o.counts.To(e))
 		return nil
 	})
 }
