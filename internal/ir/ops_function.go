@@ -73,13 +73,13 @@ var functionRows = rows{
 		Value: "w = -log((1 - x) * (1 + x)); s = sqrt(w); a = w - 3.125; b = s - 3.25; c = s - 5; " +
 			"where(abs(x) == 1, x*inf, x * where(w < 6.25, " + horner("a", erfinvNear) + ", where(w < 16, " + horner("b", erfinvFar) + ", " + horner("c", erfinvEnd) + ")))",
 		Gradient: slopes("g * (0.5*sqrt(pi) * exp(out*out))")},
-	Lgamma: {Name: "lgamma", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Tolerance: Stepwise, Domain: [3]Domain{Positives},
+	Lgamma: {Name: "lgamma", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Tolerance: Stepwise, Domain: [3]Domain{Above},
 		// Stirling's series, from 8 on; below by the recurrence, and of what is below one half by reflection.
 		Value: "a = where(x < 0.5, 1 - x, x); z = where(a < 8, a + 8, a); i = 1/z; j = i*i; " +
 			"v = (z - 0.5)*log(z) - z + 0.5*log(2*pi) + i*" + horner("j", stirling) + " - log(where(a < 8, " + rising("a", "*", "(%s)") + ", 1)); r = x - round(x); " +
 			"where(abs(x) == inf, inf, where(x < 0.5, where(r == 0, inf, where(abs(r) < 1e-8, -log(abs(r)), log(pi) - log(abs(sin(pi*r)))) - v), v))",
 		Gradient: slopes("g * digamma(x)")},
-	Digamma: {Name: "digamma", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Tolerance: Stepwise, Domain: [3]Domain{Positives},
+	Digamma: {Name: "digamma", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Tolerance: Stepwise, Domain: [3]Domain{Above},
 		// At negative integers it is NaN, as r/r is.
 		Value: "a = where(x < 0, 1 - x, x); z = where(a < 8, a + 8, a); i = 1/z; j = i*i; " +
 			"v = log(z) - 0.5*i - j*" + horner("j", digammaTerms) + " - where(a < 8, " + rising("a", "+", "1/(%s)") + ", 0); r = x - round(x); " +
