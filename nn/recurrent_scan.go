@@ -88,13 +88,17 @@ func (s *scan) apply(x, h, c *tensor.Tensor) []*tensor.Tensor {
 		c = x.Env().FullOf(x.DType(), 0, n, s.hidden)
 	}
 	given := operands{x, h, c, s.wih, s.whh, s.bih, s.bhh, s.whr}
+	all := given.list()
+	keep := tensor.Join(all[0], all[1:]...).Env().Recording()
 	var shape *trace
 	f := tensor.Func{
 		Forward: func(call *tensor.Call, in []*tensor.Tensor) []*tensor.Tensor {
-			t := s.forward(given.with(in))
-			call.Save(in...)
-			call.Save(t.list()...)
-			shape = t.shape()
+			t := s.forward(given.with(in), keep)
+			if keep {
+				call.Save(in...)
+				call.Save(t.list()...)
+				shape = t.shape()
+			}
 			return s.results(t)
 		},
 		Backward: func(call *tensor.Call, grads []*tensor.Tensor) []*tensor.Tensor {
@@ -102,19 +106,19 @@ func (s *scan) apply(x, h, c *tensor.Tensor) []*tensor.Tensor {
 			in := given.with(saved)
 			t := shape.with(saved[len(given.list()):])
 			if in.x.Env().Recording() { // a second derivative goes through all that the trace was made of
-				t = s.forward(in)
+				t = s.forward(in, true)
 			}
 			return s.backward(in, t, grads)
 		},
 	}
-	return f.Apply(given.list()...)
+	return f.Apply(all...)
 }
 
 // results are those of the operation.
 func (s *scan) results(t *trace) []*tensor.Tensor {
-	out := []*tensor.Tensor{tensor.Stack(0, s.inTime(t.Y)...), t.H[len(t.Y)]}
+	out := []*tensor.Tensor{tensor.Stack(0, s.inTime(t.Y)...), t.H[len(t.H)-1]}
 	if s.unit.cell() {
-		out = append(out, t.C[len(t.Y)])
+		out = append(out, t.C[len(t.C)-1])
 	}
 	return out
 }
@@ -142,35 +146,62 @@ type stepped struct {
 	Kept         []*tensor.Tensor
 }
 
-func (s *scan) forward(in operands) *trace {
-	steps, t := in.x.Dim(0), &trace{H: []*tensor.Tensor{in.h}}
-	inner, outer := in.bhh, in.bih
-	if in.bih != nil && !s.unit.apart() { // one sum for both
-		inner, outer = nil, in.bih.Add(in.bhh)
-	}
-	xp, whh := in.x.Linear(in.wih, outer), in.whh.Transpose(0, 1).Contiguous()
-	if in.c != nil {
-		t.C = append(t.C, in.c)
-	}
-	h, c := in.h, in.c
-	for k := range steps {
-		r := tensor.Do(h.Env(), func(e *tensor.Env) stepped {
-			hp := h.In(e).MatMul(whh)
-			if inner != nil {
-				hp = hp.AddInPlace(inner)
+// forward runs all steps. Unless their trace is to be kept, it has the results and the last states alone.
+func (s *scan) forward(in operands, keep bool) *trace {
+	return tensor.Do(in.x.Env(), func(e *tensor.Env) *trace {
+		t, inner, outer := &trace{}, in.bhh, in.bih
+		if in.bih != nil && !s.unit.apart() { // one sum for both
+			inner, outer = nil, in.bih.Add(in.bhh)
+		}
+		xp, whh := in.x.In(e).Linear(in.wih, outer), in.whh.Transpose(0, 1).Contiguous()
+		last := stepped{H: in.h, C: in.c}
+		if in.c != nil && !keep {
+			last.C = in.c.In(e).Clone()
+		}
+		t.states(&last, keep)
+		for k, steps := 0, in.x.Dim(0); k < steps; k++ {
+			last = tensor.Do(e, func(e *tensor.Env) stepped {
+				hp := last.H.In(e).MatMul(whh)
+				if inner != nil {
+					hp = hp.AddInPlace(inner)
+				}
+				r := s.step(in, s.at(k, steps), xp.Select(0, s.at(k, steps)), hp, last.H, last.C)
+				if !keep {
+					r.forget(last.C)
+				}
+				return r
+			})
+			t.states(&last, keep)
+			t.Y = append(t.Y, last.Y)
+			if keep {
+				t.Kept, t.Raw = append(t.Kept, last.Kept), some(t.Raw, last.Raw)
 			}
-			return s.step(in, s.at(k, steps), xp.Select(0, s.at(k, steps)), hp, h, c)
-		})
-		h, c = r.H, r.C
-		t.H, t.Y, t.Kept = append(t.H, h), append(t.Y, r.Y), append(t.Kept, r.Kept)
-		if c != nil {
-			t.C = append(t.C, c)
 		}
-		if r.Raw != nil {
-			t.Raw = append(t.Raw, r.Raw)
-		}
+		return t
+	})
+}
+
+// states takes in those after a step, or in place of those before.
+func (t *trace) states(r *stepped, keep bool) {
+	if !keep {
+		t.H, t.C = nil, nil
 	}
-	return t
+	t.H, t.C = append(t.H, r.H), some(t.C, r.C)
+}
+
+// some is a list with one more value, unless that is nil.
+func some(list []*tensor.Tensor, v *tensor.Tensor) []*tensor.Tensor {
+	if v == nil {
+		return list
+	}
+	return append(list, v)
+}
+
+// forget leaves the result and the states, that of the cell in the place of c.
+func (r *stepped) forget(c *tensor.Tensor) {
+	if r.Kept, r.Raw = nil, nil; c != nil {
+		r.C = c.CopyInPlace(r.C)
+	}
 }
 
 // step is one step at a time; of samples that it does not count for, the state stays.

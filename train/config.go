@@ -47,7 +47,7 @@ type Config struct {
 	Threads int    `json:"threads"` // of the CPU; 0: all
 
 	Data      string `json:"data"`      // pictures: a folder of IDX files, IMAGES,LABELS or an .npz; text: a file. Empty: drawn digits
-	Tokens    string `json:"tokens"`    // gpt: a file of little-endian uint16 in place of Data
+	Tokens    string `json:"tokens"`    // texts: a file of little-endian uint16 in place of Data
 	Target    string `json:"target"`    // tabular: the column to foretell
 	Objective string `json:"objective"` // tabular: regression or classification; empty: of numbers the first, of texts the other
 	Drop      string `json:"drop"`      // tabular: columns that are no inputs, with commas between them
@@ -77,7 +77,7 @@ type Config struct {
 	Slowdown  float64   `json:"slowdown"`  // of a step, that a choice of what is recomputed keeps to
 	Offload   Offload   `json:"offload"`   // what lies in the host's memory while nothing needs it
 
-	Context int     `json:"context"` // gpt, as the following
+	Context int     `json:"context"` // gpt and lstm, as the following
 	Layers  int     `json:"layers"`
 	Heads   int     `json:"heads"`
 	Width   int     `json:"width"`
@@ -117,6 +117,7 @@ func Defaults(task string) (Config, error) {
 		return c, err
 	}
 	d := k.Defaults
+	c.Context, c.Layers, c.Width = cmp.Or(d.Context, c.Context), cmp.Or(d.Layers, c.Layers), cmp.Or(d.Width, c.Width)
 	c.Steps, c.Batch, c.LR, c.Average = cmp.Or(d.Steps, 1000), cmp.Or(d.Batch, 128), cmp.Or(d.LR, 1e-3), d.Average
 	if d.Epochs > 0 {
 		c.Epochs, c.Steps = d.Epochs, 0
@@ -222,7 +223,8 @@ func (c *Config) misplaced() error {
 		of    string
 		has   string
 	}{
-		{c.writes(), "tokens context layers heads width vocab dropout head", advice.List(zoo.Tasks(true)), "the task " + c.Task},
+		{c.writes(), "tokens context layers width vocab dropout head", advice.List(zoo.Tasks(true)), "the task " + c.Task},
+		{c.attends(), "heads", "gpt", "the task " + c.Task},
 		{c.tabulates(), "target objective drop", "tabular", "the task " + c.Task},
 		{c.ends(), "schedule-steps", "--schedule " + advice.List(recipe.ScheduleNames(true)), "a " + c.Schedule + " rate"},
 	} {
@@ -248,6 +250,15 @@ func (c *Config) misplaced() error {
 func (c *Config) writes() bool {
 	k := zoo.TrainedBy(c.Task)
 	return k != nil && k.Data == zoo.Text
+}
+
+// attends tells a task whose model writes, and has attention.
+func (c *Config) attends() bool {
+	if !c.writes() {
+		return false
+	}
+	a := zoo.Writer(c.Task, zoo.Writing{Heads: 1})
+	return a.Attends()
 }
 
 // tabulates tells a task that learns from a table.
@@ -298,7 +309,7 @@ func (c *Config) together() error {
 			hint += "; or --vocab N alone, for a dry run of text that there is not yet"
 		}
 		return fail(hint, "%s has no text to learn from", c.Task)
-	case c.writes() && c.Init == "" && c.Width%c.Heads != 0: // of Init's sizes, its own are checked
+	case c.attends() && c.Init == "" && c.Width%c.Heads != 0: // of Init's sizes, its own are checked
 		return fail("choose a --width that --heads divides", "--width %d is not a multiple of --heads %d", c.Width, c.Heads)
 	case c.Anomaly && c.Capture:
 		return fail("leave --capture out while you look", "--anomaly looks at each operation, and --capture makes them one launch")

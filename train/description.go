@@ -130,7 +130,9 @@ func readArch(path string, like zoo.Arch) (*found, error) {
 		return nil, err
 	}
 	if f.Writes() {
-		f.Dropout = 0 // unless this run says otherwise
+		w := f.Writing()
+		w.Dropout = 0 // unless this run says otherwise
+		f.Resize(w)
 	}
 	weights := filepath.Join(path, ckpt.ModelFile)
 	return &found{f.Arch, weights, f}, agree(path, weights, f.Arch)

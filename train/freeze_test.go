@@ -39,6 +39,10 @@ func TestFreeze(t *testing.T) {
 			name = strings.TrimPrefix(name, "transformer.")
 			return strings.HasPrefix(name, "w") || strings.HasPrefix(name, "h.0.") || strings.HasSuffix(name, ".bias")
 		}},
+		{"lstm", "embed,rnn.bias_*", map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "width": 16, "batch": 10},
+			func(name string) bool {
+				return strings.HasPrefix(name, "embed.") || strings.HasPrefix(name, "rnn.bias")
+			}},
 	} {
 		for how, lever := range map[string]map[string]any{
 			"plain": {}, "accumulate": {"accumulate": 2}, "capture": {"capture": true}, "amp": {"amp": "bf16"}, "step-in-backward": {"step-in-backward": true},

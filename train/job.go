@@ -2,6 +2,7 @@ package train
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -146,7 +147,7 @@ func (j *job) initImages(c *Config, labels int) error {
 }
 
 func newText(c *Config) (*job, error) {
-	j := &job{arch: zoo.Writer(c.Task, model.GPTConfig{Vocab: c.Vocab, Context: c.Context, Layers: c.Layers, Heads: c.Heads, Width: c.Width})}
+	j := &job{arch: zoo.Writer(c.Task, zoo.Writing{Vocab: c.Vocab, Context: c.Context, Layers: c.Layers, Heads: c.Heads, Width: c.Width})}
 	if c.Init != "" {
 		if err := j.initText(c); err != nil {
 			return nil, err
@@ -169,25 +170,27 @@ func (j *job) initText(c *Config) error {
 	if err != nil {
 		return err
 	}
-	if !a.Writes() {
-		return fail(fmt.Sprintf("train %s with it", a.Of().Task), "%s is of type %s and no gpt2", c.Init, a.Kind)
+	if a.Kind != j.arch.Kind {
+		return fail(fmt.Sprintf("train %s with it", a.Of().Task), "%s is of type %s and no %s", c.Init, a.Kind, j.arch.Kind)
 	}
+	w := a.Writing()
 	for _, f := range []struct {
 		name     string
 		here, of int
-	}{{"layers", c.Layers, a.Layers}, {"heads", c.Heads, a.Heads}, {"width", c.Width, a.GPTConfig.Width}, {"vocab", c.Vocab, a.Vocab}} {
+	}{{"layers", c.Layers, w.Layers}, {"heads", c.Heads, w.Heads}, {"width", c.Width, w.Width}, {"vocab", c.Vocab, w.Vocab}} {
 		if c.Given[f.name] && f.here != f.of {
 			return fail(fmt.Sprintf("leave --%s out", f.name), "--%s %d contradicts %s, which has %d", f.name, f.here, c.Init, f.of)
 		}
 	}
 	switch {
-	case c.Given["context"] && c.Context > a.Context:
-		return fail(fmt.Sprintf("give --context %d or less", a.Context), "--context %d is more than the %d positions of %s", c.Context, a.Context, c.Init)
+	case w.Context == 0: // any
+	case c.Given["context"] && c.Context > w.Context:
+		return fail(fmt.Sprintf("give --context %d or less", w.Context), "--context %d is more than the %d positions of %s", c.Context, w.Context, c.Init)
 	case !c.Given["context"] && !c.Resume:
-		c.Context = a.Context
+		c.Context = w.Context
 	}
 	j.arch, j.weights = a.Arch, a.weights
-	c.Layers, c.Heads, c.Width, c.Vocab = a.Layers, a.Heads, a.GPTConfig.Width, a.Vocab
+	c.Layers, c.Heads, c.Width, c.Vocab = w.Layers, cmp.Or(w.Heads, c.Heads), w.Width, w.Vocab
 	return nil
 }
 
@@ -200,14 +203,16 @@ func (j *job) openText(c *Config) (err error) {
 	case c.Tokens != "":
 		err = j.openTokens(c)
 	case c.textless():
-		j.set = tokens.New("a text that is made up", make([]uint16, madeUp*(c.Context+1)), j.arch.Vocab)
+		j.set = tokens.New("a text that is made up", make([]uint16, max(madeUp, 2*c.Batch)*(c.Context+1)), j.arch.Writing().Vocab)
 	default:
 		err = j.readText(c)
 	}
 	if err != nil {
 		return err
 	}
-	j.arch.Dropout = c.Dropout
+	w := j.arch.Writing()
+	w.Dropout = c.Dropout
+	j.arch.Resize(w)
 	if err := j.arch.Check(); err != nil {
 		return fail("change the sizes", "%v", err)
 	}
@@ -215,10 +220,11 @@ func (j *job) openText(c *Config) (err error) {
 }
 
 func (j *job) openTokens(c *Config) (err error) {
-	if j.arch.Vocab == 0 {
+	vocab := j.arch.Writing().Vocab
+	if vocab == 0 {
 		return fail("give --vocab N, the number of tokens that there are", "--tokens %s without a vocabulary", c.Tokens)
 	}
-	if j.set, err = tokens.Open(c.Tokens, j.arch.Vocab); err != nil {
+	if j.set, err = tokens.Open(c.Tokens, vocab); err != nil {
 		return explain(err, "give --tokens a file of little-endian uint16")
 	}
 	f, err := os.Open(c.Tokens)
@@ -244,14 +250,12 @@ func (j *job) readText(c *Config) error {
 	if err != nil {
 		return explain(err, "give --data a text file")
 	}
-	n := j.tokenizer.Size()
-	if j.arch.Vocab == 0 {
-		j.arch.Vocab = n
+	n, w := j.tokenizer.Size(), j.arch.Writing()
+	if w.Vocab != 0 && w.Vocab != n {
+		return fail("leave --vocab out, or give the text as --tokens", "a vocabulary of %d, and %s has %d different tokens", w.Vocab, c.Data, n)
 	}
-	if j.arch.Vocab != n {
-		return fail("leave --vocab out, or give the text as --tokens", "a vocabulary of %d, and %s has %d different tokens", j.arch.Vocab, c.Data, n)
-	}
-	c.Vocab = n
+	c.Vocab, w.Vocab = n, n
+	j.arch.Resize(w)
 	return nil
 }
 
@@ -288,6 +292,9 @@ func isText(path string, raw []byte) error {
 
 // split makes the training and the held-out part of a text.
 func (j *job) split(c *Config) error {
+	if j.arch.Of().Row > 0 {
+		return j.splitStreams(c)
+	}
 	set, step := j.set, c.Batch*c.Context
 	j.perEpoch = max((set.Len()+step-1)/step, 1)
 	if c.Order == "sequential" {
@@ -301,12 +308,37 @@ func (j *job) split(c *Config) error {
 		return explain(err, "give more text, or a shorter --context")
 	}
 	j.train, j.learnt, j.wrap = dataset.Texts{Source: src}, cut, data.Config{Draw: true}
-	test, err := dataset.NewBlocks(set.Part(cut, set.Len()), c.Context)
-	if err == nil { // a short text has too little for it
+	j.holdOut(set.Part(cut, set.Len()), c)
+	return nil
+}
+
+// splitStreams is split for a model that reads piece by piece.
+func (j *job) splitStreams(c *Config) error {
+	set, cut := j.set, j.set.Len()
+	if c.Order == "random" {
+		cut -= cut / 10
+	}
+	src, err := set.Part(0, cut).Blocks(c.Context)
+	if err != nil {
+		return explain(err, "give more text, or a shorter --context")
+	}
+	if src.Len() < c.Batch {
+		return fail(fmt.Sprintf("give more text, a shorter --context, or --batch %d or less", src.Len()), "%d tokens to learn from are %d pieces of %d, too few for %d rows of text", cut, src.Len(), c.Context, c.Batch)
+	}
+	j.train, j.learnt, j.wrap = dataset.Texts{Source: src}, cut, data.Config{Sampler: data.Streams(), DropLast: true}
+	j.perEpoch = src.Len() / c.Batch
+	if c.Order == "random" {
+		j.holdOut(set.Part(cut, set.Len()), c)
+	}
+	return nil
+}
+
+// holdOut makes the part of a text that is scored, unless it is too short.
+func (j *job) holdOut(set *tokens.Set, c *Config) {
+	if test, err := dataset.NewBlocks(set, j.arch.Scored(c.Context)); err == nil {
 		j.tenth, j.held = true, test.Size()
 		j.test = test.Some(mostBatches * evalBatch(&j.arch, c.Context))
 	}
-	return nil
 }
 
 // mostBatches bounds what is scored of a long text while training.

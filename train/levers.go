@@ -163,7 +163,7 @@ func (r *run) chooseParts() {
 		return
 	}
 	r.parts = r.choosable()
-	r.still = nn.NewSnapshot(r.model)
+	r.still = nn.NewSnapshot(&weights{Model: r.model, Streams: r.streams})
 }
 
 // resumeParts goes on in the parts that the run had come to, unless it is told anew to choose.
@@ -181,6 +181,7 @@ func (r *run) learnInParts(b batch) (total *tensor.Tensor) {
 	undo := func() {
 		r.opt.Discard()
 		r.still.Restore()
+		r.streams.rewind()
 		r.look() // at the step as it begins again
 		total = nil
 	}

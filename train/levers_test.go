@@ -45,8 +45,9 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 // TestAccumulate: a batch in parts has the losses of the whole one, but for rounding.
 func TestAccumulate(t *testing.T) {
 	for task, change := range map[string]map[string]any{
-		"mlp": {"data": pictures(t, 40, 1, 6, 3)},
-		"gpt": {"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16},
+		"mlp":  {"data": pictures(t, 40, 1, 6, 3)},
+		"gpt":  {"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16},
+		"lstm": {"tokens": ids(t, 1000), "vocab": 7, "context": 8, "width": 16},
 	} {
 		change["batch"] = 10
 		whole := lossesOf(t, task, change)
@@ -79,6 +80,8 @@ func TestAccumulateAuto(t *testing.T) {
 	text := tokensBelow(t, 3000, 300)
 	for task, change := range map[string]map[string]any{
 		"gpt": {"tokens": text, "vocab": 300, "context": 16, "layers": 2, "heads": 2, "width": 16, "batch": 12, "dropout": 0.2},
+		// What is remembered of rows moves too.
+		"lstm": {"tokens": text, "vocab": 300, "context": 16, "layers": 2, "width": 16, "batch": 12, "dropout": 0.2, "head": "whole"},
 		// Running statistics move in the attempt that fails; a part of one sample has none.
 		"digits":   {"data": pictures(t, 90, 1, 28, 3), "batch": 48, "amp": "bf16"},
 		"resnet18": {"data": pictures(t, 200, 1, 40, 3), "batch": 64, "optimizer": "sgd", "steps": 2, "lr": 0.001},

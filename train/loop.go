@@ -105,6 +105,7 @@ func (r *run) updatesInParts() bool {
 // step learns from one batch. It waits for nothing.
 func (r *run) step(b dataset.Turn) {
 	r.opt.SetLR(r.schedule(r.queued))
+	r.streams.begin(b.First)
 	var u underway
 	if at := (batch{b.Env, b.X, b.Y}); r.captured != nil {
 		r.torn = true
@@ -146,6 +147,7 @@ func (r *run) capture() {
 
 // learn adds the gradients of a batch. told is called with its mean loss.
 func (r *run) learn(b batch, told func(loss *tensor.Tensor)) {
+	r.streams.rewind()
 	switch {
 	case r.Accumulate == AutoParts:
 		told(r.learnInParts(b))
@@ -348,10 +350,13 @@ func (r *run) score(ctx context.Context, show int) (*scored, error) {
 	return s, r.folder.line(found)
 }
 
+// rowsAtOnce is how many of the long rows of models that read piece by piece are scored at once: fewer are slow.
+const rowsAtOnce = 16
+
 // evalBatch is how many samples are scored at once; of a text they have so many tokens.
 func evalBatch(a *zoo.Arch, context int) int {
 	if a.Writes() {
-		return max(1, 2048/context)
+		return max(1, max(2048, rowsAtOnce*a.Of().Row)/a.Scored(context))
 	}
 	return dataset.SamplesAtOnce(a.Input(), 256)
 }
@@ -405,11 +410,12 @@ func (e *dataError) Unwrap() error { return e.error }
 
 // state is what a checkpoint holds.
 func (r *run) state() *ckpt.State {
-	return &ckpt.State{Model: &weights{r.model, r.average.or(nil)}, Optimizer: r.opt, Scaler: r.scaler}
+	return &ckpt.State{Model: &weights{r.model, r.average.or(nil), r.streams}, Optimizer: r.opt, Scaler: r.scaler}
 }
 
 // weights are what a checkpoint keeps of models.
 type weights struct {
 	Model   nn.Module `nn:"model"`
 	Average nn.Module `nn:"average"`
+	Streams *streams  `nn:"streams"`
 }

@@ -44,6 +44,7 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 		"tabular":  {"data": cars, "target": "sold", "batch": 64, "patience": 1, "eval-every": 2},
 		"gpt": {"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 3, "heads": 2, "width": 16, "dropout": 0.1, "batch": 4,
 			"clip": 1.0},
+		"lstm": {"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "width": 16, "dropout": 0.1, "batch": 4},
 	}
 	for _, task := range train.Tasks {
 		change := tasks[task]
@@ -83,7 +84,7 @@ func testMemory(t *testing.T, c train.Config) {
 			return err
 		},
 	}
-	if c.Task == "gpt" {
+	if c.Task == "gpt" || c.Task == "lstm" {
 		uses["sampling"] = func(device string) error {
 			_, err := train.Sample(t.Context(), train.SampleConfig{From: from, Device: device, Length: 3}, func(string) error { return nil })
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/warpline-ml/warpline/data/table"
 	"github.com/warpline-ml/warpline/data/text"
 	"github.com/warpline-ml/warpline/data/tokens"
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/internal/zoo"
@@ -62,7 +63,7 @@ func open(from, device string, heads int, watch Watcher) (*opened, error) {
 	if isWeights := dataset.IsFile(from); isWeights {
 		a.weights = from
 	}
-	if heads > 0 && (!a.Writes() || a.Heads != heads) {
+	if heads > 0 && a.Writing().Heads != heads {
 		return nil, otherHeads(&a.Arch, from, heads)
 	}
 	m := &opened{from: from, arch: a.Arch, env: env}
@@ -96,21 +97,22 @@ func described(path string) string {
 
 // context is how many tokens a row has that is scored: as many as the run learnt from.
 func (m *opened) context() int {
+	w := m.arch.Writing()
 	switch {
-	case !m.arch.Writes():
-		return 0
-	case m.run != nil:
-		return min(m.run.Context, m.arch.Context)
+	case m.run == nil || !m.arch.Writes():
+		return w.Context
+	case w.Context == 0:
+		return m.run.Context
 	}
-	return m.arch.Context
+	return min(m.run.Context, w.Context)
 }
 
 // otherHeads refuses a number of heads that the model does not have.
 func otherHeads(a *zoo.Arch, from string, heads int) error {
-	if !a.Writes() {
+	if !a.Attends() {
 		return fail("leave --heads out", "--heads is for gpt, and %s is of type %s", from, a.Kind)
 	}
-	return fail("leave --heads out", "--heads %d contradicts %s, which has %d", heads, from, a.Heads)
+	return fail("leave --heads out", "--heads %d contradicts %s, which has %d", heads, from, a.Writing().Heads)
 }
 
 // finished tells whether model.safetensors is of a run's newest step: its log then has an end.
@@ -137,7 +139,8 @@ func (m *opened) newest(watch Watcher) error {
 	defer c.Close()
 	m.run.adapt(m.env, m.model)
 	mean := newAverage(m.model, m.run)
-	if err := c.Model(&weights{m.model, mean.or(nil)}); err != nil {
+	rows := newStreams(m.env, m.model, m.run.Batch) // which the checkpoint has too
+	if err := c.Model(&weights{m.model, mean.or(nil), rows}); err != nil {
 		return explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
 	}
 	for _, w := range c.Damaged() {
@@ -276,7 +279,7 @@ func (m *opened) text(c *EvalConfig, p *part) (dataset.Source, error) {
 	var err error
 	switch {
 	case c.Tokens != "":
-		m.set, err = tokens.Open(c.Tokens, m.arch.Vocab)
+		m.set, err = tokens.Open(c.Tokens, m.arch.Writing().Vocab)
 	case m.tokenizer == nil:
 		return nil, fail("give --tokens", "%s has no %s to read %s with", m.from, tokenizerFile, c.Data)
 	default:
@@ -295,7 +298,7 @@ func (m *opened) text(c *EvalConfig, p *part) (dataset.Source, error) {
 	if c.Skip >= set.Len() && c.Skip > 0 {
 		return nil, fail("skip fewer", "--skip %d leaves nothing of %d tokens", c.Skip, set.Len())
 	}
-	src, err := dataset.NewBlocks(set.Part(c.Skip, set.Len()), m.context())
+	src, err := dataset.NewBlocks(set.Part(c.Skip, set.Len()), m.arch.Scored(m.context()))
 	if err != nil {
 		return nil, fail("give more text", "%s: %v", cmp.Or(c.Data, c.Tokens), err)
 	}
@@ -304,7 +307,7 @@ func (m *opened) text(c *EvalConfig, p *part) (dataset.Source, error) {
 
 // SampleConfig says what Sample writes.
 type SampleConfig struct {
-	From        string // a run folder of a gpt
+	From        string // a run folder of a model that writes
 	Device      string // as tensor.Open takes it; empty: the best there is
 	Prompt      string // text, or numbers of tokens where the folder has no tokenizer; empty: token 0
 	Length      int    // tokens to add
@@ -351,7 +354,7 @@ func Sample(ctx context.Context, c SampleConfig, write func(piece string) error)
 	}
 	g, ok := m.model.(zoo.Author)
 	if !ok {
-		return 0, fail("give the folder of a gpt", "%s is of type %s, which writes no text", c.From, m.arch.Kind)
+		return 0, fail("give the folder of a "+advice.List(zoo.Tasks(true)), "%s is of type %s, which writes no text", c.From, m.arch.Kind)
 	}
 	prompt, err := m.encode(c.Prompt)
 	if err != nil {
@@ -385,10 +388,11 @@ func (m *opened) encode(prompt string) ([]int64, error) {
 		}
 		return out, err
 	}
+	vocab := m.arch.Writing().Vocab
 	for _, word := range strings.Fields(prompt) {
 		id, err := strconv.ParseInt(word, 10, 64)
-		if err != nil || id < 0 || id >= int64(m.arch.Vocab) {
-			return nil, fail(fmt.Sprintf("give numbers below %d: the folder has no %s", m.arch.Vocab, tokenizerFile), "%q in the prompt is no token", word)
+		if err != nil || id < 0 || id >= int64(vocab) {
+			return nil, fail(fmt.Sprintf("give numbers below %d: the folder has no %s", vocab, tokenizerFile), "%q in the prompt is no token", word)
 		}
 		out = append(out, id)
 	}

@@ -164,7 +164,10 @@ func (m *opened) predictTexts(ctx context.Context, c *PredictConfig, tell func(p
 		if err != nil {
 			return explain(err, "give a text of tokens that the model knows")
 		}
-		prompts = append(prompts, ids[max(0, len(ids)-m.arch.Context):])
+		if n := m.arch.Writing().Context; n > 0 {
+			ids = ids[max(0, len(ids)-n):]
+		}
+		prompts = append(prompts, ids)
 	}
 	for i, ids := range prompts {
 		if ctx.Err() != nil {

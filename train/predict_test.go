@@ -169,7 +169,13 @@ func TestPredictText(t *testing.T) {
 	if err := os.WriteFile(text, bytes.Repeat([]byte("abcabd"), 300), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c := config(t, "gpt", map[string]any{"data": text, "steps": 30, "context": 16, "layers": 1, "width": 32})
+	for _, task := range []string{"gpt", "lstm"} {
+		predictText(t, config(t, task, map[string]any{"data": text, "steps": 30, "context": 16, "layers": 1, "width": 32}))
+	}
+}
+
+func predictText(t *testing.T, c train.Config) {
+	t.Helper()
 	c.Out = filepath.Join(t.TempDir(), "run")
 	mustRun(t, c)
 	for _, prompt := range []string{"a", "abc", strings.Repeat("abcabd", 9)} {

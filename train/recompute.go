@@ -78,7 +78,7 @@ func (c *Config) checkRecompute() error {
 	if (c.Slowdown != 0 || c.Given["slowdown"]) && !(c.Slowdown >= 1) {
 		return fail("give a number from 1 up", "--slowdown is %v", c.Slowdown)
 	}
-	if c.Recompute == RecomputeAttention && !c.writes() {
+	if c.Recompute == RecomputeAttention && !c.attends() {
 		return fail("choose block", "--recompute attention: the model of %s has no attention", c.Task)
 	}
 	return nil
@@ -86,7 +86,7 @@ func (c *Config) checkRecompute() error {
 
 // recomputeLevers are the values that keep less than the run's.
 func (r *run) recomputeLevers() (levers []plan.Lever) {
-	if r.writes() && !r.Recompute.on() {
+	if r.attends() && !r.Recompute.on() {
 		levers = append(levers, plan.Lever{Name: string(RecomputeAttention), Flag: "--recompute attention", Cost: "the attention layers once more", Less: true})
 	}
 	if !r.Recompute.on() || r.Recompute == RecomputeAttention {

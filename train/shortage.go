@@ -252,8 +252,10 @@ func (j *job) ragged(batch int) bool {
 
 // shorten gives a text's job, which is a copy, the context of c.
 func (j *job) shorten(c *Config) error {
-	size := *j.arch.GPTConfig
-	size.Context = c.Context
-	j.arch.GPTConfig = &size
+	w := j.arch.Writing()
+	if w.Context > 0 {
+		w.Context = c.Context
+	}
+	j.arch.Resize(w)
 	return j.split(c)
 }

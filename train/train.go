@@ -105,6 +105,7 @@ type run struct {
 	env       *tensor.Env // the root, with the run's random path
 	model     nn.Module
 	loss      loss          // model's
+	streams   *streams      // of a model that reads piece by piece; nil: none
 	again     *tensor.Parts // that are recomputed; nil: those of the setting
 	average   *average      // nil: none
 	merged    nn.Module     // what is left of a run with small matrices; nil: not yet
@@ -252,7 +253,8 @@ func (r *run) furnish(ctx context.Context) (err error) {
 	if err := r.freeze(); err != nil {
 		return err
 	}
-	r.loss = lossOf(&r.arch, r.model, r.Head)
+	r.streams = newStreams(r.env, r.model, r.Batch)
+	r.loss = lossOf(&r.arch, r.model, r.Head, r.streams)
 	if r.Params.narrow() {
 		r.worth = r.products() // of float32 parameters
 		r.Params.put(r.model)
@@ -312,8 +314,12 @@ func (r *run) sameText() error {
 // loss is the mean loss of a model's scores of x against the labels.
 type loss func(x, labels *tensor.Tensor) *tensor.Tensor
 
-// lossOf is a model's loss. Of one that writes it never holds all scores, unless head asks for them.
-func lossOf(a *zoo.Arch, m nn.Module, head Head) loss {
+// lossOf is a model's loss. Of one that writes it never holds all scores, unless head asks for them; one that reads piece by piece goes
+// on from what s remembers.
+func lossOf(a *zoo.Arch, m nn.Module, head Head, s *streams) loss {
+	if reads, ok := m.(zoo.Reader); ok {
+		return func(x, labels *tensor.Tensor) *tensor.Tensor { return s.loss(reads, head, x, labels) }
+	}
 	if g, writes := m.(zoo.Author); writes && head != HeadWhole {
 		return func(x, labels *tensor.Tensor) *tensor.Tensor { return g.Loss(x, labels) }
 	}

@@ -282,6 +282,7 @@ func TestResume(t *testing.T) {
 		"adapted": {"task": "gpt", "data": text, "batch": 2, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "lora": 2, "average": 0.9},
 		"freeze":  {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8, "freeze": "1.weight"},
 		"norms":   {"task": "resnet18", "init": "../model/testdata/resnet/init.safetensors", "data": pictures(t, 12, 3, 16, 10), "batch": 2, "optimizer": "sgd", "momentum": 0.9, "average": 0.9},
+		"lstm":    {"task": "lstm", "data": text, "batch": 6, "context": 8, "layers": 2, "width": 8, "dropout": 0.1}, // 40 steps are two and a half epochs
 		"gpt":     {"task": "gpt", "data": text, "batch": 2, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "warmup": 30, "clip": 0.5},
 	} {
 		t.Run(name, func(t *testing.T) {

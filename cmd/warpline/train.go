@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,6 +71,16 @@ func byTask(of func(c *train.Config) any) string {
 		parts = append(parts, fmt.Sprintf("%s %v", advice.List(names[v]), v))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// sized is a size of the models of texts.
+func sized(of func(c *train.Config) int) func(c *train.Config) any {
+	return func(c *train.Config) any {
+		if !slices.Contains(zoo.Tasks(true), c.Task) {
+			return 0
+		}
+		return of(c)
+	}
 }
 
 func newTrain() *cobra.Command {
@@ -140,12 +151,12 @@ func trainFlags(f *pflag.FlagSet, c *train.Config) {
 	f.BoolVar(&c.Anomaly, "anomaly", false, "look at every number, slowly, and stop at the operation that makes the first NaN or infinity")
 	leverFlags(f, c)
 	f.BoolVar(&c.Capture, "capture", false, "record a step once and do it again as one launch, to the bit as without")
-	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees (default 64); of --init, as many as it has positions, or fewer")
-	f.IntVar(&c.Layers, "layers", 0, "gpt (default 4)")
+	f.IntVar(&c.Context, "context", 0, "gpt: tokens that a position sees, lstm: that gradients go back over ("+byTask(sized(func(c *train.Config) int { return c.Context }))+"); of --init, as many as it has positions, or fewer")
+	f.IntVar(&c.Layers, "layers", 0, "of models of texts ("+byTask(sized(func(c *train.Config) int { return c.Layers }))+")")
 	f.IntVar(&c.Heads, "heads", 0, "gpt: of attention (default 4)")
-	f.IntVar(&c.Width, "width", 0, "gpt: of the layers (default 128)")
-	f.IntVar(&c.Vocab, "vocab", 0, "gpt: number of tokens that there are (default the text's)")
-	f.Float64Var(&c.Dropout, "dropout", 0, "gpt")
+	f.IntVar(&c.Width, "width", 0, "of models of texts: of the layers ("+byTask(sized(func(c *train.Config) int { return c.Width }))+")")
+	f.IntVar(&c.Vocab, "vocab", 0, "of models of texts: number of tokens that there are (default the text's)")
+	f.Float64Var(&c.Dropout, "dropout", 0, "of models of texts")
 }
 
 // option is the flag of one of a Config's Options.
@@ -178,7 +189,7 @@ func (o *option) Set(text string) error {
 // dataFlags are those of the commands that read a data set.
 func dataFlags(f *pflag.FlagSet, data, tokens *string) {
 	f.StringVar(data, "data", "", dataset.Help())
-	f.StringVar(tokens, "tokens", "", "gpt: a file of little-endian uint16 tokens")
+	f.StringVar(tokens, "tokens", "", "in place of a text, a file of little-endian uint16 tokens")
 }
 
 // tableFlags are those of training on a table.

@@ -15,6 +15,7 @@ type Turn struct {
 	Env   *tensor.Env
 	X, Y  *tensor.Tensor
 	State data.Position // after it
+	First bool          // of an epoch
 }
 
 // Source is a data set of any task.
@@ -33,7 +34,7 @@ func (s Pairs) Size() int { return s.Len() }
 
 // Turns implements [Source].
 func (s Pairs) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
-	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) Turn { return Turn{b.Env, b.X, b.Y, b.Position()} })
+	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) Turn { return Turn{b.Env, b.X, b.Y, b.Position(), b.First()} })
 }
 
 // Blank implements [Source].
@@ -47,7 +48,7 @@ func (s Texts) Size() int { return s.Len() * s.Fields()[1].Shape[0] }
 
 // Turns implements [Source].
 func (s Texts) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
-	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) Turn { return Turn{b.Env, b.Tokens, b.Targets, b.Position()} })
+	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) Turn { return Turn{b.Env, b.Tokens, b.Targets, b.Position(), b.First()} })
 }
 
 // Blank implements [Source].

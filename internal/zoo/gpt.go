@@ -43,6 +43,17 @@ var gpt = Kind{
 		return a, true
 	},
 	Begin: beginGPT,
+	Reads: func(a *Arch) Writing {
+		c := a.GPTConfig
+		return Writing{Vocab: c.Vocab, Context: c.Context, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Dropout: c.Dropout}
+	},
+	Write: func(a *Arch, w Writing) {
+		c := model.GPTConfig{Vocab: w.Vocab, Context: w.Context, Layers: w.Layers, Heads: w.Heads, Width: w.Width, Dropout: w.Dropout}
+		if a.GPTConfig != nil {
+			c.Eps = a.Eps
+		}
+		a.GPTConfig = &c
+	},
 }
 
 // beginGPT adds what transformers writes.

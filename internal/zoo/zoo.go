@@ -15,7 +15,7 @@ import (
 )
 
 // Kinds are the models, in the order in which people are told of the tasks that train them.
-var Kinds = []*Kind{&convnet, &mlp, &gpt, &resnet, &resnet50, &tabular, &triage, &vit}
+var Kinds = []*Kind{&convnet, &mlp, &gpt, &resnet, &resnet50, &tabular, &triage, &vit, &lstm}
 
 // Kind is all that is particular to a model of this program.
 type Kind struct {
@@ -38,6 +38,11 @@ type Kind struct {
 	Title func(a *Arch) string // for people
 	Sizes func(a *Arch) string // of the shapes of weights, to compare descriptions by
 
+	// The following are of models that write.
+	Reads func(a *Arch) Writing    // their sizes
+	Write func(a *Arch, w Writing) // gives a description, which may be new, other sizes, and no other one that shares them
+	Row   int                      // tokens that a row has at least that is scored, where that is not what a run learns from
+
 	// Recognise describes the model that has tensors of these shapes, if it is of this kind. What shapes do not tell is
 	// like's, or usual.
 	Recognise func(s Shapes, like *Arch) (Arch, bool)
@@ -54,6 +59,8 @@ type Defaults struct {
 	LR, Average          float64
 	Decay                float64 // 0: the optimizer's
 	Patience             int     // scores without a better one that end a run; 0: it does not end early
+
+	Context, Layers, Width int // of models that write
 }
 
 // Data is what a model learns from.
@@ -110,6 +117,23 @@ type Author interface {
 	Generate(env *tensor.Env, prompt []int64, n int, c model.SampleConfig) iter.Seq[int64]
 }
 
+// Reader is an author that reads a text piece by piece, and goes on from the state that the piece before has left.
+type Reader interface {
+	Author
+
+	Begin(env *tensor.Env, rows int) nn.RecurrentState
+	ForwardFrom(tokens *tensor.Tensor, s nn.RecurrentState) (scores *tensor.Tensor, end nn.RecurrentState)
+	LossFrom(tokens, labels *tensor.Tensor, s nn.RecurrentState, opts ...nn.CrossEntropyOption) (loss *tensor.Tensor, end nn.RecurrentState)
+}
+
+// Writing are the sizes of a model that writes.
+type Writing struct {
+	Vocab, Layers, Width int
+	Context              int // tokens that it sees at most; 0: any number
+	Heads                int // of attention; 0: it has none
+	Dropout              float64
+}
+
 // Arch describes a model: what config.json holds but for a run's settings. For a GPT it is what transformers writes and
 // reads.
 type Arch struct {
@@ -122,6 +146,8 @@ type Arch struct {
 	*model.TableConfig
 	*model.TriageConfig
 	*model.ViTConfig
+	LSTM *model.LSTMConfig `json:"lstm,omitempty"`
+
 	Hidden int     `json:"hidden,omitempty"` // of an mlp
 	Blocks *[4]int `json:"blocks,omitempty"` // of a resnet, with Planes
 	Planes int     `json:"planes,omitempty"`
@@ -134,7 +160,11 @@ func Begun(task string) Arch { return begun(task, Arch{}) }
 func Tabular(task string, c model.TableConfig) Arch { return begun(task, Arch{TableConfig: &c}) }
 
 // Writer describes the task's new language model.
-func Writer(task string, c model.GPTConfig) Arch { return begun(task, Arch{GPTConfig: &c}) }
+func Writer(task string, w Writing) Arch {
+	var a Arch
+	TrainedBy(task).Write(&a, w)
+	return begun(task, a)
+}
 
 // Classifier describes the task's new classifier of pictures.
 func Classifier(task string, c model.ImageConfig) Arch { return begun(task, Arch{ImageConfig: &c}) }
@@ -156,6 +186,23 @@ func (a *Arch) Writes() bool {
 	k := a.Of()
 	return k != nil && k.Data == Text
 }
+
+// Attends tells a language model that has attention.
+func (a *Arch) Attends() bool { return a.Writing().Heads > 0 }
+
+// Writing are the sizes of a model that writes, of others zeros.
+func (a *Arch) Writing() Writing {
+	if !a.Writes() {
+		return Writing{}
+	}
+	return a.Of().Reads(a)
+}
+
+// Resize gives a model that writes other sizes; copies of the description keep theirs.
+func (a *Arch) Resize(w Writing) { a.Of().Write(a, w) }
+
+// Scored is how many tokens a row has that is scored, of a model that learns from rows of context.
+func (a *Arch) Scored(context int) int { return max(context, a.Of().Row) }
 
 // Units are what a data set of the model is counted in, for people.
 func (a *Arch) Units() string {

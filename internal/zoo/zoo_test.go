@@ -16,7 +16,7 @@ import (
 func begun(k *zoo.Kind) zoo.Arch {
 	switch k.Data {
 	case zoo.Text:
-		return zoo.Writer(k.Task, model.GPTConfig{Vocab: 7, Context: 5, Layers: 2, Heads: 2, Width: 8})
+		return zoo.Writer(k.Task, zoo.Writing{Vocab: 7, Context: 5, Layers: 2, Heads: 2, Width: 8})
 	case zoo.Drawn:
 		return zoo.Begun(k.Task)
 	case zoo.Table:
