@@ -44,7 +44,7 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 		"tabular":  {"data": cars, "target": "sold", "batch": 64, "patience": 1, "eval-every": 2},
 		"gpt": {"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 3, "heads": 2, "width": 16, "dropout": 0.1, "batch": 4,
 			"clip": 1.0},
-		"lstm": {"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "width": 16, "dropout": 0.1, "batch": 4},
+		"lstm": {"tokens": ids(t, 300), "vocab": 7, "context": 8, "layers": 2, "width": 16, "dropout": 0.1, "batch": 4},
 	}
 	for _, task := range train.Tasks {
 		change := tasks[task]
