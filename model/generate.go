@@ -41,27 +41,23 @@ func (g *GPT) Generate(env *tensor.Env, prompt []int64, n int, c SampleConfig) i
 	}
 }
 
-// past has the keys and values of the first n positions.
+// past has the keys and values of the first positions.
 type past struct {
 	g      *GPT
 	env    *tensor.Env
-	layers []kept
-	n      int
+	caches []*nn.KVCache
 	parts  []part // of the computation of one token; recorded when there is a past
 }
 
-// kept is what a layer keeps: rows[1, context, 2, heads, width of a head], and its parts as attention takes them.
-type kept struct{ rows, k, v *tensor.Tensor }
-
-// part is a token's way from one attention to the next: it begins with the token and its position, and ends with queries and
-// what is to be kept of a layer, or with scores.
+// part is a token's way from one attention to the next: it begins with the token and its position, and ends with queries, keys
+// and values of a layer, or with scores.
 type part struct {
 	*tensor.Program
-	q, rows, scores *tensor.Tensor
+	q, k, v, scores *tensor.Tensor
 }
 
 func newPast(g *GPT, env *tensor.Env) *past {
-	return &past{g: g, env: env, layers: make([]kept, len(g.Transformer.H))}
+	return &past{g: g, env: env, caches: g.Caches(env)}
 }
 
 // last are the scores of what follows tokens, computed in a scope of their own.
@@ -72,12 +68,17 @@ func (p *past) last(turn uint64, tokens []int64) []float64 {
 	switch {
 	case len(window) < len(tokens):
 		return p.g.final(p.g.Hidden(tokens64(e, window)))
-	case p.n > 0 && len(tokens) == p.n+1:
-		return p.next(e, tokens[p.n])
+	case p.len() > 0 && len(tokens) == p.len()+1:
+		return p.next(e, tokens[p.len()])
 	}
-	p.n = len(tokens)
-	return p.g.final(p.g.hidden(tokens64(e, tokens), p.block))
+	for _, c := range p.caches {
+		c.Truncate(0)
+	}
+	return p.g.final(p.g.continued(tokens64(e, tokens), p.caches))
 }
+
+// len is the number of positions whose keys and values are there.
+func (p *past) len() int { return p.caches[0].Len() }
 
 func tokens64(e *tensor.Env, tokens []int64) *tensor.Tensor {
 	return tensor.From(e, tokens, 1, len(tokens))
@@ -88,25 +89,34 @@ func (g *GPT) final(hidden *tensor.Tensor) []float64 {
 	return g.Scores(hidden.Slice(1, hidden.Dim(1)-1, hidden.Dim(1))).Floats()
 }
 
-// block is block i of a prompt, whose keys and values are kept.
-func (p *past) block(i int) step {
-	b := p.g.Transformer.H[i]
-	return func(x *tensor.Tensor) *tensor.Tensor {
-		return b.forward(x, func(x *tensor.Tensor) *tensor.Tensor { return p.attend(&p.layers[i], b.Attn, x) })
+// Caches are empty caches of keys and values for [GPT.Continue], one of each block, as long as the context.
+func (g *GPT) Caches(env *tensor.Env) []*nn.KVCache {
+	list := make([]*nn.KVCache, len(g.Transformer.H))
+	for i := range list {
+		list[i] = nn.NewKVCache(env, g.Config.Context)
 	}
+	return list
 }
 
-// attend is a.Forward for the prompt x[1, positions, width].
-func (p *past) attend(l *kept, a *nn.Attention, x *tensor.Tensor) *tensor.Tensor {
-	t, width, d := x.Dim(1), x.Dim(2), x.Dim(2)/a.Heads
-	return tensor.Chain(x, a.QKV.Forward, func(qkv *tensor.Tensor) *tensor.Tensor {
-		qkv = qkv.Reshape(1, t, 3, a.Heads, d)
-		l.rows = p.env.FullOf(qkv.DType(), 0, 1, p.g.Config.Context, 2, a.Heads, d)
-		parts := l.rows.Permute(2, 0, 3, 1, 4)
-		l.k, l.v = parts.Select(0, 0), parts.Select(0, 1)
-		l.rows.Slice(1, 0, t).CopyInPlace(qkv.Slice(2, 1, 3))
-		return tensor.SelfAttention(qkv, tensor.Mask{Causal: a.Causal})
-	}, func(y *tensor.Tensor) *tensor.Tensor { return y.Reshape(1, t, width) }, a.Proj.Forward)
+// Continue gives scores [batch, positions, vocab] of the next token for tokens i64[batch, positions] that stand behind those
+// that the caches have, which they join. The env has no gradients: env.NoGrad().Eval().
+func (g *GPT) Continue(tokens *tensor.Tensor, caches []*nn.KVCache) *tensor.Tensor {
+	return g.Scores(g.continued(tokens, caches))
+}
+
+// continued is the last layer's output for tokens behind those that the caches have.
+func (g *GPT) continued(tokens *tensor.Tensor, caches []*nn.KVCache) *tensor.Tensor {
+	if len(caches) != len(g.Transformer.H) {
+		tensor.Raise("GPT.Continue", "make them with GPT.Caches", "%d caches for %d blocks", len(caches), len(g.Transformer.H))
+	}
+	start := caches[0].Len()
+	g.fits(start + tokens.Dim(1))
+	return g.hidden(tokens, start, func(i int) step {
+		b := g.Transformer.H[i]
+		return func(x *tensor.Tensor) *tensor.Tensor {
+			return b.forward(x, func(x *tensor.Tensor) *tensor.Tensor { return b.Attn.ForwardCached(x, caches[i]) })
+		}
+	})
 }
 
 // next are the scores after one more token.
@@ -114,15 +124,15 @@ func (p *past) next(e *tensor.Env, token int64) []float64 {
 	if p.parts == nil {
 		p.record()
 	}
-	x := tensor.From(e, []int64{token, int64(p.n)}, 2, 1, 1)
-	for i, l := range p.layers {
+	x := tensor.From(e, []int64{token, int64(p.len())}, 2, 1, 1)
+	for i, c := range p.caches {
 		at := &p.parts[i]
 		at.Run(x)
-		l.rows.Slice(1, p.n, p.n+1).CopyInPlace(at.rows)
-		x = tensor.Attention(at.q.In(e), l.k.Slice(2, 0, p.n+1), l.v.Slice(2, 0, p.n+1), tensor.Mask{}).Reshape(1, 1, p.g.Config.Width)
+		m := tensor.Mask{Start: c.Len(), Window: p.g.Transformer.H[i].Attn.Window}
+		k, v := c.Add(at.k, at.v)
+		x = tensor.Attention(at.q.In(e), k, v, m).Reshape(1, 1, p.g.Config.Width)
 	}
-	p.n++
-	end := &p.parts[len(p.layers)]
+	end := &p.parts[len(p.caches)]
 	end.Run(x)
 	return end.scores.Floats()
 }
@@ -147,7 +157,7 @@ func (p *past) record() {
 			_, y = t.LNF.ForwardAdd(x, y)
 			return p.g.Scores(y)
 		}
-		run, y := tensor.Record(p.env.FullOf(p.layers[i].rows.DType(), 0, 1, 1, width), after)
+		run, y := tensor.Record(p.env.FullOf(p.parts[0].k.DType(), 0, 1, 1, width), after)
 		if i+1 < len(t.H) {
 			p.parts = append(p.parts, p.split(run, y))
 		} else {
@@ -158,9 +168,11 @@ func (p *past) record() {
 
 // split is the part that ends with queries, keys and values.
 func (p *past) split(run *tensor.Program, qkv *tensor.Tensor) part {
-	heads := p.g.Config.Heads
-	qkv = qkv.Reshape(1, 1, 3, heads, p.g.Config.Width/heads)
-	return part{run, qkv.Slice(2, 0, 1).Reshape(1, heads, 1, p.g.Config.Width/heads), qkv.Slice(2, 1, 3), nil}
+	heads, width := p.g.Config.Heads, p.g.Config.Width
+	third := func(i int) *tensor.Tensor {
+		return qkv.Slice(2, i*width, (i+1)*width).Reshape(1, heads, 1, width/heads)
+	}
+	return part{run, third(0), third(1), third(2), nil}
 }
 
 // choose draws a token from softmax(logits/temperature) over the k likeliest.

@@ -48,3 +48,32 @@ func testPast(t *testing.T, where string, g *GPT, env *tensor.Env, first int, al
 		}
 	}
 }
+
+// TestContinue: tokens that come in parts behind caches get the scores that they get together, of several samples.
+func TestContinue(t *testing.T) {
+	root, err := tensor.Fresh(testutil.Device())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := NewGPT(root, GPTConfig{Vocab: 13, Context: 8, Layers: 2, Heads: 2, Width: 16})
+	for _, p := range nn.Params(g) {
+		p.ScaleInPlace(8)
+	}
+	env := root.NoGrad().Eval()
+	tokens, caches := env.RandInt(0, 13, 3, 8), g.Caches(env)
+	want := g.Forward(tokens)
+	for _, part := range [][2]int{{0, 3}, {3, 4}, {4, 8}} {
+		got := g.Continue(tokens.Slice(1, part[0], part[1]), caches)
+		if d := got.Sub(want.Slice(1, part[0], part[1])).Abs().Max().Item(); d > 1e-3 {
+			t.Errorf("positions %v: off by %v", part, d)
+		}
+	}
+	for name, f := range map[string]func(){
+		"context": func() { g.Continue(tokens.Slice(1, 0, 1), caches) },
+		"caches":  func() { g.Continue(tokens, caches[:1]) },
+	} {
+		if _, err := env.Try(func(*tensor.Env) *tensor.Tensor { f(); return nil }); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -147,25 +147,30 @@ func (m *MLP) Forward(x *tensor.Tensor) *tensor.Tensor {
 
 // Hidden is the last layer's output for tokens i64[batch, positions].
 func (g *GPT) Hidden(tokens *tensor.Tensor) *tensor.Tensor {
-	if n := tokens.Dim(1); n > g.Config.Context {
-		tensor.Raise("model.GPT", "shorten the input, or choose a larger context", "%d positions, the context is %d", n, g.Config.Context)
-	}
+	g.fits(tokens.Dim(1))
 	if !tokens.Env().Parted() {
-		return g.hidden(tokens, nil)
+		return g.hidden(tokens, 0, nil)
 	}
-	return g.hidden(tokens, func(i int) step {
+	return g.hidden(tokens, 0, func(i int) step {
 		return func(x *tensor.Tensor) *tensor.Tensor { return nn.Block(g.Transformer.H[i], x) }
 	})
+}
+
+// fits refuses more positions than the context has.
+func (g *GPT) fits(n int) {
+	if n > g.Config.Context {
+		tensor.Raise("model.GPT", "shorten the input, or choose a larger context", "%d positions, the context is %d", n, g.Config.Context)
+	}
 }
 
 // step is one of a chain.
 type step = func(*tensor.Tensor) *tensor.Tensor
 
-// hidden is Hidden through block(i) for block i; nil: through the blocks as they are.
-func (g *GPT) hidden(tokens *tensor.Tensor, block func(i int) step) *tensor.Tensor {
+// hidden is Hidden of tokens from position start on, through block(i) for block i; nil: through the blocks as they are.
+func (g *GPT) hidden(tokens *tensor.Tensor, start int, block func(i int) step) *tensor.Tensor {
 	t := g.Transformer
 	steps := []step{t.WTE.Forward, func(x *tensor.Tensor) *tensor.Tensor {
-		return x.Add(t.WPE.Weight.In(x.Env()).Slice(0, 0, tokens.Dim(1)))
+		return x.Add(t.WPE.Weight.In(x.Env()).Slice(0, start, start+tokens.Dim(1)))
 	}, dropout(t.dropout)}
 	if block == nil {
 		return tensor.Chain(tokens, append(steps, func(x *tensor.Tensor) *tensor.Tensor {

@@ -151,7 +151,7 @@ func init() {
 		return loaded(c, NewWeightNorm(l, dim))
 	})
 	forwards["rotary"] = scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
-		r := Rotary{Base: c.Attrs.number("base", 0), Width: c.Attrs.int("width", 0), Interleaved: c.Attrs.flag("interleaved"), Stretch: c.Attrs.number("stretch", 0)}
+		r := Rotary{Base: c.Attrs.number("base", 0), Width: c.Attrs.int("width", 0), Interleaved: c.Attrs.flag("interleaved"), Stretch: c.Attrs.number("stretch", 0), Start: c.Attrs.int("start", 0)}
 		return r.At(in["x"], in["positions"])
 	})
 	forwards["alibi"] = scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {

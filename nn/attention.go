@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/warpline-ml/warpline/tensor"
@@ -12,8 +13,9 @@ type Attention struct {
 	QKV     *Linear `nn:"c_attn"` // width to 3·width: queries, keys, values
 	Proj    *Linear `nn:"c_proj"` // width to width
 	Heads   int
-	Causal  bool    // a position sees itself and those before it
-	Dropout float64 // of the weights, while training
+	Causal  bool           // a position sees itself and those before it
+	Dropout float64        // of the weights, while training
+	Window  *tensor.Window // how far a position sees; nil: everything
 }
 
 // AttentionConfig describes an attention layer.
@@ -21,6 +23,7 @@ type AttentionConfig struct {
 	Heads   int // divides the width
 	Causal  bool
 	Dropout float64
+	Window  *tensor.Window // how far a position sees; nil: everything
 	NoBias  bool
 }
 
@@ -30,7 +33,7 @@ func NewAttention(env *tensor.Env, width int, c AttentionConfig) *Attention {
 	if c.Heads < 1 || width%c.Heads != 0 {
 		tensor.Raise("nn.NewAttention", "the width must be a multiple of the heads", "width %d in %d heads", width, c.Heads)
 	}
-	l := &Attention{Heads: c.Heads, Causal: c.Causal, Dropout: c.Dropout}
+	l := &Attention{Heads: c.Heads, Causal: c.Causal, Dropout: c.Dropout, Window: c.Window}
 	l.QKV = &Linear{Weight: uniform(env, math.Sqrt(6/(4*float64(width))), 3*width, width)}
 	l.Proj = NewLinearNoBias(env, width, width)
 	if !c.NoBias {
@@ -70,7 +73,7 @@ func (l *Attention) forward(x, keys *tensor.Tensor) *tensor.Tensor {
 // dropout of weights.
 func (l *Attention) attend(qkv, keys *tensor.Tensor) *tensor.Tensor {
 	if l.Dropout == 0 || !qkv.Env().Training() {
-		return tensor.SelfAttention(qkv, tensor.Mask{Causal: l.Causal, Keys: keys})
+		return tensor.SelfAttention(qkv, tensor.Mask{Causal: l.Causal, Keys: keys, Window: l.Window})
 	}
 	apart := qkv.Permute(2, 0, 3, 1, 4)
 	return l.dropping(apart.Select(0, 0), apart.Select(0, 1), apart.Select(0, 2), keys).Permute(0, 2, 1, 3)
@@ -99,15 +102,26 @@ func (l *Attention) dropping(q, k, v, keys *tensor.Tensor) *tensor.Tensor {
 
 // seen is the mask of t queries by keys, true where a query sees a key; nil when all do.
 func (l *Attention) seen(env *tensor.Env, t int, keys *tensor.Tensor) *tensor.Tensor {
-	if !l.Causal {
-		return keys
+	seen := tensor.Mask{Causal: l.Causal, Window: l.Window}.Seen(env, t, t)
+	if seen == nil || keys == nil {
+		return cmp.Or(seen, keys)
 	}
-	at := env.Arange(t)
-	causal := at.Unsqueeze(1).Ge(at)
-	if keys == nil {
-		return causal
+	return seen.And(keys)
+}
+
+// ForwardCached is Forward for positions behind those that past has, whose keys and values join it: the results for x alone.
+func (l *Attention) ForwardCached(x *tensor.Tensor, past *KVCache) *tensor.Tensor {
+	if x.Rank() != 3 {
+		tensor.Raise("nn.Attention", "give [batch, positions, width]", "input of shape %v", x.Shape())
 	}
-	return causal.And(keys)
+	in := enter(l, x)
+	b, t, width := x.Dim(0), x.Dim(1), x.Dim(2)
+	return in.leave(tensor.Chain(in.x, l.QKV.Forward, func(qkv *tensor.Tensor) *tensor.Tensor {
+		apart := qkv.Reshape(b, t, 3, l.Heads, width/l.Heads).Permute(2, 0, 3, 1, 4)
+		m := tensor.Mask{Causal: l.Causal, Window: l.Window, Start: past.Len()}
+		k, v := past.Add(apart.Select(0, 1), apart.Select(0, 2))
+		return tensor.Attention(apart.Select(0, 0), k, v, m)
+	}, func(y *tensor.Tensor) *tensor.Tensor { return y.Transpose(1, 2).Reshape(b, t, width) }, l.Proj.Forward))
 }
 
 // products counts those of scores and values; the layers inside count their own.

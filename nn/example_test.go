@@ -137,3 +137,18 @@ func ExampleBlock() {
 	// 0.966
 	// 0.966
 }
+
+// Positions that come one by one, behind a cache, get what they get together.
+func ExampleKVCache() {
+	env := tensor.Best().NoGrad()
+	layer := nn.NewAttention(env, 8, nn.AttentionConfig{Heads: 2, Causal: true})
+	x := env.Randn(1, 5, 8)
+	want := layer.Forward(x)
+	past := nn.NewKVCache(env, 5)
+	for i := range 5 {
+		y := layer.ForwardCached(x.Slice(1, i, i+1), past)
+		fmt.Print(y.Sub(want.Slice(1, i, i+1)).Abs().Max().Item() < 1e-5, " ")
+	}
+	fmt.Println(past.Len())
+	// Output: true true true true true 5
+}

@@ -115,6 +115,7 @@ var forwards = map[string]forward{
 		return []*tensor.Tensor{in["x"].LogSoftmax(int(c.Attrs.number("dim", 0)))}
 	},
 	"scaled_dot_product_attention": attentionCase,
+	"attention":                    attentionOptions,
 	"MultiheadAttention":           multihead,
 	"cross_entropy":                crossEntropyCase,
 	"mse_loss":                     lossCase(MSE),
@@ -142,11 +143,17 @@ func attentionCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor
 	if m.Keys != nil {
 		m.Keys = m.Keys.Unsqueeze(1).Unsqueeze(1)
 	}
-	q := in["q"]
-	if s := c.Attrs.number("scale", 0); s != 0 { // Attention scales by 1/√5
-		q = q.Scale(s * 2.2360679774997896)
+	m.Scale = c.Attrs.number("scale", 0)
+	return []*tensor.Tensor{tensor.Attention(in["q"], in["k"], in["v"], m)}
+}
+
+// attentionOptions is the operation with windows, shared heads and a position of queries.
+func attentionOptions(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+	m := tensor.Mask{Causal: c.Attrs.flag("causal"), Keys: in["mask"], Start: c.Attrs.int("start", 0), Scale: c.Attrs.number("scale", 0)}
+	if left, right := c.Attrs.int("left", -1), c.Attrs.int("right", -1); left >= 0 || right >= 0 {
+		m.Window = &tensor.Window{Left: left, Right: right}
 	}
-	return []*tensor.Tensor{tensor.Attention(q, in["k"], in["v"], m)}
+	return []*tensor.Tensor{tensor.Attention(in["q"], in["k"], in["v"], m)}
 }
 
 func multihead(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {

@@ -72,7 +72,9 @@ func NewMultiheadAttention(env *tensor.Env, width int, c MultiheadConfig) *Multi
 
 // Sight says which keys a query sees. The zero value: all.
 type Sight struct {
-	Causal bool           // query i sees keys up to i
+	Causal bool           // a query sees keys up to its own position
+	Window *tensor.Window // how far from its own position a query sees; nil: everything
+	Cache  *KVCache       // keys and values from before, which those given join: the queries stand behind them; nil: none
 	Keys   *tensor.Tensor // bool [n, s], true for keys that take part, which is the opposite of PyTorch's padding mask; or added to scores
 	Pairs  *tensor.Tensor // bool [t, s], [n·heads, t, s] or [n, heads, t, s], true where a query sees a key; or added to scores
 }
@@ -142,15 +144,24 @@ func (l *MultiheadAttention) attend(q, k, v *tensor.Tensor, s Sight, need bool) 
 		return x.Reshape(n, x.Dim(1), l.Heads, width/l.Heads).Transpose(1, 2)
 	}
 	q, k, v = heads(q), heads(k), heads(v)
-	seen, added := l.masks(s, q, k.Dim(2), more)
-	if drops := l.Dropout > 0 && q.Env().Training(); need || drops {
+	at := tensor.Mask{Causal: s.Causal, Window: s.Window}
+	if s.Cache != nil {
+		k, v, at.Start = l.cached(s.Cache, k, v, more)
+	}
+	drops, fused := l.Dropout > 0 && q.Env().Training(), tensor.Mask{}
+	if !need && !drops && more == 0 { // the operation knows positions itself
+		at, fused = fused, at
+	}
+	seen, added := l.masks(s, at, q, k.Dim(2), more)
+	if need || drops {
 		weights = softly(q, k, seen, added)
 		if drops {
 			weights = weights.Dropout(l.Dropout)
 		}
 		y = weights.MatMul(v)
 	} else {
-		y = tensor.Attention(q, k, v, tensor.Mask{Keys: oneMask(seen, added)})
+		fused.Keys = oneMask(seen, added)
+		y = tensor.Attention(q, k, v, fused)
 	}
 	y = l.Out.Forward(y.Transpose(1, 2).Reshape(n, t, width))
 	if !l.BatchFirst {
@@ -207,9 +218,19 @@ func (l *MultiheadAttention) extended(k, v *tensor.Tensor) (*tensor.Tensor, *ten
 	return k, v, more
 }
 
+// cached is all keys and values with those of a cache, and how many it had.
+func (l *MultiheadAttention) cached(c *KVCache, k, v *tensor.Tensor, more int) (keys, values *tensor.Tensor, start int) {
+	if more > 0 {
+		tensor.Raise("nn.MultiheadAttention", "a layer without BiasKV and ZeroKey can", "a cache would keep the %d keys that the layer adds each time", more)
+	}
+	start = c.Len()
+	keys, values = c.Add(k, v)
+	return keys, values, start
+}
+
 // masks are what is seen, as bool, and what is added to scores, each to be broadcast to [n, heads, t, s], or nil. The last
 // keys, which the layer has added, are seen by all.
-func (l *MultiheadAttention) masks(s Sight, q *tensor.Tensor, keys, more int) (seen, added *tensor.Tensor) {
+func (l *MultiheadAttention) masks(s Sight, at tensor.Mask, q *tensor.Tensor, keys, more int) (seen, added *tensor.Tensor) {
 	n, t, own := q.Dim(0), q.Dim(2), keys-more
 	take := func(m *tensor.Tensor) {
 		if m.DType() == dtype.Bool {
@@ -224,9 +245,8 @@ func (l *MultiheadAttention) masks(s Sight, q *tensor.Tensor, keys, more int) (s
 		}
 		added = m
 	}
-	if s.Causal {
-		e := q.Env()
-		take(e.Arange(t).Unsqueeze(1).Ge(e.Arange(own)))
+	if m := at.Seen(q.Env(), t, own); m != nil {
+		take(m)
 	}
 	if m := s.Pairs; m != nil {
 		switch shape := m.Shape(); {

@@ -9,7 +9,51 @@ import (
 )
 
 func init() {
-	maps.Copy(forwards, map[string]forward{"LSTM": recurrentCase, "GRU": recurrentCase, "RNN": recurrentCase})
+	maps.Copy(forwards, map[string]forward{"LSTM": recurrentCase, "GRU": recurrentCase, "RNN": recurrentCase, "LSTMCell": cellCase, "GRUCell": cellCase, "RNNCell": cellCase})
+}
+
+// cellCase runs a cell of the case's kind and options.
+func cellCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+	x := in["x"]
+	env, hidden, config := x.Env(), c.Attrs.int("hidden", 0), CellConfig{NoBias: c.Attrs["bias"] == false, ReLU: c.Attrs.text("nonlinearity") == "relu"}
+	switch c.Layer {
+	case "LSTMCell":
+		h, cell := loaded(c, NewLSTMCell(env, x.Dim(-1), hidden, config)).Forward(x, in["h"], in["c"])
+		return []*tensor.Tensor{h, cell}
+	case "GRUCell":
+		return []*tensor.Tensor{loaded(c, NewGRUCell(env, x.Dim(-1), hidden, config)).Forward(x, in["h"])}
+	}
+	return []*tensor.Tensor{loaded(c, NewRNNCell(env, x.Dim(-1), hidden, config)).Forward(x, in["h"])}
+}
+
+// TestCellSteps: a cell with a layer's weights does what the layer does, and tells what does not fit.
+func TestCellSteps(t *testing.T) {
+	env := freshEnv(t)
+	l, c := NewLSTM(env, 3, 4, RecurrentConfig{}), NewLSTMCell(env, 3, 4, CellConfig{})
+	c.WeightIH, c.WeightHH, c.BiasIH, c.BiasHH = l.Weights["weight_ih_l0"], l.Weights["weight_hh_l0"], l.Weights["bias_ih_l0"], l.Weights["bias_hh_l0"]
+	x := env.Randn(5, 2, 3)
+	want, end := l.Run(x, RecurrentState{}, nil)
+	var h, s *tensor.Tensor
+	for i := range 5 {
+		h, s = c.Forward(x.Select(0, i), h, s)
+		if d := h.Sub(want.Select(0, i)).Abs().Max().Item(); d > 1e-6 {
+			t.Errorf("step %d differs by %v", i, d)
+		}
+	}
+	if d := s.Sub(end.C.Select(0, 0)).Abs().Max().Item(); d > 1e-6 {
+		t.Errorf("the state differs by %v", d)
+	}
+	for name, f := range map[string]func(){
+		"width":      func() { c.Forward(env.Ones(2, 4), nil, nil) },
+		"rank":       func() { c.Forward(env.Ones(2, 2, 3), nil, nil) },
+		"state":      func() { c.Forward(env.Ones(2, 3), env.Ones(3, 4), nil) },
+		"hidden":     func() { NewGRUCell(env, 3, 0, CellConfig{}) },
+		"zero value": func() { new(RNNCell).Forward(env.Ones(2, 3), nil) },
+	} {
+		if _, err := env.Try(func(*tensor.Env) *tensor.Tensor { f(); return nil }); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
 }
 
 // recurrentCase runs a layer of the case's kind and options.

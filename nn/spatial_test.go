@@ -53,7 +53,7 @@ var padModes = map[string]PadMode{"constant": PadConstant, "zeros": PadConstant,
 func (c *goldenCase) env() *tensor.Env { return c.t["in.x"].Env() }
 
 // loaded is a module with the parameters of the case.
-func loaded[M Module](c *goldenCase, m M) M {
+func loaded[M any](c *goldenCase, m M) M {
 	c.load(m)
 	return m
 }

@@ -220,3 +220,15 @@ func ExampleTensor_To() {
 	// [6 16]  f32[2] sim:a100-80x2
 	// [1 4]  f32[2] sim:a100-80x2:1
 }
+
+// How a function changes along a direction, and how its slope does.
+func ExampleHVP() {
+	env := tensor.Best()
+	x, v := tensor.From(env, []float32{1, 2, 3}, 3), tensor.From(env, []float32{1, 0, -1}, 3)
+	cubes := func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].PowScalar(3).Sum() }
+	y, along := tensor.JVP(cubes, []*tensor.Tensor{x}, []*tensor.Tensor{v})
+	_, curved := tensor.HVP(cubes, []*tensor.Tensor{x}, []*tensor.Tensor{v})
+	hessian := tensor.Hessian(cubes, x)[0][0]
+	fmt.Println(y.Item(), along.Item(), curved[0].Floats(), hessian.Diagonal(0, 0, 1).Floats())
+	// Output: 36 -24 [6 0 -18] [6 12 18]
+}

@@ -4,6 +4,10 @@ import math
 
 import torch
 import torch.nn as nn
+from transformers import LlamaConfig
+from transformers.models.gpt_neox import modeling_gpt_neox
+from transformers.models.gptj import modeling_gptj
+from transformers.models.llama import modeling_llama
 
 import golden
 from layers_losses import Maker
@@ -41,6 +45,24 @@ def rotary(x, positions, base, width, interleaved, stretch):
     return torch.cat((y, rest), -1)
 
 
+def published(x, start, base, width, model):
+    """Transformers' own functions, given angles in float64, for x[b, heads, t, width] at positions from start on."""
+    width = width or x.shape[-1]
+    positions = torch.arange(start, start + x.shape[-2])
+    angle = positions.double()[:, None] * base ** (-torch.arange(0, width, 2, dtype=torch.double) / width)
+    if model == "gptj":  # of [b, t, heads, width]
+        turned = modeling_gptj.apply_rotary_pos_emb(x[..., :width].transpose(1, 2), angle.sin()[None], angle.cos()[None]).transpose(1, 2)
+        return torch.cat((turned, x[..., width:]), -1)
+    angle = torch.cat((angle, angle), -1)[None]
+    if model == "llama":
+        config = LlamaConfig(hidden_size=width, num_attention_heads=1, max_position_embeddings=64, rope_parameters={"rope_type": "default", "rope_theta": base})
+        cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(x.detach(), positions[None])
+        torch.testing.assert_close(cos, angle.cos(), rtol=0, atol=1e-5)
+        torch.testing.assert_close(sin, angle.sin(), rtol=0, atol=1e-5)
+    kind = {"llama": modeling_llama, "neox": modeling_gpt_neox}[model]
+    return kind.apply_rotary_pos_emb(x, x, angle.cos(), angle.sin())[0]
+
+
 def slopes(n):
     """As in the paper's code (get_slopes of attention_with_linear_biases)."""
     if math.log2(n).is_integer():
@@ -72,6 +94,10 @@ def adapt(g):
             positions = torch.randint(0, 50, (t,) if i % 2 else (shape[0], *[1] * (len(shape) - 3), t), generator=g) if len(shape) > 2 else torch.arange(3, 3 + t)
             yield m.case("rotary", lambda v, base, width, interleaved, stretch: rotary(v["x"], v["positions"], base, width, interleaved, stretch), ["x"],
                          {"x": m.randn(*shape), "positions": positions}, i < 2, base=base, width=width, interleaved=interleaved, stretch=stretch)
+    for shape in ((2, 3, 5, 4), (1, 1, 7, 2), (3, 2, 1, 8), (2, 4, 6, 6), (1, 5, 3, 10)):
+        for model, base, width, start in (("llama", 10000.0, 0, 0), ("llama", 500000.0, 0, 11), ("neox", 10000.0, 2, 3), ("gptj", 10000.0, 2, 0), ("gptj", 10000.0, 0, 5)):
+            yield m.case("rotary", lambda v, base, width, interleaved, start: published(v["x"], start, base, width, model), ["x"],
+                         {"x": m.randn(*shape)}, True, base=base, width=width, interleaved=model == "gptj", start=start)
     for shape in ((1, 8, 3, 3), (2, 1, 4, 4), (1, 6, 2, 5), (2, 12, 1, 7), (1, 3, 5, 5)):
         for symmetric in (False, True):
             yield m.case("alibi", lambda v, symmetric: alibi(v["x"], symmetric), ["x"], {"x": m.randn(*shape)}, False, symmetric=symmetric)

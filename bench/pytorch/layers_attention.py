@@ -2,7 +2,10 @@
 
 import torch
 import torch.nn as nn
+import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.bias import causal_lower_right
+from torch.nn.attention.flex_attention import flex_attention
 
 import golden
 from layers_losses import Maker
@@ -107,3 +110,61 @@ def stack(m, option, form, t, n, s, decoder, layers):
         tensors = golden.record(run, inputs, params, grad, m.g, second=form != "causal")
     kind = "TransformerDecoder" if decoder else "TransformerEncoder"
     return f"{kind}_{next(m.count)}", kind, {"heads": heads, "inner": inner, "layers": layers, "causal": form == "causal", **option}, tensors
+
+
+FORMS = ({}, {"causal": True}, {"left": 2, "right": 1}, {"left": 1, "right": 0}, {"left": -1, "right": 1}, {"left": 3, "right": -1},
+         {"causal": True, "left": 2, "right": 5}, {"mask": "bool", "left": 2, "right": 2}, {"mask": "added", "causal": True}, {"mask": "added", "left": 1, "right": 1},
+         {"mask": "bool"}, {"scale": 0.3}, {"scale": -0.7, "causal": True, "mask": "keys"})
+
+
+def functional(g):
+    """scaled_dot_product_attention with fewer heads of keys, windows, and queries that stand behind keys of a cache."""
+    m = Maker(g)
+    shapes = ((2, 4, 2, 5, 5, 4, 3), (1, 6, 1, 3, 7, 2, 2), (1, 3, 3, 1, 6, 5, 4), (2, 6, 3, 4, 9, 8, 1), (1, 8, 2, 2, 2, 6, 4), (3, 2, 2, 6, 6, 1, 2))
+    for i, shape in enumerate(shapes):
+        for j, form in enumerate(FORMS):
+            if (i + j) % 2 == 0 or i < 2:
+                yield dot_product(m, *shape, **form)
+
+
+def dot_product(m, b, h, groups, t, s, d, e, causal=False, left=-1, right=-1, mask=None, scale=0.0):
+    start = s - t
+    inputs = {"q": m.randn(b, h, t, d), "k": m.randn(b, groups, s, d), "v": m.randn(b, groups, s, e)}
+    if mask == "bool":
+        inputs["mask"] = torch.rand((b, h, t, s), generator=m.g) < 0.6
+        inputs["mask"] |= torch.eye(t, s, dtype=torch.bool).roll(start, 1)
+    if mask == "keys":
+        inputs["mask"] = torch.rand((s,), generator=m.g) < 0.6
+        inputs["mask"][0] = True
+    if mask == "added":
+        inputs["mask"] = m.randn(1, h, t, s)
+    at, key = torch.arange(start, s)[:, None], torch.arange(s)
+    seen = torch.ones(t, s, dtype=torch.bool)
+    if causal:
+        seen &= key <= at
+    if left >= 0:
+        seen &= key >= at - left
+    if right >= 0:
+        seen &= key <= at + right
+    plain = mask is None and left < 0 and right < 0
+    if plain and causal:
+        torch.testing.assert_close(seen, causal_lower_right(t, s)._materialize().bool())
+
+    def run(q, k, v, mask=None):
+        kw = {"enable_gqa": h != groups, "scale": scale or None}
+        if plain and not causal:
+            return F.scaled_dot_product_attention(q, k, v, **kw)
+        allowed = seen
+        if mask is not None:
+            allowed = seen & mask if mask.dtype == torch.bool else mask.masked_fill(~seen, -torch.inf)
+        return F.scaled_dot_product_attention(q, k, v, allowed, **kw)
+
+    if mask is None and not plain:
+        flex = flex_attention(inputs["q"], inputs["k"], inputs["v"], enable_gqa=h != groups, scale=scale or None,
+                              score_mod=lambda score, b, h, i, j: torch.where(seen[i, j], score, -torch.inf))
+        torch.testing.assert_close(flex, run(inputs["q"], inputs["k"], inputs["v"]))
+    grad = ["q", "k", "v"] + ["mask"] * (mask == "added")
+    with sdpa_kernel(SDPBackend.MATH):  # the others are derived once
+        tensors = golden.record(run, inputs, None, grad, m.g, second=True)
+    attrs = {"causal": causal, "left": left, "right": right, "start": start, "scale": scale}
+    return f"attention_{next(m.count)}", "attention", attrs, tensors

@@ -57,3 +57,34 @@ def case(m, g, kind, size, state, packed, option):
     grad = [k for k in inputs if k != "lengths"] + list(params)
     tensors = golden.record(run, inputs, params, grad, g, outputs=outputs, second=True)
     return f"{kind.__name__}_{next(m.count)}", kind.__name__, {"hidden": hidden, **option}, tensors
+
+
+def cells(g):
+    """One step of each kind, from zeros and from a state, with and without samples."""
+    m = Maker(g)
+    for kind, extra in ((nn.LSTMCell, ({},)), (nn.GRUCell, ({},)), (nn.RNNCell, ({}, {"nonlinearity": "relu"}))):
+        for option in (*extra, {"bias": False}):
+            for n, width, hidden in ((2, 3, 4), (1, 1, 1), (5, 2, 3), (0, 4, 2), (3, 7, 5)):
+                for state in (False, True):
+                    yield cell(m, g, kind, n, width, hidden, state, option)
+
+
+def cell(m, g, kind, n, width, hidden, state, option):
+    """n of 0: a sample without a dimension for them."""
+    layer = kind(width, hidden, **option).double()
+    params = {name: golden.exact(0.6 * torch.randn(p.shape, generator=g)) for name, p in layer.named_parameters()}
+    lead = (n,) if n else ()
+    inputs = {"x": m.randn(*lead, width)}
+    if state:
+        inputs["h"] = m.randn(*lead, hidden)
+        if kind is nn.LSTMCell:
+            inputs["c"] = m.randn(*lead, hidden)
+
+    def run(x, h=None, c=None, **p):
+        start = () if h is None else (h,) if c is None else ((h, c),)
+        return torch.func.functional_call(layer, p, (x, *start))
+
+    grad = list(inputs) + [p for p in params if state or "weight_hh" not in p]
+    outputs = ("y1", "y2") if kind is nn.LSTMCell else ("y",)
+    tensors = golden.record(run, inputs, params, grad, g, outputs=outputs, second=True)
+    return f"{kind.__name__}_{next(m.count)}", kind.__name__, {"hidden": hidden, **option}, tensors

@@ -24,8 +24,8 @@ import layers_spatial
 
 FAMILIES = {"losses": layers_losses.cases, "losses_margin": layers_losses.classes,
             "activations": layers_activation.activations, "norms": layers_activation.norms,
-            "lstm": layers_recurrent.lstm, "gru": layers_recurrent.gru, "rnn": layers_recurrent.rnn,
-            "attention_layers": layers_attention.multihead, "transformer": layers_attention.transformer,
+            "lstm": layers_recurrent.lstm, "gru": layers_recurrent.gru, "rnn": layers_recurrent.rnn, "cells": layers_recurrent.cells,
+            "attention_functional": layers_attention.functional, "attention_layers": layers_attention.multihead, "transformer": layers_attention.transformer,
             "convolutions": layers_spatial.convolutions, "interpolate": layers_spatial.interpolate, "windows": layers_spatial.windows, "adapt": layers_adapt.adapt}
 
 

@@ -8,6 +8,8 @@ import inspect
 
 import torch
 import torch.cuda.memory
+import torch.nn.attention.bias
+import torch.nn.attention.flex_attention
 import torch.nn.utils.parametrizations
 import torch.nn.utils.parametrize
 import torch.nn.utils.prune
@@ -51,6 +53,10 @@ MORE = """
 torch.autocast torch.device torch.enable_grad torch.inference_mode torch.no_grad
 torch.autograd.Function torch.autograd.grad torch.autograd.gradcheck torch.autograd.set_detect_anomaly
 torch.autograd.detect_anomaly torch.autograd.backward torch.autograd.graph.save_on_cpu
+torch.autograd.functional.jvp torch.autograd.functional.vjp torch.autograd.functional.hvp torch.autograd.functional.vhp
+torch.autograd.functional.jacobian torch.autograd.functional.hessian
+torch.func.jvp torch.func.vjp torch.func.grad torch.func.jacrev torch.func.jacfwd torch.func.hessian
+torch.nn.attention.bias.causal_lower_right torch.nn.attention.flex_attention.flex_attention
 torch.utils.checkpoint.checkpoint torch.utils.checkpoint.checkpoint_sequential
 torch.linalg.norm torch.linalg.vector_norm torch.nn.modules.module.register_module_forward_hook
 torch.cuda.memory._record_memory_history torch.cuda.memory._dump_snapshot torch.cuda.memory._snapshot

@@ -15,6 +15,7 @@ func TestFunctional(t *testing.T) {
 	b, f, wt := env.Zeros(4), env.Randn(2, 3), env.Randn(2, 3, 4, 4)
 	qkv := env.Randn(1, 2, 3, 2, 4)
 	conv := tensor.Conv{Stride: [2]int{2, 2}, Padding: [2]int{1, 1}}
+	many, keys := env.Randn(1, 6, 3, 4), env.Randn(1, 2, 7, 4)
 
 	// `F.relu(x)`, `F.gelu(x)`, `F.silu(x)`, `torch.sigmoid(x)`, `torch.tanh(x)`
 	use(x.ReLU(), x.GELU(), x.SiLU(), x.Sigmoid(), x.Tanh())
@@ -49,6 +50,17 @@ func TestFunctional(t *testing.T) {
 	// `F.scaled_dot_product_attention(*qkv.unbind(2))`, each transposed | [batch, positions, 3, heads, width] as one
 	// product gives it; the result is [batch, positions, heads, width], and nothing is copied
 	use(tensor.SelfAttention(qkv, tensor.Mask{Causal: true}))
+	// `F.scaled_dot_product_attention(many, q, q, scale=0.3, enable_gqa=True)` | heads of keys divide those of queries; shapes
+	// say so
+	use(tensor.Attention(many, q, q, tensor.Mask{Scale: 0.3}))
+	// `F.scaled_dot_product_attention(q, keys, keys, attn_mask=torch.nn.attention.bias.causal_lower_right(3, 7))` | `Start` is the first query's position
+	// among the keys, behind a cache its `Len()`
+	use(tensor.Attention(q, keys, keys, tensor.Mask{Causal: true, Start: 4}))
+	// `torch.nn.attention.flex_attention.flex_attention(q, q, q, score_mod=sliding)` | a window: as many keys before and behind as it says, negative is all
+	use(tensor.Attention(q, q, q, tensor.Mask{Window: &tensor.Window{Left: 2, Right: 0}}))
+	// `apply_rotary_pos_emb(q, k, cos, sin)` | of Transformers; RoPE of queries or keys, as Llama and GPT-NeoX pair elements, or
+	// with `Interleaved` as GPT-J; a layer is `nn.Rotary`
+	use(q.Rotary(tensor.Rotary{Base: 500000, Start: 4}, nil))
 }
 
 // "Layers and losses"

@@ -62,6 +62,12 @@ func TestLayers(t *testing.T) {
 	use(nn.NewLSTM(env, 4, 8, nn.RecurrentConfig{Layers: 2, Bidirectional: true}), nn.NewLSTM(env, 4, 8, nn.RecurrentConfig{Proj: 3}))
 	// `nn.GRU(4, 8, batch_first=True)`, `nn.RNN(4, 8, nonlinearity="relu")`
 	use(nn.NewGRU(env, 4, 8, nn.RecurrentConfig{BatchFirst: true}), nn.NewRNN(env, 4, 8, nn.RecurrentConfig{ReLU: true}))
+	// `nn.LSTMCell(4, 8)`, `nn.GRUCell(4, 8)`, `nn.RNNCell(4, 8, nonlinearity="relu")` | one step: `Forward(x, h, c)` gives the next
+	// `h` and `c`, of the others `Forward(x, h)`
+	use(nn.NewLSTMCell(env, 4, 8, nn.CellConfig{}), nn.NewGRUCell(env, 4, 8, nn.CellConfig{}), nn.NewRNNCell(env, 4, 8, nn.CellConfig{ReLU: true}))
+	// `DynamicCache()` | of Transformers; keys and values so far of one layer, for writing token by token: `Sight.Cache`,
+	// `Attention.ForwardCached`, `GPT.Continue`
+	use(nn.NewKVCache(env, 64))
 	// `nn.GroupNorm(2, 8)`, `nn.InstanceNorm2d(8, affine=True, track_running_stats=True)` | without weights: `Weight` and
 	// `Bias` nil
 	use(nn.NewGroupNorm(env, 2, 8), nn.NewInstanceNorm(env, 8, nn.InstanceNormConfig{Affine: true, Track: true}))

@@ -21,6 +21,9 @@ func TestGradients(t *testing.T) {
 	x := env.Randn(2, 3).RequireGrad()
 	loss := model.Forward(x).Sum()
 	y := model.Forward(x).Square().Sum()
+	f := func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tanh() }
+	g := func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tanh().Square().Sum() }
+	xs := []*tensor.Tensor{x}
 
 	// `x.requires_grad_()` | a new handle
 	use(x.RequireGrad())
@@ -34,6 +37,19 @@ func TestGradients(t *testing.T) {
 	use(tensor.Grad(loss, x)[0])
 	// `torch.autograd.grad(y, x, create_graph=True)`
 	use(tensor.GradGraph(y, x)[0])
+	// `torch.autograd.functional.vjp(f, x, v)`, `torch.autograd.functional.jvp(f, x, v)` | `f` takes and gives values; operands and
+	// directions are lists
+	_, back := tensor.VJP(f, xs, f(x))
+	_, along := tensor.JVP(f, xs, xs)
+
+	use(back[0], along)
+	// `torch.autograd.functional.hvp(g, x, v)`
+	_, curved := tensor.HVP(g, xs, xs)
+
+	use(curved[0])
+	// `torch.autograd.functional.jacobian(f, x)`, `torch.autograd.functional.hessian(g, x)` | of several operands a list, and a list of
+	// lists
+	use(tensor.Jacobian(f, x)[0], tensor.Hessian(g, x)[0][0])
 	// `with torch.no_grad():` | the mode travels with `x`
 	use(x.In(env.NoGrad()))
 	// `model.eval()` | or `nn.EvalMode(model)`, of a part

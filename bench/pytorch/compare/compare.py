@@ -106,13 +106,37 @@ def cross_entropy(i, a):
 
 def attention(i, a):
     mask = i[3] if len(i) > 3 else None
-    q, k = i[0], i[1]
-    scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+    q, k, v = i[:3]
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    scores = (q @ k.transpose(-1, -2)) * (a.get("p") or 1 / math.sqrt(q.shape[-1]))
+    left, right, start = a.get("n") or (-1, -1, 0)
+    seen = torch.ones(scores.shape[-2:], dtype=torch.bool)
     if a.get("word") == "causal":
-        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -math.inf)
+        seen = seen.tril(start)
+    if left >= 0:
+        seen = seen.triu(start - left)
+    if right >= 0:
+        seen = seen.tril(start + right)
+    scores = scores.masked_fill(~seen, -math.inf)
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
-    return scores.softmax(-1) @ i[2]
+    return scores.softmax(-1) @ v
+
+
+def rotary(i, a):
+    """The definition; nn/testdata has Transformers' own. Angles are at least float32."""
+    x, (width, start) = i[0], a["n"]
+    x, rest = x[..., :width], x[..., width:]
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    angle = torch.arange(start, start + x.shape[-2]).to(wide)[:, None] * a["p"] ** (-torch.arange(0, width, 2, dtype=wide) / width)
+    sin, cos = (f(angle).to(x.dtype) for f in (torch.sin, torch.cos))
+    if a.get("flag"):
+        one, other = x[..., 0::2], x[..., 1::2]
+        y = torch.stack((one * cos - other * sin, other * cos + one * sin), -1).flatten(-2)
+    else:
+        one, other = x.chunk(2, -1)
+        y = torch.cat((one * cos - other * sin, other * cos + one * sin), -1)
+    return torch.cat((y, rest), -1)
 
 
 def conv1d(i, a):
@@ -341,7 +365,7 @@ OPS = {
     "index_select": lambda i, a: i[0].index_select(a.get("axis", 0), i[1]), "embedding": two(lambda w, x: F.embedding(x, w)),
     "matmul": two(torch.matmul), "linear": lambda i, a: F.linear(*i), "linear_act": linear_act, "add_layer_norm": add_layer_norm, "conv2d": conv,
     "max_pool2d": pool(F.max_pool2d), "avg_pool2d": pool(F.avg_pool2d),
-    **{n: attention for n in ("attention", "attention_causal", "attention_bool", "attention_added")},
+    **{n: attention for n in ("attention", "attention_causal", "attention_bool", "attention_added", "attention_shared")}, "rotary": rotary,
     "layer_norm": layer_norm, "rms_norm": two(lambda x, w: F.rms_norm(x, w.shape, w, 1e-3)), "batch_norm": batch_norm,
     "batch_norm_eval": lambda i, a: F.batch_norm(*i, False, 0.1, 1e-3),
     "batch_norm_act": batch_norm_act, "batch_norm_eval_act": batch_norm_eval_act,

@@ -26,6 +26,10 @@ func products() map[string]op {
 		"attention_causal": {func(d *drawer) { d.attention("causal") }, attention},
 		"attention_bool":   {func(d *drawer) { d.attention("bool") }, attention},
 		"attention_added":  {func(d *drawer) { d.attention("added") }, attention},
+		"attention_shared": {(*drawer).attentionShared, attention},
+		"rotary": {(*drawer).rotary, func(in ts, a *Attrs) ts {
+			return only(in[0].Rotary(tensor.Rotary{Base: float64(a.P), Width: a.N[0], Interleaved: a.Flag, Start: a.N[1]}, nil))
+		}},
 	}
 }
 
@@ -128,10 +132,32 @@ func (d *drawer) attention(form string) {
 	}
 }
 
+// attentionShared appends queries of more heads than keys, which stand behind some of these, and draws a window and a scale.
+func (d *drawer) attentionShared() {
+	d.special = false
+	dt, b, groups, t, start, w, e := d.float(), 1+d.IntN(2), 1+d.IntN(2), 1+d.IntN(5), d.IntN(4), 1+d.IntN(5), 1+d.IntN(5)
+	d.add(dt, []int{b, groups * (1 + d.IntN(3)), t, w}, d.plain)
+	d.add(dt, []int{b, groups, start + t, w}, d.plain)
+	d.add(dt, []int{b, groups, start + t, e}, d.plain)
+	a := &d.c.Attrs
+	a.Word, a.N = []string{"", "causal"}[d.IntN(2)], []int{d.IntN(5) - 1, d.IntN(4) - 1, start}
+	d.p(0, 0.3, -0.5)
+}
+
+func (d *drawer) rotary() {
+	pairs := 1 + d.IntN(3)
+	d.add(d.float(), append(d.shape(0, 2), d.size(), 2*pairs+d.IntN(3)), d.normal)
+	d.c.Attrs.N, d.c.Attrs.Flag = []int{2 * pairs, d.IntN(20)}, d.IntN(2) == 0
+	d.p(10000, 100)
+}
+
 func attention(in ts, a *Attrs) ts {
-	m := tensor.Mask{Causal: a.Word == "causal"}
+	m := tensor.Mask{Causal: a.Word == "causal", Scale: float64(a.P)}
 	if len(in) > 3 {
 		m.Keys = in[3]
+	}
+	if len(a.N) > 0 {
+		m.Window, m.Start = &tensor.Window{Left: a.N[0], Right: a.N[1]}, a.N[2]
 	}
 	return only(tensor.Attention(in[0], in[1], in[2], m))
 }
