@@ -39,14 +39,14 @@ func TestGradients(t *testing.T) {
 	use(tensor.GradGraph(y, x)[0])
 	// `torch.autograd.functional.vjp(f, x, v)`, `torch.autograd.functional.jvp(f, x, v)` | `f` takes and gives values; operands and
 	// directions are lists
-	_, back := tensor.VJP(f, xs, f(x))
-	_, along := tensor.JVP(f, xs, xs)
+	y1, back := tensor.VJP(f, xs, f(x))
+	y2, along := tensor.JVP(f, xs, xs)
 
-	use(back[0], along)
+	use(y1, back[0], y2, along)
 	// `torch.autograd.functional.hvp(g, x, v)`
-	_, curved := tensor.HVP(g, xs, xs)
+	total, curved := tensor.HVP(g, xs, xs)
 
-	use(curved[0])
+	use(total, curved[0])
 	// `torch.autograd.functional.jacobian(f, x)`, `torch.autograd.functional.hessian(g, x)` | of several operands a list, and a list of
 	// lists
 	use(tensor.Jacobian(f, x)[0], tensor.Hessian(g, x)[0][0])
