@@ -32,6 +32,22 @@ func (c *TransformerConfig) norm(env *tensor.Env, width int) *LayerNorm {
 	return l
 }
 
+// finalNorm is the norm behind all layers, or nil.
+func (c *TransformerConfig) finalNorm(env *tensor.Env, width int) *LayerNorm {
+	if c.NoFinalNorm {
+		return nil
+	}
+	return c.norm(env, width)
+}
+
+// final is x by a norm that may be nil.
+func final(norm *LayerNorm, x *tensor.Tensor) *tensor.Tensor {
+	if norm == nil {
+		return x
+	}
+	return norm.Forward(x)
+}
+
 func (c *TransformerConfig) linear(env *tensor.Env, in, out int) *Linear {
 	if c.NoBias {
 		return NewLinearNoBias(env, in, out)
@@ -137,9 +153,7 @@ func NewTransformerEncoder(env *tensor.Env, layers, width int, c TransformerConf
 	for range layers {
 		l.Layers = append(l.Layers, NewTransformerEncoderLayer(env, width, c))
 	}
-	if !c.NoFinalNorm {
-		l.Norm = c.norm(env, width)
-	}
+	l.Norm = c.finalNorm(env, width)
 	return l
 }
 
@@ -151,10 +165,7 @@ func (l *TransformerEncoder) Encode(x *tensor.Tensor, s Sight) *tensor.Tensor {
 	for _, layer := range l.Layers {
 		x = layer.Encode(x, s)
 	}
-	if l.Norm != nil {
-		x = l.Norm.Forward(x)
-	}
-	return x
+	return final(l.Norm, x)
 }
 
 // TransformerDecoder is layers of a decoder, and a norm.
@@ -169,9 +180,7 @@ func NewTransformerDecoder(env *tensor.Env, layers, width int, c TransformerConf
 	for range layers {
 		l.Layers = append(l.Layers, NewTransformerDecoderLayer(env, width, c))
 	}
-	if !c.NoFinalNorm {
-		l.Norm = c.norm(env, width)
-	}
+	l.Norm = c.finalNorm(env, width)
 	return l
 }
 
@@ -180,8 +189,5 @@ func (l *TransformerDecoder) Decode(x, memory *tensor.Tensor, own, other Sight) 
 	for _, layer := range l.Layers {
 		x = layer.Decode(x, memory, own, other)
 	}
-	if l.Norm != nil {
-		x = l.Norm.Forward(x)
-	}
-	return x
+	return final(l.Norm, x)
 }

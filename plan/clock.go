@@ -190,8 +190,8 @@ func (c *clock) launched(e *device.Event) cost {
 // kernel is what a step of a kernel's plan takes.
 func (c *clock) kernel(k *device.Kernel, step int) cost {
 	l, counted := counts.Of(k, step)
-	e := estimate.Time(c.card, &l)
-	return cost{max(e.Seconds, estimate.PerLaunch), estimate.PerLaunch, bound(e), !counted}
+	e := estimate.Brief(c.card, &l)
+	return cost{max(e.Seconds, estimate.PerLaunch), estimate.PerLaunch, bound(e.Limiter), !counted}
 }
 
 // moved is a fill, or a copy on the device.
@@ -234,9 +234,9 @@ func (c *clock) step() *Step {
 // uncounted are the kernels that nobody has counted, by name.
 func (c *clock) uncounted() []string { return slices.Sorted(maps.Keys(c.unknown)) }
 
-// bound is what an estimated kernel is bound by.
-func bound(e *estimate.Estimate) limit {
-	if l := e.Limiter; l == estimate.Memory || l == estimate.L2 || l == estimate.Fixed {
+// bound is what a kernel with a limiter is bound by.
+func bound(l estimate.Limiter) limit {
+	if l == estimate.Memory || l == estimate.L2 || l == estimate.Fixed {
 		return byMemory
 	}
 	return byCompute

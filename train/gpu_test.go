@@ -4,20 +4,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
-// small are runs of 20 steps that a simulated GPU does in a second.
+// small are runs of 20 steps that a simulated GPU does in a second. They have no text, of which a run writes for seconds in the end.
 func small(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, []byte(strings.Repeat("the warp and the weft, the thread and the loom. ", 40)), 0o666); err != nil {
-		t.Fatal(err)
-	}
 	return map[string]map[string]any{
 		"mlp": {"data": pictures(t, 60, 1, 6, 4), "batch": 8, "steps": 20},
-		"gpt": {"data": text, "batch": 2, "context": 16, "layers": 1, "heads": 2, "width": 32, "dropout": 0.1, "steps": 20, "clip": 1.0},
+		"gpt": {"tokens": ids(t, 2000), "vocab": 7, "batch": 2, "context": 16, "layers": 1, "heads": 2, "width": 32, "dropout": 0.1, "steps": 20, "clip": 1.0},
 	}
 }
 

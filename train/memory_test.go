@@ -52,7 +52,7 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 			t.Errorf("task %s has no row here", task)
 			continue
 		}
-		change["steps"] = 5
+		change["steps"] = 3
 		t.Run(task, func(t *testing.T) { testMemory(t, config(t, task, change)) })
 	}
 }

@@ -101,7 +101,8 @@ type clock struct {
 	sm    *cards.SM
 	l     *Launch
 	e     *Estimate
-	talk  bool // explain terms
+	talk  bool    // explain terms
+	most  float64 // the longest term
 	hz    float64
 	parts [parts]float64 // the longest term of each part of the card
 	per   float64        // blocks on the busiest multiprocessor, over those of the grid
@@ -119,6 +120,9 @@ func Time(card *cards.Card, l *Launch) *Estimate {
 	return &e
 }
 
+// Brief is Time without Terms and Change, whose texts cost more than the figures.
+func Brief(card *cards.Card, l *Launch) Estimate { return model(card, l, false) }
+
 // model is Time; the texts are left out where nobody reads them.
 func model(card *cards.Card, l *Launch, explain bool) (e Estimate) {
 	e = Estimate{Occupancy: Occupy(card.SM(), l.Registers, l.Threads, l.Shared), Limiter: Fixed}
@@ -127,7 +131,7 @@ func model(card *cards.Card, l *Launch, explain bool) (e Estimate) {
 	}
 	e.Waves = ceil(l.Blocks, card.SMs*e.Occupancy.Blocks)
 	e.Busy = min(l.Blocks, card.SMs)
-	t := clock{card, card.SM(), l, &e, explain, 1e6 * float64(card.Clock), [parts]float64{}, float64(ceil(l.Blocks, card.SMs)) / float64(l.Blocks)}
+	t := clock{card: card, sm: card.SM(), l: l, e: &e, talk: explain, hz: 1e6 * float64(card.Clock), per: float64(ceil(l.Blocks, card.SMs)) / float64(l.Blocks)}
 	t.issue()
 	t.tensor()
 	t.shared()
@@ -135,14 +139,13 @@ func model(card *cards.Card, l *Launch, explain bool) (e Estimate) {
 	t.latency()
 	took := t.together()
 	e.Seconds = PerLaunch + took
-	if !explain {
-		return e
+	if took <= PerLaunch {
+		e.Limiter = Fixed
 	}
-	slices.SortStableFunc(e.Terms, func(a, b Term) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	if took > PerLaunch {
-		e.Limiter = e.Terms[0].Limiter
+	if explain {
+		slices.SortStableFunc(e.Terms, func(a, b Term) int { return cmp.Compare(b.Seconds, a.Seconds) })
+		t.advise()
 	}
-	t.advise()
 	return e
 }
 
@@ -184,6 +187,9 @@ func (t *clock) together() float64 {
 // add keeps a term, unless it is nothing.
 func (t *clock) add(name string, at part, by Limiter, seconds float64, why func() string) {
 	t.parts[at] = max(t.parts[at], seconds)
+	if seconds > t.most {
+		t.most, t.e.Limiter = seconds, by
+	}
 	if t.talk && seconds > 0 {
 		t.e.Terms = append(t.e.Terms, Term{name, by, seconds, why()})
 	}

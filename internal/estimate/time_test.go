@@ -43,6 +43,9 @@ func TestTerms(t *testing.T) {
 		l := base
 		c.set(&l)
 		e := Time(a100, &l)
+		if b := Brief(a100, &l); b.Seconds != e.Seconds || b.Limiter != e.Limiter || b.DRAM != e.DRAM {
+			t.Errorf("%s: %+v, in brief %+v", c.name, e, b)
+		}
 		if string(e.Limiter) != c.limiter || math.Abs(e.Seconds-PerLaunch-c.want) > 1e-9*c.want {
 			t.Errorf("%s: %v, limited by %s, want %v: %+v", c.name, e.Seconds-PerLaunch, e.Limiter, c.want, e.Terms)
 		}
