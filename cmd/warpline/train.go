@@ -28,8 +28,8 @@ const trainLong = `Train a model and leave it in a run folder.
 
 %s
 Defaults differ by task. The learning rate is constant unless --schedule says otherwise. Besides, digits has --lr 0.003
-and scores and saves a running mean of its weights (--average 0.99) unless it starts from --init or reads
---order sequential.
+and lstm 0.004, and both score and save a running mean of their weights (--average 0.99) unless they start from --init
+or read --order sequential.
 
 The run folder has config.json, tokenizer.json for text, model.safetensors with PyTorch's names, log.jsonl, loss.svg and
 checkpoints. Ctrl-C stops after the step under way and keeps a checkpoint, from which --resume goes on.`

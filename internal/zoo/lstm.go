@@ -11,7 +11,7 @@ import (
 
 // lstm is a language model that reads piece by piece.
 var lstm = Kind{
-	Name: "lstm", Task: "lstm", Data: Text, Defaults: Defaults{Steps: 1500, Batch: 32, LR: 4e-3, Average: 0.99, Context: 64, Layers: 1, Width: 256},
+	Name: "lstm", Task: "lstm", Data: Text, Defaults: Defaults{Steps: 2000, Batch: 32, LR: 4e-3, Average: 0.99, Context: 64, Layers: 1, Width: 256},
 	Help: "an LSTM on a text or on a file of tokens",
 	Row:  1024,
 	Check: func(a *Arch) error {

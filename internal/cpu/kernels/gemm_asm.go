@@ -21,7 +21,7 @@ import (
 const (
 	blockM       = 2048    // most rows packed at a time; bounds the buffer of A
 	leastParts   = 32      // parts to split a block in, if its size allows
-	neverPackB   = 28      // up to so many rows of C, B is not packed for its distances,
+	neverPackB   = 64      // up to so many rows of C, B is not packed for its distances,
 	packRows     = 512     // above as many always
 	packCols     = 512     // above as many columns of C, A is always packed
 	farStep      = 4096    // and below that if its lines, so many bytes apart, fall into one set of the cache
