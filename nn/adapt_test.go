@@ -150,6 +150,7 @@ func init() {
 		}
 		return loaded(c, NewWeightNorm(l, dim))
 	})
+	forwards["lora"] = one(loraCase)
 	forwards["rotary"] = scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
 		r := Rotary{Base: c.Attrs.number("base", 0), Width: c.Attrs.int("width", 0), Interleaved: c.Attrs.flag("interleaved"), Stretch: c.Attrs.number("stretch", 0), Start: c.Attrs.int("start", 0)}
 		return r.At(in["x"], in["positions"])
@@ -158,4 +159,64 @@ func init() {
 		x := in["x"]
 		return x.Add(ALiBi{Heads: x.Dim(1), Symmetric: c.Attrs.flag("symmetric")}.Bias(x.Env(), x.Dim(2), x.Dim(3)))
 	})
+}
+
+// loraCase is a layer that was given small matrices, with the case's values, and what it merges to.
+func loraCase(c *goldenCase) Module {
+	var l struct {
+		Layer Module  `nn:"layer"`
+		Other *Linear `nn:"other"`
+	}
+	env, stride, padding := c.env(), c.Attrs.int("stride", 1), c.Attrs.int("padding", 0)
+	l.Other = NewLinear(env, 2, 2)
+	if shape := c.t["param.weight"].Shape(); len(shape) == 2 {
+		l.Layer = NewLinear(env, shape[1], shape[0])
+	} else {
+		l.Layer = NewConv2d(env, shape[1], shape[0], shape[2], ConvConfig{Stride: stride, Padding: padding})
+	}
+	AddLoRA(&l, LoRAConfig{Rank: c.Attrs.int("rank", 0), Alpha: c.Attrs.number("alpha", 0), Dropout: c.Attrs.number("dropout", 0), Match: Matching("lay*"), Convs: true})
+	c.load(l.Layer)
+	twin := Clone(&l)
+	for _, in := range []bool{true, false, true, true} {
+		FoldLoRA(twin, in)
+	}
+	MergeLoRA(twin)
+	for name, p := range Params(twin.Layer) {
+		if name == "weight" {
+			c.t["got.merged"] = p.Clone().Detach()
+		}
+	}
+	for path, p := range Params(&l) {
+		if small := strings.Contains(path, "lora_"); small == p.Frozen() || l.Other.LoRA != nil {
+			panic(path + " is frozen, or not")
+		}
+	}
+	return EvalMode(l.Layer)
+}
+
+// TestFoldLoRA: folded layers compute the same without a second product, and train on when they are unfolded.
+func TestFoldLoRA(t *testing.T) {
+	env := freshEnv(t)
+	m := Sequential{NewConv2d(env, 2, 3, 3, ConvConfig{Same: true}), ReLU{}, NewConv2d(env, 3, 3, 1, ConvConfig{Groups: 3})}
+	x := env.Randn(1, 2, 5, 4)
+	if paths := AddLoRA(m, LoRAConfig{Rank: 2, Convs: true}); !slices.Equal(paths, []string{"0"}) {
+		t.Fatal(paths) // one of groups has no place for it
+	}
+	a := m[0].(*Conv2d).LoRA
+	a.B.CopyInPlace(env.Randn(3, 2, 1, 1))
+	want := m.Forward(x)
+	for _, in := range []bool{true, true, false, false} {
+		FoldLoRA(m, in)
+		y := m.Forward(x)
+		if d := y.Sub(want).Abs().Max().Item(); d > 1e-5 || a.Folded != in {
+			t.Errorf("folded %v: off by %v", in, d)
+		}
+		if y.Recorded() == in {
+			t.Errorf("folded %v: learns %v", in, y.Recorded())
+		}
+	}
+	m.Forward(x).Sum().Backward()
+	if a.A.Grad() == nil || a.B.Grad() == nil {
+		t.Error("the small matrices have no gradient")
+	}
 }

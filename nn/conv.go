@@ -12,7 +12,8 @@ type Conv2d struct {
 	Weight *tensor.Tensor `nn:"weight"` // [out, in/groups, kernel, kernel]
 	Bias   *tensor.Tensor `nn:"bias"`   // [out], or nil
 	tensor.Conv
-	Around Pad // what is put around before, other than zeros on both sides alike
+	Around Pad   // what is put around before, other than zeros on both sides alike
+	LoRA   *LoRA `nn:""` // or nil; see [AddLoRA]
 }
 
 // ConvConfig describes a convolution, of pictures a square one. Zero fields mean stride 1, padding 0, dilation 1, one group, a
@@ -71,10 +72,16 @@ func square(n int) [2]int { return [2]int{n, n} }
 func (l *Conv2d) Forward(x *tensor.Tensor) *tensor.Tensor {
 	in := enter(l, x)
 	needs(l, "weight", l.Weight)
-	if l.Around.Sides == nil {
+	if l.Around.Sides == nil && !l.LoRA.beside() {
 		return in.leave(in.x.Conv2d(l.Weight, l.Bias, l.Conv))
 	}
-	return in.leave(tensor.Chain(in.x, l.Around.Forward, func(x *tensor.Tensor) *tensor.Tensor { return x.Conv2d(l.Weight, l.Bias, l.Conv) }))
+	return in.leave(tensor.Chain(in.x, l.Around.Forward, func(x *tensor.Tensor) *tensor.Tensor {
+		y := x.Conv2d(l.Weight, l.Bias, l.Conv)
+		if l.LoRA.beside() {
+			y = l.LoRA.addConv(x, y, l.Conv)
+		}
+		return y
+	}))
 }
 
 func (l *Conv2d) products(_, y *tensor.Tensor) int {

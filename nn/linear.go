@@ -45,7 +45,7 @@ func fanBound(n int) float64 {
 func (l *Linear) Forward(x *tensor.Tensor) *tensor.Tensor {
 	in := enter(l, x)
 	needs(l, "weight", l.Weight)
-	if l.LoRA != nil {
+	if l.LoRA.beside() {
 		return in.leave(tensor.Chain(in.x, func(x *tensor.Tensor) *tensor.Tensor {
 			return activated(l.LoRA.add(x, x.Linear(l.Weight, l.Bias)), l.Act)
 		}))

@@ -26,19 +26,6 @@ func (c *Config) checkFreeze() error {
 	return nil
 }
 
-// within tells whether a pattern matches a path, or a module that has it. A * goes over dots.
-func within(pattern, of string) bool {
-	for i := range len(of) + 1 {
-		if i < len(of) && of[i] != '.' {
-			continue
-		}
-		if ok, err := path.Match(pattern, of[:i]); ok && err == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // freeze makes constants of the parameters that the run is not to change.
 func (r *run) freeze() error {
 	var all []string
@@ -47,7 +34,7 @@ func (r *run) freeze() error {
 	for name, p := range nn.Params(r.model) {
 		all = append(all, name)
 		for _, pattern := range r.frozen() {
-			if within(pattern, name) {
+			if nn.Matching(pattern)(name) {
 				used[pattern] = true
 				p.Freeze(true)
 			}

@@ -2,6 +2,7 @@
 
 import math
 
+import peft
 import torch
 import torch.nn as nn
 from transformers import LlamaConfig
@@ -27,6 +28,25 @@ def weight_norm(m, make, x, dim):
         return torch.func.functional_call(make, {"weight": weight, "bias": bias}, (x,))
 
     return f"weight_norm_{next(m.count)}", "weight_norm", {"dim": dim}, golden.record(run, {"x": x}, params, ["x", *params], m.g, second=True)
+
+
+def lora(m, make, x, rank, alpha, dropout):
+    """A case of peft's layer beside one of PyTorch, in evaluation, where nothing is dropped, and the weight that it merges to."""
+    config = peft.LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=["layer"])
+    layer = peft.get_peft_model(nn.ModuleDict({"layer": make}), config).base_model.model["layer"].double().eval()
+    names = {"weight": "base_layer.weight", "bias": "base_layer.bias", "lora_A": "lora_A.default.weight", "lora_B": "lora_B.default.weight"}
+    own = dict(layer.named_parameters())
+    params = {n: m.randn(*own[p].shape) for n, p in names.items()}
+
+    def run(x, **p):
+        return torch.func.functional_call(layer, {names[n]: t for n, t in p.items()}, (x,))
+
+    case = golden.record(run, {"x": x}, params, ["x", "lora_A", "lora_B"], m.g, second=True)
+    layer.load_state_dict({names[n]: t for n, t in params.items()})
+    layer.merge()
+    case["out.merged"] = layer.base_layer.weight.detach()
+    attrs = {"rank": rank, "alpha": alpha, "dropout": dropout, "stride": getattr(make, "stride", (1,))[0], "padding": getattr(make, "padding", (0,))[0]}
+    return f"lora_{next(m.count)}", "lora", attrs, case
 
 
 def rotary(x, positions, base, width, interleaved, stretch):
@@ -88,6 +108,13 @@ def adapt(g):
         yield weight_norm(m, nn.Conv2d(2, 3, 2), m.randn(1, 2, 4, 3), dim)
         yield weight_norm(m, nn.Conv1d(3, 2, 3), m.randn(2, 3, 5), dim)
         yield weight_norm(m, nn.Linear(7, 1), m.randn(2, 7), dim)
+    for rank, alpha, dropout in ((1, 1, 0.0), (2, 8, 0.0), (3, 1, 0.5)):
+        yield lora(m, nn.Linear(3, 5), m.randn(2, 3), rank, alpha, dropout)
+        yield lora(m, nn.Linear(1, 4), m.randn(3, 2, 1), rank, alpha, dropout)
+        yield lora(m, nn.Linear(6, 1), m.randn(6), rank, alpha, dropout)
+        yield lora(m, nn.Conv2d(2, 3, 2), m.randn(1, 2, 4, 3), rank, alpha, dropout)
+        yield lora(m, nn.Conv2d(3, 2, 3, stride=2, padding=1), m.randn(2, 3, 5, 4), rank, alpha, dropout)
+        yield lora(m, nn.Conv2d(4, 5, 1), m.randn(1, 4, 2, 2), rank, alpha, dropout)
     for i, shape in enumerate(((2, 3, 5, 4), (1, 1, 7, 2), (3, 2, 8), (5, 6), (2, 2, 3, 1, 10))):
         for base, width, interleaved, stretch in ((10000.0, 0, False, 1.0), (10000.0, 0, True, 1.0), (500.0, 2, False, 4.0), (100.0, 2, True, 2.0)):
             t = shape[-2]

@@ -122,6 +122,11 @@ func TestModels(t *testing.T) {
 	use(ckpt.LoadModel(path, model))
 	// `model.requires_grad_(False)`, `p.requires_grad_(False)`
 	nn.Freeze(model, true)
+	// `peft.get_peft_model(model, peft.LoraConfig(r=8, lora_alpha=16, target_modules=["fc"]))` | peft's
+	// numbers; `merge_and_unload` is `nn.MergeLoRA`, `merge_adapter` and `unmerge_adapter` are `nn.FoldLoRA`
+	nn.AddLoRA(model, nn.LoRAConfig{Rank: 8, Alpha: 16, Match: nn.Matching("*")})
+
+	nn.MergeLoRA(model)
 	// `model.to(torch.bfloat16)`, `model.double()` | norms of batches keep float32
 	nn.Cast(model, dtype.BF16)
 	// `model.to(device)` | optimizers stay right
