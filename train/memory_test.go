@@ -40,7 +40,7 @@ func TestMemoryIsTheProgrammes(t *testing.T) {
 		"resnet18": {"data": pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet/init.safetensors"},
 		"resnet50": {"data": pictures(t, 24, 3, 16, 10), "batch": 8, "init": "../model/testdata/resnet50/init.safetensors"},
 		"triage":   {"batch": 2, "order": "sequential"},
-		"vit":      {"data": pictures(t, 24, 1, 8, 4), "batch": 8},
+		"vit":      {"data": pictures(t, 24, 1, 8, 4), "batch": 4},
 		"tabular":  {"data": cars, "target": "sold", "batch": 64, "patience": 1, "eval-every": 2},
 		"gpt": {"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 3, "heads": 2, "width": 16, "dropout": 0.1, "batch": 4,
 			"clip": 1.0},
