@@ -60,10 +60,10 @@ var levers = map[string]struct {
 }{
 	"plain": {}, "amp": {change: map[string]any{"amp": "bf16"}}, "accumulate": {change: map[string]any{"accumulate": 2}},
 	"capture": {change: map[string]any{"capture": true}}, "recompute block": {map[string]any{"recompute": "block"}, "mlp lstm"}, // whose activations are what layers keep anyway
-	"offload activations": {map[string]any{"offload": "activations"}, "mlp digits"}, "offload optimizer": {change: map[string]any{"offload": "optimizer"}},
-	"offload both":        {map[string]any{"offload": "both"}, "mlp digits resnet18"},
+	"offload activations": {map[string]any{"offload": "activations"}, "mlp digits lstm"}, "offload optimizer": {change: map[string]any{"offload": "optimizer"}},
+	"offload both":        {map[string]any{"offload": "both"}, "mlp digits resnet18 lstm"},
 	"recompute attention": {map[string]any{"recompute": "attention"}, "mlp digits resnet18 lstm"},
-	"average":             {map[string]any{"average": 0.9}, "digits lstm"}, "sgd": {change: map[string]any{"optimizer": "sgd"}},
+	"average":             {map[string]any{"average": 0.9}, "digits lstm"}, "sgd": {map[string]any{"optimizer": "sgd"}, "lstm"},
 	"whole head": {map[string]any{"head": "whole"}, "mlp digits resnet18"}, "step-in-backward": {change: map[string]any{"step-in-backward": true}},
 	"freeze": {change: map[string]any{"freeze": "*weight"}}, "lora": {change: map[string]any{"lora": 3}}, "keep best": {change: map[string]any{"keep": "best", "optimizer": "sgd"}},
 }

@@ -13,6 +13,7 @@ func FuzzConfig(f *testing.F) {
 		`{}`, `{"model_type":"gpt2","vocab_size":3,"n_positions":4,"n_layer":1,"n_head":2,"n_embd":8}`,
 		`{"model_type":"resnet","channels":3,"height":8,"width":8,"classes":2,"blocks":[1,1,1,1],"planes":8}`,
 		`{"model_type":"mlp","channels":1,"height":28,"width":28,"classes":10,"hidden":4,"warpline":{"version":1,"config":{"steps":3}}}`,
+		`{"model_type":"lstm","lstm":{"vocab_size":3,"embedding":2,"layers":1,"width":4}}`, `{"model_type":"lstm","lstm":null}`,
 		`{"model_type":"convnet","channels":-1}`, `{"warpline":null,"blocks":[1]}`, `[]`,
 	} {
 		f.Add([]byte(seed))
