@@ -64,6 +64,8 @@ type BatchNorm struct {
 	Eps         float64
 	Momentum    float64
 	Act         tensor.Act // applied in the same pass: ActReLU, or nothing
+
+	pass *int // of [UpdateBatchNorm], the batches so far; nil: Momentum says how far statistics move
 }
 
 // NewBatchNorm normalises channels with Eps 1e-5 and Momentum 0.1.
@@ -101,7 +103,51 @@ func (l *BatchNorm) train(x, residual *tensor.Tensor) *tensor.Tensor {
 		tensor.Raise("nn.BatchNorm", "use a larger batch, or x.In(env.Eval())", "one value per channel in training, shape %v", x.Shape())
 	}
 	if !x.Env().Recomputing() {
-		tensor.TrackMomentsInPlace(l.RunningMean, l.RunningVar, l.Batches, mean, variance, l.Momentum, float64(n)/float64(n-1))
+		tensor.TrackMomentsInPlace(l.RunningMean, l.RunningVar, l.Batches, mean, variance, l.share(), float64(n)/float64(n-1))
 	}
 	return y
+}
+
+// share is how far the running statistics move towards a batch's.
+func (l *BatchNorm) share() float64 {
+	if l.pass == nil {
+		return l.Momentum
+	}
+	*l.pass++
+	return 1 / float64(*l.pass)
+}
+
+// UpdateBatchNorm gives the batch norms of a model new running statistics: means, with equal shares, over the batches that pass calls
+// the model's Forward with, in an env that trains. Weights that are a mean of others, as those of [NewSWA] are, have had no batches.
+//
+//	nn.UpdateBatchNorm(mean.Model, func() {
+//		for b, err := range data.Batches(env.NoGrad(), train, data.Config{Size: 128}) {
+//			…
+//			mean.Model.Forward(b.X)
+//		}
+//	})
+//
+// A norm that pass does not reach keeps mean 0 and variance 1. It is PyTorch's update_bn.
+func UpdateBatchNorm(model any, pass func()) {
+	const op = "nn.UpdateBatchNorm"
+	if tensor.Capturing() {
+		tensor.Raise(op, "call it after the captured step", "each run of a captured step would take the same share of its batch")
+	}
+	for m := range walk(op, model).modules {
+		if l, ok := m.(*BatchNorm); ok {
+			l.restart()
+			defer func() { l.pass = nil }()
+		}
+	}
+	pass()
+}
+
+// restart forgets the running statistics, and counts batches until pass is nil.
+func (l *BatchNorm) restart() {
+	e, scope := l.RunningMean.Env().NoGrad().Scope()
+	defer scope.End()
+	for t, v := range map[*tensor.Tensor]float64{l.RunningMean: 0, l.RunningVar: 1, l.Batches: 0} {
+		t.In(e).CopyInPlace(e.FullOf(t.DType(), v, t.Shape()...))
+	}
+	l.pass = new(int)
 }

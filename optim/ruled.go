@@ -328,17 +328,7 @@ func NewScheduleFree(params iter.Seq2[string, *tensor.Tensor], c ScheduleFreeCon
 // Averaged calls f with the parameters that have been learnt, the average, and puts those of training back to the bit. It takes
 // the memory of a copy of them meanwhile.
 func (o *ScheduleFree) Averaged(f func()) {
-	for _, s := range o.states {
-		if !s.seen {
-			continue
-		}
-		e, scope := s.p.Env().NoGrad().Scope()
-		defer scope.End()
-		y := s.p.In(e)
-		was := y.Clone()
-		defer s.p.CopyInPlace(was)
-		wide := y.Cast(dtype.F64)
-		s.p.CopyInPlace(wide.Lerp(s.value(0).To(e).Cast(dtype.F64), 1-1/o.beta1).Cast(s.p.DType()))
-	}
-	f()
+	o.instead(f, func(s *state, y *tensor.Tensor) *tensor.Tensor {
+		return y.Cast(dtype.F64).Lerp(s.value(0).To(y.Env()).Cast(dtype.F64), 1-1/o.beta1)
+	})
 }

@@ -32,6 +32,10 @@ type ruleAttrs struct {
 	Decoupled   bool    `json:"decoupled_weight_decay"`
 	Fading      float64 `json:"momentum_decay"`
 	Rho         float64
+	Etas        [2]float64
+	StepSizes   [2]float64 `json:"step_sizes"`
+	Lambd       float64
+	T0          *float64
 	Beta2Decay  float64 `json:"beta2_decay"`
 	D           float64
 	R           float64
@@ -84,6 +88,17 @@ func (a *ruleAttrs) optimizer(kind string, params iter.Seq2[string, *tensor.Tens
 		return NewAdamax(params, moments)
 	case "Adadelta":
 		return NewAdadelta(params, AdadeltaConfig{LR: a.LR, Rho: a.Rho, Eps: a.eps(), WeightDecay: a.decay(), Maximize: a.Maximize})
+	case "Rprop":
+		return NewRprop(params, RpropConfig{LR: a.LR, Less: a.Etas[0], More: a.Etas[1], Least: a.StepSizes[0], Most: a.StepSizes[1], Maximize: a.Maximize})
+	case "ASGD":
+		c := ASGDConfig{LR: a.LR, Lambda: a.Lambd, Alpha: a.Alpha, WeightDecay: a.decay(), Maximize: a.Maximize}
+		if a.T0 != nil {
+			c.T0 = *a.T0
+			if c.T0 == 0 {
+				c.T0 = -1
+			}
+		}
+		return NewASGD(params, c)
 	case "Adafactor":
 		c := AdafactorConfig{LR: a.LR, Beta2Decay: a.Beta2Decay, Threshold: a.D, WeightDecay: a.decay(), Maximize: a.Maximize}
 		if pair, ok := a.Eps.([]any); ok {
@@ -189,7 +204,7 @@ func TestGoldenRules(t *testing.T) {
 							at++
 						}
 					}
-					if o, ok := opt.(*ScheduleFree); ok {
+					if o, ok := opt.(interface{ Averaged(func()) }); ok {
 						before := p.params[0].p.Floats()
 						o.Averaged(func() {
 							for _, e := range p.params {
@@ -296,13 +311,29 @@ func TestGoldenAverages(t *testing.T) {
 					saved[path] = p
 				}
 				for path, want := range ref {
-					if path, ok := strings.CutPrefix(path, name+"/"); ok {
+					if path, ok := strings.CutPrefix(path, name+"/"); ok && !strings.HasPrefix(path, "update_bn.") {
 						if saved[path] == nil {
 							t.Errorf("%s is not saved, but %v", path, slices.Sorted(maps.Keys(saved)))
 							continue
 						}
 						near(t, path, saved[path], want.Cast(dtype.F64), 1e-6)
 					}
+				}
+				nn.UpdateBatchNorm(mean.Model, func() {
+					layer, norm := mean.Model[0].(*nn.Linear), mean.Model[1].(*nn.BatchNorm)
+					for _, rows := range [][2]int{{0, 5}, {5, 7}, {7, 12}} {
+						norm.Forward(layer.Forward(ref["x"].Slice(0, rows[0], rows[1])))
+					}
+				})
+				checked := 0
+				for path, want := range ref {
+					if path, ok := strings.CutPrefix(path, name+"/update_bn."); ok {
+						near(t, "update_bn's "+path, saved[path], want.Cast(dtype.F64), 1e-6)
+						checked++
+					}
+				}
+				if checked != 3 {
+					t.Errorf("%d statistics are compared, want 3", checked)
 				}
 			})
 		}

@@ -5,8 +5,9 @@
 rules.safetensors, float64
     x [12,6], y [12,3], init.w [6,5], init.b [5], init.v [5,3]; the loss of "net" is the mean of
     (tanh(x·w + b)·v - y)², that of "squares" the mean of (x·w + b - x·w₀)² with w₀ = target [6,5].
-    CASE/PROBLEM/w, b, v [3,...]: parameters after steps 1, 10 and 100; of LBFGS loss [3] too.
-    EMA/, SWA/: the state of AveragedModel after 30 steps of SGD of a linear layer and a batch normalisation.
+    CASE/PROBLEM/w, b, v [3,...]: parameters after steps 1, 10 and 100; of LBFGS loss [3] too; of what averages, .average.
+    EMA/, SWA/: the state of AveragedModel after 30 steps of SGD of a linear layer and a batch normalisation;
+        update_bn.NAME: what update_bn makes of its statistics by rows 0 to 4, 5 and 6, 7 to 11 of x.
 rules.json
     versions, and the cases: the optimizer, its arguments under PyTorch's names, and the steps to which LBFGS, whose every
     decision hangs on the last digits of the one before, carries a difference of 1e-10 without making it larger than 1e-6.
@@ -163,6 +164,8 @@ CASES = {
               dict(lr=0.005, betas=(0.8, 0.9), eps=1e-4), dict(lr=0.02, maximize=True)],
     "Adamax": [dict(lr=0.02), dict(lr=0.004, weight_decay=0.1, betas=(0.7, 0.9), eps=1e-3), dict(lr=0.02, maximize=True)],
     "Adadelta": [dict(), dict(lr=0.5, rho=0.8, eps=1e-4, weight_decay=0.05), dict(maximize=True)],
+    "Rprop": [dict(step_sizes=(1e-6, 0.02)), dict(lr=0.003, etas=(0.7, 1.05), step_sizes=(1e-3, 0.01)), dict(lr=0.002, step_sizes=(1e-4, 0.01), maximize=True)],
+    "ASGD": [dict(), dict(lr=0.1, lambd=0.01, alpha=0.6, t0=20, weight_decay=0.05), dict(lr=0.05, lambd=0.1, t0=0), dict(lr=0.001, maximize=True)],
     "Adafactor": [dict(lr=0.003), dict(lr=0.0003, weight_decay=0.1, beta2_decay=-0.6, d=2.0), dict(lr=0.003, eps=(1e-8, 1e-2)), dict(lr=0.01, maximize=True)],
     "Lion": [dict(lr=0.003), dict(lr=0.003, weight_decay=0.3, betas=(0.8, 0.95)), dict(lr=0.003, maximize=True)],
     "ScheduleFree": [dict(lr=0.02), dict(lr=0.02, weight_decay=0.1, betas=(0.8, 0.99), eps=1e-4), dict(lr=0.02, warmup=20, r=0.5), dict(lr=0.02, weight_lr_power=1.0, warmup=5)],
@@ -199,6 +202,7 @@ def train(kind, attrs, problem, data):
         value.backward()
         return value
 
+    torch.set_default_dtype(torch.float64)  # of ASGD's rate, which it rounds to the default
     kept, losses = {n: [] for n in names}, []
     for s in range(1, STEPS + 1):
         if kind == "LBFGS":
@@ -210,11 +214,14 @@ def train(kind, attrs, problem, data):
             for n in names:
                 kept[n].append(params[n].detach().clone())
             losses.append(loss().detach())
+    torch.set_default_dtype(torch.float32)
     out = {n: torch.stack(rows) for n, rows in kept.items()}
     if kind == "LBFGS":
         out["loss"] = torch.stack(losses)
     if kind == "ScheduleFree":
         out.update({n + ".average": t for n, t in zip(names, o.average())})
+    if kind == "ASGD":
+        out.update({n + ".average": o.state[params[n]]["ax"] for n in names})
     return out
 
 
@@ -246,7 +253,10 @@ def averaged(data, fn):
         o.step()
         if s >= 3:
             mean.update_parameters(layer)
-    return {n: t.clone() for n, t in mean.state_dict().items()}
+    kept = {n: t.clone() for n, t in mean.state_dict().items()}
+    optim.swa_utils.update_bn([data["x"][:5], data["x"][5:7], data["x"][7:]], mean)
+    kept.update({"update_bn." + n: t.clone() for n, t in mean.state_dict().items() if "running" in n or "tracked" in n})
+    return kept
 
 
 def main():

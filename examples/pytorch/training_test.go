@@ -130,6 +130,11 @@ func TestMoreOptimizers(t *testing.T) {
 	// `optim.NAdam(params)`, `optim.RAdam(params)`, `optim.Adamax(params)`
 	use(optim.NewNAdam(nn.Params(model), optim.MomentsConfig{}), optim.NewRAdam(nn.Params(model), optim.MomentsConfig{}))
 	use(optim.NewAdamax(nn.Params(model), optim.MomentsConfig{}))
+	// `optim.Rprop(params, etas=(0.5, 1.2))` | a zero field is PyTorch's default
+	use(optim.NewRprop(nn.Params(model), optim.RpropConfig{Less: 0.5, More: 1.2}))
+	// `optim.ASGD(params, t0=1000)` | `Averaged` calls a function with the averages, PyTorch's `ax`, in the parameters' place
+	polyak := optim.NewASGD(nn.Params(model), optim.ASGDConfig{T0: 1000})
+	polyak.Averaged(func() { model.Forward(model.Weight.Env().Ones(1, 4)) })
 	// `optim.Adafactor(params)`
 	use(optim.NewAdafactor(nn.Params(model), optim.AdafactorConfig{}))
 	// `optim.LBFGS(params, line_search_fn="strong_wolfe")`, `opt.step(closure)` | it calls Backward itself
@@ -151,6 +156,9 @@ func TestAverages(t *testing.T) {
 	// `optim.swa_utils.AveragedModel(model)`
 	swa := nn.NewSWA(model)
 	swa.Update()
+
+	// `optim.swa_utils.update_bn(loader, swa_model)` | the function calls Forward with each batch, in an env that trains
+	nn.UpdateBatchNorm(swa.Model, func() { swa.Model.Forward(model.Weight.Env().Ones(2, 4)) })
 
 	// `optim.swa_utils.SWALR(opt, 0.05)` from a rate of 0.1
 	use(optim.Cosine(0.1, 0.05, 10))

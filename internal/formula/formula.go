@@ -179,7 +179,7 @@ type Optimizer struct {
 var Optimizers = []Optimizer{
 	{"sgd", 0, 0}, {"momentum", 4, 2}, {"lion", 4, 2}, {"adam", 8, 4}, {"adamw", 8, 4}, {"amsgrad", 12, 6}, {"adam8bit", 2 + 8./256, 2 + 8./256},
 	{"nadam", 8, 4}, {"radam", 8, 4}, {"adamax", 8, 4}, {"rmsprop", 4, 2}, {"adagrad", 4, 2}, {"adadelta", 8, 4}, {"adafactor", 0, 0}, {"muon", 4, 2},
-	{"schedulefree", 8, 4},
+	{"schedulefree", 8, 4}, {"rprop", 8, 4}, {"asgd", 4, 2},
 }
 
 // OptimizerNames lists their names.

@@ -22,6 +22,8 @@ const (
 	ScheduleFree            //
 	Adadelta                //
 	Adamax                  //
+	Rprop                   //
+	ASGD                    //
 
 	codeCount
 )
@@ -66,6 +68,11 @@ var updateRows = rows{
 		Text: pull + "v = rho*v + (1-rho)*g*g; u = sqrt(acc+eps)/sqrt(v+eps)*g; acc = rho*acc + (1-rho)*u*u; p = p - lr*u"}},
 	Adamax: {Name: "adamax", Rule: &Rule{State: []string{"m", "top"}, Settings: []string{"beta1", "beta2", "eps"},
 		Text: pull + "m = m + (1-beta1)*(g-m); top = maximum(beta2*top, abs(g)+eps); p = p - lr/(1-pow(beta1, t))*m/top"}},
+	Rprop: {Name: "rprop", Rule: &Rule{State: []string{"prev", "step"}, Settings: []string{"less", "more", "least", "most"},
+		Text: pull + "agree = g*prev; step = where(t > 1, step, lr) * where(agree > 0, more, where(agree < 0, less, 1)); " +
+			"step = minimum(maximum(step, least), most); g = where(agree < 0, 0, g); p = p - where(lr > 0, step, 0)*sign(g); prev = g"}},
+	ASGD: {Name: "asgd", Rule: &Rule{State: []string{"ax"}, Settings: []string{"lambd", "t0"}, Numbers: []string{"eta"},
+		Text: pull + "p = p*(1 - lambd*eta) - eta*g; n = t - 1 - t0; ax = where(n > 1, p + (1 - 1/n)*(ax-p), p)"}},
 }
 
 // Parts of rules.

@@ -16,7 +16,7 @@ type Optimizer struct {
 	Name     string
 	Decay    float64 // of weights, where nothing else is asked for
 	Matrices bool    // only tensors of two or more dimensions decay, and not biases and norms
-	Averages bool    // what is learnt is its own average of the weights: it has optim.ScheduleFree's Averaged
+	Averages bool    // what is learnt is its own average of the weights: it has an Averaged, as optim.ScheduleFree has
 	Settings []Setting
 	New      func(p Params, s Step) optim.Optimizer
 }
@@ -62,6 +62,23 @@ var Optimizers = []Optimizer{
 	}},
 	{Name: "adadelta", Settings: []Setting{{Name: "rho", Default: 0.9, Below: 1}, eps(1e-6)}, New: func(p Params, s Step) optim.Optimizer {
 		return optim.NewAdadelta(p, optim.AdadeltaConfig{LR: meant(s.LR), Rho: meant(s.Values["rho"]), Eps: meant(s.Values["eps"]),
+			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
+	}},
+	{Name: "rprop", Settings: []Setting{
+		{Name: "step-less", Default: 0.5, Least: 1e-6, Below: 1, Usage: "what the step of a weight is multiplied by where its gradient changed sign"},
+		{Name: "step-more", Default: 1.2, Least: 1 + 1e-6, Below: math.Inf(1), Usage: "and where it kept it"},
+		{Name: "step-least", Default: 1e-6, Below: 0.01, Usage: "the smallest step of a weight; --lr is the first"},
+		{Name: "step-most", Default: 50, Least: 0.01, Below: math.Inf(1), Usage: "the largest"},
+	}, New: func(p Params, s Step) optim.Optimizer {
+		return optim.NewRprop(p, optim.RpropConfig{LR: meant(s.LR), Less: s.Values["step-less"], More: s.Values["step-more"], Least: meant(s.Values["step-least"]), Most: s.Values["step-most"],
+			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
+	}},
+	{Name: "asgd", Averages: true, Settings: []Setting{
+		{Name: "lambd", Default: 1e-4, Below: math.Inf(1), Usage: "how fast weights and the rate fall"},
+		{Name: "rate-power", Default: 0.75, Below: math.Inf(1), Usage: "the power with which the rate falls"},
+		{Name: "average-after", Default: 1e6, Below: math.Inf(1), Usage: "the step after which the average of the weights begins; what is learnt is that"},
+	}, New: func(p Params, s Step) optim.Optimizer {
+		return optim.NewASGD(p, optim.ASGDConfig{LR: meant(s.LR), Lambda: meant(s.Values["lambd"]), Alpha: meant(s.Values["rate-power"]), T0: meant(s.Values["average-after"]),
 			WeightDecay: meant(s.WeightDecay), Clip: s.Clip, Rule: s.Rule, Rounding: s.Rounding, Seed: s.Seed})
 	}},
 	{Name: "lion", Matrices: true, Settings: []Setting{beta("beta1", 0.9), beta("beta2", 0.99)}, New: func(p Params, s Step) optim.Optimizer {

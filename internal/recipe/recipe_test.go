@@ -72,7 +72,14 @@ func learnt(t *testing.T, o *recipe.Optimizer, s recipe.Step, rate func(step int
 		x.MatMul(w).Add(b).Square().Sum().Backward()
 		opt.Step()
 	}
-	return append(w.Floats(), b.Floats()...)
+	var is []float64
+	read := func() { is = append(w.Floats(), b.Floats()...) }
+	if o.Averages {
+		opt.(interface{ Averaged(f func()) }).Averaged(read)
+	} else {
+		read()
+	}
+	return is
 }
 
 func constant(int) float64 { return 0.03 }
