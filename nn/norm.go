@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"fmt"
+
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -106,6 +108,14 @@ func (l *BatchNorm) train(x, residual *tensor.Tensor) *tensor.Tensor {
 		tensor.TrackMomentsInPlace(l.RunningMean, l.RunningVar, l.Batches, mean, variance, l.share(), float64(n)/float64(n-1))
 	}
 	return y
+}
+
+// String tells how many channels it normalises.
+func (l *BatchNorm) String() string {
+	if l.RunningMean == nil {
+		return "BatchNorm without statistics"
+	}
+	return fmt.Sprintf("BatchNorm of %d channels", l.RunningMean.Size())
 }
 
 // share is how far the running statistics move towards a batch's.
