@@ -68,7 +68,7 @@ func run(t *testing.T, open func() device.Device, short bool, variants []Variant
 }
 
 // parts is the share of the cases that a run takes: one in so many.
-const parts = 8
+const parts = 12
 
 type suite struct {
 	runner   *conform.Runner
