@@ -369,7 +369,7 @@ var bad = []struct{ args, names string }{
 	{"train --schedule-steps 9", "--schedule-steps"},
 	{"train --schedule cosine --steps 10 --warmup 10", "10"},
 	{"train --context 8", "--context"},
-	{"train mlp --dropout 0.1", "--dropout is for gpt, and this run has the task mlp"},
+	{"train mlp --dropout 0.1", "--dropout is for gpt and lstm, and this run has the task mlp"},
 	{"train --head whole", "--head"},
 	{"train gpt --data good.txt --head half", "half"},
 	{"train --step-in-backward --clip 1", "--clip 1"},
