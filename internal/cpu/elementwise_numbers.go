@@ -15,7 +15,7 @@ import (
 func init() {
 	numbers(ir.Neg, negate, negate, negate, negate, negate)
 	numbers(ir.Abs, absFloat, absFloat, absInt, absInt, absInt)
-	numbers(ir.Sign, sign, sign, sign, sign, sign)
+	numbers(ir.Sign, sign32, sign, sign, sign, sign)
 	numbers(ir.ReLU, relu32, relu, relu, relu, relu)
 	numbers(ir.Affine, affine32, affine, affine, affine, affine)
 	numbers(ir.Clamp, clamp32, clampFloat[float64], clampInt, clampInt, clampInt)
@@ -110,6 +110,7 @@ func sign[T number](dst, x, _ []T, _, _ float64) {
 
 // Those of float32 that have loops in assembly.
 
+func sign32(dst, x, _ []float32, _, _ float64)   { kernels.Sign(dst, x) }
 func relu32(dst, x, _ []float32, _, _ float64)   { kernels.ReLU(dst, x) }
 func affine32(dst, x, _ []float32, p, q float64) { kernels.Affine(dst, x, float32(p), float32(q)) }
 func axpy32(dst, x, y []float32, p, _ float64)   { kernels.Axpy(dst, x, y, float32(p)) }
@@ -324,6 +325,10 @@ func xor(dst, x, y []bool, _, _ float64) {
 }
 
 func choosePass[T any](dst []T, c []bool, x, y []T) {
+	if f, ok := any(dst).([]float32); ok {
+		kernels.Choose(f, c, any(x).([]float32), any(y).([]float32))
+		return
+	}
 	c, x, y = c[:len(dst)], x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		v := y[i]

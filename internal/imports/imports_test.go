@@ -137,6 +137,7 @@ const rules = `
 	internal/simrun, internal/cuda/simcuda < bench/clock;
 	prof, optim, model < bench/trace, bench/memory;
 	prof, optim, model, bench/peer < bench/overhead;
+	optim, internal/recipe, bench/peer < bench/optimizers;
 	train, bench/peer < bench/levers;
 `
 

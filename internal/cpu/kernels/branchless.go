@@ -43,6 +43,32 @@ func ReLUGrad(dst, y, g []float32) {
 	}
 }
 
+// Sign is dst[i] = 1 or -1 by the sign of x[i], and 0 of zeros and NaN.
+func Sign(dst, x []float32) {
+	const one = 0x3f800000
+	dst = dst[:len(x)]
+	for i, v := range x {
+		b := math.Float32bits(v)
+		s := b&signBit | one
+		if b<<1-1 >= 2*infBits { // 0, -0 and NaN
+			s = 0
+		}
+		dst[i] = math.Float32frombits(s)
+	}
+}
+
+// Choose is dst[i] = x[i] where c[i], else y[i].
+func Choose(dst []float32, c []bool, x, y []float32) {
+	c, x, y = c[:len(dst)], x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		a, b := math.Float32bits(x[i]), math.Float32bits(y[i])
+		if c[i] {
+			b = a
+		}
+		dst[i] = math.Float32frombits(b)
+	}
+}
+
 // MaxPairs is the largest of each window of 2×2 in two rows of numbers: out[c] of top[2c], top[2c+1], low[2c], low[2c+1],
 // and its place 0 to 3 in that order, the first of equals. It returns false when a NaN may be among them; what it wrote
 // for such windows is not right.

@@ -75,3 +75,28 @@ func BenchmarkReLU(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/elem")
 }
+
+func TestSignAndChooseByBits(t *testing.T) {
+	nan := float32(math.NaN())
+	x := append([]float32{nan, -nan}, edges...)
+	sign, dst, y, c := make([]float32, len(x)), make([]float32, len(x)), make([]float32, len(x)), make([]bool, len(x))
+	for i := range y {
+		y[i], c[i] = -float32(i), i%3 == 0
+	}
+	Sign(sign, x)
+	Choose(dst, c, x, y)
+	for i, v := range x {
+		want, chosen := float32(0), y[i]
+		if v > 0 {
+			want = 1
+		} else if v < 0 {
+			want = -1
+		}
+		if c[i] {
+			chosen = v
+		}
+		if !same32(sign[i], want) || !same32(dst[i], chosen) {
+			t.Errorf("sign(%v) = %v, want %v; of %v and %v by %v: %v", v, sign[i], want, v, y[i], c[i], dst[i])
+		}
+	}
+}
