@@ -88,6 +88,57 @@ func (l *Conv2d) products(_, y *tensor.Tensor) int {
 	return y.Size() * l.Weight.Size() / max(l.Weight.Dim(0), 1)
 }
 
+// Conv1d is the convolution (cross-correlation) of sequences: [n, in, t] to [n, out, t'], where
+// t' = ⌊(t + 2·padding - dilation·(kernel-1) - 1) / stride⌋ + 1. Without samples neither has any.
+type Conv1d struct {
+	Weight                            *tensor.Tensor `nn:"weight"` // [out, in/groups, kernel]
+	Bias                              *tensor.Tensor `nn:"bias"`   // [out], or nil
+	Stride, Padding, Dilation, Groups int            // 0: 1, none, 1, 1
+	Around                            Pad            // what is put around before, other than zeros on both sides alike
+}
+
+// NewConv1d makes a layer. Weight and bias are drawn uniformly from ±1/√(in/groups·kernel).
+func NewConv1d(env *tensor.Env, in, out, kernel int, c ConvConfig) *Conv1d {
+	groups := c.groups("nn.NewConv1d", in, out, kernel)
+	bound := fanBound(in / groups * kernel)
+	l := &Conv1d{Weight: uniform(env, bound, out, in/groups, kernel), Stride: c.Stride, Padding: c.Padding, Dilation: c.Dilation, Groups: groups}
+	if !c.NoBias {
+		l.Bias = uniform(env, bound, out)
+	}
+	if l.Around = c.around("nn.NewConv1d", kernel, 1); l.Around.Sides != nil {
+		l.Padding = 0
+	}
+	return l
+}
+
+// Forward applies the layer.
+func (l *Conv1d) Forward(x *tensor.Tensor) *tensor.Tensor {
+	in := enter(l, x)
+	needs(l, "weight", l.Weight)
+	y := tensor.Chain(in.x, l.Around.Forward, func(x *tensor.Tensor) *tensor.Tensor {
+		return flat("nn.Conv1d", x, func(x *tensor.Tensor) *tensor.Tensor {
+			return x.Conv2d(l.Weight.In(x.Env()).Unsqueeze(2), l.Bias, tensor.Conv{Stride: [2]int{1, l.Stride}, Padding: [2]int{0, l.Padding}, Dilation: [2]int{1, l.Dilation}, Groups: l.Groups})
+		})
+	})
+	return in.leave(y)
+}
+
+func (l *Conv1d) products(_, y *tensor.Tensor) int {
+	return y.Size() * l.Weight.Size() / max(l.Weight.Dim(0), 1)
+}
+
+// flat runs f, of pictures of one row, for sequences [n, c, t] or [c, t].
+func flat(op string, x *tensor.Tensor, f func(x *tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
+	switch x.Rank() {
+	case 2:
+		return f(x.Unsqueeze(0).Unsqueeze(2)).Squeeze(0, 2)
+	case 3:
+		return f(x.Unsqueeze(2)).Squeeze(2)
+	}
+	tensor.Raise(op, "values are [samples, channels, steps]", "shape %v", x.Shape())
+	return nil
+}
+
 // MaxPool2d is the largest value of each window: [n, c, h, w] to [n, c, h', w']. Stride 0 means the kernel's size.
 type MaxPool2d struct{ Kernel, Stride, Padding int }
 

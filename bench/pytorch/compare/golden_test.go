@@ -108,7 +108,7 @@ var apart = map[string]string{
 // TestEveryMethodIsCompared holds the table against the methods of Tensor.
 func TestEveryMethodIsCompared(t *testing.T) {
 	used := map[string]bool{}
-	for _, file := range []string{"ops.go", "layers.go", "einsum.go", "functions.go", "more.go", "order.go", "spatial.go"} {
+	for _, file := range []string{"ops.go", "layers.go", "einsum.go", "functions.go", "arranged.go", "order.go", "spatial.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		if err != nil {
 			t.Fatal(err)
