@@ -25,8 +25,8 @@ type Average[T any] struct {
 	Count   *tensor.Tensor `nn:"n_averaged,buffer"` // int64, how often it was updated
 	Buffers bool           // floating buffers are averaged too
 
-	of    T
-	decay float64 // 0: equal shares
+	pairs [][2]*tensor.Tensor // of the model, and of the mean
+	decay float64             // below 0: equal shares
 }
 
 // NewEMA begins a mean that after each Update is decay times what it was plus the rest of the weights. decay is from 0 to below 1;
@@ -42,10 +42,15 @@ func NewEMA[T any](model T, decay float64) *Average[T] {
 func NewSWA[T any](model T) *Average[T] { return newAverage("nn.NewSWA", model, -1) }
 
 func newAverage[T any](op string, model T, decay float64) *Average[T] {
-	for _, p := range Params(model) {
-		return &Average[T]{Model: Clone(model), Count: state(p.Env(), dtype.I64, 0), of: model, decay: decay}
+	a := &Average[T]{Model: Clone(model), decay: decay}
+	for from, to := range Zip(model, a.Model) {
+		a.pairs = append(a.pairs, [2]*tensor.Tensor{from, to})
 	}
-	tensor.Raise(op, "give a model with parameters", "a %s has none", fmt.Sprintf("%T", model))
+	for _, p := range Params(model) {
+		a.Count = state(p.Env(), dtype.I64, 0)
+		return a
+	}
+	tensor.Raise(op, "give a model with parameters", "a %T has none", model)
 	return nil
 }
 
@@ -59,18 +64,39 @@ func (a *Average[T]) Update() {
 	if a.decay < 0 {
 		share = n.AddScalar(1).Reciprocal()
 	}
-	for from, to := range Zip(a.of, a.Model) {
-		average(to, from, first, share, !from.IsParam() && !a.Buffers)
+	for _, p := range a.pairs {
+		average(p[1], p[0], first, share, a.whole(p[0]))
 	}
 	count.CopyInPlace(count.AddScalar(1))
+}
+
+// UpdateBy takes in the weights by a share of the program's own, from 0 to 1, which is all of them: for a share that changes with the
+// step, or a target network that follows slowly. Count stays. It is one operation for each parameter, and waits for nothing; a
+// captured step repeats the share that it was recorded with.
+func (a *Average[T]) UpdateBy(share float64) {
+	if !(share >= 0 && share <= 1) {
+		tensor.Raise("nn.UpdateBy", "give a number within", "the share is %v, not in [0, 1]", share)
+	}
+	for _, p := range a.pairs {
+		if share == 1 || a.whole(p[0]) {
+			p[1].CopyInPlace(p[0])
+		} else {
+			p[1].LerpInPlace(p[0], share)
+		}
+	}
+}
+
+// whole tells a tensor that is copied, not averaged.
+func (a *Average[T]) whole(t *tensor.Tensor) bool {
+	return !t.DType().IsFloat() || !t.IsParam() && !a.Buffers
 }
 
 // String tells which mean it is, of what.
 func (a *Average[T]) String() string {
 	if a.decay < 0 {
-		return fmt.Sprintf("mean of equal shares of a %T", a.of)
+		return fmt.Sprintf("mean of equal shares of a %T", a.Model)
 	}
-	return fmt.Sprintf("mean of a %T that forgets %v of itself", a.of, 1-a.decay)
+	return fmt.Sprintf("mean of a %T that forgets %v of itself", a.Model, 1-a.decay)
 }
 
 // average moves to by a share towards from, or makes it that.
@@ -78,7 +104,7 @@ func average(to, from, first, share *tensor.Tensor, whole bool) {
 	e, scope := to.Env().NoGrad().Scope()
 	defer scope.End()
 	was, now := to.In(e), from.Detach().To(e)
-	if whole || !now.DType().IsFloat() {
+	if whole {
 		was.CopyInPlace(now)
 		return
 	}
