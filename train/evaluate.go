@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"maps"
 	"math"
 	"time"
 
@@ -48,7 +47,8 @@ type evaluation struct {
 // run runs the model over the whole set. Figures are means over samples, for text over tokens.
 func (e *evaluation) run(ctx context.Context) (*scored, error) {
 	var loss metric.Mean
-	s, meter := &scored{metrics: map[string]float64{}}, e.arch.Meter(e.env)
+	var meters metric.Meters
+	s := &scored{}
 	for b, err := range e.set.Turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Steps: e.batches, Name: "evaluate", Context: ctx}) {
 		if err != nil {
 			return nil, stopped(ctx, err)
@@ -56,24 +56,20 @@ func (e *evaluation) run(ctx context.Context) (*scored, error) {
 		n := b.Y.Size()
 		s.samples, s.size = s.samples+b.X.Dim(0), s.size+n
 		if g, writes := e.model.(zoo.Author); writes {
-			loss.Add(g.Loss(b.X, b.Y), n)
+			of := g.Loss(b.X, b.Y)
+			loss.Add(of, n)
+			meters.Perplexity(of, n)
 		} else {
 			of, out := e.arch.Loss(e.model, b.X, b.Y)
 			loss.Add(of, n)
-			meter.Add(out, b.Y)
+			e.arch.Measure(&meters, out, b.Y)
 			if e.arch.Pictured() {
 				s.look(b, out, e.show)
 			}
 		}
 		e.progress(s.samples, e.set.Len())
 	}
-	s.loss = loss.Value()
-	if meter == nil {
-		s.metrics["perplexity"] = math.Exp(s.loss)
-	} else {
-		s.metrics = meter.Metrics()
-	}
-	maps.DeleteFunc(s.metrics, func(_ string, v float64) bool { return finite(v) == nil })
+	s.loss, s.metrics = loss.Value(), meters.Values()
 	if share, ok := s.metrics["accuracy"]; ok {
 		s.accuracy = &share
 	}

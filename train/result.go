@@ -25,8 +25,7 @@ type Result struct {
 	Accuracy *float64 `json:"accuracy,omitempty"`
 	ValLoss  *float64 `json:"val_loss,omitempty"`
 
-	// Metrics are all figures of what was scored, by name: accuracy, precision, recall and f1 of classes, r2, mae and rmse of numbers,
-	// iou of areas, perplexity of texts. Those that are no finite number are left out.
+	// Metrics are all figures of what was scored, by the names of [metric.Meters]. Those that are no finite number are left out.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 
 	Frozen    int      `json:"frozen_parameters,omitempty"` // numbers in parameters that do not learn

@@ -305,9 +305,11 @@ func (s *screen) Note(text string) {
 func figures(metrics map[string]float64, loss *float64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
-		if name == "accuracy" {
+		switch name {
+		case "accuracy":
 			parts = append(parts, "accuracy "+render.Percent(metrics[name]))
-		} else {
+		case "auc", "ece", "f1", "mse", "precision", "recall", "top5": // the log has them
+		default:
 			parts = append(parts, fmt.Sprintf("%s %.4g", name, metrics[name]))
 		}
 	}

@@ -54,32 +54,17 @@ var tabular = Kind{
 		}
 		return nn.CrossEntropy(out, y), out
 	},
-	Meter: func(env *tensor.Env, a *Arch) Meter {
+	Measure: func(a *Arch, m *metric.Meters, out, y *tensor.Tensor) {
 		if a.regresses() {
-			return &regression{unit: max(a.Deviation, 0)}
+			m.Numbers(out.Scale(a.unit()), y.Scale(a.unit()))
+			return
 		}
-		return &classes{Confusion: metric.NewConfusion(env, a.Outputs)}
+		m.Classes(out, y)
 	},
 }
 
 // regresses tells a model of a number from one of classes.
 func (a *Arch) regresses() bool { return a.Outputs == 1 }
 
-// regression measures numbers in the units of the data.
-type regression struct {
-	metric.Regression
-	unit float64
-}
-
-func (m *regression) Metrics() map[string]float64 {
-	e := m.Value()
-	return map[string]float64{"r2": e.R2, "mae": e.MAE * m.unit, "rmse": e.RMSE * m.unit}
-}
-
-// classes measures which classes are told apart.
-type classes struct{ *metric.Confusion }
-
-func (m *classes) Metrics() map[string]float64 {
-	all := m.Average(metric.Macro)
-	return map[string]float64{"accuracy": m.Accuracy(), "precision": all.Precision, "recall": all.Recall, "f1": all.F1}
-}
+// unit is what 1 of the numbers that a model learns is in those of the data.
+func (a *Arch) unit() float64 { return max(a.Deviation, 0) }

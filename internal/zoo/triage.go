@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/warpline-ml/warpline/data/tickets"
-	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -43,6 +42,5 @@ var triage = Kind{
 		return Arch{Kind: "triage", TriageConfig: &c, Hidden: s["Token.weight"][0]}, true
 	},
 	Input:   func(a *Arch) []int { return []int{a.Tokens, a.Features + 1} },
-	Meter:   func(env *tensor.Env, a *Arch) Meter { return &classes{metric.NewConfusion(env, a.Outcomes)} },
 	Classes: tickets.Outcomes,
 }

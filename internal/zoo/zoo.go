@@ -25,10 +25,10 @@ type Kind struct {
 	Data     Data   // that it learns from
 	Defaults Defaults
 
-	// Loss is the mean loss of a batch, and the result of which a Meter takes the measure; nil: the cross entropy of Forward's.
-	Loss  func(a *Arch, m nn.Module, x, y *tensor.Tensor) (loss, out *tensor.Tensor)
-	Meter func(env *tensor.Env, a *Arch) Meter // nil: of accuracy; of one that writes none is asked for
-	Input func(a *Arch) []int                  // the shape of a sample; nil: that of its pictures
+	// Loss is the mean loss of a batch, and the result that is measured; nil: the cross entropy of Forward's.
+	Loss    func(a *Arch, m nn.Module, x, y *tensor.Tensor) (loss, out *tensor.Tensor)
+	Measure func(a *Arch, m *metric.Meters, out, y *tensor.Tensor) // nil: classes; of one that writes it is not asked
+	Input   func(a *Arch) []int                                    // the shape of a sample; nil: that of its pictures
 
 	Classes []string // names of classes that do not come from the data; nil: numbers
 
@@ -73,12 +73,6 @@ const (
 	Table                // rows of numbers and categories
 	Drawn                // what is drawn from a seed, and has no other form
 )
-
-// Meter measures what a model makes of what is held out, batch by batch.
-type Meter interface {
-	Add(out, y *tensor.Tensor)
-	Metrics() map[string]float64 // by name
-}
 
 // AnySize tells a model that takes pictures of any height and width.
 func (k *Kind) AnySize() bool { return k.First == "" }
@@ -234,7 +228,7 @@ func (a *Arch) Input() []int {
 	return nil
 }
 
-// Loss is the mean loss of a batch, and the result of which a Meter takes the measure.
+// Loss is the mean loss of a batch, and the result that is measured.
 func (a *Arch) Loss(m nn.Module, x, y *tensor.Tensor) (loss, out *tensor.Tensor) {
 	if k := a.Of(); k.Loss != nil {
 		return k.Loss(a, m, x, y)
@@ -243,28 +237,20 @@ func (a *Arch) Loss(m nn.Module, x, y *tensor.Tensor) (loss, out *tensor.Tensor)
 	return nn.CrossEntropy(out, y), out
 }
 
-// Meter is a new one for the model's results, or nil of one that writes.
-func (a *Arch) Meter(env *tensor.Env) Meter {
-	switch k := a.Of(); {
-	case k.Meter != nil:
-		return k.Meter(env, a)
-	case k.Data == Text:
-		return nil
+// Measure adds what the model makes of a batch that is held out to its figures.
+func (a *Arch) Measure(m *metric.Meters, out, y *tensor.Tensor) {
+	if k := a.Of(); k.Measure != nil {
+		k.Measure(a, m, out, y)
+		return
 	}
-	return &accuracy{}
+	m.Classes(out, y)
 }
 
 // Pictured tells a model whose results are classes of whole pictures.
 func (a *Arch) Pictured() bool {
 	k := a.Of()
-	return k.Data == Pictures && k.Loss == nil && k.Meter == nil
+	return k.Data == Pictures && k.Loss == nil && k.Measure == nil
 }
-
-// accuracy is the share of labels that get the highest score.
-type accuracy struct{ metric.Mean }
-
-func (m *accuracy) Add(out, y *tensor.Tensor)   { m.AddSum(metric.Correct(out, y), y.Size()) }
-func (m *accuracy) Metrics() map[string]float64 { return map[string]float64{"accuracy": m.Value()} }
 
 // Make draws a new model.
 func (a *Arch) Make(env *tensor.Env) nn.Module { return a.Of().Make(env, a) }
