@@ -31,6 +31,14 @@ type Module interface {
 	Forward(x *tensor.Tensor) *tensor.Tensor
 }
 
+// Func is a function as a module without parameters.
+//
+//	nn.Sequential{nn.Func(func(x *tensor.Tensor) *tensor.Tensor { return x.Transpose(1, 2) }), nn.NewConv1d(env, 8, 16, 3, nn.ConvConfig{})}
+type Func func(x *tensor.Tensor) *tensor.Tensor
+
+// Forward calls it.
+func (f Func) Forward(x *tensor.Tensor) *tensor.Tensor { return f(x) }
+
 // Sequential applies modules one after the other. Their names are their indices.
 type Sequential []Module
 
@@ -88,8 +96,13 @@ func (s Sequential) step(i int) func(*tensor.Tensor) *tensor.Tensor {
 var library = path.Dir(reflect.TypeFor[Sequential]().PkgPath())
 
 // isLibrary tells whether m is of this package or of package model: such a module keeps no value that it computes, and
-// lets no other see one without taking it out of its chain.
-func isLibrary(m Module) bool { return isOf(m, "/nn") || isOf(m, "/model") }
+// lets no other see one without taking it out of its chain. What a [Func] does is the program's.
+func isLibrary(m Module) bool {
+	if _, own := m.(Func); own {
+		return false
+	}
+	return isOf(m, "/nn") || isOf(m, "/model")
+}
 
 // isOf tells whether m is of a package of the library.
 func isOf(m Module, folder string) bool {
