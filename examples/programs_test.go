@@ -60,7 +60,7 @@ func TestPrograms(t *testing.T) {
 // rooted is a folder with the files that programs read, for them to write in.
 func rooted(t *testing.T) string {
 	dir := t.TempDir()
-	for _, name := range []string{"docs/why.md", "train/testdata/cars/cars.csv"} {
+	for _, name := range []string{"examples/gru/shakespeare.txt", "train/testdata/cars/cars.csv"} {
 		raw, err := os.ReadFile(filepath.Join("..", name))
 		if err != nil {
 			t.Fatal(err)

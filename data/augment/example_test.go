@@ -38,7 +38,7 @@ func ExampleMixUp() {
 			log.Fatal(err)
 		}
 		x, y := augment.MixUp(b, 10, 0.2) // y: shares of classes
-		loss := model.Forward(x).LogSoftmax(-1).Mul(y).Sum(-1).Mean().Neg()
+		loss := nn.CrossEntropy(model.Forward(x), y)
 		loss.Backward()
 		fmt.Println(y.Shape(), loss.Item() > 0)
 	}

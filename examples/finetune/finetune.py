@@ -1,4 +1,7 @@
-"""Teaches a classifier of digits those that are mirrored at the diagonal, by matrices of rank 8 (LoRA)."""
+"""Teaches a classifier of digits those that are mirrored at the diagonal, by matrices of rank 8 (LoRA).
+
+It fetches MNIST; the figure in main.go is of the digits that are drawn there, as files of MNIST's form.
+"""
 
 import torch
 from peft import LoraConfig, get_peft_model

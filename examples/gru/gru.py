@@ -1,11 +1,11 @@
-"""Learns to write as docs/why.md does, character by character, with a GRU."""
+"""Learns to write as Shakespeare did, character by character, with a GRU."""
 
 import torch
 from torch import nn
 
 torch.manual_seed(1)
 device = "cuda" if torch.cuda.is_available() else "cpu"
-text = open("docs/why.md", encoding="utf-8").read()
+text = open("examples/gru/shakespeare.txt").read()
 letters = sorted(set(text))
 ids = torch.tensor([letters.index(c) for c in text], device=device)
 learn, held = ids[: len(ids) * 9 // 10], ids[len(ids) * 9 // 10 :]

@@ -1,5 +1,5 @@
-// Command gru learns to write as docs/why.md does, character by character; gru.py is the same in PyTorch. The loss on what
-// is held out was 1.74 here and 1.75 there.
+// Command gru learns to write as Shakespeare did, character by character, from the beginning of Coriolanus; gru.py is the same in
+// PyTorch. The loss on what is held out is X here and Y there.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 func main() {
 	env := tensor.Best().Seed(1)
-	letters, ids, err := text.Open("docs/why.md", text.Characters)
+	letters, ids, err := text.Open("examples/gru/shakespeare.txt", text.Characters)
 	must(ids, err)
 	learn := must(ids.Part(0, ids.Len()*9/10).Windows(64))
 	held := must(ids.Part(ids.Len()*9/10, ids.Len()).Blocks(64))

@@ -18,33 +18,28 @@ import (
 
 func main() {
 	env := tensor.Best().Seed(1)
-	cars, err := table.Open("train/testdata/cars/cars.csv", table.Config{})
-	check(err)
+	cars := must(table.Open("train/testdata/cars/cars.csv", table.Config{}))
 	rows, rest, err := cars.Split(0.8, 1)
-	check(err)
-	enc, err := table.Fit(cars, rows, table.Encoding{Target: "price", Drop: []string{"sold"}})
-	check(err)
-	learn, err := enc.Source(cars, rows)
-	check(err)
-	held, err := enc.Source(cars, rest)
-	check(err)
+	must(rows, err)
+	enc := must(table.Fit(cars, rows, table.Encoding{Target: "price", Drop: []string{"sold"}}))
+	learn, held := must(enc.Source(cars, rows)), must(enc.Source(cars, rest))
 
 	model := nn.Sequential{nn.NewLinear(env, enc.Width(), 64), nn.ReLU{}, nn.NewLinear(env, 64, 64), nn.ReLU{}, nn.NewLinear(env, 64, 1)}
 	loop := train.Loop{
 		Env: env, Model: model, Optimizer: optim.NewAdamW(nn.Params(model), optim.AdamWConfig{LR: 3e-3}),
 		Data: data.Config{Size: 64, Shuffle: true}, Epochs: 100, Patience: 8,
 	}
-	result, err := train.Fit(context.Background(), loop, learn, held, func(b *data.Pair, m *metric.Meters) *tensor.Tensor {
+	result := must(train.Fit(context.Background(), loop, learn, held, func(b *data.Pair, m *metric.Meters) *tensor.Tensor {
 		y := model.Forward(b.X)
 		m.Numbers(y, b.Y)
 		return nn.MSE(y, b.Y)
-	})
-	check(err)
+	}))
 	fmt.Printf("R2 %.3f, mean error %.0f\n", result.Metrics["r2"], result.Metrics["mae"]*enc.Target.Deviation)
 }
 
-func check(err error) {
+func must[T any](v T, err error) T {
 	if err != nil {
 		log.Fatal(err)
 	}
+	return v
 }

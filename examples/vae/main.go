@@ -1,5 +1,6 @@
 // Command vae learns to draw digits (Kingma & Welling, 2014); vae.py is the same in PyTorch. The loss on what is held
-// out is 127.7 here and 127.6 there, of the same digits: those of data/digits, there as files of MNIST's form.
+// out is 127.7 here and 127.6 there, of the same digits: those of data/digits, there as files of MNIST's form. By itself the script
+// fetches MNIST.
 package main
 
 import (

@@ -1,4 +1,7 @@
-"""Learns to draw digits (Kingma & Welling, 2014)."""
+"""Learns to draw digits (Kingma & Welling, 2014).
+
+It fetches MNIST; the figure in main.go is of the digits that are drawn there, as files of MNIST's form.
+"""
 
 import torch
 from torch import nn
