@@ -34,6 +34,9 @@ PACKAGES = [
     torch.cuda.amp,
     torch.cuda.nvtx,
     torch.amp,
+    torch.linalg,
+    torch.special,
+    torch.fft,
 ]
 
 # What instances have beside what dir of the class says.
@@ -58,7 +61,8 @@ torch.autograd.functional.jacobian torch.autograd.functional.hessian
 torch.func.jvp torch.func.vjp torch.func.grad torch.func.jacrev torch.func.jacfwd torch.func.hessian
 torch.nn.attention.bias.causal_lower_right torch.nn.attention.flex_attention.flex_attention
 torch.utils.checkpoint.checkpoint torch.utils.checkpoint.checkpoint_sequential
-torch.linalg.norm torch.linalg.vector_norm torch.nn.modules.module.register_module_forward_hook
+torch.nn.modules.module.register_module_forward_hook
+torch.fft.hfft2 torch.fft.hfftn torch.fft.ihfft2 torch.fft.ihfftn
 torch.cuda.memory._record_memory_history torch.cuda.memory._dump_snapshot torch.cuda.memory._snapshot
 torch.cuda.memory._set_allocator_settings
 """.split()
@@ -67,7 +71,7 @@ torch.cuda.memory._set_allocator_settings
 def public(package):
     for name in getattr(package, "__all__", None) or dir(package):
         thing = getattr(package, name)
-        if name.startswith("_") or inspect.ismodule(thing) or not callable(thing):
+        if name.startswith("_") or inspect.ismodule(thing) or not callable(thing) or thing is torch.Tensor:
             continue
         home = getattr(thing, "__module__", None) or "torch"
         if home.startswith("torch"):

@@ -101,9 +101,13 @@ func TestModels(t *testing.T) {
 	env, gpu := fresh(t, "cpu"), fresh(t, "null:a100-80")
 	model := nn.Sequential{nn.NewLinear(env, 4, 3), nn.ReLU{}}
 	path := filepath.Join(t.TempDir(), "model.safetensors")
+	replaced := func(path string, m nn.Module) nn.Module { return map[string]nn.Module{"0": m, "1": nn.Tanh{}}[path] }
 
-	// `class Net(nn.Module):` | a struct with `Forward`: [guide](guide.md#5-write-a-layer)
+	// `class Net(nn.Module):` | a struct with `Forward`: [guide](guide.md#5-write-a-layer); with `nn.Forward` in it,
+	// `nn.Summary` and profiles have a row of it
 	use(&net{Inner: nn.NewLinear(env, 4, 4)})
+	// `class Turn(nn.Module):` without parameters
+	use(nn.Func(func(x *tensor.Tensor) *tensor.Tensor { return x.Transpose(0, 1) }))
 	// `nn.Sequential(…)`
 	use(nn.Sequential{nn.NewLinear(env, 4, 3), nn.ReLU{}})
 	// `nn.Parameter(t)`, `model.register_buffer(name, t)` | exported fields of the struct
@@ -114,6 +118,8 @@ func TestModels(t *testing.T) {
 	use(nn.Count(model))
 	// `copy.deepcopy(model)`, `torchinfo.summary(model)`
 	use(nn.Clone(model), nn.Summary(model, 1, 4))
+	// `model.set_submodule("1", nn.Tanh())` | what stands in an interface, by path; it returns the paths of what is replaced
+	use(nn.Wrap(model, replaced))
 	// `model.apply(init)`
 	nn.Init(model, func(path string, p *tensor.Tensor) { p.FillInPlace(0.1) })
 	// `torch.save(model.state_dict(), path)` | safetensors

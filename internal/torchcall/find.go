@@ -30,6 +30,9 @@ var Short = map[string]string{
 	"loader": "torch.utils.data.DataLoader", "g": "torch.cuda.CUDAGraph", "stream": "torch.cuda.Stream", "event": "torch.cuda.Event",
 }
 
+// Others are libraries that programs use beside PyTorch, of which rows have calls.
+var Others = []string{"lightning", "pandas", "peft", "sklearn", "torchinfo", "torchmetrics", "torchtune", "torchvision", "transformers"}
+
 // Full is a dotted name as PyTorch has it: with its package for what Short knows, and of a tensor for another variable.
 func Full(name string) string {
 	first, rest, dotted := strings.Cut(name, ".")
@@ -39,7 +42,7 @@ func Full(name string) string {
 		return name
 	case known:
 		return long + "." + rest
-	case first == "torch":
+	case first == "torch" || slices.Contains(Others, first):
 		return name
 	case strings.Contains(rest, ".") || len(first) > 6:
 		return name

@@ -211,7 +211,7 @@ type Group struct {
 // groups are the packages and classes, in the order in which they are shown; a name belongs to the longest that it begins with.
 var groups = []string{
 	"torch", "torch.Tensor", "torch.nn", "torch.nn.Module", "torch.nn.functional", "torch.nn.init", "torch.nn.utils",
-	"torch.optim", "torch.optim.lr_scheduler", "torch.utils.data", "torch.cuda", "torch.amp",
+	"torch.optim", "torch.optim.lr_scheduler", "torch.utils.data", "torch.cuda", "torch.amp", "torch.linalg", "torch.special", "torch.fft",
 }
 
 // Groups counts what the table has of each package.

@@ -68,7 +68,7 @@ func (n *names) fromRows(t *torchcall.Table) error {
 			for _, name := range first {
 				if !n.known[name] {
 					if !n.missing(py, name) {
-						if strings.HasPrefix(name, "torchvision.") {
+						if first, _, _ := strings.Cut(name, "."); slices.Contains(torchcall.Others, first) {
 							n.add(t.Names, name, [2]int{i, k})
 						}
 						continue
@@ -160,7 +160,7 @@ func (n *names) set(t *torchcall.Table, pattern string, v torchcall.Name) error 
 }
 
 // families are packages in which the same name is the same function.
-var families = []string{"torch.Tensor.", "torch.", "torch.nn.functional."}
+var families = []string{"torch.Tensor.", "torch.", "torch.nn.functional.", "torch.special.", "torch.linalg."}
 
 // rest answers what has the name of a thing that is answered, in another package or without _, and gives what is not answered.
 func (n *names) rest(t *torchcall.Table) error {

@@ -170,7 +170,9 @@ func (p *program) makes(body *ast.BlockStmt, s ast.Stmt, e ast.Node) []int {
 	slices.SortStableFunc(need, func(a, b definition) int { return int(a.at - b.at) })
 	list := []int{}
 	for _, d := range need {
-		list = append(list, p.number(d.text(p)))
+		if n := p.number(d.text(p)); !slices.Contains(list, n) { // of several variables there is one line
+			list = append(list, n)
+		}
 	}
 	return list
 }

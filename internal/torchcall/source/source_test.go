@@ -107,11 +107,12 @@ func statement(code string) string {
 }
 
 // conversion is a call that is none, whose value has to be used.
-var conversion = regexp.MustCompile(`^(len|cap|append|min|max|float32|float64|int)\(`)
+var conversion = regexp.MustCompile(`^(len|cap|append|min|max|float32|float64|int|nn\.Func|augment\.Transform)\(`)
 
 var packages = map[string]string{
 	"filepath": "path/filepath", "log": "log", "maps": "maps", "math": "math", "rand": "math/rand/v2", "slices": "slices", "context": "context", "os": "os", "fmt": "fmt", "runtime": "runtime", "time": "time", "bytes": "bytes",
-	"idx": "github.com/warpline-ml/warpline/data/idx",
+	"idx": "github.com/warpline-ml/warpline/data/idx", "digits": "github.com/warpline-ml/warpline/data/digits",
+	"augment": "github.com/warpline-ml/warpline/data/augment", "table": "github.com/warpline-ml/warpline/data/table",
 }
 
 // ours are the packages of examples that are at the root.

@@ -15,7 +15,8 @@ import (
 
 // homes are where the names of a package of PyTorch are, if they are here.
 var homes = map[string][]string{
-	"torch": {"tensor.Tensor", "tensor", "tensor.Env"}, "torch.Tensor": {"tensor.Tensor"}, "torch.nn.functional": {"tensor.Tensor", "nn"},
+	"torch": {"tensor.Tensor", "tensor", "tensor.Env"}, "torch.linalg": {"tensor.Tensor", "tensor"}, "torch.special": {"tensor.Tensor"},
+	"torch.fft": {"tensor.Tensor"}, "torch.Tensor": {"tensor.Tensor"}, "torch.nn.functional": {"tensor.Tensor", "nn"},
 	"torch.nn": {"nn"}, "torch.nn.utils": {"nn", "optim"}, "torch.nn.init": {"nn"},
 	"torch.optim": {"optim"}, "torch.optim.lr_scheduler": {"optim"}, "torch.optim.swa_utils": {"optim"}, "torch.utils.data": {"data"},
 }
@@ -23,7 +24,7 @@ var homes = map[string][]string{
 // otherwise are names that are ours, too, for something else.
 var otherwise = []string{
 	"torch.Tensor.data", "torch.Tensor.type", "torch.Tensor.stride", "torch.Tensor.values", "torch.Tensor.indices", "torch.range",
-	"torch.nn.functional.Tensor", "torch.optim.Optimizer", "torch.Tensor.name", "torch.seed", "torch.fork",
+	"torch.optim.Optimizer", "torch.Tensor.name", "torch.seed", "torch.fork",
 }
 
 // checkStale says what is told as not here, or by another way, and has come.
