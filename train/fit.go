@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/nn"
@@ -34,9 +36,12 @@ type Loop struct {
 	Model     any             // what [nn.State] walks
 	Optimizer optim.Optimizer // of its parameters
 	Schedule  optim.Schedule  // of the learning rate; nil: the optimizer's
+	Plateau   *optim.Plateau  // of the rate, by the loss on what is held out, in place of a Schedule
 	Scaler    *optim.LossScaler
+	After     func() // what follows each step of the optimizer, such as the Update of an [nn.Average]; nil: nothing
 
 	Data   data.Config // Size, and the order of samples
+	Parts  int         // equal ones that a batch is taken in, whose gradients add up; 0: it is taken whole
 	Epochs int         // passes over what is learnt
 	Steps  int         // in all; 0: those of Epochs
 
@@ -59,6 +64,7 @@ type Loop struct {
 //		return nn.CrossEntropy(y, b.Y)
 //	})
 //
+// A step may go another way where it learns, with mixed pictures, and where it is scored, with a mean of the weights: m tells which.
 // Each score leaves a checkpoint in the run folder, beside log.jsonl, loss.svg, scalars for TensorBoard and model.safetensors.
 // When ctx is cancelled, or Ctrl-C is pressed, it stops after the steps that are under way, leaves a checkpoint and returns
 // [ErrInterrupted] beside the result so far; a second Ctrl-C ends the process. The result is of the weights that are kept.
@@ -67,6 +73,7 @@ func Fit[B any, P interface {
 	*B
 	data.Batch
 	Size() int
+	Fraction() float64
 	Position() data.Position
 }](ctx context.Context, l Loop, learn, held data.Source[B], step func(b P, m *metric.Meters) *tensor.Tensor) (result *Result, err error) {
 	turns := func(env *tensor.Env, set data.Source[B], c data.Config) iter.Seq2[turn, error] {
@@ -74,7 +81,11 @@ func Fit[B any, P interface {
 			for b, err := range data.Batches[B, P](env, set, c) {
 				var t turn
 				if err == nil {
-					t = turn{P(b).Size(), P(b).Position(), func(m *metric.Meters) *tensor.Tensor { return step(b, m) }}
+					t = turn{P(b).Size(), P(b).Position(), func(m *metric.Meters) *tensor.Tensor { return step(b, m) }, func(learn func(loss *tensor.Tensor)) {
+						for part := range data.Split(P(b), l.Parts) {
+							learn(step(part, nil).Scale(P(part).Fraction()))
+						}
+					}}
 				}
 				if !yield(t, err) {
 					return
@@ -98,6 +109,8 @@ type turn struct {
 	size int
 	at   data.Position
 	loss func(m *metric.Meters) *tensor.Tensor
+
+	parts func(learn func(loss *tensor.Tensor)) // gives the shares of the loss, part by part
 }
 
 // fitting is a [Fit] that is under way.
@@ -110,9 +123,10 @@ type fitting struct {
 	lock     *os.File
 	patience *patience
 	underway queue
-	queued   int // steps that the device has
-	done     int // whose figures are here
-	first    int // done before this session
+	total    *tensor.Tensor // of the parts of a batch; nil: there are none
+	queued   int            // steps that the device has
+	done     int            // whose figures are here
+	first    int            // done before this session
 	at       data.Position
 	log      []Step
 	scores   []Score
@@ -128,12 +142,14 @@ func (f *fitting) prepare(samples int) (err error) {
 	switch {
 	case f.Env == nil || f.Model == nil || f.Optimizer == nil:
 		return fail("set Env, Model and Optimizer", "a Loop without one of them")
-	case f.Data.Size < 1 || f.Epochs < 0 || f.Steps < 0 || f.EvalEvery < 0 || f.Patience < 0 || f.Keep < KeepLast:
-		return fail("set Data.Size to at least 1, and nothing else below 0", "a Loop of batches of %d, %d epochs, %d steps, EvalEvery %d, Patience %d, Keep %d", f.Data.Size, f.Epochs, f.Steps, f.EvalEvery, f.Patience, f.Keep)
+	case f.Data.Size < 1 || f.Epochs < 0 || f.Steps < 0 || f.Parts < 0 || f.EvalEvery < 0 || f.Patience < 0 || f.Keep < KeepLast:
+		return fail("set Data.Size to at least 1, and nothing else below 0", "a Loop of batches of %d in %d parts, %d epochs, %d steps, EvalEvery %d, Patience %d, Keep %d", f.Data.Size, f.Parts, f.Epochs, f.Steps, f.EvalEvery, f.Patience, f.Keep)
 	case f.Steps == 0 && f.Epochs == 0:
 		return fail("set Epochs or Steps", "a Loop that has no end")
 	case f.Patience > 0 && f.scored == nil:
 		return fail("give a set to score, or leave Patience out", "a Loop with Patience %d, and nothing held out", f.Patience)
+	case f.Plateau != nil && (f.scored == nil || f.Schedule != nil):
+		return fail("give a set to score and no Schedule, or leave Plateau out", "a Loop with a Plateau, and nothing held out or a Schedule besides")
 	case f.Resume && f.Out == "":
 		return fail("set Out to the run's folder", "a Loop that resumes, without Out")
 	}
@@ -146,6 +162,12 @@ func (f *fitting) prepare(samples int) (err error) {
 	}
 	if f.EvalEvery == 0 {
 		f.EvalEvery = per
+	}
+	if f.Parts > 1 {
+		f.total = tensor.NewCell(f.Env, 0)
+	}
+	if f.Plateau != nil {
+		f.Optimizer.SetLR(f.Plateau.LR())
 	}
 	if f.Patience > 0 || f.Keep == KeepBest && f.scored != nil {
 		f.patience = newPatience(f.Patience, f.keptModel())
@@ -229,10 +251,29 @@ func (f *fitting) reopen() (err error) {
 	}
 	f.queued, f.done, f.first, f.at = s.Step, s.Step, s.Step, s.Loader
 	f.Env.SetDraws(s.Draws)
+	if err := f.replateau(s.Extra); err != nil {
+		return err
+	}
 	if f.folder, f.log, f.scores, err = continueLog(f.Out, f.done); err != nil {
 		return err
 	}
 	return f.patience.recall(f.Out, f.scores, ckpt.LoadModel)
+}
+
+// replateau goes on with the rate of a checkpoint, if that is found by scores.
+func (f *fitting) replateau(raw json.RawMessage) error {
+	if f.Plateau == nil || raw == nil {
+		return nil
+	}
+	var state optim.PlateauState
+	if err := json.Unmarshal(raw, &state); err != nil {
+		return explain(err, "start the run anew, with another Out")
+	}
+	if err := f.Plateau.Load(state); err != nil {
+		return explain(err, "start the run anew, with another Out")
+	}
+	f.Optimizer.SetLR(f.Plateau.LR())
+	return nil
 }
 
 // whole trains and finishes.
@@ -300,18 +341,41 @@ func (f *fitting) step(b *turn) {
 	if f.Schedule != nil {
 		f.Optimizer.SetLR(f.Schedule(f.queued))
 	}
-	loss := b.loss(nil)
-	u := underway{loss: loss.Later()}
+	u := underway{loss: f.backward(b)}
 	if f.Scaler != nil {
-		f.Scaler.Backward(loss)
 		f.Scaler.Step(f.Optimizer)
 	} else {
-		loss.Backward()
 		u.norm = f.Optimizer.Step().NormLater() // with a scaler, infinite ones are its business
+	}
+	if f.After != nil {
+		f.After()
 	}
 	f.queued, f.at = f.queued+1, b.at
 	u.Step.Step, u.Peak = f.queued, f.Env.Device().Memory().Peak
 	f.underway = append(f.underway, u)
+}
+
+// backward adds the gradients of a batch, and gives its loss.
+func (f *fitting) backward(b *turn) *tensor.Pending {
+	back := func(loss *tensor.Tensor) {
+		if f.Scaler != nil {
+			f.Scaler.Backward(loss)
+		} else {
+			loss.Backward()
+		}
+	}
+	if f.total == nil {
+		loss := b.loss(nil)
+		later := loss.Later()
+		back(loss)
+		return later
+	}
+	f.total.FillInPlace(0)
+	b.parts(func(loss *tensor.Tensor) {
+		f.total.AddInPlace(loss.Detach().Cast(dtype.F64))
+		back(loss)
+	})
+	return f.total.Later()
 }
 
 func (f *fitting) catchUp(n int) error { return f.underway.catchUp(n, f.conclude) }
@@ -365,6 +429,9 @@ func (f *fitting) score(ctx context.Context) error {
 	f.scores = append(f.scores, s)
 	f.Watch.Score(s)
 	f.patience.told(&s, f.Model)
+	if f.Plateau != nil {
+		f.Optimizer.SetLR(f.Plateau.Step(s.ValLoss))
+	}
 	if err := f.folder.line(s); err != nil {
 		return err
 	}
@@ -372,7 +439,11 @@ func (f *fitting) score(ctx context.Context) error {
 }
 
 func (f *fitting) state() *ckpt.State {
-	return &ckpt.State{Model: f.Model, Optimizer: f.Optimizer, Scaler: f.Scaler, Step: f.done, Loader: f.at, Draws: f.Env.Draws()}
+	s := &ckpt.State{Model: f.Model, Optimizer: f.Optimizer, Scaler: f.Scaler, Step: f.done, Loader: f.at, Draws: f.Env.Draws()}
+	if f.Plateau != nil {
+		s.Extra, _ = json.Marshal(f.Plateau.State()) // numbers that are finite, which have a form
+	}
+	return s
 }
 
 // save writes a checkpoint, and the weights that are kept.

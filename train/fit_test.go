@@ -204,6 +204,8 @@ func TestFitRefuses(t *testing.T) {
 		"too few samples":     {func(l *train.Loop) { l.Data.Size, l.Data.DropLast = 101, true }, "100 samples make no batch of 101"},
 		"patience of nothing": {func(l *train.Loop) { l.Patience = 1 }, "nothing held out"},
 		"resume of nothing":   {func(l *train.Loop) { l.Resume, l.Out = true, "" }, "without Out"},
+		"parts":               {func(l *train.Loop) { l.Parts = -1 }, "in -1 parts"},
+		"plateau of nothing":  {func(l *train.Loop) { l.Plateau = optim.NewPlateau(optim.PlateauConfig{}) }, "Plateau"},
 		"keep":                {func(l *train.Loop) { l.Keep = -2 }, "Keep -2"},
 	} {
 		f := newFitted(t, filepath.Join(t.TempDir(), "run"))
@@ -253,4 +255,51 @@ func ExampleFit() {
 	}
 	fmt.Printf("R² %.2f\n", result.Metrics["r2"])
 	// Output: R² 1.00
+}
+
+// TestFitInParts: a batch in parts has the losses and weights of the whole one but for rounding, with any number that divides it or not.
+func TestFitInParts(t *testing.T) {
+	fit := func(parts int) (*train.Result, []float64) {
+		f := newFitted(t, "")
+		f.model[2] = nn.Dropout{} // random numbers are those of a part
+		f.loop.Parts = parts
+		r, err := f.fit(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, f.weights()
+	}
+	whole, want := fit(0)
+	for _, parts := range []int{2, 3, 99} {
+		r, got := fit(parts)
+		for i := range r.Log {
+			within(t, "loss", r.Log[i].Loss, whole.Log[i].Loss, 1e-4)
+		}
+		for i := range got {
+			within(t, "weight", got[i], want[i], 1e-3)
+		}
+	}
+}
+
+// TestFitPlateau: the rate falls as scores tell, is the same after a resume, and what follows a step is called for each.
+func TestFitPlateau(t *testing.T) {
+	run := func(out string, steps int, resume bool) (*fitted, int) {
+		f := newFitted(t, out)
+		after := 0
+		f.loop.Plateau, f.loop.After = optim.NewPlateau(optim.PlateauConfig{LR: 0.02, Factor: 0.5, Patience: -1}), func() { after++ }
+		f.loop.EvalEvery, f.loop.Steps, f.loop.Resume, f.loop.Keep = 7, steps, resume, train.KeepLast
+		if _, err := f.fit(t.Context(), line(40, -2)); err != nil { // each score is worse than the first
+			t.Fatal(err)
+		}
+		return f, after
+	}
+	whole, after := run("", 42, false)
+	if rate := whole.loop.Optimizer.LR(); rate != 0.02/32 || after != 42 {
+		t.Errorf("after 6 scores the rate is %v, want that of 5 which were worse; %d calls after steps", rate, after)
+	}
+	out := filepath.Join(t.TempDir(), "run")
+	run(out, 21, false)
+	if parts, _ := run(out, 42, true); parts.loop.Optimizer.LR() != whole.loop.Optimizer.LR() || fmt.Sprint(parts.weights()) != fmt.Sprint(whole.weights()) {
+		t.Errorf("in two parts the rate is %v, in one %v", parts.loop.Optimizer.LR(), whole.loop.Optimizer.LR())
+	}
 }
