@@ -33,16 +33,10 @@ func (m *Meters) Classes(logits, labels *tensor.Tensor) {
 	if m == nil {
 		return
 	}
+	m.Accuracy(logits, labels)
 	logits, classes := logits.Detach(), logits.Dim(-1)
-	count := func(mean **Mean, n *tensor.Tensor) {
-		if *mean == nil {
-			*mean = &Mean{}
-		}
-		(*mean).AddSum(n, labels.Size())
-	}
-	count(&m.right, Correct(logits, labels))
 	if classes > 5 {
-		count(&m.top5, CorrectTopK(logits, labels, 5))
+		count(&m.top5, CorrectTopK(logits, labels, 5), labels.Size())
 	}
 	if classes > mostClasses {
 		return
@@ -60,6 +54,21 @@ func (m *Meters) Classes(logits, labels *tensor.Tensor) {
 		}
 		m.ranking.Add(probabilities, labels)
 	}
+}
+
+// Accuracy measures of logits [..., classes] and labels [...] accuracy alone, by one pass. It waits for nothing.
+func (m *Meters) Accuracy(logits, labels *tensor.Tensor) {
+	if m != nil {
+		count(&m.right, Correct(logits.Detach(), labels), labels.Size())
+	}
+}
+
+// count adds n of so many.
+func count(mean **Mean, n *tensor.Tensor, of int) {
+	if *mean == nil {
+		*mean = &Mean{}
+	}
+	(*mean).AddSum(n, of)
 }
 
 // Numbers measures predictions against targets of their shape: mae, mse, rmse and r2. It waits for nothing.

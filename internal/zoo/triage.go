@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/warpline-ml/warpline/data/tickets"
+	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
@@ -42,5 +43,6 @@ var triage = Kind{
 		return Arch{Kind: "triage", TriageConfig: &c, Hidden: s["Token.weight"][0]}, true
 	},
 	Input:   func(a *Arch) []int { return []int{a.Tokens, a.Features + 1} },
+	Measure: func(_ *Arch, m *metric.Meters, out, y *tensor.Tensor) { m.Classes(out, y) },
 	Classes: tickets.Outcomes,
 }

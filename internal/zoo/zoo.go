@@ -27,7 +27,7 @@ type Kind struct {
 
 	// Loss is the mean loss of a batch, and the result that is measured; nil: the cross entropy of Forward's.
 	Loss    func(a *Arch, m nn.Module, x, y *tensor.Tensor) (loss, out *tensor.Tensor)
-	Measure func(a *Arch, m *metric.Meters, out, y *tensor.Tensor) // nil: classes; of one that writes it is not asked
+	Measure func(a *Arch, m *metric.Meters, out, y *tensor.Tensor) // nil: accuracy; of one that writes it is not asked
 	Input   func(a *Arch) []int                                    // the shape of a sample; nil: that of its pictures
 
 	Classes []string // names of classes that do not come from the data; nil: numbers
@@ -243,7 +243,7 @@ func (a *Arch) Measure(m *metric.Meters, out, y *tensor.Tensor) {
 		k.Measure(a, m, out, y)
 		return
 	}
-	m.Classes(out, y)
+	m.Accuracy(out, y)
 }
 
 // Pictured tells a model whose results are classes of whole pictures.
