@@ -47,23 +47,24 @@ func NewAdam(params iter.Seq2[string, *tensor.Tensor], c AdamWConfig) *Adam {
 }
 
 func newAdam(op string, params iter.Seq2[string, *tensor.Tensor], c AdamWConfig, decay float64, coupled bool) *core {
+	m := &momentum{v: checked(op, "Beta1", optional(c.Beta1, 0.9), 1)}
 	if c.AMSGrad {
 		return ruled{op: op, rule: "amsgrad", params: params, settings: settings{optional(c.LR, 1e-3), decay, c.Clip, c.Rule}, coupled: coupled,
 			kinds: plain("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), maximize: c.Maximize, rounding: c.Rounding, seed: c.Seed,
-			values: []float64{checked(op, "Beta1", optional(c.Beta1, 0.9), 1), checked(op, "Beta2", optional(c.Beta2, 0.999), 1),
-				checked(op, "Eps", optional(c.Eps, 1e-8), math.Inf(1))}}.core()
+			values: []float64{m.v, checked(op, "Beta2", optional(c.Beta2, 0.999), 1),
+				checked(op, "Eps", optional(c.Eps, 1e-8), math.Inf(1))}, momentum: m}.core()
 	}
 	o := newCore(op, params, settings{optional(c.LR, 1e-3), decay, c.Clip, c.Rule}, "exp_avg", "exp_avg_sq")
-	step := tensor.AdamWStep{Beta1: optional(c.Beta1, 0.9), Beta2: optional(c.Beta2, 0.999), Eps: optional(c.Eps, 1e-8), Coupled: coupled}
-	check(op, "Beta1", step.Beta1, 0, 1)
+	step := tensor.AdamWStep{Beta2: optional(c.Beta2, 0.999), Eps: optional(c.Eps, 1e-8), Coupled: coupled}
 	check(op, "Beta2", step.Beta2, 0, 1)
 	check(op, "Eps", step.Eps, 0, math.Inf(1))
 	o.update = func(l *ledger, b *batch) {
 		s := step
+		s.Beta1 = m.now()
 		s.LR, s.Skip, s.Scale, s.WeightDecay = l.rate(b), l.skip, b.rates.Scale, b.rates.WeightDecay
 		tensor.AdamWInPlace(s, l.scale, b.p, b.g, b.keep[0], b.keep[1], b.counts)
 	}
-	o.maximize = c.Maximize
+	o.momentum, o.maximize = m, c.Maximize
 	o.rounds(op, c.Rounding, c.Seed)
 	return o
 }

@@ -131,7 +131,7 @@ type OneCycleConfig struct {
 }
 
 // OneCycle rises from a low rate to a high one and falls to a much lower one, while the momentum goes the other way (Smith and
-// Topin, 2017). After the last step both stay.
+// Topin, 2017): opt.SetLR(rate(step)), and of SGD, Adam and AdamW opt.SetMomentum(momentum(step)). After the last step both stay.
 func OneCycle(c OneCycleConfig) (rate, momentum Schedule) {
 	const op = "optim.OneCycle"
 	wants(op, "Steps", c.Steps, 1)
@@ -184,7 +184,7 @@ type CyclicConfig struct {
 	MomentumTop float64 // while it is Base: 0.9
 }
 
-// Cyclic goes to and fro between two rates, while the momentum goes the other way (Smith, 2017).
+// Cyclic goes to and fro between two rates, while the momentum goes the other way (Smith, 2017), as of [OneCycle].
 func Cyclic(c CyclicConfig) (rate, momentum Schedule) {
 	const op = "optim.Cyclic"
 	up := whole(c.Up, 2000)

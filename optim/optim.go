@@ -84,12 +84,13 @@ type state struct {
 
 // core is what all optimizers share.
 type core struct {
-	lr     float64
-	own    map[int]float64 // rates of groups
-	clip   float64
-	away   bool // state is in the host's memory between steps
-	states []*state
-	turns  int // Steps that were done
+	lr       float64
+	own      map[int]float64 // rates of groups
+	clip     float64
+	momentum *momentum // that can be changed; nil: there is none
+	away     bool      // state is in the host's memory between steps
+	states   []*state
+	turns    int // Steps that were done
 
 	inBackward bool // see StepInBackward
 

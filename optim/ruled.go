@@ -15,6 +15,7 @@ type ruled struct {
 	settings
 	kinds    []kind
 	values   []float64 // of the rule's settings
+	momentum *momentum // the first of values, where it can be changed; nil: it cannot
 	coupled  bool      // weight decay is added to the gradient, and not taken from the weight
 	maximize bool
 	rounding Rounding
@@ -26,7 +27,11 @@ func (r ruled) core() *core {
 	o := newCore(r.op, r.params, r.settings)
 	o.keeps(func(*state) []kind { return r.kinds })
 	o.maximize = r.maximize
+	o.momentum = r.momentum
 	o.update = func(l *ledger, b *batch) {
+		if r.momentum != nil {
+			r.values[0] = r.momentum.now()
+		}
 		s := tensor.RuleStep{Rule: r.rule, LR: l.rate(b), Scale: b.rates.Scale, Settings: r.values, Skip: l.skip}
 		if r.coupled {
 			s.Coupled = b.rates.WeightDecay

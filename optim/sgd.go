@@ -38,11 +38,15 @@ func NewSGD(params iter.Seq2[string, *tensor.Tensor], c SGDConfig) *SGD {
 	if c.Nesterov && c.Momentum == 0 {
 		tensor.Raise("optim.NewSGD", "set Momentum, 0.9 for example", "Nesterov without momentum")
 	}
+	if c.Momentum != 0 {
+		o.momentum = &momentum{v: c.Momentum}
+	}
 	o.update = func(l *ledger, b *batch) {
-		s := tensor.SGDStep{LR: l.rate(b), Skip: l.skip, Scale: b.rates.Scale, Momentum: c.Momentum, WeightDecay: b.rates.WeightDecay, Nesterov: c.Nesterov}
-		if c.Momentum == 0 {
+		s := tensor.SGDStep{LR: l.rate(b), Skip: l.skip, Scale: b.rates.Scale, WeightDecay: b.rates.WeightDecay, Nesterov: c.Nesterov}
+		if o.momentum == nil {
 			tensor.SGDInPlace(s, l.scale, b.p, b.g, nil)
 		} else {
+			s.Momentum = o.momentum.now()
 			tensor.SGDInPlace(s, l.scale, b.p, b.g, b.keep[0])
 		}
 	}

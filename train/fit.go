@@ -36,6 +36,7 @@ type Loop struct {
 	Model     any             // what [nn.State] walks
 	Optimizer optim.Optimizer // of its parameters
 	Schedule  optim.Schedule  // of the learning rate; nil: the optimizer's
+	Momentum  optim.Schedule  // as [optim.OneCycle] gives; the Optimizer has a SetMomentum. nil: the optimizer's
 	Plateau   *optim.Plateau  // of the rate, by the loss on what is held out, in place of a Schedule
 	Scaler    *optim.LossScaler
 	After     func() // what follows each step of the optimizer, such as the Update of an [nn.Average]; nil: nothing
@@ -150,6 +151,8 @@ func (f *fitting) prepare(samples int) (err error) {
 		return fail("give a set to score, or leave Patience out", "a Loop with Patience %d, and nothing held out", f.Patience)
 	case f.Plateau != nil && (f.scored == nil || f.Schedule != nil):
 		return fail("give a set to score and no Schedule, or leave Plateau out", "a Loop with a Plateau, and nothing held out or a Schedule besides")
+	case f.Momentum != nil && !canSetMomentum(f.Optimizer):
+		return fail("leave Momentum out, or take SGD, Adam or AdamW", "a Loop with a Momentum, which no %T changes", f.Optimizer)
 	case f.Resume && f.Out == "":
 		return fail("set Out to the run's folder", "a Loop that resumes, without Out")
 	}
@@ -341,6 +344,9 @@ func (f *fitting) step(b *turn) {
 	if f.Schedule != nil {
 		f.Optimizer.SetLR(f.Schedule(f.queued))
 	}
+	if f.Momentum != nil {
+		f.Optimizer.(withMomentum).SetMomentum(f.Momentum(f.queued))
+	}
 	u := underway{loss: f.backward(b)}
 	if f.Scaler != nil {
 		f.Scaler.Step(f.Optimizer)
@@ -353,6 +359,14 @@ func (f *fitting) step(b *turn) {
 	f.queued, f.at = f.queued+1, b.at
 	u.Step.Step, u.Peak = f.queued, f.Env.Device().Memory().Peak
 	f.underway = append(f.underway, u)
+}
+
+// withMomentum is an optimizer whose momentum changes.
+type withMomentum interface{ SetMomentum(m float64) }
+
+func canSetMomentum(o optim.Optimizer) bool {
+	_, ok := o.(withMomentum)
+	return ok
 }
 
 // backward adds the gradients of a batch, and gives its loss.

@@ -206,7 +206,10 @@ func TestFitRefuses(t *testing.T) {
 		"resume of nothing":   {func(l *train.Loop) { l.Resume, l.Out = true, "" }, "without Out"},
 		"parts":               {func(l *train.Loop) { l.Parts = -1 }, "in -1 parts"},
 		"plateau of nothing":  {func(l *train.Loop) { l.Plateau = optim.NewPlateau(optim.PlateauConfig{}) }, "Plateau"},
-		"keep":                {func(l *train.Loop) { l.Keep = -2 }, "Keep -2"},
+		"momentum of none": {func(l *train.Loop) {
+			l.Optimizer, l.Momentum = optim.NewLion(nn.Params(l.Model), optim.LionConfig{}), optim.Constant(0.9)
+		}, "Momentum"},
+		"keep": {func(l *train.Loop) { l.Keep = -2 }, "Keep -2"},
 	} {
 		f := newFitted(t, filepath.Join(t.TempDir(), "run"))
 		c.change(&f.loop)
@@ -287,6 +290,7 @@ func TestFitPlateau(t *testing.T) {
 		f := newFitted(t, out)
 		after := 0
 		f.loop.Plateau, f.loop.After = optim.NewPlateau(optim.PlateauConfig{LR: 0.02, Factor: 0.5, Patience: -1}), func() { after++ }
+		f.loop.Momentum = optim.Linear(0.95, 0.8, 42)
 		f.loop.EvalEvery, f.loop.Steps, f.loop.Resume, f.loop.Keep = 7, steps, resume, train.KeepLast
 		if _, err := f.fit(t.Context(), line(40, -2)); err != nil { // each score is worse than the first
 			t.Fatal(err)

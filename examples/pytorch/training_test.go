@@ -219,11 +219,11 @@ func TestSchedules(t *testing.T) {
 	use(optim.Lambda(1e-3, f), optim.Multiplicative(1e-3, f))
 	// `lr_scheduler.SequentialLR(opt, [warm, cosine], [10])` | a warm-up
 	use(optim.Warmup(10, optim.Cosine(1e-3, 0, 100)), optim.WarmupCosine(1e-3, 0, 10, 100), optim.WarmupStableDecay(1e-3, 0, 10, 80, 10))
-	// `lr_scheduler.OneCycleLR(opt, 0.1, total_steps=100)` | a schedule of the rate and one of the momentum
+	// `lr_scheduler.OneCycleLR(opt, 0.1, total_steps=100)` | schedules of the rate and of the momentum, for `SetLR` and `SetMomentum` (of SGD, Adam and AdamW)
 	rate, momentum := optim.OneCycle(optim.OneCycleConfig{Max: 0.1, Steps: 100})
 
 	use(rate, momentum)
-	// `lr_scheduler.CyclicLR(opt, 1e-3, 0.1)` | a schedule of the rate and one of the momentum
+	// `lr_scheduler.CyclicLR(opt, 1e-3, 0.1)` | as of the one before
 	rates, momenta := optim.Cyclic(optim.CyclicConfig{Base: 1e-3, Max: 0.1})
 
 	use(rates, momenta)
