@@ -27,7 +27,7 @@ C++ and Triton for its kernels; docs/simulator.md has a first bug found in five 
 		Args:    noCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSimRun(), newSimExplain(), newSimCards())
+	cmd.AddCommand(newSimRun(), newSimLitmus(), newSimExplain(), newSimCards())
 	return cmd
 }
 

@@ -37,6 +37,11 @@ func simRoom(t *testing.T) *room {
 		r.check(err)
 		r.file(filepath.Base(f), content)
 	}
+	for _, name := range []string{"MP-fences.litmus", "lock.litmus"} {
+		content, err := os.ReadFile(filepath.Join(kernels, "..", "litmus", name))
+		r.check(err)
+		r.file(name, content)
+	}
 	return r
 }
 
@@ -386,6 +391,13 @@ var badSim = []struct{ args, names string }{
 	{"sim explain none.ptx", "none.ptx"},
 	{"sim explain sum.ptx --card p100", "p100"},
 	{"sim cards all", "all"},
+	{"sim litmus", "FILE"},
+	{"sim litmus none.litmus", "none.litmus"},
+	{"sim litmus .", "folder"},
+	{"sim litmus text.ptx", "text.ptx:1:1: "},
+	{"sim litmus lock.litmus wrong.litmus", "wrong.litmus:3:19: "},
+	{"sim litmus large.litmus", "large.litmus:1:1: an execution with 91 events"},
+	{"sim litmus lock.litmus --rounds 0", "--rounds is 0"},
 }
 
 func TestSimBad(t *testing.T) {
@@ -398,6 +410,8 @@ func TestSimBad(t *testing.T) {
 	r.file("invalid.ptx", []byte(head+".visible .entry k()\n{\n.reg .f32 %f;\nadd.rn.pred %f, %f, %f;\nret;\n}\n"))
 	r.file("two.ptx", []byte(head+".visible .entry a()\n{\nret;\n}\n.visible .entry b()\n{\nret;\n}\n"))
 	r.file("half.ptx", []byte(half))
+	r.file("wrong.litmus", []byte("PTX wrong\n{ x=0; }\n P0@cta 0,gpu 0 | Q ;\n"))
+	r.file("large.litmus", []byte("PTX large\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n"+strings.Repeat("ld.weak r0, x | ld.weak r0, x ;\n", 45)+"exists (x == 0)\n"))
 	r.npy("zero.npy", "<f4", []int{0, 3}, []float32{})
 	r.npy("int.npy", "<i4", []int{2}, []int32{1, 2})
 	for _, c := range badSim {

@@ -26,8 +26,8 @@ type file struct {
 	sources map[string][]string
 }
 
-// readFile reads a whole file of at most limit bytes.
-func readFile(path string, limit int64) ([]byte, error) {
+// ReadFile reads a whole file of at most limit bytes.
+func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		var pe *os.PathError
@@ -51,7 +51,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 }
 
 func openFile(path string) (*file, error) {
-	b, err := readFile(path, maxSource)
+	b, err := ReadFile(path, maxSource)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func addLines(m *ptx.Module, path, text string) error {
 	if _, err := os.Stat(at); err != nil {
 		at = path
 	} else {
-		b, err := readFile(at, maxSource)
+		b, err := ReadFile(at, maxSource)
 		if err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ func (f *file) sourceLine(place string) string {
 	if !ok {
 		dir := filepath.Dir(f.path)
 		for _, path := range []string{filepath.Join(dir, name), name, filepath.Join(dir, filepath.Base(name)), filepath.Join(dir, "..", name), filepath.Join(dir, "..", "..", name)} {
-			if b, err := readFile(path, maxSource); err == nil {
+			if b, err := ReadFile(path, maxSource); err == nil {
 				lines = strings.Split(string(b), "\n")
 				break
 			}
@@ -271,7 +271,7 @@ func readMeta(path string) (*meta, error) {
 	if path == "" {
 		return nil, nil
 	}
-	b, err := readFile(path, maxSource)
+	b, err := ReadFile(path, maxSource)
 	if err != nil {
 		return nil, err
 	}

@@ -296,7 +296,7 @@ func parseWords(texts []string) ([]word, error) {
 // read takes the content of the word's file and converts it if the word says so.
 func (w *word) read() error {
 	const hint = "write it with numpy.save, as numbers and not as objects"
-	b, err := readFile(w.path, maxBuffers)
+	b, err := ReadFile(w.path, maxBuffers)
 	if err != nil {
 		return err
 	}
