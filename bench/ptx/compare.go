@@ -22,13 +22,13 @@ type trial struct {
 func (t *trial) agree() bool { return (t.ptxas == "") == (t.ours == nil) }
 
 // compare mutates instructions that the table accepts and asks both sides about them, in random versions and targets.
-func compare(a *assembler, seed uint64, n int) ([]byte, error) {
+func compare(a *assembler, seed uint64, n int, only []string) ([]byte, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	base := accepted()
+	base := accepted(only)
 	var all []*trial
-	for _, w := range worlds(rng) {
+	for i, w := range worlds(rng, only) {
 		count := n / 40
-		if w.version == "7.4" && w.target == "sm_80" {
+		if i == 0 {
 			count = n / 2
 		}
 		batch := make([]*trial, count)
@@ -52,9 +52,12 @@ func compare(a *assembler, seed uint64, n int) ([]byte, error) {
 
 type world struct{ version, target string }
 
-// worlds is the base of the project, PTX 7.4 for sm_80, and twenty random pairs.
-func worlds(rng *rand.Rand) []world {
+// worlds is the base of the project, PTX 7.4 for sm_80, or of some opcodes the newest for sm_90a; and twenty random pairs.
+func worlds(rng *rand.Rand, only []string) []world {
 	ws := []world{{"7.4", "sm_80"}}
+	if len(only) > 0 {
+		ws[0] = world{newest, "sm_90a"}
+	}
 	for len(ws) < 21 {
 		t := targets[rng.IntN(len(targets))]
 		v := versions[rng.IntN(len(versions))]
@@ -66,11 +69,14 @@ func worlds(rng *rand.Rand) []world {
 }
 
 // accepted is the candidates that the checker takes, by family.
-func accepted() [][]string {
+func accepted(only []string) [][]string {
 	by := map[string][]string{}
 	var order []string
 	for c := range ptx.Candidates() {
-		if ours("8.8", "sm_120", c.Text) != nil && ours("8.8", "sm_80", c.Text) != nil {
+		if op, _, _ := strings.Cut(c.Family, "#"); len(only) > 0 && !slices.Contains(only, op) {
+			continue
+		}
+		if !slices.ContainsFunc([]string{"sm_120", "sm_80", "sm_90a"}, func(target string) bool { return ours(newest, target, c.Text) == nil }) {
 			continue
 		}
 		if by[c.Family] == nil {
@@ -105,12 +111,15 @@ var operandPool = []string{
 	"vlocal", "vconst", "vshared+4", "[%b64_1]", "[%b32_1]", "[%u64_1+8]", "[%f32_1]", "[vshared]", "[vglobal+4]", "[vlocal]", "[vconst]",
 	"[16]", "_", "{%b32_1,%b32_2}", "{%f32_1,%f32_2}", "{%b16_1,%b16_2}", "{%b32_1}", "{%b32_1,%b32_2,%b32_3,%b32_4}",
 	"{%f32_1,%f32_2,%f32_3,%f32_4}", "{%b64_1,%b64_2}", "Target", "%b32_1|%pred_3", "%pred_1|%pred_3", "%b8_1", "%u8_1", "16", "4", "32",
+	"[%b64_2, {%b32_0,%b32_1}]", "[%b64_2, {%b32_0,%b32_1,%b32_2}]", "{%b16_1}", "128",
 }
 
 var modifierPool = []string{"ftz", "sat", "rn", "rz", "approx", "relu", "NaN", "sync", "aligned", "global", "shared", "shared::cta", "local", "const",
 	"param", "volatile", "relaxed", "acquire", "release", "gpu", "cta", "sys", "nc", "v2", "v4", "ca", "cg", "cs", "L2::128B", "L2::cache_hint",
 	"L1::no_allocate", "wide", "hi", "lo", "uni", "noftz", "pred", "u8", "s8", "b8", "u16", "s16", "b16", "u32", "s32", "b32", "u64", "s64", "b64",
-	"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "tf32", "add", "min", "and", "or", "xor", "eq", "lt", "ltu", "trans", "x2", "x4", "wt"}
+	"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "tf32", "add", "min", "and", "or", "xor", "eq", "lt", "ltu", "trans", "x2", "x4", "wt",
+	"async", "bulk", "tensor", "2d", "3d", "tile", "im2col", "shared::cluster", "multicast::cluster", "mbarrier::complete_tx::bytes", "bulk_group", "read",
+	"e4m3", "e5m2", "m64n64k16", "tensormap", "satfinite"}
 
 // mutate changes one thing of an accepted instruction.
 func mutate(rng *rand.Rand, base [][]string) *trial {

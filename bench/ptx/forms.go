@@ -30,10 +30,12 @@ type form struct {
 	version              string
 }
 
-// writeForms asks ptxas about every candidate and returns the table.
-func writeForms(a *assembler) ([]byte, error) {
+// writeForms asks ptxas about every candidate of some opcodes, of all where there are none, and returns the table; the forms of
+// the others are those of the old table.
+func writeForms(a *assembler, only []string, old []byte) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString("# Forms that ptxas 12.9 accepts, made by bench/ptx from grammar.txt: family, PTX version and target needed, keys.\n")
+	keep(&out, only, old)
 	var batch []ptx.Candidate
 	flush := func(force bool) error {
 		if len(batch) == 0 || !force && len(batch) < 50000 {
@@ -49,6 +51,9 @@ func writeForms(a *assembler) ([]byte, error) {
 	last := ""
 	for c := range ptx.Candidates() {
 		op, _, _ := strings.Cut(c.Family, "#")
+		if len(only) > 0 && !slices.Contains(only, op) {
+			continue
+		}
 		if op != last {
 			if err := flush(len(batch) > 20000); err != nil {
 				return nil, err
@@ -58,7 +63,24 @@ func writeForms(a *assembler) ([]byte, error) {
 		batch = append(batch, c)
 	}
 	err := flush(true)
-	return out.Bytes(), err
+	return sorted(out.Bytes()), err
+}
+
+// keep copies the lines of other opcodes.
+func keep(out *bytes.Buffer, only []string, old []byte) {
+	for line := range bytes.Lines(old) {
+		if op, _, ok := strings.Cut(string(line), "#"); ok && op != "" && len(only) > 0 && !slices.Contains(only, op) {
+			out.Write(line)
+		}
+	}
+}
+
+// sorted puts the opcodes in the order of the alphabet behind the first line.
+func sorted(table []byte) []byte {
+	lines := slices.Collect(bytes.Lines(table))
+	op := func(line []byte) []byte { op, _, _ := bytes.Cut(line, []byte("#")); return op }
+	slices.SortStableFunc(lines[1:], func(a, b []byte) int { return bytes.Compare(op(a), op(b)) })
+	return bytes.Join(lines, nil)
 }
 
 // judgeForms drops what no target accepts in the newest version, then finds the oldest version and target of the rest.

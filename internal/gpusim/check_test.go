@@ -219,7 +219,7 @@ func TestTalk(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	for body, want := range map[string]string{
-		"wgmma.fence.sync.aligned;":                                   "wgmma needs PTX 8.0",
+		"wgmma.fence.sync.aligned;":                                   "wgmma in this form needs PTX 8.0",
 		"mov.u32 %lane, %warpspeed;":                                  "",
 		"add.rn.f16 %lane, %lane, %lane;":                             "",
 		"cvt.rn.satfinite.e4m3x2.f32 %lane, 0f00000000, 0f00000000;":  "needs PTX 8.1",

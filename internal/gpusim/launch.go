@@ -42,6 +42,9 @@ type Options struct {
 	Skip      bool  // with Sample: the other blocks do not run, and what they would write is missing
 	Lines     bool  // with Counters: by line of the PTX too
 
+	Cluster   [3]int // blocks that run together; zero for what the kernel was compiled for
+	Dependent bool   // the launch may begin before the one ahead of it has ended (griddepcontrol)
+
 	Stop <-chan struct{} // closed to end the launch early, with ErrStopped; nil for never
 	Done *atomic.Int64   // counts blocks as they end, for those who watch; may be nil
 }
@@ -100,6 +103,7 @@ type grid struct {
 
 	next    atomic.Int64
 	failed  atomic.Int64 // the lowest index of a block that faulted
+	broken  atomic.Int64 // the same of clusters
 	mu      sync.Mutex
 	results []result
 }
@@ -132,8 +136,11 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 		return nil, err
 	}
 	d.serial++
+	if o.Cluster, err = d.cluster(k, gridDim, o.Cluster); err != nil {
+		return nil, err
+	}
 	g := newGrid(d, k, c, gridDim, block, dynShared, params, o)
-	sample := !c.Talks && g.sample(o)
+	sample := !c.Talks && g.ClusterSize() == 1 && g.sample(o)
 	if o.Counters && !sample {
 		g.mark()
 	}
@@ -146,7 +153,9 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 	var others *grid
 	switch {
 	case c.Talks:
-		workers = []*warp.Worker{g.runTogether(max(occ.Blocks, 1) * d.Card.SMs)}
+		workers = []*warp.Worker{g.runTogether(max(max(occ.Blocks, 1)*d.Card.SMs/g.ClusterSize(), 1), inOrder(g.Clusters()))}
+	case g.ClusterSize() > 1:
+		workers = g.runClusters(cores)
 	case sample:
 		if workers = g.runApart(cores); !o.Skip {
 			if others, err = g.others(o, cores); err != nil {
@@ -182,7 +191,7 @@ func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShare
 		WarpsPerSM: d.Card.SM.Threads / simt.WarpSize, Params: slices.Clone(params), Checks: o.Checks | Memcheck, Seed: o.Seed, Numerics: o.Numerics,
 		Independent: o.Schedule == Independent, Limit: o.StepLimit, Counters: o.Counters, Serial: d.serial, Total: 1, Threads: 1, Stop: o.Stop}}
 	for i := range 3 {
-		g.Dims[i], g.Block[i] = uint32(gridDim[i]), uint32(block[i])
+		g.Dims[i], g.Block[i], g.Cluster[i] = uint32(gridDim[i]), uint32(block[i]), uint32(o.Cluster[i])
 		g.Total *= gridDim[i]
 		g.Threads *= block[i]
 	}
@@ -191,6 +200,7 @@ func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShare
 		g.Limit = 1e10
 	}
 	g.failed.Store(int64(g.Total))
+	g.broken.Store(int64(g.Total))
 	g.Stale, g.omitted = check.NewStale(c.Nc, c.Accesses, o.Checks)
 	return g
 }
@@ -241,6 +251,42 @@ func (d *Device) admissible(k *Kernel, gridDim, block [3]int, dynShared int, par
 		return memory.Refuse(InvalidValue, "%d bytes of parameters; %s takes %d", len(params), k.Name, k.Params)
 	}
 	return nil
+}
+
+// MaxCluster is the blocks that a cluster may have on every card that has clusters.
+const MaxCluster = 8
+
+// cluster checks the dimensions of a launch's clusters, those of the kernel where the launch has none, and returns them.
+func (d *Device) cluster(k *Kernel, gridDim, cluster [3]int) ([3]int, error) {
+	none := [3]int{1, 1, 1}
+	switch {
+	case cluster == [3]int{} && k.Cluster != [3]int{}:
+		cluster = k.Cluster
+	case cluster == [3]int{}:
+		cluster = none
+	case k.Cluster != [3]int{} && cluster != k.Cluster:
+		return none, memory.Refuse(InvalidValue, "clusters of %v blocks; %s was compiled for %v", cluster, k.Name, k.Cluster)
+	}
+	if cluster == none && k.explicit && k.Cluster == [3]int{} {
+		return none, memory.Refuse(InvalidValue, "%s was compiled with .explicitcluster: its launch must have the dimensions of a cluster", k.Name)
+	}
+	if cluster == none {
+		return none, nil
+	}
+	if d.Card.Compute[0] < 9 {
+		return none, memory.Refuse(InvalidValue, "clusters of %v blocks; %s of compute capability %d.%d has none", cluster, d.Card.Name, d.Card.Compute[0], d.Card.Compute[1])
+	}
+	n := 1
+	for i, c := range cluster {
+		if c < 1 || gridDim[i]%c != 0 {
+			return none, memory.Refuse(InvalidValue, "clusters of %v blocks in a grid of %v: dimension %d is no multiple", cluster, gridDim, i)
+		}
+		n *= c
+	}
+	if n > MaxCluster {
+		return none, memory.Refuse(InvalidValue, "clusters of %v are %d blocks, more than %d", cluster, n, MaxCluster)
+	}
+	return cluster, nil
 }
 
 // blocks is how many blocks there are to choose from.
@@ -296,59 +342,109 @@ func (g *grid) work(wk *warp.Worker) {
 	c.Retire()
 }
 
-// runTogether runs blocks one by one on one core, but takes up another whenever the threads of the running ones use up
-// their turns, as a block that waits for another does.
-func (g *grid) runTogether(resident int) *warp.Worker {
+// runTogether runs clusters of blocks one by one on one core, but takes up another whenever the threads of the running ones use
+// up their turns, as a block that waits for another does. take gives the place of the next one in the order of the seed; -1 for none.
+func (g *grid) runTogether(resident int, take func() int) *warp.Worker {
 	wk := g.TakeWorker()
-	var running, idle []*warp.CTA
-	next := 0
-	for turn := 0; next < g.Total || len(running) > 0; {
-		if len(running) == 0 || turn >= len(running) && next < g.Total && len(running) < resident {
-			c := newOr(&idle, func() *warp.CTA { return g.TakeCTA(wk) })
-			c.Start(g.Order(next, g.Total))
-			next++
-			running = append(running, c)
+	var running, idle []*warp.Cluster
+	defer func() {
+		for _, u := range append(running, idle...) {
+			u.Retire()
+		}
+	}()
+	next := take()
+	for turn := 0; next >= 0 || len(running) > 0; {
+		if len(running) == 0 || turn >= len(running) && next >= 0 && len(running) < resident {
+			u := newOr(&idle, func() *warp.Cluster { return g.TakeCluster(wk) })
+			u.Start(g.Order(next, g.Clusters()))
+			next = take()
+			running = append(running, u)
 			turn = len(running) - 1
 		}
 		turn %= len(running)
-		c := running[turn]
-		spun := c.Pass()
-		switch {
-		case !spun:
+		u := running[turn]
+		spun := u.Pass()
+		if !spun {
 			wk.Changes++
-		case warp.AllEndless(running) && (next == g.Total || len(running) == resident):
-			c.Endless("an endless loop: all blocks that run are where they were before, and none wrote anything in between", running)
+		} else if all := warp.Running(running); u.Alive() && warp.AllEndless(all) && (next < 0 || len(running) == resident) {
+			warp.Running(running[turn : turn+1])[0].Endless("an endless loop: all blocks that run are where they were before, and none wrote anything in between", all)
 		}
 		switch {
-		case c.Fault != nil, g.IsStopped():
-			g.finish(c)
-			running = append(running, idle...)
-			for _, c := range running {
-				c.Retire()
-			}
+		case g.IsStopped(), u.Faulted() != nil && resident > 1:
+			g.finishAll(u)
 			return wk
-		case c.Alive == 0:
-			g.finish(c)
+		case !u.Alive(), u.Faulted() != nil:
+			g.finishAll(u)
 			running = slices.Delete(running, turn, turn+1)
-			idle = append(idle, c)
+			idle = append(idle, u)
 			turn = 0
 		case spun:
 			turn++
 		}
 	}
-	for _, c := range idle {
-		c.Retire()
-	}
 	return wk
 }
 
-func newOr(idle *[]*warp.CTA, make func() *warp.CTA) *warp.CTA {
+// inOrder gives the numbers below n, to one who asks at a time.
+func inOrder(n int) func() int {
+	next := -1
+	return func() int {
+		if next++; next < n {
+			return next
+		}
+		return -1
+	}
+}
+
+// share gives the numbers below n to all who ask, but for those of clusters behind one with a fault.
+func (g *grid) share(n int) func() int {
+	return func() int {
+		for {
+			i := int(g.next.Add(1)) - 1
+			if i >= n {
+				return -1
+			}
+			if int64(g.Order(i, n)) <= g.broken.Load() {
+				return i
+			}
+		}
+	}
+}
+
+// runClusters runs clusters that do not talk to each other, on several cores.
+func (g *grid) runClusters(cores int) []*warp.Worker {
+	cores = min(cores, g.Clusters())
+	workers := make([]*warp.Worker, cores)
+	par.For(cores, 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			workers[i] = g.runTogether(1, g.share(g.Clusters()))
+		}
+	})
+	return workers
+}
+
+func newOr[T any](idle *[]T, make func() T) T {
 	if n := len(*idle); n > 0 {
 		c := (*idle)[n-1]
 		*idle = (*idle)[:n-1]
 		return c
 	}
 	return make()
+}
+
+// finishAll keeps what the blocks of a cluster leave behind; where one has stopped the kernel, that of the others is not whole.
+func (g *grid) finishAll(u *warp.Cluster) {
+	bad := u.Faulted()
+	g.mu.Lock()
+	if bad != nil {
+		g.broken.Store(min(g.broken.Load(), int64(u.Index)))
+	}
+	g.mu.Unlock()
+	for _, c := range u.CTAs {
+		if bad == nil || c == bad {
+			g.finish(c)
+		}
+	}
 }
 
 // finish keeps what a block leaves behind.

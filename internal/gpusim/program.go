@@ -37,14 +37,16 @@ type Kernel struct {
 	Local     int    // bytes of local memory of a thread
 	Registers int    // of 32 bits per thread, estimated from liveness; ptxas may need more or fewer
 	Required  [3]int // .reqntid; zero without
+	Cluster   [3]int // .reqnctapercluster; zero without
 	MaxBlock  int    // threads, by .maxntid or .reqntid; the card's bound without
 
-	prog    *Program
-	fn      *ptx.Func
-	refused error
-	mu      sync.Mutex
-	code    map[compile.Variant]*warp.Code
-	works   map[*warp.Code][]blockWork
+	prog     *Program
+	explicit bool // .explicitcluster
+	fn       *ptx.Func
+	refused  error
+	mu       sync.Mutex
+	code     map[compile.Variant]*warp.Code
+	works    map[*warp.Code][]blockWork
 }
 
 // Rejected is what the assembler of a card would refuse in a module, in source order.
@@ -82,6 +84,9 @@ func (d *Device) load(m *ptx.Module, unknown map[ptx.Pos]*ptx.Error) (*Program, 
 	}
 	if m.Target.SM > d.Card.Compute[0]*10+d.Card.Compute[1] {
 		return nil, memory.Refuse(InvalidPTX, "a module for %s on a card of compute capability %d.%d", m.Target, d.Card.Compute[0], d.Card.Compute[1])
+	}
+	if m.Target.Suffix == 'a' && m.Target.SM != d.Card.Compute[0]*10+d.Card.Compute[1] {
+		return nil, memory.Refuse(InvalidPTX, "a module for %s, which runs on no other architecture, on a card of compute capability %d.%d", m.Target, d.Card.Compute[0], d.Card.Compute[1])
 	}
 	if m.AddressSize == 32 {
 		return nil, memory.Refuse(InvalidPTX, "a module with addresses of 32 bits, which .address_size 64 avoids")
@@ -164,13 +169,13 @@ func (p *Program) addKernel(fn *ptx.Func) *Kernel {
 		k.Offsets = append(k.Offsets, int(offsets[i]))
 		k.Sizes = append(k.Sizes, int(v.Size()))
 	}
+	if args, ok := fn.Directive("reqnctapercluster"); ok {
+		_, k.Cluster = volume(args)
+	}
+	_, k.explicit = fn.Directive("explicitcluster")
 	for _, name := range []string{"maxntid", "reqntid"} {
 		if args, ok := fn.Directive(name); ok {
-			n, dims := 1, [3]int{1, 1, 1}
-			for i, a := range args {
-				n *= int(a)
-				dims[i%3] = int(a)
-			}
+			n, dims := volume(args)
 			k.MaxBlock = min(k.MaxBlock, n)
 			if name == "reqntid" {
 				k.Required = dims
@@ -178,6 +183,16 @@ func (p *Program) addKernel(fn *ptx.Func) *Kernel {
 		}
 	}
 	return k
+}
+
+// volume is the dimensions of a directive, 1 where it has none, and their product.
+func volume(args []int64) (n int, dims [3]int) {
+	n, dims = 1, [3]int{1, 1, 1}
+	for i, a := range args {
+		n *= int(a)
+		dims[i%3] = int(a)
+	}
+	return n, dims
 }
 
 // Refused is why the kernel cannot be launched, nil if it can: something that the simulator does not have, as an error with

@@ -37,7 +37,8 @@ type tallied struct {
 type blockWork struct {
 	pipes           [ptx.Pipes]uint32
 	tensor          [cards.Types]uint32
-	global, shared  bool // whether a load is waited for
+	groups          [cards.Types]uint32 // the same of wgmma, which reaches the whole rate
+	global, shared  bool                // whether a load is waited for
 	barriers        uint32
 	bytes           uint32 // of global memory that a lane accesses
 	wavefronts      uint32 // that its accesses to shared memory need
@@ -45,7 +46,8 @@ type blockWork struct {
 }
 
 // typeOf is the kind of tensor core that an element type goes to.
-var typeOf = map[ptx.Type]cards.Type{ptx.F16: cards.Float16, ptx.BF16: cards.BFloat16, ptx.TF32: cards.TF32, ptx.S8: cards.Int8, ptx.U8: cards.Int8, ptx.F64: cards.Float64}
+var typeOf = map[ptx.Type]cards.Type{ptx.F16: cards.Float16, ptx.BF16: cards.BFloat16, ptx.TF32: cards.TF32, ptx.S8: cards.Int8, ptx.U8: cards.Int8, ptx.F64: cards.Float64,
+	ptx.E4M3: cards.Float8, ptx.E5M2: cards.Float8}
 
 // workOf is that of all blocks of a code, found once.
 func (k *Kernel) workOf(c *warp.Code) []blockWork {
@@ -73,7 +75,9 @@ func (k *Kernel) workOf(c *warp.Code) []blockWork {
 func (w *blockWork) add(in *ptx.Inst) {
 	p, n := in.Pipe()
 	w.pipes[p] += n
-	if ops, t := in.Tensor(); ops > 0 {
+	if ops, t := in.Tensor(); ops > 0 && in.Warpgroup() {
+		w.groups[typeOf[t]] += uint32(ops)
+	} else if ops > 0 {
 		w.tensor[typeOf[t]] += uint32(ops)
 	}
 	w.access(in)
@@ -164,7 +168,7 @@ func (g *grid) modelled(c *Counters, workers []*warp.Worker, counted []tallied, 
 		works := g.kernel.workOf(t.code)
 		for b, n := range t.Execs {
 			if n > 0 {
-				works[b].addTo(&l, float64(n))
+				works[b].addTo(&l, float64(n), g.dev.Card.SM.Sync)
 				l.Wavefronts += float64(n) * float64(works[b].wavefronts)
 				l.Requested += float64(t.Lanes[b]) * float64(works[b].bytes) / estimate.SectorBytes
 			}
@@ -201,13 +205,14 @@ func scaleWork(l *estimate.Launch, by float64) {
 	l.Barriers *= by
 }
 
-// addTo adds what warps do that come to the block so many times.
-func (w *blockWork) addTo(l *estimate.Launch, times float64) {
+// addTo adds what warps do that come to the block so many times, in operations of mma.sync, which reaches a share of the tensor cores'
+// rate.
+func (w *blockWork) addTo(l *estimate.Launch, times, sync float64) {
 	for p, n := range w.pipes {
 		l.Instructions[p] += times * float64(n)
 	}
 	for t, n := range w.tensor {
-		l.Tensor[t] += times * float64(n)
+		l.Tensor[t] += times * (float64(n) + float64(w.groups[t])*sync)
 	}
 	l.GlobalWaits += times * float64(simt.Bit(w.global))
 	l.SharedWaits += times * float64(simt.Bit(w.shared))

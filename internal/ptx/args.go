@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,6 +22,8 @@ func (v *variant) operandsOf(words []string) [][]argSpec {
 		return [][]argSpec{mmaArgs(words)}
 	case "wmma.ab", "wmma.c", "wmma.d", "wmma.mma":
 		return wmmaArgs(alts[0][0].typ, words)
+	case "wgmma":
+		return wgmmaArgs(words)
 	}
 	return nil
 }
@@ -167,6 +170,47 @@ func wmmaAcc(role byte, t Type, m, n int) argSpec {
 		return argSpec{role: role, typ: packedReg(t), count: 4}
 	}
 	return fragment(role, t, m, n)
+}
+
+// wgmmaArgs: a warpgroup's 64 rows of the result, a lane's part of which is a 128th; A as a descriptor or in registers.
+func wgmmaArgs(words []string) [][]argSpec {
+	m, n, _ := shapeOf(words)
+	ts := typeWords(words)
+	d := fragment('d', ts[0], m/4, n)
+	desc := argSpec{role: 's', typ: "b64"}
+	a := argSpec{role: 'r', typ: packedReg(ts[1]), count: 4}
+	scale := argSpec{role: 'p'}
+	sign, major := argSpec{role: 'i', typ: "sign"}, argSpec{role: 'i', typ: "bit"}
+	switch {
+	case ts[1].Kind() != KindFloat:
+		return [][]argSpec{{d, desc, desc, scale}, {d, a, desc, scale}}
+	case ts[1].Bits() != 16:
+		return [][]argSpec{{d, desc, desc, scale, sign, sign}, {d, a, desc, scale, sign, sign}}
+	}
+	return [][]argSpec{{d, desc, desc, scale, sign, sign, major, major}, {d, a, desc, scale, sign, sign, major}}
+}
+
+// dims is the number of dimensions of a tensor map that a form says: ".3d".
+func dims(words []string) int {
+	for _, w := range words {
+		if len(w) == 2 && w[1] == 'd' && isDigit(w[0]) {
+			return int(w[0] - '0')
+		}
+	}
+	return 0
+}
+
+// present is whether a form has the operand at all: what depends on a modifier is left out without it.
+func (s *argSpec) present(words []string) bool {
+	switch s.role {
+	case 'h':
+		return slices.Contains(words, "L2::cache_hint")
+	case 'K':
+		return slices.Contains(words, "multicast::cluster")
+	case 'O':
+		return slices.Contains(words, "im2col")
+	}
+	return true
 }
 
 // resolve gives the type that an operand spec means in a form; memory and label operands have none.

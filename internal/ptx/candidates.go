@@ -22,11 +22,14 @@ func CandidateDeclarations() (module, body string) {
 	module = ".extern .shared .align 16 .b8 vshared[];\n.global .align 16 .b8 vglobal[64];\n.const .align 16 .b8 vconst[64];\n"
 	var b strings.Builder
 	for _, t := range []Type{Pred, B8, B16, B32, B64, U8, U16, U32, U64, S16, S32, S64, F16, F16x2, F32, F64} {
-		fmt.Fprintf(&b, ".reg .%s %%%s_<140>;\n", t, t)
+		fmt.Fprintf(&b, ".reg .%s %%%s_<%d>;\n", t, t, candidateRegisters)
 	}
 	b.WriteString(".local .align 16 .b8 vlocal[64];\n.param .align 16 .b8 vfunc[64];\n")
 	return module, b.String()
 }
+
+// candidateRegisters is how many registers of each type there are.
+const candidateRegisters = 140
 
 // Candidates enumerates the forms of the grammar, opcode by opcode. Those of a call and a branch table need more than one
 // statement and are left out.
@@ -101,7 +104,7 @@ func (v *variant) sample(words []string) (string, bool) {
 	}
 	var ops []string
 	for i, a := range alts[0] {
-		if a.optional {
+		if a.optional || !a.present(words) {
 			continue
 		}
 		s, ok := v.sampleArg(a, words, i)
@@ -122,11 +125,16 @@ func (v *variant) sampleArg(a argSpec, words []string, i int) (string, bool) {
 		return sampleAddr(v.op, words, i), true
 	case 'L':
 		return "Target", true
+	case 'b':
+		return "[vshared]", true
+	case 'M':
+		return "[%b64_2, " + sampleList("%b32_", dims(words)) + "]", true
+	case 'O':
+		return sampleList("%b16_", dims(words)-2), dims(words) > 2
+	case 'K':
+		return "%b16_3", true
 	case 'h':
-		if slices.Contains(words, "L2::cache_hint") {
-			return "%b64_1", true
-		}
-		return "", true
+		return "%b64_1", true
 	case 'p', 'P', 'Q':
 		return "%pred_" + strconv.Itoa(i), true
 	case 'i':
@@ -167,13 +175,20 @@ func sampleVec(a argSpec, words []string, reg string, i int) string {
 	}
 	list := make([]string, n)
 	for j := range list {
-		list[j] = reg + strconv.Itoa(i*32+j)
+		list[j] = reg + strconv.Itoa((i*32+j)%candidateRegisters)
 	}
 	return "{" + strings.Join(list, ",") + "}"
 }
 
+// sampleList spells registers 0 to n-1.
+func sampleList(reg string, n int) string {
+	return sampleVec(argSpec{count: max(n, 1)}, nil, reg, 0)
+}
+
 func sampleImm(a argSpec) string {
 	switch a.typ {
+	case "sign", "bit", "ord", "field":
+		return "1"
 	case "cg":
 		return "16"
 	case "ca":
@@ -208,6 +223,9 @@ func sampleAddr(op string, words []string, i int) string {
 			break
 		}
 	}
+	if slices.Contains(words, "bulk") || op == "tensormap" {
+		return sampleBulk(words, i)
+	}
 	switch {
 	case op == "cp" && i == 0:
 		return "[vshared]"
@@ -217,6 +235,23 @@ func sampleAddr(op string, words []string, i int) string {
 		return "[vparam]"
 	case space == "" || space == "shared::cluster":
 		return "[%b64_1]"
+	}
+	return "[v" + space + "]"
+}
+
+// sampleBulk is an address of operand i, whose space is the i-th that the form names, or the last.
+func sampleBulk(words []string, i int) string {
+	space := "global"
+	for _, w := range words {
+		if s, ok := spaceOf(w); ok {
+			space = s.String()
+			if i--; i < 0 {
+				break
+			}
+		}
+	}
+	if space == "shared::cluster" {
+		space = "shared"
 	}
 	return "[v" + space + "]"
 }

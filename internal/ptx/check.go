@@ -21,26 +21,22 @@ var targetSince = map[string]Version{
 // formsUpTo is the last PTX version of which Check knows the instructions.
 var formsUpTo = Version{8, 8}
 
-// looseFamilies are instructions whose forms the table does not list: they are told apart by prefix only. The simulator has
-// none of them.
-var looseFamilies = []struct {
+type looseFamily struct {
 	prefix string
 	need   need
-}{
-	{"cp.async.bulk", need{Version{8, 0}, Target{SM: 90}, 0}},
-	{"cp.reduce.async.bulk", need{Version{8, 0}, Target{SM: 90}, 0}},
-	{"wgmma", need{Version{8, 0}, Target{90, 'a'}, 90}},
+}
+
+// looseFamilies are instructions whose forms the table does not list: they are told apart by prefix only. The simulator has
+// none of them.
+var looseFamilies = []looseFamily{
+	{"wgmma.mma_async.sp", need{Version{8, 0}, Target{90, 'a'}, 90}},
 	{"multimem", need{Version{8, 1}, Target{SM: 90}, 0}},
 	{"red.async", need{Version{8, 1}, Target{SM: 90}, 0}},
 	{"st.async", need{Version{8, 1}, Target{SM: 90}, 0}},
 	{"st.bulk", need{Version{8, 6}, Target{SM: 100}, 0}},
-	{"tensormap", need{Version{8, 3}, Target{90, 'a'}, 0}},
+	{"tensormap.replace.tile.swizzle_atomicity", need{Version{8, 6}, Target{100, 'a'}, 0}},
 	{"clusterlaunchcontrol", need{Version{8, 6}, Target{SM: 100}, 0}},
 	{"tcgen05", need{Version{8, 6}, Target{100, 'a'}, 110}},
-	{"fence.proxy.tensormap::generic", need{Version{8, 3}, Target{SM: 90}, 0}},
-	{"prefetch.tensormap", need{Version{8, 0}, Target{SM: 90}, 0}},
-	{"prefetch.const.tensormap", need{Version{8, 0}, Target{SM: 90}, 0}},
-	{"prefetch.param.tensormap", need{Version{8, 0}, Target{SM: 90}, 0}},
 	{"mma.sp", need{Version{7, 1}, Target{SM: 80}, 0}},
 	{"mma.sp::ordered_metadata", need{Version{8, 5}, Target{SM: 80}, 0}},
 	{"vadd", need{}}, {"vsub", need{}}, {"vabsdiff", need{}}, {"vmin", need{}}, {"vmax", need{}}, {"vshl", need{}}, {"vshr", need{}},
@@ -50,6 +46,10 @@ var looseFamilies = []struct {
 	{"tex", need{}}, {"tld4", need{}}, {"txq", need{}}, {"istypep", need{}},
 	{"suld", need{}}, {"sust", need{}}, {"sured", need{}}, {"suq", need{}},
 }
+
+// bulkOfBlackwell are the modifiers of bulk copies that sm_90 lacks, whose forms the table does not list either.
+var bulkOfBlackwell = map[string]bool{"cp_mask": true, "ignore_oob": true, "cta_group::1": true, "cta_group::2": true,
+	"tile::gather4": true, "tile::scatter4": true, "im2col::w": true, "im2col::w::128": true}
 
 // Check compares a module with what ptxas accepts: each instruction's form, the PTX version and target that it needs, and
 // its operands. It returns the findings in source order, at most a hundred; nil means none. What depends on run-time values
@@ -243,7 +243,11 @@ func (k *checked) note(in *Inst, variants []*variant, bad string) {
 // loose recognises the families that the table leaves out.
 func (c *checker) loose(in *Inst) *checked {
 	name := in.Name()
-	for _, l := range looseFamilies {
+	families := looseFamilies
+	if in.Has("bulk") && slices.ContainsFunc(in.Mods, func(m string) bool { return bulkOfBlackwell[m] }) {
+		families = append(slices.Clone(families), looseFamily{in.Op, need{Version{8, 6}, Target{SM: 100}, 0}})
+	}
+	for _, l := range families {
 		if name == l.prefix || strings.HasPrefix(name, l.prefix+".") {
 			if lack := l.need.met(c.m); lack != "" {
 				return &checked{bad: l.prefix + " " + lack + ", the module has PTX " + c.m.Version.String() + " and " + c.m.Target.String(), text: name}

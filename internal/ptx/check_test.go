@@ -21,7 +21,7 @@ func TestCheckErrors(t *testing.T) {
 		{"add.s32 %r1, %r2, %r3, %r4;", Error{Pos{10, 24}, "add.s32 %r1, %r2, %r3, %r4", "too many operands", "3", false}},
 		{"elect.sync %r1|%p1, -1;", Error{Pos{10, 1}, "elect.sync", "elect in this form needs PTX 8.0 or later" + has, "", false}},
 		{"add.bf16 %h1, %h2, %h3;", Error{Pos{10, 1}, "add.bf16", "add in this form needs PTX 7.8 or later" + has, "", false}},
-		{"cp.async.bulk.commit_group;", Error{Pos{10, 1}, "cp.async.bulk.commit_group", "cp.async.bulk needs PTX 8.0 or later" + has, "", false}},
+		{"cp.async.bulk.commit_group;", Error{Pos{10, 1}, "cp.async.bulk.commit_group", "cp in this form needs PTX 8.0 or later" + has, "", false}},
 		{"ld.shared.b32 %r1, [gl];", Error{Pos{10, 20}, "[gl]", "bad operand 2 of ld.shared.b32", wantAddr, false}},
 		{"ld.global.b32 %r1, [%f1];", Error{Pos{10, 20}, "[%f1]", "bad operand 2 of ld.global.b32", wantAddr, false}},
 		{"ld.global.v2.b32 {%r1, %r2, %r3}, [%rd1];", Error{Pos{10, 18}, "{%r1, %r2, %r3}", "bad operand 1 of ld.global.v2.b32", "2 registers for .b32 in braces", false}},

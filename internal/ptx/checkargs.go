@@ -42,7 +42,7 @@ func (c *checker) match(in *Inst, k *checked, specs []argSpec) *Error {
 	args := in.Args
 	for i := range specs {
 		s := &specs[i]
-		if s.role == 'h' && !slices.Contains(k.words, "L2::cache_hint") {
+		if !s.present(k.words) {
 			continue
 		}
 		if len(args) == 0 {
@@ -107,6 +107,14 @@ func (s *argSpec) want(k *checked) string {
 		return "an address [register + integer], or of a variable in the instruction's state space"
 	case 'L':
 		return "a label"
+	case 'b':
+		return "the address of an mbarrier in shared memory"
+	case 'M':
+		return "a tensor map with " + strconv.Itoa(dims(k.words)) + " coordinates, [map, {c0, …}]"
+	case 'O':
+		return "the offsets of im2col, " + strconv.Itoa(max(dims(k.words)-2, 0)) + " registers for .u16 in braces"
+	case 'K':
+		return "a register for .b16 with the mask of blocks"
 	case 'h':
 		return "a 64-bit register with the cache policy"
 	case 'p':
@@ -157,6 +165,14 @@ func (s *argSpec) wantImmediate() string {
 		return "a mask of 16 events"
 	case "power":
 		return "a power of two"
+	case "bit":
+		return "0 or 1"
+	case "ord":
+		return "a dimension from 0 to 4"
+	case "nreg":
+		return "a multiple of 8 from 24 to 256"
+	case "sign":
+		return "1 or -1"
 	}
 	return "an integer"
 }
@@ -169,6 +185,14 @@ func (c *checker) arg(o Operand, s *argSpec, k *checked, i int) bool {
 	switch s.role {
 	case 'm':
 		return c.addr(o, k, i)
+	case 'b':
+		return c.addrIn(o, Shared)
+	case 'M':
+		return c.tensor(o, k)
+	case 'O':
+		return c.offsets(o, dims(k.words)-2)
+	case 'K':
+		return c.reg(o, B16, false) || immFits(o, U16)
 	case 'L':
 		return isA[*Label](o)
 	case 'h':
@@ -247,7 +271,7 @@ func isVariable(o Operand) bool {
 func (c *checker) movable(o Operand, t Type) bool {
 	switch o := o.(type) {
 	case *Special:
-		return !vectorSpecial(o.Name) && (RegInfo{Type: SpecialType(o.Name)}.fits(t) || oldWidth(o.Name, t))
+		return specialNeed(o.Name).met(c.m) == "" && !vectorSpecial(o.Name) && (RegInfo{Type: SpecialType(o.Name)}.fits(t) || oldWidth(o.Name, t))
 	case *Sym:
 		return t.Kind() != KindFloat
 	}
@@ -378,6 +402,14 @@ func immediate(o Operand, s *argSpec) bool {
 		return imm.Bits < 16
 	case "mask":
 		return imm.Bits < 1<<16
+	case "bit":
+		return imm.Bits < 2
+	case "ord":
+		return imm.Bits < 5
+	case "nreg":
+		return imm.Bits >= 24 && imm.Bits <= 256 && imm.Bits%8 == 0
+	case "sign":
+		return imm.Int() == 1 || imm.Int() == -1
 	case "power":
 		return imm.Bits > 0 && imm.Bits&(imm.Bits-1) == 0
 	}
@@ -475,6 +507,43 @@ func (c *checker) addr(o Operand, k *checked, i int) bool {
 		return base.Var != nil && spaceFits(base.Var.Space, k, i)
 	}
 	return slices.Contains(k.words, "local")
+}
+
+// addrIn is addr for an operand whose space the form does not say.
+func (c *checker) addrIn(o Operand, space Space) bool {
+	return c.addr(o, &checked{words: []string{space.String()}}, 0)
+}
+
+// tensor checks a tensor map with its coordinates.
+func (c *checker) tensor(o Operand, k *checked) bool {
+	a, ok := o.(*Addr)
+	if !ok || len(a.Rest) != 1 {
+		return false
+	}
+	v, ok := a.Rest[0].(*Vec)
+	if !ok || len(v.Elems) != dims(k.words) || !c.addr(&Addr{Base: a.Base, Off: a.Off}, &checked{}, 0) {
+		return false
+	}
+	for _, e := range v.Elems {
+		if !c.reg(e, S32, false) && !immFits(e, S32) {
+			return false
+		}
+	}
+	return true
+}
+
+// offsets checks those of im2col, one for each dimension between the channels and the images.
+func (c *checker) offsets(o Operand, n int) bool {
+	v, ok := o.(*Vec)
+	if !ok || len(v.Elems) != n {
+		return false
+	}
+	for _, e := range v.Elems {
+		if !c.reg(e, U16, false) && !immFits(e, U16) {
+			return false
+		}
+	}
+	return true
 }
 
 // spaceFits compares a variable's space with that of operand i; an instruction without a space takes what has a generic

@@ -34,6 +34,8 @@ var classOf = map[string]Class{"mov": ClassMove, "cvta": ClassMove, "selp": Clas
 	"ex2": ClassSpecial, "lg2": ClassSpecial, "sin": ClassSpecial, "cos": ClassSpecial, "tanh": ClassSpecial, "rsqrt": ClassSpecial,
 	"ld": ClassLoad, "ldu": ClassLoad, "ldmatrix": ClassLoad, "st": ClassStore, "atom": ClassAtomic, "red": ClassAtomic, "cp": ClassCopy,
 	"shfl": ClassShuffle, "vote": ClassShuffle, "match": ClassShuffle, "redux": ClassShuffle, "movmatrix": ClassShuffle, "mma": ClassTensor,
+	"stmatrix": ClassStore, "wgmma": ClassTensor, "elect": ClassShuffle, "mapa": ClassMove, "getctarank": ClassMove, "setmaxnreg": ClassControl,
+	"griddepcontrol": ClassSync, "tensormap": ClassStore,
 	"bar": ClassSync, "mbarrier": ClassSync, "wmma": ClassTensor, "barrier": ClassSync, "membar": ClassSync, "fence": ClassSync,
 	"bra": ClassControl, "brx": ClassControl, "exit": ClassControl, "trap": ClassControl, "call": ClassControl}
 

@@ -38,7 +38,7 @@ var expansions = map[string]uint32{"div.f32": 10, "div.approx": 2, "sqrt.f32": 8
 var wholePipes = map[string]Pipe{"mov": PipeNone, "cvta": PipeNone, "bra": PipeControl, "brx": PipeControl, "exit": PipeControl, "ret": PipeControl,
 	"call": PipeNone, "trap": PipeControl, "bar": PipeControl, "barrier": PipeControl, "mbarrier": PipeMemory, "membar": PipeControl, "fence": PipeControl,
 	"shfl": PipeShuffle, "vote": PipeShuffle, "match": PipeShuffle, "redux": PipeShuffle, "movmatrix": PipeShuffle, "activemask": PipeShuffle,
-	"mma": PipeTensor, "ldmatrix": PipeMemory, "ldu": PipeMemory, "st": PipeMemory, "atom": PipeMemory, "red": PipeMemory,
+	"mma": PipeTensor, "ldmatrix": PipeMemory, "stmatrix": PipeMemory, "ldu": PipeMemory, "st": PipeMemory, "atom": PipeMemory, "red": PipeMemory,
 	"ex2": PipeSpecial, "lg2": PipeSpecial, "sin": PipeSpecial, "cos": PipeSpecial, "tanh": PipeSpecial, "rsqrt": PipeSpecial,
 	"popc": PipeSpecial, "clz": PipeSpecial, "bfind": PipeSpecial, "brev": PipeSpecial}
 
@@ -61,6 +61,11 @@ func (in *Inst) Pipe() (p Pipe, n uint32) {
 			return PipeControl, 1
 		}
 		return PipeMemory, 1
+	case "wgmma":
+		if in.Has("mma_async") {
+			return PipeTensor, 1
+		}
+		return PipeControl, 1
 	case "wmma":
 		if in.Has("mma") {
 			return PipeTensor, 2
@@ -138,9 +143,10 @@ func (in *Inst) expanded() uint32 {
 	return 1
 }
 
-// Tensor is the operations of an instruction of the tensor cores, and the type of its first matrix; 0 of any other.
+// Tensor is the operations of a warp's instruction of the tensor cores, and the type of its first matrix; 0 of any other. Of
+// wgmma a warp has a quarter.
 func (in *Inst) Tensor() (operations int, t Type) {
-	if in.Op != "mma" && !(in.Op == "wmma" && in.Has("mma")) {
+	if in.Op != "mma" && !(in.Op == "wmma" && in.Has("mma")) && !in.Warpgroup() {
 		return 0, NoType
 	}
 	for _, m := range in.Mods {
@@ -148,11 +154,17 @@ func (in *Inst) Tensor() (operations int, t Type) {
 			operations = 2 * n
 		}
 	}
-	if t = F16; len(in.Types()) == 4 {
+	if t = F16; len(in.Types()) >= 3 {
 		t = in.Types()[1]
+	}
+	if in.Warpgroup() {
+		operations /= 4
 	}
 	return operations, t
 }
+
+// Warpgroup is whether it is a product that four warps make together.
+func (in *Inst) Warpgroup() bool { return in.Op == "wgmma" && in.Has("mma_async") }
 
 // shapeVolume is m·n·k of a modifier "m16n8k16"; 0 of any other.
 func shapeVolume(mod string) int {

@@ -18,6 +18,14 @@ var scalarSpecials = map[string]Type{
 	"reserved_smem_offset_0": U32, "reserved_smem_offset_1": U32,
 }
 
+// specialNeed is what a special register asks of a module, as far as that is more than the oldest target has.
+func specialNeed(name string) need {
+	if strings.Contains(name, "cluster") {
+		return need{version: Version{7, 8}, target: Target{SM: 90}}
+	}
+	return need{}
+}
+
 // vectorSpecial reports whether a special register must be read by component.
 func vectorSpecial(name string) bool { return strings.Contains(vectorSpecials, " "+name+" ") }
 

@@ -117,7 +117,9 @@ func loadHint(t ptx.Target, card gpusim.Card) string {
 	switch {
 	case t.SM > capability && capability >= 80:
 		return fmt.Sprintf("compile for sm_80, as clang does with --cuda-gpu-arch=sm_80, nvcc with -arch=sm_80 and Triton for GPUTarget(\"cuda\", 80, 32), or choose a card of compute capability %d.%d or above with --card", t.SM/10, t.SM%10)
-	case t.SM > 80 && capability >= 80:
+	case t.Suffix == 'a' && t.SM < capability && t.SM == 90:
+		return "choose a card of compute capability 9.0 with --card, such as h100-80, or compile for sm_90, as what ends in a runs nowhere else"
+	case t.SM > 90 && capability >= 80:
 		return "compile for sm_80, as clang does with --cuda-gpu-arch=sm_80, nvcc with -arch=sm_80 and Triton for GPUTarget(\"cuda\", 80, 32)"
 	case t.SM > capability:
 		return fmt.Sprintf("compile for sm_%d, or choose a card of compute capability %d.%d or above with --card", capability, t.SM/10, t.SM%10)

@@ -442,7 +442,9 @@ func TestHints(t *testing.T) {
 	}
 	for _, c := range []struct{ src, card, text, hint string }{
 		{kernel("8.0", "sm_90a", "wgmma.fence.sync.aligned;"), "", "a module for sm_90a", "compile for sm_80"},
-		{kernel("8.0", "sm_90a", "wgmma.fence.sync.aligned;"), "h100-pcie", "wgmma.fence.sync.aligned is not supported", "compile for sm_80"},
+		{kernel("8.0", "sm_90a", "wgmma.fence.sync.aligned;"), "b200", "a module for sm_90a", "such as h100-80"},
+		{kernel("8.1", "sm_90", "multimem.red.add.u32 [%r0], %r1;"), "h100-pcie", "multimem.red.add.u32 is not supported", "Limits"},
+		{kernel("8.6", "sm_100a", "tcgen05.fence::before_thread_sync;"), "b200", "tcgen05.fence::before_thread_sync is not supported", "compile for sm_80"},
 		{kernel("8.0", "sm_90", ""), "", "a module for sm_90 on a card", "compute capability 9.0 or above with --card"},
 		{kernel("7.4", "sm_80", ""), "t4", "a module for sm_80 on a card", "compile for sm_75, or choose a card of compute capability 8.0"},
 		{kernel("7.4", "sm_80", "vadd.s32.s32.s32 %r0, %r1, %r2;"), "", "vadd.s32.s32.s32 is not supported", "Limits"},

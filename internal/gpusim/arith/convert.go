@@ -28,6 +28,8 @@ func cvtForm(in *ptx.Inst) (form, error) {
 			t != ptx.U16x2 && t != ptx.S16x2
 	}
 	switch {
+	case fp8Of(dst) != nil || fp8Of(src) != nil:
+		return cvt8Form(in, dst, src)
 	case !known(dst, df) || !known(src, sf) || in.Has("satfinite") || Packed(src):
 		return form{}, simt.NotSupported(in, "not a conversion of sm_80")
 	case Packed(dst) || dst == ptx.TF32:

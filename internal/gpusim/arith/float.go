@@ -20,6 +20,10 @@ func FormatOf(t ptx.Type) *Format {
 		return F32
 	case ptx.F64:
 		return fmtF64
+	case ptx.E4M3:
+		return E4M3
+	case ptx.E5M2:
+		return E5M2
 	}
 	return nil
 }

@@ -47,6 +47,10 @@ func (f *Format) Float(b uint64) float64 {
 		return float64(math.Float32frombits(uint32(b) << 16))
 	case fmtTF32:
 		return float64(math.Float32frombits(uint32(b) &^ 0x1fff))
+	case E4M3:
+		return e4m3Table[uint8(b)]
+	case E5M2:
+		return e5m2Table[uint8(b)]
 	}
 	return f16Table[uint16(b)]
 }

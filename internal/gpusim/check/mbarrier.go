@@ -32,6 +32,23 @@ func (o *MbarrierOrder) Release(r *Race, w uint32, lane int, relaxed bool) {
 	}
 }
 
+// ReleaseAll is for an arrival of a thread of another block, of which nothing is known: who waits knows all that was.
+func (o *MbarrierOrder) ReleaseAll(r *Race) {
+	if r == nil {
+		return
+	}
+	r.any = true
+	if o.arrived == nil {
+		o.arrived = make(view, len(r.known))
+	}
+	for w := range r.clock {
+		for lane := range simt.WarpSize {
+			o.arrived[w*simt.WarpSize+lane] = r.clock[w][w]
+		}
+		r.tick(uint32(w))
+	}
+}
+
 // Begin forgets what was, and notes who initialised the mbarrier.
 func (o *MbarrierOrder) Begin(r *Race, by *Site, w uint32, lane int) {
 	*o = MbarrierOrder{}

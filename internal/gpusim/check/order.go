@@ -31,7 +31,7 @@ type talk struct {
 	read      []view       // by thread: published where it read, without a fence since
 	told      []view       // by thread: what it knew at its last fence
 	published map[int]view // by address
-	atBar     [16]view     // what threads that arrived have acquired
+	atBar     [bars]view   // what threads that arrived have acquired
 	any       bool         // any of these is there
 }
 
@@ -46,7 +46,7 @@ func (k *talk) forget() {
 		clear(k.read)
 		clear(k.told)
 		clear(k.published)
-		k.atBar, k.any = [16]view{}, false
+		k.atBar, k.any = [bars]view{}, false
 	}
 }
 

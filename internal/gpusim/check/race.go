@@ -19,7 +19,7 @@ type Race struct {
 	clock                 [][]uint32
 	order                 [][simt.WarpSize][simt.WarpSize]uint32
 	met                   []uint32 // clock of each warp at which all its lanes last met
-	bars                  [16][]uint32
+	bars                  [bars][]uint32
 	multi                 []reader // lists of one for each warp
 	free                  []int32  // lists
 	epoch                 uint32   // one more with each barrier that all threads passed: what is from before comes before
@@ -47,6 +47,21 @@ type shadow struct {
 	async              bool
 	split              bool   // what is known is kept for its parts
 	writerOf, readerOf uint32 // ids of sites
+}
+
+// ClusterBarrier is where threads arrive at the barrier of the cluster, and ClusterPast where they find what those knew that did
+// so in phases that are over; other barriers are the block's sixteen.
+const (
+	ClusterBarrier = 16 + iota
+	ClusterPast
+	bars
+)
+
+// ClusterPassed ends a phase of the cluster's barrier.
+func (r *Race) ClusterPassed() {
+	join(r.bars[ClusterPast], r.bars[ClusterBarrier])
+	clear(r.bars[ClusterBarrier])
+	r.atBar[ClusterPast], r.atBar[ClusterBarrier] = union(r.atBar[ClusterPast], r.atBar[ClusterBarrier]), nil
 }
 
 const many = ^uint16(0)
@@ -117,6 +132,9 @@ func (r *Race) Reset(id uint32, all bool) {
 		r.talk.forget()
 	}
 }
+
+// FenceProxy is fence.proxy.async by lanes of a warp.
+func (r *Race) FenceProxy(w uint32) { r.tick(w) }
 
 // Now is the clock of a warp.
 func (r *Race) Now(w uint32) uint32 { return r.clock[w][w] }

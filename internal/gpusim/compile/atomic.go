@@ -12,7 +12,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-const atomMods = "global shared shared::cta relaxed acquire release acq_rel cta gpu sys cluster noftz L2::cache_hint " +
+const atomMods = "global shared shared::cta shared::cluster relaxed acquire release acq_rel cta gpu sys cluster noftz L2::cache_hint " +
 	"add min max inc dec cas exch and or xor"
 
 // atomTypes are the types of each operation.
@@ -153,6 +153,8 @@ func atomLane(name string, t ptx.Type, flush bool) (arith.Lane, error) {
 
 func (e *emitter) cp() warp.Op {
 	switch {
+	case e.in.Has("bulk"):
+		return e.bulk()
 	case !e.in.Has("async"):
 		e.fail("only cp.async")
 	case e.in.Has("mbarrier"):

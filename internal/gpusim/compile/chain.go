@@ -24,6 +24,18 @@ func (e *emitter) append(block int) {
 		return
 	}
 	c := e.code
+	for _, p := range e.parts {
+		x := p.vector
+		if len(x) == 0 {
+			x = []lanes.Inst{{uint32(lanes.Leave)}}
+		}
+		c.Prog = append(c.Prog, x...)
+		c.Steps = append(c.Steps, warp.Step{Run: p.run, Words: len(x), Block: block})
+		c.Steps = append(c.Steps, slices.Repeat([]warp.Step{{Block: block}}, len(x)-1)...)
+	}
+	if len(e.parts) > 0 {
+		return
+	}
 	n := len(e.vector)
 	if n == 0 {
 		n = 1

@@ -27,7 +27,7 @@ type Variant struct {
 
 // writing are the opcodes after which a loop may go another way than before; atomics say for themselves whether they have
 // changed anything.
-var writing = map[string]bool{"st": true, "cp": true, "call": true}
+var writing = map[string]bool{"st": true, "cp": true, "call": true, "stmatrix": true, "tensormap": true}
 
 // readsGlobal is whether an instruction reads memory that other blocks may write.
 func readsGlobal(in *ptx.Inst) bool {
@@ -62,6 +62,7 @@ func Kernel(from *flow.Module, fn *ptx.Func, v Variant) (*warp.Code, error) {
 	e.engine = c.Engine
 	e.polled = flow.Polled(f, g, use)
 	e.findAliases(use)
+	e.flying = e.flyingRegisters()
 	c.Pressure = min(e.assign(g, use), cards.MaxRegisters) // ptxas spills what goes beyond
 	c.Blocks = make([]warp.Basic, len(g.Blocks))
 	for b := range g.Blocks {
@@ -107,7 +108,10 @@ func (e *emitter) block(b *warp.Basic, g *flow.Graph, i int) {
 		b.Classes[in.Inst.Class()]++
 		b.Memory = b.Memory || flow.TouchesMemory[in.Op]
 		e.code.Talks = e.code.Talks || flow.Talking(in.Inst)
+		e.code.Waits = e.code.Waits || e.code.Talks || in.Op == "mbarrier" || in.Op == "barrier"
 		e.code.Async = e.code.Async || in.Op == "cp"
+		e.code.Clusters = e.code.Clusters || in.Op == "barrier" && in.Has("cluster")
+		e.code.Bulk = e.code.Bulk || in.Has("bulk") || in.Op == "wgmma"
 		if e.aliasedBy(j) {
 			continue
 		}

@@ -67,7 +67,7 @@ func (e *emitter) fence() warp.Op {
 
 // hint is an instruction that only concerns caches.
 func (e *emitter) hint() warp.Op {
-	e.check("global local L1 L2 L2::evict_last L2::evict_normal L2::128B uniform")
+	e.check("global local L1 L2 L2::evict_last L2::evict_normal L2::128B uniform tensormap const param")
 	return e.nothing()
 }
 

@@ -38,6 +38,9 @@ type emitter struct {
 	review warp.Op       // the same, after it
 	plain  warp.Op       // the instruction without poison
 	polled map[*flow.Inst]bool
+	parts  []part             // of the instruction under way, where it has any
+	flying map[int]bool       // the registers of wgmma
+	remote bool               // the access under way may be to another block's shared memory
 	access *check.Access      // of the instruction under way, nil for none
 	alias  map[int]*flow.Inst // registers that only ever hold what a constant slot does: what defines them
 
@@ -83,7 +86,8 @@ func (e *emitter) fail(format string, args ...any) {
 
 // instruction compiles one instruction; nil for one that only ends a block.
 func (e *emitter) instruction(in *flow.Inst) warp.Op {
-	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review, e.access = in, nil, nil, e.vector[:0], nil, nil, nil, nil
+	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review, e.access, e.remote = in, nil, nil, e.vector[:0], nil, nil, nil, nil, false
+	e.parts = nil
 	e.site = &check.Site{Inst: in.Inst, Loc: in.Loc, Module: e.f.Prog.Ptx, Id: uint32(len(e.code.Sites))}
 	e.code.Sites = append(e.code.Sites, e.site)
 	if e.use == nil {
@@ -109,6 +113,7 @@ func (e *emitter) instruction(in *flow.Inst) warp.Op {
 	if len(e.pre) > 0 {
 		e.vector = e.vector[:0]
 	}
+	run = e.watchRegisters(run)
 	e.plain = e.after(run)
 	if e.v.Poison {
 		return e.after(e.poisoned(run))
@@ -310,8 +315,11 @@ func (e *emitter) special(name string, t ptx.Type) warp.Slot {
 		return warp.Slot{}
 	}
 	b := simt.Bank32
-	if def.bits == 64 {
+	switch def.bits {
+	case 64:
 		b = simt.Bank64
+	case 1:
+		b = simt.BankPred
 	}
 	s, ok := e.specials[name]
 	if !ok {

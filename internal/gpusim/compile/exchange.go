@@ -301,6 +301,9 @@ func (e *emitter) redux() warp.Op {
 
 // bar compiles bar and barrier: those of the block, and bar.warp.sync.
 func (e *emitter) bar() warp.Op {
+	if e.in.Has("cluster") {
+		return e.clusterBarrier()
+	}
 	if e.in.Has("warp") {
 		e.check("warp sync")
 		e.arity(1, 1)

@@ -250,19 +250,25 @@ func (e *emitter) encodeMMA(shape string, m *mmaOp) {
 		m.d[0] == m.c[1] && m.d[0] != m.c[0] || m.d[1] == m.c[0] && m.d[1] != m.c[1] {
 		return
 	}
-	e.vector = append(e.vector[:0], lanes.Inst{uint32(op)}, lanes.Inst{})
-	place := 1
-	for _, list := range [][]warp.Slot{m.d, m.a, m.b, m.c} {
-		for _, s := range list {
-			e.vector[place/len(lanes.Inst{})][place%len(lanes.Inst{})] = s.Offset()
-			place++
-		}
-	}
 	if !slices.Equal(e.tileOf, m.a) {
 		e.tileOf = m.a
 		e.tag++
 	}
-	e.vector[1][7] = e.tag
+	e.vector = append(e.vector[:0], encodedMMA(op, e.tag, m.d, m.a, m.b, m.c)...)
+}
+
+// encodedMMA is an mma in assembly. Those with the same tag have the same A, which nothing changes between them.
+func encodedMMA(op lanes.Op, tag uint32, matrices ...[]warp.Slot) []lanes.Inst {
+	x := []lanes.Inst{{uint32(op)}, {}}
+	place := 1
+	for _, list := range matrices {
+		for _, s := range list {
+			x[place/len(x[0])][place%len(x[0])] = s.Offset()
+			place++
+		}
+	}
+	x[1][7] = tag
+	return x
 }
 
 // forgetTile ends the sharing of A by mma instructions if the one under way writes a part of it.

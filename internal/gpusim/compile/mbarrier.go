@@ -8,10 +8,10 @@ import (
 )
 
 // An mbarrier is 8 bytes of shared memory that threads arrive at and test: its phase is over when as many arrivals as were
-// expected have come, and the next one begins. cuda::barrier and cuda::pipeline are made of it.
+// expected have come, and as many bytes of copies, and the next one begins. cuda::barrier and cuda::pipeline are made of it.
 
 func (e *emitter) mbarrier() warp.Op {
-	e.check("init inval arrive arrive_drop test_wait try_wait parity pending_count noComplete release acquire relaxed cta shared shared::cta")
+	e.check("init inval arrive arrive_drop test_wait try_wait parity pending_count noComplete expect_tx complete_tx release acquire relaxed cta cluster shared shared::cta shared::cluster")
 	if e.err != nil {
 		return nil
 	}
@@ -31,20 +31,23 @@ func (e *emitter) mbarrier() warp.Op {
 	e.arity(1, 2)
 	a, addr := e.mbarrierAt(0)
 	if e.in.Has("inval") {
-		return e.eachLane(addr, func(w *warp.Warp, lane int) {
-			if p, _ := w.Mbarrier(a, lane); p != nil {
-				simt.Encode(p, 8, 0)
-			}
-		})
+		return e.eachLane(addr, func(w *warp.Warp, lane int) { w.InvalMbarrier(a, lane) })
+	}
+	n := e.src(e.arg(1), ptx.U32)
+	switch {
+	case e.in.Has("expect_tx"):
+		return e.eachLane(addr, func(w *warp.Warp, lane int) { w.ExpectBytes(a, lane, int64(w.Get(n, lane))) })
+	case e.in.Has("complete_tx"):
+		return e.eachLane(addr, func(w *warp.Warp, lane int) { w.ExpectBytes(a, lane, -int64(w.Get(n, lane))) })
 	}
 	a.Write = true
-	count := e.src(e.arg(1), ptx.U32)
-	return e.eachLane(addr, func(w *warp.Warp, lane int) { w.InitMbarrier(a, lane, w.Get(count, lane)) })
+	return e.eachLane(addr, func(w *warp.Warp, lane int) { w.InitMbarrier(a, lane, w.Get(n, lane)) })
 }
 
 // mbarrierAt compiles the address in operand i.
 func (e *emitter) mbarrierAt(i int) (*check.Access, warp.Op) {
 	a, addr := e.memory(e.arg(i), 8, false)
+	e.code.Signals = true             // fences are part of relaxed arrivals
 	a.Strong, a.Atomic = false, false // what an mbarrier puts in order is kept in mbarrierOrder
 	if a.Space != ptx.Shared && a.Space != ptx.Generic {
 		e.fail("an mbarrier is in shared memory")
@@ -70,6 +73,11 @@ func (e *emitter) mbarrierArrive() warp.Op {
 	}
 	d := e.dst(e.arg(0), ptx.B64)
 	drop, last, relaxed := e.in.Has("arrive_drop"), !e.in.Has("noComplete"), e.in.Has("relaxed")
+	if e.in.Has("expect_tx") {
+		return e.eachLane(addr, func(w *warp.Warp, lane int) {
+			w.Set(d, lane, uint64(w.ArriveExpecting(a, lane, w.Get(count, lane), drop, relaxed)))
+		})
+	}
 	return e.eachLane(addr, func(w *warp.Warp, lane int) {
 		before, over := w.ArriveAtMbarrier(a, lane, w.Get(count, lane), drop, relaxed)
 		if over && !last {
@@ -79,7 +87,7 @@ func (e *emitter) mbarrierArrive() warp.Op {
 	})
 }
 
-// mbarrierWait tests whether the phase of a state, or that of a parity, is over.
+// mbarrierWait tests whether the phase of a state, or that of a parity, is over. A warp of which no lane goes on lets others run.
 func (e *emitter) mbarrierWait() warp.Op {
 	e.arity(3, 4)
 	a, addr := e.mbarrierAt(1)
@@ -94,17 +102,22 @@ func (e *emitter) mbarrierWait() warp.Op {
 		var over uint32
 		for m := w.Mask; m != 0; m &= m - 1 {
 			lane := simt.Lowest(m)
-			p, s := w.Mbarrier(a, lane)
-			if p == nil {
+			v := w.Get(which, lane)
+			is, ok := w.TestMbarrier(a, lane, relaxed, func(s warp.MbarrierState) bool {
+				if byParity {
+					return s.Phase()&1 != v&1
+				}
+				return s.Phase() != warp.MbarrierState(v).Phase()
+			})
+			if !ok {
 				return
 			}
-			v := w.Get(which, lane)
-			if byParity && s.Phase()&1 != v&1 || !byParity && s.Phase() != warp.MbarrierState(v).Phase() {
-				over |= 1 << lane
-				w.CTA.MbarrierAt(w.OffsetOf(lane)).Acquire(w.CTA.Race, w.Id, lane, relaxed)
-			}
+			over |= uint32(simt.Bit(is)) << lane
 		}
 		w.SetPred(d.I, over)
+		if over == 0 {
+			w.Yield()
+		}
 	}
 }
 
@@ -122,8 +135,8 @@ func (e *emitter) asyncArrive() warp.Op {
 			lane := simt.Lowest(m)
 			if counted {
 				w.ArriveAtMbarrier(a, lane, 1, false, false)
-			} else if p, _ := w.Mbarrier(a, lane); p != nil {
-				w.CTA.MbarrierAt(w.OffsetOf(lane)).Release(w.CTA.Race, w.Id, lane, false)
+			} else {
+				w.KnowAtMbarrier(a, lane)
 			}
 		}
 	}

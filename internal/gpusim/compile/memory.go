@@ -13,7 +13,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-const memMods = "global shared shared::cta local const param param::entry param::func nc volatile weak relaxed acquire release mmio " +
+const memMods = "global shared shared::cta shared::cluster local const param param::entry param::func nc volatile weak relaxed acquire release mmio " +
 	"cta gpu sys cluster ca cg cs lu cv wb wt v2 v4 L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last " +
 	"L1::no_allocate L2::64B L2::128B L2::256B L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal noftz"
 
@@ -100,7 +100,7 @@ func (e *emitter) memory(o ptx.Operand, size int, write bool) (*check.Access, wa
 	a.Acquire, a.Release, a.Polled = e.in.Has("acquire") || e.in.Has("acq_rel"), e.in.Has("release") || e.in.Has("acq_rel"), e.polled[e.in]
 	addr := e.address(o, &a.Space)
 	if a.Space == ptx.SharedCluster {
-		a.Space = ptx.Shared
+		a.Space, e.remote = ptx.Shared, true
 	}
 	e.code.Signals = e.code.Signals || a.Strong && (a.Space == ptx.Shared || a.Space == ptx.Generic)
 	e.code.Watch(a)

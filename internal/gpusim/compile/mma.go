@@ -24,7 +24,8 @@ func (f *fragment) registerBits() int { return max(f.bits, 32) }
 type mmaShape struct {
 	k       int
 	a, b, c fragment
-	block   int // products that are aligned together in the truncating model
+	block   int  // products that are aligned together in the truncating model
+	narrow  bool // and with fewer bits, as those of 8 bits are
 }
 
 // pairsC is the layout of accumulators: pairs of columns, rows g and g+8.
@@ -52,12 +53,13 @@ var (
 
 // mmaShapes is by shape and type of A.
 var mmaShapes = map[string]*mmaShape{
-	"m16n8k16.f16": {16, a16k16, b16k16, c32, 8}, "m16n8k16.bf16": {16, a16k16, b16k16, c32, 8},
-	"m16n8k8.f16": {8, a16k8, b16k8, c32, 8}, "m16n8k8.bf16": {8, a16k8, b16k8, c32, 8},
-	"m16n8k8.tf32": {8, a32k8, b32k8, c32, 4}, "m16n8k4.tf32": {4, a32k4, b32k4, c32, 4},
-	"m16n8k32.s8": {32, a8k32, b8k32, c32, 0}, "m16n8k32.u8": {32, a8k32, b8k32, c32, 0},
-	"m16n8k16.s8": {16, a8k16, b8k16, c32, 0}, "m16n8k16.u8": {16, a8k16, b8k16, c32, 0},
-	"m8n8k4.f64": {4, a64k4, a64k4, c64, 0},
+	"m16n8k16.f16": {16, a16k16, b16k16, c32, 8, false}, "m16n8k16.bf16": {16, a16k16, b16k16, c32, 8, false},
+	"m16n8k8.f16": {8, a16k8, b16k8, c32, 8, false}, "m16n8k8.bf16": {8, a16k8, b16k8, c32, 8, false},
+	"m16n8k8.tf32": {8, a32k8, b32k8, c32, 4, false}, "m16n8k4.tf32": {4, a32k4, b32k4, c32, 4, false},
+	"m16n8k32.s8": {32, a8k32, b8k32, c32, 0, false}, "m16n8k32.u8": {32, a8k32, b8k32, c32, 0, false},
+	"m16n8k16.s8": {16, a8k16, b8k16, c32, 0, false}, "m16n8k16.u8": {16, a8k16, b8k16, c32, 0, false},
+	"m16n8k32.e4m3": {32, a8k32, b8k32, c32, 16, true}, "m16n8k32.e5m2": {32, a8k32, b8k32, c32, 16, true},
+	"m8n8k4.f64": {4, a64k4, a64k4, c64, 0, false},
 }
 
 // mma compiles mma.sync with row-major A and column-major B.
@@ -116,8 +118,10 @@ func mmaTypes(s *mmaShape, ts []ptx.Type, sat bool) bool {
 	switch {
 	case integer:
 		return ts[0] == ptx.S32 && ts[3] == ptx.S32 && (ts[2] == ptx.S8 || ts[2] == ptx.U8)
-	case sat || ts[1] != ts[2] || ts[0] != ts[3]:
+	case sat || ts[0] != ts[3] || ts[1] != ts[2] && ts[1].Bits() > 8:
 		return false
+	case ts[1].Bits() == 8:
+		return ts[2].Bits() == 8 && ts[2].Kind() == ptx.KindFloat && (ts[0] == ptx.F32 || ts[0] == ptx.F16)
 	case ts[1] == ptx.F64:
 		return ts[0] == ptx.F64
 	case ts[1] == ptx.F16:
@@ -304,17 +308,26 @@ func (m *mmaOp) sumExact(a, b []float64, c float64) uint64 {
 func (m *mmaOp) sumTruncating(a, b []float64, c float64) uint64 {
 	for i := 0; i < len(a); i += m.shape.block {
 		n := min(m.shape.block, len(a)-i)
-		var terms [9]float64
+		var terms [17]float64
 		for j := range n {
 			terms[j] = a[i+j] * b[i+j]
 		}
 		terms[n] = c
-		c = truncatedSum(terms[:n+1])
+		c = truncatedSum(terms[:n+1], m.kept())
 	}
 	return arith.FormatOf(m.acc).Round(c, arith.RN)
 }
 
-func truncatedSum(terms []float64) float64 {
+// kept is the bits below the greatest exponent that the truncating model keeps: of 8-bit floats H100 keeps 13 (DeepSeek-V3,
+// arXiv:2412.19437, section 3.3.2).
+func (m *mmaOp) kept() int {
+	if m.shape.narrow {
+		return 13
+	}
+	return 24
+}
+
+func truncatedSum(terms []float64, bits int) float64 {
 	greatest := math.Inf(-1)
 	var plain float64
 	for _, t := range terms {
@@ -326,7 +339,7 @@ func truncatedSum(terms []float64) float64 {
 	if plain != plain || math.IsInf(plain, 0) || math.IsInf(greatest, 0) {
 		return plain
 	}
-	unit := math.Ldexp(1, int(max(greatest-24, -1000)))
+	unit := math.Ldexp(1, int(max(greatest-float64(bits), -1000)))
 	var s float64
 	for _, t := range terms {
 		s += math.Trunc(t / unit)

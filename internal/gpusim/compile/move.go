@@ -23,13 +23,14 @@ func init() {
 		"call": (*emitter).builtin, "nanosleep": (*emitter).nanosleep, "pmevent": (*emitter).nothing,
 		"ld": (*emitter).load, "ldu": (*emitter).load, "st": (*emitter).store, "atom": (*emitter).atom, "red": (*emitter).atom,
 		"prefetch": (*emitter).hint, "prefetchu": (*emitter).hint, "discard": (*emitter).hint, "applypriority": (*emitter).hint,
-		"membar": (*emitter).fence, "fence": (*emitter).fence, "createpolicy": (*emitter).policy,
+		"membar": (*emitter).fence, "fence": (*emitter).fenceOf, "createpolicy": (*emitter).policy,
 		"cp": (*emitter).cp, "bar": (*emitter).bar, "barrier": (*emitter).bar,
 		"shfl": (*emitter).shfl, "vote": (*emitter).vote, "match": (*emitter).match, "redux": (*emitter).redux,
 		"activemask": (*emitter).activemask, "elect": (*emitter).elect,
 		"ldmatrix": (*emitter).ldmatrix, "movmatrix": (*emitter).movmatrix, "mma": (*emitter).product, "wmma": (*emitter).wmma,
 		"alloca": (*emitter).alloca, "stacksave": (*emitter).stacksave, "stackrestore": (*emitter).stackrestore,
-		"mbarrier": (*emitter).mbarrier,
+		"mbarrier": (*emitter).mbarrier, "mapa": (*emitter).mapa, "getctarank": (*emitter).getctarank, "stmatrix": (*emitter).stmatrix,
+		"setmaxnreg": (*emitter).setmaxnreg, "wgmma": (*emitter).wgmma, "griddepcontrol": (*emitter).griddepcontrol, "tensormap": (*emitter).tensormap,
 	}
 	for _, name := range []string{"add", "sub", "mad"} {
 		emitters[name] = func(e *emitter) warp.Op {
@@ -162,7 +163,7 @@ func (e *emitter) unpack(t ptx.Type, v *ptx.Vec) warp.Op {
 
 // cvta converts between an address in a space and a generic one.
 func (e *emitter) cvta() warp.Op {
-	e.check("to global shared shared::cta local const param param::entry")
+	e.check("to global shared shared::cta shared::cluster local const param param::entry")
 	e.arity(2, 2)
 	if e.err != nil || e.in.Type() != ptx.U64 {
 		e.fail("wants .u64")
@@ -185,15 +186,20 @@ func (e *emitter) cvta() warp.Op {
 }
 
 func (e *emitter) isspacep() warp.Op {
-	e.check("global shared shared::cta local const param param::entry")
+	e.check("global shared shared::cta shared::cluster local const param param::entry")
 	e.arity(2, 2)
 	if e.err != nil {
 		return nil
 	}
-	space := e.in.Space()
+	space, cluster := e.in.Space(), e.in.Has("shared::cluster")
+	if cluster {
+		space = ptx.Shared
+	}
 	s, d := e.src(e.in.Args[1], ptx.U64), e.dst(e.in.Args[0], ptx.Pred)
 	return func(w *warp.Warp) {
-		w.SetPred(d.I, w.Compare(func(a, _ uint64) bool { return spaceOf(w, a) == space }, s, s))
+		w.SetPred(d.I, w.Compare(func(a, _ uint64) bool {
+			return spaceOf(w, a) == space && (space != ptx.Shared || cluster || a-memory.Window(ptx.Shared) < memory.WindowSize)
+		}, s, s))
 	}
 }
 

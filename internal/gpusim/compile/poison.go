@@ -155,8 +155,16 @@ func (e *emitter) poisonedTerm(u flow.Usage) {
 		from, to := e.shuffled()
 		u.Uses, u.Defs = without(u.Uses, from), without(u.Defs, to)
 	}
+	adds := func(*warp.Warp) uint32 { return 0 }
+	if e.in.Op == "wgmma" && len(e.in.Args) > 3 { // reads D only where scale-d holds
+		d := e.regIDs(e.in.Args[0])
+		u.Uses = slices.DeleteFunc(slices.Clone(u.Uses), func(r int) bool { return slices.Contains(d, r) })
+		if p, neg := e.pred(e.in.Args[3]); e.err == nil {
+			adds = func(w *warp.Warp) uint32 { return w.UndefAny(d) & w.Pred(p, neg) }
+		}
+	}
 	e.term.Poison = func(w *warp.Warp) {
-		var bad uint32
+		bad := adds(w)
 		for _, r := range u.Uses {
 			bad |= w.Undef[r]
 		}

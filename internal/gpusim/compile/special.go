@@ -45,7 +45,17 @@ var specialRegs = func() map[string]specialReg {
 		"globaltimer_lo":    {always, 32, func(w *warp.Warp, _ uint32) uint64 { return w.Nanoseconds() & 0xffffffff }, true},
 		"globaltimer_hi":    {always, 32, func(w *warp.Warp, _ uint32) uint64 { return w.Nanoseconds() >> 32 }, true},
 	}
+	m["cluster_ctarank"] = specialReg{perBlock, 32, func(w *warp.Warp, _ uint32) uint64 { return uint64(w.CTA.Rank) }, true}
+	m["cluster_nctarank"] = specialReg{perLaunch, 32, func(w *warp.Warp, _ uint32) uint64 { return uint64(w.CTA.Launch.ClusterSize()) }, true}
+	m["is_explicit_cluster"] = specialReg{perLaunch, 1, func(w *warp.Warp, _ uint32) uint64 { return simt.Bit(w.CTA.Launch.ClusterSize() > 1) }, true}
+	m["aggr_smem_size"] = specialReg{perLaunch, 32, func(w *warp.Warp, _ uint32) uint64 { return uint64(w.CTA.Launch.Shared) }, true}
 	for i, dim := range []string{"x", "y", "z"} {
+		m["cluster_ctaid."+dim] = specialReg{perBlock, 32, func(w *warp.Warp, _ uint32) uint64 { return uint64(w.CTA.Launch.CTAInCluster(w.CTA.Rank)[i]) }, true}
+		m["cluster_nctaid."+dim] = specialReg{perLaunch, 32, func(w *warp.Warp, _ uint32) uint64 { return uint64(w.CTA.Launch.Cluster[i]) }, true}
+		m["clusterid."+dim] = specialReg{perBlock, 32, func(w *warp.Warp, _ uint32) uint64 { return uint64(w.CTA.Id[i] / w.CTA.Launch.Cluster[i]) }, true}
+		m["nclusterid."+dim] = specialReg{perLaunch, 32, func(w *warp.Warp, _ uint32) uint64 {
+			return uint64(w.CTA.Launch.Dims[i] / w.CTA.Launch.Cluster[i])
+		}, true}
 		m["tid."+dim] = specialReg{perWarp, 32, func(w *warp.Warp, lane uint32) uint64 {
 			return uint64(w.CTA.Launch.ThreadID(w.Id*simt.WarpSize + lane)[i])
 		}, false}

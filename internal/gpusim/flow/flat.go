@@ -299,7 +299,7 @@ func (f *Flat) Find(v *ptx.Var, fr *frame) (Home, bool) {
 
 // Converges are the opcodes whose lanes wait for each other; a predicate before one becomes a branch around it.
 var Converges = map[string]bool{"bar": true, "barrier": true, "shfl": true, "vote": true, "match": true, "redux": true,
-	"elect": true, "mma": true, "ldmatrix": true, "movmatrix": true, "wmma": true, "call": true, "brx": true}
+	"elect": true, "mma": true, "ldmatrix": true, "movmatrix": true, "stmatrix": true, "wgmma": true, "setmaxnreg": true, "wmma": true, "call": true, "brx": true}
 
 func (f *Flat) inst(in *ptx.Inst, fr *frame) error {
 	if in.Guard != nil && Converges[in.Op] {
@@ -507,13 +507,15 @@ func (s *Module) NoAddress(name string) string {
 }
 
 // TouchesMemory are the opcodes after which the independent schedule may switch.
-var TouchesMemory = map[string]bool{"ld": true, "st": true, "atom": true, "red": true, "cp": true, "mbarrier": true}
+var TouchesMemory = map[string]bool{"ld": true, "st": true, "atom": true, "red": true, "cp": true, "mbarrier": true, "stmatrix": true, "wgmma": true, "tensormap": true}
 
 // Talking reports whether an instruction lets threads wait for each other outside barriers.
 func Talking(in *ptx.Inst) bool {
 	switch in.Op {
-	case "atom", "red", "membar", "fence", "mbarrier":
+	case "atom", "red", "membar":
 		return true
+	case "fence":
+		return !in.Has("proxy") && !in.Has("mbarrier_init")
 	case "ld", "st":
 		for _, m := range []string{"volatile", "relaxed", "acquire", "release", "mmio"} {
 			if in.Has(m) {

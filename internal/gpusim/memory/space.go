@@ -18,7 +18,7 @@ func Window(s ptx.Space) uint64 {
 // SpaceAt is the space that a generic address is in.
 func SpaceAt(addr uint64) ptx.Space {
 	switch {
-	case addr >= sharedBase && addr < sharedBase+WindowSize:
+	case addr >= sharedBase && addr < localBase: // with the blocks of the cluster
 		return ptx.Shared
 	case addr >= localBase && addr < localBase+WindowSize:
 		return ptx.Local

@@ -95,7 +95,7 @@ func (w *Warp) arriveAll(c *lanes.AsyncCopy) {
 
 // arriveAsync ends a lane's part of a copy.
 func (w *Warp) arriveAsync(c *lanes.AsyncCopy, lane int) {
-	w.CTA.land(c, lane)
+	w.CTA.put(c, lane)
 	c.Lanes &^= 1 << lane
 	if w.CTA.Race != nil {
 		w.CTA.Race.Arrived(w.Id, lane, int(c.At[lane]), int(c.Size))
@@ -196,8 +196,8 @@ func (w *Warp) readSource(lanes uint32, p *lanes.AsyncCopy) {
 // allPassed forgets what a barrier of the whole block has put in order.
 func (c *CTA) allPassed() { c.reads = c.reads[:0] }
 
-// land carries out the write of a lane's part of a copy, unless it has been.
-func (c *CTA) land(p *lanes.AsyncCopy, lane int) {
+// put carries out the write of a lane's part of a copy, unless it has been.
+func (c *CTA) put(p *lanes.AsyncCopy, lane int) {
 	if p.Landed>>lane&1 == 0 {
 		copy(c.shared[p.At[lane]:][:p.Size], p.Data[lane][:])
 		p.Landed |= 1 << lane
@@ -218,7 +218,7 @@ func (w *Warp) landSome(lane int) {
 	}
 	for i := range w.async.Copies {
 		if p := &w.async.List[i]; (p.Lanes&^p.Landed)>>lane&1 == 1 && w.CTA.random()&3 == 0 {
-			w.CTA.land(p, lane)
+			w.CTA.put(p, lane)
 		}
 	}
 }

@@ -35,6 +35,9 @@ type Code struct {
 	Dynamic               int             // offset of dynamic shared memory, without gaps
 	Extra                 int             // bytes of gaps in shared memory
 	SharedGaps, LocalGaps []simt.Gap      // that nothing may access
+	Waits                 bool            // threads may wait for each other: it talks, or has mbarriers
+	Clusters              bool            // has the barrier of a cluster
+	Bulk                  bool            // has cp.async.bulk or wgmma, hence what the asynchronous proxy does
 	Talks                 bool            // has atomics, fences or strong accesses: other threads may wait for it, or it for them
 	Signals               bool            // has atomics or strong accesses that may be to shared memory
 	Async                 bool            // has cp.async
@@ -75,8 +78,9 @@ const (
 	TermBranch          // to targets[0] where the predicate holds, else to next
 	TermIndex           // to targets[index]
 	TermExit
-	TermSync // wait for lanes of the warp, then run
-	TermBar  // wait for warps of the block
+	TermSync    // wait for lanes of the warp, then run
+	TermBar     // wait for warps of the block
+	TermCluster // wait for threads of the cluster
 )
 
 // Terminator ends a basic block.

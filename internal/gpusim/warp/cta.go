@@ -12,26 +12,34 @@ import (
 // CTA is a block of the grid while it runs. (CTA, cooperative thread array, is PTX's word; block means a basic block
 // elsewhere in this package.)
 type CTA struct {
-	Launch  *Launch
-	Worker  *Worker
-	kind    ctaKind
-	Index   int    // in the order of the grid
-	bit     uint32 // of what it touches
-	Id      [3]uint32
-	warps   []*Warp
-	Alive   int
-	shared  []byte
-	written []byte       // 1 for each byte of shared memory that was written, under initcheck
-	Race    *check.Race  // under racecheck
-	reads   []sourceRead // of copies that are over, since the last barrier
-	sources []copySpan   // of copies by cp.async under way, under racecheck
-	bars    [16]barrier
-	Steps   int64
-	passes  int
-	moment  *moment // nil until a warp has used up a turn
-	changed bool    // an atomic has changed memory since the last look for endless loops
-	spin    spin    // the last that has not
-	rand    uint64
+	Launch      *Launch
+	Worker      *Worker
+	kind        ctaKind
+	Index       int    // in the order of the grid
+	bit         uint32 // of what it touches
+	cluster     *Cluster
+	solo        Cluster // of the block alone
+	Rank        uint32  // in the cluster
+	bulk        []*bulkCopy
+	changedMaps map[uint64]*check.Site // tensor maps that want a fence
+	waited      bool                   // by griddepcontrol.wait
+	tx          map[int]int64          // bytes that phases of mbarriers wait for, by address
+	Id          [3]uint32
+	warps       []*Warp
+	Alive       int
+	shared      []byte
+	written     []byte       // 1 for each byte of shared memory that was written, under initcheck
+	Race        *check.Race  // under racecheck
+	reads       []sourceRead // of copies that are over, since the last barrier
+	sources     []copySpan   // of copies by cp.async under way, under racecheck
+	bars        [16]barrier
+	Steps       int64
+	passes      int
+	moment      *moment // nil until a warp has used up a turn
+	changed     bool    // an atomic has changed memory since the last look for endless loops
+	spin        spin    // the last that has not
+	stuck       stuck
+	rand        uint64
 
 	Fault    *check.Fault
 	Findings []check.Finding
@@ -108,10 +116,22 @@ func (c *CTA) Stop(w *Warp, s *check.Site, lane int, code memory.Code, by check.
 
 // Pass gives each warp a turn. It reports whether any ran out its quantum; a block in which nothing can run is stopped.
 func (c *CTA) Pass() (spun bool) {
+	progress, spun := c.turns()
+	switch {
+	case c.Fault != nil || c.Launch.Stopped.Load():
+	case !progress && c.Alive > 0:
+		c.deadlock()
+	case spun || c.passes%somePasses == 0:
+		c.turnOver()
+	}
+	return spun
+}
+
+// turns gives each warp one. It reports whether anything ran, and whether a warp ran out its quantum.
+func (c *CTA) turns() (progress, spun bool) {
 	if c.Worker.bound != c {
 		c.Worker.bind(c)
 	}
-	progress := false
 	c.passes++
 	for i := range c.warps {
 		w := c.warps[c.Launch.Order(i, len(c.warps))]
@@ -119,25 +139,20 @@ func (c *CTA) Pass() (spun bool) {
 			continue
 		}
 		if c.Launch.IsStopped() {
-			return false
+			return progress, spun
 		}
 		p, s := w.run()
 		progress, spun = progress || p, spun || s
 		if c.Fault != nil {
-			return false
+			return progress, false
 		}
 		if c.Steps > c.Launch.Limit {
 			c.overLimit(w)
-			return false
+			return progress, false
 		}
 	}
-	switch {
-	case !progress && c.Alive > 0:
-		c.deadlock()
-	case spun || c.passes%somePasses == 0:
-		c.turnOver()
-	}
-	return spun
+	c.landByChance()
+	return progress, spun
 }
 
 // here is an instruction close to where the warp's first split stands; nil where that block just falls through.
@@ -157,8 +172,11 @@ func (c *CTA) deadlock() {
 			}
 			t := w.Code.Blocks[sp.pc].Term
 			what := "the other lanes of its warp, which never arrive"
-			if sp.state == atBar {
+			switch sp.state {
+			case atBar:
 				what = c.awaited(sp.bar)
+			case atCluster:
+				what = c.cluster.awaited()
 			}
 			c.Stop(w, t.Site, simt.Lowest(sp.mask), memory.LaunchTimeout, check.Synccheck, "deadlock: lanes %08x wait for %s", sp.mask, what)
 			return
@@ -195,8 +213,13 @@ func (c *CTA) Start(index int) {
 	c.Tally.reset()
 	c.bit = g.bit(index)
 	c.moment.forget()
-	c.changed, c.spin = false, spin{}
+	c.changed, c.spin, c.stuck = false, spin{}, stuck{}
 	c.Alive = len(c.warps)
+	c.bulk, c.tx, c.changedMaps, c.waited = c.bulk[:0], nil, nil, false
+	if c.cluster == nil {
+		c.solo.CTAs, c.solo.phase, c.Rank = append(c.solo.CTAs[:0], c), 1, 0
+		c.cluster = &c.solo
+	}
 	c.sources, c.reads = c.sources[:0], c.reads[:0]
 	c.mbarriers = nil
 	if g.Checks&check.Initcheck != 0 {
@@ -228,6 +251,9 @@ func (w *Warp) start(threads int) {
 	w.splits = append(w.splits[:0], split{mask: w.live, node: -1})
 	w.nodes = w.nodes[:0]
 	w.Stack = [simt.WarpSize]uint32{}
+	w.groups, w.registers = nil, 0
+	w.products.reset()
+	w.arrived, w.yield = [simt.WarpSize]uint32{}, false
 	w.async.Reset(w.CTA.Launch.Seed != 0)
 	for i := range w.Undef {
 		w.Undef[i] = simt.Full
@@ -254,7 +280,7 @@ func (c *CTA) Retire() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.idle) < maxIdle {
-		c.Launch, c.Worker = nil, nil
+		c.Launch, c.Worker, c.cluster = nil, nil, nil
 		k.idle = append(k.idle, c)
 	}
 }

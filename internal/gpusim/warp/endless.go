@@ -51,6 +51,14 @@ const somePasses = 1 << 12
 
 // turnOver looks whether the block is in an endless loop, and stops it if no other block can end that.
 func (c *CTA) turnOver() {
+	c.lookBack()
+	if m := c.moment; m.back && (!m.reads || c.Launch.Total == 1) {
+		c.Endless("an endless loop: the block is where it was before and wrote nothing in between", nil)
+	}
+}
+
+// lookBack looks whether the state of the block has come back, and keeps it now and then.
+func (c *CTA) lookBack() {
 	if c.moment == nil {
 		n := len(c.Execs)
 		c.moment = &moment{warps: make([]warpState, len(c.warps)), execs: make([]uint64, n), chains: make([]uint64, n)}
@@ -58,17 +66,16 @@ func (c *CTA) turnOver() {
 	m := c.moment
 	writes, reads := m.executed(c)
 	m.back = false
+	c.landAll() // what nobody waits for
 	if writes || c.changed || slices.ContainsFunc(c.warps, func(w *Warp) bool { return w.async.Copies > 0 }) {
 		m.turns = 0
-		c.changed, c.spin = false, spin{}
+		c.changed, c.spin, c.stuck = false, spin{}, stuck{}
 		c.Worker.Changes++
 		return
 	}
 	m.turns++
 	m.reads = m.reads || reads
-	if m.back = m.turns > 1 && m.holds(c); m.back && (!m.reads || c.Launch.Total == 1) {
-		c.Endless("an endless loop: the block is where it was before and wrote nothing in between", nil)
-	} else if !m.back && m.turns&(m.turns-1) == 0 {
+	if m.back = m.turns > 1 && m.holds(c); !m.back && m.turns&(m.turns-1) == 0 {
 		m.keep(c)
 	}
 }
@@ -100,6 +107,10 @@ func (c *CTA) Endless(msg string, waiting []*CTA) {
 	if s := c.spin; s.w != nil {
 		c.Stop(s.w, s.a.Site, s.lane, memory.LaunchTimeout, 0, "%s; this atomic finds %#x each time and leaves it", msg, s.found)
 		s.locate(&c.Fault.Finding)
+		return
+	}
+	if s := c.stuck; s.w != nil {
+		c.Stop(s.w, s.a.Site, s.lane, memory.LaunchTimeout, check.Synccheck, "%s; %s", msg, s.String())
 		return
 	}
 	for _, w := range c.warps {

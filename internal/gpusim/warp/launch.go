@@ -9,6 +9,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/lanes"
 	"github.com/warpline-ml/warpline/internal/gpusim/memory"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+	"github.com/warpline-ml/warpline/internal/gpusim/tensormap"
 )
 
 // TakeCTA gives a block to start again and again: one left by an earlier launch of the same kind, or a new one.
@@ -59,6 +60,7 @@ type Launch struct {
 	Mem             *memory.Memory
 	SMs, WarpsPerSM int // multiprocessors of the card, and warps that one of them holds
 	Dims, Block     [3]uint32
+	Cluster         [3]uint32 // blocks that run together, in each dimension at least 1
 	Threads         int
 	Shared          int
 	Params          []byte
@@ -84,7 +86,9 @@ type Worker struct {
 	frame   *lanes.Frame
 	regions []lanes.Region
 	bound   *CTA // whose shared memory the assembly sees
-	Changes int  // turns in which blocks may have written
+	maps    readMaps
+	runs    []tensormap.Run
+	Changes int // turns in which blocks may have written
 	Tally
 	Traffic
 }
@@ -119,6 +123,7 @@ func (g *Launch) Dismiss(wk *Worker) {
 	wk.Tally.reset()
 	wk.Traffic = Traffic{}
 	clear(wk.regions)
+	wk.maps = readMaps{}
 	wk.last, wk.bound = nil, nil
 	k.mu.Lock()
 	defer k.mu.Unlock()

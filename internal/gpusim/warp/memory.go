@@ -137,6 +137,9 @@ func unwritten(written []byte, used uint32) int {
 
 func (w *Warp) refShared(a *check.Access, lane int, addr uint64) []byte {
 	c := w.CTA
+	if addr >= memory.WindowSize {
+		return w.refRemote(a, lane, addr)
+	}
 	if addr > uint64(len(c.shared)) || uint64(len(c.shared))-addr < uint64(a.Size) {
 		w.badAccess(a, lane, ptx.Shared, addr, memory.LaunchFailed, "out-of-bounds "+a.Verb(), sharedSize(c))
 		return nil

@@ -31,7 +31,12 @@ type Warp struct {
 	From       *[simt.WarpSize]uint8 // the lanes that the last shuffle read
 	FromAny    [simt.WarpSize]uint8
 
-	async lanes.AsyncState
+	async     lanes.AsyncState
+	registers int // of each thread, by setmaxnreg; 0 before
+	products  products
+	groups    *[simt.WarpSize]int64 // by lane: of bulk copies, once there are any
+	arrived   [simt.WarpSize]uint32 // by lane: the phase of the cluster's barrier in which it arrived, 0 once it has waited
+	yield     bool                  // the warp waits for others: it ends its turn
 
 	Stack [simt.WarpSize]uint32 // bytes that alloca has taken, by lane
 
@@ -56,6 +61,7 @@ const (
 	ready splitState = iota
 	atSync
 	atBar
+	atCluster
 )
 
 // split is lanes of a warp that run together.
@@ -148,7 +154,9 @@ func (w *Warp) Compare(f arith.Compare, a, b Slot) uint32 {
 func (w *Warp) SetSpecial(s Special) {
 	if s.Uniform {
 		v := s.Read(w, 0)
-		if s.Slot.Bank == simt.Bank64 {
+		if s.Slot.Bank == simt.BankPred {
+			w.Preds[s.Slot.I] = simt.Full * uint32(v)
+		} else if s.Slot.Bank == simt.Bank64 {
 			fill(&w.R64[s.Slot.I], v)
 		} else {
 			fill(&w.R32[s.Slot.I], uint32(v)&uint32(1<<s.Slot.Bits-1))
@@ -169,7 +177,7 @@ func fill[T any](d *[simt.WarpSize]T, v T) {
 // quantum is how many basic blocks a split runs before others get a turn. Kernels whose threads may wait for each other
 // switch early, so that who is waited for gets on.
 func (w *Warp) quantum() int {
-	if w.Code.Talks {
+	if w.Code.Waits {
 		return 256
 	}
 	return 1 << 14
@@ -190,7 +198,7 @@ func (w *Warp) run() (progress, spun bool) {
 		progress = true
 		if w.runSplit(s) || left <= 0 {
 			w.turn++
-			if w.Code.Talks {
+			if w.Code.Waits {
 				w.releaseEarly()
 			}
 			return true, true
@@ -253,6 +261,10 @@ func (w *Warp) runSplit(s int) bool {
 		if pc, again = w.next(s, b); !again {
 			return false
 		}
+		if w.yield {
+			w.yield, w.splits[s].pc = false, pc
+			return true
+		}
 		mask = w.splits[s].mask
 		if b.Memory && c.Launch.Independent {
 			w.splits[s].pc = pc
@@ -299,6 +311,8 @@ func (w *Warp) next(s int, b *Basic) (pc int, again bool) {
 		return b.Next, w.reach(s, t)
 	case TermBar:
 		return w.barrier(s, b)
+	case TermCluster:
+		return w.waitForCluster(s, b)
 	}
 	return b.Next, true
 }
@@ -419,6 +433,7 @@ func (w *Warp) exitSplit(s int, b *Basic) (int, bool) {
 	}
 	if w.Code.Async {
 		w.FinishAsync(gone, 0)
+		w.finishBulk(gone)
 	}
 	w.live &^= gone
 	rest := w.Mask &^ gone
@@ -434,6 +449,9 @@ func (w *Warp) exitSplit(s int, b *Basic) (int, bool) {
 			w.nodes[i].arrived &^= gone
 			w.settle(i)
 		}
+	}
+	if w.Code.Clusters {
+		w.CTA.cluster.complete()
 	}
 	if rest != 0 {
 		w.Mask = rest

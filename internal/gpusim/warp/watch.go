@@ -173,12 +173,17 @@ func (w *Warp) outside(a *check.Access, off []uint32) bool {
 
 // checkWritten follows which bytes of shared memory have been written.
 func (w *Warp) checkWritten(a *check.Access, lane, at int) {
-	written := w.CTA.written[at:][:a.Size]
+	w.checkWrittenIn(w.CTA, a, lane, at)
+}
+
+// checkWrittenIn is checkWritten for the shared memory of a block of the cluster.
+func (w *Warp) checkWrittenIn(c *CTA, a *check.Access, lane, at int) {
+	written := c.written[at:][:a.Size]
 	if !a.Write && a.Used == 0 && allSet(written) {
 		return
 	}
 	if (!a.Write || a.Atomic) && unwritten(written, a.Used) >= 0 {
-		w.CTA.noteAt(w, a.Site, lane, check.Initcheck, "read of shared memory that was never written", "shared", uint64(at), a.Size, sharedSize(w.CTA))
+		w.CTA.noteAt(w, a.Site, lane, check.Initcheck, "read of shared memory that was never written", "shared", uint64(at), a.Size, sharedSize(c))
 	}
 	if a.Write {
 		set(written)
