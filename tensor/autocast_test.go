@@ -68,6 +68,19 @@ var autocast = map[string]func(x, y *tensor.Tensor) *tensor.Tensor{
 	"self_attention": one(func(x *tensor.Tensor) *tensor.Tensor {
 		return tensor.SelfAttention(tensor.Stack(1, x, x, x).Reshape(1, 4, 3, 1, 4), tensor.Mask{})
 	}),
+	"erfc": one((*tensor.Tensor).Erfc), "sinc": one((*tensor.Tensor).Sinc), "xlogy": (*tensor.Tensor).Xlogy, "xlog1py": (*tensor.Tensor).Xlog1py,
+	"logaddexp": (*tensor.Tensor).LogAddExp, "logaddexp2": (*tensor.Tensor).LogAddExp2, "hypot": (*tensor.Tensor).Hypot, "fmod": (*tensor.Tensor).Fmod,
+	"copysign": (*tensor.Tensor).CopySign, "ldexp": (*tensor.Tensor).LDExp, "fmax": (*tensor.Tensor).Fmax, "fmin": (*tensor.Tensor).Fmin,
+	"scatter":    func(x, y *tensor.Tensor) *tensor.Tensor { return x.Scatter(1, zeros(x), y) },
+	"index_add":  func(x, y *tensor.Tensor) *tensor.Tensor { return x.IndexAdd(0, zeros(x).Select(0, 0), y) },
+	"index_copy": func(x, y *tensor.Tensor) *tensor.Tensor { return x.IndexCopy(0, zeros(x).Select(0, 0), y) },
+	"index_put": func(x, y *tensor.Tensor) *tensor.Tensor {
+		return x.IndexPut([]*tensor.Tensor{zeros(x).Select(0, 0)}, y, false)
+	},
+	"masked_scatter": func(x, y *tensor.Tensor) *tensor.Tensor { return x.MaskedScatter(zeros(x).Eq(zeros(x)), y) },
+	"scatter_reduce": func(x, y *tensor.Tensor) *tensor.Tensor {
+		return x.ScatterReduce(1, zeros(x), y, tensor.ReduceMax, true)
+	},
 	"atan2": (*tensor.Tensor).Atan2, "add": (*tensor.Tensor).Add, "sub": (*tensor.Tensor).Sub, "mul": (*tensor.Tensor).Mul, "div": (*tensor.Tensor).Div, "pow": (*tensor.Tensor).Pow,
 	"remainder": (*tensor.Tensor).Rem, "floor_divide": (*tensor.Tensor).FloorDiv, "maximum": (*tensor.Tensor).Maximum, "minimum": (*tensor.Tensor).Minimum,
 	"eq": (*tensor.Tensor).Eq, "ne": (*tensor.Tensor).Ne, "lt": (*tensor.Tensor).Lt, "le": (*tensor.Tensor).Le, "matmul": (*tensor.Tensor).MatMul,
@@ -125,8 +138,8 @@ func torchless(code ir.Code) string {
 		return "no operands"
 	case row.Group == ir.Updates:
 		return "an optimizer's"
-	case row.Class == ir.Bools:
-		return "no numbers"
+	case row.Class == ir.Bools, row.Class == ir.Bits:
+		return "of no floating values"
 	}
 	return map[ir.Code]string{ir.Cast: "says its dtype", ir.Copy: "is contiguous", ir.Axpy: "a scaled sum", ir.Lerp: "in place only", ir.And: "", ir.AddNorm: "a sum and its norm in one"}[code]
 }

@@ -70,6 +70,9 @@ func named(s *subject, code ir.Code) func(s *subject) {
 	if row.Class == ir.Bools {
 		x = reflect.ValueOf(s.yes)
 	}
+	if row.Class == ir.Bits {
+		x = reflect.ValueOf(s.idx)
+	}
 	for i := range x.NumMethod() {
 		m := x.Type().Method(i)
 		if row.Group != ir.Elementwise && !row.OverAxes() || !strings.EqualFold(m.Name, strings.ReplaceAll(row.Name, "_", "")) {

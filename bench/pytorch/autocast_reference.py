@@ -21,7 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import common
 
-TORCH_UNARY = "tan asin acos atan sinh cosh asinh acosh atanh exp2 log2 log10 erfinv lgamma digamma exp expm1 log log1p rsqrt sqrt sin cos tanh sigmoid erf relu neg abs sign floor ceil round trunc square".split()
+TORCH_UNARY = "tan asin acos atan sinh cosh asinh acosh atanh exp2 log2 log10 erfc sinc erfinv lgamma digamma exp expm1 log log1p rsqrt sqrt sin cos tanh sigmoid erf relu neg abs sign floor ceil round trunc square".split()
 
 ONE = {name: getattr(torch, name) for name in TORCH_UNARY}
 ONE |= {
@@ -38,6 +38,11 @@ ONE |= {
     "self_attention": lambda x: F.scaled_dot_product_attention(image(x), image(x), image(x)),
 }
 TWO = {
+    **{n: getattr(torch, n) for n in ("xlogy", "logaddexp", "logaddexp2", "hypot", "fmod", "copysign", "ldexp", "fmax", "fmin")},
+    "xlog1py": torch.special.xlog1py, "scatter": lambda x, y: x.scatter(1, zeros(x), y), "index_add": lambda x, y: x.index_add(0, zeros(x)[0], y),
+    "index_copy": lambda x, y: x.index_copy(0, zeros(x)[0], y), "index_put": lambda x, y: x.index_put((zeros(x)[0],), y),
+    "masked_scatter": lambda x, y: x.masked_scatter(zeros(x) == 0, y),
+    "scatter_reduce": lambda x, y: x.scatter_reduce(1, zeros(x), y, "amax"),
     "atan2": torch.atan2, "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow, "remainder": torch.remainder,
     "floor_divide": lambda x, y: torch.div(x, y, rounding_mode="floor"), "maximum": torch.maximum, "minimum": torch.minimum,
     "eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "where": lambda x, y: torch.where(zeros(x) == 0, x, y),

@@ -108,7 +108,7 @@ func (g *gen) specials(p ir.Params) {
 	switch {
 	case !g.dt.IsFloat():
 		g.add("the ends of the range", ir.Attr{}, p, g.of(extremes(1), 28))
-	case g.code == ir.Sin || g.code == ir.Cos || g.code == ir.Tan:
+	case g.code == ir.Sin || g.code == ir.Cos || g.code == ir.Tan || g.code == ir.Sinc:
 		g.add("several periods", ir.Attr{}, p, g.of(spread, 311))
 		g.add("no angle", ir.Attr{}, p, g.of(values([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0}, 1), 8))
 	default:

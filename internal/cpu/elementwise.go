@@ -129,24 +129,37 @@ func (f floatPasses) prepare(k *device.Kernel) (run, error) {
 	}
 }
 
-// numberPasses are an op's passes over all types but boof.
+// numberPasses are an op's passes over all types but bool.
 type numberPasses struct {
 	floatPasses
+	integerPasses
+}
+
+func (f numberPasses) prepare(k *device.Kernel) (run, error) {
+	if k.Op.In(0).DType.IsFloat() {
+		return f.floatPasses.prepare(k)
+	}
+	return f.integerPasses.prepare(k)
+}
+
+// integerPasses are an op's passes over integers.
+type integerPasses struct {
 	i64 pass[int64, int64]
 	i32 pass[int32, int32]
 	u8  pass[uint8, uint8]
 }
 
-func (f numberPasses) prepare(k *device.Kernel) (run, error) {
-	switch k.Op.In(0).DType {
+func (f integerPasses) prepare(k *device.Kernel) (run, error) {
+	switch dt := k.Op.In(0).DType; dt {
 	case dtype.I64:
-		return mapped(k, f.i64, f.grain), nil
+		return mapped(k, f.i64, grainCheap), nil
 	case dtype.I32:
-		return mapped(k, f.i32, f.grain), nil
+		return mapped(k, f.i32, grainCheap), nil
 	case dtype.U8:
-		return mapped(k, f.u8, f.grain), nil
+		return mapped(k, f.u8, grainCheap), nil
+	default:
+		return nil, unsupported(&k.Op, dt)
 	}
-	return f.floatPasses.prepare(k)
 }
 
 // extremePasses are numberPasses with those of bool, whose bytes are 0 and 1, as those of u8.

@@ -33,6 +33,13 @@ func init() {
 	comparison(ir.Lt, lt, lt, lt, lt, lt)
 	comparison(ir.Le, le, le, le, le, le)
 
+	integers(ir.BitAnd, bitAnd, bitAnd, bitAnd)
+	integers(ir.BitOr, bitOr, bitOr, bitOr)
+	integers(ir.BitXor, bitXor, bitXor, bitXor)
+	integers(ir.ShiftLeft, shiftLeft, shiftLeft, shiftLeft)
+	integers(ir.ShiftRight, shiftRight, shiftRight, shiftRight)
+	integers(ir.GCD, gcd, gcd, gcd)
+
 	offer(boolPass(not).prepare, ir.Not)
 	offer(boolPass(and).prepare, ir.And)
 	offer(boolPass(or).prepare, ir.Or)
@@ -42,12 +49,16 @@ func init() {
 // The helpers below exist because Go infers the type arguments of a function's arguments, but not of a struct's fields.
 
 func numbers(code ir.Code, f32 pass[float32, float32], f64 pass[float64, float64], i64 pass[int64, int64], i32 pass[int32, int32], u8 pass[uint8, uint8]) {
-	offer(numberPasses{floatPasses{grainCheap, f32, f64}, i64, i32, u8}.prepare, code)
+	offer(numberPasses{floatPasses{grainCheap, f32, f64}, integerPasses{i64, i32, u8}}.prepare, code)
 	words[code] = word{f32, f64}
 }
 
+func integers(code ir.Code, i64 pass[int64, int64], i32 pass[int32, int32], u8 pass[uint8, uint8]) {
+	offer(integerPasses{i64, i32, u8}.prepare, code)
+}
+
 func extremes(code ir.Code, f32 pass[float32, float32], f64 pass[float64, float64], i64 pass[int64, int64], i32 pass[int32, int32], u8 pass[uint8, uint8]) {
-	offer(extremePasses{numberPasses{floatPasses{grainCheap, f32, f64}, i64, i32, u8}}.prepare, code)
+	offer(extremePasses{numberPasses{floatPasses{grainCheap, f32, f64}, integerPasses{i64, i32, u8}}}.prepare, code)
 	words[code] = word{f32, f64}
 }
 
@@ -294,6 +305,56 @@ func le[T number](dst []bool, x, y []T, _, _ float64) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] <= y[i]
+	}
+}
+
+func bitAnd[T integer](dst, x, y []T, _, _ float64) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] & y[i]
+	}
+}
+
+func bitOr[T integer](dst, x, y []T, _, _ float64) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] | y[i]
+	}
+}
+
+func bitXor[T integer](dst, x, y []T, _, _ float64) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] ^ y[i]
+	}
+}
+
+// A shift by a negative number counts as one by very many, which Go's shifts take.
+
+func shiftLeft[T integer](dst, x, y []T, _, _ float64) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] << uint64(y[i])
+	}
+}
+
+func shiftRight[T integer](dst, x, y []T, _, _ float64) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] >> uint64(y[i])
+	}
+}
+
+func gcd[T integer](dst, x, y []T, _, _ float64) {
+	for i, a := range x {
+		b := y[i]
+		for b != 0 {
+			a, b = b, a%b
+		}
+		if a < 0 {
+			a = -a
+		}
+		dst[i] = a
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 var (
 	numberTypes  = append(slices.Clone(floatTypes), dtype.I64, dtype.I32, dtype.U8)
 	boolTypes    = []dtype.DType{dtype.Bool}
+	bitTypes     = []dtype.DType{dtype.I64, dtype.I32, dtype.U8}
 	orderedTypes = append(slices.Clone(numberTypes), dtype.Bool)
 )
 
@@ -82,6 +83,18 @@ var elementwise = []struct {
 	{ir.And, boolTypes, nil, func(a, _ []float64) float64 { return a[0] * a[1] }},
 	{ir.Or, boolTypes, nil, func(a, _ []float64) float64 { return max(a[0], a[1]) }},
 	{ir.Xor, boolTypes, nil, func(a, _ []float64) float64 { return truth(a[0] != a[1]) }},
+	{ir.BitAnd, bitTypes, nil, func(a, _ []float64) float64 { return float64(int64(a[0]) & int64(a[1])) }},
+	{ir.BitOr, bitTypes, nil, func(a, _ []float64) float64 { return float64(int64(a[0]) | int64(a[1])) }},
+	{ir.BitXor, bitTypes, nil, func(a, _ []float64) float64 { return float64(int64(a[0]) ^ int64(a[1])) }},
+	{ir.ShiftLeft, bitTypes[:1], nil, func(a, _ []float64) float64 { return float64(int64(a[0]) << uint64(int64(a[1]))) }},
+	{ir.ShiftRight, bitTypes, nil, func(a, _ []float64) float64 { return float64(int64(a[0]) >> uint64(int64(a[1]))) }},
+	{ir.GCD, bitTypes, nil, func(a, _ []float64) float64 {
+		x, y := int64(a[0]), int64(a[1])
+		for y != 0 {
+			x, y = y, x%y
+		}
+		return math.Abs(float64(x))
+	}},
 	{ir.GELU, floatTypes, nil, func(a, _ []float64) float64 { return a[0] * 0.5 * math.Erfc(-a[0]/math.Sqrt2) }},
 	{ir.GELUTanh, floatTypes, nil, func(a, _ []float64) float64 {
 		return 0.5 * a[0] * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(a[0]+0.044715*a[0]*a[0]*a[0])))
@@ -141,7 +154,7 @@ func TestElementwise(t *testing.T) {
 				x := randomView(r, dt, shape)
 				op := ir.New(c.code, ir.Attr{}, x)
 				in := [][]float64{numbersFor(r, x)}
-				if rows := []ir.Code{ir.Axpy, ir.Lerp}; c.code >= ir.Add && c.code <= ir.Xor || c.code >= ir.ReLUGrad && c.code <= ir.SiLUGrad || slices.Contains(rows, c.code) {
+				if rows := []ir.Code{ir.Axpy, ir.Lerp}; c.code >= ir.Add && c.code <= ir.Xor || c.code >= ir.BitAnd && c.code <= ir.GCD || c.code >= ir.ReLUGrad && c.code <= ir.SiLUGrad || slices.Contains(rows, c.code) {
 					y := randomView(r, dt, shape)
 					op = ir.New(c.code, ir.Attr{}, x, y)
 					in = append(in, numbersFor(r, y))

@@ -7,7 +7,8 @@ import (
 
 func init() {
 	offer(prepareArithmetic, ir.Neg, ir.Abs, ir.Sign, ir.Floor, ir.Ceil, ir.Round, ir.Trunc, ir.Sqrt, ir.Rsqrt, ir.ReLU, ir.Affine, ir.Clamp,
-		ir.Axpy, ir.Lerp, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Rem, ir.Maximum, ir.Minimum, ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.ReLUGrad)
+		ir.Axpy, ir.Lerp, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Rem, ir.Maximum, ir.Minimum, ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.ReLUGrad,
+		ir.BitAnd, ir.BitOr, ir.BitXor, ir.ShiftLeft, ir.ShiftRight, ir.GCD)
 	offer(prepareMath, ir.Exp, ir.Expm1, ir.Log, ir.Log1p, ir.Sin, ir.Cos, ir.Tanh, ir.Sigmoid, ir.Erf, ir.Pow, ir.PowScalar, ir.GELU, ir.GELUTanh,
 		ir.SiLU, ir.GELUGrad, ir.GELUTanhGrad, ir.SiLUGrad)
 	offer(prepareLogic, ir.Not, ir.And, ir.Or, ir.Xor)

@@ -130,6 +130,9 @@ func unaryExamples() (all []example) {
 	for name := range strings.FieldsSeq("add sub mul div pow maximum minimum") {
 		all = append(all, example{name + " f32[4] f32[4]", "f32[4]", 4, 48})
 	}
+	for name := range strings.FieldsSeq("bit_and bit_or bit_xor shift_left shift_right gcd") {
+		all = append(all, example{name + " i32[4] i32[4]", "i32[4]", 4, 48})
+	}
 	for name := range strings.FieldsSeq("eq ne lt le") {
 		all = append(all, example{name + " f32[4] f32[4]", "bool[4]", 4, 36})
 	}

@@ -17,9 +17,10 @@ const (
 	Floats
 	Bools
 	Wides // floats that statistics are kept in
+	Bits  // integers, which have bits
 )
 
-var classNames = [...]string{"a dtype", "a dtype with an order", "a numeric dtype", "a floating dtype", "bool", "f32 or f64"}
+var classNames = [...]string{"a dtype", "a dtype with an order", "a numeric dtype", "a floating dtype", "bool", "f32 or f64", "an integer dtype"}
 
 // Has reports whether a dtype is in the class.
 func (c Class) Has(t dtype.DType) bool {
@@ -36,6 +37,8 @@ func (c Class) Has(t dtype.DType) bool {
 		return t.Valid() && t != dtype.Bool
 	case c == Bools:
 		return t == dtype.Bool
+	case c == Bits:
+		return t.Valid() && t != dtype.Bool && !t.IsFloat()
 	}
 	return t.Valid()
 }

@@ -24,6 +24,15 @@ const (
 	Digamma  // the derivative of Lgamma
 	Trigamma // the derivative of Digamma
 	Atan2    // the angle of the point (y, x)
+	Erfc     // 1 - erf(x)
+	Sinc     // sin(πx)/(πx), 1 at 0
+	Xlogy    // x·log(y), 0 where x is
+	Xlog1py  // x·log(1+y), likewise
+	LogAddExp
+	LogAddExp2
+	Hypot    // √(x²+y²)
+	Fmod     // x - y·trunc(x/y), the sign of x
+	CopySign // |x| with the sign of y
 
 	endFunctions
 )
@@ -97,6 +106,40 @@ var functionRows = rows{
 		Value: "a = abs(x); b = abs(y); t = where(a == b, where(a == 0, 0, 1), minimum(a, b) / maximum(a, b)); " + angle +
 			"f = where(b < a, pi/2 - v, v); h = where(where(y == 0, 1/y, y) < 0, pi - f, f); where(where(x == 0, 1/x, x) < 0, -h, h)",
 		Gradient: slopes("d = x*x + y*y; g * (y / where(d == 0, 1, d))", "d = x*x + y*y; -g * (x / where(d == 0, 1, d))")},
+	Erfc: {Name: "erfc", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Tolerance: Stepwise,
+		// The logarithm of what is left of erfc(x)·e^(x²)·(1+x/2) is a polynomial in 2/(2+x), up to 30: beyond, nothing is left. The
+		// square is that of a number of few digits, which is exact, and a small rest.
+		Value: "a = minimum(abs(x), 28); t = 2 / (2 + a); s = 32/15*t - 17/15; h = round(16*a) / 16; " +
+			"v = t * exp(-(h*h)) * exp((h - a)*(h + a) + " + horner("s", erfcTerms) + "); where(x < 0, 2 - v, v)",
+		Gradient: slopes("-g * (2/sqrt(pi) * exp(-(x*x)))")},
+	Sinc: {Name: "sinc", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Tolerance: Stepwise,
+		Value: "a = pi*x; where(x == 0, 1, sin(a) / a)",
+		// Near 0 the difference cancels, and has a series.
+		Gradient: slopes("a = pi*x; b = a*a; g * (pi * where(abs(a) < 0.25, a * " + horner("b", []float64{-1. / 3, 1. / 30, -1. / 840, 1. / 45360, -1. / 3991680}) + ", ((a*cos(a) - sin(a)) / a) / a))")},
+	Xlogy: {Name: "xlogy", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 2, Tolerance: Stepwise, Domain: [3]Domain{Positives, Positives},
+		Value:    "where(y == y, where(x == 0, 0, x*log(y)), y)",
+		Gradient: slopes("v = xlogy(g, y); where(x == 0, where(y <= 0, 0, v), v)", "g * x / y")},
+	Xlog1py: {Name: "xlog1py", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 2, Tolerance: Stepwise, Domain: [3]Domain{Positives, Positives},
+		Value:    "where(y == y, where(x == 0, 0, x*log1p(y)), y)",
+		Gradient: slopes("v = xlog1py(g, y); where(x == 0, where(y <= -1, 0, v), v)", "g * x / (y+1)")},
+	LogAddExp: {Name: "log_add_exp", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 2, Tolerance: Stepwise,
+		// Equal ones may be infinite, whose difference is no number.
+		Value:    "where(x == y, x + log(2), maximum(x, y) + log1p(exp(-abs(x - y))))",
+		Gradient: slopes("g * sigmoid(x - y)", "g * sigmoid(y - x)")},
+	LogAddExp2: {Name: "log_add_exp2", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 2, Tolerance: Stepwise,
+		Value:    "where(x == y, x + 1, maximum(x, y) + log1p(exp(-log(2) * abs(x - y))) / log(2))",
+		Gradient: slopes("g * sigmoid(log(2) * (x - y))", "g * sigmoid(log(2) * (y - x))")},
+	Hypot: {Name: "hypot", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 2, Tolerance: Stepwise,
+		// An infinite side counts more than a NaN.
+		Value:    "a = abs(x); b = abs(y); m = maximum(a, b); r = minimum(a, b) / where(m == 0, 1, m); where(a == inf, a, where(b == inf, b, m * sqrt(1 + r*r)))",
+		Gradient: slopes("g * (x / out)", "g * (y / out)")},
+	Fmod: {Name: "fmod", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 2, Tolerance: Stepwise, Kink: AtQuotients,
+		Value:    "r = rem(abs(x), abs(y)); where(x < 0, -r, r)",
+		Gradient: slopes("g", "-g * trunc(x / y)")},
+	CopySign: {Name: "copy_sign", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 2, Tolerance: Stepwise, Kink: AtZero,
+		// A zero's sign is that of its inverse; a NaN's counts as positive.
+		Value:    "where(where(y == 0, 1/y, y) < 0, -abs(x), abs(x))",
+		Gradient: slopes("where(x == 0, 0, g * (out / x))", "0")},
 }
 
 // angle is v, the arc tangent of t from 0 to 1: a quarter of it has a series that 12 terms of are enough for.
@@ -124,6 +167,11 @@ var (
 		2.4031110387097893999e-05, 6.8284851459573175448e-05, -4.7318229009055733981e-05, 1.2475304481671778723e-05,
 		2.9234449089955446044e-06, -4.013867526981545969e-06, 1.5027403968909827627e-06, 1.8239629214389227755e-08,
 		-2.7517406297064545428e-07, 9.0756561938885390979e-08, 2.2137376921775787049e-09}
+	erfcTerms = []float64{-0.629580539022419, 0.6356274566949883, 0.03369804739436876, -0.0403844187351134, -0.005432017831511011, 0.0067287823417338565,
+		0.0004956813224127987, -0.0014816253558208193, 0.00012517505479073154, 0.00032545620185297195, -0.0001014310204177486,
+		-5.5914420169272476e-05, 3.996392717680394e-05, 2.7749256284042894e-06, -1.0770224133547793e-05, 2.6610709421023547e-06,
+		1.7655827733566019e-06, -1.2378440952663838e-06, 2.358192922225856e-09, 2.9664329132523494e-07, -9.517256910840833e-08,
+		-3.9419084101704024e-08, 2.620715312064645e-08, 2.0978942966307596e-09, -2.7778665434260902e-09}
 	erfinvEnd = []float64{4.8499064014085844221, 1.0103004648645343977, -0.00013871931833623122026, -0.00021503011930044477347,
 		7.5995277030017761139e-05, -1.9681778105531670567e-05, 4.5260625972231537039e-06, -9.9298272942317002539e-07,
 		2.2900482228026654717e-07, -6.7711997758452339498e-08, 2.9147953450901080826e-08, -1.4960026627149240478e-08,

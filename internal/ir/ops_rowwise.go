@@ -2,23 +2,23 @@ package ir
 
 // The codes of functions of rows, each with a lowering.
 const (
-	Softmax          Code = endFunctions + iota // over the last dimension
-	LogSoftmax                                  // over the last dimension
-	SoftmaxGrad                                 // (y, g)
-	LogSoftmaxGrad                              // (y, g)
-	CrossEntropy                                // (x[n,c], labels i64[n]) → loss[n], stats[2,n]; with Mean → loss[], stats, count[]; p0 smoothing, p1 ignored label; f32 for 16-bit x
-	CrossEntropyGrad                            // (x, labels, stats, g[n]), with Mean (x, labels, stats, g[], count[]) → type of x; parameters as above
-	LayerNorm                                   // (x[r,d], w[d], b[d]) or (x, w) or (x) → y, mean[r], rstd[r]; p0 eps; f32 statistics for 16-bit x
-	LayerNormGrad                               // (g, x, mean, rstd, w) or (g, x, mean, rstd) → dx, dw[d], db[d]
-	RMSNorm                                     // (x[r,d], w[d]) or (x) → y, rstd[r]; p0 eps
-	RMSNormGrad                                 // (g, x, rstd, w) or (g, x, rstd) → dx, dw[d]
-	BatchNorm                                   // (x[n,c,s], w[c], b[c], optionally r like x) → act(x̂·w + b + r), mean[c], biased var[c] of the batch; Attr.Act none or relu; p0 eps
-	BatchNormGrad                               // (g, x, mean, var, w) → dx, dw, db; with relu's result y after them g counts as 0 where y ≤ 0, and with Residual that is a result too; p0 eps
-	BatchNormEval                               // (x[n,c,s], mean[c], var[c], w[c], b[c], optionally r like x) → act(x̂·w + b + r); Attr.Act none or relu; p0 eps
-	Attention                                   // (q[b,h,t,d], k[b,h,s,d], v[b,h,s,e], optionally mask[b,h,t,s]) → o, lse[b,h,t]; p0 scale; Attr.Causal
-	AttentionGrad                               // (g, q, k, v, o, lse, optionally mask) → dq, dk, dv
-	AddNorm                                     // LayerNorm (x[r,d], w[d], b[d]) → y, mean[r], rstd[r], y of type Attr.DType if set; with f[r,d], of x's type or y's, that of x+f, which is a result too; p0 eps
-	AddNormGrad                                 // (x, g, mean, rstd, w, optionally h[r,d]) → dx + h, dw, db, with Attr.DType dx + h in that type too; g may have fewer bits than x
+	Softmax          Code = endBits + iota // over the last dimension
+	LogSoftmax                             // over the last dimension
+	SoftmaxGrad                            // (y, g)
+	LogSoftmaxGrad                         // (y, g)
+	CrossEntropy                           // (x[n,c], labels i64[n]) → loss[n], stats[2,n]; with Mean → loss[], stats, count[]; p0 smoothing, p1 ignored label; f32 for 16-bit x
+	CrossEntropyGrad                       // (x, labels, stats, g[n]), with Mean (x, labels, stats, g[], count[]) → type of x; parameters as above
+	LayerNorm                              // (x[r,d], w[d], b[d]) or (x, w) or (x) → y, mean[r], rstd[r]; p0 eps; f32 statistics for 16-bit x
+	LayerNormGrad                          // (g, x, mean, rstd, w) or (g, x, mean, rstd) → dx, dw[d], db[d]
+	RMSNorm                                // (x[r,d], w[d]) or (x) → y, rstd[r]; p0 eps
+	RMSNormGrad                            // (g, x, rstd, w) or (g, x, rstd) → dx, dw[d]
+	BatchNorm                              // (x[n,c,s], w[c], b[c], optionally r like x) → act(x̂·w + b + r), mean[c], biased var[c] of the batch; Attr.Act none or relu; p0 eps
+	BatchNormGrad                          // (g, x, mean, var, w) → dx, dw, db; with relu's result y after them g counts as 0 where y ≤ 0, and with Residual that is a result too; p0 eps
+	BatchNormEval                          // (x[n,c,s], mean[c], var[c], w[c], b[c], optionally r like x) → act(x̂·w + b + r); Attr.Act none or relu; p0 eps
+	Attention                              // (q[b,h,t,d], k[b,h,s,d], v[b,h,s,e], optionally mask[b,h,t,s]) → o, lse[b,h,t]; p0 scale; Attr.Causal
+	AttentionGrad                          // (g, q, k, v, o, lse, optionally mask) → dq, dk, dv
+	AddNorm                                // LayerNorm (x[r,d], w[d], b[d]) → y, mean[r], rstd[r], y of type Attr.DType if set; with f[r,d], of x's type or y's, that of x+f, which is a result too; p0 eps
+	AddNormGrad                            // (x, g, mean, rstd, w, optionally h[r,d]) → dx + h, dw, db, with Attr.DType dx + h in that type too; g may have fewer bits than x
 
 	SelfAttention     // Attention of (qkv[b,t,3,h,d], optionally mask[b,h,t,t]) → o[b,t,h,d], lse[b,h,t]
 	SelfAttentionGrad // (g, qkv, o, lse, optionally mask) → dqkv

@@ -90,6 +90,7 @@ const (
 	noOperands = "has no operands"
 	isBool     = "its result is bool"
 	isIndices  = "its result is indices"
+	isInteger  = "its operands are integers"
 	isUpdate   = "an optimizer's update is not differentiated"
 )
 
@@ -159,7 +160,7 @@ const (
 
 // An init function fills the table because shape rules read it.
 func init() {
-	for _, group := range []rows{viewRows, creationRows, elementwiseRows, reductionRows, productRows, indexRows, activationRows, functionRows, rowwiseRows, updateRows} {
+	for _, group := range []rows{viewRows, creationRows, elementwiseRows, reductionRows, productRows, indexRows, activationRows, functionRows, bitRows, rowwiseRows, updateRows} {
 		for code, r := range group {
 			if table[code].Name != "" {
 				panic(fmt.Sprintf("ir: %s and %s are one code", r.Name, table[code].Name))

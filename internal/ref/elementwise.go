@@ -37,7 +37,9 @@ var binaryInt = map[ir.Code]func(x, y int64) int64{
 	ir.Mul: func(x, y int64) int64 { return x * y }, ir.Div: divInt, ir.Rem: remInt,
 	ir.Maximum: func(x, y int64) int64 { return max(x, y) }, ir.Minimum: func(x, y int64) int64 { return min(x, y) },
 	ir.And: func(x, y int64) int64 { return x & y }, ir.Or: func(x, y int64) int64 { return x | y },
-	ir.Xor: func(x, y int64) int64 { return x ^ y },
+	ir.Xor:    func(x, y int64) int64 { return x ^ y },
+	ir.BitAnd: func(x, y int64) int64 { return x & y }, ir.BitOr: func(x, y int64) int64 { return x | y },
+	ir.BitXor: func(x, y int64) int64 { return x ^ y }, ir.GCD: gcd,
 }
 
 func init() {
@@ -48,7 +50,8 @@ func init() {
 		set(pairwise, code)
 	}
 	set(unary, ir.Not)
-	set(pairwise, ir.And, ir.Or, ir.Xor)
+	set(pairwise, ir.And, ir.Or, ir.Xor, ir.BitAnd, ir.BitOr, ir.BitXor, ir.GCD)
+	set(shift, ir.ShiftLeft, ir.ShiftRight)
 	set(comparison, ir.Eq, ir.Ne, ir.Lt, ir.Le)
 	set(affine, ir.Affine)
 	set(axpy, ir.Axpy)
@@ -82,6 +85,22 @@ func unary(c *call) ([]Array, error) {
 
 func pairwise(c *call) ([]Array, error) {
 	return c.mapped(binaryFloat[c.op.Code], binaryInt[c.op.Code])
+}
+
+// shift knows how many bits there are.
+func shift(c *call) ([]Array, error) {
+	bits := int64(8 * c.op.In(0).DType.Size())
+	return c.mapped(nil, func(x, y int64) int64 {
+		switch outside := y < 0 || y >= bits; {
+		case c.op.Code == ir.ShiftLeft && outside:
+			return 0
+		case c.op.Code == ir.ShiftLeft:
+			return x << y
+		case outside:
+			return x >> 63
+		}
+		return x >> y
+	})
 }
 
 func comparison(c *call) ([]Array, error) {
@@ -255,6 +274,13 @@ func divInt(x, y int64) int64 {
 		return 0
 	}
 	return x / y
+}
+
+func gcd(x, y int64) int64 {
+	for y != 0 {
+		x, y = y, x%y
+	}
+	return max(x, -x)
 }
 
 func remInt(x, y int64) int64 {

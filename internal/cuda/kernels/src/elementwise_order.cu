@@ -1,4 +1,4 @@
-// Elementwise comparisons, extremes, rounding and logic; the operands are as in elementwise.cu, whose operations are the
+// Elementwise comparisons, extremes, rounding, logic and bits; the operands are as in elementwise.cu, whose operations are the
 // frequent ones.
 //
 // Maximum, minimum and clamp of floating-point numbers are NaN where an operand is. The remainder has the divisor's sign;
@@ -38,6 +38,25 @@ template <class T> DEVICE T rem(T x, T y) {
 		T r = x % y;
 		return r != 0 && (r < 0) != (y < 0) ? T(r + y) : r;
 	}
+}
+
+template <class T> DEVICE T bitAnd(T x, T y) { return x & y; }
+template <class T> DEVICE T bitOr(T x, T y) { return x | y; }
+template <class T> DEVICE T bitXor(T x, T y) { return x ^ y; }
+
+// A shift by a negative number counts as one by very many, after which only the sign is left.
+template <class T> DEVICE T shiftLeft(T x, T y) { return u64(y) < 8 * sizeof(T) ? T(u64(x) << u64(y)) : T(0); }
+template <class T> DEVICE T shiftRight(T x, T y) { return T(i64(x) >> (u64(y) < 8 * sizeof(T) ? u64(y) : 63)); }
+
+// gcd is of magnitudes: that of the least integer is itself.
+template <class T> DEVICE T gcd(T x, T y) {
+	u64 a = x < 0 ? 0 - u64(x) : u64(x), b = y < 0 ? 0 - u64(y) : u64(y);
+	while (b != 0) {
+		u64 rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return T(a);
 }
 
 template <class T> DEVICE T logicalNot(T x) { return x ^ 1; }
@@ -84,5 +103,12 @@ UNARY(floor, floor)
 UNARY(ceil, ceil)
 UNARY(round, rint)
 UNARY(trunc, trunc)
+#elif !defined LOGIC
+BINARY(bit_and, bitAnd)
+BINARY(bit_or, bitOr)
+BINARY(bit_xor, bitXor)
+BINARY(shift_left, shiftLeft)
+BINARY(shift_right, shiftRight)
+BINARY(gcd, gcd)
 #endif
 #endif
