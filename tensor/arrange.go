@@ -56,13 +56,8 @@ func (t *Tensor) Diagonal(k, i, j int) *Tensor {
 	if i == j {
 		raise("Diagonal", "name two dimensions", "dimension %d twice of shape %v", i, t.Shape())
 	}
-	order := make([]int, 0, t.Rank())
-	for d := range t.Rank() {
-		if d != i && d != j {
-			order = append(order, d)
-		}
-	}
-	t = t.Permute(append(order, i, j)...)
+	order, _ := lastTwo(t.Rank(), i, j)
+	t = t.Permute(order...)
 	m, n := t.Dim(-2), t.Dim(-1)
 	start, count := k, min(m, n-k)
 	if k < 0 {

@@ -22,6 +22,9 @@ func (t *Tensor) ScatterAdd(axis int, idx, src *Tensor) *Tensor {
 		t, src = promoted(t, src)
 	}
 	src = src.Cast(t.DType())
+	if idx.Rank() == src.Rank() && !idx.SameShape(src) { // as in PyTorch the first of them
+		src = src.cutTo("ScatterAdd", idx.Shape())
+	}
 	return apply3(ir.ScatterAdd, attr, ir.Params{}, t, idx.indices("ScatterAdd"), src)
 }
 

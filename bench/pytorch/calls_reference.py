@@ -23,9 +23,9 @@ MADE = {
     "x.GtScalar(0).Cast(dtype.F32)": "(x > 0).float()",
     "x.Sign()": "x.sign()",
     "sign.Select(1, 0)": "sign[:, 0]",
-    "tensor.From(env, []int64{2, 0}, 2)": "torch.tensor([2, 0])",
-    "tensor.From(env, []int64{2, 0, 4, 4}, 2, 2)": "torch.tensor([[2, 0], [4, 4]])",
 }
+
+LITERAL = re.compile(r"tensor\.From\(env, \[\](int64|float32)\{([-\d., ]*)\}, ([\d, ]+)\)")
 
 
 def pattern(a, b, m, *shape):
@@ -67,7 +67,11 @@ def function(text):
         made = re.fullmatch(r"(\w+(?:, \w+)*) := (.*)", line)
         if made:
             for name, code in zip(made[1].split(", "), split(made[2])):
-                code = MADE.get(code) or (re.sub(r"^pattern\(env, ", "pattern(", code) if code.startswith("pattern(") else None)
+                literal = LITERAL.fullmatch(code)
+                if literal:
+                    code = "torch.tensor([{1}], dtype=torch.{0}).reshape({2})".format(*literal.groups())
+                else:
+                    code = MADE.get(code) or (re.sub(r"^pattern\(env, ", "pattern(", code) if code.startswith("pattern(") else None)
                 if code:
                     try:
                         scope[name] = eval(code, dict(scope, pattern=pattern))
@@ -76,7 +80,7 @@ def function(text):
         if line.startswith("// "):
             comment += line[3:] + " "
             continue
-        if comment.startswith("`") and "pattern(env" in text:
+        if comment.startswith("`") and ("pattern(env" in text or LITERAL.search(text)):
             for call in re.findall(r"`([^`]+)`", comment.split(" | ")[0]):
                 try:
                     torch.manual_seed(0)

@@ -190,8 +190,6 @@ func TestNearestMore(t *testing.T) {
 	use(x.Div(x.Norm(1).Clamp(1, math.Inf(1)).Unsqueeze(1)))
 	// `torch.cumulative_trapezoid(x)`
 	use(x.Slice(1, 1, 3).Add(x.Slice(1, 0, 2)).Scale(0.5).CumSum(1))
-	// `x.logaddexp2(y)`
-	use(tensor.Stack(0, x, y).Scale(math.Ln2).LogSumExp(0).Scale(1 / math.Ln2))
 	// `torch.histc(x, bins=4, min=-5, max=5)` | counts between bounds; what is equal to the last one is not counted
 	use(x.Flatten(0).Bucketize(env.Linspace(-5, 5, 5), true).BinCount(nil, 6).Slice(0, 1, 5))
 	// `F.triplet_margin_with_distance_loss(a, x, y)` | with any distance

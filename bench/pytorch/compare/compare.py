@@ -45,6 +45,13 @@ PURPOSE = {
     "trigamma": {" at -[0-9i]": "likewise", "PyTorch nan at inf": "0 at infinity; PyTorch's zeta is NaN there"},
     "softsign": {"PyTorch nan at -?inf": "the slope at infinity is its limit; PyTorch has inf/inf"},
     "norm_p": {"^(grads|second) .* (is nan,|PyTorch nan)": "of an infinite or NaN element; PyTorch's formulas differ by the order"},
+    "scatter_reduce": {"^(grads|second) .* PyTorch nan": "of products the others are multiplied; PyTorch divides: inf/inf, 0/0"},
+    "scatter_reduce_prod": {"^(grads|second) .* PyTorch nan": "the others are multiplied; PyTorch divides: inf/inf, NaN/NaN",
+                            "^(grads|second) .* is nan, PyTorch -?inf": "an infinite element times 0, or infinite terms of both signs"},
+    "float_power": {"^second .* PyTorch nan": "likewise of 0^y"},
+    "fmod": {"^second .* is nan, PyTorch 0": "of an infinite quotient: 0·inf"},
+    "signbit": {" at nan": "a NaN has no sign here"},
+    "sinc": {"^(grads|second) .* at -?0": "near 0 PyTorch's formula cancels, and at 0 it chooses 0 as a constant"},
     "softplus": {"is nan, PyTorch .* at inf": "the recipe is logsumexp, which has this in PyTorch too"},
     "elu": {"is nan, PyTorch .* at nan": "the slope at NaN is NaN; PyTorch has that of the branch that a comparison with NaN takes"},
     "bce_with_logits": {"^out .* is inf, PyTorch nan": "a logit of -inf against its target costs infinity; PyTorch has inf - inf"},
@@ -192,6 +199,29 @@ def defined_conv_transpose(x, w, bias, stride, padding, more, groups, dilation):
         y[:, :, top:top + last[0]:stride[0], left:left + last[1]:stride[1]] += by_tap(x, w[:, :, r, c], groups)
     y = y[:, :, padding[0]:full[0] - padding[0], padding[1]:full[1] - padding[1]]
     return (y if bias is None else y + bias.double().reshape(1, -1, 1, 1)).to(kept)
+
+
+def places(i, a):
+    """Indices of the dimensions that n names, None for others."""
+    named = a["n"]
+    return [i[1 + named.index(d)] if d in named else None for d in range(named[-1] + 1)]
+
+
+def index_put(i, a):
+    """16-bit values that are added up are rounded twice: their sum, and the whole."""
+    x, values, added = i[0], i[-1], a.get("flag", False)
+    if added and x.is_floating_point() and x.itemsize == 2:
+        x, values = x.float(), values.float()
+    return torch.ops.aten.index_put(x, places(i, a), values, added).to(i[0].dtype)
+
+
+def number(f):
+    return lambda i, a: f(i[0], a["n"][0])
+
+
+def masked_scatter(i, a):
+    """PyTorch's differentiates to the second order only what was broadcast before."""
+    return torch.masked_scatter(i[0].expand(i[1].shape), i[1], i[2])
 
 
 def third(i):
@@ -407,6 +437,28 @@ OPS = {
     **{n: one(getattr(torch, n)) for n in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "exp2", "log2", "log10", "erfinv", "lgamma", "digamma")},
     "trigamma": one(trigamma), "atan2": two(torch.atan2),
     "einsum": lambda i, a: torch.einsum(a["word"], *i),
+    **{n: lambda i, a: i[0].scatter(a.get("axis", 0), i[1], i[2]) for n in ("scatter", "scatter_last")},
+    "scatter_num": lambda i, a: i[0].scatter(a.get("axis", 0), i[1], scalar(a.get("p", 0))),
+    **{n: lambda i, a: i[0].scatter_reduce(a.get("axis", 0), i[1], i[2], a["word"], include_self=a.get("flag", False))
+       for n in ("scatter_reduce", "scatter_reduce_prod")},
+    "index_add": lambda i, a: i[0].index_add(a.get("axis", 0), i[1], i[2]),
+    **{n: lambda i, a: i[0].index_copy(a.get("axis", 0), i[1], i[2]) for n in ("index_copy", "index_copy_last")},
+    "index_fill": lambda i, a: i[0].index_fill(a.get("axis", 0), i[1], scalar(a.get("p", 0))),
+    **{n: index_put for n in ("index_put", "index_put_last", "index_put_added")},
+    "index": lambda i, a: torch.ops.aten.index(i[0], places(i, a)), "index_mask": lambda i, a: i[0][i[1]],
+    "masked_scatter": masked_scatter,
+    "slice_scatter": lambda i, a: torch.slice_scatter(i[0], i[1], a.get("axis", 0), *a["n"]),
+    "select_scatter": lambda i, a: torch.select_scatter(i[0], i[1], a.get("axis", 0), a["n"][0]),
+    "diagonal_scatter": lambda i, a: torch.diagonal_scatter(i[0], i[1], *a["n"]),
+    **{n: two(getattr(torch, f"bitwise_{m}")) for n, m in (("bit_and", "and"), ("bit_or", "or"), ("bit_xor", "xor"),
+                                                           ("shift_left", "left_shift"), ("shift_right", "right_shift"))},
+    **{n: number(getattr(torch, f"bitwise_{m}")) for n, m in (("bit_and_num", "and"), ("bit_or_num", "or"), ("bit_xor_num", "xor"),
+                                                              ("shift_left_num", "left_shift"), ("shift_right_num", "right_shift"))},
+    "bit_not": one(torch.bitwise_not),
+    **{n: two(getattr(torch, n)) for n in ("gcd", "lcm", "xlogy", "logaddexp", "logaddexp2", "hypot", "fmod", "copysign", "ldexp", "float_power",
+                                           "heaviside", "fmax", "fmin")},
+    "xlog1py": two(torch.special.xlog1py), "lerp_tensor": lambda i, a: torch.lerp(*i),
+    **{n: one(getattr(torch, n)) for n in ("erfc", "sinc", "signbit")},
     "leaky_relu": one(F.leaky_relu), "elu": one(F.elu), "softplus": one(F.softplus),
     "norm": lambda i, a: torch.linalg.vector_norm(i[0], dim=dims(i[0], a.get("axes") or []) or None),
     "conv_transpose2d": lambda i, a: F.conv_transpose2d(i[0], i[1], i[2] if len(i) > 2 else None, a["n"][0:2], a["n"][2:4], a["n"][7:9], a["n"][6], a["n"][4:6]),

@@ -99,7 +99,7 @@ func differs(got, want *Value, part string, narrowest float64) string {
 
 // apart are methods that give a tensor and are not compared, and why.
 var apart = map[string]string{
-	"Dropout": "random", "Grad": "a gradient that is there", "Keep": "ownership", "In": "modes", "Enter": "a module's name", "EnterPair": "likewise", "AutoWide": "a policy", "To": "another device", "Detach": "no values of its own",
+	"Dropout": "random", "Bernoulli": "random", "Multinomial": "random", "Grad": "a gradient that is there", "Keep": "ownership", "In": "modes", "Enter": "a module's name", "EnterPair": "likewise", "AutoWide": "a policy", "To": "another device", "Detach": "no values of its own",
 	"RequireGrad": "used by every case", "Contiguous": "its values are its operand's; layouts use it", "ZerosLike": "constant", "FullLike": "constant",
 	"CrossEntropy": "nn.CrossEntropy is compared", "CrossEntropyMean": "nn.CrossEntropy is compared",
 	"LinearCrossEntropy": "nn's test compares with Linear and CrossEntropy", "LinearCrossEntropyTotal": "nn's test compares with Linear and CrossEntropy", "LinearCrossEntropyMean": "nn's test compares with Linear and CrossEntropy",
@@ -108,7 +108,7 @@ var apart = map[string]string{
 // TestEveryMethodIsCompared holds the table against the methods of Tensor.
 func TestEveryMethodIsCompared(t *testing.T) {
 	used := map[string]bool{}
-	for _, file := range []string{"ops.go", "layers.go", "einsum.go", "functions.go", "arranged.go", "order.go", "spatial.go"} {
+	for _, file := range []string{"ops.go", "layers.go", "einsum.go", "functions.go", "arranged.go", "order.go", "spatial.go", "written.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -13,8 +13,14 @@ import (
 
 // flat are calls whose results hang on no operand: comparisons, whole numbers, constants, and those that the table draws for
 // their values only.
-var flat = strings.Fields("all and any argmax argmin argsort bincount bucketize eq eq_num eye ge ge_num gt gt_num isfinite isinf isnan le le_num " +
-	"linspace lt lt_num median_values ne ne_num nonzero not one_hot or searchsorted sum_squares topk_values unique xor")
+var flat = strings.Fields("all and any argmax argmin argsort bincount bit_and bit_and_num bit_not bit_or bit_or_num bit_xor bit_xor_num bucketize eq eq_num " +
+	"eye gcd ge ge_num gt gt_num heaviside index_copy_last index_put_last isfinite isinf isnan lcm le le_num linspace lt lt_num median_values ne ne_num " +
+	"nonzero not one_hot or scatter_last searchsorted shift_left shift_left_num shift_right shift_right_num signbit sum_squares topk_values unique xor")
+
+// jumpy are remainders of quotients so large that a difference's step leads beyond the next jump.
+func (c *Case) jumpy() bool {
+	return (c.Op == "rem" || c.Op == "fmod") && slices.ContainsFunc(c.In[0].Data, func(v num) bool { return math.Abs(float64(v)) > 1000 })
+}
 
 // TestJVP walks the table: along a direction the derivative of each call that has one is what differences of values say, in
 // float64.
@@ -27,7 +33,7 @@ func TestJVP(t *testing.T) {
 		found := false
 		for k := 0; k < 40 && !found; k++ {
 			c := Draw(5, i+k*len(names))
-			if c.Order < 2 {
+			if c.Order < 2 || c.jumpy() {
 				continue
 			}
 			_, err := env.Try(func(env *tensor.Env) *tensor.Tensor { found = c.jvp(t, env); return nil })

@@ -24,7 +24,7 @@ var table = map[string]op{}
 var names []string
 
 func init() {
-	for _, part := range []map[string]op{unaries(), binaries(), reductions(), shapes(), indexing(), products(), norms(), losses(), inPlace(), recipes(), numbered(), arranged(), ordered(), spatial(), functions(), einsums()} {
+	for _, part := range []map[string]op{unaries(), binaries(), reductions(), shapes(), indexing(), products(), norms(), losses(), inPlace(), recipes(), numbered(), arranged(), ordered(), spatial(), functions(), einsums(), writes(), bitwise(), kin()} {
 		maps.Copy(table, part)
 	}
 	names = slices.Sorted(maps.Keys(table))
