@@ -120,7 +120,7 @@ func (c *clock) observe(e *device.Event) {
 
 // changes tells a launch that changes parameters.
 func changes(k *device.Kernel) bool {
-	return k != nil && (k.Op.Code == ir.SGD || k.Op.Code == ir.AdamW || k.Op.Code.Row().Rule != nil)
+	return k != nil && k.Name == "" && (k.Op.Code == ir.SGD || k.Op.Code == ir.AdamW || k.Op.Code.Row().Rule != nil)
 }
 
 // updated keeps where the timelines are after an update of the parameter at an address.
@@ -182,7 +182,11 @@ func (c *clock) launched(e *device.Event) cost {
 		c.known[key] = w
 	}
 	if w.guessed {
-		c.unknown[e.Kernel.Steps[e.Step].Name] = true
+		name := e.Kernel.Steps[e.Step].Name
+		if e.Kernel.Name != "" {
+			name = e.Kernel.What()
+		}
+		c.unknown[name] = true
 	}
 	return w
 }

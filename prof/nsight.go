@@ -72,7 +72,7 @@ func (n *Nsight) Stop() {
 func (n *Nsight) show(d *tensor.Device, e *device.Event) {
 	if e.Kind == device.KindLaunch {
 		if e.Step == 0 {
-			n.tool.Mark(e.Kernel.Op.Code.String())
+			n.tool.Mark(e.Kernel.What())
 		}
 		return
 	}

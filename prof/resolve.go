@@ -229,7 +229,7 @@ func stackOf(s *callsite.Site) stack {
 
 // kernelOf is what a profile keeps of a kernel.
 func kernelOf(k *device.Kernel) kernel {
-	out := kernel{Op: k.Op.Code.String(), Shape: k.Op.String(), FLOPs: k.FLOPs, Bytes: k.Bytes, Steps: k.Steps}
+	out := kernel{Op: k.What(), Shape: k.String(), FLOPs: k.FLOPs, Bytes: k.Bytes, Steps: k.Steps}
 	for _, in := range k.Op.Ins() {
 		out.Ins = append(out.Ins, operand{Dims: in.Shape(), Type: torchName(in.DType)})
 	}

@@ -39,8 +39,12 @@ func sameResult(r, s *Tensor) bool { return (r == nil) == (s == nil) && (r == ni
 // differs tells how the i-th launches differ; "": they are the same.
 func (f *form) differs(before *form, i int) string {
 	now, then := &f.launches[i], &before.launches[i]
-	if now.kernel.Op != then.kernel.Op {
+	switch how := now.kernel.Differs(then.kernel); how {
+	case "":
+	case "another operation":
 		return fmt.Sprintf("%s, where %s was before", now.title(), then.title())
+	default:
+		return fmt.Sprintf("%s has %s than before", now.title(), how)
 	}
 	for j, s := range now.places {
 		a, b := now.args[j], then.args[j]
@@ -82,7 +86,7 @@ func number(bits uint64) string {
 
 // title is a launch for people: operation and line.
 func (l *launchRecord) title() string {
-	return fmt.Sprintf("%s at %s", l.kernel.Op.Code, l.params.Site.String())
+	return fmt.Sprintf("%s at %s", l.kernel.What(), l.params.Site.String())
 }
 
 // draws tells whether a key follows from the same as key j of another recording of the step.

@@ -100,7 +100,7 @@ const batchHint = "write into x.Clone()"
 // admits refuses a launch that would not be in the step's one order of work on one device, or that writes into the batch: of
 // that a run has copies, and the caller would not see what it writes.
 func (r *recording) admits(pl *opPlan, q *queue, out []*Tensor) {
-	switch op := pl.op.Code.String(); {
+	switch op := pl.what(); {
 	case q.dev != r.dev:
 		raise(op, "do it before Run, or after", "work on %s within a step captured on %s", q.dev.name, r.dev.name)
 	case q != r.queue:
@@ -108,7 +108,7 @@ func (r *recording) admits(pl *opPlan, q *queue, out []*Tensor) {
 	}
 	for _, t := range out {
 		if r.gets(t.st.Storage) {
-			raise(pl.op.Code.String(), batchHint, "a write in place into the memory of %s, which is of the batch of a captured step", t.title())
+			raise(pl.what(), batchHint, "a write in place into the memory of %s, which is of the batch of a captured step", t.title())
 		}
 	}
 }

@@ -212,7 +212,7 @@ func (f *form) capture() {
 	case errors.Is(err, device.ErrUnsupported):
 		return
 	case failed != nil:
-		raiseErr(failed.kernel.Op.Code.String(), "", described{err, &failed.kernel.Op, ""})
+		raiseErr(failed.kernel.What(), "", described{err, failed.kernel.What(), ""})
 	case err != nil:
 		raiseErr("Capture", "", err)
 	}

@@ -27,6 +27,14 @@ type opPlan struct {
 	offset int // of a view, in elements
 }
 
+// what names the operation, or the program's own kernel.
+func (pl *opPlan) what() string {
+	if pl.kernel != nil {
+		return pl.kernel.What()
+	}
+	return pl.op.Code.String()
+}
+
 // The table of plans is bounded: by its hash an op belongs to one of planSets sets, and a set has room for planWays. A program
 // has some hundred ops, and of so many a few always meet in a set: with one way each, two that take turns in a step would be
 // prepared anew every time.
@@ -57,7 +65,7 @@ func (d *Device) plan(op *ir.Op, in []*Tensor) *opPlan {
 func (d *Device) newPlan(op ir.Op, in []*Tensor) *opPlan {
 	out, err := op.Infer()
 	if err != nil {
-		raiseErr(op.Code.String(), advice(err), described{err, &op, parameters(in)})
+		raiseErr(op.Code.String(), advice(err), described{err, op.Code.String(), parameters(in)})
 	}
 	p := &opPlan{op: op, out: out, rule: autograd.Of(op.Code)}
 	if op.Code.View() {
@@ -89,7 +97,7 @@ func advice(err error) string {
 // described is an engine's error without the op's name, which Error prints already.
 type described struct {
 	err error
-	op  *ir.Op
+	op  string
 	of  string // which operands are parameters, and which
 }
 
@@ -109,7 +117,7 @@ func parameters(in []*Tensor) string {
 
 // Error implements error.
 func (d described) Error() string {
-	return strings.TrimPrefix(d.err.Error(), d.op.Code.String()+": ") + d.of
+	return strings.TrimPrefix(d.err.Error(), d.op+": ") + d.of
 }
 
 // Unwrap returns the engine's error.
@@ -296,7 +304,7 @@ func (e *Env) launch(pl *opPlan, p *ir.Params, from *cells, in, out []*Tensor, o
 		e.dev.heap.Drop(scratch.Storage, internal)
 	}
 	if err != nil {
-		raiseErr(pl.op.Code.String(), "", described{err, &pl.op, ""})
+		raiseErr(pl.what(), "", described{err, pl.what(), ""})
 	}
 }
 
@@ -313,9 +321,9 @@ func (e *Env) recordings(pl *opPlan, q *queue, in, out []*Tensor) *recording {
 		}
 		return nil
 	}
-	recordings.strays(pl.op.Code.String(), in, out)
+	recordings.strays(pl.what(), in, out)
 	if !e.program.recording() {
-		recordings.refuse(e.dev, pl.op.Code.String())
+		recordings.refuse(e.dev, pl.what())
 	}
 	return nil
 }

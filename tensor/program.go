@@ -67,7 +67,7 @@ func (p *Program) recording() bool { return p != nil && p.open.Load() }
 
 // add records a launch that was done, and keeps its memory, from which chains and blocks would part.
 func (p *Program) add(pl *opPlan, params *ir.Params, from *cells, in, out []*Tensor, scratch *heap.Ref) {
-	op := pl.op.Code.String()
+	op := pl.what()
 	if from != nil || len(in)+len(out) > 64 {
 		raise("Record", "run it outside of the program", "%s, an update, cannot be recorded", op)
 	}
@@ -176,7 +176,7 @@ func (q *queue) again(k *device.Kernel, args []device.Arg, p *device.Params, o *
 		if p.Site != nil {
 			line = p.Site.String()
 		}
-		raiseErrAt(k.Op.Code.String(), "", line, described{err, &k.Op, ""})
+		raiseErrAt(k.What(), "", line, described{err, k.What(), ""})
 	}
 }
 

@@ -29,7 +29,9 @@ func simRoom(t *testing.T) *room {
 	t.Setenv("PATH", r.dir) // a ptxas there would tell registers
 	files, err := filepath.Glob(kernels + "/s*")
 	r.check(err)
-	if len(files) != 7 {
+	own, err := filepath.Glob(kernels + "/../kernels/s*")
+	r.check(err)
+	if files = append(files, own...); len(files) != 11 {
 		t.Fatalf("the examples are %v", files)
 	}
 	for _, f := range files {
@@ -293,9 +295,15 @@ func TestSimExplain(t *testing.T) {
 	}
 }
 
-// TestSimDocs runs the commands of docs/simulator.md, which stand after a dollar, and compares what they print.
+// TestSimDocs runs the commands of docs/simulator.md and docs/kernels.md, which stand after a dollar, and compares what they print.
 func TestSimDocs(t *testing.T) {
-	page, err := filepath.Abs("../../docs/simulator.md")
+	for page, least := range map[string]int{"simulator.md": 3, "kernels.md": 2} {
+		t.Run(page, func(t *testing.T) { simDoc(t, page, least) })
+	}
+}
+
+func simDoc(t *testing.T, name string, least int) {
+	page, err := filepath.Abs("../../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +313,7 @@ func TestSimDocs(t *testing.T) {
 	}
 	r := simRoom(t)
 	parts := strings.Split(string(text), "```console\n$ warpline ")
-	if len(parts) < 4 {
+	if len(parts) <= least {
 		t.Fatalf("%d commands", len(parts)-1)
 	}
 	got := parts[0]
@@ -321,7 +329,7 @@ func TestSimDocs(t *testing.T) {
 	if *update {
 		r.check(os.WriteFile(page, []byte(got), 0o666))
 	} else if got != string(text) {
-		t.Errorf("docs/simulator.md should be\n%s", got)
+		t.Errorf("docs/%s should be\n%s", name, got)
 	}
 }
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Compiles kernels with clang alone, without a header, library or tool of NVIDIA's: those of this folder, or the files named,
+# Compiles kernels with clang alone, without a header, library or tool of NVIDIA's: those of this folder and of ../kernels, or the
+# files named,
 #
 #	sh build.sh my.cu   # writes my.ptx
 #
@@ -21,3 +22,6 @@ fi
 cd "$here"
 for k in sum sum_bug tour; do compile "$k.cu"; done
 sha256sum cuda.h *.cu sum.ptx sum_bug.ptx tour.ptx > build.sha256 # a test compares: whoever edits a source builds again
+cd ../kernels
+for k in swish scan; do compile "$k.cu"; done
+sha256sum ../sim/cuda.h *.cu *.ptx > build.sha256 # likewise

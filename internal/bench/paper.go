@@ -51,7 +51,7 @@ func (c *Ceilings) Model(l Launches) *Model {
 	m := &Model{Floor: c.Floor(l, 0)}
 	terms := map[string]*Term{}
 	for _, k := range l {
-		op := k.Op.Code.String()
+		op := k.What()
 		t := terms[op]
 		if t == nil {
 			t = &Term{Op: op}

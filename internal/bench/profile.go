@@ -49,7 +49,7 @@ func (c *Ceilings) profile(env *tensor.Env, turn func()) (best *Profile) {
 func (c *Ceilings) parts(l Launches, took float64) *Profile {
 	parts := map[string]*Part{}
 	for _, k := range l {
-		op := k.Op.Code.String()
+		op := k.What()
 		p := parts[op]
 		if p == nil {
 			p = &Part{Op: op}

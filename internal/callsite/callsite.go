@@ -160,7 +160,7 @@ var throughStd = map[string]bool{"fmt": true, "iter": true, "log": true, "log/sl
 
 // folders are those of Warpline's own packages. Others of the module are users: commands, examples, benchmarks, and
 // programs that somebody has written beside them.
-var folders = map[string]bool{"ckpt": true, "data": true, "dtype": true, "internal": true, "metric": true, "model": true, "nn": true, "optim": true, "plan": true, "prof": true, "tensor": true, "train": true}
+var folders = map[string]bool{"ckpt": true, "data": true, "dtype": true, "internal": true, "kernel": true, "metric": true, "model": true, "nn": true, "optim": true, "plan": true, "prof": true, "tensor": true, "train": true}
 
 // IsLibrary reports whether a function, with the full name and the file that
 // [runtime.Frame] gives, belongs to Warpline's own packages, rather than to a user's

@@ -65,6 +65,9 @@ func Recount(name string, f *Facts, l estimate.Launch) (again estimate.Launch, c
 // row is what is known of a kernel in a plan of as many kernels: what it does depends on whether others go on with its results. Where
 // that has not been counted, it is what is known of it in another plan.
 func row(k *device.Kernel, s *device.Step) (r map[string]sum, ok bool) {
+	if k.Name != "" { // the program's own, whatever the engine's kernel of that name does
+		return nil, false
+	}
 	if len(k.Steps) <= largestPlan { // the plan of a head over many rows has thousands, and is in no table
 		r, ok = table()[Row(k, s)]
 	}

@@ -6,6 +6,7 @@
 //	plan.go      an op becomes a plan: kernels, their grids, their parameters as bytes with places to fill in
 //	*.go         per family of ops, which kernels a plan has
 //	module.go    kernels, compiled by the driver on first use, a family at a time
+//	own.go       kernels of the program's own
 //	queue.go     a stream: launches, copies, waits
 //	staging.go   pinned memory between the Go program's memory and the card
 //	event.go     points in a stream
@@ -56,6 +57,7 @@ type Device struct {
 	mu        sync.Mutex // guards the maps
 	mapped    mapped
 	modules   map[string]*module
+	own       []driver.Module // of the program's own kernels
 	functions map[string]*function
 }
 
@@ -262,8 +264,12 @@ func (d *Device) Close() error {
 	defer d.mu.Unlock()
 	err := errors.Join(d.pinned.close(), d.closeBerths())
 	for _, m := range d.modules {
-		err = errors.Join(err, m.unload())
+		err = errors.Join(err, d.unload(m.handle))
 	}
+	for _, m := range d.own {
+		err = errors.Join(err, d.unload(m))
+	}
+	d.own = nil
 	clear(d.modules)
 	clear(d.functions)
 	err = errors.Join(err, d.check("cuDevicePrimaryCtxRelease", d.api.DevicePrimaryCtxRelease(d.handle)))

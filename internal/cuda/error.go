@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ type launchLog struct {
 type launched struct {
 	serial uint32
 	code   ir.Code
+	own    string // the program's own kernel, in the place of a code
 	traced bool
 	site   callsite.Site
 	path   string // of the first parameter among the operands
@@ -51,14 +53,17 @@ type launched struct {
 // after orders the serial numbers of launches, which begin anew after 2^32.
 func after(a, b uint32) bool { return int32(a-b) > 0 }
 
-func (l *launchLog) add(code ir.Code, p *device.Params) {
+func (l *launchLog) add(k *device.Kernel, p *device.Params) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.serial++; l.serial == 0 {
 		l.serial = 1 // 0 means none
 	}
 	e := &l.entries[l.serial%uint32(len(l.entries))]
-	e.serial, e.code, e.traced, e.path, e.others, e.graph = l.serial, code, false, "", 0, 0
+	e.serial, e.code, e.own, e.traced, e.path, e.others, e.graph = l.serial, k.Op.Code, "", false, "", 0, 0
+	if k.Name != "" {
+		e.own = k.What()
+	}
 	if p != nil {
 		if n := len(p.Paths); n > 0 {
 			e.path, e.others = p.Paths[0], n-1
@@ -154,7 +159,7 @@ func (l *launchLog) labels(serial uint32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entry(serial)
-	if e == nil {
+	if e == nil || e.own != "" {
 		return false
 	}
 	switch e.code {
@@ -177,7 +182,7 @@ func (e *launched) String() string {
 	if e.graph > 0 {
 		return fmt.Sprintf("a captured step of %d launches", e.graph)
 	}
-	s := e.code.String()
+	s := cmp.Or(e.own, e.code.String())
 	if e.path != "" {
 		s += " of " + e.path
 	}

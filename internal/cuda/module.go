@@ -145,16 +145,22 @@ func (m *module) compile() (size int64, err error) {
 		}
 		image = slices.Concat(image, lines)
 	}
+	m.handle, err = m.d.compile(image)
+	return int64(len(image)), err
+}
+
+// compile has the driver compile a module. The error has what the compiler says.
+func (d *Device) compile(image []byte) (m driver.Module, err error) {
 	var log string
-	err = m.d.do("cuModuleLoadDataEx", func() (r driver.Result) {
-		m.handle, log, r = m.d.api.ModuleLoadData(image)
+	err = d.do("cuModuleLoadDataEx", func() (r driver.Result) {
+		m, log, r = d.api.ModuleLoadData(image)
 		return r
 	})
 	var e *driver.Error
 	if errors.As(err, &e) && e.Detail == "" {
 		e.Detail = log
 	}
-	return int64(len(image)), err
+	return m, err
 }
 
 // companies are modules of which a step of training needs all, or most, where it needs one of the first. * is a
@@ -232,9 +238,9 @@ func (d *Device) Compile(ctx context.Context, each func(module string, err error
 	workers.Wait()
 }
 
-func (m *module) unload() error {
-	if m.handle == 0 {
+func (d *Device) unload(m driver.Module) error {
+	if m == 0 {
 		return nil
 	}
-	return m.d.do("cuModuleUnload", func() driver.Result { return m.d.api.ModuleUnload(m.handle) })
+	return d.do("cuModuleUnload", func() driver.Result { return d.api.ModuleUnload(m) })
 }

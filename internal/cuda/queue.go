@@ -59,10 +59,10 @@ func (d *Device) NewQueue() (device.Queue, error) {
 func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) error {
 	plan, ok := k.Impl.(*plan)
 	if !ok {
-		return fmt.Errorf("%s: %s was prepared by another engine", q.d.info.Name, k.Op.Code)
+		return fmt.Errorf("%s: %s was prepared by another engine", q.d.info.Name, k.What())
 	}
 	if err := device.Fits(plan.need, args); err != nil {
-		return fmt.Errorf("%s: %s: %w", q.d.info.Name, k.Op.Code, err)
+		return fmt.Errorf("%s: %s: %w", q.d.info.Name, k.What(), err)
 	}
 	if err := checkParams(k, plan, p); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 			return err
 		}
 	}
-	q.log.add(k.Op.Code, p)
+	q.log.add(k, p)
 	q.plan, q.args, q.p, q.call, q.begun = plan, args, p, "cuCtxSetCurrent", 0
 	r := q.d.api.Do(q.d.ctx, q.launch)
 	q.plan, q.args, q.p = nil, nil, nil
@@ -98,7 +98,10 @@ func (q *queue) Launch(k *device.Kernel, args []device.Arg, p *device.Params) er
 
 // checkParams refuses parameters that are missing, and cells of those that the kernels take by value.
 func checkParams(k *device.Kernel, plan *plan, p *device.Params) error {
-	n := k.Op.Code.NumParams()
+	n := 0
+	if k.Name == "" {
+		n = k.Op.Code.NumParams()
+	}
 	if n > 0 && (p == nil || p.N < n) {
 		return fmt.Errorf("%s takes %d parameters", k.Op.Code, n)
 	}

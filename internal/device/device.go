@@ -49,9 +49,11 @@ type Arg struct {
 	Offset int64
 }
 
-// Kernel is an op made ready for a device. It may be launched by several goroutines at once.
+// Kernel is an op, or a launch of a kernel of the program's own, made ready for a device. It may be launched by several
+// goroutines at once.
 type Kernel struct {
 	Op        ir.Op
+	Name      string // of the program's own kernel, which has no Op; else ""
 	Out       []*ir.Type
 	Workspace int64 // bytes of scratch memory a launch needs
 	FLOPs     int64
@@ -59,6 +61,8 @@ type Kernel struct {
 	Stored    int64  // of these the written ones, where scratch memory is among them; 0: the results
 	Steps     []Step // what a launch does, in order; nil where that is one piece of work of the host's
 	Impl      any    // the engine's own
+
+	own *Own // nil: of an op
 }
 
 // Step is a kernel of the device that a launch starts, or a fill of memory with zeros.
@@ -91,6 +95,9 @@ func (k *Kernel) Written() (n int64) {
 
 // Demand lists the bytes that a launch touches of each of its arguments.
 func (k *Kernel) Demand() []int64 {
+	if k.own != nil {
+		return k.own.Need
+	}
 	var need []int64
 	for _, types := range [][]*ir.Type{k.Out, k.Op.Ins()} {
 		for _, t := range types {

@@ -46,6 +46,7 @@ func Powers() []Power {
 		power[Mapper]("Mapper", "device"),
 		power[Prober]("Prober", "device"),
 		power[Compiler]("Compiler", "device"),
+		power[Loader]("Loader", "device"),
 		power[Linked]("Linked", "device"),
 		power[Source]("Source", "device"),
 		power[Clock]("Clock", "device"),

@@ -24,7 +24,7 @@ func TestInterfaces(t *testing.T) {
 			t.Errorf("%s has %d methods, the documents say %d", name, got, n)
 		}
 	}
-	others := []string{"Fetch", "Graph", "Staged", "Stamp", "Lost", "Blamed"} // what powers return; errors
+	others := []string{"Fetch", "Graph", "Module", "Staged", "Stamp", "Lost", "Blamed"} // what powers return; errors
 	listed := map[string]bool{}
 	for _, p := range Powers() {
 		listed[p.Name] = true

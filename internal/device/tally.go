@@ -85,9 +85,9 @@ func (t *Tally) Observe(e *Event) {
 		if t.ops == nil {
 			t.ops = map[string]Work{}
 		}
-		op := t.ops[e.Kernel.Op.Code.String()]
+		op := t.ops[e.Kernel.What()]
 		op.Add(e)
-		t.ops[e.Kernel.Op.Code.String()] = op
+		t.ops[e.Kernel.What()] = op
 	}
 }
 

@@ -56,7 +56,10 @@ func (p *Printer) Observe(e *Event) {
 
 // opText is an operation with its operands and results.
 func opText(k *Kernel) string {
-	return k.Op.String() + " ->" + types(k.Out)
+	if k.own != nil {
+		return k.String()
+	}
+	return k.String() + " ->" + types(k.Out)
 }
 
 func types(list []*ir.Type) string {

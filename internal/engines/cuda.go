@@ -97,27 +97,44 @@ func open(api *driver.API, n device.Name, preload bool) (device.Device, error) {
 	return cuda.New(api, n.Index, n.String(), cuda.Options{Blocking: s.Blocking, Preload: preload})
 }
 
+// Simulate opens a simulated GPU of a machine of its own, with checks and schedules by the words of SimEnv.
+func Simulate(card, words string) (device.Device, error) {
+	n := device.Name{Kind: "sim", Card: cmp.Or(card, cards.Default), Count: 1}
+	api, err := machine(n, words)
+	if err != nil {
+		return nil, err
+	}
+	return open(api, n, false)
+}
+
+// machine is a new one of simulated GPUs.
+func machine(n device.Name, words string) (*driver.API, error) {
+	c, err := simcuda.ParseConfig(words)
+	if err != nil {
+		return nil, err
+	}
+	c.Card, c.Devices = cmp.Or(n.Card, cards.Default), cmp.Or(n.Count, unnamed)
+	s, err := simcuda.New(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.API(), nil
+}
+
 func system(n device.Name) (*driver.API, error) {
 	systems.Lock()
 	defer systems.Unlock()
 	if api := systems.apis[n]; api != nil {
 		return api, nil
 	}
-	c, err := simcuda.ParseConfig(os.Getenv(SimEnv))
-	if err != nil {
+	words := os.Getenv(SimEnv)
+	if _, err := simcuda.ParseConfig(words); err != nil {
 		return nil, fmt.Errorf("%s: %w", SimEnv, err)
 	}
-	c.Card, c.Devices = n.Card, n.Count
-	if c.Card == "" {
-		c.Card = cards.Default
-	}
-	if c.Devices == 0 {
-		c.Devices = unnamed
-	}
-	s, err := simcuda.New(c)
+	api, err := machine(n, words)
 	if err != nil {
 		return nil, err
 	}
-	systems.apis[n] = s.API()
-	return systems.apis[n], nil
+	systems.apis[n] = api
+	return api, nil
 }

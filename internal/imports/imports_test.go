@@ -74,6 +74,8 @@ const rules = `
 	tensor/internal/heap, internal/engines, internal/autograd, internal/lower, internal/render, internal/rng, internal/hostmem, internal/presence, internal/oom < tensor;
 	tensor, internal/cards, internal/advice < internal/machine;
 	tensor < nn;
+	tensor, internal/cards < kernel;
+	kernel < examples/kernels;
 	internal/render < internal/finding;
 	internal/finding, internal/pickle, internal/cards < internal/snapshot;
 	NONE < internal/xid;
@@ -186,6 +188,7 @@ var direct = map[string][]string{
 	"internal/nvtx":             {"internal/dl"},
 	"internal/nvtx/nvtxtest":    {"internal/dl"},
 	"internal/simrun":           {"internal/gpusim", "internal/ptx"},
+	"kernel":                    {"internal/ptx"},
 
 	"internal/doctor/probe": {"internal/cuda/driver", "internal/cuda/libcuda"},
 

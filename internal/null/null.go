@@ -124,6 +124,18 @@ func (d *Device) Prepare(op ir.Op) (*device.Kernel, error) {
 	return k, nil
 }
 
+// Load implements [device.Loader]: of a card, which runs kernels. It compiles nothing.
+func (d *Device) Load(string, []byte) (device.Module, error) {
+	if d.info.Compute == [2]int{} {
+		return nil, fmt.Errorf("%s imitates a device that runs no kernels of GPUs", d.info.Name)
+	}
+	return module{}, nil
+}
+
+type module struct{}
+
+func (module) Prepare(l *device.Own) (*device.Kernel, error) { return l.AsKernel(), nil }
+
 // NewQueue returns a queue on which everything is done at once.
 func (d *Device) NewQueue() (device.Queue, error) { return queue{}, nil }
 
@@ -133,12 +145,8 @@ func (d *Device) Close() error { return nil }
 type queue struct{}
 
 func (q queue) Launch(k *device.Kernel, args []device.Arg, _ *device.Params) error {
-	want := len(k.Out) + k.Op.NumIn()
-	if k.Workspace > 0 {
-		want++
-	}
-	if len(args) != want {
-		return fmt.Errorf("null: %s has %d arguments, want %d", k.Op.Code, len(args), want)
+	if want := k.Args(); len(args) != want {
+		return fmt.Errorf("null: %s has %d arguments, want %d", k.What(), len(args), want)
 	}
 	return nil
 }

@@ -174,26 +174,24 @@ func (f *file) choose(name string, m *meta) (*ptx.Func, error) {
 	if name == "" && len(list) == 1 {
 		return list[0], nil
 	}
-	var names, mangled []string
-	var as *ptx.Func
-	for _, fn := range list {
-		if fn.Name == name {
-			return fn, nil
-		}
-		if strings.HasPrefix(fn.Name, fmt.Sprintf("_Z%d%s", len(name), name)) {
-			as, mangled = fn, append(mangled, fn.Name)
-		}
-		names = append(names, fn.Name)
-	}
+	meant := f.module.Named(name)
 	switch {
 	case name == "":
-		return nil, advice.Failf("choose one with --kernel: "+strings.Join(names, ", "), "%s has %d kernels", f.path, len(list))
-	case len(mangled) == 1:
-		return as, nil
-	case len(mangled) > 1:
-		return nil, advice.Failf("choose one with --kernel: "+strings.Join(mangled, ", "), "%s has %d kernels of the name %s", f.path, len(mangled), name)
+		return nil, advice.Failf("choose one with --kernel: "+names(list), "%s has %d kernels", f.path, len(list))
+	case len(meant) == 1:
+		return meant[0], nil
+	case len(meant) > 1:
+		return nil, advice.Failf("choose one with --kernel: "+names(meant), "%s has %d kernels of the name %s", f.path, len(meant), name)
 	}
-	return nil, advice.Failf("it has "+strings.Join(names, ", "), "%s has no kernel %q", f.path, name)
+	return nil, advice.Failf("it has "+names(list), "%s has no kernel %q", f.path, name)
+}
+
+func names(list []*ptx.Func) string {
+	words := make([]string, len(list))
+	for i, fn := range list {
+		words[i] = fn.Name
+	}
+	return strings.Join(words, ", ")
 }
 
 // line is the text of a line of the PTX file, counted from 1.
