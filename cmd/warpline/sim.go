@@ -40,12 +40,13 @@ const simRunLong = `Run one kernel under checks. After the file come the kernel'
   i32:5  f32:1e-5   a scalar
   null              a null pointer
 
-Types: f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool. The exit status is 0 without a finding, 1 with one, 2 if the
-kernel could not be run. Memory accesses are always checked.`
+Types: f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool. The exit status is 0 without a finding, 1 with one or where the results on
+--device differ, 2 if the kernel could not be run. Memory accesses are always checked.`
 
 const simRunExample = `  warpline sim run add.ptx --grid 4 --block 256 @a.npy @b.npy f32[1000] i32:1000 --out 2=c.npy
   warpline sim run softmax.ptx --meta softmax.json --grid 4 @x.npy f32[4,1000] i32:1000
   warpline sim run new.ptx --against old.ptx --grid 4 --block 256 @a.npy f32[1000] i32:1000
+  warpline sim run sum.ptx --device cuda:0 --grid 4 --block 256 @a.npy f32[4] i32:1000
   warpline sim run sum.ptx --kernel sum --block 128 --check racecheck --seed 3 --json f32[128]=1 f32[1]`
 
 func newSimRun() *cobra.Command {
@@ -79,6 +80,8 @@ func newSimRun() *cobra.Command {
 	f.StringVar(&c.AgainstGrid, "against-grid", "", "blocks of that kernel, if others: a kernel with larger tiles has fewer (default --grid)")
 	f.StringVar(&c.AgainstBlock, "against-block", "", "threads of a block of that kernel, if others (default --block)")
 	f.StringVar(&c.AgainstMeta, "against-meta", "", "Triton's metadata of that kernel (default --meta)")
+	f.StringVar(&c.Device, "device", "", "run the kernel there too, and compare the results element by element: cuda:0, or another simulated card, sim:h100-80")
+	f.Float64Var(&c.Tolerance, "tolerance", 0, "of that comparison, of numbers beyond 1 as a share (default f32 1e-5, f64 1e-12, f16 2e-3, bf16 1.6e-2, integers 0)")
 	f.StringArrayVar(&c.Outs, "out", nil, "K: show the start of argument K, from 0, behind the run; K=c.npy: write it to a file too; may be repeated")
 	return cmd
 }
@@ -90,6 +93,7 @@ func runSim(cmd *cobra.Command, c simrun.Config) error {
 	case c.Shared < 0:
 		return advice.Failf("give a number of bytes, 0 or more", "--shared is %d", c.Shared)
 	}
+	c.ToleranceGiven = cmd.Flags().Changed("tolerance")
 	s := newScreen(cmd)
 	c.Progress = func(kernel string, done, all int64) {
 		s.passing(render.Progress{Label: "blocks of " + kernel, Done: done, Total: all})
@@ -120,7 +124,7 @@ func showSim(s *screen, r *simrun.Result) error {
 	if _, err := fmt.Fprint(s.text, s.hung(r.Text(max(s.width, widestTable)))); err != nil {
 		return s.unwritten(err)
 	}
-	if r.Found > 0 || r.Against != nil && r.Against.Found > 0 {
+	if r.Found > 0 || r.Against != nil && r.Against.Found > 0 || r.Device != nil && r.Device.Differs() {
 		return errFindings
 	}
 	return nil

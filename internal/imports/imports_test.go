@@ -60,7 +60,7 @@ const rules = `
 	internal/cuda/libcuda, internal/dl, internal/testutil/cc < internal/cuda/shimtest;
 	internal/gpusim < internal/gpusim/mutate;
 	internal/gpusim/mutate, internal/cuda, internal/cuda/simcuda < bench/oracle;
-	internal/gpusim, dtype, internal/npy, internal/render, internal/durable, internal/advice < internal/simrun;
+	internal/gpusim, dtype, internal/npy, internal/render, internal/durable, internal/advice, internal/device < internal/simrun;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
 	internal/conform, internal/testutil, internal/cpufeat, internal/par < internal/device/devicetest;

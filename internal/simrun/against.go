@@ -29,7 +29,7 @@ type Counter struct {
 // against runs the other kernel of a config and compares the results. Nothing of it is written.
 func against(ctx context.Context, c Config, r *Result) (*Comparison, error) {
 	o := c
-	o.File, o.Outs, o.Against, o.Registers = c.Against, nil, "", 0 // registers were told of the first
+	o.File, o.Outs, o.Against, o.Device, o.Registers = c.Against, nil, "", "", 0 // registers were told of the first
 	o.Grid, o.Block, o.Meta = cmp.Or(c.AgainstGrid, c.Grid), cmp.Or(c.AgainstBlock, c.Block), cmp.Or(c.AgainstMeta, c.Meta)
 	o.AgainstGrid, o.AgainstBlock, o.AgainstMeta = "", "", ""
 	other, err := Run(ctx, o)

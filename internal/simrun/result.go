@@ -121,6 +121,7 @@ type Result struct {
 	Model            *Model      `json:"model"`        // null after a fault
 	Lines            []Line      `json:"lines"`
 	Against          *Comparison `json:"against"` // null without
+	Device           *OnDevice   `json:"device"`  // null without
 	Notes            []string    `json:"notes"`
 
 	shownLines int

@@ -7,6 +7,7 @@
 //	explain.go  what a PTX file contains
 //	model.go    what a run would take on the card, and what its lines did
 //	against.go  the same of another kernel
+//	device.go   the same kernel on a card, and where its results differ
 //	cards.go    the cards
 //	text.go     results for people
 package simrun
@@ -47,6 +48,10 @@ type Config struct {
 	Warm      bool     // for its time the launch is one of many: what it touches is in L2, if it fits
 	Against   string   // another PTX file, whose kernel is compared under the same arguments; empty: none
 
+	Device         string  // on which the kernel runs too, as package tensor opens it, for its results to be compared; empty: none
+	Tolerance      float64 // of the comparison, of numbers beyond 1 as a share
+	ToleranceGiven bool    // else each type has its own
+
 	AgainstGrid, AgainstBlock, AgainstMeta string // of that kernel, where they differ
 
 	Outs []string // "K": argument K, from 0, is shown; "K=c.npy": it goes to c.npy too
@@ -65,6 +70,10 @@ const DefaultStepLimit = 1e9
 // Result holds what was found until then; no output is written then.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	j, err := prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	t, err := j.openTwin(c)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +127,14 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	}
 	if c.Against != "" {
 		if r.Against, err = against(ctx, c, r); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case t != nil && r.Found > 0:
+		r.Notes = append(r.Notes, "it was not run on "+t.name+", which a kernel with findings may take along")
+	case t != nil:
+		if r.Device, err = j.again(ctx, t, c); err != nil {
 			return nil, err
 		}
 	}

@@ -29,6 +29,9 @@ func (r *Result) Text(width int) string {
 	if r.Against != nil {
 		b.WriteString("\n" + r.Against.text(width))
 	}
+	if r.Device != nil {
+		b.WriteString("\n" + r.Device.text(width) + "\n")
+	}
 	for _, o := range r.Outs {
 		more := ""
 		if len(o.First) == shown {
