@@ -29,12 +29,25 @@ func NewCalibration(env *tensor.Env, bins int) *Calibration {
 
 // Add counts probabilities [..., classes] (a softmax, no logits) against labels [...]. It waits for nothing.
 func (c *Calibration) Add(probabilities, labels *tensor.Tensor) {
-	p := probabilities.Detach().Cast(dtype.F64)
-	sure, right := p.Max(-1).Flatten(0), p.ArgMax(-1).Eq(labels).Cast(dtype.F64).Flatten(0)
-	bin := sure.Scale(float64(c.bins)).Ceil().AddScalar(-1).Clamp(0, float64(c.bins-1)).Cast(dtype.I64)
-	n := float64(c.bins)
-	at := tensor.Cat(0, bin, bin.AddScalar(n), bin.AddScalar(2*n))
-	c.sums.CopyInPlace(c.sums.ScatterAdd(0, at, tensor.Cat(0, sure.FullLike(1), sure, right)))
+	apart(probabilities, func(p *tensor.Tensor) {
+		n := float64(c.bins)
+		sure := tensor.Chain(p, func(p *tensor.Tensor) *tensor.Tensor { return p.Max(-1).Flatten(0).Cast(dtype.F64) })
+		right := tensor.Chain(p, func(p *tensor.Tensor) *tensor.Tensor { return p.ArgMax(-1).Eq(labels).Cast(dtype.F64).Flatten(0) })
+		at := tensor.Chain(sure, func(s *tensor.Tensor) *tensor.Tensor {
+			return s.Scale(n).Ceil().AddScalar(-1).Clamp(0, n-1).Cast(dtype.I64)
+		}, func(bin *tensor.Tensor) *tensor.Tensor {
+			return tensor.Cat(0, bin, bin.AddScalar(n), bin.AddScalar(2*n))
+		})
+		c.sums.CopyInPlace(c.sums.ScatterAdd(0, at, tensor.Cat(0, sure.FullLike(1), sure, right)))
+	})
+}
+
+// apart runs count on x without a graph. What it computes is gone when it is done.
+func apart(x *tensor.Tensor, count func(x *tensor.Tensor)) {
+	x.Env().NoGrad().Do(func(e *tensor.Env) *tensor.Tensor {
+		count(x.Detach().In(e))
+		return nil
+	})
 }
 
 // Bin is one range of confidence.

@@ -27,8 +27,10 @@ func (c *Confusion) Add(logits, labels *tensor.Tensor) {
 	if logits.Dim(-1) != c.classes {
 		tensor.Raise("Confusion.Add", "the last dimension is the classes", "logits of shape %v for %d classes", logits.Shape(), c.classes)
 	}
-	cell := labels.Cast(dtype.I64).Scale(float64(c.classes)).Add(logits.Detach().ArgMax(-1)).Flatten(0)
-	c.counts.CopyInPlace(c.counts.ScatterAdd(0, cell, cell.FullLike(1)))
+	apart(logits, func(logits *tensor.Tensor) {
+		cell := labels.In(logits.Env()).Cast(dtype.I64).Scale(float64(c.classes)).Add(logits.ArgMax(-1)).Flatten(0)
+		c.counts.CopyInPlace(c.counts.ScatterAdd(0, cell, cell.FullLike(1)))
+	})
 }
 
 // Counts is the matrix: a row per label, a column per prediction. It waits for the device.

@@ -1,5 +1,5 @@
 // Package model has models that people know, ready to train: a classifier of two layers, a small convolutional network,
-// residual networks and GPT-2. Each is a plain struct of nn layers; the names of its parameters are those of the
+// residual networks, GPT-2, a U-Net, a variational auto-encoder. Each is a plain struct of nn layers; the names of its parameters are those of the
 // published weights.
 package model
 

@@ -95,20 +95,21 @@ func (l *PReLU) Forward(x *tensor.Tensor) *tensor.Tensor {
 	}
 	return in.leave(over(in.x, 0, func(x *tensor.Tensor) *tensor.Tensor {
 		if n == 1 {
-			return x.Mul(l.Weight.Reshape())
+			return x.Mul(l.Weight.In(x.Env()).Reshape())
 		}
-		return x.Mul(channelwise(l.Weight, x.Rank()))
+		return x.Mul(channelwise(l.Weight, x))
 	}))
 }
 
-// channelwise is w[c] as [c, 1, ...], to meet values [n, c, ...] of a rank.
-func channelwise(w *tensor.Tensor, rank int) *tensor.Tensor {
-	shape := make([]int, rank-1)
+// channelwise is w[c] as [c, 1, ...], to meet values x[n, c, ...], in whose env it is: a graph of it alone would be recorded where x
+// has none.
+func channelwise(w, x *tensor.Tensor) *tensor.Tensor {
+	shape := make([]int, x.Rank()-1)
 	for i := range shape {
 		shape[i] = 1
 	}
 	shape[0] = w.Dim(0)
-	return w.Reshape(shape...)
+	return w.In(x.Env()).Reshape(shape...)
 }
 
 // ELU is x above 0 and Alpha·(eˣ-1) below (Clevert et al., 2016).

@@ -65,7 +65,7 @@ func (l *ConvTranspose2d) apply(x *tensor.Tensor, c tensor.ConvTranspose) *tenso
 	if x.Rank() == 3 {
 		return x.Unsqueeze(0).ConvTranspose2d(l.Weight, l.Bias, c).Squeeze(0)
 	}
-	return x.ConvTranspose2d(l.Weight, l.Bias, c)
+	return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor { return x.ConvTranspose2d(l.Weight, l.Bias, c) })
 }
 
 func (l *ConvTranspose2d) products(x, _ *tensor.Tensor) int {

@@ -35,6 +35,7 @@ func TestFamilies(t *testing.T) {
 						}
 					}
 					c.family(t)
+					c.unrecorded(t, env)
 				})
 			}
 		})

@@ -222,6 +222,27 @@ func (c *goldenCase) check(t *testing.T) {
 		t.Fatalf("no layer for %s", c.Layer)
 	}
 	c.compare(t, in, f(c, in))
+	c.unrecorded(t, env)
+}
+
+// unrecorded wants a case to leave no graph where none is asked for, although it has parameters.
+func (c *goldenCase) unrecorded(t *testing.T, env *tensor.Env) {
+	t.Helper()
+	in := map[string]*tensor.Tensor{}
+	for name := range c.leaves() {
+		in[name] = c.t["in."+name].In(env.NoGrad())
+	}
+	if len(in) == 0 {
+		return
+	}
+	params := c.params
+	c.params = map[string]*tensor.Tensor{}
+	defer func() { c.params = params }()
+	for i, y := range forwards[c.Layer](c, in) {
+		if y != nil && y.Recorded() {
+			t.Errorf("result %d carries a graph where none is recorded", i)
+		}
+	}
 }
 
 // leaves are the inputs, those with a gradient as leaves.

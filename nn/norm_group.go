@@ -48,10 +48,10 @@ func inGroups(x *tensor.Tensor, groups int, weight, bias *tensor.Tensor, eps flo
 // channelAffine is y·weight + bias by channel, either of which may be nil.
 func channelAffine(y, weight, bias *tensor.Tensor) *tensor.Tensor {
 	if weight != nil {
-		y = y.Mul(channelwise(weight, y.Rank()).Cast(y.DType()))
+		y = y.Mul(channelwise(weight, y).Cast(y.DType()))
 	}
 	if bias != nil {
-		y = y.Add(channelwise(bias, y.Rank()).Cast(y.DType()))
+		y = y.Add(channelwise(bias, y).Cast(y.DType()))
 	}
 	return y
 }

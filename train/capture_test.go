@@ -21,6 +21,8 @@ func TestCapture(t *testing.T) {
 		"last batch, average": {"task": "digits", "data": pictures(t, 50, 1, 8, 3), "batch": 8, "schedule": "cosine", "schedule-steps": 24},
 		"amp, parts, recompute": {"task": "gpt", "data": text, "batch": 4, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "warmup": 3,
 			"clip": 0.5, "amp": true, "accumulate": 2, "recompute": true, "eval-every": 7},
+		"drawn codes":      {"task": "vae", "data": pictures(t, 50, 1, 8, 3), "batch": 8, "eval-every": 7},
+		"areas":            {"task": "unet", "batch": 2, "order": "sequential", "average": 0.9},
 		"streams in parts": {"task": "lstm", "data": text, "batch": 4, "context": 16, "width": 8, "dropout": 0.1, "accumulate": 2, "eval-every": 7},
 	} {
 		t.Run(name, func(t *testing.T) {

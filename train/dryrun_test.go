@@ -27,6 +27,8 @@ func TestDryRunIsTheRun(t *testing.T) {
 		"digits":   {"data": pictures(t, 300, 1, 28, 10), "batch": 48, "steps": 5, "accumulate": 3},
 		"resnet18": {"data": pictures(t, 60, 3, 32, 10), "batch": 8, "steps": 5, "amp": "bf16"},
 		"gpt":      {"tokens": ids(t, 20_000), "vocab": 7, "context": 48, "batch": 6, "steps": 9, "capture": true},
+		"unet":     {"batch": 4, "steps": 3},
+		"vae":      {"data": pictures(t, 300, 1, 28, 10), "batch": 48, "steps": 5, "amp": "bf16"},
 		"lstm":     {"tokens": ids(t, 6_000), "vocab": 7, "context": 24, "width": 48, "batch": 6, "steps": 5},
 	} {
 		c := config(t, task, change)

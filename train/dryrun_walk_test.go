@@ -59,12 +59,12 @@ var levers = map[string]struct {
 	not    string // tasks that cannot, or that do so anyway
 }{
 	"plain": {}, "amp": {change: map[string]any{"amp": "bf16"}}, "accumulate": {change: map[string]any{"accumulate": 2}},
-	"capture": {change: map[string]any{"capture": true}}, "recompute block": {map[string]any{"recompute": "block"}, "mlp lstm"}, // whose activations are what layers keep anyway
-	"offload activations": {map[string]any{"offload": "activations"}, "mlp digits lstm"}, "offload optimizer": {change: map[string]any{"offload": "optimizer"}},
-	"offload both":        {map[string]any{"offload": "both"}, "mlp digits resnet18 lstm"},
-	"recompute attention": {map[string]any{"recompute": "attention"}, "mlp digits resnet18 lstm"},
-	"average":             {map[string]any{"average": 0.9}, "digits lstm"}, "sgd": {map[string]any{"optimizer": "sgd"}, "lstm"},
-	"whole head": {map[string]any{"head": "whole"}, "mlp digits resnet18"}, "step-in-backward": {change: map[string]any{"step-in-backward": true}},
+	"capture": {change: map[string]any{"capture": true}}, "recompute block": {map[string]any{"recompute": "block"}, "mlp lstm vae"}, // whose activations are what layers keep anyway
+	"offload activations": {map[string]any{"offload": "activations"}, "mlp digits lstm vae"}, "offload optimizer": {change: map[string]any{"offload": "optimizer"}},
+	"offload both":        {map[string]any{"offload": "both"}, "mlp digits resnet18 lstm unet vae"},
+	"recompute attention": {map[string]any{"recompute": "attention"}, "mlp digits resnet18 lstm unet vae"},
+	"average":             {map[string]any{"average": 0.9}, "digits lstm unet vae"}, "sgd": {map[string]any{"optimizer": "sgd"}, "lstm"},
+	"whole head": {map[string]any{"head": "whole"}, "mlp digits resnet18 unet vae"}, "step-in-backward": {change: map[string]any{"step-in-backward": true}},
 	"freeze": {change: map[string]any{"freeze": "*weight"}}, "lora": {change: map[string]any{"lora": 3}}, "keep best": {change: map[string]any{"keep": "best", "optimizer": "sgd"}},
 }
 
@@ -96,6 +96,8 @@ func walkedTasks(t *testing.T) map[string]*walked {
 		"digits":   {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": pictures(t, 60, 1, 12, 4), "batch": 16}},
 		"resnet18": {map[string]any{"data": pictures(t, 80, 3, 32, 10)}, []int{4, 10, 32}, map[string]any{"data": pictures(t, 20, 3, 8, 3), "batch": 4, "steps": 1}},
 		"gpt":      {map[string]any{"tokens": ids(t, 20_000), "vocab": 7, "context": 48}, []int{2, 8, 24}, map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 16, "layers": 2, "width": 32, "batch": 4}},
+		"unet":     {map[string]any{}, []int{2, 6, 16}, map[string]any{"batch": 2, "steps": 1}},
+		"vae":      {map[string]any{"data": pictures(t, 300, 1, 28, 10)}, []int{2, 38, 128}, map[string]any{"data": pictures(t, 60, 1, 8, 4), "batch": 16}},
 		"lstm":     {map[string]any{"tokens": ids(t, 20_000), "vocab": 7, "context": 24, "width": 64}, []int{2, 8, 24}, map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 8, "layers": 2, "width": 16, "batch": 4}},
 	}
 }

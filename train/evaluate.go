@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/warpline-ml/warpline/data"
@@ -14,13 +13,6 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// Picture is a sample with what the model takes it for.
-type Picture struct {
-	Width, Height   int
-	Pixels          []float32 // grey, 0 to 1
-	Label, Foretold int
-}
-
 // scored is what an evaluation found.
 type scored struct {
 	loss     float64
@@ -30,6 +22,7 @@ type scored struct {
 	size     int // samples; of a text, tokens
 	right    []Picture
 	wrong    []Picture
+	views    []Picture // of models that have views
 }
 
 // evaluation is what is scored, and how.
@@ -53,9 +46,10 @@ func (e *evaluation) run(ctx context.Context) (*scored, error) {
 		if err != nil {
 			return nil, stopped(ctx, err)
 		}
-		n := b.Y.Size()
-		s.samples, s.size = s.samples+b.X.Dim(0), s.size+n
+		n := b.X.Dim(0)
+		s.samples += n
 		if g, writes := e.model.(zoo.Author); writes {
+			n = b.Y.Size()
 			of := g.Loss(b.X, b.Y)
 			loss.Add(of, n)
 			meters.Perplexity(of, n)
@@ -63,10 +57,14 @@ func (e *evaluation) run(ctx context.Context) (*scored, error) {
 			of, out := e.arch.Loss(e.model, b.X, b.Y)
 			loss.Add(of, n)
 			e.arch.Measure(&meters, out, b.Y)
-			if e.arch.Pictured() {
+			switch {
+			case e.arch.Of().Show != nil:
+				s.view(e, b)
+			case e.arch.Pictured():
 				s.look(b, out, e.show)
 			}
 		}
+		s.size += n
 		e.progress(s.samples, e.set.Len())
 	}
 	s.loss, s.metrics = loss.Value(), meters.Values()
@@ -96,27 +94,35 @@ func (s *scored) look(b dataset.Turn, logits *tensor.Tensor, show int) {
 			list = &s.wrong
 		}
 		if len(*list) < show {
-			*list = append(*list, picture(b.X.Select(0, i), int(labels[i]), int(guess[i])))
+			p := stretched(b.X.Select(0, i))
+			p.Label, p.Foretold = int(labels[i]), int(guess[i])
+			*list = append(*list, p)
 		}
 	}
 }
 
-// picture is sample x[channels, height, width] in grey, its values stretched to 0…1.
-func picture(x *tensor.Tensor, label, guess int) Picture {
-	p := Picture{Width: x.Dim(2), Height: x.Dim(1), Label: label, Foretold: guess}
-	grey := x.Mean(0).Floats()
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, v := range grey {
-		low, high = min(low, v), max(high, v)
+// view keeps what there is to see of the first samples, side by side, and of as many as fit among the pictures of a result.
+func (s *scored) view(e *evaluation, b dataset.Turn) {
+	if len(s.views) > 0 || e.show == 0 {
+		return
 	}
-	for _, v := range grey {
-		p.Pixels = append(p.Pixels, float32((v-low)/max(high-low, 1e-12)))
+	n := min(2, b.X.Dim(0))
+	var lists [][]Picture
+	for _, v := range e.arch.Of().Show(e.arch, e.model, b.X.Slice(0, 0, n), b.Y.Slice(0, 0, n)) {
+		lists = append(lists, shown(v.Caption, v.Greys))
 	}
-	return p
+	for i := range n {
+		for _, list := range lists {
+			s.views = append(s.views, list[i])
+		}
+	}
 }
 
 // pictures mixes what was recognised and what was not, the latter last.
 func (s *scored) pictures(n int) []Picture {
+	if s.views != nil {
+		return s.views
+	}
 	wrong := s.wrong[:min(len(s.wrong), (n+1)/2)]
 	right := s.right[:min(len(s.right), n-len(wrong))]
 	return append(append([]Picture{}, right...), wrong...)

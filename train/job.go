@@ -67,6 +67,9 @@ func newImages(c *Config) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := units(c, all, test); err != nil {
+		return nil, err
+	}
 	n, err := labels(c, all, test)
 	if err != nil {
 		return nil, err
@@ -100,6 +103,22 @@ func newImages(c *Config) (*job, error) {
 		j.perEpoch = train.Len() / c.Batch
 	}
 	return j, nil
+}
+
+// units refuses pictures that a model which draws could not mean.
+func units(c *Config, parts ...data.Source[data.Pair]) error {
+	if c.Data == "" || !zoo.TrainedBy(c.Task).Unit {
+		return nil
+	}
+	for _, part := range parts {
+		if part == nil {
+			continue
+		}
+		if err := dataset.Unit(c.Data, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // labels is the number of classes of the parts of a set, of which one may be nil. Drawn digits are not drawn for it.

@@ -358,7 +358,11 @@ func evalBatch(a *zoo.Arch, context int) int {
 	if a.Writes() {
 		return max(1, max(2048, rowsAtOnce*a.Of().Row)/a.Scored(context))
 	}
-	return dataset.SamplesAtOnce(a.Input(), 256)
+	most := 256
+	if a.Of().Areas { // what is computed of each pixel takes more than the picture
+		most = 32
+	}
+	return dataset.SamplesAtOnce(a.Input(), most)
 }
 
 // save writes a checkpoint and drops all but the newest.

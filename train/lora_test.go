@@ -38,6 +38,7 @@ func TestLoRA(t *testing.T) {
 		"resnet18": {map[string]any{"data": pictures(t, 40, 3, 8, 3), "batch": 4}, map[string]int{"fc.weight": 512}},
 		"gpt": {map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 8, "layers": 1, "heads": 2, "width": 16, "batch": 10}, map[string]int{
 			"transformer.h.0.attn.c_attn.weight": 48, "transformer.h.0.attn.c_proj.weight": 16, "transformer.h.0.mlp.c_fc.weight": 64, "transformer.h.0.mlp.c_proj.weight": 16}},
+		"vae":  {map[string]any{"data": pictures(t, 60, 1, 6, 3), "batch": 10}, map[string]int{"fc1.weight": 36, "fc21.weight": 400, "fc22.weight": 400, "fc3.weight": 20, "fc4.weight": 400}},
 		"lstm": {map[string]any{"tokens": ids(t, 700), "vocab": 7, "context": 8, "width": 16, "batch": 10}, map[string]int{"head.weight": 16}},
 	} {
 		run := func(t *testing.T, changes ...map[string]any) (string, *train.Result, *recorder) {

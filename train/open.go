@@ -3,7 +3,6 @@ package train
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"github.com/warpline-ml/warpline/data/table"
 	"github.com/warpline-ml/warpline/data/text"
 	"github.com/warpline-ml/warpline/data/tokens"
-	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/internal/zoo"
@@ -267,6 +265,9 @@ func (m *opened) suits(c *EvalConfig, set data.Source[data.Pair]) error {
 	if shape[0] != a.Channels || !a.Of().AnySize() && (shape[1] != a.Height || shape[2] != a.ImageConfig.Width) {
 		return fail("give data of the model's size", "%s takes pictures of %d×%d×%d, the data has %d×%d×%d", m.from, a.Channels, a.Height, a.ImageConfig.Width, shape[0], shape[1], shape[2])
 	}
+	if a.Of().Unit {
+		return units(&Config{Task: a.Of().Task, Data: c.Data}, set)
+	}
 	if c.Data == "" {
 		return nil
 	}
@@ -303,77 +304,6 @@ func (m *opened) text(c *EvalConfig, p *part) (dataset.Source, error) {
 		return nil, fail("give more text", "%s: %v", cmp.Or(c.Data, c.Tokens), err)
 	}
 	return src, nil
-}
-
-// SampleConfig says what Sample writes.
-type SampleConfig struct {
-	From        string // a run folder of a model that writes
-	Device      string // as tensor.Open takes it; empty: the best there is
-	Prompt      string // text, or numbers of tokens where the folder has no tokenizer; empty: token 0
-	Length      int    // tokens to add
-	Temperature float64
-	TopK        int // 0: all
-	Seed        uint64
-	Threads     int // of the CPU; 0: all
-	Heads       int // of a bare file of weights; 0: as many as are 64 wide
-
-	Watch Watcher // told in notes; nil: nobody
-}
-
-// check refuses numbers without meaning.
-func (c *SampleConfig) check() error {
-	switch {
-	case c.Length < 1:
-		return fail("give a number from 1 up", "--length is %d", c.Length)
-	case !(c.Temperature >= 0 && c.Temperature < 1e6):
-		return fail("give a number from 0 up", "--temperature is %v", c.Temperature)
-	case c.TopK < 0:
-		return fail("give a number from 0 up", "--top-k is %d", c.TopK)
-	}
-	return nil
-}
-
-// Sample lets a language model go on with a prompt. write gets each piece as it is chosen; the number of tokens comes
-// back. It stops after the token under way when ctx is cancelled.
-func Sample(ctx context.Context, c SampleConfig, write func(piece string) error) (n int, err error) {
-	defer machine.Recovered(&err)
-	defer setThreads(c.Threads)()
-	if err := c.check(); err != nil {
-		return 0, err
-	}
-	if c.Watch == nil {
-		c.Watch = silent{}
-	}
-	m, err := open(c.From, c.Device, c.Heads, c.Watch)
-	if err != nil {
-		return 0, err
-	}
-	defer machine.AllowWaits(m.env.Device())()
-	if !m.env.Device().Computes() {
-		return 0, fail("give --device cpu", "%s computes nothing, so it has no text to write", c.Device)
-	}
-	g, ok := m.model.(zoo.Author)
-	if !ok {
-		return 0, fail("give the folder of a "+advice.List(zoo.Tasks(true)), "%s is of type %s, which writes no text", c.From, m.arch.Kind)
-	}
-	prompt, err := m.encode(c.Prompt)
-	if err != nil {
-		return 0, explain(err, "change --prompt")
-	}
-	for id := range g.Generate(m.env, prompt, c.Length, model.SampleConfig{Temperature: c.Temperature, TopK: c.TopK, Seed: c.Seed}) {
-		n++
-		piece, err := m.decode(id)
-		if err == nil {
-			err = write(piece)
-		}
-		if err != nil {
-			return n, err
-		}
-		if ctx.Err() != nil && n < c.Length {
-			return n, ErrInterrupted
-		}
-	}
-	return n, nil
 }
 
 func (m *opened) encode(prompt string) ([]int64, error) {

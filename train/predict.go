@@ -8,6 +8,7 @@ import (
 	"github.com/warpline-ml/warpline/data/table"
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
+	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -20,6 +21,7 @@ type PredictConfig struct {
 	Threads int      // of the CPU; 0: all
 	Invert  bool     // pictures: dark on light becomes light on dark, as the drawn digits are
 	Unseen  bool     // tabular: texts that training did not have stand for any other, in place of an error
+	Out     string   // folder of the pictures that a model makes of pictures; empty: each beside its input
 
 	Watch Watcher // told in notes; nil: nobody
 }
@@ -32,6 +34,20 @@ type Prediction struct {
 	Probability float64  `json:"probability,omitempty"` // its
 	Classes     []Chance `json:"classes,omitempty"`     // the likeliest, most likely first
 	Value       *float64 `json:"value,omitempty"`       // of a number
+
+	Areas   []Area `json:"areas,omitempty"`   // of a segmented picture
+	Mask    string `json:"mask,omitempty"`    // its file: a PNG of the picture's size with a palette, whose entries are the classes
+	Overlay string `json:"overlay,omitempty"` // the picture with the mask in colours
+
+	Reconstruction string   `json:"reconstruction,omitempty"` // file of what a picture becomes by way of its code
+	Error          *float64 `json:"error,omitempty"`          // of it: the mean square of the differences of values from 0 to 1
+	ELBO           *float64 `json:"elbo,omitempty"`           // bound of the picture's log-likelihood, in nats
+}
+
+// Area is the share of a picture that a class has.
+type Area struct {
+	Class string  `json:"class"`
+	Share float64 `json:"share"`
 }
 
 // Chance is a class, or a token that follows, with its probability.
@@ -48,6 +64,7 @@ type asked struct {
 	name string
 	line int
 	x    []float32 // of the shape of a sample
+	made []string  // files of pictures that are to be made of it
 }
 
 // Predict asks a model about inputs, and tells each result. Nothing is told unless all inputs can be read.
@@ -77,11 +94,18 @@ func Predict(ctx context.Context, c PredictConfig, tell func(p *Prediction) erro
 		}
 		all = append(all, list...)
 	}
+	if err := m.name(&c, all); err != nil {
+		return err
+	}
 	for some := range slices.Chunk(all, evalBatch(&m.arch, 0)) {
 		if ctx.Err() != nil {
 			return ErrInterrupted
 		}
-		for i, p := range m.predict(some) {
+		predictions, err := m.predict(some)
+		if err != nil {
+			return err
+		}
+		for i, p := range predictions {
 			p.Input, p.Line = some[i].name, some[i].line
 			if err := tell(p); err != nil {
 				return err
@@ -92,14 +116,23 @@ func Predict(ctx context.Context, c PredictConfig, tell func(p *Prediction) erro
 }
 
 // predict runs the model on inputs.
-func (m *opened) predict(list []asked) (out []*Prediction) {
+func (m *opened) predict(list []asked) (out []*Prediction, err error) {
 	shape := m.arch.Input()
 	var x []float32
 	for _, a := range list {
 		x = append(x, a.x...)
 	}
 	m.env.NoGrad().Eval().Do(func(env *tensor.Env) *tensor.Tensor {
-		y := m.model.Forward(tensor.From(env, x, append([]int{len(list)}, shape...)...))
+		in := tensor.From(env, x, append([]int{len(list)}, shape...)...)
+		switch g, paints := m.model.(zoo.Painter); {
+		case paints:
+			out, err = m.reconstruct(list, in, g)
+			return nil
+		case m.arch.Of().Areas:
+			out, err = m.segment(list, m.model.Forward(in))
+			return nil
+		}
+		y := m.model.Forward(in)
 		if m.regresses() {
 			for _, v := range y.Floats() {
 				v = m.encoder.Value(v)
@@ -113,7 +146,7 @@ func (m *opened) predict(list []asked) (out []*Prediction) {
 		}
 		return nil
 	})
-	return out
+	return out, err
 }
 
 // regresses tells a model of numbers.
@@ -233,7 +266,7 @@ func (m *opened) askRows(c *PredictConfig, path string) ([]asked, error) {
 	width := m.encoder.Width()
 	list := make([]asked, len(rows))
 	for i := range rows {
-		list[i] = asked{path, t.Line(i), x[i*width:][:width]}
+		list[i] = asked{name: path, line: t.Line(i), x: x[i*width:][:width]}
 	}
 	return list, nil
 }

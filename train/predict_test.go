@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -152,14 +151,8 @@ func drawn(t *testing.T, pixels []float32, scale int, invert bool) string {
 			m.SetGray(x, y, color.Gray{Y: v})
 		}
 	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "digit.png")
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	save(t, path, m)
 	return path
 }
 

@@ -49,6 +49,7 @@ type Result struct {
 	Scores     []Score   `json:"-"`
 	Pictures   []Picture `json:"-"`
 	Text       string    `json:"-"` // written by a language model
+	Drawn      []Picture `json:"-"` // by a model that draws
 
 	Session  int     `json:"-"` // steps since the start or the resume
 	Stepping float64 `json:"-"` // seconds of them, without scoring; 0 where nothing is computed
@@ -102,7 +103,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	out := &Result{
 		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Peak,
 		Task: r.Task, Model: r.arch.Title(), Out: r.kept(), Computed: !r.dry(), Parameters: nn.Count(r.model),
-		Memory: memory, Log: r.log, Scores: r.scores, Text: r.sample(ctx), Products: r.products(),
+		Memory: memory, Log: r.log, Scores: r.scores, Text: r.sample(ctx), Drawn: r.draw(), Products: r.products(),
 		Units: r.arch.Units(), Session: r.done - r.first, Frozen: constant, Captured: r.replayed(), Stepping: r.stepping / 1e3,
 		Profile: r.profile.result(),
 	}
@@ -174,6 +175,19 @@ func modelMemory(env *tensor.Env, model any) Memory {
 		m.Buffers += b.Bytes()
 	}
 	return m
+}
+
+// draw lets a model that draws show some pictures.
+func (r *run) draw() (list []Picture) {
+	g, ok := r.outcome().(zoo.Painter)
+	if !ok || !r.env.Device().Computes() {
+		return nil
+	}
+	r.Params.policy(r.env).Seed(r.Seed).NoGrad().Eval().Do(func(env *tensor.Env) *tensor.Tensor {
+		list = shown("", g.Draw(env, gallery).Mean(1))
+		return nil
+	})
+	return list
 }
 
 // sampleTime bounds what a run writes at its end.

@@ -278,6 +278,8 @@ func TestResume(t *testing.T) {
 		"mlp":     {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8},
 		"average": {"task": "digits", "data": pictures(t, 50, 1, 8, 3), "batch": 8, "schedule": "cosine", "schedule-steps": 40},
 		"drawn":   {"task": "digits", "batch": 4},
+		"vae":     {"task": "vae", "data": pictures(t, 50, 1, 8, 3), "batch": 8},
+		"unet":    {"task": "unet", "batch": 2, "order": "sequential", "average": 0.9},
 		"lora":    {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8, "lora": 2},
 		"adapted": {"task": "gpt", "data": text, "batch": 2, "context": 8, "layers": 1, "heads": 2, "width": 8, "dropout": 0.1, "lora": 2, "average": 0.9},
 		"freeze":  {"task": "mlp", "data": pictures(t, 50, 1, 6, 3), "batch": 8, "freeze": "1.weight"},
@@ -419,12 +421,12 @@ func TestRunFolder(t *testing.T) {
 	}
 	within(t, "loss of what was held out", r.Loss, *result.ValLoss, 1e-12)
 	var written strings.Builder
-	n, err := train.Sample(t.Context(), train.SampleConfig{From: c.Out, Device: "cpu", Prompt: "abc", Length: 20}, func(s string) error {
+	out, err := train.Sample(t.Context(), train.SampleConfig{From: c.Out, Device: "cpu", Prompt: "abc", Length: 20}, func(s string) error {
 		written.WriteString(s)
 		return nil
 	})
-	if err != nil || n != 20 || written.String() != "defgh abcdefgh abcde" {
-		t.Errorf("%d tokens %q, %v", n, written.String(), err)
+	if err != nil || out.Tokens != 20 || written.String() != "defgh abcdefgh abcde" {
+		t.Errorf("%+v %q, %v", out, written.String(), err)
 	}
 	var published struct {
 		Type   string `json:"model_type"`

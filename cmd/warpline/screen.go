@@ -347,6 +347,10 @@ func (s *screen) trained(r *train.Result, interrupted bool) {
 		fmt.Fprintf(w, "\n%s", r.Curve(min(s.width, 100), 14, s.color))
 	}
 	s.gallery(r.Pictures)
+	if len(r.Drawn) > 0 {
+		fmt.Fprint(w, "\nIt draws:\n")
+		s.gallery(r.Drawn)
+	}
 	if r.Text != "" {
 		fmt.Fprintf(w, "\nIt writes:\n%s\n", r.Text)
 	}
@@ -466,7 +470,7 @@ func (s *screen) evaluated(r *train.Result) {
 
 func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
 
-// gallery draws predictions, without the border that all pictures leave empty.
+// gallery draws pictures with what they were taken for or show, without the border that all pictures leave empty.
 func (s *screen) gallery(pictures []train.Picture) {
 	if len(pictures) == 0 {
 		return
@@ -474,7 +478,10 @@ func (s *screen) gallery(pictures []train.Picture) {
 	var list []render.Image
 	for _, p := range trimmed(shrunk(pictures)) {
 		caption := fmt.Sprintf("%d", p.Foretold)
-		if p.Foretold != p.Label {
+		switch {
+		case p.Named:
+			caption = p.Caption
+		case p.Foretold != p.Label:
 			caption = fmt.Sprintf("✗ %d, is %d", p.Foretold, p.Label)
 		}
 		list = append(list, render.Image{Width: p.Width, Height: p.Height, Pixels: p.Pixels, Caption: caption})

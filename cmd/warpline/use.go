@@ -49,20 +49,25 @@ that has a test set, that is scored. Of a run that was cut off, its newest check
 func newSample() *cobra.Command {
 	var c train.SampleConfig
 	cmd := &cobra.Command{
-		Use: "sample RUN", Short: "Let a language model write",
-		Example: "  warpline sample runs/gpt-1 --prompt 'ROMEO:' --length 400",
+		Use: "sample RUN", Short: "Let a model write a text or draw pictures",
+		Long: `Let a model of texts go on with a prompt, or let vae draw pictures into a PNG: side by side in a square, shown in part here, too.
+The same --seed gives the same text and the same pictures.`,
+		Example: "  warpline sample runs/gpt-1 --prompt 'ROMEO:' --length 400\n  warpline sample runs/vae-1 --count 100 --out digits.png",
 		Args:    from(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.From = args[0]
+			c.From, c.Given = args[0], map[string]bool{}
+			cmd.Flags().Visit(func(f *pflag.Flag) { c.Given[f.Name] = true })
 			return runSample(cmd, c)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&c.Prompt, "prompt", "", "text to go on with")
-	f.IntVar(&c.Length, "length", 300, "tokens to write")
-	f.Float64Var(&c.Temperature, "temperature", 0.8, "0: always the likeliest token; 1: as the model has it")
-	f.IntVar(&c.TopK, "top-k", 0, "choose among so many tokens; 0: all")
+	f.StringVar(&c.Prompt, "prompt", "", "models of texts: text to go on with")
+	f.IntVar(&c.Length, "length", 300, "models of texts: tokens to write")
+	f.Float64Var(&c.Temperature, "temperature", 0.8, "models of texts: 0: always the likeliest token; 1: as the model has it")
+	f.IntVar(&c.TopK, "top-k", 0, "models of texts: choose among so many tokens; 0: all")
+	f.IntVar(&c.Count, "count", 64, "vae: pictures to draw")
+	f.StringVar(&c.Out, "out", "", "vae: a PNG that there is not yet (default sample.png in the run folder, which it replaces)")
 	f.Uint64Var(&c.Seed, "seed", 0, "of the choices")
 	headsFlag(f, &c.Heads)
 	deviceFlags(f, &c.Device, &c.Threads, false)
@@ -79,7 +84,7 @@ func runSample(cmd *cobra.Command, c train.SampleConfig) error {
 	c.Watch = &screen{text: cmd.ErrOrStderr(), notes: cmd.ErrOrStderr()}
 	began := time.Now()
 	var text strings.Builder
-	n, err := train.Sample(cmd.Context(), c, func(piece string) error {
+	out, err := train.Sample(cmd.Context(), c, func(piece string) error {
 		if text.Len() == 0 {
 			fmt.Fprint(s.text, c.Prompt)
 		}
@@ -87,7 +92,7 @@ func runSample(cmd *cobra.Command, c train.SampleConfig) error {
 		_, err := fmt.Fprint(s.text, piece)
 		return err
 	})
-	if n > 0 {
+	if out != nil && out.Tokens > 0 {
 		fmt.Fprintln(s.text)
 	}
 	if failed := s.failure(); failed != nil {
@@ -96,9 +101,27 @@ func runSample(cmd *cobra.Command, c train.SampleConfig) error {
 	if err != nil && !errors.Is(err, train.ErrInterrupted) {
 		return err
 	}
-	final := map[string]any{"final": true, "text": text.String(), "tokens": n, "seconds": time.Since(began).Seconds()}
-	if failed := s.emit(final); failed != nil {
+	if failed := s.sampled(out, text.String(), time.Since(began)); failed != nil {
 		return failed
 	}
 	return err
+}
+
+// mostShown is how many pictures of a sample the screen has.
+const mostShown = 12
+
+// sampled tells what a model has come to.
+func (s *screen) sampled(out *train.Sampled, text string, took time.Duration) error {
+	final := map[string]any{"final": true, "seconds": took.Seconds()}
+	if out.Out == "" {
+		final["text"], final["tokens"] = text, out.Tokens
+		return s.emit(final)
+	}
+	final["pictures"], final["out"] = len(out.Pictures), out.Out
+	s.gallery(out.Pictures[:min(len(out.Pictures), mostShown)])
+	s.say("%s has %s", out.Out, plural(len(out.Pictures), "picture"))
+	if err := s.emit(final); err != nil {
+		return err
+	}
+	return s.failure()
 }

@@ -53,3 +53,25 @@ func Classes(src data.Source[data.Pair], limit int) (int, error) {
 	}
 	return int(most) + 1, nil
 }
+
+// Unit refuses pictures of a path with a value that is not from 0 to 1.
+func Unit(path string, src data.Source[data.Pair]) error {
+	host, err := tensor.Open("cpu")
+	if err != nil {
+		return err
+	}
+	at := 0
+	for b, err := range data.Batches(host.NoGrad(), src, data.Config{Size: SamplesAtOnce(src.Fields()[0].Shape, 1024)}) {
+		if err != nil {
+			return advice.Explain(err, "check the files of --data")
+		}
+		for i, v := range tensor.Data[float32](b.X) {
+			if !(v >= 0 && v <= 1) {
+				sample := at + i*b.X.Dim(0)/b.X.Size()
+				return advice.Failf("save them as uint8, or divide them by the largest", "%s: sample %d has the value %v, and a model that draws means values from 0 to 1", path, sample, v)
+			}
+		}
+		at += b.X.Dim(0)
+	}
+	return nil
+}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/data/shapes"
 	"github.com/warpline-ml/warpline/data/tickets"
 	"github.com/warpline-ml/warpline/dtype"
 )
@@ -16,6 +17,10 @@ func Drawn(task string) (train, test data.Source[data.Pair]) {
 		const many, held = 100_000, 1000
 		learnt, scored := tickets.Split(many, held)
 		return packed{learnt}, packed{scored}
+	case "unet":
+		const many, held = 100_000, 200
+		learnt, scored := shapes.Split(many, held)
+		return learnt, scored
 	}
 	panic(fmt.Sprintf("dataset: nothing is drawn for %q", task))
 }

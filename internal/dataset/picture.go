@@ -19,6 +19,15 @@ func Picture(path string, channels, height, width int) ([]float32, error) {
 	if channels != 1 && channels != 3 {
 		return nil, fmt.Errorf("%s: a picture has 1 or 3 channels, and the model takes %d", path, channels)
 	}
+	m, err := Decode(path)
+	if err != nil {
+		return nil, err
+	}
+	return resized(m, channels, height, width), nil
+}
+
+// Decode reads a picture in PNG, JPEG or GIF.
+func Decode(path string) (image.Image, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -38,7 +47,7 @@ func Picture(path string, channels, height, width int) ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return resized(m, channels, height, width), nil
+	return m, nil
 }
 
 // resized is the picture channel by channel.

@@ -15,7 +15,7 @@ import (
 )
 
 // Kinds are the models, in the order in which people are told of the tasks that train them.
-var Kinds = []*Kind{&convnet, &mlp, &gpt, &resnet, &resnet50, &tabular, &triage, &vit, &lstm}
+var Kinds = []*Kind{&convnet, &mlp, &gpt, &resnet, &resnet50, &tabular, &triage, &vit, &lstm, &unet, &vae}
 
 // Kind is all that is particular to a model of this program.
 type Kind struct {
@@ -31,6 +31,12 @@ type Kind struct {
 	Input   func(a *Arch) []int                                    // the shape of a sample; nil: that of its pictures
 
 	Classes []string // names of classes that do not come from the data; nil: numbers
+	Areas   bool     // each pixel of a picture has a class
+	Unit    bool     // a Painter, of pictures whose values are from 0 to 1
+
+	// Show gives what people look at of samples x that are held out, with labels y; nil: whole pictures and their classes, if it tells
+	// these apart.
+	Show func(a *Arch, m nn.Module, x, y *tensor.Tensor) []View
 
 	Check func(a *Arch) error
 	Make  func(env *tensor.Env, a *Arch) nn.Module
@@ -51,6 +57,12 @@ type Kind struct {
 	First string            // weight of the first linear layer; empty: it takes pictures of any height and width
 	Gives func(a *Arch) int // values that pictures give it
 	Norms bool              // it has batch norms: one sample has no variance to normalise by
+}
+
+// View is grey pictures [n, height, width], values from 0 to 1, with what they show.
+type View struct {
+	Caption string
+	Greys   *tensor.Tensor
 }
 
 // Defaults are settings of a task that are not those of most: 0 stands for these.
@@ -100,6 +112,16 @@ func Tasks(writing bool) (names []string) {
 	return names
 }
 
+// Painters are the names of tasks whose models draw.
+func Painters() (names []string) {
+	for _, k := range Kinds {
+		if k.Unit {
+			names = append(names, k.Task)
+		}
+	}
+	return names
+}
+
 // Author is a model that writes.
 type Author interface {
 	nn.Module
@@ -118,6 +140,17 @@ type Reader interface {
 	Begin(env *tensor.Env, rows int) nn.RecurrentState
 	ForwardFrom(tokens *tensor.Tensor, s nn.RecurrentState) (scores *tensor.Tensor, end nn.RecurrentState)
 	LossFrom(tokens, labels *tensor.Tensor, s nn.RecurrentState, opts ...nn.CrossEntropyOption) (loss *tensor.Tensor, end nn.RecurrentState)
+}
+
+// Painter is a model that draws pictures, values from 0 to 1.
+type Painter interface {
+	nn.Module // from a picture to the logits of what it makes of it
+
+	// Bound has the two terms of an upper bound of -log p(x), in nats, means over pictures: of pixels and of codes.
+	Bound(x *tensor.Tensor) (reconstruction, codes *tensor.Tensor)
+
+	// Draw gives pictures [n, channels, height, width].
+	Draw(env *tensor.Env, n int) *tensor.Tensor
 }
 
 // Writing are the sizes of a model that writes.
@@ -140,6 +173,8 @@ type Arch struct {
 	*model.TableConfig
 	*model.TriageConfig
 	*model.ViTConfig
+	*model.UNetConfig
+	*model.VAEConfig
 	LSTM *model.LSTMConfig `json:"lstm,omitempty"`
 
 	Hidden int     `json:"hidden,omitempty"` // of an mlp
@@ -249,7 +284,7 @@ func (a *Arch) Measure(m *metric.Meters, out, y *tensor.Tensor) {
 // Pictured tells a model whose results are classes of whole pictures.
 func (a *Arch) Pictured() bool {
 	k := a.Of()
-	return k.Data == Pictures && k.Loss == nil && k.Measure == nil
+	return k.Data == Pictures && k.Show == nil
 }
 
 // Make draws a new model.
