@@ -43,9 +43,11 @@ def case(name, op, fn, inputs, grad=None, note="", outputs=("y",), **attrs):
     return entry, tensors
 
 
+WIDE = f64(0.0, -0.0, 1e-300, -1e-8, 1e-8, 0.1, -0.5, 1.0, -1.0, 3.0, -3.0, 6.5, -6.5, 30.0, -30.0, 800.0, -800.0)
+
+
 def elementwise():
-    wide = f64(0.0, -0.0, 1e-300, -1e-8, 1e-8, 0.1, -0.5, 1.0, -1.0, 3.0, -3.0, 6.5, -6.5, 30.0, -30.0, 800.0, -800.0)
-    edge = torch.cat([wide, f64(INF, -INF, NAN)])
+    wide, edge = WIDE, torch.cat([WIDE, f64(INF, -INF, NAN)])
     for name, fn in (
         ("erf", torch.erf), ("tanh", torch.tanh), ("sigmoid", torch.sigmoid), ("silu", F.silu),
         ("exp", torch.exp), ("expm1", torch.expm1), ("sin", torch.sin), ("cos", torch.cos),
@@ -121,6 +123,38 @@ def integers():
                {"x": ints(2**30, -2**31, 65536, dtype=torch.int32), "y": ints(4, -1, 65537, dtype=torch.int32)}, note="two's complement")
     yield case("i64_wrap", "add", lambda x, y: x + y, {"x": ints(2**63 - 1, -2**63), "y": ints(1, -1)}, note="two's complement")
     yield case("i32_sum", "sum", lambda x: x.sum(), {"x": ints(2**31 - 1, 2**31 - 1, dtype=torch.int32)}, note="int32 sums to int64")
+
+
+def both(f):
+    return lambda x, y: f(x, y)
+
+
+def kin():
+    for name, fn in (("erfc", torch.erfc), ("sinc", torch.sinc)):
+        yield case(name, name, lambda x, f=fn: f(x), {"x": WIDE[WIDE.abs() < 100]}, ["x"] if name == "erfc" else None)
+        yield case(f"{name}_edge", name, lambda x, f=fn: f(x), {"x": f64(INF, -INF, NAN) if name == "erfc" else f64(NAN, 0.0, 1.5)})
+    some = f64(0.0, -0.0, 1e-300, 0.5, -2.0, 1e200, INF, -INF, NAN)
+    pairs = {"x": some.repeat_interleave(len(some)), "y": some.repeat(len(some))}
+    for name in ("logaddexp", "logaddexp2", "hypot", "copysign"):
+        yield case(name, name, both(getattr(torch, name)), pairs, note=ZEROS if name == "copysign" else "")
+        yield case(f"{name}_grad", name, both(getattr(torch, name)), {"x": f64(0.5, -3, 2, 40), "y": f64(1.5, 2, 2.5, -7)}, ["x", "y"])
+    for name, fn in (("xlogy", torch.xlogy), ("xlog1py", torch.special.xlog1py)):
+        yield case(name, name, both(fn), pairs)
+        yield case(f"{name}_grad", name, both(fn), {"x": f64(0, 0, 2, -1), "y": f64(0, 3, 0.5, 7)}, ["x", "y"], "the first has slope 0 at 0 and 0")
+
+
+def bits():
+    ends = {torch.int64: (2**63 - 1, -2**63), torch.int32: (2**31 - 1, -2**31), torch.uint8: (255, 128)}
+    for dtype, (high, low) in ends.items():
+        for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "gcd"):
+            last = -high if name == "gcd" and low < 0 else low  # of the least integer PyTorch's divisors are negative
+            some = ints(0, 1, 6, 5 if low > 0 else -5, high, last, dtype=dtype)
+            pairs = {"x": some.repeat_interleave(len(some)), "y": some.repeat(len(some))}
+            yield case(f"{name}_{golden_name(dtype)}", name, both(getattr(torch, name)), pairs, note="each pair of ends")
+
+
+def golden_name(dtype):
+    return str(dtype).removeprefix("torch.")
 
 
 def conversions():
@@ -258,7 +292,7 @@ def main():
     directory = parser.parse_args().dir
     common.deterministic(SEED)
     index, tensors = [], {}
-    for group in (elementwise, comparisons, integers, conversions, reductions, indexing, products, pooling):
+    for group in (elementwise, comparisons, integers, conversions, reductions, indexing, products, pooling, bits, kin):
         for entry, results in group():
             if entry["name"] in {e["name"] for e in index}:
                 raise SystemExit(f"two cases are named {entry['name']}")

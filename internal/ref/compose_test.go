@@ -23,9 +23,14 @@ var compositions = map[string]composition{
 	"gt": one(func(b ir.B, g *golden) ir.Value { return b.Binary(ir.Lt, g.in(1), g.in(0)) }),
 	"ge": one(func(b ir.B, g *golden) ir.Value { return b.Binary(ir.Le, g.in(1), g.in(0)) }),
 
+	"erfc": unary(ir.Erfc), "sinc": unary(ir.Sinc), "xlogy": binary(ir.Xlogy), "xlog1py": binary(ir.Xlog1py), "logaddexp": binary(ir.LogAddExp),
+	"logaddexp2": binary(ir.LogAddExp2), "hypot": binary(ir.Hypot), "copysign": binary(ir.CopySign),
+	"bitwise_and": binary(ir.BitAnd), "bitwise_or": binary(ir.BitOr), "bitwise_xor": binary(ir.BitXor), "gcd": binary(ir.GCD),
+	"bitwise_left_shift": binary(ir.ShiftLeft), "bitwise_right_shift": binary(ir.ShiftRight),
+
 	"gelu": one(gelu), "softplus": one(func(b ir.B, g *golden) ir.Value { return softplus(b, g.in(0)) }),
 	"reciprocal": one(func(b ir.B, g *golden) ir.Value { return b.Div(b.Number(dtype.F64, 1), g.in(0)) }),
-	"div":        one(div), "fmod": one(fmod), "pow": one(pow), "clamp": one(clamp), "lerp": one(lerp), "where": one(where), "mul": one(mul),
+	"div":        one(div), "fmod": binary(ir.Fmod), "pow": one(pow), "clamp": one(clamp), "lerp": one(lerp), "where": one(where), "mul": one(mul),
 	"cast": one(cast), "sum": one(sum), "mean": one(mean), "var": one(variance), "prod": reduce(ir.Prod), "all": one(all), "any": one(some),
 	"argmax": along(ir.ArgMax), "argmin": along(ir.ArgMin), "cumsum": along(ir.CumSum), "amax": reduce(ir.ReduceMax), "amin": reduce(ir.ReduceMin),
 	"max": one(maxIndex), "logsumexp": one(logSumExp),
@@ -106,12 +111,6 @@ func div(b ir.B, g *golden) ir.Value {
 		x, y = b.Cast(x, dtype.F32), b.Cast(y, dtype.F32)
 	}
 	return b.Div(x, y)
-}
-
-// fmod has the sign of the dividend.
-func fmod(b ir.B, g *golden) ir.Value {
-	x, y := g.in(0), g.in(1)
-	return b.Mul(b.Unary(ir.Sign, x), b.Binary(ir.Rem, b.Unary(ir.Abs, x), b.Unary(ir.Abs, y)))
 }
 
 func pow(b ir.B, g *golden) ir.Value {

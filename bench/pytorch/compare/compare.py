@@ -45,7 +45,8 @@ PURPOSE = {
     "trigamma": {" at -[0-9i]": "likewise", "PyTorch nan at inf": "0 at infinity; PyTorch's zeta is NaN there"},
     "softsign": {"PyTorch nan at -?inf": "the slope at infinity is its limit; PyTorch has inf/inf"},
     "norm_p": {"^(grads|second) .* (is nan,|PyTorch nan)": "of an infinite or NaN element; PyTorch's formulas differ by the order"},
-    "scatter_reduce": {"^(grads|second) .* PyTorch nan": "of products the others are multiplied; PyTorch divides: inf/inf, 0/0"},
+    "scatter_reduce": {"^(grads|second) .* PyTorch nan": "of products the others are multiplied; PyTorch divides: inf/inf, 0/0",
+                       "^(grads|second) .* is nan, PyTorch -?inf": "of products: an infinite element times 0, or infinite terms of both signs"},
     "scatter_reduce_prod": {"^(grads|second) .* PyTorch nan": "the others are multiplied; PyTorch divides: inf/inf, NaN/NaN",
                             "^(grads|second) .* is nan, PyTorch -?inf": "an infinite element times 0, or infinite terms of both signs"},
     "float_power": {"^second .* PyTorch nan": "likewise of 0^y"},
@@ -217,6 +218,16 @@ def index_put(i, a):
 
 def number(f):
     return lambda i, a: f(i[0], a["n"][0])
+
+
+def scatter_reduce(i, a):
+    """Without its own value an element takes no part: PyTorch counts it among equal extremes all the same."""
+    x, index, src = i
+    axis, by, own = a.get("axis", 0), a["word"], a.get("flag", False)
+    if not own and by in ("amax", "amin") and x.is_floating_point():
+        hit = torch.zeros(x.shape, dtype=torch.bool).scatter(axis, index, True)
+        x = x.masked_fill(hit, math.nan)
+    return x.scatter_reduce(axis, index, src, by, include_self=own)
 
 
 def masked_scatter(i, a):
@@ -439,8 +450,7 @@ OPS = {
     "einsum": lambda i, a: torch.einsum(a["word"], *i),
     **{n: lambda i, a: i[0].scatter(a.get("axis", 0), i[1], i[2]) for n in ("scatter", "scatter_last")},
     "scatter_num": lambda i, a: i[0].scatter(a.get("axis", 0), i[1], scalar(a.get("p", 0))),
-    **{n: lambda i, a: i[0].scatter_reduce(a.get("axis", 0), i[1], i[2], a["word"], include_self=a.get("flag", False))
-       for n in ("scatter_reduce", "scatter_reduce_prod")},
+    "scatter_reduce": scatter_reduce, "scatter_reduce_prod": scatter_reduce,
     "index_add": lambda i, a: i[0].index_add(a.get("axis", 0), i[1], i[2]),
     **{n: lambda i, a: i[0].index_copy(a.get("axis", 0), i[1], i[2]) for n in ("index_copy", "index_copy_last")},
     "index_fill": lambda i, a: i[0].index_fill(a.get("axis", 0), i[1], scalar(a.get("p", 0))),
