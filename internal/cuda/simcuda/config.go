@@ -42,6 +42,10 @@ type Config struct {
 	// and everything takes its time.
 	Off bool
 
+	// Caller names who makes the call under way, "train.cu:12", for what is said of memory: who made it and who freed it. nil: nobody
+	// is named but the call. It must not call the driver.
+	Caller func() string
+
 	Output   io.Writer                                  // of vprintf; nil discards it
 	OnLaunch func(kernel string, report *gpusim.Report) // after each kernel ran; must not call the driver
 }

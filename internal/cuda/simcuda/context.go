@@ -69,6 +69,7 @@ func (s *System) reset(d driver.Device) driver.Result {
 func (d *device) close(by string) driver.Result {
 	s, c := d.sys, d.ctx
 	s.force(c.tails()...)
+	s.ended(c)
 	s.abandon(c)
 	c.gone, d.ctx = true, nil
 	for h, m := range s.modules {

@@ -39,7 +39,11 @@ func (c *context) device(p driver.Ptr, n int64) (*context, driver.Result) {
 	if o.err != driver.Success {
 		return nil, o.err
 	}
-	return o, c.accept(o.dev.sim.Reserved(uint64(p), int(n)))
+	r := c.accept(o.dev.sim.Reserved(uint64(p), int(n)))
+	if r != driver.Success {
+		c.misused(UseAfterFree, "a copy or a fill", p)
+	}
+	return o, r
 }
 
 // transfer is a copy between host and device.

@@ -14,6 +14,8 @@ type pinned struct {
 	lo, hi uintptr
 	ctx    *context
 	block  hostmem.Block // zero if registered
+	by     string        // the call that made it
+	number int           // among all allocations of the machine
 }
 
 // overlap is the range of pinned ones that share a byte with [lo, hi).
@@ -63,7 +65,7 @@ func (s *System) hostAlloc(bytes int64, flags uint32) (host uintptr, r driver.Re
 		if err != nil {
 			return c.refuse(driver.OutOfMemory, "%v", err)
 		}
-		s.pin(pinned{b.Addr, b.Addr + uintptr(bytes), c, b})
+		s.pin(pinned{b.Addr, b.Addr + uintptr(bytes), c, b, s.maker("MemHostAlloc"), s.taken()})
 		host = b.Addr
 		return driver.Success
 	})

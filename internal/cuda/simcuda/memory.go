@@ -10,7 +10,9 @@ import (
 
 type allocation struct {
 	bytes   int64
-	freeing bool // a stream will free it
+	by      string // the call that made it
+	number  int    // among all of the machine
+	freeing bool   // a stream will free it
 }
 
 // accept turns an answer of the simulator into the driver's. A fault of the device is the context's for good.
@@ -52,6 +54,7 @@ func (c *context) alloc(bytes int64, call string) (driver.Ptr, driver.Result) {
 	if s.failing() {
 		return 0, c.refuse(driver.OutOfMemory, "%d bytes asked; this allocation was told to fail", bytes)
 	}
+	call = s.maker(call)
 	addr, err := c.dev.sim.Alloc(int(bytes), call)
 	if r := c.accept(err); r == driver.OutOfMemory {
 		if r := c.wait(c.tails()...); r != driver.Success {
@@ -62,7 +65,7 @@ func (c *context) alloc(bytes int64, call string) (driver.Ptr, driver.Result) {
 	if r := c.accept(err); r != driver.Success {
 		return 0, r
 	}
-	c.allocs[driver.Ptr(addr)] = &allocation{bytes: bytes}
+	c.allocs[driver.Ptr(addr)] = &allocation{bytes: bytes, by: call, number: s.taken()}
 	return driver.Ptr(addr), driver.Success
 }
 
@@ -106,13 +109,14 @@ func (s *System) memFree(p driver.Ptr) driver.Result {
 		}
 		o, _, r := c.allocated(p)
 		if r != driver.Success {
+			c.misused(DoubleFree, "MemFree", p)
 			return r
 		}
 		if r := o.wait(o.tails()...); r != driver.Success {
 			return r
 		}
 		delete(o.allocs, p)
-		return o.accept(o.dev.sim.Free(uint64(p), "MemFree"))
+		return o.accept(o.dev.sim.Free(uint64(p), s.maker("MemFree")))
 	})
 }
 
@@ -152,12 +156,14 @@ func (s *System) memFreeAsync(p driver.Ptr, h driver.Stream) driver.Result {
 		}
 		o, a, r := c.allocated(p)
 		if r != driver.Success {
+			c.misused(DoubleFree, "MemFreeAsync", p)
 			return r
 		}
+		by := s.maker("MemFreeAsync")
 		a.freeing = true
 		s.enqueue(c, st, mark, func() cost {
 			delete(o.allocs, p)
-			o.check(o.dev.sim.Free(uint64(p), "MemFreeAsync"), "MemFreeAsync")
+			o.check(o.dev.sim.Free(uint64(p), by), "MemFreeAsync")
 			return cost{}
 		})
 		return driver.Success

@@ -5,6 +5,7 @@
 //	module.go    PTX, kernels and their attributes, occupancy
 //	memory.go    allocations, in the order of the call or of a stream; annotations of allocators; pinned host memory
 //	virtual.go   addresses apart from memory
+//	leaks.go     memory that was not given back, or more often than once
 //	copy.go      copies and fills
 //	launch.go    launches
 //	task.go      what calls and nodes do
@@ -67,6 +68,9 @@ type System struct {
 	memories     map[driver.MemHandle]*physical
 	pinned       []pinned // by address
 	findings     []gpusim.Finding
+	misuses      []Misuse
+	leaked       []Leak // of contexts that have ended
+	takes        int    // allocations so far
 	failIn       int    // allocations until one fails by order; 0: none
 	why          string // of the last refusal without a context
 	steps        []step // of the host, from first on without times

@@ -7,8 +7,11 @@ import (
 
 // physical is memory without an address, by its handle.
 type physical struct {
-	dev *device
-	mem *gpusim.Physical
+	dev    *device
+	mem    *gpusim.Physical
+	bytes  int64
+	by     string // the call that made it
+	number int    // among all allocations of the machine
 }
 
 func (s *System) granularity(d driver.Device, g driver.Granularity) (bytes int64, r driver.Result) {
@@ -62,18 +65,19 @@ func (s *System) memCreate(bytes int64, d driver.Device) (h driver.MemHandle, r 
 		case s.failing():
 			return c.refuse(driver.OutOfMemory, "%d bytes asked; this allocation was told to fail", bytes)
 		}
-		m, err := x.sim.Create(bytes, "MemCreate")
+		by := s.maker("MemCreate")
+		m, err := x.sim.Create(bytes, by)
 		if r := c.accept(err); r == driver.OutOfMemory {
 			if r := x.ctx.wait(x.ctx.tails()...); r != driver.Success {
 				return r
 			}
-			m, err = x.sim.Create(bytes, "MemCreate")
+			m, err = x.sim.Create(bytes, by)
 		}
 		if r := c.accept(err); r != driver.Success {
 			return r
 		}
 		h = driver.MemHandle(s.handle())
-		s.memories[h] = &physical{x, m}
+		s.memories[h] = &physical{x, m, bytes, by, s.taken()}
 		return driver.Success
 	})
 	return h, r

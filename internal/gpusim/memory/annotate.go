@@ -147,6 +147,17 @@ func (m *Memory) Describe(addr uint64) string {
 	return m.Nearest(addr)
 }
 
+// Freed tells whether an address is of an allocation that was given back, as a whole, and whether it is its start.
+func (m *Memory) Freed(addr uint64) (freed, start bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.Find(addr)
+	if a == nil || a.Data != nil || a.whole != nil || a.virtual != nil {
+		return false, false
+	}
+	return true, a.Lo == addr
+}
+
 // Extent is the live allocation, or the live part of one, that holds an address.
 func (m *Memory) Extent(addr uint64) (lo uint64, size int, ok bool) {
 	m.mu.Lock()
