@@ -1,0 +1,244 @@
+package pysyntax
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error is why a file cannot be read as Python.
+type Error struct {
+	File    string
+	At      Position
+	Message string
+	Line    string // the source line
+}
+
+// Error names the place and what is wrong there.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.At.Line, e.At.Column, e.Message)
+}
+
+// Parse reads a program. The error is an [*Error].
+func Parse(name string, source []byte) (f *File, err error) {
+	source, err = decode(name, source)
+	if err != nil {
+		return nil, err
+	}
+	l := &lexer{src: source, end: len(source), tokens: make([]token, 0, len(source)/4+16)}
+	p := &parser{lexer: l}
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			f, err = nil, errorAt(name, source, r)
+		default:
+			panic(r)
+		}
+	}()
+	l.file()
+	f = &File{Name: name, Source: source, Comments: l.comments, lines: l.lines}
+	p.tokens = l.tokens
+	f.Body = p.file()
+	return f, nil
+}
+
+// errorAt is a failure with its place as people count.
+func errorAt(name string, source []byte, r failure) *Error {
+	at := min(r.at, len(source))
+	before := source[:at]
+	from := max(bytes.LastIndexByte(before, '\n'), bytes.LastIndexByte(before, '\r')) + 1
+	line, _, _ := bytes.Cut(source[from:], []byte("\n"))
+	lines := bytes.Count(before, []byte("\n")) + 1
+	return &Error{File: name, At: Position{lines, at - from + 1}, Message: r.message, Line: strings.TrimRight(string(line), "\r")}
+}
+
+// cookie is how a file names its encoding, in one of its first two lines (PEP 263).
+var cookie = regexp.MustCompile(`^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)`)
+
+// decode makes UTF-8 of a source. Of other encodings it knows Latin-1, which is that of most old files, and those that are part of
+// UTF-8.
+func decode(name string, source []byte) ([]byte, error) {
+	source = bytes.TrimPrefix(source, []byte("\xef\xbb\xbf"))
+	encoding := "utf-8"
+	head := source
+	for range 2 {
+		line, rest, _ := bytes.Cut(head, []byte("\n"))
+		if m := cookie.FindSubmatch(line); m != nil {
+			encoding = strings.ReplaceAll(strings.ToLower(string(m[1])), "_", "-")
+			break
+		}
+		head = rest
+	}
+	switch encoding {
+	case "latin-1", "iso-8859-1", "latin1", "iso8859-1", "iso-8859-15", "cp1252", "windows-1252":
+		return latin(source), nil
+	}
+	if i := bytes.IndexByte(source, 0); i >= 0 {
+		return nil, errorAt(name, source, failure{i, "a byte of the source is zero"})
+	}
+	if !utf8.Valid(source) {
+		at := 0
+		for at < len(source) {
+			r, n := utf8.DecodeRune(source[at:])
+			if r == utf8.RuneError && n <= 1 {
+				break
+			}
+			at += n
+		}
+		return nil, errorAt(name, source, failure{at, fmt.Sprintf("byte 0x%02x is not UTF-8; the file says that it is %s", source[at], encoding)})
+	}
+	return source, nil
+}
+
+// latin makes UTF-8 of Latin-1.
+func latin(source []byte) []byte {
+	out := make([]byte, 0, len(source)+len(source)/16)
+	for _, c := range source {
+		out = utf8.AppendRune(out, rune(c))
+	}
+	return out
+}
+
+// parser makes a tree of tokens.
+type parser struct {
+	*lexer
+	tokens []token
+	i      int
+	deep   int
+}
+
+// maxDeep is how deep expressions and statements stand within each other; Python's own parser gives up at 6,000 of its frames.
+const maxDeep = 400
+
+func (p *parser) enter() {
+	if p.deep++; p.deep > maxDeep {
+		p.fail(int(p.peek().from), "the program is nested too deeply")
+	}
+}
+
+func (p *parser) leave() { p.deep-- }
+
+func (p *parser) peek() *token { return &p.tokens[p.i] }
+
+// next takes a token. The last one stays.
+func (p *parser) next() *token {
+	t := &p.tokens[p.i]
+	if t.kind != kEnd {
+		p.i++
+	}
+	return t
+}
+
+// is tells whether the next token is an operator or a keyword.
+func (p *parser) is(text string) bool {
+	t := p.peek()
+	return (t.kind == kOp || t.kind == kKeyword) && t.text == text
+}
+
+// take takes an operator or a keyword, if it is next.
+func (p *parser) take(text string) bool {
+	if p.is(text) {
+		p.i++
+		return true
+	}
+	return false
+}
+
+func (p *parser) want(text string) {
+	if !p.take(text) {
+		p.unexpected("%q", text)
+	}
+}
+
+// unexpected fails at the next token, where something else belongs.
+func (p *parser) unexpected(format string, args ...any) {
+	p.fail(int(p.peek().from), "%s is missing before %s", fmt.Sprintf(format, args...), p.describe(p.peek()))
+}
+
+func (p *parser) describe(t *token) string {
+	switch t.kind {
+	case kEnd:
+		return "the end of the file"
+	case kNewline:
+		return "the end of the line"
+	case kIndent:
+		return "an indented line"
+	case kDedent:
+		return "the end of the block"
+	}
+	return fmt.Sprintf("%q", p.src[t.from:t.to])
+}
+
+// name takes a name.
+func (p *parser) name() string {
+	if p.peek().kind != kName {
+		p.unexpected("a name")
+	}
+	return p.next().text
+}
+
+// soft tells whether the next token is a soft keyword.
+func (p *parser) soft(word string) bool {
+	t := p.peek()
+	return t.kind == kName && t.text == word
+}
+
+// since is from a place to the end of the token that was taken last.
+func (p *parser) since(from int32) span {
+	to := from
+	if p.i > 0 {
+		to = max(to, p.tokens[p.i-1].to)
+	}
+	return span{from, to}
+}
+
+func (p *parser) here() int32 { return p.peek().from }
+
+// try parses, and goes back where it fails.
+func (p *parser) try(parse func()) (ok bool) {
+	i, deep := p.i, p.deep
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+			ok = true
+		case failure:
+			p.i, p.deep, ok = i, deep, false
+		default:
+			panic(r)
+		}
+	}()
+	parse()
+	return true
+}
+
+func (p *parser) file() (body []Stmt) {
+	for p.peek().kind != kEnd {
+		body = p.statement(body)
+	}
+	return body
+}
+
+// block takes the statements behind a colon.
+func (p *parser) block() (body []Stmt) {
+	p.want(":")
+	if p.peek().kind != kNewline {
+		return p.simple(nil)
+	}
+	p.next()
+	if p.peek().kind != kIndent {
+		p.unexpected("an indented block")
+	}
+	p.next()
+	p.enter()
+	defer p.leave()
+	for p.peek().kind != kDedent && p.peek().kind != kEnd {
+		body = p.statement(body)
+	}
+	if p.peek().kind == kDedent {
+		p.next()
+	}
+	return body
+}

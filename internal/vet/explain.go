@@ -1,0 +1,40 @@
+package vet
+
+import (
+	"embed"
+	"io/fs"
+	"strings"
+)
+
+//go:embed programs
+var programs embed.FS
+
+// Example is a program that a rule finds something in, and the same without it, in a language: "python".
+type Example struct {
+	Language, Broken, Mended string
+}
+
+// Examples are those of a rule, one for each language that the rule is for.
+func (r Rule) Examples() (all []Example) {
+	for _, l := range []struct{ language, end string }{{"python", ".py"}} {
+		broken, err := fs.ReadFile(programs, "programs/"+r.ID+"_broken"+l.end)
+		if err != nil {
+			continue
+		}
+		mended, err := fs.ReadFile(programs, "programs/"+r.ID+"_mended"+l.end)
+		if err != nil {
+			continue
+		}
+		all = append(all, Example{l.language, string(broken), string(mended)})
+	}
+	return all
+}
+
+// Ignored tells whether a folder is one of tools or of other people's code, which is passed over where a folder is read.
+func Ignored(name string) bool {
+	switch name {
+	case "node_modules", "site-packages", "__pycache__", "venv", "env", "build", "dist", "vendor":
+		return true
+	}
+	return len(name) > 1 && strings.HasPrefix(name, ".")
+}

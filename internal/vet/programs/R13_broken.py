@@ -1,0 +1,13 @@
+import torch
+from torch import nn
+
+device = "cuda"
+model = nn.Sequential(nn.Linear(784, 64), nn.ReLU(), nn.Linear(64, 10)).to(device)
+optimizer = torch.optim.AdamW(model.parameters())
+for step, (x, y) in enumerate(train_loader):
+    x, y = x.to(device), y.to(device)
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item())  # want: R13

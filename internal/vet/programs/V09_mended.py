@@ -1,0 +1,14 @@
+import torch
+from torch import nn
+
+device = "cuda"
+model = nn.Sequential(nn.Linear(784, 64), nn.ReLU(), nn.Linear(64, 10)).to(device)
+optimizer = torch.optim.AdamW(model.parameters())
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+for epoch in range(30):
+    for x, y in train_loader:
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    schedule.step()

@@ -1,0 +1,15 @@
+import torch
+from torch import nn
+
+device = "cuda"
+model = nn.Sequential(nn.Linear(784, 64), nn.ReLU(), nn.Linear(64, 10)).to(device)
+optimizer = torch.optim.AdamW(model.parameters())
+for x, y in train_loader:
+    x, y = x.to(device), y.to(device)
+    optimizer.zero_grad()
+    fit = nn.functional.cross_entropy(model(x), y)
+    size = sum(p.square().sum() for p in model.parameters())
+    fit.backward(retain_graph=True)
+    loss = fit + 0.01 * size
+    loss.backward()  # want: V25
+    optimizer.step()

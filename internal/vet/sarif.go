@@ -1,0 +1,94 @@
+package vet
+
+import (
+	"encoding/json"
+	"io"
+	"path/filepath"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+)
+
+// The part of SARIF 2.1.0 that code hosts read (OASIS standard, 2020; sections 3.13, 3.19, 3.27, 3.49).
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool    sarifTool     `json:"tool"`
+		Results []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version,omitempty"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID    string    `json:"id"`
+		Name  string    `json:"name"`
+		Short sarifText `json:"shortDescription"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifResult struct {
+		Rule      string          `json:"ruleId"`
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+	}
+	sarifLocation struct {
+		Physical sarifPhysical `json:"physicalLocation"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   sarifRegion   `json:"region"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		Line   int `json:"startLine"`
+		Column int `json:"startColumn"`
+	}
+)
+
+// InFile is what was found in a file.
+type InFile struct {
+	File  string
+	Found []Found
+}
+
+// WriteSARIF writes findings as code hosts read them. Of a notebook, lines are its cells'.
+func WriteSARIF(w io.Writer, version string, files []InFile) error {
+	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "warpline vet", Version: version, Rules: []sarifRule{}}}, Results: []sarifResult{}}
+	for _, r := range Rules() {
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.ID, r.Name, sarifText{r.Why}})
+	}
+	for _, f := range files {
+		for _, one := range f.Found {
+			run.Results = append(run.Results, sarifResult{
+				Rule: one.Rule, Level: level(one.Confidence), Message: sarifText{one.Title + ". To do: " + one.Fix},
+				Locations: []sarifLocation{{sarifPhysical{sarifArtifact{filepath.ToSlash(f.File)}, sarifRegion{one.Line, max(one.Column, 1)}}}},
+			})
+		}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+}
+
+// level is a confidence as SARIF has it.
+func level(c finding.Confidence) string {
+	switch c {
+	case finding.High:
+		return "error"
+	case finding.Medium:
+		return "warning"
+	}
+	return "note"
+}

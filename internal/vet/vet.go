@@ -1,0 +1,77 @@
+// Package vet is what reading a training program can find: one table of rules for programs in Python and in Go. Rules that
+// [diagnose] has too, over what a run leaves behind, have its ids; those that only a source shows begin with V.
+//
+// [diagnose]: https://github.com/warpline-ml/warpline/blob/main/docs/diagnose.md
+package vet
+
+import (
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+)
+
+// Rule is one mistake.
+type Rule struct {
+	ID   string // the same for ever
+	Name string
+	Why  string // what it costs, or what goes wrong; a sentence or two
+}
+
+// Rules are all, in the order of their ids.
+func Rules() []Rule { return rules }
+
+// Find is the rule of an id or a name, in letters of either case.
+func Find(name string) (Rule, bool) {
+	for _, r := range rules {
+		if strings.EqualFold(name, r.ID) || strings.EqualFold(name, r.Name) {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+// Found is a finding in a file.
+type Found struct {
+	Line   int    `json:"line_number"`    // from 1
+	Column int    `json:"column"`         // in bytes, from 1
+	Cell   int    `json:"cell,omitempty"` // of a notebook, from 1; the line is the cell's
+	Source string `json:"source"`         // the line
+	finding.Finding
+}
+
+var rules = []Rule{
+	{"R01", "moved-in-part", "Part of a batch lies on the device and part on the host: the first operation that meets both fails."},
+	{"R06", "kept-across-steps", "What is kept with its graph keeps all values of its step: memory grows from step to step until none is left."},
+	{"R07", "never-zeroed", "Gradients are added to those that are there: without zeroing, each step takes the sum of all steps before it."},
+	{"R09", "graph-in-evaluation", "Without no_grad a forward pass keeps every value for a backward that never comes: several times the memory, and slower."},
+	{"R13", "waits-in-loop", "Reading a value of the device makes the host wait until all that was launched is done; until it launches again, the device has nothing to do."},
+	{"R14", "pageable-copies", "Only copies from pinned memory run beside the program; from other memory the host waits for each, at half of the rate."},
+	{"R17", "loader-bound", "Without workers, samples are decoded and transformed between the steps, while the device waits."},
+	{"R38", "data-parallel", "DataParallel copies the model to each device in every step and drives all from one thread; DistributedDataParallel is faster, on one machine too."},
+	{"R48", "timed-without-waiting", "Launches return before the device has worked: without waiting for it, the clock tells how long launching took."},
+	{"V01", "zeroed-before-step", "Gradients are thrown away between backward and the step, which then changes nothing."},
+	{"V02", "state-with-graph", "A state that goes on into the next step with its graph makes backward go through all steps before: an error, or memory and time that grow."},
+	{"V03", "not-in-evaluation-mode", "Dropout drops and batch norm takes the batch's figures, and learns them, as long as the model is not in evaluation mode."},
+	{"V04", "stays-in-evaluation-mode", "After the first evaluation the model stays in evaluation mode: dropout is off and batch norm does not learn for the rest of the training."},
+	{"V05", "backward-in-autocast", "Backward runs in the types that forward took; under autocast its operations are cast once more, and gradients lose precision."},
+	{"V06", "scaler-order", "A gradient scaler works only in its order: scale the loss, unscale, step by the scaler, update. Else steps take scaled gradients, or infinities."},
+	{"V07", "clips-scaled-gradients", "Gradients are clipped while they are scaled by thousands: the limit then holds for the scaled ones, and nearly all is clipped."},
+	{"V08", "clips-too-late", "Gradients are clipped after the step that was to take them clipped, or before they are there."},
+	{"V09", "schedule-before-step", "The learning rate is changed before the first step: its first value is never used."},
+	{"V10", "empty-cache-in-loop", "Emptying the cache gives memory back to the driver, which is asked for it again in the next step: each time the device waits."},
+	{"V11", "deprecated-amp", "torch.cuda.amp has been deprecated since PyTorch 2.4; torch.amp takes the device's type."},
+	{"V12", "same-order-each-epoch", "A distributed sampler shuffles by seed and epoch: without set_epoch, all epochs have the same order."},
+	{"V13", "flags-that-contradict", "Benchmarking picks algorithms by their time, which differs from run to run: results cannot be reproduced with it."},
+	{"V14", "made-then-moved", "A tensor is made on the host and copied to the device each time, where it could be made there."},
+	{"V15", "device-in-forward", "A device that is fixed within forward breaks the model on every other one: on a second GPU, on the CPU, under DistributedDataParallel."},
+	{"V16", "result-dropped", "A tensor's method gives a new tensor, and the result is not kept: nothing happens."},
+	{"V17", "not-called", "The method is named and not called: nothing happens."},
+	{"V18", "hidden-parameters", "Modules in a plain list are not found: their parameters are in no optimizer, on no device and in no checkpoint."},
+	{"V19", "parameters-missed", "A module that is replaced after the optimizer was made has parameters that the optimizer does not have: they never learn."},
+	{"V20", "probabilities-into-loss", "The loss takes scores and computes probabilities itself; of probabilities it computes them twice, and gradients nearly vanish."},
+	{"V21", "graph-cut", "The loss has no graph any more: backward fails, or reaches no parameter."},
+	{"V22", "graph-retained", "A graph that is retained keeps all its values; mostly it hides a state that should have been detached."},
+	{"V23", "not-shuffled", "The training data comes in the same order in every epoch, often sorted by class."},
+	{"V24", "anomaly-mode", "Anomaly mode records a stack for every operation and looks at every gradient: for debugging, several times slower."},
+	{"V25", "counted-twice", "A loss goes backward by itself and as part of a sum: its gradient counts twice."},
+}

@@ -1,0 +1,600 @@
+package vetpy
+
+import (
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/pysyntax"
+)
+
+// call is a call: what it records, and what it gives.
+func (w *walker) call(x *pysyntax.Call) *value {
+	if w.steps++; w.steps > maxSteps {
+		return unknown
+	}
+	if a, ok := x.Func.(*pysyntax.Attribute); ok {
+		on := w.eval(a.X)
+		if on.path == "" || on.call != nil || on.traits != 0 || strings.HasPrefix(on.path, "builtins.") {
+			args, names := w.args(x)
+			if v := w.method(x, a, on, args, names); v != nil {
+				return v
+			}
+			return w.apply(x, w.quietly(func() *value { return w.attribute(a) }), args, names)
+		}
+		args, names := w.args(x)
+		return w.apply(x, w.quietly(func() *value { return w.attribute(a) }), args, names)
+	}
+	f := w.eval(x.Func)
+	args, names := w.args(x)
+	return w.apply(x, f, args, names)
+}
+
+func (w *walker) quietly(f func() *value) *value {
+	w.quiet++
+	defer func() { w.quiet-- }()
+	return f()
+}
+
+func (w *walker) args(x *pysyntax.Call) (args []*value, names map[string]*value) {
+	for _, a := range x.Args {
+		v := w.eval(a.Value)
+		switch {
+		case a.Star != "":
+		case a.Name == "":
+			args = append(args, v)
+		default:
+			if names == nil {
+				names = map[string]*value{}
+			}
+			names[a.Name] = v
+		}
+	}
+	return args, names
+}
+
+// arg is the argument of a name or a place; nil if there is none.
+func arg(x *pysyntax.Call, name string, place int) pysyntax.Expr {
+	n := 0
+	for _, a := range x.Args {
+		if a.Name == name && name != "" {
+			return a.Value
+		}
+		if a.Name == "" && a.Star == "" {
+			if n == place {
+				return a.Value
+			}
+			n++
+		}
+	}
+	return nil
+}
+
+// isTrue tells whether an argument is True as it is written.
+func isTrue(x pysyntax.Expr) bool  { return isWord(x, "True") }
+func isFalse(x pysyntax.Expr) bool { return isWord(x, "False") }
+
+func isWord(x pysyntax.Expr, word string) bool {
+	n, ok := x.(*pysyntax.Name)
+	return ok && n.ID == word
+}
+
+func first(args []*value) *value {
+	if len(args) == 0 {
+		return unknown
+	}
+	return args[0]
+}
+
+// method is a call of a method that is known by its name; nil if it is not.
+func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args []*value, names map[string]*value) *value {
+	if on.fields != nil && on.class.methods[a.Attr] != nil {
+		return nil
+	}
+	e := event{node: x, on: on, onText: w.text(a.X), arg: first(args), args: args, what: a.Attr, call: x}
+	put := func(k kind) *value {
+		e.kind = k
+		w.record(e)
+		return unknown
+	}
+	switch a.Attr {
+	case "zero_grad":
+		return put(evZero)
+	case "backward", "manual_backward":
+		if a.Attr == "manual_backward" || len(args) > 0 && !on.is(isGraph|isOutput) {
+			return put(evBackward)
+		}
+		e.arg = on
+		return put(evBackward)
+	case "step":
+		return w.step(x, a, e)
+	case "scale":
+		if on.is(isScaler) {
+			put(evScale)
+			return &value{traits: isGraph, names: join(first(args).names, []string{"scaled"}), path: "scaled"}
+		}
+	case "unscale_":
+		return put(evUnscale)
+	case "update":
+		if on.is(isScaler) {
+			return put(evUpdate)
+		}
+	case "clip_grad_norm_", "clip_grad_value_":
+		return put(evClip)
+	case "train", "eval":
+		if on.is(isModule|isEngine) || a.Attr == "eval" && len(x.Args) == 0 && !strings.HasPrefix(on.path, "builtins.") {
+			k := evTrain
+			if a.Attr == "eval" || len(x.Args) == 1 && isFalse(x.Args[0].Value) {
+				k = evEval
+			}
+			put(k)
+			return on
+		}
+	case "set_epoch":
+		return put(evSetEpoch)
+	case "synchronize", "elapsed_time":
+		put(evSync)
+		return &value{traits: isNumber}
+	case "append", "appendleft", "add", "insert", "extend":
+		return w.keep(e, a)
+	case "to", "cuda", "xpu", "mps", "pin_memory", "cpu":
+		return w.move(x, a, e)
+	}
+	return w.tensorMethod(x, a, e)
+}
+
+// step is x.step(...), of whatever steps.
+func (w *walker) step(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
+	lower := strings.ToLower(e.onText)
+	for _, v := range e.args {
+		if v.fn != nil { // a closure computes the loss
+			w.enter(v.fn, v.self, nil, nil)
+		}
+	}
+	switch {
+	case e.on.is(isScaler) || e.arg.is(isOptimizer):
+		e.kind = evScalerStep
+	case e.on.is(isScheduler):
+		e.kind = evSchedule
+	case e.on.is(isOptimizer) || e.on.is(isEngine):
+		e.kind = evStep
+	case strings.Contains(lower, "sched"):
+		e.kind = evSchedule
+	case w.zeroed[e.onText]:
+		e.kind = evStep
+	default:
+		return nil
+	}
+	w.record(e)
+	return unknown
+}
+
+// keep puts values into a list.
+func (w *walker) keep(e event, a *pysyntax.Attribute) *value {
+	last := unknown
+	if len(e.args) > 0 {
+		last = e.args[len(e.args)-1]
+	}
+	e.kind, e.arg = evKeep, last
+	held := last
+	if len(last.elems) > 0 {
+		for _, v := range last.elems {
+			if carries(v) {
+				held = v
+			}
+		}
+	}
+	e.arg = held
+	if carries(held) && !e.on.is(isModule) && w.outlives(e.on) {
+		w.record(e)
+	}
+	if carries(held) {
+		grown := merge(e.on, &value{traits: isList | isGraph, names: held.names})
+		w.assignOld(a.X, grown, e.on.loop)
+	}
+	return unknown
+}
+
+// assignOld gives a variable a value that is as old as before.
+func (w *walker) assignOld(target pysyntax.Expr, v *value, born *loop) {
+	switch target.(type) {
+	case *pysyntax.Name, *pysyntax.Attribute:
+		loop, quiet := w.loop, w.quiet
+		w.loop, w.quiet = born, 1
+		w.assign(target, v)
+		w.loop, w.quiet = loop, quiet
+	}
+}
+
+// move is a move to a device, or back.
+func (w *walker) move(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
+	on := e.on
+	if strings.HasPrefix(on.path, "torch.") && on.call == nil {
+		return nil
+	}
+	switch {
+	case a.Attr == "cpu" || a.Attr == "to" && w.isCPU(x):
+		if on.is(isModule) {
+			return on.without(isMoved)
+		}
+		e.kind = evRead
+		if on.is(isGraph|isOutput|isTensor|isBatch) && !on.is(isHost) || on.traits == 0 {
+			w.record(e)
+		}
+		return &value{traits: on.traits&^isMoved | isHost, names: on.names}
+	case a.Attr == "pin_memory":
+		return on.with(isPinned)
+	case a.Attr == "to" && !w.toDevice(x):
+		return &value{traits: on.traits, names: on.names, class: on.class, fields: on.fields, path: on.path, call: on.call}
+	}
+	e.kind = evMove
+	w.record(e)
+	if on.is(isModule) && on.fields != nil {
+		for _, f := range on.fields {
+			_ = f
+		}
+	}
+	return on.with(isMoved).without(isHost)
+}
+
+// isCPU tells whether a move is to the host.
+func (w *walker) isCPU(x *pysyntax.Call) bool {
+	d := arg(x, "device", 0)
+	if c, ok := d.(*pysyntax.Call); ok && w.peek(c.Func).path == "torch.device" {
+		d = arg(c, "type", 0)
+	}
+	s, ok := d.(*pysyntax.String)
+	return ok && s.Value == "cpu"
+}
+
+// toDevice tells whether x.to(...) names a device: a dtype alone moves nothing.
+func (w *walker) toDevice(x *pysyntax.Call) bool {
+	if arg(x, "device", -1) != nil {
+		return true
+	}
+	d := arg(x, "", 0)
+	if d == nil {
+		return false
+	}
+	p := w.peek(d).path
+	if strings.HasPrefix(p, "torch.") && p != "torch.device" && !strings.HasPrefix(p, "torch.cuda") {
+		return false
+	}
+	t := strings.ToLower(w.text(d))
+	return !strings.Contains(t, "dtype") && !strings.HasPrefix(t, "torch.float") && !strings.HasPrefix(t, "torch.bfloat") && !strings.HasPrefix(t, "torch.int")
+}
+
+// tensorMethod is a method of a tensor; nil if the receiver is not known to be one.
+func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
+	on := e.on
+	if reads[a.Attr] && (on.is(isGraph|isOutput|isTensor|isBatch) && !on.is(isHost) || a.Attr == "item") && !on.is(isNumber) {
+		e.kind = evRead
+		w.record(e)
+	}
+	if t, ok := drops[a.Attr]; ok && on.is(isGraph|isOutput|isTensor|isBatch|isFrozen) {
+		keep := on.traits & (isMoved | isHost | isFrozen)
+		if t == isNumber {
+			keep = 0
+		}
+		return &value{traits: t | keep, names: on.names, path: pathOf(a.Attr)}
+	}
+	if a.Attr == "item" || a.Attr == "tolist" {
+		return &value{traits: isNumber}
+	}
+	if !on.is(isGraph|isOutput|isTensor|isBatch) || on.is(isList|isModule) {
+		return nil
+	}
+	t := on.traits &^ (isSoftmax | isSigmoid | isPinned)
+	for _, v := range e.args {
+		if carries(v) {
+			t |= v.traits & (isGraph | isOutput)
+		}
+	}
+	names := on.names
+	for _, v := range e.args {
+		names = join(names, v.names)
+	}
+	switch a.Attr {
+	case "softmax":
+		t |= isSoftmax
+	case "sigmoid":
+		t |= isSigmoid
+	case "view", "reshape", "squeeze", "unsqueeze", "flatten", "contiguous", "float", "clone", "permute", "transpose":
+		t |= on.traits & (isSoftmax | isSigmoid)
+	case "max", "min", "topk", "sort", "mode", "median", "kthvalue":
+		if len(x.Args) > 0 {
+			return pair(t, names)
+		}
+	}
+	return &value{traits: t, names: names}
+}
+
+// pathOf remembers what took a value's graph away.
+func pathOf(method string) string {
+	switch method {
+	case "detach", "numpy", "item", "tolist":
+		return "." + method
+	}
+	return ""
+}
+
+// pair is values and their places, of which only the first have a graph.
+func pair(t traits, names []string) *value {
+	return &value{traits: t, names: names, elems: []*value{{traits: t, names: names}, {traits: isTensor, names: names}}}
+}
+
+// apply is a call of what f is.
+func (w *walker) apply(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
+	switch {
+	case f.fn != nil:
+		return w.enter(f.fn, f.self, args, names)
+	case f.class != nil && f.fields == nil:
+		return w.construct(x, f.class, args, names)
+	case f.is(isCriterion):
+		return w.loss(x, f, args, names)
+	case f.is(isModule | isEngine):
+		return w.forward(x, f, args, names)
+	}
+	return w.path(x, f, args, names)
+}
+
+// construct makes an object of a class of the file.
+func (w *walker) construct(x *pysyntax.Call, c *class, args []*value, names map[string]*value) *value {
+	v := &value{class: c, fields: map[string]*value{}, call: x}
+	if c.module {
+		v.traits |= isModule
+		if n := strings.ToLower(c.node.Name); strings.HasSuffix(n, "loss") || strings.HasSuffix(n, "criterion") {
+			v.traits |= isCriterion
+		}
+	}
+	c.ran = true
+	if c.instance == nil {
+		c.instance = v
+	}
+	if init := c.methods["__init__"]; init != nil {
+		w.enter(init, v, args, names)
+	}
+	return v
+}
+
+// loss computes a loss.
+func (w *walker) loss(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
+	w.record(event{kind: evCriterion, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: args, call: x})
+	v := w.result(args, names)
+	c := *v
+	c.traits = c.traits&(isMoved|isFrozen) | isGraph
+	if w.modes&noGrad != 0 {
+		c.traits |= isFrozen
+	}
+	return &c
+}
+
+// forward calls a module.
+func (w *walker) forward(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
+	w.record(event{kind: evForward, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: args, call: x})
+	v := w.result(args, names)
+	c := *v
+	c.traits = c.traits&isMoved | isOutput
+	if f.path == "torch.nn.Softmax" {
+		c.traits |= isSoftmax
+	}
+	if f.path == "torch.nn.Sigmoid" {
+		c.traits |= isSigmoid
+	}
+	if f.fields != nil && f.class.methods["forward"] != nil {
+		r := w.enter(f.class.methods["forward"], f, args, names)
+		c.traits |= r.traits & (isSoftmax | isSigmoid | isGraph)
+		c.names = join(c.names, r.names)
+		for _, e := range r.elems {
+			d := *e
+			d.traits = d.traits&(isSoftmax|isSigmoid|isGraph) | isOutput
+			if w.modes&noGrad != 0 {
+				d.traits |= isFrozen
+			}
+			c.elems = append(c.elems, &d)
+		}
+	}
+	if w.modes&noGrad != 0 {
+		c.traits |= isFrozen
+	}
+	return &c
+}
+
+// result is what is known of what a call makes of its arguments: their names and graphs.
+func (w *walker) result(args []*value, names map[string]*value) *value {
+	v := &value{}
+	add := func(a *value) {
+		v.names = join(v.names, a.names)
+		v.traits |= a.traits & (isMoved | isGraph | isOutput)
+	}
+	for _, a := range args {
+		add(a)
+	}
+	for _, a := range names {
+		add(a)
+	}
+	return v
+}
+
+// path is a call of an imported or built-in name.
+func (w *walker) path(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
+	path := f.path
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	e := event{node: x, what: path, on: f, onText: w.text(x.Func), arg: first(args), args: args, call: x}
+	if v := w.builtinCall(x, path, args, e); v != nil {
+		return v
+	}
+	switch {
+	case lossPath(path):
+		return w.loss(x, f, args, names)
+	case last == "clip_grad_norm_" || last == "clip_grad_value_" || last == "clip_grad_norm":
+		e.kind = evClip
+		w.record(e)
+		return &value{traits: isTensor}
+	case strings.HasSuffix(path, "cuda.synchronize") || last == "synchronize":
+		e.kind = evSync
+		w.record(e)
+		return unknown
+	case strings.HasSuffix(path, "cuda.empty_cache"):
+		e.kind = evEmptyCache
+		w.record(e)
+		return unknown
+	case path == "torch.autograd.backward":
+		e.kind = evBackward
+		w.record(e)
+		return unknown
+	case isClockCall(path):
+		e.kind = evClock
+		w.record(e)
+		return &value{traits: isClock, path: path, call: x}
+	}
+	e.kind = evCall
+	w.record(e)
+	return w.made(x, path, last, args, names)
+}
+
+// made is what a known call makes.
+func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names map[string]*value) *value {
+	switch {
+	case last == "DistributedDataParallel" || last == "DataParallel" || last == "FullyShardedDataParallel" || path == "torch.compile" || path == "torch.jit.script":
+		c := *first(args)
+		c.traits |= isModule | isMoved
+		return &c
+	case last == "from_pretrained" || last == "from_config":
+		return &value{traits: isModule, path: path, call: x}
+	}
+	t := pathTraits(path)
+	if t == isTensor {
+		if arg(x, "device", -1) == nil {
+			t |= isHost
+		} else {
+			t |= isMoved
+		}
+		if isTrue(arg(x, "requires_grad", -1)) {
+			t |= isGraph
+		}
+		v := w.result(args, names)
+		return &value{traits: t, path: path, call: x, names: v.names}
+	}
+	if t == isOptimizer || t == isScheduler || t == isLoader || t == isSampler || t == isModule || t == isScaler || t == isCriterion || t == isEngine {
+		v := &value{traits: t, path: path, call: x}
+		if t == isModule {
+			for _, a := range args {
+				v.elems = nil
+				v.names = join(v.names, a.names)
+			}
+		}
+		if t == isOptimizer || t == isLoader {
+			v.elems = nil
+		}
+		return v
+	}
+	v := w.result(args, names)
+	switch {
+	case strings.HasPrefix(path, "torch.nn.functional."):
+		c := *v
+		c.traits = v.traits&^isSoftmax | t
+		if w.modes&noGrad != 0 {
+			c.traits |= isFrozen
+		} else if !carries(v) {
+			c.traits &^= isOutput
+			c.traits |= isTensor
+		}
+		return &c
+	case strings.HasPrefix(path, "torch."):
+		return w.torchCall(x, last, v)
+	}
+	return &value{names: v.names, path: path, call: x}
+}
+
+// torchCall is a function of torch, of whose arguments v is what is known.
+func (w *walker) torchCall(x *pysyntax.Call, last string, v *value) *value {
+	if t, ok := drops[last]; ok {
+		return &value{traits: t, names: v.names}
+	}
+	c := *v
+	switch last {
+	case "max", "min", "topk", "sort", "median", "mode", "kthvalue":
+		if len(x.Args) > 1 {
+			return pair(v.traits, v.names)
+		}
+	case "softmax":
+		c.traits |= isSoftmax | isOutput
+	case "sigmoid":
+		c.traits |= isSigmoid | isOutput
+	case "is_tensor", "is_grad_enabled", "device", "manual_seed", "save", "isfinite", "isinf":
+		return &value{path: "torch." + last}
+	}
+	if w.modes&noGrad != 0 && c.is(isGraph|isOutput) {
+		c.traits |= isFrozen
+	}
+	return &c
+}
+
+// builtinCall is a call of Python's own functions and of what goes over loaders; nil if it is none.
+func (w *walker) builtinCall(x *pysyntax.Call, path string, args []*value, e event) *value {
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	switch last {
+	case "tqdm", "iter", "track", "trange", "cycle", "islice", "reversed", "prefetcher", "progress_bar":
+		return first(args)
+	case "enumerate":
+		return &value{elems: []*value{unknown, first(args)}}
+	case "zip":
+		return &value{elems: args}
+	}
+	if !strings.HasPrefix(path, "builtins.") {
+		return w.logCall(x, path, last, args)
+	}
+	switch last {
+	case "next":
+		return w.element(first(args))
+	case "list", "tuple", "sorted":
+		c := *first(args)
+		c.traits |= isList
+		return &c
+	case "dict", "defaultdict", "deque", "set", "OrderedDict":
+		return &value{traits: isList}
+	case "float", "int", "bool", "str":
+		if len(x.Args) > 0 {
+			w.read(x, last, first(args), x.Args[0].Value)
+		}
+		return &value{traits: isNumber}
+	case "print":
+		for i, a := range x.Args {
+			if a.Name == "" && i < len(args) {
+				w.read(x, "print", args[i], a.Value)
+			}
+		}
+		return &value{traits: isNumber}
+	case "len", "range", "isinstance", "hasattr", "getattr", "open", "type", "id", "round":
+		return &value{traits: isNumber}
+	case "sum", "max", "min", "abs":
+		v := w.result(args, nil)
+		for _, a := range args {
+			v.traits |= a.traits & (isNumber | isTensor)
+		}
+		return v
+	case "super":
+		return unknown
+	}
+	return nil
+}
+
+// logCall is a call that writes figures into a log, which reads them; nil if it is none.
+func (w *walker) logCall(x *pysyntax.Call, path, last string, args []*value) *value {
+	switch {
+	case strings.HasPrefix(path, "collections."):
+		return &value{traits: isList}
+	case path == "wandb.log" || path == "mlflow.log_metric" || strings.HasPrefix(path, "logging."):
+		for i, a := range x.Args {
+			if i >= len(args) {
+				break
+			}
+			for _, v := range append([]*value{args[i]}, args[i].elems...) {
+				if !v.is(isList) {
+					w.read(x, last, v, a.Value)
+				}
+			}
+		}
+		return &value{traits: isNumber}
+	}
+	return nil
+}

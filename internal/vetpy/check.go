@@ -1,0 +1,168 @@
+package vetpy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/pysyntax"
+	"github.com/warpline-ml/warpline/internal/vet"
+)
+
+// Check reads a program and says what is wrong with it, in the order of its lines. The error is a [*pysyntax.Error].
+func Check(name string, source []byte) ([]vet.Found, error) {
+	f, err := pysyntax.Parse(name, source)
+	if err != nil {
+		return nil, err
+	}
+	if !trains(source) {
+		return nil, nil // parsed all the same: what cannot be read is told
+	}
+	w := newWalker(f)
+	w.run()
+	c := &checker{walker: w, seen: map[string]bool{}, silenced: silenced(f)}
+	c.prepare()
+	for _, r := range rules {
+		r(c)
+	}
+	slices.SortStableFunc(c.found, func(a, b vet.Found) int { return cmp.Compare(a.Line, b.Line) })
+	return c.found, nil
+}
+
+// trains tells whether a program has anything to do with PyTorch.
+func trains(source []byte) bool {
+	s := string(source)
+	return strings.Contains(s, "torch") || strings.Contains(s, "lightning") || strings.Contains(s, "backward")
+}
+
+// rules look at the trace. Each may find several things.
+var rules = []func(*checker){
+	(*checker).movedInPart, (*checker).kept, (*checker).neverZeroed, (*checker).graphInEvaluation, (*checker).reads, (*checker).pageable,
+	(*checker).loaders, (*checker).dataParallel, (*checker).timed, (*checker).zeroedBeforeStep, (*checker).state, (*checker).evaluationMode,
+	(*checker).staysInEvaluation, (*checker).backwardInAutocast, (*checker).scalerOrder, (*checker).clips, (*checker).schedule,
+	(*checker).emptyCache, (*checker).deprecated, (*checker).setEpoch, (*checker).flags, (*checker).madeThenMoved, (*checker).deviceInForward,
+	(*checker).dropped, (*checker).uncalled, (*checker).hidden, (*checker).missed, (*checker).probabilities, (*checker).graphCut,
+	(*checker).retained, (*checker).anomalyMode, (*checker).twice,
+}
+
+// checker has the trace, and what rules share.
+type checker struct {
+	*walker
+	training []*loop // the innermost loops that step, each once
+	found    []vet.Found
+	seen     map[string]bool
+	silenced map[int][]string
+}
+
+// prepare finds the loops that train.
+func (c *checker) prepare() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evBackward {
+			continue
+		}
+		l := e.loop
+		for l != nil && !c.any(l, func(s *event) bool { return isStep(s) && !s.arm.excludes(e.arm) }) {
+			l = l.parent
+		}
+		if l == nil {
+			l = e.loop
+		}
+		if l != nil && !slices.Contains(c.training, l) {
+			c.training = append(c.training, l)
+		}
+	}
+	for _, l := range c.loops {
+		if l.lighting && l.fn.node.Name == "training_step" {
+			c.training = append(c.training, l)
+		}
+	}
+}
+
+func isStep(e *event) bool { return e.kind == evStep || e.kind == evScalerStep }
+
+// turn are the events of a turn of a loop.
+func (c *checker) turn(l *loop) []event { return c.events[l.from:l.to] }
+
+func (c *checker) any(l *loop, is func(*event) bool) bool {
+	for i := l.from; i < l.to; i++ {
+		if is(&c.events[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// has tells whether a turn has an event of a kind.
+func (c *checker) hasKind(l *loop, k kind) bool {
+	return c.any(l, func(e *event) bool { return e.kind == k })
+}
+
+// trainsIn tells whether a loop is one that trains, or lies around one.
+func (c *checker) trainsIn(l *loop) bool {
+	return l != nil && (c.hasKind(l, evBackward) || l.lighting && l.fn.node.Name == "training_step")
+}
+
+// say is what a rule says.
+type say struct {
+	rule      string
+	at        pysyntax.Node
+	title     string
+	fix       string
+	gain      string
+	sure      finding.Confidence
+	disproved string
+	evidence  []finding.Evidence
+}
+
+func (c *checker) say(s say) {
+	r, ok := vet.Find(s.rule)
+	if !ok {
+		panic("vetpy: no rule " + s.rule)
+	}
+	from, _ := s.at.Span()
+	p := c.f.Position(from)
+	key := fmt.Sprint(r.ID, p.Line)
+	if c.seen[key] || c.isSilenced(p.Line, r) {
+		return
+	}
+	c.seen[key] = true
+	c.found = append(c.found, vet.Found{Line: p.Line, Column: p.Column, Source: strings.TrimSpace(c.f.LineText(p.Line)), Finding: finding.Finding{
+		Rule: r.ID, Name: r.Name, Title: s.title, Evidence: s.evidence, Fix: s.fix, More: r.Why, Gain: finding.Gain{Text: s.gain},
+		Confidence: s.sure, DisprovedBy: s.disproved, Line: fmt.Sprintf("%s:%d", c.f.Name, p.Line),
+	}})
+}
+
+// silencer is the comment by which a line says that a rule is known there.
+const silencer = "warpline: ok"
+
+// silenced are the rules that lines are not told of; of a comment on a line of its own, the next line.
+func silenced(f *pysyntax.File) map[int][]string {
+	lines := map[int][]string{}
+	for _, m := range f.Comments {
+		_, names, ok := strings.Cut(m.Text, silencer)
+		if !ok {
+			continue
+		}
+		line := f.Line(m)
+		if strings.HasPrefix(strings.TrimSpace(f.LineText(line)), "#") {
+			line++
+		}
+		lines[line] = append(lines[line], strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' })...)
+	}
+	return lines
+}
+
+// isSilenced tells whether a line has the comment for a rule, by its id or name. Without any, the comment is for all.
+func (c *checker) isSilenced(line int, r vet.Rule) bool {
+	names, ok := c.silenced[line]
+	if !ok {
+		return false
+	}
+	return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, r.ID) || strings.EqualFold(n, r.Name) })
+}
+
+// lineOf is the line of an event, for a sentence.
+func (c *checker) lineOf(e *event) string { return fmt.Sprintf("line %d", c.f.Line(e.node)) }

@@ -1,0 +1,268 @@
+package vetpy
+
+import (
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/pysyntax"
+)
+
+// alone1 is an expression of which nothing is kept.
+func (w *walker) alone1(s *pysyntax.ExprStmt) {
+	v := w.eval(s.X)
+	switch x := s.X.(type) {
+	case *pysyntax.Attribute:
+		w.record(event{kind: evCall, node: s, what: "uncalled", on: w.peek(x.X), onText: w.text(x)})
+	case *pysyntax.Call:
+		a, ok := x.Func.(*pysyntax.Attribute)
+		if !ok {
+			return
+		}
+		on := w.peek(a.X)
+		w.record(event{kind: evCall, node: s, what: "dropped." + a.Attr, on: on, onText: w.text(a.X), arg: v, call: x})
+	}
+}
+
+// eval is what is known of an expression; what it does is recorded.
+func (w *walker) eval(x pysyntax.Expr) *value {
+	switch x := x.(type) {
+	case *pysyntax.Name:
+		return w.name(x)
+	case *pysyntax.Attribute:
+		return w.attribute(x)
+	case *pysyntax.Call:
+		return w.call(x)
+	case *pysyntax.Number:
+		return &value{traits: isNumber}
+	case *pysyntax.String:
+		return w.str(x)
+	case *pysyntax.Binary:
+		return w.binary(x)
+	case *pysyntax.Unary:
+		v := w.eval(x.X)
+		if x.Op == "not" {
+			return &value{traits: isNumber}
+		}
+		return v
+	case *pysyntax.Compare:
+		v := w.eval(x.First)
+		for _, r := range x.Rest {
+			v = merge(v, w.eval(r))
+		}
+		if v.is(isGraph | isOutput | isTensor | isBatch) {
+			return &value{traits: isTensor, names: v.names}
+		}
+		return &value{traits: isNumber}
+	case *pysyntax.Conditional:
+		w.condition(x.Test)
+		return merge(w.eval(x.Then), w.eval(x.Else))
+	case *pysyntax.Subscript:
+		return w.subscript(x)
+	case *pysyntax.Sequence:
+		return w.sequence(x)
+	case *pysyntax.Dict:
+		return w.dict(x)
+	case *pysyntax.Comprehension:
+		return w.comprehension(x)
+	case *pysyntax.Walrus:
+		v := w.eval(x.Value)
+		w.assign(x.Name, v)
+		return v
+	case *pysyntax.Yield:
+		if x.X != nil {
+			w.eval(x.X)
+		}
+	case *pysyntax.Slice:
+		for _, p := range []pysyntax.Expr{x.Low, x.High, x.Step} {
+			if p != nil {
+				w.eval(p)
+			}
+		}
+	}
+	return unknown
+}
+
+func (w *walker) name(x *pysyntax.Name) *value {
+	if v := w.scope.get(x.ID); v != nil {
+		return v
+	}
+	switch x.ID {
+	case "True", "False":
+		return &value{traits: isNumber, path: x.ID}
+	case "None":
+		return &value{path: x.ID}
+	}
+	return &value{traits: nameTraits(x.ID), path: builtin(x.ID), names: []string{x.ID}}
+}
+
+// builtin is the path of a name that the program does not define.
+func builtin(name string) string { return "builtins." + name }
+
+// str reads the tensors that it prints.
+func (w *walker) str(x *pysyntax.String) *value {
+	for _, f := range x.Fields {
+		v := w.eval(f)
+		w.read(x, "format", v, f)
+	}
+	return &value{traits: isNumber}
+}
+
+// read records that the host waits for a tensor.
+func (w *walker) read(node pysyntax.Node, how string, v *value, x pysyntax.Expr) {
+	if v.is(isNumber|isList) || !v.is(isGraph|isOutput|isTensor|isBatch) || v.is(isHost) {
+		return
+	}
+	w.record(event{kind: evRead, node: node, what: how, on: v, onText: w.text(x)})
+}
+
+func (w *walker) attribute(x *pysyntax.Attribute) *value {
+	v := w.eval(x.X)
+	if v.fields != nil {
+		if f := v.fields[x.Attr]; f != nil {
+			return f
+		}
+		if m := v.class.methods[x.Attr]; m != nil {
+			if property(m.node) {
+				return w.enter(m, v, nil, nil)
+			}
+			return &value{fn: m, self: v}
+		}
+	}
+	if v.class != nil && v.fields == nil {
+		if m := v.class.methods[x.Attr]; m != nil {
+			return &value{fn: m}
+		}
+	}
+	if v.path != "" && v.call == nil && v.traits&^isModule == 0 {
+		t := traits(0)
+		if strings.HasPrefix(v.path, "builtins.") {
+			t = attrTraits(x.Attr)
+		}
+		return &value{path: v.path + "." + x.Attr, traits: t}
+	}
+	switch {
+	case x.Attr == "data":
+		return &value{traits: v.traits&^(isGraph|isOutput) | isTensor, names: v.names}
+	case x.Attr == "grad":
+		return &value{traits: isTensor, names: v.names}
+	case drops[x.Attr] == isNumber && x.Attr == "shape", x.Attr == "device", x.Attr == "dtype", x.Attr == "ndim":
+		return &value{traits: isNumber}
+	case x.Attr == "loss" && v.is(isOutput):
+		return &value{traits: v.traits | isGraph, names: v.names}
+	case v.is(isOutput | isBatch | isGraph):
+		return &value{traits: v.traits &^ isList, names: v.names}
+	}
+	return &value{traits: attrTraits(x.Attr), names: []string{w.text(x)}}
+}
+
+// attrTraits are what the name of an attribute that nobody in the file sets says of it.
+func attrTraits(name string) traits { return nameTraits(name) &^ isModule }
+
+func property(f *pysyntax.Function) bool {
+	for _, d := range f.Decorators {
+		if n, ok := d.(*pysyntax.Name); ok && n.ID == "property" {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) binary(x *pysyntax.Binary) *value {
+	a, b := w.eval(x.X), w.eval(x.Y)
+	switch {
+	case x.Op == "and" || x.Op == "or":
+		return merge(a, b)
+	case x.Op == "-" && a.is(isClock) && b.is(isClock):
+		w.record(event{kind: evElapsed, node: x, on: b, onText: w.text(x.Y), arg: a})
+		return &value{traits: isSpan | isNumber, names: join(a.names, b.names)}
+	case a.is(isSpan) || b.is(isSpan):
+		return &value{traits: isSpan | isNumber}
+	case carries(a) || carries(b):
+		t := (a.traits | b.traits) & (isGraph | isOutput | isMoved | isFrozen)
+		if carries(a) && !a.is(isFrozen) || carries(b) && !b.is(isFrozen) {
+			t &^= isFrozen
+		}
+		return &value{traits: t, names: join(a.names, b.names)}
+	case a.is(isNumber) && b.is(isNumber):
+		return &value{traits: isNumber}
+	case a.is(isList) && b.is(isList):
+		return merge(a, b)
+	}
+	return &value{traits: (a.traits | b.traits) & (isTensor | isBatch | isMoved | isHost | isFrozen | isOutput), names: join(a.names, b.names)}
+}
+
+func (w *walker) subscript(x *pysyntax.Subscript) *value {
+	v := w.eval(x.X)
+	w.eval(x.Index)
+	if s, ok := x.Index.(*pysyntax.String); ok && v.is(isOutput) && strings.Contains(s.Value, "loss") {
+		return &value{traits: v.traits | isGraph, names: v.names}
+	}
+	switch {
+	case len(v.elems) > 0:
+		if n, ok := x.Index.(*pysyntax.Number); ok && len(n.Text) == 1 && int(n.Text[0]-'0') < len(v.elems) {
+			return v.elems[n.Text[0]-'0']
+		}
+		var all *value
+		for _, e := range v.elems {
+			all = merge(all, e)
+		}
+		return all
+	case v.is(isList):
+		return &value{traits: v.traits &^ isList, names: v.names}
+	case v.is(isModule):
+		return &value{traits: isModule}
+	case v.path != "" && v.traits == 0:
+		return unknown
+	}
+	return &value{traits: v.traits, names: v.names, path: ""}
+}
+
+func (w *walker) sequence(x *pysyntax.Sequence) *value {
+	v := &value{}
+	if x.Kind != '(' {
+		v.traits = isList
+	}
+	for _, e := range x.Elements {
+		u := w.eval(e)
+		v.elems = append(v.elems, u)
+		v.names = join(v.names, u.names)
+		if carries(u) && x.Kind != '(' {
+			v.traits |= isGraph
+		}
+	}
+	return v
+}
+
+func (w *walker) dict(x *pysyntax.Dict) *value {
+	v := &value{traits: isList}
+	for i, e := range x.Values {
+		if x.Keys[i] != nil {
+			w.eval(x.Keys[i])
+		}
+		u := w.eval(e)
+		v.elems = append(v.elems, u)
+		v.names = join(v.names, u.names)
+	}
+	return v
+}
+
+func (w *walker) comprehension(x *pysyntax.Comprehension) *value {
+	outer := w.scope
+	w.scope = &scope{parent: outer, vars: map[string]*value{}}
+	for _, c := range x.Clauses {
+		iter := w.eval(c.Iter)
+		w.assign(c.Target, w.element(iter))
+		for _, t := range c.Conds {
+			w.eval(t)
+		}
+	}
+	if x.Key != nil {
+		w.eval(x.Key)
+	}
+	v := w.eval(x.Element)
+	w.scope = outer
+	t := isList
+	if carries(v) {
+		t |= isGraph
+	}
+	return &value{traits: t | v.traits&(isModule|isMoved), names: v.names}
+}

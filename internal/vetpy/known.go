@@ -1,0 +1,142 @@
+package vetpy
+
+import "strings"
+
+// maker is what a call of a known name makes.
+type maker struct {
+	traits traits
+	moved  bool // has a device argument
+}
+
+func named(t traits, names ...string) map[string]traits {
+	m := make(map[string]traits, len(names))
+	for _, n := range names {
+		m[n] = t
+	}
+	return m
+}
+
+// losses of torch.nn.functional.
+var losses = named(isGraph, "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+	"binary_cross_entropy_with_logits", "kl_div", "ctc_loss", "cosine_embedding_loss", "triplet_margin_loss", "margin_ranking_loss",
+	"hinge_embedding_loss", "gaussian_nll_loss", "poisson_nll_loss", "soft_margin_loss", "multi_margin_loss", "multilabel_margin_loss",
+	"multilabel_soft_margin_loss", "triplet_margin_with_distance_loss", "linear_cross_entropy")
+
+// factories make tensors where they are told to, on the host without device=.
+var factories = named(isTensor, "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "logspace",
+	"eye", "tensor", "as_tensor", "normal", "bernoulli", "tril_indices", "triu_indices")
+
+// optimizers outside of torch.optim that training programs import by these names.
+var optimizers = named(isOptimizer, "AdamW", "Adam", "SGD", "Lion", "LAMB", "Adafactor", "FusedAdam", "FusedLAMB", "AdamW8bit", "Adam8bit",
+	"PagedAdamW", "PagedAdamW8bit", "PagedAdamW32bit", "Ranger", "RAdam", "RMSprop", "LARS", "Shampoo", "SOAP", "Muon", "AdaBelief",
+	"ZeroRedundancyOptimizer")
+
+// keeps are the methods that give a tensor which carries the graph of its receiver.
+var drops = map[string]traits{ // methods after which there is no graph, and what is left
+	"item": isNumber, "tolist": isNumber, "detach": isTensor, "numpy": isNumber, "detach_": isTensor, "argmax": isTensor, "argmin": isTensor,
+	"argsort": isTensor, "size": isNumber, "dim": isNumber, "numel": isNumber, "eq": isTensor, "ne": isTensor, "gt": isTensor, "lt": isTensor,
+	"ge": isTensor, "le": isTensor, "nonzero": isTensor, "long": isTensor, "int": isTensor, "bool": isTensor, "isnan": isTensor, "any": isTensor,
+	"all": isTensor, "sign": isTensor, "equal": isNumber, "shape": isNumber, "type": isTensor, "__len__": isNumber,
+}
+
+// reads are the methods by which the host waits for a value.
+var reads = map[string]bool{"item": true, "tolist": true, "numpy": true, "cpu": true, "nonzero": true}
+
+// pathTraits are those of what a call of an imported name gives; 0 where it is not known.
+func pathTraits(path string) traits {
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	switch {
+	case strings.HasPrefix(path, "torch.optim.lr_scheduler.") || strings.HasPrefix(last, "get_") && strings.HasSuffix(last, "_schedule_with_warmup") ||
+		last == "get_scheduler":
+		return isScheduler
+	case strings.HasPrefix(path, "torch.optim.swa_utils."):
+		return isModule
+	case strings.HasPrefix(path, "torch.optim.") && last != last2lower(last):
+		return isOptimizer
+	case last == "GradScaler" || last == "ShardedGradScaler":
+		return isScaler
+	case last == "DataLoader" || last == "StatefulDataLoader":
+		return isLoader
+	case last == "DistributedSampler":
+		return isSampler
+	case path == "torch.nn.Parameter" || path == "torch.nn.parameter.Parameter":
+		return isGraph
+	case strings.HasPrefix(path, "torch.nn.functional."):
+		return functional(last)
+	case strings.HasPrefix(path, "torch.nn.utils."), strings.HasPrefix(path, "torch.nn.init."):
+		return 0
+	case strings.HasPrefix(path, "torch.nn.") && strings.HasSuffix(last, "Loss"):
+		return isCriterion
+	case strings.HasPrefix(path, "torch.nn.") && last != last2lower(last):
+		return isModule
+	case strings.HasPrefix(path, "torchvision.models.") || strings.HasPrefix(path, "timm.create_model"):
+		return isModule
+	case path == "torch.compile", path == "torch.jit.script":
+		return isModule
+	case strings.HasPrefix(path, "torch.") && factories[last] != 0 && strings.Count(path, ".") == 1:
+		return isTensor
+	case path == "torch.from_numpy", path == "torch.load":
+		return isTensor
+	case isClockCall(path):
+		return isClock
+	case path == "deepspeed.initialize":
+		return isEngine
+	case optimizers[last] != 0 && !strings.HasPrefix(path, "torch.nn."):
+		return isOptimizer
+	}
+	return 0
+}
+
+// functional are the traits of what a function of torch.nn.functional gives.
+func functional(name string) traits {
+	switch {
+	case losses[name] != 0:
+		return isGraph
+	case name == "softmax":
+		return isOutput | isSoftmax
+	case name == "sigmoid":
+		return isOutput | isSigmoid
+	case name == "one_hot":
+		return isTensor
+	}
+	return isOutput
+}
+
+func isClockCall(path string) bool {
+	switch path {
+	case "time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "time.perf_counter_ns", "time.process_time", "timeit.default_timer",
+		"datetime.datetime.now", "datetime.now":
+		return true
+	}
+	return false
+}
+
+func last2lower(s string) string { return strings.ToLower(s) }
+
+// lossPath tells whether a call computes a loss.
+func lossPath(path string) bool {
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	return strings.HasPrefix(path, "torch.nn.functional.") && losses[last] != 0
+}
+
+// nameTraits are what a name alone says of a parameter that nobody in the file gives. They count for what is harmless to
+// believe: the methods that are called on it say more.
+func nameTraits(name string) traits {
+	n := strings.ToLower(name)
+	switch {
+	case n == "optimizer" || n == "optim" || n == "opt" || strings.HasSuffix(n, "_optimizer") || strings.HasPrefix(n, "optimizer_") || strings.HasPrefix(n, "optim_"):
+		return isOptimizer
+	case n == "scheduler" || n == "lr_scheduler" || n == "sched" || strings.HasSuffix(n, "_scheduler"):
+		return isScheduler
+	case n == "scaler" || n == "grad_scaler":
+		return isScaler
+	case n == "model" || n == "net" || n == "network" || strings.HasSuffix(n, "_model") || strings.HasSuffix(n, "_net") || n == "encoder" || n == "decoder" ||
+		n == "generator" || n == "discriminator" || n == "ddp_model":
+		return isModule
+	case n == "criterion" || n == "loss_fn" || n == "loss_func" || n == "loss_function" || n == "criteria":
+		return isCriterion
+	case strings.HasSuffix(n, "loader") || strings.HasSuffix(n, "dataloader") || n == "train_dl" || n == "valid_dl" || n == "test_dl" || n == "val_dl":
+		return isLoader
+	}
+	return 0
+}

@@ -1,0 +1,314 @@
+package vetpy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/pysyntax"
+)
+
+func (c *checker) reads() {
+	if !c.gpu {
+		return
+	}
+	for _, l := range c.loops {
+		if !c.backwardOf(l) {
+			continue
+		}
+		var all []*event
+		for i := l.from; i < l.to; i++ {
+			e := &c.events[i]
+			if e.kind == evRead && e.loop == l && !e.guarded && (e.on.is(isGraph|isOutput|isMoved) || e.what == "item") && !slices.ContainsFunc(all, func(f *event) bool { return f.node == e.node }) {
+				all = append(all, e)
+			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		var where []string
+		for _, e := range all {
+			where = append(where, fmt.Sprintf("%d: %s", c.f.Line(e.node), firstLine(c.text(e.node))))
+		}
+		if len(all) == 1 {
+			where = nil
+		}
+		c.say(say{rule: "R13", at: all[0].node, title: fmt.Sprintf("the host waits for the device %s in every step", times(len(all))), sure: finding.Medium,
+			evidence: says(where),
+			fix:      "add up on the device (total += loss.detach()), and read every so many steps: if step % 100 == 0: print(total.item())",
+			gain:     "the time in which the device waits for the next launches: up to half of a step of a small model", disproved: "a trace in which the device is busy all the time"})
+	}
+}
+
+// says are places as evidence, if there are any.
+func says(where []string) []finding.Evidence {
+	if len(where) == 0 {
+		return nil
+	}
+	return finding.Says("%s", strings.Join(where, "; "))
+}
+
+func times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// backwardOf tells whether backward is called in a turn of a loop itself, not in a loop within it.
+func (c *checker) backwardOf(l *loop) bool {
+	return l.lighting && l.fn.node.Name == "training_step" || c.any(l, func(e *event) bool { return e.kind == evBackward && e.loop == l })
+}
+
+func (c *checker) pageable() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evMove || e.call == nil || e.on.is(isModule) {
+			continue
+		}
+		asked := isTrue(arg(e.call, "non_blocking", -1))
+		switch {
+		case asked && e.on.is(isBatch) && e.on.call != nil && c.unpinned(e.on.call):
+			c.say(say{rule: "R14", at: e.node, title: "a copy is asked not to block, from memory that is not pinned", sure: finding.Medium,
+				evidence: finding.Says("the loader of line %d has no pin_memory=True", c.f.Line(e.on.call)),
+				fix:      "DataLoader(..., pin_memory=True)", gain: "copies at the full rate of the link, beside the step", disproved: "batches that the collate function pins itself"})
+		case !asked && e.on.is(isPinned):
+			c.say(say{rule: "R14", at: e.node, title: "memory is pinned, and the copy waits all the same", sure: finding.Medium,
+				fix: strings.TrimSuffix(c.text(e.node), ")") + ", non_blocking=True)", gain: "the copy runs beside the program", disproved: "pinned memory that is used again, for copies that do not block"})
+		}
+	}
+}
+
+func (c *checker) unpinned(call *pysyntax.Call) bool {
+	if c.peek(call.Func).path == "" || hasStar(call) {
+		return false
+	}
+	p := arg(call, "pin_memory", -1)
+	return p == nil || isFalse(p)
+}
+
+// hasStar tells whether a call has arguments that are not written out.
+func hasStar(call *pysyntax.Call) bool {
+	return slices.ContainsFunc(call.Args, func(a pysyntax.Arg) bool { return a.Star != "" })
+}
+
+// heavy matches what takes long for a sample.
+var heavy = regexp.MustCompile(`Image\.open|cv2\.|imread|librosa|torchaudio\.load|read_image|decode_|nib\.load|Random\w+\(|Resize\(|ColorJitter|albumentations|AutoAugment|RandAugment`)
+
+func (c *checker) loaders() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evCall || !strings.HasSuffix(e.what, ".DataLoader") || hasStar(e.call) {
+			continue
+		}
+		c.shuffles(e)
+		n := arg(e.call, "num_workers", 5)
+		if num, ok := n.(*pysyntax.Number); n != nil && (!ok || num.Text != "0") {
+			continue
+		}
+		if !c.gpu || !c.heavyData(e) {
+			continue
+		}
+		c.say(say{rule: "R17", at: e.node, title: "samples are decoded and transformed without workers, between the steps", sure: finding.Medium,
+			fix: "DataLoader(..., num_workers=4, persistent_workers=True)  # more, until the time of a step stays the same", gain: "the time in which steps wait for their batch",
+			disproved: "a trace in which no step waits for its batch"})
+	}
+}
+
+// heavyData tells whether the data set of a loader has much to do for each sample.
+func (c *checker) heavyData(e *event) bool {
+	if e.arg != nil && e.arg.class != nil {
+		if m := e.arg.class.methods["__getitem__"]; m != nil {
+			return heavy.MatchString(c.f.Text(m.node)) || heavy.Match(c.f.Source) && strings.Contains(c.f.Text(m.node), "transform")
+		}
+		return false
+	}
+	if e.arg != nil && e.arg.path != "" && strings.Contains(e.arg.path, "ImageFolder") {
+		return true
+	}
+	return e.arg != nil && strings.HasPrefix(e.arg.path, "torchvision.datasets.") && heavy.Match(c.f.Source)
+}
+
+// shuffles judges the order of a loader for training.
+func (c *checker) shuffles(e *event) {
+	target := c.assignedTo(e.call)
+	if !strings.Contains(strings.ToLower(target), "train") || strings.Contains(strings.ToLower(target), "eval") {
+		return
+	}
+	for _, name := range []string{"shuffle", "sampler", "batch_sampler"} {
+		if x := arg(e.call, name, -1); x != nil && !isFalse(x) {
+			return
+		}
+	}
+	if arg(e.call, "", 2) != nil || c.iterable(e) || c.ordered() {
+		return
+	}
+	c.say(say{rule: "V23", at: e.node, title: "the training data is not shuffled", sure: finding.Medium, fix: "DataLoader(..., shuffle=True)", gain: "batches that differ from epoch to epoch",
+		disproved: "a data set that shuffles itself, or whose order matters"})
+}
+
+// iterable tells whether a data set decides over its order itself.
+func (c *checker) iterable(e *event) bool {
+	return strings.Contains(string(c.f.Source), "IterableDataset") || strings.Contains(string(c.f.Source), "streaming=True") || strings.Contains(strings.ToLower(c.text(e.call)), "iter") ||
+		e.arg != nil && e.arg.path != "" && !strings.HasPrefix(e.arg.path, "torch") && !strings.HasPrefix(e.arg.path, "builtins.")
+}
+
+// ordered matches programs whose data has an order.
+func (c *checker) ordered() bool {
+	s := strings.ToLower(string(c.f.Source))
+	return strings.Contains(s, "time series") || strings.Contains(s, "timeseries") || strings.Contains(s, "shuffle(")
+}
+
+// assignedTo is the variable that a call's result gets, as it is written.
+func (c *checker) assignedTo(call *pysyntax.Call) string {
+	line := c.f.LineText(c.f.Line(call))
+	before, _, ok := strings.Cut(line, "=")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(before)
+}
+
+func (c *checker) dataParallel() {
+	for i := range c.events {
+		if e := &c.events[i]; e.kind == evCall && e.what == "torch.nn.DataParallel" {
+			c.say(say{rule: "R38", at: e.node, title: "DataParallel copies the model in every step and drives all devices from one thread", sure: finding.High,
+				fix: "DistributedDataParallel(model, device_ids=[local_rank]), started by torchrun --nproc-per-node=GPUS", gain: "most of the time in which devices wait for the host",
+				disproved: "a single device, where it does nothing"})
+		}
+	}
+}
+
+func (c *checker) timed() {
+	if !c.gpu {
+		return
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evElapsed || e.on == nil || e.on.call == nil {
+			continue
+		}
+		from := -1
+		for j := i - 1; j >= 0; j-- {
+			if c.events[j].kind == evClock && c.events[j].node == pysyntax.Node(e.on.call) {
+				from = j
+				break
+			}
+		}
+		if from < 0 {
+			continue
+		}
+		if w := c.unwaited(c.events[from:i], e); w != nil {
+			c.say(say{rule: "R48", at: e.node, title: "the clock is read while the device is still at work", sure: finding.High,
+				evidence: finding.Says("%s is launched at %s, and nothing waits for it", firstLine(c.text(w.node)), c.lineOf(w)),
+				fix:      "torch.cuda.synchronize()  # before the clock is read, at both ends; or torch.utils.benchmark.Timer", gain: "figures that are true", disproved: "a device that is the CPU"})
+		}
+	}
+}
+
+// unwaited is the last work of the device in a span that nothing waits for before the clock is read. What only the last of many steps
+// leaves out does not matter.
+func (c *checker) unwaited(span []event, end *event) *event {
+	for i := len(span) - 1; i >= 0; i-- {
+		e := &span[i]
+		switch e.kind {
+		case evSync, evRead:
+			if e.kind == evRead && (e.guarded || e.on.is(isHost)) {
+				continue
+			}
+			return nil
+		case evForward, evBackward, evStep:
+			if e.loop != end.loop && e.loop != nil && (c.hasKind(e.loop, evBackward) || e.loop.iter.is(isLoader) || c.overLoader(e.loop)) {
+				return nil
+			}
+			if !end.loop.within(e.loop) && !e.loop.within(end.loop) {
+				return nil
+			}
+			return e
+		}
+	}
+	return nil
+}
+
+func (c *checker) emptyCache() {
+	for i := range c.events {
+		if e := &c.events[i]; e.kind == evEmptyCache && e.loop != nil && !e.guarded && c.backwardOf(e.loop) {
+			c.say(say{rule: "V10", at: e.node, title: "the cache is emptied in every step", sure: finding.High, fix: "leave it out; memory that others need is freed by it once, behind the loop",
+				gain: "the time that the driver takes to give memory anew, in every step", disproved: "a second program on the same card that needs the memory between two steps"})
+		}
+	}
+}
+
+// amp matches what is deprecated.
+var amp = regexp.MustCompile(`torch\.cuda\.amp\b`)
+
+func (c *checker) deprecated() {
+	var lines []int
+	for i := 1; i <= c.f.Lines(); i++ {
+		code, _, _ := strings.Cut(c.f.LineText(i), "#")
+		if amp.MatchString(code) && !strings.Contains(code, "custom_fwd") {
+			lines = append(lines, i)
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	c.say(say{rule: "V11", at: c.lineNode(lines[0]), title: fmt.Sprintf("torch.cuda.amp is deprecated (%s)", times(len(lines))), sure: finding.High,
+		fix: `torch.amp.autocast("cuda", ...) and torch.amp.GradScaler("cuda")`, gain: "no warnings, and a program that runs on other devices", disproved: "a PyTorch before 2.4"})
+}
+
+// lineNode is a node at the beginning of a line.
+func (c *checker) lineNode(line int) pysyntax.Node { return c.f.At(line) }
+
+func (c *checker) setEpoch() {
+	if strings.Contains(string(c.f.Source), "set_epoch") {
+		return
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evCall || !strings.HasSuffix(e.what, ".DistributedSampler") || isFalse(arg(e.call, "shuffle", 3)) {
+			continue
+		}
+		if !slices.ContainsFunc(c.training, func(l *loop) bool { return l.parent != nil || l.lighting }) || strings.Contains(strings.ToLower(c.assignedTo(e.call)), "val") ||
+			strings.Contains(strings.ToLower(c.assignedTo(e.call)), "test") {
+			continue
+		}
+		c.say(say{rule: "V12", at: e.node, title: "all epochs have the same order: the sampler is never told the epoch", sure: finding.High,
+			fix: "sampler.set_epoch(epoch)  # at the beginning of each epoch", gain: "batches that differ from epoch to epoch", disproved: "a loader of another file that calls it"})
+	}
+}
+
+func (c *checker) flags() {
+	var fast, same *event
+	for i := range c.events {
+		e := &c.events[i]
+		switch {
+		case e.kind != evCall:
+		case e.what == "set torch.backends.cudnn.benchmark":
+			fast = e
+		case e.what == "set torch.backends.cudnn.deterministic" || e.what == "torch.use_deterministic_algorithms" && len(e.call.Args) > 0 && isTrue(e.call.Args[0].Value):
+			same = e
+		}
+	}
+	if fast == nil || same == nil || fast.arm.excludes(same.arm) {
+		return
+	}
+	c.say(say{rule: "V13", at: fast.node, title: "benchmarking is on, and determinism is asked for", sure: finding.High, evidence: finding.Says("%s at %s", c.text(same.node), c.lineOf(same)),
+		fix: "torch.backends.cudnn.benchmark = False", gain: "the same result in every run", disproved: "flags that are set anew before the training"})
+}
+
+func (c *checker) anomalyMode() {
+	for i := range c.events {
+		e := &c.events[i]
+		on := e.kind == evCall && strings.HasSuffix(e.what, "autograd.set_detect_anomaly") && e.call != nil && isTrue(arg(e.call, "mode", 0)) && !e.guarded && e.arm == nil
+		if on || e.kind == evBackward && e.modes&anomaly != 0 && e.arm == nil {
+			c.say(say{rule: "V24", at: e.node, title: "anomaly mode is on for the whole training", sure: finding.Medium, fix: "torch.autograd.set_detect_anomaly(False)  # once the bad value is found",
+				gain: "up to half of the time of a step", disproved: "a run that looks for a NaN"})
+		}
+	}
+}

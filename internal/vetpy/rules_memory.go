@@ -1,0 +1,230 @@
+package vetpy
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+)
+
+func (c *checker) kept() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) || c.goesBackward(e) || c.cleared[e.onText] {
+			continue
+		}
+		c.say(say{rule: "R06", at: e.node, title: keptTitle(e), sure: finding.High, fix: c.keptFix(e),
+			gain:      "the memory of every step so far, and the time to free it",
+			disproved: fmt.Sprintf("%s going backward in another file, or being emptied there in every step", e.onText)})
+	}
+}
+
+func keptTitle(e *event) string {
+	switch e.what {
+	case "+=":
+		return fmt.Sprintf("%s adds up values with their graphs, from step to step", e.onText)
+	case "[]=":
+		return fmt.Sprintf("%s holds values with their graphs, from step to step", e.onText)
+	}
+	return fmt.Sprintf("%s collects values with their graphs, from step to step", e.onText)
+}
+
+func (c *checker) keptFix(e *event) string {
+	text := c.text(e.node)
+	if e.what == "+=" {
+		if a, b, ok := strings.Cut(text, "+="); ok {
+			return strings.TrimSpace(a) + " += " + detached(b) + "  # on the device; .item() once, when it is printed"
+		}
+		return "add the value's .detach()"
+	}
+	if e.what == "[]=" {
+		if a, b, ok := strings.Cut(text, " = "); ok {
+			return a + " = " + detached(b)
+		}
+		return "keep the value's .detach()"
+	}
+	if open := strings.IndexByte(text, '('); open > 0 && strings.HasSuffix(text, ")") {
+		return text[:open+1] + detached(text[open+1:len(text)-1]) + ")"
+	}
+	return "keep the value's .detach()"
+}
+
+// detached is an expression without its graph.
+func detached(x string) string {
+	x = strings.TrimSpace(x)
+	if simple.MatchString(x) {
+		return x + ".detach()"
+	}
+	return "(" + x + ").detach()"
+}
+
+var simple = regexp.MustCompile(`^[\w.]+(\[[^\]]*\])?$`)
+
+// goesBackward tells whether what a variable collects goes backward in the end.
+func (c *checker) goesBackward(k *event) bool {
+	for i := range c.events {
+		if e := &c.events[i]; e.kind == evBackward && e.arg != nil && contains(e.arg.names, k.onText) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) state() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evForward || e.modes&noGrad != 0 || !c.trainsIn(e.loop) {
+			continue
+		}
+		for j, v := range e.args {
+			if j == 0 && len(e.args) > 1 || v.turn == 0 || v.turn != e.loop.before || !carries(v) || c.detachedSomewhere(v) {
+				continue
+			}
+			name := "a state"
+			if len(v.names) > 0 {
+				name = v.names[len(v.names)-1]
+			}
+			c.say(say{rule: "V02", at: e.node, title: fmt.Sprintf("%s goes into the next step with its graph", name), sure: finding.High,
+				fix: fmt.Sprintf("%s = %s.detach()  # at the beginning of each step; of an LSTM, each part of it", name, name), gain: "backward through one step, not through all",
+				disproved: "a function of another file that detaches it"})
+		}
+	}
+}
+
+// detachedSomewhere tells whether a variable is detached by a program in a way that the walk does not see.
+func (c *checker) detachedSomewhere(v *value) bool {
+	for _, n := range v.names {
+		if strings.Contains(string(c.f.Source), n+".detach") || strings.Contains(string(c.f.Source), "repackage") {
+			return true
+		}
+	}
+	return strings.Contains(string(c.f.Source), "detach_()")
+}
+
+// scoring matches functions, loops and loaders that evaluate.
+var scoring = regexp.MustCompile(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|infer|inference|predict|score)($|[_.\W\d])|validloader|valloader|testloader|evalloader`)
+
+// evaluations are the loops that call a model and never go backward.
+func (c *checker) evaluations(each func(l *loop, forward *event)) {
+	for _, l := range c.loops {
+		if c.hasKind(l, evBackward) || l.lighting || !l.iter.is(isLoader) && !c.overLoader(l) || c.trainsAround(l) {
+			continue
+		}
+		if !scoring.MatchString(l.text) && (l.fn == nil || !scoring.MatchString(l.fn.node.Name)) {
+			continue
+		}
+		for i := l.from; i < l.to; i++ {
+			if e := &c.events[i]; e.kind == evForward && e.loop == l && e.on.is(isModule) && !e.on.is(isCriterion) {
+				each(l, e)
+				break
+			}
+		}
+	}
+}
+
+// overLoader tells whether a loop takes batches of a loader by way of enumerate or zip.
+func (c *checker) overLoader(l *loop) bool {
+	for _, e := range l.iter.elems {
+		if e.is(isLoader) {
+			return true
+		}
+	}
+	return strings.Contains(strings.ToLower(l.text), "loader")
+}
+
+// trainsAround tells whether the turn of the next loop around goes backward through what the loop gives: its parts of a step.
+func (c *checker) trainsAround(l *loop) bool {
+	for i := l.to; l.parent != nil && i < l.parent.to; i++ {
+		if c.events[i].kind == evBackward && c.events[i].loop == l.parent && c.events[i].fn == l.fn {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) graphInEvaluation() {
+	c.evaluations(func(l *loop, e *event) {
+		if e.modes&noGrad != 0 || c.switchedOff() {
+			return
+		}
+		sure := finding.Medium
+		if c.evaluates(l) {
+			sure = finding.High
+		}
+		c.say(say{rule: "R09", at: e.node, title: "the evaluation records graphs that nothing goes backward through", sure: sure,
+			fix: "with torch.no_grad():  # around the loop, or @torch.no_grad() on the function", gain: "a third to a tenth of the evaluation's memory, and 10 to 30 % of its time",
+			evidence: finding.Says("the loop over %s has no backward", l.text), disproved: "a caller of another file that has no_grad around it"})
+	})
+}
+
+// switchedOff tells whether recording is switched off for the whole program.
+func (c *checker) switchedOff() bool {
+	return strings.Contains(string(c.f.Source), "set_grad_enabled(")
+}
+
+// evaluates tells whether the last mode that was set before a loop is that of evaluation.
+func (c *checker) evaluates(l *loop) bool {
+	for i := l.from - 1; i >= 0; i-- {
+		switch c.events[i].kind {
+		case evEval:
+			return true
+		case evTrain:
+			return false
+		}
+	}
+	return c.hasKind(l, evEval)
+}
+
+// modal matches layers that behave in another way in evaluation.
+var modal = regexp.MustCompile(`Dropout|BatchNorm|dropout\s*=|torchvision|timm|from_pretrained|TransformerEncoder|resnet`)
+
+func (c *checker) evaluationMode() {
+	if !modal.Match(c.f.Source) {
+		return
+	}
+	c.evaluations(func(l *loop, e *event) {
+		if c.evaluates(l) || l.fn != nil && len(c.events) > 0 && !c.called(l.fn) {
+			return
+		}
+		c.say(say{rule: "V03", at: l.node, title: "the model is evaluated in training mode", sure: finding.Medium,
+			fix: fmt.Sprintf("%s.eval()  # before the loop, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
+			evidence: finding.Says("%s is called at %s, and no eval() comes before", e.onText, c.lineOf(e)), disproved: "a model without dropout and batch norm, or an eval() in another file"})
+	})
+}
+
+// called tells whether a function is entered from elsewhere in the file.
+func (c *checker) called(d *function) bool {
+	return strings.Count(string(c.f.Source), d.node.Name+"(") > 1
+}
+
+func (c *checker) staysInEvaluation() {
+	for _, l := range c.loops {
+		if l.lighting || !c.hasKind(l, evEval) || c.hasKind(l, evTrain) || !c.any(l, isStep) || !c.hasKind(l, evBackward) {
+			continue
+		}
+		for i := l.from; i < l.to; i++ {
+			e := &c.events[i]
+			if e.kind != evEval || !c.trainedModel(l, e) {
+				continue
+			}
+			c.say(say{rule: "V04", at: e.node, title: fmt.Sprintf("%s stays in evaluation mode for the rest of the training", e.onText), sure: finding.High,
+				fix: fmt.Sprintf("%s.train()  # before the steps of each epoch", e.onText), gain: "dropout and batch norm work in all epochs",
+				evidence: finding.Says("no train() in the loop over %s", l.text), disproved: "a model without dropout and batch norm, or a train() in another file"})
+			break
+		}
+	}
+}
+
+// trainedModel tells whether the model that is set to evaluation is one that the loop also trains.
+func (c *checker) trainedModel(l *loop, e *event) bool {
+	for i := l.from; i < l.to; i++ {
+		f := &c.events[i]
+		if f.kind == evForward && f.modes&noGrad == 0 && c.hasBackwardWith(f.loop) && (f.onText == e.onText || f.on == e.on) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) hasBackwardWith(l *loop) bool { return l != nil && c.hasKind(l, evBackward) }

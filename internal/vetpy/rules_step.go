@@ -1,0 +1,303 @@
+package vetpy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/pysyntax"
+)
+
+// zeroedByHand matches programs that let go of gradients without zero_grad.
+var zeroedByHand = regexp.MustCompile(`\.grad\s*=\s*None|\.grad(?:\.data)?\.zero_\(|\.grad\.fill_\(|zero_grad`)
+
+func (c *checker) neverZeroed() {
+	for _, l := range c.training {
+		turn := c.turn(l)
+		i := slices.IndexFunc(turn, func(e event) bool { return isStep(&e) })
+		if i < 0 || c.hasKind(l, evZero) || c.byEngine(turn) || c.zeroesItself(l, &turn[i]) {
+			continue
+		}
+		s := &turn[i]
+		opt := s.onText
+		if s.kind == evScalerStep && s.call != nil {
+			if a := arg(s.call, "optimizer", 0); a != nil {
+				opt = c.text(a)
+			}
+		}
+		title, more := "gradients are never zeroed: each step takes the sum of all steps before", finding.Says("no zero_grad in the loop over %s", l.text)
+		if z := c.zeroedOutside(l); z != nil {
+			title = "gradients are zeroed outside of the loop that steps: each step takes the sum of those before"
+			more = finding.Says("%s at %s is not in the loop over %s", c.text(z.node), c.lineOf(z), l.text)
+		}
+		c.say(say{rule: "R07", at: s.node, title: title, evidence: more, sure: finding.High,
+			fix:       fmt.Sprintf("%s.zero_grad()  # before the backward of each step", opt),
+			gain:      "the training does what it says",
+			disproved: "gradients that are let go of in a function of another file"})
+	}
+}
+
+// zeroedOutside is where gradients are zeroed in a loop around, or before.
+func (c *checker) zeroedOutside(l *loop) *event {
+	for i := range c.events[:l.from] {
+		if e := &c.events[i]; e.kind == evZero && l.within(e.loop) && e.loop != l {
+			return e
+		}
+	}
+	return nil
+}
+
+// byEngine tells whether an engine steps and zeroes by itself: backward and step are of the same object.
+func (c *checker) byEngine(turn []event) bool {
+	for i := range turn {
+		if e := &turn[i]; e.kind == evBackward && (e.on.is(isEngine) || slices.ContainsFunc(turn, func(s event) bool { return s.kind == evStep && s.onText == e.onText })) {
+			return true
+		}
+	}
+	return false
+}
+
+// zeroesItself tells whether the program lets go of gradients by hand, in the function that steps or the loop.
+func (c *checker) zeroesItself(l *loop, s *event) bool {
+	text := c.f.Text(l.node)
+	if s.fn != nil {
+		text += c.f.Text(s.fn.node)
+	}
+	return zeroedByHand.MatchString(text)
+}
+
+func (c *checker) zeroedBeforeStep() {
+	for _, l := range c.training {
+		turn := c.turn(l)
+		for i := range turn {
+			z := &turn[i]
+			if z.kind != evZero {
+				continue
+			}
+			s := next(turn[i+1:], z, func(e *event) bool { return e.kind == evBackward || isStep(e) && stepsWhat(c, e) == z.onText })
+			b := previous(turn[:i], z, func(e *event) bool { return e.kind == evBackward || isStep(e) })
+			if s == nil || b == nil || s.kind == evBackward || b.kind != evBackward || z.guarded != s.guarded {
+				continue
+			}
+			c.say(say{rule: "V01", at: z.node, title: "gradients are zeroed between backward and the step, which then changes nothing", sure: finding.High,
+				evidence: finding.Says("backward at %s, the step at %s", c.lineOf(b), c.lineOf(s)),
+				fix:      fmt.Sprintf("%s  # before the backward, or behind the step", c.text(z.node)), gain: "the model learns",
+				disproved: "a backward between them in another file"})
+		}
+	}
+}
+
+// stepsWhat is the optimizer of a step, as it is written.
+func stepsWhat(c *checker, e *event) string {
+	if e.kind == evScalerStep && e.call != nil {
+		if a := arg(e.call, "optimizer", 0); a != nil {
+			return c.text(a)
+		}
+	}
+	return e.onText
+}
+
+// next is the first event that is wanted and can follow e in the same run.
+func next(events []event, e *event, want func(*event) bool) *event {
+	for i := range events {
+		if f := &events[i]; want(f) && !f.arm.excludes(e.arm) {
+			return f
+		}
+	}
+	return nil
+}
+
+// previous is the last one before.
+func previous(events []event, e *event, want func(*event) bool) *event {
+	for i := len(events) - 1; i >= 0; i-- {
+		if f := &events[i]; want(f) && !f.arm.excludes(e.arm) {
+			return f
+		}
+	}
+	return nil
+}
+
+func (c *checker) backwardInAutocast() {
+	for i := range c.events {
+		if e := &c.events[i]; e.kind == evBackward && e.modes&autocast != 0 {
+			c.say(say{rule: "V05", at: e.node, title: "backward runs under autocast", sure: finding.High,
+				fix: "end the with block behind the loss, and call backward outside of it", gain: "gradients in the types that forward took",
+				disproved: "autocast that is switched off here by enabled=False"})
+		}
+	}
+}
+
+func (c *checker) scalerOrder() {
+	for _, l := range c.training {
+		turn := c.turn(l)
+		if !slices.ContainsFunc(turn, func(e event) bool { return e.kind == evScale || e.kind == evScalerStep }) {
+			continue
+		}
+		for i := range turn {
+			c.scalerEvent(turn, i)
+		}
+	}
+}
+
+// scalerEvent judges an event of a loop in which a scaler works.
+func (c *checker) scalerEvent(turn []event, i int) {
+	e := &turn[i]
+	is := func(k kind) func(*event) bool { return func(f *event) bool { return f.kind == k } }
+	bad := func(title, fix string) {
+		c.say(say{rule: "V06", at: e.node, title: title, fix: fix, sure: finding.High, gain: "steps take the gradients that were computed",
+			disproved: "a scaler that is made with enabled=False"})
+	}
+	switch e.kind {
+	case evStep:
+		if s := any1(turn, e, is(evScale)); s != nil && any1(turn, e, func(f *event) bool { return f.kind == evScalerStep && stepsWhat(c, f) != e.onText }) == nil {
+			bad("the optimizer steps by itself, with gradients that the scaler has scaled", fmt.Sprintf("%s.step(%s)", s.onText, e.onText))
+		}
+	case evScalerStep:
+		switch u := any1(turn, e, is(evUpdate)); {
+		case u == nil:
+			bad("the scaler is never updated: its scale never changes, and a step after infinities fails", fmt.Sprintf("%s.update()  # behind %s", e.onText, c.text(e.node)))
+		case next(turn[i+1:], e, is(evUpdate)) == nil && !u.guarded:
+			bad("the scaler is updated before it steps", fmt.Sprintf("%s  # behind %s", c.text(u.node), c.text(e.node)))
+		}
+	case evBackward:
+		if e.arg.path != "scaled" && !contains(e.arg.names, "scaled") && any1(turn, e, is(evScale)) == nil {
+			if s := any1(turn, e, is(evScalerStep)); s != nil && !e.on.is(isEngine) {
+				bad("the scaler steps with gradients that it has not scaled: it divides them by the scale", fmt.Sprintf("%s.scale(%s).backward()", s.onText, e.onText))
+			}
+		}
+	}
+}
+
+// any1 is an event of the turn that is wanted and can be in the same run as e.
+func any1(turn []event, e *event, want func(*event) bool) *event { return next(turn, e, want) }
+
+func (c *checker) clips() {
+	for _, l := range c.training {
+		turn := c.turn(l)
+		for i := range turn {
+			e := &turn[i]
+			if e.kind != evClip {
+				continue
+			}
+			step := func(f *event) bool { return isStep(f) || f.kind == evBackward }
+			after, before := next(turn[i+1:], e, step), previous(turn[:i], e, step)
+			switch {
+			case after != nil && after.kind == evScalerStep && previous(turn[:i], e, func(f *event) bool { return f.kind == evUnscale }) == nil:
+				c.say(say{rule: "V07", at: e.node, title: "gradients are clipped while they are scaled", sure: finding.High,
+					fix: fmt.Sprintf("%s.unscale_(%s)  # before %s", after.onText, stepsWhat(c, after), firstLine(c.text(e.node))), gain: "the limit holds for the gradients themselves",
+					disproved: "gradients that are divided by the scale in another way"})
+			case before != nil && isStep(before) && !before.guarded && (after == nil || after.kind == evBackward):
+				c.say(say{rule: "V08", at: e.node, title: "gradients are clipped behind the step that was to take them clipped", sure: finding.High,
+					fix: "clip between backward and the step", gain: "steps take clipped gradients", disproved: "a step in another file that takes them"})
+			case before == nil && after != nil && after.kind == evBackward && !zeroedByHandOnly(turn):
+				c.say(say{rule: "V08", at: e.node, title: "gradients are clipped before backward computes them", sure: finding.High,
+					fix: "clip between backward and the step", gain: "steps take clipped gradients", disproved: "gradients that were there before the loop"})
+			}
+		}
+	}
+}
+
+func zeroedByHandOnly([]event) bool { return false }
+
+func firstLine(s string) string {
+	if len(s) > 60 {
+		return s[:57] + "..."
+	}
+	return s
+}
+
+func (c *checker) schedule() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evSchedule || e.loop == nil || e.guarded {
+			continue
+		}
+		l := e.loop
+		for l != nil && !c.any(l, isStep) {
+			l = l.parent
+		}
+		if l == nil {
+			continue
+		}
+		turn := c.turn(l)
+		at := i - l.from
+		s := next(turn[at+1:], e, isStep)
+		if s == nil || previous(turn[:at], e, isStep) != nil {
+			continue
+		}
+		c.say(say{rule: "V09", at: e.node, title: "the learning rate is changed before the optimizer steps", sure: finding.High,
+			evidence: finding.Says("the step is at %s", c.lineOf(s)),
+			fix:      fmt.Sprintf("%s  # behind %s.step()", c.text(e.node), s.onText), gain: "the first rate of the schedule is used",
+			disproved: "a schedule that is not PyTorch's, and is meant to step first"})
+	}
+}
+
+func (c *checker) retained() {
+	for _, l := range c.training {
+		turn := c.turn(l)
+		for i := range turn {
+			e := &turn[i]
+			if e.kind != evBackward || e.call == nil || !isTrue(arg(e.call, "retain_graph", -1)) {
+				continue
+			}
+			if next(turn[i+1:], e, func(f *event) bool { return f.kind == evBackward }) != nil || c.graphUsedAgain() {
+				continue
+			}
+			c.say(say{rule: "V22", at: e.node, title: "the graph is retained, and nothing goes backward through it again in this step", sure: finding.Medium,
+				fix: "leave retain_graph out; if backward then fails, detach the state that goes on from step to step: h = h.detach()", gain: "the memory of the values of each step",
+				disproved: "a second backward, or torch.autograd.grad, through the same values in another file"})
+		}
+	}
+}
+
+// graphUsedAgain tells whether the program asks for gradients beside backward.
+func (c *checker) graphUsedAgain() bool {
+	return strings.Contains(string(c.f.Source), "autograd.grad(") || strings.Contains(string(c.f.Source), "create_graph")
+}
+
+func (c *checker) twice() {
+	for _, l := range c.training {
+		turn := c.turn(l)
+		for i := range turn {
+			b := &turn[i]
+			if b.kind != evBackward || b.loop != l && b.loop.parent == nil {
+				continue
+			}
+			a := previous(turn[:i], b, func(f *event) bool { return f.kind == evBackward || f.kind == evZero || isStep(f) })
+			if a == nil || a.kind != evBackward || a.onText == b.onText || a.call == nil {
+				continue
+			}
+			if n, ok := a.call.Func.(*pysyntax.Attribute); ok {
+				if x, ok := n.X.(*pysyntax.Name); ok && contains(b.arg.names, x.ID) {
+					c.say(say{rule: "V25", at: b.node, title: fmt.Sprintf("%s goes backward by itself and within %s: its gradient counts twice", x.ID, b.onText), sure: finding.Medium,
+						evidence: finding.Says("backward of %s at %s", x.ID, c.lineOf(a)),
+						fix:      fmt.Sprintf("leave %s out", firstLine(c.text(a.node))), gain: "gradients of the loss that is meant",
+						disproved: "a weight of two that is meant"})
+				}
+			}
+		}
+	}
+}
+
+func (c *checker) graphCut() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evBackward || e.arg == nil {
+			continue
+		}
+		v := e.arg
+		rewrapped := v.path == "torch.tensor" || v.path == "torch.as_tensor" || strings.HasSuffix(v.path, ".Variable") && v.call != nil
+		cut := !carries(v) && (v.path == ".detach" || v.path == ".numpy" || v.path == ".item")
+		if !rewrapped && !cut {
+			continue
+		}
+		title := "backward of a value that has no graph any more"
+		if rewrapped {
+			title = "backward of a new tensor, which has nothing of the model's graph"
+		}
+		c.say(say{rule: "V21", at: e.node, title: title, sure: finding.High, fix: "call backward on the loss as the model's operations made it; what is printed or kept is detached beside it",
+			gain: "the model learns", disproved: "a leaf whose gradient is what is asked for"})
+	}
+}

@@ -1,0 +1,184 @@
+package vetpy
+
+import (
+	"github.com/warpline-ml/warpline/internal/pysyntax"
+)
+
+// traits are what is known of a value. Where the program has several ways to it, those of all.
+type traits uint32
+
+const (
+	isModule    traits = 1 << iota // a torch.nn.Module
+	isOptimizer                    //
+	isScheduler                    // of learning rates
+	isScaler                       // of losses
+	isLoader                       // gives batches
+	isSampler                      // a distributed sampler
+	isCriterion                    // a loss as a module or a function
+	isGraph                        // a tensor that carries its graph
+	isTensor                       // a tensor without one
+	isBatch                        // of a loader
+	isHost                         // a tensor that lies on the host for sure
+	isMoved                        // was moved to a device
+	isPinned                       //
+	isList                         // a list or a dictionary
+	isNumber                       // of the host
+	isClock                        // a time of the host's clock
+	isEngine                       // steps by itself: DeepSpeed, Lightning's manual optimization
+	isOutput                       // what a module gave: may carry its graph, and .loss
+	isSoftmax                      // probabilities: of softmax
+	isSigmoid                      // of sigmoid
+	isFrozen                       // made without recording
+	isSpan                         // a duration by the host's clock
+)
+
+// value is what is known of a value. It does not change.
+type value struct {
+	traits traits
+	path   string         // of what made it: torch.optim.Adam; or, of a name that was imported, what it names
+	call   *pysyntax.Call // that made it
+	elems  []*value       // of a tuple
+	fn     *function
+	class  *class
+	self   *value            // of a bound method
+	fields map[string]*value // of an instance of a class of the file, which are shared by all who hold it
+	names  []string          // of variables that went into it, at most maxNames
+	loop   *loop             // in which it was made; nil outside of loops
+	turn   int               // of a loop, in which it was made
+}
+
+const maxNames = 24
+
+var unknown = &value{}
+
+func (v *value) is(t traits) bool { return v.traits&t != 0 }
+
+// with is the value with further traits.
+func (v *value) with(t traits) *value {
+	c := *v
+	c.traits |= t
+	return &c
+}
+
+// without is the value with fewer traits.
+func (v *value) without(t traits) *value {
+	c := *v
+	c.traits &^= t
+	return &c
+}
+
+// merge is what is known where either may be.
+func merge(a, b *value) *value {
+	switch {
+	case a == b || b == nil:
+		return a
+	case a == nil:
+		return b
+	}
+	c := *a
+	c.traits |= b.traits
+	c.names = join(a.names, b.names)
+	if c.path == "" {
+		c.path, c.call = b.path, b.call
+	}
+	if c.fn == nil {
+		c.fn = b.fn
+	}
+	if c.class == nil {
+		c.class, c.fields = b.class, b.fields
+	}
+	if c.elems == nil {
+		c.elems = b.elems
+	}
+	return &c
+}
+
+// join has the names of both.
+func join(a, b []string) []string {
+	if len(a) == 0 {
+		return b
+	}
+	for _, n := range b {
+		if len(a) >= maxNames {
+			break
+		}
+		if !contains(a, n) {
+			a = append(a[:len(a):len(a)], n)
+		}
+	}
+	return a
+}
+
+func contains(list []string, s string) bool {
+	for _, t := range list {
+		if s == t {
+			return true
+		}
+	}
+	return false
+}
+
+// function is a def of the file.
+type function struct {
+	node  *pysyntax.Function
+	class *class
+	scope *scope // around it
+	ran   bool   // was entered from somewhere
+}
+
+// class is a class of the file.
+type class struct {
+	node     *pysyntax.Class
+	methods  map[string]*function
+	bases    []string // as canonical names
+	module   bool     // is a torch.nn.Module
+	lighting bool     // is Lightning's: its training_step is called in a loop
+	dataset  bool
+	layers   []string // canonical names of what its __init__ makes
+	ran      bool
+	instance *value
+}
+
+// scope has the variables of a function or of the file.
+type scope struct {
+	parent  *scope
+	vars    map[string]*value
+	globals map[string]bool
+}
+
+func (s *scope) get(name string) *value {
+	for t := s; t != nil; t = t.parent {
+		if v := t.vars[name]; v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func (s *scope) set(name string, v *value) {
+	t := s
+	if s.globals[name] {
+		for t.parent != nil {
+			t = t.parent
+		}
+	}
+	t.vars[name] = v
+}
+
+// copy is the state of the variables, to come back to.
+func (s *scope) copy() map[string]*value {
+	m := make(map[string]*value, len(s.vars))
+	for k, v := range s.vars {
+		m[k] = v
+	}
+	return m
+}
+
+// mergeFrom adds what another way knows of the variables.
+func (s *scope) mergeFrom(other map[string]*value) {
+	for k, v := range other {
+		if s.vars[k] != v {
+			s.vars[k] = merge(s.vars[k], v)
+		}
+	}
+}

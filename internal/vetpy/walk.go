@@ -1,0 +1,691 @@
+package vetpy
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/pysyntax"
+)
+
+// walker goes through a file as it would be executed.
+type walker struct {
+	f       *pysyntax.File
+	file    *scope
+	classes []*class
+	defs    []*function
+	known   map[*pysyntax.Function]*function
+
+	events []event
+	loops  []*loop
+	quiet  int // nothing is recorded
+	steps  int // statements and calls so far
+
+	scope   *scope
+	fn      *function
+	entered []*function
+	loop    *loop
+	turn    int // of the innermost loop; turns have numbers of their own
+	turns   int
+	guards  int // conditions within the innermost loop
+	arm     *arm
+	modes   modes
+	returns *value
+
+	zeroed   map[string]bool // what zero_grad is called on, as it is written
+	backward map[string]bool // what backward is called on
+	cleared  map[string]bool // lists that are emptied somewhere
+	gpu      bool            // the program computes on a device that is apart from the host
+	has      map[string]bool // words of the source that rules ask for
+}
+
+// arm is a branch that a condition chooses.
+type arm struct {
+	parent *arm
+	test   string
+	which  int
+}
+
+// excludes tells whether a run that takes one arm does not take the other.
+func (a *arm) excludes(b *arm) bool {
+	for x := a; x != nil; x = x.parent {
+		for y := b; y != nil; y = y.parent {
+			if x.test == y.test && x.which != y.which {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxSteps bounds a walk: calls are entered each time that they are met.
+const maxSteps = 200_000
+
+// maxEntered is how deep calls are entered.
+const maxEntered = 8
+
+var (
+	zeroing   = regexp.MustCompile(`([\w.\[\]]+)\.zero_grad\s*\(`)
+	backwards = regexp.MustCompile(`([\w.\[\]]+)\.backward\s*\(`)
+	clearing  = regexp.MustCompile(`(?:del\s+([\w.]+)\s*\[|([\w.]+)\.(?:clear|pop|popleft)\s*\()`)
+	graphics  = regexp.MustCompile(`\bcuda\b|\bdevice\b|accelerat|\bmps\b|\bxpu\b`)
+)
+
+func newWalker(f *pysyntax.File) *walker {
+	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, cleared: map[string]bool{}}
+	w.file = &scope{vars: map[string]*value{}}
+	w.scope = w.file
+	for _, m := range zeroing.FindAllSubmatch(f.Source, -1) {
+		w.zeroed[string(m[1])] = true
+	}
+	for _, m := range backwards.FindAllSubmatch(f.Source, -1) {
+		w.backward[string(m[1])] = true
+	}
+	for _, m := range clearing.FindAllSubmatch(f.Source, -1) {
+		w.cleared[string(m[1])+string(m[2])] = true
+	}
+	w.gpu = graphics.Match(f.Source)
+	return w
+}
+
+// run walks the file, and then what nothing in it calls.
+func (w *walker) run() {
+	w.block(w.f.Body)
+	for _, c := range w.classes {
+		w.instance(c)
+	}
+	for i := 0; i < len(w.defs); i++ { // walking may find more
+		if d := w.defs[i]; !d.ran {
+			w.alone(d)
+		}
+	}
+}
+
+// alone walks a function whose caller is not in the file.
+func (w *walker) alone(d *function) {
+	var self *value
+	if d.class != nil {
+		self = w.instance(d.class)
+	}
+	if d.class != nil && d.class.lighting && strings.HasSuffix(d.node.Name, "_step") {
+		l := &loop{node: d.node, fn: d, text: "batches", lighting: true, from: len(w.events)}
+		w.loops = append(w.loops, l)
+		w.loop = l
+		if d.node.Name != "training_step" {
+			w.modes |= noGrad
+		}
+		w.enter(d, self, nil, nil)
+		l.to = len(w.events)
+		w.loop, w.modes = nil, 0
+		return
+	}
+	w.enter(d, self, nil, nil)
+}
+
+// instance is an object of a class, whose __init__ has been walked.
+func (w *walker) instance(c *class) *value {
+	if c.instance != nil {
+		return c.instance
+	}
+	v := &value{class: c, fields: map[string]*value{}}
+	if c.module {
+		v.traits |= isModule
+	}
+	c.instance = v
+	if init := c.methods["__init__"]; init != nil {
+		loop, arm, guards, modes := w.loop, w.arm, w.guards, w.modes
+		w.loop, w.arm, w.guards, w.modes = nil, nil, 0, 0
+		w.enter(init, v, nil, nil)
+		w.loop, w.arm, w.guards, w.modes = loop, arm, guards, modes
+	}
+	return v
+}
+
+func (w *walker) record(e event) {
+	if w.quiet > 0 {
+		return
+	}
+	e.loop, e.guarded, e.modes, e.fn, e.arm = w.loop, w.guards > 0, w.modes, w.fn, w.arm
+	w.events = append(w.events, e)
+}
+
+// block walks statements. Where an if ends its turn, what follows is its other arm.
+func (w *walker) block(body []pysyntax.Stmt) {
+	outer := w.arm
+	for _, s := range body {
+		if w.steps++; w.steps > maxSteps {
+			break
+		}
+		w.statement(s)
+		if c, ok := s.(*pysyntax.If); ok && c.Else == nil && leaves(c.Body) {
+			w.arm = &arm{w.arm, w.text(c.Test), 1}
+		}
+	}
+	w.arm = outer
+}
+
+// leaves tells whether a block ends in a jump.
+func leaves(body []pysyntax.Stmt) bool {
+	if len(body) == 0 {
+		return false
+	}
+	switch s := body[len(body)-1].(type) {
+	case *pysyntax.Return, *pysyntax.Raise:
+		return true
+	case *pysyntax.Branch:
+		return s.Word != "pass"
+	}
+	return false
+}
+
+func (w *walker) statement(s pysyntax.Stmt) {
+	switch s := s.(type) {
+	case *pysyntax.ExprStmt:
+		w.alone1(s)
+	case *pysyntax.Assign:
+		v := w.assigned(s)
+		for _, t := range s.Targets {
+			w.assign(t, v)
+		}
+	case *pysyntax.AnnAssign:
+		if s.Value != nil {
+			w.assign(s.Target, w.eval(s.Value))
+		}
+	case *pysyntax.AugAssign:
+		w.augment(s, s.Target, w.eval(s.Value))
+	case *pysyntax.Return:
+		if s.X != nil {
+			w.returns = merge(w.returns, w.eval(s.X))
+		}
+	case *pysyntax.Import:
+		for _, n := range s.Names {
+			if n.As != "" {
+				w.scope.set(n.As, &value{path: n.Name})
+			} else {
+				root, _, _ := strings.Cut(n.Name, ".")
+				w.scope.set(root, &value{path: root})
+			}
+		}
+	case *pysyntax.ImportFrom:
+		w.importFrom(s)
+	case *pysyntax.Function:
+		w.def(s)
+	case *pysyntax.Class:
+		w.class(s)
+	case *pysyntax.Scope:
+		if s.Word == "global" {
+			if w.scope.globals == nil {
+				w.scope.globals = map[string]bool{}
+			}
+			for _, n := range s.Names {
+				w.scope.globals[n] = true
+			}
+		}
+	case *pysyntax.Assert:
+		w.eval(s.Test)
+	case *pysyntax.Raise:
+		if s.X != nil {
+			w.eval(s.X)
+		}
+	default:
+		w.compound(s)
+	}
+}
+
+func (w *walker) compound(s pysyntax.Stmt) {
+	switch s := s.(type) {
+	case *pysyntax.If:
+		w.ifs(s)
+	case *pysyntax.For:
+		iter := w.eval(s.Iter)
+		w.repeat(s, iter, w.text(s.Iter), func() {
+			w.assign(s.Target, w.element(iter))
+			w.block(s.Body)
+		})
+		w.block(s.Else)
+	case *pysyntax.While:
+		w.repeat(s, unknown, "while "+w.text(s.Test), func() {
+			w.condition(s.Test)
+			w.block(s.Body)
+		})
+		w.block(s.Else)
+	case *pysyntax.Try:
+		w.block(s.Body)
+		w.guards++
+		for i := range s.Handlers {
+			w.block(s.Handlers[i].Body)
+		}
+		w.guards--
+		w.block(s.Else)
+		w.block(s.Finally)
+	case *pysyntax.With:
+		modes := w.modes
+		for _, i := range s.Items {
+			v := w.eval(i.Context)
+			w.modes = w.enterMode(w.modes, i.Context)
+			if i.Target != nil {
+				w.assign(i.Target, v)
+			}
+		}
+		w.block(s.Body)
+		w.modes = modes
+	case *pysyntax.Match:
+		w.eval(s.Subject)
+		for i := range s.Cases {
+			w.branch(w.text(s.Subject), i, s.Cases[i].Body)
+		}
+	}
+}
+
+// branch walks one of the ways that a condition chooses from.
+func (w *walker) branch(test string, which int, body []pysyntax.Stmt) {
+	arm0 := w.arm
+	w.arm = &arm{w.arm, test, which}
+	w.guards++
+	w.block(body)
+	w.guards--
+	w.arm = arm0
+}
+
+func (w *walker) ifs(s *pysyntax.If) {
+	w.condition(s.Test)
+	if w.isMain(s.Test) {
+		w.block(s.Body)
+		return
+	}
+	test := w.text(s.Test)
+	which := 0
+	if n, ok := strings.CutPrefix(test, "not "); ok {
+		test, which = n, 1
+	}
+	before := w.scope.copy()
+	without, absent := missing(s.Test)
+	w.absent(without, absent)
+	w.branch(test, which, s.Body)
+	after := w.scope.vars
+	if leaves(s.Body) {
+		after = nil
+	}
+	w.scope.vars = before
+	w.absent(without, !absent)
+	w.branch(test, 1-which, s.Else)
+	if after != nil {
+		w.scope.mergeFrom(after)
+	}
+}
+
+// missing is the variable that a test asks for, "" if it asks for something else; and whether the test holds where it is None.
+func missing(test pysyntax.Expr) (name string, absent bool) {
+	switch t := test.(type) {
+	case *pysyntax.Name:
+		return t.ID, false
+	case *pysyntax.Compare:
+		n, ok := t.First.(*pysyntax.Name)
+		if ok && isWord(t.Rest[0], "None") && len(t.Rest) == 1 {
+			return n.ID, t.Ops[0] == "is" || t.Ops[0] == "=="
+		}
+	}
+	return "", false
+}
+
+// absent makes a variable None where it is, if it may carry a graph.
+func (w *walker) absent(name string, is bool) {
+	if v := w.scope.vars[name]; is && carries(v) {
+		w.scope.vars[name] = &value{path: "None", loop: v.loop}
+	}
+}
+
+// isMain tells whether a test is that of a program that is run by itself.
+func (w *walker) isMain(test pysyntax.Expr) bool {
+	c, ok := test.(*pysyntax.Compare)
+	if !ok {
+		return false
+	}
+	n, ok := c.First.(*pysyntax.Name)
+	return ok && n.ID == "__name__"
+}
+
+// condition is a test, which reads what it compares.
+func (w *walker) condition(test pysyntax.Expr) {
+	w.eval(test)
+	c, ok := test.(*pysyntax.Compare)
+	if !ok || c.Ops[0] == "is" || c.Ops[0] == "is not" || c.Ops[0] == "in" || c.Ops[0] == "not in" {
+		return
+	}
+	if v := w.peek(c.First); carries(v) && v.is(isGraph) {
+		w.record(event{kind: evRead, node: test, what: "if", on: v, onText: w.text(c.First)})
+	}
+}
+
+// peek is what is known of an expression that has been walked, without walking it again.
+func (w *walker) peek(x pysyntax.Expr) *value {
+	w.quiet++
+	defer func() { w.quiet-- }()
+	return w.eval(x)
+}
+
+// repeat walks a loop: once for what goes from turn to turn, and once to record.
+func (w *walker) repeat(node pysyntax.Node, iter *value, text string, turn func()) {
+	l := &loop{parent: w.loop, node: node, iter: iter, text: text, fn: w.fn}
+	loop, guards, outer := w.loop, w.guards, w.turn
+	w.loop, w.guards = l, 0
+	before := w.scope.copy()
+	w.nextTurn()
+	if w.quiet == 0 {
+		w.quiet++
+		turn()
+		w.quiet--
+		l.before = w.turn
+		w.nextTurn()
+		w.scope.mergeFrom(before)
+		w.loops = append(w.loops, l)
+		l.from = len(w.events)
+	}
+	turn()
+	l.to = len(w.events)
+	w.scope.mergeFrom(before)
+	w.loop, w.guards, w.turn = loop, guards, outer
+}
+
+func (w *walker) nextTurn() {
+	w.turns++
+	w.turn = w.turns
+}
+
+// element is what a loop gives in each turn.
+func (w *walker) element(iter *value) *value {
+	switch {
+	case iter.is(isLoader):
+		return &value{traits: isBatch | isHost, call: iter.call}
+	case iter.is(isList) && iter.elems != nil:
+		var all *value
+		for _, e := range iter.elems {
+			all = merge(all, e)
+		}
+		return all
+	case iter.elems != nil: // enumerate and zip
+		elems := make([]*value, len(iter.elems))
+		for i, e := range iter.elems {
+			elems[i] = w.element(e)
+		}
+		return &value{elems: elems}
+	}
+	return unknown
+}
+
+// assigned is the value of an assignment; "x = x + y" adds to x.
+func (w *walker) assigned(s *pysyntax.Assign) *value {
+	if b, ok := s.Value.(*pysyntax.Binary); ok && len(s.Targets) == 1 && b.Op == "+" {
+		target := w.text(s.Targets[0])
+		if _, ok := s.Targets[0].(*pysyntax.Sequence); !ok {
+			switch target {
+			case w.text(b.X):
+				return w.added(s, s.Targets[0], w.eval(b.Y))
+			case w.text(b.Y):
+				return w.added(s, s.Targets[0], w.eval(b.X))
+			}
+		}
+	}
+	v := w.eval(s.Value)
+	if n, ok := s.Targets[0].(*pysyntax.Name); ok && v.traits == 0 && v.class == nil && v.fn == nil && w.backward[n.ID] {
+		if _, ok := s.Value.(*pysyntax.Call); ok {
+			v = v.with(isGraph) // a loss from elsewhere: Backward is called on it
+		}
+	}
+	return v
+}
+
+// augment is target += v, and the like.
+func (w *walker) augment(s pysyntax.Stmt, target pysyntax.Expr, v *value) {
+	w.assignKeeping(target, w.added(s, target, v))
+}
+
+// added is target + v. Where the target is older than the turn, v is kept.
+func (w *walker) added(s pysyntax.Stmt, target pysyntax.Expr, v *value) *value {
+	old := w.peek(target)
+	name := w.text(target)
+	if w.outlives(old) && carries(v) {
+		w.record(event{kind: evKeep, node: s, what: "+=", onText: name, on: old, arg: v})
+	}
+	sum := merge(&value{traits: v.traits &^ (isModule | isSoftmax | isSigmoid), names: v.names}, old)
+	sum = merge(sum, &value{names: []string{name}})
+	c := *sum
+	if carries(v) {
+		c.traits &^= isNumber | isFrozen
+	}
+	c.loop = old.loop
+	return &c
+}
+
+// outlives tells whether a value goes on behind the turn of the innermost loop.
+func (w *walker) outlives(v *value) bool { return w.loop != nil && v.loop != w.loop }
+
+// carries tells whether a value holds its graph.
+func carries(v *value) bool {
+	return v != nil && v.is(isGraph|isOutput) && !v.is(isFrozen|isNumber)
+}
+
+// assignKeeping assigns what a variable becomes, which stays as old as it was.
+func (w *walker) assignKeeping(target pysyntax.Expr, v *value) {
+	loop := w.loop
+	w.loop = v.loop
+	w.assign(target, v)
+	w.loop = loop
+}
+
+func (w *walker) assign(target pysyntax.Expr, v *value) {
+	switch t := target.(type) {
+	case *pysyntax.Name:
+		c := *v
+		c.names = join(c.names, []string{t.ID})
+		c.loop, c.turn = w.loop, w.turn
+		w.scope.set(t.ID, &c)
+	case *pysyntax.Attribute:
+		x := w.peek(t.X)
+		if x.is(isModule) {
+			w.record(event{kind: evCall, node: target, what: "setattr", on: x, onText: w.text(t.X), arg: v})
+		}
+		if strings.HasPrefix(x.path, "torch.backends.cudnn") && v.is(isNumber) && v.path == "True" {
+			w.record(event{kind: evCall, node: target, what: "set " + x.path + "." + t.Attr})
+		}
+		if x.fields != nil {
+			c := *v
+			c.names = join(c.names, []string{w.text(t)})
+			c.loop = w.loop
+			if old := x.fields[t.Attr]; old != nil && w.loop == nil {
+				c = *merge(&c, old)
+			}
+			x.fields[t.Attr] = &c
+		}
+	case *pysyntax.Subscript:
+		x := w.peek(t.X)
+		w.eval(t.Index)
+		if (x.is(isList) || x.traits == 0) && carries(v) && w.outlives(x) && x.fields == nil {
+			w.record(event{kind: evKeep, node: target, what: "[]=", onText: w.text(t.X), on: x, arg: v})
+		}
+	case *pysyntax.Sequence:
+		for i, e := range t.Elements {
+			w.assign(e, part(v, i, len(t.Elements)))
+		}
+	case *pysyntax.Unary:
+		w.assign(t.X, v)
+	}
+}
+
+// part is element i of n of a value that is taken apart.
+func part(v *value, i, n int) *value {
+	switch {
+	case len(v.elems) == n:
+		return v.elems[i]
+	case v.is(isEngine) && i == 0:
+		return &value{traits: isEngine | isModule | isMoved}
+	case v.is(isEngine):
+		return unknown
+	}
+	c := *v
+	c.elems = nil
+	return &c
+}
+
+func (w *walker) importFrom(s *pysyntax.ImportFrom) {
+	module := strings.Repeat(".", s.Level) + s.Module
+	for _, n := range s.Names {
+		as := n.As
+		if as == "" {
+			as = n.Name
+		}
+		w.scope.set(as, &value{path: module + "." + n.Name})
+	}
+}
+
+func (w *walker) def(s *pysyntax.Function) {
+	for _, d := range s.Decorators {
+		w.eval(d)
+	}
+	w.scope.set(s.Name, &value{fn: w.function(s, nil)})
+}
+
+func (w *walker) function(s *pysyntax.Function, c *class) *function {
+	d := w.known[s]
+	if d == nil {
+		d = &function{node: s, class: c}
+		w.known[s] = d
+		w.defs = append(w.defs, d)
+	}
+	d.scope = w.scope
+	return d
+}
+
+func (w *walker) class(s *pysyntax.Class) {
+	c := &class{node: s, methods: map[string]*function{}}
+	for _, b := range s.Bases {
+		v := w.eval(b.Value)
+		path := v.path
+		if v.class != nil {
+			c.module, c.lighting, c.dataset = c.module || v.class.module, c.lighting || v.class.lighting, c.dataset || v.class.dataset
+			for k, m := range v.class.methods {
+				c.methods[k] = m
+			}
+		}
+		c.bases = append(c.bases, path)
+		last := path[strings.LastIndexByte(path, '.')+1:]
+		c.module = c.module || strings.HasPrefix(path, "torch.nn.") || strings.HasSuffix(last, "PreTrainedModel") || last == "LightningModule"
+		c.lighting = c.lighting || last == "LightningModule"
+		c.dataset = c.dataset || last == "Dataset" || last == "IterableDataset" || last == "ImageFolder"
+	}
+	for _, m := range s.Body {
+		if d, ok := m.(*pysyntax.Function); ok {
+			c.methods[d.Name] = w.function(d, c)
+		}
+	}
+	w.classes = append(w.classes, c)
+	w.scope.set(s.Name, &value{class: c})
+}
+
+// enter walks a function with arguments, and gives what it returns.
+func (w *walker) enter(d *function, self *value, args []*value, names map[string]*value) *value {
+	if len(w.entered) >= maxEntered || w.steps > maxSteps {
+		return unknown
+	}
+	for _, e := range w.entered {
+		if e == d {
+			return unknown
+		}
+	}
+	d.ran = true
+	w.entered = append(w.entered, d)
+	outer, fn, returns, modes := w.scope, w.fn, w.returns, w.modes
+	w.scope = &scope{parent: d.scope, vars: map[string]*value{}}
+	w.fn, w.returns = d, nil
+	for _, dec := range d.node.Decorators {
+		w.modes = w.enterMode(w.modes, dec)
+	}
+	w.bind(d, self, args, names)
+	w.block(d.node.Body)
+	v := w.returns
+	w.scope, w.fn, w.returns, w.modes = outer, fn, returns, modes
+	w.entered = w.entered[:len(w.entered)-1]
+	if v == nil {
+		return unknown
+	}
+	return v
+}
+
+// bind gives parameters their arguments.
+func (w *walker) bind(d *function, self *value, args []*value, names map[string]*value) {
+	params := d.node.Params
+	if self != nil && len(params) > 0 && !static(d.node) {
+		w.scope.vars[params[0].Name] = self
+		params = params[1:]
+	}
+	for i, p := range params {
+		v := names[p.Name]
+		switch {
+		case p.Star != "":
+			v = &value{traits: isList}
+		case v == nil && i < len(args):
+			v = args[i]
+		}
+		if v == nil {
+			v = &value{traits: nameTraits(p.Name), names: []string{p.Name}}
+		} else if v.traits == 0 && v.class == nil && v.fn == nil && v.path == "" {
+			v = v.with(nameTraits(p.Name))
+		}
+		w.scope.vars[p.Name] = v
+	}
+}
+
+func static(f *pysyntax.Function) bool {
+	for _, d := range f.Decorators {
+		if n, ok := d.(*pysyntax.Name); ok && n.ID == "staticmethod" {
+			return true
+		}
+	}
+	return false
+}
+
+// enterMode is the modes within a context or under a decorator.
+func (w *walker) enterMode(m modes, x pysyntax.Expr) modes {
+	call, _ := x.(*pysyntax.Call)
+	f := x
+	if call != nil {
+		f = call.Func
+	}
+	path := w.peek(f).path
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	switch {
+	case last == "no_grad" || last == "inference_mode":
+		return m | noGrad
+	case last == "enable_grad":
+		return m &^ noGrad
+	case last == "set_grad_enabled" && call != nil && len(call.Args) > 0:
+		switch a := call.Args[0].Value.(type) {
+		case *pysyntax.Name:
+			if a.ID == "False" {
+				return m | noGrad
+			}
+			if a.ID == "True" {
+				return m &^ noGrad
+			}
+		}
+		return m
+	case last == "autocast" || w.isMethod(f, "autocast"):
+		return m | autocast
+	case last == "detect_anomaly" || last == "set_detect_anomaly":
+		return m | anomaly
+	}
+	return m
+}
+
+func (w *walker) isMethod(x pysyntax.Expr, name string) bool {
+	a, ok := x.(*pysyntax.Attribute)
+	return ok && a.Attr == name
+}
+
+// text is the source of an expression, without what only lays it out.
+func (w *walker) text(n pysyntax.Node) string {
+	s := w.f.Text(n)
+	if strings.ContainsAny(s, "\n\t") {
+		s = strings.Join(strings.Fields(s), " ")
+	}
+	return s
+}
