@@ -76,12 +76,6 @@ func (f *File) Text(n Node) string {
 // Lines is how many lines the file has.
 func (f *File) Lines() int { return len(f.lines) }
 
-// At is a node that stands for the beginning of a line, by its number.
-func (f *File) At(line int) Node {
-	from := f.lines[line-1]
-	return Comment{span: span{from, from}}
-}
-
 // LineText is a line by its number, without its end.
 func (f *File) LineText(line int) string {
 	if line < 1 || line > len(f.lines) {

@@ -254,6 +254,9 @@ func (p *parser) primary() Expr {
 		case p.take("["):
 			index := p.tuple(p.slice, func() bool { return p.begins() || p.is(":") })
 			p.want("]")
+			if u, ok := index.(*Unary); ok && u.Op == "*" {
+				index = &Sequence{expression{u.span}, '(', []Expr{u}}
+			}
 			x = &Subscript{expression{p.since(from)}, x, index}
 		default:
 			return x

@@ -327,9 +327,9 @@ func (p *parser) keyword(word string, from int32) (s Stmt) {
 		return &Scope{statement{p.since(from)}, word, names}
 	case "del":
 		p.next()
-		x := p.targets()
-		targets := []Expr{x}
-		if t, ok := x.(*Sequence); ok && t.Kind == '(' {
+		bracket := p.is("(")
+		targets := []Expr{p.targets()}
+		if t, ok := targets[0].(*Sequence); ok && t.Kind == '(' && (!bracket || len(t.Elements) > 0 && start(t) == start(t.Elements[0])) {
 			targets = t.Elements
 		}
 		return &Delete{statement{p.since(from)}, targets}
@@ -347,6 +347,11 @@ func (p *parser) keyword(word string, from int32) (s Stmt) {
 		return p.importFrom(from)
 	}
 	return nil
+}
+
+func start(n Node) int {
+	from, _ := n.Span()
+	return from
 }
 
 // rest takes expressions, if the statement has any.

@@ -149,7 +149,7 @@ func (w *walker) attribute(x *pysyntax.Attribute) *value {
 	case x.Attr == "loss" && v.is(isOutput):
 		return &value{traits: v.traits | isGraph, names: v.names}
 	case v.is(isOutput | isBatch | isGraph):
-		return &value{traits: v.traits &^ isList, names: v.names}
+		return &value{traits: v.traits &^ isList, names: v.names, call: v.loader()}
 	}
 	return &value{traits: attrTraits(x.Attr), names: []string{w.text(x)}}
 }
@@ -213,7 +213,7 @@ func (w *walker) subscript(x *pysyntax.Subscript) *value {
 	case v.path != "" && v.traits == 0:
 		return unknown
 	}
-	return &value{traits: v.traits, names: v.names, path: ""}
+	return &value{traits: v.traits, names: v.names, call: v.loader()}
 }
 
 func (w *walker) sequence(x *pysyntax.Sequence) *value {

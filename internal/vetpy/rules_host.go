@@ -244,26 +244,30 @@ func (c *checker) emptyCache() {
 	}
 }
 
-// amp matches what is deprecated.
-var amp = regexp.MustCompile(`torch\.cuda\.amp\b`)
+// deprecatedModule is what has another name since PyTorch 2.4.
+const deprecatedModule = "torch.cuda.amp"
 
 func (c *checker) deprecated() {
-	var lines []int
-	for i := 1; i <= c.f.Lines(); i++ {
-		code, _, _ := strings.Cut(c.f.LineText(i), "#")
-		if amp.MatchString(code) && !strings.Contains(code, "custom_fwd") {
-			lines = append(lines, i)
+	var all []pysyntax.Node
+	pysyntax.Inspect(c.f.Body, func(n pysyntax.Node) bool {
+		switch n := n.(type) {
+		case *pysyntax.ImportFrom:
+			if n.Module == deprecatedModule {
+				all = append(all, n)
+			}
+		case *pysyntax.Attribute:
+			if c.text(n) == deprecatedModule {
+				all = append(all, n)
+			}
 		}
-	}
-	if len(lines) == 0 {
+		return true
+	})
+	if len(all) == 0 {
 		return
 	}
-	c.say(say{rule: "V11", at: c.lineNode(lines[0]), title: fmt.Sprintf("torch.cuda.amp is deprecated (%s)", times(len(lines))), sure: finding.High,
+	c.say(say{rule: "V11", at: all[0], title: fmt.Sprintf("torch.cuda.amp is deprecated (used %s)", times(len(all))), sure: finding.High,
 		fix: `torch.amp.autocast("cuda", ...) and torch.amp.GradScaler("cuda")`, gain: "no warnings, and a program that runs on other devices", disproved: "a PyTorch before 2.4"})
 }
-
-// lineNode is a node at the beginning of a line.
-func (c *checker) lineNode(line int) pysyntax.Node { return c.f.At(line) }
 
 func (c *checker) setEpoch() {
 	if strings.Contains(string(c.f.Source), "set_epoch") {

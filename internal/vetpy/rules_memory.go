@@ -3,6 +3,7 @@ package vetpy
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
@@ -184,13 +185,18 @@ func (c *checker) evaluationMode() {
 		return
 	}
 	c.evaluations(func(l *loop, e *event) {
-		if c.evaluates(l) || l.fn != nil && len(c.events) > 0 && !c.called(l.fn) {
+		if c.evaluates(l) || l.fn != nil && !c.called(l.fn) && !c.trainsBefore(l) {
 			return
 		}
 		c.say(say{rule: "V03", at: l.node, title: "the model is evaluated in training mode", sure: finding.Medium,
 			fix: fmt.Sprintf("%s.eval()  # before the loop, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
 			evidence: finding.Says("%s is called at %s, and no eval() comes before", e.onText, c.lineOf(e)), disproved: "a model without dropout and batch norm, or an eval() in another file"})
 	})
+}
+
+// trainsBefore tells whether the function of a loop has set a mode before it.
+func (c *checker) trainsBefore(l *loop) bool {
+	return slices.ContainsFunc(c.events[:l.from], func(e event) bool { return e.kind == evTrain && e.fn == l.fn })
 }
 
 // called tells whether a function is entered from elsewhere in the file.

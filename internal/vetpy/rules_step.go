@@ -11,7 +11,7 @@ import (
 )
 
 // zeroedByHand matches programs that let go of gradients without zero_grad.
-var zeroedByHand = regexp.MustCompile(`\.grad\s*=\s*None|\.grad(?:\.data)?\.zero_\(|\.grad\.fill_\(|zero_grad`)
+var zeroedByHand = regexp.MustCompile(`\.grad\s*=\s*None|\.grad(?:\.data)?\.zero_\(|\.grad\.fill_\(`)
 
 func (c *checker) neverZeroed() {
 	for _, l := range c.training {
@@ -191,15 +191,13 @@ func (c *checker) clips() {
 			case before != nil && isStep(before) && !before.guarded && (after == nil || after.kind == evBackward):
 				c.say(say{rule: "V08", at: e.node, title: "gradients are clipped behind the step that was to take them clipped", sure: finding.High,
 					fix: "clip between backward and the step", gain: "steps take clipped gradients", disproved: "a step in another file that takes them"})
-			case before == nil && after != nil && after.kind == evBackward && !zeroedByHandOnly(turn):
+			case before == nil && after != nil && after.kind == evBackward:
 				c.say(say{rule: "V08", at: e.node, title: "gradients are clipped before backward computes them", sure: finding.High,
 					fix: "clip between backward and the step", gain: "steps take clipped gradients", disproved: "gradients that were there before the loop"})
 			}
 		}
 	}
 }
-
-func zeroedByHandOnly([]event) bool { return false }
 
 func firstLine(s string) string {
 	if len(s) > 60 {

@@ -47,6 +47,14 @@ type value struct {
 	turn   int               // of a loop, in which it was made
 }
 
+// loader is the call that made the loader of a batch; nil of other values.
+func (v *value) loader() *pysyntax.Call {
+	if v.is(isBatch) {
+		return v.call
+	}
+	return nil
+}
+
 const maxNames = 24
 
 var unknown = &value{}

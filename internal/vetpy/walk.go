@@ -182,6 +182,10 @@ func (w *walker) statement(s pysyntax.Stmt) {
 	case *pysyntax.ExprStmt:
 		w.alone1(s)
 	case *pysyntax.Assign:
+		if y := addend(w, s); y != nil {
+			w.augment(s, s.Targets[0], w.eval(y))
+			break
+		}
 		v := w.assigned(s)
 		for _, t := range s.Targets {
 			w.assign(t, v)
@@ -412,19 +416,26 @@ func (w *walker) element(iter *value) *value {
 	return unknown
 }
 
-// assigned is the value of an assignment; "x = x + y" adds to x.
-func (w *walker) assigned(s *pysyntax.Assign) *value {
-	if b, ok := s.Value.(*pysyntax.Binary); ok && len(s.Targets) == 1 && b.Op == "+" {
-		target := w.text(s.Targets[0])
-		if _, ok := s.Targets[0].(*pysyntax.Sequence); !ok {
-			switch target {
-			case w.text(b.X):
-				return w.added(s, s.Targets[0], w.eval(b.Y))
-			case w.text(b.Y):
-				return w.added(s, s.Targets[0], w.eval(b.X))
-			}
-		}
+// addend is y of "x = x + y" and "x = y + x"; nil where an assignment is another.
+func addend(w *walker, s *pysyntax.Assign) pysyntax.Expr {
+	b, ok := s.Value.(*pysyntax.Binary)
+	if !ok || len(s.Targets) != 1 || b.Op != "+" {
+		return nil
 	}
+	if _, ok := s.Targets[0].(*pysyntax.Sequence); ok {
+		return nil
+	}
+	switch w.text(s.Targets[0]) {
+	case w.text(b.X):
+		return b.Y
+	case w.text(b.Y):
+		return b.X
+	}
+	return nil
+}
+
+// assigned is the value of an assignment.
+func (w *walker) assigned(s *pysyntax.Assign) *value {
 	v := w.eval(s.Value)
 	if n, ok := s.Targets[0].(*pysyntax.Name); ok && v.traits == 0 && v.class == nil && v.fn == nil && w.backward[n.ID] {
 		if _, ok := s.Value.(*pysyntax.Call); ok {
@@ -481,7 +492,7 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 		w.scope.set(t.ID, &c)
 	case *pysyntax.Attribute:
 		x := w.peek(t.X)
-		if x.is(isModule) {
+		if x.is(isModule) || w.ofModule(t.X) {
 			w.record(event{kind: evCall, node: target, what: "setattr", on: x, onText: w.text(t.X), arg: v})
 		}
 		if strings.HasPrefix(x.path, "torch.backends.cudnn") && v.is(isNumber) && v.path == "True" {
@@ -509,6 +520,12 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 	case *pysyntax.Unary:
 		w.assign(t.X, v)
 	}
+}
+
+// ofModule tells whether an expression is a part of a module.
+func (w *walker) ofModule(x pysyntax.Expr) bool {
+	a, ok := x.(*pysyntax.Attribute)
+	return ok && (w.peek(a.X).is(isModule) || w.ofModule(a.X))
 }
 
 // part is element i of n of a value that is taken apart.
