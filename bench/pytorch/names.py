@@ -31,7 +31,7 @@ PACKAGES = [
     torch.optim.swa_utils,
     torch.utils.data,
     torch.cuda,
-    torch.cuda.amp,
+    torch.cuda.amp,  # warpline: ok V11
     torch.cuda.nvtx,
     torch.amp,
     torch.linalg,

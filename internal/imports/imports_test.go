@@ -122,6 +122,11 @@ const rules = `
 	internal/onepage < cmd/warpline;
 	internal/monitor, internal/live, train, internal/simrun, internal/check, internal/bench, internal/diagnose < cmd/warpline;
 	internal/doctor/probe < cmd/warpline;
+	NONE < internal/pysyntax;
+	internal/finding < internal/vet;
+	internal/pysyntax, internal/vet < internal/vetpy;
+	internal/pysyntax < bench/python;
+	internal/vetpy < cmd/warpline;
 	internal/advice < internal/torchcall;
 	internal/torchcall < internal/torchcall/source, cmd/warpline;
 	internal/torchcall/source < internal/torchcall/gen, cmd/warpline;

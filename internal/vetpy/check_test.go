@@ -108,3 +108,90 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// TestSilence: a comment silences its line, or the next one, for the rules that it names.
+func TestSilence(t *testing.T) {
+	program := func(before, after string) string {
+		return before + "import torch\nfor x in data:\n    loss = model(x)\n    loss.backward()\n    " + after + "\n    opt.zero_grad()\n    kept.append(loss)\n"
+	}
+	for source, want := range map[string]int{
+		program("kept = []\n", "opt.step()"): 1,
+		strings.Replace(program("kept = []\n", "opt.step()"), "(loss)\n", "(loss)  # warpline: ok R06\n", 1):               0,
+		strings.Replace(program("kept = []\n", "opt.step()"), "(loss)\n", "(loss)  # warpline: ok kept-across-steps\n", 1): 0,
+		strings.Replace(program("kept = []\n", "opt.step()"), "(loss)\n", "(loss)  # warpline: ok R07, R13\n", 1):          1,
+		strings.Replace(program("kept = []\n", "opt.step()"), "(loss)\n", "(loss)  # warpline: ok\n", 1):                   0,
+		strings.Replace(program("kept = []\n", "opt.step()"), "    kept.a", "    # warpline: ok R06\n    kept.a", 1):       0,
+	} {
+		if found := got(t, "x.py", source); len(found) != want {
+			t.Errorf("%d findings, want %d: %v in\n%s", len(found), want, found, source)
+		}
+	}
+}
+
+// TestNotebook: cells are one program; commands of the shell and magics are passed over; places are cells' lines.
+func TestNotebook(t *testing.T) {
+	found, err := CheckNotebook("n.ipynb", must(os.ReadFile("testdata/training.ipynb")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || found[0].Rule != "R07" || found[0].Cell != 4 || found[0].Line != 5 || found[0].Finding.Line != "n.ipynb: cell 4, line 5" {
+		t.Errorf("%+v", found)
+	}
+	for _, bad := range []string{"", "[]", "{}", `{"worksheets":[]}`, `{"cells":[{"cell_type":"code","source":"x = ("}]}`} {
+		if _, err := CheckNotebook("n.ipynb", []byte(bad)); err == nil {
+			t.Errorf("%q passed", bad)
+		}
+	}
+}
+
+// TestOwn: nothing is found in this repository's programs in Python that nobody knows of.
+func TestOwn(t *testing.T) {
+	files := must(Files([]string{"../.."}))
+	if len(files) < 10 {
+		t.Fatalf("only %d programs", len(files))
+	}
+	for _, name := range files {
+		if strings.Contains(name, "testdata") || strings.Contains(name, filepath.Join("vet", "programs")) {
+			continue
+		}
+		for _, f := range must(CheckFile(name)) {
+			t.Errorf("%s: %s %s", f.Finding.Line, f.Rule, f.Title)
+		}
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	for _, file := range must(filepath.Glob("testdata/*.py")) {
+		f.Add(string(must(os.ReadFile(file))))
+	}
+	f.Add("import torch\nx = x + x\nfor x in x: x.append(x.backward())\nclass A(A):\n def a(a): return a.a()")
+	f.Fuzz(func(t *testing.T, source string) {
+		found, err := Check("x.py", []byte(source))
+		lines := strings.Count(source, "\n") + 1
+		for _, one := range found {
+			if err != nil || one.Line < 1 || one.Line > lines {
+				t.Errorf("%v: %+v", err, one)
+			}
+		}
+	})
+}
+
+func FuzzNotebook(f *testing.F) {
+	f.Add(string(must(os.ReadFile("testdata/training.ipynb"))))
+	f.Fuzz(func(t *testing.T, data string) {
+		found, err := CheckNotebook("n.ipynb", []byte(data))
+		for _, one := range found {
+			if err != nil || one.Line < 1 || one.Cell < 1 {
+				t.Errorf("%v: %+v", err, one)
+			}
+		}
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	source := must(os.ReadFile("testdata/step.py"))
+	b.SetBytes(int64(len(source)))
+	for b.Loop() {
+		must(Check("step.py", source))
+	}
+}

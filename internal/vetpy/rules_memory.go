@@ -226,7 +226,7 @@ func (c *checker) staysInEvaluation() {
 func (c *checker) trainedModel(l *loop, e *event) bool {
 	for i := l.from; i < l.to; i++ {
 		f := &c.events[i]
-		if f.kind == evForward && f.modes&noGrad == 0 && c.hasBackwardWith(f.loop) && (f.onText == e.onText || f.on == e.on) {
+		if f.kind == evForward && !f.arm.excludes(e.arm) && f.modes&noGrad == 0 && c.hasBackwardWith(f.loop) && (f.onText == e.onText || f.on == e.on) {
 			return true
 		}
 	}
