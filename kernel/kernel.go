@@ -11,6 +11,7 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -199,10 +200,10 @@ func (k *Kernel) op() string { return "kernel " + k.name }
 
 // ready is a launch that the device can make: one that differs in its tensors only was made ready before.
 func (k *Kernel) ready(l *device.Own) *device.Kernel {
-	key := fmt.Sprint(l.Grid, l.Block, l.Cluster, l.Shared, l.Places, l.Need, l.Written, l.Params)
+	key := keyOf(l)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if d := k.prepared[key]; d != nil {
+	if d := k.prepared[string(key)]; d != nil {
 		return d
 	}
 	d, err := k.m.own.Prepare(l)
@@ -212,8 +213,30 @@ func (k *Kernel) ready(l *device.Own) *device.Kernel {
 	if len(k.prepared) >= maxPrepared {
 		clear(k.prepared)
 	}
-	k.prepared[key] = d
+	k.prepared[string(key)] = d
 	return d
+}
+
+// keyOf is the bytes of all of a launch, whose parts of any length follow their lengths.
+func keyOf(l *device.Own) []byte {
+	key := make([]byte, 0, 256)
+	number := func(n int) { key = binary.LittleEndian.AppendUint64(key, uint64(n)) }
+	for i := range 3 {
+		number(l.Grid[i])
+		number(l.Block[i])
+		number(l.Cluster[i])
+	}
+	number(l.Shared)
+	number(l.Written)
+	number(len(l.Places))
+	for _, p := range l.Places {
+		number(p.At)
+		number(p.Arg)
+	}
+	for _, n := range l.Need { // as many as places
+		number(int(n))
+	}
+	return append(key, l.Params...)
 }
 
 // bind lays the arguments out as the kernel has its parameters.
