@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -37,29 +38,34 @@ func (l Upsample) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if l.Mode == ModeArea {
 		return AdaptiveAvgPool{size}.Forward(x)
 	}
-	narrow := x.DType()
-	if l.Mode > ModeNearestExact && !narrow.IsFloat() {
-		tensor.Raise("nn.Upsample", "convert with Cast(dtype.F32)", "values between those of %s", narrow)
-	}
-	return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor {
-		if l.Mode > ModeNearestExact && narrow.Size() < 4 {
-			x = x.Cast(dtype.F32)
+	dt := x.DType()
+	if !dt.IsFloat() {
+		if l.Mode > ModeNearestExact {
+			tensor.Raise("nn.Upsample", "convert with Cast(dtype.F32)", "values between those of %s", dt)
 		}
-		var even []int // dimensions of which each element makes as many
 		for i := range size {
-			axis := i + 2
-			if size[i] == x.Dim(axis) && (l.Antialias || l.Mode == ModeBilinear) { // whatever the scale is, as in PyTorch
-				continue
-			}
-			s := sampling{Upsample: l, in: x.Dim(axis), out: size[i], step: step[i], double: narrow == dtype.F64}
-			if s.tabulate(); s.phases() > 0 {
-				even = append(even, axis)
-			} else {
-				x = s.resample(x, axis)
-			}
+			x = x.IndexSelect(i+2, l.nearest(x, i+2, size[i], step[i]))
 		}
-		return l.spread(x, even, size, step).Cast(narrow)
-	})
+		return x
+	}
+	var list []tensor.Resampling
+	for _, i := range order(size, x.Shape()[2:]) {
+		axis := i + 2
+		if size[i] == x.Dim(axis) && (l.Antialias || l.Mode == ModeBilinear) { // whatever the scale is, as in PyTorch
+			continue
+		}
+		list = append(list, l.resampling(axis, x.Dim(axis), size[i], step[i], dt == dtype.F64))
+	}
+	return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor { return x.Resample(list...) })
+}
+
+// order is the dimensions, those first that shrink the most or grow the least, and the last before others.
+func order(size, from []int) (dims []int) {
+	for i := range size {
+		dims = append(dims, len(size)-1-i)
+	}
+	slices.SortStableFunc(dims, func(i, j int) int { return cmp.Compare(size[i]*from[j], size[j]*from[i]) })
+	return dims
 }
 
 // plan has the size of each dimension, and how far apart in x the results lie; 0: by the sizes.
@@ -107,148 +113,31 @@ func pickOf[T any](list []T, i, dims int) (v T) {
 	return v
 }
 
-// sampling is what is done with one dimension. Positions are computed as PyTorch does, in float32 but for float64 values.
-type sampling struct {
-	Upsample
-	in, out int
-	step    float64
-	double  bool
-	at      []float64 // where in x each result lies
-}
+var curves = [...]tensor.Curve{tensor.CurveNearest, tensor.CurveNearestMiddle, tensor.CurveLines, tensor.CurveCubics}
 
-func (s *sampling) round(v float64) float64 {
-	if s.double && s.Mode > ModeNearestExact {
-		return v
+// resampling is what is done with a dimension. Its step is computed as PyTorch does, in float32 but for float64 values between others.
+func (l Upsample) resampling(axis, in, out int, step float64, double bool) tensor.Resampling {
+	r := tensor.Resampling{Axis: axis, Size: out, Curve: curves[l.Mode], Corners: l.AlignCorners}
+	if l.Antialias {
+		r.Curve += tensor.CurveLineWindows - tensor.CurveLines
 	}
-	return float64(float32(v))
-}
-
-// scale is the distance of results in x.
-func (s *sampling) scale() float64 {
 	switch {
-	case s.AlignCorners && s.out == 1:
-		return 0
-	case s.AlignCorners:
-		return s.round(float64(s.in-1) / float64(s.out-1))
-	case s.step > 0:
-		return s.round(s.step)
+	case l.AlignCorners && out == 1:
+	case l.AlignCorners:
+		r.Step = float64(in-1) / float64(out-1)
+	case l.Mode == ModeNearest && (out == in || out == 2*in):
+		r.Step = float64(in) / float64(out)
+	default:
+		r.Step = cmp.Or(step, float64(in)/float64(out))
 	}
-	return s.round(float64(s.in) / float64(s.out))
+	if !double || l.Mode <= ModeNearestExact {
+		r.Step = float64(float32(r.Step))
+	}
+	return r
 }
 
-// tabulate finds where results lie.
-func (s *sampling) tabulate() {
-	s.at = make([]float64, s.out)
-	scale := s.scale()
-	for o := range s.at {
-		switch v := float64(o); {
-		case s.Mode == ModeNearest && s.out == s.in:
-			s.at[o] = v
-		case s.Mode == ModeNearest && s.out == 2*s.in:
-			s.at[o] = float64(o / 2)
-		case s.Mode == ModeNearest:
-			s.at[o] = min(math.Floor(s.round(v*scale)), float64(s.in-1))
-		case s.Mode == ModeNearestExact:
-			s.at[o] = min(math.Floor(s.round((v+0.5)*scale)), float64(s.in-1))
-		case s.AlignCorners:
-			s.at[o] = s.round(v * scale)
-		default:
-			s.at[o] = s.round(s.round((v+0.5)*scale) - 0.5)
-		}
-	}
-}
-
-// phases is how many results each element makes, in the same way each, or 0.
-func (s *sampling) phases() int {
-	if s.out%s.in != 0 || s.Antialias {
-		return 0
-	}
-	n := s.out / s.in
-	for o, at := range s.at {
-		if math.Abs(at-float64(o/n)-s.at[o%n]) > 1e-4 {
-			return 0
-		}
-	}
-	return n
-}
-
-// spread makes of each element of the given dimensions as many as the sizes say: one value after the other of each phase, which
-// are put between each other at the end.
-func (l Upsample) spread(x *tensor.Tensor, axes, size []int, step []float64) *tensor.Tensor {
-	parts, times := []*tensor.Tensor{x}, []int{}
-	for _, axis := range axes {
-		s := sampling{Upsample: l, in: x.Dim(axis), out: size[axis-2], step: step[axis-2], double: x.DType() == dtype.F64}
-		s.tabulate()
-		n := s.phases()
-		var all []*tensor.Tensor
-		for _, p := range parts {
-			all = append(all, s.each(p, axis, n)...)
-		}
-		parts, times = all, append(times, n)
-	}
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	shape, order := slices.Clone(times), []int{}
-	for d, n := range x.Shape() {
-		if shape, order = append(shape, n), append(order, len(times)+d); slices.Contains(axes, d) {
-			order = append(order, slices.Index(axes, d))
-		}
-	}
-	full := slices.Clone(x.Shape())
-	for i, axis := range axes {
-		full[axis] *= times[i]
-	}
-	return tensor.Stack(0, parts...).Reshape(shape...).Permute(order...).Reshape(full...)
-}
-
-// each is the values of each of n phases.
-func (s *sampling) each(x *tensor.Tensor, axis, n int) (all []*tensor.Tensor) {
-	if s.Mode <= ModeNearestExact {
-		return slices.Repeat([]*tensor.Tensor{x}, n)
-	}
-	before, after := 0, 0
-	for _, at := range s.at[:n] {
-		first, w := s.taps(at)
-		before, after = max(before, -first), max(after, first+len(w)-1)
-	}
-	around := replicated(x, axis, before, after)
-	for _, at := range s.at[:n] {
-		first, weights := s.taps(at)
-		var sum *tensor.Tensor
-		for k, w := range weights {
-			from := before + first + k
-			if w == 0 {
-				continue
-			}
-			if part := around.Slice(axis, from, from+s.in); sum == nil {
-				sum = part.Scale(w)
-			} else {
-				sum = sum.AddScaled(part, w)
-			}
-		}
-		all = append(all, sum)
-	}
-	return all
-}
-
-// taps are the first element that a result at a place hangs on, and the weights of this one and its neighbours.
-func (s *sampling) taps(at float64) (first int, w []float64) {
-	low := math.Floor(at)
-	t := at - low
-	if s.Mode == ModeBilinear {
-		return int(low), []float64{1 - t, t}
-	}
-	return int(low) - 1, []float64{cubic(1+t, -0.75), cubic(t, -0.75), cubic(1-t, -0.75), cubic(2-t, -0.75)}
-}
-
-// cubic is Keys' kernel at a distance.
-func cubic(d, a float64) float64 {
-	switch {
-	case d < 1:
-		return ((a+2)*d-(a+3))*d*d + 1
-	case d < 2:
-		return (d - 1) * (d - 2) * (d - 2) * a
-	}
-	return 0
+// nearest is the elements that results are, computed on the device, so that a captured step takes nothing from the host.
+func (l Upsample) nearest(x *tensor.Tensor, axis, size int, step float64) *tensor.Tensor {
+	places := x.Env().Arange(x.Dim(axis)).Cast(dtype.F64)
+	return places.Resample(l.resampling(0, x.Dim(axis), size, step, false)).Cast(dtype.I64)
 }

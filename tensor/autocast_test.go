@@ -60,6 +60,9 @@ var autocast = map[string]func(x, y *tensor.Tensor) *tensor.Tensor{
 	"embedding":    one(func(x *tensor.Tensor) *tensor.Tensor { return x.Embedding(zeros(x)) }),
 	"max_pool2d":   one(func(x *tensor.Tensor) *tensor.Tensor { return image(x).MaxPool2d(tensor.Pool{Kernel: [2]int{2, 2}}) }),
 	"avg_pool2d":   one(func(x *tensor.Tensor) *tensor.Tensor { return image(x).AvgPool2d(tensor.Pool{Kernel: [2]int{2, 2}}) }),
+	"interpolate": one(func(x *tensor.Tensor) *tensor.Tensor {
+		return nn.Upsample{Scale: []float64{2}, Mode: nn.ModeBilinear}.Forward(image(x))
+	}),
 	"sort": one(func(x *tensor.Tensor) *tensor.Tensor {
 		values, _ := x.Sort(1, false)
 		return values

@@ -192,6 +192,43 @@ func (t *Tensor) MaxPool2d(p Pool) *Tensor { return apply(ir.MaxPool2d, p.attr()
 // AvgPool2d is the average of each window of t[n,c,h,w]; padding counts as zeros.
 func (t *Tensor) AvgPool2d(p Pool) *Tensor { return apply(ir.AvgPool2d, p.attr(), ir.Params{}, t)[0] }
 
+// Curve says of which elements a result of [Tensor.Resample] is made.
+type Curve uint8
+
+// The curves. Windows take all elements that a result covers, where results lie further apart than elements.
+const (
+	CurveNearest       = Curve(ir.Nearest)       // the element at ⌊o·Step⌋
+	CurveNearestMiddle = Curve(ir.NearestMiddle) // at ⌊(o+½)·Step⌋
+	CurveLines         = Curve(ir.Lines)         // on a line between two
+	CurveCubics        = Curve(ir.Cubics)        // on Keys' curve through four, a = -0.75
+	CurveLineWindows   = Curve(ir.LineWindows)   // falling with the distance, to 0 at a step or at an element, if these are further apart
+	CurveCubicWindows  = Curve(ir.CubicWindows)  // by Keys' curve, a = -0.5, of twice that
+)
+
+// Resampling gives a dimension another size. Result o lies among its elements at (o+½)·Step - ½, or with Corners, which smooth
+// curves have, at o·Step. Places are computed in float32, and in float64 for smooth curves through float64 values.
+type Resampling struct {
+	Axis, Size int
+	Curve      Curve
+	Corners    bool
+	Step       float64
+}
+
+// Resample gives dimensions other sizes, one after the other. Beyond the ends lie elements like the outermost; windows end there.
+// 16-bit values are rounded once. PyTorch's autocast makes them float32 on cards.
+func (t *Tensor) Resample(list ...Resampling) *Tensor {
+	t = t.floated().cardsWide()
+	narrow := t.DType()
+	if narrow.Size() < 4 && len(list) > 1 {
+		t = t.Cast(dtype.F32)
+	}
+	for _, r := range list {
+		a := ir.Resampling{Axis: t.axis("Resample", r.Axis), Size: r.Size, Curve: ir.Curve(r.Curve), Corners: r.Corners, Step: r.Step}
+		t = apply(ir.Resample, a.Attr(), ir.Params{}, t)[0]
+	}
+	return t.Cast(narrow)
+}
+
 // lastAxis runs an op of the last dimension along any.
 func (t *Tensor) lastAxis(code ir.Code, axis int) *Tensor {
 	t = t.floated()

@@ -82,9 +82,11 @@ def ops(case, n, dt, layout):
     if case == "conv-transpose":
         x, w, b, g = learned(draw(n, 64, 14, 14)), learned(draw(64, 32, 4, 4)), learned(draw(32)), draw(n, 32, 28, 28)
         return weighed(lambda: F.conv_transpose2d(x, w, b, stride=2, padding=1), g, x, w, b)
-    if case == "interpolate":
-        x, g = learned(draw(n, 32, 32, 32)), draw(n, 32, 64, 64)
-        return weighed(lambda: F.interpolate(x, scale_factor=2, mode="bilinear"), g, x)
+    if case.startswith("interpolate"):
+        size, how = {"": (64, {"mode": "bilinear"}), "-nearest": (64, {"mode": "nearest"}), "-bicubic": (64, {"mode": "bicubic"}),
+                     "-antialias": (12, {"mode": "bilinear", "antialias": True})}[case.removeprefix("interpolate")]
+        x, g = learned(draw(n, 32, 32, 32)), draw(n, 32, size, size)
+        return weighed(lambda: F.interpolate(x, size, **how), g, x)
     if case in ("lstm", "gru"):
         layer, x, g = {"lstm": nn.LSTM, "gru": nn.GRU}[case](256, 256).to(dt), learned(draw(n, 32, 256)), draw(n, 32, 256)
         return weighed(lambda: layer(x)[0], g, x, *layer.parameters())

@@ -34,6 +34,7 @@ ONE |= {
     "contiguous": lambda x: x.t().contiguous(), "pad": lambda x: F.pad(x, (1, 1)), "gather": lambda x: x.gather(1, zeros(x)),
     "index_select": lambda x: x.index_select(0, zeros(x)[0]), "embedding": lambda x: F.embedding(zeros(x), x),
     "max_pool2d": lambda x: F.max_pool2d(image(x), 2), "avg_pool2d": lambda x: F.avg_pool2d(image(x), 2),
+    "interpolate": lambda x: F.interpolate(image(x), scale_factor=2, mode="bilinear"),
     "cross_entropy": lambda x: F.cross_entropy(x, zeros(x)[0]), "trigamma": lambda x: torch.polygamma(1, x), "sort": lambda x: x.sort(1)[0],
     "self_attention": lambda x: F.scaled_dot_product_attention(image(x), image(x), image(x)),
 }

@@ -260,6 +260,8 @@ func productCases() []testCase {
 	pool := ir.Pool{KernelH: 2, KernelW: 3, StrideH: 2, StrideW: 1, PadH: 1, PadW: 1}.Attr()
 	poolInto := pool
 	poolInto.Out = f64(2, 3, 5, 4)
+	shrunk := ir.Resampling{Axis: 1, Size: 4, Curve: ir.CubicWindows, Step: 9.0 / 4}.Attr()
+	shrunk.Out = f64(2, 9)
 	plain := ir.Conv{StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1, Groups: 1}.Attr()
 	g := of(normal, 1, 4, 3, 4) // of x[1,4,5,4] with w[4,2,3,3]
 	x, w := of(normal, 1, 4, 5, 4), of(normal, 4, 2, 3, 3)
@@ -274,6 +276,8 @@ func productCases() []testCase {
 		{code: ir.MaxPool2d, attr: pool, args: []arg{of(distinct, 2, 3, 5, 4)}},
 		{code: ir.MaxPool2dGrad, attr: poolInto, args: []arg{of(normal, 2, 3, 3, 4), index(20, 2, 3, 3, 4)}},
 		{code: ir.AvgPool2d, attr: pool, args: []arg{of(normal, 2, 3, 5, 4)}},
+		{code: ir.Resample, attr: ir.Resampling{Axis: 1, Size: 7, Curve: ir.Cubics, Step: 5.0 / 7}.Attr(), args: []arg{of(normal, 2, 5, 3)}},
+		{code: ir.ResampleGrad, attr: shrunk, args: []arg{of(normal, 2, 4)}},
 		{code: ir.AvgPool2dGrad, attr: poolInto, args: []arg{of(normal, 2, 3, 3, 4)}},
 	}
 	all = append(all, testCase{code: ir.BiasGrad, args: []arg{of(normal, 3, 4)}})

@@ -22,7 +22,7 @@ func into(c Call, i int) ir.Attr {
 	return a
 }
 
-// conv is the op's convolution or pooling, with no result type.
+// conv is the op's convolution, pooling or resampling, with no result type.
 func conv(c Call) ir.Attr {
 	a := c.Op().Attr
 	a.Out = nil
@@ -76,6 +76,14 @@ func avgPoolGrad(b ir.B, c Call, g ir.Value) ir.Value {
 
 func avgPoolGradG(b ir.B, c Call, g ir.Value) ir.Value {
 	return emit(b, ir.AvgPool2d, conv(c), ir.Params{}, g)
+}
+
+func resampleGrad(b ir.B, c Call, g ir.Value) ir.Value {
+	return emit(b, ir.ResampleGrad, into(c, 0), ir.Params{}, g)
+}
+
+func resampleGradG(b ir.B, c Call, g ir.Value) ir.Value {
+	return emit(b, ir.Resample, conv(c), ir.Params{}, g)
 }
 
 // linearSave: the weight for the input and the input for the weight; ReLU is undone from the result, the other

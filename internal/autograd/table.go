@@ -16,6 +16,8 @@ var byName = map[string]*Rule{
 	"max_pool2d_grad":    of(partial{needY, maxPoolGradG}, partial{}),
 	"avg_pool2d":         fromG(avgPoolGrad),
 	"avg_pool2d_grad":    fromG(avgPoolGradG),
+	"resample":           fromG(resampleGrad),
+	"resample_grad":      fromG(resampleGradG),
 	"linear":             {Save: linearSave, Grad: linearGrad},
 	"bias_grad":          {Save: biasGradSave, Grad: biasGradGrad},
 	"again":              fromG(again),

@@ -45,7 +45,10 @@ var operations = []*Case{
 	operation("conv2d", "3×3 over n pictures of 32 channels of 28×28 to 64", "GFLOP/s", 64, convolution(false)),
 	operation("conv2d-grad", "the same and its gradients", "GFLOP/s", 64, convolution(true)),
 	operation("conv-transpose", "4×4 by steps of 2 over n pictures of 64 channels of 14×14 to 32, and its gradients", "GFLOP/s", 64, convTranspose),
-	operation("interpolate", "n pictures of 32 channels of 32×32 twice as large, bilinear, and its gradient", "GB/s", 16, interpolation),
+	operation("interpolate", "n pictures of 32 channels of 32×32 twice as large, bilinear, and its gradient", "GB/s", 16, interpolation(64, nn.Upsample{Mode: nn.ModeBilinear})),
+	operation("interpolate-nearest", "the same of the nearest", "GB/s", 16, interpolation(64, nn.Upsample{})),
+	operation("interpolate-bicubic", "the same, bicubic", "GB/s", 16, interpolation(64, nn.Upsample{Mode: nn.ModeBicubic})),
+	operation("interpolate-antialias", "the same to 12×12, bilinear with antialias", "GB/s", 16, interpolation(12, nn.Upsample{Mode: nn.ModeBilinear, Antialias: true})),
 	operation("lstm", "n steps of 32 samples of 256, as many hidden, and the gradients", "GFLOP/s", 128, recurrence(
 		func(env *tensor.Env) nn.Module { return nn.NewLSTM(env, 256, 256, nn.RecurrentConfig{}) })),
 	operation("gru", "the same of a GRU", "GFLOP/s", 128, recurrence(
@@ -53,12 +56,14 @@ var operations = []*Case{
 	operation("adamw", "a step over n parameters in ten tensors", "GB/s", 10_000_000, adamwStep),
 }
 
-func interpolation(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
-	x, g := nn.NewParam(drawn(env, dt, n, 32, 32, 32)), drawn(env, dt, n, 32, 64, 64)
-	up := nn.Upsample{Scale: []float64{2}, Mode: nn.ModeBilinear}
-	return func(e *tensor.Env) {
-		weighed(up.Forward(x.In(e)), g)
-		forget(x)
+func interpolation(size int, up nn.Upsample) func(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
+	up.Size = []int{size}
+	return func(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
+		x, g := nn.NewParam(drawn(env, dt, n, 32, 32, 32)), drawn(env, dt, n, 32, size, size)
+		return func(e *tensor.Env) {
+			weighed(up.Forward(x.In(e)), g)
+			forget(x)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"math"
+	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
@@ -24,6 +25,7 @@ func init() {
 	offer(biasGradCases, ir.BiasGrad)
 	offer(convCases, ir.Conv2d, ir.Conv2dGradInput, ir.Conv2dGradWeight)
 	offer(poolCases, ir.MaxPool2d, ir.MaxPool2dGrad, ir.AvgPool2d, ir.AvgPool2dGrad)
+	offer(resampleCases, ir.Resample, ir.ResampleGrad)
 }
 
 func reduceCases(floats fill) func(g *gen) {
@@ -292,4 +294,43 @@ func (g *gen) pooling(shape [4]int, p ir.Pool) {
 		a.Out = x
 		g.add("a size", a, ir.Params{}, y, operand{out[0].As(dtype.I64), between(0, shape[2]*shape[3])})
 	}
+}
+
+func resampleCases(g *gen) {
+	type size struct {
+		shape     []int
+		axis, out int
+	}
+	list := []size{
+		{[]int{1}, 0, 1}, {[]int{1}, 0, 3}, {[]int{7}, 0, 3}, {[]int{3, 5}, 1, 10}, {[]int{3, 5}, 0, 7}, {[]int{2, 9, 4}, 1, 4}, {[]int{70, 11}, 1, 5},
+		{[]int{2, 1, 3, 3}, 3, 8}, {[]int{2, 3, 6, 5}, 2, 13}, {[]int{0, 4}, 1, 8}, {[]int{4, 0}, 0, 8},
+	}
+	if !g.short {
+		list = append(list, size{[]int{5, 3, 13, 35}, 3, 70}, size{[]int{2, 61, 129}, 1, 20}, size{[]int{3, 5000}, 1, 7})
+	}
+	for _, s := range list {
+		n := float64(s.shape[s.axis])
+		for curve := ir.Nearest; curve <= ir.CubicWindows; curve++ {
+			r := ir.Resampling{Axis: s.axis, Size: s.out, Curve: curve, Step: n / float64(s.out)}
+			g.resampling("halves", r, s.shape)
+			r.Step = n / (float64(s.out) + 0.4)
+			g.resampling("an uneven step", r, s.shape)
+			if curve > ir.NearestMiddle {
+				r.Corners, r.Step = true, (n-1)/float64(max(s.out-1, 1))
+				g.resampling("corners", r, s.shape)
+			}
+		}
+	}
+}
+
+func (g *gen) resampling(why string, r ir.Resampling, shape []int) {
+	a, x := r.Attr(), ir.Dense(g.dt, shape...)
+	if g.code == ir.Resample {
+		g.add(why, a, ir.Params{}, operand{x, normal})
+		return
+	}
+	y := slices.Clone(shape)
+	y[r.Axis] = r.Size
+	a.Out = x
+	g.add(why, a, ir.Params{}, g.of(normal, y...))
 }

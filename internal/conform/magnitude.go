@@ -34,6 +34,7 @@ func measure(f func(c *Case) [][]float64, codes ...ir.Code) {
 func init() {
 	measure(positiveTerms(0), ir.Add, ir.Sum, ir.CumSum, ir.MatMul, ir.Linear, ir.Conv2d, ir.Conv2dGradInput, ir.Conv2dGradWeight, ir.AvgPool2d,
 		ir.AvgPool2dGrad, ir.MaxPool2dGrad, ir.ScatterAdd, ir.EmbeddingGrad, ir.Affine, ir.Axpy)
+	measure(resamplings, ir.Resample, ir.ResampleGrad)
 	measure(positiveTerms(ir.Add), ir.Sub)
 	measure(elements(func(x, y, p float64) float64 { return (1 + math.Abs(p)) * (math.Abs(x) + math.Abs(y)) }), ir.Lerp)
 	measure(elements(func(x, _, _ float64) float64 { return math.Abs(x) }), ir.GELU, ir.GELUTanh)
@@ -187,6 +188,26 @@ func largest(x []float64) float64 {
 		m = max(m, v)
 	}
 	return m
+}
+
+// resamplings: weights are differences of places and numbers near 1, over the width of the window.
+func resamplings(c *Case) [][]float64 {
+	r, grad := c.Op.Attr.Resampling(), c.Op.Code == ir.ResampleGrad
+	x, error := c.In[0].Type, 0.0
+	if grad {
+		x = c.Op.Attr.Out
+	}
+	if _, wide := r.Reach(); r.Curve > ir.NearestMiddle {
+		error = 1 / wide
+	}
+	out := make([]float64, len(c.want[0].Data))
+	ref.Resampled(r, x, func(o, i int, w float64) {
+		if grad {
+			o, i = i, o
+		}
+		out[o] += (math.Abs(w) + error) * math.Abs(c.In[0].Data[i])
+	})
+	return [][]float64{out}
 }
 
 // logits: the error of x - max is magnified by exp.

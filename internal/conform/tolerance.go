@@ -129,6 +129,11 @@ func terms(op *ir.Op) float64 {
 		n = in[2].Dim(int(op.Attr.Axis))
 	case ir.AvgPool2d, ir.AvgPool2dGrad:
 		n = op.Attr.Pool().KernelH * op.Attr.Pool().KernelW
+	case ir.Resample:
+		r := op.Attr.Resampling()
+		n = r.Taps(in[0].Dim(r.Axis))
+	case ir.ResampleGrad:
+		n = in[0].Dim(int(op.Attr.Axis))
 	case ir.BatchNorm, ir.BatchNormGrad:
 		n = in[0].Size()
 	case ir.SumSquares, ir.GradNorm:

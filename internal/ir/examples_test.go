@@ -58,6 +58,8 @@ var examples = append(unaryExamples(),
 	example{"max_pool2d f32[1,1,4,4] {dims=2,2,2,2,1,1}", "f32[1,1,3,3] i64[1,1,3,3]", 36, 172},
 	example{"max_pool2d_grad f32[1,2,2,2] i64[1,2,2,2] {out=f32[1,2,4,4] dims=2,2,2,2}", "f32[1,2,4,4]", 8, 224},
 	example{"avg_pool2d f32[1,2,4,4] {dims=2,2,2,2}", "f32[1,2,2,2]", 32, 160},
+	example{"resample f32[2,3] {axis=1 dims=6,2,0,1071644672}", "f32[2,6]", 48, 72},
+	example{"resample_grad f32[2,6] {out=f32[2,3] axis=1 dims=6,2,0,1071644672}", "f32[2,3]", 48, 72},
 	example{"avg_pool2d_grad f32[1,2,2,2] {out=f32[1,2,4,4] dims=2,2,2,2}", "f32[1,2,4,4]", 32, 160},
 
 	example{"gather f32[5,3] i64[2,3]", "f32[2,3]", 0, 96},

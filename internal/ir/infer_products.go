@@ -203,6 +203,11 @@ func poolGrad(o *Op) ([]*Type, error) {
 	if err != nil {
 		return nil, err
 	}
+	return gradOf(o, shape)
+}
+
+// gradOf is the type of x, whose result's shape the first operand must have.
+func gradOf(o *Op, shape []int) ([]*Type, error) {
 	if !slices.Equal(shape, o.In(0).shape) || o.In(0).DType != o.Attr.Out.DType {
 		return nil, fmt.Errorf("gradient %s of a result %v", o.In(0), shape)
 	}

@@ -10,6 +10,8 @@ const (
 	MaxPool2dGrad                                // (g, places) → type Attr.Out of x
 	AvgPool2d                                    // x[n,c,h,w], padding counted; Dims as MaxPool2d
 	AvgPool2dGrad                                // g → type Attr.Out of x
+	Resample                                     // x with another size of dimension Axis, by a [Resampling]; Dims: size, curve, corners, step (two halves of float64 bits)
+	ResampleGrad                                 // g → type Attr.Out of x
 
 	Linear   // (x[…,k], w[n,k], optionally b[n]) → act(x·wᵀ+b), Attr.Act, and with Before x·wᵀ+b; b may be f32 where x has 16 bits
 	BiasGrad // (g[r,n]) → Σg[n] over the rows, of type Attr.DType; with Attr.Act (g, x[r,n]), for ReLU (g, y) → Σd, d = g·act'(x)
@@ -26,6 +28,8 @@ var productRows = rows{
 	MaxPool2dGrad:    {Name: "max_pool2d_grad", Group: Products, Class: Floats, min: 2, infer: inferMaxPoolGrad, reads: reads{fields: fieldOut | fieldDims, dims: 6}, flops: perOperand(1), Gradient: rule("max_pool2d_grad"), Tolerance: Sums},
 	AvgPool2d:        {Name: "avg_pool2d", Group: Products, Class: Floats, min: 1, infer: inferAvgPool, reads: reads{fields: fieldDims, dims: 6}, flops: perWindow(false), Gradient: rule("avg_pool2d"), Tolerance: Sums},
 	AvgPool2dGrad:    {Name: "avg_pool2d_grad", Group: Products, Class: Floats, min: 1, infer: inferAvgPoolGrad, reads: reads{fields: fieldOut | fieldDims, dims: 6}, flops: perWindow(true), Gradient: rule("avg_pool2d_grad"), Tolerance: Sums},
+	Resample:         {Name: "resample", Group: Products, Class: Floats, min: 1, infer: inferResample, reads: reads{fields: fieldAxis | fieldDims, dims: 5}, flops: perTap(false), Gradient: rule("resample"), Autocast: CastWideOnCards, Tolerance: Sums},
+	ResampleGrad:     {Name: "resample_grad", Group: Products, Class: Floats, min: 1, infer: inferResampleGrad, reads: reads{fields: fieldOut | fieldAxis | fieldDims, dims: 5}, flops: perTap(true), Gradient: rule("resample_grad"), Tolerance: Sums},
 
 	Linear:   {Name: "linear", Group: Products, Class: Floats, Fused: true, min: 2, max: 3, infer: inferLinear, reads: reads{fields: fieldAct | fieldFlag | fieldPrecision, flags: Before}, flops: linearFlops, Gradient: rule("linear"), Autocast: CastLow, keeps: 1 << 2, Tolerance: Sums},
 	BiasGrad: {Name: "bias_grad", Group: Products, Class: Floats, Fused: true, min: 1, max: 2, infer: inferBiasGrad, reads: reads{fields: fieldAct | fieldDType}, flops: biasGradFlops, Gradient: rule("bias_grad"), Tolerance: Sums},

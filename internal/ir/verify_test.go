@@ -196,7 +196,10 @@ var invalid = map[string][][2]string{
 	"max_pool2d":         {{"f32[4,4] {dims=2,2,2,2}", "4 dimensions"}, {"f32[1,1,4,4] {dims=2,2,2,2,2}", "padding 2×0 is not from 0 to half"}, {"f32[1,1,4,4] {dims=5,2,2,2}", "window of 5 over 4"}, {"f32[1,1,4,4]", "window of 0"}},
 	"max_pool2d_grad":    {{"f32[1,1,2,2] i32[1,1,2,2] {out=f32[1,1,4,4] dims=2,2,2,2}", "with places i32"}, {"f32[1,1,2,2] i64[1,1,2,2] {dims=2,2,2,2}", "missing"}, {"f32[1,1,2,2] i64[1,1,2,2] {out=f32[1,1,6,6] dims=2,2,2,2}", "of a result [1 1 3 3]"}},
 	"avg_pool2d":         {{"f32[1,1,4] {dims=2,2,2,2}", "4 dimensions"}, {"f32[1,1,4,4] {dims=2,2,-1,2}", "stride -1"}},
-	"avg_pool2d_grad":    {{"f32[1,1,2,2] {dims=2,2,2,2}", "missing"}, {"f32[1,1,2,2] {out=f64[1,1,4,4] dims=2,2,2,2}", "gradient f32"}},
+	"resample": {{"f32[4] {axis=1 dims=8}", "dimension 1 of a value with 1"}, {"f32[4] {dims=0}", "4 elements made 0"}, {"f32[0] {dims=4}", "0 elements made 4"}, {"f32[4] {dims=8,6}", "no curve 6"}, {"f32[4] {dims=8,256}", "no curve 256"},
+		{"f32[4] {dims=8,0,1}", "no curve 0 with corners 1"}, {"f32[4] {dims=8,2,0,1072693248}", "8 results, 1 apart, reach beyond 4"}, {"f32[4] {dims=8,2,0,2146959360}", "NaN apart"}},
+	"resample_grad":   {{"f32[8] {dims=8,2,0,1071644672}", "missing"}, {"f32[7] {out=f32[4] dims=8,2,0,1071644672}", "gradient f32[7] of a result [8]"}},
+	"avg_pool2d_grad": {{"f32[1,1,2,2] {dims=2,2,2,2}", "missing"}, {"f32[1,1,2,2] {out=f64[1,1,4,4] dims=2,2,2,2}", "gradient f32"}},
 
 	"gather":         {{"f32[5,3] i32[2,3]", "indices are i32, not i64"}, {"f32[5,3] i64[2]", "as many dimensions"}, {"f32[5,3] i64[2,4]", "exceed [5 3] in dimension 1"}, {"f32[5,3] i64[2,3] {axis=2}", "dimension 2"}},
 	"scatter_add":    {{"f32[5,3] i64[2,3] f32[2,2]", "source f32[2,2]"}, {"f32[5,3] i64[2,3] f64[2,3]", "source"}, {"f32[5,3] f32[2,3] f32[2,3]", "not i64"}},

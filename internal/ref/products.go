@@ -17,6 +17,8 @@ func init() {
 	set(maxPoolGrad, ir.MaxPool2dGrad)
 	set(avgPool, ir.AvgPool2d)
 	set(avgPoolGrad, ir.AvgPool2dGrad)
+	set(resample, ir.Resample)
+	set(resampleGrad, ir.ResampleGrad)
 }
 
 func matMul(c *call) ([]Array, error) {
