@@ -51,13 +51,15 @@ func newForward[T kernels.Float](g *convolution) *implicit[T] {
 		to:      grid{g.n, g.oh, g.ow, g.o * g.oh * g.ow, g.oh * g.ow, g.ow, 1, false},
 		weights: weights{row: g.taps, channel: area, group: g.og * g.taps}}
 	f.group = g.cg * f.plane
-	var away [][2]int
+	var taps []away
+	s := splitOf(g)
 	for t := range area {
 		f.weights.taps = append(f.weights.taps, t)
-		away = append(away, [2]int{t/g.kw*g.DilationH - g.PadH, t%g.kw*g.DilationW - g.PadW})
+		part, dy, dx := s.place(t/g.kw*g.DilationH-g.PadH, t%g.kw*g.DilationW-g.PadW)
+		taps = append(taps, away{part, dy, dx})
 	}
-	if g.StrideH == 1 && g.StrideW == 1 {
-		f.shifts = newShifts(&f.patches, g.h, g.w, away)
+	if s.high == g.StrideH {
+		f.shifts = newShifts(&f.patches, s.height, s.width, taps)
 	}
 	f.plan()
 	return f
@@ -110,7 +112,7 @@ func newBackward[T kernels.Float](g *convolution, top, left int) *implicit[T] {
 		to:      grid{g.n, rows, cols, g.c * g.h * g.w, g.h * g.w, g.StrideH * g.w, g.StrideW, false},
 		patches: patches{channels: g.og, grid: grid{g.n, rows, cols, g.o * plane, plane, g.ow, 1, false}},
 		weights: weights{row: area, channel: g.taps, group: g.og * g.taps}}
-	var away [][2]int
+	var seen []away
 	for t := range area {
 		dy, dx := top+g.PadH-t/g.kw*g.DilationH, left+g.PadW-t%g.kw*g.DilationW
 		if dy%g.StrideH != 0 || dx%g.StrideW != 0 {
@@ -121,9 +123,9 @@ func newBackward[T kernels.Float](g *convolution, top, left int) *implicit[T] {
 		see.top, see.bottom = inside(dy, 1, g.oh, rows)
 		see.left, see.right = inside(dx, 1, g.ow, cols)
 		f.patches.taps, f.weights.taps = append(f.patches.taps, see), append(f.weights.taps, t)
-		away = append(away, [2]int{dy, dx})
+		seen = append(seen, away{0, dy, dx})
 	}
-	f.shifts = newShifts(&f.patches, g.oh, g.ow, away)
+	f.shifts = newShifts(&f.patches, g.oh, g.ow, seen)
 	f.plan()
 	return f
 }

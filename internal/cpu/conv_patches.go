@@ -103,6 +103,7 @@ func packPatches[T kernels.Float](p *patches, v *kernels.View, k *kernels.Packin
 // convScratch is what a unit of a convolution works in: packed parts of both matrices, and results on their way.
 type convScratch[T kernels.Float] struct {
 	a, b, c []T
+	shifted []T // planes
 	runs    []kernels.Run
 	view    kernels.View
 	steps   kernels.Steps
@@ -141,38 +142,57 @@ func inside(d, stride, size, n int) (from, to int) {
 	return min(from, to), to
 }
 
-// seen is what the output positions of a convolution see of its input, or of its input [split] by columns.
+// divided is a whole number by another, rounded down, and the remainder.
+func divided(a, by int) (q, rest int) {
+	rest = (a%by + by) % by
+	return (a - rest) / by, rest
+}
+
+// seen is what the output positions of a convolution see of its input, or of its input [split] by rows and columns.
 func (g *convolution) seen() patches {
-	sw := g.StrideW
-	width := (g.w + sw - 1) / sw // of a part of a row
-	line := g.w
-	if sw > 1 {
-		line = sw * width
-	}
-	p := patches{channels: g.cg, grid: grid{images: g.n, rows: g.oh, cols: g.ow,
-		image: g.c * g.h * line, plane: g.h * line, row: g.StrideH * line, step: 1}}
+	s := splitOf(g)
+	p := patches{channels: g.cg, grid: grid{images: g.n, rows: g.oh, cols: g.ow, image: g.c * s.plane(), plane: s.plane(), row: g.StrideH / s.high * s.width, step: 1}}
 	for i := range g.kh {
 		for j := range g.kw {
 			dy, dx := i*g.DilationH-g.PadH, j*g.DilationW-g.PadW
-			part := (dx%sw + sw) % sw
-			t := tap{at: dy*line + (dx-part)/sw}
-			if sw > 1 {
-				t.at += part * width
-			}
+			part, y, x := s.place(dy, dx)
+			t := tap{at: part*s.height*s.width + y*s.width + x}
 			t.top, t.bottom = inside(dy, g.StrideH, g.h, g.oh)
-			t.left, t.right = inside(dx, sw, g.w, g.ow)
+			t.left, t.right = inside(dx, g.StrideW, g.w, g.ow)
 			p.taps = append(p.taps, t)
 		}
 	}
 	return p
 }
 
-// splitter writes the input of a convolution that steps over columns with the columns of each remainder together, so
-// that what a tap sees along a row is adjacent.
+// split is a plane's parts by the remainders of its rows and columns, one after the other: what a tap of a convolution that steps
+// sees along a row is adjacent there, and so are rows. A plane that is not stepped over along its rows stays as it is.
+type split struct {
+	high, wide    int // parts of rows and columns
+	height, width int // of a part
+}
+
+func splitOf(g *convolution) split {
+	if g.StrideW == 1 {
+		return split{1, 1, g.h, g.w}
+	}
+	return split{g.StrideH, g.StrideW, cuts(g.h, g.StrideH), cuts(g.w, g.StrideW)}
+}
+
+func (s *split) plane() int { return s.high * s.wide * s.height * s.width }
+
+// place is the part that has a row and a column, and where there.
+func (s *split) place(row, column int) (part, y, x int) {
+	y, i := divided(row, s.high)
+	x, j := divided(column, s.wide)
+	return i*s.wide + j, y, x
+}
+
+// splitter splits the input of a convolution that steps over columns.
 type splitter[T kernels.Float] struct {
-	stride, w, width int
-	rows             int
-	loop             *loop[convArgs[T]]
+	split
+	h, w, planes int
+	loop         *loop[convArgs[T]]
 }
 
 // newSplitter returns nil where nothing needs to be split.
@@ -180,8 +200,8 @@ func newSplitter[T kernels.Float](g *convolution) *splitter[T] {
 	if g.StrideW == 1 {
 		return nil
 	}
-	s := &splitter[T]{stride: g.StrideW, w: g.w, width: (g.w + g.StrideW - 1) / g.StrideW, rows: g.n * g.c * g.h}
-	s.loop = newLoop(s.split)
+	s := &splitter[T]{split: splitOf(g), h: g.h, w: g.w, planes: g.n * g.c}
+	s.loop = newLoop(s.rows)
 	return s
 }
 
@@ -190,7 +210,7 @@ func (s *splitter[T]) size() int {
 	if s == nil {
 		return 0
 	}
-	return s.rows * s.stride * s.width
+	return s.planes * s.plane()
 }
 
 // run returns x as it is to be seen, in the space if it must be split.
@@ -198,16 +218,25 @@ func (s *splitter[T]) run(x, space []T) []T {
 	if s == nil {
 		return x
 	}
-	s.loop.run(s.rows, grainOf(s.w), convArgs[T]{y: space, x: x})
+	s.loop.run(s.planes, grainOf(s.h*s.w), convArgs[T]{y: space, x: x})
 	return space
 }
 
-func (s *splitter[T]) split(a *convArgs[T], lo, hi int) {
-	for r := lo; r < hi; r++ {
-		x := a.x[r*s.w:][:s.w]
-		for part := range min(s.stride, s.w) {
-			to := a.y[(r*s.stride+part)*s.width:][:(s.w-part+s.stride-1)/s.stride]
-			pick(to, x[part:], s.stride)
+// rows splits planes. What a part lacks, compared with the first, is zero.
+func (s *splitter[T]) rows(a *convArgs[T], lo, hi int) {
+	for p := lo; p < hi; p++ {
+		x, y := a.x[p*s.h*s.w:][:s.h*s.w], a.y[p*s.plane():][:s.plane()]
+		for i := range s.high * s.height {
+			for j := range s.wide {
+				part, row, _ := s.place(i, j)
+				to := y[(part*s.height+row)*s.width:][:s.width]
+				n := 0
+				if i < s.h && j < s.w {
+					n = cuts(s.w-j, s.wide)
+					pick(to[:n], x[i*s.w+j:], s.wide)
+				}
+				clear(to[n:])
+			}
 		}
 	}
 }

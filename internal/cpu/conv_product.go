@@ -32,7 +32,8 @@ type implicit[T kernels.Float] struct {
 
 	whole *loop[convArgs[T]]  // shares out blocks
 	packs *loop[convSlice[T]] // the panels of one,
-	moves *loop[convSlice[T]] // or its planes,
+	moves *loop[convSlice[T]] // or its planes
+	joins *loop[convSlice[T]] // and of these its panels,
 	tiles *loop[convSlice[T]] // and its tiles
 }
 
@@ -64,7 +65,7 @@ type convSlice[T kernels.Float] struct {
 	channel     int
 	channels    int
 	start, last bool
-	shifted     bool // patches are read from shifted planes
+	direct      bool // patches are read from shifted planes
 }
 
 // plan cuts the product once its fields are set.
@@ -76,13 +77,18 @@ func (f *implicit[T]) plan() {
 	most, images := max(convPacked/max(f.slice*taps*kernels.PanelCols, 1), 1), 1
 	if f.shifts != nil {
 		f.patches.apart, f.to.apart = true, true
-		most, images = f.shifts.most(&f.patches.grid, f.slice), f.patches.images
+		fit := f.shifts.most(&f.patches.grid, f.slice)
+		if !kernels.ReadsSteps[T]() {
+			fit = min(fit, most)
+		}
+		most, images = fit, f.patches.images
 	}
 	f.part = cuts(f.panels(), max(images, 1))
 	f.block = max(cuts(f.part, max(cuts(f.part, most), 1)), 1)
 	f.each = images * cuts(f.part, f.block)
 	f.blocks = f.groups * f.each
 	f.whole, f.packs, f.moves, f.tiles = newLoop(f.wholeBlocks), newLoop(f.pack), newLoop(f.shift), newLoop(f.multiply)
+	f.joins = newLoop(f.gather)
 }
 
 func (f *implicit[T]) taps() []tap { return f.patches.taps }
@@ -123,15 +129,20 @@ func (f *implicit[T]) wholeBlocks(a *convArgs[T], lo, hi int) {
 // step computes a slice of a block.
 func (f *implicit[T]) step(c convSlice[T]) {
 	scratchOf(&c.space.c, c.n*f.m*kernels.PanelCols)
-	c.shifted = f.shifts != nil && kernels.ReadsSteps[T]()
+	c.direct = f.shifts != nil && kernels.ReadsSteps[T]()
+	if !c.direct {
+		scratchOf(&c.space.b, c.n*f.steps(&c)*kernels.PanelCols)
+	}
 	switch {
 	case f.steps(&c) == 0:
-	case c.shifted:
-		scratchOf(&c.space.b, f.shifted(&c))
+	case f.shifts != nil:
+		scratchOf(&c.space.shifted, f.space(&c))
 		f.locateSteps(&c)
 		f.moves.run(c.channels, 4, c)
+		if !c.direct {
+			f.joins.run(c.n, 1, c)
+		}
 	default:
-		scratchOf(&c.space.b, c.n*f.steps(&c)*kernels.PanelCols)
 		f.packs.run(c.n, 1, c)
 	}
 	t := f.tiling(&c)
@@ -227,10 +238,8 @@ func (f *implicit[T]) locate(p *kernels.Panel[T], c *convSlice[T], space []T, to
 
 // tile computes one tile, where it belongs if that is one run of memory, else on the side.
 func (f *implicit[T]) tile(p *kernels.Panel[T], c *convSlice[T], s *convScratch[T], top, j int) {
-	if c.shifted && p.K > 0 {
-		top, _ := f.patches.band(c.first, c.n)
-		from := (c.first + j) % f.part * kernels.PanelCols
-		p.B, p.Steps = c.space.b[from-top*f.patches.cols:], &c.space.steps
+	if c.direct && p.K > 0 {
+		p.B, p.Steps = f.panelOf(c, j), &c.space.steps
 	} else {
 		size := p.K * kernels.PanelCols
 		p.B = c.space.b[j*size:][:size]

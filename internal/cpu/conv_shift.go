@@ -12,37 +12,44 @@ const (
 	shiftSpace  = 176 << 10 // elements of shifted planes at a time
 )
 
-// shifts reads patches without packing them where taps neither step over rows nor over columns. Planes are copied once
-// for each distance of columns that taps have, with zeros where they see nothing, in rows as long as those of the grid.
-// There, what a tap sees is the plane from some place on. Panels then do not go on from one image to the next.
+// shifts reads patches where taps do not step over what they see: planes, or the parts of a [split] one. Parts are copied once for
+// each distance of columns that taps have, with zeros where they see nothing, in rows as long as those of the grid. There, what a tap
+// sees is the part from some place on: kernels that can take it from there, else it is packed in whole vectors. Panels then do
+// not go on from one image to the next.
 type shifts struct {
-	h, w   int // of a plane of the source
+	h, w   int // of a part of a plane of the source
 	top    int // the least distance of rows
 	more   int // rows that taps see beyond those of the grid
-	cols   []int
+	cols   []shifted
 	places []seat
 }
 
-// seat is a tap: its rows from top on, and its distance of columns among cols.
+// shifted is a copy of a part, so many columns away.
+type shifted struct{ part, dx int }
+
+// seat is a tap: its rows from top on, and its copy among cols.
 type seat struct{ row, col int }
 
-// newShifts returns nil where patches are better packed. It needs the rows and columns that each tap is away by.
-func newShifts(p *patches, h, w int, away [][2]int) *shifts {
+// away is the part that a tap sees, and the rows and columns that it is away by.
+type away struct{ part, dy, dx int }
+
+// newShifts returns nil where patches are better packed. It needs what each tap sees.
+func newShifts(p *patches, h, w int, taps []away) *shifts {
 	plane := p.rows * p.cols
-	if plane < shiftLeast || plane < shiftAlways && plane%kernels.PanelCols != 0 || len(away) < 2 {
+	if plane < shiftLeast || plane < shiftAlways && plane%kernels.PanelCols != 0 || len(taps) < 2 {
 		return nil
 	}
-	s := &shifts{h: h, w: w, top: away[0][0]}
+	s := &shifts{h: h, w: w, top: taps[0].dy}
 	bottom := s.top
-	for _, a := range away {
-		s.top, bottom = min(s.top, a[0]), max(bottom, a[0])
-		if !slices.Contains(s.cols, a[1]) {
-			s.cols = append(s.cols, a[1])
+	for _, a := range taps {
+		s.top, bottom = min(s.top, a.dy), max(bottom, a.dy)
+		if c := (shifted{a.part, a.dx}); !slices.Contains(s.cols, c) {
+			s.cols = append(s.cols, c)
 		}
 	}
 	s.more = bottom - s.top
-	for _, a := range away {
-		s.places = append(s.places, seat{a[0] - s.top, slices.Index(s.cols, a[1])})
+	for _, a := range taps {
+		s.places = append(s.places, seat{a.dy - s.top, slices.Index(s.cols, shifted{a.part, a.dx})})
 	}
 	return s
 }
@@ -70,14 +77,14 @@ func (f *implicit[T]) shift(c *convSlice[T], lo, hi int) {
 	img := c.first / g.perImage()
 	size := rows * g.cols
 	for i := lo; i < hi; i++ {
-		plane := c.x[c.group*f.group+img*g.image+(c.channel+i)*g.plane:][:s.h*s.w]
-		for j, dx := range s.cols {
-			dst := c.space.b[(i*len(s.cols)+j)*size:][:size]
+		plane := c.x[c.group*f.group+img*g.image+(c.channel+i)*g.plane:]
+		for j, col := range s.cols {
+			dst, part := c.space.shifted[(i*len(s.cols)+j)*size:][:size], plane[col.part*s.h*s.w:][:s.h*s.w]
 			if g.cols == s.w {
-				shiftPlane(dst, plane, s, top+s.top, dx)
+				shiftPlane(dst, part, s, top+s.top, col.dx)
 				continue
 			}
-			shiftRows(dst, plane, s, g.cols, top+s.top, dx)
+			shiftRows(dst, part, s, g.cols, top+s.top, col.dx)
 		}
 	}
 }
@@ -124,6 +131,21 @@ func shiftPlane[T kernels.Float](dst, plane []T, s *shifts, y, dx int) {
 	}
 }
 
+// panelOf is what panel j of a block sees of its shifted planes, by its steps.
+func (f *implicit[T]) panelOf(c *convSlice[T], j int) []T {
+	top, _ := f.patches.band(c.first, c.n)
+	from := (c.first + j) % f.part * kernels.PanelCols
+	return c.space.shifted[from-top*f.patches.cols:]
+}
+
+// gather packs panels from shifted planes.
+func (f *implicit[T]) gather(c *convSlice[T], lo, hi int) {
+	size := f.steps(c) * kernels.PanelCols
+	for j := lo; j < hi; j++ {
+		kernels.Gather(c.space.b[j*size:][:size], f.panelOf(c, j), &c.space.steps)
+	}
+}
+
 // locateSteps notes where the rows of patches are among the shifted planes of a block.
 func (f *implicit[T]) locateSteps(c *convSlice[T]) {
 	s, g := f.shifts, &f.patches.grid
@@ -147,8 +169,8 @@ func (f *implicit[T]) locateSteps(c *convSlice[T]) {
 	}
 }
 
-// shifted is the elements of the shifted planes of a block. Panels are read whole, beyond the last.
-func (f *implicit[T]) shifted(c *convSlice[T]) int {
+// space is the elements of the shifted planes of a block. Panels are read whole, beyond the last.
+func (f *implicit[T]) space(c *convSlice[T]) int {
 	_, rows := f.patches.band(c.first, c.n)
 	return c.channels*len(f.shifts.cols)*(rows+f.shifts.more)*f.patches.cols + kernels.PanelCols
 }

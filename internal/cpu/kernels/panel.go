@@ -40,6 +40,16 @@ func (s *Steps) Add(at int) {
 	s.below = s.below || at < 0
 }
 
+// Gather copies the rows of a panel one after the other. It panics if they reach beyond src.
+func Gather[T Float](dst, src []T, s *Steps) {
+	if s.below || s.span > len(src) {
+		panic(fmt.Sprintf("kernels: %d steps reach %d elements of %d", len(s.at), s.span, len(src)))
+	}
+	for i, at := range s.at {
+		*(*[PanelCols]T)(dst[i*PanelCols:]) = [PanelCols]T(src[at:])
+	}
+}
+
 // ReadsSteps reports whether panels can have Steps: where there are micro-kernels with masks.
 func ReadsSteps[T Float]() bool { return isFloat32[T]() && readsSteps() }
 
