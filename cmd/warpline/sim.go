@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/bench"
@@ -27,7 +28,7 @@ C++ and Triton for its kernels; docs/simulator.md has a first bug found in five 
 		Args:    noCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSimRun(), newSimLitmus(), newSimExplain(), newSimCards())
+	cmd.AddCommand(newSimRun(), newSimDebug(), newSimLitmus(), newSimExplain(), newSimCards())
 	return cmd
 }
 
@@ -61,17 +62,7 @@ func newSimRun() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&c.Kernel, "kernel", "", "name of the kernel (default the only one)")
-	f.StringVar(&c.Grid, "grid", "", "blocks: X[,Y,Z] (default 1)")
-	f.StringVar(&c.Block, "block", "", "threads of a block: X[,Y,Z] (default what .reqntid or --meta says)")
-	f.IntVar(&c.Shared, "shared", 0, "bytes of dynamic shared memory (default what --meta says, else 0)")
-	f.StringVar(&c.Meta, "meta", "", "JSON file that Triton writes: kernel, warps, shared memory and scratch pointers")
-	f.StringVar(&c.Card, "card", cards.Default, "GPU to imitate; warpline sim cards lists them")
-	f.StringVar(&c.Checks, "check", "all", "all, none, or a list of memcheck, initcheck, synccheck, racecheck")
-	f.Uint64Var(&c.Seed, "seed", 0, "of the order of blocks, warps and lanes; 0: the natural one")
-	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, as cards since Volta may run them")
-	f.StringVar(&c.Numerics, "numerics", "float32", "of tensor cores: float32, exact, or truncating as A100 and H100 do")
-	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e9)")
+	launchFlags(f, &c)
 	f.IntVar(&c.Sample, "sample", 0, "run only so many blocks, at most 32, and scale what they count: for the time of a large grid (default all)")
 	f.BoolVar(&c.Warm, "warm", false, "for the time: the launch is one of many, and what it touches is in L2 if it fits (default it is not)")
 	f.IntVar(&c.Registers, "registers", 0, "of a thread, for occupancy (default what a ptxas in the PATH says, else an estimate)")
@@ -86,12 +77,35 @@ func newSimRun() *cobra.Command {
 	return cmd
 }
 
-func runSim(cmd *cobra.Command, c simrun.Config) error {
+// launchFlags are those that say what to launch, and how.
+func launchFlags(f *pflag.FlagSet, c *simrun.Config) {
+	f.StringVar(&c.Kernel, "kernel", "", "name of the kernel (default the only one)")
+	f.StringVar(&c.Grid, "grid", "", "blocks: X[,Y,Z] (default 1)")
+	f.StringVar(&c.Block, "block", "", "threads of a block: X[,Y,Z] (default what .reqntid or --meta says)")
+	f.IntVar(&c.Shared, "shared", 0, "bytes of dynamic shared memory (default what --meta says, else 0)")
+	f.StringVar(&c.Meta, "meta", "", "JSON file that Triton writes: kernel, warps, shared memory and scratch pointers")
+	f.StringVar(&c.Card, "card", cards.Default, "GPU to imitate; warpline sim cards lists them")
+	f.StringVar(&c.Checks, "check", "all", "all, none, or a list of memcheck, initcheck, synccheck, racecheck")
+	f.Uint64Var(&c.Seed, "seed", 0, "of the order of blocks, warps and lanes; 0: the natural one")
+	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, as cards since Volta may run them")
+	f.StringVar(&c.Numerics, "numerics", "float32", "of tensor cores: float32, exact, or truncating as A100 and H100 do")
+	f.Int64Var(&c.StepLimit, "step-limit", 0, "instructions of a block's warps after which it counts as endless (default 1e9)")
+}
+
+// sharedOf settles the bytes of dynamic shared memory that a command line gives.
+func sharedOf(cmd *cobra.Command, c *simrun.Config) error {
 	switch given := cmd.Flags().Changed("shared"); {
 	case !given:
 		c.Shared = -1
 	case c.Shared < 0:
 		return advice.Failf("give a number of bytes, 0 or more", "--shared is %d", c.Shared)
+	}
+	return nil
+}
+
+func runSim(cmd *cobra.Command, c simrun.Config) error {
+	if err := sharedOf(cmd, &c); err != nil {
+		return err
 	}
 	c.ToleranceGiven = cmd.Flags().Changed("tolerance")
 	s := newScreen(cmd)

@@ -319,7 +319,8 @@ func simDoc(t *testing.T, name string, least int) {
 	got := parts[0]
 	for _, part := range parts[1:] {
 		block, rest, _ := strings.Cut(part, "```")
-		line, _, _ := strings.Cut(block, "\n")
+		line, shown, _ := strings.Cut(block, "\n")
+		r.types(shown)
 		status, stdout, stderr := command(t.Context(), strings.Fields(line)...)
 		if status == exitFailed {
 			t.Errorf("%s: %s", line, stderr)
@@ -331,6 +332,22 @@ func simDoc(t *testing.T, name string, least int) {
 	} else if got != string(text) {
 		t.Errorf("docs/%s should be\n%s", name, got)
 	}
+}
+
+// types makes the standard input what a shown session has behind its prompts.
+func (r *room) types(shown string) {
+	var lines strings.Builder
+	for line := range strings.Lines(shown) {
+		if typed, ok := strings.CutPrefix(line, "(sim) "); ok {
+			lines.WriteString(typed)
+		}
+	}
+	r.file("typed", []byte(lines.String()))
+	f, err := os.Open("typed")
+	r.check(err)
+	stdin := os.Stdin
+	os.Stdin = f
+	r.t.Cleanup(func() { os.Stdin = stdin; f.Close() })
 }
 
 var badSim = []struct{ args, names string }{
@@ -399,6 +416,11 @@ var badSim = []struct{ args, names string }{
 	{"sim explain none.ptx", "none.ptx"},
 	{"sim explain sum.ptx --card p100", "p100"},
 	{"sim cards all", "all"},
+	{"sim debug", "FILE.ptx"},
+	{"sim debug none.ptx", "none.ptx"},
+	{"sim debug sum.ptx --block 256 f32[256]=1 f32[1]", "3 parameters"},
+	{"sim debug sum.ptx --block 256 --shared -1 f32[256]=1 f32[1] i32:256", "--shared is -1"},
+	{"sim debug invalid.ptx --block 1", "invalid.ptx:7:1: "},
 	{"sim litmus", "FILE"},
 	{"sim litmus none.litmus", "none.litmus"},
 	{"sim litmus .", "folder"},

@@ -42,8 +42,9 @@ type Options struct {
 	Skip      bool  // with Sample: the other blocks do not run, and what they would write is missing
 	Lines     bool  // with Counters: by line of the PTX too
 
-	Cluster   [3]int // blocks that run together; zero for what the kernel was compiled for
-	Dependent bool   // the launch may begin before the one ahead of it has ended (griddepcontrol)
+	Cluster   [3]int   // blocks that run together; zero for what the kernel was compiled for
+	Dependent bool     // the launch may begin before the one ahead of it has ended (griddepcontrol)
+	Debug     Debugger // comes by at each instruction, one at a time; nil for none
 
 	Stop <-chan struct{} // closed to end the launch early, with ErrStopped; nil for never
 	Done *atomic.Int64   // counts blocks as they end, for those who watch; may be nil
@@ -146,7 +147,10 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 	}
 	occ := d.Card.Occupancy(c.Pressure, g.Threads, g.Shared)
 	cores := o.Cores
-	if cores <= 0 {
+	switch {
+	case o.Debug != nil:
+		cores = 1
+	case cores <= 0:
 		cores = par.Threads()
 	}
 	var workers []*warp.Worker
@@ -183,13 +187,13 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 // variant is how the kernel is compiled for a launch.
 func (o *Options) variant(track bool) compile.Variant {
 	return compile.Variant{Poison: o.Checks&Initcheck != 0, Independent: o.Schedule == Independent, Modelled: o.Numerics != Float32,
-		Watched: track || o.Counters || o.Checks&(Initcheck|Racecheck) != 0, Guarded: o.Checks&(Initcheck|Racecheck) != 0, Level: cpufeat.Active()}
+		Watched: track || o.Counters || o.Checks&(Initcheck|Racecheck) != 0, Guarded: o.Checks&(Initcheck|Racecheck) != 0, Debugged: o.Debug != nil, Level: cpufeat.Active()}
 }
 
 func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShared int, params []byte, o Options) *grid {
 	g := &grid{dev: d, kernel: k, done: o.Done, dynamic: dynShared, Launch: warp.Launch{Code: c, Mem: d.Memory, SMs: max(d.Card.SMs, 1),
 		WarpsPerSM: d.Card.SM.Threads / simt.WarpSize, Params: slices.Clone(params), Checks: o.Checks | Memcheck, Seed: o.Seed, Numerics: o.Numerics,
-		Independent: o.Schedule == Independent, Limit: o.StepLimit, Counters: o.Counters, Serial: d.serial, Total: 1, Threads: 1, Stop: o.Stop}}
+		Independent: o.Schedule == Independent, Limit: o.StepLimit, Counters: o.Counters, Serial: d.serial, Total: 1, Threads: 1, Stop: o.Stop, Debug: o.Debug}}
 	for i := range 3 {
 		g.Dims[i], g.Block[i], g.Cluster[i] = uint32(gridDim[i]), uint32(block[i]), uint32(o.Cluster[i])
 		g.Total *= gridDim[i]

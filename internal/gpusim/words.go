@@ -16,6 +16,7 @@ type (
 	Fault    = check.Fault     // an error of a running kernel
 	Physical = memory.Physical // memory without an address
 	Numerics = warp.Numerics   // a model of the tensor cores' arithmetic
+	Debugger = warp.Debugger   // looks at a launch while it runs
 )
 
 // The codes that a launch or a memory operation may end with.

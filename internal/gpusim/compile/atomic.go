@@ -203,7 +203,9 @@ func (e *emitter) asyncCopy() warp.Op {
 	from := &check.Access{Site: e.site, Space: ptx.Global, Size: size}
 	dst := e.address(e.in.Args[0], &to.Space)
 	target, targetOff := e.addr, e.addrOff
+	e.accesses(to)
 	src := e.address(e.in.Args[1], &from.Space)
+	e.accesses(from)
 	n := e.copyLength(size)
 	if e.err != nil {
 		return nil

@@ -82,7 +82,7 @@ func (e *emitter) chains(g *flow.Graph, use []flow.Usage) {
 	e.closeChains()
 	for b := len(c.Blocks) - 1; b >= 0; b-- {
 		x := &c.Blocks[b]
-		if e.v.Independent || x.Local {
+		if e.v.Independent || e.v.Debugged || x.Local {
 			x.Chain = warp.Chain{}
 			continue
 		}

@@ -22,6 +22,7 @@ type Variant struct {
 	Watched     bool // every access to memory is looked at in Go: it is checked or counted
 	Modelled    bool // tensor cores are not those of the assembly
 	Guarded     bool // there are gaps between arrays
+	Debugged    bool // a warp.Debugger comes by at each instruction, and every register has a slot of its own
 	Level       cpufeat.Level
 }
 
@@ -61,7 +62,11 @@ func Kernel(from *flow.Module, fn *ptx.Func, v Variant) (*warp.Code, error) {
 	c.Engine, c.Regions = lanes.EngineOf(v.Level), lanes.SharedRegions
 	e.engine = c.Engine
 	e.polled = flow.Polled(f, g, use)
-	e.findAliases(use)
+	if v.Debugged {
+		c.Symbols = &warp.Symbols{}
+	} else {
+		e.findAliases(use)
+	}
 	e.flying = e.flyingRegisters()
 	c.Pressure = min(e.assign(g, use), cards.MaxRegisters) // ptxas spills what goes beyond
 	c.Blocks = make([]warp.Basic, len(g.Blocks))
@@ -69,6 +74,9 @@ func Kernel(from *flow.Module, fn *ptx.Func, v Variant) (*warp.Code, error) {
 		e.block(&c.Blocks[b], g, b)
 	}
 	e.chains(g, use)
+	if v.Debugged {
+		e.symbols()
+	}
 	return c, e.err
 }
 
@@ -88,7 +96,11 @@ func (e *emitter) assign(g *flow.Graph, use []flow.Usage) (pressure int) {
 		clear(e.alias) // a read before the write must be seen
 	}
 	ivs = slices.DeleteFunc(ivs, func(iv flow.Interval) bool { return e.alias[iv.Reg] != nil })
-	e.slots, e.code.Slots = flow.Allocate(ivs, e.bank)
+	if e.v.Debugged {
+		e.slots, e.code.Slots = e.apart()
+	} else {
+		e.slots, e.code.Slots = flow.Allocate(ivs, e.bank)
+	}
 	e.code.PredSlot = map[int]int32{}
 	for r, b := range e.bank {
 		if b == simt.BankPred {
@@ -117,6 +129,9 @@ func (e *emitter) block(b *warp.Basic, g *flow.Graph, i int) {
 		}
 		e.use = &flow.Usage{}
 		run := e.instruction(in)
+		if e.v.Debugged && e.err == nil {
+			b.Ops = append(b.Ops, e.point(in))
+		}
 		b.Clock = b.Clock || len(e.pre) > 0
 		b.Writes = b.Writes || writing[in.Op] || b.Clock
 		b.Reads = b.Reads || readsGlobal(in.Inst)

@@ -28,6 +28,7 @@ type emitter struct {
 	paramAt int              // offset of the address last compiled, where it is a constant in the kernel's parameters; else -1
 	addr    warp.Slot        // of the address last compiled, and what is added to it
 	addrOff uint64
+	touches []warp.Touch // of the instruction under way, for a debugger
 	err     error
 
 	engine *lanes.Engine // for which forms in assembly are made; nil for none
@@ -87,7 +88,7 @@ func (e *emitter) fail(format string, args ...any) {
 // instruction compiles one instruction; nil for one that only ends a block.
 func (e *emitter) instruction(in *flow.Inst) warp.Op {
 	e.in, e.term, e.pre, e.vector, e.plain, e.watch, e.review, e.access, e.remote = in, nil, nil, e.vector[:0], nil, nil, nil, nil, false
-	e.parts = nil
+	e.parts, e.touches = nil, nil
 	e.site = &check.Site{Inst: in.Inst, Loc: in.Loc, Module: e.f.Prog.Ptx, Id: uint32(len(e.code.Sites))}
 	e.code.Sites = append(e.code.Sites, e.site)
 	if e.use == nil {

@@ -105,6 +105,7 @@ func (e *emitter) memory(o ptx.Operand, size int, write bool) (*check.Access, wa
 	e.code.Signals = e.code.Signals || a.Strong && (a.Space == ptx.Shared || a.Space == ptx.Generic)
 	e.code.Watch(a)
 	e.access = a
+	e.accesses(a)
 	return a, addr
 }
 

@@ -4,6 +4,7 @@ package flow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
@@ -53,6 +54,14 @@ type frame struct {
 	vars       map[*ptx.Var]Home
 	tables     map[int]*ptx.Targets
 	End        int // label behind the copy; -1 in the kernel itself
+	Stack      []Call
+}
+
+// Call is a function that an instruction is in: the kernel, or one that was inlined.
+type Call struct {
+	Func *ptx.Func
+	Line int // of the call; 0 for the kernel
+	Reg  int // number of its first register
 }
 
 // Home is where a variable lives.
@@ -116,7 +125,7 @@ func (s *Module) CheckSize(fn *ptx.Func) error {
 // nothing may access.
 func Flatten(prog *Module, fn *ptx.Func, guard bool) (*Flat, error) {
 	f := &Flat{guard: guard, Prog: prog, Fn: fn, vars: map[*ptx.Var]Home{}}
-	fr := f.newFrame(fn)
+	fr := f.newFrame(fn, nil, 0)
 	fr.End = -1
 	offsets, size := ptx.Layout(fn.Params)
 	f.Params = size
@@ -138,8 +147,10 @@ func Flatten(prog *Module, fn *ptx.Func, guard bool) (*Flat, error) {
 	return f, nil
 }
 
-func (f *Flat) newFrame(fn *ptx.Func) *frame {
+// newFrame is for a function that is called in a line, with what has called the caller.
+func (f *Flat) newFrame(fn *ptx.Func, callers []Call, line int) *frame {
 	fr := &frame{Reg: len(f.Regs), label: len(f.labels), vars: map[*ptx.Var]Home{}, tables: map[int]*ptx.Targets{}}
+	fr.Stack = append(slices.Clip(callers), Call{fn, line, fr.Reg})
 	f.Regs = append(f.Regs, fn.Regs...)
 	f.labels = append(f.labels, make([]int, len(fn.Labels))...)
 	return fr
@@ -297,6 +308,21 @@ func (f *Flat) Find(v *ptx.Var, fr *frame) (Home, bool) {
 	return Home{}, false
 }
 
+// Variables are the shared variables that the code names, those of the module in global and constant memory, and the kernel's own
+// in local memory and parameters.
+func (f *Flat) Variables() map[*ptx.Var]Home {
+	all := maps.Clone(f.Prog.Globals)
+	maps.Copy(all, f.vars)
+	maps.Copy(all, f.Code[len(f.Code)-1].Frame.vars)
+	for v, h := range all {
+		if h.Dynamic {
+			h.Off = f.DynamicStart()
+			all[v] = h
+		}
+	}
+	return all
+}
+
 // Converges are the opcodes whose lanes wait for each other; a predicate before one becomes a branch around it.
 var Converges = map[string]bool{"bar": true, "barrier": true, "shfl": true, "vote": true, "match": true, "redux": true,
 	"elect": true, "mma": true, "ldmatrix": true, "movmatrix": true, "stmatrix": true, "wgmma": true, "setmaxnreg": true, "wmma": true, "call": true, "brx": true}
@@ -383,7 +409,7 @@ func (f *Flat) call(in *ptx.Inst, fr *frame) error {
 	if len(fn.Ret) != len(c.Ret) || len(fn.Params) != len(c.Args) {
 		return simt.NotSupported(in, "%d arguments and %d results for the %d and %d of %s", len(c.Args), len(c.Ret), len(fn.Params), len(fn.Ret), fn.Name)
 	}
-	inner := f.newFrame(fn)
+	inner := f.newFrame(fn, fr.Stack, in.Pos.Line)
 	inner.End = f.newLabel()
 	pass := passing{f: f, in: in, outer: fr, inner: inner}
 	for i, v := range fn.Params {

@@ -49,6 +49,7 @@ type Code struct {
 	idle                  []*CTA // left by launches
 	workers               []*Worker
 	PredSlot              map[int]int32 // of predicate registers, for poison
+	Symbols               *Symbols      // nil but for a Debugger
 }
 
 // Basic is a basic block. The terminator decides what comes next; block len(blocks) is the exit.

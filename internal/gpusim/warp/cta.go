@@ -42,6 +42,7 @@ type CTA struct {
 	rand        uint64
 
 	Fault    *check.Fault
+	told     *check.Fault // what a debugger knows of
 	Findings []check.Finding
 	Omitted  check.Omission
 	Out      []byte // of vprintf
@@ -105,6 +106,7 @@ func (c *CTA) noteBoth(w *Warp, s, other *check.Site, lane int, by check.Check, 
 	}
 	f.Space, f.Addr, f.Size, f.Alloc, f.Other = space, addr, size, alloc, other.At()
 	c.Findings = append(c.Findings, f)
+	c.found(&f)
 }
 
 // Stop ends the kernel with a fault.
@@ -116,6 +118,9 @@ func (c *CTA) Stop(w *Warp, s *check.Site, lane int, code memory.Code, by check.
 
 // Pass gives each warp a turn. It reports whether any ran out its quantum; a block in which nothing can run is stopped.
 func (c *CTA) Pass() (spun bool) {
+	if c.Launch.Debug != nil {
+		defer c.tellFault()
+	}
 	progress, spun := c.turns()
 	switch {
 	case c.Fault != nil || c.Launch.Stopped.Load():
@@ -129,6 +134,9 @@ func (c *CTA) Pass() (spun bool) {
 
 // turns gives each warp one. It reports whether anything ran, and whether a warp ran out its quantum.
 func (c *CTA) turns() (progress, spun bool) {
+	if c.Launch.Debug != nil {
+		defer c.tellFault()
+	}
 	if c.Worker.bound != c {
 		c.Worker.bind(c)
 	}
@@ -165,6 +173,7 @@ func (w *Warp) here() *check.Site {
 
 // deadlock stops a block whose warps all wait.
 func (c *CTA) deadlock() {
+	defer c.tellFault()
 	for _, w := range c.warps {
 		for _, sp := range w.splits {
 			if sp.state == ready {

@@ -101,6 +101,7 @@ func (w *Warp) Atomic(a *check.Access, lane int, found uint64, changed bool) {
 // Endless stops the block for a loop that has no end, in which the blocks of waiting take part too. Where an atomic is
 // tried again and again, as with a lock, it is named with its place.
 func (c *CTA) Endless(msg string, waiting []*CTA) {
+	defer c.tellFault()
 	if len(waiting) > 1 {
 		msg += "; " + listed(waiting)
 	}

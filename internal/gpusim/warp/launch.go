@@ -74,6 +74,7 @@ type Launch struct {
 	Serial          uint64
 	Total           int
 	Stale           *check.Stale // nil without ld.global.nc or racecheck
+	Debug           Debugger     // whose points the code has; nil without
 
 	Stop    <-chan struct{}
 	Stopped atomic.Bool
