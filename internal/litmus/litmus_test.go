@@ -248,7 +248,7 @@ func parsed(t *testing.T, text string) *Test {
 // system, with fence.sc.sys between them, it allows nothing else.
 func TestTurns(t *testing.T) {
 	r := random(t)
-	for range 80 {
+	for range 40 {
 		text := program(r, true, "")
 		test := parsed(t, text)
 		got := statesOf(checked(t, test, Options{}))
