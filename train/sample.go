@@ -100,7 +100,7 @@ func Sample(ctx context.Context, c SampleConfig, write func(piece string) error)
 		}
 		return m.draw(&c, g)
 	}
-	return nil, fail("ask it by predict or score it by eval, or give the folder of a "+advice.List(append(zoo.Tasks(true), zoo.Painters()...)), "%s is of type %s, which neither writes nor draws", c.From, m.arch.Kind)
+	return nil, fail("ask it by predict or score it by eval, or give the folder of a run of one of "+strings.Join(append(zoo.Tasks(true), zoo.Painters()...), ", "), "%s is of type %s, which neither writes nor draws", c.From, m.arch.Kind)
 }
 
 // write goes on with a prompt.
