@@ -1,4 +1,4 @@
-# Compiles the kernels for sm_80 without a GPU, and writes for each NAME.ptx, as Triton gives it, and NAME.json:
+# Compiles the kernels for sm_80, or sm_90 where their names end in that, without a GPU, and writes for each NAME.ptx, as Triton gives it, and NAME.json:
 #
 #   python -m venv env && env/bin/pip install triton==3.9.0
 #   env/bin/python bench/triton/compile.py internal/simrun/testdata/triton
@@ -42,6 +42,25 @@ for name, typ in {"f16": "*fp16", "bf16": "*bf16"}.items():
     types = {"Q": typ, "K": typ, "V": typ, "O": typ, "T": "i32", "scale": "fp32"}
     KERNELS["attention_" + name] = (kernels.attention, types, {"D": 32, "BM": 64, "BN": 32}, "QKVO", {"num_stages": 2})
 
+for name, typ in {"f16": "fp16", "bf16": "bf16", "tf32": "fp32", "e4m3": "fp8e4nv", "e5m2": "fp8e5"}.items():
+    size = {"M": "i32", "N": "i32", "K": "i32"}
+    block = {"BM": 64, "BN": 64, "BK": 32 if name == "tf32" else 64}
+    out = "fp32" if typ.startswith("fp8") else typ
+    types = {"A": "*" + typ, "B": "*" + typ, "C": "*" + out, **size}
+    KERNELS[f"matmul_{name}_sm90"] = (kernels.matmul, types, block, "ABCNK", {"num_stages": 3})
+    types = {"a": f"tensordesc<{typ}[64,{block['BK']}]>", "b": f"tensordesc<{typ}[64,{block['BK']}]>", "c": f"tensordesc<{out}[64,64]>", **size}
+    KERNELS[f"boxes_{name}_sm90"] = (kernels.matmul_boxes, types, block, "K", {"num_stages": 3})
+KERNELS["boxes_cluster_sm90"] = (*KERNELS["boxes_f16_sm90"][:4], {"num_stages": 3, "num_ctas": 2})
+types = {"A": "*fp16", "B": "*fp16", "C": "*fp16", "M": "i32", "N": "i32", "K": "i32"}
+KERNELS["described_f16_sm90"] = (kernels.matmul_described, types, {"BM": 64, "BN": 64, "BK": 64}, "ABCMNK", {"num_stages": 3})
+types = {"Q": "*fp16", "K": "*fp16", "V": "*fp16", "O": "*fp16", "T": "i32", "scale": "fp32"}
+KERNELS["attention_f16_sm90"] = (kernels.attention, types, {"D": 64, "BM": 64, "BN": 64}, "QKVO", {"num_stages": 2})
+for name, warps, specialised in [("boxes", 4, False), ("specialised", 4, True)]:
+    box = f"tensordesc<fp16[{16 * warps},64]>"
+    types = {"Q": box, "K": "tensordesc<fp16[64,64]>", "V": "tensordesc<fp16[64,64]>", "O": box, "T": "i32", "scale": "fp32"}
+    constants = {"D": 64, "BM": 16 * warps, "BN": 64, "SPECIALISED": specialised}
+    KERNELS[f"attention_{name}_sm90"] = (kernels.attention_boxes, types, constants, "", {"num_stages": 2, "num_warps": warps})
+
 # Configurations are those that Triton's tutorials 03 and 06 choose from, without those for float8; a program of these chooses the
 # quickest for each shape. float32 has those that its autotuner mostly takes.
 PUBLISHED = {"vector_add": (kernels.add, {"X": "*fp32", "Y": "*fp32", "Z": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "XYZn", {})}
@@ -80,7 +99,7 @@ def compile(name, fn, types, constants, divisible, options):
             constexprs={(names.index(k),): v for k, v in constants.items()},
             attrs={(names.index(k),): [["tt.divisibility", 16]] for k in divisible},
         ),
-        target=GPUTarget("cuda", 80, 32),
+        target=GPUTarget("cuda", 90 if name.endswith("_sm90") else 80, 32),
         options=options,
     )
     ptx = kernel.asm["ptx"]

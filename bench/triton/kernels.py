@@ -109,6 +109,54 @@ def cumsum(X, Y, cols, BLOCK: tl.constexpr):
     tl.store(Y + i, tl.cumsum(x, 0), mask=mask)
 
 
+# For Hopper: boxes of tensors, by descriptors that the launch makes or the kernel itself, and warps that have parts of their own.
+
+
+@triton.jit
+def matmul_boxes(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A[M,K] by B[N,K] transposed."""
+    m = tl.program_id(0) * BM
+    n = tl.program_id(1) * BN
+    acc = tl.zeros([BM, BN], tl.float32)
+    for at in range(0, K, BK):
+        acc = tl.dot(a.load([m, at]), b.load([n, at]).T, acc)
+    c.store([m, n], acc.to(c.dtype))
+
+
+@triton.jit
+def matmul_described(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    a = tl.make_tensor_descriptor(A, shape=[M, K], strides=[K, 1], block_shape=[BM, BK])
+    b = tl.make_tensor_descriptor(B, shape=[K, N], strides=[N, 1], block_shape=[BK, BN])
+    c = tl.make_tensor_descriptor(C, shape=[M, N], strides=[N, 1], block_shape=[BM, BN])
+    m = tl.program_id(0) * BM
+    n = tl.program_id(1) * BN
+    acc = tl.zeros([BM, BN], tl.float32)
+    for at in range(0, K, BK):
+        acc = tl.dot(a.load([m, at]), b.load([at, n]), acc)
+    c.store([m, n], acc.to(C.dtype.element_ty))
+
+
+@triton.jit
+def attention_boxes(Q, K, V, O, T, scale, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, SPECIALISED: tl.constexpr):
+    """Attention of T queries a head, a multiple of the blocks, to all keys; weights are powers of two."""
+    first = tl.program_id(0) * BM
+    head = tl.program_id(1) * T
+    q = Q.load([head + first, 0])
+    most = tl.full([BM], float("-inf"), tl.float32)
+    total = tl.zeros([BM], tl.float32)
+    acc = tl.zeros([BM, D], tl.float32)
+    for at in tl.range(0, T, BN, warp_specialize=SPECIALISED):
+        s = tl.dot(q, K.load([head + at, 0]).T) * scale
+        higher = tl.maximum(most, tl.max(s, 1))
+        p = exp2(s - higher[:, None])
+        shrink = exp2(most - higher)
+        total = total * shrink + tl.sum(p, 1)
+        v = V.load([head + at, 0])
+        acc = tl.dot(p.to(v.dtype), v, acc * shrink[:, None])
+        most = higher
+    O.store([head + first, 0], (acc / total[:, None]).to(O.dtype))
+
+
 # What follows is what published figures are of: bench/clock compares the model of time with them.
 
 

@@ -14,6 +14,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/gpusim/tensormap"
 	"github.com/warpline-ml/warpline/internal/npy"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -86,6 +87,12 @@ func match(fn *ptx.Func, words []word) error {
 // mismatch says what keeps a word from being a parameter; empty if nothing does.
 func mismatch(w *word, v *ptx.Var) string {
 	array := v.Dims != nil || v.Vec > 0
+	if w.box != nil {
+		if v.Size() != tensormap.Size {
+			return "is a tensor map of 128 bytes"
+		}
+		return ""
+	}
 	if w.kind != scalar {
 		if array || v.Type.Size() != 8 || v.Type.Kind() == ptx.KindFloat {
 			return "is an address of 8 bytes"
@@ -113,10 +120,17 @@ func (j *job) bind(words []word) error {
 		a := argument{word: w}
 		value := w.value
 		if w.kind != scalar {
-			if err := j.place(i, &a); err != nil {
+			if err := j.place(&a); err != nil {
 				return refused(err)
 			}
 			value = binary.LittleEndian.AppendUint64(nil, a.addr)
+		}
+		if w.box != nil {
+			m, err := w.box.encode(a.addr)
+			if err != nil {
+				return advice.Failf(mapHint, "argument %d, %q: %v", w.number, w.text, err)
+			}
+			value = m[:]
 		}
 		copy(j.params[j.kernel.Offsets[i]:], value)
 		a.data = nil
@@ -126,11 +140,14 @@ func (j *job) bind(words []word) error {
 }
 
 // place allocates and fills a buffer; null stays 0.
-func (j *job) place(i int, a *argument) (err error) {
+func (j *job) place(a *argument) (err error) {
 	if a.kind == null {
 		return nil
 	}
-	tag := fmt.Sprintf("argument %d, %s", i, a.describe())
+	tag := fmt.Sprintf("argument %d, %s", a.number, a.describe())
+	if a.added {
+		tag = a.text
+	}
 	if a.addr, err = j.dev.Alloc(a.bytes, tag); err != nil {
 		return err
 	}
@@ -146,13 +163,19 @@ func (j *job) place(i int, a *argument) (err error) {
 
 // out is an argument to show, and to write to a file if there is a path.
 type out struct {
-	arg  int
-	path string
+	arg, number int // among all, and among those of the command line
+	path        string
 }
 
 func parseOuts(list []string, words []word) (outs []out, err error) {
 	const hint = "give --out K to see a buffer, or K=c.npy to have it in a file, where K is its number, counted from 0"
 	taken := map[string]bool{}
+	var given []int
+	for i, w := range words {
+		if !w.added {
+			given = append(given, i)
+		}
+	}
 	for _, s := range list {
 		k, path, file := strings.Cut(s, "=")
 		if file && path == "" {
@@ -162,10 +185,10 @@ func parseOuts(list []string, words []word) (outs []out, err error) {
 		switch {
 		case err != nil || n < 0:
 			return nil, advice.Failf(hint, "--out %s: %q is not the number of an argument", s, k)
-		case n >= len(words):
-			return nil, advice.Failf(hint, "--out %s: there are %d arguments, 0 to %d", s, len(words), len(words)-1)
-		case words[n].kind == scalar || words[n].kind == null:
-			return nil, advice.Failf(hint, "--out %s: argument %d, %q, is not a buffer", s, n, words[n].text)
+		case n >= len(given):
+			return nil, advice.Failf(hint, "--out %s: there are %d arguments, 0 to %d", s, len(given), len(given)-1)
+		case words[given[n]].kind == scalar || words[given[n]].kind == null:
+			return nil, advice.Failf(hint, "--out %s: argument %d, %q, is not a buffer", s, n, words[given[n]].text)
 		case file && taken[path]:
 			return nil, advice.Failf("name another file", "--out %s: another argument goes to the same file", s)
 		}
@@ -173,7 +196,7 @@ func parseOuts(list []string, words []word) (outs []out, err error) {
 			return nil, advice.Failf("make it, or name another file", "--out %s: there is no folder %s", s, filepath.Dir(path))
 		}
 		taken[path] = true
-		outs = append(outs, out{n, path})
+		outs = append(outs, out{given[n], n, path})
 	}
 	return outs, nil
 }
@@ -187,7 +210,7 @@ func (j *job) writeOuts(r *Result) error {
 			return refused(err)
 		}
 		if n := j.unwritten(a); n > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("argument %d: %d of %d elements were never written", o.arg, n, len(data)/a.elem.size))
+			r.Notes = append(r.Notes, fmt.Sprintf("argument %d: %d of %d elements were never written", o.number, n, len(data)/a.elem.size))
 		}
 		file := &npy.Array{DType: a.elem.numpy, Shape: a.shape, Data: data}
 		if a.elem.half() {
@@ -196,7 +219,7 @@ func (j *job) writeOuts(r *Result) error {
 		if err := o.write(file); err != nil {
 			return err
 		}
-		r.Outs = append(r.Outs, Out{Arg: o.arg, File: o.path, Type: a.elem.name, Shape: a.shape, First: first(elemOf(file.DType), file.Data)})
+		r.Outs = append(r.Outs, Out{Arg: o.number, File: o.path, Type: a.elem.name, Shape: a.shape, First: first(elemOf(file.DType), file.Data)})
 	}
 	return nil
 }

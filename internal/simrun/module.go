@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -265,6 +266,8 @@ type meta struct {
 	NumCTAs        int    `json:"num_ctas"`
 	GlobalScratch  *int64 `json:"global_scratch_size"`  // bytes for each block
 	ProfileScratch *int64 `json:"profile_scratch_size"` // likewise
+
+	Descriptors []descriptor `json:"tensordesc_meta"` // of the parameters that are tensor maps, in order
 }
 
 func readMeta(path string) (*meta, error) {
@@ -283,8 +286,11 @@ func readMeta(path string) (*meta, error) {
 	switch {
 	case m.NumWarps < 1 || m.NumWarps > 32 || m.Shared < 0:
 		return nil, advice.Failf(hint, "%s is not Triton's metadata: num_warps is %d and shared %d", path, m.NumWarps, m.Shared)
-	case m.NumCTAs > 1:
-		return nil, advice.Failf("compile it with num_ctas=1", "%s: clusters of %d blocks cannot be run", path, m.NumCTAs)
+	}
+	for i, d := range m.Descriptors {
+		if err := d.check(); err != nil {
+			return nil, advice.Failf(hint, "%s: tensor descriptor %d: %v", path, i, err)
+		}
 	}
 	return m, nil
 }
@@ -295,7 +301,7 @@ func (m *meta) scratch(words []word, fn *ptx.Func, grid [3]int) ([]word, error) 
 		return words, nil
 	}
 	for _, size := range []int64{*m.GlobalScratch, *m.ProfileScratch} {
-		w := word{text: "null", kind: null}
+		w := word{text: "null", added: true, kind: null}
 		if size > 0 {
 			total := size
 			for _, n := range grid {
@@ -304,7 +310,7 @@ func (m *meta) scratch(words []word, fn *ptx.Func, grid [3]int) ([]word, error) 
 				}
 				total *= int64(n)
 			}
-			w = word{text: "Triton's scratch memory", kind: newBuffer, elem: elems["u8"], shape: []int{int(total)}, bytes: int(total)}
+			w = word{text: "Triton's scratch memory", added: true, kind: newBuffer, elem: elems["u8"], shape: []int{int(total)}, bytes: int(total)}
 		}
 		words = append(words, w)
 	}
@@ -337,6 +343,12 @@ func (j *job) dimensions(c Config, m *meta) (err error) {
 		j.block = [3]int{32 * m.NumWarps, 1, 1}
 	default:
 		err = advice.Failf("give --block X[,Y,Z]", "%s does not say how many threads a block has", j.kernel.Name)
+	}
+	if m != nil && m.NumCTAs > 1 { // a program is a cluster
+		if j.grid[0] > math.MaxInt32/m.NumCTAs {
+			return advice.Failf("use a smaller --grid", "a grid of %d programs of %d blocks each", j.grid[0], m.NumCTAs)
+		}
+		j.grid[0] *= m.NumCTAs
 	}
 	if j.shared = max(c.Shared, 0); c.Shared < 0 && m != nil {
 		j.shared = m.Shared

@@ -200,6 +200,9 @@ func (j *job) bindAll(c Config, fn *ptx.Func, m *meta) error {
 	if err != nil {
 		return err
 	}
+	if words, err = m.described(words, fn); err != nil {
+		return err
+	}
 	if words, err = m.scratch(words, fn, j.grid); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -22,6 +23,7 @@ type tritonRun struct {
 	out          int // the argument that has the results
 	want         []float64
 	allow        []float64 // the error of each result
+	half         float64   // of what is rounded to 16 bits
 	mma          bool      // in tensor cores, hence to be run with truncating sums too
 
 	t *testing.T
@@ -40,6 +42,7 @@ func TestTriton(t *testing.T) {
 		"matmul_tf32": matMul("f32", 77, 48, 80), "matmul_tf32_odd": matMul("f32", 67, 37, 45),
 		"matmul_bf16": matMul("bf16", 77, 48, 80), "matmul_bf16_odd": matMul("bf16", 67, 37, 45),
 		"attention_f16": attention("f16"), "attention_bf16": attention("bf16")}
+	maps.Copy(makers, hopperMakers)
 	files, err := filepath.Glob(filepath.Join(dir, "*.ptx"))
 	if err != nil || len(files) != len(makers) {
 		t.Fatalf("%d files for %d kernels, %v", len(files), len(makers), err)
@@ -69,6 +72,7 @@ func (k *tritonRun) run() {
 // launch does what warpline sim run --meta does, and returns the results.
 func (k *tritonRun) launch(c Config) []byte {
 	t := k.t
+	c.Card = hopperCard(k.kernel)
 	c.File, c.Meta, c.Shared, c.Checks = k.kernel+".ptx", k.kernel+".json", -1, "all"
 	c.Grid, c.Args, c.Outs = k.grid, k.args, []string{fmt.Sprintf("%d=out.npy", k.out)}
 	res, err := Run(t.Context(), c)
@@ -310,34 +314,41 @@ func matMul(typ string, m, n, depth int) func(k *tritonRun) {
 
 // attention is causal; its weights are rounded to 16 bits before they meet the values, as the results are.
 func attention(typ string) func(k *tritonRun) {
-	return func(k *tritonRun) {
-		const heads, rows, width, scale = 2, 77, 32, 0.25
-		var x [3][]float64
-		for i := range x {
-			x[i] = k.short(heads * rows * width)
-			k.buffer(typ, x[i], heads, rows, width)
-		}
-		k.mma, k.grid = true, fmt.Sprint("2,", heads)
-		k.result(typ, heads, rows, width)
-		k.scalars(fmt.Sprint("i32:", rows), fmt.Sprint("f32:", scale))
-		for h := range heads {
-			q, key, v := x[0][h*rows*width:], x[1][h*rows*width:], x[2][h*rows*width:]
-			for i := range rows {
-				s := make([]float64, i+1)
-				for j := range s {
-					for d := range width {
-						s[j] += scale * q[i*width+d] * key[j*width+d]
-					}
-				}
-				p := softmaxOf(s)
+	return func(k *tritonRun) { attentionOf(k, typ, 77, 32) }
+}
+
+func attentionOf(k *tritonRun, typ string, rows, width int) {
+	const heads, scale = 2, 0.25
+	var x [3][]float64
+	for i := range x {
+		x[i] = k.short(heads * rows * width)
+		k.buffer(typ, x[i], heads, rows, width)
+	}
+	k.mma, k.grid = true, fmt.Sprint("2,", heads)
+	k.result(typ, heads, rows, width)
+	k.scalars(fmt.Sprint("i32:", rows), fmt.Sprint("f32:", scale))
+	k.half = half(typ)
+	for h := range heads {
+		q, key, v := x[0][h*rows*width:], x[1][h*rows*width:], x[2][h*rows*width:]
+		for i := range rows {
+			s := make([]float64, i+1)
+			for j := range s {
 				for d := range width {
-					sum, size := 0.0, 0.0
-					for j := range s {
-						sum, size = sum+p[j]*v[j*width+d], size+p[j]*math.Abs(v[j*width+d])
-					}
-					k.expect(sum, (half(typ)+64*ulp32)*size+half(typ)*math.Abs(sum))
+					s[j] += scale * q[i*width+d] * key[j*width+d]
 				}
 			}
+			k.weigh(softmaxOf(s), v, width)
 		}
+	}
+}
+
+// weigh expects the sum of rows of v by their weights.
+func (k *tritonRun) weigh(p, v []float64, width int) {
+	for d := range width {
+		sum, size := 0.0, 0.0
+		for j := range p {
+			sum, size = sum+p[j]*v[j*width+d], size+p[j]*math.Abs(v[j*width+d])
+		}
+		k.expect(sum, (k.half+64*ulp32)*size+k.half*math.Abs(sum))
 	}
 }

@@ -116,13 +116,20 @@ type word struct {
 	bytes int    // of the buffer, that of a file once it is read
 	value []byte // of a scalar, or the element that fills a buffer; nil leaves it uninitialised
 	data  []byte // of a file
+
+	number int     // among the arguments of the command line, from 0 on
+	added  bool    // by Triton's metadata: it has no number
+	box    *boxMap // the parameter is a tensor map of the buffer; nil: it is what the word says
 }
 
-const wordHint = "an argument is @a.npy, bf16@q.npy, f32[4096,128], f32[4096]=0, i32:5, f32:1e-5, u64:0, null, or for a struct i32:5,f32:1.5 or hex:05000000"
+const wordHint = "an argument is @a.npy, bf16@q.npy, f32[4096,128], f32[4096]=0, i32:5, f32:1e-5, u64:0, null, for a struct i32:5,f32:1.5 or hex:05000000, or for a tensor map map[64,64,128B]: before a buffer"
 
 // parseWord reads one word; the files it names are not opened.
 func parseWord(s string) (w word, err error) {
 	w.text = s
+	if rest, ok := strings.CutPrefix(s, "map["); ok {
+		return parseMap(s, rest)
+	}
 	switch at, open, colon := strings.IndexByte(s, '@'), strings.IndexByte(s, '['), strings.IndexByte(s, ':'); {
 	case s == "null":
 		w.kind = null
@@ -287,6 +294,11 @@ func parseWords(texts []string) ([]word, error) {
 		}
 		if total += w.bytes; total > maxBuffers {
 			return nil, advice.Failf("use smaller buffers", "the arguments up to %d, %q, have more than %d bytes", i, t, int64(maxBuffers))
+		}
+		if w.number = i; w.box != nil {
+			if err := w.box.of(&w); err != nil {
+				return nil, advice.Failf(mapHint, "argument %d, %q: %v", i, t, err)
+			}
 		}
 		words = append(words, w)
 	}

@@ -20,6 +20,16 @@ func (m *Map) BoxBytes() int {
 	return n
 }
 
+// Span is the bytes of shared memory within which a box lies: with a swizzle whole lines of 128, since units of 16 bytes are
+// exchanged within those.
+func (m *Map) Span() int {
+	n := m.BoxBytes()
+	if m.Swizzle != NoSwizzle {
+		n = (n + 127) / 128 * 128
+	}
+	return n
+}
+
 // extent is the elements of a box in a dimension.
 func (m *Map) extent(i int) int { return (m.Box[i] + m.Step[i] - 1) / m.Step[i] }
 

@@ -254,8 +254,8 @@ func Parse(b []byte) (*Map, error) {
 	return m, nil
 }
 
-// replaced are the types of tensormap.replace, which has numbers of its own.
-var replaced = []Elem{U8, U16, U32, S32, U64, S64, F16, F32, F32FTZ, F64, BF16, TF32, TF32FTZ}
+// Numbered are the types by their numbers in tensormap.replace, which are others than CUtensorMapDataType's.
+var Numbered = []Elem{U8, U16, U32, S32, U64, S64, F16, F32, F32FTZ, F64, BF16, TF32, TF32FTZ}
 
 // Replace changes a field of an encoded map as tensormap.replace does; what has not been a map becomes one, with the other
 // fields as the bytes say. ord is the dimension, where the field has several.
@@ -276,10 +276,10 @@ func Replace(b []byte, field string, ord int, v uint64) error {
 	case "element_stride":
 		at = atStep + ord
 	case "elemtype":
-		if v >= uint64(len(replaced)) {
+		if v >= uint64(len(Numbered)) {
 			return fmt.Errorf("an element type of %d, which is none or one that this architecture lacks", v)
 		}
-		at, v = atElem, uint64(replaced[v])
+		at, v = atElem, uint64(Numbered[v])
 	case "interleave_layout":
 		at = atInterleave
 	case "swizzle_mode":

@@ -273,7 +273,7 @@ func (w *Warp) LoadBulk(b *Bulk, lane int, dst, src, n, bar uint64, mask uint32)
 		return
 	}
 	w.countRequest(b.Site, int(n))
-	w.eachTarget(b, lane, dst, int(n), bar, mask, func(c *CTA, to []byte, off int) func() {
+	w.eachTarget(b, lane, dst, int(n), int(n), bar, mask, func(c *CTA, to []byte, off int) func() {
 		return func() {
 			copy(to, from)
 			c.wrote(off, len(to))
@@ -290,19 +290,19 @@ func (w *Warp) globalSpanOrNone(a *check.Access, lane int, addr uint64, n int) [
 }
 
 // eachTarget issues a copy to shared memory, of all blocks in the mask where it is not 0: at the same place in each, with the
-// mbarrier at the same place.
-func (w *Warp) eachTarget(b *Bulk, lane int, dst uint64, n int, bar uint64, mask uint32, move func(c *CTA, to []byte, off int) func()) {
+// mbarrier at the same place. It writes within n bytes and brings so many.
+func (w *Warp) eachTarget(b *Bulk, lane int, dst uint64, n, bytes int, bar uint64, mask uint32, move func(c *CTA, to []byte, off int) func()) {
 	if mask == 0 {
-		w.target(b, lane, dst, n, bar, move)
+		w.target(b, lane, dst, n, bytes, bar, move)
 		return
 	}
 	for ; mask != 0 && w.CTA.Fault == nil; mask &= mask - 1 {
 		r := uint64(simt.Lowest(mask))
-		w.target(b, lane, MapRank(dst, r), n, MapRank(bar, r), move)
+		w.target(b, lane, MapRank(dst, r), n, bytes, MapRank(bar, r), move)
 	}
 }
 
-func (w *Warp) target(b *Bulk, lane int, dst uint64, n int, bar uint64, move func(c *CTA, to []byte, off int) func()) {
+func (w *Warp) target(b *Bulk, lane int, dst uint64, n, bytes int, bar uint64, move func(c *CTA, to []byte, off int) func()) {
 	c, to, off := w.sharedSpan(b.Shared, lane, dst, n)
 	m, ok := Mbarrier{}, c != nil
 	if ok {
@@ -315,7 +315,7 @@ func (w *Warp) target(b *Bulk, lane int, dst uint64, n int, bar uint64, move fun
 		w.CTA.Stop(w, b.Site, lane, memory.IllegalInstruction, check.Synccheck, "the mbarrier of a bulk copy is in another block's shared memory than its destination")
 		return
 	}
-	w.complete(b, lane, c, m, n, move(c, to, off))
+	w.complete(b, lane, c, m, bytes, move(c, to, off))
 }
 
 // StoreBulk copies n bytes from shared to global memory, or combines them with what is there.
@@ -349,7 +349,7 @@ func (w *Warp) SendBulk(b *Bulk, lane int, dst, src, n, bar uint64, combine func
 	}
 	w.readShared(&read, lane, c, at, int(n))
 	w.countRequest(b.Site, int(n))
-	w.target(b, lane, dst, int(n), bar, func(c *CTA, to []byte, off int) func() {
+	w.target(b, lane, dst, int(n), int(n), bar, func(c *CTA, to []byte, off int) func() {
 		return func() {
 			combine(to, from)
 			c.wrote(off, len(to))

@@ -6,22 +6,12 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 )
 
-// maxBlockRegisters is how many registers of 32 bits a multiprocessor has for all threads of a block.
-const maxBlockRegisters = 64 << 10
-
-// SetRegisters changes how many registers each thread of the warp has.
+// SetRegisters changes how many registers each thread of the warp has. That warps wait for others to give theirs up is left out.
 func (w *Warp) SetRegisters(s *check.Site, n int, more bool) {
 	if old := w.registers; old != 0 && (more && n < old || !more && n > old) {
 		w.CTA.Note(w, s, w.Mask, check.Synccheck, fmt.Sprintf("setmaxnreg to %d of a warp that has %d", n, old))
 	}
 	w.registers = n
-	total := 0
-	for _, v := range w.CTA.warps {
-		total += v.registers * 32
-	}
-	if more && total > maxBlockRegisters {
-		w.CTA.Note(w, s, w.Mask, check.Synccheck, fmt.Sprintf("setmaxnreg.inc to %d waits for ever: the warps of the block would have %d registers, more than %d", n, total, maxBlockRegisters))
-	}
 }
 
 // Depends is griddepcontrol.wait.

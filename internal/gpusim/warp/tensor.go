@@ -107,7 +107,7 @@ func (w *Warp) LoadTensor(b *Bulk, lane int, dst uint64, x Box, bar uint64, mask
 	if !ok {
 		return
 	}
-	w.eachTarget(b, lane, dst, m.BoxBytes(), bar, mask, func(c *CTA, to []byte, off int) func() {
+	w.eachTarget(b, lane, dst, m.Span(), m.BoxBytes(), bar, mask, func(c *CTA, to []byte, off int) func() {
 		return func() {
 			for _, p := range list {
 				if p.global == nil {
@@ -176,7 +176,7 @@ func (w *Warp) StoreTensor(b *Bulk, lane int, x Box, src uint64, combine *[tenso
 		w.CTA.Stop(w, b.Site, lane, memory.IllegalInstruction, check.Memcheck, "the elements of the tensor map have no such operation: type %d of CUtensorMapDataType", m.Elem)
 		return
 	}
-	n := m.BoxBytes()
+	n := m.Span()
 	c, from, off := w.sharedSpan(b.Shared, lane, src, n)
 	if c == nil {
 		return
