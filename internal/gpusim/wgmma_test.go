@@ -13,14 +13,19 @@ import (
 	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
-// hopper is a device of compute capability 9.0 with a module.
+// hopper is a device of compute capability 9.0 with a module, which remembers what was written.
 func hopper(t testing.TB, src string) *rig {
+	t.Helper()
+	return onHopper(t, src, true)
+}
+
+func onHopper(t testing.TB, src string, track bool) *rig {
 	t.Helper()
 	m, err := ptx.Parse(src)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := NewDevice(NewCard("Hopper", 1<<30, 4, [2]int{9, 0}), true)
+	d := NewDevice(NewCard("Hopper", 1<<30, 4, [2]int{9, 0}), track)
 	p, err := d.Load(m)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, src)

@@ -100,6 +100,10 @@ func (e *emitter) mbarrierWait() warp.Op {
 	return func(w *warp.Warp) {
 		addr(w)
 		var over uint32
+		all, alike := w.Mask, w.CTA.Race == nil && sameIn(w, which)
+		if alike { // one look serves all lanes
+			w.Mask &= -w.Mask
+		}
 		for m := w.Mask; m != 0; m &= m - 1 {
 			lane := simt.Lowest(m)
 			v := w.Get(which, lane)
@@ -110,15 +114,30 @@ func (e *emitter) mbarrierWait() warp.Op {
 				return s.Phase() != warp.MbarrierState(v).Phase()
 			})
 			if !ok {
+				w.Mask = all
 				return
 			}
 			over |= uint32(simt.Bit(is)) << lane
+		}
+		if w.Mask = all; alike && over != 0 {
+			over = all
 		}
 		w.SetPred(d.I, over)
 		if over == 0 {
 			w.Yield()
 		}
 	}
+}
+
+// sameIn is whether the active lanes have one address, and one value in a slot.
+func sameIn(w *warp.Warp, s warp.Slot) bool {
+	first := simt.Lowest(w.Mask)
+	for m := w.Mask; m != 0; m &= m - 1 {
+		if i := simt.Lowest(m); w.Addr[i] != w.Addr[first] || w.Get(s, i) != w.Get(s, first) {
+			return false
+		}
+	}
+	return true
 }
 
 // asyncArrive is cp.async.mbarrier.arrive: an arrival when the lane's copies are over. They end here, which is one of the

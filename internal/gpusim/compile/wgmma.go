@@ -310,33 +310,67 @@ func (m *wgmmaOp) prepare(w *warp.Warp) {
 	if !w.BeginProduct(&m.use) {
 		return
 	}
-	var list [256 * 2]uint32
-	rows := list[:0]
-	if m.a.regs == nil {
-		d, ok := m.descriptor(w, m.a.desc, lane)
-		if !ok {
-			return
-		}
-		out := &w.R32[m.rows.I]
-		for l := range out { // matrices: rows 0 to 7 and 8 to 15 of the first units, then of the second
-			out[l] = d.at(m.a.major, int(w.Id%4)*2+l/8%2, l/16, l%8)
-		}
-		rows = append(rows, out[:]...)
-	}
-	d, ok := m.descriptor(w, m.b.desc, lane)
-	if !ok {
+	if m.a.regs == nil && !m.addresses(w, m.a.desc, lane, 1+w.Id%4, []warp.Slot{m.rows}) {
 		return
 	}
+	if m.addresses(w, m.b.desc, lane, 0, m.columns) && w.CTA.Race != nil {
+		w.ReadProduct(&m.use, m.read, m.reads(w))
+	}
+}
+
+// reads are the addresses of 16 bytes that the warp reads.
+func (m *wgmmaOp) reads(w *warp.Warp) (rows []uint32) {
+	if m.a.regs == nil {
+		rows = append(rows, w.R32[m.rows.I][:]...)
+	}
 	for j, s := range m.columns {
-		out := &w.R32[s.I]
+		rows = append(rows, w.R32[s.I][:16*min(2, m.n/8-2*j)]...)
+	}
+	return rows
+}
+
+// period is how far the swizzles look: matrices that begin so far apart lie alike.
+const period = 1024
+
+// addresses puts where the rows of a matrix are into lanes of registers: of B where part is 0, of A for warp part-1 of the four.
+// They are found once for matrices that lie alike.
+func (m *wgmmaOp) addresses(w *warp.Warp, desc warp.Slot, lane int, part uint32, to []warp.Slot) bool {
+	d, ok := m.descriptor(w, desc, lane)
+	if !ok {
+		return false
+	}
+	base := d.start &^ (period - 1)
+	d.start -= base
+	key := warp.LayoutKey{Site: m.site.Id, Part: part, Start: d.start, Leading: d.leading, Stride: d.stride, Units: d.units}
+	layouts := w.CTA.Worker.Layouts()
+	offsets := layouts[key]
+	if offsets == nil {
+		offsets = m.layout(&d, part, len(to))
+		layouts[key] = offsets
+	}
+	for j, s := range to {
+		out, from := &w.R32[s.I], &offsets[j]
 		for l := range out {
-			out[l] = d.at(m.b.major, 2*j+l/16, l/8%2, l%8)
-		}
-		if n := min(2, m.n/8-2*j); n > 0 {
-			rows = append(rows, out[:16*n]...)
+			out[l] = base + from[l]
 		}
 	}
-	w.ReadProduct(&m.use, m.read, rows)
+	return true
+}
+
+// layout finds them: of A matrices of rows 0 to 7 and 8 to 15 of the first units, then of the second; of B of 8 columns with the
+// first units and the second, then of the next 8.
+func (m *wgmmaOp) layout(d *descriptor, part uint32, n int) []simt.Vec32 {
+	offsets := make([]simt.Vec32, n)
+	for j := range offsets {
+		for l := range offsets[j] {
+			if part > 0 {
+				offsets[j][l] = d.at(m.a.major, int(part-1)*2+l/8%2, l/16, l%8)
+			} else {
+				offsets[j][l] = d.at(m.b.major, 2*j+l/16, l/8%2, l%8)
+			}
+		}
+	}
+	return offsets
 }
 
 // descriptor is a matrix in shared memory as wgmma names it.

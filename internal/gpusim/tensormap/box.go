@@ -93,6 +93,20 @@ func (m *Map) Runs(list []Run, coords []int32, offsets []uint16) []Run {
 	return r.list
 }
 
+// Rows is the box at some coordinates where it is a plain one of two dimensions inside of the tensor: rows of so many bytes, from an
+// address on, a stride apart.
+func (m *Map) Rows(coords []int32) (addr uint64, rows, bytes int, plain bool) {
+	if m.Rank != 2 || m.Interleave != NoInterleave || m.Step[1] != 1 {
+		return 0, 0, 0, false
+	}
+	x, y := int64(coords[0]), int64(coords[1])
+	if x < 0 || y < 0 || uint64(x)+uint64(m.Box[0]) > m.Dim[0] || uint64(y)+uint64(m.Box[1]) > m.Dim[1] {
+		return 0, 0, 0, false
+	}
+	size := m.Elem.Bytes()
+	return m.Addr + uint64(x)*uint64(size) + uint64(y)*m.Stride[1], m.Box[1], m.Box[0] * size, true
+}
+
 // next steps to the next row in dimensions 1 to last.
 func (m *Map) next(i *[MaxRank]int64, last int) bool {
 	for d := 1; d <= last; d++ {

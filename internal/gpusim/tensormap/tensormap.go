@@ -77,8 +77,11 @@ func (s Swizzle) Bytes() int { return [swizzles]int{0, 32, 64, 128}[s] }
 // At is where a byte is in shared memory that would be at an address without the swizzle: of its bits 4 to 6 as many as
 // the span has are exchanged by those from 7 on.
 func (s Swizzle) At(addr uint32) uint32 {
-	return addr ^ addr>>3&[swizzles]uint32{0, 0x10, 0x30, 0x70}[s]
+	return addr ^ addr>>3&s.Mask()
 }
+
+// Mask is the bits of an address that are exchanged by those three higher.
+func (s Swizzle) Mask() uint32 { return [swizzles]uint32{0, 0x10, 0x30, 0x70}[s] }
 
 // Map describes a tensor and its boxes. Dimension 0 is the innermost one.
 type Map struct {

@@ -88,8 +88,10 @@ type Worker struct {
 	regions []lanes.Region
 	bound   *CTA // whose shared memory the assembly sees
 	maps    readMaps
+	layouts map[LayoutKey][]simt.Vec32 // of matrices of wgmma
 	runs    []tensormap.Run
-	Changes int // turns in which blocks may have written
+	pieces  [][]piece // lists that no copy has
+	Changes int       // turns in which blocks may have written
 	Tally
 	Traffic
 }

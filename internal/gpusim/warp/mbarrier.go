@@ -58,7 +58,9 @@ func (b *Mbarrier) order() *check.MbarrierOrder { return b.CTA.mbarrierAt(b.At) 
 func (b *Mbarrier) settle(s MbarrierState) (over bool) {
 	if over = s.Pending() == 0 && b.CTA.tx[b.At] == 0; over {
 		s = newMbarrier(s.expected(), s.Phase()+1)
-		b.order().End()
+		if b.CTA.Race != nil {
+			b.order().End()
+		}
 	}
 	simt.Encode(b.bytes, 8, uint64(s))
 	b.State, b.CTA.changed = s, true
@@ -74,7 +76,7 @@ func (w *Warp) Mbarrier(a *check.Access, lane int) (b Mbarrier, ok bool) {
 		w.CTA.Stop(w, a.Site, lane, memory.IllegalInstruction, check.Synccheck, "no mbarrier is initialised at shared address %#x", b.At)
 		return b, false
 	}
-	if b.CTA != w.CTA {
+	if b.CTA != w.CTA || w.CTA.Race == nil {
 		return b, true
 	}
 	if by := b.order().Unknown(w.CTA.Race, w.Id, lane); by != nil {
@@ -118,7 +120,9 @@ func (w *Warp) InitMbarrier(a *check.Access, lane int, count uint64) {
 	}
 	simt.Encode(b.bytes, 8, uint64(newMbarrier(count, 0)))
 	b.CTA.setBytes(b.At, 0)
-	b.order().Begin(b.CTA.Race, a.Site, w.Id, lane)
+	if b.CTA.Race != nil {
+		b.order().Begin(b.CTA.Race, a.Site, w.Id, lane)
+	}
 }
 
 // InvalMbarrier ends the one at the lane's address.
@@ -161,6 +165,9 @@ func (w *Warp) ArriveExpecting(a *check.Access, lane int, bytes uint64, drop, re
 
 // release is what an arrival tells those who wait.
 func (w *Warp) release(b *Mbarrier, lane int, relaxed bool) {
+	if b.CTA.Race == nil {
+		return
+	}
 	if b.CTA == w.CTA {
 		b.order().Release(w.CTA.Race, w.Id, lane, relaxed)
 	} else {
@@ -175,8 +182,11 @@ func (w *Warp) KnowAtMbarrier(a *check.Access, lane int) {
 	}
 }
 
-// Yield ends the turn of a warp that waits for others.
-func (w *Warp) Yield() { w.yield = true }
+// Yield ends the turn of a warp that waits for others, in the assembly too.
+func (w *Warp) Yield() {
+	w.yield = true
+	w.CTA.Worker.frame.Left = 0
+}
 
 // mostBytes is how many bytes a phase may wait for.
 const mostBytes = 1<<20 - 1
@@ -253,7 +263,9 @@ func (w *Warp) TestMbarrier(a *check.Access, lane int, relaxed bool, over func(s
 		w.CTA.stuck = stuck{w, a, lane, b}
 		return false, true
 	}
-	b.order().Acquire(w.CTA.Race, w.Id, lane, relaxed)
+	if w.CTA.Race != nil {
+		b.order().Acquire(w.CTA.Race, w.Id, lane, relaxed)
+	}
 	return true, true
 }
 

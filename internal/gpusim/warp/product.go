@@ -2,6 +2,7 @@ package warp
 
 import (
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 )
 
 // A product by wgmma is made at any moment between its issue and the wait for its group. The simulator makes it at once; what
@@ -133,3 +134,17 @@ func (w *Warp) ReadProduct(u *check.Product, a *check.Access, rows []uint32) {}
 
 // productsOver tells who comes behind the wait that the products before it read no more.
 func (w *Warp) productsOver() {}
+
+// LayoutKey is what the addresses of a matrix of a product depend on: the instruction, the part of the matrix, and its descriptor.
+type LayoutKey struct{ Site, Part, Start, Leading, Stride, Units uint32 }
+
+// maxLayouts bounds what a worker remembers.
+const maxLayouts = 1 << 12
+
+// Layouts are the addresses of rows that the worker remembers.
+func (wk *Worker) Layouts() map[LayoutKey][]simt.Vec32 {
+	if wk.layouts == nil || len(wk.layouts) > maxLayouts {
+		wk.layouts = map[LayoutKey][]simt.Vec32{}
+	}
+	return wk.layouts
+}

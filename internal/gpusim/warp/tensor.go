@@ -82,10 +82,13 @@ type piece struct {
 // pieces finds the runs of a box and checks their places.
 func (w *Warp) pieces(b *Bulk, lane int, x *Box, m *tensormap.Map) ([]piece, bool) {
 	wk := w.CTA.Worker
+	if list, ok := w.plainRows(b, x, m); ok {
+		return list, true
+	}
 	wk.runs = m.Runs(wk.runs[:0], x.At[:m.Rank], x.Offsets[:])
-	list := make([]piece, len(wk.runs))
+	list := wk.takePieces()
 	for i, r := range wk.runs {
-		list[i] = piece{at: r.At, n: r.Bytes}
+		list = append(list, piece{at: r.At, n: r.Bytes})
 		if !r.Inside {
 			continue
 		}
@@ -95,6 +98,42 @@ func (w *Warp) pieces(b *Bulk, lane int, x *Box, m *tensormap.Map) ([]piece, boo
 	}
 	w.countRequest(b.Site, m.BoxBytes())
 	return list, true
+}
+
+// plainRows is pieces for what most boxes are: whole, inside of one allocation, of which nothing is followed.
+func (w *Warp) plainRows(b *Bulk, x *Box, m *tensormap.Map) ([]piece, bool) {
+	wk := w.CTA.Worker
+	addr, rows, n, ok := m.Rows(x.At[:])
+	if !ok || w.CTA.Launch.Counters {
+		return nil, false
+	}
+	al, end := wk.last, addr+uint64(rows-1)*m.Stride[1]+uint64(n)
+	if al == nil || addr < al.Lo || addr >= al.Hi {
+		if al = w.CTA.Launch.Mem.Find(addr); al == nil {
+			return nil, false
+		}
+		wk.last = al
+	}
+	if al.Data == nil || end > al.Hi || al.Tracked() || b.Global.Write && al.Constant {
+		return nil, false
+	}
+	list := wk.takePieces()
+	for at := range rows {
+		list = append(list, piece{at * n, n, al.Data[addr-al.Lo:][:n]})
+		addr += m.Stride[1]
+	}
+	return list, true
+}
+
+// takePieces gives a list for pieces that may have been used before.
+func (wk *Worker) takePieces() []piece {
+	n := len(wk.pieces)
+	if n == 0 {
+		return nil
+	}
+	list := wk.pieces[n-1]
+	wk.pieces = wk.pieces[:n-1]
+	return list[:0]
 }
 
 // LoadTensor copies a box of a tensor to shared memory, of all blocks in the mask where it is not 0.
@@ -107,8 +146,12 @@ func (w *Warp) LoadTensor(b *Bulk, lane int, dst uint64, x Box, bar uint64, mask
 	if !ok {
 		return
 	}
+	wk := w.CTA.Worker
 	w.eachTarget(b, lane, dst, m.Span(), m.BoxBytes(), bar, mask, func(c *CTA, to []byte, off int) func() {
 		return func() {
+			if mask == 0 { // nobody else has the list
+				defer func() { wk.pieces = append(wk.pieces, list) }()
+			}
 			for _, p := range list {
 				if p.global == nil {
 					fillBox(m, to, off, p.at, p.n)
@@ -137,8 +180,10 @@ func placeInBox(m *tensormap.Map, to []byte, off, at int, from []byte) {
 	case m.Swizzle == tensormap.NoSwizzle:
 		copy(to[at:], from)
 	case at%unit == 0 && len(from)%unit == 0:
-		for i := 0; i < len(from); i += unit {
-			*(*[unit]byte)(to[int(m.Swizzle.At(uint32(off+at+i)))-off:]) = *(*[unit]byte)(from[i:])
+		mask := int(m.Swizzle.Mask())
+		for a := off + at; len(from) >= unit; a += unit {
+			*(*[unit]byte)(to[a^a>>3&mask-off:]) = *(*[unit]byte)(from)
+			from = from[unit:]
 		}
 	default:
 		inUnits(m, off, at, len(from), func(at, i, n int) { copy(to[at:][:n], from[i:]) })
@@ -161,6 +206,13 @@ func fillBox(m *tensormap.Map, to []byte, off, at, n int) {
 
 // takeFromBox reads a run.
 func takeFromBox(m *tensormap.Map, from []byte, off, at int, to []byte) {
+	if mask := int(m.Swizzle.Mask()); at%unit == 0 && len(to)%unit == 0 {
+		for a := off + at; len(to) >= unit; a += unit {
+			*(*[unit]byte)(to) = *(*[unit]byte)(from[a^a>>3&mask-off:])
+			to = to[unit:]
+		}
+		return
+	}
 	inUnits(m, off, at, len(to), func(at, i, n int) { copy(to[i:][:n], from[at:]) })
 }
 

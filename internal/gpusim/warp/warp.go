@@ -271,7 +271,7 @@ func (w *Warp) runSplit(s int) bool {
 			return false
 		}
 	}
-	w.splits[s].pc = pc
+	w.splits[s].pc, w.yield = pc, false
 	return true
 }
 
