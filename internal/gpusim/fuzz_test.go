@@ -21,12 +21,22 @@ func FuzzRun(f *testing.F) {
 	f.Add(version+stacked, uint64(1))
 	f.Add(wrap(".reg .b32 %x<8>, %z<8>;", "wmma.load.a.sync.aligned.row.m16n16k16.f16 {%x0,%x1,%x2,%x3,%x4,%x5,%x6,%x7}, [%in], %lane; "+
 		"mma.sync.aligned.m8n8k32.row.col.s32.s4.u4.s32 {%z0,%z1}, {%x2}, {%x3}, {%z0,%z1};"), uint64(8))
+	f.Add(hopperKernel("", initBarrier(1)+"@%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], 256;\n"+
+		"@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in], 256, [%bar];\n"+waitFor("W", "%bar", 0)+
+		"mapa.shared::cluster.u32 %j, %s, 1; barrier.cluster.arrive; barrier.cluster.wait; ld.shared::cluster.u32 %v, [%j];"), uint64(1<<10+15))
+	f.Add(hopperHead+".visible .entry k(.param .u64 in)\n{\n.reg .b32 %d<4>; .reg .b64 %x, %m; ld.param.u64 %m, [in]; mov.b64 %x, 0x4000004000010000;\n"+
+		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0,%d1,%d2,%d3}, %x, %x, 1, 1, 1, 0, 1;\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n"+
+		"cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%m, {%d0,%d1}], [%d2]; cp.async.bulk.wait_group 0; ret;\n}\n", uint64(1<<10+14))
 	f.Fuzz(func(t *testing.T, src string, seed uint64) {
 		m, err := ptx.Parse(src)
 		if err != nil {
 			return
 		}
-		d := NewDevice(NewCard("small", 1<<22, 2, [2]int{8, 0}), seed&1 == 1)
+		capability := [2]int{8, 0}
+		if seed>>10&1 == 1 {
+			capability = [2]int{9, 0}
+		}
+		d := NewDevice(NewCard("small", 1<<22, 2, capability), seed&1 == 1)
 		p, err := d.Load(m)
 		if err != nil {
 			return
@@ -44,6 +54,9 @@ func FuzzRun(f *testing.F) {
 				}
 			}
 			o := Options{Checks: Check(seed) & AllChecks, Seed: seed >> 8, Schedule: Schedule(seed >> 5 & 1), StepLimit: 20000, Counters: true, Cores: 1}
+			if capability[0] == 9 {
+				o.Cluster = [3]int{1 + int(seed>>11&1), 1, 1}
+			}
 			if _, err := d.Launch(k, d1(2), d1(40), int(seed%3*64), params, o); err != nil {
 				return
 			}

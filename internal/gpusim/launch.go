@@ -436,7 +436,7 @@ func newOr[T any](idle *[]T, make func() T) T {
 	return make()
 }
 
-// finishAll keeps what the blocks of a cluster leave behind; where one has stopped the kernel, that of the others is not whole.
+// finishAll keeps what the blocks of a cluster leave behind.
 func (g *grid) finishAll(u *warp.Cluster) {
 	bad := u.Faulted()
 	g.mu.Lock()
@@ -445,9 +445,7 @@ func (g *grid) finishAll(u *warp.Cluster) {
 	}
 	g.mu.Unlock()
 	for _, c := range u.CTAs {
-		if bad == nil || c == bad {
-			g.finish(c)
-		}
+		g.finish(c)
 	}
 }
 
@@ -456,6 +454,7 @@ func (g *grid) finish(c *warp.CTA) {
 	if g.done != nil {
 		g.done.Add(1)
 	}
+	c.End()
 	c.Worker.Tally.Add(&c.Tally)
 	if g.each != nil {
 		i, _ := slices.BinarySearch(g.only, c.Index)

@@ -1,6 +1,9 @@
 package ptx
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // FuzzParse: no panic; what parses prints to something that parses to an equal module, and prints the same again.
 func FuzzParse(f *testing.F) {
@@ -33,9 +36,20 @@ func FuzzInst(f *testing.F) {
 	} {
 		f.Add(inst)
 	}
+	last := ""
+	for c := range Candidates() { // one of each kind of what Hopper has
+		if op := c.Family; op != last && (strings.HasPrefix(op, "cp#") || strings.HasPrefix(op, "wgmma#") || strings.HasPrefix(op, "tensormap#") || strings.HasPrefix(op, "mbarrier#") || strings.HasPrefix(op, "fence#")) {
+			last = op
+			f.Add(c.Text)
+		}
+	}
 	f.Fuzz(func(t *testing.T, inst string) {
 		module, body := CandidateDeclarations()
-		m, err := Parse(".version 8.8\n.target sm_120a\n.address_size 64\n" + module + ".entry k(.param .align 16 .b8 vparam[64]) {\n" + body + inst + "\nTarget: ret; }")
+		target := "sm_120a"
+		if len(inst)%2 == 1 {
+			target = "sm_90a"
+		}
+		m, err := Parse(".version 8.8\n.target " + target + "\n.address_size 64\n" + module + ".entry k(.param .align 16 .b8 vparam[64]) {\n" + body + inst + "\nTarget: ret; }")
 		if err != nil {
 			return
 		}

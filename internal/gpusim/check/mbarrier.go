@@ -7,6 +7,10 @@ import "github.com/warpline-ml/warpline/internal/gpusim/simt"
 type MbarrierOrder struct {
 	arrived, over view // arrived is the mbarrier's own
 
+	fenced, fencedOver []uint32  // the same of what fence.proxy.async came behind, by warp
+	flight             *Flight   // the copies of this phase; nil without
+	landed             []*Flight // those of the last phases that are over
+
 	by     *Site
 	thread uint16
 	at     uint32
@@ -21,6 +25,9 @@ func (o *MbarrierOrder) Release(r *Race, w uint32, lane int, relaxed bool) {
 	r.any = true
 	if o.arrived == nil {
 		o.arrived = make(view, len(r.known))
+	}
+	if r.fly != nil {
+		o.bringFenced(r.fly.fenced[w])
 	}
 	if !relaxed {
 		r.addTo(o.arrived, w, lane)
@@ -42,6 +49,10 @@ func (o *MbarrierOrder) ReleaseAll(r *Race) {
 		o.arrived = make(view, len(r.known))
 	}
 	for w := range r.clock {
+		if r.fly != nil {
+			join(r.fly.fenced[w], r.clock[w]) // nor of fences
+			o.bringFenced(r.fly.fenced[w])
+		}
 		for lane := range simt.WarpSize {
 			o.arrived[w*simt.WarpSize+lane] = r.clock[w][w]
 		}
@@ -66,11 +77,51 @@ func (o *MbarrierOrder) Unknown(r *Race, w uint32, lane int) *Site {
 }
 
 // End is that of the phase.
-func (o *MbarrierOrder) End() { o.over, o.arrived = union(o.over, o.arrived), nil }
+func (o *MbarrierOrder) End() {
+	o.over, o.arrived = union(o.over, o.arrived), nil
+	if o.fenced != nil {
+		if o.fencedOver == nil {
+			o.fencedOver = make([]uint32, len(o.fenced))
+		}
+		join(o.fencedOver, o.fenced)
+	}
+	if o.flight != nil {
+		const keep = 8 // phases, of which a thread waits for one after the other
+		if o.landed = append(o.landed, o.flight); len(o.landed) > keep {
+			o.landed = o.landed[1:]
+		}
+		o.flight = nil
+	}
+}
+
+// bringFenced adds what an arriving warp knows to be fenced.
+func (o *MbarrierOrder) bringFenced(known []uint32) {
+	if o.fenced == nil {
+		o.fenced = make([]uint32, len(known))
+	}
+	join(o.fenced, known)
+}
+
+// Flight is that of the copies that complete on this phase, of which the given is one.
+func (o *MbarrierOrder) Flight(r *Race, s *Site, w uint32) *Flight {
+	if o.flight == nil {
+		o.flight = r.NewFlight(s, w)
+	}
+	return o.flight
+}
 
 // Acquire tells a lane what those did who arrived in phases that are over; if it is relaxed, the lane's next fence does.
 func (o *MbarrierOrder) Acquire(r *Race, w uint32, lane int, relaxed bool) {
-	if r == nil || o.over == nil {
+	if r == nil {
+		return
+	}
+	for _, f := range o.landed {
+		r.See(f, w, 1<<lane)
+	}
+	if o.fencedOver != nil {
+		join(r.fly.fenced[w], o.fencedOver)
+	}
+	if o.over == nil {
 		return
 	}
 	r.any = true // a barrier of the block may have come between

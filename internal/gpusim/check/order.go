@@ -94,6 +94,9 @@ func (r *Race) Fence(w uint32, lanes uint32, acquire, release bool) {
 		return
 	}
 	r.any = true
+	if acquire {
+		r.fly.told(w)
+	}
 	for m := lanes; m != 0; m &= m - 1 {
 		t := w*simt.WarpSize + uint32(simt.Lowest(m))
 		if acquire {
@@ -112,6 +115,7 @@ func (r *Race) signal(w uint32, a *Access, lane, addr int) {
 	there := r.published[addr]
 	if (!a.Write || a.Atomic) && there != nil {
 		if a.Acquire {
+			r.fly.told(w)
 			r.known[t] = union(r.known[t], there)
 		} else {
 			r.read[t] = union(r.read[t], there)

@@ -24,6 +24,7 @@ type Race struct {
 	free                  []int32  // lists
 	epoch                 uint32   // one more with each barrier that all threads passed: what is from before comes before
 	talk
+	fly *flights // nil where there is no asynchronous proxy
 
 	shared  []byte // of the block
 	sites   []*Site
@@ -61,6 +62,7 @@ const (
 func (r *Race) ClusterPassed() {
 	join(r.bars[ClusterPast], r.bars[ClusterBarrier])
 	clear(r.bars[ClusterBarrier])
+	r.fly.clusterPassed()
 	r.atBar[ClusterPast], r.atBar[ClusterBarrier] = union(r.atBar[ClusterPast], r.atBar[ClusterBarrier]), nil
 }
 
@@ -94,6 +96,7 @@ func (r *Race) Start() {
 	clear(r.met)
 	r.free = r.free[:0]
 	r.talk.forget()
+	r.fly.start()
 	for i := range len(r.multi) / len(r.clock) {
 		r.free = append(r.free, int32(i+1))
 	}
@@ -109,6 +112,7 @@ func (r *Race) Start() {
 // Arrive publishes what lanes of the warp have done to a barrier.
 func (r *Race) Arrive(w uint32, lanes, id uint32) {
 	join(r.bars[id], r.clock[w])
+	r.fly.arrive(w, id)
 	r.bring(w, lanes, id)
 	r.tick(w)
 }
@@ -117,6 +121,7 @@ func (r *Race) Arrive(w uint32, lanes, id uint32) {
 // have not exited.
 func (r *Race) Leave(w uint32, lanes, id uint32, all bool) {
 	join(r.clock[w], r.bars[id])
+	r.fly.leave(w, id)
 	r.Meet(w, lanes)
 	if !all {
 		r.take(w, lanes, id)
@@ -126,15 +131,13 @@ func (r *Race) Leave(w uint32, lanes, id uint32, all bool) {
 // Reset empties a barrier that is over; all is whether all threads of the block waited there.
 func (r *Race) Reset(id uint32, all bool) {
 	clear(r.bars[id])
+	r.fly.over(id)
 	r.atBar[id] = nil
 	if all {
 		r.epoch++
 		r.talk.forget()
 	}
 }
-
-// FenceProxy is fence.proxy.async by lanes of a warp.
-func (r *Race) FenceProxy(w uint32) { r.tick(w) }
 
 // Now is the clock of a warp.
 func (r *Race) Now(w uint32) uint32 { return r.clock[w][w] }
@@ -183,6 +186,9 @@ func (r *Race) Ordered(w uint32, lane int, thread uint16, clock uint32) bool {
 // Check looks at an access and records it; data is what a store is about to write.
 func (r *Race) Check(w uint32, data *[16]byte, a *Access, lane, addr int) {
 	as := r.strengthOf(w, a, lane)
+	if r.fly != nil {
+		r.checkFlights(w, a, lane, addr)
+	}
 	if a.Strong {
 		r.signal(w, a, lane, addr)
 	} else if a.Write && len(r.published) > 0 {
@@ -216,7 +222,7 @@ func (r *Race) Check(w uint32, data *[16]byte, a *Access, lane, addr int) {
 // ReadVectors is check for plain reads of vectors by the first lanes, where what was written comes before by a barrier of
 // the whole block. It returns the lanes for which it is not that simple.
 func (r *Race) ReadVectors(w uint32, a *Access, off []uint32) (rest uint32) {
-	if a.Strong || a.Used != 0 {
+	if a.Strong || a.Used != 0 || r.fly != nil {
 		return simt.Full
 	}
 	epoch, now, first, id, site := r.epoch, r.clock[w][w], uint16(w*simt.WarpSize), int(w), a.Site.Id
@@ -247,6 +253,9 @@ func (r *Race) ReadVectors(w uint32, a *Access, off []uint32) (rest uint32) {
 // CopyVectors is check for the writes of vectors by a cp.async of the whole warp, which may happen from now on, where what
 // was there comes before by a barrier of the whole block. It returns the other lanes.
 func (r *Race) CopyVectors(w uint32, a *Access, at *[simt.WarpSize]uint32) (rest uint32) {
+	if r.fly != nil {
+		return simt.Full
+	}
 	epoch, now, first, site := r.epoch, r.clock[w][w], uint16(w*simt.WarpSize), a.Site.Id
 	for i, at := range at {
 		v := &r.vectors[at/VectorSize]

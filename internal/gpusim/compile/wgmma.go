@@ -39,7 +39,8 @@ func (e *emitter) wgmma() warp.Op {
 			e.fail("wants a number")
 			return nil
 		}
-		return e.waitAll(func(w *warp.Warp) { w.WaitProducts(n.Int()) })
+		e.term = &warp.Terminator{Kind: warp.TermProducts, P: -1, Site: s, Keep: n.Int()}
+		return nil
 	case e.in.Has("sp"), e.in.Has("sp::ordered_metadata"):
 		e.fail("a sparse operand; wgmma.mma_async with its zeros written out does without")
 		return nil

@@ -24,6 +24,7 @@ type bulkCopy struct {
 	lane  int
 	group int64
 	site  *check.Site
+	reads *check.Flight // of a group, of the bytes that it reads; nil where nothing is followed
 }
 
 // land makes the copies that are chosen and forgets them.
@@ -43,6 +44,8 @@ func (c *CTA) land(chosen func(b *bulkCopy) bool) {
 		b.move()
 		if c.changed = true; b.mbar {
 			c.completeBytes(b)
+		} else if b.reads != nil {
+			c.early = append(c.early, b)
 		}
 	}
 }
@@ -98,7 +101,27 @@ func (w *Warp) groupOf(lane int) int64 {
 // written in place too.
 func (w *Warp) WaitBulk(keep int64, read bool) {
 	w.CTA.land(func(b *bulkCopy) bool {
-		return !b.mbar && b.w == w && w.Mask>>b.lane&1 == 1 && b.group < w.groupOf(b.lane)-keep
+		over := !b.mbar && b.w == w && w.Mask>>b.lane&1 == 1 && b.group < w.groupOf(b.lane)-keep
+		if over && w.CTA.Race != nil {
+			w.CTA.Race.See(b.reads, w.Id, 1<<b.lane)
+		}
+		return over
+	})
+	w.seeLanded(keep)
+}
+
+// seeLanded is for the copies that chance has made before somebody waited for them.
+func (w *Warp) seeLanded(keep int64) {
+	c := w.CTA
+	if c.Race == nil {
+		return
+	}
+	c.early = slices.DeleteFunc(c.early, func(b *bulkCopy) bool {
+		over := b.w == w && w.Mask>>b.lane&1 == 1 && b.group < w.groupOf(b.lane)-keep
+		if over {
+			c.Race.See(b.reads, w.Id, 1<<b.lane)
+		}
+		return over
 	})
 }
 
@@ -229,9 +252,21 @@ func (w *Warp) readShared(a *check.Access, lane int, c *CTA, at, n int) {
 	w.checkWrittenIn(c, &wide, lane, at)
 }
 
+// flyOut checks and notes that a copy of a lane's group reads n bytes of shared memory of a block, and returns what it is part of.
+func (w *Warp) flyOut(b *Bulk, lane int, c *CTA, at, n int) *check.Flight {
+	if w.CTA.Race == nil || c != w.CTA {
+		return nil
+	}
+	f := c.Race.NewFlight(b.Site, w.Id)
+	read := *b.Shared
+	read.Write = false
+	c.Race.ReadAsync(f, w.Id, &read, lane, at, n)
+	return f
+}
+
 // complete issues a copy and says how it ends: on an mbarrier of a block, or with the group of its lane.
-func (w *Warp) complete(b *Bulk, lane int, on *CTA, bar Mbarrier, bytes int, move func()) {
-	p := &bulkCopy{move: move, w: w, lane: lane, site: b.Site, bytes: int64(bytes)}
+func (w *Warp) complete(b *Bulk, lane int, on *CTA, bar Mbarrier, bytes int, reads *check.Flight, move func()) {
+	p := &bulkCopy{move: move, w: w, lane: lane, site: b.Site, bytes: int64(bytes), reads: reads}
 	to := w.CTA
 	if b.Bar != nil {
 		p.mbar, p.at, to = true, bar.At, on
@@ -293,16 +328,16 @@ func (w *Warp) globalSpanOrNone(a *check.Access, lane int, addr uint64, n int) [
 // mbarrier at the same place. It writes within n bytes and brings so many.
 func (w *Warp) eachTarget(b *Bulk, lane int, dst uint64, n, bytes int, bar uint64, mask uint32, move func(c *CTA, to []byte, off int) func()) {
 	if mask == 0 {
-		w.target(b, lane, dst, n, bytes, bar, move)
+		w.target(b, lane, dst, n, bytes, bar, nil, move)
 		return
 	}
 	for ; mask != 0 && w.CTA.Fault == nil; mask &= mask - 1 {
 		r := uint64(simt.Lowest(mask))
-		w.target(b, lane, MapRank(dst, r), n, bytes, MapRank(bar, r), move)
+		w.target(b, lane, MapRank(dst, r), n, bytes, MapRank(bar, r), nil, move)
 	}
 }
 
-func (w *Warp) target(b *Bulk, lane int, dst uint64, n, bytes int, bar uint64, move func(c *CTA, to []byte, off int) func()) {
+func (w *Warp) target(b *Bulk, lane int, dst uint64, n, bytes int, bar uint64, reads *check.Flight, move func(c *CTA, to []byte, off int) func()) {
 	c, to, off := w.sharedSpan(b.Shared, lane, dst, n)
 	m, ok := Mbarrier{}, c != nil
 	if ok {
@@ -315,7 +350,17 @@ func (w *Warp) target(b *Bulk, lane int, dst uint64, n, bytes int, bar uint64, m
 		w.CTA.Stop(w, b.Site, lane, memory.IllegalInstruction, check.Synccheck, "the mbarrier of a bulk copy is in another block's shared memory than its destination")
 		return
 	}
-	w.complete(b, lane, c, m, bytes, move(c, to, off))
+	if c.Race != nil {
+		f := m.order().Flight(c.Race, b.Site, w.Id)
+		if c == w.CTA {
+			write := *b.Shared
+			write.Write = true
+			c.Race.WriteAsync(f, w.Id, &write, lane, off, n)
+		} else {
+			c.Race.ArriveAsync(f, off, n) // what its own threads did there is in no order that is known
+		}
+	}
+	w.complete(b, lane, c, m, bytes, reads, move(c, to, off))
 }
 
 // StoreBulk copies n bytes from shared to global memory, or combines them with what is there.
@@ -333,7 +378,7 @@ func (w *Warp) StoreBulk(b *Bulk, lane int, dst, src, n uint64, combine func(to,
 	}
 	w.readShared(b.Shared, lane, c, off, int(n))
 	w.countRequest(b.Site, int(n))
-	w.complete(b, lane, nil, Mbarrier{}, 0, func() { combine(to, from) })
+	w.complete(b, lane, nil, Mbarrier{}, 0, w.flyOut(b, lane, c, off, int(n)), func() { combine(to, from) })
 }
 
 // SendBulk copies n bytes from shared memory to that of a block of the cluster, or combines them with what is there.
@@ -349,10 +394,21 @@ func (w *Warp) SendBulk(b *Bulk, lane int, dst, src, n, bar uint64, combine func
 	}
 	w.readShared(&read, lane, c, at, int(n))
 	w.countRequest(b.Site, int(n))
-	w.target(b, lane, dst, int(n), int(n), bar, func(c *CTA, to []byte, off int) func() {
+	w.target(b, lane, dst, int(n), int(n), bar, w.flyOut(b, lane, c, at, int(n)), func(c *CTA, to []byte, off int) func() {
 		return func() {
 			combine(to, from)
 			c.wrote(off, len(to))
 		}
 	})
+}
+
+// End checks what a block leaves behind whose threads have all exited.
+func (c *CTA) End() {
+	if c.Fault != nil || !c.Launch.Code.Bulk {
+		return
+	}
+	c.sameProducts()
+	for _, b := range c.bulk {
+		c.Note(b.w, b.site, 1<<b.lane, check.Synccheck, "the block ends while a bulk copy into its shared memory is under way: nobody has waited for it")
+	}
 }

@@ -79,9 +79,10 @@ const (
 	TermBranch          // to targets[0] where the predicate holds, else to next
 	TermIndex           // to targets[index]
 	TermExit
-	TermSync    // wait for lanes of the warp, then run
-	TermBar     // wait for warps of the block
-	TermCluster // wait for threads of the cluster
+	TermSync     // wait for lanes of the warp, then run
+	TermBar      // wait for warps of the block
+	TermCluster  // wait for threads of the cluster
+	TermProducts // wait for products, of which the four warps have each a part
 )
 
 // Terminator ends a basic block.
@@ -96,6 +97,7 @@ type Terminator struct {
 	Warp   bool // bar.warp.sync: meets its like anywhere in the code
 	All    bool // needs all lanes of the warp, and runs at once where they are here
 	Bar    *BarOp
+	Keep   int64 // of TermProducts: so many groups may still be under way
 	Site   *check.Site
 	Poison Op // checks what it reads; nil without
 }

@@ -18,8 +18,9 @@ type CTA struct {
 	Index       int    // in the order of the grid
 	bit         uint32 // of what it touches
 	cluster     *Cluster
-	solo        Cluster // of the block alone
-	Rank        uint32  // in the cluster
+	solo        Cluster     // of the block alone
+	Rank        uint32      // in the cluster
+	early       []*bulkCopy // of groups, that are made and that nobody has waited for
 	bulk        []*bulkCopy
 	changedMaps map[uint64]*check.Site // tensor maps that want a fence
 	waited      bool                   // by griddepcontrol.wait
@@ -186,6 +187,8 @@ func (c *CTA) deadlock() {
 				what = c.awaited(sp.bar)
 			case atCluster:
 				what = c.cluster.awaited()
+			case atProducts:
+				what = "wgmma that the other warps of its four do not execute"
 			}
 			c.Stop(w, t.Site, simt.Lowest(sp.mask), memory.LaunchTimeout, check.Synccheck, "deadlock: lanes %08x wait for %s", sp.mask, what)
 			return
@@ -224,7 +227,7 @@ func (c *CTA) Start(index int) {
 	c.moment.forget()
 	c.changed, c.spin, c.stuck = false, spin{}, stuck{}
 	c.Alive = len(c.warps)
-	c.bulk, c.tx, c.changedMaps, c.waited = c.bulk[:0], nil, nil, false
+	c.bulk, c.early, c.tx, c.changedMaps, c.waited = c.bulk[:0], nil, nil, nil, false
 	if c.cluster == nil {
 		c.solo.CTAs, c.solo.phase, c.Rank = append(c.solo.CTAs[:0], c), 1, 0
 		c.cluster = &c.solo
@@ -304,6 +307,9 @@ func newCTA(g *Launch) *CTA {
 		c.Race = check.NewRace(c.shared, n, g.Code.Sites, g.Code.Signals, func(w uint32, lane int, a *check.Access, other *check.Site, what string, addr int) {
 			c.noteBoth(c.warps[w], a.Site, other, lane, check.Racecheck, what, "shared", uint64(addr), a.Size, sharedSize(c))
 		})
+	}
+	if c.Race != nil && g.Code.Bulk {
+		c.Race.Asynchronous()
 	}
 	for i := range c.warps {
 		c.warps[i] = newWarp(c, uint32(i))

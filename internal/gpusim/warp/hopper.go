@@ -20,6 +20,6 @@ func (w *Warp) Depends() { w.CTA.waited = true }
 // FenceProxy is fence.proxy.async.
 func (w *Warp) FenceProxy() {
 	if r := w.CTA.Race; r != nil {
-		r.FenceProxy(w.Id)
+		r.FenceProxy(w.Id, w.Mask)
 	}
 }

@@ -15,7 +15,8 @@ type products struct {
 	reads       []bool  // by register: as A alone
 	written     []int64 // by register: when something else wrote it last
 	time, fence int64   // of writes; of the last wgmma.fence
-	issued      uint64  // which products, as a hash
+	flights     []groupFlight
+	issued      uint64 // which products, as a hash
 }
 
 func (w *Warp) productsOf() *products {
@@ -34,7 +35,7 @@ func (p *products) reset() {
 		clear(p.reads)
 		clear(p.written)
 	}
-	p.group, p.done, p.time, p.fence, p.issued = 0, 0, 0, 0, 0
+	p.group, p.done, p.time, p.fence, p.issued, p.flights = 0, 0, 0, 0, 0, nil
 }
 
 // watchesProducts is whether registers are followed.
@@ -76,14 +77,65 @@ func (w *Warp) checkProduct(u *check.Product, r int, taken bool) {
 // FenceRegisters is wgmma.fence.
 func (w *Warp) FenceRegisters() { w.products.fence = w.products.time }
 
-// CommitProducts ends a group.
-func (w *Warp) CommitProducts() { w.products.group++ }
+// CommitProducts ends a group. Warps of the four that wait for it may go on.
+func (w *Warp) CommitProducts() {
+	w.products.group++
+	w.wakeFour()
+}
 
-// WaitProducts waits for all groups but the newest keep.
-func (w *Warp) WaitProducts(keep int64) {
+// wakeFour lets those of the four go on that wait for products which now are all issued.
+func (w *Warp) wakeFour() {
+	for _, v := range w.four() {
+		for i := range v.splits {
+			if sp := &v.splits[i]; sp.state == atProducts && v.issued(v.Code.Blocks[sp.pc].Term.Keep) {
+				v.waitProducts(v.Code.Blocks[sp.pc].Term.Keep)
+				sp.state, sp.pc = ready, v.Code.Blocks[sp.pc].Next
+			}
+		}
+	}
+}
+
+// four are the warps that the warp makes products with.
+func (w *Warp) four() []*Warp {
+	first := int(w.Id) / 4 * 4
+	return w.CTA.warps[first:min(first+4, len(w.CTA.warps))]
+}
+
+// issued is whether all of the four have issued the groups that a wait is for: a product is one operation of them all.
+func (w *Warp) issued(keep int64) bool {
+	for _, v := range w.four() {
+		if v.live != 0 && v.products.group < w.products.group-keep {
+			return false
+		}
+	}
+	return true
+}
+
+// waitForProducts brings split s to a wait for products.
+func (w *Warp) waitForProducts(s int, b *Basic) (int, bool) {
+	if !w.issued(b.Term.Keep) {
+		w.splits[s].state = atProducts
+		return 0, false
+	}
+	w.waitProducts(b.Term.Keep)
+	return b.Next, true
+}
+
+// waitProducts waits for all groups but the newest keep. What one of the four has waited for is over for all.
+func (w *Warp) waitProducts(keep int64) {
 	p := &w.products
 	p.done = max(p.done, p.group-keep)
-	w.productsOver()
+	for _, v := range w.four() {
+		for _, f := range v.products.flights {
+			if f.group < p.done && w.CTA.Race != nil {
+				w.CTA.Race.See(f.f, w.Id, w.live)
+			}
+		}
+	}
+	const keepFlights = 16 // that others of the four may still wait for
+	if n := len(p.flights); n > keepFlights {
+		p.flights = p.flights[n-keepFlights:]
+	}
 }
 
 // TouchRegisters looks whether products under way have registers that an instruction reads or writes.
@@ -130,10 +182,28 @@ func (w *Warp) firstProduct() *check.Site {
 }
 
 // ReadProduct checks the rows of 16 bytes of shared memory that a product reads, until its group is waited for.
-func (w *Warp) ReadProduct(u *check.Product, a *check.Access, rows []uint32) {}
+func (w *Warp) ReadProduct(u *check.Product, a *check.Access, rows []uint32) {
+	r, p := w.CTA.Race, &w.products
+	if n := len(p.flights); n == 0 || p.flights[n-1].group != p.group {
+		p.flights = append(p.flights, groupFlight{p.group, r.NewFlight(u.Site, w.Id)})
+	}
+	f := p.flights[len(p.flights)-1].f
+	lane := simt.Lowest(w.Mask)
+	for _, at := range rows {
+		if int(at)+16 > len(w.CTA.shared) {
+			return // loading it stops the kernel
+		}
+		if !r.ReadRow(f, w.Id, a, lane, int(at)) {
+			return
+		}
+	}
+}
 
-// productsOver tells who comes behind the wait that the products before it read no more.
-func (w *Warp) productsOver() {}
+// groupFlight is what a group of products reads.
+type groupFlight struct {
+	group int64
+	f     *check.Flight
+}
 
 // LayoutKey is what the addresses of a matrix of a product depend on: the instruction, the part of the matrix, and its descriptor.
 type LayoutKey struct{ Site, Part, Start, Leading, Stride, Units uint32 }

@@ -238,7 +238,7 @@ func (w *Warp) StoreTensor(b *Bulk, lane int, x Box, src uint64, combine *[tenso
 		return
 	}
 	w.readShared(b.Shared, lane, c, off, n)
-	w.complete(b, lane, nil, Mbarrier{}, 0, func() {
+	w.complete(b, lane, nil, Mbarrier{}, 0, w.flyOut(b, lane, c, off, n), func() {
 		row := make([]byte, n)
 		for _, p := range list {
 			if p.global != nil {

@@ -62,6 +62,7 @@ const (
 	atSync
 	atBar
 	atCluster
+	atProducts
 )
 
 // split is lanes of a warp that run together.
@@ -313,6 +314,8 @@ func (w *Warp) next(s int, b *Basic) (pc int, again bool) {
 		return w.barrier(s, b)
 	case TermCluster:
 		return w.waitForCluster(s, b)
+	case TermProducts:
+		return w.waitForProducts(s, b)
 	}
 	return b.Next, true
 }
@@ -452,6 +455,9 @@ func (w *Warp) exitSplit(s int, b *Basic) (int, bool) {
 	}
 	if w.Code.Clusters {
 		w.CTA.cluster.complete()
+	}
+	if w.live == 0 && w.Code.Bulk {
+		w.wakeFour()
 	}
 	if rest != 0 {
 		w.Mask = rest

@@ -1,0 +1,299 @@
+package check
+
+import "github.com/warpline-ml/warpline/internal/gpusim/simt"
+
+// The asynchronous proxy: bulk copies and wgmma access shared memory at any moment between their issue and the end that
+// somebody waits for, and by another path than loads and stores. So of each 16 bytes it is known which of them may still be
+// writing or reading there, and of each warp how far it knows of writes that fence.proxy.async came behind.
+
+// Flight is accesses under way that end together: the copies of a phase of an mbarrier, of a group, or the products of one. An
+// access comes behind them where it comes behind a thread's finding out that they have ended.
+type Flight struct {
+	Site *Site // the first of them
+	warp uint32
+	seen []sight // by warp
+}
+
+// sight is that lanes of a warp have found out, the first of them at a clock.
+type sight struct {
+	lanes, clock uint32
+	first        uint8
+}
+
+// NewFlight is for something that a warp issues.
+func (r *Race) NewFlight(s *Site, w uint32) *Flight {
+	return &Flight{Site: s, warp: w, seen: make([]sight, len(r.clock))}
+}
+
+// See notes that lanes of a warp have found out that the flight has ended.
+func (r *Race) See(f *Flight, w, lanes uint32) {
+	if f == nil || lanes == 0 {
+		return
+	}
+	s := &f.seen[w]
+	if s.lanes == 0 {
+		s.clock, s.first = r.clock[w][w], uint8(simt.Lowest(lanes))
+	}
+	s.lanes |= lanes
+}
+
+// landed is whether a lane comes behind the end of a flight.
+func (r *Race) landed(f *Flight, w uint32, lane int) bool {
+	if f.seen[w].lanes>>lane&1 == 1 {
+		return true
+	}
+	for v, s := range f.seen {
+		if s.lanes != 0 && r.Ordered(w, lane, uint16(v*simt.WarpSize+int(s.first)), s.clock) {
+			return true
+		}
+	}
+	return false
+}
+
+// flights is what the asynchronous proxy does in shared memory.
+type flights struct {
+	in     []*Flight   // by 16 bytes: that writes them; nil for none since they were last written otherwise
+	out    [][]*Flight // that read them
+	fenced [][]uint32  // by warp: the clocks of warps up to which their writes are fenced, as far as it knows
+	bars   [bars][]uint32
+}
+
+// Asynchronous makes the check follow the asynchronous proxy.
+func (r *Race) Asynchronous() {
+	n, warps := len(r.vectors), len(r.clock)
+	r.fly = &flights{in: make([]*Flight, n), out: make([][]*Flight, n), fenced: make([][]uint32, warps)}
+	for i := range r.fly.fenced {
+		r.fly.fenced[i] = make([]uint32, warps)
+	}
+	for i := range r.fly.bars {
+		r.fly.bars[i] = make([]uint32, warps)
+	}
+}
+
+// start forgets the block before.
+func (f *flights) start() {
+	if f == nil {
+		return
+	}
+	clear(f.in)
+	clear(f.out)
+	for _, list := range f.fenced {
+		clear(list)
+	}
+	for _, list := range f.bars {
+		clear(list)
+	}
+}
+
+// arrive, leave and over pass on what is fenced by way of a barrier.
+func (f *flights) arrive(w, id uint32) {
+	if f != nil {
+		join(f.bars[id], f.fenced[w])
+	}
+}
+
+func (f *flights) leave(w, id uint32) {
+	if f != nil {
+		join(f.fenced[w], f.bars[id])
+	}
+}
+
+func (f *flights) over(id uint32) {
+	if f != nil {
+		clear(f.bars[id])
+	}
+}
+
+func (f *flights) clusterPassed() {
+	if f != nil {
+		join(f.bars[ClusterPast], f.bars[ClusterBarrier])
+		clear(f.bars[ClusterBarrier])
+	}
+}
+
+// told is for what passes by way of flags, whose order is known by thread: it takes all that any warp knows.
+func (f *flights) told(w uint32) {
+	if f != nil {
+		for _, list := range f.fenced {
+			join(f.fenced[w], list)
+		}
+	}
+}
+
+// FenceProxy is fence.proxy.async by lanes of a warp: the writes that they know of are visible to the asynchronous proxy.
+func (r *Race) FenceProxy(w, lanes uint32) {
+	if r.fly == nil {
+		return
+	}
+	of := r.fly.fenced[w]
+	join(of, r.clock[w])
+	for m := lanes; m != 0; m &= m - 1 {
+		for t, clock := range r.known[w*simt.WarpSize+uint32(simt.Lowest(m))] {
+			of[t/simt.WarpSize] = max(of[t/simt.WarpSize], clock)
+		}
+	}
+	r.tick(w)
+}
+
+// checkFlights looks whether an access by a thread meets one of the asynchronous proxy that it does not come behind.
+func (r *Race) checkFlights(w uint32, a *Access, lane, addr int) {
+	for g := addr / VectorSize; g <= (addr+a.Size-1)/VectorSize; g++ {
+		if f := r.fly.in[g]; f != nil && !r.landed(f, w, lane) {
+			r.report(w, lane, a, f.Site, kindOf(a)+" of bytes that a bulk copy may still be writing: the thread has not waited for it, nor comes behind one that has", addr)
+			return
+		}
+		if !a.Write {
+			continue
+		}
+		if f := r.reading(g, w, lane); f != nil {
+			r.report(w, lane, a, f.Site, "write of bytes that "+readerOf(f)+" may still be reading", addr)
+			return
+		}
+		r.fly.in[g], r.fly.out[g] = nil, nil
+	}
+}
+
+// readerOf names what reads.
+func readerOf(f *Flight) string {
+	if f.Site.Inst.Op == "wgmma" {
+		return "a wgmma"
+	}
+	return "a bulk copy"
+}
+
+// reading is a flight that a lane does not come behind and that reads 16 bytes; nil for none.
+func (r *Race) reading(g int, w uint32, lane int) *Flight {
+	for _, f := range r.fly.out[g] {
+		if !r.landed(f, w, lane) {
+			return f
+		}
+	}
+	return nil
+}
+
+// unfenced is a write by a thread to 16 bytes that no fence.proxy.async comes behind, as far as a warp knows.
+func (r *Race) unfenced(w uint32, g int) *Site {
+	look := func(b *shadow) *Site {
+		if b.wrote != 0 && !b.async && r.fly.fenced[w][b.writer/simt.WarpSize] < b.wrote {
+			return r.sites[b.writerOf]
+		}
+		return nil
+	}
+	if v := &r.vectors[g]; !v.split {
+		return look(v)
+	}
+	const per = VectorSize / wordSize
+	for i := g * per; i < (g+1)*per; i++ {
+		if !r.words[i].split {
+			if s := look(&r.words[i]); s != nil {
+				return s
+			}
+			continue
+		}
+		for j := i * wordSize; j < (i+1)*wordSize; j++ {
+			if s := look(&r.bytes[j]); s != nil {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// missesFence reports writes by threads that the asynchronous proxy may not see.
+func (r *Race) missesFence(w uint32, a *Access, lane, addr, what int) bool {
+	by := r.unfenced(w, addr/VectorSize)
+	if by == nil {
+		return false
+	}
+	verb := [...]string{"reads", "overwrites"}[what]
+	r.report(w, lane, a, by, "the asynchronous proxy "+verb+" bytes that a thread wrote without a fence.proxy.async in between", addr)
+	return true
+}
+
+// ReadAsync checks and notes that a flight reads n bytes, for a lane that issues it. There is one report at most.
+func (r *Race) ReadAsync(f *Flight, w uint32, a *Access, lane, addr, n int) {
+	for at := addr; at < addr+n; at += VectorSize {
+		r.flyOut(f, at/VectorSize)
+	}
+	for at := addr; at < addr+n; at += VectorSize {
+		if !r.readable(w, a, lane, at) {
+			return
+		}
+	}
+}
+
+// ReadRow is ReadAsync of 16 bytes; false where something was reported.
+func (r *Race) ReadRow(f *Flight, w uint32, a *Access, lane, at int) bool {
+	r.flyOut(f, at/VectorSize)
+	return r.readable(w, a, lane, at)
+}
+
+// readable is whether the asynchronous proxy may read 16 bytes that a lane names; it reports otherwise.
+func (r *Race) readable(w uint32, a *Access, lane, at int) bool {
+	if in := r.fly.in[at/VectorSize]; in != nil && !r.landed(in, w, lane) {
+		r.report(w, lane, a, in.Site, "read of bytes that a bulk copy may still be writing: the thread has not waited for it, nor comes behind one that has", at)
+		return false
+	}
+	return r.afterWrites(w, a, lane, at) && !r.missesFence(w, a, lane, at, 0)
+}
+
+// afterWrites is whether a lane comes behind the writes of threads to 16 bytes, which it reports otherwise.
+func (r *Race) afterWrites(w uint32, a *Access, lane, at int) bool {
+	for end := at + VectorSize; at < end; {
+		b, n := r.unit(at, end-at)
+		if what, other := r.hazard(w, a, weak, lane, b, false); what != "" && int(b.writer)/simt.WarpSize != int(w) {
+			r.report(w, lane, a, other, what, at)
+			return false
+		}
+		at += n
+	}
+	return true
+}
+
+// flyOut notes that a flight reads 16 bytes. Flights of a warp end in their order, so that the last of each warp counts.
+func (r *Race) flyOut(f *Flight, g int) {
+	for i, other := range r.fly.out[g] {
+		if other == f {
+			return
+		}
+		if other.warp == f.warp && readerOf(other) == readerOf(f) {
+			r.fly.out[g][i] = f
+			return
+		}
+	}
+	r.fly.out[g] = append(r.fly.out[g], f)
+}
+
+// WriteAsync checks and notes that a flight writes n bytes, for a lane of the block that issues it.
+func (r *Race) WriteAsync(f *Flight, w uint32, a *Access, lane, addr, n int) {
+	quiet := false
+	var data [16]byte
+	for at := addr; at < addr+n; at += VectorSize {
+		g := at / VectorSize
+		if !quiet {
+			quiet = r.missesFence(w, a, lane, at, 1)
+		}
+		if other := r.fly.in[g]; !quiet && other != nil && other != f && !r.landed(other, w, lane) {
+			r.report(w, lane, a, other.Site, "a bulk copy writes where another may still be writing", at)
+			quiet = true
+		}
+		if other := r.reading(g, w, lane); !quiet && other != nil {
+			r.report(w, lane, a, other.Site, "a bulk copy overwrites bytes that "+readerOf(other)+" may still be reading", at)
+			quiet = true
+		}
+		r.fly.in[g], r.fly.out[g] = nil, nil
+		if !quiet {
+			r.Check(w, &data, a, lane, at)
+		}
+		r.ArriveAsync(f, at, VectorSize)
+	}
+}
+
+// ArriveAsync notes that a flight writes n bytes, and forgets what was before.
+func (r *Race) ArriveAsync(f *Flight, addr, n int) {
+	for g := addr / VectorSize; g < (addr+n)/VectorSize; g++ {
+		r.forget(&r.vectors[g])
+		r.vectors[g] = shadow{}
+		r.fly.in[g], r.fly.out[g] = f, nil
+	}
+}
