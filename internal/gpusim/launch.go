@@ -137,7 +137,7 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 		return nil, err
 	}
 	d.serial++
-	if o.Cluster, err = d.cluster(k, gridDim, o.Cluster); err != nil {
+	if o.Cluster, err = d.Cluster(k, gridDim, o.Cluster); err != nil {
 		return nil, err
 	}
 	g := newGrid(d, k, c, gridDim, block, dynShared, params, o)
@@ -260,8 +260,8 @@ func (d *Device) admissible(k *Kernel, gridDim, block [3]int, dynShared int, par
 // MaxCluster is the blocks that a cluster may have on every card that has clusters.
 const MaxCluster = 8
 
-// cluster checks the dimensions of a launch's clusters, those of the kernel where the launch has none, and returns them.
-func (d *Device) cluster(k *Kernel, gridDim, cluster [3]int) ([3]int, error) {
+// Cluster checks the dimensions of a launch's clusters, those of the kernel where the launch has none, and returns them.
+func (d *Device) Cluster(k *Kernel, gridDim, cluster [3]int) ([3]int, error) {
 	none := [3]int{1, 1, 1}
 	switch {
 	case cluster == [3]int{} && k.Cluster != [3]int{}:

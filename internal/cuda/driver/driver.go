@@ -54,6 +54,24 @@ type LaunchConfig struct {
 	Dependent   bool      // may start before the launch ahead of it in the stream ends (programmatic serialization)
 }
 
+// CUtensorMap is an encoded tensor map, a parameter by value at a multiple of 64. What its bytes mean is the driver's affair.
+type CUtensorMap [128]byte
+
+// TensorMap is what a tensor map describes, with the numbers of CUDA's enumerations. Dimension 0 is the innermost one.
+type TensorMap struct {
+	Type                      int32 // a CUtensorMapDataType
+	Address                   Ptr
+	Dims                      []uint64 // elements
+	Strides                   []uint64 // bytes, of dimensions from 1 on
+	Box                       []uint32 // elements; not for im2col
+	ElementStrides            []uint32
+	Interleave, Swizzle, Fill int32 // CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapFloatOOBfill
+
+	// Of im2col: the corners of the bounds, for each dimension between channels and images, and what a box has.
+	Lower, Upper     []int32
+	Channels, Pixels uint32
+}
+
 // API is the table. A provider fills every field but those of the last group.
 type API struct {
 	Init             func(flags uint32) Result
@@ -193,6 +211,9 @@ type API struct {
 	// Explain describes the error that the current context is in, or else its last refused call: kernel, block, thread,
 	// source line, address. Empty when there is nothing to say.
 	Explain func() string
+
+	// TensorMapEncodeTiled and TensorMapEncodeIm2col make a tensor map, of a layout that simulated cards alone read.
+	TensorMapEncodeTiled, TensorMapEncodeIm2col func(*TensorMap) (CUtensorMap, Result)
 
 	// Assembled tells how many registers a thread of a kernel has once NVIDIA's assembler has made code of it, for occupancy and times.
 	Assembled func(f Function, registers int) Result

@@ -100,7 +100,7 @@ var names = map[Result]naming{
 	909:                      {"CUDA_ERROR_TIMEOUT", "the wait took too long"},
 	GraphUpdateFailure:       {"CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the graph has changed too much to be updated"},
 	ExternalDevice:           {"CUDA_ERROR_EXTERNAL_DEVICE", "a device other than the card failed"},
-	912:                      {"CUDA_ERROR_INVALID_CLUSTER_SIZE", "the launch has clusters of a wrong size"},
+	InvalidClusterSize:       {"CUDA_ERROR_INVALID_CLUSTER_SIZE", "the launch has clusters of a wrong size"},
 	913:                      {"CUDA_ERROR_FUNCTION_NOT_LOADED", "the kernel is not loaded"},
 	914:                      {"CUDA_ERROR_INVALID_RESOURCE_TYPE", "a resource of the wrong type"},
 	915:                      {"CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION", "resources that are too small or do not fit together"},

@@ -71,6 +71,7 @@ const (
 	StreamCaptureWrongThread Result = 908
 	GraphUpdateFailure       Result = 910
 	ExternalDevice           Result = 911
+	InvalidClusterSize       Result = 912
 	Unknown                  Result = 999
 )
 

@@ -228,6 +228,11 @@ func (d *device) attribute(a driver.Attribute) (int, bool) {
 		return sim.SM.SharedPerBlock, true
 	case driver.ReservedSharedPerBlock:
 		return sim.SM.SharedReserved, true
+	case driver.ClusterLaunch:
+		if sim.Compute[0] >= 9 {
+			return 1, true
+		}
+		return 0, true
 	case driver.ComputeMajor:
 		return sim.Compute[0], true
 	case driver.ComputeMinor:
@@ -244,7 +249,7 @@ var sameOnAll = map[driver.Attribute]int{
 	driver.MaxSharedPerBlock: maxStaticShared, driver.TotalConstant: 64 << 10, driver.WarpSize: 32,
 	driver.Integrated: 0, driver.CanMapHostMemory: 0, driver.ConcurrentKernels: 1, driver.AsyncEngineCount: 2,
 	driver.UnifiedAddressing: 1, driver.ManagedMemory: 0, driver.PageableMemoryAccess: 0, driver.CooperativeLaunch: 0,
-	driver.MemoryPoolsSupported: 1, driver.ClusterLaunch: 0,
+	driver.MemoryPoolsSupported: 1,
 }
 
 func (s *System) deviceCanAccessPeer(d, peer driver.Device) (bool, driver.Result) {

@@ -309,7 +309,7 @@ func TestRefusals(t *testing.T) {
 		{"static and dynamic", bad, "48128 are set", launch(bounded, one, warp, 48<<10, 0, 4)},
 		{"parameters too long", bad, "at [0 8 16 24], take 28", launch(add, one, warp, 0, 0, 32)},
 		{"parameters missing", bad, "0 bytes", launch(add, one, warp, 0, 0, 0)},
-		{"cluster", driver.NotSupported, "clusters", func() driver.Result {
+		{"cluster", driver.InvalidClusterSize, "compute capability 8.0 has none", func() driver.Result {
 			return a.LaunchKernelEx(&driver.LaunchConfig{Grid: warp, Block: warp, Cluster: [3]uint32{2, 1, 1}}, add, make([]byte, 28))
 		}},
 		{"annotate past the end", bad, "", func() driver.Result { return a.Annotate(p, 4097, driver.Free, 0, "") }},
@@ -389,7 +389,7 @@ func TestCards(t *testing.T) {
 		driver.MaxThreadsPerSM, driver.AsyncEngineCount, driver.UnifiedAddressing, driver.ComputeMajor, driver.MaxSharedPerSM,
 		driver.MaxRegistersPerSM, driver.MaxSharedPerBlockOptin, driver.MaxBlocksPerSM, driver.MemoryPoolsSupported, driver.VirtualMemory,
 	}
-	zero := []driver.Attribute{driver.Integrated, driver.CanMapHostMemory, driver.ManagedMemory, driver.PageableMemoryAccess, driver.CooperativeLaunch, driver.ClusterLaunch}
+	zero := []driver.Attribute{driver.Integrated, driver.CanMapHostMemory, driver.ManagedMemory, driver.PageableMemoryAccess, driver.CooperativeLaunch}
 	ids := map[[16]byte]bool{}
 	for _, card := range cards.All {
 		s, err := New(Config{Card: card.Name, Devices: 2})

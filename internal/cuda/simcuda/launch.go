@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
@@ -49,7 +50,7 @@ func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) 
 		}
 		threads *= int(cfg.Block[i])
 	}
-	switch n := [3]uint32{1, 1, 1}; {
+	switch {
 	case threads > cards.ThreadsPerBlock:
 		return c.refuse(driver.InvalidValue, "%s: a block of %v is %d threads, more than %d", k.Name, cfg.Block, threads, cards.ThreadsPerBlock)
 	case k.Required != [3]int{} && k.Required != ints(cfg.Block):
@@ -60,20 +61,21 @@ func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) 
 		return c.refuse(driver.InvalidValue, "%s: %d bytes of dynamic shared memory; %d are set, and FuncSetAttribute allows up to %d", k.Name, cfg.Shared, f.dynamic, card.SM.SharedPerBlock-k.Shared)
 	case params != k.Params:
 		return c.refuse(driver.InvalidValue, "%s: a parameter buffer of %d bytes; the kernel's parameters, at %v, take %d", k.Name, params, k.Offsets, k.Params)
-	case cfg.Cluster != n && cfg.Cluster != [3]uint32{}:
-		return c.refuse(driver.NotSupported, "%s: clusters of %v blocks; simulated GPUs have none", k.Name, cfg.Cluster)
+	}
+	if _, err := c.dev.sim.Cluster(k, ints(cfg.Grid), ints(cfg.Cluster)); err != nil {
+		return c.refuse(driver.InvalidClusterSize, "%s: %s", k.Name, strings.TrimPrefix(err.Error(), "gpusim: invalid value: "))
 	}
 	return driver.Success
 }
 
 // execute runs a kernel and returns what it takes by the model.
-func (c *context) execute(f *function, grid, block [3]int, shared int, params []byte) cost {
+func (c *context) execute(f *function, grid, block, cluster [3]int, shared int, params []byte) cost {
 	s := c.dev.sys
 	if s.cfg.Off {
-		return c.sampled(f, grid, block, shared, params)
+		return c.sampled(f, grid, block, cluster, shared, params)
 	}
 	o := gpusim.Options{Checks: s.cfg.Checks, Seed: s.cfg.Seed, Schedule: s.cfg.Schedule, Numerics: s.cfg.Numerics,
-		StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters}
+		StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters, Cluster: cluster}
 	var key alike
 	var known estimate.Launch
 	if (s.cfg.Clock || s.timed) && !o.Counters {
@@ -145,7 +147,7 @@ func (c *context) alike(f *function, grid, block [3]int, shared int, params []by
 
 // sampled is what a kernel takes of which some blocks run, once for launches that are alike, and the others do not. Where there are
 // few blocks, they all run each time: kernels that make tables, of what others read, have no more.
-func (c *context) sampled(f *function, grid, block [3]int, shared int, params []byte) cost {
+func (c *context) sampled(f *function, grid, block, cluster [3]int, shared int, params []byte) cost {
 	s := c.dev.sys
 	if !s.cfg.Clock {
 		return cost{}
@@ -154,7 +156,7 @@ func (c *context) sampled(f *function, grid, block [3]int, shared int, params []
 	w, known := s.traffic[key]
 	few := grid[0]*grid[1]*grid[2]*block[0]*block[1]*block[2] <= fewThreads
 	if !known || few {
-		o := gpusim.Options{Checks: s.cfg.Checks, Numerics: s.cfg.Numerics, StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Skip: !few}
+		o := gpusim.Options{Checks: s.cfg.Checks, Numerics: s.cfg.Numerics, StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Skip: !few, Cluster: cluster}
 		if !known {
 			o.Counters, o.Sample = true, sampleBlocks
 		}

@@ -22,12 +22,15 @@ type task interface {
 type kernelTask struct {
 	f           *function
 	grid, block [3]int
+	cluster     [3]int // zero for what the kernel was compiled for
 	shared      int
 	params      []byte
 }
 
-func (*kernelTask) kind() kind            { return kernel }
-func (t *kernelTask) run(c *context) cost { return c.execute(t.f, t.grid, t.block, t.shared, t.params) }
+func (*kernelTask) kind() kind { return kernel }
+func (t *kernelTask) run(c *context) cost {
+	return c.execute(t.f, t.grid, t.block, t.cluster, t.shared, t.params)
+}
 
 func (t *kernelTask) missing() string {
 	if t.f.mod.gone {
@@ -205,5 +208,5 @@ func (c *context) newKernelTask(h driver.Function, cfg *driver.LaunchConfig, par
 	if keep {
 		params = bytes.Clone(params)
 	}
-	return &kernelTask{f, ints(cfg.Grid), ints(cfg.Block), int(cfg.Shared), params}, driver.Success
+	return &kernelTask{f, ints(cfg.Grid), ints(cfg.Block), ints(cfg.Cluster), int(cfg.Shared), params}, driver.Success
 }

@@ -1,0 +1,87 @@
+package simcuda
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
+)
+
+// boxed stores, for each block of a cluster, its rank and the first row of a box of 4 by 4 numbers at its block's place.
+const boxed = `.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out)
+{
+	.reg .b64 %m, %o, %d; .reg .b32 %r, %b, %y, %s; .reg .f32 %f<4>; .reg .pred %p;
+	.shared .align 128 .b8 box[128]; .shared .align 8 .b8 bar[8];
+	mov.b64 %m, map; cvta.param.u64 %m, %m; ld.param.u64 %o, [out]; mov.u32 %b, %ctaid.x; mov.u32 %r, %cluster_ctarank; mov.u32 %s, box;
+	mbarrier.init.shared.b64 [bar], 1; fence.proxy.async;
+	mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
+	shl.b32 %y, %b, 1;
+	cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%m, {0, %y}], [bar];
+W:	mbarrier.try_wait.parity.shared.b64 %p, [bar], 0;
+	@!%p bra W;
+	ld.shared.v4.f32 {%f0, %f1, %f2, %f3}, [box];
+	cvt.rn.f32.u32 %f0, %r;
+	mul.wide.u32 %d, %b, 16; add.u64 %o, %o, %d;
+	st.global.v4.f32 [%o], {%f0, %f1, %f2, %f3};
+	ret;
+}
+`
+
+// TestHopper: a launch with the dimensions of a cluster, and a tensor map as the driver makes it, on the card that has them.
+func TestHopper(t *testing.T) {
+	r := newRig(t, Config{Card: "h100-80"})
+	a := r.api
+	var f driver.Function
+	r.do(0, func() driver.Result {
+		m, _, res := a.ModuleLoadData([]byte(boxed))
+		if res == driver.Success {
+			f, res = a.ModuleGetFunction(m, "k")
+		}
+		return res
+	})
+	in := make([]float32, 8*4)
+	for i := range in {
+		in[i] = float32(i)
+	}
+	out := r.upload(0, make([]float32, 16))
+	tensor := &driver.TensorMap{Type: 7, Address: r.upload(0, in), Dims: []uint64{4, 8}, Strides: []uint64{16}, Box: []uint32{4, 4}, ElementStrides: []uint32{1, 1}}
+	var m driver.CUtensorMap
+	encode := func() (res driver.Result) { m, res = a.TensorMapEncodeTiled(tensor); return res }
+	r.do(0, encode)
+	launch := func(cluster uint32) func() driver.Result {
+		return func() driver.Result {
+			c := &driver.LaunchConfig{Grid: [3]uint32{4, 1, 1}, Block: [3]uint32{1, 1, 1}, Cluster: [3]uint32{cluster, 1, 1}, Dependent: true}
+			return a.LaunchKernelEx(c, f, binary.LittleEndian.AppendUint64(m[:], uint64(out)))
+		}
+	}
+	r.do(0, launch(2))
+	if got := r.download(0, out, 16); !slices.Equal(got, []float32{0, 1, 2, 3, 1, 9, 10, 11, 0, 17, 18, 19, 1, 25, 26, 27}) {
+		t.Error(got)
+	}
+	r.fails(driver.InvalidClusterSize, 0, "no multiple", launch(3))
+	for _, c := range []struct {
+		explain string
+		change  func(m *driver.TensorMap)
+	}{
+		{"no multiple of 16", func(m *driver.TensorMap) { m.Address += 8 }},
+		{"dimensions", func(m *driver.TensorMap) { m.Dims = nil }},
+		{"types 0 to", func(m *driver.TensorMap) { m.Type = -1 }},
+		{"element strides", func(m *driver.TensorMap) { m.ElementStrides = m.ElementStrides[:1] }},
+		{"1 to 256", func(m *driver.TensorMap) { m.Box = []uint32{4, 1 << 31} }},
+		{"the swizzle takes", func(m *driver.TensorMap) { m.Swizzle, m.Box = 1, []uint32{16, 4} }},
+	} {
+		wrong := *tensor
+		c.change(&wrong)
+		r.fails(driver.InvalidValue, 0, c.explain, func() driver.Result { _, res := a.TensorMapEncodeTiled(&wrong); return res })
+	}
+	pixels := &driver.TensorMap{Type: 7, Address: tensor.Address, Dims: []uint64{4, 2, 4}, Strides: []uint64{16, 32}, ElementStrides: []uint32{1, 1, 1}, Lower: []int32{-1}, Upper: []int32{1}, Channels: 4, Pixels: 8}
+	r.do(0, func() driver.Result { _, res := a.TensorMapEncodeIm2col(pixels); return res })
+	pixels.Lower[0] = 1 << 20
+	r.fails(driver.InvalidValue, 0, "a corner at", func() driver.Result { _, res := a.TensorMapEncodeIm2col(pixels); return res })
+	ampere := newRig(t, Config{})
+	ampere.fails(driver.NotSupported, 0, "compute capability 8.0", func() driver.Result { _, res := ampere.api.TensorMapEncodeTiled(tensor); return res })
+}
