@@ -96,27 +96,34 @@ type lineWriter struct {
 func (w *lineWriter) function(m *Module, f *Func) {
 	fmt.Fprintf(w, "//%s ", f.Name)
 	w.last = lineRun{}
-	run := lineRun{}
-	for s := range f.stmts() {
-		switch s := s.(type) {
-		case *Loc:
-			if p, ok := m.place(s); ok && p != run.Place {
-				w.run(run)
-				run = lineRun{Place: p}
-			}
-		case *Inst:
-			run.n++
-		}
+	for _, r := range m.runs(f) {
+		w.run(r)
 	}
-	w.run(run)
 	w.flush()
 	w.WriteByte('\n')
 }
 
-func (w *lineWriter) run(r lineRun) {
-	if r.n == 0 {
-		return
+// runs are the instructions of a function by line, one after the other; a .loc that no instruction follows parts none.
+func (m *Module) runs(f *Func) (list []lineRun) {
+	var at Place
+	for s := range f.stmts() {
+		switch s := s.(type) {
+		case *Loc:
+			if p, ok := m.place(s); ok {
+				at = p
+			}
+		case *Inst:
+			if n := len(list); n > 0 && list[n-1].Place == at {
+				list[n-1].n++
+			} else {
+				list = append(list, lineRun{at, 1})
+			}
+		}
 	}
+	return list
+}
+
+func (w *lineWriter) run(r lineRun) {
 	if w.behind[w.last] == r {
 		w.expected++
 	} else {
