@@ -32,20 +32,20 @@ func (r *rig) uploadMap(elem tensormap.Elem, addr uint64, rows, cols, boxRows, b
 	return r.upload(m.Bytes(), "a tensor map")
 }
 
-const gemmShared = 4*(128+128)*64*2 + 64
+const gemmShared = 4*(128+256)*64*2 + 64
 
 // gemmTMA prepares a launch of the product of [m,k] and [n,k], and returns the address of the result.
 func gemmTMA(r *rig, a, b []uint16, m, n, k int) (kernel *Kernel, grid [3]int, params []byte, c uint64) {
 	c = r.upload(make([]float32, m*n), "c")
 	kernel = r.prog.Kernel("gemm_tma")
-	params = pack(kernel, r.uploadMap(tensormap.BF16, r.upload(a, "a"), m, k, 128, 64), r.uploadMap(tensormap.BF16, r.upload(b, "b"), n, k, 128, 64),
+	params = pack(kernel, r.uploadMap(tensormap.BF16, r.upload(a, "a"), m, k, 128, 64), r.uploadMap(tensormap.BF16, r.upload(b, "b"), n, k, 256, 64),
 		r.uploadMap(tensormap.F32, c, m, n, 128, 32), int32(k))
-	return kernel, d2(n/128, m/128), params, c
+	return kernel, d2(n/256, m/128), params, c
 }
 
 // TestHopperGemm: a product by hand, with a ring of stages that boxes fill and wgmma reads, as clang compiles it.
 func TestHopperGemm(t *testing.T) {
-	const m, n, k = 256, 128, 320
+	const m, n, k = 256, 256, 320
 	rnd := testutil.Rand(t)
 	numbers := func(n int) (raw []uint16, x []float64) {
 		for range n {

@@ -65,7 +65,7 @@ func TestPlantedInGemm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const m, n, k = 128, 128, 448 // more steps than stages
+	const m, n, k = 128, 256, 448 // more steps than stages
 	for _, b := range []plantedBug{
 		{"no proxy fence before the store", `fence\.proxy\.async\.shared::cta;`, "", "wrote without a fence.proxy.async"},
 		{"the fence behind the barrier, by all", `fence\.proxy\.async\.shared::cta;\s*bar\.sync 1, 256;`, "bar.sync 1, 256; fence.proxy.async.shared::cta;", ""},

@@ -343,17 +343,9 @@ func (m *wgmmaOp) addresses(w *warp.Warp, desc warp.Slot, lane int, part uint32,
 	base := d.start &^ (period - 1)
 	d.start -= base
 	key := warp.LayoutKey{Site: m.site.Id, Part: part, Start: d.start, Leading: d.leading, Stride: d.stride, Units: d.units}
-	layouts := w.CTA.Worker.Layouts()
-	offsets := layouts[key]
-	if offsets == nil {
-		offsets = m.layout(&d, part, len(to))
-		layouts[key] = offsets
-	}
+	offsets := w.CTA.Worker.Layout(key, func() []simt.Vec32 { return m.layout(&d, part, len(to)) })
 	for j, s := range to {
-		out, from := &w.R32[s.I], &offsets[j]
-		for l := range out {
-			out[l] = base + from[l]
-		}
+		simt.AddTo(&w.R32[s.I], &offsets[j], base)
 	}
 	return true
 }

@@ -78,3 +78,11 @@ type (
 
 // Lowest is the first lane of a mask that is not empty.
 func Lowest(m uint32) int { return bits.TrailingZeros32(m) & 31 }
+
+// AddTo makes d the sum of a and one number, of numbers below 2³¹: two at a time, without a carry between them.
+func AddTo(d, a *Vec32, v uint32) {
+	to, from, both := (*[WarpSize / 2]uint64)(unsafe.Pointer(d)), (*[WarpSize / 2]uint64)(unsafe.Pointer(a)), uint64(v)<<32|uint64(v)
+	for i := range to {
+		to[i] = from[i] + both
+	}
+}

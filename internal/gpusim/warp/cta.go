@@ -160,7 +160,9 @@ func (c *CTA) turns() (progress, spun bool) {
 			return progress, false
 		}
 	}
-	c.landByChance()
+	if len(c.bulk) > 0 {
+		c.landByChance()
+	}
 	return progress, spun
 }
 
@@ -264,8 +266,12 @@ func (w *Warp) start(threads int) {
 	w.nodes = w.nodes[:0]
 	w.Stack = [simt.WarpSize]uint32{}
 	w.groups, w.registers = nil, 0
-	w.products.reset()
-	w.arrived, w.yield = [simt.WarpSize]uint32{}, false
+	if w.Code.Bulk {
+		w.products.reset()
+	}
+	if w.yield = false; w.Code.Clusters {
+		w.arrived = [simt.WarpSize]uint32{}
+	}
 	w.async.Reset(w.CTA.Launch.Seed != 0)
 	for i := range w.Undef {
 		w.Undef[i] = simt.Full

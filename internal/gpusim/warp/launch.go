@@ -88,7 +88,7 @@ type Worker struct {
 	regions []lanes.Region
 	bound   *CTA // whose shared memory the assembly sees
 	maps    readMaps
-	layouts map[LayoutKey][]simt.Vec32 // of matrices of wgmma
+	layouts *layouts // of matrices of wgmma; nil until there is one
 	runs    []tensormap.Run
 	pieces  [][]piece // lists that no copy has
 	Changes int       // turns in which blocks may have written
@@ -126,7 +126,7 @@ func (g *Launch) Dismiss(wk *Worker) {
 	wk.Tally.reset()
 	wk.Traffic = Traffic{}
 	clear(wk.regions)
-	wk.maps = readMaps{}
+	wk.maps, wk.layouts, wk.pieces = readMaps{}, nil, nil
 	wk.last, wk.bound = nil, nil
 	k.mu.Lock()
 	defer k.mu.Unlock()

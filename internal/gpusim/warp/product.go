@@ -208,13 +208,20 @@ type groupFlight struct {
 // LayoutKey is what the addresses of a matrix of a product depend on: the instruction, the part of the matrix, and its descriptor.
 type LayoutKey struct{ Site, Part, Start, Leading, Stride, Units uint32 }
 
-// maxLayouts bounds what a worker remembers.
-const maxLayouts = 1 << 12
+// layouts are the addresses of rows that a worker remembers, each in a place that its key chooses.
+type layouts [512]struct {
+	key     LayoutKey
+	offsets []simt.Vec32
+}
 
-// Layouts are the addresses of rows that the worker remembers.
-func (wk *Worker) Layouts() map[LayoutKey][]simt.Vec32 {
-	if wk.layouts == nil || len(wk.layouts) > maxLayouts {
-		wk.layouts = map[LayoutKey][]simt.Vec32{}
+// Layout is what find gives for a key, and gave before.
+func (wk *Worker) Layout(key LayoutKey, find func() []simt.Vec32) []simt.Vec32 {
+	if wk.layouts == nil {
+		wk.layouts = new(layouts)
 	}
-	return wk.layouts
+	at := &wk.layouts[(key.Site*0x9e3779b1+key.Part*0x85ebca6b+key.Start*0xc2b2ae35)>>16%uint32(len(wk.layouts))]
+	if at.offsets == nil || at.key != key {
+		at.key, at.offsets = key, find()
+	}
+	return at.offsets
 }
