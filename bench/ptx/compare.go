@@ -47,7 +47,7 @@ func compare(a *assembler, seed uint64, n int, only []string) ([]byte, error) {
 		}
 		all = append(all, batch...)
 	}
-	return report(all, seed), nil
+	return report(all, seed, only), nil
 }
 
 type world struct{ version, target string }
@@ -195,7 +195,7 @@ func splitArgs(s string) []string {
 	return args
 }
 
-func report(all []*trial, seed uint64) []byte {
+func report(all []*trial, seed uint64, only []string) []byte {
 	var out bytes.Buffer
 	agree, accept, asked := 0, 0, len(all)
 	kinds := map[string][2]int{}
@@ -216,7 +216,11 @@ func report(all []*trial, seed uint64) []byte {
 		kinds[t.kind] = k
 	}
 	fmt.Fprintf(&out, "# internal/ptx against ptxas\n\n")
-	fmt.Fprintf(&out, "Made by `go run ./bench/ptx -seed %d compare` with ptxas 12.9. Half of the instructions are judged as PTX 7.4 for sm_80, the others in twenty random pairs of version and target.\n\n", seed)
+	flags, base := "", "PTX 7.4 for sm_80"
+	if len(only) > 0 {
+		flags, base = " -only "+strings.Join(only, ","), "PTX "+newest+" for sm_90a"
+	}
+	fmt.Fprintf(&out, "Made by `go run ./bench/ptx -seed %d%s compare` with ptxas 12.9. Half of the instructions are judged as %s, the others in twenty random pairs of version and target.\n\n", seed, flags, base)
 	fmt.Fprintf(&out, "Instructions: %d. Agreement: %d (%.2f %%): both accept %d, both reject %d. Disagreement: %d. Left out, since ptxas crashed on them: %d.\n\n", len(all), agree, 100*float64(agree)/float64(len(all)), accept, agree-accept, len(odd), asked-len(all))
 	fmt.Fprintf(&out, "| mutation | instructions | agreement |\n|---|---|---|\n")
 	names := make([]string, 0, len(kinds))

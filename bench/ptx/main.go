@@ -4,6 +4,7 @@
 //	go run ./bench/ptx -ptxas PATH forms > forms.txt && mv forms.txt internal/ptx/
 //	go run ./bench/ptx -ptxas PATH -only wgmma,cp forms > forms.txt && mv forms.txt internal/ptx/ # the other opcodes stay
 //	go run ./bench/ptx -ptxas PATH -seed 1 -n 20000 compare > bench/ptx/report.md
+//	go run ./bench/ptx -ptxas PATH -seed 1 -n 20000 -only wgmma,cp compare > bench/ptx/hopper.md
 package main
 
 import (
