@@ -21,7 +21,7 @@ var keptOtherwise = map[string]struct {
 	"cross_entropy":                    {-32, "the largest logit and the sum of exponentials of each row, in place of the logarithms of all probabilities"},
 	"dropout":                          {-16, "the mask is drawn again"},
 	"linear_cross_entropy":             {64, "both gradients, in place of the logarithms of all probabilities; logits are not kept"},
-	"logsumexp":                        {64, "made of operations, which keep the exponentials"},
+	"logsumexp":                        {68, "made of operations, which keep the exponentials, and which rows are -Inf alone"},
 	"mse_loss":                         {64, "made of operations, which keep the difference"},
 	"norm":                             {1, "a bool that tells a sum of zero"},
 	"prod":                             {-16, "the product is computed again"},

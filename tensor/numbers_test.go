@@ -3,6 +3,7 @@ package tensor_test
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -245,3 +246,20 @@ func TestFuncGradients(t *testing.T) {
 		t.Errorf("a saved result: %v", err)
 	}
 }
+
+// TestLogSumExpOfInfinities: of -Inf alone the gradient is 0 and not NaN, as PyTorch's is; of other rows it is the softmax.
+func TestLogSumExpOfInfinities(t *testing.T) {
+	env := open(t)
+	inf := math.Inf(-1)
+	x := tensor.From(env, []float64{inf, inf, inf, 0, 0, inf, 1, 1, 1}, 3, 3).RequireGrad()
+	y := x.LogSumExp(1)
+	if got, want := y.Floats(), []float64{inf, math.Log(2), 1 + math.Log(3)}; !slices.EqualFunc(got, want, closeTo) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	got := tensor.Grad(y.Sum(), x)[0].Floats()
+	if want := []float64{0, 0, 0, 0.5, 0.5, 0, 1. / 3, 1. / 3, 1. / 3}; !slices.EqualFunc(got, want, closeTo) {
+		t.Errorf("gradient %v, want %v", got, want)
+	}
+}
+
+func closeTo(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-6 }

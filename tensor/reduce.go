@@ -137,7 +137,7 @@ func (t *Tensor) along(code ir.Code, axis int) *Tensor {
 // CumSum adds up along a dimension. Integers add in i64.
 func (t *Tensor) CumSum(axis int) *Tensor { return t.summed().along(ir.CumSum, axis) }
 
-// LogSumExp is log Σ eᵗ over one dimension, without overflow; over nothing -Inf.
+// LogSumExp is log Σ eᵗ over one dimension, without overflow; over nothing, and over -Inf alone, -Inf.
 func (t *Tensor) LogSumExp(axis int) *Tensor {
 	t = t.floated().cardsWide()
 	set := uint16(1) << t.axis("LogSumExp", axis)
@@ -147,5 +147,7 @@ func (t *Tensor) LogSumExp(axis int) *Tensor {
 	top := t.quiet().Max(axis)
 	top = Where(top.Abs().Eq(top.FullLike(inf)), top.ZerosLike(), top)
 	keep := keepShape(t.Shape(), set)
-	return t.Sub(top.Reshape(keep...)).Exp().Sum(axis).Log().Add(top)
+	sum := t.Sub(top.Reshape(keep...)).Exp().Sum(axis)
+	none := sum.EqScalar(0) // of -Inf alone, whose gradient is 0 as PyTorch's is
+	return Where(none, top.FullLike(-inf), Where(none, sum.FullLike(1), sum).Log().Add(top))
 }
