@@ -46,8 +46,9 @@ const rules = `
 	internal/gpusim/simt < internal/gpusim/arith, internal/gpusim/flow, internal/gpusim/oracle;
 	internal/gpusim/memory < internal/gpusim/check;
 	internal/gpusim/memory, internal/cpufeat < internal/gpusim/lanes;
-	internal/gpusim/arith, internal/gpusim/check, internal/gpusim/lanes < internal/gpusim/warp;
-	internal/gpusim/warp, internal/gpusim/flow, internal/cards < internal/gpusim/compile;
+	internal/gpusim/simt < internal/gpusim/tensormap;
+	internal/gpusim/arith, internal/gpusim/check, internal/gpusim/flow, internal/gpusim/lanes, internal/gpusim/tensormap < internal/gpusim/warp;
+	internal/gpusim/warp, internal/cards < internal/gpusim/compile;
 	internal/gpusim/compile, internal/par, internal/estimate < internal/gpusim;
 	internal/ptx, internal/cuda/kernels, internal/durable, internal/ir < internal/cuda/kernels/gen;
 	internal/device, internal/cuda/driver, internal/cuda/kernels, internal/rng, internal/advice < internal/cuda;
@@ -61,6 +62,9 @@ const rules = `
 	internal/gpusim < internal/gpusim/mutate;
 	internal/gpusim/mutate, internal/cuda, internal/cuda/simcuda < bench/oracle;
 	internal/gpusim, dtype, internal/npy, internal/render, internal/durable, internal/advice, internal/device < internal/simrun;
+	internal/simrun < internal/simdebug;
+	NONE < internal/litmus;
+	internal/litmus, internal/simdebug < cmd/warpline;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
 	internal/conform, internal/testutil, internal/cpufeat, internal/par < internal/device/devicetest;
@@ -193,6 +197,7 @@ var direct = map[string][]string{
 	"internal/nvtx":             {"internal/dl"},
 	"internal/nvtx/nvtxtest":    {"internal/dl"},
 	"internal/simrun":           {"internal/gpusim", "internal/ptx"},
+	"internal/simdebug":         {"internal/gpusim", "internal/gpusim/flow", "internal/gpusim/memory", "internal/gpusim/simt", "internal/gpusim/warp", "internal/ptx"}, // what there is to see of a launch
 	"kernel":                    {"internal/ptx"},
 
 	"internal/doctor/probe": {"internal/cuda/driver", "internal/cuda/libcuda"},
