@@ -85,7 +85,7 @@ func launchFlags(f *pflag.FlagSet, c *simrun.Config) {
 	f.IntVar(&c.Shared, "shared", 0, "bytes of dynamic shared memory (default what --meta says, else 0)")
 	f.StringVar(&c.Meta, "meta", "", "JSON file that Triton writes: kernel, warps, shared memory and scratch pointers")
 	f.StringVar(&c.Card, "card", cards.Default, "GPU to imitate; warpline sim cards lists them")
-	f.StringVar(&c.Checks, "check", "all", "all, none, or a list of memcheck, initcheck, synccheck, racecheck")
+	f.StringVar(&c.Checks, "check", "all", "all, none, or a list of memcheck, initcheck, synccheck, racecheck, global")
 	f.Uint64Var(&c.Seed, "seed", 0, "of the order of blocks, warps and lanes; 0: the natural one")
 	f.StringVar(&c.Schedule, "schedule", "reconverge", "of the lanes of a warp: reconverge, or independent, as cards since Volta may run them")
 	f.StringVar(&c.Numerics, "numerics", "float32", "of tensor cores: float32, exact, or truncating as A100 and H100 do")

@@ -13,7 +13,12 @@ import (
 // benchmark launches a kernel again and again on one core and reports lane instructions and, where given, operations.
 func benchmark(b *testing.B, name string, grid, block [3]int, flops float64, o Options, args func(r *rig) []any) {
 	b.Helper()
-	r := newRig(b, source(b), o.Checks&Initcheck != 0)
+	benchmarkOf(b, source(b), name, grid, block, flops, o, args)
+}
+
+func benchmarkOf(b *testing.B, src, name string, grid, block [3]int, flops float64, o Options, args func(r *rig) []any) {
+	b.Helper()
+	r := newRig(b, src, o.Checks&Initcheck != 0)
 	k, params := r.prog.Kernel(name), pack(r.prog.Kernel(name), args(r)...)
 	o.Cores = 1
 	runtime.LockOSThread()
@@ -54,6 +59,42 @@ func BenchmarkAdd(b *testing.B) {
 	})
 }
 
+// BenchmarkGlobal is the check of races in global memory where accesses to it are most of what a kernel does.
+func BenchmarkGlobal(b *testing.B) {
+	const n = 1 << 16
+	for _, c := range []Check{Memcheck, Globalcheck} {
+		o := Options{Checks: c}
+		b.Run("add/"+c.String(), func(b *testing.B) {
+			benchmark(b, "add", d1(n/256), d1(256), 0, o, func(r *rig) []any {
+				return []any{r.alloc(4*n, "a"), r.alloc(4*n, "b"), r.alloc(4*n, "c"), int32(n)}
+			})
+		})
+		b.Run("sgemm/"+c.String(), func(b *testing.B) {
+			benchmark(b, "sgemm", d2(4, 4), d1(256), 2*256*256*256, o, func(r *rig) []any {
+				return []any{r.alloc(4*n, "a"), r.alloc(4*n, "b"), r.alloc(4*n, "c"), int32(256), int32(256), int32(256)}
+			})
+		})
+		b.Run("softmax/"+c.String(), func(b *testing.B) {
+			benchmark(b, "softmax", d1(64), d1(32), 0, o, func(r *rig) []any {
+				return []any{r.alloc(4*n, "x"), r.alloc(4*n, "y"), int32(512)}
+			})
+		})
+	}
+}
+
+// BenchmarkScan is scans whose blocks wait for each other.
+func BenchmarkScan(b *testing.B) {
+	for _, name := range []string{"scan_lookback", "scan_lookback_packed", "scan_chained_release"} {
+		for _, c := range []Check{Memcheck, Globalcheck} {
+			b.Run(name+"/"+c.String(), func(b *testing.B) {
+				benchmarkOf(b, fileText(b, "testdata/lockfree.ptx"), name, d1(8), d1(64), 0, Options{Checks: c}, func(r *rig) []any {
+					return []any{r.alloc(4*512, "x"), r.alloc(4*512, "y"), r.alloc(4*4096, "work")}
+				})
+			})
+		}
+	}
+}
+
 func BenchmarkTinyLaunch(b *testing.B) {
 	benchmark(b, "add", d1(1), d1(256), 0, Options{}, func(r *rig) []any {
 		return []any{r.alloc(4096, "a"), r.alloc(4096, "b"), r.alloc(4096, "c"), int32(256)}
@@ -81,7 +122,7 @@ func BenchmarkGemmBF16(b *testing.B) {
 }
 
 func BenchmarkGemmBF16Checks(b *testing.B) {
-	for _, c := range []Check{Synccheck, Initcheck, Racecheck, AllChecks} {
+	for _, c := range []Check{Memcheck, Synccheck, Initcheck, Racecheck, Globalcheck, AllChecks} {
 		b.Run(c.String(), func(b *testing.B) { gemmBF16(b, 512, Options{Checks: c}) })
 	}
 	b.Run("counters", func(b *testing.B) { gemmBF16(b, 512, Options{Counters: true}) })

@@ -2,6 +2,7 @@ package gpusim
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sort"
 	"sync"
@@ -42,6 +43,7 @@ type Options struct {
 	Skip      bool  // with Sample: the other blocks do not run, and what they would write is missing
 	Lines     bool  // with Counters: by line of the PTX too
 
+	Touched   bool     // with Globalcheck: tell what was read and written
 	Cluster   [3]int   // blocks that run together; zero for what the kernel was compiled for
 	Dependent bool     // the launch may begin before the one ahead of it has ended (griddepcontrol)
 	Debug     Debugger // comes by at each instruction, one at a time; nil for none
@@ -81,6 +83,8 @@ type Report struct {
 	Shared    int      // bytes per block, static and dynamic
 	Output    []byte   // of vprintf, in the order of blocks
 	Notes     []string // what the checks left out, and why
+
+	Reads, Writes []Span // with Options.Touched: global memory, ascending
 
 	Work    estimate.Launch // of a launch without a fault; without Counters as if lanes used all that they touch, nobody else did and there were no conflicts
 	Lines   []Line          // with Options.Lines, in the order of the PTX
@@ -187,7 +191,7 @@ func (d *Device) Launch(k *Kernel, gridDim, block [3]int, dynShared int, params 
 // variant is how the kernel is compiled for a launch.
 func (o *Options) variant(track bool) compile.Variant {
 	return compile.Variant{Poison: o.Checks&Initcheck != 0, Independent: o.Schedule == Independent, Modelled: o.Numerics != Float32,
-		Watched: track || o.Counters || o.Checks&(Initcheck|Racecheck) != 0, Guarded: o.Checks&(Initcheck|Racecheck) != 0, Debugged: o.Debug != nil, Level: cpufeat.Active()}
+		Watched: track || o.Counters || o.Checks&(Initcheck|Racecheck) != 0, Global: o.Checks&Globalcheck != 0, Guarded: o.Checks&(Initcheck|Racecheck) != 0, Debugged: o.Debug != nil, Level: cpufeat.Active()}
 }
 
 func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShared int, params []byte, o Options) *grid {
@@ -206,6 +210,9 @@ func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShare
 	g.failed.Store(int64(g.Total))
 	g.broken.Store(int64(g.Total))
 	g.Stale, g.omitted = check.NewStale(c.Nc, c.Accesses, o.Checks)
+	if g.Races = check.NewRaces(o.Checks, c.Accesses, c.Talks); g.Races != nil && g.ClusterSize() > 1 {
+		g.Races.Cluster = g.ClusterOf
+	}
 	return g
 }
 
@@ -341,6 +348,7 @@ func (g *grid) work(wk *warp.Worker) {
 		for c.Alive > 0 && c.Fault == nil && !g.Stopped.Load() {
 			c.Pass()
 		}
+		wk.Global.EndBlock()
 		g.finish(c)
 	}
 	c.Retire()
@@ -356,12 +364,13 @@ func (g *grid) runTogether(resident int, take func() int) *warp.Worker {
 			u.Retire()
 		}
 	}()
-	next := take()
+	next, begun := take(), 0
 	for turn := 0; next >= 0 || len(running) > 0; {
 		if len(running) == 0 || turn >= len(running) && next >= 0 && len(running) < resident {
 			u := newOr(&idle, func() *warp.Cluster { return g.TakeCluster(wk) })
 			u.Start(g.Order(next, g.Clusters()))
 			next = take()
+			begun++
 			running = append(running, u)
 			turn = len(running) - 1
 		}
@@ -371,13 +380,15 @@ func (g *grid) runTogether(resident int, take func() int) *warp.Worker {
 		if !spun {
 			wk.Changes++
 		} else if all := warp.Running(running); u.Alive() && warp.AllEndless(all) && (next < 0 || len(running) == resident) {
-			warp.Running(running[turn : turn+1])[0].Endless("an endless loop: all blocks that run are where they were before, and none wrote anything in between", all)
+			warp.Running(running[turn : turn+1])[0].Endless("an endless loop: all blocks that run are where they were before, and none wrote anything in between"+
+				unborn(g.Total-begun*g.ClusterSize(), resident*g.ClusterSize()), all)
 		}
 		switch {
 		case g.IsStopped(), u.Faulted() != nil && resident > 1:
 			g.finishAll(u)
 			return wk
 		case !u.Alive(), u.Faulted() != nil:
+			wk.Global.EndBlock()
 			g.finishAll(u)
 			running = slices.Delete(running, turn, turn+1)
 			idle = append(idle, u)
@@ -387,6 +398,14 @@ func (g *grid) runTogether(resident int, take func() int) *warp.Worker {
 		}
 	}
 	return wk
+}
+
+// unborn is about blocks for which the card has no room while the others wait.
+func unborn(blocks, resident int) string {
+	if blocks == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d blocks have not begun: the card has room for %d at once, and blocks that wait for each other must all fit", blocks, resident)
 }
 
 // inOrder gives the numbers below n, to one who asks at a time.
@@ -521,12 +540,50 @@ func (g *grid) report(workers []*warp.Worker, others *grid, o Options) *Report {
 			rep.add(f)
 		}
 	}
+	g.races(rep, workers, o.Touched)
 	if len(rep.Findings) == maxReported {
 		g.omitted |= check.OmitsFindings
 	}
 	rep.Notes = g.omitted.Notes()
 	g.count(rep, workers, counted, o)
 	return rep
+}
+
+// races adds what the check of global memory found; nothing where blocks were left out because one faulted.
+func (g *grid) races(rep *Report, workers []*warp.Worker, touched bool) {
+	if g.Races == nil || g.Races.Apart && g.failed.Load() < int64(g.Total) {
+		return
+	}
+	cores := make([]*check.Global, len(workers))
+	for i, wk := range workers {
+		cores[i] = wk.Global
+	}
+	list, omitted := g.Races.Findings(cores, g.race)
+	g.omitted |= omitted
+	if touched {
+		rep.Reads, rep.Writes = g.Races.Spans(g.Code.Name, cores)
+	}
+	for _, f := range list {
+		rep.add(f)
+	}
+}
+
+// race describes two accesses that race, of which the second is to blame.
+func (g *grid) race(first, second check.Access, by [2]check.Party, at uint64) Finding {
+	b, a := first.Site, second.Site
+	return Finding{Check: Globalcheck, Kernel: g.Code.Name, Block: g.BlockID(int(by[1].Block)), Thread: g.ThreadID(by[1].Thread), Line: a.Inst.Pos.Line,
+		Source: a.Source(), Inst: a.Inst.Name(), Space: "global", Addr: at, Size: second.Size, Alloc: g.Mem.Nearest(at), Other: b.At(),
+		Msg: fmt.Sprintf("%s of what thread %v of block %v %s, in no order", second.Verb(), g.ThreadID(by[0].Thread), g.BlockID(int(by[0].Block)), did(first))}
+}
+
+func did(a check.Access) string {
+	switch {
+	case a.Atomic:
+		return "changes by an atomic"
+	case a.Write:
+		return "writes"
+	}
+	return "reads"
 }
 
 // add keeps one finding of a kind: the same check at the same instruction.

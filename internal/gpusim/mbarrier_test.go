@@ -39,7 +39,7 @@ WAIT2:
 }
 `
 
-var mbarrierOptions = []Options{{}, {Seed: 4}, {Checks: AllChecks}, {Checks: AllChecks, Schedule: Independent, Seed: 9}}
+var mbarrierOptions = []Options{{}, {Seed: 4}, {Checks: inBlock}, {Checks: inBlock, Schedule: Independent, Seed: 9}}
 
 func TestMbarrierPhases(t *testing.T) {
 	for _, o := range mbarrierOptions {

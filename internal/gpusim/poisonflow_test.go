@@ -61,7 +61,7 @@ func TestPoisonFlow(t *testing.T) {
 		{"a result that is never returned", "{ .param .b32 v; call (v), f, (); ld.param.b32 %r0, [v]; }" + out[1:], true},
 	} {
 		for _, o := range []Options{{}, {Seed: 3, Schedule: Independent}} {
-			o.Checks = AllChecks
+			o.Checks = inBlock
 			src := strings.Replace(wrap(".reg .b16 %h<10>; .reg .f32 %f<10>; .reg .b32 %r<10>; .reg .b64 %rd<3>; .local .align 8 .b8 l[32];", c.body),
 				".visible .entry", ".func (.param .b32 r) f() { ret; }\n.visible .entry", 1)
 			r := newRig(t, src, true)

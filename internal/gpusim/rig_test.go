@@ -21,11 +21,7 @@ type rig struct {
 
 func source(t testing.TB) string {
 	t.Helper()
-	src, err := os.ReadFile("testdata/kernels.ptx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(src)
+	return fileText(t, "testdata/kernels.ptx")
 }
 
 func newRig(t testing.TB, src string, track bool) *rig {
@@ -159,4 +155,16 @@ func mutate(t testing.TB, src, kernel, old, new string, n int) (string, int) {
 		at += 1 + i
 	}
 	return src[:at] + new + src[at+len(old):], 1 + strings.Count(src[:at], "\n")
+}
+
+// inBlock is the checks for kernels of which all blocks write the same places.
+const inBlock = AllChecks &^ Globalcheck
+
+func fileText(t testing.TB, path string) string {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(src)
 }

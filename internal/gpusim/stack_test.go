@@ -54,7 +54,7 @@ func TestAlloca(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []Options{{}, {Checks: AllChecks}, {Schedule: Independent, Seed: 2}} {
+	for _, o := range []Options{{}, {Checks: inBlock}, {Schedule: Independent, Seed: 2}} {
 		out := r.alloc(8*70, "out")
 		r.launch("k", d1(2), d1(70), o, out, uint32(200))
 		for i, v := range download[[2]uint32](r, out, 70) {

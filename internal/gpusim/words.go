@@ -13,6 +13,7 @@ type (
 	Check    = check.Check     // a set of checks
 	Finding  = check.Finding   // what a check found
 	Place    = check.Place     // an instruction of a kernel
+	Span     = check.Span      // memory that a launch touched
 	Fault    = check.Fault     // an error of a running kernel
 	Physical = memory.Physical // memory without an address
 	Numerics = warp.Numerics   // a model of the tensor cores' arithmetic
@@ -39,11 +40,12 @@ const Granularity = memory.Granularity
 
 // The checks.
 const (
-	Memcheck  = check.Memcheck
-	Initcheck = check.Initcheck
-	Synccheck = check.Synccheck
-	Racecheck = check.Racecheck
-	AllChecks = check.AllChecks
+	Memcheck    = check.Memcheck
+	Initcheck   = check.Initcheck
+	Synccheck   = check.Synccheck
+	Racecheck   = check.Racecheck
+	Globalcheck = check.Globalcheck
+	AllChecks   = check.AllChecks
 )
 
 // The models of tensor cores.

@@ -258,7 +258,7 @@ func options(c Config) (o gpusim.Options, err error) {
 }
 
 // allChecks are the single checks that exist.
-var allChecks = []gpusim.Check{gpusim.Memcheck, gpusim.Initcheck, gpusim.Synccheck, gpusim.Racecheck}
+var allChecks = []gpusim.Check{gpusim.Memcheck, gpusim.Initcheck, gpusim.Synccheck, gpusim.Racecheck, gpusim.Globalcheck}
 
 // ParseChecks reads "all", "none" or a list of names with commas. Memcheck is always part of it.
 func ParseChecks(s string) (gpusim.Check, error) {

@@ -51,7 +51,7 @@ type Config struct {
 }
 
 // words are what ParseConfig knows, as its errors list it.
-const words = "check=all|none|memcheck+initcheck+synccheck+racecheck, seed=N, schedule=reconverge|independent, numerics=float32|exact|truncating, late, clock, warm, host=real|virtual, cores=N, steps=N"
+const words = "check=all|none|memcheck+initcheck+synccheck+racecheck+global, seed=N, schedule=reconverge|independent, numerics=float32|exact|truncating, late, clock, warm, host=real|virtual, cores=N, steps=N"
 
 // ParseConfig reads the checks and schedules of a Config, as in "check=all,seed=3,schedule=independent,late".
 func ParseConfig(text string) (Config, error) {

@@ -116,6 +116,9 @@ func (c *context) upload(t transfer, st *stream) driver.Result {
 		}
 	}
 	done := c.give(st, k)
+	if t.sync && done != nil { // the bytes may be under way still, but all rely on them
+		c.dev.sys.order.waited([]*op{done})
+	}
 	if t.sync && pinned {
 		return c.wait(done)
 	}

@@ -84,10 +84,14 @@ func (c *context) execute(f *function, grid, block, cluster [3]int, shared int, 
 			o.Counters, o.Sample = true, sampleBlocks
 		}
 	}
+	o.Touched = s.touching(c)
 	rep, err := c.dev.sim.Launch(f.kernel, grid, block, shared, params, o)
 	if rep == nil {
 		c.fail(driver.LaunchFailed, fmt.Sprintf("%s: %v", f.kernel.Name, err))
 		return cost{}
+	}
+	if o.Touched {
+		s.touched(c, "kernel "+f.kernel.Name, rep.Reads, rep.Writes)
 	}
 	var fault *gpusim.Fault
 	if errors.As(err, &fault) {

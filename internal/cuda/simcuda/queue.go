@@ -14,6 +14,7 @@ type op struct {
 	run    func() cost // takes effect, once the deps are done; returns what it takes; nil for a mark
 	asked  int         // how often a query found it pending
 	done   bool
+	past   past // under the check of global memory
 
 	kind       kind
 	cost       cost
@@ -36,6 +37,7 @@ type stream struct {
 	want     uint64  // while work is forced: up to here
 	ends     []int64 // of the last maxAhead pieces of work, by seq
 	marks    []*op   // that have times, behind the last piece of work that has
+	number   int     // from 1 on, once it has had work
 	lane     bool    // of a graph, which the host gives work to as a whole
 
 	capture *capture // that takes what is given to the stream
@@ -57,6 +59,7 @@ func (s *System) enqueue(c *context, st *stream, k kind, run func() cost, deps .
 func (s *System) add(st *stream, k kind, run func() cost, deps []*op) *op {
 	st.seq++
 	o := &op{stream: st, seq: st.seq, run: run, kind: k}
+	s.order.begin(o)
 	for _, d := range deps {
 		o.after(d)
 	}
@@ -86,9 +89,11 @@ func (s *System) add(st *stream, k kind, run func() cost, deps []*op) *op {
 
 // after makes o wait for d.
 func (o *op) after(d *op) {
-	switch {
-	case d == nil:
+	if d == nil {
 		return
+	}
+	o.past.learn(d)
+	switch {
 	case d.settled:
 		o.begin = max(o.begin, d.end)
 	case !slices.Contains(o.behind, d):
@@ -186,6 +191,7 @@ func (o *op) ready() bool {
 // exec lets o take effect, unless its context has failed.
 func (o *op) exec() {
 	if o.run != nil && o.stream.ctx.err == driver.Success {
+		o.stream.ctx.dev.sys.order.now = o
 		o.cost = o.run()
 	}
 	o.done, o.deps, o.run = true, nil, nil
@@ -209,6 +215,7 @@ func (c *context) tails() []*op {
 // wait is the host waiting for work.
 func (c *context) wait(ops ...*op) driver.Result {
 	c.dev.sys.force(ops...)
+	c.dev.sys.order.waited(ops)
 	c.dev.sys.passed(step{c: c, ends: ops, ns: syncTime})
 	return c.err
 }
@@ -225,6 +232,7 @@ func (c *context) ask(o *op) driver.Result {
 		}
 		return c.wait(o)
 	}
+	sys.order.waited([]*op{o})
 	sys.passed(step{c: c, ns: callTime})
 	return c.err
 }

@@ -275,5 +275,5 @@ func TestVectorAdd(t *testing.T) {
 func ExampleParseConfig() {
 	_, err := ParseConfig("check=all,sed=3")
 	fmt.Println(err)
-	// Output: simulator setting "sed=3": unknown or without a proper value; there are check=all|none|memcheck+initcheck+synccheck+racecheck, seed=N, schedule=reconverge|independent, numerics=float32|exact|truncating, late, clock, warm, host=real|virtual, cores=N, steps=N
+	// Output: simulator setting "sed=3": unknown or without a proper value; there are check=all|none|memcheck+initcheck+synccheck+racecheck+global, seed=N, schedule=reconverge|independent, numerics=float32|exact|truncating, late, clock, warm, host=real|virtual, cores=N, steps=N
 }

@@ -71,6 +71,7 @@ type System struct {
 	misuses      []Misuse
 	leaked       []Leak // of contexts that have ended
 	takes        int    // allocations so far
+	order        order
 	failIn       int    // allocations until one fails by order; 0: none
 	why          string // of the last refusal without a context
 	steps        []step // of the host, from first on without times
@@ -91,7 +92,7 @@ func New(c Config) (*System, error) {
 	if c.Output == nil {
 		c.Output = io.Discard
 	}
-	s := &System{cfg: c, card: card, current: map[uint64]*context{}, next: firstHandle,
+	s := &System{cfg: c, card: card, order: order{on: c.Checks&gpusim.Globalcheck != 0 && !c.Off}, current: map[uint64]*context{}, next: firstHandle,
 		modules: map[driver.Module]*module{}, funcs: map[driver.Function]*function{},
 		memories: map[driver.MemHandle]*physical{},
 		streams:  map[driver.Stream]*stream{}, events: map[driver.Event]*event{}, graphs: map[driver.Graph]*graph{},

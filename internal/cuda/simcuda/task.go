@@ -96,6 +96,16 @@ func (t *copyTask) run(c *context) cost {
 		return s.copied(t)
 	}
 	t.move(c)
+	if s.touching(c) {
+		var reads, writes []gpusim.Span
+		if t.from != nil {
+			reads = []gpusim.Span{{Lo: t.src, Hi: t.src + uint64(t.n)}}
+		}
+		if t.to != nil {
+			writes = []gpusim.Span{{Lo: t.dst, Hi: t.dst + uint64(t.n)}}
+		}
+		s.touched(c, "copy", reads, writes)
+	}
 	return s.copied(t)
 }
 
@@ -152,6 +162,9 @@ func (t *fillTask) run(c *context) cost {
 		return cost{}
 	} else if !cfg.Off {
 		t.on.check(t.on.dev.sim.Fill(uint64(t.dst), t.pattern, t.n), "a fill")
+		if s := c.dev.sys; s.touching(c) {
+			s.touched(c, "fill", nil, []gpusim.Span{{Lo: uint64(t.dst), Hi: uint64(t.dst) + uint64(t.n*len(t.pattern))}})
+		}
 	}
 	return moved(int64(t.n)*int64(len(t.pattern)), c.dev.sys.card.Bandwidth)
 }

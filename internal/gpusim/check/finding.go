@@ -25,14 +25,15 @@ type Check uint8
 
 // The checks. Memcheck is always on: an access outside an allocation stops the kernel, as hardware does at best.
 const (
-	Memcheck  Check = 1 << iota // out of bounds, misaligned, freed
-	Initcheck                   // reads of memory or registers that nobody wrote
-	Synccheck                   // barriers that some threads cannot reach, masks that lack the own lane
-	Racecheck                   // shared memory accesses of two threads without a barrier between them; writes to what ld.global.nc or cp.async reads
-	AllChecks = Memcheck | Initcheck | Synccheck | Racecheck
+	Memcheck    Check = 1 << iota // out of bounds, misaligned, freed
+	Initcheck                     // reads of memory or registers that nobody wrote
+	Synccheck                     // barriers that some threads cannot reach, masks that lack the own lane
+	Racecheck                     // shared memory accesses of two threads without a barrier between them; writes to what ld.global.nc or cp.async reads
+	Globalcheck                   // accesses to global memory by two threads, one of them a write, that nothing orders
+	AllChecks   = Memcheck | Initcheck | Synccheck | Racecheck | Globalcheck
 )
 
-var checkNames = []string{"memcheck", "initcheck", "synccheck", "racecheck"}
+var checkNames = []string{"memcheck", "initcheck", "synccheck", "racecheck", "global"}
 
 // String lists the names, separated by commas.
 func (c Check) String() string {

@@ -21,12 +21,12 @@ type sight struct {
 }
 
 // NewFlight is for something that a warp issues.
-func (r *Race) NewFlight(s *Site, w uint32) *Flight {
+func (r *Order) NewFlight(s *Site, w uint32) *Flight {
 	return &Flight{Site: s, warp: w, seen: make([]sight, len(r.clock))}
 }
 
 // See notes that lanes of a warp have found out that the flight has ended.
-func (r *Race) See(f *Flight, w, lanes uint32) {
+func (r *Order) See(f *Flight, w, lanes uint32) {
 	if f == nil || lanes == 0 {
 		return
 	}
@@ -38,7 +38,7 @@ func (r *Race) See(f *Flight, w, lanes uint32) {
 }
 
 // landed is whether a lane comes behind the end of a flight.
-func (r *Race) landed(f *Flight, w uint32, lane int) bool {
+func (r *Order) landed(f *Flight, w uint32, lane int) bool {
 	if f.seen[w].lanes>>lane&1 == 1 {
 		return true
 	}
@@ -121,15 +121,20 @@ func (f *flights) told(w uint32) {
 }
 
 // FenceProxy is fence.proxy.async by lanes of a warp: the writes that they know of are visible to the asynchronous proxy.
-func (r *Race) FenceProxy(w, lanes uint32) {
+func (r *Order) FenceProxy(w, lanes uint32) {
 	if r.fly == nil {
 		return
 	}
 	of := r.fly.fenced[w]
 	join(of, r.clock[w])
 	for m := lanes; m != 0; m &= m - 1 {
-		for t, clock := range r.known[w*simt.WarpSize+uint32(simt.Lowest(m))] {
-			of[t/simt.WarpSize] = max(of[t/simt.WarpSize], clock)
+		known := r.at(w, simt.Lowest(m)).known
+		if known == nil || known.own == nil {
+			continue
+		}
+		join(of, known.own.warps)
+		for _, x := range known.own.more {
+			of[x.thread/simt.WarpSize] = max(of[x.thread/simt.WarpSize], x.clock)
 		}
 	}
 	r.tick(w)

@@ -1,207 +1,146 @@
 package check
 
-import "github.com/warpline-ml/warpline/internal/gpusim/simt"
+import (
+	"slices"
 
-// What a thread knows of others beyond barriers, by the memory model of PTX. A thread publishes what it knew at its last
-// fence with each strong store and atomic after it (or at the access itself, where that releases). A thread that reads the
-// place by a strong load or atomic knows the same from its next fence on (or at once, where the access acquires).
-// Volatile and relaxed accesses on their own order nothing.
-
-// view is by thread the clock of its warp up to which its accesses are known. A view is never changed once made.
-type view []uint32
-
-// union is what either view knows.
-func union(a, b view) view {
-	switch {
-	case a == nil || len(b) > 0 && len(a) > 0 && &a[0] == &b[0]:
-		return b
-	case b == nil:
-		return a
-	}
-	u := make(view, len(a))
-	for i := range u {
-		u[i] = max(a[i], b[i])
-	}
-	return u
-}
-
-// talk is the views of the threads of a block.
-type talk struct {
-	known     []view       // by thread: acquired
-	read      []view       // by thread: published where it read, without a fence since
-	told      []view       // by thread: what it knew at its last fence
-	published map[int]view // by address
-	atBar     [bars]view   // what threads that arrived have acquired
-	any       bool         // any of these is there
-}
-
-func newTalk(threads int) talk {
-	return talk{known: make([]view, threads), read: make([]view, threads), told: make([]view, threads), published: map[int]view{}}
-}
-
-// forget is for a barrier of the whole block: all that was known is known to all.
-func (k *talk) forget() {
-	if k.any {
-		clear(k.known)
-		clear(k.read)
-		clear(k.told)
-		clear(k.published)
-		k.atBar, k.any = [bars]view{}, false
-	}
-}
-
-// knows is whether a lane has acquired what a thread did up to a clock.
-func (k *talk) knows(w uint32, lane int, thread uint16, clock uint32) bool {
-	if !k.any {
-		return false
-	}
-	v := k.known[w*simt.WarpSize+uint32(lane)]
-	return v != nil && v[thread] >= clock
-}
-
-// snapshot is all that a lane knows now.
-func (r *Race) snapshot(w uint32, lane int) view {
-	v := make(view, len(r.known))
-	r.addTo(v, w, lane)
-	return v
-}
-
-// addTo adds all that a lane knows now to a view that is still being made.
-func (r *Race) addTo(v view, w uint32, lane int) {
-	for x, clock := range r.clock[w] {
-		if x != int(w) && clock > 0 {
-			of := v[x*simt.WarpSize:][:simt.WarpSize]
-			for i := range of {
-				of[i] = max(of[i], clock)
-			}
-		}
-	}
-	own := v[w*simt.WarpSize:][:simt.WarpSize]
-	for l := range own {
-		own[l] = max(own[l], r.met[w], r.order[w][lane][l])
-	}
-	own[lane] = r.clock[w][w]
-	if known := r.known[w*simt.WarpSize+uint32(lane)]; known != nil {
-		for i := range v {
-			v[i] = max(v[i], known[i])
-		}
-	}
-}
-
-// Fence is that of some lanes, each for itself. It matters only where threads talk by way of shared memory.
-func (r *Race) Fence(w uint32, lanes uint32, acquire, release bool) {
-	if !r.signals {
-		return
-	}
-	r.any = true
-	if acquire {
-		r.fly.told(w)
-	}
-	for m := lanes; m != 0; m &= m - 1 {
-		t := w*simt.WarpSize + uint32(simt.Lowest(m))
-		if acquire {
-			r.known[t], r.read[t] = union(r.known[t], r.read[t]), nil
-		}
-		if release {
-			r.told[t] = r.snapshot(w, simt.Lowest(m))
-		}
-	}
-	r.tick(w)
-}
-
-// signal is what a strong access of a lane takes from its address and leaves there.
-func (r *Race) signal(w uint32, a *Access, lane, addr int) {
-	t := w*simt.WarpSize + uint32(lane)
-	there := r.published[addr]
-	if (!a.Write || a.Atomic) && there != nil {
-		if a.Acquire {
-			r.fly.told(w)
-			r.known[t] = union(r.known[t], there)
-		} else {
-			r.read[t] = union(r.read[t], there)
-		}
-	}
-	if !a.Write {
-		return
-	}
-	left := r.told[t]
-	if a.Release {
-		left = r.snapshot(w, lane)
-		r.any = true
-	}
-	if a.Atomic {
-		left = union(there, left) // an atomic passes on what it found
-	}
-	r.publish(addr, left)
-}
-
-func (r *Race) publish(addr int, v view) {
-	if v != nil {
-		r.published[addr] = v
-	} else if len(r.published) > 0 {
-		delete(r.published, addr)
-	}
-}
-
-// share lets lanes that met by bar.warp.sync have what any of them has.
-func (r *Race) share(w uint32, lanes uint32) {
-	if !r.any {
-		return
-	}
-	for _, list := range [][]view{r.known, r.read, r.told} {
-		of := list[w*simt.WarpSize:][:simt.WarpSize]
-		var all view
-		for m := lanes; m != 0; m &= m - 1 {
-			all = union(all, of[simt.Lowest(m)])
-		}
-		for m := lanes; m != 0; m &= m - 1 {
-			of[simt.Lowest(m)] = all
-		}
-	}
-}
-
-// bring puts what lanes have acquired to a barrier, which is a fence too.
-func (r *Race) bring(w uint32, lanes, id uint32) {
-	if !r.any {
-		return
-	}
-	for m := lanes; m != 0; m &= m - 1 {
-		t := w*simt.WarpSize + uint32(simt.Lowest(m))
-		r.known[t], r.read[t] = union(r.known[t], r.read[t]), nil
-		r.atBar[id] = union(r.atBar[id], r.known[t])
-	}
-}
-
-// take gives lanes that leave a barrier of a part of the block what was brought to it.
-func (r *Race) take(w uint32, lanes, id uint32) {
-	if at := r.atBar[id]; at != nil {
-		for m := lanes; m != 0; m &= m - 1 {
-			t := w*simt.WarpSize + uint32(simt.Lowest(m))
-			r.known[t] = union(r.known[t], at)
-		}
-	}
-	r.Fence(w, lanes, true, true)
-}
-
-// strength is how an access counts against others to the same bytes.
-type strength uint8
-
-const (
-	weak      strength = iota // plain: races with all
-	unordered                 // volatile or relaxed: which value is read or stays is left to chance, as with plain ones
-	signalled                 // an atomic; a store that releases, or comes after a fence of its thread; a load that acquires or is polled
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 )
 
-// strengthOf is that of an access of a lane.
-func (r *Race) strengthOf(w uint32, a *Access, lane int) strength {
-	switch {
-	case !a.Strong:
-		return weak
-	case a.Atomic || a.Polled || a.Write && (a.Release || r.told[w*simt.WarpSize+uint32(lane)] != nil) || !a.Write && a.Acquire:
-		return signalled
-	}
-	return unordered
+// Order is what comes before what, as the threads of a block know it: by barriers of the block, by bar.warp.sync between
+// lanes, and by fences and strong accesses (talk.go).
+//
+// Warps have vector clocks, which barriers join; a warp's own clock advances with each barrier, bar.warp.sync and fence.
+// Within a warp, order keeps for each two lanes the clock at which they last met.
+type Order struct {
+	clock [][]uint32
+	order [][simt.WarpSize][simt.WarpSize]uint32
+	met   []uint32 // clock of each warp at which all its lanes last met
+	bars  [bars][]uint32
+	epoch uint32 // one more with each barrier that all threads passed: what is from before comes before
+	talk
+	fly *flights // nil where there is no asynchronous proxy
 }
 
-// clash is whether two accesses may not be without order, if one of them writes.
-func clash(a, b strength) bool { return a == weak || b == weak || a == unordered && b == unordered }
+// NewOrder is for a block of so many warps. talks is whether threads may talk by strong accesses.
+func NewOrder(warps int, talks bool) *Order {
+	o := &Order{clock: make([][]uint32, warps), order: make([][simt.WarpSize][simt.WarpSize]uint32, warps), met: make([]uint32, warps),
+		talk: newTalk(warps*simt.WarpSize, talks)}
+	for i := range o.clock {
+		o.clock[i] = make([]uint32, warps)
+	}
+	for i := range o.bars {
+		o.bars[i] = make([]uint32, warps)
+	}
+	return o
+}
+
+// Start forgets the block before. The next has that index, of so many blocks.
+func (o *Order) Start(index, blocks int) {
+	o.epoch = 1
+	clear(o.order)
+	clear(o.met)
+	o.talk.start(uint32(index), blocks)
+	o.fly.start()
+	for i := range o.clock {
+		clear(o.clock[i])
+		o.clock[i][i] = 1
+	}
+	for i := range o.bars {
+		clear(o.bars[i])
+	}
+}
+
+// Arrive publishes what lanes of the warp have done to a barrier.
+func (o *Order) Arrive(w uint32, lanes, id uint32) {
+	join(o.bars[id], o.clock[w])
+	o.fly.arrive(w, id)
+	o.bring(w, lanes, id)
+	o.tick(w)
+}
+
+// Leave lets lanes of the warp see what those that arrived had done. They have met as well; lanes is full for all that
+// have not exited.
+func (o *Order) Leave(w uint32, lanes, id uint32, all bool) {
+	join(o.clock[w], o.bars[id])
+	o.fly.leave(w, id)
+	o.Meet(w, lanes)
+	if !all {
+		o.take(w, lanes, id)
+	}
+}
+
+// Reset empties a barrier that is over; all is whether all threads of the block waited there.
+func (o *Order) Reset(id uint32, all bool) {
+	clear(o.bars[id])
+	o.fly.over(id)
+	o.atBar[id] = nil
+	if all {
+		o.epoch++
+		o.talk.settle(len(o.clock))
+	}
+}
+
+// Now is the clock of a warp.
+func (o *Order) Now(w uint32) uint32 { return o.clock[w][w] }
+
+func (o *Order) tick(w uint32) { o.clock[w][w]++ }
+
+func join(a, b []uint32) {
+	for i, v := range b {
+		a[i] = max(a[i], v)
+	}
+}
+
+// Meet orders the lanes of a mask: what each knows of any lane, all know.
+func (o *Order) Meet(w uint32, mask uint32) {
+	o.share(w, mask)
+	now := o.clock[w][w]
+	if mask == simt.Full {
+		o.met[w] = now
+		o.tick(w)
+		return
+	}
+	of := &o.order[w]
+	var known [simt.WarpSize]uint32
+	for m := mask; m != 0; m &= m - 1 {
+		i := simt.Lowest(m)
+		for j := range known {
+			known[j] = max(known[j], of[i][j])
+		}
+		known[i] = now
+	}
+	for m := mask; m != 0; m &= m - 1 {
+		of[simt.Lowest(m)] = known
+	}
+	o.tick(w)
+}
+
+// Ordered is whether an access of a thread of the block at a clock of its warp comes before what the lane does now.
+func (o *Order) Ordered(w uint32, lane int, thread uint16, clock uint32) bool {
+	other, l := int(thread)/simt.WarpSize, int(thread)%simt.WarpSize
+	if other != int(w) {
+		return o.clock[w][other] >= clock || o.knows(w, lane, thread, clock)
+	}
+	return l == lane || o.met[w] >= clock || o.order[w][lane][l] >= clock || o.knows(w, lane, thread, clock)
+}
+
+// snapshot is all that a lane knows now. warps is toldByBarriers.
+func (o *Order) snapshot(w uint32, lane int, warps []uint32) *view {
+	own, first := &leaf{warps: warps}, uint16(w*simt.WarpSize)
+	for l, clock := range o.order[w][lane] {
+		if l == lane {
+			clock = o.clock[w][w]
+		}
+		if clock > o.met[w] {
+			own.more = append(own.more, mark{first + uint16(l), clock})
+		}
+	}
+	return union(o.at(w, lane).known, &view{own: own})
+}
+
+// toldByBarriers is what barriers tell a warp, of its own lanes what all of them know.
+func (o *Order) toldByBarriers(w uint32) []uint32 {
+	warps := slices.Clone(o.clock[w])
+	warps[w] = o.met[w]
+	return warps
+}

@@ -9,27 +9,17 @@ import (
 // Race finds accesses to shared memory by two threads, one of them a write, that nothing orders: no barrier of the
 // block between their warps, no bar.warp.sync between lanes of one warp, no fences and strong accesses (order.go).
 //
-// Warps have vector clocks, which barriers join; a warp's own clock advances with each barrier, bar.warp.sync and fence.
-// Within a warp, order keeps for each two lanes the clock at which they last met.
-//
 // What is known of memory is kept for vectors of 16 bytes; one that was not accessed as a whole is split into words of 4
 // bytes, and those into bytes.
 type Race struct {
+	*Order
 	vectors, words, bytes []shadow
-	clock                 [][]uint32
-	order                 [][simt.WarpSize][simt.WarpSize]uint32
-	met                   []uint32 // clock of each warp at which all its lanes last met
-	bars                  [bars][]uint32
 	multi                 []reader // lists of one for each warp
 	free                  []int32  // lists
-	epoch                 uint32   // one more with each barrier that all threads passed: what is from before comes before
-	talk
-	fly *flights // nil where there is no asynchronous proxy
 
-	shared  []byte // of the block
-	sites   []*Site
-	signals bool // strong accesses may be to shared memory
-	report  func(w uint32, lane int, a *Access, other *Site, what string, addr int)
+	shared []byte // of the block
+	sites  []*Site
+	report func(w uint32, lane int, a *Access, other *Site, what string, addr int)
 }
 
 // reader is the lanes of a warp that read bytes since they were written, and the clock of the latest read.
@@ -58,14 +48,6 @@ const (
 	bars
 )
 
-// ClusterPassed ends a phase of the cluster's barrier.
-func (r *Race) ClusterPassed() {
-	join(r.bars[ClusterPast], r.bars[ClusterBarrier])
-	clear(r.bars[ClusterBarrier])
-	r.fly.clusterPassed()
-	r.atBar[ClusterPast], r.atBar[ClusterBarrier] = union(r.atBar[ClusterPast], r.atBar[ClusterBarrier]), nil
-}
-
 const many = ^uint16(0)
 
 // VectorSize is the bytes of the units in which shared memory is followed, as long as they are accessed as wholes.
@@ -73,114 +55,19 @@ const VectorSize = 16
 
 const wordSize = 4
 
-// NewRace is for a block of so many warps. report is told of each hazard: what a lane's access meets, and whose.
-func NewRace(shared []byte, warps int, sites []*Site, signals bool, report func(w uint32, lane int, a *Access, other *Site, what string, addr int)) *Race {
+// NewRace is for a block in whose order it looks. report is told of each hazard: what a lane's access meets, and whose.
+func NewRace(o *Order, shared []byte, sites []*Site, report func(w uint32, lane int, a *Access, other *Site, what string, addr int)) *Race {
 	n := (len(shared) + VectorSize - 1) / VectorSize
-	r := &Race{shared: shared, sites: sites, signals: signals, report: report, vectors: make([]shadow, n), words: make([]shadow, n*VectorSize/wordSize), bytes: make([]shadow, n*VectorSize),
-		clock: make([][]uint32, warps), order: make([][simt.WarpSize][simt.WarpSize]uint32, warps)}
-	r.met, r.talk = make([]uint32, warps), newTalk(warps*simt.WarpSize)
-	for i := range r.clock {
-		r.clock[i] = make([]uint32, warps)
-	}
-	for i := range r.bars {
-		r.bars[i] = make([]uint32, warps)
-	}
-	return r
+	return &Race{Order: o, shared: shared, sites: sites, report: report, vectors: make([]shadow, n), words: make([]shadow, n*VectorSize/wordSize), bytes: make([]shadow, n*VectorSize)}
 }
 
 // Start forgets the block before.
 func (r *Race) Start() {
-	r.epoch = 1
 	clear(r.vectors)
-	clear(r.order)
-	clear(r.met)
 	r.free = r.free[:0]
-	r.talk.forget()
-	r.fly.start()
 	for i := range len(r.multi) / len(r.clock) {
 		r.free = append(r.free, int32(i+1))
 	}
-	for i := range r.clock {
-		clear(r.clock[i])
-		r.clock[i][i] = 1
-	}
-	for i := range r.bars {
-		clear(r.bars[i])
-	}
-}
-
-// Arrive publishes what lanes of the warp have done to a barrier.
-func (r *Race) Arrive(w uint32, lanes, id uint32) {
-	join(r.bars[id], r.clock[w])
-	r.fly.arrive(w, id)
-	r.bring(w, lanes, id)
-	r.tick(w)
-}
-
-// Leave lets lanes of the warp see what those that arrived had done. They have met as well; lanes is full for all that
-// have not exited.
-func (r *Race) Leave(w uint32, lanes, id uint32, all bool) {
-	join(r.clock[w], r.bars[id])
-	r.fly.leave(w, id)
-	r.Meet(w, lanes)
-	if !all {
-		r.take(w, lanes, id)
-	}
-}
-
-// Reset empties a barrier that is over; all is whether all threads of the block waited there.
-func (r *Race) Reset(id uint32, all bool) {
-	clear(r.bars[id])
-	r.fly.over(id)
-	r.atBar[id] = nil
-	if all {
-		r.epoch++
-		r.talk.forget()
-	}
-}
-
-// Now is the clock of a warp.
-func (r *Race) Now(w uint32) uint32 { return r.clock[w][w] }
-
-func (r *Race) tick(w uint32) { r.clock[w][w]++ }
-
-func join(a, b []uint32) {
-	for i, v := range b {
-		a[i] = max(a[i], v)
-	}
-}
-
-// Meet orders the lanes of a mask: what each knows of any lane, all know.
-func (r *Race) Meet(w uint32, mask uint32) {
-	r.share(w, mask)
-	now := r.clock[w][w]
-	if mask == simt.Full {
-		r.met[w] = now
-		r.tick(w)
-		return
-	}
-	o := &r.order[w]
-	var known [simt.WarpSize]uint32
-	for m := mask; m != 0; m &= m - 1 {
-		i := simt.Lowest(m)
-		for j := range known {
-			known[j] = max(known[j], o[i][j])
-		}
-		known[i] = now
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		o[simt.Lowest(m)] = known
-	}
-	r.tick(w)
-}
-
-// Ordered is whether an access of a thread at a clock of its warp comes before what the lane does now.
-func (r *Race) Ordered(w uint32, lane int, thread uint16, clock uint32) bool {
-	other, l := int(thread)/simt.WarpSize, int(thread)%simt.WarpSize
-	if other != int(w) {
-		return r.clock[w][other] >= clock || r.knows(w, lane, thread, clock)
-	}
-	return l == lane || r.met[w] >= clock || r.order[w][lane][l] >= clock || r.knows(w, lane, thread, clock)
 }
 
 // Check looks at an access and records it; data is what a store is about to write.
@@ -427,8 +314,8 @@ func (r *Race) record(w uint32, a *Access, as strength, lane int, b *shadow) {
 		if b.wrote == now && b.writer == thread && b.wroteAs < as {
 			as, by = b.wroteAs, b.writerOf // the thread's own weaker store is as new to others
 		}
-		if told := r.told[thread]; told != nil && as == signalled {
-			now = told[thread] // who knows of the fence knows of what it was for
+		if told := r.fencedAt(thread); told != 0 && as == signalled {
+			now = told // who knows of the fence knows of what it was for
 		}
 		*b = shadow{writer: thread, wrote: now, wroteIn: r.epoch, wroteAs: as, writerOf: by}
 		return

@@ -200,7 +200,7 @@ func (e *emitter) asyncCopy() warp.Op {
 	}
 	size := e.copySize()
 	to := &check.Access{Site: e.site, Space: ptx.Shared, Size: size, Write: true}
-	from := &check.Access{Site: e.site, Space: ptx.Global, Size: size}
+	from := &check.Access{Site: e.site, Space: ptx.Global, Size: size, Elem: size}
 	dst := e.address(e.in.Args[0], &to.Space)
 	target, targetOff := e.addr, e.addrOff
 	e.accesses(to)
@@ -211,6 +211,7 @@ func (e *emitter) asyncCopy() warp.Op {
 		return nil
 	}
 	e.code.Watch(to)
+	e.code.Watch(from)
 	plain := size == 16 && n.whole()
 	if plain {
 		e.encodeCopy(to, from, target, targetOff)
@@ -223,7 +224,7 @@ func (e *emitter) asyncCopy() warp.Op {
 		src(w)
 		n.countReads(w, from)
 		if plain {
-			w.Area(from) // for its memory of the allocation
+			w.Area(from, false) // for its memory of the allocation
 		}
 		for m := w.Mask; m != 0 && w.CTA.Fault == nil; m &= m - 1 {
 			i := simt.Lowest(m)

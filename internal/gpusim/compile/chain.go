@@ -41,12 +41,12 @@ func (e *emitter) append(block int) {
 		n = 1
 		e.vector = append(e.vector, lanes.Inst{uint32(lanes.Leave)})
 	}
-	if e.v.Watched && e.watch != nil && e.vector[0][0] != uint32(lanes.Leave) {
+	if e.looked() && e.watch != nil && e.vector[0][0] != uint32(lanes.Leave) {
 		c.Prog, c.Steps = append(c.Prog, lanes.Inst{uint32(lanes.Leave)}), append(c.Steps, warp.Step{Run: e.watch, Words: 1, Block: block})
 		run = seen(run)
 	}
 	review := e.review
-	if !e.v.Watched || e.vector[0][0] == uint32(lanes.Leave) {
+	if !e.looked() || e.vector[0][0] == uint32(lanes.Leave) {
 		review = nil
 	}
 	c.Prog = append(c.Prog, e.vector...)
@@ -61,6 +61,11 @@ func (e *emitter) append(block int) {
 	if review != nil {
 		c.Prog, c.Steps = append(c.Prog, lanes.Inst{uint32(lanes.Leave)}), append(c.Steps, warp.Step{Run: review, Words: 1, Block: block})
 	}
+}
+
+// looked is whether the access under way is looked at in Go.
+func (e *emitter) looked() bool {
+	return e.v.Watched || e.v.Global && (e.access == nil || e.access.Space != ptx.Shared || e.access.Strong)
 }
 
 // MaxChain bounds the blocks of a chain, and so what their tails keep.

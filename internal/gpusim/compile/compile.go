@@ -20,6 +20,7 @@ type Variant struct {
 	Poison      bool // follow registers that nobody wrote
 	Independent bool // blocks end at memory operations, where lanes may part
 	Watched     bool // every access to memory is looked at in Go: it is checked or counted
+	Global      bool // every access to global memory is
 	Modelled    bool // tensor cores are not those of the assembly
 	Guarded     bool // there are gaps between arrays
 	Debugged    bool // a warp.Debugger comes by at each instruction, and every register has a slot of its own

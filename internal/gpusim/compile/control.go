@@ -54,15 +54,27 @@ func (e *emitter) nanosleep() warp.Op {
 }
 
 // fence orders memory accesses. Warps of a block run one at a time and see each other's writes at once, so it only matters
-// for racecheck.
+// for the checks of races.
 func (e *emitter) fence() warp.Op {
 	e.check("cta gl sys gpu cluster sc acq_rel acquire release")
 	acquire, release := !e.in.Has("release"), !e.in.Has("acquire")
+	scope := e.scope()
 	return func(w *warp.Warp) {
-		if r := w.CTA.Race; r != nil {
-			r.Fence(w.Id, w.Mask, acquire, release)
+		if o := w.CTA.Order; o != nil {
+			o.Fence(w.Id, w.Mask, acquire, release, scope)
 		}
 	}
+}
+
+// scope is how far the instruction reaches: the device without a word, as for atomics and membar.gl.
+func (e *emitter) scope() check.Scope {
+	switch {
+	case e.in.Has("cta"):
+		return check.OfBlock
+	case e.in.Has("cluster"):
+		return check.OfCluster
+	}
+	return check.OfDevice
 }
 
 // hint is an instruction that only concerns caches.

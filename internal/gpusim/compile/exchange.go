@@ -312,8 +312,8 @@ func (e *emitter) bar() warp.Op {
 		}
 		mask := e.src(e.in.Args[0], ptx.B32)
 		e.waitFor(mask, func(w *warp.Warp) {
-			if w.CTA.Race != nil {
-				w.CTA.Race.Meet(w.Id, w.Mask)
+			if w.CTA.Order != nil {
+				w.CTA.Order.Meet(w.Id, w.Mask)
 			}
 		})
 		e.term.Warp = true

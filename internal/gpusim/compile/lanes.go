@@ -133,7 +133,7 @@ func (e *emitter) encodeTest(p int32, a, b warp.Slot) {
 // assembly goes on by itself. An access that is looked at in Go stays there.
 func (e *emitter) encodeGuard() {
 	p, neg := e.guard()
-	if e.err != nil || len(e.vector) == 0 || !e.engine.Has[lanes.Guard] || e.v.Watched && (e.watch != nil || e.review != nil) {
+	if e.err != nil || len(e.vector) == 0 || !e.engine.Has[lanes.Guard] || e.looked() && (e.watch != nil || e.review != nil) {
 		e.vector, e.watch, e.review = e.vector[:0], nil, nil
 		return
 	}

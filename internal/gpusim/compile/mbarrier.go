@@ -100,7 +100,7 @@ func (e *emitter) mbarrierWait() warp.Op {
 	return func(w *warp.Warp) {
 		addr(w)
 		var over uint32
-		all, alike := w.Mask, w.CTA.Race == nil && sameIn(w, which)
+		all, alike := w.Mask, w.CTA.Order == nil && sameIn(w, which)
 		if alike { // one look serves all lanes
 			w.Mask &= -w.Mask
 		}

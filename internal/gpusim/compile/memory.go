@@ -98,6 +98,8 @@ func (e *emitter) memory(o ptx.Operand, size int, write bool) (*check.Access, wa
 	a := &check.Access{Site: e.site, Space: e.in.Space(), Size: size, Write: write, Used: e.in.Used}
 	a.Strong, a.Nc = flow.Talking(e.in.Inst), e.in.Has("nc") || e.in.Op == "ldu"
 	a.Acquire, a.Release, a.Polled = e.in.Has("acquire") || e.in.Has("acq_rel"), e.in.Has("release") || e.in.Has("acq_rel"), e.polled[e.in]
+	a.Scope, a.Elem = e.scope(), size/e.in.VecLen()
+	a.Exchange = e.in.Has("cas")
 	addr := e.address(o, &a.Space)
 	if a.Space == ptx.SharedCluster {
 		a.Space, e.remote = ptx.Shared, true
@@ -164,10 +166,11 @@ func (e *emitter) load() warp.Op {
 
 // loadOp loads a value of so many bytes for each slot; ext extends its sign, nil where it has none.
 func loadOp(a *check.Access, addr warp.Op, d []warp.Slot, size int, ext func(uint64) uint64) warp.Op {
+	whole := size == 4 && ext == nil
 	return func(w *warp.Warp) {
 		addr(w)
 		w.CountAccess(a)
-		if mem := w.Area(a); mem != nil && size == 4 && ext == nil {
+		if mem := w.Area(a, whole); mem != nil && whole {
 			if w.Row && len(d) == 1 && d[0].Bank == simt.Bank32 {
 				warp.LoadRow(&w.R32[d[0].I], mem[w.Off[0]:])
 				return
@@ -264,10 +267,11 @@ func (e *emitter) store() warp.Op {
 
 // storeOp stores the values of slots, of so many bytes each.
 func storeOp(a *check.Access, addr warp.Op, s []warp.Slot, size int, fill func(w *warp.Warp, lane int)) warp.Op {
+	whole := size == 4
 	return func(w *warp.Warp) {
 		addr(w)
 		w.CountAccess(a)
-		if mem := w.Area(a); mem != nil && size == 4 {
+		if mem := w.Area(a, whole); mem != nil && whole {
 			if w.Row && len(s) == 1 && s[0].Bank == simt.Bank32 {
 				warp.StoreRow(mem[w.Off[0]:], &w.R32[s[0].I])
 				return

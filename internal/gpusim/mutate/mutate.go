@@ -15,28 +15,33 @@ import (
 // Kind is a way to break a kernel.
 type Kind string
 
-// The kinds. A mutant of Barrier, SyncWarp, Wait, Commit, Stage and Member breaks synchronisation; of Guard, Branch and
+// The kinds. A mutant of Barrier, SyncWarp, Wait, Commit, Stage, Member, Fence, Swap, Scope, Semantics and Plain breaks synchronisation; of Guard, Branch and
 // Bound a condition that usually keeps accesses in bounds; of Shuffle only which value a lane gets.
 const (
-	Barrier  Kind = "barrier"  // a bar or barrier instruction dropped
-	SyncWarp Kind = "syncwarp" // a bar.warp.sync dropped
-	Wait     Kind = "wait"     // cp.async.wait_group ±1, or any wait dropped
-	Commit   Kind = "commit"   // cp.async.commit_group dropped
-	Stage    Kind = "stage"    // of the arithmetic that goes through the stages of a pipeline a constant ±1, or the way back to the first
-	Member   Kind = "member"   // a lane taken out of a member mask
-	Guard    Kind = "guard"    // the predicate of a memory access dropped
-	Branch   Kind = "branch"   // a forward branch dropped
-	Bound    Kind = "bound"    // a comparison of integers off by one
-	Shuffle  Kind = "shuffle"  // the lane or the segment of a shuffle
+	Barrier   Kind = "barrier"   // a bar or barrier instruction dropped
+	SyncWarp  Kind = "syncwarp"  // a bar.warp.sync dropped
+	Wait      Kind = "wait"      // cp.async.wait_group ±1, or any wait dropped
+	Commit    Kind = "commit"    // cp.async.commit_group dropped
+	Stage     Kind = "stage"     // of the arithmetic that goes through the stages of a pipeline a constant ±1, or the way back to the first
+	Member    Kind = "member"    // a lane taken out of a member mask
+	Fence     Kind = "fence"     // a fence or membar dropped
+	Swap      Kind = "swap"      // a fence and the strong write behind it change places
+	Scope     Kind = "scope"     // .cta instead of a wider scope
+	Semantics Kind = "semantics" // .relaxed instead of .acquire, .release and .acq_rel
+	Plain     Kind = "plain"     // a volatile or relaxed load or store made a plain one
+	Guard     Kind = "guard"     // the predicate of a memory access dropped
+	Branch    Kind = "branch"    // a forward branch dropped
+	Bound     Kind = "bound"     // a comparison of integers off by one
+	Shuffle   Kind = "shuffle"   // the lane or the segment of a shuffle
 )
 
 // Kinds lists the kinds in the order of reports.
-var Kinds = []Kind{Barrier, SyncWarp, Wait, Commit, Stage, Member, Guard, Branch, Bound, Shuffle}
+var Kinds = []Kind{Barrier, SyncWarp, Wait, Commit, Stage, Member, Fence, Swap, Scope, Semantics, Plain, Guard, Branch, Bound, Shuffle}
 
 // Synchronises reports whether mutants of the kind break the synchronisation of shared memory or of lanes.
 func (k Kind) Synchronises() bool {
 	switch k {
-	case Barrier, SyncWarp, Wait, Commit, Stage, Member:
+	case Barrier, SyncWarp, Wait, Commit, Stage, Member, Fence, Swap, Scope, Semantics, Plain:
 		return true
 	}
 	return false
@@ -151,6 +156,7 @@ func (m *mutator) inst(b *ptx.Block, i int, in *ptx.Inst) {
 	case "setp":
 		m.bound(in)
 	}
+	m.talk(b, i, in)
 	if in.Guard != nil && (in.Op == "ld" || in.Op == "st" || in.Op == "atom" || in.Op == "red" || in.Op == "cp") {
 		g := in.Guard
 		m.add(Guard, in, "predicate of "+in.Name()+" dropped", func(on bool) {

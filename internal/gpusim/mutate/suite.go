@@ -16,6 +16,8 @@ type Suite struct {
 	Name   string
 	Source string // PTX
 	Cases  []*Case
+	// Kinds are those of which mutants are tried; nil for all.
+	Kinds []Kind
 	// Known are mutants that no check reports, by ID, with the reason, see ReadKnown.
 	Known map[string]string
 	// Sample is how many of the mutants that break synchronisation are tried, and how many of the others, those of shuffles
@@ -46,7 +48,7 @@ func (s *Suite) Run(every int) ([]*Result, error) {
 		}
 		drawn := s.draw(o.Mutants)
 		for i, m := range o.Mutants {
-			if i%every != 0 || !drawn[m.ID] {
+			if i%every != 0 || !drawn[m.ID] || s.Kinds != nil && !slices.Contains(s.Kinds, m.Kind) {
 				continue
 			}
 			v := o.Try(m)

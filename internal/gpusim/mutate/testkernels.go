@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"io/fs"
@@ -145,13 +146,37 @@ func exampleKernels() map[string][]*Case {
 	}
 }
 
+// lockFreeKernels are launches of all kernels of lockfree.ptx, which take the same arguments.
+func lockFreeKernels(source string) (cases []*Case) {
+	x := make([]uint32, 512)
+	for i := range x {
+		x[i] = uint32(i*7%31 + 1)
+	}
+	for _, part := range strings.Split(source, ".visible .entry ")[1:] {
+		name, _, _ := strings.Cut(part, "(")
+		var want []byte
+		check := func(out [][]byte) error {
+			if want == nil {
+				want = out[1]
+			}
+			if !bytes.Equal(want, out[1]) {
+				return errors.New("other results")
+			}
+			return nil
+		}
+		cases = append(cases, &Case{Kernel: name, Grid: row(8), Block: row(64), Check: check, Args: []any{In(x), In(make([]uint32, 512)), In(make([]uint32, 4096))}})
+	}
+	return cases
+}
+
 //go:embed known/*.txt
 var knownFiles embed.FS
 
 // TestSuites are the suites of all kernels in the repository that belong to no engine. read gives the text of a file by
 // its path from the root of the repository.
 func TestSuites(read func(path string) (string, error)) ([]*Suite, error) {
-	suites := []*Suite{{Name: "internal/gpusim/testdata/kernels.ptx", Cases: testKernels()}, {Name: "internal/gpusim/testdata/predicated.ptx", Cases: predicatedKernels()}}
+	suites := []*Suite{{Name: "internal/gpusim/testdata/kernels.ptx", Cases: testKernels()}, {Name: "internal/gpusim/testdata/predicated.ptx", Cases: predicatedKernels()},
+		{Name: "internal/gpusim/testdata/lockfree.ptx", Kinds: []Kind{Barrier, Fence, Swap, Scope, Semantics, Plain}}}
 	for dir, kernels := range map[string]map[string][]*Case{"internal/ptx/testdata": parserKernels(), "examples/sim": exampleKernels()} {
 		for name, cases := range kernels {
 			suites = append(suites, &Suite{Name: dir + "/" + name + ".ptx", Cases: cases})
@@ -168,6 +193,9 @@ func TestSuites(read func(path string) (string, error)) ([]*Suite, error) {
 			return nil, err
 		}
 		s.Known = ReadKnown(string(reasons))
+		if s.Cases == nil {
+			s.Cases = lockFreeKernels(s.Source)
+		}
 	}
 	return suites, nil
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Area is the memory in which all active lanes' accesses lie, with their offsets in w.Off: the common case, in which one
-// look-up serves all. It is nil when lanes must be looked at one by one.
-func (w *Warp) Area(a *check.Access) []byte {
+// look-up serves all. It is nil when lanes must be looked at one by one, which they will be unless whole.
+func (w *Warp) Area(a *check.Access, whole bool) []byte {
 	c := w.CTA
 	space, base := a.Space, uint64(0)
 	first := w.Addr[simt.Lowest(w.Mask)]
@@ -37,7 +37,7 @@ func (w *Warp) Area(a *check.Access) []byte {
 			return nil
 		}
 	case ptx.Shared:
-		if mem = c.shared; !w.Seen && (c.Race != nil || c.written != nil) {
+		if mem = c.shared; !w.Seen && (c.Race != nil || c.written != nil || c.talks(a)) {
 			return nil
 		}
 	default:
@@ -45,6 +45,9 @@ func (w *Warp) Area(a *check.Access) []byte {
 	}
 	if len(mem) < a.Size || !w.offsets(base, uint64(len(mem)-a.Size), uint64(a.Size-1)) {
 		return nil
+	}
+	if c.global != nil && whole && space == ptx.Global && !w.Seen {
+		c.global.Warp(c.Order, w.Id, w.Mask, a, &w.Addr)
 	}
 	return mem
 }

@@ -108,8 +108,8 @@ func (w *Warp) come(b *Basic, lanes, id uint32, count int) {
 		bar.waiting += threads
 		bar.parts = bar.parts || lanes != w.live
 	}
-	if c.Race != nil {
-		c.Race.Arrive(w.Id, lanes, id)
+	if c.Order != nil {
+		c.Order.Arrive(w.Id, lanes, id)
 	}
 }
 
@@ -194,11 +194,11 @@ func (c *CTA) complete(id uint32) {
 	for _, w := range c.warps {
 		if lanes := w.waitingAt(id); lanes != 0 {
 			w.wholeAt(id, lanes)
-			if c.Race != nil {
+			if c.Order != nil {
 				if lanes == w.live {
 					lanes = simt.Full
 				}
-				c.Race.Leave(w.Id, lanes, id, all)
+				c.Order.Leave(w.Id, lanes, id, all)
 			}
 		}
 	}
@@ -212,8 +212,8 @@ func (c *CTA) complete(id uint32) {
 	for _, w := range c.warps {
 		w.merge()
 	}
-	if c.Race != nil {
-		c.Race.Reset(id, all)
+	if c.Order != nil {
+		c.Order.Reset(id, all)
 	}
 }
 

@@ -62,6 +62,15 @@ func (u *Cluster) Start(index int) {
 	}
 }
 
+// ClusterOf is the cluster of a block, in no order.
+func (g *Launch) ClusterOf(block uint32) int {
+	id, n := g.BlockID(int(block)), 0
+	for i := range id {
+		n = n*int(g.Dims[i]) + int(id[i]/g.Cluster[i])
+	}
+	return n
+}
+
 // CTAInCluster is the three-dimensional index of a block in its cluster.
 func (g *Launch) CTAInCluster(rank uint32) [3]uint32 {
 	return [3]uint32{rank % g.Cluster[0], rank / g.Cluster[0] % g.Cluster[1], rank / g.Cluster[0] / g.Cluster[1]}
@@ -159,8 +168,8 @@ func (w *Warp) ArriveAtCluster(s *check.Site, relaxed bool) {
 	for m := w.Mask; m != 0; m &= m - 1 {
 		w.arrived[simt.Lowest(m)] = u.phase
 	}
-	if r := w.CTA.Race; r != nil && !relaxed {
-		r.Arrive(w.Id, w.Mask, check.ClusterBarrier)
+	if o := w.CTA.Order; o != nil && !relaxed {
+		o.Arrive(w.Id, w.Mask, check.ClusterBarrier)
 	}
 	u.complete()
 }
@@ -189,10 +198,8 @@ func (u *Cluster) complete() {
 		return
 	}
 	u.phase++
+	u.shareOrder()
 	for _, c := range u.CTAs {
-		if c.Race != nil {
-			c.Race.ClusterPassed()
-		}
 		for _, w := range c.warps {
 			for i := range w.splits {
 				if sp := &w.splits[i]; sp.state == atCluster {
@@ -203,6 +210,17 @@ func (u *Cluster) complete() {
 			w.merge()
 		}
 	}
+}
+
+// shareOrder lets the blocks of the cluster know what each of them has done.
+func (u *Cluster) shareOrder() {
+	var orders []*check.Order
+	for _, c := range u.CTAs {
+		if c.Order != nil {
+			orders = append(orders, c.Order)
+		}
+	}
+	check.ClusterPassed(orders)
 }
 
 // waitForCluster brings split s to the wait of the cluster's barrier.
@@ -227,8 +245,8 @@ func (w *Warp) waitForCluster(s int, b *Basic) (int, bool) {
 
 // passCluster is what waiting tells some lanes.
 func (w *Warp) passCluster(lanes uint32) {
-	if r := w.CTA.Race; r != nil {
-		r.Leave(w.Id, lanes, check.ClusterPast, false)
+	if o := w.CTA.Order; o != nil {
+		o.Leave(w.Id, lanes, check.ClusterPast, false)
 	}
 	for m := lanes; m != 0; m &= m - 1 {
 		w.arrived[simt.Lowest(m)] = 0

@@ -30,7 +30,9 @@ type CTA struct {
 	Alive       int
 	shared      []byte
 	written     []byte       // 1 for each byte of shared memory that was written, under initcheck
+	Order       *check.Order // under racecheck or the check of global memory
 	Race        *check.Race  // under racecheck
+	global      *check.Global
 	reads       []sourceRead // of copies that are over, since the last barrier
 	sources     []copySpan   // of copies by cp.async under way, under racecheck
 	bars        [16]barrier
@@ -242,6 +244,9 @@ func (c *CTA) Start(index int) {
 	} else {
 		clear(c.shared)
 	}
+	if c.Order != nil {
+		c.Order.Start(index, g.Total)
+	}
 	if c.Race != nil {
 		c.Race.Start()
 	}
@@ -284,7 +289,7 @@ func (w *Warp) start(threads int) {
 
 // adopt puts the block into a launch.
 func (c *CTA) adopt(g *Launch, wk *Worker) {
-	c.Launch, c.Worker = g, wk
+	c.Launch, c.Worker, c.global = g, wk, wk.Global
 	for _, w := range c.warps {
 		for _, s := range g.Code.Launched {
 			w.SetSpecial(s)
@@ -298,7 +303,7 @@ func (c *CTA) Retire() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.idle) < maxIdle {
-		c.Launch, c.Worker, c.cluster = nil, nil, nil
+		c.Launch, c.Worker, c.cluster, c.global = nil, nil, nil, nil
 		k.idle = append(k.idle, c)
 	}
 }
@@ -309,8 +314,11 @@ func newCTA(g *Launch) *CTA {
 	if g.Checks&check.Initcheck != 0 {
 		c.written = make([]byte, len(c.shared))
 	}
+	if g.Checks&(check.Racecheck|check.Globalcheck) != 0 {
+		c.Order = check.NewOrder(n, g.Code.Signals || g.Code.Talks && g.Checks&check.Globalcheck != 0)
+	}
 	if g.Checks&check.Racecheck != 0 {
-		c.Race = check.NewRace(c.shared, n, g.Code.Sites, g.Code.Signals, func(w uint32, lane int, a *check.Access, other *check.Site, what string, addr int) {
+		c.Race = check.NewRace(c.Order, c.shared, g.Code.Sites, func(w uint32, lane int, a *check.Access, other *check.Site, what string, addr int) {
 			c.noteBoth(c.warps[w], a.Site, other, lane, check.Racecheck, what, "shared", uint64(addr), a.Size, sharedSize(c))
 		})
 	}

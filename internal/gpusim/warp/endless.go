@@ -91,6 +91,9 @@ type spin struct {
 
 // Atomic is told of each atomic: what a lane has found at its address, and whether it left something else.
 func (w *Warp) Atomic(a *check.Access, lane int, found uint64, changed bool) {
+	if g := w.CTA.global; g != nil && memory.SpaceAt(w.Addr[lane]) == ptx.Global && a.Space != ptx.Shared {
+		g.Atomic(w.CTA.Order, w.Id, lane, a, w.Addr[lane], changed)
+	}
 	if changed {
 		w.CTA.changed = true
 	} else {
@@ -106,7 +109,7 @@ func (c *CTA) Endless(msg string, waiting []*CTA) {
 		msg += "; " + listed(waiting)
 	}
 	if s := c.spin; s.w != nil {
-		c.Stop(s.w, s.a.Site, s.lane, memory.LaunchTimeout, 0, "%s; this atomic finds %#x each time and leaves it", msg, s.found)
+		c.Stop(s.w, s.a.Site, s.lane, memory.LaunchTimeout, 0, "%s; this atomic finds %#x each time and leaves it%s", msg, s.found, c.holder(s.addr))
 		s.locate(&c.Fault.Finding)
 		return
 	}
@@ -120,6 +123,15 @@ func (c *CTA) Endless(msg string, waiting []*CTA) {
 			return
 		}
 	}
+}
+
+// holder is who changed last what an atomic tries, as far as the check of global memory has seen it.
+func (c *CTA) holder(addr uint64) string {
+	by, site := c.global.Writer(addr)
+	if site == nil {
+		return ""
+	}
+	return fmt.Sprintf("; thread %v of block %v put it there, by %s at PTX line %d", c.Launch.ThreadID(by.Thread), c.Launch.BlockID(int(by.Block)), site.Inst.Name(), site.Inst.Pos.Line)
 }
 
 // locate says where the atomic acts.

@@ -19,7 +19,7 @@ func (w *Warp) Depends() { w.CTA.waited = true }
 
 // FenceProxy is fence.proxy.async.
 func (w *Warp) FenceProxy() {
-	if r := w.CTA.Race; r != nil {
-		r.FenceProxy(w.Id, w.Mask)
+	if o := w.CTA.Order; o != nil {
+		o.FenceProxy(w.Id, w.Mask)
 	}
 }

@@ -75,6 +75,7 @@ type Launch struct {
 	Total           int
 	Stale           *check.Stale // nil without ld.global.nc or racecheck
 	Debug           Debugger     // whose points the code has; nil without
+	Races           *check.Races // nil without the check of global memory
 
 	Stop    <-chan struct{}
 	Stopped atomic.Bool
@@ -92,6 +93,7 @@ type Worker struct {
 	runs    []tensormap.Run
 	pieces  [][]piece // lists that no copy has
 	Changes int       // turns in which blocks may have written
+	Global  *check.Global
 	Tally
 	Traffic
 }
@@ -113,10 +115,11 @@ func (g *Launch) TakeWorker() *Worker {
 	defer k.mu.Unlock()
 	n := len(k.workers)
 	if n == 0 {
-		return &Worker{Tally: NewTally(k), regions: make([]lanes.Region, k.Regions), frame: &simt.Aligned[lanes.Frame](1)[0]}
+		return &Worker{Tally: NewTally(k), regions: make([]lanes.Region, k.Regions), frame: &simt.Aligned[lanes.Frame](1)[0], Global: g.Races.On()}
 	}
 	wk := k.workers[n-1]
 	k.workers = k.workers[:n-1]
+	wk.Global = g.Races.On()
 	return wk
 }
 
@@ -127,7 +130,7 @@ func (g *Launch) Dismiss(wk *Worker) {
 	wk.Traffic = Traffic{}
 	clear(wk.regions)
 	wk.maps, wk.layouts, wk.pieces = readMaps{}, nil, nil
-	wk.last, wk.bound = nil, nil
+	wk.last, wk.bound, wk.Global = nil, nil, nil
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.workers) < maxIdle {

@@ -58,7 +58,7 @@ func (b *Mbarrier) order() *check.MbarrierOrder { return b.CTA.mbarrierAt(b.At) 
 func (b *Mbarrier) settle(s MbarrierState) (over bool) {
 	if over = s.Pending() == 0 && b.CTA.tx[b.At] == 0; over {
 		s = newMbarrier(s.expected(), s.Phase()+1)
-		if b.CTA.Race != nil {
+		if b.CTA.Order != nil {
 			b.order().End()
 		}
 	}
@@ -76,10 +76,10 @@ func (w *Warp) Mbarrier(a *check.Access, lane int) (b Mbarrier, ok bool) {
 		w.CTA.Stop(w, a.Site, lane, memory.IllegalInstruction, check.Synccheck, "no mbarrier is initialised at shared address %#x", b.At)
 		return b, false
 	}
-	if b.CTA != w.CTA || w.CTA.Race == nil {
+	if b.CTA != w.CTA || w.CTA.Order == nil {
 		return b, true
 	}
-	if by := b.order().Unknown(w.CTA.Race, w.Id, lane); by != nil {
+	if by := b.order().Unknown(w.CTA.Order, w.Id, lane); by != nil {
 		w.CTA.Note(w, a.Site, 1<<lane, check.Racecheck, fmt.Sprintf("use of an mbarrier without a barrier after its initialisation at PTX line %d", by.Inst.Pos.Line))
 	}
 	return b, true
@@ -120,8 +120,8 @@ func (w *Warp) InitMbarrier(a *check.Access, lane int, count uint64) {
 	}
 	simt.Encode(b.bytes, 8, uint64(newMbarrier(count, 0)))
 	b.CTA.setBytes(b.At, 0)
-	if b.CTA.Race != nil {
-		b.order().Begin(b.CTA.Race, a.Site, w.Id, lane)
+	if b.CTA.Order != nil {
+		b.order().Begin(b.CTA.Order, a.Site, w.Id, lane)
 	}
 }
 
@@ -165,13 +165,13 @@ func (w *Warp) ArriveExpecting(a *check.Access, lane int, bytes uint64, drop, re
 
 // release is what an arrival tells those who wait.
 func (w *Warp) release(b *Mbarrier, lane int, relaxed bool) {
-	if b.CTA.Race == nil {
+	if b.CTA.Order == nil {
 		return
 	}
 	if b.CTA == w.CTA {
-		b.order().Release(w.CTA.Race, w.Id, lane, relaxed)
+		b.order().Release(w.CTA.Order, w.Id, lane, relaxed)
 	} else {
-		b.order().ReleaseAll(b.CTA.Race)
+		b.order().ReleaseFrom(b.CTA.Order, w.CTA.Order, w.Id, lane)
 	}
 }
 
@@ -263,8 +263,8 @@ func (w *Warp) TestMbarrier(a *check.Access, lane int, relaxed bool, over func(s
 		w.CTA.stuck = stuck{w, a, lane, b}
 		return false, true
 	}
-	if w.CTA.Race != nil {
-		b.order().Acquire(w.CTA.Race, w.Id, lane, relaxed)
+	if w.CTA.Order != nil {
+		b.order().Acquire(w.CTA.Order, w.Id, lane, relaxed)
 	}
 	return true, true
 }

@@ -104,6 +104,9 @@ func (w *Warp) refGlobal(a *check.Access, lane int, addr uint64) []byte {
 	if a.Write && len(w.CTA.sources) > 0 {
 		w.checkSource(a, lane, al, addr)
 	}
+	if g := w.CTA.global; g != nil {
+		g.Lane(w.CTA.Order, w.Id, lane, a, addr)
+	}
 	return al.Data[addr-al.Lo:][:a.Size]
 }
 
@@ -135,6 +138,9 @@ func unwritten(written []byte, used uint32) int {
 	return -1
 }
 
+// talks is whether an access to shared memory may order others, where these are looked at but not it.
+func (c *CTA) talks(a *check.Access) bool { return a.Strong && c.Order != nil && c.Race == nil }
+
 func (w *Warp) refShared(a *check.Access, lane int, addr uint64) []byte {
 	c := w.CTA
 	if addr >= memory.WindowSize {
@@ -150,6 +156,8 @@ func (w *Warp) refShared(a *check.Access, lane int, addr uint64) []byte {
 	}
 	if c.Race != nil && !w.Seen {
 		c.Race.Check(w.Id, &w.Data, a, lane, int(addr))
+	} else if c.talks(a) && !w.Seen {
+		c.Order.Talk(w.Id, a, lane, int(addr))
 	}
 	if c.written != nil && !w.Seen {
 		w.checkWritten(a, lane, int(addr))

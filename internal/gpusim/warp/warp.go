@@ -187,8 +187,7 @@ func (w *Warp) quantum() int {
 // run lets the warp go on until all its splits wait or have exited, or a quantum is over. It reports whether anything
 // ran, and whether a quantum ran out.
 func (w *Warp) run() (progress, spun bool) {
-	const turns = 512 // between splits, before another warp gets one
-	for left := turns; w.live != 0 && w.CTA.Fault == nil; left-- {
+	for left := w.turns(); w.live != 0 && w.CTA.Fault == nil; left-- {
 		s := w.pick()
 		if s < 0 {
 			if !w.unblock() {
@@ -206,6 +205,15 @@ func (w *Warp) run() (progress, spun bool) {
 		}
 	}
 	return progress, false
+}
+
+// turns is how often splits take turns before another warp gets one. Under the independent schedule warps and blocks whose
+// threads talk change early too, so that who waits sees each step of the others.
+func (w *Warp) turns() int {
+	if w.Code.Talks && w.CTA.Launch.Independent {
+		return int(w.CTA.random() % 64)
+	}
+	return 512
 }
 
 // pick chooses a split that can run; by chance under the independent schedule.

@@ -73,7 +73,7 @@ func (w *Warp) ReviewCopy(to, from *check.Access) {
 	}
 	al := c.Worker.regions[from.Region].Alloc
 	off := w.reviewed(from, al.Lo, simt.WarpSize)
-	if al.Tracked() || c.Race != nil {
+	if al.Tracked() || c.Race != nil || c.global != nil {
 		for i, at := range off {
 			w.Off[i], w.Addr[i] = int(at), al.Lo+uint64(at)
 		}
@@ -123,7 +123,7 @@ func (w *Warp) WatchShared(a *check.Access, fill func(w *Warp, lane int)) {
 		w.one(a)
 		return
 	}
-	if c.Race == nil && c.written == nil {
+	if c.Race == nil && c.written == nil && !c.talks(a) {
 		return
 	}
 	for m := w.Mask; m != 0; m &= m - 1 {
@@ -133,6 +133,8 @@ func (w *Warp) WatchShared(a *check.Access, fill func(w *Warp, lane int)) {
 		}
 		if c.Race != nil {
 			c.Race.Check(w.Id, &w.Data, a, i, w.Off[i])
+		} else if c.talks(a) {
+			c.Order.Talk(w.Id, a, i, w.Off[i])
 		}
 		if c.written != nil {
 			w.checkWritten(a, i, w.Off[i])
@@ -246,6 +248,9 @@ func (w *Warp) follow(a *check.Access, al *memory.Allocation) {
 	c := w.CTA
 	if al.Tracked() {
 		w.watchInit(a, al)
+	}
+	if c.global != nil {
+		c.global.Warp(c.Order, w.Id, w.Mask, a, &w.Addr)
 	}
 	stale, source := c.Launch.Stale.Follows(a), a.Write && c.copied(al)
 	if !stale && !source {
