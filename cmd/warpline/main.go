@@ -42,6 +42,12 @@ const (
 	exitInterrupted = 130
 )
 
+// exitStatus ends the command with the status of a program that it ran, which has said why.
+type exitStatus int
+
+// Error names the status.
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
 func main() {
 	ctx, stop := interruptible(os.Args[1:])
 	defer stop()
@@ -54,6 +60,9 @@ func main() {
 // args started. Of a terminal that closes the shell and the kernel both tell: that is no second wish.
 func interruptible(args []string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
+	if len(args) > 1 && args[0] == "sim" && args[1] == "exec" {
+		return ctx, cancel // signals are for the program that it runs
+	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
@@ -111,6 +120,7 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 	var known *advice.Error
 	var value *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
+	var status exitStatus
 	switch {
 	case err == nil:
 		return exitDone
@@ -120,6 +130,8 @@ func conclude(cmd *cobra.Command, err error, stderr io.Writer) int {
 		report(stderr, known.Text, known.Hint)
 	case errors.Is(err, errFindings):
 		return exitFound
+	case errors.As(err, &status):
+		return int(status)
 	case errors.As(err, &value):
 		report(stderr, fmt.Sprintf("--%s is %q, which is no %s", value.GetFlag().Name, value.GetValue(), kind(value.GetFlag())), helpOf(cmd))
 	case errors.As(err, &unknown) && cmd.HasAvailableSubCommands() && len(cmd.Flags().Args()) > 0:

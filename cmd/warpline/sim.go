@@ -19,7 +19,7 @@ import (
 // errFindings ends a run in which a check found something; it has been shown.
 var errFindings = errors.New("a check found something")
 
-func newSim() *cobra.Command {
+func newSimKernels() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sim", Short: "Run and check GPU kernels without a GPU",
 		Long: `Run a kernel's PTX on a simulated GPU that checks every access and counts. PTX is what clang and nvcc write for CUDA

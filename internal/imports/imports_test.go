@@ -57,6 +57,7 @@ const rules = `
 	internal/nvtx, internal/testutil/cc < internal/nvtx/nvtxtest;
 	internal/dl, internal/cuda/driver, internal/hostmem, internal/advice < internal/cuda/libcuda;
 	internal/gpusim, internal/cuda/driver < internal/cuda/simcuda;
+	internal/cuda/driver, internal/hostmem < internal/cuda/cabi;
 	internal/dl < internal/testutil/cc;
 	internal/cuda/libcuda, internal/dl, internal/testutil/cc < internal/cuda/shimtest;
 	internal/gpusim < internal/gpusim/mutate;
@@ -65,6 +66,7 @@ const rules = `
 	internal/simrun < internal/simdebug;
 	NONE < internal/litmus;
 	internal/litmus, internal/simdebug < cmd/warpline;
+	internal/cuda/cabi, internal/cuda/simcuda, internal/simrun < internal/simexec;
 
 	internal/ref, internal/device, internal/lower, internal/autograd, internal/hostmem < internal/conform;
 	internal/conform, internal/testutil, internal/cpufeat, internal/par < internal/device/devicetest;
@@ -124,7 +126,7 @@ const rules = `
 	internal/web, train < internal/live;
 	prof, optim, model, data/digits, internal/monitor, internal/machine, internal/diagnose, internal/doctor < internal/onepage;
 	internal/onepage < cmd/warpline;
-	internal/monitor, internal/live, train, internal/simrun, internal/check, internal/bench, internal/diagnose < cmd/warpline;
+	internal/monitor, internal/live, train, internal/simrun, internal/simexec, internal/check, internal/bench, internal/diagnose < cmd/warpline;
 	internal/doctor/probe < cmd/warpline;
 	NONE < internal/pysyntax;
 	internal/finding < internal/vet;
@@ -153,7 +155,7 @@ const rules = `
 `
 
 // unsafeIn are the only packages that may import unsafe.
-var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/nvml", "internal/nvkernel", "internal/nvtx", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/nvml", "internal/nvkernel", "internal/nvtx", "internal/simexec", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
 
 // never lists imports that a package must not have at all.
 var never = map[string][]string{
@@ -167,7 +169,7 @@ var never = map[string][]string{
 
 // only lists outside modules and the packages that may import them; nobody else may.
 var only = map[string][]string{
-	"golang.org/x/sys":             {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "internal/par", "internal/doctor/probe", "cmd/warpline"},
+	"golang.org/x/sys":             {"internal/hostmem", "internal/cpufeat", "internal/durable", "internal/cpu/kernels", "internal/par", "internal/doctor/probe", "internal/simexec", "cmd/warpline"},
 	"github.com/spf13":             {"cmd/warpline"}, // cobra and its flags
 	"charm.land":                   {"cmd/warpline"}, // bubbletea
 	"github.com/ebitengine/purego": {"internal/dl"},
@@ -177,7 +179,7 @@ var only = map[string][]string{
 // behind are the packages that internal/engines hides: what stands above it knows devices, not engines. Besides
 // internal/engines and what it stands on, only measurements (bench) and the packages of direct may import them.
 var behind = []string{"internal/cpu", "internal/cpu/kernels", "internal/null", "internal/cuda", "internal/cuda/driver", "internal/cuda/kernels",
-	"internal/cuda/libcuda", "internal/cuda/simcuda", "internal/gpusim", "internal/gpusim/simt", "internal/gpusim/memory",
+	"internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/cabi", "internal/gpusim", "internal/gpusim/simt", "internal/gpusim/memory",
 	"internal/gpusim/arith", "internal/gpusim/flow", "internal/gpusim/check", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/ptx", "internal/dl"}
 
 // direct are the packages that import some of behind all the same. The first group is about an engine itself. Those of
@@ -199,6 +201,8 @@ var direct = map[string][]string{
 	"internal/simrun":           {"internal/gpusim", "internal/ptx"},
 	"internal/simdebug":         {"internal/gpusim", "internal/gpusim/flow", "internal/gpusim/memory", "internal/gpusim/simt", "internal/gpusim/warp", "internal/ptx"}, // what there is to see of a launch
 	"kernel":                    {"internal/ptx"},
+	"internal/cuda/cabi":        {"internal/cuda/driver"},
+	"internal/simexec":          {"internal/cuda/cabi", "internal/cuda/driver", "internal/cuda/simcuda", "internal/gpusim"},
 
 	"internal/doctor/probe": {"internal/cuda/driver", "internal/cuda/libcuda"},
 

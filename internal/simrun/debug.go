@@ -72,7 +72,7 @@ func (t *Target) Memory(addr uint64) (data []byte, offset uint64, err error) {
 }
 
 // Finding puts a finding into the words of a run.
-func (t *Target) Finding(f gpusim.Finding) Finding { return t.j.finding(f, f.Check.String()) }
+func (t *Target) Finding(f gpusim.Finding) Finding { return t.j.file.finding(f, f.Check.String()) }
 
 // PTX is the file's name and its lines.
 func (t *Target) PTX() (name string, lines []string) { return t.j.file.path, t.j.file.lines }

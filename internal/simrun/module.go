@@ -56,6 +56,11 @@ func openFile(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseFile(path, b)
+}
+
+// parseFile is the file of a text, with the name that messages have for it.
+func parseFile(path string, b []byte) (*file, error) {
 	m, err := ptx.Parse(string(b))
 	if err != nil {
 		return nil, advice.Failf("PTX is what clang -S, nvcc --ptx or Triton's asm[\"ptx\"] give for a kernel", "%s", placed(path, err))
@@ -278,6 +283,10 @@ func readMeta(path string) (*meta, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseMeta(path, b)
+}
+
+func parseMeta(path string, b []byte) (*meta, error) {
 	const hint = "--meta takes the JSON file that Triton writes beside the PTX in its cache"
 	m := &meta{}
 	if err := json.Unmarshal(b, m); err != nil {

@@ -1,7 +1,6 @@
 package simrun
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"sort"
@@ -136,14 +135,9 @@ func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 		Registers: rep.Registers, RegistersBy: byLiveness, Shared: rep.Shared, Occupancy: j.occupancy(rep.Registers, rep.Shared), Output: string(rep.Output),
 		Counted: rep.Counted, Lines: j.lines(rep), Outs: []Out{}, Notes: append([]string{}, rep.Notes...)}
 	r.SampleError = (*Sampled)(rep.Sampled)
-	for _, f := range rep.Findings {
-		r.Findings = append(r.Findings, j.finding(f, f.Check.String()))
-	}
+	r.Findings = j.file.findings(rep, fault)
 	if fault != nil {
 		r.Fault = &Fault{int(fault.Code), fault.Code.String()}
-		if fault.Finding.Check == 0 {
-			r.Findings = append(r.Findings, j.finding(fault.Finding, fault.Code.String()))
-		}
 	}
 	r.Found = len(r.Findings)
 	return r
@@ -153,20 +147,6 @@ func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 func (j *job) occupancy(registers, shared int) Occupancy {
 	o := j.dev.Card.Occupancy(registers, j.threads(), shared)
 	return Occupancy{o.Blocks, o.Warps, o.Ratio, o.Limiter, estimate.Raise(j.card.SM(), o, registers, j.threads(), shared)}
-}
-
-func (j *job) finding(f gpusim.Finding, check string) Finding {
-	callers := j.file.inlined(f.Kernel, f.Line)
-	texts, into := []string{}, ""
-	for _, c := range callers {
-		texts = append(texts, j.file.sourceLine(c))
-	}
-	if len(callers) > 0 {
-		into = callers[0]
-	}
-	return Finding{Finding: true, Check: check, Kernel: f.Kernel, Block: f.Block, Thread: f.Thread, Line: f.Line, PTX: j.file.line(f.Line),
-		Source: f.Source, SourceText: j.file.sourceLine(f.Source), Inlined: into, Callers: callers, callerTexts: texts,
-		Message: f.Message(), kind: kindOf(f, check, strings.Join(callers, " ")), Space: f.Space, Address: fmt.Sprintf("%#x", f.Addr), Size: f.Size, Allocation: f.Alloc, Count: max(f.Count, 1)}
 }
 
 func classes(by map[string]uint64) []Class {
@@ -187,36 +167,10 @@ func classNames() []string {
 	return list
 }
 
-// group is findings of a kind.
-type group struct {
-	*Finding     // the first
-	count    int // how often all of them happened
-	more     int // findings
-	paired   bool
-}
-
-// groups puts findings together that differ in their lines of PTX only.
-func (r *Result) groups() (list []*group) {
-	by := map[kind]*group{}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		g := by[f.kind]
-		if g == nil {
-			g = &group{Finding: f, paired: f.kind.other != "0"}
-			by[f.kind] = g
-			list = append(list, g)
-		} else {
-			g.more++
-		}
-		g.count += f.Count
-	}
-	return list
-}
-
 // Summary is one line on what was found.
 func (r *Result) Summary() string {
 	if r.Found == 0 {
 		return "no finding by " + strings.ReplaceAll(r.Checks, ",", ", ")
 	}
-	return plural(len(r.groups()), "finding")
+	return plural(len(groups(r.Findings)), "finding")
 }

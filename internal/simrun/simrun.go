@@ -257,6 +257,15 @@ func options(c Config) (o gpusim.Options, err error) {
 	return o, nil
 }
 
+// Options are how c lets kernels run, and the name of the card that it names.
+func (c Config) Options() (o gpusim.Options, card string, err error) {
+	if o, err = options(c); err != nil {
+		return o, "", err
+	}
+	found, err := findCard(c.Card)
+	return o, found.Name, err
+}
+
 // allChecks are the single checks that exist.
 var allChecks = []gpusim.Check{gpusim.Memcheck, gpusim.Initcheck, gpusim.Synccheck, gpusim.Racecheck, gpusim.Globalcheck}
 

@@ -16,7 +16,7 @@ func (r *Result) Text(width int) string {
 	if r.Output != "" {
 		fmt.Fprintf(&b, "\nprintf\n%s\n", strings.TrimRight(r.Output, "\n"))
 	}
-	for _, g := range r.groups() {
+	for _, g := range groups(r.Findings) {
 		b.WriteString("\n" + g.text())
 	}
 	if r.Fault != nil {
@@ -89,14 +89,20 @@ func (f *group) text() string {
 	for i, c := range f.Callers {
 		line("", "inlined into %s  %s", c, f.callerTexts[i])
 	}
-	line("PTX", "line %d  %s", f.Line, strings.ReplaceAll(f.PTX, "\t", " "))
+	if f.Line > 0 {
+		line("PTX", "line %d  %s", f.Line, strings.ReplaceAll(f.PTX, "\t", " "))
+	}
 	switch {
 	case f.more > 0 && f.paired:
 		line("", "and %s of PTX lines", plural(f.more, "more pair"))
 	case f.more > 0:
 		line("", "and %s", plural(f.more, "more PTX line"))
 	}
-	line("thread", "%d,%d,%d of block %d,%d,%d in %s", f.Thread[0], f.Thread[1], f.Thread[2], f.Block[0], f.Block[1], f.Block[2], f.Kernel)
+	if f.Line > 0 {
+		line("thread", "%d,%d,%d of block %d,%d,%d in %s", f.Thread[0], f.Thread[1], f.Thread[2], f.Block[0], f.Block[1], f.Block[2], f.Kernel)
+	} else {
+		line("by", "a %s", f.Kernel)
+	}
 	if f.Space != "" {
 		line("address", "%s %s, %d bytes", f.Space, f.Address, f.Size)
 	}

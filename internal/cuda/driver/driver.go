@@ -218,6 +218,9 @@ type API struct {
 	// Assembled tells how many registers a thread of a kernel has once NVIDIA's assembler has made code of it, for occupancy and times.
 	Assembled func(f Function, registers int) Result
 
+	// Parameters tells where in the parameter buffer of a kernel each parameter lies, and how many bytes it has.
+	Parameters func(f Function) (offsets, sizes []int, r Result)
+
 	// HostTime is the clock of the virtual host that works with a context, in nanoseconds; what it has asked for and what has not
 	// taken effect yet is counted as if it waited for nothing. EventTime is when the card came to an event, by the same clock, and
 	// when it began the next work of the stream, which may have arrived later. Asking takes no time by it.

@@ -110,6 +110,12 @@ func (r Result) String() string {
 	return fmt.Sprintf("CUDA error %d", int32(r))
 }
 
+// Meaning is what the result says, in words; empty where nobody knows.
+func (r Result) Meaning() string {
+	n, _ := r.naming()
+	return n.meaning
+}
+
 // Sticky reports whether the context stays in this error until it is destroyed, or the process until it ends.
 func (r Result) Sticky() bool {
 	switch r {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 )
 
@@ -46,8 +47,19 @@ type Config struct {
 	// is named but the call. It must not call the driver.
 	Caller func() string
 
+	Host     Host                                       // whose memory copies name; nil: this process
+	Stop     <-chan struct{}                            // closed to end launches early, which fails the context; nil for never
 	Output   io.Writer                                  // of vprintf; nil discards it
 	OnLaunch func(kernel string, report *gpusim.Report) // after each kernel ran; must not call the driver
+	OnRun    func(r Run)                                // likewise, and when a copy found something
+}
+
+// Run is what became of a launch.
+type Run struct {
+	Module driver.Module  // of the kernel; 0 for a copy
+	Kernel string         // empty for a copy
+	Report *gpusim.Report // of a copy nothing but the finding
+	Fault  *gpusim.Fault  // that ended it; nil without
 }
 
 // words are what ParseConfig knows, as its errors list it.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/gpusim"
-	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
 // copyTime is what a copy costs besides bytes over bandwidth, in ns.
@@ -111,8 +110,17 @@ func (c *context) upload(t transfer, st *stream) driver.Result {
 				return r
 			}
 		}
+		if !c.dev.sys.here() {
+			if r := c.readable(t.host, int(t.n)); r != driver.Success {
+				return r
+			}
+		}
 		if c.dev.sys.cfg.LateEffects {
-			k.staged = bytes.Clone(hostmem.Bytes(t.host, int(t.n)))
+			b, err := c.dev.sys.fetched(t.host, int(t.n))
+			if err != nil {
+				return c.refuse(driver.InvalidValue, "%v", err)
+			}
+			k.staged = bytes.Clone(b)
 		}
 	}
 	done := c.give(st, k)
@@ -149,8 +157,12 @@ func (c *context) checkWritten(p driver.Ptr, n int) {
 	if s.cfg.Checks&gpusim.Initcheck == 0 || c.dev.sim.Written(uint64(p), n) {
 		return
 	}
-	s.found(c, []gpusim.Finding{{Check: gpusim.Initcheck, Kernel: "copy to the host", Msg: "read of memory that was never written",
-		Space: "global", Addr: uint64(p), Size: n, Alloc: c.dev.sim.Describe(uint64(p)), Count: 1}})
+	found := []gpusim.Finding{{Check: gpusim.Initcheck, Kernel: "copy to the host", Msg: "read of memory that was never written",
+		Space: "global", Addr: uint64(p), Size: n, Alloc: c.dev.sim.Describe(uint64(p)), Count: 1}}
+	if s.cfg.OnRun != nil {
+		s.cfg.OnRun(Run{Report: &gpusim.Report{Findings: found}})
+	}
+	s.found(c, found)
 }
 
 // found keeps findings, and fails the context unless they are collected.

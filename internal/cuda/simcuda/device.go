@@ -64,7 +64,7 @@ func (s *System) in(f func(c *context) driver.Result) driver.Result {
 	c := s.current[thread()]
 	switch {
 	case c == nil:
-		s.why = "no context is current on the calling thread: the call was made outside of driver.Do"
+		s.why = "no context is current on the calling thread: one is to be made so there before (CtxSetCurrent; in Go driver.Do)"
 		return driver.InvalidContext
 	case c.gone:
 		s.why = fmt.Sprintf("the context of device %d was released or reset", c.dev.ordinal)

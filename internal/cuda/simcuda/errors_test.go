@@ -30,6 +30,7 @@ func calls(r *rig) map[string]func() driver.Result {
 		"ModuleGetGlobal":           func() driver.Result { _, _, res := a.ModuleGetGlobal(r.mods[0], "answer"); return res },
 		"FuncLoad":                  func() driver.Result { return a.FuncLoad(f) },
 		"FuncGetAttribute":          func() driver.Result { _, res := a.FuncGetAttribute(driver.FuncNumRegs, f); return res },
+		"Parameters":                func() driver.Result { _, _, res := a.Parameters(f); return res },
 		"FuncSetAttribute":          func() driver.Result { return a.FuncSetAttribute(f, driver.FuncPreferredCarveout, 50) },
 		"Occupancy": func() driver.Result {
 			_, res := a.OccupancyMaxActiveBlocksPerMultiprocessor(f, 64, 0)
@@ -85,7 +86,7 @@ func TestContext(t *testing.T) {
 		if got := f(); got != driver.InvalidContext {
 			t.Errorf("%s outside of Do: %v", name, got)
 		}
-		if why := r.api.Explain(); !strings.Contains(why, "outside of driver.Do") {
+		if why := r.api.Explain(); !strings.Contains(why, "no context is current") {
 			t.Errorf("%s outside of Do is explained by %q", name, why)
 		}
 	}

@@ -9,6 +9,73 @@ import (
 	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
+// Host is the memory of the process whose driver a System is.
+type Host interface {
+	hostmem.Memory
+	Alloc(n int) (hostmem.Block, error) // for MemHostAlloc
+	Free(b hostmem.Block) error
+}
+
+// thisHost is that of this process.
+type thisHost struct{ hostmem.Own }
+
+func (thisHost) Alloc(n int) (hostmem.Block, error) { return hostmem.Alloc(n) }
+func (thisHost) Free(b hostmem.Block) error         { return b.Free() }
+
+// here is whether the host's memory is this process's.
+func (s *System) here() bool {
+	_, here := s.cfg.Host.(thisHost)
+	return here
+}
+
+// hostPiece is what is held at once of a copy of memory of another process.
+const hostPiece = 16 << 20
+
+// inPieces goes through the n bytes of a copy: at once, or piece by piece where they have to be held in between.
+func (s *System) inPieces(n int, f func(at, n int) error) error {
+	if s.here() {
+		return f(0, n)
+	}
+	for at := 0; at < n; at += hostPiece {
+		if err := f(at, min(hostPiece, n-at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetched is what lies in the host's memory: of this process the memory itself.
+func (s *System) fetched(addr uintptr, n int) ([]byte, error) {
+	if s.here() {
+		return hostmem.Bytes(addr, n), nil
+	}
+	p := make([]byte, n)
+	return p, s.cfg.Host.Read(p, addr)
+}
+
+// stored lets f fill memory of the host.
+func (s *System) stored(addr uintptr, n int, f func(p []byte) error) error {
+	if s.here() {
+		return f(hostmem.Bytes(addr, n))
+	}
+	p := make([]byte, n)
+	if err := f(p); err != nil {
+		return err
+	}
+	return s.cfg.Host.Write(addr, p)
+}
+
+// readable refuses memory of another process that is not there, as far as its ends tell. Of this process it would be a crash.
+func (c *context) readable(addr uintptr, n int) driver.Result {
+	host := c.dev.sys.cfg.Host
+	for _, at := range []uintptr{addr, addr + uintptr(n) - 1} {
+		if err := host.Read(make([]byte, 1), at); err != nil {
+			return c.refuse(driver.InvalidValue, "%d bytes at host address %#x: %v", n, addr, err)
+		}
+	}
+	return driver.Success
+}
+
 // pinned is page-locked host memory: made here, or somebody's and registered.
 type pinned struct {
 	lo, hi uintptr
@@ -61,7 +128,7 @@ func (s *System) hostAlloc(bytes int64, flags uint32) (host uintptr, r driver.Re
 		if bytes <= 0 || flags&^hostFlags != 0 {
 			return c.refuse(driver.InvalidValue, "%d bytes of pinned memory, flags %#x", bytes, flags)
 		}
-		b, err := hostmem.Alloc(int(bytes))
+		b, err := s.cfg.Host.Alloc(int(bytes))
 		if err != nil {
 			return c.refuse(driver.OutOfMemory, "%v", err)
 		}
@@ -90,7 +157,7 @@ func (s *System) hostFree(host uintptr) driver.Result {
 		s.drain()
 		b := s.pinned[i].block
 		s.pinned = slices.Delete(s.pinned, i, j)
-		if err := b.Free(); err != nil {
+		if err := s.cfg.Host.Free(b); err != nil {
 			return c.refuse(driver.Unknown, "%v", err)
 		}
 		return c.err
@@ -151,7 +218,7 @@ func (s *System) freeHost(c *context) error {
 		if p.ctx != c {
 			return false
 		}
-		err = errors.Join(err, p.block.Free())
+		err = errors.Join(err, s.cfg.Host.Free(p.block))
 		return true
 	})
 	if err != nil {

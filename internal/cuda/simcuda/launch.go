@@ -78,6 +78,7 @@ func (c *context) execute(f *function, grid, block, cluster [3]int, shared int, 
 		StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters, Cluster: cluster}
 	var key alike
 	var known estimate.Launch
+	o.Stop = s.cfg.Stop
 	if (s.cfg.Clock || s.timed) && !o.Counters {
 		key = c.alike(f, grid, block, shared, params)
 		if known = s.traffic[key]; known.Blocks == 0 {
@@ -94,8 +95,14 @@ func (c *context) execute(f *function, grid, block, cluster [3]int, shared int, 
 		s.touched(c, "kernel "+f.kernel.Name, rep.Reads, rep.Writes)
 	}
 	var fault *gpusim.Fault
-	if errors.As(err, &fault) {
+	switch {
+	case errors.As(err, &fault):
 		c.fail(driver.Result(fault.Code), fault.Error())
+	case errors.Is(err, gpusim.ErrStopped):
+		c.fail(driver.Deinitialized, fmt.Sprintf("%s was stopped before its end", f.kernel.Name))
+	}
+	if s.cfg.OnRun != nil {
+		s.cfg.OnRun(Run{f.mod.handle, f.kernel.Name, rep, fault})
 	}
 	s.found(c, rep.Findings)
 	if len(rep.Output) > 0 {

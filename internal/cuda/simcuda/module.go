@@ -14,6 +14,7 @@ import (
 
 type module struct {
 	ctx      *context
+	handle   driver.Module
 	prog     *gpusim.Program
 	version  ptx.Version
 	constant int // bytes of constant memory
@@ -45,6 +46,7 @@ func (s *System) moduleLoad(image []byte) (h driver.Module, log string, r driver
 			return c.refuse(r, "%s", strings.TrimSpace(why))
 		}
 		h = driver.Module(s.handle())
+		m.handle = h
 		s.modules[h] = m
 		return driver.Success
 	})
@@ -248,6 +250,18 @@ func (s *System) assembled(h driver.Function, registers int) driver.Result {
 		f.threads = maxThreads(f.kernel, registers, c.dev.sim.Card)
 		return driver.Success
 	})
+}
+
+// parameters is the table's Parameters.
+func (s *System) parameters(h driver.Function) (offsets, sizes []int, r driver.Result) {
+	r = s.in(func(c *context) driver.Result {
+		f, r := c.function(h)
+		if r == driver.Success {
+			offsets, sizes = f.kernel.Offsets, f.kernel.Sizes
+		}
+		return r
+	})
+	return offsets, sizes, r
 }
 
 func (c *context) function(h driver.Function) (*function, driver.Result) {

@@ -92,6 +92,9 @@ func New(c Config) (*System, error) {
 	if c.Output == nil {
 		c.Output = io.Discard
 	}
+	if c.Host == nil {
+		c.Host = thisHost{}
+	}
 	s := &System{cfg: c, card: card, order: order{on: c.Checks&gpusim.Globalcheck != 0 && !c.Off}, current: map[uint64]*context{}, next: firstHandle,
 		modules: map[driver.Module]*module{}, funcs: map[driver.Function]*function{},
 		memories: map[driver.MemHandle]*physical{},
@@ -185,6 +188,7 @@ func (s *System) API() *driver.API {
 		GraphExecMemcpyNodeSetParams: s.setCopyNode, GraphExecMemsetNodeSetParams: s.setFillNode, GraphUpload: s.graphUpload,
 		GraphLaunch: s.graphLaunch, GraphExecDestroy: s.execDestroy,
 
-		LaunchKernelEx: s.launch, Annotate: s.annotate, Assembled: s.assembled, Gap: s.cfg.gap(), Explain: s.explain, HostTime: s.hostTime, EventTime: s.eventTime, Lines: true, Unbind: true,
+		LaunchKernelEx: s.launch, Annotate: s.annotate, Assembled: s.assembled, Parameters: s.parameters, Gap: s.cfg.gap(), Explain: s.explain,
+		HostTime: s.hostTime, EventTime: s.eventTime, Lines: true, Unbind: true,
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/gpusim"
-	"github.com/warpline-ml/warpline/internal/hostmem"
 )
 
 // task is what a call gives to a stream, and what a node of a graph does. It does not change, and may run often.
@@ -91,7 +90,9 @@ func (t *copyTask) run(c *context) cost {
 	}
 	if s.cfg.Off && !(s.cfg.Clock && t.from == nil && t.n <= smallUpload) {
 		if t.to == nil {
-			clear(hostmem.Bytes(t.dstHost, t.n))
+			c.check(s.inPieces(t.n, func(at, n int) error {
+				return s.stored(t.dstHost+uintptr(at), n, func(p []byte) error { clear(p); return nil })
+			}), "a copy to the host")
 		}
 		return s.copied(t)
 	}
@@ -125,19 +126,23 @@ func (s *System) copied(t *copyTask) cost {
 
 // move copies the bytes.
 func (t *copyTask) move(c *context) {
+	s := c.dev.sys
 	switch {
+	case t.from == nil && t.to == nil:
+		c.check(s.inPieces(t.n, func(at, n int) error { return t.within(s, at, n) }), "a copy on the host")
 	case t.from == nil:
-		src := t.staged
-		if src == nil {
-			src = hostmem.Bytes(t.srcHost, t.n)
-		}
-		if t.to == nil {
-			copy(hostmem.Bytes(t.dstHost, t.n), src)
-		} else {
-			t.to.check(t.to.dev.sim.Write(t.dst, src), "a copy from the host")
-		}
+		t.to.check(s.inPieces(t.n, func(at, n int) error {
+			src, err := t.source(s, at, n)
+			if err != nil {
+				return err
+			}
+			return t.to.dev.sim.Write(t.dst+uint64(at), src)
+		}), "a copy from the host")
 	case t.to == nil:
-		if err := t.from.dev.sim.Read(hostmem.Bytes(t.dstHost, t.n), t.src); err != nil {
+		err := s.inPieces(t.n, func(at, n int) error {
+			return s.stored(t.dstHost+uintptr(at), n, func(p []byte) error { return t.from.dev.sim.Read(p, t.src+uint64(at)) })
+		})
+		if err != nil {
 			t.from.check(err, "a copy to the host")
 		} else {
 			t.from.checkWritten(driver.Ptr(t.src), t.n)
@@ -145,6 +150,23 @@ func (t *copyTask) move(c *context) {
 	default:
 		c.check(gpusim.Copy(t.to.dev.sim, t.dst, t.from.dev.sim, t.src, t.n), "a copy on the device")
 	}
+}
+
+// source is a part of what is copied from the host.
+func (t *copyTask) source(s *System, at, n int) ([]byte, error) {
+	if t.staged != nil {
+		return t.staged[at : at+n], nil
+	}
+	return s.fetched(t.srcHost+uintptr(at), n)
+}
+
+// within copies a part from one place of the host to another.
+func (t *copyTask) within(s *System, at, n int) error {
+	src, err := t.source(s, at, n)
+	if err != nil {
+		return err
+	}
+	return s.stored(t.dstHost+uintptr(at), n, func(p []byte) error { copy(p, src); return nil })
 }
 
 // fillTask repeats a pattern.

@@ -86,3 +86,18 @@ func compile(cc, dir, main string, files map[string][]byte, without []string) ([
 	}
 	return os.ReadFile(lib)
 }
+
+// Program is the path of a program made of the C file main with a compiler's other arguments: libraries to link. The test is
+// skipped where there can be none, naming what was looked for.
+func Program(t testing.TB, main string, args ...string) string {
+	t.Helper()
+	cc, err := compiler()
+	if err != nil {
+		t.Skip(err)
+	}
+	path := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(main), ".c"))
+	if out, err := exec.Command(cc, append([]string{"-O1", "-Wall", "-Wextra", "-o", path, main}, args...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cc, err, out)
+	}
+	return path
+}
