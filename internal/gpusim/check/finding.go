@@ -1,6 +1,5 @@
-// Package check is what the checks know and what they find: sites and accesses of a kernel, findings, who accessed shared
-// memory in what order (racecheck), and stores to what a launch reads by ld.global.nc. It knows warps and threads by their
-// numbers.
+// Package check is what the checks know and what they find: sites and accesses of a kernel, findings, who accessed shared and
+// global memory in what order, and stores to what a launch reads by ld.global.nc. It knows warps and threads by their numbers.
 package check
 
 import (
