@@ -3,7 +3,6 @@
 package counts
 
 import (
-	_ "embed"
 	"encoding/json"
 	"strconv"
 	"sync"
@@ -16,15 +15,10 @@ import (
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// raw is what kernels do, by row and quantity: features of a launch, each with a number to take it times.
-//
-//go:embed kernels.json
-var raw []byte
-
 // table is what kernels do, by row and quantity.
 var table = sync.OnceValue(func() map[string]map[string]sum {
 	var written map[string]map[string]map[string]float64
-	if err := json.Unmarshal(raw, &written); err != nil {
+	if err := json.Unmarshal([]byte(tableText()), &written); err != nil {
 		panic(err) // a mistake in the table
 	}
 	rows := make(map[string]map[string]sum, len(written))

@@ -72,7 +72,7 @@ func TestTable(t *testing.T) {
 	quantity := regexp.MustCompile(`^(i\d+|t\d|Wavefronts|Requested|Unique|Own|Lone|Part|GlobalWaits|SharedWaits|Barriers|Hottest)$`)
 	feature := regexp.MustCompile(`^([BYFOIxyz]|p\d+|B\*p\d+(/p\d+)?|p\d+\*p\d+\^(64|128))$`)
 	var rows map[string]map[string]map[string]float64
-	if err := json.Unmarshal(raw, &rows); err != nil {
+	if err := json.Unmarshal([]byte(tableText()), &rows); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows) < 100 {

@@ -84,7 +84,8 @@ const rules = `
 	kernel < examples/kernels;
 	internal/render < internal/finding;
 	internal/finding, internal/pickle, internal/cards < internal/snapshot;
-	NONE < internal/xid;
+	NONE < internal/xid, internal/tables;
+	internal/tables < internal/ptx, internal/counts, internal/torchcall, internal/ledger, internal/cuda/kernels/gen;
 	internal/drivers, internal/finding, internal/nvml, internal/xid < internal/machinefile;
 	NONE < internal/literal;
 	internal/drivers, internal/finding, internal/literal, internal/xid < internal/errortext;
@@ -155,7 +156,7 @@ const rules = `
 `
 
 // unsafeIn are the only packages that may import unsafe.
-var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/nvml", "internal/nvkernel", "internal/nvtx", "internal/simexec", "internal/device", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
+var unsafeIn = []string{"internal/cpu", "internal/cpu/kernels", "internal/cuda", "internal/cuda/libcuda", "internal/cuda/simcuda", "internal/cuda/shimtest", "internal/dl", "internal/nvml", "internal/nvkernel", "internal/nvtx", "internal/simexec", "internal/device", "internal/gpusim/check", "internal/gpusim/simt", "internal/gpusim/lanes", "internal/gpusim/warp", "internal/gpusim/compile", "internal/hostmem", "internal/callsite"}
 
 // never lists imports that a package must not have at all.
 var never = map[string][]string{

@@ -1,16 +1,10 @@
 package ptx
 
 import (
-	_ "embed"
 	"strconv"
 	"strings"
 	"sync"
 )
-
-// formsText is made by bench/ptx, which asks ptxas about every form of grammar.txt.
-//
-//go:embed forms.txt
-var formsText string
 
 // need is what a form asks of a module.
 type need struct {
@@ -29,7 +23,7 @@ type formTable struct {
 
 var forms = sync.OnceValue(func() *formTable {
 	t := &formTable{lines: map[string][]string{}, cut: map[string]map[string]need{}}
-	for line := range strings.Lines(formsText) {
+	for line := range strings.Lines(tableText()) {
 		if family, rest, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok && family != "#" {
 			t.lines[family] = append(t.lines[family], rest)
 		}

@@ -4,7 +4,6 @@
 package torchcall
 
 import (
-	_ "embed"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -12,9 +11,6 @@ import (
 )
 
 //go:generate go run ./gen
-
-//go:embed table.json
-var tableJSON []byte
 
 // State says what there is of a call.
 type State string
@@ -70,7 +66,7 @@ const NearestSection = "Not here: write instead"
 // load gives the table.
 var load = sync.OnceValue(func() *Table {
 	t := new(Table)
-	if err := json.Unmarshal(tableJSON, t); err != nil {
+	if err := json.Unmarshal([]byte(tableText()), t); err != nil {
 		panic("torchcall: table.json: " + err.Error())
 	}
 	return t

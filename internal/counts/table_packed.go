@@ -1,0 +1,15 @@
+//go:build packed
+
+package counts
+
+import (
+	_ "embed"
+
+	"github.com/warpline-ml/warpline/internal/tables"
+)
+
+//go:embed kernels.json.gz
+var tableEmbedded string
+
+// tableText is what kernels do, by row and quantity: features of a launch, each with a number to take it times.
+func tableText() string { return tables.Unpack(tableEmbedded) }

@@ -1,0 +1,15 @@
+//go:build packed
+
+package ptx
+
+import (
+	_ "embed"
+
+	"github.com/warpline-ml/warpline/internal/tables"
+)
+
+//go:embed forms.txt.gz
+var tableEmbedded string
+
+// tableText is made by bench/ptx, which asks ptxas about every form of grammar.txt.
+func tableText() string { return tables.Unpack(tableEmbedded) }

@@ -1,0 +1,15 @@
+//go:build packed
+
+package torchcall
+
+import (
+	_ "embed"
+
+	"github.com/warpline-ml/warpline/internal/tables"
+)
+
+//go:embed table.json.gz
+var tableEmbedded string
+
+// tableText is what the generator makes.
+func tableText() string { return tables.Unpack(tableEmbedded) }
