@@ -101,7 +101,7 @@ func differs(got, want *Value, part string, narrowest float64) string {
 var apart = map[string]string{
 	"Dropout": "random", "Bernoulli": "random", "Multinomial": "random", "Grad": "a gradient that is there", "Keep": "ownership", "In": "modes", "Enter": "a module's name", "EnterPair": "likewise", "AutoWide": "a policy", "To": "another device", "Detach": "no values of its own",
 	"RequireGrad": "used by every case", "Contiguous": "its values are its operand's; layouts use it", "ZerosLike": "constant", "FullLike": "constant",
-	"CrossEntropy": "nn.CrossEntropy is compared", "CrossEntropyMean": "nn.CrossEntropy is compared",
+	"CrossEntropy": "nn.CrossEntropy is compared", "Resample": "nn.Upsample is compared, which gives it its operands", "CrossEntropyMean": "nn.CrossEntropy is compared",
 	"LinearCrossEntropy": "nn's test compares with Linear and CrossEntropy", "LinearCrossEntropyTotal": "nn's test compares with Linear and CrossEntropy", "LinearCrossEntropyMean": "nn's test compares with Linear and CrossEntropy",
 }
 
