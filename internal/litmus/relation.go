@@ -42,17 +42,6 @@ func (r relation) both(other relation) relation {
 	return out
 }
 
-// within keeps what leads from one set into another.
-func (r relation) within(from, to set) relation {
-	out := newRelation(len(r))
-	for a, row := range r {
-		if from>>a&1 != 0 {
-			out[a] = row & to
-		}
-	}
-	return out
-}
-
 // close makes r transitive (Warshall).
 func (r relation) close() relation {
 	for k := range r {

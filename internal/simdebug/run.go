@@ -27,7 +27,6 @@ type run struct {
 
 	event   int64 // instructions of warps so far: what a replay counts
 	goal    goal
-	begun   []bool      // blocks
 	blocks  []*warp.CTA // by the order of the grid, once begun
 	w       *warp.Warp  // whose instruction is next, or under way
 	p       *warp.Point

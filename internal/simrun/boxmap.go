@@ -104,7 +104,7 @@ type descriptor struct {
 func (d *descriptor) check() error {
 	switch {
 	case d.Im2col:
-		return errors.New("im2col descriptors are made by a launcher of your own: pass the map as hex:")
+		return errors.New("im2col descriptors are made by a launcher of your own: pass the map by hex:BYTES")
 	case len(d.Box) < 1 || len(d.Box) > tensormap.MaxRank || d.Swizzle < 0 || d.Swizzle > 3 || d.Elem < 0 || d.Elem >= len(tensormap.Numbered):
 		return fmt.Errorf("boxes of %v, swizzle %d, element type %d", d.Box, d.Swizzle, d.Elem)
 	}

@@ -78,10 +78,3 @@ func (l *loop) within(m *loop) bool {
 	}
 	return m == nil
 }
-
-func (l *loop) depth() (n int) {
-	for ; l != nil; l = l.parent {
-		n++
-	}
-	return n
-}

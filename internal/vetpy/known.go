@@ -2,12 +2,6 @@ package vetpy
 
 import "strings"
 
-// maker is what a call of a known name makes.
-type maker struct {
-	traits traits
-	moved  bool // has a device argument
-}
-
 func named(t traits, names ...string) map[string]traits {
 	m := make(map[string]traits, len(names))
 	for _, n := range names {

@@ -142,7 +142,6 @@ type class struct {
 	module   bool     // is a torch.nn.Module
 	lighting bool     // is Lightning's: its training_step is called in a loop
 	dataset  bool
-	layers   []string // canonical names of what its __init__ makes
 	ran      bool
 	instance *value
 }

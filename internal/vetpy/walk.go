@@ -35,7 +35,6 @@ type walker struct {
 	backward map[string]bool // what backward is called on
 	cleared  map[string]bool // lists that are emptied somewhere
 	gpu      bool            // the program computes on a device that is apart from the host
-	has      map[string]bool // words of the source that rules ask for
 }
 
 // arm is a branch that a condition chooses.

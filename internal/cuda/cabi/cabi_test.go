@@ -72,7 +72,6 @@ func call(t *testing.T, th *cabi.Thread, name string, a ...uint64) driver.Result
 func TestHostile(t *testing.T) {
 	th, m := thread(t, 1<<16)
 	base := uint64(m.Addr)
-	const ctx = 4096
 	for round := range 2 {
 		for _, name := range cabi.Names() {
 			for _, w := range []uint64{0, 1, 7, ^uint64(0), 1 << 63, base, base + 1<<16 - 3, 0x700000000000, 1 << 40} {

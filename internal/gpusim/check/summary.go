@@ -27,13 +27,6 @@ func (e *ends) add(r record) {
 	}
 }
 
-func (e *ends) merge(o ends) {
-	if o.first.clock != 0 {
-		e.add(o.first)
-		e.add(o.last)
-	}
-}
-
 // before is an order of records that does not depend on who came first.
 func (r record) before(o record) bool {
 	if r.block != o.block {
