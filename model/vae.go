@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -20,6 +22,12 @@ type VAE struct {
 	Decoder  *nn.Linear `nn:"fc3"`
 	Pixels   *nn.Linear `nn:"fc4"`
 	pictures ImageConfig
+}
+
+// String tells the sizes of a VAE.
+func (m *VAE) String() string {
+	p := m.pictures
+	return fmt.Sprintf("VAE of pictures of %d×%d×%d, codes of %d", p.Channels, p.Height, p.Width, m.Mean.Weight.Dim(0))
 }
 
 // NewVAE makes a model of pictures of c's size; classes are none of its business.
