@@ -2,6 +2,7 @@ package simcuda
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/warpline-ml/warpline/internal/gpusim"
 )
@@ -36,9 +37,9 @@ func (p past) has(o *op) bool { return o.stream.number < len(p) && p[o.stream.nu
 type order struct {
 	on      bool
 	streams int
-	host    past // what the host has waited for
-	now     *op  // that takes effect
-	trails  []trail
+	host    past      // what the host has waited for
+	now     *op       // that takes effect
+	trails  [][]trail // by number of a stream, in its order
 	spans   int
 }
 
@@ -75,16 +76,20 @@ func (r *order) waited(ops []*op) {
 			r.host.join(o.past)
 		}
 	}
-	kept := r.trails[:0]
-	for _, t := range r.trails {
-		if r.host.has(t.op) {
-			r.spans -= len(t.reads) + len(t.writes)
-		} else {
-			kept = append(kept, t)
-		}
+	for number, list := range r.trails {
+		done := sort.Search(len(list), func(i int) bool { return !r.host.has(list[i].op) })
+		r.forget(number, done)
 	}
-	clear(r.trails[len(kept):])
-	r.trails = kept
+}
+
+// forget lets go of the first n pieces of a stream's work.
+func (r *order) forget(number, n int) {
+	list := r.trails[number]
+	for i := range list[:n] {
+		r.spans -= len(list[i].reads) + len(list[i].writes)
+		list[i] = trail{}
+	}
+	r.trails[number] = list[n:]
 }
 
 // touching is whether it matters what work touches: there is more than one stream.
@@ -92,22 +97,50 @@ func (s *System) touching(c *context) bool {
 	return s.order.on && (len(c.queues) > 1 || len(s.devices) > 1 || s.order.streams > 1)
 }
 
-// touched looks for races of the work that has just taken effect with what may run at the same time, and keeps it.
+// touched looks for races of the work that has just taken effect with what may run at the same time, and keeps it. What a stream has
+// done is in its order, so that all that is known to be done comes before the rest.
 func (s *System) touched(c *context, what string, reads, writes []gpusim.Span) {
 	r := &s.order
 	t := trail{r.now, what, reads, writes}
-	for i := range r.trails {
-		old := &r.trails[i]
-		if t.op.past.has(old.op) || old.op.past.has(t.op) {
+	for number, list := range r.trails {
+		if number == t.op.stream.number {
 			continue
 		}
-		s.race(c, &t, old, t.writes, old.writes, "write", "writes")
-		s.race(c, &t, old, t.reads, old.writes, "read", "writes")
-		s.race(c, &t, old, t.writes, old.reads, "write", "reads")
+		for i := sort.Search(len(list), func(i int) bool { return !t.op.past.has(list[i].op) }); i < len(list); i++ {
+			s.meet(c, &t, &list[i])
+		}
 	}
-	r.trails = append(r.trails, t)
-	for r.spans += len(reads) + len(writes); r.spans > maxSpans && len(r.trails) > 1; r.trails = r.trails[1:] {
-		r.spans -= len(r.trails[0].reads) + len(r.trails[0].writes)
+	r.keep(t)
+}
+
+// meet looks for races of two pieces of work.
+func (s *System) meet(c *context, t, old *trail) {
+	if old.op.past.has(t.op) {
+		return
+	}
+	s.race(c, t, old, t.writes, old.writes, "write", "writes")
+	s.race(c, t, old, t.reads, old.writes, "read", "writes")
+	s.race(c, t, old, t.writes, old.reads, "write", "reads")
+}
+
+// keep adds to what streams have done, and forgets the oldest of the stream that has most where it is too much.
+func (r *order) keep(t trail) {
+	number := t.op.stream.number
+	for len(r.trails) <= number {
+		r.trails = append(r.trails, nil)
+	}
+	r.trails[number] = append(r.trails[number], t)
+	for r.spans += len(t.reads) + len(t.writes); r.spans > maxSpans; {
+		most := 0
+		for i, list := range r.trails {
+			if len(list) > len(r.trails[most]) {
+				most = i
+			}
+		}
+		if len(r.trails[most]) <= 1 {
+			return
+		}
+		r.forget(most, 1)
 	}
 }
 
