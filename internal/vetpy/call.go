@@ -227,11 +227,6 @@ func (w *walker) move(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
 	}
 	e.kind = evMove
 	w.record(e)
-	if on.is(isModule) && on.fields != nil {
-		for _, f := range on.fields {
-			_ = f
-		}
-	}
 	return on.with(isMoved).without(isHost)
 }
 
@@ -478,12 +473,8 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 		v := &value{traits: t, path: path, call: x}
 		if t == isModule {
 			for _, a := range args {
-				v.elems = nil
 				v.names = join(v.names, a.names)
 			}
-		}
-		if t == isOptimizer || t == isLoader {
-			v.elems = nil
 		}
 		return v
 	}

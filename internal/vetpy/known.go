@@ -25,8 +25,8 @@ var optimizers = named(isOptimizer, "AdamW", "Adam", "SGD", "Lion", "LAMB", "Ada
 	"PagedAdamW", "PagedAdamW8bit", "PagedAdamW32bit", "Ranger", "RAdam", "RMSprop", "LARS", "Shampoo", "SOAP", "Muon", "AdaBelief",
 	"ZeroRedundancyOptimizer")
 
-// keeps are the methods that give a tensor which carries the graph of its receiver.
-var drops = map[string]traits{ // methods after which there is no graph, and what is left
+// drops are the methods after which there is no graph, and what is left.
+var drops = map[string]traits{
 	"item": isNumber, "tolist": isNumber, "detach": isTensor, "numpy": isNumber, "detach_": isTensor, "argmax": isTensor, "argmin": isTensor,
 	"argsort": isTensor, "size": isNumber, "dim": isNumber, "numel": isNumber, "eq": isTensor, "ne": isTensor, "gt": isTensor, "lt": isTensor,
 	"ge": isTensor, "le": isTensor, "nonzero": isTensor, "long": isTensor, "int": isTensor, "bool": isTensor, "isnan": isTensor, "any": isTensor,
@@ -45,7 +45,7 @@ func pathTraits(path string) traits {
 		return isScheduler
 	case strings.HasPrefix(path, "torch.optim.swa_utils."):
 		return isModule
-	case strings.HasPrefix(path, "torch.optim.") && last != last2lower(last):
+	case strings.HasPrefix(path, "torch.optim.") && last != strings.ToLower(last):
 		return isOptimizer
 	case last == "GradScaler" || last == "ShardedGradScaler":
 		return isScaler
@@ -61,7 +61,7 @@ func pathTraits(path string) traits {
 		return 0
 	case strings.HasPrefix(path, "torch.nn.") && strings.HasSuffix(last, "Loss"):
 		return isCriterion
-	case strings.HasPrefix(path, "torch.nn.") && last != last2lower(last):
+	case strings.HasPrefix(path, "torch.nn.") && last != strings.ToLower(last):
 		return isModule
 	case strings.HasPrefix(path, "torchvision.models.") || strings.HasPrefix(path, "timm.create_model"):
 		return isModule
@@ -104,8 +104,6 @@ func isClockCall(path string) bool {
 	}
 	return false
 }
-
-func last2lower(s string) string { return strings.ToLower(s) }
 
 // lossPath tells whether a call computes a loss.
 func lossPath(path string) bool {

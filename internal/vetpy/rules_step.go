@@ -151,27 +151,24 @@ func (c *checker) scalerEvent(turn []event, i int) {
 	}
 	switch e.kind {
 	case evStep:
-		if s := any1(turn, e, is(evScale)); s != nil && any1(turn, e, func(f *event) bool { return f.kind == evScalerStep && stepsWhat(c, f) != e.onText }) == nil {
+		if s := next(turn, e, is(evScale)); s != nil && next(turn, e, func(f *event) bool { return f.kind == evScalerStep && stepsWhat(c, f) != e.onText }) == nil {
 			bad("the optimizer steps by itself, with gradients that the scaler has scaled", fmt.Sprintf("%s.step(%s)", s.onText, e.onText))
 		}
 	case evScalerStep:
-		switch u := any1(turn, e, is(evUpdate)); {
+		switch u := next(turn, e, is(evUpdate)); {
 		case u == nil:
 			bad("the scaler is never updated: its scale never changes, and a step after infinities fails", fmt.Sprintf("%s.update()  # behind %s", e.onText, c.text(e.node)))
 		case next(turn[i+1:], e, is(evUpdate)) == nil && !u.guarded:
 			bad("the scaler is updated before it steps", fmt.Sprintf("%s  # behind %s", c.text(u.node), c.text(e.node)))
 		}
 	case evBackward:
-		if e.arg.path != "scaled" && !contains(e.arg.names, "scaled") && any1(turn, e, is(evScale)) == nil {
-			if s := any1(turn, e, is(evScalerStep)); s != nil && !e.on.is(isEngine) {
+		if e.arg.path != "scaled" && !contains(e.arg.names, "scaled") && next(turn, e, is(evScale)) == nil {
+			if s := next(turn, e, is(evScalerStep)); s != nil && !e.on.is(isEngine) {
 				bad("the scaler steps with gradients that it has not scaled: it divides them by the scale", fmt.Sprintf("%s.scale(%s).backward()", s.onText, e.onText))
 			}
 		}
 	}
 }
-
-// any1 is an event of the turn that is wanted and can be in the same run as e.
-func any1(turn []event, e *event, want func(*event) bool) *event { return next(turn, e, want) }
 
 func (c *checker) clips() {
 	for _, l := range c.training {
