@@ -88,6 +88,8 @@ func TestVetBadInput(t *testing.T) {
 		{[]string{"two.py", "train.py"}, "two.py:1:1: print is a statement of Python 2"},
 		{[]string{"notes.ipynb"}, "not a notebook of version 4"},
 		{[]string{"none.py"}, "none.py"},
+		{[]string{"./..."}, "programs in Go are not read"},
+		{[]string{"train.py", "main.go"}, "main.go: programs in Go are not read"},
 		{[]string{"empty"}, "empty has no programs in Python"},
 		{[]string{"train.py", "--skip", "R99"}, `no rule is called "R99"`},
 		{[]string{"--explain", "leak"}, `no rule is called "leak"`},

@@ -131,7 +131,7 @@ const rules = `
 	internal/doctor/probe < cmd/warpline;
 	NONE < internal/pysyntax;
 	internal/finding < internal/vet;
-	internal/pysyntax, internal/vet < internal/vetpy;
+	internal/advice, internal/pysyntax, internal/vet < internal/vetpy;
 	internal/pysyntax < bench/python;
 	internal/vetpy < cmd/warpline;
 	internal/advice < internal/torchcall;

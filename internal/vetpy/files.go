@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/vet"
 )
 
@@ -14,6 +15,9 @@ import (
 // installed packages. The error is of the first path that is not there.
 func Files(paths []string) (files []string, err error) {
 	for _, path := range paths {
+		if strings.HasSuffix(path, "...") || strings.HasSuffix(path, ".go") {
+			return nil, advice.Failf("name programs in Python, notebooks, or folders of them", "%s: programs in Go are not read", path)
+		}
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, err
