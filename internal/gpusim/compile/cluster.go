@@ -121,16 +121,8 @@ func (e *emitter) fenceOf() warp.Op {
 
 // stmatrix stores 8×8 matrices, which lie in the lanes as those of ldmatrix.
 func (e *emitter) stmatrix() warp.Op {
-	e.check("sync aligned m8n8 x1 x2 x4 trans shared shared::cta")
-	e.arity(2, 2)
-	n := 0
-	for _, m := range e.in.Mods {
-		if len(m) == 2 && m[0] == 'x' {
-			n = int(m[1] - '0')
-		}
-	}
-	if e.err != nil || n == 0 || !e.in.Has("m8n8") || e.in.Type() != ptx.B16 {
-		e.fail("wants .m8n8, .x1, .x2 or .x4, .b16")
+	n := e.matrices()
+	if n == 0 {
 		return nil
 	}
 	a, addr := e.memory(e.in.Args[0], 16, true)

@@ -371,12 +371,10 @@ func (e *emitter) barReduction(b *warp.BarOp) []ptx.Operand {
 	return args[1 : len(args)-1]
 }
 
-// ldmatrix loads 8×8 matrices of 16-bit elements: lane l has the address of row l%8 of matrix l/8, and gets elements
-// (l/4, 2(l%4)) and the next, or those of the transpose.
-func (e *emitter) ldmatrix() warp.Op {
+// matrices is how many 8×8 matrices of 16-bit elements an instruction moves; 0, and an error, where its form is another.
+func (e *emitter) matrices() (n int) {
 	e.check("sync aligned m8n8 x1 x2 x4 trans shared shared::cta")
 	e.arity(2, 2)
-	n := 0
 	for _, m := range e.in.Mods {
 		if len(m) == 2 && m[0] == 'x' {
 			n = int(m[1] - '0')
@@ -384,6 +382,16 @@ func (e *emitter) ldmatrix() warp.Op {
 	}
 	if e.err != nil || n == 0 || !e.in.Has("m8n8") || e.in.Type() != ptx.B16 {
 		e.fail("wants .m8n8, .x1, .x2 or .x4, .b16")
+		return 0
+	}
+	return n
+}
+
+// ldmatrix loads 8×8 matrices of 16-bit elements: lane l has the address of row l%8 of matrix l/8, and gets elements
+// (l/4, 2(l%4)) and the next, or those of the transpose.
+func (e *emitter) ldmatrix() warp.Op {
+	n := e.matrices()
+	if n == 0 {
 		return nil
 	}
 	a, addr := e.memory(e.in.Args[1], 16, false)
