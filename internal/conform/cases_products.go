@@ -306,7 +306,7 @@ func resampleCases(g *gen) {
 		{[]int{2, 1, 3, 3}, 3, 8}, {[]int{2, 3, 6, 5}, 2, 13}, {[]int{0, 4}, 1, 8}, {[]int{4, 0}, 0, 8},
 	}
 	if !g.short {
-		list = append(list, size{[]int{5, 3, 13, 35}, 3, 70}, size{[]int{2, 61, 129}, 1, 20}, size{[]int{3, 5000}, 1, 7})
+		list = append(list, size{[]int{5, 3, 13, 35}, 3, 70}, size{[]int{2, 61, 129}, 1, 20}, size{[]int{3, 700}, 1, 7})
 	}
 	for _, s := range list {
 		n := float64(s.shape[s.axis])

@@ -190,14 +190,19 @@ func largest(x []float64) float64 {
 	return m
 }
 
-// resamplings: weights are differences of places and numbers near 1, over the width of the window.
+// resamplings: weights are differences of places and numbers near 1, of windows over their width.
 func resamplings(c *Case) [][]float64 {
 	r, grad := c.Op.Attr.Resampling(), c.Op.Code == ir.ResampleGrad
 	x, error := c.In[0].Type, 0.0
 	if grad {
 		x = c.Op.Attr.Out
 	}
-	if _, wide := r.Reach(); r.Curve > ir.NearestMiddle {
+	switch r.Curve {
+	case ir.Nearest, ir.NearestMiddle:
+	case ir.Lines, ir.Cubics:
+		error = 1
+	default:
+		_, wide := r.Reach()
 		error = 1 / wide
 	}
 	out := make([]float64, len(c.want[0].Data))

@@ -133,7 +133,8 @@ func terms(op *ir.Op) float64 {
 		r := op.Attr.Resampling()
 		n = r.Taps(in[0].Dim(r.Axis))
 	case ir.ResampleGrad:
-		n = in[0].Dim(int(op.Attr.Axis))
+		r := op.Attr.Resampling()
+		n = in[0].Dim(r.Axis) + r.Taps(op.Attr.Out.Dim(r.Axis)) // each weight is divided by a sum of as many
 	case ir.BatchNorm, ir.BatchNormGrad:
 		n = in[0].Size()
 	case ir.SumSquares, ir.GradNorm:
