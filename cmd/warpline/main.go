@@ -97,7 +97,7 @@ func piece(args []string) string {
 		return " after this part"
 	case i >= 0 && args[i] == "bench":
 		return " after this turn"
-	case i >= 0 && (args[i] == "sim" || args[i] == "top" || args[i] == "diagnose"):
+	case i >= 0 && (args[i] == "sim" || args[i] == "top" || args[i] == "lab" || args[i] == "diagnose"):
 		return ""
 	}
 	return " after this step"

@@ -31,7 +31,7 @@ func newRoot() *cobra.Command {
 	root.Flags().Bool("version", false, "print what this program was built from")
 	root.PersistentFlags().Bool("json", false, "JSON lines on the standard output, text for people on the standard error")
 	root.AddCommand(newTrain(), newEval(), newPredict(), newSample(), newProfile(), newBench(), newCompare(), newSim(), newCheck(), newTop(), newDiagnose(), newTorch(), newVersion())
-	root.AddCommand(newPlan(), newReport(), newVet())
+	root.AddCommand(newPlan(), newReport(), newVet(), newLab())
 	root.AddCommand(newDoctor(), newDoctorProbe())
 	return root
 }

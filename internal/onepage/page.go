@@ -3,7 +3,6 @@ package onepage
 import (
 	_ "embed"
 	"fmt"
-	"html"
 	"io"
 	"strings"
 	"time"
@@ -16,19 +15,11 @@ import (
 //go:embed page.css
 var style string
 
-// page writes HTML. Whatever add is given as an operand is text of others, which it escapes; formats are our own. See docs/why.md
-// for why this is no html/template.
-type page struct{ strings.Builder }
+// page writes HTML.
+type page struct{ render.HTML }
 
-// add writes a piece of the page. Operands are texts or numbers.
-func (p *page) add(format string, texts ...any) {
-	for i, t := range texts {
-		if _, number := t.(int); !number {
-			texts[i] = html.EscapeString(plain(fmt.Sprint(t)))
-		}
-	}
-	fmt.Fprintf(p, format, texts...)
-}
+// add writes a piece of the page: formats are our own, operands of others.
+func (p *page) add(format string, operands ...any) { p.Add(format, operands...) }
 
 // WriteHTML writes the page: one file that fetches nothing and runs nothing, for screens, phones and paper.
 func (r *Report) WriteHTML(w io.Writer) error {

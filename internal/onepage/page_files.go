@@ -2,8 +2,6 @@ package onepage
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/warpline-ml/warpline/internal/diagnose"
 	"github.com/warpline-ml/warpline/internal/finding"
@@ -16,20 +14,7 @@ func name(file string) string {
 	if file == diagnose.Stdin {
 		return "standard input"
 	}
-	return plain(file)
-}
-
-// plain is a text of others without what moves the cursor of a terminal or turns the direction of writing.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar:
-			return '\uFFFD'
-		}
-		return r
-	}, s)
+	return render.Plain(file)
 }
 
 // about says what a file is.
@@ -39,7 +24,7 @@ func about(f *finding.Report, p *Picture) string {
 		text = fmt.Sprintf("%d files together", len(f.Members))
 	}
 	if p != nil && p.Of != "" {
-		text += ", " + plain(p.Of)
+		text += ", " + render.Plain(p.Of)
 	}
 	return text
 }

@@ -158,7 +158,7 @@ func (p *Picture) memory(all []*snapshot.Series) {
 			m.Name = fmt.Sprintf("Memory of GPU %d in use", s.Device)
 		}
 		for _, o := range s.Owners {
-			m.Owners = append(m.Owners, render.Truncate(plain(o), 28))
+			m.Owners = append(m.Owners, render.Truncate(render.Plain(o), 28))
 		}
 		for _, at := range s.At {
 			m.At = append(m.At, float64(at)/1e6)

@@ -22,7 +22,7 @@ var mark = strings.NewReplacer("<", `\<`, "*", `\*`, "__", `\_\_`, "|", `\|`)
 
 // quote is a text of others.
 func (w *writer) quote(text string) string {
-	if text = plain(text); !w.screen {
+	if text = render.Plain(text); !w.screen {
 		text = mark.Replace(text)
 	}
 	return text
@@ -76,7 +76,7 @@ func (w *writer) table(t render.Table) {
 	if w.screen {
 		for _, row := range t.Rows {
 			for i := range row {
-				row[i] = plain(row[i])
+				row[i] = render.Plain(row[i])
 			}
 		}
 		w.b.WriteString(t.String(w.width-1) + "\n")
@@ -136,7 +136,7 @@ func (w *writer) machine(r *Report) {
 	if v := r.Verdict; v != nil {
 		w.say("%s.", sentence(v.Text))
 		if v.Command != "" {
-			w.b.WriteString("    " + plain(v.Command) + "\n\n")
+			w.b.WriteString("    " + render.Plain(v.Command) + "\n\n")
 		}
 		if v.Broken != "" && len(v.Untested) > 0 {
 			w.say("Untested because of it: %s", strings.Join(v.Untested, "; "))
