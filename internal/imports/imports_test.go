@@ -145,6 +145,7 @@ const rules = `
 	data/text, metric, optim, train < examples/gru;
 	data/digits, metric, optim, train < examples/vae;
 	data/digits, metric, optim < examples/finetune;
+	data/tickets, metric, optim, plan < examples/lessons;
 	nn < bench/pytorch/compare;
 	NONE < bench/peer, internal/addanop, internal/kineto/tracetest;
 	internal/ptx < bench/ptx;

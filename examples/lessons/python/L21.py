@@ -1,0 +1,3 @@
+from torch import nn
+
+model = nn.DataParallel(model).to("cuda")

@@ -1,0 +1,2 @@
+x = x.to(next(model.parameters()).device)
+y = model(x)
