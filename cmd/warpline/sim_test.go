@@ -185,7 +185,7 @@ func TestSimJSON(t *testing.T) {
 	final := lines[len(lines)-1]
 	has(t, final, "final", "kernel", "card", "grid", "block", "checks", "findings", "fault", "instructions", "lane_instructions", "lanes", "classes", "branches",
 		"divergent_branches", "global_requests", "global_sectors", "shared_requests", "shared_wavefronts", "bank_conflicts", "registers", "registers_by", "shared_bytes",
-		"occupancy", "output", "outs", "counted_blocks", "sample_error", "model", "lines", "against", "device", "notes")
+		"occupancy", "output", "outs", "counted_blocks", "sample_error", "model", "lines", "advice", "against", "device", "notes")
 	if final["findings"] != float64(len(lines)-1) || final["final"] != true || len(lines) < 3 {
 		t.Errorf("%d lines end with %v", len(lines), final)
 	}

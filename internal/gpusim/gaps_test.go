@@ -20,7 +20,7 @@ func TestArrayGaps(t *testing.T) {
 		{"a generic store", "mov.u64 %rd1, a; cvta.shared.u64 %rd1, %rd1; mul.wide.u32 %rd2, %lane, 4; add.u64 %rd1, %rd1, %rd2; st.u32 [%rd1+%d], %lane;", "0 bytes past the end of a of 1024 bytes"},
 		{"an atomic", "mov.u32 %r2, a; st.shared.u32 [%r2], 0; bar.sync 0; atom.shared.add.u32 %r3, [%r2+%d], 1;", "0 bytes past the end of a of 1024 bytes"},
 		{"a copy", "shl.b32 %r1, %lane, 4; mov.u32 %r2, a; add.u32 %r2, %r2, %r1; ld.param.u64 %rd1, [in]; cp.async.cg.shared.global [%r2+%d], [%rd1], 16; cp.async.wait_all;", "0 bytes past the end of a of 1024 bytes"},
-		{"local memory", "st.local.u32 [u+%d], %lane;", "0 bytes past the end of an array"},
+		{"local memory", "st.local.u32 [u+%d], %lane;", "0 bytes past the end of u of 64 bytes"},
 	} {
 		for _, l := range cpufeat.Levels() {
 			t.Run(c.name+"/"+l.String(), func(t *testing.T) {

@@ -77,6 +77,7 @@ func (c Counters) LaneUtilisation() float64 {
 // Report is the outcome of a launch.
 type Report struct {
 	Findings  []Finding // in the order of blocks
+	Advice    []Finding // of synccheck: what cards allow and CUDA's guide does not
 	Counters  Counters
 	Occupancy Occupancy
 	Registers int      // per thread, estimated from liveness
@@ -118,6 +119,7 @@ type result struct {
 	index    int
 	fault    *Fault
 	findings []Finding
+	advice   []Finding
 	omitted  check.Omission
 	out      []byte
 	tally    tallied // with a fault
@@ -479,10 +481,10 @@ func (g *grid) finish(c *warp.CTA) {
 		i, _ := slices.BinarySearch(g.only, c.Index)
 		g.each[i].of(c)
 	}
-	if c.Fault == nil && len(c.Findings) == 0 && len(c.Out) == 0 && c.Omitted == 0 {
+	if c.Fault == nil && len(c.Findings)+len(c.Advice) == 0 && len(c.Out) == 0 && c.Omitted == 0 {
 		return
 	}
-	r := result{index: c.Index, fault: c.Fault, findings: c.Findings, omitted: c.Omitted, out: c.Out}
+	r := result{index: c.Index, fault: c.Fault, findings: c.Findings, advice: c.Advice, omitted: c.Omitted, out: c.Out}
 	if c.Fault != nil {
 		t := warp.NewTally(g.Code)
 		t.Add(&c.Tally)
@@ -526,6 +528,9 @@ func (g *grid) report(workers []*warp.Worker, others *grid, o Options) *Report {
 		g.omitted |= r.omitted
 		for _, f := range r.findings {
 			rep.add(f)
+		}
+		for _, f := range r.advice {
+			rep.Advice = addTo(rep.Advice, f)
 		}
 		if r.fault != nil {
 			if r.fault.Finding.Check != 0 {
@@ -587,15 +592,18 @@ func did(a check.Access) string {
 }
 
 // add keeps one finding of a kind: the same check at the same instruction.
-func (r *Report) add(f Finding) {
-	for i := range r.Findings {
-		x := &r.Findings[i]
+func (r *Report) add(f Finding) { r.Findings = addTo(r.Findings, f) }
+
+func addTo(list []Finding, f Finding) []Finding {
+	for i := range list {
+		x := &list[i]
 		if x.Check == f.Check && x.Line == f.Line && x.Msg == f.Msg && x.Other.Line == f.Other.Line {
 			x.Count += f.Count
-			return
+			return list
 		}
 	}
-	if len(r.Findings) < maxReported {
-		r.Findings = append(r.Findings, f)
+	if len(list) < maxReported {
+		list = append(list, f)
 	}
+	return list
 }

@@ -167,3 +167,74 @@ func TestPlantedAsync(t *testing.T) {
 		}
 	}
 }
+
+// TestPlantedMeetings: lanes and warps that leave before others meet, and arrays that are left for the next. What is written as
+// "advice: …" is said and is no finding.
+func TestPlantedMeetings(t *testing.T) {
+	const (
+		warpOps = "shfl.sync.bfly.b32 %r1, %lane, 1, 31, -1;\nadd.u32 %lane, %lane, %r1;\nst.global.u32 [%out], %lane;\n"
+		block   = "mov.u32 %r2, s; and.b32 %r3, %lane, 31; shl.b32 %r4, %r3, 2; add.u32 %r2, %r2, %r4; setp.lt.u32 %p, %lane, 32;\n@%p st.shared.u32 [%r2], %lane;\nbar.sync 0;\nld.shared.u32 %r1, [%r2];\nst.global.u32 [%out], %r1;\n"
+		local   = "and.b32 %r1, %lane, 3; shl.b32 %r1, %r1, 2; mov.u32 %r2, u; add.u32 %r2, %r2, %r1; mov.u32 %r3, 1; st.local.u32 [%r2], %r3; mov.u32 %r4, v; st.local.u32 [%r4], %r3; ld.local.u32 %r5, [%r2];\nst.global.u32 [%out], %r5;\n"
+		other   = "the mask names lanes that go another way and exit without executing it: 16 to 31"
+		gone    = "advice: the mask names lanes that have returned: 16 to 31"
+		some    = "setp.ge.u32 %q, %lane, 16;\n"
+		store   = "st.global.u32 [%out], 7; "
+	)
+	for _, c := range []struct {
+		body string
+		bugs []plantedBug
+	}{
+		{warpOps, []plantedBug{
+			{"nothing", "$", "", ""},
+			{"others return at once", "^", some + "@%q bra E;\n", gone},
+			{"others exit at once", "^", some + "@%q exit;\n", gone},
+			{"others work and exit", "^", some + "@%q bra L;\n", other},
+			{"others work and exit, and the mask says so", `^shfl([^;]*), -1;`, some + "@%q bra L;\nshfl$1, 0xffff;", ""},
+			{"others return, and the mask says so", `^shfl([^;]*), -1;`, some + "@%q bra E;\nshfl$1, 0xffff;", ""},
+			{"a vote", `^shfl[^;]*;`, some + "@%q bra L;\nvote.sync.all.pred %p, 1, -1; mov.u32 %r1, 1;", other},
+			{"a ballot", `^shfl[^;]*;`, some + "@%q bra L;\nvote.sync.ballot.b32 %r1, 1, -1;", other},
+			{"a match", `^shfl[^;]*;`, some + "@%q bra L;\nmatch.any.sync.b32 %r1, %lane, -1;", other},
+			{"a reduction", `^shfl[^;]*;`, some + "@%q bra L;\nredux.sync.add.u32 %r1, %lane, -1;", other},
+			{"a barrier of the warp", `^shfl[^;]*;`, some + "@%q bra L;\nbar.warp.sync -1; mov.u32 %r1, 1;", other},
+			{"a barrier of half the warp", `^shfl[^;]*;`, some + "@%q bra L;\nbar.warp.sync 0xffff; mov.u32 %r1, 1;", ""},
+			{"a lane that is missing is read", `^shfl[^;]*;`, some + "@%q bra E;\nshfl.sync.bfly.b32 %r1, %lane, 16, 31, -1;", "a shuffle reads a lane that takes no part"},
+		}},
+		{block, []plantedBug{
+			{"nothing", "$", "", ""},
+			{"a warp returns at once", "^", "setp.ge.u32 %q, %lane, 96; @%q bra E;\n", "advice: 1 of the block's 4 warps had exited without coming to this barrier"},
+			{"a warp leaves the barrier out, and what it reads was not written", `bar\.sync 0;`, "setp.ge.u32 %q, %lane, 96; @%q bra N; bar.sync 0; bra M; N: ld.shared.u32 %r1, [%r2]; bra E; M:", "without a barrier between them"},
+			{"all warps but one return", "^", "setp.ge.u32 %q, %lane, 32; @%q exit;\n", "advice: 3 of the block's 4 warps had exited"},
+			{"the barrier names those that are left", `^([^\n]*\n[^\n]*\n)bar\.sync 0;`, "setp.ge.u32 %q, %lane, 96; @%q exit;\n${1}bar.sync 0, 96;", ""},
+			{"a part of a warp returns", "^", "setp.ge.u32 %q, %lane, 112; @%q exit;\n", "whose other lanes have exited"},
+		}},
+		{local, []plantedBug{
+			{"nothing", "$", "", ""},
+			{"one too many", `add\.u32 %r2, %r2, %r1;`, "add.u32 %r2, %r2, %r1; add.u32 %r2, %r2, 4;", "0 bytes past the end of u of 16 bytes"},
+			{"a row too many", `add\.u32 %r2, %r2, %r1;`, "add.u32 %r2, %r2, %r1; add.u32 %r2, %r2, 16;", "0 bytes past the end of u of 16 bytes"},
+		}},
+	} {
+		for _, b := range c.bugs {
+			src := wrap(".reg .b32 %r<9>; .shared .align 16 .b8 s[128]; .local .align 4 .b8 u[16]; .local .align 4 .b8 v[16];",
+				b.change(t, c.body)+"ret;\nL: "+store+"ret;\nE:")
+			for _, o := range []Options{{Checks: AllChecks}, {Checks: AllChecks, Seed: 1, Schedule: Independent}, {Checks: AllChecks, Seed: 4}, {Checks: AllChecks, Seed: 3, Schedule: Independent}} {
+				r := newRig(t, src, true)
+				threads := 32
+				if c.body == block {
+					threads = 128
+				}
+				rep, err := r.try("k", d1(1), d1(threads), o, r.upload(make([]uint64, 4*128), "in"), r.alloc(8*128, "out"))
+				got := found(rep, err)
+				if says, ok := strings.CutPrefix(b.says, "advice: "); ok {
+					if got != "" || len(rep.Advice) != 1 || !strings.Contains(rep.Advice[0].Msg, says) {
+						t.Errorf("%s, seed %d: %q, and the advice is %v", b.name, o.Seed, got, rep.Advice)
+					}
+					continue
+				}
+				if b.says == "" && rep != nil && len(rep.Advice) > 0 {
+					t.Errorf("%s, seed %d: advice %v", b.name, o.Seed, rep.Advice)
+				}
+				b.judge(t, got, o)
+			}
+		}
+	}
+}

@@ -22,6 +22,7 @@ type Line struct {
 	Divergent        uint64 // how often the lanes of a warp parted there
 	GlobalRequests   uint64
 	GlobalSectors    uint64
+	GlobalBytes      uint64 // that lanes asked for, as if no guard had kept one from it
 	SharedRequests   uint64
 	SharedWavefronts uint64
 	SharedConflicts  uint64
@@ -110,6 +111,14 @@ func (w *blockWork) access(in *ptx.Inst) {
 			w.bytes, w.wavefronts = w.bytes+n, w.wavefronts+n/4
 		}
 	}
+}
+
+// accessed is the bytes that a lane accesses.
+func accessed(in *ptx.Inst) uint32 {
+	if n, ok := copied(in); in.Op == "cp" && ok {
+		return n
+	}
+	return uint32(in.Type().Size() * in.VecLen())
 }
 
 // copied is the bytes that a lane copies by cp.async.
@@ -244,7 +253,10 @@ func (g *grid) lines(counted []tallied, scale, executed float64) []Line {
 					l.Divergent += scaled(t.Parted[b], executed)
 				}
 				if int(s.Id) < len(t.Sites) {
-					l.addMemory(&t.Sites[s.Id], scale)
+					m := &t.Sites[s.Id]
+					if l.addMemory(m, scale); m.GlobalRequests > 0 {
+						l.GlobalBytes += scaled(t.Lanes[b], scale) * uint64(accessed(s.Inst))
+					}
 				}
 			}
 		}

@@ -53,6 +53,7 @@ type Line struct {
 	BankConflicts    uint64  `json:"bank_conflicts"`
 
 	lanes uint64
+	asked uint64 // bytes of global memory, by all lanes at most
 	text  string // of the source
 }
 
@@ -82,7 +83,7 @@ func (j *job) lines(rep *gpusim.Report) []Line {
 		list = append(list, Line{Line: l.Line, PTX: strings.TrimSpace(j.file.line(l.Line)), Source: l.Source, Instructions: l.Instructions,
 			Lanes: share(l.LaneInstructions, 32*l.Instructions), Divergent: l.Divergent, GlobalRequests: l.GlobalRequests, GlobalSectors: l.GlobalSectors,
 			SharedRequests: l.SharedRequests, SharedWavefronts: l.SharedWavefronts, BankConflicts: l.SharedConflicts,
-			lanes: l.LaneInstructions, text: j.file.sourceLine(l.Source)})
+			lanes: l.LaneInstructions, asked: l.GlobalBytes, text: j.file.sourceLine(l.Source)})
 	}
 	return list
 }
@@ -144,6 +145,7 @@ func hottest(lines []Line) []*Line {
 func (l *Line) add(o *Line) {
 	l.Instructions += o.Instructions
 	l.lanes += o.lanes
+	l.asked += o.asked
 	l.Divergent += o.Divergent
 	l.GlobalRequests += o.GlobalRequests
 	l.GlobalSectors += o.GlobalSectors

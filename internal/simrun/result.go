@@ -119,6 +119,7 @@ type Result struct {
 	SampleError      *Sampled    `json:"sample_error"` // null where all blocks ran, or so few that nothing tells
 	Model            *Model      `json:"model"`        // null after a fault
 	Lines            []Line      `json:"lines"`
+	Advice           []Hint      `json:"advice"`
 	Against          *Comparison `json:"against"` // null without
 	Device           *OnDevice   `json:"device"`  // null without
 	Notes            []string    `json:"notes"`

@@ -6,6 +6,7 @@
 //	module.go   the PTX file, the choice of the kernel, Triton's metadata
 //	explain.go  what a PTX file contains
 //	model.go    what a run would take on the card, and what its lines did
+//	hints.go    advice about lines
 //	against.go  the same of another kernel
 //	device.go   the same kernel on a card, and where its results differ
 //	cards.go    the cards
@@ -104,6 +105,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	rep.Work.Warm = c.Warm
 	r.Model = newModel(&j.card, rep.Work, r.Registers)
 	r.shownLines = c.Lines
+	r.Advice = j.hints(rep, r)
 	if stopped {
 		r.Notes = append(r.Notes, "interrupted: findings and counts are of the blocks that had ended, and no output is written")
 		return r, ctx.Err()

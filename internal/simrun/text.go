@@ -26,6 +26,9 @@ func (r *Result) Text(width int) string {
 	if r.Model != nil {
 		b.WriteString("\n" + r.Model.text(width) + "\n" + linesText(r.Lines, r.shownLines, width))
 	}
+	for i := range r.Advice {
+		b.WriteString(r.Advice[i].text())
+	}
 	if r.Against != nil {
 		b.WriteString("\n" + r.Against.text(width))
 	}

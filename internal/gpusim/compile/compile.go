@@ -74,6 +74,7 @@ func Kernel(from *flow.Module, fn *ptx.Func, v Variant) (*warp.Code, error) {
 	for b := range g.Blocks {
 		e.block(&c.Blocks[b], g, b)
 	}
+	leaves(c.Blocks)
 	e.chains(g, use)
 	if v.Debugged {
 		e.symbols()
@@ -111,8 +112,27 @@ func (e *emitter) assign(g *flow.Graph, use []flow.Usage) (pressure int) {
 	return pressure
 }
 
+// leaves finds those of the blocks without an effect that do nothing but exit.
+func leaves(blocks []warp.Basic) {
+	for i := len(blocks) - 1; i >= 0; i-- {
+		b := &blocks[i]
+		next := b.Next
+		switch {
+		case b.Term.Kind == warp.TermExit && b.Term.P < 0:
+			continue
+		case b.Term.Kind == warp.TermJump:
+			next = b.Targets[0]
+		case b.Term.Kind != warp.TermNext:
+			b.Leaves = false
+			continue
+		}
+		b.Leaves = b.Leaves && (next == len(blocks) || next > i && blocks[next].Leaves)
+	}
+}
+
 func (e *emitter) block(b *warp.Basic, g *flow.Graph, i int) {
 	x := g.Blocks[i]
+	b.Leaves = true
 	b.Next, b.Ipdom, b.N = i+1, g.Ipdom[i], int64(x.End-x.Start)
 	b.Chain.Start, b.First = len(e.code.Prog), len(e.code.Sites)
 	at := g.Blocks[i].Succ
@@ -130,6 +150,7 @@ func (e *emitter) block(b *warp.Basic, g *flow.Graph, i int) {
 		}
 		e.use = &flow.Usage{}
 		run := e.instruction(in)
+		b.Leaves = b.Leaves && run == nil
 		if e.v.Debugged && e.err == nil {
 			b.Ops = append(b.Ops, e.point(in))
 		}

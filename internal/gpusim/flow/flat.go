@@ -32,6 +32,7 @@ type Flat struct {
 	guard      bool
 	lastShared *ptx.Var // placed last, and where it ends
 	endShared  int64
+	lastLocal  *ptx.Var   // the array of local memory that was placed last; nil where something else was
 	Shift      int64      // bytes of gaps before the end of shared memory, which Shared does not count
 	SharedGaps []simt.Gap // that nothing may access
 	LocalGaps  []simt.Gap
@@ -163,7 +164,7 @@ func (f *Flat) newLabel() int {
 
 // local gives a variable a place in the thread's own memory.
 func (f *Flat) local(v *ptx.Var) Home {
-	f.Locals = simt.Align(f.Locals, max(v.Alignment(), 1))
+	f.Locals, f.lastLocal = simt.Align(f.Locals, max(v.Alignment(), 1)), nil
 	p := Home{Space: ptx.Local, Off: f.Locals}
 	f.Locals += v.Size()
 	return p
@@ -172,12 +173,22 @@ func (f *Flat) local(v *ptx.Var) Home {
 // array is local behind a gap, if it is an array of the program's that others lie before.
 func (f *Flat) array(v *ptx.Var) Home {
 	from := f.Locals
-	if !f.guard || v.Space != ptx.Local || from == 0 {
+	if v.Space != ptx.Local {
 		return f.local(v)
 	}
-	f.Locals += localGap
+	gap := simt.Gap{Lo: from}
+	if last := f.lastLocal; last != nil {
+		gap.After, gap.Size = last.Name, last.Size()
+	}
+	apart := f.guard && from > 0
+	if apart {
+		f.Locals += localGap
+	}
 	p := f.local(v)
-	f.LocalGaps = append(f.LocalGaps, simt.Gap{Lo: from, Hi: p.Off})
+	if gap.Hi = p.Off; apart {
+		f.LocalGaps = append(f.LocalGaps, gap)
+	}
+	f.lastLocal = v
 	return p
 }
 

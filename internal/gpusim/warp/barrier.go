@@ -179,6 +179,7 @@ func (c *CTA) complete(id uint32) {
 	all := b.arrived == 0 && here == len(c.warps)*simt.WarpSize
 	if b.count == 0 && c.Launch.Checks&check.Synccheck != 0 {
 		c.sameForAll(id)
+		c.exitedBefore(id)
 	}
 	if b.count == 0 || all {
 		c.allPassed()
@@ -252,6 +253,22 @@ func (c *CTA) sameForAll(id uint32) {
 			c.noteBoth(w, s, first, simt.Lowest(sp.mask), check.Synccheck,
 				"warps of the block meet at different bar instructions, and one without a number of threads is for all of the block", "", 0, 0, "")
 		}
+	})
+}
+
+// exitedBefore tells of whole warps that have exited and that the barrier does not wait for.
+func (c *CTA) exitedBefore(id uint32) {
+	gone := len(c.warps) - c.Alive
+	if gone == 0 {
+		return
+	}
+	told := false
+	c.eachWaiting(id, func(w *Warp, sp *split, t *BarOp) {
+		if !told {
+			c.advise(w, w.Code.Blocks[sp.pc].Term.Site, sp.mask, check.Synccheck, fmt.Sprintf(
+				"%d of the block's %d warps had exited without coming to this barrier: cards do not wait for them, CUDA's guide wants all threads of the block", gone, len(c.warps)))
+		}
+		told = true
 	})
 }
 

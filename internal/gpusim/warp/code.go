@@ -67,6 +67,7 @@ type Basic struct {
 	Reads   bool  // memory that other blocks may write
 	Local   bool  // may access local memory, whose poison chains do not follow
 	Clock   bool  // reads a clock
+	Leaves  bool  // does nothing but exit, or go where nothing else is done
 	Chain   Chain // the blocks that follow without a choice
 }
 

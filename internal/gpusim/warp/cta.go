@@ -47,6 +47,7 @@ type CTA struct {
 	Fault    *check.Fault
 	told     *check.Fault // what a debugger knows of
 	Findings []check.Finding
+	Advice   []check.Finding // what is allowed, and not what is meant more often than not
 	Omitted  check.Omission
 	Out      []byte // of vprintf
 
@@ -110,6 +111,22 @@ func (c *CTA) noteBoth(w *Warp, s, other *check.Site, lane int, by check.Check, 
 	f.Space, f.Addr, f.Size, f.Alloc, f.Other = space, addr, size, alloc, other.At()
 	c.Findings = append(c.Findings, f)
 	c.found(&f)
+}
+
+// advise records what is allowed and doubtful, if its check is on.
+func (c *CTA) advise(w *Warp, s *check.Site, lanes uint32, by check.Check, msg string) {
+	if c.Launch.Checks&by == 0 || c.Fault != nil {
+		return
+	}
+	for i := range c.Advice {
+		if a := &c.Advice[i]; a.Line == s.Inst.Pos.Line && a.Msg == msg {
+			a.Count++
+			return
+		}
+	}
+	if len(c.Advice) < maxFindings {
+		c.Advice = append(c.Advice, c.finding(w, s, simt.Lowest(lanes), by, msg))
+	}
 }
 
 // Stop ends the kernel with a fault.
@@ -225,7 +242,7 @@ func (c *CTA) Start(index int) {
 	c.Index = index
 	c.Id = g.BlockID(index)
 	c.rand = g.Seed*0x632be59bd9b4e019 + uint64(index)
-	c.Fault, c.Findings, c.Omitted, c.Out, c.Steps, c.passes, c.bars = nil, nil, 0, nil, 0, 0, [16]barrier{}
+	c.Fault, c.Findings, c.Advice, c.Omitted, c.Out, c.Steps, c.passes, c.bars = nil, nil, nil, 0, nil, 0, 0, [16]barrier{}
 	c.Tally.reset()
 	c.bit = g.bit(index)
 	c.moment.forget()
@@ -261,7 +278,7 @@ func (w *Warp) start(threads int) {
 	if threads < simt.WarpSize {
 		w.live = 1<<threads - 1
 	}
-	w.born = w.live
+	w.born, w.early = w.live, 0
 	w.Mask, w.Cc, w.turn = w.live, 0, 0
 	clear(w.Local)
 	for i := range w.LocalUndef {

@@ -1,6 +1,11 @@
 package warp
 
 import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 )
@@ -40,12 +45,59 @@ func (w *Warp) reach(s int, t *Terminator) bool {
 		}
 	}
 	if mask, same := w.sameMask(t, w.Mask); same == w.Mask && mask&w.live&^same == 0 {
+		w.without(t, mask&w.born&^same)
 		t.Run(w)
 		return w.CTA.Fault == nil
 	}
 	w.splits[s].state = atSync
 	w.trySync(w.splits[s].pc)
 	return false
+}
+
+// PTX waits for the lanes of a mask that have not exited, CUDA's guide wants all of them to execute the instruction. Threads
+// that return at once because there is nothing for them, before a shuffle of those that are left, get along with both on every card. Those
+// that went another way and exit when they are through with it were expected.
+
+// leaving notes lanes that a branch sends to block pc, if they exit there at once.
+func (w *Warp) leaving(pc int, lanes uint32) {
+	if pc == len(w.Code.Blocks) || w.Code.Blocks[pc].Leaves {
+		w.leave(lanes)
+	}
+}
+
+// leave notes lanes that exit at once. If others wait for them already, they have left out what those are at; where lanes run on their
+// own it says nothing that some are late.
+func (w *Warp) leave(lanes uint32) {
+	for i := range w.splits {
+		if sp := &w.splits[i]; sp.state == atSync && !w.CTA.Launch.Independent {
+			lanes &^= w.member(&w.Code.Blocks[sp.pc].Term, simt.Lowest(sp.mask))
+		}
+	}
+	w.early |= lanes
+}
+
+// without tells of lanes that a mask names and that have exited.
+func (w *Warp) without(t *Terminator, exited uint32) {
+	switch late := exited &^ w.early; {
+	case late != 0:
+		w.CTA.Note(w, t.Site, w.Mask, check.Synccheck, fmt.Sprintf("the mask names lanes that go another way and exit without executing it: %s", laneList(late)))
+	case exited != 0:
+		w.CTA.advise(w, t.Site, w.Mask, check.Synccheck, fmt.Sprintf("the mask names lanes that have returned: %s; cards do not wait for them, CUDA's guide wants all that the mask names", laneList(exited)))
+	}
+}
+
+// laneList is lanes for people: 0 to 3, 8.
+func laneList(lanes uint32) string {
+	var list []string
+	for lanes != 0 {
+		first := simt.Lowest(lanes)
+		n := bits.TrailingZeros32(^(lanes >> first))
+		if list = append(list, strconv.Itoa(first)); n > 1 {
+			list[len(list)-1] += " to " + strconv.Itoa(first+n-1)
+		}
+		lanes &^= uint32(1<<n-1) << first
+	}
+	return strings.Join(list, ", ")
 }
 
 // trySync runs the instruction that splits wait at in block pc, for those lanes whose company is complete. It reports
@@ -71,6 +123,7 @@ func (w *Warp) trySync(pc int) (any bool) {
 		here &^= same
 		if mask&w.live&^same == 0 {
 			w.Mask = same
+			w.without(&w.Code.Blocks[pc].Term, mask&w.born&^same)
 			w.Code.Blocks[pc].Term.Run(w)
 			w.goOn(pc, same)
 			any = true

@@ -22,6 +22,7 @@ type Warp struct {
 	Mask       uint32          // the lanes that run now
 	live       uint32          // the lanes that have not exited
 	born       uint32          // the lanes that there ever were
+	early      uint32          // of those that have exited: see leaving
 	Cc         uint32          // carry bits
 	Undef      []uint32        // by virtual register: lanes that never wrote it
 	UndefBytes map[int]*ByByte // the same by byte, of registers that vectors are packed into
@@ -332,10 +333,14 @@ func (w *Warp) branch(s int, b *Basic, taken uint32) (int, bool) {
 	w.CTA.Branches++
 	switch taken {
 	case w.Mask:
+		w.leaving(b.Targets[0], taken)
 		return b.Targets[0], true
 	case 0:
+		w.leaving(b.Next, w.Mask)
 		return b.Next, true
 	}
+	w.leaving(b.Targets[0], taken)
+	w.leaving(b.Next, w.Mask&^taken)
 	w.diverge(s, b.Ipdom, []split{{pc: b.Targets[0], mask: taken}, {pc: b.Next, mask: w.Mask &^ taken}})
 	return 0, false
 }
@@ -438,6 +443,7 @@ func (w *Warp) exitSplit(s int, b *Basic) (int, bool) {
 	gone := w.Mask
 	if b.Term.P >= 0 {
 		gone &= w.Pred(b.Term.P, b.Term.Neg)
+		w.leave(gone)
 	}
 	if gone == 0 {
 		return b.Next, true
