@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Sampler chooses the samples of each batch of an epoch. Epochs have the same number of batches, and an epoch is a function of its
@@ -159,7 +161,7 @@ func (w *weighted) race(r *rand.Rand) []int {
 			all = append(all, clock{math.Log(r.ExpFloat64()) - math.Log(v), i}) // in logarithms weights of any size differ
 		}
 	}
-	slices.SortFunc(all, func(a, b clock) int { return cmp.Or(cmp.Compare(a.rings, b.rings), a.i-b.i) })
+	sorting.By(all, func(a, b clock) int { return cmp.Or(cmp.Compare(a.rings, b.rings), a.i-b.i) })
 	order := make([]int, w.take)
 	for k := range order {
 		order[k] = all[k].i

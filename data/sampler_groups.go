@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // byKey is the samples of each key, the keys in order.
@@ -163,7 +165,7 @@ func (b *bucketed) Epoch(n int, c Config, r *rand.Rand) (out [][]int) {
 		bucket = c.Size * bucketBatches
 	}
 	for part := range slices.Chunk(r.Perm(n), max(bucket, 1)) {
-		slices.SortStableFunc(part, func(i, j int) int { return b.lengths[i] - b.lengths[j] })
+		sorting.By(part, func(i, j int) int { return b.lengths[i] - b.lengths[j] })
 		out = append(out, cutOrder(part, c)...)
 	}
 	shuffle(out, r)

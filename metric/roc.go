@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -117,7 +117,7 @@ func (r *ROC) against(class int, positive, among func(label int) bool) float64 {
 		}
 		all = append(all, sample{s, positive(y)})
 	}
-	slices.SortFunc(all, func(a, b sample) int { return cmp.Compare(a.score, b.score) })
+	sorting.By(all, func(a, b sample) int { return cmp.Compare(a.score, b.score) })
 	ranks, pos := 0.0, 0
 	for from := 0; from < len(all); {
 		to := from

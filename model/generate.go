@@ -7,6 +7,7 @@ import (
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/rng"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -184,7 +185,7 @@ func choose(logits []float64, c SampleConfig, s *rng.Stream) int64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	sorting.By(order, func(a, b int) int {
 		switch {
 		case logits[a] > logits[b]:
 			return -1

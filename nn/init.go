@@ -2,9 +2,9 @@ package nn
 
 import (
 	"math"
-	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -174,7 +174,7 @@ func InitSparse(p *tensor.Tensor, sparsity, std float64) {
 			for r := range at {
 				at[r] = r*cols + c
 			}
-			slices.SortFunc(at, func(a, b int) int {
+			sorting.By(at, func(a, b int) int {
 				if order[a] < order[b] {
 					return -1
 				}

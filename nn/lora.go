@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -138,7 +139,7 @@ func adaptable(op string, model any, convs bool) (all []adapter) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b adapter) int { return strings.Compare(a.path, b.path) })
+	sorting.By(all, func(a, b adapter) int { return strings.Compare(a.path, b.path) })
 	return all
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -64,7 +65,7 @@ func order(size, from []int) (dims []int) {
 	for i := range size {
 		dims = append(dims, len(size)-1-i)
 	}
-	slices.SortStableFunc(dims, func(i, j int) int { return cmp.Compare(size[i]*from[j], size[j]*from[i]) })
+	sorting.By(dims, func(i, j int) int { return cmp.Compare(size[i]*from[j], size[j]*from[i]) })
 	return dims
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/prof"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -211,7 +212,7 @@ func (r *Report) Weigh(p Program) (found []tensor.Lever, err error) {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(l tensor.Lever) bool { return l.Saves <= 0 })
-	slices.SortStableFunc(found, func(a, b tensor.Lever) int { return cmp.Compare(b.Saves, a.Saves) })
+	sorting.By(found, func(a, b tensor.Lever) int { return cmp.Compare(b.Saves, a.Saves) })
 	return found, nil
 }
 

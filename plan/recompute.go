@@ -11,6 +11,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/estimate"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -226,7 +227,7 @@ func (c *chooser) ranked(found map[string]tensor.PartUse) []string {
 	}
 	worth := func(path string) float64 { return float64(found[path].Bytes) / c.again[path] }
 	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(found)), func(p string) bool { return found[p].Bytes == 0 })
-	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(worth(b), worth(a)) })
+	sorting.By(paths, func(a, b string) int { return cmp.Compare(worth(b), worth(a)) })
 	var order []string
 	for _, p := range paths {
 		if !slices.ContainsFunc(order, func(o string) bool { return inside(p, o) }) {

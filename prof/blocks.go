@@ -2,10 +2,10 @@ package prof
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -160,5 +160,5 @@ func (s *stored) checkBlocks() error {
 
 // sortBlocks puts the changes of all devices in the order of their moments.
 func (p *Profile) sortBlocks() {
-	slices.SortStableFunc(p.blocks, func(a, b block) int { return int(min(max(a.at-b.at, -1), 1)) })
+	sorting.By(p.blocks, func(a, b block) int { return int(min(max(a.at-b.at, -1), 1)) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Change is a row of two profiles: the work of a name in each, for a step.
@@ -44,7 +45,7 @@ func (p *Profile) Against(before *Profile, by By) []Change {
 	for _, c := range at {
 		all = append(all, *c)
 	}
-	slices.SortFunc(all, func(a, b Change) int {
+	sorting.By(all, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(b.Difference().Abs(), a.Difference().Abs()), cmp.Compare(b.After, a.After), cmp.Compare(a.Name, b.Name))
 	})
 	return all

@@ -2,10 +2,10 @@ package prof
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // holder is where values were made that lie in memory at the end of a step, and what they serve for.
@@ -57,7 +57,7 @@ func growth(counts []census) (all []finding.Growth) {
 			all = append(all, g)
 		}
 	}
-	slices.SortFunc(all, func(a, b finding.Growth) int {
+	sorting.By(all, func(a, b finding.Growth) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
 	})
 	return all

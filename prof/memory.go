@@ -9,6 +9,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -118,7 +119,7 @@ func (l *ledger) holders(of func(*balance) (bytes, count int64)) []Holder {
 	for h := range maps.Values(rows) {
 		out = append(out, *h)
 	}
-	slices.SortFunc(out, func(a, b Holder) int {
+	sorting.By(out, func(a, b Holder) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Label, b.Label), cmp.Compare(a.Module, b.Module), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Op, b.Op))
 	})
 	return out
@@ -140,6 +141,6 @@ func kinds(of []Holder) []Kind {
 	for _, label := range slices.Sorted(maps.Keys(sums)) {
 		out = append(out, Kind{label, sums[label]})
 	}
-	slices.SortStableFunc(out, func(a, b Kind) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	sorting.By(out, func(a, b Kind) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return out
 }

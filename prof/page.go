@@ -11,6 +11,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 //go:embed page.html
@@ -123,7 +124,7 @@ func (p *pageDevice) moment(at int64, led *ledger, state *holdings, rows map[Hol
 	for addr, s := range state.segments {
 		m.Segments = append(m.Segments, pageSegment{Size: s.size, Queue: s.queue, addr: addr, Blocks: [][5]int64{}})
 	}
-	slices.SortFunc(m.Segments, func(a, b pageSegment) int { return cmp.Compare(a.addr, b.addr) })
+	sorting.By(m.Segments, func(a, b pageSegment) int { return cmp.Compare(a.addr, b.addr) })
 	for addr, b := range led.live {
 		i, found := slices.BinarySearchFunc(m.Segments, addr, func(s pageSegment, addr uint64) int { return cmp.Compare(s.addr, addr) })
 		if !found {
@@ -145,7 +146,7 @@ func (p *pageDevice) moment(at int64, led *ledger, state *holdings, rows map[Hol
 		s.Blocks = append(s.Blocks, [5]int64{int64(addr - s.addr), b.size, b.asked, int64(rows[row]), waits})
 	}
 	for i := range m.Segments {
-		slices.SortFunc(m.Segments[i].Blocks, func(a, b [5]int64) int { return cmp.Compare(a[0], b[0]) })
+		sorting.By(m.Segments[i].Blocks, func(a, b [5]int64) int { return cmp.Compare(a[0], b[0]) })
 	}
 	return m
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -220,7 +221,7 @@ func (p *Profile) Rows(by By) []Row {
 		t.Roof, t.Bound = t.roof.of(t.Self)
 		out = append(out, t.Row)
 	}
-	slices.SortFunc(out, func(a, b Row) int {
+	sorting.By(out, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
 	})
 	return out
@@ -384,7 +385,7 @@ func extent(spans []interval) time.Duration {
 
 // union is the time that spans cover.
 func union(spans []interval) (sum time.Duration) {
-	slices.SortFunc(spans, func(a, b interval) int { return cmp.Compare(a.began, b.began) })
+	sorting.By(spans, func(a, b interval) int { return cmp.Compare(a.began, b.began) })
 	end := int64(-1 << 62)
 	for _, s := range spans {
 		if s.ended > end {

@@ -2,7 +2,8 @@ package prof
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // QueueLength is how much work a queue of a device had that was asked for and had not begun. Long queues are good: the device does not
@@ -29,7 +30,7 @@ func (p *Profile) QueueLengths() (all []QueueLength) {
 		}
 	}
 	for k, changes := range of {
-		slices.SortStableFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.more, a.more)) })
+		sorting.By(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.more, a.more)) })
 		q := QueueLength{Device: k.device, Queue: k.queue, Changes: len(changes)}
 		length := 0
 		for _, c := range changes {
@@ -39,7 +40,7 @@ func (p *Profile) QueueLengths() (all []QueueLength) {
 		}
 		all = append(all, q)
 	}
-	slices.SortFunc(all, func(a, b QueueLength) int {
+	sorting.By(all, func(a, b QueueLength) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Queue, b.Queue))
 	})
 	return all

@@ -8,6 +8,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/callsite"
 	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // profile is what was recorded, once the devices have come to the end of it.
@@ -26,7 +27,7 @@ func (r *recorder) profile() *Profile {
 		m.lane(uint8(i), l)
 	}
 	if byStart := func(a, b record) int { return cmp.Compare(a.start, b.start) }; !slices.IsSortedFunc(p.all, byStart) {
-		slices.SortStableFunc(p.all, byStart)
+		sorting.By(p.all, byStart)
 	}
 	p.sortBlocks()
 	p.renumber()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // topOnScreen is how many operations a screen names.
@@ -94,7 +95,7 @@ func (p *Profile) spots() (all []spot, took map[spot]time.Duration) {
 		took[at] += e.worked()
 	}
 	all = slices.Collect(maps.Keys(took))
-	slices.SortFunc(all, func(a, b spot) int {
+	sorting.By(all, func(a, b spot) int {
 		return cmp.Or(cmp.Compare(took[b], took[a]), cmp.Compare(a.line, b.line), cmp.Compare(a.op, b.op), cmp.Compare(a.module, b.module))
 	})
 	return all, took

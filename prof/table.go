@@ -10,6 +10,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Table is how rows are shown.
@@ -93,7 +94,7 @@ func (p *Profile) WriteTable(w io.Writer, t Table) error {
 		return fmt.Errorf("prof: no rows of kind %d", t.By)
 	}
 	rows := p.Rows(t.By)
-	slices.SortStableFunc(rows, func(a, b Row) int { return columns[by].less(&a, &b) })
+	sorting.By(rows, func(a, b Row) int { return columns[by].less(&a, &b) })
 	_, err := io.WriteString(w, p.text(rows, t))
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/estimate"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // WriteTrace writes the window as the Chrome trace that PyTorch's profiler writes, for Perfetto, HTA and TensorBoard; gzip
@@ -230,7 +231,7 @@ func (t *tracer) slices() []piece {
 		c := e.calls()
 		all = append(all, piece{began: c.began, ended: c.ended, e: &e, call: int(e.Step), id: i + 1})
 	}
-	slices.SortStableFunc(all, func(a, b piece) int { return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(b.ended, a.ended)) })
+	sorting.By(all, func(a, b piece) int { return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(b.ended, a.ended)) })
 	return all
 }
 

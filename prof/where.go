@@ -13,6 +13,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Finding is one thing that costs a program time or memory, with its evidence and what to do.
@@ -145,7 +146,7 @@ func (p *Profile) moves() []finding.Move {
 		m.Median = s[len(s)/2]
 		all = append(all, *m)
 	}
-	slices.SortFunc(all, func(a, b finding.Move) int {
+	sorting.By(all, func(a, b finding.Move) int {
 		return cmp.Or(cmp.Compare(b.Took, a.Took), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What))
 	})
 	return all
@@ -177,7 +178,7 @@ func (p *Profile) waits() (all []waiting, points []*finding.Wait) {
 			all = append(all, waiting{s, w})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b waiting) int { return cmp.Compare(a.began, b.began) })
+	sorting.By(all, func(a, b waiting) int { return cmp.Compare(a.began, b.began) })
 	return all, points
 }
 
@@ -215,7 +216,7 @@ func (p *Profile) idle(f *finding.Facts) {
 	for _, w := range points {
 		f.Waits = append(f.Waits, *w)
 	}
-	slices.SortStableFunc(f.Waits, func(a, b finding.Wait) int {
+	sorting.By(f.Waits, func(a, b finding.Wait) int {
 		return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(b.Took, a.Took), cmp.Compare(a.Line, b.Line))
 	})
 }
@@ -240,7 +241,7 @@ func (p *Profile) gaps() (all []gap) {
 			busy = append(busy, work{e.interval, e.start, e.Captured})
 		}
 	}
-	slices.SortFunc(busy, func(a, b work) int { return cmp.Compare(a.began, b.began) })
+	sorting.By(busy, func(a, b work) int { return cmp.Compare(a.began, b.began) })
 	var last work
 	for _, w := range append(busy, work{interval{int64(p.Took), int64(p.Took)}, int64(p.Took), false}) {
 		if w.began > last.ended {

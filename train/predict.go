@@ -8,6 +8,7 @@ import (
 	"github.com/warpline-ml/warpline/data/table"
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -169,7 +170,7 @@ func likeliest(p []float64, name func(i int) string) *Prediction {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	sorting.By(order, func(a, b int) int {
 		switch {
 		case p[a] > p[b]:
 			return -1

@@ -19,6 +19,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/formula"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/plan"
 )
 
@@ -489,7 +490,7 @@ func short(bars []render.Bar, width int) []render.Bar {
 // mostly names the three largest terms.
 func mostly(e *formula.Estimate) string {
 	terms := slices.Clone(e.Terms)
-	slices.SortStableFunc(terms, func(a, b formula.Term) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	sorting.By(terms, func(a, b formula.Term) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	var names []string
 	for _, t := range terms[:3] {
 		if t.Bytes > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/machine"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
@@ -397,7 +398,7 @@ func crossings(sides []Side, devices []string) (list []Crossing) {
 		if len(of) == 0 {
 			continue
 		}
-		slices.SortFunc(of, func(a, b Side) int { return a.N - b.N })
+		sorting.By(of, func(a, b Side) int { return a.N - b.N })
 		x := Crossing{Task: of[0].Task, Device: name, Against: devices[0], Modelled: of[0].Modelled || strings.HasPrefix(devices[0], "sim")}
 		at := len(of)
 		for at > 0 && of[at-1].Speedup >= 1 {

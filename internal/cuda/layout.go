@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // layout is how an elementwise kernel walks its operands: dimensions, the outermost first, and the strides of each
@@ -28,7 +29,7 @@ func layoutFor(operands ...*ir.Type) layout {
 		order[i] = i
 	}
 	strides := operands[0].Strides()
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(strides[b], strides[a]) })
+	sorting.By(order, func(a, b int) int { return cmp.Compare(strides[b], strides[a]) })
 	return layoutIn(order, operands)
 }
 

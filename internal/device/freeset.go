@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // pool is the free blocks of the small or the large pool. A block serves the queue it was made for only: work of that
@@ -174,7 +176,7 @@ func (s *bins) sorted() (all []*Block) {
 	for _, h := range s.heaps {
 		all = append(all, h...)
 	}
-	slices.SortFunc(all, compareBlocks)
+	sorting.By(all, compareBlocks)
 	return all
 }
 

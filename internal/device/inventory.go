@@ -2,7 +2,8 @@ package device
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Layout is what an allocator has at one moment.
@@ -53,7 +54,7 @@ func (a *Allocator) Inventory(f func(Layout)) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(x, y Segment) int { return cmp.Compare(x.Mem.Addr, y.Mem.Addr) })
+	sorting.By(all, func(x, y Segment) int { return cmp.Compare(x.Mem.Addr, y.Mem.Addr) })
 	f(Layout{a.stats, a.cfg, all})
 }
 

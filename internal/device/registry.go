@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Name says which device is meant: "cpu", "cuda", "cuda:1", "null:0", "null:a100-80", "sim:a100-80x4", "sim:a100-80x4:2".
@@ -186,7 +188,7 @@ func preferred() []string {
 			kinds = append(kinds, kind)
 		}
 	}
-	slices.SortFunc(kinds, func(a, b string) int { return cmp.Compare(registry.engines[b].Rank, registry.engines[a].Rank) })
+	sorting.By(kinds, func(a, b string) int { return cmp.Compare(registry.engines[b].Rank, registry.engines[a].Rank) })
 	return kinds
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/errortext"
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Config is what a diagnosis is told.
@@ -289,7 +290,7 @@ func filesIn(dir string) (names, notes []string, err error) {
 	if err != nil {
 		return nil, nil, advice.Explain(err, "see whether you may read the folder")
 	}
-	slices.SortFunc(names, natural)
+	sorting.By(names, natural)
 	return names, notes, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // ill is a finding, whose Fix is one command to type.
@@ -63,7 +64,7 @@ func Judge(f *Facts) *Diagnosis {
 	if !slices.ContainsFunc(found, func(a applied) bool { return a.breaks }) {
 		found = append(found, d.apply(f, lastRules)...)
 	}
-	slices.SortStableFunc(found, func(a, b applied) int {
+	sorting.By(found, func(a, b applied) int {
 		switch {
 		case a.breaks != b.breaks && a.breaks:
 			return -1

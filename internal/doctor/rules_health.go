@@ -2,10 +2,10 @@ package doctor
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/internal/xid"
 )
 
@@ -188,7 +188,7 @@ func pending(f *Facts) []ill {
 	if evidence == nil {
 		return nil
 	}
-	slices.SortFunc(evidence, func(a, b finding.Evidence) int { return strings.Compare(a.Text, b.Text) })
+	sorting.By(evidence, func(a, b finding.Evidence) int { return strings.Compare(a.Text, b.Text) })
 	return gains(one("a mode of a card was changed and waits for a reset", evidence, fmt.Sprintf("sudo nvidia-smi -i %d --gpu-reset", card), "after what uses the card has ended; where that is refused, reboot", finding.High, "nvidia-smi -q has Current and Pending alike"), "the mode that was asked for")
 }
 

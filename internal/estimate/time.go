@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/ptx"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Times are the same bits on every machine. Where a product is added, it is rounded before by float64(): Go leaves it to the compiler
@@ -143,7 +143,7 @@ func model(card *cards.Card, l *Launch, explain bool) (e Estimate) {
 		e.Limiter = Fixed
 	}
 	if explain {
-		slices.SortStableFunc(e.Terms, func(a, b Term) int { return cmp.Compare(b.Seconds, a.Seconds) })
+		sorting.By(e.Terms, func(a, b Term) int { return cmp.Compare(b.Seconds, a.Seconds) })
 		t.advise()
 	}
 	return e

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Finding is one thing that is wrong, or that costs time or memory. Its JSON is documented, and stays.
@@ -72,7 +73,7 @@ func (c Confidence) rank() int { return slices.Index([]Confidence{Low, Medium, H
 
 // Sort puts what gains most first: time, then memory, then what is surest. Equals keep their order.
 func Sort(all []Finding) {
-	slices.SortStableFunc(all, ByGain)
+	sorting.By(all, ByGain)
 }
 
 // ByGain compares findings in the order of Sort.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // dumpsOf are the records of ranks, by rank. Records whose rank is not known are counted from the end.
@@ -39,7 +40,7 @@ func compare(dumps map[int]*Dump) (all []finding.Finding, checked []string, figu
 		}
 		checked = append(checked, fmt.Sprintf("process group %s: %d ranks made the same collectives up to number %d", g.title(), len(g.of), g.last))
 	}
-	slices.SortStableFunc(all, func(a, b finding.Finding) int { return cmp.Compare(degree(b.Confidence), degree(a.Confidence)) })
+	sorting.By(all, func(a, b finding.Finding) int { return cmp.Compare(degree(b.Confidence), degree(a.Confidence)) })
 	if len(all) > 0 {
 		if do, _, ok := strings.Cut(all[0].Title, ":"); ok {
 			figures["verdict"] = do

@@ -12,6 +12,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Hang is a collective that a rank waited for in vain, as NCCL's watchdog tells it.
@@ -154,7 +155,7 @@ func (s *stuck) kinds() [][]*Hang {
 	for _, k := range by {
 		all = append(all, k)
 	}
-	slices.SortFunc(all, func(a, b []*Hang) int {
+	sorting.By(all, func(a, b []*Hang) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a[0].Seq, b[0].Seq), cmp.Compare(a[0].Rank, b[0].Rank))
 	})
 	return all

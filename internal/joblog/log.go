@@ -14,6 +14,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/literal"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Event is a line by which something ended or failed.
@@ -337,7 +338,7 @@ func (p *parser) end() {
 	if p.steps*stepLines >= p.Lines {
 		p.marks += p.steps // a text that mentions a step now and then is none
 	}
-	slices.SortStableFunc(p.Events, func(a, b *Event) int { return cmp.Compare(a.Line, b.Line) })
+	sorting.By(p.Events, func(a, b *Event) int { return cmp.Compare(a.Line, b.Line) })
 	p.unlabel()
 }
 

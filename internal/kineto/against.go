@@ -3,9 +3,9 @@ package kineto
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Change is a row of two traces, in microseconds of a step; of the whole window where a trace marks no steps.
@@ -92,7 +92,7 @@ func kernelsAgainst(old, now *Trace) []Change {
 	for _, c := range at {
 		rows = append(rows, *c)
 	}
-	slices.SortFunc(rows, func(a, b Change) int {
+	sorting.By(rows, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(max(b.Difference(), -b.Difference()), max(a.Difference(), -a.Difference())), cmp.Compare(a.Name, b.Name))
 	})
 	return rows

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // analysis is what the rules look at: a trace, and what follows from it for the steps that are looked at.
@@ -366,7 +368,7 @@ func (a *analysis) allTotals() []total {
 			t.bytes += a.bytes[e.aux]
 		}
 	}
-	slices.SortFunc(all, func(x, y total) int { return cmp.Or(cmp.Compare(y.ns, x.ns), cmp.Compare(x.first, y.first)) })
+	sorting.By(all, func(x, y total) int { return cmp.Or(cmp.Compare(y.ns, x.ns), cmp.Compare(x.first, y.first)) })
 	return all
 }
 

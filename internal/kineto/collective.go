@@ -2,8 +2,9 @@ package kineto
 
 import (
 	"cmp"
-	"slices"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // collectivesLimit is how many kernels of communication are kept with their arguments.
@@ -68,7 +69,7 @@ func (t *Trace) finishCollectives() {
 			t.Collectives[e.ext-1].Launched = l.start
 		}
 	}
-	slices.SortStableFunc(t.Collectives, func(a, b Collective) int { return cmp.Compare(a.Launched, b.Launched) })
+	sorting.By(t.Collectives, func(a, b Collective) int { return cmp.Compare(a.Launched, b.Launched) })
 	order := map[[2]string]int{}
 	for i := range t.Collectives {
 		c := &t.Collectives[i]
@@ -81,5 +82,5 @@ func (t *Trace) finishCollectives() {
 			t.device[i].ext = 0
 		}
 	}
-	slices.SortStableFunc(t.Collectives, func(a, b Collective) int { return cmp.Compare(a.Start, b.Start) })
+	sorting.By(t.Collectives, func(a, b Collective) int { return cmp.Compare(a.Start, b.Start) })
 }

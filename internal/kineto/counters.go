@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Annotate copies a trace from r, which t was read from by Read, to w, with two kinds of counters added that viewers draw as
@@ -53,7 +54,7 @@ type counter struct {
 // counters are all, by device, name and time.
 func (t *Trace) counters() []counter {
 	all := append(t.queues(), t.activity()...)
-	slices.SortStableFunc(all, func(a, b counter) int {
+	sorting.By(all, func(a, b counter) int {
 		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.name, b.name), cmp.Compare(a.at, b.at))
 	})
 	return all
@@ -73,7 +74,7 @@ func (t *Trace) queues() (all []counter) {
 		}
 	}
 	for n, changes := range by {
-		slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.by, a.by)) })
+		sorting.By(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.by, a.by)) })
 		row, length := t.tracks[n], 0
 		for i, c := range changes {
 			if length += c.by; i+1 < len(changes) && changes[i+1].at == c.at {

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Drawing is what of a trace a picture shows: where the time of the window went, and who worked when.
@@ -104,7 +106,7 @@ func (a *analysis) medianStep() (Step, bool) {
 	if len(in) < 2 {
 		return Step{}, false
 	}
-	slices.SortStableFunc(in, func(x, y Step) int { return int(min(max(x.Dur()-y.Dur(), -1), 1)) })
+	sorting.By(in, func(x, y Step) int { return int(min(max(x.Dur()-y.Dur(), -1), 1)) })
 	return in[len(in)/2], true
 }
 

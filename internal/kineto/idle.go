@@ -2,7 +2,8 @@ package kineto
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // streamIdle is the idle time of one stream between its first and last event, by HolisticTraceAnalysis' causes.
@@ -34,7 +35,7 @@ func (t *Trace) idleByStream() []streamIdle {
 	for _, s := range by {
 		all = append(all, *s)
 	}
-	slices.SortFunc(all, func(a, b streamIdle) int {
+	sorting.By(all, func(a, b streamIdle) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Stream, b.Stream))
 	})
 	return all[:min(len(all), streamsLimit)]

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // finish puts what was read in order, finds what launched what, and the steps.
@@ -40,7 +42,7 @@ func (t *Trace) link() {
 	}
 	byID := func(a, b int32) int { return cmp.Or(cmp.Compare(t.host[a].id, t.host[b].id), cmp.Compare(a, b)) }
 	if !slices.IsSortedFunc(order, byID) {
-		slices.SortFunc(order, byID)
+		sorting.By(order, byID)
 	}
 	t.launch = make([]int32, len(t.device))
 	for i := range t.device {
@@ -86,7 +88,7 @@ func (t *Trace) findSteps() {
 		}
 		t.Steps = append(t.Steps, Step{Number: n, Window: Window{e.start, e.end()}})
 	}
-	slices.SortFunc(t.Steps, func(a, b Step) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
+	sorting.By(t.Steps, func(a, b Step) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
 }
 
 func (t *Trace) findSpan() {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Stage is what a part of the critical path is spent with.
@@ -97,7 +99,7 @@ func (w *walker) findWaits() {
 		ends = append(ends, int32(i))
 	}
 	end := func(i int32) int64 { return w.device[i].end() }
-	slices.SortFunc(ends, func(a, b int32) int { return cmp.Compare(end(a), end(b)) })
+	sorting.By(ends, func(a, b int32) int { return cmp.Compare(end(a), end(b)) })
 	from, to := w.callsOf(w.window)
 	for n := from; n < to; n++ {
 		e := &w.Trace.host[n]
@@ -118,7 +120,7 @@ func (w *walker) findWaits() {
 			}
 		}
 	}
-	slices.SortStableFunc(w.waits, func(a, b wait) int { return cmp.Compare(a.End, b.End) })
+	sorting.By(w.waits, func(a, b wait) int { return cmp.Compare(a.End, b.End) })
 }
 
 // back goes back from the end of an event: to the next event of the device, or to the host at a time; neither (-1, -1) at
@@ -227,7 +229,7 @@ func (w *walker) path() []Part {
 			parts = append(parts, p)
 		}
 	}
-	slices.SortFunc(parts, longest)
+	sorting.By(parts, longest)
 	return parts
 }
 
@@ -273,7 +275,7 @@ func (w *walker) legs() []leg {
 		}
 		all = append(all, l)
 	}
-	slices.SortFunc(all, func(a, b leg) int { return cmp.Compare(a.of, b.of) })
+	sorting.By(all, func(a, b leg) int { return cmp.Compare(a.of, b.of) })
 	return all
 }
 
@@ -334,7 +336,7 @@ func pathText(parts []Part) string {
 		all += p.NS
 	}
 	sums := slices.DeleteFunc(by[:], func(p Part) bool { return ratio(p.NS, all) < 0.01 })
-	slices.SortStableFunc(sums, longest)
+	sorting.By(sums, longest)
 	var texts []string
 	for _, p := range sums {
 		text := fmt.Sprintf("%s %s", p.Stage, percent(ratio(p.NS, all)))

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Thresholds of the comparison of ranks.
@@ -78,7 +79,7 @@ func newJob(members []*finding.Report, rep *finding.Report) *job {
 		world = max(world, t.World)
 		j.ranks = append(j.ranks, r)
 	}
-	slices.SortFunc(j.ranks, func(a, b *rank) int { return cmp.Compare(a.n, b.n) })
+	sorting.By(j.ranks, func(a, b *rank) int { return cmp.Compare(a.n, b.n) })
 	if world > len(j.ranks) {
 		j.note("traces of %d of the job's %d ranks: what the others do is not seen", len(j.ranks), world)
 	}

@@ -2,9 +2,10 @@ package kineto
 
 import (
 	"cmp"
-	"slices"
 	"sort"
 	"time"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // change is what a replay of the timeline does differently.
@@ -90,7 +91,7 @@ func (a *analysis) items() []item {
 		}
 		calls = append(calls, item{at, int32(i), false})
 	}
-	slices.SortFunc(calls, func(x, y item) int { return cmp.Compare(x.at, y.at) })
+	sorting.By(calls, func(x, y item) int { return cmp.Compare(x.at, y.at) })
 	all := make([]item, 0, len(calls)+a.tail-a.first)
 	for i := a.first; i < a.tail; i++ {
 		for len(calls) > 0 && calls[0].at <= a.device[i].start {

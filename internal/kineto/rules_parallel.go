@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // marks are the operators and ranges of a class that begin within the steps that are looked at.
@@ -77,7 +78,7 @@ func gloo(a *analysis) *finding.Finding {
 // reductions are how many bytes each forward pass of a replica is followed by in all-reduces, up to the next.
 func (a *analysis) reductions() (bytes []int64) {
 	forwards := a.marks(isReplica)
-	slices.SortFunc(forwards, byStart)
+	sorting.By(forwards, byStart)
 	bytes = make([]int64, len(forwards))
 	for i := range a.Collectives {
 		c := &a.Collectives[i]

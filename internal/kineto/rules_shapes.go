@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // shaped is an operator with operands of certain shapes, and its kernels.
@@ -54,7 +55,7 @@ func (a *analysis) byShape() []shapedOp {
 		o.dims = dimsOf(o.shapes)
 		a.shapedOps = append(a.shapedOps, *o)
 	}
-	slices.SortFunc(a.shapedOps, func(x, y shapedOp) int {
+	sorting.By(a.shapedOps, func(x, y shapedOp) int {
 		return cmp.Or(cmp.Compare(y.ns, x.ns), cmp.Compare(x.name+x.shapes, y.name+y.shapes))
 	})
 	return a.shapedOps

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // judge says who the others wait for, and why; that nobody is late; or that it cannot be told.
@@ -181,7 +182,7 @@ func (j *job) slower(r *rank) float64 {
 			sum += k.NS
 		}
 	}
-	slices.SortFunc(all, func(a, b one) int { return cmp.Compare(a.ratio, b.ratio) })
+	sorting.By(all, func(a, b one) int { return cmp.Compare(a.ratio, b.ratio) })
 	var at int64
 	for _, o := range all {
 		if at += o.weight; 2*at >= sum {
@@ -244,7 +245,7 @@ func (j *job) path() (parts []rankPart, steps int) {
 			parts = append(parts, rankPart{p.rank, p.stage, ns})
 		}
 	}
-	slices.SortFunc(parts, func(a, b rankPart) int {
+	sorting.By(parts, func(a, b rankPart) int {
 		return cmp.Or(cmp.Compare(b.ns, a.ns), cmp.Compare(a.rank, b.rank), cmp.Compare(a.stage, b.stage))
 	})
 	return parts, len(j.ranks[0].marked)

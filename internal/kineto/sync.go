@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // syncSite is a place of the program that waits for the device.
@@ -51,7 +53,7 @@ func (a *analysis) findSyncs() {
 	for _, s := range by {
 		a.syncs = append(a.syncs, *s)
 	}
-	slices.SortFunc(a.syncs, func(x, y syncSite) int {
+	sorting.By(a.syncs, func(x, y syncSite) int {
 		return cmp.Or(cmp.Compare(y.idle, x.idle), cmp.Compare(y.ns, x.ns), cmp.Compare(y.count, x.count), cmp.Compare(x.call+x.op+x.stack, y.call+y.op+y.stack))
 	})
 }
@@ -88,7 +90,7 @@ func (a *analysis) around(calls []*event) []place {
 	for i, c := range calls {
 		queries[i] = query{c, i}
 	}
-	slices.SortFunc(queries, func(x, y query) int { return cmp.Or(cmp.Compare(x.track, y.track), cmp.Compare(x.start, y.start)) })
+	sorting.By(queries, func(x, y query) int { return cmp.Or(cmp.Compare(x.track, y.track), cmp.Compare(x.start, y.start)) })
 	order := a.opOrder()
 	places := make([]place, len(calls))
 	var stack []*event
@@ -119,7 +121,7 @@ func (a *analysis) opOrder() []int32 {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(x, y int32) int {
+	sorting.By(order, func(x, y int32) int {
 		if a.ops[x].track != a.ops[y].track {
 			return cmp.Compare(a.ops[x].track, a.ops[y].track)
 		}

@@ -1,6 +1,6 @@
 package kineto
 
-import "slices"
+import "github.com/warpline-ml/warpline/internal/sorting"
 
 // spans are stretches of time in order that do not touch: the union of what they were made of.
 type spans []Window
@@ -30,7 +30,7 @@ func (s spans) add(start, end int64) spans {
 
 // unionOf is the union of windows in any order.
 func unionOf(windows []Window) spans {
-	slices.SortFunc(windows, func(a, b Window) int {
+	sorting.By(windows, func(a, b Window) int {
 		if a.Start < b.Start {
 			return -1
 		}

@@ -2,6 +2,8 @@ package kineto
 
 import (
 	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Trace is what is kept of one file: of one process, or rank, unless several were merged.
@@ -118,7 +120,7 @@ func (t *Trace) shed() {
 func sorted(events []event) {
 	byStart := func(a, b event) int { return byStart(&a, &b) }
 	if !slices.IsSortedFunc(events, byStart) {
-		slices.SortFunc(events, byStart)
+		sorting.By(events, byStart)
 	}
 }
 

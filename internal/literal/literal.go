@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Set is words that are looked for together: by their first byte, then by the second, then one by one.
@@ -222,7 +224,7 @@ func (t *Table) Candidates(room []Candidate, text string, own int) []Candidate {
 		}
 		return true
 	})
-	slices.SortStableFunc(room, func(a, b Candidate) int { return a.Pattern - b.Pattern })
+	sorting.By(room, func(a, b Candidate) int { return a.Pattern - b.Pattern })
 	return room
 }
 

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Result is what a test's executions come to. Its JSON is documented, and stays.
@@ -74,7 +76,7 @@ func (r *Result) conclude(states map[string]*State) {
 	for _, s := range states {
 		r.States = append(r.States, *s)
 	}
-	slices.SortFunc(r.States, func(a, b State) int {
+	sorting.By(r.States, func(a, b State) int {
 		for i := range a.Values {
 			if c := cmp.Compare(a.Values[i].Value, b.Values[i].Value); c != 0 {
 				return c
@@ -82,7 +84,7 @@ func (r *Result) conclude(states map[string]*State) {
 		}
 		return 0
 	})
-	slices.SortStableFunc(r.Refusals, func(a, b Refusal) int { return cmp.Compare(b.Count, a.Count) })
+	sorting.By(r.Refusals, func(a, b Refusal) int { return cmp.Compare(b.Count, a.Count) })
 	r.Holds = r.Reached == (r.Quantifier == Exists)
 	if r.Complete {
 		r.Rounds = 0

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/internal/xid"
 )
 
@@ -161,7 +162,7 @@ func (k *kernelLog) of(rule string) (out []*Event) {
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Event) int { return cmp.Compare(a.Line, b.Line) })
+	sorting.By(out, func(a, b *Event) int { return cmp.Compare(a.Line, b.Line) })
 	return out
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/nvml"
 	"github.com/warpline-ml/warpline/internal/presence"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Snapshot is what was there at a time. It is no timeline: what happened between two is not in them.
@@ -220,7 +221,7 @@ func (s *Snapshot) addOwn(all []presence.Process) {
 			p.use(Use{Device: at.ID, Allocated: new(d.Allocated), Reserved: new(d.Reserved)})
 		}
 	}
-	slices.SortFunc(s.Processes, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
+	sorting.By(s.Processes, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
 }
 
 // kinds are the devices of this library by the first word of their names.

@@ -12,6 +12,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/nvml"
 	"github.com/warpline-ml/warpline/internal/presence"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Meaning says what the figures do not.
@@ -391,7 +392,7 @@ func (v View) sorted(s *Snapshot) []*Process {
 		}
 		return k
 	}
-	slices.SortStableFunc(all, func(a, b *Process) int {
+	sorting.By(all, func(a, b *Process) int {
 		if v.Tree {
 			return slices.Compare(lineage(a), lineage(b))
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Key names a figure of a card, with its unit.
@@ -248,7 +250,7 @@ func (l *Library) processes(d *Device, h Handle) {
 			d.Processes = merged(d.Processes, q)
 		}
 	}
-	slices.SortFunc(d.Processes, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
+	sorting.By(d.Processes, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
 }
 
 // merged adds a process to a list, where one that computes and draws may be already.

@@ -21,6 +21,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/monitor"
 	"github.com/warpline-ml/warpline/internal/nvml"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
@@ -99,7 +100,7 @@ func (r *Report) read(ctx context.Context, c *Config) error {
 	for _, f := range r.Files {
 		f.Detail = nil
 	}
-	slices.SortStableFunc(r.Files, func(a, b *finding.Report) int { return groupFirst(a) - groupFirst(b) })
+	sorting.By(r.Files, func(a, b *finding.Report) int { return groupFirst(a) - groupFirst(b) })
 	return err
 }
 

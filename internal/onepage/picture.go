@@ -10,6 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/kineto"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/internal/snapshot"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Picture is what is drawn of a file beside its findings. Of files of kinds that have nothing over time or by owner there is
@@ -141,7 +142,7 @@ func (p *Picture) work(t *kineto.Trace) {
 			p.Families = append(p.Families, row(families[family], "", calls, ns))
 		}
 	}
-	slices.SortStableFunc(p.Families, func(a, b Work) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	sorting.By(p.Families, func(a, b Work) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	for _, k := range t.Kernels[:min(len(t.Kernels), mostKernels)] {
 		p.Kernels = append(p.Kernels, row(render.Truncate(kineto.ShortName(k.Name), 160), k.Family, k.Count, k.NS))
 	}

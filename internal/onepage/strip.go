@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"html"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/kineto"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/prof"
 )
 
@@ -86,7 +86,7 @@ const pieces = 2000
 
 // joined are spans as one where they meet, or are nearer than a gap.
 func joined(spans [][2]float64, gap float64) [][2]float64 {
-	slices.SortFunc(spans, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
+	sorting.By(spans, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	var out [][2]float64
 	for _, s := range spans {
 		if n := len(out); n > 0 && s[0]-out[n-1][1] < gap {

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Holder is memory in use that is of one kind, module and line of the program.
@@ -83,7 +85,7 @@ func (r *Report) Suggest(levers ...Lever) {
 		r.Levers = slices.DeleteFunc(slices.Clone(r.Levers), func(o Lever) bool { return o.Flag == l.Flag })
 		r.Levers = append(r.Levers, l)
 	}
-	slices.SortStableFunc(r.Levers, func(a, b Lever) int {
+	sorting.By(r.Levers, func(a, b Lever) int {
 		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(b.Saves, a.Saves))
 	})
 }

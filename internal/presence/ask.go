@@ -6,9 +6,10 @@ import (
 	"io"
 	"net"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // most is what an answer has at most, in bytes.
@@ -45,7 +46,7 @@ func askAll(paths []string, wait time.Duration) (all []Process) {
 		})
 	}
 	asking.Wait()
-	slices.SortFunc(all, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
+	sorting.By(all, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
 	return all
 }
 

@@ -4,9 +4,10 @@ import (
 	"encoding/csv"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // maxMetadata is how much is read of a METADATA file: its head; behind it is the project's description.
@@ -158,6 +159,6 @@ func (s *Search) condaPackages(root string) []Package {
 			all = append(all, p)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
+	sorting.By(all, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

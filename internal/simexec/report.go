@@ -3,7 +3,6 @@ package simexec
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/internal/simrun"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Result is how a program ended, and what it did on the cards.
@@ -173,7 +173,7 @@ func (p *report) result() *Result {
 	for _, k := range p.kernels {
 		r.Kernels = append(r.Kernels, *k)
 	}
-	slices.SortFunc(r.Kernels, func(a, b Kernel) int {
+	sorting.By(r.Kernels, func(a, b Kernel) int {
 		return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Name, b.Name))
 	})
 	return r

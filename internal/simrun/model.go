@@ -3,7 +3,6 @@ package simrun
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/estimate"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Model is what a launch would take by the model of the card's time: nothing of it is measured.
@@ -138,7 +138,7 @@ func hottest(lines []Line) []*Line {
 		x.add(&l)
 	}
 	cost := func(l *Line) uint64 { return l.Instructions + l.SharedWavefronts + l.GlobalSectors }
-	slices.SortStableFunc(list, func(a, b *Line) int { return cmp.Compare(cost(b), cost(a)) })
+	sorting.By(list, func(a, b *Line) int { return cmp.Compare(cost(b), cost(a)) })
 	return list
 }
 

@@ -3,6 +3,8 @@ package snapshot
 import (
 	"cmp"
 	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Series is the memory of a device over time by owner, for pictures. It is from its first moment on what the file shows: what
@@ -126,7 +128,7 @@ func ownersOf(sums map[string]int64) (owners []string, places func(string) int) 
 	for name := range sums {
 		owners = append(owners, name)
 	}
-	slices.SortFunc(owners, func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
+	sorting.By(owners, func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
 	if len(owners) > mostOwners {
 		owners = append(owners[:mostOwners:mostOwners], Rest)
 	}

@@ -2,7 +2,8 @@ package snapshot
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // state is what the memory of one device, or of all, holds at the end of a file.
@@ -53,7 +54,7 @@ func (s *Snapshot) stateOf(device int, kinds map[uint64]string) *state {
 		}
 	}
 	t.live = shares.sorted()
-	slices.SortStableFunc(t.worst, func(a, b *pinnedSegment) int { return cmp.Compare(b.stuck, a.stuck) })
+	sorting.By(t.worst, func(a, b *pinnedSegment) int { return cmp.Compare(b.stuck, a.stuck) })
 	return t
 }
 
@@ -132,7 +133,7 @@ func (all shares) sorted() []Share {
 	for _, p := range all {
 		out = append(out, *p)
 	}
-	slices.SortFunc(out, func(a, b Share) int {
+	sorting.By(out, func(a, b Share) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
 	})
 	return out

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // history is what the trace of one device tells.
@@ -181,7 +183,7 @@ func (h *history) keepers(phases []int) []keeper {
 			out = append(out, k.keeper)
 		}
 	}
-	slices.SortFunc(out, func(a, b keeper) int {
+	sorting.By(out, func(a, b keeper) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), strings.Compare(a.stack.where(), b.stack.where()))
 	})
 	return out

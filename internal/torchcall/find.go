@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Answer is what is known of a call as it was written.
@@ -128,7 +129,7 @@ func (t *Table) where(holds func(name string) bool) []string {
 			list = append(list, name)
 		}
 	}
-	slices.SortFunc(list, func(a, b string) int { return cmp.Or(t.rank(a)-t.rank(b), cmp.Compare(a, b)) })
+	sorting.By(list, func(a, b string) int { return cmp.Or(t.rank(a)-t.rank(b), cmp.Compare(a, b)) })
 	return list
 }
 
@@ -199,7 +200,7 @@ func (t *Table) choose(entries []Entry, arguments []string) (unshown []string) {
 		has := func(w Way) bool { return strings.Contains(w.PyTorch, name+"=") }
 		for _, e := range entries {
 			shown = shown || slices.ContainsFunc(e.Ways, has)
-			slices.SortStableFunc(e.Ways, func(a, b Way) int { return order(has(b)) - order(has(a)) })
+			sorting.By(e.Ways, func(a, b Way) int { return order(has(b)) - order(has(a)) })
 		}
 		if !shown && len(entries) > 0 {
 			unshown = append(unshown, name)
@@ -230,7 +231,7 @@ func (t *Table) near(path string) []string {
 		return advice.Distance(k, last)
 	}
 	list := t.where(func(name string) bool { return far(name) <= max(2, len(last)/3) })
-	slices.SortStableFunc(list, func(a, b string) int { return cmp.Or(far(a)-far(b), len(a)-len(b)) })
+	sorting.By(list, func(a, b string) int { return cmp.Or(far(a)-far(b), len(a)-len(b)) })
 	list = t.distinct(list)
 	return list[:min(len(list), most)]
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/pysyntax"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/internal/vet"
 )
 
@@ -27,7 +28,7 @@ func Check(name string, source []byte) ([]vet.Found, error) {
 	for _, r := range rules {
 		r(c)
 	}
-	slices.SortStableFunc(c.found, func(a, b vet.Found) int { return cmp.Compare(a.Line, b.Line) })
+	sorting.By(c.found, func(a, b vet.Found) int { return cmp.Compare(a.Line, b.Line) })
 	return c.found, nil
 }
 

@@ -3,11 +3,11 @@ package simcuda
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Leak is memory that a program took from the driver and has not given back.
@@ -132,7 +132,7 @@ func (s *System) Leaks() []Leak {
 			all = append(all, s.held(d.ctx)...)
 		}
 	}
-	slices.SortFunc(all, func(a, b Leak) int { return cmp.Compare(a.Number, b.Number) })
+	sorting.By(all, func(a, b Leak) int { return cmp.Compare(a.Number, b.Number) })
 	return all[:min(len(all), maxFindings)]
 }
 
@@ -164,7 +164,7 @@ func (s *System) held(c *context) (all []Leak) {
 func (s *System) ended(c *context) {
 	if room := maxFindings - len(s.leaked); room > 0 {
 		all := s.held(c)
-		slices.SortFunc(all, func(a, b Leak) int { return cmp.Compare(a.Number, b.Number) })
+		sorting.By(all, func(a, b Leak) int { return cmp.Compare(a.Number, b.Number) })
 		s.leaked = append(s.leaked, all[:min(len(all), room)]...)
 	}
 }
@@ -193,7 +193,7 @@ func LeakText(leaks []Leak) string {
 	if len(groups) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(b.bytes, a.bytes) })
+	sorting.By(groups, func(a, b *group) int { return cmp.Compare(b.bytes, a.bytes) })
 	var b strings.Builder
 	fmt.Fprintf(&b, "leak: %s never freed, in %d allocations\n", render.Bytes(total), len(leaks))
 	for _, g := range groups {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/internal/torchcall"
 )
 
@@ -45,7 +46,7 @@ func readPrograms(t *torchcall.Table, dir string) error {
 			}
 		}
 	}
-	slices.SortStableFunc(t.Rows, func(a, b torchcall.Row) int { return a.Section - b.Section })
+	sorting.By(t.Rows, func(a, b torchcall.Row) int { return a.Section - b.Section })
 	return nil
 }
 
@@ -167,7 +168,7 @@ func (p *program) makes(body *ast.BlockStmt, s ast.Stmt, e ast.Node) []int {
 		}
 	}
 	visit(e)
-	slices.SortStableFunc(need, func(a, b definition) int { return int(a.at - b.at) })
+	sorting.By(need, func(a, b definition) int { return int(a.at - b.at) })
 	list := []int{}
 	for _, d := range need {
 		if n := p.number(d.text(p)); !slices.Contains(list, n) { // of several variables there is one line
