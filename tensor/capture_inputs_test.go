@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -75,7 +76,7 @@ func TestCaptureTakesItsResultsForNothing(t *testing.T) {
 			b.H = step.Run(b)
 		}
 		held := env.Device().Memory().Used
-		if n := testing.AllocsPerRun(100, func() { b.H = step.Run(b) }); n != 0 || env.Device().Memory().Used != held {
+		if n := testutil.Allocations(100, func() { b.H = step.Run(b) }); n != 0 || env.Device().Memory().Used != held {
 			t.Errorf("%v allocations, %d bytes on the device, then %d", n, held, env.Device().Memory().Used)
 		}
 	})

@@ -494,7 +494,7 @@ func TestCaptureCostsNothing(t *testing.T) {
 		for range 4 {
 			step.Run(b)
 		}
-		if n := testing.AllocsPerRun(100, func() { step.Run(b) }); n != 0 {
+		if n := testutil.Allocations(100, func() { step.Run(b) }); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}

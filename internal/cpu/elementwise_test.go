@@ -313,7 +313,7 @@ func TestSmallLaunchDoesNotAllocate(t *testing.T) {
 		}
 		q, _ := New().NewQueue()
 		p := new(device.Params)
-		if n := testing.AllocsPerRun(200, func() {
+		if n := testutil.Allocations(200, func() {
 			if err := q.Launch(k, args, p); err != nil {
 				t.Fatal(err)
 			}

@@ -198,7 +198,7 @@ func TestLaunchAllocates(t *testing.T) {
 		args = append(args, newBuffer(t, k.Workspace).arg)
 		q, _ := New().NewQueue()
 		p := new(device.Params)
-		if n := testing.AllocsPerRun(50, func() {
+		if n := testutil.Allocations(50, func() {
 			if err := q.Launch(k, args, p); err != nil {
 				t.Fatal(err)
 			}

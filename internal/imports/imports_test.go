@@ -26,6 +26,13 @@ const rules = `
 	  internal/claim, internal/pickle, internal/hostmem, internal/cpufeat, internal/cards, internal/testutil, internal/ptx, internal/ledger, internal/dl, internal/presence, internal/cuda/driver, internal/cuda/kernels,
 	  internal/fatbin, internal/fatbin/fatbintest;
 
+	NONE < internal/sorting;
+	internal/sorting < cmd/warpline, data, internal/bench, internal/cuda, internal/cuda/simcuda, internal/device,
+	  internal/diagnose, internal/doctor, internal/estimate, internal/finding, internal/joblog, internal/kineto,
+	  internal/literal, internal/litmus, internal/machinefile, internal/monitor, internal/nvml, internal/onepage,
+	  internal/oom, internal/presence, internal/pyenv, internal/simexec, internal/simrun, internal/snapshot,
+	  internal/torchcall, internal/torchcall/source, internal/vetpy, metric, model, nn, plan, prof, train;
+
 	internal/claim < internal/safetensors, internal/npy, internal/idxfile;
 	dtype < internal/ir;
 	internal/ir < internal/autograd, internal/lower;
