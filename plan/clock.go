@@ -27,11 +27,11 @@ type Step struct {
 
 // What calls cost the host, in seconds, and from the end of a call until the card sees its work: those of the simulated driver.
 const (
-	launchCall = 2.2e-6
+	launchCall = estimate.PerCall
 	otherCall  = 0.5e-6
 	graphNode  = 50e-9
 	arrival    = 1e-6
-	moveStart  = 2e-6
+	moveStart  = estimate.CopyStart
 )
 
 // pace is how quick the model takes host and card for, as shares of its own times.

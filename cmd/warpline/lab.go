@@ -34,6 +34,7 @@ func newLab() *cobra.Command {
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "address of this machine; port 0 for any that is free")
 	cmd.Flags().BoolVar(&f.closed, "no-open", false, "open no browser")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "folder for progress and for files that are dropped on pages (default "+filepath.Join("~", ".config", "warpline")+" or where this system has such)")
+	cmd.AddCommand(newArchitecture(), newRace(), newTransfer(), newTimeline())
 	return cmd
 }
 

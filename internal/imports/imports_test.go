@@ -134,7 +134,9 @@ const rules = `
 	internal/web, train < internal/live;
 	prof, optim, model, data/digits, internal/monitor, internal/machine, internal/diagnose, internal/doctor < internal/onepage;
 	internal/onepage < cmd/warpline;
-	internal/web, internal/render < internal/lab;
+	tensor, internal/estimate < internal/explore;
+	internal/explore < cmd/warpline;
+	internal/web, internal/render, internal/cards < internal/lab;
 	internal/lab < cmd/warpline;
 	internal/monitor, internal/live, train, internal/simrun, internal/simexec, internal/check, internal/bench, internal/diagnose < cmd/warpline;
 	internal/doctor/probe < cmd/warpline;

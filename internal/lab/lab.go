@@ -1,7 +1,12 @@
 // Package lab serves the lab: pages in the binary on which machines and kernels can be played with, and lessons.
 //
-//	lab.go   the server, who may ask it, and how much at a time
-//	page.go  the frame of every page
+//	lab.go      the server, who may ask it, and how much at a time
+//	page.go     the frame of every page
+//	widgets.go  controls, and the command line that they make
+//	pages.go    the table of widgets
+//	explore.go  the pages on which they stand
+//	api.go      what scripts ask: the JSON of these commands
+//	files.go    what people drop on a page
 //
 // Nothing is computed here. A widget is a command line of this program with its --json: what a page shows is what the command
 // tells, by construction, and each page says which command that is.
@@ -43,6 +48,9 @@ type Server struct {
 	token  string
 	mux    *http.ServeMux
 	links  []link
+	large  []string // prefixes of what takes large bodies
+	files  files
+	busy   chan struct{}
 }
 
 // link is an entry of the navigation.
@@ -62,13 +70,14 @@ func New(c Config) (*Server, error) {
 		return nil, advice.Failf("give an address as 127.0.0.1:8080, or port 0 for any that is free; ssh -L brings it to another machine",
 			"--listen %s: others would reach the lab, and it runs programs", c.Listen)
 	}
-	s := &Server{config: c, web: server, token: rand.Text(), mux: http.NewServeMux()}
+	s := &Server{config: c, web: server, token: rand.Text(), mux: http.NewServeMux(), busy: make(chan struct{}, mostCommands)}
 	files, err := fs.Sub(assets, "assets")
 	if err != nil {
 		panic(err) // the name is right
 	}
 	s.mux.Handle("GET /assets/", http.StripPrefix("/assets/", http.FileServerFS(files)))
 	s.mux.HandleFunc("GET /{$}", s.home)
+	s.explorers()
 	return s, nil
 }
 
@@ -99,7 +108,12 @@ const MostBody = 1 << 20
 // Handler is everything, behind the guard for the token and the size of requests. The guard against other sites is package web's.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const most = MostBody
+		most := int64(MostBody)
+		for _, prefix := range s.large {
+			if strings.HasPrefix(r.URL.Path, prefix) {
+				most = mostFile
+			}
+		}
 		switch {
 		case s.enter(w, r):
 		case !s.known(r):

@@ -6,14 +6,15 @@ import (
 	"fmt"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/estimate"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 )
 
 // copyTime is what a copy costs besides bytes over bandwidth, in ns.
-const copyTime = 2000
+const copyTime = estimate.CopyStart * 1e9
 
-// pageableShare is the part of the link's bandwidth that pageable memory gets, in percent: 40 to 50 are commonly measured.
-const pageableShare = 45
+// pageableShare is the part of the link's bandwidth that pageable memory gets, in percent.
+const pageableShare = 100 * estimate.PageableShare
 
 // moved is what so many bytes take at so many GB/s.
 func moved(n int64, bandwidth int) cost { return whole(copyTime + n/int64(bandwidth)) }

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/lab"
+)
+
+// visitor is a browser in a lab.
+type visitor struct {
+	t    *testing.T
+	c    *http.Client
+	base string
+}
+
+func newVisitor(t *testing.T) *visitor {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	s, err := lab.New(lab.Config{Listen: "127.0.0.1:0", Dir: t.TempDir(), Command: execute, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	s.Serve()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &visitor{t, &http.Client{Jar: jar}, ""}
+	base, _, _ := strings.Cut(s.URL(), "?")
+	v.base = strings.TrimSuffix(base, "/")
+	r, err := v.c.Get(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	return v
+}
+
+func (v *visitor) get(path string) (status int, header http.Header, body string) {
+	v.t.Helper()
+	r, err := v.c.Get(v.base + path)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return r.StatusCode, r.Header, string(text)
+}
+
+// words are those of a command line that has no quotes but single ones.
+func words(line string) (all []string) {
+	word, open, quoted := "", false, false
+	for _, r := range line + " " {
+		switch {
+		case r == '\'':
+			quoted, open = !quoted, true
+		case r == ' ' && !quoted:
+			if open {
+				all = append(all, word)
+			}
+			word, open = "", false
+		default:
+			word, open = word+string(r), true
+		}
+	}
+	return all
+}
+
+// shape is the keys of JSON lines.
+func shape(t *testing.T, text string) (all [][]string) {
+	for _, line := range decode(t, text) {
+		all = append(all, slices.Sorted(maps.Keys(line)))
+	}
+	return all
+}
+
+// TestLabWidgets asks every widget what its page does at first, and each of its presets, and compares with what the command prints that
+// it names, to the letter; of measured ones what they tell of.
+func TestLabWidgets(t *testing.T) {
+	v := newVisitor(t)
+	_, _, text := v.get("/api/widgets")
+	var all []struct {
+		ID, Page string
+		Measured bool
+		Presets  []string
+	}
+	if err := json.Unmarshal([]byte(text), &all); err != nil || len(all) < 4 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, w := range all {
+		if status, _, page := v.get(w.Page); status != http.StatusOK || !strings.Contains(page, `data-widget="`+w.ID+`"`) {
+			t.Errorf("%s is not on %s: %d", w.ID, w.Page, status)
+		}
+		for _, query := range append([]string{""}, w.Presets...) {
+			status, header, got := v.get("/api/widgets/" + w.ID + "?" + query)
+			line := words(header.Get("Warpline-Command"))
+			if status != http.StatusOK || len(line) < 2 {
+				t.Errorf("%s?%s: %d %s", w.ID, query, status, got)
+				continue
+			}
+			code, want, stderr := command(t.Context(), append(line[1:], "--json")...)
+			switch {
+			case code > exitFound:
+				t.Errorf("%q: %s", line, stderr)
+			case !w.Measured && got != want:
+				t.Errorf("%s?%s differs from %q:\n%.500s\n%.500s", w.ID, query, line, got, want)
+			case w.Measured && !slices.EqualFunc(shape(t, got), shape(t, want), slices.Equal[[]string]):
+				t.Errorf("%s?%s tells of other things than %q:\n%.500s\n%.500s", w.ID, query, line, got, want)
+			}
+		}
+	}
+}
+
+// TestLabLessons has the numbers of the lessons, by the presets.
+func TestLabLessons(t *testing.T) {
+	for _, test := range []struct {
+		line string
+		want map[string]any
+	}{
+		{"lab architecture --sms 4 --cores-per-sm 32", map[string]any{"total_cores": 128.0, "active": 128.0, "idle": 0.0}},
+		{"lab architecture --card a100-80 --shape 1024x512 --step 75", map[string]any{"total_cores": 6912.0, "elements": 524288.0, "warps": 16384.0, "steps": 76.0, "bytes": 4194304.0, "active": 5888.0, "bound": "memory"}},
+		{"lab transfer", map[string]any{"host_bytes": 20318208.0, "device_bytes": 0.0}},
+		{"lab transfer --move weight,bias --pinned --card rtx-4090", map[string]any{"host_bytes": 19267584.0, "device_bytes": 1050624.0, "link_gbps": 25.0}},
+		{"lab timeline", map[string]any{"timer_ms": 2.0, "true_ms": 42.0}},
+		{"lab timeline --steps 10 --launch 20 --device 20", map[string]any{"timer_ms": 200.0, "true_ms": 220.0, "bound": "host"}},
+		{"lab timeline --steps 10 --launch 20 --device 20 --every 1", map[string]any{"timer_ms": 400.0, "true_ms": 400.0}},
+	} {
+		_, out, stderr := command(t.Context(), append(strings.Fields(test.line), "--json")...)
+		got := decode(t, out)
+		if len(got) != 1 {
+			t.Fatalf("%s: %s", test.line, stderr)
+		}
+		for k, want := range test.want {
+			if got[0][k] != want {
+				t.Errorf("%s: %s is %v, want %v", test.line, k, got[0][k], want)
+			}
+		}
+	}
+	_, out, _ := command(t.Context(), "lab", "race", "--json")
+	race := decode(t, out)[0]
+	limit := race["amdahl"].(map[string]any)["limit"].(float64)
+	if cpu := race["cpu"].(map[string]any); limit < 19.999 || limit > 20.001 || cpu["cores"] != 8.0 || cpu["rounds"] != 16.0 || race["gpu"].(map[string]any)["cores"] != 256.0 {
+		t.Errorf("the race: limit %v, %v", limit, cpu["rounds"])
+	}
+}
+
+// TestLabEnds: the one line of JSON has the address with its token, and SIGTERM is how a lab ends well.
+func TestLabEnds(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "lab", "--json", "--no-open", "--dir", t.TempDir())
+	cmd.Env = append(os.Environ(), beCommand+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	var told struct{ URL string }
+	if err != nil || json.Unmarshal([]byte(line), &told) != nil || !strings.HasPrefix(told.URL, "http://127.0.0.1:") || !strings.Contains(told.URL, "/?token=") {
+		t.Fatalf("%q: %v", line, err)
+	}
+	if r, err := http.Get(told.URL); err != nil || r.StatusCode == http.StatusOK { // a client without cookies is sent back without its token
+		t.Errorf("%v: %v", r, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+}
