@@ -180,6 +180,8 @@ func (s *Side) moment(x *Race, one, at float64) (completed, active int) {
 	for _, p := range s.Phases {
 		inside := at < p.Seconds
 		switch {
+		case p.Name == "serial" && inside && s == &x.GPU:
+			return int(at / one), 0 // it is the CPU's work
 		case p.Name == "serial" && inside:
 			return int(at / one), 1
 		case p.Name == "serial":

@@ -103,7 +103,7 @@ export class Widget {
       const text = await r.text();
       if (asked.signal.aborted) return null;
       const command = r.headers.get('Warpline-Command');
-      if (command) this.section.querySelector('[data-command]').textContent = command;
+      if (command) this.section.querySelector('[data-command]').replaceChildren(...command.split(' ').flatMap((w, i) => { const span = document.createElement('span'); span.textContent = w; return i ? [' ', span] : [span]; }));
       if (!r.ok) {
         const e = JSON.parse(text);
         this.problem(e.error + (e.hint ? ': ' + e.hint : ''));

@@ -42,7 +42,7 @@ pictures.architecture = {
   },
   draw(w, d) {
     const wide = Math.max(w.place.clientWidth, 240);
-    const columns = Math.min(d.sms, Math.max(1, Math.min(Math.floor(wide / (d.sms <= 16 ? 128 : 54)), Math.ceil(Math.sqrt(d.sms * 2.2)))));
+    const columns = Math.min(d.sms, Math.max(1, Math.floor(wide / (d.sms <= 16 ? 128 : 54))));
     const size = Math.min(wide / columns, 210), rows = Math.ceil(d.sms / columns), each = d.total_cores <= cells;
     const inside = size - 12, across = Math.ceil(Math.sqrt(d.cores_per_sm)), side = inside / across;
     const tall = each ? Math.ceil(d.cores_per_sm / across) * side : 24, label = size >= 70 ? 18 : 0;

@@ -1,0 +1,125 @@
+// Package chrome looks at pages of this program with Chromium, and keeps what they complain of.
+package chrome
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Begin starts a program that serves, and returns where its page is: its first line is JSON with a url.
+func Begin(line []string) (*exec.Cmd, string, error) {
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Stderr = nil
+	lines, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	first := bufio.NewReader(lines)
+	text, err := first.ReadString('\n')
+	if err != nil {
+		return nil, "", fmt.Errorf("%s says nothing: %w", line[0], err)
+	}
+	go first.WriteTo(discard{})
+	var told struct{ URL string }
+	err = json.Unmarshal([]byte(text), &told)
+	return cmd, told.URL, err
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+// Browser starts Chromium.
+func Browser() (context.Context, context.CancelFunc) {
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			opts = append(opts, chromedp.ExecPath(path))
+			break
+		}
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
+	ctx, cancel2 := chromedp.NewContext(ctx)
+	ctx, cancel3 := context.WithTimeout(ctx, 8*time.Minute)
+	return ctx, func() { cancel3(); cancel2(); cancel() }
+}
+
+// Complaints are what must not be.
+type Complaints struct {
+	sync.Mutex
+	list []string
+}
+
+// Add adds one.
+func (c *Complaints) Add(format string, args ...any) {
+	c.Lock()
+	defer c.Unlock()
+	c.list = append(c.list, fmt.Sprintf(format, args...))
+}
+
+// Err is all of them, or nil.
+func (c *Complaints) Err() error {
+	c.Lock()
+	defer c.Unlock()
+	if len(c.list) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(c.list, "\n"))
+}
+
+// Listen collects what a tab complains of.
+func Listen(ctx context.Context, url string) *Complaints {
+	c := new(Complaints)
+	chromedp.ListenTarget(ctx, func(ev any) {
+		switch ev := ev.(type) {
+		case *runtime.EventConsoleAPICalled:
+			if ev.Type == runtime.APITypeError || ev.Type == runtime.APITypeWarning {
+				c.Add("console: %s %s", ev.Type, ev.Args[0].Value)
+			}
+		case *runtime.EventExceptionThrown:
+			c.Add("exception: %v", ev.ExceptionDetails)
+		case *cdplog.EventEntryAdded:
+			if ev.Entry.Level == cdplog.LevelError {
+				c.Add("log: %s %s", ev.Entry.Text, ev.Entry.URL)
+			}
+		case *network.EventRequestWillBeSent:
+			if u := ev.Request.URL; !strings.HasPrefix(u, url) && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:") {
+				c.Add("%s is fetched", u)
+			}
+		}
+	})
+	return c
+}
+
+// Until waits for an expression to be true.
+func Until(what, expression string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // machines that test are busy
+		defer cancel()
+		if err := chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(0)).Do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	})
+}
+
+// Scheme makes pages light or dark.
+func Scheme(name string) chromedp.Action {
+	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}})
+}
