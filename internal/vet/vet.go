@@ -74,4 +74,5 @@ var rules = []Rule{
 	{"V23", "not-shuffled", "The training data comes in the same order in every epoch, often sorted by class."},
 	{"V24", "anomaly-mode", "Anomaly mode records a stack for every operation and looks at every gradient: for debugging, several times slower."},
 	{"V25", "counted-twice", "A loss goes backward by itself and as part of a sum: its gradient counts twice."},
+	{"V26", "copied-piecewise", "Every copy to the device has a price of its own, and the host waits for each: a batch is copied once, not element by element."},
 }

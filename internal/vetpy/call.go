@@ -106,6 +106,16 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 		return put(evBackward)
 	case "step":
 		return w.step(x, a, e)
+	case "optimizers":
+		if on.class != nil && on.class.lighting {
+			return &value{traits: isOptimizer}
+		}
+	case "prepare", "setup", "setup_dataloaders", "prepare_model", "prepare_data_loader":
+		return prepared(args)
+	case "half", "float", "double", "bfloat16", "requires_grad_", "share_memory":
+		if on.is(isMoved|isModule) && !on.is(isGraph|isOutput|isTensor|isBatch) {
+			return on
+		}
 	case "scale":
 		if on.is(isScaler) {
 			put(evScale)
@@ -139,6 +149,26 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 		return w.move(x, a, e)
 	}
 	return w.tensorMethod(x, a, e)
+}
+
+// prepared are modules, optimizers and loaders that a library takes and gives back, on their device; nil if there are none.
+func prepared(args []*value) *value {
+	all := make([]*value, len(args))
+	known := false
+	for i, v := range args {
+		all[i] = v
+		if v.is(isModule | isLoader) {
+			all[i] = v.with(isMoved)
+		}
+		known = known || v.is(isModule|isLoader|isOptimizer)
+	}
+	switch {
+	case !known:
+		return nil
+	case len(all) == 1:
+		return all[0]
+	}
+	return &value{elems: all}
 }
 
 // step is x.step(...), of whatever steps.
@@ -186,9 +216,11 @@ func (w *walker) keep(e event, a *pysyntax.Attribute) *value {
 	if carries(held) && !e.on.is(isModule) && w.outlives(e.on) {
 		w.record(e)
 	}
-	if carries(held) {
-		grown := merge(e.on, &value{traits: isList | isGraph, names: held.names})
-		w.assignOld(a.X, grown, e.on.loop)
+	if t := held.traits & isCopied; carries(held) || t != 0 {
+		if carries(held) {
+			t |= isGraph
+		}
+		w.assignOld(a.X, merge(e.on, &value{traits: t | isList, names: held.names}), e.on.loop)
 	}
 	return unknown
 }
@@ -227,14 +259,20 @@ func (w *walker) move(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
 	}
 	e.kind = evMove
 	w.record(e)
-	return on.with(isMoved).without(isHost)
+	if on.is(isModule) {
+		return on.with(isMoved)
+	}
+	return on.with(isMoved | isCopied).without(isHost)
 }
 
 // isCPU tells whether a move is to the host.
 func (w *walker) isCPU(x *pysyntax.Call) bool {
 	d := arg(x, "device", 0)
-	if c, ok := d.(*pysyntax.Call); ok && w.peek(c.Func).path == "torch.device" {
-		d = arg(c, "type", 0)
+	if d == nil {
+		return false
+	}
+	if v := w.peek(d); v.path == "torch.device" && v.call != nil {
+		d = arg(v.call, "type", 0)
 	}
 	s, ok := d.(*pysyntax.String)
 	return ok && s.Value == "cpu"
@@ -277,7 +315,7 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 	if !on.is(isGraph|isOutput|isTensor|isBatch) || on.is(isList|isModule) {
 		return nil
 	}
-	t := on.traits &^ (isSoftmax | isSigmoid | isPinned)
+	t := on.traits &^ (isSoftmax | isSigmoid | isPinned | isCopied)
 	for _, v := range e.args {
 		if carries(v) {
 			t |= v.traits & (isGraph | isOutput)
@@ -299,7 +337,11 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 			return pair(t, names)
 		}
 	}
-	return &value{traits: t, names: names}
+	v := &value{traits: t, names: names}
+	if on.is(isHost) && !carries(v) && on.path != "torch.tensor" && on.path != "torch.as_tensor" {
+		v.path, v.call = on.path, on.call // still what a factory made on the host
+	}
+	return v
 }
 
 // pathOf remembers what took a value's graph away.
@@ -325,7 +367,7 @@ func (w *walker) apply(x *pysyntax.Call, f *value, args []*value, names map[stri
 		return w.construct(x, f.class, args, names)
 	case f.is(isCriterion):
 		return w.loss(x, f, args, names)
-	case f.is(isModule | isEngine):
+	case f.is(isModule|isEngine) || f.is(isMoved) && !f.is(isGraph|isOutput|isTensor|isBatch): // no tensor is called
 		return w.forward(x, f, args, names)
 	}
 	return w.path(x, f, args, names)
@@ -443,7 +485,28 @@ func (w *walker) path(x *pysyntax.Call, f *value, args []*value, names map[strin
 	}
 	e.kind = evCall
 	w.record(e)
-	return w.made(x, path, last, args, names)
+	v := w.made(x, path, last, args, names)
+	if computes(path) && v.is(isMoved) {
+		e.kind = evWork
+		w.record(e)
+	}
+	return v
+}
+
+// computes tells whether a function of torch has much to do on the device.
+func computes(path string) bool {
+	last, ok := strings.CutPrefix(path, "torch.")
+	if !ok {
+		return false
+	}
+	if strings.HasPrefix(last, "nn.functional.") || strings.HasPrefix(last, "fft.") || strings.HasPrefix(last, "linalg.") {
+		return true
+	}
+	switch last {
+	case "matmul", "mm", "bmm", "einsum", "addmm", "baddbmm", "tensordot", "conv1d", "conv2d", "conv3d", "cdist", "sort", "cumsum":
+		return true
+	}
+	return false
 }
 
 // made is what a known call makes.
@@ -462,6 +525,9 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 			t |= isHost
 		} else {
 			t |= isMoved
+			if last == "tensor" || last == "as_tensor" {
+				t |= isCopied
+			}
 		}
 		if isTrue(arg(x, "requires_grad", -1)) {
 			t |= isGraph
@@ -511,7 +577,9 @@ func (w *walker) torchCall(x *pysyntax.Call, last string, v *value) *value {
 		c.traits |= isSoftmax | isOutput
 	case "sigmoid":
 		c.traits |= isSigmoid | isOutput
-	case "is_tensor", "is_grad_enabled", "device", "manual_seed", "save", "isfinite", "isinf":
+	case "device":
+		return &value{path: "torch.device", call: x}
+	case "is_tensor", "is_grad_enabled", "manual_seed", "save", "isfinite", "isinf":
 		return &value{path: "torch." + last}
 	}
 	if w.modes&noGrad != 0 && c.is(isGraph|isOutput) {

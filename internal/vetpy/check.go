@@ -45,7 +45,7 @@ var rules = []func(*checker){
 	(*checker).staysInEvaluation, (*checker).backwardInAutocast, (*checker).scalerOrder, (*checker).clips, (*checker).schedule,
 	(*checker).emptyCache, (*checker).deprecated, (*checker).setEpoch, (*checker).flags, (*checker).madeThenMoved, (*checker).deviceInForward,
 	(*checker).dropped, (*checker).uncalled, (*checker).hidden, (*checker).missed, (*checker).probabilities, (*checker).graphCut,
-	(*checker).retained, (*checker).anomalyMode, (*checker).twice,
+	(*checker).retained, (*checker).anomalyMode, (*checker).twice, (*checker).constants, (*checker).piecewise, (*checker).unfollowed,
 }
 
 // checker has the trace, and what rules share.
@@ -57,8 +57,26 @@ type checker struct {
 	silenced map[int][]string
 }
 
+// unguard takes back that events are guarded where a whole step is by the same condition: what happens whenever a step does.
+func (c *checker) unguard() {
+	steps := map[*loop][]*event{}
+	for i := range c.events {
+		if e := &c.events[i]; e.kind == evBackward && e.guarded && e.loop != nil {
+			steps[e.loop] = append(steps[e.loop], e)
+		}
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if !e.guarded {
+			continue
+		}
+		e.guarded = !slices.ContainsFunc(steps[e.loop], func(b *event) bool { return e.guards <= b.guards && b.arm.within(e.arm) })
+	}
+}
+
 // prepare finds the loops that train.
 func (c *checker) prepare() {
+	c.unguard()
 	for i := range c.events {
 		e := &c.events[i]
 		if e.kind != evBackward {

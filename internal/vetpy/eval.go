@@ -49,7 +49,7 @@ func (w *walker) eval(x pysyntax.Expr) *value {
 			v = merge(v, w.eval(r))
 		}
 		if v.is(isGraph | isOutput | isTensor | isBatch) {
-			return &value{traits: isTensor, names: v.names}
+			return &value{traits: isTensor | v.traits&isMoved, names: v.names}
 		}
 		return &value{traits: isNumber}
 	case *pysyntax.Conditional:
@@ -168,6 +168,9 @@ func property(f *pysyntax.Function) bool {
 
 func (w *walker) binary(x *pysyntax.Binary) *value {
 	a, b := w.eval(x.X), w.eval(x.Y)
+	if x.Op == "@" && (a.is(isMoved) || b.is(isMoved)) {
+		w.record(event{kind: evWork, node: x, what: "@", on: a})
+	}
 	switch {
 	case x.Op == "and" || x.Op == "or":
 		return merge(a, b)
@@ -213,7 +216,7 @@ func (w *walker) subscript(x *pysyntax.Subscript) *value {
 	case v.path != "" && v.traits == 0:
 		return unknown
 	}
-	return &value{traits: v.traits, names: v.names, call: v.loader()}
+	return &value{traits: v.traits &^ isCopied, names: v.names, call: v.loader()}
 }
 
 func (w *walker) sequence(x *pysyntax.Sequence) *value {
@@ -264,5 +267,5 @@ func (w *walker) comprehension(x *pysyntax.Comprehension) *value {
 	if carries(v) {
 		t |= isGraph
 	}
-	return &value{traits: t | v.traits&(isModule|isMoved), names: v.names}
+	return &value{traits: t | v.traits&(isModule|isMoved|isCopied), names: v.names}
 }

@@ -16,6 +16,7 @@ const (
 	evUnscale                //
 	evClip                   // gradients are clipped
 	evForward                // a module is called
+	evWork                   // the device computes, by a function of torch
 	evCriterion              // a loss is computed
 	evRead                   // the host reads a tensor of the device: item, cpu, numpy, print
 	evMove                   // a tensor is moved to a device
@@ -41,6 +42,7 @@ type event struct {
 	args    []*value  // all of them
 	loop    *loop     // the innermost one
 	guarded bool      // by a condition within the innermost loop, which is not met each time
+	guards  int       // how many there are
 	arm     *arm      // the branch
 	modes   modes     //
 	fn      *function // in whose body

@@ -98,7 +98,7 @@ func hasStar(call *pysyntax.Call) bool {
 }
 
 // heavy matches what takes long for a sample.
-var heavy = regexp.MustCompile(`Image\.open|cv2\.|imread|librosa|torchaudio\.load|read_image|decode_|nib\.load|Random\w+\(|Resize\(|ColorJitter|albumentations|AutoAugment|RandAugment`)
+var heavy = regexp.MustCompile(`Image\.open|cv2\.|imread|librosa|torchaudio\.load|read_image|decode_|nib\.load|Random\w*(Crop|Flip|Rotation|Affine|Perspective|Blur|Erasing|Invert|Posterize|Solarize|Sharpness|Zoom\w*|Apply|Order|Choice|Grayscale)\(|Resize\(|ColorJitter|albumentations|AutoAugment|RandAugment`)
 
 func (c *checker) loaders() {
 	for i := range c.events {
@@ -145,7 +145,7 @@ func (c *checker) shuffles(e *event) {
 			return
 		}
 	}
-	if arg(e.call, "", 2) != nil || c.iterable(e) || c.ordered() {
+	if arg(e.call, "", 2) != nil || c.iterable(e) || c.ordered() || c.madeUp(e) {
 		return
 	}
 	c.say(say{rule: "V23", at: e.node, title: "the training data is not shuffled", sure: finding.Medium, fix: "DataLoader(..., shuffle=True)", gain: "batches that differ from epoch to epoch",
@@ -157,6 +157,13 @@ func (c *checker) iterable(e *event) bool {
 	return strings.Contains(string(c.f.Source), "IterableDataset") || strings.Contains(string(c.f.Source), "streaming=True") || strings.Contains(strings.ToLower(c.text(e.call)), "iter") ||
 		e.arg != nil && e.arg.path != "" && !strings.HasPrefix(e.arg.path, "torch") && !strings.HasPrefix(e.arg.path, "builtins.")
 }
+
+// madeUp tells whether a data set of the file draws its samples: their order does not matter.
+func (c *checker) madeUp(e *event) bool {
+	return e.arg != nil && e.arg.class != nil && drawn.MatchString(c.f.Text(e.arg.class.node))
+}
+
+var drawn = regexp.MustCompile(`\.(rand|randn|randint|normal|uniform)\(`)
 
 // ordered matches programs whose data has an order.
 func (c *checker) ordered() bool {
@@ -200,8 +207,8 @@ func (c *checker) timed() {
 				break
 			}
 		}
-		if from < 0 {
-			continue
+		if from < 0 || c.events[from].loop != e.loop && e.loop.within(c.events[from].loop) {
+			continue // not found, or a time since before the loop, of which the last launches are little
 		}
 		if w := c.unwaited(c.events[from:i], e); w != nil {
 			c.say(say{rule: "R48", at: e.node, title: "the clock is read while the device is still at work", sure: finding.High,
@@ -222,7 +229,7 @@ func (c *checker) unwaited(span []event, end *event) *event {
 				continue
 			}
 			return nil
-		case evForward, evBackward, evStep:
+		case evForward, evBackward, evStep, evWork:
 			if e.loop != end.loop && e.loop != nil && (c.hasKind(e.loop, evBackward) || e.loop.iter.is(isLoader) || c.overLoader(e.loop)) {
 				return nil
 			}
@@ -292,7 +299,7 @@ func (c *checker) flags() {
 	for i := range c.events {
 		e := &c.events[i]
 		switch {
-		case e.kind != evCall:
+		case e.kind != evCall || c.unset(e):
 		case e.what == "set torch.backends.cudnn.benchmark":
 			fast = e
 		case e.what == "set torch.backends.cudnn.deterministic" || e.what == "torch.use_deterministic_algorithms" && len(e.call.Args) > 0 && isTrue(e.call.Args[0].Value):
@@ -304,6 +311,13 @@ func (c *checker) flags() {
 	}
 	c.say(say{rule: "V13", at: fast.node, title: "benchmarking is on, and determinism is asked for", sure: finding.High, evidence: finding.Says("%s at %s", c.text(same.node), c.lineOf(same)),
 		fix: "torch.backends.cudnn.benchmark = False", gain: "the same result in every run", disproved: "flags that are set anew before the training"})
+}
+
+// unset tells whether a flag for determinism stands beside one that switches benchmarking off.
+func (c *checker) unset(e *event) bool {
+	return e.what != "set torch.backends.cudnn.benchmark" && slices.ContainsFunc(c.events, func(f event) bool {
+		return f.kind == evCall && f.what == "unset torch.backends.cudnn.benchmark" && f.arm == e.arm && f.fn == e.fn
+	})
 }
 
 func (c *checker) anomalyMode() {

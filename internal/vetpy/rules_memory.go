@@ -10,9 +10,13 @@ import (
 )
 
 func (c *checker) kept() {
+	evaluation := map[*loop]bool{}
+	if !c.switchedOff() {
+		c.evaluations(func(l *loop, _ *event) { evaluation[l] = true })
+	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) || c.goesBackward(e) || c.cleared[e.onText] {
+		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) && !evaluation[e.loop] || c.goesBackward(e) || c.cleared[e.onText] {
 			continue
 		}
 		c.say(say{rule: "R06", at: e.node, title: keptTitle(e), sure: finding.High, fix: c.keptFix(e),
@@ -73,15 +77,17 @@ func (c *checker) goesBackward(k *event) bool {
 }
 
 func (c *checker) state() {
+	told := map[*value]bool{} // where a module hands it on, it is the same
 	for i := range c.events {
 		e := &c.events[i]
 		if e.kind != evForward || e.modes&noGrad != 0 || !c.trainsIn(e.loop) {
 			continue
 		}
 		for j, v := range e.args {
-			if j == 0 && len(e.args) > 1 || v.turn == 0 || v.turn != e.loop.before || !carries(v) || c.detachedSomewhere(v) {
+			if j == 0 && len(e.args) > 1 || v.turn == 0 || v.turn != e.loop.before || !carries(v) || told[v] || c.detachedSomewhere(v) {
 				continue
 			}
+			told[v] = true
 			name := "a state"
 			if len(v.names) > 0 {
 				name = v.names[len(v.names)-1]
@@ -109,10 +115,10 @@ var scoring = regexp.MustCompile(`(?i)(^|[_.\W])(val|valid|validate|validation|t
 // evaluations are the loops that call a model and never go backward.
 func (c *checker) evaluations(each func(l *loop, forward *event)) {
 	for _, l := range c.loops {
-		if c.hasKind(l, evBackward) || l.lighting || !l.iter.is(isLoader) && !c.overLoader(l) || c.trainsAround(l) {
+		if c.any(l, differentiates) || l.lighting || !l.iter.is(isLoader) && !c.overLoader(l) || c.trainsAround(l) {
 			continue
 		}
-		if !scoring.MatchString(l.text) && (l.fn == nil || !scoring.MatchString(l.fn.node.Name)) {
+		if !scoring.MatchString(l.text) && (l.fn == nil || !scoring.MatchString(l.fn.node.Name)) && !c.evaluates(l) {
 			continue
 		}
 		for i := l.from; i < l.to; i++ {
@@ -124,6 +130,11 @@ func (c *checker) evaluations(each func(l *loop, forward *event)) {
 	}
 }
 
+// differentiates tells whether an event goes backward.
+func differentiates(e *event) bool {
+	return e.kind == evBackward || e.kind == evCall && (e.what == "torch.autograd.grad" || strings.HasSuffix(e.what, ".backward") || strings.HasPrefix(e.what, "torch.func."))
+}
+
 // overLoader tells whether a loop takes batches of a loader by way of enumerate or zip.
 func (c *checker) overLoader(l *loop) bool {
 	for _, e := range l.iter.elems {
@@ -131,7 +142,7 @@ func (c *checker) overLoader(l *loop) bool {
 			return true
 		}
 	}
-	return strings.Contains(strings.ToLower(l.text), "loader")
+	return strings.Contains(strings.ToLower(l.text), "loader") || simpleName.MatchString(l.text) && scoring.MatchString(l.text)
 }
 
 // trainsAround tells whether the turn of the next loop around goes backward through what the loop gives: its parts of a step.

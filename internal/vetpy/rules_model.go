@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/pysyntax"
 )
 
 func (c *checker) movedInPart() {
@@ -21,13 +22,13 @@ func (c *checker) movedInPart() {
 		if moved < 0 {
 			continue
 		}
-		for i := range turn {
+		for i := moved; i < len(turn); i++ {
 			e := &turn[i]
 			if e.loop != l || e.kind != evCriterion && e.kind != evForward {
 				continue
 			}
 			for _, a := range e.args {
-				if a.is(isBatch) && a.is(isHost) && !a.is(isMoved|isGraph|isOutput|isNumber) && !c.onHost(e.args) && len(a.names) > 0 {
+				if !c.isLength(a) && a.is(isBatch) && a.is(isHost) && !a.is(isMoved|isGraph|isOutput|isNumber) && !c.onHost(e.args) && len(a.names) > 0 {
 					c.say(say{rule: "R01", at: e.node, title: fmt.Sprintf("%s stays on the host, while the rest of the batch is moved", a.names[len(a.names)-1]), sure: finding.Medium,
 						evidence: finding.Says("%s at %s", firstLine(c.text(turn[moved].node)), c.lineOf(&turn[moved])),
 						fix:      fmt.Sprintf("%[1]s = %[1]s.to(device)", a.names[len(a.names)-1]), gain: "the program runs", disproved: "a device that is the CPU"})
@@ -36,6 +37,13 @@ func (c *checker) movedInPart() {
 		}
 	}
 }
+
+// isLength tells whether a value is named as lengths, which losses and packing of sequences take from the host.
+func (c *checker) isLength(v *value) bool {
+	return len(v.names) > 0 && lengths.MatchString(v.names[len(v.names)-1])
+}
+
+var lengths = regexp.MustCompile(`(?i)len(gth)?s?$|sizes$`)
 
 // isDropped tells whether nothing keeps what a move gives.
 func (c *checker) isDropped(turn []event, m *event) bool {
@@ -77,6 +85,52 @@ func (c *checker) ofHostData(e *event) bool {
 	return (e.on.path == "torch.tensor" || e.on.path == "torch.as_tensor") && len(e.on.names) > 0
 }
 
+// constants are tensors that stay the same and are copied to the device each time that they are used.
+func (c *checker) constants() {
+	if !c.gpu {
+		return
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evMove || !e.on.is(isHost) || !e.on.is(isTensor) || e.on.is(isBatch|isGraph|isPinned) || e.guarded || !simpleName.MatchString(e.onText) {
+			continue
+		}
+		inForward := strings.HasPrefix(e.onText, "self.") && e.fn != nil && e.fn.class != nil && e.fn.class.module && e.fn.node.Name == "forward"
+		if !inForward && (e.loop == nil || e.on.loop == e.loop || !e.loop.within(e.on.loop) || !c.backwardOf(e.loop)) {
+			continue
+		}
+		fix := fmt.Sprintf("%[1]s = %[1]s.to(device)  # once, before the loop", e.onText)
+		if inForward {
+			name := strings.TrimPrefix(e.onText, "self.")
+			fix = fmt.Sprintf("self.register_buffer(%q, ...)  # in __init__: it moves with the model", name)
+		}
+		c.say(say{rule: "V14", at: e.node, title: fmt.Sprintf("%s stays the same and is copied to the device in every step", e.onText), sure: finding.Medium,
+			fix: fix, gain: "a copy, and the host's waiting for it", disproved: "values that the host changes between steps"})
+	}
+}
+
+// simpleName matches a variable or a field.
+var simpleName = regexp.MustCompile(`^\w+(\.\w+)*$`)
+
+// piecewise are batches that are put together from elements each of which was copied by itself.
+func (c *checker) piecewise() {
+	if !c.gpu {
+		return
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evCall || e.what != "torch.stack" && e.what != "torch.cat" && e.what != "torch.vstack" || !e.arg.is(isCopied) || !e.arg.is(isList) || !c.trainsIn(e.loop) || e.guarded {
+			continue
+		}
+		if _, here := e.call.Args[0].Value.(*pysyntax.Comprehension); !here && e.arg.loop != e.loop {
+			continue // collected over many steps
+		}
+		c.say(say{rule: "V26", at: e.node, title: "each element is copied to the device by itself, and then they are put together", sure: finding.Medium,
+			fix: "put them together on the host, and copy once: torch.stack([...]).to(device), or torch.as_tensor(numpy.stack([...]), device=device)", gain: "all copies of a step but one",
+			disproved: "elements of another device"})
+	}
+}
+
 func (c *checker) deviceInForward() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -87,13 +141,16 @@ func (c *checker) deviceInForward() {
 		if s := arg(e.call, "device", 0); s != nil && strings.Contains(c.text(s), "cuda") && strings.ContainsAny(c.text(s), `"'`) {
 			fixed = true
 		}
-		if !fixed {
+		if !fixed || mover.MatchString(e.fn.class.node.Name) {
 			continue
 		}
 		c.say(say{rule: "V15", at: e.node, title: "forward moves to a device that is fixed in the text", sure: finding.High,
 			fix: "make it on x.device, or register what belongs to the model: self.register_buffer(\"mask\", mask)", gain: "the model runs on any device", disproved: "a model that only ever runs on one GPU"})
 	}
 }
+
+// mover matches classes that are there to move what they get.
+var mover = regexp.MustCompile(`(?i)gpu|cuda|device`)
 
 // pure are methods of tensors that give a new one.
 var pure = map[string]bool{"to": true, "cuda": true, "cpu": true, "detach": true, "float": true, "half": true, "bfloat16": true, "double": true, "long": true,
@@ -173,6 +230,108 @@ func (c *checker) missed() {
 			}
 		}
 	}
+}
+
+// unfollowed are modules that a training goes through, while its optimizers have only the parameters of others.
+func (c *checker) unfollowed() {
+	if !c.allByName() {
+		return
+	}
+	for _, l := range c.training {
+		if l.lighting || !c.any(l, isStep) || c.any(l, func(e *event) bool { return isStep(e) && !madeHere(e) }) {
+			continue
+		}
+		turn := c.turn(l)
+		for i := range turn {
+			e := &turn[i]
+			if e.kind != evForward || e.modes&noGrad != 0 || ofModuleMethod(e) || !c.learnable(e.on) || strings.Contains(c.f.LineText(c.f.Line(e.node)), "detach") || !c.onlyCalled(e.onText) {
+				continue
+			}
+			c.say(say{rule: "V19", at: e.on.call, title: fmt.Sprintf("the training goes through %s, and no optimizer has its parameters", e.onText), sure: finding.Medium,
+				evidence: finding.Says("%s at %s", firstLine(c.text(e.node)), c.lineOf(e)), fix: fmt.Sprintf("give the optimizer list(...) + list(%s.parameters())", e.onText), gain: fmt.Sprintf("%s learns", e.onText),
+				disproved: "a part that is meant to stay as it is: then requires_grad_(False) saves its gradients"})
+		}
+	}
+}
+
+// madeHere tells whether the optimizer that steps was made in the program.
+func madeHere(step *event) bool {
+	o := step.on
+	if step.kind == evScalerStep {
+		o = step.arg
+	}
+	return o != nil && o.is(isOptimizer) && o.call != nil
+}
+
+// ofModuleMethod tells whether an event is in a method of a module, whose parts are parameters of the whole.
+func ofModuleMethod(e *event) bool { return e.fn != nil && e.fn.class != nil && e.fn.class.module }
+
+// allByName tells whether the program has optimizers, and all of them are made of the parameters of modules that are named there.
+func (c *checker) allByName() bool {
+	n := 0
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evCall || e.call == nil || pathTraits(e.what) != isOptimizer {
+			continue
+		}
+		if a := arg(e.call, "params", 0); a == nil || !strings.Contains(c.text(a), ".parameters()") {
+			return false
+		}
+		n++
+	}
+	return n > 0
+}
+
+// learnable tells whether a module was made anew in the program, of layers that learn.
+func (c *checker) learnable(v *value) bool {
+	switch {
+	case v.call == nil || v.is(isCriterion):
+		return false
+	case v.class != nil:
+		text := c.f.Text(v.class.node)
+		return layers.MatchString(text) && !strings.Contains(text, "requires_grad") && !strings.Contains(text, "pretrained") && !strings.Contains(text, "weights=")
+	}
+	return layers.MatchString(strings.TrimPrefix(v.path, "torch.") + "(")
+}
+
+// layers matches what has parameters.
+var layers = regexp.MustCompile(`\bnn\.(Linear|Bilinear|Conv\w+|Embedding\w*|LSTM\w*|GRU\w*|RNN\w*|Transformer\w*|MultiheadAttention|Parameter)\(`)
+
+// harmless are the methods of a module after which its parameters are where they were.
+var harmless = map[string]bool{"to": true, "cuda": true, "train": true, "zero_grad": true, "float": true, "half": true, "double": true}
+
+// onlyCalled tells whether a module is nowhere handed on, frozen, loaded or asked for its parameters.
+func (c *checker) onlyCalled(name string) bool {
+	all, known := 0, 0
+	is := func(x pysyntax.Expr) bool { return c.text(x) == name }
+	count := func(x pysyntax.Expr) {
+		if is(x) {
+			known++
+		}
+	}
+	pysyntax.Inspect(c.f.Body, func(n pysyntax.Node) bool {
+		switch n := n.(type) {
+		case *pysyntax.Name:
+			if is(n) {
+				all++
+			}
+		case *pysyntax.Attribute:
+			if is(n) {
+				all++
+			}
+		case *pysyntax.Call:
+			count(n.Func)
+			if a, ok := n.Func.(*pysyntax.Attribute); ok && harmless[a.Attr] {
+				count(a.X)
+			}
+		case *pysyntax.Assign:
+			for _, t := range n.Targets {
+				count(t)
+			}
+		}
+		return true
+	})
+	return all == known
 }
 
 func (c *checker) probabilities() {

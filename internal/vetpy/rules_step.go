@@ -237,7 +237,16 @@ func (c *checker) retained() {
 			if e.kind != evBackward || e.call == nil || !isTrue(arg(e.call, "retain_graph", -1)) {
 				continue
 			}
-			if next(turn[i+1:], e, func(f *event) bool { return f.kind == evBackward }) != nil || c.graphUsedAgain() {
+			if c.graphUsedAgain() {
+				continue
+			}
+			if b := next(turn[i+1:], e, func(f *event) bool { return f.kind == evBackward || f.kind == evZero || isStep(f) }); b != nil && c.oneByOne(l, e, b) {
+				c.say(say{rule: "V22", at: e.node, title: fmt.Sprintf("%s and %s go backward one after the other, through the graph that they share", c.lossOf(e), c.lossOf(b)), sure: finding.Medium,
+					fix: fmt.Sprintf("(%s + %s).backward()", c.lossOf(e), c.lossOf(b)), gain: "the backward of all that they share, once",
+					evidence: finding.Says("the second backward is at %s, and no step is between them", c.lineOf(b)), disproved: "gradients of each that are looked at between them, in another file"})
+				continue
+			}
+			if next(turn[i+1:], e, func(f *event) bool { return f.kind == evBackward }) != nil {
 				continue
 			}
 			c.say(say{rule: "V22", at: e.node, title: "the graph is retained, and nothing goes backward through it again in this step", sure: finding.Medium,
@@ -245,6 +254,23 @@ func (c *checker) retained() {
 				disproved: "a second backward, or torch.autograd.grad, through the same values in another file"})
 		}
 	}
+}
+
+// oneByOne tells whether two losses of a step go backward by themselves where their sum would do.
+func (c *checker) oneByOne(l *loop, a, b *event) bool {
+	return b.kind == evBackward && a.loop == b.loop && a.arm == b.arm && !a.guarded && !b.guarded && a.fn == b.fn && c.lossOf(a) != c.lossOf(b) && !contains(b.arg.names, c.lossOf(a)) &&
+		!gradsUsed.MatchString(c.f.Text(l.node))
+}
+
+// gradsUsed matches programs that look at gradients.
+var gradsUsed = regexp.MustCompile(`\.grad\b`)
+
+// lossOf is what a backward starts from, as it is written.
+func (c *checker) lossOf(e *event) string {
+	if a, ok := e.call.Func.(*pysyntax.Attribute); ok {
+		return c.text(a.X)
+	}
+	return e.onText
 }
 
 // graphUsedAgain tells whether the program asks for gradients beside backward.

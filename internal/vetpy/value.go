@@ -30,6 +30,7 @@ const (
 	isSigmoid                      // of sigmoid
 	isFrozen                       // made without recording
 	isSpan                         // a duration by the host's clock
+	isCopied                       // was copied to a device by itself; of a list: each of its elements was
 )
 
 // value is what is known of a value. It does not change.

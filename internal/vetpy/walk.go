@@ -32,7 +32,8 @@ type walker struct {
 	returns *value
 
 	zeroed   map[string]bool // what zero_grad is called on, as it is written
-	backward map[string]bool // what backward is called on
+	backward map[string]bool // what backward is called on, without a loss as its argument
+	learns   map[string]bool // what is asked for its parameters, or set to evaluation: modules
 	cleared  map[string]bool // lists that are emptied somewhere
 	gpu      bool            // the program computes on a device that is apart from the host
 }
@@ -56,6 +57,16 @@ func (a *arm) excludes(b *arm) bool {
 	return false
 }
 
+// within tells whether a lies in b, or is b.
+func (a *arm) within(b *arm) bool {
+	for ; a != nil; a = a.parent {
+		if a == b {
+			return true
+		}
+	}
+	return b == nil
+}
+
 // maxSteps bounds a walk: calls are entered each time that they are met.
 const maxSteps = 200_000
 
@@ -64,13 +75,14 @@ const maxEntered = 8
 
 var (
 	zeroing   = regexp.MustCompile(`([\w.\[\]]+)\.zero_grad\s*\(`)
-	backwards = regexp.MustCompile(`([\w.\[\]]+)\.backward\s*\(`)
+	backwards = regexp.MustCompile(`([\w.\[\]]+)\.backward\s*\(\s*(?:\)|gradient|retain_graph|create_graph|inputs)`)
+	learning  = regexp.MustCompile(`([\w.]+)\.(?:parameters\s*\(|named_parameters\s*\(|eval\s*\(\s*\))`)
 	clearing  = regexp.MustCompile(`(?:del\s+([\w.]+)\s*\[|([\w.]+)\.(?:clear|pop|popleft)\s*\()`)
 	graphics  = regexp.MustCompile(`\bcuda\b|\bdevice\b|accelerat|\bmps\b|\bxpu\b`)
 )
 
 func newWalker(f *pysyntax.File) *walker {
-	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, cleared: map[string]bool{}}
+	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, learns: map[string]bool{}, cleared: map[string]bool{}}
 	w.file = &scope{vars: map[string]*value{}}
 	w.scope = w.file
 	for _, m := range zeroing.FindAllSubmatch(f.Source, -1) {
@@ -78,6 +90,9 @@ func newWalker(f *pysyntax.File) *walker {
 	}
 	for _, m := range backwards.FindAllSubmatch(f.Source, -1) {
 		w.backward[string(m[1])] = true
+	}
+	for _, m := range learning.FindAllSubmatch(f.Source, -1) {
+		w.learns[string(m[1])] = true
 	}
 	for _, m := range clearing.FindAllSubmatch(f.Source, -1) {
 		w.cleared[string(m[1])+string(m[2])] = true
@@ -143,7 +158,8 @@ func (w *walker) record(e event) {
 	if w.quiet > 0 {
 		return
 	}
-	e.loop, e.guarded, e.modes, e.fn, e.arm = w.loop, w.guards > 0, w.modes, w.fn, w.arm
+	e.loop, e.guards, e.modes, e.fn, e.arm = w.loop, w.guards, w.modes, w.fn, w.arm
+	e.guarded = w.guards > 0
 	w.events = append(w.events, e)
 }
 
@@ -397,6 +413,8 @@ func (w *walker) nextTurn() {
 // element is what a loop gives in each turn.
 func (w *walker) element(iter *value) *value {
 	switch {
+	case iter.is(isLoader) && iter.is(isMoved):
+		return &value{traits: isBatch | isMoved, call: iter.call}
 	case iter.is(isLoader):
 		return &value{traits: isBatch | isHost, call: iter.call}
 	case iter.is(isList) && iter.elems != nil:
@@ -485,7 +503,7 @@ func (w *walker) assignKeeping(target pysyntax.Expr, v *value) {
 func (w *walker) assign(target pysyntax.Expr, v *value) {
 	switch t := target.(type) {
 	case *pysyntax.Name:
-		c := *v
+		c := *w.asModule(v, t.ID)
 		c.names = join(c.names, []string{t.ID})
 		c.loop, c.turn = w.loop, w.turn
 		w.scope.set(t.ID, &c)
@@ -494,13 +512,13 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 		if x.is(isModule) || w.ofModule(t.X) {
 			w.record(event{kind: evCall, node: target, what: "setattr", on: x, onText: w.text(t.X), arg: v})
 		}
-		if strings.HasPrefix(x.path, "torch.backends.cudnn") && v.is(isNumber) && v.path == "True" {
-			w.record(event{kind: evCall, node: target, what: "set " + x.path + "." + t.Attr})
+		if verb := map[string]string{"True": "set ", "False": "unset "}[v.path]; verb != "" && strings.HasPrefix(x.path, "torch.backends.cudnn") {
+			w.record(event{kind: evCall, node: target, what: verb + x.path + "." + t.Attr})
 		}
 		if x.fields != nil {
-			c := *v
+			c := *w.asModule(v, w.text(t))
 			c.names = join(c.names, []string{w.text(t)})
-			c.loop = w.loop
+			c.loop, c.turn = w.loop, w.turn
 			if old := x.fields[t.Attr]; old != nil && w.loop == nil {
 				c = *merge(&c, old)
 			}
@@ -519,6 +537,14 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 	case *pysyntax.Unary:
 		w.assign(t.X, v)
 	}
+}
+
+// asModule is a value under its name: what another file makes is a module if the program treats it as one.
+func (w *walker) asModule(v *value, name string) *value {
+	if v.call == nil || v.traits&^(isMoved|isCopied) != 0 || v.class != nil || v.fn != nil || !w.learns[name] {
+		return v
+	}
+	return v.with(isModule).without(isCopied)
 }
 
 // ofModule tells whether an expression is a part of a module.

@@ -2,9 +2,8 @@ import torch
 from torch import nn
 
 device = "cuda"
-model = nn.Sequential(nn.Linear(784, 64), nn.ReLU(), nn.Linear(64, 10)).to(device)
-optimizer = torch.optim.AdamW(model.parameters())
 rnn = nn.LSTM(784, 64).to(device)
+optimizer = torch.optim.AdamW(rnn.parameters())
 state = None
 for x, y in train_loader:
     x, y = x.to(device), y.to(device)

@@ -1,4 +1,5 @@
 """What makes the host wait, copies, clocks and flags."""
+import random
 import time
 from time import perf_counter
 
@@ -237,3 +238,86 @@ def fast_or_same(same):
     if same:
         torch.backends.cudnn.deterministic = True
         torch.backends.cudnn.benchmark = False  # near: V13
+
+
+def piece_by_piece(model, memory, optimizer):
+    while True:
+        batch = random.sample(memory, 64)
+        x = torch.stack([torch.tensor(b).to(device) for b, _ in batch])  # want: V26
+        y = torch.as_tensor([t for _, t in batch], device=device)  # near: V26
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def piece_by_piece_in_a_loop(model, memory, optimizer):
+    while True:
+        rows = []
+        for b in random.sample(memory, 64):
+            rows.append(torch.as_tensor(b, device=device))
+        optimizer.zero_grad()
+        model(torch.cat(rows)).mean().backward()  # want: V26
+        optimizer.step()
+
+
+def at_once(model, memory, loader, optimizer):
+    seen = []
+    for batch in loader:
+        x = torch.stack([torch.tensor(b) for b in memory]).to(device)  # near: V26
+        parts = [t.to(device) for t in batch]  # near: V26
+        seen.append(parts[0].to(device))
+        optimizer.zero_grad()
+        F.mse_loss(model(x), parts[1]).backward()
+        optimizer.step()
+    return torch.cat(seen)
+
+
+def causal(n):
+    return torch.full((n, n), float("-inf")).triu(1)
+
+
+def mask_of_a_function(model, loader, optimizer):
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        mask = causal(x.size(1)).to(device)  # want: V14
+        optimizer.zero_grad()
+        F.mse_loss(model(x, mask), y).backward()
+        optimizer.step()
+
+
+def constant(model, loader, optimizer):
+    mean = torch.tensor([0.5, 0.4, 0.3]).view(1, 3, 1, 1)
+    there = torch.tensor([0.2, 0.2, 0.2], device=device)
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        x = (x - mean.to(device)) / there.to(device)  # want: V14
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def constant_once(model, loader, optimizer):
+    mean = torch.tensor([0.5, 0.4, 0.3]).view(1, 3, 1, 1)
+    mean = mean.to(device)  # near: V14
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        F.mse_loss(model(x - mean), y).backward()
+        optimizer.step()
+
+
+def multiplied(n):
+    a = torch.randn(n, n, device="cuda")
+    start = time.perf_counter()
+    for _ in range(50):
+        b = a @ a
+    return time.perf_counter() - start, b  # want: R48
+
+
+def multiplied_and_waited(n):
+    a = torch.randn(n, n, device="cuda")
+    start = time.perf_counter()
+    for _ in range(50):
+        b = torch.matmul(a, a)
+    torch.cuda.synchronize()
+    return time.perf_counter() - start, b  # near: R48

@@ -108,7 +108,7 @@ def truncated(loader):
 def teacher(loader):
     gru = nn.GRU(8, 8).to(device)
     head = nn.Linear(8, 8).to(device)
-    optimizer = torch.optim.Adam(gru.parameters())
+    optimizer = torch.optim.Adam([*gru.parameters(), *head.parameters()])
     memory = torch.zeros(1, 1, 8, device=device)
     for x, y in loader:
         optimizer.zero_grad()
@@ -147,7 +147,19 @@ def retained_again(model, data, optimizer):
         optimizer.step()
 
 
-def adversarial(model, loader, optimizer):
+def two_losses(model, loader, optimizer):
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        optimizer.zero_grad()
+        out = model(x)
+        first = F.cross_entropy(out, y)
+        second = out.square().mean()
+        first.backward(retain_graph=True)  # want: V22
+        second.backward()
+        optimizer.step()
+
+
+def surgery(model, loader, optimizer):
     for x, y in loader:
         x, y = x.to(device), y.to(device)
         optimizer.zero_grad()
@@ -155,7 +167,10 @@ def adversarial(model, loader, optimizer):
         first = F.cross_entropy(out, y)
         second = out.square().mean()
         first.backward(retain_graph=True)  # near: V22 V25
+        before = [p.grad.clone() for p in model.parameters()]
         second.backward()
+        for p, g in zip(model.parameters(), before):
+            p.grad += g
         optimizer.step()
 
 

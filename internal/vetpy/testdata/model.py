@@ -121,3 +121,46 @@ def distributed(model):
 
 def unwrapped(model):
     return model.module if isinstance(model, nn.DataParallel) else model  # near: R38
+
+
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+def one_of_two(loader):
+    encoder = Part().to(device)  # want: V19
+    decoder = nn.Linear(8, 3).to(device)
+    optimizer = torch.optim.Adam(decoder.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(decoder(encoder(x.to(device))), y.to(device)).backward()
+        optimizer.step()
+
+
+def both(loader):
+    body = Part().to(device)  # near: V19
+    head = nn.Linear(8, 3).to(device)
+    optimizer = torch.optim.Adam(list(body.parameters()) + list(head.parameters()))
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(head(body(x.to(device))), y.to(device)).backward()
+        optimizer.step()
+
+
+def frozen(loader):
+    trunk = Part().to(device)  # near: V19
+    trunk.requires_grad_(False)
+    fixed = Part().to(device)  # near: V19
+    head = nn.Linear(8, 3).to(device)
+    optimizer = torch.optim.Adam(head.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.no_grad():
+            more = fixed(x.to(device))
+        F.cross_entropy(head(trunk(x.to(device)) + more), y.to(device)).backward()
+        optimizer.step()

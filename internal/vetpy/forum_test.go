@@ -1,0 +1,43 @@
+package vetpy
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// row is a finding that is expected of a script: its line and rule, and the mistake in words.
+var row = regexp.MustCompile(`^  (\d+ [A-Z]\d\d)  (?:also|\d+): .+$`)
+
+// TestForum: in scripts that were written after threads of forums, before anybody looked at the rules, the mistake of the
+// thread is found, and nothing else but what is wrong there too.
+func TestForum(t *testing.T) {
+	wanted := map[string][]string{}
+	name := ""
+	for line := range strings.Lines(string(must(os.ReadFile("testdata/forum/expected.txt")))) {
+		line = strings.TrimRight(line, "\n")
+		switch m := row.FindStringSubmatch(line); {
+		case m != nil:
+			wanted[name] = append(wanted[name], m[1])
+		case strings.HasPrefix(line, "#"):
+		default:
+			name, _, _ = strings.Cut(line, ": ")
+		}
+	}
+	files := must(filepath.Glob("testdata/forum/*.py"))
+	if len(files) != len(wanted) {
+		t.Errorf("%d scripts, %d in the list", len(files), len(wanted))
+	}
+	for _, file := range files {
+		want := slices.Compact(slices.Sorted(slices.Values(wanted[filepath.Base(file)])))
+		if len(want) == 0 {
+			t.Errorf("%s: nothing is expected", file)
+		}
+		if d := unlike(want, got(t, file, string(must(os.ReadFile(file))))); d != "" {
+			t.Errorf("%s: wanted, got:\n%s", file, d)
+		}
+	}
+}
