@@ -154,7 +154,17 @@ func TestOwn(t *testing.T) {
 		if strings.Contains(name, "testdata") || strings.Contains(name, filepath.Join("vet", "programs")) {
 			continue
 		}
-		for _, f := range must(CheckFile(name)) {
+		found := must(CheckFile(name))
+		if strings.HasSuffix(name, "Wrong.py") { // of the lessons, which show what is wrong
+			if len(found) == 0 {
+				t.Errorf("%s: nothing is found", name)
+			}
+			continue
+		}
+		for _, f := range found {
+			if f.Rule == "R38" && strings.HasSuffix(name, "L21.py") {
+				continue // the lesson on DataParallel
+			}
 			t.Errorf("%s: %s %s", f.Finding.Line, f.Rule, f.Title)
 		}
 	}
