@@ -22,7 +22,7 @@ func Pack(text []byte) []byte {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err == nil {
-		_, err = z.Write(text)
+		_, err = z.Write(withoutRepeats(text))
 	}
 	if err == nil {
 		err = z.Close()
@@ -40,6 +40,9 @@ func Unpack(packed string) string {
 		panic(err)
 	}
 	text, err := io.ReadAll(z)
+	if err == nil {
+		text, err = withRepeats(text)
+	}
 	if err != nil {
 		panic(err)
 	}

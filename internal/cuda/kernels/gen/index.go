@@ -2,7 +2,7 @@ package main
 
 import (
 	"archive/zip"
-	"compress/gzip"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +18,8 @@ import (
 	"github.com/warpline-ml/warpline/internal/tables"
 )
 
-// archive packs what a release has packed: tables of other packages, and the index and the modules of all targets, as one stream: modules next to each other are alike, and by
-// themselves they would take 1.6 times the room.
+// archive packs what a release has packed: tables of other packages, and the index and the modules of all targets, as one stream, since
+// modules are alike: by themselves they would take more than twice the room.
 func archive() error {
 	index, whole := committed()
 	if !whole {
@@ -39,20 +39,19 @@ func archive() error {
 		if err != nil {
 			return err
 		}
-		if err := durable.WriteFile(path+".gz", func(w io.Writer) error { _, err := w.Write(tables.Pack(text)); return err }); err != nil {
+		if err := writePacked(path+".gz", text); err != nil {
 			return err
 		}
 	}
-	return durable.WriteFile("kernels.pack", func(w io.Writer) error {
-		stream, err := gzip.NewWriterLevel(w, gzip.BestCompression)
-		if err != nil {
-			return err
-		}
-		if err := asTheyAre(stream, append(names, lines...)); err != nil {
-			return err
-		}
-		return stream.Close()
-	})
+	var files bytes.Buffer
+	if err := asTheyAre(&files, append(names, lines...)); err != nil {
+		return err
+	}
+	return writePacked("kernels.pack", files.Bytes())
+}
+
+func writePacked(path string, text []byte) error {
+	return durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(tables.Pack(text)); return err })
 }
 
 // asTheyAre writes files as an archive that leaves them as they are.
