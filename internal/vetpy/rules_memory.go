@@ -110,7 +110,7 @@ func (c *checker) detachedSomewhere(v *value) bool {
 }
 
 // scoring matches functions, loops and loaders that evaluate.
-var scoring = regexp.MustCompile(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|infer|inference|predict|score)($|[_.\W\d])|validloader|valloader|testloader|evalloader`)
+var scoring = regexp.MustCompile(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|infer|inference|predict|score|accuracy)($|[_.\W\d])|validloader|valloader|testloader|evalloader`)
 
 // evaluations are the loops that call a model and never go backward.
 func (c *checker) evaluations(each func(l *loop, forward *event)) {

@@ -327,6 +327,11 @@ func (c *checker) onlyCalled(name string) bool {
 		case *pysyntax.Assign:
 			for _, t := range n.Targets {
 				count(t)
+				if s, ok := t.(*pysyntax.Sequence); ok {
+					for _, e := range s.Elements {
+						count(e)
+					}
+				}
 			}
 		}
 		return true

@@ -669,7 +669,7 @@ func (w *walker) bind(d *function, self *value, args []*value, names map[string]
 		}
 		if v == nil {
 			v = &value{traits: nameTraits(p.Name), names: []string{p.Name}}
-		} else if v.traits == 0 && v.class == nil && v.fn == nil && v.path == "" {
+		} else if v.traits&^(isMoved|isCopied) == 0 && v.class == nil && v.fn == nil && (v.path == "" || v.call != nil) {
 			v = v.with(nameTraits(p.Name))
 		}
 		w.scope.vars[p.Name] = v
