@@ -98,6 +98,9 @@ func (p *report) ran(r simcuda.Run, image []byte) {
 		}
 		k.add(r.Report.Counters)
 	}
+	for _, n := range r.Report.Notes {
+		p.note(r.Kernel + ": " + n)
+	}
 	if len(r.Report.Findings) > 0 || r.Fault != nil {
 		for _, f := range simrun.NewModule(image).Findings(r.Report, r.Fault) {
 			p.r.found.Add(f, most)
@@ -155,7 +158,12 @@ func (p *report) began() {
 func (p *report) add(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.r.Notes) < most {
+	p.note(text)
+}
+
+// note adds a note that is not there yet.
+func (p *report) note(text string) {
+	if len(p.r.Notes) < most && !slices.Contains(p.r.Notes, text) {
 		p.r.Notes = append(p.r.Notes, text)
 	}
 }

@@ -152,6 +152,9 @@ func (s *session) close() {
 func (s *session) left() {
 	s.threads.Wait()
 	s.run.report.left(s.cards.Leaks(), s.cards.Misuses())
+	for _, n := range s.cards.Notes() {
+		s.run.report.add(n)
+	}
 }
 
 func (s *session) closed() bool { return atomic.LoadUint32(&s.segment.closed) != 0 }

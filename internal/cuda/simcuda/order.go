@@ -41,6 +41,7 @@ type order struct {
 	now     *op       // that takes effect
 	trails  [][]trail // by number of a stream, in its order
 	spans   int
+	missing int // pieces of work that were forgotten though later ones may not follow them
 }
 
 // trail is what a piece of work has touched.
@@ -50,7 +51,8 @@ type trail struct {
 	reads, writes []gpusim.Span
 }
 
-const maxSpans = 1 << 18
+// maxSpans bounds what is kept; tests have less.
+var maxSpans = 1 << 18
 
 // begin gives new work what the host knows.
 func (r *order) begin(o *op) {
@@ -141,7 +143,17 @@ func (r *order) keep(t trail) {
 			return
 		}
 		r.forget(most, 1)
+		r.missing++
 	}
+}
+
+// note says what was not compared; empty where everything was.
+func (r *order) note() string {
+	if r.missing == 0 {
+		return ""
+	}
+	return fmt.Sprintf("races between streams were not all looked for: what %d earlier kernels, copies or fills had touched was forgotten, since no wait of the host "+
+		"put them behind it and more than %d pieces of memory are not remembered", r.missing, maxSpans)
 }
 
 // race reports the first bytes that both lists have.

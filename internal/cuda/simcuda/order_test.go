@@ -75,3 +75,23 @@ func TestStreamRaces(t *testing.T) {
 		}
 	}
 }
+
+// TestStreamRacesForgotten: what is forgotten is told, and only that.
+func TestStreamRacesForgotten(t *testing.T) {
+	defer func(n int) { maxSpans = n }(maxSpans)
+	for most, want := range map[int]string{1 << 18: "", 8: "what 12 earlier kernels, copies or fills had touched was forgotten"} {
+		maxSpans = most
+		r := newRig(t, Config{Checks: gpusim.Globalcheck, Collect: true})
+		a, b := r.stream(0, driver.StreamNonBlocking), r.stream(0, driver.StreamNonBlocking)
+		for _, s := range []driver.Stream{a, b} {
+			for range 10 {
+				x := r.alloc(0, 64)
+				r.do(0, func() driver.Result { return r.api.MemsetD32Async(x, 1, 16, s) })
+			}
+		}
+		r.do(0, func() driver.Result { return r.api.CtxSynchronize() })
+		if got := strings.Join(r.sys.Notes(), "\n"); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%d: %q, want %q", most, got, want)
+		}
+	}
+}

@@ -129,6 +129,16 @@ func (s *System) Findings() []gpusim.Finding {
 	return f
 }
 
+// Notes says what the checks of the machine left out, beside what reports of launches say.
+func (s *System) Notes() (list []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.order.note(); n != "" {
+		list = append(list, n)
+	}
+	return list
+}
+
 // maxFindings bounds what is kept for Findings.
 const maxFindings = 4096
 
