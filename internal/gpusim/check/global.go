@@ -25,7 +25,7 @@ import (
 type Global struct {
 	launch *Races
 	pages  map[uint64]*page
-	recent [64]*page // by the lowest bits of their numbers
+	recent [256]*page // by the lowest bits of their numbers
 	free   []*page
 	spare  [maxShift][][]cell
 	used   int // bytes
@@ -242,6 +242,14 @@ func (g *Global) span(o *Order, w uint32, lane int, a *Access, now record, at ui
 
 // touch looks at the access of a lane to a unit, all of which is its.
 func (g *Global) touch(o *Order, w uint32, lane int, a *Access, now record, c *cell, at uint64) {
+	if c.write.clock|c.read.clock == 0 {
+		if a.Write {
+			c.write = now
+		} else {
+			c.read = now
+		}
+		return
+	}
 	if c.write.clock != 0 {
 		g.against(o, w, lane, a, now, c.write, at)
 	}
@@ -375,6 +383,11 @@ func (g *Global) refine(r *row, s uint8) {
 		cells = make([]cell, rowSize>>s)
 	}
 	g.used += len(cells) * int(unsafe.Sizeof(cell{}))
+	if r.shift == maxShift && r.whole == (cell{}) {
+		clear(cells)
+		r.shift, r.cells = s, cells
+		return
+	}
 	for i := range cells {
 		c, off := r.cell(uint64(i)<<s), uint32(i)<<s&(1<<r.shift-1)
 		cells[i] = cell{g.launch.at(c.write, off), g.launch.at(c.read, off), g.launch.at(c.before, off)}

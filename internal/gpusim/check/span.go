@@ -25,6 +25,7 @@ func (r *Races) Spans(kernel string, cores []*Global) (reads, writes []Span) {
 	for _, number := range slices.Sorted(maps.Keys(r.summary)) {
 		s := r.summary[number]
 		for i := range s {
+			r.share(&s[i])
 			at := number<<pageBits + uint64(i)<<maxShift
 			reads = r.spans(reads, &s[i].reads, at, kernel)
 			writes = r.spans(writes, &s[i].writes, at, kernel)

@@ -6,7 +6,15 @@ import (
 )
 
 // summary is what blocks did to a page.
-type summary [pageSize / rowSize]struct{ reads, writes extent }
+type summary [pageSize / rowSize]rowSummary
+
+// rowSummary is what blocks did to a row. Units that only one block has touched are kept as that has left them: most of what a kernel
+// writes by single lanes.
+type rowSummary struct {
+	reads, writes extent
+	only          []cell // of 1<<shift bytes; nil where others have touched the row, or it is of the widest units
+	shift         uint8
+}
 
 // extent is by unit of a row the lowest and the highest record of a read, or of a write.
 type extent struct {
@@ -63,19 +71,45 @@ func (r *Races) add(number uint64, p *page) {
 		r.summary[number] = s
 	}
 	for i := range p.rows {
-		from, to := &p.rows[i], &s[i]
-		if from.shift == maxShift {
-			r.addTo(&to.reads, from.whole.read, 0, maxShift)
-			r.addTo(&to.writes, from.whole.write, 0, maxShift)
-			continue
-		}
-		for j := range from.cells {
-			c := &from.cells[j]
-			r.addTo(&to.reads, c.read, j, from.shift)
-			r.addTo(&to.writes, c.write, j, from.shift)
-		}
+		r.addRow(&s[i], &p.rows[i])
 	}
 }
+
+// addRow adds what a block did to a row. The cells of the first one that touches it are taken from it.
+func (r *Races) addRow(to *rowSummary, from *row) {
+	switch {
+	case from.shift == maxShift && from.whole.read.clock|from.whole.write.clock == 0:
+	case from.shift == maxShift:
+		r.share(to)
+		r.addTo(&to.reads, from.whole.read, 0, maxShift)
+		r.addTo(&to.writes, from.whole.write, 0, maxShift)
+	case to.only == nil && to.reads.none() && to.writes.none():
+		to.only, to.shift = from.cells, from.shift
+		r.used += len(to.only) * int(unsafe.Sizeof(cell{}))
+		*from = row{shift: maxShift}
+	default:
+		r.share(to)
+		r.spread(to, from.cells, from.shift)
+	}
+}
+
+// share makes a row that one block has touched one of several.
+func (r *Races) share(to *rowSummary) {
+	if only := to.only; only != nil {
+		r.used -= len(only) * int(unsafe.Sizeof(cell{}))
+		to.only = nil
+		r.spread(to, only, to.shift)
+	}
+}
+
+func (r *Races) spread(to *rowSummary, cells []cell, shift uint8) {
+	for j := range cells {
+		r.addTo(&to.reads, cells[j].read, j, shift)
+		r.addTo(&to.writes, cells[j].write, j, shift)
+	}
+}
+
+func (e *extent) none() bool { return e.fine == 0 && e.whole.first.clock == 0 }
 
 // addTo adds what was done to the i-th unit of a row.
 func (r *Races) addTo(e *extent, x record, i int, shift uint8) {
@@ -120,7 +154,7 @@ func (r *Races) ends(e *extent, at int) ends {
 func (r *Races) summarise() {
 	for number, s := range r.summary {
 		for i := range s {
-			w := &s[i].writes
+			w := &s[i].writes // none of a row that only one block has touched
 			step := rowSize >> max(w.fine, s[i].reads.fine)
 			for at := 0; (w.fine > 0 || w.whole.first.clock != 0) && at < rowSize; at += step {
 				r.compare(r.ends(w, at), r.ends(&s[i].reads, at), number<<pageBits+uint64(i)<<maxShift+uint64(at))
