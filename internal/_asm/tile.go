@@ -7,7 +7,7 @@ import (
 
 const tileDoc = `computes a tile of a product, of t.rows up to %d and t.vectors up to 2
 vectors of %d columns; %s. A step of k reads
-whole vectors of B; with byTable, for masked tiles of two, step l lies t.table[l] elements
+whole vectors of B; with byTable, for tiles of two, step l lies t.table[l] elements
 from the start. With byRows the rows of A lie apart and their elements are adjacent; otherwise it is the
 steps of k that lie apart. In place of
 
@@ -113,7 +113,7 @@ func (k *shape) write() {
 	k.prefetch()
 	k.each(func(i, j int) { k.zero(k.s, k.sum(i, j)) })
 	end := k.label("end")
-	if k.s.masks && !k.s.pairs && !k.s.double && k.w == 2 {
+	if !k.s.pairs && !k.s.double && k.w == 2 {
 		byTable := k.label("table")
 		k.op("TESTQ $const_byTable, tile_flags(SI)")
 		k.op("JNE %s", byTable)

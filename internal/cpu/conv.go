@@ -51,15 +51,11 @@ func newForward[T kernels.Float](g *convolution) *implicit[T] {
 		to:      grid{g.n, g.oh, g.ow, g.o * g.oh * g.ow, g.oh * g.ow, g.ow, 1, false},
 		weights: weights{row: g.taps, channel: area, group: g.og * g.taps}}
 	f.group = g.cg * f.plane
-	var taps []away
-	s := splitOf(g)
 	for t := range area {
 		f.weights.taps = append(f.weights.taps, t)
-		part, dy, dx := s.place(t/g.kw*g.DilationH-g.PadH, t%g.kw*g.DilationW-g.PadW)
-		taps = append(taps, away{part, dy, dx})
 	}
-	if s.high == g.StrideH {
-		f.shifts = newShifts(&f.patches, s.height, s.width, taps)
+	if s := splitOf(g); s.high == g.StrideH {
+		f.shifts = newShifts(g.oh*g.ow, s.height, s.width, g.away(&s))
 	}
 	f.plan()
 	return f
@@ -125,15 +121,19 @@ func newBackward[T kernels.Float](g *convolution, top, left int) *implicit[T] {
 		f.patches.taps, f.weights.taps = append(f.patches.taps, see), append(f.weights.taps, t)
 		seen = append(seen, away{0, dy, dx})
 	}
-	f.shifts = newShifts(&f.patches, g.oh, g.ow, seen)
+	f.shifts = newShifts(rows*cols, g.oh, g.ow, seen)
 	f.plan()
 	return f
 }
 
 func prepareConvGradInput32(k *device.Kernel) (run, error) {
 	g, w, x := k.Op.In(0), k.Op.In(1), k.Out[0]
-	f := newWinograd(newConvolution(x, w, g, &k.Op.Attr), true)
+	c := newConvolution(x, w, g, &k.Op.Attr)
+	f := newWinograd(c, true)
 	if f == nil {
+		if f := newWoven(c); f != nil {
+			return prepareWoven(k, f), nil
+		}
 		return prepareConvGradInput[float32](k)
 	}
 	k.Workspace = sizeOf[float32](f.size())

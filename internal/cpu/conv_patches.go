@@ -107,6 +107,7 @@ type convScratch[T kernels.Float] struct {
 	runs    []kernels.Run
 	view    kernels.View
 	steps   kernels.Steps
+	tables  []kernels.Steps
 	rows    []kernels.Panel[T]
 }
 
@@ -188,6 +189,15 @@ func (s *split) place(row, column int) (part, y, x int) {
 	return i*s.wide + j, y, x
 }
 
+// away is what the taps of a convolution see of its split input.
+func (g *convolution) away(s *split) (list []away) {
+	for t := range g.kh * g.kw {
+		part, dy, dx := s.place(t/g.kw*g.DilationH-g.PadH, t%g.kw*g.DilationW-g.PadW)
+		list = append(list, away{part, dy, dx})
+	}
+	return list
+}
+
 // splitter splits the input of a convolution that steps over columns.
 type splitter[T kernels.Float] struct {
 	split
@@ -227,16 +237,35 @@ func (s *splitter[T]) rows(a *convArgs[T], lo, hi int) {
 	for p := lo; p < hi; p++ {
 		x, y := a.x[p*s.h*s.w:][:s.h*s.w], a.y[p*s.plane():][:s.plane()]
 		for i := range s.high * s.height {
+			from := x[min(i*s.w, len(x)):min((i+1)*s.w, len(x))]
+			to := y[(i%s.high*s.wide*s.height+i/s.high)*s.width:]
+			if s.wide == 2 {
+				apart2(to[:s.width], to[s.height*s.width:][:s.width], from)
+				continue
+			}
 			for j := range s.wide {
-				part, row, _ := s.place(i, j)
-				to := y[(part*s.height+row)*s.width:][:s.width]
-				n := 0
-				if i < s.h && j < s.w {
-					n = cuts(s.w-j, s.wide)
-					pick(to[:n], x[i*s.w+j:], s.wide)
+				part, n := to[j*s.height*s.width:][:s.width], 0
+				if j < len(from) {
+					n = cuts(len(from)-j, s.wide)
+					pick(part[:n], from[j:], s.wide)
 				}
-				clear(to[n:])
+				clear(part[n:])
 			}
 		}
+	}
+}
+
+// apart2 takes a row apart, by even and odd columns, with zeros behind.
+func apart2[T any](even, odd, row []T) {
+	n := len(row) / 2
+	e, o := even[:n], odd[:n]
+	for i := range o {
+		pair := row[2*i:][:2]
+		e[i], o[i] = pair[0], pair[1]
+	}
+	clear(even[n:])
+	clear(odd[n:])
+	if len(row)%2 > 0 {
+		even[n] = row[2*n]
 	}
 }

@@ -53,8 +53,8 @@ func (w *weights) adjoin() bool {
 	return true
 }
 
-// convArgs is the operands of a launch.
-type convArgs[T any] struct{ y, x, w, bias []T }
+// convArgs is the operands of a launch, and packed weights.
+type convArgs[T any] struct{ y, x, w, bias, packed []T }
 
 // convSlice is a slice of a block, under way.
 type convSlice[T kernels.Float] struct {
@@ -151,7 +151,8 @@ func (f *implicit[T]) step(c convSlice[T]) {
 
 // tiling is how the tiles of a slice are shared out: strips of some heights by parts of the panels.
 type tiling struct {
-	height, width int // of packed rows of weights
+	height, width int // of packed rows of weights, at most
+	heights       int // of such rows
 	tall, strips  int // heights in a strip, and strips
 	across, each  int // parts of the panels, and panels in one
 }
@@ -162,8 +163,7 @@ func (f *implicit[T]) tiling(c *convSlice[T]) tiling {
 	t := tiling{tall: 1, across: 1}
 	t.height, t.width = kernels.PanelRows[T]()
 	heights := cuts(f.m, t.height)
-	t.height = cuts(f.m, heights)
-	heights = cuts(f.m, t.height)
+	t.heights, t.height = heights, cuts(f.m, heights)
 	if f.blocks >= convUnits/2 {
 		t.tall = max(min(heights, convRows/max(t.height*f.steps(c), 1)), 1)
 	} else {
@@ -171,6 +171,12 @@ func (f *implicit[T]) tiling(c *convSlice[T]) tiling {
 	}
 	t.strips, t.each = cuts(heights, t.tall), cuts(c.n, t.across)
 	return t
+}
+
+// rows is the rows of height i of m: they differ by one at most.
+func (t *tiling) rows(i, m int) (top, n int) {
+	top = i * m / t.heights
+	return top, (i+1)*m/t.heights - top
 }
 
 // steps is the rows of patches in a slice.
@@ -199,16 +205,18 @@ func (f *implicit[T]) multiply(c *convSlice[T], lo, hi int) {
 	size := f.steps(c) * t.width
 	a := scratchOf(&s.a, t.tall*size)
 	for u := lo; u < hi; u++ {
-		top, part := u%t.strips*t.tall*t.height, u/t.strips
+		first, part := u%t.strips*t.tall, u/t.strips
 		s.rows = s.rows[:0]
-		for i := range min(t.tall, cuts(f.m-top, t.height)) {
-			p := kernels.Panel[T]{Rows: min(t.height, f.m-top-i*t.height), K: f.steps(c)}
-			f.locate(&p, c, a[i*size:][:size], top+i*t.height, t.width)
+		for i := range min(t.tall, t.heights-first) {
+			top, n := t.rows(first+i, f.m)
+			p := kernels.Panel[T]{Rows: n, K: f.steps(c)}
+			f.locate(&p, c, a[i*size:][:size], top, t.width)
 			s.rows = append(s.rows, p)
 		}
 		for j := part * t.each; j < min((part+1)*t.each, c.n); j++ {
 			for i := range s.rows {
-				f.tile(&s.rows[i], c, s, top+i*t.height, j)
+				top, _ := t.rows(first+i, f.m)
+				f.tile(&s.rows[i], c, s, top, j)
 			}
 		}
 	}

@@ -33,12 +33,16 @@ type seat struct{ row, col int }
 // away is the part that a tap sees, and the rows and columns that it is away by.
 type away struct{ part, dy, dx int }
 
-// newShifts returns nil where patches are better packed. It needs what each tap sees.
-func newShifts(p *patches, h, w int, taps []away) *shifts {
-	plane := p.rows * p.cols
+// newShifts returns nil where patches of so many positions on an image are better packed. It needs what each tap sees.
+func newShifts(plane, h, w int, taps []away) *shifts {
 	if plane < shiftLeast || plane < shiftAlways && plane%kernels.PanelCols != 0 || len(taps) < 2 {
 		return nil
 	}
+	return shiftsOf(h, w, taps)
+}
+
+// shiftsOf is shifts for some taps, of parts with h rows and w columns.
+func shiftsOf(h, w int, taps []away) *shifts {
 	s := &shifts{h: h, w: w, top: taps[0].dy}
 	bottom := s.top
 	for _, a := range taps {
@@ -73,19 +77,23 @@ func (g *grid) band(first, n int) (top, rows int) {
 func (f *implicit[T]) shift(c *convSlice[T], lo, hi int) {
 	s, g := f.shifts, &f.patches.grid
 	top, rows := g.band(c.first, c.n)
-	rows += s.more
 	img := c.first / g.perImage()
-	size := rows * g.cols
 	for i := lo; i < hi; i++ {
 		plane := c.x[c.group*f.group+img*g.image+(c.channel+i)*g.plane:]
-		for j, col := range s.cols {
-			dst, part := c.space.shifted[(i*len(s.cols)+j)*size:][:size], plane[col.part*s.h*s.w:][:s.h*s.w]
-			if g.cols == s.w {
-				shiftPlane(dst, part, s, top+s.top, col.dx)
-				continue
-			}
-			shiftRows(dst, part, s, g.cols, top+s.top, col.dx)
+		shiftChannel(s, c.space.shifted[i*len(s.cols)*(rows+s.more)*g.cols:], plane, g.cols, top, rows)
+	}
+}
+
+// shiftChannel copies a channel's parts for so many rows of the grid from one on.
+func shiftChannel[T kernels.Float](s *shifts, dst, plane []T, cols, top, rows int) {
+	size := (rows + s.more) * cols
+	for j, col := range s.cols {
+		to, part := dst[j*size:][:size], plane[col.part*s.h*s.w:][:s.h*s.w]
+		if cols == s.w {
+			shiftPlane(to, part, s, top+s.top, col.dx)
+			continue
 		}
+		shiftRows(to, part, s, cols, top+s.top, col.dx)
 	}
 }
 

@@ -69,7 +69,12 @@ func TestConv(t *testing.T) {
 		convCase{5, 20, 8, 9, 35, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},   // by squares,
 		convCase{2, 80, 14, 12, 32, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 2, PadW: 0, DilationH: 1, DilationW: 1, Groups: 2}}, // in groups,
 		convCase{1, 40, 17, 16, 50, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 0, PadW: 3, DilationH: 1, DilationW: 1, Groups: 1}},
-		convCase{70, 16, 2, 2, 16, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}}, // of many images
+		convCase{70, 16, 2, 2, 16, 3, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},  // of many images
+		convCase{2, 5, 33, 30, 17, 4, 3, ir.Conv{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},  // remainders of several sizes,
+		convCase{1, 8, 43, 31, 16, 2, 2, ir.Conv{StrideH: 3, StrideW: 2, PadH: 0, PadW: 0, DilationH: 1, DilationW: 1, Groups: 2}},  // some without a tap,
+		convCase{1, 4, 28, 28, 260, 3, 3, ir.Conv{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}}, // in slices,
+		convCase{3, 6, 1, 641, 9, 1, 5, ir.Conv{StrideH: 1, StrideW: 3, PadH: 0, PadW: 2, DilationH: 1, DilationW: 1, Groups: 1}},   // of lines,
+		convCase{1, 9, 66, 60, 8, 2, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},   // and a weight's in bands
 		convCase{70, 2, 7, 3, 6, 1, 2, ir.Conv{StrideH: 3, StrideW: 1, PadH: 0, PadW: 1, DilationH: 1, DilationW: 1, Groups: 2}})
 	for _, dt := range floatTypes {
 		for _, c := range cases {

@@ -45,8 +45,12 @@ func newWeightGrad[T kernels.Float](g *convolution) *weightGrad[T] {
 
 func prepareConvGradWeight32(k *device.Kernel) (run, error) {
 	g, x, w := k.Op.In(0), k.Op.In(1), k.Out[0]
-	f := newWinogradGrad(newConvolution(x, w, g, &k.Op.Attr))
+	c := newConvolution(x, w, g, &k.Op.Attr)
+	f := newWinogradGrad(c)
 	if f == nil {
+		if f := newShiftedGrad(c); f != nil {
+			return prepareShiftedGrad(k, c, f), nil
+		}
 		return prepareConvGradWeight[float32](k)
 	}
 	k.Workspace = sizeOf[float32](f.size())

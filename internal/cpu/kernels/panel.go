@@ -50,8 +50,14 @@ func Gather[T Float](dst, src []T, s *Steps) {
 	}
 }
 
-// ReadsSteps reports whether panels can have Steps: where there are micro-kernels with masks.
+// ReadsSteps reports whether panels can have Steps: where there are micro-kernels that take them.
 func ReadsSteps[T Float]() bool { return isFloat32[T]() && readsSteps() }
+
+// ReadsRows reports whether the rows of A may lie apart at no cost: where there are micro-kernels.
+func ReadsRows[T Float]() bool {
+	_, _, ok := panelRows()
+	return ok && isFloat32[T]()
+}
 
 // goPanelRows is the height of a panel where there is no micro-kernel: Go packs the panel again for each.
 const goPanelRows = 64

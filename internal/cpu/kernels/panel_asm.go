@@ -14,7 +14,7 @@ func panelRows() (rows, width int, ok bool) {
 
 func readsSteps() bool {
 	set := activeSet()
-	return set != nil && set.masks
+	return set != nil && set.tables
 }
 
 // multiplyPanel computes a panel if the level has micro-kernels, and reports whether it did.
@@ -49,14 +49,19 @@ func multiplyPanel(p *Panel[float32]) bool {
 // compute computes the rows of a tile, the first of which is top.
 func (p *Panel[T]) compute(set *kernelSet, t tile, top int) {
 	b, c := unsafe.Pointer(unsafe.SliceData(p.B)), unsafe.Pointer(&p.C[top*p.CRow])
-	if p.Steps != nil { // whatever the columns, of two vectors
-		t.b, t.c, t.vectors, t.mask = b, c, 2, uint32(1<<p.Cols-1)
-		set.compute(&t)
-		return
-	}
 	for left := 0; left < p.Cols; left += set.lanes() {
 		t.b, t.c = unsafe.Add(b, 4*left), unsafe.Add(c, 4*left)
-		set.computeTile(&t, min(set.lanes(), p.Cols-left))
+		width := min(set.lanes(), p.Cols-left)
+		if p.Steps == nil {
+			set.computeTile(&t, width)
+			continue
+		}
+		t.vectors, t.mask = 2, uint32(1<<width-1) // whatever the columns
+		if set.masks || width == set.lanes() {
+			set.compute(&t)
+		} else {
+			set.around(&t, width)
+		}
 	}
 }
 

@@ -8,11 +8,11 @@ import "github.com/warpline-ml/warpline/internal/cpufeat"
 // costs most where memory is shared with others. With so many columns its
 // panels of B fill a second cache of 1 MiB, and of 512 KiB with AVX2.
 var (
-	setAVX512    = kernelSet{singles, 4, maxHeight, 16, 16, 1024, maxColumns, true, true}
-	setPairs     = kernelSet{halves, 4, maxHeight, 16, 16, 1024, maxColumns, true, true}
-	setF64AVX512 = kernelSet{doubles, 8, maxHeight, 8, 16, 512, 128, true, false}
-	setAVX2      = kernelSet{singles, 4, 6, 8, 8, 384, 256, false, true}
-	setF64AVX2   = kernelSet{doubles, 8, 6, 4, 8, 384, 128, false, false}
+	setAVX512    = kernelSet{singles, 4, maxHeight, 16, 16, 1024, maxColumns, true, true, true}
+	setPairs     = kernelSet{halves, 4, maxHeight, 16, 16, 1024, maxColumns, true, true, false}
+	setF64AVX512 = kernelSet{doubles, 8, maxHeight, 8, 16, 512, 128, true, false, false}
+	setAVX2      = kernelSet{singles, 4, 6, 8, 8, 384, 256, false, true, true}
+	setF64AVX2   = kernelSet{doubles, 8, 6, 4, 8, 384, 128, false, false, false}
 )
 
 // The most rows of a tile without masks, and the most float32 in one.

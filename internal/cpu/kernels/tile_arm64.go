@@ -6,8 +6,8 @@ import "github.com/warpline-ml/warpline/internal/cpufeat"
 
 // With so many columns a slice's panels of B fill a second cache of 512 KiB.
 var (
-	setNEON    = kernelSet{singles, 4, 12, 4, 12, 512, 256, false, true}
-	setF64NEON = kernelSet{doubles, 8, 12, 2, 12, 512, 128, false, true}
+	setNEON    = kernelSet{singles, 4, 12, 4, 12, 512, 256, false, true, false}
+	setF64NEON = kernelSet{doubles, 8, 12, 2, 12, 512, 128, false, true, false}
 )
 
 // The most rows of a tile without masks, and the most float32 in one.

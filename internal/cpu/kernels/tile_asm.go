@@ -42,6 +42,7 @@ type kernelSet struct {
 	columns int  // most columns packed at a time: a slice of them stays in the second cache
 	masks   bool // columns of C may be masked
 	rows    bool // A may be read as it lies
+	tables  bool // steps of B may be where a table says
 }
 
 // The most rows of a tile, and columns packed at a time, of any set.

@@ -8,7 +8,7 @@ import "unsafe"
 
 // tileAVX512 computes a tile of a product, of t.rows up to 14 and t.vectors up to 2
 // vectors of 16 columns; those of C are masked by t.mask. A step of k reads
-// whole vectors of B; with byTable, for masked tiles of two, step l lies t.table[l] elements
+// whole vectors of B; with byTable, for tiles of two, step l lies t.table[l] elements
 // from the start. With byRows the rows of A lie apart and their elements are adjacent; otherwise it is the
 // steps of k that lie apart. In place of
 //
@@ -144,7 +144,7 @@ func transposeF64AVX512(dst, src unsafe.Pointer, lanes, k, lane, width int)
 
 // tileAVX2 computes a tile of a product, of t.rows up to 6 and t.vectors up to 2
 // vectors of 8 columns; all columns are in use, and t.mask is not. A step of k reads
-// whole vectors of B; with byTable, for masked tiles of two, step l lies t.table[l] elements
+// whole vectors of B; with byTable, for tiles of two, step l lies t.table[l] elements
 // from the start. With byRows the rows of A lie apart and their elements are adjacent; otherwise it is the
 // steps of k that lie apart. In place of
 //
