@@ -80,6 +80,7 @@ var (
 	fraction = each(func(r *rand.Rand) float64 { return float64(r.IntN(5)-2) + 0.3 + 0.4*r.Float64() }) // away from integers and halves' ties
 	sparse   = each(func(r *rand.Rand) float64 { return float64(min(r.IntN(4), 1)) * r.NormFloat64() })
 	near1    = each(func(r *rand.Rand) float64 { return 0.96 + 0.08*r.Float64() })
+	tame     = each(func(r *rand.Rand) float64 { return math.Pi*float64(r.IntN(5)-2) + 2.4*r.Float64() - 1.2 }) // away from odd multiples of π/2
 )
 
 // distinct draws numbers that differ by at least 0.06 among themselves. They are at least 0.01 from 0, ±0.1, ±0.2 and all
@@ -212,6 +213,8 @@ func fillOf(row *ir.Row, i int) fill {
 		return [...]fill{distinct, offset}[i]
 	case ir.AtQuotients:
 		return [...]fill{fraction, near1}[i]
+	case ir.AtPoles:
+		return tame
 	}
 	return normal
 }

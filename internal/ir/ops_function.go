@@ -38,7 +38,7 @@ const (
 )
 
 var functionRows = rows{
-	Tan: {Name: "tan", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Autocast: CastWideOnCards, Tolerance: Stepwise,
+	Tan: {Name: "tan", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Autocast: CastWideOnCards, Tolerance: Stepwise, Kink: AtPoles,
 		Value:    "sin(x) / cos(x)",
 		Gradient: slopes("g * (1 + out*out)")},
 	Asin: {Name: "asin", Group: Elementwise, Class: Floats, Strides: AnyStride, min: 1, Autocast: CastWideOnCards, Tolerance: Stepwise, Domain: [3]Domain{Inside},

@@ -118,6 +118,7 @@ const (
 	AtBounds    // the launch parameters
 	AtTies      // of the operands
 	AtQuotients // where the operands' quotient is an integer
+	AtPoles     // of the tangent
 )
 
 // Tolerance is the class of an op's accuracy, whose figures package conform has.
