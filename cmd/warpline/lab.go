@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/lab"
+	"github.com/warpline-ml/warpline/internal/lesson"
 )
 
 const labLong = `Serve the lab in a browser: machines, kernels and memory to play with, and lessons. Everything it shows is computed here,
@@ -50,6 +52,9 @@ func runLab(cmd *cobra.Command, f *labFlags) error {
 		return err
 	}
 	defer server.Close()
+	if err := addLessons(server, dir); err != nil {
+		return err
+	}
 	server.Serve()
 	if err := s.emit(map[string]string{"url": server.URL()}); err != nil {
 		return err
@@ -60,6 +65,22 @@ func runLab(cmd *cobra.Command, f *labFlags) error {
 		openBrowser(server.URL())
 	}
 	<-cmd.Context().Done()
+	return nil
+}
+
+// addLessons gives a lab the pages of the lessons.
+func addLessons(server *lab.Server, dir string) error {
+	site := &lesson.Site{Dir: dir, Version: version(), Frame: func(w http.ResponseWriter, r *http.Request, title, body string, scripts, styles []string) {
+		server.Write(w, r, lab.Page{Title: title, Body: body, Scripts: scripts, Styles: styles})
+	}}
+	h, err := site.Handler()
+	if err != nil {
+		return advice.Explain(err, "cells run this program again: start it by its path")
+	}
+	for _, at := range []string{"/learn/", "/quiz/", "/api/cells/", "/api/runs/"} {
+		server.Handle(at, h)
+	}
+	server.Link("/learn/", "Lessons")
 	return nil
 }
 

@@ -32,7 +32,7 @@ func newRoot() *cobra.Command {
 	root.PersistentFlags().Bool("json", false, "JSON lines on the standard output, text for people on the standard error")
 	root.AddCommand(newTrain(), newEval(), newPredict(), newSample(), newProfile(), newBench(), newCompare(), newSim(), newCheck(), newTop(), newDiagnose(), newTorch(), newVersion())
 	root.AddCommand(newPlan(), newReport(), newVet(), newLab())
-	root.AddCommand(newDoctor(), newDoctorProbe())
+	root.AddCommand(newDoctor(), newDoctorProbe(), newLearn())
 	return root
 }
 

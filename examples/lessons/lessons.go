@@ -76,10 +76,10 @@ const several = "groups of several GPUs are not in this version: tensor.Open(\"c
 
 // Listings are all, in the order of their ids.
 var Listings = []Listing{
-	{ID: "L01", Title: "What the driver sees, and what this process can use", Run: L01, Command: "warpline doctor --python $(command -v python3)"},
-	{ID: "L02", Title: "Three quick checks", Run: L02, Command: "warpline doctor --brief"},
+	{ID: "L01", Title: "What the driver sees, and what this process can use", Run: L01, Command: "warpline doctor"},
+	{ID: "L02", Title: "Three quick checks", Run: L02, Command: "warpline check --device cpu"},
 	{ID: "L03", Title: "One program for every device", Run: L03},
-	{ID: "L04", Title: "The floor of memory for a number of parameters", Run: L04, Command: "warpline plan --params 1e9 --optimizer adam",
+	{ID: "L04", Title: "The floor of memory for a number of parameters", Run: L04, Command: "warpline plan 1e9",
 		Numbers: []Number{{"millions", 1000, 1, 1_000_000, "parameters, in millions"}}},
 	{ID: "L05", Title: "A linear layer on a batch of tickets", Run: L05, Numbers: []Number{batch(32), {"tokens", 128, 1, 512, "tokens of a ticket"}},
 		Wrong: &Mistake{"L05Wrong", L05Wrong, "the model moved, the batch did not", "the error of the operation, at its line; nn.Preflight before the run", "R01"}},
@@ -92,7 +92,7 @@ var Listings = []Listing{
 	{ID: "L10", Title: "How long a product takes", Run: L10, Numbers: []Number{side(128), {"warmup", 3, 1, 50, "runs that do not count"}, {"runs", 10, 1, 200, "runs that count"}},
 		Wrong: &Mistake{"L10Wrong", L10Wrong, "a clock around calls that only ask for work", "prof.Timer, which tells the time to ask apart from the time of the work", "R48"}},
 	{ID: "L11", Title: "Live bytes, and bytes that the allocator keeps", Run: L11, Numbers: []Number{{"mib", 4, 1, 64, "MiB to take"}}},
-	{ID: "L12", Title: "What half a batch and half a length save", Run: L12, Numbers: []Number{batch(8), {"tokens", 64, 2, 256, "tokens"}}, Command: "warpline plan gpt --levers"},
+	{ID: "L12", Title: "What half a batch and half a length save", Run: L12, Numbers: []Number{batch(8), {"tokens", 64, 2, 256, "tokens"}}, Command: "warpline train gpt --dry-run t4"},
 	{ID: "L13", Title: "Half a million independent elements", Run: L13, Numbers: []Number{{"rows", 1024, 1, 4096, "rows"}, {"columns", 512, 1, 4096, "columns"}}},
 	{ID: "L14", Title: "What is known of a device", Run: L14, Command: "warpline doctor"},
 	{ID: "L15", Title: "Made where it is used", Run: L15, Numbers: []Number{side(3)},

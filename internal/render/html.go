@@ -10,10 +10,15 @@ import (
 // HTML writes a page. See docs/why.md for why this is no html/template.
 type HTML struct{ strings.Builder }
 
-// Add writes a piece of the page. Operands are numbers, or texts of others, which it escapes; formats are our own.
+// Markup is a text that is HTML already.
+type Markup string
+
+// Add writes a piece of the page. Operands are numbers, Markup, or texts of others, which it escapes; formats are our own.
 func (h *HTML) Add(format string, operands ...any) {
 	for i, t := range operands {
-		if _, number := t.(int); !number {
+		switch t.(type) {
+		case int, Markup:
+		default:
 			operands[i] = html.EscapeString(visible(fmt.Sprint(t)))
 		}
 	}

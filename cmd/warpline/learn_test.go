@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/examples/lessons"
+	"github.com/warpline-ml/warpline/internal/lesson"
+)
+
+// TestLearn takes a course in the terminal: the list, a lesson, a listing, a run, a check; and the list knows of it.
+func TestLearn(t *testing.T) {
+	dir := t.TempDir()
+	learn := func(want int, args ...string) string {
+		t.Helper()
+		status, stdout, stderr := command(t.Context(), append([]string{"learn"}, args...)...)
+		if status != want {
+			t.Fatalf("learn %q: %d: %s%s", args, status, stdout, stderr)
+		}
+		return stdout + stderr
+	}
+	if list := learn(0, "--dir", dir); !strings.Contains(list, "What a GPU is made of") || strings.Contains(list, "read 2") {
+		t.Errorf("%s", list)
+	}
+	if text := learn(0, "read", "memory", "--dir", dir); !strings.Contains(text, "14.90 GiB") {
+		t.Errorf("%s", text)
+	}
+	if text := learn(0, "listing", "L08"); !strings.Contains(text, "// Backward fills") || !strings.Contains(text, "loss.backward()") {
+		t.Errorf("%s", text)
+	}
+	if text := learn(0, "run", "L31", "--wrong", "--set", "steps=2"); text != "gradient 2\ngradient 2\n" {
+		t.Errorf("%q", text)
+	}
+	if text := learn(1, "quiz", "a", "--dir", dir, "--answers", "1,1,1,1,1,1,1,1,1"); !strings.Contains(text, "not complete") || !strings.Contains(text, "warpline learn read placement") {
+		t.Errorf("%s", text)
+	}
+	if list := learn(0, "--dir", dir); !strings.Contains(list, "read 2") || !strings.Contains(list, "best score 11 %") {
+		t.Errorf("%s", list)
+	}
+	for _, args := range [][]string{{"read", "nothing"}, {"listing", "L99"}, {"run", "L21"}, {"run", "L08", "--set", "steps"}, {"run", "L08", "--set", "steps=-1"}, {"quiz", "c"}, {"quiz", "a", "--answers", "1"}} {
+		if text := learn(2, append(args, "--dir", dir)...); !strings.Contains(text, "hint: ") {
+			t.Errorf("%q: %s", args, text)
+		}
+	}
+}
+
+// TestLearnForms: each form has its line of JSON.
+func TestLearnForms(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args  []string
+		lines int
+		keys  []string
+	}{
+		{nil, 13, []string{"lesson", "minutes", "objectives", "read"}},
+		{[]string{"read", "copies"}, 1, []string{"id", "sections", "sources"}},
+		{[]string{"listing", "L20"}, 1, []string{"id", "lines", "python"}},
+		{[]string{"run", "L03"}, 1, []string{"listing", "output"}},
+		{[]string{"quiz", "b", "--answers", "2,2,3,3,3,1,3,2,3,2"}, 1, []string{"quiz", "result"}},
+	} {
+		status, stdout, stderr := command(t.Context(), append(append([]string{"learn"}, c.args...), "--json", "--dir", dir)...)
+		lines := strings.Split(strings.TrimSpace(stdout), "\n")
+		var first map[string]any
+		if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || status > 1 || len(lines) != c.lines {
+			t.Errorf("%q: %d, %d lines: %v: %s", c.args, status, len(lines), err, stderr)
+		}
+		for _, k := range c.keys {
+			if _, ok := first[k]; !ok {
+				t.Errorf("%q has no %s: %.200s", c.args, k, lines[0])
+			}
+		}
+	}
+}
+
+// TestCommandsOfLessons: the command lines that lessons and listings name are there, with their flags.
+func TestCommandsOfLessons(t *testing.T) {
+	var texts bytes.Buffer
+	for _, l := range lesson.All() {
+		if err := json.NewEncoder(&texts).Encode(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, l := range lessons.Listings {
+		if l.Command != "" {
+			texts.WriteString("`" + l.Command + "`")
+		}
+	}
+	found := regexp.MustCompile("`warpline ([^`]*)`").FindAllStringSubmatch(texts.String(), -1)
+	if len(found) < 20 {
+		t.Fatalf("found %d command lines", len(found))
+	}
+	for _, m := range found {
+		cmd, rest, err := newRoot().Find(strings.Fields(m[1]))
+		if err != nil || !cmd.HasParent() {
+			t.Errorf("warpline %s: %v", m[1], err)
+			continue
+		}
+		if err := cmd.ParseFlags(rest); err != nil {
+			t.Errorf("warpline %s: %v", m[1], err)
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package lesson
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/examples/lessons"
+)
+
+// blocks calls f for each block of all lessons.
+func blocks(f func(l *Lesson, s *Section, b *Block)) {
+	for _, l := range All() {
+		for i := range l.Sections {
+			for k := range l.Sections[i].Blocks {
+				f(l, &l.Sections[i], &l.Sections[i].Blocks[k])
+			}
+		}
+	}
+}
+
+// TestLessons: eleven lessons in order, each whole.
+func TestLessons(t *testing.T) {
+	if len(All()) != 11 {
+		t.Fatalf("%d lessons", len(All()))
+	}
+	for i, l := range All() {
+		if l.ID != IDs[i] || l.Title == "" || l.Minutes < 10 || len(l.Objectives) < 3 || len(l.Sources) == 0 {
+			t.Errorf("%s lacks a part of its head: %+v", l.ID, *l)
+		}
+		seen := map[string]bool{"sources": true}
+		kinds := map[Kind]int{}
+		for _, s := range l.Sections {
+			if seen[s.ID] {
+				t.Errorf("%s has two sections %s", l.ID, s.ID)
+			}
+			seen[s.ID] = true
+			for _, b := range s.Blocks {
+				kinds[b.Kind]++
+			}
+		}
+		if kinds[Quick]+kinds[Open] == 0 || kinds[Program]+kinds[Cell]+kinds[Table] == 0 {
+			t.Errorf("%s has no question, or nothing to look at: %v", l.ID, kinds)
+		}
+	}
+}
+
+// TestTables: rows are as long as their head.
+func TestTables(t *testing.T) {
+	blocks(func(l *Lesson, s *Section, b *Block) {
+		for _, r := range b.Rows {
+			if len(r) != len(b.Rows[0]) {
+				t.Errorf("%s#%s: %q has %d cells, the head %d", l.ID, s.ID, r, len(r), len(b.Rows[0]))
+			}
+		}
+	})
+}
+
+// TestListingsAreRead: each listing stands in a lesson, and what lessons name is there.
+func TestListingsAreRead(t *testing.T) {
+	read := map[string]bool{}
+	blocks(func(l *Lesson, s *Section, b *Block) {
+		if b.Kind != Program && b.Kind != Cell {
+			return
+		}
+		found, ok := lessons.Find(b.Text)
+		if !ok || b.Kind == Cell && found.Run == nil {
+			t.Errorf("%s#%s has the %s %q", l.ID, s.ID, b.Kind, b.Text)
+		}
+		if read[b.Text] {
+			t.Errorf("%s stands twice: its ids would, too", b.Text)
+		}
+		read[b.Text] = true
+	})
+	for _, l := range lessons.Listings {
+		if !read[l.ID] {
+			t.Errorf("no lesson has %s", l.ID)
+		}
+	}
+}
+
+// places are pages of the lab that lessons link to besides each other.
+var places = []string{"/explore/architecture", "/explore/race", "/explore/transfer", "/explore/timeline", "/explore/memory", "/explore/trace", "/explore/kernel", "/explore/gpus"}
+
+// TestLinks: passages that lessons and checks name are there.
+func TestLinks(t *testing.T) {
+	for _, l := range All() {
+		for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(l.HTML(false), -1) {
+			at, lesson := strings.CutPrefix(m[1], "/learn/")
+			_, _, found := Passage(at)
+			switch {
+			case lesson && !found:
+				t.Errorf("%s leads to the passage %s", l.ID, at)
+			case !lesson && !strings.HasPrefix(m[1], "https://") && !strings.HasPrefix(m[1], "/api/cells/") && !slices.Contains(places, m[1]):
+				t.Errorf("%s leads to %s", l.ID, m[1])
+			}
+		}
+	}
+	for _, q := range Quizzes() {
+		for _, question := range q.Questions {
+			if _, _, ok := Passage(question.Passage); !ok {
+				t.Errorf("quiz %s leads to the passage %s", q.ID, question.Passage)
+			}
+		}
+	}
+}
+
+// TestValues: numbers that texts name, against those computed by hand, and none that nobody names.
+func TestValues(t *testing.T) {
+	for name, want := range map[string]string{
+		"a100.sms": "108", "a100.lanes": "6,912", "a100.clock": "1.41", "a100.tflops": "19.5", "a100.tensor": "312", "a100.tf32": "156", "a100.times": "16", "a100.overtf32": "2",
+		"a100.bandwidth": "2,039", "a100.shared": "164", "h100.lanes": "16,896", "h100.tensors": "528", "h100.fp8": "1,979", "gtx1650.lanes": "896", "rtx4090.gbps": "1,008",
+		"link.a100": "64", "link.4090": "31.5", "gpt.cpuyears": "681,000", "gpt.a100years": "34,900", "gpt.rate": "110.6", "gpt.share": "35", "matvec.macs": "1,048,576",
+		"relu.elements": "524,288", "relu.warps": "16,384", "amdahl.99": "100", "batch.mb": "12.58", "batch.us": "393", "a100.perSM": "64", "h100.sms": "132", "relu.rounds": "75.85", "relu.mb": "4.19", "relu.us": "2.06", "floor.gib": "14.90", "amdahl.95": "20",
+		"three.pictures": "19.267584", "three.matrix": "1.048576", "three.bias": "0.002048", "three.mb": "20.32", "three.mib": "19.38",
+	} {
+		if got, ok := Value(name); !ok || got != want {
+			t.Errorf("%s is %q in place of %q", name, got, want)
+		}
+	}
+	used := map[string]bool{}
+	entries, err := texts.ReadDir("text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := texts.ReadFile("text/" + e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			used[m[1]] = true
+		}
+	}
+	for name := range values {
+		if !used[name] {
+			t.Errorf("no text names %s", name)
+		}
+	}
+}
+
+// TestListings: every line of a program is explained but for brackets, and its comments are gone from the code.
+func TestListings(t *testing.T) {
+	for _, l := range lessons.Listings {
+		ids := []string{l.ID}
+		if l.Wrong != nil {
+			ids = append(ids, l.Wrong.Name)
+		}
+		for _, id := range ids {
+			s, err := Show(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (l.Run == nil) != (len(s.Lines) == 0) {
+				t.Errorf("%s has %d lines", id, len(s.Lines))
+			}
+			for i, line := range s.Lines {
+				bare := strings.Trim(line.Code, "\t {}()") == "" || strings.TrimSpace(line.Code) == "return nil"
+				if line.Number != i+1 || strings.Contains(line.Code, "// ") || !bare && line.Why == "" {
+					t.Errorf("%s:%d: %q without an explanation", id, i+1, line.Code)
+				}
+			}
+		}
+	}
+	for _, id := range []string{"", "L99", "L03Wrong", "../lessons"} {
+		if _, err := Show(id); err == nil {
+			t.Errorf("%q is a listing", id)
+		}
+	}
+}
+
+// TestCorrections: what courses often tell and is not so is not told here, and what is so is.
+func TestCorrections(t *testing.T) {
+	var all strings.Builder
+	for _, l := range All() {
+		all.WriteString(l.HTML(true))
+	}
+	for _, q := range Quizzes() {
+		all.WriteString(q.HTML())
+	}
+	for _, wrong := range []string{"35,000 years", "22.37", "76 batches</strong>", "60 times", "60×", "2–8", "halves the memory", "trillions of parameters", "-m torch.cuda.memory_viz", "GradScaler from torch.cuda.amp", "compiles kernels"} {
+		if strings.Contains(all.String(), wrong) {
+			t.Errorf("it says %q", wrong)
+		}
+	}
+	for _, right := range []string{
+		"681,000 years", "110.6 TFLOP/s", "outside estimates", "20.32 MB", "19.38 MiB", "64 times", "31.5 times", "75.85", "2.06 µs", "those of Volta", "16 times", "measure it", "activations</strong> that halve",
+		"float32, as the weights are", "bfloat16", "deprecated alias", "twice as slow", "wholly", "_memory_viz trace_plot FILE -o out.html", "device_time_total", "the driver&#39;s JIT|compiled by the driver", "cuda:0", "were published", "wait=1 is no warm-up",
+	} {
+		if !regexp.MustCompile(right).MatchString(all.String()) {
+			t.Errorf("it does not say %q", right)
+		}
+	}
+}
+
+// TestQuizzes: nine and ten questions, each with one right choice of four, which does not always stand in one place.
+func TestQuizzes(t *testing.T) {
+	want := map[string]int{"a": 9, "b": 10}
+	for _, q := range Quizzes() {
+		if len(q.Questions) != want[q.ID] || len(q.Open) == 0 || q.Title == "" {
+			t.Errorf("quiz %s: %d questions", q.ID, len(q.Questions))
+		}
+		places := map[int]int{}
+		var right, wrong []int
+		for _, question := range q.Questions {
+			if len(question.Choices) != 4 || question.right < 0 || question.why == "" {
+				t.Errorf("quiz %s: %+v", q.ID, question)
+			}
+			places[question.right]++
+			right, wrong = append(right, question.right), append(wrong, (question.right+1)%4)
+		}
+		if len(places) < 3 {
+			t.Errorf("quiz %s: right ones at %v", q.ID, places)
+		}
+		if r, err := q.Judge(right); err != nil || !r.Complete || r.Score != 1 {
+			t.Errorf("all right: %+v, %v", r, err)
+		}
+		if r, err := q.Judge(wrong); err != nil || r.Complete || r.Right != 0 {
+			t.Errorf("all wrong: %+v, %v", r, err)
+		}
+		for _, given := range [][]int{nil, right[1:], append(slices.Clone(right), 0), append(slices.Clone(right[1:]), 4), append(slices.Clone(right[1:]), -1)} {
+			if r, err := q.Judge(given); err == nil {
+				t.Errorf("%v: %+v", given, r)
+			}
+		}
+	}
+}
+
+// TestEnough: three of four are 75 %, which is not more than 75 %.
+func TestEnough(t *testing.T) {
+	q := &Quiz{}
+	for range 4 {
+		q.Questions = append(q.Questions, Question{Choices: []string{"a", "b"}})
+	}
+	if r, err := q.Judge([]int{0, 0, 0, 1}); err != nil || r.Complete || r.Score != Enough {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestRefused: mistakes in the files are told.
+func TestRefused(t *testing.T) {
+	for _, line := range []string{"no head", "colour: red"} {
+		if err := new(Lesson).add(line); err == nil {
+			t.Errorf("%q is taken", line)
+		}
+	}
+	l := &Lesson{Sections: []Section{{}}}
+	if err := l.add(":quick what?"); err == nil {
+		t.Error("a question without an answer is taken")
+	}
+	if _, err := expand("{=nothing.known}"); err == nil {
+		t.Error("a value that is not there is taken")
+	}
+}
+
+// TestText: lessons and listings in a terminal have no line that is too long, but for code and addresses.
+func TestText(t *testing.T) {
+	for _, l := range All() {
+		var b strings.Builder
+		if err := l.WriteText(&b, 80); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "**") || strings.Contains(b.String(), "](") || !strings.Contains(b.String(), l.Title) {
+			t.Errorf("%s has marks left:\n%s", l.ID, &b)
+		}
+	}
+	s, err := Show("L30Wrong")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := s.WriteText(&b, 100); err != nil || !strings.Contains(b.String(), "The mistake") || !strings.Contains(b.String(), "losses.append(loss)") {
+		t.Errorf("%v\n%s", err, &b)
+	}
+}
