@@ -77,10 +77,11 @@ func addLessons(server *lab.Server, dir string) error {
 	if err != nil {
 		return advice.Explain(err, "cells run this program again: start it by its path")
 	}
-	for _, at := range []string{"/learn/", "/quiz/", "/api/cells/", "/api/runs/"} {
+	for _, at := range []string{"/learn/", "/quiz/", "/exercise/", "/api/cells/", "/api/runs/"} {
 		server.Handle(at, h)
 	}
 	server.Link("/learn/", "Lessons")
+	server.Link("/exercise/", "Exercises")
 	return nil
 }
 

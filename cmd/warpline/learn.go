@@ -35,6 +35,7 @@ func newLearn() *cobra.Command {
 	}
 	cmd.PersistentFlags().StringVar(&dir, "dir", "", "folder of the progress, as warpline lab has it (default warpline in the configuration of this system)")
 	cmd.AddCommand(newLearnRead(&dir), newLearnListing(), newLearnRun(), newLearnQuiz(&dir))
+	cmd.AddCommand(newLearnList(&dir), newLearnStart(), newLearnHint(), newLearnSolution(), newLearnCheck(&dir))
 	return cmd
 }
 
@@ -78,7 +79,7 @@ func listLessons(s *screen, p *lesson.Progress) error {
 		}
 		s.say("quiz %s  %s, %d questions%s", q.ID, q.Title, len(q.Questions), best)
 	}
-	s.say("\nwarpline learn read LESSON, listing L08, run L08, quiz a; warpline lab has them in a browser.")
+	s.say("\nwarpline learn read LESSON, listing L08, run L08, quiz a; list has the exercises. warpline lab has all of it in a browser.")
 	return s.failure()
 }
 

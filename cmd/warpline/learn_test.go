@@ -103,3 +103,49 @@ func TestCommandsOfLessons(t *testing.T) {
 		}
 	}
 }
+
+// TestLearnExercises goes through an exercise: list, start, hints, a check that fails, the solution, a check that passes.
+func TestLearnExercises(t *testing.T) {
+	r := newRoom(t)
+	dir := t.TempDir()
+	learn := func(want int, args ...string) string {
+		t.Helper()
+		status, stdout, stderr := command(t.Context(), append(append([]string{"learn"}, args...), "--dir", dir)...)
+		if status != want {
+			t.Fatalf("learn %q: %d: %s%s", args, status, stdout, stderr)
+		}
+		return stdout + stderr
+	}
+	if list := learn(0, "list"); !strings.Contains(list, "kernel-scan") || strings.Contains(list, "passed 2") {
+		t.Errorf("%s", list)
+	}
+	learn(0, "start", "kernel-scan", "work")
+	if text := learn(0, "hint", "kernel-scan", "2"); !strings.Contains(text, "2 of 2") {
+		t.Errorf("%s", text)
+	}
+	var report struct {
+		Name  string
+		Pass  bool
+		Tests []struct{ Name string }
+		Hint  string
+	}
+	r.check(json.Unmarshal([]byte(strings.Split(learn(1, "check", "work", "--json"), "\n")[0]), &report))
+	if report.Pass || report.Name != "kernel-scan" || !strings.Contains(report.Hint, "__syncthreads") || len(report.Tests) != 3 {
+		t.Errorf("%+v", report)
+	}
+	var solution struct{ Files []struct{ Name, Text string } }
+	r.check(json.Unmarshal([]byte(strings.Split(learn(0, "solution", "kernel-scan", "--json"), "\n")[0]), &solution))
+	for _, f := range solution.Files {
+		if f.Name == "kernel.ptx" {
+			r.file("work/kernel.ptx", []byte(f.Text))
+		}
+	}
+	learn(0, "check", "work")
+	if list := learn(0, "list"); !strings.Contains(list, "passed 2") {
+		t.Errorf("%s", list)
+	}
+	learn(2, "start", "kernel-scan", "work")
+	learn(2, "start", "activations")
+	learn(2, "hint", "kernel-scan", "9")
+	learn(2, "check", ".")
+}

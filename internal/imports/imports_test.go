@@ -155,7 +155,8 @@ const rules = `
 	data/digits, metric, optim, train < examples/vae;
 	data/digits, metric, optim < examples/finetune;
 	data/tickets, metric, optim, plan < examples/lessons;
-	examples/lessons, internal/durable, internal/advice, internal/cards, internal/render < internal/lesson;
+	internal/simrun, internal/npy, internal/durable, internal/advice < internal/exercise;
+	examples/lessons, internal/exercise, internal/durable, internal/advice, internal/cards, internal/render < internal/lesson;
 	internal/lesson < cmd/warpline;
 	nn < bench/pytorch/compare;
 	NONE < bench/peer, internal/addanop, internal/kineto/tracetest;

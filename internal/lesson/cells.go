@@ -266,9 +266,12 @@ func exported(l *lessons.Listing, version string) (files [][2]string, err error)
 	if err != nil {
 		return nil, err
 	}
+	if !strings.HasPrefix(version, "v") {
+		version = "v0.0.0" // of a program that was built from a copy of the sources: see README
+	}
 	main := fmt.Sprintf(mainProgram, strings.NewReplacer(`:`, `: `, `,`, `, `).Replace(string(numbers)), l.ID)
 	mod := "module lesson\n\ngo 1.26\n\nrequire github.com/warpline-ml/warpline " + version + "\n"
-	readme := "go mod tidy && go run .\n\nWithout a published version of Warpline: go mod edit -replace github.com/warpline-ml/warpline=DIR, where DIR is a copy of its sources.\n"
+	readme := "go mod tidy && go run .\n\nIf go.mod asks for v0.0.0, the program that wrote it was built from a copy of the sources, DIR: then first\ngo mod edit -replace github.com/warpline-ml/warpline=DIR\n"
 	return append(files, [2]string{"main.go", main}, [2]string{"go.mod", mod}, [2]string{"README", readme}), nil
 }
 

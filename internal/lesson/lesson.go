@@ -9,6 +9,7 @@
 //	terminal.go  text for a terminal
 //	html.go      pieces of pages
 //	cells.go     runs of listings, as processes of their own
+//	exercises.go pages of package exercise
 //	site.go      what a browser asks
 //
 // A lesson's file has lines of a few kinds; a blank line ends a paragraph, a list or a table:
@@ -24,7 +25,7 @@
 //	:open question || model answer       a question to be answered in one's own words
 //	:artefact text                       what the learner should have in hand at the end
 //
-// In texts `code`, **strong** and [words](address) stand as in Markdown, and {=name} is a number of values.go.
+// In texts `code`, **strong**, *stressed* and [words](address) stand as in Markdown, and {=name} is a number of values.go.
 package lesson
 
 import (

@@ -261,6 +261,9 @@ func TestText(t *testing.T) {
 		if err := l.WriteText(&b, 80); err != nil {
 			t.Fatal(err)
 		}
+		if strings.Contains(b.String(), "…  ") {
+			t.Errorf("%s cuts cells of a table:\n%s", l.ID, &b)
+		}
 		if strings.Contains(b.String(), "**") || strings.Contains(b.String(), "](") || !strings.Contains(b.String(), l.Title) {
 			t.Errorf("%s has marks left:\n%s", l.ID, &b)
 		}

@@ -2,6 +2,7 @@ package lesson
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/warpline-ml/warpline/examples/lessons"
@@ -51,8 +52,23 @@ func Show(id string) (*Listing, error) {
 		return nil, err
 	}
 	s.About = doc
-	s.Lines = annotate(body)
+	s.Lines = annotate(body + helpers(string(text), body))
 	return s, nil
+}
+
+var declared = regexp.MustCompile(`(?m)^func ([a-z]\w*)\(`)
+
+// helpers are the functions of a file that a body calls, with their comments, one behind another.
+func helpers(file, body string) (all string) {
+	for _, m := range declared.FindAllStringSubmatch(file, -1) {
+		if !strings.Contains(body, m[1]+"(") {
+			continue
+		}
+		if doc, source, err := function(file, m[1]); err == nil {
+			all += "\n// " + doc + "\n" + source
+		}
+	}
+	return all
 }
 
 // function is the comment and the source of a function in a file that gofmt has written.

@@ -29,14 +29,15 @@ type Site struct {
 	Frame   Frame    // of pages
 	Program []string // the command that has "learn run"; nil: this program
 
-	mu   sync.Mutex // of the progress
-	runs runs
+	mu      sync.Mutex // of the progress
+	judging sync.Mutex // of a puzzle
+	runs    runs
 }
 
 // mostAnswers bounds the bodies of requests, in bytes.
-const mostAnswers = 16 << 10
+const mostAnswers = 64 << 10
 
-// Handler answers /learn/, /quiz/, /api/cells/ and /api/runs/. Who may ask is the server's to say.
+// Handler answers /learn/, /quiz/, /exercise/, /api/cells/ and /api/runs/. Who may ask is the server's to say.
 func (s *Site) Handler() (http.Handler, error) {
 	if s.Program == nil {
 		var err error
@@ -56,6 +57,9 @@ func (s *Site) Handler() (http.Handler, error) {
 	mux.HandleFunc("POST /learn/{id}/read", s.done)
 	mux.HandleFunc("GET /quiz/{id}", s.quiz)
 	mux.HandleFunc("POST /quiz/{id}", s.judge)
+	mux.HandleFunc("GET /exercise/{$}", s.exercises)
+	mux.HandleFunc("GET /exercise/{name}", s.exercise)
+	mux.HandleFunc("POST /exercise/{name}/check", s.check)
 	mux.HandleFunc("POST /api/cells/{id}/runs", s.run)
 	mux.HandleFunc("GET /api/cells/{id}/export", s.export)
 	mux.HandleFunc("GET /api/runs/{id}/events", s.events)
@@ -106,7 +110,7 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request) {
 		}
 		h.Add("</li>\n")
 	}
-	h.Add("</ul>\n")
+	h.Add("</ul>\n<p><a href=\"/exercise/\">Exercises</a></p>\n")
 	s.page(w, r, "Lessons", h.String())
 }
 

@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/warpline-ml/warpline/examples/lessons"
+	"github.com/warpline-ml/warpline/internal/exercise"
 )
 
 // childEnv makes the test binary a program that is run by cells.
@@ -284,6 +286,59 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// TestExportBuilds: every folder is a program that compiles against this module, with nothing fetched.
+func TestExportBuilds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles all listings")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, needs, _ := strings.Cut(string(mod), "\nrequire (")
+	dir := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("go.sum", string(sum))
+	for _, l := range lessons.Listings {
+		if l.Run == nil {
+			continue
+		}
+		files, err := exported(&l, "(devel)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if f[0] == "go.mod" {
+				put(f[0], f[1]+fmt.Sprintf("\nreplace github.com/warpline-ml/warpline => %q\n\nrequire (%s", root, needs))
+			} else {
+				put(filepath.Join(l.ID, f[0]), f[1])
+			}
+		}
+	}
+	cmd := exec.Command("go", "vet", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestRun: a program in this process prints what its file of package lessons has.
 func TestRun(t *testing.T) {
 	l, _ := lessons.Find("L03")
@@ -313,4 +368,43 @@ func FuzzRequests(f *testing.F) {
 		}
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	})
+}
+
+// TestExercises: each has its page, and a puzzle is judged there and noted.
+func TestExercises(t *testing.T) {
+	server, dir := site(t)
+	_, list := ask(t, "GET", server.URL+"/exercise/", "")
+	for _, e := range exercise.All() {
+		status, body := ask(t, "GET", server.URL+"/exercise/"+e.Name, "")
+		if status != http.StatusOK || !strings.Contains(body, `data-exercise="`+e.Name+`"`) || !strings.Contains(body, `data-hint="2"`) || !strings.Contains(body, "data-solution") || !strings.Contains(list, "/exercise/"+e.Name+`"`) {
+			t.Errorf("%s: %d", e.Name, status)
+		}
+		balanced(t, e.Name, body)
+	}
+	e, err := exercise.Find("kernel-dot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ptx, _, err := e.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	solution, err := e.Solution()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ ptx, want string }{{ptx, `"pass":false`}, {solution[1].Text, `"pass":true`}} {
+		text, _ := json.Marshal(map[string]string{"ptx": c.ptx})
+		if status, body := ask(t, "POST", server.URL+"/exercise/kernel-dot/check", string(text)); status != http.StatusOK || !strings.Contains(body, c.want) {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+	if p, err := LoadProgress(dir); err != nil || p.Exercises["kernel-dot"].IsZero() {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for at, body := range map[string]string{"/exercise/kernel-dot/check": `{"ptx":"no PTX"}`, "/exercise/activations/check": `{"ptx":""}`} {
+		if status, text := ask(t, "POST", server.URL+at, body); status != http.StatusBadRequest || !strings.Contains(text, `"error"`) {
+			t.Errorf("%s: %d %s", at, status, text)
+		}
+	}
 }

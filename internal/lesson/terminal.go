@@ -5,12 +5,13 @@ import (
 	"io"
 	"strings"
 
+	"github.com/warpline-ml/warpline/examples/lessons"
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
 // plainly is a text without the marks of Markdown; of links the words stay, and the address where it is outside.
 func plainly(text string) string {
-	text = marks.ReplaceAllString(text, "$1$2")
+	text = marks.ReplaceAllString(text, "$1$2$3")
 	return links.ReplaceAllStringFunc(text, func(m string) string {
 		at := links.FindStringSubmatch(m)
 		if strings.HasPrefix(at[2], "http") {
@@ -74,21 +75,13 @@ func (p *printer) block(b *Block) {
 			p.para("• "+item, 2)
 		}
 	case Table:
-		t := render.Table{}
-		for i, r := range b.Rows {
-			row := make([]string, len(r))
-			for k, c := range r {
-				row[k] = plainly(c)
-			}
-			if i == 0 {
-				t.Header = row
-			} else {
-				t.Rows = append(t.Rows, row)
-			}
-		}
-		p.line("%s", strings.TrimSuffix(t.String(max(p.width, 40)), "\n"))
+		p.table(b.Rows)
 	case Program, Cell:
-		p.line("  → warpline learn listing %s    warpline learn run %s", b.Text, b.Text)
+		run := "    warpline learn run " + b.Text
+		if l, ok := lessons.Find(b.Text); !ok || l.Run == nil {
+			run = ""
+		}
+		p.line("  → warpline learn listing %s%s", b.Text, run)
 	case Quick, Open:
 		p.para("? "+b.Text, 2)
 		p.para("  (answer) "+b.Answer, 4)
@@ -100,6 +93,38 @@ func (p *printer) block(b *Block) {
 		p.para(b.Text, 0)
 	}
 	p.line("")
+}
+
+// table shows rows in columns where they fit, and else one below another with the words of the head.
+func (p *printer) table(rows [][]string) {
+	t, wide := render.Table{}, make([]int, len(rows[0]))
+	for i, r := range rows {
+		row := make([]string, len(r))
+		for k, c := range r {
+			row[k] = plainly(c)
+			wide[k] = max(wide[k], render.Width(row[k])+2)
+		}
+		if i == 0 {
+			t.Header = row
+		} else {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	all := 0
+	for _, w := range wide {
+		all += w
+	}
+	if all <= p.width {
+		p.line("%s", strings.TrimSuffix(t.String(p.width), "\n"))
+		return
+	}
+	for _, r := range t.Rows {
+		text := "• " + r[0]
+		for k, c := range r[1:] {
+			text += "; " + t.Header[k+1] + ": " + c
+		}
+		p.para(strings.Replace(text, "; ", ". ", 1), 2)
+	}
 }
 
 // WriteText shows a listing in a terminal: each explanation above the lines that it is of, as comments are.

@@ -105,3 +105,26 @@ function mark(question, answer) {
   result.append(link);
 }
 document.querySelectorAll("form[data-quiz]").forEach(quiz);
+
+// A puzzle's kernel is run on a simulated GPU, and what its tests say is shown.
+function puzzle(form) {
+  const log = form.querySelector("[role=log]"), status = form.querySelector("[data-value=pass]");
+  form.addEventListener("submit", async event => {
+    event.preventDefault();
+    log.replaceChildren();
+    status.textContent = "running";
+    try {
+      const report = await post(`/exercise/${form.dataset.puzzle}/check`, {ptx: form.elements.ptx.value});
+      for (const test of report.tests) {
+        const line = document.createElement("p");
+        line.textContent = `${test.pass ? "pass" : "FAIL"} ${test.name} ${test.output ?? ""}`;
+        log.append(line);
+      }
+      status.dataset.raw = report.pass;
+      status.textContent = report.pass ? "passes" : `hint: ${report.hint}`;
+    } catch (error) {
+      status.textContent = error.message;
+    }
+  });
+}
+document.querySelectorAll("form[data-puzzle]").forEach(puzzle);

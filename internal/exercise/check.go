@@ -1,0 +1,113 @@
+package exercise
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/warpline-ml/warpline/internal/advice"
+)
+
+// Report is how a folder fares.
+type Report struct {
+	Name  string `json:"name"`
+	Pass  bool   `json:"pass"`
+	Tests []Test `json:"tests"`
+	Hint  string `json:"hint,omitempty"` // of what failed first
+}
+
+// Test is one of them.
+type Test struct {
+	Name   string `json:"name"`
+	Pass   bool   `json:"pass"`
+	Output string `json:"output,omitempty"` // of one that failed
+}
+
+// Check judges a folder: an exercise in Go by its tests, which needs the go command, a puzzle by running its kernel.
+func Check(ctx context.Context, dir string) (*Report, error) {
+	e, err := Of(dir)
+	if err != nil {
+		return nil, err
+	}
+	if e.Puzzle {
+		return e.puzzle.check(ctx, e, dir)
+	}
+	out, err := goTest(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Name: e.Name}
+	r.read(out)
+	return r, nil
+}
+
+// goTest is what the go command says of a folder, as lines of JSON.
+func goTest(ctx context.Context, dir string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-vet=off", ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOWORK=off")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, advice.Failf("install Go from go.dev/dl, or take a kernel puzzle, which needs none", "the tests of this exercise are run by the go command, which is not there")
+	case err != nil && !errors.As(err, &exit):
+		return nil, err
+	case err != nil && len(out) == 0:
+		return nil, advice.Failf("see what go test says in "+dir, "go test: %s", strings.TrimSpace(stderr.String()))
+	}
+	return out, nil
+}
+
+// read takes the results of tests from go test -json. What does not compile is a test called build.
+func (r *Report) read(out []byte) {
+	outputs := map[string]string{}
+	failed := false
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		var e struct{ Action, Test, Output string }
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			continue // not of go test
+		}
+		switch {
+		case e.Action == "output" || e.Action == "build-output":
+			outputs[e.Test] += e.Output
+		case e.Test == "":
+			failed = failed || e.Action == "fail"
+		case e.Action == "pass":
+			r.Tests = append(r.Tests, Test{Name: e.Test, Pass: true})
+		case e.Action == "fail":
+			r.Tests = append(r.Tests, Test{Name: e.Test, Output: strings.TrimSpace(outputs[e.Test])})
+		}
+	}
+	if len(r.Tests) == 0 {
+		r.Tests = []Test{{Name: "build", Output: strings.TrimSpace(outputs[""])}}
+	}
+	r.Pass = !failed
+	for _, t := range r.Tests {
+		r.Pass = r.Pass && t.Pass
+		if !t.Pass && r.Hint == "" {
+			r.Hint = hintIn(t.Output)
+		}
+	}
+}
+
+// hintIn is the hint that a test has written with what is wrong; of a panic or of what does not compile, where to look.
+func hintIn(output string) string {
+	if _, hint, ok := strings.Cut(output, "hint: "); ok {
+		hint, _, _ = strings.Cut(hint, "\n")
+		return hint
+	}
+	if strings.Contains(output, "panic: ") {
+		return "the program panics: the first line of exercise.go below goroutine is where"
+	}
+	return "what the compiler or the test says is above; the first line is what counts"
+}

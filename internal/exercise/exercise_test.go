@@ -1,0 +1,318 @@
+package exercise
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/advice"
+)
+
+// TestExercises: each has a title, what to do, and hints in steps; names are those of no other.
+func TestExercises(t *testing.T) {
+	seen := map[string]bool{}
+	count := map[bool]int{}
+	for _, e := range All() {
+		if e.Title == "" || e.About == "" || e.Minutes < 5 || len(e.Hints) < 2 || seen[e.Name] {
+			t.Errorf("%+v", e)
+		}
+		seen[e.Name] = true
+		count[e.Puzzle]++
+		for n := range e.Hints {
+			if h, err := e.Hint(n + 1); err != nil || h == "" {
+				t.Errorf("%s: hint %d: %q, %v", e.Name, n+1, h, err)
+			}
+		}
+		for _, n := range []int{0, -1, len(e.Hints) + 1} {
+			if _, err := e.Hint(n); err == nil {
+				t.Errorf("%s has a hint %d", e.Name, n)
+			}
+		}
+		if s, err := e.Solution(); err != nil || len(s) == 0 {
+			t.Errorf("%s: %v", e.Name, err)
+		}
+	}
+	if count[true] < 12 || count[false] < 6 {
+		t.Errorf("%v exercises", count)
+	}
+}
+
+// puzzleFolder is a folder of a puzzle with its kernel in a form.
+func puzzleFolder(t *testing.T, e *Exercise, form string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "work")
+	if err := e.Start(dir, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	list, err := e.puzzle.files(form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), []byte(f.Text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestPuzzles: what a puzzle begins with fails, with a hint, and its solution passes.
+func TestPuzzles(t *testing.T) {
+	for _, e := range All() {
+		if !e.Puzzle {
+			continue
+		}
+		t.Run(e.Name, func(t *testing.T) {
+			for form, pass := range map[string]bool{"start": false, "solution": true} {
+				r, err := Check(t.Context(), puzzleFolder(t, e, form))
+				if err != nil || r.Pass != pass || (r.Hint == "") != pass || r.Name != e.Name {
+					t.Errorf("%s: %+v, %v", form, r, err)
+				}
+			}
+		})
+	}
+}
+
+// wrongAnswers are changes that learners make to kernels in CUDA C++ or PTX, with words of the hint that helps.
+var wrongAnswers = []struct{ puzzle, from, to, hint string }{
+	{"kernel-map", "0f41200000", "0f41300000", "element"},              // adds 11
+	{"kernel-guard", "setp.ge.s32", "setp.gt.s32", "beside the data"},  // one too many
+	{"kernel-guard", "0f41200000", "0f41100000", "compare i with n"},   // adds 9
+	{"kernel-stride", "setp.lt.s32", "setp.le.s32", "beside the data"}, // one too many
+	{"kernel-reverse", "bar.sync \t0;", "", "__syncthreads"},           // no barrier
+	{"kernel-dot", "bar.sync \t0;", "", "__syncthreads"},               // none at all
+	{"kernel-scan", "bar.sync \t0;", "", "__syncthreads"},              // likewise
+	{"kernel-matmul", "bar.sync \t0;", "", "__syncthreads"},            // likewise
+	{"kernel-convolution", "setp.gt.s32", "setp.ge.s32", "n − taps"},   // one too few
+	{"kernel-pool", "bar.sync \t0;", "", "__syncthreads"},              // no barrier
+	{"kernel-transpose", "bar.sync \t0;", "", "__syncthreads"},         // no barrier
+}
+
+// TestWrongAnswers: four of five get the hint that helps.
+func TestWrongAnswers(t *testing.T) {
+	right := 0
+	for _, w := range wrongAnswers {
+		e, err := Find(w.puzzle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := puzzleFolder(t, e, "solution")
+		path := filepath.Join(dir, "kernel.ptx")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), w.from) {
+			t.Errorf("%s has no %q", w.puzzle, w.from)
+			continue
+		}
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), w.from, w.to)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Check(t.Context(), dir)
+		if err != nil || r.Pass {
+			t.Errorf("%s with %q: %+v, %v", w.puzzle, w.to, r, err)
+			continue
+		}
+		if strings.Contains(r.Hint, w.hint) {
+			right++
+		} else {
+			t.Logf("%s with %q: hint %q", w.puzzle, w.to, r.Hint)
+		}
+	}
+	if 5*right < 4*len(wrongAnswers) {
+		t.Errorf("%d of %d get the hint that helps", right, len(wrongAnswers))
+	}
+}
+
+// TestBroken: what is no kernel, or no folder of an exercise, is an error with what to do.
+func TestBroken(t *testing.T) {
+	e, err := Find("kernel-map")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := puzzleFolder(t, e, "start")
+	if err := e.Start(dir, "", ""); err == nil {
+		t.Error("a folder that is there is written over")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kernel.ptx"), []byte("no PTX"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Check(t.Context(), dir); err == nil {
+		t.Errorf("%+v", r)
+	}
+	if err := os.WriteFile(filepath.Join(dir, mark), []byte(`{"name":"other"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{dir, t.TempDir()} {
+		if r, err := Check(t.Context(), d); err == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+	g, err := Find("activations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{"", t.TempDir()} {
+		var told *advice.Error
+		if err := g.Start(filepath.Join(t.TempDir(), "x"), source, "(devel)"); !errors.As(err, &told) || told.Hint == "" {
+			t.Errorf("--source %q: %v", source, err)
+		}
+	}
+}
+
+// TestVersion: with a published version the folder asks for that.
+func TestVersion(t *testing.T) {
+	list, err := modules("", "v1.2.3")
+	if err != nil || len(list) != 1 || !strings.Contains(list[0].Text, "require "+module+" v1.2.3\n") {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// TestRead: results of go test, of what does not compile, and of a panic.
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		out, hint string
+		pass      bool
+		tests     int
+	}{
+		{`{"Action":"pass","Test":"TestA"}` + "\n" + `{"Action":"pass"}`, "", true, 1},
+		{`{"Action":"output","Test":"TestA","Output":"x_test.go:1: no; hint: do this\n"}` + "\n" + `{"Action":"fail","Test":"TestA"}` + "\n" + `{"Action":"fail"}`, "do this", false, 1},
+		{`{"Action":"build-output","Output":"x.go:1: undefined: y\n"}` + "\n" + `{"Action":"fail"}`, "what the compiler", false, 1},
+		{`{"Action":"output","Test":"TestA","Output":"panic: oh\n"}` + "\n" + `{"Action":"fail","Test":"TestA"}` + "\n" + `{"Action":"fail"}`, "the program panics", false, 1},
+	} {
+		var r Report
+		r.read([]byte(c.out))
+		if r.Pass != c.pass || !strings.HasPrefix(r.Hint, c.hint) || len(r.Tests) != c.tests {
+			t.Errorf("%s: %+v", c.out, r)
+		}
+	}
+}
+
+// TestGoExercises: what an exercise in Go begins with fails its tests, and its solution passes them. All of them go into one
+// module, and one program that has their tests, as linking takes what time there is; folders find Warpline by --source, and
+// nothing is fetched.
+func TestGoExercises(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program of all exercises")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var imports, calls strings.Builder
+	for _, e := range All() {
+		if e.Puzzle {
+			continue
+		}
+		folder, err := e.begin(root, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		solution, err := e.Solution()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for form, list := range map[string][]File{"start": folder, "solution": append(folder, solution...)} {
+			alias := strings.ReplaceAll(e.Name, "-", "") + form
+			fmt.Fprintf(&imports, "\t%s \"exercise/%s/%s\"\n", alias, e.Name, form)
+			for _, f := range list {
+				switch {
+				case strings.HasPrefix(f.Name, "go."):
+					write(f.Name, f.Text)
+				case f.Name == "exercise_test.go":
+					write(filepath.Join(e.Name, form, "tests.go"), f.Text) // importable
+					for _, m := range regexp.MustCompile(`func (Test\w+)\(`).FindAllStringSubmatch(f.Text, -1) {
+						if form == "start" || !strings.Contains(calls.String(), alias+"."+m[1]+")") {
+							fmt.Fprintf(&calls, "\tt.Run(%q, %s.%s)\n", e.Name+"/"+form+"/"+m[1], alias, m[1])
+						}
+					}
+				case strings.HasSuffix(f.Name, ".go"):
+					write(filepath.Join(e.Name, form, f.Name), f.Text)
+				}
+			}
+		}
+	}
+	write("all_test.go", "package all\n\nimport (\n\t\"testing\"\n"+imports.String()+")\n\nfunc TestAll(t *testing.T) {\n"+calls.String()+"}\n")
+	passed := results(t, dir)
+	for _, e := range All() {
+		if e.Puzzle {
+			continue
+		}
+		solved, begun := passed[e.Name+"/solution"], passed[e.Name+"/start"]
+		if len(solved) == 0 || len(begun) == 0 {
+			t.Errorf("%s has no results: %v", e.Name, passed)
+		}
+		failed := 0
+		for name, output := range solved {
+			if output != "" {
+				t.Errorf("the solution of %s fails %s: %s", e.Name, name, output)
+			}
+		}
+		for _, output := range begun {
+			if output != "" {
+				failed++
+				if !strings.Contains(output, "hint: ") {
+					t.Errorf("%s fails without a hint: %s", e.Name, output)
+				}
+			}
+		}
+		if failed == 0 {
+			t.Errorf("what %s begins with passes", e.Name)
+		}
+	}
+}
+
+// results are the outputs of failed tests by exercise, form and test; "" of those that passed.
+func results(t *testing.T, dir string) map[string]map[string]string {
+	t.Helper()
+	cmd := exec.CommandContext(context.Background(), "go", "test", "-json", "-vet=off", "-ldflags=-s -w", ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if len(out) == 0 {
+		t.Fatalf("go test: %v", err)
+	}
+	outputs, done := map[string]string{}, map[string]map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		var e struct{ Action, Test, Output string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			continue
+		}
+		if e.Action == "output" || e.Action == "build-output" {
+			outputs[e.Test] += e.Output
+		}
+		name := strings.Split(e.Test, "/")
+		if len(name) != 4 || e.Action != "pass" && e.Action != "fail" {
+			continue
+		}
+		at := name[1] + "/" + name[2]
+		if done[at] == nil {
+			done[at] = map[string]string{}
+		}
+		if done[at][name[3]] = ""; e.Action == "fail" {
+			done[at][name[3]] = outputs[e.Test]
+		}
+	}
+	if len(done) == 0 {
+		t.Fatalf("no results: %v", outputs)
+	}
+	return done
+}
