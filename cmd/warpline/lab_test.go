@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"net/http/cookiejar"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,10 +24,15 @@ type visitor struct {
 	t    *testing.T
 	c    *http.Client
 	base string
+	root string // of the module
 }
 
 func newVisitor(t *testing.T) *visitor {
 	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
 	s, err := lab.New(lab.Config{Listen: "127.0.0.1:0", Dir: t.TempDir(), Command: execute, Version: "test"})
 	if err != nil {
@@ -37,7 +44,7 @@ func newVisitor(t *testing.T) *visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &visitor{t, &http.Client{Jar: jar}, ""}
+	v := &visitor{t, &http.Client{Jar: jar}, "", root}
 	base, _, _ := strings.Cut(s.URL(), "?")
 	v.base = strings.TrimSuffix(base, "/")
 	r, err := v.c.Get(s.URL())
@@ -60,6 +67,29 @@ func (v *visitor) get(path string) (status int, header http.Header, body string)
 		v.t.Fatal(err)
 	}
 	return r.StatusCode, r.Header, string(text)
+}
+
+// given is the query of a widget that needs a file, with one that it shows; empty for others.
+func (v *visitor) given(id string) string {
+	v.t.Helper()
+	at := map[string]string{"snapshot": "snapshot/testdata/steady.pickle.gz", "trace": "kineto/testdata/hta-triton.json.gz"}[id]
+	if at == "" {
+		return ""
+	}
+	raw, err := os.ReadFile(filepath.Join(v.root, "internal", filepath.FromSlash(at)))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r, err := v.c.Post(v.base+"/api/files?name="+filepath.Base(at), "application/octet-stream", bytes.NewReader(raw))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var kept struct{ File string }
+	if err := json.NewDecoder(r.Body).Decode(&kept); err != nil {
+		v.t.Fatal(err)
+	}
+	return "file=" + kept.File
 }
 
 // words are those of a command line that has no quotes but single ones.
@@ -97,6 +127,7 @@ func TestLabWidgets(t *testing.T) {
 	var all []struct {
 		ID, Page string
 		Measured bool
+		Needs    string
 		Presets  []string
 	}
 	if err := json.Unmarshal([]byte(text), &all); err != nil || len(all) < 4 {
@@ -106,7 +137,7 @@ func TestLabWidgets(t *testing.T) {
 		if status, _, page := v.get(w.Page); status != http.StatusOK || !strings.Contains(page, `data-widget="`+w.ID+`"`) {
 			t.Errorf("%s is not on %s: %d", w.ID, w.Page, status)
 		}
-		for _, query := range append([]string{""}, w.Presets...) {
+		for _, query := range append([]string{v.given(w.ID)}, w.Presets...) {
 			status, header, got := v.get("/api/widgets/" + w.ID + "?" + query)
 			line := words(header.Get("Warpline-Command"))
 			if status != http.StatusOK || len(line) < 2 {

@@ -136,7 +136,8 @@ const rules = `
 	internal/onepage < cmd/warpline;
 	tensor, internal/estimate < internal/explore;
 	internal/explore < cmd/warpline;
-	internal/web, internal/render, internal/cards < internal/lab;
+	NONE < examples/sim;
+	internal/web, internal/cards, internal/formula, internal/simdebug, examples/sim < internal/lab;
 	internal/lab < cmd/warpline;
 	internal/monitor, internal/live, train, internal/simrun, internal/simexec, internal/check, internal/bench, internal/diagnose < cmd/warpline;
 	internal/doctor/probe < cmd/warpline;

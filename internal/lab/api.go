@@ -98,7 +98,8 @@ type listed struct {
 	Page     string          `json:"page"`
 	Title    string          `json:"title"`
 	Command  []string        `json:"command"`
-	Measured bool            `json:"measured"` // two answers differ
+	Measured bool            `json:"measured"`        // two answers differ
+	Needs    string          `json:"needs,omitempty"` // a control without which nothing is asked
 	Controls []listedControl `json:"controls"`
 	Presets  []string        `json:"presets"` // queries
 }
@@ -117,7 +118,7 @@ func list(w http.ResponseWriter, _ *http.Request) {
 	all := []listed{}
 	for _, p := range pages {
 		for _, x := range p.widgets {
-			l := listed{x.id, "/explore/" + p.id, x.title, x.command, x.measured, []listedControl{}, []string{}}
+			l := listed{x.id, "/explore/" + p.id, x.title, x.command, x.measured, x.needs, []listedControl{}, []string{}}
 			for _, c := range x.controls {
 				l.Controls = append(l.Controls, listedControl{c.name, c.kind, c.value, c.min, c.max, c.options})
 			}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
@@ -18,8 +19,11 @@ type explorer struct {
 }
 
 // explorers adds the pages and what scripts ask.
-func (s *Server) explorers() {
+func (s *Server) explorers() error {
 	s.files = files{dir: filepath.Join(s.config.Dir, "files")}
+	if err := s.files.unpack(filepath.Join(s.config.Dir, "kernels")); err != nil {
+		return advice.Explain(err, "give a folder that can be written with --dir")
+	}
 	s.large = append(s.large, "/api/files")
 	s.mux.HandleFunc("GET /api/widgets", list)
 	s.mux.HandleFunc("GET /api/widgets/{id}", s.widget)
@@ -29,6 +33,7 @@ func (s *Server) explorers() {
 		s.Link("/explore/"+p.id, p.title)
 		s.mux.HandleFunc("GET /explore/"+p.id, func(w http.ResponseWriter, r *http.Request) { s.Write(w, r, p.page()) })
 	}
+	return nil
 }
 
 // page is the page of an explorer.
@@ -53,6 +58,9 @@ func (w *widget) section(h *render.HTML) {
 	h.Add("<section data-widget=\"%s\" data-state=\"idle\" aria-labelledby=\"title-%s\"", w.id, w.id)
 	if w.slow {
 		h.Add(" data-slow")
+	}
+	if w.needs != "" {
+		h.Add(" data-needs=\"%s\"", w.needs)
 	}
 	h.Add(">\n<h2 id=\"title-%s\">%s</h2>\n", w.id, w.title)
 	if w.about != "" {
@@ -130,7 +138,7 @@ func (c *control) input(h *render.HTML, of string) {
 		}
 		h.Add("</select>")
 	case file:
-		h.Add("<input type=\"hidden\" data-control=\"%s\" value=\"%s\"><input type=\"file\" id=\"%s\" data-file=\"%s\"> <output class=\"echo\"></output>", c.name, c.value, id, c.name)
+		h.Add("<input type=\"hidden\" data-control=\"%s\" value=\"%s\"><input type=\"file\" id=\"%s\" data-file=\"%s\"> <output class=\"echo\">%s</output>", c.name, c.value, id, c.name, c.value)
 	default:
 		h.Add("<input type=\"text\" id=\"%s\" data-control=\"%s\" value=\"%s\" autocomplete=\"off\" spellcheck=\"false\">", id, c.name, c.value)
 	}

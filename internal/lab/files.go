@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/warpline-ml/warpline/examples/sim"
 	"github.com/warpline-ml/warpline/internal/advice"
 )
 
@@ -19,6 +20,21 @@ import (
 type files struct {
 	dir     string
 	builtin map[string]string // by name, the path
+}
+
+// unpack writes the kernels that the lab brings along into a folder, where commands read them.
+func (f *files) unpack(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f.builtin = map[string]string{}
+	list, err := sim.Files.ReadDir(".")
+	for _, e := range list {
+		text, failed := sim.Files.ReadFile(e.Name())
+		f.builtin[e.Name()] = filepath.Join(dir, e.Name())
+		err = errors.Join(err, failed, os.WriteFile(f.builtin[e.Name()], text, 0o600))
+	}
+	return err
 }
 
 // mostFile is how large a file may be, and mostFiles how many are kept: the oldest go.

@@ -77,7 +77,10 @@ func New(c Config) (*Server, error) {
 	}
 	s.mux.Handle("GET /assets/", http.StripPrefix("/assets/", http.FileServerFS(files)))
 	s.mux.HandleFunc("GET /{$}", s.home)
-	s.explorers()
+	if err := s.explorers(); err != nil {
+		server.Close()
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -124,7 +124,7 @@ func TestSize(t *testing.T) {
 // TestLoopback: an address that others reach is refused.
 func TestLoopback(t *testing.T) {
 	for _, at := range []string{"0.0.0.0:0", "[::]:0"} {
-		_, err := New(Config{Listen: at})
+		_, err := New(Config{Listen: at, Dir: t.TempDir()})
 		var known *advice.Error
 		if !errors.As(err, &known) || !strings.Contains(known.Text, "others would reach") {
 			t.Errorf("%s: %v", at, err)

@@ -2,8 +2,10 @@ package lab
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cards"
+	"github.com/warpline-ml/warpline/internal/formula"
 )
 
 // processors are the names of those in the table.
@@ -135,4 +137,128 @@ var pages = []explorer{
 			},
 		}},
 	},
+	{
+		id: "memory", title: "Memory",
+		about: []string{"What a training needs on a card, before it is run: by formulas for anybody's model, and by a dry run, to the byte, for the models of this program. And what it had, in a snapshot of PyTorch's or ours."},
+		widgets: []widget{{
+			id: "memory", title: "A budget by formulas", command: []string{"plan"},
+			controls: []control{
+				{name: "model", label: "model", kind: choice, value: "gpt2", options: append(formula.PresetNames(), "1e9", "7e9")},
+				onCard(),
+				{name: "batch", label: "batch", kind: slider, value: "8", min: 1, max: 256, step: 1, flag: "--batch", omit: "1"},
+				{name: "context", label: "tokens of a sample (0: the model's)", kind: slider, value: "0", min: 0, max: 8192, step: 128, flag: "--context", omit: "0"},
+				{name: "amp", label: "products in", kind: choice, value: "none", options: []string{"none", "bf16", "fp16", "tf32"}, flag: "--amp"},
+				{name: "optimizer", label: "optimizer", kind: choice, value: "adamw", options: formula.OptimizerNames(), flag: "--optimizer"},
+				{name: "recompute", label: "computed again", kind: choice, value: "none", options: []string{"none", "block"}, flag: "--recompute", omit: "none"},
+				{name: "attention", label: "attention", kind: choice, value: "fused", options: []string{"fused", "whole"}, flag: "--attention", omit: "fused"},
+				{name: "accumulate", label: "parts of a batch", kind: choice, value: "1", options: []string{"1", "2", "4", "8"}, flag: "--accumulate", omit: "1"},
+			},
+			presets: []preset{
+				{"GPT-2", url.Values{"model": {"gpt2"}, "batch": {"8"}, "context": {"0"}, "amp": {"none"}, "recompute": {"none"}}},
+				{"GPT-2, half the batch", url.Values{"model": {"gpt2"}, "batch": {"4"}, "context": {"0"}, "amp": {"none"}, "recompute": {"none"}}},
+				{"GPT-2, half the tokens", url.Values{"model": {"gpt2"}, "batch": {"8"}, "context": {"512"}, "amp": {"none"}, "recompute": {"none"}}},
+				{"a billion parameters: the floor", url.Values{"model": {"1e9"}, "batch": {"1"}, "context": {"0"}, "recompute": {"none"}, "attention": {"fused"}, "accumulate": {"1"}}},
+			},
+			values: []value{
+				{name: "parameters", label: "parameters", path: "parameters"}, {name: "weights", label: "weights", path: "weights", unit: "bytes"}, {name: "gradients", label: "gradients", path: "gradients", unit: "bytes"},
+				{name: "optimizer-state", label: "optimizer", path: "optimizer", unit: "bytes"}, {name: "activations", label: "activations", path: "activations", unit: "bytes"}, {name: "total", label: "at most at once", path: "total", unit: "bytes"},
+				{name: "fits", label: "fits", path: "cards.0.fits"}, {name: "largest-batch", label: "largest batch", path: "cards.0.largest_batch"}, {name: "step-seconds", label: "a step, by a roofline", path: "cards.0.step_seconds", unit: "s"},
+			},
+		}, {
+			id: "dryrun", title: "A dry run, to the byte", about: "The program itself runs, on a device that computes nothing and keeps books.", command: []string{"train"},
+			controls: []control{
+				{name: "task", label: "model", kind: choice, value: "mlp", options: []string{"mlp", "digits", "resnet18", "triage", "vae"}},
+				{name: "card", label: "card", kind: choice, value: "gtx-1650", options: cards.Names(), flag: "--dry-run"},
+				{name: "batch", label: "batch", kind: choice, value: "64", options: []string{"16", "32", "64", "128", "256", "1024"}, flag: "--batch"},
+			},
+			values: []value{
+				{name: "requested", label: "of values, at most at once", path: "peak_requested", unit: "bytes"}, {name: "reserved", label: "as the allocator takes it", path: "peak_reserved", unit: "bytes"}, {name: "context", label: "for the driver", path: "context_bytes", unit: "bytes"}, {name: "limit", label: "the card has", path: "limit_bytes", unit: "bytes"}, {name: "largest", label: "largest batch", path: "largest_batch"},
+			},
+			slow: true, measured: true, actions: []string{"start=run it"},
+		}, {
+			id: "snapshot", title: "A snapshot", about: "Drop a memory snapshot here, of torch.cuda.memory._dump_snapshot or of prof.History, or a raw timeline: who held memory when, and at the peak.", command: []string{"report"},
+			controls: []control{{name: "file", label: "file", kind: file}},
+			slow:     true, measured: true, needs: "file",
+			values: []value{{name: "peak", label: "peak", path: "pictures.0.memory.0.peak", unit: "bytes"}, {name: "in-use", label: "in use at the end", path: "pictures.0.memory.0.reserved.in_use", unit: "bytes"}, {name: "stuck", label: "free, but stuck beside live blocks", path: "pictures.0.memory.0.reserved.stuck", unit: "bytes"}, {name: "reclaimable", label: "free in whole segments", path: "pictures.0.memory.0.reserved.reclaimable", unit: "bytes"}, {name: "findings", label: "findings", path: "files.0.findings.#"}},
+		}},
+	},
+	{
+		id: "trace", title: "Traces",
+		about: []string{"Drop a trace of PyTorch's profiler here, or one of ours (warpline train --profile): who works when on host and device, where the time of a step goes, and what is wrong."},
+		widgets: []widget{{
+			id: "trace", title: "A trace", command: []string{"report"},
+			controls: []control{{name: "file", label: "file", kind: file}},
+			slow:     true, measured: true, needs: "file",
+			values: []value{{name: "steps", label: "steps that are judged", path: "pictures.0.steps"}, {name: "window", label: "their time", path: "pictures.0.window_seconds", unit: "s"}, {name: "findings", label: "findings", path: "files.0.findings.#"}},
+		}},
+	},
+	{
+		id: "kernel", title: "Kernels",
+		about: []string{"One kernel on the simulated GPU, under all checks: what it executes and touches, how long it would take on a card and why, and which of its lines cost it. Choose one, or drop a file of PTX."},
+		widgets: []widget{{
+			id: "kernel", title: "A kernel under the microscope", command: []string{"sim", "run"}, lines: true,
+			controls: launches(
+				control{name: "check", label: "checks", kind: choice, value: "all", options: []string{"all", "none", "memcheck", "racecheck", "initcheck", "synccheck"}, flag: "--check"},
+				control{name: "warm", label: "launched often: what it touches is in L2", kind: check, value: "false", flag: "--warm"},
+			),
+			presets: launchPresets,
+			values: []value{
+				{name: "findings", label: "findings", path: "findings"}, {name: "seconds", label: "on the card, modelled", path: "model.seconds", unit: "s"}, {name: "limiter", label: "bound by", path: "model.limiter"}, {name: "occupancy", label: "occupancy", path: "occupancy.ratio", unit: "share"},
+				{name: "instructions", label: "instructions of warps", path: "instructions"}, {name: "lanes", label: "lanes active", path: "lanes", unit: "share"}, {name: "divergent", label: "divergent branches", path: "divergent_branches"}, {name: "global-sectors", label: "sectors of global memory", path: "global_sectors"},
+				{name: "bank-conflicts", label: "bank conflicts", path: "bank_conflicts"}, {name: "registers", label: "registers of a thread", path: "registers"}, {name: "shared", label: "shared memory of a block", path: "shared_bytes", unit: "bytes"}, {name: "waves", label: "waves", path: "model.waves"},
+			},
+		}},
+	},
+	{
+		id: "gpus", title: "GPUs",
+		about: []string{"The cards that can be imitated, this machine now, and a training on several cards that share a batch."},
+		widgets: []widget{{
+			id: "scaling", title: "Several GPUs, data parallel", about: "Each card has a part of the batch; gradients are summed over the links between them. The time is that of the model of links.", command: []string{"plan"},
+			controls: []control{
+				{name: "model", label: "model", kind: choice, value: "gpt2", options: formula.PresetNames()},
+				{name: "card", label: "card", kind: choice, value: "h100-80", options: cards.Names(), flag: "--card"},
+				{name: "devices", label: "cards", kind: choice, value: "8", options: []string{"1", "2", "4", "8", "16", "64"}, flag: "--devices"},
+				{name: "batch", label: "batch on each", kind: slider, value: "8", min: 1, max: 64, step: 1, flag: "--batch"},
+				{name: "zero", label: "shared: 1 optimizer, 2 gradients, 3 weights", kind: choice, value: "0", options: []string{"0", "1", "2", "3"}, flag: "--zero"},
+				{name: "amp", label: "products in", kind: choice, value: "bf16", options: []string{"none", "bf16", "tf32"}, flag: "--amp"},
+			},
+			values: []value{
+				{name: "step-seconds", label: "a step", path: "cards.0.step_seconds", unit: "s"}, {name: "per-second", label: "tokens or samples a second, of all", path: "cards.0.per_second"}, {name: "total", label: "memory of each", path: "total", unit: "bytes"}, {name: "fits", label: "fits", path: "cards.0.fits"}, {name: "mfu", label: "of the cards' peak", path: "cards.0.mfu", unit: "share"},
+			},
+		}, {
+			id: "machine", title: "This machine", command: []string{"top", "--once"}, measured: true,
+			values: []value{{name: "devices", label: "devices", path: "devices.#"}, {name: "processes", label: "processes on them", path: "processes.#"}},
+		}, {
+			id: "cards", title: "Cards and processors", command: []string{"sim", "cards"}, lines: true, measured: true,
+		}},
+	},
+}
+
+// launches are the controls of a kernel's launch, and others.
+func launches(others ...control) []control {
+	return append([]control{
+		{name: "file", label: "file of PTX", kind: file, value: "sum.ptx"},
+		{name: "kernel", label: "kernel, if the file has several", kind: text, flag: "--kernel", pattern: identifier, help: "the name of a kernel in the file"},
+		{name: "grid", label: "blocks", kind: text, value: "4", flag: "--grid", pattern: made(","), help: "blocks as X or X,Y or X,Y,Z"},
+		{name: "block", label: "threads of a block", kind: text, value: "256", flag: "--block", pattern: made(","), help: "threads as X or X,Y or X,Y,Z"},
+		{name: "shared", label: "bytes of dynamic shared memory", kind: number, value: "0", min: 0, max: 232448, step: 4, flag: "--shared", omit: "0"},
+		onCard(),
+		{name: "args", label: "arguments", kind: several, value: "f32[1000]=1 f32[4] i32:1000", pattern: made("[]=:,.-+"), help: "buffers as f32[1000]=1 and numbers as i32:5, with spaces between; files are for the command alone"},
+	}, others...)
+}
+
+// identifier reports whether a text may be the name of a kernel.
+func identifier(s string) bool { return made("_$")(strings.TrimLeft(s, "_$")) && s != "" }
+
+// launchPresets are kernels that the lab brings along.
+var launchPresets = []preset{
+	{"sum of a block's numbers", launch("sum.ptx", "", "4", "256", "0", "f32[1000]=1 f32[4] i32:1000")},
+	{"the same with two mistakes", launch("sum_bug.ptx", "", "4", "256", "0", "f32[1000]=1 f32[4] i32:1000")},
+	{"inner product", launch("tour.ptx", "dot", "4", "256", "0", "f32[4096]=1 f32[4096]=1 f32[1]=0 i32:1024")},
+	{"histogram in shared memory", launch("tour.ptx", "histogram", "4", "128", "1024", "u8[4096]=7 u32[256]=0 i32:4096 i32:256")},
+	{"numbers reversed by a barrier", launch("tour.ptx", "exchange", "1", "256", "0", "f32[256]=1 f32[256]")},
+}
+
+func launch(file, kernel, grid, block, shared, args string) url.Values {
+	return url.Values{"file": {file}, "kernel": {kernel}, "grid": {grid}, "block": {block}, "shared": {shared}, "args": {args}}
 }

@@ -19,9 +19,10 @@ type widget struct {
 	values    []value
 	actions   []string // buttons beside the controls
 	presets   []preset
-	lines     bool // the command prints several
-	measured  bool // two answers differ
-	slow      bool // it is asked by a button, not at each change
+	lines     bool   // the command prints several
+	measured  bool   // two answers differ
+	needs     string // a control without which it is not asked
+	slow      bool   // it is asked by a button, not at each change
 }
 
 // kind says how a control looks, and what it takes.
@@ -36,6 +37,7 @@ const (
 	file    kind = "file"   // of those that were dropped on the page
 	hidden  kind = "hidden" // it has no input: scripts of the page set it
 	percent kind = "percent"
+	several kind = "words" // with spaces between
 )
 
 // control is an input and what of a command line it is.
@@ -77,6 +79,9 @@ func (w *widget) arguments(q url.Values, files *files) ([]string, error) {
 			return nil, advice.Failf("give it once", "%s is given %d times", name, len(values))
 		}
 	}
+	if w.needs != "" && q.Get(w.needs) == "" {
+		return nil, advice.Failf("drop one on the page", "%s needs a %s", w.id, w.needs)
+	}
 	args := slices.Clone(w.command)
 	for i := range w.controls {
 		c := &w.controls[i]
@@ -112,7 +117,7 @@ func (c *control) words(v string, files *files) ([]string, error) {
 			return []string{c.flag}, nil
 		}
 		return nil, nil
-	case v == c.omit && (c.omit != "" || c.kind == text || c.kind == hidden || c.kind == file):
+	case v == c.omit && (c.omit != "" || slices.Contains([]kind{text, several, hidden, file}, c.kind)):
 		return nil, nil
 	case c.kind == file:
 		path, err := files.path(v)
@@ -122,6 +127,8 @@ func (c *control) words(v string, files *files) ([]string, error) {
 		v = path
 	case c.kind == percent:
 		v += "%"
+	case c.kind == several:
+		return strings.Fields(v), nil
 	}
 	if c.flag == "" {
 		return []string{v}, nil
@@ -145,9 +152,15 @@ func (c *control) check(v string) error {
 		if _, err := strconv.ParseBool(v); err != nil {
 			return advice.Failf("give true or false", "%s is %q", c.name, v)
 		}
-	case text, hidden:
-		if len(v) > mostText || v != "" && (c.pattern == nil || !c.pattern(v)) {
-			return advice.Failf(c.help, "%s is %.100q", c.name, v)
+	case text, hidden, several:
+		parts := []string{v}
+		if c.kind == several {
+			parts = strings.Fields(v)
+		}
+		for _, part := range parts {
+			if len(v) > mostText || part != "" && (c.pattern == nil || !c.pattern(part)) {
+				return advice.Failf(c.help, "%s is %.100q", c.name, v)
+			}
 		}
 	}
 	return nil

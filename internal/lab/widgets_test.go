@@ -15,6 +15,9 @@ import (
 // TestWidgets: names differ, first values are ones that the input could have, and a value never becomes another flag or a path.
 func TestWidgets(t *testing.T) {
 	f := &files{dir: t.TempDir()}
+	if err := f.unpack(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]bool{}
 	for _, p := range pages {
 		for i := range p.widgets {
@@ -24,13 +27,13 @@ func TestWidgets(t *testing.T) {
 			}
 			seen[w.id] = true
 			first, err := w.arguments(url.Values{}, f)
-			if err != nil {
+			if (err != nil) != (w.needs != "") {
 				t.Errorf("%s: %v", w.id, err)
 			}
 			for _, c := range w.controls {
 				for _, bad := range []string{"--out=x", "-x", "../../etc/passwd", "/etc/passwd", "a b", "x\x00", strings.Repeat("9", 400)} {
 					args, err := w.arguments(url.Values{c.name: {bad}}, f)
-					if err == nil && !slices.Equal(args, first) {
+					if err == nil && !slices.Equal(args, first) && !(c.kind == several && bad == "a b") {
 						t.Errorf("%s takes %q as %s: %q", w.id, bad, c.name, args)
 					}
 				}

@@ -197,6 +197,8 @@ func (v *visit) play(w *widget, r *rand.Rand) error {
 		switch {
 		case len(c.Options) > 0:
 			value = c.Options[r.IntN(len(c.Options))]
+		case c.Kind == "file":
+			continue
 		case c.Kind == "range" || c.Kind == "percent" || c.Kind == "number":
 			value = strconv.FormatFloat(c.Min+float64(int(r.Float64()*(c.Max-c.Min))), 'g', -1, 64)
 		case c.Kind == "checkbox":
@@ -206,6 +208,9 @@ func (v *visit) play(w *widget, r *rand.Rand) error {
 		}
 		if err := v.set(w, c.Name, value); err != nil {
 			return fmt.Errorf("%s = %s: %w", c.Name, value, err)
+		}
+		if err := v.set(w, c.Name, c.Value); err != nil { // not all values go together
+			return fmt.Errorf("%s = %s again: %w", c.Name, c.Value, err)
 		}
 	}
 	fmt.Printf("%s: figures are those of its command\n", w.ID)
@@ -256,9 +261,12 @@ func (v *visit) compare(w *widget) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Command, err)
 	}
-	var answer any
-	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&answer); err != nil {
-		return err
+	var answer any // the last line: findings come before what they are of
+	for d := json.NewDecoder(bytes.NewReader(raw)); d.More(); {
+		answer = nil
+		if err := d.Decode(&answer); err != nil {
+			return err
+		}
 	}
 	for _, x := range s.Values {
 		if want := text(at(answer, x.Path)); !same(x.Raw, want) {

@@ -15,6 +15,7 @@ export class Widget {
     this.inputs = [...section.querySelectorAll('[data-control]')];
     this.first = this.settings();
     this.slow = 'slow' in section.dataset;
+    this.needs = section.dataset.needs;
     this.draw = pictures[this.id] || {};
     this.place = section.querySelector('[data-picture]');
     this.more = section.querySelector('[data-more]');
@@ -127,8 +128,9 @@ export class Widget {
 
   // show fills in figures and draws.
   show() {
+    const last = Array.isArray(this.data) ? this.data.at(-1) : this.data; // findings come before what they are of
     for (const out of this.section.querySelectorAll('output[data-path]')) {
-      if (out.dataset.path) this.figure(out, at(this.data, out.dataset.path));
+      if (out.dataset.path) this.figure(out, at(last, out.dataset.path));
     }
     this.draw.draw?.(this, this.data);
   }
@@ -204,7 +206,7 @@ recall();
 for (const w of widgets.values()) {
   for (const i of w.inputs) w.echo(i);
   w.draw.start?.(w);
-  if (!w.slow) w.ask();
+  if (!w.slow || w.needs && w.get(w.needs)) w.ask();
 }
 
 document.querySelector('[data-share]')?.addEventListener('click', async e => {

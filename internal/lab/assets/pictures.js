@@ -224,3 +224,181 @@ pictures.timeline = {
       html('p', {class: 'note'}, d.note + '.'));
   },
 };
+
+// Memory: a budget against a card, the same by a dry run, and who held it over time.
+
+const terms = ['weights', 'gradients', 'optimizer', 'casts', 'gathered', 'activations', 'logits', 'workspace', 'context'];
+
+function budget(place, title, parts, has) {
+  const total = parts.reduce((s, p) => s + p.value, 0);
+  bars(place, title, [{label: 'needed', value: total, text: bytes(total), parts}, {label: 'the card has', value: has, text: bytes(has), kind: 6}]);
+}
+
+pictures.memory = {
+  draw(w, d) {
+    const card = d.cards[0], parts = terms.filter(t => d[t] > 0).map((t, i) => ({value: d[t], kind: i % 8, name: `${t}: ${bytes(d[t])}`, term: t}));
+    budget(w.place, `${d.what} on ${card.card}: needs ${bytes(d.total)} of ${bytes(card.has)}`, parts, card.has);
+    w.more.replaceChildren(legend(parts.map(p => [p.kind, `${p.term} ${bytes(p.value)}`])),
+      html('p', {class: 'note'}, d.floor ? 'The floor: weights, gradients and optimizer. Activations, workspace and the driver come on top.'
+        : `At most at once ${d.when}; ${bytes(d.range[0])} to ${bytes(d.range[1])} by the range of the formulas. Nothing was run.`));
+  },
+};
+
+pictures.dryrun = {
+  draw(w, d) {
+    const kinds = Object.entries(d.peak_by_kind).sort((a, b) => b[1] - a[1]);
+    const parts = [...kinds.map(([k, v], i) => ({value: v, kind: i % 8, name: `${k}: ${bytes(v)}`, term: k})), {value: d.context_bytes, kind: 6, name: 'driver', term: 'the driver'}];
+    budget(w.place, `on ${d.card}: ${bytes(d.peak_reserved)} reserved at the peak`, parts, d.limit_bytes);
+    w.more.replaceChildren(legend(parts.map(p => [p.kind, `${p.term} ${bytes(p.value)}`])),
+      html('p', {class: 'note'}, `Largest batch ${digits(d.largest_batch)}, limited by ${d.limited_by}. A step ${time(d.step_ms / 1e3)}, modelled, ${time(d.step_ms_low / 1e3)} to ${time(d.step_ms_high / 1e3)}.`));
+  },
+};
+
+function findings(list) {
+  if (!list.length) return [html('p', {}, 'Nothing wrong was found.')];
+  return list.map(f => html('article', {}, html('h3', {}, `${f.title} `, html('span', {class: 'note'}, f.rule)), html('ul', {}, ...(f.evidence || []).map(e => html('li', {}, e.text))), html('p', {}, html('b', {}, 'To do: '), f.fix || '–')));
+}
+
+// over draws memory over time by owner, one on the other.
+function over(place, m) {
+  const last = m.at_seconds.length - 1, sums = m.at_seconds.map((_, i) => m.bytes.reduce((s, o) => s + o[i], 0));
+  const p = picture(place, 240, `memory over ${time(m.at_seconds[last])}, peak ${bytes(m.peak)} at ${time(m.peak_at_seconds)}`);
+  const a = axes(p, {low: m.at_seconds[0], high: Math.max(m.at_seconds[last], m.at_seconds[0] + 1e-9), text: time}, {low: 0, high: Math.max(...sums, 1) * 1.05, text: bytes}, {left: 76, right: 10, top: 12, bottom: 26});
+  const below = m.at_seconds.map(() => 0);
+  m.owners.forEach((_, k) => {
+    const up = m.at_seconds.map((t, i) => [a.X(t), a.Y(below[i] + m.bytes[k][i])]), down = m.at_seconds.map((t, i) => [a.X(t), a.Y(below[i])]).reverse();
+    p.put('path', {d: 'M' + [...up, ...down].map(([x, y]) => x.toFixed(1) + ' ' + y.toFixed(1)).join('L') + 'Z', class: 'f' + k % 8});
+    m.bytes[k].forEach((b, i) => { below[i] += b; });
+  });
+}
+
+pictures.snapshot = {
+  draw(w, d) {
+    const devices = d.pictures?.[0]?.memory || [];
+    w.place.replaceChildren();
+    w.more.replaceChildren();
+    for (const m of devices) {
+      const place = html('div');
+      w.place.append(html('h3', {}, m.name || 'memory'), place, legend(m.owners.map((o, k) => [k % 8, o])));
+      over(place, m);
+      const r = m.reserved, held = html('div');
+      w.more.append(html('h3', {}, 'What the allocator has at the end'), held, legend([[0, 'in use'], [7, 'free, stuck beside live blocks'], [2, 'free, whole segments']]));
+      bars(held, 'reserved memory at the end', [{label: 'reserved', value: r.in_use + r.stuck + r.reclaimable, text: bytes(r.in_use + r.stuck + r.reclaimable), parts: [{value: r.in_use, kind: 0}, {value: r.stuck, kind: 7}, {value: r.reclaimable, kind: 2}]}]);
+      w.more.append(html('h3', {}, 'Who holds it at the peak'), table(['line', 'kind', '>bytes', '>blocks'], (m.holders || []).map(h => [h.line || '–', h.kind || '–', bytes(h.bytes), String(h.blocks)]), 'holders at the peak'));
+    }
+    w.more.append(html('h3', {}, 'Findings'), ...findings(d.files?.[0]?.findings || []));
+    if (!devices.length) w.place.append(html('p', {class: 'note'}, 'The file has nothing over time that could be drawn.'));
+  },
+};
+
+// Traces: strips of who works, which can be looked at closely, and where the time goes.
+
+function strip(place, s) {
+  let from = 0, to = s.us;
+  const draw = () => {
+    const row = 26, p = picture(place, s.lanes.length * row + 30, `${s.title || 'timeline'}, ${time(from / 1e6)} to ${time(to / 1e6)}`);
+    const left = Math.min(150, p.width / 3), room = p.width - left - 4, X = t => left + (t - from) / (to - from) * room;
+    s.lanes.forEach((l, i) => {
+      const y = i * row + 2;
+      p.put('text', {x: 0, y: y + 16}, l.name);
+      p.put('rect', {x: left, y, width: room, height: row - 5, class: 'idle'});
+      const put = (a, b, share) => { if (b > from && a < to) p.put('rect', {x: X(Math.max(a, from)), y, width: Math.max(X(Math.min(b, to)) - X(Math.max(a, from)), 0.4), height: row - 5, 'fill-opacity': share, class: 'f' + i % 8}); };
+      for (const [a, b] of l.spans_us || []) put(a, b, 1);
+      (l.busy || []).forEach((share, k) => { if (share > 0) put(k * s.us / l.busy.length, (k + 1) * s.us / l.busy.length, Math.max(share, 0.15)); });
+    });
+    p.put('text', {x: left, y: p.height - 8}, time(from / 1e6));
+    p.put('text', {x: p.width - 4, y: p.height - 8, 'text-anchor': 'end'}, time(to / 1e6));
+  };
+  const move = (by, factor, at = 0.5) => {
+    const width = Math.min((to - from) * factor, s.us), middle = from + (to - from) * at;
+    from = Math.max(0, Math.min(s.us - width, middle - width * at + by * width));
+    to = from + width;
+    draw();
+  };
+  const buttons = html('p', {class: 'actions'}, ...[['earlier', -0.3, 1], ['nearer', 0, 0.5], ['farther', 0, 2], ['later', 0.3, 1]].map(([text, by, factor]) => {
+    const b = html('button', {type: 'button'}, text);
+    b.addEventListener('click', () => move(by, factor));
+    return b;
+  }));
+  place.addEventListener('wheel', e => { if (!e.ctrlKey && !e.shiftKey) return; e.preventDefault(); move(0, e.deltaY > 0 ? 1.25 : 0.8, Math.min(1, Math.max(0, (e.offsetX - 150) / Math.max(place.clientWidth - 150, 1)))); }, {passive: false});
+  draw();
+  return buttons;
+}
+
+pictures.trace = {
+  draw(w, d) {
+    w.place.replaceChildren();
+    w.more.replaceChildren();
+    const x = d.pictures?.[0];
+    for (const s of x?.strips || []) {
+      const place = html('div');
+      w.place.append(html('h3', {}, s.title || 'Timeline'), place);
+      w.place.append(strip(place, s));
+    }
+    if (x?.shares?.length) {
+      const place = html('div');
+      w.more.append(html('h3', {}, x.steps ? 'Where a step goes' : 'Where the time goes'), place);
+      bars(place, 'where the time goes', x.shares.map((s, i) => ({label: s.name, value: s.seconds, text: `${time(s.seconds)}, ${digits(100 * s.share, 3)} %`, kind: s.idle ? 7 : i % 7})));
+    }
+    if (x?.kernels?.length) w.more.append(html('h3', {}, 'What the device computes'), table(['kernel', 'family', '>calls', '>time', '>share'], x.kernels.map(k => [k.name, k.family || '–', digits(k.calls), time(k.seconds), digits(100 * k.share, 3) + ' %']), 'kernels'));
+    w.more.append(html('h3', {}, 'Findings'), ...findings(d.files?.[0]?.findings || []));
+    if (!x) w.place.append(html('p', {class: 'note'}, 'The file has nothing over time that could be drawn.'));
+  },
+};
+
+// Kernels: what a launch is bound by, its place under the roof, and what its lines did.
+
+pictures.kernel = {
+  draw(w, d) {
+    const list = Array.isArray(d) ? d : [d], r = list.find(x => x.final) || list.at(-1), m = r.model;
+    w.place.replaceChildren();
+    if (m) {
+      const place = html('div'), roof = html('div');
+      w.place.append(html('h3', {}, 'What its time is bound by, modelled'), place, html('h3', {}, 'Under the roof'), roof);
+      bars(place, `modelled ${time(m.seconds)}, bound by ${m.limiter}`, m.terms.map((t, i) => ({label: t.name, value: t.seconds, text: time(t.seconds), kind: i ? 6 : 0})));
+      if (m.operations_per_byte > 0 && m.operations > 0) {
+        const x = m.operations_per_byte, knee = m.roof_operations / x;
+        const low = Math.min(x / 30, 0.1), high = Math.max(x * 30, 100), p = picture(roof, 190, `${digits(x)} operations a byte: ${rate(m.operations, 'FLOP/s')} of at most ${rate(m.roof_operations, 'FLOP/s')}`);
+        const a = axes(p, {low, high, log: true, label: 'operations a byte', text: v => digits(v, 2)}, {low: Math.min(m.operations / 10, knee * low), high: knee * high, log: true, label: 'operations a second', text: v => rate(v, '')}, {left: 62, right: 12, top: 16, bottom: 34});
+        line(p, a, [[low, knee * low], [high, knee * high]], 6);
+        p.put('circle', {cx: a.X(x), cy: a.Y(m.roof_operations), r: 4, class: 'f6'});
+        p.put('circle', {cx: a.X(x), cy: a.Y(m.operations), r: 6, class: 'f0'});
+      }
+    }
+    const lines = r.lines || [], most = Math.max(...lines.map(l => l.instructions), 1), heat = v => 'heat h' + Math.min(8, Math.ceil(8 * v / most));
+    const body = lines.map(l => html('tr', {class: heat(l.instructions)}, ...[[l.ptx_line], [l.ptx, 'code'], [l.source || ''], [digits(l.instructions), 'n'], [digits(100 * l.lanes, 3) + ' %', 'n'], [l.global_sectors || '', 'n'], [l.bank_conflicts || '', 'n'], [l.divergent_branches || '', 'n']].map(([t, kind]) => kind === 'code' ? html('td', {}, html('code', {}, t)) : html('td', kind ? {class: kind} : {}, String(t)))));
+    const head = ['line', 'PTX', 'source', '>instructions', '>lanes', '>sectors', '>bank conflicts', '>divergent'];
+    const whole = table(head, [], 'lines of the kernel, by what they did');
+    whole.querySelector('tbody').append(...body);
+    w.more.replaceChildren(legend([[0, 'what bounds it, and what it reaches'], [6, 'other terms, and the roof']]), ...(m?.change?.length ? [html('h3', {}, 'What would change it'), html('ul', {}, ...m.change.map(c => html('li', {}, c)))] : []),
+      ...list.filter(x => x.finding === true).map(f => html('article', {}, html('h3', {class: 'bad'}, `${f.check}: ${f.message}`), html('p', {}, `thread ${f.thread.join(', ')} of block ${f.block.join(', ')}, ${f.source || 'PTX line ' + f.ptx_line}: `, html('code', {}, f.source_text || f.ptx)))),
+      html('h3', {}, 'Its lines: the warmer, the more of its instructions'), whole, table(['instructions of', '>count'], r.classes.map(c => [c.name, digits(c.count)]), 'instructions by class'));
+  },
+};
+
+// GPUs: how a training scales, this machine, and the table of cards.
+
+pictures.scaling = {
+  draw(w, d) {
+    const c = d.cards[0], parts = terms.filter(t => d[t] > 0).map((t, i) => ({value: d[t], kind: i % 8, name: `${t}: ${bytes(d[t])}`, term: t}));
+    budget(w.place, `memory of each of ${d.settings.devices} cards`, parts, c.has);
+    w.more.replaceChildren(legend(parts.map(p => [p.kind, `${p.term} ${bytes(p.value)}`])), html('p', {class: 'note'}, c.step_range ? `A step ${time(c.step_range[0])} to ${time(c.step_range[1])}, by a roofline of products, memory and links. Nothing was run.` : 'Nothing was run.'));
+  },
+};
+
+pictures.machine = {
+  draw(w, d) {
+    w.more.replaceChildren(table(['device', 'kind', 'name', '>memory'], d.devices.map(x => [x.id, x.kind, x.name, x.values?.memory_total_bytes ? bytes(x.values.memory_total_bytes) : '–']), 'devices'),
+      ...(d.no_cards ? [html('p', {class: 'note'}, `${d.no_cards}: ${d.hint}.`)] : []));
+  },
+};
+
+pictures.cards = {
+  draw(w, d) {
+    const gpus = d.filter(x => x.kind === 'gpu'), cpus = d.filter(x => x.kind === 'cpu'), flops = v => v ? digits(v / 1e12, 3) : '–';
+    w.more.replaceChildren(html('h3', {}, 'GPUs'),
+      table(['card', '>SMs', '>MHz', '>TFLOP/s float32', '>half', '>GB/s', '>memory', '>L2', '>host GB/s', 'source'], gpus.map(g => [g.model, String(g.multiprocessors), String(g.clock_mhz), flops(g.float32_flops), flops(g.tensor_operations.float16), digits(g.memory_bytes_per_second / 1e9), bytes(g.memory_bytes), bytes(g.l2_bytes), digits(g.host_bytes_per_second / 1e9), g.source]), 'cards'),
+      html('h3', {}, 'Processors'),
+      table(['processor', '>cores', '>MHz', '>TFLOP/s float32', '>GB/s', 'how', 'source'], cpus.map(c => [c.model, String(c.cores), String(c.clock_mhz), flops(c.float32_flops), digits(c.memory_bytes_per_second / 1e9), c.measured ? 'measured here' : 'published', c.source]), 'processors'));
+  },
+};
