@@ -15,7 +15,7 @@ const mostCommands = 3
 // found something. A command that cannot do what it is asked is an error of who asks.
 func (s *Server) widget(w http.ResponseWriter, r *http.Request) {
 	x := find(r.PathValue("id"))
-	if x == nil {
+	if x == nil || x.session {
 		Refuse(w, http.StatusNotFound, "there is no widget of that name", "docs/lab.md lists them")
 		return
 	}
@@ -118,6 +118,9 @@ func list(w http.ResponseWriter, _ *http.Request) {
 	all := []listed{}
 	for _, p := range pages {
 		for _, x := range p.widgets {
+			if x.session {
+				continue
+			}
 			l := listed{x.id, "/explore/" + p.id, x.title, x.command, x.measured, x.needs, []listedControl{}, []string{}}
 			for _, c := range x.controls {
 				l.Controls = append(l.Controls, listedControl{c.name, c.kind, c.value, c.min, c.max, c.options})

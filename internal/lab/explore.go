@@ -28,6 +28,9 @@ func (s *Server) explorers() error {
 	s.mux.HandleFunc("GET /api/widgets", list)
 	s.mux.HandleFunc("GET /api/widgets/{id}", s.widget)
 	s.mux.HandleFunc("POST /api/files", s.files.put)
+	s.mux.HandleFunc("POST /api/sim", s.begin)
+	s.mux.HandleFunc("POST /api/sim/{id}", s.commands)
+	s.mux.HandleFunc("DELETE /api/sim/{id}", s.end)
 	for i := range pages {
 		p := &pages[i]
 		s.Link("/explore/"+p.id, p.title)

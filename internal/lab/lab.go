@@ -6,6 +6,7 @@
 //	pages.go    the table of widgets
 //	explore.go  the pages on which they stand
 //	api.go      what scripts ask: the JSON of these commands
+//	sim.go      kernels, step by step
 //	files.go    what people drop on a page
 //
 // Nothing is computed here. A widget is a command line of this program with its --json: what a page shows is what the command
@@ -51,6 +52,7 @@ type Server struct {
 	large  []string // prefixes of what takes large bodies
 	files  files
 	busy   chan struct{}
+	sims   sims
 }
 
 // link is an entry of the navigation.
@@ -100,9 +102,10 @@ func (s *Server) Link(path, title string) { s.links = append(s.links, link{path,
 // Serve answers until Close. It returns at once.
 func (s *Server) Serve() { s.web.Serve(s.Handler()) }
 
-// Close stops serving.
+// Close stops serving, and ends what runs for pages.
 func (s *Server) Close() {
 	s.web.Close()
+	s.sims.close()
 }
 
 // MostBody is how many bytes a request may have that is no file.

@@ -50,6 +50,13 @@ var pages = []explorer{
 				{name: "blocks", label: "blocks", path: "blocks"}, {name: "waves", label: "waves of blocks", path: "waves"},
 				{name: "memory-time", label: "memory takes", path: "memory_seconds", unit: "s"}, {name: "compute-time", label: "cores would take", path: "compute_seconds", unit: "s"}, {name: "bound", label: "bound by", path: "bound"},
 			},
+		}, {
+			id: "steps", title: "A kernel, step by step", about: "The real instructions of a kernel, on the simulated GPU: which line a warp is at, which of its 32 lanes run, what registers and shared memory hold. It goes back too. Choose a line to stop there.",
+			command: []string{"sim", "debug"}, session: true, controls: launches(), presets: launchPresets,
+			actions: []string{"start=play", "pause=pause", "step=step", "back=back", "continue=to the next stop", "reset=reset"},
+			values: []value{
+				{name: "line", label: "line of the PTX"}, {name: "block", label: "block"}, {name: "warp", label: "warp"}, {name: "lane", label: "lane in focus"}, {name: "active", label: "active lanes"}, {name: "event", label: "instruction"}, {name: "reason", label: "it waits because of"}, {name: "findings", label: "findings"},
+			},
 		}},
 	},
 	{

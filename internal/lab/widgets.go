@@ -22,6 +22,7 @@ type widget struct {
 	lines     bool   // the command prints several
 	measured  bool   // two answers differ
 	needs     string // a control without which it is not asked
+	session   bool   // it is a launch that waits: /api/sim
 	slow      bool   // it is asked by a button, not at each change
 }
 

@@ -93,8 +93,19 @@ export class Widget {
     p.textContent = text || '';
   }
 
+  // command shows what does the same in a terminal.
+  command(line) {
+    if (!line) return;
+    this.section.querySelector('[data-command]').replaceChildren(...line.split(' ').flatMap((w, i) => {
+      const span = document.createElement('span');
+      span.textContent = w;
+      return i ? [' ', span] : [span];
+    }));
+  }
+
   // ask asks the program and shows what it says. Whoever asks again ends what was asked before.
   async ask() {
+    if (this.draw.ask) return this.draw.ask(this);
     this.asked?.abort();
     const asked = this.asked = new AbortController();
     const query = this.query();
@@ -104,7 +115,7 @@ export class Widget {
       const text = await r.text();
       if (asked.signal.aborted) return null;
       const command = r.headers.get('Warpline-Command');
-      if (command) this.section.querySelector('[data-command]').replaceChildren(...command.split(' ').flatMap((w, i) => { const span = document.createElement('span'); span.textContent = w; return i ? [' ', span] : [span]; }));
+      this.command(command);
       if (!r.ok) {
         const e = JSON.parse(text);
         this.problem(e.error + (e.hint ? ': ' + e.hint : ''));

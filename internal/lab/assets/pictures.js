@@ -399,6 +399,108 @@ pictures.cards = {
     w.more.replaceChildren(html('h3', {}, 'GPUs'),
       table(['card', '>SMs', '>MHz', '>TFLOP/s float32', '>half', '>GB/s', '>memory', '>L2', '>host GB/s', 'source'], gpus.map(g => [g.model, String(g.multiprocessors), String(g.clock_mhz), flops(g.float32_flops), flops(g.tensor_operations.float16), digits(g.memory_bytes_per_second / 1e9), bytes(g.memory_bytes), bytes(g.l2_bytes), digits(g.host_bytes_per_second / 1e9), g.source]), 'cards'),
       html('h3', {}, 'Processors'),
-      table(['processor', '>cores', '>MHz', '>TFLOP/s float32', '>GB/s', 'how', 'source'], cpus.map(c => [c.model, String(c.cores), String(c.clock_mhz), flops(c.float32_flops), digits(c.memory_bytes_per_second / 1e9), c.measured ? 'measured here' : 'published', c.source]), 'processors'));
+      table(['processor', '>cores', '>MHz', '>TFLOP/s float32', '>GB/s', 'how', 'source'], cpus.map(c => [c.model, String(c.cores), String(c.clock_mhz), flops(c.float32_flops), digits(c.memory_bytes_per_second / 1e9), c.measured ? 'measured here' : 'published', c.source.split(';')[0]]), 'processors'));
+  },
+};
+
+// Steps: a launch that waits, and what there is to see of it. Commands are those of warpline sim debug.
+
+const looks = [['lanes'], ['warps'], ['registers'], ['list'], ['shared'], ['breaks']];
+
+async function post(path, body) {
+  const r = await fetch(path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
+  const answer = await r.json();
+  if (!r.ok) throw new Error(answer.error + (answer.hint ? ': ' + answer.hint : ''));
+  return answer;
+}
+
+pictures.steps = {
+  restart(w) { clearInterval(w.playing); },
+  async ask(w) {
+    clearInterval(w.playing);
+    const turn = w.turn = (w.turn || 0) + 1;
+    w.state('running');
+    try {
+      if (w.sim) fetch('/api/sim/' + w.sim, {method: 'DELETE'});
+      const begun = await post('/api/sim', {query: w.query()});
+      if (turn !== w.turn) { fetch('/api/sim/' + begun.id, {method: 'DELETE'}); return; }
+      w.sim = begun.id;
+      w.command(begun.command);
+      await this.run(w, ['where']);
+    } catch (e) {
+      w.sim = null;
+      w.problem(e.message);
+      w.state('error');
+    }
+  },
+  // run does a command, and looks.
+  async run(w, ...commands) {
+    w.state('running');
+    try {
+      const replies = await post('/api/sim/' + w.sim, {commands: [...commands, ...looks]});
+      const failed = replies.slice(0, commands.length).find(r => !r.ok);
+      w.problem(failed ? failed.error + ': ' + failed.hint : '');
+      const stop = replies.slice(0, commands.length).map(r => r.stop).filter(Boolean).pop() || w.stopped;
+      w.stopped = stop;
+      w.data = {stop, lanes: replies.at(-6).lanes, warps: replies.at(-5).warps, registers: replies.at(-4).registers, source: replies.at(-3), shared: replies.at(-2), breaks: replies.at(-1).breaks || []};
+      w.section.dataset.query = w.query();
+      w.show();
+      w.state('done');
+      return !failed && !stop.ended;
+    } catch (e) {
+      clearInterval(w.playing);
+      w.problem(e.message);
+      w.state('error');
+      return false;
+    }
+  },
+  act(w, name) {
+    if (name !== 'start') clearInterval(w.playing);
+    if (name === 'reset') { w.set(w.first); w.ask(); return; }
+    if (!w.sim) return;
+    switch (name) {
+    case 'start': play(w, 250, () => this.run(w, ['step', 'warp'])); break;
+    case 'step': this.run(w, ['step', 'warp']); break;
+    case 'back': this.run(w, ['back']); break;
+    case 'continue': this.run(w, ['continue']); break;
+    }
+  },
+  draw(w, d) {
+    const s = d.stop, mask = s.ended ? 0 : parseInt(s.active, 16) >>> 0, count = [...mask.toString(2)].filter(b => b === '1').length;
+    for (const [name, v] of [['line', s.ptx_line], ['block', s.block], ['warp', s.warp], ['lane', s.lane], ['active', count], ['event', s.event], ['reason', s.ended ? 'the end' : s.reason], ['findings', s.ended ? s.findings : s.finding ? 1 : 0]]) w.value(name, '', v);
+    const wide = w.place.clientWidth, across = wide > 560 ? 32 : 16, side = Math.min(wide / across, 34), rows = 32 / across;
+    const p = picture(w.place, rows * side + 26, s.ended ? 'the kernel has ended' : `warp ${s.warp} of block ${s.block}: ${count} of 32 lanes active`);
+    p.put('text', {x: 0, y: 14, class: 'strong'}, s.ended ? 'the kernel has ended' : `block ${s.block}, warp ${s.warp}: its lanes`);
+    for (let i = 0; i < 32; i++) {
+      const l = d.lanes?.[i], x = (i % across) * side, y = 22 + Math.floor(i / across) * side, on = mask >>> i & 1;
+      p.put('rect', {x, y, width: side - 2, height: side - 2, rx: 3, class: on ? 'f0' : !l || l.state === 'exited' || l.state === 'none' ? 'box' : 'idle'});
+      p.put('text', {x: x + side / 2 - 1, y: y + side / 2 + 4, 'text-anchor': 'middle', class: on ? 'on' : ''}, String(i));
+    }
+    const focus = (label, name, list, now) => {
+      const id = `steps-look-${name}`, select = html('select', {id}, ...list.map(n => html('option', {value: n, ...(n === now ? {selected: ''} : {})}, String(n))));
+      select.addEventListener('change', () => this.run(w, [name, select.value]));
+      return html('div', {class: 'control'}, html('label', {for: id}, label), select);
+    };
+    const parts = [legend([[0, 'active'], ['idle', 'waits, or its predicate does not hold']])];
+    if (s.finding) parts.push(html('p', {class: 'bad'}, `${s.finding.check}: ${s.finding.message}`));
+    if (!s.ended) parts.push(html('div', {class: 'controls'}, focus('look at lane', 'lane', Array.from({length: 32}, (_, i) => i), s.lane), focus('look at warp', 'warp', (d.warps || []).map(x => x.warp), s.warp)));
+    if (d.source?.ok) {
+      const name = d.source.text.split('\n')[0];
+      const lines = d.source.source.map(l => {
+        const at = (name.endsWith('.ptx') ? 'ptx:' : '') + l.line, b = html('button', {type: 'button', class: 'stop', 'aria-label': `stop at line ${l.line}`}, String(l.line));
+        b.addEventListener('click', () => this.run(w, ['break', at]));
+        return html('div', l.next ? {class: 'next', 'aria-current': 'true'} : {}, b, html('code', {}, l.text || ' '));
+      });
+      parts.push(html('h3', {}, name), html('div', {class: 'listing scroll', tabindex: '0', role: 'region', 'aria-label': 'lines around the next one'}, ...lines), html('p', {class: 'note'}, s.ended ? '' : `PTX line ${s.ptx_line}: ${s.ptx}`));
+      if (d.breaks.length) {
+        const clear = html('button', {type: 'button'}, 'forget the stops');
+        clear.addEventListener('click', () => this.run(w, ['delete']));
+        parts.push(html('p', {class: 'note'}, `${d.breaks.length} stops `, clear));
+      }
+    }
+    const two = html('div', {class: 'two'});
+    if (d.registers) two.append(html('div', {}, html('h3', {}, `Registers of lane ${s.lane}`), table(['register', 'type', '>value'], d.registers.map(r => [r.name, r.type, r.values.find(v => v !== '') ?? '?']), 'registers')));
+    if (d.shared?.ok) two.append(html('div', {}, html('h3', {}, 'Shared memory, by bank'), html('pre', {tabindex: '0', class: 'wide'}, d.shared.text)));
+    w.more.replaceChildren(...parts, two);
   },
 };
