@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -164,10 +165,11 @@ func (s *Server) commands(w http.ResponseWriter, r *http.Request) {
 	Send(w, replies)
 }
 
-func (x *waiting) do(ctx context.Context, commands [][]string) ([]*simdebug.Reply, error) {
+// do encodes each reply at once: what is in it are the session's own breakpoints, which later commands change.
+func (x *waiting) do(ctx context.Context, commands [][]string) ([]json.RawMessage, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	replies := []*simdebug.Reply{}
+	replies := []json.RawMessage{}
 	if x.s == nil {
 		return nil, context.Canceled
 	}
@@ -176,7 +178,11 @@ func (x *waiting) do(ctx context.Context, commands [][]string) ([]*simdebug.Repl
 		if err != nil {
 			return nil, err
 		}
-		replies = append(replies, reply)
+		raw, err := json.Marshal(reply)
+		if err != nil {
+			return nil, err
+		}
+		replies = append(replies, raw)
 	}
 	return replies, nil
 }
