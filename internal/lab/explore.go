@@ -31,6 +31,11 @@ func (s *Server) explorers() error {
 	s.mux.HandleFunc("POST /api/sim", s.begin)
 	s.mux.HandleFunc("POST /api/sim/{id}", s.commands)
 	s.mux.HandleFunc("DELETE /api/sim/{id}", s.end)
+	s.mux.HandleFunc("POST /api/training", s.train)
+	s.mux.HandleFunc("GET /api/training", s.training)
+	s.mux.HandleFunc("DELETE /api/training", s.stop)
+	s.mux.HandleFunc("GET /explore/training/live/{path...}", s.live)
+	s.mux.HandleFunc("POST /explore/training/live/{path...}", s.live)
 	for i := range pages {
 		p := &pages[i]
 		s.Link("/explore/"+p.id, p.title)

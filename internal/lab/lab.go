@@ -7,6 +7,7 @@
 //	explore.go  the pages on which they stand
 //	api.go      what scripts ask: the JSON of these commands
 //	sim.go      kernels, step by step
+//	training.go a training, and its live view
 //	files.go    what people drop on a page
 //
 // Nothing is computed here. A widget is a command line of this program with its --json: what a page shows is what the command
@@ -53,6 +54,7 @@ type Server struct {
 	files  files
 	busy   chan struct{}
 	sims   sims
+	runs   runs
 }
 
 // link is an entry of the navigation.
@@ -106,6 +108,7 @@ func (s *Server) Serve() { s.web.Serve(s.Handler()) }
 func (s *Server) Close() {
 	s.web.Close()
 	s.sims.close()
+	s.runs.close()
 }
 
 // MostBody is how many bytes a request may have that is no file.

@@ -190,6 +190,21 @@ var pages = []explorer{
 		}},
 	},
 	{
+		id: "training", title: "Training",
+		about: []string{"A training on this machine, while it goes on: its loss here, and in its live view also memory by kind, a timeline of the last steps, what is wrong, and profiles. On a simulated card the very kernels of a GPU run, slowly."},
+		widgets: []widget{{
+			id: "training", title: "A training", command: []string{"train"}, session: true, slow: true,
+			controls: []control{
+				{name: "task", label: "model", kind: choice, value: "mlp", options: []string{"mlp", "digits", "tabular", "triage", "vae"}},
+				{name: "device", label: "on", kind: choice, value: "cpu", options: []string{"cpu", "sim:0", "cuda:0"}, flag: "--device"},
+				{name: "steps", label: "steps", kind: slider, value: "300", min: 10, max: 5000, step: 10, flag: "--steps"},
+				{name: "batch", label: "batch", kind: choice, value: "64", options: []string{"16", "32", "64", "128"}, flag: "--batch"},
+			},
+			actions: []string{"start=start", "pause=stop"},
+			values:  []value{{name: "step", label: "step"}, {name: "loss", label: "loss"}, {name: "step-seconds", label: "a step", unit: "s"}, {name: "accuracy", label: "held out: accuracy", unit: "share"}, {name: "peak", label: "memory, peak", unit: "bytes"}},
+		}},
+	},
+	{
 		id: "trace", title: "Traces",
 		about: []string{"Drop a trace of PyTorch's profiler here, or one of ours (warpline train --profile): who works when on host and device, where the time of a step goes, and what is wrong."},
 		widgets: []widget{{

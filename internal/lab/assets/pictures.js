@@ -504,3 +504,46 @@ pictures.steps = {
     w.more.replaceChildren(...parts, two);
   },
 };
+
+// Training: the loss as it comes, and a link to the live view.
+
+pictures.training = {
+  start(w) { w.lines = []; this.poll(w); },
+  async act(w, name) {
+    w.problem('');
+    try {
+      if (name === 'pause') { await fetch('/api/training', {method: 'DELETE'}); return; }
+      w.lines = [];
+      w.command((await post('/api/training', {query: w.query()})).command);
+      this.poll(w);
+    } catch (e) { w.problem(e.message); w.state('error'); }
+  },
+  async poll(w) {
+    clearTimeout(w.polling);
+    const r = await fetch('/api/training?from=' + w.lines.length), d = await r.json();
+    if (d.from < w.lines.length) w.lines = [];
+    w.lines.push(...d.lines);
+    w.command(d.command);
+    w.data = w.lines;
+    w.view = d.view;
+    this.draw(w);
+    if (d.state) w.state(d.state === 'running' ? 'running' : d.state);
+    if (d.error) w.problem(d.error + ': ' + d.hint);
+    if (d.state === 'running') w.polling = setTimeout(() => this.poll(w), 400);
+  },
+  draw(w) {
+    const steps = w.lines.filter(l => 'loss' in l && 'ms' in l), last = steps.at(-1), final = w.lines.find(l => l.final), score = w.lines.filter(l => 'accuracy' in l).at(-1);
+    w.value('step', '', last?.step);
+    w.value('loss', '', last?.loss);
+    w.value('step-seconds', '', last && last.ms / 1e3);
+    w.value('accuracy', '', score?.accuracy);
+    w.value('peak', '', final?.peak_bytes);
+    const link = html('a', {href: '/explore/training/live/', target: '_blank'}, 'its live view: memory by kind, timeline, findings, profiles');
+    w.more.replaceChildren(...(w.view ? [html('p', {}, link)] : []));
+    if (steps.length < 2) { w.place.replaceChildren(); return; }
+    const stride = Math.ceil(steps.length / 1000), shown = steps.filter((_, i) => i % stride === 0 || i === steps.length - 1);
+    const p = picture(w.place, 240, `loss ${digits(shown[0].loss)} at step ${shown[0].step}, ${digits(last.loss)} at step ${last.step}`);
+    const a = axes(p, {low: shown[0].step, high: last.step, label: 'step'}, {low: Math.min(0, ...shown.map(s => s.loss)), high: Math.max(...shown.map(s => s.loss)) * 1.05, label: 'loss', text: v => digits(v, 3)});
+    line(p, a, shown.map(s => [s.step, s.loss]), 0);
+  },
+};
