@@ -388,7 +388,7 @@ pictures.scaling = {
 
 pictures.machine = {
   draw(w, d) {
-    w.more.replaceChildren(table(['device', 'kind', 'name', '>memory'], d.devices.map(x => [x.id, x.kind, x.name, x.values?.memory_total_bytes ? bytes(x.values.memory_total_bytes) : '–']), 'devices'),
+    w.more.replaceChildren(table(['device', 'kind', 'name', '>memory'], (d.devices || []).map(x => [x.id, x.kind, x.name, x.values?.memory_total_bytes ? bytes(x.values.memory_total_bytes) : '–']), 'devices'),
       ...(d.no_cards ? [html('p', {class: 'note'}, `${d.no_cards}: ${d.hint}.`)] : []));
   },
 };
