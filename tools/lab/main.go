@@ -124,6 +124,9 @@ func (v *visit) all() error {
 			}
 		}
 	}
+	if err := v.learn(); err != nil {
+		return errors.Join(err, v.c.Err())
+	}
 	seed := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("WARPLINE_TEST_SEED"), 10, 64); err == nil {
 		seed = n
