@@ -5,11 +5,11 @@ import (
 	"github.com/warpline-ml/warpline/internal/device"
 )
 
-// shiftedGrad is the gradient by the weight where planes are large enough to be copied once for each distance of columns, as [shifts] are:
-// what a tap sees is then a row of memory for each channel, which micro-kernels take as it lies. The product is formed
-// transposed, a row for a channel and a tap and a column for a result: of its operands only the gradient of the results is turned, which has no
-// taps. A unit is a group, a block of its input channels and a range of pieces, bands of rows of images, with sums of its
-// own; those of ranges are added in their order.
+// shiftedGrad is the gradient by the weight where planes are large enough to be copied once for each distance of columns, as
+// [shifts] are: what a tap sees is then a row of memory for each channel, which micro-kernels take as it lies. The product is
+// formed transposed, a row for a channel and a tap and a column for a result: of its operands only the gradient of the results
+// is turned, which has no taps. A unit is a group, a block of its input channels and a range of pieces, bands of rows of
+// images, with sums of its own; those of ranges are added in their order.
 type shiftedGrad struct {
 	*convolution
 	split
