@@ -111,11 +111,9 @@ func (v *visit) all() error {
 	if err := json.Unmarshal([]byte(text), &widgets); err != nil {
 		return err
 	}
-	pages := []string{"/"}
-	for _, w := range widgets {
-		if w.Page != pages[len(pages)-1] {
-			pages = append(pages, w.Page)
-		}
+	var pages []string
+	if err := chromedp.Run(v.ctx, chromedp.Evaluate(`['/', ...[...document.querySelectorAll('#places a')].map(a => a.getAttribute('href'))]`, &pages)); err != nil {
+		return err
 	}
 	for _, page := range pages {
 		for _, win := range windows {
@@ -132,6 +130,9 @@ func (v *visit) all() error {
 		seed = n
 	}
 	r := rand.New(rand.NewPCG(seed, 0))
+	if err := v.train(); err != nil {
+		return fmt.Errorf("training: %w", errors.Join(err, v.c.Err()))
+	}
 	for _, w := range widgets {
 		if err := v.play(&w, r); err != nil {
 			return fmt.Errorf("%s: %w", w.ID, errors.Join(err, v.c.Err()))
@@ -141,7 +142,7 @@ func (v *visit) all() error {
 }
 
 // settled is whether all widgets that ask by themselves have their answers.
-const settled = `[...document.querySelectorAll('section[data-widget]')].every(s => 'slow' in s.dataset || ['done', 'idle'].includes(s.dataset.state) && s.dataset.query !== undefined)`
+const settled = `[...document.querySelectorAll('section[data-widget]')].every(s => 'slow' in s.dataset || s.dataset.widget === 'steps' && s.dataset.state === 'done' || ['done', 'idle'].includes(s.dataset.state) && s.dataset.query !== undefined)`
 
 // look shows a page in a window and keeps its picture.
 func (v *visit) look(page string, w window) error {
@@ -185,6 +186,15 @@ func (v *visit) judge(where string) error {
 		v.c.Add("%s: %s", where, f)
 	}
 	return err
+}
+
+// train starts a training as a person does, waits for its end, and looks at its live view meanwhile.
+func (v *visit) train() error {
+	section := of("training")
+	return chromedp.Run(v.ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(v.base+"/explore/training"),
+		chromedp.Evaluate(section+`.querySelector('[data-action=start]').click()`, nil),
+		chrome.Until("steps", fmt.Sprintf(`+%s.querySelector('[data-value=step]').dataset.raw > 2`, section)),
+		chrome.Until("the end", section+`.dataset.state === 'done' && `+section+`.querySelector('[data-value=peak]').dataset.raw !== ''`))
 }
 
 // play changes each control of a widget, and compares what it shows with its command.
