@@ -112,7 +112,7 @@ func (v *visit) all() error {
 		return err
 	}
 	var pages []string
-	if err := chromedp.Run(v.ctx, chromedp.Evaluate(`['/', ...[...document.querySelectorAll('#places a')].map(a => a.getAttribute('href'))]`, &pages)); err != nil {
+	if err := chromedp.Run(v.ctx, chromedp.Evaluate(`['/', ...[...document.querySelectorAll('#places a[href^="/explore/"]')].map(a => a.getAttribute('href'))]`, &pages)); err != nil {
 		return err
 	}
 	for _, page := range pages {
