@@ -150,7 +150,7 @@ var pages = []explorer{
 		widgets: []widget{{
 			id: "memory", title: "A budget by formulas", command: []string{"plan"},
 			controls: []control{
-				{name: "model", label: "model", kind: choice, value: "gpt2", options: append(formula.PresetNames(), "1e9", "7e9")},
+				{name: "model", label: "model", kind: choice, value: "gpt2", options: formula.PresetNames()},
 				onCard(),
 				{name: "batch", label: "batch", kind: slider, value: "8", min: 1, max: 256, step: 1, flag: "--batch", omit: "1"},
 				{name: "context", label: "tokens of a sample (0: the model's)", kind: slider, value: "0", min: 0, max: 8192, step: 128, flag: "--context", omit: "0"},
@@ -164,13 +164,20 @@ var pages = []explorer{
 				{"GPT-2", url.Values{"model": {"gpt2"}, "batch": {"8"}, "context": {"0"}, "amp": {"none"}, "recompute": {"none"}}},
 				{"GPT-2, half the batch", url.Values{"model": {"gpt2"}, "batch": {"4"}, "context": {"0"}, "amp": {"none"}, "recompute": {"none"}}},
 				{"GPT-2, half the tokens", url.Values{"model": {"gpt2"}, "batch": {"8"}, "context": {"512"}, "amp": {"none"}, "recompute": {"none"}}},
-				{"a billion parameters: the floor", url.Values{"model": {"1e9"}, "batch": {"1"}, "context": {"0"}, "recompute": {"none"}, "attention": {"fused"}, "accumulate": {"1"}}},
 			},
 			values: []value{
 				{name: "parameters", label: "parameters", path: "parameters"}, {name: "weights", label: "weights", path: "weights", unit: "bytes"}, {name: "gradients", label: "gradients", path: "gradients", unit: "bytes"},
 				{name: "optimizer-state", label: "optimizer", path: "optimizer", unit: "bytes"}, {name: "activations", label: "activations", path: "activations", unit: "bytes"}, {name: "total", label: "at most at once", path: "total", unit: "bytes"},
 				{name: "fits", label: "fits", path: "cards.0.fits"}, {name: "largest-batch", label: "largest batch", path: "cards.0.largest_batch"}, {name: "step-seconds", label: "a step, by a roofline", path: "cards.0.step_seconds", unit: "s"},
 			},
+		}, {
+			id: "floor", title: "The floor of a number of parameters", about: "Weights, gradients and the optimizer's states alone; activations, buffers and the allocator come on top.", command: []string{"plan"},
+			controls: []control{
+				{name: "parameters", label: "parameters", kind: choice, value: "1e9", options: []string{"1e8", "1e9", "7e9", "70e9"}},
+				onCard(),
+				{name: "optimizer", label: "optimizer", kind: choice, value: "adamw", options: formula.OptimizerNames(), flag: "--optimizer"},
+			},
+			values: []value{{name: "floor", label: "at least", path: "total", unit: "bytes"}, {name: "floor-fits", label: "fits", path: "cards.0.fits"}},
 		}, {
 			id: "dryrun", title: "A dry run, to the byte", about: "The program itself runs, on a device that computes nothing and keeps books.", command: []string{"train"},
 			controls: []control{

@@ -244,6 +244,8 @@ pictures.memory = {
   },
 };
 
+pictures.floor = pictures.memory;
+
 pictures.dryrun = {
   draw(w, d) {
     const kinds = Object.entries(d.peak_by_kind).sort((a, b) => b[1] - a[1]);
