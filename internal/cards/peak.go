@@ -50,6 +50,9 @@ func (c *Card) TensorRate(t Type) int {
 	return c.Half
 }
 
+// HalfRate is the operations a clock of a multiprocessor in half precision without tensor cores: pairs of multiply-adds.
+func (c *Card) HalfRate() float64 { return float64(4 * c.SM().Half) }
+
 // TensorPeak is the dense rate of the tensor cores in a type, operations a second.
 func (c *Card) TensorPeak(t Type) float64 {
 	return float64(c.SMs*c.TensorRate(t)) * 1e6 * float64(c.TensorClock)

@@ -60,6 +60,7 @@ type Report struct {
 	Memory  int64   `json:"memory"`            // bytes
 	SMs     int     `json:"sms,omitempty"`
 	Clock   int64   `json:"clock,omitempty"` // Hz
+	Wider   string  `json:"wider,omitempty"` // what is computed in a wider type than asked for
 	Seed    uint64  `json:"seed"`
 	Rows    []Row   `json:"-"`
 	Cases   int     `json:"cases"`
@@ -129,7 +130,7 @@ func (rep *Report) run(ctx context.Context, parts []part, limit time.Duration, p
 
 func newReport(name device.Name, dev device.Device, seed uint64) *Report {
 	info := dev.Info()
-	rep := &Report{Device: name.String(), Model: info.Model, Memory: info.Memory, SMs: info.SMs, Clock: info.Clock, Seed: seed}
+	rep := &Report{Device: name.String(), Model: info.Model, Memory: info.Memory, SMs: info.SMs, Clock: info.Clock, Wider: info.Wider, Seed: seed}
 	if info.Compute[0] > 0 {
 		rep.Compute = fmt.Sprintf("%d.%d", info.Compute[0], info.Compute[1])
 	}

@@ -45,7 +45,11 @@ func (rep *Report) title() string {
 	if rep.SMs > 0 {
 		title += fmt.Sprintf(", %d multiprocessors", rep.SMs)
 	}
-	return title + ", " + render.Bytes(rep.Memory)
+	title += ", " + render.Bytes(rep.Memory)
+	if rep.Wider != "" {
+		title += "; " + rep.Wider
+	}
+	return title
 }
 
 // wrapped is a paragraph, broken at words.

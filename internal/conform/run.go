@@ -93,9 +93,19 @@ func (r *Runner) Run(c *Case) Result {
 		return Result{Case: c, Status: Failed, Err: fmt.Errorf("the launch must be an error, got %v", err)}
 	}
 	row, _ := Tolerance(c.Op.Code)
-	res := c.judge(got, row, err)
-	res.Sum = sum
+	res := r.widened(c).judge(got, row, err)
+	res.Case, res.Sum = c, sum
 	return res
+}
+
+// widened is the case that a device computes: with every product in float32 where it rounds no operands.
+func (r *Runner) widened(c *Case) *Case {
+	if r.dev.Info().Wider == "" || c.Op.Attr.Precision == ir.Highest {
+		return c
+	}
+	w := &Case{Name: c.Name, Why: c.Why, Op: c.Op, Params: c.Params, In: c.In, Alias: c.Alias, Shift: c.Shift, dt: c.dt, image: c.image}
+	w.Op.Attr.Precision = ir.Highest
+	return w
 }
 
 // Changing lists the ops whose launch parameters an engine must take from cells: what differs from step to step.
@@ -180,7 +190,8 @@ func (r *Runner) Lower(c *Case) Result {
 		return Result{Case: c, Status: Lowered}
 	}
 	row, _ := Tolerance(c.Op.Code)
-	res := c.judge(got, row.lowered(c.Op.In(0).DType), err)
+	res := r.widened(c).judge(got, row.lowered(c.Op.In(0).DType), err)
+	res.Case = c
 	if res.Status == Passed {
 		res.Status = Lowered
 	}

@@ -245,13 +245,19 @@ func (t headTiling) shared(own int, dt dtype.DType) int {
 	return bytes
 }
 
+// olderShared is the shared memory that a block of a card before the base may have.
+const olderShared = 64 << 10
+
 // tiledThreads is the number of threads of a block of the attention_tiled kernels.
 const tiledThreads = 128
 
 func (a *attention) runTiled(kernel string, rows, own int, t headTiling, params ...param) {
 	kernel = fmt.Sprintf("%s_%d", kernel, t.width)
-	if a.sizes.Mask != 0 && a.dt != dtype.F32 { // which has one kernel for both
+	if a.dt != dtype.F32 && (a.sizes.Mask != 0 || a.b.d.older()) { // the others have one kernel for both
 		kernel += "_masked"
+	}
+	if a.b.d.older() && t.shared(own, a.dt) > olderShared {
+		t.rows /= 2
 	}
 	blocks := a.count * ceilDiv(rows, t.rows)
 	a.b.run(suffixed(kernel, a.dt), [3]int{blocks, 1, 1}, [3]int{tiledThreads, 1, 1}, t.shared(own, a.dt), append(params, blob(a.sizes), scalar(0, a.dt))...)

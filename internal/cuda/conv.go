@@ -31,7 +31,7 @@ type convolution struct {
 }
 
 func newConvolution(b *builder, x, w, y *ir.Type) (*convolution, error) {
-	c := &convolution{x, w, y, b.op.Attr.Conv(), y.DType, b.op.Attr.Precision == ir.High}
+	c := &convolution{x, w, y, b.op.Attr.Conv(), y.DType, b.precision() == ir.High}
 	for _, t := range []*ir.Type{x, w, y} {
 		for _, d := range t.Shape() {
 			if d > math.MaxInt32 {

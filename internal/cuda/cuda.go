@@ -20,6 +20,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,15 +108,15 @@ func New(api *driver.API, ordinal int, name string, o Options) (*Device, error) 
 	return d, nil
 }
 
-// nothing is a module in the version and for the target of the kernels.
-const nothing = ".version 7.4\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n"
+// nothing is a module in the version of the kernels, for a target of theirs.
+const nothing = ".version 7.4\n.target %s\n.address_size 64\n.visible .entry nothing() { ret; }\n"
 
 // trial has the driver compile a module: one without a compiler is found out here, and not by the first operation.
 func (d *Device) trial() error {
 	var m driver.Module
 	var log string
 	err := d.do("cuModuleLoadDataEx", func() (r driver.Result) {
-		m, log, r = d.api.ModuleLoadData([]byte(nothing))
+		m, log, r = d.api.ModuleLoadData(fmt.Appendf(nil, nothing, d.kernels.Targets[len(d.kernels.Targets)-1]))
 		return r
 	})
 	var e *driver.Error
@@ -128,8 +129,18 @@ func (d *Device) trial() error {
 	return d.do("cuModuleUnload", func() driver.Result { return d.api.ModuleUnload(m) })
 }
 
-// Oldest is the least compute capability that the kernels are compiled for.
-var Oldest = [2]int{8, 0}
+// Oldest is the least compute capability that the kernels are compiled for, and Full that from which on they run at full
+// speed: before it bf16 and products in TF32 are computed in float32, and nothing is copied ahead of its use.
+var (
+	Oldest = [2]int{7, 5}
+	Full   = [2]int{8, 0}
+)
+
+// Wider is what cards before Full compute in float32.
+const Wider = "bf16 and products in TF32 are computed in float32 here, f16 by its own instructions"
+
+// older reports whether the card is one before Full.
+func (d *Device) older() bool { return slices.Compare(d.info.Compute[:], Full[:]) < 0 }
 
 func (d *Device) describe(name string) error {
 	model, r := d.api.DeviceGetName(d.handle)
@@ -154,6 +165,9 @@ func (d *Device) describe(name string) error {
 		Compute: [2]int{attr(driver.ComputeMajor), attr(driver.ComputeMinor)}, SMs: attr(driver.MultiprocessorCount),
 		Clock: int64(clock) * 1000, Warp: attr(driver.WarpSize),
 	}
+	if d.older() {
+		d.info.Wider = Wider
+	}
 	if d.info.Bus, r = d.api.DeviceGetPCIBusId(d.handle); r != driver.Success {
 		return d.check("cuDeviceGetPCIBusId", r)
 	}
@@ -166,8 +180,8 @@ func (d *Device) describe(name string) error {
 	}
 	var err error
 	if d.kernels, err = kernels.Embedded().For(d.info.Compute); err != nil {
-		return advice.Failf("take a later card (cuda:N; nvidia-smi -L lists those here), or cpu, or sim:0, which simulates one",
-			"%s has compute capability %d.%d; the kernels need %d.%d (Ampere) or later", model, d.info.Compute[0], d.info.Compute[1], Oldest[0], Oldest[1])
+		return advice.Failf("take a later card (cuda:N; nvidia-smi -L lists those here), or cpu, or sim:0, which simulates one: all that a device runs works there; warpline doctor, plan and trace need no card",
+			"%s has compute capability %d.%d; the kernels need %d.%d (Turing) or later", model, d.info.Compute[0], d.info.Compute[1], Oldest[0], Oldest[1])
 	}
 	return nil
 }

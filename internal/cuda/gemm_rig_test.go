@@ -40,7 +40,7 @@ func newBareDevice(o gpusim.Options) *bareDevice {
 		panic(err)
 	}
 	d := &Device{api: api, kernels: set, modules: map[string]*module{}, functions: map[string]*function{}}
-	d.sharedOptin = card.SM.SharedPerBlock
+	d.sharedOptin, d.info.Compute = card.SM.SharedPerBlock, card.Compute
 	return &bareDevice{planner: d, sim: gpusim.NewDevice(card, o.Checks&gpusim.Initcheck != 0), loaded: map[string]*gpusim.Program{},
 		options: o, reports: map[string]*gpusim.Report{}}
 }

@@ -106,7 +106,7 @@ func (h *head) rows(row, m int) {
 	b, size := h.b, int64(h.dt.Size())
 	x := h.x.at(int64(row*h.k) * size)
 	if h.classes > 0 {
-		p := &product{m: m, n: h.classes, k: h.k, aRow: h.k, aCol: 1, bRow: 1, bCol: h.k, c: h.logits, a: x, b: h.w, pitch: h.pitch}
+		p := &product{m: m, n: h.classes, k: h.k, aRow: h.k, aCol: 1, bRow: 1, bCol: h.k, c: h.logits, a: x, b: h.w, pitch: h.pitch, older: b.d.older()}
 		p.planTiles(b, h.dt, p.tiling(h.dt), 1, roundUp(h.k, 64))
 	}
 	loss, g := i64(0), i64(0)
@@ -151,7 +151,7 @@ func (h *head) inputGrad(row, m int) {
 		to = 4
 	}
 	p := &product{m: m, n: h.k, k: h.classes, aRow: h.pitch, aCol: 1, bRow: h.k, bCol: 1, c: h.dx.at(int64(row*h.k) * int64(to)), a: h.logits, b: h.w,
-		wide: h.wide && h.dt != dtype.F32}
+		wide: h.wide && h.dt != dtype.F32, older: h.b.d.older()}
 	t, before := p.tiling(h.dt), h.b.work
 	splits, perSplit := cutTerms(p.k, p.tiles(t), 128/h.dt.Size())
 	p.planTiles(h.b, h.dt, t, splits, perSplit)
@@ -164,7 +164,7 @@ func (h *head) inputGrad(row, m int) {
 
 // weightGrad is the share of m rows of x in dw: the gradient of their logits, transposed, times x.
 func (h *head) weightGrad(x ref, m int) *product {
-	return &product{m: h.classes, n: h.k, k: m, aRow: 1, aCol: h.pitch, bRow: h.k, bCol: 1, c: h.dw, a: h.logits, b: x, wide: true}
+	return &product{m: h.classes, n: h.k, k: m, aRow: 1, aCol: h.pitch, bRow: h.k, bCol: 1, c: h.dw, a: h.logits, b: x, wide: true, older: h.b.d.older()}
 }
 
 // finish plans what follows the last chunk: the sum or the mean of the losses, and of the parts of dw.

@@ -13,7 +13,7 @@ import (
 func headOf(t *testing.T, dt dtype.DType, n, k, classes int) *device.Kernel {
 	t.Helper()
 	op := ir.New(ir.LinearCrossEntropy, ir.Attr{Flag: ir.Total | ir.GradX | ir.GradW}, ir.Dense(dt, n, k), ir.Dense(dt, classes, k), ir.Dense(dtype.I64, n))
-	p, err := Plan(op)
+	p, err := Plan(Full, op)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestHeadWithoutGradients(t *testing.T) {
 	}{{0, 1}, {ir.Total, 1}, {ir.Total | ir.GradX, 2}, {ir.Total | ir.GradW, 2}} {
 		for _, dt := range []dtype.DType{bf16, f32} {
 			op := ir.New(ir.LinearCrossEntropy, ir.Attr{Flag: c.flag}, ir.Dense(dt, 4096, 64), ir.Dense(dt, 50000, 64), ir.Dense(dtype.I64, 4096))
-			k, err := Plan(op)
+			k, err := Plan(Full, op)
 			if err != nil {
 				t.Fatal(err)
 			}

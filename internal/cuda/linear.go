@@ -17,7 +17,7 @@ func prepareLinear(b *builder) error {
 		return nil
 	}
 	p := &product{m: y.Size() / n, n: n, k: k, aRow: k, aCol: 1, bRow: 1, bCol: k, c: b.out(0), a: a, b: c,
-		wide: y.DType != x.DType, tf32: b.op.Attr.Precision == ir.High}
+		wide: y.DType != x.DType, tf32: b.precision() == ir.High}
 	p.end.act = b.op.Attr.Act
 	if b.op.NumIn() == 3 {
 		bias := b.in(2)

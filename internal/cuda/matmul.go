@@ -22,6 +22,7 @@ type product struct {
 	pitch                  int  // elements from row to row of c; 0: n
 	wide, adds             bool // c is of the sums' type, whatever the operands; sums are added to what it holds
 	tf32                   bool // f32 operands are rounded so
+	older                  bool // the card is, see Device.older
 }
 
 // epilogue is what becomes of sums: the kernels' struct Epilogue. bias and before are nil where there is none.
@@ -67,7 +68,7 @@ func prepareMatMul(b *builder) error {
 	r := x.Rank()
 	sx, sy := x.Strides(), y.Strides()
 	p := &product{m: x.Dim(-2), n: y.Dim(-1), k: x.Dim(-1), aRow: sx[r-2], aCol: sx[r-1], bRow: sy[r-2], bCol: sy[r-1],
-		c: b.out(0), a: a, b: c, wide: b.outs[0].DType != x.DType, tf32: b.op.Attr.Precision == ir.High}
+		c: b.out(0), a: a, b: c, wide: b.outs[0].DType != x.DType, tf32: b.precision() == ir.High}
 	for i := range r - 2 {
 		p.dims = append(p.dims, batchDim{x.Dim(i), sx[i], sy[i]})
 	}
@@ -141,6 +142,7 @@ func (p *product) plan(b *builder, dt dtype.DType) error {
 	if p.m == 0 || p.n == 0 || p.batches() == 0 {
 		return nil
 	}
+	p.older = b.d.older()
 	_, small := p.tilings(dt)
 	if most := 1 << 28; p.m > most || p.n > most || p.k > most || p.batches() > most || p.tiles(small) > most {
 		return fmt.Errorf("%d products of [%d,%d] by [%d,%d], sizes over 2^28: %w", p.batches(), p.m, p.k, p.k, p.n, device.ErrUnsupported)
@@ -191,7 +193,11 @@ func (p *product) tilings(dt dtype.DType) (large, small tiling) {
 	case dt == dtype.F32:
 		return tiling{"gemm128", 128, 128, 256, 2 * 256 * 128}, tiling{"gemm64", 64, 64, 64, 2 * 128 * 128}
 	}
-	return tiling{"gemm128", 128, 192, 128, 2 * 320 * 128}, tiling{"gemm64", 64, 64, 128, 3 * 128 * 128}
+	large = tiling{"gemm128", 128, 192, 128, 2 * 320 * 128}
+	if p.older { // a block of whose has no 80 KiB
+		large = odd
+	}
+	return large, tiling{"gemm64", 64, 64, 128, 3 * 128 * 128}
 }
 
 // Fewer tiles than leastLarge are made smaller. Where there are fewer than fullGrid, two for each multiprocessor of the

@@ -5,11 +5,20 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
+// precision is that of the op's products. Before Ampere no tensor core takes TF32 or bf16, and float32 is the faster: what
+// may be rounded stays as it is.
+func (b *builder) precision() ir.Precision {
+	if b.d.older() {
+		return ir.Highest
+	}
+	return b.op.Attr.Precision
+}
+
 // factor is operand i of a product as it is multiplied, in whatever precision: rounded to bf16 it is a copy, of the same
 // strides unless those leave gaps.
 func (b *builder) factor(i int) (*ir.Type, ref) {
 	t := b.op.In(i)
-	if b.op.Attr.Precision != ir.Medium {
+	if b.precision() != ir.Medium {
 		return t, b.in(i)
 	}
 	from, to := ir.Dense(t.DType, t.Span()), ir.Strided(dtype.BF16, t.Shape(), t.Strides())

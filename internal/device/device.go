@@ -34,6 +34,7 @@ type Info struct {
 	Host      bool   // the host reads its memory directly
 	Null      bool   // it has no memory and computes nothing
 	Near      bool   // it imitates a device whose memory the host reads directly
+	Wider     string // what it computes in a wider type than a program asks for; "" for nothing
 }
 
 // Mem is memory of a device or of the host, by address. It is a name, not an owner.

@@ -18,7 +18,7 @@ import (
 
 func init() {
 	device.Register("cuda", device.Engine{Rank: 2, Open: openCUDA, Count: countCUDA})
-	device.Register("sim", device.Engine{Cards: computable(), Open: openSim})
+	device.Register("sim", device.Engine{Cards: cards.Names(), Open: openSim})
 }
 
 // library is the driver of this machine, opened once there is need of it.
@@ -48,8 +48,9 @@ func openCUDA(n device.Name) (device.Device, error) {
 	return open(api, n, true)
 }
 
-// computable are the cards that the engine's kernels run on.
-func computable() (names []string) {
+// Simulated are the cards that the engine's kernels run on: devices named sim imitate them, and refuse the others when they are
+// opened, as a driver's are refused.
+func Simulated() (names []string) {
 	for _, c := range cards.All {
 		if slices.Compare(c.Compute[:], cuda.Oldest[:]) >= 0 {
 			names = append(names, c.Name)

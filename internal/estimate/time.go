@@ -224,9 +224,17 @@ func (t *clock) issue() {
 	t.pipe("issue", arithmetic, Issue, all, cards.Schedulers, "instructions")
 }
 
-// tensor is the tensor cores; types come one after the other.
+// tensor is the tensor cores; types come one after the other. A card without any does mma.sync where it does arithmetic in half
+// precision, as fast as that.
 func (t *clock) tensor() {
 	seconds, flops := 0.0, 0.0
+	if t.card.Half == 0 {
+		for _, n := range t.l.Tensor {
+			flops += n
+		}
+		t.pipe("mma without tensor cores", arithmetic, Issue, flops, t.card.HalfRate(), "operations")
+		return
+	}
 	for i, n := range t.l.Tensor {
 		if n == 0 {
 			continue
@@ -310,6 +318,9 @@ func Roof(card *cards.Card, l *Launch, e *Estimate) (r Roofline) {
 		if n > 0 {
 			peak = max(peak, card.TensorPeak(cards.Type(i)))
 		}
+	}
+	if flops > 0 && peak == 0 {
+		peak = card.HalfRate() * float64(card.SMs) * 1e6 * float64(card.Clock)
 	}
 	if flops == 0 {
 		flops, peak = 2*cards.Warp*l.Instructions[ptx.PipeFloat32], card.Vector()

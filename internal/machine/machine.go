@@ -69,9 +69,9 @@ func meantDevice(name string) string {
 	known := []string{"cpu", "cuda:0", "sim:0", "sim:" + cards.Default, "null:" + cards.Default}
 	for _, card := range cards.All {
 		known = append(known, "null:"+card.Name)
-		if card.Compute[0] >= 8 {
-			known = append(known, "sim:"+card.Name)
-		}
+	}
+	for _, card := range engines.Simulated() {
+		known = append(known, "sim:"+card)
 	}
 	for _, k := range known {
 		if kind, _, _ := strings.Cut(k, ":"); len(name) > len(kind)+1 && strings.HasPrefix(k, name) {

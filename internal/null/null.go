@@ -19,14 +19,14 @@ import (
 
 // Register offers devices that imitate cards as an engine. Their kernels have the scratch memory and the steps that plan
 // tells, which may refuse an op as Prepare does.
-func Register(plan func(ir.Op) (*device.Kernel, error)) {
+func Register(plan func(compute [2]int, op ir.Op) (*device.Kernel, error)) {
 	device.Register("null", device.Engine{Cards: cards.Names(), Open: func(n device.Name) (device.Device, error) {
 		c, ok := cards.Find(cmp.Or(n.Card, cards.Default))
 		if !ok {
 			return nil, fmt.Errorf("there is no card %q", n.Card)
 		}
 		d := New(n.String(), c)
-		d.plan = plan
+		d.plan = func(op ir.Op) (*device.Kernel, error) { return plan(c.Compute, op) }
 		return d, nil
 	}})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
-func init() { Register(unplanned) }
+func init() { Register(func(_ [2]int, op ir.Op) (*device.Kernel, error) { return unplanned(op) }) }
 
 func TestOpen(t *testing.T) {
 	for name, of := range map[string]string{"null:0": "a100-80", "null:1": "a100-80", "null:a100-80": "a100-80", "null:gtx-1650:3": "gtx-1650"} {

@@ -17,6 +17,7 @@ import (
 //	@126 -3                                                 after 126 more lines of the sibling's as they are, leave out 3
 //	+cvt.f32.f16 f0,H4;                                     and put this line there
 //
+// Edits for the older target may be of the base's module of the same name, as sm_80/softmax_f16, in whichever form that is.
 // The first line of the sibling's text does not count, and the lines behind the last hunk are as they are there.
 
 // Text is the module's text as a folder of modules has it: whole, or as edits.
@@ -41,7 +42,12 @@ func (m *Module) edit(files fs.FS, edits string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	base, err := fs.ReadFile(files, (&Module{Name: of, Target: m.Target}).Path(".ptx"))
+	var base []byte
+	if target, name, other := strings.Cut(of, "/"); other {
+		base, err = (&Module{Name: name, Target: target}).Text(files)
+	} else {
+		base, err = fs.ReadFile(files, (&Module{Name: of, Target: m.Target}).Path(".ptx"))
+	}
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-//go:embed kernels.json ptx/sm_80
+//go:embed kernels.json ptx/sm_75 ptx/sm_80
 var text embed.FS
 
 func embedded() (fs.FS, error) { return text, nil }

@@ -46,19 +46,32 @@ type Module struct {
 	Target  string
 	Source  string // the file in src, with the macros
 	Hash    string // over source, headers, flags and compiler, as gen computes it
+	Later   bool   // no card before its target needs it
 	Kernels []*Kernel
 
 	library *Library
+	like    *Module // whose text it has, but for the target's name; nil if it has its own
 }
 
 // Path is the name of the module's file with an extension: "ptx/sm_80/copy_4.ptx", slashes on any system.
 func (m *Module) Path(ext string) string { return "ptx/" + m.Target + "/" + m.Name + ext }
 
 // PTX is the module's text.
-func (m *Module) PTX() ([]byte, error) { return m.Text(m.library.files) }
+func (m *Module) PTX() ([]byte, error) {
+	if m.like != nil {
+		text, err := m.like.PTX()
+		return Retarget(text), err
+	}
+	return m.Text(m.library.files)
+}
 
 // Lines is the table of the module's source lines, in comments that belong behind its text (package ptx has the form).
-func (m *Module) Lines() ([]byte, error) { return fs.ReadFile(m.library.files, m.Path(".lines")) }
+func (m *Module) Lines() ([]byte, error) {
+	if m.like != nil {
+		return m.like.Lines()
+	}
+	return fs.ReadFile(m.library.files, m.Path(".lines"))
+}
 
 // Index is index.json.
 type Index struct {
@@ -124,7 +137,7 @@ func (ix *Index) String() string {
 	}
 	b.WriteString("},\n\"Modules\": [")
 	for i, m := range ix.Modules {
-		fmt.Fprintf(&b, "%s\n{\"Target\": %q, \"Name\": %q, \"Source\": %q, \"Hash\": %q, \"Kernels\": [", separator(i), m.Target, m.Name, m.Source, m.Hash)
+		fmt.Fprintf(&b, "%s\n{\"Target\": %q, \"Name\": %q, \"Source\": %q, \"Hash\": %q,%s \"Kernels\": [", separator(i), m.Target, m.Name, m.Source, m.Hash, later[m.Later])
 		for j, k := range m.Kernels {
 			fmt.Fprintf(&b, "%s\n\t%s", separator(j), line(k))
 		}
@@ -133,6 +146,8 @@ func (ix *Index) String() string {
 	b.WriteString("\n]}\n")
 	return b.String()
 }
+
+var later = map[bool]string{true: ` "Later": true,`}
 
 func separator(i int) string {
 	if i == 0 {

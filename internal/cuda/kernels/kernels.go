@@ -10,9 +10,14 @@
 // One module is what a driver compiles at once: keep to it what a training needs together, a family for an element type,
 // without the sizes and variants that it needs instead. The target is sm_80 where none is named: the base, which has every
 // module. Another target has modules for the cards that it is for, and they take the place of the base's there.
+//
+// Cards of compute capability 7.5 get the base's text with their target's name in it where that is all it takes, which
+// needs no file. What holds an instruction that they lack is compiled for them from the same source. A module whose line
+// names targets and not sm_75 they do without: products in TF32, in whose place theirs are of float32.
 package kernels
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -24,6 +29,14 @@ import (
 
 // Base is the target that has every module.
 const Base = "sm_80"
+
+// Older is the target of the cards before the base.
+const Older = "sm_75"
+
+// Retarget is the text of a module of the base with the older target's name.
+func Retarget(text []byte) []byte {
+	return bytes.Replace(text, []byte("\n.target "+Base+"\n"), []byte("\n.target "+Older+"\n"), 1)
+}
 
 // Library is the modules of some targets.
 type Library struct {
@@ -64,7 +77,8 @@ func Open(files fs.FS) (*Library, error) {
 	return l, nil
 }
 
-// Embedded is the library that is part of the program: the base, or all targets in a build with the tag packed.
+// Embedded is the library that is part of the program: the base and what is before it, or all targets in a build with the
+// tag packed.
 var Embedded = sync.OnceValue(func() *Library {
 	files, err := embedded()
 	var l *Library
@@ -137,6 +151,9 @@ func (l *Library) set(targets []string) *Set {
 			s.Targets = append(s.Targets, t)
 		}
 	}
+	if slices.Contains(targets, Older) && !slices.Contains(targets, Base) {
+		s.modules = append(s.modules, l.retargeted(byName)...)
+	}
 	slices.SortFunc(s.modules, func(a, b *Module) int { return strings.Compare(a.Name, b.Name) })
 	for _, m := range s.modules {
 		for _, k := range m.Kernels {
@@ -146,10 +163,27 @@ func (l *Library) set(targets []string) *Set {
 	return s
 }
 
-// missing is how many modules of the base a set lacks.
+// retargeted is what the older target has of the base's, beside the modules of its own.
+func (l *Library) retargeted(own map[string]*Module) (modules []*Module) {
+	for _, m := range l.modules {
+		if m.Target != Base || m.Later || own[m.Name] != nil {
+			continue
+		}
+		older := &Module{Name: m.Name, Target: Older, Source: m.Source, Hash: m.Hash, like: m}
+		for _, k := range m.Kernels {
+			k := *k
+			k.Module = older
+			older.Kernels = append(older.Kernels, &k)
+		}
+		modules = append(modules, older)
+	}
+	return modules
+}
+
+// missing is how many modules of the base a set lacks that every card needs.
 func (l *Library) missing(s *Set) (n int) {
 	for _, m := range l.modules {
-		if m.Target == Base && !slices.ContainsFunc(s.modules, func(have *Module) bool { return have.Name == m.Name }) {
+		if m.Target == Base && !m.Later && !slices.ContainsFunc(s.modules, func(have *Module) bool { return have.Name == m.Name }) {
 			n++
 		}
 	}

@@ -25,7 +25,7 @@ import (
 // targets. None is a card that is refused.
 var gets = map[[2]int]struct{ base, all string }{
 	{7, 0}:  {"", ""},
-	{7, 5}:  {"", ""}, // sm_75 has not all modules
+	{7, 5}:  {"", "sm_75"}, // with those of the base that stand for it
 	{8, 0}:  {"sm_80", "sm_80"},
 	{8, 6}:  {"sm_80", "sm_80"},
 	{8, 9}:  {"sm_80", "sm_80"},
@@ -53,8 +53,8 @@ func TestSelection(t *testing.T) {
 		selected(t, base, c, want.base)
 		selected(t, all, c, want.all)
 	}
-	if got := cuda.Oldest; gets[got].base == "" || slices.ContainsFunc(cards.All, func(c cards.Card) bool {
-		return slices.Compare(c.Compute[:], got[:]) < 0 && gets[c.Compute].base != ""
+	if got := cuda.Oldest; gets[got].all == "" || slices.ContainsFunc(cards.All, func(c cards.Card) bool {
+		return slices.Compare(c.Compute[:], got[:]) < 0 && gets[c.Compute].all != ""
 	}) {
 		t.Errorf("the oldest capability is said to be %v", got)
 	}
@@ -80,7 +80,7 @@ func selected(t *testing.T, l *kernels.Library, c cards.Card, want string) {
 	from := map[string]string{}
 	for _, target := range slices.Backward(strings.Fields(want)) {
 		for _, m := range l.Modules() {
-			if m.Target == target {
+			if m.Target == target || target == kernels.Older && m.Target == kernels.Base && !m.Later {
 				from[m.Name] = target
 			}
 		}
@@ -104,7 +104,75 @@ func selected(t *testing.T, l *kernels.Library, c cards.Card, want string) {
 	}
 }
 
-// TestOlderTarget: cards below the base are served once their target has all modules, and not before.
+// TestOlder: each module that older cards need has a form for them that holds nothing that they lack: the base's where that
+// is one, else one of its own. Those that they do without hold what they lack.
+func TestOlder(t *testing.T) {
+	l := library(t)
+	set, err := l.For(cuda.Oldest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := map[string]*kernels.Module{}
+	for _, m := range set.Modules() {
+		form[m.Name] = m
+	}
+	parse := func(text []byte, err error) *ptx.Module {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := ptx.Parse(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	own, later := map[string]bool{}, 0
+	for _, m := range l.Modules() {
+		if m.Target == kernels.Older {
+			own[m.Name] = true
+			continue
+		}
+		if m.Target != kernels.Base {
+			continue
+		}
+		text, err := m.PTX()
+		stands := ptx.Check(parse(kernels.Retarget(text), err)) == nil
+		f := form[m.Name]
+		switch {
+		case m.Later:
+			if later++; stands || f != nil {
+				t.Errorf("%s: an older card has use for it", m.Path(".ptx"))
+			}
+			continue
+		case f == nil:
+			t.Errorf("%s: older cards have no form of it", m.Path(".ptx"))
+			continue
+		case stands == own[m.Name]:
+			t.Errorf("%s: the base's stands for it: %v, it has one of its own: %v", f.Path(".ptx"), stands, own[m.Name])
+		}
+		older := parse(f.PTX())
+		if older.Target.String() != kernels.Older {
+			t.Errorf("%s is for %v", f.Path(".ptx"), older.Target)
+		}
+		for _, e := range ptx.Check(older) {
+			t.Errorf("%s: %v", f.Path(".ptx"), e)
+		}
+		lines, err := f.Lines()
+		if err == nil {
+			err = ptx.AddLines(older, string(lines))
+		}
+		if err != nil {
+			t.Errorf("%s: %v", f.Path(".lines"), err)
+		}
+	}
+	t.Logf("%d modules: %d of their own, %d that older cards do without", len(form), len(own), later)
+	if len(own) == 0 || later == 0 {
+		t.Error("nothing is told apart")
+	}
+}
+
+// TestOlderTarget: cards below the base are served from the base's modules and those of their own, and no others.
 func TestOlderTarget(t *testing.T) {
 	entry := func(target, module string) string {
 		return fmt.Sprintf(`{"Target": %q, "Name": %q, "Kernels": [{"Name": %q, "Instructions": {}}]}`, target, module, "k"+module)
@@ -119,11 +187,7 @@ func TestOlderTarget(t *testing.T) {
 		return l
 	}
 	turing := [2]int{7, 5}
-	part := open(entry("sm_75", "a"), entry("sm_80", "a"), entry("sm_80", "b"), entry("sm_90a", "a"))
-	if _, err := part.For(turing); err == nil || err.Error() != "1 of the kernels' modules are not compiled for compute capability 7.5" {
-		t.Errorf("error %v", err)
-	}
-	whole := open(entry("sm_75", "a"), entry("sm_75", "b"), entry("sm_80", "a"), entry("sm_80", "b"), entry("sm_90a", "a"))
+	whole := open(entry("sm_75", "a"), entry("sm_80", "a"), entry("sm_80", "b"), entry("sm_90a", "a"))
 	for compute, want := range map[[2]int]string{turing: "sm_75", {8, 0}: "sm_80", {9, 0}: "sm_80"} { // there are no files of sm_90a
 		if set, err := whole.For(compute); err != nil || strings.Join(set.Targets, " ") != want {
 			t.Errorf("%v: %v, error %v", compute, set, err)
@@ -131,6 +195,10 @@ func TestOlderTarget(t *testing.T) {
 	}
 	if _, err := whole.For([2]int{7, 0}); err == nil {
 		t.Error("7.0 gets modules for 7.5")
+	}
+	later := open(entry("sm_75", "a"), entry("sm_80", "a"), strings.Replace(entry("sm_80", "b"), `"Name"`, `"Later": true, "Name"`, 1))
+	if set, err := later.For(turing); err != nil || len(set.Modules()) != 1 {
+		t.Errorf("with a module that they do without: %v, error %v", set, err)
 	}
 	if _, err := kernels.Open(fstest.MapFS{"kernels.json": {Data: []byte("<<<<<<< HEAD\n{")}}); err == nil {
 		t.Error("an index amid a merge is read")
@@ -150,7 +218,11 @@ func TestTargets(t *testing.T) {
 	}
 	cardOf := map[string][2]int{"sm_75": {7, 5}, kernels.Base: {8, 0}, "sm_90a": {9, 0}}
 	tried := map[string]bool{}
-	for _, m := range l.Modules() {
+	older, err := l.For(cuda.Oldest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range append(l.Modules(), older.Modules()...) {
 		if m.Target == kernels.Base {
 			continue
 		}

@@ -23,6 +23,12 @@ func forms(units []unit, texts []string) map[string]string {
 		families[key] = append(families[key], i)
 	}
 	files := map[string]string{}
+	base := map[string]string{} // texts of the base
+	for i, u := range units {
+		if u.target == kernels.Base {
+			base[u.name] = texts[i]
+		}
+	}
 	for _, family := range families {
 		if slices.ContainsFunc(family, func(i int) bool { return texts[i] == "" }) {
 			continue
@@ -31,10 +37,16 @@ func forms(units []unit, texts []string) map[string]string {
 		var whole []int
 		for _, i := range family {
 			edits := ""
-			for _, base := range whole {
-				if e := edit(units[base].name, texts[base], texts[i]); 2*len(e) <= len(texts[i]) && (edits == "" || len(e) < len(edits)) {
+			try := func(name, text string) {
+				if e := edit(name, text, texts[i]); 2*len(e) <= len(texts[i]) && (edits == "" || len(e) < len(edits)) {
 					edits = e
 				}
+			}
+			for _, w := range whole {
+				try(units[w].name, texts[w])
+			}
+			if text := base[units[i].name]; units[i].target == kernels.Older && text != "" {
+				try(kernels.Base+"/"+units[i].name, text)
 			}
 			files[units[i].path(".edits")] = edits
 			if files[units[i].path(".ptx")] = ""; edits == "" {

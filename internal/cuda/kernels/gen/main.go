@@ -22,6 +22,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
 const compiler = "clang-19"
@@ -67,23 +68,62 @@ func generate(anew func(u unit) bool) error {
 	if err != nil {
 		return err
 	}
-	index := &kernels.Index{Compiler: version, Flags: map[string][]string{}, Modules: make([]*kernels.Module, len(units))}
-	texts, errs := make([]string, len(units)), make([]error, len(units))
+	bring := func(u unit) (*kernels.Module, string, error) { return u.bring(version, old, whole, anew(u)) }
+	modules, texts, err := each(units, bring)
+	more := older(units, modules, texts, old)
+	moreModules, moreTexts, moreErr := each(more, bring)
+	units, modules, texts = append(more, units...), append(moreModules, modules...), append(moreTexts, texts...)
+	if err := errors.Join(store(forms(units, texts)), err, moreErr); err != nil {
+		return err
+	}
+	index := &kernels.Index{Compiler: version, Flags: map[string][]string{}, Modules: modules}
+	for _, u := range units {
+		index.Flags[u.target] = flags(u.target)
+	}
+	return errors.Join(replace("index.json", index.String()), replace("kernels.json", index.Bare().String()), sweep(index))
+}
+
+// each brings modules and their texts, as many at once as there are processors.
+func each(units []unit, bring func(unit) (*kernels.Module, string, error)) ([]*kernels.Module, []string, error) {
+	modules, texts, errs := make([]*kernels.Module, len(units)), make([]string, len(units)), make([]error, len(units))
 	slots := make(chan struct{}, runtime.NumCPU())
 	var wg sync.WaitGroup
 	for i, u := range units {
-		index.Flags[u.target] = flags(u.target)
 		wg.Go(func() {
 			slots <- struct{}{}
-			index.Modules[i], texts[i], errs[i] = u.bring(version, old, whole, anew(u))
+			modules[i], texts[i], errs[i] = bring(u)
 			<-slots
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(store(forms(units, texts)), errors.Join(errs...)); err != nil {
-		return err
+	return modules, texts, errors.Join(errs...)
+}
+
+// older is the units to be made for the older target: of the modules of the base whose text does not stand for it. Of a
+// text that is as it was, the index knows.
+func older(units []unit, modules []*kernels.Module, texts []string, old *kernels.Index) (more []unit) {
+	had := map[string]bool{}
+	for _, m := range old.Modules {
+		if m.Target == kernels.Older {
+			had[m.Name] = true
+		}
 	}
-	return errors.Join(replace("index.json", index.String()), replace("kernels.json", index.Bare().String()), sweep(index))
+	for i, u := range units {
+		if u.target != kernels.Base || u.later || texts[i] == "" {
+			continue
+		}
+		kept := slices.Contains(old.Modules, modules[i])
+		if kept && had[u.name] || !kept && !stands(texts[i]) {
+			more = append(more, unit{source: u.source, name: u.name, defines: u.defines, target: kernels.Older})
+		}
+	}
+	return more
+}
+
+// stands reports whether a text of the base is one of the older target but for its name.
+func stands(text string) bool {
+	m, err := ptx.Parse(string(kernels.Retarget([]byte(text))))
+	return err == nil && ptx.Check(m) == nil
 }
 
 // bring makes a module and its text what its sources say. What the index knows of it is kept where its text is, if the
@@ -205,11 +245,14 @@ func declared(source string, words []string) (units []unit) {
 			defines = append(defines, w)
 		}
 	}
+	later := targets != nil && !slices.Contains(targets, kernels.Older)
 	if targets == nil {
 		targets = []string{kernels.Base}
 	}
 	for _, t := range targets {
-		units = append(units, unit{source: source, name: words[0], defines: defines, target: t})
+		if t != kernels.Older { // which older finds
+			units = append(units, unit{source: source, name: words[0], defines: defines, target: t, later: later && t == kernels.Base})
+		}
 	}
 	return units
 }

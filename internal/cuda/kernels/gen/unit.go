@@ -34,6 +34,7 @@ func flags(target string) []string {
 type unit struct {
 	source, name, target string
 	defines              []string
+	later                bool // no card before the target needs it
 }
 
 func (u unit) module() *kernels.Module { return &kernels.Module{Name: u.name, Target: u.target} }
@@ -124,7 +125,7 @@ func (u unit) describe(text, hash string) (*kernels.Module, error) {
 	for _, e := range ptx.Check(m) {
 		return nil, fmt.Errorf("%s: %w", u.path(".ptx"), e)
 	}
-	d := &kernels.Module{Name: u.name, Target: u.target, Source: u.origin(), Hash: hash}
+	d := &kernels.Module{Name: u.name, Target: u.target, Source: u.origin(), Hash: hash, Later: u.later}
 	for f := range m.Funcs() {
 		if f.Entry && f.Body != nil {
 			d.Kernels = append(d.Kernels, kernel(m, f))

@@ -165,14 +165,15 @@ template <int tall, int n, int D> struct FfmaResult {
 	}
 };
 
-// A block owns 16·tall rows, a tile of the other side has n: as many as fit 80 KiB of shared memory.
+// A block owns 16·tall rows, a tile of the other side has n: as many as fit 80 KiB of shared memory,
+// 64 where there is no more.
 template <int tall> struct Kit {
 	static const int D = WIDTH, rows = 16 * tall, n = WIDTH <= 64 ? 32 : 16;
 	typedef OwnRows Own;
 	typedef FfmaScores<tall, n, D> Scores;
 	typedef FfmaResult<tall, n, D> Result;
 };
-typedef Kit<4> ForwardKit;
-typedef Kit<(WIDTH <= 64 ? 4 : 2)> QueryKit;
-typedef Kit<(WIDTH <= 64 ? 4 : 2)> KeyKit;
+typedef Kit<(TURING && WIDTH > 64 ? 2 : 4)> ForwardKit;
+typedef Kit<(WIDTH <= 64 ? 4 : 2) / (TURING && WIDTH > 32 ? 2 : 1)> QueryKit;
+typedef QueryKit KeyKit;
 #include "attention_kernels.cuh"

@@ -46,7 +46,7 @@ template <class T, int D, int rows> struct TileCopy {
 		count = left < 0 ? 0 : atMost(left, perChunk);
 		at = from + i64(row) * apart + chunk * perChunk;
 		place = chunk / 8 * HeadTile<T, D, rows>::panelBytes + placeOf(row, chunk % 8);
-		wide = (u64(from) | apart * sizeof(T)) % 16 == 0;
+		wide = (u64(from) | apart * sizeof(T)) % 16 == 0 && (!TURING || count % perChunk == 0);
 	}
 
 	// narrow copies a chunk by words where it can.

@@ -23,6 +23,10 @@ typedef long long i64;
 typedef float f32;
 typedef double f64;
 
+// TURING is whether the card is of compute capability 7.5: its tensor cores take f16 alone, it converts to bf16 by no
+// instruction, knows no NaN in a maximum, and copies into shared memory by way of registers.
+#define TURING (__CUDA_ARCH__ < 800)
+
 // The 16-bit floating-point types are storage: arithmetic is done in f32. A bool is a byte, 0 or 1.
 struct f16 {
 	u16 bits;
@@ -70,7 +74,12 @@ template <> struct Narrow<f16> {
 template <> struct Narrow<bf16> {
 	static DEVICE bf16 from(f32 x) {
 		bf16 y;
+#if TURING
+		u32 b = __builtin_bit_cast(u32, x);
+		y.bits = x != x ? 0x7fff : (b + 0x7fff + (b >> 16 & 1)) >> 16;
+#else
 		asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#endif
 		return y;
 	}
 };
@@ -78,6 +87,16 @@ template <> struct Narrow<boolean> {
 	static DEVICE boolean from(u8 x) { return boolean(x != 0); }
 };
 template <class T> DEVICE T narrow(wide<T> x) { return Narrow<T>::from(x); }
+
+// maxNaN and minNaN are NaN where an operand is.
+#if TURING
+const f32 noNumber = __builtin_bit_cast(f32, 0x7fffffff); // as max.NaN and min.NaN have it
+DEVICE f32 maxNaN(f32 x, f32 y) { return x != x || y != y ? noNumber : __nvvm_fmax_f(x, y); }
+DEVICE f32 minNaN(f32 x, f32 y) { return x != x || y != y ? noNumber : __nvvm_fmin_f(x, y); }
+#else
+DEVICE f32 maxNaN(f32 x, f32 y) { return __nvvm_fmax_nan_f(x, y); }
+DEVICE f32 minNaN(f32 x, f32 y) { return __nvvm_fmin_nan_f(x, y); }
+#endif
 
 // Vec is N neighbours, loaded and stored at once where they are aligned as a whole.
 template <class T, int N> struct alignas(sizeof(T) * N) Vec {

@@ -9,8 +9,8 @@
 //warpline:module conv_large_f16 -DT=f16 -DSIDE=128 -DNAME(op)=op##128_f16 -DTYPED(op)=op##_f16
 //warpline:module conv_bf16 -DT=bf16 -DSIDE=64 -DNAME(op)=op##64_bf16 -DTYPED(op)=op##_bf16
 //warpline:module conv_large_bf16 -DT=bf16 -DSIDE=128 -DNAME(op)=op##128_bf16 -DTYPED(op)=op##_bf16
-//warpline:module conv_tf32 -DT=f32 -DTENSOR=tf32 -DSIDE=64 -DNAME(op)=op##64_tf32 -DTYPED(op)=op##_tf32
-//warpline:module conv_large_tf32 -DT=f32 -DTENSOR=tf32 -DSIDE=128 -DNAME(op)=op##128_tf32 -DTYPED(op)=op##_tf32
+//warpline:module conv_tf32 -DT=f32 -DTENSOR=tf32 -DSIDE=64 -DNAME(op)=op##64_tf32 -DTYPED(op)=op##_tf32 @sm_80
+//warpline:module conv_large_tf32 -DT=f32 -DTENSOR=tf32 -DSIDE=128 -DNAME(op)=op##128_tf32 -DTYPED(op)=op##_tf32 @sm_80
 #include "tf32.cuh"
 #include "conv.cuh"
 

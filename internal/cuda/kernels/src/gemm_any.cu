@@ -10,7 +10,7 @@
 //warpline:module gemm_any_f64 -DT=f64 -DNAME(op)=op##_f64 -DPARTS
 //warpline:module gemm_any_f16 -DT=f16 -DNAME(op)=op##_f16 -DPARTS -DTILED
 //warpline:module gemm_any_bf16 -DT=bf16 -DNAME(op)=op##_bf16 -DPARTS -DTILED
-//warpline:module gemm_any_tf32 -DT=f32 -DNAME(op)=op##_tf32 -DTILED -DROUNDED
+//warpline:module gemm_any_tf32 -DT=f32 -DNAME(op)=op##_tf32 -DTILED -DROUNDED @sm_80
 //warpline:module gemm_any_i64 -DT=i64 -DNAME(op)=op##_i64 -DINTEGER
 //warpline:module gemm_any_i32 -DT=i32 -DNAME(op)=op##_i32 -DINTEGER
 //warpline:module gemm_any_u8 -DT=u8 -DNAME(op)=op##_u8 -DINTEGER

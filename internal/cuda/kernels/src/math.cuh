@@ -39,16 +39,8 @@ DEVICE f32 copySign(f32 x, f32 sign) { return __builtin_bit_cast(f32, (bits(x) &
 DEVICE f64 copySign(f64 x, f64 sign) { return __builtin_bit_cast(f64, (bits(x) & ~(1ull << 63)) | (bits(sign) & 1ull << 63)); }
 
 // larger and smaller are NaN where an operand is.
-DEVICE f32 larger(f32 x, f32 y) {
-	f32 z;
-	asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-	return z;
-}
-DEVICE f32 smaller(f32 x, f32 y) {
-	f32 z;
-	asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-	return z;
-}
+DEVICE f32 larger(f32 x, f32 y) { return maxNaN(x, y); }
+DEVICE f32 smaller(f32 x, f32 y) { return minNaN(x, y); }
 template <class T> DEVICE T larger(T x, T y) { return x > y || x != x ? x : y; }
 template <class T> DEVICE T smaller(T x, T y) { return x < y || x != x ? x : y; }
 

@@ -12,6 +12,15 @@ DEVICE void loadTransposed(u32 (&r)[4], u32 at) {
 	asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
 }
 
+#if TURING
+DEVICE void multiply(f16, f32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+#pragma unroll
+	for (int half = 0; half < 2; half++)
+		asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+			: "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+			: "r"(a[2 * half]), "r"(a[2 * half + 1]), "r"(half ? b1 : b0));
+}
+#else
 #define MMA(shape, type) \
 	asm("mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
 		: "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) \
@@ -19,6 +28,7 @@ DEVICE void loadTransposed(u32 (&r)[4], u32 at) {
 DEVICE void multiply(f16, f32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { MMA("m16n8k16", "f16"); }
 DEVICE void multiply(bf16, f32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { MMA("m16n8k16", "bf16"); }
 #undef MMA
+#endif
 
 // Fragments reads one operand's fragments of 16 lines by 32 bytes of k. A block has two rows and two columns of warps;
 // of every 64 lines each takes 32. A lane's addresses within a tile differ by an exclusive or and a sum with constants,
@@ -52,12 +62,66 @@ template <class E, bool alongK, bool isA> struct FragmentsOf : Fragments<alongK,
 	using Fragments<alongK, isA>::Fragments;
 };
 
+// onTensorCores is whether products of a type's elements are.
+template <class E> const bool onTensorCores = !TURING;
+template <> inline const bool onTensorCores<f16> = true;
+
+// The two bf16 of a word, in f32.
+DEVICE f32 lowHalf(u32 pair) { return __builtin_bit_cast(f32, pair << 16); }
+DEVICE f32 highHalf(u32 pair) { return __builtin_bit_cast(f32, pair & 0xffff0000); }
+DEVICE u32 loadPair(u32 at) {
+	u32 pair;
+	asm volatile("ld.shared.b32 %0, [%1];" : "=r"(pair) : "r"(at) : "memory");
+	return pair;
+}
+
+#if TURING
+// Where bf16 goes to no tensor core a lane reads the lines that its sums are of: one of every eight of a, two of every
+// eight of b, two terms at a time. Its sums are those that it has of mma.sync.
+template <bool alongK, bool isA> struct FragmentsOf<bf16, alongK, isA> {
+	static const int lines = isA ? 1 : 2; // of eight
+	u32 half, first;
+
+	DEVICE FragmentsOf(u32 half) : half(half), first(isA ? laneID() / 4 : laneID() % 4 * 2) {}
+
+	// read reads the terms k, an even number, and k+1.
+	template <int n> DEVICE void read(f32 (&v)[2][n], u32 tile, u32 k) const {
+#pragma unroll
+		for (int i = 0; i < n / lines; i++) {
+			if constexpr (alongK) {
+#pragma unroll
+				for (int e = 0; e < lines; e++) {
+					u32 pair = loadPair(tile + (half * 32 + first + e) * 128 + ((k / 8 ^ first + e) << 4) + k % 8 * 2 + (i / 4 * 64 + i % 4 * 8) * 128);
+					v[0][i * lines + e] = lowHalf(pair), v[1][i * lines + e] = highHalf(pair);
+				}
+			} else {
+#pragma unroll
+				for (int t = 0; t < 2; t++) {
+					u32 pair = loadPair(tile + (k + t) * 128 + ((half * 4 + i % 4 ^ (k + t) % 8) << 4) + first / 2 * 4 + i / 4 * (64 * 128));
+					if constexpr (isA)
+						v[t][i] = first % 2 ? highHalf(pair) : lowHalf(pair);
+					else
+						v[t][2 * i] = lowHalf(pair), v[t][2 * i + 1] = highHalf(pair);
+				}
+			}
+		}
+	}
+};
+#endif
+
 // WarpTile is the sums of a warp, 16·tall rows by 16·broad columns.
 template <class E, int tall, int broad> struct WarpTile {
 	f32 sum[tall][2 * broad][4] = {};
 
 	// step adds the products of one stage: 128 bytes of k.
 	template <class A, class B> DEVICE void step(const A &fa, u32 aTile, const B &fb, u32 bTile) {
+		if constexpr (onTensorCores<E>)
+			stepTensor(fa, aTile, fb, bTile);
+		else
+			stepSingly(fa, aTile, fb, bTile);
+	}
+
+	template <class A, class B> DEVICE void stepTensor(const A &fa, u32 aTile, const B &fb, u32 bTile) {
 #pragma unroll
 		for (int k = 0; k < 4; k++) {
 			u32 a[tall][4];
@@ -71,6 +135,21 @@ template <class E, int tall, int broad> struct WarpTile {
 #pragma unroll
 				for (int i = 0; i < tall; i++)
 					add(i, j, a[i], b);
+			}
+		}
+	}
+
+	// stepSingly does so by multiply-adds, in the order of k.
+	template <class A, class B> DEVICE void stepSingly(const A &fa, u32 aTile, const B &fb, u32 bTile) {
+#pragma unroll 1
+		for (u32 k = 0; k < 64; k += 2) {
+			f32 a[2][2 * tall], b[2][4 * broad];
+			fa.read(a, aTile, k);
+			fb.read(b, bTile, k);
+#pragma unroll
+			for (int n = 0; n < 2 * 2 * tall * 4 * broad; n++) {
+				int t = n / (8 * tall * broad), i = n / (4 * broad) % (2 * tall), j = n % (4 * broad);
+				sum[i / 2][j / 2][i % 2 * 2 + j % 2] += a[t][i] * b[t][j];
 			}
 		}
 	}

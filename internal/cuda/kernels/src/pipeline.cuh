@@ -15,13 +15,28 @@ template <class I> DEVICE I opaque(I x) {
 	return x;
 }
 
-// copyAsync copies `count` bytes of 16, 8 or 4 and fills the rest with zeros. With a count of 0 the source is not read.
+// copyAsync copies `count` bytes of 16 or 4 and fills the rest with zeros. With a count of 0 the source is not read.
+#if TURING
+// The copy is there when its thread goes on: loads that follow each other are under way at a time, and nothing is waited
+// for later. Of 16 bytes it copies all or none.
+template <int size> DEVICE void copyAsync(u32 to, const void *from, u32 count) {
+	if constexpr (size == 16)
+		asm volatile("{ .reg .pred p; .reg .b32 w<4>; mov.b32 w0, 0; mov.b32 w1, 0; mov.b32 w2, 0; mov.b32 w3, 0; setp.ne.u32 p, %2, 0;"
+					 " @p ld.global.v4.b32 {w0, w1, w2, w3}, [%1]; st.shared.v4.b32 [%0], {w0, w1, w2, w3}; }" ::"r"(to), "l"(from), "r"(count) : "memory");
+	else
+		asm volatile("{ .reg .pred p, q; .reg .b16 h; .reg .b32 w; mov.b16 h, 0; setp.eq.u32 p, %2, 4; setp.eq.u32 q, %2, 2;"
+					 " @q ld.global.b16 h, [%1]; cvt.u32.u16 w, h; @p ld.global.b32 w, [%1]; st.shared.b32 [%0], w; }" ::"r"(to), "l"(from), "r"(count) : "memory");
+}
+#define ASYNC(...)
+#else
 template <int size> DEVICE void copyAsync(u32 to, const void *from, u32 count) {
 	if constexpr (size == 16)
 		asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(count) : "memory");
 	else
 		asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(size), "r"(count) : "memory");
 }
+#define ASYNC(...) asm volatile(__VA_ARGS__)
+#endif
 
 DEVICE void loadChunk(u32 (&w)[5], u32 at) {
 	asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(at) : "memory");
@@ -40,13 +55,13 @@ template <int stages, int stageBytes> struct Pipeline {
 
 	DEVICE u32 next() const { return filling == base + (stages - 1) * stageBytes ? base : filling + stageBytes; }
 	DEVICE u32 reading() const { return next(); }
-	DEVICE void commit() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
+	DEVICE void commit() const { ASYNC("cp.async.commit_group;" ::: "memory"); }
 	// arrive waits for this thread's copies into the stage that is read.
-	DEVICE void arrive() const { asm volatile("cp.async.wait_group %0;" ::"n"(stages - 2) : "memory"); }
+	DEVICE void arrive() const { ASYNC("cp.async.wait_group %0;" ::"n"(stages - 2) : "memory"); }
 	DEVICE void step() { filling = next(); }
 	// drain waits for all copies and for all threads to be done with the stages.
 	DEVICE void drain() const {
-		asm volatile("cp.async.wait_all;" ::: "memory");
+		ASYNC("cp.async.wait_all;" ::: "memory");
 		barrier();
 	}
 };
@@ -140,6 +155,12 @@ template <class E, int most, bool alongK, int threads, bool byWords = false> str
 		for (int p = 0; p < panels; p++) {
 			u32 count = within(colsLeft - p * depth, perChunk) * sizeof(E);
 			const E *from = at + p * depth;
+#if TURING
+			if (count % 16 != 0) {
+				fillPanel(to, rowsLeft, colsLeft, p);
+				continue;
+			}
+#endif
 #pragma unroll
 			for (int i = 0; i < rows / jump; i++, from += step)
 				copyAsync<16>(to + p * rows * 128 + place(i), from, i * jump < rowsLeft ? count : 0);
@@ -150,11 +171,20 @@ template <class E, int most, bool alongK, int threads, bool byWords = false> str
 		rowsLeft -= threadIdx.x / 8;
 		colsLeft -= threadIdx.x % 8 * perChunk;
 #pragma unroll 1
-		for (int n = 0; n < chunks; n++) {
-			int p = n / (rows / jump), i = n % (rows / jump);
-			i32 count = i * jump < rowsLeft ? colsLeft - p * depth : 0;
-			copySingly(to + p * rows * 128 + place(i), at + p * depth * col + i * jump * row, col, count);
-		}
+		for (int n = 0; n < chunks; n++)
+			copyChunk(to, rowsLeft, colsLeft, n / (rows / jump), n % (rows / jump));
+	}
+
+	// fillPanel copies the thread's chunks of a panel by elements. Rows and columns are counted from the thread's first on.
+	DEVICE void fillPanel(u32 to, i32 rowsLeft, i32 colsLeft, int panel) const {
+#pragma unroll 1
+		for (int i = 0; i < rows / jump; i++)
+			copyChunk(to, rowsLeft, colsLeft, panel, i);
+	}
+
+	DEVICE void copyChunk(u32 to, i32 rowsLeft, i32 colsLeft, int p, int i) const {
+		i32 count = i * jump < rowsLeft ? colsLeft - p * depth : 0;
+		copySingly(to + p * rows * 128 + place(i), at + p * depth * col + i * jump * row, col, count);
 	}
 
 	// fillWords copies the rows that the threads of this warp have chunks of, a word to a lane. A word begins at a multiple of

@@ -90,7 +90,7 @@ template <class T, bool largest> struct Extreme {
 	static DEVICE A lift(T x, i64) { return widen(x); }
 	static DEVICE A merge(A a, A b) {
 		if constexpr (__is_same(A, f32))
-			return largest ? __nvvm_fmax_nan_f(a, b) : __nvvm_fmin_nan_f(a, b);
+			return largest ? maxNaN(a, b) : minNaN(a, b);
 		if constexpr (__is_same(A, f64))
 			if (a != a)
 				return a;
