@@ -397,3 +397,34 @@ func BenchmarkString(b *testing.B) {
 		_ = s.String()
 	}
 }
+
+// TestGoroutineNumber: the record of a goroutine tells the number that its trace tells, of many at once, and in the deep.
+func TestGoroutineNumber(t *testing.T) {
+	if hasWords && numberAt() < 0 {
+		t.Fatalf("%s keeps the number of a goroutine in another place: Goroutine makes traces", runtime.Version())
+	}
+	var deep func(n int) uint64
+	deep = func(n int) uint64 {
+		if n == 0 {
+			return Goroutine()
+		}
+		return deep(n - 1)
+	}
+	seen := sync.Map{}
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			want := traced()
+			if _, twice := seen.LoadOrStore(want, true); twice || want == 0 {
+				t.Errorf("two goroutines have the number %d", want)
+			}
+			for range 10 {
+				runtime.Gosched()
+				if got := deep(100); got != want {
+					t.Errorf("number %d, in a trace %d", got, want)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

@@ -41,3 +41,11 @@ done:
 	SUBQ DX, AX
 	MOVQ AX, ret+24(FP)
 	RET
+
+// func word(at int) uint64
+TEXT ·word(SB), NOSPLIT|NOFRAME, $0-16
+	MOVQ at+0(FP), CX
+	MOVQ (TLS), AX
+	MOVQ (AX)(CX*1), AX
+	MOVQ AX, ret+8(FP)
+	RET

@@ -39,3 +39,11 @@ done:
 	SUB  R5, R7
 	MOVD R7, ret+24(FP)
 	RET
+
+// func word(at int) uint64
+TEXT ·word(SB), NOSPLIT|NOFRAME, $0-16
+	MOVD at+0(FP), R0
+	ADD  g, R0, R0
+	MOVD (R0), R0
+	MOVD R0, ret+8(FP)
+	RET

@@ -35,3 +35,8 @@ func Stack(skip int, pcs []uintptr) []uintptr {
 //
 //go:noescape
 func walk(skip int, pcs *uintptr, n int) int
+
+const hasWords = true
+
+// word is the word at a place of the runtime's record of the goroutine that calls it, a multiple of 8 bytes from the start.
+func word(at int) uint64

@@ -14,3 +14,7 @@ func Capture(skip int, s *Site) {
 // Stack fills pcs with the chain of calls that leads to its caller, as Capture does with a Site, and returns what it
 // filled: of deep chains more than a Site holds.
 func Stack(skip int, pcs []uintptr) []uintptr { return pcs[:runtime.Callers(skip+2, pcs)] }
+
+const hasWords = false
+
+func word(int) uint64 { return 0 }

@@ -92,7 +92,7 @@ func (o *op) after(d *op) {
 	if d == nil {
 		return
 	}
-	o.past.learn(d)
+	o.past.join(d.past.beyond)
 	switch {
 	case d.settled:
 		o.begin = max(o.begin, d.end)
