@@ -232,9 +232,11 @@ func TestWritesOfRepeatedPlaces(t *testing.T) {
 	equal(t, "MaskedScatter", x.MaskedScatter(x.Eq(x), src), 0, 1, 2, 3, 4, 5)
 }
 
-// TestWritesHaveGradients compares with differences, to the second order.
+// TestWritesHaveGradients compares with differences, to the second order: on the CPU all, and on a simulated card, for which these are
+// tens of thousands of launches, of the second order some in each run.
 func TestWritesHaveGradients(t *testing.T) {
 	env := open(t)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 6)
 	at := tensor.From(env, []int64{2, 0, 2, 0, 1, 1, 0, 2}, 2, 4)
 	list := tensor.From(env, []int64{2, 0, 2}, 3)
 	unique := []*tensor.Tensor{tensor.From(env, []int64{0, -1}, 2), tensor.From(env, []int64{1, 1}, 2)}
@@ -273,7 +275,8 @@ func TestWritesHaveGradients(t *testing.T) {
 			z := f(in[0], in[1])
 			return z.Mul(z).Mul(z)
 		}
-		if err := tensor.GradCheck(cubes, []*tensor.Tensor{x, y}, tensor.GradCheckConfig{Second: true, RTol: 1e-4, ATol: 1e-6}); err != nil {
+		second := testutil.Device() == "cpu" || spread.Takes(name)
+		if err := tensor.GradCheck(cubes, []*tensor.Tensor{x, y}, tensor.GradCheckConfig{Second: second, RTol: 1e-4, ATol: 1e-6}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

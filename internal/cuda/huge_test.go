@@ -55,7 +55,7 @@ func hugeOps() []hugeOp {
 		{op: ir.New(ir.CrossEntropy, ir.Attr{}, f(1<<20, 50257), ids(1<<20))},
 		{op: ir.New(ir.CrossEntropyGrad, ir.Attr{}, half(1<<20, 50257), ids(1<<20), f(2, 1<<20), f(1<<20))},
 		{op: ir.New(ir.LinearCrossEntropy, ir.Attr{Flag: ir.Total | ir.GradX | ir.GradW}, half(1<<20, 4096), half(50257, 4096), ids(1<<20))},
-		{op: ir.New(ir.LinearCrossEntropyGrad, ir.Attr{Flag: ir.GradX | ir.GradW}, f(1<<25, 65), f(1<<25, 65), ids(1<<25), f(1<<25))},
+		{op: ir.New(ir.LinearCrossEntropyGrad, ir.Attr{Flag: ir.GradX | ir.GradW}, f(1<<17, 1<<14+1), f(1<<17, 1<<14+1), ids(1<<17), f(1<<17))},
 		{op: ir.New(ir.LinearCrossEntropy, ir.Attr{}, half(over, 1), half(3, 1), ids(over)), lacking: "sizes over 2^28"},
 		{op: ir.New(ir.LayerNorm, ir.Attr{}, f(1<<20, 4096), f(4096), f(4096))},
 		{op: ir.New(ir.LayerNormGrad, ir.Attr{}, f(1<<20, 4096), f(1<<20, 4096), f(1<<20), f(1<<20), f(4096))},
