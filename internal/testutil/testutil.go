@@ -85,6 +85,9 @@ func NewSpread(t testing.TB, seed uint64, n int) Spread {
 // All reports whether every case is taken.
 func (s Spread) All() bool { return s.n <= 1 }
 
+// Of takes one in n of what s takes.
+func (s Spread) Of(n int) Spread { return Spread{s.seed, s.n * uint64(n)} }
+
 // Takes reports whether this run takes the case with that name.
 func (s Spread) Takes(name string) bool {
 	if s.All() {

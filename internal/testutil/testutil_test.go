@@ -156,4 +156,7 @@ func TestSpread(t *testing.T) {
 	if s := NewSpread(t, 1, 4); !s.All() || len(Some(s, cases, name)) != len(cases) {
 		t.Error("all are not all")
 	}
+	if some := Some(NewSpread(t, 1, 4).Of(3), cases, name); len(some) < 40 || len(some) > 95 {
+		t.Errorf("one in three of all are %d of %d", len(some), len(cases))
+	}
 }

@@ -29,22 +29,29 @@ const shown = 5
 // does the part of the cases that is taken, unless testutil.WalkEnv asks for all; with -short the large shapes are left out. open returns a new device or a shared one.
 func Run(t *testing.T, open func() device.Device, variants ...Variant) {
 	t.Helper()
-	run(t, open, testing.Short(), variants)
+	run(t, open, testing.Short(), 1, variants)
+}
+
+// RunSlow is Run for a device on which the large shapes are nearly all of the time: a run that asks for all cases has all others,
+// and of these one in four, others with each seed.
+func RunSlow(t *testing.T, open func() device.Device) {
+	t.Helper()
+	run(t, open, testing.Short(), 4, nil)
 }
 
 // RunShort is Run without the large shapes, for a device whose kernels another test tries on them.
 func RunShort(t *testing.T, open func() device.Device) {
 	t.Helper()
-	run(t, open, true, nil)
+	run(t, open, true, 1, nil)
 }
 
 // RunCodes is RunShort for some of the op codes.
 func RunCodes(t *testing.T, open func() device.Device, codes ...ir.Code) {
 	t.Helper()
-	run(t, open, true, nil, codes...)
+	run(t, open, true, 1, nil, codes...)
 }
 
-func run(t *testing.T, open func() device.Device, short bool, variants []Variant, codes ...ir.Code) {
+func run(t *testing.T, open func() device.Device, short bool, large int, variants []Variant, codes ...ir.Code) {
 	t.Helper()
 	Contract(t, open)
 	if variants == nil {
@@ -58,7 +65,7 @@ func run(t *testing.T, open func() device.Device, short bool, variants []Variant
 	}
 	defer closing(t, r.Close)
 	seed := testutil.Seed(t)
-	s := &suite{r, conform.Options{Seed: seed, Short: short}, variants, testutil.NewSpread(t, seed, parts)}
+	s := &suite{r, conform.Options{Seed: seed, Short: short}, variants, testutil.NewSpread(t, seed, parts), large}
 	for code := ir.Code(1); int(code) < ir.Codes; code++ {
 		if len(codes) > 0 && !slices.Contains(codes, code) {
 			continue
@@ -75,13 +82,24 @@ type suite struct {
 	options  conform.Options
 	variants []Variant
 	spread   testutil.Spread
+	large    int // of the large cases one in so many, where all are asked for
+}
+
+// part are the cases that are run.
+func (s *suite) part(cases []*conform.Case) []*conform.Case {
+	some := testutil.Some(s.spread, cases, func(c *conform.Case) string { return c.Name })
+	if !s.spread.All() {
+		return some
+	}
+	large := s.spread.Of(s.large)
+	return slices.DeleteFunc(some, func(c *conform.Case) bool { return !large.Takes(c.Name) && !within(c, 1<<12) })
 }
 
 // run makes the cases of one code, of which all codes' would fill gigabytes, and runs them in each variant.
 func (s *suite) run(t *testing.T, code ir.Code) {
 	o := s.options
 	o.Codes = []ir.Code{code}
-	cases := testutil.Some(s.spread, slices.Collect(conform.Cases(o)), func(c *conform.Case) string { return c.Name })
+	cases := s.part(slices.Collect(conform.Cases(o)))
 	grads := testutil.Some(s.spread, conform.GradCases(o), func(g *conform.GradCase) string { return g.Name })
 	sums := map[string]map[string]uint64{}
 	for _, v := range s.variants {
@@ -138,8 +156,10 @@ func (s *suite) cells(t *testing.T, code ir.Code, cases []*conform.Case) {
 }
 
 // small reports a case that no engine gives to several threads.
-func small(c *conform.Case) bool {
-	const elements = 1 << 10
+func small(c *conform.Case) bool { return within(c, 1<<10) }
+
+// within reports whether no operand or result of a case has more elements. One that fails has not.
+func within(c *conform.Case, elements int) bool {
 	out, err := c.Op.Infer()
 	return err != nil || !slices.ContainsFunc(slices.Concat(c.Op.Ins(), out), func(t *ir.Type) bool { return t.Size() > elements })
 }
