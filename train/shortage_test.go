@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -103,18 +104,10 @@ func TestShortage(t *testing.T) {
 		if _, _, err := start(oom.Levers[0].Flag, limit); err != nil {
 			t.Errorf("%s: with %s: %v", device, oom.Levers[0].Flag, err)
 		}
-		low, high := 0, 64
-		for high-low > 1 {
-			middle := (low + high) / 2
-			if _, _, err := start("--batch "+strconv.Itoa(middle), limit); err == nil {
-				low = middle
-			} else {
-				high = middle
-			}
-		}
-		if off := oom.LargestBatch - low; max(off, -off) > max(1, low/20) {
-			t.Errorf("%s: largest batch %d, by really running %d", device, oom.LargestBatch, low)
-		}
+		isLargest(t, device, oom.LargestBatch, 64, 1, func(batch int) bool {
+			_, _, err := start("--batch "+strconv.Itoa(batch), limit)
+			return err == nil
+		})
 		_, out, err = start("", 1<<14)
 		if !errors.As(err, &oom) {
 			t.Fatal(err)
@@ -125,6 +118,18 @@ func TestShortage(t *testing.T) {
 		if _, err := train.Run(t.Context(), again, nil); err != nil {
 			t.Errorf("%s: in the folder of a run that died before its first step: %v", device, err)
 		}
+	}
+}
+
+// isLargest runs batches a little smaller than n, and larger, of a batch that is too large: one fits, and the other does not.
+func isLargest(t *testing.T, what string, n, whole, parts int, fits func(batch int) bool) {
+	t.Helper()
+	slack := max(parts, n/20)
+	if below := (n - slack) / parts * parts; below > 0 && !fits(below) {
+		t.Errorf("%s: largest batch %d, but %d do not fit", what, n, below)
+	}
+	if above := (n+slack)/parts*parts + parts; above < whole && fits(above) {
+		t.Errorf("%s: largest batch %d, but %d fit", what, n, above)
 	}
 }
 
@@ -249,17 +254,11 @@ func shortageAt(t *testing.T, task string, values map[string]any, share float64,
 	}
 	parts, _ := values["accumulate"].(int)
 	parts = max(1, parts)
-	low, high := 0, oom.Batch
-	for oom.LargestBatch < oom.Batch && high-low > parts {
-		middle := (low + high) / 2 / parts * parts
-		if _, err := start("--batch "+strconv.Itoa(middle), limit); err == nil {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	if off := oom.LargestBatch - low; oom.LargestBatch < oom.Batch && max(off, -off) > max(parts, low/20) {
-		t.Errorf("with %v of what it takes: largest batch %d, by really running %d", share, oom.LargestBatch, low)
+	if oom.LargestBatch < oom.Batch {
+		isLargest(t, fmt.Sprintf("with %v of what it takes", share), oom.LargestBatch, oom.Batch, parts, func(batch int) bool {
+			_, err := start("--batch "+strconv.Itoa(batch), limit)
+			return err == nil
+		})
 	}
 	return oom.Levers
 }

@@ -20,6 +20,9 @@ type Options struct {
 	Seed  uint64    // of the operands
 	Short bool      // without the shapes that are large enough for several threads
 	Codes []ir.Code // nil: all
+	// Takes tells by the name of a case whether it is wanted, with the copies of it whose results lie in an operand's memory; nil:
+	// all are. For others no operands are drawn, so that those of one case hang on which are wanted before it.
+	Takes func(name string) bool
 }
 
 // Case is one launch: an op, its operands and what must come of it.
@@ -34,6 +37,7 @@ type Case struct {
 	Fails  bool        // the launch must report an error
 
 	dt    dtype.DType // what the maker was asked for
+	left  bool        // nobody wants it
 	image [][]byte    // operands as a device holds them
 	once  sync.Once
 	want  []ref.Array
@@ -71,10 +75,10 @@ func Cases(o Options) iter.Seq[*Case] {
 				continue
 			}
 			for _, dt := range dtypes(code) {
-				g := &gen{r: newRand(o.Seed, uint64(code)<<8|uint64(dt)), code: code, dt: dt, short: o.Short}
+				g := &gen{r: newRand(o.Seed, uint64(code)<<8|uint64(dt)), code: code, dt: dt, short: o.Short, takes: o.Takes}
 				makers[code](g)
 				for _, c := range g.cases {
-					if !yield(c) {
+					if !c.left && !yield(c) {
 						return
 					}
 				}
@@ -117,6 +121,7 @@ type gen struct {
 	code  ir.Code
 	dt    dtype.DType
 	short bool
+	takes func(name string) bool
 	cases []*Case
 }
 
@@ -150,17 +155,20 @@ func (g *gen) add(why string, attr ir.Attr, p ir.Params, in ...operand) *Case {
 	if _, err := c.Op.Infer(); err != nil {
 		panic(fmt.Sprintf("conform: %s: %v", c.Name, err)) // a mistake in the maker
 	}
+	g.cases = append(g.cases, c)
+	if c.left = g.takes != nil && !g.takes(c.Name); c.left {
+		return c
+	}
 	for _, o := range in {
 		image, a := o.draw(g.r)
 		c.image, c.In = append(c.image, image), append(c.In, a)
 	}
-	g.cases = append(g.cases, c)
 	return c
 }
 
 // inPlace makes a copy of a case whose results lie in the memory of operands.
 func (g *gen) inPlace(c *Case, alias ...int) {
-	d := &Case{Name: fmt.Sprintf("%s in place of %v", c.Name, alias), Why: "the result takes the operand's memory", Op: c.Op, Params: c.Params, In: c.In, Alias: alias, Shift: c.Shift, dt: c.dt, image: c.image}
+	d := &Case{Name: fmt.Sprintf("%s in place of %v", c.Name, alias), Why: "the result takes the operand's memory", Op: c.Op, Params: c.Params, In: c.In, Alias: alias, Shift: c.Shift, dt: c.dt, image: c.image, left: c.left}
 	g.cases = append(g.cases, d)
 }
 

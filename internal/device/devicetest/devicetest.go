@@ -85,9 +85,15 @@ type suite struct {
 	large    int // of the large cases one in so many, where all are asked for
 }
 
-// part are the cases that are run.
-func (s *suite) part(cases []*conform.Case) []*conform.Case {
-	some := testutil.Some(s.spread, cases, func(c *conform.Case) string { return c.Name })
+// part are the cases of a code that are run, at least one.
+func (s *suite) part(code ir.Code) []*conform.Case {
+	o := s.options
+	o.Codes, o.Takes = []ir.Code{code}, s.spread.Takes
+	some := slices.Collect(conform.Cases(o))
+	if len(some) == 0 {
+		o.Takes = nil
+		some = testutil.Some(s.spread, slices.Collect(conform.Cases(o)), func(c *conform.Case) string { return c.Name })
+	}
 	if !s.spread.All() {
 		return some
 	}
@@ -99,7 +105,7 @@ func (s *suite) part(cases []*conform.Case) []*conform.Case {
 func (s *suite) run(t *testing.T, code ir.Code) {
 	o := s.options
 	o.Codes = []ir.Code{code}
-	cases := s.part(slices.Collect(conform.Cases(o)))
+	cases := s.part(code)
 	grads := testutil.Some(s.spread, conform.GradCases(o), func(g *conform.GradCase) string { return g.Name })
 	sums := map[string]map[string]uint64{}
 	for _, v := range s.variants {
