@@ -14,10 +14,10 @@ import (
 
 // The layout of libcuda/libcuda.c: a head of the size of a slot, the slots, and room for texts.
 const (
-	version   = 1
+	version   = 2
 	slots     = 255
 	textBytes = 32 << 10
-	textAt    = 128 * (slots + 1)
+	textAt    = 192 * (slots + 1)
 )
 
 // The states of a slot.
@@ -37,12 +37,12 @@ type slot struct {
 	name      uint64 // the address of the function's
 	arguments cabi.Args
 	result    int32
-	_         uint32
+	_         [44]byte
 }
 
 type segment struct {
 	version, closed uint32
-	_               [120]byte
+	_               [184]byte
 	slot            [slots]slot
 	text            [textBytes]byte
 }

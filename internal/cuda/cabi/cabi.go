@@ -9,6 +9,7 @@
 //	stream.go    streams, events, captures
 //	launch.go    launches and their parameters
 //	graph.go     graphs
+//	tensormap.go tensor maps
 //	refuse.go    why there is no more
 //
 // What the table has no function for is made of those that it has where that is the same to a program, and otherwise refused by
@@ -28,7 +29,7 @@ import (
 
 // Args are what the registers and the stack of a caller hold where arguments are. Of types shorter than a word the rest is
 // anything, as is what lies behind the last argument.
-type Args [12]uint64
+type Args [15]uint64
 
 func (a *Args) int(i int) int       { return int(int32(a[i])) }
 func (a *Args) u32(i int) uint32    { return uint32(a[i]) }

@@ -1,6 +1,6 @@
 /* The libcuda.so.1 of programs under "warpline sim exec". It simulates nothing: it hands calls to the process that does.
  *
- * A function is its name and the registers and words of the stack that could be its arguments, twelve at most. They go into the
+ * A function is its name and the registers and words of the stack that could be its arguments, fifteen at most. They go into the
  * thread's slot of a segment that both processes share; the other side reads what pointers name from this process's memory, writes
  * results there, and puts the answer into the slot. So nothing here knows what a function means, but for those few that give memory,
  * call back, or give functions.
@@ -90,26 +90,28 @@ static void wait_while(u32 *word, u32 value) {
 
 enum { IDLE = 0, ASKED = 1, ANSWERED = 2, LEFT = 3 };
 
+enum { ARGUMENTS = 15 }; /* as many as cuTensorMapEncodeIm2col has */
+
 struct slot {
 	u32 state;      /* a futex */
 	u32 owner;      /* a thread, 0 for none */
 	u32 here, there; /* who sleeps: the thread, the other side */
 	u64 name;
-	u64 arguments[12];
+	u64 arguments[ARGUMENTS];
 	int result;
-	char pad[128 - 124];
+	char pad[192 - 148];
 };
 
-enum { SLOTS = 255, VERSION = 1, TEXT_BYTES = 32 << 10 };
+enum { SLOTS = 255, VERSION = 2, TEXT_BYTES = 32 << 10 };
 
 struct segment {
 	u32 version, closed;
-	char pad[120];
+	char pad[184];
 	struct slot slot[SLOTS];
 	char text[TEXT_BYTES]; /* that the driver gives pointers to */
 };
 
-_Static_assert(sizeof(struct slot) == 128 && sizeof(struct segment) == 128 * (SLOTS + 1) + TEXT_BYTES, "segment_linux.go");
+_Static_assert(sizeof(struct slot) == 192 && sizeof(struct segment) == 192 * (SLOTS + 1) + TEXT_BYTES, "segment_linux.go");
 
 /* The session of this process. */
 
@@ -277,7 +279,7 @@ __attribute__((used)) int warpline_call(const char *name, const u64 *arguments) 
 	}
 	if (LOAD(&segment->closed)) return DEINITIALIZED;
 	s->name = P(name);
-	for (int i = 0; i < 12; i++) s->arguments[i] = arguments[i];
+	for (int i = 0; i < ARGUMENTS; i++) s->arguments[i] = arguments[i];
 	STORE(&s->state, ASKED);
 	if (LOAD(&s->there)) wake(&s->state);
 	for (int i = 0; i < SPINS && LOAD(&s->state) == ASKED; i++) PAUSE();
@@ -292,7 +294,7 @@ __attribute__((used)) int warpline_call(const char *name, const u64 *arguments) 
 	return r;
 }
 
-#define CALL(name, ...) warpline_call(name, (const u64[12]){__VA_ARGS__})
+#define CALL(name, ...) warpline_call(name, (const u64[ARGUMENTS]){__VA_ARGS__})
 
 /* The functions that are handed on: their names, which are what a call says; and a table of all, by distances, which need no
  * relocation. */
@@ -315,19 +317,21 @@ __attribute__((used)) int warpline_call(const char *name, const u64 *arguments) 
 #define STUB(name) HEAD(name) "lea name_" name "(%rip), %rax\njmp warpline_enter\n"
 __asm__(".text\n"
 	"warpline_enter:\n"
-	"push %rbp\nmov %rsp, %rbp\nsub $96, %rsp\n"
+	"push %rbp\nmov %rsp, %rbp\nsub $128, %rsp\n"
 	"mov %rdi, 0(%rsp)\nmov %rsi, 8(%rsp)\nmov %rdx, 16(%rsp)\nmov %rcx, 24(%rsp)\nmov %r8, 32(%rsp)\nmov %r9, 40(%rsp)\n"
 	"mov 16(%rbp), %rdi\nmov %rdi, 48(%rsp)\nmov 24(%rbp), %rdi\nmov %rdi, 56(%rsp)\nmov 32(%rbp), %rdi\nmov %rdi, 64(%rsp)\n"
 	"mov 40(%rbp), %rdi\nmov %rdi, 72(%rsp)\nmov 48(%rbp), %rdi\nmov %rdi, 80(%rsp)\nmov 56(%rbp), %rdi\nmov %rdi, 88(%rsp)\n"
+	"mov 64(%rbp), %rdi\nmov %rdi, 96(%rsp)\nmov 72(%rbp), %rdi\nmov %rdi, 104(%rsp)\nmov 80(%rbp), %rdi\nmov %rdi, 112(%rsp)\n"
 	"mov %rax, %rdi\nmov %rsp, %rsi\ncall warpline_call\nleave\nret\n");
 #else
 #define STUB(name) HEAD(name) "adrp x16, name_" name "\nadd x16, x16, :lo12:name_" name "\nb warpline_enter\n"
 __asm__(".text\n"
 	"warpline_enter:\n"
-	"stp x29, x30, [sp, -112]!\nmov x29, sp\n"
+	"stp x29, x30, [sp, -144]!\nmov x29, sp\n"
 	"stp x0, x1, [sp, 16]\nstp x2, x3, [sp, 32]\nstp x4, x5, [sp, 48]\nstp x6, x7, [sp, 64]\n"
-	"ldp x0, x1, [sp, 112]\nstp x0, x1, [sp, 80]\nldp x0, x1, [sp, 128]\nstp x0, x1, [sp, 96]\n"
-	"mov x0, x16\nadd x1, sp, 16\nbl warpline_call\nldp x29, x30, [sp], 112\nret\n");
+	"ldp x0, x1, [sp, 144]\nstp x0, x1, [sp, 80]\nldp x0, x1, [sp, 160]\nstp x0, x1, [sp, 96]\n"
+	"ldp x0, x1, [sp, 176]\nstp x0, x1, [sp, 112]\nldp x0, x1, [sp, 192]\nstp x0, x1, [sp, 128]\n"
+	"mov x0, x16\nadd x1, sp, 16\nbl warpline_call\nldp x29, x30, [sp], 144\nret\n");
 #endif
 
 __asm__(".pushsection .rodata.table,\"a\",@progbits\n.balign 4\n.globl warpline_table\n.hidden warpline_table\nwarpline_table:\n.popsection\n");

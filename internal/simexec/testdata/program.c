@@ -112,6 +112,9 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long)
 CUresult cuGraphGetNodes(CUgraph, CUgraphNode *, size_t *);
 CUresult cuGraphLaunch(CUgraphExec, CUstream);
 CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned int);
+CUresult cuTensorMapEncodeTiled(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int);
+CUresult cuTensorMapEncodeIm2col(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const int *, const int *, uint32_t, uint32_t,
+		const uint32_t *, int, int, int, int);
 CUresult cuIpcGetMemHandle(void *, CUdeviceptr);
 CUresult cuGetExportTable(const void **, const void *);
 CUresult cuLinkCreate_v2(unsigned int, int *, void **, void **);
@@ -433,12 +436,70 @@ static void got(int s) {
 	if (s == SIGUSR1 && write(1, text, sizeof text - 1) > 0) _exit(7);
 }
 
+/* The kernels of Hopper copy a box of 256 bytes of a tensor and hand it out. */
+#define BOX(name, copy) \
+	".visible .entry " name "(.param .align 64 .b8 map[128], .param .u64 out)\n{\n" \
+	".reg .b64 %m, %o, %x; .reg .b32 %t, %b, %s, %v, %zero; .reg .b16 %h; .reg .pred %first, %p;\n" \
+	".shared .align 128 .b8 s[256]; .shared .align 8 .b64 bar;\n" \
+	"mov.u32 %t, %tid.x; mov.u32 %s, s; mov.u32 %b, bar; mov.b16 %h, 0; setp.eq.u32 %first, %t, 0;\n" \
+	"@%first mbarrier.init.shared::cta.b64 [%b], 1;\n@%first fence.mbarrier_init.release.cluster;\nbar.sync 0;\n" \
+	"mov.b64 %m, map; cvta.param.u64 %m, %m;\n" \
+	"@%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 256;\n" copy "\n" \
+	"wait:\nmbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;\n@!%p bra wait;\n" \
+	"shl.b32 %t, %t, 2; add.u32 %s, %s, %t; ld.shared.u32 %v, [%s];\n" \
+	"ld.param.u64 %o, [out]; cvt.u64.u32 %x, %t; add.s64 %o, %o, %x; st.global.u32 [%o], %v;\nret;\n}\n"
+
+static const char *boxes =
+	".version 8.0\n.target sm_90a\n.address_size 64\n"
+	BOX("tiled", "@%first cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%m, {4, 2}], [%b];")
+	BOX("im2col", "@%first cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%s], [%m, {0, 2, 0}], [%b], {%h};");
+
+static void box(const char *name, const void *map, int first, int row) {
+	CUmodule m;
+	CUfunction f;
+	CUdeviceptr out;
+	int got[64];
+	OK(cuModuleLoadData(&m, boxes));
+	OK(cuModuleGetFunction(&f, m, name));
+	OK(cuMemAlloc_v2(&out, sizeof got));
+	void *parameters[] = {(void *)map, &out};
+	OK(cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL));
+	OK(cuMemcpyDtoH_v2(got, out, sizeof got));
+	for (int i = 0; i < 64; i++) WANT(got[i] == first + i / 8 * row + i % 8);
+	OK(cuMemFree_v2(out));
+	OK(cuModuleUnload(m));
+}
+
+static void maps(void) {
+	char room[192];
+	void *map = (void *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
+	CUdeviceptr p;
+	int words[512];
+	uint64_t dims[] = {32, 16, 1}, strides[] = {128, 128 * 16}, images[] = {8, 64, 1}, pixels[] = {32, 32 * 64};
+	uint32_t size[] = {8, 8}, step[] = {1, 1, 1};
+	int none[] = {0};
+	begin();
+	for (int i = 0; i < 512; i++) words[i] = i;
+	OK(cuMemAlloc_v2(&p, sizeof words));
+	OK(cuMemcpyHtoD_v2(p, words, sizeof words));
+	OK(cuTensorMapEncodeTiled(map, 3, 2, (void *)p, dims, strides, size, step, 0, 0, 0, 0));
+	box("tiled", map, 2 * 32 + 4, 32);
+	OK(cuTensorMapEncodeIm2col(map, 3, 3, (void *)p, images, pixels, none, none, 8, 8, step, 0, 0, 0, 0));
+	box("im2col", map, 2 * 8, 8);
+	WANT(cuTensorMapEncodeTiled(map, 3, 2, (void *)(p + 4), dims, strides, size, step, 0, 0, 0, 0) == 1);
+	WANT(cuTensorMapEncodeTiled((char *)map + 8, 3, 2, (void *)p, dims, strides, size, step, 0, 0, 0, 0) == 1);
+	WANT(cuTensorMapEncodeTiled(map, 3, 6, (void *)p, dims, strides, size, step, 0, 0, 0, 0) == 1);
+	OK(cuMemFree_v2(p));
+	OK(cuMemFree_v2(x));
+}
+
 int main(int argc, char **argv) {
 	const char *what = argc > 1 ? argv[1] : "";
 	pthread_t t;
 	if (strcmp(what, "everything") == 0) everything();
 	else if (strcmp(what, "threads") == 0) threads();
 	else if (strcmp(what, "refused") == 0) refused();
+	else if (strcmp(what, "maps") == 0) maps();
 	else if (strcmp(what, "broken") == 0) {
 		begin();
 		launch(broken, NULL);
