@@ -238,3 +238,64 @@ func TestPlantedMeetings(t *testing.T) {
 		}
 	}
 }
+
+// TestPlantedBulkGlobal: bulk copies and other blocks, by the memory model.
+func TestPlantedBulkGlobal(t *testing.T) {
+	const (
+		roles   = "mov.u32 %rank, %ctaid.x; setp.ne.u32 %q, %rank, 0;\n"
+		fill    = "shl.b32 %i, %t, 2; add.u32 %i, %i, %s; st.shared.b32 [%i], %t; fence.proxy.async.shared::cta; bar.sync 0;\n"
+		mine    = "mul.wide.u32 %a, %rank, 256; add.s64 %out, %out, %a;\n"
+		store   = "@%first cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 256;\n"
+		reduce  = "@%first cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%out], [%s], 256;\n"
+		over    = "@%first cp.async.bulk.commit_group;\n@%first cp.async.bulk.wait_group 0;\n"
+		set     = "@%first fence.acq_rel.gpu;\n@%first st.relaxed.gpu.global.u32 [%in], 1;\n"
+		wait    = "L: ld.relaxed.gpu.global.u32 %w, [%in]; setp.eq.u32 %p, %w, 0; @%p bra L;\nfence.acq_rel.gpu;\n"
+		address = "mul.wide.u32 %a, %t, 4; add.s64 %a, %a, %out;\n"
+		first   = "@%q bra SECOND;\n"
+	)
+	load := initBarrier(1) + "@%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], 256;\n@%first cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%out], 256, [%bar];\n" +
+		waitFor("W", "%bar", 0)
+	second := "bra E;\nSECOND:\n"
+	for _, c := range []struct {
+		body string
+		bugs []plantedBug
+	}{
+		{roles + fill + mine + store + over, []plantedBug{
+			{"each its own place", "$", "", ""},
+			{"one place for both", `mul\.wide\.u32 %a, %rank, 256;`, "mov.u64 %a, 0;", "write of what thread [0 0 0] of block [0 0 0] writes, in no order"},
+			{"places that overlap", `%rank, 256;`, "%rank, 128;", "write of what thread"},
+		}},
+		{roles + fill + reduce + over, []plantedBug{
+			{"sums of both in one place", "$", "", ""},
+			{"one of them stores", `$`, "and.pred %p, %q, %first; @%p st.global.u32 [%out+64], 1;\n", "in no order"},
+		}},
+		{roles + address + first + load + second + "st.global.u32 [%a+256], %t;\n", []plantedBug{
+			{"one reads, the other writes elsewhere", "$", "", ""},
+			{"one writes what the other reads", `\+256\]`, "]", "in no order"},
+		}},
+		{roles + address + first + fill + store + over + set + second + wait + "ld.global.u32 %v, [%a];\n", []plantedBug{
+			{"stored, waited for, told", "$", "", ""},
+			{"told before", `(?s)(@%first cp.async.bulk.global.*?wait_group 0;\n)(.*?)bra E;`, "$2$1 bra E;", "in no order"},
+			{"no fence before", `@%first fence\.acq_rel\.gpu;`, "", "no fence before st.relaxed"},
+			{"another flag", `(?s)L: .*?bra L;`, "ld.relaxed.gpu.global.u32 %w, [%in+64];", "in no order"},
+		}},
+		{roles + address + first + load + set + second + wait + "st.global.u32 [%a], %t;\n", []plantedBug{
+			{"read, waited for, told", "$", "", ""},
+			{"another thread tells", `(?s)@%first (fence.acq_rel.gpu;\n)@%first (st.relaxed)`, "setp.eq.u32 %first, %t, 40;\n@%first ${1}@%first $2", ""},
+			{"another flag", `(?s)L: .*?bra L;`, "ld.relaxed.gpu.global.u32 %w, [%in+64];", "in no order"},
+		}},
+	} {
+		for _, b := range c.bugs {
+			src := hopperKernel("", b.change(t, c.body)+"E:")
+			for _, o := range []Options{{Checks: Globalcheck}, {Checks: Globalcheck, Seed: 7}} {
+				r := hopper(t, src)
+				o.StepLimit = 1 << 20
+				rep, err := r.try("k", d1(2), d1(64), o, r.upload(make([]uint32, 1024), "in"), r.upload(words(1024), "out"))
+				if o.Seed > 0 && b.says != "" { // which of the two is first depends on it
+					b.says = "global: "
+				}
+				b.judge(t, found(rep, err), o)
+			}
+		}
+	}
+}

@@ -20,6 +20,7 @@ type Access struct {
 	Id                       int    // in the kernel's list, for global memory
 	Used                     uint32 // by the pragma used_bytes_mask: bytes that matter; 0 for all
 	Region                   int    // of the assembly; 0 without
+	Bulk                     bool   // by a bulk copy, for one thread
 }
 
 // rank is 0 for a plain access, and higher the further a strong one reaches.
@@ -29,6 +30,9 @@ func (a *Access) rank() int {
 	}
 	return 1 + int(a.Scope)
 }
+
+// alike is whether two accesses to the same bytes are of the same elements; those of a tensor its map tells, not the instruction.
+func (a *Access) alike(b *Access) bool { return a.Elem == b.Elem || a.Bulk || b.Bulk }
 
 // Verb says what kind of access it is.
 func (a *Access) Verb() string {

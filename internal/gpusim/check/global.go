@@ -229,6 +229,28 @@ func (g *Global) lane(o *Order, w uint32, lane int, a *Access, at uint64) {
 	}
 }
 
+// Bulk looks at what a bulk copy of a lane reads or writes. It counts as done when it is issued: by whom and when it is over others learn
+// from the thread that has waited, or by an mbarrier whose arrival came before the copy. So that these are no races, a read is as old as the
+// block where blocks talk, and blocks of a cluster are not compared.
+func (g *Global) Bulk(o *Order, w uint32, lane int, a *Access, at uint64, bytes int) {
+	if !g.follows(a) {
+		return
+	}
+	now := g.record(o, w, lane, a)
+	if !a.Write && !g.launch.Apart {
+		now.clock = 1
+	}
+	for end := at + uint64(bytes); at < end; {
+		wide := uint8(min(bits.TrailingZeros64(at), bits.Len64(end-at)-1, maxShift))
+		size := uint64(1) << wide
+		if r := g.row(at, wide); r != nil {
+			size = 1 << r.shift
+			g.touch(o, w, lane, a, now, r.cell(at), at)
+		}
+		at += size
+	}
+}
+
 // span looks at the bytes of an access, which lie in one row.
 func (g *Global) span(o *Order, w uint32, lane int, a *Access, now record, at uint64, size int) {
 	r := g.row(at, shiftOf(size))
@@ -294,7 +316,10 @@ func (g *Global) against(o *Order, w uint32, lane int, a *Access, now, then reco
 		return
 	}
 	b := g.launch.accesses[then.access()]
-	if a.Strong && b.Strong && a.Elem == b.Elem && g.reach(a.Scope, b.Scope, now.block, then.block) {
+	if (a.Bulk || b.Bulk) && g.launch.together(now.block, then.block) {
+		return
+	}
+	if a.Strong && b.Strong && a.alike(b) && g.reach(a.Scope, b.Scope, now.block, then.block) {
 		return
 	}
 	g.note(o, w, lane, now, then, at)
@@ -397,7 +422,7 @@ func (g *Global) refine(r *row, s uint8) {
 
 // at is the record of the lane that accessed the byte at an offset in a unit.
 func (r *Races) at(x record, off uint32) record {
-	if x.clock != 0 {
+	if x.clock != 0 && !r.accesses[x.access()].Bulk {
 		x.who += off >> shiftOf(r.accesses[x.access()].Size)
 	}
 	return x

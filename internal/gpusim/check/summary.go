@@ -188,6 +188,9 @@ func (r *Races) apart(x, y record, at uint64) {
 	if y.block < x.block {
 		x, y = y, x
 	}
+	if a, b := r.accesses[x.access()], r.accesses[y.access()]; a.Strong && b.Strong && a.alike(b) {
+		return // reductions by bulk copies: other strong accesses are where blocks talk
+	}
 	k := pair{x.access(), y.access(), true}
 	e := &race{pair: k, first: x, second: y, at: at, why: "nothing orders the blocks of a grid, and these do not talk to each other", count: 1}
 	if old := r.found[k]; old != nil {

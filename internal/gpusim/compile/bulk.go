@@ -152,7 +152,7 @@ func (e *emitter) bulkCopy() warp.Op {
 		})
 	case dst == ptx.Global:
 		b.Global, b.Shared = e.bulkAccess(ptx.Global, true), e.bulkAccess(ptx.Shared, false)
-		b.Global.Atomic = e.in.Has("reduce")
+		e.reducing(b.Global)
 		return e.each(func(w *warp.Warp, lane int) {
 			w.StoreBulk(b, lane, to(w, lane), from(w, lane), n(w, lane), combine)
 		})
@@ -169,6 +169,13 @@ func (e *emitter) each(f func(w *warp.Warp, lane int)) warp.Op {
 		for m := w.Mask; m != 0 && w.CTA.Fault == nil; m &= m - 1 {
 			f(w, simt.Lowest(m))
 		}
+	}
+}
+
+// reducing marks the access of a reduction: PTX takes it for relaxed atomics of the device's scope, each of an element.
+func (e *emitter) reducing(a *check.Access) {
+	if e.in.Has("reduce") {
+		a.Atomic, a.Strong, a.Scope = true, true, check.OfDevice
 	}
 }
 
@@ -268,7 +275,7 @@ func (e *emitter) storeTensor() warp.Op {
 		return nil
 	}
 	b := &warp.Bulk{Site: e.site, Global: e.bulkAccess(ptx.Global, true), Shared: e.bulkAccess(ptx.Shared, false)}
-	b.Global.Atomic = e.in.Has("reduce")
+	e.reducing(b.Global)
 	return e.each(func(w *warp.Warp, lane int) { w.StoreTensor(b, lane, box.of(w, lane), from(w, lane), &combine) })
 }
 

@@ -163,7 +163,7 @@ func matrixRow(v *simt.Vec32, row int, trans bool) (b [16]byte) {
 
 // bulkAccess is one side of a bulk copy.
 func (e *emitter) bulkAccess(space ptx.Space, write bool) *check.Access {
-	a := &check.Access{Site: e.site, Space: space, Size: 16, Write: write}
+	a := &check.Access{Site: e.site, Space: space, Size: 16, Write: write, Bulk: true}
 	e.code.Watch(a)
 	return a
 }

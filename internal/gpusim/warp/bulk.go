@@ -203,6 +203,9 @@ func (w *Warp) globalSpan(a *check.Access, lane int, addr uint64, n int) []byte 
 		w.checkInit(&wide, lane, addr, al)
 	}
 	w.countSpan(a, addr, n)
+	if g := w.CTA.global; g != nil {
+		g.Bulk(w.CTA.Order, w.Id, lane, a, addr, n)
+	}
 	return al.Data[addr-al.Lo:][:n]
 }
 

@@ -104,7 +104,7 @@ func (w *Warp) pieces(b *Bulk, lane int, x *Box, m *tensormap.Map) ([]piece, boo
 func (w *Warp) plainRows(b *Bulk, x *Box, m *tensormap.Map) ([]piece, bool) {
 	wk := w.CTA.Worker
 	addr, rows, n, ok := m.Rows(x.At[:])
-	if !ok || w.CTA.Launch.Counters {
+	if !ok || w.CTA.Launch.Counters || w.CTA.global != nil {
 		return nil, false
 	}
 	al, end := wk.last, addr+uint64(rows-1)*m.Stride[1]+uint64(n)
