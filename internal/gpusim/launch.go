@@ -45,7 +45,7 @@ type Options struct {
 
 	Touched   bool     // with Globalcheck: tell what was read and written
 	Cluster   [3]int   // blocks that run together; zero for what the kernel was compiled for
-	Dependent bool     // the launch may begin before the one ahead of it has ended (griddepcontrol)
+	Ahead     *Ahead   // with Globalcheck, of a launch that may begin before the one ahead of it has ended (griddepcontrol): what that touched
 	Debug     Debugger // comes by at each instruction, one at a time; nil for none
 
 	Stop <-chan struct{} // closed to end the launch early, with ErrStopped; nil for never
@@ -212,7 +212,7 @@ func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShare
 	g.failed.Store(int64(g.Total))
 	g.broken.Store(int64(g.Total))
 	g.Stale, g.omitted = check.NewStale(c.Nc, c.Accesses, o.Checks)
-	if g.Races = check.NewRaces(o.Checks, c.Accesses, c.Talks); g.Races != nil && g.ClusterSize() > 1 {
+	if g.Races = check.NewRaces(o.Checks, c.Accesses, c.Talks, o.Ahead); g.Races != nil && g.ClusterSize() > 1 {
 		g.Races.Cluster = g.ClusterOf
 	}
 	return g
@@ -565,6 +565,11 @@ func (g *grid) races(rep *Report, workers []*warp.Worker, touched bool) {
 	}
 	list, omitted := g.Races.Findings(cores, g.race)
 	g.omitted |= omitted
+	g.Races.TooEarly(cores, func(a *check.Access, by check.Party, at uint64, of check.Span, wrote bool, count int) {
+		f := g.early(a, by, at, of, wrote)
+		f.Count = count
+		rep.add(f)
+	})
 	if touched {
 		rep.Reads, rep.Writes = g.Races.Spans(g.Code.Name, cores)
 	}
@@ -579,6 +584,17 @@ func (g *grid) race(first, second check.Access, by [2]check.Party, at uint64) Fi
 	return Finding{Check: Globalcheck, Kernel: g.Code.Name, Block: g.BlockID(int(by[1].Block)), Thread: g.ThreadID(by[1].Thread), Line: a.Inst.Pos.Line,
 		Source: a.Source(), Inst: a.Inst.Name(), Space: "global", Addr: at, Size: second.Size, Alloc: g.Mem.Nearest(at), Other: b.At(),
 		Msg: fmt.Sprintf("%s of what thread %v of block %v %s, in no order", second.Verb(), g.ThreadID(by[0].Thread), g.BlockID(int(by[0].Block)), did(first))}
+}
+
+// early describes an access to what the launch ahead has touched, of a block that has not waited for that.
+func (g *grid) early(a *check.Access, by check.Party, at uint64, of check.Span, wrote bool) Finding {
+	verb := "reads"
+	if wrote {
+		verb = "writes"
+	}
+	return Finding{Check: Globalcheck, Kernel: g.Code.Name, Block: g.BlockID(int(by.Block)), Thread: g.ThreadID(by.Thread), Line: a.Site.Inst.Pos.Line,
+		Source: a.Site.Source(), Inst: a.Site.Inst.Name(), Space: "global", Addr: at, Size: a.Size, Alloc: g.Mem.Nearest(at), Other: of.Site.At(),
+		Msg: fmt.Sprintf("%s of what kernel %s, the launch ahead in the stream, %s, before griddepcontrol.wait: this launch may begin while that runs", a.Verb(), of.Kernel, verb)}
 }
 
 func did(a check.Access) string {

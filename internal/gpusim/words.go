@@ -14,6 +14,7 @@ type (
 	Finding  = check.Finding   // what a check found
 	Place    = check.Place     // an instruction of a kernel
 	Span     = check.Span      // memory that a launch touched
+	Ahead    = check.Ahead     // what the launch ahead touched
 	Fault    = check.Fault     // an error of a running kernel
 	Physical = memory.Physical // memory without an address
 	Numerics = warp.Numerics   // a model of the tensor cores' arithmetic

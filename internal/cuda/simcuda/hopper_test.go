@@ -3,9 +3,11 @@ package simcuda
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
+	"github.com/warpline-ml/warpline/internal/gpusim"
 )
 
 // boxed stores, for each block of a cluster, its rank and the first row of a box of 4 by 4 numbers at its block's place.
@@ -84,4 +86,83 @@ func TestHopper(t *testing.T) {
 	r.fails(driver.InvalidValue, 0, "a corner at", func() driver.Result { _, res := a.TensorMapEncodeIm2col(pixels); return res })
 	ampere := newRig(t, Config{})
 	ampere.fails(driver.NotSupported, 0, "compute capability 8.0", func() driver.Result { _, res := ampere.api.TensorMapEncodeTiled(tensor); return res })
+}
+
+// dependents are kernels that write, read and read elsewhere; with wait as the instruction that is to come first.
+const dependents = `.version 7.8
+.target sm_90
+.address_size 64
+.visible .entry put(.param .u64 x)
+{
+	.reg .b64 %x; .reg .b32 %v;
+	ld.param.u64 %x, [x];
+	griddepcontrol.launch_dependents;
+	st.global.u32 [%x], 7;
+	ld.global.u32 %v, [%x+8];
+	ret;
+}
+.visible .entry get(.param .u64 x)
+{
+	.reg .b64 %x; .reg .b32 %v;
+	ld.param.u64 %x, [x];
+	BEFORE
+	ld.global.u32 %v, [%x+OFFSET];
+	BEHIND
+	st.global.u32 [%x+8], %v;
+	ret;
+}
+`
+
+// TestDependentLaunch: a launch that may begin before the one ahead has ended waits before it touches what that touches.
+func TestDependentLaunch(t *testing.T) {
+	const wait = "griddepcontrol.wait;"
+	for _, c := range []struct {
+		name, before, behind, offset string
+		dependent, between           bool
+		want                         []string
+	}{
+		{"it waits", wait, "", "0", true, false, nil},
+		{"no wait", "", "", "0", true, false, []string{"read of what kernel put, the launch ahead in the stream, writes, before griddepcontrol.wait", "write of what kernel put, the launch ahead in the stream, reads"}},
+		{"it waits too late", "", wait, "0", true, false, []string{"read of what kernel put"}},
+		{"it reads something else first", "", wait, "4", true, false, nil},
+		{"it writes too soon", "", "", "4", true, false, []string{"write of what kernel put, the launch ahead in the stream, reads"}},
+		{"no dependent launch", "", "", "0", false, false, nil},
+		{"a fill in between", "", "", "0", true, true, nil},
+	} {
+		r := newRig(t, Config{Card: "h100-80", Checks: gpusim.Globalcheck, Collect: true})
+		src := strings.NewReplacer("BEFORE", c.before, "BEHIND", c.behind, "OFFSET", c.offset).Replace(dependents)
+		var put, get driver.Function
+		r.do(0, func() driver.Result {
+			m, _, res := r.api.ModuleLoadData([]byte(src))
+			if res == driver.Success {
+				put, res = r.api.ModuleGetFunction(m, "put")
+			}
+			if res == driver.Success {
+				get, res = r.api.ModuleGetFunction(m, "get")
+			}
+			return res
+		})
+		x, one := r.upload(0, make([]float32, 4)), [3]uint32{1, 1, 1}
+		launch := func(f driver.Function, dependent bool) {
+			r.do(0, func() driver.Result {
+				return r.api.LaunchKernelEx(&driver.LaunchConfig{Grid: one, Block: one, Dependent: dependent}, f, pack(x))
+			})
+		}
+		launch(put, false)
+		if c.between {
+			r.do(0, func() driver.Result { return r.api.MemsetD32Async(x, 1, 1, 0) })
+		}
+		launch(get, c.dependent)
+		r.do(0, func() driver.Result { return r.api.CtxSynchronize() })
+		found := r.sys.Findings()
+		if len(found) != len(c.want) {
+			t.Errorf("%s: %v", c.name, found)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(found[i].Message(), want) || found[i].Other.Inst == "" {
+				t.Errorf("%s: %v, want %q", c.name, found[i], want)
+			}
+		}
+	}
 }

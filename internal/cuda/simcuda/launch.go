@@ -69,8 +69,8 @@ func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) 
 }
 
 // execute runs a kernel and returns what it takes by the model.
-func (c *context) execute(f *function, grid, block, cluster [3]int, shared int, params []byte) cost {
-	s := c.dev.sys
+func (c *context) execute(t *kernelTask) cost {
+	s, f, grid, block, cluster, shared, params := c.dev.sys, t.f, t.grid, t.block, t.cluster, t.shared, t.params
 	if s.cfg.Off {
 		return c.sampled(f, grid, block, cluster, shared, params)
 	}
@@ -85,13 +85,18 @@ func (c *context) execute(f *function, grid, block, cluster [3]int, shared int, 
 			o.Counters, o.Sample = true, sampleBlocks
 		}
 	}
-	o.Touched = s.touching(c)
+	o.Ahead = s.ahead(t)
+	touching := s.touching(c)
+	o.Touched = touching || s.order.on && c.dev.sim.Card.Compute[0] >= 9
 	rep, err := c.dev.sim.Launch(f.kernel, grid, block, shared, params, o)
 	if rep == nil {
 		c.fail(driver.LaunchFailed, fmt.Sprintf("%s: %v", f.kernel.Name, err))
 		return cost{}
 	}
-	if o.Touched {
+	if o.Touched && s.order.now != nil {
+		s.order.now.stream.ran = ran{s.order.now.seq, &gpusim.Ahead{Reads: rep.Reads, Writes: rep.Writes}}
+	}
+	if touching {
 		s.touched(c, "kernel "+f.kernel.Name, rep.Reads, rep.Writes)
 	}
 	var fault *gpusim.Fault

@@ -160,6 +160,21 @@ func (s *System) touching(c *context) bool {
 	return s.order.on && (len(c.queues) > 1 || len(s.devices) > 1 || s.order.streams > 1)
 }
 
+// ran is a kernel with what it touched.
+type ran struct {
+	seq     uint64 // in its stream; 0 for none
+	touched *gpusim.Ahead
+}
+
+// ahead is what the launch ahead in the stream has touched, if the kernel that now takes effect may begin before that has ended.
+func (s *System) ahead(t *kernelTask) *gpusim.Ahead {
+	now := s.order.now
+	if !t.dependent || !s.order.on || now == nil || now.stream.lane || now.stream.ran.seq == 0 || now.stream.ran.seq != now.seq-1 {
+		return nil
+	}
+	return now.stream.ran.touched
+}
+
 // touched looks for races of the work that has just taken effect with what may run at the same time, and keeps it. What a stream has
 // done is in its order, so that all that is known to be done comes before the rest.
 func (s *System) touched(c *context, what string, reads, writes []gpusim.Span) {

@@ -38,6 +38,7 @@ type stream struct {
 	ends     []int64 // of the last maxAhead pieces of work, by seq
 	marks    []*op   // that have times, behind the last piece of work that has
 	number   int     // from 1 on, once it has had work
+	ran      ran     // the last kernel that has taken effect, if it matters what it touched
 	lane     bool    // of a graph, which the host gives work to as a whole
 
 	capture *capture // that takes what is given to the stream

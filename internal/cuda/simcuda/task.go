@@ -24,11 +24,12 @@ type kernelTask struct {
 	cluster     [3]int // zero for what the kernel was compiled for
 	shared      int
 	params      []byte
+	dependent   bool // it may begin before the launch ahead of it has ended
 }
 
 func (*kernelTask) kind() kind { return kernel }
 func (t *kernelTask) run(c *context) cost {
-	return c.execute(t.f, t.grid, t.block, t.cluster, t.shared, t.params)
+	return c.execute(t)
 }
 
 func (t *kernelTask) missing() string {
@@ -243,5 +244,5 @@ func (c *context) newKernelTask(h driver.Function, cfg *driver.LaunchConfig, par
 	if keep {
 		params = bytes.Clone(params)
 	}
-	return &kernelTask{f, ints(cfg.Grid), ints(cfg.Block), ints(cfg.Cluster), int(cfg.Shared), params}, driver.Success
+	return &kernelTask{f, ints(cfg.Grid), ints(cfg.Block), ints(cfg.Cluster), int(cfg.Shared), params, cfg.Dependent}, driver.Success
 }

@@ -32,6 +32,7 @@ type Global struct {
 	places map[uint64]*place
 	beyond *tree // what was told at places that are not kept
 	found  map[pair]*race
+	early  map[int]*early // by access
 	leave  Omission
 }
 
@@ -41,6 +42,7 @@ type Races struct {
 	Cluster func(block uint32) (in int) // which cluster a block is in; nil without clusters
 
 	accesses []*Access
+	ahead    *Ahead // nil for a launch that waits for the one ahead
 
 	mu      sync.Mutex
 	summary map[uint64]*summary
@@ -50,11 +52,11 @@ type Races struct {
 }
 
 // NewRaces is nil where the check is off.
-func NewRaces(on Check, accesses []*Access, talks bool) *Races {
+func NewRaces(on Check, accesses []*Access, talks bool, ahead *Ahead) *Races {
 	if on&Globalcheck == 0 {
 		return nil
 	}
-	r := &Races{Apart: !talks, accesses: accesses, summary: map[uint64]*summary{}, found: map[pair]*race{}}
+	r := &Races{Apart: !talks, accesses: accesses, ahead: ahead, summary: map[uint64]*summary{}, found: map[pair]*race{}}
 	if len(accesses) > maxAccesses {
 		r.leave |= omitsPages
 	}
@@ -133,6 +135,12 @@ func (g *Global) Warp(o *Order, w, lanes uint32, a *Access, at *simt.Vec64) {
 	if !g.follows(a) {
 		return
 	}
+	if g.launch.ahead != nil && !o.depended {
+		for m := lanes; m != 0; m &= m - 1 {
+			i := simt.Lowest(m)
+			g.tooEarly(o, w, i, a, at[i], a.Size)
+		}
+	}
 	if a.Strong || a.Used != 0 || a.Write && len(g.places) > 0 {
 		for m := lanes; m != 0; m &= m - 1 {
 			i := simt.Lowest(m)
@@ -201,9 +209,13 @@ func (g *Global) record(o *Order, w uint32, lane int, a *Access) record {
 
 // Lane looks at the access of one lane.
 func (g *Global) Lane(o *Order, w uint32, lane int, a *Access, at uint64) {
-	if g.follows(a) {
-		g.lane(o, w, lane, a, at)
+	if !g.follows(a) {
+		return
 	}
+	if g.launch.ahead != nil && !o.depended {
+		g.tooEarly(o, w, lane, a, at, a.Size)
+	}
+	g.lane(o, w, lane, a, at)
 }
 
 func (g *Global) lane(o *Order, w uint32, lane int, a *Access, at uint64) {
@@ -235,6 +247,9 @@ func (g *Global) lane(o *Order, w uint32, lane int, a *Access, at uint64) {
 func (g *Global) Bulk(o *Order, w uint32, lane int, a *Access, at uint64, bytes int) {
 	if !g.follows(a) {
 		return
+	}
+	if g.launch.ahead != nil && !o.depended {
+		g.tooEarly(o, w, lane, a, at, bytes)
 	}
 	now := g.record(o, w, lane, a)
 	if !a.Write && !g.launch.Apart {

@@ -12,11 +12,12 @@ import (
 // Warps have vector clocks, which barriers join; a warp's own clock advances with each barrier, bar.warp.sync and fence.
 // Within a warp, order keeps for each two lanes the clock at which they last met.
 type Order struct {
-	clock [][]uint32
-	order [][simt.WarpSize][simt.WarpSize]uint32
-	met   []uint32 // clock of each warp at which all its lanes last met
-	bars  [bars][]uint32
-	epoch uint32 // one more with each barrier that all threads passed: what is from before comes before
+	clock    [][]uint32
+	order    [][simt.WarpSize][simt.WarpSize]uint32
+	met      []uint32 // clock of each warp at which all its lanes last met
+	bars     [bars][]uint32
+	epoch    uint32 // one more with each barrier that all threads passed: what is from before comes before
+	depended bool   // the block has waited for the launch ahead
 	talk
 	fly *flights // nil where there is no asynchronous proxy
 }
@@ -36,7 +37,7 @@ func NewOrder(warps int, talks bool) *Order {
 
 // Start forgets the block before. The next has that index, of so many blocks.
 func (o *Order) Start(index, blocks int) {
-	o.epoch = 1
+	o.epoch, o.depended = 1, false
 	clear(o.order)
 	clear(o.met)
 	o.talk.start(uint32(index), blocks)
@@ -79,6 +80,9 @@ func (o *Order) Reset(id uint32, all bool) {
 		o.talk.settle(len(o.clock))
 	}
 }
+
+// Depended is that the block has waited for the launch ahead.
+func (o *Order) Depended() { o.depended = true }
 
 // Now is the clock of a warp.
 func (o *Order) Now(w uint32) uint32 { return o.clock[w][w] }

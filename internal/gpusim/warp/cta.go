@@ -23,7 +23,6 @@ type CTA struct {
 	early       []*bulkCopy // of groups, that are made and that nobody has waited for
 	bulk        []*bulkCopy
 	changedMaps map[uint64]*check.Site // tensor maps that want a fence
-	waited      bool                   // by griddepcontrol.wait
 	tx          map[int]int64          // bytes that phases of mbarriers wait for, by address
 	Id          [3]uint32
 	warps       []*Warp
@@ -248,7 +247,7 @@ func (c *CTA) Start(index int) {
 	c.moment.forget()
 	c.changed, c.spin, c.stuck = false, spin{}, stuck{}
 	c.Alive = len(c.warps)
-	c.bulk, c.early, c.tx, c.changedMaps, c.waited = c.bulk[:0], nil, nil, nil, false
+	c.bulk, c.early, c.tx, c.changedMaps = c.bulk[:0], nil, nil, nil
 	if c.cluster == nil {
 		c.solo.CTAs, c.solo.phase, c.Rank = append(c.solo.CTAs[:0], c), 1, 0
 		c.cluster = &c.solo

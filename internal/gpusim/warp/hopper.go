@@ -15,7 +15,11 @@ func (w *Warp) SetRegisters(s *check.Site, n int, more bool) {
 }
 
 // Depends is griddepcontrol.wait.
-func (w *Warp) Depends() { w.CTA.waited = true }
+func (w *Warp) Depends() {
+	if o := w.CTA.Order; o != nil {
+		o.Depended()
+	}
+}
 
 // FenceProxy is fence.proxy.async.
 func (w *Warp) FenceProxy() {
