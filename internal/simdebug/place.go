@@ -82,13 +82,14 @@ func (s *Session) watched(w *warp.Warp, p *warp.Point, t *warp.Touch) pause {
 		for m := p.Active(w); m != 0; m &= m - 1 {
 			lane := simt.Lowest(m)
 			space, at := placed(t.Access.Space, t.At(w, lane))
-			if space != x.space || at+uint64(t.Access.Size) <= x.lo || at >= x.lo+uint64(x.Bytes) || space == ptx.Shared && x.Block != w.CTA.Index {
+			n := t.Bytes(w, lane)
+			if space != x.space || at+uint64(n) <= x.lo || at >= x.lo+uint64(x.Bytes) || space == ptx.Shared && x.Block != w.CTA.Index {
 				continue
 			}
 			x.Hits++
 			id := w.CTA.Launch.ThreadID(w.Id*simt.WarpSize + uint32(lane))
 			return pause{lane: &lane, reason: fmt.Sprintf("watch %d: lane %d, thread %d,%d,%d, is about to %s %d bytes at %s %#x", x.ID, lane, id[0], id[1], id[2],
-				map[string]string{"write": "write", "read": "read", "atomic": "change"}[t.Access.Verb()], t.Access.Size, space, at)}
+				map[string]string{"write": "write", "read": "read", "atomic": "change"}[t.Access.Verb()], n, space, at)}
 		}
 	}
 	return pause{}

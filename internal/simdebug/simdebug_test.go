@@ -525,3 +525,41 @@ func TestFloats(t *testing.T) {
 		}
 	}
 }
+
+// TestWatchBulk: a watch waits before a bulk copy that reads or writes there, and before no other.
+func TestWatchBulk(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "k.ptx")
+	if err := os.WriteFile(file, []byte(`.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u64 y)
+{
+	.reg .b64 %x, %y; .reg .b32 %s, %b; .reg .pred %p;
+	.shared .align 128 .b8 s[1024]; .shared .align 8 .b64 bar;
+	ld.param.u64 %x, [x]; ld.param.u64 %y, [y]; mov.u32 %s, s; mov.u32 %b, bar;
+	mbarrier.init.shared::cta.b64 [%b], 1;
+	mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 512;
+	cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%x+256], 512, [%b];
+W:	mbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;
+	@!%p bra W;
+	fence.proxy.async;
+	cp.async.bulk.global.shared::cta.bulk_group [%y], [%s], 512;
+	cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+	ret;
+}
+`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := simrun.Config{File: file, Card: "h100-80", Grid: "1", Block: "1", Args: []string{"u8[1024]=1", "u8[1024]=0"}}
+	for watch, want := range map[string]string{
+		"arg0+700 4 reads": "about to read 512 bytes at global", "arg0+100 4 reads": "", "arg0+768 4 reads": "", "arg1+511 1": "about to write 512 bytes at global",
+		"arg1+512 1": "", "shared:16 4": "about to write 512 bytes at shared 0x0",
+	} {
+		s := session(t, c)
+		do(t, s, "watch "+watch)
+		r := do(t, s, "continue")
+		if got := r.Stop.Reason; want == "" && !r.Stop.Ended || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", watch, got, want)
+		}
+	}
+}

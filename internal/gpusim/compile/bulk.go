@@ -132,7 +132,11 @@ func (e *emitter) bulkCopy() warp.Op {
 	if e.err != nil {
 		return nil
 	}
-	to, from, n := e.place(0, dst), e.place(1, src), e.value(2, ptx.U32)
+	to := e.place(0, dst)
+	toAt := warp.Touch{Addr: e.addr, Off: e.addrOff}
+	from := e.place(1, src)
+	fromAt := warp.Touch{Addr: e.addr, Off: e.addrOff}
+	n, length := e.value(2, ptx.U32), e.src(e.arg(2), ptx.U32)
 	b := &warp.Bulk{Site: e.site}
 	var bar, blocks lanewise
 	if e.in.Has("mbarrier::complete_tx::bytes") {
@@ -147,12 +151,16 @@ func (e *emitter) bulkCopy() warp.Op {
 	switch {
 	case src == ptx.Global:
 		b.Global, b.Shared = e.bulkAccess(ptx.Global, false), e.bulkAccess(ptx.Shared, true)
+		e.copies(b.Global, fromAt, length)
+		e.copies(b.Shared, toAt, length)
 		return e.each(func(w *warp.Warp, lane int) {
 			w.LoadBulk(b, lane, to(w, lane), from(w, lane), n(w, lane), bar(w, lane), uint32(blocks(w, lane)))
 		})
 	case dst == ptx.Global:
 		b.Global, b.Shared = e.bulkAccess(ptx.Global, true), e.bulkAccess(ptx.Shared, false)
 		e.reducing(b.Global)
+		e.copies(b.Global, toAt, length)
+		e.copies(b.Shared, fromAt, length)
 		return e.each(func(w *warp.Warp, lane int) {
 			w.StoreBulk(b, lane, to(w, lane), from(w, lane), n(w, lane), combine)
 		})

@@ -23,6 +23,14 @@ func (e *emitter) accesses(a *check.Access) {
 	}
 }
 
+// copies tells a debugger of what a bulk copy reads or writes, whose address and length were compiled.
+func (e *emitter) copies(a *check.Access, at warp.Touch, length warp.Slot) {
+	if e.v.Debugged {
+		at.Access, at.Length = a, length
+		e.touches = append(e.touches, at)
+	}
+}
+
 // point is the op that lets the debugger come by before an instruction, which has been compiled.
 func (e *emitter) point(in *flow.Inst) warp.Op {
 	p := &warp.Point{Site: e.site, Stack: in.Frame.Stack, Guard: -1, Touches: e.touches}

@@ -28,6 +28,7 @@ type Touch struct {
 	Access *check.Access
 	Addr   Slot
 	Off    uint64
+	Length Slot // of a bulk copy, in bytes
 }
 
 // Symbols are the names of a kernel that is compiled for a Debugger.
@@ -59,6 +60,14 @@ func (t *Touch) At(w *Warp, lane int) uint64 {
 		v &= 1<<32 - 1
 	}
 	return v
+}
+
+// Bytes is how many a lane accesses.
+func (t *Touch) Bytes(w *Warp, lane int) int {
+	if t.Access.Bulk {
+		return int(w.Get(t.Length, lane))
+	}
+	return t.Access.Size
 }
 
 // Part is lanes of a warp that run together, or wait.
