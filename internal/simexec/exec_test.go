@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -216,6 +217,31 @@ func TestRefused(t *testing.T) {
 	} {
 		if _, err := Run(t.Context(), c.config); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c.config.Command, err)
+		}
+	}
+}
+
+// TestClang compiles the program as C++ by clang, and runs it right and wrong.
+func TestClang(t *testing.T) {
+	source, err := filepath.Abs("testdata/program.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program(t) // which goes to a folder with the library
+	tried := []string{"clang++-19", "clang++", "clang-19", "clang"}
+	i := slices.IndexFunc(tried, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
+	if i < 0 {
+		t.Skipf("no clang: none of %v is in the PATH", tried)
+	}
+	if out, err := exec.Command(tried[i], "-x", "c++", "-std=c++17", "-O2", "-Wall", "-Werror", "-Wno-deprecated", "-o", "clang", source, "-x", "none", "libcuda.so.1", "-lpthread").CombinedOutput(); err != nil {
+		if strings.Contains(string(out), "file not found") {
+			t.Skipf("no C library for %s: %s", tried[i], out)
+		}
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for what, findings := range map[string]int{"everything": 0, "threads": 0, "broken": 1} {
+		if r := runProgram(t, Config{}, "./clang", what); r.Status != 0 || r.Found != findings {
+			t.Errorf("%s: status %d, %d findings\n%s%s", what, r.Status, r.Found, r.stderr, r.Text(100))
 		}
 	}
 }

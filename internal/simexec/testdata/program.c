@@ -1,6 +1,8 @@
 /* A program on the driver API, for tests: what it does is its first argument. C and C++. The declarations are its own. */
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
