@@ -71,6 +71,7 @@ type answer struct {
 	Error    string         `json:"error,omitempty"`
 	Hint     string         `json:"hint,omitempty"`
 	Cards    []string       `json:"cards,omitempty"`
+	Compute  int            `json:"compute,omitempty"` // capability of the card, ten times the major number and the minor one
 	Module   int            `json:"module"`
 	Kernels  map[string]int `json:"kernels,omitempty"` // with their numbers of parameters
 	Findings []Finding      `json:"findings,omitempty"`
@@ -124,7 +125,8 @@ func (s *server) answer(ctx context.Context, q *request) (*answer, error) {
 	case q.Op == "cards":
 		return &answer{Cards: cards.Names()}, nil
 	case q.Op == "open":
-		return &answer{}, s.open(q)
+		err := s.open(q)
+		return &answer{Compute: 10*s.card.Compute[0] + s.card.Compute[1]}, err
 	case s.dev == nil:
 		return nil, advice.Failf("open first", "there is no card yet")
 	case q.Op == "load":

@@ -52,7 +52,7 @@ func TestServe(t *testing.T) {
 		{`{"op":"cards"}`, `"cards":["`, 0},
 		{`{"op":"open","check":"nocheck"}`, "no check", 0},
 		{`{"op":"open","card":"a100-80","check":"all","memory":"/none/at/all"}`, "no shared memory", 0},
-		{`{"op":"open","card":"a100-80","check":"all","memory":` + quoted(path) + `}`, `"module":0`, 0},
+		{`{"op":"open","card":"a100-80","check":"all","memory":` + quoted(path) + `}`, `"compute":80`, 0},
 		{launch("8", "32", "1"), "there is no module 0", 0},
 		{`{"op":"load","name":"add.ptx","text":"nonsense"}`, "add.ptx:1:1", 0},
 		{`{"op":"load","name":"add.ptx","text":` + quoted(addOne) + `}`, `"kernels":{"add":2}`, 0},

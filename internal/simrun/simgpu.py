@@ -115,11 +115,12 @@ class GPU:
         self._file = tempfile.NamedTemporaryFile(prefix="warpline-", dir=folder)
         self._map = None
         try:
-            self._process.ask(op="open", card=card, check=check, seed=seed, schedule=schedule, numerics=numerics, step_limit=step_limit,
+            opened = self._process.ask(op="open", card=card, check=check, seed=seed, schedule=schedule, numerics=numerics, step_limit=step_limit,
                               memory=self._file.name)
         except SimError:
             self.close()
             raise
+        self.compute = opened["compute"]  # capability: 80 for 8.0
 
     def module(self, ptx, meta=None):
         """The kernels of a PTX file, or of a text that has them. meta is Triton's metadata, as a path or a dict."""
@@ -138,7 +139,10 @@ class GPU:
         return Module(self, answer["module"], answer.get("kernels") or {}, meta is not None)
 
     def triton(self, compiled):
-        """The kernel of what triton.compile or a warm-up returns: warps and shared memory are those of its metadata."""
+        """The kernel of what triton.compile or a warm-up returns: warps and shared memory are those of its metadata. A function of
+        @triton.jit is compiled for the card when it is called, as Triton has it: gpu.triton(add)[grid](x, y, n, BLOCK=128)."""
+        if not hasattr(compiled, "asm"):
+            return _Jit(self, compiled)
         meta = compiled.metadata
         meta = meta._asdict() if hasattr(meta, "_asdict") else dict(meta)
         wanted = ("name", "shared", "num_warps", "num_ctas", "global_scratch_size", "profile_scratch_size")
@@ -218,6 +222,57 @@ class Kernel:
                 if a.flags.writeable:
                     a.reshape(-1).view(numpy.uint8)[:] = numpy.frombuffer(memory, numpy.uint8, a.nbytes, at)
         return result
+
+
+class _Jit:
+    """A function of @triton.jit: kernel[grid](*arguments, BLOCK=128, num_warps=4), with NumPy arrays for tensors."""
+
+    def __init__(self, gpu, function):
+        if not hasattr(function, "params") or not hasattr(function, "arg_names"):
+            raise SimError("error: a %s is no kernel of Triton\nhint: give what triton.compile returns, or a function of @triton.jit" % type(function).__name__)
+        self.gpu, self.function, self._compiled = gpu, function, {}
+
+    def __getitem__(self, grid):
+        return lambda *arguments, **named: self(*arguments, grid=grid, **named)
+
+    def __call__(self, *arguments, grid=1, **named):
+        values = {p.name: p.default for p in self.function.params if p.has_default}
+        values.update(zip(self.function.arg_names, arguments))
+        options = {k: v for k, v in named.items() if k not in self.function.arg_names}
+        values.update({k: v for k, v in named.items() if k not in options})
+        missing = [p.name for p in self.function.params if p.name not in values]
+        if missing or len(arguments) > len(self.function.arg_names):
+            raise SimError("error: the kernel takes %s\nhint: give %s" % (", ".join(self.function.arg_names), ", ".join(missing) or "no more than these"))
+        constants = {p.name: values[p.name] for p in self.function.params if p.is_constexpr or values[p.name] is None}
+        signature = {n: "constexpr" if n in constants else _triton_type(n, values[n]) for n in self.function.arg_names}
+        key = repr((sorted(signature.items()), sorted(constants.items()), sorted(options.items())))
+        if key not in self._compiled:
+            self._compiled[key] = self.gpu.triton(self._compile(signature, constants, options))
+        if callable(grid):
+            grid = grid(values)
+        return self._compiled[key](*[values[n] for n in self.function.arg_names if n not in constants], grid=grid)
+
+    def _compile(self, signature, constants, options):
+        import triton
+        from triton.backends.compiler import GPUTarget
+        from triton.compiler import ASTSource
+        source = ASTSource(fn=self.function, signature=signature, constexprs=constants)
+        return triton.compile(source, target=GPUTarget("cuda", self.gpu.compute, 32), options=options)
+
+
+def _triton_type(name, a):
+    a = a.array if isinstance(a, Fresh) else a
+    kinds = {"f": "fp", "i": "i", "u": "u"}
+    if isinstance(a, (bool, numpy.bool_)):
+        return "i1"
+    if isinstance(a, int):
+        return "i32" if -2**31 <= a < 2**31 else "i64"
+    if isinstance(a, float):
+        return "fp32"
+    if isinstance(a, (numpy.ndarray, numpy.generic)) and (a.dtype.kind in kinds or a.dtype.kind == "b"):
+        bits = "i1" if a.dtype.kind == "b" else kinds[a.dtype.kind] + str(8 * a.dtype.itemsize)
+        return "*" + bits if isinstance(a, numpy.ndarray) else bits
+    raise SimError("error: argument %s is a %s\nhint: kernels of Triton take NumPy arrays, numbers and None" % (name, type(a).__name__))
 
 
 def _dims(d):
