@@ -43,10 +43,10 @@ type Options struct {
 	Skip      bool  // with Sample: the other blocks do not run, and what they would write is missing
 	Lines     bool  // with Counters: by line of the PTX too
 
-	Touched   bool     // with Globalcheck: tell what was read and written
-	Cluster   [3]int   // blocks that run together; zero for what the kernel was compiled for
-	Ahead     *Ahead   // with Globalcheck, of a launch that may begin before the one ahead of it has ended (griddepcontrol): what that touched
-	Debug     Debugger // comes by at each instruction, one at a time; nil for none
+	Touched bool     // with Globalcheck: tell what was read and written
+	Cluster [3]int   // blocks that run together; zero for what the kernel was compiled for
+	Ahead   *Ahead   // with Globalcheck, of a launch that may begin before the one ahead of it has ended (griddepcontrol): what that touched
+	Debug   Debugger // comes by at each instruction, one at a time; nil for none
 
 	Stop <-chan struct{} // closed to end the launch early, with ErrStopped; nil for never
 	Done *atomic.Int64   // counts blocks as they end, for those who watch; may be nil

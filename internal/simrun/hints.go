@@ -3,12 +3,12 @@ package simrun
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/estimate"
 	"github.com/warpline-ml/warpline/internal/gpusim"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Hint is advice about a line: what is right, and slow or doubtful. It is no finding.
@@ -43,7 +43,7 @@ func (j *job) hints(rep *gpusim.Report, r *Result) []Hint {
 		return list
 	}
 	slow := slowLines(&j.card, rep.Work, r)
-	slices.SortStableFunc(slow, func(a, b Hint) int { return cmp.Compare(b.Gain, a.Gain) })
+	sorting.By(slow, func(a, b Hint) int { return cmp.Compare(b.Gain, a.Gain) })
 	return append(list, slow...)
 }
 

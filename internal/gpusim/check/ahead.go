@@ -2,8 +2,9 @@ package check
 
 import (
 	"cmp"
-	"slices"
 	"sort"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Ahead is what the launch ahead in the stream has touched, for one that may begin before that has ended (programmatic dependent launch): until
@@ -79,7 +80,7 @@ func (r *Races) TooEarly(cores []*Global, about func(a *Access, by Party, at uin
 	for _, e := range all {
 		list = append(list, e)
 	}
-	slices.SortFunc(list, func(x, y *early) int {
+	sorting.By(list, func(x, y *early) int {
 		return cmp.Or(cmp.Compare(x.first.block, y.first.block), cmp.Compare(x.first.who, y.first.who))
 	})
 	for _, e := range list {
