@@ -460,7 +460,7 @@ func TestBatchIsReleasedWhenTheLoopGoesOn(t *testing.T) {
 				t.Error("a value of the first batch is alive in the second")
 			}
 		}
-		last = b.X.Scale(2)
+		last = b.X.Scale(2) //warpline:ok V02
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func Distillation(env *tensor.Env, steps int, w io.Writer) error {
 	teacher, student := mlp(env, 4, 16, 3), mlp(env, 4, 16, 3)
 	opt := optim.NewAdam(nn.Params(student), optim.AdamWConfig{LR: 1e-2})
-	var first, last float64
+	var first, last *tensor.Pending
 	for b, err := range data.Batches(env, blobs(60), data.Config{Size: 10, Steps: steps}) {
 		if err != nil {
 			return err
@@ -24,10 +24,10 @@ func Distillation(env *tensor.Env, steps int, w io.Writer) error {
 		loss := nn.MSE(student.Forward(b.X), want)
 		loss.Backward()
 		opt.Step()
-		if last = loss.Item(); first == 0 {
+		if last = loss.Later(); first == nil {
 			first = last
 		}
 	}
-	fmt.Fprintf(w, "the student came closer: %v\n", last < first/5)
+	fmt.Fprintf(w, "the student came closer: %v\n", last.Value() < first.Value()/5)
 	return nil
 }

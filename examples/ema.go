@@ -28,7 +28,7 @@ func EMA(env *tensor.Env, steps int, w io.Writer) error {
 		opt.Step()
 		average.Update()
 		total.AddInPlace(loss.Detach())
-		want, share = want+share*(model.Weight.Floats()[0]-want), 0.01
+		want, share = want+share*(model.Weight.Floats()[0]-want), 0.01 //warpline:ok R13
 	}
 	off := math.Abs(average.Model.Weight.Floats()[0] - want)
 	fmt.Fprintf(w, "the average is right to 1e-4: %v; losses add up to a finite number: %v\n", off < 1e-4, !math.IsNaN(total.Item()))

@@ -77,7 +77,7 @@ func TestLines(t *testing.T) {
 				gone = b
 			}
 			*line = next()
-			for range data.Split(gone, 2) {
+			for range data.Split(gone, 2) { //warpline:ok V27
 			}
 		},
 		"data.Zip": func(env *tensor.Env, line *string) {

@@ -26,7 +26,7 @@ func MetricAfterStep(env *tensor.Env, steps int, w io.Writer) error {
 		logits := model[2].Forward(hidden.ReLU())
 		nn.CrossEntropy(logits, b.Y).Backward()
 		opt.Step()
-		hits += metric.Correct(logits, b.Y).Item()
+		hits += metric.Correct(logits, b.Y).Item() //warpline:ok R13
 		n += b.Y.Size()
 		_, released = b.Env.Try(func(*tensor.Env) *tensor.Tensor { return hidden.Scale(1) })
 	}

@@ -41,7 +41,7 @@ func OwnOperation(env *tensor.Env, steps int, w io.Writer) error {
 		x := p.In(b.Env)
 		out := cube.Apply(x)
 		out[0].Add(out[1]).Sum().Backward()
-		for i, g := range p.Grad().Floats() {
+		for i, g := range p.Grad().Floats() { //warpline:ok R13
 			worst = max(worst, math.Abs(g-(3*at[i]*at[i]+2*at[i])))
 		}
 		p.DropGrad()
@@ -50,7 +50,7 @@ func OwnOperation(env *tensor.Env, steps int, w io.Writer) error {
 			slope := tensor.GradGraph(cube.Apply(p.In(env))[0].Sum(), p)[0]
 			return tensor.Grad(slope.Sum(), p)[0]
 		})
-		for i, g := range y.Floats() {
+		for i, g := range y.Floats() { //warpline:ok R13
 			worst = max(worst, math.Abs(g-6*at[i]))
 		}
 	}

@@ -35,7 +35,7 @@ func Queues(env *tensor.Env, steps int, w io.Writer) error {
 		// What crosses from one queue to the other is waited for there, not here.
 		e := b.Env.On(side).NoGrad()
 		right := model.Forward(b.X.In(e)).ArgMax(1).Eq(b.Y.In(e))
-		score = right.Cast(dtype.F32).Mean().Item()
+		score = right.Cast(dtype.F32).Mean().Item() //warpline:ok R13
 	}
 	fmt.Fprintf(w, "loss below 0.1: %v, last batch right: %.0f %%\n", last < 0.1, 100*score)
 	return nil

@@ -32,7 +32,7 @@ func Recurrent(env *tensor.Env, steps int, w io.Writer) error {
 	opt := optim.NewAdam(nn.Params(net), optim.AdamWConfig{LR: 1e-2})
 	var hidden tensor.Slot
 	hidden.Set(env.Zeros(10, 8))
-	var first, last float64
+	var first, last *tensor.Pending
 	for b, err := range data.Batches(env, blobs(60), data.Config{Size: 10, Steps: steps}) {
 		if err != nil {
 			return err
@@ -42,10 +42,10 @@ func Recurrent(env *tensor.Env, steps int, w io.Writer) error {
 		hidden.Set(state)
 		loss.Backward()
 		opt.Step()
-		if last = loss.Item(); first == 0 {
+		if last = loss.Later(); first == nil {
 			first = last
 		}
 	}
-	fmt.Fprintf(w, "the loss halved: %v; the state is kept: %v\n", last < first/2, hidden.Get(env).Shape())
+	fmt.Fprintf(w, "the loss halved: %v; the state is kept: %v\n", last.Value() < first.Value()/2, hidden.Get(env).Shape())
 	return nil
 }

@@ -24,7 +24,8 @@ func Replicas(env *tensor.Env, steps int, w io.Writer) error {
 	return errors.Join(errs...)
 }
 
-func replica(env *tensor.Env, steps int) (last float64, err error) {
+func replica(env *tensor.Env, steps int) (float64, error) {
+	var last *tensor.Pending
 	model := nn.Sequential{nn.NewLinear(env, 4, 8), nn.ReLU{}, nn.Dropout{P: 0.1}, nn.NewLinear(env, 8, 3)}
 	opt := optim.NewAdam(nn.Params(model), optim.AdamWConfig{LR: 1e-2})
 	for b, err := range data.Batches(env, blobs(60), data.Config{Size: 10, Steps: steps}) {
@@ -34,7 +35,7 @@ func replica(env *tensor.Env, steps int) (last float64, err error) {
 		loss := nn.CrossEntropy(model.Forward(b.X), b.Y)
 		loss.Backward()
 		opt.Step()
-		last = loss.Item()
+		last = loss.Later()
 	}
-	return last, nil
+	return last.Value(), nil
 }

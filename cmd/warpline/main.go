@@ -31,6 +31,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/presence"
+	"github.com/warpline-ml/warpline/internal/vetgo"
 	"github.com/warpline-ml/warpline/train"
 )
 
@@ -49,6 +50,9 @@ type exitStatus int
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 func main() {
+	if vetgo.IsAsked(os.Args[1:]) {
+		vetgo.Serve() // go vet -vettool
+	}
 	ctx, stop := interruptible(os.Args[1:])
 	defer stop()
 	status := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,22 +14,31 @@ import (
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/internal/vet"
+	"github.com/warpline-ml/warpline/internal/vetgo"
 	"github.com/warpline-ml/warpline/internal/vetpy"
 	"github.com/warpline-ml/warpline/train"
 )
 
-const vetLong = `Say what training programs in Python do wrong, by reading them: losses kept with their graphs, gradients that are never zeroed,
-values that are read in every step, evaluations that record, scalers out of order, and some thirty more. Nothing is run, and no
-Python is needed. Of a folder all programs and notebooks are read, but for those of installed packages.
+const vetLong = `Say what training programs do wrong, by reading them: losses kept with their graphs, values that are read in every step,
+evaluations that record, values used when their batch is gone, and some thirty more. Nothing is run.
+
+Programs in Python, and notebooks, are read as they are, and no Python is needed; of a folder all of them, but for those of
+installed packages. Python 3.8 to 3.14, and PyTorch's own loops, Lightning's modules and Accelerate's loops are known. Programs in Go are
+read as packages, by way of go vet, so the go command must be there: name packages (./...), files, or a folder with its
+module. go vet does the same with this program as its tool:
+
+  go vet -vettool=$(which warpline) ./...
 
 Each finding has the line, what to write there, what that gains, and how sure it is. A comment silences a line for a rule:
 
   losses.append(loss)  # warpline: ok R06
+  losses = append(losses, loss) //warpline:ok R06
 
-Python 3.8 to 3.14, and PyTorch's own loops, Lightning's modules and Accelerate's loops are known. The exit status is 0 when
-nothing was found, 1 when something was, 2 when a file could not be read.`
+The exit status is 0 when nothing was found, 1 when something was, 2 when a file or a package could not be read.`
 
 const vetExample = `  warpline vet train.py
+  warpline vet ./...
+  warpline vet --fix ./...
   warpline vet . --skip R13
   warpline vet --explain R06
   warpline vet --json notebook.ipynb | jq -r '.findings[].fix'
@@ -38,12 +50,13 @@ type vetting struct {
 	explain string
 	rules   bool
 	sarif   bool
+	fix     bool
 }
 
 func newVet() *cobra.Command {
 	v := &vetting{}
 	cmd := &cobra.Command{
-		Use: "vet FILE.py|FILE.ipynb|DIR...", Short: "Say what training programs do wrong, by reading them", Long: vetLong, Example: vetExample,
+		Use: "vet FILE|DIR|PACKAGE...", Short: "Say what training programs do wrong, by reading them", Long: vetLong, Example: vetExample,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if v.explain != "" || v.rules {
 				return from(0, 0)(cmd, args)
@@ -56,6 +69,7 @@ func newVet() *cobra.Command {
 	f.StringSliceVar(&v.skip, "skip", nil, "rules that are not asked, by id or name, with commas between them")
 	f.StringVar(&v.explain, "explain", "", "show a rule: why, a program that is broken, and the same mended")
 	f.BoolVar(&v.rules, "rules", false, "list all rules")
+	f.BoolVar(&v.fix, "fix", false, "write the fixes that are mechanical into files of Go, and say what is left")
 	f.BoolVar(&v.sarif, "sarif", false, "write findings as SARIF 2.1.0, which code hosts read")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s := newScreen(cmd)
@@ -79,16 +93,12 @@ func rule(name string) (vet.Rule, error) {
 }
 
 func listRules(s *screen) error {
-	t := render.Table{Header: []string{"rule", "name", "why"}}
 	for _, r := range vet.Rules() {
-		if err := s.emit(map[string]string{"rule": r.ID, "name": r.Name, "why": r.Why}); err != nil {
+		if err := s.emit(map[string]string{"rule": r.ID, "name": r.Name, "why": r.Why, "in": r.In.String()}); err != nil {
 			return err
 		}
-		t.Rows = append(t.Rows, []string{r.ID, r.Name, r.Why})
-	}
-	for _, r := range t.Rows {
-		s.say("%s  %s", r[0], r[1])
-		s.say("     %s", r[2])
+		s.say("%s  %s, in %s", r.ID, r.Name, r.In)
+		s.say("     %s", r.Why)
 	}
 	return s.failure()
 }
@@ -103,7 +113,7 @@ func explainRule(s *screen, name string) error {
 	}
 	s.say("%s %s: %s", r.ID, r.Name, r.Why)
 	for _, e := range r.Examples() {
-		fmt.Fprintf(s.text, "\nbroken:\n\n%s\nmended:\n\n%s", indented(strings.ReplaceAll(e.Broken, "# want:", "# here:")), indented(e.Mended))
+		fmt.Fprintf(s.text, "\nbroken, in %s:\n\n%s\nmended:\n\n%s", e.Name(), indented(strings.ReplaceAll(e.Broken, " want: ", " here: ")), indented(e.Mended))
 	}
 	return s.failure()
 }
@@ -120,15 +130,25 @@ func indented(program string) string {
 	return b.String()
 }
 
-// vetted is the JSON of a file.
+// vetted is the JSON of a file, or of a package that could not be read.
 type vetted struct {
 	File     string      `json:"file"`
 	Findings []vet.Found `json:"findings"`
 	Error    string      `json:"error,omitempty"` // why it could not be read
 }
 
-// run reads files. One that cannot be read is told, and the others are read all the same.
-func (v *vetting) run(cmd *cobra.Command, s *screen, paths []string) error {
+// result is what all files and packages gave.
+type result struct {
+	all      []vet.InFile
+	files    int // in Python that were read
+	packages int // in Go that were read
+	found    int
+	unread   int
+	mended   int
+}
+
+// run reads files and packages. One that cannot be read is told, and the others are read all the same.
+func (v *vetting) run(cmd *cobra.Command, s *screen, args []string) error {
 	for _, name := range v.skip {
 		if _, err := rule(name); err != nil {
 			return err
@@ -137,48 +157,163 @@ func (v *vetting) run(cmd *cobra.Command, s *screen, paths []string) error {
 	if v.sarif && s.json != nil {
 		return advice.Failf("leave one of them out", "--sarif and --json both write to the standard output")
 	}
-	files, err := vetpy.Files(paths)
+	paths, err := sorted(args)
 	if err != nil {
-		return advice.Explain(err, "name programs, notebooks or folders that are there")
+		return err
 	}
-	if len(files) == 0 {
-		return advice.Failf("name a program, a notebook or a folder that has some", "%s has no programs in Python", strings.Join(paths, ", "))
+	files, err := vetpy.Files(paths.python)
+	if err != nil {
+		return advice.Explain(err, "name programs, notebooks, packages or folders that are there")
 	}
-	var all []vet.InFile
-	found, failed := 0, 0
+	if len(files) == 0 && len(paths.packages) == 0 {
+		return advice.Failf("name a program, a notebook, packages of Go, or a folder that has some", "%s has no programs in Python, and no module of Go", strings.Join(args, ", "))
+	}
+	r := &result{}
+	if err := v.python(cmd.Context(), s, files, r); err != nil {
+		return err
+	}
+	if err := v.packages(cmd.Context(), s, paths.packages, r); err != nil {
+		return err
+	}
+	return v.end(s, r)
+}
+
+// sortedPaths are arguments by their language.
+type sortedPaths struct {
+	python   []string // programs, notebooks, and folders
+	packages []vetgo.Request
+}
+
+// sorted tells Python and Go apart. Files go by their ends. A folder is looked through for programs in Python, and read as the
+// packages below it where it belongs to a module of Go and has such programs. All else names packages.
+func sorted(args []string) (p sortedPaths, err error) {
+	var files, named []string
+	for _, a := range args {
+		info, err := os.Stat(a)
+		switch base := strings.TrimSuffix(filepath.ToSlash(a), "/..."); {
+		case err == nil && !info.IsDir() && strings.HasSuffix(a, ".go"):
+			files = append(files, a)
+		case err == nil && info.IsDir():
+			p.python = append(p.python, a)
+			if vetgo.HasPackages(a) {
+				p.packages = append(p.packages, vetgo.Request{Dir: a, Patterns: []string{"./..."}})
+			}
+		case err == nil || vetpy.IsProgram(a) || strings.HasSuffix(a, ".go"):
+			p.python = append(p.python, a) // that it is missing, or no program, is said there
+		case base != filepath.ToSlash(a) && isFolder(base):
+			p.packages = append(p.packages, vetgo.Request{Dir: base, Patterns: []string{"./..."}})
+		case strings.HasPrefix(a, "."):
+			return p, advice.Explain(err, "name programs, notebooks, packages or folders that are there")
+		default:
+			named = append(named, a)
+		}
+	}
+	for _, patterns := range [][]string{files, named} {
+		if len(patterns) > 0 {
+			p.packages = append(p.packages, vetgo.Request{Patterns: patterns})
+		}
+	}
+	return p, nil
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// python reads programs in Python.
+func (v *vetting) python(ctx context.Context, s *screen, files []string, r *result) error {
 	for i, name := range files {
-		if cmd.Context().Err() != nil {
+		if ctx.Err() != nil {
 			return train.ErrInterrupted
 		}
 		if len(files) > 200 {
 			s.passing(render.Progress{Label: "reading", Done: int64(i), Total: int64(len(files)), Fields: []string{name}})
 		}
-		one, err := v.file(name)
+		found, err := vetpy.CheckFile(name)
 		if err != nil {
-			failed++
+			r.unread++
+		} else {
+			r.files++
 		}
-		found += len(one)
-		if err := v.tell(s, name, one, err); err != nil {
+		if err := v.tell(s, r, vet.InFile{File: name, Found: found}, err); err != nil {
 			return err
 		}
-		all = append(all, vet.InFile{File: name, Found: one})
 	}
 	s.clear()
-	return v.end(s, all, found, failed)
+	return nil
 }
 
-// file is what is found in a file, but for what nobody asks.
-func (v *vetting) file(name string) ([]vet.Found, error) {
-	found, err := vetpy.CheckFile(name)
-	return slices.DeleteFunc(found, func(f vet.Found) bool {
+// packages reads packages of Go.
+func (v *vetting) packages(ctx context.Context, s *screen, requests []vetgo.Request, r *result) error {
+	for _, q := range requests {
+		var err error
+		if q.Tool, err = os.Executable(); err != nil {
+			return err
+		}
+		q.Skip = v.skipped()
+		a, err := v.answer(ctx, s, q, r)
+		switch {
+		case ctx.Err() != nil:
+			return train.ErrInterrupted
+		case err != nil:
+			return err
+		}
+		r.packages += a.Packages
+		for _, f := range a.Files {
+			if err := v.tell(s, r, f, nil); err != nil {
+				return err
+			}
+		}
+		for _, err := range a.Unread {
+			r.unread++
+			name, _, _ := strings.Cut(err.Error(), ":")
+			if err := v.tell(s, r, vet.InFile{File: name}, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// answer is what is found in packages; with --fix what is left when all that is mechanical was mended.
+func (v *vetting) answer(ctx context.Context, s *screen, q vetgo.Request, r *result) (*vetgo.Answer, error) {
+	s.passing(render.Progress{Label: "go vet", Fields: []string{q.Dir}})
+	defer s.clear()
+	a, err := vetgo.Check(ctx, q)
+	if err != nil || !v.fix || a.Mechanical() == 0 {
+		return a, err
+	}
+	before := a.Findings()
+	if err := vetgo.Fix(ctx, q); err != nil {
+		return nil, advice.Explain(err, "what go vet -fix says; without --fix nothing is written")
+	}
+	a, err = vetgo.Check(ctx, q)
+	if err == nil {
+		r.mended += before - a.Findings()
+	}
+	return a, err
+}
+
+// skipped are the ids of the rules that nobody asks and that programs in Go can break.
+func (v *vetting) skipped() (ids []string) {
+	for _, name := range v.skip {
+		if r, ok := vet.Find(name); ok && r.In.Has(vet.Go) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// tell shows what is found in a file, but for what nobody asks.
+func (v *vetting) tell(s *screen, r *result, f vet.InFile, err error) error {
+	f.Found = slices.DeleteFunc(f.Found, func(f vet.Found) bool {
 		return slices.ContainsFunc(v.skip, func(n string) bool { return strings.EqualFold(n, f.Rule) || strings.EqualFold(n, f.Name) })
-	}), err
-}
-
-// tell shows what is found in a file.
-func (v *vetting) tell(s *screen, name string, found []vet.Found, err error) error {
-	line := vetted{File: name, Findings: found}
-	if found == nil {
+	})
+	r.found += len(f.Found)
+	r.all = append(r.all, f)
+	line := vetted{File: f.File, Findings: f.Found}
+	if f.Found == nil {
 		line.Findings = []vet.Found{}
 	}
 	if err != nil {
@@ -193,9 +328,9 @@ func (v *vetting) tell(s *screen, name string, found []vet.Found, err error) err
 	if v.sarif {
 		return nil
 	}
-	for i := range found {
+	for i := range f.Found {
 		s.clear()
-		s.finding(&found[i])
+		s.finding(&f.Found[i])
 	}
 	return s.failure()
 }
@@ -224,21 +359,36 @@ func sureness(c finding.Confidence) string {
 }
 
 // end says how much was found in all.
-func (v *vetting) end(s *screen, all []vet.InFile, found, failed int) error {
+func (v *vetting) end(s *screen, r *result) error {
 	if v.sarif {
-		if err := s.unwritten(vet.WriteSARIF(s.text, version(), all)); err != nil {
+		if err := s.unwritten(vet.WriteSARIF(s.text, version(), r.all)); err != nil {
 			return err
 		}
 	} else {
-		s.say("%s in %s", plural(found, "finding"), plural(len(all)-failed, "file"))
+		if v.fix {
+			s.say("%s mended", plural(r.mended, "finding"))
+		}
+		s.say("%s in %s", plural(r.found, "finding"), r.read())
 	}
 	switch {
 	case s.failure() != nil:
 		return s.failure()
-	case failed > 0:
-		return advice.Failf("the notes say at which line; this reads Python 3.8 to 3.14", "%s of %d could not be read", plural(failed, "file"), len(all))
-	case found > 0:
+	case r.unread > 0:
+		return advice.Failf("the notes say at which line; this reads Python 3.8 to 3.14, and packages of Go that compile", "%d of %d could not be read", r.unread, r.unread+r.files+r.packages)
+	case r.found > 0:
 		return errFindings
 	}
 	return nil
+}
+
+// read says what was read, in words.
+func (r *result) read() string {
+	var parts []string
+	if r.files > 0 || r.packages == 0 {
+		parts = append(parts, plural(r.files, "file"))
+	}
+	if r.packages > 0 {
+		parts = append(parts, plural(r.packages, "package")+" of Go")
+	}
+	return strings.Join(parts, " and ")
 }

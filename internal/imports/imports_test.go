@@ -144,8 +144,9 @@ const rules = `
 	NONE < internal/pysyntax;
 	internal/finding < internal/vet;
 	internal/advice, internal/pysyntax, internal/vet < internal/vetpy;
+	internal/advice, internal/sorting, internal/vet < internal/vetgo;
 	internal/pysyntax < bench/python;
-	internal/vetpy < cmd/warpline;
+	internal/vetpy, internal/vetgo < cmd/warpline;
 	internal/advice < internal/torchcall;
 	internal/torchcall < internal/torchcall/source, cmd/warpline;
 	internal/torchcall/source < internal/torchcall/gen, cmd/warpline;
@@ -191,6 +192,7 @@ var only = map[string][]string{
 	"charm.land":                   {"cmd/warpline"}, // bubbletea
 	"github.com/ebitengine/purego": {"internal/dl"},
 	"github.com/google/pprof":      {"prof"},
+	"golang.org/x/tools":           {"internal/vetgo"}, // go/analysis
 }
 
 // behind are the packages that internal/engines hides: what stands above it knows devices, not engines. Besides

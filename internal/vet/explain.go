@@ -9,14 +9,22 @@ import (
 //go:embed programs
 var programs embed.FS
 
-// Example is a program that a rule finds something in, and the same without it, in a language: "python".
+// Example is a program that a rule finds something in, and the same without it, in a language: "python", "go".
 type Example struct {
 	Language, Broken, Mended string
 }
 
+// Name is the language's.
+func (e Example) Name() string {
+	if e.Language == "go" {
+		return "Go"
+	}
+	return "Python"
+}
+
 // Examples are those of a rule, one for each language that the rule is for.
 func (r Rule) Examples() (all []Example) {
-	for _, l := range []struct{ language, end string }{{"python", ".py"}} {
+	for _, l := range []struct{ language, end string }{{"python", ".py"}, {"go", ".go.txt"}} {
 		broken, err := fs.ReadFile(programs, "programs/"+r.ID+"_broken"+l.end)
 		if err != nil {
 			continue

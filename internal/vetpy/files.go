@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/vet"
 )
 
@@ -15,9 +14,6 @@ import (
 // installed packages. The error is of the first path that is not there.
 func Files(paths []string) (files []string, err error) {
 	for _, path := range paths {
-		if strings.HasSuffix(path, "...") || strings.HasSuffix(path, ".go") {
-			return nil, advice.Failf("name programs in Python, notebooks, or folders of them", "%s: programs in Go are not read", path)
-		}
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, err
@@ -32,7 +28,7 @@ func Files(paths []string) (files []string, err error) {
 				return err
 			case d.IsDir() && name != path && vet.Ignored(d.Name()):
 				return filepath.SkipDir
-			case d.Type().IsRegular() && isProgram(name):
+			case d.Type().IsRegular() && IsProgram(name):
 				files = append(files, name)
 			}
 			return nil
@@ -44,7 +40,8 @@ func Files(paths []string) (files []string, err error) {
 	return files, nil
 }
 
-func isProgram(name string) bool {
+// IsProgram tells whether a file is one by its name.
+func IsProgram(name string) bool {
 	return strings.HasSuffix(name, ".py") || strings.HasSuffix(name, ".pyw") || strings.HasSuffix(name, ".ipynb")
 }
 

@@ -1,0 +1,218 @@
+package vetgo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/warpline-ml/warpline/internal/vet"
+)
+
+// exported are the files with the types of the packages that programs of the tests import, by path.
+var exported = sync.OnceValues(func() (map[string]string, error) {
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export", "fmt", "log", "time", "math", "errors", "os", "sync",
+		module+"ckpt", module+"data/digits", module+"metric", module+"optim", module+"prof")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct{ ImportPath, Export string }
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return files, nil
+		} else if err != nil {
+			return nil, err
+		}
+		files[p.ImportPath] = p.Export
+	}
+})
+
+// compiled is a program, and what went wrong with its types.
+type compiled struct {
+	fset  *token.FileSet
+	file  *ast.File
+	pkg   *types.Package
+	info  *types.Info
+	src   []byte
+	wrong error
+}
+
+var (
+	files    = token.NewFileSet()
+	imported = sync.OnceValues(func() (types.Importer, error) {
+		where, err := exported()
+		return importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(where[path]) }), err
+	})
+)
+
+func compile(t testing.TB, name, source string) *compiled {
+	t.Helper()
+	from, err := imported()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &compiled{fset: files, src: []byte(source), info: &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Implicits: map[ast.Node]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
+		Instances: map[*ast.Ident]types.Instance{},
+	}}
+	if c.file, err = parser.ParseFile(files, name, source, parser.ParseComments); err != nil {
+		c.wrong = err
+		return c
+	}
+	conf := types.Config{Importer: from, Error: func(err error) { c.wrong = errors.Join(c.wrong, err) }}
+	c.pkg, _ = conf.Check("main", files, []*ast.File{c.file}, c.info)
+	return c
+}
+
+// run are the diagnostics of all rules, in the order of their places.
+func (c *compiled) run(t testing.TB) (all []analysis.Diagnostic) {
+	t.Helper()
+	pass := func(a *analysis.Analyzer) *analysis.Pass {
+		return &analysis.Pass{
+			Analyzer: a, Fset: c.fset, Files: []*ast.File{c.file}, Pkg: c.pkg, TypesInfo: c.info, ResultOf: map[*analysis.Analyzer]any{},
+			Report: func(d analysis.Diagnostic) { all = append(all, d) }, ReadFile: func(string) ([]byte, error) { return c.src, nil },
+		}
+	}
+	p := read(pass(reader))
+	for _, a := range Analyzers() {
+		at := pass(a)
+		at.ResultOf[reader] = p
+		if _, err := a.Run(at); err != nil {
+			t.Error(err)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b analysis.Diagnostic) int { return int(a.Pos - b.Pos) })
+	return all
+}
+
+// want and near mark lines with the rules that find something there, and with those that nearly would.
+var (
+	want = regexp.MustCompile(`// want: ([A-Z0-9 ]+)`)
+	near = regexp.MustCompile(`// near: ([A-Z0-9 ]+)`)
+)
+
+// wanted are "line rule" of a program's marks.
+func wanted(source string) (all []string) {
+	for i, line := range strings.Split(source, "\n") {
+		if m := want.FindStringSubmatch(line); m != nil {
+			for _, r := range strings.Fields(m[1]) {
+				all = append(all, fmt.Sprintf("%d %s", i+1, r))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// got are "line rule" of what is found in a program, which must compile.
+func got(t *testing.T, name, source string) (all []string) {
+	t.Helper()
+	c := compile(t, name, source)
+	if c.wrong != nil {
+		t.Errorf("%s: %v", name, c.wrong)
+		return nil
+	}
+	for _, d := range c.run(t) {
+		f := foundOf(name, "R00", position(c.fset.Position(d.Pos).String()), relatedTexts(d), d.Message)
+		if f.Title == "" || f.Fix == "" || f.Gain.Text == "" || f.DisprovedBy == "" || f.Confidence == "" {
+			t.Errorf("%s:%d: not whole: %+v", name, f.Line, f.Finding)
+		}
+		all = append(all, fmt.Sprintf("%d %s", f.Line, d.Message[strings.LastIndexByte(d.Message, '[')+1:][:3]))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func relatedTexts(d analysis.Diagnostic) (all []string) {
+	for _, r := range d.Related {
+		all = append(all, r.Message)
+	}
+	return all
+}
+
+// unlike shows what is wanted and what is there, if they differ.
+func unlike(want, got []string) string {
+	if slices.Equal(want, got) {
+		return ""
+	}
+	return fmt.Sprintf("  %q\n  %q", want, got)
+}
+
+// TestExamples: each rule finds its broken program and nothing else in it, and nothing in the mended one; both compile.
+func TestExamples(t *testing.T) {
+	for _, r := range vet.Rules() {
+		examples := slices.DeleteFunc(r.Examples(), func(e vet.Example) bool { return e.Language != "go" })
+		if r.In.Has(vet.Go) != (len(examples) == 1) {
+			t.Errorf("%s is for %s and has %d programs in Go", r.ID, r.In, len(examples))
+		}
+		if has := slices.ContainsFunc(Analyzers(), func(a *analysis.Analyzer) bool { return a.Name == r.ID }); has != r.In.Has(vet.Go) {
+			t.Errorf("%s is for %s, and an analyzer of it is there: %v", r.ID, r.In, has)
+		}
+		for _, e := range examples {
+			if len(wanted(e.Broken)) == 0 || len(wanted(e.Mended)) > 0 {
+				t.Errorf("%s: marks of the programs", r.ID)
+			}
+			for name, source := range map[string]string{"broken": e.Broken, "mended": e.Mended} {
+				if d := unlike(wanted(source), got(t, r.ID+"_"+name+".go", source)); d != "" {
+					t.Errorf("%s, %s: wanted, got:\n%s", r.ID, name, d)
+				}
+				if f, err := format.Source([]byte(source)); err != nil || string(f) != source {
+					t.Errorf("%s, %s: not as gofmt has it: %v", r.ID, name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestPrograms: what is planted is found, and what is near to it is not.
+func TestPrograms(t *testing.T) {
+	planted, close := map[string]int{}, map[string]int{}
+	programs, err := filepath.Glob("testdata/*.go")
+	if err != nil || len(programs) == 0 {
+		t.Fatal(programs, err)
+	}
+	for _, file := range programs {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source := string(data)
+		if d := unlike(wanted(source), got(t, file, source)); d != "" {
+			t.Errorf("%s: wanted, got:\n%s", file, d)
+		}
+		count(planted, want, source)
+		count(close, near, source)
+	}
+	for _, a := range Analyzers() {
+		if planted[a.Name] < 2 || close[a.Name] < 2 { // and the two of the examples
+			t.Errorf("%s: %d planted and %d near misses beside those of --explain; 2 of each are wanted", a.Name, planted[a.Name], close[a.Name])
+		}
+	}
+}
+
+func count(into map[string]int, mark *regexp.Regexp, source string) {
+	for _, m := range mark.FindAllStringSubmatch(source, -1) {
+		for _, r := range strings.Fields(m[1]) {
+			into[r]++
+		}
+	}
+}
