@@ -153,10 +153,11 @@ func (c *checker) droppedTensor(n *call, s *ast.ExprStmt) {
 	})
 }
 
-// isWorkload tells whether a node is in a function that others run: to time it, or to see it fail.
+// isWorkload tells whether a node is in a function that others run, to time it or to see it fail, or that reads the clock itself.
 func (c *checker) isWorkload(n ast.Node) bool {
-	_, ok := c.function(n).(*ast.FuncLit)
-	return ok
+	fn := c.function(n)
+	_, ok := fn.(*ast.FuncLit)
+	return ok || slices.ContainsFunc(c.calls, func(m *call) bool { return m.is("time.Now") && c.function(m.expr) == fn })
 }
 
 func hasMethod(t types.Type, name string) bool {
@@ -387,7 +388,7 @@ func (c *checker) twice() {
 			gain: "one walk through what the losses share, or the step that was meant", unless: "the two having nothing in common, and both being meant",
 			also: related(b.expr, "the first one"),
 		}
-		if first == other {
+		if _, made := ast.Unparen(second.lossOf()).(*ast.CallExpr); first == other && !made {
 			out.title, out.sure, out.unless = other+" goes backward twice, and its graph is gone after the first time", finding.High, "nothing"
 			out.fix, out.gain = "leave the second one out, or call BackwardRetain first", "the program goes on"
 		}
