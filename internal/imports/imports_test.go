@@ -28,7 +28,7 @@ const rules = `
 
 	NONE < internal/sorting;
 	internal/sorting < cmd/warpline, data, internal/bench, internal/cuda, internal/cuda/simcuda, internal/device,
-	  internal/diagnose, internal/doctor, internal/estimate, internal/finding, internal/joblog, internal/kineto,
+	  internal/diagnose, internal/doctor, internal/estimate, internal/finding, internal/gpusim/check, internal/joblog, internal/kineto,
 	  internal/literal, internal/litmus, internal/machinefile, internal/monitor, internal/nvml, internal/onepage,
 	  internal/oom, internal/presence, internal/pyenv, internal/simexec, internal/simrun, internal/snapshot,
 	  internal/torchcall, internal/torchcall/source, internal/vetpy, metric, model, nn, plan, prof, train;
