@@ -331,7 +331,8 @@ func TestCopyRefusals(t *testing.T) {
 		{CopyConfig{Device: "null:h200"}, "no link", "sim:CARD"},
 		{CopyConfig{Device: "cpv"}, "cpv", "did you mean cpu?"},
 		{CopyConfig{Sizes: []int64{0}}, "a copy of 0 bytes", "1 B"},
-		{CopyConfig{Device: "sim:gtx-1650", Sizes: []int64{5 << 30}}, "", ""},
+		{CopyConfig{Device: "sim:v100-16"}, "7.0; the kernels need 7.5", ""},
+		{CopyConfig{Device: "sim:gtx-1650", Sizes: []int64{5 << 30}}, "no room for a copy of 5", "--sizes"},
 	} {
 		err := RunCopy(t.Context(), c.CopyConfig, func(Row) error { t.Errorf("%+v: a row", c.CopyConfig); return nil })
 		var known *advice.Error

@@ -14,6 +14,9 @@ func (d *Device) Transfer(n int64, toDevice, pinned bool, times int) (took []tim
 	if n <= 0 || times <= 0 {
 		return nil, fmt.Errorf("%s: %d copies of %d bytes", d.info.Name, times, n)
 	}
+	if n > d.info.Memory {
+		return nil, d.outOfMemory(n)
+	}
 	t := &transfer{probe: probe{api: d.api}, bytes: n, toDevice: toDevice}
 	if !pinned {
 		b, err := hostmem.Alloc(int(n))
@@ -34,6 +37,9 @@ func (d *Device) Transfer(n int64, toDevice, pinned bool, times int) (took []tim
 		t.close(pinned)
 		return t.result
 	})
+	if r == driver.OutOfMemory {
+		return nil, d.outOfMemory(n)
+	}
 	return took, d.failed(t.call, r)
 }
 
