@@ -8,7 +8,6 @@
 package exercise
 
 import (
-	"embed"
 	"fmt"
 	"io/fs"
 	"path"
@@ -18,12 +17,6 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 )
-
-// files has a folder for each exercise in Go, and one for the puzzles. Programs end in .go.txt, so that no tool takes them for
-// packages of this module: what an exercise begins with fails its tests.
-//
-//go:embed _files
-var files embed.FS
 
 // Exercise is something to do.
 type Exercise struct {
@@ -92,7 +85,7 @@ func (e *Exercise) Solution() ([]File, error) {
 // folder are the files of a folder of an exercise in Go.
 func (e *Exercise) folder(name string) (list []File, err error) {
 	dir := path.Join("_files", e.Name, name)
-	entries, err := files.ReadDir(dir)
+	entries, err := fs.ReadDir(files, dir)
 	for _, f := range entries {
 		if f.IsDir() || f.Name() == aboutFile {
 			continue

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ type puzzle struct {
 func (p *puzzle) files(form string) (list []File, err error) {
 	own := p.name + "." + form
 	for _, f := range [][2]string{{"kernel.cu", own + ".cu"}, {"kernel.ptx", own + ".ptx"}, {"puzzle.h", "puzzle.h"}} {
-		text, err := files.ReadFile("_files/puzzles/" + f[1])
+		text, err := fs.ReadFile(files, "_files/puzzles/"+f[1])
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/warpline-ml/warpline/examples/sim"
 	"github.com/warpline-ml/warpline/internal/advice"
 )
 
@@ -28,9 +28,9 @@ func (f *files) unpack(dir string) error {
 		return err
 	}
 	f.builtin = map[string]string{}
-	list, err := sim.Files.ReadDir(".")
+	list, err := fs.ReadDir(kernels, ".")
 	for _, e := range list {
-		text, failed := sim.Files.ReadFile(e.Name())
+		text, failed := fs.ReadFile(kernels, e.Name())
 		f.builtin[e.Name()] = filepath.Join(dir, e.Name())
 		err = errors.Join(err, failed, os.WriteFile(f.builtin[e.Name()], text, 0o600))
 	}

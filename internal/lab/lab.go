@@ -18,7 +18,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,9 +58,6 @@ type Server struct {
 
 // link is an entry of the navigation.
 type link struct{ path, title string }
-
-//go:embed assets
-var assets embed.FS
 
 // New listens. An address that others reach is refused: what a lab runs is run as the user who started it.
 func New(c Config) (*Server, error) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
@@ -256,7 +257,7 @@ func Export(w io.Writer, l *lessons.Listing, version string) error {
 func exported(l *lessons.Listing, version string) (files [][2]string, err error) {
 	base := strings.ToLower(l.ID)
 	for _, name := range needs(base) {
-		source, err := lessons.Source.ReadFile(name + ".go")
+		source, err := fs.ReadFile(programs, name+".go")
 		if err != nil {
 			return nil, err
 		}

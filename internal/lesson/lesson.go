@@ -29,16 +29,13 @@
 package lesson
 
 import (
-	"embed"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 )
-
-//go:embed text/*.txt
-var texts embed.FS
 
 // IDs are the lessons in their order.
 var IDs = []string{"architecture", "roles", "environment", "placement", "copies", "timing", "memory", "precision", "several", "profiling", "pitfalls"}
@@ -123,7 +120,7 @@ func Passage(at string) (*Lesson, *Section, bool) {
 }
 
 func read(id string) (*Lesson, error) {
-	text, err := texts.ReadFile("text/" + id + ".txt")
+	text, err := fs.ReadFile(texts, "text/"+id+".txt")
 	if err != nil {
 		return nil, err
 	}

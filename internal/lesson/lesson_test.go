@@ -1,6 +1,7 @@
 package lesson
 
 import (
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -120,12 +121,12 @@ func TestValues(t *testing.T) {
 		}
 	}
 	used := map[string]bool{}
-	entries, err := texts.ReadDir("text")
+	entries, err := fs.ReadDir(texts, "text")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		text, err := texts.ReadFile("text/" + e.Name())
+		text, err := fs.ReadFile(texts, "text/"+e.Name())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package lesson
 
 import (
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strings"
 
@@ -37,13 +38,13 @@ func Show(id string) (*Listing, error) {
 	if wrong {
 		s.Title, s.Command = l.Wrong.What, ""
 	}
-	if text, err := lessons.Source.ReadFile("python/" + id + ".py"); err == nil {
+	if text, err := fs.ReadFile(programs, "python/"+id+".py"); err == nil {
 		s.Python = string(text)
 	}
 	if l.Run == nil {
 		return s, nil
 	}
-	text, err := lessons.Source.ReadFile(strings.ToLower(base) + ".go")
+	text, err := fs.ReadFile(programs, strings.ToLower(base)+".go")
 	if err != nil {
 		return nil, err
 	}

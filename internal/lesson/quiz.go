@@ -2,6 +2,7 @@ package lesson
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 )
@@ -88,7 +89,7 @@ func (q *Quiz) Judge(given []int) (*Result, error) {
 
 // readQuiz reads a check: lines "title: …", "? question", "- choice", "+ the right one", "= why", "@ passage", ":open …".
 func readQuiz(id string) (*Quiz, error) {
-	text, err := texts.ReadFile("text/quiz-" + id + ".txt")
+	text, err := fs.ReadFile(texts, "text/quiz-"+id+".txt")
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package lesson
 
 import (
-	"embed"
 	"encoding/json"
 	"errors"
 	"html"
@@ -15,9 +14,6 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/render"
 )
-
-//go:embed assets
-var assets embed.FS
 
 // Frame writes a page: a title and its content as HTML, with the addresses of scripts and styles.
 type Frame func(w http.ResponseWriter, r *http.Request, title, body string, scripts, styles []string)

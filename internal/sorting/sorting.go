@@ -11,7 +11,7 @@ import "slices"
 // much memory again as x has.
 func By[T any](x []T, compare func(a, b T) int) {
 	places := sorted(len(x), func(i, j int) int { return compare(x[i], x[j]) })
-	was := slices.Clone(x)
+	was := append([]T(nil), x...)
 	for i, place := range places {
 		x[i] = was[place]
 	}

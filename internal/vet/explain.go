@@ -1,13 +1,9 @@
 package vet
 
 import (
-	"embed"
 	"io/fs"
 	"strings"
 )
-
-//go:embed programs
-var programs embed.FS
 
 // Example is a program that a rule finds something in, and the same without it, in a language: "python", "go".
 type Example struct {

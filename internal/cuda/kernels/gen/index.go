@@ -43,6 +43,13 @@ func archive() error {
 			return err
 		}
 	}
+	folders, err := tables.PackFolders(os.DirFS(filepath.Join("..", "..", "..")))
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join("..", "..", "tables", "folders.pack"), folders); err != nil {
+		return err
+	}
 	var files bytes.Buffer
 	if err := asTheyAre(&files, append(names, lines...)); err != nil {
 		return err
@@ -50,8 +57,10 @@ func archive() error {
 	return writePacked("kernels.pack", files.Bytes())
 }
 
-func writePacked(path string, text []byte) error {
-	return durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(tables.Pack(text)); return err })
+func writePacked(path string, text []byte) error { return writeFile(path, tables.Pack(text)) }
+
+func writeFile(path string, content []byte) error {
+	return durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(content); return err })
 }
 
 // asTheyAre writes files as an archive that leaves them as they are.
