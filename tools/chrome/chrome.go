@@ -56,31 +56,55 @@ func Browser() (context.Context, context.CancelFunc) {
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, cancel2 := chromedp.NewContext(ctx)
-	ctx, cancel3 := context.WithTimeout(ctx, 8*time.Minute)
+	ctx, cancel3 := context.WithTimeoutCause(ctx, 20*time.Minute, errors.New("all together took 20 minutes"))
 	return ctx, func() { cancel3(); cancel2(); cancel() }
 }
 
 // Complaints are what must not be.
 type Complaints struct {
 	sync.Mutex
-	list []string
+	list    []complaint
+	refused map[string]bool
 }
+
+// complaint is one of them, of an address where it is that this answers with an error.
+type complaint struct{ text, url string }
 
 // Add adds one.
 func (c *Complaints) Add(format string, args ...any) {
+	c.add(complaint{text: fmt.Sprintf(format, args...)})
+}
+
+func (c *Complaints) add(x complaint) {
 	c.Lock()
 	defer c.Unlock()
-	c.list = append(c.list, fmt.Sprintf(format, args...))
+	c.list = append(c.list, x)
+}
+
+// Refused tells that an address was right to answer with an error: what the console says of it is no complaint, before or after.
+func (c *Complaints) Refused(url string) {
+	c.Lock()
+	defer c.Unlock()
+	if c.refused == nil {
+		c.refused = map[string]bool{}
+	}
+	c.refused[url] = true
 }
 
 // Err is all of them, or nil.
 func (c *Complaints) Err() error {
 	c.Lock()
 	defer c.Unlock()
-	if len(c.list) == 0 {
+	var all []string
+	for _, x := range c.list {
+		if x.url == "" || !c.refused[x.url] {
+			all = append(all, x.text)
+		}
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	return errors.New(strings.Join(c.list, "\n"))
+	return errors.New(strings.Join(all, "\n"))
 }
 
 // Listen collects what a tab complains of.
@@ -96,7 +120,11 @@ func Listen(ctx context.Context, url string) *Complaints {
 			c.Add("exception: %v", ev.ExceptionDetails)
 		case *cdplog.EventEntryAdded:
 			if ev.Entry.Level == cdplog.LevelError {
-				c.Add("log: %s %s", ev.Entry.Text, ev.Entry.URL)
+				x := complaint{text: fmt.Sprintf("log: %s %s", ev.Entry.Text, ev.Entry.URL)}
+				if ev.Entry.Source == cdplog.SourceNetwork {
+					x.url = ev.Entry.URL
+				}
+				c.add(x)
 			}
 		case *network.EventRequestWillBeSent:
 			if u := ev.Request.URL; !strings.HasPrefix(u, url) && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:") {
@@ -107,12 +135,34 @@ func Listen(ctx context.Context, url string) *Complaints {
 	return c
 }
 
-// Until waits for an expression to be true.
+// Longest is how long anything may take that is waited for: machines that test are busy.
+const Longest = time.Minute
+
+// Run does actions in a tab that has begun, each within Longest.
+func Run(ctx context.Context, actions ...chromedp.Action) error {
+	for _, a := range actions {
+		if err := within(ctx, func(ctx context.Context) error { return chromedp.Run(ctx, a) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func within(ctx context.Context, do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, Longest, fmt.Errorf("not within %s", Longest))
+	defer cancel()
+	err := do(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Until waits for an expression to be true, within Longest.
 func Until(what, expression string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // machines that test are busy
-		defer cancel()
-		if err := chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(0)).Do(ctx); err != nil {
+		err := within(ctx, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(0)).Do)
+		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -18,7 +17,7 @@ const ready = `document.readyState === 'complete'`
 func (v *visit) learn() error {
 	for _, list := range []string{"/learn/", "/exercise/"} {
 		var pages []string
-		err := chromedp.Run(v.ctx, chromedp.Navigate(v.base+list), chrome.Until("the page", ready),
+		err := v.do(chromedp.Navigate(v.base+list), chrome.Until("the page", ready),
 			chromedp.Evaluate(`[...document.querySelectorAll('main a[href]')].map(a => a.getAttribute('href')).filter(p => p.startsWith('/'))`, &pages))
 		if err != nil {
 			return err
@@ -38,7 +37,7 @@ func (v *visit) learn() error {
 // use opens a line's explanation, runs the cells, takes the check and solves the puzzle of the page that is shown.
 func (v *visit) use(page string) error {
 	var trouble string
-	if err := chromedp.Run(v.ctx, chromedp.Evaluate(`(() => {
+	if err := v.do(chromedp.Evaluate(`(() => {
 		for (const b of document.querySelectorAll('[data-listing] [data-line]')) {
 			const why = document.getElementById(b.getAttribute('aria-controls'));
 			b.click();
@@ -54,7 +53,7 @@ func (v *visit) use(page string) error {
 		v.c.Add("%s: %s", page, trouble)
 	}
 	var cells []string
-	if err := chromedp.Run(v.ctx, chromedp.Evaluate(`[...document.querySelectorAll('[data-cell]')].map(c => c.dataset.cell)`, &cells)); err != nil {
+	if err := v.do(chromedp.Evaluate(`[...document.querySelectorAll('[data-cell]')].map(c => c.dataset.cell)`, &cells)); err != nil {
 		return err
 	}
 	for _, c := range cells {
@@ -75,18 +74,18 @@ func (v *visit) use(page string) error {
 func (v *visit) cell(page, id string) error {
 	at := fmt.Sprintf(`document.querySelector('[data-cell="%s"]')`, id)
 	var shown struct{ Log, Exit string }
-	err := chromedp.Run(v.ctx, chromedp.Evaluate(at+`.querySelector('[data-action=run]').click()`, nil), chromedp.Sleep(20*time.Millisecond),
+	err := v.do(chromedp.Evaluate(at+`.querySelector('[data-action=run]').click()`, nil), chromedp.Sleep(20*time.Millisecond),
 		chrome.Until("the end of "+id, at+`.querySelector('[data-exit]').dataset.exit !== '' && !`+at+`.querySelector('[data-action=run]').disabled`),
 		chromedp.Evaluate(`({Log: `+at+`.querySelector('[role=log]').textContent, Exit: `+at+`.querySelector('[data-exit]').dataset.exit})`, &shown))
 	if err != nil {
 		return err
 	}
-	want, err := exec.Command(v.bin, "learn", "run", id).Output()
+	want, err := v.command("learn", "run", id)
 	if err != nil {
 		return err
 	}
-	if shown.Log != string(want) || shown.Exit != "0" {
-		v.c.Add("%s: cell %s shows %q with status %s, the command %q", page, id, shown.Log, shown.Exit, want)
+	if shown.Log != want.out || shown.Exit != "0" || want.status != 0 {
+		v.c.Add("%s: cell %s shows %q with status %s, the command %q with %d", page, id, shown.Log, shown.Exit, want.out, want.status)
 	}
 	return nil
 }
@@ -94,7 +93,7 @@ func (v *visit) cell(page, id string) error {
 // quiz takes a check with the first choice of every question, which is not enough, and follows a wrong answer to its passage.
 func (v *visit) quiz(page string) error {
 	var trouble string
-	err := chromedp.Run(v.ctx, chromedp.Evaluate(`(async () => {
+	err := v.do(chromedp.Evaluate(`(async () => {
 		const form = document.querySelector('form[data-quiz]'), check = form.querySelector('[data-action=check]');
 		const questions = [...form.querySelectorAll('fieldset[data-question]')];
 		for (const q of questions) {
@@ -123,7 +122,7 @@ func (v *visit) quiz(page string) error {
 // puzzle checks what a puzzle begins with, which fails with a hint.
 func (v *visit) puzzle(page string) error {
 	var told string
-	err := chromedp.Run(v.ctx, chromedp.Evaluate(`document.querySelector('form[data-puzzle] [data-action=check]').click()`, nil),
+	err := v.do(chromedp.Evaluate(`document.querySelector('form[data-puzzle] [data-action=check]').click()`, nil),
 		chrome.Until("the judgement", `'raw' in document.querySelector('[data-value=pass]').dataset`),
 		chromedp.Evaluate(`document.querySelector('[data-value=pass]').textContent`, &told))
 	if !strings.HasPrefix(told, "hint: ") {

@@ -7,7 +7,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,12 +49,15 @@ var windows = []window{{"desktop-light", 1440, 900, false}, {"tablet-dark", 820,
 // widget is what /api/widgets tells of one.
 type widget struct {
 	ID, Page string
+	Needs    string
 	Measured bool
-	Controls []struct {
-		Name, Kind, Value string
-		Min, Max          float64
-		Options           []string
-	}
+	Controls []control
+}
+
+type control struct {
+	Name, Kind, Value string
+	Min, Max          float64
+	Options           []string
 }
 
 // visit is a tab in the lab.
@@ -102,7 +104,10 @@ func run(out, bin, axe string) error {
 // all looks at every page.
 func (v *visit) all() error {
 	var text string
-	err := chromedp.Run(v.ctx, network.Enable(), cdplog.Enable(), chromedp.Navigate(v.url),
+	if err := chromedp.Run(v.ctx); err != nil { // without a bound, for the tab would end with it
+		return err
+	}
+	err := v.do(network.Enable(), cdplog.Enable(), chromedp.Navigate(v.url),
 		chromedp.Evaluate(`fetch('/api/widgets').then(r => r.text())`, &text, awaited))
 	if err != nil {
 		return err
@@ -112,7 +117,7 @@ func (v *visit) all() error {
 		return err
 	}
 	var pages []string
-	if err := chromedp.Run(v.ctx, chromedp.Evaluate(`['/', ...[...document.querySelectorAll('#places a[href^="/explore/"]')].map(a => a.getAttribute('href'))]`, &pages)); err != nil {
+	if err := v.do(chromedp.Evaluate(`['/', ...[...document.querySelectorAll('#places a[href^="/explore/"]')].map(a => a.getAttribute('href'))]`, &pages)); err != nil {
 		return err
 	}
 	for _, page := range pages {
@@ -125,14 +130,17 @@ func (v *visit) all() error {
 	if err := v.learn(); err != nil {
 		return errors.Join(err, v.c.Err())
 	}
+	if err := v.train(); err != nil {
+		return fmt.Errorf("training: %w", errors.Join(err, v.c.Err()))
+	}
+	if err := v.steps(); err != nil {
+		return fmt.Errorf("steps: %w", errors.Join(err, v.c.Err()))
+	}
 	seed := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("WARPLINE_TEST_SEED"), 10, 64); err == nil {
 		seed = n
 	}
 	r := rand.New(rand.NewPCG(seed, 0))
-	if err := v.train(); err != nil {
-		return fmt.Errorf("training: %w", errors.Join(err, v.c.Err()))
-	}
 	for _, w := range widgets {
 		if err := v.play(&w, r); err != nil {
 			return fmt.Errorf("%s: %w", w.ID, errors.Join(err, v.c.Err()))
@@ -141,37 +149,83 @@ func (v *visit) all() error {
 	return v.c.Err()
 }
 
+// do does actions. An error tells what the widgets of the page were asked, and how far they are.
+func (v *visit) do(actions ...chromedp.Action) error {
+	err := chrome.Run(v.ctx, actions...)
+	if err == nil {
+		return nil
+	}
+	var stand string
+	if chrome.Run(v.ctx, chromedp.Evaluate(`location.pathname + [...document.querySelectorAll('section[data-widget]')].map(s => '; ' + s.dataset.widget + ' is ' + s.dataset.state + ', asked ' +
+		new URLSearchParams([...s.querySelectorAll('[data-control]')].map(i => [i.dataset.control, i.type === 'checkbox' ? i.checked : i.value]))).join('')`, &stand)) != nil {
+		stand = "nobody knows: the page does not answer"
+	}
+	return fmt.Errorf("%w; at %s", err, stand)
+}
+
+// reply is what a command says.
+type reply struct {
+	out, said string
+	status    int
+}
+
+// command runs a command of the program, within chrome.Longest.
+func (v *visit) command(args ...string) (reply, error) {
+	ctx, cancel := context.WithTimeout(v.ctx, chrome.Longest)
+	defer cancel()
+	var said strings.Builder
+	cmd := exec.CommandContext(ctx, v.bin, args...)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Exited() {
+		err = nil
+	}
+	if err != nil {
+		return reply{}, fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	return reply{string(out), said.String(), cmd.ProcessState.ExitCode()}, nil
+}
+
 // settled is whether all widgets that ask by themselves have their answers.
 const settled = `[...document.querySelectorAll('section[data-widget]')].every(s => 'slow' in s.dataset || s.dataset.widget === 'steps' && s.dataset.state === 'done' || ['done', 'idle'].includes(s.dataset.state) && s.dataset.query !== undefined)`
 
-// look shows a page in a window and keeps its picture.
+// look shows a page in a window, and looks at it.
 func (v *visit) look(page string, w window) error {
-	var overflow, took float64
-	var picture []byte
+	var took float64
 	scheme := "light"
 	if w.dark {
 		scheme = "dark"
 	}
-	err := chromedp.Run(v.ctx, chromedp.EmulateViewport(w.width, w.height), chrome.Scheme(scheme), chromedp.Navigate(v.base+page),
+	err := v.do(chromedp.EmulateViewport(w.width, w.height), chrome.Scheme(scheme), chromedp.Navigate(v.base+page),
 		chrome.Until("answers", settled), chromedp.Sleep(200*time.Millisecond),
-		chromedp.Evaluate(`document.documentElement.scrollWidth - window.innerWidth`, &overflow),
-		chromedp.Evaluate(`performance.getEntriesByType('paint').find(p => p.name === 'first-contentful-paint')?.startTime || 0`, &took),
-		chromedp.FullScreenshot(&picture, 100))
+		chromedp.Evaluate(`performance.getEntriesByType('paint').find(p => p.name === 'first-contentful-paint')?.startTime || 0`, &took))
 	if err != nil {
 		return err
-	}
-	if overflow > 0 {
-		v.c.Add("%s, %s: the page is %g pixels wider than the window", page, w.name, overflow)
 	}
 	fmt.Printf("%s, %s: first paint after %.0f ms\n", page, w.name, took)
 	name := strings.Trim(strings.ReplaceAll(page, "/", "-"), "-")
 	if name == "" {
 		name = "home"
 	}
-	if err := os.WriteFile(filepath.Join(v.out, name+"-"+w.name+".png"), picture, 0o666); err != nil {
+	return v.keep(name + "-" + w.name)
+}
+
+// keep keeps a picture of what is shown, and judges it.
+func (v *visit) keep(name string) error {
+	var overflow float64
+	var picture []byte
+	err := v.do(chromedp.Evaluate(`document.documentElement.scrollWidth - window.innerWidth`, &overflow), chromedp.FullScreenshot(&picture, 100))
+	if err != nil {
 		return err
 	}
-	return v.judge(page + ", " + w.name)
+	if overflow > 0 {
+		v.c.Add("%s: the page is %g pixels wider than the window", name, overflow)
+	}
+	if err := os.WriteFile(filepath.Join(v.out, name+".png"), picture, 0o666); err != nil {
+		return err
+	}
+	return v.judge(name)
 }
 
 // judge asks axe-core.
@@ -180,150 +234,10 @@ func (v *visit) judge(where string) error {
 		return nil
 	}
 	var found []string
-	err := chromedp.Run(v.ctx, chromedp.Evaluate(v.axe+";0", nil),
+	err := v.do(chromedp.Evaluate(v.axe+";0", nil),
 		chromedp.Evaluate(`axe.run(document).then(r => r.violations.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3).map(n => n.html).join(' | ')))`, &found, awaited))
 	for _, f := range found {
 		v.c.Add("%s: %s", where, f)
 	}
 	return err
-}
-
-// train starts a training as a person does, waits for its end, and looks at its live view meanwhile.
-func (v *visit) train() error {
-	section := of("training")
-	return chromedp.Run(v.ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(v.base+"/explore/training"),
-		chromedp.Evaluate(section+`.querySelector('[data-action=start]').click()`, nil),
-		chrome.Until("steps", fmt.Sprintf(`+%s.querySelector('[data-value=step]').dataset.raw > 2`, section)),
-		chrome.Until("the end", section+`.dataset.state === 'done' && `+section+`.querySelector('[data-value=peak]').dataset.raw !== ''`))
-}
-
-// play changes each control of a widget, and compares what it shows with its command.
-func (v *visit) play(w *widget, r *rand.Rand) error {
-	if err := chromedp.Run(v.ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(v.base+w.Page), chrome.Until("answers", settled)); err != nil {
-		return err
-	}
-	if err := v.compare(w); err != nil {
-		return err
-	}
-	for _, c := range w.Controls {
-		value := c.Value
-		switch {
-		case len(c.Options) > 0:
-			value = c.Options[r.IntN(len(c.Options))]
-		case c.Kind == "file":
-			continue
-		case c.Kind == "range" || c.Kind == "percent" || c.Kind == "number":
-			value = strconv.FormatFloat(c.Min+float64(int(r.Float64()*(c.Max-c.Min))), 'g', -1, 64)
-		case c.Kind == "checkbox":
-			value = "true"
-		default:
-			continue
-		}
-		if err := v.set(w, c.Name, value); err != nil {
-			return fmt.Errorf("%s = %s: %w", c.Name, value, err)
-		}
-		if err := v.set(w, c.Name, c.Value); err != nil { // not all values go together
-			return fmt.Errorf("%s = %s again: %w", c.Name, c.Value, err)
-		}
-	}
-	fmt.Printf("%s: figures are those of its command\n", w.ID)
-	return nil
-}
-
-// of is a widget's section for scripts.
-func of(id string) string {
-	return fmt.Sprintf(`document.querySelector('section[data-widget="%s"]')`, id)
-}
-
-// set changes a control as a person does, and compares.
-func (v *visit) set(w *widget, name, value string) error {
-	change := fmt.Sprintf(`(() => { const i = %s.querySelector('[data-control="%s"]'); if (i.type === 'checkbox') i.checked = %q === 'true'; else i.value = %q;
-		i.dispatchEvent(new Event('input', {bubbles: true})); })()`, of(w.ID), name, value, value)
-	if err := chromedp.Run(v.ctx, chromedp.Evaluate(change, nil), chromedp.Sleep(50*time.Millisecond), chrome.Until("an answer", settled)); err != nil {
-		return err
-	}
-	return v.compare(w)
-}
-
-// shown is what a widget shows.
-type shown struct {
-	State, Command string
-	Values         []struct{ Name, Path, Raw string }
-}
-
-// compare compares the figures of a widget with what its command prints.
-func (v *visit) compare(w *widget) error {
-	if w.Measured {
-		return nil
-	}
-	var s shown
-	look := fmt.Sprintf(`(() => { const s = %s; return {State: s.dataset.state, Command: s.querySelector('[data-command]').textContent,
-		Values: [...s.querySelectorAll('output[data-path]')].filter(o => o.dataset.path).map(o => ({Name: o.dataset.value, Path: o.dataset.path, Raw: o.dataset.raw}))}; })()`, of(w.ID))
-	if err := chromedp.Run(v.ctx, chromedp.Evaluate(look, &s)); err != nil {
-		return err
-	}
-	if s.Command == "" {
-		return nil // nobody has asked yet
-	}
-	line := strings.Fields(strings.ReplaceAll(s.Command, "'", ""))
-	raw, err := exec.Command(v.bin, append(line[1:], "--json")...).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.Command, err)
-	}
-	var answer any // the last line: findings come before what they are of
-	for d := json.NewDecoder(bytes.NewReader(raw)); d.More(); {
-		answer = nil
-		if err := d.Decode(&answer); err != nil {
-			return err
-		}
-	}
-	for _, x := range s.Values {
-		if want := text(at(answer, x.Path)); !same(x.Raw, want) {
-			v.c.Add("%s: %s shows %s, %s has %s", w.ID, x.Name, x.Raw, s.Command, want)
-		}
-	}
-	return nil
-}
-
-// at is a part of an answer by its path.
-func at(v any, path string) any {
-	for _, k := range strings.Split(path, ".") {
-		switch x := v.(type) {
-		case map[string]any:
-			v = x[k]
-		case []any:
-			if k == "#" {
-				v = float64(len(x))
-				continue
-			}
-			n, err := strconv.Atoi(k)
-			if err != nil || n >= len(x) {
-				return nil
-			}
-			v = x[n]
-		default:
-			return nil
-		}
-	}
-	return v
-}
-
-func text(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return fmt.Sprint(v)
-}
-
-func same(a, b string) bool {
-	x, err1 := strconv.ParseFloat(a, 64)
-	y, err2 := strconv.ParseFloat(b, 64)
-	return a == b || err1 == nil && err2 == nil && x == y
 }

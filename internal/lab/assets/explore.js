@@ -116,6 +116,8 @@ export class Widget {
       if (asked.signal.aborted) return null;
       const command = r.headers.get('Warpline-Command');
       this.command(command);
+      this.section.dataset.query = query;
+      this.section.toggleAttribute('data-refused', !r.ok);
       if (!r.ok) {
         const e = JSON.parse(text);
         this.problem(e.error + (e.hint ? ': ' + e.hint : ''));
@@ -124,7 +126,6 @@ export class Widget {
       }
       const lines = /ndjson/.test(r.headers.get('Content-Type'));
       this.data = lines ? text.trim().split('\n').filter(Boolean).map(l => JSON.parse(l)) : JSON.parse(text);
-      this.section.dataset.query = query;
       this.problem('');
       this.show();
       this.state(this.draw.after?.(this) || 'done');
