@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -154,6 +155,21 @@ func TestLabWidgets(t *testing.T) {
 				t.Errorf("%s?%s tells of other things than %q:\n%.500s\n%.500s", w.ID, query, line, got, want)
 			}
 		}
+	}
+}
+
+// TestLabRefuses: what a command cannot do is told with its own error and hint, beside the command.
+func TestLabRefuses(t *testing.T) {
+	v := newVisitor(t)
+	status, header, body := v.get("/api/widgets/memory?model=gpt2&context=2048")
+	line := words(header.Get("Warpline-Command"))
+	if status != http.StatusUnprocessableEntity || len(line) < 2 {
+		t.Fatalf("%d, %q: %s", status, line, body)
+	}
+	told := decode(t, body)[0]
+	code, out, stderr := command(t.Context(), append(line[1:], "--json")...)
+	if want := fmt.Sprintf("error: %s\nhint: %s\n", told["error"], told["hint"]); code <= exitFound || out != "" || stderr != want {
+		t.Errorf("the page is told\n%s%q ends with %d:\n%s", want, line, code, stderr)
 	}
 }
 

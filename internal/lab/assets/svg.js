@@ -56,7 +56,8 @@ export function axes(p, x, y, at = {left: 62, right: 10, top: 12, bottom: 34}) {
   }
   for (const v of marks(x)) {
     p.put('line', {x1: X(v), x2: X(v), y1: bottom, y2: bottom + 4, class: 'grid'});
-    p.put('text', {x: X(v), y: bottom + 16, 'text-anchor': 'middle'}, (x.text || String)(v));
+    const text = (x.text || String)(v);
+    p.put('text', {x: Math.min(X(v), p.width - 4 * text.length), y: bottom + 16, 'text-anchor': 'middle'}, text); // none is cut at the edge
   }
   if (x.label) p.put('text', {x: right, y: p.height - 4, 'text-anchor': 'end'}, x.label);
   if (y.label) p.put('text', {x: 2, y: 10}, y.label);
