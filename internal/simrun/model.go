@@ -17,9 +17,10 @@ import (
 type Model struct {
 	Modelled  bool     `json:"modelled"` // always true
 	Seconds   float64  `json:"seconds"`
-	Limiter   string   `json:"limiter"` // issue, tensor, shared, L2, memory, latency or launch
-	Terms     []Term   `json:"terms"`   // the longest first
-	Warm      bool     `json:"warm"`    // as one of many launches, which find in L2 what fits
+	Limiter   string   `json:"limiter"`        // issue, tensor, shared, L2, memory, latency or launch
+	Launch    float64  `json:"launch_seconds"` // of starting and ending, besides the longest term
+	Terms     []Term   `json:"terms"`          // the longest first
+	Warm      bool     `json:"warm"`           // as one of many launches, which find in L2 what fits
 	Waves     int      `json:"waves"`
 	Busy      int      `json:"busy_multiprocessors"`
 	DRAM      float64  `json:"memory_bytes"`
@@ -66,7 +67,7 @@ func newModel(card *cards.Card, w estimate.Launch, registers int) *Model {
 	if e.Occupancy.Blocks == 0 {
 		return nil
 	}
-	m := &Model{Modelled: true, Seconds: e.Seconds, Limiter: string(e.Limiter), Terms: []Term{}, Warm: w.Warm, Waves: e.Waves, Busy: e.Busy, DRAM: e.DRAM,
+	m := &Model{Modelled: true, Seconds: e.Seconds, Limiter: string(e.Limiter), Launch: estimate.PerLaunch, Terms: []Term{}, Warm: w.Warm, Waves: e.Waves, Busy: e.Busy, DRAM: e.DRAM,
 		Sectors: w.Unique, Change: append([]string{}, e.Change...)}
 	for _, t := range e.Terms {
 		m.Terms = append(m.Terms, Term{t.Name, string(t.Limiter), t.Seconds, t.Why})
@@ -95,7 +96,7 @@ func (m *Model) text(width int) string {
 		b.WriteString(render.Wrap(fmt.Sprintf("  %-10s  ", name)+fmt.Sprintf(format, args...), width, 14) + "\n")
 	}
 	b.WriteString("by the model of the card, not measured\n")
-	line("time", "%s, limited by %s: %s of launch, and of these together", seconds(m.Seconds), m.Limiter, seconds(estimate.PerLaunch))
+	line("time", "%s, limited by %s: %s of launch, and of these together", seconds(m.Seconds), m.Limiter, seconds(m.Launch))
 	for _, t := range m.Terms[:min(len(m.Terms), shownTerms)] {
 		line("", "%s %s: %s", t.Name, seconds(t.Seconds), t.Why)
 	}

@@ -23,7 +23,7 @@ func (v *visit) learn() error {
 			return err
 		}
 		for i, page := range append([]string{list}, pages...) {
-			if err := v.look(page, windows[i%len(windows)]); err != nil {
+			if err := v.look(page, windows[i%len(windows)], true); err != nil {
 				return fmt.Errorf("%s: %w", page, err)
 			}
 			if err := v.use(page); err != nil {

@@ -46,7 +46,7 @@ func (v *visit) train() error {
 	if err != nil {
 		return err
 	}
-	return v.keep("training-ended")
+	return v.keepJudged("training-ended")
 }
 
 // steps walks through a kernel: a step, another, back to where the first ended, and on to the end.
@@ -72,7 +72,7 @@ func (v *visit) steps() error {
 	if lines[0] == lines[1] || lines[0] != lines[2] {
 		v.c.Add("steps: two steps lead to lines %s and %s, and back from there is %s", lines[0], lines[1], lines[2])
 	}
-	return v.keep("steps-ended")
+	return v.keepJudged("steps-ended")
 }
 
 // play changes each control of a widget, then all, and compares what it shows with its command. What is asked by a button is asked once.
@@ -102,7 +102,7 @@ func (v *visit) play(w *widget, r *rand.Rand) error {
 		}
 	}
 	fmt.Printf("%s: figures are those of its command\n", w.ID)
-	return v.keep("played-" + w.ID)
+	return v.keepJudged("played-" + w.ID)
 }
 
 // vary changes each control of a widget and puts it back, for not all values go together, and then changes all at once.

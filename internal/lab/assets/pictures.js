@@ -357,7 +357,8 @@ pictures.kernel = {
     if (m) {
       const place = html('div'), roof = html('div');
       w.place.append(html('h3', {}, 'What its time is bound by, modelled'), place, html('h3', {}, 'Under the roof'), roof);
-      bars(place, `modelled ${time(m.seconds)}, bound by ${m.limiter}`, m.terms.map((t, i) => ({label: t.name, value: t.seconds, text: time(t.seconds), kind: i ? 6 : 0})));
+      bars(place, `modelled ${time(m.seconds)}, bound by ${m.limiter}`, [['launch', m.launch_seconds, m.limiter === 'launch'], ...m.terms.map((t, i) => [t.name, t.seconds, !i && m.limiter !== 'launch'])]
+        .map(([label, value, bounds]) => ({label, value, text: time(value), kind: bounds ? 0 : 6})));
       if (m.operations_per_byte > 0 && m.operations > 0) {
         const x = m.operations_per_byte, knee = m.roof_operations / x;
         const low = Math.min(x / 30, 0.1), high = Math.max(x * 30, 100), p = picture(roof, 190, `${digits(x)} operations a byte: ${rate(m.operations, 'FLOP/s')} of at most ${rate(m.roof_operations, 'FLOP/s')}`);
@@ -365,6 +366,8 @@ pictures.kernel = {
         line(p, a, [[low, knee * low], [high, knee * high]], 6);
         p.put('circle', {cx: a.X(x), cy: a.Y(m.roof_operations), r: 4, class: 'f6'});
         p.put('circle', {cx: a.X(x), cy: a.Y(m.operations), r: 6, class: 'f0'});
+      } else {
+        roof.append(html('p', {class: 'note'}, m.operations > 0 ? `Nothing comes from memory: at most ${rate(m.roof_operations, 'FLOP/s')}; it runs at ${rate(m.operations, 'FLOP/s')}.` : 'It has no floating-point operations.'));
       }
     }
     const lines = r.lines || [], most = Math.max(...lines.map(l => l.instructions), 1), heat = v => 'heat h' + Math.min(8, Math.ceil(8 * v / most));
