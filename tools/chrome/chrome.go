@@ -158,14 +158,27 @@ func within(ctx context.Context, do func(ctx context.Context) error) error {
 	return err
 }
 
-// Until waits for an expression to be true, within Longest.
+// Until waits for an expression to be true, within Longest. One that throws is not true yet, and so is one of a page that goes.
 func Until(what, expression string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
-		err := within(ctx, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(0)).Do)
-		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+		var last error
+		err := within(ctx, func(ctx context.Context) error {
+			for {
+				var holds bool
+				if err := chromedp.Evaluate("!!("+expression+")", &holds).Do(ctx); err == nil && holds {
+					return nil
+				} else if ctx.Err() == nil {
+					last = err
+				}
+				if err := chromedp.Sleep(50 * time.Millisecond).Do(ctx); err != nil {
+					return err
+				}
+			}
+		})
+		if err == nil {
+			return nil
 		}
-		return nil
+		return fmt.Errorf("%s: %w", what, errors.Join(err, last))
 	})
 }
 
