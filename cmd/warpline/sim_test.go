@@ -26,7 +26,7 @@ func simRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	r := newRoom(t)
-	t.Setenv("PATH", r.dir) // a ptxas there would tell registers
+	t.Setenv("PATH", r.dir)                          // a ptxas there would tell registers
 	files, err := filepath.Glob(kernels + "/s[ou]*") // softmax, sum
 	r.check(err)
 	own, err := filepath.Glob(kernels + "/../kernels/s*")
