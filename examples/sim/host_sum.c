@@ -1,3 +1,7 @@
+//go:build ignore
+
+// The line above keeps it out of the package of Go beside it, which a machine with a C compiler could not build with it.
+
 /* A program on the CUDA driver API, in C or C++: it sums 1000 ones by the kernel of the PTX file that it is given. The declarations are
  * its own, and nothing is linked: cc -o host_sum host_sum.c -ldl */
 #include <dlfcn.h>
