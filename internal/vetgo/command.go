@@ -16,8 +16,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/tools/go/analysis/unitchecker"
-
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/sorting"
@@ -34,9 +32,6 @@ func IsAsked(args []string) bool {
 	asks := last == "-V=full" || last == "-flags" || strings.HasSuffix(last, ".cfg")
 	return asks && !slices.ContainsFunc(args[:len(args)-1], func(a string) bool { return !strings.HasPrefix(a, "-") })
 }
-
-// Serve does what go vet asks of its tool, and ends the process.
-func Serve() { unitchecker.Main(Analyzers()...) }
 
 // Request is what Check reads.
 type Request struct {
@@ -187,7 +182,9 @@ func (a *Answer) read(stdout []byte, dirs map[string]bool) error {
 			for rule, raw := range rules {
 				var all []diagnostic
 				if err := json.Unmarshal(raw, &all); err != nil {
-					a.Unread = append(a.Unread, fmt.Errorf("%s: %s: %s", name, rule, raw))
+					failure := toldFailure{string(raw)}
+					_ = json.Unmarshal(raw, &failure) // what is no failure is told as it is
+					a.Unread = append(a.Unread, fmt.Errorf("%s: %s: %s", name, rule, failure.Error))
 				}
 				for _, one := range all {
 					if at := position(one.Posn); dirs[filepath.Dir(at.file)] {
