@@ -142,7 +142,8 @@ func (r Request) run(ctx context.Context, flag string) (stdout, stderr []byte, e
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, nil, advice.Failf("install Go from go.dev/dl, or put it in PATH", "programs in Go are read by way of go vet, and the go command is not there")
 	}
-	args := []string{"vet", "-vettool=" + r.Tool, flag}
+	// With trimmed paths, findings of the same package in another folder would be replayed, with that folder's files.
+	args := []string{"vet", "-trimpath=false", "-vettool=" + r.Tool, flag}
 	for _, id := range r.Skip {
 		args = append(args, "-"+id+"=false")
 	}
