@@ -3,10 +3,8 @@
 package tables
 
 import (
-	"archive/zip"
 	_ "embed"
 	"io/fs"
-	"strings"
 	"sync"
 )
 
@@ -14,14 +12,7 @@ import (
 var folders string
 
 // unpacked is the archive, unpacked when a file of it is first asked for.
-var unpacked = sync.OnceValue(func() fs.FS {
-	text := Unpack(folders)
-	files, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
-	if err != nil {
-		panic(err) // a mistake of the build
-	}
-	return files
-})
+var unpacked = sync.OnceValue(func() fs.FS { return Files(folders) })
 
 // Folder is a folder of the module with what [Folders] names of it.
 func Folder(dir string) fs.FS { return folder(dir) }

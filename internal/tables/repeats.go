@@ -17,38 +17,53 @@ const (
 
 // withoutRepeats is text with repeated runs of lines replaced.
 func withoutRepeats(text []byte) []byte {
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	last := map[string]int{} // where a run of leastRun lines begins, of those before
-	key := func(i int) string { return string(bytes.Join(lines[i:i+leastRun], nil)) }
+	r := repeats{bytes.SplitAfter(text, []byte("\n")), map[string]int{}}
 	var out []byte
-	for i := 0; i < len(lines); {
-		from, run, size := i, 0, 0
-		if i+leastRun <= len(lines) {
-			if at, was := last[key(i)]; was {
-				from = at
-				for i+run < len(lines) && from+run < i && bytes.Equal(lines[from+run], lines[i+run]) {
-					size += len(lines[i+run])
-					run++
-				}
-			}
-		}
-		next := i + 1
-		if run >= leastRun && size >= leastLen {
-			next = i + run
-			out = fmt.Appendf(out, "%c%d %d\n", mark, i-from, run)
-		} else {
-			if len(lines[i]) > 0 && lines[i][0] == mark {
-				out = append(out, mark)
-			}
-			out = append(out, lines[i]...)
+	for i := 0; i < len(r.lines); {
+		from, next := r.before(i)
+		switch {
+		case next > i:
+			out = fmt.Appendf(out, "%c%d %d\n", mark, i-from, next-i)
+		case bytes.HasPrefix(r.lines[i], []byte{mark}):
+			out = append(out, mark)
+			fallthrough
+		default:
+			out = append(out, r.lines[i]...)
+			next = i + 1
 		}
 		for ; i < next; i++ {
 			if i >= leastRun {
-				last[key(i-leastRun)] = i - leastRun
+				r.last[r.key(i-leastRun)] = i - leastRun
 			}
 		}
 	}
 	return out
+}
+
+type repeats struct {
+	lines [][]byte
+	last  map[string]int // where the last run of leastRun lines begins, by its text
+}
+
+func (r *repeats) key(i int) string { return string(bytes.Join(r.lines[i:i+leastRun], nil)) }
+
+// before is where the lines from i to next were before; next is i if that is not worth a line of its own.
+func (r *repeats) before(i int) (from, next int) {
+	if i+leastRun > len(r.lines) {
+		return 0, i
+	}
+	from, was := r.last[r.key(i)]
+	if !was {
+		return 0, i
+	}
+	size := 0
+	for next = i; next < len(r.lines) && from+next-i < i && bytes.Equal(r.lines[from+next-i], r.lines[next]); next++ {
+		size += len(r.lines[next])
+	}
+	if size < leastLen {
+		return 0, i
+	}
+	return from, next
 }
 
 // withRepeats undoes withoutRepeats.

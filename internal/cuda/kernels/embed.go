@@ -10,4 +10,4 @@ import (
 //go:embed kernels.json ptx/sm_75 ptx/sm_80
 var text embed.FS
 
-func embedded() (fs.FS, error) { return text, nil }
+func embedded() fs.FS { return text }

@@ -80,11 +80,7 @@ func Open(files fs.FS) (*Library, error) {
 // Embedded is the library that is part of the program: the base and what is before it, or all targets in a build with the
 // tag packed.
 var Embedded = sync.OnceValue(func() *Library {
-	files, err := embedded()
-	var l *Library
-	if err == nil {
-		l, err = Open(files)
-	}
+	l, err := Open(embedded())
 	if err != nil {
 		panic(fmt.Sprintf("kernels: the embedded modules: %v", err)) // made by gen, checked by a test
 	}

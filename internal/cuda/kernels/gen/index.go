@@ -1,8 +1,6 @@
 package main
 
 import (
-	"archive/zip"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -34,52 +32,34 @@ func archive() error {
 		names, lines = append(names, form), append(lines, m.Path(".lines"))
 	}
 	for _, name := range tables.Packed() {
-		path := filepath.Join("..", "..", "..", filepath.FromSlash(name))
+		path := filepath.Join(module, filepath.FromSlash(name))
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		if err := writePacked(path+".gz", text); err != nil {
+		if err := writeWhole(path+".gz", tables.Pack(text)); err != nil {
 			return err
 		}
 	}
-	folders, err := tables.PackFolders(os.DirFS(filepath.Join("..", "..", "..")))
+	folders, err := tables.PackFolders(os.DirFS(module))
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join("..", "..", "tables", "folders.pack"), folders); err != nil {
+	if err := writeWhole(filepath.Join(module, "internal", "tables", "folders.pack"), folders); err != nil {
 		return err
 	}
-	var files bytes.Buffer
-	if err := asTheyAre(&files, append(names, lines...)); err != nil {
+	files, err := tables.PackFiles(os.DirFS("."), append(names, lines...))
+	if err != nil {
 		return err
 	}
-	return writePacked("kernels.pack", files.Bytes())
+	return writeWhole("kernels.pack", files)
 }
 
-func writePacked(path string, text []byte) error { return writeFile(path, tables.Pack(text)) }
+// module is its root, from the folder that gen runs in.
+var module = filepath.Join("..", "..", "..")
 
-func writeFile(path string, content []byte) error {
+func writeWhole(path string, content []byte) error {
 	return durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(content); return err })
-}
-
-// asTheyAre writes files as an archive that leaves them as they are.
-func asTheyAre(w io.Writer, names []string) error {
-	z := zip.NewWriter(w)
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		f, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-		if err != nil {
-			return err
-		}
-		if _, err := f.Write(text); err != nil {
-			return err
-		}
-	}
-	return z.Close()
 }
 
 // compare prints the kernels whose instructions are others in number than in a commit.
