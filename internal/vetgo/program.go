@@ -37,6 +37,7 @@ type program struct {
 	turns   map[ast.Node]*turn
 	silent  silences
 	busy    map[*types.Func]bool // functions whose results are under way
+	entered map[*types.Func]bool // functions that a search has looked into
 	sources map[string][]byte
 }
 
@@ -59,7 +60,7 @@ type def struct {
 func read(pass *analysis.Pass) *program {
 	p := &program{
 		pass: pass, info: pass.TypesInfo, parents: map[ast.Node]ast.Node{}, byExpr: map[*ast.CallExpr]*call{}, defs: map[types.Object][]def{},
-		uses: map[types.Object][]*ast.Ident{}, decls: map[*types.Func]*ast.FuncDecl{}, turns: map[ast.Node]*turn{}, busy: map[*types.Func]bool{}, sources: map[string][]byte{},
+		uses: map[types.Object][]*ast.Ident{}, decls: map[*types.Func]*ast.FuncDecl{}, turns: map[ast.Node]*turn{}, busy: map[*types.Func]bool{}, entered: map[*types.Func]bool{}, sources: map[string][]byte{},
 	}
 	if !usesLibrary(pass.Pkg) {
 		return p

@@ -134,13 +134,7 @@ func (c *checker) behavesOtherwise(forward *call) string {
 	if l := otherwiseIn(c.info.TypeOf(forward.recv), 0); l != "" {
 		return l
 	}
-	e := ast.Unparen(forward.recv)
-	if id, ok := e.(*ast.Ident); ok {
-		if d := c.definition(id, c.object(id)); d != nil && d.value != nil && d.index == 0 {
-			e = ast.Unparen(d.value)
-		}
-	}
-	l, ok := e.(*ast.CompositeLit)
+	l, ok := c.origin(forward.recv).(*ast.CompositeLit)
 	if !ok {
 		return ""
 	}

@@ -71,10 +71,7 @@ func (p *program) findTurn(c *call) {
 		p.literal(t, c.expr.Args[3])
 	case c.is(blocks...):
 		t.kind = block
-		t.env = c.recv
-		if c.recv == nil || c.is("tensor.Do", "tensor.Try") {
-			t.env = c.expr.Args[0]
-		}
+		t.env = c.blockEnv()
 		p.literal(t, c.expr.Args[len(c.expr.Args)-1])
 	}
 	if t.node == nil {
@@ -82,6 +79,14 @@ func (p *program) findTurn(c *call) {
 	}
 	p.turns[t.node] = t
 	t.over = p.turnAround(t.node)
+}
+
+// blockEnv is the env that a block is given: the receiver, or the first argument of a function.
+func (c *call) blockEnv() ast.Expr {
+	if c.recv == nil {
+		return c.expr.Args[0]
+	}
+	return c.recv
 }
 
 // ranged is the loop over a call's result, or over a variable that has it alone.
@@ -197,14 +202,17 @@ func (p *program) goesBackward(c *call) bool {
 	return isBackward(c) || p.inside(c, p.goesBackward)
 }
 
-// inside tells whether a function of this package, which is called, makes a call of some kind.
+// inside tells whether a function of this package, which is called, makes a call of some kind. Where is asks that of what is called
+// in turn, each function is looked into once.
 func (p *program) inside(c *call, is func(*call) bool) bool {
 	d := p.decls[c.fn]
-	if d == nil || p.busy[c.fn] {
+	if d == nil || p.entered[c.fn] {
 		return false
 	}
-	p.busy[c.fn] = true
-	defer delete(p.busy, c.fn)
+	if len(p.entered) == 0 {
+		defer clear(p.entered)
+	}
+	p.entered[c.fn] = true
 	for _, in := range p.calls {
 		if within(in.expr, d) && is(in) {
 			return true

@@ -10,7 +10,6 @@ import (
 type value struct {
 	turn  *turn // at whose end it is gone
 	graph bool  // it surely has a graph
-	free  bool  // it surely is from no turn: kept, or a number
 }
 
 // with is what an operation makes of two values.
@@ -22,14 +21,19 @@ func (v value) with(w value) value {
 	return v
 }
 
-// results are the values that a function's parameters have where it is looked into.
+// frame is a function that is looked into: the values of its parameters, and those of its assignments that were asked for already,
+// as one that is named twice would be looked at four times two lines further down.
 type frame struct {
 	params map[types.Object]value
+	known  map[*def]value
 	depth  int
 }
 
+// maxEntered bounds how many functions are looked into, each from the one before.
+const maxEntered = 8
+
 // value says what is known of an expression.
-func (p *program) value(e ast.Expr) value { return p.eval(e, frame{}) }
+func (p *program) value(e ast.Expr) value { return p.eval(e, frame{known: map[*def]value{}}) }
 
 func (p *program) eval(e ast.Expr, f frame) value {
 	if f.depth > 40 {
@@ -80,18 +84,34 @@ func (p *program) variable(id *ast.Ident, f frame) value {
 	if v, ok := f.params[o]; ok {
 		return v
 	}
-	for _, t := range p.turns {
-		if t.own == o && p.isHeld(t) {
-			return value{}
-		} else if t.own == o {
-			return value{turn: t}
-		}
+	if t := p.turnOf(o); t != nil && p.isHeld(t) {
+		return value{}
+	} else if t != nil {
+		return value{turn: t}
 	}
 	d := p.definition(id, o)
 	if d == nil || d.value == nil {
 		return value{}
 	}
-	return p.eval(d.value, f)
+	v, ok := f.known[d]
+	if !ok {
+		v = p.eval(d.value, f)
+		f.known[d] = v
+	}
+	return v
+}
+
+// turnOf is the turn whose batch, or env, a variable is.
+func (p *program) turnOf(o types.Object) *turn {
+	if o == nil {
+		return nil
+	}
+	for _, t := range p.turns {
+		if t.own == o {
+			return t
+		}
+	}
+	return nil
 }
 
 // isHeld tells whether a turn's values are held beyond its end, by b.Hold().
@@ -114,6 +134,17 @@ func (p *program) definition(id *ast.Ident, o types.Object) (last *def) {
 	return last
 }
 
+// origin is what a variable was given last; any other expression is its own.
+func (p *program) origin(e ast.Expr) ast.Expr {
+	e = ast.Unparen(e)
+	if id, ok := e.(*ast.Ident); ok {
+		if d := p.definition(id, p.object(id)); d != nil && d.value != nil && d.index == 0 {
+			return ast.Unparen(d.value)
+		}
+	}
+	return e
+}
+
 func isLoop(n ast.Node) bool { _, ok := n.(*ast.RangeStmt); return ok }
 
 // plain are methods of a tensor whose results have no graph, as they have no gradient.
@@ -134,7 +165,7 @@ func (p *program) result(e *ast.CallExpr, f frame) value {
 	}
 	switch {
 	case c.is("tensor.Tensor.Keep", "tensor.NewParam", "tensor.NewBuffer", "nn.NewParam", "tensor.Tensor.Grad"):
-		return value{free: true}
+		return value{} // of no turn
 	case c.is("tensor.Tensor.To"):
 		return value{turn: p.eval(e.Args[0], f).turn, graph: p.eval(c.recv, f).graph}
 	case c.is("tensor.Tensor.In"):
@@ -162,10 +193,7 @@ func (p *program) result(e *ast.CallExpr, f frame) value {
 
 // blockValue is the value of a block: what it returns, in the scope around.
 func (p *program) blockValue(c *call, f frame) value {
-	outer := c.recv
-	if c.is("tensor.Do", "tensor.Try") {
-		outer = c.expr.Args[0]
-	}
+	outer := c.blockEnv()
 	v := value{turn: p.eval(outer, f).turn}
 	lit, ok := ast.Unparen(c.expr.Args[len(c.expr.Args)-1]).(*ast.FuncLit)
 	if ok && !p.modes(outer).noGrad {
@@ -189,12 +217,12 @@ func (p *program) operands(args []ast.Expr, f frame) (v value) {
 // ownResult is what a function of this package returns, with the values of its arguments.
 func (p *program) ownResult(c *call, f frame) value {
 	d := p.decls[c.fn]
-	if d == nil || p.busy[c.fn] || !holdsTensors(p.info.TypeOf(c.expr)) {
+	if d == nil || p.busy[c.fn] || len(p.busy) == maxEntered || !holdsTensors(p.info.TypeOf(c.expr)) {
 		return value{}
 	}
 	p.busy[c.fn] = true
 	defer delete(p.busy, c.fn)
-	in := frame{params: map[types.Object]value{}, depth: f.depth}
+	in := frame{params: map[types.Object]value{}, known: map[*def]value{}, depth: f.depth}
 	i := 0
 	for _, field := range d.Type.Params.List {
 		for _, name := range field.Names {
@@ -263,7 +291,7 @@ type modes struct {
 	noGrad, eval bool
 }
 
-// setters are methods of an Env by what they do to modes.
+// set are the modes behind a method of an Env.
 func (m modes) set(method string) modes {
 	switch method {
 	case "NoGrad":
@@ -305,21 +333,16 @@ func (p *program) modesAt(e ast.Expr, depth int) modes {
 }
 
 func (p *program) modesOfVariable(id *ast.Ident, depth int) modes {
-	o := p.object(id)
-	for _, t := range p.turns {
-		if t.own != o || o == nil {
-			continue
+	t := p.turnOf(p.object(id))
+	switch {
+	case t == nil:
+		if e := p.origin(id); e != ast.Expr(id) {
+			return p.modesAt(e, depth)
 		}
-		if t.env != nil {
-			return p.modesAt(t.env, depth)
-		}
-		if t.kind == overParts && len(t.of.expr.Args) > 0 {
-			return p.modesAt(t.of.expr.Args[0], depth)
-		}
-		return modes{}
-	}
-	if d := p.definition(id, o); d != nil && d.value != nil && d.index == 0 {
-		return p.modesAt(d.value, depth)
+	case t.env != nil:
+		return p.modesAt(t.env, depth)
+	case t.kind == overParts && len(t.of.expr.Args) > 0:
+		return p.modesAt(t.of.expr.Args[0], depth)
 	}
 	return modes{}
 }
