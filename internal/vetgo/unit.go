@@ -196,11 +196,7 @@ func (u *unit) load() (*runner, error) {
 		}
 		files = append(files, f)
 	}
-	info := &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-		Implicits: map[ast.Node]types.Object{}, Instances: map[*ast.Ident]types.Instance{}, Scopes: map[ast.Node]*types.Scope{},
-		Selections: map[*ast.SelectorExpr]*types.Selection{}, FileVersions: map[*ast.File]string{},
-	}
+	info := newInfo()
 	conf := types.Config{
 		Importer: u.imports(fset), GoVersion: u.GoVersion,
 		Sizes: types.SizesFor(u.Compiler, cmp.Or(os.Getenv("GOARCH"), runtime.GOARCH)),
@@ -213,6 +209,15 @@ func (u *unit) load() (*runner, error) {
 		Fset: fset, Files: files, OtherFiles: u.NonGoFiles, IgnoredFiles: u.IgnoredFiles, Pkg: pkg, TypesInfo: info, TypesSizes: conf.Sizes,
 		ReadFile: os.ReadFile,
 	}}, nil
+}
+
+// newInfo is where all that analyzers may ask of types goes.
+func newInfo() *types.Info {
+	return &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Implicits: map[ast.Node]types.Object{}, Instances: map[*ast.Ident]types.Instance{}, Scopes: map[ast.Node]*types.Scope{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{}, FileVersions: map[*ast.File]string{},
+	}
 }
 
 // importing is a function that imports packages.

@@ -23,11 +23,12 @@ import (
 func (r *runner) mend(archive string) error {
 	mended := map[string][]toldEdit{}
 	var failed []error
+	generated := r.generated()
 	for _, s := range r.order {
 		failed = append(failed, s.err)
 		for _, d := range s.found {
 			if len(d.SuggestedFixes) > 0 {
-				take(mended, r.edits(d.SuggestedFixes[0]), r.generated())
+				take(mended, r.edits(d.SuggestedFixes[0]), generated)
 			}
 		}
 	}
