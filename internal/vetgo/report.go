@@ -58,8 +58,6 @@ func Analyzers() (all []*analysis.Analyzer) {
 }
 
 // checker is a rule at a package.
-type edit = analysis.TextEdit
-
 type checker struct {
 	*program
 	rule   vet.Rule

@@ -497,17 +497,23 @@ func (c *checker) keptLate(later *call, x *ast.Ident, b *call, back, ls ast.Stmt
 	}
 	if e, ok := ls.(*ast.ExprStmt); ok && later.is("tensor.Slot.Set") && e.X == ast.Expr(later.expr) {
 		indent := c.indent(back)
-		out.edits = []analysis.TextEdit{
-			{Pos: back.Pos(), End: back.Pos(), NewText: []byte(c.text(ls) + "\n" + indent)},
-			{Pos: c.lineStart(ls), End: c.lineEnd(ls), NewText: nil},
-		}
+		out.edits = append(insert(back.Pos(), c.text(ls)+"\n"+indent), c.remove(ls)...)
 	}
 	return out
 }
 
+// remove is the edit that takes a statement out: its lines, where nothing but a comment stands beside it there.
+func (c *checker) remove(s ast.Stmt) []analysis.TextEdit {
+	before, behind := c.between(c.lineStart(s), s.Pos()), strings.TrimSpace(c.between(s.End(), c.lineEnd(s)))
+	if strings.TrimSpace(before) != "" || behind != "" && !strings.HasPrefix(behind, "//") {
+		return replace(s, "")
+	}
+	return []analysis.TextEdit{{Pos: c.lineStart(s), End: c.lineEnd(s)}}
+}
+
 // indent is the white space before a statement.
 func (c *checker) indent(n ast.Node) string {
-	before := c.program.between(c.lineStart(n), n.Pos())
+	before := c.between(c.lineStart(n), n.Pos())
 	if strings.TrimSpace(before) != "" {
 		return ""
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/analysis"
+
 	"github.com/warpline-ml/warpline/internal/finding"
 )
 
@@ -23,16 +25,11 @@ func (c *checker) discarded() {
 			continue
 		}
 		c.say(say{
-			at: d.expr, title: "the gradients are dropped between Backward and Step", sure: finding.High, edits: replaceLine(c, s),
+			at: d.expr, title: "the gradients are dropped between Backward and Step", sure: finding.High, edits: c.remove(s),
 			fix: "leave it out: Step lets go of the gradients by itself", gain: "the step changes the weights at all",
 			unless: "the gradients being put elsewhere by a hook", also: related(back, "made here"),
 		})
 	}
-}
-
-// replaceLine is the edit that takes a statement's lines out.
-func replaceLine(c *checker, s ast.Stmt) (e []edit) {
-	return []edit{{Pos: c.lineStart(s), End: c.lineEnd(s)}}
 }
 
 func (c *checker) isDiscard(n *call) bool {
@@ -48,7 +45,7 @@ func (c *checker) sameOptimizer(step, other *call) bool {
 	return c.text(of) == c.text(other.recv)
 }
 
-// callIn is a call that a block makes directly: not in a loop, a condition or a function within it.
+// callsIn calls f with the calls that a block makes directly, and their statements: not in a loop, a condition or a function within it.
 func (c *checker) callsIn(in *ast.BlockStmt, f func(n *call, s ast.Stmt)) {
 	for _, n := range c.calls {
 		if s, b := c.statement(n.expr); b == in && in != nil {
@@ -166,7 +163,7 @@ func hasMethod(t types.Type, name string) bool {
 }
 
 // assignTo is the edit that gives a statement's value to a variable that can have it.
-func (c *checker) assignTo(to ast.Expr, s *ast.ExprStmt) []edit {
+func (c *checker) assignTo(to ast.Expr, s *ast.ExprStmt) []analysis.TextEdit {
 	if c.object(ast.Unparen(to)) == nil {
 		return nil
 	}
@@ -176,23 +173,17 @@ func (c *checker) assignTo(to ast.Expr, s *ast.ExprStmt) []edit {
 // probabilities: V20, a softmax before a loss that has its own.
 func (c *checker) probabilities() {
 	for _, n := range c.calls {
-		var makes []string
+		var makes string
 		switch {
 		case n.is("nn.CrossEntropy"):
-			makes = []string{"tensor.Tensor.Softmax", "tensor.Tensor.LogSoftmax"}
+			makes = "tensor.Tensor.Softmax"
 		case n.is("nn.BCEWithLogits"):
-			makes = []string{"tensor.Tensor.Sigmoid"}
+			makes = "tensor.Tensor.Sigmoid"
 		default:
 			continue
 		}
-		x := n.expr.Args[0]
-		if id, ok := ast.Unparen(x).(*ast.Ident); ok {
-			if d := c.definition(id, c.object(id)); d != nil && d.value != nil && d.index == 0 {
-				x = d.value
-			}
-		}
-		m := c.callOf(x, makes...)
-		if m == nil || m.is("tensor.Tensor.LogSoftmax") {
+		m := c.callOf(c.origin(n.expr.Args[0]), makes)
+		if m == nil {
 			continue
 		}
 		out := say{
@@ -201,7 +192,7 @@ func (c *checker) probabilities() {
 			unless: "nothing: the loss makes probabilities itself",
 		}
 		if ast.Unparen(n.expr.Args[0]) == ast.Expr(m.expr) {
-			out.edits = []edit{{Pos: m.recv.End(), End: m.expr.End()}}
+			out.edits = []analysis.TextEdit{{Pos: m.recv.End(), End: m.expr.End()}}
 		}
 		c.say(out)
 	}
@@ -328,7 +319,7 @@ func isBlank(e ast.Expr) bool {
 }
 
 // lookAtErrors is the edit that names the error and returns it, or panics where the function returns none.
-func (c *checker) lookAtErrors(loop *ast.RangeStmt) (edits []edit) {
+func (c *checker) lookAtErrors(loop *ast.RangeStmt) (edits []analysis.TextEdit) {
 	if loop.Tok != token.DEFINE {
 		return nil
 	}
@@ -409,10 +400,5 @@ func (c *checker) isPlainBackward(b *call) bool {
 
 // isScaled tells whether a loss is a share of one.
 func (c *checker) isScaled(e ast.Expr) bool {
-	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
-		if d := c.definition(id, c.object(id)); d != nil && d.value != nil && d.index == 0 {
-			e = d.value
-		}
-	}
-	return c.is(e, "tensor.Tensor.Scale", "tensor.Tensor.Div", "tensor.Tensor.Mul")
+	return c.is(c.origin(e), "tensor.Tensor.Scale", "tensor.Tensor.Div", "tensor.Tensor.Mul")
 }

@@ -19,7 +19,7 @@ var waiting = []string{
 	"optim.Report.Overflow", "optim.Report.String", "optim.LossScaler.Scale", "optim.LossScaler.State", "metric.Mean.Value", "tensor.Pending.Value",
 }
 
-// printing are the functions that print what they are given, by package.
+// isPrinting tells whether a call prints what it is given.
 func isPrinting(c *call) bool {
 	path, name := c.fn.Pkg().Path(), c.fn.Name()
 	return path == "fmt" && strings.Contains(name, "rint") || path == "log" && (strings.Contains(name, "rint") || strings.HasPrefix(name, "Fatal")) || path == "log/slog"
@@ -291,14 +291,36 @@ func (c *checker) madeThenMoved() {
 			continue
 		}
 		there := c.text(n.expr.Args[0])
-		edits := replace(made, there)
-		edits = append(edits, analysis.TextEdit{Pos: n.recv.End(), End: n.expr.End()})
+		edits := append(replace(made, there), analysis.TextEdit{Pos: n.recv.End(), End: n.expr.End()})
+		if !c.isUsedOtherwise(made) {
+			edits = nil // Go refuses a variable that nobody uses
+		}
 		c.say(say{
 			at: n.expr, title: "a tensor is made on the host and then moved, each time", edits: edits, sure: finding.High,
 			fix:  fmt.Sprintf("make it there: %s in place of %s, without To", there, c.text(made)),
 			gain: "a copy for each turn, and the wait for it", unless: there + " being the host's",
 		})
 	}
+}
+
+// isUsedOtherwise tells whether an env is named for more than to make tensors that are moved, or need not be.
+func (c *checker) isUsedOtherwise(env ast.Expr) bool {
+	o, ok := c.object(ast.Unparen(env)).(*types.Var)
+	if !ok || o.Parent() == c.pass.Pkg.Scope() {
+		return true
+	}
+	return slices.ContainsFunc(c.uses[o], func(u *ast.Ident) (yes bool) {
+		yes = true
+		c.climb(u, func(up ast.Node) bool {
+			x, ok := up.(*ast.CallExpr)
+			if ok && c.is(x, "tensor.Tensor.To") {
+				yes = false
+			}
+			_, stmt := up.(ast.Stmt)
+			return yes && !stmt
+		})
+		return yes
+	})
 }
 
 // isRepeated tells whether a node is executed again and again: in a loop, or in a Forward.
@@ -317,8 +339,8 @@ func (c *checker) isHost(e ast.Expr, depth int) bool {
 	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		d := c.definition(e, c.object(e))
-		return d != nil && d.value != nil && d.index == 0 && c.isHost(d.value, depth+1)
+		from := c.origin(e)
+		return from != ast.Expr(e) && c.isHost(from, depth+1)
 	case *ast.CallExpr:
 		m := c.byExpr[e]
 		if m == nil {

@@ -69,11 +69,7 @@ func compile(t testing.TB, name, source string) *compiled {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &compiled{fset: files, src: []byte(source), info: &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-		Implicits: map[ast.Node]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
-		Instances: map[*ast.Ident]types.Instance{},
-	}}
+	c := &compiled{fset: files, src: []byte(source), info: newInfo()}
 	if c.file, err = parser.ParseFile(files, name, source, parser.ParseComments); err != nil {
 		c.wrong = err
 		return c
@@ -202,9 +198,15 @@ func TestPrograms(t *testing.T) {
 		count(planted, want, source)
 		count(close, near, source)
 	}
-	for _, a := range Analyzers() {
-		if planted[a.Name] < 2 || close[a.Name] < 2 { // and the two of the examples
-			t.Errorf("%s: %d planted and %d near misses beside those of --explain; 2 of each are wanted", a.Name, planted[a.Name], close[a.Name])
+	for _, r := range vet.Rules() {
+		if !r.In.Has(vet.Go) {
+			continue
+		}
+		for _, e := range r.Examples() {
+			count(planted, want, e.Broken)
+		}
+		if planted[r.ID] < 3 || close[r.ID] < 3 {
+			t.Errorf("%s: %d planted and %d near misses; 3 of each are wanted", r.ID, planted[r.ID], close[r.ID])
 		}
 	}
 }
@@ -215,4 +217,123 @@ func count(into map[string]int, mark *regexp.Regexp, source string) {
 			into[r]++
 		}
 	}
+}
+
+// TestFixes: a program compiles when fixes are written into it, each alone and all together, and a finding that was mended is gone.
+func TestFixes(t *testing.T) {
+	sources := map[string]string{"line.go": oneLine}
+	for _, r := range vet.Rules() {
+		for _, e := range r.Examples() {
+			if e.Language == "go" {
+				sources[r.ID+"_broken.go"] = e.Broken
+			}
+		}
+	}
+	programs, err := filepath.Glob("testdata/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range programs {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources[file] = string(data)
+	}
+	fixed := map[string]int{}
+	for name, source := range sources {
+		c := compile(t, name, source)
+		if c.wrong != nil {
+			t.Errorf("%s: %v", name, c.wrong)
+			continue
+		}
+		r := &runner{pass: analysis.Pass{Fset: c.fset}}
+		found, all := c.run(t), map[string][]toldEdit{}
+		for _, d := range found {
+			for _, fix := range d.SuggestedFixes {
+				fixed[d.Category]++
+				edits := r.edits(fix)
+				take(all, edits, nil)
+				left := c.mended(t, apply(source, edits))
+				if of(left, d.Category) != of(found, d.Category)-1 {
+					t.Errorf("%s: of %d findings %d are left", c.fset.Position(d.Pos), of(found, d.Category), of(left, d.Category))
+				}
+			}
+		}
+		c.mended(t, apply(source, all[name]))
+	}
+	if len(fixed) < 12 {
+		t.Errorf("only %d rules have fixes that are mechanical: %v", len(fixed), fixed)
+	}
+}
+
+// mended are the diagnostics of a program with fixes, which must compile.
+func (c *compiled) mended(t *testing.T, source string) []analysis.Diagnostic {
+	t.Helper()
+	m := compile(t, "mended.go", source)
+	if m.wrong != nil {
+		t.Errorf("mended: %v\n%s", m.wrong, source)
+		return nil
+	}
+	return m.run(t)
+}
+
+// of is how many diagnostics are a rule's.
+func of(all []analysis.Diagnostic, rule string) (n int) {
+	for _, d := range all {
+		if d.Category == rule {
+			n++
+		}
+	}
+	return n
+}
+
+// oneLine has statements beside others in their lines, which gofmt leaves there.
+const oneLine = `package main
+
+import (
+	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+func step(loss *tensor.Tensor, opt optim.Optimizer) bool {
+	done := func() bool { loss.Backward(); opt.Discard(); opt.Step(); return true }()
+	return done
+}
+
+func main() {}
+`
+
+// TestManyWays: a value that is made of another in many ways, and functions that are reached on many, are looked at once.
+func TestManyWays(t *testing.T) {
+	const many = 60 // there are 2 to the 60th ways
+	var values, calls strings.Builder
+	for i := range many {
+		fmt.Fprintf(&values, "\t\tx = x.Add(x)\n")
+		fmt.Fprintf(&calls, "func f%d(x *tensor.Tensor) *tensor.Tensor { return f%d(x).Add(f%d(x)) }\n\n", i, i+1, i+1)
+	}
+	source := `package main
+
+import "github.com/warpline-ml/warpline/tensor"
+
+func main() {
+	var kept []*tensor.Tensor
+	env := tensor.Best()
+	total := env.Zeros(4)
+	for range 3 {
+		env.Do(func(env *tensor.Env) *tensor.Tensor {
+			x := env.Ones(4)
+` + values.String() + `			kept = append(kept, x, f0(x))
+			return x
+		})
+		total.AddInPlace(f0(total))
+	}
+}
+
+` + calls.String() + fmt.Sprintf("func f%d(x *tensor.Tensor) *tensor.Tensor { return x }\n", many)
+	c := compile(t, "many.go", source)
+	if c.wrong != nil {
+		t.Fatal(c.wrong)
+	}
+	c.run(t)
 }
