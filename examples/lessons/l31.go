@@ -22,7 +22,7 @@ func L31(env *tensor.Env, n Numbers, w io.Writer) error {
 	p, opt := weight(env)
 	for range n["steps"] {
 		p.Sum().Backward()
-		fmt.Fprint(w, "gradient ", p.Grad().Item())
+		fmt.Fprint(w, "gradient ", p.Grad().Item()) //warpline:ok R13
 		// The update, and the gradient is gone.
 		opt.Step()
 		fmt.Fprintln(w, ", behind the step there is none:", p.Grad() == nil)
@@ -36,8 +36,8 @@ func L31Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
 	for range n["steps"] {
 		p.Sum().Backward()
 		// The mistake: a second backward pass adds to the gradient. Where that is meant, a batch in parts, the loss is scaled by its share.
-		p.Sum().Backward()
-		fmt.Fprintln(w, "gradient", p.Grad().Item())
+		p.Sum().Backward()                           //warpline:ok V31
+		fmt.Fprintln(w, "gradient", p.Grad().Item()) //warpline:ok R13
 		opt.Step()
 	}
 	return nil
