@@ -143,6 +143,7 @@ const rules = `
 	internal/doctor/probe < cmd/warpline;
 	NONE < internal/pysyntax;
 	internal/finding < internal/vet;
+	internal/vet < internal/vet/vettest;
 	internal/advice, internal/pysyntax, internal/vet < internal/vetpy;
 	internal/advice, internal/sorting, internal/vet < internal/vetgo;
 	internal/pysyntax < bench/python;
@@ -230,7 +231,7 @@ var direct = map[string][]string{
 }
 
 // forTests may be imported by test files only.
-var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/testutil/cc", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest", "internal/nvtx/nvtxtest", "internal/gpusim/oracle"}
+var forTests = []string{"internal/testutil", "internal/testutil/golden", "internal/testutil/cc", "internal/device/devicetest", "internal/lower/eager", "internal/cuda/shimtest", "internal/nvtx/nvtxtest", "internal/gpusim/oracle", "internal/vet/vettest"}
 
 type pkg struct {
 	ImportPath string

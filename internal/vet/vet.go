@@ -47,11 +47,16 @@ func Rules() []Rule { return rules }
 // Find is the rule of an id or a name, in letters of either case.
 func Find(name string) (Rule, bool) {
 	for _, r := range rules {
-		if strings.EqualFold(name, r.ID) || strings.EqualFold(name, r.Name) {
+		if r.is(name) {
 			return r, true
 		}
 	}
 	return Rule{}, false
+}
+
+// is tells whether a name is the rule's, or its id.
+func (r Rule) is(name string) bool {
+	return strings.EqualFold(name, r.ID) || strings.EqualFold(name, r.Name)
 }
 
 // Found is a finding in a file.

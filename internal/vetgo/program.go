@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/tools/go/analysis"
+
+	"github.com/warpline-ml/warpline/internal/vet"
 )
 
 // module is where the library's packages are.
@@ -35,9 +37,9 @@ type program struct {
 	uses    map[types.Object][]*ast.Ident
 	decls   map[*types.Func]*ast.FuncDecl
 	turns   map[ast.Node]*turn
-	silent  silences
-	busy    map[*types.Func]bool // functions whose results are under way
-	entered map[*types.Func]bool // functions that a search has looked into
+	silent  map[string]vet.Silences // by file
+	busy    map[*types.Func]bool    // functions whose results are under way
+	entered map[*types.Func]bool    // functions that a search has looked into
 	sources map[string][]byte
 }
 

@@ -3,7 +3,6 @@ package vetgo
 import (
 	"go/ast"
 	"go/token"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -90,7 +89,7 @@ const (
 func (c *checker) say(s say) {
 	at := c.pass.Fset.Position(s.at.Pos())
 	key := c.pass.Fset.File(s.at.Pos()).Base() + at.Line
-	if c.seen[key] || c.silent.has(at.Filename, at.Line, c.rule) {
+	if c.seen[key] || c.silent[c.pass.Fset.File(s.at.Pos()).Name()].Has(at.Line, c.rule) {
 		return
 	}
 	c.seen[key] = true
@@ -123,46 +122,37 @@ func replace(n ast.Node, text string) []analysis.TextEdit {
 	return []analysis.TextEdit{{Pos: n.Pos(), End: n.End(), NewText: []byte(text)}}
 }
 
-// silences are the rules that lines are not told of, by file and line; an empty list is for all rules.
-type silences map[string]map[int][]string
-
-// silences reads the comments //warpline:ok. One on a line of its own is for the next line.
-func (p *program) silences() silences {
-	all := silences{}
+// silences reads the comments //warpline:ok, by file. One on a line of its own is for the next line.
+func (p *program) silences() map[string]vet.Silences {
+	all := map[string]vet.Silences{}
 	for _, f := range p.pass.Files {
+		lines := vet.Silences{}
+		all[p.pass.Fset.File(f.FileStart).Name()] = lines
 		for _, group := range f.Comments {
 			for _, m := range group.List {
-				text := strings.TrimSpace(strings.TrimPrefix(m.Text, "//"))
-				rest, ok := strings.CutPrefix(text, "warpline:")
+				names, ok := silenced(m)
 				if !ok {
 					continue
 				}
-				names, ok := strings.CutPrefix(strings.TrimSpace(rest), "ok")
-				if !ok {
-					continue
-				}
-				at := p.pass.Fset.Position(m.Pos())
+				line := p.line(m.Pos())
 				if p.alone(m) {
-					at.Line++
+					line++
 				}
-				names, _, _ = strings.Cut(names, "//")
-				all.add(at, strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }))
+				lines.Add(line, names)
 			}
 		}
 	}
 	return all
 }
 
-func (s silences) add(at token.Position, names []string) {
-	if s[at.Filename] == nil {
-		s[at.Filename] = map[int][]string{}
+// silenced are the rules that a comment names, up to another // in it.
+func silenced(m *ast.Comment) (names string, ok bool) {
+	text, _, _ := strings.Cut(strings.TrimPrefix(m.Text, "//"), "//")
+	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "warpline:")
+	if !ok {
+		return "", false
 	}
-	s[at.Filename][at.Line] = append(s[at.Filename][at.Line], names...)
-}
-
-func (s silences) has(file string, line int, r vet.Rule) bool {
-	names, ok := s[file][line]
-	return ok && (len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, r.ID) || strings.EqualFold(n, r.Name) }))
+	return strings.CutPrefix(strings.TrimSpace(rest), "ok")
 }
 
 // alone tells whether nothing stands before a comment on its line.

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/warpline-ml/warpline/internal/vet"
+	"github.com/warpline-ml/warpline/internal/vet/vettest"
 )
 
 // exported are the files with the types of the packages that programs of the tests import, by path.
@@ -100,25 +100,6 @@ func (c *compiled) run(t testing.TB) (all []analysis.Diagnostic) {
 	return all
 }
 
-// want and near mark lines with the rules that find something there, and with those that nearly would.
-var (
-	want = regexp.MustCompile(`// want: ([A-Z0-9 ]+)`)
-	near = regexp.MustCompile(`// near: ([A-Z0-9 ]+)`)
-)
-
-// wanted are "line rule" of a program's marks.
-func wanted(source string) (all []string) {
-	for i, line := range strings.Split(source, "\n") {
-		if m := want.FindStringSubmatch(line); m != nil {
-			for _, r := range strings.Fields(m[1]) {
-				all = append(all, fmt.Sprintf("%d %s", i+1, r))
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // got are "line rule" of what is found in a program, which must compile.
 func got(t *testing.T, name, source string) (all []string) {
 	t.Helper()
@@ -145,103 +126,63 @@ func relatedTexts(d analysis.Diagnostic) (all []string) {
 	return all
 }
 
-// unlike shows what is wanted and what is there, if they differ.
-func unlike(want, got []string) string {
-	if slices.Equal(want, got) {
-		return ""
+// sources are the programs of the tests in testdata, by name.
+func sources(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("testdata/*.go")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
 	}
-	return fmt.Sprintf("  %q\n  %q", want, got)
+	all := map[string]string{}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(data)
+	}
+	return all
 }
 
 // TestExamples: each rule finds its broken program and nothing else in it, and nothing in the mended one; both compile.
 func TestExamples(t *testing.T) {
 	for _, r := range vet.Rules() {
-		examples := slices.DeleteFunc(r.Examples(), func(e vet.Example) bool { return e.Language != "go" })
-		if r.In.Has(vet.Go) != (len(examples) == 1) {
-			t.Errorf("%s is for %s and has %d programs in Go", r.ID, r.In, len(examples))
-		}
 		if has := slices.ContainsFunc(Analyzers(), func(a *analysis.Analyzer) bool { return a.Name == r.ID }); has != r.In.Has(vet.Go) {
 			t.Errorf("%s is for %s, and an analyzer of it is there: %v", r.ID, r.In, has)
 		}
-		for _, e := range examples {
-			if len(wanted(e.Broken)) == 0 || len(wanted(e.Mended)) > 0 {
-				t.Errorf("%s: marks of the programs", r.ID)
+	}
+	vettest.Examples(t, vet.Go, "go", func(r vet.Rule, broken, mended string) {
+		for name, source := range map[string]string{"broken": broken, "mended": mended} {
+			if d := vettest.Unlike(vettest.Wanted(source), got(t, r.ID+"_"+name+".go", source)); d != "" {
+				t.Errorf("%s, %s: wanted, got:\n%s", r.ID, name, d)
 			}
-			for name, source := range map[string]string{"broken": e.Broken, "mended": e.Mended} {
-				if d := unlike(wanted(source), got(t, r.ID+"_"+name+".go", source)); d != "" {
-					t.Errorf("%s, %s: wanted, got:\n%s", r.ID, name, d)
-				}
-				if f, err := format.Source([]byte(source)); err != nil || string(f) != source {
-					t.Errorf("%s, %s: not as gofmt has it: %v", r.ID, name, err)
-				}
+			if f, err := format.Source([]byte(source)); err != nil || string(f) != source {
+				t.Errorf("%s, %s: not as gofmt has it: %v", r.ID, name, err)
 			}
 		}
-	}
+	})
 }
 
 // TestPrograms: what is planted is found, and what is near to it is not.
 func TestPrograms(t *testing.T) {
-	planted, close := map[string]int{}, map[string]int{}
-	programs, err := filepath.Glob("testdata/*.go")
-	if err != nil || len(programs) == 0 {
-		t.Fatal(programs, err)
+	var all []string
+	for name, source := range sources(t) {
+		if d := vettest.Unlike(vettest.Wanted(source), got(t, name, source)); d != "" {
+			t.Errorf("%s: wanted, got:\n%s", name, d)
+		}
+		all = append(all, source)
 	}
-	for _, file := range programs {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source := string(data)
-		if d := unlike(wanted(source), got(t, file, source)); d != "" {
-			t.Errorf("%s: wanted, got:\n%s", file, d)
-		}
-		count(planted, want, source)
-		count(close, near, source)
-	}
-	for _, r := range vet.Rules() {
-		if !r.In.Has(vet.Go) {
-			continue
-		}
-		for _, e := range r.Examples() {
-			count(planted, want, e.Broken)
-		}
-		if planted[r.ID] < 3 || close[r.ID] < 3 {
-			t.Errorf("%s: %d planted and %d near misses; 3 of each are wanted", r.ID, planted[r.ID], close[r.ID])
-		}
-	}
-}
-
-func count(into map[string]int, mark *regexp.Regexp, source string) {
-	for _, m := range mark.FindAllStringSubmatch(source, -1) {
-		for _, r := range strings.Fields(m[1]) {
-			into[r]++
-		}
-	}
+	vettest.Examples(t, vet.Go, "go", func(_ vet.Rule, broken, _ string) { all = append(all, broken) })
+	vettest.Enough(t, vet.Go, all, 3, 3)
 }
 
 // TestFixes: a program compiles when fixes are written into it, each alone and all together, and a finding that was mended is gone.
 func TestFixes(t *testing.T) {
-	sources := map[string]string{"line.go": oneLine}
-	for _, r := range vet.Rules() {
-		for _, e := range r.Examples() {
-			if e.Language == "go" {
-				sources[r.ID+"_broken.go"] = e.Broken
-			}
-		}
-	}
-	programs, err := filepath.Glob("testdata/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range programs {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sources[file] = string(data)
-	}
+	programs := sources(t)
+	programs["line.go"] = oneLine
+	vettest.Examples(t, vet.Go, "go", func(r vet.Rule, broken, _ string) { programs[r.ID+"_broken.go"] = broken })
 	fixed := map[string]int{}
-	for name, source := range sources {
+	for name, source := range programs {
 		c := compile(t, name, source)
 		if c.wrong != nil {
 			t.Errorf("%s: %v", name, c.wrong)

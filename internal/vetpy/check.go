@@ -54,7 +54,7 @@ type checker struct {
 	training []*loop // the innermost loops that step, each once
 	found    []vet.Found
 	seen     map[string]bool
-	silenced map[int][]string
+	silenced vet.Silences
 }
 
 // unguard takes back that events are guarded where a whole step is by the same condition: what happens whenever a step does.
@@ -144,7 +144,7 @@ func (c *checker) say(s say) {
 	from, _ := s.at.Span()
 	p := c.f.Position(from)
 	key := fmt.Sprint(r.ID, p.Line)
-	if c.seen[key] || c.isSilenced(p.Line, r) {
+	if c.seen[key] || c.silenced.Has(p.Line, r) {
 		return
 	}
 	c.seen[key] = true
@@ -158,8 +158,8 @@ func (c *checker) say(s say) {
 const silencer = "warpline: ok"
 
 // silenced are the rules that lines are not told of; of a comment on a line of its own, the next line.
-func silenced(f *pysyntax.File) map[int][]string {
-	lines := map[int][]string{}
+func silenced(f *pysyntax.File) vet.Silences {
+	lines := vet.Silences{}
 	for _, m := range f.Comments {
 		_, names, ok := strings.Cut(m.Text, silencer)
 		if !ok {
@@ -169,18 +169,9 @@ func silenced(f *pysyntax.File) map[int][]string {
 		if strings.HasPrefix(strings.TrimSpace(f.LineText(line)), "#") {
 			line++
 		}
-		lines[line] = append(lines[line], strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' })...)
+		lines.Add(line, names)
 	}
 	return lines
-}
-
-// isSilenced tells whether a line has the comment for a rule, by its id or name. Without any, the comment is for all.
-func (c *checker) isSilenced(line int, r vet.Rule) bool {
-	names, ok := c.silenced[line]
-	if !ok {
-		return false
-	}
-	return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, r.ID) || strings.EqualFold(n, r.Name) })
 }
 
 // lineOf is the line of an event, for a sentence.

@@ -4,29 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/vet"
+	"github.com/warpline-ml/warpline/internal/vet/vettest"
 )
-
-// want marks a line with the rules that find something there.
-var want = regexp.MustCompile(`# want: ([A-Z0-9 ]+)`)
-
-// wanted are "line rule" of a program's marks.
-func wanted(source string) (all []string) {
-	for i, line := range strings.Split(source, "\n") {
-		if m := want.FindStringSubmatch(line); m != nil {
-			for _, r := range strings.Fields(m[1]) {
-				all = append(all, fmt.Sprintf("%d %s", i+1, r))
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
-}
 
 // got are "line rule" of what is found.
 func got(t *testing.T, name, source string) (all []string) {
@@ -47,59 +31,26 @@ func got(t *testing.T, name, source string) (all []string) {
 
 // TestExamples: each rule finds its broken program and nothing else in it, and nothing in the mended one.
 func TestExamples(t *testing.T) {
-	for _, r := range vet.Rules() {
-		examples := slices.DeleteFunc(r.Examples(), func(e vet.Example) bool { return e.Language != "python" })
-		if r.In.Has(vet.Python) != (len(examples) == 1) {
-			t.Errorf("%s is for %s and has %d programs in Python", r.ID, r.In, len(examples))
-		}
-		for _, e := range examples {
-			if len(wanted(e.Broken)) == 0 || len(wanted(e.Mended)) > 0 {
-				t.Errorf("%s: marks of the programs", r.ID)
-			}
-			for name, source := range map[string]string{"broken": e.Broken, "mended": e.Mended} {
-				if d := unlike(wanted(source), got(t, r.ID+"_"+name+".py", source)); d != "" {
-					t.Errorf("%s, %s: wanted, got:\n%s", r.ID, name, d)
-				}
+	vettest.Examples(t, vet.Python, "python", func(r vet.Rule, broken, mended string) {
+		for name, source := range map[string]string{"broken": broken, "mended": mended} {
+			if d := vettest.Unlike(vettest.Wanted(source), got(t, r.ID+"_"+name+".py", source)); d != "" {
+				t.Errorf("%s, %s: wanted, got:\n%s", r.ID, name, d)
 			}
 		}
-	}
+	})
 }
 
 // TestPrograms: what is planted is found, and what is near to it is not.
 func TestPrograms(t *testing.T) {
-	planted, near := map[string]int{}, map[string]int{}
+	var sources []string
 	for _, file := range must(filepath.Glob("testdata/*.py")) {
 		source := string(must(os.ReadFile(file)))
-		if d := unlike(wanted(source), got(t, file, source)); d != "" {
+		if d := vettest.Unlike(vettest.Wanted(source), got(t, file, source)); d != "" {
 			t.Errorf("%s: wanted, got:\n%s", file, d)
 		}
-		for _, m := range want.FindAllStringSubmatch(source, -1) {
-			for _, r := range strings.Fields(m[1]) {
-				planted[r]++
-			}
-		}
-		for _, m := range regexp.MustCompile(`# near: ([A-Z0-9 ]+)`).FindAllStringSubmatch(source, -1) {
-			for _, r := range strings.Fields(m[1]) {
-				near[r]++
-			}
-		}
+		sources = append(sources, source)
 	}
-	for _, r := range vet.Rules() {
-		if !r.In.Has(vet.Python) {
-			continue
-		}
-		if planted[r.ID] < 2 || near[r.ID] < 2 { // and the two of the examples
-			t.Errorf("%s: %d planted and %d near misses beside those of --explain; 2 of each are wanted", r.ID, planted[r.ID], near[r.ID])
-		}
-	}
-}
-
-// unlike shows what is wanted and what is there, if they differ.
-func unlike(want, got []string) string {
-	if slices.Equal(want, got) {
-		return ""
-	}
-	return fmt.Sprintf("  %q\n  %q", want, got)
+	vettest.Enough(t, vet.Python, sources, 2, 2) // and the two of the examples
 }
 
 func must[T any](v T, err error) T {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/vet/vettest"
 )
 
 // row is a finding that is expected of a script: its line and rule, and the mistake in words.
@@ -36,7 +38,7 @@ func TestForum(t *testing.T) {
 		if len(want) == 0 {
 			t.Errorf("%s: nothing is expected", file)
 		}
-		if d := unlike(want, got(t, file, string(must(os.ReadFile(file))))); d != "" {
+		if d := vettest.Unlike(want, got(t, file, string(must(os.ReadFile(file))))); d != "" {
 			t.Errorf("%s: wanted, got:\n%s", file, d)
 		}
 	}
