@@ -278,3 +278,34 @@ func main() {
 	}
 	c.run(t)
 }
+
+// TestSilence: a comment silences its line, or the next one where it stands alone, for the rules that it names.
+func TestSilence(t *testing.T) {
+	const line = "\tx.Detach()"
+	for to, silent := range map[string]bool{
+		line:                                     false,
+		line + " //warpline:ok V16":              true,
+		line + " //warpline:ok result-dropped":   true,
+		line + " //warpline:ok v16":              true,
+		line + " //warpline:ok R06, V16":         true,
+		line + " //warpline:ok R06,V29":          false,
+		line + " //warpline:ok":                  true,
+		line + " // warpline: ok V16":            true,
+		line + " //warpline:ok R06 // not V16":   false,
+		line + " // as in warpline:ok V16":       false,
+		"\t//warpline:ok V16\n" + line:           true,
+		"\tg() //warpline:ok V16\n" + line:       false,
+		"\t//warpline:ok V16\n\n" + line:         false,
+		line + "\n\t//warpline:ok V16":           false,
+		"\t//warpline:ok V16\n" + line + " // a": true,
+	} {
+		source := strings.Replace(dropping, "\tx.Detach() // a", to, 1)
+		c := compile(t, "silence.go", source)
+		if c.wrong != nil {
+			t.Fatal(c.wrong)
+		}
+		if found := c.run(t); len(found) != map[bool]int{false: 1}[silent] {
+			t.Errorf("%d findings, and silenced: %v in\n%s", len(found), silent, source)
+		}
+	}
+}
