@@ -2,7 +2,6 @@ package vetpy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -98,7 +97,7 @@ func hasStar(call *pysyntax.Call) bool {
 }
 
 // heavy matches what takes long for a sample.
-var heavy = regexp.MustCompile(`Image\.open|cv2\.|imread|librosa|torchaudio\.load|read_image|decode_|nib\.load|Random\w*(Crop|Flip|Rotation|Affine|Perspective|Blur|Erasing|Invert|Posterize|Solarize|Sharpness|Zoom\w*|Apply|Order|Choice|Grayscale)\(|Resize\(|ColorJitter|albumentations|AutoAugment|RandAugment`)
+var heavy = pattern(`Image\.open|cv2\.|imread|librosa|torchaudio\.load|read_image|decode_|nib\.load|Random\w*(Crop|Flip|Rotation|Affine|Perspective|Blur|Erasing|Invert|Posterize|Solarize|Sharpness|Zoom\w*|Apply|Order|Choice|Grayscale)\(|Resize\(|ColorJitter|albumentations|AutoAugment|RandAugment`)
 
 func (c *checker) loaders() {
 	for i := range c.events {
@@ -124,14 +123,14 @@ func (c *checker) loaders() {
 func (c *checker) heavyData(e *event) bool {
 	if e.arg != nil && e.arg.class != nil {
 		if m := e.arg.class.methods["__getitem__"]; m != nil {
-			return heavy.MatchString(c.f.Text(m.node)) || heavy.Match(c.f.Source) && strings.Contains(c.f.Text(m.node), "transform")
+			return heavy().MatchString(c.f.Text(m.node)) || heavy().Match(c.f.Source) && strings.Contains(c.f.Text(m.node), "transform")
 		}
 		return false
 	}
 	if e.arg != nil && e.arg.path != "" && strings.Contains(e.arg.path, "ImageFolder") {
 		return true
 	}
-	return e.arg != nil && strings.HasPrefix(e.arg.path, "torchvision.datasets.") && heavy.Match(c.f.Source)
+	return e.arg != nil && strings.HasPrefix(e.arg.path, "torchvision.datasets.") && heavy().Match(c.f.Source)
 }
 
 // shuffles judges the order of a loader for training.
@@ -160,10 +159,10 @@ func (c *checker) iterable(e *event) bool {
 
 // madeUp tells whether a data set of the file draws its samples: their order does not matter.
 func (c *checker) madeUp(e *event) bool {
-	return e.arg != nil && e.arg.class != nil && drawn.MatchString(c.f.Text(e.arg.class.node))
+	return e.arg != nil && e.arg.class != nil && drawn().MatchString(c.f.Text(e.arg.class.node))
 }
 
-var drawn = regexp.MustCompile(`\.(rand|randn|randint|normal|uniform)\(`)
+var drawn = pattern(`\.(rand|randn|randint|normal|uniform)\(`)
 
 // ordered matches programs whose data has an order.
 func (c *checker) ordered() bool {

@@ -2,7 +2,6 @@ package vetpy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -58,13 +57,13 @@ func (c *checker) keptFix(e *event) string {
 // detached is an expression without its graph.
 func detached(x string) string {
 	x = strings.TrimSpace(x)
-	if simple.MatchString(x) {
+	if simple().MatchString(x) {
 		return x + ".detach()"
 	}
 	return "(" + x + ").detach()"
 }
 
-var simple = regexp.MustCompile(`^[\w.]+(\[[^\]]*\])?$`)
+var simple = pattern(`^[\w.]+(\[[^\]]*\])?$`)
 
 // goesBackward tells whether what a variable collects goes backward in the end.
 func (c *checker) goesBackward(k *event) bool {
@@ -110,7 +109,7 @@ func (c *checker) detachedSomewhere(v *value) bool {
 }
 
 // scoring matches functions, loops and loaders that evaluate.
-var scoring = regexp.MustCompile(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|infer|inference|predict|score|accuracy)($|[_.\W\d])|validloader|valloader|testloader|evalloader`)
+var scoring = pattern(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|infer|inference|predict|score|accuracy)($|[_.\W\d])|validloader|valloader|testloader|evalloader`)
 
 // evaluations are the loops that call a model and never go backward.
 func (c *checker) evaluations(each func(l *loop, forward *event)) {
@@ -118,7 +117,7 @@ func (c *checker) evaluations(each func(l *loop, forward *event)) {
 		if c.any(l, differentiates) || l.lighting || !l.iter.is(isLoader) && !c.overLoader(l) || c.trainsAround(l) {
 			continue
 		}
-		if !scoring.MatchString(l.text) && (l.fn == nil || !scoring.MatchString(l.fn.node.Name)) && !c.evaluates(l) {
+		if !scoring().MatchString(l.text) && (l.fn == nil || !scoring().MatchString(l.fn.node.Name)) && !c.evaluates(l) {
 			continue
 		}
 		for i := l.from; i < l.to; i++ {
@@ -142,7 +141,7 @@ func (c *checker) overLoader(l *loop) bool {
 			return true
 		}
 	}
-	return strings.Contains(strings.ToLower(l.text), "loader") || simpleName.MatchString(l.text) && scoring.MatchString(l.text)
+	return strings.Contains(strings.ToLower(l.text), "loader") || simpleName().MatchString(l.text) && scoring().MatchString(l.text)
 }
 
 // trainsAround tells whether the turn of the next loop around goes backward through what the loop gives: its parts of a step.
@@ -189,10 +188,10 @@ func (c *checker) evaluates(l *loop) bool {
 }
 
 // modal matches layers that behave in another way in evaluation.
-var modal = regexp.MustCompile(`Dropout|BatchNorm|dropout\s*=|torchvision|timm|from_pretrained|TransformerEncoder|resnet`)
+var modal = pattern(`Dropout|BatchNorm|dropout\s*=|torchvision|timm|from_pretrained|TransformerEncoder|resnet`)
 
 func (c *checker) evaluationMode() {
-	if !modal.Match(c.f.Source) {
+	if !modal().Match(c.f.Source) {
 		return
 	}
 	c.evaluations(func(l *loop, e *event) {

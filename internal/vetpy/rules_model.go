@@ -40,10 +40,10 @@ func (c *checker) movedInPart() {
 
 // isLength tells whether a value is named as lengths, which losses and packing of sequences take from the host.
 func (c *checker) isLength(v *value) bool {
-	return len(v.names) > 0 && lengths.MatchString(v.names[len(v.names)-1])
+	return len(v.names) > 0 && lengths().MatchString(v.names[len(v.names)-1])
 }
 
-var lengths = regexp.MustCompile(`(?i)len(gth)?s?$|sizes$`)
+var lengths = pattern(`(?i)len(gth)?s?$|sizes$`)
 
 // isDropped tells whether nothing keeps what a move gives.
 func (c *checker) isDropped(turn []event, m *event) bool {
@@ -92,7 +92,7 @@ func (c *checker) constants() {
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evMove || !e.on.is(isHost) || !e.on.is(isTensor) || e.on.is(isBatch|isGraph|isPinned) || e.guarded || !simpleName.MatchString(e.onText) {
+		if e.kind != evMove || !e.on.is(isHost) || !e.on.is(isTensor) || e.on.is(isBatch|isGraph|isPinned) || e.guarded || !simpleName().MatchString(e.onText) {
 			continue
 		}
 		inForward := strings.HasPrefix(e.onText, "self.") && e.fn != nil && e.fn.class != nil && e.fn.class.module && e.fn.node.Name == "forward"
@@ -110,7 +110,7 @@ func (c *checker) constants() {
 }
 
 // simpleName matches a variable or a field.
-var simpleName = regexp.MustCompile(`^\w+(\.\w+)*$`)
+var simpleName = pattern(`^\w+(\.\w+)*$`)
 
 // piecewise are batches that are put together from elements each of which was copied by itself.
 func (c *checker) piecewise() {
@@ -141,7 +141,7 @@ func (c *checker) deviceInForward() {
 		if s := arg(e.call, "device", 0); s != nil && strings.Contains(c.text(s), "cuda") && strings.ContainsAny(c.text(s), `"'`) {
 			fixed = true
 		}
-		if !fixed || mover.MatchString(e.fn.class.node.Name) {
+		if !fixed || mover().MatchString(e.fn.class.node.Name) {
 			continue
 		}
 		c.say(say{rule: "V15", at: e.node, title: "forward moves to a device that is fixed in the text", sure: finding.High,
@@ -150,7 +150,7 @@ func (c *checker) deviceInForward() {
 }
 
 // mover matches classes that are there to move what they get.
-var mover = regexp.MustCompile(`(?i)gpu|cuda|device`)
+var mover = pattern(`(?i)gpu|cuda|device`)
 
 // pure are methods of tensors that give a new one.
 var pure = map[string]bool{"to": true, "cuda": true, "cpu": true, "detach": true, "float": true, "half": true, "bfloat16": true, "double": true, "long": true,
@@ -289,13 +289,13 @@ func (c *checker) learnable(v *value) bool {
 		return false
 	case v.class != nil:
 		text := c.f.Text(v.class.node)
-		return layers.MatchString(text) && !strings.Contains(text, "requires_grad") && !strings.Contains(text, "pretrained") && !strings.Contains(text, "weights=")
+		return layers().MatchString(text) && !strings.Contains(text, "requires_grad") && !strings.Contains(text, "pretrained") && !strings.Contains(text, "weights=")
 	}
-	return layers.MatchString(strings.TrimPrefix(v.path, "torch.") + "(")
+	return layers().MatchString(strings.TrimPrefix(v.path, "torch.") + "(")
 }
 
 // layers matches what has parameters.
-var layers = regexp.MustCompile(`\bnn\.(Linear|Bilinear|Conv\w+|Embedding\w*|LSTM\w*|GRU\w*|RNN\w*|Transformer\w*|MultiheadAttention|Parameter)\(`)
+var layers = pattern(`\bnn\.(Linear|Bilinear|Conv\w+|Embedding\w*|LSTM\w*|GRU\w*|RNN\w*|Transformer\w*|MultiheadAttention|Parameter)\(`)
 
 // harmless are the methods of a module after which its parameters are where they were.
 var harmless = map[string]bool{"to": true, "cuda": true, "train": true, "zero_grad": true, "float": true, "half": true, "double": true}

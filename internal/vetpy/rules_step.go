@@ -2,7 +2,6 @@ package vetpy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // zeroedByHand matches programs that let go of gradients without zero_grad.
-var zeroedByHand = regexp.MustCompile(`\.grad\s*=\s*None|\.grad(?:\.data)?\.zero_\(|\.grad\.fill_\(`)
+var zeroedByHand = pattern(`\.grad\s*=\s*None|\.grad(?:\.data)?\.zero_\(|\.grad\.fill_\(`)
 
 func (c *checker) neverZeroed() {
 	for _, l := range c.training {
@@ -65,7 +64,7 @@ func (c *checker) zeroesItself(l *loop, s *event) bool {
 	if s.fn != nil {
 		text += c.f.Text(s.fn.node)
 	}
-	return zeroedByHand.MatchString(text)
+	return zeroedByHand().MatchString(text)
 }
 
 func (c *checker) zeroedBeforeStep() {
@@ -259,11 +258,11 @@ func (c *checker) retained() {
 // oneByOne tells whether two losses of a step go backward by themselves where their sum would do.
 func (c *checker) oneByOne(l *loop, a, b *event) bool {
 	return b.kind == evBackward && a.loop == b.loop && a.arm == b.arm && !a.guarded && !b.guarded && a.fn == b.fn && c.lossOf(a) != c.lossOf(b) && !contains(b.arg.names, c.lossOf(a)) &&
-		!gradsUsed.MatchString(c.f.Text(l.node))
+		!gradsUsed().MatchString(c.f.Text(l.node))
 }
 
 // gradsUsed matches programs that look at gradients.
-var gradsUsed = regexp.MustCompile(`\.grad\b`)
+var gradsUsed = pattern(`\.grad\b`)
 
 // lossOf is what a backward starts from, as it is written.
 func (c *checker) lossOf(e *event) string {

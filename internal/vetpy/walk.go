@@ -3,6 +3,7 @@ package vetpy
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/warpline-ml/warpline/internal/pysyntax"
 )
@@ -74,30 +75,35 @@ const maxSteps = 200_000
 const maxEntered = 8
 
 var (
-	zeroing   = regexp.MustCompile(`([\w.\[\]]+)\.zero_grad\s*\(`)
-	backwards = regexp.MustCompile(`([\w.\[\]]+)\.backward\s*\(\s*(?:\)|gradient|retain_graph|create_graph|inputs)`)
-	learning  = regexp.MustCompile(`([\w.]+)\.(?:parameters\s*\(|named_parameters\s*\(|eval\s*\(\s*\))`)
-	clearing  = regexp.MustCompile(`(?:del\s+([\w.]+)\s*\[|([\w.]+)\.(?:clear|pop|popleft)\s*\()`)
-	graphics  = regexp.MustCompile(`\bcuda\b|\bdevice\b|accelerat|\bmps\b|\bxpu\b`)
+	zeroing   = pattern(`([\w.\[\]]+)\.zero_grad\s*\(`)
+	backwards = pattern(`([\w.\[\]]+)\.backward\s*\(\s*(?:\)|gradient|retain_graph|create_graph|inputs)`)
+	learning  = pattern(`([\w.]+)\.(?:parameters\s*\(|named_parameters\s*\(|eval\s*\(\s*\))`)
+	clearing  = pattern(`(?:del\s+([\w.]+)\s*\[|([\w.]+)\.(?:clear|pop|popleft)\s*\()`)
+	graphics  = pattern(`\bcuda\b|\bdevice\b|accelerat|\bmps\b|\bxpu\b`)
 )
+
+// pattern is a regular expression, made when it is first asked: the start of the program does not wait for it.
+func pattern(form string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
+}
 
 func newWalker(f *pysyntax.File) *walker {
 	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, learns: map[string]bool{}, cleared: map[string]bool{}}
 	w.file = &scope{vars: map[string]*value{}}
 	w.scope = w.file
-	for _, m := range zeroing.FindAllSubmatch(f.Source, -1) {
+	for _, m := range zeroing().FindAllSubmatch(f.Source, -1) {
 		w.zeroed[string(m[1])] = true
 	}
-	for _, m := range backwards.FindAllSubmatch(f.Source, -1) {
+	for _, m := range backwards().FindAllSubmatch(f.Source, -1) {
 		w.backward[string(m[1])] = true
 	}
-	for _, m := range learning.FindAllSubmatch(f.Source, -1) {
+	for _, m := range learning().FindAllSubmatch(f.Source, -1) {
 		w.learns[string(m[1])] = true
 	}
-	for _, m := range clearing.FindAllSubmatch(f.Source, -1) {
+	for _, m := range clearing().FindAllSubmatch(f.Source, -1) {
 		w.cleared[string(m[1])+string(m[2])] = true
 	}
-	w.gpu = graphics.Match(f.Source)
+	w.gpu = graphics().Match(f.Source)
 	return w
 }
 
