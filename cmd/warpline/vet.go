@@ -46,7 +46,7 @@ const vetExample = `  warpline vet train.py
 
 // vetting are the flags of vet.
 type vetting struct {
-	skip    []string
+	skip    []string // ids, once run has looked the names up
 	explain string
 	rules   bool
 	sarif   bool
@@ -149,10 +149,12 @@ type result struct {
 
 // run reads files and packages. One that cannot be read is told, and the others are read all the same.
 func (v *vetting) run(cmd *cobra.Command, s *screen, args []string) error {
-	for _, name := range v.skip {
-		if _, err := rule(name); err != nil {
+	for i, name := range v.skip {
+		r, err := rule(name)
+		if err != nil {
 			return err
 		}
+		v.skip[i] = r.ID
 	}
 	if v.sarif && s.json != nil {
 		return advice.Failf("leave one of them out", "--sarif and --json both write to the standard output")
@@ -297,9 +299,9 @@ func (v *vetting) answer(ctx context.Context, s *screen, q vetgo.Request, r *res
 
 // skipped are the ids of the rules that nobody asks and that programs in Go can break.
 func (v *vetting) skipped() (ids []string) {
-	for _, name := range v.skip {
-		if r, ok := vet.Find(name); ok && r.In.Has(vet.Go) {
-			ids = append(ids, r.ID)
+	for _, id := range v.skip {
+		if r, ok := vet.Find(id); ok && r.In.Has(vet.Go) {
+			ids = append(ids, id)
 		}
 	}
 	return ids
@@ -307,9 +309,7 @@ func (v *vetting) skipped() (ids []string) {
 
 // tell shows what is found in a file, but for what nobody asks.
 func (v *vetting) tell(s *screen, r *result, f vet.InFile, err error) error {
-	f.Found = slices.DeleteFunc(f.Found, func(f vet.Found) bool {
-		return slices.ContainsFunc(v.skip, func(n string) bool { return strings.EqualFold(n, f.Rule) || strings.EqualFold(n, f.Name) })
-	})
+	f.Found = slices.DeleteFunc(f.Found, func(f vet.Found) bool { return slices.Contains(v.skip, f.Rule) })
 	r.found += len(f.Found)
 	r.all = append(r.all, f)
 	line := vetted{File: f.File, Findings: f.Found}
