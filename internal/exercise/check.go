@@ -91,7 +91,13 @@ func (r *Report) read(out []byte) {
 	if len(r.Tests) == 0 {
 		r.Tests = []Test{{Name: "build", Output: strings.TrimSpace(outputs[""])}}
 	}
-	r.Pass = !failed
+	r.judge()
+	r.Pass = r.Pass && !failed
+}
+
+// judge says of its tests whether they all pass, and the hint of the first that does not.
+func (r *Report) judge() {
+	r.Pass = true
 	for _, t := range r.Tests {
 		r.Pass = r.Pass && t.Pass
 		if !t.Pass && r.Hint == "" {

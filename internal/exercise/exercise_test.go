@@ -1,14 +1,13 @@
 package exercise
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,9 +195,64 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestGoExercises: what an exercise in Go begins with fails its tests, and its solution passes them. All of them go into one
-// module, and one program that has their tests, as linking takes what time there is; folders find Warpline by --source, and
-// nothing is fetched.
+// wrongGo are changes that learners make to programs that are right, with words of the hint that helps.
+var wrongGo = []struct{ exercise, from, to, more, hint string }{
+	{"device-agnostic", "y.To(env)", "y", "", "y.To(env)"},
+	{"device-agnostic", "x.To(env)", "x", "", "x.To(env)"},
+	{"device-agnostic", "opt.Step()", "_ = opt", "", "Backward and then Step"},
+	{"device-agnostic", "nn.NewLinear(env.Seed(7)", "nn.NewLinear(tensor.Best().Seed(7)", "", "name a device"},
+	{"activations", "m.Peak - m.Before", "m.Peak", "", "less what was there before"},
+	{"activations", "x.In(env)", "x.In(env.NoGrad())", "", "recording must be on"},
+	{"activations", "m.Kept", "m.Net", "", "Kept"},
+	{"transfer-benchmark", "t.Median.Seconds() / 1e9", "t.Median.Seconds() / (1 << 30)", "", "10⁹"},
+	{"transfer-benchmark", "t.Median.Seconds()", "float64(t.Median.Milliseconds())", "", "divided by seconds"},
+	{"transfer-benchmark", "int(50*r.GBps/most)", "20", "", "a bar as long"},
+	{"transfer-benchmark", "int(50*r.GBps/most)", "int(r.GBps)/10", "", "a bar as long"},
+	{"mixed-precision", "env.Autocast(dtype.BF16)", "func() *tensor.Env { _ = dtype.BF16; return env }()", "", "Autocast"},
+	{"mixed-precision", "model.Forward(x.In(env))", "model.Forward(x)", "", "x.In"},
+	{"mixed-precision", "env = env.Seed(3)", "runs++\n\tenv = env.Seed(runs)", "var runs uint64", "same weights"},
+	{"mixed-precision", "m.Peak - m.Before", "m.Peak", "", "less its Before"},
+	{"memory-tracker", "env.Device().ResetPeak()", "", "", "reset the peak"},
+	{"memory-tracker", "note(env, m)\n\tenv", "env", "", "must remember its own"},
+	{"memory-tracker", "1e6", "(1 << 20)", "", "10⁶"},
+	{"memory-tracker", "float64(m.Used-t.began)", "float64(m.Used)", "", "less in use at the beginning"},
+	{"broken-training", "loss.Backward()", "fmt.Fprintln(Log, loss.Item())\n\t\t\tloss.Backward()", "", "Later"},
+	{"broken-training", "loss.Backward()", "loss.Backward()\n\t\t\tnn.MSE(model.Forward(x.In(env)), y).Backward()", "", "one Backward"},
+	{"broken-training", "loss.Backward()", "history = append(history, loss.Keep())\n\t\t\tloss.Backward()", "var history []*tensor.Tensor", "keep numbers"},
+}
+
+// wrongForm is the folder of a row of wrongGo.
+func wrongForm(i int) string { return fmt.Sprintf("wrong%d", i) }
+
+// forms are the files of an exercise in Go as it begins, as it is solved, and with each mistake of wrongGo.
+func forms(t *testing.T, e *Exercise, root string) map[string][]File {
+	t.Helper()
+	folder, err := e.begin(root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	solution, err := e.Solution()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]File{"start": folder, "solution": slices.Concat(folder, solution)}
+	for i, w := range wrongGo {
+		if w.exercise != e.Name {
+			continue
+		}
+		text := solution[0].Text
+		if !strings.Contains(text, w.from) {
+			t.Errorf("the solution of %s has no %q", e.Name, w.from)
+		}
+		text = strings.ReplaceAll(text, w.from, w.to) + "\n" + w.more + "\n"
+		all[wrongForm(i)] = slices.Concat(folder, []File{{solution[0].Name, text}})
+	}
+	return all
+}
+
+// TestGoExercises: what an exercise in Go begins with fails its tests, its solution passes them, and of wrong answers four of five
+// get the hint that helps. All of them go into one module, and one program that has their tests, as linking takes what time there
+// is; folders find Warpline by --source, and nothing is fetched.
 func TestGoExercises(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program of all exercises")
@@ -222,15 +276,7 @@ func TestGoExercises(t *testing.T) {
 		if e.Puzzle {
 			continue
 		}
-		folder, err := e.begin(root, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		solution, err := e.Solution()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for form, list := range map[string][]File{"start": folder, "solution": append(folder, solution...)} {
+		for form, list := range forms(t, e, root) {
 			alias := strings.ReplaceAll(e.Name, "-", "") + form
 			fmt.Fprintf(&imports, "\t%s \"exercise/%s/%s\"\n", alias, e.Name, form)
 			for _, f := range list {
@@ -240,9 +286,7 @@ func TestGoExercises(t *testing.T) {
 				case f.Name == "exercise_test.go":
 					write(filepath.Join(e.Name, form, "tests.go"), f.Text) // importable
 					for _, m := range regexp.MustCompile(`func (Test\w+)\(`).FindAllStringSubmatch(f.Text, -1) {
-						if form == "start" || !strings.Contains(calls.String(), alias+"."+m[1]+")") {
-							fmt.Fprintf(&calls, "\tt.Run(%q, %s.%s)\n", e.Name+"/"+form+"/"+m[1], alias, m[1])
-						}
+						fmt.Fprintf(&calls, "\tt.Run(%q, guarded(%s.%s))\n", e.Name+"/"+form+"/"+m[1], alias, m[1])
 					}
 				case strings.HasSuffix(f.Name, ".go"):
 					write(filepath.Join(e.Name, form, f.Name), f.Text)
@@ -250,69 +294,90 @@ func TestGoExercises(t *testing.T) {
 			}
 		}
 	}
-	write("all_test.go", "package all\n\nimport (\n\t\"testing\"\n"+imports.String()+")\n\nfunc TestAll(t *testing.T) {\n"+calls.String()+"}\n")
-	passed := results(t, dir)
+	write("all_test.go", "package all\n\nimport (\n\t\"testing\"\n"+imports.String()+")\n\nfunc TestAll(t *testing.T) {\n"+calls.String()+"}\n"+guarded)
+	all := judged(t, dir)
 	for _, e := range All() {
 		if e.Puzzle {
 			continue
 		}
-		solved, begun := passed[e.Name+"/solution"], passed[e.Name+"/start"]
-		if len(solved) == 0 || len(begun) == 0 {
-			t.Errorf("%s has no results: %v", e.Name, passed)
+		solved, begun := all[e.Name+"/solution"], all[e.Name+"/start"]
+		if solved == nil || begun == nil {
+			t.Fatalf("%s has no results: %v", e.Name, all)
 		}
-		failed := 0
-		for name, output := range solved {
-			if output != "" {
-				t.Errorf("the solution of %s fails %s: %s", e.Name, name, output)
+		for _, test := range solved.Tests {
+			if !test.Pass {
+				t.Errorf("the solution of %s fails %s: %s", e.Name, test.Name, test.Output)
 			}
 		}
-		for _, output := range begun {
-			if output != "" {
-				failed++
-				if !strings.Contains(output, "hint: ") {
-					t.Errorf("%s fails without a hint: %s", e.Name, output)
-				}
+		for _, test := range begun.Tests {
+			if !test.Pass && !strings.Contains(test.Output, "hint: ") {
+				t.Errorf("%s fails without a hint: %s", e.Name, test.Output)
 			}
 		}
-		if failed == 0 {
+		if begun.Pass {
 			t.Errorf("what %s begins with passes", e.Name)
 		}
 	}
+	right := 0
+	for i, w := range wrongGo {
+		r := all[w.exercise+"/"+wrongForm(i)]
+		switch {
+		case r == nil || r.Pass:
+			t.Errorf("%s with %q passes", w.exercise, w.to)
+		case strings.Contains(r.Hint, w.hint):
+			right++
+		default:
+			t.Logf("%s with %q: hint %q", w.exercise, w.to, r.Hint)
+		}
+	}
+	if 5*right < 4*len(wrongGo) {
+		t.Errorf("%d of %d get the hint that helps", right, len(wrongGo))
+	}
 }
 
-// results are the outputs of failed tests by exercise, form and test; "" of those that passed.
-func results(t *testing.T, dir string) map[string]map[string]string {
+// guarded runs a test of which a panic is its own failure, as it is where a folder is tested by itself.
+const guarded = `
+func guarded(test func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) {
+		defer func() {
+			if p := recover(); p != nil {
+				t.Errorf("panic: %v", p)
+			}
+		}()
+		test(t)
+	}
+}
+`
+
+// judged are the reports by exercise and form of the tests of a program.
+func judged(t *testing.T, dir string) map[string]*Report {
 	t.Helper()
-	cmd := exec.CommandContext(context.Background(), "go", "test", "-json", "-vet=off", "-ldflags=-s -w", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-json", "-vet=off", "-ldflags=-s -w", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if len(out) == 0 {
 		t.Fatalf("go test: %v", err)
 	}
-	outputs, done := map[string]string{}, map[string]map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		var e struct{ Action, Test, Output string }
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			continue
-		}
-		if e.Action == "output" || e.Action == "build-output" {
-			outputs[e.Test] += e.Output
-		}
-		name := strings.Split(e.Test, "/")
-		if len(name) != 4 || e.Action != "pass" && e.Action != "fail" {
+	var whole Report
+	whole.read(out)
+	all := map[string]*Report{}
+	for _, test := range whole.Tests {
+		name := strings.Split(test.Name, "/")
+		if len(name) != 4 {
 			continue
 		}
 		at := name[1] + "/" + name[2]
-		if done[at] == nil {
-			done[at] = map[string]string{}
+		if all[at] == nil {
+			all[at] = &Report{Name: name[1]}
 		}
-		if done[at][name[3]] = ""; e.Action == "fail" {
-			done[at][name[3]] = outputs[e.Test]
-		}
+		all[at].Tests = append(all[at].Tests, test)
 	}
-	if len(done) == 0 {
-		t.Fatalf("no results: %v", outputs)
+	if len(all) == 0 {
+		t.Fatalf("no results: %+v", whole.Tests)
 	}
-	return done
+	for _, r := range all {
+		r.judge()
+	}
+	return all
 }
