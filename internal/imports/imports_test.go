@@ -159,7 +159,7 @@ const rules = `
 	data/digits, metric, optim < examples/finetune;
 	data/tickets, metric, optim, plan < examples/lessons;
 	internal/simrun, internal/npy, internal/durable, internal/advice < internal/exercise;
-	examples/lessons, internal/exercise, internal/durable, internal/advice, internal/cards, internal/render < internal/lesson;
+	examples/lessons, internal/exercise, internal/durable, internal/advice, internal/cards, internal/render, internal/web < internal/lesson;
 	internal/lesson < cmd/warpline;
 	nn < bench/pytorch/compare;
 	NONE < bench/peer, internal/addanop, internal/kineto/tracetest;

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/web"
 )
 
 // mostCommands is how many commands run at a time.
@@ -16,12 +17,12 @@ const mostCommands = 3
 func (s *Server) widget(w http.ResponseWriter, r *http.Request) {
 	x := find(r.PathValue("id"))
 	if x == nil || x.session {
-		Refuse(w, http.StatusNotFound, "there is no widget of that name", "docs/lab.md lists them")
+		web.Refuse(w, http.StatusNotFound, advice.Failf("docs/lab.md lists them", "there is no widget of that name"))
 		return
 	}
 	args, err := x.arguments(r.URL.Query(), &s.files)
 	if err != nil {
-		Refuse(w, http.StatusBadRequest, err.Error(), advice.HintOf(err))
+		web.Refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	select {
@@ -37,8 +38,7 @@ func (s *Server) widget(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Warpline-Command", Quote(args))
 	if status > 1 {
-		text, hint := told(said.String())
-		Refuse(w, http.StatusUnprocessableEntity, text, hint)
+		web.Refuse(w, http.StatusUnprocessableEntity, told(said.String()))
 		return
 	}
 	kind := "application/json"
@@ -53,18 +53,18 @@ func (s *Server) widget(w http.ResponseWriter, r *http.Request) {
 }
 
 // told is the error and the hint that a command ended with.
-func told(said string) (text, hint string) {
-	text = "the command failed"
+func told(said string) *advice.Error {
+	e := &advice.Error{Text: "the command failed"}
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(line)
 		if rest, ok := strings.CutPrefix(line, "error: "); ok {
-			text, hint = rest, ""
+			e.Text, e.Hint = rest, ""
 		}
 		if rest, ok := strings.CutPrefix(line, "hint: "); ok {
-			hint = rest
+			e.Hint = rest
 		}
 	}
-	return text, hint
+	return e
 }
 
 // Quote is a command line of this program as a shell takes it, in ASCII.
@@ -131,5 +131,5 @@ func list(w http.ResponseWriter, _ *http.Request) {
 			all = append(all, l)
 		}
 	}
-	Send(w, all)
+	web.Send(w, http.StatusOK, all)
 }

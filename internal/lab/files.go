@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/web"
 )
 
 // files are those that people dropped on a page, each by what it contains, and those that the lab brings along.
@@ -82,11 +83,11 @@ func (f *files) put(w http.ResponseWriter, r *http.Request) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		Refuse(w, http.StatusRequestEntityTooLarge, "the file is too large", "files of up to 1 GiB are taken")
+		web.Refuse(w, http.StatusRequestEntityTooLarge, advice.Failf("files of up to 1 GiB are taken", "the file is too large"))
 	case err != nil:
-		Refuse(w, http.StatusInternalServerError, "the file cannot be kept: "+err.Error(), "make room in "+f.dir)
+		web.Refuse(w, http.StatusInternalServerError, advice.Failf("make room in "+f.dir, "the file cannot be kept: %v", err))
 	default:
-		Send(w, map[string]string{"file": name})
+		web.Send(w, http.StatusOK, map[string]string{"file": name})
 	}
 }
 

@@ -18,8 +18,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -122,9 +120,9 @@ func (s *Server) Handler() http.Handler {
 		switch {
 		case s.enter(w, r):
 		case !s.known(r):
-			s.refuse(w, http.StatusForbidden)
+			web.Refuse(w, http.StatusForbidden, advice.Failf("open the address that warpline lab has printed, which has one", "this browser has no token"))
 		case r.ContentLength > most:
-			Refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a request of %d bytes", r.ContentLength), fmt.Sprintf("%d are taken", most))
+			web.Refuse(w, http.StatusRequestEntityTooLarge, advice.Failf(fmt.Sprintf("%d are taken", most), "a request of %d bytes", r.ContentLength))
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, most)
 			s.mux.ServeHTTP(w, r)
@@ -158,43 +156,4 @@ func (s *Server) known(r *http.Request) bool {
 
 func (s *Server) right(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
-}
-
-// refuse answers who has no token.
-func (s *Server) refuse(w http.ResponseWriter, status int) {
-	Refuse(w, status, "this browser has no token", "open the address that warpline lab has printed, which has one")
-}
-
-// Refuse answers with an error and what to do, as JSON.
-func Refuse(w http.ResponseWriter, status int, text, hint string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(failure{text, hint}) // who asked may have gone
-}
-
-// failure is an error for scripts.
-type failure struct {
-	Error string `json:"error"`
-	Hint  string `json:"hint,omitempty"`
-}
-
-// Send answers with JSON.
-func Send(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // who asked may have gone
-}
-
-// Body reads a request's JSON, or refuses it and reports so.
-func Body(w http.ResponseWriter, r *http.Request, into any) bool {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		Refuse(w, http.StatusRequestEntityTooLarge, "the request is too large", fmt.Sprintf("%d bytes are taken", large.Limit))
-	case err != nil:
-		Refuse(w, http.StatusBadRequest, "the request is no JSON that is asked for: "+err.Error(), "docs/lab.md has it")
-	}
-	return err == nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/web"
 )
 
 // newServer is a lab whose commands say what they were asked.
@@ -99,8 +100,8 @@ func TestSize(t *testing.T) {
 	s := newServer(t)
 	s.Handle("POST /echo", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var v string
-		if Body(w, r, &v) {
-			Send(w, len(v))
+		if web.Body(w, r, MostBody, &v) {
+			web.Send(w, http.StatusOK, len(v))
 		}
 	}))
 	text := func(n int) []byte { return []byte(`"` + strings.Repeat("x", n-2) + `"`) }

@@ -15,6 +15,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/simdebug"
 	"github.com/warpline-ml/warpline/internal/simrun"
+	"github.com/warpline-ml/warpline/internal/web"
 )
 
 // sims are launches that wait for somebody to look at them, as warpline sim debug has one. The oldest ends when there are too many.
@@ -118,22 +119,22 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Query string `json:"query"`
 	}
-	if !Body(w, r, &asked) {
+	if !web.Body(w, r, MostBody, &asked) {
 		return
 	}
 	c, words, err := s.launch(asked.Query)
 	if err != nil {
-		Refuse(w, http.StatusBadRequest, err.Error(), advice.HintOf(err))
+		web.Refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longestAsked)
 	defer cancel()
 	session, first, err := simdebug.Start(ctx, c)
 	if err != nil {
-		Refuse(w, http.StatusUnprocessableEntity, err.Error(), advice.HintOf(err))
+		web.Refuse(w, http.StatusUnprocessableEntity, err)
 		return
 	}
-	Send(w, map[string]any{"id": s.sims.add(session).id, "command": Quote(words), "first": first})
+	web.Send(w, http.StatusOK, map[string]any{"id": s.sims.add(session).id, "command": Quote(words), "first": first})
 }
 
 // commands carries out commands of a launch in their order, and answers with what each says.
@@ -141,16 +142,16 @@ func (s *Server) commands(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Commands [][]string `json:"commands"`
 	}
-	if !Body(w, r, &asked) {
+	if !web.Body(w, r, MostBody, &asked) {
 		return
 	}
 	x := s.sims.take(r.PathValue("id"), false)
 	if x == nil {
-		Refuse(w, http.StatusNotFound, "the launch has ended", "begin another")
+		web.Refuse(w, http.StatusNotFound, advice.Failf("begin another", "the launch has ended"))
 		return
 	}
 	if len(asked.Commands) > mostAsked {
-		Refuse(w, http.StatusBadRequest, "these are too many commands", "give "+strconv.Itoa(mostAsked)+" at a time")
+		web.Refuse(w, http.StatusBadRequest, advice.Failf("give "+strconv.Itoa(mostAsked)+" at a time", "these are too many commands"))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longestAsked)
@@ -159,10 +160,10 @@ func (s *Server) commands(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.sims.take(x.id, true)
 		x.close()
-		Refuse(w, http.StatusUnprocessableEntity, "the launch has ended: "+err.Error(), "begin another; set a breakpoint nearer")
+		web.Refuse(w, http.StatusUnprocessableEntity, advice.Failf("begin another; set a breakpoint nearer", "the launch has ended: %v", err))
 		return
 	}
-	Send(w, replies)
+	web.Send(w, http.StatusOK, replies)
 }
 
 // do encodes each reply at once: what is in it are the session's own breakpoints, which later commands change.

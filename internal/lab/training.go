@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/web"
 )
 
 // runs is the training that a page has started, one at a time: warpline train with its own live view, which is shown under this
@@ -26,7 +27,7 @@ type runs struct {
 	command string
 	view    string            // the address of its live view, while it runs
 	lines   []json.RawMessage // what it has printed
-	problem failure
+	problem *advice.Error
 }
 
 // mostLines is how many lines of a training are kept.
@@ -48,25 +49,25 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Query string `json:"query"`
 	}
-	if !Body(w, r, &asked) {
+	if !web.Body(w, r, MostBody, &asked) {
 		return
 	}
 	q, err := url.ParseQuery(asked.Query)
 	if err != nil {
-		Refuse(w, http.StatusBadRequest, "the query cannot be read", "as in task=mlp&steps=200")
+		web.Refuse(w, http.StatusBadRequest, advice.Failf("as in task=mlp&steps=200", "the query cannot be read"))
 		return
 	}
 	args, err := find("training").arguments(q, &s.files)
 	if err != nil {
-		Refuse(w, http.StatusBadRequest, err.Error(), advice.HintOf(err))
+		web.Refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	args = append(args, "--out="+filepath.Join(s.config.Dir, "runs", time.Now().Format("2006-01-02-150405.000")))
 	if !s.runs.begin(s.config.Command, args) {
-		Refuse(w, http.StatusConflict, "a training is under way", "stop it first")
+		web.Refuse(w, http.StatusConflict, advice.Failf("stop it first", "a training is under way"))
 		return
 	}
-	Send(w, map[string]string{"command": Quote(args)})
+	web.Send(w, http.StatusOK, map[string]string{"command": Quote(args)})
 }
 
 // begin runs a command line, unless another is under way.
@@ -77,7 +78,7 @@ func (t *runs) begin(command Command, args []string) bool {
 		return false
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	t.cancel, t.ended, t.state, t.command, t.view, t.lines, t.problem = cancel, make(chan struct{}), "running", Quote(args), "", nil, failure{}
+	t.cancel, t.ended, t.state, t.command, t.view, t.lines, t.problem = cancel, make(chan struct{}), "running", Quote(args), "", nil, nil
 	out, in := io.Pipe()
 	var said strings.Builder
 	go func() {
@@ -89,7 +90,7 @@ func (t *runs) begin(command Command, args []string) bool {
 		t.view, t.state = "", "done"
 		if status > 1 && ctx.Err() == nil {
 			t.state = "error"
-			t.problem.Error, t.problem.Hint = told(said.String())
+			t.problem = told(said.String())
 		}
 		cancel()
 	}()
@@ -131,9 +132,9 @@ func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 		answer["view"] = "/explore/training/live/"
 	}
 	if t.state == "error" {
-		answer["error"], answer["hint"] = t.problem.Error, t.problem.Hint
+		answer["error"], answer["hint"] = t.problem.Text, t.problem.Hint
 	}
-	Send(w, answer)
+	web.Send(w, http.StatusOK, answer)
 }
 
 // stop ends the training at its next step, with a checkpoint.
@@ -155,7 +156,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	view := s.runs.view
 	s.runs.mu.Unlock()
 	if view == "" {
-		Refuse(w, http.StatusNotFound, "no training is under way", "start one on /explore/training")
+		web.Refuse(w, http.StatusNotFound, advice.Failf("start one on /explore/training", "no training is under way"))
 		return
 	}
 	to := view + r.PathValue("path")
@@ -164,12 +165,12 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	}
 	asked, err := http.NewRequestWithContext(r.Context(), r.Method, to, nil)
 	if err != nil {
-		Refuse(w, http.StatusBadRequest, "the address cannot be read", "")
+		web.Refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	answer, err := direct.Do(asked)
 	if err != nil {
-		Refuse(w, http.StatusBadGateway, "the training has ended", "start another")
+		web.Refuse(w, http.StatusBadGateway, advice.Failf("start another", "the training has ended"))
 		return
 	}
 	defer answer.Body.Close()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/exercise"
+	"github.com/warpline-ml/warpline/internal/web"
 )
 
 // judging bounds how long a puzzle of a page may run.
@@ -87,7 +88,7 @@ func (s *Site) check(w http.ResponseWriter, r *http.Request) {
 	var given struct {
 		PTX string `json:"ptx"`
 	}
-	if !decode(w, r, &given) {
+	if !web.Body(w, r, mostAnswers, &given) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), judging)
@@ -96,11 +97,11 @@ func (s *Site) check(w http.ResponseWriter, r *http.Request) {
 	report, err := e.Judge(ctx, given.PTX)
 	s.judging.Unlock()
 	if err != nil {
-		answer(w, http.StatusBadRequest, nil, err)
+		web.Refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	if report.Pass {
 		err = s.change(func(p *Progress) error { return p.DidExercise(e.Name, time.Now()) })
 	}
-	answer(w, http.StatusOK, report, err)
+	answer(w, report, err)
 }

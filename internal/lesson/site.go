@@ -2,7 +2,6 @@ package lesson
 
 import (
 	"encoding/json"
-	"errors"
 	"html"
 	"io/fs"
 	"net/http"
@@ -11,8 +10,8 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/examples/lessons"
-	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/web"
 )
 
 // Frame writes a page: a title and its content as HTML, with the addresses of scripts and styles.
@@ -150,7 +149,7 @@ func (s *Site) done(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	err := s.change(func(p *Progress) error { return p.DidRead(l.ID, time.Now()) })
-	answer(w, http.StatusOK, map[string]string{"lesson": l.ID}, err)
+	answer(w, map[string]string{"lesson": l.ID}, err)
 }
 
 func (s *Site) quiz(w http.ResponseWriter, r *http.Request) {
@@ -172,16 +171,16 @@ func (s *Site) judge(w http.ResponseWriter, r *http.Request) {
 	var given struct {
 		Answers []int `json:"answers"`
 	}
-	if !decode(w, r, &given) {
+	if !web.Body(w, r, mostAnswers, &given) {
 		return
 	}
 	result, err := q.Judge(given.Answers)
 	if err != nil {
-		answer(w, http.StatusBadRequest, nil, err)
+		web.Refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	err = s.change(func(p *Progress) error { return p.DidQuiz(q.ID, result.Score) })
-	answer(w, http.StatusOK, result, err)
+	answer(w, result, err)
 }
 
 func (s *Site) run(w http.ResponseWriter, r *http.Request) {
@@ -191,15 +190,15 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var given Setting
-	if !decode(w, r, &given) {
+	if !web.Body(w, r, mostAnswers, &given) {
 		return
 	}
 	id, err := s.runs.start(l, given)
 	if err != nil {
-		answer(w, http.StatusBadRequest, nil, err)
+		web.Refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	answer(w, http.StatusCreated, map[string]string{"id": id, "events": "/api/runs/" + id + "/events"}, nil)
+	web.Send(w, http.StatusCreated, map[string]string{"id": id, "events": "/api/runs/" + id + "/events"})
 }
 
 // events are a run's, as a stream for an EventSource.
@@ -243,34 +242,11 @@ func (s *Site) export(w http.ResponseWriter, r *http.Request) {
 	_ = Export(w, l, s.Version) // who asked may have gone
 }
 
-// decode reads a request's JSON, or answers that it is none.
-func decode(w http.ResponseWriter, r *http.Request, v any) bool {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostAnswers))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		return true
-	}
-	status := http.StatusBadRequest
-	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
-		status = http.StatusRequestEntityTooLarge
-	}
-	answer(w, status, nil, err)
-	return false
-}
-
-// answer writes a value as JSON, or an error with what to do.
-func answer(w http.ResponseWriter, status int, v any, err error) {
+// answer writes a value as JSON, or why there is none.
+func answer(w http.ResponseWriter, v any, err error) {
 	if err != nil {
-		told := map[string]string{"error": err.Error()}
-		if a := (*advice.Error)(nil); errors.As(err, &a) {
-			told["hint"] = a.Hint
-		}
-		if v = told; status < 400 {
-			status = http.StatusInternalServerError
-		}
+		web.Refuse(w, http.StatusInternalServerError, err)
+		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who asked may have gone
+	web.Send(w, http.StatusOK, v)
 }

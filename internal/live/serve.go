@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/web"
 	"github.com/warpline-ml/warpline/prof"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -29,7 +30,7 @@ func (v *View) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /events", v.stream)
-	mux.HandleFunc("GET /state.json", func(w http.ResponseWriter, _ *http.Request) { send(w, v.news(&cursor{})) })
+	mux.HandleFunc("GET /state.json", func(w http.ResponseWriter, _ *http.Request) { web.Send(w, http.StatusOK, v.news(&cursor{})) })
 	mux.HandleFunc("GET /timeline.json", v.sendTimeline)
 	mux.HandleFunc("POST /profile", v.ask)
 	mux.HandleFunc("GET /profile.json", v.sendProfile)
@@ -38,16 +39,9 @@ func (v *View) handler() http.Handler {
 	return mux
 }
 
-func send(w http.ResponseWriter, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // who asked may have gone
-}
-
 // refuse answers with an error as JSON.
 func refuse(w http.ResponseWriter, status int, format string, args ...any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": fmt.Sprintf(format, args...)})
+	web.Refuse(w, status, fmt.Errorf(format, args...))
 }
 
 // cursor is how much somebody has seen.
@@ -216,16 +210,14 @@ func (v *View) ask(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, "%s", why)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	_ = json.NewEncoder(w).Encode(map[string]any{"steps": steps, "state": "/profile.json", "trace": "/profile/trace.json.gz", "table": "/profile/table.txt"})
+	web.Send(w, http.StatusAccepted, map[string]any{"steps": steps, "state": "/profile.json", "trace": "/profile/trace.json.gz", "table": "/profile/table.txt"})
 }
 
 func (v *View) sendProfile(w http.ResponseWriter, _ *http.Request) {
 	v.mu.Lock()
 	p := v.profile
 	v.mu.Unlock()
-	send(w, p)
+	web.Send(w, http.StatusOK, p)
 }
 
 // recorded is the profile that was asked for, or refuses.
