@@ -52,9 +52,11 @@ func runLab(cmd *cobra.Command, f *labFlags) error {
 		return err
 	}
 	defer server.Close()
-	if err := addLessons(server, dir); err != nil {
+	site, err := addLessons(server, dir)
+	if err != nil {
 		return err
 	}
+	defer site.Close()
 	server.Serve()
 	if err := s.emit(map[string]string{"url": server.URL()}); err != nil {
 		return err
@@ -69,20 +71,20 @@ func runLab(cmd *cobra.Command, f *labFlags) error {
 }
 
 // addLessons gives a lab the pages of the lessons.
-func addLessons(server *lab.Server, dir string) error {
+func addLessons(server *lab.Server, dir string) (*lesson.Site, error) {
 	site := &lesson.Site{Dir: dir, Version: version(), Frame: func(w http.ResponseWriter, r *http.Request, title, body string, scripts, styles []string) {
 		server.Write(w, r, lab.Page{Title: title, Body: body, Scripts: scripts, Styles: styles})
 	}}
 	h, err := site.Handler()
 	if err != nil {
-		return advice.Explain(err, "cells run this program again: start it by its path")
+		return nil, advice.Explain(err, "cells run this program again: start it by its path")
 	}
 	for _, at := range []string{"/learn/", "/quiz/", "/exercise/", "/api/cells/", "/api/runs/"} {
 		server.Handle(at, h)
 	}
 	server.Link("/learn/", "Lessons")
 	server.Link("/exercise/", "Exercises")
-	return nil
+	return site, nil
 }
 
 // labDir is the folder of a person's progress: the one given, or the usual one of the system. It is made.

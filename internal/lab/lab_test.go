@@ -120,6 +120,13 @@ func TestSize(t *testing.T) {
 			t.Errorf("%d, want %d: %.80s", w.Code, test.want, w.Body)
 		}
 	}
+	r := httptest.NewRequest("POST", "/api/files", strings.NewReader("x"))
+	r.ContentLength = mostFile + 1
+	r.AddCookie(&http.Cookie{Name: s.cookie(), Value: s.token})
+	w := httptest.NewRecorder()
+	if s.Handler().ServeHTTP(w, r); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a file that is too large: %d", w.Code)
+	}
 }
 
 // TestLoopback: an address that others reach is refused.

@@ -146,6 +146,16 @@ func (rs *runs) start(l *lessons.Listing, s Setting) (id string, err error) {
 	return id, nil
 }
 
+// close ends all, and waits until their processes are gone.
+func (rs *runs) close() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for _, r := range rs.all {
+		r.stop()
+		r.follow(context.Background(), func(event) {})
+	}
+}
+
 // busy counts runs that have not ended, and forgets all but the latest of the others.
 func (rs *runs) busy() (n int) {
 	for id, r := range rs.all {

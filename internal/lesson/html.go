@@ -13,18 +13,26 @@ import (
 var (
 	marks = regexp.MustCompile("`([^`]+)`|\\*\\*([^*]+)\\*\\*|\\*([^* ][^*]*)\\*")
 	links = regexp.MustCompile(`\[([^\]]+)\]\(([^)\s]+)\)`)
-	codes = regexp.MustCompile("`([^`]+)`")
-	bolds = regexp.MustCompile(`\*\*([^*]+)\*\*`)
-	slant = regexp.MustCompile(`\*([^* ][^*]*)\*`)
 )
 
 // inline is a text with its marks as HTML.
 func inline(text string) render.Markup {
-	text = html.EscapeString(text)
-	text = codes.ReplaceAllString(text, "<code>$1</code>")
-	text = bolds.ReplaceAllString(text, "<strong>$1</strong>")
-	text = slant.ReplaceAllString(text, "<em>$1</em>")
+	text = marked(html.EscapeString(text), "<code>%s</code>", "<strong>%s</strong>", "<em>%s</em>")
 	return render.Markup(links.ReplaceAllString(text, `<a href="$2">$1</a>`))
+}
+
+// marked is a text with its marks as formats have them. Within code there are none.
+func marked(text, code, strong, stressed string) string {
+	return marks.ReplaceAllStringFunc(text, func(m string) string {
+		switch at := marks.FindStringSubmatch(m); {
+		case at[1] != "":
+			return fmt.Sprintf(code, at[1])
+		case at[2] != "":
+			return fmt.Sprintf(strong, marked(at[2], code, strong, stressed))
+		default:
+			return fmt.Sprintf(stressed, marked(at[3], code, strong, stressed))
+		}
+	})
 }
 
 // piece is HTML that is put together.

@@ -255,6 +255,19 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestMarks: marks within marks are ones, and those within code are not.
+func TestMarks(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"`a*b` and `c*d`":            {"<code>a*b</code> and <code>c*d</code>", "a*b and c*d"},
+		"**use `x`**, *not* 2 * 3":   {"<strong>use <code>x</code></strong>, <em>not</em> 2 * 3", "use x, not 2 * 3"},
+		"[here](/learn/x) <b> `<b>`": {`<a href="/learn/x">here</a> &lt;b&gt; <code>&lt;b&gt;</code>`, "here <b> <b>"},
+	} {
+		if got := [2]string{string(inline(text)), plainly(text)}; got != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
+
 // TestText: lessons and listings in a terminal have no line that is too long, but for code and addresses.
 func TestText(t *testing.T) {
 	for _, l := range All() {

@@ -62,6 +62,9 @@ func (s *Site) Handler() (http.Handler, error) {
 	return mux, nil
 }
 
+// Close ends what runs for pages.
+func (s *Site) Close() { s.runs.close() }
+
 func (s *Site) page(w http.ResponseWriter, r *http.Request, title, body string) {
 	s.Frame(w, r, title, body, []string{"/learn/assets/lesson.js"}, []string{"/learn/assets/lesson.css"})
 }

@@ -235,6 +235,25 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// TestClose: no run outlives the site.
+func TestClose(t *testing.T) {
+	t.Setenv(childEnv, "sleep")
+	rs := runs{program: []string{os.Args[0]}, all: map[string]*run{}}
+	l, _ := lessons.Find("L03")
+	for range mostRuns {
+		if _, err := rs.start(l, Setting{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rs.close()
+	for _, r := range rs.all {
+		if r.mu.Lock(); !r.ended || r.exit != -1 {
+			t.Errorf("ended %v with %d", r.ended, r.exit)
+		}
+		r.mu.Unlock()
+	}
+}
+
 // TestSettings: numbers out of bounds, names that are not there and devices that are not offered are refused.
 func TestSettings(t *testing.T) {
 	server, _ := site(t)

@@ -11,7 +11,7 @@ import (
 
 // plainly is a text without the marks of Markdown; of links the words stay, and the address where it is outside.
 func plainly(text string) string {
-	text = marks.ReplaceAllString(text, "$1$2$3")
+	text = marked(text, "%s", "%s", "%s")
 	return links.ReplaceAllStringFunc(text, func(m string) string {
 		at := links.FindStringSubmatch(m)
 		if strings.HasPrefix(at[2], "http") {

@@ -13,7 +13,7 @@ func TestBody(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"n":7}`: http.StatusOK, `{"n":8}` + strings.Repeat(" ", 100): http.StatusOK,
 		`{"n":` + strings.Repeat("1", 100) + `}`: http.StatusRequestEntityTooLarge,
-		"": http.StatusBadRequest, "{": http.StatusBadRequest, `{"m":1}`: http.StatusBadRequest, `{"n":"x"}`: http.StatusBadRequest, `[]`: http.StatusBadRequest,
+		"":                                       http.StatusBadRequest, "{": http.StatusBadRequest, `{"m":1}`: http.StatusBadRequest, `{"n":"x"}`: http.StatusBadRequest, `[]`: http.StatusBadRequest,
 	} {
 		for _, from := range []io.Reader{strings.NewReader(body), io.MultiReader(strings.NewReader(body))} {
 			var v struct {

@@ -1,5 +1,6 @@
 // Widgets: controls make a question, the program answers, and what it answers is shown. The latest question wins.
 
+import {answered, refusal, said} from './lab.js';
 import {figure} from './units.js';
 import {pictures} from './pictures.js';
 
@@ -119,8 +120,7 @@ export class Widget {
       this.section.dataset.query = query;
       this.section.toggleAttribute('data-refused', !r.ok);
       if (!r.ok) {
-        const e = JSON.parse(text);
-        this.problem(e.error + (e.hint ? ': ' + e.hint : ''));
+        this.problem(refusal(JSON.parse(text)));
         this.state('error');
         return null;
       }
@@ -132,7 +132,7 @@ export class Widget {
       return this.data;
     } catch (e) {
       if (e.name === 'AbortError') return null;
-      this.problem(e instanceof TypeError ? 'the lab does not answer: start warpline lab again' : String(e));
+      this.problem(said(e));
       this.state('error');
       throw e;
     }
@@ -168,9 +168,14 @@ export class Widget {
     const chosen = input.files[0];
     if (!chosen) return;
     this.state('running');
-    const r = await fetch('/api/files?name=' + encodeURIComponent(chosen.name), {method: 'POST', body: chosen});
-    const answer = await r.json();
-    if (!r.ok) { this.problem(answer.error + ': ' + answer.hint); this.state('error'); return; }
+    let answer;
+    try {
+      answer = await answered(await fetch('/api/files?name=' + encodeURIComponent(chosen.name), {method: 'POST', body: chosen}));
+    } catch (e) {
+      this.problem(said(e));
+      this.state('error');
+      return;
+    }
     this.set({[input.dataset.file]: answer.file});
     input.parentElement.querySelector('.echo').textContent = chosen.name;
     this.draw.restart?.(this);
@@ -222,13 +227,13 @@ for (const w of widgets.values()) {
 }
 
 document.querySelector('[data-share]')?.addEventListener('click', async e => {
-  const said = e.target.parentElement.querySelector('[role=status]');
+  const status = e.target.parentElement.querySelector('[role=status]');
   await new Promise(done => setTimeout(done, 200)); // the address has the last change
   try {
     await navigator.clipboard.writeText(location.href);
-    said.textContent = 'copied';
+    status.textContent = 'copied';
   } catch {
-    said.textContent = location.href;
+    status.textContent = location.href;
   }
 });
 

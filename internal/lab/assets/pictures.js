@@ -1,5 +1,6 @@
 // What the widgets look like: a picture of an answer, and what their buttons do.
 
+import {answered, post, refusal, said} from './lab.js';
 import {picture, axes, line, bars, legend, table, html} from './svg.js';
 import {bytes, time, digits, figure, rate} from './units.js';
 
@@ -412,13 +413,6 @@ pictures.cards = {
 
 const looks = [['lanes'], ['warps'], ['registers'], ['list'], ['shared'], ['breaks']];
 
-async function post(path, body) {
-  const r = await fetch(path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
-  const answer = await r.json();
-  if (!r.ok) throw new Error(answer.error + (answer.hint ? ': ' + answer.hint : ''));
-  return answer;
-}
-
 pictures.steps = {
   restart(w) { clearInterval(w.playing); },
   async ask(w) {
@@ -434,7 +428,7 @@ pictures.steps = {
       await this.run(w, ['where']);
     } catch (e) {
       w.sim = null;
-      w.problem(e.message);
+      w.problem(said(e));
       w.state('error');
     }
   },
@@ -454,7 +448,7 @@ pictures.steps = {
       return !failed && !stop.ended;
     } catch (e) {
       clearInterval(w.playing);
-      w.problem(e.message);
+      w.problem(said(e));
       w.state('error');
       return false;
     }
@@ -521,11 +515,18 @@ pictures.training = {
       w.lines = [];
       w.command((await post('/api/training', {query: w.query()})).command);
       this.poll(w);
-    } catch (e) { w.problem(e.message); w.state('error'); }
+    } catch (e) { w.problem(said(e)); w.state('error'); }
   },
   async poll(w) {
     clearTimeout(w.polling);
-    const r = await fetch('/api/training?from=' + w.lines.length), d = await r.json();
+    let d;
+    try {
+      d = await answered(await fetch('/api/training?from=' + w.lines.length));
+    } catch (e) {
+      w.problem(said(e));
+      w.state('error');
+      return;
+    }
     if (d.from < w.lines.length) w.lines = [];
     w.lines.push(...d.lines);
     w.command(d.command);
@@ -533,7 +534,7 @@ pictures.training = {
     w.view = d.view;
     this.draw(w);
     if (d.state) w.state(d.state === 'running' ? 'running' : d.state);
-    if (d.error) w.problem(d.error + ': ' + d.hint);
+    if (d.error) w.problem(refusal(d));
     if (d.state === 'running') w.polling = setTimeout(() => this.poll(w), 400);
   },
   draw(w) {

@@ -1,12 +1,6 @@
 // What lessons, checks and cells do in a browser.
 
-const post = (path, body) => fetch(path, {
-  method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body ?? {}),
-}).then(async r => {
-  const answer = await r.json();
-  if (!r.ok) throw new Error([answer.error, answer.hint].filter(Boolean).join(": "));
-  return answer;
-});
+import {post, said} from "/assets/lab.js";
 
 // A line of a listing shows its explanation, and hides it again.
 for (const button of document.querySelectorAll("[data-listing] button[data-line]")) {
@@ -23,7 +17,7 @@ for (const button of document.querySelectorAll("[data-action=done]")) {
   const status = lesson.querySelector("[data-value=progress]");
   button.addEventListener("click", () => post(`/learn/${lesson.dataset.lesson}/read`)
     .then(() => { button.setAttribute("aria-pressed", "true"); status.textContent = "read"; })
-    .catch(error => { status.textContent = error.message; }));
+    .catch(error => { status.textContent = said(error); }));
 }
 
 // A cell runs its program, shows what it prints, and can be stopped.
@@ -54,7 +48,7 @@ function cell(form) {
     try {
       ({id} = await post(`/api/cells/${form.dataset.cell}/runs`, setting));
     } catch (error) {
-      ended("error", error.message);
+      ended("error", said(error));
       return;
     }
     stop.disabled = false;
@@ -87,7 +81,7 @@ function quiz(form) {
       form.toggleAttribute("data-complete", result.complete);
       result.answers.forEach((answer, i) => mark(questions[i], answer));
     } catch (error) {
-      score.textContent = error.message;
+      score.textContent = said(error);
     }
   });
 }
@@ -123,7 +117,7 @@ function puzzle(form) {
       status.dataset.raw = report.pass;
       status.textContent = report.pass ? "passes" : `hint: ${report.hint}`;
     } catch (error) {
-      status.textContent = error.message;
+      status.textContent = said(error);
     }
   });
 }
