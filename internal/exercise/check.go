@@ -1,7 +1,6 @@
 package exercise
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -72,9 +71,9 @@ func goTest(ctx context.Context, dir string) ([]byte, error) {
 func (r *Report) read(out []byte) {
 	outputs := map[string]string{}
 	failed := false
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+	for line := range bytes.Lines(out) {
 		var e struct{ Action, Test, Output string }
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
+		if json.Unmarshal(line, &e) != nil {
 			continue // not of go test
 		}
 		switch {

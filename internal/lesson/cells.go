@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/warpline-ml/warpline/examples/lessons"
 	"github.com/warpline-ml/warpline/internal/advice"
@@ -228,6 +229,9 @@ func (r *run) follow(ctx context.Context, tell func(event)) {
 		r.mu.Lock()
 		text, ended, exit, more := string(r.output[seen:]), r.ended, r.exit, r.more
 		r.mu.Unlock()
+		if !ended {
+			text = unbroken(text)
+		}
 		seen += len(text)
 		if text != "" {
 			tell(event{Text: text})
@@ -242,6 +246,19 @@ func (r *run) follow(ctx context.Context, tell func(event)) {
 			return
 		}
 	}
+}
+
+// unbroken is a text without the beginning of a character at its end, of which the rest is to come.
+func unbroken(text string) string {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRuneInString(text[i:]) {
+				return text[:i]
+			}
+			break
+		}
+	}
+	return text
 }
 
 // Export writes a listing as a Go folder in a zip file: a main program and its go.mod, which asks for a version of Warpline.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/warpline-ml/warpline/examples/lessons"
 	"github.com/warpline-ml/warpline/internal/exercise"
@@ -232,6 +233,30 @@ func TestStop(t *testing.T) {
 		if _, events := ask(t, "GET", server.URL+"/api/runs/"+id+"/events", ""); !strings.Contains(events, `"exit":-1`) {
 			t.Errorf("%q", events)
 		}
+	}
+}
+
+// TestUnbroken: what is told of a run has no halves of characters, wherever its output is cut.
+func TestUnbroken(t *testing.T) {
+	const text = "a×…𝄞b"
+	for i := range len(text) + 1 {
+		got := unbroken(text[:i])
+		if !utf8.ValidString(got) || i-len(got) >= utf8.UTFMax || utf8.ValidString(text[:i]) && got != text[:i] {
+			t.Errorf("%q of %q", got, text[:i])
+		}
+	}
+	r := &run{more: make(chan struct{})}
+	fmt.Fprint(r, "a\xe2\x80")
+	var told strings.Builder
+	r.follow(t.Context(), func(e event) {
+		told.WriteString(e.Text)
+		if e.Text == "a" {
+			fmt.Fprint(r, "\xa6")
+			r.ended = true
+		}
+	})
+	if told.String() != "a…" {
+		t.Errorf("%q", &told)
 	}
 }
 
