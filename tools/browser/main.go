@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,27 +23,14 @@ import (
 	"github.com/warpline-ml/warpline/tools/chrome"
 )
 
-func main() {
-	log.SetFlags(0)
-	if len(os.Args) < 3 {
-		log.Fatal("browser OUT WARPLINE [ARGUMENT...]")
-	}
-	if err := run(os.Args[1], os.Args[2:]); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { chrome.Main("browser OUT WARPLINE [ARGUMENT...]", 2, run) }
 
-func run(out string, line []string) error {
+func run(ctx context.Context, out string, line []string) error {
 	training, url, err := chrome.Begin(append(line, "--listen", "127.0.0.1:0", "--json"))
 	if err != nil {
 		return err
 	}
 	defer training.Process.Kill()
-	if err := os.MkdirAll(out, 0o777); err != nil {
-		return err
-	}
-	ctx, cancel := chrome.Browser()
-	defer cancel()
 	for _, w := range windows {
 		if err := look(ctx, url, out, w); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)

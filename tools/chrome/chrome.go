@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -18,6 +21,23 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
+
+// Main is a command that looks at pages: a folder for pictures, which it makes, and others, at least so many in all.
+func Main(usage string, least int, look func(ctx context.Context, out string, others []string) error) {
+	log.SetFlags(0)
+	if len(os.Args) <= least {
+		log.Fatal(usage)
+	}
+	ctx, cancel := browser()
+	err := os.MkdirAll(os.Args[1], 0o777)
+	if err == nil {
+		err = look(ctx, os.Args[1], os.Args[2:])
+	}
+	cancel()
+	if err != nil {
+		log.Fatal(err)
+	}
+}
 
 // Begin starts a program that serves, and returns where its page is: its first line is JSON with a url.
 func Begin(line []string) (*exec.Cmd, string, error) {
@@ -35,18 +55,14 @@ func Begin(line []string) (*exec.Cmd, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%s says nothing: %w", line[0], err)
 	}
-	go first.WriteTo(discard{})
+	go first.WriteTo(io.Discard)
 	var told struct{ URL string }
 	err = json.Unmarshal([]byte(text), &told)
 	return cmd, told.URL, err
 }
 
-type discard struct{}
-
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
-
-// Browser starts Chromium.
-func Browser() (context.Context, context.CancelFunc) {
+// browser starts Chromium.
+func browser() (context.Context, context.CancelFunc) {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

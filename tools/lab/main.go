@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -27,15 +26,7 @@ import (
 	"github.com/warpline-ml/warpline/tools/chrome"
 )
 
-func main() {
-	log.SetFlags(0)
-	if len(os.Args) < 3 {
-		log.Fatal("lab OUT WARPLINE [axe.min.js]")
-	}
-	if err := run(os.Args[1], os.Args[2], strings.Join(os.Args[3:], "")); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { chrome.Main("lab OUT WARPLINE [axe.min.js]", 2, run) }
 
 // window is a size to look through.
 type window struct {
@@ -72,7 +63,8 @@ type visit struct {
 	c    *chrome.Complaints
 }
 
-func run(out, bin, axe string) error {
+func run(ctx context.Context, out string, others []string) error {
+	bin, axe := others[0], strings.Join(others[1:], "")
 	dir, err := os.MkdirTemp("", "lab-")
 	if err != nil {
 		return err
@@ -83,11 +75,6 @@ func run(out, bin, axe string) error {
 		return err
 	}
 	defer served.Process.Kill()
-	if err := os.MkdirAll(out, 0o777); err != nil {
-		return err
-	}
-	ctx, cancel := chrome.Browser()
-	defer cancel()
 	tab, cancel := chromedp.NewContext(ctx)
 	defer cancel()
 	base, _, _ := strings.Cut(url, "?")
