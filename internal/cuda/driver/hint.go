@@ -39,7 +39,7 @@ var hints = map[Result]string{
 	InvalidDevice: "see that CUDA_VISIBLE_DEVICES names cards that nvidia-smi -L lists",
 	DeviceNotLicensed: "see that the virtual GPU gets its license (nvidia-smi -q shows the License Status): nvidia-gridd must run and " +
 		"reach the license server",
-	NoBinaryForGPU: compiles + "the card must have compute capability 8.0 (Ampere) or later; CUDA_VISIBLE_DEVICES chooses another",
+	NoBinaryForGPU: compiles + "the card must have compute capability 7.5 (Turing) or later; CUDA_VISIBLE_DEVICES chooses another",
 	InvalidPTX:     "update the NVIDIA driver; if it stays, tell us the message and what warpline check prints",
 	CompilerNotFound: compiles + "install its libnvidia-ptxjitcompiler.so.1 in the driver's very version (a package of its own on some " +
 		"systems), and start containers with NVIDIA_DRIVER_CAPABILITIES=compute,utility",

@@ -181,7 +181,7 @@ func TestHints(t *testing.T) {
 		{"cuModuleLoadDataEx", 221, []string{"libnvidia-ptxjitcompiler", "compute,utility"}},
 		{"cuModuleLoadDataEx", 222, []string{"update", "470"}},
 		{"cuModuleLoadDataEx", 223, []string{"CUDA_DISABLE_PTX_JIT"}},
-		{"cuModuleLoadDataEx", 209, []string{"8.0"}},
+		{"cuModuleLoadDataEx", 209, []string{"7.5"}},
 		{"cuDevicePrimaryCtxRetain", 46, []string{"exclusively", "nvidia-smi -c 0"}},
 		{"cuDevicePrimaryCtxRetain", 999, []string{"Prohibited", "nvidia-smi -c 0"}},
 		{"cuDevicePrimaryCtxRetain", 2, []string{"nvidia-smi"}},
