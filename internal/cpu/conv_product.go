@@ -173,10 +173,10 @@ func (f *implicit[T]) tiling(c *convSlice[T]) tiling {
 	return t
 }
 
-// rows is the rows of height i of m: they differ by one at most.
-func (t *tiling) rows(i, m int) (top, n int) {
-	top = i * m / t.heights
-	return top, (i+1)*m/t.heights - top
+// share is part i of n things in parts that differ by one at most: where it begins, and what it has.
+func share(i, parts, n int) (from, count int) {
+	from = i * n / parts
+	return from, (i+1)*n/parts - from
 }
 
 // steps is the rows of patches in a slice.
@@ -208,14 +208,14 @@ func (f *implicit[T]) multiply(c *convSlice[T], lo, hi int) {
 		first, part := u%t.strips*t.tall, u/t.strips
 		s.rows = s.rows[:0]
 		for i := range min(t.tall, t.heights-first) {
-			top, n := t.rows(first+i, f.m)
+			top, n := share(first+i, t.heights, f.m)
 			p := kernels.Panel[T]{Rows: n, K: f.steps(c)}
 			f.locate(&p, c, a[i*size:][:size], top, t.width)
 			s.rows = append(s.rows, p)
 		}
 		for j := part * t.each; j < min((part+1)*t.each, c.n); j++ {
 			for i := range s.rows {
-				top, _ := t.rows(first+i, f.m)
+				top, _ := share(first+i, t.heights, f.m)
 				f.tile(&s.rows[i], c, s, top, j)
 			}
 		}

@@ -49,7 +49,7 @@ func prepareConvGradWeight32(k *device.Kernel) (run, error) {
 	f := newWinogradGrad(c)
 	if f == nil {
 		if f := newShiftedGrad(c); f != nil {
-			return prepareShiftedGrad(k, c, f), nil
+			return prepareShiftedGrad(k, f), nil
 		}
 		return prepareConvGradWeight[float32](k)
 	}

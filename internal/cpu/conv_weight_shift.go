@@ -130,10 +130,10 @@ func (f *shiftedGrad) finish(a *convArgs[float32], lo, hi int) {
 	}
 }
 
-// prepareShiftedGrad prepares f.
-func prepareShiftedGrad(k *device.Kernel, c *convolution, f *shiftedGrad) run {
+// prepareShiftedGrad has the gradient computed by f. The workspace has the split input, and then the sums.
+func prepareShiftedGrad(k *device.Kernel, f *shiftedGrad) run {
 	g, x, w := k.Op.In(0), k.Op.In(1), k.Out[0]
-	split := newSplitter[float32](c)
+	split := newSplitter[float32](f.convolution)
 	sums := aligned(sizeOf[float32](split.size()))
 	k.Workspace = sums + sizeOf[float32](f.size())
 	return func(args []device.Arg, _ *device.Params) error {

@@ -100,11 +100,8 @@ func (f *woven) run(a convArgs[float32], space []float32) {
 	f.units.run(f.n*f.Groups*cuts(f.from.perImage(), f.each), 1, a)
 }
 
-// strip is the channels of a strip: their heights differ by one at most.
-func (f *woven) strip(i int) (from, n int) {
-	from = i * f.cg / f.strips
-	return from, (i+1)*f.cg/f.strips - from
-}
+// strip is the channels of a strip.
+func (f *woven) strip(i int) (from, n int) { return share(i, f.strips, f.cg) }
 
 // pack packs the weights of strips.
 func (f *woven) pack(a *convArgs[float32], lo, hi int) {
@@ -271,7 +268,7 @@ func weave2[T any](row, even, odd []T) {
 	}
 }
 
-// prepareWoven prepares f.
+// prepareWoven has the gradient computed by f, whose packed weights are the workspace.
 func prepareWoven(k *device.Kernel, f *woven) run {
 	g, w, x := k.Op.In(0), k.Op.In(1), k.Out[0]
 	k.Workspace = sizeOf[float32](f.size())
