@@ -115,8 +115,8 @@ class GPU:
         self._file = tempfile.NamedTemporaryFile(prefix="warpline-", dir=folder)
         self._map = None
         try:
-            opened = self._process.ask(op="open", card=card, check=check, seed=seed, schedule=schedule, numerics=numerics, step_limit=step_limit,
-                              memory=self._file.name)
+            opened = self._process.ask(op="open", card=card, check=check, seed=seed, schedule=schedule, numerics=numerics,
+                                       step_limit=step_limit, memory=self._file.name)
         except SimError:
             self.close()
             raise
