@@ -1,10 +1,6 @@
 package kineto
 
-import (
-	"slices"
-
-	"github.com/warpline-ml/warpline/internal/sorting"
-)
+import "slices"
 
 // Trace is what is kept of one file: of one process, or rank, unless several were merged.
 type Trace struct {
@@ -116,11 +112,12 @@ func (t *Trace) shed() {
 	t.names, t.classes, t.tracks = nil, nil, nil
 }
 
-// sorted puts events in the order of their starts; those around others come first.
+// sorted puts events in the order of their starts; those around others come first. There are millions: package sorting would take
+// as much memory again, and three times as long.
 func sorted(events []event) {
 	byStart := func(a, b event) int { return byStart(&a, &b) }
 	if !slices.IsSortedFunc(events, byStart) {
-		sorting.By(events, byStart)
+		slices.SortFunc(events, byStart)
 	}
 }
 
