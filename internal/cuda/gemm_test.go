@@ -107,8 +107,8 @@ func TestTiles(t *testing.T) {
 	r := testutil.Rand(t)
 	spread := testutil.NewSpread(t, r.Uint64(), 3)
 	dev := newBareDevice(gpusim.Options{Checks: gpusim.AllChecks, Numerics: gpusim.Truncating})
-	large, small := (&product{}).tilings(dtype.BF16)
-	largeF32, smallF32 := (&product{}).tilings(dtype.F32)
+	large, small := (&product{}).tilings(dev.planner, dtype.BF16)
+	largeF32, smallF32 := (&product{}).tilings(dev.planner, dtype.F32)
 	for _, kernel := range []struct {
 		dt   dtype.DType
 		tile tiling
@@ -166,7 +166,7 @@ func TestMainLoop(t *testing.T) {
 	r := testutil.Rand(t)
 	dev := newBareDevice(gpusim.Options{Counters: true})
 	for layout, name := range []string{"gemm128_kn_bf16", "gemm128_mn_bf16", "gemm128_kk_bf16", "gemm128_mk_bf16"} {
-		large, _ := (&product{}).tilings(dtype.BF16)
+		large, _ := (&product{}).tilings(dev.planner, dtype.BF16)
 		count := func(k int) gpusim.Counters {
 			dev.run(t, dtype.BF16, large, 1, randomMatrix(r, dtype.BF16, large.rows, k, layout&1 != 0), randomMatrix(r, dtype.BF16, k, large.cols, layout&2 != 0))
 			return dev.reports[name].Counters
@@ -324,7 +324,7 @@ func TestSchedules(t *testing.T) {
 	r := testutil.Rand(t)
 	for _, dt := range []dtype.DType{dtype.F32, dtype.BF16} {
 		a, b := randomMatrix(r, dt, 70, 1100, false), randomMatrix(r, dt, 1100, 90, true)
-		_, small := (&product{}).tilings(dt)
+		_, small := (&product{}).tilings(newBareDevice(gpusim.Options{}).planner, dt)
 		var first []float64
 		for i, o := range []gpusim.Options{{}, {Seed: 1, Cores: 2}, {Seed: 2, Schedule: gpusim.Independent}} {
 			got := newBareDevice(o).run(t, dt, small, 3, a, b).Data

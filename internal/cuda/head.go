@@ -90,7 +90,7 @@ func (h *head) place(one bool) {
 	}
 	h.dw = b.out(next)
 	p := h.weightGrad(ref{}, h.chunk)
-	h.sums.tiling = p.tiling(h.dt)
+	h.sums.tiling = p.tiling(b.d, h.dt)
 	h.sums.splits, h.sums.perSplit = cutTerms(p.k, p.tiles(h.sums.tiling), 128/size)
 	h.sums.parts = h.dw
 	if h.summed() {
@@ -106,8 +106,8 @@ func (h *head) rows(row, m int) {
 	b, size := h.b, int64(h.dt.Size())
 	x := h.x.at(int64(row*h.k) * size)
 	if h.classes > 0 {
-		p := &product{m: m, n: h.classes, k: h.k, aRow: h.k, aCol: 1, bRow: 1, bCol: h.k, c: h.logits, a: x, b: h.w, pitch: h.pitch, older: b.d.older()}
-		p.planTiles(b, h.dt, p.tiling(h.dt), 1, roundUp(h.k, 64))
+		p := &product{m: m, n: h.classes, k: h.k, aRow: h.k, aCol: 1, bRow: 1, bCol: h.k, c: h.logits, a: x, b: h.w, pitch: h.pitch}
+		p.planTiles(b, h.dt, p.tiling(b.d, h.dt), 1, roundUp(h.k, 64))
 	}
 	loss, g := i64(0), i64(0)
 	if h.losses {
@@ -151,8 +151,8 @@ func (h *head) inputGrad(row, m int) {
 		to = 4
 	}
 	p := &product{m: m, n: h.k, k: h.classes, aRow: h.pitch, aCol: 1, bRow: h.k, bCol: 1, c: h.dx.at(int64(row*h.k) * int64(to)), a: h.logits, b: h.w,
-		wide: h.wide && h.dt != dtype.F32, older: h.b.d.older()}
-	t, before := p.tiling(h.dt), h.b.work
+		wide: h.wide && h.dt != dtype.F32}
+	t, before := p.tiling(h.b.d, h.dt), h.b.work
 	splits, perSplit := cutTerms(p.k, p.tiles(t), 128/h.dt.Size())
 	p.planTiles(h.b, h.dt, t, splits, perSplit)
 	h.most, h.b.work = max(h.most, h.b.work), before // the parts of the next chunk lie in the same place
@@ -164,7 +164,7 @@ func (h *head) inputGrad(row, m int) {
 
 // weightGrad is the share of m rows of x in dw: the gradient of their logits, transposed, times x.
 func (h *head) weightGrad(x ref, m int) *product {
-	return &product{m: h.classes, n: h.k, k: m, aRow: 1, aCol: h.pitch, bRow: h.k, bCol: 1, c: h.dw, a: h.logits, b: x, wide: true, older: h.b.d.older()}
+	return &product{m: h.classes, n: h.k, k: m, aRow: 1, aCol: h.pitch, bRow: h.k, bCol: 1, c: h.dw, a: h.logits, b: x, wide: true}
 }
 
 // finish plans what follows the last chunk: the sum or the mean of the losses, and of the parts of dw.

@@ -22,7 +22,6 @@ type product struct {
 	pitch                  int  // elements from row to row of c; 0: n
 	wide, adds             bool // c is of the sums' type, whatever the operands; sums are added to what it holds
 	tf32                   bool // f32 operands are rounded so
-	older                  bool // the card is, see Device.older
 }
 
 // epilogue is what becomes of sums: the kernels' struct Epilogue. bias and before are nil where there is none.
@@ -142,8 +141,7 @@ func (p *product) plan(b *builder, dt dtype.DType) error {
 	if p.m == 0 || p.n == 0 || p.batches() == 0 {
 		return nil
 	}
-	p.older = b.d.older()
-	_, small := p.tilings(dt)
+	_, small := p.tilings(b.d, dt)
 	if most := 1 << 28; p.m > most || p.n > most || p.k > most || p.batches() > most || p.tiles(small) > most {
 		return fmt.Errorf("%d products of [%d,%d] by [%d,%d], sizes over 2^28: %w", p.batches(), p.m, p.k, p.k, p.n, device.ErrUnsupported)
 	}
@@ -154,7 +152,7 @@ func (p *product) plan(b *builder, dt dtype.DType) error {
 		if dt != dtype.F32 {
 			p.pack(b, dt)
 		}
-		t := p.tiling(dt)
+		t := p.tiling(b.d, dt)
 		splits, perSplit := cutTerms(p.k, p.tiles(t), 128/dt.Size())
 		p.planTiles(b, dt, t, splits, perSplit)
 	default:
@@ -185,8 +183,8 @@ type tiling struct {
 	threads, shared int // bytes
 }
 
-// tilings are the large and the small tiles of a dtype. A block has two or three stages of its operands' rows of 128 bytes.
-func (p *product) tilings(dt dtype.DType) (large, small tiling) {
+// tilings are the large and the small tiles of a dtype on a card. A block has two or three stages of its operands' rows of 128 bytes.
+func (p *product) tilings(d *Device, dt dtype.DType) (large, small tiling) {
 	switch {
 	case p.tf32:
 		return tiling{"gemm128", 128, 128, 128, 2 * 256 * 128}, tiling{"gemm64", 64, 64, 128, 3 * 128 * 128}
@@ -194,7 +192,7 @@ func (p *product) tilings(dt dtype.DType) (large, small tiling) {
 		return tiling{"gemm128", 128, 128, 256, 2 * 256 * 128}, tiling{"gemm64", 64, 64, 64, 2 * 128 * 128}
 	}
 	large = tiling{"gemm128", 128, 192, 128, 2 * 320 * 128}
-	if p.older { // a block of whose has no 80 KiB
+	if d.older() { // a block there has no 80 KiB
 		large = odd
 	}
 	return large, tiling{"gemm64", 64, 64, 128, 3 * 128 * 128}
@@ -212,8 +210,8 @@ const (
 var odd = tiling{"gemmodd", 128, 128, 128, 2 * 256 * 128}
 
 // tiling chooses large tiles if they are many and mostly full.
-func (p *product) tiling(dt dtype.DType) tiling {
-	large, small := p.tilings(dt)
+func (p *product) tiling(d *Device, dt dtype.DType) tiling {
+	large, small := p.tilings(d, dt)
 	if dt != dtype.F32 && !p.aligned() {
 		large = odd
 	}
