@@ -3,12 +3,12 @@ package tensor
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/oom"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // What the flags of some levers begin with.
@@ -62,7 +62,7 @@ func (e *OOMError) keptAcrossTurns() (levers []Lever) {
 			})
 		}
 	}
-	slices.SortFunc(levers, func(a, b Lever) int {
+	sorting.By(levers, func(a, b Lever) int {
 		return cmp.Or(cmp.Compare(b.Saves, a.Saves), cmp.Compare(a.Flag, b.Flag))
 	})
 	return levers

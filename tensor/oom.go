@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/ir"
 	"github.com/warpline-ml/warpline/internal/oom"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/tensor/internal/heap"
 )
 
@@ -186,7 +186,7 @@ func holders(v *Inventory) []Holder {
 		h.Turns = len(turns[k])
 		all = append(all, *h)
 	}
-	slices.SortFunc(all, func(a, b Holder) int {
+	sorting.By(all, func(a, b Holder) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Module, b.Module), cmp.Compare(a.Line, b.Line))
 	})
 	return all

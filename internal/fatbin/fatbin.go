@@ -17,6 +17,8 @@ import (
 	"maps"
 	"os"
 	"slices"
+
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 const (
@@ -237,7 +239,9 @@ func target(e []byte) (Target, [2]int, bool) {
 
 func (w *walk) code() *Code {
 	c := &Code{Containers: w.done, More: w.more, Broken: w.broken}
-	for _, t := range slices.SortedFunc(maps.Keys(w.seen), order) {
+	seen := slices.Collect(maps.Keys(w.seen))
+	sorting.By(seen, order)
+	for _, t := range seen {
 		c.Rows = append(c.Rows, Row{Target: t, Containers: w.seen[t], Version: w.versions[t]})
 	}
 	return c

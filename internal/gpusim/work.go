@@ -2,7 +2,6 @@ package gpusim
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/estimate"
@@ -10,6 +9,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
 	"github.com/warpline-ml/warpline/internal/ptx"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Line is what a line of the PTX did, of all blocks.
@@ -265,7 +265,7 @@ func (g *grid) lines(counted []tallied, scale, executed float64) []Line {
 	for _, l := range by {
 		list = append(list, *l)
 	}
-	slices.SortFunc(list, func(a, b Line) int { return cmp.Compare(a.Line, b.Line) })
+	sorting.By(list, func(a, b Line) int { return cmp.Compare(a.Line, b.Line) })
 	return list
 }
 
