@@ -75,7 +75,7 @@ func run(t *testing.T, open func() device.Device, short bool, large int, variant
 }
 
 // parts is the share of the cases that a run takes: one in so many.
-const parts = 12
+const parts = 24
 
 type suite struct {
 	runner   *conform.Runner

@@ -22,7 +22,7 @@ func TestCampaign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	every := 4
+	every := 11
 	if os.Getenv("WARPLINE_MUTANTS") == "all" {
 		every = 1
 	}
@@ -83,7 +83,7 @@ func reported(t *testing.T, source string, c *Case) (n int) {
 		t.Fatal(err)
 	}
 	for i, m := range o.Mutants {
-		if m.Kind.Synchronises() || m.Kind == Shuffle || i%3 != 0 { // a sample
+		if m.Kind.Synchronises() || m.Kind == Shuffle || i%7 != 0 { // a sample
 			continue
 		}
 		m.set(true)
