@@ -33,6 +33,9 @@ func newCheck() *cobra.Command {
 		Args:    k.noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k.cmd, k.s = cmd, newScreen(cmd)
+			if f := cmd.Flags().Lookup("ops"); f.Changed && len(k.config.Ops) == 0 {
+				return advice.Failf("leave --ops out to check all; warpline check --list has their names", "--ops names no operation")
+			}
 			if list {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(check.Ops(), "\n"))
 				return k.s.unwritten(err)

@@ -137,6 +137,7 @@ func TestCheckRefuses(t *testing.T) {
 	t.Setenv("WARPLINE_SIM", "check=all")
 	for args, want := range map[string]string{
 		"--device null:h100-80 --ops add":   "null:h100-80 computes nothing",
+		"--device cpu --ops=":               "--ops names no operation",
 		"--device cpu --ops add --skip add": "--skip leaves none",
 		"--device cpu --ops matmull":        "hint: did you mean matmul? ",
 		"--device cpu --record foo.json":    "--record=foo.json\n",

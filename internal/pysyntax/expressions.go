@@ -560,9 +560,7 @@ func (p *parser) field(from, to int) Expr {
 	defer p.leave()
 	l := &lexer{src: p.src, at: from, end: to, field: true}
 	l.line()
-	if n := len(l.brackets); n > 0 {
-		l.fail(to, "%q is not closed", l.brackets[n-1])
-	}
+	l.balanced()
 	if len(l.tokens) == 0 {
 		p.fail(from, "a field of the string is empty")
 	}

@@ -61,7 +61,7 @@ type lexer struct {
 	tokens   []token
 	comments []Comment
 	lines    []int32 // where lines begin; kept only of a file
-	brackets []byte
+	brackets []int   // where those that are open stand
 }
 
 // failure is an error on its way up to Parse.
@@ -88,9 +88,7 @@ func (l *lexer) file() {
 		}
 		l.line()
 	}
-	if n := len(l.brackets); n > 0 {
-		l.fail(l.end, "%q is not closed", l.brackets[n-1])
-	}
+	l.balanced()
 	if n := len(l.tokens); n > 0 && l.tokens[n-1].kind != kNewline && l.tokens[n-1].kind != kDedent {
 		l.add(kNewline, l.at, "")
 	}
@@ -346,17 +344,38 @@ func (l *lexer) operator(from int) {
 func (l *lexer) bracket(at int, op string) {
 	switch op {
 	case "(", "[", "{":
-		l.brackets = append(l.brackets, op[0])
+		l.brackets = append(l.brackets, at)
 		l.depth++
 	case ")", "]", "}":
 		n := len(l.brackets)
 		if n == 0 {
 			l.fail(at, "%q closes nothing", op)
 		}
-		if open := l.brackets[n-1]; map[byte]string{'(': ")", '[': "]", '{': "}"}[open] != op {
-			l.fail(at, "%q does not close %q", op, open)
+		open := l.brackets[n-1]
+		if !closes(l.src[open], op[0]) {
+			l.fail(at, "%q does not close %q%s", op, l.src[open], l.onLine(open))
 		}
 		l.brackets = l.brackets[:n-1]
 		l.depth--
+	}
+}
+
+// closes tells whether a bracket closes another: in ASCII it follows it, or the one behind.
+func closes(open, end byte) bool { return end-open == 1 || end-open == 2 }
+
+// onLine is " of line N", of a place that is not on the line that is read.
+func (l *lexer) onLine(at int) string {
+	line := positionIn(l.src, at).Line
+	if line == positionIn(l.src, l.at).Line {
+		return ""
+	}
+	return fmt.Sprintf(" of line %d", line)
+}
+
+// balanced fails at the innermost bracket that is open at the end, as Python does.
+func (l *lexer) balanced() {
+	if n := len(l.brackets); n > 0 {
+		at := l.brackets[n-1]
+		l.fail(at, "%q is not closed", l.src[at])
 	}
 }

@@ -48,11 +48,20 @@ func Parse(name string, source []byte) (f *File, err error) {
 // errorAt is a failure with its place as people count.
 func errorAt(name string, source []byte, r failure) *Error {
 	at := min(r.at, len(source))
+	p := positionIn(source, at)
+	line := source[at-p.Column+1:]
+	if i := bytes.IndexAny(line, "\r\n"); i >= 0 {
+		line = line[:i]
+	}
+	return &Error{File: name, At: p, Message: r.message, Line: string(line)}
+}
+
+// positionIn is a place in a source. Lines end in \n, \r\n or, of old, \r.
+func positionIn(source []byte, at int) Position {
 	before := source[:at]
-	from := max(bytes.LastIndexByte(before, '\n'), bytes.LastIndexByte(before, '\r')) + 1
-	line, _, _ := bytes.Cut(source[from:], []byte("\n"))
-	lines := bytes.Count(before, []byte("\n")) + 1
-	return &Error{File: name, At: Position{lines, at - from + 1}, Message: r.message, Line: strings.TrimRight(string(line), "\r")}
+	ends := bytes.Count(before, []byte("\n")) + bytes.Count(before, []byte("\r")) - bytes.Count(before, []byte("\r\n"))
+	from := bytes.LastIndexAny(before, "\r\n") + 1
+	return Position{ends + 1, at - from + 1}
 }
 
 // cookie is how a file names its encoding, in one of its first two lines (PEP 263).
@@ -62,6 +71,9 @@ var cookie = regexp.MustCompile(`^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)`)
 // UTF-8.
 func decode(name string, source []byte) ([]byte, error) {
 	source = bytes.TrimPrefix(source, []byte("\xef\xbb\xbf"))
+	if bytes.HasPrefix(source, []byte("\xff\xfe")) || bytes.HasPrefix(source, []byte("\xfe\xff")) {
+		return nil, errorAt(name, source, failure{0, "the file is in UTF-16, which Python does not read either; save it as UTF-8"})
+	}
 	encoding := "utf-8"
 	head := source
 	for range 2 {
