@@ -1,6 +1,7 @@
 package vetpy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/pysyntax"
@@ -38,6 +39,8 @@ func (w *walker) args(x *pysyntax.Call) (args []*value, names map[string]*value)
 	for _, a := range x.Args {
 		v := w.eval(a.Value)
 		switch {
+		case a.Star == "*":
+			args = append(args, v.elems...)
 		case a.Star != "":
 		case a.Name == "":
 			args = append(args, v)
@@ -140,6 +143,13 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 		}
 	case "set_epoch":
 		return put(evSetEpoch)
+	case "format", "add_scalar", "set_postfix", "log_metric", "log":
+		if w.writes(a, on) {
+			for i, v := range given(x, args, names) {
+				w.readAll(x, a.Attr, v, x.Args[i].Value)
+			}
+			return &value{traits: isNumber}
+		}
 	case "synchronize", "elapsed_time":
 		put(evSync)
 		return &value{traits: isNumber}
@@ -149,6 +159,35 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 		return w.move(x, a, e)
 	}
 	return w.tensorMethod(x, a, e)
+}
+
+// writes tells whether a method writes the figures that it gets, for which it reads them.
+func (w *walker) writes(a *pysyntax.Attribute, on *value) bool {
+	switch a.Attr {
+	case "format":
+		_, ok := a.X.(*pysyntax.String)
+		return ok
+	case "log":
+		return strings.HasPrefix(on.path, "wandb.")
+	}
+	return true
+}
+
+// given are the arguments of a call in their order; what is unpacked is unknown.
+func given(x *pysyntax.Call, args []*value, names map[string]*value) []*value {
+	all := make([]*value, len(x.Args))
+	n := 0
+	for i, a := range x.Args {
+		all[i] = unknown
+		switch {
+		case names[a.Name] != nil:
+			all[i] = names[a.Name]
+		case a.Star == "" && a.Name == "" && n < len(args):
+			all[i] = args[n]
+			n++
+		}
+	}
+	return all
 }
 
 // prepared are modules, optimizers and loaders that a library takes and gives back, on their device; nil if there are none.
@@ -216,7 +255,11 @@ func (w *walker) keep(e event, a *pysyntax.Attribute) *value {
 	if carries(held) && !e.on.is(isModule) && w.outlives(e.on) {
 		w.record(e)
 	}
-	if t := held.traits & isCopied; carries(held) || t != 0 {
+	plain := !strings.HasPrefix(e.on.path, "torch.nn.")
+	if held.is(isModule) && plain && e.on.is(isList) && strings.HasPrefix(e.onText, "self.") && w.fn != nil && w.fn.class != nil && w.fn.class.module {
+		w.record(event{kind: evCall, node: a.X, what: "setattr", on: e.on, onText: e.onText, arg: &value{traits: isList | isModule}})
+	}
+	if t := held.traits & (isCopied | isModule); (carries(held) || t != 0) && plain {
 		if carries(held) {
 			t |= isGraph
 		}
@@ -303,16 +346,12 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 		w.record(e)
 	}
 	if t, ok := drops[a.Attr]; ok && on.is(isGraph|isOutput|isTensor|isBatch|isFrozen) {
-		keep := on.traits & (isMoved | isHost | isFrozen)
-		if t == isNumber {
-			keep = 0
-		}
-		return &value{traits: t | keep, names: on.names, path: pathOf(a.Attr)}
+		return dropped(a.Attr, t, on)
 	}
 	if a.Attr == "item" || a.Attr == "tolist" {
 		return &value{traits: isNumber}
 	}
-	if !on.is(isGraph|isOutput|isTensor|isBatch) || on.is(isList|isModule) {
+	if !on.is(isGraph|isOutput|isTensor|isBatch) && !(on.is(isElement) && pure[a.Attr]) || on.is(isList|isModule) {
 		return nil
 	}
 	t := on.traits &^ (isSoftmax | isSigmoid | isPinned | isCopied)
@@ -338,16 +377,30 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 		}
 	}
 	v := &value{traits: t, names: names}
+	if on.cut() {
+		v.path = on.path
+	}
 	if on.is(isHost) && !carries(v) && on.path != "torch.tensor" && on.path != "torch.as_tensor" {
 		v.path, v.call = on.path, on.call // still what a factory made on the host
 	}
 	return v
 }
 
+// dropped is what a method or a function leaves of a value that has no graph any more. What had one lies where the model does.
+func dropped(method string, t traits, v *value) *value {
+	if t != isNumber {
+		t |= v.traits & (isMoved | isHost | isFrozen)
+		if carries(v) && !v.is(isHost) {
+			t |= isMoved
+		}
+	}
+	return &value{traits: t, names: v.names, path: pathOf(method)}
+}
+
 // pathOf remembers what took a value's graph away.
 func pathOf(method string) string {
 	switch method {
-	case "detach", "numpy", "item", "tolist":
+	case "detach", "numpy", "item", "tolist", "argmax":
 		return "." + method
 	}
 	return ""
@@ -394,28 +447,26 @@ func (w *walker) construct(x *pysyntax.Call, c *class, args []*value, names map[
 
 // loss computes a loss.
 func (w *walker) loss(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
-	w.record(event{kind: evCriterion, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: args, call: x})
-	v := w.result(args, names)
-	c := *v
-	c.traits = c.traits&(isMoved|isFrozen) | isGraph
-	if w.modes&noGrad != 0 {
+	all := given(x, args, names)
+	w.record(event{kind: evCriterion, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: all, call: x})
+	c := *w.result(args, names)
+	c.traits = c.traits&isMoved | isGraph
+	switch {
+	case w.modes&noGrad != 0:
 		c.traits |= isFrozen
+	case first(args).cut() && !slices.ContainsFunc(all, carries):
+		c.traits, c.path = c.traits&isMoved|isTensor, first(args).path
 	}
 	return &c
 }
 
 // forward calls a module.
 func (w *walker) forward(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
-	w.record(event{kind: evForward, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: args, call: x})
+	w.record(event{kind: evForward, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: given(x, args, names), call: x})
 	v := w.result(args, names)
 	c := *v
 	c.traits = c.traits&isMoved | isOutput
-	if f.path == "torch.nn.Softmax" {
-		c.traits |= isSoftmax
-	}
-	if f.path == "torch.nn.Sigmoid" {
-		c.traits |= isSigmoid
-	}
+	c.traits |= f.traits & (isSoftmax | isSigmoid)
 	if f.fields != nil && f.class.methods["forward"] != nil {
 		r := w.enter(f.class.methods["forward"], f, args, names)
 		c.traits |= r.traits & (isSoftmax | isSigmoid | isGraph)
@@ -431,6 +482,7 @@ func (w *walker) forward(x *pysyntax.Call, f *value, args []*value, names map[st
 	}
 	if w.modes&noGrad != 0 {
 		c.traits |= isFrozen
+		c.path = ".no_grad"
 	}
 	return &c
 }
@@ -541,6 +593,14 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 			for _, a := range args {
 				v.names = join(v.names, a.names)
 			}
+			switch {
+			case last == "Softmax":
+				v.traits |= isSoftmax
+			case last == "Sigmoid":
+				v.traits |= isSigmoid
+			case last == "Sequential" && len(args) > 0:
+				v.traits |= args[len(args)-1].traits & (isSoftmax | isSigmoid)
+			}
 		}
 		return v
 	}
@@ -557,15 +617,22 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 		}
 		return &c
 	case strings.HasPrefix(path, "torch."):
-		return w.torchCall(x, last, v)
+		return w.torchCall(x, last, v, first(args))
 	}
 	return &value{names: v.names, path: path, call: x}
 }
 
 // torchCall is a function of torch, of whose arguments v is what is known.
-func (w *walker) torchCall(x *pysyntax.Call, last string, v *value) *value {
+func (w *walker) torchCall(x *pysyntax.Call, last string, v, on *value) *value {
 	if t, ok := drops[last]; ok {
-		return &value{traits: t, names: v.names}
+		d := dropped(last, t, v)
+		if w.modes&noGrad != 0 && t != isNumber {
+			d.traits |= isFrozen
+		}
+		return d
+	}
+	if on.is(isHost) && on.is(isTensor) && on.call != nil && !carries(v) {
+		return on // still what a factory made on the host
 	}
 	c := *v
 	switch last {
@@ -579,7 +646,7 @@ func (w *walker) torchCall(x *pysyntax.Call, last string, v *value) *value {
 		c.traits |= isSigmoid | isOutput
 	case "device":
 		return &value{path: "torch.device", call: x}
-	case "is_tensor", "is_grad_enabled", "manual_seed", "save", "isfinite", "isinf":
+	case "is_tensor", "is_grad_enabled", "manual_seed", "save":
 		return &value{path: "torch." + last}
 	}
 	if w.modes&noGrad != 0 && c.is(isGraph|isOutput) {
@@ -640,6 +707,13 @@ func (w *walker) builtinCall(x *pysyntax.Call, path string, args []*value, e eve
 // logCall is a call that writes figures into a log, which reads them; nil if it is none.
 func (w *walker) logCall(x *pysyntax.Call, path, last string, args []*value) *value {
 	switch {
+	case strings.HasPrefix(path, "math."):
+		for i, v := range given(x, args, nil) {
+			w.read(x, last, v, x.Args[i].Value)
+		}
+		return &value{traits: isNumber}
+	case last == "partial" && len(args) > 0:
+		return args[0]
 	case strings.HasPrefix(path, "collections."):
 		return &value{traits: isList}
 	case path == "wandb.log" || path == "mlflow.log_metric" || strings.HasPrefix(path, "logging."):

@@ -77,6 +77,7 @@ func (c *checker) unguard() {
 // prepare finds the loops that train.
 func (c *checker) prepare() {
 	c.unguard()
+	c.gpu = c.gpu || slices.ContainsFunc(c.events, func(e event) bool { return e.kind == evMove })
 	for i := range c.events {
 		e := &c.events[i]
 		if e.kind != evBackward {

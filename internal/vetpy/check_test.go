@@ -53,6 +53,17 @@ func TestPrograms(t *testing.T) {
 	vettest.Enough(t, vet.Python, sources, 2, 2) // and the two of the examples
 }
 
+// TestWays: what is planted is found in whatever way a training is written.
+func TestWays(t *testing.T) {
+	programs := strings.Split(string(must(os.ReadFile("testdata/ways.txt"))), "\n### ")[1:]
+	for _, p := range programs {
+		title, source, _ := strings.Cut(p, "\n")
+		if d := vettest.Unlike(vettest.Wanted(source), got(t, "way.py", source)); d != "" {
+			t.Errorf("%s: wanted, got:\n%s", title, d)
+		}
+	}
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -63,6 +63,8 @@ func (w *walker) eval(x pysyntax.Expr) *value {
 		return w.dict(x)
 	case *pysyntax.Comprehension:
 		return w.comprehension(x)
+	case *pysyntax.Lambda:
+		return &value{fn: w.lambda(x)}
 	case *pysyntax.Walrus:
 		v := w.eval(x.Value)
 		w.assign(x.Name, v)
@@ -114,6 +116,16 @@ func (w *walker) read(node pysyntax.Node, how string, v *value, x pysyntax.Expr)
 	w.record(event{kind: evRead, node: node, what: how, on: v, onText: w.text(x)})
 }
 
+// readAll reads a value, or all that a tuple or a dictionary has.
+func (w *walker) readAll(node pysyntax.Node, how string, v *value, x pysyntax.Expr) {
+	if v.elems == nil {
+		w.read(node, how, v, x)
+	}
+	for _, e := range v.elems {
+		w.read(node, how, e, x)
+	}
+}
+
 func (w *walker) attribute(x *pysyntax.Attribute) *value {
 	v := w.eval(x.X)
 	if v.fields != nil {
@@ -148,8 +160,11 @@ func (w *walker) attribute(x *pysyntax.Attribute) *value {
 		return &value{traits: isNumber}
 	case x.Attr == "loss" && v.is(isOutput):
 		return &value{traits: v.traits | isGraph, names: v.names}
-	case v.is(isOutput | isBatch | isGraph):
+	case v.is(isOutput | isBatch | isGraph | isElement):
 		return &value{traits: v.traits &^ isList, names: v.names, call: v.loader()}
+	}
+	if v.fields != nil {
+		return &value{traits: nameTraits(x.Attr), names: []string{w.text(x)}}
 	}
 	return &value{traits: attrTraits(x.Attr), names: []string{w.text(x)}}
 }
@@ -168,6 +183,10 @@ func property(f *pysyntax.Function) bool {
 
 func (w *walker) binary(x *pysyntax.Binary) *value {
 	a, b := w.eval(x.X), w.eval(x.Y)
+	if _, ok := x.X.(*pysyntax.String); ok && x.Op == "%" {
+		w.readAll(x, "format", b, x.Y)
+		return &value{traits: isNumber}
+	}
 	if x.Op == "@" && (a.is(isMoved) || b.is(isMoved)) {
 		w.record(event{kind: evWork, node: x, what: "@", on: a})
 	}
@@ -190,18 +209,29 @@ func (w *walker) binary(x *pysyntax.Binary) *value {
 	case a.is(isList) && b.is(isList):
 		return merge(a, b)
 	}
-	return &value{traits: (a.traits | b.traits) & (isTensor | isBatch | isMoved | isHost | isFrozen | isOutput), names: join(a.names, b.names)}
+	return &value{traits: (a.traits | b.traits) & (isTensor | isBatch | isElement | isMoved | isHost | isFrozen | isOutput), names: join(a.names, b.names)}
 }
 
 func (w *walker) subscript(x *pysyntax.Subscript) *value {
 	v := w.eval(x.X)
 	w.eval(x.Index)
-	if s, ok := x.Index.(*pysyntax.String); ok && v.is(isOutput) && strings.Contains(s.Value, "loss") {
+	u := w.item(v, x.Index)
+	if u.loop == nil && v.loop != nil { // as old as what it lies in
+		c := *u
+		c.loop, c.turn = v.loop, v.turn
+		return &c
+	}
+	return u
+}
+
+// item is what a value has at an index.
+func (w *walker) item(v *value, index pysyntax.Expr) *value {
+	if s, ok := index.(*pysyntax.String); ok && v.is(isOutput) && strings.Contains(s.Value, "loss") {
 		return &value{traits: v.traits | isGraph, names: v.names}
 	}
 	switch {
 	case len(v.elems) > 0:
-		if n, ok := x.Index.(*pysyntax.Number); ok && len(n.Text) == 1 && int(n.Text[0]-'0') < len(v.elems) {
+		if n, ok := index.(*pysyntax.Number); ok && len(n.Text) == 1 && int(n.Text[0]-'0') < len(v.elems) {
 			return v.elems[n.Text[0]-'0']
 		}
 		var all *value
@@ -248,12 +278,36 @@ func (w *walker) dict(x *pysyntax.Dict) *value {
 	return v
 }
 
+// comprehension walks one: a loop of its own if it goes over batches.
 func (w *walker) comprehension(x *pysyntax.Comprehension) *value {
 	outer := w.scope
 	w.scope = &scope{parent: outer, vars: map[string]*value{}}
-	for _, c := range x.Clauses {
-		iter := w.eval(c.Iter)
+	c := x.Clauses[0]
+	iter := w.eval(c.Iter)
+	v := unknown
+	turn := func() {
 		w.assign(c.Target, w.element(iter))
+		v = w.collected(x)
+	}
+	if givesBatches(iter) {
+		w.repeat(x, iter, w.text(c.Iter), turn)
+	} else {
+		turn()
+	}
+	w.scope = outer
+	t := isList
+	if carries(v) {
+		t |= isGraph
+	}
+	return &value{traits: t | v.traits&(isModule|isMoved|isCopied), names: v.names}
+}
+
+// collected is what a comprehension collects for an element of its first loop.
+func (w *walker) collected(x *pysyntax.Comprehension) *value {
+	for i, c := range x.Clauses {
+		if i > 0 {
+			w.assign(c.Target, w.element(w.eval(c.Iter)))
+		}
 		for _, t := range c.Conds {
 			w.eval(t)
 		}
@@ -261,11 +315,16 @@ func (w *walker) comprehension(x *pysyntax.Comprehension) *value {
 	if x.Key != nil {
 		w.eval(x.Key)
 	}
-	v := w.eval(x.Element)
-	w.scope = outer
-	t := isList
-	if carries(v) {
-		t |= isGraph
+	return w.eval(x.Element)
+}
+
+// lambda is a function that returns its body.
+func (w *walker) lambda(x *pysyntax.Lambda) *function {
+	d := w.lambdas[x]
+	if d == nil {
+		d = &function{node: &pysyntax.Function{Name: "<lambda>", Params: x.Params, Body: []pysyntax.Stmt{&pysyntax.Return{X: x.Body}}}}
+		w.lambdas[x] = d
 	}
-	return &value{traits: t | v.traits&(isModule|isMoved|isCopied), names: v.names}
+	d.scope = w.scope
+	return d
 }

@@ -69,6 +69,7 @@ type loop struct {
 	to       int
 	fn       *function
 	lighting bool // made up around Lightning's training_step
+	alone    bool // made up around a function that does a step, which another file calls
 }
 
 // within tells whether l is m or lies within m.

@@ -29,7 +29,7 @@ var optimizers = named(isOptimizer, "AdamW", "Adam", "SGD", "Lion", "LAMB", "Ada
 var drops = map[string]traits{
 	"item": isNumber, "tolist": isNumber, "detach": isTensor, "numpy": isNumber, "detach_": isTensor, "argmax": isTensor, "argmin": isTensor,
 	"argsort": isTensor, "size": isNumber, "dim": isNumber, "numel": isNumber, "eq": isTensor, "ne": isTensor, "gt": isTensor, "lt": isTensor,
-	"ge": isTensor, "le": isTensor, "nonzero": isTensor, "long": isTensor, "int": isTensor, "bool": isTensor, "isnan": isTensor, "any": isTensor,
+	"ge": isTensor, "le": isTensor, "nonzero": isTensor, "long": isTensor, "int": isTensor, "bool": isTensor, "isnan": isTensor, "isfinite": isTensor, "isinf": isTensor, "any": isTensor,
 	"all": isTensor, "sign": isTensor, "equal": isNumber, "shape": isNumber, "type": isTensor, "__len__": isNumber,
 }
 
@@ -116,6 +116,8 @@ func lossPath(path string) bool {
 func nameTraits(name string) traits {
 	n := strings.ToLower(name)
 	switch {
+	case len(name) > 1 && n[0] != name[0]: // a class
+		return 0
 	case n == "optimizer" || n == "optim" || n == "opt" || strings.HasSuffix(n, "_optimizer") || strings.HasPrefix(n, "optimizer_") || strings.HasPrefix(n, "optim_"):
 		return isOptimizer
 	case n == "scheduler" || n == "lr_scheduler" || n == "sched" || strings.HasSuffix(n, "_scheduler"):
@@ -125,7 +127,7 @@ func nameTraits(name string) traits {
 	case n == "model" || n == "net" || n == "network" || strings.HasSuffix(n, "_model") || strings.HasSuffix(n, "_net") || n == "encoder" || n == "decoder" ||
 		n == "generator" || n == "discriminator" || n == "ddp_model":
 		return isModule
-	case n == "criterion" || n == "loss_fn" || n == "loss_func" || n == "loss_function" || n == "criteria":
+	case n == "criterion" || n == "crit" || n == "loss_fn" || n == "loss_func" || n == "loss_function" || n == "criteria":
 		return isCriterion
 	case strings.HasSuffix(n, "loader") || strings.HasSuffix(n, "dataloader") || n == "train_dl" || n == "valid_dl" || n == "test_dl" || n == "val_dl":
 		return isLoader

@@ -14,13 +14,13 @@ func (c *checker) reads() {
 		return
 	}
 	for _, l := range c.loops {
-		if !c.backwardOf(l) {
+		if l.alone || !c.backwardOf(l) {
 			continue
 		}
 		var all []*event
 		for i := l.from; i < l.to; i++ {
 			e := &c.events[i]
-			if e.kind == evRead && e.loop == l && !e.guarded && (e.on.is(isGraph|isOutput|isMoved) || e.what == "item") && !slices.ContainsFunc(all, func(f *event) bool { return f.node == e.node }) {
+			if e.kind == evRead && e.loop == l && !e.guarded && (e.on.is(isGraph|isOutput|isMoved) || e.what == "item") && !acts(e) && !slices.ContainsFunc(all, func(f *event) bool { return f.node == e.node }) {
 				all = append(all, e)
 			}
 		}
@@ -39,6 +39,11 @@ func (c *checker) reads() {
 			fix:      "add up on the device (total += loss.detach()), and read every so many steps: if step % 100 == 0: print(total.item())",
 			gain:     "the time in which the device waits for the next launches: up to half of a step of a small model", disproved: "a trace in which the device is busy all the time"})
 	}
+}
+
+// acts tells whether what a model gave without recording is brought to the host, as an agent does with what it is about to do.
+func acts(e *event) bool {
+	return e.on.is(isFrozen) && (e.what == "cpu" || e.what == "numpy" || e.what == "tolist")
 }
 
 // says are places as evidence, if there are any.

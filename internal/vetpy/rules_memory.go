@@ -82,8 +82,8 @@ func (c *checker) state() {
 		if e.kind != evForward || e.modes&noGrad != 0 || !c.trainsIn(e.loop) {
 			continue
 		}
-		for j, v := range e.args {
-			if j == 0 && len(e.args) > 1 || v.turn == 0 || v.turn != e.loop.before || !carries(v) || told[v] || c.detachedSomewhere(v) {
+		for _, v := range states(e.args) {
+			if v.turn == 0 || v.turn != e.loop.before || !carries(v) || told[v] || c.detachedSomewhere(v) {
 				continue
 			}
 			told[v] = true
@@ -96,6 +96,17 @@ func (c *checker) state() {
 				disproved: "a function of another file that detaches it"})
 		}
 	}
+}
+
+// states are what a module is given beside its input, or as its only one; of tuples, each part.
+func states(args []*value) (all []*value) {
+	if len(args) > 1 {
+		args = args[1:]
+	}
+	for _, v := range args {
+		all = append(append(all, v), v.elems...)
+	}
+	return all
 }
 
 // detachedSomewhere tells whether a variable is detached by a program in a way that the walk does not see.
@@ -114,14 +125,17 @@ var scoring = pattern(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing
 // evaluations are the loops that call a model and never go backward.
 func (c *checker) evaluations(each func(l *loop, forward *event)) {
 	for _, l := range c.loops {
-		if c.any(l, differentiates) || l.lighting || !l.iter.is(isLoader) && !c.overLoader(l) || c.trainsAround(l) {
+		if c.any(l, differentiates) || l.lighting || l.alone || c.trainsAround(l) {
 			continue
 		}
+		known := c.overLoader(l)
 		if !scoring().MatchString(l.text) && (l.fn == nil || !scoring().MatchString(l.fn.node.Name)) && !c.evaluates(l) {
 			continue
 		}
 		for i := l.from; i < l.to; i++ {
-			if e := &c.events[i]; e.kind == evForward && e.loop == l && e.on.is(isModule) && !e.on.is(isCriterion) {
+			e := &c.events[i]
+			batch := known || slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isBatch | isElement) })
+			if e.kind == evForward && e.loop == l && e.on.is(isModule) && !e.on.is(isCriterion) && batch {
 				each(l, e)
 				break
 			}
@@ -136,17 +150,16 @@ func differentiates(e *event) bool {
 
 // overLoader tells whether a loop takes batches of a loader by way of enumerate or zip.
 func (c *checker) overLoader(l *loop) bool {
-	for _, e := range l.iter.elems {
-		if e.is(isLoader) {
-			return true
-		}
-	}
-	return strings.Contains(strings.ToLower(l.text), "loader") || simpleName().MatchString(l.text) && scoring().MatchString(l.text)
+	return givesBatches(l.iter) || strings.Contains(strings.ToLower(l.text), "loader") || simpleName().MatchString(l.text) && scoring().MatchString(l.text)
 }
 
-// trainsAround tells whether the turn of the next loop around goes backward through what the loop gives: its parts of a step.
+// trainsAround tells whether what is around a loop goes backward behind it, through what the loop gives: its parts of a step.
 func (c *checker) trainsAround(l *loop) bool {
-	for i := l.to; l.parent != nil && i < l.parent.to; i++ {
+	end := len(c.events)
+	if l.parent != nil {
+		end = l.parent.to
+	}
+	for i := l.to; i < end; i++ {
 		if c.events[i].kind == evBackward && c.events[i].loop == l.parent && c.events[i].fn == l.fn {
 			return true
 		}
@@ -216,7 +229,7 @@ func (c *checker) called(d *function) bool {
 
 func (c *checker) staysInEvaluation() {
 	for _, l := range c.loops {
-		if l.lighting || !c.hasKind(l, evEval) || c.hasKind(l, evTrain) || !c.any(l, isStep) || !c.hasKind(l, evBackward) {
+		if l.lighting || l.alone || !c.hasKind(l, evEval) || c.hasKind(l, evTrain) || !c.any(l, isStep) || !c.hasKind(l, evBackward) {
 			continue
 		}
 		for i := l.from; i < l.to; i++ {

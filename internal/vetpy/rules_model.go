@@ -17,7 +17,7 @@ func (c *checker) movedInPart() {
 	for _, l := range c.loops {
 		turn := c.turn(l)
 		moved := slices.IndexFunc(turn, func(e event) bool {
-			return e.kind == evMove && e.loop == l && e.on.is(isBatch) && !e.on.is(isModule) && !c.isDropped(turn, &e) && !strings.HasSuffix(c.text(e.node), ".device)")
+			return e.kind == evMove && e.loop == l && e.on.is(isBatch|isElement) && !e.on.is(isModule) && !c.isDropped(turn, &e) && !strings.HasSuffix(c.text(e.node), ".device)")
 		})
 		if moved < 0 {
 			continue
@@ -28,7 +28,7 @@ func (c *checker) movedInPart() {
 				continue
 			}
 			for _, a := range e.args {
-				if !c.isLength(a) && a.is(isBatch) && a.is(isHost) && !a.is(isMoved|isGraph|isOutput|isNumber) && !c.onHost(e.args) && len(a.names) > 0 {
+				if !c.isLength(a) && a.is(isBatch|isElement) && a.is(isHost) && !a.is(isMoved|isGraph|isOutput|isNumber) && !c.onHost(e.args) && len(a.names) > 0 {
 					c.say(say{rule: "R01", at: e.node, title: fmt.Sprintf("%s stays on the host, while the rest of the batch is moved", a.names[len(a.names)-1]), sure: finding.Medium,
 						evidence: finding.Says("%s at %s", firstLine(c.text(turn[moved].node)), c.lineOf(&turn[moved])),
 						fix:      fmt.Sprintf("%[1]s = %[1]s.to(device)", a.names[len(a.names)-1]), gain: "the program runs", disproved: "a device that is the CPU"})
@@ -92,7 +92,7 @@ func (c *checker) constants() {
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evMove || !e.on.is(isHost) || !e.on.is(isTensor) || e.on.is(isBatch|isGraph|isPinned) || e.guarded || !simpleName().MatchString(e.onText) {
+		if e.kind != evMove || !e.on.is(isHost) || !e.on.is(isTensor) || e.on.is(isBatch|isElement|isGraph|isPinned) || e.guarded || !simpleName().MatchString(e.onText) {
 			continue
 		}
 		inForward := strings.HasPrefix(e.onText, "self.") && e.fn != nil && e.fn.class != nil && e.fn.class.module && e.fn.node.Name == "forward"
@@ -160,12 +160,19 @@ func (c *checker) dropped() {
 	for i := range c.events {
 		e := &c.events[i]
 		method, ok := strings.CutPrefix(e.what, "dropped.")
-		if e.kind != evCall || !ok || !pure[method] || e.on.is(isModule|isEngine|isOptimizer|isList) || !e.on.is(isGraph|isOutput|isTensor|isBatch) {
+		if e.kind != evCall || !ok || !pure[method] || e.on.is(isModule|isEngine|isOptimizer|isList) || !e.on.is(isGraph|isOutput|isTensor|isBatch) && !c.feeds(e) {
 			continue
 		}
 		c.say(say{rule: "V16", at: e.node, title: fmt.Sprintf("%s.%s() gives a new tensor, which is not kept", e.onText, method), sure: finding.High,
 			fix: fmt.Sprintf("%s = %s", e.onText, c.text(e.call)), gain: "the program does what it says", disproved: "a class of one's own whose method changes the object itself"})
 	}
+}
+
+// feeds tells whether an element of what a loop goes over is given to a module or a loss in the same turn.
+func (c *checker) feeds(d *event) bool {
+	return d.on.is(isElement) && d.loop != nil && c.any(d.loop, func(e *event) bool {
+		return (e.kind == evForward || e.kind == evCriterion) && slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isElement) && contains(v.names, d.onText) })
+	})
 }
 
 // actions are methods that nobody names without calling them.
@@ -192,8 +199,11 @@ func (c *checker) hidden() {
 		if e.kind != evCall || e.what != "setattr" || e.arg == nil || !e.arg.is(isList) || e.fn == nil || e.fn.class == nil || !e.fn.class.module {
 			continue
 		}
-		modules := e.arg.is(isModule) || slices.ContainsFunc(e.arg.elems, func(v *value) bool { return v.is(isModule) })
-		if !modules || c.registered(e) {
+		modules := e.arg.is(isModule)
+		for _, v := range e.arg.elems {
+			modules = modules || v.is(isModule) && !slices.ContainsFunc(v.names, func(n string) bool { return strings.HasPrefix(n, "self.") })
+		}
+		if !modules || c.registered(e) || len(e.arg.elems) == 1 && len(e.arg.elems[0].names) > 0 { // [x] hides what is not meant to learn
 			continue
 		}
 		c.say(say{rule: "V18", at: e.node, title: fmt.Sprintf("%s is a plain list: the parameters of its modules are not found", c.text(e.node)), sure: finding.High,
@@ -244,7 +254,7 @@ func (c *checker) unfollowed() {
 		turn := c.turn(l)
 		for i := range turn {
 			e := &turn[i]
-			if e.kind != evForward || e.modes&noGrad != 0 || ofModuleMethod(e) || !c.learnable(e.on) || strings.Contains(c.f.LineText(c.f.Line(e.node)), "detach") || !c.onlyCalled(e.onText) {
+			if e.kind != evForward || e.modes&noGrad != 0 || ofModuleMethod(e) || !c.learnable(e.on) || strings.Contains(c.f.LineText(c.f.Line(e.node)), "detach") || !c.onlyCalled(e.onText) || !c.sameName(e) {
 				continue
 			}
 			c.say(say{rule: "V19", at: e.on.call, title: fmt.Sprintf("the training goes through %s, and no optimizer has its parameters", e.onText), sure: finding.Medium,
@@ -252,6 +262,12 @@ func (c *checker) unfollowed() {
 				disproved: "a part that is meant to stay as it is: then requires_grad_(False) saves its gradients"})
 		}
 	}
+}
+
+// sameName tells whether a module that is called has the name that it was made under, or that one is nowhere handed on either.
+func (c *checker) sameName(e *event) bool {
+	made := c.assignedTo(e.on.call)
+	return strings.Contains(made, e.onText) || c.onlyCalled(made)
 }
 
 // madeHere tells whether the optimizer that steps was made in the program.

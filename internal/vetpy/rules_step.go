@@ -15,8 +15,8 @@ var zeroedByHand = pattern(`\.grad\s*=\s*None|\.grad(?:\.data)?\.zero_\(|\.grad\
 func (c *checker) neverZeroed() {
 	for _, l := range c.training {
 		turn := c.turn(l)
-		i := slices.IndexFunc(turn, func(e event) bool { return isStep(&e) })
-		if i < 0 || c.hasKind(l, evZero) || c.byEngine(turn) || c.zeroesItself(l, &turn[i]) {
+		i := slices.IndexFunc(turn, func(e event) bool { return isStep(&e) && c.unzeroed(turn, &e) })
+		if i < 0 || l.alone || c.byEngine(turn) || c.zeroesItself(l, &turn[i]) {
 			continue
 		}
 		s := &turn[i]
@@ -36,6 +36,16 @@ func (c *checker) neverZeroed() {
 			gain:      "the training does what it says",
 			disproved: "gradients that are let go of in a function of another file"})
 	}
+}
+
+// unzeroed tells whether nothing in a turn zeroes the gradients of an optimizer that steps: nothing at all, or optimizers that step
+// beside it, each its own.
+func (c *checker) unzeroed(turn []event, s *event) bool {
+	opt := stepsWhat(c, s)
+	return !slices.ContainsFunc(turn, func(z event) bool {
+		return z.kind == evZero && (z.onText == opt || !z.on.is(isOptimizer) || z.on.call == nil ||
+			!slices.ContainsFunc(turn, func(e event) bool { return isStep(&e) && stepsWhat(c, &e) == z.onText && madeHere(&e) }))
+	})
 }
 
 // zeroedOutside is where gradients are zeroed in a loop around, or before.
@@ -75,7 +85,9 @@ func (c *checker) zeroedBeforeStep() {
 			if z.kind != evZero {
 				continue
 			}
-			s := next(turn[i+1:], z, func(e *event) bool { return e.kind == evBackward || isStep(e) && stepsWhat(c, e) == z.onText })
+			s := next(turn[i+1:], z, func(e *event) bool {
+				return e.kind == evBackward || isStep(e) && (stepsWhat(c, e) == z.onText || z.on.is(isModule) && c.stepsAlone(turn, e))
+			})
 			b := previous(turn[:i], z, func(e *event) bool { return e.kind == evBackward || isStep(e) })
 			if s == nil || b == nil || s.kind == evBackward || b.kind != evBackward || z.guarded != s.guarded {
 				continue
@@ -86,6 +98,11 @@ func (c *checker) zeroedBeforeStep() {
 				disproved: "a backward between them in another file"})
 		}
 	}
+}
+
+// stepsAlone tells whether an optimizer is the only one that steps in a turn.
+func (c *checker) stepsAlone(turn []event, s *event) bool {
+	return !slices.ContainsFunc(turn, func(e event) bool { return isStep(&e) && stepsWhat(c, &e) != stepsWhat(c, s) })
 }
 
 // stepsWhat is the optimizer of a step, as it is written.
@@ -309,8 +326,7 @@ func (c *checker) graphCut() {
 		}
 		v := e.arg
 		rewrapped := v.path == "torch.tensor" || v.path == "torch.as_tensor" || strings.HasSuffix(v.path, ".Variable") && v.call != nil
-		cut := !carries(v) && (v.path == ".detach" || v.path == ".numpy" || v.path == ".item")
-		if !rewrapped && !cut {
+		if !rewrapped && !v.cut() {
 			continue
 		}
 		title := "backward of a value that has no graph any more"

@@ -1,6 +1,8 @@
 package vetpy
 
 import (
+	"strings"
+
 	"github.com/warpline-ml/warpline/internal/pysyntax"
 )
 
@@ -31,6 +33,7 @@ const (
 	isFrozen                       // made without recording
 	isSpan                         // a duration by the host's clock
 	isCopied                       // was copied to a device by itself; of a list: each of its elements was
+	isElement                      // of what nobody knows, that a loop goes over: it may be a batch
 )
 
 // value is what is known of a value. It does not change.
@@ -60,6 +63,9 @@ const maxNames = 24
 
 var unknown = &value{}
 
+// cut tells whether a value's graph was taken away for sure.
+func (v *value) cut() bool { return strings.HasPrefix(v.path, ".") && !carries(v) }
+
 func (v *value) is(t traits) bool { return v.traits&t != 0 }
 
 // with is the value with further traits.
@@ -76,6 +82,10 @@ func (v *value) without(t traits) *value {
 	return &c
 }
 
+// everywhere are the traits that count only where a value has them on all ways: a model may give scores in training and probabilities
+// in evaluation.
+const everywhere = isSoftmax | isSigmoid
+
 // merge is what is known where either may be.
 func merge(a, b *value) *value {
 	switch {
@@ -86,8 +96,13 @@ func merge(a, b *value) *value {
 	}
 	c := *a
 	c.traits |= b.traits
+	c.traits &^= everywhere &^ (a.traits & b.traits)
 	c.names = join(a.names, b.names)
-	if c.path == "" {
+	switch {
+	case a.path == b.path:
+	case a.cut() || b.cut():
+		c.path = "" // cut on one way only
+	case c.path == "":
 		c.path, c.call = b.path, b.call
 	}
 	if c.fn == nil {

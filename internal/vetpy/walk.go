@@ -2,6 +2,7 @@ package vetpy
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,6 +16,7 @@ type walker struct {
 	classes []*class
 	defs    []*function
 	known   map[*pysyntax.Function]*function
+	lambdas map[*pysyntax.Lambda]*function
 
 	events []event
 	loops  []*loop
@@ -88,7 +90,7 @@ func pattern(form string) func() *regexp.Regexp {
 }
 
 func newWalker(f *pysyntax.File) *walker {
-	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, learns: map[string]bool{}, cleared: map[string]bool{}}
+	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, lambdas: map[*pysyntax.Lambda]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, learns: map[string]bool{}, cleared: map[string]bool{}}
 	w.file = &scope{vars: map[string]*value{}}
 	w.scope = w.file
 	for _, m := range zeroing().FindAllSubmatch(f.Source, -1) {
@@ -138,7 +140,19 @@ func (w *walker) alone(d *function) {
 		w.loop, w.modes = nil, 0
 		return
 	}
+	events, loops := len(w.events), len(w.loops)
 	w.enter(d, self, nil, nil)
+	if has := func(is func(*event) bool) bool {
+		return slices.ContainsFunc(w.events[events:], func(e event) bool { return is(&e) && e.loop == nil })
+	}; !has(isStep) || !has(func(e *event) bool { return e.kind == evBackward }) {
+		return
+	}
+	w.events, w.loops = w.events[:events], w.loops[:loops] // a step by itself: who calls it has the loop
+	w.loop = &loop{node: d.node, fn: d, text: "steps", iter: unknown, alone: true, from: events}
+	w.loops = append(w.loops, w.loop)
+	w.enter(d, self, nil, nil)
+	w.loop.to = len(w.events)
+	w.loop = nil
 }
 
 // instance is an object of a class, whose __init__ has been walked.
@@ -203,8 +217,8 @@ func (w *walker) statement(s pysyntax.Stmt) {
 	case *pysyntax.ExprStmt:
 		w.alone1(s)
 	case *pysyntax.Assign:
-		if y := addend(w, s); y != nil {
-			w.augment(s, s.Targets[0], w.eval(y))
+		if w.accumulates(s) {
+			w.augment(s, s.Targets[0], w.eval(s.Value))
 			break
 		}
 		v := w.assigned(s)
@@ -246,7 +260,7 @@ func (w *walker) statement(s pysyntax.Stmt) {
 			}
 		}
 	case *pysyntax.Assert:
-		w.eval(s.Test)
+		w.condition(s.Test)
 	case *pysyntax.Raise:
 		if s.X != nil {
 			w.eval(s.X)
@@ -371,13 +385,30 @@ func (w *walker) isMain(test pysyntax.Expr) bool {
 
 // condition is a test, which reads what it compares.
 func (w *walker) condition(test pysyntax.Expr) {
-	w.eval(test)
-	c, ok := test.(*pysyntax.Compare)
-	if !ok || c.Ops[0] == "is" || c.Ops[0] == "is not" || c.Ops[0] == "in" || c.Ops[0] == "not in" {
+	switch t := test.(type) {
+	case *pysyntax.Unary:
+		w.condition(t.X)
+		return
+	case *pysyntax.Binary:
+		if t.Op == "and" || t.Op == "or" {
+			w.condition(t.X)
+			w.condition(t.Y)
+			return
+		}
+	}
+	v, x := w.eval(test), test
+	switch t := test.(type) {
+	case *pysyntax.Compare:
+		if strings.HasPrefix(t.Ops[0], "is") || strings.HasSuffix(t.Ops[0], "in") {
+			return
+		}
+		v, x = w.peek(t.First), t.First
+	case *pysyntax.Call:
+	default:
 		return
 	}
-	if v := w.peek(c.First); carries(v) && v.is(isGraph) {
-		w.record(event{kind: evRead, node: test, what: "if", on: v, onText: w.text(c.First)})
+	if carries(v) && v.is(isGraph) || v.is(isTensor) && v.is(isMoved) {
+		w.read(test, "if", v, x)
 	}
 }
 
@@ -423,6 +454,8 @@ func (w *walker) element(iter *value) *value {
 		return &value{traits: isBatch | isMoved, call: iter.call}
 	case iter.is(isLoader):
 		return &value{traits: isBatch | isHost, call: iter.call}
+	case iter.is(isNumber):
+		return &value{traits: isNumber}
 	case iter.is(isList) && iter.elems != nil:
 		var all *value
 		for _, e := range iter.elems {
@@ -435,26 +468,34 @@ func (w *walker) element(iter *value) *value {
 			elems[i] = w.element(e)
 		}
 		return &value{elems: elems}
+	case iter.is(isGraph | isOutput | isTensor | isModule | isList | isOptimizer):
+		return unknown
 	}
-	return unknown
+	return &value{traits: isElement | isHost}
 }
 
-// addend is y of "x = x + y" and "x = y + x"; nil where an assignment is another.
-func addend(w *walker, s *pysyntax.Assign) pysyntax.Expr {
-	b, ok := s.Value.(*pysyntax.Binary)
-	if !ok || len(s.Targets) != 1 || b.Op != "+" {
-		return nil
+// givesBatches tells whether a value gives batches of a loader.
+func givesBatches(v *value) bool {
+	return v.is(isLoader) || slices.ContainsFunc(v.elems, givesBatches)
+}
+
+// accumulates tells whether an assignment is of a sum or a product that its own target is a part of: x = a * x + b * y.
+func (w *walker) accumulates(s *pysyntax.Assign) bool {
+	if _, several := s.Targets[0].(*pysyntax.Sequence); several || len(s.Targets) != 1 {
+		return false
 	}
-	if _, ok := s.Targets[0].(*pysyntax.Sequence); ok {
-		return nil
+	name := w.text(s.Targets[0])
+	var has func(pysyntax.Expr) bool
+	has = func(x pysyntax.Expr) bool {
+		switch x := x.(type) {
+		case *pysyntax.Binary:
+			return (has(x.X) || w.text(x.X) == name || has(x.Y) || w.text(x.Y) == name) && strings.Contains("+-*/", x.Op)
+		case *pysyntax.Conditional:
+			return has(x.Then) || has(x.Else)
+		}
+		return false
 	}
-	switch w.text(s.Targets[0]) {
-	case w.text(b.X):
-		return b.Y
-	case w.text(b.Y):
-		return b.X
-	}
-	return nil
+	return has(s.Value)
 }
 
 // assigned is the value of an assignment.
@@ -480,7 +521,11 @@ func (w *walker) added(s pysyntax.Stmt, target pysyntax.Expr, v *value) *value {
 	if w.outlives(old) && carries(v) {
 		w.record(event{kind: evKeep, node: s, what: "+=", onText: name, on: old, arg: v})
 	}
-	sum := merge(&value{traits: v.traits &^ (isModule | isSoftmax | isSigmoid), names: v.names}, old)
+	t := v.traits &^ (isSoftmax | isSigmoid)
+	if !v.is(isList) {
+		t &^= isModule
+	}
+	sum := merge(&value{traits: t, names: v.names}, old)
 	sum = merge(sum, &value{names: []string{name}})
 	c := *sum
 	if carries(v) {
@@ -509,7 +554,7 @@ func (w *walker) assignKeeping(target pysyntax.Expr, v *value) {
 func (w *walker) assign(target pysyntax.Expr, v *value) {
 	switch t := target.(type) {
 	case *pysyntax.Name:
-		c := *w.asModule(v, t.ID)
+		c := *w.asNamed(v, t.ID)
 		c.names = join(c.names, []string{t.ID})
 		c.loop, c.turn = w.loop, w.turn
 		w.scope.set(t.ID, &c)
@@ -522,7 +567,7 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 			w.record(event{kind: evCall, node: target, what: verb + x.path + "." + t.Attr})
 		}
 		if x.fields != nil {
-			c := *w.asModule(v, w.text(t))
+			c := *w.asNamed(v, w.text(t))
 			c.names = join(c.names, []string{w.text(t)})
 			c.loop, c.turn = w.loop, w.turn
 			if old := x.fields[t.Attr]; old != nil && w.loop == nil {
@@ -537,6 +582,9 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 			w.record(event{kind: evKeep, node: target, what: "[]=", onText: w.text(t.X), on: x, arg: v})
 		}
 	case *pysyntax.Sequence:
+		if w.loop != nil && v.call != nil && v.traits == 0 && v.class == nil && v.fn == nil && v.elems == nil && w.draws(v.call) {
+			v = v.with(isElement | isHost)
+		}
 		for i, e := range t.Elements {
 			w.assign(e, part(v, i, len(t.Elements)))
 		}
@@ -545,12 +593,26 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 	}
 }
 
-// asModule is a value under its name: what another file makes is a module if the program treats it as one.
-func (w *walker) asModule(v *value, name string) *value {
-	if v.call == nil || v.traits&^(isMoved|isCopied) != 0 || v.class != nil || v.fn != nil || !w.learns[name] {
+// asNamed is a value under its name: what another file makes is a module if the program treats it as one, and else what it is called.
+func (w *walker) asNamed(v *value, name string) *value {
+	if v.call == nil || v.traits&^(isMoved|isCopied|isElement|isHost) != 0 || v.class != nil || v.fn != nil || strings.Contains(v.path, "parse") {
 		return v
 	}
-	return v.with(isModule).without(isCopied)
+	t := nameTraits(name[strings.LastIndexByte(name, '.')+1:])
+	if w.learns[name] {
+		t = isModule
+	}
+	if t == 0 {
+		return v
+	}
+	return v.with(t).without(isCopied | isElement | isHost)
+}
+
+// draws tells whether a call gives a batch, of a queue or a buffer, if it gives several values: it is given no tensor.
+func (w *walker) draws(x *pysyntax.Call) bool {
+	return !slices.ContainsFunc(x.Args, func(a pysyntax.Arg) bool {
+		return w.peek(a.Value).is(isGraph | isOutput | isTensor | isBatch | isElement | isMoved | isList | isModule | isCriterion)
+	})
 }
 
 // ofModule tells whether an expression is a part of a module.
@@ -668,6 +730,8 @@ func (w *walker) bind(d *function, self *value, args []*value, names map[string]
 	for i, p := range params {
 		v := names[p.Name]
 		switch {
+		case p.Star == "*" && i < len(args):
+			v = &value{elems: args[i:]}
 		case p.Star != "":
 			v = &value{traits: isList}
 		case v == nil && i < len(args):
@@ -675,7 +739,7 @@ func (w *walker) bind(d *function, self *value, args []*value, names map[string]
 		}
 		if v == nil {
 			v = &value{traits: nameTraits(p.Name), names: []string{p.Name}}
-		} else if v.traits&^(isMoved|isCopied) == 0 && v.class == nil && v.fn == nil && (v.path == "" || v.call != nil) {
+		} else if v.traits&^(isMoved|isCopied|isElement|isHost) == 0 && v.class == nil && v.fn == nil && (v.path == "" || v.call != nil) {
 			v = v.with(nameTraits(p.Name))
 		}
 		w.scope.vars[p.Name] = v
