@@ -81,53 +81,75 @@ func TestPuzzles(t *testing.T) {
 
 // wrongAnswers are changes that learners make to kernels in CUDA C++ or PTX, with words of the hint that helps.
 var wrongAnswers = []struct{ puzzle, from, to, hint string }{
-	{"kernel-map", "0f41200000", "0f41300000", "element"},              // adds 11
+	{"kernel-map", "0f41200000", "0f41300000", "by hand"},              // adds 11
 	{"kernel-guard", "setp.ge.s32", "setp.gt.s32", "beside the data"},  // one too many
-	{"kernel-guard", "0f41200000", "0f41100000", "compare i with n"},   // adds 9
+	{"kernel-guard", "0f41200000", "0f41100000", "by hand"},            // adds 9
 	{"kernel-stride", "setp.lt.s32", "setp.le.s32", "beside the data"}, // one too many
 	{"kernel-reverse", "bar.sync \t0;", "", "__syncthreads"},           // no barrier
 	{"kernel-dot", "bar.sync \t0;", "", "__syncthreads"},               // none at all
 	{"kernel-scan", "bar.sync \t0;", "", "__syncthreads"},              // likewise
 	{"kernel-matmul", "bar.sync \t0;", "", "__syncthreads"},            // likewise
-	{"kernel-convolution", "setp.gt.s32", "setp.ge.s32", "n − taps"},   // one too few
+	{"kernel-convolution", "setp.gt.s32", "setp.ge.s32", "n - taps"},   // one too few
 	{"kernel-pool", "bar.sync \t0;", "", "__syncthreads"},              // no barrier
 	{"kernel-transpose", "bar.sync \t0;", "", "__syncthreads"},         // no barrier
 }
 
-// TestWrongAnswers: four of five get the hint that helps.
+// TestWrongAnswers: four of five get the hint that helps. Beside changes of solutions there are whole kernels in testdata/wrong, written
+// from what a puzzle says alone: in their first line is what the hint must say, and _files/puzzles/build.sh compiles them.
 func TestWrongAnswers(t *testing.T) {
-	right := 0
+	right, all := 0, 0
+	judge := func(of, ptx string, puzzle, hint string) {
+		e, err := Find(puzzle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all++
+		r, err := e.Judge(t.Context(), ptx)
+		switch {
+		case err != nil || r.Pass:
+			t.Errorf("%s: %+v, %v", of, r, err)
+		case regexp.MustCompile(hint).MatchString(r.Hint):
+			right++
+		default:
+			t.Logf("%s: hint %q", of, r.Hint)
+		}
+	}
 	for _, w := range wrongAnswers {
 		e, err := Find(w.puzzle)
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir := puzzleFolder(t, e, "solution")
-		path := filepath.Join(dir, "kernel.ptx")
-		text, err := os.ReadFile(path)
+		solution, err := e.Solution()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), w.from) {
+		text := solution[slices.IndexFunc(solution, func(f File) bool { return f.Name == "kernel.ptx" })].Text
+		if !strings.Contains(text, w.from) {
 			t.Errorf("%s has no %q", w.puzzle, w.from)
 			continue
 		}
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), w.from, w.to)), 0o600); err != nil {
+		judge(fmt.Sprintf("%s with %q", w.puzzle, w.to), strings.ReplaceAll(text, w.from, w.to), w.puzzle, w.hint)
+	}
+	sources, err := filepath.Glob("testdata/wrong/*.cu")
+	if err != nil || len(sources) < 3*13 {
+		t.Fatalf("%d wrong answers: %v", len(sources), err)
+	}
+	for _, path := range sources {
+		source, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Check(t.Context(), dir)
-		if err != nil || r.Pass {
-			t.Errorf("%s with %q: %+v, %v", w.puzzle, w.to, r, err)
-			continue
+		ptx, err := os.ReadFile(strings.TrimSuffix(path, ".cu") + ".ptx")
+		if err != nil {
+			t.Fatal(err)
 		}
-		if strings.Contains(r.Hint, w.hint) {
-			right++
-		} else {
-			t.Logf("%s with %q: hint %q", w.puzzle, w.to, r.Hint)
-		}
+		helps, _, _ := strings.Cut(strings.TrimPrefix(string(source), "// helps: "), "\n")
+		name, _, _ := strings.Cut(filepath.Base(path), ".")
+		judge(path, string(ptx), "kernel-"+name, helps)
 	}
-	if 5*right < 4*len(wrongAnswers) {
-		t.Errorf("%d of %d get the hint that helps", right, len(wrongAnswers))
+	t.Logf("%d of %d get the hint that helps", right, all)
+	if 5*right < 4*all {
+		t.Errorf("%d of %d get the hint that helps", right, all)
 	}
 }
 
@@ -221,11 +243,40 @@ var wrongGo = []struct{ exercise, from, to, more, hint string }{
 	{"broken-training", "loss.Backward()", "history = append(history, loss.Keep())\n\t\t\tloss.Backward()", "var history []*tensor.Tensor", "keep numbers"},
 }
 
-// wrongForm is the folder of a row of wrongGo.
-func wrongForm(i int) string { return fmt.Sprintf("wrong%d", i) }
+// wrongForms are the wrong answers to an exercise in Go by their folders: changes of its solution by wrongGo, and whole files of
+// testdata/wrong, written from what the exercise says alone.
+func wrongForms(t *testing.T, e *Exercise, solution string) map[string]wrongForm {
+	t.Helper()
+	all := map[string]wrongForm{}
+	for i, w := range wrongGo {
+		if w.exercise != e.Name {
+			continue
+		}
+		if !strings.Contains(solution, w.from) {
+			t.Errorf("the solution of %s has no %q", e.Name, w.from)
+		}
+		all[fmt.Sprintf("wrong%d", i)] = wrongForm{strings.ReplaceAll(solution, w.from, w.to) + "\n" + w.more + "\n", regexp.QuoteMeta(w.hint)}
+	}
+	written, err := filepath.Glob("testdata/wrong/" + e.Name + ".*.go.txt")
+	if err != nil || len(written) < 3 {
+		t.Errorf("%s has %d wrong answers: %v", e.Name, len(written), err)
+	}
+	for _, path := range written {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		helps, _, _ := strings.Cut(strings.TrimPrefix(string(text), "// helps: "), "\n")
+		all["written"+strings.Split(filepath.Base(path), ".")[1]] = wrongForm{string(text), helps}
+	}
+	return all
+}
 
-// forms are the files of an exercise in Go as it begins, as it is solved, and with each mistake of wrongGo.
-func forms(t *testing.T, e *Exercise, root string) map[string][]File {
+// wrongForm is a wrong answer with what the hint must say.
+type wrongForm struct{ text, hint string }
+
+// forms are the files of an exercise in Go as it begins, as it is solved, and with each wrong answer.
+func forms(t *testing.T, e *Exercise, root string) (all map[string][]File, wrong map[string]wrongForm) {
 	t.Helper()
 	folder, err := e.begin(root, "")
 	if err != nil {
@@ -235,19 +286,12 @@ func forms(t *testing.T, e *Exercise, root string) map[string][]File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string][]File{"start": folder, "solution": slices.Concat(folder, solution)}
-	for i, w := range wrongGo {
-		if w.exercise != e.Name {
-			continue
-		}
-		text := solution[0].Text
-		if !strings.Contains(text, w.from) {
-			t.Errorf("the solution of %s has no %q", e.Name, w.from)
-		}
-		text = strings.ReplaceAll(text, w.from, w.to) + "\n" + w.more + "\n"
-		all[wrongForm(i)] = slices.Concat(folder, []File{{solution[0].Name, text}})
+	all = map[string][]File{"start": folder, "solution": slices.Concat(folder, solution)}
+	wrong = wrongForms(t, e, solution[0].Text)
+	for form, w := range wrong {
+		all[form] = slices.Concat(folder, []File{{solution[0].Name, w.text}})
 	}
-	return all
+	return all, wrong
 }
 
 // TestGoExercises: what an exercise in Go begins with fails its tests, its solution passes them, and of wrong answers four of five
@@ -272,11 +316,16 @@ func TestGoExercises(t *testing.T) {
 		}
 	}
 	var imports, calls strings.Builder
+	wrong := map[string]wrongForm{}
 	for _, e := range All() {
 		if e.Puzzle {
 			continue
 		}
-		for form, list := range forms(t, e, root) {
+		these, wrongs := forms(t, e, root)
+		for form, w := range wrongs {
+			wrong[e.Name+"/"+form] = w
+		}
+		for form, list := range these {
 			alias := strings.ReplaceAll(e.Name, "-", "") + form
 			fmt.Fprintf(&imports, "\t%s \"exercise/%s/%s\"\n", alias, e.Name, form)
 			for _, f := range list {
@@ -319,19 +368,20 @@ func TestGoExercises(t *testing.T) {
 		}
 	}
 	right := 0
-	for i, w := range wrongGo {
-		r := all[w.exercise+"/"+wrongForm(i)]
+	for at, w := range wrong {
+		r := all[at]
 		switch {
 		case r == nil || r.Pass:
-			t.Errorf("%s with %q passes", w.exercise, w.to)
-		case strings.Contains(r.Hint, w.hint):
+			t.Errorf("%s passes:\n%s", at, w.text)
+		case regexp.MustCompile(w.hint).MatchString(r.Hint):
 			right++
 		default:
-			t.Logf("%s with %q: hint %q", w.exercise, w.to, r.Hint)
+			t.Logf("%s: hint %q", at, r.Hint)
 		}
 	}
-	if 5*right < 4*len(wrongGo) {
-		t.Errorf("%d of %d get the hint that helps", right, len(wrongGo))
+	t.Logf("%d of %d get the hint that helps", right, len(wrong))
+	if 5*right < 4*len(wrong) {
+		t.Errorf("%d of %d get the hint that helps", right, len(wrong))
 	}
 }
 
@@ -354,7 +404,7 @@ func judged(t *testing.T, dir string) map[string]*Report {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-json", "-vet=off", "-ldflags=-s -w", ".")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod -trimpath", "CGO_ENABLED=0") // trimpath: what was compiled once is found again in another folder
 	out, err := cmd.Output()
 	if len(out) == 0 {
 		t.Fatalf("go test: %v", err)

@@ -1,0 +1,6 @@
+// helps: by hand
+extern "C" __global__ void puzzle(const float *a, const float *b, float *out, int rows, int columns) {
+	int row = threadIdx.y, column = threadIdx.x;
+	if (row < rows && column < columns)
+		out[row * columns + column] = a[row] + b[row];
+}

@@ -1,0 +1,8 @@
+// helps: __syncthreads\(\).* that all threads reach
+extern "C" __global__ void puzzle(const float *a, float *out) {
+	__shared__ float tile[128];
+	int t = threadIdx.x, i = blockIdx.x * 128 + t;
+	__syncthreads();
+	tile[t] = a[i];
+	out[i] = tile[127 - t];
+}

@@ -1,0 +1,17 @@
+// helps: must reach each barrier|that all threads reach
+extern "C" __global__ void puzzle(const float *a, float *out) {
+	__shared__ float x[128];
+	int t = threadIdx.x;
+	x[t] = a[t];
+	__syncthreads();
+#pragma unroll 1
+	for (int step = 1; step < 128; step *= 2) {
+		if (t >= step) {
+			float v = x[t - step];
+			__syncthreads();
+			x[t] += v;
+		}
+		__syncthreads();
+	}
+	out[t] = x[t];
+}

@@ -1,0 +1,15 @@
+// helps: by hand
+extern "C" __global__ void puzzle(const float *a, float *out) {
+	__shared__ float x[128];
+	int t = threadIdx.x;
+	x[t] = a[t];
+	__syncthreads();
+#pragma unroll 1
+	for (int step = 1; step < 128; step *= 2) {
+		float v = t > step ? x[t - step] : 0;
+		__syncthreads();
+		x[t] += v;
+		__syncthreads();
+	}
+	out[t] = x[t];
+}

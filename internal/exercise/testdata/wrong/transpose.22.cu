@@ -1,0 +1,8 @@
+// helps: wrong places
+extern "C" __global__ void puzzle(const float *a, float *out) {
+	int x = threadIdx.x, y = threadIdx.y;
+	__shared__ float tile[32][33];
+	tile[y][x] = a[x * 32 + y];
+	__syncthreads();
+	out[y * 32 + x] = tile[x][y];
+}
