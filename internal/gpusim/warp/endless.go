@@ -212,6 +212,7 @@ func (m *moment) keep(c *CTA) {
 	for i, w := range c.warps {
 		s := &m.warps[i]
 		s.live, s.cc, s.first = w.live, w.Cc, w.firstSplit()
+		w.ran = 0
 		s.splits, s.nodes = append(s.splits[:0], w.splits...), append(s.nodes[:0], w.nodes...)
 		s.came = append(s.came[:0], make([]bool, len(w.splits))...)
 		s.r, s.q, s.p = append(s.r[:0], w.R32...), append(s.q[:0], w.R64...), append(s.p[:0], w.Preds...)
@@ -236,8 +237,8 @@ func (m *moment) holds(c *CTA) bool {
 	return true
 }
 
-// splitsHold is whether each split has been in its state since that was kept; where lanes waited for each other, all at
-// once.
+// splitsHold is whether each split has run and been in its state since that was kept; where lanes waited for each other, all
+// at once.
 func (m *moment) splitsHold(c *CTA) bool {
 	all := true
 	for i, w := range c.warps {
@@ -249,8 +250,9 @@ func (m *moment) splitsHold(c *CTA) bool {
 			if m.syncs {
 				s.came[j] = false
 			}
-			k := slices.Index(w.splits, s.splits[j])
-			s.came[j] = s.came[j] || k >= 0 && s.sameLanes(w, s.splits[j].mask)
+			sp := s.splits[j]
+			ran := sp.state != ready || sp.mask&^w.ran == 0
+			s.came[j] = s.came[j] || ran && slices.Contains(w.splits, sp) && s.sameLanes(w, sp.mask)
 			all = all && s.came[j]
 		}
 	}

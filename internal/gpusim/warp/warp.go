@@ -45,7 +45,8 @@ type Warp struct {
 
 	splits []split
 	nodes  []node
-	turn   int // which split runs next
+	turn   int    // which split runs next
+	ran    uint32 // lanes that have run since the state of the block was kept
 
 	tmp  [4]simt.Vec64
 	T32  simt.Vec32
@@ -197,6 +198,7 @@ func (w *Warp) run() (progress, spun bool) {
 			continue
 		}
 		progress = true
+		w.ran |= w.splits[s].mask
 		if w.runSplit(s) || left <= 0 {
 			w.turn++
 			if w.Code.Waits {
