@@ -215,6 +215,9 @@ func newGrid(d *Device, k *Kernel, c *warp.Code, gridDim, block [3]int, dynShare
 	if g.Races = check.NewRaces(o.Checks, c.Accesses, c.Talks, o.Ahead); g.Races != nil && g.ClusterSize() > 1 {
 		g.Races.Cluster = g.ClusterOf
 	}
+	if c.Far && g.ClusterSize() > 1 && o.Checks&(Racecheck|Globalcheck) != 0 {
+		g.Near = check.NewNear(c.Accesses)
+	}
 	return g
 }
 
@@ -460,6 +463,7 @@ func newOr[T any](idle *[]T, make func() T) T {
 // finishAll keeps what the blocks of a cluster leave behind.
 func (g *grid) finishAll(u *warp.Cluster) {
 	bad := u.Faulted()
+	u.Keep()
 	g.mu.Lock()
 	if bad != nil {
 		g.broken.Store(min(g.broken.Load(), int64(u.Index)))
@@ -545,6 +549,13 @@ func (g *grid) report(workers []*warp.Worker, others *grid, o Options) *Report {
 			rep.add(f)
 		}
 	}
+	if g.Checks&Racecheck != 0 {
+		list, omitted := g.Near.In(int(g.broken.Load()), g.nearRace)
+		g.omitted |= omitted
+		for _, f := range list {
+			rep.add(f)
+		}
+	}
 	g.races(rep, workers, o.Touched)
 	if len(rep.Findings) == maxReported {
 		g.omitted |= check.OmitsFindings
@@ -576,6 +587,16 @@ func (g *grid) races(rep *Report, workers []*warp.Worker, touched bool) {
 	for _, f := range list {
 		rep.add(f)
 	}
+}
+
+// nearRace describes two that race in shared memory of a cluster.
+func (g *grid) nearRace(first, second check.Access, by [2]check.Party, at uint64) Finding {
+	f := g.race(first, second, by, at)
+	var rank uint64
+	f.Check, f.Space = Racecheck, "shared"
+	f.Addr, rank = g.Code.Within(at)
+	f.Alloc = fmt.Sprintf("shared memory of %d bytes of block %d of the cluster", g.Shared, rank)
+	return f
 }
 
 // race describes two accesses that race, of which the second is to blame.

@@ -9,9 +9,17 @@ import "github.com/warpline-ml/warpline/internal/gpusim/simt"
 // Flight is accesses under way that end together: the copies of a phase of an mbarrier, of a group, or the products of one. An
 // access comes behind them where it comes behind a thread's finding out that they have ended.
 type Flight struct {
-	Site *Site // the first of them
+	Site *Site  // the first of them
+	home uint32 // the block whose memory it is
 	warp uint32
-	seen []sight // by warp
+	seen []sight // by warp of the block
+	far  []farSight
+}
+
+// farSight is of a warp of another block of the cluster.
+type farSight struct {
+	block, warp uint32
+	sight
 }
 
 // sight is that lanes of a warp have found out, the first of them at a clock.
@@ -22,7 +30,7 @@ type sight struct {
 
 // NewFlight is for something that a warp issues.
 func (r *Order) NewFlight(s *Site, w uint32) *Flight {
-	return &Flight{Site: s, warp: w, seen: make([]sight, len(r.clock))}
+	return &Flight{Site: s, home: r.block, warp: w, seen: make([]sight, len(r.clock))}
 }
 
 // See notes that lanes of a warp have found out that the flight has ended.
@@ -30,7 +38,7 @@ func (r *Order) See(f *Flight, w, lanes uint32) {
 	if f == nil || lanes == 0 {
 		return
 	}
-	s := &f.seen[w]
+	s := f.sightOf(r.block, w)
 	if s.lanes == 0 {
 		s.clock, s.first = r.clock[w][w], uint8(simt.Lowest(lanes))
 	}
@@ -39,15 +47,42 @@ func (r *Order) See(f *Flight, w, lanes uint32) {
 
 // landed is whether a lane comes behind the end of a flight.
 func (r *Order) landed(f *Flight, w uint32, lane int) bool {
-	if f.seen[w].lanes>>lane&1 == 1 {
+	if r.block == f.home && f.seen[w].lanes>>lane&1 == 1 {
 		return true
 	}
 	for v, s := range f.seen {
-		if s.lanes != 0 && r.Ordered(w, lane, uint16(v*simt.WarpSize+int(s.first)), s.clock) {
+		if s.lanes != 0 && r.follows(w, lane, f.home, uint16(v*simt.WarpSize+int(s.first)), s.clock) {
+			return true
+		}
+	}
+	for _, s := range f.far {
+		if s.block == r.block && s.warp == w && s.lanes>>lane&1 == 1 || r.follows(w, lane, s.block, uint16(s.warp*simt.WarpSize+uint32(s.first)), s.clock) {
 			return true
 		}
 	}
 	return false
+}
+
+// follows is whether what a lane does now comes behind what a thread of a block of the cluster did up to a clock.
+func (o *Order) follows(w uint32, lane int, block uint32, thread uint16, clock uint32) bool {
+	if block == o.block {
+		return o.Ordered(w, lane, thread, clock)
+	}
+	return o.knowsFar(w, lane, block, thread, clock)
+}
+
+// sightOf is that of a warp of a block.
+func (f *Flight) sightOf(block, w uint32) *sight {
+	if block == f.home {
+		return &f.seen[w]
+	}
+	for i := range f.far {
+		if s := &f.far[i]; s.block == block && s.warp == w {
+			return &s.sight
+		}
+	}
+	f.far = append(f.far, farSight{block: block, warp: w})
+	return &f.far[len(f.far)-1].sight
 }
 
 // flights is what the asynchronous proxy does in shared memory.
@@ -140,21 +175,21 @@ func (r *Order) FenceProxy(w, lanes uint32) {
 	r.tick(w)
 }
 
-// checkFlights looks whether an access by a thread meets one of the asynchronous proxy that it does not come behind.
-func (r *Race) checkFlights(w uint32, a *Access, lane, addr int) {
+// checkFlights looks whether an access by a thread meets one of the asynchronous proxy that it does not come behind, in the memory of a block.
+func (r *Race) checkFlights(of *Race, w uint32, a *Access, lane, addr int) {
 	for g := addr / VectorSize; g <= (addr+a.Size-1)/VectorSize; g++ {
-		if f := r.fly.in[g]; f != nil && !r.landed(f, w, lane) {
+		if f := of.fly.in[g]; f != nil && !r.landed(f, w, lane) {
 			r.report(w, lane, a, f.Site, kindOf(a)+" of bytes that a bulk copy may still be writing: the thread has not waited for it, nor comes behind one that has", addr)
 			return
 		}
 		if !a.Write {
 			continue
 		}
-		if f := r.reading(g, w, lane); f != nil {
+		if f := r.reading(of, g, w, lane); f != nil {
 			r.report(w, lane, a, f.Site, "write of bytes that "+readerOf(f)+" may still be reading", addr)
 			return
 		}
-		r.fly.in[g], r.fly.out[g] = nil, nil
+		of.fly.in[g], of.fly.out[g] = nil, nil
 	}
 }
 
@@ -166,9 +201,9 @@ func readerOf(f *Flight) string {
 	return "a bulk copy"
 }
 
-// reading is a flight that a lane does not come behind and that reads 16 bytes; nil for none.
-func (r *Race) reading(g int, w uint32, lane int) *Flight {
-	for _, f := range r.fly.out[g] {
+// reading is a flight that a lane does not come behind and that reads 16 bytes of a block; nil for none.
+func (r *Race) reading(of *Race, g int, w uint32, lane int) *Flight {
+	for _, f := range of.fly.out[g] {
 		if !r.landed(f, w, lane) {
 			return f
 		}
@@ -239,6 +274,9 @@ func (r *Race) readable(w uint32, a *Access, lane, at int) bool {
 		r.report(w, lane, a, in.Site, "read of bytes that a bulk copy may still be writing: the thread has not waited for it, nor comes behind one that has", at)
 		return false
 	}
+	if r.near != nil {
+		r.meet(w, a, lane, r.base+uint64(at))
+	}
 	return r.afterWrites(w, a, lane, at) && !r.missesFence(w, a, lane, at, 0)
 }
 
@@ -269,28 +307,36 @@ func (r *Race) flyOut(f *Flight, g int) {
 	r.fly.out[g] = append(r.fly.out[g], f)
 }
 
-// WriteAsync checks and notes that a flight writes n bytes, for a lane of the block that issues it.
-func (r *Race) WriteAsync(f *Flight, w uint32, a *Access, lane, addr, n int) {
+// WriteAsync checks and notes that a flight writes n bytes of a block, for a lane that issues it.
+func (r *Race) WriteAsync(of *Race, f *Flight, w uint32, a *Access, lane, addr, n int) {
+	far := of != r
+	if far && r.near == nil {
+		of.ArriveAsync(f, addr, n)
+		return
+	}
+	if r.near != nil && r.near.follows(a) {
+		r.near.overwrite(r.Order, w, lane, a, of.base+uint64(addr), n)
+	}
 	quiet := false
 	var data [16]byte
 	for at := addr; at < addr+n; at += VectorSize {
 		g := at / VectorSize
 		if !quiet {
-			quiet = r.missesFence(w, a, lane, at, 1)
+			quiet = !far && r.missesFence(w, a, lane, at, 1)
 		}
-		if other := r.fly.in[g]; !quiet && other != nil && other != f && !r.landed(other, w, lane) {
+		if other := of.fly.in[g]; !quiet && other != nil && other != f && !r.landed(other, w, lane) {
 			r.report(w, lane, a, other.Site, "a bulk copy writes where another may still be writing", at)
 			quiet = true
 		}
-		if other := r.reading(g, w, lane); !quiet && other != nil {
+		if other := r.reading(of, g, w, lane); !quiet && other != nil {
 			r.report(w, lane, a, other.Site, "a bulk copy overwrites bytes that "+readerOf(other)+" may still be reading", at)
 			quiet = true
 		}
-		r.fly.in[g], r.fly.out[g] = nil, nil
-		if !quiet {
+		of.fly.in[g], of.fly.out[g] = nil, nil
+		if !quiet && !far {
 			r.Check(w, &data, a, lane, at)
 		}
-		r.ArriveAsync(f, at, VectorSize)
+		of.ArriveAsync(f, at, VectorSize)
 	}
 }
 

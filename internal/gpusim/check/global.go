@@ -33,7 +33,10 @@ type Global struct {
 	beyond *tree // what was told at places that are not kept
 	found  map[pair]*race
 	early  map[int]*early // by access
-	leave  Omission
+	// Of shared memory of a cluster, by block.
+	relaxed map[uint32]*relaxedArrival
+	visits  map[visit]record
+	leave   Omission
 }
 
 // Races is a launch under the check.
@@ -43,12 +46,14 @@ type Races struct {
 
 	accesses []*Access
 	ahead    *Ahead // nil for a launch that waits for the one ahead
+	near     bool   // shared memory of clusters, where Race looks at pairs of one block
 
-	mu      sync.Mutex
-	summary map[uint64]*summary
-	used    int
-	found   map[pair]*race
-	leave   Omission
+	mu       sync.Mutex
+	summary  map[uint64]*summary
+	used     int
+	found    map[pair]*race
+	clusters []found
+	leave    Omission
 }
 
 // NewRaces is nil where the check is off.
@@ -68,7 +73,7 @@ func (r *Races) On() *Global {
 	if r == nil || r.leave != 0 {
 		return nil
 	}
-	return &Global{launch: r, pages: map[uint64]*page{}, places: map[uint64]*place{}, found: map[pair]*race{}}
+	return &Global{launch: r, pages: map[uint64]*page{}, places: map[uint64]*place{}, found: map[pair]*race{}, relaxed: map[uint32]*relaxedArrival{}, visits: map[visit]record{}}
 }
 
 const (
@@ -324,14 +329,14 @@ func (c *cell) readBy(now record) {
 // against reports a race with an access before, if it is one.
 func (g *Global) against(o *Order, w uint32, lane int, a *Access, now, then record, at uint64) {
 	if then.block == now.block {
-		if o.Ordered(w, lane, then.thread(), then.clock) {
+		if g.launch.near || o.Ordered(w, lane, then.thread(), then.clock) {
 			return
 		}
 	} else if o.knowsFar(w, lane, then.block, then.thread(), then.clock) {
 		return
 	}
 	b := g.launch.accesses[then.access()]
-	if (a.Bulk || b.Bulk) && g.launch.together(now.block, then.block) {
+	if (a.Bulk || b.Bulk) && !g.launch.near && g.launch.together(now.block, then.block) {
 		return
 	}
 	if a.Strong && b.Strong && a.alike(b) && g.reach(a.Scope, b.Scope, now.block, then.block) {

@@ -9,6 +9,7 @@ type MbarrierOrder struct {
 
 	fenced, fencedOver []uint32  // the same of what fence.proxy.async came behind, by warp
 	flight             *Flight   // the copies of this phase; nil without
+	sources            []*Flight // what they read of shared memory
 	landed             []*Flight // those of the last phases that are over
 
 	by     *Site
@@ -34,22 +35,24 @@ func (b *MbarrierOrder) Release(o *Order, w uint32, lane int, relaxed bool) {
 	o.tick(w)
 }
 
-// ReleaseFrom is for an arrival of a thread of another block, of which it is not known what it knows of this one: who waits knows
-// all that was, and of other blocks what the thread does.
-func (b *MbarrierOrder) ReleaseFrom(o, from *Order, w uint32, lane int) {
+// ReleaseFrom is for an arrival of a thread of another block. What that knows of fences in this one is not known.
+func (b *MbarrierOrder) ReleaseFrom(o, from *Order, w uint32, lane int, relaxed bool) {
 	if o == nil {
 		return
 	}
 	if o.fly != nil {
 		for v := range o.clock {
-			join(o.fly.fenced[v], o.clock[v]) // nor of fences
+			join(o.fly.fenced[v], o.clock[v])
 			b.bringFenced(o.fly.fenced[v])
 		}
 	}
-	b.arrived = union(b.arrived, o.everything())
-	b.arrived = union(b.arrived, &view{far: from.snapshot(w, lane, from.toldByBarriers(w)).all(from.block, from.levels)})
-	from.tick(w)
 	o.none = false
+	told := from.at(w, lane).told[OfCluster]
+	if !relaxed {
+		told = from.snapshot(w, lane, from.toldByBarriers(w))
+		from.tick(w)
+	}
+	b.arrived = union(b.arrived, viewOf(told.all(from.block, from.levels), o.block, o.levels))
 }
 
 // Begin forgets what was, and notes who initialised the mbarrier.
@@ -60,12 +63,19 @@ func (b *MbarrierOrder) Begin(o *Order, by *Site, w uint32, lane int) {
 	}
 }
 
-// Unknown is who initialised the mbarrier, if a lane cannot know of it; else nil.
-func (b *MbarrierOrder) Unknown(o *Order, w uint32, lane int) *Site {
-	if o == nil || b.by == nil || o.Ordered(w, lane, b.thread, b.at) {
+// Unknown is who initialised the mbarrier, which is in memory of a block, if a lane cannot know of it; else nil.
+func (b *MbarrierOrder) Unknown(in, o *Order, w uint32, lane int) *Site {
+	if o == nil || b.by == nil || in != o && o.near == nil || o.follows(w, lane, in.block, b.thread, b.at) {
 		return nil
 	}
 	return b.by
+}
+
+// Reads adds what a copy that completes on this phase reads of shared memory.
+func (b *MbarrierOrder) Reads(f *Flight) {
+	if f != nil {
+		b.sources = append(b.sources, f)
+	}
 }
 
 // End is that of the phase.
@@ -78,11 +88,11 @@ func (b *MbarrierOrder) End() {
 		join(b.fencedOver, b.fenced)
 	}
 	if b.flight != nil {
-		const keep = 8 // phases, of which a thread waits for one after the other
-		if b.landed = append(b.landed, b.flight); len(b.landed) > keep {
-			b.landed = b.landed[1:]
+		const keep = 16 // of several phases, of which a thread waits for one after the other
+		if b.landed = append(append(b.landed, b.sources...), b.flight); len(b.landed) > keep {
+			b.landed = b.landed[len(b.landed)-keep:]
 		}
-		b.flight = nil
+		b.flight, b.sources = nil, nil
 	}
 }
 

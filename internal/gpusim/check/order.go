@@ -16,8 +16,10 @@ type Order struct {
 	order    [][simt.WarpSize][simt.WarpSize]uint32
 	met      []uint32 // clock of each warp at which all its lanes last met
 	bars     [bars][]uint32
-	epoch    uint32 // one more with each barrier that all threads passed: what is from before comes before
-	depended bool   // the block has waited for the launch ahead
+	epoch    uint32  // one more with each barrier that all threads passed: what is from before comes before
+	depended bool    // the block has waited for the launch ahead
+	near     *Global // where blocks of its cluster reach each other's shared memory; else nil
+	base     uint64  // of the block's there
 	talk
 	fly *flights // nil where there is no asynchronous proxy
 }

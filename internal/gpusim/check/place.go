@@ -68,6 +68,7 @@ func (g *Global) hear(o *Order, w uint32, lane int, a *Access, now record, there
 		return
 	}
 	if level > OfBlock {
+		g.arrived(o, there.by)
 		h := hearing{write: there.by, read: now, level: level, reached: reached}
 		for i := range there.out {
 			if there.out[i] != nil {
@@ -172,12 +173,15 @@ func (g *Global) why(o *Order, w uint32, lane int, now, then record) string {
 		return g.whyHeard(o, now, then, h)
 	}
 	switch {
-	case a.Strong != b.Strong:
+	case a.Strong != b.Strong && !g.launch.near:
 		plain := a
 		if a.Strong {
 			plain = b
 		}
 		return plain.Site.at() + " is plain: what other blocks access meanwhile needs .volatile, .relaxed or stronger on both sides, or an atomic"
+	}
+	if g.launch.near {
+		return g.whyNear(then)
 	}
 	return "nothing orders the two blocks"
 }

@@ -74,7 +74,10 @@ func (r *Race) Start() {
 func (r *Race) Check(w uint32, data *[16]byte, a *Access, lane, addr int) {
 	as := r.strengthOf(w, a, lane)
 	if r.fly != nil {
-		r.checkFlights(w, a, lane, addr)
+		r.checkFlights(r, w, a, lane, addr)
+	}
+	if r.near != nil && !a.Bulk {
+		r.meet(w, a, lane, r.base+uint64(addr))
 	}
 	if a.Strong {
 		r.signal(w, a, lane, addr)
@@ -109,7 +112,7 @@ func (r *Race) Check(w uint32, data *[16]byte, a *Access, lane, addr int) {
 // ReadVectors is check for plain reads of vectors by the first lanes, where what was written comes before by a barrier of
 // the whole block. It returns the lanes for which it is not that simple.
 func (r *Race) ReadVectors(w uint32, a *Access, off []uint32) (rest uint32) {
-	if a.Strong || a.Used != 0 || r.fly != nil {
+	if a.Strong || a.Used != 0 || r.fly != nil || r.near != nil {
 		return simt.Full
 	}
 	epoch, now, first, id, site := r.epoch, r.clock[w][w], uint16(w*simt.WarpSize), int(w), a.Site.Id
@@ -140,7 +143,7 @@ func (r *Race) ReadVectors(w uint32, a *Access, off []uint32) (rest uint32) {
 // CopyVectors is check for the writes of vectors by a cp.async of the whole warp, which may happen from now on, where what
 // was there comes before by a barrier of the whole block. It returns the other lanes.
 func (r *Race) CopyVectors(w uint32, a *Access, at *[simt.WarpSize]uint32) (rest uint32) {
-	if r.fly != nil {
+	if r.fly != nil || r.near != nil {
 		return simt.Full
 	}
 	epoch, now, first, site := r.epoch, r.clock[w][w], uint16(w*simt.WarpSize), a.Site.Id

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 )
 
@@ -244,6 +246,9 @@ func (o *Order) signal(w uint32, a *Access, lane, addr int) {
 
 // Talk is what a strong access to shared memory does to the order, for checks that look at nothing else there.
 func (o *Order) Talk(w uint32, a *Access, lane, addr int) {
+	if o.near != nil {
+		o.meet(w, a, lane, o.base+uint64(addr))
+	}
 	if o.signal(w, a, lane, addr); a.Release {
 		o.tick(w)
 	}
@@ -287,14 +292,18 @@ func (o *Order) anyOwn(w uint32, lanes uint32) bool {
 	return false
 }
 
-// ClusterPassed ends a phase of the barrier of a cluster, whose blocks are given: each knows what all have done.
+// ClusterPassed ends a phase of the barrier of a cluster, whose blocks are given: each knows what threads had done that arrived and released it.
 func ClusterPassed(blocks []*Order) {
 	var all *tree
 	for _, o := range blocks {
+		here := union(&view{own: &leaf{warps: slices.Clone(o.bars[ClusterBarrier])}}, o.talk.base.known)
+		if at := o.atBar[ClusterBarrier]; at != nil {
+			here = union(here, at.known)
+		}
+		all = all.joined(here.all(o.block, o.levels))
 		join(o.bars[ClusterPast], o.bars[ClusterBarrier])
 		clear(o.bars[ClusterBarrier])
 		o.fly.clusterPassed()
-		all = all.joined(o.everything().all(o.block, o.levels))
 	}
 	for _, o := range blocks {
 		at := o.together(len(o.clock), func(yield func(s *state)) {
@@ -308,28 +317,18 @@ func ClusterPassed(blocks []*Order) {
 	}
 }
 
-// everything is what all threads of the block have done and know.
-func (o *Order) everything() *view {
-	own := &leaf{warps: make([]uint32, len(o.clock))}
-	for w := range o.clock {
-		own.warps[w] = o.clock[w][w]
-		o.tick(uint32(w))
-	}
-	v := union(&view{own: own}, o.base.known)
-	for _, t := range o.dirty {
-		v = union(v, o.own[t].known)
-	}
-	return v
-}
-
 // bring puts what lanes have acquired to a barrier, which is a fence for its block too.
 func (o *Order) bring(w uint32, lanes, id uint32) {
 	if o.none || !o.anyOwn(w, lanes) {
 		return
 	}
+	scope := OfBlock
+	if id == ClusterBarrier {
+		scope = OfCluster
+	}
 	for m := lanes; m != 0; m &= m - 1 {
-		if l := simt.Lowest(m); o.at(w, l).read[OfBlock] != nil {
-			o.of(w, l).reached(OfBlock)
+		if l := simt.Lowest(m); o.at(w, l).read[scope] != nil {
+			o.of(w, l).reached(scope)
 		}
 	}
 	at := o.together(len(o.clock), func(yield func(s *state)) {
@@ -354,7 +353,9 @@ func (o *Order) take(w uint32, lanes, id uint32) {
 			})
 		}
 	}
-	o.Fence(w, lanes, true, true, OfBlock)
+	if id != ClusterPast {
+		o.Fence(w, lanes, true, true, OfBlock)
+	}
 }
 
 // strength is how an access counts against others to the same bytes.

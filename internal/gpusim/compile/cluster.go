@@ -106,7 +106,7 @@ func (e *emitter) fenceOf() warp.Op {
 	switch {
 	case e.in.Has("mbarrier_init"):
 		e.check("mbarrier_init release cluster")
-		return e.nothing()
+		return func(w *warp.Warp) { w.FenceInit() }
 	case !e.in.Has("proxy"):
 		return e.fence()
 	case e.in.Has("alias"):

@@ -144,6 +144,8 @@ func (e *emitter) block(b *warp.Basic, g *flow.Graph, i int) {
 		e.code.Waits = e.code.Waits || e.code.Talks || in.Op == "mbarrier" || in.Op == "barrier"
 		e.code.Async = e.code.Async || in.Op == "cp"
 		e.code.Clusters = e.code.Clusters || in.Op == "barrier" && in.Has("cluster")
+		e.code.Far = e.code.Far || in.Op == "mapa" || in.Has("multicast::cluster")
+		e.code.Signals = e.code.Signals || e.code.Far
 		e.code.Bulk = e.code.Bulk || in.Has("bulk") || in.Op == "wgmma"
 		if e.aliasedBy(j) {
 			continue

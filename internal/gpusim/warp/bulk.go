@@ -344,6 +344,7 @@ func (w *Warp) target(b *Bulk, lane int, dst uint64, n, bytes int, bar uint64, r
 	c, to, off := w.sharedSpan(b.Shared, lane, dst, n)
 	m, ok := Mbarrier{}, c != nil
 	if ok {
+		w.begun(b.Shared, lane, c)
 		m, ok = w.mbarrierOf(b, lane, bar)
 	}
 	if !ok {
@@ -355,13 +356,10 @@ func (w *Warp) target(b *Bulk, lane int, dst uint64, n, bytes int, bar uint64, r
 	}
 	if c.Race != nil {
 		f := m.order().Flight(c.Race, b.Site, w.Id)
-		if c == w.CTA {
-			write := *b.Shared
-			write.Write = true
-			c.Race.WriteAsync(f, w.Id, &write, lane, off, n)
-		} else {
-			c.Race.ArriveAsync(f, off, n) // what its own threads did there is in no order that is known
-		}
+		m.order().Reads(reads)
+		write := *b.Shared
+		write.Write = true
+		w.CTA.Race.WriteAsync(c.Race, f, w.Id, &write, lane, off, n)
 	}
 	w.complete(b, lane, c, m, bytes, reads, move(c, to, off))
 }

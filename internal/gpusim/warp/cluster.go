@@ -13,9 +13,10 @@ import (
 // Cluster is blocks that run together, reach each other's shared memory and have a barrier. A block without others is one
 // of its own.
 type Cluster struct {
-	CTAs  []*CTA // by rank
-	Index int    // in the order of the grid's clusters
-	phase uint32 // of the barrier, from 1 on
+	CTAs  []*CTA        // by rank
+	Index int           // in the order of the grid's clusters
+	phase uint32        // of the barrier, from 1 on
+	near  *check.Global // of the check of their shared memory; nil without
 }
 
 // RankShift is where in an address of shared memory the block is named: rank r as r+1, the own block as 0.
@@ -35,6 +36,7 @@ func (g *Launch) TakeCluster(wk *Worker) *Cluster {
 	for i := range u.CTAs {
 		u.CTAs[i] = g.TakeCTA(wk)
 	}
+	u.near = g.Near.On()
 	return u
 }
 
@@ -47,7 +49,9 @@ func (u *Cluster) Retire() {
 
 // Start readies the blocks for their places in the grid.
 func (u *Cluster) Start(index int) {
-	u.Index, u.phase = index, 1
+	if u.Index, u.phase = index, 1; u.near != nil {
+		u.near.Restart()
+	}
 	g := u.CTAs[0].Launch
 	var at, n [3]uint32
 	for i, rest := 0, uint32(index); i < 3; i++ {
@@ -79,6 +83,26 @@ func (g *Launch) CTAInCluster(rank uint32) [3]uint32 {
 // Alive is whether any thread has not exited.
 func (u *Cluster) Alive() bool {
 	return slices.ContainsFunc(u.CTAs, func(c *CTA) bool { return c.Alive > 0 })
+}
+
+// Keep keeps what the check of their shared memory has found.
+func (u *Cluster) Keep() {
+	if u.near == nil {
+		return
+	}
+	u.CTAs[0].Launch.Near.Keep(u.Index, u.near)
+	if u.Faulted() != nil {
+		return
+	}
+	for _, c := range u.CTAs {
+		for _, w := range c.warps {
+			for _, of := range u.CTAs {
+				if s, lane := c.Order.Unseen(of.Order, w.Id); s != nil {
+					c.Note(w, s, 1<<lane, check.Synccheck, "access to shared memory of another block of the cluster, which may have exited: nothing tells its threads of the access before they end")
+				}
+			}
+		}
+	}
 }
 
 // Faulted is the block that stopped the kernel; nil without.
@@ -168,7 +192,11 @@ func (w *Warp) ArriveAtCluster(s *check.Site, relaxed bool) {
 	for m := w.Mask; m != 0; m &= m - 1 {
 		w.arrived[simt.Lowest(m)] = u.phase
 	}
-	if o := w.CTA.Order; o != nil && !relaxed {
+	switch o := w.CTA.Order; {
+	case o == nil:
+	case relaxed:
+		o.ArriveRelaxed(w.Id, w.Mask, s)
+	default:
 		o.Arrive(w.Id, w.Mask, check.ClusterBarrier)
 	}
 	u.complete()
@@ -245,6 +273,7 @@ func (w *Warp) waitForCluster(s int, b *Basic) (int, bool) {
 
 // passCluster is what waiting tells some lanes.
 func (w *Warp) passCluster(lanes uint32) {
+	w.CTA.joined = true
 	if o := w.CTA.Order; o != nil {
 		o.Leave(w.Id, lanes, check.ClusterPast, false)
 	}
@@ -313,8 +342,21 @@ func (w *Warp) refRemote(a *check.Access, lane int, addr uint64) []byte {
 	if c.written != nil {
 		w.checkWrittenIn(c, a, lane, int(off))
 	}
+	w.begun(a, lane, c)
+	if !w.Seen && w.CTA.Race != nil {
+		w.CTA.Race.Remote(c.Race, w.Id, a, lane, int(off))
+	} else if !w.Seen && w.CTA.Order != nil {
+		w.CTA.Order.Remote(c.Order, w.Id, a, lane, int(off))
+	}
 	if a.Write {
 		c.changed = true
 	}
 	return c.shared[off:][:a.Size]
+}
+
+// begun notes an access to the shared memory of a block that may not have begun: only the barrier of the cluster tells that all have.
+func (w *Warp) begun(a *check.Access, lane int, c *CTA) {
+	if c != w.CTA && !w.CTA.joined {
+		w.CTA.Note(w, a.Site, 1<<lane, check.Synccheck, a.Verb()+" of shared memory of another block of the cluster, which may not have begun: no barrier of the cluster comes before")
+	}
 }

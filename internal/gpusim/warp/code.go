@@ -37,6 +37,7 @@ type Code struct {
 	SharedGaps, LocalGaps []simt.Gap      // that nothing may access
 	Waits                 bool            // threads may wait for each other: it talks, or has mbarriers
 	Clusters              bool            // has the barrier of a cluster
+	Far                   bool            // reaches the shared memory of other blocks
 	Bulk                  bool            // has cp.async.bulk or wgmma, hence what the asynchronous proxy does
 	Talks                 bool            // has atomics, fences or strong accesses: other threads may wait for it, or it for them
 	Signals               bool            // has atomics or strong accesses that may be to shared memory

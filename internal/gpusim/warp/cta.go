@@ -20,6 +20,7 @@ type CTA struct {
 	cluster     *Cluster
 	solo        Cluster     // of the block alone
 	Rank        uint32      // in the cluster
+	joined      bool        // a thread has waited at the barrier of the cluster
 	early       []*bulkCopy // of groups, that are made and that nobody has waited for
 	bulk        []*bulkCopy
 	changedMaps map[uint64]*check.Site // tensor maps that want a fence
@@ -247,7 +248,7 @@ func (c *CTA) Start(index int) {
 	c.moment.forget()
 	c.changed, c.spin, c.stuck = false, spin{}, stuck{}
 	c.Alive = len(c.warps)
-	c.bulk, c.early, c.tx, c.changedMaps = c.bulk[:0], nil, nil, nil
+	c.bulk, c.early, c.tx, c.changedMaps, c.joined = c.bulk[:0], nil, nil, nil, false
 	if c.cluster == nil {
 		c.solo.CTAs, c.solo.phase, c.Rank = append(c.solo.CTAs[:0], c), 1, 0
 		c.cluster = &c.solo
@@ -262,6 +263,7 @@ func (c *CTA) Start(index int) {
 	}
 	if c.Order != nil {
 		c.Order.Start(index, g.Total)
+		c.Order.Reach(c.cluster.near, MapRank(0, uint64(c.Rank)))
 	}
 	if c.Race != nil {
 		c.Race.Start()

@@ -27,3 +27,10 @@ func (w *Warp) FenceProxy() {
 		o.FenceProxy(w.Id, w.Mask)
 	}
 }
+
+// FenceInit is fence.mbarrier_init. It is taken for one of all that the thread has done.
+func (w *Warp) FenceInit() {
+	if o := w.CTA.Order; o != nil {
+		o.Fence(w.Id, w.Mask, false, true, check.OfCluster)
+	}
+}

@@ -76,6 +76,7 @@ type Launch struct {
 	Stale           *check.Stale // nil without ld.global.nc or racecheck
 	Debug           Debugger     // whose points the code has; nil without
 	Races           *check.Races // nil without the check of global memory
+	Near            *check.Races // of shared memory of clusters; nil where no block reaches another's
 
 	Stop    <-chan struct{}
 	Stopped atomic.Bool

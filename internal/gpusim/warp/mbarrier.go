@@ -76,10 +76,10 @@ func (w *Warp) Mbarrier(a *check.Access, lane int) (b Mbarrier, ok bool) {
 		w.CTA.Stop(w, a.Site, lane, memory.IllegalInstruction, check.Synccheck, "no mbarrier is initialised at shared address %#x", b.At)
 		return b, false
 	}
-	if b.CTA != w.CTA || w.CTA.Order == nil {
+	if w.CTA.Order == nil {
 		return b, true
 	}
-	if by := b.order().Unknown(w.CTA.Order, w.Id, lane); by != nil {
+	if by := b.order().Unknown(b.CTA.Order, w.CTA.Order, w.Id, lane); by != nil {
 		w.CTA.Note(w, a.Site, 1<<lane, check.Racecheck, fmt.Sprintf("use of an mbarrier without a barrier after its initialisation at PTX line %d", by.Inst.Pos.Line))
 	}
 	return b, true
@@ -148,7 +148,7 @@ func (w *Warp) ArriveAtMbarrier(a *check.Access, lane int, n uint64, drop, relax
 		w.CTA.Stop(w, a.Site, lane, memory.IllegalInstruction, check.Synccheck, "%d arrivals at an mbarrier whose phase waits for %d more of %d%s", n, before.Pending(), before.expected(), b.missingBytes())
 		return before, false
 	}
-	w.release(&b, lane, relaxed)
+	w.release(a, &b, lane, relaxed)
 	over = b.settle(before.arrive(n, drop))
 	w.brought(a.Site, lane, &b)
 	return before, over
@@ -164,21 +164,24 @@ func (w *Warp) ArriveExpecting(a *check.Access, lane int, bytes uint64, drop, re
 }
 
 // release is what an arrival tells those who wait.
-func (w *Warp) release(b *Mbarrier, lane int, relaxed bool) {
+func (w *Warp) release(a *check.Access, b *Mbarrier, lane int, relaxed bool) {
 	if b.CTA.Order == nil {
 		return
 	}
 	if b.CTA == w.CTA {
 		b.order().Release(w.CTA.Order, w.Id, lane, relaxed)
 	} else {
-		b.order().ReleaseFrom(b.CTA.Order, w.CTA.Order, w.Id, lane)
+		if !relaxed {
+			w.CTA.Order.Visit(b.CTA.Order, w.Id, a, lane)
+		}
+		b.order().ReleaseFrom(b.CTA.Order, w.CTA.Order, w.Id, lane, relaxed)
 	}
 }
 
 // KnowAtMbarrier tells those who wait what a lane did, without an arrival.
 func (w *Warp) KnowAtMbarrier(a *check.Access, lane int) {
 	if b, ok := w.Mbarrier(a, lane); ok {
-		w.release(&b, lane, false)
+		w.release(a, &b, lane, false)
 	}
 }
 

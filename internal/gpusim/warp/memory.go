@@ -63,8 +63,15 @@ func (w *Warp) refBytes(a *check.Access, lane int, space ptx.Space, addr uint64,
 }
 
 // plain is a shared address as it is without gaps.
-func (c *CTA) plain(addr uint64) uint64 {
-	for _, g := range slices.Backward(c.Launch.Code.SharedGaps) {
+func (c *CTA) plain(addr uint64) uint64 { return c.Launch.Code.plain(addr) }
+
+// Within is what mapa made an address of: that in its block, without gaps, and the block's rank.
+func (k *Code) Within(addr uint64) (off, rank uint64) {
+	return k.plain(addr & (memory.WindowSize - 1)), addr>>RankShift - 1
+}
+
+func (k *Code) plain(addr uint64) uint64 {
+	for _, g := range slices.Backward(k.SharedGaps) {
 		if int64(addr) >= g.Hi {
 			return addr - uint64(g.Shift)
 		}
