@@ -153,7 +153,7 @@ func (s *scan) forward(in operands, keep bool) *trace {
 		if in.bih != nil && !s.unit.apart() { // one sum for both
 			inner, outer = nil, in.bih.Add(in.bhh)
 		}
-		xp, whh := in.x.In(e).Linear(in.wih, outer), in.whh.Transpose(0, 1).Contiguous()
+		xp, whh := in.x.In(e).Linear(in.wih, outer), spread(in.whh.In(e).Transpose(0, 1))
 		last := stepped{H: in.h, C: in.c}
 		if in.c != nil && !keep {
 			last.C = in.c.In(e).Clone()
@@ -224,6 +224,18 @@ func (s *scan) step(in operands, time int, xp, hp, h, c *tensor.Tensor) (r stepp
 // back is what a step's gradient leaves.
 type back struct{ DH, DC, DXP, DHP, DOut *tensor.Tensor }
 
+// spread is a matrix that is contiguous but for a line of a processor's cache between rows, where those have a power of two
+// bytes or some: a few columns of all rows, which a product reads again and again in every step, would all fall into the
+// same few sets of the cache otherwise, and each step would read them from further away.
+func spread(w *tensor.Tensor) *tensor.Tensor {
+	const line, few = 64, 1024
+	size, n := w.DType().Size(), w.Dim(1)
+	if n == 0 || n*size%few != 0 {
+		return w.Contiguous()
+	}
+	return tensor.Cat(1, w, w.Slice(1, 0, line/size)).Slice(1, 0, n)
+}
+
 // backward gives the gradient of each operand; those of results may be nil.
 func (s *scan) backward(in operands, t *trace, grads []*tensor.Tensor) []*tensor.Tensor {
 	steps := len(t.Kept)
@@ -239,11 +251,14 @@ func (s *scan) backward(in operands, t *trace, grads []*tensor.Tensor) []*tensor
 		dc = or(grads[2], in.c)
 	}
 	xs, hs, outs := make([]*tensor.Tensor, steps), make([]*tensor.Tensor, steps), make([]*tensor.Tensor, steps)
+	whole := in.whh
+	in.whh = spread(whole)
 	for k := steps - 1; k >= 0; k-- {
 		b := tensor.Do(dh.Env(), func(e *tensor.Env) back { return s.stepBack(in, t, k, grads[0], dh.In(e), dc) })
 		dh, dc = b.DH, b.DC
 		xs[k], hs[k], outs[k] = b.DXP, b.DHP, b.DOut
 	}
+	in.whh = whole
 	return s.gather(in, t, operands{h: dh, c: dc}, xs, hs, outs)
 }
 

@@ -351,3 +351,23 @@ func TestCopyRefusals(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkOperations times every case of ops at its own size, without PyTorch beside it; what a case spends its time on is
+// told by -bench 'Operations/lstm$' -cpu 1 -cpuprofile FILE.
+func BenchmarkOperations(b *testing.B) {
+	for _, c := range operations {
+		b.Run(c.Name, func(b *testing.B) {
+			env, err := tensor.Fresh("cpu")
+			if err != nil {
+				b.Fatal(err)
+			}
+			w, err := c.Make(env, c.Sizes[0], dtype.F32)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				w.Turn()
+			}
+		})
+	}
+}

@@ -34,6 +34,9 @@ func (o *operand) at(lane, step int) unsafe.Pointer {
 // packGo is pack for any distances.
 func packGo[T Float](o *operand, dst unsafe.Pointer, width int, lanes, steps span) {
 	size := int(unsafe.Sizeof(T(0)))
+	if o.lane == size && o.packWhole(dst, size*width, size*lanes.n, lanes, steps) {
+		return
+	}
 	for s := range steps.n {
 		to := unsafe.Slice((*T)(unsafe.Add(dst, size*width*s)), lanes.n)
 		from := o.at(lanes.from, steps.from+s)
@@ -44,6 +47,42 @@ func packGo[T Float](o *operand, dst unsafe.Pointer, width int, lanes, steps spa
 		for i := range to {
 			to[i] = *(*T)(unsafe.Add(from, i*o.lane))
 		}
+	}
+}
+
+// Elements that lie side by side, in as many bytes as panels mostly have. They
+// are structs since Go moves an array through a pointer by a call, which costs
+// more than so few bytes.
+type (
+	words5 struct{ a, b, c, d, e uint32 }
+	words6 struct{ a, b, c uint64 } // the rows of AVX2
+	words8 struct{ a, b, c, d uint64 }
+	whole  struct{ a, b words8 }
+)
+
+// packWhole is pack of adjacent lanes of so many bytes in a panel whose steps
+// are width bytes apart. It reports whether it has such moves.
+func (o *operand) packWhole(dst unsafe.Pointer, width, bytes int, lanes, steps span) bool {
+	from := o.at(lanes.from, steps.from)
+	switch bytes {
+	case 64:
+		copyApart[whole](dst, from, width, o.step, steps.n)
+	case 32:
+		copyApart[words8](dst, from, width, o.step, steps.n)
+	case 24:
+		copyApart[words6](dst, from, width, o.step, steps.n)
+	case 20:
+		copyApart[words5](dst, from, width, o.step, steps.n)
+	default:
+		return false
+	}
+	return true
+}
+
+// copyApart copies n values from places so far apart to places so far apart.
+func copyApart[T any](dst, src unsafe.Pointer, to, from, n int) {
+	for i := range n {
+		*(*T)(unsafe.Add(dst, i*to)) = *(*T)(unsafe.Add(src, i*from))
 	}
 }
 
