@@ -38,7 +38,7 @@ func NewAdam8bit(params iter.Seq2[string, *tensor.Tensor], c Adam8bitConfig) *Ad
 	o := newCore(op, params, settings{optional(c.LR, 1e-3), optional(c.WeightDecay, 0.01), c.Clip, c.Rule})
 	beta1, beta2 := checked(op, "Beta1", optional(c.Beta1, 0.9), 1), checked(op, "Beta2", optional(c.Beta2, 0.999), 1)
 	eps, least := checked(op, "Eps", optional(c.Eps, 1e-8), math.Inf(1)), whole(c.Least, 4096)
-	o.maximize, o.tables = c.Maximize, codeTables()
+	o.maximize, o.tables = c.Maximize, [][]float64{append(dynamicCodes(false), dynamicCodes(true)...)}
 	o.keeps(func(s *state) []kind {
 		n := elements(s.p)
 		if n < least || n == 0 {
@@ -49,18 +49,13 @@ func NewAdam8bit(params iter.Seq2[string, *tensor.Tensor], c Adam8bitConfig) *Ad
 		return []kind{{name: "state1", dt: dtype.U8, shape: s.p.Shape(), value: 127}, {name: "state2", dt: dtype.U8, shape: s.p.Shape()},
 			{name: "absmax1", dt: dtype.F32, shape: blocks}, {name: "absmax2", dt: dtype.F32, shape: blocks}}
 	})
-	coded, small := composed(func(u *composition) (*tensor.Tensor, []*tensor.Tensor) {
-		m := u.decoded(u.keep[0], u.keep[2], true).Scale(beta1).AddScaled(u.g, 1-beta1)
-		v := u.decoded(u.keep[1], u.keep[3], false).Scale(beta2).AddScaled(u.g.Square(), 1-beta2)
-		root := u.by(v, u.rest(beta2).Reciprocal()).Sqrt().AddScalar(eps)
-		p := u.decayed().Sub(u.by(m, u.lr.Div(u.rest(beta1))).Div(root))
-		codes1, top1 := u.coded(m, true)
-		codes2, top2 := u.coded(v, false)
-		return p, []*tensor.Tensor{codes1, codes2, top1, top2}
-	}), adam(tensor.AdamWStep{Beta1: beta1, Beta2: beta2, Eps: eps})
+	step, small := tensor.AdamWStep{Beta1: beta1, Beta2: beta2, Eps: eps}, adam(tensor.AdamWStep{Beta1: beta1, Beta2: beta2, Eps: eps})
 	o.update = func(l *ledger, b *batch) {
 		if b.states[0].family == "codes" {
-			coded(l, b)
+			s := step
+			s.LR, s.Skip, s.Scale, s.WeightDecay = l.rate(b), l.skip, b.rates.Scale, b.rates.WeightDecay
+			codes := tensor.Codes{First: b.keep[0], Second: b.keep[1], Largest1: b.keep[2], Largest2: b.keep[3]}
+			tensor.Adam8bitInPlace(s, l.scale, l.tables[0], b.p, b.g, codes, b.counts)
 		} else {
 			small(l, b)
 		}
@@ -87,68 +82,4 @@ func dynamicCodes(signed bool) []float64 {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// Tables of Adam8bit: values of codes, and the middles between them, unsigned and signed.
-const codeValues, codeMiddles, ofSigned = 0, 1, 2
-
-func codeTables() (tables [][]float64) {
-	for _, signed := range []bool{false, true} {
-		values := dynamicCodes(signed)
-		var middles []float64
-		for j := range len(values) - 1 {
-			middles = append(middles, (values[j]+values[j+1])/2)
-		}
-		tables = append(tables, values, middles)
-	}
-	return tables
-}
-
-// table is one of codes, in wide.
-func (u *composition) table(i int, signed bool) *tensor.Tensor {
-	if signed {
-		i += ofSigned
-	}
-	return u.l.tables[i].In(u.e).Cast(u.wide)
-}
-
-// inBlocks is x as rows of a block each, the last filled up with zeros.
-func inBlocks(x *tensor.Tensor) *tensor.Tensor {
-	x = x.Reshape(elements(x))
-	if rest := x.Dim(0) % codeBlock; rest > 0 {
-		x = x.Pad(0, 0, codeBlock-rest, 0)
-	}
-	return x.Reshape(x.Dim(0)/codeBlock, codeBlock)
-}
-
-// like is blocks as a tensor of the parameter's shape.
-func (u *composition) like(blocks *tensor.Tensor) *tensor.Tensor {
-	n := elements(u.p)
-	return blocks.Reshape(elements(blocks)).Slice(0, 0, n).Reshape(u.p.Shape()...)
-}
-
-// decoded is what codes stand for.
-func (u *composition) decoded(codes, top *tensor.Tensor, signed bool) *tensor.Tensor {
-	table := u.table(codeValues, signed)
-	blocks := inBlocks(codes.Cast(dtype.I64))
-	x := table.IndexSelect(0, blocks.Reshape(elements(blocks))).Reshape(blocks.Shape()...)
-	return u.like(x.Mul(top.Cast(u.wide).Reshape(top.Dim(0), 1)))
-}
-
-// coded is the codes nearest to x, by bisection, and the largest value of each block.
-func (u *composition) coded(x *tensor.Tensor, signed bool) (codes, top *tensor.Tensor) {
-	table := u.table(codeMiddles, signed)
-	blocks := inBlocks(x)
-	top = blocks.Abs().Max(1).Cast(dtype.F32)
-	wide := top.Cast(u.wide).Reshape(top.Dim(0), 1)
-	zero := u.e.FullOf(u.wide, 0)
-	share := tensor.Where(wide.Eq(zero), zero, blocks.Div(wide))
-	share = share.Reshape(elements(share))
-	at := u.e.FullOf(dtype.I64, 0, share.Dim(0))
-	for bit := 128; bit > 0; bit /= 2 {
-		probe := at.AddScalar(float64(bit))
-		above := share.Ge(table.IndexSelect(0, probe.AddScalar(-1)))
-		at = tensor.Where(above, probe, at)
-	}
-	return u.like(at).Cast(dtype.U8), top
 }

@@ -120,7 +120,7 @@ func (c *clock) observe(e *device.Event) {
 
 // changes tells a launch that changes parameters.
 func changes(k *device.Kernel) bool {
-	return k != nil && k.Name == "" && (k.Op.Code == ir.SGD || k.Op.Code == ir.AdamW || k.Op.Code.Row().Rule != nil)
+	return k != nil && k.Name == "" && k.Op.Code.Updates()
 }
 
 // updated keeps where the timelines are after an update of the parameter at an address.

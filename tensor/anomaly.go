@@ -193,7 +193,7 @@ func anomalyHint(op string, back bool, dt dtype.DType, h health) string {
 		return "keep the operand from 0 up"
 	case strings.Contains(op, "softmax") || strings.Contains(op, "cross_entropy") || strings.Contains(op, "attention"):
 		return "a row is -∞ everywhere, or +∞ somewhere: bound the scores, and let each row keep one"
-	case updates(op):
+	case ir.UpdateNamed(op):
 		return "take a smaller learning rate, or clip the gradients"
 	case dt == dtype.F16 && h == infinite:
 		return "float16 ends at 65504: compute it in float32 or bfloat16; of gradients, let a LossScaler leave the step out"
@@ -201,12 +201,6 @@ func anomalyHint(op string, back bool, dt dtype.DType, h health) string {
 		return "bound its operands, or the gradient by OnGrad"
 	}
 	return "bound its operands; if they were grown by training, take a smaller learning rate"
-}
-
-// updates tells an optimizer's.
-func updates(op string) bool {
-	_, rule := ir.RuleNamed(op)
-	return rule || op == ir.AdamW.String() || op == ir.SGD.String()
 }
 
 // sounding are those of a rule's gradients that there are.

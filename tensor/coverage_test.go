@@ -57,6 +57,11 @@ var methods = map[ir.Code]func(s *subject){
 	ir.SGD: func(s *subject) {
 		tensor.SGDInPlace(tensor.SGDStep{LR: tensor.NewCell(s.env, 0)}, s.env.Ones(), list(s.x), list(s.y), nil)
 	},
+	ir.Adam8bit: func(s *subject) {
+		codes := func() []*tensor.Tensor { return list(s.env.FullOf(dtype.U8, 0, s.x.Shape()...)) }
+		step, table := tensor.AdamWStep{LR: tensor.NewCell(s.env, 0)}, s.env.FullOf(dtype.F64, 0, 512)
+		tensor.Adam8bitInPlace(step, s.env.Ones(), table, list(s.x), list(s.y), tensor.Codes{First: codes(), Second: codes(), Largest1: list(s.env.Ones(1)), Largest2: list(s.env.Ones(1))}, list(s.env.FullOf(dtype.I64, 1)))
+	},
 	ir.AdamW: func(s *subject) {
 		step := tensor.AdamWStep{LR: tensor.NewCell(s.env, 0)}
 		tensor.AdamWInPlace(step, s.env.Ones(), list(s.x), list(s.y), list(s.x.Clone()), list(s.x.Clone()), list(s.env.FullOf(dtype.I64, 1)))

@@ -83,7 +83,17 @@ func AdamWInPlace(s AdamWStep, scale *Tensor, p, g, m, v, counts []*Tensor) {
 		attr.Flag = ir.Coupled
 	}
 	params := ir.Scalars(0, s.Beta1, s.Beta2, s.Eps, s.WeightDecay, s.Scale, 0)
-	update(ir.AdamW, attr, params, cells{0: s.LR, 6: s.Skip}, 4, scale, p, g, m, v, counts)
+	update(ir.AdamW, attr, params, cells{0: s.LR, 6: s.Skip}, 4, []*Tensor{scale}, p, g, m, v, counts)
+}
+
+// Codes are the moments of a parameter as codes of a byte, with the largest of each block of [ir.CodeBlock].
+type Codes struct{ First, Second, Largest1, Largest2 []*Tensor }
+
+// Adam8bitInPlace is AdamWInPlace of parameters whose moments are codes of a table, f64, by one fused op.
+func Adam8bitInPlace(s AdamWStep, scale, table *Tensor, p, g []*Tensor, c Codes, counts []*Tensor) {
+	checkUpdate("Adam8bit", scale, p, g, c.First, c.Second, c.Largest1, c.Largest2, counts)
+	params := ir.Scalars(0, s.Beta1, s.Beta2, s.Eps, s.WeightDecay, s.Scale, 0)
+	update(ir.Adam8bit, ir.Attr{}, params, cells{0: s.LR, 6: s.Skip}, ir.Adam8bitGroup-1, []*Tensor{scale, table}, p, g, c.First, c.Second, c.Largest1, c.Largest2, counts)
 }
 
 // SGDInPlace updates parameters, and their momentum buffers unless buf is nil. Gradients are multiplied by scale first.
@@ -95,12 +105,12 @@ func SGDInPlace(s SGDStep, scale *Tensor, p, g, buf []*Tensor) {
 	params, from := ir.Scalars(0, s.Momentum, s.WeightDecay, s.Scale, 0), cells{0: s.LR, 4: s.Skip}
 	if buf == nil {
 		checkUpdate("SGD", scale, p, g)
-		update(ir.SGD, attr, params, from, 2, scale, p, g)
+		update(ir.SGD, attr, params, from, 2, []*Tensor{scale}, p, g)
 		return
 	}
 	checkUpdate("SGD", scale, p, g, buf)
 	attr.Flag |= ir.Momentum
-	update(ir.SGD, attr, params, from, 3, scale, p, g, buf)
+	update(ir.SGD, attr, params, from, 3, []*Tensor{scale}, p, g, buf)
 }
 
 // RuleStep describes an update by a rule of package ir that has a name there: "rmsprop". Settings are in the rule's order.
@@ -127,16 +137,16 @@ func RuleInPlace(s RuleStep, scale *Tensor, p, g []*Tensor, state [][]*Tensor, c
 	}
 	from := cells{0: s.LR}
 	from[params.N-1] = s.Skip
-	update(code, ir.Attr{}, params, from, 2+len(state), scale, lists...)
+	update(code, ir.Attr{}, params, from, 2+len(state), []*Tensor{scale}, lists...)
 }
 
 // update runs a multi-tensor op; the lists are parameter, gradient and state, as many as whole, and then numbers of each
-// parameter. All of whole but the gradient are written.
-func update(code ir.Code, attr ir.Attr, params ir.Params, from cells, whole int, scale *Tensor, lists ...[]*Tensor) {
+// parameter, after what all share. All of whole but the gradient are written.
+func update(code ir.Code, attr ir.Attr, params ir.Params, from cells, whole int, shared []*Tensor, lists ...[]*Tensor) {
 	if len(lists[0]) == 0 {
 		return
 	}
-	in, out := []*Tensor{scale.quiet()}, []*Tensor{}
+	in, out := quietAll(shared), []*Tensor{}
 	for i := range lists[0] {
 		for j, list := range lists {
 			in = append(in, list[i])

@@ -29,6 +29,7 @@ func init() {
 	offer(lossScaleCases, ir.LossScale)
 	offer(sgdCases, ir.SGD)
 	offer(adamCases, ir.AdamW)
+	offer(adam8bitCases, ir.Adam8bit)
 	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
 		if code.Row().Rule != nil {
 			offer(ruleCases, code)

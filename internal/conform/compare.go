@@ -49,6 +49,9 @@ func (c *Case) compare(got []ref.Array, row Row) (worst Worst, err error) {
 				} else if w.Got == w.Want {
 					w.Got = math.Inf(1) // they differ beyond what float64 shows
 				}
+				if row.Near {
+					w.Allowed = magnitude[i][j]
+				}
 			} else {
 				w.Allowed = l.allowed(w.Want, magnitude[i][j])
 				w.settle(got[i].Type, magnitude[i][j])

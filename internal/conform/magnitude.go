@@ -64,6 +64,7 @@ func init() {
 	measure(trackings, ir.TrackMoments)
 	measure(sgds, ir.SGD)
 	measure(adams, ir.AdamW)
+	measure(adams8bit, ir.Adam8bit)
 }
 
 func init() {

@@ -110,7 +110,7 @@ func (r *Runner) widened(c *Case) *Case {
 
 // Changing lists the ops whose launch parameters an engine must take from cells: what differs from step to step.
 func Changing() []ir.Code {
-	list := []ir.Code{ir.Uniform, ir.Normal, ir.RandInt, ir.Dropout, ir.Affine, ir.Axpy, ir.Lerp, ir.GradNorm, ir.LossScale, ir.SGD, ir.AdamW}
+	list := []ir.Code{ir.Uniform, ir.Normal, ir.RandInt, ir.Dropout, ir.Affine, ir.Axpy, ir.Lerp, ir.GradNorm, ir.LossScale, ir.SGD, ir.AdamW, ir.Adam8bit}
 	for code := ir.Invalid + 1; int(code) < ir.Codes; code++ {
 		if code.Row().Rule != nil {
 			list = append(list, code)

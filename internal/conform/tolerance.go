@@ -19,6 +19,7 @@ type Row struct {
 	Terms  float64
 	Growth float64
 	Floor  float64
+	Near   bool // of integers the magnitude is what they may be off by; else they are exact
 	Reason string
 }
 
@@ -40,6 +41,7 @@ var classes = map[ir.Tolerance]Row{
 	ir.Norms:     {Result: 0.5, Terms: 6, Growth: 1, Reason: "sums over a row, a root and three products"},
 	ir.Softmaxes: {Result: 0.5, Terms: 6, Growth: 1, Reason: "exponentials of differences, their sum, and a quotient or logarithm"},
 	ir.Attends:   {Result: 0.5, Terms: 8, Growth: 2, Reason: "two products around a softmax; the magnitude holds the scores, whose errors exp magnifies"},
+	ir.Coded:     {Result: 0.5, Terms: 6, Near: true, Reason: "as updated; codes may be another of those that are near"},
 	ir.Updated:   {Result: 0.5, Terms: 4, Reason: "a few products and sums per element; the magnitude holds each of them"},
 }
 
@@ -72,7 +74,7 @@ func (l *limit) allowed(want, magnitude float64) float64 {
 // subnormal may be multiplied later.
 func (r *Row) lowered(dt dtype.DType) Row {
 	own := dt.Epsilon() / ir.Wide(dt).Epsilon() // 1 except for 16-bit dtypes
-	return Row{Result: 2*r.Result + 1, Terms: 4*r.Terms + 4 + own, Growth: 2 * r.Growth, Floor: 256, Reason: "each step of a lowering is rounded"}
+	return Row{Near: r.Near, Result: 2*r.Result + 1, Terms: 4*r.Terms + 4 + own, Growth: 2 * r.Growth, Floor: 256, Reason: "each step of a lowering is rounded"}
 }
 
 // length is the number of terms of an element, as their rounding errors count. Those of equal terms do not behave like a

@@ -120,7 +120,7 @@ func headFlops(queries, keys, d, e int64, grad, causal bool) int64 {
 	return n
 }
 
-// multiFlops counts per element of a parameter: 2 for a sum of squares or a norm, 4 for SGD, 6 with momentum, 14 for AdamW.
+// multiFlops counts per element of a parameter: 2 for a sum of squares or a norm, 4 for SGD, 6 with momentum, 14 for AdamW, 32 with codes.
 func multiFlops(o *Op, _ []*Type) (flops int64) {
 	each, group, first := int64(2), 1, 0
 	switch {
@@ -128,6 +128,8 @@ func multiFlops(o *Op, _ []*Type) (flops int64) {
 		first = 2
 	case o.Code == AdamW:
 		each, group, first = 14, 5, 1
+	case o.Code == Adam8bit:
+		each, group, first = 32, Adam8bitGroup, 2
 	case o.Code == SGD && o.Attr.Flag&Momentum != 0:
 		each, group, first = 6, 3, 1
 	case o.Code == SGD:

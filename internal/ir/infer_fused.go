@@ -556,3 +556,41 @@ func inferSGD(o *Op) ([]*Type, error) {
 }
 
 func inferAdamW(o *Op) ([]*Type, error) { return updates(o, 5) }
+
+// Moments of [Adam8bit] are codes of a byte: values of a table from -1 to 1, of which the first half is for second moments and the
+// other for first ones, times the largest of a block.
+const (
+	CodeValues = 256 // of a half
+	CodeBlock  = 256 // elements
+)
+
+// Adam8bitGroup is the number of operands of a parameter, which follow the scale and the table.
+const Adam8bitGroup = 7
+
+func inferAdam8bit(o *Op) (out []*Type, err error) {
+	table := Dense(dtype.F64, 2*CodeValues)
+	switch s := o.In(0); {
+	case s.Rank() != 0 || !s.DType.IsFloat():
+		return nil, fmt.Errorf("the scale is %s, not one floating number", s)
+	case o.In(1) != table:
+		return nil, fmt.Errorf("the codes are %s, not %s", o.In(1), table)
+	}
+	rest := o.Ins()[2:]
+	if len(rest)%Adam8bitGroup != 0 {
+		return nil, fmt.Errorf("%d operands in groups of %d", len(rest), Adam8bitGroup)
+	}
+	for in := range slices.Chunk(rest, Adam8bitGroup) {
+		p := in[0]
+		if !p.DType.IsFloat() || !p.IsDense() {
+			return nil, fmt.Errorf("parameter %s must be floating and row-major", p)
+		}
+		codes, largest := Dense(dtype.U8, p.Shape()...), Dense(dtype.F32, (p.Size()+CodeBlock-1)/CodeBlock)
+		for i, want := range []*Type{p, p, codes, codes, largest, largest, Dense(dtype.I64)} {
+			if in[i] != want {
+				return nil, fmt.Errorf("operand %d of parameter %s is %s, not %s", i, p, in[i], want)
+			}
+		}
+		out = append(out, p, codes, codes, largest, largest)
+	}
+	return out, nil
+}

@@ -9,6 +9,7 @@ const (
 	TrackMoments                          // (mean[c], var[c], count i64[], then mean[c] and biased var[c] of a batch) → the first three in place: towards the batch's by p0, the variance times p1, and one more
 	SGD                                   // (scale[], then p, g and, with Momentum, buf per parameter) → p, buf in place; p0 rate, p1 momentum, p2 weight decay, p3 factor of the rate, p4 skip (an integer)
 	AdamW                                 // (scale[], then p, g, m, v, t i64[] per parameter) → p, m, v in place; t the number of this update from 1; p0 rate, p1 β1, p2 β2, p3 eps, p4 weight decay, p5 factor of the rate, p6 skip (an integer)
+	Adam8bit                              // (scale[], codes f64[2·Codes], then p, g, m u8, v u8, largest m f32[blocks], largest v f32[blocks], t i64[] per parameter) → p, m, v and the largest in place; p0 to p6 as of AdamW
 
 	RMSprop                 // of each [Rule]: see there
 	RMSpropMomentum         //
@@ -39,6 +40,7 @@ var updateRows = rows{
 	TrackMoments: {Name: "track_moments", Group: Updates, Class: Floats, Fused: true, min: 5, Params: 2, infer: inferTrackMoments, flops: perOperand(4), Gradient: noGradient(isUpdate), Tolerance: Updated},
 	SGD:          {Name: "sgd", Group: Updates, Class: Floats, Fused: true, min: 1, max: many, Params: 5, infer: inferSGD, reads: reads{fields: fieldFlag, flags: Nesterov | Momentum}, flops: multiFlops, Gradient: noGradient(isUpdate), Tolerance: Updated},
 	AdamW:        {Name: "adamw", Group: Updates, Class: Floats, Fused: true, min: 1, max: many, Params: 7, infer: inferAdamW, reads: reads{fields: fieldFlag, flags: Coupled}, flops: multiFlops, Gradient: noGradient(isUpdate), Tolerance: Updated},
+	Adam8bit:     {Name: "adam8bit", Group: Updates, Class: Floats, Fused: true, min: 2, max: many, Params: 7, infer: inferAdam8bit, flops: multiFlops, Gradient: noGradient(isUpdate), Tolerance: Coded},
 
 	RMSprop: {Name: "rmsprop", Rule: &Rule{State: []string{"v"}, Settings: []string{"alpha", "eps"},
 		Text: pull + meanSquare + "p = p - lr * (g / (sqrt(v) + eps))"}},

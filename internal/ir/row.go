@@ -139,6 +139,7 @@ const (
 	Softmaxes
 	Attends
 	Updated
+	Coded
 	RuleSteps // of a rule: as Stepwise
 )
 

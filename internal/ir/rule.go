@@ -211,3 +211,11 @@ func RuleNamed(name string) (Code, bool) {
 	c, ok := codes()[name]
 	return c, ok && c.Row().Rule != nil
 }
+
+// UpdateNamed tells whether a name is that of a code that [Code.Updates] parameters.
+func UpdateNamed(name string) bool { return codes()[name].Updates() }
+
+// Updates tells an optimizer's update of parameters.
+func (c Code) Updates() bool {
+	return c == SGD || c == AdamW || c == Adam8bit || c != Invalid && c.Row().Rule != nil
+}

@@ -43,6 +43,7 @@ var rules = [ir.Codes]Rule{
 	ir.LossScale:        lossScale,
 	ir.SGD:              sgd,
 	ir.AdamW:            adamW,
+	ir.Adam8bit:         adam8bit,
 
 	ir.SelfAttention:     selfAttention,
 	ir.SelfAttentionGrad: selfAttentionGrad,

@@ -46,7 +46,7 @@ func TestLowerings(t *testing.T) {
 			}
 			for _, dt := range []dtype.DType{dtype.F32, dtype.F16, dtype.BF16} {
 				rule := tc.code.Row().Rule
-				if tc.code == ir.LossScale || rule != nil && len(rule.Numbers) > 0 || tc.code.Row().Class == ir.Wides && dt != dtype.F32 {
+				if tc.code == ir.LossScale || tc.code == ir.Adam8bit || rule != nil && len(rule.Numbers) > 0 || tc.code.Row().Class == ir.Wides && dt != dtype.F32 {
 					break // whose operands have one dtype each
 				}
 				checkTypes(t, &tc, in, dt)
@@ -327,6 +327,16 @@ func updateCases() []testCase {
 	scale, w, s, one := stat(), num(3, 5), positive(3, 5), num()
 	number := arg{dt: dtype.I64, fill: func(r *rand.Rand) float64 { return float64(1 + r.IntN(9)) }}
 	sgd, adam := ir.Scalars(0.1, 0.9, 0.01, 2, 0), ir.Scalars(0.01, 0.9, 0.99, 1e-8, 0.1, 0.5, 0)
+	places := 0
+	table := arg{shape: []int{2 * ir.CodeValues}, dt: dtype.F64, fill: func(*rand.Rand) float64 { // rising in each half
+		places++
+		return float64(places%ir.CodeValues)/ir.CodeValues - float64(places%(2*ir.CodeValues)/ir.CodeValues)*0.5
+	}}
+	codes := func(shape ...int) arg {
+		return arg{shape: shape, dt: dtype.U8, fill: func(r *rand.Rand) float64 { return float64(r.IntN(ir.CodeValues)) }}
+	}
+	code, top := codes(3, 5), arg{shape: []int{1}, dt: dtype.F32, fill: func(r *rand.Rand) float64 { return 0.3 + r.Float64() }}
+	none := arg{shape: []int{0}, dt: dtype.F32, fill: (*rand.Rand).Float64}
 	all := []testCase{
 		{ir.SumSquares, ir.Attr{}, ir.Params{}, []arg{num(3, 5), num(), num(0, 2)}},
 		{ir.CastAll, ir.Attr{DType: dtype.F64}, ir.Params{}, []arg{w, one, num(0, 2)}},
@@ -337,6 +347,8 @@ func updateCases() []testCase {
 		{ir.AdamW, ir.Attr{}, adam, []arg{scale, w, w, w, s, number, one, one, one, positive(), number}},
 		{ir.AdamW, ir.Attr{Flag: ir.Coupled}, adam, []arg{scale, w, w, w, s, number}},
 		{ir.AdamW, ir.Attr{}, skipping(adam), []arg{scale, w, w, w, s, number}},
+		{ir.Adam8bit, ir.Attr{}, adam, []arg{scale, table, w, w, code, code, top, top, number, num(0, 2), num(0, 2), codes(0, 2), codes(0, 2), none, none, number}},
+		{ir.Adam8bit, ir.Attr{}, skipping(adam), []arg{scale, table, w, w, code, code, top, top, number}},
 	}
 	for _, f := range []ir.Flag{0, ir.Nesterov} {
 		all = append(all, testCase{ir.SGD, ir.Attr{Flag: f | ir.Momentum}, sgd, []arg{scale, w, w, w, one, one, one}})

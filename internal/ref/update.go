@@ -15,6 +15,7 @@ func init() {
 	set(lossScale, ir.LossScale)
 	set(sgd, ir.SGD)
 	set(adamW, ir.AdamW)
+	set(adam8bit, ir.Adam8bit)
 }
 
 func sumSquares(c *call) ([]Array, error) {
