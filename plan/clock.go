@@ -8,7 +8,6 @@ import (
 	"github.com/warpline-ml/warpline/internal/counts"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/estimate"
-	"github.com/warpline-ml/warpline/internal/ir"
 )
 
 // Step is how long a step takes by the model, in seconds: of a program that has come to its stride, from an update of its parameters to

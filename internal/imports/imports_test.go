@@ -27,7 +27,7 @@ const rules = `
 	  internal/fatbin, internal/fatbin/fatbintest;
 
 	NONE < internal/sorting;
-	internal/sorting < cmd/warpline, data, internal/bench, internal/cuda, internal/cuda/simcuda, internal/device,
+	internal/sorting < cmd/warpline, data, internal/bench, internal/cuda, internal/cuda/simcuda, internal/device, internal/fatbin,
 	  internal/diagnose, internal/doctor, internal/estimate, internal/finding, internal/gpusim/check, internal/joblog, internal/kineto,
 	  internal/literal, internal/litmus, internal/machinefile, internal/monitor, internal/nvml, internal/onepage,
 	  internal/oom, internal/presence, internal/pyenv, internal/simexec, internal/simrun, internal/snapshot,
