@@ -15,7 +15,10 @@ tests launch PTX kernels, Triton's too, on NumPy arrays under the checks of warp
 		Args:    from(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := newScreen(cmd)
-			_, err := s.out.Write(simrun.Python)
+			module, err := simrun.Python()
+			if err == nil {
+				_, err = s.out.Write(module)
+			}
 			return s.unwritten(err)
 		},
 	}

@@ -92,7 +92,7 @@ const rules = `
 	internal/render < internal/finding;
 	internal/finding, internal/pickle, internal/cards < internal/snapshot;
 	NONE < internal/xid, internal/tables;
-	internal/tables < internal/exercise, internal/lab, internal/lesson, internal/vet, internal/cuda/kernels, internal/ptx, internal/counts, internal/torchcall, internal/ledger, internal/cuda/kernels/gen;
+	internal/tables < internal/exercise, internal/lab, internal/lesson, internal/live, internal/simexec, internal/simrun, internal/vet, internal/cuda/kernels, internal/ptx, internal/counts, internal/torchcall, internal/ledger, internal/cuda/kernels/gen;
 	internal/drivers, internal/finding, internal/nvml, internal/xid < internal/machinefile;
 	NONE < internal/literal;
 	internal/drivers, internal/finding, internal/literal, internal/xid < internal/errortext;

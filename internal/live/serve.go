@@ -2,7 +2,6 @@ package live
 
 import (
 	"compress/gzip"
-	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,12 +17,9 @@ import (
 	"github.com/warpline-ml/warpline/train"
 )
 
-//go:embed page
-var page embed.FS
-
 // handler answers what the page asks.
 func (v *View) handler() http.Handler {
-	files, err := fs.Sub(page, "page")
+	files, err := fs.Sub(pages, "page")
 	if err != nil {
 		panic(err) // the name is right
 	}

@@ -2,7 +2,6 @@ package simexec
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,14 +12,21 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 )
 
+// made is the library that was made beforehand (sh libcuda/build.sh), for the processor madeFor; for others it is made where it is needed.
+const made = "libcuda/libcuda_linux_amd64.so"
+
+var madeFor = "amd64"
+
 // sources are what the library is made of.
-//
-//go:embed libcuda/libcuda.c libcuda/functions.h libcuda/build.sh
-var sources embed.FS
+var sources = []string{"libcuda/libcuda.c", "libcuda/functions.h", "libcuda/build.sh"}
 
 // install puts the library at a path: the one that was made beforehand, or else one made of the sources by the machine's compiler.
 func install(ctx context.Context, path string) error {
-	if len(ready) > 0 {
+	if runtime.GOARCH == madeFor {
+		ready, err := fs.ReadFile(library, made)
+		if err != nil {
+			return err
+		}
 		if err := os.WriteFile(path, ready, 0o755); err != nil {
 			return advice.Failf("make room in the folder for temporary files, or name another in TMPDIR", "cannot write the library: %v", err)
 		}
@@ -40,12 +46,8 @@ func compile(ctx context.Context, path string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	list, err := fs.Glob(sources, "libcuda/*")
-	if err != nil {
-		return err
-	}
-	for _, name := range list {
-		text, err := sources.ReadFile(name)
+	for _, name := range sources {
+		text, err := fs.ReadFile(library, name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o644)
 		}

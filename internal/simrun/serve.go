@@ -3,11 +3,11 @@ package simrun
 import (
 	"bufio"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -18,9 +18,7 @@ import (
 )
 
 // Python is the module by which Python programs use Serve.
-//
-//go:embed simgpu.py
-var Python []byte
+func Python() ([]byte, error) { return fs.ReadFile(python, "simgpu.py") }
 
 // server runs kernels for another process, launch by launch, on one card.
 type server struct {

@@ -7,7 +7,9 @@ import "io/fs"
 func Folders() []string {
 	return []string{
 		"examples/lessons/l*.go", "examples/lessons/python/*.py", "examples/sim/sum*", "examples/sim/tour.*",
-		"internal/exercise/_files", "internal/lab/assets", "internal/lesson/assets", "internal/lesson/text", "internal/vet/programs",
+		"internal/exercise/_files", "internal/lab/assets", "internal/lesson/assets", "internal/lesson/text", "internal/live/page",
+		"internal/simexec/libcuda/*.[ch]", "internal/simexec/libcuda/*.so", "internal/simexec/libcuda/build.sh",
+		"internal/simrun/simgpu.py", "internal/vet/programs",
 	}
 }
 

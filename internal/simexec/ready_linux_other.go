@@ -1,6 +1,0 @@
-//go:build !amd64
-
-package simexec
-
-// ready is empty: the library is made where it is needed.
-var ready []byte
