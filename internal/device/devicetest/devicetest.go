@@ -32,26 +32,26 @@ func Run(t *testing.T, open func() device.Device, variants ...Variant) {
 	run(t, open, testing.Short(), 1, variants)
 }
 
-// RunSlow is Run for a device on which the large shapes are nearly all of the time: a run that asks for all cases has all others,
-// and of these one in four, others with each seed.
+// RunSlow is Run for a simulated GPU, on which the suite takes a quarter of an hour: a run that asks for all cases has one in four,
+// others with each seed. CI tries every small case there by `warpline check`, under the same checks and two schedules.
 func RunSlow(t *testing.T, open func() device.Device) {
 	t.Helper()
 	run(t, open, testing.Short(), 4, nil)
 }
 
-// RunShort is Run without the large shapes, for a device whose kernels another test tries on them.
+// RunShort is RunSlow without the large shapes, for a device whose kernels another test tries on them.
 func RunShort(t *testing.T, open func() device.Device) {
 	t.Helper()
-	run(t, open, true, 1, nil)
+	run(t, open, true, 4, nil)
 }
 
-// RunCodes is RunShort for some of the op codes.
+// RunCodes is RunShort for some of the op codes, of whose cases a run that asks for all has all.
 func RunCodes(t *testing.T, open func() device.Device, codes ...ir.Code) {
 	t.Helper()
 	run(t, open, true, 1, nil, codes...)
 }
 
-func run(t *testing.T, open func() device.Device, short bool, large int, variants []Variant, codes ...ir.Code) {
+func run(t *testing.T, open func() device.Device, short bool, slow int, variants []Variant, codes ...ir.Code) {
 	t.Helper()
 	Contract(t, open)
 	if variants == nil {
@@ -65,7 +65,11 @@ func run(t *testing.T, open func() device.Device, short bool, large int, variant
 	}
 	defer closing(t, r.Close)
 	seed := testutil.Seed(t)
-	s := &suite{r, conform.Options{Seed: seed, Short: short}, variants, testutil.NewSpread(t, seed, parts), large}
+	spread := testutil.NewSpread(t, seed, parts)
+	if spread.All() {
+		spread = spread.Of(slow)
+	}
+	s := &suite{r, conform.Options{Seed: seed, Short: short}, variants, spread}
 	for code := ir.Code(1); int(code) < ir.Codes; code++ {
 		if len(codes) > 0 && !slices.Contains(codes, code) {
 			continue
@@ -82,7 +86,6 @@ type suite struct {
 	options  conform.Options
 	variants []Variant
 	spread   testutil.Spread
-	large    int // of the large cases one in so many, where all are asked for
 }
 
 // part are the cases of a code that are run, at least one.
@@ -94,11 +97,7 @@ func (s *suite) part(code ir.Code) []*conform.Case {
 		o.Takes = nil
 		some = testutil.Some(s.spread, slices.Collect(conform.Cases(o)), func(c *conform.Case) string { return c.Name })
 	}
-	if !s.spread.All() {
-		return some
-	}
-	large := s.spread.Of(s.large)
-	return slices.DeleteFunc(some, func(c *conform.Case) bool { return !large.Takes(c.Name) && !within(c, 1<<12) })
+	return some
 }
 
 // run makes the cases of one code, of which all codes' would fill gigabytes, and runs them in each variant.
