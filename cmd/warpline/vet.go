@@ -1,10 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/render"
 	"github.com/warpline-ml/warpline/internal/vet"
 	"github.com/warpline-ml/warpline/internal/vetgo"
+	"github.com/warpline-ml/warpline/internal/vetinput"
 	"github.com/warpline-ml/warpline/internal/vetpy"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -24,8 +26,8 @@ evaluations that record, values used when their batch is gone, and some thirty m
 
 Programs in Python, and notebooks, are read as they are, and no Python is needed; of a folder all of them, but for those of
 installed packages. Python 3.8 to 3.14, and PyTorch's own loops, Lightning's modules and Accelerate's loops are known. Programs in Go are
-read as packages, by way of go vet, so the go command must be there: name packages (./...), files, or a folder with its
-module. go vet does the same with this program as its tool:
+read as packages, by way of go vet, so the go command must be there: name packages (./...), files, or folders; each is read in
+the module to which it belongs. go vet does the same with this program as its tool:
 
   go vet -vettool=$(which warpline) ./...
 
@@ -40,6 +42,7 @@ const vetExample = `  warpline vet train.py
   warpline vet ./...
   warpline vet --fix ./...
   warpline vet . --skip R13
+  git show HEAD:train.py | warpline vet -
   warpline vet --explain R06
   warpline vet --json notebook.ipynb | jq -r '.findings[].fix'
   warpline vet --sarif . >vet.sarif`
@@ -140,10 +143,11 @@ type vetted struct {
 // result is what all files and packages gave.
 type result struct {
 	all      []vet.InFile
-	files    int // in Python that were read
-	packages int // in Go that were read
+	files    int // that were read, by themselves
+	packages int // of Go that were read
+	python   int // files
 	found    int
-	unread   int
+	unread   []vetgo.Unread
 	mended   int
 }
 
@@ -159,90 +163,61 @@ func (v *vetting) run(cmd *cobra.Command, s *screen, args []string) error {
 	if v.sarif && s.json != nil {
 		return advice.Failf("leave one of them out", "--sarif and --json both write to the standard output")
 	}
-	paths, err := sorted(args)
-	if err != nil {
-		return err
-	}
-	files, err := vetpy.Files(paths.python)
-	if err != nil {
-		return advice.Explain(err, "name programs, notebooks, packages or folders that are there")
-	}
-	if len(files) == 0 && len(paths.packages) == 0 {
-		return advice.Failf("name a program, a notebook, packages of Go, or a folder that has some", "%s has no programs in Python, and no module of Go", strings.Join(args, ", "))
+	p := vetinput.Sort(args)
+	if len(p.Python)+len(p.Packages)+len(p.Refused) == 0 {
+		return advice.Failf("name a program, a notebook, packages of Go, or a folder that has some", "%s has no programs in Python or Go", strings.Join(p.Empty, ", "))
 	}
 	r := &result{}
-	if err := v.python(cmd.Context(), s, files, r); err != nil {
+	for _, u := range p.Refused {
+		if err := v.refuse(s, r, u); err != nil {
+			return err
+		}
+	}
+	if err := v.programs(cmd, s, p, r); err != nil {
 		return err
 	}
-	if err := v.packages(cmd.Context(), s, paths.packages, r); err != nil {
+	if err := v.packages(cmd.Context(), s, p.Packages, r); err != nil {
 		return err
+	}
+	for _, dir := range p.Loose {
+		s.Note(dir + " has programs in Go that belong to no module, and were not read")
 	}
 	return v.end(s, r)
 }
 
-// sortedPaths are arguments by their language.
-type sortedPaths struct {
-	python   []string // programs, notebooks, and folders
-	packages []vetgo.Request
+// refuse tells of one that cannot be read.
+func (v *vetting) refuse(s *screen, r *result, u vetgo.Unread) error {
+	r.unread = append(r.unread, u)
+	return s.emit(vetted{File: u.Name, Findings: []vet.Found{}, Error: u.Err.Error()})
 }
 
-// sorted tells Python and Go apart. Files go by their ends. A folder is looked through for programs in Python, and read as the
-// packages below it where it belongs to a module of Go and has such programs. All else names packages.
-func sorted(args []string) (p sortedPaths, err error) {
-	var files, named []string
-	for _, a := range args {
-		info, err := os.Stat(a)
-		switch base := strings.TrimSuffix(filepath.ToSlash(a), "/..."); {
-		case err == nil && !info.IsDir() && strings.HasSuffix(a, ".go"):
-			files = append(files, a)
-		case err == nil && info.IsDir():
-			p.python = append(p.python, a)
-			if vetgo.HasPackages(a) {
-				p.packages = append(p.packages, vetgo.Request{Dir: a, Patterns: []string{"./..."}})
-			}
-		case err == nil || vetpy.IsProgram(a) || strings.HasSuffix(a, ".go"):
-			p.python = append(p.python, a) // that it is missing, or no program, is said there
-		case base != filepath.ToSlash(a) && isFolder(base):
-			p.packages = append(p.packages, vetgo.Request{Dir: base, Patterns: []string{"./..."}})
-		case strings.HasPrefix(a, "."):
-			return p, advice.Explain(err, "name programs, notebooks, packages or folders that are there")
+// programs reads those in Python, several at once, and tells of them in their order.
+func (v *vetting) programs(cmd *cobra.Command, s *screen, p *vetinput.Input, r *result) error {
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	i := 0
+	for one := range vetinput.Check(ctx, p.Python, cmd.InOrStdin()) {
+		if i++; len(p.Python) > 200 {
+			s.passing(render.Progress{Label: "reading", Done: int64(i), Total: int64(len(p.Python)), Fields: []string{one.Name}})
+		}
+		var err error
+		switch {
+		case errors.Is(one.Err, vetpy.ErrLanguage) && p.Found[one.Name]: // as programs of other languages in a folder
+		case one.Err != nil:
+			err = v.refuse(s, r, vetgo.Unread{Name: one.Name, Err: one.Err})
 		default:
-			named = append(named, a)
-		}
-	}
-	for _, patterns := range [][]string{files, named} {
-		if len(patterns) > 0 {
-			p.packages = append(p.packages, vetgo.Request{Patterns: patterns})
-		}
-	}
-	return p, nil
-}
-
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
-}
-
-// python reads programs in Python.
-func (v *vetting) python(ctx context.Context, s *screen, files []string, r *result) error {
-	for i, name := range files {
-		if ctx.Err() != nil {
-			return train.ErrInterrupted
-		}
-		if len(files) > 200 {
-			s.passing(render.Progress{Label: "reading", Done: int64(i), Total: int64(len(files)), Fields: []string{name}})
-		}
-		found, err := vetpy.CheckFile(name)
-		if err != nil {
-			r.unread++
-		} else {
 			r.files++
+			r.python++
+			err = v.tell(s, r, vet.InFile{File: one.Name, Found: one.Found})
 		}
-		if err := v.tell(s, r, vet.InFile{File: name, Found: found}, err); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	s.clear()
+	if cmd.Context().Err() != nil {
+		return train.ErrInterrupted
+	}
 	return nil
 }
 
@@ -259,18 +234,20 @@ func (v *vetting) packages(ctx context.Context, s *screen, requests []vetgo.Requ
 		case ctx.Err() != nil:
 			return train.ErrInterrupted
 		case err != nil:
-			return err
+			a = &vetgo.Answer{Unread: []vetgo.Unread{{Name: q.Name(), Err: err}}}
 		}
-		r.packages += a.Packages
+		if len(q.Files) > 0 && a.Packages > 0 {
+			r.files += len(q.Files)
+		} else {
+			r.packages += a.Packages
+		}
 		for _, f := range a.Files {
-			if err := v.tell(s, r, f, nil); err != nil {
+			if err := v.tell(s, r, f); err != nil {
 				return err
 			}
 		}
-		for _, err := range a.Unread {
-			r.unread++
-			name, _, _ := strings.Cut(err.Error(), ":")
-			if err := v.tell(s, r, vet.InFile{File: name}, err); err != nil {
+		for _, u := range a.Unread {
+			if err := v.refuse(s, r, vetinput.Named(u)); err != nil {
 				return err
 			}
 		}
@@ -280,14 +257,14 @@ func (v *vetting) packages(ctx context.Context, s *screen, requests []vetgo.Requ
 
 // answer is what is found in packages; with --fix what is left when all that is mechanical was mended.
 func (v *vetting) answer(ctx context.Context, s *screen, q vetgo.Request, r *result) (*vetgo.Answer, error) {
-	s.passing(render.Progress{Label: "go vet", Fields: []string{q.Dir}})
+	s.passing(render.Progress{Label: "go vet", Fields: []string{q.Name()}})
 	defer s.clear()
 	a, err := vetgo.Check(ctx, q)
 	if err != nil || !v.fix || a.Mechanical() == 0 {
 		return a, err
 	}
 	before := a.Findings()
-	if err := vetgo.Fix(ctx, q); err != nil {
+	if err := vetgo.Fix(ctx, q, a); err != nil {
 		return nil, advice.Explain(err, "what go vet -fix says; without --fix nothing is written")
 	}
 	a, err = vetgo.Check(ctx, q)
@@ -308,7 +285,7 @@ func (v *vetting) skipped() (ids []string) {
 }
 
 // tell shows what is found in a file, but for what nobody asks.
-func (v *vetting) tell(s *screen, r *result, f vet.InFile, err error) error {
+func (v *vetting) tell(s *screen, r *result, f vet.InFile) error {
 	f.Found = slices.DeleteFunc(f.Found, func(f vet.Found) bool { return slices.Contains(v.skip, f.Rule) })
 	r.found += len(f.Found)
 	r.all = append(r.all, f)
@@ -316,14 +293,8 @@ func (v *vetting) tell(s *screen, r *result, f vet.InFile, err error) error {
 	if f.Found == nil {
 		line.Findings = []vet.Found{}
 	}
-	if err != nil {
-		line.Error = err.Error()
-	}
 	if err := s.emit(line); err != nil {
 		return err
-	}
-	if err != nil {
-		s.Note(err.Error() + ": not read")
 	}
 	if v.sarif {
 		return nil
@@ -360,12 +331,22 @@ func sureness(c finding.Confidence) string {
 
 // end says how much was found in all.
 func (v *vetting) end(s *screen, r *result) error {
-	if v.sarif {
-		if err := s.unwritten(vet.WriteSARIF(s.text, version(), r.all)); err != nil {
+	if v.fix && r.python > 0 {
+		s.Note("--fix writes into programs in Go alone: in Python, what is found is for you to write")
+	}
+	unread := r.failure()
+	if unread != nil && len(r.unread) > 1 || r.files+r.packages > 0 {
+		for _, u := range r.unread {
+			s.Note("not read: " + u.Err.Error())
+		}
+	}
+	switch {
+	case v.sarif:
+		if err := s.unwritten(vet.WriteSARIF(s.text, version(), r.all, r.errors())); err != nil {
 			return err
 		}
-	} else {
-		if v.fix {
+	case r.files+r.packages > 0:
+		if v.fix && r.python < r.files+r.packages {
 			s.say("%s mended", plural(r.mended, "finding"))
 		}
 		s.say("%s in %s", plural(r.found, "finding"), r.read())
@@ -373,12 +354,34 @@ func (v *vetting) end(s *screen, r *result) error {
 	switch {
 	case s.failure() != nil:
 		return s.failure()
-	case r.unread > 0:
-		return advice.Failf("the notes say at which line; this reads Python 3.8 to 3.14, and packages of Go that compile", "%d of %d could not be read", r.unread, r.unread+r.files+r.packages)
+	case unread != nil:
+		return unread
 	case r.found > 0:
 		return errFindings
 	}
 	return nil
+}
+
+// failure is the error of what could not be read: of one alone its own.
+func (r *result) failure() error {
+	hint := "the notes say at which line; this reads Python 3.8 to 3.14, and packages of Go that compile"
+	switch {
+	case len(r.unread) == 0:
+		return nil
+	case len(r.unread) == 1 && r.files+r.packages == 0:
+		return advice.Explain(r.unread[0].Err, "this reads Python 3.8 to 3.14, and packages of Go that compile")
+	case len(r.unread) == 1:
+		hint = cmp.Or(advice.HintOf(r.unread[0].Err), hint)
+	}
+	return advice.Failf(hint, "%d of %d could not be read", len(r.unread), len(r.unread)+r.files+r.packages)
+}
+
+// errors are of what could not be read.
+func (r *result) errors() (all []error) {
+	for _, u := range r.unread {
+		all = append(all, u.Err)
+	}
+	return all
 }
 
 // read says what was read, in words.

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,23 +86,44 @@ func TestVetBadInput(t *testing.T) {
 	r.file("notes.ipynb", []byte("{}"))
 	r.file("train.py", []byte(leaking))
 	r.file("empty/readme.txt", nil)
+	r.file("loose/main.go", []byte("package main\n"))
+	for _, name := range []string{"a.txt", "a.md", "a.csv", "a.json", "README", "a/go.mod", "a.cu", "script"} {
+		r.file(name, []byte("#!/bin/sh\n\x00\x01"))
+	}
 	for _, c := range []struct {
 		args []string
 		says string
 	}{
 		{[]string{"two.py", "train.py"}, "two.py:1:1: print is a statement of Python 2"},
 		{[]string{"notes.ipynb"}, "not a notebook of version 4"},
-		{[]string{"none.py"}, "none.py"},
+		{[]string{"none.py"}, "none.py: no such file or folder"},
+		{[]string{"nodir"}, "nodir: no such file or folder"},
+		{[]string{"nodir/"}, "nodir/: no such file or folder"},
+		{[]string{"tran.py"}, "hint: did you mean train.py? "},
+		{[]string{"train.pyy"}, "hint: did you mean train.py? "},
+		{[]string{"empty/../tran.py"}, "hint: did you mean train.py? "},
+		{[]string{"./none"}, "./none: no such file or folder"},
+		{[]string{"none*.py"}, "none*.py: no such file or folder"},
+		{[]string{"a.txt"}, "error: a.txt: not Python, a notebook or Go\n"},
+		{[]string{"a.md"}, "error: a.md: not Python, a notebook or Go\n"},
+		{[]string{"a.csv"}, "error: a.csv: not Python, a notebook or Go\n"},
+		{[]string{"a.json"}, "error: a.json: not Python, a notebook or Go\n"},
+		{[]string{"README"}, "error: README: not Python, a notebook or Go\n"},
+		{[]string{"a/go.mod"}, "error: a/go.mod: not Python, a notebook or Go\n"},
+		{[]string{"a.cu"}, "error: a.cu: not Python, a notebook or Go\n"},
+		{[]string{"script"}, "error: script: not Python, a notebook or Go\n"},
+		{[]string{"a.txt", "train.py"}, "note: not read: a.txt: not Python, a notebook or Go\nerror: 1 of 2 could not be read"},
+		{[]string{"loose"}, "hint: make a module there: go mod init "},
 		{[]string{"./none/..."}, "./none/..."},
 		{[]string{"train.py", "main.go"}, "main.go"},
-		{[]string{"empty"}, "empty has no programs in Python, and no module of Go"},
+		{[]string{"empty"}, "empty has no programs in Python or Go"},
 		{[]string{"train.py", "--skip", "R99"}, `no rule is called "R99"`},
 		{[]string{"--explain", "leak"}, `no rule is called "leak"`},
 		{[]string{"--sarif", "--json", "train.py"}, "--sarif and --json"},
 		{nil, "is missing"},
 	} {
 		status, _, stderr := command(t.Context(), append([]string{"vet"}, c.args...)...)
-		if status != 2 || !strings.Contains(stderr, c.says) {
+		if status != 2 || !strings.Contains(stderr, c.says) || strings.Count(stderr, "hint: ") != 1 {
 			t.Errorf("%q: %d: %s", c.args, status, stderr)
 		}
 	}
@@ -160,8 +185,7 @@ go 1.26
 
 require github.com/warpline-ml/warpline v0.0.0
 
-replace github.com/warpline-ml/warpline => ../lib
-`))
+replace github.com/warpline-ml/warpline => `+strings.Repeat("../", 1+strings.Count(dir, "/"))+"lib\n"))
 	r.file(dir+"/main.go", []byte(source))
 }
 
@@ -203,22 +227,139 @@ func TestVetGo(t *testing.T) {
 	}
 }
 
-// TestVetGoBroken: what does not compile is refused by name, and the rest is read.
+// TestVetPaths: programs in Python are found wherever people have them, and those of others are passed over.
+func TestVetPaths(t *testing.T) {
+	r := newRoom(t)
+	for _, name := range []string{"all/train.py", "all/deep/er/train.PYW"} {
+		r.file(name, []byte(leaking))
+	}
+	for _, name := range []string{"lib/site-packages", "venv", ".venv", ".git", "node_modules", "testdata", "vendor", "__pycache__", "my-env/lib"} {
+		r.file("all/"+name+"/other.py", []byte(leaking))
+	}
+	r.file("all/my-env/pyvenv.cfg", nil)
+	r.file("all/julia.ipynb", []byte(`{"cells":[],"metadata":{"kernelspec":{"language":"julia"}}}`))
+	r.file("script", []byte("#!/usr/bin/env python3\n"+leaking))
+	r.file("crlf.py", []byte("\xef\xbb\xbf"+strings.ReplaceAll(leaking, "\n", "\r\n")))
+	r.file("latin.py", []byte("# -*- coding: latin-1 -*-\n# \xe9\n"+leaking))
+	r.file("empty.py", nil)
+	r.check(os.Symlink("all", "link"))
+	r.check(os.Symlink("script", "linked"))
+	for _, c := range []struct {
+		args  string
+		finds string
+	}{
+		{"all", "2 findings in 2 files"},
+		{"all/", "link/deep/er/train.PYW"},
+		{"link", "2 findings in 2 files"},
+		{"all/venv", "1 finding in 1 file"},
+		{"all/*/*/*.PYW", "1 finding in 1 file"},
+		{"all/*.py script linked crlf.py latin.py empty.py", "5 findings in 6 files"},
+		{"-", "standard input:8: losses collects"},
+		{"- all", "3 findings in 3 files"},
+		{"crlf.py", "crlf.py:8: losses collects"},
+		{"latin.py", "latin.py:10: losses collects"},
+	} {
+		root, out := newRoot(), &bytes.Buffer{}
+		root.SetArgs(append([]string{"vet"}, strings.Fields(c.args)...))
+		root.SetIn(strings.NewReader(leaking))
+		root.SetOut(out)
+		root.SetErr(out)
+		err := root.ExecuteContext(t.Context())
+		if !errors.Is(err, errFindings) || !strings.Contains(out.String(), strings.Replace(c.finds, "link/", "all/", 1)) {
+			t.Errorf("%s: %v: %s", c.args, err, out)
+		}
+	}
+	if status, stdout, stderr := command(t.Context(), "vet", "all", "--fix"); status != 1 || strings.Contains(stdout, "mended") || !strings.Contains(stderr, "--fix writes into programs in Go alone") {
+		t.Errorf("%d: %s%s", status, stdout, stderr)
+	}
+	if status, stdout, stderr := command(t.Context(), "vet", "empty.py"); status != 0 || stdout != "0 findings in 1 file\n" {
+		t.Errorf("%d: %s%s", status, stdout, stderr)
+	}
+	if status, _, stderr := command(t.Context(), "vet", "all/julia.ipynb"); status != 2 || !strings.Contains(stderr, "its language is julia") {
+		t.Errorf("%d: %s", status, stderr)
+	}
+}
+
+// TestVetMany: many programs are read at once, and told of in their order.
+func TestVetMany(t *testing.T) {
+	r := newRoom(t)
+	var want []any
+	for i := range 50 {
+		name := fmt.Sprintf("p%02d.py", i)
+		r.file(name, []byte(strings.Repeat("x = 1\n", 50*(50-i))+leaking))
+		want = append(want, name)
+	}
+	r.file("p25.py", []byte("x = ("))
+	status, stdout, _ := command(t.Context(), "vet", "--json", ".")
+	var got []any
+	for _, l := range decode(t, stdout) {
+		got = append(got, l["file"])
+		if len(l["findings"].([]any)) == 0 && l["error"] != "p25.py:1:5: '(' is not closed" {
+			t.Error(l)
+		}
+	}
+	if status != 2 || !slices.Equal(got, want) {
+		t.Errorf("%d: %v", status, got)
+	}
+}
+
+// TestVetGoBroken: what cannot be read is refused by its name, and the rest is read.
 func TestVetGoBroken(t *testing.T) {
 	t.Setenv(beCommand, "1")
 	r := newRoom(t)
 	goModule(r, "mod", leakingGo)
-	r.file("mod/broken/broken.go", []byte("package broken\n\nfunc f() int { return x }\n"))
-	r.file("mod/halved/halved.go", []byte("package halved\n\nfunc f( {\n"))
-	status, stdout, stderr := command(t.Context(), "vet", "mod")
-	if status != 2 || !strings.Contains(stderr, "broken/broken.go:3") || !strings.Contains(stderr, "halved.go:3") {
-		t.Errorf("%d: %s%s", status, stdout, stderr)
+	goModule(r, "mod/inner", leakingGo)
+	for name, source := range map[string]string{
+		"mod/broken/broken.go":  "package broken\n\nvar X int = x\n",
+		"mod/halved/halved.go":  "package halved\n\nfunc f( {\n",
+		"mod/on/on.go":          "package on\n\nimport \"example.org/user/broken\"\n\nvar _ = broken.X\n",
+		"mod/alien/alien.go":    "package alien\n\nimport \"example.net/alien\"\n\nvar _ = alien.X\n",
+		"mod/tested/tested.go":  leakingGo,
+		"mod/tested/t_test.go":  "package train\n\nimport _ \"example.net/alien\"\n",
+		"mod/mains/train.go":    strings.Replace(leakingGo, "package train", "package main", 1) + "\nfunc main() { Run() }\n",
+		"mod/mains/eval.go":     "package main\n\nfunc main() {}\n",
+		"mod/parts/train.go":    leakingGo + "\nvar _ = other\n",
+		"mod/parts/other.go":    "package train\n\nvar other = 1\n",
+		"mod/tagged/train.go":   "//go:build ignore\n\n" + leakingGo,
+		"mod/_passed/passed.go": "no Go",
+	} {
+		r.file(name, []byte(source))
 	}
-	if status, stdout, stderr := command(t.Context(), "vet", "mod", "./mod/broken"); status != 2 || !strings.Contains(stderr, "undefined: x") {
-		t.Errorf("%d: %s%s", status, stdout, stderr)
+	const leak = "losses collects values that end with their batch"
+	for _, c := range []struct {
+		args   string
+		status int
+		says   []string
+	}{
+		{"mod", 2, []string{
+			"mod/main.go:12: " + leak, "mod/inner/main.go:12: " + leak, "mod/tested/tested.go:12: " + leak, "mod/parts/train.go:12: " + leak,
+			"8 findings in 4 packages of Go", "error: 6 of 10 could not be read",
+			"note: not read: example.org/user/broken: mod/broken/broken.go:3:13: undefined: x\n",
+			"note: not read: example.org/user/halved: mod/halved/halved.go:3:9: ",
+			"note: not read: example.org/user/on: it imports example.org/user/broken, which does not compile: mod/broken/broken.go:3:13: undefined: x\n",
+			"note: not read: example.org/user/alien: mod/alien/alien.go:3:8: no required module provides package example.net/alien; to add it: go get example.net/alien\n",
+			"note: not read: example.org/user/tested: its tests: mod/alien/alien.go:3:8: no required module",
+			"note: not read: example.org/user/mains: mod/mains/train.go:",
+		}},
+		{"mod/main.go mod/inner/main.go", 1, []string{"mod/main.go:12: " + leak, "mod/inner/main.go:12: " + leak, "4 findings in 2 files"}},
+		{"mod/parts/train.go", 1, []string{"mod/parts/train.go:12: " + leak, "2 findings in 1 file\n"}},
+		{"mod/mains/train.go", 1, []string{"mod/mains/train.go:12: " + leak}},
+		{"mod/tagged/train.go", 1, []string{"mod/tagged/train.go:14: " + leak}},
+		{"mod/broken/broken.go", 2, []string{"error: example.org/user/broken: mod/broken/broken.go:3:13: undefined: x\nhint: "}},
+		{"example.net/alien/...", 2, []string{"error: example.net/alien/...: no packages of Go"}},
+		{"--fix mod/main.go mod/tested", 2, []string{"4 findings mended\n0 findings in 1 file and 1 package of Go\n"}},
+	} {
+		status, stdout, stderr := command(t.Context(), append([]string{"vet"}, strings.Fields(c.args)...)...)
+		for _, says := range c.says {
+			if status != c.status || !strings.Contains(stdout+stderr, says) {
+				t.Errorf("%q: %d, no %q in: %s%s", c.args, status, says, stdout, stderr)
+			}
+		}
 	}
 	t.Setenv("PATH", "")
-	if status, _, stderr := command(t.Context(), "vet", "./mod/..."); status != 2 || !strings.Contains(stderr, "go command is not there") {
-		t.Errorf("%d: %s", status, stderr)
+	for arg, says := range map[string]string{"./mod/...": "go command is not there", "mod/main.go": "go command is not there", "trainer": "trainer: no such file or folder"} {
+		if status, _, stderr := command(t.Context(), "vet", arg); status != 2 || !strings.Contains(stderr, says) {
+			t.Errorf("%s: %d: %s", arg, status, stderr)
+		}
 	}
 }

@@ -147,7 +147,8 @@ const rules = `
 	internal/advice, internal/pysyntax, internal/vet < internal/vetpy;
 	internal/advice, internal/sorting, internal/vet < internal/vetgo;
 	internal/pysyntax < bench/python;
-	internal/vetpy, internal/vetgo < cmd/warpline;
+	internal/vetpy, internal/vetgo < internal/vetinput;
+	internal/vetinput < cmd/warpline;
 	internal/advice < internal/torchcall;
 	internal/torchcall < internal/torchcall/source, cmd/warpline;
 	internal/torchcall/source < internal/torchcall/gen, cmd/warpline;

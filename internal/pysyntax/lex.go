@@ -57,6 +57,7 @@ type lexer struct {
 	at, end  int
 	depth    int   // of brackets: line ends within them are space
 	field    bool  // the source is a field of an f-string: it has no line ends
+	cells    bool  // the source is a notebook's
 	indents  []int // columns of the open blocks
 	tokens   []token
 	comments []Comment
@@ -85,6 +86,9 @@ func (l *lexer) file() {
 	for l.at < l.end {
 		if l.depth == 0 && l.indent() {
 			continue
+		}
+		if l.cells {
+			l.command()
 		}
 		l.line()
 	}

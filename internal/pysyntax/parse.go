@@ -22,12 +22,18 @@ func (e *Error) Error() string {
 }
 
 // Parse reads a program. The error is an [*Error].
-func Parse(name string, source []byte) (f *File, err error) {
+func Parse(name string, source []byte) (*File, error) { return parse(name, source, false) }
+
+// ParseCells reads the cells of a notebook, in which commands of the shell, magics and questions of IPython are statements that do
+// nothing. The error is an [*Error].
+func ParseCells(name string, source []byte) (*File, error) { return parse(name, source, true) }
+
+func parse(name string, source []byte, cells bool) (f *File, err error) {
 	source, err = decode(name, source)
 	if err != nil {
 		return nil, err
 	}
-	l := &lexer{src: source, end: len(source), tokens: make([]token, 0, len(source)/4+16)}
+	l := &lexer{src: source, end: len(source), cells: cells, tokens: make([]token, 0, len(source)/4+16)}
 	p := &parser{lexer: l}
 	defer func() {
 		switch r := recover().(type) {
@@ -50,6 +56,7 @@ func errorAt(name string, source []byte, r failure) *Error {
 	at := min(r.at, len(source))
 	p := positionIn(source, at)
 	line := source[at-p.Column+1:]
+	p.Column = utf8.RuneCount(line[:p.Column-1]) + 1
 	if i := bytes.IndexAny(line, "\r\n"); i >= 0 {
 		line = line[:i]
 	}

@@ -85,6 +85,7 @@ func TestErrors(t *testing.T) {
 		"\xff\xfex\x00":             "x.py:1:1: the file is in UTF-16, which Python does not read either; save it as UTF-8",
 		"x = 1\ry = (\rz\r":         "x.py:2:5: '(' is not closed",
 		"\xef\xbb\xbfx = 1\r\ny)":   `x.py:2:2: ")" closes nothing`,
+		"ü = 'ä' + (1":              "x.py:1:11: '(' is not closed",
 		"x = \xff":                  "x.py:1:5: byte 0xff is not UTF-8; the file says that it is utf-8",
 		"x = 1 +":                   "x.py:1:8: an expression is missing before the end of the line",
 		"€ = 2":                     "x.py:1:1: '€' cannot be part of a name",

@@ -1,9 +1,6 @@
 package vet
 
-import (
-	"io/fs"
-	"strings"
-)
+import "io/fs"
 
 // Example is a program that a rule finds something in, and the same without it, in a language: "python", "go".
 type Example struct {
@@ -32,13 +29,4 @@ func (r Rule) Examples() (all []Example) {
 		all = append(all, Example{l.language, string(broken), string(mended)})
 	}
 	return all
-}
-
-// Ignored tells whether a folder is one of tools or of other people's code, which is passed over where a folder is read.
-func Ignored(name string) bool {
-	switch name {
-	case "node_modules", "site-packages", "__pycache__", "venv", "env", "build", "dist", "vendor":
-		return true
-	}
-	return len(name) > 1 && strings.HasPrefix(name, ".")
 }

@@ -3,12 +3,14 @@ package vet
 import (
 	"encoding/json"
 	"io"
+	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
 )
 
-// The part of SARIF 2.1.0 that code hosts read (OASIS standard, 2020; sections 3.13, 3.19, 3.27, 3.49).
+// The part of SARIF 2.1.0 that code hosts read (OASIS standard, 2020; sections 3.13, 3.19, 3.20, 3.27, 3.49, 3.58).
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -16,14 +18,25 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool    sarifTool     `json:"tool"`
-		Results []sarifResult `json:"results"`
+		Tool        sarifTool         `json:"tool"`
+		Invocations []sarifInvocation `json:"invocations"`
+		Columns     string            `json:"columnKind"`
+		Results     []sarifResult     `json:"results"`
+	}
+	sarifInvocation struct {
+		Successful    bool                `json:"executionSuccessful"`
+		Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
+	}
+	sarifNotification struct {
+		Level   string    `json:"level"`
+		Message sarifText `json:"message"`
 	}
 	sarifTool struct {
 		Driver sarifDriver `json:"driver"`
 	}
 	sarifDriver struct {
 		Name    string      `json:"name"`
+		URI     string      `json:"informationUri"`
 		Version string      `json:"version,omitempty"`
 		Rules   []sarifRule `json:"rules"`
 	}
@@ -63,9 +76,15 @@ type InFile struct {
 	Found []Found
 }
 
-// WriteSARIF writes findings as code hosts read them. Of a notebook, lines are its cells'.
-func WriteSARIF(w io.Writer, version string, files []InFile) error {
-	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "warpline vet", Version: version, Rules: []sarifRule{}}}, Results: []sarifResult{}}
+// WriteSARIF writes findings as code hosts read them, and why files were not read. Of a notebook, lines are its cells'.
+func WriteSARIF(w io.Writer, version string, files []InFile, unread []error) error {
+	run := sarifRun{
+		Tool:        sarifTool{sarifDriver{Name: "warpline vet", URI: "https://github.com/warpline-ml/warpline", Version: version, Rules: []sarifRule{}}},
+		Invocations: []sarifInvocation{{Successful: len(unread) == 0}}, Columns: "unicodeCodePoints", Results: []sarifResult{},
+	}
+	for _, err := range unread {
+		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, sarifNotification{"error", sarifText{err.Error()}})
+	}
 	for _, r := range Rules() {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.ID, r.Name, sarifText{r.Why}})
 	}
@@ -73,13 +92,23 @@ func WriteSARIF(w io.Writer, version string, files []InFile) error {
 		for _, one := range f.Found {
 			run.Results = append(run.Results, sarifResult{
 				Rule: one.Rule, Level: level(one.Confidence), Message: sarifText{one.Title + ". To do: " + one.Fix},
-				Locations: []sarifLocation{{sarifPhysical{sarifArtifact{filepath.ToSlash(f.File)}, sarifRegion{one.Line, max(one.Column, 1)}}}},
+				Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri(f.File)}, sarifRegion{one.Line, max(one.Column, 1)}}}},
 			})
 		}
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+}
+
+// uri is a file's name as a reference: relative, or with its scheme.
+func uri(name string) string {
+	u := url.URL{Path: filepath.ToSlash(name)}
+	if filepath.IsAbs(name) {
+		u.Scheme = "file"
+		u.Path = "/" + strings.TrimPrefix(u.Path, "/") // of Windows, before the drive
+	}
+	return u.String()
 }
 
 // level is a confidence as SARIF has it.

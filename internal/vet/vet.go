@@ -62,7 +62,7 @@ func (r Rule) is(name string) bool {
 // Found is a finding in a file.
 type Found struct {
 	Line   int    `json:"line_number"`    // from 1
-	Column int    `json:"column"`         // in bytes, from 1
+	Column int    `json:"column"`         // in characters, from 1
 	Cell   int    `json:"cell,omitempty"` // of a notebook, from 1; the line is the cell's
 	Source string `json:"source"`         // the line
 	// Mechanical tells that --fix can write the fix into the file.

@@ -14,7 +14,9 @@ import (
 	"go/types"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,15 +95,18 @@ func tellFlags(w io.Writer) error {
 		Bool  bool
 		Usage string
 	}
-	all := []told{{"json", true, "emit JSON output"}}
+	all := []told{{"json", true, "emit JSON output"}, {"files", false, usageFiles}}
 	for _, a := range Analyzers() {
 		all = append(all, told{a.Name, true, fmt.Sprintf("enable %q analysis", a.Name)})
 	}
 	return json.NewEncoder(w).Encode(all)
 }
 
+const usageFiles = "say what is found in these files alone, by their last names, with commas between them"
+
 // asked is what the flags of a run say.
 type asked struct {
+	files           []string
 	json, fix, diff bool
 	rules           map[string]bool // that were named, and whether they shall run
 	unit            string          // the file
@@ -115,6 +120,10 @@ func parse(args []string, stderr io.Writer) (*asked, error) {
 	fs.BoolVar(&a.json, "json", false, "emit JSON output")
 	fs.BoolVar(&a.fix, "fix", false, "apply the first fix of each finding")
 	fs.BoolVar(&a.diff, "diff", false, "not offered")
+	fs.Func("files", usageFiles, func(s string) error {
+		a.files = strings.Split(s, ",")
+		return nil
+	})
 	for _, rule := range Analyzers() {
 		fs.BoolFunc(rule.Name, rule.Doc, func(s string) (err error) {
 			a.rules[rule.Name], err = strconv.ParseBool(s)
@@ -170,6 +179,7 @@ func serveUnit(args []string, stdout, stderr io.Writer) (int, error) {
 	for _, rule := range a.analyzers() {
 		r.run(rule)
 	}
+	r.only(a.files)
 	return r.tell(u, a, stdout, stderr)
 }
 
@@ -323,6 +333,18 @@ func (r *runner) run(a *analysis.Analyzer) *state {
 	s.ok = s.err == nil
 	r.order = append(r.order, s)
 	return s
+}
+
+// only leaves out what was found in other files than some, unless these are none.
+func (r *runner) only(files []string) {
+	if len(files) == 0 {
+		return
+	}
+	for _, s := range r.order {
+		s.found = slices.DeleteFunc(s.found, func(d analysis.Diagnostic) bool {
+			return !slices.Contains(files, filepath.Base(r.pass.Fset.Position(d.Pos).Filename))
+		})
+	}
 }
 
 // guarded runs an analyzer. A panic is an error of the package.

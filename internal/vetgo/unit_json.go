@@ -59,13 +59,9 @@ func (r *runner) tellJSON(w io.Writer, id string) error {
 			rules[s.name] = all
 		}
 	}
-	tree := map[string]map[string]any{}
-	if len(rules) > 0 {
-		tree[id] = rules
-	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "\t")
-	return e.Encode(tree)
+	return e.Encode(map[string]map[string]any{id: rules}) // also where nothing was found: it was read
 }
 
 func (r *runner) told(d analysis.Diagnostic) told {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/analysis"
+
+	"github.com/warpline-ml/warpline/internal/vet"
 )
 
 // dropping is a program in which a result is dropped, and where gofmt puts a comment elsewhere once it is not.
@@ -70,7 +72,9 @@ func TestUnit(t *testing.T) {
 		{dropping, nil, "-json", unitDone, `"example.org/p": {`},
 		{dropping, nil, "-json -V16", unitDone, `"V16": [`},
 		{dropping, nil, "-json -V16=false", unitDone, "{}\n"},
-		{dropping, nil, "-json -R06", unitDone, "{}\n"},
+		{dropping, nil, "-json -R06", unitDone, `"example.org/p": {}`},
+		{dropping, nil, "-json -files=p.go,q.go", unitDone, `"V16": [`},
+		{dropping, nil, "-json -files=q.go", unitDone, `"example.org/p": {}`},
 		{dropping, nil, "-diff -fix", unitFailed, "not offered"},
 		{dropping, nil, "-nothing", unitFailed, "not defined: -nothing"},
 		{dropping, skipped, "-json", unitDone, ""},
@@ -172,8 +176,10 @@ func TestPanic(t *testing.T) {
 	if err := r.tellJSON(&told, "p"); err != nil {
 		t.Fatal(err)
 	}
-	a := &Answer{}
-	if err := a.read(told.Bytes(), map[string]bool{filepath.Dir(u.GoFiles[0]): true}); err != nil || a.Findings() != 1 || len(a.Unread) != 1 || !strings.HasPrefix(a.Unread[0].Error(), "p: bad: "+want) {
+	a, h := &Answer{}, &heard{asked: &list{sound: []*listed{{ImportPath: "p"}}}, read: map[string]bool{}, found: map[string][]vet.Found{}}
+	err = h.findings(told.Bytes())
+	h.answer(a)
+	if err != nil || a.Findings() != 1 || a.Packages != 1 || len(a.Unread) != 1 || !strings.HasPrefix(a.Unread[0].Err.Error(), "p: bad: "+want) {
 		t.Errorf("%v: %+v", err, a)
 	}
 }
@@ -191,7 +197,7 @@ func TestHandshake(t *testing.T) {
 		Name string
 		Bool bool
 	}
-	if err := json.Unmarshal(flags.Bytes(), &all); err != nil || len(all) != 1+len(checks) || all[0].Name != "json" || !all[1].Bool {
+	if err := json.Unmarshal(flags.Bytes(), &all); err != nil || len(all) != 2+len(checks) || all[0].Name != "json" || all[1].Name != "files" || !all[2].Bool {
 		t.Error(all, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/pysyntax"
@@ -18,18 +19,23 @@ func Check(name string, source []byte) ([]vet.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !trains(source) {
-		return nil, nil // parsed all the same: what cannot be read is told
+	return check(f, func(line int) string { return fmt.Sprintf("line %d", line) }), nil
+}
+
+// check looks at a program that could be parsed, whatever it does; line names its lines.
+func check(f *pysyntax.File, line func(int) string) []vet.Found {
+	if !trains(f.Source) {
+		return nil
 	}
 	w := newWalker(f)
 	w.run()
-	c := &checker{walker: w, seen: map[string]bool{}, silenced: silenced(f)}
+	c := &checker{walker: w, line: line, seen: map[string]bool{}, silenced: silenced(f)}
 	c.prepare()
 	for _, r := range rules {
 		r(c)
 	}
 	sorting.By(c.found, func(a, b vet.Found) int { return cmp.Compare(a.Line, b.Line) })
-	return c.found, nil
+	return c.found
 }
 
 // trains tells whether a program has anything to do with PyTorch.
@@ -51,7 +57,8 @@ var rules = []func(*checker){
 // checker has the trace, and what rules share.
 type checker struct {
 	*walker
-	training []*loop // the innermost loops that step, each once
+	line     func(number int) string // its name
+	training []*loop                 // the innermost loops that step, each once
 	found    []vet.Found
 	seen     map[string]bool
 	silenced vet.Silences
@@ -149,7 +156,9 @@ func (c *checker) say(s say) {
 		return
 	}
 	c.seen[key] = true
-	c.found = append(c.found, vet.Found{Line: p.Line, Column: p.Column, Source: strings.TrimSpace(c.f.LineText(p.Line)), Finding: finding.Finding{
+	line := c.f.LineText(p.Line)
+	column := utf8.RuneCountInString(line[:p.Column-1]) + 1
+	c.found = append(c.found, vet.Found{Line: p.Line, Column: column, Source: strings.TrimSpace(line), Finding: finding.Finding{
 		Rule: r.ID, Name: r.Name, Title: s.title, Evidence: s.evidence, Fix: s.fix, More: r.Why, Gain: finding.Gain{Text: s.gain},
 		Confidence: s.sure, DisprovedBy: s.disproved, Line: fmt.Sprintf("%s:%d", c.f.Name, p.Line),
 	}})
@@ -176,4 +185,4 @@ func silenced(f *pysyntax.File) vet.Silences {
 }
 
 // lineOf is the line of an event, for a sentence.
-func (c *checker) lineOf(e *event) string { return fmt.Sprintf("line %d", c.f.Line(e.node)) }
+func (c *checker) lineOf(e *event) string { return c.line(c.f.Line(e.node)) }

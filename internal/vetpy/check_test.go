@@ -1,6 +1,7 @@
 package vetpy
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,16 +100,62 @@ func TestNotebook(t *testing.T) {
 	if len(found) != 1 || found[0].Rule != "R07" || found[0].Cell != 4 || found[0].Line != 5 || found[0].Finding.Line != "n.ipynb: cell 4, line 5" {
 		t.Errorf("%+v", found)
 	}
-	for _, bad := range []string{"", "[]", "{}", `{"worksheets":[]}`, `{"cells":[{"cell_type":"code","source":"x = ("}]}`} {
-		if _, err := CheckNotebook("n.ipynb", []byte(bad)); err == nil {
-			t.Errorf("%q passed", bad)
+	for bad, says := range map[string]string{
+		"":                          "not a notebook",
+		"[]":                        "not a notebook",
+		"{}":                        "it has no cells",
+		`{"worksheets":[]}`:         "it has no cells",
+		cellsOf("x = 1", "\ny = ("): "n.ipynb: cell 2, line 2: '(' is not closed",
+		strings.Replace(cellsOf("x"), "{", `{"metadata":{"kernelspec":{"language":"R"}},`, 1): "not a notebook in Python: its language is r",
+	} {
+		if _, err := CheckNotebook("n.ipynb", []byte(bad)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// cellsOf is a notebook of cells with code.
+func cellsOf(sources ...string) string {
+	var all []map[string]string
+	for _, s := range sources {
+		all = append(all, map[string]string{"cell_type": "code", "source": s})
+	}
+	return string(must(json.Marshal(map[string]any{"cells": all})))
+}
+
+// TestCells: what is IPython's is passed over wherever it stands, and nothing else is.
+func TestCells(t *testing.T) {
+	const training = "for x, y in loader:\n    loss = model(x)\n    loss.backward()\n    opt.step()\n"
+	for source, want := range map[string]string{
+		training:                            "cell 2, line 4",
+		"%%time\n" + training:               "cell 2, line 5",
+		"\n%%capture out\n" + training:      "cell 2, line 6",
+		"%%bash\n" + training:               "",
+		"%%writefile train.py\n" + training: "",
+		"%time f()\n!pip install \\\n  torch \\\n  numpy\n" + training:                         "cell 2, line 8",
+		"out = !ls\nout = %timeit -o f()\n?torch\ntorch.nn??\n" + training:                     "cell 2, line 8",
+		"if x:\n    !ls\n" + training:                                                          "cell 2, line 6",
+		strings.Replace(training, "model(x)", "model(x  # ok?\n     % y)  # really?", 1):       "cell 2, line 5",
+		strings.Replace(training, "    loss.b", "# why?\n    loss.b", 1):                       "cell 2, line 5",
+		strings.Replace(training, "    loss.b", "    s = \"\"\"\n!ls\n?\"\"\"\n    loss.b", 1): "cell 2, line 7",
+		strings.ReplaceAll("%%time\n%matplotlib inline\n"+training, "\n", "\r\n"):              "cell 2, line 6",
+		"x = y != z\nx %= 2\nx = '= !ls'\n" + training:                                         "cell 2, line 7",
+	} {
+		found, err := CheckNotebook("n.ipynb", []byte(cellsOf("import torch", source)))
+		if want == "" && (err != nil || len(found) > 0) || want != "" && (err != nil || len(found) != 1 || found[0].Finding.Line != "n.ipynb: "+want) {
+			t.Errorf("%q: %v, want %s: %+v", source, err, want, found)
 		}
 	}
 }
 
 // TestOwn: nothing is found in this repository's programs in Python that nobody knows of.
 func TestOwn(t *testing.T) {
-	files := must(Files([]string{"../.."}))
+	var files []string
+	vet.Walk("../..", func(name string) {
+		if IsProgram(name) {
+			files = append(files, name)
+		}
+	}, func(err error) { t.Error(err) })
 	if len(files) < 10 {
 		t.Fatalf("only %d programs", len(files))
 	}

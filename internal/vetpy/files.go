@@ -1,8 +1,10 @@
 package vetpy
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,43 +12,31 @@ import (
 	"github.com/warpline-ml/warpline/internal/vet"
 )
 
-// Files are the programs and notebooks among paths: files as they are, of folders all within them but those of tools and of
-// installed packages. The error is of the first path that is not there.
-func Files(paths []string) (files []string, err error) {
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			files = append(files, path)
-			continue
-		}
-		err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && name != path && vet.Ignored(d.Name()):
-				return filepath.SkipDir
-			case d.Type().IsRegular() && IsProgram(name):
-				files = append(files, name)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
-}
-
-// IsProgram tells whether a file is one by its name.
+// IsProgram tells whether a file is a program or a notebook by its name.
 func IsProgram(name string) bool {
-	return strings.HasSuffix(name, ".py") || strings.HasSuffix(name, ".pyw") || strings.HasSuffix(name, ".ipynb")
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".py", ".pyw", ".pyi", ".ipynb":
+		return true
+	}
+	return false
 }
 
-// largest is how long a program may be. Nobody writes one of 16 MB.
-const largest = 16 << 20
+// IsScript tells whether a file names Python in its first line, as programs without a suffix do.
+func IsScript(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 512)).ReadString('\n') // a shorter file is none, or has no other line
+	return strings.HasPrefix(line, "#!") && strings.Contains(line, "python")
+}
+
+// How long a file may be. Nobody writes a program of 16 MB; a notebook keeps its pictures.
+const (
+	largest         = 16 << 20
+	largestNotebook = 512 << 20
+)
 
 // CheckFile reads a program or a notebook by its name.
 func CheckFile(name string) ([]vet.Found, error) {
@@ -57,15 +47,37 @@ func CheckFile(name string) ([]vet.Found, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a file", name)
 	}
-	if info.Size() > largest {
-		return nil, fmt.Errorf("%s: %d bytes are no program that somebody wrote", name, info.Size())
+	if info.Size() > largestNotebook || info.Size() > largest && !isNotebook(name) {
+		return nil, tooLong(name, info.Size())
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	if strings.HasSuffix(name, ".ipynb") {
+	if isNotebook(name) {
 		return CheckNotebook(name, data)
 	}
 	return Check(name, data)
+}
+
+// CheckReader reads a program or a notebook that has no name of its own.
+func CheckReader(name string, r io.Reader) ([]vet.Found, error) {
+	data, err := io.ReadAll(io.LimitReader(r, largestNotebook+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	notebook := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
+	if len(data) > largestNotebook || len(data) > largest && !notebook {
+		return nil, tooLong(name, int64(len(data)))
+	}
+	if notebook {
+		return CheckNotebook(name, data)
+	}
+	return Check(name, data)
+}
+
+func isNotebook(name string) bool { return strings.EqualFold(filepath.Ext(name), ".ipynb") }
+
+func tooLong(name string, size int64) error {
+	return fmt.Errorf("%s: %d bytes or more are no program that somebody wrote", name, size)
 }

@@ -29,7 +29,7 @@ func (c *checker) reads() {
 		}
 		var where []string
 		for _, e := range all {
-			where = append(where, fmt.Sprintf("%d: %s", c.f.Line(e.node), firstLine(c.text(e.node))))
+			where = append(where, fmt.Sprintf("%s: %s", c.lineOf(e), firstLine(c.text(e.node))))
 		}
 		if len(all) == 1 {
 			where = nil
@@ -79,7 +79,7 @@ func (c *checker) pageable() {
 		switch {
 		case asked && e.on.is(isBatch) && e.on.call != nil && c.unpinned(e.on.call):
 			c.say(say{rule: "R14", at: e.node, title: "a copy is asked not to block, from memory that is not pinned", sure: finding.Medium,
-				evidence: finding.Says("the loader of line %d has no pin_memory=True", c.f.Line(e.on.call)),
+				evidence: finding.Says("the loader of %s has no pin_memory=True", c.line(c.f.Line(e.on.call))),
 				fix:      "DataLoader(..., pin_memory=True)", gain: "copies at the full rate of the link, beside the step", disproved: "batches that the collate function pins itself"})
 		case !asked && e.on.is(isPinned):
 			c.say(say{rule: "R14", at: e.node, title: "memory is pinned, and the copy waits all the same", sure: finding.Medium,
