@@ -131,23 +131,31 @@ func FuzzParse(f *testing.F) {
 		f.Add(line)
 	}
 	f.Add(string(grammar))
+	f.Add("%time f()\n!ls \\\n -l\nx = !ls\nx?\nif x:\n\t?x\n(a\n% b)")
 	f.Fuzz(func(t *testing.T, source string) {
-		file, err := Parse("x.py", []byte(source))
-		var e *Error
-		if err != nil {
-			if !errors.As(err, &e) || e.At.Line < 1 || e.At.Column < 1 {
-				t.Fatalf("%v", err)
-			}
-			return
+		for _, parse := range []func(string, []byte) (*File, error){Parse, ParseCells} {
+			whole(t, parse, source)
 		}
-		Inspect(file.Body, func(n Node) bool {
-			if from, to := n.Span(); from < 0 || to < from || to > len(file.Source) {
-				t.Fatalf("%T from %d to %d of %d", n, from, to, len(file.Source))
-			}
-			return true
-		})
-		file.Dump()
 	})
+}
+
+// whole checks the places in a program's tree, or in its error.
+func whole(t *testing.T, parse func(string, []byte) (*File, error), source string) {
+	file, err := parse("x.py", []byte(source))
+	if err != nil {
+		var e *Error
+		if lines := positionIn([]byte(source), len(source)).Line; !errors.As(err, &e) || e.At.Line < 1 || e.At.Line > lines || e.At.Column < 1 || e.At.Column > len(e.Line)+1 {
+			t.Fatalf("%v of %d lines", err, lines)
+		}
+		return
+	}
+	Inspect(file.Body, func(n Node) bool {
+		if from, to := n.Span(); from < 0 || to < from || to > len(file.Source) {
+			t.Fatalf("%T from %d to %d of %d", n, from, to, len(file.Source))
+		}
+		return true
+	})
+	file.Dump()
 }
 
 func BenchmarkParse(b *testing.B) {

@@ -197,6 +197,7 @@ func FuzzCheck(f *testing.F) {
 
 func FuzzNotebook(f *testing.F) {
 	f.Add(string(must(os.ReadFile("testdata/training.ipynb"))))
+	f.Add(cellsOf("%%time\nimport torch\n", "!ls\nfor x in y:\n\tx.backward()\n", "x ="))
 	f.Fuzz(func(t *testing.T, data string) {
 		found, err := CheckNotebook("n.ipynb", []byte(data))
 		for _, one := range found {

@@ -303,11 +303,13 @@ func (c *checker) flags() {
 	for i := range c.events {
 		e := &c.events[i]
 		switch {
-		case e.kind != evCall || c.unset(e):
+		case e.kind != evCall:
 		case e.what == "set torch.backends.cudnn.benchmark":
 			fast = e
 		case e.what == "set torch.backends.cudnn.deterministic" || e.what == "torch.use_deterministic_algorithms" && len(e.call.Args) > 0 && isTrue(e.call.Args[0].Value):
-			same = e
+			if !c.unset(e) {
+				same = e
+			}
 		}
 	}
 	if fast == nil || same == nil || fast.arm.excludes(same.arm) {
@@ -319,7 +321,7 @@ func (c *checker) flags() {
 
 // unset tells whether a flag for determinism stands beside one that switches benchmarking off.
 func (c *checker) unset(e *event) bool {
-	return e.what != "set torch.backends.cudnn.benchmark" && slices.ContainsFunc(c.events, func(f event) bool {
+	return slices.ContainsFunc(c.events, func(f event) bool {
 		return f.kind == evCall && f.what == "unset torch.backends.cudnn.benchmark" && f.arm == e.arm && f.fn == e.fn
 	})
 }

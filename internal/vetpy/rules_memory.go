@@ -200,11 +200,16 @@ func (c *checker) evaluates(l *loop) bool {
 	return c.hasKind(l, evEval)
 }
 
-// modal matches layers that behave in another way in evaluation.
-var modal = pattern(`Dropout|BatchNorm|dropout\s*=|torchvision|timm|from_pretrained|TransformerEncoder|resnet`)
+// withDropout matches settings of layers that have it.
+var withDropout = pattern(`dropout\s*=`)
+
+// modal tells whether there may be layers that behave in another way in evaluation.
+func (c *checker) modal() bool {
+	return c.mentions("Dropout", "BatchNorm", "torchvision", "timm", "from_pretrained", "TransformerEncoder", "resnet") || c.mentions("dropout") && withDropout().Match(c.f.Source)
+}
 
 func (c *checker) evaluationMode() {
-	if !modal().Match(c.f.Source) {
+	if !c.modal() {
 		return
 	}
 	c.evaluations(func(l *loop, e *event) {

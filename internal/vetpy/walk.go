@@ -1,6 +1,7 @@
 package vetpy
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,20 +94,27 @@ func newWalker(f *pysyntax.File) *walker {
 	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, lambdas: map[*pysyntax.Lambda]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, learns: map[string]bool{}, cleared: map[string]bool{}}
 	w.file = &scope{vars: map[string]*value{}}
 	w.scope = w.file
-	for _, m := range zeroing().FindAllSubmatch(f.Source, -1) {
-		w.zeroed[string(m[1])] = true
-	}
-	for _, m := range backwards().FindAllSubmatch(f.Source, -1) {
-		w.backward[string(m[1])] = true
-	}
-	for _, m := range learning().FindAllSubmatch(f.Source, -1) {
-		w.learns[string(m[1])] = true
-	}
-	for _, m := range clearing().FindAllSubmatch(f.Source, -1) {
-		w.cleared[string(m[1])+string(m[2])] = true
-	}
-	w.gpu = graphics().Match(f.Source)
+	w.names(w.zeroed, zeroing, ".zero_grad")
+	w.names(w.backward, backwards, ".backward")
+	w.names(w.learns, learning, "parameters", ".eval")
+	w.names(w.cleared, clearing, ".clear", ".pop", "del")
+	w.gpu = w.mentions("cuda", "device", "accelerat", "mps", "xpu") && graphics().Match(f.Source)
 	return w
+}
+
+// names puts what a pattern captures into a set. Each match has one of some words, for which searching is far quicker.
+func (w *walker) names(set map[string]bool, form func() *regexp.Regexp, words ...string) {
+	if !w.mentions(words...) {
+		return
+	}
+	for _, m := range form().FindAllSubmatch(w.f.Source, -1) {
+		set[string(bytes.Join(m[1:], nil))] = true
+	}
+}
+
+// mentions tells whether the source has one of some words.
+func (w *walker) mentions(words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(w.f.Source, []byte(word)) })
 }
 
 // run walks the file, and then what nothing in it calls.
