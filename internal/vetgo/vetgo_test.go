@@ -65,6 +65,11 @@ var (
 
 func compile(t testing.TB, name, source string) *compiled {
 	t.Helper()
+	return compileIn(t, files, name, source)
+}
+
+func compileIn(t testing.TB, files *token.FileSet, name, source string) *compiled {
+	t.Helper()
 	from, err := imported()
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +132,7 @@ func relatedTexts(d analysis.Diagnostic) (all []string) {
 }
 
 // sources are the programs of the tests in testdata, by name.
-func sources(t *testing.T) map[string]string {
+func sources(t testing.TB) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("testdata/*.go")
 	if err != nil || len(names) == 0 {

@@ -45,7 +45,7 @@ func Unlike(want, got []string) string {
 
 // Examples hands out the programs of all rules in a language, with their rules. A rule has them in the languages that it is for, with
 // marks in the broken one alone.
-func Examples(t *testing.T, in vet.Languages, language string, each func(r vet.Rule, broken, mended string)) {
+func Examples(t testing.TB, in vet.Languages, language string, each func(r vet.Rule, broken, mended string)) {
 	t.Helper()
 	for _, r := range vet.Rules() {
 		examples := slices.DeleteFunc(r.Examples(), func(e vet.Example) bool { return e.Language != language })
