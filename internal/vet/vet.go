@@ -111,4 +111,5 @@ var rules = []Rule{
 	{"V29", "errors-ignored", "A sample that cannot be read, or settings that do not fit, come as the loop's error, and the batch is nil then.", Go},
 	{"V30", "copied-each-step", "A copy that gives the same values each time takes the link to the device, and often a wait, in every step.", Go},
 	{"V31", "two-for-one-step", "Gradients add up until the step: two losses that go backward before it are one sum, whether that is meant or not.", Go},
+	{"V32", "schedule-miscounted", "A schedule counts its own steps: one of epochs that steps in every batch is over within the first epochs, one of batches that steps once per epoch hardly begins.", Python},
 }

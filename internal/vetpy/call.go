@@ -345,7 +345,7 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 		e.kind = evRead
 		w.record(e)
 	}
-	if t, ok := drops[a.Attr]; ok && on.is(isGraph|isOutput|isTensor|isBatch|isFrozen) {
+	if t, ok := drops[a.Attr]; ok && on.is(isGraph|isOutput|isTensor|isBatch|isFrozen|isElement) {
 		return dropped(a.Attr, t, on)
 	}
 	if a.Attr == "item" || a.Attr == "tolist" {
@@ -420,10 +420,16 @@ func (w *walker) apply(x *pysyntax.Call, f *value, args []*value, names map[stri
 		return w.construct(x, f.class, args, names)
 	case f.is(isCriterion):
 		return w.loss(x, f, args, names)
-	case f.is(isModule|isEngine) || f.is(isMoved) && !f.is(isGraph|isOutput|isTensor|isBatch): // no tensor is called
+	case f.is(isModule|isEngine) || f.is(isMoved) && !f.is(isGraph|isOutput|isTensor|isBatch) && !w.partOfElement(x, f): // no tensor is called
 		return w.forward(x, f, args, names)
 	}
 	return w.path(x, f, args, names)
+}
+
+// partOfElement tells whether what is called is a method of an element of what is unknown, which may be a tensor.
+func (w *walker) partOfElement(x *pysyntax.Call, f *value) bool {
+	_, method := x.Func.(*pysyntax.Attribute)
+	return method && f.is(isElement)
 }
 
 // construct makes an object of a class of the file.
@@ -712,7 +718,7 @@ func (w *walker) logCall(x *pysyntax.Call, path, last string, args []*value) *va
 			w.read(x, last, v, x.Args[i].Value)
 		}
 		return &value{traits: isNumber}
-	case last == "partial" && len(args) > 0:
+	case last == "partial" && len(args) > 0 && pathTraits(args[0].path)&isLoader == 0:
 		return args[0]
 	case strings.HasPrefix(path, "collections."):
 		return &value{traits: isList}

@@ -51,6 +51,7 @@ func TestPrograms(t *testing.T) {
 		}
 		sources = append(sources, source)
 	}
+	sources = append(sources, string(must(os.ReadFile("testdata/ways.txt"))))
 	vettest.Enough(t, vet.Python, sources, 2, 2) // and the two of the examples
 }
 

@@ -216,6 +216,11 @@ func (w *walker) subscript(x *pysyntax.Subscript) *value {
 	v := w.eval(x.X)
 	w.eval(x.Index)
 	u := w.item(v, x.Index)
+	if s, ok := x.Index.(*pysyntax.String); ok && u.is(isBatch|isElement) {
+		c := *u
+		c.names = join(c.names, []string{s.Value})
+		u = &c
+	}
 	if u.loop == nil && v.loop != nil { // as old as what it lies in
 		c := *u
 		c.loop, c.turn = v.loop, v.turn

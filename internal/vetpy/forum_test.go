@@ -43,3 +43,16 @@ func TestForum(t *testing.T) {
 		}
 	}
 }
+
+// TestForumNear: in scripts of the same authors that nearly have such mistakes, nothing is found.
+func TestForumNear(t *testing.T) {
+	files := must(filepath.Glob("testdata/forum/near/*.py"))
+	if len(files) < 40 {
+		t.Fatalf("%d scripts", len(files))
+	}
+	for _, file := range files {
+		if found := got(t, file, string(must(os.ReadFile(file)))); len(found) > 0 {
+			t.Errorf("%s: %v", file, found)
+		}
+	}
+}

@@ -14,7 +14,7 @@ func (c *checker) reads() {
 		return
 	}
 	for _, l := range c.loops {
-		if l.alone || !c.backwardOf(l) {
+		if l.alone || !c.backwardOf(l) || c.any(l, stepsByClosure) {
 			continue
 		}
 		var all []*event
@@ -40,6 +40,9 @@ func (c *checker) reads() {
 			gain:     "the time in which the device waits for the next launches: up to half of a step of a small model", disproved: "a trace in which the device is busy all the time"})
 	}
 }
+
+// stepsByClosure tells whether an optimizer goes backward itself, many times in a step.
+func stepsByClosure(e *event) bool { return e.kind == evStep && e.arg.fn != nil }
 
 // acts tells whether what a model gave without recording is brought to the host, as an agent does with what it is about to do.
 func acts(e *event) bool {
@@ -149,12 +152,17 @@ func (c *checker) shuffles(e *event) {
 			return
 		}
 	}
+	if isFalse(arg(e.call, "shuffle", -1)) && recurrent().Match(c.f.Source) {
+		return // a state that goes from batch to batch
+	}
 	if arg(e.call, "", 2) != nil || c.iterable(e) || c.ordered() || c.madeUp(e) {
 		return
 	}
 	c.say(say{rule: "V23", at: e.node, title: "the training data is not shuffled", sure: finding.Medium, fix: "DataLoader(..., shuffle=True)", gain: "batches that differ from epoch to epoch",
 		disproved: "a data set that shuffles itself, or whose order matters"})
 }
+
+var recurrent = pattern(`\bnn\.(LSTM|GRU|RNN)`)
 
 // iterable tells whether a data set decides over its order itself.
 func (c *checker) iterable(e *event) bool {

@@ -15,13 +15,29 @@ func (c *checker) kept() {
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) && !evaluation[e.loop] || c.goesBackward(e) || c.cleared[e.onText] {
+		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) && !evaluation[e.loop] || c.goesBackward(e) || c.emptied(e) {
 			continue
 		}
 		c.say(say{rule: "R06", at: e.node, title: keptTitle(e), sure: finding.High, fix: c.keptFix(e),
 			gain:      "the memory of every step so far, and the time to free it",
 			disproved: fmt.Sprintf("%s going backward in another file, or being emptied there in every step", e.onText)})
 	}
+}
+
+// emptied tells whether what a variable collects is let go of, perhaps in the step: not where that is seen to come once per epoch.
+func (c *checker) emptied(k *event) bool {
+	rarely := false
+	for i := range c.events {
+		e := &c.events[i]
+		if e.onText != k.onText || e.what != "dropped.clear" {
+			continue
+		}
+		if !(e.loop != k.loop && k.loop.within(e.loop) && e.loop != nil) && !(e.loop == nil && e.fn != nil && strings.Contains(e.fn.node.Name, "epoch")) {
+			return true
+		}
+		rarely = true
+	}
+	return c.cleared[k.onText] && !rarely
 }
 
 func keptTitle(e *event) string {
@@ -209,10 +225,12 @@ func (c *checker) modal() bool {
 }
 
 func (c *checker) evaluationMode() {
-	if !c.modal() {
-		return
-	}
+	known := c.modal()
+	modes := slices.ContainsFunc(c.events, func(e event) bool { return e.kind == evTrain })
 	c.evaluations(func(l *loop, e *event) {
+		if !known && (!modes || e.on.class != nil || strings.HasPrefix(e.on.path, "torch.nn.")) { // a program that sets modes of what it does not make has a reason
+			return
+		}
 		if c.evaluates(l) || l.fn != nil && !c.called(l.fn) && !c.trainsBefore(l) {
 			return
 		}
@@ -254,7 +272,7 @@ func (c *checker) staysInEvaluation() {
 func (c *checker) trainedModel(l *loop, e *event) bool {
 	for i := l.from; i < l.to; i++ {
 		f := &c.events[i]
-		if f.kind == evForward && !f.arm.excludes(e.arm) && f.modes&noGrad == 0 && c.hasBackwardWith(f.loop) && (f.onText == e.onText || f.on == e.on) {
+		if f.kind == evForward && !f.arm.excludes(e.arm) && f.modes&noGrad == 0 && c.hasBackwardWith(f.loop) && (f.onText == e.onText || f.on == e.on || f.on.call != nil && f.on.call == e.on.call) {
 			return true
 		}
 	}

@@ -38,12 +38,12 @@ func (c *checker) movedInPart() {
 	}
 }
 
-// isLength tells whether a value is named as lengths, which losses and packing of sequences take from the host.
+// isLength tells whether a value is named as lengths, which losses and packing of sequences take from the host, or as what is no tensor.
 func (c *checker) isLength(v *value) bool {
 	return len(v.names) > 0 && lengths().MatchString(v.names[len(v.names)-1])
 }
 
-var lengths = pattern(`(?i)len(gth)?s?$|sizes$`)
+var lengths = pattern(`(?i)len(gth)?s?$|sizes$|name|path|meta|(^|_)(idx|index|indices)$|^(id|key|task|mode)(_|s?$)|_(id|key|task|mode)$`)
 
 // isDropped tells whether nothing keeps what a move gives.
 func (c *checker) isDropped(turn []event, m *event) bool {
@@ -119,7 +119,7 @@ func (c *checker) piecewise() {
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evCall || e.what != "torch.stack" && e.what != "torch.cat" && e.what != "torch.vstack" || !e.arg.is(isCopied) || !e.arg.is(isList) || !c.trainsIn(e.loop) || e.guarded {
+		if e.kind != evCall || e.what != "torch.stack" && e.what != "torch.cat" && e.what != "torch.vstack" || !e.arg.is(isCopied) || !e.arg.is(isList) || e.loop == nil || !c.backwardOf(e.loop) || e.guarded {
 			continue
 		}
 		if _, here := e.call.Args[0].Value.(*pysyntax.Comprehension); !here && e.arg.loop != e.loop {
@@ -233,7 +233,11 @@ func (c *checker) missed() {
 			if e.kind == evCall && pathTraits(e.what) == isOptimizer {
 				break
 			}
-			if e.kind == evCall && e.what == "setattr" && e.arg.is(isModule) && !e.arg.is(isList) && e.fn == o.fn && (e.onText == model || strings.HasPrefix(e.onText, model+".")) && !e.arm.excludes(o.arm) {
+			if e.kind == evMove && o.what == "torch.optim.Adagrad" && e.onText == model && e.on.is(isModule) {
+				c.say(say{rule: "R01", at: o.node, title: fmt.Sprintf("Adagrad makes its state where the parameters are, and %s is moved only then", model), sure: finding.High,
+					evidence: finding.Says("%s at %s", c.text(e.node), c.lineOf(e)), fix: "move the model first, and make the optimizer then", gain: "the program runs", disproved: "a device that is the CPU"})
+			}
+			if e.kind == evCall && e.what == "setattr" && e.arg.is(isModule) && !e.arg.is(isList) && e.fn == o.fn && (e.onText == model || strings.HasPrefix(e.onText, model+".") || strings.HasPrefix(model+".", c.text(e.node)+".")) && !e.arm.excludes(o.arm) {
 				c.say(say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is replaced after the optimizer was made, which does not have its parameters", c.text(e.node)), sure: finding.High,
 					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer behind all changes of the model", gain: "the new layer learns",
 					disproved: "parameters that are added by optimizer.add_param_group"})
@@ -254,7 +258,7 @@ func (c *checker) unfollowed() {
 		turn := c.turn(l)
 		for i := range turn {
 			e := &turn[i]
-			if e.kind != evForward || e.modes&noGrad != 0 || ofModuleMethod(e) || !c.learnable(e.on) || strings.Contains(c.f.LineText(c.f.Line(e.node)), "detach") || !c.onlyCalled(e.onText) || !c.sameName(e) {
+			if e.kind != evForward && e.kind != evCriterion || e.modes&noGrad != 0 || ofModuleMethod(e) || !c.learnable(e.on) || strings.Contains(c.f.LineText(c.f.Line(e.node)), "detach") || !c.onlyCalled(e.onText) || !c.sameName(e) {
 				continue
 			}
 			c.say(say{rule: "V19", at: e.on.call, title: fmt.Sprintf("the training goes through %s, and no optimizer has its parameters", e.onText), sure: finding.Medium,
@@ -266,7 +270,13 @@ func (c *checker) unfollowed() {
 
 // sameName tells whether a module that is called has the name that it was made under, or that one is nowhere handed on either.
 func (c *checker) sameName(e *event) bool {
+	if slices.ContainsFunc(e.on.names, func(n string) bool { return c.learns[n] }) {
+		return false
+	}
 	made := c.assignedTo(e.on.call)
+	if _, after, _ := strings.Cut(c.f.LineText(c.f.Line(e.on.call)), made); !strings.HasPrefix(strings.TrimLeft(after, " ="), firstLine(c.text(e.on.call))) {
+		return true // handed on as it is made
+	}
 	return strings.Contains(made, e.onText) || c.onlyCalled(made)
 }
 
@@ -301,7 +311,7 @@ func (c *checker) allByName() bool {
 // learnable tells whether a module was made anew in the program, of layers that learn.
 func (c *checker) learnable(v *value) bool {
 	switch {
-	case v.call == nil || v.is(isCriterion):
+	case v.call == nil:
 		return false
 	case v.class != nil:
 		text := c.f.Text(v.class.node)

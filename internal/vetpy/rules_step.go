@@ -85,6 +85,11 @@ func (c *checker) zeroedBeforeStep() {
 			if z.kind != evZero {
 				continue
 			}
+			if s := c.thrownAway(turn, z); s != nil {
+				c.say(say{rule: "V01", at: z.node, title: "gradients are zeroed in every turn, and the optimizer steps only in some: those of the others are thrown away", sure: finding.High,
+					evidence: finding.Says("the step at %s is taken if %s", c.lineOf(s), s.arm.test), fix: fmt.Sprintf("%s  # behind the step alone", c.text(z.node)), gain: "steps take the gradients of all turns since the last one",
+					disproved: "a condition that holds in every turn"})
+			}
 			s := next(turn[i+1:], z, func(e *event) bool {
 				return e.kind == evBackward || isStep(e) && (stepsWhat(c, e) == z.onText || z.on.is(isModule) && c.stepsAlone(turn, e))
 			})
@@ -98,6 +103,19 @@ func (c *checker) zeroedBeforeStep() {
 				disproved: "a backward between them in another file"})
 		}
 	}
+}
+
+// thrownAway is the step of an optimizer that is taken in each nth turn, while its gradients are zeroed in every one.
+func (c *checker) thrownAway(turn []event, z *event) *event {
+	if z.guarded || next(turn, z, func(e *event) bool { return e.kind == evBackward && e.loop == z.loop && !e.guarded }) == nil {
+		return nil
+	}
+	every := func(e *event) bool { return isStep(e) && stepsWhat(c, e) == z.onText && e.loop == z.loop }
+	if s := next(turn, z, every); s != nil && c.stepsAlone(turn, s) && s.guards == 1 && s.arm != nil && s.arm.which == 0 && strings.Contains(s.arm.test, "%") &&
+		next(turn, z, func(e *event) bool { return every(e) && e.arm != s.arm || e.kind == evBackward && e.arm == s.arm }) == nil {
+		return s
+	}
+	return nil
 }
 
 // stepsAlone tells whether an optimizer is the only one that steps in a turn.
@@ -157,6 +175,9 @@ func (c *checker) scalerOrder() {
 	}
 }
 
+// scaled tells whether a loss was scaled.
+func (v *value) scaled() bool { return v != nil && (v.path == "scaled" || contains(v.names, "scaled")) }
+
 // scalerEvent judges an event of a loop in which a scaler works.
 func (c *checker) scalerEvent(turn []event, i int) {
 	e := &turn[i]
@@ -167,6 +188,10 @@ func (c *checker) scalerEvent(turn []event, i int) {
 	}
 	switch e.kind {
 	case evStep:
+		b := previous(turn[:i], e, is(evBackward))
+		if b != nil && b.arg.scaled() && previous(turn[:i], e, is(evUnscale)) == nil && next(turn, e, func(f *event) bool { return f.kind == evScalerStep && stepsWhat(c, f) == e.onText }) == nil {
+			bad("the optimizer steps by itself, with gradients that the scaler has scaled", fmt.Sprintf("scaler.step(%s)", e.onText))
+		}
 		if s := next(turn, e, is(evScale)); s != nil && next(turn, e, func(f *event) bool { return f.kind == evScalerStep && stepsWhat(c, f) != e.onText }) == nil {
 			bad("the optimizer steps by itself, with gradients that the scaler has scaled", fmt.Sprintf("%s.step(%s)", s.onText, e.onText))
 		}
@@ -178,7 +203,7 @@ func (c *checker) scalerEvent(turn []event, i int) {
 			bad("the scaler is updated before it steps", fmt.Sprintf("%s  # behind %s", c.text(u.node), c.text(e.node)))
 		}
 	case evBackward:
-		if e.arg.path != "scaled" && !contains(e.arg.names, "scaled") && next(turn, e, is(evScale)) == nil {
+		if !e.arg.scaled() && next(turn, e, is(evScale)) == nil {
 			if s := next(turn, e, is(evScalerStep)); s != nil && !e.on.is(isEngine) {
 				bad("the scaler steps with gradients that it has not scaled: it divides them by the scale", fmt.Sprintf("%s.scale(%s).backward()", s.onText, e.onText))
 			}
@@ -222,7 +247,7 @@ func firstLine(s string) string {
 func (c *checker) schedule() {
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evSchedule || e.loop == nil || e.guarded {
+		if e.kind != evSchedule || e.loop == nil {
 			continue
 		}
 		l := e.loop
@@ -235,7 +260,7 @@ func (c *checker) schedule() {
 		turn := c.turn(l)
 		at := i - l.from
 		s := next(turn[at+1:], e, isStep)
-		if s == nil || previous(turn[:at], e, isStep) != nil {
+		if s == nil || previous(turn[:at], e, isStep) != nil || e.guarded && !e.arm.impliedBy(s.arm) {
 			continue
 		}
 		c.say(say{rule: "V09", at: e.node, title: "the learning rate is changed before the optimizer steps", sure: finding.High,
@@ -244,6 +269,49 @@ func (c *checker) schedule() {
 			disproved: "a schedule that is not PyTorch's, and is meant to step first"})
 	}
 }
+
+var (
+	ofEpochs  = pattern(`(?i)epoch`)
+	ofBatches = pattern(`(?i)\blen\(|steps|iter|batch`)
+)
+
+// miscounted are schedules that are made for so many epochs and step in every batch, or the other way round.
+func (c *checker) miscounted() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evSchedule || e.loop == nil || e.guarded || e.on.call == nil || len(e.call.Args) > 0 {
+			continue
+		}
+		made := c.counts(e.on.call)
+		epochs := ofEpochs().MatchString(made) && !ofBatches().MatchString(made)
+		switch {
+		case epochs && c.backwardOf(e.loop) && e.loop.parent != nil && ofEpochs().MatchString(c.loopHead(e.loop.parent)) && !ofEpochs().MatchString(c.loopHead(e.loop)):
+			c.say(say{rule: "V32", at: e.node, title: fmt.Sprintf("%s counts epochs, and steps in every batch", e.onText), sure: finding.High,
+				evidence: finding.Says("it is made with %s", made), fix: fmt.Sprintf("%s  # behind the loop over %s", c.text(e.node), e.loop.text), gain: "the rates that are meant, over all epochs",
+				disproved: "a variable of that name that counts batches"})
+		case strings.Contains(made, "len(") && !strings.Contains(made, "//") && !c.backwardOf(e.loop) && c.hasKind(e.loop, evBackward) && ofEpochs().MatchString(c.loopHead(e.loop)):
+			c.say(say{rule: "V32", at: e.node, title: fmt.Sprintf("%s counts batches, and steps once per epoch", e.onText), sure: finding.High,
+				evidence: finding.Says("it is made with %s", made), fix: fmt.Sprintf("%s  # behind each step of the optimizer", c.text(e.node)), gain: "the whole schedule",
+				disproved: "a length that is one of epochs"})
+		}
+	}
+}
+
+// counts is what a schedule is made with beside its optimizer, as it is written.
+func (c *checker) counts(made *pysyntax.Call) string {
+	var all []string
+	for _, a := range made.Args[min(1, len(made.Args)):] {
+		text := c.text(a.Value)
+		if a.Name != "" {
+			text = a.Name + "=" + text
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// loopHead is the line of a loop.
+func (c *checker) loopHead(l *loop) string { return c.f.LineText(c.f.Line(l.node)) }
 
 func (c *checker) retained() {
 	for _, l := range c.training {
@@ -262,7 +330,8 @@ func (c *checker) retained() {
 					evidence: finding.Says("the second backward is at %s, and no step is between them", c.lineOf(b)), disproved: "gradients of each that are looked at between them, in another file"})
 				continue
 			}
-			if next(turn[i+1:], e, func(f *event) bool { return f.kind == evBackward }) != nil {
+			if b := next(turn[i+1:], e, func(f *event) bool { return f.kind == evBackward }); b != nil {
+				c.throughOthers(turn, i, e, b)
 				continue
 			}
 			c.say(say{rule: "V22", at: e.node, title: "the graph is retained, and nothing goes backward through it again in this step", sure: finding.Medium,
@@ -270,6 +339,32 @@ func (c *checker) retained() {
 				disproved: "a second backward, or torch.autograd.grad, through the same values in another file"})
 		}
 	}
+}
+
+// throughOthers judges a graph that is retained for a second loss, where the first one goes back into parameters whose gradients are zeroed
+// before any step takes them.
+func (c *checker) throughOthers(turn []event, i int, e, b *event) {
+	s := next(turn[i+1:], e, isStep)
+	z := next(turn[i+1:], e, func(f *event) bool { return f.kind == evZero && s != nil && f.onText != stepsWhat(c, s) })
+	if s == nil || z == nil || !before(s, b, turn) || !before(z, b, turn) || next(turn[i+1:], e, func(f *event) bool { return isStep(f) && stepsWhat(c, f) == z.onText }) == nil || e.guarded || b.guarded {
+		return
+	}
+	c.say(say{rule: "V22", at: e.node, title: fmt.Sprintf("the graph is retained for %s, and what this backward puts into the parameters of %s is zeroed before their step", c.lossOf(b), z.onText), sure: finding.Medium,
+		evidence: finding.Says("zeroed at %s, backward again at %s", c.lineOf(z), c.lineOf(b)), fix: fmt.Sprintf("compute %s of detached values (fake.detach()), and leave retain_graph out", c.lossOf(e)), gain: "a backward through the other model, and the memory of its values",
+		disproved: "gradients that are looked at before they are zeroed"})
+}
+
+// before tells whether an event comes before another in a turn.
+func before(a, b *event, turn []event) bool {
+	for i := range turn {
+		switch &turn[i] {
+		case a:
+			return true
+		case b:
+			return false
+		}
+	}
+	return false
 }
 
 // oneByOne tells whether two losses of a step go backward by themselves where their sum would do.

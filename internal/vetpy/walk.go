@@ -71,6 +71,20 @@ func (a *arm) within(b *arm) bool {
 	return b == nil
 }
 
+// impliedBy tells whether all conditions of a arm are met wherever those of b are.
+func (a *arm) impliedBy(b *arm) bool {
+	for ; a != nil; a = a.parent {
+		met := false
+		for y := b; y != nil; y = y.parent {
+			met = met || y.test == a.test && y.which == a.which
+		}
+		if !met {
+			return false
+		}
+	}
+	return true
+}
+
 // maxSteps bounds a walk: calls are entered each time that they are met.
 const maxSteps = 200_000
 
@@ -749,6 +763,10 @@ func (w *walker) bind(d *function, self *value, args []*value, names map[string]
 			v = &value{traits: nameTraits(p.Name), names: []string{p.Name}}
 		} else if v.traits&^(isMoved|isCopied|isElement|isHost) == 0 && v.class == nil && v.fn == nil && (v.path == "" || v.call != nil) {
 			v = v.with(nameTraits(p.Name))
+		} else if v.is(isModule) && v.class != nil && !contains(v.names, p.Name) {
+			c := *v
+			c.names = join(c.names, []string{p.Name})
+			v = &c
 		}
 		w.scope.vars[p.Name] = v
 	}
