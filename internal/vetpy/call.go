@@ -345,6 +345,9 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 		e.kind = evRead
 		w.record(e)
 	}
+	if a.Attr == "numpy" && (carries(on) || on.traits&^isHost == 0 && !on.cut() && strings.HasSuffix(e.onText, ".cpu()")) { // which fails where there is a graph: then the parameters are frozen in another file
+		w.record(event{kind: evCall, node: x, what: "ungraphed"})
+	}
 	if t, ok := drops[a.Attr]; ok && on.is(isGraph|isOutput|isTensor|isBatch|isFrozen|isElement) {
 		return dropped(a.Attr, t, on)
 	}
@@ -678,6 +681,11 @@ func (w *walker) builtinCall(x *pysyntax.Call, path string, args []*value, e eve
 	switch last {
 	case "next":
 		return w.element(first(args))
+	case "map":
+		if f := first(args); f.fn != nil && len(args) == 2 {
+			return w.mapped(f, args[1])
+		}
+		return unknown
 	case "list", "tuple", "sorted":
 		c := *first(args)
 		c.traits |= isList
@@ -708,6 +716,18 @@ func (w *walker) builtinCall(x *pysyntax.Call, path string, args []*value, e eve
 		return unknown
 	}
 	return nil
+}
+
+// mapped is what a function of the file makes of each part of a value.
+func (w *walker) mapped(f, v *value) *value {
+	if len(v.elems) == 0 || v.is(isList) {
+		return w.enter(f.fn, f.self, []*value{w.element(v)}, nil)
+	}
+	all := &value{}
+	for _, e := range v.elems {
+		all.elems = append(all.elems, w.enter(f.fn, f.self, []*value{e}, nil))
+	}
+	return all
 }
 
 // logCall is a call that writes figures into a log, which reads them; nil if it is none.

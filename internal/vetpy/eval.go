@@ -133,7 +133,7 @@ func (w *walker) attribute(x *pysyntax.Attribute) *value {
 			return f
 		}
 		if m := v.class.methods[x.Attr]; m != nil {
-			if property(m.node) {
+			if decorated(m.node, "property") {
 				return w.enter(m, v, nil, nil)
 			}
 			return &value{fn: m, self: v}
@@ -171,15 +171,6 @@ func (w *walker) attribute(x *pysyntax.Attribute) *value {
 
 // attrTraits are what the name of an attribute that nobody in the file sets says of it.
 func attrTraits(name string) traits { return nameTraits(name) &^ isModule }
-
-func property(f *pysyntax.Function) bool {
-	for _, d := range f.Decorators {
-		if n, ok := d.(*pysyntax.Name); ok && n.ID == "property" {
-			return true
-		}
-	}
-	return false
-}
 
 func (w *walker) binary(x *pysyntax.Binary) *value {
 	a, b := w.eval(x.X), w.eval(x.Y)

@@ -69,7 +69,7 @@ func pathTraits(path string) traits {
 		return isModule
 	case strings.HasPrefix(path, "torch.") && factories[last] != 0 && strings.Count(path, ".") == 1:
 		return isTensor
-	case path == "torch.from_numpy", path == "torch.load":
+	case path == "torch.from_numpy":
 		return isTensor
 	case isClockCall(path):
 		return isClock

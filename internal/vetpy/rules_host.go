@@ -92,7 +92,7 @@ func (c *checker) pageable() {
 }
 
 func (c *checker) unpinned(call *pysyntax.Call) bool {
-	if c.peek(call.Func).path == "" || hasStar(call) {
+	if pathTraits(c.peek(call.Func).path)&isLoader == 0 || hasStar(call) {
 		return false
 	}
 	p := arg(call, "pin_memory", -1)
@@ -233,17 +233,27 @@ func (c *checker) timed() {
 // unwaited is the last work of the device in a span that nothing waits for before the clock is read. What only the last of many steps
 // leaves out does not matter.
 func (c *checker) unwaited(span []event, end *event) *event {
+	foreign := 0
 	for i := len(span) - 1; i >= 0; i-- {
 		e := &span[i]
 		switch e.kind {
 		case evSync, evRead:
-			if e.kind == evRead && (e.guarded || e.on.is(isHost)) {
+			if e.kind == evRead && (e.guarded && !e.arm.impliedBy(end.arm) || e.on.is(isHost)) {
 				continue
 			}
 			return nil
-		case evForward, evBackward, evStep, evWork:
-			if e.loop != end.loop && e.loop != nil && (c.hasKind(e.loop, evBackward) || e.loop.iter.is(isLoader) || c.overLoader(e.loop)) {
+		case evCall:
+			if n := foreignCall(e); n > 0 {
+				foreign += n
+			}
+			if foreign >= maxForeign {
 				return nil
+			}
+		case evForward, evBackward, evStep, evWork:
+			for l := e.loop; l != nil && l != end.loop; l = l.parent {
+				if c.hasKind(l, evBackward) || c.overLoader(l) || c.any(l, waits) {
+					return nil
+				}
 			}
 			if !end.loop.within(e.loop) && !e.loop.within(end.loop) {
 				return nil
@@ -252,6 +262,25 @@ func (c *checker) unwaited(span []event, end *event) *event {
 		}
 	}
 	return nil
+}
+
+// waits tells whether the host waits for the device in each turn.
+func waits(e *event) bool {
+	return e.kind == evSync || e.kind == evRead && !e.guarded && !e.on.is(isHost)
+}
+
+// maxForeign is how many functions of other files may come between the work and the clock: more of them take the time that is meant.
+const maxForeign = 3
+
+// foreignCall tells whether an event calls a function of another file: maxForeign if that is given a tensor, for which it may wait.
+func foreignCall(e *event) int {
+	if e.call == nil || strings.HasPrefix(e.what, "torch.") || strings.HasPrefix(e.what, "builtins.") || strings.HasPrefix(e.what, "dropped.") {
+		return 0
+	}
+	if slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isGraph | isOutput | isTensor) }) {
+		return maxForeign
+	}
+	return 1
 }
 
 func (c *checker) emptyCache() {

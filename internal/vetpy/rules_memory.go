@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
+	"github.com/warpline-ml/warpline/internal/pysyntax"
 )
 
 func (c *checker) kept() {
@@ -15,13 +16,36 @@ func (c *checker) kept() {
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) && !evaluation[e.loop] || c.goesBackward(e) || c.emptied(e) {
+		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) && !evaluation[e.loop] || c.goesBackward(e) || c.emptied(e) || c.restarted(e) {
 			continue
 		}
 		c.say(say{rule: "R06", at: e.node, title: keptTitle(e), sure: finding.High, fix: c.keptFix(e),
 			gain:      "the memory of every step so far, and the time to free it",
 			disproved: fmt.Sprintf("%s going backward in another file, or being emptied there in every step", e.onText)})
 	}
+}
+
+// restarted tells whether what adds up begins anew with the steps of an optimizer that takes several turns together.
+func (c *checker) restarted(k *event) bool {
+	var body []pysyntax.Stmt
+	switch l := k.loop.node.(type) {
+	case *pysyntax.For:
+		body = l.Body
+	case *pysyntax.While:
+		body = l.Body
+	}
+	found := false
+	pysyntax.Inspect(body, func(n pysyntax.Node) bool {
+		if s, ok := n.(*pysyntax.If); ok && strings.Contains(c.f.Text(s), ".step(") {
+			pysyntax.Inspect(s.Body, func(n pysyntax.Node) bool {
+				a, ok := n.(*pysyntax.Assign)
+				found = found || ok && slices.ContainsFunc(a.Targets, func(t pysyntax.Expr) bool { return c.text(t) == k.onText })
+				return !found
+			})
+		}
+		return !found
+	})
+	return found
 }
 
 // emptied tells whether what a variable collects is let go of, perhaps in the step: not where that is seen to come once per epoch.
@@ -185,7 +209,7 @@ func (c *checker) trainsAround(l *loop) bool {
 
 func (c *checker) graphInEvaluation() {
 	c.evaluations(func(l *loop, e *event) {
-		if e.modes&noGrad != 0 || c.switchedOff() {
+		if e.modes&noGrad != 0 || c.switchedOff() || slices.ContainsFunc(c.events, func(r event) bool { return r.what == "ungraphed" && r.fn == l.fn }) {
 			return
 		}
 		sure := finding.Medium
@@ -216,19 +240,13 @@ func (c *checker) evaluates(l *loop) bool {
 	return c.hasKind(l, evEval)
 }
 
-// withDropout matches settings of layers that have it.
-var withDropout = pattern(`dropout\s*=`)
-
-// modal tells whether there may be layers that behave in another way in evaluation.
-func (c *checker) modal() bool {
-	return c.mentions("Dropout", "BatchNorm", "torchvision", "timm", "from_pretrained", "TransformerEncoder", "resnet") || c.mentions("dropout") && withDropout().Match(c.f.Source)
-}
+// modal matches layers that behave in another way in evaluation.
+var modal = pattern(`Dropout|BatchNorm|dropout\s*=|torchvision\.models|import models|models\.|timm|from_pretrained|TransformerEncoder|resnet`)
 
 func (c *checker) evaluationMode() {
-	known := c.modal()
 	modes := slices.ContainsFunc(c.events, func(e event) bool { return e.kind == evTrain })
 	c.evaluations(func(l *loop, e *event) {
-		if !known && (!modes || e.on.class != nil || strings.HasPrefix(e.on.path, "torch.nn.")) { // a program that sets modes of what it does not make has a reason
+		if !c.modal(e.on) && (!modes || e.on.class != nil || strings.HasPrefix(e.on.path, "torch.nn.")) { // a program that sets modes of what it does not make has a reason
 			return
 		}
 		if c.evaluates(l) || l.fn != nil && !c.called(l.fn) && !c.trainsBefore(l) {
@@ -238,6 +256,14 @@ func (c *checker) evaluationMode() {
 			fix: fmt.Sprintf("%s.eval()  # before the loop, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
 			evidence: finding.Says("%s is called at %s, and no eval() comes before", e.onText, c.lineOf(e)), disproved: "a model without dropout and batch norm, or an eval() in another file"})
 	})
+}
+
+// modal tells whether a model may have layers that behave in another way in evaluation: of a class of the file, whether its classes have.
+func (c *checker) modal(model *value) bool {
+	if model.class == nil {
+		return modal().Match(c.f.Source)
+	}
+	return slices.ContainsFunc(c.classes, func(k *class) bool { return k.module && modal().MatchString(c.f.Text(k.node)) })
 }
 
 // trainsBefore tells whether the function of a loop has set a mode before it.

@@ -63,7 +63,7 @@ func (c *checker) madeThenMoved() {
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evMove || !e.on.is(isHost) || e.on.call == nil || !strings.HasPrefix(e.on.path, "torch.") || e.on.path == "torch.from_numpy" || e.on.path == "torch.load" || e.on.is(isPinned) {
+		if e.kind != evMove || !e.on.is(isHost) || e.on.call == nil || !strings.HasPrefix(e.on.path, "torch.") || e.on.path == "torch.from_numpy" || e.on.is(isPinned) || arg(e.on.call, "generator", -1) != nil {
 			continue
 		}
 		inForward := e.fn != nil && e.fn.class != nil && e.fn.class.module && e.fn.node.Name == "forward"

@@ -745,7 +745,10 @@ func (w *walker) enter(d *function, self *value, args []*value, names map[string
 // bind gives parameters their arguments.
 func (w *walker) bind(d *function, self *value, args []*value, names map[string]*value) {
 	params := d.node.Params
-	if self != nil && len(params) > 0 && !static(d.node) {
+	if self != nil && len(params) > 0 && !decorated(d.node, "staticmethod") {
+		if decorated(d.node, "classmethod") {
+			self = &value{class: d.class}
+		}
 		w.scope.vars[params[0].Name] = self
 		params = params[1:]
 	}
@@ -772,13 +775,8 @@ func (w *walker) bind(d *function, self *value, args []*value, names map[string]
 	}
 }
 
-func static(f *pysyntax.Function) bool {
-	for _, d := range f.Decorators {
-		if n, ok := d.(*pysyntax.Name); ok && n.ID == "staticmethod" {
-			return true
-		}
-	}
-	return false
+func decorated(f *pysyntax.Function, name string) bool {
+	return slices.ContainsFunc(f.Decorators, func(d pysyntax.Expr) bool { return isWord(d, name) })
 }
 
 // enterMode is the modes within a context or under a decorator.
@@ -791,7 +789,7 @@ func (w *walker) enterMode(m modes, x pysyntax.Expr) modes {
 	path := w.peek(f).path
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	switch {
-	case last == "no_grad" || last == "inference_mode":
+	case strings.HasSuffix(last, "no_grad") || strings.HasSuffix(last, "inference_mode"):
 		return m | noGrad
 	case last == "enable_grad":
 		return m &^ noGrad
