@@ -527,7 +527,7 @@ func (w *walker) path(x *pysyntax.Call, f *value, args []*value, names map[strin
 		e.kind = evClip
 		w.record(e)
 		return &value{traits: isTensor}
-	case strings.HasSuffix(path, "cuda.synchronize") || last == "synchronize":
+	case strings.Contains(e.onText, "synchronize"):
 		e.kind = evSync
 		w.record(e)
 		return unknown

@@ -152,6 +152,8 @@ func (w *walker) attribute(x *pysyntax.Attribute) *value {
 		return &value{path: v.path + "." + x.Attr, traits: t}
 	}
 	switch {
+	case x.Attr == "module" && v.is(isModule):
+		return v // of DistributedDataParallel
 	case x.Attr == "data":
 		return &value{traits: v.traits&^(isGraph|isOutput) | isTensor, names: v.names}
 	case x.Attr == "grad":
@@ -161,7 +163,7 @@ func (w *walker) attribute(x *pysyntax.Attribute) *value {
 	case x.Attr == "loss" && v.is(isOutput):
 		return &value{traits: v.traits | isGraph, names: v.names}
 	case v.is(isOutput | isBatch | isGraph | isElement):
-		return &value{traits: v.traits &^ isList, names: v.names, call: v.loader()}
+		return &value{traits: v.traits &^ isList, names: join(v.names, []string{w.text(x)}), call: v.loader(), loop: v.loop, turn: v.turn}
 	}
 	if v.fields != nil {
 		return &value{traits: nameTraits(x.Attr), names: []string{w.text(x)}}
@@ -281,11 +283,16 @@ func (w *walker) comprehension(x *pysyntax.Comprehension) *value {
 	c := x.Clauses[0]
 	iter := w.eval(c.Iter)
 	v := unknown
+	batches := givesBatches(iter)
 	turn := func() {
-		w.assign(c.Target, w.element(iter))
+		e := w.element(iter)
+		if !batches {
+			e = e.without(isElement | isHost)
+		}
+		w.assign(c.Target, e)
 		v = w.collected(x)
 	}
-	if givesBatches(iter) {
+	if batches {
 		w.repeat(x, iter, w.text(c.Iter), turn)
 	} else {
 		turn()

@@ -155,11 +155,27 @@ func (c *checker) shuffles(e *event) {
 	if isFalse(arg(e.call, "shuffle", -1)) && recurrent().Match(c.f.Source) {
 		return // a state that goes from batch to batch
 	}
+	if c.onlyEvaluates(e.call) {
+		return
+	}
 	if arg(e.call, "", 2) != nil || c.iterable(e) || c.ordered() || c.madeUp(e) {
 		return
 	}
 	c.say(say{rule: "V23", at: e.node, title: "the training data is not shuffled", sure: finding.Medium, fix: "DataLoader(..., shuffle=True)", gain: "batches that differ from epoch to epoch",
 		disproved: "a data set that shuffles itself, or whose order matters"})
+}
+
+// onlyEvaluates tells whether all loops over a loader that are seen never go backward.
+func (c *checker) onlyEvaluates(loader *pysyntax.Call) bool {
+	seen := false
+	for _, l := range c.loops {
+		if l.iter.call == loader || slices.ContainsFunc(l.iter.elems, func(v *value) bool { return v.call == loader }) {
+			if seen = true; c.any(l, differentiates) {
+				return false
+			}
+		}
+	}
+	return seen
 }
 
 var recurrent = pattern(`\bnn\.(LSTM|GRU|RNN)`)

@@ -165,7 +165,7 @@ var scoring = pattern(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing
 // evaluations are the loops that call a model and never go backward.
 func (c *checker) evaluations(each func(l *loop, forward *event)) {
 	for _, l := range c.loops {
-		if c.any(l, differentiates) || l.lighting || l.alone || c.trainsAround(l) {
+		if c.any(l, differentiates) || l.lighting || l.alone || c.trainsAround(l) || ofCallers(l.fn) {
 			continue
 		}
 		known := c.overLoader(l)
@@ -181,6 +181,11 @@ func (c *checker) evaluations(each func(l *loop, forward *event)) {
 			}
 		}
 	}
+}
+
+// ofCallers tells whether the modes of a function are those of a caller that is not seen: methods of a module.
+func ofCallers(d *function) bool {
+	return d != nil && d.class != nil && d.class.module && !d.class.lighting && (d.alone || d.node.Name == "forward")
 }
 
 // differentiates tells whether an event goes backward.
@@ -241,7 +246,7 @@ func (c *checker) evaluates(l *loop) bool {
 }
 
 // modal matches layers that behave in another way in evaluation.
-var modal = pattern(`Dropout|BatchNorm|dropout\s*=|torchvision\.models|import models|models\.|timm|from_pretrained|TransformerEncoder|resnet`)
+var modal = pattern(`Dropout|BatchNorm|dropout\s*=|torchvision\.models|torchvision import.*models|timm|from_pretrained|TransformerEncoder|resnet`)
 
 func (c *checker) evaluationMode() {
 	modes := slices.ContainsFunc(c.events, func(e event) bool { return e.kind == evTrain })

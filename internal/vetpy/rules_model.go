@@ -38,9 +38,10 @@ func (c *checker) movedInPart() {
 	}
 }
 
-// isLength tells whether a value is named as lengths, which losses and packing of sequences take from the host, or as what is no tensor.
+// isLength tells whether a value is named as lengths, which losses and packing of sequences take from the host, or as what is no tensor; or is a
+// field of a batch, which has moved it itself.
 func (c *checker) isLength(v *value) bool {
-	return len(v.names) > 0 && lengths().MatchString(v.names[len(v.names)-1])
+	return len(v.names) > 0 && lengths().MatchString(v.names[len(v.names)-1]) || slices.ContainsFunc(v.names, func(n string) bool { return strings.Contains(n, ".") })
 }
 
 var lengths = pattern(`(?i)len(gth)?s?$|sizes$|name|path|meta|(^|_)(idx|index|indices)$|^(id|key|task|mode)(_|s?$)|_(id|key|task|mode)$`)
@@ -163,9 +164,30 @@ func (c *checker) dropped() {
 		if e.kind != evCall || !ok || !pure[method] || e.on.is(isModule|isEngine|isOptimizer|isList) || !e.on.is(isGraph|isOutput|isTensor|isBatch) && !c.feeds(e) {
 			continue
 		}
+		if c.wholeBatch(e) {
+			continue
+		}
 		c.say(say{rule: "V16", at: e.node, title: fmt.Sprintf("%s.%s() gives a new tensor, which is not kept", e.onText, method), sure: finding.High,
 			fix: fmt.Sprintf("%s = %s", e.onText, c.text(e.call)), gain: "the program does what it says", disproved: "a class of one's own whose method changes the object itself"})
 	}
+}
+
+// wholeBatch tells whether a value is all that a loop gives in a turn: batches of transformers and of PyTorch Geometric move themselves.
+func (c *checker) wholeBatch(e *event) bool {
+	for l := e.loop; l != nil; l = l.parent {
+		f, ok := l.node.(*pysyntax.For)
+		if !ok {
+			continue
+		}
+		targets := []pysyntax.Expr{f.Target}
+		if s, ok := f.Target.(*pysyntax.Sequence); ok && len(l.iter.elems) == len(s.Elements) {
+			targets = s.Elements
+		}
+		if slices.ContainsFunc(targets, func(t pysyntax.Expr) bool { return isWord(t, e.onText) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // feeds tells whether an element of what a loop goes over is given to a module or a loss in the same turn.

@@ -43,7 +43,7 @@ func (c *checker) neverZeroed() {
 func (c *checker) unzeroed(turn []event, s *event) bool {
 	opt := stepsWhat(c, s)
 	return !slices.ContainsFunc(turn, func(z event) bool {
-		return z.kind == evZero && (z.onText == opt || !z.on.is(isOptimizer) || z.on.call == nil ||
+		return z.kind == evZero && (z.onText == opt || !madeHere(s) || !z.on.is(isOptimizer) || z.on.call == nil ||
 			!slices.ContainsFunc(turn, func(e event) bool { return isStep(&e) && stepsWhat(c, &e) == z.onText && madeHere(&e) }))
 	})
 }

@@ -148,6 +148,7 @@ type function struct {
 	class *class
 	scope *scope // around it
 	ran   bool   // was entered from somewhere
+	alone bool   // by nobody in the file
 }
 
 // class is a class of the file.

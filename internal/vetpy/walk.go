@@ -137,9 +137,12 @@ func (w *walker) run() {
 	for _, c := range w.classes {
 		w.instance(c)
 	}
-	for i := 0; i < len(w.defs); i++ { // walking may find more
-		if d := w.defs[i]; !d.ran {
-			w.alone(d)
+	for _, methods := range []bool{false, true} {
+		for i := 0; i < len(w.defs); i++ { // walking may find more
+			if d := w.defs[i]; !d.ran && (methods || d.class == nil) {
+				d.alone = true
+				w.alone(d)
+			}
 		}
 	}
 }
@@ -600,7 +603,7 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 	case *pysyntax.Subscript:
 		x := w.peek(t.X)
 		w.eval(t.Index)
-		if (x.is(isList) || x.traits == 0) && carries(v) && w.outlives(x) && x.fields == nil {
+		if _, same := t.Index.(*pysyntax.String); !same && (x.is(isList) || x.traits == 0) && carries(v) && w.outlives(x) && x.fields == nil {
 			w.record(event{kind: evKeep, node: target, what: "[]=", onText: w.text(t.X), on: x, arg: v})
 		}
 	case *pysyntax.Sequence:
