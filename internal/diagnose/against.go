@@ -3,6 +3,7 @@ package diagnose
 import (
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -124,6 +125,32 @@ func (c *Config) Annotate(ctx context.Context, name, out string) error {
 		})
 	})
 }
+
+// Look reads a trace to be looked at.
+func (c *Config) Look(ctx context.Context, name string) (v *kineto.View, err error) {
+	err = c.opened(ctx, name, func(s *stream) (err error) {
+		v, err = kineto.Look(ctx, s)
+		return err
+	})
+	return v, err
+}
+
+// Event is an event of a trace as it stands in the file, decompressed, at a place that a view tells; nil where it is longer than anybody
+// reads.
+func (c *Config) Event(ctx context.Context, name string, place int64) (raw json.RawMessage, err error) {
+	err = c.opened(ctx, name, func(s *stream) error {
+		if _, err := io.CopyN(io.Discard, s, place); err != nil {
+			return err
+		}
+		if json.NewDecoder(io.LimitReader(s, longestEvent)).Decode(&raw) != nil {
+			raw = nil
+		}
+		return nil
+	})
+	return raw, err
+}
+
+const longestEvent = 1 << 16
 
 // span is microseconds.
 func span(us float64) time.Duration { return time.Duration(us * float64(time.Microsecond)) }

@@ -137,7 +137,7 @@ const rules = `
 	tensor, internal/estimate < internal/explore;
 	internal/explore < cmd/warpline;
 	NONE < examples/sim;
-	internal/web, internal/cards, internal/formula, internal/simdebug, examples/sim < internal/lab;
+	internal/web, internal/cards, internal/formula, internal/simdebug, internal/diagnose, examples/sim < internal/lab;
 	internal/lab < cmd/warpline;
 	internal/monitor, internal/live, train, internal/simrun, internal/simexec, internal/check, internal/bench, internal/diagnose < cmd/warpline;
 	internal/doctor/probe < cmd/warpline;

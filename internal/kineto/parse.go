@@ -19,7 +19,8 @@ type parsed struct {
 	pyID           int64
 	allocated      int64
 	reserved       int64
-	onDevice       bool // of memory events
+	onDevice       bool   // of memory events
+	label          []byte // of a row
 	coll           parsedCollective
 }
 
@@ -110,6 +111,8 @@ func (p *parsed) argument(w *window, b []byte, key []byte, at int) int {
 		p.graph = number(v, 0)
 	case "Python id":
 		p.pyID = number(v, 0)
+	case "name":
+		p.label = v
 	case "Device Type":
 		p.onDevice = number(v, 0) != 0
 	case "Total Allocated":

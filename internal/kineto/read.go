@@ -26,7 +26,8 @@ type reading struct {
 	streams map[[2]int64]uint16
 	classes []class // of names
 	ids     map[int64]uint32
-	found   bool // traceEvents, or a bare array of events
+	found   bool  // traceEvents, or a bare array of events
+	viewed  *View // what the events are for, in place of what is judged; or nil
 }
 
 // category is one spelling of a category.
@@ -60,13 +61,15 @@ var ErrNoTrace = errors.New("no Chrome trace: neither an object with traceEvents
 
 // Read reads a Kineto or Chrome trace, decompressed, of any size in bounded memory. A file that breaks off, or turns into
 // something else, is a trace up to there with a note; an error says that nothing could be read, or that ctx is done.
-func Read(ctx context.Context, r io.Reader) (*Trace, error) {
+func Read(ctx context.Context, r io.Reader) (*Trace, error) { return readInto(ctx, r, nil) }
+
+func readInto(ctx context.Context, r io.Reader, viewed *View) (*Trace, error) {
 	a := readAhead(ctx, r)
 	defer a.close()
 	rd := &reading{
 		Trace: &Trace{Rank: -1, names: newInterner()},
 		w:     newWindow(a), cats: map[string]*category{}, rows: map[[2]uint32]uint16{}, streams: map[[2]int64]uint16{},
-		classes: []class{0}, ids: map[int64]uint32{},
+		classes: []class{0}, ids: map[int64]uint32{}, viewed: viewed,
 	}
 	rd.counts.phases, rd.counts.categories = map[string]int{}, map[string]int{}
 	err := rd.file()
@@ -92,7 +95,11 @@ func Read(ctx context.Context, r io.Reader) (*Trace, error) {
 	for name, c := range rd.cats {
 		rd.counts.categories[name] = c.count
 	}
-	rd.finish()
+	if viewed != nil {
+		viewed.finish(rd)
+	} else {
+		rd.finish()
+	}
 	return rd.Trace, nil
 }
 
@@ -281,6 +288,9 @@ func (rd *reading) take() {
 	rd.counts.events++
 	rd.count(p)
 	if p.ph != 'X' {
+		if p.ph == 'M' && rd.viewed != nil {
+			rd.label()
+		}
 		if p.ph == 'i' && p.onDevice {
 			rd.peakBytes[0], rd.peakBytes[1] = max(rd.peakBytes[0], p.allocated), max(rd.peakBytes[1], p.reserved)
 		}
@@ -298,6 +308,10 @@ func (rd *reading) take() {
 		p.dur = 0
 	}
 	k := rd.cat.kind
+	if rd.viewed != nil {
+		rd.see(rd.name(p.name), k)
+		return
+	}
 	if k == other {
 		return
 	}

@@ -36,6 +36,7 @@ func (s *Server) explorers() error {
 	s.mux.HandleFunc("DELETE /api/training", s.stop)
 	s.mux.HandleFunc("GET /explore/training/live/{path...}", s.live)
 	s.mux.HandleFunc("POST /explore/training/live/{path...}", s.live)
+	s.traces()
 	for i := range pages {
 		p := &pages[i]
 		s.Link("/explore/"+p.id, p.title)

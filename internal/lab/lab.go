@@ -8,10 +8,12 @@
 //	api.go      what scripts ask: the JSON of these commands
 //	sim.go      kernels, step by step
 //	training.go a training, and its live view
+//	trace.go    traces, looked at closely
 //	files.go    what people drop on a page
 //
 // Nothing is computed here. A widget is a command line of this program with its --json: what a page shows is what the command
-// tells, by construction, and each page says which command that is.
+// tells, by construction, and each page says which command that is. The events of a trace are too many for that: pages ask package
+// kineto for what a window shows.
 package lab
 
 import (
@@ -52,6 +54,7 @@ type Server struct {
 	busy   chan struct{}
 	sims   sims
 	runs   runs
+	views  views
 }
 
 // link is an entry of the navigation.
@@ -103,6 +106,7 @@ func (s *Server) Close() {
 	s.web.Close()
 	s.sims.close()
 	s.runs.close()
+	s.views.close()
 }
 
 // MostBody is how many bytes a request may have that is no file.

@@ -110,7 +110,7 @@ func TestFiles(t *testing.T) {
 
 // FuzzHandlers: whatever is asked, nothing panics, no command begins with what a query says, and no file outside is read.
 func FuzzHandlers(f *testing.F) {
-	for _, seed := range []string{"/api/widgets/timeline?steps=7", "/api/widgets/transfer?device=batch,weight", "/explore/race?s=e30", "/assets/../lab.go", "/api/widgets/%2e%2e", "/?token=x", "/api/widgets/memory?model=gpt2"} {
+	for _, seed := range []string{"/api/widgets/timeline?steps=7", "/api/widgets/transfer?device=batch,weight", "/explore/race?s=e30", "/assets/../lab.go", "/api/widgets/%2e%2e", "/?token=x", "/api/widgets/memory?model=gpt2", "/api/trace/sum.ptx/tile?level=3", "/api/trace/../find?name=x"} {
 		f.Add("GET", seed, "")
 	}
 	f.Add("POST", "/api/files?name=../../x.json", "content")

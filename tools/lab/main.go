@@ -3,7 +3,9 @@
 // fails when the console has an error, when something is fetched from elsewhere, when a page is wider than its window, when a figure
 // differs, or when axe-core, given by its file, finds a violation.
 //
-//	go run -C tools ./lab OUT WARPLINE [axe.min.js]
+// What it takes and how quickly it answers is printed, with a trace of a million events, say; with the word figures nothing else is done.
+//
+//	go run -C tools ./lab OUT WARPLINE TRACE [axe.min.js|figures]
 package main
 
 import (
@@ -26,7 +28,7 @@ import (
 	"github.com/warpline-ml/warpline/tools/chrome"
 )
 
-func main() { chrome.Main("lab OUT WARPLINE [axe.min.js]", 2, run) }
+func main() { chrome.Main("lab OUT WARPLINE TRACE [axe.min.js|figures]", 3, run) }
 
 // window is a size to look through.
 type window struct {
@@ -60,11 +62,12 @@ type visit struct {
 	out  string
 	bin  string
 	axe  string // its source
+	pid  int    // of the lab
 	c    *chrome.Complaints
 }
 
 func run(ctx context.Context, out string, others []string) error {
-	bin, axe := others[0], strings.Join(others[1:], "")
+	bin, trace, axe := others[0], others[1], strings.Join(others[2:], "")
 	dir, err := os.MkdirTemp("", "lab-")
 	if err != nil {
 		return err
@@ -78,19 +81,19 @@ func run(ctx context.Context, out string, others []string) error {
 	tab, cancel := chromedp.NewContext(ctx)
 	defer cancel()
 	base, _, _ := strings.Cut(url, "?")
-	v := &visit{ctx: tab, url: url, base: strings.TrimSuffix(base, "/"), out: out, bin: bin, c: chrome.Listen(tab, base)}
-	if axe != "" {
+	v := &visit{ctx: tab, url: url, base: strings.TrimSuffix(base, "/"), out: out, bin: bin, c: chrome.Listen(tab, base), pid: served.Process.Pid}
+	if axe != "" && axe != "figures" {
 		text, err := os.ReadFile(axe)
 		if err != nil {
 			return err
 		}
 		v.axe = string(text)
 	}
-	return v.all()
+	return v.all(trace, axe == "figures")
 }
 
-// all looks at every page.
-func (v *visit) all() error {
+// all looks at every page, and measures.
+func (v *visit) all(trace string, figures bool) error {
 	var text string
 	if err := chromedp.Run(v.ctx); err != nil { // without a bound, for the tab would end with it
 		return err
@@ -107,6 +110,12 @@ func (v *visit) all() error {
 	var pages []string
 	if err := v.do(chromedp.Evaluate(`['/', ...[...document.querySelectorAll('#places a[href^="/explore/"]')].map(a => a.getAttribute('href'))]`, &pages)); err != nil {
 		return err
+	}
+	if err := v.measure(pages, trace); err != nil || figures {
+		return errors.Join(err, v.c.Err())
+	}
+	if err := v.trace(); err != nil {
+		return fmt.Errorf("timeline: %w", errors.Join(err, v.c.Err()))
 	}
 	for _, page := range pages {
 		for i, win := range windows {

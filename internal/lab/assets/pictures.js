@@ -294,58 +294,33 @@ pictures.snapshot = {
   },
 };
 
-// Traces: strips of who works, which can be looked at closely, and where the time goes.
-
-function strip(place, s) {
-  let from = 0, to = s.us;
-  const draw = () => {
-    const row = 26, p = picture(place, s.lanes.length * row + 30, `${s.title || 'timeline'}, ${time(from / 1e6)} to ${time(to / 1e6)}`);
-    const left = Math.min(150, p.width / 3), room = p.width - left - 4, X = t => left + (t - from) / (to - from) * room;
-    s.lanes.forEach((l, i) => {
-      const y = i * row + 2;
-      p.put('text', {x: 0, y: y + 16}, l.name);
-      p.put('rect', {x: left, y, width: room, height: row - 5, class: 'idle'});
-      const put = (a, b, share) => { if (b > from && a < to) p.put('rect', {x: X(Math.max(a, from)), y, width: Math.max(X(Math.min(b, to)) - X(Math.max(a, from)), 0.4), height: row - 5, 'fill-opacity': share, class: 'f' + i % 8}); };
-      for (const [a, b] of l.spans_us || []) put(a, b, 1);
-      (l.busy || []).forEach((share, k) => { if (share > 0) put(k * s.us / l.busy.length, (k + 1) * s.us / l.busy.length, Math.max(share, 0.15)); });
-    });
-    p.put('text', {x: left, y: p.height - 8}, time(from / 1e6));
-    p.put('text', {x: p.width - 4, y: p.height - 8, 'text-anchor': 'end'}, time(to / 1e6));
-  };
-  const move = (by, factor, at = 0.5) => {
-    const width = Math.min((to - from) * factor, s.us), middle = from + (to - from) * at;
-    from = Math.max(0, Math.min(s.us - width, middle - width * at + by * width));
-    to = from + width;
-    draw();
-  };
-  const buttons = html('p', {class: 'actions'}, ...[['earlier', -0.3, 1], ['nearer', 0, 0.5], ['farther', 0, 2], ['later', 0.3, 1]].map(([text, by, factor]) => {
-    const b = html('button', {type: 'button'}, text);
-    b.addEventListener('click', () => move(by, factor));
-    return b;
-  }));
-  place.addEventListener('wheel', e => { if (!e.ctrlKey && !e.shiftKey) return; e.preventDefault(); move(0, e.deltaY > 0 ? 1.25 : 0.8, Math.min(1, Math.max(0, (e.offsetX - 150) / Math.max(place.clientWidth - 150, 1)))); }, {passive: false});
-  draw();
-  return buttons;
-}
+// Traces: all events, to be looked at closely, and where the time goes.
 
 pictures.trace = {
+  // look shows the events while the report is still being made.
+  async look(w) {
+    const file = w.get('file');
+    if (!file || w.looked === file) return;
+    w.looked = file;
+    this.timeline = html('div');
+    this.window = html('div');
+    w.place.replaceChildren(html('h3', {}, 'Timeline'), this.timeline);
+    w.more.replaceChildren(this.window);
+    const {look} = await import('./trace.js');
+    await look(this.timeline, this.window, file);
+  },
+  restart(w) { this.looking = this.look(w); },
+  start(w) { this.looking = this.look(w); },
   draw(w, d) {
-    w.place.replaceChildren();
-    w.more.replaceChildren();
-    const x = d.pictures?.[0];
-    for (const s of x?.strips || []) {
-      const place = html('div');
-      w.place.append(html('h3', {}, s.title || 'Timeline'), place);
-      w.place.append(strip(place, s));
-    }
+    const x = d.pictures?.[0], parts = [];
     if (x?.shares?.length) {
       const place = html('div');
-      w.more.append(html('h3', {}, x.steps ? 'Where a step goes' : 'Where the time goes'), place);
+      parts.push(html('h3', {}, x.steps ? 'Where a step goes' : 'Where the time goes'), place);
+      w.more.replaceChildren(this.window, ...parts);
       bars(place, 'where the time goes', x.shares.map((s, i) => ({label: s.name, value: s.seconds, text: `${time(s.seconds)}, ${digits(100 * s.share, 3)} %`, kind: s.idle ? 7 : i % 7})));
     }
-    if (x?.kernels?.length) w.more.append(html('h3', {}, 'What the device computes'), table(['kernel', 'family', '>calls', '>time', '>share'], x.kernels.map(k => [k.name, k.family || '–', digits(k.calls), time(k.seconds), digits(100 * k.share, 3) + ' %']), 'kernels'));
-    w.more.append(html('h3', {}, 'Findings'), ...findings(d.files?.[0]?.findings || []));
-    if (!x) w.place.append(html('p', {class: 'note'}, 'The file has nothing over time that could be drawn.'));
+    if (x?.kernels?.length) parts.push(html('h3', {}, 'What the device computes'), table(['kernel', 'family', '>calls', '>time', '>share'], x.kernels.map(k => [k.name, k.family || '–', digits(k.calls), time(k.seconds), digits(100 * k.share, 3) + ' %']), 'kernels'));
+    w.more.replaceChildren(this.window, ...parts, html('h3', {}, 'Findings'), ...findings(d.files?.[0]?.findings || []));
   },
 };
 

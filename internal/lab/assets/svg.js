@@ -71,19 +71,23 @@ export function line(p, a, points, kind) {
 
 // bars draws a row for each {label, value, text, kind} and, where it has parts, these beside each other.
 export function bars(place, title, rows) {
-  const row = 30, p = picture(place, rows.length * row + 6, title);
+  const narrow = place.clientWidth <= 560, row = narrow ? 42 : 30, p = picture(place, rows.length * row + 6, title);
   const most = Math.max(...rows.map(r => r.value), 1e-300);
-  const wide = p.width > 560 ? 190 : 110, room = p.width - wide - (p.width > 560 ? 170 : 96);
+  const left = narrow ? 0 : 190, room = p.width - (narrow ? 0 : left + 170);
   rows.forEach((r, i) => {
-    const y = i * row + 4;
-    p.put('text', {x: wide - 8, y: y + 16, 'text-anchor': 'end'}, r.label);
-    let x = wide;
+    const y = i * row + (narrow ? 20 : 4);
+    let x = left;
     for (const part of r.parts || [{value: r.value, kind: r.kind || 0}]) {
       const w = part.value / most * room;
-      const box = p.put('rect', {x, y, width: Math.max(w, 0.5), height: 22, class: 'f' + part.kind});
+      const box = p.put('rect', {x, y, width: Math.max(w, 0.5), height: narrow ? 16 : 22, class: 'f' + part.kind});
       if (part.name) box.append(make('title', {}, part.name));
       x += w;
     }
+    if (narrow) {
+      p.put('text', {x: 0, y: y - 5}, `${r.label}: ${r.text}`);
+      return;
+    }
+    p.put('text', {x: left - 8, y: y + 16, 'text-anchor': 'end'}, r.label);
     p.put('text', {x: x + 6, y: y + 16}, r.text);
   });
 }
