@@ -16,7 +16,7 @@ const mostCommands = 3
 // found something. A command that cannot do what it is asked is an error of who asks.
 func (s *Server) widget(w http.ResponseWriter, r *http.Request) {
 	x := find(r.PathValue("id"))
-	if x == nil || x.session {
+	if x == nil || x.Session {
 		web.Refuse(w, http.StatusNotFound, advice.Failf("docs/lab.md lists them", "there is no widget of that name"))
 		return
 	}
@@ -42,7 +42,7 @@ func (s *Server) widget(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	kind := "application/json"
-	if x.lines {
+	if x.Lines {
 		kind = "application/x-ndjson"
 	}
 	w.Header().Set("Content-Type", kind)
@@ -82,9 +82,9 @@ func Quote(args []string) string {
 
 // find is a widget by its name.
 func find(id string) *widget {
-	for i := range pages {
-		for k := range pages[i].widgets {
-			if w := &pages[i].widgets[k]; w.id == id {
+	for i := range pages() {
+		for k := range pages()[i].Widgets {
+			if w := &pages()[i].Widgets[k]; w.ID == id {
 				return w
 			}
 		}
@@ -116,17 +116,18 @@ type listedControl struct {
 // list answers with all widgets.
 func list(w http.ResponseWriter, _ *http.Request) {
 	all := []listed{}
-	for _, p := range pages {
-		for _, x := range p.widgets {
-			if x.session {
+	for _, p := range pages() {
+		for _, x := range p.Widgets {
+			if x.Session {
 				continue
 			}
-			l := listed{x.id, "/explore/" + p.id, x.title, x.command, x.measured, x.needs, []listedControl{}, []string{}}
-			for _, c := range x.controls {
-				l.Controls = append(l.Controls, listedControl{c.name, c.kind, c.value, c.min, c.max, c.options})
+			l := listed{x.ID, "/explore/" + p.ID, x.Title, strings.Fields(x.Command), x.Measured, x.Needs, []listedControl{}, []string{}}
+			for i := range x.Controls {
+				c := &x.Controls[i]
+				l.Controls = append(l.Controls, listedControl{c.Name, c.Kind, c.Value, c.Min, c.Max, c.options()})
 			}
-			for _, preset := range x.presets {
-				l.Presets = append(l.Presets, preset.set.Encode())
+			for _, preset := range x.Presets {
+				l.Presets = append(l.Presets, preset.Set)
 			}
 			all = append(all, l)
 		}

@@ -3,7 +3,7 @@
 //	lab.go      the server, who may ask it, and how much at a time
 //	page.go     the frame of every page
 //	widgets.go  controls, and the command line that they make
-//	pages.go    the table of widgets
+//	assets      pages.json, the table of widgets; scripts and styles
 //	explore.go  the pages on which they stand
 //	api.go      what scripts ask: the JSON of these commands
 //	sim.go      kernels, step by step

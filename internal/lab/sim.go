@@ -99,8 +99,8 @@ func (s *Server) launch(query string) (c simrun.Config, words []string, err erro
 		if q.Has(name) {
 			return q.Get(name)
 		}
-		i := slices.IndexFunc(w.controls, func(c control) bool { return c.name == name })
-		return w.controls[i].value
+		i := slices.IndexFunc(w.Controls, func(c control) bool { return c.Name == name })
+		return w.Controls[i].Value
 	}
 	if c.File, err = s.files.path(get("file")); err != nil {
 		return c, nil, err

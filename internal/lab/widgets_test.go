@@ -19,32 +19,39 @@ func TestWidgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, p := range pages {
-		for i := range p.widgets {
-			w := &p.widgets[i]
-			if seen[w.id] {
-				t.Errorf("two widgets are %s", w.id)
+	for _, p := range pages() {
+		for i := range p.Widgets {
+			w := &p.Widgets[i]
+			if seen[w.ID] {
+				t.Errorf("two widgets are %s", w.ID)
 			}
-			seen[w.id] = true
+			seen[w.ID] = true
 			first, err := w.arguments(url.Values{}, f)
-			if (err != nil) != (w.needs != "") {
-				t.Errorf("%s: %v", w.id, err)
+			if (err != nil) != (w.Needs != "") {
+				t.Errorf("%s: %v", w.ID, err)
 			}
-			for _, c := range w.controls {
+			for _, c := range w.Controls {
+				if c.Kind == choice && !slices.Contains(c.options(), c.Value) {
+					t.Errorf("%s: %s is %s, which is not to be chosen", w.ID, c.Name, c.Value)
+				}
 				for _, bad := range []string{"--out=x", "-x", "../../etc/passwd", "/etc/passwd", "a b", "x\x00", strings.Repeat("9", 400)} {
-					args, err := w.arguments(url.Values{c.name: {bad}}, f)
-					if err == nil && !slices.Equal(args, first) && !(c.kind == several && bad == "a b") {
-						t.Errorf("%s takes %q as %s: %q", w.id, bad, c.name, args)
+					args, err := w.arguments(url.Values{c.Name: {bad}}, f)
+					if err == nil && !slices.Equal(args, first) && !(c.Kind == several && bad == "a b") {
+						t.Errorf("%s takes %q as %s: %q", w.ID, bad, c.Name, args)
 					}
 				}
 			}
-			for _, preset := range w.presets {
-				if _, err := w.arguments(preset.set, f); err != nil {
-					t.Errorf("%s, %s: %v", w.id, preset.title, err)
+			for _, preset := range w.Presets {
+				set, err := url.ParseQuery(preset.Set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.arguments(set, f); err != nil {
+					t.Errorf("%s, %s: %v", w.ID, preset.Title, err)
 				}
 			}
 			if _, err := w.arguments(url.Values{"nothing": {"1"}}, f); err == nil {
-				t.Errorf("%s takes a control that it has not", w.id)
+				t.Errorf("%s takes a control that it has not", w.ID)
 			}
 		}
 	}
