@@ -40,6 +40,7 @@ func (n Name) String() string {
 // Engine opens the devices of a kind.
 type Engine struct {
 	Cards []string   // the cards it can imitate
+	Told  []string   // of these, those that errors list; nil: all
 	Rank  int        // the higher, the better a choice when the user names none; 0: never
 	Count func() int // devices that are here; nil: one
 	Open  func(Name) (Device, error)
@@ -154,7 +155,11 @@ func (e Engine) missing(kind, card string) string {
 	if len(e.Cards) == 0 {
 		return fmt.Sprintf("%q is no index, and %s has no cards; write %q", card, kind, kind+":0")
 	}
-	return fmt.Sprintf("there is no card %q; have %s", card, strings.Join(e.Cards, ", "))
+	told := e.Told
+	if told == nil {
+		told = e.Cards
+	}
+	return fmt.Sprintf("there is no card %q; have %s", card, strings.Join(told, ", "))
 }
 
 // number reads a plain decimal number below maxIndex.

@@ -18,7 +18,7 @@ import (
 
 func init() {
 	device.Register("cuda", device.Engine{Rank: 2, Open: openCUDA, Count: countCUDA})
-	device.Register("sim", device.Engine{Cards: cards.Names(), Open: openSim})
+	device.Register("sim", device.Engine{Cards: cards.Names(), Told: Simulated(), Open: openSim})
 }
 
 // library is the driver of this machine, opened once there is need of it.

@@ -175,10 +175,10 @@ func (a *Architecture) Text(width int) string {
 		t.Rows = append(t.Rows, []string{l.Name, dash(float64(l.Bytes), render.Bytes(l.Bytes)), dash(float64(l.Each), render.Bytes(l.Each)), dash(float64(l.Clocks), fmt.Sprint(l.Clocks)),
 			dash(l.Rate, fmt.Sprintf("%.0f GB/s", l.Rate/1e9))})
 	}
-	return fmt.Sprintf("%s: %d multiprocessors × %d cores = %d cores at %d MHz\n\n%s\n%d elements: %d threads in %d warps, %d blocks, %d waves; %.2f elements for each core, %d steps\n"+
-		"memory %s, cores %s: bound by %s\nstep %d: %d cores active, %d idle\n%s\n",
-		a.Model, a.SMs, a.CoresPerSM, a.TotalCores, a.Clock, t.String(width), a.Elements, a.Threads, a.Warps, a.Blocks, a.Waves, a.Batches, a.Steps,
-		span(a.MemorySeconds), span(a.ComputeSeconds), a.Bound, a.Step, a.Active, a.Idle, a.Note)
+	return fmt.Sprintf("%s: %s × %s = %s at %d MHz\n\n%s\n%s: %s in %s, %s, %s; %.2f elements for each core, %s\n"+
+		"memory %s, cores %s: bound by %s\nstep %d: %s active, %d idle\n%s\n",
+		a.Model, counted(int64(a.SMs), "multiprocessor"), counted(int64(a.CoresPerSM), "core"), counted(int64(a.TotalCores), "core"), a.Clock, t.String(width), counted(a.Elements, "element"), counted(a.Threads, "thread"), counted(a.Warps, "warp"), counted(a.Blocks, "block"), counted(a.Waves, "wave"), a.Batches, counted(a.Steps, "step"),
+		span(a.MemorySeconds), span(a.ComputeSeconds), a.Bound, a.Step, counted(int64(a.Active), "core"), a.Idle, a.Note)
 }
 
 // span is a time for people.

@@ -4,7 +4,6 @@
 package explore
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -24,12 +23,25 @@ func card(name string) (*cards.Card, error) {
 	return &c, nil
 }
 
-// within refuses a number outside its bounds.
+// within refuses a number of a flag that is outside its bounds.
 func within(name string, v, least, most float64) error {
 	if v >= least && v <= most {
 		return nil
 	}
-	return advice.Failf(fmt.Sprintf("give a number from %g to %g", least, most), "%s is %g", name, v)
+	plain := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	hint := "give a number from " + plain(least) + " to " + plain(most)
+	if least == most {
+		hint = "there is only " + plain(least)
+	}
+	return advice.Failf(hint, "--%s is %s", name, plain(v))
+}
+
+// counted is so many of a thing.
+func counted(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.FormatInt(n, 10) + " " + thing + "s"
 }
 
 // mostElements is more than any card's memory holds.

@@ -135,12 +135,15 @@ func (r *Runners) check() (*cards.Card, *cards.CPU, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if !(r.Parallel >= 0 && r.Parallel <= 1) {
+		return nil, nil, advice.Failf("give a share from 0% to 100%", "--parallel is %g%%", 100*r.Parallel)
+	}
 	cpu, err := processor(r.CPU)
 	for _, b := range []struct {
 		name           string
 		v, least, most float64
 	}{{"cpu-cores", float64(r.CPUCores), 1, mostRunners}, {"gpu-cores", float64(r.GPUCores), 1, mostRunners}, {"tasks", float64(r.Tasks), 1, mostTasks},
-		{"parallel", r.Parallel, 0, 1}, {"work", r.Work, 1, 1e15}, {"bytes", float64(r.Bytes), 0, 1 << 40}} {
+		{"work", r.Work, 1, 1e15}, {"bytes", float64(r.Bytes), 0, 1 << 40}} {
 		if err == nil {
 			err = within(b.name, b.v, b.least, b.most)
 		}

@@ -129,7 +129,7 @@ func (s *Server) Handler() http.Handler {
 			web.Refuse(w, http.StatusRequestEntityTooLarge, advice.Failf(fmt.Sprintf("%d are taken", most), "a request of %d bytes", r.ContentLength))
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, most)
-			s.mux.ServeHTTP(w, r)
+			s.found(w, r)
 		}
 	})
 }

@@ -139,3 +139,28 @@ func TestLoopback(t *testing.T) {
 		}
 	}
 }
+
+// TestMissing: what is not there is a page with a way back for people, and an error for scripts.
+func TestMissing(t *testing.T) {
+	s := newServer(t)
+	s.Handle("/learn/", http.NotFoundHandler())
+	for _, test := range []struct {
+		method, at string
+		code       int
+		want       string
+	}{
+		{"GET", "/nothing", http.StatusNotFound, `<a href="/">The first page</a>`},
+		{"GET", "/learn/nothing", http.StatusNotFound, "There is no page /learn/nothing here"},
+		{"GET", "/assets/nothing.js", http.StatusNotFound, "<main"},
+		{"POST", "/", http.StatusMethodNotAllowed, "<main"},
+		{"GET", "/api/nothing", http.StatusNotFound, `"hint":"docs/lab.md`},
+		{"GET", "/api/files", http.StatusMethodNotAllowed, `"hint":"docs/lab.md`},
+		{"POST", "/api/sim", http.StatusBadRequest, `"hint":"docs/lab.md`},
+		{"GET", "/assets/lab.css", http.StatusOK, "--accent"},
+	} {
+		w := ask(s, test.method, test.at, strings.NewReader("x=1"))
+		if w.Code != test.code || !strings.Contains(w.Body.String(), test.want) || strings.Contains(w.Body.String(), "page not found") {
+			t.Errorf("%s %s: %d %.300s", test.method, test.at, w.Code, w.Body)
+		}
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/internal/web"
 )
 
 // Page is what stands in the frame of the lab.
@@ -67,3 +69,45 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) {
 	h.Add("</ul>\n")
 	s.Write(w, r, Page{Title: "The lab", Body: h.String()})
 }
+
+// found answers with what is there, and where there is nothing with a way back: a page, or an error for scripts.
+func (s *Server) found(w http.ResponseWriter, r *http.Request) {
+	m := &missing{ResponseWriter: w}
+	s.mux.ServeHTTP(m, r)
+	switch {
+	case m.status == 0:
+	case strings.HasPrefix(r.URL.Path, "/api/"):
+		web.Refuse(w, m.status, advice.Failf("docs/lab.md lists what can be asked", "%s %.100s: %s", r.Method, r.URL.Path, http.StatusText(m.status)))
+	default:
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(m.status)
+		var h render.HTML
+		h.Add("<p>There is no page %.100s here. <a href=\"/\">The first page</a> lists all.</p>\n", r.URL.Path)
+		s.Write(w, r, Page{Title: http.StatusText(m.status), Body: h.String()})
+	}
+}
+
+// missing keeps back what package http says of addresses and methods that it does not know: a line of text.
+type missing struct {
+	http.ResponseWriter
+	status int
+}
+
+func (m *missing) WriteHeader(status int) {
+	text := strings.HasPrefix(m.Header().Get("Content-Type"), "text/plain")
+	if (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) && text {
+		m.status = status
+		return
+	}
+	m.ResponseWriter.WriteHeader(status)
+}
+
+func (m *missing) Write(b []byte) (int, error) {
+	if m.status != 0 {
+		return len(b), nil
+	}
+	return m.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController, which flushes.
+func (m *missing) Unwrap() http.ResponseWriter { return m.ResponseWriter }

@@ -78,6 +78,11 @@ func meantDevice(name string) string {
 			return "did you mean " + k + "? "
 		}
 	}
+	for _, card := range cards.All {
+		if part, ok := strings.CutPrefix(name, "sim:"); ok && part != "" && strings.HasPrefix(card.Name, part) {
+			return "" // it is meant, and cannot be had
+		}
+	}
 	return advice.Meant(name, known)
 }
 

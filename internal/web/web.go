@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,12 +27,16 @@ type Server struct {
 // "8080". Port 0 is any that is free.
 func Listen(addr string) (*Server, error) {
 	const hint = "give an address as 127.0.0.1:8080, or port 0 for any that is free"
+	full := addr
 	if !strings.Contains(addr, ":") {
-		addr = ":" + addr
+		full = ":" + addr
 	}
-	host, port, err := net.SplitHostPort(addr)
+	host, port, err := net.SplitHostPort(full)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
 	if err != nil {
-		return nil, advice.Failf(hint, "--listen %q is no address: %v", addr, err)
+		return nil, advice.Failf(hint, "--listen %q is no address", addr)
 	}
 	if host == "" {
 		host = "127.0.0.1"

@@ -74,7 +74,7 @@ func TestGuard(t *testing.T) {
 func TestListenErrors(t *testing.T) {
 	s := serve(t)
 	at := strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/")
-	for addr, want := range map[string]string{at: "in use", "127.0.0.1:x": "127.0.0.1:x", "1.2.3.4.5:1": "1.2.3.4.5", "a:b:c": "no address", ":99999": "99999"} {
+	for addr, want := range map[string]string{at: "in use", "127.0.0.1:x": "127.0.0.1:x", "1.2.3.4.5:1": "1.2.3.4.5", "a:b:c": "no address", ":99999": "99999", "nonsense": `"nonsense" is no address`} {
 		if s, err := Listen(addr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v %v", addr, s, err)
 		}
