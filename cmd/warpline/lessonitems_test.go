@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"html"
 	"os"
 	"path/filepath"
@@ -46,39 +47,66 @@ func TestLessonItems(t *testing.T) {
 			t.Errorf("%s is there twice, or has nothing to show", i.ID)
 		}
 		seen[i.ID] = true
-		i.check(t)
+		shown, listings := i.shown(t)
+		for _, trouble := range i.troubles(shown, listings) {
+			t.Error(trouble)
+		}
+		i.altered(t, shown, listings)
 	}
 }
 
-// check resolves what an item names.
-func (i *item) check(t *testing.T) {
+// shown is what the passages and commands of an item say, and the listings that stand there.
+func (i *item) shown(t *testing.T) (text string, listings []string) {
 	t.Helper()
-	var shown strings.Builder
-	var listings []string
+	var b strings.Builder
 	for _, at := range i.At {
 		text, has, ok := passage(t, at)
 		if !ok {
 			t.Errorf("%s: there is no %s", i.ID, at)
 		}
-		shown.WriteString(text)
+		b.WriteString(text)
 		listings = append(listings, has...)
 	}
 	for _, line := range i.Commands {
-		shown.WriteString(commandOf(t, i.ID, strings.TrimPrefix(line, "warpline ")))
-	}
-	for _, s := range i.Says {
-		if !strings.Contains(shown.String(), s) {
-			t.Errorf("%s: %q is not said by %v %v", i.ID, s, i.At, i.Commands)
-		}
-	}
-	for _, l := range i.Listings {
-		if !slices.Contains(listings, l) {
-			t.Errorf("%s: listing %s is not in %v, which have %v", i.ID, l, i.At, listings)
-		}
+		b.WriteString(commandOf(t, i.ID, strings.TrimPrefix(line, "warpline ")))
 	}
 	for _, name := range i.Tests {
 		if !testThere(t, name) {
 			t.Errorf("%s: there is no %s", i.ID, name)
+		}
+	}
+	return b.String(), listings
+}
+
+// troubles are what should stand there and does not.
+func (i *item) troubles(shown string, listings []string) (list []string) {
+	for _, s := range i.Says {
+		if !strings.Contains(shown, s) {
+			list = append(list, fmt.Sprintf("%s: %q is not said by %v %v", i.ID, s, i.At, i.Commands))
+		}
+	}
+	for _, l := range i.Listings {
+		if !slices.Contains(listings, l) {
+			list = append(list, fmt.Sprintf("%s: listing %s is not in %v, which have %v", i.ID, l, i.At, listings))
+		}
+	}
+	return list
+}
+
+// altered sees that each value which an item states is looked for: with any of its digits another it is not found.
+func (i *item) altered(t *testing.T, shown string, listings []string) {
+	t.Helper()
+	for k, s := range i.Says {
+		for at, c := range []byte(s) {
+			if c < '0' || c > '9' {
+				continue
+			}
+			other := *i
+			other.Says = slices.Clone(i.Says)
+			other.Says[k] = s[:at] + string('0'+(c-'0'+1)%10) + s[at+1:]
+			if len(other.troubles(shown, listings)) == 0 {
+				t.Errorf("%s: %q would do as well as %q", i.ID, other.Says[k], s)
+			}
 		}
 	}
 }

@@ -72,7 +72,7 @@ func Find(id string) (*Listing, bool) {
 }
 
 // several says why two listings wait.
-const several = "groups of several GPUs are not in this version: tensor.Open(\"cuda:1\") and examples/twodevices.go have two devices in one program"
+const several = "there is PyTorch's form of it alone, since groups of several GPUs are not in this version; tensor.Open(\"cuda:1\") and examples/twodevices.go have two devices in one program"
 
 // Listings are all, in the order of their ids.
 var Listings = []Listing{
@@ -84,7 +84,7 @@ var Listings = []Listing{
 	{ID: "L05", Title: "A linear layer on a batch of tickets", Run: L05, Numbers: []Number{batch(32), {"tokens", 128, 1, 512, "tokens of a ticket"}},
 		Wrong: &Mistake{"L05Wrong", L05Wrong, "the model moved, the batch did not", "the error of the operation, at its line; nn.Preflight before the run", "R01"}},
 	{ID: "L06", Title: "A batch of three fields moves in one call", Run: L06, Numbers: []Number{batch(4)},
-		Wrong: &Mistake{"L06Wrong", L06Wrong, "one field of three stays behind", "nn.Preflight, which names the field", ""}},
+		Wrong: &Mistake{"L06Wrong", L06Wrong, "one field of three stays behind", "nn.Preflight, which names the field", "R01"}},
 	{ID: "L07", Title: "A check before the run", Run: L07, Numbers: []Number{batch(4)}},
 	{ID: "L08", Title: "One complete step", Run: L08, Numbers: []Number{batch(8), {"steps", 1, 1, 200, "steps of the optimizer"}}},
 	{ID: "L09", Title: "One number for the log", Run: L09, Numbers: []Number{{"steps", 20, 1, 500, "steps"}, {"every", 10, 1, 500, "steps between two reports"}},

@@ -1,6 +1,7 @@
 package lessons
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,47 @@ func TestPython(t *testing.T) {
 	}
 	if _, err := pysyntax.Parse("no.py", []byte("for")); err == nil {
 		t.Error("what is no Python passes")
+	}
+}
+
+// shown is what each program with a mistake prints of it, as a pattern that the mended program's output has not.
+var shown = map[string]string{
+	"L05Wrong": `refuses, at a line of this file: true`,
+	"L06Wrong": `names Mask alone: true`,
+	"L09Wrong": `read 20 times`,
+	"L10Wrong": `saw less than the clock behind it: true`,
+	"L15Wrong": `\d+ bytes crossed the bus in 3 steps`,
+	"L19Wrong": `kept for no one: true`,
+	"L20Wrong": `largest gradient is 0`,
+	"L26Wrong": `10 copies and 10 reads`,
+	"L27Wrong": `scored twice, equal: false`,
+	"L29Wrong": `an error with a hint: true`,
+	"L30Wrong": `more from step to step: [1-9]`,
+	"L31Wrong": `(?m)^gradient 2$`,
+}
+
+// TestMistakes: each mistake runs in its broken form and shows there, is found by a rule of warpline vet in PyTorch's, and does not show
+// in the program that mends it. A mistake without a row in shown fails.
+func TestMistakes(t *testing.T) {
+	count := 0
+	for i := range Listings {
+		l := &Listings[i]
+		if l.Wrong == nil {
+			continue
+		}
+		count++
+		pattern, ok := shown[l.Wrong.Name]
+		if !ok || l.Wrong.Rule == "" || l.Wrong.What == "" || l.Wrong.Found == "" {
+			t.Errorf("%s: %+v", l.Wrong.Name, *l.Wrong)
+			continue
+		}
+		broken, mended := output(t, l.Wrong.Run, "cpu", l.Values()), output(t, l.Run, "cpu", l.Values())
+		if re := regexp.MustCompile(pattern); !re.MatchString(broken) || re.MatchString(mended) {
+			t.Errorf("%s shows %q, mended it shows %q", l.Wrong.Name, broken, mended)
+		}
+	}
+	if count != len(shown) {
+		t.Errorf("%d mistakes of %d", count, len(shown))
 	}
 }
 

@@ -133,7 +133,7 @@ func (p *piece) listing(id string) {
 	}
 	p.Add("<figure class=\"listing\" data-listing=\"%s\" id=\"listing-%s\">\n<figcaption>%s: %s</figcaption>\n", s.ID, s.ID, s.ID, s.Title)
 	if s.Absent != "" {
-		p.Add("<p data-absent>%s</p>\n", inline("Not in this version: "+s.Absent+"."))
+		p.Add("<p data-absent>%s</p>\n", inline("No program here: "+s.Absent+"."))
 	}
 	if s.About != "" {
 		p.Add("<p>%s</p>\n", inline(s.About))
@@ -142,7 +142,11 @@ func (p *piece) listing(id string) {
 		p.lines(s)
 	}
 	if s.Python != "" {
-		p.Add("<details class=\"python\"><summary>the same in PyTorch</summary><pre tabindex=\"0\"><code>%s</code></pre></details>\n", s.Python)
+		open := ""
+		if s.Absent != "" {
+			open = " open"
+		}
+		p.Add("<details class=\"python\""+open+"><summary>the same in PyTorch</summary><pre tabindex=\"0\"><code>%s</code></pre></details>\n", s.Python)
 	}
 	if s.Command != "" {
 		p.Add("<p>At the command line: <code>%s</code></p>\n", s.Command)

@@ -132,7 +132,7 @@ func (s *Listing) WriteText(w io.Writer, width int) error {
 	p := &printer{w: w, width: width}
 	p.line("%s  %s\n", s.ID, s.Title)
 	if s.Absent != "" {
-		p.para("Not here: "+s.Absent, 0)
+		p.para("No program here: "+s.Absent+".", 0)
 	}
 	if s.About != "" {
 		p.para(s.About, 0)
