@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +17,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/lesson"
 	"github.com/warpline-ml/warpline/internal/render"
+	"github.com/warpline-ml/warpline/train"
 )
 
 const learnLong = `Lessons on computing with GPUs, to be read here or in warpline lab, with programs that run on any machine: on its CPU, on its
@@ -88,9 +91,9 @@ func newLearnRead(dir *string) *cobra.Command {
 		Use: "read LESSON", Short: "Read a lesson, which counts as read", Args: from(1, 1), ValidArgs: lesson.IDs,
 		Example: "  warpline learn read memory",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, ok := lesson.Find(args[0])
+			l, ok := lesson.Find(strings.ToLower(args[0]))
 			if !ok {
-				return advice.Failf("they are "+strings.Join(lesson.IDs, ", "), "no lesson is called %q", args[0])
+				return advice.Failf(advice.Meant(args[0], lesson.IDs)+"they are "+strings.Join(lesson.IDs, ", "), "no lesson is called %q", args[0])
 			}
 			return withProgress(cmd, *dir, func(s *screen, p *lesson.Progress) error {
 				if err := s.emit(l); err != nil {
@@ -110,7 +113,7 @@ func newLearnListing() *cobra.Command {
 		Use: "listing ID", Short: "Show a program of the lessons with an explanation for each line, and its PyTorch form", Args: from(1, 1),
 		Example: "  warpline learn listing L08\n  warpline learn listing L30Wrong",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := lesson.Show(args[0])
+			l, err := lesson.Show(lesson.ListingID(args[0]))
 			if err != nil {
 				return advice.Explain(err, "warpline learn read LESSON names those of a lesson")
 			}
@@ -130,7 +133,7 @@ func newLearnRun() *cobra.Command {
 		Use: "run ID", Short: "Run a program of the lessons, with numbers of your own", Args: from(1, 1),
 		Example: "  warpline learn run L08 --device sim:0 --set steps=20\n  warpline learn run L30 --wrong",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, ok := lessons.Find(args[0])
+			l, ok := lessons.Find(lesson.ListingID(args[0]))
 			if !ok {
 				return advice.Failf(fmt.Sprintf("they are L01 to L%02d", len(lessons.Listings)), "no listing is called %q", args[0])
 			}
@@ -183,7 +186,7 @@ func newLearnQuiz(dir *string) *cobra.Command {
 		Use: "quiz a|b", Short: "Take a final check", Args: from(1, 1), ValidArgs: []string{"a", "b"},
 		Example: "  warpline learn quiz a\n  warpline learn quiz b --answers 2,2,3,3,3,1,3,2,3,2",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, ok := lesson.FindQuiz(args[0])
+			q, ok := lesson.FindQuiz(strings.ToLower(args[0]))
 			if !ok {
 				return advice.Failf("they are a and b", "no check is called %q", args[0])
 			}
@@ -208,23 +211,61 @@ func answersTo(cmd *cobra.Command, s *screen, q *lesson.Quiz, given []int) (list
 		}
 		return list, nil
 	}
-	in := bufio.NewScanner(cmd.InOrStdin())
+	read := linesOf(cmd.InOrStdin())
 	for i, question := range q.Questions {
 		s.say("\n%d of %d  %s", i+1, len(q.Questions), question.Text)
 		for k, c := range question.Choices {
 			s.say("  %d  %s", k+1, c)
 		}
-		g := 0
-		for g < 1 || g > len(question.Choices) {
-			fmt.Fprintf(s.text, "answer 1 to %d: ", len(question.Choices))
-			if !in.Scan() {
-				return nil, advice.Failf("answer all questions, or give --answers", "the answers ended at question %d of %d", i+1, len(q.Questions))
-			}
-			g, _ = strconv.Atoi(strings.TrimSpace(in.Text())) // what is no number is asked for again
+		g, err := askFor(cmd.Context(), s, read, len(question.Choices))
+		if errors.Is(err, io.EOF) {
+			return nil, advice.Failf(fmt.Sprintf("give all %d at once: --answers %s…", len(q.Questions), written(list)), "the answers ended at question %d of %d, and nothing is scored", i+1, len(q.Questions))
+		}
+		if err != nil {
+			return nil, err
 		}
 		list = append(list, g-1)
 	}
 	return list, nil
+}
+
+// written are choices as --answers has them.
+func written(list []int) (text string) {
+	for _, g := range list {
+		text += strconv.Itoa(g+1) + ","
+	}
+	return text
+}
+
+// linesOf reads lines beside whoever waits for them, so that an interrupt needs no line to be seen. It ends with what is read.
+func linesOf(r io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for in := bufio.NewScanner(r); in.Scan(); {
+			lines <- strings.TrimSpace(in.Text())
+		}
+	}()
+	return lines
+}
+
+// askFor asks for a number from 1 to n until it is one. The errors are io.EOF and train.ErrInterrupted.
+func askFor(ctx context.Context, s *screen, lines <-chan string, n int) (int, error) {
+	for {
+		fmt.Fprintf(s.text, "answer 1 to %d: ", n)
+		select {
+		case <-ctx.Done():
+			return 0, train.ErrInterrupted
+		case line, ok := <-lines:
+			if !ok {
+				return 0, io.EOF
+			}
+			if g, err := strconv.Atoi(line); err == nil && g >= 1 && g <= n {
+				return g, nil
+			}
+			s.say("%q is none of the choices: write one number from 1 to %d, or press Ctrl-C to leave", line, n)
+		}
+	}
 }
 
 // judge tells what answers are worth, and notes the score.

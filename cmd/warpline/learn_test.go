@@ -2,13 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/examples/lessons"
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/lesson"
+	"github.com/warpline-ml/warpline/train"
 )
 
 // TestLearn takes a course in the terminal: the list, a lesson, a listing, a run, a check; and the list knows of it.
@@ -28,7 +33,7 @@ func TestLearn(t *testing.T) {
 	if text := learn(0, "read", "memory", "--dir", dir); !strings.Contains(text, "14.90 GiB") {
 		t.Errorf("%s", text)
 	}
-	if text := learn(0, "listing", "L08"); !strings.Contains(text, "// Backward fills") || !strings.Contains(text, "loss.backward()") {
+	if text := learn(0, "listing", "l8"); !strings.Contains(text, "// Backward fills") || !strings.Contains(text, "loss.backward()") {
 		t.Errorf("%s", text)
 	}
 	if text := learn(0, "run", "L31", "--wrong", "--set", "steps=2"); text != "gradient 2\ngradient 2\n" {
@@ -40,10 +45,41 @@ func TestLearn(t *testing.T) {
 	if list := learn(0, "--dir", dir); !strings.Contains(list, "read 2") || !strings.Contains(list, "best score 11 %") {
 		t.Errorf("%s", list)
 	}
-	for _, args := range [][]string{{"read", "nothing"}, {"listing", "L99"}, {"run", "L21"}, {"run", "L08", "--set", "steps"}, {"run", "L08", "--set", "steps=-1"}, {"quiz", "c"}, {"quiz", "a", "--answers", "1"}} {
+	for _, args := range [][]string{{"read", "nothing"}, {"listing", "L99"}, {"start", "map"}, {"run", "L21"}, {"run", "L08", "--set", "steps"}, {"run", "L08", "--set", "steps=-1"}, {"quiz", "c"}, {"quiz", "a", "--answers", "1"}} {
 		if text := learn(2, append(args, "--dir", dir)...); !strings.Contains(text, "hint: ") {
 			t.Errorf("%q: %s", args, text)
 		}
+	}
+}
+
+// TestQuizAsked: what is no choice is said to be none and asked for again, answers that end tell what was given, and an interrupt needs
+// no line.
+func TestQuizAsked(t *testing.T) {
+	ask := func(ctx context.Context, in io.Reader) (string, error) {
+		var out strings.Builder
+		root := newRoot()
+		root.SetIn(in)
+		root.SetOut(&out)
+		root.SetErr(&out)
+		root.SetArgs([]string{"learn", "quiz", "a", "--dir", t.TempDir()})
+		_, err := root.ExecuteContextC(ctx)
+		return out.String(), err
+	}
+	out, err := ask(t.Context(), strings.NewReader("x\n\n9\n-1\n2\n3\n"))
+	if strings.Count(out, "is none of the choices") != 4 || !strings.Contains(out, `"9" is none`) || !strings.Contains(out, "3 of 9") {
+		t.Errorf("%s", out)
+	}
+	if err == nil || !strings.Contains(err.Error(), "ended at question 3 of 9") || !strings.Contains(advice.HintOf(err), "--answers 2,3,…") {
+		t.Errorf("%v", err)
+	}
+	if out, err = ask(t.Context(), strings.NewReader(strings.Repeat("1\n", 9))); !errors.Is(err, errFindings) || !strings.Contains(out, "of 9, ") {
+		t.Errorf("%v: %s", err, out)
+	}
+	silent, _ := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ask(ctx, silent); !errors.Is(err, train.ErrInterrupted) {
+		t.Errorf("interrupted: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -56,12 +57,15 @@ func newLearnStart() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "start NAME [DIR]", Short: "Make a folder for an exercise", Args: from(1, 2),
 		Long: "Make a folder for an exercise: what it begins with, its tests, and what there is to do in README.md. DIR is NAME if none is given, and must not be there.\n\n" +
-			"An exercise in Go needs Warpline's module: that of --source, or the version that this program was published with, which the go command fetches.",
+			"An exercise in Go needs Warpline's module: that of --source, or the version that this program was published with, which the go command fetches. A program built from a checkout takes the checkout that it is run in.",
 		Example: "  warpline learn start kernel-map\n  warpline learn start device-agnostic work --source ~/src/warpline",
 		RunE: withExercise(func(s *screen, e *exercise.Exercise, rest []string) error {
 			dir := e.Name
 			if len(rest) > 0 {
 				dir = rest[0]
+			}
+			if source == "" && !e.Puzzle && !exercise.Published(version()) {
+				source = exercise.Above()
 			}
 			if err := e.Start(dir, source, version()); err != nil {
 				return err
@@ -69,8 +73,15 @@ func newLearnStart() *cobra.Command {
 			if err := s.emit(map[string]string{"name": e.Name, "dir": dir}); err != nil {
 				return err
 			}
-			s.say("%s", e.About)
-			s.say("\n%s has it; warpline learn check %s judges it.", dir, dir)
+			s.say("%s\n\n%s\n", e.Title, e.About)
+			change := filepath.Join(dir, "exercise.go")
+			if e.Puzzle {
+				change = filepath.Join(dir, "kernel.ptx") + ", or kernel.cu beside it, of which README.md says how it is compiled"
+			}
+			s.say("change   %s\njudge    warpline learn check %s\nhelp     warpline learn hint %s", change, dir, e.Name)
+			if source != "" && !e.Puzzle {
+				s.say("sources  %s", source)
+			}
 			return s.failure()
 		}),
 	}

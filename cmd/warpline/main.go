@@ -101,7 +101,7 @@ func piece(args []string) string {
 		return " after this part"
 	case i >= 0 && args[i] == "bench":
 		return " after this turn"
-	case i >= 0 && (args[i] == "sim" || args[i] == "top" || args[i] == "lab" || args[i] == "diagnose" || args[i] == "vet"):
+	case i >= 0 && (args[i] == "sim" || args[i] == "top" || args[i] == "lab" || args[i] == "diagnose" || args[i] == "learn" || args[i] == "vet"):
 		return ""
 	}
 	return " after this step"

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,7 +58,11 @@ func Find(name string) (*Exercise, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return nil, advice.Failf("they are "+strings.Join(names, ", "), "no exercise is called %q", name)
+	meant := advice.Meant(name, names)
+	if slices.Contains(names, "kernel-"+name) {
+		meant = "did you mean kernel-" + name + "? "
+	}
+	return nil, advice.Failf(meant+"they are "+strings.Join(names, ", "), "no exercise is called %q", name)
 }
 
 // Hint is the n-th hint, from 1; there are at least two.

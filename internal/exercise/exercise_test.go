@@ -197,6 +197,34 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestAbove: a program that is run in a checkout finds Warpline's sources there, and nowhere else.
+func TestAbove(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Above(); got != root {
+		t.Errorf("%q in place of %q", got, root)
+	}
+	t.Chdir(t.TempDir())
+	if got := Above(); got != "" {
+		t.Errorf("%q in a folder without them", got)
+	}
+}
+
+// TestNoFolder: what is said of PTX from a page names no folder of this machine.
+func TestNoFolder(t *testing.T) {
+	e, err := Find("kernel-map")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ptx := range []string{"", "garbage", ".version 7.4\n.target sm_75\n.address_size 64\n.visible .entry other() { ret; }"} {
+		if _, err := e.Judge(t.Context(), ptx); err == nil || strings.Contains(err.Error(), os.TempDir()) || advice.HintOf(err) == "" || strings.Contains(advice.HintOf(err), os.TempDir()) {
+			t.Errorf("%q: %v; %s", ptx, err, advice.HintOf(err))
+		}
+	}
+}
+
 // TestRead: results of go test, of what does not compile, and of a panic.
 func TestRead(t *testing.T) {
 	for _, c := range []struct {

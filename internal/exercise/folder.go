@@ -76,9 +76,9 @@ func (e *Exercise) readme() string {
 func modules(source, version string) ([]File, error) {
 	head := "module exercise\n\ngo 1.26.0\n\nrequire " + module + " "
 	if source == "" {
-		if !strings.HasPrefix(version, "v") || strings.Contains(version, "-0.") {
-			return nil, advice.Failf("give --source DIR, a folder with Warpline's sources, as git clone makes one",
-				"this program was built from %q, which is no published version that the go command could fetch", version)
+		if !Published(version) {
+			return nil, advice.Failf("give --source DIR, a folder with Warpline's sources, as git clone makes one; kernel puzzles need none",
+				"an exercise in Go needs Warpline's sources, and this program is no published version that the go command could fetch them by: %s", version)
 		}
 		return []File{{"go.mod", head + version + "\n"}}, nil
 	}
@@ -87,7 +87,7 @@ func modules(source, version string) ([]File, error) {
 		return nil, err
 	}
 	mod, err := os.ReadFile(filepath.Join(source, "go.mod"))
-	if err != nil || !strings.HasPrefix(string(mod), "module "+module+"\n") {
+	if err != nil || !isWarpline(mod) {
 		return nil, advice.Failf("give the folder that has Warpline's go.mod", "--source %s: no module %s is there", source, module)
 	}
 	sum, err := os.ReadFile(filepath.Join(source, "go.sum"))
@@ -97,6 +97,29 @@ func modules(source, version string) ([]File, error) {
 	_, needs, _ := strings.Cut(string(mod), "\nrequire (") // the same versions, so that nothing is fetched anew
 	text := fmt.Sprintf("%sv0.0.0\n\nreplace %s => %q\n\nrequire (%s", head, module, source, needs)
 	return []File{{"go.mod", text}, {"go.sum", string(sum)}}, nil
+}
+
+// Published reports whether the go command can fetch a version.
+func Published(version string) bool {
+	return strings.HasPrefix(version, "v") && !strings.Contains(version, "-0.")
+}
+
+func isWarpline(mod []byte) bool { return strings.HasPrefix(string(mod), "module "+module+"\n") }
+
+// Above is the folder with Warpline's sources that the working directory lies in, or "".
+func Above() string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if mod, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && isWarpline(mod) {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	return ""
 }
 
 // Of is the exercise that a folder is for.

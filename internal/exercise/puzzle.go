@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -208,7 +209,11 @@ func (e *Exercise) Judge(ctx context.Context, ptx string) (*Report, error) {
 	if err := os.WriteFile(filepath.Join(dir, "kernel.ptx"), []byte(ptx), 0o600); err != nil {
 		return nil, err
 	}
-	return e.puzzle.check(ctx, e, dir)
+	r, err := e.puzzle.check(ctx, e, dir)
+	if err != nil { // the folder is nobody's business
+		return nil, advice.Explain(errors.New(strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")), advice.HintOf(err))
+	}
+	return r, nil
 }
 
 // Begin is the PTX that a puzzle begins with, and the CUDA C++ that it was made of.

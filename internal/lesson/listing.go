@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/examples/lessons"
@@ -117,4 +118,18 @@ func annotate(source string) (lines []Line) {
 		}
 	}
 	return lines
+}
+
+// ListingID is the id that listings have of one as people write it: L08 of l8, L30Wrong of l30wrong.
+func ListingID(text string) string {
+	number, wrong := strings.CutSuffix(strings.ToLower(text), "wrong")
+	n, err := strconv.Atoi(strings.TrimPrefix(number, "l"))
+	if err != nil {
+		return text
+	}
+	id := fmt.Sprintf("L%02d", n)
+	if wrong {
+		id += "Wrong"
+	}
+	return id
 }

@@ -69,7 +69,7 @@ func FindQuiz(id string) (*Quiz, bool) {
 // Judge scores answers, one for each question, from 0. Fewer or others are an error: a score is of all questions.
 func (q *Quiz) Judge(given []int) (*Result, error) {
 	if len(given) != len(q.Questions) {
-		return nil, fmt.Errorf("%d answers to %d questions", len(given), len(q.Questions))
+		return nil, fmt.Errorf("there are %d questions, and answers to %d", len(q.Questions), len(given))
 	}
 	r := &Result{Of: len(given)}
 	for i, g := range given {
