@@ -41,7 +41,7 @@ func (s *Site) exercise(w http.ResponseWriter, r *http.Request) {
 	if e.Puzzle {
 		h.puzzle(e)
 	} else {
-		h.Add("<p><code>warpline learn start %s</code> makes a folder, with <code>--source DIR</code> where DIR has Warpline's sources. There <code>go test</code> or <code>warpline learn check .</code> judges it.</p>\n", e.Name)
+		h.Add("<p><code>warpline learn start %s</code> makes a folder with what it begins with and its tests, with <code>--source DIR</code> where DIR has Warpline's sources. There <code>go test</code> or <code>warpline learn check .</code> judges it.</p>\n", e.Name)
 	}
 	h.Add("<h2>Hints</h2>\n")
 	for i, hint := range e.Hints {
@@ -58,6 +58,7 @@ func (p *piece) puzzle(e *exercise.Exercise) {
 	if err != nil {
 		return // it is in the program, which tests see
 	}
+	p.Add("<p>The kernel below does not do that yet. Change its PTX, the assembly language of all cards, and check it; <code>warpline learn start %s</code> makes a folder, for those who would rather change the CUDA C++.</p>\n", e.Name)
 	p.Add("<details><summary>the same in CUDA C++</summary><pre tabindex=\"0\"><code>%s</code></pre></details>\n", source)
 	p.Add("<form data-puzzle=\"%s\"><label for=\"ptx\">PTX of the kernel</label>\n<textarea id=\"ptx\" name=\"ptx\" data-param=\"ptx\" rows=\"24\" spellcheck=\"false\">\n%s</textarea>\n", e.Name, ptx)
 	p.Add("<button type=\"submit\" data-action=\"check\">check</button>\n<div role=\"log\" tabindex=\"0\" aria-label=\"result\"></div>\n<p role=\"status\" data-value=\"pass\"></p></form>\n")

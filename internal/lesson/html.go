@@ -46,6 +46,9 @@ func (l *Lesson) HTML(done bool) string {
 		p.Add("<li>%s</li>\n", inline(o))
 	}
 	p.Add("</ul>\n")
+	if l.has(Cell) {
+		p.Add("<p class=\"minutes\">Choose a line of a program to see what it does. Below a program are its numbers: change them and run it.</p>\n")
+	}
 	for i := range l.Sections {
 		p.section(&l.Sections[i])
 	}

@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -226,6 +227,13 @@ func (s *Section) last(k Kind) *Block {
 	}
 	s.Blocks = append(s.Blocks, Block{Kind: k})
 	return &s.Blocks[len(s.Blocks)-1]
+}
+
+// has reports whether a lesson has a block of a kind.
+func (l *Lesson) has(k Kind) bool {
+	return slices.ContainsFunc(l.Sections, func(s Section) bool {
+		return slices.ContainsFunc(s.Blocks, func(b Block) bool { return b.Kind == k })
+	})
 }
 
 // join adds a line to a paragraph.
