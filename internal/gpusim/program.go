@@ -38,6 +38,7 @@ type Kernel struct {
 	Registers int    // of 32 bits per thread, estimated from liveness; ptxas may need more or fewer
 	Required  [3]int // .reqntid; zero without
 	Cluster   [3]int // .reqnctapercluster; zero without
+	Triggers  bool   // has griddepcontrol.launch_dependents
 	MaxBlock  int    // threads, by .maxntid or .reqntid; the card's bound without
 
 	prog     *Program
@@ -168,6 +169,9 @@ func (p *Program) addKernel(fn *ptx.Func) *Kernel {
 	for i, v := range fn.Params {
 		k.Offsets = append(k.Offsets, int(offsets[i]))
 		k.Sizes = append(k.Sizes, int(v.Size()))
+	}
+	for i := range f.Code {
+		k.Triggers = k.Triggers || f.Code[i].Has("launch_dependents")
 	}
 	if args, ok := fn.Directive("reqnctapercluster"); ok {
 		_, k.Cluster = volume(args)

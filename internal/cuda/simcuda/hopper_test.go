@@ -113,6 +113,53 @@ const dependents = `.version 7.8
 }
 `
 
+// TestDependentStart: what a kernel takes to start is over when the one ahead ends, if that lets it and is as long.
+func TestDependentStart(t *testing.T) {
+	took := func(from, to string, dependent bool, fill bool) float32 {
+		r := newRig(t, Config{Card: "h100-80"})
+		src := strings.NewReplacer("BEFORE", "griddepcontrol.wait;", "BEHIND", "", "OFFSET", "0", from, to).Replace(dependents)
+		var k [2]driver.Function
+		r.do(0, func() driver.Result {
+			m, _, res := r.api.ModuleLoadData([]byte(src))
+			for i, name := range []string{"put", "get"} {
+				if res == driver.Success {
+					k[i], res = r.api.ModuleGetFunction(m, name)
+				}
+			}
+			return res
+		})
+		x, one, s := r.upload(0, make([]float32, 4)), [3]uint32{1, 1, 1}, r.stream(0, 0)
+		e0, e1 := r.event(0, 0), r.event(0, 0)
+		far, host := r.alloc(0, 1<<20), r.pinned(1<<20)
+		r.do(0, func() driver.Result { return r.api.MemcpyHtoDAsync(far, host, 1<<20, s) }) // so that the card is late, not the host
+		r.do(0, func() driver.Result { return r.api.EventRecord(e0, s) })
+		for i, f := range k {
+			r.do(0, func() driver.Result {
+				return r.api.LaunchKernelEx(&driver.LaunchConfig{Grid: one, Block: one, Dependent: dependent && i == 1, Stream: s}, f, pack(x))
+			})
+			if fill && i == 0 {
+				r.do(0, func() driver.Result { return r.api.MemsetD32Async(x, 1, 1, s) })
+			}
+		}
+		r.do(0, func() driver.Result { return r.api.EventRecord(e1, s) })
+		r.do(0, func() driver.Result { return r.api.StreamSynchronize(s) })
+		var ms float32
+		r.do(0, func() (res driver.Result) { ms, res = r.api.EventElapsedTime(e0, e1); return res })
+		return ms
+	}
+	plain, early := took("", "", false, false), took("", "", true, false)
+	if got := plain - early; got < 0.0014 || got > 0.0016 {
+		t.Errorf("%v ms less, of %v; want 1.5 µs", got, plain)
+	}
+	const trigger = "griddepcontrol.launch_dependents;"
+	if got, want := took(trigger, "", true, false), took(trigger, "", false, false); got != want {
+		t.Errorf("without a trigger %v ms, want %v", got, want)
+	}
+	if got, want := took("", "", true, true), took("", "", false, true); got != want {
+		t.Errorf("with a fill in between %v ms, want %v", got, want)
+	}
+}
+
 // TestDependentLaunch: a launch that may begin before the one ahead has ended waits before it touches what that touches.
 func TestDependentLaunch(t *testing.T) {
 	const wait = "griddepcontrol.wait;"

@@ -72,7 +72,7 @@ func (c *context) admissible(cfg *driver.LaunchConfig, f *function, params int) 
 func (c *context) execute(t *kernelTask) cost {
 	s, f, grid, block, cluster, shared, params := c.dev.sys, t.f, t.grid, t.block, t.cluster, t.shared, t.params
 	if s.cfg.Off {
-		return c.sampled(f, grid, block, cluster, shared, params)
+		return c.sampled(t)
 	}
 	o := gpusim.Options{Checks: s.cfg.Checks, Seed: s.cfg.Seed, Schedule: s.cfg.Schedule, Numerics: s.cfg.Numerics,
 		StepLimit: s.cfg.StepLimit, Cores: s.cfg.Cores, Counters: s.cfg.Counters, Cluster: cluster}
@@ -128,7 +128,12 @@ func (c *context) execute(t *kernelTask) cost {
 	}
 	w.Warm = s.cfg.Warm
 	seconds, share := estimate.Seconds(&s.card, &w)
-	return cost{int64(math.Round(1e9 * seconds)), share}
+	return t.took(seconds, share)
+}
+
+// took is what the kernel takes.
+func (t *kernelTask) took(seconds, share float64) cost {
+	return cost{ns: int64(math.Round(1e9 * seconds)), share: share, early: t.dependent, triggers: t.f.kernel.Triggers}
 }
 
 // fewThreads is of how many threads all run: kernels that make tables, of what others read, have no more. That of a convolution has one for
@@ -163,8 +168,8 @@ func (c *context) alike(f *function, grid, block [3]int, shared int, params []by
 
 // sampled is what a kernel takes of which some blocks run, once for launches that are alike, and the others do not. Where there are
 // few blocks, they all run each time: kernels that make tables, of what others read, have no more.
-func (c *context) sampled(f *function, grid, block, cluster [3]int, shared int, params []byte) cost {
-	s := c.dev.sys
+func (c *context) sampled(t *kernelTask) cost {
+	s, f, grid, block, cluster, shared, params := c.dev.sys, t.f, t.grid, t.block, t.cluster, t.shared, t.params
 	if !s.cfg.Clock {
 		return cost{}
 	}
@@ -193,5 +198,5 @@ func (c *context) sampled(f *function, grid, block, cluster [3]int, shared int, 
 		s.cfg.OnLaunch(f.kernel.Name, &gpusim.Report{Work: w})
 	}
 	seconds, share := estimate.Seconds(&s.card, &w)
-	return cost{int64(math.Round(1e9 * seconds)), share}
+	return t.took(seconds, share)
 }

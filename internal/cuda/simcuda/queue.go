@@ -34,12 +34,16 @@ type stream struct {
 	pending  []*op
 	last     *op // enqueued last, done or not
 	seq      uint64
-	want     uint64  // while work is forced: up to here
-	ends     []int64 // of the last maxAhead pieces of work, by seq
-	marks    []*op   // that have times, behind the last piece of work that has
-	number   int     // from 1 on, once it has had work
-	ran      ran     // the last kernel that has taken effect, if it matters what it touched
-	lane     bool    // of a graph, which the host gives work to as a whole
+	want     uint64   // while work is forced: up to here
+	ends     []int64  // of the last maxAhead pieces of work, by seq
+	marks    []*op    // that have times, behind the last piece of work that has
+	number   int      // from 1 on, once it has had work
+	kernel   struct { // the last one that has times
+		seq uint64
+		cost
+	}
+	ran  ran  // the last kernel that has taken effect, if it matters what it touched
+	lane bool // of a graph, which the host gives work to as a whole
 
 	capture *capture // that takes what is given to the stream
 	tips    []*node  // that the next node captured of the stream waits for

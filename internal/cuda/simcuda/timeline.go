@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/warpline-ml/warpline/internal/estimate"
 )
 
 // kind is what a piece of work occupies: where it runs, and what its call costs the host.
@@ -35,12 +37,14 @@ const maxAhead = 1024
 
 // cost is what a piece of work takes of its engine.
 type cost struct {
-	ns    int64
-	share float64 // of the engine: the multiprocessors that a kernel has blocks on
+	ns       int64
+	share    float64 // of the engine: the multiprocessors that a kernel has blocks on
+	early    bool    // it may start before the kernel ahead has ended
+	triggers bool    // it lets that kernel do so
 }
 
 // whole is work that nothing runs beside on its engine.
-func whole(ns int64) cost { return cost{ns, 1} }
+func whole(ns int64) cost { return cost{ns: ns, share: 1} }
 
 // busy is a time in which a part of an engine is taken.
 type busy struct {
@@ -205,6 +209,7 @@ func (o *op) schedule(caller *timeline) {
 	if o.kind > mark {
 		e := &t.engines[o.kind]
 		e.forget(min(t.host, caller.host))
+		o.cost.ns -= st.started(o)
 		o.begin = e.place(o.begin, o.cost)
 		if !st.lane {
 			st.ends[o.seq%maxAhead] = o.begin + o.cost.ns
@@ -213,6 +218,17 @@ func (o *op) schedule(caller *timeline) {
 	o.end = o.begin + o.cost.ns
 	o.settled, o.behind = true, nil
 	st.follow(o)
+}
+
+// started is how much of what a kernel takes to start is over when the one ahead of it has ended, since both allow that.
+func (st *stream) started(o *op) (ns int64) {
+	if o.cost.early && st.kernel.seq == o.seq-1 && st.kernel.triggers {
+		ns = min(int64(1e9*estimate.PerLaunch), st.kernel.ns, o.cost.ns)
+	}
+	if o.kind == kernel {
+		st.kernel.seq, st.kernel.cost = o.seq, o.cost
+	}
+	return ns
 }
 
 // manyMarks is how many marks in a row a stream tells of what comes behind them.

@@ -353,7 +353,7 @@ func TestEngine(t *testing.T) {
 		var e engine
 		var taken [400]float64
 		for range 25 {
-			ready, c := int64(r.IntN(100)), cost{int64(1 + r.IntN(10)), float64(1+r.IntN(4)) / 4}
+			ready, c := int64(r.IntN(100)), cost{ns: int64(1 + r.IntN(10)), share: float64(1+r.IntN(4)) / 4}
 			want := ready
 			for at := want; at < want+c.ns; at++ {
 				if taken[at]+c.share > fullShare {
