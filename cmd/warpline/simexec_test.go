@@ -78,7 +78,7 @@ func TestSimExec(t *testing.T) {
 		}
 		if strings.Contains(c.args, "--json") {
 			lines := decode(t, stdout)
-			has(t, lines[len(lines)-1], "final", "command", "card", "checks", "status", "signal", "processes", "calls", "findings", "kernels", "failed_calls", "leaks", "notes")
+			has(t, lines[len(lines)-1], "final", "command", "card", "checks", "status", "signal", "processes", "calls", "findings", "kernels", "advice", "failed_calls", "leaks", "notes")
 		}
 	}
 	if _, err := exec.LookPath("sh"); err == nil {

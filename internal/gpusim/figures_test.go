@@ -85,15 +85,17 @@ func TestSameFigures(t *testing.T) {
 	for _, x := range figured {
 		for _, sample := range []int{0, 6} {
 			var first *Report
+			var lines []Line
 			run := func(level cpufeat.Level, cores int) {
 				defer cpufeat.Set(level)()
 				runtime.GOMAXPROCS(cores)
-				o := Options{Counters: true, Lines: true, Sample: sample, Skip: sample > 0, Cores: cores, Seed: uint64(cores - 1)}
+				o := Options{Counters: true, Sample: sample, Skip: sample > 0, Cores: cores, Seed: uint64(cores - 1)}
 				rep := x.launch(t, o)
-				if first == nil {
-					first = rep
+				got := rep.Lines()
+				if rep.lines = nil; first == nil {
+					first, lines = rep, got
 				}
-				if !reflect.DeepEqual(rep, first) {
+				if !reflect.DeepEqual(rep, first) || !reflect.DeepEqual(got, lines) {
 					t.Errorf("%s, %+v on %v: %+v, before %+v", x.name, o, level, rep, first)
 				}
 			}

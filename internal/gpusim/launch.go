@@ -41,7 +41,6 @@ type Options struct {
 	Counters  bool  // count memory transactions too, and what the model of time goes by
 	Sample    int   // with Counters: of so many blocks only, chosen by the grid alone, scaled; at most 32, 0 for all. Where blocks may wait for each other, of all
 	Skip      bool  // with Sample: the other blocks do not run, and what they would write is missing
-	Lines     bool  // with Counters: by line of the PTX too
 
 	Touched bool     // with Globalcheck: tell what was read and written
 	Cluster [3]int   // blocks that run together; zero for what the kernel was compiled for
@@ -88,9 +87,9 @@ type Report struct {
 	Reads, Writes []Span // with Options.Touched: global memory, ascending
 
 	Work    estimate.Launch // of a launch without a fault; without Counters as if lanes used all that they touch, nobody else did and there were no conflicts
-	Lines   []Line          // with Options.Lines, in the order of the PTX
 	Counted int             // blocks whose transactions were counted
 	Sampled *Uncertainty    // of counts that are scaled; nil where all blocks were counted, or too few to tell
+	lines   func() []Line   // nil without Counters
 }
 
 // grid is a launch under way.

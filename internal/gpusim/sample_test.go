@@ -84,15 +84,15 @@ func TestWork(t *testing.T) {
 // TestSampleAll: where all blocks do the same, a sample counts what all of them do, whether the others run or not; and what they
 // write does not depend on it.
 func TestSampleAll(t *testing.T) {
-	all := onGemm(t, 256, Options{Counters: true, Lines: true})
+	all := onGemm(t, 256, Options{Counters: true})
 	for cores := 1; cores <= 3; cores++ {
 		for _, skip := range []bool{false, true} {
-			got := onGemm(t, 256, Options{Counters: true, Lines: true, Sample: 10, Skip: skip, Cores: cores})
+			got := onGemm(t, 256, Options{Counters: true, Sample: 10, Skip: skip, Cores: cores})
 			if got.Counted >= 16 || !reflect.DeepEqual(got.Counters, all.Counters) {
 				t.Errorf("%d blocks counted: %+v, want %+v", got.Counted, got.Counters, all.Counters)
 			}
-			if skip && !reflect.DeepEqual(got.Lines, all.Lines) {
-				t.Errorf("%+v, want %+v", got.Lines, all.Lines)
+			if skip && !reflect.DeepEqual(got.Lines(), all.Lines()) {
+				t.Errorf("%+v, want %+v", got.Lines(), all.Lines())
 			}
 			if !reflect.DeepEqual(got.Work, all.Work) {
 				t.Errorf("%+v, want %+v", got.Work, all.Work)
@@ -104,12 +104,12 @@ func TestSampleAll(t *testing.T) {
 // TestLines: the lines add up to the counters, whose lines they are.
 func TestLines(t *testing.T) {
 	r := newRig(t, source(t), false)
-	rep, err := r.try("scan", d1(6), d1(256), Options{Counters: true, Lines: true, Seed: 3}, r.upload(make([]uint32, 6*256), "x"), r.alloc(6*1024, "y"))
+	rep, err := r.try("scan", d1(6), d1(256), Options{Counters: true, Seed: 3}, r.upload(make([]uint32, 6*256), "x"), r.alloc(6*1024, "y"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sum Line
-	for _, l := range rep.Lines {
+	for _, l := range rep.Lines() {
 		sum.Divergent += l.Divergent
 		sum.GlobalRequests += l.GlobalRequests
 		sum.GlobalSectors += l.GlobalSectors
@@ -131,8 +131,8 @@ func TestLines(t *testing.T) {
 func TestConflictLine(t *testing.T) {
 	src := wrap(".reg .b32 %r1, %r2; .shared .align 4 .b8 s[4096];", "shl.b32 %r1, %lane, 7;\nld.shared.u32 %r2, [%r1];\nld.global.u32 %r2, [%in];\nst.shared.u32 [s], %r2;")
 	r := newRig(t, src, false)
-	rep := r.launch("k", d1(1), d1(32), Options{Counters: true, Lines: true}, r.upload(make([]uint64, 4*32), "in"), r.alloc(8*32, "out"))
-	for _, l := range rep.Lines {
+	rep := r.launch("k", d1(1), d1(32), Options{Counters: true}, r.upload(make([]uint64, 4*32), "in"), r.alloc(8*32, "out"))
+	for _, l := range rep.Lines() {
 		conflicts, sectors := uint64(0), uint64(0)
 		switch l.Inst {
 		case "ld.shared.u32":

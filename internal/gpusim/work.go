@@ -163,9 +163,7 @@ func (g *grid) count(rep *Report, workers []*warp.Worker, counted []tallied, o O
 			rep.Sampled = g.uncertainty()
 		}
 	}
-	if o.Lines {
-		rep.Lines = g.lines(counted, scale, executed)
-	}
+	rep.lines = func() []Line { return g.lines(counted, scale, executed) }
 }
 
 func (g *grid) faulted() bool { return g.firstFault() != nil }
@@ -226,6 +224,14 @@ func (w *blockWork) addTo(l *estimate.Launch, times, sync float64) {
 	l.GlobalWaits += times * float64(simt.Bit(w.global))
 	l.SharedWaits += times * float64(simt.Bit(w.shared))
 	l.Barriers += times * float64(w.barriers)
+}
+
+// Lines are the counts by line of the PTX, in its order; none without Counters.
+func (r *Report) Lines() []Line {
+	if r.lines == nil {
+		return nil
+	}
+	return r.lines()
 }
 
 // lines puts the counts together by line of the PTX.

@@ -100,6 +100,7 @@ func TestPrograms(t *testing.T) {
 		{what: "maps", status: 3, told: []string{"cuTensorMapEncodeTiled: CUDA_ERROR_NOT_SUPPORTED (801): a tensor map on a card of compute capability 8.0"}},
 		{what: "broken", status: 0, findings: 1, told: []string{"memcheck: out-of-bounds read", "ld.global.f32 %f, [%p];", "232,0,0 of block 3,0,0 in broken",
 			"cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700)", "1 finding\n"}},
+		{what: "column", told: []string{"\nadvice, uncoalesced: 31.00 sectors of global memory a request, where 3.86", "PTX       line 45  ld.global.f32 %t, [%p];\n", "kernel    column\n", "no finding"}},
 		{what: "unwritten", findings: 1, told: []string{"initcheck: read of memory that was never written\n  by        a copy to the host"}},
 		{what: "late", stdout: "1\n"},
 		{what: "late", config: Config{Late: true}, stdout: "77\n"},

@@ -30,6 +30,7 @@ type Result struct {
 	Findings  []simrun.Finding `json:"-"`
 	Found     int              `json:"findings"`
 	Kernels   []Kernel         `json:"kernels"` // by instructions
+	Advice    []simrun.Hint    `json:"advice"`  // about the launch of each kernel that did most
 	Failed    []Failed         `json:"failed_calls"`
 	Leaks     []Leak           `json:"leaks"` // of processes that ended by themselves
 	Notes     []string         `json:"notes"`
@@ -78,13 +79,13 @@ type report struct {
 
 	mu      sync.Mutex
 	r       Result
-	kernels map[string]*Kernel
+	kernels map[string]*ran
 	calling map[Failed]int // without counts, to places in r.Failed
 }
 
 func newReport(c Config, sim simcuda.Config) *report {
 	return &report{r: Result{Final: true, Command: c.Command, Card: sim.Card, Checks: (sim.Checks | gpusim.Memcheck).String(), Failed: []Failed{}, Notes: []string{}},
-		kernels: map[string]*Kernel{}, calling: map[Failed]int{}}
+		kernels: map[string]*ran{}, calling: map[Failed]int{}}
 }
 
 // ran adds a launch of a kernel of a module, whose text is its image.
@@ -94,10 +95,11 @@ func (p *report) ran(r simcuda.Run, image []byte) {
 	if r.Kernel != "" {
 		k := p.kernels[r.Kernel]
 		if k == nil {
-			k = &Kernel{Name: r.Kernel}
+			k = &ran{Kernel: Kernel{Name: r.Kernel}}
 			p.kernels[r.Kernel] = k
 		}
 		k.add(r.Report.Counters)
+		k.keep(r.Report, image)
 	}
 	for _, n := range r.Report.Notes {
 		p.note(r.Kernel + ": " + n)
@@ -106,6 +108,40 @@ func (p *report) ran(r simcuda.Run, image []byte) {
 		for _, f := range simrun.NewModule(image).Findings(r.Report, r.Fault) {
 			p.r.found.Add(f, most)
 		}
+	}
+}
+
+// ran is a kernel, with what advice goes by: its launch that did most, and what synccheck said of any.
+type ran struct {
+	Kernel
+	most   gpusim.Report
+	did    uint64
+	lines  []gpusim.Line
+	image  []byte
+	advice []gpusim.Finding
+}
+
+func (k *ran) keep(r *gpusim.Report, image []byte) {
+	for _, f := range r.Advice {
+		k.advise(f)
+		k.image = image
+	}
+	c := &r.Counters
+	if did := c.Instructions + c.GlobalSectors + c.SharedWavefronts; did > k.did && r.Work.Blocks > 0 {
+		k.did, k.lines, k.image = did, r.Lines(), image
+		k.most = gpusim.Report{Counters: *c, Work: r.Work, Registers: r.Registers}
+	}
+}
+
+func (k *ran) advise(f gpusim.Finding) {
+	for i := range k.advice {
+		if a := &k.advice[i]; a.Line == f.Line && a.Msg == f.Msg {
+			a.Count += f.Count
+			return
+		}
+	}
+	if len(k.advice) < most {
+		k.advice = append(k.advice, f)
 	}
 }
 
@@ -178,13 +214,19 @@ func (p *report) result() *Result {
 	for _, l := range r.leaked[:min(len(r.leaked), most)] {
 		r.Leaks = append(r.Leaks, Leak{l.Kind.String(), fmt.Sprintf("%#x", l.Addr), l.Bytes, l.By, l.Number})
 	}
-	r.Kernels = []Kernel{}
+	r.Kernels, r.Advice = []Kernel{}, []simrun.Hint{}
 	for _, k := range p.kernels {
-		r.Kernels = append(r.Kernels, *k)
+		r.Kernels = append(r.Kernels, k.Kernel)
 	}
 	sorting.By(r.Kernels, func(a, b Kernel) int {
 		return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Name, b.Name))
 	})
+	for _, k := range r.Kernels {
+		k := p.kernels[k.Name]
+		k.most.Advice = k.advice
+		list := simrun.NewModule(k.image).Hints(r.Card, k.Name, &k.most, k.lines)
+		r.Advice = append(r.Advice, list[:min(len(list), most-len(r.Advice))]...)
+	}
 	return r
 }
 
@@ -194,6 +236,9 @@ func (r *Result) Text(width int) string {
 	b.WriteString(r.found.Text())
 	if len(r.Kernels) > 0 {
 		b.WriteString("\n" + r.table().String(width))
+	}
+	for i := range r.Advice {
+		fmt.Fprintf(&b, "%s  kernel    %s\n", r.Advice[i].Text(), r.Advice[i].Kernel)
 	}
 	if text := simcuda.LeakText(r.leaked); text != "" && r.Signal == "" {
 		b.WriteString("\n" + text)

@@ -24,7 +24,7 @@ func Open(c Config) (*Target, error) {
 // the output is meant to be read.
 func (t *Target) Launch(stop <-chan struct{}, d gpusim.Debugger) (*Result, error) {
 	o := t.j.options
-	o.Debug, o.Stop, o.Counters, o.Lines = d, stop, false, false
+	o.Debug, o.Stop, o.Counters = d, stop, false
 	rep, err := t.j.dev.Launch(t.j.kernel, t.j.grid, t.j.block, t.j.shared, t.j.params, o)
 	var fault *gpusim.Fault
 	switch {

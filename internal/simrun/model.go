@@ -77,14 +77,14 @@ func newModel(card *cards.Card, w estimate.Launch, registers int) *Model {
 	return m
 }
 
-// lines are those of a report with their texts.
-func (j *job) lines(rep *gpusim.Report) []Line {
-	list := make([]Line, 0, len(rep.Lines))
-	for _, l := range rep.Lines {
-		list = append(list, Line{Line: l.Line, PTX: strings.TrimSpace(j.file.line(l.Line)), Source: l.Source, Instructions: l.Instructions,
+// counted are the lines of a report with their texts.
+func (m *file) counted(counts []gpusim.Line) []Line {
+	list := make([]Line, 0, len(counts))
+	for _, l := range counts {
+		list = append(list, Line{Line: l.Line, PTX: strings.TrimSpace(m.line(l.Line)), Source: l.Source, Instructions: l.Instructions,
 			Lanes: share(l.LaneInstructions, 32*l.Instructions), Divergent: l.Divergent, GlobalRequests: l.GlobalRequests, GlobalSectors: l.GlobalSectors,
 			SharedRequests: l.SharedRequests, SharedWavefronts: l.SharedWavefronts, BankConflicts: l.SharedConflicts,
-			lanes: l.LaneInstructions, asked: l.GlobalBytes, text: j.file.sourceLine(l.Source)})
+			lanes: l.LaneInstructions, asked: l.GlobalBytes, text: m.sourceLine(l.Source)})
 	}
 	return list
 }

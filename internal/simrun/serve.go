@@ -139,7 +139,6 @@ func (s *server) open(q *request) (err error) {
 	if s.options, err = options(Config{Checks: q.Check, Seed: q.Seed, Schedule: q.Schedule, Numerics: q.Numerics, StepLimit: q.StepLimit}); err != nil {
 		return err
 	}
-	s.options.Lines = false
 	if s.card, err = findCard(q.Card); err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	rep.Work.Warm = c.Warm
 	r.Model = newModel(&j.card, rep.Work, r.Registers)
 	r.shownLines = c.Lines
-	r.Advice = j.hints(rep, r)
+	r.Advice = j.file.hints(rep, &spent{&j.card, rep.Counters, r.Lines, r.Model, rep.Work, r.Registers}, j.kernel.Name)
 	if stopped {
 		r.Notes = append(r.Notes, "interrupted: findings and counts are of the blocks that had ended, and no output is written")
 		return r, ctx.Err()
@@ -218,7 +218,7 @@ func (j *job) bindAll(c Config, fn *ptx.Func, m *meta) error {
 }
 
 func options(c Config) (o gpusim.Options, err error) {
-	o = gpusim.Options{Seed: c.Seed, StepLimit: c.StepLimit, Counters: true, Lines: true, Sample: c.Sample, Skip: c.Sample > 0}
+	o = gpusim.Options{Seed: c.Seed, StepLimit: c.StepLimit, Counters: true, Sample: c.Sample, Skip: c.Sample > 0}
 	if o.Checks, err = ParseChecks(c.Checks); err != nil {
 		return o, err
 	}

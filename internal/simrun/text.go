@@ -27,7 +27,7 @@ func (r *Result) Text(width int) string {
 		b.WriteString("\n" + r.Model.text(width) + "\n" + linesText(r.Lines, r.shownLines, width))
 	}
 	for i := range r.Advice {
-		b.WriteString(r.Advice[i].text())
+		b.WriteString(r.Advice[i].Text())
 	}
 	if r.Against != nil {
 		b.WriteString("\n" + r.Against.text(width))

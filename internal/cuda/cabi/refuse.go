@@ -15,7 +15,6 @@ var refusals = []struct{ prefix, why string }{
 	{"cuArray", textures}, {"cuMipmapped", textures}, {"cuTexRef", textures}, {"cuTexObject", textures}, {"cuSurf", textures},
 	{"cuModuleGetTexRef", textures}, {"cuModuleGetSurfRef", textures}, {"cuMemcpyA", textures}, {"cuMemcpyDtoA", textures}, {"cuMemcpyHtoA", textures},
 	{"cuLink", "the driver's linker is not simulated: hand over one PTX file that has all functions"},
-	{"cuTensorMapReplaceAddress", "a map with another address is made anew: call cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col"},
 	{"cuTensorMapEncodeIm2colWide", "these maps are of compute capability 10.0, of which no card is simulated: use cuTensorMapEncodeIm2col"},
 	{"cuGraphics", "graphics are not simulated"}, {"cuImportExternal", "memory and semaphores of other interfaces are not simulated"},
 	{"cuMulticast", "memory of several cards at once is not simulated"}, {"cuGreenCtx", "parts of a card are not simulated"},

@@ -20,7 +20,7 @@ var _ = add(map[string]handler{
 			return r
 		}
 		m.Interleave, m.Swizzle, m.Fill = int32(a[8]), int32(a[9]), int32(a[11]) // 10: what L2 fetches, which changes no result
-		return t.giveMap(a[0], m, t.TensorMapEncodeTiled)
+		return t.giveMap(a[0], func() (driver.CUtensorMap, driver.Result) { return t.TensorMapEncodeTiled(m) })
 	},
 	"cuTensorMapEncodeIm2col": func(t *Thread, a *Args) driver.Result {
 		m, r := t.tensor(a)
@@ -44,7 +44,19 @@ var _ = add(map[string]handler{
 			return r
 		}
 		m.Interleave, m.Swizzle, m.Fill = int32(a[11]), int32(a[12]), int32(a[14])
-		return t.giveMap(a[0], m, t.TensorMapEncodeIm2col)
+		return t.giveMap(a[0], func() (driver.CUtensorMap, driver.Result) { return t.TensorMapEncodeIm2col(m) })
+	},
+	"cuTensorMapReplaceAddress": func(t *Thread, a *Args) driver.Result {
+		if t.TensorMapReplaceAddress == nil {
+			return t.refuse(driver.NotSupported, "the driver makes no tensor maps")
+		}
+		var old driver.CUtensorMap
+		raw, r := t.read(a[0], len(old))
+		if r != driver.Success {
+			return r
+		}
+		copy(old[:], raw)
+		return t.giveMap(a[0], func() (driver.CUtensorMap, driver.Result) { return t.TensorMapReplaceAddress(old, driver.Ptr(a[1])) })
 	},
 })
 
@@ -82,11 +94,11 @@ func (t *Thread) numbers(at uint64, n int) ([]uint32, driver.Result) {
 }
 
 // giveMap puts a map where the caller wants it: on a multiple of 64.
-func (t *Thread) giveMap(at uint64, m *driver.TensorMap, encode func(*driver.TensorMap) (driver.CUtensorMap, driver.Result)) driver.Result {
+func (t *Thread) giveMap(at uint64, encode func() (driver.CUtensorMap, driver.Result)) driver.Result {
 	if at == 0 || at%64 != 0 {
 		return t.refuse(driver.InvalidValue, "a tensor map lies on a multiple of 64 bytes")
 	}
-	raw, r := encode(m)
+	raw, r := encode()
 	if r != driver.Success {
 		return r
 	}

@@ -214,6 +214,8 @@ type API struct {
 
 	// TensorMapEncodeTiled and TensorMapEncodeIm2col make a tensor map, of a layout that simulated cards alone read.
 	TensorMapEncodeTiled, TensorMapEncodeIm2col func(*TensorMap) (CUtensorMap, Result)
+	// TensorMapReplaceAddress is the map with another address of its tensor.
+	TensorMapReplaceAddress func(CUtensorMap, Ptr) (CUtensorMap, Result)
 
 	// Assembled tells how many registers a thread of a kernel has once NVIDIA's assembler has made code of it, for occupancy and times.
 	Assembled func(f Function, registers int) Result

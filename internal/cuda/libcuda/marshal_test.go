@@ -28,7 +28,7 @@ func open(t testing.TB, path string) (*driver.API, *libcuda.Source) {
 }
 
 // simulatorOnly are the functions of the table that no library has.
-var simulatorOnly = []string{"Annotate", "Assembled", "EventTime", "Explain", "HostTime", "Parameters", "TensorMapEncodeIm2col", "TensorMapEncodeTiled"}
+var simulatorOnly = []string{"Annotate", "Assembled", "EventTime", "Explain", "HostTime", "Parameters", "TensorMapEncodeIm2col", "TensorMapEncodeTiled", "TensorMapReplaceAddress"}
 
 // functions are the names of the others.
 func functions() []string {

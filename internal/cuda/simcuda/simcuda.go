@@ -166,7 +166,7 @@ func (s *System) API() *driver.API {
 		ModuleGetGlobal: s.moduleGlobal, FuncLoad: s.funcLoad, FuncGetAttribute: s.funcAttribute,
 		FuncSetAttribute: s.funcSetAttribute, OccupancyMaxActiveBlocksPerMultiprocessor: s.occupancy,
 
-		TensorMapEncodeTiled: s.encodeTiled, TensorMapEncodeIm2col: s.encodeIm2col,
+		TensorMapEncodeTiled: s.encodeTiled, TensorMapEncodeIm2col: s.encodeIm2col, TensorMapReplaceAddress: s.moveMap,
 
 		MemGetInfo: s.memInfo, MemAlloc: s.memAlloc, MemFree: s.memFree, MemAllocAsync: s.memAllocAsync,
 		MemFreeAsync: s.memFreeAsync, MemHostAlloc: s.hostAlloc, MemFreeHost: s.hostFree, MemHostRegister: s.hostRegister,

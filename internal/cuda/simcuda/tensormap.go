@@ -37,6 +37,23 @@ func (s *System) encodeMap(t *driver.TensorMap, im2col bool) (raw driver.CUtenso
 	return raw, r
 }
 
+// moveMap is a map with another address.
+func (s *System) moveMap(old driver.CUtensorMap, p driver.Ptr) (raw driver.CUtensorMap, r driver.Result) {
+	r = s.in(func(c *context) driver.Result {
+		m, err := tensormap.Parse(old[:])
+		if err == nil {
+			m.Addr = uint64(p)
+			err = m.Check()
+		}
+		if err != nil {
+			return c.refuse(driver.InvalidValue, "%v", err)
+		}
+		raw = m.Bytes()
+		return driver.Success
+	})
+	return raw, r
+}
+
 // mapOf is the map as the simulator has it; what does not fit into its fields it refuses.
 func mapOf(t *driver.TensorMap, im2col bool) *tensormap.Map {
 	m := &tensormap.Map{Elem: tensormap.Elem(min(uint32(t.Type), 255)), Rank: len(t.Dims), Addr: uint64(t.Address), Im2col: im2col,

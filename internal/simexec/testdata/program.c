@@ -115,6 +115,7 @@ CUresult cuGraphGetNodes(CUgraph, CUgraphNode *, size_t *);
 CUresult cuGraphLaunch(CUgraphExec, CUstream);
 CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned int);
 CUresult cuTensorMapEncodeTiled(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int);
+CUresult cuTensorMapReplaceAddress(void *, void *);
 CUresult cuTensorMapEncodeIm2col(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const int *, const int *, uint32_t, uint32_t,
 		const uint32_t *, int, int, int, int);
 CUresult cuIpcGetMemHandle(void *, CUdeviceptr);
@@ -154,6 +155,8 @@ static const char *kernels =
 	".visible .global .align 4 .b32 answer = 42;\n"
 	KERNEL("add", "ge") KERNEL("broken", "gt")
 	".visible .entry empty()\n{\nret;\n}\n"
+	".visible .entry column(.param .u64 x)\n{\n.reg .b64 %p, %o; .reg .b32 %t;\nld.param.u64 %p, [x];\nmov.u32 %t, %tid.x;\n"
+	"mul.wide.u32 %o, %t, 128; add.s64 %p, %p, %o;\nld.global.f32 %t, [%p];\nret;\n}\n"
 	".visible .entry spin(.param .u64 x)\n{\n.reg .b64 %p; .reg .b32 %i; .reg .pred %q;\nld.param.u64 %p, [x];\nmov.u32 %i, 0;\n"
 	"again:\nadd.u32 %i, %i, 1;\nst.global.u32 [%p], %i;\nsetp.ne.u32 %q, %i, 0;\n@%q bra again;\nret;\n}\n";
 
@@ -486,6 +489,14 @@ static void maps(void) {
 	OK(cuMemcpyHtoD_v2(p, words, sizeof words));
 	OK(cuTensorMapEncodeTiled(map, 3, 2, (void *)p, dims, strides, size, step, 0, 0, 0, 0));
 	box("tiled", map, 2 * 32 + 4, 32);
+	OK(cuTensorMapReplaceAddress(map, (void *)(p + 128)));
+	box("tiled", map, 3 * 32 + 4, 32);
+	WANT(cuTensorMapReplaceAddress(map, (void *)(p + 4)) == 1);
+	WANT(cuTensorMapReplaceAddress((char *)map + 8, (void *)p) == 1);
+	OK(cuTensorMapReplaceAddress(map, (void *)p));
+	box("tiled", map, 2 * 32 + 4, 32);
+	memset(map, 0, 128);
+	WANT(cuTensorMapReplaceAddress(map, (void *)p) == 1);
 	OK(cuTensorMapEncodeIm2col(map, 3, 3, (void *)p, images, pixels, none, none, 8, 8, step, 0, 0, 0, 0));
 	box("im2col", map, 2 * 8, 8);
 	WANT(cuTensorMapEncodeTiled(map, 3, 2, (void *)(p + 4), dims, strides, size, step, 0, 0, 0, 0) == 1);
@@ -506,6 +517,16 @@ int main(int argc, char **argv) {
 		begin();
 		launch(broken, NULL);
 		WANT(cuCtxSynchronize() == 700);
+	} else if (strcmp(what, "column") == 0) { /* lanes that are 128 bytes apart, twice: once few of them */
+		begin();
+		for (unsigned int blocks = 1; blocks <= 7; blocks += 6) {
+			CUfunction f;
+			void *parameters[] = {&x};
+			OK(cuModuleGetFunction(&f, module, "column"));
+			OK(cuLaunchKernel(f, 1, blocks, 1, 31, 1, 1, 0, NULL, parameters, NULL));
+		}
+		OK(cuCtxSynchronize());
+		OK(cuMemFree_v2(x));
 	} else if (strcmp(what, "unwritten") == 0) {
 		begin();
 		CUdeviceptr p;
