@@ -4,7 +4,11 @@
 //
 //	go run ./bench/kernels -ptxas ptxas [FILE.ptx …] > bench/kernels/report.md
 //
-// Files are assembled after the modules. With -index it writes the registers of each kernel into the index of kernels instead:
+// Modules are those of the first target's cards. Files are assembled after them. For a record that all are taken, with what spills:
+//
+//	go run ./bench/kernels -ptxas ptxas -targets 75 -best 1 -brief
+//
+// With -index it writes the registers of each kernel into the index of kernels instead:
 //
 //	go run ./bench/kernels -ptxas ptxas -index
 package main
@@ -33,6 +37,7 @@ var (
 	targets = flag.String("targets", "80,86,89,90,100,120", "compute capabilities")
 	best    = flag.Int("best", 3, "the time of a module is the best of so many")
 	pick    = flag.String("modules", "", "only modules whose name begins so; a dash for none, only what trainings compile")
+	brief   = flag.Bool("brief", false, "write sums, and the kernels that spill, and neither each kernel nor trainings")
 	index   = flag.Bool("index", false, "note the registers for each module's own target in internal/cuda/kernels/index.json, and print no report")
 )
 
@@ -66,11 +71,17 @@ func main() {
 	lines := strings.Split(strings.TrimSpace(string(version)), "\n")
 	list := strings.Split(*targets, ",")
 	fmt.Printf("# The kernels by ptxas\n\n%s; targets sm_%s. Made by `go run ./bench/kernels`.\n\n", lines[len(lines)-1], strings.Join(list, ", sm_"))
+	if *brief {
+		if err := sums(list); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	fmt.Printf("Times are the processor's in user mode for sm_%s, the best of %d; registers and spilled bytes are the largest over all targets.\n\n", list[0], *best)
 	fmt.Println("| module | ms | kernel | registers | shared | spilled |\n|---|---|---|---|---|---|")
 	var total time.Duration
 	took := map[string]time.Duration{}
-	for _, m := range base() {
+	for _, m := range modulesFor(list[0]) {
 		if strings.HasPrefix(m.Name, *pick) {
 			text, err := m.PTX()
 			if err != nil {
@@ -95,13 +106,61 @@ func main() {
 	}
 }
 
-// base is the modules that all cards can have.
-func base() []*kernels.Module {
-	set, err := kernels.Embedded().For([2]int{8, 0})
+// modulesFor is the modules that cards of a target, such as 80, have.
+func modulesFor(target string) []*kernels.Module {
+	sm, err := strconv.Atoi(target)
+	if err != nil {
+		log.Fatalf("target %q is no number", target)
+	}
+	set, err := kernels.Embedded().For([2]int{sm / 10, sm % 10})
 	if err != nil {
 		log.Fatal(err)
 	}
 	return set.Modules()
+}
+
+// sums assembles all modules for all targets and writes how many there are, what they take together, and what spills.
+func sums(list []string) error {
+	var total time.Duration
+	var modules, all int
+	most, refused := kernel{}, 0
+	spilling := ""
+	for _, m := range modulesFor(list[0]) {
+		if !strings.HasPrefix(m.Name, *pick) {
+			continue
+		}
+		text, err := m.PTX()
+		if err != nil {
+			return err
+		}
+		modules++
+		made, err := assembleAll(text, list)
+		if err != nil {
+			refused++
+			fmt.Printf("refused: %s: %v\n", m.Name, err)
+			continue
+		}
+		total += made[0].took
+		all += len(made[0].kernels)
+		for i := range list {
+			for _, k := range made[i].kernels {
+				if k.spills > 0 {
+					spilling += fmt.Sprintf("| %s | sm_%s | %d | %d |\n", k.name, list[i], k.registers, k.spills)
+				}
+				if k.registers > most.registers {
+					most = k
+				}
+			}
+		}
+	}
+	fmt.Printf("%d modules, %d kernels, %d refused; %.1f s of the processor for sm_%s; most registers %d, of %s.\n", modules, all, refused, total.Seconds(), list[0], most.registers, most.name)
+	if spilling != "" {
+		fmt.Printf("\n| kernel that spills | target | registers | bytes stored |\n|---|---|---|---|\n%s", spilling)
+	}
+	if refused > 0 {
+		return fmt.Errorf("%d modules are refused", refused)
+	}
+	return nil
 }
 
 // report prints a module's rows and returns what it took for the first target.

@@ -62,7 +62,7 @@ const kind = "recorded"
 
 func newRecorder() *recorder {
 	r := &recorder{names: map[string]string{}}
-	for _, m := range base() {
+	for _, m := range modulesFor("80") {
 		if text, err := m.PTX(); err == nil {
 			r.names[string(text)] = m.Name
 		}
