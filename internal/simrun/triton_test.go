@@ -59,7 +59,7 @@ func TestTriton(t *testing.T) {
 
 func (k *tritonRun) run() {
 	natural := k.launch(Config{})
-	for _, c := range []Config{{Seed: 1, Schedule: "independent"}, {Seed: 2}} {
+	for _, c := range []Config{{Seed: 1, Schedule: "independent"}, {Seed: 2}, {Seed: 3, Schedule: "independent"}, {Seed: 4}} {
 		if got := k.launch(c); !bytes.Equal(got, natural) {
 			k.t.Errorf("seed %d: other bits than in the natural order", c.Seed)
 		}
