@@ -165,7 +165,7 @@ func (t *Tensor) ConvTranspose2d(w, b *Tensor, c ConvTranspose) *Tensor {
 	if b == nil {
 		return y
 	}
-	return y.Add(b.In(y.env).Cast(y.DType()).Reshape(-1, 1, 1))
+	return y.AddInPlace(b.In(y.env).Cast(y.DType()).Reshape(-1, 1, 1))
 }
 
 // Pool describes a two-dimensional pooling. A zero stride is the kernel's size.

@@ -7,7 +7,7 @@ import (
 )
 
 // planes writes what goes over planes of pictures: the loops of batch norm, over rows of neighbouring places, each place with
-// parameters and sums of its own, max-pooling, and Winograd's maps. The loops take a struct normArgs; its fields are the streams of the comments.
+// parameters and sums of its own, max-pooling, Winograd's maps, and rows by even and odd columns. The loops take a struct normArgs; its fields are the streams of the comments.
 func planes(f *file) {
 	f.asm.WriteString("\nDATA rest<>+0(SB)/8, $-1\nDATA rest<>+8(SB)/8, $-1\nDATA rest<>+16(SB)/8, $-1\nDATA rest<>+24(SB)/8, $-1\n" +
 		"DATA rest<>+32(SB)/8, $0\nDATA rest<>+40(SB)/8, $0\nDATA rest<>+48(SB)/8, $0\nDATA rest<>+56(SB)/8, $0\nGLOBL rest<>(SB), RODATA|NOPTR, $64\n" +
@@ -26,6 +26,7 @@ func planes(f *file) {
 	maxPool(f, 2)
 	maxPairs(f)
 	winograd(f)
+	interleave(f)
 }
 
 // norms writes the loops of batch norm for an instruction set.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -355,6 +356,8 @@ func TestCopyRefusals(t *testing.T) {
 // BenchmarkOperations times every case of ops at its own size, without PyTorch beside it; what a case spends its time on is
 // told by -bench 'Operations/lstm$' -cpu 1 -cpuprofile FILE.
 func BenchmarkOperations(b *testing.B) {
+	defer par.SetThreads(par.Threads())
+	par.SetThreads(runtime.GOMAXPROCS(0))
 	for _, c := range operations {
 		b.Run(c.Name, func(b *testing.B) {
 			env, err := tensor.Fresh("cpu")

@@ -56,6 +56,7 @@ func newForward[T kernels.Float](g *convolution) *implicit[T] {
 	}
 	if s := splitOf(g); s.high == g.StrideH {
 		f.shifts = newShifts(g.oh*g.ow, s.height, s.width, g.away(&s))
+		f.split = newSplitter[T](g)
 	}
 	f.plan()
 	return f
@@ -83,7 +84,11 @@ func prepareConv32(k *device.Kernel) (run, error) {
 func prepareConv[T kernels.Float](k *device.Kernel) (run, error) {
 	x, w, y := k.Op.In(0), k.Op.In(1), k.Out[0]
 	g := newConvolution(x, w, y, &k.Op.Attr)
-	f, split := newForward[T](g), newSplitter[T](g)
+	f := newForward[T](g)
+	var split *splitter[T] // of all planes at once, where their parts are not copied anyway
+	if f.shifts == nil {
+		split = newSplitter[T](g)
+	}
 	k.Workspace = sizeOf[T](split.size())
 	inputs := k.Op.NumIn()
 	return func(args []device.Arg, _ *device.Params) error {

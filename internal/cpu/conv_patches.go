@@ -232,40 +232,48 @@ func (s *splitter[T]) run(x, space []T) []T {
 	return space
 }
 
-// rows splits planes. What a part lacks, compared with the first, is zero.
+// rows splits planes.
 func (s *splitter[T]) rows(a *convArgs[T], lo, hi int) {
 	for p := lo; p < hi; p++ {
-		x, y := a.x[p*s.h*s.w:][:s.h*s.w], a.y[p*s.plane():][:s.plane()]
-		for i := range s.high * s.height {
-			from := x[min(i*s.w, len(x)):min((i+1)*s.w, len(x))]
-			to := y[(i%s.high*s.wide*s.height+i/s.high)*s.width:]
-			if s.wide == 2 {
-				apart2(to[:s.width], to[s.height*s.width:][:s.width], from)
+		s.cut(a.y[p*s.plane():][:s.plane()], a.x[p*s.h*s.w:][:s.h*s.w], 0, s.height)
+	}
+}
+
+// cut splits a plane, for the rows from one to another of its parts. What a part lacks, compared with the first, is zero.
+func (s *splitter[T]) cut(y, x []T, from, end int) {
+	apart := s.height * s.width
+	for i := range s.high {
+		to := y[i*s.wide*apart:]
+		for r := from; r < end; r++ {
+			at := (r*s.high + i) * s.w
+			row := x[min(at, len(x)):min(at+s.w, len(x))]
+			if s.wide == 2 && len(row) == 2*s.width {
+				kernels.Apart(to[r*s.width:], to[apart+r*s.width:], row)
 				continue
 			}
-			for j := range s.wide {
-				part, n := to[j*s.height*s.width:][:s.width], 0
-				if j < len(from) {
-					n = cuts(len(from)-j, s.wide)
-					pick(part[:n], from[j:], s.wide)
-				}
-				clear(part[n:])
-			}
+			s.cutRow(to[r*s.width:], row)
 		}
 	}
 }
 
-// apart2 takes a row apart, by even and odd columns, with zeros behind.
-func apart2[T any](even, odd, row []T) {
-	n := len(row) / 2
-	e, o := even[:n], odd[:n]
-	for i := range o {
-		pair := row[2*i:][:2]
-		e[i], o[i] = pair[0], pair[1]
+// cutRow splits a row for each part of columns.
+func (s *splitter[T]) cutRow(to, row []T) {
+	for j := range s.wide {
+		part, n := to[j*s.height*s.width:][:s.width], 0
+		if j < len(row) {
+			n = cuts(len(row)-j, s.wide)
+			pick(part[:n], row[j:], s.wide)
+		}
+		clear(part[n:])
 	}
-	clear(even[n:])
-	clear(odd[n:])
-	if len(row)%2 > 0 {
-		even[n] = row[2*n]
+}
+
+// parted is a plane as [shiftChannel] reads so many rows of it from one on: in the space, if it must be split.
+func (s *splitter[T]) parted(space *[]T, plane []T, from, rows int) []T {
+	if s == nil {
+		return plane
 	}
+	y := scratchOf(space, s.plane())
+	s.cut(y, plane, max(from, 0), min(from+rows, s.height))
+	return y
 }

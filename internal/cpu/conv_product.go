@@ -17,7 +17,8 @@ const (
 type implicit[T kernels.Float] struct {
 	patches
 	weights
-	shifts *shifts // nil where patches are packed
+	shifts *shifts      // nil where patches are packed
+	split  *splitter[T] // of the planes that are shifted, or nil
 	groups int
 	m      int  // rows of weights and planes of results in a group
 	group  int  // elements between groups in the source

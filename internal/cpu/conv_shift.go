@@ -77,9 +77,16 @@ func (g *grid) band(first, n int) (top, rows int) {
 func (f *implicit[T]) shift(c *convSlice[T], lo, hi int) {
 	s, g := f.shifts, &f.patches.grid
 	top, rows := g.band(c.first, c.n)
-	img := c.first / g.perImage()
+	img, size := c.first/g.perImage(), g.plane
+	if f.split != nil {
+		size = f.split.h * f.split.w
+	}
+	pool := convScratchOf[T]()
+	space := pool.get()
+	defer pool.put(space)
 	for i := lo; i < hi; i++ {
-		plane := c.x[c.group*f.group+img*g.image+(c.channel+i)*g.plane:]
+		plane := c.x[((c.group*f.group+img*g.image)/g.plane+c.channel+i)*size:][:size]
+		plane = f.split.parted(&space.c, plane, top+s.top, rows+s.more)
 		shiftChannel(s, c.space.shifted[i*len(s.cols)*(rows+s.more)*g.cols:], plane, g.cols, top, rows)
 	}
 }

@@ -14,6 +14,7 @@ type shiftedGrad struct {
 	*convolution
 	split
 	planes        *shifts
+	parts         *splitter[float32]
 	band, bands   int // rows of results in a piece, and pieces of an image
 	block, blocks int // channels
 	each, ranges  int // pieces of a range
@@ -36,7 +37,7 @@ func newShiftedGrad(g *convolution) *shiftedGrad {
 		g.oh*g.ow < shiftedLeast || g.cg < shiftedChannels || g.og < shiftedResults {
 		return nil
 	}
-	f := &shiftedGrad{convolution: g, split: s, planes: shiftsOf(s.height, s.width, g.away(&s))}
+	f := &shiftedGrad{convolution: g, split: s, planes: shiftsOf(s.height, s.width, g.away(&s)), parts: newSplitter[float32](g)}
 	f.wide = cuts(g.og, kernels.PanelCols) * kernels.PanelCols
 	f.bands = cuts(g.oh, max(shiftedSteps/g.ow, 1))
 	f.band = cuts(g.oh, f.bands)
@@ -56,7 +57,7 @@ func newShiftedGrad(g *convolution) *shiftedGrad {
 func (f *shiftedGrad) sums() int { return f.kh * f.kw * f.block * f.wide }
 func (f *shiftedGrad) size() int { return f.ranges * f.Groups * f.blocks * f.sums() }
 
-// run computes the gradient in a.w, of a.x as it is [split] and the gradient a.y, with space for the sums.
+// run computes the gradient in a.w, of a.x and the gradient a.y, with space for the sums.
 func (f *shiftedGrad) run(a convArgs[float32], space []float32) {
 	f.units.run(f.ranges*f.Groups*f.blocks, 1, convArgs[float32]{x: a.x, y: a.y, w: space})
 	f.join.run(f.c, 1, convArgs[float32]{w: a.w, x: space})
@@ -85,8 +86,8 @@ func (f *shiftedGrad) piece(a *convArgs[float32], s *convScratch[float32], sums 
 	steps, apart := rows*f.ow, f.apart(rows)
 	shifted, turned := scratchOf(&s.shifted, channels*apart), scratchOf(&s.b, f.wide*steps)
 	for i := range channels {
-		plane := a.x[(img*f.c+grp*f.cg+first+i)*f.split.plane():][:f.split.plane()]
-		shiftChannel(f.planes, shifted[i*apart:], plane, f.ow, top, rows)
+		plane := a.x[(img*f.c+grp*f.cg+first+i)*f.h*f.w:][:f.h*f.w]
+		shiftChannel(f.planes, shifted[i*apart:], f.parts.parted(&s.c, plane, top+f.planes.top, rows+f.planes.more), f.ow, top, rows)
 	}
 	for left := 0; left < f.og; left += panel {
 		p := kernels.Panel[float32]{Rows: channels, Cols: min(panel, f.og-left), K: steps, ARow: apart, ACol: 1, CRow: f.wide, Accumulate: more}
@@ -130,18 +131,13 @@ func (f *shiftedGrad) finish(a *convArgs[float32], lo, hi int) {
 	}
 }
 
-// prepareShiftedGrad has the gradient computed by f. The workspace has the split input, and then the sums.
+// prepareShiftedGrad has the gradient computed by f. The workspace has the sums.
 func prepareShiftedGrad(k *device.Kernel, f *shiftedGrad) run {
 	g, x, w := k.Op.In(0), k.Op.In(1), k.Out[0]
-	split := newSplitter[float32](f.convolution)
-	sums := aligned(sizeOf[float32](split.size()))
-	k.Workspace = sums + sizeOf[float32](f.size())
+	k.Workspace = sizeOf[float32](f.size())
 	return func(args []device.Arg, _ *device.Params) error {
 		a := convArgs[float32]{w: elems[float32](args[0], w), y: elems[float32](args[1], g), x: elems[float32](args[2], x)}
-		if split.size() > 0 {
-			a.x = split.run(a.x, workspace[float32](args[3], 0, split.size()))
-		}
-		f.run(a, workspace[float32](args[3], sums, f.size()))
+		f.run(a, workspace[float32](args[3], 0, f.size()))
 		return nil
 	}
 }

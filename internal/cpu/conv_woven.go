@@ -245,26 +245,13 @@ func (f *woven) weaveRow(to, from []float32) {
 	case f.StrideW == 1:
 		copy(to, from)
 	case f.StrideW == 2 && f.wide == 2:
-		weave2(to, from, from[apart:])
+		kernels.Weave(to, from, from[apart:])
 	default:
 		for left := range f.wide {
 			for l, at := 0, left; at < len(to); l, at = l+1, at+f.StrideW {
 				to[at] = from[left*apart+l]
 			}
 		}
-	}
-}
-
-// weave2 is the reverse of [apart2].
-func weave2[T any](row, even, odd []T) {
-	n := len(row) / 2
-	e, o := even[:n], odd[:n]
-	for i, v := range o {
-		pair := row[2*i:][:2]
-		pair[0], pair[1] = e[i], v
-	}
-	if len(row)%2 > 0 {
-		row[2*n] = even[n]
 	}
 }
 

@@ -4,6 +4,8 @@
 
 package kernels
 
+import "unsafe"
+
 // normSumAVX512 adds up rows:
 //
 //	sum[j] += x[j]
@@ -234,3 +236,17 @@ func winogradGradAVX512(a *squareArgs)
 //
 //go:noescape
 func winogradWeightGradAVX512(a *squareArgs)
+
+// apartPairsAVX2 takes n pairs apart:
+//
+//	for i := range n {
+//		even[i], odd[i] = row[2*i], row[2*i+1]
+//	}
+//
+//go:noescape
+func apartPairsAVX2(even, odd, row unsafe.Pointer, n int)
+
+// weavePairsAVX2 is the reverse of apartPairsAVX2.
+//
+//go:noescape
+func weavePairsAVX2(even, odd, row unsafe.Pointer, n int)

@@ -2932,3 +2932,123 @@ done158:
 	ADDQ $1, CX
 	VZEROUPPER
 	RET
+
+// func apartPairsAVX2(even, odd, row unsafe.Pointer, n int)
+TEXT ·apartPairsAVX2(SB), NOSPLIT, $0-32
+	MOVQ even+0(FP), DI
+	MOVQ odd+8(FP), SI
+	MOVQ row+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $8, CX
+	JLT done160
+	PCALIGN $64
+loop159:
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VSHUFPS $0x88, Y1, Y0, Y2
+	VSHUFPS $0xDD, Y1, Y0, Y3
+	VPERMPD $0xD8, Y2, Y2
+	VPERMPD $0xD8, Y3, Y3
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, (SI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $64, DX
+	SUBQ $8, CX
+	JGE loop159
+done160:
+	ADDQ $8, CX
+	SUBQ $4, CX
+	JLT done162
+	PCALIGN $64
+loop161:
+	VMOVUPS (DX), X0
+	VMOVUPS 16(DX), X1
+	VSHUFPS $0x88, X1, X0, X2
+	VSHUFPS $0xDD, X1, X0, X3
+	VMOVUPS X2, (DI)
+	VMOVUPS X3, (SI)
+	ADDQ $16, DI
+	ADDQ $16, SI
+	ADDQ $32, DX
+	SUBQ $4, CX
+	JGE loop161
+done162:
+	ADDQ $4, CX
+	SUBQ $1, CX
+	JLT done164
+	PCALIGN $64
+loop163:
+	MOVL (DX), R8
+	MOVL 4(DX), R9
+	MOVL R8, (DI)
+	MOVL R9, (SI)
+	ADDQ $4, DI
+	ADDQ $4, SI
+	ADDQ $8, DX
+	SUBQ $1, CX
+	JGE loop163
+done164:
+	ADDQ $1, CX
+	VZEROUPPER
+	RET
+
+// func weavePairsAVX2(even, odd, row unsafe.Pointer, n int)
+TEXT ·weavePairsAVX2(SB), NOSPLIT, $0-32
+	MOVQ even+0(FP), DI
+	MOVQ odd+8(FP), SI
+	MOVQ row+16(FP), DX
+	MOVQ n+24(FP), CX
+	SUBQ $8, CX
+	JLT done166
+	PCALIGN $64
+loop165:
+	VMOVUPS (DI), Y0
+	VMOVUPS (SI), Y1
+	VUNPCKLPS Y1, Y0, Y2
+	VUNPCKHPS Y1, Y0, Y3
+	VPERM2F128 $0x20, Y3, Y2, Y4
+	VPERM2F128 $0x31, Y3, Y2, Y5
+	VMOVUPS Y4, (DX)
+	VMOVUPS Y5, 32(DX)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $64, DX
+	SUBQ $8, CX
+	JGE loop165
+done166:
+	ADDQ $8, CX
+	SUBQ $4, CX
+	JLT done168
+	PCALIGN $64
+loop167:
+	VMOVUPS (DI), X0
+	VMOVUPS (SI), X1
+	VUNPCKLPS X1, X0, X2
+	VUNPCKHPS X1, X0, X3
+	VMOVUPS X2, (DX)
+	VMOVUPS X3, 16(DX)
+	ADDQ $16, DI
+	ADDQ $16, SI
+	ADDQ $32, DX
+	SUBQ $4, CX
+	JGE loop167
+done168:
+	ADDQ $4, CX
+	SUBQ $1, CX
+	JLT done170
+	PCALIGN $64
+loop169:
+	MOVL (DI), R8
+	MOVL (SI), R9
+	MOVL R8, (DX)
+	MOVL R9, 4(DX)
+	ADDQ $4, DI
+	ADDQ $4, SI
+	ADDQ $8, DX
+	SUBQ $1, CX
+	JGE loop169
+done170:
+	ADDQ $1, CX
+	VZEROUPPER
+	RET
