@@ -3,6 +3,7 @@ package dtype
 import (
 	"fmt"
 	"math"
+	"reflect"
 )
 
 // Convert converts the elements of src into dst, as many as both have, and
@@ -26,7 +27,7 @@ func Convert[D, S Element](dst []D, src []S) int {
 func ConvertSlices(dst, src any) error {
 	d, s := lengthOf(dst), lengthOf(src)
 	if d < 0 || s < 0 {
-		return fmt.Errorf("dtype: cannot convert %T to %T; both must be slices of element types", src, dst)
+		return fmt.Errorf("dtype: cannot convert %v to %v; both must be slices of element types", reflect.TypeOf(src), reflect.TypeOf(dst)) // %T would have each slice of a caller allocated
 	}
 	if d != s {
 		return fmt.Errorf("dtype: cannot convert %d elements into %d; the lengths must agree", s, d)

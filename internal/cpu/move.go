@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/warpline-ml/warpline/dtype"
@@ -128,70 +129,22 @@ func counted[T dtype.Element](k *device.Kernel) run {
 }
 
 func prepareCast(k *device.Kernel) (run, error) {
-	switch dt := k.Op.In(0).DType; dt {
-	case dtype.F32:
-		return castFrom[float32](k)
-	case dtype.F64:
-		return castFrom[float64](k)
-	case dtype.F16:
-		return castFrom[dtype.Float16](k)
-	case dtype.BF16:
-		return castFrom[dtype.BFloat16](k)
-	case dtype.I64:
-		return castFrom[int64](k)
-	case dtype.I32:
-		return castFrom[int32](k)
-	case dtype.U8:
-		return castFrom[uint8](k)
-	case dtype.Bool:
-		return castFrom[bool](k)
-	case dtype.F8E4M3:
-		return castFrom[dtype.Float8E4M3](k)
-	case dtype.F8E5M2:
-		return castFrom[dtype.Float8E5M2](k)
-	default:
-		return nil, unsupported(&k.Op, dt)
+	to, from := k.Out[0].DType, k.Op.In(0).DType
+	for _, dt := range []dtype.DType{to, from} {
+		if !slices.Contains(dtype.All(), dt) {
+			return nil, unsupported(&k.Op, dt)
+		}
 	}
-}
-
-func castFrom[S dtype.Element](k *device.Kernel) (run, error) {
-	switch dt := k.Out[0].DType; dt {
-	case dtype.F32:
-		return cast[float32, S](k), nil
-	case dtype.F64:
-		return cast[float64, S](k), nil
-	case dtype.F16:
-		return cast[dtype.Float16, S](k), nil
-	case dtype.BF16:
-		return cast[dtype.BFloat16, S](k), nil
-	case dtype.I64:
-		return cast[int64, S](k), nil
-	case dtype.I32:
-		return cast[int32, S](k), nil
-	case dtype.U8:
-		return cast[uint8, S](k), nil
-	case dtype.Bool:
-		return cast[bool, S](k), nil
-	case dtype.F8E4M3:
-		return cast[dtype.Float8E4M3, S](k), nil
-	case dtype.F8E5M2:
-		return cast[dtype.Float8E5M2, S](k), nil
-	default:
-		return nil, unsupported(&k.Op, dt)
-	}
-}
-
-func cast[D, S dtype.Element](k *device.Kernel) run {
-	f := func(dst, src unsafe.Pointer, n int) { convert(unsafe.Slice((*D)(dst), n), unsafe.Slice((*S)(src), n)) }
-	switch unsafe.Sizeof(*new(D)) {
+	f := func(dst, src unsafe.Pointer, n int) { convertRaw(to, from, dst, src, n) }
+	switch to.Size() {
 	case 1:
-		return castTo[uint8](k, f)
+		return castTo[uint8](k, f), nil
 	case 2:
-		return castTo[uint16](k, f)
+		return castTo[uint16](k, f), nil
 	case 4:
-		return castTo[uint32](k, f)
+		return castTo[uint32](k, f), nil
 	default:
-		return castTo[uint64](k, f)
+		return castTo[uint64](k, f), nil
 	}
 }
 
