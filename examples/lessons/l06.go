@@ -49,8 +49,8 @@ func L06Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
 		return err
 	}
 	b := ticketBatch(away, n["batch"])
-	b.Features = env.Ones(n["batch"], 128, 768)
-	b.Labels = env.RandInt(0, 3, n["batch"])
+	b.Features = b.Features.To(env) //warpline:ok R01
+	b.Labels = b.Labels.To(env)
 	// The mistake: b.Mask stays. Attention would fail at its first use, after all that comes before it.
 	err = nn.Preflight(env, nil, b)
 	fmt.Fprintln(w, "the check before the run names Mask alone:", err != nil && strings.Contains(err.Error(), "Mask on") && !strings.Contains(err.Error(), "Labels"))

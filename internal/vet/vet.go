@@ -71,7 +71,7 @@ type Found struct {
 }
 
 var rules = []Rule{
-	{"R01", "moved-in-part", "Part of a batch lies on the device and part on the host: the first operation that meets both fails.", Python},
+	{"R01", "moved-in-part", "Part of a batch lies on the device and part on the host: the first operation that meets both fails.", Python | Go},
 	{"R06", "kept-across-steps", "What is kept with its graph keeps all values of its step: memory grows from step to step until none is left.", Python | Go},
 	{"R07", "never-zeroed", "Gradients are added to those that are there: without zeroing, each step takes the sum of all steps before it.", Python},
 	{"R09", "graph-in-evaluation", "Without no_grad a forward pass keeps every value for a backward that never comes: several times the memory, and slower.", Python | Go},

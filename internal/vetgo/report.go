@@ -16,6 +16,7 @@ var checks = []struct {
 	id  string
 	run func(*checker)
 }{
+	{"R01", (*checker).movedInPart},
 	{"R06", (*checker).kept},
 	{"R09", (*checker).graphInEvaluation},
 	{"R13", (*checker).waits},
