@@ -79,6 +79,7 @@ func (c *checker) kept() {
 		}
 	})
 	c.sumsInPlace()
+	c.keptByCalls()
 }
 
 // isLeft tells whether a place is there when a turn ends.

@@ -187,7 +187,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("import torch\nx = x + x\nfor x in x: x.append(x.backward())\nclass A(A):\n def a(a): return a.a()")
 	f.Fuzz(func(t *testing.T, source string) {
 		found, err := Check("x.py", []byte(source))
-		lines := strings.Count(source, "\n") + 1
+		lines := strings.Count(source, "\n") + strings.Count(source, "\r") + 1
 		for _, one := range found {
 			if err != nil || one.Line < 1 || one.Line > lines {
 				t.Errorf("%v: %+v", err, one)

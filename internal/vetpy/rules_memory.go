@@ -103,7 +103,7 @@ func detached(x string) string {
 	return "(" + x + ").detach()"
 }
 
-var simple = pattern(`^[\w.]+(\[[^\]]*\])?$`)
+var simple = pattern(`^[\w.]+(\([^()]*\)|\[[^\]]*\])?$`)
 
 // goesBackward tells whether what a variable collects goes backward in the end.
 func (c *checker) goesBackward(k *event) bool {

@@ -286,3 +286,39 @@ func again(env *tensor.Env, set data.Source[data.Pair]) {
 }
 
 func main() {}
+
+type notes struct{ values []*tensor.Tensor }
+
+var all []*tensor.Tensor
+
+func (l *notes) add(x *tensor.Tensor) { l.values = append(l.values, x) }
+
+func (l *notes) addKept(x *tensor.Tensor) { l.values = append(l.values, x.Keep()) }
+
+func (l *notes) addOwn(x *tensor.Tensor) {
+	x = x.Keep()
+	l.values = append(l.values, x)
+}
+
+func addTo(l *notes, name string, x *tensor.Tensor) { l.values = append(l.values, x) }
+
+func addToAll(x *tensor.Tensor) { all = append(all, x) }
+
+func collectsByCalls(env *tensor.Env, set data.Source[data.Pair]) {
+	l, m := &notes{}, notes{}
+	for b, err := range data.Batches(env, set, data.Config{Size: 2}) {
+		if err != nil {
+			return
+		}
+		loss := b.X.Mean()
+		l.add(loss)          // want: R06
+		addTo(&m, "m", loss) // want: R06
+		addToAll(b.X)        // want: R06
+		l.add(loss.Keep())   // near: R06
+		l.addKept(loss)      // near: R06
+		l.addOwn(loss)       // near: R06
+		within := &notes{}   // of this turn alone
+		within.add(b.X)      // near: R06
+		addTo(within, "", loss)
+	}
+}
