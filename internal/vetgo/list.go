@@ -76,8 +76,12 @@ func (r Request) list(ctx context.Context, patterns []string) (*list, error) {
 	}
 	l := &list{}
 	l.unmatched(r, stderr)
-	if len(all) == 0 && len(l.unread) == 0 {
-		l.refuse(r.name(patterns[0]), advice.Failf("what the go command says; it must be able to build what is to be read", "%s", joined(string(stderr))))
+	switch said := joined(string(stderr)); {
+	case len(all) > 0 || len(l.unread) > 0:
+	case strings.Contains(said, "no Go source files"):
+		l.refuse(r.Name(), advice.Failf(`set CGO_ENABLED=1, with a C compiler there, for programs that import "C"`, "%s: the go command leaves it out here", r.Name()))
+	default:
+		l.refuse(r.name(patterns[0]), advice.Failf("what the go command says; it must be able to build what is to be read", "%s", said))
 	}
 	wrong := errorsOf(all)
 	for _, p := range all {
