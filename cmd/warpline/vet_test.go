@@ -70,6 +70,17 @@ func TestVetForms(t *testing.T) {
 	if log.Version != "2.1.0" || len(log.Runs[0].Tool.Driver.Rules) != len(vet.Rules()) || len(log.Runs[0].Results) != 1 || log.Runs[0].Results[0].RuleID != "R06" {
 		t.Errorf("%s", stdout)
 	}
+	r.file("two words.py", []byte("ä = 1; "+leaking))
+	r.file("notes.txt", nil)
+	status, stdout, _ := command(t.Context(), "vet", "--sarif", "two words.py", "notes.txt", r.dir+"/train.py")
+	for _, has := range []string{
+		`"uri": "two%20words.py"`, `"uri": "file:///`, `"columnKind": "unicodeCodePoints"`, `"executionSuccessful": false`,
+		`"text": "notes.txt: not Python, a notebook or Go"`, `"informationUri": "https://`,
+	} {
+		if status != 2 || !strings.Contains(stdout, has) {
+			t.Errorf("%d: no %s in %s", status, has, stdout)
+		}
+	}
 	for _, rule := range vet.Rules() {
 		if status, stdout, _ := command(t.Context(), "vet", "--explain", strings.ToLower(rule.ID)); status != 0 || !strings.Contains(stdout, rule.Why) || !strings.Contains(stdout, "mended:") || strings.Contains(stdout, "in Go:") != rule.In.Has(vet.Go) {
 			t.Errorf("%s: %d: %s", rule.ID, status, stdout)
@@ -86,6 +97,9 @@ func TestVetBadInput(t *testing.T) {
 	r.file("notes.ipynb", []byte("{}"))
 	r.file("train.py", []byte(leaking))
 	r.file("empty/readme.txt", nil)
+	r.file("huge.py", nil)
+	r.check(os.Truncate("huge.py", 17<<20))
+	r.check(os.Symlink("nowhere", "broken.py"))
 	r.file("loose/main.go", []byte("package main\n"))
 	for _, name := range []string{"a.txt", "a.md", "a.csv", "a.json", "README", "a/go.mod", "a.cu", "script"} {
 		r.file(name, []byte("#!/bin/sh\n\x00\x01"))
@@ -96,6 +110,8 @@ func TestVetBadInput(t *testing.T) {
 	}{
 		{[]string{"two.py", "train.py"}, "two.py:1:1: print is a statement of Python 2"},
 		{[]string{"notes.ipynb"}, "not a notebook of version 4"},
+		{[]string{"huge.py"}, "huge.py: 17825792 bytes or more are no program that somebody wrote"},
+		{[]string{"broken.py"}, "broken.py: no such file or folder"},
 		{[]string{"none.py"}, "none.py: no such file or folder"},
 		{[]string{"nodir"}, "nodir: no such file or folder"},
 		{[]string{"nodir/"}, "nodir/: no such file or folder"},

@@ -34,15 +34,28 @@ type Input struct {
 func Sort(args []string) *Input {
 	p := &Input{Found: map[string]bool{}}
 	for _, a := range args {
-		p.add(a)
+		for _, name := range expanded(a) {
+			p.add(name)
+		}
 	}
 	return p
+}
+
+// expanded are the names that a pattern matches, for shells that leave that to programs; or the argument itself.
+func expanded(arg string) []string {
+	if _, err := os.Lstat(arg); err == nil {
+		return []string{arg}
+	}
+	names, err := filepath.Glob(arg)
+	if err != nil || len(names) == 0 {
+		return []string{arg}
+	}
+	return names
 }
 
 func (p *Input) add(arg string) {
 	info, err := os.Stat(arg)
 	base, below := strings.CutSuffix(filepath.ToSlash(arg), "/...")
-	globbed, _ := filepath.Glob(arg) // a malformed one is the name of nothing
 	switch {
 	case arg == Stdin:
 		p.Python = append(p.Python, arg)
@@ -52,10 +65,6 @@ func (p *Input) add(arg string) {
 		p.file(arg, info.Mode())
 	case !errors.Is(err, fs.ErrNotExist):
 		p.refuse(arg, err)
-	case len(globbed) > 0: // by a shell that leaves that to programs
-		for _, name := range globbed {
-			p.add(name)
-		}
 	case below && isFolder(base):
 		p.Packages = append(p.Packages, vetgo.Request{Dir: base, Patterns: []string{"./..."}})
 	case isPackage(arg):
