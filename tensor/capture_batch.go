@@ -10,6 +10,7 @@ import (
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
+	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // batch is what a step finds in what it is given: its tensors, each once and in order, and all else that its Go code could
@@ -118,7 +119,7 @@ func (b *batch) plain(v reflect.Value) {
 // entries walks a map in the order of its keys as they print.
 func (b *batch) entries(v reflect.Value) {
 	keys := v.MapKeys()
-	slices.SortFunc(keys, func(k, l reflect.Value) int {
+	sorting.By(keys, func(k, l reflect.Value) int {
 		return cmp.Compare(fmt.Sprint(k.Interface()), fmt.Sprint(l.Interface()))
 	})
 	b.note(uint64(len(keys)))

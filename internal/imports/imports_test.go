@@ -27,11 +27,11 @@ const rules = `
 	  internal/fatbin, internal/fatbin/fatbintest;
 
 	NONE < internal/sorting;
-	internal/sorting < cmd/warpline, data, internal/bench, internal/cuda, internal/cuda/simcuda, internal/device, internal/fatbin,
-	  internal/diagnose, internal/doctor, internal/estimate, internal/finding, internal/gpusim/check, internal/joblog, internal/kineto,
-	  internal/literal, internal/litmus, internal/machinefile, internal/monitor, internal/nvml, internal/onepage,
+	internal/sorting < cmd/warpline, data, internal/bench, internal/cuda, internal/cuda/simcuda, internal/device,
+	  internal/diagnose, internal/doctor, internal/estimate, internal/fatbin, internal/finding, internal/gpusim, internal/gpusim/check,
+	  internal/joblog, internal/kineto, internal/lab, internal/literal, internal/litmus, internal/machinefile, internal/monitor, internal/nvml, internal/onepage,
 	  internal/oom, internal/presence, internal/pyenv, internal/simexec, internal/simrun, internal/snapshot,
-	  internal/torchcall, internal/torchcall/source, internal/vetpy, metric, model, nn, plan, prof, train;
+	  internal/torchcall, internal/torchcall/source, internal/vetpy, metric, model, nn, plan, prof, tensor, train;
 
 	internal/claim < internal/safetensors, internal/npy, internal/idxfile;
 	dtype < internal/ir;

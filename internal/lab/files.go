@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/sorting"
 	"github.com/warpline-ml/warpline/internal/web"
 )
 
@@ -131,7 +131,7 @@ func (f *files) shed(keep string) error {
 			all = append(all, dated{e.Name(), info.ModTime().UnixNano()})
 		}
 	}
-	slices.SortFunc(all, func(a, b dated) int { return int(min(max(a.at-b.at, -1), 1)) })
+	sorting.By(all, func(a, b dated) int { return int(min(max(a.at-b.at, -1), 1)) })
 	for len(all) >= mostFiles {
 		if err := os.Remove(filepath.Join(f.dir, all[0].name)); err != nil {
 			return err
