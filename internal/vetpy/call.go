@@ -471,6 +471,10 @@ func (w *walker) loss(x *pysyntax.Call, f *value, args []*value, names map[strin
 
 // forward calls a module.
 func (w *walker) forward(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
+	if strings.Contains(strings.ToLower(w.text(x.Func)), "pipe") { // of diffusers or transformers: gives images or texts, without graphs
+		w.record(event{kind: evSync, node: x})
+		return unknown
+	}
 	w.record(event{kind: evForward, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: given(x, args, names), call: x})
 	v := w.result(args, names)
 	c := *v
@@ -577,7 +581,7 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 		c := *first(args)
 		c.traits |= isModule | isMoved
 		return &c
-	case last == "from_pretrained" || last == "from_config":
+	case (last == "from_pretrained" || last == "from_config") && !strings.Contains(path, "Pipeline"):
 		return &value{traits: isModule, path: path, call: x}
 	}
 	t := pathTraits(path)

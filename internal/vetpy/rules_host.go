@@ -80,7 +80,7 @@ func (c *checker) pageable() {
 		}
 		asked := isTrue(arg(e.call, "non_blocking", -1))
 		switch {
-		case asked && e.on.is(isBatch) && e.on.call != nil && c.unpinned(e.on.call):
+		case asked && e.on.is(isBatch) && e.on.is(isHost) && e.on.call != nil && c.unpinned(e.on.call):
 			c.say(say{rule: "R14", at: e.node, title: "a copy is asked not to block, from memory that is not pinned", sure: finding.Medium,
 				evidence: finding.Says("the loader of %s has no pin_memory=True", c.line(c.f.Line(e.on.call))),
 				fix:      "DataLoader(..., pin_memory=True)", gain: "copies at the full rate of the link, beside the step", disproved: "batches that the collate function pins itself"})

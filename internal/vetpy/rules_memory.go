@@ -123,7 +123,7 @@ func (c *checker) state() {
 			continue
 		}
 		for _, v := range states(e.args) {
-			if v.turn == 0 || v.turn != e.loop.before || !carries(v) || told[v] || c.detachedSomewhere(v) {
+			if v.turn == 0 || v.turn != e.loop.before || !carries(v) || told[v] || v.arm.excludes(e.arm) || c.detachedSomewhere(v) {
 				continue
 			}
 			told[v] = true
@@ -234,6 +234,9 @@ func (c *checker) switchedOff() bool {
 
 // evaluates tells whether the last mode that was set before a loop is that of evaluation.
 func (c *checker) evaluates(l *loop) bool {
+	if c.hasKind(l, evEval) {
+		return true
+	}
 	for i := l.from - 1; i >= 0; i-- {
 		switch c.events[i].kind {
 		case evEval:
@@ -242,7 +245,7 @@ func (c *checker) evaluates(l *loop) bool {
 			return false
 		}
 	}
-	return c.hasKind(l, evEval)
+	return false
 }
 
 // modal matches layers that behave in another way in evaluation.

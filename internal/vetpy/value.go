@@ -49,6 +49,7 @@ type value struct {
 	names  []string          // of variables that went into it, at most maxNames
 	loop   *loop             // in which it was made; nil outside of loops
 	turn   int               // of a loop, in which it was made
+	arm    *arm              // in which a variable got it
 }
 
 // loader is the call that made the loader of a batch; nil of other values.

@@ -581,7 +581,7 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 	case *pysyntax.Name:
 		c := *w.asNamed(v, t.ID)
 		c.names = join(c.names, []string{t.ID})
-		c.loop, c.turn = w.loop, w.turn
+		c.loop, c.turn, c.arm = w.loop, w.turn, w.arm
 		w.scope.set(t.ID, &c)
 	case *pysyntax.Attribute:
 		x := w.peek(t.X)
