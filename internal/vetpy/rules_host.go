@@ -20,7 +20,7 @@ func (c *checker) reads() {
 		var all []*event
 		for i := l.from; i < l.to; i++ {
 			e := &c.events[i]
-			if e.kind == evRead && e.loop == l && !e.guarded && (e.on.is(isGraph|isOutput|isMoved) || e.what == "item") && !acts(e) && !slices.ContainsFunc(all, func(f *event) bool { return f.node == e.node }) {
+			if e.kind == evRead && e.loop == l && !e.guarded && (e.on.is(isGraph|isOutput|isMoved) || e.what == "item" && !countName().MatchString(e.onText)) && !acts(e) && !slices.ContainsFunc(all, func(f *event) bool { return f.node == e.node }) {
 				all = append(all, e)
 			}
 		}
@@ -40,6 +40,9 @@ func (c *checker) reads() {
 			gain:     "the time in which the device waits for the next launches: up to half of a step of a small model", disproved: "a trace in which the device is busy all the time"})
 	}
 }
+
+// countName matches what is counted, mostly on the host.
+var countName = pattern(`(?i)count|num|len|idx|index|size`)
 
 // stepsByClosure tells whether an optimizer goes backward itself, many times in a step.
 func stepsByClosure(e *event) bool { return e.kind == evStep && e.arg.fn != nil }

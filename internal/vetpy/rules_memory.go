@@ -16,13 +16,19 @@ func (c *checker) kept() {
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) && !evaluation[e.loop] || c.goesBackward(e) || c.emptied(e) || c.restarted(e) {
+		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) && !evaluation[e.loop] || c.goesBackward(e) || c.emptied(e) || c.restarted(e) || c.ofStep(e) {
 			continue
 		}
 		c.say(say{rule: "R06", at: e.node, title: keptTitle(e), sure: finding.High, fix: c.keptFix(e),
 			gain:      "the memory of every step so far, and the time to free it",
 			disproved: fmt.Sprintf("%s going backward in another file, or being emptied there in every step", e.onText)})
 	}
+}
+
+// ofStep tells whether what collects is made anew for each step, of several parts that go backward one by one.
+func (c *checker) ofStep(k *event) bool {
+	l := k.on.loop
+	return l != nil && k.loop != nil && !c.any(k.loop, isStep) && c.any(l, func(e *event) bool { return isStep(e) && e.loop == l })
 }
 
 // restarted tells whether what adds up begins anew with the steps of an optimizer that takes several turns together.
@@ -169,6 +175,9 @@ func (c *checker) evaluations(each func(l *loop, forward *event)) {
 			continue
 		}
 		known := c.overLoader(l)
+		if !known && !c.evaluates(l) {
+			continue
+		}
 		if !scoring().MatchString(l.text) && (l.fn == nil || !scoring().MatchString(l.fn.node.Name)) && !c.evaluates(l) {
 			continue
 		}
@@ -257,13 +266,18 @@ func (c *checker) evaluationMode() {
 		if !c.modal(e.on) && (!modes || e.on.class != nil || strings.HasPrefix(e.on.path, "torch.nn.")) { // a program that sets modes of what it does not make has a reason
 			return
 		}
-		if c.evaluates(l) || l.fn != nil && !c.called(l.fn) && !c.trainsBefore(l) {
+		if c.evaluates(l) || ofForeign(l.fn) || l.fn != nil && !c.called(l.fn) && !c.trainsBefore(l) {
 			return
 		}
 		c.say(say{rule: "V03", at: l.node, title: "the model is evaluated in training mode", sure: finding.Medium,
 			fix: fmt.Sprintf("%s.eval()  # before the loop, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
 			evidence: finding.Says("%s is called at %s, and no eval() comes before", e.onText, c.lineOf(e)), disproved: "a model without dropout and batch norm, or an eval() in another file"})
 	})
+}
+
+// ofForeign tells whether a function is a method of a class that derives from one of another file, which may set the modes.
+func ofForeign(d *function) bool {
+	return d != nil && d.class != nil && !d.class.lighting && !d.class.module && slices.ContainsFunc(d.class.bases, func(b string) bool { return b != "" && b != "builtins.object" })
 }
 
 // modal tells whether a model may have layers that behave in another way in evaluation: of a class of the file, whether its classes have.

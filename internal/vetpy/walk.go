@@ -96,7 +96,7 @@ var (
 	backwards = pattern(`([\w.\[\]]+)\.backward\s*\(\s*(?:\)|gradient|retain_graph|create_graph|inputs)`)
 	learning  = pattern(`([\w.]+)\.(?:parameters\s*\(|named_parameters\s*\(|eval\s*\(\s*\))`)
 	clearing  = pattern(`(?:del\s+([\w.]+)\s*\[|([\w.]+)\.(?:clear|pop|popleft)\s*\()`)
-	graphics  = pattern(`\bcuda\b|\bdevice\b|accelerat|\bmps\b|\bxpu\b`)
+	graphics  = pattern(`\.cuda\(|["']cuda|\bdevice\b|accelerat|\bmps\b|\bxpu\b`)
 )
 
 // pattern is a regular expression, made when it is first asked: the start of the program does not wait for it.
