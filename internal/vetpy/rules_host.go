@@ -42,7 +42,7 @@ func (c *checker) reads() {
 }
 
 // countName matches what is counted, mostly on the host.
-var countName = pattern(`(?i)count|num|len|idx|index|size`)
+var countName = pattern(`(?i)^[\w.]*(count|num|len|idx|index|size)`)
 
 // stepsByClosure tells whether an optimizer goes backward itself, many times in a step.
 func stepsByClosure(e *event) bool { return e.kind == evStep && e.arg.fn != nil }
