@@ -89,7 +89,7 @@ func first(args []*value) *value {
 
 // method is a call of a method that is known by its name; nil if it is not.
 func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args []*value, names map[string]*value) *value {
-	if on.fields != nil && on.class.methods[a.Attr] != nil {
+	if on.fields != nil && (on.class.methods[a.Attr] != nil || on.fields[a.Attr] != nil) {
 		return nil
 	}
 	e := event{node: x, on: on, onText: w.text(a.X), arg: first(args), args: args, what: a.Attr, call: x}
@@ -644,7 +644,7 @@ func (w *walker) torchCall(x *pysyntax.Call, last string, v, on *value) *value {
 		}
 		return d
 	}
-	if on.is(isHost) && on.is(isTensor) && on.call != nil && !carries(v) {
+	if on.is(isHost) && on.is(isTensor) && !carries(v) {
 		return on // still what a factory made on the host
 	}
 	c := *v
@@ -744,6 +744,10 @@ func (w *walker) logCall(x *pysyntax.Call, path, last string, args []*value) *va
 		return &value{traits: isNumber}
 	case last == "partial" && len(args) > 0 && pathTraits(args[0].path)&isLoader == 0:
 		return args[0]
+	case path == "collections.namedtuple":
+		return &value{path: "namedtuple"}
+	case path == "namedtuple":
+		return &value{elems: args, names: w.result(args, nil).names}
 	case strings.HasPrefix(path, "collections."):
 		return &value{traits: isList}
 	case path == "wandb.log" || path == "mlflow.log_metric" || strings.HasPrefix(path, "logging."):

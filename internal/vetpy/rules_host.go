@@ -41,6 +41,8 @@ func (c *checker) reads() {
 	}
 }
 
+var acting = pattern(`(?i)(^|_)(act|action|policy|choose|select)($|_)`)
+
 // countName matches what is counted, mostly on the host.
 var countName = pattern(`(?i)^[\w.]*(count|num|len|idx|index|size)`)
 
@@ -49,6 +51,9 @@ func stepsByClosure(e *event) bool { return e.kind == evStep && e.arg.fn != nil 
 
 // acts tells whether what a model gave without recording is brought to the host, as an agent does with what it is about to do.
 func acts(e *event) bool {
+	if e.fn != nil && acting().MatchString(e.fn.node.Name) {
+		return true
+	}
 	return e.on.is(isFrozen) && (e.what == "cpu" || e.what == "numpy" || e.what == "tolist")
 }
 
@@ -270,7 +275,7 @@ func (c *checker) unwaited(span []event, end *event) *event {
 			}
 		case evForward, evBackward, evStep, evWork:
 			for l := e.loop; l != nil && l != end.loop; l = l.parent {
-				if c.hasKind(l, evBackward) || c.overLoader(l) || c.any(l, waits) {
+				if c.hasKind(l, evBackward) && !c.benchmark(l) || c.overLoader(l) || c.any(l, waits) {
 					return nil
 				}
 			}
@@ -281,6 +286,13 @@ func (c *checker) unwaited(span []event, end *event) *event {
 		}
 	}
 	return nil
+}
+
+// benchmark tells whether a loop repeats a step so many times, of which nothing is read.
+func (c *checker) benchmark(l *loop) bool {
+	return l.iter.is(isNumber) && !c.any(l, func(e *event) bool {
+		return e.kind == evRead || e.kind == evSync || e.loop != l && e.kind == evBackward
+	})
 }
 
 // waits tells whether the host waits for the device in each turn.

@@ -221,6 +221,33 @@ func (c *checker) trainsAround(l *loop) bool {
 	return false
 }
 
+// guides matches the names of models that a training only asks.
+var guides = pattern(`(?i)teacher|ref_model|reference_model`)
+
+// guided are models that a training asks and that never learn there: each step goes backward through them for nothing.
+func (c *checker) guided() {
+	if s := string(c.f.Source); strings.Contains(s, "detach") || strings.Contains(s, "requires_grad") || c.switchedOff() {
+		return
+	}
+	for _, l := range c.training {
+		for i := l.from; i < l.to; i++ {
+			e := &c.events[i]
+			if e.kind != evForward || e.modes&noGrad != 0 || !guides().MatchString(e.onText) || c.zeroed[e.onText] || strings.Contains(string(c.f.Source), e.onText+".parameters") {
+				continue
+			}
+			c.say(say{rule: "R09", at: e.node, title: fmt.Sprintf("%s is asked in every step, and records a graph that changes nothing", e.onText), sure: finding.Medium,
+				fix: "with torch.no_grad():  # around it", gain: "the memory of its values, and its backward", evidence: finding.Says("no optimizer has the parameters of %s", e.onText),
+				disproved: "parameters that are frozen, or learn, in another file"})
+			if c.modal(e.on) && !slices.ContainsFunc(c.events, func(m event) bool {
+				return m.kind == evEval && (m.onText == e.onText || m.on.call != nil && m.on.call == e.on.call)
+			}) {
+				c.say(say{rule: "V03", at: e.node, title: fmt.Sprintf("%s is asked in training mode", e.onText), sure: finding.Medium, fix: fmt.Sprintf("%s.eval()  # before the loop", e.onText), gain: "answers of the model as it was trained",
+					disproved: "a model without dropout and batch norm, or an eval() in another file"})
+			}
+		}
+	}
+}
+
 func (c *checker) graphInEvaluation() {
 	c.evaluations(func(l *loop, e *event) {
 		if e.modes&noGrad != 0 || c.switchedOff() || slices.ContainsFunc(c.events, func(r event) bool { return r.what == "ungraphed" && r.fn == l.fn }) {
@@ -258,7 +285,7 @@ func (c *checker) evaluates(l *loop) bool {
 }
 
 // modal matches layers that behave in another way in evaluation.
-var modal = pattern(`Dropout|BatchNorm|dropout\s*=|torchvision\.models|torchvision import.*models|timm|from_pretrained|TransformerEncoder|resnet`)
+var modal = pattern(`Dropout|BatchNorm|dropout\s*=|dropout\(|torchvision\.models|torchvision import.*models|timm|from_pretrained|TransformerEncoder|resnet`)
 
 func (c *checker) evaluationMode() {
 	modes := slices.ContainsFunc(c.events, func(e event) bool { return e.kind == evTrain })
@@ -278,6 +305,23 @@ func (c *checker) evaluationMode() {
 // ofForeign tells whether a function is a method of a class that derives from one of another file, which may set the modes.
 func ofForeign(d *function) bool {
 	return d != nil && d.class != nil && !d.class.lighting && !d.class.module && slices.ContainsFunc(d.class.bases, func(b string) bool { return b != "" && b != "builtins.object" })
+}
+
+// aside are evaluations of a model between its steps that are no loops.
+func (c *checker) aside() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evForward || e.modes&noGrad == 0 || e.fn == nil || !scoring().MatchString(e.fn.node.Name) || e.loop == nil || !c.backwardOf(e.loop) || !e.on.is(isModule) || !c.modal(e.on) {
+			continue
+		}
+		m := previous(c.events[:i], e, func(f *event) bool { return f.kind == evTrain || f.kind == evEval })
+		if m == nil || m.kind == evEval || m.loop != e.loop {
+			continue
+		}
+		c.say(say{rule: "V03", at: e.node, title: "the model is evaluated in training mode", sure: finding.Medium,
+			fix: fmt.Sprintf("%s.eval()  # before, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
+			evidence: finding.Says("train() comes before it, at %s", c.lineOf(m)), disproved: "a model without dropout and batch norm"})
+	}
 }
 
 // modal tells whether a model may have layers that behave in another way in evaluation: of a class of the file, whether its classes have.

@@ -67,8 +67,8 @@ func (c *checker) madeThenMoved() {
 		if e.kind != evMove || !e.on.is(isHost) || e.on.call == nil || !strings.HasPrefix(e.on.path, "torch.") || e.on.path == "torch.from_numpy" || e.on.is(isPinned) || arg(e.on.call, "generator", -1) != nil {
 			continue
 		}
-		inForward := e.fn != nil && e.fn.class != nil && e.fn.class.module && e.fn.node.Name == "forward"
-		if !inForward && (e.loop == nil || !c.backwardOf(e.loop) || e.guarded) || c.ofHostData(e) {
+		inForward := inForward(e) || e.fn != nil && e.fn.node.Name == "compute_loss" // of a Trainer of transformers
+		if !inForward && (e.loop == nil || !c.backwardOf(e.loop) || e.guarded) || c.ofHostData(e) || e.fn != nil && e.fn.node.Name == "<lambda>" {
 			continue
 		}
 		to := "device"
@@ -83,7 +83,15 @@ func (c *checker) madeThenMoved() {
 
 // ofHostData tells whether a tensor is made of what the host has: a list of the program's own.
 func (c *checker) ofHostData(e *event) bool {
+	if n, ok := arg(e.on.call, "data", 0).(*pysyntax.Name); ok && e.fn != nil && c.file.vars[n.ID] != nil {
+		return false // the same in every step
+	}
 	return (e.on.path == "torch.tensor" || e.on.path == "torch.as_tensor") && len(e.on.names) > 0
+}
+
+// inForward tells whether an event is in the forward of a module.
+func inForward(e *event) bool {
+	return e.fn != nil && e.fn.class != nil && e.fn.class.module && e.fn.node.Name == "forward"
 }
 
 // constants are tensors that stay the same and are copied to the device each time that they are used.
@@ -93,19 +101,22 @@ func (c *checker) constants() {
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evMove || !e.on.is(isHost) || !e.on.is(isTensor) || e.on.is(isBatch|isElement|isGraph|isPinned) || e.guarded || !simpleName().MatchString(e.onText) {
+		if e.kind != evMove || !e.on.is(isHost) || !e.on.is(isTensor) || e.on.is(isBatch|isElement|isGraph|isPinned) || e.guarded {
 			continue
 		}
-		inForward := strings.HasPrefix(e.onText, "self.") && e.fn != nil && e.fn.class != nil && e.fn.class.module && e.fn.node.Name == "forward"
+		name, index, part := strings.Cut(e.onText, "[")
+		inForward := strings.HasPrefix(name, "self.") && inForward(e)
+		if !simpleName().MatchString(name) || part && !(inForward && strings.Contains(index, ":")) {
+			continue
+		}
 		if !inForward && (e.loop == nil || e.on.loop == e.loop || !e.loop.within(e.on.loop) || !c.backwardOf(e.loop)) {
 			continue
 		}
-		fix := fmt.Sprintf("%[1]s = %[1]s.to(device)  # once, before the loop", e.onText)
+		fix := fmt.Sprintf("%[1]s = %[1]s.to(device)  # once, before the loop", name)
 		if inForward {
-			name := strings.TrimPrefix(e.onText, "self.")
-			fix = fmt.Sprintf("self.register_buffer(%q, ...)  # in __init__: it moves with the model", name)
+			fix = fmt.Sprintf("self.register_buffer(%q, ...)  # in __init__: it moves with the model", strings.TrimPrefix(name, "self."))
 		}
-		c.say(say{rule: "V14", at: e.node, title: fmt.Sprintf("%s stays the same and is copied to the device in every step", e.onText), sure: finding.Medium,
+		c.say(say{rule: "V14", at: e.node, title: fmt.Sprintf("%s stays the same and is copied to the device in every step", name), sure: finding.Medium,
 			fix: fix, gain: "a copy, and the host's waiting for it", disproved: "values that the host changes between steps"})
 	}
 }
@@ -237,6 +248,9 @@ func (c *checker) hidden() {
 func (c *checker) registered(e *event) bool {
 	text := c.f.Text(e.fn.class.node)
 	name := regexp.QuoteMeta(c.text(e.node))
+	if len(e.arg.names) > 0 && strings.Contains(text, "Sequential(*") {
+		return true // its elements may be there, too
+	}
 	return regexp.MustCompile(`(ModuleList|ModuleDict|Sequential)\(\*?\s*` + name + `|add_module|register_module|setattr\(`).MatchString(text)
 }
 
@@ -254,6 +268,10 @@ func (c *checker) missed() {
 			e := &c.events[j]
 			if e.kind == evCall && pathTraits(e.what) == isOptimizer {
 				break
+			}
+			if e.kind == evCall && e.what == "remade" && e.onText == model && e.arg.is(isModule) && e.loop != nil && !o.loop.within(e.loop) && c.hasKind(e.loop, evBackward) && !c.any(e.loop, makesOptimizer) {
+				c.say(say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is made anew, and the optimizer has the parameters of the one before", model), sure: finding.High,
+					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer anew, too, behind it", gain: "the new model learns", disproved: "parameters that are handed to the optimizer in another file"})
 			}
 			if e.kind == evMove && o.what == "torch.optim.Adagrad" && e.onText == model && e.on.is(isModule) {
 				c.say(say{rule: "R01", at: o.node, title: fmt.Sprintf("Adagrad makes its state where the parameters are, and %s is moved only then", model), sure: finding.High,
@@ -302,6 +320,10 @@ func (c *checker) sameName(e *event) bool {
 	return strings.Contains(made, e.onText) || c.onlyCalled(made)
 }
 
+func makesOptimizer(e *event) bool {
+	return e.kind == evCall && e.call != nil && pathTraits(e.what) == isOptimizer
+}
+
 // madeHere tells whether the optimizer that steps was made in the program.
 func madeHere(step *event) bool {
 	o := step.on
@@ -339,14 +361,32 @@ func (c *checker) learnable(v *value) bool {
 		text := c.f.Text(v.class.node)
 		return layers().MatchString(text) && !strings.Contains(text, "requires_grad") && !strings.Contains(text, "pretrained") && !strings.Contains(text, "weights=")
 	}
-	return layers().MatchString(strings.TrimPrefix(v.path, "torch.") + "(")
+	return layers().MatchString(strings.TrimPrefix(v.path, "torch.")+"(") || slices.ContainsFunc(c.events, func(e event) bool { // another of its kind learns
+		return e.kind == evForward && v.path != "" && e.on.path == v.path && e.on.call != v.call && c.learns[e.onText]
+	})
 }
 
 // layers matches what has parameters.
 var layers = pattern(`\bnn\.(Linear|Bilinear|Conv\w+|Embedding\w*|LSTM\w*|GRU\w*|RNN\w*|Transformer\w*|MultiheadAttention|Parameter)\(`)
 
 // harmless are the methods of a module after which its parameters are where they were.
-var harmless = map[string]bool{"to": true, "cuda": true, "train": true, "zero_grad": true, "float": true, "half": true, "double": true}
+var harmless = map[string]bool{"to": true, "cuda": true, "train": true, "zero_grad": true, "state_dict": true, "float": true, "half": true, "double": true}
+
+// onlyHarmless tells whether a block does nothing but call such methods.
+func (c *checker) onlyHarmless(body []pysyntax.Stmt) bool {
+	return !slices.ContainsFunc(body, func(s pysyntax.Stmt) bool {
+		x, ok := s.(*pysyntax.ExprStmt)
+		if !ok {
+			return true
+		}
+		call, ok := x.X.(*pysyntax.Call)
+		if !ok {
+			return true
+		}
+		a, ok := call.Func.(*pysyntax.Attribute)
+		return !ok || !harmless[a.Attr]
+	})
+}
 
 // onlyCalled tells whether a module is nowhere handed on, frozen, loaded or asked for its parameters.
 func (c *checker) onlyCalled(name string) bool {
@@ -371,6 +411,12 @@ func (c *checker) onlyCalled(name string) bool {
 			count(n.Func)
 			if a, ok := n.Func.(*pysyntax.Attribute); ok && harmless[a.Attr] {
 				count(a.X)
+			}
+		case *pysyntax.For:
+			if s, ok := n.Iter.(*pysyntax.Sequence); ok && c.onlyHarmless(n.Body) {
+				for _, e := range s.Elements {
+					count(e)
+				}
 			}
 		case *pysyntax.Assign:
 			for _, t := range n.Targets {

@@ -279,13 +279,13 @@ var (
 func (c *checker) miscounted() {
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evSchedule || e.loop == nil || e.guarded || e.on.call == nil || len(e.call.Args) > 0 {
+		if e.kind != evSchedule || e.loop == nil || e.guarded || e.on.call == nil || e.call == nil || len(e.call.Args) > 0 {
 			continue
 		}
 		made := c.counts(e.on.call)
 		epochs := ofEpochs().MatchString(made) && !ofBatches().MatchString(made)
 		switch {
-		case epochs && c.backwardOf(e.loop) && e.loop.parent != nil && ofEpochs().MatchString(c.loopHead(e.loop.parent)) && !ofEpochs().MatchString(c.loopHead(e.loop)):
+		case (epochs || c.fewSteps(e.on)) && c.backwardOf(e.loop) && e.loop.parent != nil && ofEpochs().MatchString(c.loopHead(e.loop.parent)) && !ofEpochs().MatchString(c.loopHead(e.loop)):
 			c.say(say{rule: "V32", at: e.node, title: fmt.Sprintf("%s counts epochs, and steps in every batch", e.onText), sure: finding.High,
 				evidence: finding.Says("it is made with %s", made), fix: fmt.Sprintf("%s  # behind the loop over %s", c.text(e.node), e.loop.text), gain: "the rates that are meant, over all epochs",
 				disproved: "a variable of that name that counts batches"})
@@ -295,6 +295,26 @@ func (c *checker) miscounted() {
 				disproved: "a length that is one of epochs"})
 		}
 	}
+}
+
+// fewSteps tells whether a schedule changes the rate after so many steps as nobody has batches.
+func (c *checker) fewSteps(schedule *value) bool {
+	last := schedule.path[strings.LastIndexByte(schedule.path, '.')+1:]
+	if last != "StepLR" && last != "MultiStepLR" {
+		return false
+	}
+	x := arg(schedule.call, "step_size", 1)
+	if last == "MultiStepLR" {
+		x = arg(schedule.call, "milestones", 1)
+	}
+	numbers := []pysyntax.Expr{x}
+	if s, ok := x.(*pysyntax.Sequence); ok {
+		numbers = s.Elements
+	}
+	return !slices.ContainsFunc(numbers, func(x pysyntax.Expr) bool {
+		n, ok := x.(*pysyntax.Number)
+		return !ok || len(n.Text) != 2 && (len(n.Text) != 3 || n.Text > "300")
+	})
 }
 
 // counts is what a schedule is made with beside its optimizer, as it is written.

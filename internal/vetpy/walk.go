@@ -247,6 +247,9 @@ func (w *walker) statement(s pysyntax.Stmt) {
 			break
 		}
 		v := w.assigned(s)
+		if n, ok := s.Targets[0].(*pysyntax.Name); ok && w.loop != nil && w.learns[n.ID] && !mentions(s, n.ID) {
+			w.record(event{kind: evCall, node: s, what: "remade", onText: n.ID, arg: v})
+		}
 		for _, t := range s.Targets {
 			w.assign(t, v)
 		}
@@ -502,6 +505,17 @@ func (w *walker) element(iter *value) *value {
 // givesBatches tells whether a value gives batches of a loader.
 func givesBatches(v *value) bool {
 	return v.is(isLoader) || slices.ContainsFunc(v.elems, givesBatches)
+}
+
+// mentions tells whether the value of an assignment has a variable in it.
+func mentions(s *pysyntax.Assign, name string) bool {
+	found := false
+	pysyntax.Inspect([]pysyntax.Stmt{&pysyntax.ExprStmt{X: s.Value}}, func(n pysyntax.Node) bool {
+		x, ok := n.(*pysyntax.Name)
+		found = found || ok && x.ID == name
+		return !found
+	})
+	return found
 }
 
 // accumulates tells whether an assignment is of a sum or a product that its own target is a part of: x = a * x + b * y.
