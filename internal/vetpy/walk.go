@@ -476,7 +476,10 @@ func (w *walker) nextTurn() {
 }
 
 // element is what a loop gives in each turn.
-func (w *walker) element(iter *value) *value {
+func (w *walker) element(iter *value) *value { return w.within(iter, 3) }
+
+// within is what a loop gives of wrappers that lie so many deep in each other.
+func (w *walker) within(iter *value, deep int) *value {
 	switch {
 	case iter.is(isLoader) && iter.is(isMoved):
 		return &value{traits: isBatch | isMoved, call: iter.call}
@@ -490,10 +493,10 @@ func (w *walker) element(iter *value) *value {
 			all = merge(all, e)
 		}
 		return all
-	case iter.elems != nil: // enumerate and zip
+	case iter.elems != nil && deep > 0: // enumerate and zip
 		elems := make([]*value, len(iter.elems))
 		for i, e := range iter.elems {
-			elems[i] = w.element(e)
+			elems[i] = w.within(e, deep-1)
 		}
 		return &value{elems: elems}
 	case iter.is(isGraph | isOutput | isTensor | isModule | isList | isOptimizer):
@@ -504,7 +507,10 @@ func (w *walker) element(iter *value) *value {
 
 // givesBatches tells whether a value gives batches of a loader.
 func givesBatches(v *value) bool {
-	return v.is(isLoader) || slices.ContainsFunc(v.elems, givesBatches)
+	within := func(e *value) bool {
+		return e.is(isLoader) || slices.ContainsFunc(e.elems, func(e *value) bool { return e.is(isLoader) })
+	} // enumerate(zip(...))
+	return v.is(isLoader) || slices.ContainsFunc(v.elems, within)
 }
 
 // mentions tells whether the value of an assignment has a variable in it.
@@ -617,6 +623,9 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 	case *pysyntax.Subscript:
 		x := w.peek(t.X)
 		w.eval(t.Index)
+		if v.is(isMoved) && x.is(isBatch|isElement) && x.is(isHost) { // images[0] = images[0].cuda()
+			w.assignOld(t.X, x.with(isMoved).without(isHost), x.loop)
+		}
 		if _, same := t.Index.(*pysyntax.String); !same && (x.is(isList) || x.traits == 0) && carries(v) && w.outlives(x) && x.fields == nil {
 			w.record(event{kind: evKeep, node: target, what: "[]=", onText: w.text(t.X), on: x, arg: v})
 		}
@@ -672,6 +681,7 @@ func part(v *value, i, n int) *value {
 	}
 	c := *v
 	c.elems = nil
+	c.traits &^= isList
 	return &c
 }
 
