@@ -307,6 +307,7 @@ func (t *clock) latency() {
 type Roofline struct {
 	Intensity float64 // operations a byte of memory
 	Roof      float64 // operations a second that the card does at most at that intensity
+	Peak      float64 // the same at any intensity
 	Reached   float64 // operations a second
 }
 
@@ -325,7 +326,7 @@ func Roof(card *cards.Card, l *Launch, e *Estimate) (r Roofline) {
 	if flops == 0 {
 		flops, peak = 2*cards.Warp*l.Instructions[ptx.PipeFloat32], card.Vector()
 	}
-	r.Roof = peak
+	r.Roof, r.Peak = peak, peak
 	if e.DRAM > 0 {
 		r.Intensity = flops / e.DRAM
 		r.Roof = min(peak, r.Intensity*1e9*float64(card.Bandwidth))

@@ -99,6 +99,7 @@ func TestRun(t *testing.T) {
 			w := new(told)
 			v, url := view(t, w)
 			wantStatus(t, "POST", url+"profile", 409, "not begun")
+			wantStatus(t, "GET", url+"blocks.json", 200, `"segments":[]`)
 			stuck(t, url)
 			messages := stream(t, url)
 			w.each = func(step int) {
@@ -113,6 +114,7 @@ func TestRun(t *testing.T) {
 				wantStatus(t, "GET", url+"profile", 404, "")
 				wantStatus(t, "GET", url+"profile/trace.json.gz", 404, "POST /profile")
 				wantStatus(t, "GET", url+"state.json", 200, `"task":"mlp"`)
+				filled(t, url)
 			}
 			if _, err := train.Run(t.Context(), config(t, device, 12), v); err != nil {
 				t.Fatal(err)
@@ -130,6 +132,43 @@ func TestRun(t *testing.T) {
 			wantStatus(t, "POST", url+"profile", 409, "has ended")
 			seen(t, messages)
 		})
+	}
+}
+
+// filled asks for the allocator's blocks: they fill its segments, and those in use are what is allocated, parameters among them.
+func filled(t *testing.T, url string) {
+	t.Helper()
+	_, body := ask(t, "GET", url+"blocks.json")
+	var now struct {
+		Allocated, Reserved int64
+		Segments            []struct {
+			Bytes  int64
+			Blocks []struct {
+				Bytes, Requested int64
+				State, Kind      string
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &now); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	kinds := map[string]int64{}
+	var reserved, used int64
+	for _, s := range now.Segments {
+		reserved += s.Bytes
+		for _, b := range s.Blocks {
+			s.Bytes -= b.Bytes
+			if b.State != "free" {
+				used += b.Bytes
+			}
+			kinds[b.Kind] += b.Requested
+		}
+		if s.Bytes != 0 {
+			t.Errorf("%d bytes of a segment are in no block", s.Bytes)
+		}
+	}
+	if reserved != now.Reserved || used != now.Allocated || used == 0 || kinds["parameter"] == 0 {
+		t.Errorf("%d of %d reserved, %d of %d allocated, by kind %v", reserved, now.Reserved, used, now.Allocated, kinds)
 	}
 }
 

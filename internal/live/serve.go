@@ -27,6 +27,7 @@ func (v *View) handler() http.Handler {
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /events", v.stream)
 	mux.HandleFunc("GET /state.json", func(w http.ResponseWriter, _ *http.Request) { web.Send(w, http.StatusOK, v.news(&cursor{})) })
+	mux.HandleFunc("GET /blocks.json", v.sendBlocks)
 	mux.HandleFunc("GET /timeline.json", v.sendTimeline)
 	mux.HandleFunc("POST /profile", v.ask)
 	mux.HandleFunc("GET /profile.json", v.sendProfile)

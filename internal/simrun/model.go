@@ -27,7 +27,9 @@ type Model struct {
 	Sectors   float64  `json:"unique_sectors"`
 	Intensity float64  `json:"operations_per_byte"`
 	Roof      float64  `json:"roof_operations"` // a second, at that intensity
-	Reached   float64  `json:"operations"`      // a second
+	Peak      float64  `json:"peak_operations"` // a second, at any intensity
+	Bandwidth float64  `json:"memory_bytes_per_second"`
+	Reached   float64  `json:"operations"` // a second
 	Change    []string `json:"change"`          // what would make it faster
 }
 
@@ -73,7 +75,7 @@ func newModel(card *cards.Card, w estimate.Launch, registers int) *Model {
 		m.Terms = append(m.Terms, Term{t.Name, string(t.Limiter), t.Seconds, t.Why})
 	}
 	r := estimate.Roof(card, &w, e)
-	m.Intensity, m.Roof, m.Reached = r.Intensity, r.Roof, r.Reached
+	m.Intensity, m.Roof, m.Peak, m.Bandwidth, m.Reached = r.Intensity, r.Roof, r.Peak, 1e9*float64(card.Bandwidth), r.Reached
 	return m
 }
 

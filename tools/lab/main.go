@@ -130,6 +130,9 @@ func (v *visit) all(trace string, figures bool) error {
 	if err := v.train(); err != nil {
 		return fmt.Errorf("training: %w", errors.Join(err, v.c.Err()))
 	}
+	if err := v.blocks(); err != nil {
+		return fmt.Errorf("blocks: %w", errors.Join(err, v.c.Err()))
+	}
 	if err := v.steps(); err != nil {
 		return fmt.Errorf("steps: %w", errors.Join(err, v.c.Err()))
 	}

@@ -49,6 +49,23 @@ func (v *visit) train() error {
 	return v.keepJudged("training-ended")
 }
 
+// blocks looks at the allocator's blocks while a training runs, and stops it.
+func (v *visit) blocks() error {
+	if err := v.open("/explore/memory"); err != nil {
+		return err
+	}
+	section := of("blocks")
+	err := v.do(chromedp.Evaluate(section+`.querySelector('[data-action=start]').click()`, nil),
+		chrome.Until("blocks", section+`.querySelector('[data-value=allocated]').dataset.raw > 0 && `+section+`.querySelectorAll('[data-picture] rect').length > 10`))
+	if err != nil {
+		return err
+	}
+	if err := v.keepJudged("blocks"); err != nil {
+		return err
+	}
+	return v.do(chromedp.Evaluate(section+`.querySelector('[data-action=pause]').click()`, nil), chrome.Until("the end of the training", section+`.dataset.state === 'done'`))
+}
+
 // steps walks through a kernel: a step, another, back to where the first ended, and on to the end.
 func (v *visit) steps() error {
 	if err := v.open("/explore/architecture"); err != nil {

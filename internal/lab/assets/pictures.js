@@ -1,7 +1,7 @@
 // What the widgets look like: a picture of an answer, and what their buttons do.
 
 import {answered, post, refusal, said} from './lab.js';
-import {picture, axes, line, bars, legend, table, html} from './svg.js';
+import {picture, axes, line, bars, legend, table, html, make} from './svg.js';
 import {bytes, time, digits, figure, rate} from './units.js';
 
 export const pictures = {};
@@ -294,6 +294,66 @@ pictures.snapshot = {
   },
 };
 
+// Blocks: what the allocator of the training that runs has at this moment.
+
+const rows = 24; // segments that are drawn
+
+pictures.blocks = {
+  start(w) { this.poll(w); },
+  async act(w, name) {
+    w.problem('');
+    try {
+      if (name === 'pause') { await fetch('/api/training', {method: 'DELETE'}); return; }
+      w.command((await post('/api/training', {query: w.query()})).command);
+      this.poll(w);
+    } catch (e) { w.problem(said(e)); w.state('error'); }
+  },
+  // poll looks at the run that there is, whoever began it.
+  async poll(w) {
+    clearTimeout(w.polling);
+    try {
+      const run = await answered(await fetch('/api/training?from=1000000'));
+      if (run.error) w.problem(refusal(run));
+      if (run.state !== 'running') {
+        if (run.state) w.state(run.state);
+        return;
+      }
+      w.state('running');
+      w.command(run.command);
+      if (run.view) {
+        const r = await fetch(run.view + 'blocks.json');
+        if (r.ok) { w.data = await r.json(); this.draw(w, w.data); }
+      }
+    } catch (e) { w.problem(said(e)); w.state('error'); return; }
+    w.polling = setTimeout(() => this.poll(w), 500);
+  },
+  draw(w, d) {
+    for (const [name, v] of [['requested', d.requested], ['allocated', d.allocated], ['reserved', d.reserved], ['peak', d.peak], ['free', d.free_blocks]]) w.value(name, '', v);
+    const kinds = {}, shown = d.segments.slice(0, rows), most = Math.max(...d.segments.map(s => s.bytes), 1);
+    for (const s of d.segments) for (const b of s.blocks) {
+      const k = kinds[b.state === 'in use' ? b.kind || 'other' : b.state] ||= {bytes: 0, blocks: 0};
+      k.bytes += b.bytes;
+      k.blocks++;
+    }
+    const names = Object.keys(kinds).filter(k => k !== 'free').sort(), colour = b => b.state === 'free' ? 'idle' : 'f' + Math.max(names.indexOf(b.state === 'in use' ? b.kind || 'other' : b.state), 0) % 8;
+    const tall = 26, left = w.place.clientWidth > 560 ? 130 : 0, p = picture(w.place, shown.length * (tall + (left ? 0 : 16)) + 4, `${d.segments.length} segments, ${bytes(d.allocated)} of ${bytes(d.reserved)} handed out`);
+    shown.forEach((s, i) => {
+      const y = i * (tall + (left ? 0 : 16)) + (left ? 2 : 18), room = p.width - left - 2;
+      p.put('text', left ? {x: 0, y: y + 15} : {x: 0, y: y - 4}, `${s.pool}, ${bytes(s.bytes)}`);
+      let x = left;
+      for (const b of s.blocks) {
+        const wide = b.bytes / most * room;
+        const box = p.put('rect', {x: x.toFixed(2), y, width: Math.max(wide - (wide > 3 ? 1 : 0), 0.4).toFixed(2), height: tall - 5, class: colour(b)});
+        if (wide > 2) box.append(make('title', {}, `${bytes(b.bytes)}, ${b.state}${b.kind ? ', ' + b.kind : ''}${b.op ? ', made by ' + b.op : ''}`));
+        x += wide;
+      }
+    });
+    const left2 = d.segments.length - shown.length + d.segments_left;
+    w.more.replaceChildren(legend([...names.map((k, i) => [i % 8, k]), ['idle', 'free']]), ...(left2 ? [html('p', {class: 'note'}, `and ${left2} more segments`)] : []),
+      table(['what', '>blocks', '>bytes'], Object.entries(kinds).sort((a, b) => b[1].bytes - a[1].bytes).map(([k, v]) => [k, digits(v.blocks), bytes(v.bytes)]), 'blocks by what they serve for'));
+  },
+};
+
 // Traces: all events, to be looked at closely, and where the time goes.
 
 pictures.trace = {
@@ -336,10 +396,13 @@ pictures.kernel = {
       bars(place, `modelled ${time(m.seconds)}, bound by ${m.limiter}`, [['launch', m.launch_seconds, m.limiter === 'launch'], ...m.terms.map((t, i) => [t.name, t.seconds, !i && m.limiter !== 'launch'])]
         .map(([label, value, bounds]) => ({label, value, text: time(value), kind: bounds ? 0 : 6})));
       if (m.operations_per_byte > 0 && m.operations > 0) {
-        const x = m.operations_per_byte, knee = m.roof_operations / x;
-        const low = Math.min(x / 30, 0.1), high = Math.max(x * 30, 100), p = picture(roof, 190, `${digits(x)} operations a byte: ${rate(m.operations, 'FLOP/s')} of at most ${rate(m.roof_operations, 'FLOP/s')}`);
-        const a = axes(p, {low, high, log: true, label: 'operations a byte', text: v => digits(v, 2)}, {low: Math.min(m.operations / 10, knee * low), high: knee * high, log: true, label: 'operations a second', text: v => rate(v, '')}, {left: 62, right: 12, top: 16, bottom: 34});
-        line(p, a, [[low, knee * low], [high, knee * high]], 6);
+        const x = m.operations_per_byte, ridge = m.peak_operations / m.memory_bytes_per_second;
+        const low = Math.min(x, ridge) / 30, high = Math.max(x, ridge) * 30, p = picture(roof, 210, `${digits(x)} operations a byte: ${rate(m.operations, 'FLOP/s')} of at most ${rate(m.roof_operations, 'FLOP/s')}; the roof is flat at ${rate(m.peak_operations, 'FLOP/s')} from ${digits(ridge)} operations a byte on`);
+        const a = axes(p, {low, high, log: true, label: 'operations a byte', text: v => digits(v, 2)}, {low: Math.min(m.operations / 10, m.memory_bytes_per_second * low), high: m.peak_operations * 3, log: true, label: 'operations a second', text: v => rate(v, '')}, {left: 62, right: 12, top: 16, bottom: 34});
+        line(p, a, [[low, m.memory_bytes_per_second * low], [ridge, m.peak_operations], [high, m.peak_operations]], 6);
+        p.put('text', {x: a.X(high) - 4, y: a.Y(m.peak_operations) - 6, 'text-anchor': 'end'}, rate(m.peak_operations, 'FLOP/s'));
+        p.put('text', {x: a.X(ridge) + 6, y: a.Y(m.peak_operations) + 18}, `ridge: ${digits(ridge, 3)}`);
+        p.put('line', {x1: a.X(x), x2: a.X(x), y1: a.Y(m.roof_operations), y2: a.Y(m.operations), class: 'mark s0'});
         p.put('circle', {cx: a.X(x), cy: a.Y(m.roof_operations), r: 4, class: 'f6'});
         p.put('circle', {cx: a.X(x), cy: a.Y(m.operations), r: 6, class: 'f0'});
       } else {
@@ -353,17 +416,59 @@ pictures.kernel = {
     whole.querySelector('tbody').append(...body);
     w.more.replaceChildren(legend([[0, 'what bounds it, and what it reaches'], [6, 'other terms, and the roof']]), ...(m?.change?.length ? [html('h3', {}, 'What would change it'), html('ul', {}, ...m.change.map(c => html('li', {}, c)))] : []),
       ...list.filter(x => x.finding === true).map(f => html('article', {}, html('h3', {class: 'bad'}, `${f.check}: ${f.message}`), html('p', {}, `thread ${f.thread.join(', ')} of block ${f.block.join(', ')}, ${f.source || 'PTX line ' + f.ptx_line}: `, html('code', {}, f.source_text || f.ptx)))),
-      html('h3', {}, 'Its lines: the warmer, the more of its instructions'), whole, table(['instructions of', '>count'], r.classes.map(c => [c.name, digits(c.count)]), 'instructions by class'));
+      ...this.sources(lines), html('h3', {}, 'Its lines: the warmer, the more of its instructions'), whole, table(['instructions of', '>count'], r.classes.map(c => [c.name, digits(c.count)]), 'instructions by class'));
   },
+};
+
+// sources are the lines of the source from which those of the PTX came, as far as it tells.
+pictures.kernel.sources = lines => {
+  const all = new Map();
+  for (const l of lines) {
+    if (!l.source) continue;
+    const s = all.get(l.source) || {source: l.source, n: 0, sectors: 0, conflicts: 0, divergent: 0, lanes: 0};
+    all.set(l.source, s);
+    s.n += l.instructions; s.lanes += l.lanes * l.instructions; s.sectors += l.global_sectors; s.conflicts += l.bank_conflicts; s.divergent += l.divergent_branches;
+  }
+  if (!all.size) return [];
+  const rows = [...all.values()].sort((a, b) => a.source.localeCompare(b.source, 'en', {numeric: true})), most = Math.max(...rows.map(s => s.n), 1);
+  const whole = table(['source', '>instructions', '>lanes', '>sectors', '>bank conflicts', '>divergent'], rows.map(s => [s.source, digits(s.n), digits(100 * s.lanes / (s.n || 1), 3) + ' %', s.sectors ? digits(s.sectors) : '', s.conflicts ? digits(s.conflicts) : '', s.divergent ? digits(s.divergent) : '']), 'lines of the source, by what they did');
+  whole.querySelectorAll('tbody tr').forEach((tr, i) => { tr.className = 'heat h' + Math.min(8, Math.ceil(8 * rows[i].n / most)); });
+  return [html('h3', {}, 'The source: the warmer, the more of its instructions'), whole];
 };
 
 // GPUs: how a training scales, this machine, and the table of cards.
 
 pictures.scaling = {
   draw(w, d) {
-    const c = d.cards[0], parts = terms.filter(t => d[t] > 0).map((t, i) => ({value: d[t], kind: i % 8, name: `${t}: ${bytes(d[t])}`, term: t}));
-    budget(w.place, `memory of each of ${d.settings.devices} cards`, parts, c.has);
+    const c = d.cards[0], parts = terms.filter(t => d[t] > 0).map((t, i) => ({value: d[t], kind: i % 8, name: `${t}: ${bytes(d[t])}`, term: t})), held = html('div');
+    w.curve = html('div');
+    w.place.replaceChildren(html('h3', {}, `Memory of each of ${d.settings.devices} ${d.settings.devices === 1 ? 'card' : 'cards'}`), held, html('h3', {}, 'How it scales'), w.curve);
+    budget(held, `memory of each of ${d.settings.devices} cards`, parts, c.has);
     w.more.replaceChildren(legend(parts.map(p => [p.kind, `${p.term} ${bytes(p.value)}`])), html('p', {class: 'note'}, c.step_range ? `A step ${time(c.step_range[0])} to ${time(c.step_range[1])}, by a roofline of products, memory and links. Nothing was run.` : 'Nothing was run.'));
+    this.scale(w, d);
+  },
+  // scale asks the same for each number of cards, and draws what they do beside as many times what one does.
+  async scale(w, d) {
+    const here = w.curve, query = new URLSearchParams(w.query()), counts = [...w.input('devices').options].map(o => o.value);
+    let points;
+    try {
+      points = await Promise.all(counts.map(async n => {
+        query.set('devices', n);
+        query.set('zero', n === '1' ? '0' : w.get('zero')); // one card shares nothing
+        const got = +n === d.settings.devices ? d : await answered(await fetch(`/api/widgets/scaling?${query}`));
+        return [+n, got.cards[0].per_second, got.cards[0].step_seconds];
+      }));
+    } catch (e) { here.replaceChildren(html('p', {class: 'note'}, said(e))); return; }
+    points = points.filter(([, v]) => v > 0);
+    if (here !== w.curve || points.length < 2) return; // another question has come
+    const [first, last] = [points[0], points.at(-1)], ideal = points.map(([n]) => [n, first[1] * n / first[0]]), share = ([n, v]) => v / (first[1] * n / first[0]);
+    const plot = html('div');
+    here.replaceChildren(plot, legend([[0, 'as modelled'], [6, 'as many times what one card does']]), table(['>cards', '>a step', '>tokens or samples a second', '>of ideal'], points.map(p => [String(p[0]), time(p[2]), digits(p[1]), digits(100 * share(p), 3) + ' %']), 'throughput by the number of cards'));
+    const p = picture(plot, 220, `${last[0]} cards do ${digits(last[1])} a second, ${digits(100 * share(last), 3)} % of ${last[0]} times what one does`);
+    const a = axes(p, {low: first[0], high: last[0], log: true, at: points.map(([n]) => n), label: 'cards', text: v => digits(v)}, {low: first[1] / 1.5, high: ideal.at(-1)[1] * 1.5, log: true, label: 'a second', text: v => rate(v, '')});
+    line(p, a, ideal, 6);
+    line(p, a, points, 0);
+    for (const [n, v] of points) p.put('circle', {cx: a.X(n), cy: a.Y(v), r: n === d.settings.devices ? 6 : 3.5, class: 'f0'});
   },
 };
 

@@ -35,7 +35,7 @@ export function ticks(low, high, most = 5) {
   return out;
 }
 
-// axes draws those of a plot and returns how values become places. X and Y are {low, high, log, label, text}.
+// axes draws those of a plot and returns how values become places. X and Y are {low, high, log, label, text, at}.
 export function axes(p, x, y, at = {left: 62, right: 10, top: 12, bottom: 34}) {
   const left = at.left, right = p.width - at.right, top = at.top, bottom = p.height - at.bottom;
   const place = (a, from, to) => {
@@ -44,6 +44,7 @@ export function axes(p, x, y, at = {left: 62, right: 10, top: 12, bottom: 34}) {
   };
   const X = place(x, left, right), Y = place(y, bottom, top);
   const marks = a => {
+    if (a.at) return a.at;
     if (!a.log) return ticks(a.low, a.high);
     const out = [];
     for (let e = Math.ceil(Math.log10(a.low) - 1e-9); e <= Math.log10(a.high) + 1e-9; e++) out.push(10 ** e);
