@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/gpusim/memory"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
 	"github.com/warpline-ml/warpline/internal/simrun"
@@ -44,6 +45,52 @@ type At struct {
 	Inlined  []string  `json:"inlined_into,omitempty"`
 	Calls    []Call    `json:"calls"` // the functions, the kernel first
 	Occupied string    `json:"state"` // of the lane: "running", "ready", "waits …", "exited"
+	Accesses []Access  `json:"accesses,omitempty"`
+}
+
+// Access is one that the lanes are about to make, of a warp that comes next.
+type Access struct {
+	Space      string `json:"space"`
+	Bytes      int    `json:"bytes"`                // of a lane
+	Lanes      int    `json:"lanes"`                // that make it
+	Sectors    uint64 `json:"sectors,omitempty"`    // of 32 bytes of global memory that they touch
+	Least      uint64 `json:"least,omitempty"`      // that so many bytes fit in
+	Wavefronts uint64 `json:"wavefronts,omitempty"` // passes over the banks of shared memory
+	Conflicts  uint64 `json:"bank_conflicts,omitempty"`
+}
+
+// accesses are those of the instruction at p. Those of a barrier's own memory are not counted as traffic.
+func accesses(w *warp.Warp, p *warp.Point, active uint32) (all []Access) {
+	if p.Site.Inst.Op == "mbarrier" {
+		return nil
+	}
+	for i := range p.Touches {
+		t := &p.Touches[i]
+		m, space := t.Counts(w, active)
+		if m.GlobalRequests+m.SharedRequests == 0 {
+			continue
+		}
+		a := Access{Space: space.String(), Bytes: t.Access.Size, Lanes: bits.OnesCount32(active), Sectors: m.Sectors, Wavefronts: m.Wavefronts, Conflicts: m.SharedConflicts}
+		if m.GlobalRequests > 0 {
+			a.Least = min(m.Sectors, uint64(a.Lanes*a.Bytes+memory.SectorSize-1)/memory.SectorSize) // lanes may read the same
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// text is what an access costs.
+func (a *Access) text() string {
+	each := fmt.Sprintf("%d lanes access %d bytes of %s memory each: ", a.Lanes, a.Bytes, a.Space)
+	switch {
+	case a.Wavefronts == 1:
+		return each + "one pass over the banks"
+	case a.Wavefronts > 1:
+		return each + fmt.Sprintf("%d passes over the banks, %d of them for conflicts", a.Wavefronts, a.Conflicts)
+	case a.Sectors == a.Least:
+		return each + fmt.Sprintf("sectors: %d", a.Sectors)
+	}
+	return each + fmt.Sprintf("sectors: %d, where %d would hold them", a.Sectors, a.Least)
 }
 
 // Call is a function on the way to an instruction.
@@ -82,6 +129,7 @@ func (s *Session) at(w *warp.Warp) *At {
 	active := mask
 	if w == s.run.w && p == s.run.p {
 		active = p.Active(w)
+		a.Accesses = accesses(w, p, active)
 	}
 	a.Active = fmt.Sprintf("%08x", active)
 	a.PTXLine, a.Source = p.Site.Inst.Pos.Line, p.Site.Source()
@@ -183,6 +231,9 @@ func (a *At) text() string {
 		fmt.Fprintf(&b, ", the predicate holds in %s", a.Active)
 	}
 	b.WriteByte('\n')
+	for i := range a.Accesses {
+		fmt.Fprintf(&b, "  memory  %s\n", a.Accesses[i].text())
+	}
 	return b.String()
 }
 

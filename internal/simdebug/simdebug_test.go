@@ -563,3 +563,34 @@ W:	mbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;
 		}
 	}
 }
+
+// TestAccesses: what each instruction is about to touch comes, over a whole launch, to what the counters have.
+func TestAccesses(t *testing.T) {
+	for _, c := range []simrun.Config{
+		{File: kernels + "/sum.ptx", Grid: "1", Block: "64", Args: []string{"f32[50]=1", "f32[1]", "i32:50"}, Shared: -1},
+		{File: kernels + "/tour.ptx", Kernel: "exchange", Grid: "1", Block: "64", Args: []string{"f32[64]=1", "f32[64]"}, Shared: -1},
+	} {
+		c.Card, c.Checks, c.Schedule, c.Numerics = "a100-80", "all", "reconverge", "float32"
+		want, err := simrun.Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := session(t, c)
+		var sectors, wavefronts, conflicts uint64
+		for n := int64(1); ; n++ {
+			r := do(t, s, fmt.Sprint("goto ", n))
+			if r.Stop.Ended {
+				break
+			}
+			for _, a := range r.Stop.Accesses {
+				sectors, wavefronts, conflicts = sectors+a.Sectors, wavefronts+a.Wavefronts, conflicts+a.Conflicts
+				if a.Least > a.Sectors || a.Lanes == 0 || a.Bytes == 0 {
+					t.Errorf("%+v", a)
+				}
+			}
+		}
+		if r := want; sectors != r.GlobalSectors || wavefronts != r.SharedWavefronts || conflicts != r.BankConflicts || sectors == 0 || wavefronts == 0 {
+			t.Errorf("%s: %d sectors, %d passes, %d conflicts; the counters have %d, %d and %d", c.File, sectors, wavefronts, conflicts, r.GlobalSectors, r.SharedWavefronts, r.BankConflicts)
+		}
+	}
+}

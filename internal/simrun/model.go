@@ -30,7 +30,7 @@ type Model struct {
 	Peak      float64  `json:"peak_operations"` // a second, at any intensity
 	Bandwidth float64  `json:"memory_bytes_per_second"`
 	Reached   float64  `json:"operations"` // a second
-	Change    []string `json:"change"`          // what would make it faster
+	Change    []string `json:"change"`     // what would make it faster
 }
 
 // Term is a time that the launch takes at least, and why.

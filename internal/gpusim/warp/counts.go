@@ -47,23 +47,33 @@ func (w *Warp) CountAccess(a *check.Access) {
 
 // touch finds the different sectors of 32 bytes that the active lanes access, marks them and returns how many they are.
 func (w *Warp) touch(a *check.Access) (n int) {
-	var seen [2 * simt.WarpSize]uint64
 	t := &w.CTA.Worker.Traffic
-	for mask := w.Mask; mask != 0; mask &= mask - 1 {
-		at := w.Addr[simt.Lowest(mask)]
-		if a.Atomic {
-			t.atomic(at)
-		} else if a.Write {
-			t.store(at, a.Size)
+	if a.Atomic || a.Write {
+		for mask := w.Mask; mask != 0; mask &= mask - 1 {
+			if at := w.Addr[simt.Lowest(mask)]; a.Atomic {
+				t.atomic(at)
+			} else {
+				t.store(at, a.Size)
+			}
 		}
-		for s := at / sectorBytes; s <= (at+uint64(a.Size)-1)/sectorBytes && n < len(seen); s++ {
+	}
+	var seen [2 * simt.WarpSize]uint64
+	n = sectors(&w.Addr, w.Mask, a.Size, &seen)
+	t.mark(seen[:n], w.CTA.bit)
+	return n
+}
+
+// sectors finds the different sectors of global memory that lanes access.
+func sectors(addr *simt.Vec64, mask uint32, size int, seen *[2 * simt.WarpSize]uint64) (n int) {
+	for ; mask != 0; mask &= mask - 1 {
+		at := addr[simt.Lowest(mask)]
+		for s := at / sectorBytes; s <= (at+uint64(size)-1)/sectorBytes && n < len(seen); s++ {
 			if !contains(seen[:n], s) {
 				seen[n] = s
 				n++
 			}
 		}
 	}
-	t.mark(seen[:n], w.CTA.bit)
 	return n
 }
 

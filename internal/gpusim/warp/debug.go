@@ -3,6 +3,7 @@ package warp
 import (
 	"github.com/warpline-ml/warpline/internal/gpusim/check"
 	"github.com/warpline-ml/warpline/internal/gpusim/flow"
+	"github.com/warpline-ml/warpline/internal/gpusim/memory"
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
@@ -68,6 +69,31 @@ func (t *Touch) Bytes(w *Warp, lane int) int {
 		return int(w.Get(t.Length, lane))
 	}
 	return t.Access.Size
+}
+
+// Counts are the transactions of an access that lanes are about to make, as counters have them, and the space that it is in. A bulk copy
+// has none: it is not the lanes' own.
+func (t *Touch) Counts(w *Warp, lanes uint32) (m MemoryCounts, space ptx.Space) {
+	space = t.Access.Space
+	if lanes == 0 || t.Access.Bulk {
+		return m, space
+	}
+	var addr simt.Vec64
+	for left := lanes; left != 0; left &= left - 1 {
+		lane := simt.Lowest(left)
+		addr[lane] = t.At(w, int(lane))
+	}
+	if space == ptx.Generic {
+		space = memory.SpaceAt(addr[simt.Lowest(lanes)])
+	}
+	switch space {
+	case ptx.Global:
+		var seen [2 * simt.WarpSize]uint64
+		m.GlobalRequests, m.Sectors = 1, uint64(sectors(&addr, lanes, t.Access.Size, &seen))
+	case ptx.Shared:
+		m.countShared(&addr, lanes, t.Access.Size)
+	}
+	return m, space
 }
 
 // Part is lanes of a warp that run together, or wait.

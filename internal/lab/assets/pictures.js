@@ -491,6 +491,9 @@ pictures.cards = {
 
 // Steps: a launch that waits, and what there is to see of it. Commands are those of warpline sim debug.
 
+// touched is what accesses come to.
+const touched = all => all?.map(a => a.wavefronts ? `${a.wavefronts} ${a.wavefronts === 1 ? 'pass' : 'passes'} over the banks` : `${a.sectors} ${a.sectors === 1 ? 'sector' : 'sectors'} (${a.least} at least)`).join(', ') || 'none';
+
 const looks = [['lanes'], ['warps'], ['registers'], ['list'], ['shared'], ['breaks']];
 
 pictures.steps = {
@@ -546,7 +549,7 @@ pictures.steps = {
   },
   draw(w, d) {
     const s = d.stop, mask = s.ended ? 0 : parseInt(s.active, 16) >>> 0, count = [...mask.toString(2)].filter(b => b === '1').length;
-    for (const [name, v] of [['line', s.ptx_line], ['block', s.block], ['warp', s.warp], ['lane', s.lane], ['active', count], ['event', s.event], ['reason', s.ended ? 'the end' : s.reason], ['findings', s.ended ? s.findings : s.finding ? 1 : 0]]) w.value(name, '', v);
+    for (const [name, v] of [['line', s.ptx_line], ['block', s.block], ['warp', s.warp], ['lane', s.lane], ['active', count], ['event', s.event], ['reason', s.ended ? 'the end' : s.reason], ['findings', s.ended ? s.findings : s.finding ? 1 : 0], ['sectors', touched(s.accesses)]]) w.value(name, '', v);
     const wide = w.place.clientWidth, across = wide > 560 ? 32 : 16, side = Math.min(wide / across, 34), rows = 32 / across;
     const p = picture(w.place, rows * side + 26, s.ended ? 'the kernel has ended' : `warp ${s.warp} of block ${s.block}: ${count} of 32 lanes active`);
     p.put('text', {x: 0, y: 14, class: 'strong'}, s.ended ? 'the kernel has ended' : `block ${s.block}, warp ${s.warp}: its lanes`);
