@@ -17,7 +17,7 @@ func TestDeviceHints(t *testing.T) {
 	const general = "give --device cpu, "
 	for _, c := range []struct{ name, variable, value, want string }{
 		{"gpu", "", "", "did you mean cuda:0? "}, {"gpu:1", "", "", "did you mean cuda:1? "}, {"CPU", "", "", "did you mean cpu? "},
-		{"sim:a100", "", "", "did you mean sim:a100-80? "}, {"null:t5", "", "", "did you mean null:t4? "}, {"nonsense", "", "", general},
+		{"sim:a100", "", "", "did you mean sim:a100-80? "}, {"null:t5", "", "", "did you mean null:t4? "}, {"nonsense", "", "", general}, {"sim:v1", "", "", general},
 		{"sim:8", "", "", general}, {"sim:l4x3", "WARPLINE_SIM", "check=foo", "set WARPLINE_SIM to "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

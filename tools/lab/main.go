@@ -157,7 +157,7 @@ func (v *visit) do(actions ...chromedp.Action) error {
 	}
 	var stand string
 	if chrome.Run(v.ctx, chromedp.Evaluate(`location.pathname + [...document.querySelectorAll('section[data-widget]')].map(s => '; ' + s.dataset.widget + ' is ' + s.dataset.state + ', asked ' +
-		new URLSearchParams([...s.querySelectorAll('[data-control]')].map(i => [i.dataset.control, i.type === 'checkbox' ? i.checked : i.value]))).join('')`, &stand)) != nil {
+		new URLSearchParams([...s.querySelectorAll('[data-control]')].map(i => [i.dataset.control, i.type === 'checkbox' ? i.checked : i.value])) + (s.querySelector('.problem').textContent && ', and says ' + s.querySelector('.problem').textContent)).join('')`, &stand)) != nil {
 		stand = "nobody knows: the page does not answer"
 	}
 	return fmt.Errorf("%w; at %s", err, stand)
