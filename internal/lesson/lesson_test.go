@@ -314,9 +314,9 @@ func TestRefused(t *testing.T) {
 // TestMarks: marks within marks are ones, and those within code are not.
 func TestMarks(t *testing.T) {
 	for text, want := range map[string][2]string{
-		"`a*b` and `c*d`":            {"<code>a*b</code> and <code>c*d</code>", "a*b and c*d"},
-		"**use `x`**, *not* 2 * 3":   {"<strong>use <code>x</code></strong>, <em>not</em> 2 * 3", "use x, not 2 * 3"},
-		"[here](/learn/x) <b> `<b>`": {`<a href="/learn/x">here</a> &lt;b&gt; <code>&lt;b&gt;</code>`, "here <b> <b>"},
+		"`a*b` and `c*d`":            {"<code>a*b</code> and <code>c*d</code>", "`a*b` and `c*d`"},
+		"**use `x`**, *not* 2 * 3":   {"<strong>use <code>x</code></strong>, <em>not</em> 2 * 3", "use `x`, not 2 * 3"},
+		"[here](/learn/x) <b> `<b>`": {`<a href="/learn/x">here</a> &lt;b&gt; <code>&lt;b&gt;</code>`, "here (`warpline learn read x`) <b> `<b>`"},
 	} {
 		if got := [2]string{string(inline(text)), plainly(text)}; got != want {
 			t.Errorf("%s: %q", text, got)

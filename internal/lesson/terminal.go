@@ -9,15 +9,18 @@ import (
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
-// plainly is a text without the marks of Markdown; of links the words stay, and the address where it is outside.
+// plainly is a text without the marks of Markdown but for those of code; behind the words of a link stands where it leads, here or in the lab.
 func plainly(text string) string {
-	text = marked(text, "%s", "%s", "%s")
+	text = marked(text, "`%s`", "%s", "%s")
 	return links.ReplaceAllStringFunc(text, func(m string) string {
-		at := links.FindStringSubmatch(m)
-		if strings.HasPrefix(at[2], "http") {
-			return at[1] + " (" + at[2] + ")"
+		words, at := links.FindStringSubmatch(m)[1], links.FindStringSubmatch(m)[2]
+		if id, ok := strings.CutPrefix(at, "/learn/"); ok {
+			id, _, _ = strings.Cut(id, "#")
+			at = "`warpline learn read " + id + "`"
+		} else if strings.HasPrefix(at, "/") {
+			at = "`warpline lab`, " + at
 		}
-		return at[1]
+		return words + " (" + at + ")"
 	})
 }
 
@@ -78,10 +81,14 @@ func (p *printer) block(b *Block) {
 		p.table(b.Rows)
 	case Program, Cell:
 		run := "    warpline learn run " + b.Text
-		if l, ok := lessons.Find(b.Text); !ok || l.Run == nil {
+		l, ok := lessons.Find(b.Text)
+		if !ok || l.Run == nil {
 			run = ""
 		}
 		p.line("  → warpline learn listing %s%s", b.Text, run)
+		if ok && l.Wrong != nil {
+			p.para("with a mistake, "+l.Wrong.What+": `listing "+l.Wrong.Name+"`, `run "+l.ID+" --wrong`", 4)
+		}
 	case Quick, Open:
 		p.para("? "+b.Text, 2)
 		p.para("  (answer) "+b.Answer, 4)
