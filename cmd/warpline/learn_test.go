@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,7 +112,7 @@ func TestLearnForms(t *testing.T) {
 	}
 }
 
-// TestCommandsOfLessons: the command lines that lessons and listings name are there, with their flags.
+// TestCommandsOfLessons: the command lines that lessons and listings name are there, with their flags, and plans and dry runs run.
 func TestCommandsOfLessons(t *testing.T) {
 	var texts bytes.Buffer
 	for _, l := range lesson.All() {
@@ -136,6 +137,11 @@ func TestCommandsOfLessons(t *testing.T) {
 		}
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("warpline %s: %v", m[1], err)
+		}
+		if words := strings.Fields(m[1]); words[0] == "plan" && len(words) > 1 || slices.Contains(words, "--dry-run") { // quick ones are run
+			if status, _, stderr := command(t.Context(), words...); status != 0 {
+				t.Errorf("warpline %s: %d: %s", m[1], status, stderr)
+			}
 		}
 	}
 }

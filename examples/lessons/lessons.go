@@ -92,7 +92,7 @@ var Listings = []Listing{
 	{ID: "L10", Title: "How long a product takes", Run: L10, Numbers: []Number{side(128), {"warmup", 3, 1, 50, "runs that do not count"}, {"runs", 10, 1, 200, "runs that count"}},
 		Wrong: &Mistake{"L10Wrong", L10Wrong, "a clock around calls that only ask for work", "prof.Timer, which tells the time to ask apart from the time of the work", "R48"}},
 	{ID: "L11", Title: "Live bytes, and bytes that the allocator keeps", Run: L11, Numbers: []Number{{"mib", 4, 1, 64, "MiB to take"}}},
-	{ID: "L12", Title: "What half a batch and half a length save", Run: L12, Numbers: []Number{batch(8), {"tokens", 64, 2, 256, "tokens"}}, Command: "warpline train gpt --dry-run t4"},
+	{ID: "L12", Title: "What half a batch and half a length save", Run: L12, Numbers: []Number{batch(8), {"tokens", 64, 2, 256, "tokens"}}, Command: "warpline train gpt --vocab 256 --dry-run t4"},
 	{ID: "L13", Title: "Half a million independent elements", Run: L13, Numbers: []Number{{"rows", 1024, 1, 4096, "rows"}, {"columns", 512, 1, 4096, "columns"}}},
 	{ID: "L14", Title: "What is known of a device", Run: L14, Command: "warpline doctor"},
 	{ID: "L15", Title: "Made where it is used", Run: L15, Numbers: []Number{side(3)},
