@@ -7,4 +7,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 for k; do
 	"$clang" -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx74 \
 		-O2 -ffp-contract=on -fno-unroll-loops -include "$here/puzzle.h" -S "$k" -o "${k%.cu}.ptx"
+	sed -i -e '/^[ \t]*\/\//d' -e 's|[ \t]*//.*||' "${k%.cu}.ptx" # comments of the compiler's own
+	sed -i '/./,$!d' "${k%.cu}.ptx"
 done
