@@ -9,6 +9,7 @@ import (
 
 // L04 is arithmetic: what a model that learns by Adam needs in float32, whatever else it does.
 func L04(_ *tensor.Env, n Numbers, w io.Writer) error {
+	// The number that may be changed is in millions.
 	parameters := 1e6 * float64(n["millions"])
 	// Four numbers of four bytes for each parameter: the weight, its gradient, and Adam's two averages.
 	bytes := parameters * (4 + 4 + 4 + 4)

@@ -29,10 +29,12 @@ func L05(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L05Wrong multiplies weights of one device by a batch of another.
 func L05Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// Another device than env: the one that the batch stays on.
 	away, err := elsewhere(env)
 	if err != nil {
 		return err
 	}
+	// The layer is where it should be.
 	model := nn.NewLinear(env, 768, 3)
 	// The mistake: the batch is where it was made, and nobody moved it.
 	x := away.Randn(n["batch"], n["tokens"], 768)

@@ -25,6 +25,7 @@ func ticketBatch(env *tensor.Env, n int) Ticket {
 
 // L06 moves a whole batch at once, so that no field can be forgotten.
 func L06(env *tensor.Env, n Numbers, w io.Writer) error {
+	// The batch is made on the host, as a loader does.
 	host, err := tensor.Open("cpu")
 	if err != nil {
 		return err
@@ -44,10 +45,12 @@ func L06(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L06Wrong moves field by field, and forgets one.
 func L06Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// Another device than env: the one that the batch comes from.
 	away, err := elsewhere(env)
 	if err != nil {
 		return err
 	}
+	// Field by field, two of three are moved, or made, where they belong.
 	b := ticketBatch(away, n["batch"])
 	b.Features = b.Features.To(env) //warpline:ok R01
 	b.Labels = b.Labels.To(env)

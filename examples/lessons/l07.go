@@ -11,6 +11,7 @@ import (
 
 // L07 checks a model and a batch before a run of hours, for a device that need not be there.
 func L07(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A model and a batch in one place: what the check is to confirm.
 	model := nn.NewLinear(env, 768, 3)
 	b := ticketBatch(env, n["batch"])
 	// For the device that they are on: nothing to say.

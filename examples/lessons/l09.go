@@ -12,9 +12,11 @@ func losses(env *tensor.Env) *tensor.Tensor { return tensor.From(env, []float32{
 
 // L09 reports a loss now and then, without holding the device up.
 func L09(env *tensor.Env, n Numbers, w io.Writer) error {
+	// The number that was asked for and is not here yet, how many have come, and the last of them.
 	var asked *tensor.Pending
 	var reports int
 	var last float64
+	// As many steps as the number says.
 	for step := range n["steps"] {
 		// What was asked for a while ago is there by now: reading it holds nobody up.
 		if asked != nil && asked.Ready() {
@@ -36,7 +38,9 @@ func L09(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L09Wrong prints the loss in every step: "just one print".
 func L09Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// The device counts its waits by line, from here on.
 	env.Device().ResetSyncs()
+	// The last loss, and the loop of steps.
 	var last float64
 	for range n["steps"] {
 		// The mistake: Item waits until the device has done everything that was asked for, and then the device waits for the host.

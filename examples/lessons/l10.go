@@ -11,6 +11,7 @@ import (
 
 // L10 times a product of matrices by the device's own clock.
 func L10(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A square matrix of so many rows.
 	x := env.Randn(n["n"], n["n"])
 	// Runs that do not count come first: they load modules and fill the allocator.
 	timer := prof.Timer{Warmup: n["warmup"], Runs: n["runs"]}
@@ -27,6 +28,7 @@ func L10(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L10Wrong reads the host's clock around a call that may only ask for work.
 func L10Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A square matrix, and the time on the host's clock.
 	x := env.Randn(n["n"], n["n"])
 	before := time.Now()
 	// The mistake: no warm-up, one run, and on a card the call returns before the product is done.

@@ -9,8 +9,10 @@ import (
 
 // L11 takes memory, lets it go, and asks at each moment who has it.
 func L11(env *tensor.Env, n Numbers, w io.Writer) error {
+	// The device's figures before anything is taken.
 	dev := env.Device()
 	before := dev.Memory()
+	// A block, whose values end with it, takes so many MiB: each is 256 × 1,024 float32.
 	env.Do(func(env *tensor.Env) *tensor.Tensor {
 		env.Zeros(n["mib"], 256, 1024)
 		// Used is what values hold: exactly what was asked for.

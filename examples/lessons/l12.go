@@ -9,6 +9,7 @@ import (
 
 // L12 compares what three settings hold: token positions, and scores of attention between all pairs of them.
 func L12(env *tensor.Env, n Numbers, w io.Writer) error {
+	// An attention with two heads of width 8.
 	const heads, width = 2, 8
 	// Positions have a vector each; scores are made for each pair of positions, of each head.
 	sizes := func(batch, tokens int) (positions, scores int64) {

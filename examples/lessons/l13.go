@@ -10,6 +10,7 @@ import (
 
 // L13 is an operation whose elements know nothing of each other, and what that is on a card.
 func L13(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A matrix of random numbers, about half of them below zero.
 	x := env.Randn(n["rows"], n["columns"])
 	// One instruction for many elements: a thread takes some, 32 threads are a warp and run together.
 	y := x.ReLU()

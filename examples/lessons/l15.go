@@ -25,10 +25,12 @@ func L15(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L15Wrong makes values on the host and moves them, in every step.
 func L15Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// The host is a device as well.
 	host, err := tensor.Open("cpu")
 	if err != nil {
 		return err
 	}
+	// Bytes that cross the bus, in three steps.
 	var moved int64
 	for range 3 {
 		// The mistake: memory at the host, a copy over the bus and a second allocation, for numbers that the device can draw itself.

@@ -10,6 +10,7 @@ import (
 
 // L16 moves a value and a model, and brings numbers back.
 func L16(env *tensor.Env, n Numbers, w io.Writer) error {
+	// Values of the host are those of the device called cpu.
 	host, err := tensor.Open("cpu")
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 // L17 reads ahead: while the device works on a batch, the next ones are drawn, packed and copied.
 func L17(env *tensor.Env, n Numbers, w io.Writer) error {
+	// Tickets drawn from a seed, enough for three batches.
 	train, _ := tickets.Split(3*n["batch"], 1)
 	// Workers read ahead of the loop. Their memory is pinned by itself, and a batch is one copy, however many fields it has.
 	c := data.Config{Size: n["batch"], Workers: n["workers"]}

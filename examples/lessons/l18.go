@@ -10,6 +10,7 @@ import (
 
 // L18 reads the allocator's figures, of which PyTorch's have the same names.
 func L18(env *tensor.Env, n Numbers, w io.Writer) error {
+	// The figures are the device's.
 	dev := env.Device()
 	// The peak is the most since the last reset: without one it is of the whole program.
 	dev.ResetPeak()

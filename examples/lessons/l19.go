@@ -27,8 +27,10 @@ func kept(env *tensor.Env, model nn.Module, x *tensor.Tensor) int64 {
 
 // L19 lets go, records nothing, and computes again in place of keeping.
 func L19(env *tensor.Env, n Numbers, w io.Writer) error {
+	// Four blocks, plainly and with each of them computed again in the backward pass.
 	model, again := deep(env, n["width"], plain), deep(env, n["width"], nn.Recompute)
 	x := env.Ones(n["batch"], n["width"])
+	// What a plain forward pass keeps, in bytes.
 	all := kept(env, model, x)
 	// First: a block ends, and its values go at once. What the allocator keeps of them EmptyCache returns; of live values it frees none.
 	env.Do(func(env *tensor.Env) *tensor.Tensor { env.Zeros(1 << 20); return nil })
@@ -46,6 +48,7 @@ func L19(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L19Wrong scores a model and forgets to say that no gradient is wanted.
 func L19Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// Four blocks and a batch to score.
 	model := deep(env, n["width"], plain)
 	x := env.Ones(n["batch"], n["width"])
 	// The mistake: a graph is recorded for a backward pass that never comes, and holds every layer's input.

@@ -13,6 +13,7 @@ import (
 
 // L20 trains in float16: products of 16 bits, weights of 32, and a scale that keeps small gradients above zero.
 func L20(env *tensor.Env, n Numbers, w io.Writer) error {
+	// Four weights of 1 and plain SGD, so that gradients can be worked out by hand.
 	model := nn.Sequential{nn.NewLinearNoBias(env, 4, 1)}
 	nn.Init(model, func(_ string, p *tensor.Tensor) { nn.InitConstant(p, 1) })
 	opt := optim.NewSGD(nn.Params(model), optim.SGDConfig{LR: 1})
@@ -37,6 +38,7 @@ func L20(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L20Wrong is the same without a scale.
 func L20Wrong(env *tensor.Env, _ Numbers, w io.Writer) error {
+	// Four weights, and an input under the policy of float16.
 	model := nn.NewLinearNoBias(env, 4, 1)
 	x := env.Ones(1, 4).In(env.Autocast(dtype.F16))
 	// The mistake: 1e-8 is below the smallest float16, 6e-8, so that what reaches the product is zero.

@@ -13,9 +13,11 @@ import (
 
 // L23 profiles windows of a training: one step passed over, one to warm up, some recorded, and again.
 func L23(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A small model, its optimizer and a batch.
 	model := nn.Sequential{nn.NewLinear(env, 32, 64), nn.ReLU{}, nn.NewLinear(env, 64, 3)}
 	opt := optim.NewSGD(nn.Params(model), optim.SGDConfig{LR: 0.01})
 	x, y := env.Randn(16, 32), env.RandInt(0, 3, 16)
+	// How many windows have ended.
 	rounds := 0
 	// Wait is not observed at all; Warmup is observed and thrown away, since first steps pay for what is made once.
 	p := prof.New(prof.Config{Wait: 1, Warmup: 1, Active: n["active"], Repeat: n["rounds"], Memory: true, Ready: func(*prof.Profile) { rounds++ }})

@@ -12,6 +12,7 @@ import (
 
 // L24 records who takes memory, and writes it as PyTorch's viewer and warpline diagnose read it.
 func L24(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A folder for the files, which is gone afterwards.
 	dir, err := os.MkdirTemp("", "lesson")
 	if err != nil {
 		return err

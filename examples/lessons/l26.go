@@ -11,6 +11,7 @@ const row = 64
 
 // L26 moves a batch once, computes on the device, and reads one number.
 func L26(env *tensor.Env, n Numbers, w io.Writer) error {
+	// The rows of all steps, on the host.
 	numbers := make([]float32, n["steps"]*row)
 	for i := range numbers {
 		numbers[i] = float32(i % row)
@@ -29,10 +30,12 @@ func L26(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L26Wrong copies and reads in every step.
 func L26Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// One row, on the host.
 	numbers := make([]float32, row)
 	for i := range numbers {
 		numbers[i] = float32(i)
 	}
+	// The sum so far, on the host, and how often it was read.
 	total, reads := 0.0, 0
 	for range n["steps"] {
 		// The mistake, first half: a row goes over the bus alone, and the cost of a copy hardly depends on its size.

@@ -10,6 +10,7 @@ import (
 
 // L27 shows three modes. They belong to the data: a model has none that could be left on.
 func L27(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A model with dropout, and one input for it.
 	model := nn.Sequential{nn.NewLinear(env, 8, 8), nn.Dropout{P: 0.5}, nn.NewLinear(env, 8, 1)}
 	x := env.Ones(n["batch"], 8)
 	// NoGrad records nothing; Eval switches dropout off and takes the running statistics of norms.
@@ -26,6 +27,7 @@ func L27(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L27Wrong scores a model as it trains.
 func L27Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A model with dropout, and one input for it.
 	model := nn.Sequential{nn.NewLinear(env, 8, 8), nn.Dropout{P: 0.5}, nn.NewLinear(env, 8, 1)}
 	x := env.Ones(n["batch"], 8)
 	// The mistake: NoGrad alone. Dropout still drops, so that the same input has another score each time.

@@ -10,6 +10,7 @@ import (
 
 // L28 measures so that somebody else gets the same answer: shapes as in training, warmed up, many runs, spread told.
 func L28(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A square matrix, and a product that is timed so many times, after a warm-up.
 	x := env.Randn(n["n"], n["n"])
 	t, err := prof.Timer{Runs: n["runs"]}.Time(env, func(env *tensor.Env) { x.In(env).MatMul(x) })
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 // L29 has no device to get wrong: everything comes from one env, and what comes from elsewhere is moved whole.
 func L29(env *tensor.Env, n Numbers, w io.Writer) error {
+	// Another device than env, and a layer in env.
 	away, err := elsewhere(env)
 	if err != nil {
 		return err
@@ -24,6 +25,7 @@ func L29(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L29Wrong forgets to move the input.
 func L29Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// Another device than env, and a layer in env.
 	away, err := elsewhere(env)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ func L30(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L30Wrong keeps what each step made, to look at it later.
 func L30Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A slice that outlives the steps.
 	var all []*tensor.Tensor
 	// The mistake: Keep takes a value out of its step, and the slice holds every one of them. In PyTorch a loss in a list holds
 	// its whole graph besides, unless it was detached.

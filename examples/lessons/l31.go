@@ -19,8 +19,10 @@ func weight(env *tensor.Env) (*tensor.Tensor, *optim.SGD) {
 
 // L31 takes a step for each backward pass. Step lets go of the gradients, so that there is nothing to forget.
 func L31(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A weight whose gradient is 1, and its optimizer.
 	p, opt := weight(env)
 	for range n["steps"] {
+		// One backward pass, and the gradient that it leaves.
 		p.Sum().Backward()
 		fmt.Fprint(w, "gradient ", p.Grad().Item()) //warpline:ok R13
 		// The update, and the gradient is gone.
@@ -32,8 +34,10 @@ func L31(env *tensor.Env, n Numbers, w io.Writer) error {
 
 // L31Wrong goes backward twice for each step.
 func L31Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A weight whose gradient is 1, and its optimizer.
 	p, opt := weight(env)
 	for range n["steps"] {
+		// The first backward pass is as it should be.
 		p.Sum().Backward()
 		// The mistake: a second backward pass adds to the gradient. Where that is meant, a batch in parts, the loss is scaled by its share.
 		p.Sum().Backward()                           //warpline:ok V31

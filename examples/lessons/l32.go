@@ -11,6 +11,7 @@ import (
 
 // L32 asks a value, a model and a device what there is to know.
 func L32(env *tensor.Env, n Numbers, w io.Writer) error {
+	// A layer to ask about.
 	model := nn.NewLinear(env, n["n"], 2)
 	// A value: dtype, shape, device, bytes, and whether a graph belongs to it.
 	info := model.Forward(env.Ones(1, n["n"])).Info()

@@ -10,6 +10,7 @@ import (
 
 // L34 tells of a part of a program how much memory it took at most, and how much it left behind.
 func L34(env *tensor.Env, n Numbers, w io.Writer) error {
+	// What stays, how bytes are told as MB, and the inner scope's figures.
 	var left *tensor.Tensor
 	mb := func(bytes int64) float64 { return float64(bytes) / 1e6 }
 	var inner prof.Footprint

@@ -92,6 +92,9 @@ func function(file, name string) (doc, source string, err error) {
 	return strings.Join(words, " "), source + "\n}\n", nil
 }
 
+// accepted is how a program tells warpline vet that a line is meant, which learners need not see.
+var accepted = regexp.MustCompile(`\s*//warpline:ok .*$`)
+
 // annotate takes comments out of a source and gives them to the lines below, up to the next comment.
 func annotate(source string) (lines []Line) {
 	why, fresh := "The function's head: the device and its modes, the numbers that may be changed, and where to print.", false
@@ -104,7 +107,7 @@ func annotate(source string) (lines []Line) {
 			continue
 		}
 		fresh = false
-		line := Line{Number: len(lines) + 1, Code: code}
+		line := Line{Number: len(lines) + 1, Code: accepted.ReplaceAllString(code, "")}
 		switch trimmed := strings.Trim(code, "\t {}()"); trimmed {
 		case "", "else", "return nil":
 		case "return err":
@@ -114,7 +117,7 @@ func annotate(source string) (lines []Line) {
 		}
 		lines = append(lines, line)
 		if len(lines) == 1 {
-			why = "What the program begins with."
+			why = "" // the lines below have explanations of their own, which a test sees
 		}
 	}
 	return lines
