@@ -56,6 +56,8 @@ func L06Wrong(env *tensor.Env, n Numbers, w io.Writer) error {
 	b.Labels = b.Labels.To(env)
 	// The mistake: b.Mask stays. Attention would fail at its first use, after all that comes before it.
 	err = nn.Preflight(env, nil, b)
-	fmt.Fprintln(w, "the check before the run names Mask alone:", err != nil && strings.Contains(err.Error(), "Mask on") && !strings.Contains(err.Error(), "Labels"))
+	// The error names the field that stayed, and no other.
+	alone := err != nil && strings.Contains(err.Error(), "Mask on") && !strings.Contains(err.Error(), "Labels")
+	fmt.Fprintln(w, "the check before the run names Mask alone:", alone)
 	return nil
 }

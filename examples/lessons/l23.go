@@ -39,6 +39,7 @@ func L23(env *tensor.Env, n Numbers, w io.Writer) error {
 	if err := p.Last().Trace(&trace, "trace.json"); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d windows; products are in the table: %v, the trace has events: %v\n", rounds, bytes.Contains(table.Bytes(), []byte("linear")), trace.Len() > 1000)
+	products := bytes.Contains(table.Bytes(), []byte("linear"))
+	fmt.Fprintf(w, "%d windows; products are in the table: %v, the trace has events: %v\n", rounds, products, trace.Len() > 1000)
 	return nil
 }
