@@ -5,6 +5,7 @@
 //	folder.go     a folder to work in: files, and a go.mod that finds Warpline
 //	check.go      the tests of a folder, run by the go command
 //	puzzle.go     kernels, judged on the simulated GPU under all checks
+//	numbers.go    what wrong numbers of a kernel look like, and the hint that follows
 package exercise
 
 import (
