@@ -134,7 +134,7 @@ func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 		Branches: c.Branches, Divergent: c.Divergent, GlobalRequests: c.GlobalRequests, GlobalSectors: c.GlobalSectors,
 		SharedRequests: c.SharedRequests, SharedWavefronts: c.SharedWavefronts, BankConflicts: c.SharedConflicts,
 		Registers: rep.Registers, RegistersBy: byLiveness, Shared: rep.Shared, Occupancy: j.occupancy(rep.Registers, rep.Shared), Output: string(rep.Output),
-		Counted: rep.Counted, Lines: j.file.counted(rep.Lines()), Outs: []Out{}, Notes: append([]string{}, rep.Notes...)}
+		Counted: rep.Counted, Lines: []Line{}, Outs: []Out{}, Notes: append([]string{}, rep.Notes...)}
 	r.SampleError = (*Sampled)(rep.Sampled)
 	r.Findings = j.file.findings(rep, fault)
 	if fault != nil {

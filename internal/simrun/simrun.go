@@ -94,6 +94,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, refused(err)
 	}
 	r := j.result(rep, fault)
+	r.Lines = j.file.counted(rep.Lines())
 	by := byPtxas
 	if c.Registers > 0 {
 		registers, by = map[string]int{j.kernel.Name: c.Registers}, told
