@@ -1,7 +1,8 @@
 package gpusim
 
 import (
-	"cmp"
+	"maps"
+	"slices"
 
 	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/estimate"
@@ -9,7 +10,6 @@ import (
 	"github.com/warpline-ml/warpline/internal/gpusim/simt"
 	"github.com/warpline-ml/warpline/internal/gpusim/warp"
 	"github.com/warpline-ml/warpline/internal/ptx"
-	"github.com/warpline-ml/warpline/internal/sorting"
 )
 
 // Line is what a line of the PTX did, of all blocks.
@@ -268,10 +268,9 @@ func (g *grid) lines(counted []tallied, scale, executed float64) []Line {
 		}
 	}
 	list := make([]Line, 0, len(by))
-	for _, l := range by {
-		list = append(list, *l)
+	for _, line := range slices.Sorted(maps.Keys(by)) {
+		list = append(list, *by[line])
 	}
-	sorting.By(list, func(a, b Line) int { return cmp.Compare(a.Line, b.Line) })
 	return list
 }
 
