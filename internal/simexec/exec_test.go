@@ -176,6 +176,35 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestStopped ends a run in the middle of a launch, of which nothing is left: no process, no goroutine, no file.
+func TestStopped(t *testing.T) {
+	path := program(t)
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	runProgram(t, Config{}, path, "broken") // what starts once has started
+	before := runtime.NumGoroutine()
+	ctx, cancel := context.WithCancel(t.Context())
+	up := make(written, 1)
+	go func() {
+		<-up
+		time.Sleep(50 * time.Millisecond) // until the launch has begun, most likely
+		cancel()
+	}()
+	r, err := Run(ctx, Config{Command: []string{path, "hang"}, Stdout: up, Stderr: os.Stderr})
+	if err != nil || r.Status != 128+9 || r.Found != 0 || !strings.Contains(r.Text(100), "was ended by a signal: killed") {
+		t.Errorf("%v %+v", err, r)
+	}
+	for i := 0; i < 200 && runtime.NumGoroutine() > before; i++ {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines after the program, %d before", n, before)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
 // TestOrphan refuses the calls of a process that outlives the program that was run.
 func TestOrphan(t *testing.T) {
 	path := program(t)

@@ -558,6 +558,12 @@ int main(int argc, char **argv) {
 		WANT(pthread_create(&t, NULL, killer, NULL) == 0);
 		void *parameters[] = {&x};
 		cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
+	} else if (strcmp(what, "hang") == 0) { /* in a launch, until somebody ends it */
+		begin();
+		puts("ready");
+		fflush(stdout);
+		void *parameters[] = {&x};
+		cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
 	} else if (strcmp(what, "exit") == 0) {
 		begin();
 		exit(5);
