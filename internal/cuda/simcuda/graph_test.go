@@ -570,7 +570,7 @@ var elsewhere = map[string]string{
 	"MemFreeHost": "TestRefusals", "StreamDestroy": "TestRefusals", "EventDestroy": "TestRefusals", "GraphDestroy": "TestNotCaptured",
 	"GraphNodeFindInClone": "TestNotCaptured", "GraphDestroyNode": "TestNotCaptured", "GraphExecUpdate": "TestNotCaptured",
 	"GraphExecDestroy": "TestNotCaptured", "ThreadExchangeStreamCaptureMode": "TestDisturbing", "Explain": "all", "Assembled": "TestAssembled", "MemAddressFree": "TestVirtual", "MemRelease": "TestVirtual", "MemMap": "TestVirtual",
-	"MemUnmap": "TestVirtual", "HostTime": "TestHostTime", "TensorMapEncodeTiled": "TestHopper", "TensorMapEncodeIm2col": "TestHopper", "MemSetAccess": "TestVirtual",
+	"MemUnmap": "TestVirtual", "HostTime": "TestHostTime", "TensorMapEncodeTiled": "TestHopper", "TensorMapEncodeIm2col": "TestHopper", "TensorMapReplaceAddress": "TestHopper", "MemSetAccess": "TestVirtual",
 }
 
 // TestEveryFunction: the table is full, and each function of it is among those that are made with and without a context, or has a test

@@ -84,6 +84,16 @@ func TestHopper(t *testing.T) {
 	r.do(0, func() driver.Result { _, res := a.TensorMapEncodeIm2col(pixels); return res })
 	pixels.Lower[0] = 1 << 20
 	r.fails(driver.InvalidValue, 0, "a corner at", func() driver.Result { _, res := a.TensorMapEncodeIm2col(pixels); return res })
+	replace := func(m driver.CUtensorMap, p driver.Ptr) (to driver.CUtensorMap) {
+		r.do(0, func() (res driver.Result) { to, res = a.TensorMapReplaceAddress(m, p); return res })
+		return to
+	}
+	r.do(0, encode)
+	if moved := replace(m, out); moved == m || replace(moved, tensor.Address) != m {
+		t.Error("a map with another address, and that with the old one")
+	}
+	r.fails(driver.InvalidValue, 0, "no multiple of 16", func() driver.Result { _, res := a.TensorMapReplaceAddress(m, out+8); return res })
+	r.fails(driver.InvalidValue, 0, "map", func() driver.Result { _, res := a.TensorMapReplaceAddress(driver.CUtensorMap{}, out); return res })
 	ampere := newRig(t, Config{})
 	ampere.fails(driver.NotSupported, 0, "compute capability 8.0", func() driver.Result { _, res := ampere.api.TensorMapEncodeTiled(tensor); return res })
 }
