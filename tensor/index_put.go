@@ -77,9 +77,8 @@ func (t *Tensor) putRows(at, src *Tensor) *Tensor {
 	if src.Size() == 0 {
 		return t.Clone()
 	}
-	order, to := at.gathered(0, nil)
-	number := to.lastNumbers(0, []int{t.Dim(0)}, order)
-	return Where(number.GtScalar(0).Unsqueeze(1), src.Embedding(number.AddScalar(-1).Clamp(0, inf)), t)
+	number, hit := at.lastAt(0, []int{t.Dim(0)}, nil, false)
+	return Where(hit.Unsqueeze(1), src.Embedding(number), t)
 }
 
 // fromEnd counts indices below 0 from the end of n.

@@ -97,7 +97,7 @@ func (t *Tensor) Scatter(axis int, idx, src *Tensor) *Tensor {
 		return w.t.Clone()
 	}
 	return w.t.Env().Tidy(func(e *Env) *Tensor {
-		value, hit := w.inside(e).last(nil)
+		value, hit := w.inside(e).last(nil, false)
 		return Where(hit, value, w.t.inside(e))
 	})
 }
@@ -164,41 +164,31 @@ func (w *writing) count() *Tensor {
 	return none.ScatterAdd(w.axis, w.idx, w.idx.FullLike(1))
 }
 
-// last is the source that is the last to go to each element of t, and whether there is one. order is the places of sources in
-// another order; nil: as they are.
-func (w *writing) last(order *Tensor) (value, hit *Tensor) {
-	order, to := w.idx.gathered(w.axis, order)
-	return w.from(w.src, to.lastNumbers(w.axis, w.box(), order))
+// last is the source that is the last to go to each element of t, of those with the greatest key, or the least, if there are keys; and
+// whether there is one.
+func (w *writing) last(key *Tensor, least bool) (value, hit *Tensor) {
+	return w.from(w.src, key, w.idx, least)
 }
 
-// from is the elements of src that numbers, from 1, say, and whether there is one.
-func (w *writing) from(src, number *Tensor) (value, hit *Tensor) {
-	value = src.Gather(w.axis, number.AddScalar(-1).Clamp(0, inf))
-	return w.padded(value), w.padded(number).GtScalar(0)
+// from is what src has where the last of the indices lies, as [Tensor.lastAt] finds it.
+func (w *writing) from(src, key, idx *Tensor, least bool) (value, hit *Tensor) {
+	place, hit := idx.lastAt(w.axis, w.box(), key, least)
+	return w.padded(src.Gather(w.axis, place)), w.padded(hit)
 }
 
-// gathered brings together what goes to one place: the numbers of t, the indices of places along a dimension, in their order, and t
-// in that order. Of one place they are as in order, or as they are if that is nil.
-func (t *Tensor) gathered(axis int, order *Tensor) (numbers, to *Tensor) {
-	t = t.quiet()
-	if order != nil {
-		t = t.Gather(axis, order)
+// lastAt has for each place of a shape the number, of those of the indices t along a dimension, of the last that names it, of those with the
+// greatest key, or the least, if there are keys; and whether there is one.
+func (t *Tensor) lastAt(axis int, shape []int, key *Tensor, least bool) (number, hit *Tensor) {
+	a := ir.Attr{Axis: int8(axis), Out: ir.Dense(dtype.I64, shape...)}
+	if key == nil {
+		out := apply(ir.LastAt, a, ir.Params{}, t)
+		return out[0], out[1]
 	}
-	to, by := t.sorted("Scatter", axis, false, 0)
-	if order == nil {
-		return by, to
+	if least {
+		a.Flag = ir.Descending
 	}
-	return order.Gather(axis, by), to
-}
-
-// lastNumbers has for each place of a shape 1 and the number, of those along t, of the last that goes there; or 0. t are places in order.
-func (t *Tensor) lastNumbers(axis int, shape []int, number *Tensor) *Tensor {
-	e, n := t.Env(), t.Dim(axis)
-	one := slices.Clone(t.Shape())
-	one[axis] = 1
-	end := Cat(axis, t.Slice(axis, 1, n).Ne(t.Slice(axis, 0, n-1)), e.full(ir.Dense(dtype.Bool, one...), 1))
-	number = Where(end, number.AddScalar(1), e.full(ir.Dense(dtype.I64), 0))
-	return e.full(ir.Dense(dtype.I64, shape...), 0).ScatterAdd(axis, t, number)
+	out := apply(ir.LastAt, a, ir.Params{}, key.quiet(), t)
+	return out[0], out[1]
 }
 
 func (w *writing) sum(mean, includeSelf bool) *Tensor {
@@ -229,17 +219,14 @@ func (w *writing) sum(mean, includeSelf bool) *Tensor {
 // product multiplies what goes to one place in rounds, each of which joins twice as many: no element is divided by, so that
 // gradients hold where there are zeros.
 func (w *writing) product(includeSelf bool) *Tensor {
-	order, to := w.idx.gathered(w.axis, nil)
+	to, order := w.idx.quiet().sorted("ScatterReduce", w.axis, false, 0)
 	run, n := w.src.widened().Gather(w.axis, order), to.Dim(w.axis)
 	for k := 1; k < n; k *= 2 {
 		same := to.Slice(w.axis, k, n).Eq(to.Slice(w.axis, 0, n-k))
 		before := Where(same, run.Slice(w.axis, 0, n-k), run.env.full(ir.Dense(run.DType()), 1))
 		run = Cat(w.axis, run.Slice(w.axis, 0, k), run.Slice(w.axis, k, n).Mul(before))
 	}
-	along := slices.Repeat([]int{1}, to.Rank())
-	along[w.axis] = n
-	number := w.t.Env().Arange(n).Reshape(along...).Expand(to.Shape()...)
-	value, hit := w.from(run, to.lastNumbers(w.axis, w.box(), number))
+	value, hit := w.from(run, nil, to, false)
 	one := value.env.full(ir.Dense(value.DType()), 1)
 	t := w.t.widened()
 	if !includeSelf {
@@ -248,19 +235,22 @@ func (w *writing) product(includeSelf bool) *Tensor {
 	return t.Mul(Where(hit, value, one)).narrowed(w.t)
 }
 
-// extreme puts the sources in order of their values before it takes the last ones.
+// extreme takes the sources with the greatest values, or the least.
 func (w *writing) extreme(least, includeSelf bool) *Tensor {
+	keep := Join(w.t, w.src).env.Recording()
 	f := Func{
 		Forward: func(c *Call, in []*Tensor) []*Tensor {
 			w := &writing{axis: w.axis, t: in[0], idx: w.idx.inside(in[0].env), src: in[1]}
-			value, hit := w.last(w.rising(least))
+			value, hit := w.last(w.src, least)
 			result := value
 			if includeSelf && least {
 				result = w.t.Minimum(value)
 			} else if includeSelf {
 				result = w.t.Maximum(value)
 			}
-			result = Where(hit, result, w.t)
+			if result = Where(hit, result, w.t); !keep {
+				return []*Tensor{result}
+			}
 			own := w.t.Eq(result)
 			if !includeSelf {
 				own = own.And(hit.Not())
@@ -278,16 +268,6 @@ func (w *writing) extreme(least, includeSelf bool) *Tensor {
 		},
 	}
 	return f.Apply(w.t, w.src)[0]
-}
-
-// rising is the places of sources from the least value to the greatest, or the other way if least; NaN comes last in both.
-func (w *writing) rising(least bool) *Tensor {
-	v, falling := w.src.quiet(), least
-	if least && v.DType().IsFloat() {
-		v, falling = v.Neg(), false
-	}
-	_, order := v.sorted("ScatterReduce", w.axis, falling, 0)
-	return order
 }
 
 // shareExtreme divides g among the elements and sources that are equal to the result, which own and found tell.

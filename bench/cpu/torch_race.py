@@ -66,6 +66,10 @@ def ops(case, n, dt, layout):
         return {"softmax": lambda: torch.softmax(x, -1), "layernorm": lambda: F.layer_norm(x, (WIDTH,), w, b),
                 "sum-rows": lambda: x.sum(1), "sum-columns": lambda: x.sum(0), "transpose": lambda: x.t().contiguous(),
                 "cat": lambda: torch.cat((x, x), 1), "sort": lambda: torch.sort(x, 1), "topk": lambda: torch.topk(x, 50, 1)}[case]
+    if case.startswith("scatter"):
+        x, src, idx = draw(n // WIDTH, WIDTH), draw(n // WIDTH, WIDTH), torch.randint(WIDTH, (n // WIDTH, WIDTH))
+        return {"scatter": lambda: x.scatter(1, idx, src), "scatter-max": lambda: x.scatter_reduce(1, idx, src, "amax"),
+                "scatter-sum": lambda: x.scatter_reduce(1, idx, src, "sum")}[case]
     if case == "embedding-grad":
         table, ids, g = learned(draw(10_000, 256)), torch.randint(1000, (n,)), draw(n, 256)
         return weighed(lambda: F.embedding(ids, table), g, table)

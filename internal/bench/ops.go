@@ -38,6 +38,9 @@ var operations = []*Case{
 	elementwise("sort-line", "n numbers", 1<<20, func(x *tensor.Tensor) { x.Sort(0, false) }),
 	rowwise("topk", "n numbers in rows of 1024, of each the 50 largest", func(x *tensor.Tensor) { x.TopK(50, 1, true) }),
 	elementwise("topk-line", "n numbers, of which the 50 largest", 1<<20, func(x *tensor.Tensor) { x.TopK(50, 0, true) }),
+	scattering("scatter", "the last of n numbers in rows of 1024 at random places of theirs", func(x, src, idx *tensor.Tensor) { x.Scatter(1, idx, src) }),
+	scattering("scatter-max", "the greatest at random places", func(x, src, idx *tensor.Tensor) { x.ScatterReduce(1, idx, src, tensor.ReduceMax, true) }),
+	scattering("scatter-sum", "the sum at random places", func(x, src, idx *tensor.Tensor) { x.ScatterReduce(1, idx, src, tensor.ReduceSum, true) }),
 	operation("embedding-grad", "n rows of 256 from a table of 10,000, of which 1,000 are asked for, and its gradient", "GB/s", 16384, embedding),
 	operation("cross-entropy", "n rows of 50,257 classes and its gradient", "GB/s", 256, crossEntropy),
 	operation("batchnorm", "n pictures of 64 channels of 28×28 and its gradients", "GB/s", 64, batchNorm),
@@ -117,6 +120,16 @@ func rowwise(name, help string, f func(x *tensor.Tensor)) *Case {
 	return ofElements(name, help, large, func(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
 		x := rows(env.NoGrad(), dt, n)
 		return func(e *tensor.Env) { f(x.In(e)) }
+	})
+}
+
+// scattering writes n numbers at places of their rows.
+func scattering(name, help string, f func(x, src, idx *tensor.Tensor)) *Case {
+	return ofElements(name, help, 1<<20, func(env *tensor.Env, n int, dt dtype.DType) func(*tensor.Env) {
+		env = env.NoGrad()
+		x, src := rows(env, dt, n), rows(env, dt, n)
+		idx := env.RandInt(0, width, x.Shape()...)
+		return func(e *tensor.Env) { f(x.In(e), src, idx) }
 	})
 }
 

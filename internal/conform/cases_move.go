@@ -25,6 +25,7 @@ func init() {
 	offer(catCases, ir.Cat)
 	offer(padCases, ir.Pad)
 	offer(sortCases, ir.Sort)
+	offer(lastAtCases, ir.LastAt)
 }
 
 // results are types that creation ops and copies write.
@@ -225,6 +226,32 @@ func padCases(g *gen) {
 	g.add("a large shape", pad(1, 3, 5, 0), ir.Scalars(0), g.of(plain, m, n))
 	if g.dt.IsFloat() {
 		g.add("minus infinity", pad(0, 2, 3, 0), ir.Scalars(math.Inf(-1)), g.of(plain, 4))
+	}
+}
+
+func lastAtCases(g *gen) {
+	m, n := g.big()
+	into := func(axis int8, flag ir.Flag, shape ...int) ir.Attr {
+		return ir.Attr{Axis: axis, Flag: flag, Out: ir.Dense(dtype.I64, shape...)}
+	}
+	awkward, size := g.of(extremes(1), 28), 28
+	if list := special(g.dt); g.dt.IsFloat() {
+		size = 2 * len(list)
+		awkward = g.of(values(list, 1), size)
+	}
+	for _, flag := range []ir.Flag{0, ir.Descending} {
+		g.add("rows", into(1, flag, 3, 5), ir.Params{}, g.of(plain, 3, 7), g.index(5, 3, 7))
+		g.add("ties in columns", into(0, flag, 4, 3), ir.Params{}, g.of(few, 19, 3), g.index(4, 19, 3))
+		g.add("a part of the lines", into(1, flag, 2, 6, 3), ir.Params{}, g.of(few, 1, 9, 2), g.index(6, 1, 9, 2))
+		g.add("awkward values", into(0, flag, 3), ir.Params{}, awkward, g.index(3, size))
+	}
+	g.add("nothing", into(0, 0, 3), ir.Params{}, g.of(plain, 0), g.index(3, 0))
+	g.add("a large shape", into(1, 0, m, n), ir.Params{}, g.of(plain, m, n), g.index(n, m, n))
+	g.add("an index too large", into(1, 0, 2, 5), ir.Params{}, g.of(plain, 2, 3), g.outside(5, 2, 3)).Fails = true
+	if g.dt == dtype.I64 {
+		g.add("without keys", into(1, 0, 3, 5), ir.Params{}, g.index(5, 3, 7))
+		g.add("many without keys", into(0, 0, 5, 3), ir.Params{}, g.index(5, 301, 3))
+		g.add("a negative index", into(0, 0, 5, 3), ir.Params{}, g.outside(-1, 2, 3)).Fails = true
 	}
 }
 

@@ -38,11 +38,12 @@ type lines struct {
 	start  layout // of the indexed tensor's elements at index 0, in the order of idx
 	size   int    // of the indexed tensor along the axis
 	stride int
+	at     int // of the indices among the arguments
 }
 
 func linesOf(op *ir.Op, x, idx *ir.Type) lines {
 	axis := int(op.Attr.Axis)
-	l := lines{strips: stripsOf(alongOf(idx, op.Attr.Axis)), op: *op, idx: idx, size: x.Dim(axis)}
+	l := lines{strips: stripsOf(alongOf(idx, op.Attr.Axis)), op: *op, idx: idx, size: x.Dim(axis), at: 2}
 	steps := x.AsDense().Strides()
 	l.stride = steps[axis]
 	for d, n := range idx.Shape() {
@@ -70,6 +71,9 @@ func (v *lines) starts(dst []int, i, l int) {
 	}
 }
 
+// whole reports whether the elements of a line lie side by side, and those that its indices name: a line then needs no steps.
+func (v *lines) whole() bool { return v.inner == 1 && v.stride == 1 }
+
 // launch runs the chunks over all strips and reports the first index out of range.
 func (v *lines) launch(chunks *loop[indexCall], args []device.Arg) error {
 	if v.idx.Size() == 0 {
@@ -77,7 +81,7 @@ func (v *lines) launch(chunks *loop[indexCall], args []device.Arg) error {
 	}
 	c := chunks.run(v.outer*v.perRow, v.grain(), indexCall{args: args})
 	if place, ok := c.bad.first(); ok {
-		return outOfRange(v.idx, elems[int64](args[2], v.idx), place, int(v.op.Attr.Axis), v.size)
+		return outOfRange(v.idx, elems[int64](args[v.at], v.idx), place, int(v.op.Attr.Axis), v.size)
 	}
 	return nil
 }
@@ -105,6 +109,10 @@ func (g *gathering[T]) cover(c *indexCall, lo, hi int) {
 	g.each(lo, hi, func(i, l, n int) {
 		starts := slot[int](s, slotC, n)
 		g.starts(starts, i, l)
+		if g.whole() {
+			gatherLine(c, out[i*g.n:][:g.n], x[starts[0]:][:g.size], idx[i*g.n:][:g.n], i*g.n)
+			return
+		}
 		for j := range g.n {
 			row := (i*g.n+j)*g.inner + l
 			for t, v := range idx[row : row+n] {
@@ -116,6 +124,17 @@ func (g *gathering[T]) cover(c *indexCall, lo, hi int) {
 			}
 		}
 	})
+}
+
+// gatherLine gathers a line, whose first index has a place.
+func gatherLine[T any](c *indexCall, out, x []T, idx []int64, first int) {
+	for j, v := range idx {
+		if uint64(v) >= uint64(len(x)) {
+			c.bad.at(first + j)
+			continue
+		}
+		out[j] = x[v]
+	}
 }
 
 // scattering is ScatterAdd: each element of the result takes its additions in the order of the indices.
@@ -160,6 +179,10 @@ func (g *scattering[T]) cover(c *indexCall, lo, hi int) {
 	g.each(lo, hi, func(i, l, n int) {
 		starts := slot[int](s, slotC, n)
 		g.starts(starts, i, l)
+		if g.whole() {
+			addLine(c, out[starts[0]:][:g.size], src[i*g.n:][:g.n], idx[i*g.n:][:g.n], i*g.n)
+			return
+		}
 		for j := range g.n {
 			row := (i*g.n+j)*g.inner + l
 			for t, v := range idx[row : row+n] {
@@ -171,4 +194,15 @@ func (g *scattering[T]) cover(c *indexCall, lo, hi int) {
 			}
 		}
 	})
+}
+
+// addLine adds a line, whose first index has a place.
+func addLine[T number](c *indexCall, out, src []T, idx []int64, first int) {
+	for j, v := range idx {
+		if uint64(v) >= uint64(len(out)) {
+			c.bad.at(first + j)
+			continue
+		}
+		out[v] += src[j]
+	}
 }

@@ -63,6 +63,8 @@ var examples = append(unaryExamples(),
 	example{"avg_pool2d_grad f32[1,2,2,2] {out=f32[1,2,4,4] dims=2,2,2,2}", "f32[1,2,4,4]", 32, 160},
 
 	example{"gather f32[5,3] i64[2,3]", "f32[2,3]", 0, 96},
+	example{"last_at i64[2,5] {out=i64[2,3] axis=1}", "i64[2,3] bool[2,3]", 10, 134},
+	example{"last_at f32[2,5] i64[2,5] {out=i64[2,3] axis=1 flag=descending}", "i64[2,3] bool[2,3]", 10, 174},
 	example{"scatter_add f32[5,3] i64[2,3] f32[2,3]", "f32[5,3]", 6, 192},
 	example{"embedding f32[100,4] i64[3]", "f32[3,4]", 0, 120},
 	example{"embedding_grad f32[3,4] i64[3] {out=f32[100,4]}", "f32[100,4]", 12, 1672},

@@ -258,6 +258,21 @@ func inferScatterAdd(o *Op) ([]*Type, error) {
 	return same(o)
 }
 
+// inferLastAt: without keys there is no order to turn around.
+func inferLastAt(o *Op) ([]*Type, error) {
+	idx, out := o.In(o.NumIn()-1), o.Attr.Out
+	if out == nil || out.DType != dtype.I64 {
+		return nil, fmt.Errorf("places go to a type of i64, not %v", out)
+	}
+	if err := gatherShapes(o, out, idx); err != nil {
+		return nil, err
+	}
+	if o.NumIn() == 1 && o.Attr.Flag != 0 || !o.In(0).SameShape(idx) {
+		return nil, fmt.Errorf("keys %s in %v order for indices %v", o.In(0), o.Attr.Flag, idx.shape)
+	}
+	return []*Type{out.AsDense(), out.As(dtype.Bool).AsDense()}, nil
+}
+
 func inferSort(o *Op) ([]*Type, error) {
 	x := o.In(0)
 	if err := o.wantAxis(x); err != nil {

@@ -81,7 +81,7 @@ const (
 	GradX                       // LinearCrossEntropy gives the gradient of x too
 	GradW                       // and that of w
 	Before                      // Linear gives what it applied its activation to, too
-	Descending                  // Sort begins with the largest
+	Descending                  // Sort begins with the largest, LastAt takes the least
 )
 
 // Op is an operation as data: a code, its attributes and the types of its operands. Ops are comparable.

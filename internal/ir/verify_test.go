@@ -168,6 +168,10 @@ var invalid = map[string][][2]string{
 	"expand":  {{"f32[3]", "missing"}, {"f32[2,3] {out=f32[3]}", "fewer dimensions"}, {"f32[2] {out=f32[3]}", "[2] does not broadcast to [3]"}},
 	"slice":   {{"f32[4] {dims=2,3,1}", "3 elements from 2 in steps of 1 of a dimension of 4"}, {"f32[4] {dims=0,1,0}", "steps of 0"}, {"f32[4] {axis=1 dims=0,1,1}", "dimension 1 of a value with 1"}, {"f32[4] {dims=-1,1,1}", "from -1"}, {"f32[4] {axis=-1 dims=0,1,1}", "dimension -1"}},
 
+	"last_at": {
+		{"i64[4] {out=f32[4]}", "places go to a type of i64"}, {"i64[4]", "places go to a type of i64"}, {"f32[3] i64[4] {out=i64[5]}", "keys f32[3]"},
+		{"i64[4] {flag=descending out=i64[5]}", "descending order"}, {"i64[4,2] {out=i64[5,1]}", "exceed"}, {"f32[4] {out=i64[5]}", "not i64"},
+	},
 	"sort": {{"f32[4] {axis=1}", "dimension 1 of a value with 1"}, {"f32[4] {dims=5}", "the first 5 of 4"}, {"f32[4] {dims=-1}", "the first -1"}},
 
 	"full":     {{"", "missing"}},

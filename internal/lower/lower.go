@@ -36,6 +36,7 @@ var rules = [ir.Codes]Rule{
 	ir.Attention:        attention,
 	ir.AttentionGrad:    attentionGrad,
 	ir.Sort:             sort,
+	ir.LastAt:           lastAt,
 	ir.SumSquares:       sumSquares,
 	ir.CastAll:          castAll,
 	ir.TrackMoments:     trackMoments,

@@ -209,6 +209,8 @@ func cases() []testCase {
 	all = append(all, lossCases()...)
 	for _, a := range []ir.Attr{{Axis: 1}, {Axis: 0, Flag: ir.Descending}, {Axis: 1, Flag: ir.Descending, Dims: [ir.MaxRank]int32{2}}} {
 		all = append(all, testCase{ir.Sort, a, ir.Params{}, []arg{num(3, 7)}}, testCase{ir.Sort, a, ir.Params{}, []arg{num(4, 8, 2)}})
+		a = ir.Attr{Axis: 1, Flag: a.Flag, Out: ir.Dense(dtype.I64, 4, 5)}
+		all = append(all, testCase{ir.LastAt, a, ir.Params{}, []arg{num(4, 9), index(5, 4, 9)}})
 	}
 	all = append(all, normCases()...)
 	all = append(all, attentionCases()...)

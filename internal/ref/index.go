@@ -15,6 +15,7 @@ func init() {
 	set(cat, ir.Cat)
 	set(pad, ir.Pad)
 	set(sorted, ir.Sort)
+	set(lastAt, ir.LastAt)
 }
 
 func (c *call) outside(i int64, n int) error {
@@ -124,6 +125,34 @@ func sorted(c *call) ([]Array, error) {
 	}
 	values, err := c.pick(x, from, 0)
 	return append(values, Ints(c.out[1], places...)), err
+}
+
+func lastAt(c *call) ([]Array, error) {
+	idx := &c.in[len(c.in)-1]
+	to, err := c.along(&Array{Type: c.out[0]}, idx)
+	if err != nil {
+		return nil, err
+	}
+	_, n, inner := split(idx.Type.Shape(), c.axis())
+	won := map[int]int{} // the element of idx that each place has
+	for i, p := range to {
+		if old, ok := won[p]; !ok || len(c.in) == 1 || !c.before(&c.in[0], i, old) {
+			won[p] = i
+		}
+	}
+	places, hit := make([]int64, c.out[0].Size()), make([]int64, c.out[0].Size())
+	for p, i := range won {
+		places[p], hit[p] = int64(i/inner%n), 1
+	}
+	return []Array{Ints(c.out[0], places...), Ints(c.out[1], hit...)}, nil
+}
+
+// before reports whether element i of x loses to element j: NaN to none, in either order.
+func (c *call) before(x *Array, i, j int) bool {
+	if a, b := x.Data, x.Type.DType; b.IsFloat() && (a[i] != a[i] || a[j] != a[j]) {
+		return a[i] == a[i]
+	}
+	return c.after(x, j, i)
 }
 
 // after reports whether element i of x comes after element j in the op's order.
