@@ -54,10 +54,14 @@ func packGo[T Float](o *operand, dst unsafe.Pointer, width int, lanes, steps spa
 // are structs since Go moves an array through a pointer by a call, which costs
 // more than so few bytes.
 type (
+	//lint:ignore U1000 it is moved as a whole
 	words5 struct{ a, b, c, d, e uint32 }
+	//lint:ignore U1000 it is moved as a whole
 	words6 struct{ a, b, c uint64 } // the rows of AVX2
+	//lint:ignore U1000 it is moved as a whole
 	words8 struct{ a, b, c, d uint64 }
-	whole  struct{ a, b words8 }
+	//lint:ignore U1000 it is moved as a whole
+	whole struct{ a, b words8 }
 )
 
 // packWhole is pack of adjacent lanes of so many bytes in a panel whose steps
