@@ -56,18 +56,8 @@ func NewAdafactor(params iter.Seq2[string, *tensor.Tensor], c AdafactorConfig) *
 	for _, s := range o.states {
 		s.family = string(rune('0' + min(s.p.Rank(), 2)))
 	}
-	o.update = composed(func(u *composition) (*tensor.Tensor, []*tensor.Tensor) {
-		eps := c.Eps1
-		if eps == 0 {
-			eps = u.s.p.DType().Epsilon()
-		}
-		rho := u.lr.Minimum(u.t.Rsqrt())
-		alpha := u.rms(u.p).Maximum(u.number(least)).Mul(rho)
-		variance, keep := u.variance(u.t.Pow(u.number(decay)), eps)
-		step := variance.Clamp(max(eps*eps, smallest(u.wide)), math.Inf(1)).Rsqrt().Mul(u.g)
-		over := u.rms(step).Scale(1 / threshold).Maximum(u.number(1))
-		return u.decayed().Sub(u.by(step, alpha.Div(over))), keep
-	})
+	a := &adafactor{decay: decay, eps: c.Eps1, least: least, threshold: threshold}
+	o.update = a.update
 	o.rounds(op, c.Rounding, c.Seed)
 	return &Adafactor{o}
 }
@@ -80,19 +70,102 @@ func smallest(dt dtype.DType) float64 {
 	return 0x1p-126
 }
 
-// variance is Adafactor's estimate after a gradient, with its next state.
-func (u *composition) variance(share *tensor.Tensor, eps float64) (v *tensor.Tensor, keep []*tensor.Tensor) {
-	n, g2 := u.g.Rank(), u.g.Square()
-	if n < 2 {
-		v = u.towards(u.keep[0].Cast(u.wide), g2, share)
-		return v, []*tensor.Tensor{v}
+// adafactor updates parameters, those of a shape together.
+type adafactor struct{ decay, eps, least, threshold float64 }
+
+// largestPart are the elements of parameters that are updated together where that takes memory, unless one alone has more.
+const largestPart = 1 << 22
+
+func (a *adafactor) update(l *ledger, b *batch) {
+	e, scope := l.all.Env().NoGrad().Scope()
+	defer scope.End()
+	t := l.all.In(e).Cast(dtype.F64)
+	share, rate := t.Pow(e.FullOf(dtype.F64, a.decay)), t.Rsqrt().Minimum(l.rate(b).In(e).Scale(b.rates.Scale))
+	for _, part := range b.byShape(largestPart) {
+		e, scope := e.Scope()
+		a.part(e, l, part, share, rate)
+		scope.End()
 	}
-	mean := func(x *tensor.Tensor, axis int) *tensor.Tensor {
-		shape := slices.Clone(x.Shape())
-		shape[axis] = 1
-		return x.Mean(axis).Reshape(shape...)
+}
+
+// part updates parameters of one shape, as a stack of them. share is what the newest square counts, and rate the largest rate, f64 of
+// every parameter of the optimizer.
+func (a *adafactor) part(e *tensor.Env, l *ledger, b *batch, share, rate *tensor.Tensor) {
+	g := b.stacked(e, b.g)
+	g = g.Mul(l.scale.In(e).Cast(g.DType()))
+	b.remember(e, l, squareMeans(g.Square()), share)
+	eps := a.eps
+	if eps == 0 {
+		eps = b.states[0].p.DType().Epsilon()
 	}
-	rows := u.towards(u.keep[0].Cast(u.wide), mean(g2, n-1), share)
-	columns := u.towards(u.keep[1].Cast(u.wide), mean(g2, n-2), share)
-	return rows.Mul(columns).Div(mean(rows, n-2).Clamp(eps, math.Inf(1))), []*tensor.Tensor{rows, columns}
+	step := b.variance(e, eps).Clamp(max(eps*eps, smallest(g.DType())), math.Inf(1)).Rsqrt().Mul(g)
+	over := rms(step).Scale(1/a.threshold).Clamp(1, math.Inf(1))
+	alpha := rms(b.stacked(e, b.p)).Clamp(a.least, math.Inf(1)).Div(over).Mul(tensor.Stack(0, b.of(rate)...).In(e))
+	apply := tensor.RuleStep{Rule: "adafactor_step", LR: l.rate(b), Scale: b.rates.Scale, WeightDecay: b.rates.WeightDecay, Skip: l.skip}
+	tensor.RuleInPlace(apply, e.FullOf(dtype.F32, 1), b.p, step.Cast(b.p[0].DType()).Unbind(0), nil, b.counts, alpha.Unbind(0))
+}
+
+// remember moves what is kept towards new means.
+func (b *batch) remember(e *tensor.Env, l *ledger, means []*tensor.Tensor, share *tensor.Tensor) {
+	var was, now, counts, shares []*tensor.Tensor
+	for k, mean := range means {
+		was, now = append(was, b.keep[k]...), append(now, mean.Cast(b.keep[k][0].DType()).Unbind(0)...)
+		counts, shares = append(counts, b.counts...), append(shares, b.of(share)...)
+	}
+	tensor.RuleInPlace(tensor.RuleStep{Rule: "mean_step", LR: l.rate(b), Skip: l.skip}, e.FullOf(dtype.F32, 1), was, now, nil, counts, shares)
+}
+
+// squareMeans are those of squares that are kept: over rows and columns, or all of them.
+func squareMeans(squares *tensor.Tensor) []*tensor.Tensor {
+	if n := squares.Rank(); n > 2 {
+		return []*tensor.Tensor{flat(squares, n-1), flat(squares, n-2)}
+	}
+	return []*tensor.Tensor{squares}
+}
+
+// flat is a mean over an axis that stays, as one of 1.
+func flat(x *tensor.Tensor, axis int) *tensor.Tensor {
+	shape := slices.Clone(x.Shape())
+	shape[axis] = 1
+	return x.Mean(axis).Reshape(shape...)
+}
+
+// variance is the estimate by what is kept.
+func (b *batch) variance(e *tensor.Env, eps float64) *tensor.Tensor {
+	v := b.stacked(e, b.keep[0])
+	if len(b.keep) == 1 {
+		return v
+	}
+	return v.Div(flat(v, v.Rank()-2).Clamp(eps, math.Inf(1))).Mul(b.stacked(e, b.keep[1]))
+}
+
+// rms are the roots of the means of squares of each of a stack, f64.
+func rms(x *tensor.Tensor) *tensor.Tensor {
+	n := x.Dim(0)
+	return x.Square().Reshape(n, elements(x)/max(n, 1)).Mean(1).Cast(dtype.F64).Sqrt()
+}
+
+// stacked are tensors of the batch along a new axis, in float32 or float64.
+func (b *batch) stacked(e *tensor.Env, list []*tensor.Tensor) *tensor.Tensor {
+	in := make([]*tensor.Tensor, len(list))
+	for i, t := range list {
+		in[i] = t.In(e)
+	}
+	return wide(tensor.Stack(0, in...))
+}
+
+// wide is x in what updates are computed in.
+func wide(x *tensor.Tensor) *tensor.Tensor {
+	if x.DType() == dtype.F64 {
+		return x
+	}
+	return x.Cast(dtype.F32)
+}
+
+// of are the numbers of the batch's parameters, from those of all.
+func (b *batch) of(all *tensor.Tensor) (list []*tensor.Tensor) {
+	for _, s := range b.states {
+		list = append(list, all.Select(0, s.index))
+	}
+	return list
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -66,22 +67,15 @@ func NewMuon(params iter.Seq2[string, *tensor.Tensor], c MuonConfig) *Muon {
 		}
 		return plain("exp_avg", "exp_avg_sq")
 	})
-	matrices, others := composed(func(u *composition) (*tensor.Tensor, []*tensor.Tensor) {
-		buf := u.keep[0].Cast(u.wide).Lerp(u.g, 1-momentum)
-		step := buf
-		if !c.Plain {
-			step = u.g.Lerp(buf, momentum)
-		}
-		rows, columns := float64(u.p.Dim(0)), float64(u.p.Dim(1))
-		ratio := math.Sqrt(max(1, rows/columns))
-		if c.MatchAdamW {
-			ratio = 0.2 * math.Sqrt(max(rows, columns))
-		}
-		return u.decayed().Sub(u.by(orthogonal(step, steps, eps), u.lr.Scale(ratio))), []*tensor.Tensor{buf}
-	}), adam(rest)
+	ahead := momentum
+	if c.Plain {
+		ahead = 1
+	}
+	m := &muon{settings: []float64{momentum, ahead}, steps: steps, eps: eps, match: c.MatchAdamW}
+	others := adam(rest)
 	o.update = func(l *ledger, b *batch) {
 		if b.states[0].family == "muon" {
-			matrices(l, b)
+			m.update(l, b)
 		} else {
 			others(l, b)
 		}
@@ -90,21 +84,61 @@ func NewMuon(params iter.Seq2[string, *tensor.Tensor], c MuonConfig) *Muon {
 	return &Muon{o}
 }
 
-// orthogonal comes near the orthogonal matrix next to g by a quintic iteration of Newton and Schulz, whose coefficients make the
-// most of small singular values.
-func orthogonal(g *tensor.Tensor, steps int, eps float64) *tensor.Tensor {
+// muon updates matrices, those of a shape together.
+type muon struct {
+	settings []float64 // of the rule
+	steps    int
+	eps      float64
+	match    bool
+}
+
+func (m *muon) update(l *ledger, b *batch) {
+	for _, same := range b.byShape(largestPart) {
+		e, scope := l.all.Env().NoGrad().Scope()
+		m.part(e, l, same)
+		scope.End()
+	}
+}
+
+// part updates matrices of one shape, as a stack of them.
+func (m *muon) part(e *tensor.Env, l *ledger, b *batch) {
+	step := tensor.RuleStep{Rule: "muon_step", LR: l.rate(b), Scale: b.rates.Scale, Settings: m.settings, Skip: l.skip}
+	p := b.p[0]
+	rows, columns := float64(p.Dim(0)), float64(p.Dim(1))
+	ratio := math.Sqrt(max(1, rows/columns))
+	if m.match {
+		ratio = 0.2 * math.Sqrt(max(rows, columns))
+	}
+	all := e.FullOf(p.DType(), 0, len(b.p), p.Dim(0), p.Dim(1))
+	tensor.RuleInPlace(step, l.scale, all.Unbind(0), b.g, b.keep, b.counts)
+	x, scale := orthogonal(all, m.steps, m.eps)
+	if x.DType() != p.DType() {
+		x, scale = x.Scale(scale).Cast(p.DType()), 1
+	}
+	ratio *= scale
+	apply := tensor.SGDStep{LR: l.rate(b), Scale: b.rates.Scale * ratio, WeightDecay: b.rates.WeightDecay / ratio, Skip: l.skip}
+	tensor.SGDInPlace(apply, e.FullOf(dtype.F32, 1), b.p, x.Contiguous().Unbind(0), nil)
+}
+
+// orthogonal comes near the orthogonal matrices next to g[n, rows, columns] by a quintic iteration of Newton and Schulz, whose
+// coefficients make the most of small singular values. They are x times scale, so that no step has to multiply by a.
+func orthogonal(g *tensor.Tensor, steps int, eps float64) (x *tensor.Tensor, scale float64) {
 	const a, b, c = 3.4445, -4.7750, 2.0315
-	tall := g.Dim(0) > g.Dim(1)
+	g = wide(g)
+	tall := g.Dim(1) > g.Dim(2)
 	if tall {
-		g = g.Transpose(0, 1)
+		g = g.Transpose(1, 2)
 	}
-	x := g.Div(tensor.SumSquares(g).Sqrt().Cast(g.DType()).Clamp(eps, math.Inf(1)))
+	norm := g.Square().Sum(1, 2).Sqrt().Clamp(eps, math.Inf(1))
+	x, scale = g.Div(norm.Reshape(g.Dim(0), 1, 1)), 1
 	for range steps {
-		gram := x.MatMul(x.Transpose(0, 1))
-		x = x.Scale(a).Add(gram.Scale(b).AddScaled(gram.MatMul(gram), c).MatMul(x))
+		gram := x.MatMul(x.Transpose(1, 2))
+		s := scale * scale
+		x = x.AddScaled(gram.AddScaled(gram.MatMul(gram), c/b*s).MatMul(x), b/a*s)
+		scale *= a
 	}
 	if tall {
-		x = x.Transpose(0, 1)
+		x = x.Transpose(1, 2)
 	}
-	return x
+	return x, scale
 }

@@ -17,6 +17,7 @@
 package optim
 
 import (
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -115,6 +116,27 @@ type batch struct {
 	parks  []*tensor.Parked   // by kind, of the one parameter, where they are parked
 	counts []*tensor.Tensor
 	states []*state
+}
+
+// byShape splits a batch by the shapes of parameters, in order of first appearance, so that each part has at most so many elements
+// or one parameter.
+func (b *batch) byShape(most int) (parts []*batch) {
+	open := map[string]*batch{} // by shape, what takes more
+	for i, p := range b.p {
+		at := fmt.Sprint(p.Shape())
+		part := open[at]
+		if part == nil || (len(part.p)+1)*elements(p) > most {
+			part = &batch{rates: b.rates, keep: make([][]*tensor.Tensor, len(b.keep))}
+			open[at] = part
+			parts = append(parts, part)
+		}
+		part.p, part.g, part.counts = append(part.p, p), append(part.g, b.g[i]), append(part.counts, b.counts[i])
+		part.states = append(part.states, b.states[i])
+		for k := range b.keep {
+			part.keep[k] = append(part.keep[k], b.keep[k][i])
+		}
+	}
+	return parts
 }
 
 // settings are what every optimizer is configured with.

@@ -11,8 +11,18 @@ import (
 
 func init() { offer(prepareAdam8bit, ir.Adam8bit) }
 
-// codeTable are the numbers that codes stand for, of second moments and of first ones, and the middles between each and the next.
-type codeTable[T kernels.Float] struct{ values, middles [2][ir.CodeValues]T }
+// codeTable are the numbers that codes stand for, of second moments and of first ones, and the middles between each and the next,
+// as keys.
+type codeTable[T kernels.Float] struct {
+	values  [2][ir.CodeValues]T
+	middles [2][ir.CodeValues]int64
+}
+
+// key is an integer that is ordered as numbers are: comparing those is a subtraction, and no branch that random data mispredict.
+func key(v float64) int64 {
+	bits := int64(math.Float64bits(v + 0)) // of -0 as of 0
+	return bits ^ int64(uint64(bits>>63)>>1)
+}
 
 func (c *codeTable[T]) fill(table []float64) {
 	for i := range c.values {
@@ -20,7 +30,7 @@ func (c *codeTable[T]) fill(table []float64) {
 		for j, v := range half {
 			c.values[i][j] = T(v)
 			if j > 0 {
-				c.middles[i][j-1] = T((half[j-1] + v) / 2)
+				c.middles[i][j-1] = key(float64(T((half[j-1] + v) / 2)))
 			}
 		}
 	}
@@ -133,7 +143,7 @@ func updateCoded[T kernels.Float](u *adam8bit, c *codeTable[T], c1, c2 float64, 
 }
 
 // encode finds the codes nearest to the shares of x in its largest, which it returns; NaN if one is.
-func encode[T kernels.Float](middles *[ir.CodeValues]T, x []T, codes []uint8) float32 {
+func encode[T kernels.Float](middles *[ir.CodeValues]int64, x []T, codes []uint8) float32 {
 	var most T
 	for _, v := range x {
 		if v = T(math.Abs(float64(v))); !(v <= most) && most == most {
@@ -146,11 +156,13 @@ func encode[T kernels.Float](middles *[ir.CodeValues]T, x []T, codes []uint8) fl
 		if top != 0 {
 			share = v / T(top)
 		}
-		at := uint8(0)
+		if share != share {
+			codes[i] = 0
+			continue
+		}
+		at, k := uint8(0), key(float64(share))
 		for bit := uint8(ir.CodeValues / 2); bit > 0; bit /= 2 {
-			if share >= middles[at+bit-1] {
-				at += bit
-			}
+			at += bit & uint8((middles[at+bit-1]-k-1)>>63) // where the middle is not above
 		}
 		codes[i] = at
 	}

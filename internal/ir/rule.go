@@ -24,6 +24,7 @@ import (
 type Rule struct {
 	State, Settings, Numbers []string
 	Text                     string
+	Part                     bool // of an update: p is no parameter
 }
 
 // ruleParams is the number of launch parameters besides the settings.
@@ -217,5 +218,5 @@ func UpdateNamed(name string) bool { return codes()[name].Updates() }
 
 // Updates tells an optimizer's update of parameters.
 func (c Code) Updates() bool {
-	return c == SGD || c == AdamW || c == Adam8bit || c != Invalid && c.Row().Rule != nil
+	return c == SGD || c == AdamW || c == Adam8bit || c != Invalid && c.Row().Rule != nil && !c.Row().Rule.Part
 }

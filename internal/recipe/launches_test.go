@@ -1,0 +1,57 @@
+package recipe_test
+
+import (
+	"testing"
+
+	"github.com/warpline-ml/warpline/internal/device"
+	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/tensor"
+)
+
+// most are the kernels of a step of optimizers that need more than those of the norm and of an update for each set of rates: a table
+// of numbers (nadam), numbers of the optimizer's own (asgd, schedulefree), two kinds of state (adam8bit), and reductions and
+// products, for each shape of parameters, of which there are two of matrices and one of vectors.
+var most = map[string]int64{"nadam": 5, "asgd": 12, "schedulefree": 26, "adam8bit": 5, "muon": 2*36 + 4, "adafactor": 3*40 + 4}
+
+// TestLaunchesOfAStep: a step of any optimizer launches as many kernels for a deep model as for one of a quarter of its layers, and
+// no more than are stated.
+func TestLaunchesOfAStep(t *testing.T) {
+	for _, o := range recipe.Optimizers {
+		shallow, deep, limit := launchesOfAStep(t, &o, 2), launchesOfAStep(t, &o, 8), most[o.Name]
+		if limit == 0 {
+			limit = 4
+		}
+		if deep != shallow || deep > limit || deep == 0 {
+			t.Errorf("%s: a step launches %d kernels for 2 layers and %d for 8; at most %d are stated", o.Name, shallow, deep, limit)
+		}
+	}
+}
+
+// launchesOfAStep are the kernels of a step of a model with so many layers.
+func launchesOfAStep(t *testing.T, o *recipe.Optimizer, layers int) int64 {
+	t.Helper()
+	env, err := tensor.Fresh("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := nn.Sequential{nn.NewLinear(env, 9, 70)}
+	for range layers {
+		m = append(m, nn.NewLinear(env, 70, 70), nn.NewLayerNorm(env, 70))
+	}
+	opt := o.Make(nn.Params(m), recipe.Step{LR: 0.01, WeightDecay: 0.1})
+	var work device.Work
+	for range 3 { // the first makes state
+		e, scope := env.Scope()
+		for _, p := range nn.Params(m) {
+			p.In(e).Sum().Backward()
+		}
+		var tally device.Tally
+		stop := env.Device().Observe(tally.Observe, device.KindLaunch, device.KindFill)
+		opt.Step()
+		stop()
+		work, _ = tally.Work()
+		scope.End()
+	}
+	return work.Kernels
+}
