@@ -144,10 +144,9 @@ func (t *Tensor) LogSumExp(axis int) *Tensor {
 	if t.Size() == 0 {
 		return t.Exp().Sum(axis).Log()
 	}
-	top := t.quiet().Max(axis)
-	top = Where(top.Abs().Eq(top.FullLike(inf)), top.ZerosLike(), top)
+	top := t.quiet().Max(axis).Clamp(t.DType().Lowest(), t.DType().Max()) // what is infinite stays so, and all else of its row is 0
 	keep := keepShape(t.Shape(), set)
 	sum := t.Sub(top.Reshape(keep...)).Exp().Sum(axis)
-	none := sum.EqScalar(0) // of -Inf alone, whose gradient is 0 as PyTorch's is
+	none := sum.EqScalar(0) // of -Inf alone, whose gradient is 0
 	return Where(none, top.FullLike(-inf), Where(none, sum.FullLike(1), sum).Log().Add(top))
 }
