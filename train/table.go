@@ -74,7 +74,16 @@ func (j *job) readTable(path string, kinds map[string]table.Kind) (*table.Table,
 		return nil, err
 	}
 	t, err := table.Parse(path, raw, table.Config{Kinds: kinds})
-	return t, explain(err, tableHint)
+	if err != nil {
+		return nil, explain(err, tableHint)
+	}
+	for _, c := range t.Columns() {
+		if text, row, strays, ok := c.Stray(); ok {
+			j.notes = append(j.notes, fmt.Sprintf("the column %q is read as texts, each of them a class: all of its values are numbers but %d, the first %q in line %d; where nothing is known a cell is empty",
+				c.Name, strays, text, t.Line(row)))
+		}
+	}
+	return t, nil
 }
 
 // divide draws the rows to learn from and those held out: a tenth, of classes a tenth of each. Rows without a target are left out.

@@ -94,6 +94,23 @@ func (c *Column) IsMissing(i int) bool {
 	return c.codes[i] < 0
 }
 
+// Stray are the first value of a column of texts that is no number, its row, and how many of its values are none, where all others, ten
+// times as many and more, are: a slip has made texts of a column of numbers. It is not ok of other columns.
+func (c *Column) Stray() (text string, row, strays int, ok bool) {
+	numbers := 0
+	for i, code := range c.codes {
+		if code < 0 {
+			continue
+		}
+		if _, is := number(c.texts[code]); is {
+			numbers++
+		} else if strays++; strays == 1 {
+			text, row = c.texts[code], i
+		}
+	}
+	return text, row, strays, strays > 0 && numbers >= 10*strays
+}
+
 // Number is the value of row i of a column of numbers, NaN where it is missing.
 func (c *Column) Number(i int) float64 { return c.numbers[i] }
 

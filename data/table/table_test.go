@@ -452,3 +452,25 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// TestStray: a slip among numbers is told, with its row; a column of texts is none, nor one of numbers.
+func TestStray(t *testing.T) {
+	rows := []string{"slip,numbers,texts,missing"}
+	for i := range 40 {
+		slip := strconv.Itoa(i)
+		if i == 31 {
+			slip = "3l"
+		}
+		rows = append(rows, slip+",1.5,a,")
+	}
+	tab, err := table.Parse("f.csv", []byte(strings.Join(rows, "\n")), table.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range tab.Columns() {
+		text, row, strays, ok := c.Stray()
+		if ok != (c.Name == "slip") || ok && (text != "3l" || tab.Line(row) != 33 || strays != 1) {
+			t.Errorf("%v: %q in row %d, %d in all, %v", c, text, row, strays, ok)
+		}
+	}
+}
