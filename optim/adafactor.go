@@ -100,19 +100,25 @@ func (a *adafactor) part(e *tensor.Env, l *ledger, b *batch, share, rate *tensor
 	}
 	step := b.variance(e, eps).Clamp(max(eps*eps, smallest(g.DType())), math.Inf(1)).Rsqrt().Mul(g)
 	over := rms(step).Scale(1/a.threshold).Clamp(1, math.Inf(1))
-	alpha := rms(b.stacked(e, b.p)).Clamp(a.least, math.Inf(1)).Div(over).Mul(tensor.Stack(0, b.of(rate)...).In(e))
-	apply := tensor.RuleStep{Rule: "adafactor_step", LR: l.rate(b), Scale: b.rates.Scale, WeightDecay: b.rates.WeightDecay, Skip: l.skip}
-	tensor.RuleInPlace(apply, e.FullOf(dtype.F32, 1), b.p, step.Cast(b.p[0].DType()).Unbind(0), nil, b.counts, alpha.Unbind(0))
+	p := b.stacked(e, b.p)
+	alpha := rms(p).Clamp(a.least, math.Inf(1)).Div(over).Mul(tensor.Stack(0, b.of(rate)...).In(e))
+	shape := slices.Repeat([]int{1}, p.Rank())
+	shape[0] = len(b.p)
+	p = p.Mul(l.rate(b).In(e).Scale(-b.rates.Scale * b.rates.WeightDecay).AddScalar(1).Cast(p.DType())).Sub(step.Mul(alpha.Cast(p.DType()).Reshape(shape...)))
+	b.towards(l, e.FullOf(dtype.F32, 1), b.p, p.Cast(b.p[0].DType()).Unbind(0), slices.Repeat([]*tensor.Tensor{e.FullOf(dtype.F64, 1)}, len(b.p)))
 }
 
 // remember moves what is kept towards new means.
 func (b *batch) remember(e *tensor.Env, l *ledger, means []*tensor.Tensor, share *tensor.Tensor) {
-	var was, now, counts, shares []*tensor.Tensor
+	shares := b.of(share)
 	for k, mean := range means {
-		was, now = append(was, b.keep[k]...), append(now, mean.Cast(b.keep[k][0].DType()).Unbind(0)...)
-		counts, shares = append(counts, b.counts...), append(shares, b.of(share)...)
+		b.towards(l, e.FullOf(dtype.F32, 1), b.keep[k], mean.Cast(b.keep[k][0].DType()).Unbind(0), shares)
 	}
-	tensor.RuleInPlace(tensor.RuleStep{Rule: "mean_step", LR: l.rate(b), Skip: l.skip}, e.FullOf(dtype.F32, 1), was, now, nil, counts, shares)
+}
+
+// towards moves values of the parameters by shares, f64 each, towards others, which are multiplied by scale first.
+func (b *batch) towards(l *ledger, scale *tensor.Tensor, was, to, shares []*tensor.Tensor) {
+	tensor.RuleInPlace(tensor.RuleStep{Rule: "mean_step", LR: l.rate(b), Skip: l.skip}, scale, was, to, nil, b.counts, shares)
 }
 
 // squareMeans are those of squares that are kept: over rows and columns, or all of them.

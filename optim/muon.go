@@ -3,6 +3,7 @@ package optim
 import (
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/tensor"
@@ -67,11 +68,7 @@ func NewMuon(params iter.Seq2[string, *tensor.Tensor], c MuonConfig) *Muon {
 		}
 		return plain("exp_avg", "exp_avg_sq")
 	})
-	ahead := momentum
-	if c.Plain {
-		ahead = 1
-	}
-	m := &muon{settings: []float64{momentum, ahead}, steps: steps, eps: eps, match: c.MatchAdamW}
+	m := &muon{momentum: momentum, plain: c.Plain, steps: steps, eps: eps, match: c.MatchAdamW}
 	others := adam(rest)
 	o.update = func(l *ledger, b *batch) {
 		if b.states[0].family == "muon" {
@@ -86,7 +83,8 @@ func NewMuon(params iter.Seq2[string, *tensor.Tensor], c MuonConfig) *Muon {
 
 // muon updates matrices, those of a shape together.
 type muon struct {
-	settings []float64 // of the rule
+	momentum float64
+	plain    bool
 	steps    int
 	eps      float64
 	match    bool
@@ -102,15 +100,17 @@ func (m *muon) update(l *ledger, b *batch) {
 
 // part updates matrices of one shape, as a stack of them.
 func (m *muon) part(e *tensor.Env, l *ledger, b *batch) {
-	step := tensor.RuleStep{Rule: "muon_step", LR: l.rate(b), Scale: b.rates.Scale, Settings: m.settings, Skip: l.skip}
 	p := b.p[0]
 	rows, columns := float64(p.Dim(0)), float64(p.Dim(1))
 	ratio := math.Sqrt(max(1, rows/columns))
 	if m.match {
 		ratio = 0.2 * math.Sqrt(max(rows, columns))
 	}
-	all := e.FullOf(p.DType(), 0, len(b.p), p.Dim(0), p.Dim(1))
-	tensor.RuleInPlace(step, l.scale, all.Unbind(0), b.g, b.keep, b.counts)
+	b.towards(l, l.scale, b.keep[0], b.g, slices.Repeat([]*tensor.Tensor{e.FullOf(dtype.F64, 1-m.momentum)}, len(b.p)))
+	all := b.stacked(e, b.keep[0])
+	if !m.plain {
+		all = b.stacked(e, b.g).Mul(l.scale.In(e).Cast(all.DType())).Lerp(all, m.momentum)
+	}
 	x, scale := orthogonal(all, m.steps, m.eps)
 	if x.DType() != p.DType() {
 		x, scale = x.Scale(scale).Cast(p.DType()), 1
@@ -124,7 +124,6 @@ func (m *muon) part(e *tensor.Env, l *ledger, b *batch) {
 // coefficients make the most of small singular values. They are x times scale, so that no step has to multiply by a.
 func orthogonal(g *tensor.Tensor, steps int, eps float64) (x *tensor.Tensor, scale float64) {
 	const a, b, c = 3.4445, -4.7750, 2.0315
-	g = wide(g)
 	tall := g.Dim(1) > g.Dim(2)
 	if tall {
 		g = g.Transpose(1, 2)

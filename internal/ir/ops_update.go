@@ -25,9 +25,7 @@ const (
 	Adamax                  //
 	Rprop                   //
 	ASGD                    //
-	MuonStep                // p is where the step is left
 	MeanStep                // p is a mean of what g has been
-	AdafactorStep           // g has been scaled
 
 	codeCount
 )
@@ -78,10 +76,7 @@ var updateRows = rows{
 			"step = minimum(maximum(step, least), most); g = where(agree < 0, 0, g); p = p - where(lr > 0, step, 0)*sign(g); prev = g"}},
 	ASGD: {Name: "asgd", Rule: &Rule{State: []string{"ax"}, Settings: []string{"lambd", "t0"}, Numbers: []string{"eta"},
 		Text: pull + "p = p*(1 - lambd*eta) - eta*g; n = t - 1 - t0; ax = where(n > 1, p + (1 - 1/n)*(ax-p), p)"}},
-	MuonStep: {Name: "muon_step", Rule: &Rule{State: []string{"buf"}, Settings: []string{"momentum", "ahead"}, Part: true,
-		Text: "buf = buf + (1-momentum)*(g-buf); p = g + ahead*(buf-g)"}},
-	MeanStep:      {Name: "mean_step", Rule: &Rule{Numbers: []string{"share"}, Text: "p = p + share*(g-p)", Part: true}},
-	AdafactorStep: {Name: "adafactor_step", Rule: &Rule{Numbers: []string{"rate"}, Text: shrink + "p = p - rate*g"}},
+	MeanStep: {Name: "mean_step", Rule: &Rule{Numbers: []string{"share"}, Text: "p = p + share*(g-p)", Part: true}},
 }
 
 // Parts of rules.
