@@ -49,7 +49,7 @@ func TestFunctional(t *testing.T) {
 	use(tensor.Attention(q, q, q, tensor.Mask{Causal: true}))
 	// `F.scaled_dot_product_attention(*qkv.unbind(2))`, each transposed | [batch, positions, 3, heads, width] as one
 	// product gives it; the result is [batch, positions, heads, width], and nothing is copied
-	use(tensor.SelfAttention(qkv, tensor.Mask{Causal: true}))
+	use(tensor.SelfAttention(qkv, tensor.Mask{}))
 	// `F.scaled_dot_product_attention(many, q, q, scale=0.3, enable_gqa=True)` | heads of keys divide those of queries; shapes
 	// say so
 	use(tensor.Attention(many, q, q, tensor.Mask{Scale: 0.3}))

@@ -51,7 +51,7 @@ func TestLayers(t *testing.T) {
 	use(nn.NewMultiheadAttention(env, 8, nn.MultiheadConfig{Heads: 2}), nn.NewMultiheadAttention(env, 8, nn.MultiheadConfig{Heads: 2, KeyWidth: 3, ValueWidth: 5, BatchFirst: true}))
 	// `nn.MultiheadAttention(8, 2, batch_first=True)` | self-attention; `ckpt.LoadModel` knows PyTorch's names, `ckpt.SaveModel` writes `c_attn.`
 	// for `in_proj_` and `c_proj` for `out_proj`, of the same shapes
-	use(nn.NewAttention(env, 8, nn.AttentionConfig{Heads: 2, Causal: true}))
+	use(nn.NewAttention(env, 8, nn.AttentionConfig{Heads: 2}))
 	// `nn.TransformerEncoderLayer(8, 2)`, `nn.TransformerDecoderLayer(8, 2)` | nothing is dropped unless asked; `Encode(x, sight)`,
 	// `Decode(x, memory, own, other)`
 	use(nn.NewTransformerEncoderLayer(env, 8, nn.TransformerConfig{Heads: 2}), nn.NewTransformerDecoderLayer(env, 8, nn.TransformerConfig{Heads: 2}))

@@ -180,7 +180,7 @@ func (d *Device) describe(name string) error {
 	}
 	var err error
 	if d.kernels, err = kernels.Embedded().For(d.info.Compute); err != nil {
-		return advice.Failf("take a later card (cuda:N; nvidia-smi -L lists those here), or cpu, or sim:0, which simulates one: all that a device runs works there; warpline doctor, plan and trace need no card",
+		return advice.Failf("take a later card (cuda:N; nvidia-smi -L lists those here), or cpu, or sim:0, which simulates one: all that a device runs works there; warpline doctor, plan and diagnose need no card",
 			"%s has compute capability %d.%d; the kernels need %d.%d (Turing) or later", model, d.info.Compute[0], d.info.Compute[1], Oldest[0], Oldest[1])
 	}
 	return nil
