@@ -115,7 +115,7 @@ func (p *parser) and() Expr { return p.logic("and", p.not) }
 func (p *parser) logic(word string, parse func() Expr) Expr {
 	from := p.here()
 	x := parse()
-	for p.take(word) {
+	for n := 0; p.take(word); p.link(&n) {
 		y := parse()
 		x = &Binary{expression{p.since(from)}, word, x, y}
 	}
@@ -204,10 +204,12 @@ func (p *parser) level() int {
 func (p *parser) bitwise(lowest int) Expr {
 	from := p.here()
 	x := p.factor()
+	links := 0
 	for n := p.level(); n >= lowest; n = p.level() {
 		op := p.next().text
 		y := p.bitwise(n + 1)
 		x = &Binary{expression{p.since(from)}, op, x, y}
+		p.link(&links)
 	}
 	return x
 }
@@ -243,7 +245,7 @@ func (p *parser) primary() Expr {
 		return &Unary{expression{p.since(from)}, "await", x}
 	}
 	x := p.atom()
-	for {
+	for n := 0; ; p.link(&n) {
 		switch {
 		case p.take("."):
 			attr := p.name()
@@ -566,8 +568,9 @@ func (p *parser) field(from, to int) Expr {
 	}
 	l.at = to
 	l.add(kEnd, to, "")
-	sub := &parser{lexer: l, tokens: l.tokens, deep: p.deep}
+	sub := &parser{lexer: l, tokens: l.tokens, deep: p.deep, links: p.links}
 	x := sub.expressions()
+	p.links = sub.links
 	if sub.peek().kind != kEnd {
 		sub.unexpected("the end of the field")
 	}

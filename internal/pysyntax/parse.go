@@ -127,6 +127,7 @@ type parser struct {
 	tokens []token
 	i      int
 	deep   int
+	links  int // of long expressions in a statement
 }
 
 // maxDeep is how deep expressions and statements stand within each other; Python's own parser gives up at 6,000 of its frames.
@@ -139,6 +140,23 @@ func (p *parser) enter() {
 }
 
 func (p *parser) leave() { p.deep-- }
+
+// What goes on and on makes a tree as deep as what is nested: a.b.c, or 1 + 2 + 3. Beyond the first fewLinks of each such expression, a
+// statement may have maxLinks in all; Python 3.11 refuses 3,000 in one.
+const (
+	fewLinks = 100
+	maxLinks = 10_000
+)
+
+// link counts that an expression goes on for the nth time.
+func (p *parser) link(n *int) {
+	if *n++; *n <= fewLinks {
+		return
+	}
+	if p.links++; p.links > maxLinks {
+		p.fail(int(p.peek().from), "the expression is too long")
+	}
+}
 
 func (p *parser) peek() *token { return &p.tokens[p.i] }
 

@@ -2,6 +2,7 @@ package pysyntax
 
 // statement takes one statement, or a line of several.
 func (p *parser) statement(body []Stmt) []Stmt {
+	p.links = 0
 	t := p.peek()
 	if t.kind == kIndent {
 		p.fail(int(t.from), "the line is indented, and no block begins before it")
