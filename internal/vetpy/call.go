@@ -14,15 +14,13 @@ func (w *walker) call(x *pysyntax.Call) *value {
 	}
 	if a, ok := x.Func.(*pysyntax.Attribute); ok {
 		on := w.eval(a.X)
+		args, names := w.args(x)
 		if on.path == "" || on.call != nil || on.traits != 0 || strings.HasPrefix(on.path, "builtins.") {
-			args, names := w.args(x)
 			if v := w.method(x, a, on, args, names); v != nil {
 				return v
 			}
-			return w.apply(x, w.quietly(func() *value { return w.attribute(a) }), args, names)
 		}
-		args, names := w.args(x)
-		return w.apply(x, w.quietly(func() *value { return w.attribute(a) }), args, names)
+		return w.apply(x, w.quietly(func() *value { return w.field(a, on) }), args, names)
 	}
 	f := w.eval(x.Func)
 	args, names := w.args(x)

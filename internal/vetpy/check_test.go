@@ -66,6 +66,22 @@ func TestWays(t *testing.T) {
 	}
 }
 
+// TestLong: what comes behind a long expression, or behind many conditions, is found.
+func TestLong(t *testing.T) {
+	const training = "for x, y in loader:\n    loss = model(x)\n    loss.backward()\n    opt.step()\n"
+	for name, long := range map[string]string{
+		"calls":      "x = query" + strings.Repeat(".m(1)", 40),
+		"attributes": "x" + strings.Repeat(".a", 5000) + " = 1",
+		"sum":        "x = 1" + strings.Repeat(" +\\\n y", 5000),
+		"guards":     "for x in y:\n" + strings.Repeat("    if a: continue\n", 5000) + strings.Repeat("    loss.backward()\n    opt.step()\n    opt.zero_grad()\n", 20),
+	} {
+		found := got(t, "x.py", "import torch\n"+long+"\n"+training)
+		if want := fmt.Sprintf("%d R07", strings.Count(long, "\n")+6); !slices.Contains(found, want) {
+			t.Errorf("%s: %v, want %s", name, found, want)
+		}
+	}
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -126,8 +126,10 @@ func (w *walker) readAll(node pysyntax.Node, how string, v *value, x pysyntax.Ex
 	}
 }
 
-func (w *walker) attribute(x *pysyntax.Attribute) *value {
-	v := w.eval(x.X)
+func (w *walker) attribute(x *pysyntax.Attribute) *value { return w.field(x, w.eval(x.X)) }
+
+// field is what a value has under the name of an attribute.
+func (w *walker) field(x *pysyntax.Attribute, v *value) *value {
 	if v.fields != nil {
 		if f := v.fields[x.Attr]; f != nil {
 			return f

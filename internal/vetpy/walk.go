@@ -61,6 +61,14 @@ func (a *arm) excludes(b *arm) bool {
 	return false
 }
 
+// deep is in how many branches an arm lies.
+func (a *arm) deep() (n int) {
+	for ; a != nil; a = a.parent {
+		n++
+	}
+	return n
+}
+
 // within tells whether a lies in b, or is b.
 func (a *arm) within(b *arm) bool {
 	for ; a != nil; a = a.parent {
@@ -87,6 +95,9 @@ func (a *arm) impliedBy(b *arm) bool {
 
 // maxSteps bounds a walk: calls are entered each time that they are met.
 const maxSteps = 200_000
+
+// maxArms is how many conditions that end a turn are remembered for what follows them: arms are compared each with each.
+const maxArms = 100
 
 // maxEntered is how deep calls are entered.
 const maxEntered = 8
@@ -154,7 +165,7 @@ func (w *walker) alone(d *function) {
 		self = w.instance(d.class)
 	}
 	if d.class != nil && d.class.lighting && strings.HasSuffix(d.node.Name, "_step") {
-		l := &loop{node: d.node, fn: d, text: "batches", lighting: true, from: len(w.events)}
+		l := &loop{node: d.node, fn: d, text: "batches", iter: unknown, lighting: true, from: len(w.events)}
 		w.loops = append(w.loops, l)
 		w.loop = l
 		if d.node.Name != "training_step" {
@@ -216,7 +227,7 @@ func (w *walker) block(body []pysyntax.Stmt) {
 			break
 		}
 		w.statement(s)
-		if c, ok := s.(*pysyntax.If); ok && c.Else == nil && leaves(c.Body) {
+		if c, ok := s.(*pysyntax.If); ok && c.Else == nil && leaves(c.Body) && w.arm.deep() < maxArms {
 			w.arm = &arm{w.arm, w.text(c.Test), 1}
 		}
 	}
@@ -442,9 +453,7 @@ func (w *walker) condition(test pysyntax.Expr) {
 
 // peek is what is known of an expression that has been walked, without walking it again.
 func (w *walker) peek(x pysyntax.Expr) *value {
-	w.quiet++
-	defer func() { w.quiet-- }()
-	return w.eval(x)
+	return w.quietly(func() *value { return w.eval(x) })
 }
 
 // repeat walks a loop: once for what goes from turn to turn, and once to record.
@@ -530,17 +539,17 @@ func (w *walker) accumulates(s *pysyntax.Assign) bool {
 		return false
 	}
 	name := w.text(s.Targets[0])
-	var has func(pysyntax.Expr) bool
-	has = func(x pysyntax.Expr) bool {
+	var has func(x pysyntax.Expr, within bool) bool
+	has = func(x pysyntax.Expr, within bool) bool {
 		switch x := x.(type) {
 		case *pysyntax.Binary:
-			return (has(x.X) || w.text(x.X) == name || has(x.Y) || w.text(x.Y) == name) && strings.Contains("+-*/", x.Op)
+			return strings.Contains("+-*/", x.Op) && (has(x.X, true) || has(x.Y, true))
 		case *pysyntax.Conditional:
-			return has(x.Then) || has(x.Else)
+			return has(x.Then, false) || has(x.Else, false)
 		}
-		return false
+		return within && w.text(x) == name
 	}
-	return has(s.Value)
+	return has(s.Value, false)
 }
 
 // assigned is the value of an assignment.
@@ -604,8 +613,8 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 		c.loop, c.turn, c.arm = w.loop, w.turn, w.arm
 		w.scope.set(t.ID, &c)
 	case *pysyntax.Attribute:
-		x := w.peek(t.X)
-		if x.is(isModule) || w.ofModule(t.X) {
+		x, within := w.through(t.X)
+		if x.is(isModule) || within {
 			w.record(event{kind: evCall, node: target, what: "setattr", on: x, onText: w.text(t.X), arg: v})
 		}
 		if verb := map[string]string{"True": "set ", "False": "unset "}[v.path]; verb != "" && strings.HasPrefix(x.path, "torch.backends.cudnn") {
@@ -663,10 +672,14 @@ func (w *walker) draws(x *pysyntax.Call) bool {
 	})
 }
 
-// ofModule tells whether an expression is a part of a module.
-func (w *walker) ofModule(x pysyntax.Expr) bool {
+// through is what is known of an expression that has been walked, and whether it is a part of a module.
+func (w *walker) through(x pysyntax.Expr) (v *value, within bool) {
 	a, ok := x.(*pysyntax.Attribute)
-	return ok && (w.peek(a.X).is(isModule) || w.ofModule(a.X))
+	if !ok {
+		return w.peek(x), false
+	}
+	of, within := w.through(a.X)
+	return w.quietly(func() *value { return w.field(a, of) }), within || of.is(isModule)
 }
 
 // part is element i of n of a value that is taken apart.
