@@ -148,6 +148,7 @@ type result struct {
 	python   int // files
 	found    int
 	unread   []vetgo.Unread
+	foreign  []string // notebooks of a folder that are in other languages
 	mended   int
 }
 
@@ -165,7 +166,7 @@ func (v *vetting) run(cmd *cobra.Command, s *screen, args []string) error {
 	}
 	p := vetinput.Sort(args)
 	if len(p.Python)+len(p.Packages)+len(p.Refused) == 0 {
-		return advice.Failf("name a program, a notebook, packages of Go, or a folder that has some", "%s has no programs in Python or Go", strings.Join(p.Empty, ", "))
+		return vetinput.Nothing(p.Empty)
 	}
 	r := &result{}
 	for _, u := range p.Refused {
@@ -203,6 +204,7 @@ func (v *vetting) programs(cmd *cobra.Command, s *screen, p *vetinput.Input, r *
 		var err error
 		switch {
 		case errors.Is(one.Err, vetpy.ErrLanguage) && p.Found[one.Name]: // as programs of other languages in a folder
+			r.foreign = append(r.foreign, one.Name)
 		case one.Err != nil:
 			err = v.refuse(s, r, vetgo.Unread{Name: one.Name, Err: one.Err})
 		default:
@@ -228,7 +230,7 @@ func (v *vetting) packages(ctx context.Context, s *screen, requests []vetgo.Requ
 		if q.Tool, err = os.Executable(); err != nil {
 			return err
 		}
-		q.Skip = v.skipped()
+		q.Skip = v.skip
 		a, err := v.answer(ctx, s, q, r)
 		switch {
 		case ctx.Err() != nil:
@@ -272,16 +274,6 @@ func (v *vetting) answer(ctx context.Context, s *screen, q vetgo.Request, r *res
 		r.mended += before - a.Findings()
 	}
 	return a, err
-}
-
-// skipped are the ids of the rules that nobody asks and that programs in Go can break.
-func (v *vetting) skipped() (ids []string) {
-	for _, id := range v.skip {
-		if r, ok := vet.Find(id); ok && r.In.Has(vet.Go) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // tell shows what is found in a file, but for what nobody asks.
@@ -356,6 +348,8 @@ func (v *vetting) end(s *screen, r *result) error {
 		return s.failure()
 	case unread != nil:
 		return unread
+	case r.files+r.packages == 0:
+		return vetinput.Nothing(r.foreign)
 	case r.found > 0:
 		return errFindings
 	}

@@ -97,6 +97,7 @@ func TestVetBadInput(t *testing.T) {
 	r.file("notes.ipynb", []byte("{}"))
 	r.file("train.py", []byte(leaking))
 	r.file("empty/readme.txt", nil)
+	r.file("foreign/r.ipynb", []byte(`{"cells":[],"metadata":{"kernelspec":{"language":"R"}}}`))
 	r.file("huge.py", nil)
 	r.check(os.Truncate("huge.py", 17<<20))
 	r.check(os.Symlink("nowhere", "broken.py"))
@@ -120,6 +121,7 @@ func TestVetBadInput(t *testing.T) {
 		{[]string{"empty/../tran.py"}, "hint: did you mean train.py? "},
 		{[]string{"./none"}, "./none: no such file or folder"},
 		{[]string{"none*.py"}, "none*.py: no such file or folder"},
+		{[]string{"foreign"}, "foreign/r.ipynb has no programs in Python or Go"},
 		{[]string{"a.txt"}, "error: a.txt: not Python, a notebook or Go\n"},
 		{[]string{"a.md"}, "error: a.md: not Python, a notebook or Go\n"},
 		{[]string{"a.csv"}, "error: a.csv: not Python, a notebook or Go\n"},

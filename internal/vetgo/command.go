@@ -31,7 +31,7 @@ type Request struct {
 	Dir      string   // from where patterns are meant
 	Patterns []string // of packages; or
 	Files    []string // of Dir, by their last names: what is found in these alone
-	Skip     []string // rules, by id
+	Skip     []string // rules that are not asked, by id, also of other languages
 }
 
 // Name is what people call what is asked for.
@@ -179,7 +179,9 @@ func (r Request) vet(ctx context.Context, flag string, patterns []string) (stdou
 	// With trimmed paths, findings of the same package in another folder would be replayed, with that folder's files.
 	args := []string{"vet", "-trimpath=false", "-vettool=" + r.Tool, flag}
 	for _, id := range r.Skip {
-		args = append(args, "-"+id+"=false")
+		if rule, ok := vet.Find(id); ok && rule.In.Has(vet.Go) {
+			args = append(args, "-"+id+"=false")
+		}
 	}
 	if len(r.Files) > 0 {
 		args = append(args, "-files="+strings.Join(r.Files, ","))

@@ -2,10 +2,10 @@ package vetinput
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"runtime"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/vet"
 	"github.com/warpline-ml/warpline/internal/vetpy"
 )
@@ -27,7 +27,7 @@ func Check(ctx context.Context, files []string, stdin io.Reader) <-chan File {
 			one := make(chan File, 1)
 			select {
 			case waiting <- one:
-				go func() { one <- check(name, stdin) }()
+				go func() { one <- check(name, stdin) }() // nobody waits for its end once ctx is over: it may wait for its input
 			case <-ctx.Done():
 				return
 			}
@@ -37,7 +37,12 @@ func Check(ctx context.Context, files []string, stdin io.Reader) <-chan File {
 		defer close(out)
 		for one := range waiting {
 			select {
-			case out <- <-one:
+			case f := <-one:
+				select {
+				case out <- f:
+				case <-ctx.Done():
+					return
+				}
 			case <-ctx.Done():
 				return
 			}
@@ -51,7 +56,7 @@ func check(name string, stdin io.Reader) (c File) {
 	c.Name = name
 	defer func() {
 		if p := recover(); p != nil {
-			c.Err = fmt.Errorf("%s: a mistake in warpline itself: %v", name, p)
+			c.Err = advice.Failf("report it, with the program if it may be seen", "%s: a mistake in warpline itself: %v", name, p)
 		}
 	}()
 	if name == Stdin {

@@ -53,6 +53,11 @@ func expanded(arg string) []string {
 	return names
 }
 
+// Nothing is the error of folders, or of files in them, among which is nothing to read.
+func Nothing(names []string) error {
+	return advice.Failf("name a program, a notebook, packages of Go, or a folder that has some", "%s has no programs in Python or Go", strings.Join(names, ", "))
+}
+
 func (p *Input) add(arg string) {
 	info, err := os.Stat(arg)
 	base, below := strings.CutSuffix(filepath.ToSlash(arg), "/...")
