@@ -584,19 +584,7 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 	}
 	t := pathTraits(path)
 	if t == isTensor {
-		if arg(x, "device", -1) == nil {
-			t |= isHost
-		} else {
-			t |= isMoved
-			if last == "tensor" || last == "as_tensor" {
-				t |= isCopied
-			}
-		}
-		if isTrue(arg(x, "requires_grad", -1)) {
-			t |= isGraph
-		}
-		v := w.result(args, names)
-		return &value{traits: t, path: path, call: x, names: v.names}
+		return &value{traits: factory(x, last), path: path, call: x, names: w.result(args, names).names}
 	}
 	if t == isOptimizer || t == isScheduler || t == isLoader || t == isSampler || t == isModule || t == isScaler || t == isCriterion || t == isEngine {
 		v := &value{traits: t, path: path, call: x}
@@ -631,6 +619,23 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 		return w.torchCall(x, last, v, first(args))
 	}
 	return &value{names: v.names, path: path, call: x}
+}
+
+// factory are the traits of a tensor that a function of torch makes anew.
+func factory(x *pysyntax.Call, name string) traits {
+	t := isTensor
+	switch {
+	case arg(x, "device", -1) == nil:
+		t |= isHost
+	case name == "tensor" || name == "as_tensor":
+		t |= isMoved | isCopied
+	default:
+		t |= isMoved
+	}
+	if isTrue(arg(x, "requires_grad", -1)) {
+		t |= isGraph
+	}
+	return t
 }
 
 // torchCall is a function of torch, of whose arguments v is what is known.

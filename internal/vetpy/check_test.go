@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/warpline-ml/warpline/internal/vet"
 	"github.com/warpline-ml/warpline/internal/vet/vettest"
@@ -62,6 +63,16 @@ func TestWays(t *testing.T) {
 		title, source, _ := strings.Cut(p, "\n")
 		if d := vettest.Unlike(vettest.Wanted(source), got(t, "way.py", source)); d != "" {
 			t.Errorf("%s: wanted, got:\n%s", title, d)
+		}
+	}
+}
+
+// TestShortened: a text is cut between characters.
+func TestShortened(t *testing.T) {
+	for n := range 4 {
+		s := shortened(strings.Repeat("x", n) + strings.Repeat("€", 40))
+		if !utf8.ValidString(s) || len(s) > 60 || len(s) < 57 || !strings.HasSuffix(s, "€...") {
+			t.Errorf("%q", s)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (c *checker) reads() {
 		}
 		var where []string
 		for _, e := range all {
-			where = append(where, fmt.Sprintf("%s: %s", c.lineOf(e), firstLine(c.text(e.node))))
+			where = append(where, fmt.Sprintf("%s: %s", c.lineOf(e), shortened(c.text(e.node))))
 		}
 		if len(all) == 1 {
 			where = nil
@@ -248,7 +248,7 @@ func (c *checker) timed() {
 		}
 		if w := c.unwaited(c.events[from:i], e); w != nil {
 			c.say(say{rule: "R48", at: e.node, title: "the clock is read while the device is still at work", sure: finding.High,
-				evidence: finding.Says("%s is launched at %s, and nothing waits for it", firstLine(c.text(w.node)), c.lineOf(w)),
+				evidence: finding.Says("%s is launched at %s, and nothing waits for it", shortened(c.text(w.node)), c.lineOf(w)),
 				fix:      "torch.cuda.synchronize()  # before the clock is read, at both ends; or torch.utils.benchmark.Timer", gain: "figures that are true", disproved: "a device that is the CPU"})
 		}
 	}

@@ -30,7 +30,7 @@ func (c *checker) movedInPart() {
 			for _, a := range e.args {
 				if !c.isLength(a) && a.is(isBatch|isElement) && a.is(isHost) && !a.is(isMoved|isGraph|isOutput|isNumber) && !c.onHost(e.args) && len(a.names) > 0 {
 					c.say(say{rule: "R01", at: e.node, title: fmt.Sprintf("%s stays on the host, while the rest of the batch is moved", a.names[len(a.names)-1]), sure: finding.Medium,
-						evidence: finding.Says("%s at %s", firstLine(c.text(turn[moved].node)), c.lineOf(&turn[moved])),
+						evidence: finding.Says("%s at %s", shortened(c.text(turn[moved].node)), c.lineOf(&turn[moved])),
 						fix:      fmt.Sprintf("%[1]s = %[1]s.to(device)", a.names[len(a.names)-1]), gain: "the program runs", disproved: "a device that is the CPU"})
 				}
 			}
@@ -302,7 +302,7 @@ func (c *checker) unfollowed() {
 				continue
 			}
 			c.say(say{rule: "V19", at: e.on.call, title: fmt.Sprintf("the training goes through %s, and no optimizer has its parameters", e.onText), sure: finding.Medium,
-				evidence: finding.Says("%s at %s", firstLine(c.text(e.node)), c.lineOf(e)), fix: fmt.Sprintf("give the optimizer list(...) + list(%s.parameters())", e.onText), gain: fmt.Sprintf("%s learns", e.onText),
+				evidence: finding.Says("%s at %s", shortened(c.text(e.node)), c.lineOf(e)), fix: fmt.Sprintf("give the optimizer list(...) + list(%s.parameters())", e.onText), gain: fmt.Sprintf("%s learns", e.onText),
 				disproved: "a part that is meant to stay as it is: then requires_grad_(False) saves its gradients"})
 		}
 	}
@@ -314,7 +314,7 @@ func (c *checker) sameName(e *event) bool {
 		return false
 	}
 	made := c.assignedTo(e.on.call)
-	if _, after, _ := strings.Cut(c.f.LineText(c.f.Line(e.on.call)), made); !strings.HasPrefix(strings.TrimLeft(after, " ="), firstLine(c.text(e.on.call))) {
+	if _, after, _ := strings.Cut(c.f.LineText(c.f.Line(e.on.call)), made); !strings.HasPrefix(strings.TrimLeft(after, " ="), shortened(c.text(e.on.call))) {
 		return true // handed on as it is made
 	}
 	return strings.Contains(made, e.onText) || c.onlyCalled(made)

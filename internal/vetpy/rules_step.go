@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/warpline-ml/warpline/internal/finding"
 	"github.com/warpline-ml/warpline/internal/pysyntax"
@@ -224,7 +225,7 @@ func (c *checker) clips() {
 			switch {
 			case after != nil && after.kind == evScalerStep && previous(turn[:i], e, func(f *event) bool { return f.kind == evUnscale }) == nil:
 				c.say(say{rule: "V07", at: e.node, title: "gradients are clipped while they are scaled", sure: finding.High,
-					fix: fmt.Sprintf("%s.unscale_(%s)  # before %s", after.onText, stepsWhat(c, after), firstLine(c.text(e.node))), gain: "the limit holds for the gradients themselves",
+					fix: fmt.Sprintf("%s.unscale_(%s)  # before %s", after.onText, stepsWhat(c, after), shortened(c.text(e.node))), gain: "the limit holds for the gradients themselves",
 					disproved: "gradients that are divided by the scale in another way"})
 			case before != nil && isStep(before) && !before.guarded && (after == nil || after.kind == evBackward):
 				c.say(say{rule: "V08", at: e.node, title: "gradients are clipped behind the step that was to take them clipped", sure: finding.High,
@@ -237,11 +238,16 @@ func (c *checker) clips() {
 	}
 }
 
-func firstLine(s string) string {
-	if len(s) > 60 {
-		return s[:57] + "..."
+// shortened is a text of at most 60 bytes, which ends with a whole character.
+func shortened(s string) string {
+	if len(s) <= 60 {
+		return s
 	}
-	return s
+	end := 57
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "..."
 }
 
 func (c *checker) schedule() {
@@ -425,7 +431,7 @@ func (c *checker) twice() {
 				if x, ok := n.X.(*pysyntax.Name); ok && contains(b.arg.names, x.ID) {
 					c.say(say{rule: "V25", at: b.node, title: fmt.Sprintf("%s goes backward by itself and within %s: its gradient counts twice", x.ID, b.onText), sure: finding.Medium,
 						evidence: finding.Says("backward of %s at %s", x.ID, c.lineOf(a)),
-						fix:      fmt.Sprintf("leave %s out", firstLine(c.text(a.node))), gain: "gradients of the loss that is meant",
+						fix:      fmt.Sprintf("leave %s out", shortened(c.text(a.node))), gain: "gradients of the loss that is meant",
 						disproved: "a weight of two that is meant"})
 				}
 			}
