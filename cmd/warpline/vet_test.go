@@ -38,7 +38,7 @@ func TestVet(t *testing.T) {
 			t.Errorf("%q: %d: %s%s", args, status, stdout, stderr)
 		}
 	}
-	if status, stdout, _ := command(t.Context(), "vet", "."); status != 1 || !strings.Contains(stdout, "1 finding in 2 files") {
+	if status, stdout, _ := command(t.Context(), "vet", "good.py", ".", "./train.py", "train.py", "."); status != 1 || !strings.Contains(stdout, "1 finding in 2 files") {
 		t.Errorf("%d: %s", status, stdout)
 	}
 }

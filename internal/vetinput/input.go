@@ -27,12 +27,14 @@ type Input struct {
 	Refused  []vetgo.Unread // arguments that are neither
 	Empty    []string       // folders without programs
 	Loose    []string       // folders with programs in Go that belong to no module, and others
+
+	seen map[string]bool // what Python has
 }
 
 // Sort tells Python and Go apart. Files go by their ends, or by a first line that names Python. A folder is looked through for
 // programs in Python, and read as the packages below it where it belongs to a module of Go. All else names packages.
 func Sort(args []string) *Input {
-	p := &Input{Found: map[string]bool{}}
+	p := &Input{Found: map[string]bool{}, seen: map[string]bool{}}
 	for _, a := range args {
 		for _, name := range expanded(a) {
 			p.add(name)
@@ -63,7 +65,7 @@ func (p *Input) add(arg string) {
 	base, below := strings.CutSuffix(filepath.ToSlash(arg), "/...")
 	switch {
 	case arg == Stdin:
-		p.Python = append(p.Python, arg)
+		p.python(arg)
 	case err == nil && info.IsDir():
 		p.folder(arg)
 	case err == nil:
@@ -119,10 +121,20 @@ func (p *Input) file(name string, mode fs.FileMode) {
 	case strings.HasSuffix(name, ".go"):
 		p.program(name)
 	case vetpy.IsProgram(name) || vetpy.IsScript(name):
-		p.Python = append(p.Python, name)
+		p.python(name)
 	default:
 		p.refuse(name, advice.Failf("warpline diagnose reads logs, traces and snapshots", "%s: not Python, a notebook or Go", name))
 	}
+}
+
+// python adds one in Python, and tells whether it was not there before: it is read once, however often it is named.
+func (p *Input) python(name string) bool {
+	if clean := filepath.Clean(name); !p.seen[clean] {
+		p.seen[clean] = true
+		p.Python = append(p.Python, name)
+		return true
+	}
+	return false
 }
 
 // program adds one in Go, to the others of its folder.
@@ -137,22 +149,23 @@ func (p *Input) program(name string) {
 
 // folder adds what lies below one.
 func (p *Input) folder(dir string) {
-	before := len(p.Python) + len(p.Packages) + len(p.Refused)
+	before, has := len(p.Packages)+len(p.Refused), false
 	var programs []string
 	vet.Walk(dir, func(name string) {
 		switch {
 		case strings.HasSuffix(name, ".go"):
 			programs = append(programs, name)
 		case vetpy.IsProgram(name):
-			p.Python = append(p.Python, name)
-			p.Found[name] = true
+			if has = true; p.python(name) {
+				p.Found[name] = true
+			}
 		}
 	}, func(err error) { p.refuse(dir, err) })
 	roots, loose := vetgo.Roots(dir, programs)
 	for _, root := range roots {
 		p.Packages = append(p.Packages, vetgo.Request{Dir: root, Patterns: []string{"./..."}})
 	}
-	switch nothing := len(p.Python)+len(p.Packages)+len(p.Refused) == before; {
+	switch nothing := !has && len(p.Packages)+len(p.Refused) == before; {
 	case loose && nothing:
 		p.refuse(dir, advice.Failf("make a module there: go mod init example.com/mine, then go mod tidy", "%s: its programs in Go belong to no module", dir))
 	case loose:
