@@ -99,7 +99,7 @@ func (p *report) ran(r simcuda.Run, image []byte) {
 			p.kernels[r.Kernel] = k
 		}
 		k.add(r.Report.Counters)
-		k.keep(r.Report, image)
+		k.keep(p.r.Card, r.Report, image)
 	}
 	for _, n := range r.Report.Notes {
 		p.note(r.Kernel + ": " + n)
@@ -111,20 +111,19 @@ func (p *report) ran(r simcuda.Run, image []byte) {
 	}
 }
 
-// ran is a kernel, with what advice goes by: its launch that did most, and what synccheck said of any.
+// ran is a kernel, with what advice goes by: its launch that did most, of a module whose text is image, and what synccheck said of any.
 type ran struct {
 	Kernel
 	most   gpusim.Report
 	did    uint64
 	lines  []gpusim.Line
 	image  []byte
-	advice []gpusim.Finding
+	advice []simrun.Hint
 }
 
-func (k *ran) keep(r *gpusim.Report, image []byte) {
+func (k *ran) keep(card string, r *gpusim.Report, image []byte) {
 	for _, f := range r.Advice {
-		k.advise(f)
-		k.image = image
+		k.advise(card, f, image)
 	}
 	c := &r.Counters
 	if did := c.Instructions + c.GlobalSectors + c.SharedWavefronts; did > k.did && r.Work.Blocks > 0 {
@@ -133,15 +132,16 @@ func (k *ran) keep(r *gpusim.Report, image []byte) {
 	}
 }
 
-func (k *ran) advise(f gpusim.Finding) {
+// advise keeps what was said of a line, in the words of the module that it is a line of: others may have a kernel of the same name.
+func (k *ran) advise(card string, f gpusim.Finding, image []byte) {
 	for i := range k.advice {
-		if a := &k.advice[i]; a.Line == f.Line && a.Msg == f.Msg {
+		if a := &k.advice[i]; a.Line == f.Line && a.Message == f.Msg {
 			a.Count += f.Count
 			return
 		}
 	}
 	if len(k.advice) < most {
-		k.advice = append(k.advice, f)
+		k.advice = append(k.advice, simrun.NewModule(image).Hints(card, k.Name, &gpusim.Report{Advice: []gpusim.Finding{f}}, nil)...)
 	}
 }
 
@@ -223,8 +223,7 @@ func (p *report) result() *Result {
 	})
 	for _, k := range r.Kernels {
 		k := p.kernels[k.Name]
-		k.most.Advice = k.advice
-		list := simrun.NewModule(k.image).Hints(r.Card, k.Name, &k.most, k.lines)
+		list := append(k.advice, simrun.NewModule(k.image).Hints(r.Card, k.Name, &k.most, k.lines)...)
 		r.Advice = append(r.Advice, list[:min(len(list), most-len(r.Advice))]...)
 	}
 	return r
