@@ -124,6 +124,7 @@ func (m *muon) part(e *tensor.Env, l *ledger, b *batch) {
 // coefficients make the most of small singular values. They are x times scale, so that no step has to multiply by a.
 func orthogonal(g *tensor.Tensor, steps int, eps float64) (x *tensor.Tensor, scale float64) {
 	const a, b, c = 3.4445, -4.7750, 2.0315
+	const far = 0x1p20 // squares of what is this much smaller, and products of them, are well within float32
 	tall := g.Dim(1) > g.Dim(2)
 	if tall {
 		g = g.Transpose(1, 2)
@@ -131,6 +132,9 @@ func orthogonal(g *tensor.Tensor, steps int, eps float64) (x *tensor.Tensor, sca
 	norm := g.Square().Sum(1, 2).Sqrt().Clamp(eps, math.Inf(1))
 	x, scale = g.Div(norm.Reshape(g.Dim(0), 1, 1)), 1
 	for range steps {
+		if scale > far {
+			x, scale = x.Scale(scale), 1
+		}
 		gram := x.MatMul(x.Transpose(1, 2))
 		s := scale * scale
 		x = x.AddScaled(gram.AddScaled(gram.MatMul(gram), c/b*s).MatMul(x), b/a*s)
