@@ -161,6 +161,7 @@ func gatherCases(g *gen) {
 	g.add("a large shape", at(1), ir.Params{}, g.of(plain, m, n), g.index(n, m, n))
 	g.add("an index too large", at(1), ir.Params{}, g.of(plain, 2, 5), g.outside(5, 2, 3)).Fails = true
 	g.add("a negative index", at(0), ir.Params{}, g.of(plain, 2, 5), g.outside(-1, 1, 3)).Fails = true
+	g.add("an index of nothing", at(1), ir.Params{}, g.of(plain, 3, 0), g.outside(0, 3, 2)).Fails = true
 }
 
 // outside is an operand of indices that ends with a bad one.
@@ -180,6 +181,7 @@ func scatterCases(g *gen) {
 	g.add("many to few", at(0), ir.Params{}, g.of(plain, 3, 2), g.index(3, 501, 2), g.of(plain, 501, 2))
 	g.add("a large shape", at(1), ir.Params{}, g.of(plain, m, n), g.index(n, m, n), g.of(plain, m, n))
 	g.add("an index too large", at(1), ir.Params{}, g.of(plain, 2, 5), g.outside(5, 2, 3), g.of(plain, 2, 3)).Fails = true
+	g.add("an index of nothing", at(1), ir.Params{}, g.of(plain, 3, 0), g.outside(0, 3, 2), g.of(plain, 3, 2)).Fails = true
 }
 
 func embeddingCases(g *gen) {
@@ -248,6 +250,7 @@ func lastAtCases(g *gen) {
 	g.add("nothing", into(0, 0, 3), ir.Params{}, g.of(plain, 0), g.index(3, 0))
 	g.add("a large shape", into(1, 0, m, n), ir.Params{}, g.of(plain, m, n), g.index(n, m, n))
 	g.add("an index too large", into(1, 0, 2, 5), ir.Params{}, g.of(plain, 2, 3), g.outside(5, 2, 3)).Fails = true
+	g.add("an index of nothing", into(1, 0, 3, 0), ir.Params{}, g.of(plain, 3, 2), g.outside(0, 3, 2)).Fails = true
 	if g.dt == dtype.I64 {
 		g.add("without keys", into(1, 0, 3, 5), ir.Params{}, g.index(5, 3, 7))
 		g.add("many without keys", into(0, 0, 5, 3), ir.Params{}, g.index(5, 301, 3))

@@ -3,14 +3,13 @@ package cpu
 import (
 	"fmt"
 
-	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
 func init() {
 	offer(bySize{gathered[uint8], gathered[uint16], gathered[uint32], gathered[uint64]}.prepare, ir.Gather)
-	offer(inF32(prepareScatterAdd), ir.ScatterAdd)
+	offer(inF32(byNumber{scattered[float32], scattered[float64], scattered[int64], scattered[int32], scattered[uint8]}.prepare), ir.ScatterAdd)
 }
 
 // indexCall is a launch of an op with indices.
@@ -71,8 +70,9 @@ func (v *lines) starts(dst []int, i, l int) {
 	}
 }
 
-// whole reports whether the elements of a line lie side by side, and those that its indices name: a line then needs no steps.
-func (v *lines) whole() bool { return v.inner == 1 && v.stride == 1 }
+// whole reports whether the elements of a line lie side by side, and those that its indices name: a line then needs no steps. Lines of
+// nothing have no places that begin within the tensor.
+func (v *lines) whole() bool { return v.inner == 1 && v.stride == 1 && v.size > 0 }
 
 // launch runs the chunks over all strips and reports the first index out of range.
 func (v *lines) launch(chunks *loop[indexCall], args []device.Arg) error {
@@ -126,7 +126,7 @@ func (g *gathering[T]) cover(c *indexCall, lo, hi int) {
 	})
 }
 
-// gatherLine gathers a line, whose first index has a place.
+// gatherLine gathers the elements of x that a line of indices names; first is the place of the first of these.
 func gatherLine[T any](c *indexCall, out, x []T, idx []int64, first int) {
 	for j, v := range idx {
 		if uint64(v) >= uint64(len(x)) {
@@ -142,24 +142,6 @@ type scattering[T number] struct {
 	lines
 	chunks *loop[indexCall]
 	total  int // elements of the indexed tensor
-}
-
-// prepareScatterAdd has no kernel for bool, which has no addition.
-func prepareScatterAdd(k *device.Kernel) (run, error) {
-	switch dt := k.Op.In(0).DType; dt {
-	case dtype.F32:
-		return scattered[float32](k), nil
-	case dtype.F64:
-		return scattered[float64](k), nil
-	case dtype.I64:
-		return scattered[int64](k), nil
-	case dtype.I32:
-		return scattered[int32](k), nil
-	case dtype.U8:
-		return scattered[uint8](k), nil
-	default:
-		return nil, unsupported(&k.Op, dt)
-	}
 }
 
 func scattered[T number](k *device.Kernel) run {
@@ -196,7 +178,7 @@ func (g *scattering[T]) cover(c *indexCall, lo, hi int) {
 	})
 }
 
-// addLine adds a line, whose first index has a place.
+// addLine adds to the elements of out that a line of indices names; first is the place of the first of these.
 func addLine[T number](c *indexCall, out, src []T, idx []int64, first int) {
 	for j, v := range idx {
 		if uint64(v) >= uint64(len(out)) {

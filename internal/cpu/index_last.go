@@ -1,12 +1,13 @@
 package cpu
 
 import (
-	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/device"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
-func init() { offer(inF32(prepareLastAt), ir.LastAt) }
+func init() { // without keys the indices are the first operand
+	offer(inF32(byNumber{lastOf[float32], lastOf[float64], lastOf[int64], lastOf[int32], lastOf[uint8]}.prepare), ir.LastAt)
+}
 
 // lasting is LastAt: one pass over the indices, in which a later one takes the place of one that it does not lose to.
 type lasting[T number] struct {
@@ -15,23 +16,6 @@ type lasting[T number] struct {
 	total  int // places
 	keyed  bool
 	least  bool
-}
-
-func prepareLastAt(k *device.Kernel) (run, error) {
-	switch dt := k.Op.In(0).DType; dt {
-	case dtype.F32:
-		return lastOf[float32](k), nil
-	case dtype.F64:
-		return lastOf[float64](k), nil
-	case dtype.I64: // indices without keys too
-		return lastOf[int64](k), nil
-	case dtype.I32:
-		return lastOf[int32](k), nil
-	case dtype.U8:
-		return lastOf[uint8](k), nil
-	default:
-		return nil, unsupported(&k.Op, dt)
-	}
 }
 
 func lastOf[T number](k *device.Kernel) run {
@@ -85,7 +69,7 @@ func (g *lasting[T]) cover(c *indexCall, lo, hi int) {
 	})
 }
 
-// lastLine notes the indices of a line, whose first has a place.
+// lastLine notes a line of indices; first is the place of the first of these.
 func lastLine(c *indexCall, places []int64, hit []bool, idx []int64, first int) {
 	hit = hit[:len(places)]
 	for j, v := range idx {

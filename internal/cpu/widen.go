@@ -34,6 +34,28 @@ func byFloat(k *device.Kernel, f32, f64 prepare) (run, error) {
 	}
 }
 
+// byNumber is a kernel that adds or compares elements, for each type of the first operand that has an addition: bool has none.
+type byNumber struct {
+	f32, f64, i64, i32, u8 func(k *device.Kernel) run
+}
+
+func (f byNumber) prepare(k *device.Kernel) (run, error) {
+	switch dt := k.Op.In(0).DType; dt {
+	case dtype.F32:
+		return f.f32(k), nil
+	case dtype.F64:
+		return f.f64(k), nil
+	case dtype.I64:
+		return f.i64(k), nil
+	case dtype.I32:
+		return f.i32(k), nil
+	case dtype.U8:
+		return f.u8(k), nil
+	default:
+		return nil, unsupported(&k.Op, dt)
+	}
+}
+
 // inF32 makes p serve the 16-bit types: operands are widened to f32 in the workspace, the op runs in f32 as p has
 // it, and results are rounded once at the end.
 func inF32(p prepare) prepare {

@@ -68,16 +68,15 @@ func prepareScatterAdd(b *builder) error {
 	if x.DType == dtype.Bool { // which has no addition
 		return b.unsupported(x.DType)
 	}
-	if x.Size() == 0 {
-		return nil
+	if x.Size() > 0 {
+		b.copyAll(b.out(0), b.in(0), x)
 	}
-	b.copyAll(b.out(0), b.in(0), x)
 	v, line := indexedBy(x, idx, b.op.Attr.Axis), splitAt(idx, b.op.Attr.Axis)
 	lines := line.outer * line.inner
 	narrow := x.DType.Size() == 2 // what is added is rounded once, at the end
 	switch {
 	case idx.Size() == 0:
-	case line.n == 1, !narrow && (line.n <= shortLine || lines >= manyLines):
+	case line.n == 1, x.Size() == 0, !narrow && (line.n <= shortLine || lines >= manyLines): // of nothing, any index is told to be wrong
 		b.run(suffixed("scatter_lines", x.DType), [3]int{ceilDiv(lines, 256), 1, 1}, [3]int{256, 1, 1}, 0,
 			pointer(b.out(0)), pointer(b.in(1)), pointer(b.in(2)), i64(lines), i64(line.n), blob(divideBy(line.inner)),
 			i64(v.size), i64(v.step), blob(v.start), fault(), serial())
