@@ -86,10 +86,11 @@ func AdamWInPlace(s AdamWStep, scale *Tensor, p, g, m, v, counts []*Tensor) {
 	update(ir.AdamW, attr, params, cells{0: s.LR, 6: s.Skip}, 4, []*Tensor{scale}, p, g, m, v, counts)
 }
 
-// Codes are the moments of a parameter as codes of a byte, with the largest of each block of [ir.CodeBlock].
+// Codes are the two moments of each parameter as codes of a byte, u8 of its shape, and their largest in each block of 256 elements, f32.
 type Codes struct{ First, Second, Largest1, Largest2 []*Tensor }
 
-// Adam8bitInPlace is AdamWInPlace of parameters whose moments are codes of a table, f64, by one fused op.
+// Adam8bitInPlace is AdamWInPlace of parameters whose moments are codes, by one fused op. What codes stand for rises in each half of table,
+// f64[512]: in the first that of second moments, in the other that of first ones. Coupled is not asked.
 func Adam8bitInPlace(s AdamWStep, scale, table *Tensor, p, g []*Tensor, c Codes, counts []*Tensor) {
 	checkUpdate("Adam8bit", scale, p, g, c.First, c.Second, c.Largest1, c.Largest2, counts)
 	params := ir.Scalars(0, s.Beta1, s.Beta2, s.Eps, s.WeightDecay, s.Scale, 0)

@@ -97,12 +97,15 @@ func (c *Column) IsMissing(i int) bool {
 // Stray are the first value of a column of texts that is no number, its row, and how many of its values are none, where all others, ten
 // times as many and more, are: a slip has made texts of a column of numbers. It is not ok of other columns.
 func (c *Column) Stray() (text string, row, strays int, ok bool) {
-	numbers := 0
+	numbers, numeric := 0, make([]bool, len(c.texts))
+	for code, text := range c.texts {
+		_, numeric[code] = number(text)
+	}
 	for i, code := range c.codes {
 		if code < 0 {
 			continue
 		}
-		if _, is := number(c.texts[code]); is {
+		if numeric[code] {
 			numbers++
 		} else if strays++; strays == 1 {
 			text, row = c.texts[code], i

@@ -24,7 +24,7 @@ import (
 type Rule struct {
 	State, Settings, Numbers []string
 	Text                     string
-	Part                     bool // of an update: p is no parameter
+	Part                     bool // of an update, of which p may be a state
 }
 
 // ruleParams is the number of launch parameters besides the settings.

@@ -29,23 +29,24 @@ func (g *Global) Restart() {
 	clear(g.places)
 	clear(g.relaxed)
 	clear(g.visits)
-	g.used, g.beyond, g.found = 0, nil, map[pair]*race{}
+	g.used, g.beyond, g.found, g.leave = 0, nil, map[pair]*race{}, 0
 }
 
-// Keep adds what was found in the cluster of that index.
+// Keep adds what was found in the cluster of that index, and what was left out there.
 func (r *Races) Keep(index int, g *Global) {
+	if len(g.found) == 0 && g.leave == 0 {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.leave |= g.leave
-	if len(g.found) > 0 {
-		r.clusters = append(r.clusters, found{index, g.found})
-	}
+	r.clusters = append(r.clusters, found{index, g.found, g.leave})
 }
 
-// found is what was found in a cluster.
+// found is what was found in a cluster, and left out.
 type found struct {
 	index int
 	races map[pair]*race
+	leave Omission
 }
 
 // In gives the findings in clusters up to an index.
@@ -55,7 +56,7 @@ func (r *Races) In(last int, about func(first, second Access, by [2]Party, at ui
 	}
 	for _, c := range r.clusters {
 		if c.index <= last {
-			r.merge(&Global{found: c.races})
+			r.merge(&Global{found: c.races, leave: c.leave})
 		}
 	}
 	return r.Findings(nil, about)
