@@ -90,7 +90,7 @@ func (rd *reading) label() {
 		return
 	}
 	if len(rd.viewed.labels) < tracksLimit {
-		rd.viewed.labels[key] = unescape(rd.p.label, string(rd.p.label))
+		rd.viewed.labels[key] = shown(unescape(rd.p.label, string(rd.p.label)))
 	}
 }
 
@@ -146,9 +146,9 @@ func (v *View) rowName(n uint16) string {
 	}
 	name := cmp.Or(v.labels[[2]string{t.pid, t.tid}], "thread "+t.tid)
 	if process := v.labels[[2]string{t.pid, ""}]; process != "" {
-		return name + " of " + process
+		name += " of " + process
 	}
-	return name
+	return shown(name)
 }
 
 // over is when an event has left its lane to others: what takes no time has its place too.

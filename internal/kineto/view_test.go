@@ -178,9 +178,13 @@ func TestViewAsked(t *testing.T) {
 			continue
 		}
 		kernels++
-		for _, l := range v.Linked(i, 10) {
+		launched, all := v.Linked(i, 10)
+		if all != len(launched) {
+			t.Errorf("%d and %d launch %q", all, len(launched), f.Name)
+		}
+		for _, l := range launched {
 			linked++
-			if back := v.Linked(l.Event, 1000); !slices.ContainsFunc(back, func(x Found) bool { return x.Event == i }) {
+			if back, all := v.Linked(l.Event, 1000); all != len(back) || !slices.ContainsFunc(back, func(x Found) bool { return x.Event == i }) {
 				t.Errorf("%q launches %d others, and not %q", l.Name, len(back), f.Name)
 			}
 		}
@@ -188,13 +192,43 @@ func TestViewAsked(t *testing.T) {
 	if kernels == 0 || linked < kernels*9/10 {
 		t.Errorf("%d of %d kernels have their launch", linked, kernels)
 	}
-	found, all := v.Find("ATEN::", 0, 7)
-	if len(found) != 7 || all < 7 {
-		t.Errorf("%d found, %d in all", len(found), all)
+}
+
+// TestFind: page by page, all events come that have a text in their names, once each and in the order of their starts, those that begin
+// together too.
+func TestFind(t *testing.T) {
+	together := `{"ph":"X","name":"one %d","pid":1,"tid":%d,"ts":%d,"dur":1},`
+	var text strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&text, together, i, i%5, 10*(i/20))
 	}
-	again, _ := v.Find("aten::", found[3].Start, 1)
-	if len(again) != 1 || again[0].Start != found[3].Start {
-		t.Errorf("from %d on it is %+v", found[3].Start, again)
+	for of, v := range map[string]*View{
+		"ATEN::": look(t, sample(t, "hta-alexnet-critical-path.json.gz")),
+		"one":    look(t, strings.NewReader("["+strings.TrimSuffix(text.String(), ",")+"]")),
+	} {
+		var want []int
+		for i := range v.all {
+			if strings.Contains(strings.ToLower(v.t.Name(&v.all[i])), strings.ToLower(of)) {
+				want = append(want, i)
+			}
+		}
+		slices.SortStableFunc(want, func(a, b int) int { return byStart(&v.all[a], &v.all[b]) })
+		var got []int
+		for behind := -1; ; behind = got[len(got)-1] {
+			found, all := v.Find(of, behind, 7)
+			if all != len(want) {
+				t.Fatalf("%s: %d events, want %d", of, all, len(want))
+			}
+			if len(found) == 0 {
+				break
+			}
+			for _, f := range found {
+				got = append(got, f.Event)
+			}
+		}
+		if len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s: %v in place of %v", of, got, want)
+		}
 	}
 }
 
@@ -233,6 +267,6 @@ func FuzzLook(f *testing.F) {
 			v.Around(i)
 			v.Linked(i, 5)
 		}
-		v.Find("a", r.Int64(), 5)
+		v.Find("a", r.IntN(30)-1, 5)
 	})
 }

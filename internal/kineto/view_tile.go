@@ -244,26 +244,31 @@ func (v *View) At(lane int, at, near int64) (event int, ok bool) {
 	return best, from < to
 }
 
-// Find are the events whose name has some text in it, in the order of their starts: at most so many that begin at a time of the view
-// or later, and how many there are in all.
-func (v *View) Find(text string, after int64, most int) (found []Found, all int) {
+// Find are the events whose name has some text in it, in the order of their starts: at most so many of those behind an event, which -1
+// is before all, and how many there are in all.
+func (v *View) Find(text string, behind, most int) (found []Found, all int) {
 	text = strings.ToLower(text)
 	hit := make([]bool, len(v.t.names.names))
 	for i, name := range v.t.names.names {
 		hit[i] = strings.Contains(strings.ToLower(name), text)
 	}
-	var later []int
+	inOrder := func(a, b int) int { return cmp.Or(byStart(&v.all[a], &v.all[b]), cmp.Compare(a, b)) }
+	var next []int // in order, at most so many
 	for i := range v.all {
-		if e := &v.all[i]; hit[e.name] {
-			all++
-			if e.start-v.Span.Start >= after {
-				later = append(later, i)
-			}
+		if !hit[v.all[i].name] {
+			continue
+		}
+		all++
+		if behind >= 0 && behind < len(v.all) && inOrder(i, behind) <= 0 {
+			continue
+		}
+		if at, _ := slices.BinarySearchFunc(next, i, inOrder); at < most {
+			next = slices.Insert(next, at, i)
+			next = next[:min(most, len(next))]
 		}
 	}
-	sorting.By(later, func(a, b int) int { return byStart(&v.all[a], &v.all[b]) })
 	found = []Found{}
-	for _, i := range later[:min(most, len(later))] {
+	for _, i := range next {
 		f, _ := v.Event(i)
 		found = append(found, f)
 	}
@@ -285,15 +290,16 @@ func (v *View) Around(i int) (outer []Found) {
 	return outer
 }
 
-// Linked are what an event launched, at most so many, or what launched it: calls and work of devices with its correlation.
-func (v *View) Linked(i, most int) (linked []Found) {
+// Linked are what an event launched, at most so many and how many there are in all, or what launched it: calls and work of devices with
+// its correlation.
+func (v *View) Linked(i, most int) (linked []Found, all int) {
 	e := &v.all[i]
 	if e.flags&noStart != 0 {
-		return nil
+		return nil, 0
 	}
 	device := func(k kind) bool { return k == kernel || k == copying || k == setting }
 	if !device(e.kind) && e.kind != call {
-		return nil
+		return nil, 0
 	}
 	var others []int
 	for k := range v.all {
@@ -308,5 +314,5 @@ func (v *View) Linked(i, most int) (linked []Found) {
 		f, _ := v.Event(k)
 		linked = append(linked, f)
 	}
-	return linked
+	return linked, len(others)
 }

@@ -71,7 +71,7 @@ func New(c Config) (*Server, error) {
 		return nil, advice.Failf("give an address as 127.0.0.1:8080, or port 0 for any that is free; ssh -L brings it to another machine",
 			"--listen %s: others would reach the lab, and it runs programs", c.Listen)
 	}
-	s := &Server{config: c, web: server, token: rand.Text(), mux: http.NewServeMux(), busy: make(chan struct{}, mostCommands)}
+	s := &Server{config: c, web: server, token: rand.Text(), mux: http.NewServeMux(), busy: make(chan struct{}, mostCommands), views: views{reading: make(chan struct{}, 1)}}
 	files, err := fs.Sub(assets, "assets")
 	if err != nil {
 		panic(err) // the name is right

@@ -18,9 +18,10 @@ import (
 
 // views are the traces that pages look at: those that were asked of last.
 type views struct {
-	mu   sync.Mutex
-	all  []viewed
-	idle *time.Timer
+	reading chan struct{} // of one: who reads a file
+	mu      sync.Mutex
+	all     []viewed // the one that was asked of last is the last
+	idle    *time.Timer
 }
 
 type viewed struct {
@@ -34,32 +35,58 @@ const (
 	idleViews = 10 * time.Minute
 )
 
-// of is the view of a file, which is read where it is not there.
+// of is the view of a file, which is read where it is not there. One file is read at a time, and those that are there need not wait for
+// it; the error of who has gone meanwhile is that of ctx.
 func (v *views) of(ctx context.Context, path string) (*kineto.View, error) {
+	if kept := v.kept(path); kept != nil {
+		return kept, nil
+	}
+	select {
+	case v.reading <- struct{}{}:
+		defer func() { <-v.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if kept := v.kept(path); kept != nil { // another has read it
+		return kept, nil
+	}
+	v.shed(mostViews - 1)
+	read, err := new(diagnose.Config).Look(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all = append(v.all, viewed{path, read})
+	return read, nil
+}
+
+// kept is the view of a file that was read, or nil.
+func (v *views) kept(path string) *kineto.View {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.idle == nil {
 		v.idle = time.AfterFunc(idleViews, v.close)
 	}
 	v.idle.Reset(idleViews)
-	if i := slices.IndexFunc(v.all, func(x viewed) bool { return x.path == path }); i >= 0 {
-		return v.all[i].View, nil
+	i := slices.IndexFunc(v.all, func(x viewed) bool { return x.path == path })
+	if i < 0 {
+		return nil
 	}
-	read, err := new(diagnose.Config).Look(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	v.all = append(v.all, viewed{path, read})
-	v.all = v.all[max(0, len(v.all)-mostViews):]
-	return read, nil
+	found := v.all[i]
+	v.all = append(slices.Delete(v.all, i, i+1), found)
+	return found.View
+}
+
+// shed forgets all but so many.
+func (v *views) shed(most int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all = slices.Delete(v.all, 0, max(0, len(v.all)-most))
 }
 
 // close forgets all.
-func (v *views) close() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.all = nil
-}
+func (v *views) close() { v.shed(0) }
 
 // asked is what is asked of a trace.
 type asked struct {
@@ -84,6 +111,9 @@ func (s *Server) trace(answer func(w http.ResponseWriter, a *asked)) http.Handle
 			return
 		}
 		v, err := s.views.of(r.Context(), path)
+		if r.Context().Err() != nil {
+			return // who asked has gone
+		}
 		if err != nil {
 			web.Refuse(w, http.StatusUnprocessableEntity, err)
 			return
@@ -132,7 +162,11 @@ func search(w http.ResponseWriter, a *asked) {
 		web.Refuse(w, http.StatusBadRequest, advice.Failf("give a part of a name, of at most "+strconv.Itoa(mostText)+" bytes", "%.40q cannot be found", name))
 		return
 	}
-	found, all := a.v.Find(name, a.number("from"), mostFound)
+	behind := -1
+	if a.q.Has("behind") {
+		behind = int(a.number("behind"))
+	}
+	found, all := a.v.Find(name, behind, mostFound)
 	web.Send(w, http.StatusOK, map[string]any{"found": found, "all": all})
 }
 
@@ -152,7 +186,8 @@ func event(w http.ResponseWriter, a *asked) {
 		web.Refuse(w, http.StatusNotFound, advice.Failf("there are "+strconv.Itoa(a.v.Events), "there is no event %d", i))
 		return
 	}
-	answer := map[string]any{"event": e, "around": a.v.Around(i), "linked": a.v.Linked(i, mostLinks)}
+	linked, links := a.v.Linked(i, mostLinks)
+	answer := map[string]any{"event": e, "around": a.v.Around(i), "linked": linked, "links": links}
 	if a.q.Has("event") {
 		var whole struct{ Args json.RawMessage }
 		raw, err := new(diagnose.Config).Event(a.ctx, a.path, e.Place)

@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -32,6 +34,7 @@ func TestTrace(t *testing.T) {
 		{at + "/top?from=0&to=9e9", http.StatusOK, `"names":[]`},
 		{at + "/top?from=0&to=9223372036854775807", http.StatusOK, `"name":"aten::to"`},
 		{at + "/find?name=aten::conv2d", http.StatusOK, `"name":"aten::conv2d"`},
+		{at + "/find?name=aten::conv2d&behind=99999999", http.StatusOK, `"found":[{`},
 		{at + "/find", http.StatusBadRequest, "part of a name"},
 		{at + "/event?event=0", http.StatusOK, `"memory bandwidth (GB/s)"`},
 		{at + "/event?event=-7", http.StatusOK, `"event":0`},
@@ -52,4 +55,34 @@ func TestTrace(t *testing.T) {
 	if s.views.close(); len(s.views.all) != 0 {
 		t.Error("a view is kept for ever")
 	}
+}
+
+// TestViews: those that were asked of last are kept and nothing holds the others; who waits for a file may go, while others ask of what
+// is there.
+func TestViews(t *testing.T) {
+	v := &views{reading: make(chan struct{}, 1)}
+	path := func(name string) string { return "../kineto/testdata/hta-" + name + ".json.gz" }
+	for _, name := range []string{"triton", "rocm62-mi250", "triton", "alexnet-critical-path"} {
+		if _, err := v.of(t.Context(), path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(v.all) != 2 || v.all[0].path != path("triton") || v.all[1].path != path("alexnet-critical-path") {
+		t.Errorf("%+v", v.all)
+	}
+	for _, x := range v.all[len(v.all):cap(v.all)] {
+		if x.View != nil {
+			t.Errorf("%s is held", x.path)
+		}
+	}
+	v.reading <- struct{}{} // another file, for long
+	if _, err := v.of(t.Context(), path("triton")); err != nil {
+		t.Error(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := v.of(gone, path("rocm62-mi250")); !errors.Is(err, context.Canceled) {
+		t.Errorf("who has gone gets %v", err)
+	}
+	<-v.reading
 }

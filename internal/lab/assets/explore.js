@@ -1,6 +1,6 @@
 // Widgets: controls make a question, the program answers, and what it answers is shown. The latest question wins.
 
-import {answered, refusal, said} from './lab.js';
+import {ask, reach, refusal} from './lab.js';
 import {figure} from './units.js';
 import {pictures} from './pictures.js';
 
@@ -112,7 +112,7 @@ export class Widget {
     const query = this.query();
     this.state('running');
     try {
-      const r = await fetch(`/api/widgets/${this.id}?${query}`, {signal: asked.signal});
+      const r = await reach(`/api/widgets/${this.id}?${query}`, {signal: asked.signal});
       const text = await r.text();
       if (asked.signal.aborted) return null;
       const command = r.headers.get('Warpline-Command');
@@ -132,7 +132,7 @@ export class Widget {
       return this.data;
     } catch (e) {
       if (e.name === 'AbortError') return null;
-      this.problem(said(e));
+      this.problem(e.message);
       this.state('error');
       throw e;
     }
@@ -170,9 +170,9 @@ export class Widget {
     this.state('running');
     let answer;
     try {
-      answer = await answered(await fetch('/api/files?name=' + encodeURIComponent(chosen.name), {method: 'POST', body: chosen}));
+      answer = await ask('/api/files?name=' + encodeURIComponent(chosen.name), {method: 'POST', body: chosen});
     } catch (e) {
-      this.problem(said(e));
+      this.problem(e.message);
       this.state('error');
       return;
     }

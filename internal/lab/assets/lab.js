@@ -6,6 +6,9 @@ menu?.addEventListener('click', () => menu.setAttribute('aria-expanded', places.
 // refusal is what went wrong and what to do.
 export const refusal = answer => [answer.error, answer.hint].filter(Boolean).join(': ');
 
+// reach fetches. Where nobody answers fetch throws a TypeError, as mistakes of scripts are, which nobody should take for that.
+export const reach = (path, options) => fetch(path, options).catch(e => { throw e instanceof TypeError ? new Error('the lab does not answer: start warpline lab again') : e; });
+
 // answered is the JSON of an answer; a refusal is thrown.
 export async function answered(r) {
   const answer = await r.json();
@@ -13,10 +16,8 @@ export async function answered(r) {
   return answer;
 }
 
-// post asks with JSON.
-export const post = async (path, body = {}) => answered(await fetch(path, {
-  method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body),
-}));
+// ask is both.
+export const ask = async (path, options) => answered(await reach(path, options));
 
-// said is an error for people: fetch throws a TypeError where nobody answers.
-export const said = e => e instanceof TypeError ? 'the lab does not answer: start warpline lab again' : e.message;
+// post asks with JSON.
+export const post = (path, body = {}) => ask(path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});

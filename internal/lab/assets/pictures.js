@@ -1,6 +1,6 @@
 // What the widgets look like: a picture of an answer, and what their buttons do.
 
-import {answered, post, refusal, said} from './lab.js';
+import {ask, post, reach, refusal} from './lab.js';
 import {picture, axes, line, bars, legend, table, html, make} from './svg.js';
 import {bytes, time, digits, figure, rate} from './units.js';
 
@@ -303,16 +303,17 @@ pictures.blocks = {
   async act(w, name) {
     w.problem('');
     try {
-      if (name === 'pause') { await fetch('/api/training', {method: 'DELETE'}); return; }
+      if (name === 'pause') { await reach('/api/training', {method: 'DELETE'}); return; }
       w.command((await post('/api/training', {query: w.query()})).command);
       this.poll(w);
-    } catch (e) { w.problem(said(e)); w.state('error'); }
+    } catch (e) { w.problem(e.message); w.state('error'); }
   },
   // poll looks at the run that there is, whoever began it.
   async poll(w) {
     clearTimeout(w.polling);
     try {
-      const run = await answered(await fetch('/api/training?from=1000000'));
+      const run = await ask('/api/training?from=' + (w.known || 0)); // its lines are the training page's
+      w.known = run.from + run.lines.length;
       if (run.error) w.problem(refusal(run));
       if (run.state !== 'running') {
         if (run.state) w.state(run.state);
@@ -321,10 +322,10 @@ pictures.blocks = {
       w.state('running');
       w.command(run.command);
       if (run.view) {
-        const r = await fetch(run.view + 'blocks.json');
+        const r = await reach(run.view + 'blocks.json');
         if (r.ok) { w.data = await r.json(); this.draw(w, w.data); }
       }
-    } catch (e) { w.problem(said(e)); w.state('error'); return; }
+    } catch (e) { w.problem(e.message); w.state('error'); return; }
     w.polling = setTimeout(() => this.poll(w), 500);
   },
   draw(w, d) {
@@ -455,10 +456,10 @@ pictures.scaling = {
       points = await Promise.all(counts.map(async n => {
         query.set('devices', n);
         query.set('zero', n === '1' ? '0' : w.get('zero')); // one card shares nothing
-        const got = +n === d.settings.devices ? d : await answered(await fetch(`/api/widgets/scaling?${query}`));
+        const got = +n === d.settings.devices ? d : await ask(`/api/widgets/scaling?${query}`);
         return [+n, got.cards[0].per_second, got.cards[0].step_seconds];
       }));
-    } catch (e) { here.replaceChildren(html('p', {class: 'note'}, said(e))); return; }
+    } catch (e) { here.replaceChildren(html('p', {class: 'note'}, e.message)); return; }
     points = points.filter(([, v]) => v > 0);
     if (here !== w.curve || points.length < 2) return; // another question has come
     const [first, last] = [points[0], points.at(-1)], ideal = points.map(([n]) => [n, first[1] * n / first[0]]), share = ([n, v]) => v / (first[1] * n / first[0]);
@@ -511,7 +512,7 @@ pictures.steps = {
       await this.run(w, ['where']);
     } catch (e) {
       w.sim = null;
-      w.problem(said(e));
+      w.problem(e.message);
       w.state('error');
     }
   },
@@ -531,7 +532,7 @@ pictures.steps = {
       return !failed && !stop.ended;
     } catch (e) {
       clearInterval(w.playing);
-      w.problem(said(e));
+      w.problem(e.message);
       w.state('error');
       return false;
     }
@@ -594,19 +595,19 @@ pictures.training = {
   async act(w, name) {
     w.problem('');
     try {
-      if (name === 'pause') { await fetch('/api/training', {method: 'DELETE'}); return; }
+      if (name === 'pause') { await reach('/api/training', {method: 'DELETE'}); return; }
       w.lines = [];
       w.command((await post('/api/training', {query: w.query()})).command);
       this.poll(w);
-    } catch (e) { w.problem(said(e)); w.state('error'); }
+    } catch (e) { w.problem(e.message); w.state('error'); }
   },
   async poll(w) {
     clearTimeout(w.polling);
     let d;
     try {
-      d = await answered(await fetch('/api/training?from=' + w.lines.length));
+      d = await ask('/api/training?from=' + w.lines.length);
     } catch (e) {
-      w.problem(said(e));
+      w.problem(e.message);
       w.state('error');
       return;
     }

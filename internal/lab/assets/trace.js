@@ -1,6 +1,6 @@
 // A trace to look at closely: a canvas that shows tiles of it, which the program makes for each zoom, and the same as text.
 
-import {answered, said} from './lab.js';
+import {answered, ask, reach} from './lab.js';
 import {html, legend, table, ticks} from './svg.js';
 import {time, digits} from './units.js';
 
@@ -46,12 +46,10 @@ class View {
     this.found = html('div');
     this.names = html('div');
     const name = html('input', {type: 'text', 'aria-label': 'part of a name', placeholder: 'part of a name', spellcheck: 'false', autocomplete: 'off', 'data-find': ''});
-    name.addEventListener('keydown', e => { if (e.key === 'Enter') this.search(name.value, 0); });
+    name.addEventListener('keydown', e => { if (e.key === 'Enter') this.search(name.value); });
     place.replaceChildren(html('p', {class: 'actions'}, button('earlier', () => this.move(-0.3)), button('nearer', () => this.zoom(0.5)), button('farther', () => this.zoom(2)), button('later', () => this.move(0.3)), button('all', () => this.show(0, this.span_ns)),
-      name, button('find', () => this.search(name.value, 0))), html('div', {class: 'trace'}, this.canvas, this.tip), legend(about.looks.map((l, i) => [i, l])), this.status, this.chosen, this.found);
+      name, button('find', () => this.search(name.value))), html('div', {class: 'trace'}, this.canvas, this.tip), legend(about.looks.map((l, i) => [i, l])), this.status, this.chosen, this.found);
     more.prepend(html('h3', {}, 'What the window shows'), this.names);
-    this.dark = matchMedia('(prefers-color-scheme: dark)');
-    this.dark.addEventListener('change', () => { this.colours(); this.draw(); });
     this.colours();
     this.listen();
     const kept = !shown && /^#at=(\d+),(\d+)$/.exec(location.hash);
@@ -121,7 +119,7 @@ class View {
     if (this.tiles.has(key) || this.asking.has(key) || this.asking.size >= 6) return;
     this.asking.add(key);
     try {
-      const r = await fetch(`${this.at}/tile?level=${level}&index=${index}&block=${block}`);
+      const r = await reach(`${this.at}/tile?level=${level}&index=${index}&block=${block}`);
       if (!r.ok) return await answered(r);
       const t = new Tile(await r.arrayBuffer(), this.tile_lanes);
       this.tiles.set(key, t);
@@ -133,7 +131,7 @@ class View {
         this.held -= old.size;
       }
     } catch (e) {
-      this.status.textContent = said(e);
+      this.status.textContent = e.message;
       return;
     } finally {
       this.asking.delete(key);
@@ -142,13 +140,13 @@ class View {
   }
 
   render() {
-    const c = this.context, dpr = this.dpr, wide = this.image.width, tall = Math.round(row * dpr);
+    const c = this.context, dpr = this.dpr, wide = this.image.width, place = l => Math.round((l - this.top) * row * dpr);
     const level = Math.max(0, Math.min(this.levels - 1, Math.ceil(Math.log2(this.span_ns / (this.to - this.from) * this.wide / 1024))));
     this.pixels.fill(this.empty);
     this.labels = [];
     let whole = true;
     for (let l = this.top; l < Math.min(this.top + this.rows, this.lanes.length); l++) {
-      const y = (l - this.top) * tall;
+      const y = place(l), tall = place(l + 1) - y;
       if (!this.strip(l, y + 1, this.from, this.to, level, true)) whole = false;
       const begin = (y + 1) * wide;
       for (let k = 1; k < tall - 2; k++) this.pixels.copyWithin(begin + k * wide, begin, begin + wide);
@@ -201,7 +199,7 @@ class View {
     const dpr = this.dpr, X = t => this.left + (t - this.from) / (this.to - this.from) * this.wide, Y = lane => axis + (lane - this.top) * row;
     c.font = '11px ui-monospace, Menlo, monospace';
     c.textBaseline = 'middle';
-    c.fillStyle = this.dark.matches ? '#10131a' : '#fff';
+    c.fillStyle = dark.matches ? '#10131a' : '#fff';
     for (const {x, y, wide, text} of this.labels) {
       const n = Math.floor((wide / dpr - 8) / this.letter);
       c.fillText(text.length > n ? text.slice(0, n - 1) + '…' : text, this.left + x / dpr + 4, axis + y / dpr + row / 2);
@@ -223,7 +221,7 @@ class View {
       const n = Math.floor((this.left - 8) / 6.2);
       if (text.length > n) text = text.slice(0, n - 1) + '…';
       c.fillStyle = this.ink;
-      c.fillText(text, 2, Y(l) + row / 2);
+      c.fillText(text, 2, Y(l) + row / 2, this.left - 6);
       c.fillStyle = this.line;
       c.fillRect(0, Y(l) - 0.5, this.left + this.wide, 1);
     }
@@ -264,23 +262,24 @@ class View {
     const from = Math.round(this.from), to = Math.round(this.to), turn = this.turn = (this.turn || 0) + 1;
     history.replaceState(null, '', from || to < this.span_ns ? `#at=${from},${to}` : location.pathname + location.search);
     try {
-      const d = await answered(await fetch(`${this.at}/top?from=${from}&to=${to}`));
+      const d = await ask(`${this.at}/top?from=${from}&to=${to}`);
       if (turn !== this.turn) return;
       this.status.textContent = `${ns(from)} to ${ns(to)} of ${ns(this.span_ns)}: ${digits(d.events)} of ${digits(this.events)} events` + (this.left_out || '');
       this.names.replaceChildren(table(['name', '>time', '>events', 'what'], d.names.map(n => [n.name || '(no name)', ns(n.ns), digits(n.calls), this.looks[n.look]]), 'names that take most time in the window'));
-    } catch (e) { this.status.textContent = said(e); }
+    } catch (e) { this.status.textContent = e.message; }
   }
 
-  async search(name, from) {
+  // search lists events by a part of their names: the first, and then those behind an event.
+  async search(name, behind) {
     if (!name) { this.found.replaceChildren(); return; }
     try {
-      const d = await answered(await fetch(`${this.at}/find?name=${encodeURIComponent(name)}&from=${from}`)), list = html('ul', {class: 'hits'});
+      const d = await ask(`${this.at}/find?name=${encodeURIComponent(name)}${behind === undefined ? '' : '&behind=' + behind}`), list = html('ul', {class: 'hits'});
       for (const e of d.found) list.append(html('li', {}, this.go(e, e.name), ` ${ns(e.dur_ns)}, at ${ns(e.start_ns)}`));
       const next = html('button', {type: 'button'}, 'later ones');
-      next.addEventListener('click', () => this.search(name, d.found.at(-1).start_ns + 1));
+      next.addEventListener('click', () => this.search(name, d.found.at(-1).event));
       this.found.replaceChildren(html('p', {role: 'status', class: 'note'}, `${digits(d.all)} events have “${name}” in their name`), list, ...(d.found.length >= 50 ? [next] : []));
-      if (d.found.length && from === 0) this.choose(d.found[0].event, true);
-    } catch (e) { this.found.replaceChildren(html('p', {class: 'bad'}, said(e))); }
+      if (d.found.length && behind === undefined) this.choose(d.found[0].event, true);
+    } catch (e) { this.found.replaceChildren(html('p', {class: 'bad'}, e.message)); }
   }
 
   // go is a button that shows an event.
@@ -292,20 +291,22 @@ class View {
 
   // choose tells all of an event, and shows where it is if it is asked to.
   async choose(event, shown) {
+    this.choosing?.abort();
+    const {signal} = this.choosing = new AbortController();
     let d;
     try {
-      d = await answered(await fetch(`${this.at}/event?event=${event}`));
-    } catch (e) { this.chosen.replaceChildren(html('p', {class: 'bad'}, said(e))); return; }
+      d = await ask(`${this.at}/event?event=${event}`, {signal});
+    } catch (e) { if (!signal.aborted) this.chosen.replaceChildren(html('p', {class: 'bad'}, e.message)); return; }
     this.event = d;
     const e = d.event, lane = this.lanes[e.lane], first = this.lanes[e.lane - lane.depth];
     if (e.lane < this.top || e.lane >= this.top + this.rows) this.top = Math.max(0, Math.min(this.lanes.length - this.rows, e.lane - (this.rows >> 1)));
     const w = Math.max(e.dur_ns * 6, 200);
     if (shown) this.show(e.start_ns + e.dur_ns / 2 - w, e.start_ns + e.dur_ns / 2 + w);
     else this.draw();
-    const list = (title, all) => all?.length ? [html('p', {}, title + ' ', ...all.flatMap(x => [this.go(x, x.name), ' '])) ] : [];
+    const list = (title, all, count = all?.length) => count ? [html('p', {}, title + ' ', ...all.flatMap(x => [this.go(x, x.name), ' ']), count > all.length ? `and ${digits(count - all.length)} more` : '')] : [];
     const value = v => Array.isArray(v) && !v.some(x => typeof x === 'object') ? v.join(', ') : typeof v === 'object' ? JSON.stringify(v) : String(v);
     this.chosen.replaceChildren(html('h3', {}, e.name || '(no name)'), html('p', {}, `${ns(e.dur_ns)}, from ${ns(e.start_ns)} on, ${this.looks[e.look]}, ${first.name}`),
-      ...list(lane.device ? 'launched by' : 'launches', d.linked), ...list('within', d.around),
+      ...list(lane.device ? 'launched by' : 'launches', d.linked, d.links), ...list('within', d.around),
       ...(d.args && Object.keys(d.args).length ? [html('details', {open: ''}, html('summary', {}, 'what the file tells of it'), table(['argument', 'value'], Object.entries(d.args).map(([k, v]) => [k, value(v).slice(0, 2000)]), 'arguments'))] : []));
   }
 
@@ -317,14 +318,17 @@ class View {
     return `lane=${lane}&at=${Math.max(0, Math.round(this.from + x * per))}&near=${Math.ceil(2 * per)}`;
   }
 
+  // leave ends what is asked of what is under the pointer, and what is told of it.
+  leave() { this.asked?.abort(); this.tip.hidden = true; }
+
   async hover(e) {
-    const where = this.near(e), turn = this.hovering = (this.hovering || 0) + 1;
-    this.tip.hidden = true;
+    this.leave();
+    const where = this.near(e), {signal} = this.asked = new AbortController();
     if (!where) return;
     await new Promise(done => setTimeout(done, 60));
-    if (turn !== this.hovering) return;
-    const d = await fetch(`${this.at}/event?${where}`).then(answered).catch(() => null);
-    if (!d || turn !== this.hovering) return;
+    if (signal.aborted) return;
+    const d = await ask(`${this.at}/event?${where}`, {signal}).catch(() => null);
+    if (!d || signal.aborted) return;
     const x = d.event, lane = this.lanes[x.lane], text = [`${x.name.slice(0, 200) || '(no name)'}`, `${ns(x.dur_ns)}, ${this.looks[x.look]}, ${this.lanes[x.lane - lane.depth].name}`];
     const put = () => {
       this.tip.replaceChildren(...text.map(t => html('div', {}, t)));
@@ -334,9 +338,9 @@ class View {
     };
     put();
     await new Promise(done => setTimeout(done, 250));
-    if (turn !== this.hovering) return;
-    const more = await fetch(`${this.at}/event?event=${x.event}`).then(answered).catch(() => null);
-    if (!more?.args || turn !== this.hovering) return;
+    if (signal.aborted) return;
+    const more = await ask(`${this.at}/event?event=${x.event}`, {signal}).catch(() => null);
+    if (!more?.args || signal.aborted) return;
     text.push(...Object.entries(more.args).slice(0, 10).map(([k, v]) => `${k}: ${JSON.stringify(v)}`.slice(0, 120)));
     put();
   }
@@ -352,7 +356,7 @@ class View {
       this.scroll(Math.sign(e.deltaY) * 2);
       if (this.top !== was) e.preventDefault();
     }, {passive: false});
-    c.addEventListener('pointerdown', e => { down.set(e.pointerId, e); moved = 0; c.setPointerCapture(e.pointerId); });
+    c.addEventListener('pointerdown', e => { this.leave(); down.set(e.pointerId, e); moved = 0; c.setPointerCapture(e.pointerId); });
     c.addEventListener('pointermove', e => {
       const was = down.get(e.pointerId);
       if (!was) { this.hover(e); return; }
@@ -372,42 +376,47 @@ class View {
       c.addEventListener(name, async e => {
         down.delete(e.pointerId);
         if (name === 'pointercancel' || moved > 4) return;
-        const where = this.near(e), d = where && await fetch(`${this.at}/event?${where}`).then(answered).catch(() => null);
+        const where = this.near(e), d = where && await ask(`${this.at}/event?${where}`).catch(() => null);
         if (d) this.choose(d.event.event, false);
-        else { this.event = null; this.chosen.replaceChildren(); this.draw(); }
+        else { this.choosing?.abort(); this.event = null; this.chosen.replaceChildren(); this.draw(); }
       });
     }
-    c.addEventListener('pointerleave', () => { this.hovering++; this.tip.hidden = true; });
+    c.addEventListener('pointerleave', () => this.leave());
     c.addEventListener('dblclick', e => this.zoom(0.25, Math.min(1, Math.max(0, (e.offsetX - this.left) / this.wide))));
     const keys = {ArrowLeft: () => this.move(-0.15), ArrowRight: () => this.move(0.15), ArrowUp: () => this.scroll(-1), ArrowDown: () => this.scroll(1), '+': () => this.zoom(0.7), '=': () => this.zoom(0.7), '-': () => this.zoom(1.4),
       Home: () => this.show(0, this.span_ns), '.': () => this.next(1), ',': () => this.next(-1), f: () => this.event?.linked?.length && this.choose(this.event.linked[0].event, true)};
     c.addEventListener('keydown', e => {
-      const does = keys[e.key];
+      const does = keys[e.key] || keys[e.key.toLowerCase()];
       if (!does || e.ctrlKey || e.metaKey || e.altKey) return;
       e.preventDefault();
       does();
     });
   }
 
-  // next chooses the event beside the one that is chosen, or the first that is seen.
+  // next chooses the event beside the one that is chosen, or the one in the middle of the uppermost lane that is seen.
   async next(by) {
     if (this.event) { this.choose(Math.max(0, Math.min(this.events - 1, this.event.event.event + by)), true); return; }
-    const d = await fetch(`${this.at}/event?lane=${this.top}&at=${Math.round((this.from + this.to) / 2)}&near=${Math.round((this.to - this.from) / 2)}`).then(answered).catch(() => null);
+    const d = await ask(`${this.at}/event?lane=${this.top}&at=${Math.round((this.from + this.to) / 2)}&near=${Math.round((this.to - this.from) / 2)}`).catch(() => null);
     if (d) this.choose(d.event.event, false);
   }
 }
 
+// The view that is shown; those that files before it had are gone with their tiles.
 let shown;
 let resizing;
 addEventListener('resize', () => { clearTimeout(resizing); resizing = setTimeout(() => { if (shown?.canvas.isConnected) shown.size(); }, 60); });
+const dark = matchMedia('(prefers-color-scheme: dark)');
+dark.addEventListener('change', () => { shown?.colours(); shown?.draw(); });
 
 // look shows a trace that the program has.
 export async function look(place, more, file) {
   place.replaceChildren(html('p', {class: 'note', role: 'status'}, 'the events are read'));
   try {
-    const about = await answered(await fetch('/api/trace/' + file));
+    const about = await ask('/api/trace/' + file);
+    if (!place.isConnected) return; // another file has come
+    clearTimeout(shown?.telling);
     about.left_out = (about.left ? `, and ${digits(about.left)} that are too many or have no time` : '') + (about.cut ? `; the file is ${about.cut}` : '');
     if (!about.events) { place.replaceChildren(html('p', {class: 'note'}, 'No event of the file took time.')); return; }
     shown = new View(place, more, file, about);
-  } catch (e) { place.replaceChildren(html('p', {class: 'bad'}, said(e))); }
+  } catch (e) { place.replaceChildren(html('p', {class: 'bad'}, e.message)); }
 }

@@ -1,6 +1,6 @@
 // What lessons, checks and cells do in a browser.
 
-import {post, said} from "/assets/lab.js";
+import {post} from "/assets/lab.js";
 
 // A line of a listing shows its explanation, and hides it again.
 for (const button of document.querySelectorAll("[data-listing] button[data-line]")) {
@@ -17,7 +17,7 @@ for (const button of document.querySelectorAll("[data-action=done]")) {
   const status = lesson.querySelector("[data-value=progress]");
   button.addEventListener("click", () => post(`/learn/${lesson.dataset.lesson}/read`)
     .then(() => { button.setAttribute("aria-pressed", "true"); status.textContent = "read"; })
-    .catch(error => { status.textContent = said(error); }));
+    .catch(error => { status.textContent = error.message; }));
 }
 
 // A cell runs its program, shows what it prints, and can be stopped.
@@ -48,7 +48,7 @@ function cell(form) {
     try {
       ({id} = await post(`/api/cells/${form.dataset.cell}/runs`, setting));
     } catch (error) {
-      ended("error", said(error));
+      ended("error", error.message);
       return;
     }
     stop.disabled = false;
@@ -81,7 +81,7 @@ function quiz(form) {
       form.toggleAttribute("data-complete", result.complete);
       result.answers.forEach((answer, i) => mark(questions[i], answer));
     } catch (error) {
-      score.textContent = said(error);
+      score.textContent = error.message;
     }
   });
 }
@@ -117,7 +117,7 @@ function puzzle(form) {
       status.dataset.raw = report.pass;
       status.textContent = report.pass ? "passes" : `hint: ${report.hint}`;
     } catch (error) {
-      status.textContent = said(error);
+      status.textContent = error.message;
     }
   });
 }
