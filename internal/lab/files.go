@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/sorting"
@@ -79,43 +81,49 @@ func ending(name string) string {
 
 // put keeps a file that a page sends, and tells its name.
 func (f *files) put(w http.ResponseWriter, r *http.Request) {
-	name, err := f.keep(r.Body, ending(r.URL.Query().Get("name")))
+	name, came, err := f.keep(r.Body, ending(r.URL.Query().Get("name")))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		web.Refuse(w, http.StatusRequestEntityTooLarge, advice.Failf("files of up to 1 GiB are taken", "the file is too large"))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		web.Refuse(w, http.StatusBadRequest, advice.Failf("drop it again", "the file did not come as a whole: it ended after %d bytes", came))
 	case err != nil:
-		web.Refuse(w, http.StatusInternalServerError, advice.Failf("make room in "+f.dir, "the file cannot be kept: %v", err))
+		web.Refuse(w, http.StatusInternalServerError, advice.Failf("make room in "+f.dir+", or start warpline lab with another --dir", "the file cannot be kept, after %d bytes of it: %v", came, err))
 	default:
 		web.Send(w, http.StatusOK, map[string]string{"file": name})
 	}
 }
 
-func (f *files) keep(from io.Reader, end string) (name string, err error) {
+// partial is how the names of files begin that have not come as a whole yet.
+const partial = "new-"
+
+// keep keeps a file as a whole or not at all, and tells how much of it has come.
+func (f *files) keep(from io.Reader, end string) (name string, came int64, err error) {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return "", err
+		return "", 0, err
 	}
-	to, err := os.CreateTemp(f.dir, "new-")
+	to, err := os.CreateTemp(f.dir, partial)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer os.Remove(to.Name()) // nothing, once it is renamed
 	sum := sha256.New()
-	if _, err = io.Copy(io.MultiWriter(to, sum), from); err != nil {
-		to.Close()
-		return "", err
-	}
-	if err := to.Close(); err != nil {
-		return "", err
+	came, err = io.Copy(io.MultiWriter(to, sum), from)
+	if err := errors.Join(err, to.Close()); err != nil {
+		return "", came, err
 	}
 	name = hex.EncodeToString(sum.Sum(nil)[:16]) + end
 	if err := os.Rename(to.Name(), filepath.Join(f.dir, name)); err != nil {
-		return "", err
+		return "", came, err
 	}
-	return name, f.shed(name)
+	return name, came, f.shed(name)
 }
 
-// shed removes the oldest files of those that are too many.
+// abandoned is how long nothing comes of a file whose lab has been ended meanwhile.
+const abandoned = time.Hour
+
+// shed removes the oldest files of those that are too many, and what is left of those that never came as a whole.
 func (f *files) shed(keep string) error {
 	list, err := os.ReadDir(f.dir)
 	if err != nil {
@@ -126,17 +134,25 @@ func (f *files) shed(keep string) error {
 		at   int64
 	}
 	var all []dated
+	var gone []string
 	for _, e := range list {
-		if info, err := e.Info(); err == nil && named.MatchString(e.Name()) && e.Name() != keep {
+		info, err := e.Info()
+		switch {
+		case err != nil: // another page's request has removed it
+		case strings.HasPrefix(e.Name(), partial) && time.Since(info.ModTime()) > abandoned:
+			gone = append(gone, e.Name())
+		case named.MatchString(e.Name()) && e.Name() != keep:
 			all = append(all, dated{e.Name(), info.ModTime().UnixNano()})
 		}
 	}
-	sorting.By(all, func(a, b dated) int { return int(min(max(a.at-b.at, -1), 1)) })
-	for len(all) >= mostFiles {
-		if err := os.Remove(filepath.Join(f.dir, all[0].name)); err != nil {
+	sorting.By(all, func(a, b dated) int { return cmp.Compare(a.at, b.at) })
+	for _, old := range all[:max(0, len(all)+1-mostFiles)] {
+		gone = append(gone, old.name)
+	}
+	for _, name := range gone {
+		if err := os.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		all = all[1:]
 	}
 	return nil
 }

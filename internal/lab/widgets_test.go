@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 )
 
 // TestWidgets: names differ, first values are ones that the input could have, and a value never becomes another flag or a path.
@@ -112,6 +115,42 @@ func TestFiles(t *testing.T) {
 		if got := ending(name); got != want {
 			t.Errorf("%q ends in %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestPartialFiles: of a file that does not come as a whole, or cannot be kept, nothing is left, and the answer says what happened; what an
+// ended lab has left goes once nothing comes of it.
+func TestPartialFiles(t *testing.T) {
+	s := newServer(t)
+	cut := func() io.Reader {
+		return io.MultiReader(strings.NewReader("some of it"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	}
+	if w := ask(s, "POST", "/api/files", cut()); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "after 10 bytes") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	full := func() io.Reader {
+		return io.MultiReader(strings.NewReader("some of it"), iotest.ErrReader(errors.New("no space left on device")))
+	}
+	if w := ask(s, "POST", "/api/files", full()); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "after 10 bytes of it: no space left on device") || !strings.Contains(w.Body.String(), "make room in "+s.files.dir) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if list, err := os.ReadDir(s.files.dir); err != nil || len(list) != 0 {
+		t.Errorf("%v is left: %v", list, err)
+	}
+	old, fresh := filepath.Join(s.files.dir, partial+"1"), filepath.Join(s.files.dir, partial+"2")
+	for _, name := range []string{old, fresh} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-2*abandoned)); err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(s, "POST", "/api/files", strings.NewReader("whole")); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if list, err := filepath.Glob(filepath.Join(s.files.dir, partial+"*")); err != nil || !slices.Equal(list, []string{fresh}) {
+		t.Errorf("%v is left: %v", list, err)
 	}
 }
 

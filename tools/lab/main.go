@@ -114,9 +114,6 @@ func (v *visit) all(trace string, figures bool) error {
 	if err := v.measure(pages, trace); err != nil || figures {
 		return errors.Join(err, v.c.Err())
 	}
-	if err := v.trace(); err != nil {
-		return fmt.Errorf("timeline: %w", errors.Join(err, v.c.Err()))
-	}
 	for _, page := range pages {
 		for i, win := range windows {
 			if err := v.look(page, win, i == 0 || i == len(windows)-1); err != nil {
@@ -124,17 +121,13 @@ func (v *visit) all(trace string, figures bool) error {
 			}
 		}
 	}
-	if err := v.learn(); err != nil {
-		return errors.Join(err, v.c.Err())
-	}
-	if err := v.train(); err != nil {
-		return fmt.Errorf("training: %w", errors.Join(err, v.c.Err()))
-	}
-	if err := v.blocks(); err != nil {
-		return fmt.Errorf("blocks: %w", errors.Join(err, v.c.Err()))
-	}
-	if err := v.steps(); err != nil {
-		return fmt.Errorf("steps: %w", errors.Join(err, v.c.Err()))
+	for _, part := range []struct {
+		name  string
+		visit func() error
+	}{{"timeline", v.trace}, {"lessons", v.learn}, {"training", v.train}, {"blocks", v.blocks}, {"steps", v.steps}} {
+		if err := part.visit(); err != nil {
+			return fmt.Errorf("%s: %w", part.name, errors.Join(err, v.c.Err()))
+		}
 	}
 	seed := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("WARPLINE_TEST_SEED"), 10, 64); err == nil {

@@ -120,9 +120,14 @@ func (v *visit) load(path string) (took time.Duration, err error) {
 	if err := v.open("/explore/trace"); err != nil {
 		return 0, err
 	}
-	begin := time.Now()
+	begin, section := time.Now(), of("trace")
+	var trouble string
 	err = v.do(chromedp.SetUploadFiles(`section[data-widget="trace"] [data-file]`, []string{path}, chromedp.ByQuery),
-		chrome.Until("the timeline", canvas+`?.dataset.ready === 'true' && document.querySelector('[data-widget=trace]').dataset.state === 'done' && / of /.test(document.querySelector('[data-picture] > div > [role=status]').textContent)`))
+		chrome.Until("the timeline", section+`.dataset.state === 'error' || `+section+`.dataset.state === 'done' && `+canvas+`?.dataset.ready === 'true' && / of /.test(document.querySelector('[data-picture] > div > [role=status]').textContent)`),
+		chromedp.Evaluate(section+`.dataset.state === 'error' ? `+section+`.querySelector('.problem').textContent : ''`, &trouble))
+	if err == nil && trouble != "" {
+		err = fmt.Errorf("%s: %s", path, trouble)
+	}
 	return time.Since(begin), err
 }
 
