@@ -67,6 +67,7 @@ func runLab(cmd *cobra.Command, f *labFlags) error {
 		openBrowser(server.URL())
 	}
 	<-cmd.Context().Done()
+	server.Close() // before the lessons, which would begin what pages ask meanwhile
 	return nil
 }
 

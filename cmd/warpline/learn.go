@@ -141,7 +141,7 @@ func newLearnRun() *cobra.Command {
 			if setting.Numbers, err = numbers(set); err != nil {
 				return err
 			}
-			return runListing(newScreen(cmd), l, setting)
+			return runListing(cmd, l, setting)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -165,14 +165,27 @@ func numbers(set []string) (lessons.Numbers, error) {
 	return n, nil
 }
 
-func runListing(s *screen, l *lessons.Listing, setting lesson.Setting) error {
+// runListing runs a program of the lessons. Programs know nothing of interrupts: one that is left behind ends with the process.
+func runListing(cmd *cobra.Command, l *lessons.Listing, setting lesson.Setting) error {
+	s := newScreen(cmd)
 	var out strings.Builder
 	to := io.Writer(s.text)
 	if s.json != nil {
 		to = io.MultiWriter(s.text, &out)
 	}
-	if err := lesson.Run(l, setting, to); err != nil {
-		return err
+	ended := make(chan error, 1)
+	go func() {
+		err := error(exitStatus(exitFailed)) // of a panic, which is told already
+		guarded(cmd.ErrOrStderr(), func() int { err = lesson.Run(l, setting, to); return exitDone })
+		ended <- err
+	}()
+	select {
+	case <-cmd.Context().Done():
+		return train.ErrInterrupted
+	case err := <-ended:
+		if err != nil {
+			return err
+		}
 	}
 	if err := s.emit(map[string]any{"listing": l.ID, "device": setting.Device, "wrong": setting.Wrong, "output": out.String()}); err != nil {
 		return err

@@ -84,6 +84,24 @@ func TestQuizAsked(t *testing.T) {
 	}
 }
 
+// TestRunInterrupted: a program that runs is left at the first interrupt, whatever it does.
+func TestRunInterrupted(t *testing.T) {
+	out, in := io.Pipe()
+	defer out.Close() // the program waits until then
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		out.Read(make([]byte, 1))
+		cancel()
+	}()
+	root := newRoot()
+	root.SetOut(in)
+	root.SetErr(io.Discard)
+	root.SetArgs([]string{"learn", "run", "L03"})
+	if _, err := root.ExecuteContextC(ctx); !errors.Is(err, train.ErrInterrupted) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestLearnForms: each form has its line of JSON.
 func TestLearnForms(t *testing.T) {
 	dir := t.TempDir()
