@@ -92,11 +92,7 @@ func (s *Site) check(w http.ResponseWriter, r *http.Request) {
 	if !web.Body(w, r, mostAnswers, &given) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), judging)
-	defer cancel()
-	s.judging.Lock()
-	report, err := e.Judge(ctx, given.PTX)
-	s.judging.Unlock()
+	report, err := s.judged(r.Context(), e, given.PTX)
 	if err != nil {
 		web.Refuse(w, http.StatusBadRequest, err)
 		return
@@ -105,4 +101,13 @@ func (s *Site) check(w http.ResponseWriter, r *http.Request) {
 		err = s.change(func(p *Progress) error { return p.DidExercise(e.Name, time.Now()) })
 	}
 	answer(w, report, err)
+}
+
+// judged judges a puzzle when its turn has come.
+func (s *Site) judged(ctx context.Context, e *exercise.Exercise, ptx string) (*exercise.Report, error) {
+	s.judging.Lock()
+	defer s.judging.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, judging)
+	defer cancel()
+	return e.Judge(ctx, ptx)
 }
