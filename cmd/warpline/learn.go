@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,28 +170,21 @@ func numbers(set []string) (lessons.Numbers, error) {
 func runListing(cmd *cobra.Command, l *lessons.Listing, setting lesson.Setting) error {
 	s := newScreen(cmd)
 	var out strings.Builder
-	to := io.Writer(s.text)
-	if s.json != nil {
-		to = io.MultiWriter(s.text, &out)
-	}
 	ended := make(chan error, 1)
 	go func() {
 		err := error(exitStatus(exitFailed)) // of a panic, which is told already
-		guarded(cmd.ErrOrStderr(), func() int { err = lesson.Run(l, setting, to); return exitDone })
+		guarded(cmd.ErrOrStderr(), func() int { err = lesson.Run(l, setting, io.MultiWriter(s.text, &out)); return exitDone })
 		ended <- err
 	}()
 	select {
 	case <-cmd.Context().Done():
 		return train.ErrInterrupted
 	case err := <-ended:
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.emit(map[string]any{"listing": l.ID, "device": setting.Device, "wrong": setting.Wrong, "output": out.String()})
 		}
+		return cmp.Or(err, s.failure())
 	}
-	if err := s.emit(map[string]any{"listing": l.ID, "device": setting.Device, "wrong": setting.Wrong, "output": out.String()}); err != nil {
-		return err
-	}
-	return s.failure()
 }
 
 func newLearnQuiz(dir *string) *cobra.Command {
@@ -224,7 +218,7 @@ func answersTo(cmd *cobra.Command, s *screen, q *lesson.Quiz, given []int) (list
 		}
 		return list, nil
 	}
-	read := linesOf(cmd.InOrStdin())
+	read, written := linesOf(cmd.InOrStdin()), "" // as --answers has them
 	for i, question := range q.Questions {
 		s.say("\n%d of %d  %s", i+1, len(q.Questions), question.Text)
 		for k, c := range question.Choices {
@@ -232,22 +226,14 @@ func answersTo(cmd *cobra.Command, s *screen, q *lesson.Quiz, given []int) (list
 		}
 		g, err := askFor(cmd.Context(), s, read, len(question.Choices))
 		if errors.Is(err, io.EOF) {
-			return nil, advice.Failf(fmt.Sprintf("give all %d at once: --answers %s…", len(q.Questions), written(list)), "the answers ended at question %d of %d, and nothing is scored", i+1, len(q.Questions))
+			return nil, advice.Failf(fmt.Sprintf("give all %d at once: --answers %s…", len(q.Questions), written), "the answers ended at question %d of %d, and nothing is scored", i+1, len(q.Questions))
 		}
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, g-1)
+		list, written = append(list, g-1), written+strconv.Itoa(g)+","
 	}
 	return list, nil
-}
-
-// written are choices as --answers has them.
-func written(list []int) (text string) {
-	for _, g := range list {
-		text += strconv.Itoa(g+1) + ","
-	}
-	return text
 }
 
 // linesOf reads lines beside whoever waits for them, so that an interrupt needs no line to be seen. It ends with what is read.
