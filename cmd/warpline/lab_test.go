@@ -195,7 +195,7 @@ func TestLabGuards(t *testing.T) {
 	v := newVisitor(t)
 	stranger := &http.Client{}
 	all := v.routes()
-	for _, want := range []string{"/api/files", "/api/sim/x", "/api/training", "/exercise/x/check", "/api/cells/x/runs", "/api/runs/x/events", "/explore/training/live/x", "/"} {
+	for _, want := range []string{"/api/files", "/api/trace/x", "/api/sim/x", "/api/training", "/exercise/x/check", "/api/cells/x/runs", "/api/runs/x/events", "/explore/training/live/x", "/"} {
 		if !slices.ContainsFunc(all, func(r [2]string) bool { return r[1] == want }) {
 			t.Errorf("%s is not among the routes: %v", want, all)
 		}
