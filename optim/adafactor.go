@@ -70,7 +70,8 @@ func smallest(dt dtype.DType) float64 {
 	return 0x1p-126
 }
 
-// adafactor updates parameters, those of a shape together.
+// adafactor updates parameters, those of a shape together. Means of a stack may be summed in another order than of one parameter, so
+// that a run with offloaded values, which come one by one, may differ in the last bits.
 type adafactor struct{ decay, eps, least, threshold float64 }
 
 // largestPart are the elements of parameters that are updated together where that takes memory, unless one alone has more.
