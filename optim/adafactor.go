@@ -70,8 +70,8 @@ func smallest(dt dtype.DType) float64 {
 	return 0x1p-126
 }
 
-// adafactor updates parameters, those of a shape together. Means of a stack may be summed in another order than of one parameter, so
-// that a run with offloaded values, which come one by one, may differ in the last bits.
+// adafactor updates parameters, those of a shape together. Its means are taken in float64: engines sum a stack in another order than
+// one parameter, as offloaded ones come, and what is left of that in float64 is nothing in what they are rounded to.
 type adafactor struct{ decay, eps, least, threshold float64 }
 
 // largestPart are the elements of parameters that are updated together where that takes memory, unless one alone has more.
@@ -94,7 +94,7 @@ func (a *adafactor) update(l *ledger, b *batch) {
 func (a *adafactor) part(e *tensor.Env, l *ledger, b *batch, share, rate *tensor.Tensor) {
 	g := b.stacked(e, b.g)
 	g = g.Mul(l.scale.In(e).Cast(g.DType()))
-	b.remember(e, l, squareMeans(g.Square()), share)
+	b.remember(e, l, squareMeans(g.Cast(dtype.F64).Square()), share)
 	eps := a.eps
 	if eps == 0 {
 		eps = b.states[0].p.DType().Epsilon()
@@ -143,13 +143,14 @@ func (b *batch) variance(e *tensor.Env, eps float64) *tensor.Tensor {
 	if len(b.keep) == 1 {
 		return v
 	}
-	return v.Div(flat(v, v.Rank()-2).Clamp(eps, math.Inf(1))).Mul(b.stacked(e, b.keep[1]))
+	mean := flat(v.Cast(dtype.F64), v.Rank()-2).Cast(v.DType())
+	return v.Div(mean.Clamp(eps, math.Inf(1))).Mul(b.stacked(e, b.keep[1]))
 }
 
 // rms are the roots of the means of squares of each of a stack, f64.
 func rms(x *tensor.Tensor) *tensor.Tensor {
 	n := x.Dim(0)
-	return x.Square().Reshape(n, elements(x)/max(n, 1)).Mean(1).Cast(dtype.F64).Sqrt()
+	return x.Cast(dtype.F64).Square().Reshape(n, elements(x)/max(n, 1)).Mean(1).Sqrt()
 }
 
 // stacked are tensors of the batch along a new axis, in float32 or float64.

@@ -12,7 +12,7 @@ import (
 // stated are the kernels of a step of optimizers that need more than those of the norm and of an update for each set of rates: a table
 // of numbers (nadam), numbers of the optimizer's own (asgd, schedulefree), two kinds of state (adam8bit), and reductions and
 // products, for each shape of parameters, of which there are two of matrices and one of vectors.
-var stated = map[string]int64{"nadam": 5, "asgd": 12, "schedulefree": 26, "adam8bit": 5, "muon": 2*38 + 4, "adafactor": 3*48 + 2}
+var stated = map[string]int64{"nadam": 5, "asgd": 12, "schedulefree": 26, "adam8bit": 5, "muon": 2*38 + 4, "adafactor": 3*52 + 2}
 
 // composed are optimizers that are written in operations, which launch some for each parameter.
 var composed = map[string]bool{
