@@ -122,17 +122,10 @@ func TestPrograms(t *testing.T) {
 					t.Errorf("no %q in\n%s", want, text)
 				}
 			}
-			for i := 0; i < 200 && runtime.NumGoroutine() > before; i++ {
-				time.Sleep(10 * time.Millisecond)
-			}
-			if n := runtime.NumGoroutine(); n > before {
-				t.Errorf("%d goroutines after the program, %d before", n, before)
-			}
+			noMoreThan(t, before)
 		})
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
-	}
+	empty(t, dir)
 }
 
 // TestCounts are those of a launch of 4 blocks of 8 warps over 1000 numbers, which are 125 sectors to read and to write.
@@ -176,6 +169,25 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// noMoreThan waits until there are no more goroutines than before a program was run.
+func noMoreThan(t *testing.T, before int) {
+	t.Helper()
+	for i := 0; i < 200 && runtime.NumGoroutine() > before; i++ {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines after the program, %d before", n, before)
+	}
+}
+
+// empty is a folder for temporary files that has none left.
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
 // TestStopped ends a run in the middle of a launch, of which nothing is left: no process, no goroutine, no file.
 func TestStopped(t *testing.T) {
 	path := program(t)
@@ -194,15 +206,8 @@ func TestStopped(t *testing.T) {
 	if err != nil || r.Status != 128+9 || r.Found != 0 || !strings.Contains(r.Text(100), "was ended by a signal: killed") {
 		t.Errorf("%v %+v", err, r)
 	}
-	for i := 0; i < 200 && runtime.NumGoroutine() > before; i++ {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines after the program, %d before", n, before)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
-	}
+	noMoreThan(t, before)
+	empty(t, dir)
 }
 
 // TestOrphan refuses the calls of a process that outlives the program that was run.

@@ -2,6 +2,7 @@
 package vetinput
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -103,10 +104,7 @@ func isPackage(arg string) bool {
 func missing(name string) error {
 	dir, base := filepath.Split(filepath.Clean(name))
 	var names []string
-	entries, _ := os.ReadDir(filepath.Clean("./" + dir)) // a folder that is not there has none
-	if filepath.IsAbs(name) {
-		entries, _ = os.ReadDir(dir)
-	}
+	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // a folder that is not there has none
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
