@@ -81,6 +81,12 @@ func TestVetForms(t *testing.T) {
 			t.Errorf("%d: no %s in %s", status, has, stdout)
 		}
 	}
+	cell, err := json.Marshal(map[string]any{"cell_type": "code", "metadata": map[string]any{}, "outputs": []any{}, "source": leaking})
+	r.check(err)
+	r.file("book.ipynb", fmt.Appendf(nil, `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[%s]}`, cell))
+	if _, stdout, _ := command(t.Context(), "vet", "--sarif", "book.ipynb"); !strings.Contains(stdout, "book.ipynb: cell 1, line ") || strings.Contains(stdout, "startLine") {
+		t.Errorf("%s", stdout)
+	}
 	for _, rule := range vet.Rules() {
 		if status, stdout, _ := command(t.Context(), "vet", "--explain", strings.ToLower(rule.ID)); status != 0 || !strings.Contains(stdout, rule.Why) || !strings.Contains(stdout, "mended:") || strings.Contains(stdout, "in Go:") != rule.In.Has(vet.Go) {
 			t.Errorf("%s: %d: %s", rule.ID, status, stdout)

@@ -4,7 +4,9 @@ import "io/fs"
 
 // Example is a program that a rule finds something in, and the same without it, in a language: "python", "go".
 type Example struct {
-	Language, Broken, Mended string
+	Language string `json:"language"`
+	Broken   string `json:"broken"`
+	Mended   string `json:"mended"`
 }
 
 // Name is the language's.

@@ -59,7 +59,7 @@ type (
 	}
 	sarifPhysical struct {
 		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   sarifRegion   `json:"region"`
+		Region   *sarifRegion  `json:"region,omitempty"`
 	}
 	sarifArtifact struct {
 		URI string `json:"uri"`
@@ -76,7 +76,8 @@ type InFile struct {
 	Found []Found
 }
 
-// WriteSARIF writes findings as code hosts read them, and why files were not read. Of a notebook, lines are its cells'.
+// WriteSARIF writes findings as code hosts read them, and why files were not read. A notebook has no
+// regions: code hosts count its lines in JSON, so that the text names the cell and its line.
 func WriteSARIF(w io.Writer, version string, files []InFile, unread []error) error {
 	run := sarifRun{
 		Tool:        sarifTool{sarifDriver{Name: "warpline vet", URI: "https://github.com/warpline-ml/warpline", Version: version, Rules: []sarifRule{}}},
@@ -90,9 +91,13 @@ func WriteSARIF(w io.Writer, version string, files []InFile, unread []error) err
 	}
 	for _, f := range files {
 		for _, one := range f.Found {
+			text, region := one.Title+". To do: "+one.Fix, &sarifRegion{one.Line, max(one.Column, 1)}
+			if strings.HasSuffix(f.File, ".ipynb") {
+				text, region = one.Finding.Line+": "+text, nil
+			}
 			run.Results = append(run.Results, sarifResult{
-				Rule: one.Rule, Level: level(one.Confidence), Message: sarifText{one.Title + ". To do: " + one.Fix},
-				Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri(f.File)}, sarifRegion{one.Line, max(one.Column, 1)}}}},
+				Rule: one.Rule, Level: level(one.Confidence), Message: sarifText{text},
+				Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri(f.File)}, region}}},
 			})
 		}
 	}
