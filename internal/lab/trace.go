@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,8 +115,8 @@ func (s *Server) trace(answer func(w http.ResponseWriter, a *asked)) http.Handle
 		if r.Context().Err() != nil {
 			return // who asked has gone
 		}
-		if err != nil {
-			web.Refuse(w, http.StatusUnprocessableEntity, err)
+		if err != nil { // which names the file as it is kept
+			web.Refuse(w, http.StatusUnprocessableEntity, advice.Failf("drop a trace of torch.profiler, or one that warpline writes", "%s", strings.ReplaceAll(err.Error(), path, "the file")))
 			return
 		}
 		answer(w, &asked{r.Context(), path, v, r.URL.Query()})

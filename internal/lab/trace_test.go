@@ -41,7 +41,7 @@ func TestTrace(t *testing.T) {
 		{at + "/event?event=99999999", http.StatusNotFound, "no event"},
 		{at + "/event?lane=0&at=9223372036854775807&near=9223372036854775807", http.StatusOK, `"event":`},
 		{at + "/event?lane=77777", http.StatusOK, "null"},
-		{"/api/trace/sum.ptx", http.StatusUnprocessableEntity, "no trace"},
+		{"/api/trace/sum.ptx", http.StatusUnprocessableEntity, `{"error":"the file is no trace","hint":"drop a trace of torch.profiler`},
 		{"/api/trace/0", http.StatusNotFound, "drop the file"},
 		{"/api/trace/..%2f..%2fetc%2fpasswd", http.StatusNotFound, "drop the file"},
 	} {
