@@ -57,7 +57,8 @@ export class Widget {
 
   // echo is what stands beside an input at once.
   echo(input) {
-    const out = input.id && this.section.querySelector(`output[for="${input.id}"]`);
+    const picker = input.nextElementSibling; // of a file, whose name is hidden
+    const out = picker?.dataset.file ? picker.nextElementSibling : input.id && this.section.querySelector(`output[for="${input.id}"]`);
     if (out) out.textContent = input.value + (input.dataset.unit ? ' ' + input.dataset.unit : '');
   }
 
