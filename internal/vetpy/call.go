@@ -1,6 +1,7 @@
 package vetpy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,8 +39,16 @@ func (w *walker) args(x *pysyntax.Call) (args []*value, names map[string]*value)
 		v := w.eval(a.Value)
 		switch {
 		case a.Star == "*":
-			args = append(args, v.elems...)
+			if args = append(args, v.elems...); v.last != nil {
+				args = append(args, v.last)
+			}
 		case a.Star != "":
+			for k, u := range v.keys {
+				if names == nil {
+					names = map[string]*value{}
+				}
+				names[k] = u
+			}
 		case a.Name == "":
 			args = append(args, v)
 		default:
@@ -114,6 +123,9 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 	case "prepare", "setup", "setup_dataloaders", "prepare_model", "prepare_data_loader":
 		return prepared(args)
 	case "half", "float", "double", "bfloat16", "requires_grad_", "share_memory":
+		if a.Attr == "requires_grad_" && on.is(isTensor) {
+			return on
+		}
 		if on.is(isMoved|isModule) && !on.is(isGraph|isOutput|isTensor|isBatch) {
 			return on
 		}
@@ -147,6 +159,21 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 				w.readAll(x, a.Attr, v, x.Args[i].Value)
 			}
 			return &value{traits: isNumber}
+		}
+	case "info", "warning":
+		if strings.Contains(strings.ToLower(e.onText), "log") && !on.is(isModule) {
+			for i, v := range given(x, args, names) {
+				w.readAll(x, a.Attr, v, x.Args[i].Value)
+			}
+			return &value{traits: isNumber}
+		}
+	case "items", "values":
+		if v := on.parts(a.Attr == "items"); v != nil {
+			return v
+		}
+	case "get", "setdefault":
+		if v := on.got(x); v != nil {
+			return v
 		}
 	case "synchronize", "elapsed_time":
 		put(evSync)
@@ -254,16 +281,25 @@ func (w *walker) keep(e event, a *pysyntax.Attribute) *value {
 		w.record(e)
 	}
 	plain := !strings.HasPrefix(e.on.path, "torch.nn.")
-	if held.is(isModule) && plain && e.on.is(isList) && strings.HasPrefix(e.onText, "self.") && w.fn != nil && w.fn.class != nil && w.fn.class.module {
-		w.record(event{kind: evCall, node: a.X, what: "setattr", on: e.on, onText: e.onText, arg: &value{traits: isList | isModule}})
-	}
+	w.hides(a.X, held, e.on)
 	if t := held.traits & (isCopied | isModule); (carries(held) || t != 0) && plain {
 		if carries(held) {
 			t |= isGraph
 		}
-		w.assignOld(a.X, merge(e.on, &value{traits: t | isList, names: held.names}), e.on.loop)
+		v := merge(e.on, &value{traits: t | isList, names: held.names})
+		c := *v
+		c.last = held
+		w.assignOld(a.X, &c, e.on.loop)
 	}
 	return unknown
+}
+
+// hides records that a module puts a part into a plain list or dictionary of its own.
+func (w *walker) hides(list pysyntax.Expr, part, in *value) {
+	text := w.text(list)
+	if part.is(isModule|isParameter) && in.is(isList) && !strings.HasPrefix(in.path, "torch.nn.") && strings.HasPrefix(text, "self.") && w.fn != nil && w.fn.class != nil && w.fn.class.module {
+		w.record(event{kind: evCall, node: list, what: "setattr", on: in, onText: text, arg: &value{traits: isList | isModule}})
+	}
 }
 
 // assignOld gives a variable a value that is as old as before.
@@ -352,6 +388,14 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 	if a.Attr == "item" || a.Attr == "tolist" {
 		return &value{traits: isNumber}
 	}
+	if on.traits == 0 && len(e.args) < 2 && on.class == nil && on.fn == nil {
+		switch a.Attr { // only tensors have them
+		case "softmax":
+			return &value{traits: isOutput | isSoftmax, names: on.names}
+		case "sigmoid":
+			return &value{traits: isOutput | isSigmoid, names: on.names}
+		}
+	}
 	if !on.is(isGraph|isOutput|isTensor|isBatch) && !(on.is(isElement) && pure[a.Attr]) || on.is(isList|isModule) {
 		return nil
 	}
@@ -381,6 +425,9 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 	if on.cut() {
 		v.path = on.path
 	}
+	if _, nameless := a.X.(*pysyntax.Call); nameless && rewraps(on) && on.call != nil && isTrue(arg(on.call, "requires_grad", -1)) {
+		v.path, v.call = on.path, on.call // nobody can ask for its gradient
+	}
 	if on.is(isHost) && !carries(v) && on.path != "torch.tensor" && on.path != "torch.as_tensor" {
 		v.path, v.call = on.path, on.call // still what a factory made on the host
 	}
@@ -401,7 +448,7 @@ func dropped(method string, t traits, v *value) *value {
 // pathOf remembers what took a value's graph away.
 func pathOf(method string) string {
 	switch method {
-	case "detach", "numpy", "item", "tolist", "argmax":
+	case "detach", "numpy", "item", "tolist", "argmax", "data":
 		return "." + method
 	}
 	return ""
@@ -416,7 +463,7 @@ func pair(t traits, names []string) *value {
 func (w *walker) apply(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
 	switch {
 	case f.fn != nil:
-		return w.enter(f.fn, f.self, args, names)
+		return w.entering(f, args, names)
 	case f.class != nil && f.fields == nil:
 		return w.construct(x, f.class, args, names)
 	case f.is(isCriterion):
@@ -425,6 +472,23 @@ func (w *walker) apply(x *pysyntax.Call, f *value, args []*value, names map[stri
 		return w.forward(x, f, args, names)
 	}
 	return w.path(x, f, args, names)
+}
+
+// entering walks a function of the file, with what partial has given it beside.
+func (w *walker) entering(f *value, args []*value, names map[string]*value) *value {
+	if len(f.elems) > 0 {
+		args = slices.Concat(f.elems, args)
+	}
+	for k, v := range f.keys {
+		if names[k] == nil {
+			names = maps.Clone(names)
+			if names == nil {
+				names = map[string]*value{}
+			}
+			names[k] = v
+		}
+	}
+	return w.enter(f.fn, f.self, args, names)
 }
 
 // partOfElement tells whether what is called is a method of an element of what is unknown, which may be a tensor.
@@ -455,6 +519,9 @@ func (w *walker) construct(x *pysyntax.Call, c *class, args []*value, names map[
 // loss computes a loss.
 func (w *walker) loss(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
 	all := given(x, args, names)
+	if v := names["input"]; v != nil && len(args) == 0 {
+		args = append(args, v)
+	}
 	w.record(event{kind: evCriterion, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: all, call: x})
 	c := *w.result(args, names)
 	c.traits = c.traits&isMoved | isGraph
@@ -519,7 +586,7 @@ func (w *walker) path(x *pysyntax.Call, f *value, args []*value, names map[strin
 	path := f.path
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	e := event{node: x, what: path, on: f, onText: w.text(x.Func), arg: first(args), args: args, call: x}
-	if v := w.builtinCall(x, path, args, e); v != nil {
+	if v := w.builtinCall(x, path, args, names); v != nil {
 		return v
 	}
 	switch {
@@ -583,6 +650,9 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 		return &value{traits: isModule, path: path, call: x}
 	}
 	t := pathTraits(path)
+	if t.is(isParameter) {
+		return &value{traits: t, path: path, call: x}
+	}
 	if t == isTensor {
 		return &value{traits: factory(x, last), path: path, call: x, names: w.result(args, names).names}
 	}
@@ -664,6 +734,10 @@ func (w *walker) torchCall(x *pysyntax.Call, last string, v, on *value) *value {
 		return &value{path: "torch.device", call: x}
 	case "is_tensor", "is_grad_enabled", "manual_seed", "save":
 		return &value{path: "torch." + last}
+	case "autocast", "no_grad", "inference_mode":
+		return &value{path: "torch." + last, call: x}
+	case "type_as":
+		return v
 	}
 	if w.modes&noGrad != 0 && c.is(isGraph|isOutput) {
 		c.traits |= isFrozen
@@ -672,7 +746,7 @@ func (w *walker) torchCall(x *pysyntax.Call, last string, v, on *value) *value {
 }
 
 // builtinCall is a call of Python's own functions and of what goes over loaders; nil if it is none.
-func (w *walker) builtinCall(x *pysyntax.Call, path string, args []*value, e event) *value {
+func (w *walker) builtinCall(x *pysyntax.Call, path string, args []*value, names map[string]*value) *value {
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	switch last {
 	case "tqdm", "iter", "track", "trange", "cycle", "islice", "reversed", "prefetcher", "progress_bar":
@@ -683,7 +757,7 @@ func (w *walker) builtinCall(x *pysyntax.Call, path string, args []*value, e eve
 		return &value{elems: args}
 	}
 	if !strings.HasPrefix(path, "builtins.") {
-		return w.logCall(x, path, last, args)
+		return w.logCall(x, path, last, args, names)
 	}
 	switch last {
 	case "next":
@@ -698,7 +772,14 @@ func (w *walker) builtinCall(x *pysyntax.Call, path string, args []*value, e eve
 		c.traits |= isList
 		return &c
 	case "dict", "defaultdict", "deque", "set", "OrderedDict":
-		return &value{traits: isList}
+		v := &value{traits: isList}
+		for _, a := range x.Args {
+			if u := names[a.Name]; u != nil {
+				v = v.having(a.Name, u)
+				v.elems = append(v.elems, u)
+			}
+		}
+		return v
 	case "float", "int", "bool", "str":
 		if len(x.Args) > 0 {
 			w.read(x, last, first(args), x.Args[0].Value)
@@ -738,7 +819,7 @@ func (w *walker) mapped(f, v *value) *value {
 }
 
 // logCall is a call that writes figures into a log, which reads them; nil if it is none.
-func (w *walker) logCall(x *pysyntax.Call, path, last string, args []*value) *value {
+func (w *walker) logCall(x *pysyntax.Call, path, last string, args []*value, names map[string]*value) *value {
 	switch {
 	case strings.HasPrefix(path, "math."):
 		for i, v := range given(x, args, nil) {
@@ -746,7 +827,11 @@ func (w *walker) logCall(x *pysyntax.Call, path, last string, args []*value) *va
 		}
 		return &value{traits: isNumber}
 	case last == "partial" && len(args) > 0 && pathTraits(args[0].path)&isLoader == 0:
-		return args[0]
+		f := *args[0]
+		if f.fn != nil {
+			f.elems, f.keys = args[1:], names
+		}
+		return &f
 	case path == "collections.namedtuple":
 		return &value{path: "namedtuple"}
 	case path == "namedtuple":

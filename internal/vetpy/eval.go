@@ -54,7 +54,11 @@ func (w *walker) eval(x pysyntax.Expr) *value {
 		return &value{traits: isNumber}
 	case *pysyntax.Conditional:
 		w.condition(x.Test)
-		return merge(w.eval(x.Then), w.eval(x.Else))
+		a, b := w.eval(x.Then), w.eval(x.Else)
+		if strings.HasSuffix(a.path, ".nullcontext") {
+			a, b = b, a // what is there when there is a context
+		}
+		return merge(a, b)
 	case *pysyntax.Subscript:
 		return w.subscript(x)
 	case *pysyntax.Sequence:
@@ -70,15 +74,29 @@ func (w *walker) eval(x pysyntax.Expr) *value {
 		w.assign(x.Name, v)
 		return v
 	case *pysyntax.Yield:
-		if x.X != nil {
-			w.eval(x.X)
-		}
+		return w.yielded(x)
 	case *pysyntax.Slice:
 		for _, p := range []pysyntax.Expr{x.Low, x.High, x.Step} {
 			if p != nil {
 				w.eval(p)
 			}
 		}
+	}
+	return unknown
+}
+
+// yielded is a yield: what it gives goes to who goes over the function.
+func (w *walker) yielded(x *pysyntax.Yield) *value {
+	v := unknown
+	if x.X != nil {
+		if v = w.eval(x.X); x.From {
+			v = w.element(v)
+		}
+	}
+	if w.yield != nil {
+		w.yield(v)
+	} else {
+		w.gives = merge(w.gives, v)
 	}
 	return unknown
 }
@@ -157,7 +175,7 @@ func (w *walker) field(x *pysyntax.Attribute, v *value) *value {
 	case x.Attr == "module" && v.is(isModule):
 		return v // of DistributedDataParallel
 	case x.Attr == "data":
-		return &value{traits: v.traits&^(isGraph|isOutput) | isTensor, names: v.names}
+		return dropped("data", isTensor, v)
 	case x.Attr == "grad":
 		return &value{traits: isTensor, names: v.names}
 	case drops[x.Attr] == isNumber && x.Attr == "shape", x.Attr == "device", x.Attr == "dtype", x.Attr == "ndim":
@@ -201,6 +219,8 @@ func (w *walker) binary(x *pysyntax.Binary) *value {
 		return &value{traits: t, names: join(a.names, b.names)}
 	case a.is(isNumber) && b.is(isNumber):
 		return &value{traits: isNumber}
+	case x.Op == "*" && a.is(isList) && b.traits&^isNumber == 0:
+		return a
 	case a.is(isList) && b.is(isList):
 		return merge(a, b)
 	}
@@ -226,8 +246,13 @@ func (w *walker) subscript(x *pysyntax.Subscript) *value {
 
 // item is what a value has at an index.
 func (w *walker) item(v *value, index pysyntax.Expr) *value {
-	if s, ok := index.(*pysyntax.String); ok && v.is(isOutput) && strings.Contains(s.Value, "loss") {
-		return &value{traits: v.traits | isGraph, names: v.names}
+	if s, ok := index.(*pysyntax.String); ok {
+		if u := v.keys[s.Value]; u != nil {
+			return u
+		}
+		if v.is(isOutput) && strings.Contains(s.Value, "loss") {
+			return &value{traits: v.traits | isGraph, names: v.names}
+		}
 	}
 	switch {
 	case len(v.elems) > 0:
@@ -272,6 +297,9 @@ func (w *walker) dict(x *pysyntax.Dict) *value {
 			w.eval(x.Keys[i])
 		}
 		u := w.eval(e)
+		if s, ok := x.Keys[i].(*pysyntax.String); ok {
+			v = v.having(s.Value, u)
+		}
 		v.elems = append(v.elems, u)
 		v.names = join(v.names, u.names)
 	}
@@ -293,6 +321,9 @@ func (w *walker) comprehension(x *pysyntax.Comprehension) *value {
 		}
 		w.assign(c.Target, e)
 		v = w.collected(x)
+		if batches && carries(v) && w.modes&noGrad == 0 {
+			w.record(event{kind: evKeep, node: x, what: "[]", onText: "the comprehension", on: unknown, arg: v})
+		}
 	}
 	if batches {
 		w.repeat(x, iter, w.text(c.Iter), turn)
@@ -304,7 +335,7 @@ func (w *walker) comprehension(x *pysyntax.Comprehension) *value {
 	if carries(v) {
 		t |= isGraph
 	}
-	return &value{traits: t | v.traits&(isModule|isMoved|isCopied), names: v.names}
+	return &value{traits: t | v.traits&(isModule|isParameter|isMoved|isCopied), names: v.names}
 }
 
 // collected is what a comprehension collects for an element of its first loop.

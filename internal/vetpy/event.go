@@ -68,6 +68,7 @@ type loop struct {
 	from     int    // events of a turn
 	to       int
 	fn       *function
+	guards   int  // conditions around it within the loop around it
 	lighting bool // made up around Lightning's training_step
 	alone    bool // made up around a function that does a step, which another file calls
 }

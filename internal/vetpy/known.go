@@ -54,7 +54,7 @@ func pathTraits(path string) traits {
 	case last == "DistributedSampler":
 		return isSampler
 	case path == "torch.nn.Parameter" || path == "torch.nn.parameter.Parameter":
-		return isGraph
+		return isGraph | isParameter
 	case strings.HasPrefix(path, "torch.nn.functional."):
 		return functional(last)
 	case strings.HasPrefix(path, "torch.nn.utils."), strings.HasPrefix(path, "torch.nn.init."):
@@ -67,7 +67,7 @@ func pathTraits(path string) traits {
 		return isModule
 	case path == "torch.compile", path == "torch.jit.script":
 		return isModule
-	case strings.HasPrefix(path, "torch.") && factories[last] != 0 && strings.Count(path, ".") == 1:
+	case strings.HasPrefix(path, "torch.") && (factories[last] != 0 || strings.HasSuffix(last, "Tensor")) && strings.Count(path, ".") == 1:
 		return isTensor
 	case path == "torch.from_numpy":
 		return isTensor
@@ -111,12 +111,15 @@ func lossPath(path string) bool {
 	return strings.HasPrefix(path, "torch.nn.functional.") && losses[last] != 0
 }
 
+// makes matches the names of functions that make, and are not, what they name.
+var makes = pattern(`^(get|build|make|create|load|init|setup|prepare|define|construct|new|train|eval|evaluate|test|save|run|wrap|move|print|count)_.*(model|net|network)$`)
+
 // nameTraits are what a name alone says of a parameter that nobody in the file gives. They count for what is harmless to
 // believe: the methods that are called on it say more.
 func nameTraits(name string) traits {
 	n := strings.ToLower(name)
 	switch {
-	case len(name) > 1 && n[0] != name[0]: // a class
+	case len(name) > 1 && n[0] != name[0], makes().MatchString(name): // a class, or what makes one
 		return 0
 	case n == "optimizer" || n == "optim" || n == "opt" || strings.HasSuffix(n, "_optimizer") || strings.HasPrefix(n, "optimizer_") || strings.HasPrefix(n, "optim_"):
 		return isOptimizer
@@ -125,7 +128,8 @@ func nameTraits(name string) traits {
 	case n == "scaler" || n == "grad_scaler":
 		return isScaler
 	case n == "model" || n == "net" || n == "network" || strings.HasSuffix(n, "_model") || strings.HasSuffix(n, "_net") || n == "encoder" || n == "decoder" ||
-		n == "generator" || n == "discriminator" || n == "ddp_model":
+		n == "generator" || n == "discriminator" || n == "ddp_model" || n == "student" || n == "teacher" || n == "actor" || n == "critic" || n == "backbone" ||
+		n == "unet" || n == "rnn" || n == "lstm" || n == "gru" || n == "cell" || n == "netg" || n == "netd":
 		return isModule
 	case n == "criterion" || n == "crit" || n == "loss_fn" || n == "loss_func" || n == "loss_function" || n == "criteria":
 		return isCriterion

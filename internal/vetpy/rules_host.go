@@ -20,7 +20,7 @@ func (c *checker) reads() {
 		var all []*event
 		for i := l.from; i < l.to; i++ {
 			e := &c.events[i]
-			if e.kind == evRead && e.loop == l && !e.guarded && (e.on.is(isGraph|isOutput|isMoved) || e.what == "item" && !countName().MatchString(e.onText)) && !acts(e) && !slices.ContainsFunc(all, func(f *event) bool { return f.node == e.node }) {
+			if e.kind == evRead && c.ofEachTurn(l, e) && (e.on.is(isGraph|isOutput|isMoved) || e.what == "item" && !countName().MatchString(e.onText)) && !c.acts(e) && !slices.ContainsFunc(all, func(f *event) bool { return f.node == e.node }) {
 				all = append(all, e)
 			}
 		}
@@ -41,6 +41,19 @@ func (c *checker) reads() {
 	}
 }
 
+// ofEachTurn tells whether an event comes in each turn of a loop that trains: in it, or in a loop over parts of the model or the step.
+func (c *checker) ofEachTurn(l *loop, e *event) bool {
+	if e.guarded {
+		return false
+	}
+	for in := e.loop; in != l; in = in.parent {
+		if in == nil || in.guards > 0 || in.alone || in.lighting || c.backwardOf(in) || c.overLoader(in) || c.hasKind(in, evForward) {
+			return false
+		}
+	}
+	return true
+}
+
 var acting = pattern(`(?i)(^|_)(act|action|policy|choose|select)($|_)`)
 
 // countName matches what is counted, mostly on the host.
@@ -50,8 +63,8 @@ var countName = pattern(`(?i)^[\w.]*(count|num|len|idx|index|size)`)
 func stepsByClosure(e *event) bool { return e.kind == evStep && e.arg.fn != nil }
 
 // acts tells whether what a model gave without recording is brought to the host, as an agent does with what it is about to do.
-func acts(e *event) bool {
-	if e.fn != nil && acting().MatchString(e.fn.node.Name) {
+func (c *checker) acts(e *event) bool {
+	if e.fn != nil && acting().MatchString(e.fn.node.Name) || e.call != nil && acting().MatchString(c.assignedTo(e.call)) {
 		return true
 	}
 	return e.on.is(isFrozen) && (e.what == "cpu" || e.what == "numpy" || e.what == "tolist")
@@ -219,7 +232,7 @@ func (c *checker) assignedTo(call *pysyntax.Call) string {
 
 func (c *checker) dataParallel() {
 	for i := range c.events {
-		if e := &c.events[i]; e.kind == evCall && e.what == "torch.nn.DataParallel" {
+		if e := &c.events[i]; e.kind == evCall && (e.what == "torch.nn.DataParallel" || strings.HasPrefix(e.what, "torch.nn.parallel.") && strings.HasPrefix(strings.ToLower(strings.ReplaceAll(e.what, "_", "")), "torch.nn.parallel.dataparallel")) {
 			c.say(say{rule: "R38", at: e.node, title: "DataParallel copies the model in every step and drives all devices from one thread", sure: finding.High,
 				fix: "DistributedDataParallel(model, device_ids=[local_rank]), started by torchrun --nproc-per-node=GPUS", gain: "most of the time in which devices wait for the host",
 				disproved: "a single device, where it does nothing"})
@@ -380,11 +393,25 @@ func (c *checker) flags() {
 			}
 		}
 	}
+	if t := c.contradicting(); t != nil {
+		fast, same = t, t
+	}
 	if fast == nil || same == nil || fast.arm.excludes(same.arm) {
 		return
 	}
 	c.say(say{rule: "V13", at: fast.node, title: "benchmarking is on, and determinism is asked for", sure: finding.High, evidence: finding.Says("%s at %s", c.text(same.node), c.lineOf(same)),
 		fix: "torch.backends.cudnn.benchmark = False", gain: "the same result in every run", disproved: "flags that are set anew before the training"})
+}
+
+// contradicting is a Trainer of Lightning that is given both flags.
+func (c *checker) contradicting() *event {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind == evCall && strings.HasSuffix(e.what, ".Trainer") && isTrue(arg(e.call, "benchmark", -1)) && isTrue(arg(e.call, "deterministic", -1)) {
+			return e
+		}
+	}
+	return nil
 }
 
 // unset tells whether a flag for determinism stands beside one that switches benchmarking off.

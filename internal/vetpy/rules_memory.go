@@ -16,13 +16,22 @@ func (c *checker) kept() {
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(e.loop) && !evaluation[e.loop] || c.goesBackward(e) || c.emptied(e) || c.restarted(e) || c.ofStep(e) {
+		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(c.stepOf(e)) && !evaluation[e.loop] || e.what == "[]" && !c.hasKind(e.loop, evBackward) || c.goesBackward(e) || c.emptied(e) || c.restarted(e) || c.ofStep(e) {
 			continue
 		}
 		c.say(say{rule: "R06", at: e.node, title: keptTitle(e), sure: finding.High, fix: c.keptFix(e),
 			gain:      "the memory of every step so far, and the time to free it",
 			disproved: fmt.Sprintf("%s going backward in another file, or being emptied there in every step", e.onText)})
 	}
+}
+
+// stepOf is the loop of an event, or the one around loops over parts of a step.
+func (c *checker) stepOf(e *event) *loop {
+	l := e.loop
+	for l != nil && l.parent != nil && !c.trainsIn(l) && !c.overLoader(l) && !c.hasKind(l, evForward) {
+		l = l.parent
+	}
+	return l
 }
 
 // ofStep tells whether what collects is made anew for each step, of several parts that go backward one by one.
@@ -74,6 +83,8 @@ func keptTitle(e *event) string {
 	switch e.what {
 	case "+=":
 		return fmt.Sprintf("%s adds up values with their graphs, from step to step", e.onText)
+	case "[]":
+		return "the comprehension keeps values with their graphs, from step to step"
 	case "[]=":
 		return fmt.Sprintf("%s holds values with their graphs, from step to step", e.onText)
 	}
@@ -94,7 +105,7 @@ func (c *checker) keptFix(e *event) string {
 		}
 		return "keep the value's .detach()"
 	}
-	if open := strings.IndexByte(text, '('); open > 0 && strings.HasSuffix(text, ")") {
+	if open := strings.IndexByte(text, '('); e.what != "[]" && open > 0 && strings.HasSuffix(text, ")") {
 		return text[:open+1] + detached(text[open+1:len(text)-1]) + ")"
 	}
 	return "keep the value's .detach()"

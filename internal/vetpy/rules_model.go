@@ -232,9 +232,9 @@ func (c *checker) hidden() {
 		if e.kind != evCall || e.what != "setattr" || e.arg == nil || !e.arg.is(isList) || e.fn == nil || e.fn.class == nil || !e.fn.class.module {
 			continue
 		}
-		modules := e.arg.is(isModule)
+		modules := e.arg.is(isModule | isParameter)
 		for _, v := range e.arg.elems {
-			modules = modules || v.is(isModule) && !slices.ContainsFunc(v.names, func(n string) bool { return strings.HasPrefix(n, "self.") })
+			modules = modules || v.is(isModule|isParameter) && !slices.ContainsFunc(v.names, func(n string) bool { return strings.HasPrefix(n, "self.") })
 		}
 		if !modules || c.registered(e) || len(e.arg.elems) == 1 && len(e.arg.elems[0].names) > 0 { // [x] hides what is not meant to learn
 			continue
@@ -251,7 +251,7 @@ func (c *checker) registered(e *event) bool {
 	if len(e.arg.names) > 0 && strings.Contains(text, "Sequential(*") {
 		return true // its elements may be there, too
 	}
-	return regexp.MustCompile(`(ModuleList|ModuleDict|Sequential)\(\*?\s*` + name + `|add_module|register_module|setattr\(`).MatchString(text)
+	return regexp.MustCompile(`(ModuleList|ModuleDict|ParameterList|ParameterDict|Sequential)\(\*?\s*` + name + `|add_module|register_module|register_parameter|setattr\(`).MatchString(text)
 }
 
 func (c *checker) missed() {

@@ -112,11 +112,16 @@ func (c *checker) thrownAway(turn []event, z *event) *event {
 		return nil
 	}
 	every := func(e *event) bool { return isStep(e) && stepsWhat(c, e) == z.onText && e.loop == z.loop }
-	if s := next(turn, z, every); s != nil && c.stepsAlone(turn, s) && s.guards == 1 && s.arm != nil && s.arm.which == 0 && strings.Contains(s.arm.test, "%") &&
+	if s := next(turn, z, every); s != nil && c.stepsAlone(turn, s) && s.guards == 1 && s.arm != nil && everyNth(s.arm) &&
 		next(turn, z, func(e *event) bool { return every(e) && e.arm != s.arm || e.kind == evBackward && e.arm == s.arm }) == nil {
 		return s
 	}
 	return nil
+}
+
+// everyNth tells whether an arm is that of each nth turn, and not that of all others.
+func everyNth(a *arm) bool {
+	return strings.Contains(a.test, "%") && (a.which == 0) == (strings.Contains(a.test, "==") || strings.Contains(a.test, "<"))
 }
 
 // stepsAlone tells whether an optimizer is the only one that steps in a turn.
@@ -439,6 +444,11 @@ func (c *checker) twice() {
 	}
 }
 
+// rewraps tells whether a value is a new tensor of what the host has.
+func rewraps(v *value) bool {
+	return v.path == "torch.tensor" || v.path == "torch.as_tensor" || v.path == "torch.from_numpy" || strings.HasSuffix(v.path, ".Variable") && v.call != nil
+}
+
 func (c *checker) graphCut() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -446,7 +456,7 @@ func (c *checker) graphCut() {
 			continue
 		}
 		v := e.arg
-		rewrapped := v.path == "torch.tensor" || v.path == "torch.as_tensor" || strings.HasSuffix(v.path, ".Variable") && v.call != nil
+		rewrapped := rewraps(v)
 		if !rewrapped && !v.cut() {
 			continue
 		}

@@ -1,6 +1,7 @@
 package vetpy
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/pysyntax"
@@ -34,6 +35,8 @@ const (
 	isSpan                         // a duration by the host's clock
 	isCopied                       // was copied to a device by itself; of a list: each of its elements was
 	isElement                      // of what nobody knows, that a loop goes over: it may be a batch
+	isParameter                    // a torch.nn.Parameter
+	isPlaced                       // a module that was moved by itself, and moves nothing that it is given
 )
 
 // value is what is known of a value. It does not change.
@@ -46,6 +49,10 @@ type value struct {
 	class  *class
 	self   *value            // of a bound method
 	fields map[string]*value // of an instance of a class of the file, which are shared by all who hold it
+	keys   map[string]*value // of a dictionary, as far as they are written out; it does not change
+	last   *value            // what was appended to a list
+	gives  *value            // what a loop over a generator gets
+	test   string            // of a condition that has a name, as it is written
 	names  []string          // of variables that went into it, at most maxNames
 	loop   *loop             // in which it was made; nil outside of loops
 	turn   int               // of a loop, in which it was made
@@ -60,12 +67,17 @@ func (v *value) loader() *pysyntax.Call {
 	return nil
 }
 
-const maxNames = 24
+const (
+	maxNames = 24
+	maxKeys  = 32
+)
 
 var unknown = &value{}
 
 // cut tells whether a value's graph was taken away for sure.
 func (v *value) cut() bool { return strings.HasPrefix(v.path, ".") && !carries(v) }
+
+func (s traits) is(t traits) bool { return s&t != 0 }
 
 func (v *value) is(t traits) bool { return v.traits&t != 0 }
 
@@ -81,6 +93,48 @@ func (v *value) without(t traits) *value {
 	c := *v
 	c.traits &^= t
 	return &c
+}
+
+// having is a dictionary with one more key.
+func (v *value) having(key string, u *value) *value {
+	c := *v
+	c.keys = map[string]*value{key: u}
+	for k, old := range v.keys {
+		if k != key && len(c.keys) < maxKeys {
+			c.keys[k] = old
+		}
+	}
+	return &c
+}
+
+// parts are what items or values gives of a dictionary, or of a batch; nil if it is neither.
+func (v *value) parts(items bool) *value {
+	var all *value
+	switch {
+	case v.is(isBatch):
+		all = v
+	case v.is(isList) && v.elems != nil:
+		for _, e := range v.elems {
+			all = merge(all, e)
+		}
+	case v.is(isList) && v.last != nil:
+		all = v.last
+	default:
+		return nil
+	}
+	if items {
+		all = &value{elems: []*value{{traits: isNumber}, all}}
+	}
+	return &value{gives: all}
+}
+
+// got is what a dictionary has under the key of a call; nil if that is not known.
+func (v *value) got(x *pysyntax.Call) *value {
+	s, ok := arg(x, "", 0).(*pysyntax.String)
+	if !ok {
+		return nil
+	}
+	return v.keys[s.Value]
 }
 
 // everywhere are the traits that count only where a value has them on all ways: a model may give scores in training and probabilities
@@ -115,7 +169,27 @@ func merge(a, b *value) *value {
 	if c.elems == nil {
 		c.elems = b.elems
 	}
+	if c.keys == nil {
+		c.keys = b.keys
+	} else if b.keys != nil {
+		c.keys = merged(a.keys, b.keys)
+	}
+	if c.last = b.last; c.last == nil {
+		c.last = a.last
+	}
+	if c.gives == nil {
+		c.gives = b.gives
+	}
 	return &c
+}
+
+// merged are dictionaries of which either may be.
+func merged(a, b map[string]*value) map[string]*value {
+	all := maps.Clone(a)
+	for k, v := range b {
+		all[k] = merge(all[k], v)
+	}
+	return all
 }
 
 // join has the names of both.

@@ -24,8 +24,7 @@ type walker struct {
 	quiet  int // nothing is recorded
 	steps  int // statements and calls so far
 
-	scope   *scope
-	fn      *function
+	frame
 	entered []*function
 	loop    *loop
 	turn    int // of the innermost loop; turns have numbers of their own
@@ -33,7 +32,6 @@ type walker struct {
 	guards  int // conditions within the innermost loop
 	arm     *arm
 	modes   modes
-	returns *value
 
 	zeroed   map[string]bool // what zero_grad is called on, as it is written
 	backward map[string]bool // what backward is called on, without a loss as its argument
@@ -221,17 +219,35 @@ func (w *walker) record(e event) {
 
 // block walks statements. Where an if ends its turn, what follows is its other arm.
 func (w *walker) block(body []pysyntax.Stmt) {
-	outer := w.arm
+	outer, guards := w.arm, w.guards
 	for _, s := range body {
 		if w.steps++; w.steps > maxSteps {
 			break
 		}
 		w.statement(s)
 		if c, ok := s.(*pysyntax.If); ok && c.Else == nil && leaves(c.Body) && w.arm.deep() < maxArms {
-			w.arm = &arm{w.arm, w.text(c.Test), 1}
+			test, which := w.tested(c.Test)
+			w.arm = &arm{w.arm, test, 1 - which}
+			if strings.Contains(test, "%") { // what follows comes in each nth turn
+				w.guards++
+			}
 		}
 	}
-	w.arm = outer
+	w.arm, w.guards = outer, guards
+}
+
+// tested is what a condition asks for, as it is written where a name stands for it, and which of its ways the body is.
+func (w *walker) tested(x pysyntax.Expr) (test string, which int) {
+	test = w.text(x)
+	if n, ok := strings.CutPrefix(test, "not "); ok {
+		test, which = n, 1
+	}
+	if simpleName().MatchString(test) {
+		if v := w.scope.get(test); v != nil && v.test != "" {
+			test = v.test
+		}
+	}
+	return test, which
 }
 
 // leaves tells whether a block ends in a jump.
@@ -258,6 +274,9 @@ func (w *walker) statement(s pysyntax.Stmt) {
 			break
 		}
 		v := w.assigned(s)
+		if c, ok := s.Value.(*pysyntax.Compare); ok && v.is(isNumber) {
+			v = &value{traits: isNumber, names: v.names, test: w.text(c)}
+		}
 		if n, ok := s.Targets[0].(*pysyntax.Name); ok && w.loop != nil && w.learns[n.ID] && !mentions(s, n.ID) {
 			w.record(event{kind: evCall, node: s, what: "remade", onText: n.ID, arg: v})
 		}
@@ -336,16 +355,7 @@ func (w *walker) compound(s pysyntax.Stmt) {
 		w.block(s.Else)
 		w.block(s.Finally)
 	case *pysyntax.With:
-		modes := w.modes
-		for _, i := range s.Items {
-			v := w.eval(i.Context)
-			w.modes = w.enterMode(w.modes, i.Context)
-			if i.Target != nil {
-				w.assign(i.Target, v)
-			}
-		}
-		w.block(s.Body)
-		w.modes = modes
+		w.with(s.Items, s.Body)
 	case *pysyntax.Match:
 		w.eval(s.Subject)
 		for i := range s.Cases {
@@ -370,11 +380,7 @@ func (w *walker) ifs(s *pysyntax.If) {
 		w.block(s.Body)
 		return
 	}
-	test := w.text(s.Test)
-	which := 0
-	if n, ok := strings.CutPrefix(test, "not "); ok {
-		test, which = n, 1
-	}
+	test, which := w.tested(s.Test)
 	before := w.scope.copy()
 	without, absent := missing(s.Test)
 	w.absent(without, absent)
@@ -458,7 +464,7 @@ func (w *walker) peek(x pysyntax.Expr) *value {
 
 // repeat walks a loop: once for what goes from turn to turn, and once to record.
 func (w *walker) repeat(node pysyntax.Node, iter *value, text string, turn func()) {
-	l := &loop{parent: w.loop, node: node, iter: iter, text: text, fn: w.fn}
+	l := &loop{parent: w.loop, node: node, iter: iter, text: text, fn: w.fn, guards: w.guards}
 	loop, guards, outer := w.loop, w.guards, w.turn
 	w.loop, w.guards = l, 0
 	before := w.scope.copy()
@@ -490,6 +496,10 @@ func (w *walker) element(iter *value) *value { return w.within(iter, 3) }
 // within is what a loop gives of wrappers that lie so many deep in each other.
 func (w *walker) within(iter *value, deep int) *value {
 	switch {
+	case iter.gives != nil:
+		return iter.gives
+	case iter.fields != nil && iter.class.methods["__iter__"] != nil && deep > 0:
+		return w.within(w.enter(iter.class.methods["__iter__"], iter, nil, nil), deep-1)
 	case iter.is(isLoader) && iter.is(isMoved):
 		return &value{traits: isBatch | isMoved, call: iter.call}
 	case iter.is(isLoader):
@@ -546,11 +556,21 @@ func (w *walker) accumulates(s *pysyntax.Assign) bool {
 			return strings.Contains("+-*/", x.Op) && (has(x.X, true) || has(x.Y, true))
 		case *pysyntax.Conditional:
 			return has(x.Then, false) || has(x.Else, false)
+		case *pysyntax.Call:
+			if f := w.text(x.Func); strings.HasSuffix(f, ".get") && len(x.Args) > 0 {
+				return within && strings.TrimSuffix(f, ".get")+"["+w.text(x.Args[0].Value)+"]" == name
+			} else if strings.HasPrefix(f, "torch.") && len(x.Args) > 0 && joining[f[strings.LastIndexByte(f, '.')+1:]] {
+				s, ok := x.Args[0].Value.(*pysyntax.Sequence)
+				return ok && slices.ContainsFunc(s.Elements, func(e pysyntax.Expr) bool { return has(e, true) })
+			}
 		}
 		return within && w.text(x) == name
 	}
 	return has(s.Value, false)
 }
+
+// joining are the functions that put tensors together.
+var joining = map[string]bool{"cat": true, "concat": true, "concatenate": true, "stack": true, "hstack": true, "vstack": true}
 
 // assigned is the value of an assignment.
 func (w *walker) assigned(s *pysyntax.Assign) *value {
@@ -635,7 +655,17 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 		if v.is(isMoved) && x.is(isBatch|isElement) && x.is(isHost) { // images[0] = images[0].cuda()
 			w.assignOld(t.X, x.with(isMoved).without(isHost), x.loop)
 		}
-		if _, same := t.Index.(*pysyntax.String); !same && (x.is(isList) || x.traits == 0) && carries(v) && w.outlives(x) && x.fields == nil {
+		w.hides(t.X, v, x)
+		if m, ok := t.X.(*pysyntax.Attribute); ok && v.is(isModule) && !x.is(isList) {
+			if of, within := w.through(m); of.is(isModule) || within {
+				w.record(event{kind: evCall, node: target, what: "setattr", on: of, onText: w.text(t.X), arg: v})
+			}
+		}
+		s, same := t.Index.(*pysyntax.String)
+		if same && x.is(isList) && x.fields == nil {
+			w.assignOld(t.X, x.having(s.Value, v), x.loop)
+		}
+		if !same && (x.is(isList) || x.traits == 0) && carries(v) && w.outlives(x) && x.fields == nil {
 			w.record(event{kind: evKeep, node: target, what: "[]=", onText: w.text(t.X), on: x, arg: v})
 		}
 	case *pysyntax.Sequence:
@@ -710,10 +740,7 @@ func (w *walker) importFrom(s *pysyntax.ImportFrom) {
 }
 
 func (w *walker) def(s *pysyntax.Function) {
-	for _, d := range s.Decorators {
-		w.eval(d)
-	}
-	w.scope.set(s.Name, &value{fn: w.function(s, nil)})
+	w.scope.set(s.Name, w.decoratedAs(w.function(s, nil)))
 }
 
 func (w *walker) function(s *pysyntax.Function, c *class) *function {
@@ -722,6 +749,9 @@ func (w *walker) function(s *pysyntax.Function, c *class) *function {
 		d = &function{node: s, class: c}
 		w.known[s] = d
 		w.defs = append(w.defs, d)
+	} else if d.scope != w.scope { // a closure of its own
+		c := *d
+		d = &c
 	}
 	d.scope = w.scope
 	return d
@@ -746,7 +776,7 @@ func (w *walker) class(s *pysyntax.Class) {
 	}
 	for _, m := range s.Body {
 		if d, ok := m.(*pysyntax.Function); ok {
-			c.methods[d.Name] = w.function(d, c)
+			c.methods[d.Name] = w.decoratedAs(w.function(d, c)).fn
 		}
 	}
 	w.classes = append(w.classes, c)
