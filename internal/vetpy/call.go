@@ -143,7 +143,7 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 	case "clip_grad_norm_", "clip_grad_value_":
 		return put(evClip)
 	case "train", "eval":
-		if on.is(isModule|isEngine) || a.Attr == "eval" && len(x.Args) == 0 && !strings.HasPrefix(on.path, "builtins.") {
+		if on.is(isModule|isEngine) || on.is(isMoved) && on.call != nil || a.Attr == "eval" && len(x.Args) == 0 && !strings.HasPrefix(on.path, "builtins.") {
 			k := evTrain
 			if a.Attr == "eval" || len(x.Args) == 1 && isFalse(x.Args[0].Value) {
 				k = evEval
@@ -182,6 +182,10 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 		return w.keep(e, a)
 	case "to", "cuda", "xpu", "mps", "pin_memory", "cpu":
 		return w.move(x, a, e)
+	case "type_as", "type":
+		if a.Attr == "type_as" || !strings.Contains(w.text(x), "torch.") {
+			return on.without(isHost)
+		}
 	}
 	return w.tensorMethod(x, a, e)
 }
@@ -322,7 +326,7 @@ func (w *walker) move(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
 	switch {
 	case a.Attr == "cpu" || a.Attr == "to" && w.isCPU(x):
 		if on.is(isModule) {
-			return on.without(isMoved)
+			return on.without(isMoved | isPlaced)
 		}
 		e.kind = evRead
 		if on.is(isGraph|isOutput|isTensor|isBatch) && !on.is(isHost) || on.traits == 0 {
@@ -337,7 +341,7 @@ func (w *walker) move(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
 	e.kind = evMove
 	w.record(e)
 	if on.is(isModule) {
-		return on.with(isMoved)
+		return on.with(isMoved | isPlaced)
 	}
 	return on.with(isMoved | isCopied).without(isHost)
 }
@@ -345,11 +349,18 @@ func (w *walker) move(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
 // isCPU tells whether a move is to the host.
 func (w *walker) isCPU(x *pysyntax.Call) bool {
 	d := arg(x, "device", 0)
-	if d == nil {
-		return false
-	}
+	return d != nil && w.isHostDevice(d)
+}
+
+// isHostDevice tells whether a device is the host for sure.
+func (w *walker) isHostDevice(d pysyntax.Expr) bool {
 	if v := w.peek(d); v.path == "torch.device" && v.call != nil {
 		d = arg(v.call, "type", 0)
+	}
+	if n, ok := d.(*pysyntax.Name); ok {
+		if v := w.scope.get(n.ID); v != nil {
+			return v.text == `"cpu"`
+		}
 	}
 	s, ok := d.(*pysyntax.String)
 	return ok && s.Value == "cpu"
@@ -398,6 +409,9 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 	}
 	if !on.is(isGraph|isOutput|isTensor|isBatch) && !(on.is(isElement) && pure[a.Attr]) || on.is(isList|isModule) {
 		return nil
+	}
+	if together[a.Attr] {
+		w.meet(x, append([]*value{on}, e.args...)...)
 	}
 	t := on.traits &^ (isSoftmax | isSigmoid | isPinned | isCopied)
 	for _, v := range e.args {
@@ -522,6 +536,9 @@ func (w *walker) loss(x *pysyntax.Call, f *value, args []*value, names map[strin
 	if v := names["input"]; v != nil && len(args) == 0 {
 		args = append(args, v)
 	}
+	if !strings.Contains(strings.ToLower(f.path), "ctc") { // whose lengths lie on the host
+		w.meet(x, append([]*value{f.weight()}, all...)...)
+	}
 	w.record(event{kind: evCriterion, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: all, call: x})
 	c := *w.result(args, names)
 	c.traits = c.traits&isMoved | isGraph
@@ -540,10 +557,16 @@ func (w *walker) forward(x *pysyntax.Call, f *value, args []*value, names map[st
 		w.record(event{kind: evSync, node: x})
 		return unknown
 	}
+	if f.fields == nil || f.class.methods["forward"] == nil { // else it is seen within
+		w.meet(x, append(given(x, args, names), f.where())...)
+	}
 	w.record(event{kind: evForward, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: given(x, args, names), call: x})
 	v := w.result(args, names)
 	c := *v
 	c.traits = c.traits&isMoved | isOutput
+	if f.is(isPlaced) {
+		c.traits |= isMoved
+	}
 	c.traits |= f.traits & (isSoftmax | isSigmoid)
 	if f.fields != nil && f.class.methods["forward"] != nil {
 		r := w.enter(f.class.methods["forward"], f, args, names)
@@ -613,6 +636,13 @@ func (w *walker) path(x *pysyntax.Call, f *value, args []*value, names map[strin
 		w.record(e)
 		return &value{traits: isClock, path: path, call: x}
 	}
+	if strings.HasPrefix(path, "torch.nn.functional.") || strings.HasPrefix(path, "torch.") && (joining[last] || together[last] || last == "where" || last == "einsum") {
+		all := args
+		if len(args) > 0 && args[0].is(isList) {
+			all = args[0].elems
+		}
+		w.meet(x, all...)
+	}
 	e.kind = evCall
 	w.record(e)
 	v := w.made(x, path, last, args, names)
@@ -644,7 +674,9 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 	switch {
 	case last == "DistributedDataParallel" || last == "DataParallel" || last == "FullyShardedDataParallel" || path == "torch.compile" || path == "torch.jit.script":
 		c := *first(args)
-		c.traits |= isModule | isMoved
+		if c.traits |= isModule | isMoved; strings.HasPrefix(last, "D") || strings.HasPrefix(last, "F") {
+			c.traits &^= isPlaced // it moves what it is given
+		}
 		return &c
 	case (last == "from_pretrained" || last == "from_config") && !strings.Contains(path, "Pipeline"):
 		return &value{traits: isModule, path: path, call: x}
@@ -654,10 +686,16 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 		return &value{traits: t, path: path, call: x}
 	}
 	if t == isTensor {
-		return &value{traits: factory(x, last), path: path, call: x, names: w.result(args, names).names}
+		return &value{traits: w.factory(x, last), path: path, call: x, names: w.result(args, names).names}
 	}
 	if t == isOptimizer || t == isScheduler || t == isLoader || t == isSampler || t == isModule || t == isScaler || t == isCriterion || t == isEngine {
 		v := &value{traits: t, path: path, call: x}
+		if h := slices.IndexFunc(given(x, args, names), liesOnHost); t == isCriterion && h >= 0 {
+			v.last = given(x, args, names)[h]
+		}
+		if t == isLoader {
+			v.traits |= first(args).traits & isMoved
+		}
 		if t == isModule {
 			for _, a := range args {
 				v.names = join(v.names, a.names)
@@ -692,10 +730,11 @@ func (w *walker) made(x *pysyntax.Call, path, last string, args []*value, names 
 }
 
 // factory are the traits of a tensor that a function of torch makes anew.
-func factory(x *pysyntax.Call, name string) traits {
+func (w *walker) factory(x *pysyntax.Call, name string) traits {
 	t := isTensor
-	switch {
-	case arg(x, "device", -1) == nil:
+	switch d := arg(x, "device", -1); {
+	case d == nil && (w.placed || hasStar(x) || strings.HasSuffix(name, "Tensor") && !strings.HasPrefix(w.text(x.Func), "torch.")):
+	case d == nil || w.isHostDevice(d):
 		t |= isHost
 	case name == "tensor" || name == "as_tensor":
 		t |= isMoved | isCopied

@@ -46,7 +46,9 @@ func (w *walker) eval(x pysyntax.Expr) *value {
 	case *pysyntax.Compare:
 		v := w.eval(x.First)
 		for _, r := range x.Rest {
-			v = merge(v, w.eval(r))
+			u := w.eval(r)
+			w.meet(x, v, u)
+			v = merge(v, u)
 		}
 		if v.is(isGraph | isOutput | isTensor | isBatch) {
 			return &value{traits: isTensor | v.traits&isMoved, names: v.names}
@@ -123,7 +125,11 @@ func (w *walker) str(x *pysyntax.String) *value {
 		v := w.eval(f)
 		w.read(x, "format", v, f)
 	}
-	return &value{traits: isNumber}
+	v := &value{traits: isNumber}
+	if len(x.Fields) == 0 {
+		v.text = `"` + x.Value + `"`
+	}
+	return v
 }
 
 // read records that the host waits for a tensor.
@@ -150,6 +156,9 @@ func (w *walker) attribute(x *pysyntax.Attribute) *value { return w.field(x, w.e
 func (w *walker) field(x *pysyntax.Attribute, v *value) *value {
 	if v.fields != nil {
 		if f := v.fields[x.Attr]; f != nil {
+			if v.is(isPlaced) && f.is(isModule) {
+				return f.with(isMoved | isPlaced)
+			}
 			return f
 		}
 		if m := v.class.methods[x.Attr]; m != nil {
@@ -203,6 +212,7 @@ func (w *walker) binary(x *pysyntax.Binary) *value {
 	if x.Op == "@" && (a.is(isMoved) || b.is(isMoved)) {
 		w.record(event{kind: evWork, node: x, what: "@", on: a})
 	}
+	w.meet(x, a, b)
 	switch {
 	case x.Op == "and" || x.Op == "or":
 		return merge(a, b)
@@ -219,6 +229,10 @@ func (w *walker) binary(x *pysyntax.Binary) *value {
 		return &value{traits: t, names: join(a.names, b.names)}
 	case a.is(isNumber) && b.is(isNumber):
 		return &value{traits: isNumber}
+	case b.is(isNumber) && liesOnHost(a):
+		return a
+	case a.is(isNumber) && liesOnHost(b):
+		return b
 	case x.Op == "*" && a.is(isList) && b.traits&^isNumber == 0:
 		return a
 	case a.is(isList) && b.is(isList):
@@ -316,7 +330,7 @@ func (w *walker) comprehension(x *pysyntax.Comprehension) *value {
 	batches := givesBatches(iter)
 	turn := func() {
 		e := w.element(iter)
-		if !batches {
+		if e.is(isElement) && !batches {
 			e = e.without(isElement | isHost)
 		}
 		w.assign(c.Target, e)

@@ -28,6 +28,7 @@ const (
 	evElapsed                // two of its times are subtracted
 	evEmptyCache             //
 	evSetEpoch               //
+	evMeet                   // an operation is given what lies on the device and on the host
 	evCall                   // a call that a rule looks at by its name
 )
 
@@ -45,6 +46,7 @@ type event struct {
 	guards  int       // how many there are
 	arm     *arm      // the branch
 	modes   modes     //
+	forward bool      // within the forward of a module
 	fn      *function // in whose body
 	call    *pysyntax.Call
 }

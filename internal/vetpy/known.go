@@ -65,7 +65,7 @@ func pathTraits(path string) traits {
 		return isModule
 	case strings.HasPrefix(path, "torchvision.models.") || strings.HasPrefix(path, "timm.create_model"):
 		return isModule
-	case path == "torch.compile", path == "torch.jit.script":
+	case path == "torch.compile", path == "torch.jit.script", path == "torch.jit.load", path == "torch.hub.load":
 		return isModule
 	case strings.HasPrefix(path, "torch.") && (factories[last] != 0 || strings.HasSuffix(last, "Tensor")) && strings.Count(path, ".") == 1:
 		return isTensor
@@ -130,6 +130,8 @@ func nameTraits(name string) traits {
 	case n == "model" || n == "net" || n == "network" || strings.HasSuffix(n, "_model") || strings.HasSuffix(n, "_net") || n == "encoder" || n == "decoder" ||
 		n == "generator" || n == "discriminator" || n == "ddp_model" || n == "student" || n == "teacher" || n == "actor" || n == "critic" || n == "backbone" ||
 		n == "unet" || n == "rnn" || n == "lstm" || n == "gru" || n == "cell" || n == "netg" || n == "netd":
+		return isModule
+	case name == "G" || name == "D":
 		return isModule
 	case n == "criterion" || n == "crit" || n == "loss_fn" || n == "loss_func" || n == "loss_function" || n == "criteria":
 		return isCriterion

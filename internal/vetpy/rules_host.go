@@ -152,7 +152,13 @@ func (c *checker) loaders() {
 func (c *checker) heavyData(e *event) bool {
 	if e.arg != nil && e.arg.class != nil {
 		if m := e.arg.class.methods["__getitem__"]; m != nil {
-			return heavy().MatchString(c.f.Text(m.node)) || heavy().Match(c.f.Source) && strings.Contains(c.f.Text(m.node), "transform")
+			text := c.f.Text(m.node)
+			for name, other := range e.arg.class.methods {
+				if strings.Contains(text, "self."+name+"(") {
+					text += c.f.Text(other.node)
+				}
+			}
+			return heavy().MatchString(text) || heavy().Match(c.f.Source) && strings.Contains(text, "transform")
 		}
 		return false
 	}
@@ -164,8 +170,11 @@ func (c *checker) heavyData(e *event) bool {
 
 // shuffles judges the order of a loader for training.
 func (c *checker) shuffles(e *event) {
-	target := c.assignedTo(e.call)
-	if !strings.Contains(strings.ToLower(target), "train") || strings.Contains(strings.ToLower(target), "eval") {
+	target := strings.ToLower(c.assignedTo(e.call))
+	if key := c.keyOf(e.call); key != "" {
+		target = strings.ToLower(key)
+	}
+	if strings.Contains(target, "eval") || !strings.Contains(target, "train") && !c.trainsOver(e.call) {
 		return
 	}
 	for _, name := range []string{"shuffle", "sampler", "batch_sampler"} {
@@ -186,11 +195,33 @@ func (c *checker) shuffles(e *event) {
 		disproved: "a data set that shuffles itself, or whose order matters"})
 }
 
+// keyOf is the key under which a dictionary has a value that stands in it, or empty.
+func (c *checker) keyOf(call *pysyntax.Call) string {
+	from, _ := call.Span()
+	p := c.f.Position(from)
+	if m := keyed().FindStringSubmatch(c.f.LineText(p.Line)[:p.Column-1]); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+var keyed = pattern(`["'](\w+)["']\s*:\s*$`)
+
+// trainsOver tells whether a loop over a loader trains, in each of several epochs.
+func (c *checker) trainsOver(loader *pysyntax.Call) bool {
+	return slices.ContainsFunc(c.training, func(l *loop) bool { return c.over(l, loader) && l.parent != nil && !c.backwardOf(l.parent) })
+}
+
+// over tells whether a loop goes over a loader.
+func (c *checker) over(l *loop, loader *pysyntax.Call) bool {
+	return l.iter.call == loader || slices.ContainsFunc(l.iter.elems, func(v *value) bool { return v.call == loader })
+}
+
 // onlyEvaluates tells whether all loops over a loader that are seen never go backward.
 func (c *checker) onlyEvaluates(loader *pysyntax.Call) bool {
 	seen := false
 	for _, l := range c.loops {
-		if l.iter.call == loader || slices.ContainsFunc(l.iter.elems, func(v *value) bool { return v.call == loader }) {
+		if c.over(l, loader) {
 			if seen = true; c.any(l, differentiates) {
 				return false
 			}

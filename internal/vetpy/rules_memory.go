@@ -194,7 +194,7 @@ func (c *checker) evaluations(each func(l *loop, forward *event)) {
 		}
 		for i := l.from; i < l.to; i++ {
 			e := &c.events[i]
-			batch := known || slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isBatch | isElement) })
+			batch := known || e.kind == evForward && c.asked(l, e) || slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isBatch | isElement) })
 			if e.kind == evForward && e.loop == l && e.on.is(isModule) && !e.on.is(isCriterion) && batch {
 				each(l, e)
 				break
@@ -202,6 +202,15 @@ func (c *checker) evaluations(each func(l *loop, forward *event)) {
 		}
 	}
 }
+
+// asked tells whether a program that never goes backward sets a model to evaluation and asks it in a loop.
+func (c *checker) asked(l *loop, e *event) bool {
+	return e.on.is(isModule) && l.iter.is(isNumber) && (c.bytesHave("no_grad") || c.bytesHave("inference_mode") || !slices.ContainsFunc(c.events, func(b event) bool { return b.kind == evBackward })) &&
+		slices.ContainsFunc(c.events[:l.from], func(m event) bool { return m.kind == evEval && m.onText == e.onText && m.fn == l.fn })
+}
+
+// bytesHave tells whether the source has a word.
+func (c *checker) bytesHave(word string) bool { return strings.Contains(string(c.f.Source), word) }
 
 // ofCallers tells whether the modes of a function are those of a caller that is not seen: methods of a module.
 func ofCallers(d *function) bool {
@@ -322,6 +331,11 @@ func ofForeign(d *function) bool {
 func (c *checker) aside() {
 	for i := range c.events {
 		e := &c.events[i]
+		if e.kind == evForward && c.shown(e) {
+			c.say(say{rule: "V03", at: e.node, title: "the model is asked in training mode", sure: finding.Medium, fix: fmt.Sprintf("%s.eval()  # once, when it is loaded", e.onText), gain: "answers of the model as it was trained",
+				evidence: finding.Says("no eval() in the program"), disproved: "a model without dropout and batch norm, or an eval() in another file"})
+			continue
+		}
 		if e.kind != evForward || e.modes&noGrad == 0 || e.fn == nil || !scoring().MatchString(e.fn.node.Name) || e.loop == nil || !c.backwardOf(e.loop) || !e.on.is(isModule) || !c.modal(e.on) {
 			continue
 		}
@@ -333,6 +347,12 @@ func (c *checker) aside() {
 			fix: fmt.Sprintf("%s.eval()  # before, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
 			evidence: finding.Says("train() comes before it, at %s", c.lineOf(m)), disproved: "a model without dropout and batch norm"})
 	}
+}
+
+// shown tells whether a model that was loaded is asked without recording, and no mode is set in the whole program, which does not train.
+func (c *checker) shown(e *event) bool {
+	return e.modes&noGrad != 0 && e.loop == nil && e.on.is(isModule) && e.on.call != nil && c.modal(e.on) && c.bytesHave("load_state_dict(") &&
+		!ofModuleMethod(e) && !slices.ContainsFunc(c.events, func(m event) bool { return m.kind == evEval || m.kind == evTrain || m.kind == evBackward })
 }
 
 // modal tells whether a model may have layers that behave in another way in evaluation: of a class of the file, whether its classes have.

@@ -17,7 +17,7 @@ func (c *checker) movedInPart() {
 	for _, l := range c.loops {
 		turn := c.turn(l)
 		moved := slices.IndexFunc(turn, func(e event) bool {
-			return e.kind == evMove && e.loop == l && e.on.is(isBatch|isElement) && !e.on.is(isModule) && !c.isDropped(turn, &e) && !strings.HasSuffix(c.text(e.node), ".device)")
+			return e.kind == evMove && e.loop == l && e.on.is(isBatch|isElement) && !e.on.is(isModule) && !c.isDropped(turn, &e) && (!strings.HasSuffix(c.text(e.node), ".device)") || settings().MatchString(c.text(e.node)))
 		})
 		if moved < 0 {
 			continue
@@ -37,6 +37,9 @@ func (c *checker) movedInPart() {
 		}
 	}
 }
+
+// settings matches a device that a program has as one of its settings, and not of another tensor.
+var settings = pattern(`(?i)(self|args?|cfg|conf|config|opts?|hparams|hp|flags|settings|accelerator|fabric)\.device\)$`)
 
 // isLength tells whether a value is named as lengths, which losses and packing of sequences take from the host, or as what is no tensor; or is a
 // field of a batch, which has moved it itself.
@@ -90,9 +93,7 @@ func (c *checker) ofHostData(e *event) bool {
 }
 
 // inForward tells whether an event is in the forward of a module.
-func inForward(e *event) bool {
-	return e.fn != nil && e.fn.class != nil && e.fn.class.module && e.fn.node.Name == "forward"
-}
+func inForward(e *event) bool { return e.forward && e.fn.class != nil && e.fn.class.module }
 
 // constants are tensors that stay the same and are copied to the device each time that they are used.
 func (c *checker) constants() {
@@ -146,17 +147,23 @@ func (c *checker) piecewise() {
 func (c *checker) deviceInForward() {
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evMove || e.fn == nil || e.fn.class == nil || !e.fn.class.module || e.fn.node.Name != "forward" || e.call == nil {
+		if !inForward(e) || e.call == nil {
 			continue
 		}
-		fixed := e.what == "cuda" && len(e.call.Args) == 0
-		if s := arg(e.call, "device", 0); s != nil && strings.Contains(c.text(s), "cuda") && strings.ContainsAny(c.text(s), `"'`) {
+		place, fixed := -1, strings.HasPrefix(e.what, "torch.cuda.") && strings.HasSuffix(e.what, "Tensor")
+		switch {
+		case e.kind == evMove:
+			place, fixed = 0, e.what == "cuda" && len(e.call.Args) == 0
+		case e.kind != evCall || !strings.HasPrefix(e.what, "torch."):
+			continue
+		}
+		if s := arg(e.call, "device", place); s != nil && strings.Contains(c.text(s), "cuda") && strings.ContainsAny(c.text(s), `"'`) {
 			fixed = true
 		}
 		if !fixed || mover().MatchString(e.fn.class.node.Name) {
 			continue
 		}
-		c.say(say{rule: "V15", at: e.node, title: "forward moves to a device that is fixed in the text", sure: finding.High,
+		c.say(say{rule: "V15", at: e.node, title: "forward works on a device that is fixed in the text", sure: finding.High,
 			fix: "make it on x.device, or register what belongs to the model: self.register_buffer(\"mask\", mask)", gain: "the model runs on any device", disproved: "a model that only ever runs on one GPU"})
 	}
 }

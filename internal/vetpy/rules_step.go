@@ -1,6 +1,7 @@
 package vetpy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -294,13 +295,13 @@ func (c *checker) miscounted() {
 			continue
 		}
 		made := c.counts(e.on.call)
-		epochs := ofEpochs().MatchString(made) && !ofBatches().MatchString(made)
+		epochs := (ofEpochs().MatchString(made) || c.countsTurns(e)) && !ofBatches().MatchString(made)
 		switch {
-		case (epochs || c.fewSteps(e.on)) && c.backwardOf(e.loop) && e.loop.parent != nil && ofEpochs().MatchString(c.loopHead(e.loop.parent)) && !ofEpochs().MatchString(c.loopHead(e.loop)):
+		case (epochs || c.fewSteps(e.on)) && c.backwardOf(e.loop) && e.loop.parent != nil && c.ofEpoch(e.loop.parent) && !ofEpochs().MatchString(c.loopHead(e.loop)):
 			c.say(say{rule: "V32", at: e.node, title: fmt.Sprintf("%s counts epochs, and steps in every batch", e.onText), sure: finding.High,
 				evidence: finding.Says("it is made with %s", made), fix: fmt.Sprintf("%s  # behind the loop over %s", c.text(e.node), e.loop.text), gain: "the rates that are meant, over all epochs",
 				disproved: "a variable of that name that counts batches"})
-		case strings.Contains(made, "len(") && !strings.Contains(made, "//") && !c.backwardOf(e.loop) && c.hasKind(e.loop, evBackward) && ofEpochs().MatchString(c.loopHead(e.loop)):
+		case strings.Contains(made, "len(") && !strings.Contains(made, "//") && !c.backwardOf(e.loop) && c.hasKind(e.loop, evBackward) && c.ofEpoch(e.loop):
 			c.say(say{rule: "V32", at: e.node, title: fmt.Sprintf("%s counts batches, and steps once per epoch", e.onText), sure: finding.High,
 				evidence: finding.Says("it is made with %s", made), fix: fmt.Sprintf("%s  # behind each step of the optimizer", c.text(e.node)), gain: "the whole schedule",
 				disproved: "a length that is one of epochs"})
@@ -308,13 +309,39 @@ func (c *checker) miscounted() {
 	}
 }
 
+// ofEpoch tells whether a turn of a loop is an epoch: it says so, or goes over a loader within.
+func (c *checker) ofEpoch(l *loop) bool {
+	return ofEpochs().MatchString(c.loopHead(l)) || l.iter.is(isNumber) && slices.ContainsFunc(c.training, func(in *loop) bool { return in.parent == l && givesBatches(in.iter) })
+}
+
+// countsTurns tells whether a schedule is made for as many steps as the loop around its own has turns.
+func (c *checker) countsTurns(e *event) bool {
+	if e.loop.parent == nil {
+		return false
+	}
+	f, ok := e.loop.parent.node.(*pysyntax.For)
+	if !ok {
+		return false
+	}
+	r, ok := f.Iter.(*pysyntax.Call)
+	if !ok || !isWord(r.Func, "range") || len(r.Args) == 0 {
+		return false
+	}
+	turns := c.text(r.Args[len(r.Args)-1].Value)
+	return slices.ContainsFunc(e.on.call.Args[min(1, len(e.on.call.Args)):], func(a pysyntax.Arg) bool { return c.text(a.Value) == turns })
+}
+
 // fewSteps tells whether a schedule changes the rate after so many steps as nobody has batches.
 func (c *checker) fewSteps(schedule *value) bool {
 	last := schedule.path[strings.LastIndexByte(schedule.path, '.')+1:]
-	if last != "StepLR" && last != "MultiStepLR" {
+	if last == "ExponentialLR" {
+		g, ok := arg(schedule.call, "gamma", 1).(*pysyntax.Number)
+		return ok && strings.HasPrefix(g.Text, "0.") && g.Text < "0.99"
+	}
+	if last != "StepLR" && last != "MultiStepLR" && last != "CosineAnnealingLR" {
 		return false
 	}
-	x := arg(schedule.call, "step_size", 1)
+	x := cmp.Or(arg(schedule.call, "step_size", 1), arg(schedule.call, "T_max", 1))
 	if last == "MultiStepLR" {
 		x = arg(schedule.call, "milestones", 1)
 	}

@@ -52,7 +52,7 @@ type value struct {
 	keys   map[string]*value // of a dictionary, as far as they are written out; it does not change
 	last   *value            // what was appended to a list
 	gives  *value            // what a loop over a generator gets
-	test   string            // of a condition that has a name, as it is written
+	text   string            // of a condition that has a name, as it is written, and of a string
 	names  []string          // of variables that went into it, at most maxNames
 	loop   *loop             // in which it was made; nil outside of loops
 	turn   int               // of a loop, in which it was made
@@ -93,6 +93,22 @@ func (v *value) without(t traits) *value {
 	c := *v
 	c.traits &^= t
 	return &c
+}
+
+// weight is the weight of a criterion, which is a tensor that lies on the host; unknown if it is moved with it, or has none.
+func (v *value) weight() *value {
+	if v.is(isCriterion) && !v.is(isMoved) && v.last != nil {
+		return v.last
+	}
+	return unknown
+}
+
+// where is a value that lies where a module was moved to.
+func (v *value) where() *value {
+	if v.is(isPlaced) {
+		return &value{traits: isTensor | isMoved}
+	}
+	return unknown
 }
 
 // having is a dictionary with one more key.
@@ -179,6 +195,9 @@ func merge(a, b *value) *value {
 	}
 	if c.gives == nil {
 		c.gives = b.gives
+	}
+	if a.text != b.text {
+		c.text = ""
 	}
 	return &c
 }

@@ -37,6 +37,7 @@ type walker struct {
 	backward map[string]bool // what backward is called on, without a loss as its argument
 	learns   map[string]bool // what is asked for its parameters, or set to evaluation: modules
 	cleared  map[string]bool // lists that are emptied somewhere
+	placed   bool            // the program says where tensors are made that are not told
 	gpu      bool            // the program computes on a device that is apart from the host
 }
 
@@ -121,6 +122,7 @@ func newWalker(f *pysyntax.File) *walker {
 	w.names(w.backward, backwards, ".backward")
 	w.names(w.learns, learning, "parameters", ".eval")
 	w.names(w.cleared, clearing, ".clear", ".pop", "del")
+	w.placed = w.mentions("set_default_device", "set_default_tensor_type", "with torch.device(")
 	w.gpu = w.mentions("cuda", "device", "accelerat", "mps", "xpu") && graphics().Match(f.Source)
 	return w
 }
@@ -214,6 +216,7 @@ func (w *walker) record(e event) {
 	}
 	e.loop, e.guards, e.modes, e.fn, e.arm = w.loop, w.guards, w.modes, w.fn, w.arm
 	e.guarded = w.guards > 0
+	e.forward = slices.ContainsFunc(w.entered, func(d *function) bool { return d.class != nil && d.class.module && d.node.Name == "forward" })
 	w.events = append(w.events, e)
 }
 
@@ -243,8 +246,8 @@ func (w *walker) tested(x pysyntax.Expr) (test string, which int) {
 		test, which = n, 1
 	}
 	if simpleName().MatchString(test) {
-		if v := w.scope.get(test); v != nil && v.test != "" {
-			test = v.test
+		if v := w.scope.get(test); v != nil && v.text != "" && v.text[0] != '"' {
+			test = v.text
 		}
 	}
 	return test, which
@@ -275,7 +278,7 @@ func (w *walker) statement(s pysyntax.Stmt) {
 		}
 		v := w.assigned(s)
 		if c, ok := s.Value.(*pysyntax.Compare); ok && v.is(isNumber) {
-			v = &value{traits: isNumber, names: v.names, test: w.text(c)}
+			v = &value{traits: isNumber, names: v.names, text: w.text(c)}
 		}
 		if n, ok := s.Targets[0].(*pysyntax.Name); ok && w.loop != nil && w.learns[n.ID] && !mentions(s, n.ID) {
 			w.record(event{kind: evCall, node: s, what: "remade", onText: n.ID, arg: v})
@@ -506,6 +509,8 @@ func (w *walker) within(iter *value, deep int) *value {
 		return &value{traits: isBatch | isHost, call: iter.call}
 	case iter.is(isNumber):
 		return &value{traits: isNumber}
+	case iter.is(isBatch):
+		return &value{traits: iter.traits &^ isList, names: iter.names, call: iter.call}
 	case iter.is(isList) && iter.elems != nil:
 		var all *value
 		for _, e := range iter.elems {
