@@ -4,12 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"math"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,45 +15,125 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// TestGolden repeats cases of the comparison, which PyTorch computed, without PyTorch.
-func TestGolden(t *testing.T) {
-	env, err := tensor.Fresh(testutil.Device())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open("testdata/golden.jsonl")
+// goldenFile has cases of every op of the table with PyTorch's results, of which compare.py chooses some of each.
+const goldenFile = "testdata/golden.jsonl"
+
+// remake is how the golden file is made.
+const remake = "go run ./bench/pytorch/compare -python python3 -n 40000 -seed 11 -golden bench/pytorch/compare/" + goldenFile
+
+func goldenCases(t *testing.T) (cases []*Case) {
+	f, err := os.Open(goldenFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	seen := map[string]bool{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var c Case
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+		c := &Case{}
+		if err := json.Unmarshal(lines.Bytes(), c); err != nil {
 			t.Fatal(err)
 		}
-		seen[c.Op] = true
-		got := c.Run(env)
-		if got.Err != "" {
-			t.Errorf("%s case %d: %s", c.Op, c.ID, got.Err)
-			continue
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// TestGolden repeats cases of the comparison, which PyTorch computed, without PyTorch: all on one device, a part on the
+// simulated GPU.
+func TestGolden(t *testing.T) {
+	cases := goldenCases(t)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 40)
+	some := testutil.Some(spread, cases, func(c *Case) string { return fmt.Sprint(c.Op, c.ID) })
+	for name, cases := range map[string][]*Case{testutil.Device(): cases, "sim:0": some} {
+		t.Run(name, func(t *testing.T) {
+			env, err := tensor.Fresh(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range cases {
+				c.golden(t, env)
+			}
+		})
+	}
+}
+
+// golden compares a case's results and derivatives with PyTorch's.
+func (c *Case) golden(t *testing.T, env *tensor.Env) {
+	got := c.Run(env)
+	if got.Err != "" {
+		t.Errorf("%s case %d: %s", c.Op, c.ID, got.Err)
+		return
+	}
+	for part, pair := range map[string][2][]Value{"result": {got.Out, c.Got.Out}, "gradient": {got.Grads, c.Got.Grads}, "second gradient": {got.Second, c.Got.Second}} {
+		for i, want := range pair[1] {
+			if i >= len(pair[0]) {
+				pair[0] = append(pair[0], Value{want.DType, want.Shape, make([]num, len(want.Data))}) // it hangs on no operand
+			}
+			if d := differs(&pair[0][i], &want, part, c.narrowest()); d != "" {
+				t.Errorf("%s case %d, %s %d: %s", c.Op, c.ID, part, i, d)
+			}
 		}
-		for part, pair := range map[string][2][]Value{"result": {got.Out, c.Got.Out}, "gradient": {got.Grads, c.Got.Grads}, "second gradient": {got.Second, c.Got.Second}} {
-			for i, want := range pair[1] {
-				if i >= len(pair[0]) {
-					pair[0] = append(pair[0], Value{want.DType, want.Shape, make([]num, len(want.Data))}) // it hangs on no operand
-				}
-				if d := differs(&pair[0][i], &want, part, c.narrowest()); d != "" {
-					t.Errorf("%s case %d, %s %d: %s", c.Op, c.ID, part, i, d)
-				}
+	}
+}
+
+// TestGoldenShapes: the golden cases of each op are of five shapes at least, with a gradient and a second derivative where
+// results hang on operands, and with what is easily got wrong: a dimension of 1, a layout that is not row-major.
+func TestGoldenShapes(t *testing.T) {
+	const least = 5
+	type set map[string]bool
+	parts := map[string]map[string]set{}
+	for _, c := range goldenCases(t) {
+		if parts[c.Op] == nil {
+			parts[c.Op] = map[string]set{}
+		}
+		for part, has := range c.parts() {
+			if parts[c.Op][part] == nil {
+				parts[c.Op][part] = set{}
+			}
+			if has {
+				parts[c.Op][part][c.shapes()] = true
 			}
 		}
 	}
 	for _, name := range names {
-		if !seen[name] {
-			t.Errorf("no case of %s is among the golden ones", name)
+		want := map[string]int{"result": least, "gradient": least, "second derivative": least, "operand that is not row-major": 1, "dimension of 1": 1}
+		if slices.Contains(flat, name) {
+			delete(want, "gradient")
+			delete(want, "second derivative")
+		}
+		if slices.Contains(fromNothing, name) {
+			delete(want, "dimension of 1")
+		}
+		for part, n := range want {
+			if have := len(parts[name][part]); have < n {
+				t.Errorf("%s: golden cases of %d shapes have a %s, of %d at least: add the op to OPS in compare.py and make them again: %s", name, have, part, n, remake)
+			}
 		}
 	}
+}
+
+// fromNothing are calls that take no operand: what is drawn for them stands for the device.
+var fromNothing = strings.Fields("arange eye full linspace")
+
+// parts tells what a case has that golden cases of its op must have.
+func (c *Case) parts() map[string]bool {
+	learns := slices.ContainsFunc(c.In, func(o Operand) bool { return o.learns() && len(o.Data) > 0 })
+	return map[string]bool{
+		"result": true, "gradient": learns && len(c.Got.Grads) > 0, "second derivative": learns && len(c.Got.Second) > 0,
+		"operand that is not row-major": slices.ContainsFunc(c.In, func(o Operand) bool { return o.Layout != "dense" }),
+		"dimension of 1":                slices.ContainsFunc(c.In, func(o Operand) bool { return slices.Contains(o.Shape, 1) }),
+	}
+}
+
+// shapes are those of operands and results.
+func (c *Case) shapes() string {
+	var all [][]int
+	for _, o := range c.In {
+		all = append(all, o.Shape)
+	}
+	for _, v := range c.Got.Out {
+		all = append(all, v.Shape)
+	}
+	return fmt.Sprint(all)
 }
 
 // tolerance is compare.py's.
@@ -95,45 +171,6 @@ func differs(got, want *Value, part string, narrowest float64) string {
 		return fmt.Sprintf("element %d is %v, PyTorch %v", i, g, w)
 	}
 	return ""
-}
-
-// apart are methods that give a tensor and are not compared, and why.
-var apart = map[string]string{
-	"Dropout": "random", "Bernoulli": "random", "Multinomial": "random", "Grad": "a gradient that is there", "Keep": "ownership", "In": "modes", "Enter": "a module's name", "EnterPair": "likewise", "AutoWide": "a policy", "To": "another device", "Detach": "no values of its own",
-	"RequireGrad": "used by every case", "Contiguous": "its values are its operand's; layouts use it", "ZerosLike": "constant", "FullLike": "constant",
-	"CrossEntropy": "nn.CrossEntropy is compared", "Resample": "nn.Upsample is compared, which gives it its operands", "CrossEntropyMean": "nn.CrossEntropy is compared",
-	"LinearCrossEntropy": "nn's test compares with Linear and CrossEntropy", "LinearCrossEntropyTotal": "nn's test compares with Linear and CrossEntropy", "LinearCrossEntropyMean": "nn's test compares with Linear and CrossEntropy",
-}
-
-// TestEveryMethodIsCompared holds the table against the methods of Tensor.
-func TestEveryMethodIsCompared(t *testing.T) {
-	used := map[string]bool{}
-	for _, file := range []string{"ops.go", "layers.go", "einsum.go", "functions.go", "arranged.go", "order.go", "spatial.go", "written.go"} {
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok {
-				used[s.Sel.Name] = true
-			}
-			return true
-		})
-	}
-	typ := reflect.TypeFor[*tensor.Tensor]()
-	for i := range typ.NumMethod() {
-		m := typ.Method(i)
-		gives := false
-		for j := range m.Type.NumOut() {
-			gives = gives || m.Type.Out(j) == typ || m.Type.Out(j) == reflect.SliceOf(typ)
-		}
-		switch why := apart[m.Name]; {
-		case gives && !used[m.Name] && why == "":
-			t.Errorf("%s is neither in the table nor among those apart", m.Name)
-		case why != "" && !gives:
-			t.Errorf("%s is listed as apart, and gives no tensor", m.Name)
-		}
-	}
 }
 
 // TestCasesFollowFromTheSeed: equal seeds give equal cases, others do not.

@@ -13,8 +13,8 @@ import (
 
 // flat are calls whose results hang on no operand: comparisons, whole numbers, constants, and those that the table draws for
 // their values only.
-var flat = strings.Fields("all and any argmax argmin argsort bincount bit_and bit_and_num bit_not bit_or bit_or_num bit_xor bit_xor_num bucketize eq eq_num " +
-	"eye gcd ge ge_num gt gt_num heaviside index_copy_last index_put_last isfinite isinf isnan lcm le le_num linspace lt lt_num median_values ne ne_num " +
+var flat = strings.Fields("all and any arange argmax argmin argsort bincount bit_and bit_and_num bit_not bit_or bit_or_num bit_xor bit_xor_num bucketize eq eq_num " +
+	"eye full gcd ge ge_num gt gt_num heaviside index_copy_last index_put_last isfinite isinf isnan lcm le le_num linspace lt lt_num median_values ne ne_num " +
 	"nonzero not one_hot or scatter_last searchsorted shift_left shift_left_num shift_right shift_right_num signbit sum_squares topk_values unique xor")
 
 // jumpy are remainders of quotients so large that a difference's step leads beyond the next jump.

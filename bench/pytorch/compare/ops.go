@@ -24,7 +24,7 @@ var table = map[string]op{}
 var names []string
 
 func init() {
-	for _, part := range []map[string]op{unaries(), binaries(), reductions(), shapes(), indexing(), products(), norms(), losses(), inPlace(), recipes(), numbered(), arranged(), ordered(), spatial(), functions(), einsums(), writes(), bitwise(), kin()} {
+	for _, part := range []map[string]op{unaries(), binaries(), reductions(), shapes(), indexing(), products(), norms(), losses(), inPlace(), recipes(), numbered(), arranged(), ordered(), spatial(), functions(), einsums(), writes(), bitwise(), kin(), fused()} {
 		maps.Copy(table, part)
 	}
 	names = slices.Sorted(maps.Keys(table))
@@ -295,7 +295,12 @@ func shapes() map[string]op {
 			},
 			func(in ts, a *Attrs) ts { return only(in[0].Expand(a.Shape...)) },
 		},
-		"slice": {(*drawer).slice, func(in ts, a *Attrs) ts { return only(in[0].SliceStep(a.Axis, a.N[0], a.N[1], a.N[2])) }},
+		"slice": {(*drawer).slice, func(in ts, a *Attrs) ts {
+			if a.N[2] == 1 {
+				return only(in[0].Slice(a.Axis, a.N[0], a.N[1]))
+			}
+			return only(in[0].SliceStep(a.Axis, a.N[0], a.N[1], a.N[2]))
+		}},
 		"select": {
 			func(d *drawer) {
 				s := d.shape(1, 4)
