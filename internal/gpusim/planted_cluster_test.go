@@ -30,7 +30,11 @@ func TestPlantedInClusters(t *testing.T) {
 	send := initBarrier(1) + expect + peer + "st.shared.u32 [%i+1024], %t; fence.proxy.async.shared::cta; bar.sync 0;\n" + sync +
 		"mapa.shared::cluster.u32 %w, %bar, %x; mapa.shared::cluster.u32 %j, %s, %x; add.u32 %v, %s, 1024;\n" +
 		first + "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%j], [%v], 256, [%w];\n" + waitFor("W", "%bar", 0) + "ld.shared.u32 %w, [%i];\n" + sync + "st.shared.u32 [%i+1024], 0;\n" + sync
+	give := "mov.u32 %x, %ctaid.x; mul.wide.u32 %a, %x, 256; add.s64 %out, %out, %a;\n" +
+		first + "cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 256;\n" + first + "cp.async.bulk.commit_group;\n" + first + "cp.async.bulk.wait_group 0;\n" + sync
+	proxied := strings.NewReplacer("%t;\n", "%t; fence.proxy.async;\n")
 	const (
+		unfenced  = "that a thread of a block of the cluster wrote without a fence.proxy.async"
 		unordered = "in no order: no barrier of the cluster, arrival at an mbarrier or flag"
 		reading   = "a bulk copy may still be reading"
 	)
@@ -111,6 +115,38 @@ func TestPlantedInClusters(t *testing.T) {
 			{"the source is used again too soon", `(ld[^;]*;\n)barrier[^\n]*`, "$1", reading},
 			{"the destination is written before by its block", `(?s)(mapa\.shared::cluster\.u32 %w.*)`, "st.shared.u32 [%i], 3;\n$1", "in no order"},
 			{"the destination is written before by its block, and all wait", `(?s)(mapa\.shared::cluster\.u32 %w.*)`, "st.shared.u32 [%i], 3; fence.proxy.async;\n" + sync + "$1", ""},
+		}},
+		{"pushed and given on", peer + sync + "st.shared::cluster.u32 [%j], %t; fence.proxy.async;\n" + sync + give, []plantedBug{
+			{"nothing", "$", "", ""},
+			{"the fence behind the barrier, by the thread that issues", `fence\.proxy\.async;\n([^\n]*)`, "\n$1 @%first fence.proxy.async;", ""},
+			{"no fence", `fence\.proxy\.async;`, "", unfenced},
+			{"one thread's fence", `fence\.proxy`, "@%first fence.proxy", unfenced},
+			{"the fence before", `(st\.[^;]*;) (fence\.proxy\.async;)`, "$2 $1", unfenced},
+			{"another thread's fence, behind the barrier", `fence\.proxy\.async;\n([^\n]*)`, "\n$1 setp.eq.u32 %q, %t, 40; @%q fence.proxy.async;", unfenced},
+			{"another thread's fence, behind the barrier, and a barrier", `fence\.proxy\.async;\n([^\n]*)`, "\n$1 setp.eq.u32 %q, %t, 40; @%q fence.proxy.async; bar.sync 0;", ""},
+			{"the other block's fence, behind the barrier, and another barrier", `fence\.proxy\.async;\n([^\n]*)`, "\n$1 setp.eq.u32 %q, %t, 40; @%q fence.proxy.async;\n" + sync, ""},
+		}},
+		{"given on behind an arrival", initBarrier(64) + peer + sync + proxied.Replace(arrival) + waitFor("W", "%bar", 0) + give, []plantedBug{
+			{"nothing", "$", "", ""},
+			{"the fence behind the wait", `(?s)fence\.proxy\.async;(.*?bra W;)`, "$1 fence.proxy.async;", ""},
+			{"no fence", `fence\.proxy\.async;`, "", unfenced},
+			{"a relaxed arrival behind fences", `fence\.proxy\.async;\n([^\n]*)arrive\.release`, "fence.proxy.async; fence.acq_rel.cluster;\n${1}arrive.relaxed", ""},
+		}},
+		{"given on behind a flag", peer + strings.NewReplacer("%t;\n", "%t; fence.proxy.async;\n", "ld.shared.u32 %w, [%i];\n"+sync, give).Replace(flag), []plantedBug{
+			{"nothing", "$", "", ""},
+			{"an acquire", `(?s)L: ld\.relaxed(.*?)fence[^;]*;`, "L: ld.acquire$1", ""},
+			{"no fence", `fence\.proxy\.async;`, "", unfenced},
+			{"the fence behind the wait", `(?s)fence\.proxy\.async;(.*?bra L;\n[^\n]*)`, "$1 fence.proxy.async;", ""},
+		}},
+		{"overwritten by a copy", initBarrier(1) + expect + peer + sync + "st.shared::cluster.u32 [%j], %t; fence.proxy.async;\n" + sync +
+			first + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in], 256, [%bar];\n" + waitFor("W", "%bar", 0) + "ld.shared.u32 %w, [%i];\n" + sync, []plantedBug{
+			{"nothing", "$", "", ""},
+			{"no fence", `fence\.proxy\.async;`, "", "overwrites bytes " + unfenced},
+		}},
+		{"overwritten by a copy of the block that wrote", initBarrier(1) + expect + peer + sync + "st.shared::cluster.u32 [%j], %t; fence.proxy.async; bar.sync 0; mapa.shared::cluster.u32 %v, %s, %x; mapa.shared::cluster.u32 %w, %bar, %x;\n" +
+			first + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%v], [%in], 256, [%w];\n" + waitFor("W", "%bar", 0) + "ld.shared.u32 %w, [%i];\n" + sync, []plantedBug{
+			{"nothing", "$", "", ""},
+			{"no fence", `fence\.proxy\.async;`, "", "overwrites bytes " + unfenced},
 		}},
 	} {
 		for _, b := range c.bugs {

@@ -1,6 +1,10 @@
 package check
 
-import "github.com/warpline-ml/warpline/internal/gpusim/simt"
+import (
+	"slices"
+
+	"github.com/warpline-ml/warpline/internal/gpusim/simt"
+)
 
 // The asynchronous proxy: bulk copies and wgmma access shared memory at any moment between their issue and the end that
 // somebody waits for, and by another path than loads and stores. So of each 16 bytes it is known which of them may still be
@@ -91,12 +95,15 @@ type flights struct {
 	out    [][]*Flight // that read them
 	fenced [][]uint32  // by warp: the clocks of warps up to which their writes are fenced, as far as it knows
 	bars   [bars][]uint32
+	// The same of warps of other blocks of the cluster.
+	far     []*tree
+	farBars [bars]*tree
 }
 
 // Asynchronous makes the check follow the asynchronous proxy.
 func (r *Race) Asynchronous() {
 	n, warps := len(r.vectors), len(r.clock)
-	r.fly = &flights{in: make([]*Flight, n), out: make([][]*Flight, n), fenced: make([][]uint32, warps)}
+	r.fly = &flights{in: make([]*Flight, n), out: make([][]*Flight, n), fenced: make([][]uint32, warps), far: make([]*tree, warps)}
 	for i := range r.fly.fenced {
 		r.fly.fenced[i] = make([]uint32, warps)
 	}
@@ -118,40 +125,75 @@ func (f *flights) start() {
 	for _, list := range f.bars {
 		clear(list)
 	}
+	clear(f.far)
+	f.farBars = [bars]*tree{}
 }
 
 // arrive, leave and over pass on what is fenced by way of a barrier.
 func (f *flights) arrive(w, id uint32) {
 	if f != nil {
 		join(f.bars[id], f.fenced[w])
+		f.farBars[id] = f.farBars[id].joined(f.far[w])
 	}
 }
 
 func (f *flights) leave(w, id uint32) {
 	if f != nil {
 		join(f.fenced[w], f.bars[id])
+		f.far[w] = f.far[w].joined(f.farBars[id])
 	}
 }
 
 func (f *flights) over(id uint32) {
 	if f != nil {
 		clear(f.bars[id])
+		f.farBars[id] = nil
 	}
 }
 
-func (f *flights) clusterPassed() {
-	if f != nil {
-		join(f.bars[ClusterPast], f.bars[ClusterBarrier])
-		clear(f.bars[ClusterBarrier])
+// fencedBy is what a list of the block's warps and a tree of others' say, as other blocks get it.
+func (o *Order) fencedBy(list []uint32, far *tree) *tree {
+	return far.with(o.block, &leaf{warps: slices.Clone(list)}, o.levels)
+}
+
+// takeFenced adds what a tree says of fences to a list of the block's warps.
+func (o *Order) takeFenced(list []uint32, t *tree) {
+	if l := t.get(o.block, o.levels); l != nil {
+		join(list, l.warps)
 	}
 }
 
-// told is for what passes by way of flags, whose order is known by thread: it takes all that any warp knows.
-func (f *flights) told(w uint32) {
-	if f != nil {
-		for _, list := range f.fenced {
-			join(f.fenced[w], list)
+// fencesPassed hands on what was brought to the barrier of the cluster of some blocks.
+func fencesPassed(blocks []*Order) {
+	var all *tree
+	for _, o := range blocks {
+		if f := o.fly; f != nil && o.near != nil {
+			all = all.joined(o.fencedBy(f.bars[ClusterBarrier], f.farBars[ClusterBarrier]))
 		}
+	}
+	for _, o := range blocks {
+		if f := o.fly; f != nil {
+			join(f.bars[ClusterPast], f.bars[ClusterBarrier])
+			f.farBars[ClusterPast] = f.farBars[ClusterPast].joined(all)
+			o.takeFenced(f.bars[ClusterPast], all)
+			f.over(ClusterBarrier)
+		}
+	}
+}
+
+// toldOfFences is for what passes by way of flags, whose order is known by thread: it takes all that any warp knows.
+func (o *Order) toldOfFences(w uint32) {
+	f := o.fly
+	if f == nil {
+		return
+	}
+	for v, list := range f.fenced {
+		join(f.fenced[w], list)
+		f.far[w] = f.far[w].joined(f.far[v])
+	}
+	if o.near != nil {
+		f.far[w] = f.far[w].joined(o.near.fenced)
+		o.takeFenced(f.fenced[w], o.near.fenced)
 	}
 }
 
@@ -164,13 +206,20 @@ func (r *Order) FenceProxy(w, lanes uint32) {
 	join(of, r.clock[w])
 	for m := lanes; m != 0; m &= m - 1 {
 		known := r.at(w, simt.Lowest(m)).known
-		if known == nil || known.own == nil {
+		if known == nil {
+			continue
+		}
+		r.fly.far[w] = r.fly.far[w].joined(known.far)
+		if known.own == nil {
 			continue
 		}
 		join(of, known.own.warps)
 		for _, x := range known.own.more {
 			of[x.thread/simt.WarpSize] = max(of[x.thread/simt.WarpSize], x.clock)
 		}
+	}
+	if r.near != nil {
+		r.near.fenced = r.near.fenced.joined(r.fencedBy(of, r.fly.far[w]))
 	}
 	r.tick(w)
 }
@@ -239,14 +288,50 @@ func (r *Race) unfenced(w uint32, g int) *Site {
 	return nil
 }
 
-// missesFence reports writes by threads that the asynchronous proxy may not see.
-func (r *Race) missesFence(w uint32, a *Access, lane, addr, what int) bool {
-	by := r.unfenced(w, addr/VectorSize)
+// unfencedFar is a write across blocks of the cluster to 16 bytes of one of them, which a lane comes behind and of which it knows no
+// fence.proxy.async.
+func (r *Race) unfencedFar(of *Race, w uint32, lane, addr int) *Site {
+	if r.near == nil {
+		return nil
+	}
+	at := of.base + uint64(addr)
+	for end := at + VectorSize; at < end; {
+		row := r.near.row(at, shiftOf(VectorSize))
+		if row == nil {
+			return nil
+		}
+		then := row.cell(at).write
+		if then.clock != 0 && (of != r || then.block != r.block) && r.follows(w, lane, then.block, then.thread(), then.clock) && r.fencedOf(w, then.block, then.thread()) < then.clock {
+			return r.near.launch.accesses[then.access()].Site
+		}
+		at += 1 << row.shift
+	}
+	return nil
+}
+
+// fencedOf is the clock up to which writes of a thread of a block of the cluster are fenced, as far as a warp knows.
+func (r *Race) fencedOf(w, block uint32, thread uint16) uint32 {
+	if block == r.block {
+		return r.fly.fenced[w][thread/simt.WarpSize]
+	}
+	return r.fly.far[w].get(block, r.levels).of(thread)
+}
+
+// missesFence reports writes by threads to 16 bytes of a block that the asynchronous proxy may not see.
+func (r *Race) missesFence(of *Race, w uint32, a *Access, lane, addr, what int) bool {
+	var by *Site
+	if of == r {
+		by = r.unfenced(w, addr/VectorSize)
+	}
+	whose := "a thread"
+	if by == nil {
+		by, whose = r.unfencedFar(of, w, lane, addr), "a thread of a block of the cluster"
+	}
 	if by == nil {
 		return false
 	}
 	verb := [...]string{"reads", "overwrites"}[what]
-	r.report(w, lane, a, by, "the asynchronous proxy "+verb+" bytes that a thread wrote without a fence.proxy.async in between", addr)
+	r.report(w, lane, a, by, "the asynchronous proxy "+verb+" bytes that "+whose+" wrote without a fence.proxy.async in between", addr)
 	return true
 }
 
@@ -277,7 +362,7 @@ func (r *Race) readable(w uint32, a *Access, lane, at int) bool {
 	if r.near != nil {
 		r.meet(w, a, lane, r.base+uint64(at))
 	}
-	return r.afterWrites(w, a, lane, at) && !r.missesFence(w, a, lane, at, 0)
+	return r.afterWrites(w, a, lane, at) && !r.missesFence(r, w, a, lane, at, 0)
 }
 
 // afterWrites is whether a lane comes behind the writes of threads to 16 bytes, which it reports otherwise.
@@ -314,16 +399,16 @@ func (r *Race) WriteAsync(of *Race, f *Flight, w uint32, a *Access, lane, addr, 
 		of.ArriveAsync(f, addr, n)
 		return
 	}
+	quiet := false
+	for at := addr; at < addr+n && !quiet; at += VectorSize {
+		quiet = r.missesFence(of, w, a, lane, at, 1)
+	}
 	if r.near != nil && r.near.follows(a) {
 		r.near.overwrite(r.Order, w, lane, a, of.base+uint64(addr), n)
 	}
-	quiet := false
 	var data [16]byte
 	for at := addr; at < addr+n; at += VectorSize {
 		g := at / VectorSize
-		if !quiet {
-			quiet = !far && r.missesFence(w, a, lane, at, 1)
-		}
 		if other := of.fly.in[g]; !quiet && other != nil && other != f && !r.landed(other, w, lane) {
 			r.report(w, lane, a, other.Site, "a bulk copy writes where another may still be writing", at)
 			quiet = true

@@ -36,6 +36,7 @@ type Global struct {
 	// Of shared memory of a cluster, by block.
 	relaxed map[uint32]*relaxedArrival
 	visits  map[visit]record
+	fenced  *tree // what fence.proxy.async came behind
 	leave   Omission
 }
 

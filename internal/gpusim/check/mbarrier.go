@@ -8,6 +8,7 @@ type MbarrierOrder struct {
 	arrived, over *view
 
 	fenced, fencedOver []uint32  // the same of what fence.proxy.async came behind, by warp
+	far, farOver       *tree     // and of warps of other blocks
 	flight             *Flight   // the copies of this phase; nil without
 	sources            []*Flight // what they read of shared memory
 	landed             []*Flight // those of the last phases that are over
@@ -26,6 +27,7 @@ func (b *MbarrierOrder) Release(o *Order, w uint32, lane int, relaxed bool) {
 	o.none = false
 	if o.fly != nil {
 		b.bringFenced(o.fly.fenced[w])
+		b.far = b.far.joined(o.fly.far[w])
 	}
 	if relaxed {
 		b.arrived = union(b.arrived, o.at(w, lane).told[OfBlock])
@@ -35,16 +37,17 @@ func (b *MbarrierOrder) Release(o *Order, w uint32, lane int, relaxed bool) {
 	o.tick(w)
 }
 
-// ReleaseFrom is for an arrival of a thread of another block. What that knows of fences in this one is not known.
+// ReleaseFrom is for an arrival of a thread of another block.
 func (b *MbarrierOrder) ReleaseFrom(o, from *Order, w uint32, lane int, relaxed bool) {
 	if o == nil {
 		return
 	}
 	if o.fly != nil {
-		for v := range o.clock {
-			join(o.fly.fenced[v], o.clock[v])
-			b.bringFenced(o.fly.fenced[v])
+		t := from.fencedBy(from.fly.fenced[w], from.fly.far[w])
+		if l := t.get(o.block, o.levels); l != nil {
+			b.bringFenced(l.warps)
 		}
+		b.far = b.far.joined(t)
 	}
 	o.none = false
 	told := from.at(w, lane).told[OfCluster]
@@ -81,6 +84,7 @@ func (b *MbarrierOrder) Reads(f *Flight) {
 // End is that of the phase.
 func (b *MbarrierOrder) End() {
 	b.over, b.arrived = union(b.over, b.arrived), nil
+	b.farOver, b.far = b.farOver.joined(b.far), nil
 	if b.fenced != nil {
 		if b.fencedOver == nil {
 			b.fencedOver = make([]uint32, len(b.fenced))
@@ -122,6 +126,9 @@ func (b *MbarrierOrder) Acquire(o *Order, w uint32, lane int, relaxed bool) {
 	}
 	if b.fencedOver != nil && o.fly != nil {
 		join(o.fly.fenced[w], b.fencedOver)
+	}
+	if o.fly != nil {
+		o.fly.far[w] = o.fly.far[w].joined(b.farOver)
 	}
 	if b.over == nil {
 		return

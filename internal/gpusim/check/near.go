@@ -29,7 +29,7 @@ func (g *Global) Restart() {
 	clear(g.places)
 	clear(g.relaxed)
 	clear(g.visits)
-	g.used, g.beyond, g.found, g.leave = 0, nil, map[pair]*race{}, 0
+	g.used, g.beyond, g.fenced, g.found, g.leave = 0, nil, nil, map[pair]*race{}, 0
 }
 
 // Keep adds what was found in the cluster of that index, and what was left out there.
@@ -172,6 +172,7 @@ func (o *Order) ArriveRelaxed(w, lanes uint32, s *Site) {
 		at.known = union(at.known, o.at(w, simt.Lowest(m)).told[OfCluster])
 	}
 	o.atBar[ClusterBarrier] = &at
+	o.fly.arrive(w, ClusterBarrier)
 	o.tick(w)
 }
 

@@ -94,6 +94,7 @@ func (g *Global) hear(o *Order, w uint32, lane int, a *Access, now record, there
 	}
 	s := o.of(w, lane)
 	if a.Acquire && a.Scope >= level {
+		o.toldOfFences(w)
 		s.known = union(s.known, told)
 	} else {
 		s.read[level] = union(s.read[level], told)

@@ -202,7 +202,7 @@ func (o *Order) Fence(w uint32, lanes uint32, acquire, release bool, scope Scope
 		return
 	}
 	if acquire {
-		o.fly.told(w)
+		o.toldOfFences(w)
 	}
 	warps := o.toldByBarriers(w)
 	for m := lanes; m != 0; m &= m - 1 {
@@ -224,7 +224,7 @@ func (o *Order) signal(w uint32, a *Access, lane, addr int) {
 	if (!a.Write || a.Atomic) && there != nil {
 		s := o.of(w, lane)
 		if a.Acquire {
-			o.fly.told(w)
+			o.toldOfFences(w)
 			s.known = union(s.known, there)
 		} else {
 			s.read[OfBlock] = union(s.read[OfBlock], there)
@@ -303,8 +303,8 @@ func ClusterPassed(blocks []*Order) {
 		all = all.joined(here.all(o.block, o.levels))
 		join(o.bars[ClusterPast], o.bars[ClusterBarrier])
 		clear(o.bars[ClusterBarrier])
-		o.fly.clusterPassed()
 	}
+	fencesPassed(blocks)
 	for _, o := range blocks {
 		at := o.together(len(o.clock), func(yield func(s *state)) {
 			for _, s := range []*state{o.atBar[ClusterPast], o.atBar[ClusterBarrier], {known: viewOf(all, o.block, o.levels)}} {
