@@ -65,8 +65,12 @@ func newForward[T kernels.Float](g *convolution) *implicit[T] {
 // prepareConv32 takes Winograd's form where it pays.
 func prepareConv32(k *device.Kernel) (run, error) {
 	x, w, y := k.Op.In(0), k.Op.In(1), k.Out[0]
-	f := newWinograd(newConvolution(x, w, y, &k.Op.Attr), false)
+	g := newConvolution(x, w, y, &k.Op.Attr)
+	f := newWinograd(g, false)
 	if f == nil {
+		if f := newHalving(g, false); f != nil {
+			return prepareHalving(k, f, 0, 1), nil
+		}
 		return prepareConv[float32](k)
 	}
 	k.Workspace = sizeOf[float32](f.size())
@@ -136,6 +140,9 @@ func prepareConvGradInput32(k *device.Kernel) (run, error) {
 	c := newConvolution(x, w, g, &k.Op.Attr)
 	f := newWinograd(c, true)
 	if f == nil {
+		if f := newHalving(c, true); f != nil {
+			return prepareHalving(k, f, 0, 1), nil
+		}
 		if f := newWoven(c); f != nil {
 			return prepareWoven(k, f), nil
 		}

@@ -75,7 +75,11 @@ func TestConv(t *testing.T) {
 		convCase{1, 4, 28, 28, 260, 3, 3, ir.Conv{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}}, // in slices,
 		convCase{3, 6, 1, 641, 9, 1, 5, ir.Conv{StrideH: 1, StrideW: 3, PadH: 0, PadW: 2, DilationH: 1, DilationW: 1, Groups: 1}},   // of lines,
 		convCase{1, 9, 66, 60, 8, 2, 3, ir.Conv{StrideH: 1, StrideW: 1, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}},   // and a weight's in bands
-		convCase{70, 2, 7, 3, 6, 1, 2, ir.Conv{StrideH: 3, StrideW: 1, PadH: 0, PadW: 1, DilationH: 1, DilationW: 1, Groups: 2}})
+		convCase{70, 2, 7, 3, 6, 1, 2, ir.Conv{StrideH: 3, StrideW: 1, PadH: 0, PadW: 1, DilationH: 1, DilationW: 1, Groups: 2}},
+		convCase{22, 16, 14, 15, 17, 4, 4, ir.Conv{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1, DilationH: 1, DilationW: 1, Groups: 1}}, // by halves,
+		convCase{8, 34, 21, 26, 66, 4, 4, ir.Conv{StrideH: 2, StrideW: 2, PadH: 2, PadW: 0, DilationH: 1, DilationW: 1, Groups: 2}},  // in groups,
+		convCase{9, 16, 12, 17, 16, 4, 4, ir.Conv{StrideH: 2, StrideW: 2, PadH: 3, PadW: 4, DilationH: 1, DilationW: 1, Groups: 1}},  // with zeros around,
+		convCase{1, 19, 21, 263, 16, 4, 4, ir.Conv{StrideH: 2, StrideW: 2, PadH: 1, PadW: 2, DilationH: 1, DilationW: 1, Groups: 1}}) // in bands
 	for _, dt := range floatTypes {
 		for _, c := range cases {
 			tx, tw, tb := c.types(dt)
@@ -106,15 +110,15 @@ func TestConv(t *testing.T) {
 	}
 }
 
-// BenchmarkConv has n, c, h, o, k and the stride of the race's case, of ResNet-18 on 8 pictures of 64×64, and of a small
+// BenchmarkConv has n, c, h, o, k and the stride of the race's cases, of ResNet-18 on 8 pictures of 64×64, and of a small
 // network's layers.
 func BenchmarkConv(b *testing.B) {
-	for _, s := range [][6]int{{64, 32, 28, 64, 3, 1},
+	for _, s := range [][6]int{{64, 32, 28, 64, 3, 1}, {64, 32, 28, 64, 4, 2},
 		{8, 3, 64, 64, 7, 2}, {8, 64, 16, 64, 3, 1}, {8, 64, 16, 128, 3, 2}, {8, 64, 16, 128, 1, 2}, {8, 128, 8, 128, 3, 1},
 		{8, 128, 8, 256, 3, 2}, {8, 256, 4, 256, 3, 1}, {8, 256, 4, 512, 3, 2}, {8, 512, 2, 512, 3, 1},
 		{128, 1, 28, 32, 3, 1}, {128, 32, 14, 64, 3, 1}, {2, 256, 56, 64, 1, 1}} {
 		n, ch, h, o, k, stride := s[0], s[1], s[2], s[3], s[4], s[5]
-		c := convCase{n, ch, h, h, o, k, k, ir.Conv{StrideH: stride, StrideW: stride, PadH: k / 2, PadW: k / 2, DilationH: 1, DilationW: 1, Groups: 1}}
+		c := convCase{n, ch, h, h, o, k, k, ir.Conv{StrideH: stride, StrideW: stride, PadH: (k - 1) / 2, PadW: (k - 1) / 2, DilationH: 1, DilationW: 1, Groups: 1}}
 		x, w, _ := c.types(dtype.F32)
 		oh, ow := c.out()
 		g := ir.Dense(dtype.F32, c.n, c.o, oh, ow)

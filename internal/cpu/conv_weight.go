@@ -48,17 +48,29 @@ func prepareConvGradWeight32(k *device.Kernel) (run, error) {
 	c := newConvolution(x, w, g, &k.Op.Attr)
 	f := newWinogradGrad(c)
 	if f == nil {
+		if f := newHalvingGrad(c); f != nil {
+			return prepareSums(k, f), nil
+		}
 		if f := newShiftedGrad(c); f != nil {
-			return prepareShiftedGrad(k, f), nil
+			return prepareSums(k, f), nil
 		}
 		return prepareConvGradWeight[float32](k)
 	}
+	return prepareSums(k, f), nil
+}
+
+// prepareSums has the gradient computed by f. The workspace has its sums.
+func prepareSums(k *device.Kernel, f interface {
+	size() int
+	run(a convArgs[float32], space []float32)
+}) run {
+	g, x, w := k.Op.In(0), k.Op.In(1), k.Out[0]
 	k.Workspace = sizeOf[float32](f.size())
 	return func(args []device.Arg, _ *device.Params) error {
 		a := convArgs[float32]{w: elems[float32](args[0], w), y: elems[float32](args[1], g), x: elems[float32](args[2], x)}
 		f.run(a, workspace[float32](args[3], 0, f.size()))
 		return nil
-	}, nil
+	}
 }
 
 func prepareConvGradWeight[T kernels.Float](k *device.Kernel) (run, error) {

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"github.com/warpline-ml/warpline/internal/cpu/kernels"
-	"github.com/warpline-ml/warpline/internal/device"
 )
 
 // shiftedGrad is the gradient by the weight where planes are large enough to be copied once for each distance of columns, as
@@ -128,16 +127,5 @@ func (f *shiftedGrad) finish(a *convArgs[float32], lo, hi int) {
 				a.w[((grp*f.og+o)*f.cg+channel)*area+t] = v
 			}
 		}
-	}
-}
-
-// prepareShiftedGrad has the gradient computed by f. The workspace has the sums.
-func prepareShiftedGrad(k *device.Kernel, f *shiftedGrad) run {
-	g, x, w := k.Op.In(0), k.Op.In(1), k.Out[0]
-	k.Workspace = sizeOf[float32](f.size())
-	return func(args []device.Arg, _ *device.Params) error {
-		a := convArgs[float32]{w: elems[float32](args[0], w), y: elems[float32](args[1], g), x: elems[float32](args[2], x)}
-		f.run(a, workspace[float32](args[3], 0, f.size()))
-		return nil
 	}
 }
