@@ -96,7 +96,8 @@ func TestLockFree(t *testing.T) {
 	x := mapped(make([]uint32, 512), func(i int, _ uint32) uint32 { return uint32(i*7%31 + 1) })
 	src := fileText(t, "testdata/lockfree.ptx")
 	names := 0
-	for _, name := range newRig(t, src, false).prog.Kernels() {
+	r := newRig(t, src, true)
+	for _, name := range r.prog.Kernels() {
 		names++
 		start := ""
 		for s := range lockfree {
@@ -114,7 +115,6 @@ func TestLockFree(t *testing.T) {
 			if seed > 2 {
 				o.Schedule = Independent
 			}
-			r := newRig(t, src, true)
 			y := r.upload(make([]uint32, 512), "y")
 			rep := r.launch(name, d1(8), d1(64), o, r.upload(x, "x"), y, r.upload(make([]uint32, 4096), "work"))
 			if got := download[uint32](r, y, len(want)); !slices.Equal(got, want) {

@@ -204,6 +204,7 @@ type view struct {
 	far *tree
 
 	whole *tree // both, once it was asked for
+	heard *tree // is part of it: what a thread that polls hears again and again
 }
 
 // union is what either view knows.
@@ -243,6 +244,16 @@ func (v *view) all(block uint32, levels int) *tree {
 		v.whole = v.far.with(block, v.own, levels)
 	}
 	return v.whole
+}
+
+// hearing is what a thread of a block knows that is told a tree.
+func (v *view) hearing(t *tree, block uint32, levels int) *view {
+	if t == nil || v != nil && v.heard == t {
+		return v
+	}
+	v = union(v, viewOf(t, block, levels))
+	v.heard = t
+	return v
 }
 
 // viewOf is what a tree tells a thread of a block.

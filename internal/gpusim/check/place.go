@@ -62,7 +62,7 @@ func (p *place) pass(o *Order, before *place, level Scope) {
 func (g *Global) hear(o *Order, w uint32, lane int, a *Access, now record, there *place, level Scope, reached bool) {
 	if g.beyond != nil {
 		s := o.of(w, lane)
-		s.known = union(s.known, viewOf(g.beyond, o.block, o.levels))
+		s.known = s.known.hearing(g.beyond, o.block, o.levels)
 	}
 	if there == nil {
 		return
@@ -85,19 +85,19 @@ func (g *Global) hear(o *Order, w uint32, lane int, a *Access, now record, there
 	if !reached {
 		return
 	}
-	told := there.own
-	if level > OfBlock {
-		told = viewOf(there.out[level], o.block, o.levels)
-	}
-	if told == nil {
+	if level == OfBlock && there.own == nil || level > OfBlock && there.out[level] == nil {
 		return
 	}
 	s := o.of(w, lane)
+	knows := &s.read[level]
 	if a.Acquire && a.Scope >= level {
 		o.toldOfFences(w)
-		s.known = union(s.known, told)
+		knows = &s.known
+	}
+	if level == OfBlock {
+		*knows = union(*knows, there.own)
 	} else {
-		s.read[level] = union(s.read[level], told)
+		*knows = (*knows).hearing(there.out[level], o.block, o.levels)
 	}
 }
 

@@ -6,19 +6,25 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/gpusim"
 	"github.com/warpline-ml/warpline/internal/ptx"
 )
 
-// TestCampaign tries a sample of the mutants of the test kernels, and all of a suite of which that is next to none; all of them with
-// WARPLINE_MUTANTS=all. bench/oracle writes the report.
-func TestCampaign(t *testing.T) {
-	suites, err := TestSuites(func(path string) (string, error) {
+// testSuites are opened once for all tests.
+var testSuites = sync.OnceValues(func() ([]*Suite, error) {
+	return TestSuites(func(path string) (string, error) {
 		b, err := os.ReadFile("../../../" + path)
 		return string(b), err
 	})
+})
+
+// TestCampaign tries a sample of the mutants of the test kernels, and all of a suite of which that is next to none; all of them with
+// WARPLINE_MUTANTS=all. bench/oracle writes the report.
+func TestCampaign(t *testing.T) {
+	suites, err := testSuites()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,17 +72,14 @@ func (beside) read(*gpusim.Device) error { return nil }
 
 // TestNeighbours: mutants seen to leave their buffers are reported where another buffer is next.
 func TestNeighbours(t *testing.T) {
-	suites, err := TestSuites(func(path string) (string, error) {
-		b, err := os.ReadFile("../../../" + path)
-		return string(b), err
-	})
+	suites, err := testSuites()
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
 	for _, s := range suites {
 		for _, c := range s.Cases {
-			n += reported(t, s.Source, c)
+			n += reported(t, s, c)
 		}
 	}
 	if n < 10 {
@@ -85,8 +88,9 @@ func TestNeighbours(t *testing.T) {
 }
 
 // reported counts those of a sample of mutants that leave their buffers.
-func reported(t *testing.T, source string, c *Case) (n int) {
-	o, err := Open(source, c)
+func reported(t *testing.T, s *Suite, c *Case) (n int) {
+	t.Helper()
+	o, err := s.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,24 @@ type Suite struct {
 	// aside; Seed draws them. 0 takes all.
 	Sample int
 	Seed   uint64
+
+	opened map[*Case]*Opened
+}
+
+// Open is [Open] of one of the suite's cases, once: that the kernel as it is gives no finding takes longer than some mutants do.
+func (s *Suite) Open(c *Case) (*Opened, error) {
+	if o := s.opened[c]; o != nil {
+		return o, nil
+	}
+	o, err := Open(s.Source, c)
+	if err != nil {
+		return nil, err
+	}
+	if s.opened == nil {
+		s.opened = map[*Case]*Opened{}
+	}
+	s.opened[c] = o
+	return o, nil
 }
 
 // Result is the verdict of a mutant over all launches of its kernel: the best of them.
@@ -42,7 +60,7 @@ func (s *Suite) Run(every int) ([]*Result, error) {
 	byID := map[string]*Result{}
 	var order []*Result
 	for _, c := range s.Cases {
-		o, err := Open(s.Source, c)
+		o, err := s.Open(c)
 		if err != nil {
 			return nil, err
 		}
