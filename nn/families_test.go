@@ -13,7 +13,7 @@ import (
 )
 
 // families are the files of bench/pytorch/layers_reference.py, with the fewest cases that each has.
-var families = map[string]int{"losses": 120, "losses_margin": 180, "activations": 120, "norms": 30, "lstm": 27, "gru": 21, "rnn": 27, "cells": 70, "attention_functional": 50, "attention_layers": 45, "transformer": 36, "convolutions": 40, "interpolate": 150, "windows": 80, "adapt": 85}
+var families = map[string]int{"losses": 120, "losses_margin": 180, "activations": 120, "norms": 30, "lstm": 27, "gru": 21, "rnn": 27, "cells": 70, "attention_functional": 50, "attention_layers": 45, "transformer": 36, "convolutions": 40, "interpolate": 150, "windows": 80, "core": 220, "adapt": 85}
 
 // TestFamilies compares layers and losses with PyTorch over all their options: outputs, gradients, second derivatives.
 func TestFamilies(t *testing.T) {
@@ -34,7 +34,9 @@ func TestFamilies(t *testing.T) {
 							c.t[short] = deeply(name, v)
 						}
 					}
-					c.family(t)
+					for _, c.strided = range []bool{true, false} {
+						c.family(t)
+					}
 					c.unrecorded(t, env)
 				})
 			}

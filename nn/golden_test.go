@@ -48,6 +48,7 @@ type goldenCase struct {
 	Attrs       attrs
 	t           map[string]*tensor.Tensor
 	params      map[string]*tensor.Tensor
+	strided     bool // inputs do not lie row-major
 }
 
 // param is a parameter with the case's value, nil if the case has none.
@@ -96,20 +97,16 @@ var forwards = map[string]forward{
 	}),
 	"AdaptiveAvgPool2d": value(GlobalAvgPool{}),
 	"ReLU":              value(ReLU{}),
-	"GELU": one(func(c *goldenCase) Module {
-		if c.Attrs["approximate"] == "tanh" {
-			return GELUTanh{}
-		}
-		return GELU{}
-	}),
-	"SiLU":    value(SiLU{}),
-	"Sigmoid": value(Sigmoid{}),
-	"Tanh":    value(Tanh{}),
+	"GELU":              value(GELU{}),
+	"GELUTanh":          value(GELUTanh{}),
+	"SiLU":              value(SiLU{}),
+	"Sigmoid":           value(Sigmoid{}),
+	"Tanh":              value(Tanh{}),
+	"Softmax":           value(Softmax{}),
+	"Identity":          value(Identity{}),
+	"Flatten":           value(Flatten{}),
 	"softmax": func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
-		if dim := int(c.Attrs.number("dim", 0)); dim != -1 {
-			return []*tensor.Tensor{in["x"].Softmax(dim)}
-		}
-		return []*tensor.Tensor{Softmax{}.Forward(in["x"])}
+		return []*tensor.Tensor{in["x"].Softmax(int(c.Attrs.number("dim", 0)))}
 	},
 	"log_softmax": func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 		return []*tensor.Tensor{in["x"].LogSoftmax(int(c.Attrs.number("dim", 0)))}
@@ -251,12 +248,26 @@ func (c *goldenCase) leaves() map[string]*tensor.Tensor {
 	for _, name := range slices.Sorted(maps.Keys(c.t)) {
 		if short, ok := strings.CutPrefix(name, "in."); ok {
 			in[short] = c.t[name]
+			if c.strided {
+				in[short] = strided(c.t[name])
+			}
 			if c.t["grad."+short] != nil {
-				in[short] = c.t[name].RequireGrad()
+				in[short] = in[short].Detach().RequireGrad()
 			}
 		}
 	}
 	return in
+}
+
+// strided has the values of t, its last two dimensions swapped in memory, or one that takes every second place.
+func strided(t *tensor.Tensor) *tensor.Tensor {
+	switch {
+	case t.Size() < 2:
+		return t
+	case t.Rank() == 1:
+		return tensor.Stack(1, t, t).Flatten(0).SliceStep(0, 0, 2*t.Size(), 2)
+	}
+	return t.Transpose(-1, -2).Contiguous().Transpose(-1, -2)
 }
 
 // weigh compares results, and is their sum with the case's weights, nil where none has any.

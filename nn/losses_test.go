@@ -52,6 +52,13 @@ var losses = map[string]forward{
 	"cosine_similarity": scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
 		return CosineSimilarity(in["x"], in["x2"], c.Attrs.int("dim", 0), c.Attrs.number("eps", 0))
 	}),
+	"pairwise_distance": scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
+		return PairwiseDistance(in["x"], in["x2"], c.Attrs.extended("p", 0), c.Attrs.number("eps", 0))
+	}),
+	"linear_cross_entropy": scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
+		opts := append(options[CrossEntropyOption](c.reduction()), Smoothing(c.Attrs.number("label_smoothing", 0)), Ignore(c.Attrs.int("ignore_index", -100)))
+		return LinearCrossEntropy(in["x"], in["w"], in["target"], opts...)
+	}),
 	"triplet_margin_loss": scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
 		return TripletMargin(in["x"], in["x2"], in["x3"], TripletConfig{Margin: c.Attrs.number("margin", 0), P: c.Attrs.extended("p", 0),
 			Eps: c.Attrs.number("eps", 0), Swap: c.Attrs.flag("swap")}, c.reduction()...)

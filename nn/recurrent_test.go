@@ -9,21 +9,33 @@ import (
 )
 
 func init() {
-	maps.Copy(forwards, map[string]forward{"LSTM": recurrentCase, "GRU": recurrentCase, "RNN": recurrentCase, "LSTMCell": cellCase, "GRUCell": cellCase, "RNNCell": cellCase})
+	type env = tensor.Env
+	maps.Copy(forwards, map[string]forward{
+		"LSTM": recurrentCase(func(e *env, in, hidden int, c RecurrentConfig) *recurrent {
+			return &NewLSTM(e, in, hidden, c).recurrent
+		}),
+		"GRU": recurrentCase(func(e *env, in, hidden int, c RecurrentConfig) *recurrent { return &NewGRU(e, in, hidden, c).recurrent }),
+		"RNN": recurrentCase(func(e *env, in, hidden int, c RecurrentConfig) *recurrent { return &NewRNN(e, in, hidden, c).recurrent }),
+		"LSTMCell": func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+			h, cell := loaded(c, NewLSTMCell(c.env(), in["x"].Dim(-1), c.Attrs.int("hidden", 0), c.cell())).Forward(in["x"], in["h"], in["c"])
+			return []*tensor.Tensor{h, cell}
+		},
+		"GRUCell": scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
+			return loaded(c, NewGRUCell(c.env(), in["x"].Dim(-1), c.Attrs.int("hidden", 0), c.cell())).Forward(in["x"], in["h"])
+		}),
+		"RNNCell": scalar(func(c *goldenCase, in map[string]*tensor.Tensor) *tensor.Tensor {
+			return loaded(c, NewRNNCell(c.env(), in["x"].Dim(-1), c.Attrs.int("hidden", 0), c.cell())).Forward(in["x"], in["h"])
+		}),
+	})
 }
 
-// cellCase runs a cell of the case's kind and options.
-func cellCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
-	x := in["x"]
-	env, hidden, config := x.Env(), c.Attrs.int("hidden", 0), CellConfig{NoBias: c.Attrs["bias"] == false, ReLU: c.Attrs.text("nonlinearity") == "relu"}
-	switch c.Layer {
-	case "LSTMCell":
-		h, cell := loaded(c, NewLSTMCell(env, x.Dim(-1), hidden, config)).Forward(x, in["h"], in["c"])
-		return []*tensor.Tensor{h, cell}
-	case "GRUCell":
-		return []*tensor.Tensor{loaded(c, NewGRUCell(env, x.Dim(-1), hidden, config)).Forward(x, in["h"])}
-	}
-	return []*tensor.Tensor{loaded(c, NewRNNCell(env, x.Dim(-1), hidden, config)).Forward(x, in["h"])}
+func (c *goldenCase) cell() CellConfig {
+	return CellConfig{NoBias: c.Attrs["bias"] == false, ReLU: c.Attrs.text("nonlinearity") == "relu"}
+}
+
+func (c *goldenCase) recurrent() RecurrentConfig {
+	return RecurrentConfig{Layers: c.Attrs.int("num_layers", 1), Bidirectional: c.Attrs.flag("bidirectional"), BatchFirst: c.Attrs.flag("batch_first"),
+		Dropout: c.Attrs.number("dropout", 0), NoBias: c.Attrs["bias"] == false, Proj: c.Attrs.int("proj_size", 0), ReLU: c.Attrs.text("nonlinearity") == "relu"}
 }
 
 // TestCellSteps: a cell with a layer's weights does what the layer does, and tells what does not fit.
@@ -56,28 +68,23 @@ func TestCellSteps(t *testing.T) {
 	}
 }
 
-// recurrentCase runs a layer of the case's kind and options.
-func recurrentCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
-	x := in["x"]
-	config := RecurrentConfig{Layers: c.Attrs.int("num_layers", 1), Bidirectional: c.Attrs.flag("bidirectional"), BatchFirst: c.Attrs.flag("batch_first"),
-		NoBias: c.Attrs["bias"] == false, Proj: c.Attrs.int("proj_size", 0), ReLU: c.Attrs.text("nonlinearity") == "relu"}
-	var l *recurrent
-	switch hidden := c.Attrs.int("hidden", 0); c.Layer {
-	case "LSTM":
-		l = &NewLSTM(x.Env(), x.Dim(-1), hidden, config).recurrent
-	case "GRU":
-		l = &NewGRU(x.Env(), x.Dim(-1), hidden, config).recurrent
-	case "RNN":
-		l = &NewRNN(x.Env(), x.Dim(-1), hidden, config).recurrent
+// recurrentCase runs a layer of a kind with the case's options.
+func recurrentCase(build func(env *tensor.Env, in, hidden int, c RecurrentConfig) *recurrent) forward {
+	return func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
+		x := in["x"]
+		if c.Attrs.flag("eval") {
+			x = x.In(x.Env().Eval())
+		}
+		l := build(x.Env(), x.Dim(-1), c.Attrs.int("hidden", 0), c.recurrent())
+		for name := range l.Weights {
+			l.Weights[name] = c.param(name)
+		}
+		y, end := l.Run(x, RecurrentState{in["h"], in["c"]}, in["lengths"])
+		if end.C == nil {
+			return []*tensor.Tensor{y, end.H}
+		}
+		return []*tensor.Tensor{y, end.H, end.C}
 	}
-	for name := range l.Weights {
-		l.Weights[name] = c.param(name)
-	}
-	y, end := l.Run(x, RecurrentState{in["h"], in["c"]}, in["lengths"])
-	if end.C == nil {
-		return []*tensor.Tensor{y, end.H}
-	}
-	return []*tensor.Tensor{y, end.H, end.C}
 }
 
 // TestRecurrentModule: a layer is a Module with PyTorch's names, takes samples without a batch, and drops out between its

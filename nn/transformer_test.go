@@ -25,8 +25,7 @@ func multiheadLayer(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tenso
 	if k == nil {
 		k, v = q, q
 	}
-	l := NewMultiheadAttention(q.Env(), q.Dim(-1), MultiheadConfig{Heads: c.Attrs.int("heads", 0), KeyWidth: c.Attrs.int("kdim", 0), ValueWidth: c.Attrs.int("vdim", 0),
-		NoBias: c.Attrs["bias"] == false, BatchFirst: c.Attrs.flag("batch_first"), BiasKV: c.Attrs.flag("add_bias_kv"), ZeroKey: c.Attrs.flag("add_zero_attn")})
+	l := NewMultiheadAttention(q.Env(), q.Dim(-1), c.multihead())
 	c.load(l)
 	s := Sight{Causal: c.Attrs.flag("causal"), Keys: seenBy(in["key_padding_mask"]), Pairs: seenBy(in["attn_mask"])}
 	if s.Causal {
@@ -34,7 +33,12 @@ func multiheadLayer(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tenso
 	}
 	y, w := l.AttendWeights(q, k, v, s)
 	fused := l.Attend(q, k, v, s)
-	return []*tensor.Tensor{y.Add(fused).Scale(0.5), w} // the gradient goes both ways
+	return []*tensor.Tensor{half(y, fused), w}
+}
+
+func (c *goldenCase) multihead() MultiheadConfig {
+	return MultiheadConfig{Heads: c.Attrs.int("heads", 0), KeyWidth: c.Attrs.int("kdim", 0), ValueWidth: c.Attrs.int("vdim", 0), Dropout: c.Attrs.number("dropout", 0),
+		NoBias: c.Attrs["bias"] == false, BatchFirst: c.Attrs.flag("batch_first"), BiasKV: c.Attrs.flag("add_bias_kv"), ZeroKey: c.Attrs.flag("add_zero_attn")}
 }
 
 // load puts the case's parameters into a model, by their names.
@@ -72,18 +76,30 @@ func (c *goldenCase) transformer() TransformerConfig {
 }
 
 func encoderCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
-	config := c.transformer()
-	l := NewTransformerEncoder(in["x"].Env(), c.Attrs.int("layers", 0), 4, config)
+	l := NewTransformerEncoder(in["x"].Env(), c.Attrs.int("layers", 0), 4, c.transformer())
 	finalNorm(c, l.Norm, in["x"].Env())
 	c.load(l)
-	return []*tensor.Tensor{l.Encode(in["x"], Sight{Causal: c.Attrs.flag("causal"), Keys: seenBy(in["keys"])})}
+	sight := Sight{Causal: c.Attrs.flag("causal"), Keys: seenBy(in["keys"])}
+	y := l.Encode(in["x"], sight)
+	if len(l.Layers) == 1 {
+		y = half(y, (*TransformerEncoderLayer).Encode(l.Layers[0], in["x"], sight))
+	}
+	return []*tensor.Tensor{y}
 }
+
+// half is the mean of what a layer gives in two ways, whose gradient goes both.
+func half(y, z *tensor.Tensor) *tensor.Tensor { return y.Add(z).Scale(0.5) }
 
 func decoderCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 	l := NewTransformerDecoder(in["x"].Env(), c.Attrs.int("layers", 0), 4, c.transformer())
 	finalNorm(c, l.Norm, in["x"].Env())
 	c.load(l)
-	return []*tensor.Tensor{l.Decode(in["x"], in["memory"], Sight{Causal: c.Attrs.flag("causal")}, Sight{Keys: seenBy(in["keys"])})}
+	own, other := Sight{Causal: c.Attrs.flag("causal")}, Sight{Keys: seenBy(in["keys"])}
+	y := l.Decode(in["x"], in["memory"], own, other)
+	if len(l.Layers) == 1 {
+		y = half(y, (*TransformerDecoderLayer).Decode(l.Layers[0], in["x"], in["memory"], own, other))
+	}
+	return []*tensor.Tensor{y}
 }
 
 // finalNorm makes the norm of a stack that which the case has: with a bias, and PyTorch's eps.

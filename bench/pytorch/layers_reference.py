@@ -16,17 +16,25 @@ import torch
 import common
 import golden
 import layers_activation
-import layers_adapt
 import layers_attention
+import layers_core
 import layers_losses
 import layers_recurrent
 import layers_spatial
+
+
+def adapt(g):
+    """The only family that needs peft and transformers."""
+    import layers_adapt
+
+    return layers_adapt.adapt(g)
+
 
 FAMILIES = {"losses": layers_losses.cases, "losses_margin": layers_losses.classes,
             "activations": layers_activation.activations, "norms": layers_activation.norms,
             "lstm": layers_recurrent.lstm, "gru": layers_recurrent.gru, "rnn": layers_recurrent.rnn, "cells": layers_recurrent.cells,
             "attention_functional": layers_attention.functional, "attention_layers": layers_attention.multihead, "transformer": layers_attention.transformer,
-            "convolutions": layers_spatial.convolutions, "interpolate": layers_spatial.interpolate, "windows": layers_spatial.windows, "adapt": layers_adapt.adapt}
+            "convolutions": layers_spatial.convolutions, "interpolate": layers_spatial.interpolate, "windows": layers_spatial.windows, "core": layers_core.core, "adapt": adapt}
 
 
 def main():

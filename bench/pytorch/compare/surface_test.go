@@ -2,14 +2,12 @@ package main
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // apart are calls that give tensors, or write into them, and are not compared here, and why.
@@ -30,14 +28,13 @@ var apart = map[string]string{
 
 // exported are package tensor's calls on values: functions and methods of Tensor and Env that give tensors or write into them.
 func exported(t *testing.T) (calls []string) {
-	for _, f := range parsed(t, "../../../tensor") {
+	for _, f := range testutil.Source(t, "../../../tensor", false) {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || !fn.Name.IsExported() || fn.Recv != nil && !slices.Contains([]string{"Tensor", "Env"}, receiver(fn)) {
+			if !ok || !fn.Name.IsExported() || !slices.Contains([]string{"", "Tensor", "Env"}, testutil.Receiver(fn)) {
 				continue
 			}
-			gives := fn.Type.Results != nil && slices.ContainsFunc(fn.Type.Results.List, func(r *ast.Field) bool { return isTensor(r.Type) })
-			if gives || strings.HasSuffix(fn.Name.Name, "InPlace") {
+			if testutil.HasTensor(fn.Type.Results) || strings.HasSuffix(fn.Name.Name, "InPlace") {
 				calls = append(calls, fn.Name.Name)
 			}
 		}
@@ -46,75 +43,18 @@ func exported(t *testing.T) (calls []string) {
 	return slices.Compact(calls)
 }
 
-// parsed are the files of a package without its tests.
-func parsed(t *testing.T, dir string) (files []*ast.File) {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range list {
-		if name := e.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
-			f, err := parser.ParseFile(token.NewFileSet(), dir+"/"+name, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, f)
-		}
-	}
-	return files
-}
-
-// receiver is the name of the type that a method belongs to.
-func receiver(fn *ast.FuncDecl) string {
-	typ := fn.Recv.List[0].Type
-	if star, ok := typ.(*ast.StarExpr); ok {
-		typ = star.X
-	}
-	if id, ok := typ.(*ast.Ident); ok {
-		return id.Name
-	}
-	return ""
-}
-
-// isTensor reports whether a type is *Tensor, or a list of it.
-func isTensor(typ ast.Expr) bool {
-	switch x := typ.(type) {
-	case *ast.ArrayType:
-		return isTensor(x.Elt)
-	case *ast.StarExpr:
-		id, ok := x.X.(*ast.Ident)
-		return ok && id.Name == "Tensor"
-	}
-	return false
-}
-
-// callsByOp are the names that each row of the table selects, by way of this package's functions too, and of a file's own
-// variables that are functions.
+// callsByOp are the names in each row of the table, by way of this package's functions too, and of a file's own variables that
+// are functions.
 func callsByOp(t *testing.T) map[string]map[string]bool {
-	functions, calls := map[string]ast.Node{}, map[string]map[string]bool{}
-	files := parsed(t, ".")
+	files, calls := testutil.Source(t, ".", false), map[string]map[string]bool{}
+	functions := testutil.Functions(files)
 	for _, f := range files {
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
-				functions[fn.Name.Name] = fn.Body
-			}
-		}
-	}
-	for _, f := range files {
-		known := maps.Clone(functions)
-		rows := map[string][]ast.Node{}
+		known, rows := maps.Clone(functions), testutil.Rows(f)
 		ast.Inspect(f, func(n ast.Node) bool {
-			switch x := n.(type) {
-			case *ast.KeyValueExpr:
-				rows[quoted(x.Key)] = append(rows[quoted(x.Key)], x.Value)
-			case *ast.AssignStmt:
-				if at, ok := x.Lhs[0].(*ast.IndexExpr); ok {
-					rows[quoted(at.Index)] = append(rows[quoted(at.Index)], x.Rhs[0])
-				}
-				if id, ok := x.Lhs[0].(*ast.Ident); ok {
-					if fn, ok := x.Rhs[0].(*ast.FuncLit); ok {
-						known[id.Name] = fn.Body
-					}
+			if x, ok := n.(*ast.AssignStmt); ok {
+				id, named := x.Lhs[0].(*ast.Ident)
+				if fn, ok := x.Rhs[0].(*ast.FuncLit); ok && named {
+					known[id.Name] = fn.Body
 				}
 			}
 			return true
@@ -124,36 +64,11 @@ func callsByOp(t *testing.T) map[string]map[string]bool {
 				if calls[name] == nil {
 					calls[name] = map[string]bool{}
 				}
-				selected(row, known, calls[name], map[string]bool{})
+				testutil.Names(row, known, calls[name])
 			}
 		}
 	}
 	return calls
-}
-
-// quoted is the value of a string literal, or nothing.
-func quoted(e ast.Expr) string {
-	if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-		s, _ := strconv.Unquote(lit.Value)
-		return s
-	}
-	return ""
-}
-
-// selected collects the names that a piece of code selects.
-func selected(n ast.Node, functions map[string]ast.Node, names, seen map[string]bool) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		switch x := n.(type) {
-		case *ast.SelectorExpr:
-			names[x.Sel.Name] = true
-		case *ast.Ident:
-			if body := functions[x.Name]; body != nil && !seen[x.Name] {
-				seen[x.Name] = true
-				selected(body, functions, names, seen)
-			}
-		}
-		return true
-	})
 }
 
 // TestEveryCallIsCompared holds the table against what package tensor exports: a call that gives a tensor is in a row, whose
@@ -185,5 +100,5 @@ func TestEveryCallIsCompared(t *testing.T) {
 	}
 }
 
-// incidental are calls apart that rows use beside what they compare.
-var incidental = strings.Fields("Env ZerosLike FullLike Cast In")
+// incidental are names of calls apart that rows have beside what they compare.
+var incidental = strings.Fields("ZerosLike FullLike Recompute In")

@@ -94,3 +94,21 @@ func Close(t testing.TB, name string, got, want *tensor.Tensor, rtol, atol float
 		t.Logf("that was %s", name)
 	}
 }
+
+// Shapes are those of the tensors of a safetensors file.
+func Shapes(t testing.TB, path string) map[string][]int {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := safetensors.Parse(data)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	out := map[string][]int{}
+	for i := range f.Entries {
+		out[f.Entries[i].Name] = f.Entries[i].Shape
+	}
+	return out
+}
