@@ -7,7 +7,7 @@ import (
 )
 
 // Conv2d is the two-dimensional convolution (cross-correlation): [n, in, h, w] to [n, out, h', w'], where
-// h' = ⌊(h + 2·padding - dilation·(kernel-1) - 1) / stride⌋ + 1.
+// h' = ⌊(h + 2·padding - dilation·(kernel-1) - 1) / stride⌋ + 1. Without samples neither has any.
 type Conv2d struct {
 	Weight *tensor.Tensor `nn:"weight"` // [out, in/groups, kernel, kernel]
 	Bias   *tensor.Tensor `nn:"bias"`   // [out], or nil
@@ -72,16 +72,28 @@ func square(n int) [2]int { return [2]int{n, n} }
 func (l *Conv2d) Forward(x *tensor.Tensor) *tensor.Tensor {
 	in := enter(l, x)
 	needs(l, "weight", l.Weight)
+	return in.leave(pictures(in.x, l.apply))
+}
+
+func (l *Conv2d) apply(x *tensor.Tensor) *tensor.Tensor {
 	if l.Around.Sides == nil && !l.LoRA.beside() {
-		return in.leave(in.x.Conv2d(l.Weight, l.Bias, l.Conv))
+		return x.Conv2d(l.Weight, l.Bias, l.Conv)
 	}
-	return in.leave(tensor.Chain(in.x, l.Around.Forward, func(x *tensor.Tensor) *tensor.Tensor {
+	return tensor.Chain(x, l.Around.Forward, func(x *tensor.Tensor) *tensor.Tensor {
 		y := x.Conv2d(l.Weight, l.Bias, l.Conv)
 		if l.LoRA.beside() {
 			y = l.LoRA.addConv(x, y, l.Conv)
 		}
 		return y
-	}))
+	})
+}
+
+// pictures runs f, of [n, c, h, w], for one picture [c, h, w] too.
+func pictures(x *tensor.Tensor, f func(x *tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
+	if x.Rank() != 3 {
+		return f(x)
+	}
+	return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor { return f(x.Unsqueeze(0)).Squeeze(0) })
 }
 
 func (l *Conv2d) products(_, y *tensor.Tensor) int {
@@ -139,15 +151,17 @@ func flat(op string, x *tensor.Tensor, f func(x *tensor.Tensor) *tensor.Tensor) 
 	return nil
 }
 
-// MaxPool2d is the largest value of each window: [n, c, h, w] to [n, c, h', w']. Stride 0 means the kernel's size.
+// MaxPool2d is the largest value of each window: [n, c, h, w] to [n, c, h', w'], or both without samples. Stride 0
+// means the kernel's size.
 type MaxPool2d struct{ Kernel, Stride, Padding int }
 
 // Forward pools.
 func (l MaxPool2d) Forward(x *tensor.Tensor) *tensor.Tensor {
-	return x.MaxPool2d(tensor.Pool{Kernel: square(l.Kernel), Stride: square(l.Stride), Padding: square(l.Padding)})
+	pool := tensor.Pool{Kernel: square(l.Kernel), Stride: square(l.Stride), Padding: square(l.Padding)}
+	return pictures(x, func(x *tensor.Tensor) *tensor.Tensor { return x.MaxPool2d(pool) })
 }
 
-// AvgPool2d is the average of each window. Stride 0 means the kernel's size. Padding counts as zeros, unless
+// AvgPool2d is the average of each window, with samples or without. Stride 0 means the kernel's size. Padding counts as zeros, unless
 // ExcludePadding averages over what lies inside the input.
 type AvgPool2d struct {
 	Kernel, Stride, Padding int
@@ -157,12 +171,14 @@ type AvgPool2d struct {
 // Forward pools.
 func (l AvgPool2d) Forward(x *tensor.Tensor) *tensor.Tensor {
 	pool := tensor.Pool{Kernel: square(l.Kernel), Stride: square(l.Stride), Padding: square(l.Padding)}
-	if !l.ExcludePadding || l.Padding == 0 {
-		return x.AvgPool2d(pool)
-	}
-	return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor {
-		inside := x.Env().FullOf(x.DType(), 1, 1, 1, x.Dim(2), x.Dim(3)).AvgPool2d(pool)
-		return x.AvgPool2d(pool).Div(inside)
+	return pictures(x, func(x *tensor.Tensor) *tensor.Tensor {
+		if !l.ExcludePadding || l.Padding == 0 {
+			return x.AvgPool2d(pool)
+		}
+		return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor {
+			inside := x.Env().FullOf(x.DType(), 1, 1, 1, x.Dim(2), x.Dim(3)).AvgPool2d(pool)
+			return x.AvgPool2d(pool).Div(inside)
+		})
 	})
 }
 

@@ -62,10 +62,9 @@ func extra(n, kernel, stride, padding, dilation, size int) int {
 }
 
 func (l *ConvTranspose2d) apply(x *tensor.Tensor, c tensor.ConvTranspose) *tensor.Tensor {
-	if x.Rank() == 3 {
-		return x.Unsqueeze(0).ConvTranspose2d(l.Weight, l.Bias, c).Squeeze(0)
-	}
-	return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor { return x.ConvTranspose2d(l.Weight, l.Bias, c) })
+	return pictures(x, func(x *tensor.Tensor) *tensor.Tensor {
+		return tensor.Chain(x, func(x *tensor.Tensor) *tensor.Tensor { return x.ConvTranspose2d(l.Weight, l.Bias, c) })
+	})
 }
 
 func (l *ConvTranspose2d) products(x, _ *tensor.Tensor) int {
