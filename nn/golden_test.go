@@ -147,10 +147,16 @@ func attentionCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor
 // attentionOptions is the operation with windows, shared heads and a position of queries.
 func attentionOptions(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 	m := tensor.Mask{Causal: c.Attrs.flag("causal"), Keys: in["mask"], Start: c.Attrs.int("start", 0), Scale: c.Attrs.number("scale", 0)}
-	if left, right := c.Attrs.int("left", -1), c.Attrs.int("right", -1); left >= 0 || right >= 0 {
-		m.Window = &tensor.Window{Left: left, Right: right}
-	}
+	m.Window = c.window()
 	return []*tensor.Tensor{tensor.Attention(in["q"], in["k"], in["v"], m)}
+}
+
+// window is how far a position of the case sees, or nil.
+func (c *goldenCase) window() *tensor.Window {
+	if left, right := c.Attrs.int("left", -1), c.Attrs.int("right", -1); left >= 0 || right >= 0 {
+		return &tensor.Window{Left: left, Right: right}
+	}
+	return nil
 }
 
 func multihead(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
@@ -159,6 +165,7 @@ func multihead(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 		Proj:   &Linear{Weight: c.param("out_proj.weight"), Bias: c.param("out_proj.bias")},
 		Heads:  int(c.Attrs.number("heads", 0)),
 		Causal: c.Attrs["causal"] == true,
+		Window: c.window(),
 	}
 	if m := in["key_padding_mask"]; m != nil {
 		return []*tensor.Tensor{l.ForwardMasked(in["x"], m.Not())}
@@ -249,7 +256,10 @@ func (c *goldenCase) leaves() map[string]*tensor.Tensor {
 		if short, ok := strings.CutPrefix(name, "in."); ok {
 			in[short] = c.t[name]
 			if c.strided {
-				in[short] = strided(c.t[name])
+				in[short] = strided(in[short])
+			}
+			if c.Attrs.number("dropout", 0) > 0 { // which drops nothing in evaluation
+				in[short] = in[short].In(in[short].Env().Eval())
 			}
 			if c.t["grad."+short] != nil {
 				in[short] = in[short].Detach().RequireGrad()

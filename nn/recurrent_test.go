@@ -72,9 +72,6 @@ func TestCellSteps(t *testing.T) {
 func recurrentCase(build func(env *tensor.Env, in, hidden int, c RecurrentConfig) *recurrent) forward {
 	return func(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 		x := in["x"]
-		if c.Attrs.flag("eval") {
-			x = x.In(x.Env().Eval())
-		}
 		l := build(x.Env(), x.Dim(-1), c.Attrs.int("hidden", 0), c.recurrent())
 		for name := range l.Weights {
 			l.Weights[name] = c.param(name)

@@ -57,13 +57,13 @@ func exported(t *testing.T) (calls, initialisers []string) {
 // goldenShapes are, of each kind of golden cases and what they compare, the shapes that have it.
 func goldenShapes(t *testing.T) map[string]map[string]map[string]bool {
 	all := map[string]map[string]map[string]bool{}
-	everyGolden(t, func(c *goldenCase, shapes map[string][]int) {
+	for _, c := range everyGolden(t) {
 		var operands []string
 		parts := map[string]bool{"result": true}
-		for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		for _, name := range slices.Sorted(maps.Keys(c.shapes)) {
 			switch what, _, _ := strings.Cut(name, "."); what {
 			case "in", "param":
-				operands = append(operands, fmt.Sprint(name, shapes[name]))
+				operands = append(operands, fmt.Sprint(name, c.shapes[name]))
 			case "grad":
 				parts["gradient"] = true
 			case "second":
@@ -76,18 +76,25 @@ func goldenShapes(t *testing.T) map[string]map[string]map[string]bool {
 		for part := range parts {
 			all[c.Layer][part][strings.Join(operands, " ")] = true
 		}
-	})
+	}
 	return all
 }
 
-// everyGolden goes over all golden cases, with the shapes of their tensors.
-func everyGolden(t *testing.T, f func(c *goldenCase, shapes map[string][]int)) {
+// shapedCase is a golden case with the shapes of its tensors in place of these.
+type shapedCase struct {
+	goldenCase
+	shapes map[string][]int
+}
+
+// everyGolden are all golden cases.
+func everyGolden(t *testing.T) (all []shapedCase) {
 	var index struct{ Cases []goldenCase }
 	golden.JSON(t, "testdata/index.json", &index)
 	for _, c := range index.Cases {
-		f(&c, golden.Shapes(t, "testdata/"+c.Name+".safetensors"))
+		all = append(all, shapedCase{c, golden.Shapes(t, "testdata/"+c.Name+".safetensors")})
 	}
 	for family := range families {
+		var index struct{ Cases []goldenCase }
 		golden.JSON(t, "testdata/"+family+".json", &index)
 		of := map[string]map[string][]int{}
 		for path, shape := range golden.Shapes(t, "testdata/"+family+".safetensors") {
@@ -98,9 +105,10 @@ func everyGolden(t *testing.T, f func(c *goldenCase, shapes map[string][]int)) {
 			of[name][short] = shape
 		}
 		for _, c := range index.Cases {
-			f(&c, of[c.Name])
+			all = append(all, shapedCase{c, of[c.Name]})
 		}
 	}
+	return all
 }
 
 // kindsOf are the kinds of golden cases that are cases of each layer and function: those whose forward makes or calls it.

@@ -67,8 +67,11 @@ func (c *goldenCase) load(model any) {
 }
 
 func (c *goldenCase) transformer() TransformerConfig {
-	config := TransformerConfig{Heads: c.Attrs.int("heads", 0), Inner: c.Attrs.int("inner", 0), Eps: c.Attrs.number("layer_norm_eps", 0),
+	config := TransformerConfig{Heads: c.Attrs.int("heads", 0), Inner: c.Attrs.int("inner", 0), Eps: c.Attrs.number("layer_norm_eps", 0), Dropout: c.Attrs.number("dropout", 0),
 		BatchFirst: c.Attrs.flag("batch_first"), NormFirst: c.Attrs.flag("norm_first"), NoBias: c.Attrs["bias"] == false, NoFinalNorm: c.Attrs.int("layers", 0) < 2}
+	if final, ok := c.Attrs["final"].(bool); ok {
+		config.NoFinalNorm = !final
+	}
 	if c.Attrs.text("activation") == "gelu" {
 		config.Act = GELU{}
 	}
@@ -81,7 +84,7 @@ func encoderCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 	c.load(l)
 	sight := Sight{Causal: c.Attrs.flag("causal"), Keys: seenBy(in["keys"])}
 	y := l.Encode(in["x"], sight)
-	if len(l.Layers) == 1 {
+	if len(l.Layers) == 1 && l.Norm == nil {
 		y = half(y, (*TransformerEncoderLayer).Encode(l.Layers[0], in["x"], sight))
 	}
 	return []*tensor.Tensor{y}
@@ -96,7 +99,7 @@ func decoderCase(c *goldenCase, in map[string]*tensor.Tensor) []*tensor.Tensor {
 	c.load(l)
 	own, other := Sight{Causal: c.Attrs.flag("causal")}, Sight{Keys: seenBy(in["keys"])}
 	y := l.Decode(in["x"], in["memory"], own, other)
-	if len(l.Layers) == 1 {
+	if len(l.Layers) == 1 && l.Norm == nil {
 		y = half(y, (*TransformerDecoderLayer).Decode(l.Layers[0], in["x"], in["memory"], own, other))
 	}
 	return []*tensor.Tensor{y}

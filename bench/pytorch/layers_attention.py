@@ -50,7 +50,7 @@ def multihead(g):
 
 
 def attention(m, option, form, n, t, s, heads, width, same):
-    layer = nn.MultiheadAttention(width, heads, **option).double()
+    layer = nn.MultiheadAttention(width, heads, **option).double().train("dropout" not in option)
     params = drawn(m, layer)
     order = (lambda a, b: (b, a)) if option.get("batch_first") else (lambda a, b: (a, b))
     inputs = {"q": m.randn(*order(t, n), width)}
@@ -81,16 +81,20 @@ def transformer(g):
             yield stack(m, option, form, t, n, s, decoder=True, layers=1 + (form == "keys" and i in (0, 3)))
 
 
-def stack(m, option, form, t, n, s, decoder, layers):
+def stack(m, option, form, t, n, s, decoder, layers, final=None):
+    """A stack, with a norm at the end where final says so, or where it has several layers."""
     width, heads, inner = 4, 2, 5
+    option = dict(option)
+    dropout, final = option.pop("dropout", 0.0), layers > 1 if final is None else final
     first = option.get("batch_first", False)
     order = (lambda a, b: (b, a)) if first else (lambda a, b: (a, b))
-    one = (nn.TransformerDecoderLayer if decoder else nn.TransformerEncoderLayer)(width, heads, inner, 0.0, **option)
-    norm = nn.LayerNorm(width) if layers > 1 else None
+    one = (nn.TransformerDecoderLayer if decoder else nn.TransformerEncoderLayer)(width, heads, inner, dropout, **option)
+    norm = nn.LayerNorm(width) if final else None
     if decoder:
         layer = nn.TransformerDecoder(one, layers, norm).double()
     else:
         layer = nn.TransformerEncoder(one, layers, norm, enable_nested_tensor=False).double()
+    layer.train(not dropout)  # which drops nothing in evaluation
     params = drawn(m, layer)
     inputs = {"x": m.randn(*order(t, n), width)}
     ban = torch.ones(t, t, dtype=torch.bool).triu(1) if form == "causal" else None
@@ -109,7 +113,7 @@ def stack(m, option, form, t, n, s, decoder, layers):
     with sdpa_kernel(SDPBackend.MATH):  # the others are derived once
         tensors = golden.record(run, inputs, params, grad, m.g, second=form != "causal")
     kind = "TransformerDecoder" if decoder else "TransformerEncoder"
-    return f"{kind}_{next(m.count)}", kind, {"heads": heads, "inner": inner, "layers": layers, "causal": form == "causal", **option}, tensors
+    return f"{kind}_{next(m.count)}", kind, {"heads": heads, "inner": inner, "layers": layers, "causal": form == "causal", **({"dropout": dropout} if dropout else {}), **({"final": final} if final != (layers > 1) else {}), **option}, tensors
 
 
 FORMS = ({}, {"causal": True}, {"left": 2, "right": 1}, {"left": 1, "right": 0}, {"left": -1, "right": 1}, {"left": 3, "right": -1},

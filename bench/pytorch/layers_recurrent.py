@@ -30,7 +30,7 @@ rnn = cases(nn.RNN, {"nonlinearity": "relu"}, {"nonlinearity": "relu", "bidirect
 
 def case(m, g, kind, size, state, packed, option):
     steps, n, width, hidden = size
-    layer = kind(width, hidden, **option).double()
+    layer = kind(width, hidden, **option).double().train("dropout" not in option)
     params = {name: golden.exact(0.6 * torch.randn(p.shape, generator=g)) for name, p in layer.named_parameters()}
     first = option.get("batch_first", False)
     inputs = {"x": m.randn(*((n, steps) if first else (steps, n)), width)}

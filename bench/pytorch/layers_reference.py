@@ -19,6 +19,7 @@ import layers_activation
 import layers_attention
 import layers_core
 import layers_losses
+import layers_options
 import layers_recurrent
 import layers_spatial
 
@@ -34,7 +35,8 @@ FAMILIES = {"losses": layers_losses.cases, "losses_margin": layers_losses.classe
             "activations": layers_activation.activations, "norms": layers_activation.norms,
             "lstm": layers_recurrent.lstm, "gru": layers_recurrent.gru, "rnn": layers_recurrent.rnn, "cells": layers_recurrent.cells,
             "attention_functional": layers_attention.functional, "attention_layers": layers_attention.multihead, "transformer": layers_attention.transformer,
-            "convolutions": layers_spatial.convolutions, "interpolate": layers_spatial.interpolate, "windows": layers_spatial.windows, "core": layers_core.core, "adapt": adapt}
+            "convolutions": layers_spatial.convolutions, "interpolate": layers_spatial.interpolate, "windows": layers_spatial.windows, "core": layers_core.core,
+            "options_recurrent": layers_options.recurrents, "options_attention": layers_options.attentions, "options_convolution": layers_options.convolutions, "adapt": adapt}
 
 
 def main():
