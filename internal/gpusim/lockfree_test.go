@@ -129,3 +129,68 @@ func TestLockFree(t *testing.T) {
 		t.Errorf("only %d kernels", names)
 	}
 }
+
+// clustered is what the kernels of cluster.ptx leave in y of x, where blocks have 64 threads.
+var clustered = map[string]func(x []uint32) []uint32{
+	"exchange":       func(x []uint32) []uint32 { return mapped(x[:256], func(i int, v uint32) uint32 { return v + x[i^64] }) },
+	"ring_shift":     sumOfFour,
+	"split_arrival":  func(x []uint32) []uint32 { return mapped(x[:256], func(i int, v uint32) uint32 { return v + x[i^64] }) },
+	"arrival":        other,
+	"one_arrives":    other,
+	"flag_fences":    other,
+	"flag_release":   other,
+	"send":           other,
+	"give_on":        func(x []uint32) []uint32 { return mapped(other(x), func(_ int, v uint32) uint32 { return 2*v + 7 }) },
+	"tree":           sumOfFour,
+	"multicast_ring": func(x []uint32) []uint32 { return slices.Repeat(columns(x[:256]), 4) },
+	"histogram": func(x []uint32) []uint32 {
+		y := make([]uint32, 256)
+		for i, v := range x[:256] {
+			y[i/128*128+int(v%32)]++
+		}
+		return mapped(y, func(i int, _ uint32) uint32 { return y[i/128*128+i%64] })
+	},
+	"locked": func(x []uint32) []uint32 {
+		return mapped(x[:256], func(i int, _ uint32) uint32 { return sumOf(x[i/128*128:][:128])[0] })
+	},
+}
+
+func other(x []uint32) []uint32 {
+	return mapped(x[:256], func(i int, _ uint32) uint32 { return x[i^64] })
+}
+
+func sumOfFour(x []uint32) []uint32 { return slices.Repeat(columns(x[:256]), 4) }
+
+// TestClusterKernels runs kernels of clusters that are correct, under all checks and five schedules. What product gives, which no
+// integers say, is the same under all.
+func TestClusterKernels(t *testing.T) {
+	x := mapped(make([]uint32, 512), func(i int, _ uint32) uint32 { return uint32(i*7%31 + 1) })
+	src := fileText(t, "testdata/cluster.ptx")
+	var product []uint32
+	for _, name := range hopper(t, src).prog.Kernels() {
+		for seed := range uint64(5) {
+			o := Options{Checks: AllChecks, Seed: seed}
+			if seed > 2 {
+				o.Schedule = Independent
+			}
+			threads := 64
+			if name == "product" {
+				threads = 128
+			}
+			r := hopper(t, src)
+			y := r.upload(make([]uint32, 512), "y")
+			r.launch(name, d1(4), d1(threads), o, r.upload(x, "x"), y)
+			if name == "product" {
+				got := download[uint32](r, y, 512)
+				if product == nil {
+					product = got
+				}
+				if !slices.Equal(got, product) || got[0] == 0 {
+					t.Errorf("%s, seed %d: %v, before %v", name, seed, got[:8], product[:8])
+				}
+			} else if got := download[uint32](r, y, 256); !slices.Equal(got, clustered[name](x)) {
+				t.Errorf("%s, seed %d: %v, want %v", name, seed, got, clustered[name](x))
+			}
+		}
+	}
+}

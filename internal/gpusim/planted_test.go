@@ -73,7 +73,7 @@ func TestPlantedInGemm(t *testing.T) {
 		{"no wait for the products", `wgmma\.wait_group\.sync\.aligned 0;`, "", "wgmma"},
 		{"the newest products not waited for", `wgmma\.wait_group\.sync\.aligned 0;`, "wgmma.wait_group.sync.aligned 1;", "wgmma"},
 		{"no barrier before shared memory is used again", `bar\.sync 1, 256;`, "", "may still be"},
-		{"the store not waited for", `cp\.async\.bulk\.wait_group 0;`, "", ""},
+		{"the store not waited for", `cp\.async\.bulk\.wait_group 0;`, "", "exits while the bulk copy may still be reading"},
 		{"registers raised by dec", `setmaxnreg\.inc\.sync\.aligned\.u32 232`, "setmaxnreg.inc.sync.aligned.u32 232; setmaxnreg.dec.sync.aligned.u32 240", "setmaxnreg to 240 of a warp that has 232"},
 	} {
 		src := b.change(t, string(text))
@@ -117,6 +117,9 @@ func TestPlantedAsync(t *testing.T) {
 			{"a copy of no multiple of 16", `\[%in\], 4096, \[%bar\]`, "[%in], 4088, [%bar]", "multiples of 16"},
 			{"a misaligned destination", `bytes \[%s\]`, "bytes [%s+8]", "misaligned"},
 			{"past the end of the buffer", `\[%in\], 4096, \[%bar\]`, "[%in+64], 4096, [%bar]", "out-of-bounds read"},
+			{"a relaxed wait", `try_wait\.parity`, "try_wait.parity.relaxed.cta", "may still be writing"},
+			{"a relaxed wait with a fence behind", `(?s)try_wait\.parity(.*?W;)`, "try_wait.parity.relaxed.cta$1 fence.acq_rel.cta;", ""},
+			{"a relaxed wait with a barrier behind", `(?s)try_wait\.parity(.*?W;)`, "try_wait.parity.relaxed.cta$1 bar.sync 0;", ""},
 			{"an end without a wait", `(?s)W: .*`, "", "the block ends while"},
 			{"the mbarrier ended too soon", `W: mbarrier`, "@%first mbarrier.inval.shared::cta.b64 [%bar];\nbra E;\nW: mbarrier", "copies under way will complete on"},
 			{"written before", `@%first cp`, "st.shared.b32 [%s], 1; bar.sync 0;\n@%first cp", "overwrites bytes that a thread wrote without a fence"},
@@ -132,6 +135,7 @@ func TestPlantedAsync(t *testing.T) {
 			{"no wait", `@%first cp\.async\.bulk\.wait_group\.read 0;`, "", "a bulk copy may still be reading"},
 			{"a wait for all but one group", `wait_group\.read 0`, "wait_group.read 1", "a bulk copy may still be reading"},
 			{"no barrier behind the wait", `0;\nbar\.sync 0; st`, "0;\nst", "a bulk copy may still be reading"},
+			{"the fence of the other memory", `async\.shared::cta;`, "async.global;", "wrote without a fence.proxy.async"},
 			{"no group", `@%first cp\.async\.bulk\.commit_group;`, "", "a bulk copy may still be reading"},
 			{"no barrier before", `bar\.sync 0;\n@%first cp`, "\n@%first cp", "a bulk copy may still be reading"},
 		}},

@@ -98,6 +98,28 @@ type flights struct {
 	// The same of warps of other blocks of the cluster.
 	far     []*tree
 	farBars [bars]*tree
+	unseen  []unseen // where a thread has found out by a relaxed wait, and has no fence behind it
+}
+
+// unseen is that a lane has found out of a flight's end, and sees it from its next fence on.
+type unseen struct {
+	f    *Flight
+	w    uint32
+	lane int
+}
+
+// seeUnseen is for fences of lanes.
+func (o *Order) seeUnseen(w, lanes uint32) {
+	if o.fly == nil || len(o.fly.unseen) == 0 {
+		return
+	}
+	o.fly.unseen = slices.DeleteFunc(o.fly.unseen, func(u unseen) bool {
+		is := u.w == w && lanes>>u.lane&1 == 1
+		if is {
+			o.See(u.f, w, 1<<u.lane)
+		}
+		return is
+	})
 }
 
 // Asynchronous makes the check follow the asynchronous proxy.
@@ -126,7 +148,7 @@ func (f *flights) start() {
 		clear(list)
 	}
 	clear(f.far)
-	f.farBars = [bars]*tree{}
+	f.farBars, f.unseen = [bars]*tree{}, nil
 }
 
 // arrive, leave and over pass on what is fenced by way of a barrier.

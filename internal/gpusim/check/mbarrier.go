@@ -6,6 +6,7 @@ import "github.com/warpline-ml/warpline/internal/gpusim/simt"
 // had who arrived in phases that are over; and who initialised it.
 type MbarrierOrder struct {
 	arrived, over *view
+	heard, past   *view // the same of threads of other blocks
 
 	fenced, fencedOver []uint32  // the same of what fence.proxy.async came behind, by warp
 	far, farOver       *tree     // and of warps of other blocks
@@ -55,7 +56,7 @@ func (b *MbarrierOrder) ReleaseFrom(o, from *Order, w uint32, lane int, relaxed 
 		told = from.snapshot(w, lane, from.toldByBarriers(w))
 		from.tick(w)
 	}
-	b.arrived = union(b.arrived, viewOf(told.all(from.block, from.levels), o.block, o.levels))
+	b.heard = union(b.heard, viewOf(told.all(from.block, from.levels), o.block, o.levels))
 }
 
 // Begin forgets what was, and notes who initialised the mbarrier.
@@ -84,6 +85,7 @@ func (b *MbarrierOrder) Reads(f *Flight) {
 // End is that of the phase.
 func (b *MbarrierOrder) End() {
 	b.over, b.arrived = union(b.over, b.arrived), nil
+	b.past, b.heard = union(b.past, b.heard), nil
 	b.farOver, b.far = b.farOver.joined(b.far), nil
 	if b.fenced != nil {
 		if b.fencedOver == nil {
@@ -122,7 +124,11 @@ func (b *MbarrierOrder) Acquire(o *Order, w uint32, lane int, relaxed bool) {
 		return
 	}
 	for _, f := range b.landed {
-		o.See(f, w, 1<<lane)
+		if relaxed {
+			o.fly.unseen = append(o.fly.unseen, unseen{f, w, lane})
+		} else {
+			o.See(f, w, 1<<lane)
+		}
 	}
 	if b.fencedOver != nil && o.fly != nil {
 		join(o.fly.fenced[w], b.fencedOver)
@@ -130,13 +136,13 @@ func (b *MbarrierOrder) Acquire(o *Order, w uint32, lane int, relaxed bool) {
 	if o.fly != nil {
 		o.fly.far[w] = o.fly.far[w].joined(b.farOver)
 	}
-	if b.over == nil {
+	if b.over == nil && b.past == nil {
 		return
 	}
 	s := o.of(w, lane)
 	if relaxed {
-		s.read[OfBlock] = union(s.read[OfBlock], b.over)
+		s.read[OfBlock], s.read[OfCluster] = union(s.read[OfBlock], b.over), union(s.read[OfCluster], b.past)
 	} else {
-		s.known = union(s.known, b.over)
+		s.known = union(s.known, union(b.over, b.past))
 	}
 }

@@ -55,6 +55,7 @@ func (o *Order) Start(index, blocks int) {
 
 // Arrive publishes what lanes of the warp have done to a barrier.
 func (o *Order) Arrive(w uint32, lanes, id uint32) {
+	o.seeUnseen(w, lanes)
 	join(o.bars[id], o.clock[w])
 	o.fly.arrive(w, id)
 	o.bring(w, lanes, id)

@@ -203,6 +203,7 @@ func (o *Order) Fence(w uint32, lanes uint32, acquire, release bool, scope Scope
 	}
 	if acquire {
 		o.toldOfFences(w)
+		o.seeUnseen(w, lanes)
 	}
 	warps := o.toldByBarriers(w)
 	for m := lanes; m != 0; m &= m - 1 {

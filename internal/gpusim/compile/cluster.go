@@ -116,6 +116,9 @@ func (e *emitter) fenceOf() warp.Op {
 		return e.fenceMap()
 	}
 	e.check("proxy async async.global async.shared::cta global shared shared::cta shared::cluster tensormap")
+	if e.in.Has("global") { // what is followed is shared memory
+		return e.nothing()
+	}
 	return func(w *warp.Warp) { w.FenceProxy() }
 }
 

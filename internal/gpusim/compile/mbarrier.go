@@ -49,6 +49,9 @@ func (e *emitter) mbarrierAt(i int) (*check.Access, warp.Op) {
 	a, addr := e.memory(e.arg(i), 8, false)
 	e.code.Signals = true             // fences are part of relaxed arrivals
 	a.Strong, a.Atomic = false, false // what an mbarrier puts in order is kept in mbarrierOrder
+	if a.Scope = check.OfCluster; e.in.Has("cta") {
+		a.Scope = check.OfBlock // that of the default too, which libraries leave it at all the same
+	}
 	if a.Space != ptx.Shared && a.Space != ptx.Generic {
 		e.fail("an mbarrier is in shared memory")
 	}

@@ -130,7 +130,11 @@ type layout interface {
 func (o *Opened) run(opt gpusim.Options, l layout) (*gpusim.Report, [][]byte, error) {
 	opt.StepLimit, opt.Cores = o.limit, 1
 	_, whole := l.(*apart)
-	d := gpusim.NewDevice(gpusim.A100(), whole)
+	card := gpusim.A100()
+	if o.module.Target.SM >= 90 {
+		card = gpusim.NewCard("h100", 80<<30, 132, [2]int{9, 0})
+	}
+	d := gpusim.NewDevice(card, whole)
 	p, err := d.Load(o.module)
 	if err != nil {
 		return nil, nil, err

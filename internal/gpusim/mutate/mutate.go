@@ -15,37 +15,42 @@ import (
 // Kind is a way to break a kernel.
 type Kind string
 
-// The kinds. A mutant of Barrier, SyncWarp, Wait, Commit, Stage, Member, Fence, Swap, Scope, Semantics and Plain breaks synchronisation; of Guard, Branch and
-// Bound a condition that usually keeps accesses in bounds; of Shuffle only which value a lane gets.
+// The kinds. A mutant of Barrier, SyncWarp, Wait, Commit, Stage, Member, Arrive, Fence, Swap, Scope, Semantics and Plain breaks synchronisation; of Guard,
+// Branch and Bound a condition that usually keeps accesses in bounds; of Shuffle and Rank only which value a lane gets.
 const (
-	Barrier   Kind = "barrier"   // a bar or barrier instruction dropped
+	Barrier   Kind = "barrier"   // a bar or barrier instruction dropped, of the barrier of a cluster either half or both
 	SyncWarp  Kind = "syncwarp"  // a bar.warp.sync dropped
-	Wait      Kind = "wait"      // cp.async.wait_group ±1, or any wait dropped
-	Commit    Kind = "commit"    // cp.async.commit_group dropped
+	Wait      Kind = "wait"      // a wait_group ±1, or for what is read alone, the other phase of an mbarrier, or any wait dropped
+	Commit    Kind = "commit"    // a commit_group dropped
 	Stage     Kind = "stage"     // of the arithmetic that goes through the stages of a pipeline a constant ±1, or the way back to the first
 	Member    Kind = "member"    // a lane taken out of a member mask
+	Arrive    Kind = "arrive"    // an arrival at an mbarrier dropped, its arrivals ±1, bytes that come or are expected ±16, or for one block alone
 	Fence     Kind = "fence"     // a fence or membar dropped
 	Swap      Kind = "swap"      // a fence and the strong write behind it change places
-	Scope     Kind = "scope"     // .cta instead of a wider scope
-	Semantics Kind = "semantics" // .relaxed instead of .acquire, .release and .acq_rel
+	Scope     Kind = "scope"     // .cta instead of a wider scope, the barrier of the block instead of the cluster's, the wrong memory of a proxy fence
+	Semantics Kind = "semantics" // .relaxed instead of .acquire, .release and .acq_rel, said or by default
 	Plain     Kind = "plain"     // a volatile or relaxed load or store made a plain one
 	Guard     Kind = "guard"     // the predicate of a memory access dropped
 	Branch    Kind = "branch"    // a forward branch dropped
 	Bound     Kind = "bound"     // a comparison of integers off by one
 	Shuffle   Kind = "shuffle"   // the lane or the segment of a shuffle
+	Rank      Kind = "rank"      // the block's own shared memory instead of another's
 )
 
 // Kinds lists the kinds in the order of reports.
-var Kinds = []Kind{Barrier, SyncWarp, Wait, Commit, Stage, Member, Fence, Swap, Scope, Semantics, Plain, Guard, Branch, Bound, Shuffle}
+var Kinds = []Kind{Barrier, SyncWarp, Wait, Commit, Stage, Member, Arrive, Fence, Swap, Scope, Semantics, Plain, Guard, Branch, Bound, Shuffle, Rank}
 
 // Synchronises reports whether mutants of the kind break the synchronisation of shared memory or of lanes.
 func (k Kind) Synchronises() bool {
 	switch k {
-	case Barrier, SyncWarp, Wait, Commit, Stage, Member, Fence, Swap, Scope, Semantics, Plain:
+	case Barrier, SyncWarp, Wait, Commit, Stage, Member, Arrive, Fence, Swap, Scope, Semantics, Plain:
 		return true
 	}
 	return false
 }
+
+// Values reports whether a mutant of the kind only changes values, which is in itself no error.
+func (k Kind) Values() bool { return k == Shuffle || k == Rank }
 
 // Mutant is one change of a kernel. Its ID is stable as long as the kernel's instructions are.
 type Mutant struct {
@@ -145,7 +150,7 @@ func (m *mutator) inst(b *ptx.Block, i int, in *ptx.Inst) {
 	case "bar", "barrier":
 		m.barrier(b, i, in)
 	case "cp":
-		m.async(b, i, in)
+		m.groups(b, i, in)
 	case "shfl", "vote", "match", "redux":
 		m.member(in, len(in.Args)-1)
 		if in.Op == "shfl" {
@@ -157,6 +162,7 @@ func (m *mutator) inst(b *ptx.Block, i int, in *ptx.Inst) {
 		m.bound(in)
 	}
 	m.talk(b, i, in)
+	m.hopper(b, i, in)
 	if in.Guard != nil && (in.Op == "ld" || in.Op == "st" || in.Op == "atom" || in.Op == "red" || in.Op == "cp") {
 		g := in.Guard
 		m.add(Guard, in, "predicate of "+in.Name()+" dropped", func(on bool) {
@@ -182,12 +188,13 @@ func (m *mutator) barrier(b *ptx.Block, i int, in *ptx.Inst) {
 	case in.Has("warp"):
 		m.drop(SyncWarp, b, i, in)
 		m.member(in, 0)
-	case !in.Has("red"): // the result of bar.red would be missing
+	case !in.Has("red") && !in.Has("cluster"): // the result of bar.red would be missing
 		m.drop(Barrier, b, i, in)
 	}
 }
 
-func (m *mutator) async(b *ptx.Block, i int, in *ptx.Inst) {
+// groups lists the mutants of groups of copies or products.
+func (m *mutator) groups(b *ptx.Block, i int, in *ptx.Inst) {
 	switch {
 	case in.Has("commit_group"):
 		m.drop(Commit, b, i, in)

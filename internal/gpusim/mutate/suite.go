@@ -20,12 +20,13 @@ type Suite struct {
 	Kinds []Kind
 	// Known are mutants that no check reports, by ID, with the reason, see ReadKnown.
 	Known map[string]string
-	// Sample is how many of the mutants that break synchronisation are tried, and how many of the others, those of shuffles
-	// aside; Seed draws them. 0 takes all.
+	// Sample is how many of the mutants that break synchronisation are tried, and how many of the others, those that
+	// only change values aside; Seed draws them. 0 takes all.
 	Sample int
 	Seed   uint64
 
 	opened map[*Case]*Opened
+	of func(source string) []*Case // makes the cases
 }
 
 // Open is [Open] of one of the suite's cases, once: that the kernel as it is gives no finding takes longer than some mutants do.
@@ -91,7 +92,7 @@ func (s *Suite) draw(all []*Mutant) map[string]bool {
 	drawn, left := map[string]bool{}, [2]int{s.Sample, s.Sample}
 	for _, i := range rand.New(rand.NewPCG(s.Seed, uint64(len(all)))).Perm(len(all)) {
 		n := &left[b2i(all[i].Kind.Synchronises())]
-		if s.Sample == 0 || *n > 0 && all[i].Kind != Shuffle {
+		if s.Sample == 0 || *n > 0 && !all[i].Kind.Values() {
 			drawn[all[i].ID] = true
 			*n--
 		}
@@ -105,7 +106,7 @@ func (o Outcome) rank() int { return slices.Index([]Outcome{Reported, Values, Su
 const SyncBar = 0.95
 
 // Judge holds results against the bars: SyncBar, every mutant reported that leaves its buffers, and a reason for all
-// others that no check reports, those of Shuffle aside, which only change values. Reasons for mutants that are reported
+// others that no check reports, those of Shuffle and Rank aside, which only change values. Reasons for mutants that are reported
 // after all, or that there are none of, are an error when the results are complete.
 func (s *Suite) Judge(results []*Result, complete bool) error {
 	var errs []error
@@ -122,7 +123,7 @@ func (s *Suite) Judge(results []*Result, complete bool) error {
 			errs = append(errs, fmt.Errorf("%s leaves its buffers and no check reports it", r.ID))
 		case r.Outcome == Refused:
 			errs = append(errs, fmt.Errorf("%s does not load: %s", r.ID, r.By))
-		case r.Outcome != Reported && r.Known == "" && r.Kind != Shuffle:
+		case r.Outcome != Reported && r.Known == "" && !r.Kind.Values():
 			errs = append(errs, fmt.Errorf("%s, PTX line %d: no check reports it (%s), and no reason is known", r.ID, r.Line, r.Outcome))
 		case r.Equivalent() && r.Outcome == Values:
 			errs = append(errs, fmt.Errorf("%s is called equivalent but has other results", r.ID))
@@ -205,18 +206,18 @@ func writeRow(w *bufio.Writer, name string, rs []*Result) {
 
 func writeKnown(w *bufio.Writer, rs []*Result) {
 	byReason := map[string][]string{}
-	shuffles := 0
+	values := 0
 	for _, r := range rs {
 		switch {
 		case r.Outcome == Reported:
-		case r.Kind == Shuffle && r.Known == "":
-			shuffles++
+		case r.Kind.Values() && r.Known == "":
+			values++
 		default:
 			byReason[r.Known] = append(byReason[r.Known], fmt.Sprintf("%s (line %d, %s)", r.ID, r.Line, r.Outcome))
 		}
 	}
-	if shuffles > 0 {
-		fmt.Fprintf(w, "\n%d shuffles that give another lane's value: in itself no error, which only results can show.\n", shuffles)
+	if values > 0 {
+		fmt.Fprintf(w, "\n%d that take another lane's value or another block's memory: in itself no error, which only results can show.\n", values)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		fmt.Fprintf(w, "\n%s:\n\n", reason)

@@ -17,7 +17,7 @@ func (m *mutator) talk(b *ptx.Block, i int, in *ptx.Inst) {
 		m.swap(b, i, in)
 		m.narrow(in)
 	case "atom", "red", "ld", "st":
-		if in.Has("shared") {
+		if (in.Has("shared") || in.Has("shared::cta")) && !in.Has("cluster") {
 			return
 		}
 		m.narrow(in)
@@ -56,8 +56,8 @@ func (m *mutator) narrow(in *ptx.Inst) {
 	switch {
 	case in.Has("volatile"): // its scope is the system's
 	case in.Has("cta"):
-	case in.Has("gpu"), in.Has("sys"), in.Has("gl"):
-		for _, scope := range []string{"gpu", "sys", "gl"} {
+	case in.Has("cluster"), in.Has("gpu"), in.Has("sys"), in.Has("gl"):
+		for _, scope := range []string{"cluster", "gpu", "sys", "gl"} {
 			m.mod(Scope, in, scope, "cta")
 		}
 	case in.Op == "atom" || in.Op == "red":
@@ -73,7 +73,7 @@ func (m *mutator) mod(k Kind, in *ptx.Inst, old, to string) {
 	}
 	mods := slices.Clone(in.Mods)
 	if mods[at] = to; to == "weak" {
-		mods = slices.DeleteFunc(mods, func(s string) bool { return s == "weak" || s == "gpu" || s == "sys" || s == "cta" })
+		mods = slices.DeleteFunc(mods, func(s string) bool { return slices.Contains([]string{"weak", "sys", "gpu", "cluster", "cta"}, s) })
 	}
 	m.mods(k, in, to+" instead of "+old, mods)
 }

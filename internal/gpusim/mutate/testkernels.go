@@ -146,14 +146,40 @@ func exampleKernels() map[string][]*Case {
 	}
 }
 
-// lockFreeKernels are launches of all kernels of lockfree.ptx, which take the same arguments.
-func lockFreeKernels(source string) (cases []*Case) {
+// kernelsOf are the names of the kernels of a module.
+func kernelsOf(source string) (names []string) {
+	for _, part := range strings.Split(source, ".visible .entry ")[1:] {
+		name, _, _ := strings.Cut(part, "(")
+		names = append(names, name)
+	}
+	return names
+}
+
+// smallWords are what lockfree.ptx and cluster.ptx take.
+func smallWords() []uint32 {
 	x := make([]uint32, 512)
 	for i := range x {
 		x[i] = uint32(i*7%31 + 1)
 	}
-	for _, part := range strings.Split(source, ".visible .entry ")[1:] {
-		name, _, _ := strings.Cut(part, "(")
+	return x
+}
+
+// clusterKernels are launches of all kernels of cluster.ptx.
+func clusterKernels(source string) (cases []*Case) {
+	for _, name := range kernelsOf(source) {
+		threads := 64
+		if name == "product" {
+			threads = 128
+		}
+		cases = append(cases, &Case{Kernel: name, Grid: row(4), Block: row(threads), Args: []any{In(smallWords()), In(make([]uint32, 512))}})
+	}
+	return cases
+}
+
+// lockFreeKernels are launches of all kernels of lockfree.ptx, which take the same arguments.
+func lockFreeKernels(source string) (cases []*Case) {
+	x := smallWords()
+	for _, name := range kernelsOf(source) {
 		var want []byte
 		check := func(out [][]byte) error {
 			if want == nil {
@@ -176,7 +202,8 @@ var knownFiles embed.FS
 // its path from the root of the repository.
 func TestSuites(read func(path string) (string, error)) ([]*Suite, error) {
 	suites := []*Suite{{Name: "internal/gpusim/testdata/kernels.ptx", Cases: testKernels()}, {Name: "internal/gpusim/testdata/predicated.ptx", Cases: predicatedKernels()},
-		{Name: "internal/gpusim/testdata/lockfree.ptx", Kinds: []Kind{Barrier, Fence, Swap, Scope, Semantics, Plain}}}
+		{Name: "internal/gpusim/testdata/lockfree.ptx", Kinds: []Kind{Barrier, Fence, Swap, Scope, Semantics, Plain}, of: lockFreeKernels},
+		{Name: "internal/gpusim/testdata/cluster.ptx", of: clusterKernels}}
 	for dir, kernels := range map[string]map[string][]*Case{"internal/ptx/testdata": parserKernels(), "examples/sim": exampleKernels()} {
 		for name, cases := range kernels {
 			suites = append(suites, &Suite{Name: dir + "/" + name + ".ptx", Cases: cases})
@@ -193,8 +220,8 @@ func TestSuites(read func(path string) (string, error)) ([]*Suite, error) {
 			return nil, err
 		}
 		s.Known = ReadKnown(string(reasons))
-		if s.Cases == nil {
-			s.Cases = lockFreeKernels(s.Source)
+		if s.of != nil {
+			s.Cases = s.of(s.Source)
 		}
 	}
 	return suites, nil

@@ -51,7 +51,7 @@ func (o *Opened) Try(m *Mutant) Verdict {
 			break
 		}
 	}
-	if !m.Kind.Synchronises() && m.Kind != Shuffle && v.Outcome != Refused {
+	if !m.Kind.Synchronises() && !m.Kind.Values() && v.Outcome != Refused {
 		v.Leaves = o.leaves()
 	}
 	return v

@@ -126,8 +126,18 @@ func (w *Warp) seeLanded(keep int64) {
 }
 
 // finishBulk ends what lanes that exit have under way: a kernel is over when all that it copies is in place.
+// Its shared memory is not there for so long.
 func (w *Warp) finishBulk(lanes uint32) {
-	w.CTA.land(func(b *bulkCopy) bool { return !b.mbar && b.w == w && lanes>>b.lane&1 == 1 })
+	c := w.CTA
+	ends := func(b *bulkCopy) bool {
+		is := !b.mbar && b.w == w && lanes>>b.lane&1 == 1
+		if is {
+			c.Note(w, b.site, 1<<b.lane, check.Synccheck, "its thread exits while the bulk copy may still be reading shared memory: nobody has waited for its group")
+		}
+		return is
+	}
+	c.land(ends)
+	c.early = slices.DeleteFunc(c.early, ends)
 }
 
 // Bulk is a bulk copy as it is issued.

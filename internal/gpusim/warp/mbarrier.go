@@ -171,6 +171,7 @@ func (w *Warp) release(a *check.Access, b *Mbarrier, lane int, relaxed bool) {
 	if b.CTA == w.CTA {
 		b.order().Release(w.CTA.Order, w.Id, lane, relaxed)
 	} else {
+		relaxed = relaxed || a.Scope < check.OfCluster
 		if !relaxed {
 			w.CTA.Order.Visit(b.CTA.Order, w.Id, a, lane)
 		}
