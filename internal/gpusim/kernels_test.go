@@ -8,12 +8,14 @@ import (
 	"github.com/warpline-ml/warpline/internal/cpufeat"
 )
 
-// modes are what every correct kernel must pass without a finding.
+// modes are what every correct kernel must pass without a finding: five schedules, and none of the checks.
 var modes = []Options{
 	{Counters: true},
 	{Checks: AllChecks, Cores: 1},
 	{Checks: AllChecks, Seed: 7, Numerics: Truncating},
 	{Checks: AllChecks, Seed: 3, Schedule: Independent},
+	{Checks: AllChecks, Seed: 1},
+	{Checks: AllChecks, Seed: 4, Schedule: Independent},
 }
 
 // each runs f in all modes, and on all levels of assembly, on fresh devices.
