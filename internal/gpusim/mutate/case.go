@@ -69,7 +69,9 @@ var Seeds = []gpusim.Options{
 }
 
 // Open parses the module of a case and runs the kernel as it is, which must give no finding under any of the Seeds.
-func Open(source string, c *Case) (*Opened, error) {
+func Open(source string, c *Case) (*Opened, error) { return open(source, c, Seeds) }
+
+func open(source string, c *Case, seeds []gpusim.Options) (*Opened, error) {
 	m, err := ptx.Parse(source)
 	if err != nil {
 		return nil, err
@@ -84,7 +86,7 @@ func Open(source string, c *Case) (*Opened, error) {
 	})
 	fn.Split()
 	o := &Opened{Case: c, module: m, Mutants: mutants(fn)}
-	for _, seed := range Seeds {
+	for _, seed := range seeds {
 		if err := o.openUnder(seed); err != nil {
 			return nil, fmt.Errorf("mutate: %s as it is, seed %d: %w", c.Kernel, seed.Seed, err)
 		}

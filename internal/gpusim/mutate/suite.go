@@ -25,24 +25,7 @@ type Suite struct {
 	Sample int
 	Seed   uint64
 
-	opened map[*Case]*Opened
-	of func(source string) []*Case // makes the cases
-}
-
-// Open is [Open] of one of the suite's cases, once: that the kernel as it is gives no finding takes longer than some mutants do.
-func (s *Suite) Open(c *Case) (*Opened, error) {
-	if o := s.opened[c]; o != nil {
-		return o, nil
-	}
-	o, err := Open(s.Source, c)
-	if err != nil {
-		return nil, err
-	}
-	if s.opened == nil {
-		s.opened = map[*Case]*Opened{}
-	}
-	s.opened[c] = o
-	return o, nil
+	of     func(source string) []*Case // makes the cases
 }
 
 // Result is the verdict of a mutant over all launches of its kernel: the best of them.
@@ -61,7 +44,7 @@ func (s *Suite) Run(every int) ([]*Result, error) {
 	byID := map[string]*Result{}
 	var order []*Result
 	for _, c := range s.Cases {
-		o, err := s.Open(c)
+		o, err := Open(s.Source, c)
 		if err != nil {
 			return nil, err
 		}
