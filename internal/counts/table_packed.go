@@ -8,7 +8,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/tables"
 )
 
-//go:embed kernels.json.gz
+//go:embed kernels.json.lzma
 var tableEmbedded string
 
 // tableText is what kernels do, by row and quantity: features of a launch, each with a number to take it times.

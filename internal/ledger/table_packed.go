@@ -8,7 +8,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/tables"
 )
 
-//go:embed answers.txt.gz
+//go:embed answers.txt.lzma
 var tableEmbedded string
 
 // tableText is the answers of probes, by their names.

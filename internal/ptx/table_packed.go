@@ -8,7 +8,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/tables"
 )
 
-//go:embed forms.txt.gz
+//go:embed forms.txt.lzma
 var tableEmbedded string
 
 // tableText is made by bench/ptx, which asks ptxas about every form of grammar.txt.

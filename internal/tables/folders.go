@@ -13,8 +13,8 @@ func Folders() []string {
 	}
 }
 
-// PackFolders compresses what [Folders] names of a module.
-func PackFolders(module fs.FS) ([]byte, error) {
+// ArchiveFolders is the archive of what [Folders] names of a module.
+func ArchiveFolders(module fs.FS) ([]byte, error) {
 	var names []string
 	for _, pattern := range Folders() {
 		roots, err := fs.Glob(module, pattern)
@@ -33,5 +33,5 @@ func PackFolders(module fs.FS) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return PackFiles(module, names)
+	return Archive(module, names)
 }

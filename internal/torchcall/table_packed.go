@@ -8,7 +8,7 @@ import (
 	"github.com/warpline-ml/warpline/internal/tables"
 )
 
-//go:embed table.json.gz
+//go:embed table.json.lzma
 var tableEmbedded string
 
 // tableText is what the generator makes.

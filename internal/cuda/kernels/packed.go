@@ -14,5 +14,5 @@ import (
 //go:embed kernels.pack
 var archive string
 
-// embedded unpacks the archive, which takes some 50 ms and 12 MB.
+// embedded unpacks the archive, which takes some 100 ms and 12 MB.
 func embedded() fs.FS { return tables.Files(archive) }

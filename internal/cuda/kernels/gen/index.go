@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/cuda/kernels"
 	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/lzma"
 	"github.com/warpline-ml/warpline/internal/tables"
 )
 
@@ -37,22 +39,32 @@ func archive() error {
 		if err != nil {
 			return err
 		}
-		if err := writeWhole(path+".gz", tables.Pack(text)); err != nil {
+		if err := pack(path+".lzma", text); err != nil {
 			return err
 		}
 	}
-	folders, err := tables.PackFolders(os.DirFS(module))
+	folders, err := tables.ArchiveFolders(os.DirFS(module))
 	if err != nil {
 		return err
 	}
-	if err := writeWhole(filepath.Join(module, "internal", "tables", "folders.pack"), folders); err != nil {
+	if err := pack(filepath.Join(module, "internal", "tables", "folders.pack"), folders); err != nil {
 		return err
 	}
-	files, err := tables.PackFiles(os.DirFS("."), append(names, lines...))
+	files, err := tables.Archive(os.DirFS("."), append(names, lines...))
 	if err != nil {
 		return err
 	}
-	return writeWhole("kernels.pack", files)
+	return pack("kernels.pack", files)
+}
+
+// pack writes a text as a release has it, unless that is what is there: it takes a second for some hundred kilobytes, and unpacking none.
+func pack(path string, text []byte) error {
+	if packed, err := os.ReadFile(path); err == nil {
+		if was, err := lzma.Decode(packed); err == nil && bytes.Equal(was, text) {
+			return nil
+		}
+	}
+	return writeWhole(path, tables.Pack(text))
 }
 
 // module is its root, from the folder that gen runs in.
