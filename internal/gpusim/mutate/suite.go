@@ -25,7 +25,7 @@ type Suite struct {
 	Sample int
 	Seed   uint64
 
-	of     func(source string) []*Case // makes the cases
+	of func(source string) []*Case // makes the cases
 }
 
 // Result is the verdict of a mutant over all launches of its kernel: the best of them.
