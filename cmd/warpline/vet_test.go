@@ -387,3 +387,22 @@ func TestVetGoBroken(t *testing.T) {
 		}
 	}
 }
+
+// TestVetImports: what a module does wrong that programs import is told once, where it is, in a folder and of a program alone.
+func TestVetImports(t *testing.T) {
+	r := newRoom(t)
+	r.file("meter.py", []byte("import torch\nclass Mean:\n    def __init__(self):\n        self.sum = 0\n    def add(self, v):\n        self.sum += v\n"))
+	for _, name := range []string{"a.py", "z.py"} {
+		r.file(name, []byte(strings.Replace(strings.Replace(leaking, "losses = []", "import meter; losses = meter.Mean()", 1), "append(", "add(", 1)))
+	}
+	for _, args := range [][]string{{"."}, {"a.py"}, {"z.py", "meter.py", "a.py"}} {
+		status, stdout, stderr := command(t.Context(), append([]string{"vet"}, args...)...)
+		if status != 1 || strings.Count(stdout, "meter.py:6: self.sum adds up") != 1 || !strings.Contains(stdout, "\n1 finding in ") {
+			t.Errorf("%q: %d: %s%s", args, status, stdout, stderr)
+		}
+	}
+	_, stdout, _ := command(t.Context(), "vet", "--sarif", "a.py")
+	if !strings.Contains(stdout, `"uri": "meter.py"`) {
+		t.Error(stdout)
+	}
+}

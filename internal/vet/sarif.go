@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/url"
@@ -97,7 +98,7 @@ func WriteSARIF(w io.Writer, version string, files []InFile, unread []error) err
 			}
 			run.Results = append(run.Results, sarifResult{
 				Rule: one.Rule, Level: level(one.Confidence), Message: sarifText{text},
-				Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri(f.File)}, region}}},
+				Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri(cmp.Or(one.File, f.File))}, region}}},
 			})
 		}
 	}

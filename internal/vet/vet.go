@@ -65,6 +65,7 @@ type Found struct {
 	Column int    `json:"column"`         // in characters, from 1
 	Cell   int    `json:"cell,omitempty"` // of a notebook, from 1; the line is the cell's
 	Source string `json:"source"`         // the line
+	File   string `json:"file,omitempty"` // in which it is, if that is one that the program imports
 	// Mechanical tells that --fix can write the fix into the file.
 	Mechanical bool `json:"mechanical,omitempty"`
 	finding.Finding

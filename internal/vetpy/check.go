@@ -19,15 +19,36 @@ func Check(name string, source []byte) ([]vet.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	return check(f, func(line int) string { return fmt.Sprintf("line %d", line) }), nil
+	return check(f, nil, func(line int) string { return fmt.Sprintf("line %d", line) }), nil
+}
+
+// checkLinked reads a program with the modules that it imports from files beside it. What is found in those has their names.
+func checkLinked(name string, source []byte) ([]vet.Found, error) {
+	if !trains(source) {
+		return Check(name, source)
+	}
+	l := link(name, source)
+	if l == nil {
+		return Check(name, source)
+	}
+	found := check(l.File, l, l.name)
+	for i := range found {
+		f := &found[i]
+		if file, line := l.place(f.Line); file != "" {
+			f.File, f.Line = file, line
+			f.Finding.Line = fmt.Sprintf("%s:%d", file, line)
+		}
+	}
+	return found, nil
 }
 
 // check looks at a program that could be parsed, whatever it does; line names its lines.
-func check(f *pysyntax.File, line func(int) string) []vet.Found {
+func check(f *pysyntax.File, l *linked, line func(int) string) []vet.Found {
 	if !trains(f.Source) {
 		return nil
 	}
 	w := newWalker(f)
+	w.linked = l
 	w.run()
 	c := &checker{walker: w, line: line, seen: map[string]bool{}, silenced: silenced(f)}
 	c.prepare()

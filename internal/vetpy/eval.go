@@ -154,6 +154,11 @@ func (w *walker) attribute(x *pysyntax.Attribute) *value { return w.field(x, w.e
 
 // field is what a value has under the name of an attribute.
 func (w *walker) field(x *pysyntax.Attribute, v *value) *value {
+	if v.space != nil {
+		if f := v.space.vars[x.Attr]; f != nil {
+			return f
+		}
+	}
 	if v.fields != nil {
 		if f := v.fields[x.Attr]; f != nil {
 			if v.is(isPlaced) && f.is(isModule) {

@@ -57,7 +57,7 @@ func CheckFile(name string) ([]vet.Found, error) {
 	if isNotebook(name) {
 		return CheckNotebook(name, data)
 	}
-	return Check(name, data)
+	return checkLinked(name, data)
 }
 
 // CheckReader reads a program or a notebook that has no name of its own.

@@ -67,7 +67,7 @@ func CheckNotebook(name string, data []byte) ([]vet.Found, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	found := check(f, c.line)
+	found := check(f, nil, c.line)
 	for i := range found {
 		f := &found[i]
 		f.Finding.Line = name + ": " + c.line(f.Line)

@@ -101,7 +101,7 @@ func (c *checker) pageable() {
 		}
 		asked := isTrue(arg(e.call, "non_blocking", -1))
 		switch {
-		case asked && e.on.is(isBatch) && e.on.is(isHost) && e.on.call != nil && c.unpinned(e.on.call):
+		case asked && e.on.is(isBatch) && e.on.is(isHost) && !e.on.is(isPinned) && e.on.call != nil && c.unpinned(e.on.call):
 			c.say(say{rule: "R14", at: e.node, title: "a copy is asked not to block, from memory that is not pinned", sure: finding.Medium,
 				evidence: finding.Says("the loader of %s has no pin_memory=True", c.line(c.f.Line(e.on.call))),
 				fix:      "DataLoader(..., pin_memory=True)", gain: "copies at the full rate of the link, beside the step", disproved: "batches that the collate function pins itself"})
@@ -173,6 +173,8 @@ func (c *checker) shuffles(e *event) {
 	target := strings.ToLower(c.assignedTo(e.call))
 	if key := c.keyOf(e.call); key != "" {
 		target = strings.ToLower(key)
+	} else if target == "" && e.fn != nil && strings.Count(c.f.LineText(c.f.Line(e.call)), "DataLoader(") == 1 {
+		target = strings.ToLower(e.fn.node.Name)
 	}
 	if strings.Contains(target, "eval") || !strings.Contains(target, "train") && !c.trainsOver(e.call) {
 		return
@@ -253,9 +255,10 @@ func (c *checker) ordered() bool {
 
 // assignedTo is the variable that a call's result gets, as it is written.
 func (c *checker) assignedTo(call *pysyntax.Call) string {
-	line := c.f.LineText(c.f.Line(call))
-	before, _, ok := strings.Cut(line, "=")
-	if !ok {
+	from, _ := call.Span()
+	p := c.f.Position(from)
+	before, _, ok := strings.Cut(c.f.LineText(p.Line)[:p.Column-1], "=")
+	if !ok || strings.Contains(before, "(") {
 		return ""
 	}
 	return strings.TrimSpace(before)

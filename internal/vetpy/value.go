@@ -52,6 +52,7 @@ type value struct {
 	keys   map[string]*value // of a dictionary, as far as they are written out; it does not change
 	last   *value            // what was appended to a list
 	gives  *value            // what a loop over a generator gets
+	space  *scope            // of a module of the program's own
 	text   string            // of a condition that has a name, as it is written, and of a string
 	names  []string          // of variables that went into it, at most maxNames
 	loop   *loop             // in which it was made; nil outside of loops

@@ -14,6 +14,7 @@ import (
 type walker struct {
 	f       *pysyntax.File
 	file    *scope
+	linked  *linked // nil of a program by itself
 	classes []*class
 	defs    []*function
 	known   map[*pysyntax.Function]*function
@@ -144,13 +145,20 @@ func (w *walker) mentions(words ...string) bool {
 
 // run walks the file, and then what nothing in it calls.
 func (w *walker) run() {
-	w.block(w.f.Body)
+	body := w.f.Body
+	if w.linked != nil {
+		m := w.linked.modules[0]
+		body, m.scope, m.ran = m.body, w.file, true
+	}
+	w.block(body)
 	for _, c := range w.classes {
-		w.instance(c)
+		if !w.foreign(c.node) {
+			w.instance(c)
+		}
 	}
 	for _, methods := range []bool{false, true} {
 		for i := 0; i < len(w.defs); i++ { // walking may find more
-			if d := w.defs[i]; !d.ran && (methods || d.class == nil) {
+			if d := w.defs[i]; !d.ran && (methods || d.class == nil) && !w.foreign(d.node) {
 				d.alone = true
 				w.alone(d)
 			}
@@ -298,11 +306,14 @@ func (w *walker) statement(s pysyntax.Stmt) {
 		}
 	case *pysyntax.Import:
 		for _, n := range s.Names {
-			if n.As != "" {
-				w.scope.set(n.As, &value{path: n.Name})
-			} else {
-				root, _, _ := strings.Cut(n.Name, ".")
+			root, _, below := strings.Cut(n.Name, ".")
+			switch space := w.module(s, n.Name); {
+			case n.As != "":
+				w.scope.set(n.As, &value{path: n.Name, space: space})
+			case below:
 				w.scope.set(root, &value{path: root})
+			default:
+				w.scope.set(root, &value{path: root, space: space})
 			}
 		}
 	case *pysyntax.ImportFrom:
@@ -735,10 +746,27 @@ func part(v *value, i, n int) *value {
 
 func (w *walker) importFrom(s *pysyntax.ImportFrom) {
 	module := strings.Repeat(".", s.Level) + s.Module
+	space := w.module(s, module)
 	for _, n := range s.Names {
 		as := n.As
 		if as == "" {
 			as = n.Name
+		}
+		if space != nil {
+			if n.Name == "*" {
+				for k, v := range space.vars {
+					w.scope.set(k, v)
+				}
+				continue
+			}
+			if v := space.vars[n.Name]; v != nil {
+				w.scope.set(as, v)
+				continue
+			}
+		}
+		if sub := w.module(s, strings.TrimSuffix(module, ".")+strings.Repeat(".", 1)+n.Name); sub != nil {
+			w.scope.set(as, &value{path: module + "." + n.Name, space: sub})
+			continue
 		}
 		w.scope.set(as, &value{path: module + "." + n.Name})
 	}
