@@ -253,17 +253,28 @@ func (s *scan) backward(in operands, t *trace, grads []*tensor.Tensor) []*tensor
 	xs, hs, outs := make([]*tensor.Tensor, steps), make([]*tensor.Tensor, steps), make([]*tensor.Tensor, steps)
 	whole := in.whh
 	in.whh = spread(whole)
+	var all *tensor.Tensor // the gradients of xp, one behind the other
+	if s.unit.takes() && !dh.Env().Recording() {
+		all = tensor.LSTMGradRoom(t.Kept[0][0], steps)
+	}
 	for k := steps - 1; k >= 0; k-- {
-		b := tensor.Do(dh.Env(), func(e *tensor.Env) back { return s.stepBack(in, t, k, grads[0], dh.In(e), dc) })
+		var to *tensor.Tensor
+		if all != nil {
+			to = all.Select(0, s.at(k, steps))
+		}
+		b := tensor.Do(dh.Env(), func(e *tensor.Env) back { return s.stepBack(in, t, k, grads[0], dh.In(e), dc, to) })
 		dh, dc = b.DH, b.DC
 		xs[k], hs[k], outs[k] = b.DXP, b.DHP, b.DOut
 	}
 	in.whh = whole
-	return s.gather(in, t, operands{h: dh, c: dc}, xs, hs, outs)
+	if all == nil {
+		all = tensor.Cat(0, s.inTime(xs)...)
+	}
+	return s.gather(in, t, operands{h: dh, c: dc}, all.Reshape(-1, all.Dim(-1)), hs, outs)
 }
 
 // stepBack goes back by a step, from the gradients of the state after it.
-func (s *scan) stepBack(in operands, t *trace, k int, dy, dh, dc *tensor.Tensor) (b back) {
+func (s *scan) stepBack(in operands, t *trace, k int, dy, dh, dc, to *tensor.Tensor) (b back) {
 	steps := len(t.Kept)
 	var h, c, restH, restC *tensor.Tensor
 	if h = t.H[k]; s.unit.cell() {
@@ -286,7 +297,7 @@ func (s *scan) stepBack(in operands, t *trace, k int, dy, dh, dc *tensor.Tensor)
 		total = total.MatMul(in.whr)
 	}
 	var direct *tensor.Tensor
-	b.DXP, b.DHP, direct, b.DC = s.unit.backward(t.Kept[k], h, c, total, dc)
+	b.DXP, b.DHP, direct, b.DC = s.unit.backward(t.Kept[k], h, c, total, dc, to)
 	b.DH = b.DHP.MatMul(in.whh)
 	for _, more := range []*tensor.Tensor{direct, restH} {
 		if more != nil {
@@ -299,12 +310,11 @@ func (s *scan) stepBack(in operands, t *trace, k int, dy, dh, dc *tensor.Tensor)
 	return b
 }
 
-// gather makes the gradients of inputs and weights from those of all steps, which come in the order of the run.
-func (s *scan) gather(in operands, t *trace, d operands, xs, hs, outs []*tensor.Tensor) []*tensor.Tensor {
-	steps := len(xs)
+// gather makes the gradients of inputs and weights from those of all steps: dx, of xp, in the order of time, others in that of the run.
+func (s *scan) gather(in operands, t *trace, d operands, dx *tensor.Tensor, hs, outs []*tensor.Tensor) []*tensor.Tensor {
+	steps := len(hs)
 	rows := func(list []*tensor.Tensor) *tensor.Tensor { return tensor.Cat(0, list...) }
 	product := func(g, v *tensor.Tensor) *tensor.Tensor { return g.Transpose(0, 1).MatMul(v) }
-	dx := rows(s.inTime(xs))
 	dhp, before := dx, rows(s.inTime(t.H[:steps]))
 	if s.unit.apart() {
 		dhp = rows(s.inTime(hs))
@@ -328,11 +338,12 @@ type unit interface {
 	gates() int
 	cell() bool  // it has a state c beside h
 	apart() bool // what comes of h is not only added to what comes of x
+	takes() bool // backward writes the gradient of xp to where it is told
 	// forward gives h and c from the sums xp of inputs and hp of h, [n, gates·hidden] each, and what backward needs.
 	// hp is its own.
 	forward(xp, hp, h, c *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor)
-	// backward gives the gradients of xp and hp, what of h's does not go through hp, and c's.
-	backward(kept []*tensor.Tensor, h, c, dh, dc *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor)
+	// backward gives the gradients of xp and hp, what of h's does not go through hp, and c's. to may be nil.
+	backward(kept []*tensor.Tensor, h, c, dh, dc, to *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor)
 }
 
 // slope is g·y·(1-y), the gradient of a sigmoid with the result y.
@@ -354,23 +365,16 @@ type lstmUnit struct{}
 func (lstmUnit) gates() int  { return 4 }
 func (lstmUnit) cell() bool  { return true }
 func (lstmUnit) apart() bool { return false }
+func (lstmUnit) takes() bool { return true }
 
 func (lstmUnit) forward(xp, hp, _, c *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
-	n := c.Dim(1)
-	a := hp.AddInPlace(xp)
-	both, g, o := gate(a, 0, 2, n).Sigmoid(), gate(a, 2, 1, n).Tanh(), gate(a, 3, 1, n).Sigmoid()
-	c2 = gate(both, 1, 1, n).Mul(c).AddInPlace(gate(both, 0, 1, n).Mul(g))
-	bent := c2.Tanh()
-	return o.Mul(bent), c2, []*tensor.Tensor{both, g, o, bent}
+	h, c2, gates := tensor.LSTMStep(xp, hp, c)
+	return h, c2, []*tensor.Tensor{gates, c2}
 }
 
-func (lstmUnit) backward(kept []*tensor.Tensor, _, c, dh, dc *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor) {
-	g, o, bent := kept[1], kept[2], kept[3]
-	n := c.Dim(1)
-	i, f := gate(kept[0], 0, 1, n), gate(kept[0], 1, 1, n)
-	dc = dc.Add(bend(dh.Mul(o), bent))
-	d := tensor.Cat(1, slope(dc.Mul(g), i), slope(dc.Mul(c), f), bend(dc.Mul(i), g), slope(dh.Mul(bent), o))
-	return d, d, nil, dc.Mul(f)
+func (lstmUnit) backward(kept []*tensor.Tensor, _, c, dh, dc, to *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor) {
+	d, dc2 := tensor.LSTMStepGrad(dh, dc, kept[0], c, kept[1], to)
+	return d, d, nil, dc2
 }
 
 type gruUnit struct{}
@@ -378,6 +382,7 @@ type gruUnit struct{}
 func (gruUnit) gates() int  { return 3 }
 func (gruUnit) cell() bool  { return false }
 func (gruUnit) apart() bool { return true }
+func (gruUnit) takes() bool { return false }
 
 func (gruUnit) forward(xp, hp, h, _ *tensor.Tensor) (h2, c2 *tensor.Tensor, kept []*tensor.Tensor) {
 	n := h.Dim(1)
@@ -387,7 +392,7 @@ func (gruUnit) forward(xp, hp, h, _ *tensor.Tensor) (h2, c2 *tensor.Tensor, kept
 	return h.Sub(m).Mul(z).AddInPlace(m), nil, []*tensor.Tensor{both, m, inner}
 }
 
-func (gruUnit) backward(kept []*tensor.Tensor, h, _, dh, _ *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor) {
+func (gruUnit) backward(kept []*tensor.Tensor, h, _, dh, _, _ *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor) {
 	m, inner := kept[1], kept[2]
 	n := h.Dim(1)
 	r, z := gate(kept[0], 0, 1, n), gate(kept[0], 1, 1, n)
@@ -402,6 +407,7 @@ type rnnUnit struct{ relu bool }
 func (rnnUnit) gates() int  { return 1 }
 func (rnnUnit) cell() bool  { return false }
 func (rnnUnit) apart() bool { return false }
+func (rnnUnit) takes() bool { return false }
 
 func (u rnnUnit) forward(xp, hp, _, _ *tensor.Tensor) (h, c2 *tensor.Tensor, kept []*tensor.Tensor) {
 	if h = hp.AddInPlace(xp); u.relu {
@@ -412,7 +418,7 @@ func (u rnnUnit) forward(xp, hp, _, _ *tensor.Tensor) (h, c2 *tensor.Tensor, kep
 	return h, nil, []*tensor.Tensor{h}
 }
 
-func (u rnnUnit) backward(kept []*tensor.Tensor, _, _, dh, _ *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor) {
+func (u rnnUnit) backward(kept []*tensor.Tensor, _, _, dh, _, _ *tensor.Tensor) (dxp, dhp, direct, dc2 *tensor.Tensor) {
 	d := bend(dh, kept[0])
 	if u.relu {
 		d = tensor.Where(kept[0].Gt(number(kept[0], 0)), dh, number(dh, 0))

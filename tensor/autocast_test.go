@@ -144,7 +144,7 @@ func torchless(code ir.Code) string {
 	case row.Class == ir.Bools, row.Class == ir.Bits:
 		return "of no floating values"
 	}
-	return map[ir.Code]string{ir.Cast: "says its dtype", ir.Copy: "is contiguous", ir.Axpy: "a scaled sum", ir.Lerp: "in place only", ir.And: "", ir.AddNorm: "a sum and its norm in one"}[code]
+	return map[ir.Code]string{ir.Cast: "says its dtype", ir.Copy: "is contiguous", ir.Axpy: "a scaled sum", ir.Lerp: "in place only", ir.And: "", ir.AddNorm: "a sum and its norm in one", ir.LSTMStep: "a part of a layer"}[code]
 }
 
 // TestAutocastIsPyTorchs compares the dtype of every operation with PyTorch's under both lists, for every mixture of

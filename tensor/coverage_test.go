@@ -40,7 +40,14 @@ var methods = map[ir.Code]func(s *subject){
 	ir.BatchNorm: func(s *subject) { s.img.BatchNorm(s.b, s.b, 1e-5) }, ir.BatchNormEval: func(s *subject) { s.img.BatchNormEval(s.b, s.b, s.b, s.b, 1e-5) },
 	ir.Attention:     func(s *subject) { tensor.Attention(s.img, s.img, s.img, tensor.Mask{Causal: true}) },
 	ir.SelfAttention: func(s *subject) { tensor.SelfAttention(s.env.Ones(1, 2, 3, 1, 4), tensor.Mask{}) },
-	ir.SumSquares:    func(s *subject) { tensor.SumSquares(s.x, s.y) },
+	ir.LSTMStep: func(s *subject) {
+		tensor.LSTMStep(s.env.Ones(2, 8), s.env.Ones(2, 8), s.env.Ones(2, 2))
+	},
+	ir.LSTMStepGrad: func(s *subject) {
+		cell := s.env.Ones(2, 2)
+		tensor.LSTMStepGrad(cell, cell, s.env.Ones(2, 8), cell, cell, s.env.Zeros(2, 8))
+	},
+	ir.SumSquares: func(s *subject) { tensor.SumSquares(s.x, s.y) },
 	ir.GradNorm: func(s *subject) {
 		one := func() *tensor.Tensor { return s.env.Ones() }
 		tensor.GradNormInPlace(tensor.GradNormStep{Norm: one(), Scale: one(), Skip: s.env.FullOf(dtype.I64, 0), Counts: s.labels, Turn: s.labels.Clone()}, s.x)

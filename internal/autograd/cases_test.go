@@ -359,6 +359,8 @@ func normCases() []testCase {
 		{code: ir.AddNorm, p: eps, args: []arg{x, v, v, x}},
 		{code: ir.AddNormGrad, label: "alone", args: []arg{x, x, stat, rstd, v}},
 		{code: ir.AddNormGrad, args: []arg{x, x, stat, rstd, v, x}},
+		{code: ir.LSTMStep, args: []arg{of(normal, 3, 20), of(normal, 3, 20), x}},
+		{code: ir.LSTMStepGrad, args: []arg{x, x, of(normal, 3, 20), x, x}},
 		{code: ir.RMSNorm, label: "plain", p: eps, args: []arg{x}},
 		{code: ir.RMSNorm, p: eps, args: []arg{x, v}},
 		{code: ir.LayerNormGrad, label: "plain", args: []arg{x, x, stat, rstd}},

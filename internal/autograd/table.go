@@ -62,6 +62,9 @@ var byName = map[string]*Rule{
 
 	"linear_cross_entropy":      {Save: linearCrossEntropySave, Grad: linearCrossEntropyGrad},
 	"linear_cross_entropy_grad": {Save: linearCrossEntropyTwiceSave, Grad: linearCrossEntropyTwice},
+
+	"lstm_step":      {Save: lstmStepSave, Grad: lstmStepGrad},
+	"lstm_step_grad": {Save: lstmStepTwiceSave, Grad: lstmStepTwice},
 }
 
 // rules is the table behind [Of], made of the ops' rows.

@@ -22,6 +22,7 @@ func init() {
 	offer(batchNormCases, ir.BatchNorm, ir.BatchNormGrad, ir.BatchNormEval)
 	offer(attentionCases, ir.Attention, ir.AttentionGrad)
 	offer(selfAttentionCases, ir.SelfAttention, ir.SelfAttentionGrad)
+	offer(lstmCases, ir.LSTMStep, ir.LSTMStepGrad)
 	offer(sumSquaresCases, ir.SumSquares)
 	offer(gradNormCases, ir.GradNorm)
 	offer(castAllCases, ir.CastAll)
@@ -219,6 +220,18 @@ func (o operand) as(dt dtype.DType) operand {
 		o.t = o.t.As(dt)
 	}
 	return o
+}
+
+func lstmCases(g *gen) {
+	for _, s := range g.rowSizes() {
+		n, h := s[0], s[len(s)-1]
+		gates, cell := func(f fill) operand { return g.of(f, n, 4*h) }, func() operand { return g.of(normal, n, h) }
+		if g.code == ir.LSTMStep {
+			g.add("a shape", ir.Attr{}, ir.Params{}, gates(spread), gates(normal), cell())
+			continue
+		}
+		g.add("a shape", ir.Attr{}, ir.Params{}, cell(), cell(), gates(normal), cell(), cell())
+	}
 }
 
 func addNormCases(g *gen) {

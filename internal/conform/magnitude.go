@@ -61,6 +61,8 @@ func init() {
 	measure(attentionGrads, ir.AttentionGrad)
 	measure(selfAttentions, ir.SelfAttention)
 	measure(selfAttentionGrads, ir.SelfAttentionGrad)
+	measure(lstmSteps, ir.LSTMStep)
+	measure(lstmStepGrads, ir.LSTMStepGrad)
 	measure(trackings, ir.TrackMoments)
 	measure(sgds, ir.SGD)
 	measure(adams, ir.AdamW)
@@ -339,6 +341,40 @@ func rowNormGrads(c *Case) [][]float64 {
 		}
 	})
 	return [][]float64{dx, dw, db}[:min(len(c.want), 3)]
+}
+
+// lstmSteps: gates are off by the terms of the sums before them, and what is made of gates by their errors.
+func lstmSteps(c *Case) [][]float64 {
+	n := c.In[2].Type.Dim(1)
+	h, next, gates := absolute(c.want[0].Data), absolute(c.want[1].Data), absolute(c.want[2].Data)
+	for i := range gates {
+		gates[i] += math.Abs(c.In[0].Data[i]) + math.Abs(c.In[1].Data[i])
+	}
+	for j, v := range c.In[2].Data {
+		at := j/n*4*n + j%n
+		next[j] += math.Abs(v)*gates[at+n] + gates[at] + gates[at+2*n]
+		h[j] += next[j] + gates[at+3*n]
+	}
+	return [][]float64{h, next, gates}
+}
+
+// lstmStepGrads: each slope is a difference.
+func lstmStepGrads(c *Case) [][]float64 {
+	n := c.In[0].Type.Dim(1)
+	da, dc := make([]float64, len(c.In[2].Data)), make([]float64, len(c.In[0].Data))
+	for j, v := range c.In[0].Data {
+		at := j/n*4*n + j%n
+		gate := func(k int) float64 { return math.Abs(c.In[2].Data[at+k*n]) }
+		dh := math.Abs(v)
+		d := math.Abs(c.In[1].Data[j]) + 2*dh*gate(3)
+		for k, x := range [...]float64{d * gate(2), d * math.Abs(c.In[3].Data[j]), d * gate(0), dh} {
+			if da[at+k*n] = x * gate(k) * (1 + gate(k)); k == 2 {
+				da[at+k*n] = x * (1 + gate(k)*gate(k))
+			}
+		}
+		dc[j] = d * gate(1)
+	}
+	return [][]float64{da, dc}
 }
 
 // addNorms are those of a norm of x+f.

@@ -594,3 +594,45 @@ func inferAdam8bit(o *Op) (out []*Type, err error) {
 	}
 	return out, nil
 }
+
+// gatesOf is the type of the four gates of a cell c[n,h].
+func gatesOf(c *Type) (*Type, error) {
+	if err := wantRank(c, 2); err != nil {
+		return nil, err
+	}
+	return Dense(c.DType, c.shape[0], 4*c.shape[1]), nil
+}
+
+// alike requires operands of one shape and dtype.
+func alike(o *Op, want *Type, operands ...int) error {
+	for _, i := range operands {
+		switch t := o.In(i); {
+		case !t.SameShape(want):
+			return fmt.Errorf("operand %d is %s, not %s", i, t, want)
+		case t.DType != want.DType:
+			return badDType("operand %d is %s, not %s", i, t, want)
+		}
+	}
+	return nil
+}
+
+func inferLSTMStep(o *Op) ([]*Type, error) {
+	c := o.In(2)
+	gates, err := gatesOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return []*Type{c.AsDense(), c.AsDense(), gates}, alike(o, gates, 0, 1)
+}
+
+func inferLSTMStepGrad(o *Op) ([]*Type, error) {
+	c := o.In(0)
+	gates, err := gatesOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := alike(o, gates, 2); err != nil {
+		return nil, err
+	}
+	return []*Type{gates, c.AsDense()}, alike(o, c, 1, 3, 4)
+}

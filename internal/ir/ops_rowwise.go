@@ -26,6 +26,9 @@ const (
 	LinearCrossEntropy     // (x[n,k], w[c,k], labels i64[n]) → loss[n] of logits x·wᵀ; with Total or Mean → loss[], count[], then with GradX dx[n,k], with GradW dw[c,k], all as wide as losses; parameters as CrossEntropy
 	LinearCrossEntropyGrad // (x, w, labels, g[n]) → with GradX dx, with GradW dw, of the type of x; parameters as above
 
+	LSTMStep     // (x[n,4h], r[n,4h], c[n,h]) → o·tanh(c'), c' = f·c + i·g, and the gates[n,4h] i, f, g, o = σ, σ, tanh, σ of x + r
+	LSTMStepGrad // (dh[n,h], dc'[n,h], gates[n,4h], c[n,h], c'[n,h]) → the gradient of x and of r [n,4h], dc
+
 	endRowwise
 )
 
@@ -53,4 +56,7 @@ var rowwiseRows = rows{
 
 	LinearCrossEntropy:     {Name: "linear_cross_entropy", Group: Rowwise, Class: Floats, Fused: true, min: 3, Params: 2, infer: inferLinearCrossEntropy, reads: reads{fields: fieldFlag, flags: Mean | Total | GradX | GradW}, flops: linearCrossEntropyFlops, Gradient: rule("linear_cross_entropy"), Autocast: CastLow, Tolerance: Attends},
 	LinearCrossEntropyGrad: {Name: "linear_cross_entropy_grad", Group: Rowwise, Class: Floats, Fused: true, min: 4, Params: 2, infer: inferLinearCrossEntropyGrad, reads: reads{fields: fieldFlag, flags: GradX | GradW}, flops: linearCrossEntropyFlops, Gradient: rule("linear_cross_entropy_grad"), Tolerance: Attends},
+
+	LSTMStep:     {Name: "lstm_step", Group: Rowwise, Class: Floats, Fused: true, min: 3, infer: inferLSTMStep, flops: perResult(20), Gradient: rule("lstm_step"), Tolerance: Softmaxes},
+	LSTMStepGrad: {Name: "lstm_step_grad", Group: Rowwise, Class: Floats, Fused: true, min: 5, infer: inferLSTMStepGrad, flops: perOperand(24), Gradient: rule("lstm_step_grad"), Tolerance: Softmaxes},
 }

@@ -222,6 +222,8 @@ var invalid = map[string][][2]string{
 	"layer_norm":         {{"f32[3]", "[3] must have 2 dimensions"}, {"f32[2,3] f32[2]", "operand 1 is f32[2], not f32[3]"}, {"bf16[2,3] f32[3]", "not bf16[3]"}},
 	"layer_norm_grad":    {{"f32[2,3] f32[2,4] f32[2] f32[2]", "gradient f32[2,3] of f32[2,4]"}, {"f32[2,3] f32[2,3] f32[2] f32[3]", "statistics f32[3]"}, {"f32[2,3] f32[2,3] f32[2] f32[2] f32[2]", "operand 4"}, {"f32[3] f32[3] f32[3] f32[3]", "2 dimensions"}},
 	"add_norm":           {{"f32[3] f32[3] f32[3]", "2 dimensions"}, {"f32[2,3] f32[3] f32[2]", "operand 2"}, {"f32[2,3] f32[3] f32[3] bf16[2,3]", "bf16[2,3] added to f32[2,3]"}, {"f32[2,3] f32[3] f32[3] {dtype=i64}", "f32[2,3] in i64"}, {"f32[2,3] f32[3] f32[3] {dtype=f64}", "in f64"}},
+	"lstm_step":          {{"f32[2,12] f32[2,12] f32[3]", "2 dimensions"}, {"f32[2,12] f32[2,9] f32[2,3]", "operand 1"}, {"f32[2,12] f64[2,12] f32[2,3]", "operand 1"}},
+	"lstm_step_grad":     {{"f32[3] f32[2,3] f32[2,12] f32[2,3] f32[2,3]", "2 dimensions"}, {"f32[2,3] f32[2,3] f32[2,9] f32[2,3] f32[2,3]", "operand 2"}, {"f32[2,3] f32[2,3] f32[2,12] f32[2,3] f32[2,4]", "operand 4"}},
 	"add_norm_grad":      {{"f32[2,3] f64[2,3] f32[2] f32[2] f32[3]", "gradient f64[2,3]"}, {"f32[2,3] f32[2,3] f32[2] f32[3] f32[3]", "statistics"}, {"f32[2,3] f32[2,3] f32[2] f32[2] f32[2]", "operand 4"}, {"f32[2,3] f32[2,3] f32[2] f32[2] f32[3] bf16[2,3]", "added to the gradient"}, {"f32[3] f32[3] f32[3] f32[3] f32[3]", "2 dimensions"}},
 	"rms_norm":           {{"f32[2,3,4]", "2 dimensions"}, {"f32[2,3] f32[2]", "operand 1"}},
 	"rms_norm_grad":      {{"f32[2,3] f32[2,3] f64[2]", "statistics"}, {"f32[2,3] f32[2,3] f32[2] f32[2]", "operand 3"}},

@@ -51,6 +51,9 @@ var rules = [ir.Codes]Rule{
 
 	ir.LinearCrossEntropy:     linearCrossEntropy,
 	ir.LinearCrossEntropyGrad: linearCrossEntropyGrad,
+
+	ir.LSTMStep:     lstmStep,
+	ir.LSTMStepGrad: lstmStepGrad,
 }
 
 func init() {

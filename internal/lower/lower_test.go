@@ -289,6 +289,8 @@ func normCases() []testCase {
 		{ir.RMSNorm, ir.Attr{}, eps, []arg{num(3, 5), num(5)}},
 		{ir.RMSNormGrad, ir.Attr{}, none, []arg{num(3, 5), num(3, 5), variance(3)}},
 		{ir.RMSNormGrad, ir.Attr{}, none, []arg{num(3, 5), num(3, 5), variance(3), num(5)}},
+		{ir.LSTMStep, ir.Attr{}, none, []arg{num(3, 20), num(3, 20), num(3, 5)}},
+		{ir.LSTMStepGrad, ir.Attr{}, none, []arg{num(3, 5), num(3, 5), num(3, 20), num(3, 5), num(3, 5)}},
 		{ir.BatchNorm, ir.Attr{}, eps, []arg{num(3, 2, 5), stat(2), stat(2)}},
 		{ir.BatchNormGrad, ir.Attr{}, eps, []arg{num(3, 2, 5), num(3, 2, 5), stat(2), variance(2), stat(2)}},
 		{ir.BatchNormEval, ir.Attr{}, eps, []arg{num(3, 2, 5), stat(2), variance(2), stat(2), stat(2)}},
