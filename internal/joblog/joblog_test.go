@@ -38,6 +38,9 @@ func blocks(t *testing.T) (all []block) {
 			all[len(all)-1].text += in.Text() + "\n"
 		}
 	}
+	if err := in.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return all
 }
 

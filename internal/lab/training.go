@@ -115,7 +115,9 @@ func (t *runs) read(out io.Reader, ended chan<- struct{}) {
 		}
 		t.mu.Unlock()
 	}
-	_, _ = io.Copy(io.Discard, out) // of a line that was too long: the training goes on
+	if lines.Err() != nil { // a line was too long: the training goes on
+		_, _ = io.Copy(io.Discard, out)
+	}
 }
 
 // training tells how the training is, with the lines that it has printed behind those that are known.

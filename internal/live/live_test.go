@@ -204,6 +204,9 @@ func stream(t *testing.T, url string) <-chan []string {
 				list = append(list, text)
 			}
 		}
+		if err := lines.Err(); err != nil {
+			list = append(list, err.Error())
+		}
 		all <- list
 	}()
 	return all

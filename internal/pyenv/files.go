@@ -64,6 +64,7 @@ func scanLines(r io.Reader, do func(line string) bool) {
 			return
 		}
 	}
+	_ = sc.Err() // what was read until then counts
 }
 
 func (s *Search) stat(path string) fs.FileInfo {
