@@ -33,7 +33,7 @@ func stepwise(code ir.Code) func(c *Case) [][]float64 {
 
 // walk evaluates an expression at one element, each node once.
 type walk struct {
-	rule *ruleWalk // of an optimizer's rule, which knows what was walked; nil: of a value
+	rule *ruleWalk // of an optimizer's rule; nil: of a value
 
 	c      *Case
 	at     int
@@ -44,9 +44,6 @@ type walk struct {
 
 // node is a node's value and error.
 func (w *walk) node(e *ir.Expr) (v, err float64) {
-	if w.rule != nil {
-		return w.compute(e)
-	}
 	if id := e.ID(); !w.known[id] {
 		v, err := w.compute(e)
 		w.values[id], w.known[id] = [2]float64{v, err}, true
@@ -89,8 +86,7 @@ func (w *walk) where(e *ir.Expr) (v, err float64) {
 	test := e.Args[0]
 	x, _ := w.node(test.Args[0])
 	y, _ := w.node(test.Args[1])
-	taken := map[ir.Code]bool{ir.Eq: x == y, ir.Ne: x != y, ir.Lt: x < y, ir.Le: x <= y}[test.Code]
-	if taken {
+	if ref.Compare(test.Code, x, y) {
 		return w.node(e.Args[1])
 	}
 	return w.node(e.Args[2])
@@ -146,10 +142,9 @@ type ruleWalk struct {
 	numbers []float64
 	group   []ref.Array // p, g and the state
 	scale   float64
-	memo    map[*ir.Expr][2]float64 // of this element
 }
 
-// leaf is the value of an operand, of a number, and of a node that was walked before.
+// leaf is the value of an operand or of a number.
 func (r *ruleWalk) leaf(e *ir.Expr, at int) (v, err float64, ok bool) {
 	if i, ok := r.u.Operand(e); ok {
 		if v = r.group[i].Data[at]; i == 1 {
@@ -161,8 +156,7 @@ func (r *ruleWalk) leaf(e *ir.Expr, at int) (v, err float64, ok bool) {
 	if i, ok := r.u.Number(e); ok {
 		return r.numbers[i], math.Abs(r.numbers[i]), true
 	}
-	m, ok := r.memo[e]
-	return m[0], m[1], ok
+	return 0, 0, false
 }
 
 // ruleErrors is the error of each result of a rule, carried through its steps. Numbers are exact but for one rounding.
@@ -171,24 +165,30 @@ func ruleErrors(c *Case) (out [][]float64) {
 	if err != nil {
 		panic("conform: " + err.Error()) // a mistake in the row
 	}
-	whole := 2 + len(u.Rule.State)
+	whole, ids := 2+len(u.Rule.State), 0
+	for _, result := range u.Results {
+		for _, n := range result.Nodes() {
+			ids = max(ids, n.ID()+1)
+		}
+	}
 	for at := 1; at < len(c.In); at += u.Rule.Group() {
 		group := c.In[at:][:u.Rule.Group()]
 		dt := ir.Wide(group[0].Type.DType)
 		numbers := ref.RuleNumbers(u, c.scalar, group[whole].Data[0], func(i int) float64 { return group[whole+1+i].Data[0] })
 		errors := make([][]float64, whole-1)
+		r := &ruleWalk{u: u, numbers: numbers, group: group, scale: c.In[0].Data[0]}
+		w := walk{rule: r, c: c, least: dt.SmallestSubnormal() / dt.Epsilon(), known: make([]bool, ids), values: make([][2]float64, ids)}
 		for j := range group[0].Data {
-			r := &ruleWalk{u: u, numbers: numbers, group: group, scale: c.In[0].Data[0], memo: map[*ir.Expr][2]float64{}}
-			w := walk{rule: r, c: c, at: j, least: dt.SmallestSubnormal() / dt.Epsilon()}
+			clear(w.known)
+			w.at = j
 			for _, n := range u.Steps {
 				if n.Code == ir.Lt || n.Code == ir.Le || n.Code == ir.Eq || n.Code == ir.Ne {
 					continue
 				}
 				v, e := w.node(n)
 				if u.Scalar(n) || e != e || math.IsInf(v, 0) {
-					e = math.Abs(v)
+					w.values[n.ID()] = [2]float64{v, math.Abs(v)}
 				}
-				r.memo[n] = [2]float64{v, e}
 			}
 			for i, result := range u.Results {
 				_, e := w.node(result)

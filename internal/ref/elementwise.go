@@ -9,7 +9,7 @@ import (
 // Integer division truncates towards zero; it and the remainder give 0 where the divisor is 0. Parameters of integer
 // ops are converted towards zero, the bounds of Clamp after they are moved into the dtype's range.
 
-var unaryFloat = map[ir.Code]func(x float64) float64{
+var unaryFloat = [ir.Codes]func(x float64) float64{
 	ir.Neg: func(x float64) float64 { return -x }, ir.Abs: math.Abs, ir.Sign: sign, ir.ReLU: relu,
 	ir.Floor: math.Floor, ir.Ceil: math.Ceil, ir.Round: math.RoundToEven, ir.Trunc: math.Trunc,
 	ir.Sqrt: math.Sqrt, ir.Rsqrt: rsqrt, ir.Exp: math.Exp, ir.Expm1: math.Expm1, ir.Log: log, ir.Log1p: math.Log1p,
@@ -23,7 +23,7 @@ var unaryInt = map[ir.Code]func(x int64) int64{
 	ir.Not: func(x int64) int64 { return 1 - x },
 }
 
-var binaryFloat = map[ir.Code]func(x, y float64) float64{
+var binaryFloat = [ir.Codes]func(x, y float64) float64{
 	ir.Add: func(x, y float64) float64 { return x + y }, ir.Sub: func(x, y float64) float64 { return x - y },
 	ir.Mul: func(x, y float64) float64 { return x * y }, ir.Div: func(x, y float64) float64 { return x / y },
 	ir.Pow: pow, ir.Rem: rem,
@@ -43,11 +43,13 @@ var binaryInt = map[ir.Code]func(x, y int64) int64{
 }
 
 func init() {
-	for code := range unaryFloat {
-		set(unary, code)
-	}
-	for code := range binaryFloat {
-		set(pairwise, code)
+	for code := ir.Code(1); int(code) < ir.Codes; code++ {
+		if unaryFloat[code] != nil {
+			set(unary, code)
+		}
+		if binaryFloat[code] != nil {
+			set(pairwise, code)
+		}
 	}
 	set(unary, ir.Not)
 	set(pairwise, ir.And, ir.Or, ir.Xor, ir.BitAnd, ir.BitOr, ir.BitXor, ir.GCD)
@@ -109,9 +111,9 @@ func comparison(c *call) ([]Array, error) {
 	for i := range v {
 		var is bool
 		if integral(x.Type.DType) {
-			is = compare(c.op.Code, x.int(i), y.int(i))
+			is = Compare(c.op.Code, x.int(i), y.int(i))
 		} else {
-			is = compare(c.op.Code, x.Data[i], y.Data[i])
+			is = Compare(c.op.Code, x.Data[i], y.Data[i])
 		}
 		if is {
 			v[i] = 1
@@ -120,7 +122,8 @@ func comparison(c *call) ([]Array, error) {
 	return c.ints(v)
 }
 
-func compare[T int64 | float64](code ir.Code, x, y T) bool {
+// Compare is a comparison of two numbers, by its op: Eq, Ne, Lt or Le.
+func Compare[T int64 | float64](code ir.Code, x, y T) bool {
 	switch code {
 	case ir.Eq:
 		return x == y

@@ -58,7 +58,7 @@ func (at *element) compute(e *ir.Expr) float64 {
 	case e.Code == ir.Invalid:
 		return e.Number
 	case e.Code == ir.Where:
-		if test := e.Args[0]; compare(test.Code, at.value(test.Args[0]), at.value(test.Args[1])) {
+		if test := e.Args[0]; Compare(test.Code, at.value(test.Args[0]), at.value(test.Args[1])) {
 			return at.value(e.Args[1])
 		}
 		return at.value(e.Args[2])

@@ -63,7 +63,10 @@ func RuleNumbers(u *ir.Update, param func(i int) float64, t float64, further fun
 
 // RuleAt is the results of a rule at one element, in float64.
 func RuleAt(u *ir.Update, numbers, operands []float64) (results []float64) {
-	values := map[*ir.Expr]float64{}
+	var values []float64 // by the steps' ID, the last of which is the greatest
+	if n := len(u.Steps); n > 0 {
+		values = make([]float64, u.Steps[n-1].ID()+1)
+	}
 	value := func(e *ir.Expr) float64 {
 		if i, ok := u.Number(e); ok {
 			return numbers[i]
@@ -74,20 +77,20 @@ func RuleAt(u *ir.Update, numbers, operands []float64) (results []float64) {
 		if e.IsNumber() {
 			return e.Number
 		}
-		return values[e]
+		return values[e.ID()]
 	}
 	for _, n := range u.Steps {
 		switch n.Code {
 		case ir.Lt, ir.Le, ir.Eq, ir.Ne:
-			if values[n] = 0; compare(n.Code, value(n.Args[0]), value(n.Args[1])) {
-				values[n] = 1
+			if values[n.ID()] = 0; Compare(n.Code, value(n.Args[0]), value(n.Args[1])) {
+				values[n.ID()] = 1
 			}
 		case ir.Where:
-			if values[n] = value(n.Args[2]); value(n.Args[0]) != 0 {
-				values[n] = value(n.Args[1])
+			if values[n.ID()] = value(n.Args[2]); value(n.Args[0]) != 0 {
+				values[n.ID()] = value(n.Args[1])
 			}
 		default:
-			values[n] = Word(n.Code, value(n.Args[0]), value(n.Args[len(n.Args)-1]))
+			values[n.ID()] = Word(n.Code, value(n.Args[0]), value(n.Args[len(n.Args)-1]))
 		}
 	}
 	for _, r := range u.Results {
