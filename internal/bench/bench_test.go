@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"runtime"
@@ -49,23 +50,36 @@ func run(t *testing.T, c Config) (rows []Row) {
 	return rows
 }
 
-// TestCases measures every case at a small size, on the processor and, where that means something, on paper.
+// TestCases measures every case at a small size, on the processor and, where that means something, on paper. Those of a size go
+// together, as each run measures the processor first.
 func TestCases(t *testing.T) {
+	type group struct {
+		bench, device string
+		n             int
+	}
+	groups := map[group][]*Case{}
 	for _, c := range cases {
-		t.Run(c.Bench+"/"+c.Name, func(t *testing.T) {
-			names := []string{"cpu", "null:h200"}
-			if c.Asked {
-				names = names[1:]
+		if !c.Asked {
+			g := group{c.Bench, "cpu", tiny(c)}
+			groups[g] = append(groups[g], c)
+		}
+		if !c.Host {
+			g := group{c.Bench, "null:h200", tiny(c)}
+			groups[g] = append(groups[g], c)
+		}
+	}
+	for g, of := range groups {
+		t.Run(fmt.Sprintf("%s %d on %s", g.bench, g.n, g.device), func(t *testing.T) {
+			var names []string
+			for _, c := range of {
+				names = append(names, c.Name)
 			}
-			if c.Host {
-				names = names[:1]
+			rows := run(t, Config{Bench: g.bench, Cases: names, N: g.n, Device: g.device})
+			if len(rows) != len(of) {
+				t.Fatalf("%d rows of %v", len(rows), names)
 			}
-			for _, name := range names {
-				rows := run(t, Config{Bench: c.Bench, Cases: []string{c.Name}, N: tiny(c), Device: name})
-				if len(rows) != 1 {
-					t.Fatalf("%s: %d rows", name, len(rows))
-				}
-				sane(t, c, &rows[0], name)
+			for i, c := range of {
+				sane(t, c, &rows[i], g.device)
 			}
 		})
 	}

@@ -23,6 +23,7 @@ import (
 func TestCoverage(t *testing.T) {
 	seen := map[ir.Code]map[dtype.DType]bool{}
 	names := map[string]bool{}
+	at := 0
 	for c := range Cases(Options{Seed: 1, Short: true}) {
 		if names[c.Name] {
 			t.Errorf("two cases are named %s", c.Name)
@@ -32,6 +33,9 @@ func TestCoverage(t *testing.T) {
 			seen[c.Op.Code] = map[dtype.DType]bool{}
 		}
 		seen[c.Op.Code][c.dt] = true
+		if at++; !c.Fails && at%16 != 0 {
+			continue // the suite on the CPU asks the reference for the results of all
+		}
 		if _, _, err := c.Want(); (err != nil) != c.Fails {
 			t.Errorf("%s must fail: %v; the reference says %v", c.Name, c.Fails, err)
 		}

@@ -29,33 +29,43 @@ const shown = 5
 // does the part of the cases that is taken, unless testutil.WalkEnv asks for all; with -short the large shapes are left out. open returns a new device or a shared one.
 func Run(t *testing.T, open func() device.Device, variants ...Variant) {
 	t.Helper()
-	run(t, open, testing.Short(), 1, variants)
+	run(t, open, plan{short: testing.Short(), slow: 1, rules: true, variants: variants})
 }
 
 // RunSlow is Run for a simulated GPU, on which the suite takes a quarter of an hour: a run that asks for all cases has one in four,
 // others with each seed. CI tries every small case there by `warpline check`, under the same checks and two schedules.
 func RunSlow(t *testing.T, open func() device.Device) {
 	t.Helper()
-	run(t, open, testing.Short(), 4, nil)
+	run(t, open, plan{short: testing.Short(), slow: 4, rules: true})
 }
 
-// RunShort is RunSlow without the large shapes, for a device whose kernels another test tries on them.
+// RunShort is RunSlow without the large shapes, gradient rules and lowerings, for a device whose kernels another test tries on
+// them: what is of its own is how it launches ops.
 func RunShort(t *testing.T, open func() device.Device) {
 	t.Helper()
-	run(t, open, true, 4, nil)
+	run(t, open, plan{short: true, slow: 4})
 }
 
-// RunCodes is RunShort for some of the op codes, of whose cases a run that asks for all has all.
+// RunCodes is Run without the large shapes for some of the op codes.
 func RunCodes(t *testing.T, open func() device.Device, codes ...ir.Code) {
 	t.Helper()
-	run(t, open, true, 1, nil, codes...)
+	run(t, open, plan{short: true, slow: 1, rules: true, codes: codes})
 }
 
-func run(t *testing.T, open func() device.Device, short bool, slow int, variants []Variant, codes ...ir.Code) {
+// plan is what is run of the suite.
+type plan struct {
+	short    bool      // no large shapes
+	slow     int       // where all is asked for, one case in so many
+	rules    bool      // gradient rules and lowerings, too
+	variants []Variant // none: the engine as it is
+	codes    []ir.Code // none: all
+}
+
+func run(t *testing.T, open func() device.Device, p plan) {
 	t.Helper()
 	Contract(t, open)
-	if variants == nil {
-		variants = []Variant{{Use: func() func() { return func() {} }}}
+	if p.variants == nil {
+		p.variants = []Variant{{Use: func() func() { return func() {} }}}
 	}
 	dev := open()
 	defer closing(t, dev.Close)
@@ -67,11 +77,11 @@ func run(t *testing.T, open func() device.Device, short bool, slow int, variants
 	seed := testutil.Seed(t)
 	spread := testutil.NewSpread(t, seed, parts)
 	if spread.All() {
-		spread = spread.Of(slow)
+		spread = spread.Of(p.slow)
 	}
-	s := &suite{r, conform.Options{Seed: seed, Short: short}, variants, spread}
+	s := &suite{r, conform.Options{Seed: seed, Short: p.short}, p, spread}
 	for code := ir.Code(1); int(code) < ir.Codes; code++ {
-		if len(codes) > 0 && !slices.Contains(codes, code) {
+		if len(p.codes) > 0 && !slices.Contains(p.codes, code) {
 			continue
 		}
 		t.Run(code.String(), func(t *testing.T) { s.run(t, code) })
@@ -82,10 +92,10 @@ func run(t *testing.T, open func() device.Device, short bool, slow int, variants
 const parts = 24
 
 type suite struct {
-	runner   *conform.Runner
-	options  conform.Options
-	variants []Variant
-	spread   testutil.Spread
+	runner  *conform.Runner
+	options conform.Options
+	plan    plan
+	spread  testutil.Spread
 }
 
 // part are the cases of a code that are run, at least one.
@@ -105,9 +115,12 @@ func (s *suite) run(t *testing.T, code ir.Code) {
 	o := s.options
 	o.Codes = []ir.Code{code}
 	cases := s.part(code)
-	grads := testutil.Some(s.spread, conform.GradCases(o), func(g *conform.GradCase) string { return g.Name })
+	var grads []*conform.GradCase
+	if s.plan.rules {
+		grads = testutil.Some(s.spread, conform.GradCases(o), func(g *conform.GradCase) string { return g.Name })
+	}
 	sums := map[string]map[string]uint64{}
-	for _, v := range s.variants {
+	for _, v := range s.plan.variants {
 		restore := v.Use()
 		if v.SameAs != "" {
 			got := s.cases(t, v.Name, slices.DeleteFunc(slices.Clone(cases), small))
@@ -118,11 +131,13 @@ func (s *suite) run(t *testing.T, code ir.Code) {
 			}
 		} else {
 			sums[v.Name] = s.cases(t, v.Name, cases)
-			s.grads(t, v.Name, code, grads)
+			if s.plan.rules {
+				s.grads(t, v.Name, code, grads)
+			}
 		}
 		restore()
 	}
-	if code.Fused() {
+	if s.plan.rules && code.Fused() {
 		s.lowered(t, cases)
 	}
 	if code.NumParams() > 0 {
