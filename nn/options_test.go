@@ -49,11 +49,32 @@ var optionTable = map[string]optioned{
 		"Mode=3 rank=3": "of pictures", "Mode=3 rank=5": "of pictures", "Antialias=true rank=3": "of pictures", "Antialias=true rank=5": "of pictures",
 		"Mode=0 AlignCorners=true": "of linear and cubic ones", "Mode=1 AlignCorners=true": "likewise", "Mode=4 AlignCorners=true": "likewise",
 		"Mode=0 Antialias=true": "likewise", "Mode=1 Antialias=true": "likewise", "Mode=4 Antialias=true": "likewise"}},
+	"NLL":           {[]string{"nll_loss"}, (*goldenCase).none, "", "reduction in.weight ignore_index", nil},
+	"CrossEntropy":  {[]string{"cross_entropy"}, (*goldenCase).none, "", "reduction in.weight ignore_index label_smoothing", nil},
+	"KLDiv":         {[]string{"kl_div"}, (*goldenCase).none, "", "reduction log_target", nil},
+	"BCE":           {[]string{"binary_cross_entropy"}, (*goldenCase).none, "", "reduction in.weight", nil},
+	"BCEWithLogits": {[]string{"bce_with_logits"}, (*goldenCase).none, "", "reduction in.weight in.pos_weight", nil},
+	"Focal":         {[]string{"sigmoid_focal_loss"}, (*goldenCase).none, "", "reduction", nil},
+	"MultiMargin": {[]string{"multi_margin_loss"}, func(c *goldenCase) any {
+		return MultiMarginConfig{P: c.Attrs.int("p", 0) - 1, Margin: c.Attrs.number("margin", 0) - 1}
+	}, "Weights", "reduction in.weight", nil},
+	"TripletMargin": {[]string{"triplet_margin_loss"}, func(c *goldenCase) any {
+		return TripletConfig{Margin: c.Attrs.number("margin", 0) - 1, P: c.Attrs.extended("p", 0) - 2, Eps: c.Attrs.number("eps", 0) - 1e-6, Swap: c.Attrs.flag("swap")}
+	}, "", "reduction", nil},
+	"GaussianNLL": {[]string{"gaussian_nll_loss"}, func(c *goldenCase) any {
+		return GaussianNLLConfig{Full: c.Attrs.flag("full"), Eps: c.Attrs.number("eps", 0) - 1e-6}
+	}, "", "reduction", nil},
+	"PoissonNLL": {[]string{"poisson_nll_loss"}, func(c *goldenCase) any {
+		return PoissonNLLConfig{Rate: !c.Attrs.flag("log_input"), Full: c.Attrs.flag("full"), Eps: c.Attrs.number("eps", 0) - 1e-8}
+	}, "", "reduction", nil},
 }
+
+// none is a config without fields: options of the case are attributes.
+func (c *goldenCase) none() any { return struct{}{} }
 
 var noSame = map[string]string{"Stride=given Same=true": "it keeps the size", "Padding=given Same=true": "it is the padding"}
 
-// recurrentAny and transformerAny count layers beyond the first.
+// recurrentAny counts layers beyond the first.
 func (c *goldenCase) recurrentAny() any {
 	config := c.recurrent()
 	config.Layers--
@@ -89,8 +110,10 @@ func (o *optioned) choices(c *shapedCase) map[string]string {
 			value = len(c.shapes["in.x"])
 		case "layers":
 			value = c.Attrs.int("layers", 0)
-		case "size", "causal":
-			value = c.Attrs[name] != nil && c.Attrs[name] != false
+		case "size", "causal", "log_target", "label_smoothing", "ignore_index":
+			value = c.Attrs[name] != nil && c.Attrs[name] != false && c.Attrs[name] != 0. && c.Attrs[name] != -100.
+		case "reduction":
+			value = c.Attrs.text(name)
 		}
 		all[name] = fmt.Sprint(value)
 	}

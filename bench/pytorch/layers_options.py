@@ -4,6 +4,7 @@ import itertools
 
 import torch
 import torch.nn as nn
+import torch.nn.functional as F
 
 import golden
 from layers_attention import attention, stack
@@ -126,3 +127,45 @@ def convolutions(g):
             size = [(s - 1) * stride - 2 * o.get("padding", 0) + reach + 1 + max(0, stride - 1) for s in shape]
             call = (lambda mod, x: mod(x, output_size=size)) if sized else None
             yield layer(m, cls(2, 4, kernel, **o), {"x": m.randn(*lead, 2, *shape)}, call, out=4, kernel=kernel, **o, **({"size": size} if sized else {}))
+
+
+def losses(g):
+    """Likewise losses, with every reduction."""
+    m = Maker(g)
+    shapes = itertools.cycle(((3, 5), (1, 2), (7, 3), (5, 4)))
+    reductions = ("mean", "sum", "none")
+
+    def made(kind, f, grad, inputs, optional=None, second=True, **choices):
+        """Cases of a loss of operands, of which optional ones are there or not."""
+        optional = optional or {}
+        for o in pairwise({**choices, **{n: (False, True) for n in optional}, "reduction": reductions}):
+            shape = next(shapes)
+            operands = inputs(shape)
+            order = list(operands)
+            operands.update({n: draw(shape) for n, draw in optional.items() if o.pop(n)})
+            yield m.case(kind, lambda t, **a: f(*(t[n] for n in order), **{n: t[n] for n in optional if n in t}, **a), grad, operands, second, **o)
+
+    numbered = lambda s: {"x": m.randn(*s, scale=2), "target": torch.randint(0, s[1], s[:1], generator=g)}
+    classes = {"weight": lambda s: m.rand(s[1], low=0.1, high=2)}
+    ignored = {"ignore_index": (-100, 1)}
+    yield from made("nll_loss", F.nll_loss, ["x"], numbered, classes, **ignored)
+    yield from made("cross_entropy", F.cross_entropy, ["x"], numbered, classes, label_smoothing=(0.0, 0.15), **ignored)
+    yield from made("multi_margin_loss", F.multi_margin_loss, ["x"], numbered, classes, False, p=(1, 2), margin=(1.0, 0.3))
+    pair = lambda s: {"x": m.randn(*s), "x2": m.randn(*s), "x3": m.randn(*s)}
+    yield from made("triplet_margin_loss", F.triplet_margin_loss, ["x", "x2", "x3"], pair, margin=(1.0, 0.4), p=(2.0, 1.0, 3.0), swap=(False, True), eps=(1e-6, 0.1))
+    spread = lambda s: {"x": m.randn(*s), "target": m.randn(*s), "variance": m.rand(*s, low=0.1, high=2)}
+    yield from made("gaussian_nll_loss", F.gaussian_nll_loss, ["x", "target", "variance"], spread, full=(False, True), eps=(1e-6, 0.7))
+    rates = lambda s: {"x": m.rand(*s, low=0.2, high=2), "target": m.rand(*s, high=4)}
+    yield from made("poisson_nll_loss", F.poisson_nll_loss, ["x"], rates, log_input=(True, False), full=(False, True), eps=(1e-8, 0.1))
+    shares = lambda s: {"x": m.rand(*s, low=0.05, high=0.95), "target": m.rand(*s)}
+    weights = {"weight": lambda s: m.rand(*s[-1:])}
+    yield from made("binary_cross_entropy", F.binary_cross_entropy, ["x"], shares, weights)
+    logits = lambda s: {"x": m.randn(*s, scale=3), "target": m.rand(*s)}
+    yield from made("bce_with_logits", F.binary_cross_entropy_with_logits, ["x", "target"], logits, {**weights, "pos_weight": lambda s: m.rand(*s[-1:], high=4)})
+    yield from made("kl_div", F.kl_div, ["x"], lambda s: {"x": m.randn(*s), "target": m.rand(*s, low=0.1)}, log_target=(False, True))
+    signs = lambda s: {"x": m.randn(*s).abs(), "target": m.signs(*s)}
+    yield from made("hinge_embedding_loss", F.hinge_embedding_loss, ["x"], signs, margin=(1.0, 0.4))
+    ranked = lambda s: {"x": m.randn(*s), "x2": m.randn(*s), "target": m.signs(*s)}
+    yield from made("margin_ranking_loss", F.margin_ranking_loss, ["x", "x2"], ranked, margin=(0.0, 0.5))
+    turned = lambda s: {"x": m.randn(*s), "x2": m.randn(*s), "target": m.signs(*s[:1])}
+    yield from made("cosine_embedding_loss", F.cosine_embedding_loss, ["x", "x2"], turned, margin=(0.0, 0.3))
