@@ -14,7 +14,7 @@ import (
 )
 
 // families are the files of bench/pytorch/layers_reference.py, with the fewest cases that each has.
-var families = map[string]int{"losses": 120, "losses_margin": 180, "activations": 120, "norms": 30, "lstm": 27, "gru": 21, "rnn": 27, "cells": 70, "attention_functional": 50, "attention_layers": 45, "transformer": 36, "convolutions": 40, "interpolate": 150, "windows": 80, "core": 220, "options_recurrent": 35, "options_attention": 40, "options_convolution": 40, "options_losses": 75, "adapt": 85}
+var families = map[string]int{"losses": 120, "losses_margin": 180, "activations": 120, "norms": 30, "lstm": 27, "gru": 21, "rnn": 27, "cells": 70, "attention_functional": 50, "attention_layers": 45, "transformer": 36, "convolutions": 40, "interpolate": 150, "windows": 80, "core": 220, "nothing": 32, "options_recurrent": 35, "options_attention": 40, "options_convolution": 40, "options_losses": 75, "adapt": 85}
 
 // TestFamilies compares layers and losses with PyTorch over all their options: outputs, gradients, second derivatives, of
 // inputs that lie row-major and others.

@@ -12,11 +12,11 @@ type PixelShuffle struct{ By int }
 // Forward rearranges.
 func (l PixelShuffle) Forward(x *tensor.Tensor) *tensor.Tensor {
 	r := l.By
-	lead, c, h, w := picture("nn.PixelShuffle", x)
+	lead, n, c, h, w := picture("nn.PixelShuffle", x)
 	if r < 1 || c%(r*r) != 0 {
 		tensor.Raise("nn.PixelShuffle", "channels are a multiple of By·By", "%d times for shape %v", r, x.Shape())
 	}
-	y := x.Reshape(-1, c/(r*r), r, r, h, w).Permute(0, 1, 4, 2, 5, 3)
+	y := x.Reshape(n, c/(r*r), r, r, h, w).Permute(0, 1, 4, 2, 5, 3)
 	return y.Reshape(append(lead, c/(r*r), h*r, w*r)...)
 }
 
@@ -26,11 +26,11 @@ type PixelUnshuffle struct{ By int }
 // Forward rearranges.
 func (l PixelUnshuffle) Forward(x *tensor.Tensor) *tensor.Tensor {
 	r := l.By
-	lead, c, h, w := picture("nn.PixelUnshuffle", x)
+	lead, n, c, h, w := picture("nn.PixelUnshuffle", x)
 	if r < 1 || h%r != 0 || w%r != 0 {
 		tensor.Raise("nn.PixelUnshuffle", "height and width are multiples of By", "%d times for shape %v", r, x.Shape())
 	}
-	y := x.Reshape(-1, c, h/r, r, w/r, r).Permute(0, 1, 3, 5, 2, 4)
+	y := x.Reshape(n, c, h/r, r, w/r, r).Permute(0, 1, 3, 5, 2, 4)
 	return y.Reshape(append(lead, c*r*r, h/r, w/r)...)
 }
 
@@ -42,16 +42,20 @@ func (l ChannelShuffle) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if x.Rank() < 3 || l.Groups < 1 || x.Dim(1)%l.Groups != 0 {
 		tensor.Raise("nn.ChannelShuffle", "values are [samples, channels, ...], channels a multiple of the groups", "%d groups of shape %v", l.Groups, x.Shape())
 	}
-	n, c := x.Dim(0), x.Dim(1)
-	return x.Reshape(n, l.Groups, c/l.Groups, -1).Transpose(1, 2).Reshape(x.Shape()...)
+	shape := slices.Concat([]int{x.Dim(0), l.Groups, x.Dim(1) / l.Groups}, x.Shape()[2:])
+	return x.Reshape(shape...).Transpose(1, 2).Reshape(x.Shape()...)
 }
 
-// picture is a shape [..., c, h, w] in parts.
-func picture(op string, x *tensor.Tensor) (lead []int, c, h, w int) {
+// picture is a shape [..., c, h, w] in parts, and of how many such it is.
+func picture(op string, x *tensor.Tensor) (lead []int, n, c, h, w int) {
 	if x.Rank() < 3 {
 		tensor.Raise(op, "values are [..., channels, height, width]", "shape %v", x.Shape())
 	}
 	shape := x.Shape()
 	at := len(shape) - 3
-	return slices.Clone(shape[:at]), shape[at], shape[at+1], shape[at+2]
+	n = 1 // which -1 would not find where there are no elements
+	for _, size := range shape[:at] {
+		n *= size
+	}
+	return slices.Clone(shape[:at]), n, shape[at], shape[at+1], shape[at+2]
 }

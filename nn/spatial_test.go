@@ -132,3 +132,15 @@ func TestSpatialMisuse(t *testing.T) {
 		}
 	}
 }
+
+// TestShuffleNothing: pixels without samples or rows are shuffled there and back, with a gradient, which PyTorch has not.
+func TestShuffleNothing(t *testing.T) {
+	env := freshEnv(t)
+	for _, shape := range [][]int{{0, 4, 3, 2}, {2, 4, 0, 3}, {2, 0, 4, 3, 1}, {4, 3, 0}} {
+		x := env.Zeros(shape...).RequireGrad()
+		y := PixelUnshuffle{2}.Forward(PixelShuffle{2}.Forward(x))
+		if g := tensor.Grad(y.Sum(), x)[0]; !y.SameShape(x) || !g.SameShape(x) {
+			t.Errorf("%v: result %v, gradient %v", shape, y.Shape(), g.Shape())
+		}
+	}
+}

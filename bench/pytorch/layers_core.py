@@ -6,7 +6,11 @@ import torch.nn.functional as F
 
 import golden
 from layers_activation import module
+from layers_attention import attention as scores
+from layers_attention import stack
 from layers_losses import REDUCTIONS, Maker
+from layers_recurrent import case as recurrent
+from layers_spatial import call, layer
 
 # No rows, one number, a prime, more dimensions than layers need.
 SHAPES = ((0, 3), (1,), (7,), (3, 5), (2, 1, 4), (1, 2, 3, 2))
@@ -133,3 +137,34 @@ def losses(m):
 
                 yield m.case("linear_cross_entropy", run, ["x", "w"], {"x": m.randn(*lead, width), "w": m.randn(classes, width), "target": target},
                              reduction=reduction, label_smoothing=smoothing, ignore_index=ignore)
+
+
+def nothing(g):
+    """Layers of no samples, and of pictures without rows: results of no elements, and gradients of weights that are 0."""
+    m = Maker(g)
+    yield layer(m, nn.Conv1d(2, 4, 3), {"x": m.randn(0, 2, 5)}, out=4, kernel=3)
+    for option in ({}, {"padding": 1, "padding_mode": "reflect"}):
+        yield layer(m, nn.Conv2d(2, 4, 3, **option), {"x": m.randn(0, 2, 5, 4)}, out=4, kernel=3, **option)
+    yield layer(m, nn.ConvTranspose1d(2, 4, 3), {"x": m.randn(0, 2, 5)}, out=4, kernel=3)
+    yield layer(m, nn.ConvTranspose2d(2, 4, 3), {"x": m.randn(0, 2, 5, 4)}, out=4, kernel=3)
+    for kind in (nn.LSTM, nn.GRU, nn.RNN):
+        yield recurrent(m, g, kind, (3, 0, 2, 4), False, False, {})
+        yield recurrent(m, g, kind, (3, 0, 2, 4), True, False, {"bidirectional": True, "num_layers": 2, "batch_first": True})
+    for n, t, s in ((0, 3, 2), (2, 0, 3)):
+        yield scores(m, {}, "", n, t, s, 2, 4, False)
+        yield stack(m, {}, "", t, n, s, True, 1)
+    yield stack(m, {"norm_first": True}, "", 3, 0, 3, False, 2)
+    yield module(m, nn.GroupNorm(2, 4), {"x": m.randn(0, 4, 3)}, groups=2, eps=1e-5)
+    # Not of pixel_shuffle: PyTorch 2.15 has no gradient of it there.
+    for kind, f, shape, attrs in (("channel_shuffle", lambda x: F.channel_shuffle(x, 2), (0, 4, 3), dict(groups=2)), ("channel_shuffle", lambda x: F.channel_shuffle(x, 2), (3, 4, 0, 2), dict(groups=2)),
+                                  ("adaptive_avg", lambda x: F.adaptive_avg_pool2d(x, (2, 3)), (0, 2, 5, 4), dict(size=[2, 3])), ("adaptive_max", lambda x: F.adaptive_max_pool2d(x, (2, 3)), (0, 2, 5, 4), dict(size=[2, 3])),
+                                  ("unfold", lambda x: F.unfold(x, 2), (0, 2, 3, 4), dict(kernel=[2, 2])), ("fold", lambda x: F.fold(x, (3, 4), 2), (0, 8, 6), dict(size=[3, 4], kernel=[2, 2])),
+                                  ("pad", lambda x: F.pad(x, (1, 2)), (0, 2, 3), dict(sides=[1, 2], mode="constant")), ("pad", lambda x: F.pad(x, (1, 2), mode="circular"), (0, 2, 3), dict(sides=[1, 2], mode="circular")),
+                                  ("interpolate", lambda x: F.interpolate(x, 3), (0, 2, 4), dict(mode="nearest", size=3)),
+                                  ("interpolate", lambda x: F.interpolate(x, 3, mode="bilinear"), (0, 2, 4, 5), dict(mode="bilinear", size=3)),
+                                  ("interpolate", lambda x: F.interpolate(x, 3, mode="bicubic", antialias=True), (0, 2, 4, 5), dict(mode="bicubic", size=3, antialias=True))):
+        yield call(m, kind, f, shape, **attrs)
+    for kernel, padding, counted in ((2, 1, True), (3, 1, False)):
+        attrs = dict(kernel=kernel, stride=2, padding=padding)
+        yield module(m, nn.MaxPool2d(kernel, 2, padding), {"x": m.randn(0, 2, 5, 4)}, **attrs)
+        yield module(m, nn.AvgPool2d(kernel, 2, padding, count_include_pad=counted), {"x": m.randn(0, 2, 5, 4)}, count_include_pad=counted, **attrs)
