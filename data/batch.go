@@ -71,6 +71,9 @@ type Position struct {
 // have others.
 type Batch interface{ turn() *Turn }
 
+// EnvOf is the env of a batch's turn, for code that takes batches of any type.
+func EnvOf(b Batch) *tensor.Env { return b.turn().Env }
+
 // Pair is the common batch: inputs and labels.
 type Pair struct {
 	Turn

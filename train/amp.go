@@ -65,45 +65,45 @@ func (a AMP) scaler() *optim.LossScaler {
 }
 
 // leftOut tells a step that the loss scaler left out, which it does where the norm is not finite, and notes it.
-func (r *run) leftOut(u *underway, norm float64) bool {
-	if r.scaler == nil || finite(norm) != nil {
+func (s *session) leftOut(u *underway, norm float64) bool {
+	if s.Scaler == nil || finite(norm) != nil {
 		return false
 	}
 	u.Skipped = true
 	if finite(u.Loss) == nil {
-		r.watch.Note(fmt.Sprintf("step %d is left out: its loss is %v in float16", u.Step.Step, u.Loss))
+		s.Watch.Note(fmt.Sprintf("step %d is left out: its loss is %v in float16", u.Step.Step, u.Loss))
 	}
 	return true
 }
 
 // tolerates notes what the loss scaler will deal with: gradients beyond float16. All else stops a run.
-func (r *run) tolerates(a *tensor.Anomaly) bool {
-	if r.scaler == nil || !a.Backward {
-		r.watch.Note(fmt.Sprintf("step %d has the first number that is none", r.queued+1))
+func (s *session) tolerates(a *tensor.Anomaly) bool {
+	if s.Scaler == nil || !a.Backward {
+		s.Watch.Note(fmt.Sprintf("step %d has the first number that is none", s.queued+1))
 		return false
 	}
-	if key := a.Line + a.Op; !r.told[key] {
-		r.told[key] = true
-		r.watch.Note(fmt.Sprintf("%v, at %s in step %d, which is left out", a, a.Line, r.queued+1))
+	if key := a.Line + a.Op; !s.told[key] {
+		s.told[key] = true
+		s.Watch.Note(fmt.Sprintf("%v, at %s in step %d, which is left out", a, a.Line, s.queued+1))
 	}
 	return true
 }
 
 // scaling is what the end of a run says of its loss scaler: the scale, and how many of all steps it left out. Both are nil
 // without one.
-func (r *run) scaling() (scale *float64, skipped *int) {
-	if r.scaler == nil || r.dry() {
+func (s *session) scaling() (scale *float64, skipped *int) {
+	if s.Scaler == nil || s.dry() {
 		return nil, nil
 	}
 	updates, steps := 0, 0
-	for name, n := range r.opt.Counters() {
+	for name, n := range s.Optimizer.Counters() {
 		if name == "steps" {
 			steps = n
 		} else {
 			updates = max(updates, n)
 		}
 	}
-	now, left := r.scaler.Scale(), max(0, steps-updates)
+	now, left := s.Scaler.Scale(), max(0, steps-updates)
 	return &now, &left
 }
 

@@ -47,7 +47,7 @@ func (r *run) chooseRecomputed(ctx context.Context) error {
 		return err
 	}
 	r.again = tensor.PartsAt(choice.Parts...)
-	r.watch.Note(chosen(choice))
+	r.Watch.Note(chosen(choice))
 	return nil
 }
 
@@ -69,11 +69,11 @@ func (r *run) twoSteps(ctx context.Context, env *tensor.Env, begin func()) error
 	if err != nil {
 		return err
 	}
-	q.Recompute, q.Capture, q.Steps, q.watch = RecomputeNone, false, 2, turns{between: begin}
+	q.Recompute, q.Capture, q.Steps, q.Watch = RecomputeNone, false, 2, turns{between: begin}
 	if err := q.furnish(ctx); err != nil {
 		return err
 	}
-	return q.train(ctx)
+	return q.walk(ctx)
 }
 
 // turns is a watcher that is called between steps.

@@ -63,7 +63,7 @@ func (r *run) fill(ctx context.Context) error {
 	if what != "samples" {
 		what = "memory, most of it for: " + what
 	}
-	r.watch.Note(fmt.Sprintf("--batch auto is %d, of up to %s on %s; what limits it is %s", n, render.Bytes(limit), d.Name(), what))
+	r.Watch.Note(fmt.Sprintf("--batch auto is %d, of up to %s on %s; what limits it is %s", n, render.Bytes(limit), d.Name(), what))
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (r *run) verified(ctx context.Context, p *run, n int) (int, error) {
 			r.env.Device().ResetPeak()
 			return n, cmp.Or(err, failed)
 		}
-		r.watch.Note(fmt.Sprintf("a batch of %d should fit, and does not", n))
+		r.Watch.Note(fmt.Sprintf("a batch of %d should fit, and does not", n))
 	}
 	return 0, fail("give --batch", "no batch fits on %s, although one should", r.env.Device().Name())
 }

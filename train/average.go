@@ -1,14 +1,14 @@
 package train
 
 import (
-	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/optim"
 )
 
 // average is a running mean of a model's weights: of its own at first little is kept, (1+t)/(10+t) in step t from 0, so that the
 // start is soon forgotten, and decay of it later.
 type average struct {
-	mean  *nn.Average[nn.Module]
+	mean  *nn.Average[any]
 	decay float64
 	own   averager // nil: the mean is computed here
 }
@@ -16,12 +16,13 @@ type average struct {
 // averager is an optimizer that has the mean.
 type averager interface{ Averaged(f func()) }
 
-// newAverage starts with the model's weights. A run that asks for none has none.
-func newAverage(m nn.Module, c *Config) *average {
-	if c.Average == 0 && !recipe.OptimizerOf(c.Optimizer).Averages {
+// newAverage starts with the model's weights. A run whose optimizer has no mean, and that asks for none, has none.
+func newAverage(m any, o optim.Optimizer, decay float64) *average {
+	own, has := o.(averager)
+	if decay == 0 && !has {
 		return nil
 	}
-	return &average{mean: nn.NewEMA(m, c.Average), decay: c.Average}
+	return &average{nn.NewEMA(m, decay), decay, own}
 }
 
 // update takes in the weights after step t.
@@ -32,7 +33,7 @@ func (a *average) update(t int) {
 }
 
 // or is the averaged model, or m when there is none.
-func (a *average) or(m nn.Module) nn.Module {
+func (a *average) or(m any) any {
 	if a == nil {
 		return m
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/plan"
@@ -85,7 +84,7 @@ func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 
 // planned is a run that is known and has nothing on a device.
 func planned(c Config) (*run, error) {
-	r := &run{Config: c, watch: silent{}, began: time.Now(), told: map[string]bool{}}
+	r := newRun(c, silent{})
 	switch {
 	case r.Resume:
 		return nil, fail("leave --resume out", "a dry run begins anew, and --resume goes on with a run")
@@ -116,7 +115,7 @@ func (r *run) dryRun(ctx context.Context, card string, d *Dry) (*plan.Report, er
 		return nil, err
 	}
 	whole := report
-	for _, n := range r.choosable() {
+	for _, n := range r.choices() {
 		if report, err = r.tried(ctx, card, plan.Setting{Batch: r.Batch, Parts: n}, nil); err != nil {
 			return nil, err
 		}
@@ -133,16 +132,12 @@ func (r *run) dryRun(ctx context.Context, card string, d *Dry) (*plan.Report, er
 	return report, err
 }
 
-// choosable are the parts in which a run that is to choose them may take a batch, the fewest first.
-func (r *run) choosable() (parts []int) {
+// choices are the parts in which a run that is to choose them may take a batch, before it has anything on a device.
+func (r *run) choices() []int {
 	if r.Accumulate != AutoParts {
 		return nil
 	}
-	parts = data.Divisors(r.Batch)
-	if n := len(parts); n > 1 && r.job.arch.Of().Norms {
-		parts = parts[:n-1] // one sample has no variance
-	}
-	return parts
+	return choosable(r.Batch, r.arch.Of().Norms)
 }
 
 // unit is what batches are multiples of.

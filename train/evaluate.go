@@ -13,19 +13,7 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// scored is what an evaluation found.
-type scored struct {
-	loss     float64
-	accuracy *float64 // nil where nothing is right or wrong
-	metrics  map[string]float64
-	samples  int
-	size     int // samples; of a text, tokens
-	right    []Picture
-	wrong    []Picture
-	views    []Picture // of models that have views
-}
-
-// evaluation is what is scored, and how.
+// evaluation is what is scored of a task's model, and how.
 type evaluation struct {
 	env      *tensor.Env
 	arch     *zoo.Arch
@@ -35,65 +23,63 @@ type evaluation struct {
 	batches  int // at most so many; 0: all
 	show     int // pictures to keep of those that were recognised, and of those that were not
 	progress func(done, of int)
+
+	out          *tensor.Tensor // of the batch; of a text its loss
+	right, wrong []Picture
+	views        []Picture // of models that have views
 }
 
 // run runs the model over the whole set. Figures are means over samples, for text over tokens.
 func (e *evaluation) run(ctx context.Context) (*scored, error) {
-	var loss metric.Mean
-	var meters metric.Meters
-	s := &scored{}
-	for b, err := range e.set.Turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Steps: e.batches, Name: "evaluate", Context: ctx}) {
-		if err != nil {
-			return nil, stopped(ctx, err)
-		}
-		n := b.X.Dim(0)
-		s.samples += n
-		if g, writes := e.model.(zoo.Author); writes {
-			n = b.Y.Size()
-			of := g.Loss(b.X, b.Y)
-			loss.Add(of, n)
-			meters.Perplexity(of, n)
-		} else {
-			of, out := e.arch.Loss(e.model, b.X, b.Y)
-			loss.Add(of, n)
-			e.arch.Measure(&meters, out, b.Y)
-			switch {
-			case e.arch.Of().Show != nil:
-				s.view(e, b)
-			case e.arch.Pictured():
-				s.look(b, out, e.show)
-			}
-		}
-		s.size += n
-		e.progress(s.samples, e.set.Len())
-	}
-	s.loss, s.metrics = loss.Value(), meters.Values()
-	if share, ok := s.metrics["accuracy"]; ok {
-		s.accuracy = &share
-	}
-	return s, nil
+	set := typed[data.Pair, *data.Pair]{of: e.set.Turns, step: e.step, weight: e.weight, after: e.measure}
+	return judged(ctx, set.turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Steps: e.batches, Name: "evaluate", Context: ctx}), e.set.Len(), e.progress)
 }
 
-// stopped is err of a loader, which a cancelled context may have caused.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ErrInterrupted
+// step is the loss of a batch.
+func (e *evaluation) step(b *data.Pair, _ *metric.Meters) (loss *tensor.Tensor) {
+	if g, writes := e.model.(zoo.Author); writes {
+		e.out = g.Loss(b.X, b.Y)
+		return e.out
 	}
-	return explain(err, "check the data")
+	loss, e.out = e.arch.Loss(e.model, b.X, b.Y)
+	return loss
+}
+
+// measure measures and shows a batch.
+func (e *evaluation) measure(b *data.Pair, m *metric.Meters) {
+	if _, writes := e.model.(zoo.Author); writes {
+		m.Perplexity(e.out, b.Y.Size())
+		return
+	}
+	e.arch.Measure(m, e.out, b.Y)
+	switch {
+	case e.arch.Of().Show != nil:
+		e.view(b)
+	case e.arch.Pictured():
+		e.look(b, e.out)
+	}
+}
+
+// weight is what of a batch is to be found: of a text each token.
+func (e *evaluation) weight(b *data.Pair) int {
+	if _, writes := e.model.(zoo.Author); writes {
+		return b.Y.Size()
+	}
+	return b.X.Dim(0)
 }
 
 // look keeps pictures of a batch.
-func (s *scored) look(b dataset.Turn, logits *tensor.Tensor, show int) {
-	if len(s.right) >= show && len(s.wrong) >= show {
+func (e *evaluation) look(b *data.Pair, logits *tensor.Tensor) {
+	if len(e.right) >= e.show && len(e.wrong) >= e.show {
 		return
 	}
 	guess, labels := logits.ArgMax(-1).Floats(), b.Y.Floats()
 	for i := range labels {
-		list := &s.right
+		list := &e.right
 		if guess[i] != labels[i] {
-			list = &s.wrong
+			list = &e.wrong
 		}
-		if len(*list) < show {
+		if len(*list) < e.show {
 			p := stretched(b.X.Select(0, i))
 			p.Label, p.Foretold = int(labels[i]), int(guess[i])
 			*list = append(*list, p)
@@ -102,8 +88,8 @@ func (s *scored) look(b dataset.Turn, logits *tensor.Tensor, show int) {
 }
 
 // view keeps what there is to see of the first samples, side by side, and of as many as fit among the pictures of a result.
-func (s *scored) view(e *evaluation, b dataset.Turn) {
-	if len(s.views) > 0 || e.show == 0 {
+func (e *evaluation) view(b *data.Pair) {
+	if len(e.views) > 0 || e.show == 0 {
 		return
 	}
 	n := min(2, b.X.Dim(0))
@@ -113,19 +99,53 @@ func (s *scored) view(e *evaluation, b dataset.Turn) {
 	}
 	for i := range n {
 		for _, list := range lists {
-			s.views = append(s.views, list[i])
+			e.views = append(e.views, list[i])
 		}
 	}
 }
 
 // pictures mixes what was recognised and what was not, the latter last.
-func (s *scored) pictures(n int) []Picture {
-	if s.views != nil {
-		return s.views
+func (e *evaluation) pictures(n int) []Picture {
+	if e.views != nil {
+		return e.views
 	}
-	wrong := s.wrong[:min(len(s.wrong), (n+1)/2)]
-	right := s.right[:min(len(s.right), n-len(wrong))]
+	wrong := e.wrong[:min(len(e.wrong), (n+1)/2)]
+	right := e.right[:min(len(e.right), n-len(wrong))]
 	return append(append([]Picture{}, right...), wrong...)
+}
+
+// score measures a model while it is trained.
+func (r *run) score(ctx context.Context, model any) (*scored, error) {
+	found, _, err := r.evaluated(ctx, model.(nn.Module), 0)
+	return found, err
+}
+
+// evaluated measures a model of the run, if something is held out, and shows some predictions.
+func (r *run) evaluated(ctx context.Context, model nn.Module, show int) (*scored, *evaluation, error) {
+	if r.test == nil {
+		return nil, nil, nil
+	}
+	e := &evaluation{env: r.Params.policy(r.env), arch: &r.arch, model: model, set: r.test, batch: evalBatch(&r.arch, r.Context), show: show, progress: r.Watch.Scoring}
+	if r.dry() { // its first batch is the largest, and counts for the peak
+		e.batches, e.progress = 1, func(int, int) {}
+	}
+	found, err := e.run(ctx)
+	return found, e, err
+}
+
+// rowsAtOnce is how many of the long rows of models that read piece by piece are scored at once: fewer are slow.
+const rowsAtOnce = 16
+
+// evalBatch is how many samples are scored at once; of a text they have so many tokens.
+func evalBatch(a *zoo.Arch, context int) int {
+	if a.Writes() {
+		return max(1, max(2048, rowsAtOnce*a.Of().Row)/a.Scored(context))
+	}
+	most := 256
+	if a.Of().Areas { // what is computed of each pixel takes more than the picture
+		most = 32
+	}
+	return dataset.SamplesAtOnce(a.Input(), most)
 }
 
 // EvalConfig says what Evaluate scores.
@@ -174,7 +194,7 @@ func Evaluate(ctx context.Context, c EvalConfig) (r *Result, err error) {
 		PeakBytes: m.env.Device().Memory().Peak, Memory: modelMemory(m.env, m.model),
 	}
 	if out.Computed {
-		out.Loss, out.Accuracy, out.Metrics, out.Pictures = s.loss, s.accuracy, s.metrics, s.pictures(gallery)
+		out.Loss, out.Accuracy, out.Metrics, out.Pictures = s.loss, s.accuracy, s.metrics, e.pictures(gallery)
 	}
 	return out, nil
 }

@@ -22,8 +22,10 @@ type folder struct {
 	dir    string
 	log    *os.File
 	buf    *bufio.Writer
-	made   bool    // by this run
-	events scalars // for TensorBoard
+	made   bool                     // by this run
+	names  []string                 // of files that were there before the first step
+	events scalars                  // for TensorBoard
+	named  func(flag string) string // how settings are called
 }
 
 // createFolder makes the run folder with what is known before the first step, or fills an empty one, which may be a link
@@ -37,10 +39,11 @@ func createFolder(r *run) (*folder, error) {
 		return nil, explain(err, hint)
 	}
 	if info, err := os.Stat(r.Out); err == nil && info.IsDir() {
-		f, err := openLog(r.Out, os.O_CREATE|os.O_EXCL, hint)
+		f, err := openLog(r.Out, os.O_CREATE|os.O_EXCL, hint, r.named)
 		if err != nil {
 			return nil, err
 		}
+		f.names = started
 		if err := writeStart(r.Out, r); err != nil {
 			f.discard()
 			return nil, explain(err, hint)
@@ -54,20 +57,23 @@ func createFolder(r *run) (*folder, error) {
 	if err != nil {
 		return nil, explain(err, hint)
 	}
-	f, err := openLog(r.Out, 0, hint)
+	f, err := openLog(r.Out, 0, hint, r.named)
 	if err == nil {
-		f.made = true
+		f.made, f.names = true, started
 	}
 	return f, err
 }
 
-func openLog(dir string, flag int, hint string) (*folder, error) {
+func openLog(dir string, flag int, hint string, named func(flag string) string) (*folder, error) {
 	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_WRONLY|os.O_APPEND|flag, 0o666)
 	if err != nil {
 		return nil, explain(err, hint)
 	}
-	return &folder{dir: dir, log: f, buf: bufio.NewWriter(f)}, nil
+	return &folder{dir: dir, log: f, buf: bufio.NewWriter(f), named: named}, nil
 }
+
+// started are what a run of a task has written before its first step.
+var started = []string{configFile, tokenizerFile, encoderFile}
 
 // writeStart writes what is known before the first step.
 func writeStart(dir string, r *run) error {
@@ -124,20 +130,8 @@ func (s *settings) read(dir string) (*Config, error) {
 	return &c, nil
 }
 
-// reopenFolder goes on with a run folder.
-func reopenFolder(r *run) (*folder, []Step, []Score, error) {
-	f, steps, scores, err := continueLog(r.Out, r.done)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if err := writeConfig(r.Out, r); err != nil {
-		return nil, nil, nil, errors.Join(explain(err, "give the folder of a run"), f.close())
-	}
-	return f, steps, scores, nil
-}
-
 // continueLog cuts the log of a folder after a step, and opens it to go on; what a crash left of a checkpoint goes.
-func continueLog(dir string, done int) (*folder, []Step, []Score, error) {
+func continueLog(dir string, done int, named func(flag string) string) (*folder, []Step, []Score, error) {
 	hint := "give the folder of a run"
 	path := filepath.Join(dir, logFile)
 	raw, err := os.ReadFile(path)
@@ -151,7 +145,7 @@ func continueLog(dir string, done int) (*folder, []Step, []Score, error) {
 	if err := durable.Sweep(dir); err != nil {
 		return nil, nil, nil, explain(err, "remove it yourself")
 	}
-	f, err := openLog(dir, 0, hint)
+	f, err := openLog(dir, 0, hint, named)
 	return f, steps, scores, err
 }
 
@@ -216,7 +210,7 @@ func (f *folder) discard() {
 		return
 	}
 	f.log.Close()
-	for _, name := range []string{configFile, tokenizerFile, encoderFile, logFile} {
+	for _, name := range append([]string{logFile}, f.names...) {
 		os.Remove(filepath.Join(f.dir, name))
 	}
 	if f.made {
@@ -239,9 +233,9 @@ const keptCheckpoints = 2
 // room is what to do when something cannot be written.
 func (f *folder) room() string {
 	if f.saved() {
-		return fmt.Sprintf("make room in %s and go on with --resume", f.dir)
+		return fmt.Sprintf("make room in %s and go on with %s", f.dir, f.named("resume"))
 	}
-	return fmt.Sprintf("make room in %s, or give another --out", filepath.Dir(f.dir))
+	return fmt.Sprintf("make room in %s, or give another %s", filepath.Dir(f.dir), f.named("out"))
 }
 
 // finish writes the curve and the last line of the log.

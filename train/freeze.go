@@ -56,7 +56,7 @@ func (r *run) freeze() error {
 }
 
 // constants are the numbers in a model's parameters that do not learn.
-func constants(m nn.Module) (n int) {
+func constants(m any) (n int) {
 	for _, p := range nn.Params(m) {
 		if p.Frozen() {
 			n += p.Size()
@@ -66,8 +66,8 @@ func constants(m nn.Module) (n int) {
 }
 
 // noteFrozen tells how much of the model learns, where that is not all.
-func (r *run) noteFrozen() {
-	if n, of := constants(r.model), nn.Count(r.model); n > 0 {
-		r.watch.Note(fmt.Sprintf("%d of %d parameters learn, and %d are frozen", of-n, of, n))
+func (s *session) noteFrozen() {
+	if n, of := constants(s.Model), nn.Count(s.Model); n > 0 {
+		s.Watch.Note(fmt.Sprintf("%d of %d parameters learn, and %d are frozen", of-n, of, n))
 	}
 }

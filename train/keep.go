@@ -40,10 +40,15 @@ func (c *Config) checkKeep() error {
 	return err
 }
 
-// keep is what the run's setting says. Without one it is as for the best, which a run with patience leaves.
+// keep is what the run's setting says. Without one a run with patience leaves the best, others the last weights and two checkpoints.
 func (c *Config) keep() Keep {
-	k, _ := ParseKeep(c.Keep) // KeepBest without one
-	return k
+	switch k, _ := ParseKeep(c.Keep); {
+	case c.Keep != "":
+		return k
+	case c.Patience > 0:
+		return KeepBest
+	}
+	return keptCheckpoints
 }
 
 // judges tells a run that goes by its scores: one that may end early, or is to leave the best weights.

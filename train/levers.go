@@ -9,7 +9,6 @@ import (
 
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/internal/advice"
-	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -157,40 +156,39 @@ func acrossSamples(p Parts) string {
 	return fmt.Sprintf("the batch norms see one of %d parts at a time, and normalise it by its own mean and variance: this is another training than with --accumulate 1", p)
 }
 
-// chooseParts begins with whole batches, of a run that is to choose.
-func (r *run) chooseParts() {
-	if r.Accumulate != AutoParts {
-		return
-	}
-	r.parts = r.choosable()
-	r.still = nn.NewSnapshot(&weights{Model: r.model, Streams: r.streams})
-}
-
 // resumeParts goes on in the parts that the run had come to, unless it is told anew to choose.
-func (r *run) resumeParts() {
-	for _, s := range r.log {
-		if i := slices.Index(r.parts, s.Parts); i >= 0 && !r.Given["accumulate"] {
-			r.parts = r.parts[i:]
+func (s *session) resumeParts() {
+	for _, step := range s.log {
+		if i := slices.Index(s.parts, step.Parts); i >= 0 && !s.task.anew {
+			s.parts = s.parts[i:]
 		}
 	}
 }
 
 // learnInParts adds the gradients of a batch in as few parts as fit, and tells its mean loss.
-func (r *run) learnInParts(b batch) (total *tensor.Tensor) {
-	r.still.Take()
+func (s *session) learnInParts(t turn) (total *tensor.Tensor) {
+	s.still.Take()
 	undo := func() {
-		r.opt.Discard()
-		r.still.Restore()
-		r.streams.rewind()
-		r.look() // at the step as it begins again
+		s.Optimizer.Discard()
+		s.still.Restore()
+		s.task.rewind()
+		s.look() // at the step as it begins again
 		total = nil
 	}
-	whole := &data.Pair{Turn: data.Turn{Env: b.Env}, X: b.X, Y: b.Y}
-	left := data.Accumulate(whole, r.parts, undo, func(part *data.Pair) { r.learnPart(part, b.Env, &total) })
-	if len(left) < len(r.parts) {
-		r.parts, r.parted = left, left[0]
+	left := t.accumulate(s.parts, undo, func(part turn) { s.learnPart(part, t.env(), &total) })
+	if len(left) < len(s.parts) {
+		s.parts, s.parted = left, left[0]
 	}
 	return total
+}
+
+// choosable are the parts in which a batch may be taken by a run that is to choose them, the fewest first; norms: samples meet.
+func choosable(batch int, norms bool) (parts []int) {
+	parts = data.Divisors(batch)
+	if n := len(parts); n > 1 && norms {
+		parts = parts[:n-1] // one sample has no variance
+	}
+	return parts
 }
 
 // partsOf is how many parts the run takes a batch in when memory is out, of a size that may be another than its own.

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -9,75 +10,76 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
-	"github.com/warpline-ml/warpline/data"
-	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
-	"github.com/warpline-ml/warpline/internal/zoo"
-	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
 	"github.com/warpline-ml/warpline/prof"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// train makes the steps that are left, and tells them all, whatever ends them.
-func (r *run) train(ctx context.Context) error {
+// walk makes the steps that are left, and tells them all, whatever ends them.
+func (s *session) walk(ctx context.Context) error {
 	ended := false
 	defer func() {
 		if !ended { // by a panic, which counts; what is wrong beside it does not
-			r.env.Try(func(*tensor.Env) *tensor.Tensor {
-				_ = r.drain()
+			s.env.Try(func(*tensor.Env) *tensor.Tensor {
+				_ = s.drain()
 				return nil
 			})
 		}
 	}()
-	err := r.steps(ctx)
+	err := s.steps(ctx)
 	ended = true
-	if failed := r.drain(); failed != nil {
+	if failed := s.drain(); failed != nil {
 		return failed // it came first
 	}
 	return err
 }
 
-func (r *run) steps(ctx context.Context) error {
-	if r.done >= r.Steps || r.patience.over() {
+func (s *session) steps(ctx context.Context) error {
+	if s.missed() {
+		if err := s.score(ctx); err != nil {
+			return err
+		}
+	}
+	if s.done >= s.Steps || s.patience.over() {
 		return nil
 	}
-	for i := range r.log { // of sessions before
-		r.health.step(r.log[i].Step, r.log[i].Loss, math.NaN())
+	for i := range s.log { // of sessions before
+		s.health.step(s.log[i].Step, s.log[i].Loss, math.NaN())
 	}
-	r.capture()
-	if r.Anomaly {
-		defer r.env.DetectAnomaly(r.tolerates)()
+	s.capture()
+	if s.Anomaly {
+		defer s.env.DetectAnomaly(s.tolerates)()
 	}
-	env := r.offloading(r.recomputing(r.AMP.policy(r.profile.watch(r.env))))
-	defer r.annotate(r.env)()
-	attached, _ := r.watch.(Attached)
+	env := s.profile.watch(s.Env)
+	defer s.annotate()()
+	attached, _ := s.Watch.(Attached)
 	if attached != nil {
 		attached.Attach(env)
 	}
-	c := r.wrap
-	c.Size, c.Steps, c.Epoch, c.Skip = r.Batch, r.Steps-r.done, r.at.Epoch, r.at.Batch
-	for b, err := range r.job.train.Turns(env, c) {
+	c := s.Data
+	c.Steps, c.Done, c.Epoch, c.Skip = s.Steps, s.done, s.at.Epoch, s.at.Batch
+	for t, err := range s.batches.turns(env, c) {
 		if err != nil {
 			return &Error{Text: err.Error(), Hint: "check the data", Err: &dataError{err}}
 		}
-		r.step(b)
-		r.profile.step(r)
+		s.step(t)
+		s.profile.step(s)
 		if attached != nil {
 			attached.Turn()
 		}
-		if err := r.catchUp(ahead); err != nil {
+		if err := s.catchUp(ahead); err != nil {
 			return err
 		}
-		r.present()
-		if err := r.between(ctx); err != nil {
+		s.present()
+		if err := s.between(ctx); err != nil {
 			return err
 		}
-		if r.patience.over() {
-			r.patience.ended(r.watch, r.done, r.Steps)
+		if s.patience.over() {
+			s.patience.ended(s.Watch, s.done, s.Steps)
 			return nil
 		}
-		if ctx.Err() != nil && r.queued < r.Steps {
+		if ctx.Err() != nil && s.queued < s.Steps {
 			return ErrInterrupted
 		}
 	}
@@ -96,109 +98,105 @@ func (u *underway) ready() bool {
 	return u.loss.Ready() && (u.norm == nil || u.norm.Ready()) && (u.look == nil || u.look.Ready())
 }
 
-// updatesInParts tells an update that takes memory between one parameter's and the next, so that where it ends for want of that
-// some weights are a step ahead of others.
-func (r *run) updatesInParts() bool {
-	return r.Offload.optimizer() || r.Params.rounding() != optim.Nearest
-}
-
 // step learns from one batch. It waits for nothing.
-func (r *run) step(b dataset.Turn) {
-	r.opt.SetLR(r.schedule(r.queued))
-	r.streams.begin(b.First)
-	var u underway
-	if at := (batch{b.Env, b.X, b.Y}); r.captured != nil {
-		r.torn = true
-		u.loss = r.captured.Run(at).Later()
-	} else {
-		r.torn = r.InBackward
-		r.look()
-		r.learn(at, func(loss *tensor.Tensor) { u.loss = loss.Later() })
-		u.look = r.looked()
-		r.torn = r.torn || r.updatesInParts()
-		r.report = r.update()
-		r.torn = true
+func (s *session) step(t turn) {
+	if s.Schedule != nil {
+		s.Optimizer.SetLR(s.Schedule(s.queued))
 	}
-	u.Parts, r.parted = r.parted, 0
-	u.norm, u.never = r.report.NormLater(), r.report.Never
-	r.average.update(r.queued)
-	r.queued, r.at, r.torn = r.queued+1, b.State, false
-	u.Step.Step, u.Peak = r.queued, r.env.Device().Memory().Peak
-	r.underway = append(r.underway, u)
+	if s.Momentum != nil {
+		s.Optimizer.(withMomentum).SetMomentum(s.Momentum(s.queued))
+	}
+	s.task.begin(t.First())
+	var u underway
+	if s.captured != nil {
+		s.torn = true
+		u.loss = s.captured(t).Later()
+	} else {
+		s.torn = s.InBackward
+		s.look()
+		s.learn(t, func(loss *tensor.Tensor) { u.loss = loss.Later() })
+		u.look = s.looked()
+		s.torn = s.torn || s.task.pieces
+		s.report = s.update()
+		s.torn = true
+	}
+	u.Parts, s.parted = s.parted, 0
+	u.norm, u.never = s.report.NormLater(), s.report.Never
+	s.average.update(s.queued)
+	if s.After != nil {
+		s.After()
+	}
+	s.queued, s.at, s.torn = s.queued+1, t.Position(), false
+	u.Step.Step, u.Peak = s.queued, s.env.Device().Memory().Peak
+	s.underway = append(s.underway, u)
 }
 
-// batch is what a step learns from. What else a loader says of it differs from step to step.
-type batch struct {
-	Env  *tensor.Env
-	X, Y *tensor.Tensor
-}
+// withMomentum is an optimizer whose momentum changes.
+type withMomentum interface{ SetMomentum(m float64) }
 
 // capture makes the steps captured ones, if that is asked for.
-func (r *run) capture() {
-	if !r.Capture {
+func (s *session) capture() {
+	if !s.Capture {
 		return
 	}
-	r.captured = tensor.Capture(r.env, func(b batch) (loss *tensor.Tensor) {
-		r.learn(b, func(l *tensor.Tensor) { loss = l })
-		r.report = r.update()
+	s.captured, s.replayed = s.batches.capture(s.env, func(t turn) (loss *tensor.Tensor) {
+		s.learn(t, func(l *tensor.Tensor) { loss = l })
+		s.report = s.update()
 		return loss
 	})
 }
 
 // learn adds the gradients of a batch. told is called with its mean loss.
-func (r *run) learn(b batch, told func(loss *tensor.Tensor)) {
-	r.streams.rewind()
+func (s *session) learn(t turn, told func(loss *tensor.Tensor)) {
+	s.task.rewind()
 	switch {
-	case r.Accumulate == AutoParts:
-		told(r.learnInParts(b))
+	case s.Parts == AutoParts:
+		told(s.learnInParts(t))
 		return
-	case r.Accumulate < 2:
-		loss := r.forward(b.X, b.Y)
+	case s.Parts < 2:
+		loss := s.forward(t)
 		told(loss)
-		r.backward(loss)
+		s.backward(loss)
 		return
 	}
 	var total *tensor.Tensor
-	whole := &data.Pair{Turn: data.Turn{Env: b.Env}, X: b.X, Y: b.Y}
-	for part := range data.Split(whole, int(r.Accumulate)) {
-		r.learnPart(part, b.Env, &total)
-	}
+	t.split(int(s.Parts), func(part turn) { s.learnPart(part, t.env(), &total) })
 	told(total)
 }
 
 // learnPart adds the gradients of a part of a batch, and its loss to the total, which begins in env.
-func (r *run) learnPart(part *data.Pair, env *tensor.Env, total **tensor.Tensor) {
-	loss := r.forward(part.X, part.Y).Scale(part.Fraction())
+func (s *session) learnPart(part turn, env *tensor.Env, total **tensor.Tensor) {
+	loss := s.forward(part).Scale(part.Fraction())
 	if *total == nil {
 		*total = env.FullOf(loss.DType(), 0)
 	}
 	(*total).AddInPlace(loss.Detach())
-	r.backward(loss)
+	s.backward(loss)
 }
 
 // forward is the loss of a batch or a part of one, and measures what that keeps for Backward.
-func (r *run) forward(x, labels *tensor.Tensor) *tensor.Tensor {
-	before := r.used()
-	loss := r.loss(x, labels)
-	r.memory.Activations = max(r.memory.Activations, r.used()-before)
+func (s *session) forward(t turn) *tensor.Tensor {
+	before := s.used()
+	loss := t.loss(nil)
+	s.memory.Activations = max(s.memory.Activations, s.used()-before)
 	return loss
 }
 
 // backward adds the gradients of a loss, multiplied by the run's scale if it has one.
-func (r *run) backward(loss *tensor.Tensor) {
-	if r.scaler == nil {
+func (s *session) backward(loss *tensor.Tensor) {
+	if s.Scaler == nil {
 		loss.Backward()
 		return
 	}
-	r.scaler.Backward(loss)
+	s.Scaler.Backward(loss)
 }
 
 // update applies the gradients.
-func (r *run) update() optim.Report {
-	if r.scaler == nil {
-		return r.opt.Step()
+func (s *session) update() optim.Report {
+	if s.Scaler == nil {
+		return s.Optimizer.Step()
 	}
-	return r.scaler.Step(r.opt)
+	return s.Scaler.Step(s.Optimizer)
 }
 
 // ahead is how many steps the device may have in hand when the host waits: enough to keep it busy, and few enough to
@@ -206,7 +204,7 @@ func (r *run) update() optim.Report {
 const ahead = 2
 
 // catchUp tells the steps whose figures are here, and waits for those of all but the last n.
-func (r *run) catchUp(n int) error { return r.underway.catchUp(n, r.conclude) }
+func (s *session) catchUp(n int) error { return s.underway.catchUp(n, s.conclude) }
 
 // queue is steps that are under way, in order.
 type queue []underway
@@ -225,185 +223,205 @@ func (q *queue) catchUp(n int, conclude func(*underway) error) error {
 }
 
 // drain waits until no step is under way. What was learnt is known to be good then.
-func (r *run) drain() error { return r.catchUp(0) }
+func (s *session) drain() error { return s.catchUp(0) }
 
 // conclude judges a step and tells it.
-func (r *run) conclude(u *underway) error {
-	defer machine.AllowWaits(r.env.Device())()
+func (s *session) conclude(u *underway) error {
+	defer machine.AllowWaits(s.env.Device())()
 	norm := 0.0
 	u.Loss = u.loss.Value()
 	if u.norm != nil {
 		norm = u.norm.Value()
 	}
-	if !r.leftOut(u, norm) {
-		if err := r.finite(&u.Step, norm); err != nil {
+	if !s.leftOut(u, norm) {
+		if err := s.finite(&u.Step, norm); err != nil {
 			return err
 		}
 	}
-	r.done = u.Step.Step
+	s.done = u.Step.Step
 	if u.Parts > 0 {
-		r.watch.Note(fmt.Sprintf("memory ran out in step %d: batches are taken in %d parts from there on", u.Step.Step, u.Parts))
+		s.Watch.Note(fmt.Sprintf("memory ran out in step %d: batches are taken in %d parts from there on", u.Step.Step, u.Parts))
 	}
 	now := time.Now()
-	if !r.dry() { // the time of planning a step says nothing about the step
-		u.MS = float64(now.Sub(r.last)) / float64(time.Millisecond)
+	if !s.dry() { // the time of planning a step says nothing about the step
+		u.MS = float64(now.Sub(s.last)) / float64(time.Millisecond)
 	}
-	r.last = now
-	r.stepping += u.MS
+	s.last = now
+	s.stepping += u.MS
 	if finite(u.Loss) != nil {
-		r.log = append(r.log, u.Step)
-		r.health.step(u.Step.Step, u.Loss, norm)
-		r.watch.Step(u.Step)
+		s.log = append(s.log, u.Step)
+		s.health.step(u.Step.Step, u.Loss, norm)
+		s.Watch.Step(u.Step)
 	}
 	for _, name := range u.never {
-		if !r.told[name] {
-			r.told[name] = true
-			r.watch.Note(name + " has no gradient: it is not part of the loss")
+		if !s.told[name] {
+			s.told[name] = true
+			s.Watch.Note(name + " has no gradient: it is not part of the loss")
 		}
 	}
 	var told any = u.Step
 	if finite(u.Loss) == nil {
 		told = lost{u.Step.Step, true}
 	}
-	if err := r.folder.line(told); err != nil {
+	if err := s.folder.line(told); err != nil {
 		return err
 	}
-	return r.tellLook(u)
+	return s.tellLook(u)
 }
 
-func (r *run) used() int64 { return r.env.Device().Memory().Used }
+func (s *session) used() int64 { return s.env.Device().Memory().Used }
 
 // finite stops a run whose numbers have left the range of floats. The weights are then no good; the last checkpoint's are.
-func (r *run) finite(s *Step, norm float64) error {
+func (s *session) finite(at *Step, norm float64) error {
 	var text string
 	switch {
-	case finite(s.Loss) == nil:
-		text = fmt.Sprintf("the loss is %v at step %d", s.Loss, s.Step)
+	case finite(at.Loss) == nil:
+		text = fmt.Sprintf("the loss is %v at step %d", at.Loss, at.Step)
 	case finite(norm) == nil:
-		text = fmt.Sprintf("the norm of the gradients is %v at step %d, where the loss is %v", norm, s.Step, s.Loss)
+		text = fmt.Sprintf("the norm of the gradients is %v at step %d, where the loss is %v", norm, at.Step, at.Loss)
 	default:
 		return nil
 	}
-	hint := fmt.Sprintf("give a smaller --lr than %v, --clip 1 or a --warmup", r.LR)
-	if !r.Anomaly && !r.Capture {
-		hint += "; with --anomaly the run names the operation that began it"
+	hint := s.task.hint
+	if !s.Anomaly && !s.Capture {
+		hint += fmt.Sprintf("; with %s the run names the operation that began it", s.named("anomaly"))
 	}
-	if r.folder.saved() {
-		hint += fmt.Sprintf("; %s keeps its last checkpoint", r.Out)
+	if s.folder.saved() {
+		hint += fmt.Sprintf("; %s keeps its last checkpoint", s.Out)
 	}
 	return fail(hint, "%s", text)
 }
 
+// scored tells a step behind which there is a score.
+func (s *session) scored(step int) bool {
+	aligned := s.EvalEvery > 0 && step%s.EvalEvery == 0
+	if step >= s.Steps { // the end of a run that goes by no scores has one of its own
+		return s.task.last || aligned && s.patience != nil
+	}
+	return aligned
+}
+
+// missed tells a run that goes on from a step whose score was interrupted, where that counts.
+func (s *session) missed() bool {
+	if s.task.score == nil || s.done == 0 || !s.task.last && s.patience == nil || !s.scored(s.done) {
+		return false
+	}
+	n := len(s.scores)
+	return n == 0 || s.scores[n-1].Step < s.done
+}
+
 // between does what is due between steps.
-func (r *run) between(ctx context.Context) error {
-	due := func(every int) bool { return every > 0 && r.queued%every == 0 && r.queued < r.Steps } // the end has its own
-	last := r.patience != nil && r.queued == r.Steps && r.queued%r.EvalEvery == 0
-	if !due(r.EvalEvery) && !due(r.SaveEvery) && !last {
+func (s *session) between(ctx context.Context) error {
+	score := s.task.score != nil && s.scored(s.queued)
+	save := s.SaveEvery > 0 && s.queued%s.SaveEvery == 0 && s.queued < s.Steps // the end has its own
+	if !score && !save {
 		return nil
 	}
-	if err := r.drain(); err != nil {
+	if err := s.drain(); err != nil {
 		return err
 	}
-	defer machine.AllowWaits(r.env.Device())()
-	if due(r.EvalEvery) || last {
-		if _, err := r.score(ctx, 0); err != nil {
+	defer machine.AllowWaits(s.env.Device())()
+	if score {
+		if err := s.score(ctx); err != nil {
 			return err
 		}
 	}
-	if due(r.SaveEvery) {
-		return r.save()
+	switch {
+	case !save:
+		return nil
+	case s.task.last:
+		return s.leave()
 	}
-	return nil
+	return s.save()
 }
 
-// score measures what the run has learnt, if something is held out, and shows some predictions.
-func (r *run) score(ctx context.Context, show int) (*scored, error) {
-	if r.test == nil {
-		return nil, nil
+// score measures what the run has learnt.
+func (s *session) score(ctx context.Context) error {
+	defer machine.AllowWaits(s.env.Device())()
+	model := s.average.or(s.Model)
+	found, err := s.task.score(ctx, model)
+	if err != nil || s.dry() {
+		return err
 	}
-	model := r.average.or(r.model)
-	if r.finishing {
-		model = r.outcome()
+	score := s.judge(found)
+	if score == nil {
+		return nil
 	}
-	e := evaluation{env: r.Params.policy(r.env), arch: &r.arch, model: model, set: r.test, batch: evalBatch(&r.arch, r.Context), show: show, progress: r.watch.Scoring}
-	if r.dry() { // its first batch is the largest, and counts for the peak
-		e.batches, e.progress = 1, func(int, int) {}
-		_, err := e.run(ctx)
-		return nil, err
+	s.patience.told(score, model)
+	if s.Plateau != nil {
+		s.Optimizer.SetLR(s.Plateau.Step(score.ValLoss))
 	}
-	s, err := e.run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r.last = time.Now()
-	if finite(s.loss) == nil {
-		r.watch.Note(fmt.Sprintf("after step %d the loss on what is held out is %v", r.done, s.loss))
-		return s, nil
-	}
-	found := Score{true, r.done, s.loss, s.accuracy, s.metrics}
-	r.scores = append(r.scores, found)
-	r.watch.Score(found)
-	if r.finishing {
-		return s, nil // the last line has it
-	}
-	r.patience.told(&found, model)
-	return s, r.folder.line(found)
+	return s.folder.line(*score)
 }
 
-// rowsAtOnce is how many of the long rows of models that read piece by piece are scored at once: fewer are slow.
-const rowsAtOnce = 16
+// judge keeps a score and tells it; nil of one that is no number.
+func (s *session) judge(found *scored) *Score {
+	s.last = time.Now()
+	if finite(found.loss) == nil {
+		s.Watch.Note(fmt.Sprintf("after step %d the loss on what is held out is %v", s.done, found.loss))
+		return nil
+	}
+	score := Score{true, s.done, found.loss, found.accuracy, found.metrics}
+	s.scores = append(s.scores, score)
+	s.Watch.Score(score)
+	return &score
+}
 
-// evalBatch is how many samples are scored at once; of a text they have so many tokens.
-func evalBatch(a *zoo.Arch, context int) int {
-	if a.Writes() {
-		return max(1, max(2048, rowsAtOnce*a.Of().Row)/a.Scored(context))
+// state is what a checkpoint holds.
+func (s *session) state() *ckpt.State {
+	state := &ckpt.State{Model: s.task.models(), Optimizer: s.Optimizer, Scaler: s.Scaler, Step: s.done, Loader: s.at, Draws: s.env.Draws()}
+	if s.Plateau != nil {
+		state.Extra, _ = json.Marshal(s.Plateau.State()) // numbers that are finite, which have a form
 	}
-	most := 256
-	if a.Of().Areas { // what is computed of each pixel takes more than the picture
-		most = 32
-	}
-	return dataset.SamplesAtOnce(a.Input(), most)
+	return state
 }
 
 // save writes a checkpoint and drops all but the newest.
-func (r *run) save() error {
-	if r.folder == nil {
+func (s *session) save() error {
+	if s.folder == nil || s.saved == s.done && s.done > 0 {
 		return nil
 	}
-	if err := r.folder.flush(); err != nil {
+	if err := s.folder.flush(); err != nil {
 		return err
 	}
-	s := r.state()
-	s.Step, s.Loader, s.Draws = r.done, r.at, r.env.Draws()
-	if _, err := ckpt.Save(r.Out, s); err != nil {
-		return explain(err, r.folder.room())
+	if _, err := ckpt.Save(s.Out, s.state()); err != nil {
+		return explain(err, s.folder.room())
 	}
-	return explain(ckpt.Prune(r.Out, r.keep().checkpoints()), "remove what is left of it yourself")
+	s.saved = s.done
+	return explain(ckpt.Prune(s.Out, s.Keep.checkpoints()), "remove what is left of it yourself")
 }
 
 // leave writes a checkpoint, and the model that eval, sample and PyTorch read.
-func (r *run) leave() error {
-	if r.folder == nil {
+func (s *session) leave() error {
+	if s.folder == nil {
 		return nil
 	}
-	if err := r.save(); err != nil {
+	if err := s.save(); err != nil {
 		return err
 	}
-	return explain(ckpt.SaveModel(filepath.Join(r.Out, ckpt.ModelFile), r.outcome()), r.folder.room())
+	return explain(ckpt.SaveModel(filepath.Join(s.Out, ckpt.ModelFile), s.task.outcome()), s.folder.room())
+}
+
+// outcome is the model that training has come to: that of the best score, if there was one that counts.
+func (s *session) outcome() any {
+	if s.patience.kept() {
+		return s.patience.best
+	}
+	return s.average.or(s.Model)
 }
 
 // rescue keeps the steps before an error of the data, as an interruption does. Of an error of numbers they are no good.
-func (r *run) rescue(err error) error {
+func (s *session) rescue(err error) error {
 	var bad *dataError
 	var known *Error
-	if !errors.As(err, &bad) || !errors.As(err, &known) || r.done == r.first {
+	if !errors.As(err, &bad) || !errors.As(err, &known) || s.done == s.first {
 		return err
 	}
-	defer machine.AllowWaits(r.env.Device())()
-	if r.folder == nil || r.leave() != nil {
+	defer machine.AllowWaits(s.env.Device())()
+	if s.folder == nil || s.leave() != nil {
 		return err
 	}
-	known.Hint += fmt.Sprintf("; %s keeps the %d steps before, and --resume goes on from them", r.Out, r.done)
+	known.Hint += fmt.Sprintf("; %s keeps the %d steps before, and %s goes on from them", s.Out, s.done, s.named("resume"))
 	return known
 }
 
@@ -412,14 +430,9 @@ type dataError struct{ error }
 
 func (e *dataError) Unwrap() error { return e.error }
 
-// state is what a checkpoint holds.
-func (r *run) state() *ckpt.State {
-	return &ckpt.State{Model: &weights{r.model, r.average.or(nil), r.streams}, Optimizer: r.opt, Scaler: r.scaler}
-}
-
 // weights are what a checkpoint keeps of models.
 type weights struct {
-	Model   nn.Module `nn:"model"`
-	Average nn.Module `nn:"average"`
-	Streams *streams  `nn:"streams"`
+	Model   any      `nn:"model"`
+	Average any      `nn:"average"`
+	Streams *streams `nn:"streams"`
 }

@@ -23,7 +23,7 @@ func TestNeverIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	watch := &notes{}
-	r := &run{watch: watch, env: env, told: map[string]bool{}}
+	r := &session{Loop: Loop{Watch: watch}, env: env, told: map[string]bool{}}
 	for i, never := range [][]string{nil, {"b"}, {"a", "b"}, {"a", "b"}} {
 		u := underway{Step: Step{Step: 41 + i}, loss: env.Ones().Later(), never: never}
 		if err := r.conclude(&u); err != nil {

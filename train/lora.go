@@ -44,6 +44,14 @@ func (r *run) merge(m nn.Module) nn.Module {
 	return m
 }
 
+// outcome is the model that the run, which is over, leaves.
+func (r *run) outcome() nn.Module {
+	if r.merged != nil {
+		return r.merged
+	}
+	return r.merge(r.session.outcome().(nn.Module))
+}
+
 // restore gives a model the weights of a plain one in a file: the small matrices then add nothing to them.
 func (r *run) restore(path string, m any) error {
 	if r.LoRA == 0 {

@@ -50,16 +50,13 @@ func (r *run) offloading(env *tensor.Env) *tensor.Env {
 	return env
 }
 
-// offloadState has the optimizer's state in the host's memory, and says where nothing comes of --offload.
-func (r *run) offloadState() {
+// offloads says where nothing comes of --offload.
+func (r *run) offloads() {
 	if r.Offload == "" || r.Offload == OffloadNone {
 		return
 	}
 	if why := r.env.Device().Parks(); why != "" {
-		r.watch.Note(fmt.Sprintf("--offload %s moves nothing: %s", r.Offload, why))
-	}
-	if r.Offload.optimizer() {
-		r.opt.Offload()
+		r.Watch.Note(fmt.Sprintf("--offload %s moves nothing: %s", r.Offload, why))
 	}
 }
 

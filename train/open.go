@@ -17,6 +17,7 @@ import (
 	"github.com/warpline-ml/warpline/data/tokens"
 	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
+	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/internal/zoo"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
@@ -136,7 +137,10 @@ func (m *opened) newest(watch Watcher) error {
 	}
 	defer c.Close()
 	m.run.adapt(m.env, m.model)
-	mean := newAverage(m.model, m.run)
+	var mean *average
+	if m.run.Average > 0 || recipe.OptimizerOf(m.run.Optimizer).Averages {
+		mean = &average{mean: nn.NewEMA[any](m.model, m.run.Average)}
+	}
 	rows := newStreams(m.env, m.model, m.run.Batch) // which the checkpoint has too
 	if err := c.Model(&weights{m.model, mean.or(nil), rows}); err != nil {
 		return explain(err, "give a finished run: its folder has "+ckpt.ModelFile)
@@ -145,7 +149,7 @@ func (m *opened) newest(watch Watcher) error {
 		watch.Note(fmt.Sprintf("%v; taking %s", w, c.Path()))
 	}
 	watch.Note(fmt.Sprintf("the run is not finished: this is step %d of %d, from %s; finish it with train --resume --out %s", c.Step(), m.run.Steps, filepath.Base(c.Path()), m.from))
-	m.model, m.step = mean.or(m.model), c.Step()
+	m.model, m.step = mean.or(m.model).(nn.Module), c.Step()
 	nn.MergeLoRA(m.model)
 	return nil
 }

@@ -37,15 +37,14 @@ func (p *patience) told(s *Score, m any) {
 	p.since++
 	if s.ValLoss < p.loss {
 		p.since, p.loss, p.step = 0, s.ValLoss, s.Step
-		p.copy(m, p.best)
+		if p.best != nil {
+			copyModel(m, p.best)
+		}
 	}
 }
 
-// copy gives one model the weights of the other.
-func (p *patience) copy(from, to any) {
-	if p.best == nil {
-		return
-	}
+// copyModel gives one model the weights of the other.
+func copyModel(from, to any) {
 	for a, b := range nn.Zip(from, to) {
 		b.CopyInPlace(a.Detach())
 	}
@@ -57,17 +56,6 @@ func (p *patience) kept() bool { return p != nil && p.best != nil && p.step > 0 
 // over tells whether the run is to end.
 func (p *patience) over() bool { return p != nil && p.limit > 0 && p.since >= p.limit }
 
-// outcome is the model that the run, which is over, leaves: that of the best score, if there was one that counts.
-func (r *run) outcome() nn.Module {
-	switch {
-	case r.merged != nil:
-		return r.merged
-	case r.patience.kept():
-		return r.merge(r.patience.best.(nn.Module))
-	}
-	return r.merge(r.average.or(r.model))
-}
-
 // recall goes on from the scores of a run that was interrupted, whose folder has the weights of the best.
 func (p *patience) recall(dir string, scores []Score, load func(path string, m any) error) error {
 	path := filepath.Join(dir, ckpt.ModelFile)
@@ -76,7 +64,7 @@ func (p *patience) recall(dir string, scores []Score, load func(path string, m a
 	}
 	if p.best != nil {
 		if err := load(path, p.best); err != nil {
-			return explain(err, "start the run anew, with another --out")
+			return err
 		}
 	}
 	for _, s := range scores {

@@ -38,37 +38,37 @@ type profiling struct {
 }
 
 // newProfiling opens the window that the run is asked for, which must lie within its steps, or returns nil.
-func newProfiling(r *run) (*profiling, error) {
-	if r.Profile == "" {
+func newProfiling(s *session) (*profiling, error) {
+	if s.Profile == "" {
 		return nil, nil
 	}
-	if r.dry() {
-		return nil, fail("profile on a simulated GPU, --device sim:CARD", "--profile on %s, which computes nothing and takes no time", r.Device)
+	if s.dry() {
+		return nil, fail("profile on a simulated GPU, sim:CARD", "%s on %s, which computes nothing and takes no time", s.named("profile"), s.env.Device().Name())
 	}
-	if left := r.Steps - r.done; left < r.ProfileAfter+r.ProfileSteps {
-		return nil, fail(fmt.Sprintf("give --steps %d, or a shorter --profile-steps or --profile-after", r.done+r.ProfileAfter+r.ProfileSteps),
-			"--profile needs %d steps of warm-up and a window of %d, and %d steps are left", r.ProfileAfter, r.ProfileSteps, left)
+	if left := s.Steps - s.done; left < s.ProfileAfter+s.ProfileSteps {
+		return nil, fail(fmt.Sprintf("give %s %d, or a shorter %s or %s", s.named("steps"), s.done+s.ProfileAfter+s.ProfileSteps, s.named("profile-steps"), s.named("profile-after")),
+			s.named("profile")+" needs %d steps of warm-up and a window of %d, and %d steps are left", s.ProfileAfter, s.ProfileSteps, left)
 	}
-	dir, err := r.profileFolder()
+	dir, err := s.profileFolder()
 	if err != nil {
 		return nil, err
 	}
-	w := &profiling{dir: dir, begun: r.done, first: r.done + r.ProfileAfter + 1}
-	w.memory = w.first - min(1, r.ProfileAfter)
-	w.p = prof.New(prof.Config{Skip: max(0, r.ProfileAfter-1), Warmup: min(1, r.ProfileAfter), Active: r.ProfileSteps, Repeat: 1, Memory: true})
+	w := &profiling{dir: dir, begun: s.done, first: s.done + s.ProfileAfter + 1}
+	w.memory = w.first - min(1, s.ProfileAfter)
+	w.p = prof.New(prof.Config{Skip: max(0, s.ProfileAfter-1), Warmup: min(1, s.ProfileAfter), Active: s.ProfileSteps, Repeat: 1, Memory: true})
 	return w, nil
 }
 
 // profileFolder is where the files go. What is there is not overwritten.
-func (r *run) profileFolder() (string, error) {
-	if r.Profile != ProfileInRun {
-		return r.Profile, vacant("profile", r.Profile)
+func (s *session) profileFolder() (string, error) {
+	if s.Profile != ProfileInRun {
+		return s.Profile, vacant("profile", s.Profile)
 	}
-	if r.Out == "" {
+	if s.Out == "" {
 		return "", fail("give Profile a folder", "a profile in the run's folder, and the run has none")
 	}
 	for n := 1; ; n++ {
-		dir := profileIn(r.Out, n)
+		dir := profileIn(s.Out, n)
 		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 			return dir, nil
 		}
@@ -101,14 +101,14 @@ func (w *profiling) watch(env *tensor.Env) *tensor.Env {
 	return env.Profiled(w.p)
 }
 
-// annotate makes a tool that watches the program, as Nsight Systems does, show env's ranges until end.
-func (r *run) annotate(env *tensor.Env) (end func()) {
+// annotate makes a tool that watches the program, as Nsight Systems does, show its ranges until end.
+func (s *session) annotate() (end func()) {
 	n, err := prof.NewNsight()
 	if err != nil {
-		r.watch.Note(err.Error())
+		s.Watch.Note(err.Error())
 		return func() {}
 	}
-	env.Profiled(n)
+	s.env.Profiled(n)
 	return n.Stop
 }
 
@@ -122,15 +122,15 @@ func (w *profiling) remember(env *tensor.Env, after int) {
 
 // step tells that a step was asked for. At the end of the window its files are written; an error of that is a note, and the
 // run goes on.
-func (w *profiling) step(r *run) {
+func (w *profiling) step(s *session) {
 	if w == nil || w.done != nil {
 		return
 	}
-	defer machine.AllowWaits(r.env.Device())()
+	defer machine.AllowWaits(s.env.Device())()
 	if w.history != nil {
 		w.history.Stop()
 	} else {
-		w.remember(r.env, r.queued)
+		w.remember(s.env, s.queued)
 	}
 	w.p.Step()
 	if w.p.Last() == nil {
@@ -138,9 +138,9 @@ func (w *profiling) step(r *run) {
 	}
 	w.p.Stop()
 	w.done = &Profiled{Profile: w.p.Last(), Dir: w.dir, First: w.first}
-	w.done.Unreached = slices.Sorted(maps.Keys(r.told))
+	w.done.Unreached = slices.Sorted(maps.Keys(s.told))
 	if w.done.Err = w.write(); w.done.Err != nil {
-		r.watch.Note(fmt.Sprintf("the profile of steps %d to %d is not written: %v", w.first, w.first+r.ProfileSteps-1, w.done.Err))
+		s.Watch.Note(fmt.Sprintf("the profile of steps %d to %d is not written: %v", w.first, w.first+s.ProfileSteps-1, w.done.Err))
 	}
 }
 

@@ -74,49 +74,31 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 // Memory is what a run needed, in bytes. Activations are the most that a forward pass kept for the backward one.
 type Memory struct{ Weights, Buffers, Gradients, Optimizer, Average, Activations, Peak int64 }
 
-// replayed is how many steps were done as one launch.
-func (r *run) replayed() int {
-	if r.captured == nil {
-		return 0
-	}
-	n, _ := r.captured.Replayed()
-	return n
-}
-
 // gallery is how many pictures a result has.
 const gallery = 6
 
 // finish saves what the run has come to and measures it. When ctx is cancelled it only saves, and the error beside the
 // result says so.
-func (r *run) finish(ctx context.Context) (*Result, error) {
+func (r *run) finish(ctx context.Context, _ error) (*Result, error) {
 	defer machine.AllowWaits(r.env.Device())()
 	memory, constant := r.measure(), constants(r.model) // while it is as it was trained
 	if err := r.leave(); err != nil {
 		return nil, err
 	}
-	r.finishing = true
-	s, err := r.score(ctx, gallery)
+	found, e, err := r.evaluated(ctx, r.outcome(), gallery)
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return nil, err
 	}
-	memory.Peak = r.env.Device().Memory().Peak
-	out := &Result{
-		Final: true, Steps: r.done, PeakBytes: r.env.Device().Memory().Peak,
-		Task: r.Task, Model: r.arch.Title(), Out: r.kept(), Computed: !r.dry(), Parameters: nn.Count(r.model),
-		Memory: memory, Log: r.log, Scores: r.scores, Text: r.sample(ctx), Drawn: r.draw(), Products: r.products(),
-		Units: r.arch.Units(), Session: r.done - r.first, Frozen: constant, Captured: r.replayed(), Stepping: r.stepping / 1e3,
-		Profile: r.profile.result(),
+	out := r.result()
+	if found != nil && !r.dry() {
+		r.judge(found) // the last line has it
+		out.Scores = r.scores
+		out.Accuracy, out.ValLoss, out.Metrics, out.Pictures, out.Held = found.accuracy, finite(found.loss), found.metrics, e.pictures(gallery), found.size
 	}
-	out.Scale, out.Left = r.scaling()
-	out.Spikes, out.Dead = r.health.spikes, r.health.dead()
-	if g, ok := r.watch.(*gauge); ok {
+	memory.Peak = out.PeakBytes
+	out.Memory, out.Frozen, out.Text, out.Drawn, out.Products = memory, constant, r.sample(ctx), r.draw(), r.products()
+	if g, ok := r.Watch.(*gauge); ok {
 		g.weights = numbers(r.outcome())
-	}
-	if len(r.log) > 0 {
-		out.Loss = r.log[len(r.log)-1].Loss
-	}
-	if s != nil {
-		out.Accuracy, out.ValLoss, out.Metrics, out.Pictures, out.Held = s.accuracy, finite(s.loss), s.metrics, s.pictures(gallery), s.size
 	}
 	out.Seconds = time.Since(r.began).Seconds()
 	if err := r.folder.finish(out); err != nil {
@@ -143,26 +125,6 @@ func (r *run) products() int {
 		return r.worth
 	}
 	return nn.Summary(r.model, append([]int{1}, shape...)...).Total().Products
-}
-
-// measure adds up the memory by kind.
-func (r *run) measure() Memory {
-	m := modelMemory(r.env, r.model)
-	m.Activations = r.memory.Activations
-	for _, p := range nn.Params(r.model) {
-		if !p.Frozen() {
-			m.Gradients += p.Bytes()
-		}
-	}
-	if !r.Offload.optimizer() || r.env.Device().Parks() != "" { // else it is at the host
-		for _, t := range r.opt.State() {
-			m.Optimizer += t.Bytes()
-		}
-	}
-	if r.average != nil {
-		m.Average = m.Weights + m.Buffers
-	}
-	return m
 }
 
 // modelMemory is what a model takes without training, and the peak.

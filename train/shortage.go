@@ -32,32 +32,27 @@ func onlyShortage(entries []os.DirEntry) bool {
 }
 
 // ranOut, deferred, makes an out-of-memory an error, and leaves a report of it. Other panics go on.
-func (r *run) ranOut(ctx context.Context, err *error) {
+func (s *session) ranOut(ctx context.Context, err *error) {
 	switch v := recover().(type) {
 	case nil:
 	case *tensor.OOMError:
-		*err = r.shortage(ctx, v)
+		*err = s.shortage(ctx, v)
 	default:
 		panic(v)
 	}
 }
 
 // shortage keeps what was learnt, finds what would have fitted, and leaves a report.
-func (r *run) shortage(ctx context.Context, e *tensor.OOMError) error {
-	kept := r.keepSteps()
-	if r.job != nil { // there is something to run again
-		if err := plan.Explain(e, r.program(ctx)); err != nil {
-			r.watch.Note(err.Error())
-		}
+func (s *session) shortage(ctx context.Context, e *tensor.OOMError) error {
+	kept := s.keepSteps()
+	if s.task.explain != nil {
+		s.task.explain(ctx, e)
 	}
-	e.Levers = slices.DeleteFunc(e.Levers, func(l tensor.Lever) bool { // those of programs, which a run cannot change
-		return !strings.HasPrefix(l.Flag, "--") && !strings.HasPrefix(l.Flag, tensor.AllocEnv)
-	})
-	hint := r.wayOut(e, kept)
-	if dir := r.kept(); dir != "" {
+	hint := s.task.wayOut(e, kept)
+	if dir := s.kept(); dir != "" {
 		left, err := leaveShortage(dir, e)
 		if err != nil {
-			r.watch.Note(fmt.Sprintf("the report of the out-of-memory is not written: %v", err))
+			s.Watch.Note(fmt.Sprintf("the report of the out-of-memory is not written: %v", err))
 		}
 		switch len(left) {
 		case 1:
@@ -105,16 +100,28 @@ func leaveShortage(dir string, e *tensor.OOMError) (left []string, err error) {
 
 // keepSteps lets go of what the failed step has left, and keeps those before it in a checkpoint: unless the failed one had
 // changed weights, or running statistics, which are no longer those of the steps before. It tells whether there is a checkpoint.
-func (r *run) keepSteps() bool {
-	if r.opt != nil {
-		r.opt.Discard()
+func (s *session) keepSteps() bool {
+	if s.Optimizer != nil {
+		s.Optimizer.Discard()
 	}
-	if r.folder != nil && r.done > r.first && r.done == r.queued && !r.torn && !r.arch.Of().Norms {
-		if _, err := tensor.Try(r.env, func(*tensor.Env) error { return r.save() }); err != nil {
-			r.watch.Note(fmt.Sprintf("the steps since the last checkpoint are lost: %v", err))
+	if s.folder != nil && s.done > s.first && s.done == s.queued && !s.torn && !s.task.norms {
+		if _, err := tensor.Try(s.env, func(*tensor.Env) error { return s.save() }); err != nil {
+			s.Watch.Note(fmt.Sprintf("the steps since the last checkpoint are lost: %v", err))
 		}
 	}
-	return r.folder.saved()
+	return s.folder.saved()
+}
+
+// explain finds what would have fitted.
+func (r *run) explain(ctx context.Context, e *tensor.OOMError) {
+	if r.job != nil { // there is something to run again
+		if err := plan.Explain(e, r.program(ctx)); err != nil {
+			r.Watch.Note(err.Error())
+		}
+	}
+	e.Levers = slices.DeleteFunc(e.Levers, func(l tensor.Lever) bool { // those of programs, which a run cannot change
+		return !strings.HasPrefix(l.Flag, "--") && !strings.HasPrefix(l.Flag, tensor.AllocEnv)
+	})
 }
 
 // wayOut is what to do in one line: the first lever that is known to suffice, or what the run needs.
@@ -187,11 +194,10 @@ func (r *run) perform(ctx context.Context) error {
 	if err := r.furnish(ctx); err != nil {
 		return err
 	}
-	if err := r.train(ctx); err != nil {
+	if err := r.walk(ctx); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
-	r.finishing = true
-	_, err := r.score(ctx, 0)
+	_, _, err := r.evaluated(ctx, r.outcome(), 0)
 	runtime.KeepAlive(r) // what the run holds while it is scored counts
 	return cmp.Or(ctx.Err(), err)
 }
@@ -238,7 +244,8 @@ func (r *run) double(env *tensor.Env, s plan.Setting) (*run, error) {
 	if j.test != nil {
 		j.test = j.test.Blank()
 	}
-	q := &run{Config: c, job: &j, watch: silent{}, env: env.Seed(c.Seed), told: map[string]bool{}, again: again}
+	q := newRun(c, silent{})
+	q.job, q.env, q.again = &j, env.Seed(c.Seed), again
 	if last := j.train.Len() / c.Batch; c.Capture && j.ragged(c.Batch) && r.Steps > last {
 		q.at.Batch, q.Steps = max(0, last-rehearsed), rehearsed+1 // the short batch is recorded beside the whole one
 	}

@@ -19,44 +19,44 @@ type Looking interface {
 }
 
 // looks tells whether the next step is looked at.
-func (r *run) looks() bool {
-	return r.Statistics > 0 && (r.queued+1)%r.Statistics == 0
+func (s *session) looks() bool {
+	return s.Statistics > 0 && (s.queued+1)%s.Statistics == 0
 }
 
 // look begins a look if one is due.
-func (r *run) look() {
-	if !r.looks() {
+func (s *session) look() {
+	if !s.looks() {
 		return
 	}
-	if r.statistics == nil {
-		r.statistics = prof.NewStatistics(r.model)
+	if s.statistics == nil {
+		s.statistics = prof.NewStatistics(s.Model)
 	}
-	r.statistics.Drop() // of a step that is made again
-	r.statistics.Begin()
+	s.statistics.Drop() // of a step that is made again
+	s.statistics.Begin()
 }
 
 // looked ends a look behind Backward; nil without one.
-func (r *run) looked() *prof.Look {
-	if !r.looks() {
+func (s *session) looked() *prof.Look {
+	if !s.looks() {
 		return nil
 	}
 	scale := 1.0
-	if r.scaler != nil && !r.dry() {
-		defer machine.AllowWaits(r.env.Device())() // for the scale, which the device adjusts
-		scale = r.scaler.Scale()
+	if s.Scaler != nil && !s.dry() {
+		defer machine.AllowWaits(s.env.Device())() // for the scale, which the device adjusts
+		scale = s.Scaler.Scale()
 	}
-	return r.statistics.End(scale)
+	return s.statistics.End(scale)
 }
 
 // tellLook tells what a look found, if there was one.
-func (r *run) tellLook(u *underway) error {
-	if u.look == nil || r.dry() { // which took its memory, and has no numbers
+func (s *session) tellLook(u *underway) error {
+	if u.look == nil || s.dry() { // which took its memory, and has no numbers
 		return nil
 	}
 	l := Look{true, u.Step.Step, u.look.Values()}
-	r.health.look(l.Modules)
-	if w, ok := r.watch.(Looking); ok {
+	s.health.look(l.Modules)
+	if w, ok := s.Watch.(Looking); ok {
 		w.Look(l)
 	}
-	return r.folder.line(l)
+	return s.folder.line(l)
 }

@@ -18,22 +18,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
-	"github.com/warpline-ml/warpline/internal/cpufeat"
-	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/internal/par"
-	"github.com/warpline-ml/warpline/internal/presence"
 	"github.com/warpline-ml/warpline/internal/recipe"
 	"github.com/warpline-ml/warpline/internal/zoo"
+	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
-	"github.com/warpline-ml/warpline/prof"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -97,50 +92,29 @@ func (silent) Score(Score)      {}
 func (silent) Scoring(_, _ int) {}
 func (silent) Note(string)      {}
 
-// run is a training that is under way.
+// run is a training of a task that is under way: its loop, and what makes one of a [Config].
 type run struct {
 	Config
 	*job
-	watch     Watcher
-	env       *tensor.Env // the root, with the run's random path
-	model     nn.Module
-	loss      loss          // model's
-	streams   *streams      // of a model that reads piece by piece; nil: none
-	again     *tensor.Parts // that are recomputed; nil: those of the setting
-	average   *average      // nil: none
-	merged    nn.Module     // what is left of a run with small matrices; nil: not yet
-	patience  *patience     // nil: the run does not end early
-	opt       optim.Optimizer
-	scaler    *optim.LossScaler // nil: losses are not scaled
-	schedule  optim.Schedule
-	folder    *folder  // nil: nothing is written
-	lock      *os.File // of the folder; nil: none
-	worth     int      // products of a sample, where the model no longer tells; 0: ask it
-	queued    int      // steps whose work the device has
-	done      int      // steps whose figures are here, and good
-	underway  queue
-	told      map[string]bool // parameters without a gradient
-	first     int             // steps done before this session
-	stepping  float64         // milliseconds of its steps
-	at        data.Position   // after the last step queued
-	began     time.Time
-	last      time.Time // the end of the last step
-	log       []Step
-	scores    []Score
-	memory    Memory
-	finishing bool                         // its score is that of the end
-	torn      bool                         // the weights are a step ahead of the rest
-	parts     []int                        // numbers of parts to take batches in, of a run that chooses them: the first, as long as it fits
-	parted    int                          // the new first of them, since the last step; 0: it is the old one
-	still     *nn.Snapshot                 // running statistics before the step, of a run that may begin it again
-	captured  *tensor.Captured[batch]      // nil: each step is made anew
-	report    optim.Report                 // of the last step
-	profile   *profiling                   // nil: none
-	unlimit   func()                       // lifts the limit of the device's memory
-	shown     atomic.Pointer[presence.Run] // what other processes are told
+	session
+	model   nn.Module
+	loss    loss          // model's
+	streams *streams      // of a model that reads piece by piece; nil: none
+	again   *tensor.Parts // that are recomputed; nil: those of the setting
+	merged  nn.Module     // what is left of a run with small matrices; nil: not yet
+	worth   int           // products of a sample, where the model no longer tells; 0: ask it
+	unlimit func()        // lifts the limit of the device's memory
+}
 
-	statistics *prof.Statistics // nil before the first look
-	health     health
+func newRun(c Config, watch Watcher) *run {
+	r := &run{Config: c, unlimit: func() {}}
+	r.began, r.told, r.Watch, r.Loop.Out = time.Now(), map[string]bool{}, watch, c.Out
+	r.task = task{
+		flags: true, name: c.Task, explain: r.explain, wayOut: r.wayOut, load: r.restore,
+		begin: func(first bool) { r.streams.begin(first) }, rewind: func() { r.streams.rewind() },
+		models: func() any { return &weights{r.model, r.average.or(nil), r.streams} }, outcome: func() any { return r.outcome() },
+	}
+	return r
 }
 
 // Run trains as c says. When ctx is cancelled it stops after the steps that are under way, leaves a checkpoint and the
@@ -151,7 +125,7 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 	if watch == nil {
 		watch = silent{}
 	}
-	r := &run{Config: c, watch: watch, began: time.Now(), told: map[string]bool{}}
+	r := newRun(c, watch)
 	defer func() { r.lock.Close() }()
 	stored, err := r.settled()
 	if err != nil {
@@ -159,38 +133,18 @@ func Run(ctx context.Context, c Config, watch Watcher) (result *Result, err erro
 	}
 	defer setThreads(r.Threads)()
 	defer func() { r.job.close() }() // which prepare opens
-	r.unlimit = func() {}
 	defer func() { r.unlimit() }()
 	if err := r.begin(ctx, stored); err != nil {
 		return nil, err
 	}
-	defer r.folder.close()
-	defer func() {
-		if r.done == 0 { // an error, or a panic on its way to recovered
-			r.lock.Close() // on some systems a file in the folder
-			r.folder.discard()
-		}
-	}()
 	r.start()
-	defer presence.SetRun(func() presence.Run { return *r.shown.Load() })()
-	defer r.profile.stop()
-	return r.whole(ctx)
+	return r.whole(ctx, r.finish)
 }
 
 // begin is prepare with a report where memory runs out.
 func (r *run) begin(ctx context.Context, stored *Config) (err error) {
 	defer r.ranOut(ctx, &err)
 	return r.prepare(ctx, stored)
-}
-
-// whole trains and finishes, with a report where memory runs out.
-func (r *run) whole(ctx context.Context) (result *Result, err error) {
-	defer r.ranOut(ctx, &err)
-	err = r.train(ctx)
-	if err != nil && !errors.Is(err, ErrInterrupted) {
-		return nil, r.rescue(err)
-	}
-	return r.finish(ctx)
 }
 
 // setThreads sets the threads of the CPU, unless n is 0, until restore is called.
@@ -206,7 +160,7 @@ func setThreads(n int) (restore func()) {
 // prepare does everything that can fail before anything is written. stored are the settings of the run to go on with, or
 // nil.
 func (r *run) prepare(ctx context.Context, stored *Config) error {
-	root, err := machine.Open(r.Device, r.watch.Note)
+	root, err := machine.Open(r.Device, r.Watch.Note)
 	if err != nil {
 		return err
 	}
@@ -231,14 +185,14 @@ func (r *run) prepare(ctx context.Context, stored *Config) error {
 		return err
 	}
 	if stored == nil { // nothing is made for a run that cannot begin
-		if r.profile, err = newProfiling(r); err != nil {
+		if r.profile, err = newProfiling(&r.session); err != nil {
 			return err
 		}
 	}
 	if err = r.open(stored); err != nil || stored == nil {
 		return err
 	}
-	r.profile, err = newProfiling(r)
+	r.profile, err = newProfiling(&r.session)
 	return err
 }
 
@@ -263,23 +217,39 @@ func (r *run) furnish(ctx context.Context) (err error) {
 		return err
 	}
 	r.adapt(r.env, r.model)
-	r.average = newAverage(r.model, &r.Config)
-	switch {
-	case r.judges() && r.keep() == KeepBest:
-		r.patience = newPatience(r.Patience, r.average.or(r.model))
-	case r.judges():
-		r.patience = newPatience(r.Patience, nil)
-	}
-	r.opt, r.schedule, r.scaler = optimizer(&r.Config, r.model), schedule(&r.Config), r.AMP.scaler()
-	if own, ok := r.opt.(averager); ok {
-		r.average.own = own
-	}
-	r.offloadState()
-	if r.InBackward {
-		optim.StepInBackward(r.opt)
-	}
-	r.chooseParts()
+	r.offloads()
+	r.assemble()
 	return nil
+}
+
+// assemble makes the loop of the settings.
+func (r *run) assemble() {
+	order := r.wrap
+	order.Size = r.Batch
+	r.Loop = Loop{
+		Env: r.offloading(r.recomputing(r.AMP.policy(r.env))), Model: r.model, Optimizer: optimizer(&r.Config, r.model), Schedule: schedule(&r.Config), Scaler: r.AMP.scaler(),
+		Average: r.Config.Average, Data: order, Parts: r.Accumulate, InBackward: r.Config.InBackward, Capture: r.Config.Capture, Steps: r.Config.Steps,
+		EvalEvery: r.Config.EvalEvery, Patience: r.Config.Patience, Keep: r.keep(), SaveEvery: r.Config.SaveEvery, Out: r.Config.Out, Resume: r.Config.Resume,
+		Statistics: r.Config.Statistics, Anomaly: r.Config.Anomaly, Profile: r.Config.Profile, ProfileAfter: r.Config.ProfileAfter, ProfileSteps: r.Config.ProfileSteps, Watch: r.Watch,
+	}
+	r.batches = &typed[data.Pair, *data.Pair]{of: r.job.train.Turns, step: func(b *data.Pair, _ *metric.Meters) *tensor.Tensor { return r.loss(b.X, b.Y) }}
+	r.task.name, r.task.model, r.task.units, r.task.norms = r.Config.Task, r.arch.Title(), r.arch.Units(), r.arch.Of().Norms
+	r.task.anew, r.task.pieces = r.Given["accumulate"], r.updatesInParts()
+	r.task.parked = r.Offload.optimizer() && r.env.Device().Parks() == ""
+	r.task.hint = fmt.Sprintf("give a smaller --lr than %v, --clip 1 or a --warmup", r.LR)
+	if r.test != nil {
+		r.task.score = r.score
+	}
+	if r.Offload.optimizer() {
+		r.Loop.Optimizer.Offload()
+	}
+	r.ready()
+}
+
+// updatesInParts tells an update that takes memory between one parameter's and the next, so that where it ends for want of that
+// some weights are a step ahead of others.
+func (r *run) updatesInParts() bool {
+	return r.Offload.optimizer() || r.Params.rounding() != optim.Nearest
 }
 
 // choose opens the data and decides about the model. A run that goes on has its model described in its own folder, and
@@ -341,7 +311,7 @@ func (r *run) settled() (stored *Config, err error) {
 	if err := r.resumable(); err != nil {
 		return nil, err
 	}
-	if r.lock, err = lock(r.Out); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if r.lock, err = lock(r.Config.Out, r.named); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, explain(err, "give --out the folder of a run")
 	}
 	if stored, err = readRun(r.Out); err != nil {
@@ -393,42 +363,17 @@ func schedule(c *Config) optim.Schedule {
 
 // start tells the watcher what is about to happen.
 func (r *run) start() {
-	s := Start{
-		Task: r.Task, Model: r.arch.Title(), Device: r.env.Device().Info(), Out: r.kept(), Parameters: nn.Count(r.model),
-		Units: r.arch.Units(), Train: r.job.learnt, Done: r.done, Steps: r.Steps, Batch: r.Batch, Computed: r.env.Device().Computes(),
-	}
+	st := Start{Train: r.job.learnt}
 	if r.test != nil {
-		s.Test, s.Scored, s.Tenth = r.job.held, r.test.Size(), r.job.tenth
+		st.Test, st.Scored, st.Tenth = r.job.held, r.test.Size(), r.job.tenth
 	}
-	r.watch.Start(s)
-	for _, note := range r.job.notes {
-		r.watch.Note(note)
-	}
-	r.noteFrozen()
-	r.present()
+	r.session.start(st, r.job.notes...)
 	if r.dry() && r.Given["out"] {
-		r.watch.Note(fmt.Sprintf("%s computes nothing, so nothing is written to %s", r.Device, r.Out))
+		r.Watch.Note(fmt.Sprintf("%s computes nothing, so nothing is written to %s", r.Device, r.Config.Out))
 	}
 	if r.Accumulate > 1 && r.arch.Of().Norms {
-		r.watch.Note(acrossSamples(r.Accumulate))
+		r.Watch.Note(acrossSamples(r.Accumulate))
 	}
-	r.last = time.Now()
-}
-
-// recent is how many steps the pace that others are told is of.
-const recent = 10
-
-// present renews what other processes are told of the run.
-func (r *run) present() {
-	p := presence.Run{Task: r.Task, Model: r.arch.Title(), Step: r.done, Steps: r.Steps, Batch: r.Batch, Out: dataset.Absolute(r.kept())}
-	if n := len(r.log); n > 0 && !r.dry() {
-		p.Loss = finite(r.log[n-1].Loss)
-		last := r.log[max(0, n-recent):]
-		for _, s := range last {
-			p.Pace += s.MS / 1e3 / float64(len(last))
-		}
-	}
-	r.shown.Store(&p)
 }
 
 // open makes the run folder, or goes on with the one that is there.
@@ -441,59 +386,18 @@ func (r *run) open(stored *Config) error {
 		if r.folder, err = createFolder(r); err != nil || r.folder == nil {
 			return err
 		}
-		if r.lock, err = lock(r.Out); err != nil {
+		if r.lock, err = lock(r.Config.Out, r.named); err != nil {
 			r.folder.discard()
 		}
 		return explain(err, "give another --out")
 	}
-	s := r.state()
-	path, warnings, err := ckpt.Latest(r.Out, s)
-	if err != nil {
-		return explain(err, r.damagedHint(err))
-	}
-	for _, w := range warnings {
-		r.watch.Note(fmt.Sprintf("%v; going on from %s", w, path))
-	}
-	if here := cpufeat.Active().String(); s.Level != "" && s.Level != here && r.env.Device().Name() == "cpu" {
-		r.watch.Note(fmt.Sprintf("%s was computed with %s=%s, and this is %s: the last digits may differ from those of a run in one piece", path, cpufeat.Env, s.Level, here))
-	}
-	if s.Step > r.Steps {
-		return fail(fmt.Sprintf("give --steps %d or more", s.Step), "the run in %s has done %d steps, more than --steps %d", r.Out, s.Step, r.Steps)
-	}
-	r.queued, r.done, r.first, r.at = s.Step, s.Step, s.Step, s.Loader
-	r.env.SetDraws(s.Draws)
-	if r.dry() {
-		return nil
-	}
-	if r.folder, r.log, r.scores, err = reopenFolder(r); err != nil {
+	if err := r.reopen(); err != nil || r.dry() {
 		return err
 	}
-	r.resumeParts()
-	return r.patience.recall(r.Out, r.scores, r.restore)
-}
-
-// dry tells a run on a device without arithmetic: it gives figures of memory and leaves nothing.
-func (r *run) dry() bool { return !r.env.Device().Computes() }
-
-// kept is the folder that the run leaves, or empty.
-func (r *run) kept() string {
-	if r.dry() {
-		return ""
+	if err := writeConfig(r.Config.Out, r); err != nil {
+		return errors.Join(explain(err, "give the folder of a run"), r.folder.close())
 	}
-	return r.Out
-}
-
-// damagedHint is what to do where no checkpoint can be read.
-func (r *run) damagedHint(err error) string {
-	var damage *ckpt.CorruptError
-	if !errors.As(err, &damage) {
-		return "give --out the folder of a run that has a checkpoint"
-	}
-	hint := "no checkpoint there is whole: put a copy back, or start the run anew with another --out"
-	if path := filepath.Join(r.Out, ckpt.ModelFile); dataset.IsFile(path) {
-		hint += ", from its last weights with --init " + path
-	}
-	return hint
+	return nil
 }
 
 // vacant refuses an output folder, by the flag that names it, that has something in it.

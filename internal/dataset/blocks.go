@@ -46,8 +46,8 @@ func (s Blocks) sum(of func(Texts) int) (n int) {
 }
 
 // Turns implements [Source].
-func (s Blocks) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
-	return func(yield func(Turn, error) bool) {
+func (s Blocks) Turns(env *tensor.Env, c data.Config) iter.Seq2[*data.Pair, error] {
+	return func(yield func(*data.Pair, error) bool) {
 		for _, part := range []Texts{s.rows, s.rest} {
 			if part.Source == nil {
 				continue

@@ -10,19 +10,11 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// Turn is a batch of any task: inputs and the classes to find.
-type Turn struct {
-	Env   *tensor.Env
-	X, Y  *tensor.Tensor
-	State data.Position // after it
-	First bool          // of an epoch
-}
-
-// Source is a data set of any task.
+// Source is a data set of any task, in batches of inputs and of what is to be found of them: of texts, the tokens that follow.
 type Source interface {
 	Len() int  // samples
 	Size() int // samples; of a text, tokens to foretell
-	Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error]
+	Turns(env *tensor.Env, c data.Config) iter.Seq2[*data.Pair, error]
 	Blank() Source // of zeros, which nothing reads: for figures of memory
 }
 
@@ -33,8 +25,8 @@ type Pairs struct{ data.Source[data.Pair] }
 func (s Pairs) Size() int { return s.Len() }
 
 // Turns implements [Source].
-func (s Pairs) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
-	return turns(data.Batches(env, s.Source, c), func(b *data.Pair) Turn { return Turn{b.Env, b.X, b.Y, b.Position(), b.First()} })
+func (s Pairs) Turns(env *tensor.Env, c data.Config) iter.Seq2[*data.Pair, error] {
+	return data.Batches(env, s.Source, c)
 }
 
 // Blank implements [Source].
@@ -47,8 +39,18 @@ type Texts struct{ data.Source[tokens.Batch] }
 func (s Texts) Size() int { return s.Len() * s.Fields()[1].Shape[0] }
 
 // Turns implements [Source].
-func (s Texts) Turns(env *tensor.Env, c data.Config) iter.Seq2[Turn, error] {
-	return turns(data.Batches(env, s.Source, c), func(b *tokens.Batch) Turn { return Turn{b.Env, b.Tokens, b.Targets, b.Position(), b.First()} })
+func (s Texts) Turns(env *tensor.Env, c data.Config) iter.Seq2[*data.Pair, error] {
+	return func(yield func(*data.Pair, error) bool) {
+		for b, err := range data.Batches(env, s.Source, c) {
+			var p *data.Pair
+			if err == nil {
+				p = &data.Pair{Turn: b.Turn, X: b.Tokens, Y: b.Targets}
+			}
+			if !yield(p, err) {
+				return
+			}
+		}
+	}
 }
 
 // Blank implements [Source].
@@ -61,17 +63,3 @@ func (blank[B]) Fill(*B, data.Row, int) error { return nil }
 
 // InMemory tells loaders that samples cost nothing.
 func (blank[B]) InMemory() bool { return true }
-
-func turns[B any](seq iter.Seq2[*B, error], open func(*B) Turn) iter.Seq2[Turn, error] {
-	return func(yield func(Turn, error) bool) {
-		for b, err := range seq {
-			var t Turn
-			if err == nil {
-				t = open(b)
-			}
-			if !yield(t, err) {
-				return
-			}
-		}
-	}
-}
