@@ -14,9 +14,11 @@ import (
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/nn"
 	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/plan"
 	"github.com/warpline-ml/warpline/tensor"
 	"github.com/warpline-ml/warpline/train"
 )
@@ -305,5 +307,89 @@ func TestFitPlateau(t *testing.T) {
 	run(out, 21, false)
 	if parts, _ := run(out, 42, true); parts.loop.Optimizer.LR() != whole.loop.Optimizer.LR() || fmt.Sprint(parts.weights()) != fmt.Sprint(whole.weights()) {
 		t.Errorf("in two parts the rate is %v, in one %v", parts.loop.Optimizer.LR(), whole.loop.Optimizer.LR())
+	}
+}
+
+// TestFitNeedsAsPlanned: what a function needs that makes a model and fits it is found by a dry run, to the byte.
+func TestFitNeedsAsPlanned(t *testing.T) {
+	fit := func(env *tensor.Env) error {
+		m := nn.Sequential{nn.NewLinear(env, 1, 64), nn.Tanh{}, nn.NewLinear(env, 64, 1)}
+		loop := train.Loop{Env: env, Model: m, Optimizer: optim.NewAdamW(nn.Params(m), optim.AdamWConfig{}), Average: 0.9, Data: data.Config{Size: 32}, Steps: 3, Out: filepath.Join(t.TempDir(), "run")}
+		_, err := train.Fit(t.Context(), loop, line(96, 2), line(64, 2), func(b *data.Pair, _ *metric.Meters) *tensor.Tensor {
+			return nn.MSE(m.Forward(b.X), b.Y)
+		})
+		if _, missing := os.Stat(loop.Out); missing == nil && !env.Device().Computes() {
+			t.Error("a dry run has left a folder")
+		}
+		return err
+	}
+	report, err := plan.DryRun("a100-80", fit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := tensor.Fresh("null:a100-80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fit(env); err != nil || report.Requested != env.Device().Memory().Peak {
+		t.Errorf("%v: a dry run tells %d bytes, and the device %d", err, report.Requested, env.Device().Memory().Peak)
+	}
+	real, err := tensor.Fresh("sim:a100-80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fit(real); err != nil || report.Requested != real.Device().Memory().Peak {
+		t.Errorf("%v: a dry run tells %d bytes, and a simulated card %d", err, report.Requested, real.Device().Memory().Peak)
+	}
+}
+
+// TestFitRunsOut: where memory runs out the steps before are kept, the report is left, and the training goes on from them.
+func TestFitRunsOut(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run")
+	fit := func(parts train.Parts, at int, resume bool) (*train.Result, error) {
+		env, err := tensor.Fresh("cpu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := nn.Sequential{nn.NewLinear(env, 1, 8), nn.Tanh{}, nn.NewLinear(env, 8, 1)}
+		steps := 0
+		loop := train.Loop{Env: env, Model: m, Optimizer: optim.NewAdamW(nn.Params(m), optim.AdamWConfig{}), Data: data.Config{Size: 16}, Steps: 6, Parts: parts, Out: out, Resume: resume}
+		loop.After = func() { steps++ }
+		defer env.Device().FailAt(0)
+		return train.Fit(t.Context(), loop, line(96, 2), nil, func(b *data.Pair, _ *metric.Meters) *tensor.Tensor {
+			if steps == at {
+				steps++ // once
+				env.Device().FailAt(1)
+			}
+			return nn.MSE(m.Forward(b.X), b.Y)
+		})
+	}
+	var oom *tensor.OOMError
+	var own *train.Error
+	if _, err := fit(0, 4, false); !errors.As(err, &oom) || !errors.As(err, &own) || !strings.Contains(own.Hint, "Resume goes on") || !strings.Contains(own.Hint, "oom.json") {
+		t.Fatalf("%v, %+v", err, own)
+	}
+	if r, err := fit(0, -1, true); err != nil || r.Steps != 6 || r.Session != 2 {
+		t.Errorf("%v: %+v", err, r)
+	}
+	out = ""
+	if r, err := fit(train.AutoParts, 4, false); err != nil || r.Steps != 6 || r.Log[4].Parts != 2 {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// TestFitProfile: a loop leaves a profile in its folder, and steps that a scaler leaves out are told.
+func TestFitProfile(t *testing.T) {
+	f := newFitted(t, filepath.Join(t.TempDir(), "run"))
+	f.loop.Profile, f.loop.ProfileAfter, f.loop.ProfileSteps = train.ProfileInRun, 2, 2
+	f.loop.Env, f.loop.Scaler = f.loop.Env.Autocast(dtype.F16), optim.NewLossScaler(optim.LossScalerConfig{Init: 1 << 30})
+	r, err := f.fit(t.Context(), nil)
+	if err != nil || r.Profile == nil || r.Profile.First != 3 || r.Profile.Err != nil || r.Left == nil || *r.Left == 0 || !r.Log[0].Skipped {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	for _, name := range train.ProfileFiles() {
+		if _, err := os.Stat(filepath.Join(f.loop.Out, "profile", name)); err != nil {
+			t.Error(err)
+		}
 	}
 }
