@@ -2,10 +2,12 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
@@ -94,7 +96,7 @@ func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Sour
 	st := Start{Train: learn.Len()}
 	s.task = task{
 		name: "training", model: fmt.Sprintf("%T", l.Model), units: "samples", last: true, pieces: true,
-		begin: func(bool) {}, rewind: func() {}, models: s.models, outcome: s.outcome, load: ckpt.LoadModel,
+		named: field, begin: s.momentum, instead: func() string { return "" }, rewind: func() {}, models: s.models, outcome: s.outcome, load: ckpt.LoadModel,
 		hint: "give a smaller learning rate, a clip of the gradients' norm or a warm-up", wayOut: s.smaller,
 	}
 	if held != nil {
@@ -112,6 +114,44 @@ func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Sour
 	defer context.AfterFunc(ctx, stop)() // the second one ends the process
 	s.start(st)
 	return s.whole(ctx, func(_ context.Context, why error) (*Result, error) { return s.finish(why, st.Scored) })
+}
+
+// field is a flag of the command as a Loop has it.
+func field(flag string) string {
+	var name strings.Builder
+	for word := range strings.SplitSeq(flag, "-") {
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return name.String()
+}
+
+// withMomentum is an optimizer whose momentum changes.
+type withMomentum interface{ SetMomentum(m float64) }
+
+// momentum sets that of the next step.
+func (s *session) momentum(bool) {
+	if s.Momentum != nil {
+		s.Optimizer.(withMomentum).SetMomentum(s.Momentum(s.queued))
+	}
+}
+
+// plateau has the rate follow the scores.
+func (s *session) plateau() {
+	s.Optimizer.SetLR(s.Plateau.LR())
+	s.task.told = func(loss float64) { s.Optimizer.SetLR(s.Plateau.Step(loss)) }
+	s.task.extra = func() json.RawMessage {
+		raw, _ := json.Marshal(s.Plateau.State()) // numbers that are finite, which have a form
+		return raw
+	}
+	s.task.recall = func(raw json.RawMessage) error {
+		var state optim.PlateauState
+		err := json.Unmarshal(raw, &state)
+		if err == nil {
+			err = s.Plateau.Load(state)
+		}
+		s.Optimizer.SetLR(s.Plateau.LR())
+		return err
+	}
 }
 
 // smaller is what to do about an out-of-memory.
@@ -182,7 +222,7 @@ func (s *session) prepare(samples int) (err error) {
 		s.ProfileSteps = 5
 	}
 	if s.Plateau != nil {
-		s.Optimizer.SetLR(s.Plateau.LR())
+		s.plateau()
 	}
 	for range nn.Buffers(s.Model) {
 		s.task.norms = true

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -103,9 +102,6 @@ func (s *session) step(t turn) {
 	if s.Schedule != nil {
 		s.Optimizer.SetLR(s.Schedule(s.queued))
 	}
-	if s.Momentum != nil {
-		s.Optimizer.(withMomentum).SetMomentum(s.Momentum(s.queued))
-	}
 	s.task.begin(t.First())
 	var u underway
 	if s.captured != nil {
@@ -130,9 +126,6 @@ func (s *session) step(t turn) {
 	u.Step.Step, u.Peak = s.queued, s.env.Device().Memory().Peak
 	s.underway = append(s.underway, u)
 }
-
-// withMomentum is an optimizer whose momentum changes.
-type withMomentum interface{ SetMomentum(m float64) }
 
 // capture makes the steps captured ones, if that is asked for.
 func (s *session) capture() {
@@ -348,8 +341,8 @@ func (s *session) score(ctx context.Context) error {
 		return nil
 	}
 	s.patience.told(score, model)
-	if s.Plateau != nil {
-		s.Optimizer.SetLR(s.Plateau.Step(score.ValLoss))
+	if s.task.told != nil {
+		s.task.told(score.ValLoss)
 	}
 	return s.folder.line(*score)
 }
@@ -370,8 +363,8 @@ func (s *session) judge(found *scored) *Score {
 // state is what a checkpoint holds.
 func (s *session) state() *ckpt.State {
 	state := &ckpt.State{Model: s.task.models(), Optimizer: s.Optimizer, Scaler: s.Scaler, Step: s.done, Loader: s.at, Draws: s.env.Draws()}
-	if s.Plateau != nil {
-		state.Extra, _ = json.Marshal(s.Plateau.State()) // numbers that are finite, which have a form
+	if s.task.extra != nil {
+		state.Extra = s.task.extra()
 	}
 	return state
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -62,14 +60,18 @@ type session struct {
 // task is what a session has beside a [Loop].
 type task struct {
 	name, model, units string // for people; units are those of what is learnt from and scored
-	flags              bool   // settings are flags of the command, not fields of a Loop
+	named              func(flag string) string
 
 	begin   func(first bool)                                      // before each step, which may be the first of an epoch
+	told    func(loss float64)                                    // of a score; nil: nothing follows from it
+	extra   func() json.RawMessage                                // of a checkpoint; nil: nothing
+	recall  func(extra json.RawMessage) error                     // goes on from it
 	rewind  func()                                                // before a batch is learnt from, which may be anew
 	models  func() any                                            // what a checkpoint has of models
 	score   func(ctx context.Context, model any) (*scored, error) // nil: nothing is held out
 	outcome func() any                                            // the model that is left
 	load    func(path string, m any) error                        // gives a model the weights that were left
+	instead func() (hint string)                                  // of a checkpoint, all of which are damaged
 
 	explain func(ctx context.Context, e *tensor.OOMError)     // finds what would have fitted; nil: nothing does
 	wayOut  func(e *tensor.OOMError, kept bool) (hint string) // of an out-of-memory
@@ -83,16 +85,7 @@ type task struct {
 }
 
 // named is a setting of the command as whoever made it knows it.
-func (s *session) named(flag string) string {
-	if s.task.flags {
-		return "--" + flag
-	}
-	var field strings.Builder
-	for word := range strings.SplitSeq(flag, "-") {
-		field.WriteString(strings.ToUpper(word[:1]) + word[1:])
-	}
-	return field.String()
-}
+func (s *session) named(flag string) string { return s.task.named(flag) }
 
 // ready makes what the loop has beside the model and its optimizer.
 func (s *session) ready() {
@@ -189,8 +182,13 @@ func (s *session) reopen() error {
 	}
 	s.queued, s.done, s.first, s.at = state.Step, state.Step, state.Step, state.Loader
 	s.env.SetDraws(state.Draws)
-	if err := s.replateau(state.Extra); err != nil || s.dry() {
-		return err
+	if s.task.recall != nil && state.Extra != nil {
+		if err := s.task.recall(state.Extra); err != nil {
+			return explain(err, "start the run anew, with another "+s.named("out"))
+		}
+	}
+	if s.dry() {
+		return nil
 	}
 	if s.folder, s.log, s.scores, err = continueLog(s.Out, s.done, s.named); err != nil {
 		return err
@@ -202,33 +200,13 @@ func (s *session) reopen() error {
 	return nil
 }
 
-// replateau goes on with the rate of a checkpoint, if that is found by scores.
-func (s *session) replateau(raw json.RawMessage) error {
-	if s.Plateau == nil || raw == nil {
-		return nil
-	}
-	var state optim.PlateauState
-	if err := json.Unmarshal(raw, &state); err != nil {
-		return explain(err, "start the run anew, with another "+s.named("out"))
-	}
-	if err := s.Plateau.Load(state); err != nil {
-		return explain(err, "start the run anew, with another "+s.named("out"))
-	}
-	s.Optimizer.SetLR(s.Plateau.LR())
-	return nil
-}
-
 // damagedHint is what to do where no checkpoint can be read.
 func (s *session) damagedHint(err error) string {
 	var damage *ckpt.CorruptError
 	if !errors.As(err, &damage) {
 		return fmt.Sprintf("give %s the folder of a run that has a checkpoint", s.named("out"))
 	}
-	hint := "no checkpoint there is whole: put a copy back, or start the run anew with another " + s.named("out")
-	if path := filepath.Join(s.Out, ckpt.ModelFile); dataset.IsFile(path) && s.task.flags {
-		hint += ", from its last weights with --init " + path
-	}
-	return hint
+	return "no checkpoint there is whole: put a copy back, or start the run anew with another " + s.named("out") + s.task.instead()
 }
 
 // result is what a training has come to, but for its scores.

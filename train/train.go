@@ -18,10 +18,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/internal/dataset"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/internal/par"
 	"github.com/warpline-ml/warpline/internal/recipe"
@@ -110,9 +112,9 @@ func newRun(c Config, watch Watcher) *run {
 	r := &run{Config: c, unlimit: func() {}}
 	r.began, r.told, r.Watch, r.Loop.Out = time.Now(), map[string]bool{}, watch, c.Out
 	r.task = task{
-		flags: true, name: c.Task, explain: r.explain, wayOut: r.wayOut, load: r.restore,
+		named: func(flag string) string { return "--" + flag }, name: c.Task, explain: r.explain, wayOut: r.wayOut, load: r.restore,
 		begin: func(first bool) { r.streams.begin(first) }, rewind: func() { r.streams.rewind() },
-		models: func() any { return &weights{r.model, r.average.or(nil), r.streams} }, outcome: func() any { return r.outcome() },
+		models: func() any { return &weights{r.model, r.average.or(nil), r.streams} }, outcome: func() any { return r.outcome() }, instead: r.instead,
 	}
 	return r
 }
@@ -398,6 +400,14 @@ func (r *run) open(stored *Config) error {
 		return errors.Join(explain(err, "give the folder of a run"), r.folder.close())
 	}
 	return nil
+}
+
+// instead is what else to start from where no checkpoint is whole.
+func (r *run) instead() string {
+	if path := filepath.Join(r.Config.Out, ckpt.ModelFile); dataset.IsFile(path) {
+		return ", from its last weights with --init " + path
+	}
+	return ""
 }
 
 // vacant refuses an output folder, by the flag that names it, that has something in it.
