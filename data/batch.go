@@ -71,8 +71,8 @@ type Position struct {
 // have others.
 type Batch interface{ turn() *Turn }
 
-// EnvOf is the env of a batch's turn, for code that takes batches of any type.
-func EnvOf(b Batch) *tensor.Env { return b.turn().Env }
+// TurnOf is the turn that a batch embeds, for code that takes batches of any type.
+func TurnOf(b Batch) *Turn { return b.turn() }
 
 // Pair is the common batch: inputs and labels.
 type Pair struct {

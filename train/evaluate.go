@@ -31,8 +31,12 @@ type evaluation struct {
 
 // run runs the model over the whole set. Figures are means over samples, for text over tokens.
 func (e *evaluation) run(ctx context.Context) (*scored, error) {
-	set := typed[data.Pair, *data.Pair]{of: e.set.Turns, step: e.step, weight: e.weight, after: e.measure}
-	return judged(ctx, set.turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Steps: e.batches, Name: "evaluate", Context: ctx}), e.set.Len(), e.progress)
+	set := of(e.set.Turns, e.step)
+	all := scoring{
+		turns:   set.turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Steps: e.batches, Name: "evaluate", Context: ctx}),
+		samples: e.set.Len(), progress: e.progress, weight: e.weight, measure: e.measure,
+	}
+	return all.run(ctx)
 }
 
 // step is the loss of a batch.
@@ -46,7 +50,8 @@ func (e *evaluation) step(b *data.Pair, _ *metric.Meters) (loss *tensor.Tensor) 
 }
 
 // measure measures and shows a batch.
-func (e *evaluation) measure(b *data.Pair, m *metric.Meters) {
+func (e *evaluation) measure(t turn, m *metric.Meters) {
+	b := t.batch.(*data.Pair)
 	if _, writes := e.model.(zoo.Author); writes {
 		m.Perplexity(e.out, b.Y.Size())
 		return
@@ -61,7 +66,8 @@ func (e *evaluation) measure(b *data.Pair, m *metric.Meters) {
 }
 
 // weight is what of a batch is to be found: of a text each token.
-func (e *evaluation) weight(b *data.Pair) int {
+func (e *evaluation) weight(t turn) int {
+	b := t.batch.(*data.Pair)
 	if _, writes := e.model.(zoo.Author); writes {
 		return b.Y.Size()
 	}

@@ -90,7 +90,7 @@ type Loop struct {
 // [plan.DryRun] and [plan.LargestBatch] tell of a function that makes a model and fits it for a few steps what it needs on a card.
 func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Source[B], step func(b P, m *metric.Meters) *tensor.Tensor) (result *Result, err error) {
 	sets := func(src data.Source[B]) batches {
-		return &typed[B, P]{step: step, of: func(env *tensor.Env, c data.Config) iter.Seq2[*B, error] { return data.Batches[B, P](env, src, c) }}
+		return of(func(env *tensor.Env, c data.Config) iter.Seq2[*B, error] { return data.Batches[B, P](env, src, c) }, step)
 	}
 	s := &session{Loop: l, batches: sets(learn), env: l.Env, began: time.Now(), told: map[string]bool{}}
 	st := Start{Train: learn.Len()}
@@ -172,7 +172,7 @@ func (s *session) models() any {
 }
 
 // fitted scores a model: the one that is trained, or the mean of its weights.
-func (s *session) fitted(ctx context.Context, model any, held batches, of int) (*scored, error) {
+func (s *session) fitted(ctx context.Context, model any, held batches, samples int) (*scored, error) {
 	if s.average != nil { // the step knows the model that is trained
 		exchange(s.Model, model)
 		defer exchange(s.Model, model)
@@ -182,7 +182,8 @@ func (s *session) fitted(ctx context.Context, model any, held batches, of int) (
 	if s.dry() {
 		c.Steps, progress = 1, func(int, int) {}
 	}
-	return judged(ctx, held.turns(s.Env.NoGrad().Eval(), c), of, progress)
+	all := scoring{turns: held.turns(s.Env.NoGrad().Eval(), c), samples: samples, progress: progress}
+	return all.run(ctx)
 }
 
 // exchange gives each of two models the weights of the other.

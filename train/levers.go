@@ -175,7 +175,7 @@ func (s *session) learnInParts(t turn) (total *tensor.Tensor) {
 		s.look() // at the step as it begins again
 		total = nil
 	}
-	left := t.accumulate(s.parts, undo, func(part turn) { s.learnPart(part, t.env(), &total) })
+	left := t.accumulate(s.parts, undo, func(part turn) { s.learnPart(part, t.Env, &total) })
 	if len(left) < len(s.parts) {
 		s.parts, s.parted = left, left[0]
 	}

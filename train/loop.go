@@ -153,7 +153,7 @@ func (s *session) learn(t turn, told func(loss *tensor.Tensor)) {
 		return
 	}
 	var total *tensor.Tensor
-	t.split(int(s.Parts), func(part turn) { s.learnPart(part, t.env(), &total) })
+	t.split(int(s.Parts), func(part turn) { s.learnPart(part, t.Env, &total) })
 	told(total)
 }
 

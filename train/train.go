@@ -234,7 +234,7 @@ func (r *run) assemble() {
 		EvalEvery: r.Config.EvalEvery, Patience: r.Config.Patience, Keep: r.keep(), SaveEvery: r.Config.SaveEvery, Out: r.Config.Out, Resume: r.Config.Resume,
 		Statistics: r.Config.Statistics, Anomaly: r.Config.Anomaly, Profile: r.Config.Profile, ProfileAfter: r.Config.ProfileAfter, ProfileSteps: r.Config.ProfileSteps, Watch: r.Watch,
 	}
-	r.batches = &typed[data.Pair, *data.Pair]{of: r.job.train.Turns, step: func(b *data.Pair, _ *metric.Meters) *tensor.Tensor { return r.loss(b.X, b.Y) }}
+	r.batches = of(r.job.train.Turns, func(b *data.Pair, _ *metric.Meters) *tensor.Tensor { return r.loss(b.X, b.Y) })
 	r.task.name, r.task.model, r.task.units, r.task.norms = r.Config.Task, r.arch.Title(), r.arch.Units(), r.arch.Of().Norms
 	r.task.anew, r.task.pieces = r.Given["accumulate"], r.updatesInParts()
 	r.task.parked = r.Offload.optimizer() && r.env.Device().Parks() == ""
