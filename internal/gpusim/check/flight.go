@@ -93,12 +93,28 @@ func (f *Flight) sightOf(block, w uint32) *sight {
 type flights struct {
 	in     []*Flight   // by 16 bytes: that writes them; nil for none since they were last written otherwise
 	out    [][]*Flight // that read them
-	fenced [][]uint32  // by warp: the clocks of warps up to which their writes are fenced, as far as it knows
-	bars   [bars][]uint32
-	// The same of warps of other blocks of the cluster.
-	far     []*tree
-	farBars [bars]*tree
-	unseen  []unseen // where a thread has found out by a relaxed wait, and has no fence behind it
+	fenced []fences    // by warp: what it knows
+	bars   [bars]fences
+	unseen []unseen // where a thread has found out by a relaxed wait, and has no fence behind it
+}
+
+// fences are the clocks of warps up to which their writes are fenced: of the block's by warp, and of those of its cluster.
+type fences struct {
+	warps []uint32
+	far   *tree
+}
+
+func (f *fences) clear() {
+	clear(f.warps)
+	f.far = nil
+}
+
+func (f *fences) add(o *fences) {
+	if len(f.warps) < len(o.warps) {
+		f.warps = make([]uint32, len(o.warps))
+	}
+	join(f.warps, o.warps)
+	f.far = f.far.joined(o.far)
 }
 
 // unseen is that a lane has found out of a flight's end, and sees it from its next fence on.
@@ -108,29 +124,34 @@ type unseen struct {
 	lane int
 }
 
+// maxUnseen bounds what a block remembers so; what is more is taken for seen.
+const maxUnseen = 1 << 12
+
 // seeUnseen is for fences of lanes.
 func (o *Order) seeUnseen(w, lanes uint32) {
 	if o.fly == nil || len(o.fly.unseen) == 0 {
 		return
 	}
-	o.fly.unseen = slices.DeleteFunc(o.fly.unseen, func(u unseen) bool {
-		is := u.w == w && lanes>>u.lane&1 == 1
-		if is {
+	left := o.fly.unseen[:0]
+	for _, u := range o.fly.unseen {
+		if u.w == w && lanes>>u.lane&1 == 1 {
 			o.See(u.f, w, 1<<u.lane)
+		} else {
+			left = append(left, u)
 		}
-		return is
-	})
+	}
+	o.fly.unseen = left
 }
 
 // Asynchronous makes the check follow the asynchronous proxy.
 func (r *Race) Asynchronous() {
 	n, warps := len(r.vectors), len(r.clock)
-	r.fly = &flights{in: make([]*Flight, n), out: make([][]*Flight, n), fenced: make([][]uint32, warps), far: make([]*tree, warps)}
+	r.fly = &flights{in: make([]*Flight, n), out: make([][]*Flight, n), fenced: make([]fences, warps)}
 	for i := range r.fly.fenced {
-		r.fly.fenced[i] = make([]uint32, warps)
+		r.fly.fenced[i].warps = make([]uint32, warps)
 	}
 	for i := range r.fly.bars {
-		r.fly.bars[i] = make([]uint32, warps)
+		r.fly.bars[i].warps = make([]uint32, warps)
 	}
 }
 
@@ -141,48 +162,46 @@ func (f *flights) start() {
 	}
 	clear(f.in)
 	clear(f.out)
-	for _, list := range f.fenced {
-		clear(list)
+	for i := range f.fenced {
+		f.fenced[i].clear()
 	}
-	for _, list := range f.bars {
-		clear(list)
+	for i := range f.bars {
+		f.bars[i].clear()
 	}
-	clear(f.far)
-	f.farBars, f.unseen = [bars]*tree{}, nil
+	f.unseen = nil
 }
 
 // arrive, leave and over pass on what is fenced by way of a barrier.
 func (f *flights) arrive(w, id uint32) {
 	if f != nil {
-		join(f.bars[id], f.fenced[w])
-		f.farBars[id] = f.farBars[id].joined(f.far[w])
+		f.bars[id].add(&f.fenced[w])
 	}
 }
 
 func (f *flights) leave(w, id uint32) {
 	if f != nil {
-		join(f.fenced[w], f.bars[id])
-		f.far[w] = f.far[w].joined(f.farBars[id])
+		f.fenced[w].add(&f.bars[id])
 	}
 }
 
 func (f *flights) over(id uint32) {
 	if f != nil {
-		clear(f.bars[id])
-		f.farBars[id] = nil
+		f.bars[id].clear()
 	}
 }
 
-// fencedBy is what a list of the block's warps and a tree of others' say, as other blocks get it.
-func (o *Order) fencedBy(list []uint32, far *tree) *tree {
-	return far.with(o.block, &leaf{warps: slices.Clone(list)}, o.levels)
+// all is what fences of the block are to other blocks.
+func (f *fences) all(o *Order) *tree {
+	return f.far.with(o.block, &leaf{warps: slices.Clone(f.warps)}, o.levels)
 }
 
-// takeFenced adds what a tree says of fences to a list of the block's warps.
-func (o *Order) takeFenced(list []uint32, t *tree) {
+// fencesOf is what a tree says to the block.
+func (o *Order) fencesOf(t *tree) *fences {
+	f := fences{far: t}
 	if l := t.get(o.block, o.levels); l != nil {
-		join(list, l.warps)
+		f.warps = l.warps
 	}
+	return &f
 }
 
 // fencesPassed hands on what was brought to the barrier of the cluster of some blocks.
@@ -190,14 +209,13 @@ func fencesPassed(blocks []*Order) {
 	var all *tree
 	for _, o := range blocks {
 		if f := o.fly; f != nil && o.near != nil {
-			all = all.joined(o.fencedBy(f.bars[ClusterBarrier], f.farBars[ClusterBarrier]))
+			all = all.joined(f.bars[ClusterBarrier].all(o))
 		}
 	}
 	for _, o := range blocks {
 		if f := o.fly; f != nil {
-			join(f.bars[ClusterPast], f.bars[ClusterBarrier])
-			f.farBars[ClusterPast] = f.farBars[ClusterPast].joined(all)
-			o.takeFenced(f.bars[ClusterPast], all)
+			f.bars[ClusterPast].add(&f.bars[ClusterBarrier])
+			f.bars[ClusterPast].add(o.fencesOf(all))
 			f.over(ClusterBarrier)
 		}
 	}
@@ -209,13 +227,11 @@ func (o *Order) toldOfFences(w uint32) {
 	if f == nil {
 		return
 	}
-	for v, list := range f.fenced {
-		join(f.fenced[w], list)
-		f.far[w] = f.far[w].joined(f.far[v])
+	for v := range f.fenced {
+		f.fenced[w].add(&f.fenced[v])
 	}
 	if o.near != nil {
-		f.far[w] = f.far[w].joined(o.near.fenced)
-		o.takeFenced(f.fenced[w], o.near.fenced)
+		f.fenced[w].add(o.fencesOf(o.near.fenced))
 	}
 }
 
@@ -224,14 +240,15 @@ func (r *Order) FenceProxy(w, lanes uint32) {
 	if r.fly == nil {
 		return
 	}
-	of := r.fly.fenced[w]
+	fenced := &r.fly.fenced[w]
+	of := fenced.warps
 	join(of, r.clock[w])
 	for m := lanes; m != 0; m &= m - 1 {
 		known := r.at(w, simt.Lowest(m)).known
 		if known == nil {
 			continue
 		}
-		r.fly.far[w] = r.fly.far[w].joined(known.far)
+		fenced.far = fenced.far.joined(known.far)
 		if known.own == nil {
 			continue
 		}
@@ -241,7 +258,7 @@ func (r *Order) FenceProxy(w, lanes uint32) {
 		}
 	}
 	if r.near != nil {
-		r.near.fenced = r.near.fenced.joined(r.fencedBy(of, r.fly.far[w]))
+		r.near.fenced = r.near.fenced.joined(fenced.all(r))
 	}
 	r.tick(w)
 }
@@ -285,7 +302,7 @@ func (r *Race) reading(of *Race, g int, w uint32, lane int) *Flight {
 // unfenced is a write by a thread to 16 bytes that no fence.proxy.async comes behind, as far as a warp knows.
 func (r *Race) unfenced(w uint32, g int) *Site {
 	look := func(b *shadow) *Site {
-		if b.wrote != 0 && !b.async && r.fly.fenced[w][b.writer/simt.WarpSize] < b.wrote {
+		if b.wrote != 0 && !b.async && r.fly.fenced[w].warps[b.writer/simt.WarpSize] < b.wrote {
 			return r.sites[b.writerOf]
 		}
 		return nil
@@ -334,9 +351,9 @@ func (r *Race) unfencedFar(of *Race, w uint32, lane, addr int) *Site {
 // fencedOf is the clock up to which writes of a thread of a block of the cluster are fenced, as far as a warp knows.
 func (r *Race) fencedOf(w, block uint32, thread uint16) uint32 {
 	if block == r.block {
-		return r.fly.fenced[w][thread/simt.WarpSize]
+		return r.fly.fenced[w].warps[thread/simt.WarpSize]
 	}
-	return r.fly.far[w].get(block, r.levels).of(thread)
+	return r.fly.fenced[w].far.get(block, r.levels).of(thread)
 }
 
 // missesFence reports writes by threads to 16 bytes of a block that the asynchronous proxy may not see.

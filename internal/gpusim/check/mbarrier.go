@@ -8,8 +8,7 @@ type MbarrierOrder struct {
 	arrived, over *view
 	heard, past   *view // the same of threads of other blocks
 
-	fenced, fencedOver []uint32  // the same of what fence.proxy.async came behind, by warp
-	far, farOver       *tree     // and of warps of other blocks
+	fenced, fencedOver fences    // the same of what fence.proxy.async came behind
 	flight             *Flight   // the copies of this phase; nil without
 	sources            []*Flight // what they read of shared memory
 	landed             []*Flight // those of the last phases that are over
@@ -27,8 +26,7 @@ func (b *MbarrierOrder) Release(o *Order, w uint32, lane int, relaxed bool) {
 	}
 	o.none = false
 	if o.fly != nil {
-		b.bringFenced(o.fly.fenced[w])
-		b.far = b.far.joined(o.fly.far[w])
+		b.fenced.add(&o.fly.fenced[w])
 	}
 	if relaxed {
 		b.arrived = union(b.arrived, o.at(w, lane).told[OfBlock])
@@ -44,11 +42,7 @@ func (b *MbarrierOrder) ReleaseFrom(o, from *Order, w uint32, lane int, relaxed 
 		return
 	}
 	if o.fly != nil {
-		t := from.fencedBy(from.fly.fenced[w], from.fly.far[w])
-		if l := t.get(o.block, o.levels); l != nil {
-			b.bringFenced(l.warps)
-		}
-		b.far = b.far.joined(t)
+		b.fenced.add(o.fencesOf(from.fly.fenced[w].all(from)))
 	}
 	o.none = false
 	told := from.at(w, lane).told[OfCluster]
@@ -86,13 +80,7 @@ func (b *MbarrierOrder) Reads(f *Flight) {
 func (b *MbarrierOrder) End() {
 	b.over, b.arrived = union(b.over, b.arrived), nil
 	b.past, b.heard = union(b.past, b.heard), nil
-	b.farOver, b.far = b.farOver.joined(b.far), nil
-	if b.fenced != nil {
-		if b.fencedOver == nil {
-			b.fencedOver = make([]uint32, len(b.fenced))
-		}
-		join(b.fencedOver, b.fenced)
-	}
+	b.fencedOver.add(&b.fenced)
 	if b.flight != nil {
 		const keep = 16 // of several phases, of which a thread waits for one after the other
 		if b.landed = append(append(b.landed, b.sources...), b.flight); len(b.landed) > keep {
@@ -100,14 +88,6 @@ func (b *MbarrierOrder) End() {
 		}
 		b.flight, b.sources = nil, nil
 	}
-}
-
-// bringFenced adds what an arriving warp knows to be fenced.
-func (b *MbarrierOrder) bringFenced(known []uint32) {
-	if b.fenced == nil {
-		b.fenced = make([]uint32, len(known))
-	}
-	join(b.fenced, known)
 }
 
 // Flight is that of the copies that complete on this phase, of which the given is one.
@@ -124,17 +104,14 @@ func (b *MbarrierOrder) Acquire(o *Order, w uint32, lane int, relaxed bool) {
 		return
 	}
 	for _, f := range b.landed {
-		if relaxed {
+		if relaxed && len(o.fly.unseen) < maxUnseen {
 			o.fly.unseen = append(o.fly.unseen, unseen{f, w, lane})
 		} else {
 			o.See(f, w, 1<<lane)
 		}
 	}
-	if b.fencedOver != nil && o.fly != nil {
-		join(o.fly.fenced[w], b.fencedOver)
-	}
 	if o.fly != nil {
-		o.fly.far[w] = o.fly.far[w].joined(b.farOver)
+		o.fly.fenced[w].add(&b.fencedOver)
 	}
 	if b.over == nil && b.past == nil {
 		return
