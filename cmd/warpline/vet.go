@@ -145,9 +145,9 @@ type vetted struct {
 type result struct {
 	all      []vet.InFile
 	seen     map[string]bool // what was told, of files in Python
-	files    int // that were read, by themselves
-	packages int // of Go that were read
-	python   int // files
+	files    int             // that were read, by themselves
+	packages int             // of Go that were read
+	python   int             // files
 	found    int
 	unread   []vetgo.Unread
 	foreign  []string // notebooks of a folder that are in other languages
