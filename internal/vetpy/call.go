@@ -118,11 +118,14 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 		return w.step(x, a, e)
 	case "optimizers":
 		if on.class != nil && on.class.lighting {
-			return &value{traits: isOptimizer}
+			return &value{traits: isOptimizer, call: x}
 		}
 	case "prepare", "setup", "setup_dataloaders", "prepare_model", "prepare_data_loader":
 		return prepared(args)
 	case "half", "float", "double", "bfloat16", "requires_grad_", "share_memory":
+		if a.Attr == "requires_grad_" && (len(x.Args) == 0 || isTrue(x.Args[0].Value)) && !on.is(isTensor|isGraph|isOutput|isBatch) {
+			w.record(event{kind: evCall, node: x, what: "thaw"})
+		}
 		if a.Attr == "requires_grad_" && on.is(isTensor) {
 			return on
 		}

@@ -189,7 +189,7 @@ func (c *checker) evaluations(each func(l *loop, forward *event)) {
 		if !known && !c.evaluates(l) {
 			continue
 		}
-		if !scoring().MatchString(l.text) && (l.fn == nil || !scoring().MatchString(l.fn.node.Name)) && !c.evaluates(l) {
+		if !scoring().MatchString(l.text) && (l.fn == nil || !scoring().MatchString(l.fn.node.Name)) && !c.evaluates(l) && !c.withoutRecording(l) {
 			continue
 		}
 		for i := l.from; i < l.to; i++ {
@@ -201,6 +201,12 @@ func (c *checker) evaluations(each func(l *loop, forward *event)) {
 			}
 		}
 	}
+}
+
+// withoutRecording tells whether a loop over a loader that was made here asks models without recording, in a loop that trains.
+func (c *checker) withoutRecording(l *loop) bool {
+	return l.parent != nil && givesBatches(l.iter) && c.hasKind(l.parent, evBackward) && c.any(l, func(e *event) bool { return e.kind == evForward && e.modes&noGrad != 0 }) &&
+		c.any(l.parent, func(e *event) bool { return e.kind == evTrain })
 }
 
 // asked tells whether a program that never goes backward sets a model to evaluation and asks it in a loop.
@@ -246,26 +252,40 @@ var guides = pattern(`(?i)teacher|ref_model|reference_model`)
 
 // guided are models that a training asks and that never learn there: each step goes backward through them for nothing.
 func (c *checker) guided() {
-	if s := string(c.f.Source); strings.Contains(s, "detach") || strings.Contains(s, "requires_grad") || c.switchedOff() {
-		return
-	}
+	s := string(c.f.Source)
+	records := !strings.Contains(s, "detach") && !strings.Contains(s, "requires_grad") && !c.switchedOff()
 	for _, l := range c.training {
 		for i := l.from; i < l.to; i++ {
 			e := &c.events[i]
-			if e.kind != evForward || e.modes&noGrad != 0 || !guides().MatchString(e.onText) || c.zeroed[e.onText] || strings.Contains(string(c.f.Source), e.onText+".parameters") {
+			if e.kind != evForward || !guides().MatchString(e.onText) || c.zeroed[e.onText] || strings.Contains(s, e.onText+".parameters") {
 				continue
 			}
-			c.say(say{rule: "R09", at: e.node, title: fmt.Sprintf("%s is asked in every step, and records a graph that changes nothing", e.onText), sure: finding.Medium,
-				fix: "with torch.no_grad():  # around it", gain: "the memory of its values, and its backward", evidence: finding.Says("no optimizer has the parameters of %s", e.onText),
-				disproved: "parameters that are frozen, or learn, in another file"})
-			if c.modal(e.on) && !slices.ContainsFunc(c.events, func(m event) bool {
-				return m.kind == evEval && (m.onText == e.onText || m.on.call != nil && m.on.call == e.on.call)
-			}) {
+			if records && e.modes&noGrad == 0 {
+				c.recordsGuide(e)
+			} else if e.on.call == nil || records && c.any(l, func(f *event) bool { return f.kind == evForward && f.modes&noGrad == 0 && f.onText == e.onText }) {
+				continue
+			}
+			if c.modal(e.on) && !c.setsEvaluation(e) {
 				c.say(say{rule: "V03", at: e.node, title: fmt.Sprintf("%s is asked in training mode", e.onText), sure: finding.Medium, fix: fmt.Sprintf("%s.eval()  # before the loop", e.onText), gain: "answers of the model as it was trained",
 					disproved: "a model without dropout and batch norm, or an eval() in another file"})
 			}
 		}
 	}
+}
+
+// recordsGuide tells of a guide that is asked with recording.
+func (c *checker) recordsGuide(e *event) {
+	c.say(say{rule: "R09", at: e.node, title: fmt.Sprintf("%s is asked in every step, and records a graph that changes nothing", e.onText), sure: finding.Medium,
+		fix: "with torch.no_grad():  # around it", gain: "the memory of its values, and its backward", evidence: finding.Says("no optimizer has the parameters of %s", e.onText),
+		disproved: "parameters that are frozen, or learn, in another file"})
+}
+
+// setsEvaluation tells whether a model that is asked is set to evaluation somewhere: it, or a part of the module that has it.
+func (c *checker) setsEvaluation(e *event) bool {
+	last := e.onText[strings.LastIndexByte(e.onText, '.')+1:]
+	return slices.ContainsFunc(c.events, func(m event) bool {
+		return m.kind == evEval && (m.onText == e.onText || strings.HasSuffix(m.onText, last) || m.on.call != nil && m.on.call == e.on.call)
+	})
 }
 
 func (c *checker) graphInEvaluation() {

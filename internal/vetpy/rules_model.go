@@ -280,6 +280,10 @@ func (c *checker) missed() {
 				c.say(say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is made anew, and the optimizer has the parameters of the one before", model), sure: finding.High,
 					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer anew, too, behind it", gain: "the new model learns", disproved: "parameters that are handed to the optimizer in another file"})
 			}
+			if e.kind == evCall && e.what == "replaced" && e.onText == model && next(c.events[j+1:], e, makesOptimizer) == nil && next(c.events[j+1:], e, func(s *event) bool { return isStep(s) && s.on.call == o.call }) != nil {
+				c.say(say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is replaced, and the optimizer has the parameters of the one before", model), sure: finding.High,
+					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer anew, too, behind it", gain: "the new model learns", disproved: "parameters that are handed to the optimizer in another file"})
+			}
 			if e.kind == evMove && o.what == "torch.optim.Adagrad" && e.onText == model && e.on.is(isModule) {
 				c.say(say{rule: "R01", at: o.node, title: fmt.Sprintf("Adagrad makes its state where the parameters are, and %s is moved only then", model), sure: finding.High,
 					evidence: finding.Says("%s at %s", c.text(e.node), c.lineOf(e)), fix: "move the model first, and make the optimizer then", gain: "the program runs", disproved: "a device that is the CPU"})
@@ -291,6 +295,70 @@ func (c *checker) missed() {
 			}
 		}
 	}
+}
+
+// sharing are optimizers that are made of the parameters of one model, side by side, while another model of the function has none.
+func (c *checker) sharing() {
+	for i := range c.events {
+		a := &c.events[i]
+		if !makesOptimizer(a) || len(a.call.Args) == 0 || !strings.HasSuffix(c.text(a.call.Args[0].Value), ".parameters()") {
+			continue
+		}
+		b := next(c.events[i+1:], a, func(e *event) bool {
+			return makesOptimizer(e) && e.fn == a.fn && e.arm == a.arm && e.loop == a.loop && len(e.call.Args) > 0 && c.text(e.call.Args[0].Value) == c.text(a.call.Args[0].Value)
+		})
+		if b == nil || c.assignedTo(a.call) == c.assignedTo(b.call) || c.assignedTo(b.call) == "" || strings.Contains(c.f.LineText(c.f.Line(b.node)), c.assignedTo(a.call)) {
+			continue
+		}
+		own := strings.TrimSuffix(c.text(a.call.Args[0].Value), ".parameters()")
+		if !slices.ContainsFunc(c.events, func(e event) bool {
+			return e.kind == evForward && e.modes&noGrad == 0 && c.learnable(e.on) && e.onText != own && !c.learns[e.onText] && c.steppedBy(&e, a, b)
+		}) {
+			continue
+		}
+		c.say(say{rule: "V19", at: b.node, title: fmt.Sprintf("%s and %s both have the parameters of %s", c.assignedTo(a.call), c.assignedTo(b.call), own), sure: finding.Medium,
+			evidence: finding.Says("the other one is made at %s", c.lineOf(a)), fix: "give each optimizer the parameters of its own model", gain: "the other model learns", disproved: "two optimizers of one model that are meant"})
+	}
+}
+
+// steppedBy tells whether a model is asked where one of two optimizers steps.
+func (c *checker) steppedBy(e, a, b *event) bool {
+	return e.loop != nil && slices.ContainsFunc(c.events, func(s event) bool {
+		return isStep(&s) && (s.on.call == a.call || s.on.call == b.call) && s.loop != nil && (s.loop.within(e.loop) || e.loop.within(s.loop))
+	})
+}
+
+// thawed are parameters that were frozen when the optimizer was made of those that are not, and learn later.
+func (c *checker) thawed() {
+	if strings.Contains(string(c.f.Source), "add_param_group") {
+		return
+	}
+	for i := range c.events {
+		o := &c.events[i]
+		if !makesOptimizer(o) || len(o.call.Args) == 0 || !strings.Contains(c.text(o.call.Args[0].Value), "requires_grad") {
+			continue
+		}
+		for j := i + 1; j < len(c.events); j++ {
+			e := &c.events[j]
+			if makesOptimizer(e) {
+				break
+			}
+			if e.kind != evCall || e.what != "thaw" || e.loop == nil || o.loop.within(e.loop) || c.any(c.outermost(e.loop, o.loop), makesOptimizer) || !c.hasKind(c.outermost(e.loop, o.loop), evBackward) {
+				continue
+			}
+			c.say(say{rule: "V19", at: o.node, title: "the optimizer has the parameters that learn when it is made, and others are unfrozen later", sure: finding.High,
+				evidence: finding.Says("unfrozen at %s", c.lineOf(e)), fix: "give the optimizer all parameters, or those that are unfrozen by optimizer.add_param_group", gain: "the unfrozen layers learn",
+				disproved: "an optimizer that is made anew in another file"})
+		}
+	}
+}
+
+// outermost is the loop around another that lies directly in a third.
+func (c *checker) outermost(l, in *loop) *loop {
+	for l.parent != nil && l.parent != in {
+		l = l.parent
+	}
+	return l
 }
 
 // unfollowed are modules that a training goes through, while its optimizers have only the parameters of others.

@@ -112,6 +112,11 @@ func (v *value) where() *value {
 	return unknown
 }
 
+// other tells whether a module is another one than this was.
+func (v *value) other(m *value) bool {
+	return v != nil && v.is(isModule) && m.is(isModule) && v.call != nil && m.call != nil && v.call != m.call && m.fields != nil
+}
+
 // having is a dictionary with one more key.
 func (v *value) having(key string, u *value) *value {
 	c := *v

@@ -349,7 +349,7 @@ func (w *walker) compound(s pysyntax.Stmt) {
 	case *pysyntax.For:
 		iter := w.eval(s.Iter)
 		w.repeat(s, iter, w.text(s.Iter), func() {
-			w.assign(s.Target, w.element(iter))
+			w.assign(s.Target, w.elementOf(s.Iter, iter))
 			w.block(s.Body)
 		})
 		w.block(s.Else)
@@ -504,6 +504,27 @@ func (w *walker) nextTurn() {
 	w.turn = w.turns
 }
 
+// elementOf is what a loop gives that goes over an expression: of a tuple that is written out, any of its parts.
+func (w *walker) elementOf(x pysyntax.Expr, iter *value) *value {
+	if _, ok := x.(*pysyntax.Sequence); !ok || iter.is(isList) || len(iter.elems) == 0 {
+		return w.element(iter)
+	}
+	all := iter.elems[0]
+	for _, e := range iter.elems[1:] {
+		if len(e.elems) == len(all.elems) && len(e.elems) > 0 {
+			c := *merge(all, e)
+			c.elems = nil
+			for i := range e.elems {
+				c.elems = append(c.elems, merge(all.elems[i], e.elems[i]))
+			}
+			all = &c
+			continue
+		}
+		all = merge(all, e)
+	}
+	return all
+}
+
 // element is what a loop gives in each turn.
 func (w *walker) element(iter *value) *value { return w.within(iter, 3) }
 
@@ -650,11 +671,17 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 		w.scope.set(t.ID, &c)
 	case *pysyntax.Attribute:
 		x, within := w.through(t.X)
+		if t.Attr == "requires_grad" && v.path == "True" {
+			w.record(event{kind: evCall, node: target, what: "thaw"})
+		}
 		if x.is(isModule) || within {
 			w.record(event{kind: evCall, node: target, what: "setattr", on: x, onText: w.text(t.X), arg: v})
 		}
 		if verb := map[string]string{"True": "set ", "False": "unset "}[v.path]; verb != "" && strings.HasPrefix(x.path, "torch.backends.cudnn") {
 			w.record(event{kind: evCall, node: target, what: verb + x.path + "." + t.Attr})
+		}
+		if old := x.fields[t.Attr]; w.learns[w.text(t)] && old.other(v) {
+			w.record(event{kind: evCall, node: target, what: "replaced", onText: w.text(t), arg: v})
 		}
 		if x.fields != nil {
 			c := *w.asNamed(v, w.text(t))
