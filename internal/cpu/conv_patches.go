@@ -112,6 +112,8 @@ type convScratch[T kernels.Float] struct {
 }
 
 // scratchOf grows a buffer; what it held is lost.
+//
+//go:noinline
 func scratchOf[T any](b *[]T, n int) []T {
 	if cap(*b) < n {
 		*b = make([]T, n)

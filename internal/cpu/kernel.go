@@ -33,17 +33,24 @@ func unsupported(op *ir.Op, dt dtype.DType) error {
 	return fmt.Errorf("%s of %s: %w", op.Code, dt, device.ErrUnsupported)
 }
 
-// elems views an argument as the elements that a type spans.
+// elems views an argument as the elements that a type spans. It and what is like it is called in hundreds of places, once a launch:
+// inlined it would be some 50 KB.
+//
+//go:noinline
 func elems[T dtype.Element](a device.Arg, t *ir.Type) []T {
 	return values[T](a, t.Span())
 }
 
 // values views an argument as n values.
+//
+//go:noinline
 func values[T any](a device.Arg, n int) []T {
 	return hostmem.Slice[T](uintptr(a.Mem.Addr)+uintptr(a.Offset), n)
 }
 
 // param is the bits of launch parameter i, from its cell where it has one.
+//
+//go:noinline
 func param(p *device.Params, i int) uint64 {
 	if p == nil {
 		return 0

@@ -80,6 +80,8 @@ func (f *fault) first() (int, bool) { return int(f.place - 1), f.place != 0 }
 func grainOf(work int) int { return max(1, 1<<15/max(work, 1)) }
 
 // workspace views n elements of the workspace from a byte offset on.
+//
+//go:noinline
 func workspace[T any](a device.Arg, offset int64, n int) []T {
 	a.Offset += offset
 	return values[T](a, n)
