@@ -92,7 +92,7 @@ func TestSampledClock(t *testing.T) {
 // TestDryTime compares the modelled step of a dry run with that of the simulated GPU's clock, for sizes that the model's numbers are
 // not from.
 func TestDryTime(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 12)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 24)
 	type row struct {
 		task   string
 		change map[string]any
@@ -131,7 +131,7 @@ func TestDryTime(t *testing.T) {
 
 // TestDryTimeKnowsKernels walks what the command trains, in all ways and precisions: each kernel has been counted. One that has not is named.
 func TestDryTimeKnowsKernels(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 48)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 72)
 	for task, change := range map[string]map[string]any{
 		"mlp":      {"data": pictures(t, 300, 1, 28, 10), "batch": 24},
 		"digits":   {"data": pictures(t, 300, 1, 28, 10), "batch": 24},

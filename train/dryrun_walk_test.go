@@ -105,7 +105,7 @@ func walkedTasks(t *testing.T) map[string]*walked {
 // TestDryMemory walks tasks, batches and levers: a device that computes nothing has the peaks of the engine on the simulator's
 // driver, to the byte; of one cell a task on the simulator that executes. Each lever has peaks of its own.
 func TestDryMemory(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 12)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 24)
 	same := func(t *testing.T, kind string, run func(device string) error) peaks {
 		dry, real := peaksOn(t, "null", run), peaksOn(t, kind, run)
 		if dry != real {
@@ -130,7 +130,7 @@ func TestDryMemory(t *testing.T) {
 				})
 			}
 		}
-		if spread.Takes(task + "/executed") {
+		if long := task == "resnet18" || task == "unet"; spread.All() || !long && spread.Takes(task+"/executed") { // a minute each
 			t.Run(task+"/executed", func(t *testing.T) { same(t, "sim", of.on(t, task, map[string]any{"steps": 3}, of.small)) })
 		}
 		if !spread.Takes(task + "/evaluation") {
@@ -154,7 +154,7 @@ func TestDryMemoryOfOptimizers(t *testing.T) {
 	of := walkedTasks(t)["mlp"]
 	for _, o := range recipe.Optimizers {
 		t.Run(o.Name, func(t *testing.T) {
-			run := of.on(t, "mlp", of.change, map[string]any{"optimizer": o.Name, "steps": 3, "batch": of.batches[0]})
+			run := of.on(t, "mlp", of.small, map[string]any{"optimizer": o.Name, "steps": 3})
 			if dry, real := peaksOn(t, "null", run), peaksOn(t, off, run); dry != real {
 				t.Errorf("peaks %+v, on %s %+v", dry, off, real)
 			}
@@ -167,7 +167,7 @@ func TestDryMemoryOfOptimizers(t *testing.T) {
 // single numbers, and of a U-Net its counts of pixels by class and by confidence.
 // Captured steps are left out, whose memory has scratch in it, and what goes to the host's memory, which is the CPU's own.
 func TestDryMemoryOfCPU(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 6)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 18)
 	for task, of := range walkedTasks(t) {
 		for lever, how := range levers {
 			name := task + "/" + lever

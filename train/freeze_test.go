@@ -29,7 +29,7 @@ func weightsOf(t *testing.T, out string) map[string]string {
 // TestFreeze: of a step of plain descent, what is frozen stays and the rest moves as it does where nothing is frozen, to the bit,
 // whatever else the run does: a run takes one way for a network of eleven million parameters.
 func TestFreeze(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 6)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 12)
 	gpt := map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "layers": 2, "heads": 2, "width": 16, "batch": 10}
 	for _, of := range []struct {
 		task, freeze string

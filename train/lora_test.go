@@ -29,7 +29,7 @@ func floats(raw string) []float64 {
 // a matrix of rank 1, and leaves a model as any other, with the score that it told, whatever else it does: a run takes one way for a
 // network of eleven million parameters.
 func TestLoRA(t *testing.T) {
-	spread := testutil.NewSpread(t, testutil.Seed(t), 6)
+	spread := testutil.NewSpread(t, testutil.Seed(t), 12)
 	for task, of := range map[string]struct {
 		change map[string]any
 		linear map[string]int // weights that change, and how many columns they have
