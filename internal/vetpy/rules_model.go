@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/finding"
@@ -74,14 +75,25 @@ func (c *checker) madeThenMoved() {
 		if !inForward && (e.loop == nil || !c.backwardOf(e.loop) || e.guarded) || c.ofHostData(e) || e.fn != nil && e.fn.node.Name == "<lambda>" {
 			continue
 		}
-		to := "device"
-		if inForward {
-			to = "x.device"
-		}
+		to := c.target(e)
 		call := c.text(e.on.call)
 		c.say(say{rule: "V14", at: e.node, title: "a tensor is made on the host and copied to the device in every step", sure: finding.Medium,
 			fix: strings.TrimSuffix(call, ")") + fmt.Sprintf(", device=%s)", to), gain: "a copy, and the host's waiting for it", disproved: "values that only the host has"})
 	}
+}
+
+// target is the device of a move, as the program writes it.
+func (c *checker) target(e *event) string {
+	d := arg(e.call, "device", 0)
+	switch {
+	case d == nil || e.what == "cuda":
+		return strconv.Quote(e.what)
+	case simpleName().MatchString(c.text(d)) && !strings.Contains(strings.ToLower(c.text(d)), "device") && !strings.Contains(c.text(d), "dev"):
+		if e.call != nil && len(e.call.Args) == 1 && liesOnDevice(c.peek(d)) {
+			return c.text(d) + ".device"
+		}
+	}
+	return c.text(d)
 }
 
 // ofHostData tells whether a tensor is made of what the host has: a list of the program's own.
