@@ -57,15 +57,18 @@ func newLearnStart() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "start NAME [DIR]", Short: "Make a folder for an exercise", Args: from(1, 2),
 		Long: "Make a folder for an exercise: what it begins with, its tests, and what there is to do in README.md. DIR is NAME if none is given, and must not be there.\n\n" +
-			"An exercise in Go needs Warpline's module: that of --source, or the version that this program was published with, which the go command fetches. A program built from a checkout takes the checkout that it is run in.",
+			"An exercise in Go needs Warpline's sources: those of --source, or a copy that a release has in it and writes to the user's cache, so that the go command fetches nothing of them. A program that is no release takes the checkout that it is run in.",
 		Example: "  warpline learn start kernel-map\n  warpline learn start device-agnostic work --source ~/src/warpline",
 		RunE: withExercise(func(s *screen, e *exercise.Exercise, rest []string) error {
 			dir := e.Name
 			if len(rest) > 0 {
 				dir = rest[0]
 			}
-			if source == "" && !e.Puzzle && !exercise.Published(version()) {
-				source = exercise.Above()
+			if source == "" && !e.Puzzle {
+				var err error
+				if source, err = exercise.Source(version()); err != nil {
+					return err
+				}
 			}
 			if err := e.Start(dir, source, version()); err != nil {
 				return err

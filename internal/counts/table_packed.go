@@ -13,3 +13,5 @@ var tableEmbedded string
 
 // tableText is what kernels do, by row and quantity: features of a launch, each with a number to take it times.
 func tableText() string { return tables.Unpack(tableEmbedded) }
+
+func init() { tables.Keep("internal/counts/kernels.json.lzma", tableEmbedded) }

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/sources"
 )
 
 // Report is how a folder fares.
@@ -47,6 +50,9 @@ func Check(ctx context.Context, dir string) (*Report, error) {
 
 // goTest is what the go command says of a folder, as lines of JSON.
 func goTest(ctx context.Context, dir string) ([]byte, error) {
+	if err := copied(dir); err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-vet=off", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "CGO_ENABLED=0", "GOWORK=off")
@@ -65,6 +71,20 @@ func goTest(ctx context.Context, dir string) ([]byte, error) {
 		return nil, advice.Failf("see what go test says in "+dir, "go test: %s", strings.TrimSpace(stderr.String()))
 	}
 	return out, nil
+}
+
+// copied writes the copy of the sources if a folder's go.mod names it and it is gone, as what lies in a cache may be.
+func copied(dir string) error {
+	place, err := sources.Place()
+	if err != nil {
+		return nil // this program has none
+	}
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil || !bytes.Contains(mod, []byte(strconv.Quote(place))) {
+		return nil // go test says what is wrong
+	}
+	_, err = sources.Folder()
+	return err
 }
 
 // read takes the results of tests from go test -json. What does not compile is a test called build.

@@ -191,7 +191,7 @@ func TestBroken(t *testing.T) {
 
 // TestVersion: with a published version the folder asks for that.
 func TestVersion(t *testing.T) {
-	list, err := modules("", "v1.2.3")
+	list, err := Modules("exercise", "", "v1.2.3")
 	if err != nil || len(list) != 1 || !strings.Contains(list[0].Text, "require "+module+" v1.2.3\n") {
 		t.Errorf("%v, %v", list, err)
 	}

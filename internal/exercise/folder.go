@@ -12,6 +12,7 @@ import (
 
 	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/durable"
+	"github.com/warpline-ml/warpline/internal/sources"
 )
 
 const (
@@ -46,12 +47,12 @@ func (e *Exercise) begin(source, version string) (list []File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	list = []File{{mark, string(text) + "\n"}, {"README.md", e.readme()}}
+	list = []File{{mark, string(text) + "\n"}, {"README.md", e.readme(source)}}
 	if e.Puzzle {
 		own, err := e.puzzle.files("start")
 		return append(list, own...), err
 	}
-	mod, err := modules(source, version)
+	mod, err := Modules("exercise", source, version)
 	if err != nil {
 		return nil, err
 	}
@@ -63,22 +64,48 @@ func (e *Exercise) begin(source, version string) (list []File, err error) {
 	return append(append(append(list, mod...), start...), tests...), err
 }
 
-func (e *Exercise) readme() string {
+func (e *Exercise) readme(source string) string {
 	how := "Change exercise.go until `go test` passes; `warpline learn check .` says the same with a hint.\n"
 	if e.Puzzle {
+		source = ""
 		how = "Change kernel.ptx until `warpline learn check .` passes: it runs the kernel on a simulated GPU under all checks. Those who would rather write\n" +
 			"CUDA C++ change kernel.cu, and make PTX of it by `nvcc -ptx -arch=sm_75 kernel.cu` or by clang:\n\n    " + clangLine + "\n"
+	}
+	if source != "" {
+		how += "\n" + From(source) + "\n"
 	}
 	return "# " + e.Title + "\n\n" + e.About + "\n\n" + how + "\n`warpline learn hint " + e.Name + " 1` helps a little, `warpline learn solution " + e.Name + "` shows one that passes.\n"
 }
 
-// modules are go.mod and go.sum, by which the go command finds Warpline and what it needs.
-func modules(source, version string) ([]File, error) {
-	head := "module exercise\n\ngo 1.26.0\n\nrequire " + module + " "
+// From says for a README where go.mod takes Warpline from.
+func From(source string) string {
+	if place, err := sources.Place(); err == nil && source == place {
+		return "go.mod takes Warpline's sources from " + source + ", a copy that was in the warpline program: nothing of it is fetched.\n" +
+			"Should it be gone, `warpline learn start` or `warpline learn check` of an exercise in Go writes it anew. On another machine it lies elsewhere: take\n" +
+			"go.mod from a folder that `warpline learn start` makes there."
+	}
+	return "go.mod takes Warpline's sources from " + source + "."
+}
+
+// Source is where an exercise has Warpline's sources from if nobody says where: the copy that this program has, which fits it, else the
+// checkout that the working directory lies in, or "" for a version that the go command can fetch.
+func Source(version string) (string, error) {
+	switch {
+	case sources.Have():
+		return sources.Folder()
+	case Published(version):
+		return "", nil
+	}
+	return Above(), nil
+}
+
+// Modules are go.mod, and go.sum where it needs one, of a module called name, by which the go command finds Warpline and what it needs.
+func Modules(name, source, version string) ([]File, error) {
+	head := "module " + name + "\n\ngo 1.26.0\n\nrequire " + module + " "
 	if source == "" {
 		if !Published(version) {
-			return nil, advice.Failf("give --source DIR, a folder with Warpline's sources, as git clone makes one; kernel puzzles need none",
-				"an exercise in Go needs Warpline's sources, and this program is no published version that the go command could fetch them by: %s", version)
+			return nil, advice.Failf("take a release, which has a copy of them, or give --source DIR, a folder with Warpline's sources, as git clone makes one; kernel puzzles need none",
+				"an exercise in Go needs Warpline's sources, and this program has no copy and is no published version that the go command could fetch them by: %s", version)
 		}
 		return []File{{"go.mod", head + version + "\n"}}, nil
 	}

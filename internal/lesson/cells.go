@@ -19,6 +19,8 @@ import (
 
 	"github.com/warpline-ml/warpline/examples/lessons"
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/exercise"
+	"github.com/warpline-ml/warpline/internal/sources"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
@@ -294,13 +296,33 @@ func exported(l *lessons.Listing, version string) (files [][2]string, err error)
 	if err != nil {
 		return nil, err
 	}
+	main := fmt.Sprintf(mainProgram, strings.NewReplacer(`:`, `: `, `,`, `, `).Replace(string(numbers)), l.ID)
+	files = append(files, [2]string{"main.go", main})
+	if sources.Have() {
+		return withCopy(files, version)
+	}
 	if !strings.HasPrefix(version, "v") {
 		version = "v0.0.0" // of a program that was built from a copy of the sources: see README
 	}
-	main := fmt.Sprintf(mainProgram, strings.NewReplacer(`:`, `: `, `,`, `, `).Replace(string(numbers)), l.ID)
 	mod := "module lesson\n\ngo 1.26\n\nrequire github.com/warpline-ml/warpline " + version + "\n"
 	readme := "go mod tidy && go run .\n\nIf go.mod asks for v0.0.0, the program that wrote it was built from a copy of the sources, DIR: then first\ngo mod edit -replace github.com/warpline-ml/warpline=DIR\n"
-	return append(files, [2]string{"main.go", main}, [2]string{"go.mod", mod}, [2]string{"README", readme}), nil
+	return append(files, [2]string{"go.mod", mod}, [2]string{"README", readme}), nil
+}
+
+// withCopy adds what finds the copy of Warpline's sources that this program has.
+func withCopy(files [][2]string, version string) ([][2]string, error) {
+	source, err := sources.Folder()
+	if err != nil {
+		return nil, err
+	}
+	mod, err := exercise.Modules("lesson", source, version)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range mod {
+		files = append(files, [2]string{f.Name, f.Text})
+	}
+	return append(files, [2]string{"README", "go run .\n\n" + exercise.From(source) + "\n"}), nil
 }
 
 // mainProgram runs a listing's function.

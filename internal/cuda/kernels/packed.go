@@ -16,3 +16,5 @@ var archive string
 
 // embedded unpacks the archive, which takes some 100 ms and 12 MB.
 func embedded() fs.FS { return tables.Files(archive) }
+
+func init() { tables.Keep("internal/cuda/kernels/kernels.pack", archive) }

@@ -54,7 +54,14 @@ func archive() error {
 	if err != nil {
 		return err
 	}
-	return pack("kernels.pack", files)
+	if err := pack("kernels.pack", files); err != nil {
+		return err
+	}
+	copied, err := sourceArchive()
+	if err != nil {
+		return err
+	}
+	return pack(filepath.Join(module, "internal", "sources", "sources.pack"), copied)
 }
 
 // pack writes a text as a release has it, unless that is what is there: it takes a second for some hundred kilobytes, and unpacking none.
