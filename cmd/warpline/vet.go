@@ -211,6 +211,9 @@ func (v *vetting) programs(cmd *cobra.Command, s *screen, p *vetinput.Input, r *
 		default:
 			r.files++
 			r.python++
+			if one.Note != "" {
+				s.Note(one.Note)
+			}
 			err = v.tell(s, r, vet.InFile{File: one.Name, Found: one.Found})
 		}
 		if err != nil {

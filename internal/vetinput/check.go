@@ -2,6 +2,8 @@ package vetinput
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"runtime"
 
@@ -14,6 +16,7 @@ import (
 type File struct {
 	Name  string
 	Found []vet.Found
+	Note  string // what is to be said of it beside
 	Err   error
 }
 
@@ -55,6 +58,9 @@ func Check(ctx context.Context, files []string, stdin io.Reader) <-chan File {
 func check(name string, stdin io.Reader) (c File) {
 	c.Name = name
 	defer func() {
+		if errors.Is(c.Err, vetpy.ErrCutShort) {
+			c.Note, c.Err = fmt.Sprintf("%s: %v", c.Name, c.Err), nil
+		}
 		if p := recover(); p != nil {
 			c.Err = advice.Failf("report it, with the program if it may be seen", "%s: a mistake in warpline itself: %v", name, p)
 		}

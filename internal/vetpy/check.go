@@ -2,6 +2,7 @@ package vetpy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,13 +14,16 @@ import (
 	"github.com/warpline-ml/warpline/internal/vet"
 )
 
-// Check reads a program and says what is wrong with it, in the order of its lines. The error is a [*pysyntax.Error].
+// ErrCutShort is the error of a program that takes more steps to walk than anybody waits for: what is found until then is given with it.
+var ErrCutShort = errors.New("not followed to its end: it calls so much, so often, that the walk was given up; what comes later was not looked at")
+
+// Check reads a program and says what is wrong with it, in the order of its lines. The error is a [*pysyntax.Error], or [ErrCutShort].
 func Check(name string, source []byte) ([]vet.Found, error) {
 	f, err := pysyntax.Parse(name, source)
 	if err != nil {
 		return nil, err
 	}
-	return check(f, nil, func(line int) string { return fmt.Sprintf("line %d", line) }), nil
+	return check(f, nil, func(line int) string { return fmt.Sprintf("line %d", line) })
 }
 
 // checkLinked reads a program with the modules that it imports from files beside it. What is found in those has their names.
@@ -31,7 +35,7 @@ func checkLinked(name string, source []byte) ([]vet.Found, error) {
 	if l == nil {
 		return Check(name, source)
 	}
-	found := check(l.File, l, l.name)
+	found, err := check(l.File, l, l.name)
 	for i := range found {
 		f := &found[i]
 		if file, line := l.place(f.Line); file != "" {
@@ -39,13 +43,13 @@ func checkLinked(name string, source []byte) ([]vet.Found, error) {
 			f.Finding.Line = fmt.Sprintf("%s:%d", file, line)
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // check looks at a program that could be parsed, whatever it does; line names its lines.
-func check(f *pysyntax.File, l *linked, line func(int) string) []vet.Found {
+func check(f *pysyntax.File, l *linked, line func(int) string) ([]vet.Found, error) {
 	if !trains(f.Source) {
-		return nil
+		return nil, nil
 	}
 	w := newWalker(f)
 	w.linked = l
@@ -56,7 +60,10 @@ func check(f *pysyntax.File, l *linked, line func(int) string) []vet.Found {
 		r(c)
 	}
 	sorting.By(c.found, func(a, b vet.Found) int { return cmp.Compare(a.Line, b.Line) })
-	return c.found
+	if w.steps > maxSteps {
+		return c.found, ErrCutShort
+	}
+	return c.found, nil
 }
 
 // trains tells whether a program has anything to do with PyTorch.

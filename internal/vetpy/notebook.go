@@ -67,13 +67,13 @@ func CheckNotebook(name string, data []byte) ([]vet.Found, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	found := check(f, nil, c.line)
+	found, err := check(f, nil, c.line)
 	for i := range found {
 		f := &found[i]
 		f.Finding.Line = name + ": " + c.line(f.Line)
 		f.Cell, f.Line = c.at(f.Line)
 	}
-	return found, nil
+	return found, err
 }
 
 // cells are the lines of the program in which cells begin.
