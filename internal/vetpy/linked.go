@@ -106,8 +106,8 @@ func readModule(name string) []byte {
 // imports are the modules that a source imports, as from statements and as import have them; of names that may be modules, too.
 func imports(source []byte) (all []string) {
 	for line := range bytes.Lines(source) {
-		trimmed := bytes.TrimSpace(line)
-		words := strings.Fields(string(trimmed))
+		statement, _, _ := strings.Cut(string(line), ";")
+		words := strings.Fields(statement)
 		switch {
 		case len(words) >= 4 && words[0] == "from" && words[2] == "import":
 			all = append(all, words[1])
