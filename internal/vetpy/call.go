@@ -102,7 +102,7 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 	e := event{node: x, on: on, onText: w.text(a.X), arg: first(args), args: args, what: a.Attr, call: x}
 	put := func(k kind) *value {
 		e.kind = k
-		w.record(e)
+		w.record(&e)
 		return unknown
 	}
 	switch a.Attr {
@@ -124,7 +124,7 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 		return prepared(args)
 	case "half", "float", "double", "bfloat16", "requires_grad_", "share_memory":
 		if a.Attr == "requires_grad_" && (len(x.Args) == 0 || isTrue(x.Args[0].Value)) && !on.is(isTensor|isGraph|isOutput|isBatch) {
-			w.record(event{kind: evCall, node: x, what: "thaw"})
+			w.record(&event{kind: evCall, node: x, what: "thaw"})
 		}
 		if a.Attr == "requires_grad_" && on.is(isTensor) {
 			return on
@@ -264,7 +264,7 @@ func (w *walker) step(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
 	default:
 		return nil
 	}
-	w.record(e)
+	w.record(&e)
 	return unknown
 }
 
@@ -285,7 +285,7 @@ func (w *walker) keep(e event, a *pysyntax.Attribute) *value {
 	}
 	e.arg = held
 	if carries(held) && !e.on.is(isModule) && w.outlives(e.on) {
-		w.record(e)
+		w.record(&e)
 	}
 	plain := !strings.HasPrefix(e.on.path, "torch.nn.")
 	w.hides(a.X, held, e.on)
@@ -305,7 +305,7 @@ func (w *walker) keep(e event, a *pysyntax.Attribute) *value {
 func (w *walker) hides(list pysyntax.Expr, part, in *value) {
 	text := w.text(list)
 	if part.is(isModule|isParameter) && in.is(isList) && !strings.HasPrefix(in.path, "torch.nn.") && strings.HasPrefix(text, "self.") && w.fn != nil && w.fn.class != nil && w.fn.class.module {
-		w.record(event{kind: evCall, node: list, what: "setattr", on: in, onText: text, arg: &value{traits: isList | isModule}})
+		w.record(&event{kind: evCall, node: list, what: "setattr", on: in, onText: text, arg: &value{traits: isList | isModule}})
 	}
 }
 
@@ -333,7 +333,7 @@ func (w *walker) move(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
 		}
 		e.kind = evRead
 		if on.is(isGraph|isOutput|isTensor|isBatch) && !on.is(isHost) || on.traits == 0 {
-			w.record(e)
+			w.record(&e)
 		}
 		return &value{traits: on.traits&^isMoved | isHost, names: on.names}
 	case a.Attr == "pin_memory":
@@ -342,7 +342,7 @@ func (w *walker) move(x *pysyntax.Call, a *pysyntax.Attribute, e event) *value {
 		return &value{traits: on.traits, names: on.names, class: on.class, fields: on.fields, path: on.path, call: on.call}
 	}
 	e.kind = evMove
-	w.record(e)
+	w.record(&e)
 	if on.is(isModule) {
 		return on.with(isMoved | isPlaced)
 	}
@@ -391,10 +391,10 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 	on := e.on
 	if reads[a.Attr] && (on.is(isGraph|isOutput|isTensor|isBatch) && !on.is(isHost) || a.Attr == "item") && !on.is(isNumber) {
 		e.kind = evRead
-		w.record(e)
+		w.record(&e)
 	}
 	if a.Attr == "numpy" && (carries(on) || on.traits&^isHost == 0 && !on.cut() && strings.HasSuffix(e.onText, ".cpu()")) { // which fails where there is a graph: then the parameters are frozen in another file
-		w.record(event{kind: evCall, node: x, what: "ungraphed"})
+		w.record(&event{kind: evCall, node: x, what: "ungraphed"})
 	}
 	if t, ok := drops[a.Attr]; ok && on.is(isGraph|isOutput|isTensor|isBatch|isFrozen|isElement) {
 		return dropped(a.Attr, t, on)
@@ -542,7 +542,7 @@ func (w *walker) loss(x *pysyntax.Call, f *value, args []*value, names map[strin
 	if !strings.Contains(strings.ToLower(f.path), "ctc") { // whose lengths lie on the host
 		w.meet(x, append([]*value{f.weight()}, all...)...)
 	}
-	w.record(event{kind: evCriterion, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: all, call: x})
+	w.record(&event{kind: evCriterion, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: all, call: x})
 	c := *w.result(args, names)
 	c.traits = c.traits&isMoved | isGraph
 	switch {
@@ -557,13 +557,13 @@ func (w *walker) loss(x *pysyntax.Call, f *value, args []*value, names map[strin
 // forward calls a module.
 func (w *walker) forward(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
 	if strings.Contains(strings.ToLower(w.text(x.Func)), "pipe") { // of diffusers or transformers: gives images or texts, without graphs
-		w.record(event{kind: evSync, node: x})
+		w.record(&event{kind: evSync, node: x})
 		return unknown
 	}
 	if f.fields == nil || f.class.methods["forward"] == nil { // else it is seen within
 		w.meet(x, append(given(x, args, names), f.where())...)
 	}
-	w.record(event{kind: evForward, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: given(x, args, names), call: x})
+	w.record(&event{kind: evForward, node: x, what: f.path, on: f, onText: w.text(x.Func), arg: first(args), args: given(x, args, names), call: x})
 	v := w.result(args, names)
 	c := *v
 	c.traits = c.traits&isMoved | isOutput
@@ -620,23 +620,23 @@ func (w *walker) path(x *pysyntax.Call, f *value, args []*value, names map[strin
 		return w.loss(x, f, args, names)
 	case last == "clip_grad_norm_" || last == "clip_grad_value_" || last == "clip_grad_norm":
 		e.kind = evClip
-		w.record(e)
+		w.record(&e)
 		return &value{traits: isTensor}
 	case strings.Contains(e.onText, "synchronize"):
 		e.kind = evSync
-		w.record(e)
+		w.record(&e)
 		return unknown
 	case strings.HasSuffix(path, "cuda.empty_cache"):
 		e.kind = evEmptyCache
-		w.record(e)
+		w.record(&e)
 		return unknown
 	case path == "torch.autograd.backward":
 		e.kind = evBackward
-		w.record(e)
+		w.record(&e)
 		return unknown
 	case isClockCall(path):
 		e.kind = evClock
-		w.record(e)
+		w.record(&e)
 		return &value{traits: isClock, path: path, call: x}
 	}
 	if strings.HasPrefix(path, "torch.nn.functional.") || strings.HasPrefix(path, "torch.") && (joining[last] || together[last] || last == "where" || last == "einsum") {
@@ -647,11 +647,11 @@ func (w *walker) path(x *pysyntax.Call, f *value, args []*value, names map[strin
 		w.meet(x, all...)
 	}
 	e.kind = evCall
-	w.record(e)
+	w.record(&e)
 	v := w.made(x, path, last, args, names)
 	if computes(path) && v.is(isMoved) {
 		e.kind = evWork
-		w.record(e)
+		w.record(&e)
 	}
 	return v
 }

@@ -172,7 +172,7 @@ type say struct {
 	evidence  []finding.Evidence
 }
 
-func (c *checker) say(s say) {
+func (c *checker) say(s *say) {
 	r, ok := vet.Find(s.rule)
 	if !ok {
 		panic("vetpy: no rule " + s.rule)

@@ -11,14 +11,14 @@ func (w *walker) alone1(s *pysyntax.ExprStmt) {
 	v := w.eval(s.X)
 	switch x := s.X.(type) {
 	case *pysyntax.Attribute:
-		w.record(event{kind: evCall, node: s, what: "uncalled", on: w.peek(x.X), onText: w.text(x)})
+		w.record(&event{kind: evCall, node: s, what: "uncalled", on: w.peek(x.X), onText: w.text(x)})
 	case *pysyntax.Call:
 		a, ok := x.Func.(*pysyntax.Attribute)
 		if !ok {
 			return
 		}
 		on := w.peek(a.X)
-		w.record(event{kind: evCall, node: s, what: "dropped." + a.Attr, on: on, onText: w.text(a.X), arg: v, call: x})
+		w.record(&event{kind: evCall, node: s, what: "dropped." + a.Attr, on: on, onText: w.text(a.X), arg: v, call: x})
 	}
 }
 
@@ -137,7 +137,7 @@ func (w *walker) read(node pysyntax.Node, how string, v *value, x pysyntax.Expr)
 	if v.is(isNumber|isList) || !v.is(isGraph|isOutput|isTensor|isBatch) || v.is(isHost) {
 		return
 	}
-	w.record(event{kind: evRead, node: node, what: how, on: v, onText: w.text(x)})
+	w.record(&event{kind: evRead, node: node, what: how, on: v, onText: w.text(x)})
 }
 
 // readAll reads a value, or all that a tuple or a dictionary has.
@@ -215,14 +215,14 @@ func (w *walker) binary(x *pysyntax.Binary) *value {
 		return &value{traits: isNumber}
 	}
 	if x.Op == "@" && (a.is(isMoved) || b.is(isMoved)) {
-		w.record(event{kind: evWork, node: x, what: "@", on: a})
+		w.record(&event{kind: evWork, node: x, what: "@", on: a})
 	}
 	w.meet(x, a, b)
 	switch {
 	case x.Op == "and" || x.Op == "or":
 		return merge(a, b)
 	case x.Op == "-" && a.is(isClock) && b.is(isClock):
-		w.record(event{kind: evElapsed, node: x, on: b, onText: w.text(x.Y), arg: a})
+		w.record(&event{kind: evElapsed, node: x, on: b, onText: w.text(x.Y), arg: a})
 		return &value{traits: isSpan | isNumber, names: join(a.names, b.names)}
 	case a.is(isSpan) || b.is(isSpan):
 		return &value{traits: isSpan | isNumber}
@@ -341,7 +341,7 @@ func (w *walker) comprehension(x *pysyntax.Comprehension) *value {
 		w.assign(c.Target, e)
 		v = w.collected(x)
 		if batches && carries(v) && w.modes&noGrad == 0 {
-			w.record(event{kind: evKeep, node: x, what: "[]", onText: "the comprehension", on: unknown, arg: v})
+			w.record(&event{kind: evKeep, node: x, what: "[]", onText: "the comprehension", on: unknown, arg: v})
 		}
 	}
 	if batches {

@@ -15,7 +15,7 @@ func (w *walker) meet(node pysyntax.Node, all ...*value) {
 		return
 	}
 	if h := slices.IndexFunc(all, liesOnHost); h >= 0 && slices.ContainsFunc(all, liesOnDevice) {
-		w.record(event{kind: evMeet, node: node, arg: all[h]})
+		w.record(&event{kind: evMeet, node: node, arg: all[h]})
 	}
 }
 
@@ -65,14 +65,14 @@ func (c *checker) elsewhere() {
 		if n := len(e.arg.names); n > 0 && strings.HasPrefix(e.arg.names[n-1], "self.") && ofModuleMethod(e) {
 			fix = fmt.Sprintf("self.register_buffer(%q, ...)  # it moves with the model", strings.TrimPrefix(e.arg.names[n-1], "self."))
 		}
-		c.say(say{rule: "R01", at: e.arg.call, title: fmt.Sprintf("%s is made on the host, and meets what lies on the device", shortened(call)), sure: finding.Medium,
+		c.say(&say{rule: "R01", at: e.arg.call, title: fmt.Sprintf("%s is made on the host, and meets what lies on the device", shortened(call)), sure: finding.Medium,
 			evidence: finding.Says("%s at %s", shortened(c.text(e.node)), c.lineOf(e)), fix: fix, gain: "the program runs", disproved: "a device that is the CPU"})
 	}
 }
 
 // unmoved are models that stay on the host, and are given batches that lie on the device.
 func (c *checker) unmoved() {
-	if !c.gpu {
+	if !c.gpu || c.placed {
 		return
 	}
 	for i := range c.events {
@@ -80,7 +80,7 @@ func (c *checker) unmoved() {
 		if e.kind != evForward || e.on.call == nil || e.on.is(isMoved|isCriterion) || ofModuleMethod(e) || strings.Contains(strings.TrimPrefix(e.onText, "self."), ".") || !liesOnDevice(e.arg) || !c.staysHere(e) {
 			continue
 		}
-		c.say(say{rule: "R01", at: e.node, title: fmt.Sprintf("%s stays on the host, and is given what lies on the device", e.onText), sure: finding.Medium,
+		c.say(&say{rule: "R01", at: e.node, title: fmt.Sprintf("%s stays on the host, and is given what lies on the device", e.onText), sure: finding.Medium,
 			evidence: finding.Says("it is made at %s", c.line(c.f.Line(e.on.call))), fix: fmt.Sprintf("%[1]s = %[1]s.to(device)  # before the optimizer is made", e.onText), gain: "the program runs",
 			disproved: "a model that moves itself, or a device that is the CPU"})
 	}

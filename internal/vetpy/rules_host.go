@@ -34,7 +34,7 @@ func (c *checker) reads() {
 		if len(all) == 1 {
 			where = nil
 		}
-		c.say(say{rule: "R13", at: all[0].node, title: fmt.Sprintf("the host waits for the device %s in every step", times(len(all))), sure: finding.Medium,
+		c.say(&say{rule: "R13", at: all[0].node, title: fmt.Sprintf("the host waits for the device %s in every step", times(len(all))), sure: finding.Medium,
 			evidence: says(where),
 			fix:      "add up on the device (total += loss.detach()), and read every so many steps: if step % 100 == 0: print(total.item())",
 			gain:     "the time in which the device waits for the next launches: up to half of a step of a small model", disproved: "a trace in which the device is busy all the time"})
@@ -102,11 +102,11 @@ func (c *checker) pageable() {
 		asked := isTrue(arg(e.call, "non_blocking", -1))
 		switch {
 		case asked && e.on.is(isBatch) && e.on.is(isHost) && !e.on.is(isPinned) && e.on.call != nil && c.unpinned(e.on.call):
-			c.say(say{rule: "R14", at: e.node, title: "a copy is asked not to block, from memory that is not pinned", sure: finding.Medium,
+			c.say(&say{rule: "R14", at: e.node, title: "a copy is asked not to block, from memory that is not pinned", sure: finding.Medium,
 				evidence: finding.Says("the loader of %s has no pin_memory=True", c.line(c.f.Line(e.on.call))),
 				fix:      "DataLoader(..., pin_memory=True)", gain: "copies at the full rate of the link, beside the step", disproved: "batches that the collate function pins itself"})
 		case !asked && e.on.is(isPinned):
-			c.say(say{rule: "R14", at: e.node, title: "memory is pinned, and the copy waits all the same", sure: finding.Medium,
+			c.say(&say{rule: "R14", at: e.node, title: "memory is pinned, and the copy waits all the same", sure: finding.Medium,
 				fix: strings.TrimSuffix(c.text(e.node), ")") + ", non_blocking=True)", gain: "the copy runs beside the program", disproved: "pinned memory that is used again, for copies that do not block"})
 		}
 	}
@@ -142,7 +142,7 @@ func (c *checker) loaders() {
 		if !c.gpu || !c.heavyData(e) {
 			continue
 		}
-		c.say(say{rule: "R17", at: e.node, title: "samples are decoded and transformed without workers, between the steps", sure: finding.Medium,
+		c.say(&say{rule: "R17", at: e.node, title: "samples are decoded and transformed without workers, between the steps", sure: finding.Medium,
 			fix: "DataLoader(..., num_workers=4, persistent_workers=True)  # more, until the time of a step stays the same", gain: "the time in which steps wait for their batch",
 			disproved: "a trace in which no step waits for its batch"})
 	}
@@ -193,7 +193,7 @@ func (c *checker) shuffles(e *event) {
 	if arg(e.call, "", 2) != nil || c.iterable(e) || c.ordered() || c.madeUp(e) {
 		return
 	}
-	c.say(say{rule: "V23", at: e.node, title: "the training data is not shuffled", sure: finding.Medium, fix: "DataLoader(..., shuffle=True)", gain: "batches that differ from epoch to epoch",
+	c.say(&say{rule: "V23", at: e.node, title: "the training data is not shuffled", sure: finding.Medium, fix: "DataLoader(..., shuffle=True)", gain: "batches that differ from epoch to epoch",
 		disproved: "a data set that shuffles itself, or whose order matters"})
 }
 
@@ -267,7 +267,7 @@ func (c *checker) assignedTo(call *pysyntax.Call) string {
 func (c *checker) dataParallel() {
 	for i := range c.events {
 		if e := &c.events[i]; e.kind == evCall && (e.what == "torch.nn.DataParallel" || strings.HasPrefix(e.what, "torch.nn.parallel.") && strings.HasPrefix(strings.ToLower(strings.ReplaceAll(e.what, "_", "")), "torch.nn.parallel.dataparallel")) {
-			c.say(say{rule: "R38", at: e.node, title: "DataParallel copies the model in every step and drives all devices from one thread", sure: finding.High,
+			c.say(&say{rule: "R38", at: e.node, title: "DataParallel copies the model in every step and drives all devices from one thread", sure: finding.High,
 				fix: "DistributedDataParallel(model, device_ids=[local_rank]), started by torchrun --nproc-per-node=GPUS", gain: "most of the time in which devices wait for the host",
 				disproved: "a single device, where it does nothing"})
 		}
@@ -294,7 +294,7 @@ func (c *checker) timed() {
 			continue // not found, or a time since before the loop, of which the last launches are little
 		}
 		if w := c.unwaited(c.events[from:i], e); w != nil {
-			c.say(say{rule: "R48", at: e.node, title: "the clock is read while the device is still at work", sure: finding.High,
+			c.say(&say{rule: "R48", at: e.node, title: "the clock is read while the device is still at work", sure: finding.High,
 				evidence: finding.Says("%s is launched at %s, and nothing waits for it", shortened(c.text(w.node)), c.lineOf(w)),
 				fix:      "torch.cuda.synchronize()  # before the clock is read, at both ends; or torch.utils.benchmark.Timer", gain: "figures that are true", disproved: "a device that is the CPU"})
 		}
@@ -364,7 +364,7 @@ func foreignCall(e *event) int {
 func (c *checker) emptyCache() {
 	for i := range c.events {
 		if e := &c.events[i]; e.kind == evEmptyCache && e.loop != nil && !e.guarded && c.backwardOf(e.loop) {
-			c.say(say{rule: "V10", at: e.node, title: "the cache is emptied in every step", sure: finding.High, fix: "leave it out; memory that others need is freed by it once, behind the loop",
+			c.say(&say{rule: "V10", at: e.node, title: "the cache is emptied in every step", sure: finding.High, fix: "leave it out; memory that others need is freed by it once, behind the loop",
 				gain: "the time that the driver takes to give memory anew, in every step", disproved: "a second program on the same card that needs the memory between two steps"})
 		}
 	}
@@ -391,7 +391,7 @@ func (c *checker) deprecated() {
 	if len(all) == 0 {
 		return
 	}
-	c.say(say{rule: "V11", at: all[0], title: fmt.Sprintf("torch.cuda.amp is deprecated (used %s)", times(len(all))), sure: finding.High,
+	c.say(&say{rule: "V11", at: all[0], title: fmt.Sprintf("torch.cuda.amp is deprecated (used %s)", times(len(all))), sure: finding.High,
 		fix: `torch.amp.autocast("cuda", ...) and torch.amp.GradScaler("cuda")`, gain: "no warnings, and a program that runs on other devices", disproved: "a PyTorch before 2.4"})
 }
 
@@ -408,7 +408,7 @@ func (c *checker) setEpoch() {
 			strings.Contains(strings.ToLower(c.assignedTo(e.call)), "test") {
 			continue
 		}
-		c.say(say{rule: "V12", at: e.node, title: "all epochs have the same order: the sampler is never told the epoch", sure: finding.High,
+		c.say(&say{rule: "V12", at: e.node, title: "all epochs have the same order: the sampler is never told the epoch", sure: finding.High,
 			fix: "sampler.set_epoch(epoch)  # at the beginning of each epoch", gain: "batches that differ from epoch to epoch", disproved: "a loader of another file that calls it"})
 	}
 }
@@ -433,7 +433,7 @@ func (c *checker) flags() {
 	if fast == nil || same == nil || fast.arm.excludes(same.arm) {
 		return
 	}
-	c.say(say{rule: "V13", at: fast.node, title: "benchmarking is on, and determinism is asked for", sure: finding.High, evidence: finding.Says("%s at %s", c.text(same.node), c.lineOf(same)),
+	c.say(&say{rule: "V13", at: fast.node, title: "benchmarking is on, and determinism is asked for", sure: finding.High, evidence: finding.Says("%s at %s", c.text(same.node), c.lineOf(same)),
 		fix: "torch.backends.cudnn.benchmark = False", gain: "the same result in every run", disproved: "flags that are set anew before the training"})
 }
 
@@ -460,7 +460,7 @@ func (c *checker) anomalyMode() {
 		e := &c.events[i]
 		on := e.kind == evCall && strings.HasSuffix(e.what, "autograd.set_detect_anomaly") && e.call != nil && isTrue(arg(e.call, "mode", 0)) && !e.guarded && e.arm == nil
 		if on || e.kind == evBackward && e.modes&anomaly != 0 && e.arm == nil {
-			c.say(say{rule: "V24", at: e.node, title: "anomaly mode is on for the whole training", sure: finding.Medium, fix: "torch.autograd.set_detect_anomaly(False)  # once the bad value is found",
+			c.say(&say{rule: "V24", at: e.node, title: "anomaly mode is on for the whole training", sure: finding.Medium, fix: "torch.autograd.set_detect_anomaly(False)  # once the bad value is found",
 				gain: "up to half of the time of a step", disproved: "a run that looks for a NaN"})
 		}
 	}

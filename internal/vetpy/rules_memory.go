@@ -19,7 +19,7 @@ func (c *checker) kept() {
 		if e.kind != evKeep || e.modes&noGrad != 0 || !c.trainsIn(c.stepOf(e)) && !evaluation[e.loop] || e.what == "[]" && !c.hasKind(e.loop, evBackward) || c.goesBackward(e) || c.emptied(e) || c.restarted(e) || c.ofStep(e) {
 			continue
 		}
-		c.say(say{rule: "R06", at: e.node, title: keptTitle(e), sure: finding.High, fix: c.keptFix(e),
+		c.say(&say{rule: "R06", at: e.node, title: keptTitle(e), sure: finding.High, fix: c.keptFix(e),
 			gain:      "the memory of every step so far, and the time to free it",
 			disproved: fmt.Sprintf("%s going backward in another file, or being emptied there in every step", e.onText)})
 	}
@@ -148,7 +148,7 @@ func (c *checker) state() {
 			if len(v.names) > 0 {
 				name = v.names[len(v.names)-1]
 			}
-			c.say(say{rule: "V02", at: e.node, title: fmt.Sprintf("%s goes into the next step with its graph", name), sure: finding.High,
+			c.say(&say{rule: "V02", at: e.node, title: fmt.Sprintf("%s goes into the next step with its graph", name), sure: finding.High,
 				fix: fmt.Sprintf("%s = %s.detach()  # at the beginning of each step; of an LSTM, each part of it", name, name), gain: "backward through one step, not through all",
 				disproved: "a function of another file that detaches it"})
 		}
@@ -266,7 +266,7 @@ func (c *checker) guided() {
 				continue
 			}
 			if c.modal(e.on) && !c.setsEvaluation(e) {
-				c.say(say{rule: "V03", at: e.node, title: fmt.Sprintf("%s is asked in training mode", e.onText), sure: finding.Medium, fix: fmt.Sprintf("%s.eval()  # before the loop", e.onText), gain: "answers of the model as it was trained",
+				c.say(&say{rule: "V03", at: e.node, title: fmt.Sprintf("%s is asked in training mode", e.onText), sure: finding.Medium, fix: fmt.Sprintf("%s.eval()  # before the loop", e.onText), gain: "answers of the model as it was trained",
 					disproved: "a model without dropout and batch norm, or an eval() in another file"})
 			}
 		}
@@ -275,7 +275,7 @@ func (c *checker) guided() {
 
 // recordsGuide tells of a guide that is asked with recording.
 func (c *checker) recordsGuide(e *event) {
-	c.say(say{rule: "R09", at: e.node, title: fmt.Sprintf("%s is asked in every step, and records a graph that changes nothing", e.onText), sure: finding.Medium,
+	c.say(&say{rule: "R09", at: e.node, title: fmt.Sprintf("%s is asked in every step, and records a graph that changes nothing", e.onText), sure: finding.Medium,
 		fix: "with torch.no_grad():  # around it", gain: "the memory of its values, and its backward", evidence: finding.Says("no optimizer has the parameters of %s", e.onText),
 		disproved: "parameters that are frozen, or learn, in another file"})
 }
@@ -297,7 +297,7 @@ func (c *checker) graphInEvaluation() {
 		if c.evaluates(l) {
 			sure = finding.High
 		}
-		c.say(say{rule: "R09", at: e.node, title: "the evaluation records graphs that nothing goes backward through", sure: sure,
+		c.say(&say{rule: "R09", at: e.node, title: "the evaluation records graphs that nothing goes backward through", sure: sure,
 			fix: "with torch.no_grad():  # around the loop, or @torch.no_grad() on the function", gain: "a third to a tenth of the evaluation's memory, and 10 to 30 % of its time",
 			evidence: finding.Says("the loop over %s has no backward", l.text), disproved: "a caller of another file that has no_grad around it"})
 	})
@@ -336,7 +336,7 @@ func (c *checker) evaluationMode() {
 		if c.evaluates(l) || ofForeign(l.fn) || l.fn != nil && !c.called(l.fn) && !c.trainsBefore(l) {
 			return
 		}
-		c.say(say{rule: "V03", at: l.node, title: "the model is evaluated in training mode", sure: finding.Medium,
+		c.say(&say{rule: "V03", at: l.node, title: "the model is evaluated in training mode", sure: finding.Medium,
 			fix: fmt.Sprintf("%s.eval()  # before the loop, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
 			evidence: finding.Says("%s is called at %s, and no eval() comes before", e.onText, c.lineOf(e)), disproved: "a model without dropout and batch norm, or an eval() in another file"})
 	})
@@ -352,7 +352,7 @@ func (c *checker) aside() {
 	for i := range c.events {
 		e := &c.events[i]
 		if e.kind == evForward && c.shown(e) {
-			c.say(say{rule: "V03", at: e.node, title: "the model is asked in training mode", sure: finding.Medium, fix: fmt.Sprintf("%s.eval()  # once, when it is loaded", e.onText), gain: "answers of the model as it was trained",
+			c.say(&say{rule: "V03", at: e.node, title: "the model is asked in training mode", sure: finding.Medium, fix: fmt.Sprintf("%s.eval()  # once, when it is loaded", e.onText), gain: "answers of the model as it was trained",
 				evidence: finding.Says("no eval() in the program"), disproved: "a model without dropout and batch norm, or an eval() in another file"})
 			continue
 		}
@@ -363,7 +363,7 @@ func (c *checker) aside() {
 		if m == nil || m.kind == evEval || m.loop != e.loop {
 			continue
 		}
-		c.say(say{rule: "V03", at: e.node, title: "the model is evaluated in training mode", sure: finding.Medium,
+		c.say(&say{rule: "V03", at: e.node, title: "the model is evaluated in training mode", sure: finding.Medium,
 			fix: fmt.Sprintf("%s.eval()  # before, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
 			evidence: finding.Says("train() comes before it, at %s", c.lineOf(m)), disproved: "a model without dropout and batch norm"})
 	}
@@ -403,7 +403,7 @@ func (c *checker) staysInEvaluation() {
 			if e.kind != evEval || !c.trainedModel(l, e) {
 				continue
 			}
-			c.say(say{rule: "V04", at: e.node, title: fmt.Sprintf("%s stays in evaluation mode for the rest of the training", e.onText), sure: finding.High,
+			c.say(&say{rule: "V04", at: e.node, title: fmt.Sprintf("%s stays in evaluation mode for the rest of the training", e.onText), sure: finding.High,
 				fix: fmt.Sprintf("%s.train()  # before the steps of each epoch", e.onText), gain: "dropout and batch norm work in all epochs",
 				evidence: finding.Says("no train() in the loop over %s", l.text), disproved: "a model without dropout and batch norm, or a train() in another file"})
 			break

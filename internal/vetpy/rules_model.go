@@ -30,7 +30,7 @@ func (c *checker) movedInPart() {
 			}
 			for _, a := range e.args {
 				if !c.isLength(a) && a.is(isBatch|isElement) && a.is(isHost) && !a.is(isMoved|isGraph|isOutput|isNumber) && !c.onHost(e.args) && len(a.names) > 0 {
-					c.say(say{rule: "R01", at: e.node, title: fmt.Sprintf("%s stays on the host, while the rest of the batch is moved", a.names[len(a.names)-1]), sure: finding.Medium,
+					c.say(&say{rule: "R01", at: e.node, title: fmt.Sprintf("%s stays on the host, while the rest of the batch is moved", a.names[len(a.names)-1]), sure: finding.Medium,
 						evidence: finding.Says("%s at %s", shortened(c.text(turn[moved].node)), c.lineOf(&turn[moved])),
 						fix:      fmt.Sprintf("%[1]s = %[1]s.to(device)", a.names[len(a.names)-1]), gain: "the program runs", disproved: "a device that is the CPU"})
 				}
@@ -77,7 +77,7 @@ func (c *checker) madeThenMoved() {
 		}
 		to := c.target(e)
 		call := c.text(e.on.call)
-		c.say(say{rule: "V14", at: e.node, title: "a tensor is made on the host and copied to the device in every step", sure: finding.Medium,
+		c.say(&say{rule: "V14", at: e.node, title: "a tensor is made on the host and copied to the device in every step", sure: finding.Medium,
 			fix: strings.TrimSuffix(call, ")") + fmt.Sprintf(", device=%s)", to), gain: "a copy, and the host's waiting for it", disproved: "values that only the host has"})
 	}
 }
@@ -129,7 +129,7 @@ func (c *checker) constants() {
 		if inForward {
 			fix = fmt.Sprintf("self.register_buffer(%q, ...)  # in __init__: it moves with the model", strings.TrimPrefix(name, "self."))
 		}
-		c.say(say{rule: "V14", at: e.node, title: fmt.Sprintf("%s stays the same and is copied to the device in every step", name), sure: finding.Medium,
+		c.say(&say{rule: "V14", at: e.node, title: fmt.Sprintf("%s stays the same and is copied to the device in every step", name), sure: finding.Medium,
 			fix: fix, gain: "a copy, and the host's waiting for it", disproved: "values that the host changes between steps"})
 	}
 }
@@ -150,7 +150,7 @@ func (c *checker) piecewise() {
 		if _, here := e.call.Args[0].Value.(*pysyntax.Comprehension); !here && e.arg.loop != e.loop {
 			continue // collected over many steps
 		}
-		c.say(say{rule: "V26", at: e.node, title: "each element is copied to the device by itself, and then they are put together", sure: finding.Medium,
+		c.say(&say{rule: "V26", at: e.node, title: "each element is copied to the device by itself, and then they are put together", sure: finding.Medium,
 			fix: "put them together on the host, and copy once: torch.stack([...]).to(device), or torch.as_tensor(numpy.stack([...]), device=device)", gain: "all copies of a step but one",
 			disproved: "elements of another device"})
 	}
@@ -175,7 +175,7 @@ func (c *checker) deviceInForward() {
 		if !fixed || mover().MatchString(e.fn.class.node.Name) {
 			continue
 		}
-		c.say(say{rule: "V15", at: e.node, title: "forward works on a device that is fixed in the text", sure: finding.High,
+		c.say(&say{rule: "V15", at: e.node, title: "forward works on a device that is fixed in the text", sure: finding.High,
 			fix: "make it on x.device, or register what belongs to the model: self.register_buffer(\"mask\", mask)", gain: "the model runs on any device", disproved: "a model that only ever runs on one GPU"})
 	}
 }
@@ -197,7 +197,7 @@ func (c *checker) dropped() {
 		if c.wholeBatch(e) {
 			continue
 		}
-		c.say(say{rule: "V16", at: e.node, title: fmt.Sprintf("%s.%s() gives a new tensor, which is not kept", e.onText, method), sure: finding.High,
+		c.say(&say{rule: "V16", at: e.node, title: fmt.Sprintf("%s.%s() gives a new tensor, which is not kept", e.onText, method), sure: finding.High,
 			fix: fmt.Sprintf("%s = %s", e.onText, c.text(e.call)), gain: "the program does what it says", disproved: "a class of one's own whose method changes the object itself"})
 	}
 }
@@ -240,7 +240,7 @@ func (c *checker) uncalled() {
 		if !actions[name] {
 			continue
 		}
-		c.say(say{rule: "V17", at: e.node, title: fmt.Sprintf("%s is not called", e.onText), sure: finding.High, fix: e.onText + "()", gain: "the program does what it says",
+		c.say(&say{rule: "V17", at: e.node, title: fmt.Sprintf("%s is not called", e.onText), sure: finding.High, fix: e.onText + "()", gain: "the program does what it says",
 			disproved: "a property of that name"})
 	}
 }
@@ -258,7 +258,7 @@ func (c *checker) hidden() {
 		if !modules || c.registered(e) || len(e.arg.elems) == 1 && len(e.arg.elems[0].names) > 0 { // [x] hides what is not meant to learn
 			continue
 		}
-		c.say(say{rule: "V18", at: e.node, title: fmt.Sprintf("%s is a plain list: the parameters of its modules are not found", c.text(e.node)), sure: finding.High,
+		c.say(&say{rule: "V18", at: e.node, title: fmt.Sprintf("%s is a plain list: the parameters of its modules are not found", c.text(e.node)), sure: finding.High,
 			fix: fmt.Sprintf("%s = nn.ModuleList(%s)", c.text(e.node), "[...]"), gain: "all layers learn, move and are saved", disproved: "modules that are registered elsewhere, by add_module or setattr"})
 	}
 }
@@ -289,19 +289,19 @@ func (c *checker) missed() {
 				break
 			}
 			if e.kind == evCall && e.what == "remade" && e.onText == model && e.arg.is(isModule) && e.loop != nil && !o.loop.within(e.loop) && c.hasKind(e.loop, evBackward) && !c.any(e.loop, makesOptimizer) {
-				c.say(say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is made anew, and the optimizer has the parameters of the one before", model), sure: finding.High,
+				c.say(&say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is made anew, and the optimizer has the parameters of the one before", model), sure: finding.High,
 					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer anew, too, behind it", gain: "the new model learns", disproved: "parameters that are handed to the optimizer in another file"})
 			}
 			if e.kind == evCall && e.what == "replaced" && e.onText == model && next(c.events[j+1:], e, makesOptimizer) == nil && next(c.events[j+1:], e, func(s *event) bool { return isStep(s) && s.on.call == o.call }) != nil {
-				c.say(say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is replaced, and the optimizer has the parameters of the one before", model), sure: finding.High,
+				c.say(&say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is replaced, and the optimizer has the parameters of the one before", model), sure: finding.High,
 					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer anew, too, behind it", gain: "the new model learns", disproved: "parameters that are handed to the optimizer in another file"})
 			}
 			if e.kind == evMove && o.what == "torch.optim.Adagrad" && e.onText == model && e.on.is(isModule) {
-				c.say(say{rule: "R01", at: o.node, title: fmt.Sprintf("Adagrad makes its state where the parameters are, and %s is moved only then", model), sure: finding.High,
+				c.say(&say{rule: "R01", at: o.node, title: fmt.Sprintf("Adagrad makes its state where the parameters are, and %s is moved only then", model), sure: finding.High,
 					evidence: finding.Says("%s at %s", c.text(e.node), c.lineOf(e)), fix: "move the model first, and make the optimizer then", gain: "the program runs", disproved: "a device that is the CPU"})
 			}
 			if e.kind == evCall && e.what == "setattr" && e.arg.is(isModule) && !e.arg.is(isList) && e.fn == o.fn && (e.onText == model || strings.HasPrefix(e.onText, model+".") || strings.HasPrefix(model+".", c.text(e.node)+".")) && !e.arm.excludes(o.arm) {
-				c.say(say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is replaced after the optimizer was made, which does not have its parameters", c.text(e.node)), sure: finding.High,
+				c.say(&say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is replaced after the optimizer was made, which does not have its parameters", c.text(e.node)), sure: finding.High,
 					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer behind all changes of the model", gain: "the new layer learns",
 					disproved: "parameters that are added by optimizer.add_param_group"})
 			}
@@ -328,7 +328,7 @@ func (c *checker) sharing() {
 		}) {
 			continue
 		}
-		c.say(say{rule: "V19", at: b.node, title: fmt.Sprintf("%s and %s both have the parameters of %s", c.assignedTo(a.call), c.assignedTo(b.call), own), sure: finding.Medium,
+		c.say(&say{rule: "V19", at: b.node, title: fmt.Sprintf("%s and %s both have the parameters of %s", c.assignedTo(a.call), c.assignedTo(b.call), own), sure: finding.Medium,
 			evidence: finding.Says("the other one is made at %s", c.lineOf(a)), fix: "give each optimizer the parameters of its own model", gain: "the other model learns", disproved: "two optimizers of one model that are meant"})
 	}
 }
@@ -358,7 +358,7 @@ func (c *checker) thawed() {
 			if e.kind != evCall || e.what != "thaw" || e.loop == nil || o.loop.within(e.loop) || c.any(c.outermost(e.loop, o.loop), makesOptimizer) || !c.hasKind(c.outermost(e.loop, o.loop), evBackward) {
 				continue
 			}
-			c.say(say{rule: "V19", at: o.node, title: "the optimizer has the parameters that learn when it is made, and others are unfrozen later", sure: finding.High,
+			c.say(&say{rule: "V19", at: o.node, title: "the optimizer has the parameters that learn when it is made, and others are unfrozen later", sure: finding.High,
 				evidence: finding.Says("unfrozen at %s", c.lineOf(e)), fix: "give the optimizer all parameters, or those that are unfrozen by optimizer.add_param_group", gain: "the unfrozen layers learn",
 				disproved: "an optimizer that is made anew in another file"})
 		}
@@ -388,7 +388,7 @@ func (c *checker) unfollowed() {
 			if e.kind != evForward && e.kind != evCriterion || e.modes&noGrad != 0 || ofModuleMethod(e) || !c.learnable(e.on) || strings.Contains(c.f.LineText(c.f.Line(e.node)), "detach") || !c.onlyCalled(e.onText) || !c.sameName(e) {
 				continue
 			}
-			c.say(say{rule: "V19", at: e.on.call, title: fmt.Sprintf("the training goes through %s, and no optimizer has its parameters", e.onText), sure: finding.Medium,
+			c.say(&say{rule: "V19", at: e.on.call, title: fmt.Sprintf("the training goes through %s, and no optimizer has its parameters", e.onText), sure: finding.Medium,
 				evidence: finding.Says("%s at %s", shortened(c.text(e.node)), c.lineOf(e)), fix: fmt.Sprintf("give the optimizer list(...) + list(%s.parameters())", e.onText), gain: fmt.Sprintf("%s learns", e.onText),
 				disproved: "a part that is meant to stay as it is: then requires_grad_(False) saves its gradients"})
 		}
@@ -538,6 +538,6 @@ func (c *checker) probabilities() {
 		default:
 			continue
 		}
-		c.say(say{rule: "V20", at: e.node, title: what, fix: fix, sure: finding.High, gain: "gradients that do not vanish", disproved: "a loss of one's own under that name"})
+		c.say(&say{rule: "V20", at: e.node, title: what, fix: fix, sure: finding.High, gain: "gradients that do not vanish", disproved: "a loss of one's own under that name"})
 	}
 }

@@ -33,7 +33,7 @@ func (c *checker) neverZeroed() {
 			title = "gradients are zeroed outside of the loop that steps: each step takes the sum of those before"
 			more = finding.Says("%s at %s is not in the loop over %s", c.text(z.node), c.lineOf(z), l.text)
 		}
-		c.say(say{rule: "R07", at: s.node, title: title, evidence: more, sure: finding.High,
+		c.say(&say{rule: "R07", at: s.node, title: title, evidence: more, sure: finding.High,
 			fix:       fmt.Sprintf("%s.zero_grad()  # before the backward of each step", opt),
 			gain:      "the training does what it says",
 			disproved: "gradients that are let go of in a function of another file"})
@@ -88,7 +88,7 @@ func (c *checker) zeroedBeforeStep() {
 				continue
 			}
 			if s := c.thrownAway(turn, z); s != nil {
-				c.say(say{rule: "V01", at: z.node, title: "gradients are zeroed in every turn, and the optimizer steps only in some: those of the others are thrown away", sure: finding.High,
+				c.say(&say{rule: "V01", at: z.node, title: "gradients are zeroed in every turn, and the optimizer steps only in some: those of the others are thrown away", sure: finding.High,
 					evidence: finding.Says("the step at %s is taken if %s", c.lineOf(s), s.arm.test), fix: fmt.Sprintf("%s  # behind the step alone", c.text(z.node)), gain: "steps take the gradients of all turns since the last one",
 					disproved: "a condition that holds in every turn"})
 			}
@@ -99,7 +99,7 @@ func (c *checker) zeroedBeforeStep() {
 			if s == nil || b == nil || s.kind == evBackward || b.kind != evBackward || z.guarded != s.guarded {
 				continue
 			}
-			c.say(say{rule: "V01", at: z.node, title: "gradients are zeroed between backward and the step, which then changes nothing", sure: finding.High,
+			c.say(&say{rule: "V01", at: z.node, title: "gradients are zeroed between backward and the step, which then changes nothing", sure: finding.High,
 				evidence: finding.Says("backward at %s, the step at %s", c.lineOf(b), c.lineOf(s)),
 				fix:      fmt.Sprintf("%s  # before the backward, or behind the step", c.text(z.node)), gain: "the model learns",
 				disproved: "a backward between them in another file"})
@@ -163,7 +163,7 @@ func previous(events []event, e *event, want func(*event) bool) *event {
 func (c *checker) backwardInAutocast() {
 	for i := range c.events {
 		if e := &c.events[i]; e.kind == evBackward && e.modes&autocast != 0 {
-			c.say(say{rule: "V05", at: e.node, title: "backward runs under autocast", sure: finding.High,
+			c.say(&say{rule: "V05", at: e.node, title: "backward runs under autocast", sure: finding.High,
 				fix: "end the with block behind the loss, and call backward outside of it", gain: "gradients in the types that forward took",
 				disproved: "autocast that is switched off here by enabled=False"})
 		}
@@ -190,7 +190,7 @@ func (c *checker) scalerEvent(turn []event, i int) {
 	e := &turn[i]
 	is := func(k kind) func(*event) bool { return func(f *event) bool { return f.kind == k } }
 	bad := func(title, fix string) {
-		c.say(say{rule: "V06", at: e.node, title: title, fix: fix, sure: finding.High, gain: "steps take the gradients that were computed",
+		c.say(&say{rule: "V06", at: e.node, title: title, fix: fix, sure: finding.High, gain: "steps take the gradients that were computed",
 			disproved: "a scaler that is made with enabled=False"})
 	}
 	switch e.kind {
@@ -230,14 +230,14 @@ func (c *checker) clips() {
 			after, before := next(turn[i+1:], e, step), previous(turn[:i], e, step)
 			switch {
 			case after != nil && after.kind == evScalerStep && previous(turn[:i], e, func(f *event) bool { return f.kind == evUnscale }) == nil:
-				c.say(say{rule: "V07", at: e.node, title: "gradients are clipped while they are scaled", sure: finding.High,
+				c.say(&say{rule: "V07", at: e.node, title: "gradients are clipped while they are scaled", sure: finding.High,
 					fix: fmt.Sprintf("%s.unscale_(%s)  # before %s", after.onText, stepsWhat(c, after), shortened(c.text(e.node))), gain: "the limit holds for the gradients themselves",
 					disproved: "gradients that are divided by the scale in another way"})
 			case before != nil && isStep(before) && !before.guarded && (after == nil || after.kind == evBackward):
-				c.say(say{rule: "V08", at: e.node, title: "gradients are clipped behind the step that was to take them clipped", sure: finding.High,
+				c.say(&say{rule: "V08", at: e.node, title: "gradients are clipped behind the step that was to take them clipped", sure: finding.High,
 					fix: "clip between backward and the step", gain: "steps take clipped gradients", disproved: "a step in another file that takes them"})
 			case before == nil && after != nil && after.kind == evBackward:
-				c.say(say{rule: "V08", at: e.node, title: "gradients are clipped before backward computes them", sure: finding.High,
+				c.say(&say{rule: "V08", at: e.node, title: "gradients are clipped before backward computes them", sure: finding.High,
 					fix: "clip between backward and the step", gain: "steps take clipped gradients", disproved: "gradients that were there before the loop"})
 			}
 		}
@@ -275,7 +275,7 @@ func (c *checker) schedule() {
 		if s == nil || previous(turn[:at], e, isStep) != nil || e.guarded && !e.arm.impliedBy(s.arm) {
 			continue
 		}
-		c.say(say{rule: "V09", at: e.node, title: "the learning rate is changed before the optimizer steps", sure: finding.High,
+		c.say(&say{rule: "V09", at: e.node, title: "the learning rate is changed before the optimizer steps", sure: finding.High,
 			evidence: finding.Says("the step is at %s", c.lineOf(s)),
 			fix:      fmt.Sprintf("%s  # behind %s.step()", c.text(e.node), s.onText), gain: "the first rate of the schedule is used",
 			disproved: "a schedule that is not PyTorch's, and is meant to step first"})
@@ -298,11 +298,11 @@ func (c *checker) miscounted() {
 		epochs := (ofEpochs().MatchString(made) || c.countsTurns(e)) && !ofBatches().MatchString(made)
 		switch {
 		case (epochs || c.fewSteps(e.on)) && c.backwardOf(e.loop) && e.loop.parent != nil && c.ofEpoch(e.loop.parent) && !ofEpochs().MatchString(c.loopHead(e.loop)):
-			c.say(say{rule: "V32", at: e.node, title: fmt.Sprintf("%s counts epochs, and steps in every batch", e.onText), sure: finding.High,
+			c.say(&say{rule: "V32", at: e.node, title: fmt.Sprintf("%s counts epochs, and steps in every batch", e.onText), sure: finding.High,
 				evidence: finding.Says("it is made with %s", made), fix: fmt.Sprintf("%s  # behind the loop over %s", c.text(e.node), e.loop.text), gain: "the rates that are meant, over all epochs",
 				disproved: "a variable of that name that counts batches"})
 		case strings.Contains(made, "len(") && !strings.Contains(made, "//") && !c.backwardOf(e.loop) && c.hasKind(e.loop, evBackward) && c.ofEpoch(e.loop):
-			c.say(say{rule: "V32", at: e.node, title: fmt.Sprintf("%s counts batches, and steps once per epoch", e.onText), sure: finding.High,
+			c.say(&say{rule: "V32", at: e.node, title: fmt.Sprintf("%s counts batches, and steps once per epoch", e.onText), sure: finding.High,
 				evidence: finding.Says("it is made with %s", made), fix: fmt.Sprintf("%s  # behind each step of the optimizer", c.text(e.node)), gain: "the whole schedule",
 				disproved: "a length that is one of epochs"})
 		}
@@ -383,7 +383,7 @@ func (c *checker) retained() {
 				continue
 			}
 			if b := next(turn[i+1:], e, func(f *event) bool { return f.kind == evBackward || f.kind == evZero || isStep(f) }); b != nil && c.oneByOne(l, e, b) {
-				c.say(say{rule: "V22", at: e.node, title: fmt.Sprintf("%s and %s go backward one after the other, through the graph that they share", c.lossOf(e), c.lossOf(b)), sure: finding.Medium,
+				c.say(&say{rule: "V22", at: e.node, title: fmt.Sprintf("%s and %s go backward one after the other, through the graph that they share", c.lossOf(e), c.lossOf(b)), sure: finding.Medium,
 					fix: fmt.Sprintf("(%s + %s).backward()", c.lossOf(e), c.lossOf(b)), gain: "the backward of all that they share, once",
 					evidence: finding.Says("the second backward is at %s, and no step is between them", c.lineOf(b)), disproved: "gradients of each that are looked at between them, in another file"})
 				continue
@@ -392,7 +392,7 @@ func (c *checker) retained() {
 				c.throughOthers(turn, i, e, b)
 				continue
 			}
-			c.say(say{rule: "V22", at: e.node, title: "the graph is retained, and nothing goes backward through it again in this step", sure: finding.Medium,
+			c.say(&say{rule: "V22", at: e.node, title: "the graph is retained, and nothing goes backward through it again in this step", sure: finding.Medium,
 				fix: "leave retain_graph out; if backward then fails, detach the state that goes on from step to step: h = h.detach()", gain: "the memory of the values of each step",
 				disproved: "a second backward, or torch.autograd.grad, through the same values in another file"})
 		}
@@ -407,7 +407,7 @@ func (c *checker) throughOthers(turn []event, i int, e, b *event) {
 	if s == nil || z == nil || !before(s, b, turn) || !before(z, b, turn) || next(turn[i+1:], e, func(f *event) bool { return isStep(f) && stepsWhat(c, f) == z.onText }) == nil || e.guarded || b.guarded {
 		return
 	}
-	c.say(say{rule: "V22", at: e.node, title: fmt.Sprintf("the graph is retained for %s, and what this backward puts into the parameters of %s is zeroed before their step", c.lossOf(b), z.onText), sure: finding.Medium,
+	c.say(&say{rule: "V22", at: e.node, title: fmt.Sprintf("the graph is retained for %s, and what this backward puts into the parameters of %s is zeroed before their step", c.lossOf(b), z.onText), sure: finding.Medium,
 		evidence: finding.Says("zeroed at %s, backward again at %s", c.lineOf(z), c.lineOf(b)), fix: fmt.Sprintf("compute %s of detached values (fake.detach()), and leave retain_graph out", c.lossOf(e)), gain: "a backward through the other model, and the memory of its values",
 		disproved: "gradients that are looked at before they are zeroed"})
 }
@@ -461,7 +461,7 @@ func (c *checker) twice() {
 			}
 			if n, ok := a.call.Func.(*pysyntax.Attribute); ok {
 				if x, ok := n.X.(*pysyntax.Name); ok && contains(b.arg.names, x.ID) {
-					c.say(say{rule: "V25", at: b.node, title: fmt.Sprintf("%s goes backward by itself and within %s: its gradient counts twice", x.ID, b.onText), sure: finding.Medium,
+					c.say(&say{rule: "V25", at: b.node, title: fmt.Sprintf("%s goes backward by itself and within %s: its gradient counts twice", x.ID, b.onText), sure: finding.Medium,
 						evidence: finding.Says("backward of %s at %s", x.ID, c.lineOf(a)),
 						fix:      fmt.Sprintf("leave %s out", shortened(c.text(a.node))), gain: "gradients of the loss that is meant",
 						disproved: "a weight of two that is meant"})
@@ -491,7 +491,7 @@ func (c *checker) graphCut() {
 		if rewrapped {
 			title = "backward of a new tensor, which has nothing of the model's graph"
 		}
-		c.say(say{rule: "V21", at: e.node, title: title, sure: finding.High, fix: "call backward on the loss as the model's operations made it; what is printed or kept is detached beside it",
+		c.say(&say{rule: "V21", at: e.node, title: title, sure: finding.High, fix: "call backward on the loss as the model's operations made it; what is printed or kept is detached beside it",
 			gain: "the model learns", disproved: "a leaf whose gradient is what is asked for"})
 	}
 }

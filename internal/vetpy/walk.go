@@ -221,14 +221,14 @@ func (w *walker) instance(c *class) *value {
 	return v
 }
 
-func (w *walker) record(e event) {
+func (w *walker) record(e *event) {
 	if w.quiet > 0 {
 		return
 	}
 	e.loop, e.guards, e.modes, e.fn, e.arm = w.loop, w.guards, w.modes, w.fn, w.arm
 	e.guarded = w.guards > 0
 	e.forward = slices.ContainsFunc(w.entered, func(d *function) bool { return d.class != nil && d.class.module && d.node.Name == "forward" })
-	w.events = append(w.events, e)
+	w.events = append(w.events, *e)
 }
 
 // block walks statements. Where an if ends its turn, what follows is its other arm.
@@ -292,7 +292,7 @@ func (w *walker) statement(s pysyntax.Stmt) {
 			v = &value{traits: isNumber, names: v.names, text: w.text(c)}
 		}
 		if n, ok := s.Targets[0].(*pysyntax.Name); ok && w.loop != nil && w.learns[n.ID] && !mentions(s, n.ID) {
-			w.record(event{kind: evCall, node: s, what: "remade", onText: n.ID, arg: v})
+			w.record(&event{kind: evCall, node: s, what: "remade", onText: n.ID, arg: v})
 		}
 		for _, t := range s.Targets {
 			w.assign(t, v)
@@ -633,7 +633,7 @@ func (w *walker) added(s pysyntax.Stmt, target pysyntax.Expr, v *value) *value {
 	old := w.peek(target)
 	name := w.text(target)
 	if w.outlives(old) && carries(v) {
-		w.record(event{kind: evKeep, node: s, what: "+=", onText: name, on: old, arg: v})
+		w.record(&event{kind: evKeep, node: s, what: "+=", onText: name, on: old, arg: v})
 	}
 	t := v.traits &^ (isSoftmax | isSigmoid)
 	if !v.is(isList) {
@@ -675,16 +675,16 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 	case *pysyntax.Attribute:
 		x, within := w.through(t.X)
 		if t.Attr == "requires_grad" && v.path == "True" {
-			w.record(event{kind: evCall, node: target, what: "thaw"})
+			w.record(&event{kind: evCall, node: target, what: "thaw"})
 		}
 		if x.is(isModule) || within {
-			w.record(event{kind: evCall, node: target, what: "setattr", on: x, onText: w.text(t.X), arg: v})
+			w.record(&event{kind: evCall, node: target, what: "setattr", on: x, onText: w.text(t.X), arg: v})
 		}
 		if verb := map[string]string{"True": "set ", "False": "unset "}[v.path]; verb != "" && strings.HasPrefix(x.path, "torch.backends.cudnn") {
-			w.record(event{kind: evCall, node: target, what: verb + x.path + "." + t.Attr})
+			w.record(&event{kind: evCall, node: target, what: verb + x.path + "." + t.Attr})
 		}
 		if old := x.fields[t.Attr]; w.learns[w.text(t)] && old.other(v) {
-			w.record(event{kind: evCall, node: target, what: "replaced", onText: w.text(t), arg: v})
+			w.record(&event{kind: evCall, node: target, what: "replaced", onText: w.text(t), arg: v})
 		}
 		if x.fields != nil {
 			c := *w.asNamed(v, w.text(t))
@@ -704,7 +704,7 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 		w.hides(t.X, v, x)
 		if m, ok := t.X.(*pysyntax.Attribute); ok && v.is(isModule) && !x.is(isList) {
 			if of, within := w.through(m); of.is(isModule) || within {
-				w.record(event{kind: evCall, node: target, what: "setattr", on: of, onText: w.text(t.X), arg: v})
+				w.record(&event{kind: evCall, node: target, what: "setattr", on: of, onText: w.text(t.X), arg: v})
 			}
 		}
 		s, same := t.Index.(*pysyntax.String)
@@ -712,7 +712,7 @@ func (w *walker) assign(target pysyntax.Expr, v *value) {
 			w.assignOld(t.X, x.having(s.Value, v), x.loop)
 		}
 		if !same && (x.is(isList) || x.traits == 0) && carries(v) && w.outlives(x) && x.fields == nil {
-			w.record(event{kind: evKeep, node: target, what: "[]=", onText: w.text(t.X), on: x, arg: v})
+			w.record(&event{kind: evKeep, node: target, what: "[]=", onText: w.text(t.X), on: x, arg: v})
 		}
 	case *pysyntax.Sequence:
 		if w.loop != nil && v.call != nil && v.traits == 0 && v.class == nil && v.fn == nil && v.elems == nil && w.draws(v.call) {
