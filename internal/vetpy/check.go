@@ -112,7 +112,7 @@ func (c *checker) unguard() {
 // prepare finds the loops that train.
 func (c *checker) prepare() {
 	c.unguard()
-	c.gpu = c.gpu || slices.ContainsFunc(c.events, func(e event) bool { return e.kind == evMove })
+	c.gpu = c.gpu || has(c.events, func(e *event) bool { return e.kind == evMove })
 	for i := range c.events {
 		e := &c.events[i]
 		if e.kind != evBackward {
@@ -136,18 +136,23 @@ func (c *checker) prepare() {
 	}
 }
 
+// has tells whether one of some events is what is asked for.
+func has(events []event, is func(*event) bool) bool {
+	for i := range events {
+		if is(&events[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 func isStep(e *event) bool { return e.kind == evStep || e.kind == evScalerStep }
 
 // turn are the events of a turn of a loop.
 func (c *checker) turn(l *loop) []event { return c.events[l.from:l.to] }
 
 func (c *checker) any(l *loop, is func(*event) bool) bool {
-	for i := l.from; i < l.to; i++ {
-		if is(&c.events[i]) {
-			return true
-		}
-	}
-	return false
+	return has(c.events[l.from:l.to], is)
 }
 
 // has tells whether a turn has an event of a kind.

@@ -450,7 +450,7 @@ func (c *checker) contradicting() *event {
 
 // unset tells whether a flag for determinism stands beside one that switches benchmarking off.
 func (c *checker) unset(e *event) bool {
-	return slices.ContainsFunc(c.events, func(f event) bool {
+	return has(c.events, func(f *event) bool {
 		return f.kind == evCall && f.what == "unset torch.backends.cudnn.benchmark" && f.arm == e.arm && f.fn == e.fn
 	})
 }

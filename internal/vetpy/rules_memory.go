@@ -211,8 +211,8 @@ func (c *checker) withoutRecording(l *loop) bool {
 
 // asked tells whether a program that never goes backward sets a model to evaluation and asks it in a loop.
 func (c *checker) asked(l *loop, e *event) bool {
-	return e.on.is(isModule) && l.iter.is(isNumber) && (c.bytesHave("no_grad") || c.bytesHave("inference_mode") || !slices.ContainsFunc(c.events, func(b event) bool { return b.kind == evBackward })) &&
-		slices.ContainsFunc(c.events[:l.from], func(m event) bool { return m.kind == evEval && m.onText == e.onText && m.fn == l.fn })
+	return e.on.is(isModule) && l.iter.is(isNumber) && (c.bytesHave("no_grad") || c.bytesHave("inference_mode") || !has(c.events, func(b *event) bool { return b.kind == evBackward })) &&
+		has(c.events[:l.from], func(m *event) bool { return m.kind == evEval && m.onText == e.onText && m.fn == l.fn })
 }
 
 // bytesHave tells whether the source has a word.
@@ -283,14 +283,14 @@ func (c *checker) recordsGuide(e *event) {
 // setsEvaluation tells whether a model that is asked is set to evaluation somewhere: it, or a part of the module that has it.
 func (c *checker) setsEvaluation(e *event) bool {
 	last := e.onText[strings.LastIndexByte(e.onText, '.')+1:]
-	return slices.ContainsFunc(c.events, func(m event) bool {
+	return has(c.events, func(m *event) bool {
 		return m.kind == evEval && (m.onText == e.onText || strings.HasSuffix(m.onText, last) || m.on.call != nil && m.on.call == e.on.call)
 	})
 }
 
 func (c *checker) graphInEvaluation() {
 	c.evaluations(func(l *loop, e *event) {
-		if e.modes&noGrad != 0 || c.switchedOff() || slices.ContainsFunc(c.events, func(r event) bool { return r.what == "ungraphed" && r.fn == l.fn }) {
+		if e.modes&noGrad != 0 || c.switchedOff() || has(c.events, func(r *event) bool { return r.what == "ungraphed" && r.fn == l.fn }) {
 			return
 		}
 		sure := finding.Medium
@@ -328,7 +328,7 @@ func (c *checker) evaluates(l *loop) bool {
 var modal = pattern(`Dropout|BatchNorm|dropout\s*=|dropout\(|torchvision\.models|torchvision import.*models|timm|from_pretrained|TransformerEncoder|resnet`)
 
 func (c *checker) evaluationMode() {
-	modes := slices.ContainsFunc(c.events, func(e event) bool { return e.kind == evTrain })
+	modes := has(c.events, func(e *event) bool { return e.kind == evTrain })
 	c.evaluations(func(l *loop, e *event) {
 		if !c.modal(e.on) && (!modes || e.on.class != nil || strings.HasPrefix(e.on.path, "torch.nn.")) { // a program that sets modes of what it does not make has a reason
 			return
@@ -372,7 +372,7 @@ func (c *checker) aside() {
 // shown tells whether a model that was loaded is asked without recording, and no mode is set in the whole program, which does not train.
 func (c *checker) shown(e *event) bool {
 	return e.modes&noGrad != 0 && e.loop == nil && e.on.is(isModule) && e.on.call != nil && c.modal(e.on) && c.bytesHave("load_state_dict(") &&
-		!ofModuleMethod(e) && !slices.ContainsFunc(c.events, func(m event) bool { return m.kind == evEval || m.kind == evTrain || m.kind == evBackward })
+		!ofModuleMethod(e) && !has(c.events, func(m *event) bool { return m.kind == evEval || m.kind == evTrain || m.kind == evBackward })
 }
 
 // modal tells whether a model may have layers that behave in another way in evaluation: of a class of the file, whether its classes have.
@@ -385,7 +385,7 @@ func (c *checker) modal(model *value) bool {
 
 // trainsBefore tells whether the function of a loop has set a mode before it.
 func (c *checker) trainsBefore(l *loop) bool {
-	return slices.ContainsFunc(c.events[:l.from], func(e event) bool { return e.kind == evTrain && e.fn == l.fn })
+	return has(c.events[:l.from], func(e *event) bool { return e.kind == evTrain && e.fn == l.fn })
 }
 
 // called tells whether a function is entered from elsewhere in the file.

@@ -52,7 +52,7 @@ var lengths = pattern(`(?i)len(gth)?s?$|sizes$|name|path|meta|(^|_)(idx|index|in
 
 // isDropped tells whether nothing keeps what a move gives.
 func (c *checker) isDropped(turn []event, m *event) bool {
-	return slices.ContainsFunc(turn, func(e event) bool {
+	return has(turn, func(e *event) bool {
 		return e.kind == evCall && strings.HasPrefix(e.what, "dropped.") && e.call == m.call
 	})
 }
@@ -323,8 +323,8 @@ func (c *checker) sharing() {
 			continue
 		}
 		own := strings.TrimSuffix(c.text(a.call.Args[0].Value), ".parameters()")
-		if !slices.ContainsFunc(c.events, func(e event) bool {
-			return e.kind == evForward && e.modes&noGrad == 0 && c.learnable(e.on) && e.onText != own && !c.learns[e.onText] && c.steppedBy(&e, a, b)
+		if !has(c.events, func(e *event) bool {
+			return e.kind == evForward && e.modes&noGrad == 0 && c.learnable(e.on) && e.onText != own && !c.learns[e.onText] && c.steppedBy(e, a, b)
 		}) {
 			continue
 		}
@@ -335,8 +335,8 @@ func (c *checker) sharing() {
 
 // steppedBy tells whether a model is asked where one of two optimizers steps.
 func (c *checker) steppedBy(e, a, b *event) bool {
-	return e.loop != nil && slices.ContainsFunc(c.events, func(s event) bool {
-		return isStep(&s) && (s.on.call == a.call || s.on.call == b.call) && s.loop != nil && (s.loop.within(e.loop) || e.loop.within(s.loop))
+	return e.loop != nil && has(c.events, func(s *event) bool {
+		return isStep(s) && (s.on.call == a.call || s.on.call == b.call) && s.loop != nil && (s.loop.within(e.loop) || e.loop.within(s.loop))
 	})
 }
 
@@ -448,7 +448,7 @@ func (c *checker) learnable(v *value) bool {
 		text := c.f.Text(v.class.node)
 		return layers().MatchString(text) && !strings.Contains(text, "requires_grad") && !strings.Contains(text, "pretrained") && !strings.Contains(text, "weights=")
 	}
-	return layers().MatchString(strings.TrimPrefix(v.path, "torch.")+"(") || slices.ContainsFunc(c.events, func(e event) bool { // another of its kind learns
+	return layers().MatchString(strings.TrimPrefix(v.path, "torch.")+"(") || has(c.events, func(e *event) bool { // another of its kind learns
 		return e.kind == evForward && v.path != "" && e.on.path == v.path && e.on.call != v.call && c.learns[e.onText]
 	})
 }

@@ -44,9 +44,9 @@ func (c *checker) neverZeroed() {
 // beside it, each its own.
 func (c *checker) unzeroed(turn []event, s *event) bool {
 	opt := stepsWhat(c, s)
-	return !slices.ContainsFunc(turn, func(z event) bool {
+	return !has(turn, func(z *event) bool {
 		return z.kind == evZero && (z.onText == opt || !madeHere(s) || !z.on.is(isOptimizer) || z.on.call == nil ||
-			!slices.ContainsFunc(turn, func(e event) bool { return isStep(&e) && stepsWhat(c, &e) == z.onText && madeHere(&e) }))
+			!has(turn, func(e *event) bool { return isStep(e) && stepsWhat(c, e) == z.onText && madeHere(e) }))
 	})
 }
 
@@ -63,7 +63,7 @@ func (c *checker) zeroedOutside(l *loop) *event {
 // byEngine tells whether an engine steps and zeroes by itself: backward and step are of the same object.
 func (c *checker) byEngine(turn []event) bool {
 	for i := range turn {
-		if e := &turn[i]; e.kind == evBackward && (e.on.is(isEngine) || slices.ContainsFunc(turn, func(s event) bool { return s.kind == evStep && s.onText == e.onText })) {
+		if e := &turn[i]; e.kind == evBackward && (e.on.is(isEngine) || has(turn, func(s *event) bool { return s.kind == evStep && s.onText == e.onText })) {
 			return true
 		}
 	}
@@ -127,7 +127,7 @@ func everyNth(a *arm) bool {
 
 // stepsAlone tells whether an optimizer is the only one that steps in a turn.
 func (c *checker) stepsAlone(turn []event, s *event) bool {
-	return !slices.ContainsFunc(turn, func(e event) bool { return isStep(&e) && stepsWhat(c, &e) != stepsWhat(c, s) })
+	return !has(turn, func(e *event) bool { return isStep(e) && stepsWhat(c, e) != stepsWhat(c, s) })
 }
 
 // stepsWhat is the optimizer of a step, as it is written.
@@ -173,7 +173,7 @@ func (c *checker) backwardInAutocast() {
 func (c *checker) scalerOrder() {
 	for _, l := range c.training {
 		turn := c.turn(l)
-		if !slices.ContainsFunc(turn, func(e event) bool { return e.kind == evScale || e.kind == evScalerStep }) {
+		if !has(turn, func(e *event) bool { return e.kind == evScale || e.kind == evScalerStep }) {
 			continue
 		}
 		for i := range turn {

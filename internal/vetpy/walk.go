@@ -190,7 +190,7 @@ func (w *walker) alone(d *function) {
 	events, loops := len(w.events), len(w.loops)
 	w.enter(d, self, nil, nil)
 	if has := func(is func(*event) bool) bool {
-		return slices.ContainsFunc(w.events[events:], func(e event) bool { return is(&e) && e.loop == nil })
+		return has(w.events[events:], func(e *event) bool { return is(e) && e.loop == nil })
 	}; !has(isStep) || !has(func(e *event) bool { return e.kind == evBackward }) {
 		return
 	}
