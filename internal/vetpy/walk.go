@@ -96,9 +96,6 @@ func (a *arm) impliedBy(b *arm) bool {
 // maxSteps bounds a walk: calls are entered each time that they are met.
 const maxSteps = 200_000
 
-// cutShort tells whether a walk has come to its bound, behind which nothing was looked at.
-func (w *walker) cutShort() bool { return w.steps > maxSteps }
-
 // maxArms is how many conditions that end a turn are remembered for what follows them: arms are compared each with each.
 const maxArms = 100
 
