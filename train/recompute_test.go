@@ -37,7 +37,7 @@ func brief(t *testing.T) map[string]map[string]any {
 // circumstances are what else a run may be told.
 func circumstances() map[string]map[string]any {
 	list := map[string]map[string]any{"plain": {}, "bf16": {"amp": "bf16"}, "fp16": {"amp": "fp16"}, "parts": {"accumulate": 2}, "captured": {"capture": true}, "clipped": {"clip": 0.5}, "inward": {"step-in-backward": true},
-		"kahan": {"amp": "bf16", "params": "bf16-kahan"}, "stochastic": {"amp": "bf16", "params": "bf16-stochastic"}, "tf32": {"amp": "tf32"}, "statistics": {"statistics": 2}}
+		"kahan": {"amp": "bf16", "params": "bf16-kahan", "average": 0.0}, "stochastic": {"amp": "bf16", "params": "bf16-stochastic", "average": 0.0}, "tf32": {"amp": "tf32"}, "statistics": {"statistics": 2}}
 	for _, name := range recipe.OptimizerNames() {
 		list[name] = map[string]any{"optimizer": name, "lr": 0.01}
 	}
