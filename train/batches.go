@@ -121,5 +121,5 @@ func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ErrInterrupted
 	}
-	return explain(err, "check the data")
+	return badData(err)
 }

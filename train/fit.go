@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -89,6 +91,12 @@ type Loop struct {
 // On a device without arithmetic nothing is written, and of what is held out one batch counts for the memory: so
 // [plan.DryRun] and [plan.LargestBatch] tell of a function that makes a model and fits it for a few steps what it needs on a card.
 func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Source[B], step func(b P, m *metric.Meters) *tensor.Tensor) (result *Result, err error) {
+	switch {
+	case learn == nil || step == nil:
+		return nil, fail("give a set and the step of its batches", "nothing to learn from, or no step")
+	case held != nil && held.Len() == 0:
+		return nil, fail("hold some samples out, or give nil in its place", "a set to score that has no samples")
+	}
 	sets := func(src data.Source[B]) batches {
 		return of(func(env *tensor.Env, c data.Config) iter.Seq2[*B, error] { return data.Batches[B, P](env, src, c) }, step)
 	}
@@ -105,10 +113,11 @@ func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Sour
 			return s.fitted(ctx, model, sets(held), held.Len())
 		}
 	}
-	if err := s.prepare(learn.Len()); err != nil {
+	defer func() { s.lock.Close() }()
+	if err := s.prepared(ctx, learn.Len()); err != nil {
+		s.folder.close()
 		return nil, err
 	}
-	defer func() { s.lock.Close() }()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // the second one ends the process
@@ -174,8 +183,12 @@ func (s *session) models() any {
 // fitted scores a model: the one that is trained, or the mean of its weights.
 func (s *session) fitted(ctx context.Context, model any, held batches, samples int) (*scored, error) {
 	if s.average != nil { // the step knows the model that is trained
+		s.torn = true // as long as they are, and where memory runs out on the way
 		exchange(s.Model, model)
-		defer exchange(s.Model, model)
+		defer func() {
+			exchange(s.Model, model)
+			s.torn = false
+		}()
 	}
 	c := data.Config{Size: s.Data.Size, Name: "evaluate", Context: ctx}
 	progress := s.Watch.Scoring
@@ -198,6 +211,12 @@ func exchange(a, b any) {
 	}
 }
 
+// prepared is prepare with a report where memory runs out.
+func (s *session) prepared(ctx context.Context, samples int) (err error) {
+	defer s.ranOut(ctx, &err)
+	return s.prepare(samples)
+}
+
 // prepare checks the settings and opens the folder. samples are those to learn from.
 func (s *session) prepare(samples int) (err error) {
 	if s.Watch == nil {
@@ -211,6 +230,9 @@ func (s *session) prepare(samples int) (err error) {
 		return err
 	}
 	if s.Steps == 0 {
+		if float64(s.Epochs)*float64(per)*float64(s.Data.Size) > 1<<48 { // which positions count
+			return fail("give fewer; with Patience the training ends by its scores", "%d epochs of %d batches of %d are more than 2^48 samples", s.Epochs, per, s.Data.Size)
+		}
 		s.Steps = s.Epochs * per
 	}
 	if s.EvalEvery == 0 {
@@ -227,6 +249,11 @@ func (s *session) prepare(samples int) (err error) {
 	}
 	for range nn.Buffers(s.Model) {
 		s.task.norms = true
+	}
+	if s.InBackward {
+		if _, err := tensor.Try(s.env, func(*tensor.Env) error { optim.StepInBackward(s.Optimizer); return nil }); err != nil {
+			return explain(err, "leave InBackward out")
+		}
 	}
 	s.ready()
 	return s.open()
@@ -264,7 +291,10 @@ func (s *session) sound() error {
 // epoch is the batches of a pass.
 func (s *session) epoch(samples int) (int, error) {
 	c := s.Data
-	n := (samples + c.Size - 1) / c.Size
+	n := samples / c.Size
+	if samples%c.Size > 0 {
+		n++
+	}
 	switch {
 	case c.Sampler != nil:
 		var err error
@@ -282,12 +312,6 @@ func (s *session) epoch(samples int) (int, error) {
 
 // open goes on with the run in the folder, or makes it.
 func (s *session) open() (err error) {
-	defer func() {
-		if err != nil {
-			s.folder.close()
-			s.lock.Close()
-		}
-	}()
 	if s.Resume && !s.dry() {
 		list, err := ckpt.List(s.Out)
 		if err != nil {
@@ -318,6 +342,9 @@ func (s *session) begin() error {
 	if err != nil {
 		return explain(err, "give another Out")
 	}
+	if err := s.free(); err != nil {
+		return err
+	}
 	flag := os.O_CREATE | os.O_EXCL
 	if s.Resume { // of one that was ended before its first checkpoint
 		flag = os.O_CREATE | os.O_TRUNC
@@ -328,6 +355,34 @@ func (s *session) begin() error {
 	return err
 }
 
+// free refuses a folder with files that the run would write over, other than the log of a run that is to go on, and was ended before its
+// first checkpoint.
+func (s *session) free() error {
+	there, err := ckpt.List(s.Out)
+	if err != nil {
+		return explain(err, "give another Out")
+	}
+	for _, name := range []string{logFile, ckpt.ModelFile, curveFile} {
+		if _, err := os.Lstat(filepath.Join(s.Out, name)); err == nil {
+			there = append(there, filepath.Join(s.Out, name))
+		}
+	}
+	switch {
+	case len(there) == 0 || s.Resume && len(there) == 1 && ofRun(there[0]):
+		return nil
+	case s.Resume:
+		return fail("give another Out, or move that", "%s is in the way of a run, and there is no checkpoint to go on from", there[0])
+	}
+	return &Error{Text: there[0] + " exists, and the run would write over it", Hint: "set Resume to go on with a run, or give another Out", Err: os.ErrExist}
+}
+
+// ofRun tells a file that is the log of a run, which may have nothing yet.
+func ofRun(path string) bool {
+	raw, err := os.ReadFile(path)
+	kept, _, _ := cutLog(raw, math.MaxInt)
+	return err == nil && filepath.Base(path) == logFile && (len(raw) == 0 || len(kept) > 0)
+}
+
 // finish saves what the training has come to, of so many samples that are held out. why is ErrInterrupted or nil, and comes back.
 func (s *session) finish(why error, held int) (*Result, error) {
 	defer machine.AllowWaits(s.env.Device())()
@@ -336,8 +391,12 @@ func (s *session) finish(why error, held int) (*Result, error) {
 	}
 	out := s.result()
 	out.Held, out.Seconds = held, time.Since(s.began).Seconds()
-	for i := range s.scores { // that of the weights which are left
-		if score := &s.scores[i]; !s.patience.kept() || score.Step == s.patience.step {
+	of := s.done // the step of the weights that are left
+	if s.patience.kept() {
+		of = s.patience.step
+	}
+	for i := range s.scores {
+		if score := &s.scores[i]; score.Step == of {
 			out.ValLoss, out.Accuracy, out.Metrics = &score.ValLoss, score.Accuracy, score.Metrics
 		}
 	}

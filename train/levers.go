@@ -171,6 +171,7 @@ func (s *session) learnInParts(t turn) (total *tensor.Tensor) {
 	undo := func() {
 		s.Optimizer.Discard()
 		s.still.Restore()
+		s.torn = false
 		s.task.rewind()
 		s.look() // at the step as it begins again
 		total = nil

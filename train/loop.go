@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/machine"
 	"github.com/warpline-ml/warpline/optim"
 	"github.com/warpline-ml/warpline/prof"
@@ -60,7 +62,7 @@ func (s *session) steps(ctx context.Context) error {
 	c.Steps, c.Done, c.Epoch, c.Skip = s.Steps, s.done, s.at.Epoch, s.at.Batch
 	for t, err := range s.batches.turns(env, c) {
 		if err != nil {
-			return &Error{Text: err.Error(), Hint: "check the data", Err: &dataError{err}}
+			return badData(err)
 		}
 		s.step(t)
 		s.profile.step(s)
@@ -170,6 +172,7 @@ func (s *session) learnPart(part turn, env *tensor.Env, total **tensor.Tensor) {
 // forward is the loss of a batch or a part of one, and measures what that keeps for Backward.
 func (s *session) forward(t turn) *tensor.Tensor {
 	before := s.used()
+	s.torn = s.torn || s.moves
 	loss := t.loss(nil)
 	s.memory.Activations = max(s.memory.Activations, s.used()-before)
 	return loss
@@ -275,6 +278,11 @@ func (s *session) finite(at *Step, norm float64) error {
 	default:
 		return nil
 	}
+	return fail(s.outOfRange(), "%s", text)
+}
+
+// outOfRange is what to do about numbers that are.
+func (s *session) outOfRange() string {
 	hint := s.task.hint
 	if !s.Anomaly && !s.Capture {
 		hint += fmt.Sprintf("; with %s the run names the operation that began it", s.named("anomaly"))
@@ -282,7 +290,7 @@ func (s *session) finite(at *Step, norm float64) error {
 	if s.folder.saved() {
 		hint += fmt.Sprintf("; %s keeps its last checkpoint", s.Out)
 	}
-	return fail(hint, "%s", text)
+	return hint
 }
 
 // scored tells a step behind which there is a score.
@@ -371,8 +379,11 @@ func (s *session) state() *ckpt.State {
 
 // save writes a checkpoint and drops all but the newest.
 func (s *session) save() error {
-	if s.folder == nil || s.saved == s.done && s.done > 0 {
+	if s.folder == nil {
 		return nil
+	}
+	if err := s.saveBest(); err != nil || s.saved == s.done && s.done > 0 {
+		return err
 	}
 	if err := s.folder.flush(); err != nil {
 		return err
@@ -389,10 +400,30 @@ func (s *session) leave() error {
 	if s.folder == nil {
 		return nil
 	}
-	if err := s.save(); err != nil {
+	if err := s.save(); err != nil || s.patience.kept() {
 		return err
 	}
-	return explain(ckpt.SaveModel(filepath.Join(s.Out, ckpt.ModelFile), s.task.outcome()), s.folder.room())
+	return s.saveModel(s.task.outcome())
+}
+
+func (s *session) saveModel(m any) error {
+	return explain(ckpt.SaveModel(filepath.Join(s.Out, ckpt.ModelFile), m), s.folder.room())
+}
+
+// saveBest leaves the weights of the best score: before the checkpoint, which goes on from them.
+func (s *session) saveBest() error {
+	if !s.patience.kept() || s.patience.left {
+		return nil
+	}
+	m := s.patience.best
+	if s.task.plain != nil {
+		m = s.task.plain(m)
+	}
+	if err := s.saveModel(m); err != nil {
+		return err
+	}
+	s.patience.left = true
+	return nil
 }
 
 // outcome is the model that training has come to: that of the best score, if there was one that counts.
@@ -416,6 +447,11 @@ func (s *session) rescue(err error) error {
 	}
 	known.Hint += fmt.Sprintf("; %s keeps the %d steps before, and %s goes on from them", s.Out, s.done, s.named("resume"))
 	return known
+}
+
+// badData is what a loader gave in place of a batch.
+func badData(err error) error {
+	return &Error{Text: err.Error(), Hint: cmp.Or(advice.HintOf(err), "check the data"), Err: &dataError{err}}
 }
 
 // dataError marks what a loader gave in place of a batch.

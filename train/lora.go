@@ -44,6 +44,13 @@ func (r *run) merge(m nn.Module) nn.Module {
 	return m
 }
 
+// mergedCopy is a model as others know it, while the run goes on.
+func mergedCopy(m any) any {
+	m = nn.Clone(m)
+	nn.MergeLoRA(m)
+	return m
+}
+
 // outcome is the model that the run, which is over, leaves.
 func (r *run) outcome() nn.Module {
 	if r.merged != nil {

@@ -18,6 +18,7 @@ type patience struct {
 	loss  float64 // of the best; +Inf before the first
 	step  int     // of the best
 	best  any     // the weights then, of a model; nil: they are not kept
+	left  bool    // they are in the folder
 }
 
 // newPatience keeps the best weights of the model that is scored, unless that is nil.
@@ -39,6 +40,7 @@ func (p *patience) told(s *Score, m any) {
 		p.since, p.loss, p.step = 0, s.ValLoss, s.Step
 		if p.best != nil {
 			copyModel(m, p.best)
+			p.left = false
 		}
 	}
 }
@@ -66,6 +68,7 @@ func (p *patience) recall(dir string, scores []Score, load func(path string, m a
 		if err := load(path, p.best); err != nil {
 			return err
 		}
+		p.left = true
 	}
 	for _, s := range scores {
 		p.since++

@@ -14,7 +14,7 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// ProfileInRun, as Config.Profile, is the folder profile of the run, or profile-2 and so on where that is taken.
+// ProfileInRun, as the Profile of a [Config] or a [Loop], is the folder profile of the run, or profile-2 and so on where that is taken.
 const ProfileInRun = "RUN/profile"
 
 // Profiled is what a run left of its window of steps.
@@ -62,7 +62,7 @@ func newProfiling(s *session) (*profiling, error) {
 // profileFolder is where the files go. What is there is not overwritten.
 func (s *session) profileFolder() (string, error) {
 	if s.Profile != ProfileInRun {
-		return s.Profile, vacant("profile", s.Profile)
+		return s.Profile, vacant(s.named, "profile", s.Profile)
 	}
 	if s.Out == "" {
 		return "", fail("give Profile a folder", "a profile in the run's folder, and the run has none")

@@ -130,7 +130,7 @@ func (m *opened) write(ctx context.Context, c *SampleConfig, g zoo.Author, write
 func (m *opened) draw(c *SampleConfig, g zoo.Painter) (*Sampled, error) {
 	out := &Sampled{Out: cmp.Or(c.Out, filepath.Join(m.dir(), "sample.png"))}
 	if c.Out != "" {
-		if err := vacant("out", c.Out); err != nil {
+		if err := vacant(flagOf, "out", c.Out); err != nil {
 			return nil, err
 		}
 	}

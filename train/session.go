@@ -43,7 +43,8 @@ type session struct {
 	log      []Step
 	scores   []Score
 	memory   Memory
-	torn     bool                         // the weights are a step ahead of the rest
+	torn     bool                         // weights or buffers are a step ahead of the rest
+	moves    bool                         // a forward pass moves buffers: running statistics, or what is remembered of rows
 	parts    []int                        // numbers of parts to take batches in, of a run that chooses them: the first, as long as it fits
 	parted   int                          // the new first of them, since the last step; 0: it is the old one
 	still    *nn.Snapshot                 // running statistics before the step, of a run that may begin it again
@@ -70,6 +71,7 @@ type task struct {
 	models  func() any                                            // what a checkpoint has of models
 	score   func(ctx context.Context, model any) (*scored, error) // nil: nothing is held out
 	outcome func() any                                            // the model that is left
+	plain   func(m any) any                                       // a model as it is left; nil: as it is
 	load    func(path string, m any) error                        // gives a model the weights that were left
 	instead func() (hint string)                                  // of a checkpoint, all of which are damaged
 
@@ -95,6 +97,9 @@ func (s *session) ready() {
 		if s.Keep == KeepBest {
 			s.patience = newPatience(s.Patience, s.average.or(s.Model))
 		}
+	}
+	for range nn.Buffers(s.task.models()) {
+		s.moves = true
 	}
 	if s.InBackward {
 		optim.StepInBackward(s.Optimizer)

@@ -31,12 +31,19 @@ func onlyShortage(entries []os.DirEntry) bool {
 	return !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != shortageFile && e.Name() != snapshotFile })
 }
 
-// ranOut, deferred, makes an out-of-memory an error, and leaves a report of it. Other panics go on.
+// ranOut, deferred, makes an out-of-memory an error, and leaves a report of it; and an error of the operation that Anomaly names. Other
+// panics go on.
 func (s *session) ranOut(ctx context.Context, err *error) {
 	switch v := recover().(type) {
 	case nil:
 	case *tensor.OOMError:
 		*err = s.shortage(ctx, v)
+	case *tensor.Error:
+		var a *tensor.Anomaly
+		if !errors.As(v, &a) {
+			panic(v)
+		}
+		*err = &Error{Text: fmt.Sprintf("%v, at %s", a, a.Line), Hint: s.outOfRange(), Err: v}
 	default:
 		panic(v)
 	}
@@ -99,12 +106,12 @@ func leaveShortage(dir string, e *tensor.OOMError) (left []string, err error) {
 }
 
 // keepSteps lets go of what the failed step has left, and keeps those before it in a checkpoint: unless the failed one had
-// changed weights, or running statistics, which are no longer those of the steps before. It tells whether there is a checkpoint.
+// changed weights or buffers, which are no longer those of the steps before. It tells whether there is a checkpoint.
 func (s *session) keepSteps() bool {
 	if s.Optimizer != nil {
 		s.Optimizer.Discard()
 	}
-	if s.folder != nil && s.done > s.first && s.done == s.queued && !s.torn && !s.task.norms {
+	if s.folder != nil && s.done > s.first && s.done == s.queued && !s.torn {
 		if _, err := tensor.Try(s.env, func(*tensor.Env) error { return s.save() }); err != nil {
 			s.Watch.Note(fmt.Sprintf("the steps since the last checkpoint are lost: %v", err))
 		}

@@ -108,11 +108,14 @@ type run struct {
 	unlimit func()        // lifts the limit of the device's memory
 }
 
+// flagOf is a setting as a command line has it.
+func flagOf(setting string) string { return "--" + setting }
+
 func newRun(c Config, watch Watcher) *run {
 	r := &run{Config: c, unlimit: func() {}}
 	r.began, r.told, r.Watch, r.Loop.Out = time.Now(), map[string]bool{}, watch, c.Out
 	r.task = task{
-		named: func(flag string) string { return "--" + flag }, name: c.Task, explain: r.explain, wayOut: r.wayOut, load: r.restore,
+		named: flagOf, name: c.Task, explain: r.explain, wayOut: r.wayOut, load: r.restore,
 		begin: func(first bool) { r.streams.begin(first) }, rewind: func() { r.streams.rewind() },
 		models: func() any { return &weights{r.model, r.average.or(nil), r.streams} }, outcome: func() any { return r.outcome() }, instead: r.instead,
 	}
@@ -242,6 +245,9 @@ func (r *run) assemble() {
 	if r.test != nil {
 		r.task.score = r.score
 	}
+	if r.LoRA > 0 {
+		r.task.plain = mergedCopy
+	}
 	if r.Offload.optimizer() {
 		r.Loop.Optimizer.Offload()
 	}
@@ -308,7 +314,7 @@ func (r *run) settled() (stored *Config, err error) {
 			return nil, err
 		}
 		r.settle()
-		return nil, vacant("out", r.Out)
+		return nil, vacant(r.named, "out", r.Out)
 	}
 	if err := r.resumable(); err != nil {
 		return nil, err
@@ -394,6 +400,7 @@ func (r *run) open(stored *Config) error {
 		return explain(err, "give another --out")
 	}
 	if err := r.reopen(); err != nil || r.dry() {
+		r.folder.close()
 		return err
 	}
 	if err := writeConfig(r.Config.Out, r); err != nil {
@@ -410,8 +417,8 @@ func (r *run) instead() string {
 	return ""
 }
 
-// vacant refuses an output folder, by the flag that names it, that has something in it.
-func vacant(flag, dir string) error {
+// vacant refuses an output folder, by the setting that names it, that has something in it.
+func vacant(named func(string) string, flag, dir string) error {
 	if dir == "" {
 		return nil
 	}
@@ -420,13 +427,13 @@ func vacant(flag, dir string) error {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
-		return explain(err, "give another --"+flag)
+		return explain(err, "give another "+named(flag))
 	case len(entries) > 0 && !onlyShortage(entries):
-		hint := "give another --" + flag
+		hint := "give another " + named(flag)
 		if _, err := readRun(dir); err == nil {
-			hint += ", or --resume to go on with that run"
+			hint += ", or " + named("resume") + " to go on with that run"
 		}
-		return &Error{Text: fmt.Sprintf("--%s %s exists and is not empty", flag, dir), Hint: hint, Err: os.ErrExist}
+		return &Error{Text: fmt.Sprintf("%s %s exists and is not empty", named(flag), dir), Hint: hint, Err: os.ErrExist}
 	}
 	return nil
 }

@@ -1,0 +1,258 @@
+package train_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/warpline-ml/warpline/data"
+	"github.com/warpline-ml/warpline/internal/testutil"
+	"github.com/warpline-ml/warpline/metric"
+	"github.com/warpline-ml/warpline/nn"
+	"github.com/warpline-ml/warpline/optim"
+	"github.com/warpline-ml/warpline/tensor"
+	"github.com/warpline-ml/warpline/train"
+)
+
+// starving has the nth allocation after a step fail.
+type starving struct {
+	*recorder
+	dev        *tensor.Device
+	after, nth int
+}
+
+func (f *starving) Step(s train.Step) {
+	if f.recorder.Step(s); s.Step == f.after {
+		f.dev.FailAt(f.nth)
+	}
+}
+
+// TestRowsOutliveShortage: wherever in a step memory runs out, a run whose model remembers rows goes on from its folder as if nothing had
+// happened: no checkpoint has rows that are a step ahead.
+func TestRowsOutliveShortage(t *testing.T) {
+	if !testutil.Alone(t) { // devices are opened by name
+		return
+	}
+	change := map[string]any{"tokens": ids(t, 400), "vocab": 7, "context": 8, "width": 8, "batch": 2, "steps": 7, "save-every": 2, "device": "cpu", "average": 0.0}
+	whole := lossesOf(t, "lstm", change)
+	env, err := tensor.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for _, nth := range []int{1, 4, 12, 30, 60} {
+		c := config(t, "lstm", change)
+		c.Out = filepath.Join(t.TempDir(), "run")
+		_, err := train.Run(t.Context(), c, &starving{&recorder{}, env.Device(), 3, nth})
+		env.Device().FailAt(0)
+		var oom *tensor.OOMError
+		if !errors.As(err, &oom) {
+			continue
+		}
+		failed++
+		c.Resume, c.Given = true, map[string]bool{}
+		r, _ := mustRun(t, c)
+		var all []float64
+		for _, s := range r.Log {
+			all = append(all, s.Loss)
+		}
+		if !slices.Equal(all, whole) {
+			t.Errorf("allocation %d: losses %v, without an interruption %v", nth, all, whole)
+		}
+	}
+	if failed < 3 {
+		t.Errorf("%d trainings failed", failed)
+	}
+}
+
+// TestScoringRunsOut: where memory runs out while the mean of weights is scored, no checkpoint has it in place of the weights.
+func TestScoringRunsOut(t *testing.T) {
+	norm := false
+	fit := func(out string, nth int, resume bool) ([]float64, error) {
+		env, err := tensor.Fresh("cpu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := nn.Sequential{nn.NewLinear(env.Seed(3), 1, 8), nn.Tanh{}, nn.NewLinear(env.Seed(4), 8, 1)}
+		if norm {
+			m[1] = nn.NewBatchNorm(env, 8)
+		}
+		loop := train.Loop{Env: env, Model: m, Optimizer: optim.NewAdamW(nn.Params(m), optim.AdamWConfig{LR: 0.02}), Average: 0.9, Data: data.Config{Size: 16}, Steps: 8, EvalEvery: 6, Out: out, Resume: resume}
+		steps := 0
+		loop.After = func() {
+			if steps++; steps == 6 && nth > 0 {
+				env.Device().FailAt(nth)
+			}
+		}
+		defer env.Device().FailAt(0)
+		_, err = train.Fit(t.Context(), loop, line(96, 2), line(40, 2), func(b *data.Pair, _ *metric.Meters) *tensor.Tensor {
+			return nn.MSE(m.Forward(b.X), b.Y)
+		})
+		var all []float64
+		for _, p := range nn.Params(m) {
+			all = append(all, p.Floats()...)
+		}
+		return all, err
+	}
+	for _, norm = range []bool{false, true} {
+		want, err := fit("", 0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := 0
+		for nth := 1; nth < 24; nth += 2 {
+			out := filepath.Join(t.TempDir(), "run")
+			_, err := fit(out, nth, false)
+			var oom *tensor.OOMError
+			if err == nil {
+				break
+			}
+			if !errors.As(err, &oom) {
+				t.Fatal(err)
+			}
+			if strings.Contains(err.(*train.Error).Hint, "Resume goes on") {
+				kept++
+			}
+			if got, err := fit(out, 0, true); err != nil || !slices.Equal(got, want) {
+				t.Errorf("allocation %d: %v: %v, without an interruption %v", nth, err, got, want)
+			}
+		}
+		if kept < 2 {
+			t.Errorf("%d trainings kept the steps before", kept)
+		}
+	}
+}
+
+// copying copies a folder behind a step, as a process leaves it that is killed then.
+type copying struct {
+	*recorder
+	after    int
+	from, to string
+}
+
+func (c *copying) Step(s train.Step) {
+	if c.recorder.Step(s); s.Step == c.after {
+		if err := os.CopyFS(c.to, os.DirFS(c.from)); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// TestBestOutlivesKill: a run that was killed goes on with the weights of the best score so far, and leaves what it would have left.
+func TestBestOutlivesKill(t *testing.T) {
+	for name, more := range map[string]map[string]any{"plain": {}, "lora": {"lora": 2}} {
+		// With this rate the score in the middle is far below the others.
+		c := config(t, "mlp", merged(map[string]any{"data": pictures(t, 60, 1, 6, 4), "batch": 8, "steps": 8, "lr": 1, "keep": "best", "eval-every": 2, "save-every": 6}, more))
+		c.Out = filepath.Join(t.TempDir(), "whole")
+		killed := filepath.Join(t.TempDir(), "killed")
+		want, err := train.Run(t.Context(), c, &copying{&recorder{}, 7, c.Out, killed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := read(t, filepath.Join(c.Out, "model.safetensors"))
+		c.Out, c.Resume, c.Given = killed, true, map[string]bool{}
+		got, _ := mustRun(t, c)
+		if *got.ValLoss != *want.ValLoss || read(t, filepath.Join(killed, "model.safetensors")) != whole {
+			t.Errorf("%s: the best score is %v, and of a run in one piece %v", name, *got.ValLoss, *want.ValLoss)
+		}
+	}
+}
+
+// damagedSet is a set whose sample cannot be read.
+type damagedSet struct {
+	data.Source[data.Pair]
+	at int
+}
+
+func (d damagedSet) Fill(b *data.Pair, row data.Row, i int) error {
+	if i == d.at {
+		return errors.New("a scratch")
+	}
+	return d.Source.Fill(b, row, i)
+}
+
+// TestScoreOfDamage: a sample that cannot be read keeps the steps before, whether it is learnt from or scored.
+func TestScoreOfDamage(t *testing.T) {
+	for name, sets := range map[string][2]data.Source[data.Pair]{"learnt": {damagedSet{line(100, 2), 99}, line(40, 2)}, "scored": {line(100, 2), damagedSet{line(40, 2), 39}}} {
+		f := newFitted(t, filepath.Join(t.TempDir(), "run"))
+		f.loop.Data.Shuffle = false
+		_, err := train.Fit(t.Context(), f.loop, sets[0], sets[1], f.step)
+		var own *train.Error
+		if !errors.As(err, &own) || !strings.Contains(own.Text, "a scratch") || !strings.Contains(own.Hint, "Resume goes on") {
+			t.Fatalf("%s: %v", name, err)
+		}
+		f = newFitted(t, f.loop.Out)
+		f.loop.Resume, f.loop.Data.Shuffle = true, false
+		if r, err := f.fit(t.Context(), line(40, 2)); err != nil || r.Steps != 42 || r.Session > 42-6 {
+			t.Errorf("%s: %v: %+v", name, err, r)
+		}
+	}
+}
+
+// TestFitLeavesFiles: what is in a folder is not written over, whether it is a run's or not.
+func TestFitLeavesFiles(t *testing.T) {
+	for _, name := range []string{"model.safetensors", "loss.svg", "log.jsonl", "checkpoint-7"} {
+		for _, resume := range []bool{false, true} {
+			f := newFitted(t, t.TempDir())
+			path := filepath.Join(f.loop.Out, name)
+			if err := os.WriteFile(path, []byte("mine\n"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			f.loop.Resume, f.loop.Epochs = resume, 1
+			_, err := f.fit(t.Context(), nil)
+			var own *train.Error
+			if !errors.As(err, &own) || !strings.Contains(own.Text, name) || own.Hint == "" || read(t, path) != "mine\n" {
+				t.Errorf("%s, Resume %t: %v", name, resume, err)
+			}
+		}
+	}
+	f := newFitted(t, t.TempDir()) // a run that was ended before its first checkpoint
+	if err := os.WriteFile(filepath.Join(f.loop.Out, "log.jsonl"), []byte(`{"step":1,"loss":2}`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f.loop.Resume, f.loop.Epochs = true, 1
+	if r, err := f.fit(t.Context(), nil); err != nil || len(r.Log) != 7 {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// TestFitTells: mistakes of settings and numbers are errors, and figures are of the weights that are left.
+func TestFitTells(t *testing.T) {
+	set := line(100, 2)
+	for _, c := range []struct {
+		change      func(f *fitted)
+		learn, held data.Source[data.Pair]
+		text, hint  string
+	}{
+		{func(*fitted) {}, nil, nil, "nothing to learn from", "give a set"},
+		{func(*fitted) {}, set, data.Subset(set, 0, 0), "no samples", "hold some"},
+		{func(f *fitted) { f.loop.Epochs = math.MaxInt }, set, nil, "2^48", "Patience"},
+		{func(f *fitted) {
+			f.loop.InBackward, f.loop.Optimizer = true, optim.NewAdamW(nn.Params(f.model), optim.AdamWConfig{Clip: 1})
+		}, set, nil, "Clip is 1", "leave InBackward out"},
+		{func(f *fitted) { f.loop.Profile = "." }, set, nil, "Profile . exists", "another Profile"},
+		{func(f *fitted) { f.loop.Anomaly, f.loop.Schedule = true, optim.Constant(1e30) }, set, nil, "_test.go", "smaller learning rate"},
+	} {
+		f := newFitted(t, "")
+		c.change(f)
+		_, err := train.Fit(t.Context(), f.loop, c.learn, c.held, f.step)
+		var own *train.Error
+		if !errors.As(err, &own) || !strings.Contains(own.Text, c.text) || !strings.Contains(own.Hint, c.hint) {
+			t.Errorf("%v, %+v, want %s; %s", err, own, c.text, c.hint)
+		}
+	}
+	f := newFitted(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f.loop.Keep, f.loop.Watch = train.KeepLast, &canceller{Watcher: train.Lines(&bytes.Buffer{}), at: 9, cancel: cancel}
+	if r, err := f.fit(ctx, line(40, 2)); !errors.Is(err, train.ErrInterrupted) || len(r.Scores) != 1 || r.ValLoss != nil {
+		t.Errorf("%v: a score of other weights than are left: %s", err, fmt.Sprint(r.Scores))
+	}
+}
