@@ -93,7 +93,7 @@ const rules = `
 	internal/finding, internal/pickle, internal/cards < internal/snapshot;
 	NONE < internal/xid, internal/lzma;
 	internal/lzma < internal/tables, internal/cuda/kernels/gen;
-	internal/tables, internal/durable < internal/sources;
+	internal/tables, internal/durable, internal/advice < internal/sources;
 	internal/sources < internal/exercise, internal/lesson, internal/cuda/kernels/gen;
 	internal/tables < internal/exercise, internal/lab, internal/lesson, internal/live, internal/simexec, internal/simrun, internal/vet, internal/cuda/kernels, internal/ptx, internal/counts, internal/torchcall, internal/ledger, internal/cuda/kernels/gen;
 	internal/drivers, internal/finding, internal/nvml, internal/xid < internal/machinefile;

@@ -14,9 +14,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	"github.com/warpline-ml/warpline/internal/durable"
 	"github.com/warpline-ml/warpline/internal/tables"
 )
@@ -35,25 +37,48 @@ func Folder() (string, error) {
 	if err != nil || whole(dir, list) {
 		return dir, err
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
-		return "", err
+	if err = write(dir, list); err != nil && !whole(dir, list) { // another process may have been quicker
+		return "", advice.Explain(err, elsewhere)
 	}
-	err = durable.ReplaceDir(dir, func(temp string) error {
+	return dir, nil
+}
+
+// elsewhere is what to do where a copy cannot be written.
+const elsewhere = "name a folder of caches that can be written, by $XDG_CACHE_HOME or what your system has in its place, or give --source DIR, a folder with Warpline's sources"
+
+// write writes the files into a folder. One that is not whole makes way; of processes that find none the first one's stays, since a go
+// command may be reading it.
+func write(dir string, list map[string]string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+		return err
+	}
+	put := durable.WriteDir
+	if _, err := os.Lstat(dir); err == nil {
+		if whole(dir, list) {
+			return nil
+		}
+		put = durable.ReplaceDir
+	}
+	return put(dir, func(temp string) error {
 		for name, text := range list {
 			path := filepath.Join(temp, filepath.FromSlash(name))
 			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 				return err
 			}
-			if err := os.WriteFile(path, []byte(text), 0o444); err != nil {
+			if err := os.WriteFile(path, []byte(text), mode(runtime.GOOS)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil && !whole(dir, list) { // another process may have been quicker
-		return "", err
+}
+
+// mode is that of files: to be read only, but on Windows, where such a file cannot be forced to the disk.
+func mode(system string) fs.FileMode {
+	if system == "windows" {
+		return 0o666
 	}
-	return dir, nil
+	return 0o444
 }
 
 // Place is the folder's name, whether it is there or not.
@@ -63,7 +88,7 @@ func Place() (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", err
+		return "", advice.Explain(err, elsewhere)
 	}
 	return filepath.Join(cache, "warpline", "sources-"+sum()), nil
 }

@@ -2,11 +2,14 @@ package sources
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/advice"
 	_ "github.com/warpline-ml/warpline/internal/counts" // and what it imports: their texts are of the copy
 	_ "github.com/warpline-ml/warpline/internal/cuda/kernels"
 	_ "github.com/warpline-ml/warpline/internal/ptx"
@@ -61,5 +64,65 @@ func TestFolder(t *testing.T) {
 			t.Errorf("the folder is the same: %v", same)
 		}
 		before = now
+	}
+}
+
+// TestTogether: of processes that write the copy at a time the first one's stays, and all have it.
+func TestTogether(t *testing.T) {
+	list := map[string]string{}
+	for i := range 40 {
+		list[fmt.Sprintf("d%d/f.go", i)] = "package d"
+	}
+	dir := filepath.Join(t.TempDir(), "warpline", "sources-1")
+	var first os.FileInfo
+	var lock sync.Mutex
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			err := write(dir, list)
+			lock.Lock()
+			defer lock.Unlock()
+			now, gone := os.Stat(dir)
+			if first == nil {
+				first = now
+			}
+			if !whole(dir, list) || gone != nil || !os.SameFile(first, now) {
+				t.Errorf("the copy is not the first one's: %v, %v", err, gone)
+			}
+		})
+	}
+	all.Wait()
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".warpline-*")); err != nil || len(left) != 0 {
+		t.Errorf("%q is left, %v", left, err)
+	}
+}
+
+// TestNowhere: where the copy cannot be, the error says what to do.
+func TestNowhere(t *testing.T) {
+	if !Have() {
+		t.Skip("this build has no copy: go test -tags packed has one")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, cache := range []string{file, ""} {
+		for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+			t.Setenv(name, cache)
+		}
+		_, err := Folder()
+		var told *advice.Error
+		if !errors.As(err, &told) || !strings.Contains(told.Hint, "--source DIR") {
+			t.Errorf("in %q: %v", cache, err)
+		}
+	}
+}
+
+// TestMode: files can be forced to the disk, which on Windows asks for the right to write.
+func TestMode(t *testing.T) {
+	for system, want := range map[string]os.FileMode{"linux": 0o444, "darwin": 0o444, "windows": 0o666} {
+		if got := mode(system); got != want {
+			t.Errorf("%s: %v, want %v", system, got, want)
+		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // archive packs what a release has packed: tables of other packages, and the index and the modules of all targets, as one stream, since
-// modules are alike: by themselves they would take more than twice the room.
-func archive() error {
+// modules are alike: by themselves they would take more than twice the room. The sources are those of a program for a target.
+func archive(target string) error {
 	index, whole := committed()
 	if !whole {
 		return errors.New("index.json cannot be read; run go generate ./internal/cuda/kernels")
@@ -57,7 +57,7 @@ func archive() error {
 	if err := pack("kernels.pack", files); err != nil {
 		return err
 	}
-	copied, err := sourceArchive()
+	copied, err := sourceArchive(target)
 	if err != nil {
 		return err
 	}

@@ -31,13 +31,14 @@ func main() {
 	only := flag.String("only", "", "compile only the modules whose name begins so, changed or not")
 	all := flag.Bool("all", false, "compile all modules, changed or not")
 	pack := flag.Bool("pack", false, "make the archive of a release build, and nothing else")
+	target := flag.String("target", runtime.GOOS+"/"+runtime.GOARCH, "with -pack: the `system/processor` of the release")
 	diff := flag.String("diff", "", "print how the instructions differ from those of a `commit`, and nothing else")
 	whole := flag.String("print", "", "print the text of a `module`, as sm_80/copy_4, and nothing else")
 	flag.Parse()
 	var err error
 	switch {
 	case *pack:
-		err = archive()
+		err = archive(*target)
 	case *diff != "":
 		err = compare(os.Stdout, *diff)
 	case *whole != "":

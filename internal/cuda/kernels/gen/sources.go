@@ -22,13 +22,14 @@ import (
 
 const modulePath = "github.com/warpline-ml/warpline"
 
-// sourceArchive is what package sources has: the packages that exercises and listings import, and what these do.
-func sourceArchive() ([]byte, error) {
+// sourceArchive is what package sources has in a program for a target, as linux/amd64: the packages that exercises and listings import,
+// and what these do.
+func sourceArchive(target string) ([]byte, error) {
 	roots, err := imported()
 	if err != nil {
 		return nil, err
 	}
-	packages, err := listed(roots)
+	packages, err := listed(roots, target)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +86,15 @@ type source struct {
 	Standard                            bool
 }
 
-// listed are packages of the module and those that they need of it, as a release builds them.
-func listed(roots []string) (packages []source, err error) {
+// listed are packages of the module and those that they need of it, as a release for a target builds them.
+func listed(roots []string, target string) (packages []source, err error) {
+	system, processor, ok := strings.Cut(target, "/")
+	if !ok {
+		return nil, fmt.Errorf("-target %s is not SYSTEM/PROCESSOR, as linux/amd64", target)
+	}
 	cmd := exec.Command("go", append([]string{"list", "-deps", "-tags", "packed", "-json=ImportPath,Dir,GoFiles,SFiles,HFiles,EmbedFiles,Standard"}, roots...)...)
 	cmd.Dir, cmd.Stderr = module, os.Stderr
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+processor)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)

@@ -49,3 +49,21 @@ func TestWithoutComments(t *testing.T) {
 		t.Error("no comment was left out")
 	}
 }
+
+// TestListed: the packages are those of the target, whatever this system is.
+func TestListed(t *testing.T) {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Dir(dir)) // where gen runs
+	for target, file := range map[string]string{"linux/amd64": "os_other.go", "windows/amd64": "os_windows.go", "darwin/arm64": "os_other.go"} {
+		packages, err := listed([]string{modulePath + "/internal/durable"}, target)
+		if err != nil || len(packages) != 1 || !slices.Contains(packages[0].GoFiles, file) {
+			t.Errorf("%s: %v, %v", target, packages, err)
+		}
+	}
+	if _, err := listed(nil, "plan9"); err == nil || !strings.Contains(err.Error(), "linux/amd64") {
+		t.Errorf("a target without a processor: %v", err)
+	}
+}
