@@ -38,6 +38,8 @@ func TestTensors(t *testing.T) {
 	use(x.Sum().Item(), x.Floats(), tensor.Data[float32](x))
 	// `x.to(device)`, `x.double()` | `gpu` is another env
 	use(x.To(gpu), x.Cast(dtype.F64))
+	// `x.to(torch.bfloat16)`, `x.to(dtype)` | any of package dtype
+	use(x.Cast(dtype.BF16), x.Cast(dtype.F16))
 	// `x.to(torch.float8_e4m3fn)`, `x.to(torch.float8_e5m2)` | stored only: everything that computes asks for a Cast; beyond
 	// 448 the first is 448, the second infinite, as in PyTorch 2.15
 	use(x.Cast(dtype.F8E4M3), x.Cast(dtype.F8E5M2))

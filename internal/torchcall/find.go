@@ -58,7 +58,7 @@ func Find(call string) Answer { return load().Find(call) }
 // Find answers a call as people write it.
 func (t *Table) Find(call string) Answer {
 	a := Answer{Call: call}
-	path, arguments := parts(call)
+	path, arguments, given := parts(call)
 	names := t.named(path)
 	for _, name := range names {
 		a.Entries = append(a.Entries, t.Entry(name))
@@ -70,19 +70,22 @@ func (t *Table) Find(call string) Answer {
 		a.Near = t.near(path)
 	}
 	a.Unshown = t.choose(a.Entries, arguments)
+	if given != "" {
+		first(a.Entries, given)
+	}
 	return a
 }
 
 var argument = regexp.MustCompile(`(\w+)\s*=[^=]`)
 
-// parts are the dotted name of a call and the names of its arguments.
-func parts(call string) (path string, arguments []string) {
-	path, rest, _ := strings.Cut(strings.TrimSpace(call), "(")
+// parts are the dotted name of a call, the names of its arguments, and what stands behind the name.
+func parts(call string) (path string, arguments []string, rest string) {
+	path, rest, _ = strings.Cut(strings.TrimSpace(call), "(")
 	path = strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(path, "@")), "import ")
 	for _, m := range argument.FindAllStringSubmatch(rest, -1) {
 		arguments = append(arguments, m[1])
 	}
-	return strings.Trim(path, ". "), arguments
+	return strings.Trim(path, ". "), arguments, rest
 }
 
 // named are the names that a path means: exactly, else by its last part in any case and without underlines, else by how
@@ -107,7 +110,7 @@ func (t *Table) named(path string) []string {
 	if len(equal) > 0 {
 		return t.distinct(equal)
 	}
-	if len(last) < 4 {
+	if len(last) < 4 || !t.has(Full(path)) {
 		return nil
 	}
 	begun := t.distinct(t.where(func(name string) bool { return strings.HasPrefix(key(base(name)), last) }))
@@ -115,6 +118,17 @@ func (t *Table) named(path string) []string {
 		return begun
 	}
 	return nil
+}
+
+// has reports whether the package or class before a dotted name's last part is in the table; a bare name may be of any.
+func (t *Table) has(full string) bool {
+	at := strings.LastIndexByte(full, '.') + 1
+	for name := range maps.Keys(t.Names) {
+		if strings.HasPrefix(name, full[:at]) {
+			return true
+		}
+	}
+	return false
 }
 
 func keep(names []string, holds func(name string) bool) []string {
@@ -209,6 +223,14 @@ func (t *Table) choose(entries []Entry, arguments []string) (unshown []string) {
 	return unshown
 }
 
+// first puts the ways first whose arguments are those given, to the letter.
+func first(entries []Entry, given string) {
+	same := func(w Way) bool { return strings.HasSuffix(squeezed(w.PyTorch), "("+squeezed(given)) }
+	for _, e := range entries {
+		sorting.By(e.Ways, func(a, b Way) int { return order(same(b)) - order(same(a)) })
+	}
+}
+
 func order(b bool) int {
 	if b {
 		return 1
@@ -216,19 +238,22 @@ func order(b bool) int {
 	return 0
 }
 
-// near are the names that are most alike: what holds the text, then what is few letters away.
+// near are the names that are most alike: what holds the text, then what the text holds or is few letters away.
 func (t *Table) near(path string) []string {
 	const most, longest = 8, 60
 	last := key(base(path))
-	if len(last) > longest {
+	if last == "" || len(last) > longest {
 		return nil
 	}
 	far := func(name string) int {
-		k := key(base(name))
-		if len(last) > 2 && strings.Contains(k, last) {
+		switch k := key(base(name)); {
+		case len(last) > 2 && strings.Contains(k, last):
 			return 0
+		case len(k) > 8 && strings.Contains(last, k):
+			return 1
+		default:
+			return advice.Distance(k, last)
 		}
-		return advice.Distance(k, last)
 	}
 	list := t.where(func(name string) bool { return far(name) <= max(2, len(last)/3) })
 	sorting.By(list, func(a, b string) int { return cmp.Or(far(a)-far(b), len(a)-len(b)) })

@@ -39,7 +39,8 @@ func TestFind(t *testing.T) {
 
 // TestNear asks for what PyTorch has not.
 func TestNear(t *testing.T) {
-	for call, want := range map[string]string{"nn.Linaer": "torch.nn.Linear", "x.veiw": "torch.Tensor.view"} {
+	for call, want := range map[string]string{"nn.Linaer": "torch.nn.Linear", "x.veiw": "torch.Tensor.view",
+		"torch.profiler.profile": "torch.", "nn.parallel.DistributedDataParallel": "torch.nn.DataParallel"} {
 		a := Find(call)
 		if len(a.Entries) > 0 || !strings.Contains(strings.Join(a.Near, " "), want) {
 			t.Errorf("%s: %+v, want %s near", call, a, want)
@@ -57,6 +58,15 @@ func TestArguments(t *testing.T) {
 	a := Find("F.cross_entropy(x, y, label_smoothing=0.1, zoom=2)")
 	if way := a.Entries[0].Ways[0]; !strings.Contains(way.PyTorch, "label_smoothing=") || len(a.Unshown) != 1 || a.Unshown[0] != "zoom" {
 		t.Errorf("%+v, unshown %q", way, a.Unshown)
+	}
+}
+
+// TestFirst: the way whose arguments are those given comes first.
+func TestFirst(t *testing.T) {
+	for call, want := range map[string]string{".to(torch.bfloat16)": "x.to(torch.bfloat16)", "y.to( dtype )": "x.to(dtype)", "x.to('cuda')": "x.to(device)"} {
+		if got := Find(call).Entries[0].Ways[0].PyTorch; got != want {
+			t.Errorf("%s: first %s, want %s", call, got, want)
+		}
 	}
 }
 
