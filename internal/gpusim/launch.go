@@ -603,7 +603,7 @@ func (g *grid) race(first, second check.Access, by [2]check.Party, at uint64) Fi
 	b, a := first.Site, second.Site
 	return Finding{Check: Globalcheck, Kernel: g.Code.Name, Block: g.BlockID(int(by[1].Block)), Thread: g.ThreadID(by[1].Thread), Line: a.Inst.Pos.Line,
 		Source: a.Source(), Inst: a.Inst.Name(), Space: "global", Addr: at, Size: second.Size, Alloc: g.Mem.Nearest(at), Other: b.At(),
-		Msg: fmt.Sprintf("%s of what thread %v of block %v %s, in no order", second.Verb(), g.ThreadID(by[0].Thread), g.BlockID(int(by[0].Block)), did(first))}
+		Msg: fmt.Sprintf("%s of what %s %s, in no order", second.Verb(), check.Who(g.ThreadID(by[0].Thread), g.BlockID(int(by[0].Block))), did(first))}
 }
 
 // early describes an access to what the launch ahead has touched, of a block that has not waited for that.

@@ -266,7 +266,7 @@ func TestPlantedBulkGlobal(t *testing.T) {
 	}{
 		{roles + fill + mine + store + over, []plantedBug{
 			{"each its own place", "$", "", ""},
-			{"one place for both", `mul\.wide\.u32 %a, %rank, 256;`, "mov.u64 %a, 0;", "write of what thread [0 0 0] of block [0 0 0] writes, in no order"},
+			{"one place for both", `mul\.wide\.u32 %a, %rank, 256;`, "mov.u64 %a, 0;", "write of what thread 0,0,0 of block 0,0,0 writes, in no order"},
 			{"places that overlap", `%rank, 256;`, "%rank, 128;", "write of what thread"},
 		}},
 		{roles + fill + reduce + over, []plantedBug{

@@ -10,7 +10,7 @@ func TestWaits(t *testing.T) {
 	lock := "L: atom.global.acquire.gpu.cas.b32 %r1, [%flag], 0, 1; setp.ne.u32 %p, %r1, 0; @%p bra L;"
 	r := newRig(t, talker(alone+lock, alone+strings.ReplaceAll(lock, "L", "M")), false)
 	_, err := r.try("k", d1(2), d1(64), Options{Checks: AllChecks}, r.upload(make([]uint32, 64), "data"), r.upload(make([]uint32, 64), "flag"))
-	if err == nil || !strings.Contains(err.Error(), "thread [0 0 0] of block [0 0 0] put it there, by atom.global.acquire.gpu.cas.b32") {
+	if err == nil || !strings.Contains(err.Error(), "thread 0,0,0 of block 0,0,0 put it there, by atom.global.acquire.gpu.cas.b32") {
 		t.Error(err)
 	}
 	count := "red.global.add.u32 [%flag], 1; mov.u32 %r2, %nctaid.x; W: ld.relaxed.gpu.global.u32 %r1, [%flag]; setp.lo.u32 %p, %r1, %r2; @%p bra W;"

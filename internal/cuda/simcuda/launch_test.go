@@ -182,7 +182,7 @@ func TestFaults(t *testing.T) {
 		explain []string
 		params  func(r *rig) []byte
 	}{
-		{"trap", Config{}, driver.IllegalInstruction, []string{"in trap", "thread [0 0 0] of block [0 0 0]"}, nil},
+		{"trap", Config{}, driver.IllegalInstruction, []string{"in trap", "thread 0,0,0 of block 0,0,0"}, nil},
 		{"misaligned", Config{}, driver.MisalignedAddress, []string{"memcheck: misaligned read", fmt.Sprintf("PTX line %d", 1+strings.Count(source[:strings.Index(source, "ld.global.u32 %x, [%a+2]")], "\n"))}, func(r *rig) []byte { return pack(r.alloc(0, 64)) }},
 		{"misaligned", Config{}, driver.IllegalAddress, []string{"out-of-bounds read", "the address is no device's"}, func(r *rig) []byte { return pack(uint64(2)) }},
 		{"endless", Config{StepLimit: 1000}, driver.LaunchTimeout, []string{"more than 1000 instructions"}, nil},

@@ -86,6 +86,11 @@ func (p Place) aside() string {
 	return fmt.Sprintf(" (the other is %s at PTX line %d%s)", p.Inst, p.Line, at)
 }
 
+// Who names a thread as findings do: thread 33,0,0 of block 0,0,0.
+func Who(thread, block [3]uint32) string {
+	return fmt.Sprintf("thread %d,%d,%d of block %d,%d,%d", thread[0], thread[1], thread[2], block[0], block[1], block[2])
+}
+
 // String is the finding in one line.
 func (f Finding) String() string {
 	var b strings.Builder
@@ -96,7 +101,7 @@ func (f Finding) String() string {
 	if f.Space != "" {
 		fmt.Fprintf(&b, " (%s address %#x, %d bytes)", f.Space, f.Addr, f.Size)
 	}
-	fmt.Fprintf(&b, " by thread %v of block %v in %s, %s at PTX line %d", f.Thread, f.Block, f.Kernel, f.Inst, f.Line)
+	fmt.Fprintf(&b, " by %s in %s, %s at PTX line %d", Who(f.Thread, f.Block), f.Kernel, f.Inst, f.Line)
 	if f.Source != "" {
 		b.WriteString(", " + f.Source)
 	}

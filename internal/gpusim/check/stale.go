@@ -111,6 +111,6 @@ func (s *Stale) finding(kernel string, thread, block func(m uint64) [3]uint32, x
 	return Finding{Check: Racecheck, Kernel: kernel, Block: block(write), Thread: thread(write), Line: a.Site.Inst.Pos.Line,
 		Source: a.Site.Source(), Inst: a.Site.Inst.Name(), Count: 1, Space: "global", Addr: x.Alloc.Lo + uint64(sector)*memory.SectorSize,
 		Size: memory.SectorSize, Alloc: x.Alloc.String(),
-		Msg: fmt.Sprintf("write to a sector that the same launch reads by %s, which may see the old value%s, by thread %v of block %v",
-			r.Site.Inst.Name(), r.Site.At().aside(), thread(read), block(read))}
+		Msg: fmt.Sprintf("write to a sector that the same launch reads by %s, which may see the old value%s, by %s",
+			r.Site.Inst.Name(), r.Site.At().aside(), Who(thread(read), block(read)))}
 }

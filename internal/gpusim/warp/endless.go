@@ -131,7 +131,7 @@ func (c *CTA) holder(addr uint64) string {
 	if site == nil {
 		return ""
 	}
-	return fmt.Sprintf("; thread %v of block %v put it there, by %s at PTX line %d", c.Launch.ThreadID(by.Thread), c.Launch.BlockID(int(by.Block)), site.Inst.Name(), site.Inst.Pos.Line)
+	return fmt.Sprintf("; %s put it there, by %s at PTX line %d", check.Who(c.Launch.ThreadID(by.Thread), c.Launch.BlockID(int(by.Block))), site.Inst.Name(), site.Inst.Pos.Line)
 }
 
 // locate says where the atomic acts.
