@@ -57,7 +57,7 @@ func withProgress(cmd *cobra.Command, dir string, f func(s *screen, p *lesson.Pr
 }
 
 func listLessons(s *screen, p *lesson.Progress) error {
-	t := render.Table{Header: []string{"lesson", "minutes", "", ""}, Right: []bool{false, true, false, false}, Spare: []int{1, 2}}
+	t := render.Table{Header: []string{"lesson", "minutes", "title", ""}, Right: []bool{false, true, false, false}, Spare: []int{1, 2}}
 	for _, l := range lesson.All() {
 		when, read := p.Read[l.ID]
 		if err := s.emit(map[string]any{"lesson": l.ID, "title": l.Title, "minutes": l.Minutes, "objectives": l.Objectives, "read": read}); err != nil {

@@ -35,7 +35,7 @@ func newLearnList(dir *string) *cobra.Command {
 }
 
 func listExercises(s *screen, p *lesson.Progress) error {
-	t := render.Table{Header: []string{"exercise", "minutes", "", ""}, Right: []bool{false, true, false, false}, Spare: []int{1, 2}}
+	t := render.Table{Header: []string{"exercise", "minutes", "title", ""}, Right: []bool{false, true, false, false}, Spare: []int{1, 2}}
 	for _, e := range exercise.All() {
 		when, passed := p.Exercises[e.Name]
 		if err := s.emit(map[string]any{"name": e.Name, "title": e.Title, "minutes": e.Minutes, "puzzle": e.Puzzle, "passed": passed}); err != nil {

@@ -153,6 +153,20 @@ func TestTableSpares(t *testing.T) {
 	}
 }
 
+// TestTableEnds: places in files are told apart by their ends.
+func TestTableEnds(t *testing.T) {
+	table := Table{Header: []string{"count", "line"}, Right: []bool{true}, Ends: []bool{false, true}, Spare: []int{0},
+		Rows: [][]string{{"1", "/home/me/kernels/sum.cu:12"}, {"2", "sum.cu:7"}, {"3", "日本語.cu:3"}}}
+	for width, want := range map[int]string{
+		15: "line\n───────────────\n…nels/sum.cu:12\nsum.cu:7\n日本語.cu:3\n",
+		9:  "line\n─────────\n…um.cu:12\nsum.cu:7\n…語.cu:3\n",
+	} {
+		if got := table.String(width); got != want {
+			t.Errorf("in %d columns\n%swant\n%s", width, got, want)
+		}
+	}
+}
+
 func TestTableFits(t *testing.T) {
 	r := testutil.Rand(t)
 	for range 200 {

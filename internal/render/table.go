@@ -9,6 +9,7 @@ import (
 type Table struct {
 	Header []string // none if empty
 	Right  []bool   // columns aligned to the right, as numbers are; the others to the left
+	Ends   []bool   // columns of which the ends are kept when they are cut, as of paths; of the others the beginnings
 	Rows   [][]string
 	Spare  []int // columns to leave out, in this order, while the lines do not fit
 }
@@ -56,7 +57,7 @@ func (t Table) fitting(width int) Table {
 
 // without is the table without some columns.
 func (t Table) without(columns []int) Table {
-	out := Table{Header: dropped(t.Header, columns), Right: dropped(t.Right, columns)}
+	out := Table{Header: dropped(t.Header, columns), Right: dropped(t.Right, columns), Ends: dropped(t.Ends, columns)}
 	for _, row := range t.Rows {
 		out.Rows = append(out.Rows, dropped(row, columns))
 	}
@@ -129,7 +130,7 @@ func (t Table) line(row []string, widths []int) string {
 			b.WriteString(gap)
 		}
 		if Width(cell) > widths[i] {
-			cell = Truncate(cell, widths[i])
+			cell = t.cut(i, cell, widths[i])
 		}
 		if i < len(t.Right) && t.Right[i] {
 			b.WriteString(padLeft(cell, widths[i]))
@@ -140,10 +141,18 @@ func (t Table) line(row []string, widths []int) string {
 	return strings.TrimRight(b.String(), " ") + "\n"
 }
 
+// cut shortens a cell of a column.
+func (t Table) cut(column int, cell string, width int) string {
+	if column < len(t.Ends) && t.Ends[column] {
+		return truncateFront(cell, width)
+	}
+	return Truncate(cell, width)
+}
+
 func rule(widths []int) string {
 	parts := make([]string, len(widths))
 	for i, w := range widths {
 		parts[i] = strings.Repeat("─", w)
 	}
-	return strings.Join(parts, gap) + "\n"
+	return strings.TrimRight(strings.Join(parts, gap), " ") + "\n"
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // wide are the ranges that a terminal shows in two columns: the East Asian scripts,
@@ -60,6 +61,19 @@ func Truncate(s string, width int) string {
 		if n += runeWidth(r); n > width-1 {
 			return s[:i] + "…"
 		}
+	}
+	return s
+}
+
+// truncateFront is Truncate for what is told apart by its end.
+func truncateFront(s string, width int) string {
+	cut := Width(s) > width
+	for over := Width(s) - width + 1; cut && over > 0 && s != ""; {
+		r, n := utf8.DecodeRuneInString(s)
+		s, over = s[n:], over-runeWidth(r)
+	}
+	if cut && width > 0 {
+		return "…" + s
 	}
 	return s
 }

@@ -165,7 +165,7 @@ func linesText(lines []Line, n, width int) string {
 		n = shownLines
 	}
 	t := render.Table{Header: []string{"line", "instructions", "lanes", "parted", "sectors", "a request", "conflicts", "code"},
-		Right: []bool{false, true, true, true, true, true, true, false}}
+		Right: []bool{false, true, true, true, true, true, true, false}, Ends: []bool{true}}
 	for _, l := range list[:min(len(list), n)] {
 		place, code := l.Source, l.text
 		if place == "" {
