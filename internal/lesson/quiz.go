@@ -38,7 +38,7 @@ type Result struct {
 
 // Answer is what one answer is worth.
 type Answer struct {
-	Given   int    `json:"given"` // from 0
+	Given   int    `json:"given"` // from 1, as people see them
 	Right   bool   `json:"right"`
 	Why     string `json:"why"`
 	Passage string `json:"passage"`
@@ -80,7 +80,7 @@ func (q *Quiz) Judge(given []int) (*Result, error) {
 		if g == question.right {
 			r.Right++
 		}
-		r.Answers = append(r.Answers, Answer{g, g == question.right, question.why, question.Passage})
+		r.Answers = append(r.Answers, Answer{g + 1, g == question.right, question.why, question.Passage})
 	}
 	r.Score = float64(r.Right) / float64(r.Of)
 	r.Complete = r.Score > Enough
