@@ -241,7 +241,8 @@ pictures.memory = {
     budget(w.place, `${d.what} on ${card.card}: needs ${bytes(d.total)} of ${bytes(card.has)}`, parts, card.has);
     w.more.replaceChildren(legend(parts.map(p => [p.kind, `${p.term} ${bytes(p.value)}`])),
       html('p', {class: 'note'}, d.floor ? 'The floor: weights, gradients and optimizer. Activations, workspace and the driver come on top.'
-        : `At most at once ${d.when}; ${bytes(d.range[0])} to ${bytes(d.range[1])} by the range of the formulas. Nothing was run.`));
+        : `At most at once ${d.when}; ${bytes(d.range[0])} to ${bytes(d.range[1])} by the range of the formulas. Nothing was run.`
+          + (d.apart > 0 ? ` The bar makes ${bytes(d.apart)} more: gradients come as activations go, and are never there with all of them.` : '')));
   },
 };
 
