@@ -66,7 +66,8 @@ type product struct {
 	round             bool  // to bfloat16
 	heights           split // rows in panels
 	packNow           [2]bool
-	across            int // parts that share a panel of A
+	across            int  // parts that share a panel of A
+	once              bool // a panel of A is packed when it is read, where the one before was
 
 	vector vectorProduct
 
@@ -276,16 +277,35 @@ func (p *product) slice() {
 			p.cols = span{left, min(panels.n*lanes, p.source.N-left)}
 			p.packNow = [2]bool{p.packA && j == 0, p.packB || p.cols.n%p.set.vector != 0}
 			p.across = min(panels.n, ceilDiv(leastParts, p.heights.parts))
-			p.phase(p.panelsToPack(), p.packLoop)
-			p.phase(p.heights.parts*p.across, p.computeLoop)
+			p.once = p.packNow[0] && p.a.step == p.set.size && p.across == 1 && wide.parts == 1
+			p.packNow[0] = p.packNow[0] && !p.once
+			p.phase(p.panelsToPack(), p.packGrain(), p.packLoop)
+			p.phase(p.heights.parts*p.across, p.computeGrain(), p.computeLoop)
 		}
 	}
 }
 
-// phase runs a loop over parts.
-func (p *product) phase(parts int, loop func(lo, hi int)) {
+// packGrain is the number of panels to pack in one go: where rows of A lie side by side, as many as there are for a thread,
+// which reads on along them.
+func (p *product) packGrain() int {
+	if p.packNow[0] && p.a.lane == p.set.size {
+		return ceilDiv(p.panelsToPack(), par.Threads())
+	}
+	return 1
+}
+
+// computeGrain is the number of panels of A that have one place in its buffer, one after the other.
+func (p *product) computeGrain() int {
+	if p.once {
+		return ceilDiv(p.heights.parts, leastParts)
+	}
+	return 1
+}
+
+// phase runs a loop over parts, so many at a time.
+func (p *product) phase(parts, grain int, loop func(lo, hi int)) {
 	if p.shared {
-		par.For(parts, 1, loop)
+		par.For(parts, grain, loop)
 	} else if parts > 0 {
 		loop(0, parts)
 	}
@@ -319,17 +339,38 @@ func (p *product) packParts(lo, hi int) {
 	if p.packNow[0] {
 		panelsA = p.heights.parts
 	}
+	if lo < panelsA {
+		p.packRows(lo, min(hi, panelsA))
+	}
 	lanes := p.set.lanes()
-	for i := lo; i < hi; i++ {
-		if i < panelsA {
-			rows := p.heights.part(i)
-			p.a.pack(p.panelA(i), p.set, p.set.laneA, span{p.rows.from + rows.from, rows.n}, p.steps)
-			continue
-		}
+	for i := max(lo, panelsA); i < hi; i++ {
 		j := i - panelsA + p.firstB()
 		p.b.pack(p.panelB(j), p.set, lanes, span{p.cols.from + j*lanes, min(lanes, p.cols.n-j*lanes)}, p.steps)
 	}
 }
+
+// packRows packs panels of A from lo to hi. Those of one height whose rows lie side by side go together.
+func (p *product) packRows(lo, hi int) {
+	for lo < hi {
+		rows, same := p.heights.part(lo), 1
+		for lo+same < hi && p.heights.part(lo+same).n == rows.n {
+			same++
+		}
+		if same < 2 || !p.a.packBeside(p.panelA(lo), p.set, p.below(rows), same, p.steps) {
+			same = 1
+			p.packPanel(lo, lo)
+		}
+		lo += same
+	}
+}
+
+// packPanel packs panel i of A at the place of another.
+func (p *product) packPanel(i, place int) {
+	p.a.pack(p.panelA(place), p.set, p.set.laneA, p.below(p.heights.part(i)), p.steps)
+}
+
+// below is a span of the rows of the piece in A.
+func (p *product) below(rows span) span { return span{p.rows.from + rows.from, rows.n} }
 
 func (p *product) panelA(i int) unsafe.Pointer {
 	return unsafe.Add(hostmem.Pointer(p.bufA.Addr), p.set.size*p.set.laneA*p.steps.n*i)
@@ -344,20 +385,26 @@ func (p *product) panelB(j int) unsafe.Pointer {
 func (p *product) computeParts(lo, hi int) {
 	columns := split{p.panelsB(), p.across}
 	for i := lo; i < hi; i++ {
-		p.compute(i%p.heights.parts, columns.part(i/p.heights.parts))
+		panel := i % p.heights.parts
+		place := panel
+		if p.once { // the place is of this thread, and in its first cache
+			place = lo
+			p.packPanel(panel, place)
+		}
+		p.compute(panel, place, columns.part(i/p.heights.parts))
 	}
 }
 
-// compute multiplies panel i of A with some panels of B, which come from the
+// compute multiplies panel i of A, packed at the place of another, with some panels of B, which come from the
 // second cache while the panel of A stays in the first.
-func (p *product) compute(i int, panels span) {
+func (p *product) compute(i, place int, panels span) {
 	b := p.block(i, panels)
 	if p.round && p.flags&accumulate == 0 {
-		p.computeRounded(i, panels, b)
+		p.computeRounded(i, place, panels, b)
 		return
 	}
 	at := b.top*p.source.CRow + b.left*p.set.words()
-	p.tiles(i, panels, unsafe.Add(p.c, 4*at), p.cs)
+	p.tiles(i, place, panels, unsafe.Add(p.c, 4*at), p.cs)
 	for r := range b.rows {
 		c := p.source.C[at+r*p.source.CRow:][:b.cols*p.set.words()]
 		if p.finish {
@@ -380,9 +427,9 @@ func (p *product) block(i int, panels span) block {
 
 // computeRounded is compute where sums are done in one slice of k: they need
 // not go to memory.
-func (p *product) computeRounded(i int, panels span, b block) {
+func (p *product) computeRounded(i, place int, panels span, b block) {
 	var sums [maxHeight][maxColumns]float32
-	p.tiles(i, panels, unsafe.Pointer(&sums), int(unsafe.Sizeof(sums[0])))
+	p.tiles(i, place, panels, unsafe.Pointer(&sums), int(unsafe.Sizeof(sums[0])))
 	for r := range b.rows {
 		p.source.zip.round(sums[r][:b.cols], (b.top+r)*p.source.CRow+b.left)
 	}
@@ -390,10 +437,10 @@ func (p *product) computeRounded(i int, panels span, b block) {
 
 // tiles computes the tiles of a block of C, which begins at c and whose rows
 // are cs bytes apart.
-func (p *product) tiles(i int, panels span, c unsafe.Pointer, cs int) {
+func (p *product) tiles(i, place int, panels span, c unsafe.Pointer, cs int) {
 	rows, lanes := p.heights.part(i), p.set.lanes()
 	t := tile{k: p.steps.n, flags: p.flags, cs: cs, rows: rows.n}
-	p.locateA(&t, i, p.rows.from+rows.from)
+	p.locateA(&t, place, p.rows.from+rows.from)
 	for j := panels.from; j < panels.from+panels.n; j++ {
 		left, width := p.cols.from+j*lanes, min(lanes, p.cols.n-j*lanes)
 		t.c = unsafe.Add(c, p.set.size*lanes*(j-panels.from))
@@ -419,7 +466,7 @@ func (p *product) activate(c []float32, row, left int) {
 	p.source.activate(c, row, left)
 }
 
-// locateA tells the tile where panel i of A is, whose first row is top.
+// locateA tells the tile where a panel of A is, whose first row is top: packed at place i, or in A.
 func (p *product) locateA(t *tile, i, top int) {
 	switch {
 	case p.packA:

@@ -109,3 +109,27 @@ func (o *operand) packEach(dst unsafe.Pointer, set *kernelSet, width int, lanes,
 		packGo[float32](o, dst, width, lanes, steps)
 	}
 }
+
+// packBeside packs n panels of as many adjacent lanes that lie side by side, step by step: a line of the cache has lanes of
+// several panels, and reading goes on along memory. It reports whether it has such moves.
+func (o *operand) packBeside(dst unsafe.Pointer, set *kernelSet, lanes span, n int, steps span) bool {
+	if o.lane != set.size || o.high != 0 || set.masks {
+		return false
+	}
+	step := set.size * set.laneA
+	panel, bytes := step*steps.n, set.size*lanes.n
+	for s := range steps.n {
+		to, from := unsafe.Add(dst, step*s), o.at(lanes.from, steps.from+s)
+		switch bytes {
+		case 32:
+			copyApart[words8](to, from, panel, bytes, n)
+		case 24:
+			copyApart[words6](to, from, panel, bytes, n)
+		case 20:
+			copyApart[words5](to, from, panel, bytes, n)
+		default:
+			return false
+		}
+	}
+	return true
+}
