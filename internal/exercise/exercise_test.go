@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // TestExercises: each has a title, what to do, and hints in steps; names are those of no other.
@@ -323,8 +324,8 @@ func forms(t *testing.T, e *Exercise, root string) (all map[string][]File, wrong
 }
 
 // TestGoExercises: what an exercise in Go begins with fails its tests, its solution passes them, and of wrong answers four of five
-// get the hint that helps. All of them go into one module, and one program that has their tests, as linking takes what time there
-// is; folders find Warpline by --source, and nothing is fetched.
+// get the hint that helps. All of them go into one module, which finds Warpline by --source, with nothing fetched; and as linking
+// takes what time there is, into one program that has their tests.
 func TestGoExercises(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program of all exercises")
@@ -334,13 +335,18 @@ func TestGoExercises(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	overlay := map[string]string{}
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
+		}
+		if !strings.HasPrefix(name, "go.") {
+			overlay[filepath.Join("forms", name)] = path
 		}
 	}
 	var imports, calls strings.Builder
@@ -355,7 +361,7 @@ func TestGoExercises(t *testing.T) {
 		}
 		for form, list := range these {
 			alias := strings.ReplaceAll(e.Name, "-", "") + form
-			fmt.Fprintf(&imports, "\t%s \"exercise/%s/%s\"\n", alias, e.Name, form)
+			fmt.Fprintf(&imports, "\t%s \"%s/internal/exercise/forms/%s/%s\"\n", alias, module, e.Name, form)
 			for _, f := range list {
 				switch {
 				case strings.HasPrefix(f.Name, "go."):
@@ -371,8 +377,9 @@ func TestGoExercises(t *testing.T) {
 			}
 		}
 	}
+	resolved(t, dir)
 	write("all_test.go", "package all\n\nimport (\n\t\"testing\"\n"+imports.String()+")\n\nfunc TestAll(t *testing.T) {\n"+calls.String()+"}\n"+guarded)
-	all := judged(t, dir)
+	all := judged(t, testutil.Overlay(t, overlay))
 	for _, e := range All() {
 		if e.Puzzle {
 			continue
@@ -427,15 +434,31 @@ func guarded(test func(*testing.T)) func(*testing.T) {
 }
 `
 
-// judged are the reports by exercise and form of the tests of a program.
-func judged(t *testing.T, dir string) map[string]*Report {
+// resolved makes sure that the module in a folder finds all that it imports, with nothing fetched.
+func resolved(t *testing.T, dir string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-json", "-vet=off", "-ldflags=-s -w", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-deps", "./...")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod -trimpath", "CGO_ENABLED=0") // trimpath: what was compiled once is found again in another folder
+	cmd.Env = append(os.Environ(), "GOPROXY=off")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), module+"/tensor\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// judged are the reports by exercise and form of the tests of a program, that of all forms in the folder "forms" of an overlay.
+func judged(t *testing.T, overlay string) map[string]*Report {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "forms.exe")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program, overlay, "./forms")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "tool", "test2json", program, "-test.v=test2json")
+	cmd.Dir = t.TempDir()
 	out, err := cmd.Output()
 	if len(out) == 0 {
-		t.Fatalf("go test: %v", err)
+		t.Fatal(err)
 	}
 	var whole Report
 	whole.read(out)

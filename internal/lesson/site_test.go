@@ -19,6 +19,7 @@ import (
 	"github.com/warpline-ml/warpline/examples/lessons"
 	"github.com/warpline-ml/warpline/internal/exercise"
 	"github.com/warpline-ml/warpline/internal/sources"
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // childEnv makes the test binary a program that is run by cells.
@@ -352,13 +353,18 @@ func TestExportBuilds(t *testing.T) {
 	}
 	_, needs, _ := strings.Cut(string(mod), "\nrequire (")
 	dir := t.TempDir()
+	overlay := map[string]string{}
 	put := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
+		}
+		if filepath.Ext(name) == ".go" {
+			overlay[filepath.Join("exported", name)] = path
 		}
 	}
 	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
@@ -384,10 +390,14 @@ func TestExportBuilds(t *testing.T) {
 			}
 		}
 	}
-	cmd := exec.Command("go", "vet", "./...")
+	cmd := exec.Command("go", "list", "-mod=mod", "-deps", "./...")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	cmd.Env = append(os.Environ(), "GOPROXY=off")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "github.com/warpline-ml/warpline/tensor\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+	// To list what a program is compiled to compiles it, and links nothing.
+	if out, err := exec.Command("go", "list", "-export", testutil.Overlay(t, overlay), "./exported/...").CombinedOutput(); err != nil || strings.Count(string(out), "/exported/L") < 20 {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/internal/torchcall"
 )
 
@@ -39,19 +40,7 @@ func TestExamplesCompile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	place, err := filepath.Abs("compiled/examples.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {place: file}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	replace := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(replace, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("go", "build", "-gcflags=-e", "-overlay", replace, "./compiled").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-gcflags=-e", testutil.Overlay(t, map[string]string{"compiled/examples.go": file}), "./compiled").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
