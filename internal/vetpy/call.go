@@ -96,10 +96,16 @@ func first(args []*value) *value {
 
 // method is a call of a method that is known by its name; nil if it is not.
 func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args []*value, names map[string]*value) *value {
-	if on.fields != nil && (on.class.methods[a.Attr] != nil || on.fields[a.Attr] != nil) {
+	own := on.fields != nil && (on.class.methods[a.Attr] != nil || on.fields[a.Attr] != nil)
+	if own && !(a.Attr == "train" && on.is(isModule) && on.class.methods["train"] != nil && strings.Contains(w.f.Text(on.class.methods["train"].node), "super(")) {
 		return nil
 	}
 	e := event{node: x, on: on, onText: w.text(a.X), arg: first(args), args: args, what: a.Attr, call: x}
+	if own { // sets the mode, and does something beside
+		e.kind = evTrain
+		w.record(&e)
+		return nil
+	}
 	put := func(k kind) *value {
 		e.kind = k
 		w.record(&e)
@@ -305,7 +311,7 @@ func (w *walker) keep(e event, a *pysyntax.Attribute) *value {
 func (w *walker) hides(list pysyntax.Expr, part, in *value) {
 	text := w.text(list)
 	if part.is(isModule|isParameter) && in.is(isList) && !strings.HasPrefix(in.path, "torch.nn.") && strings.HasPrefix(text, "self.") && w.fn != nil && w.fn.class != nil && w.fn.class.module {
-		w.record(&event{kind: evCall, node: list, what: "setattr", on: in, onText: text, arg: &value{traits: isList | isModule}})
+		w.record(&event{kind: evCall, node: list, what: "setattr", on: in, onText: text, arg: &value{traits: isList | isModule, last: part}})
 	}
 }
 

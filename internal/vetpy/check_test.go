@@ -262,3 +262,22 @@ func TestCutShort(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMadeOn: what is to be written for a tensor that is made on the host is a call that PyTorch takes: legacy constructors make tensors on the
+// host alone, and a call that names its device names it once.
+func TestMadeOn(t *testing.T) {
+	const program = "import torch\nhost = torch.device('cpu')\nfor x, y in loader:\n    t = %s.to('cuda')\n    loss = model(x.to('cuda'), t)\n    loss.backward()\n    opt.step()\n    opt.zero_grad()\n"
+	for made, fix := range map[string]string{
+		"torch.zeros(3, 4)":              "torch.zeros(3, 4, device='cuda')",
+		"torch.zeros(3, 4, device=host)": "torch.zeros(3, 4, device='cuda')",
+		"torch.BoolTensor(x.size())":     "torch.empty(x.size(), dtype=torch.bool, device='cuda')",
+		"torch.FloatTensor(3, 4)":        "torch.empty(3, 4, device='cuda')",
+		"torch.Tensor(*x.shape)":         "",
+		"torch.LongTensor(ids)":          "",
+	} {
+		found := must(Check("x.py", fmt.Appendf(nil, program, made)))
+		if fix == "" && len(found) > 0 || fix != "" && (len(found) != 1 || found[0].Fix != fix) {
+			t.Errorf("%s: %+v", made, found)
+		}
+	}
+}

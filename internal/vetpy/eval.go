@@ -290,7 +290,26 @@ func (w *walker) item(v *value, index pysyntax.Expr) *value {
 	case v.path != "" && v.traits == 0:
 		return unknown
 	}
-	return &value{traits: v.traits &^ isCopied, names: v.names, call: v.loader()}
+	u := &value{traits: v.traits &^ isCopied, names: v.names, call: v.loader()}
+	if v.is(isTensor) && v.is(isHost) && ranges(index) {
+		u.path, u.call = v.path, v.call // still what a factory made on the host
+	}
+	return u
+}
+
+// ranges tells whether an index leaves a tensor dimensions.
+func ranges(index pysyntax.Expr) bool {
+	switch x := index.(type) {
+	case *pysyntax.Slice:
+		return true
+	case *pysyntax.Sequence:
+		for _, e := range x.Elements {
+			if ranges(e) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (w *walker) sequence(x *pysyntax.Sequence) *value {

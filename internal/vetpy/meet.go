@@ -58,14 +58,16 @@ func (c *checker) elsewhere() {
 			continue
 		}
 		call := c.text(e.arg.call)
-		fix := strings.TrimSuffix(call, ")") + ", device=device)"
-		if e.arg.path == "torch.from_numpy" {
-			fix = call + ".to(device)"
-		}
+		fix, at := c.madeOn(e.arg, "device"), pysyntax.Node(e.arg.call)
 		if n := len(e.arg.names); n > 0 && strings.HasPrefix(e.arg.names[n-1], "self.") && ofModuleMethod(e) {
 			fix = fmt.Sprintf("self.register_buffer(%q, ...)  # it moves with the model", strings.TrimPrefix(e.arg.names[n-1], "self."))
+			for i := range c.events {
+				if s := &c.events[i]; s.what == "setattr" && s.arg.call == e.arg.call && c.text(s.node) == e.arg.names[n-1] {
+					at = s.node // where it is to be written
+				}
+			}
 		}
-		c.say(&say{rule: "R01", at: e.arg.call, title: fmt.Sprintf("%s is made on the host, and meets what lies on the device", shortened(call)), sure: finding.Medium,
+		c.say(&say{rule: "R01", at: at, title: fmt.Sprintf("%s is made on the host, and meets what lies on the device", shortened(call)), sure: finding.Medium,
 			evidence: finding.Says("%s at %s", shortened(c.text(e.node)), c.lineOf(e)), fix: fix, gain: "the program runs", disproved: "a device that is the CPU"})
 	}
 }

@@ -266,12 +266,30 @@ func (c *checker) assignedTo(call *pysyntax.Call) string {
 
 func (c *checker) dataParallel() {
 	for i := range c.events {
-		if e := &c.events[i]; e.kind == evCall && (e.what == "torch.nn.DataParallel" || strings.HasPrefix(e.what, "torch.nn.parallel.") && strings.HasPrefix(strings.ToLower(strings.ReplaceAll(e.what, "_", "")), "torch.nn.parallel.dataparallel")) {
+		if e := &c.events[i]; e.kind == evCall && (e.what == "torch.nn.DataParallel" || strings.HasPrefix(e.what, "torch.nn.parallel.") && strings.HasPrefix(strings.ToLower(strings.ReplaceAll(e.what, "_", "")), "torch.nn.parallel.dataparallel")) && !c.onlyAsked(e) {
 			c.say(&say{rule: "R38", at: e.node, title: "DataParallel copies the model in every step and drives all devices from one thread", sure: finding.High,
 				fix: "DistributedDataParallel(model, device_ids=[local_rank]), started by torchrun --nproc-per-node=GPUS", gain: "most of the time in which devices wait for the host",
 				disproved: "a single device, where it does nothing"})
 		}
 	}
+}
+
+// onlyAsked tells whether a model that is copied to several devices is known to be asked only: beside a training, or for one answer.
+func (c *checker) onlyAsked(e *event) bool {
+	name, trains := c.assignedTo(e.call), has(c.events, differentiates)
+	if name == "" {
+		return false
+	}
+	asked, learns := false, false // learns: or is a part of each step
+	for i := range c.events {
+		f := &c.events[i]
+		if f.kind != evForward || f.onText != name && !contains(f.on.names, name) && (f.on.call == nil || e.arg == nil || f.on.call != e.arg.call) {
+			continue
+		}
+		learns = learns || f.modes&noGrad == 0 || f.loop != nil && !f.guarded && c.backwardOf(f.loop)
+		asked = asked || trains || f.loop == nil && strings.HasPrefix(f.onText, "self.")
+	}
+	return asked && !learns
 }
 
 func (c *checker) timed() {

@@ -71,14 +71,13 @@ func (c *checker) madeThenMoved() {
 		if e.kind != evMove || !e.on.is(isHost) || e.on.call == nil || !strings.HasPrefix(e.on.path, "torch.") || e.on.path == "torch.from_numpy" || e.on.is(isPinned) || arg(e.on.call, "generator", -1) != nil {
 			continue
 		}
-		inForward := inForward(e) || e.fn != nil && e.fn.node.Name == "compute_loss" // of a Trainer of transformers
-		if !inForward && (e.loop == nil || !c.backwardOf(e.loop) || e.guarded) || c.ofHostData(e) || e.fn != nil && e.fn.node.Name == "<lambda>" {
+		inForward := inForward(e) || e.fn != nil && e.fn.node.Name == "compute_loss"                            // of a Trainer of transformers
+		asks := e.loop != nil && e.modes&noGrad != 0 && strings.HasSuffix(c.target(e), ".device") && !e.guarded // answers one after the other
+		if !inForward && !asks && (e.loop == nil || !c.backwardOf(e.loop) || e.guarded) || c.ofHostData(e) || e.arm.caches() || e.fn != nil && e.fn.node.Name == "<lambda>" {
 			continue
 		}
-		to := c.target(e)
-		call := c.text(e.on.call)
 		c.say(&say{rule: "V14", at: e.node, title: "a tensor is made on the host and copied to the device in every step", sure: finding.Medium,
-			fix: strings.TrimSuffix(call, ")") + fmt.Sprintf(", device=%s)", to), gain: "a copy, and the host's waiting for it", disproved: "values that only the host has"})
+			fix: c.madeOn(e.on, c.target(e)), gain: "a copy, and the host's waiting for it", disproved: "values that only the host has"})
 	}
 }
 
@@ -100,6 +99,9 @@ func (c *checker) target(e *event) string {
 func (c *checker) ofHostData(e *event) bool {
 	if n, ok := arg(e.on.call, "data", 0).(*pysyntax.Name); ok && e.fn != nil && c.file.vars[n.ID] != nil {
 		return false // the same in every step
+	}
+	if legacyConstructor(e.on.path) && !c.ofSizes(e.on.call) {
+		return true
 	}
 	return (e.on.path == "torch.tensor" || e.on.path == "torch.as_tensor") && len(e.on.names) > 0
 }
@@ -255,13 +257,36 @@ func (c *checker) hidden() {
 		for _, v := range e.arg.elems {
 			modules = modules || v.is(isModule|isParameter) && !slices.ContainsFunc(v.names, func(n string) bool { return strings.HasPrefix(n, "self.") })
 		}
-		if !modules || c.registered(e) || len(e.arg.elems) == 1 && len(e.arg.elems[0].names) > 0 { // [x] hides what is not meant to learn
+		if !modules || c.registered(e) || c.withoutParameters(e) || len(e.arg.elems) == 1 && len(e.arg.elems[0].names) > 0 { // [x] hides what is not meant to learn
 			continue
 		}
 		c.say(&say{rule: "V18", at: e.node, title: fmt.Sprintf("%s is a plain list: the parameters of its modules are not found", c.text(e.node)), sure: finding.High,
 			fix: fmt.Sprintf("%s = nn.ModuleList(%s)", c.text(e.node), "[...]"), gain: "all layers learn, move and are saved", disproved: "modules that are registered elsewhere, by add_module or setattr"})
 	}
 }
+
+// withoutParameters tells whether what a list has is known to have nothing that learns, or is called what changes images.
+func (c *checker) withoutParameters(e *event) bool {
+	parts := e.arg.elems
+	if e.arg.last != nil {
+		parts = append(slices.Clone(parts), e.arg.last)
+	}
+	return transforms().MatchString(c.text(e.node)) || len(parts) > 0 && !slices.ContainsFunc(parts, func(v *value) bool {
+		switch {
+		case !v.is(isModule | isParameter):
+			return false
+		case v.class != nil:
+			return len(v.class.bases) != 1 || v.class.bases[0] != "torch.nn.Module" || stateful().MatchString(c.f.Text(v.class.node))
+		}
+		return !stateless().MatchString(v.path)
+	})
+}
+
+var (
+	transforms = pattern(`(?i)(transform|augmentation|preprocess\w*)s?$`)
+	stateful   = pattern(`\bnn\.[A-Z]\w*\(|Parameter\(|register_|self\.\w+\s*=\s*[A-Z]\w*\(|self\.\w+\s*=\s*\w*(model|net|layer|module|encoder|decoder|backbone)s?\b`)
+	stateless  = pattern(`^torch\.nn\.(Identity|Flatten|Unflatten|(Leaky)?ReLU6?|GELU|SiLU|ELU|Mish|Tanh|Sigmoid|(Log)?Softmax|Softplus|Dropout\w*|\w+Pool[123]d|Upsample|\w+Pad[123]d|PixelShuffle)$`)
+)
 
 // registered tells whether what a class has in a plain list is registered in another way.
 func (c *checker) registered(e *event) bool {
@@ -300,7 +325,7 @@ func (c *checker) missed() {
 				c.say(&say{rule: "R01", at: o.node, title: fmt.Sprintf("Adagrad makes its state where the parameters are, and %s is moved only then", model), sure: finding.High,
 					evidence: finding.Says("%s at %s", c.text(e.node), c.lineOf(e)), fix: "move the model first, and make the optimizer then", gain: "the program runs", disproved: "a device that is the CPU"})
 			}
-			if e.kind == evCall && e.what == "setattr" && e.arg.is(isModule) && !e.arg.is(isList) && e.fn == o.fn && (e.onText == model || strings.HasPrefix(e.onText, model+".") || strings.HasPrefix(model+".", c.text(e.node)+".")) && !e.arm.excludes(o.arm) {
+			if e.kind == evCall && e.what == "setattr" && e.arg.is(isModule) && !e.arg.is(isList) && e.fn == o.fn && c.f.Line(e.node) > c.f.Line(o.node) && (e.onText == model || strings.HasPrefix(e.onText, model+".") || strings.HasPrefix(model+".", c.text(e.node)+".")) && !e.arm.excludes(o.arm) {
 				c.say(&say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is replaced after the optimizer was made, which does not have its parameters", c.text(e.node)), sure: finding.High,
 					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer behind all changes of the model", gain: "the new layer learns",
 					disproved: "parameters that are added by optimizer.add_param_group"})
@@ -540,4 +565,48 @@ func (c *checker) probabilities() {
 		}
 		c.say(&say{rule: "V20", at: e.node, title: what, fix: fix, sure: finding.High, gain: "gradients that do not vanish", disproved: "a loss of one's own under that name"})
 	}
+}
+
+// madeOn is the call that makes a tensor on another device.
+func (c *checker) madeOn(v *value, device string) string {
+	call := c.text(v.call)
+	last := strings.TrimPrefix(v.path, "torch.")
+	switch d := arg(v.call, "device", -1); {
+	case d != nil:
+		return strings.Replace(call, "device="+c.text(d), "device="+device, 1)
+	case v.path == "torch.from_numpy":
+		return call + ".to(" + device + ")"
+	case !legacyConstructor(v.path):
+		return strings.TrimSuffix(call, ")") + ", device=" + device + ")"
+	case last != "Tensor" && last != "FloatTensor":
+		last = "dtype=torch." + legacyTypes[last] + ", "
+	default:
+		last = ""
+	}
+	sizes := make([]string, len(v.call.Args))
+	for i, a := range v.call.Args {
+		sizes[i] = c.text(a.Value)
+	}
+	return fmt.Sprintf("torch.empty(%s, %sdevice=%s)", strings.Join(sizes, ", "), last, device)
+}
+
+// legacyTypes are the types of elements that legacy constructors have in their names.
+var legacyTypes = map[string]string{"DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16", "ByteTensor": "uint8", "CharTensor": "int8", "ShortTensor": "int16",
+	"IntTensor": "int32", "LongTensor": "int64", "BoolTensor": "bool"}
+
+// legacyConstructor tells whether a path is of torch.FloatTensor and the like, which take values or sizes, and no device but the host.
+func legacyConstructor(path string) bool {
+	last, ok := strings.CutPrefix(path, "torch.")
+	return ok && (last == "Tensor" || last == "FloatTensor" || legacyTypes[last] != "")
+}
+
+// ofSizes tells whether a call names sizes: numbers, or what size and shape give.
+func (c *checker) ofSizes(x *pysyntax.Call) bool {
+	for _, a := range x.Args {
+		t := c.text(a.Value)
+		if _, ok := a.Value.(*pysyntax.Number); !ok && !strings.Contains(t, "size(") && !strings.Contains(t, ".shape") {
+			return false
+		}
+	}
+	return len(x.Args) > 0
 }

@@ -176,6 +176,8 @@ func merge(a, b *value) *value {
 	c.traits &^= everywhere &^ (a.traits & b.traits)
 	c.names = join(a.names, b.names)
 	switch {
+	case (a.path == "torch.device" || b.path == "torch.device") && a.call != b.call:
+		c.path, c.call = "torch.device", nil // which of them is not known
 	case a.path == b.path:
 	case a.cut() || b.cut():
 		c.path = "" // cut on one way only

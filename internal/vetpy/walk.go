@@ -93,6 +93,21 @@ func (a *arm) impliedBy(b *arm) bool {
 	return true
 }
 
+// caches tells whether an arm is taken where what a module keeps is not there yet.
+func (a *arm) caches() bool {
+	for ; a != nil; a = a.parent {
+		if strings.Contains(a.test, "self.") && (a.which == 0 && absence().MatchString(a.test) || a.which == 1 && presence().MatchString(a.test)) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	absence  = pattern(`self\.[\w.\[\]]+ (is|==) None| not in self\.|not hasattr\(self`)
+	presence = pattern(`self\.[\w.\[\]]+ (is not|!=) None|[^t] in self\.|^hasattr\(self|^self\.\w*(cache|mask)\w*$`)
+)
+
 // maxSteps bounds a walk: calls are entered each time that they are met.
 const maxSteps = 200_000
 
