@@ -38,7 +38,7 @@ func of[B any, P pointer[B]](all func(env *tensor.Env, c data.Config) iter.Seq2[
 	var open func(b P) turn
 	open = func(b P) turn {
 		return turn{
-			Turn: data.TurnOf(b), batch: b, loss: func(m *metric.Meters) *tensor.Tensor { return step(b, m) },
+			Turn: data.TurnOf(b), batch: b, loss: func(m *metric.Meters) *tensor.Tensor { return single(step(b, m)) },
 			split: func(n int, learn func(part turn)) {
 				for part := range data.Split(b, n) {
 					learn(open(part))
@@ -68,6 +68,17 @@ func of[B any, P pointer[B]](all func(env *tensor.Env, c data.Config) iter.Seq2[
 			return func(t turn) *tensor.Tensor { return c.Run(t.batch.(P)) }, c.Replayed
 		},
 	}
+}
+
+// single is a loss, which must be one number.
+func single(loss *tensor.Tensor) *tensor.Tensor {
+	switch {
+	case loss == nil:
+		tensor.Raise("train.Fit", "return the mean loss of the batch, also while it is scored", "the step has returned nil")
+	case loss.Size() != 1:
+		tensor.Raise("train.Fit", "return their mean", "the step has returned %d losses, of shape %v", loss.Size(), loss.Shape())
+	}
+	return loss
 }
 
 // scored is what was found of what is held out.

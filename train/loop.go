@@ -42,6 +42,9 @@ func (s *session) steps(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.patience.over() && s.done < s.Steps {
+		s.patience.ended(s.Watch, s.done, s.Steps)
+	}
 	if s.done >= s.Steps || s.patience.over() {
 		return nil
 	}

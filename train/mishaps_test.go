@@ -248,6 +248,16 @@ func TestFitTells(t *testing.T) {
 			t.Errorf("%v, %+v, want %s; %s", err, own, c.text, c.hint)
 		}
 	}
+	for text, loss := range map[string]func(y *tensor.Tensor) *tensor.Tensor{"returned nil": func(*tensor.Tensor) *tensor.Tensor { return nil }, "returned 16 losses": (*tensor.Tensor).Square} {
+		f := newFitted(t, "")
+		_, err := tensor.Try(f.loop.Env, func(*tensor.Env) error {
+			_, err := train.Fit(t.Context(), f.loop, set, nil, func(b *data.Pair, _ *metric.Meters) *tensor.Tensor { return loss(f.model.Forward(b.X)) })
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %s", err, text)
+		}
+	}
 	f := newFitted(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
