@@ -258,11 +258,93 @@ func TestFitTells(t *testing.T) {
 			t.Errorf("%v, want %s", err, text)
 		}
 	}
+	env, err := tensor.Fresh("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, m := filepath.Join(t.TempDir(), "run"), nn.NewLinear(env, 1, 1)
+	loop := train.Loop{Env: env, Model: m, Optimizer: optim.NewAdamW(nn.Params(m), optim.AdamWConfig{}), Average: 0.9, Data: data.Config{Size: 16}, Steps: 6, Out: out}
+	env.Device().FailAt(1) // in the mean, before the first step
+	_, err = train.Fit(t.Context(), loop, set, nil, func(b *data.Pair, _ *metric.Meters) *tensor.Tensor { return nn.MSE(m.Forward(b.X), b.Y) })
+	var oom *tensor.OOMError
+	if !errors.As(err, &oom) {
+		t.Errorf("memory runs out before the first step: %v", err)
+	}
 	f := newFitted(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	f.loop.Keep, f.loop.Watch = train.KeepLast, &canceller{Watcher: train.Lines(&bytes.Buffer{}), at: 9, cancel: cancel}
 	if r, err := f.fit(ctx, line(40, 2)); !errors.Is(err, train.ErrInterrupted) || len(r.Scores) != 1 || r.ValLoss != nil {
 		t.Errorf("%v: a score of other weights than are left: %s", err, fmt.Sprint(r.Scores))
+	}
+}
+
+// stopping cancels a training at its nth step or batch that is scored, or panics.
+type stopping struct {
+	train.Watcher
+	nth    int
+	cancel func()
+}
+
+func (s *stopping) Step(train.Step)      { s.count() }
+func (s *stopping) Scoring(done, of int) { s.count() }
+
+func (s *stopping) count() {
+	if s.nth--; s.nth == 0 {
+		s.cancel()
+	}
+}
+
+// TestStoppedAnywhere: a training that is stopped again and again, in steps and while it is scored, by an interrupt or a panic, comes to
+// what it comes to in one piece, whatever its scores, checkpoints, means and parts.
+func TestStoppedAnywhere(t *testing.T) {
+	rnd := testutil.Rand(t)
+	for range 4 {
+		var l train.Loop
+		l.EvalEvery, l.SaveEvery, l.Patience, l.Keep = rnd.IntN(10), rnd.IntN(10), rnd.IntN(5), train.Keep(rnd.IntN(4)-1)
+		l.Average, l.Parts, l.Capture = 0.9*float64(rnd.IntN(2)), train.Parts(rnd.IntN(3)), rnd.IntN(2) == 0
+		rate := []float64{0.02, 0.5}[rnd.IntN(2)]
+		schedulefree := rnd.IntN(3) == 0
+		session := func(out string, stop int, panics bool) (f *fitted, r *train.Result, err error) {
+			f = newFitted(t, out)
+			f.loop.EvalEvery, f.loop.SaveEvery, f.loop.Patience, f.loop.Keep, f.loop.Average, f.loop.Parts, f.loop.Capture = l.EvalEvery, l.SaveEvery, l.Patience, l.Keep, l.Average, l.Parts, l.Capture
+			f.loop.Resume = out != ""
+			f.loop.Optimizer = optim.NewAdamW(nn.Params(f.model), optim.AdamWConfig{LR: rate})
+			if schedulefree {
+				f.loop.Optimizer = optim.NewScheduleFree(nn.Params(f.model), optim.ScheduleFreeConfig{LR: rate})
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			f.loop.Watch = &stopping{train.Lines(&bytes.Buffer{}), stop, func() {
+				if panics {
+					panic("stopped")
+				}
+				cancel()
+			}}
+			defer func() {
+				if v := recover(); v == "stopped" {
+					err = train.ErrInterrupted
+				} else if v != nil {
+					panic(v)
+				}
+			}()
+			r, err = f.fit(ctx, line(40, 2))
+			return f, r, err
+		}
+		whole, want, err := session("", 0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "run")
+		for n := 0; ; n++ {
+			f, got, err := session(out, 1+rnd.IntN(25), rnd.IntN(3) == 0 && n < 20)
+			if errors.Is(err, train.ErrInterrupted) {
+				continue
+			}
+			if err != nil || got.Steps != want.Steps || *got.ValLoss != *want.ValLoss || fmt.Sprint(got.Scores) != fmt.Sprint(want.Scores) || fmt.Sprint(f.weights()) != fmt.Sprint(whole.weights()) {
+				t.Errorf("%+v, rate %v, schedule-free %t, in %d sessions: %v, %+v; in one %+v", l, rate, schedulefree, n+1, err, got, want)
+			}
+			break
+		}
 	}
 }
