@@ -219,7 +219,7 @@ func (l *recurrent) check(x *tensor.Tensor, s RecurrentState, lengths *tensor.Te
 		samples = 0
 	}
 	if x.Rank() != 3 || x.Dim(-1) != w.Dim(1) || x.Dim(1-samples) == 0 {
-		tensor.Raise("nn.Recurrent", "values are [steps, samples, width], with BatchFirst [samples, steps, width]", "values %v for a width of %d", x.Shape(), w.Dim(1))
+		tensor.Raise("nn.Recurrent", "values are [steps, samples, width], with BatchFirst [samples, steps, width], of one step or more", "values %v for a width of %d", x.Shape(), w.Dim(1))
 	}
 	n, rows := x.Dim(samples), l.Layers*l.directions()
 	if want := []int{rows, n, l.width()}; s.H != nil && !slices.Equal(s.H.Shape(), want) {

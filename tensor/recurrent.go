@@ -28,7 +28,9 @@ func LSTMStepGrad(dh, dcell, gates, c, cell, to *Tensor) (dx, dc *Tensor) {
 	}
 	in, e := quietAll(in), joinAll("LSTMStepGrad", in)
 	for i, t := range in {
-		in[i] = t.Contiguous()
+		if in[i] = t.Contiguous(); in[i].st == to.st { // it would be written over before it is read
+			in[i] = in[i].Clone()
+		}
 	}
 	dc = e.make(ir.LSTMStepGrad, in[3].typ, 0, in, nil)
 	e.step(ir.LSTMStepGrad, ir.Attr{}, ir.Params{}, cells{}, in, []*Tensor{to.quiet(), dc})
