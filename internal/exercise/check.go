@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,18 +74,33 @@ func goTest(ctx context.Context, dir string) ([]byte, error) {
 	return out, nil
 }
 
-// copied writes the copy of the sources if a folder's go.mod names it and it is gone, as what lies in a cache may be.
+// copied writes the copy of the sources if a folder's go.mod names it and it is gone, as what lies in a cache may be. What else go.mod
+// names must be there: a copy of another version is not this program's to write.
 func copied(dir string) error {
-	place, err := sources.Place()
-	if err != nil {
-		return nil // this program has none
-	}
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil || !bytes.Contains(mod, []byte(strconv.Quote(place))) {
+	if err != nil {
 		return nil // go test says what is wrong
 	}
-	_, err = sources.Folder()
-	return err
+	named := replaced(string(mod))
+	if place, err := sources.Place(); err == nil && named == place {
+		_, err = sources.Folder()
+		return err
+	}
+	if _, err := os.Stat(named); filepath.IsAbs(named) && errors.Is(err, fs.ErrNotExist) {
+		return advice.Failf("take go.mod and go.sum of a new folder, which warpline learn start makes, in place of those of "+dir,
+			"go.mod of %s takes Warpline's sources from %s, which is gone", dir, named)
+	}
+	return nil
+}
+
+// replaced is the folder that a go.mod takes Warpline from, or "".
+func replaced(mod string) string {
+	_, after, _ := strings.Cut(mod, "\nreplace "+module+" => ")
+	line, _, _ := strings.Cut(after, "\n")
+	if named, err := strconv.Unquote(strings.TrimSpace(line)); err == nil {
+		return named
+	}
+	return strings.TrimSpace(line)
 }
 
 // read takes the results of tests from go test -json. What does not compile is a test called build.

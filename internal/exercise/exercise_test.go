@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -481,4 +482,21 @@ func judged(t *testing.T, overlay string) map[string]*Report {
 		r.judge()
 	}
 	return all
+}
+
+// TestGone: a folder whose go.mod names sources that are no more says so, and what to do.
+func TestGone(t *testing.T) {
+	dir, gone := t.TempDir(), filepath.Join(t.TempDir(), "ca che", "sources-0")
+	for _, where := range []string{strconv.Quote(gone), gone} {
+		for name, text := range map[string]string{mark: `{"name":"memory-tracker"}`, "go.mod": "module exercise\n\nreplace " + module + " => " + where + "\n"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := Check(t.Context(), dir)
+		var told *advice.Error
+		if !errors.As(err, &told) || !strings.Contains(told.Text, gone+", which is gone") || !strings.Contains(told.Hint, "learn start") {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
 }
