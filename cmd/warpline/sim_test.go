@@ -183,7 +183,7 @@ func TestSimJSON(t *testing.T) {
 		has(t, f, "finding", "check", "kernel", "block", "thread", "ptx_line", "ptx", "source", "source_text", "inlined_at", "inlined_into", "message", "space", "address", "size", "allocation", "count")
 	}
 	final := lines[len(lines)-1]
-	has(t, final, "final", "kernel", "card", "grid", "block", "checks", "findings", "fault", "instructions", "lane_instructions", "lanes", "classes", "branches",
+	has(t, final, "final", "kernel", "target", "card", "grid", "block", "checks", "findings", "fault", "instructions", "lane_instructions", "lanes", "classes", "branches",
 		"divergent_branches", "global_requests", "global_sectors", "shared_requests", "shared_wavefronts", "bank_conflicts", "registers", "registers_by", "shared_bytes",
 		"occupancy", "output", "outs", "counted_blocks", "sample_error", "model", "lines", "advice", "against", "device", "notes")
 	if final["findings"] != float64(len(lines)-1) || final["final"] != true || len(lines) < 3 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/advice"
+	"github.com/warpline-ml/warpline/internal/cards"
 	"github.com/warpline-ml/warpline/internal/render"
 )
 
@@ -132,6 +133,9 @@ func (c *control) input(h *render.HTML, of string) {
 		h.Add("<select id=\"%s\" data-control=\"%s\">", id, c.Name)
 		for _, o := range c.options() {
 			h.Add("<option value=\"%s\"", o)
+			if card, ok := cards.Find(o); c.From == "cards" && ok {
+				h.Add(" data-sm=\"%s\"", strconv.Itoa(10*card.Compute[0]+card.Compute[1]))
+			}
 			if o == c.Value {
 				h.Add(" selected")
 			}

@@ -91,6 +91,7 @@ type Sampled struct {
 type Result struct {
 	Final            bool        `json:"final"` // marks the last JSON line: always true
 	Kernel           string      `json:"kernel"`
+	Target           string      `json:"target"` // of the module: sm_80
 	Card             string      `json:"card"`
 	Grid             [3]int      `json:"grid"`
 	Block            [3]int      `json:"block"`
@@ -129,7 +130,7 @@ type Result struct {
 
 func (j *job) result(rep *gpusim.Report, fault *gpusim.Fault) *Result {
 	c := rep.Counters
-	r := &Result{Final: true, Kernel: j.kernel.Name, Card: j.dev.Card.Name, Grid: j.grid, Block: j.block, Checks: j.options.Checks.String(),
+	r := &Result{Final: true, Kernel: j.kernel.Name, Target: j.file.module.Target.String(), Card: j.dev.Card.Name, Grid: j.grid, Block: j.block, Checks: j.options.Checks.String(),
 		Instructions: c.Instructions, LaneInstructions: c.LaneInstructions, Lanes: c.LaneUtilisation(), Classes: classes(c.ByClass),
 		Branches: c.Branches, Divergent: c.Divergent, GlobalRequests: c.GlobalRequests, GlobalSectors: c.GlobalSectors,
 		SharedRequests: c.SharedRequests, SharedWavefronts: c.SharedWavefronts, BankConflicts: c.SharedConflicts,

@@ -391,6 +391,7 @@ pictures.trace = {
 pictures.kernel = {
   draw(w, d) {
     const list = Array.isArray(d) ? d : [d], r = list.find(x => x.final) || list.at(-1), m = r.model;
+    this.offer(w.input('card'), r.target);
     w.place.replaceChildren();
     if (m) {
       const place = html('div'), roof = html('div');
@@ -423,6 +424,12 @@ pictures.kernel = {
 };
 
 // sources are the lines of the source from which those of the PTX came, as far as it tells.
+// offer leaves those cards to be chosen that a module for sm_80 or sm_90a runs on.
+pictures.kernel.offer = (list, target) => {
+  const [, sm, own] = /^sm_(\d+)(a?)/.exec(target);
+  for (const o of list.options) o.disabled = own ? o.dataset.sm !== sm : Number(o.dataset.sm) < Number(sm);
+};
+
 pictures.kernel.sources = lines => {
   const all = new Map();
   for (const l of lines) {
