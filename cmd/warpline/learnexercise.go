@@ -168,7 +168,7 @@ func tellChecked(s *screen, p *lesson.Progress, r *exercise.Report) error {
 		}
 		s.say("%s  %s", word, t.Name)
 		if t.Output != "" {
-			s.say("      %s", strings.ReplaceAll(t.Output, "\n", "\n      "))
+			s.say("      %s", strings.ReplaceAll(strings.TrimRight(t.Output, "\n"), "\n", "\n      "))
 		}
 	}
 	if r.Pass {
