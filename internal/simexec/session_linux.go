@@ -2,8 +2,10 @@ package simexec
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -238,10 +240,16 @@ func (s *session) keep(text string) uint64 {
 
 // readFile reads a file by the name that the process has for it.
 func (s *session) readFile(name string) ([]byte, error) {
+	path := name
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(fmt.Sprintf("/proc/%d/cwd", s.pid), name)
+		path = filepath.Join(fmt.Sprintf("/proc/%d/cwd", s.pid), name)
 	}
-	return os.ReadFile(name)
+	b, err := os.ReadFile(path)
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		pe.Path = name
+	}
+	return b, err
 }
 
 // The session is the host of its cards (simcuda.Host). Pinned memory is set aside by the process, which offers it before the driver
