@@ -93,6 +93,8 @@ var mappings = []mapping{
 	{"drop", "0 where y[i] < p, else x[i] * q", 2, []string{"p", "q"}, 2, two(func(b *block, x, y value) value {
 		return b.choose(less, y, b.scalar("p"), b.constant(0), b.mul(x, b.scalar("q")))
 	})},
+	{"tanhSum", "tanh(x[i] + y[i])", 2, nil, 1, two(func(b *block, x, y value) value { return b.tanh(b.add(x, y)) })},
+	{"sigmoidSum", "1 / (1 + exp(-x[i]-y[i]))", 2, nil, 1, two(func(b *block, x, y value) value { return b.sigmoid(b.add(x, y)) })},
 	{"weigh", "x[i] * (y[i]-p)", 2, []string{"p"}, 2, two(func(b *block, x, y value) value {
 		return b.mul(x, b.sub(y, b.scalar("p")))
 	})},
@@ -211,7 +213,35 @@ var rowLoops = []vectorLoop{
 		pointers: []string{"p", "grad", "m"}, scalars: []string{"scale", "decay", "rate", "momentum"}, body: func(b *block) { b.momentum(false) }},
 	{name: "sgdNesterov", doc: "updates n elements as SGDMomentum says, ahead.",
 		pointers: []string{"p", "grad", "m"}, scalars: []string{"scale", "decay", "rate", "momentum"}, body: func(b *block) { b.momentum(true) }},
+	{name: "lstmCell", doc: "is what LSTMCell says.", pointers: []string{"h", "next", "yi", "yf", "yg", "yo", "cell"}, body: func(b *block) {
+		next := b.mul(b.load("yf"), b.load("cell"))
+		next = b.add(next, b.mul(b.load("yi"), b.load("yg")))
+		b.store("next", next)
+		b.store("h", b.mul(b.tanh(next), b.load("yo")))
+	}},
+	{name: "lstmGradCell", doc: "is the gradient of the cell behind a step, and of the gate o.",
+		pointers: []string{"d", "da", "dh", "dnext", "yo", "next"}, body: func(b *block) {
+			dh, o, t := b.load("dh"), b.load("yo"), b.tanh(b.load("next"))
+			b.store("d", b.add(b.bend(b.mul(dh, o), t), b.load("dnext")))
+			b.store("da", b.slope(b.mul(dh, t), o))
+		}},
+	{name: "lstmGradGates", doc: "is the gradient of the gates i, f and g from that of the cell behind the step, d, in whose place is that of the cell before.",
+		pointers: []string{"di", "df", "dg", "d", "yi", "yf", "yg", "cell"}, body: func(b *block) {
+			d, i, f, g := b.load("d"), b.load("yi"), b.load("yf"), b.load("yg")
+			b.store("di", b.slope(b.mul(d, g), i))
+			b.store("df", b.slope(b.mul(d, b.load("cell")), f))
+			b.store("dg", b.bend(b.mul(d, i), g))
+			b.store("d", b.mul(d, f))
+		}},
 }
+
+// slope is v·y·(1-y), the gradient of a sigmoid with the result y, and bend v·(1-y²), that of a tanh.
+func (b *block) slope(v, y value) value {
+	v = b.mul(v, y)
+	return b.sub(v, b.mul(v, y))
+}
+
+func (b *block) bend(v, y value) value { return b.sub(v, b.mul(b.mul(y, y), v)) }
 
 // addHalves adds the lower half of x to one total of float64, and the upper half to another.
 func (b *block) addHalves(x value) {

@@ -44,52 +44,14 @@ func lstmRows(k *device.Kernel, c *ir.Type, wide int, row func(r *lstmArgs)) run
 }
 
 func prepareLSTMStep(k *device.Kernel) (run, error) {
-	c := k.Op.In(2)
-	n := c.Dim(1)
-	return lstmRows(k, c, 0b011100, func(r *lstmArgs) {
-		h, next, y, cell := r[0], r[1], r[2], r[5]
-		i, f, g, o := y[:n], y[n:2*n], y[2*n:3*n], y[3*n:]
-		kernels.Add(y, r[3], r[4])
-		kernels.Sigmoid(y[:2*n], y[:2*n])
-		kernels.Tanh(g, g)
-		kernels.Sigmoid(o, o)
-		kernels.Mul(next, f, cell)
-		kernels.Mul(h, i, g)
-		kernels.Add(next, next, h)
-		kernels.Tanh(h, next)
-		kernels.Mul(h, h, o)
+	return lstmRows(k, k.Op.In(2), 0b011100, func(r *lstmArgs) {
+		kernels.LSTMGates(r[2], r[3], r[4])
+		kernels.LSTMCell(r[0], r[1], r[2], r[5])
 	}), nil
 }
 
 func prepareLSTMStepGrad(k *device.Kernel) (run, error) {
-	c := k.Op.In(0)
-	n := c.Dim(1)
-	space := newBuffers[float32](4 * n)
-	return lstmRows(k, c, 0b0010001, func(r *lstmArgs) {
-		da, dc, dh, dnext, y, cell, next := r[0], r[1], r[2], r[3], r[4], r[5], r[6]
-		i, f, g, o := y[:n], y[n:2*n], y[2*n:3*n], y[3*n:]
-		s := space.get()
-		defer space.put(s)
-		t, d, v, u := (*s)[:n], (*s)[n:2*n], (*s)[2*n:3*n], (*s)[3*n:]
-		slope := func(dst, x, y, z []float32) { // x·y·z·(1-z)
-			kernels.Mul(v, x, y)
-			kernels.Mul(v, v, z)
-			kernels.Mul(u, v, z)
-			kernels.Sub(dst, v, u)
-		}
-		bend := func(dst, x, y, z []float32) { // x·y·(1-z²)
-			kernels.Mul(v, x, y)
-			kernels.Mul(u, z, z)
-			kernels.Mul(u, u, v)
-			kernels.Sub(dst, v, u)
-		}
-		kernels.Tanh(t, next)
-		bend(d, dh, o, t)
-		kernels.Add(d, d, dnext)
-		slope(da[:n], d, g, i)
-		slope(da[n:2*n], d, cell, f)
-		bend(da[2*n:3*n], d, i, g)
-		slope(da[3*n:], dh, t, o)
-		kernels.Mul(dc, d, f)
+	return lstmRows(k, k.Op.In(0), 0b0010001, func(r *lstmArgs) {
+		kernels.LSTMGrad(r[0], r[1], r[2], r[3], r[4], r[5], r[6])
 	}), nil
 }

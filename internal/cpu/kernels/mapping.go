@@ -34,6 +34,8 @@ const (
 	mapMaximum
 	mapMinimum
 	mapDrop
+	mapTanhSum
+	mapSigmoidSum
 	mapWeigh
 	mappings
 )

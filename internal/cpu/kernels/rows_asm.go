@@ -26,6 +26,9 @@ type vectorKernels struct {
 	sgd               func(p, grad *float32, n int, scale, decay, rate float32)
 	sgdMomentum       func(p, grad, m *float32, n int, scale, decay, rate, momentum float32)
 	sgdNesterov       func(p, grad, m *float32, n int, scale, decay, rate, momentum float32)
+	lstmCell          func(h, next, yi, yf, yg, yo, cell *float32, n int)
+	lstmGradCell      func(d, da, dh, dnext, yo, next *float32, n int)
+	lstmGradGates     func(di, df, dg, d, yi, yf, yg, cell *float32, n int)
 	fromF16, fromBF16 func(dst *float32, x *uint16, n int)
 	toF16, toBF16     func(dst *uint16, x *float32, n int)
 	sin, cos          func(dst, x *float32, n int) int
@@ -188,5 +191,21 @@ func rowTotalsAssembly(sums []float64, x []float32, n, stride int) {
 		} else {
 			sums[i] = rowTotalAssembly(row)
 		}
+	}
+}
+
+func lstmCellAssembly(h, next, y, cell []float32) {
+	f, n := vectors().lstmCell, len(h)
+	for i := 0; i < n; i += mostInAssembly {
+		f(at(h, i), at(next, i), at(y, i), at(y, n+i), at(y, 2*n+i), at(y, 3*n+i), at(cell, i), min(n-i, mostInAssembly))
+	}
+}
+
+func lstmGradAssembly(da, dc, dh, dnext, y, cell, next []float32) {
+	v, n := vectors(), len(dc)
+	for i := 0; i < n; i += mostInAssembly {
+		size := min(n-i, mostInAssembly)
+		v.lstmGradCell(at(dc, i), at(da, 3*n+i), at(dh, i), at(dnext, i), at(y, 3*n+i), at(next, i), size)
+		v.lstmGradGates(at(da, i), at(da, n+i), at(da, 2*n+i), at(dc, i), at(y, i), at(y, n+i), at(y, 2*n+i), at(cell, i), size)
 	}
 }

@@ -20,3 +20,5 @@ func rowExtremeAssembly([]float32, float32) (float32, bool)          { panic("ke
 func sgdMomentumAssembly(_, _, _ []float32, _ *SGDRates)             { panic("kernels: no assembly") }
 func adamAssembly(_, _, _, _ []float32, _ *AdamRates)                { panic("kernels: no assembly") }
 func sgdAssembly(_, _ []float32, _, _, _ float32)                    { panic("kernels: no assembly") }
+func lstmCellAssembly(_, _, _, _ []float32)                          { panic("kernels: no assembly") }
+func lstmGradAssembly(_, _, _, _, _, _, _ []float32)                 { panic("kernels: no assembly") }

@@ -256,6 +256,24 @@ func minimumAVX512(dst, x, y *float32, n int, p, q float32)
 //go:noescape
 func dropAVX512(dst, x, y *float32, n int, p, q float32)
 
+// tanhSumAVX512 is
+//
+//	for i := range n {
+//		dst[i] = tanh(x[i] + y[i])
+//	}
+//
+//go:noescape
+func tanhSumAVX512(dst, x, y *float32, n int, p, q float32)
+
+// sigmoidSumAVX512 is
+//
+//	for i := range n {
+//		dst[i] = 1 / (1 + exp(-x[i]-y[i]))
+//	}
+//
+//go:noescape
+func sigmoidSumAVX512(dst, x, y *float32, n int, p, q float32)
+
 // weighAVX512 is
 //
 //	for i := range n {
@@ -394,6 +412,21 @@ func sgdMomentumAVX512(p *float32, grad *float32, m *float32, n int, scale float
 //
 //go:noescape
 func sgdNesterovAVX512(p *float32, grad *float32, m *float32, n int, scale float32, decay float32, rate float32, momentum float32)
+
+// lstmCellAVX512 is what LSTMCell says.
+//
+//go:noescape
+func lstmCellAVX512(h *float32, next *float32, yi *float32, yf *float32, yg *float32, yo *float32, cell *float32, n int)
+
+// lstmGradCellAVX512 is the gradient of the cell behind a step, and of the gate o.
+//
+//go:noescape
+func lstmGradCellAVX512(d *float32, da *float32, dh *float32, dnext *float32, yo *float32, next *float32, n int)
+
+// lstmGradGatesAVX512 is the gradient of the gates i, f and g from that of the cell behind the step, d, in whose place is that of the cell before.
+//
+//go:noescape
+func lstmGradGatesAVX512(di *float32, df *float32, dg *float32, d *float32, yi *float32, yf *float32, yg *float32, cell *float32, n int)
 
 // expAVX2 is
 //
@@ -647,6 +680,24 @@ func minimumAVX2(dst, x, y *float32, n int, p, q float32)
 //go:noescape
 func dropAVX2(dst, x, y *float32, n int, p, q float32)
 
+// tanhSumAVX2 is
+//
+//	for i := range n {
+//		dst[i] = tanh(x[i] + y[i])
+//	}
+//
+//go:noescape
+func tanhSumAVX2(dst, x, y *float32, n int, p, q float32)
+
+// sigmoidSumAVX2 is
+//
+//	for i := range n {
+//		dst[i] = 1 / (1 + exp(-x[i]-y[i]))
+//	}
+//
+//go:noescape
+func sigmoidSumAVX2(dst, x, y *float32, n int, p, q float32)
+
 // weighAVX2 is
 //
 //	for i := range n {
@@ -785,3 +836,18 @@ func sgdMomentumAVX2(p *float32, grad *float32, m *float32, n int, scale float32
 //
 //go:noescape
 func sgdNesterovAVX2(p *float32, grad *float32, m *float32, n int, scale float32, decay float32, rate float32, momentum float32)
+
+// lstmCellAVX2 is what LSTMCell says.
+//
+//go:noescape
+func lstmCellAVX2(h *float32, next *float32, yi *float32, yf *float32, yg *float32, yo *float32, cell *float32, n int)
+
+// lstmGradCellAVX2 is the gradient of the cell behind a step, and of the gate o.
+//
+//go:noescape
+func lstmGradCellAVX2(d *float32, da *float32, dh *float32, dnext *float32, yo *float32, next *float32, n int)
+
+// lstmGradGatesAVX2 is the gradient of the gates i, f and g from that of the cell behind the step, d, in whose place is that of the cell before.
+//
+//go:noescape
+func lstmGradGatesAVX2(di *float32, df *float32, dg *float32, d *float32, yi *float32, yf *float32, yg *float32, cell *float32, n int)

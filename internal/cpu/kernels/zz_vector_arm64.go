@@ -256,6 +256,24 @@ func minimumNEON(dst, x, y *float32, n int, p, q float32)
 //go:noescape
 func dropNEON(dst, x, y *float32, n int, p, q float32)
 
+// tanhSumNEON is
+//
+//	for i := range n {
+//		dst[i] = tanh(x[i] + y[i])
+//	}
+//
+//go:noescape
+func tanhSumNEON(dst, x, y *float32, n int, p, q float32)
+
+// sigmoidSumNEON is
+//
+//	for i := range n {
+//		dst[i] = 1 / (1 + exp(-x[i]-y[i]))
+//	}
+//
+//go:noescape
+func sigmoidSumNEON(dst, x, y *float32, n int, p, q float32)
+
 // weighNEON is
 //
 //	for i := range n {
@@ -395,6 +413,21 @@ func sgdMomentumNEON(p *float32, grad *float32, m *float32, n int, scale float32
 //go:noescape
 func sgdNesterovNEON(p *float32, grad *float32, m *float32, n int, scale float32, decay float32, rate float32, momentum float32)
 
+// lstmCellNEON is what LSTMCell says.
+//
+//go:noescape
+func lstmCellNEON(h *float32, next *float32, yi *float32, yf *float32, yg *float32, yo *float32, cell *float32, n int)
+
+// lstmGradCellNEON is the gradient of the cell behind a step, and of the gate o.
+//
+//go:noescape
+func lstmGradCellNEON(d *float32, da *float32, dh *float32, dnext *float32, yo *float32, next *float32, n int)
+
+// lstmGradGatesNEON is the gradient of the gates i, f and g from that of the cell behind the step, d, in whose place is that of the cell before.
+//
+//go:noescape
+func lstmGradGatesNEON(di *float32, df *float32, dg *float32, d *float32, yi *float32, yf *float32, yg *float32, cell *float32, n int)
+
 var mappingsNEON = [...]mappingLoop{
 	expNEON,
 	expm1NEON,
@@ -424,32 +457,37 @@ var mappingsNEON = [...]mappingLoop{
 	maximumNEON,
 	minimumNEON,
 	dropNEON,
+	tanhSumNEON,
+	sigmoidSumNEON,
 	weighNEON,
 }
 
 var vectorsNEON = vectorKernels{
-	sin:          sinNEON,
-	cos:          cosNEON,
-	rowMax:       rowMaxNEON,
-	rowExtreme:   rowExtremeNEON,
-	rowExp:       rowExpNEON,
-	rowSum:       rowSumNEON,
-	rowTotal:     rowTotalNEON,
-	rowSquares:   rowSquaresNEON,
-	rowMoments:   rowMomentsNEON,
-	rowDot:       rowDotNEON,
-	rowAffine:    rowAffineNEON,
-	rowNormalize: rowNormalizeNEON,
-	rowMix:       rowMixNEON,
-	rowGather:    rowGatherNEON,
-	sumRows:      sumRowsNEON,
-	sumEight:     sumEightNEON,
-	fromF16:      fromF16NEON,
-	fromBF16:     fromBF16NEON,
-	toF16:        toF16NEON,
-	toBF16:       toBF16NEON,
-	adam:         adamNEON,
-	sgd:          sgdNEON,
-	sgdMomentum:  sgdMomentumNEON,
-	sgdNesterov:  sgdNesterovNEON,
+	sin:           sinNEON,
+	cos:           cosNEON,
+	rowMax:        rowMaxNEON,
+	rowExtreme:    rowExtremeNEON,
+	rowExp:        rowExpNEON,
+	rowSum:        rowSumNEON,
+	rowTotal:      rowTotalNEON,
+	rowSquares:    rowSquaresNEON,
+	rowMoments:    rowMomentsNEON,
+	rowDot:        rowDotNEON,
+	rowAffine:     rowAffineNEON,
+	rowNormalize:  rowNormalizeNEON,
+	rowMix:        rowMixNEON,
+	rowGather:     rowGatherNEON,
+	sumRows:       sumRowsNEON,
+	sumEight:      sumEightNEON,
+	fromF16:       fromF16NEON,
+	fromBF16:      fromBF16NEON,
+	toF16:         toF16NEON,
+	toBF16:        toBF16NEON,
+	adam:          adamNEON,
+	sgd:           sgdNEON,
+	sgdMomentum:   sgdMomentumNEON,
+	sgdNesterov:   sgdNesterovNEON,
+	lstmCell:      lstmCellNEON,
+	lstmGradCell:  lstmGradCellNEON,
+	lstmGradGates: lstmGradGatesNEON,
 }

@@ -2979,6 +2979,269 @@ done164:
 	ADD $1, R6
 	RET
 
+// func tanhSumNEON(dst, x, y *float32, n int, p, q float32)
+TEXT ·tanhSumNEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R6
+	MOVD $constants<>(SB), R8
+	FMOVQ 592(R8), F31
+	FMOVQ 624(R8), F30
+	FMOVQ 160(R8), F29
+	SUBS $4, R6, R6
+	BLT done167
+	PCALIGN $16
+loop166:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 608(R8), F1
+	VAND V1.B16, V0.B16, V2.B16
+	WORD $0x4ea2f7e1 // fmin v1.4s, v31.4s, v2.4s
+	WORD $0x4e21d422 // fadd v2.4s, v1.4s, v1.4s
+	FMOVQ 32(R8), F3
+	WORD $0x6e23dc44 // fmul v4.4s, v2.4s, v3.4s
+	WORD $0x4e218883 // frintn v3.4s, v4.4s
+	FMOVQ 48(R8), F4
+	VFMLS V4.S4, V3.S4, V2.S4
+	FMOVQ 64(R8), F4
+	VFMLS V4.S4, V3.S4, V2.S4
+	FMOVQ 96(R8), F5
+	FMOVQ 80(R8), F4
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 112(R8), F4
+	VFMLA V2.S4, V5.S4, V4.S4
+	FMOVQ 128(R8), F5
+	VFMLA V2.S4, V4.S4, V5.S4
+	FMOVQ 144(R8), F4
+	VFMLA V2.S4, V5.S4, V4.S4
+	WORD $0x6e22dc45 // fmul v5.4s, v2.4s, v2.4s
+	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ 160(R8), F4
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e21a863 // fcvtns v3.4s, v3.4s
+	FMOVQ 176(R8), F4
+	VADD V4.S4, V3.S4, V3.S4
+	VSHL $23, V3.S4, V3.S4
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ 160(R8), F3
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x6e22ffc2 // fdiv v2.4s, v30.4s, v2.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
+	FMOVQ 656(R8), F5
+	FMOVQ 640(R8), F4
+	VFMLA V4.S4, V3.S4, V5.S4
+	FMOVQ 672(R8), F4
+	VFMLA V3.S4, V5.S4, V4.S4
+	FMOVQ 688(R8), F5
+	VFMLA V3.S4, V4.S4, V5.S4
+	FMOVQ 704(R8), F4
+	VFMLA V3.S4, V5.S4, V4.S4
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	VMOV V1.B16, V4.B16
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 720(R8), F3
+	WORD $0x6ea1e466 // fcmgt v6.4s, v3.4s, v1.4s
+	VBSL V2.B16, V4.B16, V6.B16
+	FMOVQ 224(R8), F1
+	VAND V1.B16, V0.B16, V0.B16
+	VORR V0.B16, V6.B16, V0.B16
+	FMOVQ F0, 0(R0)
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $4, R6, R6
+	BGE loop166
+done167:
+	ADD $4, R6
+	SUBS $1, R6, R6
+	BLT done169
+	PCALIGN $16
+loop168:
+	FMOVS 0(R1), F0
+	FMOVS 0(R2), F1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 608(R8), F1
+	VAND V1.B16, V0.B16, V2.B16
+	WORD $0x4ea2f7e1 // fmin v1.4s, v31.4s, v2.4s
+	WORD $0x4e21d422 // fadd v2.4s, v1.4s, v1.4s
+	FMOVQ 32(R8), F3
+	WORD $0x6e23dc44 // fmul v4.4s, v2.4s, v3.4s
+	WORD $0x4e218883 // frintn v3.4s, v4.4s
+	FMOVQ 48(R8), F4
+	VFMLS V4.S4, V3.S4, V2.S4
+	FMOVQ 64(R8), F4
+	VFMLS V4.S4, V3.S4, V2.S4
+	FMOVQ 96(R8), F5
+	FMOVQ 80(R8), F4
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 112(R8), F4
+	VFMLA V2.S4, V5.S4, V4.S4
+	FMOVQ 128(R8), F5
+	VFMLA V2.S4, V4.S4, V5.S4
+	FMOVQ 144(R8), F4
+	VFMLA V2.S4, V5.S4, V4.S4
+	WORD $0x6e22dc45 // fmul v5.4s, v2.4s, v2.4s
+	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ 160(R8), F4
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e21a863 // fcvtns v3.4s, v3.4s
+	FMOVQ 176(R8), F4
+	VADD V4.S4, V3.S4, V3.S4
+	VSHL $23, V3.S4, V3.S4
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ 160(R8), F3
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x6e22ffc2 // fdiv v2.4s, v30.4s, v2.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
+	FMOVQ 656(R8), F5
+	FMOVQ 640(R8), F4
+	VFMLA V4.S4, V3.S4, V5.S4
+	FMOVQ 672(R8), F4
+	VFMLA V3.S4, V5.S4, V4.S4
+	FMOVQ 688(R8), F5
+	VFMLA V3.S4, V4.S4, V5.S4
+	FMOVQ 704(R8), F4
+	VFMLA V3.S4, V5.S4, V4.S4
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	VMOV V1.B16, V4.B16
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 720(R8), F3
+	WORD $0x6ea1e466 // fcmgt v6.4s, v3.4s, v1.4s
+	VBSL V2.B16, V4.B16, V6.B16
+	FMOVQ 224(R8), F1
+	VAND V1.B16, V0.B16, V0.B16
+	VORR V0.B16, V6.B16, V0.B16
+	FMOVS F0, 0(R0)
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUBS $1, R6, R6
+	BGE loop168
+done169:
+	ADD $1, R6
+	RET
+
+// func sigmoidSumNEON(dst, x, y *float32, n int, p, q float32)
+TEXT ·sigmoidSumNEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R6
+	MOVD $constants<>(SB), R8
+	FMOVQ 736(R8), F31
+	FMOVQ 160(R8), F30
+	SUBS $4, R6, R6
+	BLT done172
+	PCALIGN $16
+loop171:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 224(R8), F1
+	VORR V1.B16, V0.B16, V2.B16
+	WORD $0x4e22f7e1 // fmax v1.4s, v31.4s, v2.4s
+	FMOVQ 32(R8), F2
+	WORD $0x6e22dc23 // fmul v3.4s, v1.4s, v2.4s
+	WORD $0x4e218862 // frintn v2.4s, v3.4s
+	FMOVQ 48(R8), F3
+	VFMLS V3.S4, V2.S4, V1.S4
+	FMOVQ 64(R8), F3
+	VFMLS V3.S4, V2.S4, V1.S4
+	FMOVQ 96(R8), F4
+	FMOVQ 80(R8), F3
+	VFMLA V3.S4, V1.S4, V4.S4
+	FMOVQ 112(R8), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 128(R8), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 144(R8), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	VFMLA V4.S4, V3.S4, V1.S4
+	FMOVQ 160(R8), F3
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	VSUB V3.S4, V2.S4, V2.S4
+	FMOVQ 176(R8), F4
+	VADD V4.S4, V3.S4, V3.S4
+	VSHL $23, V3.S4, V3.S4
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	FMOVQ 176(R8), F3
+	VADD V3.S4, V2.S4, V2.S4
+	VSHL $23, V2.S4, V2.S4
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4f210402 // sshr v2.4s, v0.4s, #31
+	VBSL V30.B16, V1.B16, V2.B16
+	WORD $0x4e3ed420 // fadd v0.4s, v1.4s, v30.4s
+	WORD $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	FMOVQ F0, 0(R0)
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $4, R6, R6
+	BGE loop171
+done172:
+	ADD $4, R6
+	SUBS $1, R6, R6
+	BLT done174
+	PCALIGN $16
+loop173:
+	FMOVS 0(R1), F0
+	FMOVS 0(R2), F1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 224(R8), F1
+	VORR V1.B16, V0.B16, V2.B16
+	WORD $0x4e22f7e1 // fmax v1.4s, v31.4s, v2.4s
+	FMOVQ 32(R8), F2
+	WORD $0x6e22dc23 // fmul v3.4s, v1.4s, v2.4s
+	WORD $0x4e218862 // frintn v2.4s, v3.4s
+	FMOVQ 48(R8), F3
+	VFMLS V3.S4, V2.S4, V1.S4
+	FMOVQ 64(R8), F3
+	VFMLS V3.S4, V2.S4, V1.S4
+	FMOVQ 96(R8), F4
+	FMOVQ 80(R8), F3
+	VFMLA V3.S4, V1.S4, V4.S4
+	FMOVQ 112(R8), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	FMOVQ 128(R8), F4
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 144(R8), F3
+	VFMLA V1.S4, V4.S4, V3.S4
+	WORD $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	VFMLA V4.S4, V3.S4, V1.S4
+	FMOVQ 160(R8), F3
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21a842 // fcvtns v2.4s, v2.4s
+	WORD $0x4f3f0443 // sshr v3.4s, v2.4s, #1
+	VSUB V3.S4, V2.S4, V2.S4
+	FMOVQ 176(R8), F4
+	VADD V4.S4, V3.S4, V3.S4
+	VSHL $23, V3.S4, V3.S4
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	FMOVQ 176(R8), F3
+	VADD V3.S4, V2.S4, V2.S4
+	VSHL $23, V2.S4, V2.S4
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4f210402 // sshr v2.4s, v0.4s, #31
+	VBSL V30.B16, V1.B16, V2.B16
+	WORD $0x4e3ed420 // fadd v0.4s, v1.4s, v30.4s
+	WORD $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	FMOVS F0, 0(R0)
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUBS $1, R6, R6
+	BGE loop173
+done174:
+	ADD $1, R6
+	RET
+
 // func weighNEON(dst, x, y *float32, n int, p, q float32)
 TEXT ·weighNEON(SB), NOSPLIT, $0-40
 	MOVD dst+0(FP), R0
@@ -2989,9 +3252,9 @@ TEXT ·weighNEON(SB), NOSPLIT, $0-40
 	VDUP V31.S[0], V31.S4
 	MOVD $constants<>(SB), R8
 	SUBS $8, R6, R6
-	BLT done167
+	BLT done177
 	PCALIGN $16
-loop166:
+loop176:
 	FMOVQ 0(R1), F0
 	FMOVQ 0(R2), F1
 	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
@@ -3006,13 +3269,13 @@ loop166:
 	ADD $32, R1
 	ADD $32, R2
 	SUBS $8, R6, R6
-	BGE loop166
-done167:
+	BGE loop176
+done177:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done169
+	BLT done179
 	PCALIGN $16
-loop168:
+loop178:
 	FMOVQ 0(R1), F0
 	FMOVQ 0(R2), F1
 	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
@@ -3022,13 +3285,13 @@ loop168:
 	ADD $16, R1
 	ADD $16, R2
 	SUBS $4, R6, R6
-	BGE loop168
-done169:
+	BGE loop178
+done179:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done171
+	BLT done181
 	PCALIGN $16
-loop170:
+loop180:
 	FMOVS 0(R1), F0
 	FMOVS 0(R2), F1
 	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
@@ -3038,8 +3301,8 @@ loop170:
 	ADD $4, R1
 	ADD $4, R2
 	SUBS $1, R6, R6
-	BGE loop170
-done171:
+	BGE loop180
+done181:
 	ADD $1, R6
 	RET
 
@@ -3052,16 +3315,16 @@ TEXT ·sinNEON(SB), NOSPLIT, $0-32
 	FMOVQ 1376(R8), F31
 	MOVD ZR, R7
 	SUBS $4, R6, R6
-	BLT done174
+	BLT done184
 	PCALIGN $16
-loop173:
+loop183:
 	FMOVQ 0(R1), F0
 	FMOVQ 608(R8), F1
 	VAND V1.B16, V0.B16, V2.B16
 	WORD $0x6ea2e7e1 // fcmgt v1.4s, v31.4s, v2.4s
 	WORD $0x6eb1a821 // uminv s1, v1.4s
 	FMOVS F1, R9
-	CBZW R9, leave172
+	CBZW R9, leave182
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	FMOVQ 1392(R8), F3
@@ -3117,20 +3380,20 @@ loop173:
 	ADD $16, R1
 	ADD $4, R7
 	SUBS $4, R6, R6
-	BGE loop173
-done174:
+	BGE loop183
+done184:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done176
+	BLT done186
 	PCALIGN $16
-loop175:
+loop185:
 	FMOVS 0(R1), F0
 	FMOVQ 608(R8), F1
 	VAND V1.B16, V0.B16, V2.B16
 	WORD $0x6ea2e7e1 // fcmgt v1.4s, v31.4s, v2.4s
 	WORD $0x6eb1a821 // uminv s1, v1.4s
 	FMOVS F1, R9
-	CBZW R9, leave172
+	CBZW R9, leave182
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
 	FMOVQ 1392(R8), F3
@@ -3186,10 +3449,10 @@ loop175:
 	ADD $4, R1
 	ADD $1, R7
 	SUBS $1, R6, R6
-	BGE loop175
-done176:
+	BGE loop185
+done186:
 	ADD $1, R6
-leave172:
+leave182:
 	MOVD R7, ret+24(FP)
 	RET
 
@@ -3202,16 +3465,16 @@ TEXT ·cosNEON(SB), NOSPLIT, $0-32
 	FMOVQ 1376(R8), F31
 	MOVD ZR, R7
 	SUBS $4, R6, R6
-	BLT done179
+	BLT done189
 	PCALIGN $16
-loop178:
+loop188:
 	FMOVQ 0(R1), F0
 	FMOVQ 608(R8), F1
 	VAND V1.B16, V0.B16, V2.B16
 	WORD $0x6ea2e7e1 // fcmgt v1.4s, v31.4s, v2.4s
 	WORD $0x6eb1a821 // uminv s1, v1.4s
 	FMOVS F1, R9
-	CBZW R9, leave177
+	CBZW R9, leave187
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
 	FMOVQ 1392(R8), F2
@@ -3266,20 +3529,20 @@ loop178:
 	ADD $16, R1
 	ADD $4, R7
 	SUBS $4, R6, R6
-	BGE loop178
-done179:
+	BGE loop188
+done189:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done181
+	BLT done191
 	PCALIGN $16
-loop180:
+loop190:
 	FMOVS 0(R1), F0
 	FMOVQ 608(R8), F1
 	VAND V1.B16, V0.B16, V2.B16
 	WORD $0x6ea2e7e1 // fcmgt v1.4s, v31.4s, v2.4s
 	WORD $0x6eb1a821 // uminv s1, v1.4s
 	FMOVS F1, R9
-	CBZW R9, leave177
+	CBZW R9, leave187
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
 	FMOVQ 1392(R8), F2
@@ -3334,10 +3597,10 @@ loop180:
 	ADD $4, R1
 	ADD $1, R7
 	SUBS $1, R6, R6
-	BGE loop180
-done181:
+	BGE loop190
+done191:
 	ADD $1, R6
-leave177:
+leave187:
 	MOVD R7, ret+24(FP)
 	RET
 
@@ -3351,9 +3614,9 @@ TEXT ·rowMaxNEON(SB), NOSPLIT, $0-20
 	FMOVQ 304(R8), F29
 	FMOVQ 304(R8), F28
 	SUBS $16, R6, R6
-	BLT done184
+	BLT done194
 	PCALIGN $16
-loop183:
+loop193:
 	FMOVQ 0(R0), F0
 	PRFM 4096(R0), PLDL1KEEP
 	WORD $0x4e20f7ff // fmax v31.4s, v31.4s, v0.4s
@@ -3365,32 +3628,32 @@ loop183:
 	WORD $0x4e20f79c // fmax v28.4s, v28.4s, v0.4s
 	ADD $64, R0
 	SUBS $16, R6, R6
-	BGE loop183
-done184:
+	BGE loop193
+done194:
 	ADD $16, R6
 	SUBS $4, R6, R6
-	BLT done186
+	BLT done196
 	PCALIGN $16
-loop185:
+loop195:
 	FMOVQ 0(R0), F0
 	PRFM 4096(R0), PLDL1KEEP
 	WORD $0x4e20f7ff // fmax v31.4s, v31.4s, v0.4s
 	ADD $16, R0
 	SUBS $4, R6, R6
-	BGE loop185
-done186:
+	BGE loop195
+done196:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done188
+	BLT done198
 	PCALIGN $16
-loop187:
+loop197:
 	FMOVS 0(R0), F0
 	VDUP V0.S[0], V0.S4
 	WORD $0x4e20f7ff // fmax v31.4s, v31.4s, v0.4s
 	ADD $4, R0
 	SUBS $1, R6, R6
-	BGE loop187
-done188:
+	BGE loop197
+done198:
 	ADD $1, R6
 	WORD $0x4e3df7ff // fmax v31.4s, v31.4s, v29.4s
 	WORD $0x4e3cf7de // fmax v30.4s, v30.4s, v28.4s
@@ -3411,9 +3674,9 @@ TEXT ·rowExtremeNEON(SB), NOSPLIT, $0-32
 	VEOR V28.B16, V28.B16, V28.B16
 	VEOR V27.B16, V27.B16, V27.B16
 	SUBS $8, R6, R6
-	BLT done191
+	BLT done201
 	PCALIGN $16
-loop190:
+loop200:
 	FMOVQ 0(R0), F0
 	PRFM 4096(R0), PLDL1KEEP
 	WORD $0x6e3fdc01 // fmul v1.4s, v0.4s, v31.4s
@@ -3429,13 +3692,13 @@ loop190:
 	WORD $0x4e20d77b // fadd v27.4s, v27.4s, v0.4s
 	ADD $32, R0
 	SUBS $8, R6, R6
-	BGE loop190
-done191:
+	BGE loop200
+done201:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done193
+	BLT done203
 	PCALIGN $16
-loop192:
+loop202:
 	FMOVQ 0(R0), F0
 	PRFM 4096(R0), PLDL1KEEP
 	WORD $0x6e3fdc01 // fmul v1.4s, v0.4s, v31.4s
@@ -3445,13 +3708,13 @@ loop192:
 	WORD $0x4e20d79c // fadd v28.4s, v28.4s, v0.4s
 	ADD $16, R0
 	SUBS $4, R6, R6
-	BGE loop192
-done193:
+	BGE loop202
+done203:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done195
+	BLT done205
 	PCALIGN $16
-loop194:
+loop204:
 	FMOVS 0(R0), F0
 	WORD $0x6e3fdc01 // fmul v1.4s, v0.4s, v31.4s
 	VDUP V1.S[0], V1.S4
@@ -3461,8 +3724,8 @@ loop194:
 	WORD $0x4e20d79c // fadd v28.4s, v28.4s, v0.4s
 	ADD $4, R0
 	SUBS $1, R6, R6
-	BGE loop194
-done195:
+	BGE loop204
+done205:
 	ADD $1, R6
 	WORD $0x4e3df7de // fmax v30.4s, v30.4s, v29.4s
 	WORD $0x6e30fbc0 // fmaxv s0, v30.4s
@@ -3486,9 +3749,9 @@ TEXT ·rowExpNEON(SB), NOSPLIT, $0-40
 	VEOR V30.B16, V30.B16, V30.B16
 	VEOR V29.B16, V29.B16, V29.B16
 	SUBS $16, R6, R6
-	BLT done198
+	BLT done208
 	PCALIGN $16
-loop197:
+loop207:
 	FMOVQ 0(R1), F0
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
@@ -3643,13 +3906,13 @@ loop197:
 	ADD $64, R0
 	ADD $64, R1
 	SUBS $16, R6, R6
-	BGE loop197
-done198:
+	BGE loop207
+done208:
 	ADD $16, R6
 	SUBS $4, R6, R6
-	BLT done200
+	BLT done210
 	PCALIGN $16
-loop199:
+loop209:
 	FMOVQ 0(R1), F0
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
@@ -3693,13 +3956,13 @@ loop199:
 	ADD $16, R0
 	ADD $16, R1
 	SUBS $4, R6, R6
-	BGE loop199
-done200:
+	BGE loop209
+done210:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done202
+	BLT done212
 	PCALIGN $16
-loop201:
+loop211:
 	FMOVS 0(R1), F0
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	WORD $0x4e20f760 // fmax v0.4s, v27.4s, v0.4s
@@ -3744,8 +4007,8 @@ loop201:
 	ADD $4, R0
 	ADD $4, R1
 	SUBS $1, R6, R6
-	BGE loop201
-done202:
+	BGE loop211
+done212:
 	ADD $1, R6
 	WORD $0x4e7dd7de // fadd v30.2d, v30.2d, v29.2d
 	WORD $0x7e70dbc0 // faddp d0, v30.2d
@@ -3762,9 +4025,9 @@ TEXT ·rowSumNEON(SB), NOSPLIT, $0-24
 	VEOR V29.B16, V29.B16, V29.B16
 	VEOR V28.B16, V28.B16, V28.B16
 	SUBS $16, R6, R6
-	BLT done205
+	BLT done215
 	PCALIGN $16
-loop204:
+loop214:
 	FMOVQ 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -3787,13 +4050,13 @@ loop204:
 	WORD $0x4e60d79c // fadd v28.2d, v28.2d, v0.2d
 	ADD $64, R0
 	SUBS $16, R6, R6
-	BGE loop204
-done205:
+	BGE loop214
+done215:
 	ADD $16, R6
 	SUBS $4, R6, R6
-	BLT done207
+	BLT done217
 	PCALIGN $16
-loop206:
+loop216:
 	FMOVQ 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -3801,13 +4064,13 @@ loop206:
 	WORD $0x4e60d7ff // fadd v31.2d, v31.2d, v0.2d
 	ADD $16, R0
 	SUBS $4, R6, R6
-	BGE loop206
-done207:
+	BGE loop216
+done217:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done209
+	BLT done219
 	PCALIGN $16
-loop208:
+loop218:
 	FMOVS 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -3815,8 +4078,8 @@ loop208:
 	WORD $0x4e60d7ff // fadd v31.2d, v31.2d, v0.2d
 	ADD $4, R0
 	SUBS $1, R6, R6
-	BGE loop208
-done209:
+	BGE loop218
+done219:
 	ADD $1, R6
 	WORD $0x4e7dd7ff // fadd v31.2d, v31.2d, v29.2d
 	WORD $0x4e7cd7de // fadd v30.2d, v30.2d, v28.2d
@@ -3833,9 +4096,9 @@ TEXT ·rowTotalNEON(SB), NOSPLIT, $0-24
 	VEOR V31.B16, V31.B16, V31.B16
 	VEOR V30.B16, V30.B16, V30.B16
 	SUBS $32, R6, R6
-	BLT done212
+	BLT done222
 	PCALIGN $16
-loop211:
+loop221:
 	FMOVQ 0(R0), F0
 	PRFM 4096(R0), PLDL1KEEP
 	FMOVQ 16(R0), F1
@@ -3859,13 +4122,13 @@ loop211:
 	WORD $0x4e60d7de // fadd v30.2d, v30.2d, v0.2d
 	ADD $128, R0
 	SUBS $32, R6, R6
-	BGE loop211
-done212:
+	BGE loop221
+done222:
 	ADD $32, R6
 	SUBS $4, R6, R6
-	BLT done214
+	BLT done224
 	PCALIGN $16
-loop213:
+loop223:
 	FMOVQ 0(R0), F0
 	PRFM 4096(R0), PLDL1KEEP
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
@@ -3874,13 +4137,13 @@ loop213:
 	WORD $0x4e60d7de // fadd v30.2d, v30.2d, v0.2d
 	ADD $16, R0
 	SUBS $4, R6, R6
-	BGE loop213
-done214:
+	BGE loop223
+done224:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done216
+	BLT done226
 	PCALIGN $16
-loop215:
+loop225:
 	FMOVS 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -3888,8 +4151,8 @@ loop215:
 	WORD $0x4e60d7de // fadd v30.2d, v30.2d, v0.2d
 	ADD $4, R0
 	SUBS $1, R6, R6
-	BGE loop215
-done216:
+	BGE loop225
+done226:
 	ADD $1, R6
 	WORD $0x4e7ed7ff // fadd v31.2d, v31.2d, v30.2d
 	WORD $0x7e70dbe0 // faddp d0, v31.2d
@@ -3906,9 +4169,9 @@ TEXT ·rowSquaresNEON(SB), NOSPLIT, $0-32
 	VEOR V30.B16, V30.B16, V30.B16
 	VEOR V29.B16, V29.B16, V29.B16
 	SUBS $8, R6, R6
-	BLT done219
+	BLT done229
 	PCALIGN $16
-loop218:
+loop228:
 	FMOVQ 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -3925,13 +4188,13 @@ loop218:
 	VFMLA V0.D2, V0.D2, V29.D2
 	ADD $32, R0
 	SUBS $8, R6, R6
-	BGE loop218
-done219:
+	BGE loop228
+done229:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done221
+	BLT done231
 	PCALIGN $16
-loop220:
+loop230:
 	FMOVQ 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -3941,13 +4204,13 @@ loop220:
 	VFMLA V0.D2, V0.D2, V30.D2
 	ADD $16, R0
 	SUBS $4, R6, R6
-	BGE loop220
-done221:
+	BGE loop230
+done231:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done223
+	BLT done233
 	PCALIGN $16
-loop222:
+loop232:
 	FMOVS 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -3959,8 +4222,8 @@ loop222:
 	VFMLA V0.D2, V0.D2, V30.D2
 	ADD $4, R0
 	SUBS $1, R6, R6
-	BGE loop222
-done223:
+	BGE loop232
+done233:
 	ADD $1, R6
 	WORD $0x4e7dd7de // fadd v30.2d, v30.2d, v29.2d
 	WORD $0x7e70dbc0 // faddp d0, v30.2d
@@ -3979,9 +4242,9 @@ TEXT ·rowMomentsNEON(SB), NOSPLIT, $0-40
 	VEOR V28.B16, V28.B16, V28.B16
 	VEOR V27.B16, V27.B16, V27.B16
 	SUBS $8, R6, R6
-	BLT done226
+	BLT done236
 	PCALIGN $16
-loop225:
+loop235:
 	FMOVQ 0(R0), F0
 	PRFM 4096(R0), PLDL1KEEP
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
@@ -4003,13 +4266,13 @@ loop225:
 	VFMLA V0.D2, V0.D2, V27.D2
 	ADD $32, R0
 	SUBS $8, R6, R6
-	BGE loop225
-done226:
+	BGE loop235
+done236:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done228
+	BLT done238
 	PCALIGN $16
-loop227:
+loop237:
 	FMOVQ 0(R0), F0
 	PRFM 4096(R0), PLDL1KEEP
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
@@ -4022,13 +4285,13 @@ loop227:
 	VFMLA V0.D2, V0.D2, V28.D2
 	ADD $16, R0
 	SUBS $4, R6, R6
-	BGE loop227
-done228:
+	BGE loop237
+done238:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done230
+	BLT done240
 	PCALIGN $16
-loop229:
+loop239:
 	FMOVS 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -4042,8 +4305,8 @@ loop229:
 	VFMLA V0.D2, V0.D2, V28.D2
 	ADD $4, R0
 	SUBS $1, R6, R6
-	BGE loop229
-done230:
+	BGE loop239
+done240:
 	ADD $1, R6
 	WORD $0x4e7dd7de // fadd v30.2d, v30.2d, v29.2d
 	WORD $0x7e70dbc0 // faddp d0, v30.2d
@@ -4062,9 +4325,9 @@ TEXT ·rowDotNEON(SB), NOSPLIT, $0-32
 	VEOR V31.B16, V31.B16, V31.B16
 	VEOR V30.B16, V30.B16, V30.B16
 	SUBS $8, R6, R6
-	BLT done233
+	BLT done243
 	PCALIGN $16
-loop232:
+loop242:
 	FMOVQ 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -4084,13 +4347,13 @@ loop232:
 	ADD $32, R0
 	ADD $32, R1
 	SUBS $8, R6, R6
-	BGE loop232
-done233:
+	BGE loop242
+done243:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done235
+	BLT done245
 	PCALIGN $16
-loop234:
+loop244:
 	FMOVQ 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -4102,13 +4365,13 @@ loop234:
 	ADD $16, R0
 	ADD $16, R1
 	SUBS $4, R6, R6
-	BGE loop234
-done235:
+	BGE loop244
+done245:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done237
+	BLT done247
 	PCALIGN $16
-loop236:
+loop246:
 	FMOVS 0(R0), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -4120,8 +4383,8 @@ loop236:
 	ADD $4, R0
 	ADD $4, R1
 	SUBS $1, R6, R6
-	BGE loop236
-done237:
+	BGE loop246
+done247:
 	ADD $1, R6
 	WORD $0x4e7ed7ff // fadd v31.2d, v31.2d, v30.2d
 	WORD $0x7e70dbe0 // faddp d0, v31.2d
@@ -4141,9 +4404,9 @@ TEXT ·rowAffineNEON(SB), NOSPLIT, $0-36
 	VDUP V29.S[0], V29.S4
 	MOVD $constants<>(SB), R8
 	SUBS $16, R6, R6
-	BLT done240
+	BLT done250
 	PCALIGN $16
-loop239:
+loop249:
 	FMOVQ 0(R1), F0
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	VMOV V29.B16, V1.B16
@@ -4167,13 +4430,13 @@ loop239:
 	ADD $64, R0
 	ADD $64, R1
 	SUBS $16, R6, R6
-	BGE loop239
-done240:
+	BGE loop249
+done250:
 	ADD $16, R6
 	SUBS $4, R6, R6
-	BLT done242
+	BLT done252
 	PCALIGN $16
-loop241:
+loop251:
 	FMOVQ 0(R1), F0
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	VMOV V29.B16, V1.B16
@@ -4182,13 +4445,13 @@ loop241:
 	ADD $16, R0
 	ADD $16, R1
 	SUBS $4, R6, R6
-	BGE loop241
-done242:
+	BGE loop251
+done252:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done244
+	BLT done254
 	PCALIGN $16
-loop243:
+loop253:
 	FMOVS 0(R1), F0
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	VMOV V29.B16, V1.B16
@@ -4197,8 +4460,8 @@ loop243:
 	ADD $4, R0
 	ADD $4, R1
 	SUBS $1, R6, R6
-	BGE loop243
-done244:
+	BGE loop253
+done254:
 	ADD $1, R6
 	RET
 
@@ -4215,9 +4478,9 @@ TEXT ·rowNormalizeNEON(SB), NOSPLIT, $0-48
 	VDUP V30.S[0], V30.S4
 	MOVD $constants<>(SB), R8
 	SUBS $8, R6, R6
-	BLT done247
+	BLT done257
 	PCALIGN $16
-loop246:
+loop256:
 	FMOVQ 0(R1), F0
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
@@ -4237,13 +4500,13 @@ loop246:
 	ADD $32, R2
 	ADD $32, R3
 	SUBS $8, R6, R6
-	BGE loop246
-done247:
+	BGE loop256
+done257:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done249
+	BLT done259
 	PCALIGN $16
-loop248:
+loop258:
 	FMOVQ 0(R1), F0
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
@@ -4256,13 +4519,13 @@ loop248:
 	ADD $16, R2
 	ADD $16, R3
 	SUBS $4, R6, R6
-	BGE loop248
-done249:
+	BGE loop258
+done259:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done251
+	BLT done261
 	PCALIGN $16
-loop250:
+loop260:
 	FMOVS 0(R1), F0
 	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
 	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
@@ -4275,8 +4538,8 @@ loop250:
 	ADD $4, R2
 	ADD $4, R3
 	SUBS $1, R6, R6
-	BGE loop250
-done251:
+	BGE loop260
+done261:
 	ADD $1, R6
 	RET
 
@@ -4296,9 +4559,9 @@ TEXT ·rowMixNEON(SB), NOSPLIT, $0-48
 	VDUP V28.S[0], V28.S4
 	MOVD $constants<>(SB), R8
 	SUBS $8, R6, R6
-	BLT done254
+	BLT done264
 	PCALIGN $16
-loop253:
+loop263:
 	FMOVQ 0(R2), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
 	FMOVQ 0(R1), F1
@@ -4317,13 +4580,13 @@ loop253:
 	ADD $32, R1
 	ADD $32, R2
 	SUBS $8, R6, R6
-	BGE loop253
-done254:
+	BGE loop263
+done264:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done256
+	BLT done266
 	PCALIGN $16
-loop255:
+loop265:
 	FMOVQ 0(R2), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
 	FMOVQ 0(R1), F1
@@ -4335,13 +4598,13 @@ loop255:
 	ADD $16, R1
 	ADD $16, R2
 	SUBS $4, R6, R6
-	BGE loop255
-done256:
+	BGE loop265
+done266:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done258
+	BLT done268
 	PCALIGN $16
-loop257:
+loop267:
 	FMOVS 0(R2), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
 	FMOVS 0(R1), F1
@@ -4353,8 +4616,8 @@ loop257:
 	ADD $4, R1
 	ADD $4, R2
 	SUBS $1, R6, R6
-	BGE loop257
-done258:
+	BGE loop267
+done268:
 	ADD $1, R6
 	RET
 
@@ -4371,9 +4634,9 @@ TEXT ·rowGatherNEON(SB), NOSPLIT, $0-56
 	VDUP V30.D[0], V30.D2
 	MOVD $constants<>(SB), R8
 	SUBS $4, R6, R6
-	BLT done261
+	BLT done271
 	PCALIGN $16
-loop260:
+loop270:
 	FMOVQ 0(R2), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -4401,13 +4664,13 @@ loop260:
 	ADD $16, R2
 	ADD $16, R3
 	SUBS $4, R6, R6
-	BGE loop260
-done261:
+	BGE loop270
+done271:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done263
+	BLT done273
 	PCALIGN $16
-loop262:
+loop272:
 	FMOVS 0(R2), F0
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
@@ -4433,8 +4696,8 @@ loop262:
 	ADD $4, R2
 	ADD $4, R3
 	SUBS $1, R6, R6
-	BGE loop262
-done263:
+	BGE loop272
+done273:
 	ADD $1, R6
 	RET
 
@@ -4448,9 +4711,9 @@ TEXT ·sumRowsNEON(SB), NOSPLIT, $0-48
 	MOVD n+40(FP), R6
 	MOVD $constants<>(SB), R8
 	SUBS $4, R6, R6
-	BLT done266
+	BLT done276
 	PCALIGN $16
-loop265:
+loop275:
 	FMOVQ 0(R1), F0
 	FMOVQ 0(R2), F1
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -4472,13 +4735,13 @@ loop265:
 	ADD $16, R3
 	ADD $16, R4
 	SUBS $4, R6, R6
-	BGE loop265
-done266:
+	BGE loop275
+done276:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done268
+	BLT done278
 	PCALIGN $16
-loop267:
+loop277:
 	FMOVS 0(R1), F0
 	FMOVS 0(R2), F1
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -4499,8 +4762,8 @@ loop267:
 	ADD $4, R3
 	ADD $4, R4
 	SUBS $1, R6, R6
-	BGE loop267
-done268:
+	BGE loop277
+done278:
 	ADD $1, R6
 	RET
 
@@ -4518,9 +4781,9 @@ TEXT ·sumEightNEON(SB), NOSPLIT, $0-80
 	MOVD n+72(FP), R6
 	MOVD $constants<>(SB), R8
 	SUBS $4, R6, R6
-	BLT done271
+	BLT done281
 	PCALIGN $16
-loop270:
+loop280:
 	FMOVQ 0(R1), F0
 	FMOVQ 0(R2), F1
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -4554,13 +4817,13 @@ loop270:
 	ADD $16, R11
 	ADD $16, R12
 	SUBS $4, R6, R6
-	BGE loop270
-done271:
+	BGE loop280
+done281:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done273
+	BLT done283
 	PCALIGN $16
-loop272:
+loop282:
 	FMOVS 0(R1), F0
 	FMOVS 0(R2), F1
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -4593,8 +4856,8 @@ loop272:
 	ADD $4, R11
 	ADD $4, R12
 	SUBS $1, R6, R6
-	BGE loop272
-done273:
+	BGE loop282
+done283:
 	ADD $1, R6
 	RET
 
@@ -4605,9 +4868,9 @@ TEXT ·fromF16NEON(SB), NOSPLIT, $0-24
 	MOVD n+16(FP), R6
 	MOVD $constants<>(SB), R8
 	SUBS $8, R6, R6
-	BLT done276
+	BLT done286
 	PCALIGN $16
-loop275:
+loop285:
 	FMOVD 0(R1), F0
 	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
 	FMOVQ F0, 0(R0)
@@ -4617,21 +4880,21 @@ loop275:
 	ADD $32, R0
 	ADD $16, R1
 	SUBS $8, R6, R6
-	BGE loop275
-done276:
+	BGE loop285
+done286:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done278
+	BLT done288
 	PCALIGN $16
-loop277:
+loop287:
 	FMOVD 0(R1), F0
 	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
 	FMOVQ F0, 0(R0)
 	ADD $16, R0
 	ADD $8, R1
 	SUBS $4, R6, R6
-	BGE loop277
-done278:
+	BGE loop287
+done288:
 	ADD $4, R6
 	RET
 
@@ -4642,9 +4905,9 @@ TEXT ·fromBF16NEON(SB), NOSPLIT, $0-24
 	MOVD n+16(FP), R6
 	MOVD $constants<>(SB), R8
 	SUBS $8, R6, R6
-	BLT done281
+	BLT done291
 	PCALIGN $16
-loop280:
+loop290:
 	FMOVD 0(R1), F0
 	VUXTL V0.H4, V0.S4
 	VSHL $16, V0.S4, V0.S4
@@ -4656,13 +4919,13 @@ loop280:
 	ADD $32, R0
 	ADD $16, R1
 	SUBS $8, R6, R6
-	BGE loop280
-done281:
+	BGE loop290
+done291:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done283
+	BLT done293
 	PCALIGN $16
-loop282:
+loop292:
 	FMOVD 0(R1), F0
 	VUXTL V0.H4, V0.S4
 	VSHL $16, V0.S4, V0.S4
@@ -4670,8 +4933,8 @@ loop282:
 	ADD $16, R0
 	ADD $8, R1
 	SUBS $4, R6, R6
-	BGE loop282
-done283:
+	BGE loop292
+done293:
 	ADD $4, R6
 	RET
 
@@ -4682,9 +4945,9 @@ TEXT ·toF16NEON(SB), NOSPLIT, $0-24
 	MOVD n+16(FP), R6
 	MOVD $constants<>(SB), R8
 	SUBS $8, R6, R6
-	BLT done286
+	BLT done296
 	PCALIGN $16
-loop285:
+loop295:
 	FMOVQ 0(R1), F0
 	WORD $0x0e216801 // fcvtn v1.4h, v0.4s
 	FMOVD F1, 0(R0)
@@ -4694,21 +4957,21 @@ loop285:
 	ADD $16, R0
 	ADD $32, R1
 	SUBS $8, R6, R6
-	BGE loop285
-done286:
+	BGE loop295
+done296:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done288
+	BLT done298
 	PCALIGN $16
-loop287:
+loop297:
 	FMOVQ 0(R1), F0
 	WORD $0x0e216801 // fcvtn v1.4h, v0.4s
 	FMOVD F1, 0(R0)
 	ADD $8, R0
 	ADD $16, R1
 	SUBS $4, R6, R6
-	BGE loop287
-done288:
+	BGE loop297
+done298:
 	ADD $4, R6
 	RET
 
@@ -4719,9 +4982,9 @@ TEXT ·toBF16NEON(SB), NOSPLIT, $0-24
 	MOVD n+16(FP), R6
 	MOVD $constants<>(SB), R8
 	SUBS $8, R6, R6
-	BLT done291
+	BLT done301
 	PCALIGN $16
-loop290:
+loop300:
 	FMOVQ 0(R1), F0
 	VUSHR $16, V0.S4, V1.S4
 	FMOVQ 1552(R8), F2
@@ -4755,13 +5018,13 @@ loop290:
 	ADD $16, R0
 	ADD $32, R1
 	SUBS $8, R6, R6
-	BGE loop290
-done291:
+	BGE loop300
+done301:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done293
+	BLT done303
 	PCALIGN $16
-loop292:
+loop302:
 	FMOVQ 0(R1), F0
 	VUSHR $16, V0.S4, V1.S4
 	FMOVQ 1552(R8), F2
@@ -4780,8 +5043,8 @@ loop292:
 	ADD $8, R0
 	ADD $16, R1
 	SUBS $4, R6, R6
-	BGE loop292
-done293:
+	BGE loop302
+done303:
 	ADD $4, R6
 	RET
 
@@ -4812,9 +5075,9 @@ TEXT ·adamNEON(SB), NOSPLIT, $0-76
 	VDUP V23.S[0], V23.S4
 	MOVD $constants<>(SB), R8
 	SUBS $4, R6, R6
-	BLT done296
+	BLT done306
 	PCALIGN $16
-loop295:
+loop305:
 	FMOVQ 0(R0), F0
 	FMOVQ 0(R2), F1
 	FMOVQ 0(R3), F2
@@ -4844,13 +5107,13 @@ loop295:
 	ADD $16, R2
 	ADD $16, R3
 	SUBS $4, R6, R6
-	BGE loop295
-done296:
+	BGE loop305
+done306:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done298
+	BLT done308
 	PCALIGN $16
-loop297:
+loop307:
 	FMOVS 0(R0), F0
 	FMOVS 0(R2), F1
 	FMOVS 0(R3), F2
@@ -4880,8 +5143,8 @@ loop297:
 	ADD $4, R2
 	ADD $4, R3
 	SUBS $1, R6, R6
-	BGE loop297
-done298:
+	BGE loop307
+done308:
 	ADD $1, R6
 	RET
 
@@ -4898,9 +5161,9 @@ TEXT ·sgdNEON(SB), NOSPLIT, $0-36
 	VDUP V29.S[0], V29.S4
 	MOVD $constants<>(SB), R8
 	SUBS $8, R6, R6
-	BLT done301
+	BLT done311
 	PCALIGN $16
-loop300:
+loop310:
 	FMOVQ 0(R0), F0
 	FMOVQ 0(R1), F1
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -4920,13 +5183,13 @@ loop300:
 	ADD $32, R0
 	ADD $32, R1
 	SUBS $8, R6, R6
-	BGE loop300
-done301:
+	BGE loop310
+done311:
 	ADD $8, R6
 	SUBS $4, R6, R6
-	BLT done303
+	BLT done313
 	PCALIGN $16
-loop302:
+loop312:
 	FMOVQ 0(R0), F0
 	FMOVQ 0(R1), F1
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -4938,13 +5201,13 @@ loop302:
 	ADD $16, R0
 	ADD $16, R1
 	SUBS $4, R6, R6
-	BGE loop302
-done303:
+	BGE loop312
+done313:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done305
+	BLT done315
 	PCALIGN $16
-loop304:
+loop314:
 	FMOVS 0(R0), F0
 	FMOVS 0(R1), F1
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -4956,8 +5219,8 @@ loop304:
 	ADD $4, R0
 	ADD $4, R1
 	SUBS $1, R6, R6
-	BGE loop304
-done305:
+	BGE loop314
+done315:
 	ADD $1, R6
 	RET
 
@@ -4977,9 +5240,9 @@ TEXT ·sgdMomentumNEON(SB), NOSPLIT, $0-48
 	VDUP V28.S[0], V28.S4
 	MOVD $constants<>(SB), R8
 	SUBS $4, R6, R6
-	BLT done308
+	BLT done318
 	PCALIGN $16
-loop307:
+loop317:
 	FMOVQ 0(R0), F0
 	FMOVQ 0(R1), F1
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -4996,13 +5259,13 @@ loop307:
 	ADD $16, R1
 	ADD $16, R2
 	SUBS $4, R6, R6
-	BGE loop307
-done308:
+	BGE loop317
+done318:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done310
+	BLT done320
 	PCALIGN $16
-loop309:
+loop319:
 	FMOVS 0(R0), F0
 	FMOVS 0(R1), F1
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -5019,8 +5282,8 @@ loop309:
 	ADD $4, R1
 	ADD $4, R2
 	SUBS $1, R6, R6
-	BGE loop309
-done310:
+	BGE loop319
+done320:
 	ADD $1, R6
 	RET
 
@@ -5040,9 +5303,9 @@ TEXT ·sgdNesterovNEON(SB), NOSPLIT, $0-48
 	VDUP V28.S[0], V28.S4
 	MOVD $constants<>(SB), R8
 	SUBS $4, R6, R6
-	BLT done313
+	BLT done323
 	PCALIGN $16
-loop312:
+loop322:
 	FMOVQ 0(R0), F0
 	FMOVQ 0(R1), F1
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -5061,13 +5324,13 @@ loop312:
 	ADD $16, R1
 	ADD $16, R2
 	SUBS $4, R6, R6
-	BGE loop312
-done313:
+	BGE loop322
+done323:
 	ADD $4, R6
 	SUBS $1, R6, R6
-	BLT done315
+	BLT done325
 	PCALIGN $16
-loop314:
+loop324:
 	FMOVS 0(R0), F0
 	FMOVS 0(R1), F1
 	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
@@ -5086,8 +5349,447 @@ loop314:
 	ADD $4, R1
 	ADD $4, R2
 	SUBS $1, R6, R6
-	BGE loop314
-done315:
+	BGE loop324
+done325:
+	ADD $1, R6
+	RET
+
+// func lstmCellNEON(h *float32, next *float32, yi *float32, yf *float32, yg *float32, yo *float32, cell *float32, n int)
+TEXT ·lstmCellNEON(SB), NOSPLIT, $0-64
+	MOVD h+0(FP), R0
+	MOVD next+8(FP), R1
+	MOVD yi+16(FP), R2
+	MOVD yf+24(FP), R3
+	MOVD yg+32(FP), R4
+	MOVD yo+40(FP), R5
+	MOVD cell+48(FP), R10
+	MOVD n+56(FP), R6
+	MOVD $constants<>(SB), R8
+	FMOVQ 592(R8), F31
+	FMOVQ 624(R8), F30
+	FMOVQ 160(R8), F29
+	SUBS $4, R6, R6
+	BLT done328
+	PCALIGN $16
+loop327:
+	FMOVQ 0(R3), F0
+	FMOVQ 0(R10), F1
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ 0(R2), F1
+	FMOVQ 0(R4), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 0(R1)
+	FMOVQ 608(R8), F1
+	VAND V1.B16, V0.B16, V2.B16
+	WORD $0x4ea2f7e1 // fmin v1.4s, v31.4s, v2.4s
+	WORD $0x4e21d422 // fadd v2.4s, v1.4s, v1.4s
+	FMOVQ 32(R8), F3
+	WORD $0x6e23dc44 // fmul v4.4s, v2.4s, v3.4s
+	WORD $0x4e218883 // frintn v3.4s, v4.4s
+	FMOVQ 48(R8), F4
+	VFMLS V4.S4, V3.S4, V2.S4
+	FMOVQ 64(R8), F4
+	VFMLS V4.S4, V3.S4, V2.S4
+	FMOVQ 96(R8), F5
+	FMOVQ 80(R8), F4
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 112(R8), F4
+	VFMLA V2.S4, V5.S4, V4.S4
+	FMOVQ 128(R8), F5
+	VFMLA V2.S4, V4.S4, V5.S4
+	FMOVQ 144(R8), F4
+	VFMLA V2.S4, V5.S4, V4.S4
+	WORD $0x6e22dc45 // fmul v5.4s, v2.4s, v2.4s
+	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ 160(R8), F4
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e21a863 // fcvtns v3.4s, v3.4s
+	FMOVQ 176(R8), F4
+	VADD V4.S4, V3.S4, V3.S4
+	VSHL $23, V3.S4, V3.S4
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ 160(R8), F3
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x6e22ffc2 // fdiv v2.4s, v30.4s, v2.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
+	FMOVQ 656(R8), F5
+	FMOVQ 640(R8), F4
+	VFMLA V4.S4, V3.S4, V5.S4
+	FMOVQ 672(R8), F4
+	VFMLA V3.S4, V5.S4, V4.S4
+	FMOVQ 688(R8), F5
+	VFMLA V3.S4, V4.S4, V5.S4
+	FMOVQ 704(R8), F4
+	VFMLA V3.S4, V5.S4, V4.S4
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	VMOV V1.B16, V4.B16
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 720(R8), F3
+	WORD $0x6ea1e466 // fcmgt v6.4s, v3.4s, v1.4s
+	VBSL V2.B16, V4.B16, V6.B16
+	FMOVQ 224(R8), F1
+	VAND V1.B16, V0.B16, V0.B16
+	VORR V0.B16, V6.B16, V0.B16
+	FMOVQ 0(R5), F1
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 0(R0)
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	ADD $16, R4
+	ADD $16, R5
+	ADD $16, R10
+	SUBS $4, R6, R6
+	BGE loop327
+done328:
+	ADD $4, R6
+	SUBS $1, R6, R6
+	BLT done330
+	PCALIGN $16
+loop329:
+	FMOVS 0(R3), F0
+	FMOVS 0(R10), F1
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVS 0(R2), F1
+	FMOVS 0(R4), F2
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVS F0, 0(R1)
+	FMOVQ 608(R8), F1
+	VAND V1.B16, V0.B16, V2.B16
+	WORD $0x4ea2f7e1 // fmin v1.4s, v31.4s, v2.4s
+	WORD $0x4e21d422 // fadd v2.4s, v1.4s, v1.4s
+	FMOVQ 32(R8), F3
+	WORD $0x6e23dc44 // fmul v4.4s, v2.4s, v3.4s
+	WORD $0x4e218883 // frintn v3.4s, v4.4s
+	FMOVQ 48(R8), F4
+	VFMLS V4.S4, V3.S4, V2.S4
+	FMOVQ 64(R8), F4
+	VFMLS V4.S4, V3.S4, V2.S4
+	FMOVQ 96(R8), F5
+	FMOVQ 80(R8), F4
+	VFMLA V4.S4, V2.S4, V5.S4
+	FMOVQ 112(R8), F4
+	VFMLA V2.S4, V5.S4, V4.S4
+	FMOVQ 128(R8), F5
+	VFMLA V2.S4, V4.S4, V5.S4
+	FMOVQ 144(R8), F4
+	VFMLA V2.S4, V5.S4, V4.S4
+	WORD $0x6e22dc45 // fmul v5.4s, v2.4s, v2.4s
+	VFMLA V5.S4, V4.S4, V2.S4
+	FMOVQ 160(R8), F4
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e21a863 // fcvtns v3.4s, v3.4s
+	FMOVQ 176(R8), F4
+	VADD V4.S4, V3.S4, V3.S4
+	VSHL $23, V3.S4, V3.S4
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ 160(R8), F3
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x6e22ffc2 // fdiv v2.4s, v30.4s, v2.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x6e20dc03 // fmul v3.4s, v0.4s, v0.4s
+	FMOVQ 656(R8), F5
+	FMOVQ 640(R8), F4
+	VFMLA V4.S4, V3.S4, V5.S4
+	FMOVQ 672(R8), F4
+	VFMLA V3.S4, V5.S4, V4.S4
+	FMOVQ 688(R8), F5
+	VFMLA V3.S4, V4.S4, V5.S4
+	FMOVQ 704(R8), F4
+	VFMLA V3.S4, V5.S4, V4.S4
+	WORD $0x6e23dc83 // fmul v3.4s, v4.4s, v3.4s
+	VMOV V1.B16, V4.B16
+	VFMLA V1.S4, V3.S4, V4.S4
+	FMOVQ 720(R8), F3
+	WORD $0x6ea1e466 // fcmgt v6.4s, v3.4s, v1.4s
+	VBSL V2.B16, V4.B16, V6.B16
+	FMOVQ 224(R8), F1
+	VAND V1.B16, V0.B16, V0.B16
+	VORR V0.B16, V6.B16, V0.B16
+	FMOVS 0(R5), F1
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVS F0, 0(R0)
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	ADD $4, R3
+	ADD $4, R4
+	ADD $4, R5
+	ADD $4, R10
+	SUBS $1, R6, R6
+	BGE loop329
+done330:
+	ADD $1, R6
+	RET
+
+// func lstmGradCellNEON(d *float32, da *float32, dh *float32, dnext *float32, yo *float32, next *float32, n int)
+TEXT ·lstmGradCellNEON(SB), NOSPLIT, $0-56
+	MOVD d+0(FP), R0
+	MOVD da+8(FP), R1
+	MOVD dh+16(FP), R2
+	MOVD dnext+24(FP), R3
+	MOVD yo+32(FP), R4
+	MOVD next+40(FP), R5
+	MOVD n+48(FP), R6
+	MOVD $constants<>(SB), R8
+	FMOVQ 592(R8), F31
+	FMOVQ 624(R8), F30
+	FMOVQ 160(R8), F29
+	SUBS $4, R6, R6
+	BLT done333
+	PCALIGN $16
+loop332:
+	FMOVQ 0(R2), F0
+	FMOVQ 0(R4), F1
+	FMOVQ 0(R5), F2
+	FMOVQ 608(R8), F3
+	VAND V3.B16, V2.B16, V4.B16
+	WORD $0x4ea4f7e3 // fmin v3.4s, v31.4s, v4.4s
+	WORD $0x4e23d464 // fadd v4.4s, v3.4s, v3.4s
+	FMOVQ 32(R8), F5
+	WORD $0x6e25dc86 // fmul v6.4s, v4.4s, v5.4s
+	WORD $0x4e2188c5 // frintn v5.4s, v6.4s
+	FMOVQ 48(R8), F6
+	VFMLS V6.S4, V5.S4, V4.S4
+	FMOVQ 64(R8), F6
+	VFMLS V6.S4, V5.S4, V4.S4
+	FMOVQ 96(R8), F7
+	FMOVQ 80(R8), F6
+	VFMLA V6.S4, V4.S4, V7.S4
+	FMOVQ 112(R8), F6
+	VFMLA V4.S4, V7.S4, V6.S4
+	FMOVQ 128(R8), F7
+	VFMLA V4.S4, V6.S4, V7.S4
+	FMOVQ 144(R8), F6
+	VFMLA V4.S4, V7.S4, V6.S4
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	VFMLA V7.S4, V6.S4, V4.S4
+	FMOVQ 160(R8), F6
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
+	FMOVQ 176(R8), F6
+	VADD V6.S4, V5.S4, V5.S4
+	VSHL $23, V5.S4, V5.S4
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVQ 160(R8), F5
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x6e24ffc4 // fdiv v4.4s, v30.4s, v4.4s
+	WORD $0x4ea4d7a4 // fsub v4.4s, v29.4s, v4.4s
+	WORD $0x6e22dc45 // fmul v5.4s, v2.4s, v2.4s
+	FMOVQ 656(R8), F7
+	FMOVQ 640(R8), F6
+	VFMLA V6.S4, V5.S4, V7.S4
+	FMOVQ 672(R8), F6
+	VFMLA V5.S4, V7.S4, V6.S4
+	FMOVQ 688(R8), F7
+	VFMLA V5.S4, V6.S4, V7.S4
+	FMOVQ 704(R8), F6
+	VFMLA V5.S4, V7.S4, V6.S4
+	WORD $0x6e25dcc5 // fmul v5.4s, v6.4s, v5.4s
+	VMOV V3.B16, V6.B16
+	VFMLA V3.S4, V5.S4, V6.S4
+	FMOVQ 720(R8), F5
+	WORD $0x6ea3e4a8 // fcmgt v8.4s, v5.4s, v3.4s
+	VBSL V4.B16, V6.B16, V8.B16
+	FMOVQ 224(R8), F3
+	VAND V3.B16, V2.B16, V2.B16
+	VORR V2.B16, V8.B16, V2.B16
+	WORD $0x6e21dc03 // fmul v3.4s, v0.4s, v1.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	FMOVQ 0(R3), F4
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ F3, 0(R0)
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 0(R1)
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	ADD $16, R4
+	ADD $16, R5
+	SUBS $4, R6, R6
+	BGE loop332
+done333:
+	ADD $4, R6
+	SUBS $1, R6, R6
+	BLT done335
+	PCALIGN $16
+loop334:
+	FMOVS 0(R2), F0
+	FMOVS 0(R4), F1
+	FMOVS 0(R5), F2
+	FMOVQ 608(R8), F3
+	VAND V3.B16, V2.B16, V4.B16
+	WORD $0x4ea4f7e3 // fmin v3.4s, v31.4s, v4.4s
+	WORD $0x4e23d464 // fadd v4.4s, v3.4s, v3.4s
+	FMOVQ 32(R8), F5
+	WORD $0x6e25dc86 // fmul v6.4s, v4.4s, v5.4s
+	WORD $0x4e2188c5 // frintn v5.4s, v6.4s
+	FMOVQ 48(R8), F6
+	VFMLS V6.S4, V5.S4, V4.S4
+	FMOVQ 64(R8), F6
+	VFMLS V6.S4, V5.S4, V4.S4
+	FMOVQ 96(R8), F7
+	FMOVQ 80(R8), F6
+	VFMLA V6.S4, V4.S4, V7.S4
+	FMOVQ 112(R8), F6
+	VFMLA V4.S4, V7.S4, V6.S4
+	FMOVQ 128(R8), F7
+	VFMLA V4.S4, V6.S4, V7.S4
+	FMOVQ 144(R8), F6
+	VFMLA V4.S4, V7.S4, V6.S4
+	WORD $0x6e24dc87 // fmul v7.4s, v4.4s, v4.4s
+	VFMLA V7.S4, V6.S4, V4.S4
+	FMOVQ 160(R8), F6
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e21a8a5 // fcvtns v5.4s, v5.4s
+	FMOVQ 176(R8), F6
+	VADD V6.S4, V5.S4, V5.S4
+	VSHL $23, V5.S4, V5.S4
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVQ 160(R8), F5
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x6e24ffc4 // fdiv v4.4s, v30.4s, v4.4s
+	WORD $0x4ea4d7a4 // fsub v4.4s, v29.4s, v4.4s
+	WORD $0x6e22dc45 // fmul v5.4s, v2.4s, v2.4s
+	FMOVQ 656(R8), F7
+	FMOVQ 640(R8), F6
+	VFMLA V6.S4, V5.S4, V7.S4
+	FMOVQ 672(R8), F6
+	VFMLA V5.S4, V7.S4, V6.S4
+	FMOVQ 688(R8), F7
+	VFMLA V5.S4, V6.S4, V7.S4
+	FMOVQ 704(R8), F6
+	VFMLA V5.S4, V7.S4, V6.S4
+	WORD $0x6e25dcc5 // fmul v5.4s, v6.4s, v5.4s
+	VMOV V3.B16, V6.B16
+	VFMLA V3.S4, V5.S4, V6.S4
+	FMOVQ 720(R8), F5
+	WORD $0x6ea3e4a8 // fcmgt v8.4s, v5.4s, v3.4s
+	VBSL V4.B16, V6.B16, V8.B16
+	FMOVQ 224(R8), F3
+	VAND V3.B16, V2.B16, V2.B16
+	VORR V2.B16, V8.B16, V2.B16
+	WORD $0x6e21dc03 // fmul v3.4s, v0.4s, v1.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	FMOVS 0(R3), F4
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVS F3, 0(R0)
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	FMOVS F0, 0(R1)
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	ADD $4, R3
+	ADD $4, R4
+	ADD $4, R5
+	SUBS $1, R6, R6
+	BGE loop334
+done335:
+	ADD $1, R6
+	RET
+
+// func lstmGradGatesNEON(di *float32, df *float32, dg *float32, d *float32, yi *float32, yf *float32, yg *float32, cell *float32, n int)
+TEXT ·lstmGradGatesNEON(SB), NOSPLIT, $0-72
+	MOVD di+0(FP), R0
+	MOVD df+8(FP), R1
+	MOVD dg+16(FP), R2
+	MOVD d+24(FP), R3
+	MOVD yi+32(FP), R4
+	MOVD yf+40(FP), R5
+	MOVD yg+48(FP), R10
+	MOVD cell+56(FP), R11
+	MOVD n+64(FP), R6
+	MOVD $constants<>(SB), R8
+	SUBS $4, R6, R6
+	BLT done338
+	PCALIGN $16
+loop337:
+	FMOVQ 0(R3), F0
+	FMOVQ 0(R4), F1
+	FMOVQ 0(R5), F2
+	FMOVQ 0(R10), F3
+	WORD $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e21dc85 // fmul v5.4s, v4.4s, v1.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVQ F4, 0(R0)
+	FMOVQ 0(R11), F4
+	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e22dc85 // fmul v5.4s, v4.4s, v2.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVQ F4, 0(R1)
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x6e23dc63 // fmul v3.4s, v3.4s, v3.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4ea3d421 // fsub v1.4s, v1.4s, v3.4s
+	FMOVQ F1, 0(R2)
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVQ F0, 0(R3)
+	ADD $16, R0
+	ADD $16, R1
+	ADD $16, R2
+	ADD $16, R3
+	ADD $16, R4
+	ADD $16, R5
+	ADD $16, R10
+	ADD $16, R11
+	SUBS $4, R6, R6
+	BGE loop337
+done338:
+	ADD $4, R6
+	SUBS $1, R6, R6
+	BLT done340
+	PCALIGN $16
+loop339:
+	FMOVS 0(R3), F0
+	FMOVS 0(R4), F1
+	FMOVS 0(R5), F2
+	FMOVS 0(R10), F3
+	WORD $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x6e21dc85 // fmul v5.4s, v4.4s, v1.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVS F4, 0(R0)
+	FMOVS 0(R11), F4
+	WORD $0x6e24dc04 // fmul v4.4s, v0.4s, v4.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x6e22dc85 // fmul v5.4s, v4.4s, v2.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVS F4, 0(R1)
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x6e23dc63 // fmul v3.4s, v3.4s, v3.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4ea3d421 // fsub v1.4s, v1.4s, v3.4s
+	FMOVS F1, 0(R2)
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVS F0, 0(R3)
+	ADD $4, R0
+	ADD $4, R1
+	ADD $4, R2
+	ADD $4, R3
+	ADD $4, R4
+	ADD $4, R5
+	ADD $4, R10
+	ADD $4, R11
+	SUBS $1, R6, R6
+	BGE loop339
+done340:
 	ADD $1, R6
 	RET
 
