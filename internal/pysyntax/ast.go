@@ -43,8 +43,12 @@ type File struct {
 	Body     []Stmt
 	Comments []Comment // in their order
 
+	text  string  // the source
 	lines []int32 // where lines begin
 }
+
+// String is the source as a text.
+func (f *File) String() string { return f.text }
 
 // Comment is a comment, from its # to the end of the line.
 type Comment struct {
@@ -70,7 +74,7 @@ func (f *File) Line(n Node) int {
 // Text is the source of a node.
 func (f *File) Text(n Node) string {
 	from, to := n.Span()
-	return string(f.Source[from:to])
+	return f.text[from:to]
 }
 
 // Lines is how many lines the file has.
@@ -88,7 +92,7 @@ func (f *File) LineText(line int) string {
 	for to > from && (f.Source[to-1] == '\n' || f.Source[to-1] == '\r') {
 		to--
 	}
-	return string(f.Source[from:to])
+	return f.text[from:to]
 }
 
 // Expressions.

@@ -327,7 +327,7 @@ func (p *parser) atom() Expr {
 	case kName:
 		return &Name{at, t.text}
 	case kNumber:
-		return &Number{at, string(p.src[t.from:t.to])}
+		return &Number{at, p.text[t.from:t.to]}
 	case kString:
 		return p.str(t)
 	case kKeyword:
@@ -542,7 +542,7 @@ func (p *parser) fields(s *String, t *token) {
 	if !formatted {
 		return
 	}
-	l := &lexer{src: p.src, at: int(t.from) + n, end: int(t.to)}
+	l := &lexer{src: p.src, text: p.text, at: int(t.from) + n, end: int(t.to)}
 	l.literal(prefix, func(from, to int) {
 		if x := p.field(from, to); x != nil {
 			s.Fields = append(s.Fields, x)
@@ -560,7 +560,7 @@ func (p *parser) field(from, to int) Expr {
 	}
 	p.enter()
 	defer p.leave()
-	l := &lexer{src: p.src, at: from, end: to, field: true}
+	l := &lexer{src: p.src, text: p.text, at: from, end: to, field: true}
 	l.line()
 	l.balanced()
 	if len(l.tokens) == 0 {

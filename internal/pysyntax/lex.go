@@ -45,7 +45,7 @@ func set(words ...string) map[string]string {
 var operators = [...][]string{
 	{"**=", "//=", ">>=", "<<=", "..."},
 	{"**", "//", ">>", "<<", "<=", ">=", "==", "!=", "->", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", ":="},
-	{"+", "-", "*", "/", "%", "@", "&", "|", "^", "~", "<", ">", "(", ")", "[", "]", "{", "}", ",", ":", ".", ";", "=", "!", "$", "?"},
+	{"(", ")", ",", ".", "=", ":", "[", "]", "{", "}", "+", "-", "*", "/", "%", "@", "&", "|", "^", "~", "<", ">", ";", "!", "$", "?"},
 }
 
 // maxIndents is how many blocks stand within each other: Python's own limit.
@@ -54,6 +54,7 @@ const maxIndents = 100
 // lexer makes tokens of the source between at and end.
 type lexer struct {
 	src      []byte
+	text     string // the same
 	at, end  int
 	depth    int   // of brackets: line ends within them are space
 	field    bool  // the source is a field of an f-string: it has no line ends
@@ -183,7 +184,7 @@ func (l *lexer) comment() {
 	for l.at < l.end && l.src[l.at] != '\n' && l.src[l.at] != '\r' {
 		l.at++
 	}
-	l.comments = append(l.comments, Comment{span{int32(from), int32(l.at)}, string(l.src[from:l.at])})
+	l.comments = append(l.comments, Comment{span{int32(from), int32(l.at)}, l.text[from:l.at]})
 }
 
 // line makes tokens to the end of a line that is not within brackets.
@@ -294,24 +295,25 @@ func (l *lexer) word(from int) {
 		ascii = false
 		l.at += n
 	}
-	text := l.src[from:l.at]
+	text := l.text[from:l.at]
 	if l.at < l.end && (l.src[l.at] == '"' || l.src[l.at] == '\'') && isPrefix(text) {
-		l.quoted(from, string(text))
+		l.quoted(from, text)
 		return
 	}
-	if k, ok := keywords[string(text)]; ok && ascii {
+	if k, ok := keywords[text]; ok && ascii {
 		l.add(kKeyword, from, k)
 		return
 	}
-	l.add(kName, from, string(text))
+	l.add(kName, from, text)
 }
 
 // isPrefix tells whether a word before a quote belongs to the string.
-func isPrefix(word []byte) bool {
+func isPrefix(word string) bool {
 	if len(word) > 2 {
 		return false
 	}
-	for i, c := range word {
+	for i := range len(word) {
+		c := word[i]
 		switch c | 0x20 {
 		case 'r', 'b', 'u', 'f', 't':
 		default:
@@ -324,16 +326,25 @@ func isPrefix(word []byte) bool {
 	return true
 }
 
+// isAlone tells whether no longer operator begins with a byte that may be one.
+func isAlone(c byte) bool {
+	switch c {
+	case '(', ')', '[', ']', '{', '}', ',', ';', '~':
+		return true
+	}
+	return false
+}
+
 // operator makes an operator, and keeps count of brackets.
 func (l *lexer) operator(from int) {
 	for i, list := range operators {
 		n := len(operators) - i
-		if l.at+n > l.end {
+		if l.at+n > l.end || n > 1 && isAlone(l.src[l.at]) {
 			continue
 		}
-		text := l.src[l.at : l.at+n]
+		text := l.text[l.at : l.at+n]
 		for _, op := range list {
-			if string(text) == op {
+			if text == op {
 				l.at += n
 				l.bracket(from, op)
 				l.add(kOp, from, op)

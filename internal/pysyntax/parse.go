@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -28,12 +30,16 @@ func Parse(name string, source []byte) (*File, error) { return parse(name, sourc
 // nothing. The error is an [*Error].
 func ParseCells(name string, source []byte) (*File, error) { return parse(name, source, true) }
 
+// rooms are for the tokens of files, which nobody has any more when a file is parsed.
+var rooms = sync.Pool{New: func() any { return new([]token) }}
+
 func parse(name string, source []byte, cells bool) (f *File, err error) {
 	source, err = decode(name, source)
 	if err != nil {
 		return nil, err
 	}
-	l := &lexer{src: source, end: len(source), cells: cells, tokens: make([]token, 0, len(source)/4+16)}
+	room := rooms.Get().(*[]token)
+	l := &lexer{src: source, text: string(source), end: len(source), cells: cells, tokens: slices.Grow((*room)[:0], len(source)/5+16)}
 	p := &parser{lexer: l}
 	defer func() {
 		switch r := recover().(type) {
@@ -45,9 +51,12 @@ func parse(name string, source []byte, cells bool) (f *File, err error) {
 		}
 	}()
 	l.file()
-	f = &File{Name: name, Source: source, Comments: l.comments, lines: l.lines}
+	f = &File{Name: name, Source: source, text: l.text, Comments: l.comments, lines: l.lines}
 	p.tokens = l.tokens
 	f.Body = p.file()
+	clear(l.tokens) // they hold the source
+	*room = l.tokens
+	rooms.Put(room)
 	return f, nil
 }
 

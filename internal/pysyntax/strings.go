@@ -155,8 +155,8 @@ func (l *lexer) prefix() string {
 	for from > 0 && isLetter(l.src[from-1]) {
 		from--
 	}
-	if isPrefix(l.src[from:l.at]) {
-		return string(l.src[from:l.at])
+	if isPrefix(l.text[from:l.at]) {
+		return l.text[from:l.at]
 	}
 	return ""
 }

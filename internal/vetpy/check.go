@@ -28,9 +28,6 @@ func Check(name string, source []byte) ([]vet.Found, error) {
 
 // checkLinked reads a program with the modules that it imports from files beside it. What is found in those has their names.
 func checkLinked(name string, source []byte) ([]vet.Found, error) {
-	if !trains(source) {
-		return Check(name, source)
-	}
 	l := link(name, source)
 	if l == nil {
 		return Check(name, source)
@@ -48,7 +45,7 @@ func checkLinked(name string, source []byte) ([]vet.Found, error) {
 
 // check looks at a program that could be parsed, whatever it does; line names its lines.
 func check(f *pysyntax.File, l *linked, line func(int) string) ([]vet.Found, error) {
-	if !trains(f.Source) {
+	if !trains(f.String()) {
 		return nil, nil
 	}
 	w := newWalker(f)
@@ -67,8 +64,7 @@ func check(f *pysyntax.File, l *linked, line func(int) string) ([]vet.Found, err
 }
 
 // trains tells whether a program has anything to do with PyTorch.
-func trains(source []byte) bool {
-	s := string(source)
+func trains(s string) bool {
 	return strings.Contains(s, "torch") || strings.Contains(s, "lightning") || strings.Contains(s, "backward")
 }
 
@@ -85,11 +81,15 @@ var rules = []func(*checker){
 // checker has the trace, and what rules share.
 type checker struct {
 	*walker
-	line     func(number int) string // its name
-	training []*loop                 // the innermost loops that step, each once
-	found    []vet.Found
-	seen     map[string]bool
-	silenced vet.Silences
+	line      func(number int) string // its name
+	training  []*loop                 // the innermost loops that step, each once
+	settings  []int                   // the events that set modes
+	backwards []int                   // those that go backward
+	evaluated []evaluation            // once asked
+	asked     bool
+	found     []vet.Found
+	seen      map[string]bool
+	silenced  vet.Silences
 }
 
 // unguard takes back that events are guarded where a whole step is by the same condition: what happens whenever a step does.
@@ -115,9 +115,13 @@ func (c *checker) prepare() {
 	c.gpu = c.gpu || has(c.events, func(e *event) bool { return e.kind == evMove })
 	for i := range c.events {
 		e := &c.events[i]
+		if e.kind == evTrain || e.kind == evEval {
+			c.settings = append(c.settings, i)
+		}
 		if e.kind != evBackward {
 			continue
 		}
+		c.backwards = append(c.backwards, i)
 		l := e.loop
 		for l != nil && !c.any(l, func(s *event) bool { return isStep(s) && !s.arm.excludes(e.arm) }) {
 			l = l.parent

@@ -1,6 +1,7 @@
 package vetpy
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -237,12 +238,21 @@ func FuzzNotebook(f *testing.F) {
 	})
 }
 
+// BenchmarkCheck is for the scripts after threads of forums, each by itself.
 func BenchmarkCheck(b *testing.B) {
-	source := must(os.ReadFile("testdata/step.py"))
-	b.SetBytes(int64(len(source)))
-	for b.Loop() {
-		must(Check("step.py", source))
+	var sources [][]byte
+	lines := 0
+	for _, file := range must(filepath.Glob("testdata/forum/*.py")) {
+		sources = append(sources, must(os.ReadFile(file)))
+		lines += bytes.Count(sources[len(sources)-1], []byte("\n"))
 	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, s := range sources {
+			must(Check("script.py", s))
+		}
+	}
+	b.ReportMetric(float64(lines)*float64(b.N)/b.Elapsed().Seconds(), "lines/s")
 }
 
 // TestCutShort: a program whose walk takes too long says so, and gives what was found until then.

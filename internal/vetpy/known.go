@@ -119,7 +119,7 @@ var makes = pattern(`^(get|build|make|create|load|init|setup|prepare|define|cons
 func nameTraits(name string) traits {
 	n := strings.ToLower(name)
 	switch {
-	case len(name) > 1 && n[0] != name[0], makes().MatchString(name): // a class, or what makes one
+	case len(name) > 1 && n[0] != name[0], (strings.HasSuffix(name, "model") || strings.HasSuffix(name, "net") || strings.HasSuffix(name, "network")) && makes().MatchString(name): // a class, or what makes one
 		return 0
 	case n == "optimizer" || n == "optim" || n == "opt" || strings.HasSuffix(n, "_optimizer") || strings.HasPrefix(n, "optimizer_") || strings.HasPrefix(n, "optim_"):
 		return isOptimizer

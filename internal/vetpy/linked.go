@@ -37,7 +37,7 @@ type linked struct {
 // link reads a program with what it imports from files beside it, or of the packages that it belongs to. Only programs that train or
 // evaluate are, and none of those that are installed.
 func link(name string, source []byte) *linked {
-	if !leads(source) || strings.Contains(filepath.ToSlash(name), "site-packages/") {
+	if !leads(source) || !trains(string(source)) || strings.Contains(filepath.ToSlash(name), "site-packages/") {
 		return nil
 	}
 	joined := bytes.Clone(source)

@@ -158,14 +158,14 @@ func (c *checker) heavyData(e *event) bool {
 					text += c.f.Text(other.node)
 				}
 			}
-			return heavy().MatchString(text) || heavy().Match(c.f.Source) && strings.Contains(text, "transform")
+			return heavy().MatchString(text) || heavy().MatchString(c.f.String()) && strings.Contains(text, "transform")
 		}
 		return false
 	}
 	if e.arg != nil && e.arg.path != "" && strings.Contains(e.arg.path, "ImageFolder") {
 		return true
 	}
-	return e.arg != nil && strings.HasPrefix(e.arg.path, "torchvision.datasets.") && heavy().Match(c.f.Source)
+	return e.arg != nil && strings.HasPrefix(e.arg.path, "torchvision.datasets.") && heavy().MatchString(c.f.String())
 }
 
 // shuffles judges the order of a loader for training.
@@ -184,7 +184,7 @@ func (c *checker) shuffles(e *event) {
 			return
 		}
 	}
-	if isFalse(arg(e.call, "shuffle", -1)) && recurrent().Match(c.f.Source) {
+	if isFalse(arg(e.call, "shuffle", -1)) && recurrent().MatchString(c.f.String()) {
 		return // a state that goes from batch to batch
 	}
 	if c.onlyEvaluates(e.call) {
@@ -236,7 +236,7 @@ var recurrent = pattern(`\bnn\.(LSTM|GRU|RNN)`)
 
 // iterable tells whether a data set decides over its order itself.
 func (c *checker) iterable(e *event) bool {
-	return strings.Contains(string(c.f.Source), "IterableDataset") || strings.Contains(string(c.f.Source), "streaming=True") || strings.Contains(strings.ToLower(c.text(e.call)), "iter") ||
+	return strings.Contains(c.f.String(), "IterableDataset") || strings.Contains(c.f.String(), "streaming=True") || strings.Contains(strings.ToLower(c.text(e.call)), "iter") ||
 		e.arg != nil && e.arg.path != "" && !strings.HasPrefix(e.arg.path, "torch") && !strings.HasPrefix(e.arg.path, "builtins.")
 }
 
@@ -249,7 +249,7 @@ var drawn = pattern(`\.(rand|randn|randint|normal|uniform)\(`)
 
 // ordered matches programs whose data has an order.
 func (c *checker) ordered() bool {
-	s := strings.ToLower(string(c.f.Source))
+	s := strings.ToLower(c.f.String())
 	return strings.Contains(s, "time series") || strings.Contains(s, "timeseries") || strings.Contains(s, "shuffle(")
 }
 
@@ -414,7 +414,7 @@ func (c *checker) deprecated() {
 }
 
 func (c *checker) setEpoch() {
-	if strings.Contains(string(c.f.Source), "set_epoch") {
+	if strings.Contains(c.f.String(), "set_epoch") {
 		return
 	}
 	for i := range c.events {

@@ -169,11 +169,11 @@ func states(args []*value) (all []*value) {
 // detachedSomewhere tells whether a variable is detached by a program in a way that the walk does not see.
 func (c *checker) detachedSomewhere(v *value) bool {
 	for _, n := range v.names {
-		if strings.Contains(string(c.f.Source), n+".detach") || strings.Contains(string(c.f.Source), "repackage") {
+		if strings.Contains(c.f.String(), n+".detach") || strings.Contains(c.f.String(), "repackage") {
 			return true
 		}
 	}
-	return strings.Contains(string(c.f.Source), "detach_()")
+	return strings.Contains(c.f.String(), "detach_()")
 }
 
 // scoring matches functions, loops and loaders that evaluate.
@@ -181,8 +181,24 @@ var scoring = pattern(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing
 
 // evaluations are the loops that call a model and never go backward.
 func (c *checker) evaluations(each func(l *loop, forward *event)) {
+	if !c.asked {
+		c.asked = true
+		c.findEvaluations(func(l *loop, forward *event) { c.evaluated = append(c.evaluated, evaluation{l, forward}) })
+	}
+	for _, e := range c.evaluated {
+		each(e.loop, e.forward)
+	}
+}
+
+// evaluation is a loop that calls a model and never goes backward, with the call.
+type evaluation struct {
+	loop    *loop
+	forward *event
+}
+
+func (c *checker) findEvaluations(each func(l *loop, forward *event)) {
 	for _, l := range c.loops {
-		if c.any(l, differentiates) || l.lighting || l.alone || c.trainsAround(l) || ofCallers(l.fn) {
+		if l.lighting || l.alone || !c.hasKind(l, evForward) || ofCallers(l.fn) || c.any(l, differentiates) || c.trainsAround(l) {
 			continue
 		}
 		known := c.overLoader(l)
@@ -194,7 +210,7 @@ func (c *checker) evaluations(each func(l *loop, forward *event)) {
 		}
 		for i := l.from; i < l.to; i++ {
 			e := &c.events[i]
-			batch := known || e.kind == evForward && c.asked(l, e) || slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isBatch | isElement) })
+			batch := known || e.kind == evForward && c.isAsked(l, e) || slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isBatch | isElement) })
 			if e.kind == evForward && e.loop == l && e.on.is(isModule) && !e.on.is(isCriterion) && batch {
 				each(l, e)
 				break
@@ -209,14 +225,14 @@ func (c *checker) withoutRecording(l *loop) bool {
 		c.any(l.parent, func(e *event) bool { return e.kind == evTrain })
 }
 
-// asked tells whether a program that never goes backward sets a model to evaluation and asks it in a loop.
-func (c *checker) asked(l *loop, e *event) bool {
+// isAsked tells whether a program that never goes backward sets a model to evaluation and asks it in a loop.
+func (c *checker) isAsked(l *loop, e *event) bool {
 	return e.on.is(isModule) && l.iter.is(isNumber) && (c.bytesHave("no_grad") || c.bytesHave("inference_mode") || !has(c.events, func(b *event) bool { return b.kind == evBackward })) &&
 		has(c.events[:l.from], func(m *event) bool { return m.kind == evEval && m.onText == e.onText && m.fn == l.fn })
 }
 
 // bytesHave tells whether the source has a word.
-func (c *checker) bytesHave(word string) bool { return strings.Contains(string(c.f.Source), word) }
+func (c *checker) bytesHave(word string) bool { return strings.Contains(c.f.String(), word) }
 
 // ofCallers tells whether the modes of a function are those of a caller that is not seen: methods of a module.
 func ofCallers(d *function) bool {
@@ -230,7 +246,7 @@ func differentiates(e *event) bool {
 
 // overLoader tells whether a loop takes batches of a loader by way of enumerate or zip.
 func (c *checker) overLoader(l *loop) bool {
-	return givesBatches(l.iter) || strings.Contains(strings.ToLower(l.text), "loader") || simpleName().MatchString(l.text) && scoring().MatchString(l.text)
+	return givesBatches(l.iter) || strings.Contains(strings.ToLower(l.text), "loader") || isSimple(l.text) && scoring().MatchString(l.text)
 }
 
 // trainsAround tells whether what is around a loop goes backward behind it, through what the loop gives: its parts of a step.
@@ -239,12 +255,8 @@ func (c *checker) trainsAround(l *loop) bool {
 	if l.parent != nil {
 		end = l.parent.to
 	}
-	for i := l.to; i < end; i++ {
-		if c.events[i].kind == evBackward && c.events[i].loop == l.parent && c.events[i].fn == l.fn {
-			return true
-		}
-	}
-	return false
+	first, _ := slices.BinarySearch(c.backwards, l.to)
+	return slices.ContainsFunc(c.backwards[first:], func(i int) bool { return i < end && c.events[i].loop == l.parent && c.events[i].fn == l.fn })
 }
 
 // guides matches the names of models that a training only asks.
@@ -252,7 +264,7 @@ var guides = pattern(`(?i)teacher|ref_model|reference_model`)
 
 // guided are models that a training asks and that never learn there: each step goes backward through them for nothing.
 func (c *checker) guided() {
-	s := string(c.f.Source)
+	s := c.f.String()
 	records := !strings.Contains(s, "detach") && !strings.Contains(s, "requires_grad") && !c.switchedOff()
 	for _, l := range c.training {
 		for i := l.from; i < l.to; i++ {
@@ -305,23 +317,19 @@ func (c *checker) graphInEvaluation() {
 
 // switchedOff tells whether recording is switched off for the whole program.
 func (c *checker) switchedOff() bool {
-	return strings.Contains(string(c.f.Source), "set_grad_enabled(")
+	return strings.Contains(c.f.String(), "set_grad_enabled(")
 }
 
 // evaluates tells whether the last mode that was set before a loop is that of evaluation.
 func (c *checker) evaluates(l *loop) bool {
+	if len(c.settings) == 0 {
+		return false
+	}
 	if c.hasKind(l, evEval) {
 		return true
 	}
-	for i := l.from - 1; i >= 0; i-- {
-		switch c.events[i].kind {
-		case evEval:
-			return true
-		case evTrain:
-			return false
-		}
-	}
-	return false
+	before, _ := slices.BinarySearch(c.settings, l.from)
+	return before > 0 && c.events[c.settings[before-1]].kind == evEval
 }
 
 // modal matches layers that behave in another way in evaluation.
@@ -378,7 +386,7 @@ func (c *checker) shown(e *event) bool {
 // modal tells whether a model may have layers that behave in another way in evaluation: of a class of the file, whether its classes have.
 func (c *checker) modal(model *value) bool {
 	if model.class == nil {
-		return modal().Match(c.f.Source)
+		return modal().MatchString(c.f.String())
 	}
 	return slices.ContainsFunc(c.classes, func(k *class) bool { return k.module && modal().MatchString(c.f.Text(k.node)) })
 }
@@ -390,7 +398,7 @@ func (c *checker) trainsBefore(l *loop) bool {
 
 // called tells whether a function is entered from elsewhere in the file.
 func (c *checker) called(d *function) bool {
-	return strings.Count(string(c.f.Source), d.node.Name+"(") > 1
+	return strings.Count(c.f.String(), d.node.Name+"(") > 1
 }
 
 func (c *checker) staysInEvaluation() {

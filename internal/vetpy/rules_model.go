@@ -87,7 +87,7 @@ func (c *checker) target(e *event) string {
 	switch {
 	case d == nil || e.what == "cuda":
 		return strconv.Quote(e.what)
-	case simpleName().MatchString(c.text(d)) && !strings.Contains(strings.ToLower(c.text(d)), "device") && !strings.Contains(c.text(d), "dev"):
+	case isSimple(c.text(d)) && !strings.Contains(strings.ToLower(c.text(d)), "device") && !strings.Contains(c.text(d), "dev"):
 		if e.call != nil && len(e.call.Args) == 1 && liesOnDevice(c.peek(d)) {
 			return c.text(d) + ".device"
 		}
@@ -121,7 +121,7 @@ func (c *checker) constants() {
 		}
 		name, index, part := strings.Cut(e.onText, "[")
 		inForward := strings.HasPrefix(name, "self.") && inForward(e)
-		if !simpleName().MatchString(name) || part && !(inForward && strings.Contains(index, ":")) {
+		if !isSimple(name) || part && !(inForward && strings.Contains(index, ":")) {
 			continue
 		}
 		if !inForward && (e.loop == nil || e.on.loop == e.loop || !e.loop.within(e.on.loop) || !c.backwardOf(e.loop)) {
@@ -135,9 +135,6 @@ func (c *checker) constants() {
 			fix: fix, gain: "a copy, and the host's waiting for it", disproved: "values that the host changes between steps"})
 	}
 }
-
-// simpleName matches a variable or a field.
-var simpleName = pattern(`^\w+(\.\w+)*$`)
 
 // piecewise are batches that are put together from elements each of which was copied by itself.
 func (c *checker) piecewise() {
@@ -367,7 +364,7 @@ func (c *checker) steppedBy(e, a, b *event) bool {
 
 // thawed are parameters that were frozen when the optimizer was made of those that are not, and learn later.
 func (c *checker) thawed() {
-	if strings.Contains(string(c.f.Source), "add_param_group") {
+	if strings.Contains(c.f.String(), "add_param_group") {
 		return
 	}
 	for i := range c.events {

@@ -444,7 +444,7 @@ func (c *checker) lossOf(e *event) string {
 
 // graphUsedAgain tells whether the program asks for gradients beside backward.
 func (c *checker) graphUsedAgain() bool {
-	return strings.Contains(string(c.f.Source), "autograd.grad(") || strings.Contains(string(c.f.Source), "create_graph")
+	return strings.Contains(c.f.String(), "autograd.grad(") || strings.Contains(c.f.String(), "create_graph")
 }
 
 func (c *checker) twice() {

@@ -1,7 +1,6 @@
 package vetpy
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,14 +116,6 @@ const maxArms = 100
 // maxEntered is how deep calls are entered.
 const maxEntered = 8
 
-var (
-	zeroing   = pattern(`([\w.\[\]]+)\.zero_grad\s*\(`)
-	backwards = pattern(`([\w.\[\]]+)\.backward\s*\(\s*(?:\)|gradient|retain_graph|create_graph|inputs)`)
-	learning  = pattern(`([\w.]+)\.(?:parameters\s*\(|named_parameters\s*\(|eval\s*\(\s*\))`)
-	clearing  = pattern(`(?:del\s+([\w.]+)\s*\[|([\w.]+)\.(?:clear|pop|popleft)\s*\()`)
-	graphics  = pattern(`\.cuda\(|["']cuda|\bdevice\b|accelerat|\bmps\b|\bxpu\b`)
-)
-
 // pattern is a regular expression, made when it is first asked: the start of the program does not wait for it.
 func pattern(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
@@ -134,28 +125,37 @@ func newWalker(f *pysyntax.File) *walker {
 	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, lambdas: map[*pysyntax.Lambda]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, learns: map[string]bool{}, cleared: map[string]bool{}}
 	w.file = &scope{vars: map[string]*value{}}
 	w.scope = w.file
-	w.names(w.zeroed, zeroing, ".zero_grad")
-	w.names(w.backward, backwards, ".backward")
-	w.names(w.learns, learning, "parameters", ".eval")
-	w.names(w.cleared, clearing, ".clear", ".pop", "del")
+	s := f.String()
+	called(s, ".zero_grad", func(on, _ string) { w.zeroed[on] = true })
+	called(s, ".backward", func(on, args string) {
+		if hasPrefix(args, ")", "gradient", "retain_graph", "create_graph", "inputs") {
+			w.backward[on] = true
+		}
+	})
+	learns := func(on, _ string) {
+		if !strings.Contains(on, "[") {
+			w.learns[on] = true
+		}
+	}
+	called(s, ".parameters", learns)
+	called(s, ".named_parameters", learns)
+	called(s, ".eval", func(on, args string) {
+		if hasPrefix(args, ")") {
+			learns(on, args)
+		}
+	})
+	for _, method := range []string{".clear", ".pop", ".popleft"} {
+		called(s, method, func(on, _ string) { w.cleared[on] = !strings.Contains(on, "[") })
+	}
+	deleted(s, func(name string) { w.cleared[name] = true })
 	w.placed = w.mentions("set_default_device", "set_default_tensor_type", "with torch.device(")
-	w.gpu = w.mentions("cuda", "device", "accelerat", "mps", "xpu") && graphics().Match(f.Source)
+	w.gpu = w.mentions(".cuda(", `"cuda`, "'cuda", "accelerat") || hasWord(s, "device") || hasWord(s, "mps") || hasWord(s, "xpu")
 	return w
-}
-
-// names puts what a pattern captures into a set. Each match has one of some words, for which searching is far quicker.
-func (w *walker) names(set map[string]bool, form func() *regexp.Regexp, words ...string) {
-	if !w.mentions(words...) {
-		return
-	}
-	for _, m := range form().FindAllSubmatch(w.f.Source, -1) {
-		set[string(bytes.Join(m[1:], nil))] = true
-	}
 }
 
 // mentions tells whether the source has one of some words.
 func (w *walker) mentions(words ...string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(w.f.Source, []byte(word)) })
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(w.f.String(), word) })
 }
 
 // run walks the file, and then what nothing in it calls.
@@ -268,7 +268,7 @@ func (w *walker) tested(x pysyntax.Expr) (test string, which int) {
 	if n, ok := strings.CutPrefix(test, "not "); ok {
 		test, which = n, 1
 	}
-	if simpleName().MatchString(test) {
+	if isSimple(test) {
 		if v := w.scope.get(test); v != nil && v.text != "" && v.text[0] != '"' {
 			test = v.text
 		}
