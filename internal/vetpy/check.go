@@ -75,7 +75,7 @@ var rules = []func(*checker){
 	(*checker).staysInEvaluation, (*checker).backwardInAutocast, (*checker).scalerOrder, (*checker).clips, (*checker).schedule,
 	(*checker).emptyCache, (*checker).deprecated, (*checker).setEpoch, (*checker).flags, (*checker).madeThenMoved, (*checker).deviceInForward,
 	(*checker).dropped, (*checker).uncalled, (*checker).hidden, (*checker).missed, (*checker).probabilities, (*checker).graphCut,
-	(*checker).retained, (*checker).anomalyMode, (*checker).twice, (*checker).constants, (*checker).piecewise, (*checker).unfollowed, (*checker).miscounted, (*checker).aside, (*checker).sharing, (*checker).thawed, (*checker).elsewhere, (*checker).unmoved, (*checker).guided,
+	(*checker).retained, (*checker).anomalyMode, (*checker).twice, (*checker).constants, (*checker).piecewise, (*checker).oneByOneOf, (*checker).partly, (*checker).unfollowed, (*checker).miscounted, (*checker).aside, (*checker).sharing, (*checker).thawed, (*checker).elsewhere, (*checker).unmoved, (*checker).guided,
 }
 
 // checker has the trace, and what rules share.

@@ -177,7 +177,7 @@ func (c *checker) detachedSomewhere(v *value) bool {
 }
 
 // scoring matches functions, loops and loaders that evaluate.
-var scoring = pattern(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|infer|inference|predict|score|accuracy)($|[_.\W\d])|validloader|valloader|testloader|evalloader`)
+var scoring = pattern(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|estimate|infer|inference|predict|score|accuracy)($|[_.\W\d])|validloader|valloader|testloader|evalloader`)
 
 // evaluations are the loops that call a model and never go backward.
 func (c *checker) evaluations(each func(l *loop, forward *event)) {
@@ -364,7 +364,15 @@ func (c *checker) aside() {
 				evidence: finding.Says("no eval() in the program"), disproved: "a model without dropout and batch norm, or an eval() in another file"})
 			continue
 		}
-		if e.kind != evForward || e.modes&noGrad == 0 || e.fn == nil || !scoring().MatchString(e.fn.node.Name) || e.loop == nil || !c.backwardOf(e.loop) || !e.on.is(isModule) || !c.modal(e.on) {
+		if e.kind != evForward || e.modes&noGrad == 0 || e.fn == nil || !scoring().MatchString(e.fn.node.Name) || e.loop == nil || !e.on.is(isModule) || !c.modal(e.on) {
+			continue
+		}
+		if !c.backwardOf(e.loop) {
+			if c.neverSet(e) {
+				c.say(&say{rule: "V03", at: e.node, title: "the model is evaluated in training mode", sure: finding.Medium,
+					fix: fmt.Sprintf("%s.eval()  # before, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
+					evidence: finding.Says("no eval() in the program"), disproved: "a model without dropout and batch norm, or an eval() in another file"})
+			}
 			continue
 		}
 		m := previous(c.events[:i], e, func(f *event) bool { return f.kind == evTrain || f.kind == evEval })
@@ -375,6 +383,14 @@ func (c *checker) aside() {
 			fix: fmt.Sprintf("%s.eval()  # before, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
 			evidence: finding.Says("train() comes before it, at %s", c.lineOf(m)), disproved: "a model without dropout and batch norm"})
 	}
+}
+
+// neverSet tells whether a model that is evaluated in a loop of a function that a training calls is one that it trains, and no mode is set in
+// the whole program.
+func (c *checker) neverSet(e *event) bool {
+	l := e.loop.parent
+	return len(c.settings) == 0 && e.on.call != nil && e.on.class != nil && l != nil && l.fn != e.fn && c.backwardOf(l) &&
+		c.any(l, func(f *event) bool { return f.kind == evForward && f.modes&noGrad == 0 && f.on.call == e.on.call })
 }
 
 // shown tells whether a model that was loaded is asked without recording, and no mode is set in the whole program, which does not train.

@@ -155,6 +155,35 @@ func (c *checker) piecewise() {
 	}
 }
 
+// oneByOneOf are elements of a list that is older than the training, which a loop within each step copies by themselves.
+func (c *checker) oneByOneOf() {
+	if !c.gpu {
+		return
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.kind != evMove || e.guarded || e.call == nil || e.loop == nil || !e.loop.iter.is(isNumber) || e.loop.parent == nil || !c.backwardOf(e.loop.parent) || c.backwardOf(e.loop) || c.hasKind(e.loop, evForward) {
+			continue
+		}
+		x, ok := e.call.Func.(*pysyntax.Attribute).X.(*pysyntax.Subscript)
+		if !ok || !isSimple(c.text(x.X)) || !c.staysAs(c.text(x.X), e) {
+			continue
+		}
+		c.say(&say{rule: "V26", at: e.node, title: fmt.Sprintf("elements of %s are copied to the device one by one, in every step", c.text(x.X)), sure: finding.Medium,
+			fix: fmt.Sprintf("%[1]s = torch.stack(%[1]s).to(%[2]s)  # once, before the training", c.text(x.X), c.target(e)), gain: "all these copies", disproved: "a list that does not fit into the device's memory: then one copy for each step"})
+	}
+}
+
+// staysAs tells whether a variable is a list from before the steps of an event, and nothing in them changes it.
+func (c *checker) staysAs(name string, e *event) bool {
+	v := c.file.vars[name]
+	if e.fn != nil || v == nil || !v.is(isList) || v.is(isLoader|isBatch|isModule) || v.loop != nil {
+		return false
+	}
+	text := c.f.Text(e.loop.parent.node)
+	return !strings.Contains(text, name+".") && !strings.Contains(text, name+" =") && !strings.Contains(text, name+" +=")
+}
+
 func (c *checker) deviceInForward() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -385,6 +414,55 @@ func (c *checker) thawed() {
 				disproved: "an optimizer that is made anew in another file"})
 		}
 	}
+}
+
+// partly are optimizers of one part of a model that a training goes through as a whole, and in which nothing is frozen or loaded.
+func (c *checker) partly() {
+	for _, word := range []string{"requires_grad", "load_state_dict", "pretrained", "add_param_group", "weights="} {
+		if c.bytesHave(word) {
+			return
+		}
+	}
+	for i := range c.events {
+		o := &c.events[i]
+		if !makesOptimizer(o) || len(o.call.Args) == 0 {
+			continue
+		}
+		whole, part, ok := strings.Cut(strings.TrimSuffix(c.text(o.call.Args[0].Value), ".parameters()"), ".")
+		if !ok || whole == "self" || !isSimple(part) || strings.Contains(part, ".") {
+			continue
+		}
+		f := next(c.events[i+1:], o, func(e *event) bool {
+			return e.kind == evForward && e.onText == whole && e.modes&noGrad == 0 && e.on.fields[part] != nil && c.trainsIn(e.loop)
+		})
+		if f == nil {
+			continue
+		}
+		missed := ""
+		for name, m := range f.on.fields {
+			if (missed == "" || name < missed) && name != part && m.is(isModule) && m.call != nil && layers().MatchString(c.layersOf(m)) && !c.bytesHave(whole+"."+name) && c.learnsIn(f.loop, m) {
+				missed = name
+			}
+		}
+		if missed != "" && !c.bytesHave(whole+".parameters") {
+			c.say(&say{rule: "V19", at: o.node, title: fmt.Sprintf("the training goes through %s.%s, and no optimizer has its parameters", whole, missed), sure: finding.Medium,
+				evidence: finding.Says("%s at %s", shortened(c.text(f.node)), c.lineOf(f)), fix: fmt.Sprintf("give the optimizer %s.parameters()", whole), gain: fmt.Sprintf("%s.%s learns", whole, missed),
+				disproved: "a part that is meant to stay as it is: then requires_grad_(False) saves its gradients"})
+		}
+	}
+}
+
+// layersOf is the source of what makes a module: of its class, or the call.
+func (c *checker) layersOf(m *value) string {
+	if m.class != nil {
+		return c.f.Text(m.class.node)
+	}
+	return c.text(m.call)
+}
+
+// learnsIn tells whether a loop asks a module with recording.
+func (c *checker) learnsIn(l *loop, m *value) bool {
+	return c.any(l, func(e *event) bool { return e.kind == evForward && e.on.call == m.call && e.modes&noGrad == 0 })
 }
 
 // outermost is the loop around another that lies directly in a third.
