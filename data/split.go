@@ -4,6 +4,7 @@ import (
 	"errors"
 	"iter"
 	"reflect"
+	"slices"
 
 	"github.com/warpline-ml/warpline/tensor"
 )
@@ -127,10 +128,15 @@ func both[A, B Batch](a A, b B, errA, errB error, yield func(Both[A, B], error) 
 
 // Divisors are the numbers that divide n, in order: into as many equal parts a batch of n rows can be split.
 func Divisors(n int) (list []int) {
-	for d := 1; d <= n; d++ {
-		if n%d == 0 {
-			list = append(list, d)
+	var large []int
+	for d := 1; d <= n/d; d++ {
+		if n%d > 0 {
+			continue
+		}
+		if list = append(list, d); d < n/d {
+			large = append(large, n/d)
 		}
 	}
-	return list
+	slices.Reverse(large)
+	return append(list, large...)
 }

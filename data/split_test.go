@@ -160,3 +160,21 @@ func TestNested(t *testing.T) {
 		t.Errorf("%d turns, %d different values", n, len(draws))
 	}
 }
+
+// TestDivisors: they are what divides, in order, also of numbers that nobody could count to.
+func TestDivisors(t *testing.T) {
+	for n := range 100 {
+		var want []int
+		for d := 1; d <= n; d++ {
+			if n%d == 0 {
+				want = append(want, d)
+			}
+		}
+		if got := data.Divisors(n); !slices.Equal(got, want) {
+			t.Errorf("%d: %v, want %v", n, got, want)
+		}
+	}
+	if got := data.Divisors(1 << 40); len(got) != 41 || got[40] != 1<<40 {
+		t.Errorf("%v", got)
+	}
+}

@@ -82,11 +82,12 @@ type Loop struct {
 // A step may go another way where it learns, with mixed pictures, and where it is scored: m tells which. While it is scored, the model
 // has the mean of its weights, of a Loop that has one.
 //
-// Each score leaves a checkpoint in the run folder, beside log.jsonl, loss.svg, scalars for TensorBoard and model.safetensors.
+// Each score leaves a checkpoint in the run folder, beside log.jsonl, loss.svg, scalars for TensorBoard and model.safetensors. A folder
+// may have other files; one that has some of these names, and no run to go on with, is an error.
 // When ctx is cancelled, or Ctrl-C is pressed, it stops after the steps that are under way, leaves a checkpoint and returns
 // [ErrInterrupted] beside the result so far; a second Ctrl-C ends the process. The result is of the weights that are kept.
-// Where memory runs out, the steps before are kept, and the error, of an [tensor.OOMError], says where the report is. Other mistakes of
-// step panic, as they do outside of it.
+// Where memory runs out, the steps before are kept, and the error, of an [tensor.OOMError], says where the report is. What Anomaly finds
+// is an error of a [tensor.Anomaly]. Other mistakes of step panic, as they do outside of it.
 //
 // On a device without arithmetic nothing is written, and of what is held out one batch counts for the memory: so
 // [plan.DryRun] and [plan.LargestBatch] tell of a function that makes a model and fits it for a few steps what it needs on a card.

@@ -36,7 +36,7 @@ type Result struct {
 	Left      *int     `json:"skipped_steps,omitempty"`     // steps since the start that it left out; nil without one
 
 	Spikes []Spike `json:"spikes,omitempty"`     // steps far above those before
-	Dead   []Dead  `json:"dead_units,omitempty"` // units that did not learn any more; needs Config.Statistics
+	Dead   []Dead  `json:"dead_units,omitempty"` // units that did not learn any more; needs Statistics
 
 	Task       string    `json:"-"`
 	Model      string    `json:"-"`

@@ -12,7 +12,7 @@ type Look struct {
 	Modules    prof.ModuleTable `json:"modules"`
 }
 
-// Looking is a Watcher that is told what Config.Statistics found.
+// Looking is a Watcher that is told what the Statistics of a [Config] or a [Loop] found.
 type Looking interface {
 	Watcher
 	Look(l Look)

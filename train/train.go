@@ -34,7 +34,7 @@ import (
 	"github.com/warpline-ml/warpline/tensor"
 )
 
-// Watcher is told what happens in a run, in order and in the goroutine of Run.
+// Watcher is told what happens in a run, in order and in the goroutine of [Run] or [Fit].
 type Watcher interface {
 	Start(s Start)
 	Step(s Step)
