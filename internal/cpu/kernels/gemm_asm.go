@@ -25,6 +25,7 @@ const (
 	packRows     = 512     // above as many always
 	packCols     = 512     // above as many columns of C, A is always packed
 	farStep      = 4096    // and below that if its lines, so many bytes apart, fall into one set of the cache
+	fewBeside    = 16      // fewer panels than that are packed one by one
 	parallelWork = 1 << 19 // least multiply-adds to share
 	batchWork    = 1 << 22 // least multiply-adds of a product in a batch to share it alone
 )
@@ -288,7 +289,7 @@ func (p *product) slice() {
 // packGrain is the number of panels to pack in one go: where rows of A lie side by side, as many as there are for a thread,
 // which reads on along them.
 func (p *product) packGrain() int {
-	if p.packNow[0] && p.a.lane == p.set.size {
+	if p.packNow[0] && p.a.lane == p.set.size && !p.set.masks {
 		return ceilDiv(p.panelsToPack(), par.Threads())
 	}
 	return 1
@@ -356,7 +357,7 @@ func (p *product) packRows(lo, hi int) {
 		for lo+same < hi && p.heights.part(lo+same).n == rows.n {
 			same++
 		}
-		if same < 2 || !p.a.packBeside(p.panelA(lo), p.set, p.below(rows), same, p.steps) {
+		if same < fewBeside || !p.a.packBeside(p.panelA(lo), p.set, p.below(rows), same, p.steps) {
 			same = 1
 			p.packPanel(lo, lo)
 		}
