@@ -1,6 +1,7 @@
 package vetpy
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,8 +12,8 @@ import (
 	"github.com/warpline-ml/warpline/internal/vet/vettest"
 )
 
-// row is a finding that is expected of a script: its line and rule, and the mistake in words.
-var row = regexp.MustCompile(`^  (\d+ [A-Z]\d\d)  (also|\d+): .+$`)
+// row is a finding that is expected of a script: its line and rule, and the mistake in words; of a notebook, its cell before.
+var row = regexp.MustCompile(`^  ((?:cell\d+:)?\d+ [A-Z]\d\d)  (also|\d+): .+$`)
 
 // TestForum: in scripts that were written after threads of forums, before anybody looked at the rules, the mistake of the
 // thread is found, but for those that the list has as missed, and nothing else but what is wrong there too.
@@ -39,16 +40,27 @@ func TestForum(t *testing.T) {
 	if mistakes*100 < (mistakes+missed)*95 {
 		t.Errorf("%d are missed", missed)
 	}
-	files := must(filepath.Glob("testdata/forum/*.py"))
+	files := append(must(filepath.Glob("testdata/forum/*.py")), must(filepath.Glob("testdata/forum/*.ipynb"))...)
 	if len(files) != len(wanted) {
 		t.Errorf("%d scripts, %d in the list", len(files), len(wanted))
 	}
 	for _, file := range files {
 		want := slices.Compact(slices.Sorted(slices.Values(wanted[filepath.Base(file)])))
-		if d := vettest.Unlike(want, got(t, file, string(must(os.ReadFile(file))))); d != "" {
+		if d := vettest.Unlike(want, found(t, file)); d != "" {
 			t.Errorf("%s: wanted, got:\n%s", file, d)
 		}
 	}
+}
+
+// found are "line rule" of what is found in a script, or "cell:line rule" in a notebook.
+func found(t *testing.T, file string) (all []string) {
+	if filepath.Ext(file) == ".py" {
+		return got(t, file, string(must(os.ReadFile(file))))
+	}
+	for _, f := range must(CheckFile(file)) {
+		all = append(all, fmt.Sprintf("cell%d:%d %s", f.Cell, f.Line, f.Rule))
+	}
+	return all
 }
 
 // TestForumNear: in scripts of the same authors that nearly have such mistakes, nothing is found.
