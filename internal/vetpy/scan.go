@@ -1,6 +1,10 @@
 package vetpy
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
 
 // What is looked for in the whole source, before it is walked. Regular expressions take ten times as long.
 
@@ -90,4 +94,9 @@ func isSimple(text string) bool {
 		}
 	}
 	return !begins
+}
+
+// pattern is a regular expression, made when it is first asked: the start of the program does not wait for it.
+func pattern(form string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
 }
