@@ -367,21 +367,19 @@ func (c *checker) aside() {
 		if e.kind != evForward || e.modes&noGrad == 0 || e.fn == nil || !scoring().MatchString(e.fn.node.Name) || e.loop == nil || !e.on.is(isModule) || !c.modal(e.on) {
 			continue
 		}
-		if !c.backwardOf(e.loop) {
-			if c.neverSet(e) {
-				c.say(&say{rule: "V03", at: e.node, title: "the model is evaluated in training mode", sure: finding.Medium,
-					fix: fmt.Sprintf("%s.eval()  # before, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
-					evidence: finding.Says("no eval() in the program"), disproved: "a model without dropout and batch norm, or an eval() in another file"})
+		why := "no eval() in the program"
+		if c.backwardOf(e.loop) {
+			m := previous(c.events[:i], e, func(f *event) bool { return f.kind == evTrain || f.kind == evEval })
+			if m == nil || m.kind == evEval || m.loop != e.loop {
+				continue
 			}
-			continue
-		}
-		m := previous(c.events[:i], e, func(f *event) bool { return f.kind == evTrain || f.kind == evEval })
-		if m == nil || m.kind == evEval || m.loop != e.loop {
+			why = "train() comes before it, at " + c.lineOf(m)
+		} else if !c.neverSet(e) {
 			continue
 		}
 		c.say(&say{rule: "V03", at: e.node, title: "the model is evaluated in training mode", sure: finding.Medium,
 			fix: fmt.Sprintf("%s.eval()  # before, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
-			evidence: finding.Says("train() comes before it, at %s", c.lineOf(m)), disproved: "a model without dropout and batch norm"})
+			evidence: finding.Says("%s", why), disproved: "a model without dropout and batch norm, or an eval() in another file"})
 	}
 }
 

@@ -340,12 +340,10 @@ func (c *checker) missed() {
 				break
 			}
 			if e.kind == evCall && e.what == "remade" && e.onText == model && e.arg.is(isModule) && e.loop != nil && !o.loop.within(e.loop) && c.hasKind(e.loop, evBackward) && !c.any(e.loop, makesOptimizer) {
-				c.say(&say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is made anew, and the optimizer has the parameters of the one before", model), sure: finding.High,
-					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer anew, too, behind it", gain: "the new model learns", disproved: "parameters that are handed to the optimizer in another file"})
+				c.sayLeft(e, o, model+" is made anew")
 			}
 			if e.kind == evCall && e.what == "replaced" && e.onText == model && next(c.events[j+1:], e, makesOptimizer) == nil && next(c.events[j+1:], e, func(s *event) bool { return isStep(s) && s.on.call == o.call }) != nil {
-				c.say(&say{rule: "V19", at: e.node, title: fmt.Sprintf("%s is replaced, and the optimizer has the parameters of the one before", model), sure: finding.High,
-					evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer anew, too, behind it", gain: "the new model learns", disproved: "parameters that are handed to the optimizer in another file"})
+				c.sayLeft(e, o, model+" is replaced")
 			}
 			if e.kind == evMove && o.what == "torch.optim.Adagrad" && e.onText == model && e.on.is(isModule) {
 				c.say(&say{rule: "R01", at: o.node, title: fmt.Sprintf("Adagrad makes its state where the parameters are, and %s is moved only then", model), sure: finding.High,
@@ -358,6 +356,12 @@ func (c *checker) missed() {
 			}
 		}
 	}
+}
+
+// sayLeft tells of an optimizer that has the parameters of a model which is another one by now.
+func (c *checker) sayLeft(e, o *event, what string) {
+	c.say(&say{rule: "V19", at: e.node, title: what + ", and the optimizer has the parameters of the one before", sure: finding.High,
+		evidence: finding.Says("the optimizer is made at %s", c.lineOf(o)), fix: "make the optimizer anew, too, behind it", gain: "the new model learns", disproved: "parameters that are handed to the optimizer in another file"})
 }
 
 // sharing are optimizers that are made of the parameters of one model, side by side, while another model of the function has none.
@@ -445,11 +449,16 @@ func (c *checker) partly() {
 			}
 		}
 		if missed != "" && !c.bytesHave(whole+".parameters") {
-			c.say(&say{rule: "V19", at: o.node, title: fmt.Sprintf("the training goes through %s.%s, and no optimizer has its parameters", whole, missed), sure: finding.Medium,
-				evidence: finding.Says("%s at %s", shortened(c.text(f.node)), c.lineOf(f)), fix: fmt.Sprintf("give the optimizer %s.parameters()", whole), gain: fmt.Sprintf("%s.%s learns", whole, missed),
-				disproved: "a part that is meant to stay as it is: then requires_grad_(False) saves its gradients"})
+			c.sayMissed(o.node, f, whole+"."+missed, whole+".parameters()")
 		}
 	}
+}
+
+// sayMissed tells of a part of a training, which an event goes through, that no optimizer has.
+func (c *checker) sayMissed(at pysyntax.Node, e *event, part, give string) {
+	c.say(&say{rule: "V19", at: at, title: fmt.Sprintf("the training goes through %s, and no optimizer has its parameters", part), sure: finding.Medium,
+		evidence: finding.Says("%s at %s", shortened(c.text(e.node)), c.lineOf(e)), fix: "give the optimizer " + give, gain: part + " learns",
+		disproved: "a part that is meant to stay as it is: then requires_grad_(False) saves its gradients"})
 }
 
 // layersOf is the source of what makes a module: of its class, or the call.
@@ -488,9 +497,7 @@ func (c *checker) unfollowed() {
 			if e.kind != evForward && e.kind != evCriterion || e.modes&noGrad != 0 || ofModuleMethod(e) || !c.learnable(e.on) || strings.Contains(c.f.LineText(c.f.Line(e.node)), "detach") || !c.onlyCalled(e.onText) || !c.sameName(e) {
 				continue
 			}
-			c.say(&say{rule: "V19", at: e.on.call, title: fmt.Sprintf("the training goes through %s, and no optimizer has its parameters", e.onText), sure: finding.Medium,
-				evidence: finding.Says("%s at %s", shortened(c.text(e.node)), c.lineOf(e)), fix: fmt.Sprintf("give the optimizer list(...) + list(%s.parameters())", e.onText), gain: fmt.Sprintf("%s learns", e.onText),
-				disproved: "a part that is meant to stay as it is: then requires_grad_(False) saves its gradients"})
+			c.sayMissed(e.on.call, e, e.onText, fmt.Sprintf("list(...) + list(%s.parameters())", e.onText))
 		}
 	}
 }
@@ -654,7 +661,7 @@ func (c *checker) madeOn(v *value, device string) string {
 	case !legacyConstructor(v.path):
 		return strings.TrimSuffix(call, ")") + ", device=" + device + ")"
 	case last != "Tensor" && last != "FloatTensor":
-		last = "dtype=torch." + legacyTypes[last] + ", "
+		last = "dtype=torch." + legacyType(last) + ", "
 	default:
 		last = ""
 	}
@@ -665,14 +672,20 @@ func (c *checker) madeOn(v *value, device string) string {
 	return fmt.Sprintf("torch.empty(%s, %sdevice=%s)", strings.Join(sizes, ", "), last, device)
 }
 
-// legacyTypes are the types of elements that legacy constructors have in their names.
-var legacyTypes = map[string]string{"DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16", "ByteTensor": "uint8", "CharTensor": "int8", "ShortTensor": "int16",
-	"IntTensor": "int32", "LongTensor": "int64", "BoolTensor": "bool"}
+// legacyType is the type of elements that a legacy constructor has in its name; empty of another function.
+func legacyType(name string) string {
+	const types = "FloatTensor float32 DoubleTensor float64 HalfTensor float16 BFloat16Tensor bfloat16 ByteTensor uint8 CharTensor int8 ShortTensor int16 IntTensor int32 LongTensor int64 BoolTensor bool "
+	if _, after, ok := strings.Cut(" "+types, " "+name+" "); ok {
+		t, _, _ := strings.Cut(after, " ")
+		return t
+	}
+	return ""
+}
 
 // legacyConstructor tells whether a path is of torch.FloatTensor and the like, which take values or sizes, and no device but the host.
 func legacyConstructor(path string) bool {
 	last, ok := strings.CutPrefix(path, "torch.")
-	return ok && (last == "Tensor" || last == "FloatTensor" || legacyTypes[last] != "")
+	return ok && (last == "Tensor" || strings.HasSuffix(last, "Tensor") && legacyType(last) != "")
 }
 
 // ofSizes tells whether a call names sizes: numbers, or what size and shape give.
