@@ -291,3 +291,21 @@ func TestMadeOn(t *testing.T) {
 		}
 	}
 }
+
+// TestFixText: what a fix writes is Python.
+func TestFixText(t *testing.T) {
+	for call, want := range map[string]string{
+		"x.cuda()": "x.cuda(non_blocking=True)", "x.to(device)": "x.to(device, non_blocking=True)", "x.to(\n\tdevice,\n)": "x.to(\n\tdevice, non_blocking=True)",
+	} {
+		if got := withArg(call, "non_blocking=True"); got != want {
+			t.Errorf("%s becomes %s, want %s", call, got, want)
+		}
+	}
+	for x, want := range map[string]bool{
+		"loss": false, "f(a, b)": false, "(a + b)": false, "x[i, j]": false, "a, b": true, "(a, b)": true, "((a, b))": true, "{'loss': loss}": true, "[a]": true, "k=v": true,
+	} {
+		if several(x) != want {
+			t.Errorf("%s is several values: %v, want %v", x, !want, want)
+		}
+	}
+}

@@ -93,6 +93,15 @@ func (c *checker) backwardOf(l *loop) bool {
 	return l.lighting && l.fn.node.Name == "training_step" || c.any(l, func(e *event) bool { return e.kind == evBackward && e.loop == l })
 }
 
+// withArg is the text of a call with one more argument.
+func withArg(call, arg string) string {
+	before := strings.TrimRight(strings.TrimSuffix(call, ")"), " \t\n,")
+	if !strings.HasSuffix(before, "(") {
+		before += ", "
+	}
+	return before + arg + ")"
+}
+
 func (c *checker) pageable() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -107,7 +116,7 @@ func (c *checker) pageable() {
 				fix:      "DataLoader(..., pin_memory=True)", gain: "copies at the full rate of the link, beside the step", disproved: "batches that the collate function pins itself"})
 		case !asked && e.on.is(isPinned):
 			c.say(&say{rule: "R14", at: e.node, title: "memory is pinned, and the copy waits all the same", sure: finding.Medium,
-				fix: strings.TrimSuffix(c.text(e.node), ")") + ", non_blocking=True)", gain: "the copy runs beside the program", disproved: "pinned memory that is used again, for copies that do not block"})
+				fix: withArg(c.text(e.node), "non_blocking=True"), gain: "the copy runs beside the program", disproved: "pinned memory that is used again, for copies that do not block"})
 		}
 	}
 }

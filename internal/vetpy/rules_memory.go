@@ -94,21 +94,46 @@ func keptTitle(e *event) string {
 func (c *checker) keptFix(e *event) string {
 	text := c.text(e.node)
 	if e.what == "+=" {
-		if a, b, ok := strings.Cut(text, "+="); ok {
+		if a, b, ok := strings.Cut(text, "+="); ok && !several(b) {
 			return strings.TrimSpace(a) + " += " + detached(b) + "  # on the device; .item() once, when it is printed"
 		}
 		return "add the value's .detach()"
 	}
 	if e.what == "[]=" {
-		if a, b, ok := strings.Cut(text, " = "); ok {
+		if a, b, ok := strings.Cut(text, " = "); ok && !several(b) {
 			return a + " = " + detached(b)
 		}
 		return "keep the value's .detach()"
 	}
-	if open := strings.IndexByte(text, '('); e.what != "[]" && open > 0 && strings.HasSuffix(text, ")") {
+	if open := strings.IndexByte(text, '('); e.what != "[]" && open > 0 && strings.HasSuffix(text, ")") && !several(text[open+1:len(text)-1]) {
 		return text[:open+1] + detached(text[open+1:len(text)-1]) + ")"
 	}
 	return "keep the value's .detach()"
+}
+
+// several tells whether an expression, or a call's arguments, are more than one value, of which each is detached by itself.
+func several(x string) bool {
+	x = strings.TrimSpace(x)
+	for strings.HasPrefix(x, "(") && strings.HasSuffix(x, ")") {
+		x = strings.TrimSpace(x[1 : len(x)-1])
+	}
+	if strings.HasPrefix(x, "{") || strings.HasPrefix(x, "[") {
+		return true
+	}
+	depth := 0
+	for _, r := range x {
+		switch r {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		case ',', '=':
+			if depth == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // detached is an expression without its graph.
