@@ -243,7 +243,7 @@ func TestFindings(t *testing.T) {
 	k := load(t, env, []byte(broken)).Kernel("swish")
 	x, y := env.Ones(100), kernel.Empty(env, dtype.F32, 100)
 	k.Launch(env, kernel.Cover(128, 128), x, y, 100)
-	wants(t, "an overrun", failed(env, func(*tensor.Env) { y.Floats() }), "kernel swish at kernel_test.go:", "swish.cu:7", "initcheck", "thread [100 0 0]")
+	wants(t, "an overrun", failed(env, func(*tensor.Env) { y.Floats() }), "kernel swish at kernel_test.go:", "swish.cu:7", "initcheck", "thread 100,0,0")
 
 	env = simulated(t, "check=all")
 	k = load(t, env, source(t, "swish.ptx")).Kernel("swish")
@@ -276,7 +276,7 @@ func TestTest(t *testing.T) {
 	}{
 		"right":             {right, swish, nil},
 		"another number":    {strings.ReplaceAll(right, "0f3F800000", "0f40000000"), swish, []string{"kernel swish of 33 on sim:a100-80, check=all:", "element [0] of f32[33] is", "33 in a row are wrong, up to element [32]", "1e-06 is allowed", kernel.SeedEnv}},
-		"an overrun":        {strings.ReplaceAll(right, "setp.ge.s32", "setp.gt.s32"), swish, []string{"kernel swish of 33", "by thread [33 0 0]", "swish.cu:7"}},
+		"an overrun":        {strings.ReplaceAll(right, "setp.ge.s32", "setp.gt.s32"), swish, []string{"kernel swish of 33", "by thread 33,0,0", "swish.cu:7"}},
 		"a missing element": {strings.Replace(right, "@%p1 bra \t$L__BB0_2;", "@%p1 bra $L__BB0_2;\nsetp.eq.s32 %p1, %r1, 5;\n@%p1 bra $L__BB0_2;", 1), swish, []string{"element [5] of f32[33] is NaN", "the others are right"}},
 		"nothing":           {right, func(*kernel.Case) {}, []string{"launched nothing"}},
 	} {

@@ -188,7 +188,7 @@ func TestFaults(t *testing.T) {
 		{"endless", Config{StepLimit: 1000}, driver.LaunchTimeout, []string{"more than 1000 instructions"}, nil},
 		{"racy", Config{Checks: gpusim.Racecheck}, driver.LaunchFailed, []string{"racecheck", "in racy"}, nil},
 		{"scale", Config{Checks: gpusim.Initcheck}, driver.LaunchFailed, []string{"initcheck", "never written", "MemAlloc"}, func(r *rig) []byte { return pack(r.alloc(0, 4*33), uint32(33)) }},
-		{"scale", Config{}, driver.IllegalAddress, []string{"thread [32 0 0]", "0 bytes past the end of the allocation of 128 bytes"}, func(r *rig) []byte { return pack(r.alloc(0, 128), uint32(33)) }},
+		{"scale", Config{}, driver.IllegalAddress, []string{"thread 32,0,0", "0 bytes past the end of the allocation of 128 bytes"}, func(r *rig) []byte { return pack(r.alloc(0, 128), uint32(33)) }},
 		{"scale", Config{}, driver.IllegalAddress, []string{"after free", "freed by MemFree"}, func(r *rig) []byte {
 			p := r.alloc(0, 256)
 			r.do(0, func() driver.Result { return r.api.MemFree(p) })
