@@ -132,8 +132,8 @@ func (r *run) evaluated(ctx context.Context, model nn.Module, show int) (*scored
 		return nil, nil, nil
 	}
 	e := &evaluation{env: r.Params.policy(r.env), arch: &r.arch, model: model, set: r.test, batch: evalBatch(&r.arch, r.Context), show: show, progress: r.Watch.Scoring}
-	if r.dry() { // its first batch is the largest, and counts for the peak
-		e.batches, e.progress = 1, func(int, int) {}
+	if r.dry() { // the first batches are the largest; the second is measured beside what is left of the first
+		e.batches, e.progress = min(2, (r.test.Len()+e.batch-1)/e.batch), func(int, int) {}
 	}
 	found, err := e.run(ctx)
 	return found, e, err
