@@ -90,10 +90,15 @@ type scored struct {
 	size     int // samples; of a text, tokens
 }
 
+// dryScored is how many batches are scored where nothing is computed: the first are the largest, and the second runs beside what is
+// left of the first.
+const dryScored = 2
+
 // scoring is what is scored.
 type scoring struct {
 	turns    iter.Seq2[turn, error]
 	samples  int
+	dry      bool // dryScored batches are enough, and nobody is told of them
 	progress func(done, of int)
 	weight   func(t turn) int               // of a batch in the mean of all; nil: its samples
 	measure  func(t turn, m *metric.Meters) // what the step has not, once the loss is counted; nil: nothing
@@ -103,7 +108,7 @@ type scoring struct {
 func (s *scoring) run(ctx context.Context) (*scored, error) {
 	var loss metric.Mean
 	var m metric.Meters
-	found := &scored{}
+	found, done := &scored{}, 0
 	for t, err := range s.turns {
 		if err != nil {
 			return nil, stopped(ctx, err)
@@ -118,7 +123,11 @@ func (s *scoring) run(ctx context.Context) (*scored, error) {
 		if s.measure != nil {
 			s.measure(t, &m)
 		}
-		s.progress(found.samples, s.samples)
+		if !s.dry {
+			s.progress(found.samples, s.samples)
+		} else if done++; done == dryScored {
+			break
+		}
 	}
 	found.loss, found.metrics = loss.Value(), m.Values()
 	if share, ok := found.metrics["accuracy"]; ok {

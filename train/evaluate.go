@@ -19,9 +19,9 @@ type evaluation struct {
 	arch     *zoo.Arch
 	model    nn.Module
 	set      dataset.Source
-	batch    int // samples at once
-	batches  int // at most so many; 0: all
-	show     int // pictures to keep of those that were recognised, and of those that were not
+	batch    int  // samples at once
+	dry      bool // as of a [scoring]
+	show     int  // pictures to keep of those that were recognised, and of those that were not
 	progress func(done, of int)
 
 	out          *tensor.Tensor // of the batch; of a text its loss
@@ -33,8 +33,8 @@ type evaluation struct {
 func (e *evaluation) run(ctx context.Context) (*scored, error) {
 	set := of(e.set.Turns, e.step)
 	all := scoring{
-		turns:   set.turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Steps: e.batches, Name: "evaluate", Context: ctx}),
-		samples: e.set.Len(), progress: e.progress, weight: e.weight, measure: e.measure,
+		turns:   set.turns(e.env.NoGrad().Eval(), data.Config{Size: e.batch, Name: "evaluate", Context: ctx}),
+		samples: e.set.Len(), dry: e.dry, progress: e.progress, weight: e.weight, measure: e.measure,
 	}
 	return all.run(ctx)
 }
@@ -131,10 +131,7 @@ func (r *run) evaluated(ctx context.Context, model nn.Module, show int) (*scored
 	if r.test == nil {
 		return nil, nil, nil
 	}
-	e := &evaluation{env: r.Params.policy(r.env), arch: &r.arch, model: model, set: r.test, batch: evalBatch(&r.arch, r.Context), show: show, progress: r.Watch.Scoring}
-	if r.dry() { // the first batches are the largest; the second is measured beside what is left of the first
-		e.batches, e.progress = min(2, (r.test.Len()+e.batch-1)/e.batch), func(int, int) {}
-	}
+	e := &evaluation{env: r.Params.policy(r.env), arch: &r.arch, model: model, set: r.test, batch: evalBatch(&r.arch, r.Context), dry: r.dry(), show: show, progress: r.Watch.Scoring}
 	found, err := e.run(ctx)
 	return found, e, err
 }

@@ -89,7 +89,7 @@ type Loop struct {
 // Where memory runs out, the steps before are kept, and the error, of an [tensor.OOMError], says where the report is. What Anomaly finds
 // is an error of a [tensor.Anomaly]. Other mistakes of step panic, as they do outside of it.
 //
-// On a device without arithmetic nothing is written, and of what is held out one batch counts for the memory: so
+// On a device without arithmetic nothing is written, and of what is held out two batches count for the memory: so
 // [plan.DryRun] and [plan.LargestBatch] tell of a function that makes a model and fits it for a few steps what it needs on a card.
 func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Source[B], step func(b P, m *metric.Meters) *tensor.Tensor) (result *Result, err error) {
 	switch {
@@ -192,11 +192,7 @@ func (s *session) fitted(ctx context.Context, model any, held batches, samples i
 		}()
 	}
 	c := data.Config{Size: s.Data.Size, Name: "evaluate", Context: ctx}
-	progress := s.Watch.Scoring
-	if s.dry() {
-		c.Steps, progress = 1, func(int, int) {}
-	}
-	all := scoring{turns: held.turns(s.Env.NoGrad().Eval(), c), samples: samples, progress: progress}
+	all := scoring{turns: held.turns(s.Env.NoGrad().Eval(), c), samples: samples, dry: s.dry(), progress: s.Watch.Scoring}
 	return all.run(ctx)
 }
 

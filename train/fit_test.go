@@ -310,36 +310,42 @@ func TestFitPlateau(t *testing.T) {
 	}
 }
 
-// TestFitNeedsAsPlanned: what a function needs that makes a model and fits it is found by a dry run, to the byte.
+// TestFitNeedsAsPlanned: what a function needs that makes a model and fits it is found by a dry run, to the byte, however the loop learns
+// and however many batches are scored.
 func TestFitNeedsAsPlanned(t *testing.T) {
-	fit := func(env *tensor.Env) error {
-		m := nn.Sequential{nn.NewLinear(env, 1, 64), nn.Tanh{}, nn.NewLinear(env, 64, 1)}
-		loop := train.Loop{Env: env, Model: m, Optimizer: optim.NewAdamW(nn.Params(m), optim.AdamWConfig{}), Average: 0.9, Data: data.Config{Size: 32}, Steps: 3, Out: filepath.Join(t.TempDir(), "run")}
-		_, err := train.Fit(t.Context(), loop, line(96, 2), line(64, 2), func(b *data.Pair, _ *metric.Meters) *tensor.Tensor {
-			return nn.MSE(m.Forward(b.X), b.Y)
-		})
-		if _, missing := os.Stat(loop.Out); missing == nil && !env.Device().Computes() {
-			t.Error("a dry run has left a folder")
+	for name, change := range map[string]func(l *train.Loop){
+		"plain": func(*train.Loop) {}, "average": func(l *train.Loop) { l.Average = 0.9 }, "captured": func(l *train.Loop) { l.Capture, l.Steps = true, 6 },
+		"parts": func(l *train.Loop) { l.Parts = 2 }, "in backward": func(l *train.Loop) { l.InBackward = true }, "best": func(l *train.Loop) { l.Keep, l.EvalEvery = train.KeepBest, 2 },
+	} {
+		for _, held := range []int{20, 64, 150} {
+			fit := func(env *tensor.Env) error {
+				m := nn.Sequential{nn.NewLinear(env, 1, 64), nn.Tanh{}, nn.NewLinear(env, 64, 1)}
+				loop := train.Loop{Env: env, Model: m, Optimizer: optim.NewAdamW(nn.Params(m), optim.AdamWConfig{}), Keep: train.KeepLast, Data: data.Config{Size: 32}, Steps: 3, Out: filepath.Join(t.TempDir(), "run")}
+				change(&loop)
+				_, err := train.Fit(t.Context(), loop, line(96, 2), line(held, 2), func(b *data.Pair, meters *metric.Meters) *tensor.Tensor {
+					y := m.Forward(b.X)
+					meters.Numbers(y, b.Y)
+					return nn.MSE(y, b.Y)
+				})
+				if _, missing := os.Stat(loop.Out); missing == nil && !env.Device().Computes() {
+					t.Error("a dry run has left a folder")
+				}
+				return err
+			}
+			report, err := plan.DryRun("a100-80", fit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, device := range []string{"null:a100-80", "sim:a100-80"} {
+				env, err := tensor.Fresh(device)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := fit(env); err != nil || report.Requested != env.Device().Memory().Peak {
+					t.Errorf("%s, %d samples held out: %v: a dry run tells %d bytes, and %s %d", name, held, err, report.Requested, device, env.Device().Memory().Peak)
+				}
+			}
 		}
-		return err
-	}
-	report, err := plan.DryRun("a100-80", fit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, err := tensor.Fresh("null:a100-80")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fit(env); err != nil || report.Requested != env.Device().Memory().Peak {
-		t.Errorf("%v: a dry run tells %d bytes, and the device %d", err, report.Requested, env.Device().Memory().Peak)
-	}
-	real, err := tensor.Fresh("sim:a100-80")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fit(real); err != nil || report.Requested != real.Device().Memory().Peak {
-		t.Errorf("%v: a dry run tells %d bytes, and a simulated card %d", err, report.Requested, real.Device().Memory().Peak)
 	}
 }
 
