@@ -17,6 +17,7 @@ type Dry struct {
 	Batch       int
 	Steps       int
 	Scored      int     // batches that are scored, of all evaluations
+	tried       int     // batches that are scored behind the steps of a report, where any are
 	Loader      float64 // seconds that the data of a batch take on this machine, by one goroutine; measured
 	Reports     []*plan.Report
 	Levers      map[string][]tensor.Lever // by card, of those that are too small: what would save memory there
@@ -29,20 +30,20 @@ func (d *Dry) Whole(r *plan.Report) (seconds, low, high float64) {
 	if s == nil {
 		return 0, 0, 0
 	}
-	seconds = float64(d.Steps)*s.Total + float64(d.Scored)*s.After
+	seconds = float64(d.Steps)*s.Total + float64(d.Scored)*s.After/float64(max(1, d.tried))
 	return seconds, seconds * s.Low / s.Total, seconds * s.High / s.Total
 }
 
-// scored is how many batches all evaluations have.
-func (r *run) scored() int {
+// evaluations is how often the run is scored, and how many batches each time.
+func (r *run) evaluations() (times, batches int) {
 	if r.job.test == nil {
-		return 0
+		return 0, 0
 	}
-	times, batch := 1, evalBatch(&r.job.arch, r.Context)
+	times, size := 1, evalBatch(&r.job.arch, r.Context)
 	if r.EvalEvery > 0 {
 		times += (r.Steps - 1) / r.EvalEvery
 	}
-	return times * ((r.job.test.Len() + batch - 1) / batch)
+	return times, (r.job.test.Len() + size - 1) / size
 }
 
 // DryRun finds what the run needs on cards that nobody has at hand: the memory of its steps and of scoring, to the byte, the
@@ -63,7 +64,8 @@ func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 		return nil, err
 	}
 	defer r.job.close()
-	d = &Dry{Task: r.Task, Batch: r.Batch, Steps: r.Steps, Scored: r.scored(), Levers: map[string][]tensor.Lever{}}
+	times, batches := r.evaluations()
+	d = &Dry{Task: r.Task, Batch: r.Batch, Steps: r.Steps, Scored: times * batches, tried: min(batches, dryScored), Levers: map[string][]tensor.Lever{}}
 	if d.Loader, err = r.loading(ctx); err != nil {
 		return nil, err
 	}

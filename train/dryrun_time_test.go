@@ -52,16 +52,22 @@ func (s *stepper) Step(x train.Step) {
 // clocks tells devices apart: each run has one that nothing used before.
 var clocks int
 
-// stepTime is how long a step takes on the virtual clock of a device.
+// stepTime is how long a step takes on the virtual clock of a device, in the set's order.
 func stepTime(t *testing.T, c train.Config, kind string) float64 {
 	t.Helper()
-	clocks++
-	c.Device = device.Name{Kind: kind, Index: clocks}.String()
 	c.Order, c.Given["order"], c.Steps = "sequential", true, 5
 	at := 1
 	if c.Capture {
 		c.Steps, at = 10, 6 // after what is recorded
 	}
+	return tookFrom(t, c, kind, at)
+}
+
+// tookFrom is how long what is between the ends of a step, from 0, and the next takes on the virtual clock of a device.
+func tookFrom(t *testing.T, c train.Config, kind string, at int) float64 {
+	t.Helper()
+	clocks++
+	c.Device = device.Name{Kind: kind, Index: clocks}.String()
 	env, err := tensor.Open(c.Device)
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +132,24 @@ func TestDryTime(t *testing.T) {
 		if math.Abs(got.Total/want-1) > 0.05 || len(r.NotCounted) > 0 {
 			t.Errorf("%s of %d: %.4g s on the virtual clock, %.4g by a dry run; not counted: %v", row.task, c.Batch, want, got.Total, r.NotCounted)
 		}
+	}
+}
+
+// TestDryWhole compares the modelled time of a whole run that is scored behind each step, in five batches, with that of the simulated
+// GPU's clock, which scores all of them.
+func TestDryWhole(t *testing.T) {
+	c := config(t, "mlp", map[string]any{"data": pictures(t, 12_000, 1, 4, 4), "batch": 64, "eval-every": 1})
+	c.Steps = 5
+	want := tookFrom(t, c, timed, 2)
+	d, err := train.DryRun(t.Context(), c, []string{"a100-80"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, _, _ := d.Whole(d.Reports[0])
+	got := whole / float64(d.Steps)
+	t.Logf("a step with its score takes %.4g s on the virtual clock, %.4g s by a dry run, %.4g s of them the step", want, got, d.Reports[0].Step.Total)
+	if math.Abs(got/want-1) > 0.1 || d.Scored != 5*d.Steps {
+		t.Errorf("a step with its score, of %d batches in all, takes %.4g s on the virtual clock, %.4g s by a dry run", d.Scored, want, got)
 	}
 }
 

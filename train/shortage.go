@@ -198,6 +198,9 @@ func (r *run) rehearse(ctx context.Context, env *tensor.Env, s plan.Setting) err
 
 // perform makes what the run has on its device, trains and scores.
 func (r *run) perform(ctx context.Context) error {
+	if n := r.Steps; r.EvalEvery > 0 && r.EvalEvery < n { // scores come behind the first step alone: what one leaves is there, and no later step has its time
+		r.EvalEvery, r.queued, r.done, r.Steps = n, n-1, n-1, 2*n-1
+	}
 	if err := r.furnish(ctx); err != nil {
 		return err
 	}
