@@ -321,7 +321,8 @@ func stepOf(name string) (n int, ok bool) {
 	return n, ok && err == nil && n >= 0 && strconv.Itoa(n) == digits
 }
 
-// Prune removes all but the newest keep checkpoints of a folder.
+// Prune removes all but the newest keep checkpoints of a folder, by their steps. Damaged ones count: who has gone on from one before them
+// keeps so many more.
 func Prune(dir string, keep int) error {
 	paths, err := List(dir)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/warpline-ml/warpline/ckpt"
@@ -391,11 +392,21 @@ func (s *session) save() error {
 	if err := s.folder.flush(); err != nil {
 		return err
 	}
-	if _, err := ckpt.Save(s.Out, s.state()); err != nil {
+	path, err := ckpt.Save(s.Out, s.state())
+	if err != nil {
 		return explain(err, s.folder.room())
 	}
 	s.saved = s.done
-	return explain(ckpt.Prune(s.Out, s.Keep.checkpoints()), "remove what is left of it yourself")
+	return explain(s.prune(path), "remove what is left of it yourself")
+}
+
+// prune drops all but the newest checkpoints up to that in path. Those of later steps are damaged: the run has gone on from one before.
+func (s *session) prune(path string) error {
+	list, err := ckpt.List(s.Out)
+	if err != nil {
+		return err
+	}
+	return ckpt.Prune(s.Out, max(0, slices.Index(list, path))+s.Keep.checkpoints())
 }
 
 // leave writes a checkpoint, and the model that eval, sample and PyTorch read.

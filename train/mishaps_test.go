@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/ckpt"
 	"github.com/warpline-ml/warpline/data"
 	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/metric"
@@ -276,6 +277,39 @@ func TestFitTells(t *testing.T) {
 	f.loop.Keep, f.loop.Watch = train.KeepLast, &canceller{Watcher: train.Lines(&bytes.Buffer{}), at: 9, cancel: cancel}
 	if r, err := f.fit(ctx, line(40, 2)); !errors.Is(err, train.ErrInterrupted) || len(r.Scores) != 1 || r.ValLoss != nil {
 		t.Errorf("%v: a score of other weights than are left: %s", err, fmt.Sprint(r.Scores))
+	}
+}
+
+// TestDamagedIsNotKept: where a run has gone on from before a damaged checkpoint, that is none of those that it keeps.
+func TestDamagedIsNotKept(t *testing.T) {
+	whole := newFitted(t, "")
+	if _, err := whole.fit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	f := newFitted(t, filepath.Join(t.TempDir(), "run"))
+	f.loop.Epochs, f.loop.Keep = 2, 2
+	if _, err := f.fit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	out, damaged := f.loop.Out, filepath.Join(f.loop.Out, "checkpoint-14")
+	if err := os.Truncate(filepath.Join(damaged, "model.safetensors"), 8); err != nil {
+		t.Fatal(err)
+	}
+	f = newFitted(t, out)
+	f.loop.Resume, f.loop.Keep = true, train.KeepLast
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f.loop.Watch = &canceller{Watcher: train.Lines(&bytes.Buffer{}), at: 9, cancel: cancel}
+	if r, err := f.fit(ctx, nil); !errors.Is(err, train.ErrInterrupted) || r.Steps >= 14 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	f = newFitted(t, out)
+	f.loop.Resume, f.loop.Keep = true, train.KeepLast
+	if r, err := f.fit(t.Context(), nil); err != nil || fmt.Sprint(f.weights()) != fmt.Sprint(whole.weights()) {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if list, err := ckpt.List(out); err != nil || len(list) != 1 {
+		t.Errorf("%v: %v", err, list)
 	}
 }
 
