@@ -62,7 +62,7 @@ type Loop struct {
 	Anomaly    bool // look at every number, and name the operation that makes the first that is none
 
 	// Profile is the folder for a profile of ProfileSteps steps (0: 5), after ProfileAfter steps of warm-up; [ProfileInRun]: one in
-	// Out; empty: none. Of a run that goes on, its first steps are profiled.
+	// Out; empty: none. Of a run that goes on, its first steps are profiled, if so many are left and the folder has none yet.
 	Profile      string
 	ProfileAfter int
 	ProfileSteps int
@@ -323,7 +323,11 @@ func (s *session) open() (err error) {
 			}
 		}
 	}
-	if s.profile, err = newProfiling(s); err != nil || s.folder != nil || s.kept() == "" {
+	if s.profile, err = newProfiling(s); err != nil && s.done > 0 { // the same program is to end what it has begun
+		s.Watch.Note(fmt.Sprintf("no profile: %v", err))
+		err = nil
+	}
+	if err != nil || s.folder != nil || s.kept() == "" {
 		return err
 	}
 	return s.begin()

@@ -384,6 +384,23 @@ func TestFitRunsOut(t *testing.T) {
 	}
 }
 
+// TestFitProfileResumes: a program that goes on with its run ends it, whether a profile still fits, is there, or has no steps left.
+func TestFitProfileResumes(t *testing.T) {
+	out, dir := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "profile")
+	for i, steps := range []int{9, 20, 22, 22} {
+		f := newFitted(t, out)
+		var told bytes.Buffer
+		f.loop.Steps, f.loop.Resume, f.loop.Watch = steps, true, train.Lines(&told)
+		if f.loop.Profile, f.loop.ProfileSteps = dir, 3; i > 1 {
+			f.loop.Profile = train.ProfileInRun
+		}
+		r, err := f.fit(t.Context(), nil)
+		if err != nil || r.Steps != steps || (r.Profile != nil) != (i == 0) || strings.Contains(told.String(), "no profile") != (i > 0) {
+			t.Errorf("session %d: %v: %+v\n%s", i+1, err, r, &told)
+		}
+	}
+}
+
 // TestFitProfile: a loop leaves a profile in its folder, and steps that a scaler leaves out are told.
 func TestFitProfile(t *testing.T) {
 	f := newFitted(t, filepath.Join(t.TempDir(), "run"))
