@@ -101,9 +101,6 @@ func (s *session) ready() {
 	for range nn.Buffers(s.task.models()) {
 		s.moves = true
 	}
-	if s.InBackward {
-		optim.StepInBackward(s.Optimizer)
-	}
 	if s.Parts == AutoParts {
 		s.parts = choosable(s.Data.Size, s.task.norms)
 		s.still = nn.NewSnapshot(s.task.models())

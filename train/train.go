@@ -251,6 +251,9 @@ func (r *run) assemble() {
 	if r.Offload.optimizer() {
 		r.Loop.Optimizer.Offload()
 	}
+	if r.Loop.InBackward {
+		optim.StepInBackward(r.Loop.Optimizer)
+	}
 	r.ready()
 }
 
