@@ -43,7 +43,7 @@ type Loop struct {
 	After     func()  // what follows each step of the optimizer, such as the Update of an [nn.Average]; nil: nothing
 	Average   float64 // what is scored and left is a running mean of the weights that keeps this share at each step, at first less; 0: the weights, or the mean that the Optimizer has
 
-	Data       data.Config // Size, and the order of samples
+	Data       data.Config // Size, Workers and Prefetch of what is learnt and scored, and the order in which samples are learnt
 	Parts      Parts       // that a batch is taken in, one after another, whose gradients add up; 0: it is taken whole
 	InBackward bool        // gradients go into the optimizer as they come: [optim.StepInBackward]
 	Capture    bool        // record a step once, and do it again as one launch: the step then keeps to what [tensor.Capture] says
@@ -191,7 +191,7 @@ func (s *session) fitted(ctx context.Context, model any, held batches, samples i
 			s.torn = false
 		}()
 	}
-	c := data.Config{Size: s.Data.Size, Name: "evaluate", Context: ctx}
+	c := data.Config{Size: s.Data.Size, Workers: s.Data.Workers, Prefetch: s.Data.Prefetch, Name: "evaluate", Context: ctx}
 	all := scoring{turns: held.turns(s.Env.NoGrad().Eval(), c), samples: samples, dry: s.dry(), progress: s.Watch.Scoring}
 	return all.run(ctx)
 }

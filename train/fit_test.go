@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -283,6 +284,26 @@ func TestFitInParts(t *testing.T) {
 		for i := range got {
 			within(t, "weight", got[i], want[i], 1e-3)
 		}
+	}
+}
+
+// tracing tells from where its samples are asked for.
+type tracing struct {
+	data.Source[data.Pair]
+	from map[bool]bool // true: the test's own goroutine
+}
+
+func (s tracing) Fill(b *data.Pair, row data.Row, i int) error {
+	s.from[strings.Contains(string(debug.Stack()), "TestFitWorkers")] = true
+	return s.Source.Fill(b, row, i)
+}
+
+// TestFitWorkers: a Loop without workers reads what is held out, too, in the goroutine that fits.
+func TestFitWorkers(t *testing.T) {
+	f, held := newFitted(t, ""), tracing{line(40, 2), map[bool]bool{}}
+	f.loop.Data.Workers, f.loop.Epochs = -1, 1
+	if _, err := f.fit(t.Context(), held); err != nil || !held.from[true] || held.from[false] {
+		t.Errorf("%v: read in the test's own goroutine: %v", err, held.from)
 	}
 }
 
