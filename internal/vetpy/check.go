@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/warpline-ml/warpline/internal/finding"
@@ -51,8 +52,7 @@ func check(f *pysyntax.File, l *linked, line func(int) string) ([]vet.Found, err
 	w := newWalker(f)
 	w.linked = l
 	w.run()
-	c := &checker{walker: w, line: line, seen: map[string]bool{}, silenced: silenced(f)}
-	c.prepare()
+	c := newChecker(w, line)
 	for _, r := range rules {
 		r(c)
 	}
@@ -85,11 +85,32 @@ type checker struct {
 	training  []*loop                 // the innermost loops that step, each once
 	settings  []int                   // the events that set modes
 	backwards []int                   // those that go backward
-	evaluated []evaluation            // once asked
-	asked     bool
 	found     []vet.Found
 	seen      map[string]bool
 	silenced  vet.Silences
+
+	// What is found out of the whole program once, where a rule asks.
+	evaluations           func() []*event           // see findEvaluations
+	elseUsed              func() map[string]int     // see countElseUsed
+	handed                func() map[string]bool    // see findHanded
+	restarts              map[*loop]map[string]bool // see restarted
+	modalFile, modalClass func() bool               // see modal
+	heavyFile, orderly    func() bool               // see heavyData, and ordered
+}
+
+func newChecker(w *walker, line func(int) string) *checker {
+	c := &checker{walker: w, line: line, seen: map[string]bool{}, silenced: silenced(w.f), restarts: map[*loop]map[string]bool{}}
+	c.evaluations = sync.OnceValue(c.findEvaluations)
+	c.elseUsed = sync.OnceValue(c.countElseUsed)
+	c.handed = sync.OnceValue(c.findHanded)
+	c.heavyFile = sync.OnceValue(func() bool { return heavy().MatchString(w.f.String()) })
+	c.orderly = sync.OnceValue(c.ordered)
+	c.modalFile = sync.OnceValue(func() bool { return modal().MatchString(w.f.String()) })
+	c.modalClass = sync.OnceValue(func() bool {
+		return slices.ContainsFunc(w.classes, func(k *class) bool { return k.module && modal().MatchString(w.f.Text(k.node)) })
+	})
+	c.prepare()
+	return c
 }
 
 // unguard takes back that events are guarded where a whole step is by the same condition: what happens whenever a step does.

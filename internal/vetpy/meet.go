@@ -90,30 +90,37 @@ func (c *checker) unmoved() {
 
 // staysHere tells whether nothing in the program could move a model: it is called, trained and asked for its parameters, and handed to nobody.
 func (c *checker) staysHere(e *event) bool {
-	names := append([]string{e.onText}, e.on.names...)
 	if e.on.class != nil && movesItself().MatchString(c.f.Text(e.on.class.node)) || strings.Contains(c.text(e.on.call), "device") {
 		return false
 	}
-	ok := true
+	handed := c.handed()
+	return !handed[e.onText] && !slices.ContainsFunc(e.on.names, func(n string) bool { return handed[n] })
+}
+
+// findHanded finds what is handed to somebody, as it is written, and what may move by a method of its own.
+func (c *checker) findHanded() map[string]bool {
+	handed := map[string]bool{}
 	pysyntax.Inspect(c.f.Body, func(n pysyntax.Node) bool {
 		switch n := n.(type) {
 		case *pysyntax.Call:
 			for _, a := range n.Args {
-				ok = ok && !contains(names, c.text(a.Value))
+				handed[c.text(a.Value)] = true
 			}
-			if a, is := n.Func.(*pysyntax.Attribute); is && contains(names, c.text(a.X)) {
-				ok = ok && stationary[a.Attr]
+			if a, is := n.Func.(*pysyntax.Attribute); is && !stationary[a.Attr] {
+				handed[c.text(a.X)] = true
 			}
 		case *pysyntax.Sequence:
 			for _, x := range n.Elements {
-				ok = ok && !contains(names, c.text(x))
+				handed[c.text(x)] = true
 			}
 		case *pysyntax.Return:
-			ok = ok && (n.X == nil || !contains(names, c.text(n.X)))
+			if n.X != nil {
+				handed[c.text(n.X)] = true
+			}
 		}
-		return ok
+		return true
 	})
-	return ok
+	return handed
 }
 
 var movesItself = pattern(`\.(to|cuda)\(|device=`)

@@ -167,14 +167,14 @@ func (c *checker) heavyData(e *event) bool {
 					text += c.f.Text(other.node)
 				}
 			}
-			return heavy().MatchString(text) || heavy().MatchString(c.f.String()) && strings.Contains(text, "transform")
+			return heavy().MatchString(text) || c.heavyFile() && strings.Contains(text, "transform")
 		}
 		return false
 	}
 	if e.arg != nil && e.arg.path != "" && strings.Contains(e.arg.path, "ImageFolder") {
 		return true
 	}
-	return e.arg != nil && strings.HasPrefix(e.arg.path, "torchvision.datasets.") && heavy().MatchString(c.f.String())
+	return e.arg != nil && strings.HasPrefix(e.arg.path, "torchvision.datasets.") && c.heavyFile()
 }
 
 // shuffles judges the order of a loader for training.
@@ -199,7 +199,7 @@ func (c *checker) shuffles(e *event) {
 	if c.onlyEvaluates(e.call) {
 		return
 	}
-	if arg(e.call, "", 2) != nil || c.iterable(e) || c.ordered() || c.madeUp(e) {
+	if arg(e.call, "", 2) != nil || c.iterable(e) || c.orderly() || c.madeUp(e) {
 		return
 	}
 	c.say(&say{rule: "V23", at: e.node, title: "the training data is not shuffled", sure: finding.Medium, fix: "DataLoader(..., shuffle=True)", gain: "batches that differ from epoch to epoch",
@@ -245,7 +245,7 @@ var recurrent = pattern(`\bnn\.(LSTM|GRU|RNN)`)
 
 // iterable tells whether a data set decides over its order itself.
 func (c *checker) iterable(e *event) bool {
-	return strings.Contains(c.f.String(), "IterableDataset") || strings.Contains(c.f.String(), "streaming=True") || strings.Contains(strings.ToLower(c.text(e.call)), "iter") ||
+	return c.mentions("IterableDataset", "streaming=True") || strings.Contains(strings.ToLower(c.text(e.call)), "iter") ||
 		e.arg != nil && e.arg.path != "" && !strings.HasPrefix(e.arg.path, "torch") && !strings.HasPrefix(e.arg.path, "builtins.")
 }
 
@@ -256,7 +256,7 @@ func (c *checker) madeUp(e *event) bool {
 
 var drawn = pattern(`\.(rand|randn|randint|normal|uniform)\(`)
 
-// ordered matches programs whose data has an order.
+// ordered tells whether a program's data has an order.
 func (c *checker) ordered() bool {
 	s := strings.ToLower(c.f.String())
 	return strings.Contains(s, "time series") || strings.Contains(s, "timeseries") || strings.Contains(s, "shuffle(")
@@ -423,7 +423,7 @@ func (c *checker) deprecated() {
 }
 
 func (c *checker) setEpoch() {
-	if strings.Contains(c.f.String(), "set_epoch") {
+	if c.mentions("set_epoch") {
 		return
 	}
 	for i := range c.events {

@@ -12,7 +12,9 @@ import (
 func (c *checker) kept() {
 	evaluation := map[*loop]bool{}
 	if !c.switchedOff() {
-		c.evaluations(func(l *loop, _ *event) { evaluation[l] = true })
+		for _, e := range c.evaluations() {
+			evaluation[e.loop] = true
+		}
 	}
 	for i := range c.events {
 		e := &c.events[i]
@@ -42,25 +44,38 @@ func (c *checker) ofStep(k *event) bool {
 
 // restarted tells whether what adds up begins anew with the steps of an optimizer that takes several turns together.
 func (c *checker) restarted(k *event) bool {
+	names, ok := c.restarts[k.loop]
+	if !ok {
+		names = c.assignedWithSteps(k.loop)
+		c.restarts[k.loop] = names
+	}
+	return names[k.onText]
+}
+
+// assignedWithSteps is what a loop assigns, as it is written, where a condition lets an optimizer step.
+func (c *checker) assignedWithSteps(l *loop) map[string]bool {
 	var body []pysyntax.Stmt
-	switch l := k.loop.node.(type) {
+	switch l := l.node.(type) {
 	case *pysyntax.For:
 		body = l.Body
 	case *pysyntax.While:
 		body = l.Body
 	}
-	found := false
+	names := map[string]bool{}
 	pysyntax.Inspect(body, func(n pysyntax.Node) bool {
 		if s, ok := n.(*pysyntax.If); ok && strings.Contains(c.f.Text(s), ".step(") {
 			pysyntax.Inspect(s.Body, func(n pysyntax.Node) bool {
-				a, ok := n.(*pysyntax.Assign)
-				found = found || ok && slices.ContainsFunc(a.Targets, func(t pysyntax.Expr) bool { return c.text(t) == k.onText })
-				return !found
+				if a, ok := n.(*pysyntax.Assign); ok {
+					for _, t := range a.Targets {
+						names[c.text(t)] = true
+					}
+				}
+				return true
 			})
 		}
-		return !found
+		return true
 	})
-	return found
+	return names
 }
 
 // emptied tells whether what a variable collects is let go of, perhaps in the step: not where that is seen to come once per epoch.
@@ -194,34 +209,18 @@ func states(args []*value) (all []*value) {
 // detachedSomewhere tells whether a variable is detached by a program in a way that the walk does not see.
 func (c *checker) detachedSomewhere(v *value) bool {
 	for _, n := range v.names {
-		if strings.Contains(c.f.String(), n+".detach") || strings.Contains(c.f.String(), "repackage") {
+		if c.mentions(n+".detach", "repackage") {
 			return true
 		}
 	}
-	return strings.Contains(c.f.String(), "detach_()")
+	return c.mentions("detach_()")
 }
 
 // scoring matches functions, loops and loaders that evaluate.
 var scoring = pattern(`(?i)(^|[_.\W])(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|estimate|infer|inference|predict|score|accuracy)($|[_.\W\d])|validloader|valloader|testloader|evalloader`)
 
-// evaluations are the loops that call a model and never go backward.
-func (c *checker) evaluations(each func(l *loop, forward *event)) {
-	if !c.asked {
-		c.asked = true
-		c.findEvaluations(func(l *loop, forward *event) { c.evaluated = append(c.evaluated, evaluation{l, forward}) })
-	}
-	for _, e := range c.evaluated {
-		each(e.loop, e.forward)
-	}
-}
-
-// evaluation is a loop that calls a model and never goes backward, with the call.
-type evaluation struct {
-	loop    *loop
-	forward *event
-}
-
-func (c *checker) findEvaluations(each func(l *loop, forward *event)) {
+// findEvaluations finds the loops that call a model and never go backward: of each, the call.
+func (c *checker) findEvaluations() (calls []*event) {
 	for _, l := range c.loops {
 		if l.lighting || l.alone || !c.hasKind(l, evForward) || ofCallers(l.fn) || c.any(l, differentiates) || c.trainsAround(l) {
 			continue
@@ -237,11 +236,12 @@ func (c *checker) findEvaluations(each func(l *loop, forward *event)) {
 			e := &c.events[i]
 			batch := known || e.kind == evForward && c.isAsked(l, e) || slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isBatch | isElement) })
 			if e.kind == evForward && e.loop == l && e.on.is(isModule) && !e.on.is(isCriterion) && batch {
-				each(l, e)
+				calls = append(calls, e)
 				break
 			}
 		}
 	}
+	return calls
 }
 
 // withoutRecording tells whether a loop over a loader that was made here asks models without recording, in a loop that trains.
@@ -252,12 +252,9 @@ func (c *checker) withoutRecording(l *loop) bool {
 
 // isAsked tells whether a program that never goes backward sets a model to evaluation and asks it in a loop.
 func (c *checker) isAsked(l *loop, e *event) bool {
-	return e.on.is(isModule) && l.iter.is(isNumber) && (c.bytesHave("no_grad") || c.bytesHave("inference_mode") || !has(c.events, func(b *event) bool { return b.kind == evBackward })) &&
+	return e.on.is(isModule) && l.iter.is(isNumber) && (c.mentions("no_grad", "inference_mode") || !has(c.events, func(b *event) bool { return b.kind == evBackward })) &&
 		has(c.events[:l.from], func(m *event) bool { return m.kind == evEval && m.onText == e.onText && m.fn == l.fn })
 }
-
-// bytesHave tells whether the source has a word.
-func (c *checker) bytesHave(word string) bool { return strings.Contains(c.f.String(), word) }
 
 // ofCallers tells whether the modes of a function are those of a caller that is not seen: methods of a module.
 func ofCallers(d *function) bool {
@@ -289,12 +286,11 @@ var guides = pattern(`(?i)teacher|ref_model|reference_model`)
 
 // guided are models that a training asks and that never learn there: each step goes backward through them for nothing.
 func (c *checker) guided() {
-	s := c.f.String()
-	records := !strings.Contains(s, "detach") && !strings.Contains(s, "requires_grad") && !c.switchedOff()
+	records := !c.mentions("detach", "requires_grad") && !c.switchedOff()
 	for _, l := range c.training {
 		for i := l.from; i < l.to; i++ {
 			e := &c.events[i]
-			if e.kind != evForward || !guides().MatchString(e.onText) || c.zeroed[e.onText] || strings.Contains(s, e.onText+".parameters") {
+			if e.kind != evForward || !guides().MatchString(e.onText) || c.zeroed[e.onText] || c.mentions(e.onText+".parameters") {
 				continue
 			}
 			if records && e.modes&noGrad == 0 {
@@ -326,23 +322,23 @@ func (c *checker) setsEvaluation(e *event) bool {
 }
 
 func (c *checker) graphInEvaluation() {
-	c.evaluations(func(l *loop, e *event) {
-		if e.modes&noGrad != 0 || c.switchedOff() || has(c.events, func(r *event) bool { return r.what == "ungraphed" && r.fn == l.fn }) {
-			return
+	for _, e := range c.evaluations() {
+		if e.modes&noGrad != 0 || c.switchedOff() || has(c.events, func(r *event) bool { return r.what == "ungraphed" && r.fn == e.loop.fn }) {
+			continue
 		}
 		sure := finding.Medium
-		if c.evaluates(l) {
+		if c.evaluates(e.loop) {
 			sure = finding.High
 		}
 		c.say(&say{rule: "R09", at: e.node, title: "the evaluation records graphs that nothing goes backward through", sure: sure,
 			fix: "with torch.no_grad():  # around the loop, or @torch.no_grad() on the function", gain: "a third to a tenth of the evaluation's memory, and 10 to 30 % of its time",
-			evidence: finding.Says("the loop over %s has no backward", l.text), disproved: "a caller of another file that has no_grad around it"})
-	})
+			evidence: finding.Says("the loop over %s has no backward", e.loop.text), disproved: "a caller of another file that has no_grad around it"})
+	}
 }
 
 // switchedOff tells whether recording is switched off for the whole program.
 func (c *checker) switchedOff() bool {
-	return strings.Contains(c.f.String(), "set_grad_enabled(")
+	return c.mentions("set_grad_enabled(")
 }
 
 // evaluates tells whether the last mode that was set before a loop is that of evaluation.
@@ -362,17 +358,18 @@ var modal = pattern(`Dropout|BatchNorm|dropout\s*=|dropout\(|torchvision\.models
 
 func (c *checker) evaluationMode() {
 	modes := has(c.events, func(e *event) bool { return e.kind == evTrain })
-	c.evaluations(func(l *loop, e *event) {
+	for _, e := range c.evaluations() {
+		l := e.loop
 		if !c.modal(e.on) && (!modes || e.on.class != nil || strings.HasPrefix(e.on.path, "torch.nn.")) { // a program that sets modes of what it does not make has a reason
-			return
+			continue
 		}
 		if c.evaluates(l) || ofForeign(l.fn) || l.fn != nil && !c.called(l.fn) && !c.trainsBefore(l) {
-			return
+			continue
 		}
 		c.say(&say{rule: "V03", at: l.node, title: "the model is evaluated in training mode", sure: finding.Medium,
 			fix: fmt.Sprintf("%s.eval()  # before the loop, and %s.train() behind it", e.onText, e.onText), gain: "scores of the model as it will be used",
 			evidence: finding.Says("%s is called at %s, and no eval() comes before", e.onText, c.lineOf(e)), disproved: "a model without dropout and batch norm, or an eval() in another file"})
-	})
+	}
 }
 
 // ofForeign tells whether a function is a method of a class that derives from one of another file, which may set the modes.
@@ -418,16 +415,16 @@ func (c *checker) neverSet(e *event) bool {
 
 // shown tells whether a model that was loaded is asked without recording, and no mode is set in the whole program, which does not train.
 func (c *checker) shown(e *event) bool {
-	return e.modes&noGrad != 0 && e.loop == nil && e.on.is(isModule) && e.on.call != nil && c.modal(e.on) && c.bytesHave("load_state_dict(") &&
+	return e.modes&noGrad != 0 && e.loop == nil && e.on.is(isModule) && e.on.call != nil && c.modal(e.on) && c.mentions("load_state_dict(") &&
 		!ofModuleMethod(e) && !has(c.events, func(m *event) bool { return m.kind == evEval || m.kind == evTrain || m.kind == evBackward })
 }
 
 // modal tells whether a model may have layers that behave in another way in evaluation: of a class of the file, whether its classes have.
 func (c *checker) modal(model *value) bool {
 	if model.class == nil {
-		return modal().MatchString(c.f.String())
+		return c.modalFile()
 	}
-	return slices.ContainsFunc(c.classes, func(k *class) bool { return k.module && modal().MatchString(c.f.Text(k.node)) })
+	return c.modalClass()
 }
 
 // trainsBefore tells whether the function of a loop has set a mode before it.

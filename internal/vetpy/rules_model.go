@@ -397,7 +397,7 @@ func (c *checker) steppedBy(e, a, b *event) bool {
 
 // thawed are parameters that were frozen when the optimizer was made of those that are not, and learn later.
 func (c *checker) thawed() {
-	if strings.Contains(c.f.String(), "add_param_group") {
+	if c.mentions("add_param_group") {
 		return
 	}
 	for i := range c.events {
@@ -422,10 +422,8 @@ func (c *checker) thawed() {
 
 // partly are optimizers of one part of a model that a training goes through as a whole, and in which nothing is frozen or loaded.
 func (c *checker) partly() {
-	for _, word := range []string{"requires_grad", "load_state_dict", "pretrained", "add_param_group", "weights="} {
-		if c.bytesHave(word) {
-			return
-		}
+	if c.mentions("requires_grad", "load_state_dict", "pretrained", "add_param_group", "weights=") {
+		return
 	}
 	for i := range c.events {
 		o := &c.events[i]
@@ -444,11 +442,11 @@ func (c *checker) partly() {
 		}
 		missed := ""
 		for name, m := range f.on.fields {
-			if (missed == "" || name < missed) && name != part && m.is(isModule) && m.call != nil && layers().MatchString(c.layersOf(m)) && !c.bytesHave(whole+"."+name) && c.learnsIn(f.loop, m) {
+			if (missed == "" || name < missed) && name != part && m.is(isModule) && m.call != nil && layers().MatchString(c.layersOf(m)) && !c.mentions(whole+"."+name) && c.learnsIn(f.loop, m) {
 				missed = name
 			}
 		}
-		if missed != "" && !c.bytesHave(whole+".parameters") {
+		if missed != "" && !c.mentions(whole+".parameters") {
 			c.sayMissed(o.node, f, whole+"."+missed, whole+".parameters()")
 		}
 	}
@@ -583,48 +581,42 @@ func (c *checker) onlyHarmless(body []pysyntax.Stmt) bool {
 }
 
 // onlyCalled tells whether a module is nowhere handed on, frozen, loaded or asked for its parameters.
-func (c *checker) onlyCalled(name string) bool {
-	all, known := 0, 0
-	is := func(x pysyntax.Expr) bool { return c.text(x) == name }
-	count := func(x pysyntax.Expr) {
-		if is(x) {
-			known++
+func (c *checker) onlyCalled(name string) bool { return c.elseUsed()[name] == 0 }
+
+// countElseUsed counts, of all names and fields as they are written, how often they are used but to be called, assigned or moved.
+func (c *checker) countElseUsed() map[string]int {
+	n := map[string]int{}
+	known := func(all ...pysyntax.Expr) {
+		for _, x := range all {
+			n[c.text(x)]--
 		}
 	}
-	pysyntax.Inspect(c.f.Body, func(n pysyntax.Node) bool {
-		switch n := n.(type) {
+	pysyntax.Inspect(c.f.Body, func(x pysyntax.Node) bool {
+		switch x := x.(type) {
 		case *pysyntax.Name:
-			if is(n) {
-				all++
-			}
+			n[x.ID]++
 		case *pysyntax.Attribute:
-			if is(n) {
-				all++
-			}
+			n[c.text(x)]++
 		case *pysyntax.Call:
-			count(n.Func)
-			if a, ok := n.Func.(*pysyntax.Attribute); ok && harmless[a.Attr] {
-				count(a.X)
+			known(x.Func)
+			if a, ok := x.Func.(*pysyntax.Attribute); ok && harmless[a.Attr] {
+				known(a.X)
 			}
 		case *pysyntax.For:
-			if s, ok := n.Iter.(*pysyntax.Sequence); ok && c.onlyHarmless(n.Body) {
-				for _, e := range s.Elements {
-					count(e)
-				}
+			if s, ok := x.Iter.(*pysyntax.Sequence); ok && c.onlyHarmless(x.Body) {
+				known(s.Elements...)
 			}
 		case *pysyntax.Assign:
-			for _, t := range n.Targets {
-				count(t)
+			known(x.Targets...)
+			for _, t := range x.Targets {
 				if s, ok := t.(*pysyntax.Sequence); ok {
-					for _, e := range s.Elements {
-						count(e)
-					}
+					known(s.Elements...)
 				}
 			}
 		}
 		return true
 	})
-	return all == known
+	return n
 }
 
 func (c *checker) probabilities() {

@@ -444,7 +444,7 @@ func (c *checker) lossOf(e *event) string {
 
 // graphUsedAgain tells whether the program asks for gradients beside backward.
 func (c *checker) graphUsedAgain() bool {
-	return strings.Contains(c.f.String(), "autograd.grad(") || strings.Contains(c.f.String(), "create_graph")
+	return c.mentions("autograd.grad(", "create_graph")
 }
 
 func (c *checker) twice() {

@@ -2,6 +2,7 @@ package vetpy
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -48,6 +49,18 @@ func deleted(source string, each func(name string)) {
 			each(name[:end])
 		}
 	}
+}
+
+// mentions tells whether the source has one of some words.
+func (w *walker) mentions(words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool {
+		has, known := w.words[word]
+		if !known {
+			has = strings.Contains(w.f.String(), word)
+			w.words[word] = has
+		}
+		return has
+	})
 }
 
 // hasWord tells whether a text has a word by itself.

@@ -34,6 +34,7 @@ type walker struct {
 	zeroed   map[string]bool // what zero_grad is called on, as it is written
 	backward map[string]bool // what backward is called on, without a loss as its argument
 	learns   map[string]bool // what is asked for its parameters, or set to evaluation: modules
+	words    map[string]bool // that the source was asked for: whether it has them
 	cleared  map[string]bool // lists that are emptied somewhere
 	placed   bool            // the program says where tensors are made that are not told
 	gpu      bool            // the program computes on a device that is apart from the host
@@ -49,7 +50,7 @@ const maxArms = 100
 const maxEntered = 8
 
 func newWalker(f *pysyntax.File) *walker {
-	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, lambdas: map[*pysyntax.Lambda]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, learns: map[string]bool{}, cleared: map[string]bool{}}
+	w := &walker{f: f, known: map[*pysyntax.Function]*function{}, lambdas: map[*pysyntax.Lambda]*function{}, zeroed: map[string]bool{}, backward: map[string]bool{}, learns: map[string]bool{}, cleared: map[string]bool{}, words: map[string]bool{}}
 	w.file = &scope{vars: map[string]*value{}}
 	w.scope = w.file
 	s := f.String()
@@ -78,11 +79,6 @@ func newWalker(f *pysyntax.File) *walker {
 	w.placed = w.mentions("set_default_device", "set_default_tensor_type", "with torch.device(")
 	w.gpu = w.mentions(".cuda(", `"cuda`, "'cuda", "accelerat") || hasWord(s, "device") || hasWord(s, "mps") || hasWord(s, "xpu")
 	return w
-}
-
-// mentions tells whether the source has one of some words.
-func (w *walker) mentions(words ...string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(w.f.String(), word) })
 }
 
 // run walks the file, and then what nothing in it calls.
