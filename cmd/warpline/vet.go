@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -140,15 +139,16 @@ type vetted struct {
 	File     string      `json:"file"`
 	Findings []vet.Found `json:"findings"`
 	Error    string      `json:"error,omitempty"` // why it could not be read
+	Note     string      `json:"note,omitempty"`  // that it was not followed to its end
 }
 
 // result is what all files and packages gave.
 type result struct {
 	all      []vet.InFile
-	seen     map[string]bool // what was told, of files in Python
-	files    int             // that were read, by themselves
-	packages int             // of Go that were read
-	python   int             // files
+	told     vet.Told
+	files    int // that were read, by themselves
+	packages int // of Go that were read
+	python   int // files
 	found    int
 	unread   []vetgo.Unread
 	foreign  []string // notebooks of a folder that are in other languages
@@ -171,7 +171,7 @@ func (v *vetting) run(cmd *cobra.Command, s *screen, args []string) error {
 	if len(p.Python)+len(p.Packages)+len(p.Refused) == 0 {
 		return vetinput.Nothing(p.Empty)
 	}
-	r := &result{}
+	r := &result{told: vet.Told{}}
 	for _, u := range p.Refused {
 		if err := v.refuse(s, r, u); err != nil {
 			return err
@@ -216,7 +216,7 @@ func (v *vetting) programs(cmd *cobra.Command, s *screen, p *vetinput.Input, r *
 		default:
 			r.files++
 			r.python++
-			err = v.tell(s, r, vet.InFile{File: one.Name, Found: one.Found})
+			err = v.tell(s, r, vet.InFile{File: one.Name, Found: one.Found, Note: one.Note})
 		}
 		if err != nil {
 			return err
@@ -284,15 +284,18 @@ func (v *vetting) answer(ctx context.Context, s *screen, q vetgo.Request, r *res
 
 // tell shows what is found in a file, but for what nobody asks.
 func (v *vetting) tell(s *screen, r *result, f vet.InFile) error {
-	f.Found = slices.DeleteFunc(f.Found, func(one vet.Found) bool { return slices.Contains(v.skip, one.Rule) || r.told(f.File, &one) })
+	f.Found = slices.DeleteFunc(f.Found, func(one vet.Found) bool { return slices.Contains(v.skip, one.Rule) || r.told.Again(f.File, &one) })
 	r.found += len(f.Found)
 	r.all = append(r.all, f)
-	line := vetted{File: f.File, Findings: f.Found}
+	line := vetted{File: f.File, Findings: f.Found, Note: f.Note}
 	if f.Found == nil {
 		line.Findings = []vet.Found{}
 	}
 	if err := s.emit(line); err != nil {
 		return err
+	}
+	if f.Note != "" {
+		s.Note(f.Note)
 	}
 	if v.sarif {
 		return nil
@@ -302,22 +305,6 @@ func (v *vetting) tell(s *screen, r *result, f vet.InFile) error {
 		s.finding(&f.Found[i])
 	}
 	return s.failure()
-}
-
-// told tells whether a finding has been told before: several programs may import the same file.
-func (r *result) told(file string, f *vet.Found) bool {
-	if f.Cell > 0 || strings.HasSuffix(file, ".go") {
-		return false
-	}
-	key := fmt.Sprint(filepath.Clean(cmp.Or(f.File, file)), ":", f.Line, " ", f.Rule)
-	if r.seen[key] {
-		return true
-	}
-	if r.seen == nil {
-		r.seen = map[string]bool{}
-	}
-	r.seen[key] = true
-	return false
 }
 
 // finding shows one finding: where, the line, what is wrong, what to write.

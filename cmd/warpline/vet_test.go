@@ -406,3 +406,24 @@ func TestVetImports(t *testing.T) {
 		t.Error(stdout)
 	}
 }
+
+// TestVetCutShort: that a walk was given up is said beside what was found until then, in each form.
+func TestVetCutShort(t *testing.T) {
+	r := newRoom(t)
+	var b strings.Builder
+	b.WriteString(leaking + "def f0():\n    g()\n")
+	for i := range 7 {
+		fmt.Fprintf(&b, "def f%d():\n%s", i+1, strings.Repeat(fmt.Sprintf("    f%d()\n", i), 8))
+	}
+	r.file("long.py", []byte(b.String()+"f7()\n"))
+	const says = "long.py: not followed to its end"
+	status, stdout, stderr := command(t.Context(), "vet", "long.py")
+	if status != 1 || !strings.Contains(stderr, says) || !strings.Contains(stdout, "1 finding in 1 file") {
+		t.Errorf("%d: %s%s", status, stdout, stderr)
+	}
+	for form, has := range map[string]string{"--json": `"note":"` + says, "--sarif": `"text": "` + says} {
+		if status, stdout, _ := command(t.Context(), "vet", form, "long.py"); status != 1 || !strings.Contains(stdout, has) || !strings.Contains(stdout, "R06") {
+			t.Errorf("%s: %d: %s", form, status, stdout)
+		}
+	}
+}

@@ -75,9 +75,10 @@ type (
 type InFile struct {
 	File  string
 	Found []Found
+	Note  string // what is to be said of it beside, or empty
 }
 
-// WriteSARIF writes findings as code hosts read them, and why files were not read. A notebook has no
+// WriteSARIF writes findings as code hosts read them, what is to be said of files beside, and why some were not read. A notebook has no
 // regions: code hosts count its lines in JSON, so that the text names the cell and its line.
 func WriteSARIF(w io.Writer, version string, files []InFile, unread []error) error {
 	run := sarifRun{
@@ -91,6 +92,9 @@ func WriteSARIF(w io.Writer, version string, files []InFile, unread []error) err
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.ID, r.Name, sarifText{r.Why}})
 	}
 	for _, f := range files {
+		if f.Note != "" {
+			run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, sarifNotification{"warning", sarifText{f.Note}})
+		}
 		for _, one := range f.Found {
 			text, region := one.Title+". To do: "+one.Fix, &sarifRegion{one.Line, max(one.Column, 1)}
 			if strings.HasSuffix(f.File, ".ipynb") {
