@@ -278,12 +278,13 @@ func TestCutShort(t *testing.T) {
 func TestMadeOn(t *testing.T) {
 	const program = "import torch\nhost = torch.device('cpu')\nfor x, y in loader:\n    t = %s.to('cuda')\n    loss = model(x.to('cuda'), t)\n    loss.backward()\n    opt.step()\n    opt.zero_grad()\n"
 	for made, fix := range map[string]string{
-		"torch.zeros(3, 4)":              "torch.zeros(3, 4, device='cuda')",
-		"torch.zeros(3, 4, device=host)": "torch.zeros(3, 4, device='cuda')",
-		"torch.BoolTensor(x.size())":     "torch.empty(x.size(), dtype=torch.bool, device='cuda')",
-		"torch.FloatTensor(3, 4)":        "torch.empty(3, 4, device='cuda')",
-		"torch.Tensor(*x.shape)":         "",
-		"torch.LongTensor(ids)":          "",
+		"torch.zeros(3, 4)":                "torch.zeros(3, 4, device='cuda')",
+		"torch.zeros(3, 4, device = host)": "torch.zeros(3, 4, device='cuda')",
+		"torch.zeros(3, 4, device=host)":   "torch.zeros(3, 4, device='cuda')",
+		"torch.BoolTensor(x.size())":       "torch.empty(x.size(), dtype=torch.bool, device='cuda')",
+		"torch.FloatTensor(3, 4)":          "torch.empty(3, 4, device='cuda')",
+		"torch.Tensor(*x.shape)":           "",
+		"torch.LongTensor(ids)":            "",
 	} {
 		found := must(Check("x.py", fmt.Appendf(nil, program, made)))
 		if fix == "" && len(found) > 0 || fix != "" && (len(found) != 1 || found[0].Fix != fix) {
@@ -294,18 +295,32 @@ func TestMadeOn(t *testing.T) {
 
 // TestFixText: what a fix writes is Python.
 func TestFixText(t *testing.T) {
+	const training = "import torch\nfor x, y in loader:\n    x = x.pin_memory()\n    x = %s\n    loss = model(x)\n    loss.backward()\n    opt.step()\n    opt.zero_grad()\n    %s\n"
+	fixes := func(rule, move, keep string) (all []string) {
+		for _, f := range must(Check("x.py", fmt.Appendf(nil, training, move, keep))) {
+			if f.Rule == rule {
+				all = append(all, f.Fix)
+			}
+		}
+		return all
+	}
 	for call, want := range map[string]string{
-		"x.cuda()": "x.cuda(non_blocking=True)", "x.to(device)": "x.to(device, non_blocking=True)", "x.to(\n\tdevice,\n)": "x.to(\n\tdevice, non_blocking=True)",
+		"x.cuda()": "x.cuda(non_blocking=True)", "x.to(device)": "x.to(device, non_blocking=True)", "x.to(\n\tdevice,\n)": "x.to(device, non_blocking=True)",
+		"x.to(device, non_blocking=False)": "x.to(device, non_blocking=True)", "x.to(device=device)": "x.to(device=device, non_blocking=True)",
 	} {
-		if got := withArg(call, "non_blocking=True"); got != want {
-			t.Errorf("%s becomes %s, want %s", call, got, want)
+		if got := fixes("R14", call, ""); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s becomes %q, want %s", call, got, want)
 		}
 	}
-	for x, want := range map[string]bool{
-		"loss": false, "f(a, b)": false, "(a + b)": false, "x[i, j]": false, "a, b": true, "(a, b)": true, "((a, b))": true, "{'loss': loss}": true, "[a]": true, "k=v": true,
+	const each, sum = "keep the value's .detach()", "  # on the device; .item() once, when it is printed"
+	for keep, want := range map[string]string{
+		"kept.append(loss)": "kept.append(loss.detach())", "kept.append(torch.add(loss, b))": "kept.append(torch.add(loss, b).detach())", "kept.append((loss + b))": "kept.append((loss + b).detach())",
+		"kept.append(loss[i, j])": "kept.append(loss[i, j].detach())", "kept.append((loss, b))": each, "kept.append(((loss, b)))": each, "kept.append({'loss': loss})": each,
+		"kept.append([loss])": each, "kept.insert(0, loss)": each, "kept[3] = loss": each,
+		"total += loss": "total += loss.detach()" + sum, "total += loss*2": "total += (loss*2).detach()" + sum, "total = total + loss": "add the value's .detach()",
 	} {
-		if several(x) != want {
-			t.Errorf("%s is several values: %v, want %v", x, !want, want)
+		if got := fixes("R06", "x.cuda()", keep); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s becomes %q, want %s", keep, got, want)
 		}
 	}
 }

@@ -93,13 +93,29 @@ func (c *checker) backwardOf(l *loop) bool {
 	return l.lighting && l.fn.node.Name == "training_step" || c.any(l, func(e *event) bool { return e.kind == evBackward && e.loop == l })
 }
 
-// withArg is the text of a call with one more argument.
-func withArg(call, arg string) string {
-	before := strings.TrimRight(strings.TrimSuffix(call, ")"), " \t\n,")
-	if !strings.HasSuffix(before, "(") {
-		before += ", "
+// withArg is a call as it is written, with an argument by name that is added, or stands in the place of another.
+func (c *checker) withArg(x *pysyntax.Call, name, value string) string {
+	args, there := make([]string, 0, len(x.Args)+1), false
+	for _, a := range x.Args {
+		if a.Name == name {
+			there = true
+			args = append(args, name+"="+value)
+		} else {
+			args = append(args, c.argText(a))
+		}
 	}
-	return before + arg + ")"
+	if !there {
+		args = append(args, name+"="+value)
+	}
+	return c.text(x.Func) + "(" + strings.Join(args, ", ") + ")"
+}
+
+// argText is an argument as it is written.
+func (c *checker) argText(a pysyntax.Arg) string {
+	if a.Name != "" {
+		return a.Name + "=" + c.text(a.Value)
+	}
+	return a.Star + c.text(a.Value)
 }
 
 func (c *checker) pageable() {
@@ -116,7 +132,7 @@ func (c *checker) pageable() {
 				fix:      "DataLoader(..., pin_memory=True)", gain: "copies at the full rate of the link, beside the step", disproved: "batches that the collate function pins itself"})
 		case !asked && e.on.is(isPinned):
 			c.say(&say{rule: "R14", at: e.node, title: "memory is pinned, and the copy waits all the same", sure: finding.Medium,
-				fix: withArg(c.text(e.node), "non_blocking=True"), gain: "the copy runs beside the program", disproved: "pinned memory that is used again, for copies that do not block"})
+				fix: c.withArg(e.call, "non_blocking", "True"), gain: "the copy runs beside the program", disproved: "pinned memory that is used again, for copies that do not block"})
 		}
 	}
 }

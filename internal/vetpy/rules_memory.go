@@ -107,60 +107,39 @@ func keptTitle(e *event) string {
 }
 
 func (c *checker) keptFix(e *event) string {
-	text := c.text(e.node)
+	switch n := e.node.(type) {
+	case *pysyntax.AugAssign:
+		if n.Op == "+" && !several(n.Value) {
+			return c.text(n.Target) + " += " + c.detached(n.Value) + "  # on the device; .item() once, when it is printed"
+		}
+	case *pysyntax.Call:
+		if x := arg(n, "", 0); x != nil && len(n.Args) == 1 && !several(x) {
+			return c.text(n.Func) + "(" + c.detached(x) + ")"
+		}
+	}
 	if e.what == "+=" {
-		if a, b, ok := strings.Cut(text, "+="); ok && !several(b) {
-			return strings.TrimSpace(a) + " += " + detached(b) + "  # on the device; .item() once, when it is printed"
-		}
 		return "add the value's .detach()"
-	}
-	if e.what == "[]=" {
-		if a, b, ok := strings.Cut(text, " = "); ok && !several(b) {
-			return a + " = " + detached(b)
-		}
-		return "keep the value's .detach()"
-	}
-	if open := strings.IndexByte(text, '('); e.what != "[]" && open > 0 && strings.HasSuffix(text, ")") && !several(text[open+1:len(text)-1]) {
-		return text[:open+1] + detached(text[open+1:len(text)-1]) + ")"
 	}
 	return "keep the value's .detach()"
 }
 
-// several tells whether an expression, or a call's arguments, are more than one value, of which each is detached by itself.
-func several(x string) bool {
-	x = strings.TrimSpace(x)
-	for strings.HasPrefix(x, "(") && strings.HasSuffix(x, ")") {
-		x = strings.TrimSpace(x[1 : len(x)-1])
-	}
-	if strings.HasPrefix(x, "{") || strings.HasPrefix(x, "[") {
+// several tells whether an expression is written as more than one value, of which each is detached by itself.
+func several(x pysyntax.Expr) bool {
+	switch x.(type) {
+	case *pysyntax.Sequence, *pysyntax.Dict, *pysyntax.Comprehension:
 		return true
-	}
-	depth := 0
-	for _, r := range x {
-		switch r {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth--
-		case ',', '=':
-			if depth == 0 {
-				return true
-			}
-		}
 	}
 	return false
 }
 
 // detached is an expression without its graph.
-func detached(x string) string {
-	x = strings.TrimSpace(x)
-	if simple().MatchString(x) {
-		return x + ".detach()"
+func (c *checker) detached(x pysyntax.Expr) string {
+	switch x.(type) {
+	case *pysyntax.Name, *pysyntax.Attribute, *pysyntax.Call, *pysyntax.Subscript:
+		return c.text(x) + ".detach()"
 	}
-	return "(" + x + ").detach()"
+	return "(" + c.text(x) + ").detach()"
 }
-
-var simple = pattern(`^[\w.]+(\([^()]*\)|\[[^\]]*\])?$`)
 
 // goesBackward tells whether what a variable collects goes backward in the end.
 func (c *checker) goesBackward(k *event) bool {

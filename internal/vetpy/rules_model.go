@@ -643,25 +643,21 @@ func (c *checker) probabilities() {
 
 // madeOn is the call that makes a tensor on another device.
 func (c *checker) madeOn(v *value, device string) string {
-	call := c.text(v.call)
+	if v.path == "torch.from_numpy" {
+		return c.text(v.call) + ".to(" + device + ")"
+	}
 	last := strings.TrimPrefix(v.path, "torch.")
-	switch d := arg(v.call, "device", -1); {
-	case d != nil:
-		return strings.Replace(call, "device="+c.text(d), "device="+device, 1)
-	case v.path == "torch.from_numpy":
-		return call + ".to(" + device + ")"
-	case !legacyConstructor(v.path):
-		return strings.TrimSuffix(call, ")") + ", device=" + device + ")"
-	case last != "Tensor" && last != "FloatTensor":
-		last = "dtype=torch." + legacyType(last) + ", "
-	default:
-		last = ""
+	if !legacyConstructor(v.path) || arg(v.call, "device", -1) != nil {
+		return c.withArg(v.call, "device", device)
 	}
-	sizes := make([]string, len(v.call.Args))
-	for i, a := range v.call.Args {
-		sizes[i] = c.text(a.Value)
+	sizes := make([]string, 0, len(v.call.Args)+2)
+	for _, a := range v.call.Args {
+		sizes = append(sizes, c.argText(a))
 	}
-	return fmt.Sprintf("torch.empty(%s, %sdevice=%s)", strings.Join(sizes, ", "), last, device)
+	if last != "Tensor" && last != "FloatTensor" {
+		sizes = append(sizes, "dtype=torch."+legacyType(last))
+	}
+	return "torch.empty(" + strings.Join(append(sizes, "device="+device), ", ") + ")"
 }
 
 // legacyType is the type of elements that a legacy constructor has in its name; empty of another function.

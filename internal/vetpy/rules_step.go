@@ -359,11 +359,7 @@ func (c *checker) fewSteps(schedule *value) bool {
 func (c *checker) counts(made *pysyntax.Call) string {
 	var all []string
 	for _, a := range made.Args[min(1, len(made.Args)):] {
-		text := c.text(a.Value)
-		if a.Name != "" {
-			text = a.Name + "=" + text
-		}
-		all = append(all, text)
+		all = append(all, c.argText(a))
 	}
 	return strings.Join(all, ", ")
 }
