@@ -8,7 +8,7 @@ import (
 
 // builtinCall is a call of Python's own functions and of what goes over loaders; nil if it is none.
 func (w *walker) builtinCall(x *pysyntax.Call, path string, args []*value, names map[string]*value) *value {
-	last := path[strings.LastIndexByte(path, '.')+1:]
+	last := lastName(path)
 	switch last {
 	case "tqdm", "iter", "track", "trange", "cycle", "islice", "reversed", "prefetcher", "progress_bar":
 		return first(args)

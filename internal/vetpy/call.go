@@ -42,20 +42,17 @@ func (w *walker) args(x *pysyntax.Call) (args []*value, names map[string]*value)
 			if args = append(args, v.elems...); v.last != nil {
 				args = append(args, v.last)
 			}
-		case a.Star != "":
-			for k, u := range v.keys {
-				if names == nil {
-					names = map[string]*value{}
-				}
-				names[k] = u
-			}
-		case a.Name == "":
+		case a.Star == "" && a.Name == "":
 			args = append(args, v)
 		default:
 			if names == nil {
 				names = map[string]*value{}
 			}
-			names[a.Name] = v
+			if a.Star != "" {
+				maps.Copy(names, v.keys)
+			} else {
+				names[a.Name] = v
+			}
 		}
 	}
 	return args, names
@@ -161,7 +158,7 @@ func (w *walker) method(x *pysyntax.Call, a *pysyntax.Attribute, on *value, args
 			return on
 		}
 	case "set_epoch":
-		return put(evSetEpoch)
+		return unknown // which rules look for in the source
 	case "format", "add_scalar", "set_postfix", "log_metric", "log":
 		if w.writes(a, on) {
 			for i, v := range given(x, args, names) {
@@ -433,19 +430,12 @@ func (w *walker) apply(x *pysyntax.Call, f *value, args []*value, names map[stri
 
 // entering walks a function of the file, with what partial has given it beside.
 func (w *walker) entering(f *value, args []*value, names map[string]*value) *value {
-	if len(f.elems) > 0 {
-		args = slices.Concat(f.elems, args)
+	if len(f.keys) > 0 {
+		own := names
+		names = maps.Clone(f.keys)
+		maps.Copy(names, own)
 	}
-	for k, v := range f.keys {
-		if names[k] == nil {
-			names = maps.Clone(names)
-			if names == nil {
-				names = map[string]*value{}
-			}
-			names[k] = v
-		}
-	}
-	return w.enter(f.fn, f.self, args, names)
+	return w.enter(f.fn, f.self, slices.Concat(f.elems, args), names)
 }
 
 // partOfElement tells whether what is called is a method of an element of what is unknown, which may be a tensor.
@@ -550,7 +540,7 @@ func (w *walker) result(args []*value, names map[string]*value) *value {
 // path is a call of an imported or built-in name.
 func (w *walker) path(x *pysyntax.Call, f *value, args []*value, names map[string]*value) *value {
 	path := f.path
-	last := path[strings.LastIndexByte(path, '.')+1:]
+	last := lastName(path)
 	e := event{node: x, what: path, on: f, onText: w.text(x.Func), arg: first(args), args: args, call: x}
 	if v := w.builtinCall(x, path, args, names); v != nil {
 		return v

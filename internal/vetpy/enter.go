@@ -95,7 +95,7 @@ func (w *walker) bind(d *function, self *value, args []*value, names map[string]
 			v = &value{traits: nameTraits(p.Name), names: []string{p.Name}}
 		} else if v.traits&^(isMoved|isCopied|isElement|isHost) == 0 && v.class == nil && v.fn == nil && (v.path == "" || v.call != nil) {
 			v = v.with(nameTraits(p.Name))
-		} else if v.is(isModule) && v.class != nil && !contains(v.names, p.Name) {
+		} else if v.is(isModule) && v.class != nil && !slices.Contains(v.names, p.Name) {
 			c := *v
 			c.names = join(c.names, []string{p.Name})
 			v = &c
@@ -205,7 +205,7 @@ func (w *walker) enterMode(m modes, x pysyntax.Expr, is *value) modes {
 	if is != nil && is.call != nil && is.path != "" {
 		path, call = is.path, is.call
 	}
-	last := path[strings.LastIndexByte(path, '.')+1:]
+	last := lastName(path)
 	switch {
 	case strings.HasSuffix(last, "no_grad") || strings.HasSuffix(last, "inference_mode"):
 		return m | noGrad

@@ -27,7 +27,6 @@ const (
 	evClock                  // the host's clock is read
 	evElapsed                // two of its times are subtracted
 	evEmptyCache             //
-	evSetEpoch               //
 	evMeet                   // an operation is given what lies on the device and on the host
 	evCall                   // a call that a rule looks at by its name
 )

@@ -10,6 +10,9 @@ func named(t traits, names ...string) map[string]traits {
 	return m
 }
 
+// lastName is what of a path stands behind its last point.
+func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
 // losses of torch.nn.functional.
 var losses = named(isGraph, "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
 	"binary_cross_entropy_with_logits", "kl_div", "ctc_loss", "cosine_embedding_loss", "triplet_margin_loss", "margin_ranking_loss",
@@ -38,7 +41,7 @@ var reads = map[string]bool{"item": true, "tolist": true, "numpy": true, "cpu": 
 
 // pathTraits are those of what a call of an imported name gives; 0 where it is not known.
 func pathTraits(path string) traits {
-	last := path[strings.LastIndexByte(path, '.')+1:]
+	last := lastName(path)
 	switch {
 	case strings.HasPrefix(path, "torch.optim.lr_scheduler.") || strings.HasPrefix(last, "get_") && strings.HasSuffix(last, "_schedule_with_warmup") ||
 		last == "get_scheduler":
@@ -107,8 +110,7 @@ func isClockCall(path string) bool {
 
 // lossPath tells whether a call computes a loss.
 func lossPath(path string) bool {
-	last := path[strings.LastIndexByte(path, '.')+1:]
-	return strings.HasPrefix(path, "torch.nn.functional.") && losses[last] != 0
+	return strings.HasPrefix(path, "torch.nn.functional.") && losses[lastName(path)] != 0
 }
 
 // makes matches the names of functions that make, and are not, what they name.

@@ -204,10 +204,10 @@ func (w *walker) module(at pysyntax.Node, path string) *scope {
 	if !m.ran {
 		m.ran = true
 		m.scope = &scope{vars: map[string]*value{}}
-		outer, loop, arm, guards, modes, entered := w.frame, w.loop, w.arm, w.guards, w.modes, w.entered
-		w.frame, w.loop, w.arm, w.guards, w.modes, w.entered = frame{scope: m.scope}, nil, nil, 0, 0, nil
-		w.block(m.body)
-		w.frame, w.loop, w.arm, w.guards, w.modes, w.entered = outer, loop, arm, guards, modes, entered
+		outer, entered := w.frame, w.entered
+		w.frame, w.entered = frame{scope: m.scope}, nil
+		w.apart(func() { w.block(m.body) })
+		w.frame, w.entered = outer, entered
 	}
 	return m.scope
 }

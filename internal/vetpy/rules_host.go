@@ -308,7 +308,7 @@ func (c *checker) onlyAsked(e *event) bool {
 	asked, learns := false, false // learns: or is a part of each step
 	for i := range c.events {
 		f := &c.events[i]
-		if f.kind != evForward || f.onText != name && !contains(f.on.names, name) && (f.on.call == nil || e.arg == nil || f.on.call != e.arg.call) {
+		if f.kind != evForward || f.onText != name && !slices.Contains(f.on.names, name) && (f.on.call == nil || e.arg == nil || f.on.call != e.arg.call) {
 			continue
 		}
 		learns = learns || f.modes&noGrad == 0 || f.loop != nil && !f.guarded && c.backwardOf(f.loop)

@@ -144,7 +144,7 @@ func (c *checker) detached(x pysyntax.Expr) string {
 // goesBackward tells whether what a variable collects goes backward in the end.
 func (c *checker) goesBackward(k *event) bool {
 	for i := range c.events {
-		if e := &c.events[i]; e.kind == evBackward && e.arg != nil && contains(e.arg.names, k.onText) {
+		if e := &c.events[i]; e.kind == evBackward && e.arg != nil && slices.Contains(e.arg.names, k.onText) {
 			return true
 		}
 	}
@@ -294,7 +294,7 @@ func (c *checker) recordsGuide(e *event) {
 
 // setsEvaluation tells whether a model that is asked is set to evaluation somewhere: it, or a part of the module that has it.
 func (c *checker) setsEvaluation(e *event) bool {
-	last := e.onText[strings.LastIndexByte(e.onText, '.')+1:]
+	last := lastName(e.onText)
 	return has(c.events, func(m *event) bool {
 		return m.kind == evEval && (m.onText == e.onText || strings.HasSuffix(m.onText, last) || m.on.call != nil && m.on.call == e.on.call)
 	})
@@ -438,11 +438,9 @@ func (c *checker) staysInEvaluation() {
 func (c *checker) trainedModel(l *loop, e *event) bool {
 	for i := l.from; i < l.to; i++ {
 		f := &c.events[i]
-		if f.kind == evForward && !f.arm.excludes(e.arm) && f.modes&noGrad == 0 && c.hasBackwardWith(f.loop) && (f.onText == e.onText || f.on == e.on || f.on.call != nil && f.on.call == e.on.call) {
+		if f.kind == evForward && !f.arm.excludes(e.arm) && f.modes&noGrad == 0 && f.loop != nil && c.hasKind(f.loop, evBackward) && (f.onText == e.onText || f.on == e.on || f.on.call != nil && f.on.call == e.on.call) {
 			return true
 		}
 	}
 	return false
 }
-
-func (c *checker) hasBackwardWith(l *loop) bool { return l != nil && c.hasKind(l, evBackward) }

@@ -107,7 +107,7 @@ func (c *checker) ofHostData(e *event) bool {
 }
 
 // inForward tells whether an event is in the forward of a module.
-func inForward(e *event) bool { return e.forward && e.fn.class != nil && e.fn.class.module }
+func inForward(e *event) bool { return e.forward && ofModuleMethod(e) }
 
 // constants are tensors that stay the same and are copied to the device each time that they are used.
 func (c *checker) constants() {
@@ -251,7 +251,7 @@ func (c *checker) wholeBatch(e *event) bool {
 // feeds tells whether an element of what a loop goes over is given to a module or a loss in the same turn.
 func (c *checker) feeds(d *event) bool {
 	return d.on.is(isElement) && d.loop != nil && c.any(d.loop, func(e *event) bool {
-		return (e.kind == evForward || e.kind == evCriterion) && slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isElement) && contains(v.names, d.onText) })
+		return (e.kind == evForward || e.kind == evCriterion) && slices.ContainsFunc(e.args, func(v *value) bool { return v.is(isElement) && slices.Contains(v.names, d.onText) })
 	})
 }
 
@@ -264,7 +264,7 @@ func (c *checker) uncalled() {
 		if e.kind != evCall || e.what != "uncalled" {
 			continue
 		}
-		name := e.onText[strings.LastIndexByte(e.onText, '.')+1:]
+		name := lastName(e.onText)
 		if !actions[name] {
 			continue
 		}
@@ -327,7 +327,7 @@ func (c *checker) registered(e *event) bool {
 func (c *checker) missed() {
 	for i := range c.events {
 		o := &c.events[i]
-		if o.kind != evCall || o.call == nil || pathTraits(o.what) != isOptimizer || len(o.call.Args) == 0 {
+		if !makesOptimizer(o) || len(o.call.Args) == 0 {
 			continue
 		}
 		model, ok := strings.CutSuffix(c.text(o.call.Args[0].Value), ".parameters()")
@@ -336,7 +336,7 @@ func (c *checker) missed() {
 		}
 		for j := i + 1; j < len(c.events); j++ {
 			e := &c.events[j]
-			if e.kind == evCall && pathTraits(e.what) == isOptimizer {
+			if makesOptimizer(e) {
 				break
 			}
 			if e.kind == evCall && e.what == "remade" && e.onText == model && e.arg.is(isModule) && e.loop != nil && !o.loop.within(e.loop) && c.hasKind(e.loop, evBackward) && !c.any(e.loop, makesOptimizer) {
@@ -533,7 +533,7 @@ func (c *checker) allByName() bool {
 	n := 0
 	for i := range c.events {
 		e := &c.events[i]
-		if e.kind != evCall || e.call == nil || pathTraits(e.what) != isOptimizer {
+		if !makesOptimizer(e) {
 			continue
 		}
 		if a := arg(e.call, "params", 0); a == nil || !strings.Contains(c.text(a), ".parameters()") {
@@ -625,7 +625,7 @@ func (c *checker) probabilities() {
 		if e.kind != evCriterion || e.arg == nil {
 			continue
 		}
-		last := strings.ToLower(strings.ReplaceAll(e.what[strings.LastIndexByte(e.what, '.')+1:], "_", ""))
+		last := strings.ToLower(strings.ReplaceAll(lastName(e.what), "_", ""))
 		var what, fix string
 		switch {
 		case e.arg.is(isSoftmax) && strings.HasPrefix(last, "crossentropy"):

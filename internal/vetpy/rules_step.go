@@ -183,7 +183,9 @@ func (c *checker) scalerOrder() {
 }
 
 // scaled tells whether a loss was scaled.
-func (v *value) scaled() bool { return v != nil && (v.path == "scaled" || contains(v.names, "scaled")) }
+func (v *value) scaled() bool {
+	return v != nil && (v.path == "scaled" || slices.Contains(v.names, "scaled"))
+}
 
 // scalerEvent judges an event of a loop in which a scaler works.
 func (c *checker) scalerEvent(turn []event, i int) {
@@ -333,7 +335,7 @@ func (c *checker) countsTurns(e *event) bool {
 
 // fewSteps tells whether a schedule changes the rate after so many steps as nobody has batches.
 func (c *checker) fewSteps(schedule *value) bool {
-	last := schedule.path[strings.LastIndexByte(schedule.path, '.')+1:]
+	last := lastName(schedule.path)
 	if last == "ExponentialLR" {
 		g, ok := arg(schedule.call, "gamma", 1).(*pysyntax.Number)
 		return ok && strings.HasPrefix(g.Text, "0.") && g.Text < "0.99"
@@ -423,7 +425,7 @@ func before(a, b *event, turn []event) bool {
 
 // oneByOne tells whether two losses of a step go backward by themselves where their sum would do.
 func (c *checker) oneByOne(l *loop, a, b *event) bool {
-	return b.kind == evBackward && a.loop == b.loop && a.arm == b.arm && !a.guarded && !b.guarded && a.fn == b.fn && c.lossOf(a) != c.lossOf(b) && !contains(b.arg.names, c.lossOf(a)) &&
+	return b.kind == evBackward && a.loop == b.loop && a.arm == b.arm && !a.guarded && !b.guarded && a.fn == b.fn && c.lossOf(a) != c.lossOf(b) && !slices.Contains(b.arg.names, c.lossOf(a)) &&
 		!gradsUsed().MatchString(c.f.Text(l.node))
 }
 
@@ -456,7 +458,7 @@ func (c *checker) twice() {
 				continue
 			}
 			if n, ok := a.call.Func.(*pysyntax.Attribute); ok {
-				if x, ok := n.X.(*pysyntax.Name); ok && contains(b.arg.names, x.ID) {
+				if x, ok := n.X.(*pysyntax.Name); ok && slices.Contains(b.arg.names, x.ID) {
 					c.say(&say{rule: "V25", at: b.node, title: fmt.Sprintf("%s goes backward by itself and within %s: its gradient counts twice", x.ID, b.onText), sure: finding.Medium,
 						evidence: finding.Says("backward of %s at %s", x.ID, c.lineOf(a)),
 						fix:      fmt.Sprintf("leave %s out", shortened(c.text(a.node))), gain: "gradients of the loss that is meant",

@@ -2,6 +2,7 @@ package vetpy
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/warpline-ml/warpline/internal/pysyntax"
@@ -228,20 +229,11 @@ func join(a, b []string) []string {
 		if len(a) >= maxNames {
 			break
 		}
-		if !contains(a, n) {
+		if !slices.Contains(a, n) {
 			a = append(a[:len(a):len(a)], n)
 		}
 	}
 	return a
-}
-
-func contains(list []string, s string) bool {
-	for _, t := range list {
-		if s == t {
-			return true
-		}
-	}
-	return false
 }
 
 // function is a def of the file.
@@ -289,15 +281,6 @@ func (s *scope) set(name string, v *value) {
 		}
 	}
 	t.vars[name] = v
-}
-
-// copy is the state of the variables, to come back to.
-func (s *scope) copy() map[string]*value {
-	m := make(map[string]*value, len(s.vars))
-	for k, v := range s.vars {
-		m[k] = v
-	}
-	return m
 }
 
 // mergeFrom adds what another way knows of the variables.

@@ -1,6 +1,8 @@
 package vetpy
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -148,12 +150,17 @@ func (w *walker) instance(c *class) *value {
 	}
 	c.instance = v
 	if init := c.methods["__init__"]; init != nil {
-		loop, arm, guards, modes := w.loop, w.arm, w.guards, w.modes
-		w.loop, w.arm, w.guards, w.modes = nil, nil, 0, 0
-		w.enter(init, v, nil, nil)
-		w.loop, w.arm, w.guards, w.modes = loop, arm, guards, modes
+		w.apart(func() { w.enter(init, v, nil, nil) })
 	}
 	return v
+}
+
+// apart walks what runs by itself, not in the loop, the branch and the modes in which it is met.
+func (w *walker) apart(f func()) {
+	loop, arm, guards, modes := w.loop, w.arm, w.guards, w.modes
+	w.loop, w.arm, w.guards, w.modes = nil, nil, 0, 0
+	f()
+	w.loop, w.arm, w.guards, w.modes = loop, arm, guards, modes
 }
 
 func (w *walker) record(e *event) {
@@ -333,7 +340,7 @@ func (w *walker) ifs(s *pysyntax.If) {
 		return
 	}
 	test, which := w.tested(s.Test)
-	before := w.scope.copy()
+	before := maps.Clone(w.scope.vars)
 	without, absent := missing(s.Test)
 	w.absent(without, absent)
 	w.branch(test, which, s.Body)
@@ -419,7 +426,7 @@ func (w *walker) repeat(node pysyntax.Node, iter *value, text string, turn func(
 	l := &loop{parent: w.loop, node: node, iter: iter, text: text, fn: w.fn, guards: w.guards}
 	loop, guards, outer := w.loop, w.guards, w.turn
 	w.loop, w.guards = l, 0
-	before := w.scope.copy()
+	before := maps.Clone(w.scope.vars)
 	w.nextTurn()
 	if w.quiet == 0 {
 		w.quiet++
@@ -534,7 +541,7 @@ func (w *walker) accumulates(s *pysyntax.Assign) bool {
 		case *pysyntax.Call:
 			if f := w.text(x.Func); strings.HasSuffix(f, ".get") && len(x.Args) > 0 {
 				return within && strings.TrimSuffix(f, ".get")+"["+w.text(x.Args[0].Value)+"]" == name
-			} else if strings.HasPrefix(f, "torch.") && len(x.Args) > 0 && joining[f[strings.LastIndexByte(f, '.')+1:]] {
+			} else if strings.HasPrefix(f, "torch.") && len(x.Args) > 0 && joining[lastName(f)] {
 				s, ok := x.Args[0].Value.(*pysyntax.Sequence)
 				return ok && slices.ContainsFunc(s.Elements, func(e pysyntax.Expr) bool { return has(e, true) })
 			}
@@ -666,7 +673,7 @@ func (w *walker) asNamed(v *value, name string) *value {
 	if v.call == nil || v.traits&^(isMoved|isCopied|isElement|isHost) != 0 || v.class != nil || v.fn != nil || strings.Contains(v.path, "parse") {
 		return v
 	}
-	t := nameTraits(name[strings.LastIndexByte(name, '.')+1:])
+	t := nameTraits(lastName(name))
 	if w.learns[name] {
 		t = isModule
 	}
@@ -713,10 +720,7 @@ func (w *walker) importFrom(s *pysyntax.ImportFrom) {
 	module := strings.Repeat(".", s.Level) + s.Module
 	space := w.module(s, module)
 	for _, n := range s.Names {
-		as := n.As
-		if as == "" {
-			as = n.Name
-		}
+		as := cmp.Or(n.As, n.Name)
 		if space != nil {
 			if n.Name == "*" {
 				for k, v := range space.vars {
@@ -729,7 +733,7 @@ func (w *walker) importFrom(s *pysyntax.ImportFrom) {
 				continue
 			}
 		}
-		if sub := w.module(s, strings.TrimSuffix(module, ".")+strings.Repeat(".", 1)+n.Name); sub != nil {
+		if sub := w.module(s, strings.TrimSuffix(module, ".")+"."+n.Name); sub != nil {
 			w.scope.set(as, &value{path: module + "." + n.Name, space: sub})
 			continue
 		}
@@ -767,7 +771,7 @@ func (w *walker) class(s *pysyntax.Class) {
 			}
 		}
 		c.bases = append(c.bases, path)
-		last := path[strings.LastIndexByte(path, '.')+1:]
+		last := lastName(path)
 		c.module = c.module || strings.HasPrefix(path, "torch.nn.") || strings.HasSuffix(last, "PreTrainedModel") || last == "LightningModule"
 		c.lighting = c.lighting || last == "LightningModule"
 		c.dataset = c.dataset || last == "Dataset" || last == "IterableDataset" || last == "ImageFolder"
