@@ -354,13 +354,11 @@ func (w *walker) tensorMethod(x *pysyntax.Call, a *pysyntax.Attribute, e event) 
 		w.meet(x, append([]*value{on}, e.args...)...)
 	}
 	t := on.traits &^ (isSoftmax | isSigmoid | isPinned | isCopied)
+	names := on.names
 	for _, v := range e.args {
 		if carries(v) {
 			t |= v.traits & (isGraph | isOutput)
 		}
-	}
-	names := on.names
-	for _, v := range e.args {
 		names = join(names, v.names)
 	}
 	switch a.Attr {

@@ -222,15 +222,10 @@ func (w *walker) enterMode(m modes, x pysyntax.Expr, is *value) modes {
 			}
 		}
 		return m
-	case last == "autocast" || w.isMethod(f, "autocast"):
+	case last == "autocast" || strings.HasSuffix(w.text(f), ".autocast"):
 		return m | autocast
 	case last == "detect_anomaly" || last == "set_detect_anomaly":
 		return m | anomaly
 	}
 	return m
-}
-
-func (w *walker) isMethod(x pysyntax.Expr, name string) bool {
-	a, ok := x.(*pysyntax.Attribute)
-	return ok && a.Attr == name
 }

@@ -31,9 +31,6 @@ func (c *checker) reads() {
 		for _, e := range all {
 			where = append(where, fmt.Sprintf("%s: %s", c.lineOf(e), shortened(c.text(e.node))))
 		}
-		if len(all) == 1 {
-			where = nil
-		}
 		c.say(&say{rule: "R13", at: all[0].node, title: fmt.Sprintf("the host waits for the device %s in every step", times(len(all))), sure: finding.Medium,
 			evidence: says(where),
 			fix:      "add up on the device (total += loss.detach()), and read every so many steps: if step % 100 == 0: print(total.item())",
@@ -70,9 +67,9 @@ func (c *checker) acts(e *event) bool {
 	return e.on.is(isFrozen) && (e.what == "cpu" || e.what == "numpy" || e.what == "tolist")
 }
 
-// says are places as evidence, if there are any.
+// says are places as evidence, if there are several.
 func says(where []string) []finding.Evidence {
-	if len(where) == 0 {
+	if len(where) < 2 {
 		return nil
 	}
 	return finding.Says("%s", strings.Join(where, "; "))
@@ -439,7 +436,7 @@ func (c *checker) deprecated() {
 }
 
 func (c *checker) setEpoch() {
-	if c.mentions("set_epoch") {
+	if c.mentions("set_epoch") || !slices.ContainsFunc(c.training, func(l *loop) bool { return l.parent != nil || l.lighting }) {
 		return
 	}
 	for i := range c.events {
@@ -447,8 +444,7 @@ func (c *checker) setEpoch() {
 		if e.kind != evCall || !strings.HasSuffix(e.what, ".DistributedSampler") || isFalse(arg(e.call, "shuffle", 3)) {
 			continue
 		}
-		if !slices.ContainsFunc(c.training, func(l *loop) bool { return l.parent != nil || l.lighting }) || strings.Contains(strings.ToLower(c.assignedTo(e.call)), "val") ||
-			strings.Contains(strings.ToLower(c.assignedTo(e.call)), "test") {
+		if target := strings.ToLower(c.assignedTo(e.call)); strings.Contains(target, "val") || strings.Contains(target, "test") {
 			continue
 		}
 		c.say(&say{rule: "V12", at: e.node, title: "all epochs have the same order: the sampler is never told the epoch", sure: finding.High,

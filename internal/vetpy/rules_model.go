@@ -219,10 +219,7 @@ func (c *checker) dropped() {
 	for i := range c.events {
 		e := &c.events[i]
 		method, ok := strings.CutPrefix(e.what, "dropped.")
-		if e.kind != evCall || !ok || !pure[method] || e.on.is(isModule|isEngine|isOptimizer|isList) || !e.on.is(isGraph|isOutput|isTensor|isBatch) && !c.feeds(e) {
-			continue
-		}
-		if c.wholeBatch(e) {
+		if e.kind != evCall || !ok || !pure[method] || e.on.is(isModule|isEngine|isOptimizer|isList) || !e.on.is(isGraph|isOutput|isTensor|isBatch) && !c.feeds(e) || c.wholeBatch(e) {
 			continue
 		}
 		c.say(&say{rule: "V16", at: e.node, title: fmt.Sprintf("%s.%s() gives a new tensor, which is not kept", e.onText, method), sure: finding.High,
@@ -327,10 +324,7 @@ func (c *checker) registered(e *event) bool {
 func (c *checker) missed() {
 	for i := range c.events {
 		o := &c.events[i]
-		if !makesOptimizer(o) || len(o.call.Args) == 0 {
-			continue
-		}
-		model, ok := strings.CutSuffix(c.text(o.call.Args[0].Value), ".parameters()")
+		model, ok := strings.CutSuffix(c.parametersOf(o), ".parameters()")
 		if !ok {
 			continue
 		}
@@ -368,16 +362,16 @@ func (c *checker) sayLeft(e, o *event, what string) {
 func (c *checker) sharing() {
 	for i := range c.events {
 		a := &c.events[i]
-		if !makesOptimizer(a) || len(a.call.Args) == 0 || !strings.HasSuffix(c.text(a.call.Args[0].Value), ".parameters()") {
+		own, ok := strings.CutSuffix(c.parametersOf(a), ".parameters()")
+		if !ok {
 			continue
 		}
 		b := next(c.events[i+1:], a, func(e *event) bool {
-			return makesOptimizer(e) && e.fn == a.fn && e.arm == a.arm && e.loop == a.loop && len(e.call.Args) > 0 && c.text(e.call.Args[0].Value) == c.text(a.call.Args[0].Value)
+			return e.fn == a.fn && e.arm == a.arm && e.loop == a.loop && c.parametersOf(e) == c.parametersOf(a)
 		})
 		if b == nil || c.assignedTo(a.call) == c.assignedTo(b.call) || c.assignedTo(b.call) == "" || strings.Contains(c.f.LineText(c.f.Line(b.node)), c.assignedTo(a.call)) {
 			continue
 		}
-		own := strings.TrimSuffix(c.text(a.call.Args[0].Value), ".parameters()")
 		if !has(c.events, func(e *event) bool {
 			return e.kind == evForward && e.modes&noGrad == 0 && c.learnable(e.on) && e.onText != own && !c.learns[e.onText] && c.steppedBy(e, a, b)
 		}) {
@@ -402,7 +396,7 @@ func (c *checker) thawed() {
 	}
 	for i := range c.events {
 		o := &c.events[i]
-		if !makesOptimizer(o) || len(o.call.Args) == 0 || !strings.Contains(c.text(o.call.Args[0].Value), "requires_grad") {
+		if !strings.Contains(c.parametersOf(o), "requires_grad") {
 			continue
 		}
 		for j := i + 1; j < len(c.events); j++ {
@@ -427,10 +421,7 @@ func (c *checker) partly() {
 	}
 	for i := range c.events {
 		o := &c.events[i]
-		if !makesOptimizer(o) || len(o.call.Args) == 0 {
-			continue
-		}
-		whole, part, ok := strings.Cut(strings.TrimSuffix(c.text(o.call.Args[0].Value), ".parameters()"), ".")
+		whole, part, ok := strings.Cut(strings.TrimSuffix(c.parametersOf(o), ".parameters()"), ".")
 		if !ok || whole == "self" || !isSimple(part) || strings.Contains(part, ".") {
 			continue
 		}
@@ -516,6 +507,17 @@ func makesOptimizer(e *event) bool {
 	return e.kind == evCall && e.call != nil && pathTraits(e.what) == isOptimizer
 }
 
+// parametersOf is what an event makes an optimizer of, as it is written; empty of other events.
+func (c *checker) parametersOf(e *event) string {
+	if !makesOptimizer(e) {
+		return ""
+	}
+	if a := arg(e.call, "params", 0); a != nil {
+		return c.text(a)
+	}
+	return ""
+}
+
 // madeHere tells whether the optimizer that steps was made in the program.
 func madeHere(step *event) bool {
 	o := step.on
@@ -536,7 +538,7 @@ func (c *checker) allByName() bool {
 		if !makesOptimizer(e) {
 			continue
 		}
-		if a := arg(e.call, "params", 0); a == nil || !strings.Contains(c.text(a), ".parameters()") {
+		if !strings.Contains(c.parametersOf(e), ".parameters()") {
 			return false
 		}
 		n++

@@ -370,14 +370,14 @@ func (c *checker) counts(made *pysyntax.Call) string {
 func (c *checker) loopHead(l *loop) string { return c.f.LineText(c.f.Line(l.node)) }
 
 func (c *checker) retained() {
+	if c.graphUsedAgain() {
+		return
+	}
 	for _, l := range c.training {
 		turn := c.turn(l)
 		for i := range turn {
 			e := &turn[i]
 			if e.kind != evBackward || e.call == nil || !isTrue(arg(e.call, "retain_graph", -1)) {
-				continue
-			}
-			if c.graphUsedAgain() {
 				continue
 			}
 			if b := next(turn[i+1:], e, func(f *event) bool { return f.kind == evBackward || f.kind == evZero || isStep(f) }); b != nil && c.oneByOne(l, e, b) {

@@ -380,11 +380,7 @@ func (w *walker) absent(name string, is bool) {
 // isMain tells whether a test is that of a program that is run by itself.
 func (w *walker) isMain(test pysyntax.Expr) bool {
 	c, ok := test.(*pysyntax.Compare)
-	if !ok {
-		return false
-	}
-	n, ok := c.First.(*pysyntax.Name)
-	return ok && n.ID == "__name__"
+	return ok && isWord(c.First, "__name__")
 }
 
 // condition is a test, which reads what it compares.
