@@ -40,7 +40,7 @@ func TestForum(t *testing.T) {
 	if mistakes*100 < (mistakes+missed)*95 {
 		t.Errorf("%d are missed", missed)
 	}
-	files := append(must(filepath.Glob("testdata/forum/*.py")), must(filepath.Glob("testdata/forum/*.ipynb"))...)
+	files := scripts("testdata/forum/")
 	if len(files) != len(wanted) {
 		t.Errorf("%d scripts, %d in the list", len(files), len(wanted))
 	}
@@ -65,13 +65,18 @@ func found(t *testing.T, file string) (all []string) {
 
 // TestForumNear: in scripts of the same authors that nearly have such mistakes, nothing is found.
 func TestForumNear(t *testing.T) {
-	files := must(filepath.Glob("testdata/forum/near/*.py"))
-	if len(files) < 40 {
+	files := scripts("testdata/forum/near/")
+	if len(files) < 110 {
 		t.Fatalf("%d scripts", len(files))
 	}
 	for _, file := range files {
-		if found := got(t, file, string(must(os.ReadFile(file)))); len(found) > 0 {
+		if found := found(t, file); len(found) > 0 {
 			t.Errorf("%s: %v", file, found)
 		}
 	}
+}
+
+// scripts are the programs and notebooks of a folder.
+func scripts(dir string) []string {
+	return append(must(filepath.Glob(dir+"*.py")), must(filepath.Glob(dir+"*.ipynb"))...)
 }
