@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // small are runs of 20 steps that a simulated GPU does in a second. They have no text, of which a run writes for seconds in the end.
@@ -46,13 +48,17 @@ func TestSimulated(t *testing.T) {
 }
 
 // TestSchedules trains on simulated GPUs that run blocks, warps and lanes in other orders, and let queued work take
-// effect late: the weights have the same bits.
+// effect late: the weights have the same bits. A run has three such schedules, one that asks for all has five.
 func TestSchedules(t *testing.T) {
+	schedules := 3
+	if testutil.NewSpread(t, testutil.Seed(t), 2).All() {
+		schedules = 5
+	}
 	for task, change := range small(t) {
 		t.Run(task, func(t *testing.T) {
 			change["steps"] = 3
 			_, want := trained(t, task, "sim:0", change)
-			for seed := 1; seed <= 3; seed++ {
+			for seed := 1; seed <= schedules; seed++ {
 				schedule := []string{"reconverge", "independent"}[seed%2]
 				t.Setenv("WARPLINE_SIM", fmt.Sprintf("check=all,late,seed=%d,schedule=%s", seed, schedule))
 				// A machine of its own for each number of cards: names are opened once.
