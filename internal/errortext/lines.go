@@ -149,9 +149,6 @@ func escape(b []byte) int {
 	return len(b)
 }
 
-// Count is how many lines there were.
-func (l *Lines) Count() int64 { return l.number }
-
 // Notes say what was wrong with the text itself.
 func (l *Lines) Notes() (notes []string) {
 	add := func(n int64, format string) {
