@@ -76,13 +76,13 @@ func (m *mutator) relax(in *ptx.Inst, behind string) {
 func (m *mutator) mbarrier(b *ptx.Block, i int, in *ptx.Inst) {
 	switch {
 	case in.Has("init"):
-		m.oneOff(Arrive, in, 1, 1)
+		m.oneOff(Arrive, in, 1, 1, 1)
 	case in.Has("arrive"):
 		m.drop(Arrive, b, i, in)
 		m.mod(Scope, in, "cluster", "cta")
 		if in.Has("expect_tx") {
 			m.relax(in, "expect_tx")
-			m.oneOff(Arrive, in, 2, 16)
+			m.oneOff(Arrive, in, 2, 16, 1)
 		} else {
 			m.relax(in, "arrive")
 		}
@@ -99,16 +99,6 @@ func (m *mutator) mbarrier(b *ptx.Block, i int, in *ptx.Inst) {
 	}
 }
 
-// oneOff has a constant operand by a step more and less.
-func (m *mutator) oneOff(k Kind, in *ptx.Inst, arg int, step int64) {
-	if n, ok := in.Args[arg].(*ptx.Imm); ok {
-		m.imm(k, in, &in.Args[arg], n.Int()+step)
-		if n.Int() > step {
-			m.imm(k, in, &in.Args[arg], n.Int()-step)
-		}
-	}
-}
-
 // bulk lists the mutants of what a bulk copy brings, and to whom.
 func (m *mutator) bulk(in *ptx.Inst) {
 	if in.Has("commit_group") || in.Has("wait_group") || in.Has("tensor") || in.Has("prefetch") {
@@ -117,26 +107,14 @@ func (m *mutator) bulk(in *ptx.Inst) {
 		}
 		return
 	}
-	m.oneOff(Arrive, in, 2, 16)
+	m.oneOff(Arrive, in, 2, 16, 1)
 	if in.Has("multicast::cluster") {
-		mods, args := in.Mods, in.Args
-		alone := slices.DeleteFunc(slices.Clone(mods), func(s string) bool { return s == "multicast::cluster" })
-		m.add(Arrive, in, in.Name()+": to the block alone", func(on bool) {
-			in.Mods, in.Args = mods, args
-			if on {
-				in.Mods, in.Args = alone, args[:len(args)-1]
-			}
-		})
+		alone := slices.DeleteFunc(slices.Clone(in.Mods), func(s string) bool { return s == "multicast::cluster" })
+		m.words(Arrive, in, "to the block alone", in.Op, alone, in.Args[:len(in.Args)-1])
 	}
 }
 
 // rank has the block's own memory instead of another's.
 func (m *mutator) rank(in *ptx.Inst) {
-	op, mods, args := in.Op, in.Mods, in.Args
-	m.add(Rank, in, in.Name()+": the block's own", func(on bool) {
-		in.Op, in.Mods, in.Args = op, mods, args
-		if on {
-			in.Op, in.Mods, in.Args = "mov", mods[len(mods)-1:], args[:2]
-		}
-	})
+	m.words(Rank, in, "the block's own", "mov", in.Mods[len(in.Mods)-1:], in.Args[:2])
 }

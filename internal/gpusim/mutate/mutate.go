@@ -202,11 +202,16 @@ func (m *mutator) groups(b *ptx.Block, i int, in *ptx.Inst) {
 		m.drop(Wait, b, i, in)
 	case in.Has("wait_group"):
 		m.drop(Wait, b, i, in)
-		if n, ok := in.Args[0].(*ptx.Imm); ok {
-			m.imm(Wait, in, &in.Args[0], n.Int()+1)
-			if n.Int() > 0 {
-				m.imm(Wait, in, &in.Args[0], n.Int()-1)
-			}
+		m.oneOff(Wait, in, 0, 1, 0)
+	}
+}
+
+// oneOff has a constant operand by a step more, and less where it may be.
+func (m *mutator) oneOff(k Kind, in *ptx.Inst, arg int, step, least int64) {
+	if n, ok := in.Args[arg].(*ptx.Imm); ok {
+		m.imm(k, in, &in.Args[arg], n.Int()+step)
+		if n.Int()-step >= least {
+			m.imm(k, in, &in.Args[arg], n.Int()-step)
 		}
 	}
 }
@@ -242,14 +247,7 @@ func (m *mutator) bound(in *ptx.Inst) {
 	if len(in.Mods) == 0 || in.Type().Kind() == ptx.KindFloat {
 		return
 	}
-	old, to := in.Mods[0], offByOne[in.Mods[0]]
-	if to == "" {
-		return
+	if to := offByOne[in.Mods[0]]; to != "" {
+		m.mod(Bound, in, in.Mods[0], to)
 	}
-	m.add(Bound, in, in.Name()+": "+to+" instead of "+old, func(on bool) {
-		in.Mods[0] = old
-		if on {
-			in.Mods[0] = to
-		}
-	})
 }

@@ -79,11 +79,16 @@ func (m *mutator) mod(k Kind, in *ptx.Inst, old, to string) {
 }
 
 func (m *mutator) mods(k Kind, in *ptx.Inst, what string, mods []string) {
-	old := in.Mods
+	m.words(k, in, what, in.Op, mods, in.Args)
+}
+
+// words has an instruction of other words and operands.
+func (m *mutator) words(k Kind, in *ptx.Inst, what, op string, mods []string, args []ptx.Operand) {
+	wasOp, wasMods, wasArgs := in.Op, in.Mods, in.Args
 	m.add(k, in, in.Name()+": "+what, func(on bool) {
-		in.Mods = old
+		in.Op, in.Mods, in.Args = wasOp, wasMods, wasArgs
 		if on {
-			in.Mods = mods
+			in.Op, in.Mods, in.Args = op, mods, args
 		}
 	})
 }
