@@ -3,8 +3,6 @@ package tensor_test
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/warpline-ml/warpline/data/text"
 	"github.com/warpline-ml/warpline/data/tokens"
 	"github.com/warpline-ml/warpline/dtype"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/metric"
 	"github.com/warpline-ml/warpline/model"
 	"github.com/warpline-ml/warpline/nn"
@@ -32,27 +31,15 @@ func opaque(t *testing.T, dir string) (all []string, text map[string]bool) {
 	text = map[string]bool{}
 	embedded := map[string][]string{}
 	var sources, structs []string
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := token.NewFileSet()
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		f, err := parser.ParseFile(set, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range testutil.Source(t, dir, false) {
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if (d.Name.Name == "String" || d.Name.Name == "Error") && d.Recv != nil {
-					text[base(d.Recv.List[0].Type)] = true
-				}
-				if d.Name.Name == "Fill" && d.Recv != nil {
-					sources = append(sources, base(d.Recv.List[0].Type))
+				switch d.Name.Name {
+				case "String", "Error":
+					text[testutil.Receiver(d)] = true
+				case "Fill":
+					sources = append(sources, testutil.Receiver(d))
 				}
 			case *ast.GenDecl:
 				for _, s := range d.Specs {

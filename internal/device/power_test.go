@@ -3,8 +3,6 @@ package device
 import (
 	"cmp"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // TestInterfaces: the core stays what it is, and each other interface that an engine may fill is in the list of powers.
@@ -42,19 +42,8 @@ func TestInterfaces(t *testing.T) {
 
 // interfaces are the exported interface types of the package, by name.
 func interfaces(t *testing.T) map[string]bool {
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
 	names := map[string]bool{}
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, file := range testutil.Source(t, ".", false) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if s, ok := n.(*ast.TypeSpec); ok && s.Name.IsExported() {
 				if _, ok := s.Type.(*ast.InterfaceType); ok {

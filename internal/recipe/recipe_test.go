@@ -2,35 +2,22 @@ package recipe_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"iter"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/recipe"
+	"github.com/warpline-ml/warpline/internal/testutil"
 	"github.com/warpline-ml/warpline/optim"
 	"github.com/warpline-ml/warpline/tensor"
 )
 
 // TestEveryOptimizerHasARow: what package optim makes from parameters can be had by name.
 func TestEveryOptimizerHasARow(t *testing.T) {
-	files, err := filepath.Glob("../../optim/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var made []string
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range testutil.Source(t, "../../optim", false) {
 		for _, d := range f.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Recv != nil || len(f.Type.Params.List) == 0 {

@@ -2,15 +2,14 @@ package driver_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/shimtest"
+	"github.com/warpline-ml/warpline/internal/testutil"
 )
 
 // inHeader are the names that constants other than results have in cuda.h.
@@ -63,16 +62,8 @@ var inHeader = map[string]string{
 
 // constants are those of the package that are written with a number, by type and name.
 func constants(t *testing.T) map[[2]string]int64 {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[[2]string]int64{}
-	for _, name := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range testutil.Source(t, ".", false) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok || len(spec.Values) != 1 {

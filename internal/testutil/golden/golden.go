@@ -17,6 +17,15 @@ import (
 // Tensors reads a safetensors file into env.
 func Tensors(t testing.TB, env *tensor.Env, path string) map[string]*tensor.Tensor {
 	t.Helper()
+	out := map[string]*tensor.Tensor{}
+	for _, e := range entries(t, path) {
+		out[e.Name] = read(t, env, &e)
+	}
+	return out
+}
+
+func entries(t testing.TB, path string) []safetensors.Entry {
+	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -25,12 +34,7 @@ func Tensors(t testing.TB, env *tensor.Env, path string) map[string]*tensor.Tens
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	out := map[string]*tensor.Tensor{}
-	for i := range f.Entries {
-		e := &f.Entries[i]
-		out[e.Name] = read(t, env, e)
-	}
-	return out
+	return f.Entries
 }
 
 func read(t testing.TB, env *tensor.Env, e *safetensors.Entry) *tensor.Tensor {
@@ -98,17 +102,9 @@ func Close(t testing.TB, name string, got, want *tensor.Tensor, rtol, atol float
 // Shapes are those of the tensors of a safetensors file.
 func Shapes(t testing.TB, path string) map[string][]int {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := safetensors.Parse(data)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
 	out := map[string][]int{}
-	for i := range f.Entries {
-		out[f.Entries[i].Name] = f.Entries[i].Shape
+	for _, e := range entries(t, path) {
+		out[e.Name] = e.Shape
 	}
 	return out
 }
