@@ -39,11 +39,11 @@ func RunSlow(t *testing.T, open func() device.Device) {
 	run(t, open, plan{short: testing.Short(), slow: 4, rules: true})
 }
 
-// RunShort is RunSlow without the large shapes, gradient rules and lowerings, for a device whose kernels another test tries on
-// them: what is of its own is how it launches ops.
+// RunShort is RunSlow without the large shapes, for a device whose kernels another test tries on them: what is of its own is how
+// it launches ops. Gradient rules and lowerings, which are such launches, are left to runs that ask for all cases.
 func RunShort(t *testing.T, open func() device.Device) {
 	t.Helper()
-	run(t, open, plan{short: true, slow: 4})
+	run(t, open, plan{short: true, slow: 4, rules: testutil.NewSpread(t, 1, 2).All()})
 }
 
 // RunCodes is Run without the large shapes for some of the op codes.
