@@ -47,6 +47,9 @@ func check(target string) (found []string, err error) {
 		BuildFlags: []string{"-tags=" + tags},
 		Tests:      true,
 	}, "./...")
+	if err == nil && len(roots) == 0 {
+		err = errors.New("there are no packages")
+	}
 	if err != nil {
 		return nil, err
 	}
