@@ -423,13 +423,13 @@ pictures.kernel = {
   },
 };
 
-// sources are the lines of the source from which those of the PTX came, as far as it tells.
 // offer leaves those cards to be chosen that a module for sm_80 or sm_90a runs on.
 pictures.kernel.offer = (list, target) => {
   const [, sm, own] = /^sm_(\d+)(a?)/.exec(target);
   for (const o of list.options) o.disabled = own ? o.dataset.sm !== sm : Number(o.dataset.sm) < Number(sm);
 };
 
+// sources are the lines of the source from which those of the PTX came, as far as it tells.
 pictures.kernel.sources = lines => {
   const all = new Map();
   for (const l of lines) {
