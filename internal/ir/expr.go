@@ -56,7 +56,7 @@ func (c Code) ValueExpr(keep func(Code) bool) (*Expr, error) {
 }
 
 func (p *exprParser) parse(text string, operands int) (*Expr, error) {
-	p.nodes, p.keys, p.named = map[string]*Expr{}, map[*Expr]string{}, map[string]*Expr{}
+	p.nodes, p.named = map[structure]*Expr{}, map[string]*Expr{}
 	names := []string{"x", "y"}[:min(operands, 2)]
 	if p.masked = operands == 3; p.masked {
 		names = []string{"c", "x", "y"}
@@ -79,13 +79,20 @@ func (p *exprParser) parse(text string, operands int) (*Expr, error) {
 type exprParser struct {
 	scan   scanner.Scanner
 	tok    rune
-	nodes  map[string]*Expr // by structure
-	keys   map[*Expr]string
+	nodes  map[structure]*Expr
 	named  map[string]*Expr
 	inline bool            // replace calls by values
 	keep   func(Code) bool // but not of these
 	masked bool            // the first operand is a condition
 	err    error
+}
+
+// structure tells nodes apart, of which each operand is one node already.
+type structure struct {
+	code   Code
+	name   Name
+	number uint64 // its bits
+	args   [3]*Expr
 }
 
 func (p *exprParser) text(text string) (e *Expr, err error) {
@@ -229,7 +236,7 @@ func (p *exprParser) call(name string) *Expr {
 		p.next()
 	}
 	p.want(')')
-	if p.err == nil && len(args) != r.min {
+	if len(args) != r.min {
 		return p.fail("%s takes %d operands, not %d", name, r.min, len(args))
 	}
 	if p.err == nil && p.inline && r.Value != "" && !p.keep(code) {
@@ -240,7 +247,7 @@ func (p *exprParser) call(name string) *Expr {
 
 // inlined is a function's value of arguments, among the same nodes.
 func (p *exprParser) inlined(text string, args []*Expr) *Expr {
-	q := &exprParser{nodes: p.nodes, keys: p.keys, inline: true, keep: p.keep, named: map[string]*Expr{"pi": p.named["pi"], "inf": p.named["inf"]}}
+	q := &exprParser{nodes: p.nodes, inline: true, keep: p.keep, named: map[string]*Expr{"pi": p.named["pi"], "inf": p.named["inf"]}}
 	for i, a := range args {
 		q.named[[...]string{"x", "y"}[i]] = a
 	}
@@ -301,15 +308,15 @@ var folds = map[Code]func(x, y float64) float64{
 
 // intern returns the one node of this structure.
 func (p *exprParser) intern(e *Expr) *Expr {
-	key := fmt.Sprintf("%d %d %x", e.Code, e.Name, math.Float64bits(e.Number))
-	for _, a := range e.Args {
-		key += "(" + p.keys[a] + ")"
+	key := structure{code: e.Code, name: e.Name, number: math.Float64bits(e.Number)}
+	for i, a := range e.Args {
+		key.args[i] = a
 	}
 	if old := p.nodes[key]; old != nil {
 		return old
 	}
 	e.id = len(p.nodes)
-	p.nodes[key], p.keys[e] = e, key
+	p.nodes[key] = e
 	return e
 }
 

@@ -25,6 +25,8 @@ func TestParseExprErrors(t *testing.T) {
 		"lt(x, 1)":               "it is a condition",
 		"where(x =< 1, 1, 2)":    `there is no comparison "=<"`,
 		"where(x < 1, 1)":        "where takes 3 operands, not 2",
+		"exp(x, x, x, x":         "is missing before",
+		"exp()":                  "",
 		"a = x; b":               "neither a name here",
 		"1e999 * x":              "is no number",
 		"not(x)":                 "want true",

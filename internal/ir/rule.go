@@ -63,7 +63,7 @@ func (c Code) Update() (*Update, error) {
 	r := c.Row().Rule
 	names := r.names()
 	u := &Update{Rule: r, scalars: len(names) - 2 - len(r.State), scalar: map[*Expr]bool{}}
-	p := &exprParser{nodes: map[string]*Expr{}, keys: map[*Expr]string{}, named: map[string]*Expr{}}
+	p := &exprParser{nodes: map[structure]*Expr{}, named: map[string]*Expr{}}
 	for i, name := range names {
 		p.named[name] = p.leaf(firstRuleName + Name(i))
 	}
