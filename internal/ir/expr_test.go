@@ -26,7 +26,7 @@ func TestParseExprErrors(t *testing.T) {
 		"where(x =< 1, 1, 2)":    `there is no comparison "=<"`,
 		"where(x < 1, 1)":        "where takes 3 operands, not 2",
 		"exp(x, x, x, x":         "is missing before",
-		"exp()":                  "",
+		"exp()":                  "a number, a name or ( is missing",
 		"a = x; b":               "neither a name here",
 		"1e999 * x":              "is no number",
 		"not(x)":                 "want true",
