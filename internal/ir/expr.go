@@ -309,9 +309,7 @@ var folds = map[Code]func(x, y float64) float64{
 // intern returns the one node of this structure.
 func (p *exprParser) intern(e *Expr) *Expr {
 	key := structure{code: e.Code, name: e.Name, number: math.Float64bits(e.Number)}
-	for i, a := range e.Args {
-		key.args[i] = a
-	}
+	copy(key.args[:], e.Args)
 	if old := p.nodes[key]; old != nil {
 		return old
 	}
