@@ -93,8 +93,10 @@ type Loop struct {
 // [plan.DryRun] and [plan.LargestBatch] tell of a function that makes a model and fits it for a few steps what it needs on a card.
 func Fit[B any, P pointer[B]](ctx context.Context, l Loop, learn, held data.Source[B], step func(b P, m *metric.Meters) *tensor.Tensor) (result *Result, err error) {
 	switch {
-	case learn == nil || step == nil:
-		return nil, fail("give a set and the step of its batches", "nothing to learn from, or no step")
+	case learn == nil:
+		return nil, fail("give a set, such as one of data.InMemory", "nothing to learn from: the set is nil")
+	case step == nil:
+		return nil, fail("give a func that returns the mean loss of a batch", "nothing to do with batches: the step is nil")
 	case held != nil && held.Len() == 0:
 		return nil, fail("hold some samples out, or give nil in its place", "a set to score that has no samples")
 	}
@@ -260,13 +262,13 @@ func (s *session) prepare(samples int) (err error) {
 func (s *session) sound() error {
 	switch _, sets := s.Optimizer.(withMomentum); {
 	case s.Env == nil || s.Model == nil || s.Optimizer == nil:
-		return fail("set Env, Model and Optimizer", "a Loop without one of them")
+		return fail("set all three", "a Loop needs Env, Model and Optimizer: they are set: %t, %t and %t", s.Env != nil, s.Model != nil, s.Optimizer != nil)
 	case min(s.Data.Size-1, s.Epochs, s.Steps, s.EvalEvery, s.Patience, s.SaveEvery, s.Statistics, s.ProfileAfter, s.ProfileSteps) < 0 || s.Parts < AutoParts || s.Keep < KeepLast || s.Average < 0 || s.Average >= 1:
 		return fail("set Data.Size to at least 1, Average to less, and nothing else below 0",
 			"a Loop of batches of %d in %d parts, %d epochs, %d steps, EvalEvery %d, Patience %d, Keep %d, SaveEvery %d, Average %v, Statistics %d and a profile of %d after %d",
 			s.Data.Size, int(s.Parts), s.Epochs, s.Steps, s.EvalEvery, s.Patience, s.Keep, s.SaveEvery, s.Average, s.Statistics, s.ProfileSteps, s.ProfileAfter)
 	case s.Steps == 0 && s.Epochs == 0:
-		return fail("set Epochs or Steps", "a Loop that has no end")
+		return fail("set Epochs or Steps", "a Loop that has no end: neither Epochs nor Steps is set")
 	case s.Patience > 0 && s.task.score == nil:
 		return fail("give a set to score, or leave Patience out", "a Loop with Patience %d, and nothing held out", s.Patience)
 	case s.Plateau != nil && (s.task.score == nil || s.Schedule != nil):

@@ -201,7 +201,7 @@ func TestFitRefuses(t *testing.T) {
 		change func(l *train.Loop)
 		want   string
 	}{
-		"no model":            {func(l *train.Loop) { l.Model = nil }, "without one of them"},
+		"no model":            {func(l *train.Loop) { l.Model = nil }, "are set: true, false and true"},
 		"no end":              {func(l *train.Loop) { l.Epochs = 0 }, "no end"},
 		"no size":             {func(l *train.Loop) { l.Data.Size = 0 }, "batches of 0"},
 		"too few samples":     {func(l *train.Loop) { l.Data.Size, l.Data.DropLast = 101, true }, "100 samples make no batch of 101"},

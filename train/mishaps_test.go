@@ -249,6 +249,9 @@ func TestFitTells(t *testing.T) {
 			t.Errorf("%v, %+v, want %s; %s", err, own, c.text, c.hint)
 		}
 	}
+	if _, err := train.Fit[data.Pair](t.Context(), newFitted(t, "").loop, set, nil, nil); err == nil || !strings.Contains(err.Error(), "the step is nil") {
+		t.Error(err)
+	}
 	for text, loss := range map[string]func(y *tensor.Tensor) *tensor.Tensor{"returned nil": func(*tensor.Tensor) *tensor.Tensor { return nil }, "returned 16 losses": (*tensor.Tensor).Square} {
 		f := newFitted(t, "")
 		_, err := tensor.Try(f.loop.Env, func(*tensor.Env) error {

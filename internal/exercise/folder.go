@@ -38,7 +38,7 @@ func (e *Exercise) Start(dir, source, version string) error {
 	if errors.Is(err, fs.ErrExist) {
 		return advice.Explain(err, "give another name; what is in a folder is never written over")
 	}
-	return err
+	return advice.Explain(err, "give another name, in a folder that can be written")
 }
 
 // begin are the files of a folder to begin with.

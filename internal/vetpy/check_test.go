@@ -133,6 +133,7 @@ func TestNotebook(t *testing.T) {
 	for bad, says := range map[string]string{
 		"":                          "not a notebook",
 		"[]":                        "not a notebook",
+		`{"cells":3}`:               `JSON with a number at "cells"`,
 		"{}":                        "it has no cells",
 		`{"worksheets":[]}`:         "it has no cells",
 		cellsOf("x = 1", "\ny = ("): "n.ipynb: cell 2, line 2: '(' is not closed",

@@ -42,6 +42,10 @@ var ErrLanguage = errors.New("not a notebook in Python")
 func CheckNotebook(name string, data []byte) ([]vet.Found, error) {
 	var n notebook
 	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &n); err != nil {
+		var other *json.UnmarshalTypeError
+		if errors.As(err, &other) {
+			return nil, fmt.Errorf("%s: not a notebook: JSON with a %s at %q", name, other.Value, other.Field)
+		}
 		return nil, fmt.Errorf("%s: not a notebook: %w", name, err)
 	}
 	if n.Cells == nil {
