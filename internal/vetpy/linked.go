@@ -81,7 +81,7 @@ func link(name string, source []byte) *linked {
 
 // leads tells whether a program does what others may help with.
 func leads(source []byte) bool {
-	return slices.ContainsFunc([]string{"backward", ".step(", "DataLoader", "no_grad", ".eval(", "oader:"}, func(word string) bool { return bytes.Contains(source, []byte(word)) })
+	return slices.ContainsFunc([]string{"backward", ".step(", "DataLoader", "no_grad", "optim.", ".eval(", "oader:"}, func(word string) bool { return bytes.Contains(source, []byte(word)) })
 }
 
 // modules that were read, by their names: those of which nothing can be told are empty. Many programs of a tree import the same.
