@@ -67,7 +67,14 @@ type Failed struct {
 	Code  int    `json:"code"`
 	Name  string `json:"name"`
 	Why   string `json:"why"`
+	Hint  string `json:"hint,omitempty"`
 	Count int    `json:"count"`
+}
+
+// hints are what to do about modules that the card or its driver does not take.
+var hints = map[driver.Result]string{
+	driver.NoBinaryForGPU:        "hand over PTX for the card's compute capability or an older one, or choose another card with --card",
+	driver.UnsupportedPTXVersion: "compile for an older PTX version, as clang does with --cuda-feature=+ptx86, or write that as the text's .version",
 }
 
 // most bounds what is kept of findings, failed calls and notes.
@@ -170,7 +177,7 @@ func (p *report) left(leaks []simcuda.Leak, misuses []simcuda.Misuse) {
 func (p *report) failed(call string, r driver.Result, why string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := Failed{Call: call, Code: int(r), Name: r.String(), Why: why}
+	key := Failed{Call: call, Code: int(r), Name: r.String(), Why: why, Hint: hints[r]}
 	i, known := p.calling[key]
 	if !known {
 		if len(p.r.Failed) >= most {
@@ -251,6 +258,9 @@ func (r *Result) Text(width int) string {
 			b.WriteString(": " + f.Why)
 		}
 		b.WriteByte('\n')
+		if f.Hint != "" {
+			fmt.Fprintf(&b, "    hint: %s\n", f.Hint)
+		}
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)

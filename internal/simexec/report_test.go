@@ -1,8 +1,10 @@
 package simexec
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/warpline-ml/warpline/internal/cuda/driver"
 	"github.com/warpline-ml/warpline/internal/cuda/simcuda"
 	"github.com/warpline-ml/warpline/internal/gpusim"
 )
@@ -23,5 +25,22 @@ func TestAdviceOfModules(t *testing.T) {
 	list := p.result().Advice
 	if len(list) != 2 || list[0].PTX != "two" || list[0].Count != 3 || list[1].PTX != "three" || list[1].Count != 1 {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestHints: a module that the card or its driver does not take is told of with what to do, in the text and in the JSON.
+func TestHints(t *testing.T) {
+	p := newReport(Config{}, simcuda.Config{})
+	p.failed("cuModuleLoadData", driver.NoBinaryForGPU, "the module is for sm_90a and later")
+	p.failed("cuModuleLoadData", driver.UnsupportedPTXVersion, "")
+	p.failed("cuMemAlloc_v2", driver.OutOfMemory, "")
+	r := p.result()
+	for i, says := range []string{"--card", ".version"} {
+		if hint := r.Failed[i].Hint; !strings.Contains(hint, says) || !strings.Contains(r.Text(100), "hint: "+hint+"\n") {
+			t.Errorf("%+v, want %s\n%s", r.Failed[i], says, r.Text(100))
+		}
+	}
+	if r.Failed[2].Hint != "" {
+		t.Errorf("%+v", r.Failed[2])
 	}
 }
