@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,10 @@ func tellCall(s *screen, call string) error {
 	}
 	if len(a.Entries) == 0 {
 		hint := "warpline torch lists the packages that it knows"
-		if len(a.Near) > 0 {
+		switch {
+		case slices.ContainsFunc(torchcall.Groups(), func(g torchcall.Group) bool { return strings.EqualFold(g.Name, call) }):
+			hint = "it is a package: name one of its calls; docs/pytorch.md lists them, warpline torch counts them"
+		case len(a.Near) > 0:
 			hint = "near to it: " + strings.Join(a.Near, ", ")
 		}
 		return advice.Failf(hint, "no call of PyTorch %s is known as %q", torchcall.Version(), call)

@@ -37,6 +37,9 @@ func TestTorch(t *testing.T) {
 	if status != exitFailed || stdout != "" || !strings.Contains(stderr, "torch.nn.Linear") {
 		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
 	}
+	if _, _, stderr = command(t.Context(), "torch", "Torch.nn"); !strings.Contains(stderr, "it is a package") {
+		t.Error(stderr)
+	}
 }
 
 // TestTorchJSON decodes what is documented.
