@@ -44,16 +44,36 @@ func promoted(t, u *Tensor) (*Tensor, *Tensor) {
 	if a == b {
 		return t, u
 	}
-	dt := dtype.Promote(a, b)
+	dt := inCommon("arithmetic", a, b)
 	switch {
-	case dt == dtype.Invalid:
-		raise("arithmetic", "convert with Cast", "%s and %s have no dtype in common: one of them is stored only", a, b)
 	case t.Rank() == 0 && u.Rank() > 0 && category(a) <= category(b):
 		dt = b
 	case u.Rank() == 0 && t.Rank() > 0 && category(b) <= category(a):
 		dt = a
 	}
 	return t.Cast(dt), u.Cast(dt)
+}
+
+// inCommon is the dtype that values of two dtypes are promoted to.
+func inCommon(op string, a, b dtype.DType) dtype.DType {
+	dt := dtype.Promote(a, b)
+	if dt == dtype.Invalid {
+		raise(op, "convert with Cast", "%s and %s have no dtype in common: one of them is stored only", a, b)
+	}
+	return dt
+}
+
+// ofOneDType promotes operands to one dtype.
+func ofOneDType(op string, in ...*Tensor) []*Tensor {
+	in = allInside(op, in...)
+	dt := in[0].DType()
+	for _, t := range in[1:] {
+		dt = inCommon(op, dt, t.DType())
+	}
+	for i, t := range in {
+		in[i] = t.Cast(dt)
+	}
+	return in
 }
 
 // category orders dtypes: bool below integers below floats.

@@ -168,6 +168,7 @@ func TestShapeErrorsNameBothShapesAndTheLine(t *testing.T) {
 		{func() { a.Select(1, 3) }, []string{"index 3", "[2 3]"}},
 		{func() { a.Slice(0, 1, 4) }, []string{"[1:4:1]", "[2 3]"}},
 		{func() { tensor.Cat(0, a, b) }, []string{"cat", "[2 3]", "[4 5]"}},
+		{func() { tensor.Cat(0, a, a.Cast(dtype.F8E4M3)) }, []string{"Cat", "f32", "f8e4m3", "stored only"}},
 		{func() { a.Item() }, []string{"Item", "[2 3]", "6 values"}},
 		{func() { tensor.Data[float64](a) }, []string{"f32[2,3]", "f64"}},
 		{func() { tensor.From(env, []float32{1}, 2) }, []string{"1 values", "[2]"}},

@@ -1,9 +1,6 @@
 package tensor
 
-import (
-	"github.com/warpline-ml/warpline/dtype"
-	"github.com/warpline-ml/warpline/internal/ir"
-)
+import "github.com/warpline-ml/warpline/internal/ir"
 
 // LSTMStep is what follows the products in a step of an LSTM: of the sums x of the inputs and r of the state before, [n, 4·hidden]
 // each, and the cell c[n, hidden] before it gives the state and the cell behind it, and the gates, [n, 4·hidden] as x:
@@ -42,17 +39,4 @@ func LSTMStepGrad(dh, dcell, gates, c, cell, to *Tensor) (dx, dc *Tensor) {
 func LSTMGradRoom(gates *Tensor, steps int) *Tensor {
 	t := ir.Dense(gates.DType(), append([]int{steps}, gates.Shape()...)...)
 	return gates.env.make(ir.LSTMStepGrad, t, 0, nil, nil)
-}
-
-// ofOneDType promotes operands to one dtype.
-func ofOneDType(op string, in ...*Tensor) []*Tensor {
-	in = allInside(op, in...)
-	dt := in[0].DType()
-	for _, t := range in[1:] {
-		dt = dtype.Promote(dt, t.DType())
-	}
-	for i, t := range in {
-		in[i] = t.Cast(dt)
-	}
-	return in
 }

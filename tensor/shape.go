@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/warpline-ml/warpline/dtype"
 	"github.com/warpline-ml/warpline/internal/ir"
 )
 
@@ -193,14 +192,7 @@ func Cat(axis int, ts ...*Tensor) *Tensor {
 	if len(ts) == 0 {
 		raise("Cat", "give at least one", "no tensors to join")
 	}
-	in := allInside("Cat", ts...)
-	dt := in[0].DType()
-	for _, t := range in {
-		dt = dtype.Promote(dt, t.DType())
-	}
-	for i := range in {
-		in[i] = in[i].Cast(dt)
-	}
+	in := ofOneDType("Cat", ts...)
 	return apply(ir.Cat, ir.Attr{Axis: int8(in[0].axis("Cat", axis))}, ir.Params{}, in...)[0]
 }
 
