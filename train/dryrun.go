@@ -17,7 +17,7 @@ type Dry struct {
 	Batch       int
 	Steps       int
 	Scored      int     // batches that are scored, of all evaluations
-	tried       int     // batches that are scored behind the steps of a report, where any are
+	Tried       int     // batches that are scored behind the steps of a report, where any are
 	Loader      float64 // seconds that the data of a batch take on this machine, by one goroutine; measured
 	Reports     []*plan.Report
 	Levers      map[string][]tensor.Lever // by card, of those that are too small: what would save memory there
@@ -30,7 +30,7 @@ func (d *Dry) Whole(r *plan.Report) (seconds, low, high float64) {
 	if s == nil {
 		return 0, 0, 0
 	}
-	seconds = float64(d.Steps)*s.Total + float64(d.Scored)*s.After/float64(max(1, d.tried))
+	seconds = float64(d.Steps)*s.Total + float64(d.Scored)*s.After/float64(max(1, d.Tried))
 	return seconds, seconds * s.Low / s.Total, seconds * s.High / s.Total
 }
 
@@ -65,7 +65,7 @@ func DryRun(ctx context.Context, c Config, cards []string) (d *Dry, err error) {
 	}
 	defer r.job.close()
 	times, batches := r.evaluations()
-	d = &Dry{Task: r.Task, Batch: r.Batch, Steps: r.Steps, Scored: times * batches, tried: min(batches, dryScored), Levers: map[string][]tensor.Lever{}}
+	d = &Dry{Task: r.Task, Batch: r.Batch, Steps: r.Steps, Scored: times * batches, Tried: min(batches, dryScored), Levers: map[string][]tensor.Lever{}}
 	if d.Loader, err = r.loading(ctx); err != nil {
 		return nil, err
 	}

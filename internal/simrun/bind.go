@@ -72,7 +72,7 @@ func signature(fn *ptx.Func) string {
 // match checks number, size and kind of the words against the parameters.
 func match(fn *ptx.Func, words []word) error {
 	if len(words) != len(fn.Params) {
-		return advice.Failf(signature(fn), "%s has %d parameters, but arguments for %d", fn.Name, len(fn.Params), len(words))
+		return advice.Failf(signature(fn), "%s has %d parameters, and is given %s", fn.Name, len(fn.Params), plural(len(words), "argument"))
 	}
 	for i, v := range fn.Params {
 		w := &words[i]

@@ -451,7 +451,7 @@ func TestHints(t *testing.T) {
 		{kernel("7.4", "sm_80", "add.ftz.s32 %r0, %r1, %r2;"), "", "no such form", "ptxas, NVIDIA's assembler, refuses"},
 		{kernel("9.5", "sm_80", "frob.b32 %r0, %r1;"), "", "k.ptx:7:1: unknown instruction \"frob\"", "compile for an older PTX version"},
 		{kernel("7.4", "sm_80", "vadd.s32.s32.s32 %r0, %r1, %r2;") + ".visible .entry other() { ret; }\n", "", "vadd.s32.s32.s32 is not supported", "Limits"},
-		{tritonLike, "", "3 parameters, but arguments for 1", "--meta"},
+		{tritonLike, "", "3 parameters, and is given 1 argument", "--meta"},
 	} {
 		write(t, "k.ptx", c.src)
 		var args []string
