@@ -12,12 +12,15 @@ import sys
 import tempfile
 
 import triton
+import triton.language.extra.cuda.gdc
+import triton.language.random
 import triton.language.standard
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
 import kernels
+import tutorials
 
 # name: kernel, types of the parameters, constants, parameters that are divisible by 16 (the launcher would see that), options
 KERNELS = {
@@ -61,6 +64,42 @@ for name, warps, specialised in [("boxes", 4, False), ("specialised", 4, True)]:
     constants = {"D": 64, "BM": 16 * warps, "BN": 64, "SPECIALISED": specialised}
     KERNELS[f"attention_{name}_sm90"] = (kernels.attention_boxes, types, constants, "", {"num_stages": 2, "num_warps": warps})
 
+floats = lambda *names: {name: "*fp32" for name in names}
+pointers = lambda types: [name for name, typ in types.items() if typ.startswith("*")]
+for name, types, constants in [
+    ("softmax_rows", {**floats("X", "Y"), "rows": "i32", "cols": "i32"}, {"BLOCK": 256, "STAGES": 4}),
+    ("dropout", {"X": "*fp32", "Keep": "*i32", "Y": "*fp32", "n": "i32", "p": "fp32"}, {"BLOCK": 256}),
+    ("dropout_seeded", {**floats("X", "Y"), "n": "i32", "p": "fp32", "seed": "i32"}, {"BLOCK": 256}),
+    (
+        "layer_norm_backward",
+        {**floats("DX", "DY", "DW", "DB", "X", "W", "Mean", "Scale"), "Lock": "*i32", "cols": "i32"},
+        {"GROUP": 2, "BLOCK": 256},
+    ),
+    ("layer_norm_sums", {**floats("DW", "DB", "W", "B"), "rows": "i32", "cols": "i32"}, {"BM": 32, "BN": 64}),
+    ("matmul_groups", {"As": "*i64", "Bs": "*i64", "Cs": "*i64", "Sizes": "*i32", "count": "i32"}, {"BM": 64, "BN": 32, "BK": 32}),
+]:
+    KERNELS[name] = (getattr(tutorials, name), types, constants, pointers(types) + ["cols"] * (name == "softmax_rows"), {})
+for name in ("layer_norm_sums", "matmul_groups"):
+    KERNELS[name + "_sm90"] = KERNELS[name]
+KERNELS["matmul_groups_boxes_sm90"] = (tutorials.matmul_groups_boxes, *KERNELS["matmul_groups"][1:])
+KERNELS["add_dependent_sm90"] = (tutorials.add_dependent, *KERNELS["add"][1:4], {"launch_pdl": True})
+types = {"A": "*fp16", "B": "*fp16", "C": "*fp16", "M": "i32", "N": "i32", "K": "i32"}
+for name in ("persistent", "persistent_sm90"):
+    KERNELS[name] = (tutorials.persistent, types, {"BM": 64, "BN": 32, "BK": 32}, "ABCNK", {"num_stages": 3})
+for form in ("boxes", "halves", "specialised", "described", "described_specialised"):
+    constants = {"BM": 64, "BN": 64, "BK": 64, "HALVES": form == "halves", "SPECIALISED": form.endswith("specialised")}
+    boxes = {name: "tensordesc<fp16[64,64]>" for name in "abc"} | {"M": "i32", "N": "i32", "K": "i32"}
+    if form == "halves":
+        boxes["c"] = "tensordesc<fp16[64,32]>"
+    KERNELS[f"persistent_{form}_sm90"] = (
+        (tutorials.persistent_described, types, constants, "ABCMNK", {"num_stages": 3})
+        if form.startswith("described")
+        else (tutorials.persistent_boxes, boxes, constants, "K", {"num_stages": 3})
+    )
+
+# Kernels that are the same for sm_90, but for the lines that say so: the tests run them as those too.
+SAME = ["add", "softmax", "softmax_rows", "layer_norm", "layer_norm_backward", "dropout", "dropout_seeded"]
+
 # Configurations are those that Triton's tutorials 03 and 06 choose from, without those for float8; a program of these chooses the
 # quickest for each shape. float32 has those that its autotuner mostly takes.
 PUBLISHED = {"vector_add": (kernels.add, {"X": "*fp32", "Y": "*fp32", "Z": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "XYZn", {})}
@@ -84,27 +123,34 @@ for bm, bn, warps in [(128, 32, 4), (128, 64, 4), (128, 64, 8), (128, 128, 8), (
 
 def without_folders():
     """Makes debug lines name files without the folders of this machine."""
-    for module in (kernels, triton.language.standard):
+    for module in (kernels, tutorials, triton.language.standard, triton.language.random, triton.language.extra.cuda.gdc):
         for f in vars(module).values():
             if isinstance(f, JITFunction):
                 f.file_name = os.path.basename(f.file_name)
 
 
-def compile(name, fn, types, constants, divisible, options):
+def compiled(capability, fn, types, constants, divisible, options):
     names = list(types) + list(constants)
-    kernel = triton.compile(
+    return triton.compile(
         ASTSource(
             fn=fn,
             signature={k: types.get(k, "constexpr") for k in names},
             constexprs={(names.index(k),): v for k, v in constants.items()},
             attrs={(names.index(k),): [["tt.divisibility", 16]] for k in divisible},
         ),
-        target=GPUTarget("cuda", 90 if name.endswith("_sm90") else 80, 32),
+        target=GPUTarget("cuda", capability, 32),
         options=options,
     )
+
+
+def compile(name, *what):
+    kernel = compiled(90 if name.endswith("_sm90") else 80, *what)
     ptx = kernel.asm["ptx"]
     # What is inlined from libdevice leaves labels named after its functions, and the strings that it asks for settings by.
     assert not any(s in ptx for s in ("__nv_", "_$_str", ".extern .func")), name + " has code from libdevice"
+    if name in SAME:
+        hopper = compiled(90, *what).asm["ptx"]
+        assert hopper == ptx.replace(".version 8.8\n.target sm_80", ".version 9.4\n.target sm_90a"), name + " is another kernel for sm_90"
     with open(name + ".ptx", "w") as f:
         f.write(ptx)
     meta = kernel.metadata._asdict()

@@ -74,6 +74,10 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return j.run(ctx, c)
+}
+
+func (j *job) run(ctx context.Context, c Config) (*Result, error) {
 	t, err := j.openTwin(c)
 	if err != nil {
 		return nil, err

@@ -75,37 +75,43 @@ func (k *tritonRun) factor(typ string, rows, cols int) []float64 {
 	return x
 }
 
-// hopperMatMul is A[M,K] by B[K,N], or by B[N,K] transposed. Products are exact.
+// hopperMatMul is A[M,K] by B[K,N], or by B[N,K] transposed.
 func hopperMatMul(typ string, transposed bool) func(k *tritonRun) {
-	return func(k *tritonRun) {
-		const m, n, depth = 77, 48, 80
-		out := typ
-		if typ == "tf32" || strings.HasPrefix(typ, "e") {
-			out = "f32"
-		}
-		k.grid, k.mma = "2,1", len(typ) < 4 || typ == "bf16"
-		a := k.factor(typ, m, depth)
-		var b []float64
-		if transposed {
-			b = k.factor(typ, n, depth)
-		} else {
-			b = k.factor(typ, depth, n)
-		}
-		k.result(out, m, n)
-		k.scalars(fmt.Sprint("i32:", m), fmt.Sprint("i32:", n), fmt.Sprint("i32:", depth))
-		for i := range m {
-			for j := range n {
-				sum, size := 0.0, 0.0
-				for l := range depth {
-					at := l*n + j
-					if transposed {
-						at = j*depth + l
-					}
-					p := a[i*depth+l] * b[at]
-					sum, size = sum+p, size+math.Abs(p)
+	return func(k *tritonRun) { hopperProduct(k, typ, transposed, 48) }
+}
+
+func hopperProduct(k *tritonRun, typ string, transposed bool, n int) {
+	const m, depth = 77, 80
+	k.grid, k.mma = "2,1", len(typ) < 4 || typ == "bf16"
+	k.product(typ, transposed, m, n, depth)
+	k.scalars(fmt.Sprint("i32:", m), fmt.Sprint("i32:", n), fmt.Sprint("i32:", depth))
+}
+
+// product adds A[M,K], B[K,N] or B[N,K], and their product. Products of numbers are exact, so that only sums and the result are
+// rounded, or cut off.
+func (k *tritonRun) product(typ string, transposed bool, m, n, depth int) {
+	out := typ
+	if typ == "tf32" || strings.HasPrefix(typ, "e") {
+		out = "f32"
+	}
+	rows, cols := depth, n
+	if transposed {
+		rows, cols = n, depth
+	}
+	a, b := k.factor(typ, m, depth), k.factor(typ, rows, cols)
+	k.result(out, m, n)
+	for i := range m {
+		for j := range n {
+			sum, size := 0.0, 0.0
+			for l := range depth {
+				at := l*n + j
+				if transposed {
+					at = j*depth + l
 				}
-				k.expect(sum, 8*ulp32*size+half(out)*math.Abs(sum))
+				p := a[i*depth+l] * b[at]
+				sum, size = sum+p, size+math.Abs(p)
 			}
+			k.expect(sum, 8*ulp32*size+half(out)*math.Abs(sum))
 		}
 	}
 }
