@@ -88,7 +88,7 @@ func (w *tracing) inst(in *ptx.Inst) {
 		return
 	}
 	if a, ok := in.Args[0].(*ptx.Addr); ok {
-		if slices.Contains(stored, in.Op) && !in.Has("load") || in.Op == "cp" && in.Has("bulk") {
+		if slices.Contains(stored, in.Op) && !in.Has("load") || in.Op == "cp" && in.Has("bulk") && !in.Has("prefetch") {
 			w.store(in, a, in.Args[1:])
 		}
 		return
@@ -121,6 +121,9 @@ func (w *tracing) store(in *ptx.Inst, at ptx.Operand, values []ptx.Operand) {
 		return
 	}
 	to := w.of(at)
+	if in.Op == "cp" && in.Has("tensor") {
+		to = 0 // the address is in the tensor map
+	}
 	if space != ptx.Global && w.memory|v != w.memory && (space != ptx.Generic || to&ownMemory != 0) {
 		w.memory |= v
 		w.changed = true
